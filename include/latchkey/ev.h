@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_EV_H
+#define LK_EV_H
+
+/**
+ * @file
+ * Clients on a libev loop. One lk_ev serves all clients of a loop; thousands
+ * are fine. Names are resolved off the loop.
+ *
+ * Threads: an lk_ev and its clients belong to the thread that runs the loop;
+ * only lk_ev_wake() may be called from others.
+ *
+ * Fork: in a forked child an lk_ev and its clients are dead. Requests are
+ * refused with LK_ERR_FORKED, nothing is written to the parent's connections;
+ * lk_client_free() and lk_ev_free() give the child's copies back. The child
+ * must not run the parent's ev_loop.
+ */
+
+#include <latchkey/client.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ev_loop;
+
+typedef struct lk_ev lk_ev;
+
+/**
+ * Attach to `loop`, which stays the caller's and must outlive the result.
+ * Takes no reference on the loop by itself: ev_run() returns when there is
+ * neither a client that is not closed nor another watcher. `mem` NULL: the C
+ * library's.
+ *
+ * @return 0, LK_ERR_NO_MEMORY, LK_ERR_SYSTEM (no descriptors left).
+ */
+LK_API int lk_ev_new(lk_ev **out, struct ev_loop *loop, const lk_mem *mem);
+
+/** Free; clients that are left are freed first, as by lk_client_free(). */
+LK_API void lk_ev_free(lk_ev *ev);
+
+/**
+ * Make a client that lives on `ev`. It starts to connect in the next turn of
+ * the loop. End it with lk_client_close() and lk_client_free().
+ *
+ * @return as lk_client_new().
+ */
+LK_API int lk_ev_client_new(lk_client **out, lk_ev *ev,
+                            const lk_client_config *config);
+
+/** Call `woken` on the loop's thread after lk_ev_wake(); NULL: nobody. */
+LK_API void lk_ev_on_wake(lk_ev *ev, void (*woken)(lk_ev *ev, void *arg),
+                          void *arg);
+
+/** Wake the loop. From any thread and from signal handlers, as long as `ev`
+    exists; several calls can become one. */
+LK_API void lk_ev_wake(lk_ev *ev);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

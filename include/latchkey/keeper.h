@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_KEEPER_H
+#define LK_KEEPER_H
+
+/**
+ * @file
+ * What the locks of one client share: the beat that keeps the lease, the lease
+ * deadline, and the nodes that are still to be deleted after a release, a
+ * timeout or a cancel. One keeper per client.
+ *
+ * The lease deadline says until when, on the client's clock, no other client
+ * can have been given a lock that this session holds. It rests on answers of
+ * the server, never on hope: see lk_assurance. It is proven for servers whose
+ * tick is at most half the session timeout, which is their default bound. A
+ * machine whose clocks all stop (a paused virtual machine) is beyond any
+ * client: check lk_lock_ok() right before you act, and give the fencing token
+ * to whoever you act upon.
+ *
+ * Threads, callbacks: as the client.
+ */
+
+#include <latchkey/client.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lk_keeper lk_keeper;
+
+/** What renews the lease of a session that holds a lock. */
+typedef enum lk_assurance {
+  /** Committed transactions: every quarter of the session timeout a multi that
+      checks the nodes held. Right also when the server at hand, or its leader,
+      is cut off from the others. */
+  LK_ASSURE_QUORUM = 0,
+  /** sync: no transactions. A deposed leader that has not noticed can answer
+      it (ZOOKEEPER-1675), so the deadline can be up to syncLimit ticks late. */
+  LK_ASSURE_SYNC,
+  /** Any answer. A server that is cut off answers for up to syncLimit ticks
+      after the lock has passed to another. What other clients do at best. */
+  LK_ASSURE_PING
+} lk_assurance;
+
+/** Options of a keeper. Set `size`, leave at 0 what should be as usual. */
+typedef struct lk_keeper_config {
+  size_t size; /**< sizeof(lk_keeper_config) */
+  lk_assurance assurance;
+  /** How long before the lease deadline holders are told they are unsure, so
+      that they have time to stop. 0: an eighth of the session timeout. */
+  int32_t margin_ms;
+  /** At least the leader's ping period (half a tick). 0: a quarter of the
+      session timeout, which is enough under the server's default bounds. */
+  int32_t gap_ms;
+  /** A node that could not be deleted and stays until the session ends:
+      LK_ERR_NO_AUTH (no DELETE permission on the directory). `path` is
+      borrowed. May be NULL. */
+  void (*left_behind)(lk_keeper *k, const char *path, int err, void *arg);
+  void *arg;
+} lk_keeper_config;
+
+/**
+ * Make a keeper on `client`, which must outlive it or be freed first: then the
+ * keeper is dead and only lk_keeper_free() is of use. `config` NULL: as usual.
+ *
+ * @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_ARGUMENT.
+ */
+LK_API int lk_keeper_new(lk_keeper **out, lk_client *client,
+                         const lk_keeper_config *config);
+
+/** Free; its locks must have been freed before. Nodes still to be deleted have
+    had their delete sent if there was a connection; otherwise they go when the
+    session ends. NULL is fine. */
+LK_API void lk_keeper_free(lk_keeper *k);
+
+LK_API lk_client *lk_keeper_client(const lk_keeper *k);
+
+/** The lease deadline by the assurance asked for, in ms on lk_client_clock();
+    INT64_MIN when nothing proves anything. */
+LK_API int64_t lk_keeper_deadline(const lk_keeper *k);
+
+/** How many nodes are still to be deleted: 0 once all releases, timeouts and
+    cancels have been answered. */
+LK_API size_t lk_keeper_unfinished(const lk_keeper *k);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LATCHKEY_H
+#define LATCHKEY_H
+
+#include <latchkey/client.h>
+#include <latchkey/error.h>
+#include <latchkey/ev.h>
+#include <latchkey/keeper.h>
+#include <latchkey/lock.h>
+#include <latchkey/types.h>
+#include <latchkey/version.h>
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_LOCK_H
+#define LK_LOCK_H
+
+/**
+ * @file
+ * A fair, re-entrant, exclusive lock: Curator's InterProcessMutex on the same
+ * znodes. Contenders queue as ephemeral sequential children of the lock's
+ * path, which is a container made on demand; the lowest number holds.
+ *
+ * A handle is one owner. Acquiring again with the handle that holds counts up
+ * and costs nothing; another handle, also of this process, queues behind.
+ *
+ * What a holder knows:
+ *   - the fencing token: grows with every grant; whoever the lock protects
+ *     should refuse a smaller token than the largest it has seen;
+ *   - the lease deadline (<latchkey/keeper.h>): until then nobody else holds;
+ *   - events: UNSURE before the deadline passes without news, HELD when the
+ *     news came after all, LOST once, at the end. A lost lock is never
+ *     acquired again behind its holder's back.
+ *
+ * Threads, callbacks: as the client. Every callback may free the handle.
+ */
+
+#include <latchkey/keeper.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lk_lock lk_lock;
+
+typedef enum lk_lock_state {
+  LK_LOCK_IDLE,
+  LK_LOCK_ACQUIRING,
+  LK_LOCK_HELD,
+  LK_LOCK_UNSURE, /**< held as far as is known, but the lease runs out */
+  LK_LOCK_LOST    /**< until lk_lock_release() */
+} lk_lock_state;
+
+/** What on_event is told. */
+typedef enum lk_lock_event_type {
+  /** Acquiring: the place in the queue is known or has changed: `position`
+      (1: the next to hold) and `holder`, the node of the lowest contender. */
+  LK_LOCK_EVENT_WAITING,
+  /** Acquiring: our node is gone (deleted by somebody, or the session expired);
+      the attempt starts anew at the end of the queue. `err` says which. */
+  LK_LOCK_EVENT_PLACE_LOST,
+  /** Holding: the connection broke; `deadline_ms` is what remains certain. */
+  LK_LOCK_EVENT_SUSPENDED,
+  /** Holding: `margin_ms` are left, or none at all after a pause. Stop. */
+  LK_LOCK_EVENT_UNSURE,
+  /** Holding: proven again after UNSURE. */
+  LK_LOCK_EVENT_HELD,
+  /** The lock is gone; `err`: LK_ERR_NO_NODE (somebody deleted our node),
+      LK_ERR_SESSION_EXPIRED, LK_ERR_CLOSED, LK_ERR_AUTH_FAILED. */
+  LK_LOCK_EVENT_LOST,
+  /** The queue also holds `node` of another family of locks, which may not
+      wait for us (Curator's read-write lock beside its mutex). Told once. */
+  LK_LOCK_EVENT_MIXED_QUEUE,
+  /** Our node cannot be read (its access list): a deletion by somebody else
+      will be noticed late, by the beat. Told once. */
+  LK_LOCK_EVENT_UNWATCHED
+} lk_lock_event_type;
+
+typedef struct lk_lock_event {
+  lk_lock_event_type type;
+  int err;
+  size_t position;     /**< WAITING */
+  const char *node;    /**< WAITING, MIXED_QUEUE: a full path; borrowed */
+  int64_t deadline_ms; /**< SUSPENDED, UNSURE, HELD: on lk_client_clock() */
+} lk_lock_event;
+
+/** Options of a lock. Set `size`, leave at 0 what should be as usual. All is
+    copied. */
+typedef struct lk_lock_config {
+  size_t size;   /**< sizeof(lk_lock_config) */
+  lk_bytes data; /**< kept in our node for people to read; default empty */
+  const lk_acls *acl;        /**< of our node; NULL: open. All contenders need
+                                  READ; and READ, CREATE and DELETE on the
+                                  directory */
+  const lk_acls *parent_acl; /**< of directories made; NULL: as `acl` */
+  bool persistent_parents;   /**< make plain nodes, not containers, where kazoo
+                                  shares the path */
+  bool unsure_when_suspended; /**< UNSURE as soon as the connection breaks */
+  bool fail_on_expiry; /**< end an attempt whose session expires with
+                            LK_ERR_SESSION_EXPIRED instead of queueing anew */
+  void (*on_event)(lk_lock *l, const lk_lock_event *event, void *arg);
+  void *arg;
+} lk_lock_config;
+
+/**
+ * Make a handle for the lock at `path` (absolute, copied). No request is sent.
+ *
+ * @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_PATH ("/" too), LK_ERR_BAD_ARGUMENT.
+ */
+LK_API int lk_lock_new(lk_lock **out, lk_keeper *k, const char *path,
+                       const lk_lock_config *config);
+
+/** Free. A lock that is held is released, without waiting, whatever its count;
+    an acquire under way ends with LK_ERR_CLOSED first. NULL is fine. */
+LK_API void lk_lock_free(lk_lock *l);
+
+/** Ends an acquire, a release or a verify. */
+typedef void (*lk_lock_cb)(lk_lock *l, int err, void *arg);
+
+/**
+ * Acquire. `timeout_ms`: -1 waits for ever, 0 takes it only if nobody else
+ * contends, and asks the server once. Also while there is no connection.
+ *
+ * `done` gets 0: it is held, see lk_lock_token(); or
+ *   LK_ERR_BUSY (timeout 0), LK_ERR_DEADLINE, LK_ERR_CANCELLED: our node, if
+ *     there was one, is deleted in the background;
+ *   LK_ERR_NO_AUTH: the access list lacks READ, CREATE or DELETE (below);
+ *   LK_ERR_NO_NODE: the directory vanished ten times in a row, or our node
+ *     three times;
+ *   LK_ERR_SEQ_UNSAFE; LK_ERR_SESSION_EXPIRED (see fail_on_expiry);
+ *   LK_ERR_INVALID_ACL, LK_ERR_NO_CHILDREN_FOR_EPHEMERALS,
+ *   LK_ERR_QUOTA_EXCEEDED and whatever else the server says of a create;
+ *   LK_ERR_AUTH_FAILED, LK_ERR_CLOSED, LK_ERR_NO_MEMORY.
+ *
+ * @return 0: `done` is called exactly once, and not before this returned;
+ *         LK_ERR_STATE: this handle is acquiring already, or its lock is lost
+ *         and not yet released; LK_ERR_BAD_ARGUMENT, LK_ERR_NO_MEMORY,
+ *         LK_ERR_CLOSED, LK_ERR_FORKED.
+ */
+LK_API int lk_lock_acquire(lk_lock *l, int64_t timeout_ms, lk_lock_cb done,
+                           void *arg);
+
+/** End an acquire with LK_ERR_CANCELLED, before this returns; otherwise
+    nothing. A cancelled attempt never holds. */
+LK_API void lk_lock_cancel(lk_lock *l);
+
+/**
+ * Count down, and release at 0. `done` NULL: the delete is sent and nobody
+ * waits; what must be finished before others hold has to be finished before
+ * this call. Otherwise `done` gets 0 when the node is gone (also with its
+ * session); LK_ERR_NO_AUTH: it stays until the session ends; LK_ERR_CLOSED:
+ * the client was freed first. The handle may be used for the next acquire at
+ * once; freeing it ends `done` with LK_ERR_CLOSED.
+ * When only the count goes down, `done` gets 0 in the next turn.
+ *
+ * @return 0; LK_ERR_NOT_HELD; LK_ERR_LOST: it was lost (now the handle is idle,
+ *         `done` is not called); LK_ERR_STATE: `done` of the release before
+ *         has not been called yet.
+ */
+LK_API int lk_lock_release(lk_lock *l, lk_lock_cb done, void *arg);
+
+LK_API lk_lock_state lk_lock_get_state(const lk_lock *l);
+
+/** Whether the lock is held and, by the clock read now, the lease deadline has
+    not passed. Ask right before acting. */
+LK_API bool lk_lock_ok(const lk_lock *l);
+
+/** Lease deadline in ms on lk_client_clock(); INT64_MIN: not held. */
+LK_API int64_t lk_lock_deadline(const lk_lock *l);
+
+/** The fencing token: the zxid that created our node. 0: not held. */
+LK_API uint64_t lk_lock_token(const lk_lock *l);
+
+/** The path of our node, or NULL while there is none; until the next event. */
+LK_API const char *lk_lock_node(const lk_lock *l);
+
+/** The path the handle was made for. */
+LK_API const char *lk_lock_path(const lk_lock *l);
+
+/** How often this handle has acquired and not released. */
+LK_API size_t lk_lock_count(const lk_lock *l);
+
+/**
+ * Ask a quorum now whether we hold; renews the lease. `done` gets 0;
+ * LK_ERR_LOST (told as an event first); LK_ERR_UNSURE: the connection broke,
+ * nothing is known.
+ * @return 0, LK_ERR_NOT_HELD, LK_ERR_LOST, LK_ERR_STATE (one is under way),
+ *         and what lk_multi() returns.
+ */
+LK_API int lk_lock_verify(lk_lock *l, lk_lock_cb done, void *arg);
+
+/**
+ * lk_multi() of `ops` that is executed only while we hold: exact, without a
+ * token. `done` gets LK_ERR_LOST if we do not, then nothing was done; the
+ * results are those of `ops`. Its client argument is the lock's.
+ * @return as lk_multi(), LK_ERR_NOT_HELD, LK_ERR_LOST.
+ */
+LK_API int lk_lock_guarded(lk_lock *l, const lk_op *ops, size_t count,
+                           const lk_call *call, lk_multi_cb done, void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_TYPES_H
+#define LK_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <latchkey/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * A view of bytes that somebody else owns. `at` NULL is ZooKeeper's null,
+ * which is another value than an empty string (`at` set, `len` 0): a node
+ * keeps the difference. Text of the server is UTF-8 as a rule, not always, and
+ * never NUL-terminated.
+ */
+typedef struct lk_bytes {
+  const void *at;
+  size_t len; /**< in bytes */
+} lk_bytes;
+
+/** A view of `len` bytes at `at`. */
+static inline lk_bytes lk_bytes_of(const void *at, size_t len)
+{
+  lk_bytes b = {at, len};
+
+  return b;
+}
+
+/** A view of a C string; NULL gives ZooKeeper's null. */
+static inline lk_bytes lk_text(const char *s)
+{
+  return lk_bytes_of(s, s == NULL ? 0 : strlen(s));
+}
+
+/** An array of `count` items at `items`, NULL for ZooKeeper's null. */
+typedef struct lk_vec {
+  void *items;
+  size_t count;
+} lk_vec;
+
+/** What a server knows of a node besides its data. Times: ms since 1970. */
+typedef struct lk_stat {
+  int64_t czxid;          /**< transaction that created the node */
+  int64_t mzxid;          /**< last change of its data (or its creation) */
+  int64_t ctime;          /**< creation, by the leader's wall clock */
+  int64_t mtime;          /**< last change of its data */
+  int32_t version;        /**< changes of its data; wraps around */
+  int32_t cversion;       /**< creations and deletions of children */
+  int32_t aversion;       /**< changes of its access list */
+  int64_t ephemeral_owner; /**< owning session, 0 if not ephemeral */
+  int32_t data_length;    /**< in bytes; 0 for null too */
+  int32_t num_children;
+  int64_t pzxid; /**< last creation or deletion of a child */
+} lk_stat;
+
+/** Bits of lk_acl.perms. */
+enum lk_perm {
+  LK_PERM_READ = 1,
+  LK_PERM_WRITE = 2,
+  LK_PERM_CREATE = 4,
+  LK_PERM_DELETE = 8,
+  LK_PERM_ADMIN = 16,
+  LK_PERM_ALL = 31
+};
+
+/** One entry of an access list: who (`scheme`:`id`) may do what. */
+typedef struct lk_acl {
+  int32_t perms;
+  lk_bytes scheme;
+  lk_bytes id;
+} lk_acl;
+
+/** An access list; the entries belong to the caller and are copied. */
+typedef struct lk_acls {
+  const lk_acl *entries;
+  size_t count;
+} lk_acls;
+
+/** Everybody may do everything: what NULL means wherever a list is asked for. */
+LK_API extern const lk_acls lk_acl_open;
+/** All to the identities this connection has proved (ZOOKEEPER's "auth"). */
+LK_API extern const lk_acls lk_acl_creator;
+/** Everybody may read. */
+LK_API extern const lk_acls lk_acl_read;
+
+/**
+ * Where memory comes from. `resize(arg, NULL, n)` allocates, `resize(arg, p,
+ * 0)` frees and returns NULL, otherwise as realloc. NULL means there is none:
+ * that is reported, and nothing that existed is lost. It must not call the
+ * library.
+ */
+typedef struct lk_mem {
+  void *(*resize)(void *arg, void *p, size_t size);
+  void *arg;
+} lk_mem;
+
+/** A member of a heap ordered by time, embedded in its owner (lk_timer).
+    Zero it first; then it is the library's. */
+typedef struct lk_heap_node {
+  int64_t at;                 /**< when it is due */
+  struct lk_heap_node *child; /**< its first child */
+  struct lk_heap_node *next;  /**< right neighbour */
+  struct lk_heap_node *prev;  /**< parent or left neighbour; itself: the root;
+                                   NULL: in no heap */
+} lk_heap_node;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
