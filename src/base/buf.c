@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "base/buf.h"
+
+#define SMALLEST 256
+
+/* Into new memory, so that nothing has happened when there is none. */
+static bool move(lk_buf *b, size_t cap)
+{
+  size_t len = lk__buf_len(b);
+  unsigned char *at = lk__mem_resize(b->mem, NULL, cap);
+
+  if (at == NULL)
+    return false;
+  if (len > 0)
+    memcpy(at, lk__buf_bytes(b), len);
+  lk__mem_free(b->mem, b->at);
+  b->at = at;
+  b->cap = cap;
+  b->start = 0;
+  b->end = len;
+  return true;
+}
+
+bool lk__buf_reserve(lk_buf *b, size_t len)
+{
+  size_t held = lk__buf_len(b);
+  size_t cap = b->cap > SIZE_MAX / 2 ? SIZE_MAX : b->cap * 2;
+
+  if (len <= b->cap - b->end)
+    return true;
+  if (len > SIZE_MAX - held)
+    return false;
+  /* Moving down costs no more than what was consumed since the last time. */
+  if (held + len <= b->cap && held <= b->start) {
+    memcpy(b->at, lk__buf_bytes(b), held);
+    b->start = 0;
+    b->end = held;
+    return true;
+  }
+  if (cap < SMALLEST)
+    cap = SMALLEST;
+  return move(b, cap < held + len ? held + len : cap);
+}
+
+bool lk__buf_append(lk_buf *b, const void *bytes, size_t len)
+{
+  if (!lk__buf_reserve(b, len))
+    return false;
+  if (len > 0)
+    memcpy(lk__buf_room(b), bytes, len);
+  b->end += len;
+  return true;
+}
+
+void lk__buf_consume(lk_buf *b, size_t len)
+{
+  b->start += len;
+  if (b->start == b->end) {
+    b->start = 0;
+    b->end = 0;
+  }
+}
+
+void lk__buf_trim(lk_buf *b, size_t keep)
+{
+  if (lk__buf_len(b) == 0 && b->cap > keep)
+    lk__buf_free(b);
+}
+
+void lk__buf_free(lk_buf *b)
+{
+  lk__mem_free(b->mem, b->at);
+  b->at = NULL;
+  b->cap = 0;
+  b->start = 0;
+  b->end = 0;
+}

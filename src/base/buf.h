@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_BASE_BUF_H
+#define LK_BASE_BUF_H
+
+#include "base/mem.h"
+
+/**
+ * Bytes that come in at the end and go out at the start. Zero it and set
+ * `mem` to begin.
+ */
+typedef struct lk_buf {
+  const lk_mem *mem;
+  unsigned char *at; /**< the memory, `cap` bytes */
+  size_t cap;
+  size_t start; /**< first byte that is still wanted */
+  size_t end;   /**< one after the last */
+} lk_buf;
+
+static inline size_t lk__buf_len(const lk_buf *b)
+{
+  return b->end - b->start;
+}
+
+/** The bytes; valid until the next call that adds some. NULL only if there
+    are none. */
+static inline unsigned char *lk__buf_bytes(const lk_buf *b)
+{
+  return b->at == NULL ? NULL : b->at + b->start;
+}
+
+/** Room for `len` more bytes, at lk__buf_room(); false: none, b is as it was.
+ */
+bool lk__buf_reserve(lk_buf *b, size_t len);
+
+/** Where the next byte goes; cap - end bytes are free there. */
+static inline unsigned char *lk__buf_room(const lk_buf *b)
+{
+  return b->at == NULL ? NULL : b->at + b->end;
+}
+
+bool lk__buf_append(lk_buf *b, const void *bytes, size_t len);
+/** Drop `len` bytes, no more than there are, at the start; an empty buffer
+    begins anew. */
+void lk__buf_consume(lk_buf *b, size_t len);
+/** Give memory back when an empty buffer holds more than `keep` bytes. */
+void lk__buf_trim(lk_buf *b, size_t keep);
+/** Give back all memory; it can be filled anew. */
+void lk__buf_free(lk_buf *b);
+
+#endif

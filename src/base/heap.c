@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "base/heap.h"
+
+/* Two heaps into one; neither root has a right neighbour. */
+static lk_heap_node *merge(lk_heap_node *a, lk_heap_node *b)
+{
+  lk_heap_node *top = b->at < a->at ? b : a;
+  lk_heap_node *low = top == a ? b : a;
+
+  low->next = top->child;
+  if (low->next != NULL)
+    low->next->prev = low;
+  low->prev = top;
+  top->child = low;
+  return top;
+}
+
+/* What is left of a heap without its root: neighbours in pairs from left to
+   right, then the pairs from right to left, which keeps removal at log n. */
+static lk_heap_node *merge_all(lk_heap_node *first)
+{
+  lk_heap_node *pairs = NULL; /* the last one first */
+  lk_heap_node *top = NULL;
+
+  while (first != NULL) {
+    lk_heap_node *a = first;
+    lk_heap_node *b = a->next;
+
+    first = b == NULL ? NULL : b->next;
+    a->next = NULL;
+    if (b != NULL) {
+      b->next = NULL;
+      a = merge(a, b);
+    }
+    a->next = pairs;
+    pairs = a;
+  }
+  while (pairs != NULL) {
+    lk_heap_node *a = pairs;
+
+    pairs = a->next;
+    a->next = NULL;
+    top = top == NULL ? a : merge(top, a);
+  }
+  return top;
+}
+
+static void set_root(lk_heap *h, lk_heap_node *n)
+{
+  h->root = n;
+  if (n != NULL)
+    n->prev = n;
+}
+
+void lk__heap_add(lk_heap *h, lk_heap_node *n, int64_t at)
+{
+  n->at = at;
+  n->child = NULL;
+  n->next = NULL;
+  set_root(h, h->root == NULL ? n : merge(h->root, n));
+}
+
+static void cut(lk_heap_node *n)
+{
+  if (n->prev->child == n)
+    n->prev->child = n->next;
+  else
+    n->prev->next = n->next;
+  if (n->next != NULL)
+    n->next->prev = n->prev;
+}
+
+void lk__heap_remove(lk_heap *h, lk_heap_node *n)
+{
+  lk_heap_node *rest;
+
+  if (!lk__heap_has(n))
+    return;
+  rest = merge_all(n->child);
+  if (n == h->root) {
+    set_root(h, rest);
+  } else {
+    cut(n);
+    if (rest != NULL)
+      set_root(h, merge(h->root, rest));
+  }
+  n->child = NULL;
+  n->next = NULL;
+  n->prev = NULL;
+}

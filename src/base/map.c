@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* Every function with a macro of uthash has its map in `m`. */
+#define HASH_NONFATAL_OOM         1
+#define uthash_malloc(size)       lk__mem_resize(m->mem, NULL, (size))
+#define uthash_free(p, size)      lk__mem_free(m->mem, (p))
+#define uthash_nonfatal_oom(node) (added = false)
+#include "base/map.h"
+
+#include <limits.h>
+
+static bool put(lk_map *m, lk_map_node *n)
+{
+  bool added = true;
+
+  HASH_ADD_KEYPTR(hh, m->head, n->key, n->len, n);
+  return added;
+}
+
+bool lk__map_init(lk_map *m, const lk_mem *mem)
+{
+  memset(m, 0, sizeof *m);
+  m->mem = mem;
+  m->anchor.key = "";
+  return put(m, &m->anchor);
+}
+
+lk_map_node *lk__map_find(const lk_map *m, const char *key, size_t len)
+{
+  lk_map_node *n = NULL;
+
+  if (len > 0 && len <= UINT_MAX)
+    HASH_FIND(hh, m->head, key, len, n);
+  return n;
+}
+
+bool lk__map_add(lk_map *m, lk_map_node *n, const char *key, size_t len)
+{
+  if (len == 0 || len > UINT_MAX)
+    return false;
+  n->key = key;
+  n->len = len;
+  return put(m, n);
+}
+
+void lk__map_remove(lk_map *m, lk_map_node *n)
+{
+  HASH_DELETE(hh, m->head, n);
+}
+
+lk_map_node *lk__map_first(const lk_map *m)
+{
+  return lk__map_next(&m->anchor);
+}
+
+lk_map_node *lk__map_next(const lk_map_node *n)
+{
+  return n->hh.next;
+}
+
+size_t lk__map_count(const lk_map *m)
+{
+  return m->head == NULL ? 0 : HASH_COUNT(m->head) - 1;
+}
+
+void lk__map_free(lk_map *m)
+{
+  if (m->head != NULL)
+    HASH_CLEAR(hh, m->head);
+  memset(&m->anchor, 0, sizeof m->anchor);
+}
