@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "jute/arena.h"
+
+#include <stdalign.h>
+
+#define SMALLEST 1024
+
+struct lk_arena_block {
+  lk_arena_block *next; /* older */
+  size_t cap;
+  size_t used; /* set when a newer block is begun */
+  alignas(max_align_t) unsigned char bytes[];
+};
+
+static lk_arena_block *new_block(lk_arena *a, size_t cap)
+{
+  lk_arena_block *b;
+
+  if (cap > SIZE_MAX - sizeof *b)
+    return NULL;
+  b = lk__mem_resize(a->mem, NULL, sizeof *b + cap);
+  if (b != NULL) {
+    b->next = NULL;
+    b->cap = cap;
+    b->used = 0;
+  }
+  return b;
+}
+
+/* A new block in front, twice as large as the last one or more. */
+static bool grow(lk_arena *a, size_t size)
+{
+  size_t cap = SMALLEST;
+  lk_arena_block *b;
+
+  if (a->first != NULL && a->first->cap <= SIZE_MAX / 2)
+    cap = a->first->cap * 2;
+  b = new_block(a, cap < size ? size : cap);
+  if (b == NULL)
+    return false;
+  if (a->first != NULL)
+    a->first->used = a->used;
+  b->next = a->first;
+  a->first = b;
+  a->used = 0;
+  return true;
+}
+
+void *lk__arena_take(lk_arena *a, size_t count, size_t size)
+{
+  const size_t unit = alignof(max_align_t);
+  size_t len;
+  void *p;
+
+  if (size > 0 && count > (SIZE_MAX - unit) / size)
+    return NULL;
+  len = (count * size + unit - 1) / unit * unit;
+  if (a->first == NULL || a->first->cap - a->used < len) {
+    if (!grow(a, len))
+      return NULL;
+  }
+  p = a->first->bytes + a->used;
+  a->used += len;
+  return memset(p, 0, len);
+}
+
+void lk__arena_reset(lk_arena *a, size_t keep)
+{
+  size_t need = a->used;
+
+  if (a->first == NULL)
+    return;
+  for (lk_arena_block *b = a->first->next; b != NULL; b = b->next)
+    need += b->used;
+  a->used = 0;
+  if (a->first->next == NULL && a->first->cap <= keep)
+    return;
+  lk__arena_free(a);
+  if (need > 0 && need <= keep)
+    a->first = new_block(a, need); /* if there is none, the next one tries */
+}
+
+void lk__arena_free(lk_arena *a)
+{
+  while (a->first != NULL) {
+    lk_arena_block *b = a->first;
+
+    a->first = b->next;
+    lk__mem_free(a->mem, b);
+  }
+  a->used = 0;
+}

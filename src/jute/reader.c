@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "jute/reader.h"
+
+void lk__reader_init(lk_reader *r, const void *bytes, size_t len)
+{
+  r->at = bytes;
+  r->end = len == 0 ? r->at : r->at + len;
+  r->err = 0;
+}
+
+size_t lk__reader_left(const lk_reader *r)
+{
+  return (size_t)(r->end - r->at);
+}
+
+void lk__reader_fail(lk_reader *r, int err)
+{
+  if (r->err == 0)
+    r->err = err;
+  r->at = r->end;
+}
+
+/* The next `len` bytes, or NULL. */
+static const unsigned char *take(lk_reader *r, size_t len)
+{
+  const unsigned char *at = r->at;
+
+  if (lk__reader_left(r) < len) {
+    lk__reader_fail(r, LK_ERR_MARSHALLING);
+    return NULL;
+  }
+  r->at += len;
+  return at;
+}
+
+static uint32_t get32(const unsigned char *at)
+{
+  return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 |
+         at[3];
+}
+
+/* Two's complement, without leaving it to the compiler. */
+static int32_t get_int(const unsigned char *at)
+{
+  uint32_t v = get32(at);
+
+  return v <= INT32_MAX ? (int32_t)v : -(int32_t)(UINT32_MAX - v) - 1;
+}
+
+static int64_t get_long(const unsigned char *at)
+{
+  uint64_t v = (uint64_t)get32(at) << 32 | get32(at + 4);
+
+  return v <= INT64_MAX ? (int64_t)v : -(int64_t)(UINT64_MAX - v) - 1;
+}
+
+int32_t lk__reader_int(lk_reader *r)
+{
+  const unsigned char *at = take(r, 4);
+
+  return at == NULL ? 0 : get_int(at);
+}
+
+int64_t lk__reader_long(lk_reader *r)
+{
+  const unsigned char *at = take(r, 8);
+
+  return at == NULL ? 0 : get_long(at);
+}
+
+bool lk__reader_bool(lk_reader *r)
+{
+  const unsigned char *at = take(r, 1);
+
+  return at != NULL && *at != 0;
+}
+
+/* A length or count: -1, or nothing above what is left in units of `size`. */
+static int32_t take_count(lk_reader *r, size_t size)
+{
+  int32_t count = lk__reader_int(r);
+
+  if (r->err != 0)
+    return -1;
+  if (count < -1 || (count > 0 && (size_t)count > lk__reader_left(r) / size)) {
+    lk__reader_fail(r, LK_ERR_MARSHALLING);
+    return -1;
+  }
+  return count;
+}
+
+lk_bytes lk__reader_bytes(lk_reader *r)
+{
+  int32_t len = take_count(r, 1);
+
+  if (len < 0)
+    return lk_bytes_of(NULL, 0);
+  return lk_bytes_of(take(r, (size_t)len), (size_t)len);
+}
+
+size_t lk__reader_count(lk_reader *r, size_t min_size, bool *null)
+{
+  int32_t count = take_count(r, min_size == 0 ? 1 : min_size);
+
+  *null = count < 0;
+  return *null ? 0 : (size_t)count;
+}
+
+void lk__reader_stat(lk_reader *r, lk_stat *out)
+{
+  const unsigned char *at = take(r, LK_STAT_SIZE);
+
+  memset(out, 0, sizeof *out);
+  if (at == NULL)
+    return;
+  out->czxid = get_long(at);
+  out->mzxid = get_long(at + 8);
+  out->ctime = get_long(at + 16);
+  out->mtime = get_long(at + 24);
+  out->version = get_int(at + 32);
+  out->cversion = get_int(at + 36);
+  out->aversion = get_int(at + 40);
+  out->ephemeral_owner = get_long(at + 44);
+  out->data_length = get_int(at + 52);
+  out->num_children = get_int(at + 56);
+  out->pzxid = get_long(at + 60);
+}
