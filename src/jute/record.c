@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 #if defined(__GNUC__)
-#  define PRINTF(format, first) __attribute__((format(printf, format, first)))
+#  define PRINTF(at, first) __attribute__((format(printf, at, first)))
 #else
-#  define PRINTF(format, first)
+#  define PRINTF(at, first)
 #endif
 
 static const lk_field bytes_fields[] = {{"", LK_KIND_BYTES, 0, NULL}};
