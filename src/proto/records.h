@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_PROTO_RECORDS_H
+#define LK_PROTO_RECORDS_H
+
+#include "jute/record.h"
+#include "proto/records.def"
+
+/* A struct of each list of fields: struct lk_create_request, … */
+#define LK__TYPE_INT(elem)    int32_t
+#define LK__TYPE_LONG(elem)   int64_t
+#define LK__TYPE_ID(elem)     int64_t
+#define LK__TYPE_BOOL(elem)   bool
+#define LK__TYPE_BYTES(elem)  lk_bytes
+#define LK__TYPE_SECRET(elem) lk_bytes
+#define LK__TYPE_STAT(elem)   lk_stat
+#define LK__TYPE_RECORD(elem) struct lk_##elem
+#define LK__TYPE_VECTOR(elem) lk_vec
+
+#define LK__MEMBER(record, kind, name, elem) LK__TYPE_##kind(elem) name;
+#define LK__STRUCT(name, FIELDS) \
+  struct lk_##name {             \
+    FIELDS(name, LK__MEMBER)     \
+  };
+LK_RECORDS(LK__STRUCT)
+
+/* The table of each: lk__create_request_record, … */
+#define LK__DECLARE(name, FIELDS) extern const lk_record lk__##name##_record;
+LK_OWN_RECORDS(LK__DECLARE)
+LK_RECORDS(LK__DECLARE)
+#undef LK__DECLARE
+
+/** The record without fields: body of a ping, of a deleted node's reply. */
+extern const lk_record lk__empty_record;
+
+/** All of them, for those who try each. */
+extern const lk_record *const lk__records[];
+extern const size_t lk__nrecords;
+
+/** LK_OPCODE_CREATE, … */
+enum lk_opcode {
+#define LK__OPCODE(constant, number, name, request, reply, flags) \
+  LK_OPCODE_##constant = (number),
+  LK_OPCODES(LK__OPCODE)
+#undef LK__OPCODE
+};
+
+/** What they mean: records.def. */
+enum lk_opflag {
+  LK_OPFLAG_WRITE = 1,
+  LK_OPFLAG_LEADER = 2,
+  LK_OPFLAG_READ_ONLY = 4,
+  LK_OPFLAG_MULTI = 8,
+  LK_OPFLAG_MULTI_READ = 16,
+  LK_OPFLAG_RESULT = 32,
+  LK_OPFLAG_PARTS = 64,
+  LK_OPFLAG_NEVER = 128
+};
+
+typedef struct lk_opcode_info {
+  int32_t number;
+  const char *name; /**< as the protocol has it: "getData" */
+  const lk_record *request;
+  const lk_record *reply;
+  unsigned flags;
+} lk_opcode_info;
+
+/** All of them. */
+extern const lk_opcode_info lk__opcodes[];
+extern const size_t lk__nopcodes;
+
+/** What is known of opcode `op`; NULL: nothing. */
+const lk_opcode_info *lk__opcode_info(int32_t op);
+
+/** xids with a meaning; requests count from 1 and return to 1. */
+enum lk_xid {
+  LK_XID_EVENT = -1,
+  LK_XID_PING = -2,
+  LK_XID_AUTH = -4,
+  LK_XID_SET_WATCHES = -8
+};
+
+/**
+ * Encode a request whose first field is its path, which is the chroot ("" if
+ * none) and what follows it ("/" alone names the chroot itself). The path in
+ * `value` is not looked at.
+ */
+void lk__path_encode(const lk_record *rec, const void *value,
+                     const char *chroot, const char *path, lk_writer *out);
+
+#endif
