@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The sources keep to the house's rules: each folder includes only what lies
+# below it, the core includes no system header that can block or tell the time,
+# config.h comes first, and each file says its licence.
+
+cd "${srcdir:-.}" || exit 99
+failed=0
+
+complain() {
+  echo "$1"
+  failed=1
+}
+
+# The includes of all files of a folder, as FILE:LINE:"name" or <name>.
+includes_of() {
+  grep -nE '^ *# *include' "$1"/*.[ch] /dev/null 2>/dev/null |
+    sed 's/# *include *//; s/ *\/\*.*//'
+}
+
+# may_include FOLDER REGEX: every include line of src/FOLDER matches.
+may_include() {
+  wrong=$(includes_of "src/$1" | grep -vE ":($2)\$")
+  [ -z "$wrong" ] || complain "src/$1 must not include:
+$wrong"
+}
+
+# C11's headers without those that know files or the time. <stdio.h> is for
+# snprintf; check_symbols.sh sees to it that nothing else of it is used.
+plain='<(assert|ctype|errno|inttypes|limits|stdalign|stdarg|stdbool|stddef|stdint|stdio|stdlib|string)\.h>'
+public='<latchkey/(client|error|keeper|leader|lock|types|version)\.h>'
+
+may_include base "\"config\.h\"|\"base/.*\"|$plain|<latchkey/(error|types|version)\.h>|<uthash\.h>"
+may_include jute "\"config\.h\"|\"(base|jute)/.*\"|$plain|<latchkey/(error|types)\.h>"
+may_include proto "\"config\.h\"|\"(base|jute|proto)/.*\"|$plain|$public"
+may_include recipes "\"config\.h\"|\"(base|recipes)/.*\"|$plain|$public"
+may_include ev "\"config\.h\"|\"(base|ev)/.*\"|<.*>"
+may_include cli "\"config\.h\"|\"cli/.*\"|<.*>"
+
+# What is installed includes only its like and C11's headers.
+wrong=$(includes_of include/latchkey |
+  grep -vE ":(<latchkey/.*>|<(stdbool|stddef|stdint|string)\.h>)\$")
+[ -z "$wrong" ] || complain "public headers must not include:
+$wrong"
+
+for f in src/*/*.c tests/*.c tests/*/*.c; do
+  [ -e "$f" ] || continue
+  first=$(sed -n 's/^ *# *include *//p' "$f" | head -n 1)
+  [ "$first" = '"config.h"' ] || complain "$f: config.h must come first"
+done
+
+for f in src/*/* include/latchkey/* tests/*.[ch] tests/*.sh tests/*/*.[ch] \
+  tests/*/*.py fuzz/*.[ch] examples/*.c script/* Makefile.am configure.ac; do
+  [ -f "$f" ] || continue
+  head -n 3 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' ||
+    complain "$f: no licence line"
+done
+
+exit $failed
