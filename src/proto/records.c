@@ -5,8 +5,6 @@
 
 #include <assert.h>
 
-/* ---- records ---------------------------------------------------------- */
-
 #define ELEM_INT(elem)    NULL
 #define ELEM_LONG(elem)   NULL
 #define ELEM_ID(elem)     NULL
@@ -57,38 +55,4 @@ void lk__path_encode(const lk_record *rec, const void *value,
   rest.fields++;
   rest.nfields--;
   lk__record_encode(&rest, value, out);
-}
-
-/* ---- opcodes ---------------------------------------------------------- */
-
-enum {
-  WRITE = LK_OPFLAG_WRITE,
-  LEADER = LK_OPFLAG_LEADER,
-  READ_ONLY = LK_OPFLAG_READ_ONLY,
-  MULTI = LK_OPFLAG_MULTI,
-  MULTI_READ = LK_OPFLAG_MULTI_READ,
-  RESULT = LK_OPFLAG_RESULT,
-  PARTS = LK_OPFLAG_PARTS,
-  NEVER = LK_OPFLAG_NEVER
-};
-
-#define INFO(constant, number, name, request, reply, flags) \
-  {(number), #name, &lk__##request##_record, &lk__##reply##_record, (flags)},
-const lk_opcode_info lk__opcodes[] = {LK_OPCODES(INFO)};
-const size_t lk__nopcodes = sizeof lk__opcodes / sizeof lk__opcodes[0];
-
-/* Where each stands in that table. */
-enum {
-#define INDEX(constant, number, name, request, reply, flags) AT_##constant,
-  LK_OPCODES(INDEX)
-};
-
-const lk_opcode_info *lk__opcode_info(int32_t op)
-{
-  switch (op) {
-#define CASE(constant, number, name, request, reply, flags) \
-  case (number): return &lk__opcodes[AT_##constant];
-    LK_OPCODES(CASE)
-  }
-  return NULL;
 }

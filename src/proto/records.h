@@ -36,49 +36,6 @@ extern const lk_record lk__empty_record;
 extern const lk_record *const lk__records[];
 extern const size_t lk__nrecords;
 
-/** LK_OPCODE_CREATE, … */
-enum lk_opcode {
-#define LK__OPCODE(constant, number, name, request, reply, flags) \
-  LK_OPCODE_##constant = (number),
-  LK_OPCODES(LK__OPCODE)
-#undef LK__OPCODE
-};
-
-/** What they mean: records.def. */
-enum lk_opflag {
-  LK_OPFLAG_WRITE = 1,
-  LK_OPFLAG_LEADER = 2,
-  LK_OPFLAG_READ_ONLY = 4,
-  LK_OPFLAG_MULTI = 8,
-  LK_OPFLAG_MULTI_READ = 16,
-  LK_OPFLAG_RESULT = 32,
-  LK_OPFLAG_PARTS = 64,
-  LK_OPFLAG_NEVER = 128
-};
-
-typedef struct lk_opcode_info {
-  int32_t number;
-  const char *name; /**< as the protocol has it: "getData" */
-  const lk_record *request;
-  const lk_record *reply;
-  unsigned flags;
-} lk_opcode_info;
-
-/** All of them. */
-extern const lk_opcode_info lk__opcodes[];
-extern const size_t lk__nopcodes;
-
-/** What is known of opcode `op`; NULL: nothing. */
-const lk_opcode_info *lk__opcode_info(int32_t op);
-
-/** xids with a meaning; requests count from 1 and return to 1. */
-enum lk_xid {
-  LK_XID_EVENT = -1,
-  LK_XID_PING = -2,
-  LK_XID_AUTH = -4,
-  LK_XID_SET_WATCHES = -8
-};
-
 /**
  * Encode a request whose first field is its path, which is the chroot ("" if
  * none) and what follows it ("/" alone names the chroot itself). The path in
