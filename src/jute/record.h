@@ -40,6 +40,15 @@ struct lk_record {
  */
 extern const lk_record lk__bytes_record;
 
+/** A vector of items that are only read, for encoding. */
+static inline lk_vec lk__vec_of(const void *items, size_t count)
+{
+  lk_vec v = {NULL, count};
+
+  memcpy(&v.items, &items, sizeof items);
+  return v;
+}
+
 /** The fewest bytes a value takes on the wire. */
 size_t lk__record_min(const lk_record *rec);
 /**

@@ -47,7 +47,7 @@ void lk__path_encode(const lk_record *rec, const void *value,
 {
   lk_record rest = *rec;
   size_t root_len = strlen(chroot);
-  size_t len = root_len > 0 && strcmp(path, "/") == 0 ? 0 : strlen(path);
+  size_t len = strlen(path);
 
   lk__writer_count(out, root_len + len);
   lk__writer_raw(out, chroot, root_len);

@@ -37,9 +37,9 @@ extern const lk_record *const lk__records[];
 extern const size_t lk__nrecords;
 
 /**
- * Encode a request whose first field is its path, which is the chroot ("" if
- * none) and what follows it ("/" alone names the chroot itself). The path in
- * `value` is not looked at.
+ * Encode a request whose first field is its path, of which `chroot` ("" if
+ * none) is the start and `path` the rest. What `value` says of it is not
+ * looked at.
  */
 void lk__path_encode(const lk_record *rec, const void *value,
                      const char *chroot, const char *path, lk_writer *out);
