@@ -95,16 +95,6 @@ static int32_t opcode_of(const lk_op *op)
                                              : op->type;
 }
 
-static const char *rest_of(const lk_op *op, const char *chroot)
-{
-  bool sequential = (op->flags & LK_SEQUENTIAL) != 0;
-
-  /* The chroot itself; but a name of digits alone is made below it. */
-  return chroot[0] != '\0' && !sequential && strcmp(op->path, "/") == 0
-             ? ""
-             : op->path;
-}
-
 static void encode_op(lk_writer *out, const lk_op *op, const char *chroot)
 {
   const lk_acls *acl = op->acl == NULL ? &lk_acl_open : op->acl;
@@ -128,8 +118,9 @@ static void encode_op(lk_writer *out, const lk_op *op, const char *chroot)
   default: out->err = LK_ERR_BAD_ARGUMENT; return;
   }
   lk__record_encode(&lk__multi_header_record, &head, out);
-  lk__path_encode(lk__part_record(head.type, false), &part.body, chroot,
-                  rest_of(op, chroot), out);
+  lk__path_encode(
+      lk__part_record(head.type, false), &part.body, chroot,
+      lk__path_rest(chroot, op->path, (op->flags & LK_SEQUENTIAL) != 0), out);
 }
 
 void lk__multi_encode(lk_writer *out, const lk_op *ops, size_t count,

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine.h"
+
+enum {
+  DEFAULT_TIMEOUT_MS = 30000,
+  DEFAULT_SEND_LIMIT = 0xfffff, /* the server's jute.maxbuffer */
+  DEFAULT_RECEIVE_LIMIT = 16 * 1024 * 1024,
+  DEFAULT_OUTSTANDING = 65536,
+  CLOSE_MS = 1500
+};
+
+/* ---- life -------------------------------------------------------------- */
+
+static size_t or_default(size_t value, size_t usual)
+{
+  return value == 0 ? usual : value;
+}
+
+static void init(lk_client *c, const lk_client_config *config,
+                 const lk_hooks *hooks, const lk_mem *mem)
+{
+  c->mem = *mem;
+  c->hooks = *hooks;
+  c->log = config->log;
+  c->log_arg = config->log_arg;
+  c->wanted_timeout_ms = config->session_timeout_ms == 0
+                             ? DEFAULT_TIMEOUT_MS
+                             : config->session_timeout_ms;
+  c->timeout_ms = c->wanted_timeout_ms;
+  c->give_up_ms = config->give_up_ms;
+  c->one_session = config->one_session;
+  c->send_limit = or_default(config->send_limit, DEFAULT_SEND_LIMIT);
+  c->frames.limit = or_default(config->receive_limit, DEFAULT_RECEIVE_LIMIT);
+  c->outstanding_limit =
+      or_default(config->outstanding_limit, DEFAULT_OUTSTANDING);
+  c->now = hooks->now(hooks->arg);
+  c->request_deadline_ms = LK_NEVER;
+  c->close_end_ms = LK_NEVER;
+  c->proven_ms = c->now;
+  c->refused_round = true;
+  if (config->resume != NULL)
+    c->session = *config->resume;
+  c->out.mem = &c->mem;
+  c->held.mem = &c->mem;
+  c->scratch.mem = &c->mem;
+  c->frames.partial.mem = &c->mem;
+  c->arena.mem = &c->mem;
+  lk__ring_init(&c->sent, &c->mem, sizeof(lk_request));
+  lk__ring_init(&c->waiting, &c->mem, sizeof(lk_request));
+  lk__ring_init(&c->ending[0], &c->mem, sizeof(lk_request));
+  lk__ring_init(&c->ending[1], &c->mem, sizeof(lk_request));
+}
+
+static bool acceptable(const lk_client_config *config, const lk_hooks *hooks)
+{
+  return hooks != NULL && hooks->now != NULL && hooks->random != NULL &&
+         hooks->wake != NULL && config != NULL &&
+         config->size == sizeof *config && config->session_timeout_ms >= 0 &&
+         config->give_up_ms >= -1 && config->send_limit <= INT32_MAX &&
+         config->receive_limit <= INT32_MAX;
+}
+
+int lk_client_new(lk_client **out, const lk_client_config *config,
+                  const lk_hooks *hooks)
+{
+  const char *why;
+
+  *out = NULL;
+  if (!acceptable(config, hooks))
+    return LK_ERR_BAD_ARGUMENT;
+  const lk_mem *mem = config->mem == NULL ? &lk__mem_libc : config->mem;
+  lk_client *c = lk__mem_new(mem, sizeof *c);
+
+  if (c == NULL)
+    return LK_ERR_NO_MEMORY;
+  init(c, config, hooks, mem);
+  int err = lk__hosts_init(
+      &c->hosts, &c->mem,
+      config->hosts == NULL ? "127.0.0.1:2181" : config->hosts, &why);
+
+  if (err == 0 && !lk__watches_init(&c->watches, &c->mem)) {
+    lk__hosts_free(&c->hosts);
+    err = LK_ERR_NO_MEMORY;
+  }
+  if (err != 0) {
+    lk__mem_free(mem, c);
+    return err;
+  }
+  lk__hosts_shuffle(&c->hosts, hooks->random, hooks->arg);
+  c->retry_ms = c->now; /* dialled by the driver's first tick */
+  *out = c;
+  return 0;
+}
+
+static void free_auths(lk_client *c)
+{
+  while (c->auths != NULL) {
+    lk_auth *a = c->auths;
+
+    c->auths = a->next;
+    memset(a->frame, 0, a->len);
+    lk__mem_free(&c->mem, a);
+  }
+}
+
+static void destroy(lk_client *c)
+{
+  lk_hooks hooks = c->hooks;
+  lk_mem mem = c->mem;
+
+  c->depth++; /* what callbacks do from here on frees nothing twice */
+  if (c->state != LK_STATE_CLOSED)
+    lk__session_closed(c, LK_ERR_NOT_SENT);
+  while (c->listeners != NULL)
+    lk_client_detach(c, c->listeners);
+  while (c->timers.root != NULL)
+    lk__heap_remove(&c->timers, c->timers.root);
+  free_auths(c);
+  lk__watches_free(&c->watches);
+  lk__arena_free(&c->arena);
+  lk__buf_free(&c->frames.partial);
+  lk__buf_free(&c->scratch);
+  lk__buf_free(&c->held);
+  lk__buf_free(&c->out);
+  lk__ring_free(&c->sent);
+  lk__ring_free(&c->waiting);
+  lk__ring_free(&c->ending[0]);
+  lk__ring_free(&c->ending[1]);
+  lk__hosts_free(&c->hosts);
+  lk__mem_free(&mem, c);
+  if (hooks.freed != NULL)
+    hooks.freed(c, hooks.arg);
+}
+
+void lk_client_free(lk_client *c)
+{
+  if (c == NULL)
+    return;
+  c->free_wanted = true;
+  if (c->depth == 0)
+    destroy(c);
+}
+
+int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
+{
+  if (c->closing || c->free_wanted || c->final_err != 0)
+    return LK_ERR_CLOSED;
+  lk__client_enter(c);
+  c->close_done = done;
+  c->close_arg = arg;
+  c->close_end_ms = c->now + CLOSE_MS;
+  if (c->phase == LK_PHASE_LIVE && c->waiting.count == 0)
+    (void)lk__request_close(c); /* no memory: the deadline ends it */
+  else if (c->session.id == 0 && c->waiting.count == 0)
+    c->close_end_ms = c->now; /* nothing to end: tell in the next turn */
+  c->closing = true;
+  lk__client_wake(c);
+  lk__client_leave(c);
+  return 0;
+}
+
+/* ---- inputs ------------------------------------------------------------ */
+
+void lk__client_enter(lk_client *c)
+{
+  if (c->depth++ > 0)
+    return;
+  c->now = c->hooks.now(c->hooks.arg);
+}
+
+void lk__client_leave(lk_client *c)
+{
+  c->now_stale = true;
+  if (--c->depth == 0 && c->free_wanted)
+    destroy(c);
+}
+
+void lk__client_wake(lk_client *c)
+{
+  c->hooks.wake(c, c->hooks.arg);
+}
+
+void lk_client_want(lk_client *c, lk_want *out)
+{
+  const lk_host *h = lk__hosts_current(&c->hosts);
+  bool wanted = c->phase != LK_PHASE_PAUSE && c->phase != LK_PHASE_ENDED;
+
+  *out = (lk_want){.attempt = wanted ? c->attempt : 0,
+                   .host = h->name,
+                   .port = h->port,
+                   .address = c->hosts.address};
+}
+
+/* Begin an input for `attempt`, after what is due; false: it is outdated. */
+static bool begin(lk_client *c, uint64_t attempt)
+{
+  lk__client_enter(c);
+  lk__timing_run(c);
+  return c->attempt == attempt && !c->free_wanted &&
+         c->phase != LK_PHASE_PAUSE && c->phase != LK_PHASE_ENDED;
+}
+
+void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
+{
+  if (begin(c, attempt) && count > 0)
+    c->hosts.addresses = count;
+  lk__client_leave(c);
+}
+
+void lk_client_connected(lk_client *c, uint64_t attempt)
+{
+  if (begin(c, attempt) && c->phase == LK_PHASE_DIALING)
+    lk__session_greet(c);
+  lk__client_leave(c);
+}
+
+void lk_client_failed(lk_client *c, uint64_t attempt, int err, const char *why)
+{
+  if (begin(c, attempt)) {
+    if (err == 0)
+      err = c->phase == LK_PHASE_HANDSHAKE ? LK_ERR_REFUSED : LK_ERR_LOSS;
+    if (why == NULL && err == LK_ERR_LOSS)
+      why = "the server closed the connection";
+    lk__session_break(c, err, why);
+  }
+  lk__client_leave(c);
+}
+
+static void take_frame(lk_client *c, lk_bytes frame)
+{
+  if (c->phase == LK_PHASE_HANDSHAKE)
+    lk__session_welcome(c, frame);
+  else
+    lk__reply_take(c, frame);
+}
+
+/* Whether the connection that brought the bytes at hand still stands. */
+static bool serving(const lk_client *c, uint64_t attempt)
+{
+  return c->attempt == attempt && !c->free_wanted &&
+         (c->phase == LK_PHASE_HANDSHAKE || c->phase == LK_PHASE_LIVE);
+}
+
+static void receive(lk_client *c, uint64_t attempt, lk_bytes bytes)
+{
+  while (serving(c, attempt)) {
+    lk_bytes frame;
+
+    switch (lk__frame_next(&c->frames, &bytes, &frame)) {
+    case LK_FRAME_NONE: return;
+    case LK_FRAME_WHOLE: take_frame(c, frame); break;
+    case LK_FRAME_BAD:
+      lk__session_break(c, LK_ERR_PROTOCOL, "a frame longer than the limit");
+      break;
+    case LK_FRAME_NO_MEMORY:
+      lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+      break;
+    }
+  }
+}
+
+void lk_client_received(lk_client *c, uint64_t attempt, const void *bytes,
+                        size_t len)
+{
+  if (begin(c, attempt))
+    receive(c, attempt, lk_bytes_of(bytes, len));
+  lk__client_leave(c);
+}
+
+lk_bytes lk_client_pending(lk_client *c)
+{
+  size_t len = lk__buf_len(&c->out);
+
+  return lk_bytes_of(len == 0 ? NULL : lk__buf_bytes(&c->out), len);
+}
+
+void lk_client_sent(lk_client *c, uint64_t attempt, size_t len)
+{
+  if (attempt != c->attempt || len > lk__buf_len(&c->out))
+    return;
+  lk__buf_consume(&c->out, len);
+  c->out_sent += len;
+  c->now_stale = true;
+  if (lk__buf_len(&c->out) == 0)
+    c->written_ms = c->now;
+}
+
+int64_t lk_client_deadline(const lk_client *c)
+{
+  return lk__timing_deadline(c);
+}
+
+void lk_client_tick(lk_client *c)
+{
+  lk__client_enter(c);
+  lk__timing_run(c);
+  lk__client_leave(c);
+}

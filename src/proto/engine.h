@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_PROTO_ENGINE_H
+#define LK_PROTO_ENGINE_H
+
+/**
+ * @file
+ * A client from inside. client.c has its life and its inputs, session.c the
+ * states of its connection, request.c what is on its way, reply.c what
+ * arrives, watch.c who watches, timing.c what is due, ops.c the calls.
+ */
+
+#include <latchkey/client.h>
+
+#include "base/buf.h"
+#include "base/heap.h"
+#include "base/ring.h"
+#include "jute/arena.h"
+#include "jute/record.h"
+#include "proto/frame.h"
+#include "proto/handshake.h"
+#include "proto/hosts.h"
+#include "proto/opcode.h"
+#include "proto/watch.h"
+
+#define LK_NEVER INT64_MAX
+
+/** How far the present attempt to have a connection has come. */
+typedef enum lk_phase {
+  LK_PHASE_PAUSE,     /**< no transport wanted before retry_ms */
+  LK_PHASE_DIALING,   /**< a transport is wanted */
+  LK_PHASE_HANDSHAKE, /**< connected; the connect request is out */
+  LK_PHASE_LIVE,      /**< requests are served */
+  LK_PHASE_ENDED      /**< closed, or failed for good */
+} lk_phase;
+
+/** A request that was accepted and has not ended. */
+typedef struct lk_request {
+  int32_t op;
+  int32_t xid; /**< 0 until it has a connection */
+  int64_t sent_ms;
+  int64_t deadline_ms; /**< LK_NEVER: none */
+  uint64_t end;        /**< where its last byte is in the connection's output */
+  size_t len;          /**< of its frame; kept to find it in `held` */
+  size_t parts;        /**< of a multi */
+  void (*done)(void);  /**< its type follows from `op` */
+  void *arg;
+  lk_watch *watch;     /**< or NULL */
+  unsigned char *copy; /**< its frame, where it may be repeated; or NULL */
+  bool ended;          /**< told already; only its place is kept */
+} lk_request;
+
+/** An identity. Sent first on each connection. */
+typedef struct lk_auth {
+  struct lk_auth *next;
+  lk_done_cb done; /**< NULL once told */
+  void *arg;
+  size_t len; /**< of the frame that follows */
+  unsigned char frame[];
+} lk_auth;
+
+struct lk_client {
+  lk_mem mem;
+  lk_hooks hooks;
+  void (*log)(void *arg, int level, int err, const char *text);
+  void *log_arg;
+  int32_t wanted_timeout_ms;
+  int32_t give_up_ms;
+  bool one_session;
+  size_t send_limit;
+  size_t outstanding_limit;
+
+  /* life */
+  int depth; /* calls of ours on the stack */
+  bool free_wanted;
+  int64_t now;    /* clock, as last read */
+  bool now_stale; /* output was sent since */
+  lk_listener *listeners;
+  lk_listener *listeners_last;
+  lk_listener *telling; /* next to be told */
+  lk_heap timers;
+
+  /* session */
+  lk_state state;
+  int final_err; /* why requests are refused now; 0: they are not */
+  lk_session session;
+  int32_t timeout_ms; /* negotiated, or wanted */
+  int64_t last_zxid;
+  int64_t relative_zxid; /* last_zxid when the connection broke */
+  int32_t xid;           /* last one used */
+  int64_t proven_ms;     /* when the newest answered request was sent */
+
+  /* connection */
+  lk_phase phase;
+  lk_hosts hosts;
+  uint64_t attempt;
+  uint64_t connection; /* number of the live connection, or 0 */
+  uint64_t connections;
+  int64_t retry_ms;
+  int64_t attempt_end_ms;
+  int64_t handshake_sent_ms;
+  int64_t heard_ms;   /* last whole frame */
+  int64_t written_ms; /* output was last empty */
+  int64_t ping_sent_ms;
+  bool ping_out;
+  unsigned rounds;    /* without success */
+  bool refused_round; /* every server so far in this round hung up */
+  size_t rearms_out;  /* setWatches without a reply */
+  lk_auth *auths;
+  lk_auth *auth_next; /* whose reply comes next */
+  char trouble[512];
+  int trouble_err;
+  char server[272];
+
+  /* requests */
+  lk_buf out;        /* bytes for the connection */
+  uint64_t out_sent; /* bytes of this connection handed to the system */
+  lk_ring sent;      /* lk_request: have an xid, in order */
+  lk_ring waiting;   /* lk_request: for the next connection */
+  lk_buf held;       /* frames of `waiting` */
+  lk_ring ending[2]; /* `sent` and `waiting` of before, being told */
+  int64_t request_deadline_ms;
+  lk_buf scratch; /* paths with chroot */
+  lk_frames frames;
+  lk_arena arena;
+  const lk_answer *answer;
+  lk_watches watches;
+
+  /* closing */
+  bool closing;
+  bool close_sent;
+  int64_t close_end_ms;
+  lk_close_cb close_done;
+  void *close_arg;
+};
+
+/* client.c */
+void lk__client_enter(lk_client *c);
+void lk__client_leave(lk_client *c);
+void lk__client_wake(lk_client *c);
+void lk__client_tell(lk_client *c, lk_state state, int err);
+void lk__client_tell_answer(lk_client *c, const lk_answer *answer);
+/** Log, printf-like; `level` as in lk_log_level. */
+void lk__client_logf(const lk_client *c, int level, int err, const char *format,
+                     ...) __attribute__((format(printf, 4, 5)));
+
+/* session.c */
+/** Ask for a transport to the endpoint in turn. */
+void lk__session_dial(lk_client *c);
+/** The transport stands: send the connect request. */
+void lk__session_greet(lk_client *c);
+/** The first frame of a connection. */
+void lk__session_welcome(lk_client *c, lk_bytes frame);
+/** The connection or the attempt at one is over; go on elsewhere. */
+void lk__session_break(lk_client *c, int err, const char *why);
+/** The session is gone: start anew, unless that is not wanted. */
+void lk__session_expire(lk_client *c, const char *why);
+/** End for good: `state` is AUTH_FAILED or CLOSED; `err` ends what is left. */
+void lk__session_end(lk_client *c, lk_state state, int err);
+/** closeSession was answered, or will not be: end with `err` for its caller. */
+void lk__session_closed(lk_client *c, int err);
+
+/* timing.c */
+/** See to all that is due at c->now. */
+void lk__timing_run(lk_client *c);
+int64_t lk__timing_deadline(const lk_client *c);
+/** How long to wait before the next attempt, with jitter. */
+int64_t lk__timing_pause(lk_client *c);
+/** How long one attempt may take, from resolving to the handshake's answer. */
+int64_t lk__timing_attempt(const lk_client *c);
+
+/* request.c */
+/** What a request is made of. */
+typedef struct lk_ask {
+  int32_t op;
+  const lk_record *rec; /**< of its body, which begins with the path; or NULL */
+  const void *value;    /**< the body; its path is not looked at */
+  const char *chroot;   /**< what goes before the path */
+  const char *path;     /**< and what follows it; see lk__path_rest() */
+  const lk_op *ops;     /**< of a multi; or NULL */
+  size_t parts;         /**< how many */
+  const lk_call *call;  /**< or NULL */
+  lk_watch_kind kind;   /**< of the watch that `call` may want */
+  void (*done)(void);
+  void *arg;
+} lk_ask;
+
+/** Whether a new request would be taken now: 0, or why not. */
+int lk__request_refusal(lk_client *c);
+/** Accept a request: it waits, or goes into the output. */
+int lk__request_queue(lk_client *c, const lk_ask *ask);
+/** closeSession, behind everything else. false: no memory. */
+bool lk__request_close(lk_client *c);
+/** What waited goes into the output. false: no memory. */
+bool lk__requests_release(lk_client *c);
+/** Set aside what is on its way, and with `all` also what waits; then end it:
+    what is requested in between is not meant. */
+void lk__requests_detach(lk_client *c, bool all);
+/** `err` 0: by what is known after a broken connection, or keep a request for
+    repetition. Otherwise all end with `err`. */
+void lk__requests_finish(lk_client *c, int err);
+/** End those whose own deadline has passed, and find the next one. */
+void lk__requests_overdue(lk_client *c);
+
+/* reply.c */
+/** Call `done` of a request that ended without an answer. */
+void lk__reply_fail(lk_client *c, const lk_request *r, int err);
+/** A frame after the handshake. */
+void lk__reply_take(lk_client *c, lk_bytes frame);
+
+/* notify.c */
+/** Tell the watches in `list` of `event` and drop them. */
+void lk__notify(lk_client *c, lk_link *list, lk_event_type type, int err);
+/** The request of `w` ended with `err`: it stands, or is dropped. */
+void lk__notify_settle(lk_client *c, lk_watch *w, int32_t op, int err);
+
+#endif

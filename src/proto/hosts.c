@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/hosts.h"
+#include "proto/path.h"
+
+#include <latchkey/client.h>
+
+#include <stdio.h>
+
+enum { DEFAULT_PORT = 2181, NAME_MAX_LEN = 255 };
+
+typedef struct span {
+  const char *at;
+  size_t len;
+} span;
+
+static span trim(span s)
+{
+  while (s.len > 0 && (s.at[0] == ' ' || s.at[0] == '\t')) {
+    s.at++;
+    s.len--;
+  }
+  while (s.len > 0 && (s.at[s.len - 1] == ' ' || s.at[s.len - 1] == '\t'))
+    s.len--;
+  return s;
+}
+
+/* The entry up to the next comma or `end`; *p moves behind it. */
+static span entry(const char **p, const char *end)
+{
+  const char *comma = memchr(*p, ',', (size_t)(end - *p));
+  const char *stop = comma == NULL ? end : comma;
+  span s = {*p, (size_t)(stop - *p)};
+
+  *p = comma == NULL ? end : comma + 1;
+  return trim(s);
+}
+
+static const char *parse_port(span s, uint16_t *out)
+{
+  unsigned value = 0;
+
+  if (s.len == 0 || s.len > 5)
+    return "a port is a number from 1 to 65535";
+  for (size_t i = 0; i < s.len; i++) {
+    if (s.at[i] < '0' || s.at[i] > '9')
+      return "a port is a number from 1 to 65535";
+    value = value * 10 + (unsigned)(s.at[i] - '0');
+  }
+  if (value < 1 || value > 65535)
+    return "a port is a number from 1 to 65535";
+  *out = (uint16_t)value;
+  return NULL;
+}
+
+static const char *check_name(span name)
+{
+  if (name.len == 0)
+    return "a host name is missing";
+  if (name.len > NAME_MAX_LEN)
+    return "a host name is longer than 255 bytes";
+  for (size_t i = 0; i < name.len; i++) {
+    unsigned char ch = (unsigned char)name.at[i];
+
+    if (ch <= ' ' || ch >= 0x7f)
+      return "a host name holds a blank or another character it cannot have";
+    if (ch == '[' || ch == ']')
+      return "brackets go around a whole IPv6 address, as in [::1]:2181";
+  }
+  return NULL;
+}
+
+/* "[address]" or "[address]:port" */
+static const char *parse_bracketed(span s, span *name, uint16_t *port)
+{
+  const char *close = memchr(s.at, ']', s.len);
+
+  if (close == NULL)
+    return "a bracket is not closed, as in [::1]:2181";
+  *name = (span){s.at + 1, (size_t)(close - s.at) - 1};
+  span rest = {close + 1, s.len - (size_t)(close + 1 - s.at)};
+
+  if (rest.len == 0)
+    return NULL;
+  if (rest.at[0] != ':')
+    return "only :port may follow a closing bracket";
+  return parse_port((span){rest.at + 1, rest.len - 1}, port);
+}
+
+/* NULL, or what is wrong with one entry. */
+static const char *parse_entry(span s, span *name, uint16_t *port)
+{
+  const char *why = NULL;
+
+  *port = DEFAULT_PORT;
+  *name = s;
+  if (s.at[0] == '[') {
+    why = parse_bracketed(s, name, port);
+  } else {
+    const char *colon = memchr(s.at, ':', s.len);
+
+    if (colon != NULL) {
+      size_t len = (size_t)(colon - s.at);
+
+      if (memchr(colon + 1, ':', s.len - len - 1) != NULL)
+        return "an IPv6 address needs brackets, as in [::1]:2181";
+      *name = (span){s.at, len};
+      why = parse_port((span){colon + 1, s.len - len - 1}, port);
+    }
+  }
+  return why != NULL ? why : check_name(*name);
+}
+
+/* Where the servers end and the chroot begins; "" if there is none. */
+static const char *split(const char *text, span *chroot)
+{
+  size_t len = strlen(text);
+  const char *slash = strchr(text, '/');
+
+  const char *end = slash == NULL ? text + len : slash;
+
+  *chroot = trim((span){end, len - (size_t)(end - text)});
+  if (chroot->len == 1)
+    chroot->len = 0;
+  return end;
+}
+
+static size_t count_entries(const char *text, const char *end)
+{
+  size_t count = 0;
+
+  for (const char *p = text; p < end;)
+    count += entry(&p, end).len > 0;
+  return count;
+}
+
+/* Cut `text`, which is ours, into names; items has room for all. */
+static const char *cut(lk_hosts *h, char *text, size_t hosts_len)
+{
+  const char *end = text + hosts_len;
+
+  for (const char *p = text; p < end;) {
+    span name, s = entry(&p, end);
+    uint16_t port;
+
+    if (s.len == 0)
+      continue;
+    const char *why = parse_entry(s, &name, &port);
+
+    if (why != NULL)
+      return why;
+    text[(name.at - text) + (ptrdiff_t)name.len] = '\0';
+    h->items[h->count++] = (lk_host){name.at, port};
+  }
+  return h->count == 0 ? "it names no host" : NULL;
+}
+
+int lk__hosts_init(lk_hosts *h, const lk_mem *mem, const char *text,
+                   const char **why)
+{
+  span chroot;
+  const char *end = split(text, &chroot);
+  size_t len = strlen(text);
+
+  *h = (lk_hosts){.mem = mem, .chroot = ""};
+  *why = NULL;
+  size_t hosts_len = (size_t)(end - text);
+
+  /* hosts, NUL, chroot, NUL */
+  h->text = lk__mem_new(mem, len + 2);
+  h->items = lk__mem_new(mem, (count_entries(text, end) + 1) * sizeof(lk_host));
+  if (h->text == NULL || h->items == NULL) {
+    lk__hosts_free(h);
+    return LK_ERR_NO_MEMORY;
+  }
+  memcpy(h->text, text, hosts_len);
+  memcpy(h->text + hosts_len + 1, chroot.at, chroot.len);
+  h->chroot = h->text + hosts_len + 1;
+  h->chroot_len = chroot.len;
+  *why = cut(h, h->text, hosts_len);
+  if (*why == NULL && chroot.len > 0 && !lk__path_valid(h->chroot, false))
+    *why = "what follows the first / must be a valid path (the chroot)";
+  if (*why == NULL)
+    return 0;
+  lk__hosts_free(h);
+  return LK_ERR_BAD_HOSTS;
+}
+
+void lk__hosts_free(lk_hosts *h)
+{
+  lk__mem_free(h->mem, h->text);
+  lk__mem_free(h->mem, h->items);
+  h->text = NULL;
+  h->items = NULL;
+  h->count = 0;
+}
+
+void lk__hosts_shuffle(lk_hosts *h,
+                       void (*random)(void *arg, void *out, size_t len),
+                       void *arg)
+{
+  for (size_t i = h->count; i > 1; i--) {
+    uint32_t r;
+
+    random(arg, &r, sizeof r);
+    size_t j = r % i;
+    lk_host other = h->items[j];
+
+    h->items[j] = h->items[i - 1];
+    h->items[i - 1] = other;
+  }
+}
+
+bool lk__hosts_next(lk_hosts *h)
+{
+  if (++h->address < h->addresses)
+    return false;
+  h->address = 0;
+  h->addresses = 0;
+  h->at = (h->at + 1) % h->count;
+  if (++h->tried < h->count)
+    return false;
+  h->tried = 0;
+  return true;
+}
+
+void lk__hosts_worked(lk_hosts *h)
+{
+  h->tried = 0;
+}
+
+int lk_hosts_check(const char *hosts, char *text, size_t size)
+{
+  lk_hosts h;
+  const char *why = "";
+  int err = lk__hosts_init(&h, &lk__mem_libc, hosts == NULL ? "" : hosts, &why);
+
+  if (err == 0)
+    lk__hosts_free(&h);
+  if (size > 0)
+    snprintf(text, size, "%s", err == 0 ? "" : why == NULL ? "" : why);
+  return err;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_PROTO_HOSTS_H
+#define LK_PROTO_HOSTS_H
+
+#include "base/mem.h"
+
+typedef struct lk_host {
+  const char *name; /**< no brackets */
+  uint16_t port;
+} lk_host;
+
+/** The servers of a connect string and which one is tried. */
+typedef struct lk_hosts {
+  const lk_mem *mem;
+  char *text; /**< the names, cut up */
+  lk_host *items;
+  size_t count;
+  const char *chroot; /**< "" if none */
+  size_t chroot_len;
+  size_t at;          /**< the one in turn */
+  uint32_t address;   /**< which of its addresses */
+  uint32_t addresses; /**< how many it has, as far as known */
+  size_t tried;       /**< hosts tried without success in this round */
+} lk_hosts;
+
+/**
+ * Parse a connect string. `why` gets what is wrong, a constant text.
+ * @return 0, LK_ERR_BAD_HOSTS, LK_ERR_NO_MEMORY.
+ */
+int lk__hosts_init(lk_hosts *h, const lk_mem *mem, const char *text,
+                   const char **why);
+void lk__hosts_free(lk_hosts *h);
+
+/** Put the servers in random order; `random` as in lk_hooks. */
+void lk__hosts_shuffle(lk_hosts *h,
+                       void (*random)(void *arg, void *out, size_t len),
+                       void *arg);
+
+static inline const lk_host *lk__hosts_current(const lk_hosts *h)
+{
+  return &h->items[h->at];
+}
+
+/** The next address, or the next server. true: a round is over. */
+bool lk__hosts_next(lk_hosts *h);
+
+/** The one in turn works: a new round begins with the next. */
+void lk__hosts_worked(lk_hosts *h);
+
+#endif

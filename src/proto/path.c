@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/path.h"
+
+/* Decode one character of UTF-8 at `s`, which ends with a NUL. Returns its
+ * length, 0 if it is malformed. */
+static size_t decode(const unsigned char *s, uint32_t *out)
+{
+  size_t len = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 0;
+  static const uint32_t least[] = {0, 0, 0x80, 0x800};
+
+  if (len == 0 || (s[0] >= 0x80 && s[0] < 0xc2))
+    return 0;
+  *out = len == 1 ? s[0] : s[0] & (0xffU >> (len + 1));
+  for (size_t i = 1; i < len; i++) {
+    if ((s[i] & 0xc0) != 0x80)
+      return 0;
+    *out = *out << 6 | (s[i] & 0x3fU);
+  }
+  return *out < least[len] ? 0 : len;
+}
+
+static bool allowed(uint32_t ch)
+{
+  return ch > 0x1f && !(ch >= 0x7f && ch <= 0x9f) &&
+         !(ch >= 0xd800 && ch <= 0xf8ff) && ch < 0xfff0;
+}
+
+/* One component, which ends at "/" or the end; its length, 0 if it is bad. */
+static size_t component(const char *s)
+{
+  size_t len = 0;
+
+  while (s[len] != '\0' && s[len] != '/') {
+    uint32_t ch;
+    size_t n = decode((const unsigned char *)s + len, &ch);
+
+    if (n == 0 || !allowed(ch))
+      return 0;
+    len += n;
+  }
+  if ((len == 1 && s[0] == '.') || (len == 2 && s[0] == '.' && s[1] == '.'))
+    return 0;
+  return len;
+}
+
+bool lk__path_valid(const char *path, bool sequential)
+{
+  if (path == NULL || path[0] != '/')
+    return false;
+  if (path[1] == '\0')
+    return true;
+  for (const char *s = path; *s == '/';) {
+    s++;
+    if (*s == '\0')
+      return sequential;
+    size_t len = component(s);
+
+    if (len == 0)
+      return false;
+    s += len;
+  }
+  return true;
+}
+
+lk_bytes lk__path_strip(const char *chroot, size_t len, lk_bytes path)
+{
+  if (len == 0 || path.len < len || memcmp(path.at, chroot, len) != 0)
+    return path;
+  if (path.len == len)
+    return lk_text("/");
+  const char *rest = (const char *)path.at + len;
+
+  return rest[0] == '/' ? lk_bytes_of(rest, path.len - len) : path;
+}
+
+const char *lk__path_rest(const char *chroot, const char *path, bool sequential)
+{
+  return chroot[0] != '\0' && !sequential && strcmp(path, "/") == 0 ? "" : path;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "jute/writer.h"
+#include "proto/opcode.h"
+#include "proto/rearm.h"
+
+enum { FIXED = 4 + 8 + 8 + 3 * 4 }; /* length, header, zxid, three counts */
+
+/* Walks all (kind, path) pairs, kind by kind. */
+typedef struct cursor {
+  int kind;
+  lk_map_node *node;
+} cursor;
+
+static void settle(const lk_watches *ws, cursor *c)
+{
+  while (c->kind < LK_WATCH_NKINDS) {
+    for (; c->node != NULL; c->node = lk__map_next(c->node)) {
+      lk_watched *on = (lk_watched *)(void *)c->node;
+
+      if (!lk__list_empty(&on->kinds[c->kind]))
+        return;
+    }
+    c->kind++;
+    c->node = lk__map_first(&ws->paths);
+  }
+}
+
+static void put(lk_buf *out, void (*write)(lk_writer *w, const void *v),
+                const void *v, size_t room)
+{
+  lk_writer w;
+
+  lk__writer_init(&w, lk__buf_room(out), room);
+  write(&w, v);
+  out->end += w.len;
+}
+
+static void put_path(lk_writer *w, const void *v)
+{
+  const lk_map_node *node = v;
+
+  lk__writer_bytes(w, lk_bytes_of(node->key, node->len));
+}
+
+static void put_head(lk_writer *w, const void *v)
+{
+  const int64_t *zxid = v;
+
+  lk__writer_int(w, 0);
+  lk__writer_int(w, LK_XID_SET_WATCHES);
+  lk__writer_int(w, LK_OPCODE_SET_WATCHES);
+  lk__writer_long(w, *zxid);
+}
+
+static void put_zero(lk_writer *w, const void *v)
+{
+  (void)v;
+  lk__writer_int(w, 0);
+}
+
+static void patch(lk_buf *out, size_t offset, size_t v)
+{
+  lk_writer w;
+
+  lk__writer_init(&w, lk__buf_bytes(out), lk__buf_len(out));
+  lk__writer_patch(&w, offset, (int32_t)v);
+}
+
+/* The paths of one kind from the cursor on, as far as `budget` goes. When it
+ * is used up the cursor stays, and the kinds behind get nothing. */
+static bool put_kind(const lk_watches *ws, cursor *c, int kind, size_t *budget,
+                     lk_buf *out)
+{
+  size_t count_at = lk__buf_len(out), count = 0;
+
+  put(out, put_zero, NULL, 4);
+  for (settle(ws, c); c->kind == kind; settle(ws, c)) {
+    size_t need = 4 + c->node->len;
+
+    if (need > *budget)
+      break;
+    /* what follows in any case: the counts of the kinds behind this one */
+    if (!lk__buf_reserve(out, need + FIXED))
+      return false;
+    put(out, put_path, c->node, need);
+    *budget -= need;
+    count++;
+    c->node = lk__map_next(c->node);
+  }
+  patch(out, count_at, count);
+  return true;
+}
+
+static bool put_chunk(const lk_watches *ws, cursor *c, int64_t zxid,
+                      size_t limit, lk_buf *out)
+{
+  size_t start = lk__buf_len(out);
+  size_t first = 4 + c->node->len;
+  size_t budget = limit > first ? limit : first;
+
+  if (!lk__buf_reserve(out, FIXED))
+    return false;
+  put(out, put_head, &zxid, 20);
+  for (int kind = 0; kind < LK_WATCH_NKINDS; kind++) {
+    if (!put_kind(ws, c, kind, &budget, out))
+      return false;
+  }
+  patch(out, start, lk__buf_len(out) - start - 4);
+  return true;
+}
+
+int lk__rearm_encode(const lk_watches *ws, int64_t relative_zxid, size_t limit,
+                     lk_buf *out)
+{
+  cursor c = {0, lk__map_first(&ws->paths)};
+  int count = 0;
+
+  for (settle(ws, &c); c.kind < LK_WATCH_NKINDS; settle(ws, &c)) {
+    if (!put_chunk(ws, &c, relative_zxid, limit, out))
+      return -1;
+    count++;
+  }
+  return count;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_PROTO_REARM_H
+#define LK_PROTO_REARM_H
+
+#include "base/buf.h"
+#include "proto/watch.h"
+
+/**
+ * Append the setWatches requests that register all standing watches again, as
+ * many as it takes to keep each below `limit` bytes of paths (a single path
+ * always fits: ZOOKEEPER-706). Gives their number, or -1: no memory.
+ */
+int lk__rearm_encode(const lk_watches *ws, int64_t relative_zxid, size_t limit,
+                     lk_buf *out);
+
+#endif

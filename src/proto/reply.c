@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine.h"
+#include "proto/multi.h"
+#include "proto/path.h"
+
+enum { ARENA_KEEP = 256 * 1024 };
+
+/* The body of a reply, decoded. */
+typedef union lk_body {
+  struct lk_path_reply path;
+  struct lk_path_stat_reply path_stat;
+  struct lk_stat_reply stat;
+  struct lk_data_reply data;
+  struct lk_names_stat_reply names;
+  struct {
+    lk_op_result *results;
+    int outcome;
+  } multi;
+} lk_body;
+
+/* A path of a create's reply as a C string without chroot; NULL: it is not
+ * one, or there is no memory for it. */
+static const char *text_path(lk_client *c, lk_bytes path, int *err)
+{
+  lk_bytes own = lk__path_strip(c->hosts.chroot, c->hosts.chroot_len, path);
+
+  *err = LK_ERR_PROTOCOL;
+  if (path.at == NULL || memchr(own.at, '\0', own.len) != NULL)
+    return NULL;
+  char *s = lk__arena_take(&c->arena, own.len + 1, 1);
+
+  if (s == NULL) {
+    *err = LK_ERR_NO_MEMORY;
+    return NULL;
+  }
+  memcpy(s, own.at, own.len);
+  *err = 0;
+  return s;
+}
+
+/* Decode the body of a reply without error. */
+static int decode(lk_client *c, const lk_request *r, lk_reader *in,
+                  lk_body *out)
+{
+  int err = 0;
+
+  if (r->op == LK_OPCODE_MULTI)
+    return lk__multi_decode(in, r->parts, c->hosts.chroot, &c->arena,
+                            &out->multi.results, &out->multi.outcome);
+  const lk_opcode_info *info = lk__opcode_info(r->op);
+
+  err = lk__record_decode(info->reply, out, in, &c->arena);
+  if (err != 0)
+    return err;
+  switch (r->op) {
+  case LK_OPCODE_CREATE:
+  case LK_OPCODE_CREATE2:
+  case LK_OPCODE_CREATE_CONTAINER:
+    /* both shapes begin with the path */
+    out->path.path.at = text_path(c, out->path.path, &err);
+    break;
+  default: break;
+  }
+  return err;
+}
+
+static void tell_create(lk_client *c, const lk_request *r, int err,
+                        const lk_body *body)
+{
+  lk_create_cb done = (lk_create_cb)r->done;
+  bool with_stat = r->op != LK_OPCODE_CREATE;
+
+  done(c, err, err == 0 ? body->path.path.at : NULL,
+       err == 0 && with_stat ? &body->path_stat.stat : NULL, r->arg);
+}
+
+static void tell_get(lk_client *c, const lk_request *r, int err,
+                     const lk_body *body)
+{
+  lk_get_cb done = (lk_get_cb)r->done;
+
+  done(c, err, err == 0 ? &body->data.data : NULL,
+       err == 0 ? &body->data.stat : NULL, r->arg);
+}
+
+static void tell_children(lk_client *c, const lk_request *r, int err,
+                          const lk_body *body)
+{
+  lk_children_cb done = (lk_children_cb)r->done;
+
+  done(c, err, err == 0 ? body->names.names.items : NULL,
+       err == 0 ? body->names.names.count : 0,
+       err == 0 ? &body->names.stat : NULL, r->arg);
+}
+
+static void tell_multi(lk_client *c, const lk_request *r, int err,
+                       const lk_body *body)
+{
+  lk_multi_cb done = (lk_multi_cb)r->done;
+
+  done(c, err == 0 ? body->multi.outcome : err,
+       err == 0 ? body->multi.results : NULL, err == 0 ? r->parts : 0, r->arg);
+}
+
+/* Call `done` of `r`; `body` counts only if `err` is 0. */
+static void tell(lk_client *c, const lk_request *r, int err,
+                 const lk_body *body)
+{
+  if (r->done == NULL)
+    return;
+  switch (r->op) {
+  case LK_OPCODE_CREATE:
+  case LK_OPCODE_CREATE2:
+  case LK_OPCODE_CREATE_CONTAINER: tell_create(c, r, err, body); break;
+  case LK_OPCODE_EXISTS:
+  case LK_OPCODE_SET_DATA:
+    ((lk_stat_cb)r->done)(c, err, err == 0 ? &body->stat.stat : NULL, r->arg);
+    break;
+  case LK_OPCODE_GET_DATA: tell_get(c, r, err, body); break;
+  case LK_OPCODE_GET_CHILDREN2: tell_children(c, r, err, body); break;
+  case LK_OPCODE_MULTI: tell_multi(c, r, err, body); break;
+  default: ((lk_done_cb)r->done)(c, err, r->arg); break;
+  }
+}
+
+void lk__reply_fail(lk_client *c, const lk_request *r, int err)
+{
+  tell(c, r, err, NULL);
+}
+
+static lk_proof proof_of(int32_t op, int err)
+{
+  const lk_opcode_info *info = lk__opcode_info(op);
+
+  if (err != 0 || !info->leader)
+    return LK_PROOF_CONTACT;
+  return info->write ? LK_PROOF_COMMIT : LK_PROOF_LEADER;
+}
+
+static void tell_proof(lk_client *c, const lk_answer *answer)
+{
+  if (answer->sent_ms > c->proven_ms)
+    c->proven_ms = answer->sent_ms;
+  lk__client_tell_answer(c, answer);
+}
+
+/* What an error means for the connection, beside its request. */
+static void consequences(lk_client *c, int err)
+{
+  if (err == LK_ERR_AUTH_REQUIRED)
+    lk__session_end(c, LK_STATE_AUTH_FAILED, err);
+  else if (err == LK_ERR_SESSION_MOVED || err == LK_ERR_SESSION_EXPIRED)
+    lk__session_break(c, err, NULL); /* the next handshake tells */
+}
+
+static void deliver(lk_client *c, lk_request *r,
+                    const struct lk_reply_header *header, const lk_body *body)
+{
+  lk_answer answer = {.proof = proof_of(r->op, header->err),
+                      .err = header->err,
+                      .zxid = header->zxid,
+                      .sent_ms = r->sent_ms,
+                      .answered_ms = c->now,
+                      .connection = c->connection};
+
+  if (header->zxid > c->last_zxid)
+    c->last_zxid = header->zxid;
+  lk__mem_free(&c->mem, r->copy);
+  if (r->watch != NULL)
+    lk__notify_settle(c, r->watch, r->op, header->err);
+  tell_proof(c, &answer);
+  c->answer = &answer;
+  if (!r->ended)
+    tell(c, r, header->err, body);
+  c->answer = NULL;
+  if (r->op == LK_OPCODE_CLOSE_SESSION)
+    lk__session_closed(c, header->err);
+  else
+    consequences(c, header->err);
+}
+
+static void take_reply(lk_client *c, const struct lk_reply_header *header,
+                       lk_reader *in)
+{
+  lk_request *head = c->sent.count > 0 ? lk__ring_at(&c->sent, 0) : NULL;
+  lk_body body;
+  int err = 0;
+
+  if (head == NULL || head->xid != header->xid) {
+    lk__session_break(c, LK_ERR_PROTOCOL,
+                      head == NULL ? "an answer to nothing"
+                                   : "an answer out of order");
+    return;
+  }
+  if (header->err == 0)
+    err = decode(c, head, in, &body);
+  if (err != 0) {
+    lk__session_break(c, err, "an answer that cannot be read");
+  } else {
+    lk_request r = *head;
+
+    lk__ring_pop(&c->sent);
+    deliver(c, &r, header, &body);
+  }
+  lk__arena_reset(&c->arena, ARENA_KEEP);
+}
+
+static void take_event(lk_client *c, lk_reader *in)
+{
+  struct lk_watcher_event event;
+  lk_link fired;
+
+  if (lk__record_decode(&lk__watcher_event_record, &event, in, NULL) != 0 ||
+      event.path.at == NULL) {
+    lk__session_break(c, LK_ERR_PROTOCOL, "an event that cannot be read");
+    return;
+  }
+  lk__list_init(&fired);
+  lk__watches_match(&c->watches, event.type, event.path, &fired);
+  lk__notify(c, &fired, (lk_event_type)event.type, 0);
+}
+
+static void take_ping(lk_client *c, const struct lk_reply_header *header)
+{
+  lk_answer answer = {.proof = LK_PROOF_CONTACT,
+                      .zxid = header->zxid,
+                      .sent_ms = c->ping_sent_ms,
+                      .answered_ms = c->now,
+                      .connection = c->connection};
+
+  if (!c->ping_out) {
+    lk__session_break(c, LK_ERR_PROTOCOL, "an answer to nothing");
+    return;
+  }
+  c->ping_out = false;
+  if (header->err == LK_ERR_AUTH_REQUIRED)
+    lk__session_end(c, LK_STATE_AUTH_FAILED, header->err);
+  else if (header->err != 0)
+    lk__session_break(c, header->err, NULL);
+  else
+    tell_proof(c, &answer);
+}
+
+static void take_auth(lk_client *c, const struct lk_reply_header *header)
+{
+  lk_auth *a = c->auth_next;
+
+  if (a == NULL) {
+    lk__session_break(c, LK_ERR_PROTOCOL, "an answer to nothing");
+    return;
+  }
+  if (header->err != 0) {
+    c->trouble_err = header->err;
+    lk__session_end(c, LK_STATE_AUTH_FAILED, LK_ERR_AUTH_FAILED);
+    return;
+  }
+  lk_done_cb done = a->done;
+
+  c->auth_next = a->next;
+  a->done = NULL;
+  if (done != NULL)
+    done(c, 0, a->arg);
+}
+
+static void take_rearm(lk_client *c, const struct lk_reply_header *header)
+{
+  if (c->rearms_out == 0)
+    lk__session_break(c, LK_ERR_PROTOCOL, "an answer to nothing");
+  else if (header->err != 0)
+    lk__session_break(c, header->err, "cannot register watches again");
+  else
+    c->rearms_out--;
+}
+
+void lk__reply_take(lk_client *c, lk_bytes frame)
+{
+  struct lk_reply_header header;
+  lk_reader in;
+
+  lk__reader_init(&in, frame.at, frame.len);
+  if (lk__record_decode(&lk__reply_header_record, &header, &in, NULL) != 0) {
+    lk__session_break(c, LK_ERR_PROTOCOL, "an answer without a header");
+    return;
+  }
+  c->heard_ms = c->now;
+  switch (header.xid) {
+  case LK_XID_EVENT: take_event(c, &in); break;
+  case LK_XID_PING: take_ping(c, &header); break;
+  case LK_XID_AUTH: take_auth(c, &header); break;
+  case LK_XID_SET_WATCHES: take_rearm(c, &header); break;
+  default: take_reply(c, &header, &in); break;
+  }
+}

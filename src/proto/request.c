@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "jute/writer.h"
+#include "proto/engine.h"
+#include "proto/multi.h"
+
+enum { HEADER = 12, FIRST_ROOM = 256 };
+
+int lk__request_refusal(lk_client *c)
+{
+  if (c->hooks.forked != NULL && c->hooks.forked(c->hooks.arg))
+    return LK_ERR_FORKED;
+  if (c->final_err != 0)
+    return c->final_err;
+  if (c->closing || c->free_wanted)
+    return LK_ERR_CLOSED;
+  if (c->sent.count + c->waiting.count >= c->outstanding_limit)
+    return LK_ERR_TOO_MANY;
+  return 0;
+}
+
+static int32_t next_xid(const lk_client *c)
+{
+  return c->xid == INT32_MAX ? 1 : c->xid + 1;
+}
+
+static void encode_body(const lk_ask *ask, lk_writer *w)
+{
+  if (ask->ops != NULL)
+    lk__multi_encode(w, ask->ops, ask->parts, ask->chroot);
+  else if (ask->rec != NULL)
+    lk__path_encode(ask->rec, ask->value, ask->chroot, ask->path, w);
+}
+
+/* Write a whole frame behind the end of `b`, without adding it yet. */
+static int encode(lk_client *c, lk_buf *b, const lk_ask *ask, int32_t xid,
+                  size_t *len)
+{
+  if (!lk__buf_reserve(b, FIRST_ROOM))
+    return LK_ERR_NO_MEMORY;
+  for (;;) {
+    lk_writer w;
+
+    lk__writer_init(&w, lk__buf_room(b), b->cap - b->end);
+    lk__writer_int(&w, 0);
+    lk__writer_int(&w, xid);
+    lk__writer_int(&w, ask->op);
+    encode_body(ask, &w);
+    if (w.err != 0)
+      return w.err;
+    if (w.len - 4 > c->send_limit)
+      return LK_ERR_TOO_BIG;
+    if (w.len <= w.cap) {
+      lk__writer_patch(&w, 0, (int32_t)(w.len - 4));
+      *len = w.len;
+      return 0;
+    }
+    if (!lk__buf_reserve(b, w.len))
+      return LK_ERR_NO_MEMORY;
+  }
+}
+
+static lk_watch *new_watch(lk_client *c, const lk_ask *ask)
+{
+  lk_buf *b = &c->scratch;
+
+  lk__buf_consume(b, lk__buf_len(b));
+  if (!lk__buf_append(b, ask->chroot, strlen(ask->chroot)) ||
+      !lk__buf_append(b, ask->path, strlen(ask->path)))
+    return NULL;
+  return lk__watch_new(&c->watches,
+                       lk_bytes_of(lk__buf_bytes(b), lk__buf_len(b)), ask->kind,
+                       ask->call);
+}
+
+/* What a request needs beside its frame: a copy, a watch. */
+static int equip(lk_client *c, lk_request *r, const lk_ask *ask,
+                 const void *frame)
+{
+  const lk_call *call = ask->call;
+
+  if (call == NULL)
+    return 0;
+  if (call->timeout_ms > 0)
+    r->deadline_ms = c->now + call->timeout_ms;
+  if (call->repeat) {
+    r->copy = lk__mem_resize(&c->mem, NULL, r->len);
+    if (r->copy == NULL)
+      return LK_ERR_NO_MEMORY;
+    memcpy(r->copy, frame, r->len);
+  }
+  if (call->on_event != NULL) {
+    r->watch = new_watch(c, ask);
+    if (r->watch == NULL) {
+      lk__mem_free(&c->mem, r->copy);
+      return LK_ERR_NO_MEMORY;
+    }
+  }
+  if (call->watch != NULL)
+    *call->watch = r->watch;
+  return 0;
+}
+
+static void watch_deadline(lk_client *c, const lk_request *r)
+{
+  if (r->deadline_ms >= c->request_deadline_ms)
+    return;
+  c->request_deadline_ms = r->deadline_ms;
+}
+
+static void stamp(lk_client *c, lk_request *r)
+{
+  r->sent_ms = c->now;
+  r->end = c->out_sent + lk__buf_len(&c->out);
+}
+
+int lk__request_queue(lk_client *c, const lk_ask *ask)
+{
+  bool live = c->phase == LK_PHASE_LIVE;
+  lk_buf *b = live ? &c->out : &c->held;
+  lk_ring *ring = live ? &c->sent : &c->waiting;
+  lk_request r = {.op = ask->op,
+                  .xid = live ? next_xid(c) : 0,
+                  .deadline_ms = LK_NEVER,
+                  .parts = ask->parts,
+                  .done = ask->done,
+                  .arg = ask->arg};
+
+  if (c->depth == 0 && c->now_stale) {
+    c->now = c->hooks.now(c->hooks.arg);
+    c->now_stale = false;
+  }
+  int err = encode(c, b, ask, r.xid, &r.len);
+
+  if (err == 0 && !lk__ring_reserve(ring))
+    err = LK_ERR_NO_MEMORY;
+  if (err == 0)
+    err = equip(c, &r, ask, lk__buf_room(b));
+  if (err != 0)
+    return err;
+  b->end += r.len;
+  if (live) {
+    c->xid = r.xid;
+    stamp(c, &r);
+  }
+  memcpy(lk__ring_push(ring), &r, sizeof r);
+  watch_deadline(c, &r);
+  lk__client_wake(c);
+  return 0;
+}
+
+bool lk__request_close(lk_client *c)
+{
+  lk_ask ask = {.op = LK_OPCODE_CLOSE_SESSION};
+
+  if (lk__request_queue(c, &ask) != 0)
+    return false;
+  c->close_sent = true;
+  return true;
+}
+
+/* Move the oldest waiting request, of which the frame is the first in `held`,
+ * to the output. */
+static bool release_one(lk_client *c)
+{
+  lk_request *waiting = lk__ring_at(&c->waiting, 0);
+  size_t len = waiting->len;
+
+  if (!waiting->ended) {
+    lk_writer w;
+
+    if (!lk__ring_reserve(&c->sent) ||
+        !lk__buf_append(&c->out, lk__buf_bytes(&c->held), len))
+      return false;
+    lk_request *r = lk__ring_push(&c->sent);
+
+    *r = *waiting;
+    r->xid = next_xid(c);
+    c->xid = r->xid;
+    stamp(c, r);
+    lk__writer_init(&w, lk__buf_room(&c->out) - len, len);
+    lk__writer_patch(&w, 4, r->xid);
+  }
+  lk__ring_pop(&c->waiting);
+  lk__buf_consume(&c->held, len);
+  return true;
+}
+
+bool lk__requests_release(lk_client *c)
+{
+  while (c->waiting.count > 0) {
+    if (!release_one(c))
+      return false;
+  }
+  return true;
+}
+
+static void swap(lk_ring *a, lk_ring *b)
+{
+  lk_ring r = *a;
+
+  *a = *b;
+  *b = r;
+}
+
+void lk__requests_detach(lk_client *c, bool all)
+{
+  swap(&c->sent, &c->ending[0]);
+  if (!all)
+    return;
+  swap(&c->waiting, &c->ending[1]);
+  lk__buf_consume(&c->held, lk__buf_len(&c->held));
+}
+
+/* Ask again on the next connection. false: it cannot be, end it. */
+static bool keep(lk_client *c, const lk_request *r)
+{
+  if (r->copy == NULL || c->closing || !lk__ring_reserve(&c->waiting) ||
+      !lk__buf_append(&c->held, r->copy, r->len))
+    return false;
+  lk_request *again = lk__ring_push(&c->waiting);
+
+  *again = *r;
+  again->xid = 0;
+  watch_deadline(c, again);
+  return true;
+}
+
+static bool is_write(int32_t op)
+{
+  const lk_opcode_info *info = lk__opcode_info(op);
+
+  return info != NULL && info->write;
+}
+
+/* What a broken connection means for a request. */
+static int verdict(const lk_client *c, const lk_request *r)
+{
+  if (r->xid == 0 || r->end > c->out_sent)
+    return LK_ERR_NOT_SENT;
+  return is_write(r->op) ? LK_ERR_UNKNOWN : LK_ERR_LOSS;
+}
+
+static void finish(lk_client *c, lk_request *r, int err)
+{
+  lk_watch *w = r->watch;
+
+  lk__mem_free(&c->mem, r->copy);
+  r->copy = NULL;
+  r->watch = NULL;
+  if (w != NULL)
+    lk__notify_settle(c, w, r->op, err);
+  if (!r->ended)
+    lk__reply_fail(c, r, err);
+}
+
+void lk__requests_finish(lk_client *c, int err)
+{
+  for (int i = 0; i < 2; i++) {
+    while (c->ending[i].count > 0) {
+      lk_request r;
+
+      memcpy(&r, lk__ring_at(&c->ending[i], 0), sizeof r);
+      lk__ring_pop(&c->ending[i]);
+      if (err != 0)
+        finish(c, &r, err);
+      else if (r.ended || !keep(c, &r))
+        finish(c, &r, verdict(c, &r));
+    }
+  }
+}
+
+/* End what is late in `ring`; its place stays, for the reply to come. */
+static void end_late(lk_client *c, lk_ring *ring)
+{
+  for (size_t i = 0; i < ring->count; i++) {
+    lk_request *r = lk__ring_at(ring, i);
+
+    if (r->ended)
+      continue;
+    if (r->deadline_ms > c->now) {
+      watch_deadline(c, r);
+      continue;
+    }
+    lk_request late = *r;
+
+    r->ended = true;
+    r->copy = NULL;
+    r->watch = NULL;
+    finish(c, &late, LK_ERR_DEADLINE);
+  }
+}
+
+void lk__requests_overdue(lk_client *c)
+{
+  if (c->now < c->request_deadline_ms)
+    return;
+  c->request_deadline_ms = LK_NEVER;
+  end_late(c, &c->sent);
+  end_late(c, &c->waiting);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "jute/writer.h"
+#include "proto/engine.h"
+#include "proto/rearm.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { REARM_LIMIT = 128 * 1024, KEEP = 64 * 1024 };
+
+/* ---- looking for a server ---------------------------------------------- */
+
+void lk__session_dial(lk_client *c)
+{
+  const lk_host *h = lk__hosts_current(&c->hosts);
+  bool literal6 = strchr(h->name, ':') != NULL;
+
+  c->attempt++;
+  c->phase = LK_PHASE_DIALING;
+  c->attempt_end_ms = c->now + lk__timing_attempt(c);
+  snprintf(c->server, sizeof c->server, "%s%s%s:%u", literal6 ? "[" : "",
+           h->name, literal6 ? "]" : "", (unsigned)h->port);
+  lk__client_wake(c);
+}
+
+static void drop_connection(lk_client *c)
+{
+  lk__buf_consume(&c->out, lk__buf_len(&c->out));
+  lk__buf_trim(&c->out, KEEP);
+  lk__frames_reset(&c->frames);
+  c->out_sent = 0;
+  c->connection = 0;
+  c->ping_out = false;
+  c->rearms_out = 0;
+  c->auth_next = NULL;
+}
+
+static void set_trouble(lk_client *c, int err, const char *why)
+{
+  c->trouble_err = err;
+  snprintf(c->trouble, sizeof c->trouble, "%s: %s", c->server,
+           why == NULL ? lk_error_text(err) : why);
+  lk__client_logf(c, LK_LOG_INFO, err, "%s", c->trouble);
+}
+
+/* If every server hangs up on a session that has seen more than they have, they
+ * were restored or wiped, and it will not end by itself: say so. */
+static void end_round(lk_client *c)
+{
+  if (c->refused_round && c->last_zxid > 0)
+    lk__client_logf(c, LK_LOG_WARNING, LK_ERR_REFUSED,
+                    "no server takes this session back: they may have lost "
+                    "what it has seen (zxid 0x%" PRIx64 ")",
+                    (uint64_t)c->last_zxid);
+  c->refused_round = true;
+  c->rounds++;
+}
+
+/* Try the next address or server, at once or after a pause. */
+static void go_on(lk_client *c, bool was_live)
+{
+  bool round = lk__hosts_next(&c->hosts);
+
+  if (round)
+    end_round(c);
+  int64_t pause = round || was_live ? lk__timing_pause(c) : 0;
+
+  c->retry_ms = c->now + pause;
+  if (pause == 0)
+    lk__session_dial(c);
+}
+
+void lk__session_break(lk_client *c, int err, const char *why)
+{
+  bool was_live = c->phase == LK_PHASE_LIVE;
+  lk_link fired;
+
+  set_trouble(c, err, why);
+  c->refused_round = c->refused_round && err == LK_ERR_REFUSED;
+  c->phase = LK_PHASE_PAUSE;
+  drop_connection(c);
+  if (was_live)
+    c->relative_zxid = c->last_zxid;
+  c->close_sent = false;
+  go_on(c, was_live);
+  lk__client_wake(c);
+  if (!was_live)
+    return;
+  lk__list_init(&fired);
+  lk__watches_take(&c->watches, false, &fired);
+  lk__requests_detach(c, false);
+  lk__client_tell(c, LK_STATE_SUSPENDED, err);
+  lk__requests_finish(c, 0);
+  lk__notify(c, &fired, LK_EVENT_ENDED, LK_ERR_LOSS);
+}
+
+/* ---- handshake --------------------------------------------------------- */
+
+void lk__session_greet(lk_client *c)
+{
+  lk_handshake h = {.last_zxid = c->last_zxid,
+                    .timeout_ms = c->wanted_timeout_ms,
+                    .session = c->session};
+
+  drop_connection(c);
+  if (!lk__buf_reserve(&c->out, LK_HANDSHAKE_LEN)) {
+    lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+    return;
+  }
+  lk__handshake_encode(&h, lk__buf_room(&c->out));
+  c->out.end += LK_HANDSHAKE_LEN;
+  c->phase = LK_PHASE_HANDSHAKE;
+  c->handshake_sent_ms = c->now;
+  lk__client_wake(c);
+}
+
+/* What belongs to a connection goes first: identities, then watches. */
+static bool restore(lk_client *c)
+{
+  size_t limit = c->send_limit < REARM_LIMIT ? c->send_limit : REARM_LIMIT;
+
+  c->auth_next = c->auths;
+  for (const lk_auth *a = c->auths; a != NULL; a = a->next) {
+    if (!lk__buf_append(&c->out, a->frame, a->len))
+      return false;
+  }
+  if (c->watches.standing == 0)
+    return true;
+  int count = lk__rearm_encode(&c->watches, c->relative_zxid, limit, &c->out);
+
+  if (count < 0)
+    return false;
+  c->rearms_out = (size_t)count;
+  return true;
+}
+
+static void begin_live(lk_client *c, const lk_handshake *h)
+{
+  c->session = h->session;
+  c->timeout_ms = h->timeout_ms;
+  c->phase = LK_PHASE_LIVE;
+  c->connection = ++c->connections;
+  c->rounds = 0;
+  c->refused_round = true;
+  c->heard_ms = c->now;
+  c->written_ms = c->now;
+  c->proven_ms = c->handshake_sent_ms;
+  lk__hosts_worked(&c->hosts);
+}
+
+static void establish(lk_client *c, const lk_handshake *h)
+{
+  bool resumed = c->session.id != 0;
+
+  begin_live(c, h);
+  lk__client_logf(c, LK_LOG_INFO, 0, "%s: %s session 0x%" PRIx64 ", %d ms",
+                  c->server, resumed ? "resumed" : "new",
+                  (uint64_t)c->session.id, (int)c->timeout_ms);
+  if (!restore(c)) {
+    lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+    return;
+  }
+  lk_answer answer = {.proof =
+                          resumed ? LK_PROOF_RESUMED : LK_PROOF_NEW_SESSION,
+                      .sent_ms = c->handshake_sent_ms,
+                      .answered_ms = c->now,
+                      .connection = c->connection};
+
+  lk__client_tell_answer(c, &answer);
+  lk__client_tell(c, LK_STATE_CONNECTED, 0);
+  if (!lk__requests_release(c) ||
+      (c->closing && !c->close_sent && !lk__request_close(c)))
+    lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+}
+
+void lk__session_welcome(lk_client *c, lk_bytes frame)
+{
+  lk_handshake h = {.session = c->session};
+
+  switch (lk__handshake_decode(&h, frame)) {
+  case LK_WELCOME_SESSION: establish(c, &h); break;
+  case LK_WELCOME_EXPIRED:
+    if (c->session.id != 0)
+      lk__session_expire(c, "the server does not know the session any more");
+    else
+      lk__session_break(c, LK_ERR_REFUSED, "refused a new session");
+    break;
+  case LK_WELCOME_READ_ONLY:
+    lk__session_break(c, LK_ERR_NOT_READ_ONLY, "has no quorum (read-only)");
+    break;
+  case LK_WELCOME_BAD:
+    lk__session_break(c, LK_ERR_PROTOCOL, "is this a ZooKeeper server?");
+    break;
+  }
+}
+
+/* ---- ends -------------------------------------------------------------- */
+
+static void forget_session(lk_client *c)
+{
+  drop_connection(c);
+  memset(&c->session, 0, sizeof c->session);
+  c->timeout_ms = c->wanted_timeout_ms;
+  c->last_zxid = 0;
+  c->relative_zxid = 0;
+  c->xid = 0;
+}
+
+/* Tell everybody who waits for something of this session that it is over. */
+static void end_all(lk_client *c, lk_state state, int state_err, int err)
+{
+  lk_link fired;
+
+  lk__list_init(&fired);
+  lk__watches_take(&c->watches, true, &fired);
+  lk__requests_detach(c, true);
+  lk__client_wake(c);
+  lk__client_tell(c, state, state_err);
+  lk__requests_finish(c, err);
+  lk__notify(c, &fired, LK_EVENT_ENDED, err);
+}
+
+void lk__session_expire(lk_client *c, const char *why)
+{
+  set_trouble(c, LK_ERR_SESSION_EXPIRED, why);
+  lk__client_logf(c, LK_LOG_WARNING, LK_ERR_SESSION_EXPIRED,
+                  "session 0x%" PRIx64 " has expired: %s",
+                  (uint64_t)c->session.id, why);
+  forget_session(c);
+  c->phase = c->one_session || c->closing ? LK_PHASE_ENDED : LK_PHASE_PAUSE;
+  c->retry_ms = c->now;
+  if (c->phase == LK_PHASE_ENDED)
+    c->final_err = LK_ERR_CLOSED;
+  end_all(c, LK_STATE_EXPIRED, LK_ERR_SESSION_EXPIRED, LK_ERR_SESSION_EXPIRED);
+  if (c->closing)
+    lk__session_closed(c, LK_ERR_SESSION_EXPIRED);
+  else if (c->phase == LK_PHASE_PAUSE)
+    lk__client_tell(c, LK_STATE_CONNECTING, 0);
+}
+
+/* Identities that no server has answered yet will not be answered any more. */
+static void end_auths(lk_client *c, int err)
+{
+  for (lk_auth *a = c->auths; a != NULL; a = a->next) {
+    lk_done_cb done = a->done;
+
+    a->done = NULL;
+    if (done != NULL)
+      done(c, err, a->arg);
+  }
+}
+
+void lk__session_end(lk_client *c, lk_state state, int err)
+{
+  c->phase = LK_PHASE_ENDED;
+  c->final_err = err;
+  drop_connection(c);
+  end_all(c, state, state == LK_STATE_CLOSED ? 0 : err, err);
+  end_auths(c, err);
+}
+
+void lk__session_closed(lk_client *c, int err)
+{
+  lk_close_cb done = c->close_done;
+
+  c->close_done = NULL;
+  c->close_end_ms = LK_NEVER;
+  lk__session_end(c, LK_STATE_CLOSED, LK_ERR_CLOSED);
+  if (done != NULL)
+    done(c, err, c->close_arg);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "jute/writer.h"
+#include "proto/engine.h"
+
+#include <stdio.h>
+
+enum {
+  MAX_FIRES = 10000, /* timers in one go: those that start themselves again
+                        must not keep the loop for ever */
+  PING_LEN = 12,
+  LEAST_ATTEMPT_MS = 250,
+  LONGEST_PAUSE_MS = 1000,
+  SHORTEST_CAP_MS = 20
+};
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+  return a < b ? a : b;
+}
+
+int64_t lk__timing_pause(lk_client *c)
+{
+  int64_t cap = c->timeout_ms / 10;
+  uint32_t r;
+
+  if (cap > LONGEST_PAUSE_MS)
+    cap = LONGEST_PAUSE_MS;
+  if (cap < SHORTEST_CAP_MS)
+    cap = SHORTEST_CAP_MS;
+  int64_t pause = c->rounds > 3 ? cap : cap >> (3 - c->rounds);
+
+  c->hooks.random(c->hooks.arg, &r, sizeof r);
+  return pause / 2 + (int64_t)(r % (uint32_t)(pause / 2 + 1));
+}
+
+/* A third of the timeout is left when silence is noticed (PROTOCOL 4.2), so
+ * that all servers together may take two thirds. */
+int64_t lk__timing_attempt(const lk_client *c)
+{
+  size_t endpoints = c->hosts.count;
+
+  if (c->hosts.addresses > 1)
+    endpoints += c->hosts.addresses - 1;
+  int64_t ms = (int64_t)c->timeout_ms * 2 / 3 / (int64_t)endpoints;
+
+  return ms < LEAST_ATTEMPT_MS ? LEAST_ATTEMPT_MS : ms;
+}
+
+static int64_t silence_end(const lk_client *c)
+{
+  return c->heard_ms + (int64_t)c->timeout_ms * 2 / 3;
+}
+
+static int64_t ping_due(const lk_client *c)
+{
+  return c->ping_out ? LK_NEVER : c->written_ms + c->timeout_ms / 3;
+}
+
+/* When the session is given up though nobody says so. */
+static int64_t give_up(const lk_client *c)
+{
+  if (c->session.id == 0 || c->phase == LK_PHASE_LIVE ||
+      c->phase == LK_PHASE_ENDED || c->give_up_ms < 0)
+    return LK_NEVER;
+  int64_t ms =
+      c->give_up_ms > 0 ? c->give_up_ms : (int64_t)c->timeout_ms * 4 / 3;
+
+  return c->proven_ms + ms;
+}
+
+static void ping(lk_client *c)
+{
+  lk_writer w;
+
+  if (!lk__buf_reserve(&c->out, PING_LEN)) {
+    lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+    return;
+  }
+  lk__writer_init(&w, lk__buf_room(&c->out), PING_LEN);
+  lk__writer_int(&w, PING_LEN - 4);
+  lk__writer_int(&w, LK_XID_PING);
+  lk__writer_int(&w, LK_OPCODE_PING);
+  c->out.end += PING_LEN;
+  c->ping_out = true;
+  c->ping_sent_ms = c->now;
+  lk__client_wake(c);
+}
+
+static void run_live(lk_client *c)
+{
+  if (c->now >= silence_end(c))
+    lk__session_break(c, LK_ERR_LOSS,
+                      "silent for two thirds of the session timeout");
+  else if (c->now >= ping_due(c))
+    ping(c);
+}
+
+static void run_attempt(lk_client *c)
+{
+  char why[96];
+
+  if (c->now < c->attempt_end_ms)
+    return;
+  snprintf(why, sizeof why, "%s within %d ms",
+           c->phase == LK_PHASE_DIALING ? "no connection"
+                                        : "connected, but no answer",
+           (int)lk__timing_attempt(c));
+  lk__session_break(c, LK_ERR_CONNECT, why);
+}
+
+static void run_phase(lk_client *c)
+{
+  switch (c->phase) {
+  case LK_PHASE_PAUSE:
+    if (c->now >= c->retry_ms)
+      lk__session_dial(c);
+    break;
+  case LK_PHASE_DIALING:
+  case LK_PHASE_HANDSHAKE: run_attempt(c); break;
+  case LK_PHASE_LIVE: run_live(c); break;
+  case LK_PHASE_ENDED: break;
+  }
+}
+
+static void run_timers(lk_client *c)
+{
+  for (int fires = 0; fires < MAX_FIRES; fires++) {
+    lk_heap_node *first = c->timers.root;
+
+    if (first == NULL || first->at > c->now)
+      return;
+    lk_timer *t = LK_OWNER(first, lk_timer, node);
+
+    lk__heap_remove(&c->timers, first);
+    t->fire(c, t->arg);
+  }
+}
+
+void lk__timing_run(lk_client *c)
+{
+  run_timers(c);
+  lk__requests_overdue(c);
+  if (c->closing && c->now >= c->close_end_ms)
+    lk__session_closed(c, c->close_sent ? LK_ERR_DEADLINE : LK_ERR_NOT_SENT);
+  if (c->now >= give_up(c))
+    lk__session_expire(c, "no server has answered for too long");
+  run_phase(c);
+}
+
+int64_t lk__timing_deadline(const lk_client *c)
+{
+  int64_t at = earlier(c->request_deadline_ms, give_up(c));
+
+  if (c->timers.root != NULL)
+    at = earlier(at, c->timers.root->at);
+  if (c->closing)
+    at = earlier(at, c->close_end_ms);
+  switch (c->phase) {
+  case LK_PHASE_PAUSE: return earlier(at, c->retry_ms);
+  case LK_PHASE_DIALING:
+  case LK_PHASE_HANDSHAKE: return earlier(at, c->attempt_end_ms);
+  case LK_PHASE_LIVE: return earlier(at, earlier(silence_end(c), ping_due(c)));
+  case LK_PHASE_ENDED: break;
+  }
+  return at;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/watch.h"
+
+enum {
+  PATH_STEP = 128, /* room for paths comes in steps, so that it fits again */
+  MAX_SPARES = 1024
+};
+
+bool lk__watches_init(lk_watches *ws, const lk_mem *mem)
+{
+  *ws = (lk_watches){.mem = mem};
+  lk__list_init(&ws->spare_watches);
+  return lk__map_init(&ws->paths, mem);
+}
+
+void lk__watches_free(lk_watches *ws)
+{
+  while (!lk__list_empty(&ws->spare_watches)) {
+    lk_link *link = ws->spare_watches.next;
+
+    lk__list_remove(link);
+    lk__mem_free(ws->mem, LK_OWNER(link, lk_watch, link));
+  }
+  while (ws->spare_paths != NULL) {
+    lk_watched *on = ws->spare_paths;
+
+    ws->spare_paths = on->spare;
+    lk__mem_free(ws->mem, on->path);
+    lk__mem_free(ws->mem, on);
+  }
+  lk__map_free(&ws->paths);
+}
+
+static bool set_path(lk_watches *ws, lk_watched *on, lk_bytes path)
+{
+  if (path.len >= on->path_cap) {
+    size_t cap = (path.len / PATH_STEP + 1) * PATH_STEP;
+    char *room = lk__mem_resize(ws->mem, on->path, cap);
+
+    if (room == NULL)
+      return false;
+    on->path = room;
+    on->path_cap = cap;
+  }
+  memcpy(on->path, path.at, path.len);
+  on->path[path.len] = '\0';
+  return true;
+}
+
+static void spare_path(lk_watches *ws, lk_watched *on)
+{
+  on->spare = ws->spare_paths;
+  ws->spare_paths = on;
+}
+
+static lk_watched *new_path(lk_watches *ws, lk_bytes path)
+{
+  lk_watched *on = ws->spare_paths;
+
+  if (on != NULL)
+    ws->spare_paths = on->spare;
+  else
+    on = lk__mem_new(ws->mem, sizeof *on);
+  if (on == NULL)
+    return NULL;
+  for (int i = 0; i < LK_WATCH_NKINDS; i++)
+    lk__list_init(&on->kinds[i]);
+  lk__list_init(&on->pending);
+  on->refs = 0;
+  if (set_path(ws, on, path) &&
+      lk__map_add(&ws->paths, &on->map, on->path, path.len))
+    return on;
+  spare_path(ws, on);
+  return NULL;
+}
+
+static lk_watched *find(const lk_watches *ws, lk_bytes path)
+{
+  /* the map's node is the first member */
+  return (lk_watched *)(void *)lk__map_find(&ws->paths, path.at, path.len);
+}
+
+static void unref(lk_watches *ws, lk_watched *on)
+{
+  if (--on->refs > 0)
+    return;
+  lk__map_remove(&ws->paths, &on->map);
+  spare_path(ws, on);
+}
+
+static lk_watch *new_watch(lk_watches *ws)
+{
+  if (lk__list_empty(&ws->spare_watches))
+    return lk__mem_new(ws->mem, sizeof(lk_watch));
+  lk_link *link = ws->spare_watches.next;
+
+  lk__list_remove(link);
+  ws->spares--;
+  return LK_OWNER(link, lk_watch, link);
+}
+
+static void spare_watch(lk_watches *ws, lk_watch *w)
+{
+  if (ws->spares == MAX_SPARES) {
+    lk__mem_free(ws->mem, w);
+    return;
+  }
+  lk__list_add(&ws->spare_watches, &w->link);
+  ws->spares++;
+}
+
+lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
+                        const lk_call *call)
+{
+  lk_watch *w = new_watch(ws);
+
+  if (w == NULL)
+    return NULL;
+  lk__list_init(&w->link);
+  w->on = find(ws, path);
+  if (w->on == NULL)
+    w->on = new_path(ws, path);
+  if (w->on == NULL) {
+    spare_watch(ws, w);
+    return NULL;
+  }
+  w->on->refs++;
+  w->cb = call->on_event;
+  w->arg = call->watch_arg;
+  w->kind = kind;
+  w->until_break = call->until_break;
+  w->standing = false;
+  w->remove = false;
+  lk__list_add(&w->on->pending, &w->link);
+  return w;
+}
+
+void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind)
+{
+  w->kind = kind;
+  w->standing = true;
+  ws->standing++;
+  lk__list_remove(&w->link);
+  lk__list_add(&w->on->kinds[kind], &w->link);
+}
+
+void lk__watch_drop(lk_watches *ws, lk_watch *w)
+{
+  lk_watched *on = w->on;
+
+  lk__list_remove(&w->link);
+  ws->standing -= w->standing;
+  spare_watch(ws, w);
+  unref(ws, on);
+}
+
+/* The server keeps one watch for data and exist together, one for children. */
+static bool same_on_server(lk_watch_kind a, lk_watch_kind b)
+{
+  return (a == LK_WATCH_CHILD) == (b == LK_WATCH_CHILD);
+}
+
+static bool other_in(lk_link *list, const lk_watch *w)
+{
+  for (lk_link *l = list->next; l != list; l = l->next) {
+    const lk_watch *other = LK_OWNER(l, lk_watch, link);
+
+    if (other != w && same_on_server(other->kind, w->kind))
+      return true;
+  }
+  return false;
+}
+
+bool lk__watch_alone(const lk_watch *w)
+{
+  for (int i = 0; i < LK_WATCH_NKINDS; i++) {
+    if (other_in(&w->on->kinds[i], w))
+      return false;
+  }
+  return !other_in(&w->on->pending, w);
+}
+
+/* Which kinds an event of `type` ends; data and exist watches both see a
+ * creation, since a server may say so after a reconnect (PROTOCOL 5.1). */
+static bool fires(int32_t type, lk_watch_kind kind)
+{
+  switch (type) {
+  case LK_EVENT_CREATED: return kind != LK_WATCH_CHILD;
+  case LK_EVENT_DELETED: return true;
+  case LK_EVENT_CHANGED: return kind != LK_WATCH_CHILD;
+  case LK_EVENT_CHILDREN: return kind == LK_WATCH_CHILD;
+  default: return false;
+  }
+}
+
+void lk__watches_match(lk_watches *ws, int32_t type, lk_bytes path,
+                       lk_link *out)
+{
+  lk_watched *on = find(ws, path);
+
+  for (int i = 0; on != NULL && i < LK_WATCH_NKINDS; i++) {
+    if (fires(type, (lk_watch_kind)i))
+      lk__list_move(out, &on->kinds[i]);
+  }
+}
+
+void lk__watches_take(lk_watches *ws, bool all, lk_link *out)
+{
+  for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
+       n = lk__map_next(n)) {
+    lk_watched *on = (lk_watched *)(void *)n;
+
+    for (int i = 0; i < LK_WATCH_NKINDS; i++) {
+      for (lk_link *l = on->kinds[i].next, *next; l != &on->kinds[i];
+           l = next) {
+        next = l->next;
+        if (all || LK_OWNER(l, lk_watch, link)->until_break) {
+          lk__list_remove(l);
+          lk__list_add(out, l);
+        }
+      }
+    }
+  }
+}
