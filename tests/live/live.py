@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests with real servers share."""
+
+import random
+import socket
+import sys
+import time
+import traceback
+
+import puppet
+import relay
+import zkserver
+
+
+def eventually(condition, what="it", seconds=puppet.SECONDS):
+    """Wait until `condition()` is true; its value."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < end, "%s: not within %g s" % (what, seconds)
+        time.sleep(0.02)
+
+
+def word(address, text):
+    """What a server says to a four-letter word."""
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host, int(port)), 10) as s:
+        s.sendall(text.encode())
+        answer = b""
+        while more := s.recv(65536):
+            answer += more
+    return answer.decode()
+
+
+def watch_count(address):
+    """How many watches stand on a server."""
+    for line in word(address, "wchs").splitlines():
+        if line.startswith("Total watches:"):
+            return int(line.rpartition(":")[2])
+    raise AssertionError("wchs does not tell the number of watches")
+
+
+class Ensemble:
+    """Servers whose words to each other go through relays, and so do their
+    clients': `client[n].address` leads to server n.
+
+    Votes can find a way around: a server that was called by one with a
+    smaller number calls back at the address it is told. What counts, the
+    connections of followers to their leader, cannot."""
+
+    def __init__(self, *options, servers=3):
+        numbers = range(1, servers + 1)
+        hosts = {n: "127.%d.%d.%d" % (random.randint(1, 254),
+                                      random.randint(0, 255),
+                                      random.randint(1, 254))
+                 for n in numbers}
+        self.links = {}
+        peers = []
+        for n in numbers:
+            for m in numbers:
+                if n == m:
+                    continue
+                pair = [relay.Relay("%s:%d" % (hosts[m], port), frames=False)
+                        for port in (2888, 3888)]
+                self.links[n, m] = pair
+                peers += ["--peer", "%d:%d=%s:%d" % (
+                    n, m, pair[0].address, pair[1].port)]
+        self.zk = zkserver.Server("--address", ",".join(hosts.values()),
+                                  *peers, *options, servers=servers)
+        self.client = {n: relay.Relay(self.zk.addresses[n - 1])
+                       for n in numbers}
+        self.connect = ",".join(r.address for r in self.client.values())
+
+    def _links_of(self, n):
+        for pair, links in self.links.items():
+            if n in pair:
+                yield from links
+
+    def cut_off(self, n):
+        """Server n and the others hear nothing of each other any more."""
+        for link in self._links_of(n):
+            link.freeze()
+
+    def heal(self):
+        """Connections that were cut are gone; new ones are possible."""
+        for links in self.links.values():
+            for link in links:
+                link.drop()
+                link.thaw()
+
+    def close(self):
+        self.zk.close()
+        for links in [*self.links.values(), self.client.values()]:
+            for link in links:
+                link.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def _report():
+    for p in puppet.Puppet.all:
+        print("---- puppet %d, its last lines:" % p.process.pid)
+        print("".join(p.record[-60:]), end="")
+
+
+def run(*tests):
+    """Run these functions, or those named as arguments; all of them, also
+    when some fail. For the end of a test."""
+    failed = 0
+    wanted = [a for a in sys.argv[1:] if not a.startswith("-")]
+    for test in tests:
+        if wanted and test.__name__ not in wanted:
+            continue
+        began = time.monotonic()
+        print("%s ..." % test.__name__, flush=True)
+        try:
+            test()
+            print("%s: ok, %.1f s" % (test.__name__,
+                                      time.monotonic() - began), flush=True)
+        except Exception:
+            failed += 1
+            traceback.print_exc(file=sys.stdout)
+            _report()
+            print("%s: FAILED, %.1f s" % (
+                test.__name__, time.monotonic() - began), flush=True)
+        puppet.Puppet.all.clear()
+    print("%d failed" % failed)
+    sys.exit(1 if failed else 0)

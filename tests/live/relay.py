@@ -1,0 +1,362 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A TCP relay that knows ZooKeeper's frames, for tests.
+
+    with Relay("127.1.2.3:2181") as relay:
+        connect to relay.address
+        relay.freeze()              # silence, the connections stay
+        relay.trap("cut", op=CREATE2)
+        relay.requests()            # what clients have asked so far
+
+It stands between clients and a server, or, with frames=False, between servers,
+where it carries bytes that it does not look at. All relays of a process share
+one thread; methods may be called from any.
+"""
+
+import asyncio
+import collections
+import struct
+import threading
+import time
+
+CREATE, DELETE, EXISTS, GET, SET = 1, 2, 3, 4, 5
+SYNC, PING, CHILDREN, CHECK, MULTI, CREATE2 = 9, 11, 12, 13, 14, 15
+REMOVE_WATCHES, CREATE_CONTAINER, AUTH, SET_WATCHES = 18, 19, 100, 101
+CLOSE = -11
+CONNECT = "connect"  # the first frame of each direction
+EVENT = "event"
+
+# One frame. `op` of an answer is its request's; `xid` and `err` are None in
+# connect frames, `err` in requests; `read` numbers what was read in one piece,
+# so frames with the same number of the same connection came together.
+Frame = collections.namedtuple(
+    "Frame", "at connection up read op xid err path size body")
+
+
+class _Loop:
+    """The one thread of all relays."""
+
+    def __init__(self):
+        self.loop = asyncio.new_event_loop()
+        threading.Thread(target=self.loop.run_forever, daemon=True).start()
+
+    def run(self, function, *args):
+        async def call():
+            result = function(*args)
+            return await result if asyncio.iscoroutine(result) else result
+
+        return asyncio.run_coroutine_threadsafe(
+            call(), self.loop).result(30)
+
+
+_the_loop = None
+
+
+def _loop():
+    global _the_loop
+    if _the_loop is None:
+        _the_loop = _Loop()
+    return _the_loop
+
+
+class Trap:
+    """Something that happens at a certain frame; see Relay.trap()."""
+
+    def __init__(self, action, up, op, count, forward):
+        self.action, self.up, self.op = action, up, op
+        self.left, self.forward = count, forward
+        self._hit = threading.Event()
+
+    def wait(self, seconds=20):
+        """Until it has happened; fails when it does not."""
+        assert self._hit.wait(seconds), "no frame came to the trap for %s" % (
+            self.op,)
+
+    def has_hit(self):
+        return self._hit.is_set()
+
+    def takes(self, frame):
+        if self.has_hit() or frame.up != self.up:
+            return False
+        if self.op is None and frame.op == CONNECT:
+            return False
+        if self.op is not None and frame.op != self.op:
+            return False
+        self.left -= 1
+        return self.left == 0
+
+    def spring(self):
+        self._hit.set()
+
+
+class _Side:
+    """One direction of one connection: reader, queue, writer."""
+
+    def __init__(self, connection, up, reader, writer):
+        self.connection, self.up = connection, up
+        self.reader, self.writer = reader, writer
+        self.queue = asyncio.Queue()
+        self.reads = 0
+        self.rest = b""
+        self.first = True
+
+    async def read(self):
+        """Cut what comes into frames; None stands for the end."""
+        try:
+            while piece := await self.reader.read(1 << 18):
+                self.reads += 1
+                self.take(piece)
+        except OSError:
+            pass
+        self.queue.put_nowait((time.monotonic(), None, None))
+
+    def take(self, piece):
+        now = time.monotonic()
+        if not self.connection.relay.frames:
+            self.queue.put_nowait((now, piece, None))
+            return
+        self.rest += piece
+        while len(self.rest) >= 4:
+            size, = struct.unpack_from(">i", self.rest)
+            if len(self.rest) < 4 + size:
+                break
+            frame = self.frame(self.rest[4:4 + size])
+            self.connection.relay.log.append(frame)
+            self.queue.put_nowait((now, self.rest[:4 + size], frame))
+            self.rest = self.rest[4 + size:]
+
+    def frame(self, body):
+        op = xid = err = path = None
+        if self.first:
+            self.first = False
+            op = CONNECT
+        elif self.up:
+            xid, op = struct.unpack_from(">ii", body)
+            path = _text(body, 8)
+            self.connection.asked[xid] = op
+        else:
+            xid, _, err = struct.unpack_from(">iqi", body)
+            if xid == -1:
+                op, path = EVENT, _text(body, 24)
+            else:
+                op = self.connection.asked.pop(xid, None)
+        return Frame(time.monotonic(), self.connection.number, self.up,
+                     self.reads, op, xid, err, path, len(body) + 4,
+                     body[:512])
+
+    async def write(self):
+        relay = self.connection.relay
+        while True:
+            at, piece, frame = await self.queue.get()
+            late = at + relay.delays[self.up] - time.monotonic()
+            if late > 0:
+                await asyncio.sleep(late)
+            await relay.gates[self.up].wait()
+            if piece is None:
+                break
+            trap = frame and relay.sprung(frame)
+            if trap and not trap.forward:
+                if await self.spring(trap):
+                    return
+                await relay.gates[self.up].wait()
+            try:
+                self.writer.write(piece)
+                await self.writer.drain()
+            except OSError:
+                break
+            if trap and trap.forward and await self.spring(trap):
+                return
+        self.connection.end()
+
+    async def spring(self, trap):
+        """True when the connection has ended by it."""
+        if trap.action == "cut":
+            self.connection.end()
+        elif trap.action == "freeze":
+            self.connection.relay.shut(True, True)
+        else:
+            await asyncio.get_running_loop().run_in_executor(
+                None, trap.action)
+        trap.spring()
+        return trap.action == "cut"
+
+
+def _text(body, at):
+    """The string at `at`, if one is there."""
+    if len(body) < at + 4:
+        return None
+    size, = struct.unpack_from(">i", body, at)
+    if size < 0 or len(body) < at + 4 + size:
+        return None
+    return body[at + 4:at + 4 + size].decode("utf-8", "replace")
+
+
+class _Connection:
+    def __init__(self, relay, number, client, server):
+        self.relay, self.number, self.asked = relay, number, {}
+        self.writers = [client[1], server[1]]
+        self.sides = [_Side(self, True, client[0], server[1]),
+                      _Side(self, False, server[0], client[1])]
+        self.tasks = [asyncio.ensure_future(work) for side in self.sides
+                      for work in (side.read(), side.write())]
+
+    def end(self):
+        self.relay.connections.discard(self)
+        for writer in self.writers:
+            writer.close()
+        me = asyncio.current_task()
+        for task in self.tasks:
+            if task is not me:
+                task.cancel()
+
+
+class Relay:
+    def __init__(self, target, frames=True):
+        host, _, port = target.rpartition(":")
+        self.target = (host, int(port))
+        self.frames = frames
+        self.log = []           # of Frame, in the order they came
+        self.connections = set()
+        self.accepted = 0
+        self.traps = []
+        self.delays = {True: 0.0, False: 0.0}
+        self.port = 0
+        self.server = None
+        self.gates = {}
+        self.opening = set()
+        _loop().run(self._start)
+        self.address = "127.0.0.1:%d" % self.port
+
+    async def _start(self):
+        self.gates = {True: asyncio.Event(), False: asyncio.Event()}
+        self._thaw()
+        await self._listen()
+
+    async def _listen(self):
+        if self.server is None:
+            self.server = await asyncio.start_server(
+                self._accepted, "127.0.0.1", self.port, limit=1 << 18,
+                backlog=1024)
+            self.port = self.server.sockets[0].getsockname()[1]
+
+    async def _accepted(self, reader, writer):
+        self.accepted += 1
+        number = self.accepted
+        self.opening.add(writer)
+        try:
+            # While it is frozen nobody is reached, as behind a cut wire.
+            await self.gates[True].wait()
+            server = await asyncio.open_connection(*self.target,
+                                                   limit=1 << 18)
+        except OSError:
+            writer.close()
+            return
+        finally:
+            self.opening.discard(writer)
+        if writer.is_closing():
+            server[1].close()
+            return
+        self.connections.add(_Connection(self, number, (reader, writer),
+                                         server))
+
+    def sprung(self, frame):
+        for trap in list(self.traps):
+            if trap.takes(frame):
+                self.traps.remove(trap)
+                return trap
+        return None
+
+    def shut(self, up, down):
+        if up:
+            self.gates[True].clear()
+        if down:
+            self.gates[False].clear()
+
+    def _thaw(self):
+        for gate in self.gates.values():
+            gate.set()
+
+    def _drop(self):
+        for writer in list(self.opening):
+            writer.close()
+        for connection in list(self.connections):
+            connection.end()
+
+    async def _refuse(self):
+        if self.server is not None:
+            self.server.close()
+            await self.server.wait_closed()
+            self.server = None
+
+    async def _close(self):
+        await self._refuse()
+        self._drop()
+
+    # ---- what tests call
+
+    def freeze(self, up=True, down=True):
+        """Forward nothing any more in these directions; keep what comes."""
+        _loop().run(self.shut, up, down)
+
+    def thaw(self):
+        """Forward all that was kept, and what comes."""
+        _loop().run(self._thaw)
+
+    def drop(self):
+        """Close all connections; what was kept is lost."""
+        _loop().run(self._drop)
+
+    def refuse(self):
+        """Accept no connection any more; what stands stays."""
+        _loop().run(self._refuse)
+
+    def accept(self):
+        """Accept connections again, at the same address."""
+        _loop().run(self._listen)
+
+    def delay(self, ms, up=True, down=True):
+        """Forward everything so much later in these directions."""
+        for way, wanted in ((True, up), (False, down)):
+            if wanted:
+                self.delays[way] = ms / 1000
+
+    def trap(self, action, up=True, op=None, count=1, forward=False):
+        """At the `count`-th frame from now (`op`: of these; None: of all but
+        the handshake's) in a direction do `action`: "cut" that connection,
+        "freeze" the relay, or call a function. The frame itself is forwarded
+        before it (`forward`), after it (a function, "freeze"), or not ("cut").
+        """
+        trap = Trap(action, up, op, count, forward)
+        _loop().run(self.traps.append, trap)
+        return trap
+
+    def clear_traps(self):
+        _loop().run(self.traps.clear)
+
+    def mark(self):
+        """For the functions below: what comes from now on."""
+        return _loop().run(lambda: len(self.log))
+
+    def frames_since(self, mark=0):
+        return _loop().run(lambda: self.log[mark:])
+
+    def requests(self, mark=0, pings=False):
+        """Frames from clients, without handshakes (and pings)."""
+        return [f for f in self.frames_since(mark)
+                if f.up and f.op != CONNECT and (pings or f.op != PING)]
+
+    def ops(self, mark=0):
+        """Only the opcodes of requests()."""
+        return [f.op for f in self.requests(mark)]
+
+    def events(self, mark=0):
+        """Watch events that went to clients."""
+        return [f for f in self.frames_since(mark) if f.op == EVENT]
+
+    def close(self):
+        _loop().run(self._close)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
