@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_EV_ADDRESS_H
+#define LK_EV_ADDRESS_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/** Where to connect to; `any.sa_family` says which. */
+typedef union lk_address {
+  struct sockaddr any;
+  struct sockaddr_in v4;
+  struct sockaddr_in6 v6;
+} lk_address;
+
+/** Room for lk__address_text(). */
+#define LK_ADDRESS_TEXT_SIZE 96
+
+/** Read "127.0.0.1", "::1" or "fe80::1%eth0", port 0; false: none of these. */
+bool lk__address_parse(lk_address *out, const char *literal);
+/** Copy an address of a resolver; false: not one of the internet. */
+bool lk__address_copy(lk_address *out, const struct sockaddr *from);
+void lk__address_set_port(lk_address *a, uint16_t port);
+/** Whether both are the same, port included. */
+bool lk__address_equal(const lk_address *a, const lk_address *b);
+/** "127.0.0.1:2181", "[::1]:2181". */
+void lk__address_text(const lk_address *a, char *out, size_t size);
+
+static inline socklen_t lk__address_len(const lk_address *a)
+{
+  return a->any.sa_family == AF_INET6 ? sizeof a->v6 : sizeof a->v4;
+}
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_EV_RESOLVE_H
+#define LK_EV_RESOLVE_H
+
+#include "base/list.h"
+#include "base/mem.h"
+#include "ev/address.h"
+
+struct ev_loop;
+
+/** Turns names into addresses off the loop. Who asks for a name that is being
+    asked for already shares the answer. */
+typedef struct lk_resolver lk_resolver;
+
+/**
+ * Somebody who waits for an answer. Memory is the asker's; `link` is to be
+ * initialised as an empty list first. `list` and `why` are borrowed until
+ * `done` returns; port 0. `why` is NULL unless `count` is 0.
+ */
+typedef struct lk_lookup {
+  void (*done)(struct lk_lookup *l, const lk_address *list, size_t count,
+               const char *why);
+  lk_link link;
+} lk_lookup;
+
+/** 0, LK_ERR_NO_MEMORY, LK_ERR_SYSTEM. `mem` is borrowed. Its watchers take
+    no reference on the loop. */
+int lk__resolver_new(lk_resolver **out, struct ev_loop *loop,
+                     const lk_mem *mem);
+/** Nobody may wait any more, and not out of lk__resolver_deliver(). Does not
+    wait for answers. `forked`: in a child, where nothing may be sent. */
+void lk__resolver_free(lk_resolver *r, bool forked);
+
+/** `done` is called once by lk__resolver_deliver(), unless it is cancelled.
+    false: no memory, then never. */
+bool lk__resolver_ask(lk_resolver *r, lk_lookup *l, const char *host);
+/** Nothing happens to one that does not wait. */
+void lk__lookup_cancel(lk_lookup *l);
+/** Hand out what has been answered; to be called before the loop waits. */
+void lk__resolver_deliver(lk_resolver *r);
+
+/* ---- between resolve.c and the file that really asks -------------------- */
+
+typedef struct lk_names lk_names; /**< resolve_cares.c or resolve_thread.c */
+
+/** A name that is being asked for. */
+typedef struct lk_query {
+  lk_link link;
+  lk_link lookups;
+  lk_resolver *resolver;
+  lk_address *list;
+  size_t count, cap;
+  bool starved; /**< no memory for an address */
+  char why[160];
+  char host[]; /**< NUL-terminated */
+} lk_query;
+
+int lk__names_new(lk_names **out, struct ev_loop *loop, const lk_mem *mem);
+/** lk__query_end() is called once, by this or later on the loop's thread; or
+    never after lk__names_free(). */
+void lk__names_ask(lk_names *n, lk_query *q);
+/** No query is under way: keep nothing that grows stale. */
+void lk__names_rest(lk_names *n);
+void lk__names_free(lk_names *n, bool forked);
+
+/** An address was found; without memory for it, it is forgotten. */
+void lk__query_add(lk_query *q, const struct sockaddr *address);
+/** The answer is complete. `trouble`: why there is none, or NULL. */
+void lk__query_end(lk_query *q, const char *trouble);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_FAKE_NAMES_H
+#define LK_FAKE_NAMES_H
+
+#include <stddef.h>
+
+struct ev_loop;
+
+/**
+ * Names that only tests know: getaddrinfo() and c-ares are led here by the
+ * linker's --wrap. All other names go their usual way with getaddrinfo(), and
+ * are unknown to c-ares unless they stand in the hosts file.
+ *
+ *     two.test      127.0.0.1 and 127.0.0.2
+ *     both.test     127.0.0.1 and ::1
+ *     twice.test    127.0.0.1, twice
+ *     dead.test     127.0.0.1 and five addresses where nobody listens
+ *     silent.test   no answer, until fake_names_stop()
+ *     other .test   no such name
+ */
+void fake_names_start(struct ev_loop *loop);
+/** Let the silent ones fail and wait until nobody is at work. */
+void fake_names_stop(void);
+/** How often a name was asked for since the start. */
+unsigned fake_names_asked(void);
+/** "127.0.0.1:port" of the name server that c-ares is to ask. */
+void fake_names_server(char *out, size_t size);
+
+#endif

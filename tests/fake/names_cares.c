@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "fake/names.h"
+
+#include <ares.h>
+#include <check.h>
+
+/* Each channel asks the name server of the test. */
+
+int __real_ares_init_options(ares_channel *channel,
+                             struct ares_options *options, int mask);
+int __wrap_ares_init_options(ares_channel *channel,
+                             struct ares_options *options, int mask);
+
+int __wrap_ares_init_options(ares_channel *channel,
+                             struct ares_options *options, int mask)
+{
+  char server[32];
+  int status = __real_ares_init_options(channel, options, mask);
+
+  fake_names_server(server, sizeof server);
+  if (status == ARES_SUCCESS)
+    ck_assert_int_eq(ares_set_servers_ports_csv(*channel, server),
+                     ARES_SUCCESS);
+  return status;
+}
