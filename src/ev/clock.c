@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "ev/clock.h"
+
+#include <errno.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#ifndef CLOCK_BOOTTIME
+#  define CLOCK_BOOTTIME CLOCK_MONOTONIC
+#endif
+
+static const clockid_t clocks[] = {CLOCK_BOOTTIME, CLOCK_MONOTONIC};
+
+int lk__clock_open(lk_clock *c)
+{
+  c->rings = INT64_MAX;
+  for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
+    c->id = clocks[i];
+    c->fd = timerfd_create(c->id, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (c->fd >= 0)
+      return 0;
+  }
+  return errno;
+}
+
+int64_t lk__clock_now(const lk_clock *c)
+{
+  struct timespec t = {0, 0};
+
+  clock_gettime(c->id, &t);
+  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+void lk__clock_ring_by(lk_clock *c, int64_t at)
+{
+  struct itimerspec when = {{0, 0}, {0, 0}};
+
+  if (at >= c->rings)
+    return;
+  c->rings = at;
+  if (at > 0) {
+    when.it_value.tv_sec = (time_t)(at / 1000);
+    when.it_value.tv_nsec = (long)(at % 1000) * 1000000;
+  } else {
+    when.it_value.tv_nsec = 1; /* all zero would switch it off */
+  }
+  timerfd_settime(c->fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+void lk__clock_rang(lk_clock *c)
+{
+  uint64_t times;
+
+  c->rings = INT64_MAX;
+  while (read(c->fd, &times, sizeof times) < 0 && errno == EINTR)
+    ;
+}
+
+void lk__clock_close(lk_clock *c)
+{
+  close(c->fd);
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "ev/conn.h"
+
+#include <string.h>
+
+#include "ev/driver.h"
+
+/* One client may not keep the others waiting: it is read so many times before
+   it is their turn. */
+enum { READS_PER_TURN = 16 };
+
+static void on_io(struct ev_loop *loop, ev_io *w, int revents);
+static void on_lookup(lk_lookup *l, const lk_address *list, size_t count,
+                      const char *why);
+
+lk_conn *lk__conn_new(lk_ev *ev, const lk_transport_type *type)
+{
+  lk_conn *n = lk__mem_new(&ev->mem, sizeof *n);
+
+  if (n == NULL)
+    return NULL;
+  n->transport = lk__mem_new(&ev->mem, type->size);
+  if (n->transport == NULL) {
+    lk__mem_free(&ev->mem, n);
+    return NULL;
+  }
+  n->type = type;
+  n->transport->fd = -1;
+  n->users = 1;
+  n->ev = ev;
+  ev->users++;
+  lk__list_init(&n->all);
+  lk__list_add(&ev->conns, &n->all);
+  lk__list_init(&n->dirty);
+  lk__list_init(&n->lookup.link);
+  n->lookup.done = on_lookup;
+  ev_init(&n->io, on_io);
+  n->io.data = n;
+  return n;
+}
+
+static void release(lk_conn *n)
+{
+  lk_ev *ev = n->ev;
+
+  if (--n->users > 0)
+    return;
+  lk__mem_free(&ev->mem, n->list);
+  lk__mem_free(&ev->mem, n->host);
+  lk__mem_free(&ev->mem, n->transport);
+  lk__mem_free(&ev->mem, n);
+  lk__ev_release(ev);
+}
+
+/* Our watchers keep no loop alive: each start is followed by an ev_unref().
+   What does is the client, while it has something to wait for. */
+static void watch(lk_conn *n, int events)
+{
+  struct ev_loop *loop = n->ev->loop;
+
+  if (events == n->watched)
+    return;
+  if (n->watched != 0) {
+    ev_ref(loop);
+    ev_io_stop(loop, &n->io);
+  }
+  n->watched = events;
+  if (events == 0)
+    return;
+  ev_io_set(&n->io, n->transport->fd, events);
+  ev_io_start(loop, &n->io);
+  ev_unref(loop);
+}
+
+static void set_live(lk_conn *n, bool live)
+{
+  if (live == n->live)
+    return;
+  n->live = live;
+  if (live)
+    ev_ref(n->ev->loop);
+  else
+    ev_unref(n->ev->loop);
+}
+
+void lk__conn_touch(lk_conn *n)
+{
+  lk_ev *ev = n->ev;
+
+  if (!lk__list_empty(&n->dirty) || lk__ev_forked(ev))
+    return;
+  lk__list_add(&ev->dirty, &n->dirty);
+  set_live(n, true);
+  /* Once the watcher had its turn the loop waits next, unless it is told. */
+  if (!ev->walking && ev->settled == ev_iteration(ev->loop))
+    ev_feed_event(ev->loop, &ev->prepare, EV_PREPARE);
+}
+
+/* Close what there is. */
+static void hang_up(lk_conn *n)
+{
+  lk__lookup_cancel(&n->lookup);
+  watch(n, 0);
+  n->type->close(n->transport);
+  n->stage = LK_STAGE_NONE;
+  n->send_on = 0;
+  n->recv_on = 0;
+}
+
+void lk__conn_abandon(lk_conn *n)
+{
+  hang_up(n);
+  lk__list_remove(&n->dirty);
+  lk__heap_remove(&n->ev->due, &n->due);
+  set_live(n, false);
+}
+
+void lk__conn_leave(lk_conn *n)
+{
+  lk__conn_abandon(n);
+  lk__list_remove(&n->all);
+  n->client = NULL;
+  release(n);
+}
+
+/* ---- inputs: each can free the client, fork, or change its wish ---------- */
+
+/* Whether the transport is still the one of `attempt`, and ours. */
+static bool goes_on(const lk_conn *n, uint64_t attempt)
+{
+  return n->client != NULL && n->attempt == attempt &&
+         n->stage != LK_STAGE_NONE && !lk__ev_forked(n->ev);
+}
+
+static void fail(lk_conn *n, int err, const char *why)
+{
+  hang_up(n);
+  lk__conn_touch(n);
+  lk_client_failed(n->client, n->attempt, err, why);
+}
+
+/* A step of connecting ended. */
+static void advance(lk_conn *n, lk_flow flow)
+{
+  switch (flow) {
+  case LK_FLOW_READ: watch(n, EV_READ); return;
+  case LK_FLOW_WRITE: watch(n, EV_WRITE); return;
+  case LK_FLOW_END: fail(n, LK_ERR_CONNECT, "the peer hung up"); return;
+  case LK_FLOW_FAILED: fail(n, LK_ERR_CONNECT, n->transport->why); return;
+  case LK_FLOW_DONE: break;
+  }
+  n->stage = LK_STAGE_OPEN;
+  watch(n, EV_READ);
+  lk__conn_touch(n);
+  lk_client_connected(n->client, n->attempt);
+}
+
+static void open_to(lk_conn *n, const lk_address *to)
+{
+  lk_address a = *to;
+
+  lk__address_set_port(&a, n->port);
+  n->stage = LK_STAGE_CONNECTING;
+  advance(n, n->type->open(n->transport, &a, n->host));
+}
+
+static void receive(lk_conn *n)
+{
+  lk_ev *ev = n->ev;
+  uint64_t attempt = n->attempt;
+
+  n->recv_on = 0;
+  for (int i = 0; i < READS_PER_TURN; i++) {
+    size_t got;
+    lk_flow flow = n->type->recv(n->transport, ev->room, LK_EV_ROOM, &got);
+
+    switch (flow) {
+    case LK_FLOW_READ: return;
+    case LK_FLOW_WRITE:
+      n->recv_on = EV_WRITE;
+      lk__conn_touch(n);
+      return;
+    case LK_FLOW_END: fail(n, 0, NULL); return;
+    case LK_FLOW_FAILED: fail(n, LK_ERR_LOSS, n->transport->why); return;
+    case LK_FLOW_DONE: break;
+    }
+    lk__conn_touch(n);
+    lk_client_received(n->client, attempt, ev->room, got);
+    if (got < LK_EV_ROOM || !goes_on(n, attempt))
+      return;
+  }
+}
+
+static void transmit(lk_conn *n)
+{
+  uint64_t attempt = n->attempt;
+  lk_bytes bytes = lk_client_pending(n->client);
+  size_t done;
+
+  if (bytes.len == 0)
+    return;
+
+  lk_flow flow = n->type->send(n->transport, bytes.at, bytes.len, &done);
+
+  if (flow == LK_FLOW_READ)
+    n->send_on = EV_READ;
+  if (flow == LK_FLOW_WRITE)
+    n->send_on = EV_WRITE;
+  if (done > 0)
+    lk_client_sent(n->client, attempt, done);
+  if (flow != LK_FLOW_FAILED)
+    return;
+  /* What the server said before it hung up may be the answers. */
+  if (goes_on(n, attempt))
+    receive(n);
+  if (goes_on(n, attempt))
+    fail(n, LK_ERR_LOSS, n->transport->why);
+}
+
+static void on_io(struct ev_loop *loop, ev_io *w, int revents)
+{
+  lk_conn *n = w->data;
+
+  (void)loop;
+  if (lk__ev_forked(n->ev))
+    return;
+  n->users++;
+  if ((revents & EV_ERROR) != 0) {
+    fail(n, n->stage == LK_STAGE_OPEN ? LK_ERR_LOSS : LK_ERR_CONNECT,
+         "the event loop refuses the descriptor");
+  } else if (n->stage == LK_STAGE_CONNECTING) {
+    advance(n, n->type->handshake(n->transport));
+  } else {
+    if ((revents & n->send_on) != 0) {
+      n->send_on = 0;
+      lk__conn_touch(n);
+    }
+    if ((revents & (EV_READ | n->recv_on)) != 0)
+      receive(n);
+  }
+  release(n);
+}
+
+/* ---- names --------------------------------------------------------------- */
+
+/* Nobody shall always come first. */
+static void shuffle(lk_conn *n)
+{
+  for (size_t i = n->count; i > 1; i--) {
+    uint32_t r;
+
+    lk__origin_random(n->ev->origin, &r, sizeof r);
+
+    lk_address *a = &n->list[r % i], *b = &n->list[i - 1];
+    lk_address swap = *a;
+
+    *a = *b;
+    *b = swap;
+  }
+}
+
+static bool keep(lk_conn *n, const lk_address *list, size_t count)
+{
+  lk_address *copy = lk__mem_resize(&n->ev->mem, n->list, count * sizeof *copy);
+
+  if (copy == NULL)
+    return false;
+  memcpy(copy, list, count * sizeof *copy);
+  n->list = copy;
+  n->count = count;
+  shuffle(n);
+  return true;
+}
+
+static void connect_found(lk_conn *n)
+{
+  lk_want want;
+  uint64_t attempt = n->attempt;
+
+  lk__conn_touch(n);
+  lk_client_resolved(n->client, attempt, (uint32_t)n->count);
+  if (!goes_on(n, attempt))
+    return;
+  lk_client_want(n->client, &want);
+  if (want.attempt == attempt)
+    open_to(n, &n->list[n->address % n->count]);
+}
+
+static void on_lookup(lk_lookup *l, const lk_address *list, size_t count,
+                      const char *why)
+{
+  lk_conn *n = LK_OWNER(l, lk_conn, lookup);
+
+  if (lk__ev_forked(n->ev))
+    return;
+  n->users++;
+  if (count == 0)
+    fail(n, LK_ERR_RESOLVE, why);
+  else if (!keep(n, list, count))
+    fail(n, LK_ERR_RESOLVE, "out of memory");
+  else
+    connect_found(n);
+  release(n);
+}
+
+/* Remember whom the attempt is about; false: no memory. */
+static bool set_host(lk_conn *n, const char *host)
+{
+  if (n->host != NULL && strcmp(n->host, host) == 0)
+    return true;
+
+  char *copy = lk__mem_text(&n->ev->mem, host);
+
+  if (copy == NULL)
+    return false;
+  lk__mem_free(&n->ev->mem, n->host);
+  n->host = copy;
+  n->count = 0;
+  return true;
+}
+
+static void start(lk_conn *n, const lk_want *want)
+{
+  lk_address literal;
+
+  n->attempt = want->attempt;
+  if (n->attempt == 0)
+    return;
+  n->port = want->port;
+  n->address = want->address;
+  if (!set_host(n, want->host)) {
+    fail(n, LK_ERR_CONNECT, "out of memory");
+  } else if (lk__address_parse(&literal, n->host)) {
+    open_to(n, &literal);
+  } else if (n->address > 0 && n->count > 0) {
+    open_to(n, &n->list[n->address % n->count]);
+  } else {
+    n->stage = LK_STAGE_RESOLVING;
+    if (!lk__resolver_ask(n->ev->resolver, &n->lookup, n->host))
+      fail(n, LK_ERR_RESOLVE, "out of memory");
+  }
+}
+
+/* ---- the turn ------------------------------------------------------------ */
+
+static void follow_wish(lk_conn *n)
+{
+  lk_want want;
+
+  lk_client_want(n->client, &want);
+  if (want.attempt == n->attempt)
+    return;
+  hang_up(n);
+  start(n, &want);
+}
+
+static void tick(lk_conn *n)
+{
+  n->ticked = n->ev->turn;
+  lk__conn_touch(n);
+  lk_client_tick(n->client);
+}
+
+/* An entry of the heap that is too early stays; it costs one look. */
+static void set_deadline(lk_conn *n, int64_t at)
+{
+  lk_heap *due = &n->ev->due;
+
+  if (at == INT64_MAX || (lk__heap_has(&n->due) && n->due.at <= at))
+    return;
+  lk__heap_remove(due, &n->due);
+  lk__heap_add(due, &n->due, at);
+}
+
+void lk__conn_settle(lk_conn *n)
+{
+  lk_ev *ev = n->ev;
+
+  n->users++;
+  if (lk_client_deadline(n->client) <= ev->now && n->ticked != ev->turn)
+    tick(n);
+  if (n->client != NULL && !lk__ev_forked(ev))
+    follow_wish(n);
+  if (n->client != NULL && n->stage == LK_STAGE_OPEN && n->send_on == 0 &&
+      !lk__ev_forked(ev))
+    transmit(n);
+  if (n->client != NULL && !lk__ev_forked(ev)) {
+    int64_t at = lk_client_deadline(n->client);
+
+    if (n->stage == LK_STAGE_OPEN)
+      watch(n, EV_READ | n->send_on | n->recv_on);
+    set_deadline(n, at);
+    set_live(n,
+             n->attempt != 0 || at != INT64_MAX || !lk__list_empty(&n->dirty));
+  }
+  release(n);
+}
+
+void lk__conn_ring(lk_conn *n)
+{
+  n->users++;
+  if (lk_client_deadline(n->client) <= n->ev->now)
+    tick(n);
+  else
+    set_deadline(n, lk_client_deadline(n->client));
+  release(n);
+}

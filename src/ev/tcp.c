@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "ev/transport.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <unistd.h>
+
+typedef struct tcp {
+  lk_transport base;
+  lk_address to;
+} tcp;
+
+static lk_flow cannot_connect(lk_transport *t, int number)
+{
+  char what[16 + LK_ADDRESS_TEXT_SIZE] = "connect to ";
+
+  lk__address_text(&((const tcp *)(void *)t)->to, what + 11, sizeof what - 11);
+  return lk__transport_fail(t, what, number);
+}
+
+static lk_flow tcp_open(lk_transport *t, const lk_address *to, const char *host)
+{
+  const int yes = 1;
+
+  (void)host;
+  ((tcp *)(void *)t)->to = *to;
+  t->fd =
+      socket(to->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (t->fd < 0)
+    return cannot_connect(t, errno);
+  /* Without it a small request waits for the acknowledgement of the last. */
+  setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  if (connect(t->fd, &to->any, lk__address_len(to)) == 0 ||
+      errno == EINPROGRESS || errno == EINTR)
+    return LK_FLOW_WRITE;
+  return cannot_connect(t, errno);
+}
+
+static lk_flow tcp_handshake(lk_transport *t)
+{
+  lk_address here, there;
+  int number = 0;
+  socklen_t len = sizeof number;
+
+  if (getsockopt(t->fd, SOL_SOCKET, SO_ERROR, &number, &len) != 0)
+    return cannot_connect(t, errno);
+  if (number != 0)
+    return cannot_connect(t, number);
+  len = sizeof there;
+  if (getpeername(t->fd, &there.any, &len) != 0)
+    return errno == ENOTCONN ? LK_FLOW_WRITE : cannot_connect(t, errno);
+  /* Whoever keeps asking for a local port where nobody listens gets it one day
+     as the port of its own end, and then TCP connects it to itself. */
+  len = sizeof here;
+  if (getsockname(t->fd, &here.any, &len) == 0 &&
+      lk__address_equal(&here, &there))
+    return cannot_connect(t, ECONNREFUSED);
+  return LK_FLOW_DONE;
+}
+
+static lk_flow tcp_send(lk_transport *t, const void *bytes, size_t len,
+                        size_t *done)
+{
+  ssize_t n;
+
+  *done = 0;
+  do {
+    n = send(t->fd, bytes, len, MSG_NOSIGNAL);
+  } while (n < 0 && errno == EINTR);
+  if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+    return lk__transport_fail(t, "send", errno);
+  if (n > 0)
+    *done = (size_t)n;
+  return *done == len ? LK_FLOW_DONE : LK_FLOW_WRITE;
+}
+
+static lk_flow tcp_recv(lk_transport *t, void *room, size_t size, size_t *got)
+{
+  ssize_t n;
+
+  *got = 0;
+  do {
+    n = recv(t->fd, room, size, 0);
+  } while (n < 0 && errno == EINTR);
+  if (n == 0)
+    return LK_FLOW_END;
+  if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+    return LK_FLOW_READ;
+  if (n < 0)
+    return lk__transport_fail(t, "receive", errno);
+  *got = (size_t)n;
+  return LK_FLOW_DONE;
+}
+
+static void tcp_close(lk_transport *t)
+{
+  if (t->fd >= 0)
+    close(t->fd);
+  t->fd = -1;
+}
+
+const lk_transport_type lk__tcp = {
+    .size = sizeof(tcp),
+    .open = tcp_open,
+    .handshake = tcp_handshake,
+    .send = tcp_send,
+    .recv = tcp_recv,
+    .close = tcp_close,
+};
