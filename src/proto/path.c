@@ -27,6 +27,12 @@ static bool allowed(uint32_t ch)
          !(ch >= 0xd800 && ch <= 0xf8ff) && ch < 0xfff0;
 }
 
+/* Printable ASCII, which nearly every path is made of. */
+static bool plain(char ch)
+{
+  return (unsigned char)(ch - ' ') <= '~' - ' ';
+}
+
 /* One component, which ends at "/" or the end; its length, 0 if it is bad. */
 static size_t component(const char *s)
 {
@@ -34,6 +40,11 @@ static size_t component(const char *s)
 
   while (s[len] != '\0' && s[len] != '/') {
     uint32_t ch;
+
+    if (plain(s[len])) {
+      len++;
+      continue;
+    }
     size_t n = decode((const unsigned char *)s + len, &ch);
 
     if (n == 0 || !allowed(ch))
