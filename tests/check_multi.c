@@ -149,6 +149,22 @@ START_TEST(a_part_of_unknown_type_is_refused)
 }
 END_TEST
 
+START_TEST(what_is_no_part_has_no_record)
+{
+  static const int32_t never[] = {0, 3, 6, 9, 14, 20, 22, 100, 999};
+
+  for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) {
+    ck_assert_ptr_null(lk__part_record(never[i], false));
+    ck_assert_ptr_null(lk__part_record(never[i], true));
+  }
+  /* a request that is answered as a create2, and a result of no request */
+  ck_assert_ptr_nonnull(lk__part_record(LK_OPCODE_CREATE_TTL, false));
+  ck_assert_ptr_null(lk__part_record(LK_OPCODE_CREATE_TTL, true));
+  ck_assert_ptr_null(lk__part_record(LK_OPCODE_ERROR, false));
+  ck_assert_ptr_nonnull(lk__part_record(LK_OPCODE_ERROR, true));
+}
+END_TEST
+
 START_TEST(a_part_says_what_it_was_made_of)
 {
   lk_op op = lk_op_create("/c", lk_text("d"), &lk_acl_read, LK_EPHEMERAL);
@@ -356,8 +372,8 @@ END_TEST
 
 SUITE("multi", parts_are_encoded_as_another_client_has_sent_them,
       a_chroot_stands_before_every_path, the_root_stands_for_the_chroot,
-      a_part_of_unknown_type_is_refused, a_part_says_what_it_was_made_of,
-      results_are_decoded_by_their_labels,
+      a_part_of_unknown_type_is_refused, what_is_no_part_has_no_record,
+      a_part_says_what_it_was_made_of, results_are_decoded_by_their_labels,
       the_outcome_is_the_error_of_the_part_that_failed,
       errors_without_a_culprit_are_no_success,
       too_few_and_too_many_results_are_refused,
