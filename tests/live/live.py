@@ -35,11 +35,10 @@ def word(address, text):
 
 
 def watch_count(address):
-    """How many watches stand on a server."""
-    for line in word(address, "wchs").splitlines():
-        if line.startswith("Total watches:"):
-            return int(line.rpartition(":")[2])
-    raise AssertionError("wchs does not tell the number of watches")
+    """How many watches stand on a server (wchs tells of data alone)."""
+    facts = dict(line.split("\t", 1)
+                 for line in word(address, "mntr").splitlines())
+    return int(facts["zk_watch_count"])
 
 
 class Ensemble:
