@@ -152,10 +152,17 @@ END_TEST
 START_TEST(what_is_no_part_has_no_record)
 {
   static const int32_t never[] = {0, 3, 6, 9, 14, 20, 22, 100, 999};
+  lk_part part;
+  lk_writer out;
 
   for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) {
     ck_assert_ptr_null(lk__part_record(never[i], false));
     ck_assert_ptr_null(lk__part_record(never[i], true));
+    part.type = never[i];
+    lk__writer_init(&out, NULL, 0);
+    lk__part_encode(&part, true, &out);
+    ck_assert_int_eq(out.err, LK_ERR_BAD_ARGUMENT);
+    ck_assert_uint_eq(out.len, 0);
   }
   /* a request that is answered as a create2, and a result of no request */
   ck_assert_ptr_nonnull(lk__part_record(LK_OPCODE_CREATE_TTL, false));
@@ -348,23 +355,26 @@ END_TEST
 
 START_TEST(every_allocation_may_fail)
 {
-  char paths[3000] = HEAD("\x01") "\x00\x00\x07\xd0";
+  char body[3000] = HEAD("\x01") "\x00\x00\x07\xd0";
   size_t n = 0;
   int err;
 
-  /* two results, of which the first needs a block of its own */
-  memset(paths + 13, 'p', 2000);
-  memcpy(paths + 2013, HEAD("\x02") END, 18);
+  /* a path that needs a block of its own and fills it, a Stat behind it */
+  memset(body + 13, 'p', 2000);
+  memcpy(body + 2013, HEAD("\x05"), 9);
+  memset(body + 2022, 1, LK_STAT_SIZE);
+  memcpy(body + 2022 + LK_STAT_SIZE, END, 9);
   do {
     lk__arena_free(&arena);
     failing_mem_init(&mem);
     mem.fail_at = ++n;
-    err = decode_in("", 2, paths, 2031);
+    err = decode_in("", 2, body, 2031 + LK_STAT_SIZE);
     ck_assert_int_eq(err, failing_mem_failed(&mem) ? LK_ERR_NO_MEMORY : 0);
     ck_assert_int_eq(outcome, err);
   } while (failing_mem_failed(&mem));
-  ck_assert_uint_eq(n, 3);
+  ck_assert_uint_eq(n, 4);
   ck_assert_uint_eq(strlen(results[0].path), 2000);
+  ck_assert_int_eq(results[1].stat->version, 0x01010101);
   lk__arena_free(&arena);
   ck_assert_uint_eq(mem.live, 0);
 }

@@ -92,7 +92,8 @@ START_TEST(room_that_was_reserved_cannot_fail)
 }
 END_TEST
 
-START_TEST(a_ring_that_cannot_grow_keeps_its_items)
+START_TEST(a_ring_that_cannot_grow_keeps_its_items,
+           an_array_that_cannot_be_is_refused)
 {
   failing_mem f;
   lk_ring r;
@@ -114,7 +115,21 @@ START_TEST(a_ring_that_cannot_grow_keeps_its_items)
 }
 END_TEST
 
+START_TEST(an_array_that_cannot_be_is_refused)
+{
+  failing_mem f;
+  lk_ring r;
+
+  failing_mem_init(&f);
+  lk__ring_init(&r, &f.mem, SIZE_MAX / 4);
+  ck_assert(!lk__ring_reserve(&r));
+  ck_assert_ptr_null(lk__ring_push(&r));
+  ck_assert_uint_eq(f.count, 0);
+}
+END_TEST
+
 SUITE("ring", items_come_out_in_order_round_the_end_of_the_array,
       a_ring_in_use_settles_and_takes_no_more_memory,
       the_newest_can_be_taken_back, room_that_was_reserved_cannot_fail,
-      a_ring_that_cannot_grow_keeps_its_items)
+      a_ring_that_cannot_grow_keeps_its_items,
+      an_array_that_cannot_be_is_refused)
