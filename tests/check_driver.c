@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "driver.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+/* ---- connecting ---------------------------------------------------------- */
+
+static void connect_to(const char *literal, const char *host)
+{
+  uint16_t port;
+  int listener = sockets_listen(literal, &port);
+
+  if (listener < 0) {
+    ck_assert_ptr_nonnull(strchr(literal, ':')); /* a host without IPv6 */
+    return;
+  }
+  start();
+  lk_client *c = new_client();
+
+  engine_dial(c, 7, host, port, 0);
+  expect(c, "connected 7\n");
+  close(sockets_accept(listener));
+  close(listener);
+  stop();
+}
+
+START_TEST(literals_are_connected_to)
+{
+  connect_to("127.0.0.1", "127.0.0.1");
+  connect_to("127.3.2.1", "127.3.2.1");
+  connect_to("::1", "::1");
+  connect_to("::1", "::1%lo");
+}
+END_TEST
+
+START_TEST(a_refused_connection_says_where_and_why)
+{
+  char text[128];
+  uint16_t port = sockets_dead_port();
+
+  start();
+  lk_client *c = new_client();
+
+  engine_dial(c, 1, "127.0.0.1", port, 0);
+  snprintf(text, sizeof text,
+           "failed 1 CONNECT: connect to 127.0.0.1:%u: Connection refused\n",
+           (unsigned)port);
+  expect(c, text);
+  calls.no_socket = true;
+  engine_dial(c, 2, "::1", 9, 0);
+  expect(c, "failed 2 CONNECT: connect to [::1]:9: Too many open files\n");
+  calls.no_socket = false;
+  stop();
+}
+END_TEST
+
+START_TEST(a_connection_to_itself_is_none)
+{
+  char text[128];
+
+  start();
+  lk_client *c = new_client();
+
+  calls.own_port = sockets_dead_port();
+  engine_dial(c, 1, "127.0.0.1", calls.own_port, 0);
+  snprintf(text, sizeof text,
+           "failed 1 CONNECT: connect to 127.0.0.1:%u: Connection refused\n",
+           (unsigned)calls.own_port);
+  expect(c, text);
+  calls.own_port = 0;
+  stop();
+}
+END_TEST
+
+START_TEST(a_new_wish_ends_the_old_connection)
+{
+  uint16_t port;
+  int first;
+
+  start();
+  lk_client *c = new_connected(&first);
+  int listener = sockets_listen("127.0.0.1", &port);
+
+  engine_dial(c, 2, "127.0.0.1", port, 0);
+  expect(c, "connected 2\n");
+  ck_assert(sockets_ended(first));
+
+  int second = sockets_accept(listener);
+
+  ck_assert(ev_run(loop, EVRUN_NOWAIT));
+  engine_dial(c, 0, "", 0, 0);
+  ck_assert(!ev_run(loop, 0)); /* nothing to wait for any more */
+  ck_assert(sockets_ended(second));
+  ck_assert(engine_said(c, ""));
+  close(first);
+  close(second);
+  close(listener);
+  stop();
+}
+END_TEST
+
+START_TEST(an_attempt_that_hangs_is_given_up)
+{
+  uint16_t deaf_port, port;
+  int deaf = sockets_listen_deaf(&deaf_port);
+  int listener = sockets_listen("127.0.0.1", &port);
+
+  start();
+  lk_client *c = new_client();
+
+  engine_dial(c, 1, "127.0.0.1", deaf_port, 0);
+  for (int i = 0; i < 10; i++)
+    turn();
+  ck_assert(engine_said(c, ""));
+  engine_dial(c, 2, "127.0.0.1", port, 0);
+  expect(c, "connected 2\n");
+  close(deaf);
+  close(listener);
+  stop();
+}
+END_TEST
+
+/* ---- names --------------------------------------------------------------- */
+
+/* Whether attempt `n` at an address of the name connects. */
+static bool connects(lk_client *c, uint64_t n, const char *host, uint16_t port,
+                     uint32_t address)
+{
+  bool yes;
+
+  c->log[0] = '\0';
+  engine_dial(c, n, host, port, address);
+  RUN_UNTIL(strstr(c->log, "connected") != NULL ||
+            strstr(c->log, "failed") != NULL);
+  yes = strstr(c->log, "connected") != NULL;
+  engine_dial(c, 0, "", 0, 0);
+  turn();
+  return yes;
+}
+
+START_TEST(each_address_of_a_name_is_an_attempt)
+{
+  uint16_t port;
+  int listener = sockets_listen("127.0.0.1", &port);
+  int living = -1;
+
+  start();
+  lk_client *c = new_client();
+
+  engine_dial(c, 1, "dead.test", port, 0);
+  RUN_UNTIL(strstr(c->log, "resolved 1 6\n") != NULL);
+  RUN_UNTIL(strlen(c->log) > strlen("resolved 1 6\n"));
+  for (uint32_t i = 0; i < 6; i++)
+    if (connects(c, 2 + i, "dead.test", port, 6 + i)) {
+      ck_assert_int_eq(living, -1);
+      living = (int)i;
+    }
+  ck_assert_int_ge(living, 0);
+  ck_assert_uint_eq(fake_names_asked(), 1);
+  connects(c, 10, "dead.test", port, 0);
+  ck_assert_uint_eq(fake_names_asked(), 2);
+  connects(c, 11, "twice.test", port, 3);
+  ck_assert_uint_eq(fake_names_asked(), 3); /* another name's are not kept */
+  close(listener);
+  stop();
+}
+END_TEST
+
+START_TEST(no_address_always_comes_first)
+{
+  uint16_t port;
+  int listener = sockets_listen("127.0.0.1", &port);
+  unsigned first = 0;
+  uint64_t n;
+
+  start();
+  lk_client *c = new_client();
+
+  for (n = 1; n <= 200; n++)
+    first += connects(c, n, "dead.test", port, 0);
+  ck_assert_uint_gt(first, 0);
+  ck_assert_uint_lt(first, 200);
+  close(listener);
+  stop();
+}
+END_TEST
+
+START_TEST(a_name_without_address_says_so)
+{
+  start();
+  lk_client *c = new_client();
+
+  engine_dial(c, 1, "none.test", 1, 0);
+  RUN_UNTIL(c->log[0] != '\0');
+  ck_assert_msg(strncmp(c->log, "failed 1 RESOLVE: resolve none.test: ", 37) ==
+                    0,
+                "%s", c->log);
+  stop();
+}
+END_TEST
+
+START_TEST(an_outdated_answer_is_not_told)
+{
+  uint16_t port;
+  int listener = sockets_listen("127.0.0.1", &port);
+
+  start();
+  lk_client *c = new_client();
+
+  engine_dial(c, 1, "twice.test", port, 0);
+  turn(); /* asked, not answered */
+  ck_assert(engine_said(c, ""));
+  engine_dial(c, 2, "127.0.0.1", port, 0);
+  expect(c, "connected 2\n");
+  RUN_UNTIL(fake_names_asked() == 1);
+  for (int i = 0; i < 20; i++)
+    turn();
+  ck_assert(engine_said(c, ""));
+  close(listener);
+  stop();
+}
+END_TEST
+
+/* ---- sending and receiving ------------------------------------------------
+ */
+
+START_TEST(a_thousand_pieces_leave_in_one_write)
+{
+  char room[4000];
+  int peer;
+
+  start();
+  lk_client *c = new_connected(&peer);
+
+  calls.send = 0;
+  for (int i = 0; i < 1000; i++)
+    engine_write(c, "abcd", 4);
+  ck_assert_uint_eq(calls.send, 0);
+  turn();
+  ck_assert_uint_eq(calls.send, 1);
+  sockets_read(peer, room, sizeof room);
+  ck_assert_int_eq(memcmp(room + 3996, "abcd", 4), 0);
+  turn();
+  ck_assert_uint_eq(calls.send, 1);
+  close(peer);
+  stop();
+}
+END_TEST
+
+START_TEST(what_does_not_fit_waits_until_it_does)
+{
+  enum { ALL = 16 * 1024 * 1024 };
+  unsigned char *all = malloc(ALL);
+  unsigned char *room = malloc(ALL);
+  size_t got = 0;
+  int peer;
+
+  ck_assert_ptr_nonnull(all);
+  ck_assert_ptr_nonnull(room);
+  for (size_t i = 0; i < ALL; i++)
+    all[i] = (unsigned char)(i % 251);
+  start();
+  lk_client *c = new_connected(&peer);
+
+  engine_write(c, all, ALL);
+  for (int i = 0; i < 10; i++)
+    turn();
+  ck_assert_uint_lt(c->out_at, ALL);
+  calls.send = 0;
+  for (int i = 0; i < 100; i++) {
+    engine_write(c, "x", 1);
+    turn();
+  }
+  ck_assert_uint_eq(calls.send, 0);
+  while (got < ALL) {
+    ssize_t n = recv(peer, room + got, ALL - got, MSG_DONTWAIT);
+
+    got += n > 0 ? (size_t)n : 0;
+    turn();
+  }
+  ck_assert_int_eq(memcmp(all, room, ALL), 0);
+  sockets_read(peer, room, 100);
+  calls.send = 0;
+  for (int i = 0; i < 10; i++)
+    turn();
+  ck_assert_uint_eq(calls.send, 0); /* no longer told that it is writable */
+  close(peer);
+  free(all);
+  free(room);
+  stop();
+}
+END_TEST
+
+START_TEST(bytes_arrive_as_they_come)
+{
+  int peer;
+
+  start();
+  lk_client *c = new_connected(&peer);
+
+  for (unsigned i = 1; i <= 20; i++) {
+    sockets_write(peer, "0123456789abcdefghij" + i - 1, 1);
+    RUN_UNTIL(c->received == i);
+  }
+  ck_assert_int_eq(c->last, 'j');
+  ck_assert_uint_eq(c->receipts, 20);
+  close(peer);
+  stop();
+}
+END_TEST
+
+START_TEST(one_client_does_not_keep_the_others_waiting)
+{
+  int peer;
+
+  start();
+  lk_client *c = new_connected(&peer);
+
+  sockets_write(peer, "x", 1);
+  calls.endless = true;
+  c->log[0] = '\0';
+  turn();
+  ck_assert_uint_eq(c->receipts, 16);
+  c->log[0] = '\0';
+  turn();
+  ck_assert_uint_eq(c->receipts, 32);
+  calls.endless = false;
+  close(peer);
+  stop();
+}
+END_TEST
+
+START_TEST(a_hang_up_is_told_from_a_reset)
+{
+  int peer;
+
+  start();
+  lk_client *c = new_connected(&peer);
+
+  close(peer);
+  expect(c, "failed 1 0: -\n");
+  c = new_connected(&peer);
+  sockets_reset(peer);
+  expect(c, "failed 1 LOSS: receive: Connection reset by peer\n");
+  stop();
+}
+END_TEST
+
+START_TEST(answers_are_read_before_a_failed_write_is_told)
+{
+  int peer;
+
+  start();
+  lk_client *c = new_connected(&peer);
+
+  sockets_write(peer, "bye!!", 5);
+  calls.send_error = EPIPE;
+  engine_write(c, "x", 1);
+  turn();
+  ck_assert_str_eq(c->log, "received 5\nfailed 1 LOSS: send: Broken pipe\n");
+  close(peer);
+  stop();
+}
+END_TEST
+
+/* ---- time ---------------------------------------------------------------- */
+
+static int64_t now_of(const lk_client *c)
+{
+  return c->hooks.now(c->hooks.arg);
+}
+
+START_TEST(a_tick_comes_when_it_is_due)
+{
+  start();
+  lk_client *c = new_client();
+  int64_t due = now_of(c) + 20;
+
+  engine_due(c, due);
+  expect(c, "tick\n");
+  ck_assert_int_ge(c->ticked_at, due);
+  engine_due(c, due - 1000);
+  turn();
+  ck_assert(engine_said(c, "tick\n"));
+  ck_assert(!ev_run(loop, 0)); /* a client without a deadline holds nothing */
+  stop();
+}
+END_TEST
+
+START_TEST(after_a_stall_deadlines_come_before_bytes)
+{
+  int peer;
+
+  start();
+  lk_client *other = new_client();
+  lk_client *c = new_connected(&peer);
+
+  engine_due(c, now_of(c) + 5);
+  engine_due(other, now_of(c) + 6);
+  turn();
+  ck_assert(engine_said(c, ""));
+  sockets_write(peer, "x", 1);
+  usleep(20000);
+  turn();
+  ck_assert_str_eq(c->log, "tick\nreceived 1\n");
+  ck_assert_str_eq(other->log, "tick\n");
+  close(peer);
+  stop();
+}
+END_TEST
+
+START_TEST(a_deadline_that_moves_on_costs_no_system_call)
+{
+  int peer;
+
+  start();
+  lk_client *c = new_connected(&peer);
+  int64_t now = now_of(c);
+
+  calls.settime = 0;
+  for (int i = 0; i < 1000; i++) {
+    engine_due(c, now + 100000 + i);
+    turn();
+  }
+  ck_assert_uint_eq(calls.settime, 1);
+  engine_due(c, now + 99999);
+  turn();
+  ck_assert_uint_eq(calls.settime, 2);
+  engine_due(c, INT64_MAX);
+  engine_dial(c, 0, "", 0, 0);
+  ck_assert(!ev_run(loop, 0));
+  ck_assert_uint_eq(calls.settime, 2);
+  close(peer);
+  stop();
+}
+END_TEST
+
+START_TEST(an_alarm_that_came_too_early_is_set_again)
+{
+  start();
+  lk_client *c = new_client();
+  int64_t now = now_of(c);
+
+  engine_due(c, now + 5);
+  turn();
+  engine_due(c, now + 30);
+  RUN_UNTIL(c->log[0] != '\0');
+  ck_assert_int_ge(c->ticked_at, now + 30);
+  stop();
+}
+END_TEST
+
+/* ---- many -----------------------------------------------------------------
+ */
+
+START_TEST(five_hundred_clients_cost_what_they_do)
+{
+  enum { COUNT = 500 };
+  lk_client *c[COUNT];
+  int peer[COUNT];
+  char byte;
+  unsigned wants = 0;
+
+  sockets_many();
+  start();
+  for (size_t i = 0; i < COUNT; i++) {
+    c[i] = new_connected(&peer[i]);
+    engine_due(c[i], now_of(c[i]) + 100000 - (int64_t)i);
+  }
+  turn();
+  calls.send = 0;
+  for (size_t i = 0; i < COUNT; i++)
+    for (size_t k = 0; k < 10; k++)
+      engine_write(c[i], "y", 1);
+  turn();
+  ck_assert_uint_eq(calls.send, COUNT);
+  for (size_t i = 0; i < COUNT; i++) {
+    sockets_read(peer[i], &byte, 1);
+    wants += c[i]->wants;
+  }
+  memset(&calls, 0, sizeof calls);
+  for (int i = 0; i < 100; i++)
+    turn(); /* idle ones cost nothing */
+  for (size_t i = 0; i < COUNT; i++)
+    wants -= c[i]->wants;
+  ck_assert_uint_eq(wants, 0);
+  ck_assert_uint_eq(calls.send + calls.recv + calls.settime + calls.getpid, 0);
+  for (size_t i = 0; i < COUNT; i++)
+    close(peer[i]);
+  stop();
+}
+END_TEST
+
+/* ---- the loop -------------------------------------------------------------
+ */
+
+static ev_prepare late;
+static lk_client *late_client;
+
+static void on_late(struct ev_loop *l, ev_prepare *w, int revents)
+{
+  (void)revents;
+  engine_due(late_client, 0);
+  ev_prepare_stop(l, w);
+}
+
+START_TEST(a_wish_right_before_the_loop_waits_is_seen_to)
+{
+  loop = ev_loop_new(EVFLAG_AUTO);
+  /* Of equal priority the first one started is called last. */
+  ev_prepare_init(&late, on_late);
+  ev_set_priority(&late, EV_MINPRI);
+  ev_prepare_start(loop, &late);
+  failing_mem_init(&mem);
+  fake_names_start(loop);
+  ck_assert_int_eq(lk_ev_new(&ev, loop, &mem.mem), 0);
+  late_client = new_client();
+  turn();
+  ck_assert(engine_said(late_client, "tick\n"));
+  stop();
+}
+END_TEST
+
+static atomic_uint woken;
+
+static void on_wake(lk_ev *e, void *arg)
+{
+  ck_assert_ptr_eq(e, ev);
+  ck_assert_ptr_eq(arg, &woken);
+  woken++;
+}
+
+static void *wake_from_thread(void *arg)
+{
+  (void)arg;
+  lk_ev_wake(ev);
+  return NULL;
+}
+
+static void wake_from_signal(int number)
+{
+  (void)number;
+  lk_ev_wake(ev);
+}
+
+START_TEST(others_may_wake_the_loop)
+{
+  struct sigaction action = {.sa_handler = wake_from_signal};
+  pthread_t thread;
+
+  start();
+  ck_assert(!ev_run(loop, 0)); /* waiting to be woken holds no loop */
+  lk_ev_on_wake(ev, on_wake, &woken);
+  ev_ref(loop);
+  ck_assert_int_eq(pthread_create(&thread, NULL, wake_from_thread, NULL), 0);
+  RUN_UNTIL(woken == 1);
+  ck_assert_int_eq(pthread_join(thread, NULL), 0);
+  ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+  ck_assert_int_eq(raise(SIGUSR1), 0);
+  RUN_UNTIL(woken == 2);
+  for (int i = 0; i < 3; i++)
+    lk_ev_wake(ev);
+  RUN_UNTIL(woken == 3);
+  lk_ev_on_wake(ev, NULL, NULL);
+  lk_ev_wake(ev);
+  turn();
+  ck_assert_uint_eq(woken, 3);
+  ev_unref(loop);
+  stop();
+}
+END_TEST
+
+SUITE("driver", literals_are_connected_to,
+      a_refused_connection_says_where_and_why, a_connection_to_itself_is_none,
+      a_new_wish_ends_the_old_connection, an_attempt_that_hangs_is_given_up,
+      each_address_of_a_name_is_an_attempt, no_address_always_comes_first,
+      a_name_without_address_says_so, an_outdated_answer_is_not_told,
+      a_thousand_pieces_leave_in_one_write,
+      what_does_not_fit_waits_until_it_does, bytes_arrive_as_they_come,
+      one_client_does_not_keep_the_others_waiting,
+      a_hang_up_is_told_from_a_reset,
+      answers_are_read_before_a_failed_write_is_told,
+      a_tick_comes_when_it_is_due, after_a_stall_deadlines_come_before_bytes,
+      a_deadline_that_moves_on_costs_no_system_call,
+      an_alarm_that_came_too_early_is_set_again,
+      five_hundred_clients_cost_what_they_do,
+      a_wish_right_before_the_loop_waits_is_seen_to, others_may_wake_the_loop)

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "ev/clock.h"
+#include "ev/origin.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake/calls.h"
+#include "suite.h"
+
+/* What is drawn from the pool after it, in parent and child. */
+static void compare_with_child(lk_origin *o)
+{
+  unsigned char here[32], there[32];
+  int ends[2], status;
+  pid_t child;
+
+  ck_assert_int_eq(pipe(ends), 0);
+  child = fork();
+  if (child == 0) {
+    lk__origin_random(o, there, sizeof there);
+    _exit(write(ends[1], there, sizeof there) != sizeof there ||
+          !lk__origin_forked(o));
+  }
+  ck_assert_int_eq(waitpid(child, &status, 0), child);
+  ck_assert_int_eq(status, 0);
+  ck_assert_int_eq(read(ends[0], there, sizeof there), sizeof there);
+  lk__origin_random(o, here, sizeof here);
+  ck_assert_int_ne(memcmp(here, there, sizeof here), 0);
+  ck_assert(!lk__origin_forked(o));
+  close(ends[0]);
+  close(ends[1]);
+}
+
+START_TEST(a_child_knows_and_draws_anew)
+{
+  lk_origin *o = lk__origin_new();
+
+  ck_assert_ptr_nonnull(o);
+  ck_assert_int_eq(o->pid, 0); /* fails before Linux 4.14 */
+  compare_with_child(o);
+  lk__origin_free(o);
+}
+END_TEST
+
+START_TEST(a_child_knows_on_an_old_kernel_too)
+{
+  calls.no_wipe = true;
+  lk_origin *o = lk__origin_new();
+
+  ck_assert_ptr_nonnull(o);
+  ck_assert_int_eq(o->pid, getpid());
+  compare_with_child(o);
+  lk__origin_free(o);
+}
+END_TEST
+
+static bool same(const unsigned char *a, const unsigned char *b)
+{
+  return memcmp(a, b, 16) == 0;
+}
+
+static void expect_no_repetition(lk_origin *o)
+{
+  unsigned char got[200][16];
+
+  for (size_t i = 0; i < 200; i++)
+    lk__origin_random(o, got[i], 16);
+  for (size_t i = 0; i < 200; i++)
+    for (size_t k = 0; k < i; k++)
+      ck_assert(!same(got[i], got[k]));
+}
+
+START_TEST(no_bytes_are_handed_out_twice)
+{
+  unsigned char many[1000];
+  lk_origin *o = lk__origin_new();
+
+  ck_assert_ptr_nonnull(o);
+  expect_no_repetition(o);
+  memset(many, 0, sizeof many);
+  lk__origin_random(o, many, sizeof many);
+  for (size_t i = 0; i + 16 < sizeof many; i += 16)
+    ck_assert(!same(many + i, many + i + 16));
+  lk__origin_free(o);
+  lk__origin_free(NULL);
+}
+END_TEST
+
+START_TEST(nor_when_the_system_has_no_more)
+{
+  lk_origin *o = lk__origin_new();
+
+  ck_assert_ptr_nonnull(o);
+  calls.no_random = true;
+  expect_no_repetition(o);
+  lk__origin_free(o);
+  ck_assert_ptr_null(lk__origin_new());
+}
+END_TEST
+
+static bool rings(const lk_clock *c, int timeout_ms)
+{
+  struct pollfd p = {.fd = c->fd, .events = POLLIN};
+
+  return poll(&p, 1, timeout_ms) == 1;
+}
+
+static void ring_once(clockid_t id)
+{
+  lk_clock c;
+
+  ck_assert_int_eq(lk__clock_open(&c), 0);
+  ck_assert_int_eq(c.id, id);
+  int64_t due = lk__clock_now(&c) + 3;
+
+  lk__clock_ring_by(&c, INT64_MAX);
+  lk__clock_ring_by(&c, due + 100000);
+  lk__clock_ring_by(&c, due);
+  lk__clock_ring_by(&c, due + 100000); /* stays as it is */
+  ck_assert(rings(&c, -1));
+  ck_assert_int_ge(lk__clock_now(&c), due);
+  lk__clock_rang(&c);
+  ck_assert(!rings(&c, 0));
+  lk__clock_ring_by(&c, due - 1000); /* long ago */
+  ck_assert(rings(&c, -1));
+  lk__clock_rang(&c);
+  lk__clock_ring_by(&c, -5);
+  ck_assert(rings(&c, -1));
+  lk__clock_rang(&c);
+  lk__clock_rang(&c); /* does not wait */
+  lk__clock_close(&c);
+}
+
+START_TEST(the_alarm_rings_when_it_is_due)
+{
+  ring_once(CLOCK_BOOTTIME);
+}
+END_TEST
+
+START_TEST(it_does_so_on_an_old_kernel_too)
+{
+  calls.no_boottime = true;
+  ring_once(CLOCK_MONOTONIC);
+  calls.no_timer = true;
+
+  lk_clock c;
+
+  ck_assert_int_ne(lk__clock_open(&c), 0);
+}
+END_TEST
+
+SUITE("origin", a_child_knows_and_draws_anew,
+      a_child_knows_on_an_old_kernel_too, no_bytes_are_handed_out_twice,
+      nor_when_the_system_has_no_more, the_alarm_rings_when_it_is_due,
+      it_does_so_on_an_old_kernel_too)
