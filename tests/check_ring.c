@@ -92,8 +92,7 @@ START_TEST(room_that_was_reserved_cannot_fail)
 }
 END_TEST
 
-START_TEST(a_ring_that_cannot_grow_keeps_its_items,
-           an_array_that_cannot_be_is_refused)
+START_TEST(a_ring_that_cannot_grow_keeps_its_items)
 {
   failing_mem f;
   lk_ring r;
