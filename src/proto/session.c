@@ -30,7 +30,6 @@ static void drop_connection(lk_client *c)
   lk__buf_consume(&c->out, lk__buf_len(&c->out));
   lk__buf_trim(&c->out, KEEP);
   lk__frames_reset(&c->frames);
-  c->out_sent = 0;
   c->connection = 0;
   c->ping_out = false;
   c->rearms_out = 0;
@@ -107,6 +106,7 @@ void lk__session_greet(lk_client *c)
   drop_connection(c);
   if (!lk__buf_reserve(&c->out, LK_HANDSHAKE_LEN)) {
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+  c->out_sent = 0; /* until here it told what became of requests */
     return;
   }
   lk__handshake_encode(&h, lk__buf_room(&c->out));
