@@ -285,7 +285,8 @@ LK_API void lk_watch_cancel(lk_client *c, lk_watch *w, bool on_server);
 typedef struct lk_call {
   size_t size;          /**< sizeof(lk_call) */
   int64_t timeout_ms;   /**< end with LK_ERR_DEADLINE after so long; 0: never */
-  bool repeat;          /**< reads: ask again after a lost connection */
+  bool repeat;          /**< reads and sync: ask again after a lost connection.
+                             For writes: LK_ERR_BAD_ARGUMENT */
   bool until_break;     /**< the watch ends when the connection does; others
                              are registered again on the next one */
   lk_watch_cb on_event; /**< NULL: no watch */

@@ -192,11 +192,12 @@ int lk__request_queue(lk_client *c, const lk_ask *ask);
 bool lk__request_close(lk_client *c);
 /** What waited goes into the output. false: no memory. */
 bool lk__requests_release(lk_client *c);
-/** Set aside what is on its way, and with `all` also what waits; then end it:
-    what is requested in between is not meant. */
+/** Set aside what is on its way and not to be repeated, or with `all` also
+    that and what waits; then end it: what is requested in between is not meant.
+ */
 void lk__requests_detach(lk_client *c, bool all);
-/** `err` 0: by what is known after a broken connection, or keep a request for
-    repetition. Otherwise all end with `err`. */
+/** End what was set aside with `err`; 0: with what is known after a broken
+    connection. */
 void lk__requests_finish(lk_client *c, int err);
 /** End those whose own deadline has passed, and find the next one. */
 void lk__requests_overdue(lk_client *c);

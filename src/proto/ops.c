@@ -16,6 +16,12 @@ static int check_call(const lk_call *call, bool watchable)
   return 0;
 }
 
+/* A write that is asked again might be done twice. */
+static bool asks_too_much(const lk_ask *ask, const lk_call *call)
+{
+  return call != NULL && call->repeat && lk__opcode_info(ask->op)->write;
+}
+
 static bool valid_flags(int flags)
 {
   return (flags >= 0 && flags <= (LK_EPHEMERAL | LK_SEQUENTIAL)) ||
@@ -60,6 +66,8 @@ static int send(lk_client *c, lk_ask *ask, const lk_record *rec,
 
   if (err != 0)
     return err;
+  if (asks_too_much(ask, call))
+    return LK_ERR_BAD_ARGUMENT;
   ask->rec = rec;
   ask->value = value;
   ask->chroot = c->hosts.chroot;

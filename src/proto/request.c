@@ -82,7 +82,7 @@ static int equip(lk_client *c, lk_request *r, const lk_ask *ask,
 
   if (call == NULL)
     return 0;
-  if (call->timeout_ms > 0)
+  if (call->timeout_ms > 0 && call->timeout_ms < LK_NEVER - c->now)
     r->deadline_ms = c->now + call->timeout_ms;
   if (call->repeat) {
     r->copy = lk__mem_resize(&c->mem, NULL, r->len);
@@ -204,19 +204,11 @@ static void swap(lk_ring *a, lk_ring *b)
   *b = r;
 }
 
-void lk__requests_detach(lk_client *c, bool all)
-{
-  swap(&c->sent, &c->ending[0]);
-  if (!all)
-    return;
-  swap(&c->waiting, &c->ending[1]);
-  lk__buf_consume(&c->held, lk__buf_len(&c->held));
-}
-
 /* Ask again on the next connection. false: it cannot be, end it. */
 static bool keep(lk_client *c, const lk_request *r)
 {
-  if (r->copy == NULL || c->closing || !lk__ring_reserve(&c->waiting) ||
+  if (r->ended || r->copy == NULL || c->closing ||
+      !lk__ring_reserve(&c->waiting) ||
       !lk__buf_append(&c->held, r->copy, r->len))
     return false;
   lk_request *again = lk__ring_push(&c->waiting);
@@ -235,6 +227,33 @@ static bool is_write(int32_t op)
 }
 
 /* What a broken connection means for a request. */
+/* What is to be asked again goes to those that wait, ahead of what is asked
+ * from now on; the others stay, in order. */
+static void keep_some(lk_client *c)
+{
+  lk_ring *ring = &c->ending[0];
+
+  for (size_t n = ring->count; n > 0; n--) {
+    lk_request r;
+
+    memcpy(&r, lk__ring_at(ring, 0), sizeof r);
+    lk__ring_pop(ring);
+    if (!keep(c, &r))
+      memcpy(lk__ring_push(ring), &r, sizeof r); /* where it came from */
+  }
+}
+
+void lk__requests_detach(lk_client *c, bool all)
+{
+  swap(&c->sent, &c->ending[0]);
+  if (!all) {
+    keep_some(c);
+    return;
+  }
+  swap(&c->waiting, &c->ending[1]);
+  lk__buf_consume(&c->held, lk__buf_len(&c->held));
+}
+
 static int verdict(const lk_client *c, const lk_request *r)
 {
   if (r->xid == 0 || r->end > c->out_sent)
@@ -263,10 +282,7 @@ void lk__requests_finish(lk_client *c, int err)
 
       memcpy(&r, lk__ring_at(&c->ending[i], 0), sizeof r);
       lk__ring_pop(&c->ending[i]);
-      if (err != 0)
-        finish(c, &r, err);
-      else if (r.ended || !keep(c, &r))
-        finish(c, &r, verdict(c, &r));
+      finish(c, &r, err != 0 ? err : verdict(c, &r));
     }
   }
 }
