@@ -112,7 +112,7 @@ static void destroy(lk_client *c)
 
   c->depth++; /* what callbacks do from here on frees nothing twice */
   if (c->state != LK_STATE_CLOSED)
-    lk__session_closed(c, LK_ERR_NOT_SENT);
+    lk__session_closed(c, lk__request_close_verdict(c, LK_ERR_UNKNOWN));
   while (c->listeners != NULL)
     lk_client_detach(c, c->listeners);
   while (c->timers.root != NULL)

@@ -127,7 +127,8 @@ struct lk_client {
 
   /* closing */
   bool closing;
-  bool close_sent;
+  bool close_sent; /* it is the last of `sent` */
+  bool close_lost; /* it left on a connection that broke */
   int64_t close_end_ms;
   lk_close_cb close_done;
   void *close_arg;
@@ -192,6 +193,9 @@ int lk__request_queue(lk_client *c, const lk_ask *ask);
 bool lk__request_close(lk_client *c);
 /** What waited goes into the output. false: no memory. */
 bool lk__requests_release(lk_client *c);
+/** Without an answer to it: `unanswered` if closeSession left on this
+    connection, or what else is known of it. */
+int lk__request_close_verdict(const lk_client *c, int unanswered);
 /** Set aside what is on its way and not to be repeated, or with `all` also
     that and what waits; then end it: what is requested in between is not meant.
  */

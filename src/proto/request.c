@@ -160,6 +160,16 @@ bool lk__request_close(lk_client *c)
   return true;
 }
 
+int lk__request_close_verdict(const lk_client *c, int unanswered)
+{
+  const lk_request *last =
+      c->close_sent ? lk__ring_at(&c->sent, c->sent.count - 1) : NULL;
+
+  if (last != NULL && last->end <= c->out_sent)
+    return unanswered;
+  return c->close_lost ? LK_ERR_UNKNOWN : LK_ERR_NOT_SENT;
+}
+
 /* Move the oldest waiting request, of which the frame is the first in `held`,
  * to the output. */
 static bool release_one(lk_client *c)

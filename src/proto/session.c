@@ -81,6 +81,9 @@ void lk__session_break(lk_client *c, int err, const char *why)
   c->phase = LK_PHASE_PAUSE;
   drop_connection(c);
   if (was_live)
+  drop_connection(c);
+  c->close_lost =
+      lk__request_close_verdict(c, LK_ERR_UNKNOWN) == LK_ERR_UNKNOWN;
     c->relative_zxid = c->last_zxid;
   c->close_sent = false;
   go_on(c, was_live);

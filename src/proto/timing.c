@@ -143,7 +143,7 @@ void lk__timing_run(lk_client *c)
   run_timers(c);
   lk__requests_overdue(c);
   if (c->closing && c->now >= c->close_end_ms)
-    lk__session_closed(c, c->close_sent ? LK_ERR_DEADLINE : LK_ERR_NOT_SENT);
+    lk__session_closed(c, lk__request_close_verdict(c, LK_ERR_DEADLINE));
   if (c->now >= give_up(c))
     lk__session_expire(c, "no server has answered for too long");
   run_phase(c);
