@@ -5,7 +5,10 @@
 #include "proto/opcode.h"
 #include "proto/rearm.h"
 
-enum { FIXED = 4 + 8 + 8 + 3 * 4 }; /* length, header, zxid, three counts */
+enum {
+  FIXED = 4 + 8 + 8 + 3 * 4, /* length, header, zxid, three counts */
+  PATHS_LIMIT = 128 * 1024   /* bytes, with their lengths */
+};
 
 /* Walks all (kind, path) pairs, kind by kind. */
 typedef struct cursor {
@@ -111,10 +114,19 @@ static bool put_chunk(const lk_watches *ws, cursor *c, int64_t zxid,
   return true;
 }
 
-int lk__rearm_encode(const lk_watches *ws, int64_t relative_zxid, size_t limit,
-                     lk_buf *out)
+/* Bytes of paths in one request. */
+static size_t paths_limit(size_t send_limit)
+{
+  size_t rest = send_limit > FIXED - 4 ? send_limit - (FIXED - 4) : 0;
+
+  return rest < PATHS_LIMIT ? rest : PATHS_LIMIT;
+}
+
+int lk__rearm_encode(const lk_watches *ws, int64_t relative_zxid,
+                     size_t send_limit, lk_buf *out)
 {
   cursor c = {0, lk__map_first(&ws->paths)};
+  size_t limit = paths_limit(send_limit);
   int count = 0;
 
   for (settle(ws, &c); c.kind < LK_WATCH_NKINDS; settle(ws, &c)) {

@@ -7,10 +7,11 @@
 
 /**
  * Append the setWatches requests that register all standing watches again, as
- * many as it takes to keep each below `limit` bytes of paths (a single path
- * always fits: ZOOKEEPER-706). Gives their number, or -1: no memory.
+ * many as it takes to keep each below 128 KiB of paths (ZOOKEEPER-706) and its
+ * frame within `send_limit`; one with a single path is never too long. Gives
+ * their number, or -1: no memory.
  */
-int lk__rearm_encode(const lk_watches *ws, int64_t relative_zxid, size_t limit,
-                     lk_buf *out);
+int lk__rearm_encode(const lk_watches *ws, int64_t relative_zxid,
+                     size_t send_limit, lk_buf *out);
 
 #endif

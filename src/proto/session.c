@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { REARM_LIMIT = 128 * 1024, KEEP = 64 * 1024 };
+enum { KEEP = 64 * 1024 };
 
 /* ---- looking for a server ---------------------------------------------- */
 
