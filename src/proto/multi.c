@@ -172,7 +172,7 @@ static void take_result(lk_reader *in, const lk_part *part, const char *chroot,
   switch (part->type) {
   case LK_OPCODE_ERROR:
     out->err = part->body.code.err;
-    agrees = part->err == out->err;
+    agrees = part->err == out->err && lk__server_can_say(out->err);
     break;
   case LK_OPCODE_CREATE:
     out->path = take_path(in, part->body.path.path, chroot, arena);

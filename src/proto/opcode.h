@@ -35,6 +35,13 @@ extern const size_t lk__nopcodes;
 /** What is known of opcode `op`; NULL: nothing. */
 const lk_opcode_info *lk__opcode_info(int32_t op);
 
+/** Whether `err` can be a server's: what is beyond has a meaning of our own,
+    which no peer may put into our mouth. */
+static inline bool lk__server_can_say(int32_t err)
+{
+  return err <= 0 && err > -1000;
+}
+
 /** xids with a meaning; requests count from 1 and return to 1. */
 enum lk_xid {
   LK_XID_EVENT = -1,

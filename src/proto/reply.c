@@ -197,7 +197,8 @@ static void take_reply(lk_client *c, const struct lk_reply_header *header,
   if (header->err == 0)
     err = decode(c, head, in, &body);
   if (err != 0) {
-    lk__session_break(c, err, "an answer that cannot be read");
+    lk__session_break(c, err == LK_ERR_NO_MEMORY ? err : LK_ERR_PROTOCOL,
+                      "an answer that cannot be read");
   } else {
     lk_request r = *head;
 
@@ -283,6 +284,10 @@ void lk__reply_take(lk_client *c, lk_bytes frame)
   if (lk__record_decode(&lk__reply_header_record, &header, &in, NULL) != 0) {
     lk__session_break(c, LK_ERR_PROTOCOL, "an answer without a header");
     return;
+  if (!lk__server_can_say(header.err)) {
+    lk__session_break(c, LK_ERR_PROTOCOL, "an error that no server has");
+    return;
+  }
   }
   c->heard_ms = c->now;
   switch (header.xid) {
