@@ -219,7 +219,8 @@ typedef struct lk_listener {
 } lk_listener;
 
 /** Attach and detach, at any time, also while being told. Told in the order
-    of attaching. When a client is freed its listeners are detached. */
+    of attaching; one that is attached while others are told is told of what
+    comes next. When a client is freed its listeners are detached. */
 LK_API void lk_client_attach(lk_client *c, lk_listener *l);
 LK_API void lk_client_detach(lk_client *c, lk_listener *l);
 

@@ -76,7 +76,8 @@ struct lk_client {
   bool now_stale; /* output was sent since */
   lk_listener *listeners;
   lk_listener *listeners_last;
-  lk_listener *telling; /* next to be told */
+  lk_listener *telling; /* next to be told; NULL: nobody */
+  lk_listener *telling_last;
   lk_heap timers;
 
   /* session */
@@ -155,9 +156,10 @@ void lk__session_welcome(lk_client *c, lk_bytes frame);
 void lk__session_break(lk_client *c, int err, const char *why);
 /** The session is gone: start anew, unless that is not wanted. */
 void lk__session_expire(lk_client *c, const char *why);
-/** End for good: `state` is AUTH_FAILED or CLOSED; `err` ends what is left. */
-void lk__session_end(lk_client *c, lk_state state, int err);
-/** closeSession was answered, or will not be: end with `err` for its caller. */
+/** The server refuses the credentials, or insists on some: end for good. */
+void lk__session_refused(lk_client *c, int err);
+/** closeSession was answered, or will not be: end for good, with `err` for its
+    caller. */
 void lk__session_closed(lk_client *c, int err);
 
 /* timing.c */
@@ -191,11 +193,11 @@ int lk__request_refusal(lk_client *c);
 int lk__request_queue(lk_client *c, const lk_ask *ask);
 /** closeSession, behind everything else. false: no memory. */
 bool lk__request_close(lk_client *c);
-/** What waited goes into the output. false: no memory. */
-bool lk__requests_release(lk_client *c);
 /** Without an answer to it: `unanswered` if closeSession left on this
     connection, or what else is known of it. */
 int lk__request_close_verdict(const lk_client *c, int unanswered);
+/** What waited goes into the output. false: no memory. */
+bool lk__requests_release(lk_client *c);
 /** Set aside what is on its way and not to be repeated, or with `all` also
     that and what waits; then end it: what is requested in between is not meant.
  */

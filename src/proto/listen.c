@@ -20,7 +20,9 @@ void lk_client_attach(lk_client *c, lk_listener *l)
 void lk_client_detach(lk_client *c, lk_listener *l)
 {
   if (c->telling == l)
-    c->telling = l->next;
+    c->telling = l == c->telling_last ? NULL : l->next;
+  else if (c->telling_last == l)
+    c->telling_last = l->prev;
   if (l->prev == NULL)
     c->listeners = l->next;
   else
@@ -34,21 +36,27 @@ void lk_client_detach(lk_client *c, lk_listener *l)
 }
 
 /* Any listener may be detached while one is told: `telling` is then moved on.
- * One telling ends before the next begins: what a listener can call tells
- * nobody at once. */
+ * Those attached meanwhile are not meant. One telling ends before the next
+ * begins: what a listener can call tells nobody at once. */
+static void begin_telling(lk_client *c)
+{
+  c->telling = c->listeners;
+  c->telling_last = c->listeners_last;
+}
+
 static lk_listener *next_to_tell(lk_client *c)
 {
   lk_listener *l = c->telling;
 
   if (l != NULL)
-    c->telling = l->next;
+    c->telling = l == c->telling_last ? NULL : l->next;
   return l;
 }
 
 void lk__client_tell(lk_client *c, lk_state state, int err)
 {
   c->state = state;
-  c->telling = c->listeners;
+  begin_telling(c);
   for (lk_listener *l; (l = next_to_tell(c)) != NULL;) {
     if (l->state != NULL)
       l->state(c, state, err, l->arg);
@@ -57,7 +65,7 @@ void lk__client_tell(lk_client *c, lk_state state, int err)
 
 void lk__client_tell_answer(lk_client *c, const lk_answer *answer)
 {
-  c->telling = c->listeners;
+  begin_telling(c);
   for (lk_listener *l; (l = next_to_tell(c)) != NULL;) {
     if (l->answer != NULL)
       l->answer(c, answer, l->arg);

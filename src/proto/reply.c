@@ -150,7 +150,7 @@ static void tell_proof(lk_client *c, const lk_answer *answer)
 static void consequences(lk_client *c, int err)
 {
   if (err == LK_ERR_AUTH_REQUIRED)
-    lk__session_end(c, LK_STATE_AUTH_FAILED, err);
+    lk__session_refused(c, err);
   else if (err == LK_ERR_SESSION_MOVED || err == LK_ERR_SESSION_EXPIRED)
     lk__session_break(c, err, NULL); /* the next handshake tells */
 }
@@ -237,7 +237,7 @@ static void take_ping(lk_client *c, const struct lk_reply_header *header)
   }
   c->ping_out = false;
   if (header->err == LK_ERR_AUTH_REQUIRED)
-    lk__session_end(c, LK_STATE_AUTH_FAILED, header->err);
+    lk__session_refused(c, header->err);
   else if (header->err != 0)
     lk__session_break(c, header->err, NULL);
   else
@@ -253,8 +253,7 @@ static void take_auth(lk_client *c, const struct lk_reply_header *header)
     return;
   }
   if (header->err != 0) {
-    c->trouble_err = header->err;
-    lk__session_end(c, LK_STATE_AUTH_FAILED, LK_ERR_AUTH_FAILED);
+    lk__session_refused(c, header->err);
     return;
   }
   lk_done_cb done = a->done;
@@ -284,10 +283,10 @@ void lk__reply_take(lk_client *c, lk_bytes frame)
   if (lk__record_decode(&lk__reply_header_record, &header, &in, NULL) != 0) {
     lk__session_break(c, LK_ERR_PROTOCOL, "an answer without a header");
     return;
+  }
   if (!lk__server_can_say(header.err)) {
     lk__session_break(c, LK_ERR_PROTOCOL, "an error that no server has");
     return;
-  }
   }
   c->heard_ms = c->now;
   switch (header.xid) {

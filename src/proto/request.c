@@ -5,7 +5,7 @@
 #include "proto/engine.h"
 #include "proto/multi.h"
 
-enum { HEADER = 12, FIRST_ROOM = 256 };
+enum { FIRST_ROOM = 256, KEEP = 64 * 1024 };
 
 int lk__request_refusal(lk_client *c)
 {
@@ -174,24 +174,21 @@ int lk__request_close_verdict(const lk_client *c, int unanswered)
  * to the output. */
 static bool release_one(lk_client *c)
 {
-  lk_request *waiting = lk__ring_at(&c->waiting, 0);
+  const lk_request *waiting = lk__ring_at(&c->waiting, 0);
   size_t len = waiting->len;
+  lk_writer w;
 
-  if (!waiting->ended) {
-    lk_writer w;
+  if (!lk__ring_reserve(&c->sent) ||
+      !lk__buf_append(&c->out, lk__buf_bytes(&c->held), len))
+    return false;
+  lk_request *r = lk__ring_push(&c->sent);
 
-    if (!lk__ring_reserve(&c->sent) ||
-        !lk__buf_append(&c->out, lk__buf_bytes(&c->held), len))
-      return false;
-    lk_request *r = lk__ring_push(&c->sent);
-
-    *r = *waiting;
-    r->xid = next_xid(c);
-    c->xid = r->xid;
-    stamp(c, r);
-    lk__writer_init(&w, lk__buf_room(&c->out) - len, len);
-    lk__writer_patch(&w, 4, r->xid);
-  }
+  *r = *waiting;
+  r->xid = next_xid(c);
+  c->xid = r->xid;
+  stamp(c, r);
+  lk__writer_init(&w, lk__buf_room(&c->out) - len, len);
+  lk__writer_patch(&w, 4, r->xid);
   lk__ring_pop(&c->waiting);
   lk__buf_consume(&c->held, len);
   return true;
@@ -203,6 +200,7 @@ bool lk__requests_release(lk_client *c)
     if (!release_one(c))
       return false;
   }
+  lk__buf_trim(&c->held, KEEP);
   return true;
 }
 
@@ -229,14 +227,6 @@ static bool keep(lk_client *c, const lk_request *r)
   return true;
 }
 
-static bool is_write(int32_t op)
-{
-  const lk_opcode_info *info = lk__opcode_info(op);
-
-  return info != NULL && info->write;
-}
-
-/* What a broken connection means for a request. */
 /* What is to be asked again goes to those that wait, ahead of what is asked
  * from now on; the others stay, in order. */
 static void keep_some(lk_client *c)
@@ -264,6 +254,14 @@ void lk__requests_detach(lk_client *c, bool all)
   lk__buf_consume(&c->held, lk__buf_len(&c->held));
 }
 
+static bool is_write(int32_t op)
+{
+  const lk_opcode_info *info = lk__opcode_info(op);
+
+  return info != NULL && info->write;
+}
+
+/* What a broken connection means for a request. */
 static int verdict(const lk_client *c, const lk_request *r)
 {
   if (r->xid == 0 || r->end > c->out_sent)
@@ -318,6 +316,30 @@ static void end_late(lk_client *c, lk_ring *ring)
   }
 }
 
+/* Forget those that wait and have ended: no answer will come for them. Bytes
+ * are moved down, so that frames still follow each other. */
+static void squeeze(lk_client *c)
+{
+  unsigned char *from = lk__buf_bytes(&c->held), *to = from;
+  lk_ring *ring = &c->waiting;
+
+  for (size_t n = ring->count; n > 0; n--) {
+    lk_request r;
+
+    memcpy(&r, lk__ring_at(ring, 0), sizeof r);
+    lk__ring_pop(ring);
+    if (!r.ended) {
+      if (to != from)
+        memmove(to, from, r.len);
+      to += r.len;
+      memcpy(lk__ring_push(ring), &r, sizeof r); /* where it came from */
+    }
+    from += r.len;
+  }
+  c->held.end -= (size_t)(from - to);
+  lk__buf_consume(&c->held, 0); /* it may be empty now */
+}
+
 void lk__requests_overdue(lk_client *c)
 {
   if (c->now < c->request_deadline_ms)
@@ -325,4 +347,5 @@ void lk__requests_overdue(lk_client *c)
   c->request_deadline_ms = LK_NEVER;
   end_late(c, &c->sent);
   end_late(c, &c->waiting);
+  squeeze(c);
 }

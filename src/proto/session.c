@@ -79,12 +79,11 @@ void lk__session_break(lk_client *c, int err, const char *why)
   set_trouble(c, err, why);
   c->refused_round = c->refused_round && err == LK_ERR_REFUSED;
   c->phase = LK_PHASE_PAUSE;
-  drop_connection(c);
-  if (was_live)
+  if (was_live && c->rearms_out == 0)
+    c->relative_zxid = c->last_zxid;
   drop_connection(c);
   c->close_lost =
       lk__request_close_verdict(c, LK_ERR_UNKNOWN) == LK_ERR_UNKNOWN;
-    c->relative_zxid = c->last_zxid;
   c->close_sent = false;
   go_on(c, was_live);
   lk__client_wake(c);
@@ -107,9 +106,9 @@ void lk__session_greet(lk_client *c)
                     .session = c->session};
 
   drop_connection(c);
+  c->out_sent = 0; /* until here it told what became of requests */
   if (!lk__buf_reserve(&c->out, LK_HANDSHAKE_LEN)) {
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
-  c->out_sent = 0; /* until here it told what became of requests */
     return;
   }
   lk__handshake_encode(&h, lk__buf_room(&c->out));
@@ -122,8 +121,6 @@ void lk__session_greet(lk_client *c)
 /* What belongs to a connection goes first: identities, then watches. */
 static bool restore(lk_client *c)
 {
-  size_t limit = c->send_limit < REARM_LIMIT ? c->send_limit : REARM_LIMIT;
-
   c->auth_next = c->auths;
   for (const lk_auth *a = c->auths; a != NULL; a = a->next) {
     if (!lk__buf_append(&c->out, a->frame, a->len))
@@ -131,7 +128,8 @@ static bool restore(lk_client *c)
   }
   if (c->watches.standing == 0)
     return true;
-  int count = lk__rearm_encode(&c->watches, c->relative_zxid, limit, &c->out);
+  int count =
+      lk__rearm_encode(&c->watches, c->relative_zxid, c->send_limit, &c->out);
 
   if (count < 0)
     return false;
@@ -162,6 +160,7 @@ static void establish(lk_client *c, const lk_handshake *h)
                   c->server, resumed ? "resumed" : "new",
                   (uint64_t)c->session.id, (int)c->timeout_ms);
   if (!restore(c)) {
+    c->phase = LK_PHASE_HANDSHAKE; /* nobody was told of this connection */
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
     return;
   }
@@ -225,6 +224,18 @@ static void end_all(lk_client *c, lk_state state, int state_err, int err)
   lk__notify(c, &fired, LK_EVENT_ENDED, err);
 }
 
+/* Identities that no server has answered yet will not be answered any more. */
+static void end_auths(lk_client *c, int err)
+{
+  for (lk_auth *a = c->auths; a != NULL; a = a->next) {
+    lk_done_cb done = a->done;
+
+    a->done = NULL;
+    if (done != NULL)
+      done(c, err, a->arg);
+  }
+}
+
 void lk__session_expire(lk_client *c, const char *why)
 {
   set_trouble(c, LK_ERR_SESSION_EXPIRED, why);
@@ -241,27 +252,23 @@ void lk__session_expire(lk_client *c, const char *why)
     lk__session_closed(c, LK_ERR_SESSION_EXPIRED);
   else if (c->phase == LK_PHASE_PAUSE)
     lk__client_tell(c, LK_STATE_CONNECTING, 0);
+  else
+    end_auths(c, LK_ERR_SESSION_EXPIRED);
 }
 
-/* Identities that no server has answered yet will not be answered any more. */
-static void end_auths(lk_client *c, int err)
-{
-  for (lk_auth *a = c->auths; a != NULL; a = a->next) {
-    lk_done_cb done = a->done;
-
-    a->done = NULL;
-    if (done != NULL)
-      done(c, err, a->arg);
-  }
-}
-
-void lk__session_end(lk_client *c, lk_state state, int err)
+static void end(lk_client *c, lk_state state, int state_err, int err)
 {
   c->phase = LK_PHASE_ENDED;
   c->final_err = err;
   drop_connection(c);
-  end_all(c, state, state == LK_STATE_CLOSED ? 0 : err, err);
+  end_all(c, state, state_err, err);
   end_auths(c, err);
+}
+
+void lk__session_refused(lk_client *c, int err)
+{
+  set_trouble(c, err, NULL);
+  end(c, LK_STATE_AUTH_FAILED, err, LK_ERR_AUTH_FAILED);
 }
 
 void lk__session_closed(lk_client *c, int err)
@@ -270,7 +277,7 @@ void lk__session_closed(lk_client *c, int err)
 
   c->close_done = NULL;
   c->close_end_ms = LK_NEVER;
-  lk__session_end(c, LK_STATE_CLOSED, LK_ERR_CLOSED);
+  end(c, LK_STATE_CLOSED, 0, LK_ERR_CLOSED);
   if (done != NULL)
     done(c, err, c->close_arg);
 }

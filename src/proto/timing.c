@@ -129,7 +129,7 @@ static void run_timers(lk_client *c)
   for (int fires = 0; fires < MAX_FIRES; fires++) {
     lk_heap_node *first = c->timers.root;
 
-    if (first == NULL || first->at > c->now)
+    if (first == NULL || first->at > c->now || c->free_wanted)
       return;
     lk_timer *t = LK_OWNER(first, lk_timer, node);
 
