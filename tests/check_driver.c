@@ -306,7 +306,7 @@ START_TEST(bytes_arrive_as_they_come)
   lk_client *c = new_connected(&peer);
 
   for (unsigned i = 1; i <= 20; i++) {
-    sockets_write(peer, "0123456789abcdefghij" + i - 1, 1);
+    sockets_write(peer, &"0123456789abcdefghij"[i - 1], 1);
     RUN_UNTIL(c->received == i);
   }
   ck_assert_int_eq(c->last, 'j');

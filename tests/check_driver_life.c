@@ -70,6 +70,7 @@ static const char *const fatals[] = {
 START_TEST(a_client_may_be_freed_in_any_callback)
 {
   start();
+  whole = false;
 
   size_t live = mem.live;
 
@@ -275,6 +276,7 @@ static void fork_quietly(void)
   pid_t child;
 
   start();
+  woken = 0;
   lk_ev_on_wake(ev, count_wake, NULL);
   lk_client *c = new_connected(&peer);
 
@@ -308,6 +310,7 @@ START_TEST(a_forked_child_says_nothing_on_an_old_kernel)
 {
   calls.no_wipe = true;
   fork_quietly();
+  calls.no_wipe = false;
 }
 END_TEST
 

@@ -56,6 +56,7 @@ START_TEST(a_child_knows_on_an_old_kernel_too)
   ck_assert_int_eq(o->pid, getpid());
   compare_with_child(o);
   lk__origin_free(o);
+  calls.no_wipe = false;
 }
 END_TEST
 
@@ -84,7 +85,7 @@ START_TEST(no_bytes_are_handed_out_twice)
   expect_no_repetition(o);
   memset(many, 0, sizeof many);
   lk__origin_random(o, many, sizeof many);
-  for (size_t i = 0; i + 16 < sizeof many; i += 16)
+  for (size_t i = 0; i + 32 <= sizeof many; i += 16)
     ck_assert(!same(many + i, many + i + 16));
   lk__origin_free(o);
   lk__origin_free(NULL);
@@ -100,6 +101,7 @@ START_TEST(nor_when_the_system_has_no_more)
   expect_no_repetition(o);
   lk__origin_free(o);
   ck_assert_ptr_null(lk__origin_new());
+  calls.no_random = false;
 }
 END_TEST
 
@@ -151,6 +153,8 @@ START_TEST(it_does_so_on_an_old_kernel_too)
   lk_clock c;
 
   ck_assert_int_ne(lk__clock_open(&c), 0);
+  calls.no_boottime = false;
+  calls.no_timer = false;
 }
 END_TEST
 

@@ -64,6 +64,8 @@ static void ask(lk_lookup *l, const char *host)
 
 static void start(void)
 {
+  told[0] = '\0';
+  ended = 0;
   loop = ev_loop_new(EVFLAG_AUTO);
   ck_assert_ptr_nonnull(loop);
   fake_names_start(loop);

@@ -142,6 +142,8 @@ void lk_client_received(lk_client *c, uint64_t attempt, const void *bytes,
 
 lk_bytes lk_client_pending(lk_client *c)
 {
+  if (c->out == NULL)
+    return lk_bytes_of(NULL, 0);
   return lk_bytes_of(c->out + c->out_at, c->out_len - c->out_at);
 }
 
