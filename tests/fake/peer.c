@@ -37,8 +37,7 @@ void peer_say(peer *p, const char *format, ...)
   wire_say(&p->log, "%s\n", text);
 }
 
-/* ---- hooks ----------------------------------------------------------------
- */
+/* ---- hooks -------------------------------------------------------------- */
 
 static int64_t on_now(void *arg)
 {
@@ -99,8 +98,7 @@ static void on_log(void *arg, int level, int err, const char *text)
              peer_error(err, room, sizeof room), text);
 }
 
-/* ---- life -----------------------------------------------------------------
- */
+/* ---- life --------------------------------------------------------------- */
 
 int peer_init(peer *p, const lk_client_config *config)
 {
@@ -142,8 +140,7 @@ void peer_done(peer *p)
   lk__buf_free(&p->wire);
 }
 
-/* ---- the driver -----------------------------------------------------------
- */
+/* ---- the driver --------------------------------------------------------- */
 
 static void say_want(peer *p)
 {

@@ -92,7 +92,7 @@ void peer_receive(peer *p, const void *bytes, size_t len);
 /** Let time pass, with a look at each deadline. */
 void peer_pass(peer *p, int64_t ms);
 
-/* ---- calls --------------------------------------------------------------- */
+/* ---- calls -------------------------------------------------------------- */
 
 /** What goes with a request. */
 typedef struct peer_call {

@@ -7,8 +7,7 @@
 
 #include <stdlib.h>
 
-/* ---- callbacks ------------------------------------------------------------
- */
+/* ---- callbacks ---------------------------------------------------------- */
 
 /* A request ended: see whether it may have, and what becomes of its watch. */
 static void end(lk_client *c, peer_thing *t, int err)
@@ -158,8 +157,7 @@ static void on_closed(lk_client *c, int err, void *arg)
   tell(t, err, NULL, NULL);
 }
 
-/* ---- calls ----------------------------------------------------------------
- */
+/* ---- calls -------------------------------------------------------------- */
 
 /* What a driver would see. */
 typedef struct view {

@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- names ----------------------------------------------------------------
- */
+/* ---- names -------------------------------------------------------------- */
 
 peer_thing *peer_thing_add(peer *p, const char *name)
 {
@@ -82,8 +81,7 @@ void peer_react(peer *p, const char *name, const char *event)
   p->depth--;
 }
 
-/* ---- watches --------------------------------------------------------------
- */
+/* ---- watches ------------------------------------------------------------ */
 
 static const char *event_name(lk_event_type type)
 {
@@ -144,8 +142,7 @@ void peer_cancel(peer *p, const char *name, bool on_server)
   t->ended++;
 }
 
-/* ---- listeners ------------------------------------------------------------
- */
+/* ---- listeners ---------------------------------------------------------- */
 
 /* Which state may follow which. */
 static bool follows(const peer *p, lk_state from, lk_state to)
@@ -264,8 +261,7 @@ void peer_unlisten(peer *p, const char *name)
   lk_client_detach(p->client, &t->listener);
 }
 
-/* ---- timers ---------------------------------------------------------------
- */
+/* ---- timers ------------------------------------------------------------- */
 
 void peer_timer(peer *p, const char *name, int64_t in_ms)
 {

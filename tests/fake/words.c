@@ -152,8 +152,7 @@ int words_error(words *w)
   return (int)number(w, name);
 }
 
-/* ---- bytes of a frame ------------------------------------------------------
- */
+/* ---- bytes of a frame --------------------------------------------------- */
 
 static void put_raw(words *w, const char *digits, lk_buf *out)
 {
