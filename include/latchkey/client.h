@@ -125,6 +125,9 @@ LK_API int lk_client_new(lk_client **out, const lk_client_config *config,
  */
 LK_API int lk_hosts_check(const char *hosts, char *text, size_t size);
 
+/** Whether requests take `path`: 0 or LK_ERR_BAD_PATH. */
+LK_API int lk_path_check(const char *path);
+
 /** Ends lk_client_close(). `err` as there. */
 typedef void (*lk_close_cb)(lk_client *c, int err, void *arg);
 

@@ -3,6 +3,8 @@
 
 #include "proto/path.h"
 
+#include <latchkey/client.h>
+
 /* Decode one character of UTF-8 at `s`, which ends with a NUL. Returns its
  * length, 0 if it is malformed. */
 static size_t decode(const unsigned char *s, uint32_t *out)
@@ -73,6 +75,11 @@ bool lk__path_valid(const char *path, bool sequential)
     s += len;
   }
   return true;
+}
+
+int lk_path_check(const char *path)
+{
+  return lk__path_valid(path, false) ? 0 : LK_ERR_BAD_PATH;
 }
 
 lk_bytes lk__path_strip(const char *chroot, size_t len, lk_bytes path)
