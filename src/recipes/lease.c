@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/lease.h"
+
+enum { DRIFT_PERCENT = 1, DRIFT_MS = 10 };
+
+void lk__lease_init(lk_lease *l, int32_t gap_ms)
+{
+  memset(l, 0, sizeof *l);
+  l->wanted_gap_ms = gap_ms;
+  lk__lease_end(l);
+}
+
+void lk__lease_break(lk_lease *l)
+{
+  l->count = 0;
+  l->first = 0;
+  l->bucket_ms = LK_NO_LEASE;
+  l->resumed_ms = LK_NO_LEASE;
+}
+
+void lk__lease_end(lk_lease *l)
+{
+  lk__lease_break(l);
+  for (size_t i = 0; i < LK_LEASE_LEVELS; i++)
+    l->until_ms[i] = LK_NO_LEASE;
+}
+
+/* The deadline that follows from a touch at `from_ms`: two clocks may differ in
+ * speed. */
+static int64_t deadline(const lk_lease *l, int64_t from_ms)
+{
+  return from_ms + l->timeout_ms -
+         (int64_t)l->timeout_ms * DRIFT_PERCENT / 100 - DRIFT_MS;
+}
+
+/* The session was touched at `from_ms` or later: proven at `level`, and so at
+ * all weaker ones. */
+static void raise(lk_lease *l, lk_assurance level, int64_t from_ms)
+{
+  if (from_ms == LK_NO_LEASE)
+    return;
+  int64_t until = deadline(l, from_ms);
+
+  for (size_t i = level; i < LK_LEASE_LEVELS; i++) {
+    if (until > l->until_ms[i])
+      l->until_ms[i] = until;
+  }
+}
+
+/* A resume negotiates the timeout anew. If it became shorter, what was earned
+ * before may promise too much. */
+static void adopt_timeout(lk_lease *l, const lk_answer *a, int32_t timeout_ms)
+{
+  bool shorter = timeout_ms < l->timeout_ms;
+
+  l->timeout_ms = timeout_ms;
+  for (size_t i = 0; shorter && i < LK_LEASE_LEVELS; i++) {
+    if (l->until_ms[i] > deadline(l, a->sent_ms))
+      l->until_ms[i] = deadline(l, a->sent_ms);
+  }
+}
+
+static const lk_sample *sample(const lk_lease *l, size_t i)
+{
+  return &l->samples[(l->first + i) % LK_LEASE_SAMPLES];
+}
+
+/* When the newest request was sent that was answered a gap before `ms`. */
+static int64_t touched_before(const lk_lease *l, int64_t ms)
+{
+  int64_t gap = l->wanted_gap_ms > 0 ? l->wanted_gap_ms : l->timeout_ms / 4;
+
+  for (size_t i = l->count; i-- > 0;) {
+    if (sample(l, i)->answered_ms + gap <= ms)
+      return sample(l, i)->sent_ms;
+  }
+  return LK_NO_LEASE;
+}
+
+/* One sample is kept for each 48th of the timeout: the first, unless a later
+ * one was sent later by more than it was answered later. */
+static void remember(lk_lease *l, int64_t sent_ms, int64_t answered_ms)
+{
+  lk_sample new = {sent_ms, answered_ms};
+
+  if (l->count > 0 && answered_ms < l->bucket_ms) {
+    size_t at = (l->first + l->count - 1) % LK_LEASE_SAMPLES;
+    lk_sample *last = &l->samples[at];
+
+    if (sent_ms - last->sent_ms > answered_ms - last->answered_ms)
+      *last = new;
+    return;
+  }
+  if (l->count == LK_LEASE_SAMPLES) {
+    l->first = (l->first + 1) % LK_LEASE_SAMPLES;
+    l->count--;
+  }
+  l->samples[(l->first + l->count) % LK_LEASE_SAMPLES] = new;
+  l->count++;
+  l->bucket_ms = answered_ms + l->timeout_ms / LK_LEASE_SAMPLES;
+}
+
+static void commit(lk_lease *l, int64_t sent_ms)
+{
+  raise(l, LK_ASSURE_QUORUM, touched_before(l, sent_ms));
+  /* Revalidation touched the session at the leader itself, and the commit
+   * proves that it led: no gap is needed. */
+  raise(l, LK_ASSURE_QUORUM, l->resumed_ms);
+}
+
+void lk__lease_answer(lk_lease *l, const lk_answer *a, int32_t timeout_ms)
+{
+  if (a->connection != l->connection)
+    lk__lease_break(l);
+  l->connection = a->connection;
+  adopt_timeout(l, a, timeout_ms);
+  switch (a->proof) {
+  case LK_PROOF_NEW_SESSION:
+    lk__lease_end(l);
+    raise(l, LK_ASSURE_QUORUM, a->sent_ms);
+    break;
+  case LK_PROOF_RESUMED:
+    l->resumed_ms = a->sent_ms;
+    raise(l, LK_ASSURE_SYNC, a->sent_ms);
+    break;
+  case LK_PROOF_COMMIT: commit(l, a->sent_ms); break;
+  case LK_PROOF_LEADER:
+    raise(l, LK_ASSURE_SYNC, touched_before(l, a->sent_ms));
+    break;
+  case LK_PROOF_CONTACT: break;
+  }
+  raise(l, LK_ASSURE_PING, a->sent_ms);
+  remember(l, a->sent_ms, a->answered_ms);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_RECIPES_LEASE_H
+#define LK_RECIPES_LEASE_H
+
+#include <latchkey/keeper.h>
+
+/**
+ * @file
+ * From answers to a deadline (RECIPES 4d). A server restarts a session's timer
+ * with each request, but one that is not the leader reports it only with its
+ * answer to the leader's next ping. So a request j that was answered counts
+ * from when it was sent, once a request k, sent a gap (the leader's ping
+ * period) after j's answer, was answered by the leader on the same connection.
+ * Whether k's answer shows a leader that still leads is what the assurances
+ * differ in.
+ */
+
+enum {
+  LK_LEASE_SAMPLES = 48, /**< spread over one session timeout */
+  LK_LEASE_LEVELS = LK_ASSURE_PING + 1
+};
+
+#define LK_NO_LEASE INT64_MIN
+
+/** A request that was answered. */
+typedef struct lk_sample {
+  int64_t sent_ms;
+  int64_t answered_ms;
+} lk_sample;
+
+typedef struct lk_lease {
+  int32_t wanted_gap_ms; /**< 0: a quarter of the session timeout */
+  int32_t timeout_ms;    /**< negotiated */
+  uint64_t connection;   /**< which the samples are from */
+  int64_t resumed_ms;    /**< when the handshake was sent that resumed the
+                              session on it; or LK_NO_LEASE */
+  int64_t until_ms[LK_LEASE_LEVELS]; /**< by lk_assurance; a weaker one is
+                                          never earlier; or LK_NO_LEASE */
+  int64_t bucket_ms; /**< when the newest sample's share of time ends */
+  size_t first;      /**< oldest sample */
+  size_t count;
+  lk_sample samples[LK_LEASE_SAMPLES];
+} lk_lease;
+
+void lk__lease_init(lk_lease *l, int32_t gap_ms);
+/** A request, a ping or a handshake was answered. `timeout_ms` is the session
+    timeout now. */
+void lk__lease_answer(lk_lease *l, const lk_answer *a, int32_t timeout_ms);
+/** The connection is over: what was earned stays, and only runs out. */
+void lk__lease_break(lk_lease *l);
+/** The session is over. */
+void lk__lease_end(lk_lease *l);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/place.h"
+
+/* Sink item `i` of the heap `a` of `n`, largest on top. */
+static void sink(int64_t *a, size_t i, size_t n)
+{
+  int64_t v = a[i];
+
+  for (size_t child; (child = 2 * i + 1) < n; i = child) {
+    if (child + 1 < n && a[child + 1] > a[child])
+      child++;
+    if (a[child] <= v)
+      break;
+    a[i] = a[child];
+  }
+  a[i] = v;
+}
+
+/* In place, since a list may be long and qsort() may allocate. */
+static void sort(int64_t *a, size_t n)
+{
+  for (size_t i = n / 2; i-- > 0;)
+    sink(a, i, n);
+  while (n > 1) {
+    int64_t top = a[0];
+
+    n--;
+    a[0] = a[n];
+    a[n] = top;
+    sink(a, 0, n);
+  }
+}
+
+/* Suffix and mark in one number, in order of the suffix. */
+static int64_t key_of(const lk_name *n)
+{
+  return n->suffix * 64 + (int64_t)n->mark->family * 4 + (int64_t)n->mark->side;
+}
+
+static int64_t suffix_of(int64_t key)
+{
+  return (key - (key % 64 + 64) % 64) / 64;
+}
+
+/* A holder of a read-write lock's write side makes a READ node with the suffix
+ * of its WRIT node; nothing else shares a suffix. */
+static bool is_downgrade(int64_t a, int64_t b)
+{
+  int64_t pair = LK_FAMILY_RW * 4;
+
+  return (a - pair) % 64 == LK_SIDE_WRITER && b == a + 1;
+}
+
+static bool has_twins(int64_t *keys, size_t count)
+{
+  sort(keys, count);
+  for (size_t i = 1; i < count; i++) {
+    if (suffix_of(keys[i]) == suffix_of(keys[i - 1]) &&
+        !is_downgrade(keys[i - 1], keys[i]))
+      return true;
+  }
+  return false;
+}
+
+static void insert_near(lk_place *p, lk_rival r)
+{
+  size_t i = p->near_count;
+
+  if (i == LK_NEAREST && r.suffix < p->near[i - 1].suffix)
+    return;
+  if (i < LK_NEAREST)
+    p->near_count++;
+  else
+    i--;
+  for (; i > 0 && p->near[i - 1].suffix < r.suffix; i--)
+    p->near[i] = p->near[i - 1];
+  p->near[i] = r;
+}
+
+static void add_ahead(lk_place *p, lk_rival r, const lk_mark *mark)
+{
+  if (p->ahead == 0 || r.suffix < p->head.suffix)
+    p->head = r;
+  p->ahead++;
+  insert_near(p, r);
+  if (mark->family == LK_FAMILY_RW && mark->side == LK_SIDE_WRITER)
+    p->writ_ahead = true;
+}
+
+static bool same(lk_bytes a, lk_bytes b)
+{
+  return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
+}
+
+void lk__place_find(lk_place *out, const lk_role *role, lk_bytes own,
+                    const lk_bytes *names, size_t count, int64_t *scratch)
+{
+  lk_name us;
+  size_t keys = 0;
+
+  memset(out, 0, sizeof *out);
+  if (!lk__name_parse(own, &us) || us.mark != role->mark)
+    return;
+  out->suffix = us.suffix;
+  out->in_range = true;
+  for (size_t i = 0; i < count; i++) {
+    lk_name n;
+
+    if (!lk__name_parse(names[i], &n) || !lk__mark_contends(role->mark, n.mark))
+      continue;
+    scratch[keys++] = key_of(&n);
+    out->found = out->found || same(names[i], own);
+    out->unsafe = out->unsafe || n.suffix < 0;
+    out->in_range = out->in_range && n.suffix <= LK_SUFFIX_LIMIT;
+    if (n.mark->family != role->mark->family)
+      out->stranger = names[i];
+    if (n.suffix < us.suffix && role->excludes(n.mark))
+      add_ahead(out, (lk_rival){names[i], n.suffix}, n.mark);
+  }
+  out->in_range = out->in_range && !out->unsafe;
+  out->unsafe = out->unsafe || us.suffix > LK_SUFFIX_LIMIT || us.suffix < 0 ||
+                has_twins(scratch, keys);
+}
+
+lk_bytes lk__place_ours(const lk_bytes *names, size_t count, const char *prefix,
+                        const lk_mark *mark)
+{
+  lk_bytes ours = {NULL, 0};
+  int64_t lowest = INT64_MAX;
+
+  for (size_t i = 0; i < count; i++) {
+    lk_name n;
+
+    if (!lk__name_is_ours(names[i], prefix, mark) ||
+        !lk__name_parse(names[i], &n) || n.suffix >= lowest)
+      continue;
+    lowest = n.suffix;
+    ours = names[i];
+  }
+  return ours;
+}
+
+bool lk__may_grant_on_deletion(const lk_handoff *h)
+{
+  return h->ahead == 0 && h->same_connection && h->own_watched &&
+         !(h->exclusive && h->writ_ahead) && h->in_range && h->leased;
+}
