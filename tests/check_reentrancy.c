@@ -162,22 +162,18 @@ START_TEST(everything_may_be_done_in_every_callback)
 {
   char text[LEN];
 
-  for
-    EACH(i, when)
-    {
-    for
-      EACH(j, deeds)
-      {
-        lk_buf out = wire_buf();
-        play_mode mode = {.step = 0};
+  for (size_t i = 0; i < COUNT(when); i++) {
+    for (size_t j = 0; j < COUNT(deeds); j++) {
+      lk_buf out = wire_buf();
+      play_mode mode = {.step = 0};
 
-        compose(text, "", when[i], deeds[j], NULL, NULL);
-        play(text, &mode, &out);
-        ck_assert_msg(mode.undone == 0, "%s was never called", when[i]);
-        ck_assert(contains(&out, "\nfreed\n"));
-        lk__buf_free(&out);
-      }
+      compose(text, "", when[i], deeds[j], NULL, NULL);
+      play(text, &mode, &out);
+      ck_assert_msg(mode.undone == 0, "%s was never called", when[i]);
+      ck_assert(contains(&out, "\nfreed\n"));
+      lk__buf_free(&out);
     }
+  }
 }
 END_TEST
 
@@ -185,24 +181,20 @@ START_TEST(also_with_one_session_and_without_memory)
 {
   char text[LEN];
 
-  for
-    EACH(i, when)
-    {
-    for
-      EACH(j, deeds)
-      {
-        play_mode mode = {.failed = true};
+  for (size_t i = 0; i < COUNT(when); i++) {
+    for (size_t j = 0; j < COUNT(deeds); j++) {
+      play_mode mode = {.failed = true};
 
-        compose(text, " one-session", when[i], deeds[j], NULL, NULL);
-        for (size_t n = 1; mode.failed; n += 7) {
-          lk_buf out = wire_buf();
+      compose(text, " one-session", when[i], deeds[j], NULL, NULL);
+      for (size_t n = 1; mode.failed; n += 7) {
+        lk_buf out = wire_buf();
 
-          mode = (play_mode){.fail_at = n + j % 7};
-          play(text, &mode, &out);
-          lk__buf_free(&out);
-        }
+        mode = (play_mode){.fail_at = n + j % 7};
+        play(text, &mode, &out);
+        lk__buf_free(&out);
       }
     }
+  }
 }
 END_TEST
 
@@ -210,22 +202,18 @@ START_TEST(two_deeds_may_meet)
 {
   char text[LEN];
 
-  for
-    EACH(i, when)
-    {
-      for (size_t j = 0; j < 7; j++) {
-      for
-        EACH(k, deeds)
-        {
-          lk_buf out = wire_buf();
+  for (size_t i = 0; i < COUNT(when); i++) {
+    for (size_t j = 0; j < 7; j++) {
+      for (size_t k = 0; k < COUNT(deeds); k++) {
+        lk_buf out = wire_buf();
 
-          compose(text, "", when[i], deeds[j], when[i], deeds[k]);
-          play(text, NULL, &out);
-          ck_assert(contains(&out, "\nfreed\n"));
-          lk__buf_free(&out);
-        }
+        compose(text, "", when[i], deeds[j], when[i], deeds[k]);
+        play(text, NULL, &out);
+        ck_assert(contains(&out, "\nfreed\n"));
+        lk__buf_free(&out);
       }
     }
+  }
 }
 END_TEST
 
