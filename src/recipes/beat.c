@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/keeper.h"
+
+/**
+ * @file
+ * The beat: what a session asks its server for, a quarter of its timeout after
+ * the answer to the last, so that there is proof of its lease: while it holds
+ * something a check of all it holds, or a sync; a sync while it only waits,
+ * since thousands of waiters must not each cost a transaction.
+ */
+
+enum { MULTI_OPS = 64, MULTI_BYTES = 128 * 1024, REST_MS = 100 };
+
+static void on_beat_end(lk_keeper *k);
+
+static bool holds(const lk_contend *ct)
+{
+  return ct->state == LK_CONTEND_HELD || ct->state == LK_CONTEND_UNSURE;
+}
+
+/* ---- checks ------------------------------------------------------------ */
+
+/* One of those checked in the multi. Each callback may end others. */
+static void judge_one(lk_contend *ct, int err)
+{
+  if (err == LK_ERR_NO_AUTH)
+    lk__contend_unwatched(ct);
+  lk__contend_checked(ct, lk__contend_verdict(err));
+}
+
+static void judge_multi(lk_keeper *k, size_t chunk, int err,
+                        const lk_op_result *results, size_t count)
+{
+  bool named = lk__contend_verdict(err) != LK_VERDICT_UNKNOWN;
+  uint64_t beat = k->beat_no;
+  lk_walk w;
+
+  lk__walk_begin(k, &w);
+  for (lk_contend *ct; (ct = lk__walk_next(k, &w)) != NULL;) {
+    if (!holds(ct) || ct->beat != beat || ct->beat_chunk != chunk)
+      continue;
+    int own = ct->beat_index < count ? results[ct->beat_index].err : err;
+
+    if (own == LK_ERR_RUNTIME_INCONSISTENCY && named)
+      k->beat_again = true;
+    lk__contend_ref(ct);
+    judge_one(ct, own);
+    lk__contend_unref(ct);
+  }
+}
+
+static void on_multi(lk_client *c, int err, const lk_op_result *results,
+                     size_t count, void *arg)
+{
+  lk_keeper *k = arg;
+
+  (void)c;
+  k->beat_out--;
+  k->beat_rest = k->beat_rest || err == LK_ERR_THROTTLED;
+  if (!k->freed)
+    judge_multi(k, k->beat_chunk++, err, results, count);
+  on_beat_end(k);
+  lk__keeper_unref(k);
+}
+
+static bool send_checks(lk_keeper *k, const lk_op *ops, size_t count)
+{
+  if (count == 0)
+    return true;
+  if (lk_multi(k->client, ops, count, NULL, on_multi, k) != 0)
+    return false; /* the next beat tries again */
+  k->beat_out++;
+  lk__keeper_ref(k);
+  return true;
+}
+
+/* A node that cannot be read makes its multi fail, though the node is there:
+ * it comes last in its multi. */
+static void ask_checks(lk_keeper *k)
+{
+  lk_op ops[MULTI_OPS];
+  size_t count = 0;
+  size_t bytes = 0;
+  size_t chunk = 0;
+
+  for (lk_contend *ct = k->first; ct != NULL; ct = ct->next) {
+    if (!holds(ct))
+      continue;
+    ct->beat = k->beat_no;
+    ct->beat_chunk = chunk;
+    ct->beat_index = count;
+    ops[count++] = lk_op_check(ct->node, -1);
+    bytes += strlen(ct->node);
+    if (count < MULTI_OPS && bytes < MULTI_BYTES && !ct->unreadable)
+      continue;
+    if (!send_checks(k, ops, count))
+      return;
+    chunk++;
+    count = 0;
+    bytes = 0;
+  }
+  (void)send_checks(k, ops, count);
+}
+
+/* ---- sync -------------------------------------------------------------- */
+
+static void on_sync(lk_client *c, int err, void *arg)
+{
+  lk_keeper *k = arg;
+
+  (void)c;
+  k->beat_out--;
+  k->beat_rest = k->beat_rest || err == LK_ERR_THROTTLED;
+  on_beat_end(k);
+  lk__keeper_unref(k);
+}
+
+static void ask_sync(lk_keeper *k)
+{
+  if (lk_sync(k->client, "/", NULL, on_sync, k) != 0)
+    return;
+  k->beat_out++;
+  lk__keeper_ref(k);
+}
+
+/* ---- when -------------------------------------------------------------- */
+
+static void beat(lk_keeper *k)
+{
+  k->beat_no++;
+  k->beat_chunk = 0;
+  k->beat_again = false;
+  k->beat_rest = false;
+  if (k->held == 0) {
+    ask_sync(k);
+    return;
+  }
+  for (lk_contend *ct = k->first; ct != NULL; ct = ct->next) {
+    if (holds(ct))
+      lk__contend_supervise(ct);
+  }
+  switch (k->config.assurance) {
+  case LK_ASSURE_QUORUM: ask_checks(k); break;
+  case LK_ASSURE_SYNC: ask_sync(k); break;
+  case LK_ASSURE_PING: break; /* the client pings */
+  }
+}
+
+static void start(lk_keeper *k, int64_t in_ms)
+{
+  lk_timer_start(k->client, &k->beat, lk_client_now(k->client) + in_ms);
+  k->beat_set = true;
+}
+
+static bool wanted(const lk_keeper *k)
+{
+  if (k->freed || k->detached || !lk__keeper_online(k))
+    return false;
+  return k->held > 0 ||
+         (k->parked > 0 && k->config.assurance != LK_ASSURE_PING);
+}
+
+void lk__beat_plan(lk_keeper *k)
+{
+  if (!wanted(k)) {
+    if (k->beat_set)
+      lk_timer_stop(k->client, &k->beat);
+    k->beat_set = false;
+  } else if (!k->beat_set && k->beat_out == 0) {
+    start(k, lk_client_timeout_ms(k->client) / 4);
+  }
+}
+
+void lk__beat_put_off(lk_keeper *k)
+{
+  if (k->beat_set && k->held == 1)
+    start(k, lk_client_timeout_ms(k->client) / 4);
+}
+
+void lk__beat_now(lk_keeper *k)
+{
+  if (!wanted(k) || k->beat_out > 0)
+    return;
+  if (k->beat_set)
+    lk_timer_stop(k->client, &k->beat);
+  k->beat_set = false;
+  beat(k);
+  lk__beat_plan(k);
+}
+
+void lk__beat_fire(lk_client *c, void *arg)
+{
+  lk_keeper *k = arg;
+
+  (void)c;
+  k->beat_set = false;
+  lk__beat_now(k);
+}
+
+/* One of a beat's requests has ended. */
+static void on_beat_end(lk_keeper *k)
+{
+  if (k->beat_out > 0 || k->freed)
+    return;
+  if (k->beat_again)
+    lk__beat_now(k);
+  else if (k->beat_rest && wanted(k) && !k->beat_set)
+    start(k, REST_MS);
+  else
+    lk__beat_plan(k);
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/keeper.h"
+#include "recipes/memory.h"
+
+enum { MAX_MISSES = 3, REST_MS = 50, MAX_REST_DOUBLINGS = 4 };
+
+/* ---- life -------------------------------------------------------------- */
+
+static void draw_name(lk_contend *ct)
+{
+  unsigned char random[16];
+
+  lk_client_random(ct->keeper->client, random, sizeof random);
+  lk__name_prefix(ct->prefix, random);
+  memcpy(ct->node + strlen(ct->dir) + 1, ct->prefix, LK_PREFIX_LEN);
+  ct->node[ct->base_len] = '\0';
+}
+
+static void on_rest(lk_client *c, void *arg)
+{
+  lk_contend *ct = arg;
+
+  (void)c;
+  lk__contend_ref(ct);
+  if (lk__keeper_online(ct->keeper))
+    lk__contend_go(ct);
+  lk__contend_unref(ct);
+}
+
+lk_contend *lk__contend_new(lk_keeper *k, const lk_contend_config *config,
+                            const lk_owner *owner, void *arg)
+{
+  size_t dir_len = strlen(config->dir);
+  size_t mark_len = strlen(config->role->mark->text);
+  size_t base_len = dir_len + 1 + LK_PREFIX_LEN + mark_len;
+  lk_contend *ct = lk__take(&k->mem, sizeof *ct + dir_len + 1 + base_len +
+                                         LK_SUFFIX_MAX + 1);
+
+  if (ct == NULL)
+    return NULL;
+  ct->keeper = k;
+  ct->refs = 1;
+  ct->owner = owner;
+  ct->owner_arg = arg;
+  ct->config = config;
+  ct->role = config->role;
+  ct->state = LK_CONTEND_IDLE;
+  ct->base_len = base_len;
+  ct->rest.fire = on_rest;
+  ct->rest.arg = ct;
+  ct->dir = (char *)(ct + 1);
+  ct->node = ct->dir + dir_len + 1;
+  memcpy(ct->dir, config->dir, dir_len + 1);
+  memcpy(ct->node, config->dir, dir_len);
+  ct->node[dir_len] = '/';
+  memcpy(ct->node + base_len - mark_len, config->role->mark->text, mark_len);
+  draw_name(ct);
+  lk__keeper_add(k, ct);
+  return ct;
+}
+
+void lk__contend_ref(lk_contend *ct)
+{
+  ct->refs++;
+}
+
+void lk__contend_unref(lk_contend *ct)
+{
+  lk_keeper *k = ct->keeper;
+
+  if (--ct->refs > 0)
+    return;
+  lk__give(&k->mem, ct->ahead.block);
+  lk__give(&k->mem, ct);
+  lk__keeper_unref(k);
+}
+
+lk_client *lk__contend_client(const lk_contend *ct)
+{
+  return ct->keeper->client;
+}
+
+bool lk__contend_holds(const lk_contend *ct)
+{
+  return ct->state == LK_CONTEND_HELD || ct->state == LK_CONTEND_UNSURE;
+}
+
+/* ---- requests and their answers ---------------------------------------- */
+
+int lk__contend_asked(lk_contend *ct, int err)
+{
+  if (err == 0) {
+    ct->asked++;
+    lk__contend_ref(ct);
+  }
+  return err;
+}
+
+bool lk__contend_answered(lk_contend *ct)
+{
+  return ++ct->answered > ct->outdated;
+}
+
+void lk__contend_outdate(lk_contend *ct)
+{
+  ct->outdated = ct->asked;
+}
+
+void lk__contend_drop_watches(lk_contend *ct)
+{
+  /* The one on own goes with own; the other would stay on the server. */
+  if (ct->own_watch != NULL)
+    lk_watch_cancel(lk__contend_client(ct), ct->own_watch, false);
+  if (ct->pred_watch != NULL)
+    lk_watch_cancel(lk__contend_client(ct), ct->pred_watch, true);
+  ct->own_watch = NULL;
+  ct->pred_watch = NULL;
+  ct->watched_on = 0;
+}
+
+/* ---- pauses ------------------------------------------------------------ */
+
+void lk__contend_rest(lk_contend *ct, int64_t ms)
+{
+  lk_client *c = lk__contend_client(ct);
+
+  lk_timer_start(c, &ct->rest, lk_client_clock(c) + ms);
+}
+
+int64_t lk__contend_rest_ms(lk_contend *ct)
+{
+  int64_t ms = (int64_t)REST_MS << ct->rests;
+  uint16_t jitter;
+
+  if (ct->rests < MAX_REST_DOUBLINGS)
+    ct->rests++;
+  lk_client_random(lk__contend_client(ct), &jitter, sizeof jitter);
+  return ms + jitter % ms;
+}
+
+/* What an error of a request means, where it is none of the recipe's. */
+typedef enum lk_trouble {
+  TROUBLE_BROKEN, /* the connection is gone; news of the next will come */
+  TROUBLE_BUSY,   /* not executed, ask again later */
+  TROUBLE_FATAL
+} lk_trouble;
+
+static lk_trouble trouble_of(int err)
+{
+  switch (err) {
+  case LK_ERR_NOT_SENT:
+  case LK_ERR_LOSS:
+  case LK_ERR_UNKNOWN:
+  case LK_ERR_SESSION_EXPIRED: return TROUBLE_BROKEN;
+  case LK_ERR_THROTTLED:
+  case LK_ERR_SESSION_MOVED:
+  case LK_ERR_NOT_READ_ONLY: return TROUBLE_BUSY;
+  default: return TROUBLE_FATAL;
+  }
+}
+
+void lk__contend_trouble(lk_contend *ct, int err)
+{
+  switch (trouble_of(err)) {
+  case TROUBLE_BROKEN: lk__contend_step(ct, LK_EV_HALT); break;
+  case TROUBLE_BUSY:
+    lk__contend_rest(ct, lk__contend_rest_ms(ct));
+    lk__contend_step(ct, LK_EV_HALT);
+    break;
+  case TROUBLE_FATAL: lk__contend_end(ct, err); break;
+  }
+}
+
+/* ---- what happens to it ------------------------------------------------ */
+
+void lk__contend_begin(lk_contend *ct)
+{
+  if (lk__keeper_online(ct->keeper))
+    lk__contend_step(ct, LK_EV_NEW);
+  else
+    lk__contend_step(ct, LK_EV_HALT);
+}
+
+void lk__contend_go(lk_contend *ct)
+{
+  if (ct->state == LK_CONTEND_LEAVING) {
+    lk__pending_go(ct);
+    return;
+  }
+  if (ct->state != LK_CONTEND_PAUSED)
+    return;
+  lk_timer_stop(lk__contend_client(ct), &ct->rest);
+  switch (ct->own) {
+  case LK_OWN_NONE: lk__contend_step(ct, LK_EV_NEW); break;
+  case LK_OWN_MAYBE: lk__contend_step(ct, LK_EV_MAYBE); break;
+  case LK_OWN_MADE: lk__contend_step(ct, LK_EV_MADE); break;
+  case LK_OWN_ASKED: break; /* only while it is under way */
+  }
+}
+
+static void doubt_held(lk_contend *ct)
+{
+  lk_news news = {.type = LK_NEWS_SUSPENDED,
+                  .deadline_ms = lk__contend_deadline(ct)};
+
+  ct->proven = false;
+  ct->read_due_ms = lk_client_now(lk__contend_client(ct));
+  lk__contend_tell(ct, &news);
+  lk__contend_review(ct);
+}
+
+void lk__contend_break(lk_contend *ct)
+{
+  lk_timer_stop(lk__contend_client(ct), &ct->rest);
+  lk__contend_drop_watches(ct);
+  if (lk__contend_holds(ct))
+    doubt_held(ct);
+  else if (ct->state != LK_CONTEND_LEAVING && lk__contend_quiet(ct))
+    lk__contend_step(ct, LK_EV_HALT);
+}
+
+/* Own is gone; what is under way was for it. */
+static void forget_own(lk_contend *ct)
+{
+  lk__contend_outdate(ct);
+  lk__contend_drop_watches(ct);
+  ct->own = LK_OWN_NONE;
+  ct->token = 0;
+  ct->unreadable = false;
+  ct->by_children = false;
+  ct->told_position = 0;
+}
+
+void lk__contend_expire(lk_contend *ct)
+{
+  bool made = ct->own == LK_OWN_MADE;
+  lk_news news = {.type = LK_NEWS_PLACE_LOST, .err = LK_ERR_SESSION_EXPIRED};
+
+  if (lk__contend_holds(ct)) {
+    lk__contend_lost(ct, LK_ERR_SESSION_EXPIRED);
+    return;
+  }
+  lk_timer_stop(lk__contend_client(ct), &ct->rest);
+  forget_own(ct);
+  if (ct->state == LK_CONTEND_LEAVING) {
+    lk__pending_go(ct);
+    return;
+  }
+  if (ct->config->fail_on_expiry) {
+    lk__contend_end(ct, LK_ERR_SESSION_EXPIRED);
+    return;
+  }
+  draw_name(ct);
+  lk__contend_step(ct, LK_EV_HALT);
+  if (made)
+    lk__contend_tell(ct, &news);
+}
+
+void lk__contend_close(lk_contend *ct, int err)
+{
+  const lk_owner *owner = ct->owner;
+  bool leaving = ct->state == LK_CONTEND_LEAVING;
+
+  if (lk__contend_holds(ct)) {
+    lk__contend_lost(ct, err);
+    return;
+  }
+  ct->owner = NULL;
+  lk__contend_outdate(ct);
+  lk__contend_step(ct, LK_EV_GONE);
+  if (owner != NULL && leaving)
+    owner->gone(ct->owner_arg, err);
+  else if (owner != NULL)
+    owner->ended(ct->owner_arg, err);
+}
+
+void lk__contend_absent(lk_contend *ct, int err)
+{
+  lk_news news = {.type = LK_NEWS_PLACE_LOST, .err = err};
+
+  forget_own(ct);
+  if (++ct->misses == MAX_MISSES) {
+    lk__contend_end(ct, err);
+    return;
+  }
+  draw_name(ct);
+  if (lk__keeper_online(ct->keeper))
+    lk__contend_step(ct, LK_EV_ABSENT);
+  else
+    lk__contend_step(ct, LK_EV_HALT);
+  lk__contend_tell(ct, &news);
+}
+
+void lk__contend_stop(lk_contend *ct, bool tell)
+{
+  if (!tell)
+    ct->owner = NULL;
+  /* The answer to a create under way is what tells the node's name. */
+  if (ct->own != LK_OWN_ASKED)
+    lk__contend_outdate(ct);
+  lk__contend_drop_watches(ct);
+  if (!ct->keeper->detached)
+    lk_timer_stop(lk__contend_client(ct), &ct->rest);
+  lk__contend_step(ct, LK_EV_STOP);
+}
+
+void lk__contend_end(lk_contend *ct, int err)
+{
+  const lk_owner *owner = ct->owner;
+  void *arg = ct->owner_arg;
+
+  lk__contend_stop(ct, false);
+  if (owner != NULL)
+    owner->ended(arg, err);
+}
+
+void lk__contend_tell(lk_contend *ct, const lk_news *news)
+{
+  if (ct->owner != NULL)
+    ct->owner->news(ct->owner_arg, news);
+}
+
+void lk__contend_tell_position(lk_contend *ct)
+{
+  lk_news news = {.type = LK_NEWS_WAITING,
+                  .position = ct->ahead.count,
+                  .node = ct->ahead.head};
+
+  if (ct->told_position == ct->ahead.count)
+    return;
+  ct->told_position = ct->ahead.count;
+  lk__contend_tell(ct, &news);
+}

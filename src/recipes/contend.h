@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_RECIPES_CONTEND_H
+#define LK_RECIPES_CONTEND_H
+
+/**
+ * @file
+ * One attempt to hold a queue-shaped lock, from before its node is created
+ * until that node is certainly gone. The attempt is the node's owner record:
+ * its memory is there before the create is sent, and when nobody is interested
+ * in it any more it goes on by itself, LEAVING, until nothing is left on the
+ * server.
+ *
+ * The states are a table (machine.c); what they begin with is in queue.c
+ * (create, list), wait.c (park, wait, probe), hold.c (check, held, unsure) and
+ * pending.c (leaving). Answers are judged there too and come back as events.
+ *
+ * Requests are made only while there is a connection, so their answers come in
+ * order, and all of them end before the next connection is told of. That is
+ * why counting tells an answer that is still meant from one of an earlier try.
+ */
+
+#include "recipes/place.h"
+
+#include <latchkey/client.h>
+
+typedef struct lk_keeper lk_keeper;
+typedef struct lk_contend lk_contend;
+
+typedef enum lk_contend_state {
+  LK_CONTEND_NO_STEP, /* what the table holds for an event that cannot be */
+  LK_CONTEND_IDLE,
+  LK_CONTEND_PAUSED,   /* until there is a connection, or the server had rest */
+  LK_CONTEND_CREATING, /* create and list under way */
+  LK_CONTEND_PARENTS,  /* creates of directories, create and list under way */
+  LK_CONTEND_LOOKING,  /* sync and list under way: was the create executed? */
+  LK_CONTEND_LISTING,  /* list under way */
+  LK_CONTEND_PARKING,  /* reads of pred and own under way */
+  LK_CONTEND_WAITING,  /* for the pred's deletion */
+  LK_CONTEND_PROBING,  /* reads of all that are left before us under way */
+  LK_CONTEND_READING,  /* nobody ahead; read of own under way, for the token */
+  LK_CONTEND_CHECKING, /* nobody ahead; check of own under way, for the lease */
+  LK_CONTEND_HELD,
+  LK_CONTEND_UNSURE,  /* held, but the lease runs out */
+  LK_CONTEND_LEAVING, /* own is to be deleted, see lk_own */
+  LK_CONTEND_OVER,    /* nothing of ours is on the server */
+  LK_CONTEND_NSTATES
+} lk_contend_state;
+
+typedef enum lk_contend_event {
+  LK_EV_NEW,       /* go on: own does not exist */
+  LK_EV_MAYBE,     /* go on: own may exist */
+  LK_EV_MADE,      /* go on: own exists */
+  LK_EV_NO_PARENT, /* the directory is missing */
+  LK_EV_ABSENT,    /* own is not there */
+  LK_EV_BEHIND,    /* somebody is ahead */
+  LK_EV_PARKED,    /* pred is watched */
+  LK_EV_LEFT,      /* pred has gone, a few are left */
+  LK_EV_AGAIN,     /* only a list can tell */
+  LK_EV_UNREAD,    /* nobody ahead, but the token is not known */
+  LK_EV_STALE,     /* nobody ahead, but the lease has run out */
+  LK_EV_FIRST,     /* nobody ahead: granted */
+  LK_EV_HALT,      /* the connection broke, or the server is overloaded */
+  LK_EV_DOUBT,     /* the lease runs out */
+  LK_EV_PROVEN,    /* it does not */
+  LK_EV_STOP,      /* cancelled, failed, released */
+  LK_EV_GONE,      /* own does not exist and will not */
+  LK_EV_COUNT
+} lk_contend_event;
+
+extern const lk_contend_state lk__contend_table[LK_CONTEND_NSTATES]
+                                               [LK_EV_COUNT];
+
+/** What is known of our node. */
+typedef enum lk_own {
+  LK_OWN_NONE,  /**< it does not exist */
+  LK_OWN_ASKED, /**< its create is under way */
+  LK_OWN_MAYBE, /**< its create was sent and the answer was lost */
+  LK_OWN_MADE   /**< it exists, as far as we were told */
+} lk_own;
+
+/** News for the owner, besides its callbacks. */
+typedef enum lk_news_type {
+  LK_NEWS_WAITING,    /* position, node */
+  LK_NEWS_PLACE_LOST, /* err */
+  LK_NEWS_MIXED,      /* node */
+  LK_NEWS_UNWATCHED,
+  LK_NEWS_NEAR_LIMIT, /* the counter of the queue nears its end */
+  LK_NEWS_SUSPENDED,  /* deadline_ms */
+  LK_NEWS_UNSURE,     /* deadline_ms */
+  LK_NEWS_PROVEN      /* deadline_ms */
+} lk_news_type;
+
+typedef struct lk_news {
+  lk_news_type type;
+  int err;
+  size_t position;
+  const char *node; /**< full path, borrowed */
+  int64_t deadline_ms;
+} lk_news;
+
+/** Who wants the lock. Each of these may free everything. */
+typedef struct lk_owner {
+  void (*granted)(void *arg);
+  /** It will not be granted; the attempt cares for its node by itself. */
+  void (*ended)(void *arg, int err);
+  /** It was granted and is no longer held. */
+  void (*lost)(void *arg, int err);
+  void (*news)(void *arg, const lk_news *news);
+  /** After lk__contend_stop() with `tell`: own is gone, or (`err`) stays. */
+  void (*gone)(void *arg, int err);
+} lk_owner;
+
+/** What an attempt is for. All of it must stay until the attempt is stopped,
+    has ended or was lost. */
+typedef struct lk_contend_config {
+  const lk_role *role;
+  const char *dir;
+  lk_bytes data;
+  const lk_acls *acl;
+  const lk_acls *parent_acl;
+  bool persistent_parents;
+  bool once; /**< end with LK_ERR_BUSY instead of waiting */
+  bool unsure_when_suspended;
+  bool fail_on_expiry;
+} lk_contend_config;
+
+/** Who stands before us, as full paths. */
+typedef struct lk_ahead {
+  char *block; /**< holds the paths */
+  size_t cap;
+  size_t count;
+  size_t kept;                  /**< min(count, LK_NEAREST), or 1 of more */
+  const char *path[LK_NEAREST]; /**< nearest first; the first is pred */
+  const char *head;             /**< the first of all */
+  bool writ_ahead;
+  bool in_range;
+  uint64_t connection; /**< which the list came on */
+} lk_ahead;
+
+struct lk_contend {
+  lk_contend *next; /* the keeper's */
+  lk_contend *prev;
+  uint64_t born; /* walks over the list that were begun before it came */
+  lk_keeper *keeper;
+  size_t refs;           /* the machine's until it is OVER, requests, callers */
+  const lk_owner *owner; /* NULL: nobody */
+  void *owner_arg;
+  const lk_contend_config *config; /* only while it is neither LEAVING nor
+                                      OVER; dir and role are kept */
+  const lk_role *role;
+  lk_contend_state state;
+  uint64_t asked;    /* requests made */
+  uint64_t answered; /* of these */
+  uint64_t outdated; /* answers up to this one are of an earlier try */
+  lk_timer rest;     /* PAUSED, LEAVING: ends a pause for the server */
+  unsigned rests;    /* pauses in a row */
+
+  /* our node */
+  lk_own own;
+  uint64_t token; /* its czxid, 0: not known */
+  bool unreadable;
+  lk_watch *own_watch; /* asked for or confirmed */
+  uint64_t watched_on; /* connection on which it was confirmed */
+  unsigned misses;     /* how often it was gone */
+  char prefix[LK_PREFIX_LEN + 1];
+  size_t base_len; /* of `node` without the suffix */
+  char *dir;       /* behind this struct */
+  char *node;      /* behind that; room for the suffix */
+
+  /* the try under way */
+  unsigned parents; /* how often the directory was missing in a row */
+  int create_err;
+  int parent_err; /* why the directory could not be made, or 0 */
+  int sync_err;
+  int pred_err;
+  int own_err;
+  size_t probe_at; /* probes answered */
+  bool probe_gone[LK_PROBES];
+  lk_watch *pred_watch; /* of the pred's data, or of the directory's children */
+  bool pred_gone;
+  bool by_children; /* the pred cannot be read */
+  bool waited;      /* somebody was ahead */
+  size_t told_position;
+  lk_ahead ahead;
+
+  /* held */
+  int64_t granted_until_ms; /* what a grant after a wait rests on */
+  int64_t read_due_ms;      /* when own is to be watched, if it is not */
+  bool proven;              /* own was seen since the last doubt */
+  uint64_t beat; /* number of the beat that last checked own, and where */
+  size_t beat_chunk;
+  size_t beat_index;
+
+  /* leaving */
+  bool looking; /* sync and list under way */
+  bool deleting;
+};
+
+/* ---- for owners -------------------------------------------------------- */
+
+/** Prepare an attempt; NULL: no memory. */
+lk_contend *lk__contend_new(lk_keeper *k, const lk_contend_config *config,
+                            const lk_owner *owner, void *arg);
+/** Begin. The owner may be told of an end before this returns. */
+void lk__contend_begin(lk_contend *ct);
+/** Want it no more: cancel, give up or release. The owner is told nothing,
+    except `gone` if `tell` is set. */
+void lk__contend_stop(lk_contend *ct, bool tell);
+bool lk__contend_holds(const lk_contend *ct);
+/** Until when it is certain that we hold; INT64_MIN unless held. */
+int64_t lk__contend_deadline(const lk_contend *ct);
+
+/** What a check of our node says. */
+typedef enum lk_verdict {
+  LK_VERDICT_UNKNOWN, /**< the check was not executed, as far as is known */
+  LK_VERDICT_THERE,
+  LK_VERDICT_MISSING
+} lk_verdict;
+
+/** By `err` of a check or a read of own. Both need READ, and a server looks for
+    the node first: NO_AUTH means that it is there. */
+lk_verdict lk__contend_verdict(int err);
+/** A check or a read of own was answered. */
+void lk__contend_checked(lk_contend *ct, lk_verdict v);
+
+/* ---- for the keeper ---------------------------------------------------- */
+
+/** There is a connection. */
+void lk__contend_go(lk_contend *ct);
+/** There is none any more. */
+void lk__contend_break(lk_contend *ct);
+/** The session is over, and with it our node. */
+void lk__contend_expire(lk_contend *ct);
+/** No request will be possible any more. */
+void lk__contend_close(lk_contend *ct, int err);
+/** Own cannot be read, so it will not be watched. */
+void lk__contend_unwatched(lk_contend *ct);
+/** HELD or UNSURE: see whether the other is right by now. */
+void lk__contend_review(lk_contend *ct);
+/** HELD or UNSURE: read and watch own where that is due. */
+void lk__contend_supervise(lk_contend *ct);
+
+/* ---- among the files of the machine ------------------------------------ */
+
+/** Take a step if the table has it. */
+void lk__contend_step(lk_contend *ct, lk_contend_event ev);
+/** Fail: tell the owner, and leave. */
+void lk__contend_end(lk_contend *ct, int err);
+/** A request ended with `err`, which says nothing of the recipe: pause, or
+    fail. */
+void lk__contend_trouble(lk_contend *ct, int err);
+/** Own is not there: try anew, at the end of the queue. */
+void lk__contend_absent(lk_contend *ct, int err);
+/** Nobody is ahead. */
+void lk__contend_first(lk_contend *ct);
+/** Held, and own is gone. */
+void lk__contend_lost(lk_contend *ct, int err);
+/** A list came that shows who is ahead. */
+void lk__contend_placed(lk_contend *ct, const lk_bytes *names, size_t count);
+void lk__contend_tell(lk_contend *ct, const lk_news *news);
+void lk__contend_tell_position(lk_contend *ct);
+
+lk_client *lk__contend_client(const lk_contend *ct);
+void lk__contend_ref(lk_contend *ct);
+void lk__contend_unref(lk_contend *ct);
+/** The result of a request: counts it if it was accepted. */
+int lk__contend_asked(lk_contend *ct, int err);
+/** At the start of each callback; false: its answer means nothing any more.
+    lk__contend_unref() ends the callback. */
+bool lk__contend_answered(lk_contend *ct);
+/** What is under way means nothing any more. */
+void lk__contend_outdate(lk_contend *ct);
+/** All requests have been answered. */
+static inline bool lk__contend_quiet(const lk_contend *ct)
+{
+  return ct->asked == ct->answered;
+}
+/** Let the server rest; lk__contend_go() follows. */
+void lk__contend_rest(lk_contend *ct, int64_t ms);
+/** As long as seems right, longer each time in a row. */
+int64_t lk__contend_rest_ms(lk_contend *ct);
+
+/** Take over the name that a server made of ours. false: it is another. */
+bool lk__contend_adopt(lk_contend *ct, lk_bytes name);
+/** Keep in `ahead` who is ahead by `p`. false: no memory. */
+bool lk__ahead_keep(lk_contend *ct, const lk_place *p);
+/** Drop path `i`. */
+void lk__ahead_drop(lk_ahead *a, size_t i);
+
+void lk__contend_drop_watches(lk_contend *ct);
+/** The read of own, with a watch. */
+int lk__contend_watch_own(lk_contend *ct);
+
+/* What states begin with: 0, or why a request was refused. */
+int lk__enter_creating(lk_contend *ct);
+int lk__enter_parents(lk_contend *ct);
+int lk__enter_looking(lk_contend *ct);
+int lk__enter_listing(lk_contend *ct);
+int lk__enter_parking(lk_contend *ct);
+int lk__enter_probing(lk_contend *ct);
+int lk__enter_reading(lk_contend *ct);
+int lk__enter_checking(lk_contend *ct);
+void lk__enter_held(lk_contend *ct, lk_contend_state from);
+
+/** LEAVING: do the next thing, if it can be done now. */
+void lk__pending_go(lk_contend *ct);
+/** LEAVING: the list that was asked for came. */
+void lk__pending_listed(lk_contend *ct, int err, const lk_bytes *names,
+                        size_t count);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/keeper.h"
+
+static lk_assurance assurance(const lk_contend *ct)
+{
+  return ct->keeper->config.assurance;
+}
+
+int64_t lk__contend_deadline(const lk_contend *ct)
+{
+  int64_t until = ct->keeper->lease.until_ms[assurance(ct)];
+
+  if (!lk__contend_holds(ct))
+    return LK_NO_LEASE;
+  return until > ct->granted_until_ms ? until : ct->granted_until_ms;
+}
+
+/* ---- check ------------------------------------------------------------- */
+
+lk_verdict lk__contend_verdict(int err)
+{
+  switch (err) {
+  case 0:
+  case LK_ERR_NO_AUTH: return LK_VERDICT_THERE;
+  case LK_ERR_NO_NODE: return LK_VERDICT_MISSING;
+  default: return LK_VERDICT_UNKNOWN;
+  }
+}
+
+void lk__contend_checked(lk_contend *ct, lk_verdict v)
+{
+  if (!lk__contend_holds(ct) || v == LK_VERDICT_UNKNOWN)
+    return;
+  if (v == LK_VERDICT_MISSING) {
+    lk__contend_lost(ct, LK_ERR_NO_NODE);
+    return;
+  }
+  ct->proven = true;
+  lk__contend_review(ct);
+}
+
+/* Before the grant: own is there; is the lease renewed as well? If all that is
+ * known is too recent to prove anything, that takes a gap. */
+static void judge_check(lk_contend *ct, int err)
+{
+  lk_client *c = lk__contend_client(ct);
+
+  switch (lk__contend_verdict(err)) {
+  case LK_VERDICT_UNKNOWN: lk__contend_trouble(ct, err); break;
+  case LK_VERDICT_MISSING: lk__contend_absent(ct, err); break;
+  case LK_VERDICT_THERE:
+    if (lk_client_clock(c) < lk__keeper_grant_until(ct->keeper)) {
+      lk__contend_first(ct);
+    } else {
+      lk__contend_rest(ct, lk__keeper_gap_ms(ct->keeper) + 1);
+      lk__contend_step(ct, LK_EV_HALT);
+    }
+    break;
+  }
+}
+
+static void on_checked(lk_client *c, int err, const lk_op_result *results,
+                       size_t count, void *arg)
+{
+  lk_contend *ct = arg;
+
+  (void)c;
+  (void)results;
+  (void)count;
+  if (lk__contend_answered(ct)) {
+    if (ct->state == LK_CONTEND_CHECKING) {
+      judge_check(ct, err);
+    } else {
+      lk__beat_put_off(ct->keeper);
+      lk__contend_checked(ct, lk__contend_verdict(err));
+    }
+  }
+  lk__contend_unref(ct);
+}
+
+int lk__enter_checking(lk_contend *ct)
+{
+  lk_op check = lk_op_check(ct->node, -1);
+
+  return lk__contend_asked(
+      ct, lk_multi(lk__contend_client(ct), &check, 1, NULL, on_checked, ct));
+}
+
+/* ---- grant ------------------------------------------------------------- */
+
+/* Its own create is what an immediate grant rests on. A later one rests on
+ * weaker evidence, and a check that leaves with it mends that. */
+static bool just_created(lk_contend_state s)
+{
+  return s == LK_CONTEND_CREATING || s == LK_CONTEND_PARENTS;
+}
+
+void lk__contend_first(lk_contend *ct)
+{
+  const lk_keeper *k = ct->keeper;
+  int64_t until = just_created(ct->state) ? k->lease.until_ms[assurance(ct)]
+                                          : lk__keeper_grant_until(k);
+
+  if (ct->token == 0) {
+    lk__contend_step(ct, LK_EV_UNREAD);
+    return;
+  }
+  if (lk_client_clock(k->client) >= until) {
+    lk__contend_step(ct, LK_EV_STALE);
+    return;
+  }
+  lk__contend_step(ct, LK_EV_FIRST);
+  if (lk__contend_holds(ct) && ct->owner != NULL)
+    ct->owner->granted(ct->owner_arg);
+}
+
+void lk__enter_held(lk_contend *ct, lk_contend_state from)
+{
+  lk_keeper *k = ct->keeper;
+  bool quorum = assurance(ct) == LK_ASSURE_QUORUM;
+
+  if (ct->pred_watch != NULL)
+    lk_watch_cancel(k->client, ct->pred_watch, true);
+  ct->pred_watch = NULL;
+  ct->misses = 0;
+  ct->proven = true;
+  ct->read_due_ms =
+      lk_client_now(k->client) + lk_client_timeout_ms(k->client) / 4;
+  ct->granted_until_ms =
+      quorum && !just_created(from) ? lk__keeper_grant_until(k) : LK_NO_LEASE;
+  lk__keeper_watch(k, ct);
+  /* Refused: the beat does it, or the holder becomes unsure in time. */
+  if (quorum && !just_created(from) && from != LK_CONTEND_CHECKING)
+    (void)lk__enter_checking(ct);
+}
+
+void lk__contend_lost(lk_contend *ct, int err)
+{
+  const lk_owner *owner = ct->owner;
+  void *arg = ct->owner_arg;
+
+  ct->owner = NULL;
+  lk__contend_outdate(ct);
+  lk__contend_step(ct, LK_EV_GONE);
+  if (owner != NULL)
+    owner->lost(arg, err);
+}
+
+/* ---- supervision ------------------------------------------------------- */
+
+static void doubt(lk_contend *ct)
+{
+  lk_news news = {.type = LK_NEWS_UNSURE,
+                  .deadline_ms = lk__contend_deadline(ct)};
+
+  ct->proven = false;
+  ct->read_due_ms = lk_client_now(lk__contend_client(ct));
+  lk__contend_step(ct, LK_EV_DOUBT);
+  lk__beat_now(ct->keeper);
+  lk__contend_tell(ct, &news);
+}
+
+static void prove(lk_contend *ct)
+{
+  lk_news news = {.type = LK_NEWS_PROVEN,
+                  .deadline_ms = lk__contend_deadline(ct)};
+
+  lk__contend_step(ct, LK_EV_PROVEN);
+  lk__keeper_watch(ct->keeper, ct);
+  lk__contend_tell(ct, &news);
+}
+
+void lk__contend_review(lk_contend *ct)
+{
+  lk_keeper *k = ct->keeper;
+  bool online = lk__keeper_online(k);
+  bool late = lk_client_clock(k->client) >=
+              lk__keeper_doubt_ms(k, lk__contend_deadline(ct));
+
+  if (ct->state == LK_CONTEND_HELD &&
+      (late || (!online && ct->config->unsure_when_suspended)))
+    doubt(ct);
+  else if (ct->state == LK_CONTEND_UNSURE && !late && online && ct->proven)
+    prove(ct);
+}
+
+static void on_seen(lk_client *c, int err, const lk_bytes *data,
+                    const lk_stat *stat, void *arg)
+{
+  lk_contend *ct = arg;
+
+  (void)c;
+  (void)data;
+  (void)stat;
+  if (lk__contend_answered(ct))
+    lk__contend_checked(ct, lk__contend_verdict(err));
+  lk__contend_unref(ct);
+}
+
+/* What is refused is asked for again by the next beat. */
+void lk__contend_supervise(lk_contend *ct)
+{
+  lk_client *c = lk__contend_client(ct);
+
+  if (ct->own_watch == NULL && !ct->unreadable &&
+      lk_client_now(c) >= ct->read_due_ms)
+    (void)lk__contend_watch_own(ct);
+  else if (!ct->proven && assurance(ct) != LK_ASSURE_QUORUM)
+    (void)lk__contend_asked(ct, lk_get(c, ct->node, NULL, on_seen, ct));
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/keeper.h"
+#include "recipes/memory.h"
+
+/* ---- attempts ---------------------------------------------------------- */
+
+void lk__keeper_add(lk_keeper *k, lk_contend *ct)
+{
+  ct->born = k->walks;
+  ct->prev = k->last;
+  if (k->last == NULL)
+    k->first = ct;
+  else
+    k->last->next = ct;
+  k->last = ct;
+  lk__keeper_ref(k);
+}
+
+void lk__keeper_remove(lk_keeper *k, lk_contend *ct)
+{
+  for (lk_walk *w = k->walk; w != NULL; w = w->outer) {
+    if (w->at == ct)
+      w->at = ct->next;
+  }
+  if (ct->prev == NULL)
+    k->first = ct->next;
+  else
+    ct->prev->next = ct->next;
+  if (ct->next == NULL)
+    k->last = ct->prev;
+  else
+    ct->next->prev = ct->prev;
+  ct->next = NULL;
+  ct->prev = NULL;
+}
+
+void lk__walk_begin(lk_keeper *k, lk_walk *w)
+{
+  w->at = k->first;
+  w->number = ++k->walks;
+  w->outer = k->walk;
+  k->walk = w;
+}
+
+lk_contend *lk__walk_next(lk_keeper *k, lk_walk *w)
+{
+  lk_contend *ct = w->at;
+
+  if (ct == NULL || ct->born >= w->number) {
+    k->walk = w->outer;
+    return NULL;
+  }
+  w->at = ct->next;
+  return ct;
+}
+
+static void for_each(lk_keeper *k, void (*what)(lk_contend *ct))
+{
+  lk_walk w;
+
+  lk__walk_begin(k, &w);
+  for (lk_contend *ct; (ct = lk__walk_next(k, &w)) != NULL;) {
+    lk__contend_ref(ct);
+    what(ct);
+    lk__contend_unref(ct);
+  }
+}
+
+static bool is_parked(lk_contend_state s)
+{
+  return s >= LK_CONTEND_LISTING && s <= LK_CONTEND_CHECKING;
+}
+
+static bool is_held(lk_contend_state s)
+{
+  return s == LK_CONTEND_HELD || s == LK_CONTEND_UNSURE;
+}
+
+void lk__keeper_count(lk_keeper *k, lk_contend_state from, lk_contend_state to)
+{
+  k->held += is_held(to);
+  k->held -= is_held(from);
+  k->unsure += to == LK_CONTEND_UNSURE;
+  k->unsure -= from == LK_CONTEND_UNSURE;
+  k->parked += is_parked(to);
+  k->parked -= is_parked(from);
+  k->leaving += to == LK_CONTEND_LEAVING;
+  k->leaving -= from == LK_CONTEND_LEAVING;
+  lk__beat_plan(k);
+}
+
+int64_t *lk__keeper_scratch(lk_keeper *k, size_t count)
+{
+  if (count > SIZE_MAX / sizeof *k->scratch)
+    return NULL;
+  if (count > k->scratch_count || k->scratch == NULL) {
+    size_t room = count < 64 ? 64 : count;
+    void *p = k->mem.resize(k->mem.arg, k->scratch, room * sizeof *k->scratch);
+
+    if (p == NULL)
+      return NULL;
+    k->scratch = p;
+    k->scratch_count = room;
+  }
+  return k->scratch;
+}
+
+/* ---- the lease --------------------------------------------------------- */
+
+int64_t lk__keeper_gap_ms(const lk_keeper *k)
+{
+  return k->config.gap_ms > 0 ? k->config.gap_ms
+                              : lk_client_timeout_ms(k->client) / 4;
+}
+
+int64_t lk__keeper_doubt_ms(const lk_keeper *k, int64_t deadline_ms)
+{
+  int64_t margin = k->config.margin_ms > 0
+                       ? k->config.margin_ms
+                       : lk_client_timeout_ms(k->client) / 8;
+
+  return deadline_ms == LK_NO_LEASE ? LK_NO_LEASE : deadline_ms - margin;
+}
+
+int64_t lk__keeper_grant_until(const lk_keeper *k)
+{
+  return k->lease
+      .until_ms[k->config.assurance == LK_ASSURE_PING ? LK_ASSURE_PING
+                                                      : LK_ASSURE_SYNC];
+}
+
+void lk__keeper_watch(lk_keeper *k, const lk_contend *ct)
+{
+  int64_t at = lk__keeper_doubt_ms(k, lk__contend_deadline(ct));
+
+  if (at >= k->watch_at_ms)
+    return;
+  k->watch_at_ms = at;
+  lk_timer_start(k->client, &k->watchdog, at);
+}
+
+static void watch_held(lk_keeper *k)
+{
+  for (const lk_contend *ct = k->first; ct != NULL; ct = ct->next) {
+    if (ct->state == LK_CONTEND_HELD)
+      lk__keeper_watch(k, ct);
+  }
+}
+
+/* Deadlines move on all the time; the timer looks only when the one it was set
+ * for has come. */
+static void on_watchdog(lk_client *c, void *arg)
+{
+  lk_keeper *k = arg;
+
+  (void)c;
+  lk__keeper_ref(k);
+  k->watch_at_ms = INT64_MAX;
+  for_each(k, lk__contend_review);
+  if (!k->detached)
+    watch_held(k);
+  lk__keeper_unref(k);
+}
+
+static void on_answer(lk_client *c, const lk_answer *a, void *arg)
+{
+  lk_keeper *k = arg;
+  int64_t *until = &k->lease.until_ms[k->config.assurance];
+  int64_t before = *until;
+
+  lk__lease_answer(&k->lease, a, lk_client_timeout_ms(c));
+  if (k->unsure > 0 && *until > before && k->watch_at_ms > a->answered_ms) {
+    k->watch_at_ms = a->answered_ms;
+    lk_timer_start(c, &k->watchdog, a->answered_ms);
+  }
+}
+
+/* ---- the session ------------------------------------------------------- */
+
+bool lk__keeper_online(const lk_keeper *k)
+{
+  return k->over == 0 && k->connected && lk_client_connection(k->client) != 0;
+}
+
+static void leave(lk_contend *ct)
+{
+  if (ct->state == LK_CONTEND_LEAVING)
+    lk__contend_go(ct);
+}
+
+/* What is to be deleted goes first: a new attempt would queue behind it. Then
+ * what is held, then who waits. */
+static void connected(lk_keeper *k)
+{
+  k->connected = true;
+  for_each(k, leave);
+  if (k->held > 0)
+    lk__beat_now(k);
+  for_each(k, lk__contend_go);
+  lk__beat_plan(k);
+}
+
+static void suspended(lk_keeper *k)
+{
+  k->connected = false;
+  lk__lease_break(&k->lease);
+  lk__beat_plan(k);
+  for_each(k, lk__contend_break);
+}
+
+static void expired(lk_keeper *k)
+{
+  k->connected = false;
+  lk__lease_end(&k->lease);
+  lk__beat_plan(k);
+  lk_timer_start(k->client, &k->final, lk_client_now(k->client));
+  for_each(k, lk__contend_expire);
+}
+
+static void end_waiting(lk_contend *ct)
+{
+  if (ct->state == LK_CONTEND_PAUSED)
+    lk__contend_end(ct, LK_ERR_SESSION_EXPIRED);
+}
+
+/* Unless a new session follows an expiry at once, none will. */
+static void on_final(lk_client *c, void *arg)
+{
+  lk_keeper *k = arg;
+
+  if (lk_client_state(c) != LK_STATE_EXPIRED)
+    return;
+  lk__keeper_ref(k);
+  k->over = LK_ERR_CLOSED;
+  for_each(k, end_waiting);
+  lk__keeper_unref(k);
+}
+
+static void close_one(lk_contend *ct)
+{
+  lk__contend_close(ct, ct->keeper->over);
+}
+
+static void stop_timers(lk_keeper *k)
+{
+  lk_timer_stop(k->client, &k->watchdog);
+  lk_timer_stop(k->client, &k->final);
+  lk_timer_stop(k->client, &k->beat);
+  k->beat_set = false;
+  k->watch_at_ms = INT64_MAX;
+}
+
+static void ended(lk_keeper *k, int err)
+{
+  k->connected = false;
+  k->over = err;
+  lk__lease_end(&k->lease);
+  stop_timers(k);
+  for_each(k, close_one);
+}
+
+static void closed(lk_keeper *k)
+{
+  ended(k, LK_ERR_CLOSED);
+  if (!k->freed)
+    lk_client_detach(k->client, &k->listener);
+  k->detached = true;
+}
+
+static void on_state(lk_client *c, lk_state state, int err, void *arg)
+{
+  lk_keeper *k = arg;
+
+  (void)c;
+  (void)err;
+  lk__keeper_ref(k);
+  switch (state) {
+  case LK_STATE_CONNECTING: break;
+  case LK_STATE_CONNECTED: connected(k); break;
+  case LK_STATE_SUSPENDED: suspended(k); break;
+  case LK_STATE_EXPIRED: expired(k); break;
+  case LK_STATE_AUTH_FAILED: ended(k, LK_ERR_AUTH_FAILED); break;
+  case LK_STATE_CLOSED: closed(k); break;
+  }
+  lk__keeper_unref(k);
+}
+
+/* ---- life -------------------------------------------------------------- */
+
+static bool acceptable(const lk_keeper_config *config)
+{
+  return config->size == sizeof *config && config->margin_ms >= 0 &&
+         config->gap_ms >= 0 && (unsigned)config->assurance < LK_LEASE_LEVELS;
+}
+
+/* A keeper may be late: the client has had its say already. */
+static void join(lk_keeper *k)
+{
+  k->connected = lk_client_connection(k->client) != 0;
+  switch (lk_client_state(k->client)) {
+  case LK_STATE_EXPIRED:
+    lk_timer_start(k->client, &k->final, lk_client_now(k->client));
+    break;
+  case LK_STATE_AUTH_FAILED: k->over = LK_ERR_AUTH_FAILED; break;
+  case LK_STATE_CLOSED: k->over = LK_ERR_CLOSED; break;
+  case LK_STATE_CONNECTING:
+  case LK_STATE_CONNECTED:
+  case LK_STATE_SUSPENDED: break;
+  }
+  lk_client_attach(k->client, &k->listener);
+}
+
+int lk_keeper_new(lk_keeper **out, lk_client *client,
+                  const lk_keeper_config *config)
+{
+  static const lk_keeper_config usual = {.size = sizeof usual};
+  const lk_mem *mem = lk_client_mem(client);
+
+  *out = NULL;
+  if (config == NULL)
+    config = &usual;
+  if (!acceptable(config))
+    return LK_ERR_BAD_ARGUMENT;
+  lk_keeper *k = lk__take(mem, sizeof *k);
+
+  if (k == NULL)
+    return LK_ERR_NO_MEMORY;
+  k->mem = *mem;
+  k->client = client;
+  k->config = *config;
+  k->refs = 1;
+  k->watch_at_ms = INT64_MAX;
+  k->listener = (lk_listener){.state = on_state, .answer = on_answer, .arg = k};
+  k->watchdog = (lk_timer){.fire = on_watchdog, .arg = k};
+  k->final = (lk_timer){.fire = on_final, .arg = k};
+  k->beat = (lk_timer){.fire = lk__beat_fire, .arg = k};
+  lk__lease_init(&k->lease, config->gap_ms);
+  join(k);
+  *out = k;
+  return 0;
+}
+
+void lk__keeper_ref(lk_keeper *k)
+{
+  k->refs++;
+}
+
+void lk__keeper_unref(lk_keeper *k)
+{
+  lk_mem mem = k->mem;
+
+  if (--k->refs > 0)
+    return;
+  lk__give(&mem, k->scratch);
+  lk__give(&mem, k);
+}
+
+/* What is left behind goes on by itself until its requests have ended. */
+void lk_keeper_free(lk_keeper *k)
+{
+  if (k == NULL || k->freed)
+    return;
+  k->freed = true;
+  if (!k->detached) {
+    stop_timers(k);
+    lk_client_detach(k->client, &k->listener);
+    for_each(k, leave);
+  }
+  lk__keeper_unref(k);
+}
+
+lk_client *lk_keeper_client(const lk_keeper *k)
+{
+  return k->client;
+}
+
+int64_t lk_keeper_deadline(const lk_keeper *k)
+{
+  return k->lease.until_ms[k->config.assurance];
+}
+
+void lk_keeper_set_margin(lk_keeper *k, int32_t margin_ms)
+{
+  k->config.margin_ms = margin_ms;
+  if (!k->detached)
+    watch_held(k);
+}
+
+size_t lk_keeper_unfinished(const lk_keeper *k)
+{
+  return k->leaving;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_RECIPES_KEEPER_H
+#define LK_RECIPES_KEEPER_H
+
+#include "recipes/contend.h"
+#include "recipes/lease.h"
+
+#include <latchkey/keeper.h>
+
+/** Someone goes through a keeper's attempts, any of which may leave, join or
+    be freed meanwhile. */
+typedef struct lk_walk {
+  lk_contend *at; /* the next one */
+  uint64_t number;
+  struct lk_walk *outer;
+} lk_walk;
+
+struct lk_keeper {
+  lk_mem mem;
+  lk_client *client; /* not to be touched once `detached` */
+  lk_keeper_config config;
+  size_t refs; /* the user's, attempts, requests, callers */
+  bool freed;
+  bool detached; /* the client has told its end */
+  int over;      /* why there will be no requests any more, or 0 */
+  bool connected;
+  bool no_containers; /* a server said it cannot make them */
+  lk_listener listener;
+  lk_lease lease;
+
+  lk_contend *first; /* attempts that are not over */
+  lk_contend *last;
+  lk_walk *walk;
+  uint64_t walks;
+  size_t held;    /* HELD, UNSURE */
+  size_t unsure;  /* of these */
+  size_t parked;  /* our node is made and not granted */
+  size_t leaving; /* LEAVING */
+
+  lk_timer watchdog; /* the first lease to run out, less the margin */
+  int64_t watch_at_ms;
+  lk_timer final; /* whether an expiry was final */
+
+  lk_timer beat;
+  bool beat_set;     /* the timer runs */
+  uint64_t beat_no;  /* the newest beat */
+  size_t beat_out;   /* its requests under way */
+  size_t beat_chunk; /* its multis that were answered */
+  bool beat_again;   /* not all nodes could be checked */
+  bool beat_rest;    /* the server is overloaded */
+
+  int64_t *scratch;
+  size_t scratch_count;
+};
+
+void lk__keeper_ref(lk_keeper *k);
+void lk__keeper_unref(lk_keeper *k);
+/** Requests can be made, and leave at once. */
+bool lk__keeper_online(const lk_keeper *k);
+/** Memory for `count` numbers until the next call, or NULL. */
+int64_t *lk__keeper_scratch(lk_keeper *k, size_t count);
+/** When a lock with a lease until `deadline_ms` becomes unsure. */
+int64_t lk__keeper_doubt_ms(const lk_keeper *k, int64_t deadline_ms);
+/** What lies between a request and the one that proves it. */
+int64_t lk__keeper_gap_ms(const lk_keeper *k);
+/** Until when a grant may rest on what is known; weaker than the deadline in
+    quorum mode (see RECIPES 4d). */
+int64_t lk__keeper_grant_until(const lk_keeper *k);
+
+void lk__keeper_add(lk_keeper *k, lk_contend *ct);
+void lk__keeper_remove(lk_keeper *k, lk_contend *ct);
+/** An attempt changed its state. */
+void lk__keeper_count(lk_keeper *k, lk_contend_state from, lk_contend_state to);
+/** Something is held that may run out: see that the watchdog knows. */
+void lk__keeper_watch(lk_keeper *k, const lk_contend *ct);
+
+void lk__walk_begin(lk_keeper *k, lk_walk *w);
+/** NULL: that was all, and the walk is over. What joined since it began is left
+    out. */
+lk_contend *lk__walk_next(lk_keeper *k, lk_walk *w);
+
+/* ---- beat.c ------------------------------------------------------------ */
+
+/** Start or stop the beat by what there is to prove. */
+void lk__beat_plan(lk_keeper *k);
+/** Something else proved the lease just now: the next beat a quarter of the
+    session timeout from here. */
+void lk__beat_put_off(lk_keeper *k);
+/** Beat at once, if none is under way. */
+void lk__beat_now(lk_keeper *k);
+void lk__beat_fire(lk_client *c, void *arg);
+
+#endif

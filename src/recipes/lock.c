@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/access.h"
+#include "recipes/lock.h"
+#include "recipes/memory.h"
+
+/* ---- calling the user -------------------------------------------------- */
+
+static void destroy(lk_lock *l)
+{
+  lk_keeper *k = l->keeper;
+
+  lk__give(&k->mem, l->path);
+  lk__give(&k->mem, l->data);
+  lk__give(&k->mem, l->acl);
+  lk__give(&k->mem, l->parent_acl);
+  lk__give(&k->mem, l);
+  lk__keeper_unref(k);
+}
+
+void lk__lock_enter(lk_lock *l)
+{
+  l->busy++;
+}
+
+void lk__lock_leave(lk_lock *l)
+{
+  if (--l->busy == 0 && l->freed)
+    destroy(l);
+}
+
+void lk__lock_await(lk_waiter *w, lk_lock_cb done, void *arg)
+{
+  *w = (lk_waiter){.done = done, .arg = arg, .waits = true};
+}
+
+void lk__lock_call(lk_lock *l, lk_waiter *w, int err)
+{
+  lk_waiter now = *w;
+
+  w->waits = false;
+  if (now.waits && now.done != NULL)
+    now.done(l, err, now.arg);
+}
+
+static void tell(lk_lock *l, const lk_lock_event *event)
+{
+  lk__lock_enter(l);
+  if (l->on_event != NULL && !l->freed)
+    l->on_event(l, event, l->arg);
+  lk__lock_leave(l);
+}
+
+/* ---- timers ------------------------------------------------------------ */
+
+static void start_timer(lk_lock *l, lk_timer *t, int64_t in_ms)
+{
+  lk_client *c = l->keeper->client;
+
+  lk_timer_start(c, t, lk_client_clock(c) + in_ms);
+}
+
+static void stop_timer(lk_lock *l, lk_timer *t)
+{
+  if (!l->keeper->detached)
+    lk_timer_stop(l->keeper->client, t);
+}
+
+/* The attempt is ours no more. */
+static lk_contend *part(lk_lock *l)
+{
+  lk_contend *ct = l->ct;
+
+  l->ct = NULL;
+  stop_timer(l, &l->timeout);
+  return ct;
+}
+
+static void give_up(lk_lock *l, int err)
+{
+  lk__lock_enter(l);
+  lk__contend_stop(part(l), false);
+  lk__lock_call(l, &l->acquire, err);
+  lk__lock_leave(l);
+}
+
+static void on_timeout(lk_client *c, void *arg)
+{
+  (void)c;
+  give_up(arg, LK_ERR_DEADLINE);
+}
+
+bool lk__lock_holds(const lk_lock *l)
+{
+  return l->ct != NULL && lk__contend_holds(l->ct);
+}
+
+/* Those who wait for no answer of a server: of a re-entrance, a count-down. */
+static void call_soon(lk_lock *l, int acquire_err)
+{
+  stop_timer(l, &l->soon);
+  lk__lock_call(l, &l->acquire, acquire_err);
+  if (l->released == NULL)
+    lk__lock_call(l, &l->release, 0);
+}
+
+static void on_soon(lk_client *c, void *arg)
+{
+  lk_lock *l = arg;
+
+  (void)c;
+  lk__lock_enter(l);
+  call_soon(l, 0);
+  lk__lock_leave(l);
+}
+
+/* ---- what the attempt says --------------------------------------------- */
+
+static void on_granted(void *arg)
+{
+  lk_lock *l = arg;
+
+  lk__lock_enter(l);
+  stop_timer(l, &l->timeout);
+  l->count = 1;
+  lk__lock_call(l, &l->acquire, 0);
+  lk__lock_leave(l);
+}
+
+static void on_ended(void *arg, int err)
+{
+  lk_lock *l = arg;
+
+  (void)part(l);
+  if (l->starting) {
+    l->start_err = err;
+    return;
+  }
+  lk__lock_enter(l);
+  lk__lock_call(l, &l->acquire, err);
+  lk__lock_leave(l);
+}
+
+static void on_lost(void *arg, int err)
+{
+  lk_lock *l = arg;
+  lk_lock_event event = {.type = LK_LOCK_EVENT_LOST, .err = err};
+
+  lk__lock_enter(l);
+  (void)part(l);
+  l->lost = true;
+  tell(l, &event);
+  lk__lock_end_verify(l, LK_ERR_LOST);
+  call_soon(l, LK_ERR_LOST);
+  lk__lock_leave(l);
+}
+
+static void on_gone(void *arg, int err)
+{
+  lk_lock *l = arg;
+
+  lk__lock_enter(l);
+  l->released = NULL;
+  lk__lock_call(l, &l->release, err);
+  lk__lock_leave(l);
+}
+
+static lk_lock_event_type type_of(lk_news_type type)
+{
+  switch (type) {
+  case LK_NEWS_WAITING: return LK_LOCK_EVENT_WAITING;
+  case LK_NEWS_PLACE_LOST: return LK_LOCK_EVENT_PLACE_LOST;
+  case LK_NEWS_MIXED: return LK_LOCK_EVENT_MIXED_QUEUE;
+  case LK_NEWS_SUSPENDED: return LK_LOCK_EVENT_SUSPENDED;
+  case LK_NEWS_UNSURE: return LK_LOCK_EVENT_UNSURE;
+  case LK_NEWS_PROVEN: return LK_LOCK_EVENT_HELD;
+  case LK_NEWS_UNWATCHED:
+  case LK_NEWS_NEAR_LIMIT: break;
+  }
+  return LK_LOCK_EVENT_UNWATCHED;
+}
+
+/* Whether this was told before, of what is told once. */
+static bool is_old(lk_lock *l, lk_news_type type)
+{
+  bool never = false;
+  bool *told = type == LK_NEWS_MIXED        ? &l->told_mixed
+               : type == LK_NEWS_UNWATCHED  ? &l->told_unwatched
+               : type == LK_NEWS_NEAR_LIMIT ? &l->told_limit
+                                            : &never;
+  bool before = *told;
+
+  *told = true;
+  return before;
+}
+
+static void on_news(void *arg, const lk_news *news)
+{
+  lk_lock *l = arg;
+  lk_lock_event event = {.type = type_of(news->type),
+                         .err = news->err,
+                         .position = news->position,
+                         .node = news->node,
+                         .deadline_ms = news->deadline_ms};
+
+  if (is_old(l, news->type))
+    return;
+  if (news->type == LK_NEWS_NEAR_LIMIT)
+    lk_client_log(l->keeper->client, LK_LOG_WARNING, LK_ERR_SEQ_UNSAFE,
+                  "a queue's sequence counter is past half of its range: let "
+                  "the queue run empty and delete its directory");
+  else
+    tell(l, &event);
+}
+
+static const lk_owner owner = {.granted = on_granted,
+                               .ended = on_ended,
+                               .lost = on_lost,
+                               .news = on_news,
+                               .gone = on_gone};
+
+/* ---- life -------------------------------------------------------------- */
+
+/* Every writer and every reader before it keeps a mutex out. */
+static bool excludes_mutex(const lk_mark *other)
+{
+  return other->side != LK_SIDE_OWN;
+}
+
+static const lk_role mutex = {
+    .mark = &lk__mark_lock, .exclusive = true, .excludes = excludes_mutex};
+
+static char *copy(const lk_mem *mem, const void *from, size_t len)
+{
+  char *to = lk__take(mem, len + 1);
+
+  if (to != NULL && len > 0)
+    memcpy(to, from, len);
+  return to;
+}
+
+static bool copy_config(lk_lock *l, const lk_lock_config *config)
+{
+  const lk_mem *mem = &l->keeper->mem;
+  const lk_acls *parent =
+      config->parent_acl == NULL ? config->acl : config->parent_acl;
+
+  l->on_event = config->on_event;
+  l->arg = config->arg;
+  l->data = copy(mem, config->data.at, config->data.len);
+  if (config->acl != NULL)
+    l->acl = lk__access_copy(mem, config->acl);
+  if (parent != NULL)
+    l->parent_acl = lk__access_copy(mem, parent);
+  l->what = (lk_contend_config){
+      .role = &mutex,
+      .dir = l->path,
+      .data = lk_bytes_of(l->data, config->data.len),
+      .acl = l->acl,
+      .parent_acl = l->parent_acl,
+      .persistent_parents = config->persistent_parents,
+      .unsure_when_suspended = config->unsure_when_suspended,
+      .fail_on_expiry = config->fail_on_expiry};
+  return l->data != NULL && (l->acl != NULL || config->acl == NULL) &&
+         (l->parent_acl != NULL || parent == NULL);
+}
+
+static int check_arguments(const char *path, const lk_lock_config *config)
+{
+  if (config->size != sizeof *config)
+    return LK_ERR_BAD_ARGUMENT;
+  if (lk_path_check(path) != 0 || strcmp(path, "/") == 0)
+    return LK_ERR_BAD_PATH;
+  return 0;
+}
+
+int lk_lock_new(lk_lock **out, lk_keeper *k, const char *path,
+                const lk_lock_config *config)
+{
+  static const lk_lock_config usual = {.size = sizeof usual};
+
+  *out = NULL;
+  if (config == NULL)
+    config = &usual;
+  int err = check_arguments(path, config);
+
+  if (err != 0)
+    return err;
+  lk_lock *l = lk__take(&k->mem, sizeof *l);
+
+  if (l == NULL)
+    return LK_ERR_NO_MEMORY;
+  l->keeper = k;
+  lk__keeper_ref(k);
+  l->timeout = (lk_timer){.fire = on_timeout, .arg = l};
+  l->soon = (lk_timer){.fire = on_soon, .arg = l};
+  l->path = copy(&k->mem, path, strlen(path));
+  if (l->path == NULL || !copy_config(l, config)) {
+    destroy(l);
+    return LK_ERR_NO_MEMORY;
+  }
+  *out = l;
+  return 0;
+}
+
+void lk_lock_free(lk_lock *l)
+{
+  if (l == NULL || l->freed)
+    return;
+  lk__lock_enter(l);
+  l->freed = true;
+  stop_timer(l, &l->soon);
+  lk_contend *ct = part(l);
+
+  if (ct != NULL)
+    lk__contend_stop(ct, false);
+  if (l->released != NULL)
+    l->released->owner = NULL;
+  l->released = NULL;
+  lk__lock_call(l, &l->acquire, LK_ERR_CLOSED);
+  lk__lock_call(l, &l->release, LK_ERR_CLOSED);
+  lk__lock_end_verify(l, LK_ERR_CLOSED);
+  lk__lock_leave(l);
+}
+
+/* ---- acquire and release ----------------------------------------------- */
+
+static int acquire_again(lk_lock *l, lk_lock_cb done, void *arg)
+{
+  l->count++;
+  lk__lock_await(&l->acquire, done, arg);
+  start_timer(l, &l->soon, 0);
+  return 0;
+}
+
+static int acquire_first(lk_lock *l, int64_t timeout_ms, lk_lock_cb done,
+                         void *arg)
+{
+  l->what.once = timeout_ms == 0;
+  l->ct = lk__contend_new(l->keeper, &l->what, &owner, l);
+  if (l->ct == NULL)
+    return LK_ERR_NO_MEMORY;
+  l->starting = true;
+  l->start_err = 0;
+  lk__contend_begin(l->ct);
+  l->starting = false;
+  if (l->start_err != 0)
+    return l->start_err;
+  lk__lock_await(&l->acquire, done, arg);
+  if (timeout_ms > 0)
+    start_timer(l, &l->timeout, timeout_ms);
+  return 0;
+}
+
+int lk_lock_acquire(lk_lock *l, int64_t timeout_ms, lk_lock_cb done, void *arg)
+{
+  if (timeout_ms < -1)
+    return LK_ERR_BAD_ARGUMENT;
+  if (l->freed)
+    return LK_ERR_CLOSED;
+  if (l->keeper->over != 0)
+    return l->keeper->over;
+  if (l->lost || l->acquire.waits || (l->ct != NULL && !lk__lock_holds(l)))
+    return LK_ERR_STATE;
+  return lk__lock_holds(l) ? acquire_again(l, done, arg)
+                           : acquire_first(l, timeout_ms, done, arg);
+}
+
+void lk_lock_cancel(lk_lock *l)
+{
+  lk_waiter waiter = l->acquire;
+
+  if (!waiter.waits)
+    return;
+  if (!lk__lock_holds(l)) {
+    give_up(l, LK_ERR_CANCELLED);
+    return;
+  }
+  lk__lock_enter(l);
+  l->acquire.waits = false;
+  (void)lk_lock_release(l, NULL, NULL);
+  lk__lock_call(l, &waiter, LK_ERR_CANCELLED);
+  lk__lock_leave(l);
+}
+
+static void release_last(lk_lock *l, lk_lock_cb done, void *arg)
+{
+  lk_contend *ct = part(l);
+
+  lk__lock_enter(l);
+  l->count = 0;
+  if (done != NULL) {
+    lk__lock_await(&l->release, done, arg);
+    l->released = ct;
+  }
+  lk__contend_stop(ct, done != NULL);
+  lk__lock_end_verify(l, LK_ERR_NOT_HELD);
+  call_soon(l, LK_ERR_CANCELLED);
+  lk__lock_leave(l);
+}
+
+int lk_lock_release(lk_lock *l, lk_lock_cb done, void *arg)
+{
+  if (l->lost) {
+    l->lost = false;
+    l->count = 0;
+    return LK_ERR_LOST;
+  }
+  if (!lk__lock_holds(l))
+    return LK_ERR_NOT_HELD;
+  if (done != NULL && l->release.waits)
+    return LK_ERR_STATE;
+  if (l->count == 1) {
+    release_last(l, done, arg);
+    return 0;
+  }
+  l->count--;
+  if (done != NULL) {
+    lk__lock_await(&l->release, done, arg);
+    start_timer(l, &l->soon, 0);
+  }
+  return 0;
+}
+
+/* ---- facts ------------------------------------------------------------- */
+
+lk_lock_state lk_lock_get_state(const lk_lock *l)
+{
+  if (l->ct == NULL)
+    return l->lost ? LK_LOCK_LOST : LK_LOCK_IDLE;
+  if (!lk__lock_holds(l))
+    return LK_LOCK_ACQUIRING;
+  return l->ct->state == LK_CONTEND_HELD ? LK_LOCK_HELD : LK_LOCK_UNSURE;
+}
+
+bool lk_lock_ok(const lk_lock *l)
+{
+  return lk__lock_holds(l) &&
+         lk_client_clock(l->keeper->client) < lk__contend_deadline(l->ct);
+}
+
+int64_t lk_lock_deadline(const lk_lock *l)
+{
+  return lk__lock_holds(l) ? lk__contend_deadline(l->ct) : LK_NO_LEASE;
+}
+
+uint64_t lk_lock_token(const lk_lock *l)
+{
+  return lk__lock_holds(l) ? l->ct->token : 0;
+}
+
+const char *lk_lock_node(const lk_lock *l)
+{
+  return l->ct != NULL && l->ct->own == LK_OWN_MADE ? l->ct->node : NULL;
+}
+
+const char *lk_lock_path(const lk_lock *l)
+{
+  return l->path;
+}
+
+size_t lk_lock_count(const lk_lock *l)
+{
+  return l->count;
+}

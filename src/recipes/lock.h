@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_RECIPES_LOCK_H
+#define LK_RECIPES_LOCK_H
+
+#include "recipes/keeper.h"
+
+#include <latchkey/lock.h>
+
+/** Somebody who is to be called once. */
+typedef struct lk_waiter {
+  lk_lock_cb done;
+  void *arg;
+  bool waits;
+} lk_waiter;
+
+/** A multi that begins with a check of our node. It outlives the lock. */
+typedef struct lk_question {
+  lk_contend *ct;
+  lk_lock *lock; /**< whose verify it is; or NULL */
+  lk_multi_cb done;
+  void *arg;
+} lk_question;
+
+struct lk_lock {
+  lk_keeper *keeper;
+  lk_contend_config what; /**< what its attempts are for */
+  void (*on_event)(lk_lock *l, const lk_lock_event *event, void *arg);
+  void *arg;
+  lk_contend *ct;       /**< acquiring or holding; else NULL */
+  lk_contend *released; /**< whose end `release` waits for; or NULL */
+  size_t count;
+  bool lost;
+  bool starting; /**< lk_lock_acquire() is on the stack */
+  int start_err;
+  bool told_mixed;
+  bool told_unwatched;
+  bool told_limit;
+  lk_waiter acquire; /**< also that of a re-entrance */
+  lk_waiter release; /**< also that of a count-down */
+  lk_waiter verify;
+  lk_question *verifying; /**< under way for `verify`; or NULL */
+  lk_timer timeout;
+  lk_timer soon; /**< calls those who wait for no server, in the next turn */
+  unsigned busy; /**< callbacks of the user on the stack */
+  bool freed;
+  char *path;
+  char *data;
+  lk_acls *acl;
+  lk_acls *parent_acl;
+};
+
+/** Around all that calls the user: afterwards the lock may be freed. */
+void lk__lock_enter(lk_lock *l);
+void lk__lock_leave(lk_lock *l);
+void lk__lock_await(lk_waiter *w, lk_lock_cb done, void *arg);
+/** Call who waits, if anybody does. */
+void lk__lock_call(lk_lock *l, lk_waiter *w, int err);
+bool lk__lock_holds(const lk_lock *l);
+/** The verify under way ends with `err`, whatever is answered. */
+void lk__lock_end_verify(lk_lock *l, int err);
+
+#endif

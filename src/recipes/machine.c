@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/keeper.h"
+
+/* clang-format off */
+#define NAME(state) [LK_CONTEND_##state]
+#define ON(event, state) [LK_EV_##event] = LK_CONTEND_##state
+
+/* From any state before the grant it can stop, and its node can be gone for
+ * good together with its session. */
+#define WANTING ON(HALT, PAUSED), ON(STOP, LEAVING), ON(GONE, OVER)
+/* Own was listed, so it can be found missing. */
+#define QUEUED WANTING, ON(ABSENT, CREATING)
+
+const lk_contend_state lk__contend_table[LK_CONTEND_NSTATES][LK_EV_COUNT] = {
+  NAME(IDLE)     = {ON(NEW, CREATING), WANTING},
+  NAME(PAUSED)   = {ON(NEW, CREATING), ON(MAYBE, LOOKING), ON(MADE, LISTING),
+                    QUEUED},
+  NAME(CREATING) = {ON(NO_PARENT, PARENTS), ON(BEHIND, PARKING),
+                    ON(FIRST, HELD), ON(STALE, CHECKING), QUEUED},
+  NAME(PARENTS)  = {ON(NO_PARENT, PARENTS), ON(BEHIND, PARKING),
+                    ON(FIRST, HELD), ON(STALE, CHECKING), QUEUED},
+  NAME(LOOKING)  = {ON(BEHIND, PARKING), ON(UNREAD, READING), QUEUED},
+  NAME(LISTING)  = {ON(BEHIND, PARKING), ON(FIRST, HELD), ON(STALE, CHECKING),
+                    ON(UNREAD, READING), QUEUED},
+  NAME(PARKING)  = {ON(PARKED, WAITING), ON(LEFT, PROBING), ON(AGAIN, LISTING),
+                    ON(FIRST, HELD), QUEUED},
+  NAME(WAITING)  = {ON(LEFT, PROBING), ON(AGAIN, LISTING), ON(FIRST, HELD),
+                    QUEUED},
+  NAME(PROBING)  = {ON(PARKED, WAITING), ON(BEHIND, PARKING),
+                    ON(AGAIN, LISTING), ON(FIRST, HELD), QUEUED},
+  NAME(READING)  = {ON(FIRST, HELD), ON(STALE, CHECKING), QUEUED},
+  NAME(CHECKING) = {ON(FIRST, HELD), QUEUED},
+  NAME(HELD)     = {ON(DOUBT, UNSURE), ON(STOP, LEAVING), ON(GONE, OVER)},
+  NAME(UNSURE)   = {ON(PROVEN, HELD), ON(STOP, LEAVING), ON(GONE, OVER)},
+  NAME(LEAVING)  = {ON(GONE, OVER)},
+};
+/* clang-format on */
+
+static void enter_over(lk_contend *ct)
+{
+  ct->own = LK_OWN_NONE;
+  lk__contend_drop_watches(ct);
+  if (!ct->keeper->detached)
+    lk_timer_stop(ct->keeper->client, &ct->rest);
+  lk__keeper_remove(ct->keeper, ct);
+  lk__contend_unref(ct);
+}
+
+/* The one thing a state begins with. */
+static int enter(lk_contend *ct, lk_contend_state from)
+{
+  switch (ct->state) {
+  case LK_CONTEND_CREATING: return lk__enter_creating(ct);
+  case LK_CONTEND_PARENTS: return lk__enter_parents(ct);
+  case LK_CONTEND_LOOKING: return lk__enter_looking(ct);
+  case LK_CONTEND_LISTING: return lk__enter_listing(ct);
+  case LK_CONTEND_PARKING: return lk__enter_parking(ct);
+  case LK_CONTEND_PROBING: return lk__enter_probing(ct);
+  case LK_CONTEND_READING: return lk__enter_reading(ct);
+  case LK_CONTEND_CHECKING: return lk__enter_checking(ct);
+  case LK_CONTEND_HELD:
+    if (from != LK_CONTEND_UNSURE)
+      lk__enter_held(ct, from);
+    break;
+  case LK_CONTEND_LEAVING: lk__pending_go(ct); break;
+  case LK_CONTEND_OVER: enter_over(ct); break;
+  case LK_CONTEND_NO_STEP:
+  case LK_CONTEND_IDLE:
+  case LK_CONTEND_PAUSED:
+  case LK_CONTEND_WAITING:
+  case LK_CONTEND_UNSURE:
+  case LK_CONTEND_NSTATES: break;
+  }
+  return 0;
+}
+
+void lk__contend_step(lk_contend *ct, lk_contend_event ev)
+{
+  lk_contend_state from = ct->state;
+  lk_contend_state next = lk__contend_table[from][ev];
+
+  if (next == LK_CONTEND_NO_STEP)
+    return;
+  lk__contend_ref(ct);
+  ct->state = next;
+  lk__keeper_count(ct->keeper, from, next);
+  int err = enter(ct, from);
+
+  if (err != 0)
+    lk__contend_end(ct, err);
+  lk__contend_unref(ct);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/keeper.h"
+
+enum { MAX_PARENTS = 10 };
+
+static void judge_list(lk_contend *ct, int err, const lk_bytes *names,
+                       size_t count);
+
+/* ---- create ------------------------------------------------------------ */
+
+bool lk__contend_adopt(lk_contend *ct, lk_bytes name)
+{
+  char *at = ct->node + strlen(ct->dir) + 1;
+
+  if (!lk__name_is_ours(name, ct->prefix, ct->role->mark))
+    return false;
+  memcpy(at, name.at, name.len);
+  at[name.len] = '\0';
+  ct->own = LK_OWN_MADE;
+  return true;
+}
+
+/* What became of our node, by the end of its create. */
+static lk_own own_after(int err)
+{
+  switch (err) {
+  case LK_ERR_NOT_SENT: return LK_OWN_NONE;
+  case LK_ERR_CONNECTION_LOSS:
+  case LK_ERR_OPERATION_TIMEOUT: return LK_OWN_MAYBE;
+  default: return err > -1000 ? LK_OWN_NONE : LK_OWN_MAYBE;
+  }
+}
+
+static int take_created(lk_contend *ct, int err, const char *path,
+                        const lk_stat *stat)
+{
+  size_t dir_len = strlen(ct->dir);
+
+  if (err != 0) {
+    ct->own = own_after(err);
+    return err;
+  }
+  ct->own = LK_OWN_MAYBE;
+  if (path == NULL || strncmp(path, ct->dir, dir_len) != 0 ||
+      path[dir_len] != '/' ||
+      !lk__contend_adopt(ct, lk_text(path + dir_len + 1)))
+    return LK_ERR_PROTOCOL;
+  ct->token = stat == NULL ? 0 : (uint64_t)stat->czxid;
+  ct->parents = 0;
+  return 0;
+}
+
+static void on_created(lk_client *c, int err, const char *path,
+                       const lk_stat *stat, void *arg)
+{
+  lk_contend *ct = arg;
+
+  (void)c;
+  if (lk__contend_answered(ct)) {
+    ct->create_err = take_created(ct, err, path, stat);
+    if (ct->state == LK_CONTEND_LEAVING)
+      lk__pending_go(ct);
+  }
+  lk__contend_unref(ct);
+}
+
+static int ask_create(lk_contend *ct)
+{
+  ct->node[ct->base_len] = '\0';
+  int err = lk__contend_asked(ct, lk_create2(lk__contend_client(ct), ct->node,
+                                             ct->config->data, ct->config->acl,
+                                             LK_EPHEMERAL | LK_SEQUENTIAL, NULL,
+                                             on_created, ct));
+
+  if (err == 0)
+    ct->own = LK_OWN_ASKED;
+  return err;
+}
+
+/* ---- list -------------------------------------------------------------- */
+
+static void no_parent(lk_contend *ct)
+{
+  if (ct->parent_err != 0)
+    lk__contend_trouble(ct, ct->parent_err);
+  else if (ct->parents++ == MAX_PARENTS)
+    lk__contend_end(ct, LK_ERR_NO_NODE);
+  else
+    lk__contend_step(ct, LK_EV_NO_PARENT);
+}
+
+/* Create and list were answered, each in its own way. */
+static void judge_created(lk_contend *ct, int err, const lk_bytes *names,
+                          size_t count)
+{
+  if (ct->create_err == LK_ERR_NO_NODE)
+    no_parent(ct);
+  else if (ct->create_err != 0)
+    lk__contend_trouble(ct, ct->create_err);
+  else
+    judge_list(ct, err, names, count);
+}
+
+static void judge_list(lk_contend *ct, int err, const lk_bytes *names,
+                       size_t count)
+{
+  if (err == LK_ERR_NO_NODE)
+    lk__contend_absent(ct, LK_ERR_NO_NODE);
+  else if (err != 0)
+    lk__contend_trouble(ct, err);
+  else
+    lk__contend_placed(ct, names, count);
+}
+
+/* After a sync: what is not listed now was not executed, and will not be. */
+static void judge_looked(lk_contend *ct, int err, const lk_bytes *names,
+                         size_t count)
+{
+  lk_bytes ours = {NULL, 0};
+
+  if (ct->sync_err != 0) {
+    lk__contend_trouble(ct, ct->sync_err);
+    return;
+  }
+  if (err == 0)
+    ours = lk__place_ours(names, count, ct->prefix, ct->role->mark);
+  if (err != 0 && err != LK_ERR_NO_NODE) {
+    lk__contend_trouble(ct, err);
+  } else if (ours.at == NULL) {
+    ct->own = LK_OWN_NONE;
+    lk__contend_step(ct, LK_EV_ABSENT);
+  } else {
+    lk__contend_adopt(ct, ours);
+    lk__contend_placed(ct, names, count);
+  }
+}
+
+static void judge_names(lk_contend *ct, int err, const lk_bytes *names,
+                        size_t count)
+{
+  switch (ct->state) {
+  case LK_CONTEND_CREATING:
+  case LK_CONTEND_PARENTS: judge_created(ct, err, names, count); break;
+  case LK_CONTEND_LISTING: judge_list(ct, err, names, count); break;
+  case LK_CONTEND_LOOKING: judge_looked(ct, err, names, count); break;
+  case LK_CONTEND_LEAVING: lk__pending_listed(ct, err, names, count); break;
+  case LK_CONTEND_NO_STEP:
+  case LK_CONTEND_IDLE:
+  case LK_CONTEND_PAUSED:
+  case LK_CONTEND_PARKING:
+  case LK_CONTEND_WAITING:
+  case LK_CONTEND_PROBING:
+  case LK_CONTEND_READING:
+  case LK_CONTEND_CHECKING:
+  case LK_CONTEND_HELD:
+  case LK_CONTEND_UNSURE:
+  case LK_CONTEND_OVER:
+  case LK_CONTEND_NSTATES: break;
+  }
+}
+
+static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
+                     const lk_stat *stat, void *arg)
+{
+  lk_contend *ct = arg;
+
+  (void)c;
+  (void)stat;
+  if (lk__contend_answered(ct)) {
+    if (err != 0 && ct->by_children)
+      ct->pred_watch = NULL;
+    judge_names(ct, err, names, count);
+  }
+  lk__contend_unref(ct);
+}
+
+static void on_children(lk_client *c, lk_watch *w, const lk_event *event,
+                        void *arg)
+{
+  lk_contend *ct = arg;
+
+  (void)c;
+  (void)w;
+  lk__contend_ref(ct);
+  ct->pred_watch = NULL;
+  if (event->type != LK_EVENT_ENDED && ct->state == LK_CONTEND_WAITING)
+    lk__contend_step(ct, LK_EV_AGAIN);
+  lk__contend_unref(ct);
+}
+
+/* Where the pred cannot be read, any change of the directory is news. */
+static int ask_names(lk_contend *ct)
+{
+  lk_call call = {.size = sizeof call,
+                  .until_break = true,
+                  .on_event = on_children,
+                  .watch_arg = ct,
+                  .watch = &ct->pred_watch};
+
+  return lk__contend_asked(ct, lk_children(lk__contend_client(ct), ct->dir,
+                                           ct->by_children ? &call : NULL,
+                                           on_names, ct));
+}
+
+static void on_synced(lk_client *c, int err, void *arg)
+{
+  lk_contend *ct = arg;
+
+  (void)c;
+  if (lk__contend_answered(ct))
+    ct->sync_err = err;
+  lk__contend_unref(ct);
+}
+
+/* ---- directories ------------------------------------------------------- */
+
+/* Whether one of them exists does not matter, and who may not create it is
+ * told so before it is looked whether it does: the create that follows
+ * decides. The reason counts that was given for the last one that is not
+ * there. */
+static void on_parent(lk_client *c, int err, const char *path,
+                      const lk_stat *stat, void *arg)
+{
+  lk_contend *ct = arg;
+
+  (void)c;
+  (void)path;
+  (void)stat;
+  if (err == LK_ERR_UNIMPLEMENTED)
+    ct->keeper->no_containers = true;
+  if (lk__contend_answered(ct)) {
+    if (err == 0 || err == LK_ERR_NODE_EXISTS || err == LK_ERR_UNIMPLEMENTED)
+      ct->parent_err = 0;
+    else if (err != LK_ERR_NO_NODE)
+      ct->parent_err = err;
+  }
+  lk__contend_unref(ct);
+}
+
+static int ask_parent(lk_contend *ct, const char *path)
+{
+  bool plain = ct->keeper->no_containers || ct->config->persistent_parents;
+
+  return lk__contend_asked(
+      ct, lk_create(lk__contend_client(ct), path, lk_bytes_of("", 0),
+                    ct->config->parent_acl,
+                    plain ? LK_PERSISTENT : LK_CONTAINER, NULL, on_parent, ct));
+}
+
+static int ask_parents(lk_contend *ct)
+{
+  int err = 0;
+
+  for (char *p = ct->dir + 1; *p != '\0' && err == 0; p++) {
+    if (*p != '/')
+      continue;
+    *p = '\0';
+    err = ask_parent(ct, ct->dir);
+    *p = '/';
+  }
+  return err != 0 ? err : ask_parent(ct, ct->dir);
+}
+
+/* ---- what states begin with -------------------------------------------- */
+
+int lk__enter_creating(lk_contend *ct)
+{
+  ct->parent_err = 0;
+  int err = ask_create(ct);
+
+  return err != 0 ? err : ask_names(ct);
+}
+
+int lk__enter_parents(lk_contend *ct)
+{
+  int err = ask_parents(ct);
+
+  return err != 0 ? err : lk__enter_creating(ct);
+}
+
+int lk__enter_looking(lk_contend *ct)
+{
+  int err = lk__contend_asked(
+      ct, lk_sync(lk__contend_client(ct), ct->dir, NULL, on_synced, ct));
+
+  return err != 0 ? err : ask_names(ct);
+}
+
+int lk__enter_listing(lk_contend *ct)
+{
+  if (ct->pred_watch != NULL)
+    lk_watch_cancel(lk__contend_client(ct), ct->pred_watch, true);
+  ct->pred_watch = NULL;
+  return ask_names(ct);
+}
