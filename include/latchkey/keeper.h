@@ -61,6 +61,8 @@ typedef struct lk_keeper_config {
 /**
  * Make a keeper on `client`, which must outlive it or be freed first: then the
  * keeper is dead and only lk_keeper_free() is of use. `config` NULL: as usual.
+ * Best made together with the client: one that has not seen the connection
+ * begin has no evidence yet, and its first grant waits a gap (gap_ms) for some.
  *
  * @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_ARGUMENT.
  */
@@ -77,6 +79,10 @@ LK_API lk_client *lk_keeper_client(const lk_keeper *k);
 /** The lease deadline by the assurance asked for, in ms on lk_client_clock();
     INT64_MIN when nothing proves anything. */
 LK_API int64_t lk_keeper_deadline(const lk_keeper *k);
+
+/** Another margin_ms (0 or more) from now on; see there. For callers whose
+    margin depends on the session timeout that the server grants. */
+LK_API void lk_keeper_set_margin(lk_keeper *k, int32_t margin_ms);
 
 /** How many nodes are still to be deleted: 0 once all releases, timeouts and
     cancels have been answered. */

@@ -106,18 +106,22 @@ typedef void (*lk_lock_cb)(lk_lock *l, int err, void *arg);
 
 /**
  * Acquire. `timeout_ms`: -1 waits for ever, 0 takes it only if nobody else
- * contends, and asks the server once. Also while there is no connection.
+ * contends, and asks the server once. Also while there is no connection: it
+ * begins when there is one, for which a timeout of 0 waits as long as it takes.
+ * All of it is one deadline: connecting, queueing, starting anew.
  *
  * `done` gets 0: it is held, see lk_lock_token(); or
  *   LK_ERR_BUSY (timeout 0), LK_ERR_DEADLINE, LK_ERR_CANCELLED: our node, if
  *     there was one, is deleted in the background;
- *   LK_ERR_NO_AUTH: the access list lacks READ, CREATE or DELETE (below);
+ *   LK_ERR_NO_AUTH: no CREATE or READ on the directory, no CREATE where it is
+ *     to be made, or, after a broken connection, no READ on our own node;
  *   LK_ERR_NO_NODE: the directory vanished ten times in a row, or our node
  *     three times;
  *   LK_ERR_SEQ_UNSAFE; LK_ERR_SESSION_EXPIRED (see fail_on_expiry);
  *   LK_ERR_INVALID_ACL, LK_ERR_NO_CHILDREN_FOR_EPHEMERALS,
  *   LK_ERR_QUOTA_EXCEEDED and whatever else the server says of a create;
- *   LK_ERR_AUTH_FAILED, LK_ERR_CLOSED, LK_ERR_NO_MEMORY.
+ *   LK_ERR_AUTH_FAILED, LK_ERR_CLOSED, LK_ERR_NO_MEMORY; LK_ERR_LOST: acquired
+ *     again, but lost before `done` could be called.
  *
  * @return 0: `done` is called exactly once, and not before this returned;
  *         LK_ERR_STATE: this handle is acquiring already, or its lock is lost
@@ -128,7 +132,8 @@ LK_API int lk_lock_acquire(lk_lock *l, int64_t timeout_ms, lk_lock_cb done,
                            void *arg);
 
 /** End an acquire with LK_ERR_CANCELLED, before this returns; otherwise
-    nothing. A cancelled attempt never holds. */
+    nothing. A cancelled attempt never holds. One that acquires again and has
+    not been told yet is taken back. */
 LK_API void lk_lock_cancel(lk_lock *l);
 
 /**
@@ -142,7 +147,7 @@ LK_API void lk_lock_cancel(lk_lock *l);
  *
  * @return 0; LK_ERR_NOT_HELD; LK_ERR_LOST: it was lost (now the handle is idle,
  *         `done` is not called); LK_ERR_STATE: `done` of the release before
- *         has not been called yet.
+ *         has not been called yet, and this one wants to be called, too.
  */
 LK_API int lk_lock_release(lk_lock *l, lk_lock_cb done, void *arg);
 
@@ -169,8 +174,9 @@ LK_API size_t lk_lock_count(const lk_lock *l);
 
 /**
  * Ask a quorum now whether we hold; renews the lease. `done` gets 0;
- * LK_ERR_LOST (told as an event first); LK_ERR_UNSURE: the connection broke,
- * nothing is known.
+ * LK_ERR_LOST (told as an event first); LK_ERR_UNSURE: the connection broke, or
+ * the server is overloaded: nothing is known; LK_ERR_NOT_HELD: released
+ * meanwhile; LK_ERR_CLOSED: freed meanwhile.
  * @return 0, LK_ERR_NOT_HELD, LK_ERR_LOST, LK_ERR_STATE (one is under way),
  *         and what lk_multi() returns.
  */
