@@ -206,6 +206,33 @@ START_TEST(a_name_without_address_says_so)
 }
 END_TEST
 
+static uint16_t second_port;
+
+static void dial_second(lk_client *c, const char *line)
+{
+  if (strncmp(line, "resolved 1", 10) == 0)
+    engine_dial(c, 2, "127.0.0.1", second_port, 0);
+}
+
+START_TEST(a_wish_that_changes_with_the_answer_counts)
+{
+  uint16_t port;
+  int first = sockets_listen("127.0.0.1", &port);
+  int second = sockets_listen("127.0.0.1", &second_port);
+
+  start();
+  lk_client *c = new_client();
+
+  c->react = dial_second;
+  engine_dial(c, 1, "twice.test", port, 0);
+  expect(c, "resolved 1 1\nconnected 2\n");
+  ck_assert(sockets_quiet(first));
+  close(first);
+  close(second);
+  stop();
+}
+END_TEST
+
 START_TEST(an_outdated_answer_is_not_told)
 {
   uint16_t port;
@@ -298,6 +325,34 @@ START_TEST(what_does_not_fit_waits_until_it_does)
 }
 END_TEST
 
+START_TEST(a_full_connection_does_not_block_the_next)
+{
+  unsigned char *all = calloc(1, 16 * 1024 * 1024);
+  char room[5];
+  uint16_t port;
+  int listener = sockets_listen("127.0.0.1", &port);
+  int first, second;
+
+  start();
+  lk_client *c = new_connected(&first);
+
+  engine_write(c, all, 16 * 1024 * 1024);
+  for (int i = 0; i < 10; i++)
+    turn();
+  engine_dial(c, 2, "127.0.0.1", port, 0);
+  expect(c, "connected 2\n");
+  second = sockets_accept(listener);
+  engine_write(c, "hello", 5);
+  turn();
+  sockets_read(second, room, 5);
+  close(first);
+  close(second);
+  close(listener);
+  free(all);
+  stop();
+}
+END_TEST
+
 START_TEST(bytes_arrive_as_they_come)
 {
   int peer;
@@ -305,12 +360,14 @@ START_TEST(bytes_arrive_as_they_come)
   start();
   lk_client *c = new_connected(&peer);
 
+  calls.recv = 0;
   for (unsigned i = 1; i <= 20; i++) {
     sockets_write(peer, &"0123456789abcdefghij"[i - 1], 1);
     RUN_UNTIL(c->received == i);
   }
   ck_assert_int_eq(c->last, 'j');
   ck_assert_uint_eq(c->receipts, 20);
+  ck_assert_uint_eq(calls.recv, 20); /* nobody asks whether there is more */
   close(peer);
   stop();
 }
@@ -384,11 +441,14 @@ START_TEST(a_tick_comes_when_it_is_due)
   int64_t due = now_of(c) + 20;
 
   engine_due(c, due);
+  ck_assert(ev_run(loop, EVRUN_NOWAIT)); /* there is something to wait for */
   expect(c, "tick\n");
   ck_assert_int_ge(c->ticked_at, due);
+  calls.settime = 0;
   engine_due(c, due - 1000);
   turn();
   ck_assert(engine_said(c, "tick\n"));
+  ck_assert_uint_eq(calls.settime, 0);
   ck_assert(!ev_run(loop, 0)); /* a client without a deadline holds nothing */
   stop();
 }
@@ -457,6 +517,72 @@ START_TEST(an_alarm_that_came_too_early_is_set_again)
 }
 END_TEST
 
+static unsigned turns;
+
+static void on_turn(struct ev_loop *l, ev_prepare *w, int revents)
+{
+  (void)l;
+  (void)w;
+  (void)revents;
+  turns++;
+}
+
+static void on_enough(struct ev_loop *l, ev_timer *w, int revents)
+{
+  (void)w;
+  (void)revents;
+  ev_break(l, EVBREAK_ALL);
+}
+
+START_TEST(the_loop_sleeps_when_there_is_nothing_to_do)
+{
+  ev_prepare count;
+  ev_timer enough;
+  int peer;
+
+  start();
+  lk_client *c = new_connected(&peer);
+
+  engine_due(c, now_of(c) + 1);
+  expect(c, "tick\n");
+  engine_write(c, "x", 1);
+  ev_prepare_init(&count, on_turn);
+  ev_prepare_start(loop, &count);
+  ev_timer_init(&enough, on_enough, 0.03, 0);
+  ev_timer_start(loop, &enough);
+  ev_run(loop, 0);
+  ck_assert_uint_le(turns, 5);
+  ev_prepare_stop(loop, &count);
+  close(peer);
+  stop();
+}
+END_TEST
+
+static void due_again(lk_client *c, const char *line)
+{
+  (void)line;
+  c->log[0] = '\0';
+  engine_due(c, 0);
+}
+
+START_TEST(who_is_always_due_does_not_stop_the_loop)
+{
+  start();
+  lk_client *c = new_client();
+
+  c->react = due_again;
+  engine_due(c, 0);
+  for (int i = 0; i < 3; i++) {
+    int64_t before = c->ticked_at;
+
+    usleep(2000);
+    turn();
+    ck_assert_int_gt(c->ticked_at, before);
+  }
+  stop();
+}
+END_TEST
+
 /* ---- many -----------------------------------------------------------------
  */
 
@@ -507,6 +633,8 @@ static lk_client *late_client;
 static void on_late(struct ev_loop *l, ev_prepare *w, int revents)
 {
   (void)revents;
+  if (ev_iteration(l) == 0)
+    return;
   engine_due(late_client, 0);
   ev_prepare_stop(l, w);
 }
@@ -523,6 +651,31 @@ START_TEST(a_wish_right_before_the_loop_waits_is_seen_to)
   ck_assert_int_eq(lk_ev_new(&ev, loop, &mem.mem), 0);
   late_client = new_client();
   turn();
+  ck_assert(engine_said(late_client, ""));
+  turn();
+  ck_assert(engine_said(late_client, "tick\n"));
+  stop();
+}
+END_TEST
+
+static void on_last(struct ev_loop *l, ev_timer *w, int revents)
+{
+  (void)l;
+  (void)w;
+  (void)revents;
+  engine_due(late_client, 0);
+}
+
+START_TEST(a_wish_in_the_last_callback_keeps_the_loop)
+{
+  ev_timer last;
+
+  start();
+  late_client = new_client();
+  turn();
+  ev_timer_init(&last, on_last, 0.001, 0);
+  ev_timer_start(loop, &last);
+  ev_run(loop, 0);
   ck_assert(engine_said(late_client, "tick\n"));
   stop();
 }
@@ -581,14 +734,19 @@ SUITE("driver", literals_are_connected_to,
       a_refused_connection_says_where_and_why, a_connection_to_itself_is_none,
       a_new_wish_ends_the_old_connection, an_attempt_that_hangs_is_given_up,
       each_address_of_a_name_is_an_attempt, no_address_always_comes_first,
-      a_name_without_address_says_so, an_outdated_answer_is_not_told,
-      a_thousand_pieces_leave_in_one_write,
-      what_does_not_fit_waits_until_it_does, bytes_arrive_as_they_come,
+      a_name_without_address_says_so,
+      a_wish_that_changes_with_the_answer_counts,
+      an_outdated_answer_is_not_told, a_thousand_pieces_leave_in_one_write,
+      what_does_not_fit_waits_until_it_does,
+      a_full_connection_does_not_block_the_next, bytes_arrive_as_they_come,
       one_client_does_not_keep_the_others_waiting,
       a_hang_up_is_told_from_a_reset,
       answers_are_read_before_a_failed_write_is_told,
       a_tick_comes_when_it_is_due, after_a_stall_deadlines_come_before_bytes,
       a_deadline_that_moves_on_costs_no_system_call,
       an_alarm_that_came_too_early_is_set_again,
+      the_loop_sleeps_when_there_is_nothing_to_do,
+      who_is_always_due_does_not_stop_the_loop,
       five_hundred_clients_cost_what_they_do,
-      a_wish_right_before_the_loop_waits_is_seen_to, others_may_wake_the_loop)
+      a_wish_right_before_the_loop_waits_is_seen_to,
+      a_wish_in_the_last_callback_keeps_the_loop, others_may_wake_the_loop)

@@ -335,20 +335,28 @@ START_TEST(a_child_may_run_the_loop_for_itself)
 
   start();
   lk_client *c = new_connected(&peer);
+  lk_client *other = new_client();
 
+  engine_dial(other, 1, "twice.test", 1, 0);
+  while (fake_names_asked() == 0)
+    turn(); /* the answer is on its way now */
   engine_due(c, c->hooks.now(c->hooks.arg) + 1);
   engine_write(c, "y", 1);
   sockets_write(peer, "x", 1);
   child = fork();
   if (child == 0) {
     ev_loop_fork(loop);
-    ev_run(loop, 0);
+    for (int i = 0; i < 5; i++)
+      turn();
+    lk_client_free(other);
     use_up(c);
   }
   expect_child_ok(child);
   RUN_UNTIL(c->received == 1);
   sockets_read(peer, &byte, 1);
   ck_assert(sockets_quiet(peer));
+  RUN_UNTIL(strstr(other->log, "resolved") != NULL);
+  ck_assert_uint_eq(fake_names_asked(), 1);
   close(peer);
   stop();
 }

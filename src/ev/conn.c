@@ -130,8 +130,8 @@ void lk__conn_leave(lk_conn *n)
 /* Whether the transport is still the one of `attempt`, and ours. */
 static bool goes_on(const lk_conn *n, uint64_t attempt)
 {
-  return n->client != NULL && n->attempt == attempt &&
-         n->stage != LK_STAGE_NONE && !lk__ev_forked(n->ev);
+  return n->attempt == attempt && n->stage != LK_STAGE_NONE &&
+         !lk__ev_forked(n->ev);
 }
 
 static void fail(lk_conn *n, int err, const char *why)

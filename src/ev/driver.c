@@ -253,7 +253,6 @@ void lk_ev_free(lk_ev *ev)
   if (ev == NULL || ev->freed)
     return;
   ev->freed = true;
-  ev->woken = NULL;
   /* A client whose callback we are in stays until that has returned. */
   lk__list_init(&going);
   while (!lk__list_empty(&ev->conns)) {
