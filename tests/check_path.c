@@ -71,7 +71,7 @@ END_TEST
 /* ---- characters -----------------------------------------------------------
  */
 
-/* What a server takes, by PROTOCOL 6.5 and in other words. */
+/* What a server takes, once more and in other words. */
 static bool server_takes(uint32_t ch)
 {
   if (ch < 0x20 || ch > 0xffef)

@@ -35,7 +35,7 @@ int64_t lk__timing_pause(lk_client *c)
   return pause / 2 + (int64_t)(r % (uint32_t)(pause / 2 + 1));
 }
 
-/* A third of the timeout is left when silence is noticed (PROTOCOL 4.2), so
+/* A third of the timeout is left when silence is noticed, so
  * that all servers together may take two thirds. */
 int64_t lk__timing_attempt(const lk_client *c)
 {

@@ -183,7 +183,7 @@ bool lk__watch_alone(const lk_watch *w)
 }
 
 /* Which kinds an event of `type` ends; data and exist watches both see a
- * creation, since a server may say so after a reconnect (PROTOCOL 5.1). */
+ * creation, since a server may say so after a reconnect. */
 static bool fires(int32_t type, lk_watch_kind kind)
 {
   switch (type) {

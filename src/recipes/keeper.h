@@ -63,8 +63,9 @@ int64_t *lk__keeper_scratch(lk_keeper *k, size_t count);
 int64_t lk__keeper_doubt_ms(const lk_keeper *k, int64_t deadline_ms);
 /** What lies between a request and the one that proves it. */
 int64_t lk__keeper_gap_ms(const lk_keeper *k);
-/** Until when a grant may rest on what is known; weaker than the deadline in
-    quorum mode (see RECIPES 4d). */
+/** Until when a grant may rest on what is known; in quorum mode that is
+    weaker evidence than the deadline's; see "The lease" in
+    doc/architecture.md. */
 int64_t lk__keeper_grant_until(const lk_keeper *k);
 
 void lk__keeper_add(lk_keeper *k, lk_contend *ct);

@@ -6,7 +6,7 @@
 
 /**
  * @file
- * From answers to a deadline (RECIPES 4d). A server restarts a session's timer
+ * From answers to a deadline ("The lease" in doc/architecture.md). A server restarts a session's timer
  * with each request, but one that is not the leader reports it only with its
  * answer to the leader's next ping. So a request j that was answered counts
  * from when it was sent, once a request k, sent a gap (the leader's ping

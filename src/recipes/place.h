@@ -11,7 +11,7 @@ enum {
   LK_NEAREST = LK_PROBES + 1
 };
 
-/** Beyond it a queue's counter is too near its end (RECIPES F3): isolated
+/** Beyond it a queue's counter is too near its end: isolated
     creates then get one suffix for ever, others a negative one. */
 #define LK_SUFFIX_LIMIT ((int64_t)INT32_MAX - (1 << 20))
 /** From here on it is time to say so. */
