@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/*
+ * What a client may cost: allocations in the steady state, pieces of output,
+ * memory for what a server sends.
+ */
+
+#include "fake/peer.h"
+#include "fake/wire.h"
+#include "proto/engine.h"
+#include "suite.h"
+
+#include <stdio.h>
+
+static peer *p;
+
+static void begin(const lk_client_config *config)
+{
+  p = calloc(1, sizeof *p);
+  failing_mem_init(&p->mem);
+  ck_assert_int_eq(peer_init(p, config), 0);
+  p->mute = true;
+  peer_settle(p);
+}
+
+static void say(lk_buf *b)
+{
+  peer_receive(p, lk__buf_bytes(b), lk__buf_len(b));
+  lk__buf_free(b);
+}
+
+static void connect_it(void)
+{
+  lk_buf b = wire_buf();
+
+  peer_connected(p);
+  wire_welcome(&b, 0x10, 30000);
+  say(&b);
+  ck_assert_int_eq(lk_client_state(p->client), LK_STATE_CONNECTED);
+}
+
+static void end(void)
+{
+  peer_done(p);
+  free(p);
+}
+
+/* ---- the steady state ------------------------------------------------------
+ */
+
+static struct {
+  unsigned gets, creates, deletes, events;
+  lk_watch *watch;
+} told;
+
+static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
+                     void *arg)
+{
+  (void)c;
+  (void)arg;
+  ck_assert_ptr_eq(w, told.watch);
+  ck_assert_int_eq(event->type, LK_EVENT_CHANGED);
+  told.events++;
+}
+
+static void on_last_event(lk_client *c, lk_watch *w, const lk_event *event,
+                          void *arg)
+{
+  (void)c;
+  (void)w;
+  (void)arg;
+  ck_assert_int_eq(event->type, LK_EVENT_ENDED);
+}
+
+static void on_get(lk_client *c, int err, const lk_bytes *data,
+                   const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)data;
+  (void)stat;
+  (void)arg;
+  ck_assert_int_eq(err, 0);
+  told.gets++;
+}
+
+static void on_create(lk_client *c, int err, const char *path,
+                      const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)stat;
+  (void)arg;
+  ck_assert_int_eq(err, 0);
+  ck_assert_str_eq(path, "/queue/lock-0000000001");
+  told.creates++;
+}
+
+static void on_delete(lk_client *c, int err, void *arg)
+{
+  (void)c;
+  (void)arg;
+  ck_assert_int_eq(err, 0);
+  told.deletes++;
+}
+
+/* Answer what is asked in go_round(), then let the watch fire. */
+static void answer_round(int32_t xid)
+{
+  struct lk_path_stat_reply made = {.path = lk_text("/queue/lock-0000000001")};
+  struct lk_data_reply data = {.data = lk_text("some data")};
+  lk_buf b = wire_buf();
+  size_t mark = wire_begin(&b);
+
+  wire_header(&b, xid, xid, 0);
+  wire_record(&b, &lk__path_stat_reply_record, &made);
+  wire_end(&b, mark);
+  mark = wire_begin(&b);
+  wire_header(&b, xid + 1, xid, 0);
+  wire_record(&b, &lk__data_reply_record, &data);
+  wire_end(&b, mark);
+  wire_reply(&b, xid + 2, xid, 0);
+  wire_event(&b, LK_EVENT_CHANGED, "/queue/lock-0000000001");
+  say(&b);
+}
+
+static void go_round(int32_t xid, lk_watch_cb watcher)
+{
+  lk_call call = {.size = sizeof call,
+                  .on_event = watcher,
+                  .watch = &told.watch,
+                  .timeout_ms = 1000};
+
+  ck_assert_int_eq(lk_create2(p->client, "/queue/lock-", lk_text("127.0.0.1"),
+                              NULL, LK_EPHEMERAL | LK_SEQUENTIAL, NULL,
+                              on_create, NULL),
+                   0);
+  ck_assert_int_eq(
+      lk_get(p->client, "/queue/lock-0000000001", &call, on_get, NULL), 0);
+  ck_assert_int_eq(
+      lk_delete(p->client, "/queue/lock-0000000001", -1, NULL, on_delete, NULL),
+      0);
+  peer_settle(p);
+  answer_round(xid);
+}
+
+START_TEST(in_the_steady_state_nothing_is_allocated)
+{
+  lk_client_config config = {.size = sizeof config};
+  int32_t xid = 1;
+
+  begin(&config);
+  connect_it();
+  for (int i = 0; i < 10; i++, xid += 3)
+    go_round(xid, on_event);
+  size_t count = p->mem.count;
+
+  for (int i = 0; i < 1000; i++, xid += 3)
+    go_round(xid, on_event);
+  ck_assert_uint_eq(told.gets, 1010);
+  ck_assert_uint_eq(told.creates, 1010);
+  ck_assert_uint_eq(told.deletes, 1010);
+  ck_assert_uint_eq(told.events, 1010);
+  ck_assert_uint_eq(p->mem.count, count);
+  end();
+}
+END_TEST
+
+START_TEST(also_with_a_chroot_and_many_other_watches)
+{
+  lk_client_config config = {.size = sizeof config, .hosts = "a/some/root"};
+  lk_call call = {.size = sizeof call, .on_event = on_last_event};
+  int32_t xid = 1;
+
+  begin(&config);
+  connect_it();
+  for (; xid <= 500; xid++) {
+    char path[16];
+
+    snprintf(path, sizeof path, "/%d", (int)xid);
+    ck_assert_int_eq(lk_exists(p->client, path, &call, NULL, NULL), 0);
+    peer_settle(p);
+    lk_buf b = wire_buf();
+    wire_reply(&b, xid, 1, LK_ERR_NO_NODE);
+    say(&b);
+  }
+  call.on_event = on_event;
+  size_t count = 0;
+
+  for (int i = 0; i < 1010; i++, xid++) {
+    struct lk_data_reply data = {.data = lk_text("x")};
+    char path[32];
+    lk_buf b = wire_buf();
+
+    if (i == 10)
+      count = p->mem.count;
+    call.watch = &told.watch;
+    snprintf(path, sizeof path, "/queue/%d", i);
+    ck_assert_int_eq(lk_get(p->client, path, &call, on_get, NULL), 0);
+    peer_settle(p);
+    size_t mark = wire_begin(&b);
+    wire_header(&b, xid, 1, 0);
+    wire_record(&b, &lk__data_reply_record, &data);
+    wire_end(&b, mark);
+    snprintf(path, sizeof path, "/some/root/queue/%d", i);
+    wire_event(&b, LK_EVENT_CHANGED, path);
+    say(&b);
+  }
+  ck_assert_uint_eq(told.events, 1010);
+  ck_assert_uint_eq(p->mem.count, count);
+  end();
+}
+END_TEST
+
+/* ---- output ----------------------------------------------------------------
+ */
+
+enum { GET_LEN = 4 + 8 + 4 + 2 + 1 };
+
+static void ask_a_thousand(void)
+{
+  for (int i = 0; i < 1000; i++)
+    ck_assert_int_eq(lk_get(p->client, "/a", NULL, NULL, NULL), 0);
+}
+
+START_TEST(a_thousand_requests_leave_in_one_piece)
+{
+  lk_client_config config = {.size = sizeof config};
+
+  begin(&config);
+  connect_it();
+  ask_a_thousand();
+  lk_bytes bytes = lk_client_pending(p->client);
+
+  ck_assert_uint_eq(bytes.len, 1000 * GET_LEN);
+  lk_client_sent(p->client, p->want.attempt, bytes.len);
+  ck_assert_uint_eq(lk_client_pending(p->client).len, 0);
+  end();
+}
+END_TEST
+
+START_TEST(so_do_those_that_waited_for_a_connection)
+{
+  lk_client_config config = {.size = sizeof config};
+  lk_buf b = wire_buf();
+
+  begin(&config);
+  ask_a_thousand();
+  ck_assert_uint_eq(lk_client_pending(p->client).len, 0);
+  peer_connected(p);
+  p->room = 0;
+  wire_welcome(&b, 0x10, 30000);
+  say(&b);
+  ck_assert_uint_eq(lk_client_pending(p->client).len, 1000 * GET_LEN);
+  end();
+}
+END_TEST
+
+START_TEST(a_request_of_the_send_limit_goes_and_one_more_byte_does_not)
+{
+  lk_client_config config = {.size = sizeof config};
+  size_t fixed = 8 + 4 + 2 + 4 + 4; /* header, path, length, version */
+  size_t most = 0xfffff - fixed;
+  char *data = calloc(1, most + 1);
+
+  begin(&config);
+  ck_assert_int_eq(
+      lk_set(p->client, "/a", lk_bytes_of(data, most), -1, NULL, NULL, NULL),
+      0);
+  ck_assert_int_eq(lk_set(p->client, "/a", lk_bytes_of(data, most + 1), -1,
+                          NULL, NULL, NULL),
+                   LK_ERR_TOO_BIG);
+  connect_it();
+  ck_assert_int_eq(
+      lk_set(p->client, "/a", lk_bytes_of(data, most), -1, NULL, NULL, NULL),
+      0);
+  ck_assert_int_eq(lk_set(p->client, "/a", lk_bytes_of(data, most + 1), -1,
+                          NULL, NULL, NULL),
+                   LK_ERR_TOO_BIG);
+  free(data);
+  end();
+}
+END_TEST
+
+START_TEST(so_many_requests_may_wait_and_no_more)
+{
+  lk_client_config config = {.size = sizeof config};
+
+  begin(&config);
+  for (int i = 0; i < 65536; i++)
+    ck_assert(lk_get(p->client, "/a", NULL, NULL, NULL) == 0);
+  ck_assert_int_eq(lk_get(p->client, "/a", NULL, NULL, NULL), LK_ERR_TOO_MANY);
+  end();
+}
+END_TEST
+
+/* ---- input -----------------------------------------------------------------
+ */
+
+enum { NAMES = 100000, NAME_LEN = 12 };
+
+static bool listed;
+
+static void on_children(lk_client *c, int err, const lk_bytes *names,
+                        size_t count, const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)arg;
+  ck_assert_int_eq(err, 0);
+  ck_assert_uint_eq(count, NAMES);
+  ck_assert_mem_eq(names[NAMES - 1].at, "n00000099999", NAME_LEN);
+  ck_assert_int_eq(stat->num_children, NAMES);
+  listed = true;
+}
+
+/* An answer with as many names as there are. */
+static lk_buf listing(int32_t xid)
+{
+  lk_buf b = wire_buf();
+  lk_stat stat = {.num_children = NAMES};
+  struct lk_stat_reply tail = {stat};
+  size_t mark = wire_begin(&b);
+
+  wire_header(&b, xid, 1, 0);
+  wire_int(&b, NAMES);
+  for (int i = 0; i < NAMES; i++) {
+    char name[16];
+
+    snprintf(name, sizeof name, "n%011d", i);
+    wire_bytes(&b, lk_text(name));
+  }
+  wire_record(&b, &lk__stat_reply_record, &tail);
+  wire_end(&b, mark);
+  return b;
+}
+
+START_TEST(a_listing_of_1600000_bytes_arrives_in_pieces)
+{
+  lk_client_config config = {.size = sizeof config};
+
+  begin(&config);
+  connect_it();
+  ck_assert_int_eq(lk_children(p->client, "/a", NULL, on_children, NULL), 0);
+  peer_settle(p);
+  p->step = 65536;
+  size_t live = p->mem.live;
+  lk_buf b = listing(1);
+
+  ck_assert_uint_gt(lk__buf_len(&b), 1600000);
+  say(&b);
+  ck_assert(listed);
+  /* and nothing of that size stays once something else has come */
+  peer_get(p, &(peer_call){.name = "g"}, "/a");
+  peer_settle(p);
+  b = wire_buf();
+  wire_reply(&b, 2, 1, LK_ERR_NO_NODE);
+  say(&b);
+  ck_assert_uint_le(p->mem.live, live + 1);
+  ck_assert_uint_le(p->client->frames.partial.cap, 65536);
+  end();
+}
+END_TEST
+
+START_TEST(more_than_the_receive_limit_is_not_waited_for)
+{
+  lk_client_config config = {.size = sizeof config};
+
+  for (int32_t over = 0; over < 2; over++) {
+    lk_buf b = wire_buf();
+
+    begin(&config);
+    connect_it();
+    size_t bytes = p->mem.bytes;
+
+    wire_int(&b, 16 * 1024 * 1024 + over);
+    wire_int(&b, 1);
+    say(&b);
+    ck_assert_int_eq(lk_client_state(p->client),
+                     over ? LK_STATE_SUSPENDED : LK_STATE_CONNECTED);
+    ck_assert_uint_le(p->mem.bytes, bytes + 1024);
+    end();
+  }
+}
+END_TEST
+
+SUITE("counts", in_the_steady_state_nothing_is_allocated,
+      also_with_a_chroot_and_many_other_watches,
+      a_thousand_requests_leave_in_one_piece,
+      so_do_those_that_waited_for_a_connection,
+      a_request_of_the_send_limit_goes_and_one_more_byte_does_not,
+      so_many_requests_may_wait_and_no_more,
+      a_listing_of_1600000_bytes_arrives_in_pieces,
+      more_than_the_receive_limit_is_not_waited_for)

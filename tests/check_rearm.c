@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "fake/failing_mem.h"
+#include "proto/opcode.h"
+#include "proto/rearm.h"
+#include "suite.h"
+#include "vectors.h"
+
+#include <stdio.h>
+
+static failing_mem mem;
+static lk_watches ws;
+static lk_buf out;
+
+static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
+                     void *arg)
+{
+  (void)c;
+  (void)w;
+  (void)event;
+  (void)arg;
+}
+
+static void begin(void)
+{
+  failing_mem_init(&mem);
+  ck_assert(lk__watches_init(&ws, &mem.mem));
+  out = (lk_buf){.mem = &mem.mem};
+}
+
+static void end(void)
+{
+  lk_link all;
+
+  lk__list_init(&all);
+  lk__watches_take(&ws, true, &all);
+  while (!lk__list_empty(&all))
+    lk__watch_drop(&ws, LK_OWNER(all.next, lk_watch, link));
+  lk__watches_free(&ws);
+  lk__buf_free(&out);
+  ck_assert_uint_eq(mem.live, 0);
+}
+
+static void watch(lk_bytes path, lk_watch_kind kind)
+{
+  lk_call call = {.size = sizeof call, .on_event = on_event};
+  lk_watch *w = lk__watch_new(&ws, path, kind, &call);
+
+  ck_assert_ptr_nonnull(w);
+  lk__watch_stand(&ws, w, kind);
+}
+
+/* ---- what was written ------------------------------------------------------
+ */
+
+/* A setWatches decoded, and where the next begins. */
+typedef struct chunk {
+  struct lk_set_watches_request r;
+  size_t frame_len; /* without its length */
+  size_t path_bytes;
+  size_t paths;
+} chunk;
+
+static lk_arena arena = {.mem = &lk__mem_libc};
+
+static void add_up(chunk *c, const lk_vec *v)
+{
+  const lk_bytes *paths = v->items;
+
+  c->paths += v->count;
+  for (size_t i = 0; i < v->count; i++)
+    c->path_bytes += 4 + paths[i].len;
+}
+
+static chunk read_chunk(size_t *at)
+{
+  struct lk_request_header h;
+  chunk c = {.frame_len = 0};
+  lk_reader in;
+
+  lk__reader_init(&in, lk__buf_bytes(&out) + *at, lk__buf_len(&out) - *at);
+  c.frame_len = (size_t)lk__reader_int(&in);
+  lk__reader_init(&in, lk__buf_bytes(&out) + *at + 4, c.frame_len);
+  lk__record_decode(&lk__request_header_record, &h, &in, &arena);
+  lk__record_decode(&lk__set_watches_request_record, &c.r, &in, &arena);
+  ck_assert_int_eq(in.err, 0);
+  ck_assert_uint_eq(lk__reader_left(&in), 0);
+  ck_assert_int_eq(h.xid, LK_XID_SET_WATCHES);
+  ck_assert_int_eq(h.type, LK_OPCODE_SET_WATCHES);
+  add_up(&c, &c.r.data);
+  add_up(&c, &c.r.exist);
+  add_up(&c, &c.r.child);
+  *at += 4 + c.frame_len;
+  return c;
+}
+
+/* ---- tests -----------------------------------------------------------------
+ */
+
+START_TEST(one_request_is_as_it_was_captured)
+{
+  vectors all = vectors_load(NULL);
+  size_t count = 0;
+
+  for (size_t i = 0; i < all.count; i++) {
+    const vector *v = &all.frames[i];
+    struct lk_set_watches_request r;
+    lk_reader in;
+
+    if (v->from_server || strcmp(v->kind, "setWatches") != 0 ||
+        memcmp(v->bytes + 4, "\xff\xff\xff\xf8", 4) != 0)
+      continue;
+    lk__reader_init(&in, v->bytes + 12, v->len - 12);
+    ck_assert_int_eq(
+        lk__record_decode(&lk__set_watches_request_record, &r, &in, &arena), 0);
+    begin();
+    const lk_vec *lists[] = {&r.data, &r.exist, &r.child};
+
+    for (int kind = 0; kind < LK_WATCH_NKINDS; kind++) {
+      const lk_bytes *paths = lists[kind]->items;
+
+      for (size_t k = 0; k < lists[kind]->count; k++)
+        watch(paths[k], (lk_watch_kind)kind);
+    }
+    ck_assert_int_eq(lk__rearm_encode(&ws, r.relative_zxid, 0xfffff, &out), 1);
+    ck_assert_uint_eq(lk__buf_len(&out), v->len);
+    ck_assert_mem_eq(lk__buf_bytes(&out), v->bytes, v->len);
+    end();
+    count++;
+  }
+  lk__arena_free(&arena);
+  vectors_free(&all);
+  ck_assert_uint_ge(count, 2);
+}
+END_TEST
+
+START_TEST(without_watches_there_is_nothing_to_say)
+{
+  lk_call call = {.size = sizeof call, .on_event = on_event};
+
+  begin();
+  lk_watch *w = lk__watch_new(&ws, lk_text("/a"), LK_WATCH_DATA, &call);
+  ck_assert_int_eq(lk__rearm_encode(&ws, 1, 0xfffff, &out), 0);
+  ck_assert_uint_eq(lk__buf_len(&out), 0);
+  lk__watch_drop(&ws, w);
+  end();
+}
+END_TEST
+
+START_TEST(a_path_stands_once_in_a_list_and_in_each_that_it_is_in)
+{
+  size_t at = 0;
+
+  begin();
+  watch(lk_text("/a"), LK_WATCH_DATA);
+  watch(lk_text("/a"), LK_WATCH_DATA);
+  watch(lk_text("/a"), LK_WATCH_CHILD);
+  watch(lk_text("/b"), LK_WATCH_EXIST);
+  watch(lk_text("/a"), LK_WATCH_EXIST);
+  ck_assert_int_eq(lk__rearm_encode(&ws, 77, 0xfffff, &out), 1);
+  chunk c = read_chunk(&at);
+  ck_assert_int_eq(c.r.relative_zxid, 77);
+  ck_assert_uint_eq(c.r.data.count, 1);
+  ck_assert_uint_eq(c.r.exist.count, 2);
+  ck_assert_uint_eq(c.r.child.count, 1);
+  lk__arena_free(&arena);
+  end();
+}
+END_TEST
+
+/* Many watches; path `i` is "/i" and filled up to `len` bytes. */
+static void watch_many(size_t count, size_t len)
+{
+  char *path = malloc(len + 32);
+
+  for (size_t i = 0; i < count; i++) {
+    int head = snprintf(path, 32, "/%zu-", i);
+
+    memset(path + head, 'x', len);
+    watch(lk_bytes_of(path, (size_t)head > len ? (size_t)head : len),
+          (lk_watch_kind)(i % LK_WATCH_NKINDS));
+  }
+  free(path);
+}
+
+static unsigned seen[5000];
+
+static void mark(const lk_vec *v, int kind)
+{
+  const lk_bytes *paths = v->items;
+
+  for (size_t i = 0; i < v->count; i++) {
+    size_t number = strtoul((const char *)paths[i].at + 1, NULL, 10);
+
+    ck_assert_uint_lt(number, sizeof seen / sizeof seen[0]);
+    ck_assert_int_eq((int)(number % LK_WATCH_NKINDS), kind);
+    seen[number]++;
+  }
+}
+
+/* Encode `count` watches and look at every chunk. */
+static int check_chunks(size_t count, size_t len, size_t send_limit)
+{
+  size_t at = 0;
+
+  begin();
+  watch_many(count, len);
+  memset(seen, 0, sizeof seen);
+  int chunks = lk__rearm_encode(&ws, 5, send_limit, &out);
+
+  for (int i = 0; i < chunks; i++) {
+    chunk c = read_chunk(&at);
+
+    ck_assert_int_eq(c.r.relative_zxid, 5);
+    if (c.paths > 1) {
+      ck_assert_uint_le(c.path_bytes, 128 * 1024);
+      ck_assert_uint_le(c.frame_len, send_limit);
+    }
+    ck_assert_uint_ge(c.paths, 1);
+    mark(&c.r.data, LK_WATCH_DATA);
+    mark(&c.r.exist, LK_WATCH_EXIST);
+    mark(&c.r.child, LK_WATCH_CHILD);
+    lk__arena_free(&arena);
+  }
+  ck_assert_uint_eq(at, lk__buf_len(&out));
+  for (size_t i = 0; i < count; i++)
+    ck_assert_msg(seen[i] == 1, "path %zu: %u times", i, seen[i]);
+  end();
+  return chunks;
+}
+
+START_TEST(every_path_comes_exactly_once_however_it_is_cut)
+{
+  ck_assert_int_eq(check_chunks(1, 10, 0xfffff), 1);
+  ck_assert_int_eq(check_chunks(3000, 20, 0xfffff), 1);
+  ck_assert_int_gt(check_chunks(5000, 100, 0xfffff), 3);
+  for (size_t limit = 28; limit < 400; limit += 5)
+    check_chunks(40, 30, limit);
+  for (size_t limit = 1000; limit < 1100; limit++)
+    check_chunks(100, 50, limit);
+}
+END_TEST
+
+START_TEST(chunks_are_as_full_as_they_may_be)
+{
+  /* 4 + 28 bytes each: 4096 of them fill 128 KiB */
+  ck_assert_int_eq(check_chunks(4096, 28, 0xfffff), 1);
+  ck_assert_int_eq(check_chunks(4097, 28, 0xfffff), 2);
+  /* ten of them and the fixed parts */
+  ck_assert_int_eq(check_chunks(20, 28, 28 + 10 * 32), 2);
+  ck_assert_int_eq(check_chunks(20, 28, 28 + 10 * 32 - 1), 3);
+}
+END_TEST
+
+START_TEST(a_single_long_path_always_goes)
+{
+  ck_assert_int_eq(check_chunks(1, 300000, 0xfffff), 1);
+  ck_assert_int_eq(check_chunks(3, 200000, 0xfffff), 3);
+  ck_assert_int_eq(check_chunks(3, 1000, 0), 3);
+}
+END_TEST
+
+START_TEST(each_failing_allocation_is_told)
+{
+  for (size_t n = 1;; n++) {
+    begin();
+    watch_many(200, 100);
+    mem.fail_at = mem.count + n;
+    int chunks = lk__rearm_encode(&ws, 5, 2000, &out);
+    bool failed = failing_mem_failed(&mem);
+
+    ck_assert(failed == (chunks < 0));
+    end();
+    if (!failed) {
+      ck_assert_uint_gt(n, 3);
+      break;
+    }
+  }
+}
+END_TEST
+
+SUITE("rearm", one_request_is_as_it_was_captured,
+      without_watches_there_is_nothing_to_say,
+      a_path_stands_once_in_a_list_and_in_each_that_it_is_in,
+      every_path_comes_exactly_once_however_it_is_cut,
+      chunks_are_as_full_as_they_may_be, a_single_long_path_always_goes,
+      each_failing_allocation_is_told)

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "fake/peer.h"
+#include "proto/engine.h"
+#include "suite.h"
+
+static peer *p;
+
+static void begin(const char *hosts, int32_t timeout_ms)
+{
+  lk_client_config config = {
+      .size = sizeof config, .hosts = hosts, .session_timeout_ms = timeout_ms};
+
+  p = calloc(1, sizeof *p);
+  failing_mem_init(&p->mem);
+  p->seed = 1;
+  ck_assert_int_eq(peer_init(p, &config), 0);
+}
+
+static void end(void)
+{
+  peer_done(p);
+  free(p);
+}
+
+/* The least and the most of a thousand pauses. */
+static void bounds(unsigned rounds, int64_t *least, int64_t *most)
+{
+  *least = INT64_MAX;
+  *most = INT64_MIN;
+  p->client->rounds = rounds;
+  for (int i = 0; i < 1000; i++) {
+    int64_t pause = lk__timing_pause(p->client);
+
+    if (pause < *least)
+      *least = pause;
+    if (pause > *most)
+      *most = pause;
+  }
+}
+
+START_TEST(a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds)
+{
+  static const int64_t caps[] = {100, 200, 400, 800, 800, 800};
+  int64_t least, most;
+
+  begin("a", 8000);
+  for (unsigned rounds = 0; rounds < 6; rounds++) {
+    bounds(rounds, &least, &most);
+    ck_assert_int_ge(least, caps[rounds] / 2);
+    ck_assert_int_le(least, caps[rounds] / 2 + 5);
+    ck_assert_int_le(most, caps[rounds]);
+    ck_assert_int_ge(most, caps[rounds] - 5);
+  }
+  bounds(UINT32_MAX, &least, &most);
+  ck_assert_int_le(most, 800);
+  end();
+}
+END_TEST
+
+START_TEST(a_pause_is_neither_long_nor_nothing)
+{
+  int64_t least, most;
+
+  begin("a", 60000);
+  bounds(9, &least, &most);
+  ck_assert_int_le(most, 1000);
+  ck_assert_int_ge(most, 990);
+  end();
+  begin("a", 1);
+  bounds(0, &least, &most);
+  ck_assert_int_ge(least, 1);
+  bounds(9, &least, &most);
+  ck_assert_int_le(most, 20);
+  end();
+}
+END_TEST
+
+START_TEST(all_servers_together_have_two_thirds_of_the_timeout)
+{
+  begin("a", 6000);
+  ck_assert_int_eq(lk__timing_attempt(p->client), 4000);
+  end();
+  begin("a,b,c,d", 6000);
+  ck_assert_int_eq(lk__timing_attempt(p->client), 1000);
+  p->client->hosts.addresses = 1;
+  ck_assert_int_eq(lk__timing_attempt(p->client), 1000);
+  p->client->hosts.addresses = 5; /* of the one in turn */
+  ck_assert_int_eq(lk__timing_attempt(p->client), 500);
+  p->client->hosts.addresses = UINT32_MAX;
+  ck_assert_int_eq(lk__timing_attempt(p->client), 250);
+  end();
+  begin("a", INT32_MAX);
+  ck_assert_int_eq(lk__timing_attempt(p->client), (int64_t)INT32_MAX * 2 / 3);
+  end();
+}
+END_TEST
+
+SUITE("timing", a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds,
+      a_pause_is_neither_long_nor_nothing,
+      all_servers_together_have_two_thirds_of_the_timeout)

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "fake/failing_mem.h"
+#include "proto/watch.h"
+#include "suite.h"
+
+#include <stdio.h>
+
+static failing_mem mem;
+static lk_watches ws;
+
+static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
+                     void *arg)
+{
+  (void)c;
+  (void)w;
+  (void)event;
+  (void)arg;
+}
+
+static void begin(void)
+{
+  failing_mem_init(&mem);
+  ck_assert(lk__watches_init(&ws, &mem.mem));
+}
+
+static void end(void)
+{
+  ck_assert_uint_eq(lk__map_count(&ws.paths), 0);
+  ck_assert_uint_eq(ws.standing, 0);
+  lk__watches_free(&ws);
+  ck_assert_uint_eq(mem.live, 0);
+}
+
+static lk_watch *pending(const char *path, lk_watch_kind kind, bool until_break)
+{
+  lk_call call = {
+      .size = sizeof call, .on_event = on_event, .until_break = until_break};
+  lk_watch *w = lk__watch_new(
+      &ws, lk_text(path), kind == LK_WATCH_CHILD ? kind : LK_WATCH_DATA, &call);
+
+  ck_assert_ptr_nonnull(w);
+  return w;
+}
+
+static lk_watch *standing(const char *path, lk_watch_kind kind)
+{
+  lk_watch *w = pending(path, kind, false);
+
+  lk__watch_stand(&ws, w, kind);
+  return w;
+}
+
+/* How many an event moves to the list of the fired; they are dropped. */
+static size_t fire(int32_t type, const char *path)
+{
+  lk_link fired;
+  size_t count = 0;
+
+  lk__list_init(&fired);
+  lk__watches_match(&ws, type, lk_text(path), &fired);
+  for (; !lk__list_empty(&fired); count++)
+    lk__watch_drop(&ws, LK_OWNER(fired.next, lk_watch, link));
+  return count;
+}
+
+/* What is left of `kind` at `path` ends. */
+static bool left(const char *path, lk_watch_kind kind)
+{
+  return fire(kind == LK_WATCH_CHILD ? LK_EVENT_CHILDREN : LK_EVENT_CREATED,
+              path) > 0;
+}
+
+START_TEST(each_event_fires_what_the_server_lets_go)
+{
+  static const struct {
+    int32_t type;
+    bool fires[LK_WATCH_NKINDS]; /* data, exist, child */
+  } table[] = {
+      {LK_EVENT_CREATED, {true, true, false}},
+      {LK_EVENT_DELETED, {true, true, true}},
+      {LK_EVENT_CHANGED, {true, true, false}},
+      {LK_EVENT_CHILDREN, {false, false, true}},
+      {0, {false, false, false}},
+      {-1, {false, false, false}},
+      {5, {false, false, false}},
+      {INT32_MAX, {false, false, false}},
+  };
+
+  for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+    for (int kind = 0; kind < LK_WATCH_NKINDS; kind++) {
+      begin();
+      standing("/a", (lk_watch_kind)kind);
+      ck_assert_uint_eq(fire(table[i].type, "/a"), table[i].fires[kind]);
+      ck_assert(left("/a", (lk_watch_kind)kind) != table[i].fires[kind]);
+      end();
+    }
+  }
+}
+END_TEST
+
+START_TEST(a_deletion_serves_all_lists_of_a_path_at_once)
+{
+  begin();
+  standing("/a", LK_WATCH_DATA);
+  standing("/a", LK_WATCH_DATA);
+  standing("/a", LK_WATCH_CHILD);
+  standing("/a", LK_WATCH_EXIST);
+  standing("/ab", LK_WATCH_DATA);
+  ck_assert_uint_eq(fire(LK_EVENT_DELETED, "/a"), 4);
+  ck_assert_uint_eq(fire(LK_EVENT_DELETED, "/a"), 0);
+  ck_assert_uint_eq(fire(LK_EVENT_DELETED, "/ab"), 1);
+  end();
+}
+END_TEST
+
+START_TEST(only_the_very_path_is_meant)
+{
+  static const char *const others[] = {"/",   "/a", "/a/b/c", "/a/bc",
+                                       "/a/", "",   "a/b"};
+  lk_link fired;
+
+  begin();
+  standing("/a/b", LK_WATCH_DATA);
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    ck_assert_uint_eq(fire(LK_EVENT_CHANGED, others[i]), 0);
+  lk__list_init(&fired);
+  lk__watches_match(&ws, LK_EVENT_CHANGED, lk_bytes_of("/a/b\0c", 6), &fired);
+  ck_assert(lk__list_empty(&fired));
+  ck_assert_uint_eq(fire(LK_EVENT_CHANGED, "/a/b"), 1);
+  end();
+}
+END_TEST
+
+START_TEST(a_watch_that_is_under_way_hears_nothing)
+{
+  begin();
+  lk_watch *w = pending("/a", LK_WATCH_DATA, false);
+
+  ck_assert_uint_eq(fire(LK_EVENT_DELETED, "/a"), 0);
+  ck_assert_uint_eq(ws.standing, 0);
+  lk__watch_stand(&ws, w, LK_WATCH_EXIST);
+  ck_assert_uint_eq(ws.standing, 1);
+  ck_assert_uint_eq(fire(LK_EVENT_CREATED, "/a"), 1);
+  lk__watch_drop(&ws, pending("/a", LK_WATCH_DATA, false));
+  end();
+}
+END_TEST
+
+START_TEST(alone_is_who_shares_the_servers_watch_with_nobody)
+{
+  begin();
+  lk_watch *data = standing("/a", LK_WATCH_DATA);
+  lk_watch *child = standing("/a", LK_WATCH_CHILD);
+  lk_watch *elsewhere = standing("/b", LK_WATCH_DATA);
+
+  ck_assert(lk__watch_alone(data));
+  ck_assert(lk__watch_alone(child));
+  lk_watch *exist = standing("/a", LK_WATCH_EXIST);
+  ck_assert(!lk__watch_alone(data)); /* the server has one for both */
+  ck_assert(!lk__watch_alone(exist));
+  ck_assert(lk__watch_alone(child));
+  lk__watch_drop(&ws, exist);
+  ck_assert(lk__watch_alone(data));
+  lk_watch *later = pending("/a", LK_WATCH_CHILD, false);
+  ck_assert(!lk__watch_alone(child));
+  ck_assert(lk__watch_alone(data));
+  lk__watch_drop(&ws, later);
+  later = pending("/a", LK_WATCH_DATA, false);
+  ck_assert(!lk__watch_alone(data));
+  ck_assert(!lk__watch_alone(later));
+  lk__watch_drop(&ws, later);
+  lk__watch_drop(&ws, data);
+  lk__watch_drop(&ws, child);
+  lk__watch_drop(&ws, elsewhere);
+  end();
+}
+END_TEST
+
+static size_t take(bool all)
+{
+  lk_link taken;
+  size_t count = 0;
+
+  lk__list_init(&taken);
+  lk__watches_take(&ws, all, &taken);
+  for (; !lk__list_empty(&taken); count++)
+    lk__watch_drop(&ws, LK_OWNER(taken.next, lk_watch, link));
+  return count;
+}
+
+START_TEST(until_break_watches_are_taken_alone_or_with_all)
+{
+  begin();
+  for (int i = 0; i < 30; i++) {
+    char path[16];
+
+    snprintf(path, sizeof path, "/%d", i / 4);
+    lk_watch *w = pending(path, (lk_watch_kind)(i % 3), i % 5 == 0);
+    lk__watch_stand(&ws, w, (lk_watch_kind)(i % 3));
+  }
+  lk_watch *under_way = pending("/0", LK_WATCH_DATA, true);
+
+  ck_assert_uint_eq(take(false), 6);
+  ck_assert_uint_eq(take(false), 0);
+  ck_assert_uint_eq(ws.standing, 24);
+  ck_assert_uint_eq(take(true), 24);
+  lk__watch_drop(&ws, under_way);
+  end();
+}
+END_TEST
+
+START_TEST(what_was_used_once_is_used_again)
+{
+  begin();
+  lk__watch_drop(&ws, standing("/a/path/of/some/length", LK_WATCH_DATA));
+  size_t count = mem.count;
+
+  for (int i = 0; i < 1000; i++) {
+    char path[32];
+
+    snprintf(path, sizeof path, "/a/path/of/%d", i);
+    standing(path, (lk_watch_kind)(i % 3));
+    ck_assert_uint_eq(fire(LK_EVENT_DELETED, path), 1);
+  }
+  ck_assert_uint_eq(mem.count, count);
+  end();
+}
+END_TEST
+
+START_TEST(a_longer_path_than_ever_takes_its_room)
+{
+  char path[1000];
+
+  begin();
+  for (size_t len = 1; len < sizeof path; len++) {
+    memset(path, 'x', sizeof path);
+    path[0] = '/';
+    path[len] = '\0';
+    const lk_watch *w = standing(path, LK_WATCH_DATA);
+
+    ck_assert_str_eq(w->on->path, path);
+    ck_assert_uint_eq(fire(LK_EVENT_CHANGED, path), 1);
+  }
+  end();
+}
+END_TEST
+
+START_TEST(without_memory_there_is_no_watch)
+{
+  lk_call call = {.size = sizeof call, .on_event = on_event};
+  char path[300];
+
+  memset(path, 'x', sizeof path);
+  path[sizeof path - 1] = '\0';
+  for (size_t n = 1;; n++) {
+    begin();
+    standing("/a", LK_WATCH_DATA);
+    size_t before = mem.count;
+
+    mem.fail_at = before + n;
+    lk_watch *w = lk__watch_new(&ws, lk_text(path), LK_WATCH_DATA, &call);
+    bool failed = failing_mem_failed(&mem);
+
+    ck_assert(failed == (w == NULL));
+    ck_assert_uint_eq(lk__map_count(&ws.paths), failed ? 1 : 2);
+    if (w != NULL)
+      lk__watch_drop(&ws, w);
+    ck_assert_uint_eq(fire(LK_EVENT_CHANGED, "/a"), 1);
+    end();
+    if (!failed) {
+      ck_assert_uint_gt(n, 3); /* a watch, a path, its text */
+      break;
+    }
+  }
+}
+END_TEST
+
+SUITE("watch", each_event_fires_what_the_server_lets_go,
+      a_deletion_serves_all_lists_of_a_path_at_once,
+      only_the_very_path_is_meant, a_watch_that_is_under_way_hears_nothing,
+      alone_is_who_shares_the_servers_watch_with_nobody,
+      until_break_watches_are_taken_alone_or_with_all,
+      what_was_used_once_is_used_again, a_longer_path_than_ever_takes_its_room,
+      without_memory_there_is_no_watch)
