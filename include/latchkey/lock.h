@@ -173,7 +173,10 @@ LK_API const char *lk_lock_path(const lk_lock *l);
 LK_API size_t lk_lock_count(const lk_lock *l);
 
 /**
- * Ask a quorum now whether we hold; renews the lease. `done` gets 0;
+ * Ask a quorum now whether we hold; renews the lease. Supervision begins with
+ * it, at the latest: our node is watched, and its deletion told at once.
+ * Otherwise the first beat begins it, a quarter of the session timeout after
+ * the grant. `done` gets 0;
  * LK_ERR_LOST (told as an event first); LK_ERR_UNSURE: the connection broke, or
  * the server is overloaded: nothing is known; LK_ERR_NOT_HELD: released
  * meanwhile; LK_ERR_CLOSED: freed meanwhile.

@@ -83,6 +83,9 @@ int lk_lock_verify(lk_lock *l, lk_lock_cb done, void *arg)
     return err;
   l->verifying->lock = l;
   lk__lock_await(&l->verify, done, arg);
+  l->ct->read_due_ms = lk_client_now(l->keeper->client);
+  if (lk__keeper_online(l->keeper))
+    lk__contend_supervise(l->ct);
   return 0;
 }
 

@@ -159,21 +159,24 @@ static bool take_output(fake_link *l)
   return true;
 }
 
-static bool deliver(fake_link *l)
+bool fake_deliver(fake_link *l)
 {
   size_t len = lk__buf_len(&l->out);
   unsigned char *copy;
 
-  if (!l->up || l->muted)
+  if (!l->up)
     return false;
-  if (len == 0 && l->hung_up) {
+  if (len == 0 && l->hung_up && l->allow > 0) {
     fake_drop(l);
     return true;
   }
-  if (len == 0)
-    return false;
   if (l->step > 0 && len > l->step)
     len = l->step;
+  if (len > l->allow)
+    len = l->allow;
+  if (len == 0)
+    return false;
+  l->allow -= l->allow == SIZE_MAX ? 0 : len;
   copy = malloc(len); /* of its own, so that a byte too far is found */
   must(copy != NULL, "no memory");
   memcpy(copy, lk__buf_bytes(&l->out), len);
@@ -197,7 +200,7 @@ static bool pump(fake_link *l)
     moved = take_output(l) || moved;
   moved = serve_all(l) || moved;
   if (l->client != NULL)
-    moved = deliver(l) || moved;
+    moved = fake_deliver(l) || moved;
   return moved;
 }
 
@@ -284,6 +287,7 @@ fake_link *fake_client(fake_server *s, lk_client_config *config)
 
   must(l != NULL, "no memory");
   l->server = s;
+  l->allow = SIZE_MAX;
   l->in.mem = &lk__mem_libc;
   l->out.mem = &lk__mem_libc;
   if (lk_client_new(&l->client, config, &hooks) != 0) {

@@ -38,7 +38,7 @@ typedef struct fake_link {
   lk_buf in;  /**< to the server */
   lk_buf out; /**< to the client */
   fake_watch *watches;
-  char log[4096]; /**< requests by name, writes set apart by " | "; no pings */
+  char log[16384]; /**< requests by name, writes set apart by " | "; no pings */
   bool logged_hello;
 
   /* What goes wrong. Requests are counted from 1 once the test sets them. */
@@ -48,9 +48,9 @@ typedef struct fake_link {
   unsigned throttle_at; /**< answer this one with THROTTLED */
   unsigned answer_at;   /**< answer this one with `answer_err`, unexecuted */
   int answer_err;
-  bool frozen; /**< the server looks at nothing */
-  bool muted;  /**< what it says does not arrive */
-  size_t step; /**< most bytes delivered at once; 0: all */
+  bool frozen;  /**< the server looks at nothing */
+  size_t allow; /**< bytes that still arrive at the client */
+  size_t step;  /**< most bytes delivered at once; 0: all */
 } fake_link;
 
 struct fake_server {
@@ -74,6 +74,8 @@ void fake_done(fake_server *s);
 fake_link *fake_client(fake_server *s, lk_client_config *config);
 /** Let everything that can happen now happen. */
 void fake_turn(fake_server *s);
+/** Let only this client read what has come, if anything has. */
+bool fake_deliver(fake_link *l);
 /** Let `ms` pass. */
 void fake_run(fake_server *s, int64_t ms);
 

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "locks.h"
+#include "suite.h"
+
+/* How locks, keepers and clients end: by hand, in callbacks, without memory. */
+
+static scene sc;
+
+static void begin(void)
+{
+  scene_begin(&sc, NULL, NULL);
+}
+
+/* ---- the order of freeing ---------------------------------------------- */
+
+START_TEST(a_closed_client_loses_what_it_held_and_ends_what_waited)
+{
+  begin();
+  scene_queue(&sc);
+  fake_run(&sc.server, T / 2);
+  ck_assert_int_eq(lk_client_close(sc.two.link->client, NULL, NULL), 0);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, LK_ERR_CLOSED);
+  ck_assert_int_eq(lk_lock_acquire(sc.b.lock, -1, NULL, NULL), LK_ERR_CLOSED);
+  ck_assert_int_eq(lk_client_close(sc.one.link->client, NULL, NULL), 0);
+  fake_turn(&sc.server);
+  /* the server tells of its own deletions before it says goodbye */
+  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_release_before_a_close_is_done_first)
+{
+  begin();
+  scene_hold(&sc);
+  locker_release(&sc.a);
+  ck_assert_int_eq(lk_client_close(sc.one.link->client, NULL, NULL), 0);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.a.released, 0);
+  ck_assert(fake_said(sc.one.link, "delete closeSession"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_freed_client_ends_all_at_once)
+{
+  begin();
+  scene_queue(&sc);
+  locker_release(&sc.a);
+  lk_client_free(sc.one.link->client);
+  ck_assert_int_eq(sc.a.released, LK_ERR_CLOSED);
+  lk_client_free(sc.two.link->client);
+  ck_assert_int_eq(sc.b.acquired, LK_ERR_CLOSED);
+  ck_assert_int_eq(lk_lock_get_state(sc.b.lock), LK_LOCK_IDLE);
+  ck_assert_int_eq(lk_lock_acquire(sc.b.lock, -1, NULL, NULL), LK_ERR_CLOSED);
+  fake_expire(&sc.server, sc.one.link->last_session);
+  fake_expire(&sc.server, sc.two.link->last_session);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_freed_client_loses_what_it_held)
+{
+  begin();
+  scene_hold(&sc);
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0); /* and is to be told of this */
+  lk_client_free(sc.one.link->client);
+  ck_assert(locker_told(&sc.a, "lost CLOSED\n"));
+  ck_assert_int_eq(sc.a.acquired, LK_ERR_LOST);
+  ck_assert(!lk_lock_ok(sc.a.lock));
+  ck_assert_int_eq(lk_lock_deadline(sc.a.lock), INT64_MIN);
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), LK_ERR_LOST);
+  fake_expire(&sc.server, sc.one.link->last_session);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(refused_credentials_end_all)
+{
+  begin();
+  scene_queue(&sc);
+  for (int i = 0; i < 2; i++) {
+    fake_link *l = i == 0 ? sc.one.link : sc.two.link;
+
+    l->answer_at = l->requests + 1;
+    l->answer_err = LK_ERR_AUTH_REQUIRED;
+    lk_get(l->client, LOCKS, NULL, NULL, NULL);
+  }
+  fake_turn(&sc.server);
+  ck_assert(locker_told(&sc.a, "lost AUTH_FAILED\n"));
+  ck_assert_int_eq(sc.b.acquired, LK_ERR_AUTH_FAILED);
+  ck_assert_int_eq(lk_lock_acquire(sc.b.lock, -1, NULL, NULL),
+                   LK_ERR_AUTH_FAILED);
+  fake_expire(&sc.server, sc.one.link->last_session);
+  fake_expire(&sc.server, sc.two.link->last_session);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(where_one_session_is_wanted_its_expiry_ends_all)
+{
+  lk_client_config c = {
+      .size = sizeof c, .session_timeout_ms = T, .one_session = true};
+  party three;
+  locker l;
+
+  begin();
+  scene_hold(&sc);
+  failing_mem_init(&three.mem);
+  c.mem = &three.mem.mem;
+  three.link = fake_client(&sc.server, &c);
+  ck_assert_int_eq(lk_keeper_new(&three.keeper, three.link->client, NULL), 0);
+  locker_init(&l, &three, NULL);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(locker_want(&l, -1), 0);
+  fake_turn(&sc.server);
+  sc.server.down = true;
+  fake_drop(three.link);
+  fake_expire(&sc.server, three.link->last_session);
+  sc.server.down = false;
+  fake_run(&sc.server, T / 10);
+  ck_assert_int_eq(l.acquired, LK_ERR_SESSION_EXPIRED);
+  ck_assert_int_eq(lk_lock_acquire(l.lock, -1, NULL, NULL), LK_ERR_CLOSED);
+  locker_free(&l);
+  party_leave(&three);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_freed_keeper_still_takes_back_what_is_on_its_way)
+{
+  /* the create has not been answered when all of it is freed */
+  begin();
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  locker_free(&sc.a);
+  lk_keeper_free(sc.one.keeper);
+  sc.one.keeper = NULL;
+  fake_turn(&sc.server);
+  ck_assert(fake_said(sc.one.link, "create2 getChildren2 | delete"));
+  scene_end(&sc);
+  /* a delete is on its way */
+  begin();
+  scene_hold(&sc);
+  locker_free(&sc.a);
+  lk_keeper_free(sc.one.keeper);
+  sc.one.keeper = NULL;
+  fake_turn(&sc.server);
+  ck_assert(fake_said(sc.one.link, "delete"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_keeper_freed_without_a_connection_leaves_it_to_the_session)
+{
+  begin();
+  scene_hold(&sc);
+  sc.server.down = true;
+  fake_drop(sc.one.link);
+  locker_free(&sc.a);
+  lk_keeper_free(sc.one.keeper);
+  sc.one.keeper = NULL;
+  sc.server.down = false;
+  fake_run(&sc.server, T / 10);
+  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
+  fake_expire(&sc.server, sc.one.link->session);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_keeper_freed_before_a_break_forgets_what_it_asked_for)
+{
+  for (unsigned request = 1; request < 3; request++) {
+    begin();
+    sc.one.link->cut_at = request;
+    sc.one.link->cut_after = true;
+    ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+    locker_free(&sc.a);
+    lk_keeper_free(sc.one.keeper);
+    sc.one.keeper = NULL;
+    fake_run(&sc.server, T / 10);
+    fake_expire(&sc.server, sc.one.link->session);
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+/* ---- freeing in callbacks ---------------------------------------------- */
+
+static unsigned calls;
+static unsigned act_at;
+static void (*act)(locker *l);
+
+static void at_nth(locker *l, const char *what)
+{
+  (void)what;
+  if (++calls == act_at)
+    act(l);
+}
+
+/* Whatever is still there does something of all a lock can do. */
+static void story(void)
+{
+  lk_lock_config c = {.size = sizeof c, .unsure_when_suspended = true};
+
+  scene_begin(&sc, NULL, &c);
+  calls = 0;
+  sc.a.react = at_nth;
+  sc.b.react = at_nth;
+  (void)locker_want(&sc.a, -1);
+  (void)locker_want(&sc.b, 10 * T);
+  fake_run(&sc.server, T / 2);
+  if (sc.one.link->up)
+    fake_drop(sc.one.link);
+  fake_run(&sc.server, T / 2);
+  if (fake_children(&sc.server, LOCKS) > 1)
+    fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 1));
+  fake_turn(&sc.server);
+  if (sc.a.lock != NULL && lk_lock_get_state(sc.a.lock) == LK_LOCK_HELD) {
+    (void)locker_want(&sc.a, -1);
+    fake_turn(&sc.server);
+  }
+  for (int i = 0; i < 2 && sc.a.lock != NULL; i++) {
+    if (lk_lock_get_state(sc.a.lock) == LK_LOCK_HELD)
+      locker_release(&sc.a);
+    fake_turn(&sc.server);
+  }
+  fake_run(&sc.server, T / 2);
+  fake_expire(&sc.server, sc.two.link->last_session);
+  fake_run(&sc.server, T / 2);
+}
+
+static void finish_story(void)
+{
+  sc.a.react = NULL;
+  sc.b.react = NULL;
+  fake_expire(&sc.server, sc.one.link->last_session);
+  fake_expire(&sc.server, sc.two.link->last_session);
+  scene_end(&sc);
+}
+
+/* Tell the story with `what` at each callback in turn. */
+static void assert_survives(void (*what)(locker *l))
+{
+  act = what;
+  act_at = 1;
+  do {
+    story();
+    finish_story();
+  } while (calls >= act_at++);
+  ck_assert_uint_gt(act_at, 12);
+}
+
+static void free_lock(locker *l)
+{
+  lk_lock *lock = l->lock;
+
+  lk_lock_free(lock);
+  l->lock = NULL;
+}
+
+START_TEST(every_callback_may_free_its_lock)
+{
+  assert_survives(free_lock);
+}
+END_TEST
+
+static void free_client(locker *l)
+{
+  lk_client_free(l->p->link->client);
+}
+
+START_TEST(every_callback_may_free_its_client)
+{
+  assert_survives(free_client);
+}
+END_TEST
+
+static void free_all(locker *l)
+{
+  free_lock(l);
+  lk_keeper_free(l->p->keeper);
+  l->p->keeper = NULL;
+  lk_client_free(l->p->link->client);
+}
+
+START_TEST(every_callback_may_free_all)
+{
+  assert_survives(free_all);
+}
+END_TEST
+
+static void free_both(locker *l)
+{
+  (void)l;
+  if (sc.a.lock != NULL)
+    free_lock(&sc.a);
+  if (sc.b.lock != NULL)
+    free_lock(&sc.b);
+}
+
+START_TEST(every_callback_may_free_the_locks_of_others)
+{
+  assert_survives(free_both);
+}
+END_TEST
+
+static void close_client(locker *l)
+{
+  (void)lk_client_close(l->p->link->client, NULL, NULL);
+}
+
+START_TEST(every_callback_may_close_its_client)
+{
+  assert_survives(close_client);
+}
+END_TEST
+
+static void stop(locker *l)
+{
+  lk_lock_cancel(l->lock);
+  while (lk_lock_release(l->lock, NULL, NULL) == 0)
+    continue;
+}
+
+START_TEST(every_callback_may_cancel_and_release)
+{
+  assert_survives(stop);
+}
+END_TEST
+
+static void want_again(locker *l)
+{
+  stop(l);
+  (void)lk_lock_acquire(l->lock, -1, NULL, NULL);
+}
+
+START_TEST(every_callback_may_acquire_anew)
+{
+  assert_survives(want_again);
+}
+END_TEST
+
+static void drop(locker *l)
+{
+  if (l->p->link->up)
+    fake_drop(l->p->link);
+}
+
+START_TEST(every_callback_may_see_its_connection_break)
+{
+  assert_survives(drop);
+}
+END_TEST
+
+static void verify(locker *l)
+{
+  (void)lk_lock_verify(l->lock, NULL, NULL);
+  (void)lk_lock_guarded(l->lock, NULL, 0, NULL, NULL, NULL);
+}
+
+START_TEST(every_callback_may_verify)
+{
+  assert_survives(verify);
+}
+END_TEST
+
+/* ---- no memory --------------------------------------------------------- */
+
+/* a's n-th allocation fails, and with `for_good` all after it. */
+static bool survives_failure(size_t n, bool for_good)
+{
+  bool failed;
+
+  fake_init(&sc.server);
+  fake_create(&sc.server, "/locks");
+  failing_mem_init(&sc.one.mem);
+  sc.one.mem.fail_at = n;
+  sc.one.mem.for_good = for_good;
+  sc.one.keeper = NULL;
+  sc.a.lock = NULL;
+  sc.one.link = NULL;
+  if (party_try_join(&sc.one, &sc.server, NULL) &&
+      locker_try_init(&sc.a, &sc.one, NULL) && locker_want(&sc.a, -1) == 0) {
+    fake_run(&sc.server, T);
+    if (!for_good && sc.a.acquired != 0)
+      ck_assert_int_eq(sc.a.acquired, LK_ERR_NO_MEMORY);
+    if (sc.a.acquired == 0 && lk_lock_release(sc.a.lock, NULL, NULL) == 0)
+      fake_run(&sc.server, T);
+    sc.one.mem.fail_at = 0;
+    sc.one.mem.for_good = false;
+    lk_lock_cancel(sc.a.lock); /* of one that could not even fail */
+    (void)lk_lock_release(sc.a.lock, NULL, NULL);
+    fake_run(&sc.server, T);
+    ck_assert_uint_eq(lk_keeper_unfinished(sc.one.keeper), 0);
+    ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
+  }
+  failed = failing_mem_failed(&sc.one.mem) || sc.one.mem.count >= n;
+  locker_free(&sc.a);
+  party_leave(&sc.one);
+  fake_done(&sc.server);
+  return failed;
+}
+
+START_TEST(every_allocation_may_fail)
+{
+  for (int for_good = 0; for_good < 2; for_good++) {
+    size_t n = 1;
+
+    while (survives_failure(n, for_good != 0))
+      n++;
+    ck_assert_uint_gt(n, 10);
+  }
+}
+END_TEST
+
+SUITE("ends", a_closed_client_loses_what_it_held_and_ends_what_waited,
+      a_release_before_a_close_is_done_first, a_freed_client_ends_all_at_once,
+      a_freed_client_loses_what_it_held, refused_credentials_end_all,
+      where_one_session_is_wanted_its_expiry_ends_all,
+      a_freed_keeper_still_takes_back_what_is_on_its_way,
+      a_keeper_freed_without_a_connection_leaves_it_to_the_session,
+      a_keeper_freed_before_a_break_forgets_what_it_asked_for,
+      every_callback_may_free_its_lock, every_callback_may_free_its_client,
+      every_callback_may_free_all, every_callback_may_free_the_locks_of_others,
+      every_callback_may_close_its_client,
+      every_callback_may_cancel_and_release, every_callback_may_acquire_anew,
+      every_callback_may_see_its_connection_break, every_callback_may_verify,
+      every_allocation_may_fail)

@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "locks.h"
+#include "suite.h"
+
+#include <stdio.h>
+
+/* What a session does for its locks: the beat, the lease, and what is told when
+ * it runs out. T / 50 is what drifting clocks cost here, 40 + 10 ms. */
+
+enum { DRIFT = T / 100 + 10, MARGIN = T / 8 };
+
+static scene sc;
+
+static void begin(lk_assurance assurance)
+{
+  lk_keeper_config c = {.size = sizeof c, .assurance = assurance};
+
+  scene_begin(&sc, &c, NULL);
+}
+
+static void begin_held(lk_assurance assurance)
+{
+  begin(assurance);
+  scene_hold(&sc);
+}
+
+/* ---- the beat ---------------------------------------------------------- */
+
+START_TEST(a_holder_beats_each_quarter_of_the_timeout)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  fake_run(&sc.server, T / 4 - 1);
+  ck_assert(fake_said(sc.one.link, ""));
+  fake_run(&sc.server, 1);
+  ck_assert(fake_said(sc.one.link, "getData multi"));
+  for (int i = 0; i < 10; i++) {
+    fake_run(&sc.server, T / 4 - 1);
+    ck_assert(fake_said(sc.one.link, ""));
+    fake_run(&sc.server, 1);
+    ck_assert(fake_said(sc.one.link, "multi"));
+  }
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_beat_counts_from_the_answer_to_the_last)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  sc.one.link->allow = 0;
+  fake_run(&sc.server, T / 4);
+  ck_assert(fake_said(sc.one.link, "getData multi"));
+  fake_run(&sc.server, 300); /* the answer takes its time */
+  sc.one.link->allow = SIZE_MAX;
+  fake_run(&sc.server, T / 4 - 1);
+  ck_assert(fake_said(sc.one.link, ""));
+  fake_run(&sc.server, 1);
+  ck_assert(fake_said(sc.one.link, "multi"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(other_assurances_sync_or_just_ping)
+{
+  begin_held(LK_ASSURE_SYNC);
+  fake_run(&sc.server, T);
+  ck_assert(fake_said(sc.one.link, "getData sync | sync | sync | sync"));
+  scene_end(&sc);
+  begin_held(LK_ASSURE_PING);
+  fake_run(&sc.server, T);
+  ck_assert(fake_said(sc.one.link, "getData"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_waiter_syncs_and_writes_nothing)
+{
+  const char *const said[] = {"sync | sync | sync | sync",
+                              "sync | sync | sync | sync", ""};
+
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
+    begin((lk_assurance)a);
+    scene_queue(&sc);
+    fake_run(&sc.server, T);
+    ck_assert(fake_said(sc.two.link, said[a]));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(who_neither_holds_nor_waits_is_quiet)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  fake_run(&sc.server, T);
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  fake_turn(&sc.server);
+  sc.one.link->log[0] = '\0';
+  fake_run(&sc.server, 5 * T);
+  ck_assert(fake_said(sc.one.link, ""));
+  ck_assert(fake_said(sc.two.link, ""));
+  scene_end(&sc);
+}
+END_TEST
+
+/* A grant after a wait puts the next beat off, so for its first quarter of the
+ * timeout it is a quarter. */
+START_TEST(in_calm_weather_the_deadline_is_half_a_timeout_ahead)
+{
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
+    begin((lk_assurance)a);
+    scene_queue(&sc);
+    for (int i = 0; i < 200; i++) {
+      const locker *l = i < 100 ? &sc.a : &sc.b;
+      int64_t least = i < 100 || i > 130 ? T / 2 : T / 4;
+
+      if (i == 100) {
+        ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+        fake_turn(&sc.server);
+        ck_assert_int_eq(sc.b.acquired, 0);
+      }
+      fake_run(&sc.server, 37);
+      ck_assert_int_ge(lk_lock_deadline(l->lock),
+                       sc.server.now + least - DRIFT);
+      ck_assert_int_le(lk_lock_deadline(l->lock), sc.server.now + T);
+    }
+    ck_assert(locker_told(&sc.a, "") && locker_told(&sc.b, ""));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+/* A grant that rests on an idle connection's pings gets there, too. */
+START_TEST(a_grant_after_long_idleness_is_never_unsure)
+{
+  for (int i = 0; i < 60; i++) {
+    begin(LK_ASSURE_QUORUM);
+    fake_run(&sc.server, 5 * T + i * 31);
+    ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+    fake_turn(&sc.server);
+    ck_assert_int_eq(sc.a.acquired, 0);
+    ck_assert(fake_said(sc.one.link, "create2 getChildren2"));
+    fake_run(&sc.server, 2 * T);
+    ck_assert(locker_told(&sc.a, ""));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(many_nodes_are_checked_in_several_multis)
+{
+  lk_lock *locks[150];
+  char path[32];
+
+  begin(LK_ASSURE_QUORUM);
+  for (int i = 0; i < 150; i++) {
+    snprintf(path, sizeof path, "/locks/n%d", i);
+    fake_create(&sc.server, path);
+    ck_assert_int_eq(lk_lock_new(&locks[i], sc.one.keeper, path, NULL), 0);
+    ck_assert_int_eq(lk_lock_acquire(locks[i], -1, NULL, NULL), 0);
+  }
+  fake_run(&sc.server, T / 4);
+  sc.one.link->log[0] = '\0';
+  fake_run(&sc.server, T / 4);
+  ck_assert(fake_said(sc.one.link, "multi multi multi"));
+  /* one that is gone is found, wherever it stands */
+  fake_drop_watches(sc.one.link); /* and no watch tells of it first */
+  fake_delete(&sc.server, lk_lock_node(locks[100]));
+  fake_run(&sc.server, T / 4);
+  ck_assert_int_eq(lk_lock_get_state(locks[100]), LK_LOCK_LOST);
+  /* those behind it are checked again at once */
+  ck_assert(fake_said(sc.one.link, "multi multi multi | multi multi multi"));
+  for (int i = 0; i < 150; i++) {
+    ck_assert_int_eq(lk_lock_get_state(locks[i]),
+                     i == 100 ? LK_LOCK_LOST : LK_LOCK_HELD);
+    lk_lock_free(locks[i]);
+  }
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_throttled_beat_is_repeated_soon)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  fake_run(&sc.server, T);
+  sc.one.link->throttle_at = sc.one.link->requests + 1;
+  sc.one.link->log[0] = '\0';
+  fake_run(&sc.server, T / 4);
+  ck_assert(fake_said(sc.one.link, "multi"));
+  fake_run(&sc.server, T / 20);
+  ck_assert(fake_said(sc.one.link, "multi"));
+  fake_run(&sc.server, T);
+  ck_assert(locker_told(&sc.a, ""));
+  scene_end(&sc);
+}
+END_TEST
+
+/* ---- unsure, held, lost ------------------------------------------------ */
+
+START_TEST(silence_makes_unsure_in_time_and_an_answer_held_again)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  fake_run(&sc.server, T);
+  sc.one.link->frozen = true;
+  int64_t deadline = lk_lock_deadline(sc.a.lock);
+
+  ck_assert_int_eq(deadline, sc.server.now + T * 3 / 4 - DRIFT);
+  fake_run(&sc.server, deadline - MARGIN - sc.server.now - 1);
+  ck_assert(locker_told(&sc.a, ""));
+  fake_run(&sc.server, 1);
+  ck_assert(locker_told(&sc.a, "unsure\n"));
+  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_UNSURE);
+  ck_assert(lk_lock_ok(sc.a.lock)); /* the lease has not run out yet */
+  sc.one.link->frozen = false;
+  fake_turn(&sc.server);
+  ck_assert(locker_told(&sc.a, "held\n"));
+  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
+  ck_assert(lk_lock_ok(sc.a.lock));
+  /* the stall is worked off */
+  fake_run(&sc.server, T);
+  sc.a.told[0] = '\0';
+  fake_run(&sc.server, 2 * T);
+  ck_assert(locker_told(&sc.a, ""));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_break_is_told_with_what_remains_certain)
+{
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
+    begin_held((lk_assurance)a);
+    fake_run(&sc.server, T);
+    sc.server.down = true;
+    int64_t deadline = lk_lock_deadline(sc.a.lock);
+
+    fake_drop(sc.one.link);
+    ck_assert(locker_told(&sc.a, "suspended\n"));
+    ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
+    ck_assert_int_eq(lk_lock_deadline(sc.a.lock), deadline);
+    fake_run(&sc.server, deadline - MARGIN - sc.server.now - 1);
+    ck_assert(locker_told(&sc.a, ""));
+    fake_run(&sc.server, 1);
+    ck_assert(locker_told(&sc.a, "unsure\n"));
+    fake_run(&sc.server, MARGIN - 1);
+    ck_assert(lk_lock_ok(sc.a.lock));
+    fake_run(&sc.server, 1);
+    ck_assert(!lk_lock_ok(sc.a.lock));
+    ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_UNSURE);
+    sc.server.down = false;
+    fake_run(&sc.server, T / 10);
+    ck_assert(locker_told(&sc.a, "held\n"));
+    ck_assert(lk_lock_ok(sc.a.lock));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(a_short_break_is_no_reason_to_be_unsure)
+{
+  const char *const said[] = {"getData multi", "getData sync", "getData"};
+
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
+    begin_held((lk_assurance)a);
+    fake_run(&sc.server, T);
+    sc.one.link->log[0] = '\0';
+    fake_drop(sc.one.link);
+    fake_run(&sc.server, T / 10);
+    ck_assert(fake_said(sc.one.link, said[a]));
+    fake_run(&sc.server, 2 * T);
+    ck_assert(locker_told(&sc.a, "suspended\n"));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(some_stop_as_soon_as_the_connection_breaks)
+{
+  lk_lock_config c = {.size = sizeof c, .unsure_when_suspended = true};
+
+  scene_begin(&sc, NULL, &c);
+  scene_hold(&sc);
+  fake_run(&sc.server, T);
+  fake_drop(sc.one.link);
+  ck_assert(locker_told(&sc.a, "suspended\nunsure\n"));
+  fake_run(&sc.server, T / 10);
+  ck_assert(locker_told(&sc.a, "held\n"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_node_that_went_during_a_break_is_lost)
+{
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
+    begin_held((lk_assurance)a);
+    fake_run(&sc.server, T);
+    sc.server.down = true;
+    fake_drop(sc.one.link);
+    fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
+    fake_run(&sc.server, T / 10);
+    ck_assert(locker_told(&sc.a, "suspended\n"));
+    sc.server.down = false;
+    fake_run(&sc.server, T / 10);
+    ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(a_long_break_ends_unsure_then_lost)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  sc.server.down = true;
+  fake_drop(sc.one.link);
+  fake_run(&sc.server, T);
+  ck_assert(locker_told(&sc.a, "suspended\nunsure\n"));
+  fake_run(&sc.server, T); /* the client gives the session up */
+  ck_assert(locker_told(&sc.a, "lost SESSION_EXPIRED\n"));
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), LK_ERR_LOST);
+  fake_expire(&sc.server, sc.one.link->last_session);
+  sc.server.down = false;
+  scene_end(&sc);
+}
+END_TEST
+
+/* The process was stopped: what it is asked first it answers by the clock. */
+START_TEST(after_a_pause_nothing_is_certain)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  fake_run(&sc.server, T);
+  ck_assert(lk_lock_ok(sc.a.lock));
+  sc.server.now += T;
+  ck_assert(!lk_lock_ok(sc.a.lock));
+  fake_turn(&sc.server);
+  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_UNSURE);
+  fake_run(&sc.server, T);
+  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(after_a_pause_no_stale_event_grants)
+{
+  begin(LK_ASSURE_QUORUM);
+  scene_queue(&sc);
+  sc.two.link->allow = 0;
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  fake_turn(&sc.server);
+  sc.server.now += T;
+  sc.two.link->allow = SIZE_MAX;
+  fake_deliver(sc.two.link);
+  ck_assert_int_eq(sc.b.acquired, NOT_YET);
+  fake_run(&sc.server, T / 2);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  ck_assert(lk_lock_ok(sc.b.lock));
+  scene_end(&sc);
+}
+END_TEST
+
+/* ---- grants ------------------------------------------------------------ */
+
+START_TEST(a_grant_after_a_wait_keeps_the_deadline_it_rests_on)
+{
+  begin(LK_ASSURE_QUORUM);
+  scene_queue(&sc);
+  fake_run(&sc.server, 3 * T + 100);
+  int64_t quorum = lk_keeper_deadline(sc.two.keeper);
+
+  ck_assert_int_lt(quorum, sc.server.now); /* it wrote nothing for so long */
+  sc.two.link->frozen = true; /* the first check will not be answered */
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  ck_assert_int_eq(lk_keeper_deadline(sc.two.keeper), quorum);
+  ck_assert_int_ge(lk_lock_deadline(sc.b.lock), sc.server.now + T / 2 - DRIFT);
+  sc.two.link->frozen = false;
+  fake_turn(&sc.server);
+  ck_assert_int_gt(lk_keeper_deadline(sc.two.keeper), sc.server.now + T / 2);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_late_keeper_grants_when_it_has_seen_enough)
+{
+  lk_keeper *late;
+  lk_lock *l;
+
+  begin(LK_ASSURE_QUORUM);
+  fake_run(&sc.server, 10 * T);
+  ck_assert_int_eq(lk_keeper_new(&late, sc.one.link->client, NULL), 0);
+  ck_assert_int_eq(lk_keeper_deadline(late), INT64_MIN);
+  ck_assert_int_eq(lk_lock_new(&l, late, LOCKS, NULL), 0);
+  ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_ACQUIRING);
+  fake_run(&sc.server, T / 4 + 1);
+  ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
+  ck_assert(lk_lock_ok(l));
+  lk_lock_free(l);
+  lk_keeper_free(late);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(the_margin_can_be_changed_while_held)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  fake_run(&sc.server, T);
+  lk_keeper_set_margin(sc.one.keeper, T / 2);
+  sc.one.link->frozen = true;
+  int64_t deadline = lk_lock_deadline(sc.a.lock);
+
+  fake_run(&sc.server, deadline - T / 2 - sc.server.now - 1);
+  ck_assert(locker_told(&sc.a, ""));
+  fake_run(&sc.server, 1);
+  ck_assert(locker_told(&sc.a, "unsure\n"));
+  sc.one.link->frozen = false;
+  scene_end(&sc);
+}
+END_TEST
+
+/* ---- verify and guarded ------------------------------------------------ */
+
+static void on_verified(lk_lock *lock, int err, void *arg)
+{
+  locker *l = arg;
+
+  ck_assert_ptr_eq(lock, l->lock);
+  ck_assert_int_eq(l->verified, NOT_YET);
+  l->verified = err;
+}
+
+static int verify(locker *l)
+{
+  l->verified = NOT_YET;
+  return lk_lock_verify(l->lock, on_verified, l);
+}
+
+START_TEST(a_verify_proves_and_renews)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  fake_run(&sc.server, T / 4 - 10);
+  int64_t before = lk_lock_deadline(sc.a.lock);
+
+  sc.one.link->log[0] = '\0';
+  ck_assert_int_eq(verify(&sc.a), 0);
+  ck_assert_int_eq(lk_lock_verify(sc.a.lock, NULL, NULL), LK_ERR_STATE);
+  ck_assert_int_eq(sc.a.verified, NOT_YET);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.a.verified, 0);
+  ck_assert(fake_said(sc.one.link, "multi getData"));
+  ck_assert_int_ge(lk_lock_deadline(sc.a.lock), before);
+  /* from now on its node is watched */
+  fake_delete(&sc.server, lk_lock_node(sc.a.lock));
+  fake_turn(&sc.server);
+  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_verify_tells_of_a_loss_first)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  fake_delete(&sc.server, lk_lock_node(sc.a.lock));
+  ck_assert_int_eq(verify(&sc.a), 0);
+  fake_turn(&sc.server);
+  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
+  ck_assert_int_eq(sc.a.verified, LK_ERR_LOST);
+  ck_assert_int_eq(verify(&sc.a), LK_ERR_LOST);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_verify_that_is_cut_off_knows_nothing)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  sc.one.link->cut_at = sc.one.link->requests + 1;
+  sc.one.link->cut_after = true;
+  ck_assert_int_eq(verify(&sc.a), 0);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.a.verified, LK_ERR_UNSURE);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_verify_ends_with_the_hold_and_with_the_handle)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  ck_assert_int_eq(verify(&sc.a), 0);
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  ck_assert_int_eq(sc.a.verified, LK_ERR_NOT_HELD);
+  fake_turn(&sc.server);
+  scene_hold(&sc);
+  ck_assert_int_eq(verify(&sc.a), 0);
+  locker *l = &sc.a;
+
+  lk_lock_free(l->lock);
+  ck_assert_int_eq(l->verified, LK_ERR_CLOSED);
+  l->lock = NULL;
+  scene_end(&sc);
+}
+END_TEST
+
+typedef struct outcome {
+  int err;
+  size_t count;
+  int first;
+} outcome;
+
+static void on_guarded(lk_client *c, int err, const lk_op_result *results,
+                       size_t count, void *arg)
+{
+  outcome *o = arg;
+
+  ck_assert_ptr_eq(c, sc.one.link->client);
+  ck_assert_int_eq(o->err, NOT_YET);
+  o->err = err;
+  o->count = count;
+  o->first = count > 0 ? results[0].err : NOT_YET;
+}
+
+START_TEST(a_guarded_write_happens_only_while_held)
+{
+  outcome o = {.err = NOT_YET};
+  lk_op ops[] = {lk_op_set("/locks", lk_text("1"), -1),
+                 lk_op_create("/made", lk_bytes_of("", 0), NULL, 0)};
+
+  begin(LK_ASSURE_QUORUM);
+  ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops, 2, NULL, on_guarded, &o),
+                   LK_ERR_NOT_HELD);
+  scene_hold(&sc);
+  ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops, 2, NULL, on_guarded, &o), 0);
+  fake_turn(&sc.server);
+  ck_assert(o.err == 0 && o.count == 2 && o.first == 0);
+  ck_assert_ptr_nonnull(tree_find(&sc.server.nodes, "/made"));
+  /* its own errors are its own */
+  o.err = NOT_YET;
+  ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops + 1, 1, NULL, on_guarded, &o),
+                   0);
+  fake_turn(&sc.server);
+  ck_assert(o.err == LK_ERR_NODE_EXISTS && o.count == 1 &&
+            o.first == LK_ERR_NODE_EXISTS);
+  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
+  /* and without our node nothing is done */
+  o.err = NOT_YET;
+  fake_delete(&sc.server, "/made");
+  fake_delete(&sc.server, lk_lock_node(sc.a.lock));
+  ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops, 2, NULL, on_guarded, &o), 0);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(o.err, LK_ERR_LOST);
+  ck_assert_ptr_null(tree_find(&sc.server.nodes, "/made"));
+  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
+  ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops, 2, NULL, on_guarded, &o),
+                   LK_ERR_LOST);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_guarded_write_outlives_its_lock)
+{
+  outcome o = {.err = NOT_YET};
+  lk_op op = lk_op_set("/locks", lk_text("1"), -1);
+
+  begin_held(LK_ASSURE_QUORUM);
+  ck_assert_int_eq(lk_lock_guarded(sc.a.lock, &op, 1, NULL, on_guarded, &o), 0);
+  locker_free(&sc.a);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(o.err, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+SUITE("keeper", a_holder_beats_each_quarter_of_the_timeout,
+      a_beat_counts_from_the_answer_to_the_last,
+      other_assurances_sync_or_just_ping, a_waiter_syncs_and_writes_nothing,
+      who_neither_holds_nor_waits_is_quiet,
+      in_calm_weather_the_deadline_is_half_a_timeout_ahead,
+      a_grant_after_long_idleness_is_never_unsure,
+      many_nodes_are_checked_in_several_multis,
+      a_throttled_beat_is_repeated_soon,
+      silence_makes_unsure_in_time_and_an_answer_held_again,
+      a_break_is_told_with_what_remains_certain,
+      a_short_break_is_no_reason_to_be_unsure,
+      some_stop_as_soon_as_the_connection_breaks,
+      a_node_that_went_during_a_break_is_lost,
+      a_long_break_ends_unsure_then_lost, after_a_pause_nothing_is_certain,
+      after_a_pause_no_stale_event_grants,
+      a_grant_after_a_wait_keeps_the_deadline_it_rests_on,
+      a_late_keeper_grants_when_it_has_seen_enough,
+      the_margin_can_be_changed_while_held, a_verify_proves_and_renews,
+      a_verify_tells_of_a_loss_first, a_verify_that_is_cut_off_knows_nothing,
+      a_verify_ends_with_the_hold_and_with_the_handle,
+      a_guarded_write_happens_only_while_held,
+      a_guarded_write_outlives_its_lock)
