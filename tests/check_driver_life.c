@@ -348,6 +348,9 @@ START_TEST(a_child_may_run_the_loop_for_itself)
     ev_loop_fork(loop);
     for (int i = 0; i < 5; i++)
       turn();
+    engine_write(c, "z", 1);
+    if (ev_run(loop, EVRUN_NOWAIT))
+      _exit(9); /* something of the driver's still holds it */
     lk_client_free(other);
     use_up(c);
   }
@@ -378,6 +381,7 @@ START_TEST(a_child_made_in_a_callback_reads_nothing_more)
   int peer[2];
 
   start();
+  forked = -1;
   for (size_t i = 0; i < 2; i++)
     c[i] = new_connected(&peer[i]);
   for (size_t i = 0; i < 2; i++) {
@@ -404,6 +408,26 @@ START_TEST(a_child_made_in_a_callback_reads_nothing_more)
 }
 END_TEST
 
+START_TEST(a_child_made_in_a_callback_resolves_nothing_more)
+{
+  lk_client *c[2];
+
+  start();
+  forked = -1;
+  for (size_t i = 0; i < 2; i++) {
+    c[i] = new_client();
+    c[i]->react = fork_once;
+    engine_dial(c[i], 1, "twice.test", 1, 0);
+  }
+  RUN_UNTIL(forked != -1);
+  if (forked == 0)
+    _exit(c[0]->log[0] != '\0' && c[1]->log[0] != '\0');
+  expect_child_ok(forked);
+  RUN_UNTIL(c[0]->log[0] != '\0' && c[1]->log[0] != '\0');
+  stop();
+}
+END_TEST
+
 SUITE("driver_life", a_client_may_be_freed_in_any_callback,
       the_driver_may_be_freed_in_any_callback,
       the_driver_may_be_freed_when_woken, what_is_left_is_freed_with_the_driver,
@@ -412,4 +436,5 @@ SUITE("driver_life", a_client_may_be_freed_in_any_callback,
       a_forked_child_says_nothing, a_forked_child_says_nothing_on_an_old_kernel,
       asking_who_we_are_costs_no_system_call,
       a_child_may_run_the_loop_for_itself,
-      a_child_made_in_a_callback_reads_nothing_more)
+      a_child_made_in_a_callback_reads_nothing_more,
+      a_child_made_in_a_callback_resolves_nothing_more)

@@ -187,6 +187,17 @@ START_TEST(who_gave_up_is_not_told)
 }
 END_TEST
 
+START_TEST(another_name_server_is_noticed)
+{
+  start();
+  expect("twice.test", "127.0.0.1:0 |");
+  fake_names_stop();
+  fake_names_start(loop); /* at another port */
+  expect("two.test", "127.0.0.1:0 127.0.0.2:0 |");
+  stop();
+}
+END_TEST
+
 static unsigned ticks;
 
 static void on_tick(struct ev_loop *l, ev_timer *w, int revents)
@@ -280,6 +291,7 @@ END_TEST
 SUITE("resolve", all_addresses_of_a_name_are_found,
       the_same_address_counts_once, the_hosts_file_is_read,
       an_unknown_name_says_so, who_asks_for_the_same_name_shares_the_answer,
-      who_gave_up_is_not_told, a_silent_name_server_does_not_stop_the_loop,
-      it_keeps_no_loop_alive, missing_memory_ends_a_question_or_refuses_it,
+      who_gave_up_is_not_told, another_name_server_is_noticed,
+      a_silent_name_server_does_not_stop_the_loop, it_keeps_no_loop_alive,
+      missing_memory_ends_a_question_or_refuses_it,
       making_one_without_memory_leaves_nothing)

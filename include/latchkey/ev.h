@@ -8,12 +8,14 @@
  * are fine. Names are resolved off the loop.
  *
  * Threads: an lk_ev and its clients belong to the thread that runs the loop;
- * only lk_ev_wake() may be called from others.
+ * only lk_ev_wake() may be called from others. Callbacks must not run the loop.
  *
  * Fork: in a forked child an lk_ev and its clients are dead. Requests are
- * refused with LK_ERR_FORKED, nothing is written to the parent's connections;
- * lk_client_free() and lk_ev_free() give the child's copies back. The child
- * must not run the parent's ev_loop.
+ * refused with LK_ERR_FORKED, nothing is written to the parent's connections
+ * or read from them, the parent is not woken; lk_client_free() and lk_ev_free()
+ * give the child's copies back. A child that wants to go on with the loop calls
+ * ev_loop_fork() first, as libev demands, and finds nothing of ours on it. None
+ * of this takes a system call to find out, since Linux 4.14.
  */
 
 #include <latchkey/client.h>
@@ -36,14 +38,17 @@ typedef struct lk_ev lk_ev;
  */
 LK_API int lk_ev_new(lk_ev **out, struct ev_loop *loop, const lk_mem *mem);
 
-/** Free; clients that are left are freed first, as by lk_client_free(). */
+/** Free; clients that are left are freed first, as by lk_client_free(). Inside
+    a callback of one of them it takes effect once all callbacks have returned.
+    NULL is fine. */
 LK_API void lk_ev_free(lk_ev *ev);
 
 /**
  * Make a client that lives on `ev`. It starts to connect in the next turn of
  * the loop. End it with lk_client_close() and lk_client_free().
  *
- * @return as lk_client_new().
+ * @return as lk_client_new(); LK_ERR_FORKED in a forked child, LK_ERR_CLOSED
+ *         inside lk_ev_free().
  */
 LK_API int lk_ev_client_new(lk_client **out, lk_ev *ev,
                             const lk_client_config *config);
@@ -53,7 +58,7 @@ LK_API void lk_ev_on_wake(lk_ev *ev, void (*woken)(lk_ev *ev, void *arg),
                           void *arg);
 
 /** Wake the loop. From any thread and from signal handlers, as long as `ev`
-    exists; several calls can become one. */
+    exists; several calls can become one. Does nothing in a forked child. */
 LK_API void lk_ev_wake(lk_ev *ev);
 
 #ifdef __cplusplus

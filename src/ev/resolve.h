@@ -56,8 +56,8 @@ typedef struct lk_query {
 } lk_query;
 
 int lk__names_new(lk_names **out, struct ev_loop *loop, const lk_mem *mem);
-/** lk__query_end() is called once, by this or later on the loop's thread; or
-    never after lk__names_free(). */
+/** lk__query_end() is called once, by this or later on the loop's thread, not
+    after lk__names_free(). */
 void lk__names_ask(lk_names *n, lk_query *q);
 /** No query is under way: keep nothing that grows stale. */
 void lk__names_rest(lk_names *n);

@@ -174,8 +174,6 @@ static void close_channel(lk_names *n)
   n->open = false;
   ares_destroy(n->channel);
   stop_timer(n);
-  while (!lk__list_empty(&n->ports))
-    close_port(n, LK_OWNER(n->ports.next, port, link));
 }
 
 static void on_found(void *arg, int status, int timeouts,
@@ -184,9 +182,6 @@ static void on_found(void *arg, int status, int timeouts,
   lk_query *q = arg;
 
   (void)timeouts;
-  /* The channel is being closed, and with it the resolver. */
-  if (status == ARES_EDESTRUCTION)
-    return;
   for (const struct ares_addrinfo_node *a = found == NULL ? NULL : found->nodes;
        a != NULL; a = a->ai_next)
     lk__query_add(q, a->ai_addr);
