@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_CLI_ACCESS_H
+#define LK_CLI_ACCESS_H
+
+#include <latchkey/client.h>
+
+#include "cli/text.h"
+
+/** An access list made from --acl. */
+typedef struct cli_acl {
+  lk_acls list; /**< points into `entries` or to a constant */
+  lk_acl *entries;
+} cli_acl;
+
+/** Read "open", "creator" or "scheme:id:perms,…"; the texts stay `spec`'s.
+    False with one line in `complaint`. */
+bool cli_acl_read(cli_acl *out, const char *spec, cli_text *complaint);
+void cli_acl_free(cli_acl *acl);
+
+/** The next line of an auth file, `*text` being what is left of it; skips empty
+    lines and those that begin with #. False at the end; a line without a colon
+    gives an empty `scheme`. */
+bool cli_auth_next(lk_bytes *text, lk_bytes *scheme, lk_bytes *auth);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "cli/ask.h"
+#include "cli/print.h"
+
+static void on_log(cli_link *l, const char *text, void *arg)
+{
+  (void)l;
+  (void)arg;
+  cli_say("%s", text);
+}
+
+bool cli_ask_open(cli_ask *a, const cli_options *o, const char *verb,
+                  const char *path)
+{
+  cli_text complaint = {0};
+
+  memset(a, 0, sizeof *a);
+  a->options = o;
+  a->verb = verb;
+  a->path = path;
+  a->link.log = on_log;
+  if (!cli_link_open(&a->link, o, o->connect_timeout_ms, &complaint)) {
+    const char *line = cli_text_end(&complaint);
+
+    cli_say("%s", line == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : line);
+    cli_text_free(&complaint);
+    cli_ask_free(a);
+    return false;
+  }
+  if (!cli_link_wait(&a->link)) {
+    cli_ask_free(a);
+    return false;
+  }
+  return true;
+}
+
+lk_call cli_ask_call(const cli_ask *a, bool repeat)
+{
+  lk_call call = {.size = sizeof call, .repeat = repeat};
+
+  call.timeout_ms = a->options->session_timeout_ms;
+  return call;
+}
+
+void cli_ask_answer(cli_ask *a, int err)
+{
+  a->err = err;
+  a->done = true;
+}
+
+int cli_ask_wait(cli_ask *a, int err)
+{
+  if (err == 0) {
+    cli_link_run(&a->link, &a->done);
+    err = a->done ? a->err : LK_ERR_CLOSED;
+  }
+  a->done = false;
+  return err;
+}
+
+void cli_ask_free(cli_ask *a)
+{
+  cli_link_free(&a->link);
+  cli_text_free(&a->out);
+}
+
+int cli_ask_close(cli_ask *a, int err)
+{
+  int code =
+      err != 0 ? cli_complain(a->verb, a->path, err) : cli_print(&a->out);
+
+  cli_link_close(&a->link);
+  cli_ask_free(a);
+  return code;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "cli/commands.h"
+#include "cli/nodes.h"
+
+#define READING                                                \
+  {                                                            \
+    cli_options_session, cli_options_json, cli_options_common, \
+        cli_options_version                                    \
+  }
+
+/* clang-format off */
+const cli_command cli_commands[] = {
+  {"run", "[OPTION...] LOCK [--] COMMAND [ARG...]",
+   "run COMMAND while holding LOCK", 1, -1,
+   {cli_options_run, cli_options_session, cli_options_common, cli_options_version},
+   NULL},
+  {"status", "[OPTION...] LOCK", "show who holds LOCK and who waits", 1, 1,
+   READING, cli_status},
+  {"ls", "[OPTION...] PATH", "list the children of a node", 1, 1,
+   READING, cli_ls},
+  {"get", "[OPTION...] PATH", "write a node's data as they are", 1, 1,
+   READING, cli_get},
+  {"stat", "[OPTION...] PATH", "show what the server knows of a node", 1, 1,
+   READING, cli_stat},
+  {"create", "[OPTION...] PATH [DATA|-]", "make a node and print its name", 1, 2,
+   {cli_options_create, cli_options_session, cli_options_json,
+    cli_options_common, cli_options_version}, cli_create},
+  {"set", "[OPTION...] PATH [DATA|-]", "replace a node's data", 1, 2,
+   {cli_options_write, cli_options_session, cli_options_common}, cli_set},
+  {"delete", "[OPTION...] PATH", "delete a node that has no children", 1, 1,
+   {cli_options_write, cli_options_session, cli_options_common}, cli_delete},
+  {0}};
+/* clang-format on */
+
+const cli_command *cli_command_find(const char *name)
+{
+  for (const cli_command *c = cli_commands; c->name != NULL; c++)
+    if (strcmp(c->name, name) == 0)
+      return c;
+  return NULL;
+}
+
+void cli_command_help(const cli_command *c, bool all, cli_text *out)
+{
+  cli_text_printf(out, "usage: latchkey %s %s\n", c->name, c->form);
+  if (all) {
+    cli_text_puts(out, "       latchkey [OPTION...] LOCK COMMAND [ARG...]   "
+                       "(the same)\n");
+    for (c = cli_commands + 1; c->name != NULL; c++)
+      cli_text_printf(out, "       latchkey %s %s\n", c->name, c->form);
+    c = cli_commands;
+    cli_text_puts(out, "\nDistributed locks and plain node work on "
+                       "ZooKeeper.\n\n");
+    for (const cli_command *v = c; v->name != NULL; v++)
+      cli_text_printf(out, "  %-8s %s\n", v->name, v->help);
+    cli_text_puts(out, "\nOptions of run:\n");
+  } else {
+    cli_text_printf(out, "\n%c%s.\n\n", c->help[0] - 'a' + 'A', c->help + 1);
+  }
+  cli_options_help(c->options, out);
+  if (strcmp(c->name, "run") == 0)
+    cli_text_puts(
+        out, "\nExit codes: COMMAND's own, or 128+N; 123 the lock was lost "
+             "meanwhile;\n124 not obtained (-E); 125 latchkey failed; 126, 127 "
+             "COMMAND cannot be run,\nis not found.\n");
+  cli_text_puts(out, "\nThe manual: man latchkey\n");
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/guard.h"
+
+int64_t cli_guard_clock(void)
+{
+  struct timespec now;
+
+  if (clock_gettime(CLOCK_BOOTTIME, &now) != 0)
+    clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* A copy that does not lie where the title is going to be. */
+static char **copy_words(char **words)
+{
+  size_t count = 0;
+
+  while (words[count] != NULL)
+    count++;
+  char **copy = calloc(count + 1, sizeof *copy);
+
+  for (size_t i = 0; copy != NULL && i < count; i++)
+    if ((copy[i] = strdup(words[i])) == NULL)
+      return NULL;
+  return copy;
+}
+
+static void rename_self(cli_title title)
+{
+  static const char name[] = "lk-guard";
+
+  prctl(PR_SET_NAME, name);
+  memset(title.at, 0, title.len);
+  for (size_t i = 0; i < title.len && name[i] != '\0'; i++)
+    title.at[i] = name[i];
+}
+
+static _Noreturn void be_guard(const cli_job *job, cli_policy on_lost,
+                               cli_title title, int fd)
+{
+  cli_job own = *job;
+  sigset_t all;
+
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, NULL);
+  setpgid(0, 0);
+  own.argv = copy_words(job->argv);
+  if (own.argv == NULL)
+    _exit(1);
+  rename_self(title);
+  cli_warden(&own, on_lost, fd);
+}
+
+int cli_guard_open(cli_guard *g, const cli_job *job, cli_policy on_lost,
+                   cli_title title)
+{
+  int ends[2];
+
+  g->fd = -1;
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    return errno;
+  g->pid = fork();
+  if (g->pid == 0) {
+    close(ends[0]);
+    be_guard(job, on_lost, title, ends[1]);
+  }
+  int error = errno;
+
+  close(ends[1]);
+  if (g->pid < 0) {
+    g->pid = 0;
+    close(ends[0]);
+    return error;
+  }
+  g->fd = ends[0];
+  return 0;
+}
+
+bool cli_guard_order(const cli_guard *g, const cli_order *order,
+                     lk_bytes environment)
+{
+  cli_order copy = *order;
+  /* sendmsg() writes to none of these. */
+  union {
+    const void *from;
+    void *at;
+  } text = {environment.at};
+  struct iovec parts[2] = {{&copy, sizeof copy}, {text.at, environment.len}};
+  struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+
+  if (g->fd < 0)
+    return false;
+  /* Somebody may have stopped it. */
+  kill(g->pid, SIGCONT);
+  return sendmsg(g->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}
+
+int cli_guard_news(const cli_guard *g, cli_news *out)
+{
+  ssize_t n;
+
+  do
+    n = recv(g->fd, out, sizeof *out, MSG_DONTWAIT);
+  while (n < 0 && errno == EINTR);
+  if (n == (ssize_t)sizeof *out)
+    return 1;
+  return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? 0 : -1;
+}
+
+void cli_guard_close(cli_guard *g)
+{
+  cli_order bye = {.type = CLI_ORDER_BYE};
+
+  if (g->fd >= 0) {
+    cli_guard_order(g, &bye, lk_text(NULL));
+    close(g->fd);
+  }
+  g->fd = -1;
+  while (g->pid > 0 && waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
+    ;
+  g->pid = 0;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "cli/runner.h"
+#include "cli/tree.h"
+
+/* ---- the lease ---------------------------------------------------------- */
+
+/* The lease deadline on the guard's clock; rather early than late. */
+static int64_t lease_of(const cli_runner *r)
+{
+  int64_t now = cli_guard_clock();
+  int64_t deadline = lk_lock_deadline(r->lock);
+
+  if (deadline == INT64_MIN)
+    return now;
+  return now + (deadline - lk_client_clock(r->link.client));
+}
+
+/* Moves of less than a fiftieth of the margin are not worth a message. */
+void cli_hold_renew(cli_runner *r)
+{
+  if (r->phase != CLI_PHASE_RUNNING || r->lost || r->ended)
+    return;
+  cli_order order = {.type = CLI_ORDER_LEASE, .lease = lease_of(r)};
+
+  if (order.lease <= r->lease_told + r->margin_ms / 50)
+    return;
+  if (cli_guard_order(&r->guard, &order, lk_text(NULL)))
+    r->lease_told = order.lease;
+}
+
+/* ---- start -------------------------------------------------------------- */
+
+static void add_variable(cli_text *out, const char *name, const char *value)
+{
+  cli_text_printf(out, "%s=%s", name, value);
+  cli_text_add(out, "", 1);
+}
+
+static void add_environment(const cli_runner *r, cli_text *out)
+{
+  const char *node = lk_lock_node(r->lock);
+  char text[32];
+
+  snprintf(text, sizeof text, "%" PRIu64, lk_lock_token(r->lock));
+  add_variable(out, "LATCHKEY_FENCING_TOKEN", text);
+  snprintf(text, sizeof text, "0x%" PRIx64,
+           (uint64_t)lk_client_session(r->link.client).id);
+  add_variable(out, "LATCHKEY_SESSION", text);
+  add_variable(out, "LATCHKEY_LOCK", r->path);
+  add_variable(out, "LATCHKEY_NODE", node == NULL ? "" : node);
+  add_variable(out, "LATCHKEY_MODE", "exclusive");
+}
+
+static void not_started(cli_runner *r, int code, int error)
+{
+  char line[1024];
+
+  if (r->ended)
+    return;
+  snprintf(line, sizeof line, "cannot run %s: %s%s", r->job.argv[0],
+           strerror(error), error == ENOENT ? "; check the name and PATH" : "");
+  r->ended = true;
+  r->code = code;
+  cli_events_failed(&r->events, r->code, line, false);
+  cli_leave_after(r);
+}
+
+void cli_hold_begin(cli_runner *r)
+{
+  cli_order order = {
+      .type = CLI_ORDER_START, .lease = lease_of(r), .margin_ms = r->margin_ms};
+  cli_text environment = {0};
+
+  r->phase = CLI_PHASE_RUNNING;
+  cli_events_acquired(&r->events, r->lock, r->link.client);
+  cli_events_detail(&r->events, "%s: obtained, token %" PRIu64, r->path,
+                    lk_lock_token(r->lock));
+  add_environment(r, &environment);
+  r->lease_told = order.lease;
+  bool ok = !environment.failed &&
+            cli_guard_order(&r->guard, &order,
+                            lk_bytes_of(environment.at, environment.len));
+  int error = environment.failed ? ENOMEM : errno;
+
+  cli_text_free(&environment);
+  if (!ok) {
+    not_started(r, CLI_FAILED, error);
+    return;
+  }
+  /* From now on the node is watched and the lease is renewed; nobody waits for
+     the answer. */
+  lk_lock_verify(r->lock, NULL, NULL);
+}
+
+/* ---- what the lock tells ------------------------------------------------- */
+
+static void lose(cli_runner *r, const lk_lock_event *event)
+{
+  cli_order order = {.type = CLI_ORDER_LOST};
+
+  r->lost = true;
+  cli_events_lock(&r->events, "lost", NULL, r->link.client,
+                  lk_error_text(event->err));
+  cli_events_say(&r->events, "%s: the lock is lost while the command runs: %s",
+                 r->path,
+                 event->err == LK_ERR_NO_NODE ? "somebody deleted its node"
+                                              : lk_error_text(event->err));
+  cli_guard_order(&r->guard, &order, lk_text(NULL));
+}
+
+void cli_hold_event(cli_runner *r, const lk_lock_event *event)
+{
+  if (r->phase != CLI_PHASE_RUNNING || r->ended)
+    return;
+  switch (event->type) {
+  case LK_LOCK_EVENT_UNSURE:
+    cli_events_lock(&r->events, "unsure", r->lock, r->link.client, NULL);
+    cli_events_notice(&r->events,
+                      "%s: no news from the servers: the lease "
+                      "runs out",
+                      r->path);
+    break;
+  case LK_LOCK_EVENT_HELD:
+    cli_hold_renew(r);
+    cli_events_lock(&r->events, "held", r->lock, r->link.client, NULL);
+    cli_events_notice(&r->events, "%s: held after all", r->path);
+    break;
+  case LK_LOCK_EVENT_LOST: lose(r, event); break;
+  case LK_LOCK_EVENT_UNWATCHED:
+    cli_events_notice(&r->events,
+                      "warning: our own node may not be read, so its deletion "
+                      "would be noticed late; --acl should give us READ");
+    break;
+  case LK_LOCK_EVENT_SUSPENDED: /* told by the session's state */
+  case LK_LOCK_EVENT_WAITING:
+  case LK_LOCK_EVENT_PLACE_LOST:
+  case LK_LOCK_EVENT_MIXED_QUEUE: break;
+  }
+}
+
+/* ---- what the guard tells ----------------------------------------------- */
+
+static void acted(cli_runner *r, cli_act what)
+{
+  static const char *const texts[] = {
+      [CLI_ACT_NONE] = "nothing",      [CLI_ACT_TERM] = "sent TERM",
+      [CLI_ACT_KILL] = "sent KILL",    [CLI_ACT_STOP] = "stopped it",
+      [CLI_ACT_CONT] = "continued it",
+  };
+
+  r->acted = true;
+  if (what <= CLI_ACT_CONT)
+    cli_events_say(&r->events, "%s: %s: %s", r->path,
+                   r->lost ? "the lock is lost" : "the lease runs out",
+                   texts[what]);
+}
+
+static int exit_code(int status)
+{
+  if (WIFSIGNALED(status))
+    return CLI_SIGNAL + WTERMSIG(status);
+  return WEXITSTATUS(status);
+}
+
+static void finish(cli_runner *r)
+{
+  if (r->lost || r->acted)
+    r->code = CLI_LOST;
+  cli_leave_after(r);
+}
+
+static void command_ended(cli_runner *r, int status)
+{
+  if (r->ended)
+    return;
+  r->ended = true;
+  r->code = exit_code(status);
+  /* What --on-lost has begun goes on until nothing is left. */
+  if (!r->acted)
+    finish(r);
+}
+
+/* Like a job of a shell: when it stops, so do we, and the shell notices. */
+static void command_stopped(const cli_runner *r, int signal)
+{
+  if (r->job.foreground &&
+      (signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU))
+    cli_signals_stop_self();
+}
+
+/* Somebody killed it. What it looked after is ours now. */
+static void end_command(cli_runner *r)
+{
+  cli_ended ended = {0};
+
+  cli_cgroup_open(&r->job.cgroup);
+  if (r->alone) {
+    cli_tree_end(&r->job.cgroup, 0, &ended);
+  } else {
+    cli_cgroup_kill(&r->job.cgroup);
+    if (r->child != 0 && !r->job.foreground)
+      kill(-r->child, SIGKILL);
+  }
+  cli_cgroup_remove(&r->job.cgroup);
+}
+
+static void guard_gone(cli_runner *r)
+{
+  ev_io_stop(r->link.loop, &r->guard_news);
+  if (r->phase >= CLI_PHASE_RELEASING)
+    return;
+  if (r->phase == CLI_PHASE_RUNNING) {
+    end_command(r);
+    r->ended = true;
+    r->code = CLI_FAILED;
+    cli_events_failed(&r->events, r->code,
+                      "the guard process was killed, so the command was too",
+                      false);
+    finish(r);
+    return;
+  }
+  cli_leave(r, CLI_FAILED, "the guard process was killed; try again", false);
+}
+
+static void take_news(cli_runner *r, const cli_news *news)
+{
+  switch (news->type) {
+  case CLI_NEWS_STARTED: r->child = (pid_t)news->value; break;
+  case CLI_NEWS_NOT_STARTED:
+    not_started(r, news->value == ENOENT ? CLI_NOT_FOUND : CLI_NOT_RUNNABLE,
+                news->value);
+    break;
+  case CLI_NEWS_ACTED: acted(r, (cli_act)news->value); break;
+  case CLI_NEWS_STOPPED: command_stopped(r, news->value); break;
+  case CLI_NEWS_ENDED: command_ended(r, news->value); break;
+  case CLI_NEWS_EMPTY:
+    if (r->phase == CLI_PHASE_RUNNING)
+      finish(r);
+    break;
+  }
+}
+
+void cli_hold_news(cli_runner *r)
+{
+  cli_news news;
+  int got;
+
+  while ((got = cli_guard_news(&r->guard, &news)) > 0)
+    take_news(r, &news);
+  if (got < 0)
+    guard_gone(r);
+}
+
+/* ---- signals ------------------------------------------------------------- */
+
+void cli_hold_signal(cli_runner *r, cli_signal signal)
+{
+  cli_order order = {.type = CLI_ORDER_SIGNAL, .signal = signal.number};
+  bool has_it = r->job.foreground && signal.from_terminal;
+
+  if (!has_it && !cli_guard_order(&r->guard, &order, lk_text(NULL)))
+    cli_events_notice(&r->events, "cannot pass on SIG%s: %s",
+                      cli_signal_name(signal.number), strerror(errno));
+  /* In the foreground the command's own stop tells (command_stopped). */
+  if (signal.number == SIGTSTP && signal.from_terminal && !r->job.foreground)
+    cli_signals_stop_self();
+}

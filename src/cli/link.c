@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/access.h"
+#include "cli/link.h"
+#include "cli/print.h"
+
+/* More than this is no auth file. */
+enum { MOST_AUTH_BYTES = 1 << 20 };
+
+static void decide(cli_link *l, int err)
+{
+  if (l->decided)
+    return;
+  l->decided = true;
+  l->trouble = err;
+  ev_timer_stop(l->loop, &l->patience);
+  if (err == 0 && l->up != NULL)
+    l->up(l, l->arg);
+  if (err != 0 && l->down != NULL)
+    l->down(l, err, l->arg);
+}
+
+static void on_state(lk_client *c, lk_state state, int err, void *arg)
+{
+  (void)c;
+  switch (state) {
+  case LK_STATE_CONNECTED: decide(arg, 0); break;
+  case LK_STATE_AUTH_FAILED: decide(arg, LK_ERR_AUTH_FAILED); break;
+  case LK_STATE_CLOSED: decide(arg, err == 0 ? LK_ERR_CLOSED : err); break;
+  case LK_STATE_CONNECTING:
+  case LK_STATE_SUSPENDED:
+  case LK_STATE_EXPIRED: break;
+  }
+}
+
+static void on_impatience(struct ev_loop *loop, ev_timer *timer, int events)
+{
+  (void)loop;
+  (void)events;
+  decide(timer->data, LK_ERR_DEADLINE);
+}
+
+static void on_log(void *arg, int level, int err, const char *text)
+{
+  cli_link *l = arg;
+
+  (void)err;
+  if (level <= LK_LOG_INFO && l->log != NULL)
+    l->log(l, text, l->arg);
+}
+
+static bool read_file(const char *name, cli_text *out, mode_t *mode)
+{
+  int fd = open(name, O_RDONLY | O_CLOEXEC);
+  struct stat st;
+  char bytes[4096];
+  ssize_t n = -1;
+
+  if (fd < 0)
+    return false;
+  if (fstat(fd, &st) == 0) {
+    *mode = st.st_mode;
+    while ((n = read(fd, bytes, sizeof bytes)) > 0 &&
+           out->len < MOST_AUTH_BYTES)
+      cli_text_add(out, bytes, (size_t)n);
+  }
+  int error = errno;
+
+  memset(bytes, 0, sizeof bytes);
+  close(fd);
+  errno = error;
+  return n >= 0;
+}
+
+static bool add_identities(cli_link *l, lk_bytes text, cli_text *complaint)
+{
+  const char *name = l->options->auth_file;
+  lk_bytes scheme;
+  lk_bytes auth;
+
+  while (cli_auth_next(&text, &scheme, &auth)) {
+    char word[64];
+
+    if (scheme.len == 0 || scheme.len >= sizeof word) {
+      cli_text_printf(complaint,
+                      "%s: a line is not scheme:credentials, such as "
+                      "digest:user:password",
+                      name);
+      return false;
+    }
+    memcpy(word, scheme.at, scheme.len);
+    word[scheme.len] = '\0';
+    int err = lk_add_auth(l->client, word, auth, NULL, NULL);
+
+    if (err != 0) {
+      cli_text_printf(complaint, "%s: %s", name, lk_error_text(err));
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool add_auth(cli_link *l, cli_text *complaint)
+{
+  const char *name = l->options->auth_file;
+  cli_text text = {0};
+  mode_t mode = 0;
+  bool ok = true;
+
+  if (name == NULL)
+    return true;
+  if (!read_file(name, &text, &mode)) {
+    cli_text_printf(complaint, "--auth-file: cannot read %s: %s", name,
+                    strerror(errno));
+    ok = false;
+  } else {
+    if (S_ISREG(mode) && (mode & (S_IRWXG | S_IRWXO)) != 0 &&
+        !l->options->quiet)
+      cli_say("warning: others may read %s; chmod 600 keeps them out", name);
+    ok = add_identities(l, lk_bytes_of(text.at, text.len), complaint);
+  }
+  if (text.at != NULL)
+    memset(text.at, 0, text.len);
+  cli_text_free(&text);
+  return ok;
+}
+
+static int make_client(cli_link *l)
+{
+  const cli_options *o = l->options;
+  lk_client_config config = {.size = sizeof config};
+
+  config.hosts = o->hosts;
+  config.session_timeout_ms = (int32_t)o->session_timeout_ms;
+  config.log = o->verbose ? on_log : NULL;
+  config.log_arg = l;
+  int err = lk_ev_new(&l->ev, l->loop, NULL);
+
+  return err != 0 ? err : lk_ev_client_new(&l->client, l->ev, &config);
+}
+
+bool cli_link_open(cli_link *l, const cli_options *o, int64_t patience_ms,
+                   cli_text *complaint)
+{
+  l->options = o;
+  l->loop = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
+  if (l->loop == NULL) {
+    cli_text_printf(complaint, "cannot make an event loop: %s",
+                    strerror(errno));
+    return false;
+  }
+  int err = make_client(l);
+
+  if (err != 0) {
+    char wrong[160] = "";
+
+    if (err == LK_ERR_BAD_HOSTS)
+      lk_hosts_check(o->hosts, wrong, sizeof wrong);
+    cli_text_puts(complaint, *wrong == '\0' ? lk_error_text(err) : wrong);
+    cli_text_puts(complaint, cli_hint(err));
+    return false;
+  }
+  if (!add_auth(l, complaint))
+    return false;
+  l->listener.state = on_state;
+  l->listener.arg = l;
+  lk_client_attach(l->client, &l->listener);
+  ev_timer_init(&l->patience, on_impatience, (double)patience_ms / 1000, 0);
+  l->patience.data = l;
+  ev_timer_start(l->loop, &l->patience);
+  return true;
+}
+
+/* The library's text names the server it tried last, and then what it did
+   there: "HOST:PORT: connect to ADDRESS: …". */
+static void complain_of(cli_text *out, const char *text)
+{
+  const char *did = strstr(text, ": connect to ");
+
+  if (did == NULL)
+    did = strstr(text, ": resolve ");
+  cli_text_puts(out, did == NULL ? "cannot connect to " : "cannot ");
+  cli_text_clean(out, lk_text(did == NULL ? text : did + 2));
+}
+
+void cli_link_complain(const cli_link *l, cli_text *out)
+{
+  const char *hosts = l->options->hosts;
+  const char *text = "";
+  int err = l->trouble;
+
+  if (l->client != NULL) {
+    int last = lk_client_trouble(l->client, &text);
+
+    err = last == 0 ? err : last;
+  }
+  if (text == NULL || *text == '\0') {
+    cli_text_puts(out, "cannot connect to ");
+    cli_text_clean(out, lk_text(hosts));
+    cli_text_printf(out, ": %s",
+                    err == LK_ERR_DEADLINE ? "nobody answered in time"
+                                           : lk_error_text(err));
+  } else {
+    complain_of(out, text);
+    if (strchr(hosts, ',') != NULL) {
+      cli_text_puts(out, " (tried last of ");
+      cli_text_clean(out, lk_text(hosts));
+      cli_text_puts(out, ")");
+    }
+  }
+  cli_text_puts(out, cli_hint(err));
+}
+
+void cli_link_run(cli_link *l, const bool *done)
+{
+  while (!*done && ev_run(l->loop, EVRUN_ONCE) != 0)
+    ;
+}
+
+bool cli_link_wait(cli_link *l)
+{
+  cli_link_run(l, &l->decided);
+  if (l->decided && l->trouble == 0)
+    return true;
+  cli_text text = {0};
+
+  cli_link_complain(l, &text);
+  const char *line = cli_text_end(&text);
+
+  cli_say("%s", line == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : line);
+  cli_text_free(&text);
+  return false;
+}
+
+static void on_closed(lk_client *c, int err, void *arg)
+{
+  bool *done = arg;
+
+  (void)c;
+  (void)err;
+  *done = true;
+}
+
+void cli_link_close(cli_link *l)
+{
+  bool done = false;
+
+  if (l->client != NULL && lk_client_close(l->client, on_closed, &done) == 0)
+    cli_link_run(l, &done);
+}
+
+void cli_link_free(cli_link *l)
+{
+  l->decided = true;
+  lk_client_free(l->client);
+  lk_ev_free(l->ev);
+  if (l->loop != NULL) {
+    ev_timer_stop(l->loop, &l->patience);
+    ev_loop_destroy(l->loop);
+  }
+  l->client = NULL;
+  l->ev = NULL;
+  l->loop = NULL;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_CLI_LINK_H
+#define LK_CLI_LINK_H
+
+#include <ev.h>
+#include <latchkey/ev.h>
+
+#include "cli/options.h"
+
+typedef struct cli_link cli_link;
+
+/** The loop, a client on it, and the patience until its first session. Zero it
+    and fill in the first three members. */
+struct cli_link {
+  /** The first session stands. May be NULL. */
+  void (*up)(cli_link *l, void *arg);
+  /** It never will: see cli_link_complain(). Told once, never after `up`, and
+      never before cli_link_open() returned. May be NULL. */
+  void (*down)(cli_link *l, int err, void *arg);
+  /** One line of the library's log; only with -v. */
+  void (*log)(cli_link *l, const char *text, void *arg);
+  void *arg;
+  /* for all to use */
+  struct ev_loop *loop;
+  lk_client *client;
+  /* its own */
+  const cli_options *options;
+  lk_ev *ev;
+  lk_listener listener;
+  ev_timer patience;
+  bool decided; /**< `up` or `down` was told */
+  int trouble;
+};
+
+/** Begin to connect, for `patience_ms` at most. False, with one line in
+    `complaint`: it cannot even begin; cli_link_free() all the same. */
+bool cli_link_open(cli_link *l, const cli_options *o, int64_t patience_ms,
+                   cli_text *complaint);
+
+/** Why no session stands, as one line without an end. */
+void cli_link_complain(const cli_link *l, cli_text *out);
+
+/** Run the loop until `*done`, or until nothing can happen any more. */
+void cli_link_run(cli_link *l, const bool *done);
+
+/** Run the loop until a session stands; false once it has said why none will
+    (to be used without `up` and `down`). */
+bool cli_link_wait(cli_link *l);
+
+/** End the session, waiting for the server's word, 1.5 s at most. */
+void cli_link_close(cli_link *l);
+
+void cli_link_free(cli_link *l);
+
+#endif

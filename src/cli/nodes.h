@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_CLI_NODES_H
+#define LK_CLI_NODES_H
+
+#include "cli/options.h"
+
+/** The verbs for plain nodes. `operands`: PATH, and DATA or NULL. Each returns
+    the exit code. */
+int cli_ls(const cli_options *o, char **operands);
+int cli_get(const cli_options *o, char **operands);
+int cli_stat(const cli_options *o, char **operands);
+int cli_set(const cli_options *o, char **operands);
+int cli_create(const cli_options *o, char **operands);
+int cli_delete(const cli_options *o, char **operands);
+
+/** `latchkey status LOCK` */
+int cli_status(const cli_options *o, char **operands);
+
+#endif

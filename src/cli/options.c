@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/number.h"
+#include "cli/options.h"
+
+enum { SESSION_TIMEOUT_MS = 30000, CONNECT_TIMEOUT_MS = 10000 };
+
+void cli_options_init(cli_options *o)
+{
+  const char *hosts = getenv("LATCHKEY_ZK");
+
+  memset(o, 0, sizeof *o);
+  o->hosts = hosts != NULL && *hosts != '\0' ? hosts : "127.0.0.1:2181";
+  o->session_timeout_ms = SESSION_TIMEOUT_MS;
+  o->connect_timeout_ms = CONNECT_TIMEOUT_MS;
+  o->wait_ms = -1;
+  o->conflict_code = 124;
+  o->acl = "open";
+  o->foreground = isatty(STDIN_FILENO) != 0;
+  o->events_fd = -1;
+  o->node_version = -1;
+}
+
+/* A yes where there was a no. */
+#define FLAG(member)                                                  \
+  static const char *take_##member(cli_options *o, const char *value) \
+  {                                                                   \
+    (void)value;                                                      \
+    o->member = true;                                                 \
+    return NULL;                                                      \
+  }
+FLAG(help)
+FLAG(version)
+FLAG(verbose)
+FLAG(quiet)
+FLAG(json)
+FLAG(foreground)
+FLAG(ephemeral)
+FLAG(sequential)
+FLAG(container)
+FLAG(parents)
+
+/* Text that is looked at later. */
+#define TEXT(member)                                                  \
+  static const char *take_##member(cli_options *o, const char *value) \
+  {                                                                   \
+    o->member = value;                                                \
+    return NULL;                                                      \
+  }
+TEXT(hosts)
+TEXT(auth_file)
+TEXT(command)
+TEXT(label)
+TEXT(acl)
+
+static const char *take_session_timeout(cli_options *o, const char *value)
+{
+  const char *wrong = cli_number_seconds(value, &o->session_timeout_ms);
+
+  if (wrong == NULL && o->session_timeout_ms == 0)
+    return "must be more than 0";
+  return wrong;
+}
+
+static const char *take_connect_timeout(cli_options *o, const char *value)
+{
+  const char *wrong = cli_number_seconds(value, &o->connect_timeout_ms);
+
+  if (wrong == NULL && o->connect_timeout_ms == 0)
+    return "must be more than 0";
+  return wrong;
+}
+
+static const char *take_exclusive(cli_options *o, const char *value)
+{
+  (void)o;
+  (void)value;
+  return NULL;
+}
+
+static const char *take_nonblock(cli_options *o, const char *value)
+{
+  (void)value;
+  o->wait_ms = 0;
+  return NULL;
+}
+
+static const char *take_wait(cli_options *o, const char *value)
+{
+  return cli_number_seconds(value, &o->wait_ms);
+}
+
+static const char *take_conflict_code(cli_options *o, const char *value)
+{
+  int64_t n;
+
+  if (cli_number_whole(value, 0, 255, &n) != NULL)
+    return "is not an exit code from 0 to 255";
+  o->conflict_code = (int)n;
+  return NULL;
+}
+
+static const char *take_kill_after(cli_options *o, const char *value)
+{
+  const char *wrong = cli_number_seconds(value, &o->kill_after_ms);
+
+  if (wrong == NULL && o->kill_after_ms == 0)
+    return "must be more than 0 (--on-lost kill kills at once)";
+  return wrong;
+}
+
+/* The place of `value` in `words`, which ends with NULL, or -1. */
+static int find_word(const char *const *words, const char *value)
+{
+  for (int i = 0; words[i] != NULL; i++)
+    if (strcmp(words[i], value) == 0)
+      return i;
+  return -1;
+}
+
+static const char *take_on_lost(cli_options *o, const char *value)
+{
+  static const char *const words[] = {"term", "kill", "stop", "ignore", NULL};
+  int i = find_word(words, value);
+
+  if (i < 0)
+    return "is none of term, kill, stop, ignore";
+  o->on_lost = (cli_policy)i;
+  return NULL;
+}
+
+static const char *take_assurance(cli_options *o, const char *value)
+{
+  static const char *const words[] = {"quorum", "sync", "ping", NULL};
+  int i = find_word(words, value);
+
+  if (i < 0)
+    return "is none of quorum, sync, ping";
+  o->assurance = (lk_assurance)i;
+  return NULL;
+}
+
+static const char *take_events_fd(cli_options *o, const char *value)
+{
+  int64_t n;
+
+  if (cli_number_whole(value, 0, INT32_MAX, &n) != NULL)
+    return "is not the number of a descriptor";
+  int flags = fcntl((int)n, F_GETFL);
+
+  if (flags < 0)
+    return "is not an open descriptor (in a shell: 3>FILE opens number 3)";
+  if ((flags & O_ACCMODE) == O_RDONLY)
+    return "is a descriptor that cannot be written to";
+  o->events_fd = (int)n;
+  return NULL;
+}
+
+static const char *take_node_version(cli_options *o, const char *value)
+{
+  int64_t n;
+
+  if (cli_number_whole(value, -1, INT32_MAX, &n) != NULL)
+    return "is not a version (0 and up; -1 is any)";
+  o->node_version = (int32_t)n;
+  return NULL;
+}
+
+/* clang-format off */
+const cli_option cli_options_common[] = {
+  {'h', "help", NULL, "print this and exit", take_help},
+  {0}};
+
+const cli_option cli_options_version[] = {
+  {'V', "version", NULL, "print the version and its features and exit", take_version},
+  {0}};
+
+const cli_option cli_options_session[] = {
+  {'z', "zk", "CONNECT", "servers: host:port,host:port/chroot (else $LATCHKEY_ZK, else 127.0.0.1:2181)", take_hosts},
+  {'T', "session-timeout", "SECS", "session timeout to ask for (30)", take_session_timeout},
+  {0, "connect-timeout", "SECS", "how long to look for a server (10)", take_connect_timeout},
+  {0, "auth-file", "FILE", "identities: a line digest:USER:PASSWORD each", take_auth_file},
+  {'v', "verbose", NULL, "say what happens, on standard error", take_verbose},
+  {0}};
+
+const cli_option cli_options_json[] = {
+  {0, "json", NULL, "print JSON", take_json},
+  {0}};
+
+const cli_option cli_options_run[] = {
+  {'x', "exclusive", NULL, "nobody else holds the lock meanwhile (always so)", take_exclusive},
+  {'e', NULL, NULL, NULL, take_exclusive},
+  {'n', "nonblock", NULL, "do not wait when the lock is held", take_nonblock},
+  {0, "nb", NULL, NULL, take_nonblock},
+  {'w', "wait", "SECS", "wait no longer, connecting included", take_wait},
+  {0, "timeout", "SECS", NULL, take_wait},
+  {'E', "conflict-exit-code", "N", "exit code when the lock is not obtained (124)", take_conflict_code},
+  {'c', "command", "STRING", "run STRING with $SHELL -c; also directly after LOCK", take_command},
+  {'i', "id", "TEXT", "label to show to others (host, pid, start time)", take_label},
+  {0, "acl", "SPEC", "access list: open, creator, or scheme:id:cdrwa,... (open)", take_acl},
+  {0, "on-lost", "ACT", "to COMMAND when the lease runs out: term, kill, stop, ignore (term)", take_on_lost},
+  {0, "kill-after", "SECS", "from TERM to KILL (a sixth of the session timeout)", take_kill_after},
+  {0, "assurance", "HOW", "what keeps the lease: quorum, sync, ping (quorum)", take_assurance},
+  {0, "foreground", NULL, "leave COMMAND in the terminal's process group", take_foreground},
+  {'q', "quiet", NULL, "no progress and no notices", take_quiet},
+  {0, "json", NULL, "one JSON object a line for each event, on standard error", take_json},
+  {0, "events-fd", "N", "the same on descriptor N", take_events_fd},
+  {0}};
+
+const cli_option cli_options_write[] = {
+  {'V', "node-version", "VERSION", "only if the node has this version", take_node_version},
+  {0}};
+
+const cli_option cli_options_create[] = {
+  {'e', "ephemeral", NULL, "the node lives as long as this command: until interrupted", take_ephemeral},
+  {'s', "sequential", NULL, "the server appends a number that grows", take_sequential},
+  {'c', "container", NULL, "the node goes when its last child has gone", take_container},
+  {'p', "parents", NULL, "make missing parents too", take_parents},
+  {0, "acl", "SPEC", "access list: open, creator, or scheme:id:cdrwa,... (open)", take_acl},
+  {0}};
+/* clang-format on */

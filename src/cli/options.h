@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_CLI_OPTIONS_H
+#define LK_CLI_OPTIONS_H
+
+#include <latchkey/keeper.h>
+
+#include "cli/lease.h"
+#include "cli/text.h"
+
+/** What the command line asks for. Texts are borrowed from it. */
+typedef struct cli_options {
+  bool help;
+  bool version;
+  bool verbose;
+  bool quiet;
+  bool json;
+  /* the session */
+  const char *hosts;
+  int64_t session_timeout_ms;
+  int64_t connect_timeout_ms;
+  const char *auth_file; /**< NULL: none */
+  /* run */
+  int64_t wait_ms; /**< -1: for ever; 0: not at all */
+  int conflict_code;
+  const char *command; /**< for the shell; NULL: none */
+  const char *label;   /**< NULL: host, pid, start time */
+  const char *acl;
+  cli_policy on_lost;
+  int64_t kill_after_ms; /**< 0: a sixth of the session timeout */
+  lk_assurance assurance;
+  bool foreground;
+  int events_fd; /**< -1: none */
+  /* nodes */
+  int32_t node_version;
+  bool ephemeral;
+  bool sequential;
+  bool container;
+  bool parents;
+} cli_options;
+
+/** One option. An alias follows its option and has the same `take` and no
+    `help`. */
+typedef struct cli_option {
+  char letter;      /**< '\0': only the long form */
+  const char *name; /**< NULL: only the letter */
+  const char *arg;  /**< what the argument is called; NULL: it takes none */
+  const char *help;
+  /** Take it; returns what is wrong with `value`, or NULL. */
+  const char *(*take)(cli_options *o, const char *value);
+} cli_option;
+
+/** Lists of options; each ends with an entry without `take`. */
+extern const cli_option cli_options_common[];  /* -h, --version */
+extern const cli_option cli_options_version[]; /* -V, where that is free */
+extern const cli_option cli_options_session[];
+extern const cli_option cli_options_json[];
+extern const cli_option cli_options_run[];
+extern const cli_option cli_options_write[]; /* -V VERSION */
+extern const cli_option cli_options_create[];
+
+enum { CLI_MOST_LISTS = 5 };
+typedef const cli_option *cli_option_lists[CLI_MOST_LISTS];
+
+/** As usual, and as the environment says. */
+void cli_options_init(cli_options *o);
+
+/**
+ * Take the options at the start of `argv`, where argv[0] is a name. Returns
+ * the index of the first operand, or -1 with one line in `complaint`.
+ */
+int cli_options_take(cli_options *o, const cli_option_lists lists, int argc,
+                     char **argv, cli_text *complaint);
+
+/** The help for some lists. */
+void cli_options_help(const cli_option_lists lists, cli_text *out);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_CLI_PRINT_H
+#define LK_CLI_PRINT_H
+
+#include "cli/text.h"
+
+/** Exit codes, as flock and env have them. */
+enum cli_code {
+  CLI_DONE = 0,
+  CLI_NO = 1,             /**< no such node, or: it is held */
+  CLI_LOST = 123,         /**< the lock was lost while the command ran */
+  CLI_BUSY = 124,         /**< not obtained */
+  CLI_FAILED = 125,       /**< latchkey itself failed */
+  CLI_NOT_RUNNABLE = 126, /**< the command was found, but cannot be run */
+  CLI_NOT_FOUND = 127,    /**< the command was not found */
+  CLI_SIGNAL = 128        /**< and the number of a signal */
+};
+
+/** A line "latchkey: …" on standard error. */
+void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/** Write the text to standard output; CLI_DONE, or CLI_FAILED once it has
+    said why not. */
+int cli_print(const cli_text *out);
+
+/** What a library's error means for a verb: CLI_NO where the answer of the
+    server is a plain no, else CLI_FAILED. */
+int cli_code_of(int err);
+
+/** "; what to do about it", or "". */
+const char *cli_hint(int err);
+
+/** Say "latchkey: VERB PATH: error; hint" and return cli_code_of(err). */
+int cli_complain(const char *verb, const char *path, int err);
+
+#endif

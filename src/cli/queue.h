@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_CLI_QUEUE_H
+#define LK_CLI_QUEUE_H
+
+#include <latchkey/types.h>
+
+/** A child of a lock's node that queues for the lock. */
+typedef struct cli_contender {
+  char *name; /**< without path */
+  int64_t number;
+  bool shared; /**< a reader */
+  bool holds;  /**< see cli_queue_order() */
+  bool gone;   /**< left while it was looked at */
+  bool hidden; /**< its data may not be read */
+  lk_stat stat;
+  lk_bytes label; /**< its data, own memory */
+} cli_contender;
+
+/** Whether the child `name` is a contender, and of what kind. Known are the
+    marks of Curator's mutex and read-write lock and of kazoo's. */
+bool cli_queue_parse(lk_bytes name, int64_t *number, bool *shared);
+
+/** Drop those that are gone to the end, put the others in order of their
+    numbers and mark the holders: the first, and readers before any writer.
+    Returns how many there are. */
+size_t cli_queue_order(cli_contender *all, size_t count);
+
+#endif

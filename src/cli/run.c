@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/run.h"
+#include "cli/runner.h"
+#include "cli/tree.h"
+
+/* ---- operands ------------------------------------------------------------ */
+
+/* What is wrong with LOCK and what follows; NULL: nothing. `*rest` is moved to
+   COMMAND, or to the STRING behind LOCK -c, and then `*shell` is set. */
+static const char *find_command(const cli_options *o, char ***rest, bool *shell)
+{
+  const char *word = **rest;
+
+  if (o->command != NULL)
+    return word == NULL ? NULL
+                        : "-c STRING is all there is to run; nothing may "
+                          "follow LOCK";
+  if (word == NULL)
+    return "there is no COMMAND to run";
+  *shell = strcmp(word, "-c") == 0 || strcmp(word, "--command") == 0;
+  if (*shell) {
+    ++*rest;
+    return **rest != NULL && (*rest)[1] == NULL
+               ? NULL
+               : "LOCK -c takes exactly one argument";
+  }
+  if (strcmp(word, "--") == 0)
+    return *++*rest == NULL ? "there is no COMMAND to run" : NULL;
+  return *word != '-' ? NULL
+                      : "options go before LOCK (and -- before a COMMAND that "
+                        "begins with -)";
+}
+
+/* The words for `$SHELL -c text`, own memory; NULL: none is left. */
+static char **shell_words(const char *text)
+{
+  const char *name = getenv("SHELL");
+  char **words = calloc(4, sizeof *words);
+
+  if (words == NULL)
+    return NULL;
+  words[0] = strdup(name != NULL && *name != '\0' ? name : "/bin/sh");
+  words[1] = strdup("-c");
+  words[2] = strdup(text);
+  return words;
+}
+
+static void free_words(char **words)
+{
+  for (size_t i = 0; words != NULL && words[i] != NULL; i++)
+    free(words[i]);
+  free(words);
+}
+
+/* ---- watchers ------------------------------------------------------------ */
+
+static void on_guard(struct ev_loop *loop, ev_io *watcher, int events)
+{
+  (void)loop;
+  (void)events;
+  cli_hold_news(watcher->data);
+}
+
+/* As PID 1 we are everybody's parent. */
+static void reap(const cli_runner *r)
+{
+  siginfo_t info = {.si_pid = 0};
+
+  while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid != 0 && info.si_pid != r->guard.pid) {
+    waitpid(info.si_pid, NULL, WNOHANG);
+    info.si_pid = 0;
+  }
+}
+
+static void while_waiting(cli_runner *r, int number)
+{
+  char line[80];
+
+  if (number == SIGTSTP)
+    cli_signals_stop_self();
+  if (!cli_signal_ends_wait(number))
+    return;
+  snprintf(line, sizeof line, "ended by SIG%s while waiting",
+           cli_signal_name(number));
+  cli_leave(r, CLI_SIGNAL + number, line, r->options->quiet);
+}
+
+static void on_signal(struct ev_loop *loop, ev_io *watcher, int events)
+{
+  cli_runner *r = watcher->data;
+  cli_signal signal;
+
+  (void)loop;
+  (void)events;
+  while (cli_signals_next(&r->job.signals, &signal)) {
+    if (signal.number == SIGCHLD)
+      reap(r);
+    else if (r->phase == CLI_PHASE_RUNNING)
+      cli_hold_signal(r, signal);
+    else if (r->phase < CLI_PHASE_RUNNING)
+      while_waiting(r, signal.number);
+    else if (cli_signal_ends_wait(signal.number) &&
+             lk_client_state(r->link.client) != LK_STATE_CONNECTED)
+      cli_leave_now(r);
+  }
+}
+
+static void on_log(cli_link *l, const char *text, void *arg)
+{
+  cli_runner *r = arg;
+
+  (void)l;
+  cli_events_detail(&r->events, "%s", text);
+}
+
+static void watch(cli_runner *r)
+{
+  struct ev_loop *loop = r->link.loop;
+
+  ev_io_init(&r->guard_news, on_guard, r->guard.fd, EV_READ);
+  r->guard_news.data = r;
+  ev_io_start(loop, &r->guard_news);
+  ev_io_init(&r->signals, on_signal, r->job.signals.fd, EV_READ);
+  r->signals.data = r;
+  ev_io_start(loop, &r->signals);
+  ev_init(&r->timer, NULL);
+  r->timer.data = r;
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+/* Before there is a loop or a connection: the guard is to have none. */
+static bool prepare(cli_runner *r, cli_title title, cli_text *complaint)
+{
+  int error = cli_signals_open(&r->job.signals);
+
+  r->job.foreground = r->options->foreground;
+  r->job.group = getpgrp();
+  r->alone = cli_tree_alone();
+  if (r->alone)
+    cli_tree_adopt();
+  cli_cgroup_find(&r->job.cgroup);
+  if (error == 0)
+    error = cli_guard_open(&r->guard, &r->job, r->options->on_lost, title);
+  if (error != 0)
+    cli_text_printf(complaint, "cannot start the guard process: %s",
+                    strerror(error));
+  return error == 0;
+}
+
+static bool begin(cli_runner *r, cli_title title, cli_text *complaint)
+{
+  int events_fd = cli_events_keep(r->options->events_fd);
+
+  if (events_fd < 0 && r->options->events_fd >= 0) {
+    cli_text_printf(complaint, "--events-fd: %s", strerror(errno));
+    return false;
+  }
+  if (!cli_acl_read(&r->acl, r->options->acl, complaint) ||
+      !prepare(r, title, complaint) || !cli_acquire_open(r, complaint))
+    return false;
+  cli_events_open(&r->events, r->options, events_fd, r->path, r->link.loop);
+  watch(r);
+  return true;
+}
+
+static void end(cli_runner *r)
+{
+  lk_lock_free(r->lock);
+  lk_keeper_free(r->keeper);
+  cli_guard_close(&r->guard);
+  cli_events_close(&r->events);
+  if (r->link.loop != NULL) {
+    ev_io_stop(r->link.loop, &r->guard_news);
+    ev_io_stop(r->link.loop, &r->signals);
+    ev_timer_stop(r->link.loop, &r->timer);
+  }
+  cli_link_free(&r->link);
+  cli_acl_free(&r->acl);
+}
+
+static void run(cli_runner *r, cli_title title)
+{
+  cli_text complaint = {0};
+
+  if (begin(r, title, &complaint)) {
+    cli_link_run(&r->link, &r->over);
+  } else {
+    const char *line = cli_text_end(&complaint);
+
+    cli_say("%s", line == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : line);
+  }
+  end(r);
+  cli_text_free(&complaint);
+}
+
+int cli_run(const cli_options *o, char **operands, cli_title title)
+{
+  char **rest = operands + 1;
+  bool after = false;
+  const char *wrong = find_command(o, &rest, &after);
+  const char *text = after ? *rest : o->command;
+  char **words = wrong != NULL || text == NULL ? NULL : shell_words(text);
+  cli_runner r = {.options = o, .path = operands[0], .code = CLI_FAILED};
+
+  if (wrong != NULL) {
+    cli_say("%s; latchkey run --help shows the form", wrong);
+    return CLI_FAILED;
+  }
+  r.guard.fd = -1;
+  r.job.cgroup.fd = -1;
+  r.link.up = cli_acquire_up;
+  r.link.down = cli_acquire_down;
+  r.link.log = on_log;
+  r.link.arg = &r;
+  r.job.argv = text == NULL ? rest : words;
+  if (r.job.argv == NULL)
+    cli_say("%s", lk_error_text(LK_ERR_NO_MEMORY));
+  else
+    run(&r, title);
+  free_words(words);
+  return r.code;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_CLI_RUNNER_H
+#define LK_CLI_RUNNER_H
+
+#include "cli/access.h"
+#include "cli/events.h"
+#include "cli/guard.h"
+#include "cli/link.h"
+#include "cli/print.h"
+
+/**
+ * @file
+ * One `latchkey run`. run.c has its beginning and its end, acquire.c the way
+ * to the lock, hold.c the time while COMMAND runs, leave.c the way out.
+ */
+
+typedef enum cli_phase {
+  CLI_PHASE_CONNECTING,
+  CLI_PHASE_QUEUEING,
+  CLI_PHASE_RUNNING,   /**< COMMAND runs, or is being started or ended */
+  CLI_PHASE_RELEASING, /**< until the lock's node is gone */
+  CLI_PHASE_CLOSING,   /**< until the session is closed */
+  CLI_PHASE_OVER
+} cli_phase;
+
+typedef struct cli_runner {
+  const cli_options *options;
+  const char *path; /**< of the lock */
+  cli_phase phase;
+  int code; /**< exit code */
+  bool over;
+
+  cli_job job;
+  pid_t child; /**< COMMAND; 0: not known */
+  bool alone;  /**< all our children come from the guard */
+  cli_guard guard;
+  ev_io guard_news;
+  ev_io signals;
+
+  cli_link link;
+  cli_events events;
+  cli_acl acl;
+  lk_keeper *keeper;
+  lk_lock *lock;
+  lk_listener listener; /**< after the keeper's, for new deadlines */
+  ev_timer timer;       /**< -n: the answer; releasing: the session timeout */
+  int64_t give_up_at;   /**< -w: when, on cli_guard_clock() */
+  uint64_t place_asked; /**< numbers the questions who holds */
+  int64_t margin_ms;    /**< --kill-after */
+
+  int64_t lease_told; /**< what the guard knows of the lease */
+  bool suspended;     /**< the connection is lost */
+  bool lost;          /**< the lock, while COMMAND ran */
+  bool acted;         /**< --on-lost did something */
+  bool ended;         /**< COMMAND has; `code` is its exit code */
+} cli_runner;
+
+/* ---- acquire.c ---- */
+
+/** Make keeper and lock, and begin to connect. */
+bool cli_acquire_open(cli_runner *r, cli_text *complaint);
+/** For the link. */
+void cli_acquire_up(cli_link *l, void *arg);
+void cli_acquire_down(cli_link *l, int err, void *arg);
+
+/* ---- hold.c ---- */
+
+/** The lock is held: start COMMAND. */
+void cli_hold_begin(cli_runner *r);
+/** What the lock tells while COMMAND runs. */
+void cli_hold_event(cli_runner *r, const lk_lock_event *event);
+/** The guard has news, or is gone. */
+void cli_hold_news(cli_runner *r);
+/** A signal came. */
+void cli_hold_signal(cli_runner *r, cli_signal signal);
+/** An answer may have moved the lease deadline. */
+void cli_hold_renew(cli_runner *r);
+
+/* ---- leave.c ---- */
+
+/** End without the lock: `code` and `reason`, for people unless `silently`. */
+void cli_leave(cli_runner *r, int code, const char *reason, bool silently);
+/** COMMAND has ended: release, close, and exit with r->code. */
+void cli_leave_after(cli_runner *r);
+/** Do not wait any longer for the lock's node to go. */
+void cli_leave_now(cli_runner *r);
+
+#endif
