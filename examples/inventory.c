@@ -243,6 +243,10 @@ static void open_shop(shop *s)
   int err =
       lk_create(c, "/demo", lk_text(""), NULL, LK_CONTAINER, NULL, NULL, NULL);
 
+  /* A lock makes its directory when it is missing; a thousand that start at
+     once would all make it. */
+  if (err == 0)
+    err = lk_create(c, LOCK, lk_text(""), NULL, LK_CONTAINER, NULL, NULL, NULL);
   if (err == 0)
     err = lk_create(c, NODE, lk_text(text), NULL, LK_PERSISTENT, NULL,
                     on_stocked, s);
