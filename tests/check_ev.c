@@ -113,12 +113,12 @@ static void use(user *u, const char *hosts)
   lk_client_attach(u->client, &u->listener);
 }
 
-/* At the server's port of some hosts, "%u" each. */
-static void use_port(user *u, const char *format)
+/* At the server, by that name. */
+static void use_name(user *u, const char *name)
 {
-  char hosts[128];
+  char hosts[64];
 
-  snprintf(hosts, sizeof hosts, format, (unsigned)port, (unsigned)port);
+  snprintf(hosts, sizeof hosts, "%s:%u", name, (unsigned)port);
   use(u, hosts);
 }
 
@@ -153,7 +153,7 @@ static void go_through(void)
 {
   user u;
 
-  use_port(&u, "127.0.0.1:%u");
+  use_name(&u, "127.0.0.1");
   ck_assert_int_eq(ask(&u), 0);
   RUN_UNTIL(u.ended == 1);
   ck_assert_int_eq(u.last_err, LK_ERR_NO_NODE);
@@ -183,7 +183,7 @@ START_TEST(a_thousand_requests_leave_in_one_write)
   user u;
 
   start();
-  use_port(&u, "127.0.0.1:%u");
+  use_name(&u, "127.0.0.1");
   RUN_UNTIL(connected(&u));
   ev_run(loop, EVRUN_NOWAIT);
   calls.send = 0;
@@ -211,7 +211,7 @@ START_TEST(a_broken_connection_is_made_again)
   user u;
 
   start();
-  use_port(&u, "127.0.0.1:%u");
+  use_name(&u, "127.0.0.1");
   RUN_UNTIL(connected(&u));
   service_reset(server);
   RUN_UNTIL(!connected(&u));
@@ -244,7 +244,7 @@ START_TEST(dead_addresses_of_a_name_are_passed_over)
   for (int i = 0; i < 10; i++) {
     user u;
 
-    use_port(&u, "dead.test:%u");
+    use_name(&u, "dead.test");
     RUN_UNTIL(connected(&u));
     say_bye(&u);
   }
@@ -258,7 +258,7 @@ START_TEST(a_server_that_says_nothing_is_left)
 
   start();
   service_faults_of(server)->mute = true;
-  use_port(&u, "127.0.0.1:%u");
+  use_name(&u, "127.0.0.1");
   RUN_UNTIL(service_accepted(server) == 2);
   service_faults_of(server)->mute = false;
   RUN_UNTIL(connected(&u));
@@ -270,9 +270,11 @@ END_TEST
 START_TEST(a_silent_name_server_is_left_for_a_server_that_answers)
 {
   user u;
+  char hosts[64];
 
   start();
-  use_port(&u, "silent.test:%u,127.0.0.1:%u");
+  snprintf(hosts, sizeof hosts, "silent.test:1,127.0.0.1:%u", (unsigned)port);
+  use(&u, hosts);
   RUN_UNTIL(connected(&u));
   say_bye(&u);
   stop();
@@ -285,7 +287,7 @@ START_TEST(a_call_ends_at_its_deadline)
   user u;
 
   start();
-  use_port(&u, "127.0.0.1:%u");
+  use_name(&u, "127.0.0.1");
   RUN_UNTIL(connected(&u));
   service_faults_of(server)->idle = true;
   ck_assert_int_eq(lk_get(u.client, "/x", &call, on_end, &u), 0);
@@ -318,12 +320,12 @@ START_TEST(a_client_may_be_freed_in_its_callbacks)
   user u;
 
   start();
-  use_port(&u, "127.0.0.1:%u");
+  use_name(&u, "127.0.0.1");
   u.frees = true;
   RUN_UNTIL(u.client == NULL);
   ck_assert_str_eq(u.states, "connected closed ");
 
-  use_port(&u, "127.0.0.1:%u");
+  use_name(&u, "127.0.0.1");
   RUN_UNTIL(connected(&u));
   u.frees = true;
   for (int i = 0; i < 10; i++)
@@ -331,13 +333,13 @@ START_TEST(a_client_may_be_freed_in_its_callbacks)
   RUN_UNTIL(u.client == NULL);
   ck_assert_uint_eq(u.ended, 10);
 
-  use_port(&u, "127.0.0.1:%u");
+  use_name(&u, "127.0.0.1");
   RUN_UNTIL(connected(&u));
   u.frees = true;
   service_reset(server);
   RUN_UNTIL(u.client == NULL);
 
-  use_port(&u, "127.0.0.1:%u");
+  use_name(&u, "127.0.0.1");
   ck_assert_int_eq(lk_client_close(u.client, on_closed, &u), 0);
   u.frees = true;
   RUN_UNTIL(u.client == NULL);
@@ -363,7 +365,7 @@ START_TEST(the_driver_may_be_freed_in_a_callback)
 
   start();
   for (size_t i = 0; i < 3; i++) {
-    use_port(&u[i], "127.0.0.1:%u");
+    use_name(&u[i], "127.0.0.1");
     u[i].listener.state = on_state_free_all;
     ck_assert_int_eq(ask(&u[i]), 0);
   }
@@ -382,7 +384,7 @@ START_TEST(fifty_sessions_share_a_loop)
 
   start();
   for (size_t i = 0; i < COUNT; i++) {
-    use_port(&u[i], "two.test:%u");
+    use_name(&u[i], "two.test");
     for (int k = 0; k < 20; k++)
       ck_assert_int_eq(ask(&u[i]), 0);
   }
@@ -409,7 +411,7 @@ START_TEST(a_forked_child_is_refused)
   int status;
 
   start();
-  use_port(&u, "127.0.0.1:%u");
+  use_name(&u, "127.0.0.1");
   RUN_UNTIL(connected(&u));
   ck_assert_int_eq(ask(&u), 0);
   child = fork();
