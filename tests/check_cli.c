@@ -1,0 +1,640 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "cli/access.h"
+#include "cli/cgroup.h"
+#include "cli/json.h"
+#include "cli/lease.h"
+#include "cli/number.h"
+#include "cli/options.h"
+#include "cli/queue.h"
+#include "suite.h"
+
+/* ---- text, JSON ---------------------------------------------------------- */
+
+static void expect_text(cli_text *t, const char *wanted)
+{
+  ck_assert_str_eq(cli_text_end(t), wanted);
+  cli_text_free(t);
+}
+
+static lk_bytes all_of(const char *s, size_t size)
+{
+  return lk_bytes_of(s, size - 1);
+}
+#define BYTES(literal) all_of(literal, sizeof(literal))
+
+START_TEST(utf8_is_what_the_standard_says)
+{
+  static const char *const good[] = {"",
+                                     "a",
+                                     "\xc2\x80",
+                                     "\xdf\xbf",
+                                     "\xe0\xa0\x80",
+                                     "\xed\x9f\xbf",
+                                     "\xef\xbf\xbf",
+                                     "\xf0\x90\x80\x80",
+                                     "\xf4\x8f\xbf\xbf"};
+  static const char *const bad[] = {"\x80",
+                                    "\xbf",
+                                    "\xc0\x80",
+                                    "\xc1\xbf",
+                                    "\xc2",
+                                    "\xe0\x9f\xbf",
+                                    "\xed\xa0\x80",
+                                    "\xe2\x82",
+                                    "\xf0\x8f\xbf\xbf",
+                                    "\xf4\x90\x80\x80",
+                                    "\xf5\x80\x80\x80",
+                                    "\xff",
+                                    "\xe2\x28\xa1",
+                                    "\xf0\x9f\x98\x2e"};
+
+  for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+    ck_assert(cli_utf8_ok(lk_text(good[i])));
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    ck_assert(!cli_utf8_ok(lk_text(bad[i])));
+}
+END_TEST
+
+START_TEST(what_others_wrote_cannot_speak_to_the_terminal)
+{
+  cli_text t = {0};
+
+  cli_text_clean(&t, BYTES("h\xc3\xb6st\x1b[2J\n\x00 \x7f\xc2\x9b\xff"));
+  expect_text(&t, "h\xc3\xb6st\\x1b[2J\\x0a\\x00 \\x7f\\xc2\\x9b\\xff");
+}
+END_TEST
+
+START_TEST(base64_is_padded)
+{
+  cli_text t = {0};
+
+  cli_text_base64(&t, BYTES("\xff"));
+  cli_text_puts(&t, " ");
+  cli_text_base64(&t, BYTES("\xff\xfe"));
+  cli_text_puts(&t, " ");
+  cli_text_base64(&t, BYTES("\xff\xfe\xfd\0"));
+  expect_text(&t, "/w== //4= //79AA==");
+}
+END_TEST
+
+START_TEST(times_are_rfc_3339_in_utc)
+{
+  cli_text t = {0};
+
+  cli_text_time(&t, 1700000000123);
+  cli_text_puts(&t, " ");
+  cli_text_time(&t, -1);
+  expect_text(&t, "2023-11-14T22:13:20.123Z 1969-12-31T23:59:59.999Z");
+}
+END_TEST
+
+START_TEST(text_grows_and_counts_what_was_printed)
+{
+  cli_text t = {0};
+
+  for (int i = 0; i < 1000; i++)
+    cli_text_printf(&t, "%d,", i);
+  ck_assert_uint_eq(t.len, 3890);
+  ck_assert_str_eq(cli_text_end(&t) + 3880, "7,998,999,");
+  cli_text_free(&t);
+}
+END_TEST
+
+START_TEST(json_has_commas_between_and_nowhere_else)
+{
+  cli_text t = {0};
+  cli_json j = {.out = &t};
+
+  cli_json_open(&j, NULL, '{');
+  cli_json_open(&j, "a", '[');
+  cli_json_number(&j, NULL, -1);
+  cli_json_number(&j, NULL, 2);
+  cli_json_close(&j, ']');
+  cli_json_open(&j, "b", '{');
+  cli_json_close(&j, '}');
+  cli_json_big(&j, "c", UINT64_MAX);
+  cli_json_hex(&j, "d", UINT64_MAX);
+  cli_json_text(&j, "e", lk_text(NULL));
+  cli_json_time(&j, "f", 0);
+  cli_json_close(&j, '}');
+  expect_text(&t, "{\"a\":[-1,2],\"b\":{},\"c\":\"18446744073709551615\","
+                  "\"d\":\"0xffffffffffffffff\",\"e\":null,"
+                  "\"f\":\"1970-01-01T00:00:00.000Z\"}");
+}
+END_TEST
+
+START_TEST(json_text_is_quoted)
+{
+  cli_text t = {0};
+  cli_json j = {.out = &t};
+
+  cli_json_text(&j, NULL, BYTES("\"\\\n\0/\xe2\x82\xac\x7f\xff."));
+  expect_text(&t, "\"\\\"\\\\\\u000a\\u0000/\xe2\x82\xac\\u007f\\ufffd.\"");
+}
+END_TEST
+
+START_TEST(json_data_that_are_no_text_are_base64)
+{
+  cli_text t = {0};
+  cli_json j = {.out = &t};
+
+  cli_json_open(&j, NULL, '{');
+  cli_json_data(&j, "label", BYTES("text"));
+  cli_json_data(&j, "label", BYTES("\xff\xff\xff"));
+  cli_json_close(&j, '}');
+  expect_text(&t, "{\"label\":\"text\",\"data_base64\":\"////\"}");
+}
+END_TEST
+
+/* ---- numbers ------------------------------------------------------------- */
+
+START_TEST(seconds_are_decimal_and_exact)
+{
+  static const struct {
+    const char *text;
+    int64_t ms;
+  } good[] = {{"0", 0},         {"1", 1000},
+              {".007", 7},      {"0.5", 500},
+              {"5.", 5000},     {"30.25", 30250},
+              {"0.0001", 1},    {"1.0000", 1000},
+              {"1.0009", 1001}, {"2147483", 2147483000}};
+  static const char *const bad[] = {
+      "",    ".",   "-1",    "+1",      "1e3",
+      " 1",  "1 ",  "1s",    "1,5",     "0x1",
+      "nan", "..1", "1.2.3", "2147484", "99999999999999999999"};
+  int64_t ms;
+
+  for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+    ck_assert_ptr_null(cli_number_seconds(good[i].text, &ms));
+    ck_assert_int_eq(ms, good[i].ms);
+  }
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    ck_assert_ptr_nonnull(cli_number_seconds(bad[i], &ms));
+}
+END_TEST
+
+START_TEST(whole_numbers_keep_their_range)
+{
+  int64_t n;
+
+  ck_assert_ptr_null(cli_number_whole("0", 0, 255, &n));
+  ck_assert_int_eq(n, 0);
+  ck_assert_ptr_null(cli_number_whole("255", 0, 255, &n));
+  ck_assert_int_eq(n, 255);
+  ck_assert_ptr_null(cli_number_whole("-1", -1, 9, &n));
+  ck_assert_int_eq(n, -1);
+  ck_assert_ptr_nonnull(cli_number_whole("256", 0, 255, &n));
+  ck_assert_ptr_nonnull(cli_number_whole("-2", -1, 9, &n));
+  ck_assert_ptr_nonnull(cli_number_whole("", 0, 9, &n));
+  ck_assert_ptr_nonnull(cli_number_whole("-", -9, 9, &n));
+  ck_assert_ptr_nonnull(cli_number_whole("1.0", 0, 9, &n));
+  ck_assert_ptr_nonnull(
+      cli_number_whole("99999999999999999999999", 0, INT64_MAX, &n));
+}
+END_TEST
+
+/* ---- options ------------------------------------------------------------- */
+
+static const cli_option_lists run_lists = {cli_options_run, cli_options_session,
+                                           cli_options_common,
+                                           cli_options_version};
+
+/* The words behind the name; gives the index of the first operand among them,
+   from 1, or -1. */
+static int take(cli_options *o, char *complaint, char **words)
+{
+  static char name[] = "run";
+  char *argv[16] = {name};
+  cli_text text = {0};
+  int argc = 1;
+
+  for (; words[argc - 1] != NULL; argc++)
+    argv[argc] = words[argc - 1];
+  cli_options_init(o);
+  int first = cli_options_take(o, run_lists, argc, argv, &text);
+
+  complaint[0] = '\0';
+  if (text.len > 0)
+    strcpy(complaint, cli_text_end(&text));
+  cli_text_free(&text);
+  return first;
+}
+
+#define WORDS(...)    \
+  (char *[])          \
+  {                   \
+    __VA_ARGS__, NULL \
+  }
+#define W(text) ((char[]){text})
+
+START_TEST(options_end_at_the_first_operand)
+{
+  char wrong[200];
+  cli_options o;
+
+  ck_assert_int_eq(
+      take(&o, wrong, WORDS(W("-n"), W("-E"), W("7"), W("/l"), W("-v"))), 4);
+  ck_assert_int_eq(o.wait_ms, 0);
+  ck_assert_int_eq(o.conflict_code, 7);
+  ck_assert(!o.verbose);
+  ck_assert_int_eq(take(&o, wrong, WORDS(W("-v"), W("--"), W("/l"))), 3);
+}
+END_TEST
+
+START_TEST(every_name_of_an_option_is_the_same_option)
+{
+  static const char *const waits[] = {"--wait=1.5", "--timeout=1.5", "-w1.5"};
+  char wrong[200];
+  cli_options o;
+
+  for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
+    char word[20];
+
+    strcpy(word, waits[i]);
+    ck_assert_int_eq(take(&o, wrong, WORDS(word, W("/l"))), 2);
+    ck_assert_int_eq(o.wait_ms, 1500);
+  }
+  ck_assert_int_eq(take(&o, wrong, WORDS(W("--nb"), W("/l"))), 2);
+  ck_assert_int_eq(o.wait_ms, 0);
+  ck_assert_int_eq(
+      take(&o, wrong, WORDS(W("-x"), W("-e"), W("--exclusive"), W("/l"))), 4);
+  ck_assert_int_eq(
+      take(&o, wrong,
+           WORDS(W("--on-lost"), W("stop"), W("--assurance=ping"), W("/l"))),
+      4);
+  ck_assert_int_eq(o.on_lost, CLI_ON_LOST_STOP);
+  ck_assert_int_eq(o.assurance, LK_ASSURE_PING);
+}
+END_TEST
+
+START_TEST(a_wrong_option_is_named)
+{
+  char wrong[200];
+  cli_options o;
+
+  ck_assert_int_eq(take(&o, wrong, WORDS(W("-s"), W("/l"))), -1);
+  ck_assert_str_eq(wrong, "unknown option -s");
+  ck_assert_int_eq(take(&o, wrong, WORDS(W("-nu"), W("/l"))), -1);
+  ck_assert_str_eq(wrong, "unknown option -u");
+  ck_assert_int_eq(take(&o, wrong, WORDS(W("--permits=2"), W("/l"))), -1);
+  ck_assert_str_eq(wrong, "unknown option --permits=2");
+  ck_assert_int_eq(take(&o, wrong, WORDS(W("--nb=2"), W("/l"))), -1);
+  ck_assert_str_eq(wrong, "--nb takes no argument");
+  ck_assert_int_eq(take(&o, wrong, WORDS(W("-w"))), -1);
+  ck_assert_str_eq(wrong, "--wait needs an argument: SECS");
+  ck_assert_int_eq(take(&o, wrong, WORDS(W("--id"))), -1);
+  ck_assert_str_eq(wrong, "--id needs an argument: TEXT");
+  ck_assert_int_eq(take(&o, wrong, WORDS(W("-E"), W("256"))), -1);
+  ck_assert_str_eq(wrong, "--conflict-exit-code: \"256\" is not an exit code "
+                          "from 0 to 255");
+  ck_assert_int_eq(take(&o, wrong, WORDS(W("--events-fd"), W("987"))), -1);
+  ck_assert_ptr_nonnull(strstr(wrong, "is not an open descriptor"));
+}
+END_TEST
+
+START_TEST(help_has_every_option_once)
+{
+  cli_text text = {0};
+
+  cli_options_help(run_lists, &text);
+  const char *s = cli_text_end(&text);
+  size_t lines = 0;
+
+  for (size_t i = 0; i < text.len; i++)
+    lines += s[i] == '\n' ? 1 : 0;
+  ck_assert_uint_eq(lines, 21);
+  ck_assert_ptr_nonnull(strstr(s, "  -w, --wait SECS "));
+  ck_assert_ptr_null(strstr(s, "--timeout SECS"));
+  cli_text_free(&text);
+}
+END_TEST
+
+/* ---- access lists, identities -------------------------------------------- */
+
+START_TEST(access_lists_are_read)
+{
+  cli_text wrong = {0};
+  cli_acl acl;
+
+  ck_assert(cli_acl_read(&acl, "open", &wrong));
+  ck_assert_ptr_eq(acl.list.entries, lk_acl_open.entries);
+  ck_assert(cli_acl_read(&acl, "creator", &wrong));
+  ck_assert_ptr_eq(acl.list.entries, lk_acl_creator.entries);
+  ck_assert(cli_acl_read(&acl, "digest:u:h=:cdrwa,ip:::1:r,auth::w", &wrong));
+  ck_assert_uint_eq(acl.list.count, 3);
+  ck_assert_int_eq(acl.entries[0].perms, LK_PERM_ALL);
+  ck_assert_mem_eq(acl.entries[0].scheme.at, "digest", 6);
+  ck_assert_uint_eq(acl.entries[0].id.len, 4);
+  ck_assert_mem_eq(acl.entries[0].id.at, "u:h=", 4);
+  ck_assert_int_eq(acl.entries[1].perms, LK_PERM_READ);
+  ck_assert_uint_eq(acl.entries[1].id.len, 3);
+  ck_assert_uint_eq(acl.entries[2].id.len, 0);
+  cli_acl_free(&acl);
+  ck_assert_uint_eq(wrong.len, 0);
+}
+END_TEST
+
+START_TEST(a_wrong_access_list_is_refused_and_named)
+{
+  static const char *const bad[] = {
+      "",     "closed",     "world",     "world:anyone", "world:anyone:",
+      ":a:r", "world:a:rx", "open,open", "world:a:r,",   "a:r"};
+
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    cli_text wrong = {0};
+    cli_acl acl;
+
+    ck_assert_msg(!cli_acl_read(&acl, bad[i], &wrong), "%s", bad[i]);
+    ck_assert_uint_gt(wrong.len, 0);
+    cli_text_free(&wrong);
+  }
+}
+END_TEST
+
+START_TEST(an_auth_file_has_comments_and_passwords_with_colons)
+{
+  lk_bytes text = lk_text("# no\n\n  digest:u:p:w \r\nbad\nx509:\nip:a");
+  lk_bytes scheme, auth;
+
+  ck_assert(cli_auth_next(&text, &scheme, &auth));
+  ck_assert_uint_eq(scheme.len, 6);
+  ck_assert_uint_eq(auth.len, 6);
+  ck_assert_mem_eq(auth.at, "u:p:w ", 6);
+  ck_assert(cli_auth_next(&text, &scheme, &auth));
+  ck_assert_uint_eq(scheme.len, 0);
+  ck_assert(cli_auth_next(&text, &scheme, &auth));
+  ck_assert_uint_eq(scheme.len, 4);
+  ck_assert_uint_eq(auth.len, 0);
+  ck_assert(cli_auth_next(&text, &scheme, &auth));
+  ck_assert_uint_eq(auth.len, 1);
+  ck_assert(!cli_auth_next(&text, &scheme, &auth));
+}
+END_TEST
+
+/* ---- the queue ------------------------------------------------------------
+ */
+
+START_TEST(contenders_are_told_from_other_children)
+{
+  static const struct {
+    const char *name;
+    int64_t number;
+    bool shared;
+  } good[] = {
+      {"_c_58ddc2d1-9a3f-4e6e-8f4f-1b8f2a6fb0a1-lock-0000000007", 7, false},
+      {"_c_u-__READ__0000000010", 10, true},
+      {"_c_u-__WRIT__2147483647", 2147483647, false},
+      {"0123456789abcdef__lock__0000000003", 3, false},
+      {"0123456789abcdef__rlock__0000000004", 4, true},
+      {"lock--000000001", -1, false},
+      {"lock-lock-0000000002", 2, false}};
+  static const char *const bad[] = {"",
+                                    "lock-",
+                                    "lock-x",
+                                    "lock-1x",
+                                    "lock-00000000001",
+                                    "lock--",
+                                    "latch-0000000001",
+                                    "lease-0000000001",
+                                    "Lock-1",
+                                    "lock-+1"};
+  int64_t number;
+  bool shared;
+
+  for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+    ck_assert(cli_queue_parse(lk_text(good[i].name), &number, &shared));
+    ck_assert_int_eq(number, good[i].number);
+    ck_assert_int_eq(shared, good[i].shared);
+  }
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    ck_assert_msg(!cli_queue_parse(lk_text(bad[i]), &number, &shared), "%s",
+                  bad[i]);
+}
+END_TEST
+
+static char names[] = "abcdefgh";
+
+static cli_contender contender(int64_t number, bool shared)
+{
+  return (cli_contender){
+      .name = names + number, .number = number, .shared = shared};
+}
+
+START_TEST(one_writer_holds_and_readers_before_it_hold_together)
+{
+  cli_contender w[] = {contender(3, false), contender(1, false),
+                       contender(2, true)};
+  cli_contender r[] = {contender(4, true), contender(1, true),
+                       contender(3, false), contender(2, true)};
+
+  ck_assert_uint_eq(cli_queue_order(w, 3), 3);
+  ck_assert_int_eq(w[0].number, 1);
+  ck_assert(w[0].holds && !w[1].holds && !w[2].holds);
+  ck_assert_uint_eq(cli_queue_order(r, 4), 4);
+  ck_assert(r[0].holds && r[1].holds && !r[2].holds && !r[3].holds);
+  ck_assert_int_eq(r[3].number, 4);
+}
+END_TEST
+
+START_TEST(a_writer_that_also_reads_holds_twice)
+{
+  cli_contender c[] = {contender(1, true), contender(1, false),
+                       contender(2, true)};
+
+  cli_queue_order(c, 3);
+  ck_assert(!c[0].shared && c[0].holds);
+  ck_assert(c[1].shared && c[1].holds);
+  ck_assert(!c[2].holds);
+}
+END_TEST
+
+START_TEST(who_has_left_is_not_counted)
+{
+  cli_contender c[] = {contender(1, false), contender(2, false),
+                       contender(3, false)};
+
+  c[0].gone = true;
+  ck_assert_uint_eq(cli_queue_order(c, 3), 2);
+  ck_assert(c[0].holds);
+  ck_assert_int_eq(c[0].number, 2);
+  ck_assert_int_eq(c[2].number, 1);
+}
+END_TEST
+
+/* ---- the lease ------------------------------------------------------------
+ */
+
+static cli_lease lease(cli_policy policy)
+{
+  return (cli_lease){.policy = policy, .margin_ms = 5, .until = 100};
+}
+
+/* What is to be done at `now`, and when to ask again. */
+static void expect(cli_lease *l, int64_t now, cli_act act, int64_t next)
+{
+  int64_t at;
+
+  if (act != CLI_ACT_NONE)
+    ck_assert_int_eq(cli_lease_step(l, now, &at), act);
+  ck_assert_int_eq(cli_lease_step(l, now, &at), CLI_ACT_NONE);
+  ck_assert_int_eq(at, next);
+}
+
+START_TEST(term_comes_the_margin_before_the_deadline_and_kill_at_it)
+{
+  cli_lease l = lease(CLI_ON_LOST_TERM);
+
+  expect(&l, 0, CLI_ACT_NONE, 95);
+  expect(&l, 94, CLI_ACT_NONE, 95);
+  expect(&l, 95, CLI_ACT_TERM, 100);
+  expect(&l, 99, CLI_ACT_NONE, 100);
+  expect(&l, 100, CLI_ACT_KILL, INT64_MAX);
+  expect(&l, 200, CLI_ACT_NONE, INT64_MAX);
+}
+END_TEST
+
+START_TEST(news_before_the_margin_is_reached_move_everything_on)
+{
+  cli_lease l = lease(CLI_ON_LOST_TERM);
+
+  l.until = 150;
+  expect(&l, 99, CLI_ACT_NONE, 145);
+  expect(&l, 145, CLI_ACT_TERM, 150);
+  l.until = 300; /* it was told to end, and it is safe for longer */
+  expect(&l, 150, CLI_ACT_NONE, 300);
+  expect(&l, 300, CLI_ACT_KILL, INT64_MAX);
+}
+END_TEST
+
+START_TEST(a_lock_that_is_lost_means_term_at_once_and_kill_after_the_margin)
+{
+  cli_lease l = lease(CLI_ON_LOST_TERM);
+
+  cli_lease_lose(&l, 20);
+  expect(&l, 20, CLI_ACT_TERM, 25);
+  l.until = 500; /* late news: no use */
+  expect(&l, 24, CLI_ACT_NONE, 25);
+  expect(&l, 25, CLI_ACT_KILL, INT64_MAX);
+}
+END_TEST
+
+START_TEST(a_loss_after_term_never_puts_kill_off)
+{
+  cli_lease l = lease(CLI_ON_LOST_TERM);
+
+  expect(&l, 95, CLI_ACT_TERM, 100);
+  cli_lease_lose(&l, 98);
+  expect(&l, 98, CLI_ACT_NONE, 100);
+  expect(&l, 100, CLI_ACT_KILL, INT64_MAX);
+  l = lease(CLI_ON_LOST_TERM);
+  expect(&l, 95, CLI_ACT_TERM, 100);
+  l.until = 1000;
+  cli_lease_lose(&l, 200);
+  expect(&l, 200, CLI_ACT_NONE, 205);
+  expect(&l, 205, CLI_ACT_KILL, INT64_MAX);
+}
+END_TEST
+
+START_TEST(who_slept_past_the_deadline_still_gets_time_to_stop)
+{
+  cli_lease l = lease(CLI_ON_LOST_TERM);
+
+  expect(&l, 1000, CLI_ACT_TERM, 1005);
+  cli_lease_lose(&l, 1003);
+  expect(&l, 1003, CLI_ACT_NONE, 1005);
+  expect(&l, 1005, CLI_ACT_KILL, INT64_MAX);
+}
+END_TEST
+
+START_TEST(kill_comes_the_margin_before_the_deadline_or_with_the_loss)
+{
+  cli_lease l = lease(CLI_ON_LOST_KILL);
+
+  expect(&l, 94, CLI_ACT_NONE, 95);
+  expect(&l, 95, CLI_ACT_KILL, INT64_MAX);
+  l = lease(CLI_ON_LOST_KILL);
+  cli_lease_lose(&l, 7);
+  expect(&l, 7, CLI_ACT_KILL, INT64_MAX);
+}
+END_TEST
+
+START_TEST(stop_waits_for_news_and_kills_what_is_lost)
+{
+  cli_lease l = lease(CLI_ON_LOST_STOP);
+
+  expect(&l, 95, CLI_ACT_STOP, INT64_MAX);
+  expect(&l, 500, CLI_ACT_NONE, INT64_MAX);
+  l.until = 600;
+  expect(&l, 510, CLI_ACT_CONT, 595);
+  expect(&l, 595, CLI_ACT_STOP, INT64_MAX);
+  cli_lease_lose(&l, 700);
+  expect(&l, 700, CLI_ACT_KILL, INT64_MAX);
+}
+END_TEST
+
+START_TEST(ignore_does_nothing)
+{
+  cli_lease l = lease(CLI_ON_LOST_IGNORE);
+
+  expect(&l, 1000, CLI_ACT_NONE, INT64_MAX);
+  cli_lease_lose(&l, 1000);
+  expect(&l, 2000, CLI_ACT_NONE, INT64_MAX);
+}
+END_TEST
+
+/* ---- cgroup ---------------------------------------------------------------
+ */
+
+static const char mounts[] =
+    "22 1 0:21 / /proc rw,nosuid - proc proc rw\n"
+    "30 25 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n";
+
+static void expect_cgroup(const char *mountinfo, const char *groups,
+                          const char *wanted)
+{
+  char path[256] = "";
+  bool found = cli_cgroup_locate(mountinfo, groups, path, sizeof path);
+
+  ck_assert_int_eq(found, wanted != NULL);
+  if (wanted != NULL)
+    ck_assert_str_eq(path, wanted);
+}
+
+START_TEST(our_cgroup_is_found_where_version_2_is_mounted)
+{
+  expect_cgroup(mounts, "0::/\n", "/sys/fs/cgroup");
+  expect_cgroup(mounts, "9:name=systemd:/x\n0::/a/b\n", "/sys/fs/cgroup/a/b");
+  expect_cgroup(mounts, "0::/a/../../b\n", NULL);
+  expect_cgroup(mounts, "4:memory:/a\n", NULL);
+  expect_cgroup("30 25 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n",
+                "0::/\n", NULL);
+  expect_cgroup("30 25 0:26 /a /mnt rw - cgroup2 none rw\n", "0::/a/b\n",
+                "/mnt/b");
+  expect_cgroup("30 25 0:26 /a /mnt rw - cgroup2 none rw\n", "0::/a\n", "/mnt");
+  expect_cgroup("30 25 0:26 /a /mnt rw - cgroup2 none rw\n", "0::/ab\n", NULL);
+}
+END_TEST
+
+SUITE("cli", utf8_is_what_the_standard_says,
+      what_others_wrote_cannot_speak_to_the_terminal, base64_is_padded,
+      times_are_rfc_3339_in_utc, text_grows_and_counts_what_was_printed,
+      json_has_commas_between_and_nowhere_else, json_text_is_quoted,
+      json_data_that_are_no_text_are_base64, seconds_are_decimal_and_exact,
+      whole_numbers_keep_their_range, options_end_at_the_first_operand,
+      every_name_of_an_option_is_the_same_option, a_wrong_option_is_named,
+      help_has_every_option_once, access_lists_are_read,
+      a_wrong_access_list_is_refused_and_named,
+      an_auth_file_has_comments_and_passwords_with_colons,
+      contenders_are_told_from_other_children,
+      one_writer_holds_and_readers_before_it_hold_together,
+      a_writer_that_also_reads_holds_twice, who_has_left_is_not_counted,
+      term_comes_the_margin_before_the_deadline_and_kill_at_it,
+      news_before_the_margin_is_reached_move_everything_on,
+      a_lock_that_is_lost_means_term_at_once_and_kill_after_the_margin,
+      a_loss_after_term_never_puts_kill_off,
+      who_slept_past_the_deadline_still_gets_time_to_stop,
+      kill_comes_the_margin_before_the_deadline_or_with_the_loss,
+      stop_waits_for_news_and_kills_what_is_lost, ignore_does_nothing,
+      our_cgroup_is_found_where_version_2_is_mounted)

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""latchkey run: what becomes of COMMAND when latchkey is killed."""
+
+import glob
+import os
+import signal
+import subprocess
+import tempfile
+
+import command
+from command import start
+import live
+
+zk = command.serve()
+folder = tempfile.TemporaryDirectory()
+
+# A child, a grandchild in the same group and one in a session of its own, which
+# nobody waits for; their numbers go to files.
+FAMILY = """
+echo $$ > $0.child
+trap '' TERM INT HUP
+sh -c 'echo $$ > $0.grandchild; exec sleep 600' $0 &
+setsid sh -c 'echo $$ > $0.stray.; mv $0.stray. $0.stray; exec sleep 600' $0 &
+sh -c 'sh -c "echo \\$\\$ > $0.orphan; exec sleep 600" & ' $0
+sleep 600 & wait
+"""
+MEMBERS = ("child", "grandchild", "stray", "orphan")
+
+
+class Family:
+    """latchkey with a command that has descendants."""
+
+    def __init__(self, lock, *words, wrap=(), **options):
+        base = os.path.join(folder.name, lock.strip("/"))
+        line = [*wrap, command.PROGRAM, "run", "-T", "4", *words, lock, "sh",
+                "-c", FAMILY, base]
+        self.process = start(*line[1:], program=line[0], **options)
+        self.pids = [command.number_in(base + "." + m) for m in MEMBERS]
+        assert all(command.lives(pid) for pid in self.pids)
+
+    def is_gone(self):
+        return not any(command.lives(pid) for pid in self.pids)
+
+    def dies(self):
+        live.eventually(self.is_gone, "the end of all descendants")
+
+    def clean_up(self):
+        for pid in self.pids:
+            if command.lives(pid):
+                os.kill(pid, signal.SIGKILL)
+        self.process.kill()
+        self.process.end()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.clean_up()
+
+
+def when_latchkey_is_killed_all_descendants_die():
+    with Family("/killed") as family:
+        guard = command.guard_of(family.process.pid)
+        family.process.kill()
+        family.dies()
+        live.eventually(lambda: not command.lives(guard), "the guard's end")
+
+
+def the_next_holder_begins_when_they_are_gone():
+    with Family("/next") as family:
+        look = "for p in %s; do kill -0 $p 2>/dev/null && echo $p; done; true"
+        with start("run", "/next", "sh", "-c",
+                   look % " ".join(map(str, family.pids))) as waiter:
+            command.queued("/next", 2)
+            family.process.kill()
+            done = waiter.end()
+            assert (done.code, done.out) == (0, ""), done
+
+
+def when_its_whole_group_is_killed_they_die_too():
+    with Family("/group", start_new_session=True) as family:
+        os.killpg(family.process.pid, signal.SIGKILL)
+        family.dies()
+    with Family("/group-fore", "--foreground",
+                start_new_session=True) as family:
+        os.killpg(family.process.pid, signal.SIGKILL)
+        family.dies()
+
+
+def a_kill_by_name_spares_the_guard():
+    with Family("/name") as family:
+        guard = command.guard_of(family.process.pid)
+        for file in ("comm", "cmdline"):
+            with open("/proc/%d/%s" % (guard, file)) as f:
+                text = f.read()
+            assert text.startswith("lk-guard") and "latchkey" not in text, text
+
+
+def without_a_cgroup_they_die_as_well():
+    mounts = [line.split()[4] for line in open("/proc/self/mountinfo")
+              if " - cgroup2 " in line]
+    hide = " && ".join("umount -l %s" % m for m in mounts) or "true"
+    wrap = ["unshare", "--mount", "sh", "-c", hide + ' && exec "$@"', "sh"]
+    if not command.is_root() or subprocess.run(
+            [*wrap, "true"], stderr=subprocess.DEVNULL).returncode != 0:
+        print("not tested: no right to hide the cgroups")
+        return
+    with Family("/nocgroup", wrap=wrap) as family:
+        for pid in family.pids:
+            with open("/proc/%d/cgroup" % pid) as f:
+                assert "latchkey-" not in f.read()
+        family.process.kill()
+        family.dies()
+    with Family("/nocgroup2", "--on-lost", "kill", wrap=wrap) as family:
+        node = command.status("/nocgroup2")["holders"][0]["node"]
+        command.expect(0, "delete", node)
+        family.dies()
+        assert family.process.end().code == 123
+
+
+def the_guard_obeys_no_signal_but_kill():
+    with Family("/obeys") as family:
+        guard = command.guard_of(family.process.pid)
+        for number in set(range(1, 32)) - {signal.SIGKILL, signal.SIGSTOP}:
+            os.kill(guard, number)
+        os.kill(guard, signal.SIGSTOP)
+        live.eventually(lambda: command.state(guard) == "T")
+        family.process.send_signal(signal.SIGWINCH)
+        live.eventually(lambda: command.state(guard) == "S")
+        assert all(command.lives(pid) for pid in family.pids)
+
+
+def when_the_guard_is_killed_latchkey_ends_the_command():
+    with Family("/guard") as family:
+        os.kill(command.guard_of(family.process.pid), signal.SIGKILL)
+        done = family.process.end()
+        assert done.code == 125 and "guard" in done.err, done
+        assert family.is_gone()
+        assert command.children("/guard") == []
+
+
+def when_the_guard_is_killed_while_waiting_it_is_an_error():
+    with start("run", "/early", "sleep", "600") as holder:
+        command.held("/early")
+        with start("run", "/early", "true") as waiter:
+            command.queued("/early", 2)
+            os.kill(command.guard_of(waiter.pid), signal.SIGKILL)
+            done = waiter.end()
+            assert done.code == 125 and "guard" in done.err, done
+            assert len(command.children("/early")) == 1
+        holder.terminate()
+
+
+def what_a_command_leaves_behind_lives_on():
+    pid_file = os.path.join(folder.name, "daemon")
+    done = command.run("run", "/daemon", "sh", "-c",
+                       "sleep 600 > /dev/null 2>&1 & echo $! > %s" % pid_file)
+    assert done.code == 0, done
+    pid = command.number_in(pid_file)
+    assert command.lives(pid)
+    with open("/proc/%d/cgroup" % pid) as f:
+        assert "latchkey-" not in f.read()
+    os.kill(pid, signal.SIGKILL)
+
+
+def children_that_came_with_exec_are_not_ours():
+    # A shell that has children of its own becomes latchkey.
+    pid_file = os.path.join(folder.name, "foreign")
+    with start("-c", "sleep 600 >/dev/null 2>&1 & echo $! > %s; "
+               "exec %s run /foreign sleep 600" % (pid_file, command.PROGRAM),
+               program="sh") as process:
+        foreign = command.number_in(pid_file)
+        command.held("/foreign")
+        guard = [pid for pid in command.children_of(process.pid)
+                 if pid != foreign][0]
+        os.kill(guard, signal.SIGKILL)
+        assert process.end().code == 125
+        assert command.lives(foreign)
+        os.kill(foreign, signal.SIGKILL)
+
+
+def nothing_is_left_of_us():
+    def cgroups():
+        return [name for base in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
+                for name in glob.glob(base + "/latchkey-*")]
+    # Those of tests that run at the same time go.
+    command.expect(0, "run", "/left", "true")
+    with start("run", "/left", "sleep", "600") as process:
+        command.held("/left")
+        process.terminate()
+        process.end()
+    live.eventually(lambda: cgroups() == [], "no cgroups")
+
+
+live.run(
+    live.together(
+        when_latchkey_is_killed_all_descendants_die,
+        the_next_holder_begins_when_they_are_gone,
+        when_its_whole_group_is_killed_they_die_too,
+        a_kill_by_name_spares_the_guard,
+        without_a_cgroup_they_die_as_well,
+        the_guard_obeys_no_signal_but_kill,
+        when_the_guard_is_killed_latchkey_ends_the_command,
+        when_the_guard_is_killed_while_waiting_it_is_an_error,
+        what_a_command_leaves_behind_lives_on,
+        children_that_came_with_exec_are_not_ours),
+    nothing_is_left_of_us)

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""latchkey run: waiting for the lock, and what ends it."""
+
+import os
+import pty
+import signal
+
+import command
+from command import expect, run, start
+import live
+
+zk = command.serve()
+
+
+def holding(lock, label="holder", *words):
+    """Somebody who holds until the block ends."""
+    process = start("run", "-i", label, *words, lock, "sleep", "600")
+    command.held(lock)
+    return process
+
+
+def waiting(lock, count, *words, **options):
+    """One more who waits, when `count` contend."""
+    process = start("run", *words, lock, "echo", "mine", **options)
+    command.queued(lock, count)
+    return process
+
+
+def n_does_not_wait():
+    with holding("/n"):
+        for words in (("-n",), ("--nb",), ("--nonblock",), ("-w", "0"),
+                      ("-w", ".0"), ("--timeout=0",)):
+            done = run("run", *words, "/n", "true")
+            assert done.code == 124 and "held by another" in done.err, done
+        assert len(command.children("/n")) == 1
+
+
+def n_takes_what_is_free():
+    expect(0, "run", "-n", "/free", "true")
+    expect(0, "run", "-w", "0", "/free", "true")
+
+
+def w_waits_so_long():
+    with holding("/w"):
+        done = run("run", "-w", "0.3", "/w", "true")
+        assert done.code == 124 and "still held" in done.err, done
+        assert len(command.children("/w")) == 1
+        with waiting("/w", 2, "-w", "600", "-i", "waiter") as waiter:
+            assert command.queue("/w") == (["holder"], ["waiter"])
+            waiter.terminate()
+
+
+def the_exit_code_of_busy_can_be_chosen():
+    with holding("/e"):
+        for code in (0, 1, 255):
+            done = run("run", "-n", "-E", str(code), "/e", "true")
+            assert done.code == code, done
+        done = run("run", "-w", ".1", "--conflict-exit-code=7", "/e", "true")
+        assert done.code == 7, done
+        assert run("run", "-q", "-n", "/e", "true").err == ""
+
+
+def who_came_first_is_served_first():
+    with holding("/fifo") as holder:
+        waiters = [waiting("/fifo", n + 2, "-i", str(n)) for n in range(4)]
+        assert command.queue("/fifo")[1] == ["0", "1", "2", "3"]
+        assert command.queue("/fifo")[0] == ["holder"]
+        holder.terminate()
+        for waiter in waiters:
+            done = waiter.end()
+            assert (done.code, done.out) == (0, "mine\n"), done
+    assert command.children("/fifo") == []
+
+
+def v_tells_the_place_and_who_holds():
+    with holding("/v"):
+        with waiting("/v", 2) as first, waiting("/v", 3, "-v") as second:
+            lines = iter(second.stderr.readline, "")
+            line = next(l for l in lines if "waiting for /v" in l)
+            assert line == ("latchkey: waiting for /v: place 2, held by "
+                            "holder\n"), line
+            first.terminate()
+            first.end()
+            line = next(l for l in lines if "waiting for /v" in l)
+            assert "place 1, held by holder" in line, line
+            second.terminate()
+            second.end()
+
+
+def on_a_terminal(words, until):
+    """Run with a terminal for standard error; what it said until `until` was
+    seen, or until it ended."""
+    master, slave = pty.openpty()
+    said = b""
+    with start("run", *words, stderr=slave) as process:
+        os.close(slave)
+        try:
+            while until not in said:
+                said += os.read(master, 4096)
+        except OSError:
+            pass
+        process.terminate()
+        process.end()
+    os.close(master)
+    return said.decode()
+
+
+def a_terminal_shows_the_place_without_v():
+    with holding("/tty", "hol\x1bder"):
+        said = on_a_terminal(["/tty", "true"], b"held by")
+        assert "place 1" in said, said
+    with holding("/tty2", "hol\x1bder"):
+        said = on_a_terminal(["/tty2", "true"], b"der")
+        assert "hol\\x1bder" in said and "\x1b" not in said, said
+
+
+def q_is_quiet():
+    with holding("/q"):
+        assert on_a_terminal(["-q", "-w", "0.5", "/q", "true"], b"none") == ""
+        done = run("run", "-q", "-v", "-w", "0.5", "/q", "true")
+        assert (done.code, done.err) == (124, ""), done
+
+
+def without_a_terminal_nothing_is_said():
+    with holding("/silent") as holder:
+        with waiting("/silent", 2) as waiter:
+            holder.terminate()
+            done = waiter.end()
+            assert (done.code, done.err) == (0, ""), done
+
+
+def signals_end_the_wait_and_leave_no_node():
+    for name in ("INT", "TERM", "HUP", "QUIT", "USR1", "USR2"):
+        number = getattr(signal, "SIG" + name)
+        lock = "/ended-by-" + name
+        with holding(lock):
+            with waiting(lock, 2) as waiter:
+                waiter.send_signal(number)
+                done = waiter.end()
+                assert done.code == 128 + number, (name, done)
+                assert "SIG" + name in done.err, done
+                assert done.out == "", done
+                assert len(command.children(lock)) == 1
+
+
+def signals_end_the_attempt_to_connect():
+    with start("run", "-z", "127.0.0.1:1", "--connect-timeout", "600", "-v",
+               "/l", "true") as process:
+        process.stderr.readline()
+        process.send_signal(signal.SIGTERM)
+        assert process.end().code == 128 + 15
+
+
+def other_signals_do_not_end_the_wait():
+    with holding("/on") as holder:
+        with waiting("/on", 2) as waiter:
+            waiter.send_signal(signal.SIGWINCH)
+            waiter.send_signal(signal.SIGCONT)
+            command.stop_and_cont(waiter.pid)
+            waiter.send_signal(signal.SIGTSTP)
+            # A process group without a shell cannot be stopped by TSTP; either
+            # way it goes on.
+            waiter.send_signal(signal.SIGCONT)
+            holder.terminate()
+            done = waiter.end()
+            assert (done.code, done.out) == (0, "mine\n"), done
+
+
+def what_nohup_ignores_stays_ignored():
+    def ignore():
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with holding("/nohup") as holder:
+        with waiting("/nohup", 2, preexec_fn=ignore) as waiter:
+            waiter.send_signal(signal.SIGHUP)
+            holder.terminate()
+            assert waiter.end().code == 0
+
+
+def a_waiter_outlives_a_restart_of_the_server():
+    with holding("/restart") as holder:
+        with waiting("/restart", 2) as waiter:
+            zk.restart()
+            zk.wait()
+            command.queued("/restart", 2)
+            holder.terminate()
+            done = waiter.end()
+            assert (done.code, done.out) == (0, "mine\n"), done
+            assert "connection lost" in done.err, done
+
+
+def a_waiter_whose_node_is_deleted_queues_anew():
+    with holding("/anew") as holder:
+        with waiting("/anew", 2, "-i", "me") as waiter:
+            node = command.status("/anew")["waiters"][0]["node"]
+            expect(0, "delete", node)
+            live.eventually(lambda: [
+                c["node"] for c in command.status("/anew")["waiters"]
+                if c["node"] != node])
+            holder.terminate()
+            done = waiter.end()
+            assert done.code == 0 and "place" in done.err, done
+
+
+live.run(
+    live.together(
+        n_does_not_wait,
+        n_takes_what_is_free,
+        w_waits_so_long,
+        the_exit_code_of_busy_can_be_chosen,
+        who_came_first_is_served_first,
+        v_tells_the_place_and_who_holds,
+        a_terminal_shows_the_place_without_v,
+        q_is_quiet,
+        without_a_terminal_nothing_is_said,
+        signals_end_the_wait_and_leave_no_node,
+        signals_end_the_attempt_to_connect,
+        other_signals_do_not_end_the_wait,
+        what_nohup_ignores_stays_ignored,
+        a_waiter_whose_node_is_deleted_queues_anew),
+    a_waiter_outlives_a_restart_of_the_server)

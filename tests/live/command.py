@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The latchkey command in tests: run it, start it, see what it left."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+from live import eventually
+import zkserver
+
+PROGRAM = os.environ.get("LATCHKEY") or os.path.abspath("latchkey")
+SECONDS = 60  # for any command that should end
+
+
+class Done:
+    """A command that has ended."""
+
+    def __init__(self, code, out, err):
+        self.code, self.out, self.err = code, out, err
+
+    def __repr__(self):
+        return "exit code %s\nout: %s\nerr: %s" % (
+            self.code, self.out, self.err)
+
+    def json(self):
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+class Started(subprocess.Popen):
+    """A command that runs. Ended with the block."""
+
+    def __exit__(self, *what):
+        if self.poll() is None:
+            self.kill()
+        super().__exit__(*what)
+
+    def end(self):
+        """Wait; what became of it."""
+        out, err = self.communicate(timeout=SECONDS)
+        return Done(self.returncode, out, err)
+
+
+def start(*words, program=PROGRAM, **options):
+    options.setdefault("stdin", subprocess.DEVNULL)
+    options.setdefault("stdout", subprocess.PIPE)
+    options.setdefault("stderr", subprocess.PIPE)
+    options.setdefault("text", True)
+    return Started([program, *words], **options)
+
+
+def run(*words, input=None, **options):
+    if input is not None:
+        options["stdin"] = subprocess.PIPE
+    with start(*words, **options) as process:
+        out, err = process.communicate(input, timeout=SECONDS)
+        return Done(process.returncode, out, err)
+
+
+def expect(code, *words, **options):
+    """Run it; it must end with this code, and a failure says why in one line.
+    """
+    done = run(*words, **options)
+    assert done.code == code, done
+    if code == 125:
+        lines = done.err.splitlines()
+        assert len(lines) == 1 and lines[0].startswith("latchkey: "), done
+    return done
+
+
+def serve(*options, **more):
+    """Start a server for all commands of a test."""
+    zk = zkserver.Server(*options, **more)
+    os.environ["LATCHKEY_ZK"] = zk.connect
+    return zk
+
+
+def status(lock):
+    done = run("status", "--json", lock)
+    assert done.code in (0, 1), done
+    return done.json()[0]
+
+
+def queue(lock):
+    """(holders, waiters): their labels."""
+    facts = status(lock)
+    return tuple([c.get("label") for c in facts[kind]]
+                 for kind in ("holders", "waiters"))
+
+
+def children(path):
+    done = run("ls", path)
+    return done.out.split() if done.code == 0 else []
+
+
+def queued(lock, count):
+    """Wait until so many contend."""
+    eventually(lambda: len(children(lock)) == count,
+               "%d in the queue of %s" % (count, lock))
+
+
+def held(lock):
+    eventually(lambda: status(lock)["state"] == "held", lock + " is held")
+
+
+def state(pid):
+    """R, S, T, Z, ... or None."""
+    try:
+        with open("/proc/%d/stat" % pid) as f:
+            return f.read().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def lives(pid):
+    return state(pid) not in (None, "Z", "X")
+
+
+def children_of(pid):
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open("/proc/%s/stat" % name) as f:
+                if int(f.read().rpartition(")")[2].split()[1]) == pid:
+                    found.append(int(name))
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return found
+
+
+def guard_of(pid):
+    """The guard of a latchkey."""
+    return eventually(lambda: children_of(pid), "a guard")[0]
+
+
+def number_in(path):
+    """The number somebody writes into a file."""
+    def read():
+        try:
+            with open(path) as f:
+                text = f.read()
+            return int(text) if text.endswith("\n") else None
+        except (FileNotFoundError, ValueError):
+            return None
+    return eventually(read, path)
+
+
+def is_root():
+    return os.geteuid() == 0
+
+
+def stop_and_cont(pid):
+    os.kill(pid, signal.SIGSTOP)
+    eventually(lambda: state(pid) == "T")
+    os.kill(pid, signal.SIGCONT)
+
+
+def python(text, *arguments):
+    """The words that run a program in Python."""
+    return [sys.executable, "-c", text, *map(str, arguments)]
