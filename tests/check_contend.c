@@ -169,6 +169,7 @@ START_TEST(a_break_while_waiting_leads_to_a_list_and_parks_again)
   fake_drop(sc.two.link);
   fake_run(&sc.server, T / 10);
   ck_assert(fake_said(sc.two.link, "getChildren2 | getData getData"));
+  ck_assert(locker_told(&sc.b, "")); /* its place is the same */
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
   fake_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
@@ -229,6 +230,97 @@ START_TEST(a_release_whose_answer_is_lost_is_asked_for_again)
     ck_assert(fake_said(sc.one.link, "delete | delete"));
     scene_end(&sc);
   }
+}
+END_TEST
+
+/* Of what is older and younger than a node to be deleted, and held or wanted,
+ * nothing goes before the delete. */
+START_TEST(a_delete_goes_before_the_proof_of_what_is_held)
+{
+  lk_lock *other;
+
+  begin();
+  fake_create(&sc.server, "/locks/y");
+  ck_assert_int_eq(lk_lock_new(&other, sc.one.keeper, "/locks/y", NULL), 0);
+  ck_assert_int_eq(lk_lock_acquire(other, -1, NULL, NULL), 0);
+  scene_hold(&sc);
+  sc.server.down = true;
+  fake_drop(sc.one.link);
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  sc.server.down = false;
+  fake_run(&sc.server, T / 10);
+  ck_assert(fake_said(sc.one.link, "delete getData multi"));
+  lk_lock_free(other);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_create_that_never_left_is_not_looked_for)
+{
+  begin();
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  fake_drop(sc.one.link);
+  fake_run(&sc.server, T / 10);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  ck_assert(fake_said(sc.one.link, "create2 getChildren2"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_list_without_its_sync_proves_nothing)
+{
+  begin();
+  sc.one.link->cut_at = 1;
+  sc.one.link->cut_after = true;
+  sc.one.link->throttle_at = 2; /* the sync */
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  fake_run(&sc.server, T / 4);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  ck_assert(fake_said(sc.one.link, "create2 getChildren2 | sync getChildren2 | "
+                                   "sync getChildren2 | getData | multi"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_node_found_again_that_is_not_ours_is_not_taken)
+{
+  char node[128];
+
+  begin();
+  sc.one.link->cut_at = 1;
+  sc.one.link->cut_after = true;
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  sc.server.down = true;
+  fake_turn(&sc.server);
+  snprintf(node, sizeof node, "%s", fake_child(&sc.server, LOCKS, 0));
+  fake_delete(&sc.server, node);
+  fake_create(&sc.server, node);
+  sc.server.down = false;
+  fake_run(&sc.server, T / 4);
+  ck_assert_int_eq(sc.a.acquired, NOT_YET);
+  fake_delete(&sc.server, node);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(the_token_is_that_of_the_last_node)
+{
+  begin();
+  scene_queue(&sc);
+  sc.two.link->cut_at = sc.two.link->requests + 1; /* the second create */
+  sc.two.link->cut_after = true;
+  fake_delete(&sc.server, lk_lock_node(sc.b.lock));
+  fake_run(&sc.server, T / 10);
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  ck_assert_uint_eq(
+      lk_lock_token(sc.b.lock),
+      (uint64_t)tree_find(&sc.server.nodes, lk_lock_node(sc.b.lock))
+          ->stat.czxid);
+  scene_end(&sc);
 }
 END_TEST
 
@@ -712,6 +804,64 @@ START_TEST(a_pred_that_cannot_be_read_is_waited_for_by_its_directory)
 }
 END_TEST
 
+START_TEST(who_starts_anew_reads_its_pred_again)
+{
+  begin();
+  fake_create(&sc.server, LOCKS "/x-lock-0000000000");
+  fake_deny(&sc.server, LOCKS "/x-lock-0000000000", LK_PERM_READ);
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  fake_turn(&sc.server);
+  fake_deny(&sc.server, LOCKS "/x-lock-0000000000", 0);
+  sc.two.link->log[0] = '\0';
+  fake_delete(&sc.server, lk_lock_node(sc.b.lock));
+  fake_turn(&sc.server);
+  ck_assert(fake_said(sc.two.link, "removeWatches create2 getChildren2 | "
+                                   "getData getData"));
+  fake_delete(&sc.server, LOCKS "/x-lock-0000000000");
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_probe_that_cannot_be_read_is_somebody)
+{
+  begin();
+  fake_create(&sc.server, LOCKS "/x-lock-0000000000");
+  fake_create(&sc.server, LOCKS "/y-lock-0000000001");
+  fake_create(&sc.server, LOCKS "/z-lock-0000000002");
+  fake_deny(&sc.server, LOCKS "/x-lock-0000000000", LK_PERM_READ);
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  fake_turn(&sc.server);
+  sc.two.link->log[0] = '\0';
+  fake_delete(&sc.server, LOCKS "/z-lock-0000000002");
+  fake_turn(&sc.server);
+  ck_assert(fake_said(sc.two.link, "getData getData"));
+  ck_assert_int_eq(sc.b.acquired, NOT_YET);
+  fake_delete(&sc.server, LOCKS "/y-lock-0000000001");
+  fake_turn(&sc.server);
+  ck_assert(fake_said(sc.two.link, "getData | getChildren2"));
+  fake_delete(&sc.server, LOCKS "/x-lock-0000000000");
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_cancel_where_nobody_may_list_still_deletes)
+{
+  begin();
+  fake_deny(&sc.server, LOCKS, LK_PERM_READ);
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  lk_lock_cancel(sc.a.lock);
+  fake_turn(&sc.server);
+  ck_assert_str_eq(sc.one.left_behind, "");
+  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
+  ck_assert_uint_eq(lk_keeper_unfinished(sc.one.keeper), 0);
+  scene_end(&sc);
+}
+END_TEST
+
 /* Own becomes unreadable as it is made. */
 static void hide_own(fake_server *s, fake_link *l, int32_t op, const char *path)
 {
@@ -741,6 +891,67 @@ START_TEST(own_that_cannot_be_read_is_told_and_rule_h_is_off)
   fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
   fake_run(&sc.server, T / 4);
   ck_assert(locker_told(&sc.b, "lost NO_NODE\n"));
+  scene_end(&sc);
+}
+END_TEST
+
+/* Own is made unreadable while it is held. */
+static void hide_nodes(fake_link *l)
+{
+  for (tree_node *n = sc.server.nodes.nodes; n != NULL; n = n->next) {
+    if (n->stat.ephemeral_owner == l->session)
+      n->denied = LK_PERM_READ;
+  }
+}
+
+START_TEST(nodes_that_cannot_be_read_do_not_hide_others)
+{
+  lk_lock *others[3];
+
+  begin();
+  for (int i = 0; i < 3; i++) {
+    char path[32];
+
+    snprintf(path, sizeof path, "/locks/y%d", i);
+    fake_create(&sc.server, path);
+    ck_assert_int_eq(lk_lock_new(&others[i], sc.one.keeper, path, NULL), 0);
+    ck_assert_int_eq(lk_lock_acquire(others[i], -1, NULL, NULL), 0);
+    fake_turn(&sc.server);
+    if (i == 1)
+      hide_nodes(sc.one.link);
+  }
+  scene_hold(&sc);
+  fake_run(&sc.server, T);
+  sc.one.link->log[0] = '\0';
+  fake_run(&sc.server, T);
+  /* each unreadable one is the last in its multi */
+  ck_assert(fake_said(sc.one.link, "multi multi multi | multi multi multi | "
+                                   "multi multi multi | multi multi multi"));
+  fake_delete(&sc.server, lk_lock_node(others[1]));
+  fake_run(&sc.server, T / 4);
+  ck_assert_int_eq(lk_lock_get_state(others[1]), LK_LOCK_LOST);
+  ck_assert_int_eq(lk_lock_get_state(others[0]), LK_LOCK_HELD);
+  ck_assert_int_eq(lk_lock_get_state(others[2]), LK_LOCK_HELD);
+  ck_assert(locker_told(&sc.a, ""));
+  for (int i = 0; i < 3; i++)
+    lk_lock_free(others[i]);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(what_is_answered_after_the_release_is_nobodys_business)
+{
+  begin();
+  scene_hold(&sc);
+  hide_nodes(sc.one.link);
+  sc.one.link->frozen = true;
+  fake_run(&sc.server, T / 4);
+  ck_assert(fake_said(sc.one.link, "getData multi"));
+  locker_release(&sc.a);
+  sc.one.link->frozen = false;
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.a.released, 0);
+  ck_assert(locker_told(&sc.a, ""));
   scene_end(&sc);
 }
 END_TEST
@@ -965,6 +1176,11 @@ SUITE("contend", every_state_before_the_end_can_be_left,
       what_happened_during_a_break_is_found_by_the_list,
       a_release_during_a_break_goes_first_afterwards,
       a_release_whose_answer_is_lost_is_asked_for_again,
+      a_delete_goes_before_the_proof_of_what_is_held,
+      a_create_that_never_left_is_not_looked_for,
+      a_list_without_its_sync_proves_nothing,
+      a_node_found_again_that_is_not_ours_is_not_taken,
+      the_token_is_that_of_the_last_node,
       a_cancelled_create_leaves_nothing_whatever_became_of_it,
       a_cancel_between_any_two_answers_leaves_nothing,
       the_last_one_ahead_has_gone_so_it_is_granted, h1_somebody_else_is_left,
@@ -984,7 +1200,12 @@ SUITE("contend", every_state_before_the_end_can_be_left,
       without_read_on_the_directory_the_node_is_taken_back,
       without_delete_the_node_is_left_behind_and_that_is_told,
       a_pred_that_cannot_be_read_is_waited_for_by_its_directory,
+      who_starts_anew_reads_its_pred_again,
+      a_probe_that_cannot_be_read_is_somebody,
+      a_cancel_where_nobody_may_list_still_deletes,
       own_that_cannot_be_read_is_told_and_rule_h_is_off,
+      nodes_that_cannot_be_read_do_not_hide_others,
+      what_is_answered_after_the_release_is_nobodys_business,
       any_single_answer_may_be_throttled, a_throttled_delete_is_asked_for_again,
       other_errors_end_the_acquire_and_leave_nothing,
       near_the_end_of_the_counter_it_leaves,

@@ -4,6 +4,8 @@
 #include "locks.h"
 #include "suite.h"
 
+#include <stdio.h>
+
 /* How locks, keepers and clients end: by hand, in callbacks, without memory. */
 
 static scene sc;
@@ -187,6 +189,75 @@ START_TEST(a_keeper_freed_before_a_break_forgets_what_it_asked_for)
 }
 END_TEST
 
+static void want_once_more(locker *l, const char *what)
+{
+  if (strcmp(what, "acquired") == 0 && l->acquired != 0)
+    ck_assert_int_eq(locker_want(l, -1), 0);
+}
+
+START_TEST(who_asks_anew_when_an_expiry_ends_it_is_not_ended_by_the_same_one)
+{
+  lk_lock_config c = {.size = sizeof c, .fail_on_expiry = true};
+
+  scene_begin(&sc, NULL, &c);
+  scene_queue(&sc);
+  sc.b.react = want_once_more;
+  sc.server.down = true;
+  fake_drop(sc.two.link);
+  fake_expire(&sc.server, sc.two.link->last_session);
+  sc.server.down = false;
+  fake_run(&sc.server, T / 10);
+  ck_assert_int_eq(sc.b.acquired, NOT_YET);
+  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 2);
+  sc.b.react = NULL;
+  scene_end(&sc);
+}
+END_TEST
+
+static locker *victim;
+
+static void free_victim(locker *l, const char *what)
+{
+  (void)l;
+  (void)what;
+  lk_lock_free(victim->lock);
+  victim->lock = NULL;
+}
+
+START_TEST(the_next_of_those_being_told_may_be_freed)
+{
+  locker others[3];
+  char path[32];
+
+  begin();
+  for (int i = 0; i < 3; i++) {
+    locker_init(&others[i], &sc.one, NULL);
+    lk_lock_free(others[i].lock);
+    snprintf(path, sizeof path, "/locks/y%d", i);
+    lk_lock_config c = {.size = sizeof c, .on_event = locker_on_event};
+
+    c.arg = &others[i];
+    ck_assert_int_eq(lk_lock_new(&others[i].lock, sc.one.keeper, path, &c), 0);
+    fake_create(&sc.server, path);
+    ck_assert_int_eq(lk_lock_acquire(others[i].lock, -1, NULL, NULL), 0);
+  }
+  fake_turn(&sc.server);
+  victim = &others[1];
+  others[0].react = free_victim;
+  sc.server.down = true;
+  fake_drop(sc.one.link);
+  others[0].react = NULL;
+  ck_assert(locker_told(&others[0], "suspended\n"));
+  ck_assert(locker_told(&others[1], ""));
+  ck_assert(locker_told(&others[2], "suspended\n"));
+  sc.server.down = false;
+  fake_run(&sc.server, T / 10);
+  locker_free(&others[0]);
+  locker_free(&others[2]);
+  scene_end(&sc);
+}
+END_TEST
+
 /* ---- freeing in callbacks ---------------------------------------------- */
 
 static unsigned calls;
@@ -206,6 +277,7 @@ static void story(void)
   lk_lock_config c = {.size = sizeof c, .unsure_when_suspended = true};
 
   scene_begin(&sc, NULL, &c);
+  fake_create(&sc.server, LOCKS "/x__lock__0000009999"); /* to be told of */
   calls = 0;
   sc.a.react = at_nth;
   sc.b.react = at_nth;
@@ -215,7 +287,7 @@ static void story(void)
   if (sc.one.link->up)
     fake_drop(sc.one.link);
   fake_run(&sc.server, T / 2);
-  if (fake_children(&sc.server, LOCKS) > 1)
+  if (fake_children(&sc.server, LOCKS) > 2)
     fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 1));
   fake_turn(&sc.server);
   if (sc.a.lock != NULL && lk_lock_get_state(sc.a.lock) == LK_LOCK_HELD) {
@@ -236,6 +308,7 @@ static void finish_story(void)
 {
   sc.a.react = NULL;
   sc.b.react = NULL;
+  fake_delete(&sc.server, LOCKS "/x__lock__0000009999");
   fake_expire(&sc.server, sc.one.link->last_session);
   fake_expire(&sc.server, sc.two.link->last_session);
   scene_end(&sc);
@@ -423,6 +496,8 @@ SUITE("ends", a_closed_client_loses_what_it_held_and_ends_what_waited,
       a_freed_keeper_still_takes_back_what_is_on_its_way,
       a_keeper_freed_without_a_connection_leaves_it_to_the_session,
       a_keeper_freed_before_a_break_forgets_what_it_asked_for,
+      who_asks_anew_when_an_expiry_ends_it_is_not_ended_by_the_same_one,
+      the_next_of_those_being_told_may_be_freed,
       every_callback_may_free_its_lock, every_callback_may_free_its_client,
       every_callback_may_free_all, every_callback_may_free_the_locks_of_others,
       every_callback_may_close_its_client,

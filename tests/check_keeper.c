@@ -197,31 +197,86 @@ END_TEST
 
 /* ---- unsure, held, lost ------------------------------------------------ */
 
-START_TEST(silence_makes_unsure_in_time_and_an_answer_held_again)
+/* The server falls silent until a is unsure, and then goes on. */
+static void fall_silent(void)
 {
-  begin_held(LK_ASSURE_QUORUM);
-  fake_run(&sc.server, T);
   sc.one.link->frozen = true;
   int64_t deadline = lk_lock_deadline(sc.a.lock);
 
-  ck_assert_int_eq(deadline, sc.server.now + T * 3 / 4 - DRIFT);
   fake_run(&sc.server, deadline - MARGIN - sc.server.now - 1);
   ck_assert(locker_told(&sc.a, ""));
   fake_run(&sc.server, 1);
   ck_assert(locker_told(&sc.a, "unsure\n"));
   ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_UNSURE);
   ck_assert(lk_lock_ok(sc.a.lock)); /* the lease has not run out yet */
+  sc.one.link->log[0] = '\0';
   sc.one.link->frozen = false;
   fake_turn(&sc.server);
   ck_assert(locker_told(&sc.a, "held\n"));
   ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
   ck_assert(lk_lock_ok(sc.a.lock));
-  /* the stall is worked off */
-  fake_run(&sc.server, T);
-  sc.a.told[0] = '\0';
-  fake_run(&sc.server, 2 * T);
-  ck_assert(locker_told(&sc.a, ""));
-  scene_end(&sc);
+}
+
+START_TEST(silence_makes_unsure_in_time_and_an_answer_held_again)
+{
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_SYNC; a++) {
+    begin_held((lk_assurance)a);
+    fake_run(&sc.server, T);
+    ck_assert_int_eq(lk_lock_deadline(sc.a.lock),
+                     sc.server.now + T * 3 / 4 - DRIFT);
+    fall_silent();
+    ck_assert(fake_said(sc.one.link, ""));
+    /* the stall is worked off */
+    fake_run(&sc.server, T);
+    sc.a.told[0] = '\0';
+    fake_run(&sc.server, 2 * T);
+    ck_assert(locker_told(&sc.a, ""));
+    fall_silent(); /* and it is told again */
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(an_unreadable_node_is_held_again_as_well)
+{
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
+    begin_held((lk_assurance)a);
+    fake_deny(&sc.server, fake_child(&sc.server, LOCKS, 0), LK_PERM_READ);
+    fake_run(&sc.server, T / 2);
+    ck_assert(locker_told(&sc.a, "unwatched\n"));
+    sc.server.down = true;
+    fake_drop(sc.one.link);
+    fake_run(&sc.server, T);
+    ck_assert(locker_told(&sc.a, "suspended\nunsure\n"));
+    sc.server.down = false;
+    fake_run(&sc.server, T / 10);
+    ck_assert(locker_told(&sc.a, "held\n"));
+    sc.server.down = true;
+    fake_drop(sc.one.link);
+    fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
+    sc.server.down = false;
+    fake_run(&sc.server, T / 10);
+    ck_assert(locker_told(&sc.a, "suspended\nlost NO_NODE\n"));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(who_is_unsure_and_gone_is_not_held_in_between)
+{
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
+    begin_held((lk_assurance)a);
+    fake_run(&sc.server, T);
+    sc.server.down = true;
+    fake_drop(sc.one.link);
+    fake_run(&sc.server, T);
+    ck_assert(locker_told(&sc.a, "suspended\nunsure\n"));
+    fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
+    sc.server.down = false;
+    fake_run(&sc.server, T / 10);
+    ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
+    scene_end(&sc);
+  }
 }
 END_TEST
 
@@ -315,6 +370,7 @@ START_TEST(a_long_break_ends_unsure_then_lost)
   ck_assert(locker_told(&sc.a, "suspended\nunsure\n"));
   fake_run(&sc.server, T); /* the client gives the session up */
   ck_assert(locker_told(&sc.a, "lost SESSION_EXPIRED\n"));
+  ck_assert_int_eq(lk_keeper_deadline(sc.one.keeper), INT64_MIN);
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), LK_ERR_LOST);
   fake_expire(&sc.server, sc.one.link->last_session);
   sc.server.down = false;
@@ -379,6 +435,25 @@ START_TEST(a_grant_after_a_wait_keeps_the_deadline_it_rests_on)
 }
 END_TEST
 
+START_TEST(the_check_of_a_grant_puts_off_the_beat)
+{
+  begin(LK_ASSURE_QUORUM);
+  scene_queue(&sc);
+  sc.two.link->frozen = true;
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  ck_assert(fake_said(sc.two.link, "multi"));
+  fake_run(&sc.server, 300);
+  sc.two.link->frozen = false;
+  fake_run(&sc.server, T / 4 - 1);
+  ck_assert(fake_said(sc.two.link, ""));
+  fake_run(&sc.server, 1);
+  ck_assert(fake_said(sc.two.link, "multi"));
+  scene_end(&sc);
+}
+END_TEST
+
 START_TEST(a_late_keeper_grants_when_it_has_seen_enough)
 {
   lk_keeper *late;
@@ -414,6 +489,17 @@ START_TEST(the_margin_can_be_changed_while_held)
   fake_run(&sc.server, 1);
   ck_assert(locker_told(&sc.a, "unsure\n"));
   sc.one.link->frozen = false;
+  fake_run(&sc.server, T);
+  /* so large a one leaves no time to be sure, and proof is asked for at once */
+  lk_keeper_set_margin(sc.one.keeper, MARGIN);
+  fake_run(&sc.server, T);
+  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
+  sc.a.told[0] = '\0';
+  sc.one.link->log[0] = '\0';
+  lk_keeper_set_margin(sc.one.keeper, T);
+  fake_turn(&sc.server);
+  ck_assert(locker_told(&sc.a, "unsure\n"));
+  ck_assert(fake_said(sc.one.link, "multi"));
   scene_end(&sc);
 }
 END_TEST
@@ -578,6 +664,8 @@ SUITE("keeper", a_holder_beats_each_quarter_of_the_timeout,
       many_nodes_are_checked_in_several_multis,
       a_throttled_beat_is_repeated_soon,
       silence_makes_unsure_in_time_and_an_answer_held_again,
+      an_unreadable_node_is_held_again_as_well,
+      who_is_unsure_and_gone_is_not_held_in_between,
       a_break_is_told_with_what_remains_certain,
       a_short_break_is_no_reason_to_be_unsure,
       some_stop_as_soon_as_the_connection_breaks,
@@ -585,6 +673,7 @@ SUITE("keeper", a_holder_beats_each_quarter_of_the_timeout,
       a_long_break_ends_unsure_then_lost, after_a_pause_nothing_is_certain,
       after_a_pause_no_stale_event_grants,
       a_grant_after_a_wait_keeps_the_deadline_it_rests_on,
+      the_check_of_a_grant_puts_off_the_beat,
       a_late_keeper_grants_when_it_has_seen_enough,
       the_margin_can_be_changed_while_held, a_verify_proves_and_renews,
       a_verify_tells_of_a_loss_first, a_verify_that_is_cut_off_knows_nothing,

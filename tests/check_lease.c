@@ -121,16 +121,6 @@ START_TEST(a_resume_is_proof_for_sync_and_with_a_commit_for_quorum)
 }
 END_TEST
 
-START_TEST(a_broken_connection_takes_its_samples_with_it)
-{
-  start(0);
-  answer(LK_PROOF_CONTACT, 1000, 1010);
-  lk__lease_break(&l);
-  answer(LK_PROOF_COMMIT, 1010 + GAP, 1020 + GAP);
-  ck_assert_int_eq(l.until_ms[LK_ASSURE_QUORUM], LK_NO_LEASE);
-}
-END_TEST
-
 START_TEST(answers_of_another_connection_do_not_mix)
 {
   lk_answer a = {.proof = LK_PROOF_COMMIT,
@@ -147,9 +137,11 @@ END_TEST
 
 START_TEST(what_was_earned_outlives_the_connection_not_the_session)
 {
+  lk_answer a = {.proof = LK_PROOF_CONTACT, .connection = 2};
+
   start(0);
   answer(LK_PROOF_NEW_SESSION, 0, 10);
-  lk__lease_break(&l);
+  lk__lease_answer(&l, &a, T);
   assert_until(from(0), from(0), from(0));
   lk__lease_end(&l);
   assert_until(LK_NO_LEASE, LK_NO_LEASE, LK_NO_LEASE);
@@ -220,7 +212,6 @@ SUITE("lease", nothing_proves_nothing, a_new_session_is_proof_by_itself,
       beats_keep_the_deadline_half_a_timeout_ahead,
       a_busy_session_renews_for_free,
       a_resume_is_proof_for_sync_and_with_a_commit_for_quorum,
-      a_broken_connection_takes_its_samples_with_it,
       answers_of_another_connection_do_not_mix,
       what_was_earned_outlives_the_connection_not_the_session,
       older_news_never_takes_back, a_shorter_timeout_takes_back_what_it_must,

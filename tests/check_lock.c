@@ -417,6 +417,25 @@ START_TEST(as_many_releases_as_acquires)
 }
 END_TEST
 
+START_TEST(one_release_at_a_time_can_be_waited_for)
+{
+  begin_held();
+  for (int i = 0; i < 3; i++) {
+    ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+    fake_turn(&sc.server);
+  }
+  locker_release(&sc.a);
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, (lk_lock_cb)abort, NULL),
+                   LK_ERR_STATE);
+  ck_assert_uint_eq(lk_lock_count(sc.a.lock), 3);
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.a.released, 0);
+  ck_assert_uint_eq(lk_lock_count(sc.a.lock), 2);
+  scene_end(&sc);
+}
+END_TEST
+
 START_TEST(a_stranger_cannot_release_and_another_handle_queues)
 {
   locker other;
@@ -580,6 +599,35 @@ START_TEST(a_directory_that_vanishes_ten_times_is_given_up)
 }
 END_TEST
 
+START_TEST(nodes_get_the_access_lists_asked_for)
+{
+  lk_acl mine[] = {{LK_PERM_ALL, lk_text("digest"), lk_text("me:x")},
+                   {LK_PERM_READ, lk_text("world"), lk_text("anyone")}};
+  lk_acl theirs[] = {{LK_PERM_READ, lk_text("ip"), lk_text("127.0.0.1")}};
+  lk_acls own = {mine, 2}, parent = {theirs, 1};
+  lk_lock_config c = {.size = sizeof c, .acl = &own, .parent_acl = &parent};
+  lk_lock *l;
+
+  begin();
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.keeper, "/a", &c), 0);
+  memset(mine, 0, sizeof mine); /* it has a copy */
+  ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
+  fake_turn(&sc.server);
+  ck_assert_str_eq(tree_find(&sc.server.nodes, lk_lock_node(l))->acl,
+                   "31 digest me:x, 1 world anyone");
+  ck_assert_str_eq(tree_find(&sc.server.nodes, "/a")->acl, "1 ip 127.0.0.1");
+  lk_lock_free(l);
+  c.parent_acl = NULL;
+  c.acl = &parent;
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.keeper, "/b", &c), 0);
+  ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
+  fake_turn(&sc.server);
+  ck_assert_str_eq(tree_find(&sc.server.nodes, "/b")->acl, "1 ip 127.0.0.1");
+  lk_lock_free(l);
+  scene_end(&sc);
+}
+END_TEST
+
 /* ---- arguments --------------------------------------------------------- */
 
 START_TEST(bad_arguments_are_refused)
@@ -624,6 +672,7 @@ SUITE("lock", an_acquire_is_one_write_and_a_short_hold_three_requests,
       a_timeout_is_one_deadline_and_leaves_nothing,
       a_granted_lock_has_no_timeout_any_more,
       a_cancel_ends_the_acquire_before_it_returns, as_many_releases_as_acquires,
+      one_release_at_a_time_can_be_waited_for,
       a_stranger_cannot_release_and_another_handle_queues,
       a_reentrance_that_is_released_or_cancelled_before_it_was_told,
       a_lock_can_be_wanted_again_at_once,
@@ -632,4 +681,4 @@ SUITE("lock", an_acquire_is_one_write_and_a_short_hold_three_requests,
       directories_are_plain_nodes_where_that_is_wanted,
       a_server_without_containers_is_remembered,
       a_directory_that_vanishes_ten_times_is_given_up,
-      bad_arguments_are_refused)
+      nodes_get_the_access_lists_asked_for, bad_arguments_are_refused)

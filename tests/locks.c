@@ -82,7 +82,7 @@ static const char *short_node(const char *path)
   return path + strlen(path) - 10;
 }
 
-static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
+void locker_on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
 {
   locker *l = arg;
   char text[256];
@@ -143,7 +143,7 @@ bool locker_try_init(locker *l, party *p, const lk_lock_config *config)
   l->verified = NOT_YET;
   if (config != NULL)
     c = *config;
-  c.on_event = on_event;
+  c.on_event = locker_on_event;
   c.arg = l;
   int err = lk_lock_new(&l->lock, p->keeper, LOCKS, &c);
 

@@ -42,6 +42,8 @@ bool party_try_join(party *p, fake_server *s, const lk_keeper_config *config);
 /** Free keeper and client, in this order; whoever is NULL is gone already. */
 void party_leave(party *p);
 
+/** lk_lock_config.on_event of lockers; `arg` is the locker. */
+void locker_on_event(lk_lock *lock, const lk_lock_event *e, void *arg);
 /** A lock at /locks/x. */
 void locker_init(locker *l, party *p, const lk_lock_config *config);
 bool locker_try_init(locker *l, party *p, const lk_lock_config *config);

@@ -214,10 +214,9 @@ static void doubt_held(lk_contend *ct)
 void lk__contend_break(lk_contend *ct)
 {
   lk_timer_stop(lk__contend_client(ct), &ct->rest);
-  lk__contend_drop_watches(ct);
   if (lk__contend_holds(ct))
     doubt_held(ct);
-  else if (ct->state != LK_CONTEND_LEAVING && lk__contend_quiet(ct))
+  else
     lk__contend_step(ct, LK_EV_HALT);
 }
 

@@ -158,7 +158,10 @@ static void doubt(lk_contend *ct)
   ct->proven = false;
   ct->read_due_ms = lk_client_now(lk__contend_client(ct));
   lk__contend_step(ct, LK_EV_DOUBT);
-  lk__beat_now(ct->keeper);
+  if (ct->keeper->beat_out == 0)
+    lk__beat_now(ct->keeper);
+  else if (lk__keeper_online(ct->keeper))
+    lk__contend_supervise(ct); /* the beat under way may not ask for own */
   lk__contend_tell(ct, &news);
 }
 

@@ -181,7 +181,7 @@ static void on_answer(lk_client *c, const lk_answer *a, void *arg)
 
 bool lk__keeper_online(const lk_keeper *k)
 {
-  return k->over == 0 && k->connected && lk_client_connection(k->client) != 0;
+  return k->over == 0 && lk_client_connection(k->client) != 0;
 }
 
 static void leave(lk_contend *ct)
@@ -194,7 +194,6 @@ static void leave(lk_contend *ct)
  * what is held, then who waits. */
 static void connected(lk_keeper *k)
 {
-  k->connected = true;
   for_each(k, leave);
   if (k->held > 0)
     lk__beat_now(k);
@@ -204,15 +203,12 @@ static void connected(lk_keeper *k)
 
 static void suspended(lk_keeper *k)
 {
-  k->connected = false;
-  lk__lease_break(&k->lease);
   lk__beat_plan(k);
   for_each(k, lk__contend_break);
 }
 
 static void expired(lk_keeper *k)
 {
-  k->connected = false;
   lk__lease_end(&k->lease);
   lk__beat_plan(k);
   lk_timer_start(k->client, &k->final, lk_client_now(k->client));
@@ -254,7 +250,6 @@ static void stop_timers(lk_keeper *k)
 
 static void ended(lk_keeper *k, int err)
 {
-  k->connected = false;
   k->over = err;
   lk__lease_end(&k->lease);
   stop_timers(k);
@@ -298,7 +293,6 @@ static bool acceptable(const lk_keeper_config *config)
 /* A keeper may be late: the client has had its say already. */
 static void join(lk_keeper *k)
 {
-  k->connected = lk_client_connection(k->client) != 0;
   switch (lk_client_state(k->client)) {
   case LK_STATE_EXPIRED:
     lk_timer_start(k->client, &k->final, lk_client_now(k->client));

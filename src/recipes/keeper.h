@@ -21,9 +21,8 @@ struct lk_keeper {
   lk_keeper_config config;
   size_t refs; /* the user's, attempts, requests, callers */
   bool freed;
-  bool detached; /* the client has told its end */
-  int over;      /* why there will be no requests any more, or 0 */
-  bool connected;
+  bool detached;      /* the client has told its end */
+  int over;           /* why there will be no requests any more, or 0 */
   bool no_containers; /* a server said it cannot make them */
   lk_listener listener;
   lk_lease lease;

@@ -12,7 +12,8 @@ void lk__lease_init(lk_lease *l, int32_t gap_ms)
   lk__lease_end(l);
 }
 
-void lk__lease_break(lk_lease *l)
+/* The samples of a connection end with it. */
+static void forget(lk_lease *l)
 {
   l->count = 0;
   l->first = 0;
@@ -22,7 +23,7 @@ void lk__lease_break(lk_lease *l)
 
 void lk__lease_end(lk_lease *l)
 {
-  lk__lease_break(l);
+  forget(l);
   for (size_t i = 0; i < LK_LEASE_LEVELS; i++)
     l->until_ms[i] = LK_NO_LEASE;
 }
@@ -113,7 +114,7 @@ static void commit(lk_lease *l, int64_t sent_ms)
 void lk__lease_answer(lk_lease *l, const lk_answer *a, int32_t timeout_ms)
 {
   if (a->connection != l->connection)
-    lk__lease_break(l);
+    forget(l);
   l->connection = a->connection;
   adopt_timeout(l, a, timeout_ms);
   switch (a->proof) {

@@ -6,13 +6,13 @@
 
 /**
  * @file
- * From answers to a deadline ("The lease" in doc/architecture.md). A server restarts a session's timer
- * with each request, but one that is not the leader reports it only with its
- * answer to the leader's next ping. So a request j that was answered counts
- * from when it was sent, once a request k, sent a gap (the leader's ping
- * period) after j's answer, was answered by the leader on the same connection.
- * Whether k's answer shows a leader that still leads is what the assurances
- * differ in.
+ * From answers to a deadline ("The lease" in doc/architecture.md). A server
+ * restarts a session's timer with each request, but one that is not the leader
+ * reports it only with its answer to the leader's next ping. So a request j
+ * that was answered counts from when it was sent, once a request k, sent a gap
+ * (the leader's ping period) after j's answer, was answered by the leader on
+ * the same connection. Whether k's answer shows a leader that still leads is
+ * what the assurances differ in.
  */
 
 enum {
@@ -44,10 +44,8 @@ typedef struct lk_lease {
 
 void lk__lease_init(lk_lease *l, int32_t gap_ms);
 /** A request, a ping or a handshake was answered. `timeout_ms` is the session
-    timeout now. */
+    timeout now. On another connection what was earned stays, and runs out. */
 void lk__lease_answer(lk_lease *l, const lk_answer *a, int32_t timeout_ms);
-/** The connection is over: what was earned stays, and only runs out. */
-void lk__lease_break(lk_lease *l);
 /** The session is over. */
 void lk__lease_end(lk_lease *l);
 

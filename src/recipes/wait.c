@@ -205,8 +205,7 @@ static int take_own(lk_contend *ct, const lk_stat *stat)
   if (stat->ephemeral_owner != lk_client_session(c).id)
     return LK_ERR_NO_NODE;
   ct->watched_on = lk_client_connection(c);
-  if (ct->token == 0)
-    ct->token = (uint64_t)stat->czxid;
+  ct->token = (uint64_t)stat->czxid;
   return 0;
 }
 

@@ -81,12 +81,10 @@ static void fire_parent(fake_server *s, const char *path)
 
 /* ---- writes ------------------------------------------------------------ */
 
-static const tree_node *do_create(fake_server *s, const char *path,
-                                  lk_bytes data, int32_t flags, bool container,
-                                  int64_t session)
+static tree_node *do_create(fake_server *s, const char *path, lk_bytes data,
+                            int32_t flags, bool container, int64_t session)
 {
-  const tree_node *n =
-      tree_create(&s->nodes, path, data, flags, container, session);
+  tree_node *n = tree_create(&s->nodes, path, data, flags, container, session);
 
   fire(s, n->path, LK_EVENT_CREATED, true, false);
   fire_parent(s, n->path);
@@ -165,6 +163,19 @@ static void decode(request *r, const lk_record *rec, void *out)
   text_of(r->path, sizeof r->path, *(lk_bytes *)out);
 }
 
+static void write_acl(char *out, size_t size, lk_vec acl)
+{
+  const lk_acl *entries = acl.items;
+  size_t at = 0;
+
+  for (size_t i = 0; i < acl.count && at < size; i++)
+    at += (size_t)snprintf(
+        out + at, size - at, "%s%d %.*s %.*s", i == 0 ? "" : ", ",
+        (int)entries[i].perms, (int)entries[i].scheme.len,
+        (const char *)entries[i].scheme.at, (int)entries[i].id.len,
+        (const char *)entries[i].id.at);
+}
+
 /* ---- requests ---------------------------------------------------------- */
 
 static void on_create(request *r)
@@ -187,9 +198,10 @@ static void on_create(request *r)
     reply(r, err, NULL, NULL);
     return;
   }
-  const tree_node *n = do_create(s, r->path, q.data, container ? 0 : q.flags,
-                                 container, r->link->session);
+  tree_node *n = do_create(s, r->path, q.data, container ? 0 : q.flags,
+                           container, r->link->session);
 
+  write_acl(n->acl, sizeof n->acl, q.acl);
   a.path = lk_text(n->path);
   a.stat = n->stat;
   reply(r, 0,

@@ -13,6 +13,7 @@ typedef struct tree_node {
   int32_t counter; /**< of sequence numbers; creations of any kind */
   bool container;
   int32_t denied; /**< permissions nobody has */
+  char acl[64];   /**< as it was made with: "31 world anyone, ..." */
 } tree_node;
 
 typedef struct tree {
