@@ -139,7 +139,8 @@ typedef void (*lk_close_cb)(lk_client *c, int err, void *arg);
  *
  * `done`'s err: 0; LK_ERR_NOT_SENT, LK_ERR_UNKNOWN or LK_ERR_DEADLINE: the
  * session lives until its timeout has passed, unless the server got the word;
- * LK_ERR_SESSION_EXPIRED: it was gone already.
+ * LK_ERR_AUTH_FAILED: the same, and it was refused; LK_ERR_SESSION_EXPIRED: it
+ * was gone already.
  *
  * @return 0; LK_ERR_CLOSED: closed or closing already, `done` is not called.
  */

@@ -260,6 +260,7 @@ static void end(lk_client *c, lk_state state, int state_err, int err)
 {
   c->phase = LK_PHASE_ENDED;
   c->final_err = err;
+  c->close_sent = false;
   drop_connection(c);
   end_all(c, state, state_err, err);
   end_auths(c, err);
@@ -269,6 +270,8 @@ void lk__session_refused(lk_client *c, int err)
 {
   set_trouble(c, err, NULL);
   end(c, LK_STATE_AUTH_FAILED, err, LK_ERR_AUTH_FAILED);
+  if (c->closing)
+    lk__session_closed(c, LK_ERR_AUTH_FAILED);
 }
 
 void lk__session_closed(lk_client *c, int err)
