@@ -46,8 +46,7 @@ static void end(void)
   free(p);
 }
 
-/* ---- the steady state ------------------------------------------------------
- */
+/* ---- the steady state --------------------------------------------------- */
 
 static struct {
   unsigned gets, creates, deletes, events;
@@ -211,8 +210,7 @@ START_TEST(also_with_a_chroot_and_many_other_watches)
 }
 END_TEST
 
-/* ---- output ----------------------------------------------------------------
- */
+/* ---- output ------------------------------------------------------------- */
 
 enum { GET_LEN = 4 + 8 + 4 + 2 + 1 };
 
@@ -293,8 +291,7 @@ START_TEST(so_many_requests_may_wait_and_no_more)
 }
 END_TEST
 
-/* ---- input -----------------------------------------------------------------
- */
+/* ---- input -------------------------------------------------------------- */
 
 enum { NAMES = 100000, NAME_LEN = 12 };
 

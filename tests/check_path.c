@@ -68,8 +68,7 @@ START_TEST(only_a_sequential_path_may_end_with_a_slash)
 }
 END_TEST
 
-/* ---- characters -----------------------------------------------------------
- */
+/* ---- characters --------------------------------------------------------- */
 
 /* What a server takes, once more and in other words. */
 static bool server_takes(uint32_t ch)
@@ -175,8 +174,7 @@ START_TEST(a_character_that_is_cut_off_is_refused)
 }
 END_TEST
 
-/* ---- chroot ---------------------------------------------------------------
- */
+/* ---- chroot ------------------------------------------------------------- */
 
 static const char *strip(const char *chroot, const char *path)
 {

@@ -51,8 +51,7 @@ static void watch(lk_bytes path, lk_watch_kind kind)
   lk__watch_stand(&ws, w, kind);
 }
 
-/* ---- what was written ------------------------------------------------------
- */
+/* ---- what was written --------------------------------------------------- */
 
 /* A setWatches decoded, and where the next begins. */
 typedef struct chunk {
@@ -95,8 +94,7 @@ static chunk read_chunk(size_t *at)
   return c;
 }
 
-/* ---- tests -----------------------------------------------------------------
- */
+/* ---- tests -------------------------------------------------------------- */
 
 START_TEST(one_request_is_as_it_was_captured)
 {

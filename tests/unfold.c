@@ -4,7 +4,8 @@
 /*
  * unfold trace: print what is read in each frame of vectors.txt, which is
  * vectors.trace. unfold corpus DIR: write each record in it to a file of its
- * own, as input for fuzz_records. See script/corpus.
+ * own, as input for fuzz_records. unfold streams DIR: write what the server
+ * said in each exchange to a file, for fuzz_frames. See script/corpus.
  */
 
 #include "relay.h"
@@ -43,6 +44,52 @@ static void save_all(const vectors *all, char *dir)
   }
 }
 
+/* A limit, and a number for how the stream is cut. */
+static const unsigned char before_stream[] = {0xff, 0xff, 7};
+
+static FILE *begin_stream(const char *dir, const char *name)
+{
+  char path[4096];
+
+  snprintf(path, sizeof path, "%s/%s", dir, name);
+  FILE *out = fopen(path, "wb");
+
+  if (out == NULL || fwrite(before_stream, sizeof before_stream, 1, out) != 1) {
+    perror(path);
+    exit(EXIT_FAILURE);
+  }
+  return out;
+}
+
+static void end_stream(FILE *out)
+{
+  if (out != NULL && fclose(out) != 0) {
+    perror("a stream");
+    exit(EXIT_FAILURE);
+  }
+}
+
+/* Exchanges stand together. */
+static void save_streams(const vectors *all, const char *dir)
+{
+  const char *name = "";
+  FILE *out = NULL;
+
+  for (size_t i = 0; i < all->count; i++) {
+    const vector *v = &all->frames[i];
+
+    if (!v->from_server || v->len == 0)
+      continue;
+    if (strcmp(v->name, name) != 0) {
+      end_stream(out);
+      name = v->name;
+      out = begin_stream(dir, name);
+    }
+    fwrite(v->bytes, 1, v->len, out);
+  }
+  end_stream(out);
+}
+
 static void print_all(const vectors *all)
 {
   lk_buf out = {.mem = &lk__mem_libc};
@@ -59,10 +106,12 @@ int main(int argc, char **argv)
 
   if (argc == 3 && strcmp(argv[1], "corpus") == 0)
     save_all(&all, argv[2]);
+  else if (argc == 3 && strcmp(argv[1], "streams") == 0)
+    save_streams(&all, argv[2]);
   else if (argc == 2 && strcmp(argv[1], "trace") == 0)
     print_all(&all);
   else
-    fprintf(stderr, "usage: unfold trace | corpus DIR\n");
+    fprintf(stderr, "usage: unfold trace | corpus DIR | streams DIR\n");
   vectors_free(&all);
   return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

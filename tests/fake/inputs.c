@@ -390,10 +390,10 @@ static void do_multi(player *y, words *w)
 
 static void do_auth(player *y, words *w)
 {
-  peer_call opts = take_name(w);
+  const char *name = words_text(w, "a name");
   const char *scheme = words_text(w, "a scheme");
 
-  peer_auth(&y->p, &opts, scheme, words_bytes(w, "data"));
+  peer_auth(&y->p, name, scheme, words_bytes(w, "data"));
 }
 
 static void do_close(player *y, words *w)

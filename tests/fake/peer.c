@@ -25,7 +25,7 @@ void peer_must(peer *p, bool holds, const char *what)
 
 void peer_say(peer *p, const char *format, ...)
 {
-  char text[1024];
+  char text[1000]; /* more is not shown */
   va_list args;
 
   if (p->now != p->log_now)
@@ -192,6 +192,20 @@ static void check_xid(peer *p, lk_bytes frame)
   p->xid = xid;
 }
 
+/* A write that can be told by its data left whole. */
+static void mark_left(peer *p, const char *shown)
+{
+  const char *at = strstr(shown, "data=\"");
+  char name[24];
+
+  if (at == NULL || sscanf(at, "data=\"%23[^\"]\"", name) != 1)
+    return;
+  peer_thing *t = peer_thing_find(p, name);
+
+  if (t != NULL)
+    t->left = true;
+}
+
 static void see_frame(peer *p, lk_bytes frame)
 {
   lk_buf text = wire_buf();
@@ -207,6 +221,7 @@ static void see_frame(peer *p, lk_bytes frame)
             "a request that cannot be read was sent");
   if (!p->hello)
     check_xid(p, frame);
+  mark_left(p, shown);
   p->hello = false;
   if (!p->mute)
     peer_say(p, "send %s", shown);

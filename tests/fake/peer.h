@@ -31,6 +31,9 @@ typedef struct peer_thing {
   bool telling;  /**< a watch that is being told */
   bool attached; /**< a listener */
   bool answers;  /**< a listener that writes down answers, too */
+  bool marked;   /**< a write of which the data is its name: it is known */
+  bool left;     /**< whether it left whole */
+  char path[64]; /**< of a watch, as it was asked for; "" if longer */
   lk_watch *watch;
   struct peer_thing *watcher; /**< of a request: its watch, or NULL */
   lk_timer timer;
@@ -115,8 +118,7 @@ int peer_set(peer *p, const peer_call *call, const char *path, lk_bytes data,
              int32_t version);
 int peer_sync(peer *p, const peer_call *call, const char *path);
 int peer_multi(peer *p, const peer_call *call, const lk_op *ops, size_t count);
-int peer_auth(peer *p, const peer_call *call, const char *scheme,
-              lk_bytes auth);
+int peer_auth(peer *p, const char *name, const char *scheme, lk_bytes auth);
 int peer_close(peer *p, const char *name);
 void peer_free(peer *p);
 /** Cancel a watch, if it is there. */

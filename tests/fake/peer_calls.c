@@ -5,6 +5,7 @@
 #include "fake/wire.h"
 #include "proto/records.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- callbacks ---------------------------------------------------------- */
@@ -18,6 +19,10 @@ static void end(lk_client *c, peer_thing *t, int err)
   peer_must(p, p->client == c, "told for another client, or once freed");
   peer_must(p, t->accepted, "ended before it was accepted");
   peer_must(p, ++t->ended == 1, "a request ended twice");
+  peer_must(p, !t->marked || !t->left || err != LK_ERR_NOT_SENT,
+            "it left, and was not sent");
+  peer_must(p, !t->marked || t->left || err != LK_ERR_UNKNOWN,
+            "it never left, and is unknown");
   if (w == NULL || w->ended > 0)
     return;
   if (err == 0 || (t->exists && err == LK_ERR_NO_NODE)) {
@@ -199,7 +204,13 @@ typedef struct making {
   view before;
 } making;
 
-static void begin(making *m, peer *p, const peer_call *call)
+static void mark(peer_thing *t, lk_bytes data)
+{
+  t->marked = data.len == strlen(t->name) && data.len > 0 &&
+              memcmp(data.at, t->name, data.len) == 0;
+}
+
+static void begin(making *m, peer *p, const peer_call *call, const char *path)
 {
   *m = (making){.p = p, .t = peer_thing_add(p, call->name)};
   m->call = (lk_call){.size = sizeof m->call,
@@ -210,6 +221,8 @@ static void begin(making *m, peer *p, const peer_call *call)
     peer_thing *w = peer_thing_add(p, call->watch);
 
     m->t->watcher = w;
+    snprintf(w->path, sizeof w->path, "%s",
+             strlen(path) < sizeof w->path ? path : "");
     m->call.on_event = peer_on_event;
     m->call.watch_arg = w;
     m->call.watch = &w->watch;
@@ -238,7 +251,7 @@ int peer_get(peer *p, const peer_call *call, const char *path)
 {
   making m;
 
-  begin(&m, p, call);
+  begin(&m, p, call, path);
   return finish(&m, lk_get(p->client, path, m.opts, on_get, m.t));
 }
 
@@ -246,7 +259,7 @@ int peer_exists(peer *p, const peer_call *call, const char *path)
 {
   making m;
 
-  begin(&m, p, call);
+  begin(&m, p, call, path);
   m.t->exists = true;
   return finish(&m, lk_exists(p->client, path, m.opts, on_stat, m.t));
 }
@@ -255,7 +268,7 @@ int peer_children(peer *p, const peer_call *call, const char *path)
 {
   making m;
 
-  begin(&m, p, call);
+  begin(&m, p, call, path);
   return finish(&m, lk_children(p->client, path, m.opts, on_children, m.t));
 }
 
@@ -264,7 +277,8 @@ int peer_create(peer *p, const peer_call *call, bool with_stat,
 {
   making m;
 
-  begin(&m, p, call);
+  begin(&m, p, call, path);
+  mark(m.t, data);
   return finish(&m, with_stat ? lk_create2(p->client, path, data, NULL, flags,
                                            m.opts, on_create, m.t)
                               : lk_create(p->client, path, data, NULL, flags,
@@ -276,7 +290,7 @@ int peer_delete(peer *p, const peer_call *call, const char *path,
 {
   making m;
 
-  begin(&m, p, call);
+  begin(&m, p, call, path);
   return finish(&m, lk_delete(p->client, path, version, m.opts, on_done, m.t));
 }
 
@@ -285,7 +299,7 @@ int peer_set(peer *p, const peer_call *call, const char *path, lk_bytes data,
 {
   making m;
 
-  begin(&m, p, call);
+  begin(&m, p, call, path);
   return finish(&m,
                 lk_set(p->client, path, data, version, m.opts, on_stat, m.t));
 }
@@ -294,7 +308,7 @@ int peer_sync(peer *p, const peer_call *call, const char *path)
 {
   making m;
 
-  begin(&m, p, call);
+  begin(&m, p, call, path);
   return finish(&m, lk_sync(p->client, path, m.opts, on_done, m.t));
 }
 
@@ -302,15 +316,18 @@ int peer_multi(peer *p, const peer_call *call, const lk_op *ops, size_t count)
 {
   making m;
 
-  begin(&m, p, call);
+  begin(&m, p, call, "");
+  if (count > 0)
+    mark(m.t, ops[0].data);
   return finish(&m, lk_multi(p->client, ops, count, m.opts, on_multi, m.t));
 }
 
-int peer_auth(peer *p, const peer_call *call, const char *scheme, lk_bytes auth)
+int peer_auth(peer *p, const char *name, const char *scheme, lk_bytes auth)
 {
+  peer_call call = {.name = name};
   making m;
 
-  begin(&m, p, call);
+  begin(&m, p, &call, "");
   return finish(&m, lk_add_auth(p->client, scheme, auth, on_auth, m.t));
 }
 
@@ -319,7 +336,7 @@ int peer_close(peer *p, const char *name)
   peer_call call = {.name = name};
   making m;
 
-  begin(&m, p, &call);
+  begin(&m, p, &call, "");
   return finish(&m, lk_client_close(p->client, on_closed, m.t));
 }
 

@@ -109,6 +109,8 @@ void peer_on_event(lk_client *c, lk_watch *w, const lk_event *event, void *arg)
             "an event that is none");
   peer_must(p, strlen(event->path.at) == event->path.len,
             "an event's path does not end");
+  peer_must(p, t->path[0] == '\0' || strcmp(t->path, event->path.at) == 0,
+            "an event of another path");
   peer_say(p, "%s: %s %s%s%s", t->name, name, (const char *)event->path.at,
            event->err == 0 ? "" : " ",
            event->err == 0 ? "" : peer_error(event->err, room, sizeof room));

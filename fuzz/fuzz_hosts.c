@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/*
+ * A connect string. What was understood of it is written in its plainest form
+ * and must be understood the same; what was not is told with a reason.
+ */
+
+#include "proto/hosts.h"
+#include "proto/path.h"
+
+#include <latchkey/client.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool is_so)
+{
+  if (!is_so)
+    abort();
+}
+
+static char *text_of(const uint8_t *data, size_t len)
+{
+  char *text = malloc(len + 1);
+
+  must(text != NULL);
+  if (len > 0)
+    memcpy(text, data, len);
+  text[len] = '\0';
+  return text;
+}
+
+static void check_name(const lk_host *h)
+{
+  must(h->name[0] != '\0' && strlen(h->name) <= 255 && h->port > 0);
+  for (const char *s = h->name; *s != '\0'; s++)
+    must(*s > ' ' && *s < 0x7f && strchr(",/[]", *s) == NULL);
+}
+
+/* "[name]:port,…" and the chroot; names without a colon need no brackets. */
+static char *plainest(const lk_hosts *h)
+{
+  size_t room = h->count * 300 + h->chroot_len + 1, len = 0;
+  char *text = malloc(room);
+
+  must(text != NULL);
+  for (size_t i = 0; i < h->count; i++) {
+    const lk_host *at = &h->items[i];
+    bool literal6 = strchr(at->name, ':') != NULL;
+
+    check_name(at);
+    len += (size_t)snprintf(text + len, room - len, "%s%s%s%s:%u",
+                            i == 0 ? "" : ",", literal6 ? "[" : "", at->name,
+                            literal6 ? "]" : "", (unsigned)at->port);
+  }
+  memcpy(text + len, h->chroot, h->chroot_len + 1);
+  return text;
+}
+
+static void same(const lk_hosts *a, const lk_hosts *b)
+{
+  must(a->count == b->count && strcmp(a->chroot, b->chroot) == 0);
+  for (size_t i = 0; i < a->count; i++)
+    must(strcmp(a->items[i].name, b->items[i].name) == 0 &&
+         a->items[i].port == b->items[i].port);
+}
+
+static void parse_again(const lk_hosts *h)
+{
+  char *text = plainest(h);
+  const char *why;
+  lk_hosts again;
+
+  must(lk__hosts_init(&again, &lk__mem_libc, text, &why) == 0);
+  same(h, &again);
+  lk__hosts_free(&again);
+  free(text);
+}
+
+static void check_turns(lk_hosts *h)
+{
+  size_t tried = 0;
+
+  do
+    must(lk__hosts_current(h) == &h->items[tried]);
+  while (!lk__hosts_next(h) && ++tried > 0);
+  must(tried == h->count - 1 && h->at == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+  char *text = text_of(data, size), said[64];
+  const char *why;
+  lk_hosts h;
+  int err = lk__hosts_init(&h, &lk__mem_libc, text, &why);
+
+  must(lk_hosts_check(text, said, sizeof said) == err);
+  must((err == 0) == (why == NULL) && (err == 0) == (said[0] == '\0'));
+  must(err == 0 || err == LK_ERR_BAD_HOSTS);
+  free(text);
+  if (err != 0)
+    return 0;
+  must(h.count > 0 && h.chroot_len == strlen(h.chroot));
+  must(h.chroot_len == 0 || lk__path_valid(h.chroot, false));
+  parse_again(&h);
+  check_turns(&h);
+  lk__hosts_free(&h);
+  return 0;
+}
