@@ -6,6 +6,7 @@ import socket
 import sys
 import time
 import traceback
+from concurrent import futures
 
 import puppet
 import relay
@@ -43,11 +44,7 @@ def watch_count(address):
 
 class Ensemble:
     """Servers whose words to each other go through relays, and so do their
-    clients': `client[n].address` leads to server n.
-
-    Votes can find a way around: a server that was called by one with a
-    smaller number calls back at the address it is told. What counts, the
-    connections of followers to their leader, cannot."""
+    clients': `client[n].address` leads to server n."""
 
     def __init__(self, *options, servers=3):
         numbers = range(1, servers + 1)
@@ -66,6 +63,8 @@ class Ensemble:
                 self.links[n, m] = pair
                 peers += ["--peer", "%d:%d=%s:%d" % (
                     n, m, pair[0].address, pair[1].port)]
+        for (n, m), (_, votes) in self.links.items():
+            votes.sign = self.links[m, n][1].address
         self.zk = zkserver.Server("--address", ",".join(hosts.values()),
                                   *peers, *options, servers=servers)
         self.client = {n: relay.Relay(self.zk.addresses[n - 1])
@@ -102,32 +101,48 @@ class Ensemble:
         self.close()
 
 
-def _report():
-    for p in puppet.Puppet.all:
+def _report(puppets):
+    for p in puppets:
         print("---- puppet %d, its last lines:" % p.process.pid)
-        print("".join(p.record[-60:]), end="")
+        for line in p.record[-40:]:
+            print("    " + line.rstrip()[:150])
+
+
+def _run_one(test):
+    began = time.monotonic()
+    try:
+        test()
+    except Exception:
+        print("%s: FAILED, %.1f s\n%s" % (
+            test.__name__, time.monotonic() - began, traceback.format_exc()),
+            flush=True)
+        return False
+    print("%s: ok, %.1f s" % (test.__name__, time.monotonic() - began),
+          flush=True)
+    return True
+
+
+def together(*tests):
+    """For run(): tests that wait most of their time, all at once. They leave
+    the server alone."""
+    return tests
 
 
 def run(*tests):
-    """Run these functions, or those named as arguments; all of them, also
-    when some fail. For the end of a test."""
-    failed = 0
+    """Run these functions, or those named as arguments, until one fails. For
+    the end of a test."""
     wanted = [a for a in sys.argv[1:] if not a.startswith("-")]
-    for test in tests:
-        if wanted and test.__name__ not in wanted:
+    for group in tests:
+        group = [test for test in (group if isinstance(group, tuple)
+                                   else (group,))
+                 if not wanted or test.__name__ in wanted]
+        if not group:
             continue
-        began = time.monotonic()
-        print("%s ..." % test.__name__, flush=True)
-        try:
-            test()
-            print("%s: ok, %.1f s" % (test.__name__,
-                                      time.monotonic() - began), flush=True)
-        except Exception:
-            failed += 1
-            traceback.print_exc(file=sys.stdout)
-            _report()
-            print("%s: FAILED, %.1f s" % (
-                test.__name__, time.monotonic() - began), flush=True)
+        with futures.ThreadPoolExecutor(len(group)) as pool:
+            bad = list(pool.map(_run_one, group)).count(False)
+        puppets = list(puppet.Puppet.all)
         puppet.Puppet.all.clear()
-    print("%d failed" % failed)
-    sys.exit(1 if failed else 0)
+        if bad:
+            _report(puppets)
+            print("%d failed; the rest was not run" % bad)
+            sys.exit(1)

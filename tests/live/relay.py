@@ -25,6 +25,8 @@ CLOSE = -11
 CONNECT = "connect"  # the first frame of each direction
 EVENT = "event"
 
+KEEP = 1 << 20
+
 # One frame. `op` of an answer is its request's; `xid` and `err` are None in
 # connect frames, `err` in requests; `read` numbers what was read in one piece,
 # so frames with the same number of the same connection came together.
@@ -95,6 +97,7 @@ class _Side:
         self.connection, self.up = connection, up
         self.reader, self.writer = reader, writer
         self.queue = asyncio.Queue()
+        self.kept = 0       # bytes in the queue
         self.reads = 0
         self.rest = b""
         self.first = True
@@ -105,14 +108,17 @@ class _Side:
             while piece := await self.reader.read(1 << 18):
                 self.reads += 1
                 self.take(piece)
+                while self.kept > KEEP:  # a wire does not hold more
+                    await asyncio.sleep(.01)
         except OSError:
             pass
         self.queue.put_nowait((time.monotonic(), None, None))
 
     def take(self, piece):
         now = time.monotonic()
+        self.kept += len(piece)
         if not self.connection.relay.frames:
-            self.queue.put_nowait((now, piece, None))
+            self.queue.put_nowait((now, self.signed(piece), None))
             return
         self.rest += piece
         while len(self.rest) >= 4:
@@ -123,6 +129,22 @@ class _Side:
             self.connection.relay.log.append(frame)
             self.queue.put_nowait((now, self.rest[:4 + size], frame))
             self.rest = self.rest[4 + size:]
+
+    def signed(self, piece):
+        """A server's first words name where it can be called back."""
+        sign = self.connection.relay.sign
+        if sign is None or not self.up or not self.first:
+            return piece
+        self.rest += piece
+        if len(self.rest) < 20:
+            return b""
+        head = self.rest[:16]
+        size, = struct.unpack_from(">i", self.rest, 16)
+        if len(self.rest) < 20 + size:
+            return b""
+        self.first = False
+        tail = self.rest[20 + size:]
+        return head + struct.pack(">i", len(sign)) + sign.encode() + tail
 
     def frame(self, body):
         op = xid = err = path = None
@@ -154,10 +176,13 @@ class _Side:
             if piece is None:
                 break
             trap = frame and relay.sprung(frame)
+            if trap and trap.action == "tear":
+                self.writer.write(piece[:len(piece) // 2])
             if trap and not trap.forward:
                 if await self.spring(trap):
                     return
                 await relay.gates[self.up].wait()
+            self.kept = max(self.kept - len(piece), 0)
             try:
                 self.writer.write(piece)
                 await self.writer.drain()
@@ -169,7 +194,7 @@ class _Side:
 
     async def spring(self, trap):
         """True when the connection has ended by it."""
-        if trap.action == "cut":
+        if trap.action in ("cut", "tear"):
             self.connection.end()
         elif trap.action == "freeze":
             self.connection.relay.shut(True, True)
@@ -177,7 +202,7 @@ class _Side:
             await asyncio.get_running_loop().run_in_executor(
                 None, trap.action)
         trap.spring()
-        return trap.action == "cut"
+        return trap.action in ("cut", "tear")
 
 
 def _text(body, at):
@@ -211,9 +236,9 @@ class _Connection:
 
 class Relay:
     def __init__(self, target, frames=True):
-        host, _, port = target.rpartition(":")
-        self.target = (host, int(port))
+        self.lead_to(target)
         self.frames = frames
+        self.sign = None        # see _Side.signed()
         self.log = []           # of Frame, in the order they came
         self.connections = set()
         self.accepted = 0
@@ -222,7 +247,7 @@ class Relay:
         self.port = 0
         self.server = None
         self.gates = {}
-        self.opening = set()
+        self.opening = {}       # those that reach nobody yet, and their tasks
         _loop().run(self._start)
         self.address = "127.0.0.1:%d" % self.port
 
@@ -241,22 +266,32 @@ class Relay:
     async def _accepted(self, reader, writer):
         self.accepted += 1
         number = self.accepted
-        self.opening.add(writer)
+        me = asyncio.current_task()
+        self.opening[writer] = me
         try:
             # While it is frozen nobody is reached, as behind a cut wire.
             await self.gates[True].wait()
-            server = await asyncio.open_connection(*self.target,
-                                                   limit=1 << 18)
-        except OSError:
+            server = await self._call()
+        except (OSError, asyncio.CancelledError):
             writer.close()
             return
         finally:
-            self.opening.discard(writer)
-        if writer.is_closing():
-            server[1].close()
-            return
+            self.opening.pop(writer, None)
         self.connections.add(_Connection(self, number, (reader, writer),
                                          server))
+
+    async def _call(self):
+        """To a server that just comes up. One that cannot reach it tries
+        again, but if a connection breaks it has a new leader elected."""
+        end = time.monotonic() + (0 if self.frames else 2)
+        while True:
+            try:
+                return await asyncio.open_connection(*self.target,
+                                                     limit=1 << 18)
+            except OSError:
+                if time.monotonic() >= end:
+                    raise
+                await asyncio.sleep(.02)
 
     def sprung(self, frame):
         for trap in list(self.traps):
@@ -276,8 +311,9 @@ class Relay:
             gate.set()
 
     def _drop(self):
-        for writer in list(self.opening):
+        for writer, task in list(self.opening.items()):
             writer.close()
+            task.cancel()
         for connection in list(self.connections):
             connection.end()
 
@@ -292,6 +328,11 @@ class Relay:
         self._drop()
 
     # ---- what tests call
+
+    def lead_to(self, target):
+        """Where connections from now on go."""
+        host, _, port = target.rpartition(":")
+        self.target = (host, int(port))
 
     def freeze(self, up=True, down=True):
         """Forward nothing any more in these directions; keep what comes."""
@@ -322,8 +363,9 @@ class Relay:
     def trap(self, action, up=True, op=None, count=1, forward=False):
         """At the `count`-th frame from now (`op`: of these; None: of all but
         the handshake's) in a direction do `action`: "cut" that connection,
-        "freeze" the relay, or call a function. The frame itself is forwarded
-        before it (`forward`), after it (a function, "freeze"), or not ("cut").
+        "tear" it after half of the frame, "freeze" the relay, or call a
+        function. The frame itself is forwarded before it (`forward`), after
+        it (a function, "freeze"), or not ("cut").
         """
         trap = Trap(action, up, op, count, forward)
         _loop().run(self.traps.append, trap)
