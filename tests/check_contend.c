@@ -312,9 +312,12 @@ START_TEST(the_token_is_that_of_the_last_node)
   sc.two.link->cut_at = sc.two.link->requests + 1; /* the second create */
   sc.two.link->cut_after = true;
   fake_delete(&sc.server, lk_lock_node(sc.b.lock));
-  fake_run(&sc.server, T / 10);
+  sc.server.down = true;
+  fake_turn(&sc.server);
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
   fake_turn(&sc.server);
+  sc.server.down = false;
+  fake_run(&sc.server, T / 4);
   ck_assert_int_eq(sc.b.acquired, 0);
   ck_assert_uint_eq(
       lk_lock_token(sc.b.lock),
@@ -726,6 +729,18 @@ START_TEST(a_pred_that_goes_right_after_its_read_is_not_missed)
 }
 END_TEST
 
+/* Own becomes unreadable as it is made. */
+static void hide_own(fake_server *s, fake_link *l, int32_t op, const char *path)
+{
+  (void)path;
+  if (op != 12 || l != sc.two.link)
+    return;
+  for (tree_node *n = s->nodes.nodes; n != NULL; n = n->next) {
+    if (n->stat.ephemeral_owner == l->session)
+      n->denied = LK_PERM_READ;
+  }
+}
+
 /* ---- access ------------------------------------------------------------ */
 
 START_TEST(without_create_on_the_directory_nothing_is_tried)
@@ -749,6 +764,34 @@ START_TEST(where_no_directory_may_be_made_the_reason_is_told_at_once)
   fake_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, LK_ERR_NO_AUTH);
   ck_assert_uint_eq(fake_count(sc.one.link, "create2"), 2);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(the_reason_counts_that_was_given_for_what_is_missing)
+{
+  lk_lock *l;
+  locker deep;
+
+  begin();
+  locker_init(&deep, &sc.one, NULL);
+  l = deep.lock;
+  ck_assert_int_eq(lk_lock_new(&deep.lock, sc.one.keeper, "/locks/p/q/r", NULL),
+                   0);
+  fake_deny(&sc.server, "/locks", LK_PERM_CREATE);
+  ck_assert_int_eq(locker_want(&deep, -1), 0);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(deep.acquired, LK_ERR_NO_AUTH);
+  /* who may not create it need not, if it is there */
+  fake_deny(&sc.server, "/locks", 0);
+  fake_create(&sc.server, "/locks/p");
+  fake_deny(&sc.server, "/locks", LK_PERM_CREATE);
+  ck_assert_int_eq(locker_want(&deep, -1), 0);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(deep.acquired, 0);
+  lk_lock_free(l);
+  locker_free(&deep);
+  fake_deny(&sc.server, "/locks", 0);
   scene_end(&sc);
 }
 END_TEST
@@ -848,6 +891,62 @@ START_TEST(a_probe_that_cannot_be_read_is_somebody)
 }
 END_TEST
 
+static bool struck;
+
+/* Before own is read again, the one ahead goes. */
+static void delete_pred_once(fake_server *s, fake_link *l, int32_t op,
+                             const char *path)
+{
+  (void)path;
+  if (op != 4 || l != sc.two.link || struck)
+    return;
+  struck = true;
+  fake_delete(s, LOCKS "/y-lock-0000000001");
+}
+
+START_TEST(a_change_of_the_directory_is_not_missed_while_own_is_read)
+{
+  begin();
+  fake_create(&sc.server, LOCKS "/x-lock-0000000000");
+  fake_create(&sc.server, LOCKS "/y-lock-0000000001");
+  fake_deny(&sc.server, LOCKS "/y-lock-0000000001", LK_PERM_READ);
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  fake_turn(&sc.server);
+  sc.two.link->log[0] = '\0';
+  sc.two.link->frozen = true;
+  fake_create(&sc.server, LOCKS "/foreign");
+  fake_turn(&sc.server);
+  fake_set(&sc.server, lk_lock_node(sc.b.lock), "x");
+  fake_turn(&sc.server);
+  ck_assert(fake_said(sc.two.link, "getChildren2 | getData"));
+  struck = false;
+  sc.server.before = delete_pred_once;
+  sc.two.link->frozen = false;
+  fake_turn(&sc.server);
+  ck_assert(struck);
+  ck_assert(fake_said(sc.two.link, "getChildren2"));
+  fake_delete(&sc.server, LOCKS "/x-lock-0000000000");
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  fake_delete(&sc.server, LOCKS "/foreign");
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_node_found_again_that_cannot_be_read_is_taken_back)
+{
+  begin();
+  sc.two.link->cut_at = 1;
+  sc.two.link->cut_after = true;
+  sc.server.before = hide_own;
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  fake_run(&sc.server, T / 4);
+  ck_assert_int_eq(sc.b.acquired, LK_ERR_NO_AUTH);
+  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
+  scene_end(&sc);
+}
+END_TEST
+
 START_TEST(a_cancel_where_nobody_may_list_still_deletes)
 {
   begin();
@@ -861,18 +960,6 @@ START_TEST(a_cancel_where_nobody_may_list_still_deletes)
   scene_end(&sc);
 }
 END_TEST
-
-/* Own becomes unreadable as it is made. */
-static void hide_own(fake_server *s, fake_link *l, int32_t op, const char *path)
-{
-  (void)path;
-  if (op != 12 || l != sc.two.link)
-    return;
-  for (tree_node *n = s->nodes.nodes; n != NULL; n = n->next) {
-    if (n->stat.ephemeral_owner == l->session)
-      n->denied = LK_PERM_READ;
-  }
-}
 
 START_TEST(own_that_cannot_be_read_is_told_and_rule_h_is_off)
 {
@@ -1036,10 +1123,16 @@ START_TEST(near_the_end_of_the_counter_it_leaves)
   fake_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, LK_ERR_SEQ_UNSAFE);
   ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
-  tree_find(&sc.server.nodes, LOCKS)->counter = (1 << 30) + 5;
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  fake_turn(&sc.server);
-  ck_assert_int_eq(sc.a.acquired, 0);
+  ck_assert_uint_eq(sc.one.warnings, 0);
+  for (int i = 0; i < 2; i++) {
+    tree_find(&sc.server.nodes, LOCKS)->counter = (1 << 30) + 5;
+    ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+    fake_turn(&sc.server);
+    ck_assert_int_eq(sc.a.acquired, 0);
+    ck_assert_uint_eq(sc.one.warnings, 1);
+    ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+    fake_turn(&sc.server);
+  }
   scene_end(&sc);
 }
 END_TEST
@@ -1197,11 +1290,14 @@ SUITE("contend", every_state_before_the_end_can_be_left,
       a_pred_that_goes_right_after_its_read_is_not_missed,
       without_create_on_the_directory_nothing_is_tried,
       where_no_directory_may_be_made_the_reason_is_told_at_once,
+      the_reason_counts_that_was_given_for_what_is_missing,
       without_read_on_the_directory_the_node_is_taken_back,
       without_delete_the_node_is_left_behind_and_that_is_told,
       a_pred_that_cannot_be_read_is_waited_for_by_its_directory,
       who_starts_anew_reads_its_pred_again,
       a_probe_that_cannot_be_read_is_somebody,
+      a_change_of_the_directory_is_not_missed_while_own_is_read,
+      a_node_found_again_that_cannot_be_read_is_taken_back,
       a_cancel_where_nobody_may_list_still_deletes,
       own_that_cannot_be_read_is_told_and_rule_h_is_off,
       nodes_that_cannot_be_read_do_not_hide_others,

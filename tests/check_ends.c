@@ -199,17 +199,24 @@ START_TEST(who_asks_anew_when_an_expiry_ends_it_is_not_ended_by_the_same_one)
 {
   lk_lock_config c = {.size = sizeof c, .fail_on_expiry = true};
 
+  locker other;
+
   scene_begin(&sc, NULL, &c);
   scene_queue(&sc);
+  locker_init(&other, &sc.two, &c); /* is told of it, too */
+  ck_assert_int_eq(locker_want(&other, -1), 0);
+  fake_turn(&sc.server);
   sc.b.react = want_once_more;
   sc.server.down = true;
   fake_drop(sc.two.link);
   fake_expire(&sc.server, sc.two.link->last_session);
   sc.server.down = false;
   fake_run(&sc.server, T / 10);
+  ck_assert_int_eq(other.acquired, LK_ERR_SESSION_EXPIRED);
   ck_assert_int_eq(sc.b.acquired, NOT_YET);
   ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 2);
   sc.b.react = NULL;
+  locker_free(&other);
   scene_end(&sc);
 }
 END_TEST
@@ -477,6 +484,45 @@ static bool survives_failure(size_t n, bool for_good)
   return failed;
 }
 
+/* The same where somebody else holds at first, and data changes. */
+static bool survives_failure_waiting(size_t n)
+{
+  bool failed;
+
+  begin();
+  scene_hold(&sc);
+  sc.two.mem.count = 0;
+  sc.two.mem.fail_at = n;
+  if (locker_want(&sc.b, -1) == 0) {
+    fake_run(&sc.server, T / 2);
+    fake_set(&sc.server, fake_child(&sc.server, LOCKS, 0), "x");
+    if (fake_children(&sc.server, LOCKS) > 1)
+      fake_set(&sc.server, fake_child(&sc.server, LOCKS, 1), "x");
+    fake_run(&sc.server, T / 2);
+    ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+    fake_run(&sc.server, T);
+    if (sc.b.acquired != 0)
+      ck_assert_int_eq(sc.b.acquired, LK_ERR_NO_MEMORY);
+    (void)lk_lock_release(sc.b.lock, NULL, NULL);
+    fake_run(&sc.server, T);
+    ck_assert_uint_eq(lk_keeper_unfinished(sc.two.keeper), 0);
+    ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
+  }
+  failed = sc.two.mem.count >= n;
+  scene_end(&sc);
+  return failed;
+}
+
+START_TEST(every_allocation_of_a_waiter_may_fail)
+{
+  size_t n = 1;
+
+  while (survives_failure_waiting(n))
+    n++;
+  ck_assert_uint_gt(n, 5);
+}
+END_TEST
+
 START_TEST(every_allocation_may_fail)
 {
   for (int for_good = 0; for_good < 2; for_good++) {
@@ -503,4 +549,4 @@ SUITE("ends", a_closed_client_loses_what_it_held_and_ends_what_waited,
       every_callback_may_close_its_client,
       every_callback_may_cancel_and_release, every_callback_may_acquire_anew,
       every_callback_may_see_its_connection_break, every_callback_may_verify,
-      every_allocation_may_fail)
+      every_allocation_of_a_waiter_may_fail, every_allocation_may_fail)

@@ -89,6 +89,22 @@ START_TEST(a_waiter_syncs_and_writes_nothing)
 }
 END_TEST
 
+START_TEST(who_waited_is_watched_already)
+{
+  const char *const said[] = {"multi | multi | multi", "sync | sync", ""};
+
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
+    begin((lk_assurance)a);
+    scene_queue(&sc);
+    ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+    fake_run(&sc.server, T / 2);
+    ck_assert_int_eq(sc.b.acquired, 0);
+    ck_assert(fake_said(sc.two.link, said[a]));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
 START_TEST(who_neither_holds_nor_waits_is_quiet)
 {
   begin_held(LK_ASSURE_QUORUM);
@@ -237,6 +253,54 @@ START_TEST(silence_makes_unsure_in_time_and_an_answer_held_again)
 }
 END_TEST
 
+/* With sync the proof of the lease says nothing of the node. */
+START_TEST(evidence_alone_does_not_make_held)
+{
+  begin_held(LK_ASSURE_SYNC);
+  fake_run(&sc.server, T);
+  sc.one.link->frozen = true;
+  fake_drop_watches(sc.one.link);
+  fake_delete(&sc.server, lk_lock_node(sc.a.lock));
+  fake_run(&sc.server, T * 3 / 4 - DRIFT - MARGIN);
+  ck_assert(locker_told(&sc.a, "unsure\n"));
+  sc.one.link->frozen = false;
+  fake_turn(&sc.server);
+  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
+  scene_end(&sc);
+}
+END_TEST
+
+/* Own was seen at once, and the proof of the lease comes a beat later. */
+START_TEST(a_sync_makes_held_again)
+{
+  begin_held(LK_ASSURE_SYNC);
+  fake_run(&sc.server, 2 * T + T / 4 - 100);
+  lk_keeper_set_margin(sc.one.keeper, T * 5 / 8);
+  fake_turn(&sc.server);
+  ck_assert(locker_told(&sc.a, "unsure\n"));
+  fake_run(&sc.server, T / 4 - 1);
+  ck_assert(locker_told(&sc.a, ""));
+  fake_run(&sc.server, 1);
+  ck_assert(locker_told(&sc.a, "held\n"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(with_ping_the_look_at_own_is_proof_enough)
+{
+  lk_keeper_config c = {
+      .size = sizeof c, .assurance = LK_ASSURE_PING, .margin_ms = T * 2 / 3};
+
+  scene_begin(&sc, &c, NULL);
+  scene_hold(&sc);
+  fake_run(&sc.server, T / 2);
+  ck_assert(locker_told(&sc.a, ""));
+  fake_run(&sc.server, T / 8);
+  ck_assert(locker_told(&sc.a, "unsure\nheld\n"));
+  scene_end(&sc);
+}
+END_TEST
+
 START_TEST(an_unreadable_node_is_held_again_as_well)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
@@ -339,6 +403,8 @@ START_TEST(some_stop_as_soon_as_the_connection_breaks)
   ck_assert(locker_told(&sc.a, "suspended\nunsure\n"));
   fake_run(&sc.server, T / 10);
   ck_assert(locker_told(&sc.a, "held\n"));
+  fake_run(&sc.server, T);
+  fall_silent(); /* the next time counts as well */
   scene_end(&sc);
 }
 END_TEST
@@ -489,11 +555,13 @@ START_TEST(the_margin_can_be_changed_while_held)
   fake_run(&sc.server, 1);
   ck_assert(locker_told(&sc.a, "unsure\n"));
   sc.one.link->frozen = false;
+  fake_turn(&sc.server);
+  sc.a.told[0] = '\0';
+  lk_keeper_set_margin(sc.one.keeper, MARGIN);
+  fake_turn(&sc.server);
+  ck_assert(locker_told(&sc.a, "held\n"));
   fake_run(&sc.server, T);
   /* so large a one leaves no time to be sure, and proof is asked for at once */
-  lk_keeper_set_margin(sc.one.keeper, MARGIN);
-  fake_run(&sc.server, T);
-  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
   sc.a.told[0] = '\0';
   sc.one.link->log[0] = '\0';
   lk_keeper_set_margin(sc.one.keeper, T);
@@ -658,12 +726,14 @@ END_TEST
 SUITE("keeper", a_holder_beats_each_quarter_of_the_timeout,
       a_beat_counts_from_the_answer_to_the_last,
       other_assurances_sync_or_just_ping, a_waiter_syncs_and_writes_nothing,
-      who_neither_holds_nor_waits_is_quiet,
+      who_waited_is_watched_already, who_neither_holds_nor_waits_is_quiet,
       in_calm_weather_the_deadline_is_half_a_timeout_ahead,
       a_grant_after_long_idleness_is_never_unsure,
       many_nodes_are_checked_in_several_multis,
       a_throttled_beat_is_repeated_soon,
       silence_makes_unsure_in_time_and_an_answer_held_again,
+      evidence_alone_does_not_make_held, a_sync_makes_held_again,
+      with_ping_the_look_at_own_is_proof_enough,
       an_unreadable_node_is_held_again_as_well,
       who_is_unsure_and_gone_is_not_held_in_between,
       a_break_is_told_with_what_remains_certain,

@@ -599,6 +599,43 @@ START_TEST(a_directory_that_vanishes_ten_times_is_given_up)
 }
 END_TEST
 
+static unsigned reaps;
+
+/* The directory vanishes before each create but every eighth. */
+static void reap_seven(fake_server *s, fake_link *l, int32_t op,
+                       const char *path)
+{
+  if (op == 15 && reaps++ % 8 != 7)
+    reap(s, l, op, path);
+}
+
+START_TEST(only_ten_times_in_a_row_count)
+{
+  locker l;
+
+  begin();
+  locker_init(&l, &sc.one, NULL);
+  lk_lock_free(l.lock);
+  ck_assert_int_eq(lk_lock_new(&l.lock, sc.one.keeper, "/a", NULL), 0);
+  fake_create(&sc.server, "/a");
+  fake_create(&sc.server, "/a/x-lock-0000000000");
+  ck_assert_int_eq(locker_want(&l, -1), 0);
+  fake_turn(&sc.server);
+  fake_delete(&sc.server, "/a/x-lock-0000000000");
+  ck_assert_int_eq(lk_lock_release(l.lock, NULL, NULL), LK_ERR_NOT_HELD);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(lk_lock_release(l.lock, NULL, NULL), 0);
+  fake_turn(&sc.server);
+  reaps = 0;
+  sc.server.before = reap_seven;
+  ck_assert_int_eq(locker_want(&l, -1), 0);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(l.acquired, 0);
+  locker_free(&l);
+  scene_end(&sc);
+}
+END_TEST
+
 START_TEST(nodes_get_the_access_lists_asked_for)
 {
   lk_acl mine[] = {{LK_PERM_ALL, lk_text("digest"), lk_text("me:x")},
@@ -681,4 +718,5 @@ SUITE("lock", an_acquire_is_one_write_and_a_short_hold_three_requests,
       directories_are_plain_nodes_where_that_is_wanted,
       a_server_without_containers_is_remembered,
       a_directory_that_vanishes_ten_times_is_given_up,
-      nodes_get_the_access_lists_asked_for, bad_arguments_are_refused)
+      only_ten_times_in_a_row_count, nodes_get_the_access_lists_asked_for,
+      bad_arguments_are_refused)

@@ -18,10 +18,22 @@ static void on_left_behind(lk_keeper *k, const char *path, int err, void *arg)
            lk_error_name(err), path);
 }
 
+static void on_log(void *arg, int level, int err, const char *text)
+{
+  party *p = arg;
+
+  (void)err;
+  (void)text;
+  p->warnings += level == LK_LOG_WARNING;
+}
+
 bool party_try_join(party *p, fake_server *s, const lk_keeper_config *config)
 {
-  lk_client_config cc = {
-      .size = sizeof cc, .session_timeout_ms = T, .mem = &p->mem.mem};
+  lk_client_config cc = {.size = sizeof cc,
+                         .session_timeout_ms = T,
+                         .mem = &p->mem.mem,
+                         .log = on_log,
+                         .log_arg = p};
   lk_keeper_config kc = {.size = sizeof kc};
 
   if (config != NULL)
@@ -29,6 +41,7 @@ bool party_try_join(party *p, fake_server *s, const lk_keeper_config *config)
   kc.left_behind = on_left_behind;
   kc.arg = p;
   p->keeper = NULL;
+  p->warnings = 0;
   p->left_behind[0] = '\0';
   p->link = fake_client(s, &cc);
   if (p->link == NULL)

@@ -19,6 +19,7 @@ typedef struct party {
   fake_link *link;
   lk_keeper *keeper;
   failing_mem mem;
+  unsigned warnings;     /* logged */
   char left_behind[256]; /* "NAME path" of each, a line each */
 } party;
 

@@ -179,15 +179,16 @@ void lk__beat_put_off(lk_keeper *k)
     start(k, lk_client_timeout_ms(k->client) / 4);
 }
 
-void lk__beat_now(lk_keeper *k)
+bool lk__beat_now(lk_keeper *k)
 {
   if (!wanted(k) || k->beat_out > 0)
-    return;
+    return false;
   if (k->beat_set)
     lk_timer_stop(k->client, &k->beat);
   k->beat_set = false;
   beat(k);
   lk__beat_plan(k);
+  return true;
 }
 
 void lk__beat_fire(lk_client *c, void *arg)
@@ -196,7 +197,7 @@ void lk__beat_fire(lk_client *c, void *arg)
 
   (void)c;
   k->beat_set = false;
-  lk__beat_now(k);
+  (void)lk__beat_now(k);
 }
 
 /* One of a beat's requests has ended. */
@@ -205,7 +206,7 @@ static void on_beat_end(lk_keeper *k)
   if (k->beat_out > 0 || k->freed)
     return;
   if (k->beat_again)
-    lk__beat_now(k);
+    (void)lk__beat_now(k);
   else if (k->beat_rest && wanted(k) && !k->beat_set)
     start(k, REST_MS);
   else

@@ -213,7 +213,6 @@ static void doubt_held(lk_contend *ct)
 
 void lk__contend_break(lk_contend *ct)
 {
-  lk_timer_stop(lk__contend_client(ct), &ct->rest);
   if (lk__contend_holds(ct))
     doubt_held(ct);
   else
@@ -241,7 +240,6 @@ void lk__contend_expire(lk_contend *ct)
     lk__contend_lost(ct, LK_ERR_SESSION_EXPIRED);
     return;
   }
-  lk_timer_stop(lk__contend_client(ct), &ct->rest);
   forget_own(ct);
   if (ct->state == LK_CONTEND_LEAVING) {
     lk__pending_go(ct);

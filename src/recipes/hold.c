@@ -100,14 +100,12 @@ static bool just_created(lk_contend_state s)
 void lk__contend_first(lk_contend *ct)
 {
   const lk_keeper *k = ct->keeper;
-  int64_t until = just_created(ct->state) ? k->lease.until_ms[assurance(ct)]
-                                          : lk__keeper_grant_until(k);
 
   if (ct->token == 0) {
     lk__contend_step(ct, LK_EV_UNREAD);
     return;
   }
-  if (lk_client_clock(k->client) >= until) {
+  if (lk_client_clock(k->client) >= lk__keeper_grant_until(k)) {
     lk__contend_step(ct, LK_EV_STALE);
     return;
   }
@@ -124,7 +122,6 @@ void lk__enter_held(lk_contend *ct, lk_contend_state from)
   if (ct->pred_watch != NULL)
     lk_watch_cancel(k->client, ct->pred_watch, true);
   ct->pred_watch = NULL;
-  ct->misses = 0;
   ct->proven = true;
   ct->read_due_ms =
       lk_client_now(k->client) + lk_client_timeout_ms(k->client) / 4;
@@ -158,9 +155,7 @@ static void doubt(lk_contend *ct)
   ct->proven = false;
   ct->read_due_ms = lk_client_now(lk__contend_client(ct));
   lk__contend_step(ct, LK_EV_DOUBT);
-  if (ct->keeper->beat_out == 0)
-    lk__beat_now(ct->keeper);
-  else if (lk__keeper_online(ct->keeper))
+  if (!lk__beat_now(ct->keeper) && lk__keeper_online(ct->keeper))
     lk__contend_supervise(ct); /* the beat under way may not ask for own */
   lk__contend_tell(ct, &news);
 }

@@ -164,6 +164,13 @@ static void on_watchdog(lk_client *c, void *arg)
   lk__keeper_unref(k);
 }
 
+/* In the next turn, where all may call the user. */
+static void look_now(lk_keeper *k)
+{
+  k->watch_at_ms = lk_client_now(k->client);
+  lk_timer_start(k->client, &k->watchdog, k->watch_at_ms);
+}
+
 static void on_answer(lk_client *c, const lk_answer *a, void *arg)
 {
   lk_keeper *k = arg;
@@ -171,10 +178,8 @@ static void on_answer(lk_client *c, const lk_answer *a, void *arg)
   int64_t before = *until;
 
   lk__lease_answer(&k->lease, a, lk_client_timeout_ms(c));
-  if (k->unsure > 0 && *until > before && k->watch_at_ms > a->answered_ms) {
-    k->watch_at_ms = a->answered_ms;
-    lk_timer_start(c, &k->watchdog, a->answered_ms);
-  }
+  if (k->unsure > 0 && *until > before)
+    look_now(k);
 }
 
 /* ---- the session ------------------------------------------------------- */
@@ -196,7 +201,7 @@ static void connected(lk_keeper *k)
 {
   for_each(k, leave);
   if (k->held > 0)
-    lk__beat_now(k);
+    (void)lk__beat_now(k);
   for_each(k, lk__contend_go);
   lk__beat_plan(k);
 }
@@ -379,7 +384,7 @@ void lk_keeper_set_margin(lk_keeper *k, int32_t margin_ms)
 {
   k->config.margin_ms = margin_ms;
   if (!k->detached)
-    watch_held(k);
+    look_now(k);
 }
 
 size_t lk_keeper_unfinished(const lk_keeper *k)

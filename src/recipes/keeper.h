@@ -86,8 +86,8 @@ void lk__beat_plan(lk_keeper *k);
 /** Something else proved the lease just now: the next beat a quarter of the
     session timeout from here. */
 void lk__beat_put_off(lk_keeper *k);
-/** Beat at once, if none is under way. */
-void lk__beat_now(lk_keeper *k);
+/** Beat at once. false: one is under way already, or there is no need. */
+bool lk__beat_now(lk_keeper *k);
 void lk__beat_fire(lk_client *c, void *arg);
 
 #endif

@@ -133,10 +133,7 @@ static void on_ended(void *arg, int err)
   lk_lock *l = arg;
 
   (void)part(l);
-  if (l->starting) {
-    l->start_err = err;
-    return;
-  }
+  l->start_err = err;
   lk__lock_enter(l);
   lk__lock_call(l, &l->acquire, err);
   lk__lock_leave(l);
@@ -341,10 +338,8 @@ static int acquire_first(lk_lock *l, int64_t timeout_ms, lk_lock_cb done,
   l->ct = lk__contend_new(l->keeper, &l->what, &owner, l);
   if (l->ct == NULL)
     return LK_ERR_NO_MEMORY;
-  l->starting = true;
   l->start_err = 0;
-  lk__contend_begin(l->ct);
-  l->starting = false;
+  lk__contend_begin(l->ct); /* nobody waits yet, so nobody is called */
   if (l->start_err != 0)
     return l->start_err;
   lk__lock_await(&l->acquire, done, arg);

@@ -30,8 +30,7 @@ struct lk_lock {
   lk_contend *released; /**< whose end `release` waits for; or NULL */
   size_t count;
   bool lost;
-  bool starting; /**< lk_lock_acquire() is on the stack */
-  int start_err;
+  int start_err; /**< why the last acquire ended, if it could not begin */
   bool told_mixed;
   bool told_unwatched;
   bool told_limit;

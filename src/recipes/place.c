@@ -120,7 +120,7 @@ void lk__place_find(lk_place *out, const lk_role *role, lk_bytes own,
       add_ahead(out, (lk_rival){names[i], n.suffix}, n.mark);
   }
   out->in_range = out->in_range && !out->unsafe;
-  out->unsafe = out->unsafe || us.suffix > LK_SUFFIX_LIMIT || us.suffix < 0 ||
+  out->unsafe = out->unsafe || us.suffix > LK_SUFFIX_LIMIT ||
                 has_twins(scratch, keys);
 }
 

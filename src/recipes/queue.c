@@ -290,8 +290,9 @@ int lk__enter_looking(lk_contend *ct)
 
 int lk__enter_listing(lk_contend *ct)
 {
+  /* The same one is watched again, or has gone. */
   if (ct->pred_watch != NULL)
-    lk_watch_cancel(lk__contend_client(ct), ct->pred_watch, true);
+    lk_watch_cancel(lk__contend_client(ct), ct->pred_watch, false);
   ct->pred_watch = NULL;
   return ask_names(ct);
 }

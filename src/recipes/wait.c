@@ -282,7 +282,7 @@ int lk__enter_parking(lk_contend *ct)
   ct->pred_gone = false;
   ct->pred_err = 0;
   ct->own_err = 0;
-  if (!ct->by_children && ct->pred_watch == NULL)
+  if (!ct->by_children)
     err = watch_pred(ct, on_pred);
   if (err == 0 && ct->own_watch == NULL && !ct->unreadable)
     err = lk__contend_watch_own(ct);
@@ -294,8 +294,6 @@ int lk__enter_parking(lk_contend *ct)
 int lk__enter_reading(lk_contend *ct)
 {
   ct->own_err = 0;
-  if (ct->unreadable)
-    return LK_ERR_NO_AUTH;
   return ct->own_watch == NULL ? lk__contend_watch_own(ct) : 0;
 }
 
@@ -386,9 +384,7 @@ static void judge_probed(lk_contend *ct)
     none_left(ct);
     return;
   }
-  bool watched = !pred_left_too && (ct->own_watch != NULL || ct->unreadable);
-
-  lk__contend_step(ct, watched ? LK_EV_PARKED : LK_EV_BEHIND);
+  lk__contend_step(ct, pred_left_too ? LK_EV_BEHIND : LK_EV_PARKED);
   lk__contend_tell_position(ct);
 }
 
