@@ -15,8 +15,15 @@
 
 static peer *p;
 
+/* What callbacks were told. */
+static struct {
+  unsigned gets, creates, deletes, events;
+  lk_watch *watch;
+} told;
+
 static void begin(const lk_client_config *config)
 {
+  memset(&told, 0, sizeof told);
   p = calloc(1, sizeof *p);
   failing_mem_init(&p->mem);
   ck_assert_int_eq(peer_init(p, config), 0);
@@ -47,11 +54,6 @@ static void end(void)
 }
 
 /* ---- the steady state --------------------------------------------------- */
-
-static struct {
-  unsigned gets, creates, deletes, events;
-  lk_watch *watch;
-} told;
 
 static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
                      void *arg)
