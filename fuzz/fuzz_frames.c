@@ -56,7 +56,7 @@ static void feed(outcome *o, const uint8_t *at, size_t len)
 
     must(result != LK_FRAME_NO_MEMORY);
     must(o->frames.partial.cap <= 256 + 2 * (o->arrived + 4));
-    o->refused = result == LK_FRAME_BAD;
+    o->refused = result == LK_FRAME_BAD || result == LK_FRAME_TOO_BIG;
     if (result != LK_FRAME_WHOLE)
       break;
     keep(o, frame);

@@ -32,6 +32,7 @@
  *   LK_ERR_NOT_SENT       the connection broke first: certainly not executed;
  *   LK_ERR_LOSS           a read whose answer was lost;
  *   LK_ERR_UNKNOWN        a write whose answer was lost: it may be done;
+ *   LK_ERR_TOO_BIG        a read whose answer is larger than `receive_limit`;
  *   LK_ERR_DEADLINE       the call's own timeout passed (a write may be done);
  *   LK_ERR_SESSION_EXPIRED, LK_ERR_AUTH_FAILED, LK_ERR_CLOSED (for a write
  *   already sent, these too leave open whether it was executed).

@@ -252,6 +252,10 @@ static void receive(lk_client *c, uint64_t attempt, lk_bytes bytes)
     case LK_FRAME_NONE: return;
     case LK_FRAME_WHOLE: take_frame(c, frame); break;
     case LK_FRAME_BAD:
+      lk__session_break(c, LK_ERR_PROTOCOL, "a frame of less than no bytes");
+      break;
+    case LK_FRAME_TOO_BIG:
+      lk__request_spoil(c, true);
       lk__session_break(c, LK_ERR_PROTOCOL, "a frame longer than the limit");
       break;
     case LK_FRAME_NO_MEMORY:

@@ -47,6 +47,7 @@ typedef struct lk_request {
   lk_watch *watch;     /**< or NULL */
   unsigned char *copy; /**< its frame, where it may be repeated; or NULL */
   bool ended;          /**< told already; only its place is kept */
+  bool too_big;        /**< its answer is larger than we take */
 } lk_request;
 
 /** An identity. Sent first on each connection. */
@@ -198,6 +199,9 @@ bool lk__request_close(lk_client *c);
 int lk__request_close_verdict(const lk_client *c, int unanswered);
 /** What waited goes into the output. false: no memory. */
 bool lk__requests_release(lk_client *c);
+/** The answer to the oldest request is not one that we can take: do not ask
+    again, it would be the same. */
+void lk__request_spoil(lk_client *c, bool too_big);
 /** Set aside what is on its way and not to be repeated, or with `all` also
     that and what waits; then end it: what is requested in between is not meant.
  */

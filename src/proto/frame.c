@@ -14,9 +14,12 @@ static int32_t prefix(const void *at)
   return lk__reader_int(&r);
 }
 
-static bool acceptable(const lk_frames *f, int32_t len)
+/* LK_FRAME_NONE: nothing is wrong with it. */
+static lk_frame_result judge(const lk_frames *f, int32_t len)
 {
-  return len >= 0 && (size_t)len <= f->limit;
+  if (len < 0)
+    return LK_FRAME_BAD;
+  return (size_t)len > f->limit ? LK_FRAME_TOO_BIG : LK_FRAME_NONE;
 }
 
 static void advance(lk_bytes *bytes, size_t len)
@@ -46,8 +49,8 @@ static lk_frame_result continue_partial(lk_frames *f, lk_bytes *bytes,
     return LK_FRAME_NONE;
   int32_t len = prefix(lk__buf_bytes(&f->partial));
 
-  if (!acceptable(f, len))
-    return LK_FRAME_BAD;
+  if (judge(f, len) != LK_FRAME_NONE)
+    return judge(f, len);
   size_t whole = PREFIX + (size_t)len;
 
   if (!collect(f, bytes, whole))
@@ -67,8 +70,8 @@ lk_frame_result lk__frame_next(lk_frames *f, lk_bytes *bytes, lk_bytes *out)
     return bytes->len == 0 ? LK_FRAME_NONE : continue_partial(f, bytes, out);
   int32_t len = prefix(bytes->at);
 
-  if (!acceptable(f, len))
-    return LK_FRAME_BAD;
+  if (judge(f, len) != LK_FRAME_NONE)
+    return judge(f, len);
   if (bytes->len - PREFIX < (size_t)len)
     return continue_partial(f, bytes, out);
   *out = lk_bytes_of((const char *)bytes->at + PREFIX, (size_t)len);

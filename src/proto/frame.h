@@ -15,9 +15,10 @@ typedef struct lk_frames {
 } lk_frames;
 
 typedef enum lk_frame_result {
-  LK_FRAME_NONE,  /**< all bytes are taken, no frame is whole */
-  LK_FRAME_WHOLE, /**< *out is the next frame */
-  LK_FRAME_BAD,   /**< a negative length, or one above the limit */
+  LK_FRAME_NONE,    /**< all bytes are taken, no frame is whole */
+  LK_FRAME_WHOLE,   /**< *out is the next frame */
+  LK_FRAME_BAD,     /**< a negative length */
+  LK_FRAME_TOO_BIG, /**< one above the limit */
   LK_FRAME_NO_MEMORY
 } lk_frame_result;
 

@@ -197,6 +197,8 @@ static void take_reply(lk_client *c, const struct lk_reply_header *header,
   if (header->err == 0)
     err = decode(c, head, in, &body);
   if (err != 0) {
+    if (err != LK_ERR_NO_MEMORY)
+      lk__request_spoil(c, false);
     lk__session_break(c, err == LK_ERR_NO_MEMORY ? err : LK_ERR_PROTOCOL,
                       "an answer that cannot be read");
   } else {

@@ -261,9 +261,22 @@ static bool is_write(int32_t op)
   return info != NULL && info->write;
 }
 
+void lk__request_spoil(lk_client *c, bool too_big)
+{
+  lk_request *r = c->sent.count == 0 ? NULL : lk__ring_at(&c->sent, 0);
+
+  if (r == NULL || is_write(r->op))
+    return;
+  lk__mem_free(&c->mem, r->copy);
+  r->copy = NULL;
+  r->too_big = too_big;
+}
+
 /* What a broken connection means for a request. */
 static int verdict(const lk_client *c, const lk_request *r)
 {
+  if (r->too_big)
+    return LK_ERR_TOO_BIG;
   if (r->xid == 0 || r->end > c->out_sent)
     return LK_ERR_NOT_SENT;
   return is_write(r->op) ? LK_ERR_UNKNOWN : LK_ERR_LOSS;
