@@ -17,7 +17,10 @@ START_TEST(what_goes_in_comes_out_in_order)
     for (size_t i = 0; i < round % 97 + 5; i++, in++)
       ck_assert(lk__buf_append(&b, &in, 1));
     while (lk__buf_len(&b) > round % 89) {
-      ck_assert_uint_eq(*lk__buf_bytes(&b), out++);
+      const unsigned char *oldest = lk__buf_bytes(&b);
+
+      ck_assert_ptr_nonnull(oldest);
+      ck_assert_uint_eq(*oldest, out++);
       lk__buf_consume(&b, 1);
     }
   }

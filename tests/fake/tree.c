@@ -176,6 +176,8 @@ void tree_set(tree *t, const char *path, lk_bytes data)
 {
   tree_node *n = tree_find(t, path);
 
+  if (n == NULL)
+    abort();
   set_data(n, data);
   n->stat.version++;
   n->stat.mzxid = t->zxid;

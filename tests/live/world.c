@@ -28,7 +28,7 @@ void world_begin(const char *const *options)
 
 lk_client_config config_of(const char *chroot)
 {
-  static char hosts[2][512];
+  static char hosts[2][1024];
   static unsigned turn;
   char *text = hosts[turn++ % 2];
 
