@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "fake/peer.h"
+#include "fake/wire.h"
+#include "suite.h"
+
+static failing_mem mem;
+static lk_client *client;
+
+static int64_t on_now(void *arg)
+{
+  (void)arg;
+  return 5000;
+}
+
+static void on_random(void *arg, void *out, size_t len)
+{
+  (void)arg;
+  memset(out, 0x5a, len);
+}
+
+static void on_wake(lk_client *c, void *arg)
+{
+  (void)c;
+  (void)arg;
+}
+
+static lk_hooks hooks(void)
+{
+  lk_hooks h = {.now = on_now, .random = on_random, .wake = on_wake};
+
+  return h;
+}
+
+static lk_client_config config(void)
+{
+  lk_client_config c = {.size = sizeof c, .mem = &mem.mem};
+
+  failing_mem_init(&mem);
+  return c;
+}
+
+/* What lk_client_new() gives; a client is freed again. */
+static int make(const lk_client_config *c, const lk_hooks *h)
+{
+  client = (lk_client *)&mem; /* not NULL */
+  int err = lk_client_new(&client, c, h);
+
+  ck_assert((err == 0) == (client != NULL));
+  lk_client_free(client);
+  ck_assert_uint_eq(mem.live, 0);
+  return err;
+}
+
+START_TEST(a_client_needs_its_hooks)
+{
+  lk_client_config c = config();
+  lk_hooks h = hooks();
+
+  ck_assert_int_eq(make(&c, &h), 0);
+  ck_assert_int_eq(make(&c, NULL), LK_ERR_BAD_ARGUMENT);
+  h.now = NULL;
+  ck_assert_int_eq(make(&c, &h), LK_ERR_BAD_ARGUMENT);
+  h = hooks();
+  h.random = NULL;
+  ck_assert_int_eq(make(&c, &h), LK_ERR_BAD_ARGUMENT);
+  h = hooks();
+  h.wake = NULL;
+  ck_assert_int_eq(make(&c, &h), LK_ERR_BAD_ARGUMENT);
+}
+END_TEST
+
+START_TEST(options_out_of_range_are_refused)
+{
+  lk_client_config c = config();
+  lk_hooks h = hooks();
+
+  ck_assert_int_eq(make(NULL, &h), LK_ERR_BAD_ARGUMENT);
+  c.size--;
+  ck_assert_int_eq(make(&c, &h), LK_ERR_BAD_ARGUMENT);
+  c = config();
+  c.session_timeout_ms = -1;
+  ck_assert_int_eq(make(&c, &h), LK_ERR_BAD_ARGUMENT);
+  c = config();
+  c.give_up_ms = -2;
+  ck_assert_int_eq(make(&c, &h), LK_ERR_BAD_ARGUMENT);
+  c = config();
+  c.send_limit = (size_t)INT32_MAX + 1;
+  ck_assert_int_eq(make(&c, &h), LK_ERR_BAD_ARGUMENT);
+  c = config();
+  c.receive_limit = (size_t)INT32_MAX + 1;
+  ck_assert_int_eq(make(&c, &h), LK_ERR_BAD_ARGUMENT);
+  c = config();
+  c.session_timeout_ms = INT32_MAX;
+  c.give_up_ms = -1;
+  c.send_limit = INT32_MAX;
+  c.receive_limit = INT32_MAX;
+  ck_assert_int_eq(make(&c, &h), 0);
+}
+END_TEST
+
+START_TEST(wrong_servers_are_refused)
+{
+  lk_client_config c = config();
+  lk_hooks h = hooks();
+
+  c.hosts = "a:0";
+  ck_assert_int_eq(make(&c, &h), LK_ERR_BAD_HOSTS);
+  c.hosts = "";
+  ck_assert_int_eq(make(&c, &h), LK_ERR_BAD_HOSTS);
+  c.hosts = "a//b";
+  ck_assert_int_eq(make(&c, &h), LK_ERR_BAD_HOSTS);
+}
+END_TEST
+
+START_TEST(without_memory_there_is_no_client)
+{
+  lk_hooks h = hooks();
+  bool failed = true;
+
+  for (size_t n = 1; failed; n++) {
+    lk_client_config c = config();
+
+    mem.fail_at = n;
+    int err = make(&c, &h);
+
+    failed = failing_mem_failed(&mem);
+    ck_assert_int_eq(err, failed ? LK_ERR_NO_MEMORY : 0);
+    ck_assert(failed || n > 3);
+  }
+}
+END_TEST
+
+START_TEST(a_new_client_knows_what_it_was_told)
+{
+  lk_client_config c = config();
+  lk_session resume = {.id = 77, .password = "0123456789abcde"};
+  lk_hooks h = hooks();
+  lk_want want;
+  const char *why;
+  unsigned char bytes[3];
+  char hosts[] = "[::1]:7/some/root"; /* copied, as all is */
+
+  c.hosts = hosts;
+  c.resume = &resume;
+  c.session_timeout_ms = 1234;
+  ck_assert_int_eq(lk_client_new(&client, &c, &h), 0);
+  memset(hosts, 'x', sizeof hosts - 1);
+  resume.id = 0;
+  memset(&h, 0, sizeof h);
+  ck_assert_int_eq(lk_client_state(client), LK_STATE_CONNECTING);
+  ck_assert_int_eq(lk_client_timeout_ms(client), 1234);
+  ck_assert_int_eq(lk_client_session(client).id, 77);
+  ck_assert_mem_eq(lk_client_session(client).password, "0123456789abcde", 16);
+  ck_assert_uint_eq(lk_client_connection(client), 0);
+  ck_assert_str_eq(lk_client_chroot(client), "/some/root");
+  ck_assert_int_eq(lk_client_trouble(client, &why), 0);
+  ck_assert_str_eq(why, "");
+  ck_assert_int_eq(lk_client_now(client), 5000);
+  ck_assert_int_eq(lk_client_clock(client), 5000);
+  ck_assert_ptr_null(lk_client_answer(client));
+  ck_assert_ptr_eq(lk_client_mem(client)->arg, &mem);
+  lk_client_random(client, bytes, sizeof bytes);
+  ck_assert_int_eq(bytes[2], 0x5a);
+  lk_client_log(client, LK_LOG_ERROR, 0, "nobody listens");
+  /* it wants nothing before its first tick, which is due */
+  lk_client_want(client, &want);
+  ck_assert_uint_eq(want.attempt, 0);
+  ck_assert_int_le(lk_client_deadline(client), 5000);
+  lk_client_tick(client);
+  lk_client_want(client, &want);
+  ck_assert_uint_eq(want.attempt, 1);
+  ck_assert_str_eq(want.host, "::1");
+  ck_assert_uint_eq(want.port, 7);
+  ck_assert_str_eq(lk_client_server(client), "[::1]:7");
+  lk_client_free(client);
+  lk_client_free(NULL);
+  ck_assert_uint_eq(mem.live, 0);
+}
+END_TEST
+
+START_TEST(a_client_without_servers_asks_the_one_at_home)
+{
+  lk_client_config c = config();
+  lk_hooks h = hooks();
+  lk_want want;
+
+  ck_assert_int_eq(lk_client_new(&client, &c, &h), 0);
+  lk_client_tick(client);
+  lk_client_want(client, &want);
+  ck_assert_str_eq(want.host, "127.0.0.1");
+  ck_assert_uint_eq(want.port, 2181);
+  ck_assert_int_eq(lk_client_timeout_ms(client), 30000);
+  ck_assert_str_eq(lk_client_chroot(client), "");
+  lk_client_free(client);
+}
+END_TEST
+
+START_TEST(every_state_has_a_name)
+{
+  for (int i = LK_STATE_CONNECTING; i <= LK_STATE_CLOSED; i++) {
+    const char *name = lk_state_text((lk_state)i);
+
+    ck_assert_str_ne(name, "unknown state");
+    for (int k = LK_STATE_CONNECTING; k < i; k++)
+      ck_assert_str_ne(name, lk_state_text((lk_state)k));
+  }
+  ck_assert_str_eq(lk_state_text((lk_state)99), "unknown state");
+}
+END_TEST
+
+/* ---- more than a transcript can tell --------------------------------------
+ */
+
+static int seen_err;
+static int64_t seen_zxid, seen_sent, seen_answered;
+
+static void on_done(lk_client *c, int err, void *arg)
+{
+  const lk_answer *a = lk_client_answer(c);
+
+  (void)arg;
+  ck_assert_ptr_nonnull(a);
+  seen_err = err;
+  seen_zxid = a->zxid;
+  seen_sent = a->sent_ms;
+  seen_answered = a->answered_ms;
+  ck_assert_int_eq(a->proof, LK_PROOF_COMMIT);
+  ck_assert_uint_eq(a->connection, 1);
+}
+
+START_TEST(an_answer_says_when_it_was_asked_and_given)
+{
+  lk_client_config c = {.size = sizeof c};
+  peer *p = calloc(1, sizeof *p);
+  lk_buf b = wire_buf();
+
+  failing_mem_init(&p->mem);
+  p->mute = true;
+  ck_assert_int_eq(peer_init(p, &c), 0);
+  peer_settle(p);
+  peer_connected(p);
+  wire_welcome(&b, 7, 30000);
+  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+  lk__buf_consume(&b, lk__buf_len(&b));
+  p->now += 10; /* nothing has told the client */
+  ck_assert_int_eq(lk_delete(p->client, "/a", -1, NULL, on_done, NULL), 0);
+  p->now += 20;
+  /* older is safer: of the same batch */
+  ck_assert_int_eq(lk_delete(p->client, "/a", -1, NULL, on_done, NULL), 0);
+  peer_settle(p);
+  p->now += 30;
+  wire_reply(&b, 1, 99, 0);
+  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+  ck_assert_int_eq(seen_zxid, 99);
+  ck_assert_int_eq(seen_sent, p->log_start + 10);
+  ck_assert_int_eq(seen_answered, p->log_start + 60);
+  lk__buf_consume(&b, lk__buf_len(&b));
+  p->now += 40;
+  wire_reply(&b, 2, 100, 0);
+  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+  ck_assert_int_eq(seen_zxid, 100);
+  ck_assert_int_le(seen_sent, p->log_start + 30);
+  ck_assert_int_ge(seen_sent, p->log_start + 10);
+  ck_assert_int_eq(seen_answered, p->log_start + 100);
+  ck_assert_int_eq(seen_err, 0);
+  ck_assert_ptr_null(lk_client_answer(p->client));
+  lk__buf_free(&b);
+  peer_done(p);
+  free(p);
+}
+END_TEST
+
+SUITE("client", a_client_needs_its_hooks, options_out_of_range_are_refused,
+      wrong_servers_are_refused, without_memory_there_is_no_client,
+      a_new_client_knows_what_it_was_told,
+      a_client_without_servers_asks_the_one_at_home, every_state_has_a_name,
+      an_answer_says_when_it_was_asked_and_given)
