@@ -275,6 +275,36 @@ def a_release_wakes_one_of_a_hundred(puppet, far, base):
         wait_until_empty(far, base + "/l")
 
 
+@on_server
+def who_moves_up_in_a_short_queue_does_not_list_again(puppet, far, base):
+    far.create(base + "/l")
+    with Relay(zk.connect) as wire:
+        clients = [puppet.client(wire.address, timeout=LONG)
+                   for _ in range(6)]
+        locks, waiting = [], []
+        for client in clients:
+            lock = client.lock(base + "/l")
+            waiting.append(lock.ask("acquire"))
+            if locks:
+                lock.waits()
+            else:
+                waiting[0].good()
+            locks.append(lock)
+        far.do("sync", path="/")
+        mark = wire.mark()
+        for leaving in (4, 2, 1):
+            locks[leaving].do("cancel")
+            waiting[leaving].fails("CANCELLED")
+        eventually(lambda: locks[5].said("lock", "waiting")[-1].position == 2)
+        assert relay.CHILDREN not in wire.ops(mark), wire.ops(mark)
+        for n in (0, 3, 5):
+            waiting[n].good()
+            locks[n].release()
+        assert relay.CHILDREN not in wire.ops(mark), wire.ops(mark)
+        for client in clients:
+            client.do("close")
+
+
 # ---- others meddle
 
 @on_server
@@ -559,6 +589,7 @@ with zkserver.Server("--tick", "500", "--container-check", "300") as zk:
         a_cold_acquire_is_two_writes_however_deep,
         two_who_alternate_list_once_each,
         a_release_wakes_one_of_a_hundred,
+        who_moves_up_in_a_short_queue_does_not_list_again,
         an_operator_may_delete_a_place,
         a_change_of_the_preds_data_is_no_release,
         others_in_the_queue_are_waited_for_or_ignored,
