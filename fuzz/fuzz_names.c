@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/*
+ * A list of children, a name a line; the first line is our own node. What is
+ * made of names and of the list is compared with a slow and plain rendering of
+ * the same rules, and must not depend on the order of the list.
+ */
+
+#include "recipes/place.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MAX_NAMES = 80 };
+
+static void must(bool is_so)
+{
+  if (!is_so)
+    abort();
+}
+
+/* ---- names ------------------------------------------------------------- */
+
+static const char *const marks[] = {"lock-",    "__WRIT__",  "__READ__",
+                                    "__lock__", "__rlock__", "latch-",
+                                    "lease-"};
+
+/* What follows the last occurrence of `mark`; NULL: there is none. */
+static const char *behind_last(lk_bytes name, const char *mark)
+{
+  size_t len = strlen(mark);
+
+  for (size_t at = name.len; at-- > 0;) {
+    const char *s = (const char *)name.at + at;
+
+    if (name.len - at >= len && memcmp(s, mark, len) == 0)
+      return s + len;
+  }
+  return NULL;
+}
+
+/* An optional "-" and one to ten digits. */
+static bool is_suffix(const char *s, const char *end, int64_t *value)
+{
+  bool negative = s < end && *s == '-';
+  const char *digits = s + negative;
+
+  *value = 0;
+  if (end - digits < 1 || end - digits > 10)
+    return false;
+  for (s = digits; s < end; s++) {
+    if (*s < '0' || *s > '9')
+      return false;
+    *value = *value * 10 + (*s - '0');
+  }
+  if (negative)
+    *value = -*value;
+  return true;
+}
+
+static bool plain_parse(lk_bytes name, lk_name *out, const char **mark)
+{
+  bool is_one = false;
+
+  for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
+    const char *rest = behind_last(name, marks[i]);
+    int64_t value;
+
+    if (rest == NULL ||
+        !is_suffix(rest, (const char *)name.at + name.len, &value))
+      continue;
+    must(!is_one); /* no name has two marks before its number */
+    is_one = true;
+    out->suffix = value;
+    *mark = marks[i];
+  }
+  return is_one;
+}
+
+static bool parse(lk_bytes name, lk_name *out)
+{
+  lk_name plain;
+  const char *mark = NULL;
+  bool is_one = lk__name_parse(name, out);
+
+  must(is_one == plain_parse(name, &plain, &mark));
+  if (is_one) {
+    must(out->suffix == plain.suffix && strcmp(out->mark->text, mark) == 0);
+    must(lk__mark_contends(out->mark, out->mark));
+  }
+  return is_one;
+}
+
+static void try_ours(lk_bytes name)
+{
+  char prefix[LK_PREFIX_LEN + 1] = {0};
+  lk_name n;
+
+  if (name.len < LK_PREFIX_LEN)
+    return;
+  memcpy(prefix, name.at, LK_PREFIX_LEN);
+  if (strlen(prefix) != LK_PREFIX_LEN ||
+      !lk__name_is_ours(name, prefix, &lk__mark_lock))
+    return;
+  must(parse(name, &n) && n.mark == &lk__mark_lock);
+  must(memcmp((const char *)name.at + LK_PREFIX_LEN, "lock-", 5) == 0);
+  must(name.len > LK_PREFIX_LEN + 5 && name.len <= LK_PREFIX_LEN + 5 + 11);
+}
+
+/* ---- places ------------------------------------------------------------ */
+
+static bool excludes(const lk_mark *other)
+{
+  return other->side != LK_SIDE_OWN;
+}
+
+static const lk_role mutex = {
+    .mark = &lk__mark_lock, .exclusive = true, .excludes = excludes};
+
+static bool same(lk_bytes a, lk_bytes b)
+{
+  return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
+}
+
+/* Whether two of one number may stand in the queue. */
+static bool may_share(const lk_name *a, const lk_name *b)
+{
+  return a->mark->family == LK_FAMILY_RW && b->mark->family == LK_FAMILY_RW &&
+         a->mark->side != b->mark->side;
+}
+
+static void check_order(const lk_place *p)
+{
+  must(p->near_count == (p->ahead < LK_NEAREST ? p->ahead : LK_NEAREST));
+  for (size_t i = 0; i < p->near_count; i++) {
+    must(p->near[i].suffix < p->suffix);
+    must(i == 0 || p->near[i].suffix <= p->near[i - 1].suffix);
+    must(p->head.suffix <= p->near[i].suffix);
+  }
+}
+
+/* How many of the list stand between `p` and its k-th nearest, k from 1. */
+static size_t nearer(const lk_place *p, const lk_bytes *names, size_t count,
+                     int64_t than)
+{
+  size_t found = 0;
+
+  for (size_t i = 0; i < count; i++) {
+    lk_name n;
+
+    found += parse(names[i], &n) && excludes(n.mark) && n.suffix < p->suffix &&
+             n.suffix > than;
+  }
+  return found;
+}
+
+static void check_place(const lk_place *p, lk_bytes own, const lk_bytes *names,
+                        size_t count)
+{
+  bool found = false, unsafe = p->suffix > LK_SUFFIX_LIMIT;
+  size_t ahead = 0;
+
+  for (size_t i = 0; i < count; i++) {
+    lk_name a, b;
+
+    if (!parse(names[i], &a) || !excludes(a.mark))
+      continue;
+    found = found || same(names[i], own);
+    unsafe = unsafe || a.suffix < 0;
+    ahead += a.suffix < p->suffix;
+    must(!p->in_range || (a.suffix >= 0 && a.suffix <= LK_SUFFIX_LIMIT));
+    for (size_t j = 0; j < i; j++)
+      unsafe = unsafe || (parse(names[j], &b) && excludes(b.mark) &&
+                          a.suffix == b.suffix && !may_share(&a, &b));
+  }
+  must(p->found == found);
+  must(!found || (p->unsafe == unsafe && p->ahead == ahead));
+  check_order(p);
+  for (size_t i = 0; i < p->near_count; i++)
+    must(nearer(p, names, count, p->near[i].suffix) <= i);
+}
+
+static lk_place place_of(lk_bytes own, const lk_bytes *names, size_t count)
+{
+  int64_t *scratch = malloc(count * sizeof *scratch + 1);
+  lk_place p;
+
+  must(scratch != NULL);
+  lk__place_find(&p, &mutex, own, names, count, scratch);
+  free(scratch);
+  return p;
+}
+
+static void try_place(lk_bytes own, lk_bytes *names, size_t count)
+{
+  lk_name us;
+  lk_place p = place_of(own, names, count);
+
+  if (!parse(own, &us) || us.mark != &lk__mark_lock) {
+    must(!p.found);
+    return;
+  }
+  check_place(&p, own, names, count);
+  for (size_t i = 0; i < count / 2; i++) {
+    lk_bytes other = names[i];
+
+    names[i] = names[count - 1 - i];
+    names[count - 1 - i] = other;
+  }
+  lk_place q = place_of(own, names, count);
+
+  must(p.found == q.found && p.unsafe == q.unsafe && p.ahead == q.ahead &&
+       p.in_range == q.in_range && p.writ_ahead == q.writ_ahead &&
+       p.near_count == q.near_count &&
+       (p.stranger.at == NULL) == (q.stranger.at == NULL));
+  for (size_t i = 0; i < p.near_count; i++)
+    must(p.near[i].suffix == q.near[i].suffix);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+  lk_bytes names[MAX_NAMES];
+  size_t count = 0;
+  const char *at = (const char *)data;
+  const char *end = at + size;
+
+  while (at < end && count < MAX_NAMES) {
+    const char *stop = memchr(at, '\n', (size_t)(end - at));
+
+    if (stop == NULL)
+      stop = end;
+    names[count++] = lk_bytes_of(at, (size_t)(stop - at));
+    at = stop + 1;
+  }
+  for (size_t i = 0; i < count; i++)
+    try_ours(names[i]);
+  if (count > 0)
+    try_place(names[0], names, count);
+  return 0;
+}
