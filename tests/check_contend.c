@@ -309,7 +309,7 @@ START_TEST(the_token_is_that_of_the_last_node)
 {
   begin();
   scene_queue(&sc);
-  sc.two.link->cut_at = sc.two.link->requests + 1; /* the second create */
+  sc.two.link->cut_at = sc.two.link->requests + 2; /* the second create */
   sc.two.link->cut_after = true;
   fake_delete(&sc.server, lk_lock_node(sc.b.lock));
   sc.server.down = true;

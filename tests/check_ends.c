@@ -207,6 +207,8 @@ START_TEST(who_asks_anew_when_an_expiry_ends_it_is_not_ended_by_the_same_one)
   ck_assert_int_eq(locker_want(&other, -1), 0);
   fake_turn(&sc.server);
   sc.b.react = want_once_more;
+  unsigned before = sc.b.calls;
+
   sc.server.down = true;
   fake_drop(sc.two.link);
   fake_expire(&sc.server, sc.two.link->last_session);
@@ -214,6 +216,7 @@ START_TEST(who_asks_anew_when_an_expiry_ends_it_is_not_ended_by_the_same_one)
   fake_run(&sc.server, T / 10);
   ck_assert_int_eq(other.acquired, LK_ERR_SESSION_EXPIRED);
   ck_assert_int_eq(sc.b.acquired, NOT_YET);
+  ck_assert_uint_eq(sc.b.calls, before + 2); /* ended, and waiting again */
   ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 2);
   sc.b.react = NULL;
   locker_free(&other);
@@ -261,6 +264,30 @@ START_TEST(the_next_of_those_being_told_may_be_freed)
   fake_run(&sc.server, T / 10);
   locker_free(&others[0]);
   locker_free(&others[2]);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(the_next_of_those_being_ended_may_be_freed)
+{
+  locker others[3];
+
+  begin();
+  sc.server.down = true;
+  fake_drop(sc.one.link);
+  for (int i = 0; i < 3; i++) {
+    locker_init(&others[i], &sc.one, NULL);
+    ck_assert_int_eq(locker_want(&others[i], -1), 0);
+  }
+  victim = &others[1];
+  others[0].react = free_victim;
+  lk_client_free(sc.one.link->client);
+  for (int i = 0; i < 3; i++)
+    ck_assert_int_eq(others[i].acquired, LK_ERR_CLOSED);
+  locker_free(&others[0]);
+  locker_free(&others[2]);
+  fake_expire(&sc.server, sc.one.link->last_session);
+  sc.server.down = false;
   scene_end(&sc);
 }
 END_TEST
@@ -544,6 +571,7 @@ SUITE("ends", a_closed_client_loses_what_it_held_and_ends_what_waited,
       a_keeper_freed_before_a_break_forgets_what_it_asked_for,
       who_asks_anew_when_an_expiry_ends_it_is_not_ended_by_the_same_one,
       the_next_of_those_being_told_may_be_freed,
+      the_next_of_those_being_ended_may_be_freed,
       every_callback_may_free_its_lock, every_callback_may_free_its_client,
       every_callback_may_free_all, every_callback_may_free_the_locks_of_others,
       every_callback_may_close_its_client,

@@ -120,8 +120,8 @@ void lk__place_find(lk_place *out, const lk_role *role, lk_bytes own,
       add_ahead(out, (lk_rival){names[i], n.suffix}, n.mark);
   }
   out->in_range = out->in_range && !out->unsafe;
-  out->unsafe = out->unsafe || us.suffix > LK_SUFFIX_LIMIT ||
-                has_twins(scratch, keys);
+  out->unsafe =
+      out->unsafe || us.suffix > LK_SUFFIX_LIMIT || has_twins(scratch, keys);
 }
 
 lk_bytes lk__place_ours(const lk_bytes *names, size_t count, const char *prefix,
