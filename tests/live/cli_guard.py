@@ -3,6 +3,7 @@
 
 import glob
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -179,17 +180,30 @@ def children_that_came_with_exec_are_not_ours():
         os.kill(foreign, signal.SIGKILL)
 
 
+def cgroups_of(pid):
+    """The cgroups that descendants of a latchkey are in because of it."""
+    found = set()
+    for child in command.children_of(pid):
+        found |= cgroups_of(child)
+        try:
+            with open("/proc/%d/cgroup" % child) as f:
+                found |= set(re.findall(r"latchkey-[0-9a-f]+", f.read()))
+        except OSError:
+            pass  # it has ended
+    return found
+
+
 def nothing_is_left_of_us():
-    def cgroups():
-        return [name for base in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
-                for name in glob.glob(base + "/latchkey-*")]
-    # Those of tests that run at the same time go.
-    command.expect(0, "run", "/left", "true")
+    def left(name):
+        return glob.glob("/sys/fs/cgroup/**/" + name, recursive=True)
     with start("run", "/left", "sleep", "600") as process:
         command.held("/left")
+        names = cgroups_of(process.pid)
+        assert all(left(name) for name in names)
         process.terminate()
         process.end()
-    live.eventually(lambda: cgroups() == [], "no cgroups")
+    for name in names:
+        live.eventually(lambda: not left(name), "no cgroup " + name)
 
 
 live.run(
