@@ -537,6 +537,25 @@ START_TEST(a_loss_after_term_never_puts_kill_off)
 }
 END_TEST
 
+START_TEST(what_is_left_of_a_command_gets_no_more_time_than_the_margin)
+{
+  cli_lease l = lease(CLI_ON_LOST_TERM);
+
+  expect(&l, 95, CLI_ACT_TERM, 100);
+  l.until = 1000;
+  cli_lease_hurry(&l);
+  expect(&l, 99, CLI_ACT_NONE, 100);
+  expect(&l, 100, CLI_ACT_KILL, INT64_MAX);
+  l = lease(CLI_ON_LOST_TERM);
+  expect(&l, 97, CLI_ACT_TERM, 100);
+  cli_lease_hurry(&l);
+  expect(&l, 97, CLI_ACT_NONE, 100);
+  l = lease(CLI_ON_LOST_TERM);
+  cli_lease_hurry(&l); /* nothing was asked to end */
+  expect(&l, 94, CLI_ACT_NONE, 95);
+}
+END_TEST
+
 START_TEST(who_slept_past_the_deadline_still_gets_time_to_stop)
 {
   cli_lease l = lease(CLI_ON_LOST_TERM);
@@ -634,6 +653,7 @@ SUITE("cli", utf8_is_what_the_standard_says,
       news_before_the_margin_is_reached_move_everything_on,
       a_lock_that_is_lost_means_term_at_once_and_kill_after_the_margin,
       a_loss_after_term_never_puts_kill_off,
+      what_is_left_of_a_command_gets_no_more_time_than_the_margin,
       who_slept_past_the_deadline_still_gets_time_to_stop,
       kill_comes_the_margin_before_the_deadline_or_with_the_loss,
       stop_waits_for_news_and_kills_what_is_lost, ignore_does_nothing,

@@ -41,7 +41,8 @@ static void rename_self(cli_title title)
   static const char name[] = "lk-guard";
 
   prctl(PR_SET_NAME, name);
-  memset(title.at, 0, title.len);
+  if (title.len > 0)
+    memset(title.at, 0, title.len);
   for (size_t i = 0; i < title.len && name[i] != '\0'; i++)
     title.at[i] = name[i];
 }

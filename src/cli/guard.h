@@ -37,7 +37,9 @@ typedef struct cli_order {
 /** What the guard tells latchkey. */
 typedef enum cli_news_type {
   CLI_NEWS_STARTED,     /**< `value`: its process id */
-  CLI_NEWS_NOT_STARTED, /**< `value`: an errno */
+  CLI_NEWS_NOT_STARTED, /**< it cannot be executed; `value`: an errno */
+  CLI_NEWS_FAILED,      /**< it was not tried; `value`: an errno, ETIMEDOUT
+                             when the lease had run out already */
   CLI_NEWS_ACTED,       /**< on_lost did something: `value` is the cli_act */
   CLI_NEWS_STOPPED,     /**< `value`: the signal that stopped it */
   CLI_NEWS_ENDED,       /**< `value`: its wait status */

@@ -59,6 +59,12 @@ static void add_environment(const cli_runner *r, cli_text *out)
   add_variable(out, "LATCHKEY_MODE", "exclusive");
 }
 
+static const char *why_not(int error)
+{
+  return error == ETIMEDOUT ? "the lease had run out; try again"
+                            : strerror(error);
+}
+
 static void not_started(cli_runner *r, int code, int error)
 {
   char line[1024];
@@ -66,7 +72,7 @@ static void not_started(cli_runner *r, int code, int error)
   if (r->ended)
     return;
   snprintf(line, sizeof line, "cannot run %s: %s%s", r->job.argv[0],
-           strerror(error), error == ENOENT ? "; check the name and PATH" : "");
+           why_not(error), error == ENOENT ? "; check the name and PATH" : "");
   r->ended = true;
   r->code = code;
   cli_events_failed(&r->events, r->code, line, false);
@@ -157,6 +163,7 @@ static void acted(cli_runner *r, cli_act what)
   };
 
   r->acted = true;
+  r->killing = r->killing || what == CLI_ACT_TERM || what == CLI_ACT_KILL;
   if (what <= CLI_ACT_CONT)
     cli_events_say(&r->events, "%s: %s: %s", r->path,
                    r->lost ? "the lock is lost" : "the lease runs out",
@@ -184,7 +191,7 @@ static void command_ended(cli_runner *r, int status)
   r->ended = true;
   r->code = exit_code(status);
   /* What --on-lost has begun goes on until nothing is left. */
-  if (!r->acted)
+  if (!r->killing)
     finish(r);
 }
 
@@ -238,6 +245,7 @@ static void take_news(cli_runner *r, const cli_news *news)
     not_started(r, news->value == ENOENT ? CLI_NOT_FOUND : CLI_NOT_RUNNABLE,
                 news->value);
     break;
+  case CLI_NEWS_FAILED: not_started(r, CLI_FAILED, news->value); break;
   case CLI_NEWS_ACTED: acted(r, (cli_act)news->value); break;
   case CLI_NEWS_STOPPED: command_stopped(r, news->value); break;
   case CLI_NEWS_ENDED: command_ended(r, news->value); break;
@@ -251,10 +259,13 @@ static void take_news(cli_runner *r, const cli_news *news)
 void cli_hold_news(cli_runner *r)
 {
   cli_news news;
-  int got;
+  int got = 1;
 
-  while ((got = cli_guard_news(&r->guard, &news)) > 0)
-    take_news(r, &news);
+  while (got > 0 && r->guard.fd >= 0) { /* news can be its end */
+    got = cli_guard_news(&r->guard, &news);
+    if (got > 0)
+      take_news(r, &news);
+  }
   if (got < 0)
     guard_gone(r);
 }

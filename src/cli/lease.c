@@ -21,6 +21,14 @@ void cli_lease_lose(cli_lease *l, int64_t now)
   l->late = true;
 }
 
+void cli_lease_hurry(cli_lease *l)
+{
+  if (l->stage != CLI_STAGE_TERMED || l->late)
+    return;
+  l->kill_at = earlier(l->kill_at, l->until);
+  l->late = true;
+}
+
 static cli_act enter(cli_lease *l, cli_stage stage, cli_act act)
 {
   l->stage = stage;

@@ -40,11 +40,15 @@ typedef struct cli_lease {
   bool lost;
   bool late;       /**< TERM went out when the deadline had passed already, or
                         the lock was lost: `kill_at` counts, not `until` */
-  int64_t kill_at; /**< where `late` */
+  int64_t kill_at; /**< --kill-after from TERM or the loss */
 } cli_lease;
 
 /** The lock is lost. */
 void cli_lease_lose(cli_lease *l, int64_t now);
+
+/** The command has ended, and what is left of it heard TERM if it did: news of
+    the lease does not put KILL off any more. */
+void cli_lease_hurry(cli_lease *l);
 
 /** What is to be done now; ask again until it is nothing. `next` gets the time
     to ask again, INT64_MAX for never. */

@@ -86,6 +86,9 @@ void cli_leave_after(cli_runner *r)
   if (r->phase >= CLI_PHASE_RELEASING)
     return;
   r->phase = CLI_PHASE_RELEASING;
+  /* What the command left behind is none of its business any more. */
+  ev_io_stop(r->link.loop, &r->guard_news);
+  cli_guard_close(&r->guard);
   if (lk_lock_release(r->lock, on_released, r) != 0) {
     close_session(r); /* it was lost: there is nothing to release */
     return;

@@ -52,6 +52,7 @@ typedef struct cli_runner {
   bool suspended;     /**< the connection is lost */
   bool lost;          /**< the lock, while COMMAND ran */
   bool acted;         /**< --on-lost did something */
+  bool killing;       /**< and it is not over before nothing is left */
   bool ended;         /**< COMMAND has; `code` is its exit code */
 } cli_runner;
 

@@ -48,9 +48,9 @@ static void signal_it(const warden *w, int number)
 {
   if (w->child == 0)
     return;
-  if (group_of(w) != 0 && !w->told_empty)
-    kill(-w->child, number);
-  else if (!w->ended.known)
+  if (group_of(w) != 0 && !w->told_empty && kill(-w->child, number) == 0)
+    return;
+  if (!w->ended.known)
     kill(w->child, number);
 }
 
@@ -77,6 +77,8 @@ static _Noreturn void leave(warden *w, bool killing)
 {
   if (killing && w->child != 0)
     end_all(w);
+  else if (w->lease.stage == CLI_STAGE_STOPPED)
+    signal_it(w, SIGCONT);
   cli_cgroup_remove(&w->job.cgroup);
   _exit(0);
 }
@@ -123,11 +125,15 @@ static void start(warden *w, const cli_order *order)
 {
   w->lease.until = order->lease;
   w->lease.margin_ms = order->margin_ms;
+  if (cli_guard_clock() >= order->lease) {
+    tell(w, CLI_NEWS_FAILED, ETIMEDOUT);
+    return;
+  }
   cli_cgroup_make(&w->job.cgroup);
   pid_t pid = cli_child_start(&w->job, &w->report);
 
   if (pid < 0) {
-    tell(w, CLI_NEWS_NOT_STARTED, errno);
+    tell(w, CLI_NEWS_FAILED, errno);
     return;
   }
   w->child = pid;
@@ -204,6 +210,7 @@ static void reap(warden *w)
     } else {
       w->ended.known = true;
       w->ended.status = status;
+      cli_lease_hurry(&w->lease);
     }
   }
   tell_ends(w, pid < 0 && errno == ECHILD);

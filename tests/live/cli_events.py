@@ -53,7 +53,7 @@ def a_grant_and_a_release_are_told():
 def waiting_is_told_with_place_and_holder():
     with start("run", "-i", "first", "/place", "sleep", "600") as holder:
         command.held("/place")
-        done, events = events_of("-w", "0.5", "/place", "true")
+        done, events = events_of("-w", "3", "/place", "true")
         assert done.code == 124, done
         waiting, failed = events
         check(waiting, "waiting", "/place", "node", "position", "holder")
@@ -67,7 +67,7 @@ def waiting_is_told_with_place_and_holder():
 def a_holder_that_is_no_text_is_base64():
     with start("run", "-i", b"\xff\xfe", "/bytes", "sleep", "600") as holder:
         command.held("/bytes")
-        _, (waiting, _) = events_of("-w", "0.5", "/bytes", "true")
+        _, (waiting, _) = events_of("-w", "3", "/bytes", "true")
         check(waiting, "waiting", "/bytes", "node", "position", "data_base64")
         assert waiting["data_base64"] == "//4=", waiting
         holder.terminate()

@@ -46,11 +46,14 @@ class Family:
         live.eventually(self.is_gone, "the end of all descendants")
 
     def clean_up(self):
-        for pid in self.pids:
-            if command.lives(pid):
-                os.kill(pid, signal.SIGKILL)
+        # First latchkey: without it nothing is left behind on purpose.
         self.process.kill()
-        self.process.end()
+        try:
+            self.dies()
+        finally:
+            for pid in filter(command.lives, self.pids):
+                os.kill(pid, signal.SIGKILL)
+            self.process.end()
 
     def __enter__(self):
         return self

@@ -273,13 +273,28 @@ def as_pid_1_with_the_proc_of_others_it_kills_nobody_else():
             stderr=subprocess.DEVNULL).returncode != 0:
         print("not tested: no right to make a PID namespace")
         return
-    with start("--pid", "--fork", "--kill-child", command.PROGRAM, "run",
-               "-T", "2", "--on-lost", "kill", "/proc-of-others", "sh", "-c",
-               "sleep 600 & echo go; wait", program="unshare") as process:
+    other_zk = command.zkserver.Server("--tick", "200")
+    with other_zk, start(
+            "--pid", "--fork", "--kill-child", command.PROGRAM, "run", "-z",
+            other_zk.connect, "-T", "4", "--on-lost", "kill", "/l", "sh", "-c",
+            "sleep 600 & echo go; wait", program="unshare") as process:
         assert process.stdout.readline() == "go\n"
-        node = command.status("/proc-of-others")["holders"][0]["node"]
-        command.expect(0, "delete", node)
+        # The guard is number 2 here; in that /proc, the kernel's threads are
+        # the children of number 2, and have the numbers of these here.
+        latchkey = command.children_of(process.pid)[0]
+        others = [start("--target", str(latchkey), "--pid", "sleep", "600",
+                        program="nsenter") for _ in range(10)]
+        pids = [live.eventually(lambda: command.children_of(other.pid))[0]
+                for other in others]
+        mine = command.children_of(command.guard_of(latchkey))[0]
+        other_zk.stop()
+        live.eventually(lambda: not command.lives(mine))
+        # latchkey still tries to release; with it all here would end.
+        assert all(command.lives(pid) for pid in pids)
+        other_zk.cont()
         assert process.end().code == 123
+        for other in others:
+            other.end()
 
 
 live.run(

@@ -42,7 +42,7 @@ def n_takes_what_is_free():
 
 def w_waits_so_long():
     with holding("/w"):
-        done = run("run", "-w", "0.3", "/w", "true")
+        done = run("run", "-w", "3", "/w", "true")
         assert done.code == 124 and "still held" in done.err, done
         assert len(command.children("/w")) == 1
         with waiting("/w", 2, "-w", "600", "-i", "waiter") as waiter:
@@ -55,7 +55,7 @@ def the_exit_code_of_busy_can_be_chosen():
         for code in (0, 1, 255):
             done = run("run", "-n", "-E", str(code), "/e", "true")
             assert done.code == code, done
-        done = run("run", "-w", ".1", "--conflict-exit-code=7", "/e", "true")
+        done = run("run", "-w", "2.5", "--conflict-exit-code=7", "/e", "true")
         assert done.code == 7, done
         assert run("run", "-q", "-n", "/e", "true").err == ""
 
@@ -116,8 +116,8 @@ def a_terminal_shows_the_place_without_v():
 
 def q_is_quiet():
     with holding("/q"):
-        assert on_a_terminal(["-q", "-w", "0.5", "/q", "true"], b"none") == ""
-        done = run("run", "-q", "-v", "-w", "0.5", "/q", "true")
+        assert on_a_terminal(["-q", "-w", "3", "/q", "true"], b"none") == ""
+        done = run("run", "-q", "-v", "-w", "3", "/q", "true")
         assert (done.code, done.err) == (124, ""), done
 
 
