@@ -158,7 +158,7 @@ START_TEST(a_long_listing_arrives_unless_it_is_limited)
   config = config_of(chroot_path);
   config.receive_limit = 1000000;
   c = client_of(&config);
-  ck_assert_int_eq(children(c, "/long", NULL), LK_ERR_LOSS);
+  ck_assert_int_eq(children(c, "/long", NULL), LK_ERR_TOO_BIG);
   ck_assert_int_eq(exists(c, "/long", NULL), 0);
   ck_assert_int_eq(last.stat.num_children, LISTED);
   ck_assert_uint_eq(lk_client_connection(c), 2);

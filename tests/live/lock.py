@@ -227,13 +227,15 @@ def two_who_alternate_list_once_each(puppet, far, base):
             locks[now].waits()
         # The delete, the create, the one list, pred and own; and, granted
         # after a wait, a transaction that proves the lease, not waited for.
-        turn = [relay.DELETE, relay.CREATE2, relay.CHILDREN, relay.GET,
-                relay.GET]
         for wire, mark in zip(wires, marks):
             ops = wire.ops(mark)
-            assert ([op for op in ops if op != relay.MULTI] ==
-                    turn * (turns // 2)), ops
+            for op in (relay.DELETE, relay.CREATE2, relay.CHILDREN):
+                assert ops.count(op) == turns // 2, ops
+            # They leave after it has told that it waits.
+            assert abs(ops.count(relay.GET) - turns) <= 2, ops
             assert ops.count(relay.MULTI) <= turns // 2 + 1, ops
+            assert set(ops) == {relay.DELETE, relay.CREATE2, relay.CHILDREN,
+                                relay.GET, relay.MULTI}, ops
         for lock, grant in zip(locks, grants):
             grant.good()
             lock.release()
