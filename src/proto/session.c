@@ -45,10 +45,13 @@ static void set_trouble(lk_client *c, int err, const char *why)
 }
 
 /* If every server hangs up on a session that has seen more than they have, they
- * were restored or wiped, and it will not end by itself: say so. */
+ * were restored or wiped, and it will not end by itself: say so. While they
+ * elect a leader they hang up as well, for a shorter time. */
 static void end_round(lk_client *c)
 {
-  if (c->refused_round && c->last_zxid > 0)
+  bool long_since = c->now - c->heard_ms >= c->timeout_ms / 2;
+
+  if (c->refused_round && c->last_zxid > 0 && long_since)
     lk__client_logf(c, LK_LOG_WARNING, LK_ERR_REFUSED,
                     "no server takes this session back: they may have lost "
                     "what it has seen (zxid 0x%" PRIx64 ")",
