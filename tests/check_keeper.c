@@ -596,21 +596,6 @@ END_TEST
 
 /* ---- verify and guarded ------------------------------------------------ */
 
-static void on_verified(lk_lock *lock, int err, void *arg)
-{
-  locker *l = arg;
-
-  ck_assert_ptr_eq(lock, l->lock);
-  ck_assert_int_eq(l->verified, NOT_YET);
-  l->verified = err;
-}
-
-static int verify(locker *l)
-{
-  l->verified = NOT_YET;
-  return lk_lock_verify(l->lock, on_verified, l);
-}
-
 START_TEST(a_verify_proves_and_renews)
 {
   begin_held(LK_ASSURE_QUORUM);
@@ -618,7 +603,7 @@ START_TEST(a_verify_proves_and_renews)
   int64_t before = lk_lock_deadline(sc.a.lock);
 
   sc.one.link->log[0] = '\0';
-  ck_assert_int_eq(verify(&sc.a), 0);
+  ck_assert_int_eq(locker_verify(&sc.a), 0);
   ck_assert_int_eq(lk_lock_verify(sc.a.lock, NULL, NULL), LK_ERR_STATE);
   ck_assert_int_eq(sc.a.verified, NOT_YET);
   fake_turn(&sc.server);
@@ -637,11 +622,11 @@ START_TEST(a_verify_tells_of_a_loss_first)
 {
   begin_held(LK_ASSURE_QUORUM);
   fake_delete(&sc.server, lk_lock_node(sc.a.lock));
-  ck_assert_int_eq(verify(&sc.a), 0);
+  ck_assert_int_eq(locker_verify(&sc.a), 0);
   fake_turn(&sc.server);
   ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
   ck_assert_int_eq(sc.a.verified, LK_ERR_LOST);
-  ck_assert_int_eq(verify(&sc.a), LK_ERR_LOST);
+  ck_assert_int_eq(locker_verify(&sc.a), LK_ERR_LOST);
   scene_end(&sc);
 }
 END_TEST
@@ -651,7 +636,7 @@ START_TEST(a_verify_that_is_cut_off_knows_nothing)
   begin_held(LK_ASSURE_QUORUM);
   sc.one.link->cut_at = sc.one.link->requests + 1;
   sc.one.link->cut_after = true;
-  ck_assert_int_eq(verify(&sc.a), 0);
+  ck_assert_int_eq(locker_verify(&sc.a), 0);
   fake_turn(&sc.server);
   ck_assert_int_eq(sc.a.verified, LK_ERR_UNSURE);
   scene_end(&sc);
@@ -661,12 +646,12 @@ END_TEST
 START_TEST(a_verify_ends_with_the_hold_and_with_the_handle)
 {
   begin_held(LK_ASSURE_QUORUM);
-  ck_assert_int_eq(verify(&sc.a), 0);
+  ck_assert_int_eq(locker_verify(&sc.a), 0);
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
   ck_assert_int_eq(sc.a.verified, LK_ERR_NOT_HELD);
   fake_turn(&sc.server);
   scene_hold(&sc);
-  ck_assert_int_eq(verify(&sc.a), 0);
+  ck_assert_int_eq(locker_verify(&sc.a), 0);
   locker *l = &sc.a;
 
   lk_lock_free(l->lock);

@@ -145,6 +145,16 @@ static void on_released(lk_lock *lock, int err, void *arg)
   end(l, "released");
 }
 
+static void on_verified(lk_lock *lock, int err, void *arg)
+{
+  locker *l = arg;
+
+  if (lock != l->lock || l->verified != NOT_YET)
+    abort();
+  l->verified = err;
+  end(l, "verified");
+}
+
 bool locker_try_init(locker *l, party *p, const lk_lock_config *config)
 {
   lk_lock_config c = {.size = sizeof c};
@@ -177,11 +187,22 @@ int locker_want(locker *l, int64_t timeout_ms)
   return lk_lock_acquire(l->lock, timeout_ms, on_acquired, l);
 }
 
-void locker_release(locker *l)
+int locker_try_release(locker *l)
 {
   l->released = NOT_YET;
-  if (lk_lock_release(l->lock, on_released, l) != 0)
+  return lk_lock_release(l->lock, on_released, l);
+}
+
+void locker_release(locker *l)
+{
+  if (locker_try_release(l) != 0)
     abort();
+}
+
+int locker_verify(locker *l)
+{
+  l->verified = NOT_YET;
+  return lk_lock_verify(l->lock, on_verified, l);
 }
 
 void locker_free(locker *l)

@@ -51,6 +51,9 @@ bool locker_try_init(locker *l, party *p, const lk_lock_config *config);
 /** Ask for it; the result of the call. */
 int locker_want(locker *l, int64_t timeout_ms);
 void locker_release(locker *l);
+/** The result of the call. */
+int locker_try_release(locker *l);
+int locker_verify(locker *l);
 void locker_free(locker *l);
 /** Whether exactly that was told since the last time. */
 bool locker_told(locker *l, const char *text);

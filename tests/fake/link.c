@@ -107,6 +107,7 @@ static void log_write(fake_link *l, lk_bytes bytes)
               .end = bytes.len};
   lk_bytes frame;
   bool first = true;
+  size_t from = strlen(l->log);
 
   for (; next_frame(&b, &frame); b.start += frame.len + 4) {
     lk_reader in;
@@ -126,6 +127,8 @@ static void log_write(fake_link *l, lk_bytes bytes)
     say(l, lk__opcode_info(op)->name);
     first = false;
   }
+  if (!first && l->server->wrote != NULL)
+    l->server->wrote(l->server, l, l->log + from + (from == 0 ? 0 : 3));
 }
 
 static bool follow_wish(fake_link *l)

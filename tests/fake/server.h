@@ -65,6 +65,8 @@ struct fake_server {
   int32_t max_timeout_ms;
   /** Called before each request is executed. May be NULL. */
   void (*before)(fake_server *s, fake_link *l, int32_t op, const char *path);
+  /** Told of each write of a client: the names of its requests. Or NULL. */
+  void (*wrote)(fake_server *s, fake_link *l, const char *names);
 };
 
 void fake_init(fake_server *s);
