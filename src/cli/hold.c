@@ -275,7 +275,8 @@ void cli_hold_news(cli_runner *r)
 void cli_hold_signal(cli_runner *r, cli_signal signal)
 {
   cli_order order = {.type = CLI_ORDER_SIGNAL, .signal = signal.number};
-  bool has_it = r->job.foreground && signal.from_terminal;
+  /* Before it was started it got nothing. */
+  bool has_it = r->job.foreground && signal.from_terminal && r->child != 0;
 
   if (!has_it && !cli_guard_order(&r->guard, &order, lk_text(NULL)))
     cli_events_notice(&r->events, "cannot pass on SIG%s: %s",

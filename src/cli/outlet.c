@@ -75,7 +75,7 @@ void cli_outlet_init(cli_outlet *o, int fd, struct ev_loop *loop)
 
 void cli_outlet_put(cli_outlet *o, lk_bytes line)
 {
-  if (o->broken || o->queue.len - o->sent > MOST_QUEUED)
+  if (o->loop == NULL || o->broken || o->queue.len - o->sent > MOST_QUEUED)
     return;
   cli_text_add(&o->queue, line.at, line.len);
   if (o->queue.failed) {

@@ -22,7 +22,8 @@ typedef struct cli_outlet {
 } cli_outlet;
 
 void cli_outlet_init(cli_outlet *o, int fd, struct ev_loop *loop);
-/** Add a line (with its end) and write what can be written now. */
+/** Add a line (with its end; before cli_outlet_init() and after the close it
+    goes nowhere) and write what can be written now. */
 void cli_outlet_put(cli_outlet *o, lk_bytes line);
 /** Write the rest, waiting a second at most, and give memory back. */
 void cli_outlet_close(cli_outlet *o);

@@ -179,6 +179,14 @@ def an_auth_file_that_others_may_read_is_warned_of():
     assert expect(0, "run", "-q", "--auth-file", auth, "/warn", "true").err == ""
 
 
+def credentials_that_a_server_refuses_are_125():
+    auth = file("strange-auth", "nobody-knows-this:x\n")
+    for verb in ("run", "get"):
+        done = expect(125, verb, "--auth-file", auth, "/strange",
+                      *(["true"] if verb == "run" else []))
+        assert "--auth-file" in done.err, done
+
+
 def an_open_queue_is_noticed_under_v():
     assert "--acl creator" in expect(0, "run", "-v", "/notice", "true").err
     assert expect(0, "run", "/notice", "true").err == ""
@@ -298,6 +306,7 @@ live.run(
     identities_come_from_a_file_and_acl_creator_keeps_others_out,
     an_access_list_can_be_spelt_out,
     an_auth_file_that_others_may_read_is_warned_of,
+    credentials_that_a_server_refuses_are_125,
     an_open_queue_is_noticed_under_v,
     servers_come_from_the_option_or_the_environment,
     a_chroot_is_part_of_the_servers,

@@ -48,7 +48,9 @@ os.write(inside, b"%d\n" % os.getpid())
 with open(name("count")) as f:
     count = int(f.read())
 note("begin %d" % count)
-if stormy and count % 3 == 0:
+killed = name("killed.%d" % count)
+# Once for each number, else it would never get on.
+if stormy and count % 3 == 0 and not os.path.exists(killed):
     ready, told = os.pipe()
     if os.fork() == 0:
         os.write(inside, b"%d\n" % os.getpid())
@@ -59,12 +61,9 @@ if stormy and count % 3 == 0:
         time.sleep(600)
         os._exit(0)
     os.read(ready, 1)
-    # Once for each number, else it would never get on.
-    if not os.path.exists(name("killed.%d" % count)):
-        open(name("killed.%d" % count), "w").close()
-        guard = os.getppid()
-        os.kill(int(stat(guard)[1]), 9)
-        time.sleep(600)
+    open(killed, "w").close()
+    os.kill(int(stat(os.getppid())[1]), 9)
+    time.sleep(600)
 time.sleep(0.005)
 with open(name("new"), "w") as f:
     f.write("%d\n" % (count + 1))
