@@ -3,6 +3,7 @@
 each step of an acquire and of a release; cancels and timeouts there; and the
 end of the session."""
 
+import contextlib
 import os
 import signal
 import time
@@ -262,6 +263,33 @@ def a_release_comes_before_the_next_acquire(stage, wire):
     assert not stage.lock.said("lock", "waiting")
 
 
+def a_process_that_is_killed_at_any_step_leaves_nothing():
+    """Once its session has ended, that is."""
+    with Puppet() as puppet, contextlib.ExitStack() as stack:
+        far = puppet.client(zk.connect, timeout=3 * T)
+        places = []
+        for contended, steps in ((False, ALONE), (True, QUEUED)):
+            for up, op, count in steps:
+                path = far.create("/killed-", flags=2).path
+                if contended:
+                    far.lock(path).acquire()
+                wire = stack.enter_context(Relay(zk.connect))
+                victim = Puppet()
+                near = victim.client(wire.address, timeout=SHORT)
+                near.state("connected")
+                trap = wire.trap("freeze", up=up, op=op, count=count)
+                near.lock(path).ask("acquire")
+                trap.wait()
+                victim.kill()
+                victim.close()
+                wire.drop()
+                places.append((path, contended))
+        for path, contended in places:
+            eventually(lambda: len(far.children(path).names) == contended,
+                       path, SHORT / 1000 + 4)
+        far.do("close")
+
+
 # ---- holding, while the connection is gone
 
 @with_stage
@@ -432,5 +460,6 @@ with zkserver.Server("--tick", "500") as zk:
             a_break_that_ends_in_time_is_no_loss,
             who_waits_when_its_session_ends_queues_anew,
             a_process_that_slept_knows_it_first,
+            a_process_that_is_killed_at_any_step_leaves_nothing,
         ),
     )
