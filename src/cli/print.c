@@ -89,7 +89,10 @@ const char *cli_hint(int err)
   case LK_ERR_NOT_EMPTY: return "; delete its children first";
   case LK_ERR_BAD_VERSION: return "; read it again";
   case LK_ERR_LOSS:
-  case LK_ERR_NOT_SENT: return "; try again";
+  case LK_ERR_NOT_SENT:
+  case LK_ERR_THROTTLED:
+  case LK_ERR_SESSION_EXPIRED: return "; try again";
+  case LK_ERR_QUOTA_EXCEEDED: return "; delete something there, or raise it";
   case LK_ERR_UNKNOWN: return "; look, and try again if it is not";
   case LK_ERR_UNIMPLEMENTED: return "; ZooKeeper 3.5.3 or newer is needed";
   default: return "";
