@@ -51,6 +51,11 @@ static void on_released(lk_lock *l, int err, void *arg)
   (void)l;
   if (r->phase != CLI_PHASE_RELEASING)
     return;
+  if (err == 0 && lk_client_state(r->link.client) != LK_STATE_CONNECTED)
+    cli_events_notice(&r->events,
+                      "warning: %s: no server to release the lock at; the "
+                      "session timeout has passed, so it is free",
+                      r->path);
   if (err == 0)
     cli_events_lock(&r->events, "released", NULL, r->link.client, NULL);
   else
