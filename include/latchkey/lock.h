@@ -120,13 +120,14 @@ typedef void (*lk_lock_cb)(lk_lock *l, int err, void *arg);
  *   LK_ERR_SEQ_UNSAFE; LK_ERR_SESSION_EXPIRED (see fail_on_expiry);
  *   LK_ERR_INVALID_ACL, LK_ERR_NO_CHILDREN_FOR_EPHEMERALS,
  *   LK_ERR_QUOTA_EXCEEDED and whatever else the server says of a create;
- *   LK_ERR_AUTH_FAILED, LK_ERR_CLOSED, LK_ERR_NO_MEMORY; LK_ERR_LOST: acquired
- *     again, but lost before `done` could be called.
+ *   LK_ERR_AUTH_FAILED, LK_ERR_CLOSED, LK_ERR_NO_MEMORY, LK_ERR_TOO_MANY;
+ *   LK_ERR_LOST: acquired again, but lost before `done` could be called.
  *
  * @return 0: `done` is called exactly once, and not before this returned;
  *         LK_ERR_STATE: this handle is acquiring already, or its lock is lost
- *         and not yet released; LK_ERR_BAD_ARGUMENT, LK_ERR_NO_MEMORY,
- *         LK_ERR_CLOSED, LK_ERR_FORKED.
+ *         and not yet released; LK_ERR_BAD_ARGUMENT; LK_ERR_NO_MEMORY and what
+ *         else lk_create2() is refused with, such as LK_ERR_TOO_BIG (the data),
+ *         LK_ERR_CLOSED, LK_ERR_AUTH_FAILED, LK_ERR_FORKED.
  */
 LK_API int lk_lock_acquire(lk_lock *l, int64_t timeout_ms, lk_lock_cb done,
                            void *arg);

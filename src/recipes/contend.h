@@ -12,7 +12,8 @@
  *
  * The states are a table (machine.c); what they begin with is in queue.c
  * (create, list), wait.c (park, wait, probe), hold.c (check, held, unsure) and
- * pending.c (leaving). Answers are judged there too and come back as events.
+ * pending.c (leaving). Answers are judged there too, lists in ahead.c, and come
+ * back as events.
  *
  * Requests are made only while there is a connection, so their answers come in
  * order, and all of them end before the next connection is told of. That is

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/keeper.h"
+#include "recipes/memory.h"
+
+/* ---- paths ------------------------------------------------------------- */
+
+static const char *put_path(lk_contend *ct, char **at, lk_bytes name)
+{
+  size_t dir_len = strlen(ct->dir);
+  char *path = *at;
+
+  memcpy(path, ct->dir, dir_len);
+  path[dir_len] = '/';
+  memcpy(path + dir_len + 1, name.at, name.len);
+  path[dir_len + 1 + name.len] = '\0';
+  *at += dir_len + name.len + 2;
+  return path;
+}
+
+/* Names are kept only where they will be probed: of a long queue, pred. */
+bool lk__ahead_keep(lk_contend *ct, const lk_place *p)
+{
+  lk_ahead *a = &ct->ahead;
+  size_t kept = p->ahead > LK_NEAREST ? 1 : p->near_count;
+  size_t room = strlen(ct->dir) + 2;
+  size_t size = room + p->head.name.len;
+
+  for (size_t i = 0; i < kept; i++)
+    size += room + p->near[i].name.len;
+  if (p->ahead > 0 && size > a->cap) {
+    char *block = ct->keeper->mem.resize(ct->keeper->mem.arg, a->block, size);
+
+    if (block == NULL)
+      return false;
+    a->block = block;
+    a->cap = size;
+  }
+  char *at = a->block;
+
+  a->count = p->ahead;
+  a->kept = kept;
+  a->writ_ahead = p->writ_ahead;
+  a->in_range = p->in_range;
+  a->connection = lk_client_connection(lk__contend_client(ct));
+  for (size_t i = 0; i < kept; i++)
+    a->path[i] = put_path(ct, &at, p->near[i].name);
+  a->head = kept > 0 ? put_path(ct, &at, p->head.name) : NULL;
+  return true;
+}
+
+void lk__ahead_drop(lk_ahead *a, size_t i)
+{
+  a->count--;
+  a->kept--;
+  for (; i < a->kept; i++)
+    a->path[i] = a->path[i + 1];
+  if (a->count <= LK_PROBES && a->kept > 0)
+    a->head = a->path[a->kept - 1];
+}
+
+/* ---- a list came ------------------------------------------------------- */
+
+static void warn_limit(lk_contend *ct, int64_t suffix)
+{
+  lk_news news = {.type = LK_NEWS_NEAR_LIMIT};
+
+  if (suffix >= LK_SUFFIX_WARN)
+    lk__contend_tell(ct, &news);
+}
+
+static void tell_stranger(lk_contend *ct, lk_bytes name)
+{
+  size_t size = strlen(ct->dir) + 2 + name.len;
+  lk_news news = {.type = LK_NEWS_MIXED};
+  char *path = lk__take(&ct->keeper->mem, size);
+  char *at = path;
+
+  if (path == NULL)
+    return; /* the next list shows it again */
+  news.node = put_path(ct, &at, name);
+  lk__contend_tell(ct, &news);
+  lk__give(&ct->keeper->mem, path);
+}
+
+static void take_place(lk_contend *ct, const lk_place *p)
+{
+  if (p->ahead == 0) {
+    lk__contend_first(ct);
+  } else if (ct->config->once) {
+    lk__contend_end(ct, LK_ERR_BUSY);
+  } else {
+    lk__contend_step(ct, LK_EV_BEHIND);
+    lk__contend_tell_position(ct);
+  }
+}
+
+void lk__contend_placed(lk_contend *ct, const lk_bytes *names, size_t count)
+{
+  int64_t *scratch = lk__keeper_scratch(ct->keeper, count);
+  lk_contend_state state = ct->state;
+  lk_place p;
+
+  if (scratch == NULL) {
+    lk__contend_end(ct, LK_ERR_NO_MEMORY);
+    return;
+  }
+  lk__place_find(&p, ct->role, lk_text(ct->node + strlen(ct->dir) + 1), names,
+                 count, scratch);
+  ct->rests = 0;
+  if (!p.found) {
+    lk__contend_absent(ct, LK_ERR_NO_NODE);
+  } else if (p.unsafe) {
+    lk__contend_end(ct, LK_ERR_SEQ_UNSAFE);
+  } else if (!lk__ahead_keep(ct, &p)) {
+    lk__contend_end(ct, LK_ERR_NO_MEMORY);
+  } else {
+    warn_limit(ct, p.suffix);
+    if (p.stranger.at != NULL)
+      tell_stranger(ct, p.stranger);
+    if (ct->state == state)
+      take_place(ct, &p);
+  }
+}
