@@ -52,6 +52,8 @@ static void greet(fake_link *l, lk_bytes frame)
   l->last_session = l->session;
   l->timeout_ms =
       q.timeout_ms < s->max_timeout_ms ? q.timeout_ms : s->max_timeout_ms;
+  s->timeout_ms = l->timeout_ms;
+  fake_touch(s, l->session);
   wire_welcome(&l->out, l->session, l->timeout_ms);
 }
 
@@ -225,7 +227,8 @@ void fake_run(fake_server *s, int64_t ms)
 
   fake_turn(s);
   while (s->now < end) {
-    int64_t next = end;
+    int64_t expiry = fake_expire_due(s);
+    int64_t next = expiry < end ? expiry : end;
 
     for (const fake_link *l = s->links; l != NULL; l = l->next) {
       if (l->client != NULL && lk_client_deadline(l->client) < next)

@@ -452,6 +452,30 @@ bool fake_lives(const fake_server *s, int64_t session)
   return false;
 }
 
+void fake_touch(fake_server *s, int64_t session)
+{
+  for (size_t i = 0; i < 64; i++) {
+    if (s->sessions[i] == session && session != 0)
+      s->touched[i] = s->now;
+  }
+}
+
+/* All clients of tests have one timeout; a server is at most a tick late. */
+int64_t fake_expire_due(fake_server *s)
+{
+  int64_t next = INT64_MAX;
+
+  for (size_t i = 0; i < 64 && s->expires; i++) {
+    int64_t due = s->touched[i] + s->timeout_ms;
+
+    if (s->sessions[i] != 0 && due <= s->now)
+      fake_expire(s, s->sessions[i]);
+    else if (s->sessions[i] != 0 && due < next)
+      next = due;
+  }
+  return next;
+}
+
 int64_t fake_new_session(fake_server *s)
 {
   size_t i = 0;
@@ -485,6 +509,7 @@ bool fake_serve(fake_link *l, lk_bytes frame)
       text_of(r.path, sizeof r.path, text);
     l->server->before(l->server, l, r.op, r.path);
   }
+  fake_touch(l->server, l->session);
   if (!ping && l->requests == l->throttle_at)
     reply(&r, LK_ERR_THROTTLED, NULL, NULL);
   else if (!ping && l->requests == l->answer_at)

@@ -59,10 +59,13 @@ struct fake_server {
   uint64_t seed;
   fake_link *links;
   int64_t sessions[64]; /**< those that live; 0: none */
+  int64_t touched[64];  /**< when each was heard of */
+  bool expires;         /**< sessions end when T has passed since */
   int64_t next_session;
   bool down;          /**< nobody can connect */
   bool no_containers; /**< a server before 3.5.1 */
   int32_t max_timeout_ms;
+  int32_t timeout_ms; /**< of the last session */
   /** Called before each request is executed. May be NULL. */
   void (*before)(fake_server *s, fake_link *l, int32_t op, const char *path);
   /** Told of each write of a client: the names of its requests. Or NULL. */
@@ -101,6 +104,10 @@ const char *fake_child(const fake_server *s, const char *path, size_t i);
 /* Between server.c and link.c. */
 bool fake_lives(const fake_server *s, int64_t session);
 int64_t fake_new_session(fake_server *s);
+/** Its timer begins anew. */
+void fake_touch(fake_server *s, int64_t session);
+/** End the sessions that are due; the time of the next, INT64_MAX if none. */
+int64_t fake_expire_due(fake_server *s);
 void fake_drop_watches(fake_link *l);
 /** A request came, in a frame without its length. false: the connection ends
     here. */
