@@ -255,6 +255,27 @@ START_TEST(so_do_those_that_waited_for_a_connection)
 }
 END_TEST
 
+START_TEST(memory_of_what_waited_is_given_back)
+{
+  lk_client_config config = {.size = sizeof config};
+  char *data = calloc(1, 100000);
+
+  begin(&config);
+  for (int i = 0; i < 3; i++)
+    ck_assert_int_eq(lk_set(p->client, "/a", lk_bytes_of(data, 100000), -1,
+                            NULL, NULL, NULL),
+                     0);
+  ck_assert_uint_gt(p->client->held.cap, 300000);
+  connect_it();
+  ck_assert_uint_eq(p->client->held.cap, 0);
+  ck_assert_uint_gt(p->client->out.cap, 300000);
+  peer_failed(p, 0, NULL);
+  ck_assert_uint_eq(p->client->out.cap, 0);
+  free(data);
+  end();
+}
+END_TEST
+
 START_TEST(a_request_of_the_send_limit_goes_and_one_more_byte_does_not)
 {
   lk_client_config config = {.size = sizeof config};
@@ -385,6 +406,7 @@ SUITE("counts", in_the_steady_state_nothing_is_allocated,
       also_with_a_chroot_and_many_other_watches,
       a_thousand_requests_leave_in_one_piece,
       so_do_those_that_waited_for_a_connection,
+      memory_of_what_waited_is_given_back,
       a_request_of_the_send_limit_goes_and_one_more_byte_does_not,
       so_many_requests_may_wait_and_no_more,
       a_listing_of_1600000_bytes_arrives_in_pieces,

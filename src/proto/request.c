@@ -223,7 +223,6 @@ static bool keep(lk_client *c, const lk_request *r)
 
   *again = *r;
   again->xid = 0;
-  watch_deadline(c, again);
   return true;
 }
 

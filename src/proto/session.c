@@ -147,9 +147,7 @@ static void begin_live(lk_client *c, const lk_handshake *h)
   c->phase = LK_PHASE_LIVE;
   c->connection = ++c->connections;
   c->rounds = 0;
-  c->refused_round = true;
   c->heard_ms = c->now;
-  c->written_ms = c->now;
   c->proven_ms = c->handshake_sent_ms;
   lk__hosts_worked(&c->hosts);
 }

@@ -4,7 +4,7 @@
 #include "fake/peer.h"
 #include "fake/peer_things.h"
 #include "fake/wire.h"
-#include "proto/opcode.h"
+#include "proto/engine.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -288,6 +288,10 @@ void peer_settle(peer *p)
     moved = (p->client != NULL && follow(p)) || moved;
     moved = (p->client != NULL && transmit(p)) || moved;
   }
+  peer_must(p,
+            p->client == NULL || p->client->phase != LK_PHASE_LIVE ||
+                p->client->waiting.count == 0,
+            "requests wait though there is a connection");
 }
 
 void peer_resolved(peer *p, uint32_t count)
