@@ -3,7 +3,10 @@
 
 #include "fake/peer.h"
 #include "fake/wire.h"
+#include "proto/engine.h"
 #include "suite.h"
+
+#include <stdio.h>
 
 static failing_mem mem;
 static lk_client *client;
@@ -272,8 +275,91 @@ START_TEST(an_answer_says_when_it_was_asked_and_given)
 }
 END_TEST
 
+/* ---- a connection that is made without memory ------------------------------
+ */
+
+static void say(peer *p, lk_buf *b)
+{
+  peer_receive(p, lk__buf_bytes(b), lk__buf_len(b));
+  lk__buf_consume(b, lk__buf_len(b));
+}
+
+/* A client that has an identity, three hundred watches and a request that
+ * waits, and is about to be welcomed again. */
+static peer *about_to_return(void)
+{
+  lk_client_config c = {.size = sizeof c};
+  peer *p = calloc(1, sizeof *p);
+  lk_buf b = wire_buf();
+
+  failing_mem_init(&p->mem);
+  p->mute = true;
+  ck_assert_int_eq(peer_init(p, &c), 0);
+  peer_settle(p);
+  peer_auth(p, "id", "digest", lk_text("bob:secret"));
+  peer_connected(p);
+  wire_welcome(&b, 7, 30000);
+  say(p, &b);
+  for (int32_t i = 1; i <= 300; i++) {
+    char path[64];
+
+    snprintf(path, sizeof path, "/some/path/that/is/not/short/%d", (int)i);
+    peer_exists(p, &(peer_call){.name = "e", .watch = "w"}, path);
+    peer_settle(p);
+    wire_reply(&b, i, 1, LK_ERR_NO_NODE);
+    say(p, &b);
+  }
+  peer_failed(p, 0, NULL);
+  peer_get(p, &(peer_call){.name = "g"}, "/a");
+  lk__buf_free(&p->client->out); /* it grows again */
+  peer_pass(p, 1000);
+  peer_connected(p);
+  p->room = 0;
+  lk__buf_free(&b);
+  return p;
+}
+
+/* How much a welcome makes the client send; 0: it was not taken. */
+static size_t sent_at_welcome(size_t fail_at, bool *failed)
+{
+  peer *p = about_to_return();
+  lk_buf b = wire_buf();
+
+  p->mem.fail_at = fail_at == 0 ? 0 : p->mem.count + fail_at;
+  wire_welcome(&b, 7, 30000);
+  say(p, &b);
+  *failed = failing_mem_failed(&p->mem);
+  size_t len = lk_client_state(p->client) == LK_STATE_CONNECTED
+                   ? lk_client_pending(p->client).len
+                   : 0;
+
+  lk__buf_free(&b);
+  peer_done(p);
+  free(p);
+  return len;
+}
+
+START_TEST(without_memory_a_connection_is_made_whole_or_not_at_all)
+{
+  bool failed;
+  size_t whole = sent_at_welcome(0, &failed);
+
+  ck_assert_uint_gt(whole, 300 * 30);
+  for (size_t n = 1;; n++) {
+    size_t len = sent_at_welcome(n, &failed);
+
+    ck_assert_uint_eq(len, failed ? 0 : whole);
+    if (!failed) {
+      ck_assert_uint_gt(n, 3);
+      break;
+    }
+  }
+}
+END_TEST
+
 SUITE("client", a_client_needs_its_hooks, options_out_of_range_are_refused,
       wrong_servers_are_refused, without_memory_there_is_no_client,
       a_new_client_knows_what_it_was_told,
       a_client_without_servers_asks_the_one_at_home, every_state_has_a_name,
-      an_answer_says_when_it_was_asked_and_given)
+      an_answer_says_when_it_was_asked_and_given,
+      without_memory_a_connection_is_made_whole_or_not_at_all)
