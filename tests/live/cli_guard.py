@@ -107,8 +107,7 @@ def without_a_cgroup_they_die_as_well():
     wrap = ["unshare", "--mount", "sh", "-c", hide + ' && exec "$@"', "sh"]
     if not command.is_root() or subprocess.run(
             [*wrap, "true"], stderr=subprocess.DEVNULL).returncode != 0:
-        print("not tested: no right to hide the cgroups")
-        return
+        raise live.NotTested("no right to hide the cgroups")
     with Family("/nocgroup", wrap=wrap) as family:
         for pid in family.pids:
             with open("/proc/%d/cgroup" % pid) as f:

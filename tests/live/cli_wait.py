@@ -90,6 +90,7 @@ def v_tells_the_place_and_who_holds():
 def on_a_terminal(words, until):
     """Run with a terminal for standard error; what it said until `until` was
     seen, or until it ended."""
+    command.needs_terminals()
     master, slave = pty.openpty()
     said = b""
     with start("run", *words, stderr=slave) as process:
