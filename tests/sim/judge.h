@@ -23,17 +23,49 @@ typedef struct sim_property {
 extern const sim_property sim_properties[];
 extern const size_t sim_nproperties;
 
+/** Before the ensemble, the processes and the actors are made. */
 sim_judge *sim_judge_new(sim_world *w);
 void sim_judge_free(sim_judge *j);
 /** Do not look at this one. false: no such name. */
 bool sim_judge_without(sim_judge *j, const char *property);
+/** What the ensemble tells. */
+sim_ensemble_hooks sim_judge_hooks(sim_judge *j);
 /** After each job. */
 void sim_judge_look(sim_judge *j);
 /** The faults are over, time has passed, all actors have stopped wanting. */
 void sim_judge_calm(sim_judge *j);
+/** Whether it is calm: no acquire, release or verify is under way and nothing
+    is left to be deleted. Asked until it is, or time is up. */
+bool sim_judge_is_calm(const sim_judge *j);
 /** All clients are freed. */
 void sim_judge_end(sim_judge *j);
 /** How often `property` was broken; `what`: the first time in words. */
 size_t sim_judge_broken(const sim_judge *j, size_t property, const char **what);
+/** The same for all together. */
+size_t sim_judge_violations(const sim_judge *j);
+
+/* ---- told by the processes ---------------------------------------------- */
+
+/** A client and a keeper were made; the actors come next. */
+void sim_judge_started(sim_judge *j, sim_process *p);
+/** The process has died, or its client was freed. */
+void sim_judge_gone(sim_judge *j, sim_process *p);
+/** Its connection is new: streams begin. */
+void sim_judge_connected(sim_judge *j, sim_process *p);
+/** Bytes left its client, after those before. */
+void sim_judge_sent(sim_judge *j, sim_process *p, const void *bytes,
+                    size_t len);
+/** Bytes are handed to its client now. */
+void sim_judge_received(sim_judge *j, sim_process *p, const void *bytes,
+                        size_t len);
+
+/* ---- coverage of the recipe machine, over all runs of the program -------- */
+
+/** Write states and transitions that were and were not seen. */
+void sim_coverage_tell(FILE *out);
+/** What a child process has seen, as bytes for its parent; and add them. */
+size_t sim_coverage_size(void);
+void sim_coverage_save(void *out);
+void sim_coverage_add(const void *saved);
 
 #endif

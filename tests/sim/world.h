@@ -10,22 +10,42 @@
 /**
  * One run: an ensemble, a network, processes, faults, and a judge. The seed and
  * the scenario decide everything.
+ *
+ * First all is well, then the faults strike while the actors want locks, then
+ * all is healed and the actors want nothing more, and at last everything is
+ * taken apart.
  */
 typedef struct sim_world sim_world;
 typedef struct sim_scenario sim_scenario; /* scenario.h: what there is and what
                                              goes wrong how often */
+
+enum { SIM_MOST_PROCESSES = 8, SIM_MOST_LOCKS = 3 };
 
 struct sim_world {
   uint64_t seed;
   const sim_scenario *scenario;
   sim_agenda agenda;
   sim_trace trace;
+  sim_rng rng; /**< never drawn from: whoever needs chance forks it */
   sim_ensemble *ensemble;
+  sim_ensemble_config config;
+  struct sim_network *network;
   struct sim_process *processes;
   size_t nprocesses;
+  struct sim_faults *faults;
   struct sim_judge *judge;
-  size_t grants; /**< so far */
-  size_t faults;
+  int32_t timeout_ms; /**< T: what clients want, within the servers' bounds */
+  size_t nlocks;
+  char locks[SIM_MOST_LOCKS][24]; /**< what actors want: "/locks/a", … */
+  bool calming;                   /**< the faults are over, nobody wants */
+  size_t grants;                  /**< so far; counted by the judge */
+  size_t nfaults;                 /**< counted by sim_world_fault() */
 };
+
+/** `w->trace` and `w->judge` may be set up further before it runs. */
+void sim_world_init(sim_world *w, uint64_t seed, const sim_scenario *scenario);
+/** The whole run; it ends early when the judge has seen enough. */
+void sim_world_run(sim_world *w);
+void sim_world_done(sim_world *w);
 
 #endif

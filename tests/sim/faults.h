@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SIM_FAULTS_H
+#define LK_SIM_FAULTS_H
+
+#include "sim/world.h"
+
+/**
+ * What goes wrong, and its end. A fault that lasts is healed by itself; at the
+ * end all are.
+ */
+typedef struct sim_faults sim_faults;
+
+/* FAULT(name, function, text): the function is strike_<function>() */
+#define SIM_FAULTS(FAULT)                                                     \
+  FAULT(DELAY, delay, "less than T/4 more delay on a link")                   \
+  FAULT(CUT, cut, "a connection breaks")                                      \
+  FAULT(CUT_AT, cut_at, "a connection breaks at the n-th byte from now")      \
+  FAULT(HALF, half, "one direction of a link goes silent")                    \
+  FAULT(SILENCE, silence, "a process hears nothing from one server")          \
+  FAULT(PARTITION, partition, "some processes and some servers are cut off")  \
+  FAULT(PROXY, proxy, "a proxy takes connections and never answers")          \
+  FAULT(PIECES, pieces, "bytes arrive in small pieces")                       \
+  FAULT(PAUSE, pause, "a process stands still")                               \
+  FAULT(CRASH, crash, "a process dies and starts again")                      \
+  FAULT(LEAVE, leave, "a process frees its client and starts again")          \
+  FAULT(SERVER_CRASH, server_crash, "a server dies and starts again")         \
+  FAULT(SERVER_STOP, server_stop, "a server stands still")                    \
+  FAULT(RESTARTS, restarts, "all servers are restarted, one after the other") \
+  FAULT(FOLLOWER_CUT, follower_cut, "a follower loses its leader")            \
+  FAULT(LEADER_CUT, leader_cut, "the leader loses its followers")             \
+  FAULT(DEPOSED, deposed, "the leader of one process is cut off and deposed") \
+  FAULT(LAG, lag, "a server lags behind")                                     \
+  FAULT(LATE_WRITE, late_write, "a connection breaks behind a slow write")    \
+  FAULT(THROTTLE, throttle, "requests are answered THROTTLED")                \
+  FAULT(DELETE_NODE, delete_node, "an operator deletes a node of a queue")    \
+  FAULT(DELETE_ALL, delete_all, "an operator deletes a lock with all nodes")  \
+  FAULT(SET_NODE, set_node, "an operator changes a node's data")              \
+  FAULT(FOREIGN, foreign, "an operator puts a strange child into a queue")    \
+  FAULT(EXPIRE, expire, "a session is ended")                                 \
+  FAULT(DENY, deny, "permissions of a directory or a node are taken away")    \
+  FAULT(COUNTER, counter, "the sequence counter is near its end")
+
+#define SIM_FAULT_ENUM(name, function, text) SIM_FAULT_##name,
+enum sim_fault { SIM_FAULTS(SIM_FAULT_ENUM) SIM_NFAULTS };
+
+sim_faults *sim_faults_new(sim_world *w);
+void sim_faults_free(sim_faults *f);
+/** One strikes, as the scenario weighs them, and another after some time. */
+void sim_faults_begin(sim_faults *f);
+/** No more of them; all are healed. */
+void sim_faults_end(sim_faults *f);
+
+#endif
