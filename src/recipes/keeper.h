@@ -50,6 +50,12 @@ struct lk_keeper {
 
   int64_t *scratch;
   size_t scratch_count;
+
+  /** For tests: told of each step, when `ct` has its new state and has not
+      begun it yet. NULL: nobody. */
+  void (*on_step)(void *arg, const lk_contend *ct, lk_contend_event ev,
+                  lk_contend_state from);
+  void *on_step_arg;
 };
 
 void lk__keeper_ref(lk_keeper *k);

@@ -86,6 +86,8 @@ void lk__contend_step(lk_contend *ct, lk_contend_event ev)
   lk__contend_ref(ct);
   ct->state = next;
   lk__keeper_count(ct->keeper, from, next);
+  if (ct->keeper->on_step != NULL)
+    ct->keeper->on_step(ct->keeper->on_step_arg, ct, ev, from);
   int err = enter(ct, from);
 
   if (err != 0)
