@@ -100,6 +100,16 @@ void lk__session_break(lk_client *c, int err, const char *why)
   lk__notify(c, &fired, LK_EVENT_ENDED, LK_ERR_LOSS);
 }
 
+static void forget_session(lk_client *c)
+{
+  drop_connection(c);
+  memset(&c->session, 0, sizeof c->session);
+  c->timeout_ms = c->wanted_timeout_ms;
+  c->last_zxid = 0;
+  c->relative_zxid = 0;
+  c->xid = 0;
+}
+
 /* ---- handshake --------------------------------------------------------- */
 
 void lk__session_greet(lk_client *c)
@@ -161,7 +171,9 @@ static void establish(lk_client *c, const lk_handshake *h)
                   c->server, resumed ? "resumed" : "new",
                   (uint64_t)c->session.id, (int)c->timeout_ms);
   if (!restore(c)) {
-    c->phase = LK_PHASE_HANDSHAKE; /* nobody was told of this connection */
+    c->phase = LK_PHASE_HANDSHAKE; /* nobody was told of this connection, */
+    if (!resumed)
+      forget_session(c); /* nor of the session: it cannot expire, either */
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
     return;
   }
@@ -200,16 +212,6 @@ void lk__session_welcome(lk_client *c, lk_bytes frame)
 }
 
 /* ---- ends -------------------------------------------------------------- */
-
-static void forget_session(lk_client *c)
-{
-  drop_connection(c);
-  memset(&c->session, 0, sizeof c->session);
-  c->timeout_ms = c->wanted_timeout_ms;
-  c->last_zxid = 0;
-  c->relative_zxid = 0;
-  c->xid = 0;
-}
 
 /* Tell everybody who waits for something of this session that it is over. */
 static void end_all(lk_client *c, lk_state state, int state_err, int err)
