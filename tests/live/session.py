@@ -24,6 +24,7 @@ def on_relay(test):
             base = far.create("/test-", flags=2).path
             test(wire, puppet, near, far, base)
             near.ask("close").result()
+            far.create(base + "/end")  # close waits for no server
             far.do("close")
     with_them.__name__ = test.__name__
     return with_them
