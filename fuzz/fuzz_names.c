@@ -81,7 +81,7 @@ static bool plain_parse(lk_bytes name, lk_name *out, const char **mark)
 
 static bool parse(lk_bytes name, lk_name *out)
 {
-  lk_name plain;
+  lk_name plain = {NULL, 0};
   const char *mark = NULL;
   bool is_one = lk__name_parse(name, out);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/access.h"
 #include "recipes/lock.h"
 #include "recipes/memory.h"
 
@@ -11,10 +10,7 @@ static void destroy(lk_lock *l)
 {
   lk_keeper *k = l->keeper;
 
-  lk__give(&k->mem, l->path);
-  lk__give(&k->mem, l->data);
-  lk__give(&k->mem, l->acl);
-  lk__give(&k->mem, l->parent_acl);
+  lk__options_free(&l->options, &k->mem);
   lk__give(&k->mem, l);
   lk__keeper_unref(k);
 }
@@ -219,68 +215,15 @@ static const lk_owner owner = {.granted = on_granted,
 
 /* ---- life -------------------------------------------------------------- */
 
-/* Every writer and every reader before it keeps a mutex out. */
-static bool excludes_mutex(const lk_mark *other)
-{
-  return other->side != LK_SIDE_OWN;
-}
-
-static const lk_role mutex = {
-    .mark = &lk__mark_lock, .exclusive = true, .excludes = excludes_mutex};
-
-static char *copy(const lk_mem *mem, const void *from, size_t len)
-{
-  char *to = lk__take(mem, len + 1);
-
-  if (to != NULL && len > 0)
-    memcpy(to, from, len);
-  return to;
-}
-
-static bool copy_config(lk_lock *l, const lk_lock_config *config)
-{
-  const lk_mem *mem = &l->keeper->mem;
-  const lk_acls *parent =
-      config->parent_acl == NULL ? config->acl : config->parent_acl;
-
-  l->on_event = config->on_event;
-  l->arg = config->arg;
-  l->data = copy(mem, config->data.at, config->data.len);
-  if (config->acl != NULL)
-    l->acl = lk__access_copy(mem, config->acl);
-  if (parent != NULL)
-    l->parent_acl = lk__access_copy(mem, parent);
-  l->what = (lk_contend_config){
-      .role = &mutex,
-      .dir = l->path,
-      .data = lk_bytes_of(l->data, config->data.len),
-      .acl = l->acl,
-      .parent_acl = l->parent_acl,
-      .persistent_parents = config->persistent_parents,
-      .unsure_when_suspended = config->unsure_when_suspended,
-      .fail_on_expiry = config->fail_on_expiry};
-  return l->data != NULL && (l->acl != NULL || config->acl == NULL) &&
-         (l->parent_acl != NULL || parent == NULL);
-}
-
-static int check_arguments(const char *path, const lk_lock_config *config)
-{
-  if (config->size != sizeof *config)
-    return LK_ERR_BAD_ARGUMENT;
-  if (lk_path_check(path) != 0 || strcmp(path, "/") == 0)
-    return LK_ERR_BAD_PATH;
-  return 0;
-}
-
-int lk_lock_new(lk_lock **out, lk_keeper *k, const char *path,
-                const lk_lock_config *config)
+int lk__lock_make(lk_lock **out, lk_keeper *k, const char *path,
+                  const lk_lock_config *config, const lk_role *role)
 {
   static const lk_lock_config usual = {.size = sizeof usual};
 
   *out = NULL;
   if (config == NULL)
     config = &usual;
-  int err = check_arguments(path, config);
+  int err = lk__options_check(path, config);
 
   if (err != 0)
     return err;
@@ -292,13 +235,20 @@ int lk_lock_new(lk_lock **out, lk_keeper *k, const char *path,
   lk__keeper_ref(k);
   l->timeout = (lk_timer){.fire = on_timeout, .arg = l};
   l->soon = (lk_timer){.fire = on_soon, .arg = l};
-  l->path = copy(&k->mem, path, strlen(path));
-  if (l->path == NULL || !copy_config(l, config)) {
+  l->on_event = config->on_event;
+  l->arg = config->arg;
+  if (!lk__options_init(&l->options, &k->mem, path, config, role)) {
     destroy(l);
     return LK_ERR_NO_MEMORY;
   }
   *out = l;
   return 0;
+}
+
+int lk_lock_new(lk_lock **out, lk_keeper *k, const char *path,
+                const lk_lock_config *config)
+{
+  return lk__lock_make(out, k, path, config, &lk__role_mutex);
 }
 
 void lk_lock_free(lk_lock *l)
@@ -334,8 +284,8 @@ static int acquire_again(lk_lock *l, lk_lock_cb done, void *arg)
 static int acquire_first(lk_lock *l, int64_t timeout_ms, lk_lock_cb done,
                          void *arg)
 {
-  l->what.once = timeout_ms == 0;
-  l->ct = lk__contend_new(l->keeper, &l->what, &owner, l);
+  l->options.what.once = timeout_ms == 0;
+  l->ct = lk__contend_new(l->keeper, &l->options.what, &owner, l);
   if (l->ct == NULL)
     return LK_ERR_NO_MEMORY;
   l->start_err = 0;
@@ -452,7 +402,7 @@ const char *lk_lock_node(const lk_lock *l)
 
 const char *lk_lock_path(const lk_lock *l)
 {
-  return l->path;
+  return l->options.path;
 }
 
 size_t lk_lock_count(const lk_lock *l)

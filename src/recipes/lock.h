@@ -3,6 +3,7 @@
 #define LK_RECIPES_LOCK_H
 
 #include "recipes/keeper.h"
+#include "recipes/options.h"
 
 #include <latchkey/lock.h>
 
@@ -23,7 +24,7 @@ typedef struct lk_question {
 
 struct lk_lock {
   lk_keeper *keeper;
-  lk_contend_config what; /**< what its attempts are for */
+  lk_options options; /**< what its attempts are for */
   void (*on_event)(lk_lock *l, const lk_lock_event *event, void *arg);
   void *arg;
   lk_contend *ct;       /**< acquiring or holding; else NULL */
@@ -42,11 +43,11 @@ struct lk_lock {
   lk_timer soon; /**< calls those who wait for no server, in the next turn */
   unsigned busy; /**< callbacks of the user on the stack */
   bool freed;
-  char *path;
-  char *data;
-  lk_acls *acl;
-  lk_acls *parent_acl;
 };
+
+/** As lk_lock_new(), for any place in a queue. */
+int lk__lock_make(lk_lock **out, lk_keeper *k, const char *path,
+                  const lk_lock_config *config, const lk_role *role);
 
 /** Around all that calls the user: afterwards the lock may be freed. */
 void lk__lock_enter(lk_lock *l);

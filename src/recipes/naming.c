@@ -6,17 +6,17 @@
 /* No mark is the end of another, and none ends in a digit: at most one stands
  * directly before the digits, and that is its last occurrence. */
 const lk_mark lk__mark_lock = {"lock-", LK_FAMILY_MUTEX, LK_SIDE_WRITER};
-static const lk_mark rw_write = {"__WRIT__", LK_FAMILY_RW, LK_SIDE_WRITER};
-static const lk_mark rw_read = {"__READ__", LK_FAMILY_RW, LK_SIDE_READER};
+const lk_mark lk__mark_write = {"__WRIT__", LK_FAMILY_RW, LK_SIDE_WRITER};
+const lk_mark lk__mark_read = {"__READ__", LK_FAMILY_RW, LK_SIDE_READER};
 static const lk_mark kazoo_lock = {"__lock__", LK_FAMILY_KAZOO, LK_SIDE_WRITER};
 static const lk_mark kazoo_read = {"__rlock__", LK_FAMILY_KAZOO,
                                    LK_SIDE_READER};
 static const lk_mark latch = {"latch-", LK_FAMILY_LATCH, LK_SIDE_OWN};
 static const lk_mark lease = {"lease-", LK_FAMILY_LEASE, LK_SIDE_OWN};
 
-static const lk_mark *const marks[] = {&lk__mark_lock, &rw_write,   &rw_read,
-                                       &kazoo_lock,    &kazoo_read, &latch,
-                                       &lease};
+static const lk_mark *const marks[] = {
+    &lk__mark_lock, &lk__mark_write, &lk__mark_read, &kazoo_lock,
+    &kazoo_read,    &latch,          &lease};
 
 static bool is_digit(unsigned char c)
 {

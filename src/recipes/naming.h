@@ -27,7 +27,9 @@ typedef struct lk_mark {
   lk_side side;
 } lk_mark;
 
-extern const lk_mark lk__mark_lock; /**< "lock-" */
+extern const lk_mark lk__mark_lock;  /**< "lock-" */
+extern const lk_mark lk__mark_write; /**< "__WRIT__" */
+extern const lk_mark lk__mark_read;  /**< "__READ__" */
 
 /** A contender's name, taken apart. */
 typedef struct lk_name {

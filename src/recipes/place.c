@@ -3,6 +3,28 @@
 
 #include "recipes/place.h"
 
+/* ---- roles ------------------------------------------------------------- */
+
+/* Every writer and every reader before it keeps a writer out. */
+static bool excludes_writer(const lk_mark *other)
+{
+  return other->side != LK_SIDE_OWN;
+}
+
+static bool excludes_reader(const lk_mark *other)
+{
+  return other->side == LK_SIDE_WRITER;
+}
+
+const lk_role lk__role_mutex = {
+    .mark = &lk__mark_lock, .exclusive = true, .excludes = excludes_writer};
+const lk_role lk__role_write = {
+    .mark = &lk__mark_write, .exclusive = true, .excludes = excludes_writer};
+const lk_role lk__role_read = {.mark = &lk__mark_read,
+                               .excludes = excludes_reader};
+
+/* ---- order ------------------------------------------------------------- */
+
 /* Sink item `i` of the heap `a` of `n`, largest on top. */
 static void sink(int64_t *a, size_t i, size_t n)
 {
@@ -63,6 +85,8 @@ static bool has_twins(int64_t *keys, size_t count)
   }
   return false;
 }
+
+/* ---- the place --------------------------------------------------------- */
 
 static void insert_near(lk_place *p, lk_rival r)
 {

@@ -25,6 +25,11 @@ typedef struct lk_role {
   bool (*excludes)(const lk_mark *other);
 } lk_role;
 
+extern const lk_role lk__role_mutex;
+/** The sides of Curator's read-write lock. */
+extern const lk_role lk__role_read;
+extern const lk_role lk__role_write;
+
 /** A contender in a list. */
 typedef struct lk_rival {
   lk_bytes name; /**< a view into the list */

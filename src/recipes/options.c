@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/options.h"
+
+#include "recipes/access.h"
+#include "recipes/memory.h"
+
+int lk__options_check(const char *path, const lk_lock_config *config)
+{
+  if (config->size != sizeof *config)
+    return LK_ERR_BAD_ARGUMENT;
+  if (lk_path_check(path) != 0 || strcmp(path, "/") == 0)
+    return LK_ERR_BAD_PATH;
+  return 0;
+}
+
+static char *copy(const lk_mem *mem, const void *from, size_t len)
+{
+  char *to = lk__take(mem, len + 1);
+
+  if (to != NULL && len > 0)
+    memcpy(to, from, len);
+  return to;
+}
+
+bool lk__options_init(lk_options *o, const lk_mem *mem, const char *path,
+                      const lk_lock_config *config, const lk_role *role)
+{
+  const lk_acls *parent =
+      config->parent_acl == NULL ? config->acl : config->parent_acl;
+
+  o->path = copy(mem, path, strlen(path));
+  o->data = copy(mem, config->data.at, config->data.len);
+  if (config->acl != NULL)
+    o->acl = lk__access_copy(mem, config->acl);
+  if (parent != NULL)
+    o->parent_acl = lk__access_copy(mem, parent);
+  o->what = (lk_contend_config){
+      .role = role,
+      .dir = o->path,
+      .data = lk_bytes_of(o->data, config->data.len),
+      .acl = o->acl,
+      .parent_acl = o->parent_acl,
+      .persistent_parents = config->persistent_parents,
+      .unsure_when_suspended = config->unsure_when_suspended,
+      .fail_on_expiry = config->fail_on_expiry};
+  return o->path != NULL && o->data != NULL &&
+         (o->acl != NULL || config->acl == NULL) &&
+         (o->parent_acl != NULL || parent == NULL);
+}
+
+void lk__options_free(lk_options *o, const lk_mem *mem)
+{
+  lk__give(mem, o->path);
+  lk__give(mem, o->data);
+  lk__give(mem, o->acl);
+  lk__give(mem, o->parent_acl);
+}

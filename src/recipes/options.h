@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_RECIPES_OPTIONS_H
+#define LK_RECIPES_OPTIONS_H
+
+#include "recipes/contend.h"
+
+#include <latchkey/lock.h>
+
+/** Path and options of a lock, copied, as its attempts need them. */
+typedef struct lk_options {
+  lk_contend_config what;
+  char *path;
+  char *data;
+  lk_acls *acl;
+  lk_acls *parent_acl;
+} lk_options;
+
+/** Whether a lock can be made of these: 0, LK_ERR_BAD_ARGUMENT,
+    LK_ERR_BAD_PATH. */
+int lk__options_check(const char *path, const lk_lock_config *config);
+/** Copy them. false: no memory; free what there is. */
+bool lk__options_init(lk_options *o, const lk_mem *mem, const char *path,
+                      const lk_lock_config *config, const lk_role *role);
+void lk__options_free(lk_options *o, const lk_mem *mem);
+
+#endif
