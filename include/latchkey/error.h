@@ -14,11 +14,11 @@
  */
 
 #if defined(_WIN32)
-#define LK_API
+#  define LK_API
 #elif defined(__GNUC__)
-#define LK_API __attribute__((visibility("default")))
+#  define LK_API __attribute__((visibility("default")))
 #else
-#define LK_API
+#  define LK_API
 #endif
 
 #ifdef __cplusplus
@@ -79,7 +79,8 @@ extern "C" {
   X(LOST, -1020, "the lock is lost")                                           \
   X(NOT_HELD, -1021, "the lock is not held by this handle")                    \
   X(UNSURE, -1022, "the lease has run out; nothing proves the lock is held")   \
-  X(SEQ_UNSAFE, -1023, "the queue's sequence counter is near its end: drain the queue and delete its directory")
+  X(SEQ_UNSAFE, -1023, "the queue's sequence counter is near its end: drain the queue and delete its directory") \
+  X(DEADLOCK, -1024, "it would wait for what its own owner holds: release that first")
 /* clang-format on */
 
 enum lk_error {

@@ -72,6 +72,8 @@ void lk__contend_unref(lk_contend *ct)
 
   if (--ct->refs > 0)
     return;
+  if (ct->beside != NULL)
+    lk__contend_unref(ct->beside);
   lk__give(&k->mem, ct->ahead.block);
   lk__give(&k->mem, ct);
   lk__keeper_unref(k);
@@ -85,6 +87,11 @@ lk_client *lk__contend_client(const lk_contend *ct)
 bool lk__contend_holds(const lk_contend *ct)
 {
   return ct->state == LK_CONTEND_HELD || ct->state == LK_CONTEND_UNSURE;
+}
+
+uint64_t lk__contend_token(const lk_contend *ct)
+{
+  return ct->lent != 0 ? ct->lent : ct->token;
 }
 
 /* ---- requests and their answers ---------------------------------------- */
@@ -226,6 +233,7 @@ static void forget_own(lk_contend *ct)
   lk__contend_drop_watches(ct);
   ct->own = LK_OWN_NONE;
   ct->token = 0;
+  ct->lent = 0;
   ct->unreadable = false;
   ct->by_children = false;
   ct->told_position = 0;

@@ -163,6 +163,9 @@ struct lk_contend {
   lk_watch *own_watch; /* asked for or confirmed */
   uint64_t watched_on; /* connection on which it was confirmed */
   unsigned misses;     /* how often it was gone */
+  lk_contend *beside;  /* of the same owner, which held when this began: a
+                          writer that takes the read side as well; or NULL */
+  uint64_t lent;       /* its token, which counts instead of ours; 0: none */
   char prefix[LK_PREFIX_LEN + 1];
   size_t base_len; /* of `node` without the suffix */
   char *dir;       /* behind this struct */
@@ -202,12 +205,17 @@ struct lk_contend {
 /** Prepare an attempt; NULL: no memory. */
 lk_contend *lk__contend_new(lk_keeper *k, const lk_contend_config *config,
                             const lk_owner *owner, void *arg);
+/** Before it begins: `writer`, of the same owner, holds. Our node is then made
+    with its number and granted at once. */
+void lk__contend_beside(lk_contend *ct, lk_contend *writer);
 /** Begin. The owner may be told of an end before this returns. */
 void lk__contend_begin(lk_contend *ct);
 /** Want it no more: cancel, give up or release. The owner is told nothing,
     except `gone` if `tell` is set. */
 void lk__contend_stop(lk_contend *ct, bool tell);
 bool lk__contend_holds(const lk_contend *ct);
+/** The fencing token. */
+uint64_t lk__contend_token(const lk_contend *ct);
 /** Until when it is certain that we hold; INT64_MIN unless held. */
 int64_t lk__contend_deadline(const lk_contend *ct);
 
@@ -281,6 +289,8 @@ void lk__contend_rest(lk_contend *ct, int64_t ms);
 /** As long as seems right, longer each time in a row. */
 int64_t lk__contend_rest_ms(lk_contend *ct);
 
+/** What became of our node, by the error that its create ended with. */
+lk_own lk__own_after(int err);
 /** Take over the name that a server made of ours. false: it is another. */
 bool lk__contend_adopt(lk_contend *ct, lk_bytes name);
 /** Keep in `ahead` who is ahead by `p`. false: no memory. */
@@ -294,6 +304,8 @@ int lk__contend_watch_own(lk_contend *ct);
 
 /* What states begin with: 0, or why a request was refused. */
 int lk__enter_creating(lk_contend *ct);
+/** The same, where `beside` holds. */
+int lk__enter_creating_beside(lk_contend *ct);
 int lk__enter_parents(lk_contend *ct);
 int lk__enter_looking(lk_contend *ct);
 int lk__enter_listing(lk_contend *ct);

@@ -288,6 +288,8 @@ static int acquire_first(lk_lock *l, int64_t timeout_ms, lk_lock_cb done,
   l->ct = lk__contend_new(l->keeper, &l->options.what, &owner, l);
   if (l->ct == NULL)
     return LK_ERR_NO_MEMORY;
+  if (l->partner != NULL && lk__lock_holds(l->partner))
+    lk__contend_beside(l->ct, l->partner->ct);
   l->start_err = 0;
   lk__contend_begin(l->ct); /* nobody waits yet, so nobody is called */
   if (l->start_err != 0)
@@ -308,6 +310,12 @@ int lk_lock_acquire(lk_lock *l, int64_t timeout_ms, lk_lock_cb done, void *arg)
     return l->keeper->over;
   if (l->lost || l->acquire.waits || (l->ct != NULL && !lk__lock_holds(l)))
     return LK_ERR_STATE;
+  if (l->partner != NULL && !lk__lock_holds(l)) {
+    int err = lk__lock_beside(l);
+
+    if (err != 0)
+      return err;
+  }
   return lk__lock_holds(l) ? acquire_again(l, done, arg)
                            : acquire_first(l, timeout_ms, done, arg);
 }
@@ -392,7 +400,7 @@ int64_t lk_lock_deadline(const lk_lock *l)
 
 uint64_t lk_lock_token(const lk_lock *l)
 {
-  return lk__lock_holds(l) ? l->ct->token : 0;
+  return lk__lock_holds(l) ? lk__contend_token(l->ct) : 0;
 }
 
 const char *lk_lock_node(const lk_lock *l)

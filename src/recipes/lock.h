@@ -43,7 +43,12 @@ struct lk_lock {
   lk_timer soon; /**< calls those who wait for no server, in the next turn */
   unsigned busy; /**< callbacks of the user on the stack */
   bool freed;
+  lk_lock *partner; /**< the other side of a read-write lock; or NULL */
 };
+
+/** Whether this side may be wanted, as its partner stands: 0, or what
+    lk_lock_acquire() is refused with. */
+int lk__lock_beside(const lk_lock *l);
 
 /** As lk_lock_new(), for any place in a queue. */
 int lk__lock_make(lk_lock **out, lk_keeper *k, const char *path,

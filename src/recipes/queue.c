@@ -22,8 +22,7 @@ bool lk__contend_adopt(lk_contend *ct, lk_bytes name)
   return true;
 }
 
-/* What became of our node, by the end of its create. */
-static lk_own own_after(int err)
+lk_own lk__own_after(int err)
 {
   switch (err) {
   case LK_ERR_NOT_SENT: return LK_OWN_NONE;
@@ -39,7 +38,7 @@ static int take_created(lk_contend *ct, int err, const char *path,
   size_t dir_len = strlen(ct->dir);
 
   if (err != 0) {
-    ct->own = own_after(err);
+    ct->own = lk__own_after(err);
     return err;
   }
   ct->own = LK_OWN_MAYBE;
@@ -267,6 +266,9 @@ static int ask_parents(lk_contend *ct)
 
 int lk__enter_creating(lk_contend *ct)
 {
+  if (ct->beside != NULL && lk__contend_holds(ct->beside))
+    return lk__enter_creating_beside(ct);
+  ct->lent = 0;
   ct->parent_err = 0;
   int err = ask_create(ct);
 
