@@ -29,6 +29,42 @@ static void on_rest(lk_client *c, void *arg)
   lk__contend_unref(ct);
 }
 
+static lk_contend *of(lk_attempt *a)
+{
+  return a->parts[0];
+}
+
+static void begin_attempt(lk_attempt *a)
+{
+  lk__contend_begin(of(a));
+}
+
+static void stop_attempt(lk_attempt *a, bool tell)
+{
+  lk__contend_stop(of(a), tell);
+}
+
+static void disown_attempt(lk_attempt *a)
+{
+  of(a)->owner = NULL;
+}
+
+static void ref_attempt(lk_attempt *a)
+{
+  lk__contend_ref(of(a));
+}
+
+static void unref_attempt(lk_attempt *a)
+{
+  lk__contend_unref(of(a));
+}
+
+static const lk_attempt_kind one_node = {.begin = begin_attempt,
+                                         .stop = stop_attempt,
+                                         .disown = disown_attempt,
+                                         .ref = ref_attempt,
+                                         .unref = unref_attempt};
+
 lk_contend *lk__contend_new(lk_keeper *k, const lk_contend_config *config,
                             const lk_owner *owner, void *arg)
 {
@@ -40,6 +76,9 @@ lk_contend *lk__contend_new(lk_keeper *k, const lk_contend_config *config,
 
   if (ct == NULL)
     return NULL;
+  ct->self = ct;
+  ct->attempt = (lk_attempt){
+      .kind = &one_node, .whole = true, .parts = &ct->self, .count = 1};
   ct->keeper = k;
   ct->refs = 1;
   ct->owner = owner;

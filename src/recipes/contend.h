@@ -20,12 +20,10 @@
  * why counting tells an answer that is still meant from one of an earlier try.
  */
 
+#include "recipes/attempt.h"
 #include "recipes/place.h"
 
-#include <latchkey/client.h>
-
 typedef struct lk_keeper lk_keeper;
-typedef struct lk_contend lk_contend;
 
 typedef enum lk_contend_state {
   LK_CONTEND_NO_STEP, /* what the table holds for an event that cannot be */
@@ -79,38 +77,6 @@ typedef enum lk_own {
   LK_OWN_MADE   /**< it exists, as far as we were told */
 } lk_own;
 
-/** News for the owner, besides its callbacks. */
-typedef enum lk_news_type {
-  LK_NEWS_WAITING,    /* position, node */
-  LK_NEWS_PLACE_LOST, /* err */
-  LK_NEWS_MIXED,      /* node */
-  LK_NEWS_UNWATCHED,
-  LK_NEWS_NEAR_LIMIT, /* the counter of the queue nears its end */
-  LK_NEWS_SUSPENDED,  /* deadline_ms */
-  LK_NEWS_UNSURE,     /* deadline_ms */
-  LK_NEWS_PROVEN      /* deadline_ms */
-} lk_news_type;
-
-typedef struct lk_news {
-  lk_news_type type;
-  int err;
-  size_t position;
-  const char *node; /**< full path, borrowed */
-  int64_t deadline_ms;
-} lk_news;
-
-/** Who wants the lock. Each of these may free everything. */
-typedef struct lk_owner {
-  void (*granted)(void *arg);
-  /** It will not be granted; the attempt cares for its node by itself. */
-  void (*ended)(void *arg, int err);
-  /** It was granted and is no longer held. */
-  void (*lost)(void *arg, int err);
-  void (*news)(void *arg, const lk_news *news);
-  /** After lk__contend_stop() with `tell`: own is gone, or (`err`) stays. */
-  void (*gone)(void *arg, int err);
-} lk_owner;
-
 /** What an attempt is for. All of it must stay until the attempt is stopped,
     has ended or was lost. */
 typedef struct lk_contend_config {
@@ -139,6 +105,8 @@ typedef struct lk_ahead {
 } lk_ahead;
 
 struct lk_contend {
+  lk_attempt attempt; /* of one part: itself */
+  lk_contend *self;
   lk_contend *next; /* the keeper's */
   lk_contend *prev;
   uint64_t born; /* walks over the list that were begun before it came */

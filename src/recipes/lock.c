@@ -64,19 +64,24 @@ static void stop_timer(lk_lock *l, lk_timer *t)
 }
 
 /* The attempt is ours no more. */
-static lk_contend *part(lk_lock *l)
+static lk_attempt *part(lk_lock *l)
 {
-  lk_contend *ct = l->ct;
+  lk_attempt *a = l->attempt;
 
-  l->ct = NULL;
+  l->attempt = NULL;
   stop_timer(l, &l->timeout);
-  return ct;
+  return a;
+}
+
+static void stop(lk_attempt *a, bool tell)
+{
+  a->kind->stop(a, tell);
 }
 
 static void give_up(lk_lock *l, int err)
 {
   lk__lock_enter(l);
-  lk__contend_stop(part(l), false);
+  stop(part(l), false);
   lk__lock_call(l, &l->acquire, err);
   lk__lock_leave(l);
 }
@@ -89,7 +94,7 @@ static void on_timeout(lk_client *c, void *arg)
 
 bool lk__lock_holds(const lk_lock *l)
 {
-  return l->ct != NULL && lk__contend_holds(l->ct);
+  return l->attempt != NULL && lk__attempt_holds(l->attempt);
 }
 
 /* Those who wait for no answer of a server: of a re-entrance, a count-down. */
@@ -215,6 +220,17 @@ static const lk_owner owner = {.granted = on_granted,
 
 /* ---- life -------------------------------------------------------------- */
 
+static lk_attempt *make_contend(lk_lock *l, const lk_owner *who)
+{
+  lk_contend *ct = lk__contend_new(l->keeper, &l->options.what, who, l);
+
+  if (ct == NULL)
+    return NULL;
+  if (l->partner != NULL && lk__lock_holds(l->partner))
+    lk__contend_beside(ct, l->partner->attempt->parts[0]);
+  return &ct->attempt;
+}
+
 int lk__lock_make(lk_lock **out, lk_keeper *k, const char *path,
                   const lk_lock_config *config, const lk_role *role)
 {
@@ -235,6 +251,7 @@ int lk__lock_make(lk_lock **out, lk_keeper *k, const char *path,
   lk__keeper_ref(k);
   l->timeout = (lk_timer){.fire = on_timeout, .arg = l};
   l->soon = (lk_timer){.fire = on_soon, .arg = l};
+  l->make = make_contend;
   l->on_event = config->on_event;
   l->arg = config->arg;
   if (!lk__options_init(&l->options, &k->mem, path, config, role)) {
@@ -258,12 +275,12 @@ void lk_lock_free(lk_lock *l)
   lk__lock_enter(l);
   l->freed = true;
   stop_timer(l, &l->soon);
-  lk_contend *ct = part(l);
+  lk_attempt *a = part(l);
 
-  if (ct != NULL)
-    lk__contend_stop(ct, false);
+  if (a != NULL)
+    stop(a, false);
   if (l->released != NULL)
-    l->released->owner = NULL;
+    l->released->kind->disown(l->released);
   l->released = NULL;
   lk__lock_call(l, &l->acquire, LK_ERR_CLOSED);
   lk__lock_call(l, &l->release, LK_ERR_CLOSED);
@@ -285,13 +302,11 @@ static int acquire_first(lk_lock *l, int64_t timeout_ms, lk_lock_cb done,
                          void *arg)
 {
   l->options.what.once = timeout_ms == 0;
-  l->ct = lk__contend_new(l->keeper, &l->options.what, &owner, l);
-  if (l->ct == NULL)
+  l->attempt = l->make(l, &owner);
+  if (l->attempt == NULL)
     return LK_ERR_NO_MEMORY;
-  if (l->partner != NULL && lk__lock_holds(l->partner))
-    lk__contend_beside(l->ct, l->partner->ct);
   l->start_err = 0;
-  lk__contend_begin(l->ct); /* nobody waits yet, so nobody is called */
+  l->attempt->kind->begin(l->attempt); /* nobody waits yet: nobody is called */
   if (l->start_err != 0)
     return l->start_err;
   lk__lock_await(&l->acquire, done, arg);
@@ -308,7 +323,7 @@ int lk_lock_acquire(lk_lock *l, int64_t timeout_ms, lk_lock_cb done, void *arg)
     return LK_ERR_CLOSED;
   if (l->keeper->over != 0)
     return l->keeper->over;
-  if (l->lost || l->acquire.waits || (l->ct != NULL && !lk__lock_holds(l)))
+  if (l->lost || l->acquire.waits || (l->attempt != NULL && !lk__lock_holds(l)))
     return LK_ERR_STATE;
   if (l->partner != NULL && !lk__lock_holds(l)) {
     int err = lk__lock_beside(l);
@@ -339,15 +354,15 @@ void lk_lock_cancel(lk_lock *l)
 
 static void release_last(lk_lock *l, lk_lock_cb done, void *arg)
 {
-  lk_contend *ct = part(l);
+  lk_attempt *a = part(l);
 
   lk__lock_enter(l);
   l->count = 0;
   if (done != NULL) {
     lk__lock_await(&l->release, done, arg);
-    l->released = ct;
+    l->released = a;
   }
-  lk__contend_stop(ct, done != NULL);
+  stop(a, done != NULL);
   lk__lock_end_verify(l, LK_ERR_NOT_HELD);
   call_soon(l, LK_ERR_CANCELLED);
   lk__lock_leave(l);
@@ -380,32 +395,32 @@ int lk_lock_release(lk_lock *l, lk_lock_cb done, void *arg)
 
 lk_lock_state lk_lock_get_state(const lk_lock *l)
 {
-  if (l->ct == NULL)
+  if (l->attempt == NULL)
     return l->lost ? LK_LOCK_LOST : LK_LOCK_IDLE;
   if (!lk__lock_holds(l))
     return LK_LOCK_ACQUIRING;
-  return l->ct->state == LK_CONTEND_HELD ? LK_LOCK_HELD : LK_LOCK_UNSURE;
+  return lk__attempt_unsure(l->attempt) ? LK_LOCK_UNSURE : LK_LOCK_HELD;
 }
 
 bool lk_lock_ok(const lk_lock *l)
 {
   return lk__lock_holds(l) &&
-         lk_client_clock(l->keeper->client) < lk__contend_deadline(l->ct);
+         lk_client_clock(l->keeper->client) < lk__attempt_deadline(l->attempt);
 }
 
 int64_t lk_lock_deadline(const lk_lock *l)
 {
-  return lk__lock_holds(l) ? lk__contend_deadline(l->ct) : LK_NO_LEASE;
+  return lk__lock_holds(l) ? lk__attempt_deadline(l->attempt) : LK_NO_LEASE;
 }
 
 uint64_t lk_lock_token(const lk_lock *l)
 {
-  return lk__lock_holds(l) ? lk__contend_token(l->ct) : 0;
+  return lk__lock_holds(l) ? lk__attempt_token(l->attempt) : 0;
 }
 
 const char *lk_lock_node(const lk_lock *l)
 {
-  return l->ct != NULL && l->ct->own == LK_OWN_MADE ? l->ct->node : NULL;
+  return l->attempt == NULL ? NULL : lk__attempt_node(l->attempt);
 }
 
 const char *lk_lock_path(const lk_lock *l)

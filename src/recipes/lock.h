@@ -14,9 +14,9 @@ typedef struct lk_waiter {
   bool waits;
 } lk_waiter;
 
-/** A multi that begins with a check of our node. It outlives the lock. */
+/** A multi that begins with checks of our nodes. It outlives the lock. */
 typedef struct lk_question {
-  lk_contend *ct;
+  lk_attempt *attempt;
   lk_lock *lock; /**< whose verify it is; or NULL */
   lk_multi_cb done;
   void *arg;
@@ -27,8 +27,10 @@ struct lk_lock {
   lk_options options; /**< what its attempts are for */
   void (*on_event)(lk_lock *l, const lk_lock_event *event, void *arg);
   void *arg;
-  lk_contend *ct;       /**< acquiring or holding; else NULL */
-  lk_contend *released; /**< whose end `release` waits for; or NULL */
+  /** Prepare an attempt; NULL: no memory. */
+  lk_attempt *(*make)(lk_lock *l, const lk_owner *who);
+  lk_attempt *attempt;  /**< acquiring or holding; else NULL */
+  lk_attempt *released; /**< whose end `release` waits for; or NULL */
   size_t count;
   bool lost;
   int start_err; /**< why the last acquire ended, if it could not begin */

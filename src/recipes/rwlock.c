@@ -19,7 +19,7 @@ int lk__lock_beside(const lk_lock *l)
   const lk_lock *other = l->partner;
   bool writes = l->options.what.role->exclusive;
 
-  if (other->ct == NULL)
+  if (other->attempt == NULL)
     return 0;
   if (!lk__lock_holds(other))
     return LK_ERR_STATE;
