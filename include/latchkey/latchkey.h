@@ -7,6 +7,7 @@
 #include <latchkey/ev.h>
 #include <latchkey/keeper.h>
 #include <latchkey/lock.h>
+#include <latchkey/multilock.h>
 #include <latchkey/rwlock.h>
 #include <latchkey/types.h>
 #include <latchkey/version.h>

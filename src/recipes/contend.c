@@ -186,36 +186,29 @@ int64_t lk__contend_rest_ms(lk_contend *ct)
   return ms + jitter % ms;
 }
 
-/* What an error of a request means, where it is none of the recipe's. */
-typedef enum lk_trouble {
-  TROUBLE_BROKEN, /* the connection is gone; news of the next will come */
-  TROUBLE_BUSY,   /* not executed, ask again later */
-  TROUBLE_FATAL
-} lk_trouble;
-
-static lk_trouble trouble_of(int err)
+lk_trouble lk__trouble_of(int err)
 {
   switch (err) {
   case LK_ERR_NOT_SENT:
   case LK_ERR_LOSS:
   case LK_ERR_UNKNOWN:
-  case LK_ERR_SESSION_EXPIRED: return TROUBLE_BROKEN;
+  case LK_ERR_SESSION_EXPIRED: return LK_TROUBLE_BROKEN;
   case LK_ERR_THROTTLED:
   case LK_ERR_SESSION_MOVED:
-  case LK_ERR_NOT_READ_ONLY: return TROUBLE_BUSY;
-  default: return TROUBLE_FATAL;
+  case LK_ERR_NOT_READ_ONLY: return LK_TROUBLE_BUSY;
+  default: return LK_TROUBLE_FATAL;
   }
 }
 
 void lk__contend_trouble(lk_contend *ct, int err)
 {
-  switch (trouble_of(err)) {
-  case TROUBLE_BROKEN: lk__contend_step(ct, LK_EV_HALT); break;
-  case TROUBLE_BUSY:
+  switch (lk__trouble_of(err)) {
+  case LK_TROUBLE_BROKEN: lk__contend_step(ct, LK_EV_HALT); break;
+  case LK_TROUBLE_BUSY:
     lk__contend_rest(ct, lk__contend_rest_ms(ct));
     lk__contend_step(ct, LK_EV_HALT);
     break;
-  case TROUBLE_FATAL: lk__contend_end(ct, err); break;
+  case LK_TROUBLE_FATAL: lk__contend_end(ct, err); break;
   }
 }
 

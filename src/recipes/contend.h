@@ -181,6 +181,13 @@ void lk__contend_begin(lk_contend *ct);
 /** Want it no more: cancel, give up or release. The owner is told nothing,
     except `gone` if `tell` is set. */
 void lk__contend_stop(lk_contend *ct, bool tell);
+/** Begin where somebody else has just asked for our node, together with others;
+    lk__contend_created() tells what became of it. Mark all, then begin. */
+void lk__contend_mark_joint(lk_contend *ct);
+void lk__contend_created(lk_contend *ct, int err, const char *path,
+                         uint64_t zxid);
+/** Before that: ask for the directories. 0, or why a request was refused. */
+int lk__contend_ask_parents(lk_contend *ct);
 bool lk__contend_holds(const lk_contend *ct);
 /** The fencing token. */
 uint64_t lk__contend_token(const lk_contend *ct);
@@ -223,6 +230,14 @@ void lk__contend_supervise(lk_contend *ct);
 void lk__contend_step(lk_contend *ct, lk_contend_event ev);
 /** Fail: tell the owner, and leave. */
 void lk__contend_end(lk_contend *ct, int err);
+/** What an error of a request means, where it is none of the recipe's. */
+typedef enum lk_trouble {
+  LK_TROUBLE_BROKEN, /**< the connection is gone; news of the next will come */
+  LK_TROUBLE_BUSY,   /**< not executed, ask again later */
+  LK_TROUBLE_FATAL
+} lk_trouble;
+
+lk_trouble lk__trouble_of(int err);
 /** A request ended with `err`, which says nothing of the recipe: pause, or
     fail. */
 void lk__contend_trouble(lk_contend *ct, int err);

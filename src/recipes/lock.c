@@ -11,6 +11,8 @@ static void destroy(lk_lock *l)
   lk_keeper *k = l->keeper;
 
   lk__options_free(&l->options, &k->mem);
+  if (l->free_plan != NULL)
+    l->free_plan(l->plan, &k->mem);
   lk__give(&k->mem, l);
   lk__keeper_unref(k);
 }

@@ -46,6 +46,8 @@ struct lk_lock {
   unsigned busy; /**< callbacks of the user on the stack */
   bool freed;
   lk_lock *partner; /**< the other side of a read-write lock; or NULL */
+  void *plan;       /**< what `make` needs besides; or NULL */
+  void (*free_plan)(void *plan, const lk_mem *mem); /**< or NULL */
 };
 
 /** Whether this side may be wanted, as its partner stands: 0, or what

@@ -33,7 +33,7 @@ lk_own lk__own_after(int err)
 }
 
 static int take_created(lk_contend *ct, int err, const char *path,
-                        const lk_stat *stat)
+                        uint64_t zxid)
 {
   size_t dir_len = strlen(ct->dir);
 
@@ -46,23 +46,33 @@ static int take_created(lk_contend *ct, int err, const char *path,
       path[dir_len] != '/' ||
       !lk__contend_adopt(ct, lk_text(path + dir_len + 1)))
     return LK_ERR_PROTOCOL;
-  ct->token = stat == NULL ? 0 : (uint64_t)stat->czxid;
+  ct->token = zxid;
   ct->parents = 0;
   return 0;
+}
+
+void lk__contend_created(lk_contend *ct, int err, const char *path,
+                         uint64_t zxid)
+{
+  if (lk__contend_answered(ct)) {
+    ct->create_err = take_created(ct, err, path, zxid);
+    if (ct->state == LK_CONTEND_LEAVING)
+      lk__pending_go(ct);
+  }
+  lk__contend_unref(ct);
 }
 
 static void on_created(lk_client *c, int err, const char *path,
                        const lk_stat *stat, void *arg)
 {
-  lk_contend *ct = arg;
-
   (void)c;
-  if (lk__contend_answered(ct)) {
-    ct->create_err = take_created(ct, err, path, stat);
-    if (ct->state == LK_CONTEND_LEAVING)
-      lk__pending_go(ct);
-  }
-  lk__contend_unref(ct);
+  lk__contend_created(arg, err, path, stat == NULL ? 0 : (uint64_t)stat->czxid);
+}
+
+void lk__contend_mark_joint(lk_contend *ct)
+{
+  (void)lk__contend_asked(ct, 0);
+  ct->own = LK_OWN_ASKED;
 }
 
 static int ask_create(lk_contend *ct)
@@ -248,7 +258,7 @@ static int ask_parent(lk_contend *ct, const char *path)
                     plain ? LK_PERSISTENT : LK_CONTAINER, NULL, on_parent, ct));
 }
 
-static int ask_parents(lk_contend *ct)
+int lk__contend_ask_parents(lk_contend *ct)
 {
   int err = 0;
 
@@ -268,6 +278,8 @@ int lk__enter_creating(lk_contend *ct)
 {
   if (ct->beside != NULL && lk__contend_holds(ct->beside))
     return lk__enter_creating_beside(ct);
+  if (ct->own == LK_OWN_ASKED)
+    return ask_names(ct);
   ct->lent = 0;
   ct->parent_err = 0;
   int err = ask_create(ct);
@@ -277,7 +289,7 @@ int lk__enter_creating(lk_contend *ct)
 
 int lk__enter_parents(lk_contend *ct)
 {
-  int err = ask_parents(ct);
+  int err = lk__contend_ask_parents(ct);
 
   return err != 0 ? err : lk__enter_creating(ct);
 }

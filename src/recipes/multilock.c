@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/lock.h"
+#include "recipes/memory.h"
+#include "recipes/team.h"
+
+#include <latchkey/multilock.h>
+
+#include <stdlib.h>
+
+enum { MAX_MEMBERS = 1000 };
+
+/* What its attempts are for. The texts stand behind the members. */
+typedef struct plan {
+  lk_team_config team;
+  lk_contend_config members[];
+} plan;
+
+static const lk_role *role_of(lk_multilock_side side)
+{
+  switch (side) {
+  case LK_MULTILOCK_MUTEX: return &lk__role_mutex;
+  case LK_MULTILOCK_READ: return &lk__role_read;
+  case LK_MULTILOCK_WRITE: return &lk__role_write;
+  }
+  return NULL;
+}
+
+/* ---- members ----------------------------------------------------------- */
+
+static int check(const lk_multilock_member *members, size_t count,
+                 const lk_multilock_config *options)
+{
+  if (members == NULL || count == 0 || count > MAX_MEMBERS ||
+      (options != NULL && options->size != sizeof *options))
+    return LK_ERR_BAD_ARGUMENT;
+  for (size_t i = 0; i < count; i++) {
+    if (role_of(members[i].side) == NULL)
+      return LK_ERR_BAD_ARGUMENT;
+    if (members[i].path == NULL || lk_path_check(members[i].path) != 0 ||
+        strcmp(members[i].path, "/") == 0)
+      return LK_ERR_BAD_PATH;
+  }
+  return 0;
+}
+
+static plan *make_plan(const lk_mem *mem, const lk_multilock_member *members,
+                       size_t count)
+{
+  size_t size = sizeof(plan) + count * sizeof(lk_contend_config);
+  size_t texts = 0;
+
+  for (size_t i = 0; i < count; i++)
+    texts += strlen(members[i].path) + 1;
+  plan *p = lk__take(mem, size + texts);
+
+  if (p == NULL)
+    return NULL;
+  char *at = (char *)p + size;
+
+  for (size_t i = 0; i < count; i++) {
+    size_t len = strlen(members[i].path) + 1;
+
+    memcpy(at, members[i].path, len);
+    p->members[i].dir = at;
+    p->members[i].role = role_of(members[i].side);
+    at += len;
+  }
+  p->team.members = p->members;
+  p->team.count = count;
+  return p;
+}
+
+static int by_path(const void *a, const void *b)
+{
+  const lk_contend_config *x = a;
+  const lk_contend_config *y = b;
+
+  return strcmp(x->dir, y->dir);
+}
+
+/* Drop what stands there twice. false: a path with two sides. */
+static bool unite(lk_team_config *t)
+{
+  size_t kept = 0;
+
+  for (size_t i = 0; i < t->count; i++) {
+    size_t same = 0;
+
+    while (same < kept && strcmp(t->members[same].dir, t->members[i].dir) != 0)
+      same++;
+    if (same < kept && t->members[same].role != t->members[i].role)
+      return false;
+    if (same == kept)
+      t->members[kept++] = t->members[i];
+  }
+  t->count = kept;
+  return true;
+}
+
+/* ---- life -------------------------------------------------------------- */
+
+static lk_attempt *make(lk_lock *l, const lk_owner *who)
+{
+  plan *p = l->plan;
+  lk_team *t = lk__team_new(l->keeper, &p->team, who, l);
+
+  p->team.once = l->options.what.once;
+  for (size_t i = 0; i < p->team.count; i++)
+    p->members[i].once = p->team.once;
+  return t == NULL ? NULL : &t->attempt;
+}
+
+static void free_plan(void *p, const lk_mem *mem)
+{
+  lk__give(mem, p);
+}
+
+/* The options of the lock are those of each member. */
+static void take_plan(lk_lock *l, plan *p)
+{
+  l->make = make;
+  l->plan = p;
+  l->free_plan = free_plan;
+  p->team.fail_on_expiry = l->options.what.fail_on_expiry;
+  for (size_t i = 0; i < p->team.count; i++) {
+    lk_contend_config own = p->members[i];
+
+    p->members[i] = l->options.what;
+    p->members[i].dir = own.dir;
+    p->members[i].role = own.role;
+    p->members[i].fail_on_expiry = true; /* then the whole begins anew */
+  }
+}
+
+int lk_multilock_new(lk_lock **out, lk_keeper *k,
+                     const lk_multilock_member *members, size_t count,
+                     const lk_lock_config *config,
+                     const lk_multilock_config *options)
+{
+  *out = NULL;
+  int err = check(members, count, options);
+
+  if (err != 0)
+    return err;
+  plan *p = make_plan(&k->mem, members, count);
+
+  if (p == NULL)
+    return LK_ERR_NO_MEMORY;
+  if (options == NULL || !options->keep_order)
+    qsort(p->members, count, sizeof *p->members, by_path);
+  p->team.pure = options != NULL && options->pure;
+  err = unite(&p->team) ? 0 : LK_ERR_BAD_ARGUMENT;
+  if (err == 0)
+    err = lk__lock_make(out, k, p->members[0].dir, config, &lk__role_mutex);
+  if (err != 0)
+    lk__give(&k->mem, p);
+  else
+    take_plan(*out, p);
+  return err;
+}
+
+uint64_t lk_multilock_token(const lk_lock *l, const char *path)
+{
+  const lk_attempt *a = l->attempt;
+
+  for (size_t i = 0; lk__lock_holds(l) && i < a->count; i++) {
+    if (strcmp(a->parts[i]->dir, path) == 0)
+      return lk__contend_token(a->parts[i]);
+  }
+  return 0;
+}
