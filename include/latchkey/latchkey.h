@@ -9,6 +9,7 @@
 #include <latchkey/lock.h>
 #include <latchkey/multilock.h>
 #include <latchkey/rwlock.h>
+#include <latchkey/semaphore.h>
 #include <latchkey/types.h>
 #include <latchkey/version.h>
 

@@ -96,8 +96,31 @@ static void take_place(lk_contend *ct, const lk_place *p)
   }
 }
 
+/* A permit: which nodes there are does not matter, only how many. */
+static void place_permit(lk_contend *ct, const lk_bytes *names, size_t count)
+{
+  const int32_t *limit = ct->config->limit;
+  size_t most = limit == NULL ? SIZE_MAX : *limit < 0 ? 0 : (size_t)*limit;
+  lk_place p;
+
+  lk__place_count(&p, lk_text(ct->node + strlen(ct->dir) + 1), names, count,
+                  most);
+  ct->rests = 0;
+  ct->ahead.count = p.ahead;
+  ct->ahead.kept = 0;
+  ct->ahead.head = NULL;
+  if (p.found)
+    take_place(ct, &p);
+  else
+    lk__contend_absent(ct, LK_ERR_NO_NODE);
+}
+
 void lk__contend_placed(lk_contend *ct, const lk_bytes *names, size_t count)
 {
+  if (ct->role->counts) {
+    place_permit(ct, names, count);
+    return;
+  }
   int64_t *scratch = lk__keeper_scratch(ct->keeper, count);
   lk_contend_state state = ct->state;
   lk_place p;

@@ -85,6 +85,7 @@ lk_contend *lk__contend_new(lk_keeper *k, const lk_contend_config *config,
   ct->owner_arg = arg;
   ct->config = config;
   ct->role = config->role;
+  ct->by_children = ct->role->counts;
   ct->state = LK_CONTEND_IDLE;
   ct->base_len = base_len;
   ct->rest.fire = on_rest;
@@ -267,7 +268,7 @@ static void forget_own(lk_contend *ct)
   ct->token = 0;
   ct->lent = 0;
   ct->unreadable = false;
-  ct->by_children = false;
+  ct->by_children = ct->role->counts;
   ct->told_position = 0;
 }
 
@@ -351,6 +352,12 @@ void lk__contend_end(lk_contend *ct, int err)
   lk__contend_stop(ct, false);
   if (owner != NULL)
     owner->ended(arg, err);
+}
+
+void lk__contend_recount(lk_contend *ct)
+{
+  if (ct->state == LK_CONTEND_WAITING)
+    lk__contend_step(ct, LK_EV_AGAIN);
 }
 
 void lk__contend_tell(lk_contend *ct, const lk_news *news)

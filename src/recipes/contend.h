@@ -86,7 +86,9 @@ typedef struct lk_contend_config {
   const lk_acls *acl;
   const lk_acls *parent_acl;
   bool persistent_parents;
-  bool once; /**< end with LK_ERR_BUSY instead of waiting */
+  const int32_t *limit; /**< of a role that counts: how many nodes of the
+                             directory may hold; NULL: any number */
+  bool once;            /**< end with LK_ERR_BUSY instead of waiting */
   bool unsure_when_suspended;
   bool fail_on_expiry;
 } lk_contend_config;
@@ -219,6 +221,8 @@ void lk__contend_expire(lk_contend *ct);
 void lk__contend_close(lk_contend *ct, int err);
 /** Own cannot be read, so it will not be watched. */
 void lk__contend_unwatched(lk_contend *ct);
+/** WAITING for the directory to change: look whether it is enough by now. */
+void lk__contend_recount(lk_contend *ct);
 /** HELD or UNSURE: see whether the other is right by now. */
 void lk__contend_review(lk_contend *ct);
 /** HELD or UNSURE: read and watch own where that is due. */

@@ -294,6 +294,8 @@ void lk_lock_free(lk_lock *l)
 
 static int acquire_again(lk_lock *l, lk_lock_cb done, void *arg)
 {
+  if (l->once)
+    return LK_ERR_DEADLOCK;
   l->count++;
   lk__lock_await(&l->acquire, done, arg);
   start_timer(l, &l->soon, 0);

@@ -45,6 +45,7 @@ struct lk_lock {
   lk_timer soon; /**< calls those who wait for no server, in the next turn */
   unsigned busy; /**< callbacks of the user on the stack */
   bool freed;
+  bool once;        /**< who holds it cannot acquire it again */
   lk_lock *partner; /**< the other side of a read-write lock; or NULL */
   void *plan;       /**< what `make` needs besides; or NULL */
   void (*free_plan)(void *plan, const lk_mem *mem); /**< or NULL */

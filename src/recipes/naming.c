@@ -12,11 +12,11 @@ static const lk_mark kazoo_lock = {"__lock__", LK_FAMILY_KAZOO, LK_SIDE_WRITER};
 static const lk_mark kazoo_read = {"__rlock__", LK_FAMILY_KAZOO,
                                    LK_SIDE_READER};
 static const lk_mark latch = {"latch-", LK_FAMILY_LATCH, LK_SIDE_OWN};
-static const lk_mark lease = {"lease-", LK_FAMILY_LEASE, LK_SIDE_OWN};
+const lk_mark lk__mark_lease = {"lease-", LK_FAMILY_LEASE, LK_SIDE_OWN};
 
 static const lk_mark *const marks[] = {
     &lk__mark_lock, &lk__mark_write, &lk__mark_read, &kazoo_lock,
-    &kazoo_read,    &latch,          &lease};
+    &kazoo_read,    &latch,          &lk__mark_lease};
 
 static bool is_digit(unsigned char c)
 {

@@ -30,6 +30,7 @@ typedef struct lk_mark {
 extern const lk_mark lk__mark_lock;  /**< "lock-" */
 extern const lk_mark lk__mark_write; /**< "__WRIT__" */
 extern const lk_mark lk__mark_read;  /**< "__READ__" */
+extern const lk_mark lk__mark_lease; /**< "lease-" */
 
 /** A contender's name, taken apart. */
 typedef struct lk_name {

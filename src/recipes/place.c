@@ -20,6 +20,7 @@ const lk_role lk__role_mutex = {
     .mark = &lk__mark_lock, .exclusive = true, .excludes = excludes_writer};
 const lk_role lk__role_write = {
     .mark = &lk__mark_write, .exclusive = true, .excludes = excludes_writer};
+const lk_role lk__role_lease = {.mark = &lk__mark_lease, .counts = true};
 const lk_role lk__role_read = {.mark = &lk__mark_read,
                                .excludes = excludes_reader};
 
@@ -146,6 +147,15 @@ void lk__place_find(lk_place *out, const lk_role *role, lk_bytes own,
   out->in_range = out->in_range && !out->unsafe;
   out->unsafe =
       out->unsafe || us.suffix > LK_SUFFIX_LIMIT || has_twins(scratch, keys);
+}
+
+void lk__place_count(lk_place *out, lk_bytes own, const lk_bytes *names,
+                     size_t count, size_t limit)
+{
+  memset(out, 0, sizeof *out);
+  for (size_t i = 0; i < count && !out->found; i++)
+    out->found = same(names[i], own);
+  out->ahead = count > limit ? count - limit : 0;
 }
 
 lk_bytes lk__place_ours(const lk_bytes *names, size_t count, const char *prefix,

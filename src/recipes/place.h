@@ -23,12 +23,15 @@ typedef struct lk_role {
   bool exclusive;      /**< its holder is alone */
   /** Whether one before us with this mark keeps us out. */
   bool (*excludes)(const lk_mark *other);
+  bool counts; /**< instead: what keeps us out is that there are too many */
 } lk_role;
 
 extern const lk_role lk__role_mutex;
 /** The sides of Curator's read-write lock. */
 extern const lk_role lk__role_read;
 extern const lk_role lk__role_write;
+/** A permit of Curator's semaphore. */
+extern const lk_role lk__role_lease;
 
 /** A contender in a list. */
 typedef struct lk_rival {
@@ -57,6 +60,11 @@ typedef struct lk_place {
  */
 void lk__place_find(lk_place *out, const lk_role *role, lk_bytes own,
                     const lk_bytes *names, size_t count, int64_t *scratch);
+
+/** The same for a role that counts, where `limit` nodes may hold: `ahead` is
+   how many are too many. */
+void lk__place_count(lk_place *out, lk_bytes own, const lk_bytes *names,
+                     size_t count, size_t limit);
 
 /** The name that was made of `prefix` and `mark`, the lowest if there are
     several; `at` NULL: none. */

@@ -5,8 +5,21 @@
 
 enum { MAX_PARENTS = 10 };
 
+static void judge_created(lk_contend *ct, int err, const lk_bytes *names,
+                          size_t count);
 static void judge_list(lk_contend *ct, int err, const lk_bytes *names,
                        size_t count);
+
+static bool is_creating(const lk_contend *ct)
+{
+  return ct->state == LK_CONTEND_CREATING || ct->state == LK_CONTEND_PARENTS;
+}
+
+/* A permit that does not count the others: to be there is enough. */
+static bool is_unlisted(const lk_contend *ct)
+{
+  return ct->role->counts && ct->config->limit == NULL;
+}
 
 /* ---- create ------------------------------------------------------------ */
 
@@ -58,6 +71,8 @@ void lk__contend_created(lk_contend *ct, int err, const char *path,
     ct->create_err = take_created(ct, err, path, zxid);
     if (ct->state == LK_CONTEND_LEAVING)
       lk__pending_go(ct);
+    else if (is_creating(ct) && is_unlisted(ct))
+      judge_created(ct, 0, NULL, 0);
   }
   lk__contend_unref(ct);
 }
@@ -108,6 +123,8 @@ static void judge_created(lk_contend *ct, int err, const lk_bytes *names,
     no_parent(ct);
   else if (ct->create_err != 0)
     lk__contend_trouble(ct, ct->create_err);
+  else if (is_unlisted(ct))
+    lk__contend_first(ct);
   else
     judge_list(ct, err, names, count);
 }
@@ -284,7 +301,7 @@ int lk__enter_creating(lk_contend *ct)
   ct->parent_err = 0;
   int err = ask_create(ct);
 
-  return err != 0 ? err : ask_names(ct);
+  return err != 0 || is_unlisted(ct) ? err : ask_names(ct);
 }
 
 int lk__enter_parents(lk_contend *ct)

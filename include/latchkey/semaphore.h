@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SEMAPHORE_H
+#define LK_SEMAPHORE_H
+
+/**
+ * @file
+ * A fair semaphore: Curator's InterProcessSemaphoreV2 on the same znodes, and
+ * with one permit its InterProcessSemaphoreMutex, a mutex that is not
+ * re-entrant. Below the path are two containers: a queue of mutexes, `locks`,
+ * and the permits that are held, `leases`. Who is first in the queue waits
+ * until there are permits enough, takes them all at once, and leaves the queue.
+ *
+ * Where nobody contends that costs one round trip: a place in the queue and the
+ * permits are asked for together, and the permits given back at once if
+ * somebody is ahead. After three such failures in a row a handle asks for the
+ * place first, until it meets an empty queue again.
+ *
+ * The result is an lk_lock, so <latchkey/lock.h> says how it is acquired, held,
+ * lost and released. What differs:
+ *   - a handle holds its permits once: acquiring again while it holds them is
+ *     refused with LK_ERR_DEADLOCK; another handle may take others;
+ *   - it is lost as a whole when one of its permits is: the rest is given back;
+ *   - its token orders holders but does not exclude: several hold at a time;
+ *   - LK_LOCK_EVENT_WAITING with position 1 and no node: first in the queue,
+ *     and not enough permits.
+ *
+ * Threads, callbacks: as the client.
+ */
+
+#include <latchkey/lock.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Options beside those of a lock. Set `size`. */
+typedef struct lk_semaphore_config {
+  size_t size; /**< sizeof(lk_semaphore_config) */
+  /** How many permits there are, 1 to 1,000,000. All users must say the same,
+      or use `limit_path`. */
+  int32_t permits;
+  int32_t take; /**< how many to hold at once. 0: 1. At most 1,000 */
+  /** A node that says how many permits there are, as Curator's SharedCount
+      writes it (four bytes, big-endian); made with `permits` if it is missing,
+      but not its parent. When the number grows, waiters get more; when it
+      shrinks, nobody loses what he holds. NULL: `permits` is the number. */
+  const char *limit_path;
+} lk_semaphore_config;
+
+/**
+ * Make a handle for the semaphore at `path`; all is copied.
+ *
+ * An acquire also ends with LK_ERR_NO_NODE if the parent of `limit_path` is
+ * missing, and with LK_ERR_MARSHALLING if that node has not four bytes.
+ *
+ * @return as lk_lock_new(); LK_ERR_BAD_ARGUMENT also where `take` is more than
+ *         `permits` and there is no `limit_path`.
+ */
+LK_API int lk_semaphore_new(lk_lock **out, lk_keeper *k, const char *path,
+                            const lk_lock_config *config,
+                            const lk_semaphore_config *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/permits.h"
+
+/**
+ * @file
+ * The node that says how many permits a semaphore has: Curator's SharedCount,
+ * four bytes. Whoever finds it missing makes it.
+ */
+
+enum { COUNT_LEN = 4 };
+
+static int32_t get_count(const unsigned char at[COUNT_LEN])
+{
+  return (int32_t)((uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 |
+                   (uint32_t)at[2] << 8 | (uint32_t)at[3]);
+}
+
+static void put_count(unsigned char at[COUNT_LEN], int32_t count)
+{
+  uint32_t n = (uint32_t)count;
+
+  at[0] = (unsigned char)(n >> 24);
+  at[1] = (unsigned char)(n >> 16);
+  at[2] = (unsigned char)(n >> 8);
+  at[3] = (unsigned char)n;
+}
+
+static void ask_again(lk_permits *p)
+{
+  int err = lk__limit_ask(p);
+
+  if (err != 0)
+    lk__permits_end(p, err);
+}
+
+static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
+                     void *arg)
+{
+  lk_permits *p = arg;
+
+  (void)c;
+  (void)w;
+  p->limit_watch = NULL;
+  if (event->type != LK_EVENT_ENDED)
+    ask_again(p);
+}
+
+/* Its parent is missing, or may not be written. If the connection broke, the
+ * read behind it tells what came of it. */
+static void on_made(lk_client *c, int err, const char *path,
+                    const lk_stat *stat, void *arg)
+{
+  lk_permits *p = arg;
+
+  (void)c;
+  (void)path;
+  (void)stat;
+  if (err == LK_ERR_NO_NODE || err == LK_ERR_NO_AUTH)
+    lk__permits_end(p, err);
+  lk__permits_unref(p);
+}
+
+static void make(lk_permits *p)
+{
+  unsigned char bytes[COUNT_LEN];
+
+  put_count(bytes, p->config->limit);
+  int err =
+      lk_create(p->keeper->client, p->config->limit_path,
+                lk_bytes_of(bytes, sizeof bytes), p->config->place.parent_acl,
+                LK_PERSISTENT, NULL, on_made, p);
+
+  if (err != 0) {
+    lk__permits_end(p, err);
+    return;
+  }
+  lk__permits_ref(p);
+  ask_again(p);
+}
+
+static void take_count(lk_permits *p, const lk_bytes *data)
+{
+  if (data->at == NULL || data->len != COUNT_LEN) {
+    lk__permits_end(p, LK_ERR_MARSHALLING);
+    return;
+  }
+  lk__permits_limit(p, get_count(data->at));
+}
+
+static void on_limit(lk_client *c, int err, const lk_bytes *data,
+                     const lk_stat *stat, void *arg)
+{
+  lk_permits *p = arg;
+
+  (void)c;
+  (void)stat;
+  if (err != 0)
+    p->limit_watch = NULL;
+  if (p->over)
+    lk__limit_forget(p);
+  else if (err == 0)
+    take_count(p, data);
+  else if (err == LK_ERR_NO_NODE)
+    make(p);
+  else if (lk__trouble_of(err) == LK_TROUBLE_FATAL)
+    lk__permits_end(p, err);
+  lk__permits_unref(p);
+}
+
+int lk__limit_ask(lk_permits *p)
+{
+  lk_call call = {.size = sizeof call,
+                  .repeat = true,
+                  .on_event = on_event,
+                  .watch_arg = p,
+                  .watch = &p->limit_watch};
+
+  if (p->config->limit_path == NULL || p->limit_watch != NULL || p->over)
+    return 0;
+  int err =
+      lk_get(p->keeper->client, p->config->limit_path, &call, on_limit, p);
+
+  if (err == 0)
+    lk__permits_ref(p);
+  return err;
+}
+
+void lk__limit_forget(lk_permits *p)
+{
+  if (p->limit_watch != NULL && !p->keeper->detached)
+    lk_watch_cancel(p->keeper->client, p->limit_watch, true);
+  p->limit_watch = NULL;
+}

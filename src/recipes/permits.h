@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_RECIPES_PERMITS_H
+#define LK_RECIPES_PERMITS_H
+
+#include "recipes/keeper.h"
+
+/**
+ * @file
+ * An attempt at permits of a semaphore: a place in the queue of `locks`, and a
+ * node in `leases` for each permit. The last of these is the one that counts:
+ * it is made after the others, lists them all, and waits until they are not too
+ * many. They are kept when it is granted and the place in the queue is, too.
+ */
+
+/** What is remembered between attempts. */
+typedef struct lk_permits_config {
+  lk_contend_config place;
+  lk_contend_config permit; /**< of those that do not count */
+  lk_contend_config count;  /**< of the one that does */
+  size_t take;
+  int32_t limit;          /**< how many there are, as last known */
+  const char *limit_path; /**< or NULL */
+  bool fail_on_expiry;
+  unsigned failures; /**< of asking for all at once, in a row */
+} lk_permits_config;
+
+typedef struct lk_permits lk_permits;
+
+typedef struct lk_permit {
+  lk_permits *of;
+} lk_permit;
+
+struct lk_permits {
+  lk_attempt attempt; /* its parts are the permits */
+  lk_keeper *keeper;
+  size_t refs; /* the owner's, permits' that are leaving, requests, callers */
+  const lk_owner *owner;
+  void *owner_arg;
+  lk_permits_config *config;
+  lk_contend *place; /* in the queue; NULL: none */
+  bool first;        /* the place is the first */
+  bool over;         /* no more is wanted */
+  bool queued;       /* somebody was ahead */
+  bool told_waiting;
+  bool unsure;    /* told */
+  size_t leaving; /* permits that will tell when they are gone */
+  int left_err;   /* why one of them stays */
+  unsigned misses;
+  bool limit_known;
+  lk_watch *limit_watch;
+  lk_contend **parts; /* behind the permits */
+  lk_permit permits[];
+};
+
+/** Prepare an attempt; NULL: no memory. `config` must stay until it is stopped,
+    has ended or was lost. */
+lk_permits *lk__permits_new(lk_keeper *k, lk_permits_config *config,
+                            const lk_owner *owner, void *arg);
+
+/* ---- limit.c: the node that says how many there are --------------------- */
+
+/** Ask for it, if there is one: 0, or why a request was refused. */
+int lk__limit_ask(lk_permits *p);
+void lk__limit_forget(lk_permits *p);
+
+/* ---- between permits.c and limit.c -------------------------------------- */
+
+void lk__permits_ref(lk_permits *p);
+void lk__permits_unref(lk_permits *p);
+void lk__permits_end(lk_permits *p, int err);
+/** So many there are now. */
+void lk__permits_limit(lk_permits *p, int32_t limit);
+
+#endif

@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "locks.h"
+#include "suite.h"
+
+#include <latchkey/semaphore.h>
+
+/* Semaphores of two permits, on one server, each handle a session's. */
+
+enum { PARTIES = 4 };
+
+static fake_server server;
+static party parties[PARTIES];
+static locker l[PARTIES];
+static int32_t permits;
+static int32_t take;
+static const char *limit_path;
+
+static void wrap(locker *x, party *p)
+{
+  memset(x, 0, sizeof *x);
+  x->p = p;
+  x->acquired = NOT_YET;
+  x->released = NOT_YET;
+  x->verified = NOT_YET;
+}
+
+static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
+{
+  lk_lock_event copy = *e;
+
+  if (e->type == LK_LOCK_EVENT_WAITING && e->node == NULL)
+    copy.node = "permits...";
+  locker_on_event(lock, &copy, arg);
+}
+
+static bool try_init(locker *x, party *p)
+{
+  lk_lock_config config = {
+      .size = sizeof config, .on_event = on_event, .arg = x};
+  lk_semaphore_config options = {.size = sizeof options,
+                                 .permits = permits,
+                                 .take = take,
+                                 .limit_path = limit_path};
+
+  wrap(x, p);
+  return lk_semaphore_new(&x->lock, p->keeper, "/s", &config, &options) == 0;
+}
+
+static void make_dirs(void)
+{
+  fake_create(&server, "/s");
+  fake_create(&server, "/s/locks");
+  fake_create(&server, "/s/leases");
+}
+
+static void begin(int32_t n)
+{
+  permits = n;
+  take = 1;
+  limit_path = NULL;
+  fake_init(&server);
+  make_dirs();
+  for (int i = 0; i < PARTIES; i++) {
+    party_join(&parties[i], &server, NULL);
+    ck_assert(try_init(&l[i], &parties[i]));
+  }
+  fake_turn(&server);
+}
+
+static size_t left(void)
+{
+  return fake_children(&server, "/s/locks") +
+         fake_children(&server, "/s/leases");
+}
+
+static void end(void)
+{
+  for (int i = 0; i < PARTIES; i++)
+    locker_free(&l[i]);
+  fake_run(&server, T);
+  ck_assert_uint_eq(left(), 0);
+  for (int i = 0; i < PARTIES; i++)
+    party_leave(&parties[i]);
+  fake_done(&server);
+}
+
+/* Make handle `i` anew, to take so many. */
+static void change(int i, int32_t n)
+{
+  locker_free(&l[i]);
+  take = n;
+  ck_assert(try_init(&l[i], &parties[i]));
+}
+
+static void want(int i)
+{
+  ck_assert_int_eq(locker_want(&l[i], -1), 0);
+  fake_turn(&server);
+}
+
+static void get(int i)
+{
+  want(i);
+  ck_assert_int_eq(l[i].acquired, 0);
+}
+
+static void let_go(int i)
+{
+  locker_release(&l[i]);
+  fake_turn(&server);
+  ck_assert_int_eq(l[i].released, 0);
+}
+
+/* ---- how many ---------------------------------------------------------- */
+
+START_TEST(a_permit_costs_one_write)
+{
+  begin(2);
+  get(0);
+  ck_assert(fake_said(parties[0].link, "create2 getChildren2 create2 "
+                                       "getChildren2 | removeWatches delete"));
+  ck_assert_uint_eq(fake_children(&server, "/s/locks"), 0);
+  ck_assert_uint_eq(fake_children(&server, "/s/leases"), 1);
+  let_go(0);
+  ck_assert(fake_said(parties[0].link, "delete"));
+  end();
+}
+END_TEST
+
+START_TEST(missing_directories_are_made)
+{
+  permits = 1;
+  take = 1;
+  limit_path = NULL;
+  fake_init(&server);
+  for (int i = 0; i < PARTIES; i++) {
+    party_join(&parties[i], &server, NULL);
+    ck_assert(try_init(&l[i], &parties[i]));
+  }
+  fake_turn(&server);
+  get(0);
+  end();
+}
+END_TEST
+
+START_TEST(as_many_hold_as_there_are_permits)
+{
+  begin(2);
+  get(0);
+  get(1);
+  want(2);
+  want(3);
+  ck_assert_int_eq(l[2].acquired, NOT_YET);
+  ck_assert_int_eq(l[3].acquired, NOT_YET);
+  ck_assert(locker_told(&l[2], "waiting 1 permits...\n"));
+  let_go(1);
+  ck_assert_int_eq(l[2].acquired, 0);
+  ck_assert_int_eq(l[3].acquired, NOT_YET);
+  let_go(0);
+  ck_assert_int_eq(l[3].acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(who_is_not_first_keeps_no_permit_from_others)
+{
+  begin(1);
+  get(0);
+  want(1);
+  want(2);
+  /* The holder's, and that of the first in the queue. */
+  ck_assert_uint_eq(fake_children(&server, "/s/leases"), 2);
+  ck_assert_uint_eq(fake_children(&server, "/s/locks"), 2);
+  end();
+}
+END_TEST
+
+START_TEST(with_one_permit_it_is_a_mutex_that_cannot_be_taken_twice)
+{
+  begin(1);
+  get(0);
+  ck_assert_int_eq(locker_want(&l[0], -1), LK_ERR_DEADLOCK);
+  ck_assert_uint_eq(lk_lock_count(l[0].lock), 1);
+  let_go(0);
+  get(0);
+  end();
+}
+END_TEST
+
+START_TEST(several_are_taken_together)
+{
+  begin(3);
+  change(0, 2);
+  change(1, 2);
+  get(0);
+  ck_assert_uint_eq(fake_children(&server, "/s/leases"), 2);
+  get(2);
+  want(1);
+  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  let_go(2);
+  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  let_go(0);
+  ck_assert_int_eq(l[1].acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(two_that_want_all_do_not_wait_for_each_other)
+{
+  begin(2);
+  change(0, 2);
+  change(1, 2);
+  ck_assert_int_eq(locker_want(&l[0], -1), 0);
+  ck_assert_int_eq(locker_want(&l[1], -1), 0);
+  fake_turn(&server);
+  int first = l[0].acquired == 0 ? 0 : 1;
+
+  ck_assert_int_eq(l[first].acquired, 0);
+  ck_assert_int_eq(l[1 - first].acquired, NOT_YET);
+  let_go(first);
+  ck_assert_int_eq(l[1 - first].acquired, 0);
+  end();
+}
+END_TEST
+
+/* With l[0]'s permit held and l[1] first in the queue. */
+static void fail_once(int i)
+{
+  ck_assert_int_eq(locker_want(&l[i], 0), 0);
+  fake_turn(&server);
+  ck_assert_int_eq(l[i].acquired, LK_ERR_BUSY);
+}
+
+START_TEST(after_three_failures_the_place_is_asked_for_first)
+{
+  begin(1);
+  get(0);
+  want(1);
+  for (int i = 0; i < 3; i++)
+    fail_once(2);
+  parties[2].link->log[0] = '\0';
+  fail_once(2);
+  ck_assert(fake_said(parties[2].link, "create2 getChildren2 | delete"));
+  let_go(0);
+  let_go(1);
+  get(2); /* nobody is there: that ends it */
+  let_go(2);
+  parties[2].link->log[0] = '\0';
+  get(2);
+  ck_assert_uint_eq(fake_count(parties[2].link, "create2"), 2);
+  ck_assert(strncmp(parties[2].link->log, "create2 getChildren2 create2", 28) ==
+            0);
+  end();
+}
+END_TEST
+
+START_TEST(bad_numbers_are_refused)
+{
+  lk_semaphore_config options = {.size = sizeof options};
+  lk_lock *x;
+
+  begin(1);
+  ck_assert_int_eq(
+      lk_semaphore_new(&x, parties[0].keeper, "/s", NULL, &options),
+      LK_ERR_BAD_ARGUMENT);
+  options.permits = 1;
+  options.take = 2;
+  ck_assert_int_eq(
+      lk_semaphore_new(&x, parties[0].keeper, "/s", NULL, &options),
+      LK_ERR_BAD_ARGUMENT);
+  options.limit_path = "n";
+  ck_assert_int_eq(
+      lk_semaphore_new(&x, parties[0].keeper, "/s", NULL, &options),
+      LK_ERR_BAD_PATH);
+  end();
+}
+END_TEST
+
+/* ---- a number that changes --------------------------------------------- */
+
+START_TEST(a_node_says_how_many)
+{
+  begin(1);
+  fake_create(&server, "/n");
+  limit_path = "/n/limit";
+  for (int i = 0; i < 3; i++)
+    change(i, 1);
+  get(0); /* the node was missing: it is made with 1 */
+  want(1);
+  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  ck_assert_ptr_nonnull(tree_find(&server.nodes, "/n/limit"));
+  /* fake_set() takes text; so do not look for a zero in it */
+  fake_set(&server, "/n/limit", "\x7f\x01\x01\x01");
+  fake_turn(&server);
+  ck_assert_int_eq(l[1].acquired, 0);
+  get(2);
+  end();
+}
+END_TEST
+
+START_TEST(a_node_that_says_nothing_ends_it)
+{
+  begin(1);
+  fake_create(&server, "/n");
+  limit_path = "/n";
+  change(0, 1);
+  fake_set(&server, "/n", "many");
+  get(0);
+  let_go(0);
+  fake_set(&server, "/n", "too many");
+  want(0);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_MARSHALLING);
+  limit_path = "/x/y";
+  change(0, 1);
+  want(0);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_NO_NODE);
+  end();
+}
+END_TEST
+
+/* ---- not at all -------------------------------------------------------- */
+
+START_TEST(without_waiting_nothing_is_kept)
+{
+  begin(1);
+  get(0);
+  ck_assert_int_eq(locker_want(&l[1], 0), 0);
+  fake_turn(&server);
+  ck_assert_int_eq(l[1].acquired, LK_ERR_BUSY);
+  ck_assert_uint_eq(left(), 1);
+  end();
+}
+END_TEST
+
+START_TEST(a_timeout_leaves_nothing_first_or_not)
+{
+  begin(1);
+  get(0);
+  ck_assert_int_eq(locker_want(&l[1], 100), 0);
+  ck_assert_int_eq(locker_want(&l[2], 100), 0);
+  fake_run(&server, 150);
+  ck_assert_int_eq(l[1].acquired, LK_ERR_DEADLINE);
+  ck_assert_int_eq(l[2].acquired, LK_ERR_DEADLINE);
+  ck_assert_uint_eq(left(), 1);
+  end();
+}
+END_TEST
+
+START_TEST(cancelled_at_once_it_leaves_nothing)
+{
+  begin(1);
+  ck_assert_int_eq(locker_want(&l[0], -1), 0);
+  lk_lock_cancel(l[0].lock);
+  fake_turn(&server);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_CANCELLED);
+  ck_assert_uint_eq(left(), 0);
+  end();
+}
+END_TEST
+
+START_TEST(a_permit_that_is_deleted_is_lost)
+{
+  begin(2);
+  change(0, 2);
+  get(0);
+  fake_run(&server, T / 2); /* watched by now */
+  fake_delete(&server, fake_child(&server, "/s/leases", 0));
+  fake_turn(&server);
+  ck_assert(locker_told(&l[0], "lost NO_NODE\n"));
+  ck_assert_uint_eq(left(), 0);
+  ck_assert_int_eq(lk_lock_release(l[0].lock, NULL, NULL), LK_ERR_LOST);
+  get(0);
+  end();
+}
+END_TEST
+
+START_TEST(a_place_that_is_deleted_begins_anew)
+{
+  begin(1);
+  get(0);
+  want(1);
+  fake_run(&server, T / 2);
+  l[1].told[0] = '\0';
+  fake_delete(&server, fake_child(&server, "/s/locks", 0));
+  fake_turn(&server);
+  ck_assert_ptr_nonnull(strstr(l[1].told, "place lost NO_NODE\n"));
+  ck_assert_uint_eq(fake_children(&server, "/s/leases"), 2);
+  let_go(0);
+  ck_assert_int_eq(l[1].acquired, 0);
+  end();
+}
+END_TEST
+
+static void cut(unsigned at, bool executed)
+{
+  begin(1);
+  parties[0].link->requests = 0;
+  parties[0].link->cut_at = at;
+  parties[0].link->cut_after = executed;
+  want(0);
+  fake_run(&server, T / 2);
+  ck_assert_int_eq(l[0].acquired, 0);
+  ck_assert_uint_eq(left(), 1);
+  end();
+}
+
+START_TEST(a_break_at_any_request_is_survived)
+{
+  for (unsigned at = 1; at <= 6; at++) {
+    cut(at, false);
+    cut(at, true);
+  }
+}
+END_TEST
+
+START_TEST(an_overloaded_server_is_asked_again)
+{
+  for (unsigned at = 1; at <= 5; at++) {
+    begin(1);
+    parties[0].link->requests = 0;
+    parties[0].link->throttle_at = at;
+    want(0);
+    fake_run(&server, T / 2);
+    ck_assert_int_eq(l[0].acquired, 0);
+    ck_assert_uint_eq(left(), 1);
+    end();
+  }
+}
+END_TEST
+
+START_TEST(a_session_that_ends_while_it_waits_begins_anew)
+{
+  begin(1);
+  get(0);
+  want(1);
+  fake_expire(&server, parties[1].link->session);
+  fake_drop(parties[1].link);
+  fake_run(&server, T / 4);
+  let_go(0);
+  fake_turn(&server);
+  ck_assert_int_eq(l[1].acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(a_session_that_ends_takes_the_permits)
+{
+  begin(2);
+  change(0, 2);
+  get(0);
+  fake_expire(&server, parties[0].link->session);
+  fake_drop(parties[0].link);
+  fake_run(&server, T / 4);
+  ck_assert(locker_told(&l[0], "suspended\nlost SESSION_EXPIRED\n"));
+  (void)lk_lock_release(l[0].lock, NULL, NULL);
+  get(0);
+  end();
+}
+END_TEST
+
+static bool play_without(size_t fail_at)
+{
+  permits = 2;
+  take = 2;
+  limit_path = NULL;
+  fake_init(&server);
+  make_dirs();
+  for (int i = 1; i < PARTIES; i++) {
+    party_join(&parties[i], &server, NULL);
+    ck_assert(try_init(&l[i], &parties[i]));
+  }
+  get(1);
+  failing_mem_init(&parties[0].mem);
+  parties[0].mem.fail_at = fail_at;
+  wrap(&l[0], &parties[0]);
+  if (party_try_join(&parties[0], &server, NULL) &&
+      try_init(&l[0], &parties[0])) {
+    fake_run(&server, T / 4);
+    if (locker_want(&l[0], T) == 0)
+      fake_run(&server, T / 8);
+    let_go(1);
+    fake_run(&server, T / 4);
+    (void)lk_lock_release(l[0].lock, NULL, NULL);
+    fake_run(&server, T);
+  }
+  bool failed = failing_mem_failed(&parties[0].mem);
+
+  end();
+  return failed;
+}
+
+START_TEST(memory_may_run_out_anywhere)
+{
+  size_t n = 0;
+
+  do
+    n++;
+  while (play_without(n));
+  ck_assert_int_eq(l[0].acquired, 0);
+}
+END_TEST
+
+SUITE("semaphore", a_permit_costs_one_write, missing_directories_are_made,
+      as_many_hold_as_there_are_permits,
+      who_is_not_first_keeps_no_permit_from_others,
+      with_one_permit_it_is_a_mutex_that_cannot_be_taken_twice,
+      several_are_taken_together, two_that_want_all_do_not_wait_for_each_other,
+      after_three_failures_the_place_is_asked_for_first,
+      bad_numbers_are_refused, a_node_says_how_many,
+      a_node_that_says_nothing_ends_it, without_waiting_nothing_is_kept,
+      a_timeout_leaves_nothing_first_or_not,
+      cancelled_at_once_it_leaves_nothing, a_permit_that_is_deleted_is_lost,
+      a_place_that_is_deleted_begins_anew, a_break_at_any_request_is_survived,
+      an_overloaded_server_is_asked_again,
+      a_session_that_ends_while_it_waits_begins_anew,
+      a_session_that_ends_takes_the_permits, memory_may_run_out_anywhere)
