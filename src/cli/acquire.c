@@ -247,7 +247,8 @@ static int make_lock(cli_runner *r)
   lock.acl = &r->acl.list;
   lock.on_event = on_event;
   lock.arg = r;
-  err = lk_lock_new(&r->lock, r->keeper, r->path, &lock);
+  err = cli_kind_open(&r->kind, r->options, r->keeper, r->path, &lock);
+  r->lock = r->kind.lock;
   cli_text_free(&label);
   return err;
 }

@@ -56,7 +56,7 @@ static void add_environment(const cli_runner *r, cli_text *out)
   add_variable(out, "LATCHKEY_SESSION", text);
   add_variable(out, "LATCHKEY_LOCK", r->path);
   add_variable(out, "LATCHKEY_NODE", node == NULL ? "" : node);
-  add_variable(out, "LATCHKEY_MODE", "exclusive");
+  add_variable(out, "LATCHKEY_MODE", cli_kind_mode(r->options));
 }
 
 static const char *why_not(int error)

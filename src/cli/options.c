@@ -78,8 +78,49 @@ static const char *take_connect_timeout(cli_options *o, const char *value)
 
 static const char *take_exclusive(cli_options *o, const char *value)
 {
-  (void)o;
   (void)value;
+  o->side = CLI_SIDE_WRITE;
+  return NULL;
+}
+
+static const char *take_shared(cli_options *o, const char *value)
+{
+  (void)value;
+  o->side = CLI_SIDE_READ;
+  return NULL;
+}
+
+static const char *take_lock(cli_options *o, const char *value)
+{
+  const char *path = value;
+
+  if (strncmp(path, "x:", 2) == 0 || strncmp(path, "s:", 2) == 0)
+    path += 2;
+  if (lk_path_check(path) != 0)
+    return "is not a path, nor x: or s: and a path";
+  if (o->more_count == CLI_MOST_LOCKS)
+    return "is one lock too many";
+  o->more[o->more_count++] = value;
+  return NULL;
+}
+
+static const char *take_permits(cli_options *o, const char *value)
+{
+  int64_t n;
+
+  if (cli_number_whole(value, 1, 1000000, &n) != NULL)
+    return "is not a number of permits from 1 to 1000000";
+  o->permits = (int32_t)n;
+  return NULL;
+}
+
+static const char *take_take(cli_options *o, const char *value)
+{
+  int64_t n;
+
+  if (cli_number_whole(value, 1, 1000, &n) != NULL)
+    return "is not a number of permits from 1 to 1000";
+  o->take = (int32_t)n;
   return NULL;
 }
 
@@ -193,8 +234,12 @@ const cli_option cli_options_json[] = {
   {0}};
 
 const cli_option cli_options_run[] = {
-  {'x', "exclusive", NULL, "nobody else holds the lock meanwhile (always so)", take_exclusive},
+  {'s', "shared", NULL, "share the lock with others that say -s", take_shared},
+  {'x', "exclusive", NULL, "hold it alone, also among those that say -s", take_exclusive},
   {'e', NULL, NULL, NULL, take_exclusive},
+  {'l', "lock", "[x:|s:]PATH", "a further lock: all are taken, or none; repeatable", take_lock},
+  {'p', "permits", "N", "LOCK is a semaphore of N permits", take_permits},
+  {0, "take", "K", "take K of them (1)", take_take},
   {'n', "nonblock", NULL, "do not wait when the lock is held", take_nonblock},
   {0, "nb", NULL, NULL, take_nonblock},
   {'w', "wait", "SECS", "wait no longer, connecting included", take_wait},

@@ -7,6 +7,15 @@
 #include "cli/lease.h"
 #include "cli/text.h"
 
+enum { CLI_MOST_LOCKS = 64 };
+
+/** As what LOCK is taken. */
+typedef enum cli_side {
+  CLI_SIDE_MUTEX,
+  CLI_SIDE_READ,
+  CLI_SIDE_WRITE
+} cli_side;
+
 /** What the command line asks for. Texts are borrowed from it. */
 typedef struct cli_options {
   bool help;
@@ -30,6 +39,11 @@ typedef struct cli_options {
   lk_assurance assurance;
   bool foreground;
   int events_fd; /**< -1: none */
+  cli_side side;
+  const char *more[CLI_MOST_LOCKS]; /**< further locks, "x:" or "s:" in front */
+  size_t more_count;
+  int32_t permits; /**< 0: not a semaphore */
+  int32_t take;    /**< 0: one */
   /* nodes */
   int32_t node_version;
   bool ephemeral;

@@ -46,6 +46,13 @@ static bool number_of(const char *s, const char *end, int64_t *out)
   return true;
 }
 
+bool cli_queue_parse_lease(lk_bytes name, int64_t *number)
+{
+  const char *s = behind_last(name, "lease-");
+
+  return s != NULL && number_of(s, (const char *)name.at + name.len, number);
+}
+
 bool cli_queue_parse(lk_bytes name, int64_t *number, bool *shared)
 {
   for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
@@ -72,6 +79,32 @@ static int compare(const void *a, const void *b)
   if (x->shared != y->shared)
     return x->shared ? 1 : -1;
   return strcmp(x->name, y->name);
+}
+
+/* The permits that the first in the queue waits with are younger than its
+ * place. */
+size_t cli_queue_order_permits(cli_contender *all, size_t count)
+{
+  int64_t first = INT64_MAX;
+  size_t kept = 0;
+
+  if (count > 0)
+    qsort(all, count, sizeof *all, compare);
+  for (size_t i = 0; i < count; i++) {
+    if (!all[i].lease && !all[i].gone && !all[i].hidden &&
+        all[i].stat.czxid < first)
+      first = all[i].stat.czxid;
+  }
+  for (size_t i = 0; i < count; i++) {
+    cli_contender c = all[i];
+
+    c.holds = c.lease;
+    if (c.gone || (c.lease && c.stat.czxid > first))
+      continue;
+    all[i] = all[kept];
+    all[kept++] = c;
+  }
+  return kept;
 }
 
 size_t cli_queue_order(cli_contender *all, size_t count)

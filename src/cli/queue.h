@@ -6,9 +6,10 @@
 
 /** A child of a lock's node that queues for the lock. */
 typedef struct cli_contender {
-  char *name; /**< without path */
+  char *name; /**< below the lock's node */
   int64_t number;
   bool shared; /**< a reader */
+  bool lease;  /**< a permit */
   bool holds;  /**< see cli_queue_order() */
   bool gone;   /**< left while it was looked at */
   bool hidden; /**< its data may not be read */
@@ -20,9 +21,15 @@ typedef struct cli_contender {
     marks of Curator's mutex and read-write lock and of kazoo's. */
 bool cli_queue_parse(lk_bytes name, int64_t *number, bool *shared);
 
+/** The same for a permit of a semaphore. */
+bool cli_queue_parse_lease(lk_bytes name, int64_t *number);
+
 /** Drop those that are gone to the end, put the others in order of their
     numbers and mark the holders: the first, and readers before any writer.
     Returns how many there are. */
 size_t cli_queue_order(cli_contender *all, size_t count);
+/** The same for places and permits of a semaphore; permits that somebody waits
+    with are dropped, too. */
+size_t cli_queue_order_permits(cli_contender *all, size_t count);
 
 #endif

@@ -175,7 +175,7 @@ static bool begin(cli_runner *r, cli_title title, cli_text *complaint)
 
 static void end(cli_runner *r)
 {
-  lk_lock_free(r->lock);
+  cli_kind_free(&r->kind);
   lk_keeper_free(r->keeper);
   cli_guard_close(&r->guard);
   cli_events_close(&r->events);
@@ -207,7 +207,8 @@ int cli_run(const cli_options *o, char **operands, cli_title title)
 {
   char **rest = operands + 1;
   bool after = false;
-  const char *wrong = find_command(o, &rest, &after);
+  const char *unfit = cli_kind_check(o);
+  const char *wrong = unfit != NULL ? unfit : find_command(o, &rest, &after);
   const char *text = after ? *rest : o->command;
   char **words = wrong != NULL || text == NULL ? NULL : shell_words(text);
   cli_runner r = {.options = o, .path = operands[0], .code = CLI_FAILED};

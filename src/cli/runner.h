@@ -5,6 +5,7 @@
 #include "cli/access.h"
 #include "cli/events.h"
 #include "cli/guard.h"
+#include "cli/kind.h"
 #include "cli/link.h"
 #include "cli/print.h"
 
@@ -41,7 +42,8 @@ typedef struct cli_runner {
   cli_events events;
   cli_acl acl;
   lk_keeper *keeper;
-  lk_lock *lock;
+  cli_kind kind;
+  lk_lock *lock; /**< that of `kind` */
   lk_listener listener; /**< after the keeper's, for new deadlines */
   ev_timer timer;       /**< -n: the answer; releasing: the session timeout */
   int64_t give_up_at;   /**< -w: when, on cli_guard_clock() */

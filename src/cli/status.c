@@ -17,6 +17,8 @@ enum { WINDOW = 256 };
 
 typedef struct status {
   cli_ask ask;
+  const char *part; /* of a semaphore: "locks/", "leases/"; else "" */
+  bool semaphore;   /* both of these are there */
   cli_contender *all;
   size_t count;
   size_t next; /* the next to ask for */
@@ -42,16 +44,31 @@ static const char *folder(const char *path)
 static bool add(status *s, lk_bytes name)
 {
   cli_contender *c = &s->all[s->count];
+  size_t len = strlen(s->part);
 
-  if (!cli_queue_parse(name, &c->number, &c->shared))
+  memset(c, 0, sizeof *c);
+  c->lease = strcmp(s->part, "leases/") == 0;
+  if (c->lease ? !cli_queue_parse_lease(name, &c->number)
+               : !cli_queue_parse(name, &c->number, &c->shared))
     return true;
-  c->name = malloc(name.len + 1);
+  c->name = malloc(len + name.len + 1);
   if (c->name == NULL)
     return false;
-  memcpy(c->name, name.at, name.len);
-  c->name[name.len] = '\0';
+  memcpy(c->name, s->part, len);
+  memcpy(c->name + len, name.at, name.len);
+  c->name[len + name.len] = '\0';
   s->count++;
   return true;
+}
+
+static bool has(const lk_bytes *names, size_t count, const char *name)
+{
+  for (size_t i = 0; i < count; i++) {
+    if (names[i].len == strlen(name) &&
+        memcmp(names[i].at, name, names[i].len) == 0)
+      return true;
+  }
+  return false;
 }
 
 static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
@@ -62,14 +79,47 @@ static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
   (void)c;
   (void)stat;
   if (err == 0 && count > 0) {
-    s->all = calloc(count, sizeof *s->all);
-    if (s->all == NULL)
+    void *all = realloc(s->all, (s->count + count) * sizeof *s->all);
+
+    if (all == NULL)
       err = LK_ERR_NO_MEMORY;
+    else
+      s->all = all;
   }
   for (size_t i = 0; err == 0 && i < count; i++)
     if (!add(s, names[i]))
       err = LK_ERR_NO_MEMORY;
+  if (err == 0 && *s->part == '\0')
+    s->semaphore = has(names, count, "locks") && has(names, count, "leases");
   cli_ask_answer(&s->ask, err);
+}
+
+/* Nobody has ever queued, or the container has gone: that is an empty queue. */
+static int list(status *s, const char *part)
+{
+  lk_call call = cli_ask_call(&s->ask, true);
+  cli_text path = {0};
+  const char *at;
+
+  s->part = part;
+  cli_text_puts(&path, folder(s->ask.path));
+  if (*part != '\0' || path.len == 0)
+    cli_text_printf(&path, "/%.*s", (int)strcspn(part, "/"), part);
+  at = cli_text_end(&path);
+  int err = at == NULL
+                ? LK_ERR_NO_MEMORY
+                : lk_children(s->ask.link.client, at, &call, on_names, s);
+
+  err = cli_ask_wait(&s->ask, err);
+  cli_text_free(&path);
+  return err == LK_ERR_NO_NODE ? 0 : err;
+}
+
+static int list_semaphore(status *s)
+{
+  int err = list(s, "locks/");
+
+  return err != 0 ? err : list(s, "leases/");
 }
 
 /* ---- what they say of themselves --------------------------------------------
@@ -183,18 +233,26 @@ static void show_one(cli_text *out, const cli_contender *c)
   cli_text_puts(out, "\n");
 }
 
-static void show(status *s)
+static size_t count_holders(const status *s)
 {
-  cli_text *out = &s->ask.out;
   size_t holders = 0;
 
   for (size_t i = 0; i < s->count; i++)
     holders += s->all[i].holds ? 1 : 0;
+  return holders;
+}
+
+static void show(status *s)
+{
+  cli_text *out = &s->ask.out;
+  size_t holders = count_holders(s);
+
   cli_text_clean(out, lk_text(s->ask.path));
   if (s->count == 0)
     cli_text_puts(out, ": free\n");
   else
-    cli_text_printf(out, ": held, %zu waiting\n", s->count - holders);
+    cli_text_printf(out, ": %s, %zu waiting\n", holders == 0 ? "free" : "held",
+                    s->count - holders);
   for (int holding = 1; holding >= 0; holding--)
     for (size_t i = 0; i < s->count; i++)
       if (s->all[i].holds == (holding == 1))
@@ -224,7 +282,7 @@ static void show_json(status *s)
 
   cli_json_open(&j, NULL, '{');
   cli_json_text(&j, "lock", lk_text(s->ask.path));
-  cli_json_text(&j, "state", lk_text(s->count == 0 ? "free" : "held"));
+  cli_json_text(&j, "state", lk_text(count_holders(s) == 0 ? "free" : "held"));
   for (int holding = 1; holding >= 0; holding--) {
     cli_json_open(&j, holding == 1 ? "holders" : "waiters", '[');
     for (size_t i = 0; i < s->count; i++)
@@ -256,17 +314,18 @@ int cli_status(const cli_options *o, char **operands)
 
   if (!cli_ask_open(&s.ask, o, "status", operands[0]))
     return CLI_FAILED;
-  lk_call call = cli_ask_call(&s.ask, true);
-  int err = cli_ask_wait(
-      &s.ask, lk_children(s.ask.link.client, s.ask.path, &call, on_names, &s));
+  int err = list(&s, "");
+
+  if (err == 0 && s.semaphore && s.count == 0)
+    err = list_semaphore(&s);
   size_t found = s.count;
 
-  if (err == LK_ERR_NO_NODE)
-    err = 0; /* nobody has ever queued, or the container has gone */
-  else if (err == 0)
+  if (err == 0)
     err = look_at_all(&s);
-  s.count = err == 0 ? cli_queue_order(s.all, s.count) : s.count;
-  bool held = s.count > 0;
+  if (err == 0)
+    s.count = s.semaphore ? cli_queue_order_permits(s.all, s.count)
+                          : cli_queue_order(s.all, s.count);
+  bool held = count_holders(&s) > 0;
 
   if (err == 0 && o->json)
     show_json(&s);

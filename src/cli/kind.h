@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_CLI_KIND_H
+#define LK_CLI_KIND_H
+
+#include <latchkey/latchkey.h>
+
+#include "cli/options.h"
+#include "cli/text.h"
+
+/** What `run` takes: a mutex, a side of a read-write lock, several locks, or
+    permits of a semaphore. */
+typedef struct cli_kind {
+  lk_lock *lock;
+  lk_rwlock *rw; /**< whose side `lock` is; or NULL */
+} cli_kind;
+
+/** Whether the options go together; else what is wrong. */
+const char *cli_kind_check(const cli_options *o);
+/** Make it, with LOCK at `path`. 0, or why not. */
+int cli_kind_open(cli_kind *k, const cli_options *o, lk_keeper *keeper,
+                  const char *path, const lk_lock_config *config);
+void cli_kind_free(cli_kind *k);
+/** "exclusive", "shared", "permits": for LATCHKEY_MODE. */
+const char *cli_kind_mode(const cli_options *o);
+
+#endif

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""latchkey run with -s, -x, -l and -p: who holds with whom."""
+
+import os
+import tempfile
+
+import command
+import live
+from command import expect, run, start
+
+folder = tempfile.TemporaryDirectory()
+
+
+def holding(*words):
+    """A command that holds; ended by ending the block's process."""
+    process = start("run", *words, "sleep", "600")
+    return process
+
+
+def held(path, holders=1):
+    live.eventually(lambda: len(command.status(path)["holders"]) == holders,
+                    "%s is held by %d" % (path, holders))
+
+
+def is_busy(*words):
+    return run("run", "-n", *words, "true").code == 124
+
+
+def end(*processes):
+    for p in processes:
+        p.terminate()
+    for p in processes:
+        p.end()
+
+
+def readers_share_and_writers_do_not():
+    with holding("-s", "/rw") as a, holding("-s", "/rw") as b:
+        held("/rw", 2)
+        assert is_busy("-x", "/rw")
+        assert is_busy("/rw")  # as a mutex
+        expect(0, "run", "-n", "-s", "/rw", "true")
+        end(a, b)
+    with holding("-x", "/rw") as a:
+        held("/rw")
+        assert is_busy("-s", "/rw") and is_busy("-x", "/rw")
+        assert is_busy("/rw")
+        end(a)
+    with holding("/rw") as a:
+        held("/rw")
+        assert is_busy("-s", "/rw") and is_busy("-x", "/rw")
+        end(a)
+
+
+def a_reader_behind_a_writer_waits_its_turn():
+    with holding("-s", "/turn") as reader:
+        held("/turn")
+        with start("run", "-x", "/turn", "sleep", "600") as writer:
+            live.eventually(lambda: command.status("/turn")["waiters"])
+            assert is_busy("-s", "/turn")
+            end(reader)
+            held("/turn")
+            assert not command.status("/turn")["waiters"]
+            end(writer)
+
+
+def the_mode_is_told():
+    def mode(*words):
+        return expect(0, "run", *words, "sh", "-c",
+                      "echo $LATCHKEY_MODE").out.strip()
+    assert mode("/mode") == mode("-x", "/mode") == "exclusive"
+    assert mode("-s", "/mode") == "shared"
+    assert mode("-p", "2", "/perm") == "permits"
+
+
+def several_are_taken_or_none():
+    with holding("-l", "/l/b", "-l", "s:/l/c", "/l/a") as a:
+        for path in ("/l/a", "/l/b", "/l/c"):
+            held(path)
+        assert is_busy("/l/b")
+        expect(0, "run", "-n", "-s", "/l/c", "true")
+        assert is_busy("-x", "/l/c")
+        # Not all of them, so none.
+        assert is_busy("-l", "/l/a", "/l/0")
+        assert command.status("/l/0")["state"] == "free"
+        end(a)
+    for path in ("/l/a", "/l/b", "/l/c"):
+        expect(0, "run", "-n", path, "true")
+
+
+def opposite_orders_do_not_block():
+    """Loops that add to a number that two locks protect."""
+    number = os.path.join(folder.name, "number")
+    with open(number, "w") as f:
+        f.write("0")
+    add = "n=$(cat %s); sleep 0.01; echo $((n+1)) > %s" % (number, number)
+    loops = [("/o/a", "/o/b"), ("/o/b", "/o/a")] * 2
+    script = 'for i in 1 2 3 4 5; do "$0" run -l %s %s sh -c \'' + add + \
+        "' || exit 1; done"
+    jobs = [start("-c", script % (one, two), command.PROGRAM, program="sh")
+            for one, two in loops]
+    for job in jobs:
+        assert job.end().code == 0
+    assert open(number).read() == "20\n"
+
+
+def so_many_permits_and_no_more():
+    with holding("-p", "2", "/p") as a, holding("-p", "2", "/p") as b:
+        held("/p", 2)
+        assert is_busy("-p", "2", "/p")
+        with start("run", "-p", "2", "/p", "sleep", "600") as c:
+            live.eventually(lambda: command.status("/p")["waiters"])
+            assert len(command.status("/p")["holders"]) == 2
+            end(a)
+            live.eventually(lambda: not command.status("/p")["waiters"])
+            held("/p", 2)
+            end(c)
+        end(b)
+    assert expect(0, "status", "/p").out.startswith("/p: free")
+    with holding("-p", "3", "--take", "2", "/k") as a:
+        held("/k", 2)
+        assert is_busy("-p", "3", "--take", "2", "/k")
+        expect(0, "run", "-n", "-p", "3", "/k", "true")
+        end(a)
+
+
+def what_does_not_go_together_is_refused():
+    for words, text in (
+            (("--take", "2", "/x", "true"), "--take goes with -p"),
+            (("-p", "2", "--take", "3", "/x", "true"), "more than there are"),
+            (("-p", "2", "-s", "/x", "true"), "-p does not go"),
+            (("-p", "2", "-l", "/y", "/x", "true"), "-p does not go"),
+            (("-p", "0", "/x", "true"), "number of permits"),
+            (("-l", "y", "/x", "true"), "not a path"),
+            (("-l", "s:/x", "/x", "true"), "/x")):
+        done = run("run", *words)
+        assert done.code == 125 and text in done.err, (words, done)
+
+
+with command.serve():
+    live.run(
+        live.together(
+            readers_share_and_writers_do_not,
+            a_reader_behind_a_writer_waits_its_turn,
+            the_mode_is_told,
+            several_are_taken_or_none,
+            so_many_permits_and_no_more,
+            what_does_not_go_together_is_refused),
+        opposite_orders_do_not_block)
