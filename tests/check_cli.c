@@ -278,8 +278,8 @@ START_TEST(a_wrong_option_is_named)
   ck_assert_str_eq(wrong, "unknown option -S");
   ck_assert_int_eq(take(&o, wrong, WORDS(W("-nu"), W("/l"))), -1);
   ck_assert_str_eq(wrong, "unknown option -u");
-  ck_assert_int_eq(take(&o, wrong, WORDS(W("--permit=2"), W("/l"))), -1);
-  ck_assert_str_eq(wrong, "unknown option --permit=2");
+  ck_assert_int_eq(take(&o, wrong, WORDS(W("--permutes=2"), W("/l"))), -1);
+  ck_assert_str_eq(wrong, "unknown option --permutes=2");
   ck_assert_int_eq(take(&o, wrong, WORDS(W("--nb=2"), W("/l"))), -1);
   ck_assert_str_eq(wrong, "--nb takes no argument");
   ck_assert_int_eq(take(&o, wrong, WORDS(W("-w"))), -1);
