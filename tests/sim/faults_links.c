@@ -21,12 +21,12 @@ static bool heal_delay(sim_wound *x)
   return true;
 }
 
-/* In calm weather one at a time, and both ways together under T/4. */
+/* In calm weather both ways together and the time it lasts are under T/4. */
 bool sim_strike_delay(sim_faults *f)
 {
   int64_t most = sim_fault_timeout(f) / 9;
   int64_t length =
-      f->world->scenario->calm ? sim_fault_timeout(f) / 2 : sim_fault_time(f);
+      f->world->scenario->calm ? sim_fault_timeout(f) / 4 : sim_fault_time(f);
   sim_wound *x = sim_hurt(f, heal_delay, length);
   sim_route *r;
 

@@ -17,8 +17,6 @@ typedef struct part {
   bool end;
 } part;
 
-static const unsigned char nothing[1];
-
 static sim_route *route_of(const sim_pipe *p)
 {
   return sim_network_route(p->network, p->process, p->server);
@@ -102,7 +100,7 @@ static void put(sim_pipe *p, int direction, const void *bytes, size_t len,
   int64_t at = p->network->world->agenda.now_us + delay(p, direction);
   part *new = lk__ring_push(&f->parts);
 
-  if (new == NULL || !lk__buf_append(&f->bytes, bytes, len))
+  if (new == NULL || (len > 0 && !lk__buf_append(&f->bytes, bytes, len)))
     abort();
   if (f->last_us < at)
     f->last_us = at;
@@ -115,7 +113,7 @@ static void put(sim_pipe *p, int direction, const void *bytes, size_t len,
    may still reach it. */
 void sim_pipe_break(sim_pipe *p)
 {
-  uint32_t how = sim_roll(&p->network->rng, 8);
+  uint32_t how = p->network->rough ? sim_roll(&p->network->rng, 8) : 2;
 
   say(p, how == 0   ? "broken, and the server does not know"
          : how == 1 ? "broken, and the process does not know"
@@ -126,7 +124,7 @@ void sim_pipe_break(sim_pipe *p)
   if (sim_roll(&p->network->rng, 2) == 0)
     sim_pipe_empty(p, SIM_UP);
   if (how != 0)
-    put(p, SIM_UP, nothing, 0, true);
+    put(p, SIM_UP, NULL, 0, true);
   if (how == 1)
     return;
   p->state = SIM_PIPE_RESET;
@@ -154,26 +152,34 @@ static part take(sim_pipe *p, int direction)
   return piece;
 }
 
-static void arrive_up(sim_pipe *p, const part *a)
+/* The server may answer, and hang up, before it returns. */
+static void hand_over(sim_pipe *p, size_t len)
 {
   sim_flow *f = &p->flows[SIM_UP];
-  unsigned char *copy = malloc(a->len + 1);
+  unsigned char *copy = sim_need(len);
 
-  memcpy(copy, lk__buf_bytes(&f->bytes), a->len);
-  lk__buf_consume(&f->bytes, a->len);
-  if (p->conn != NULL && a->end) {
-    sim_conn *c = p->conn;
-
-    p->conn = NULL;
-    sim_conn_close(c);
-  } else if (p->conn != NULL) {
-    sim_conn_input(p->conn, copy, a->len);
+  memcpy(copy, lk__buf_bytes(&f->bytes), len);
+  lk__buf_consume(&f->bytes, len);
+  if (p->conn != NULL) {
+    sim_conn_input(p->conn, copy, len);
   } else if (p->mute && sim_server_runs(sim_ensemble_server(
                             p->network->world->ensemble, p->server))) {
     p->state = SIM_PIPE_RESET; /* the machine is back and knows nothing */
     tell(p);
   }
   free(copy);
+}
+
+static void arrive_up(sim_pipe *p, const part *a)
+{
+  sim_conn *c = p->conn;
+
+  if (a->len > 0)
+    hand_over(p, a->len);
+  if (a->end && c != NULL) {
+    p->conn = NULL;
+    sim_conn_close(c);
+  }
   if (p->choked) {
     p->choked = false;
     tell(p);
@@ -187,7 +193,8 @@ static void arrive_down(sim_pipe *p, const part *a)
 
   if (a->end)
     p->state = SIM_PIPE_CLOSED;
-  else if (!lk__buf_append(&p->arrived, lk__buf_bytes(&f->bytes), a->len))
+  if (a->len > 0 &&
+      !lk__buf_append(&p->arrived, lk__buf_bytes(&f->bytes), a->len))
     abort();
   lk__buf_consume(&f->bytes, a->len);
   tell(p);
@@ -243,7 +250,7 @@ static void on_closed(void *arg)
   if (p->news != NULL && !p->mute && !p->flows[SIM_DOWN].lossy) {
     if (p->network->rough && sim_roll(&p->network->rng, 8) == 0)
       sim_pipe_empty(p, SIM_DOWN);
-    put(p, SIM_DOWN, nothing, 0, true);
+    put(p, SIM_DOWN, NULL, 0, true);
   }
   sim_pipe_bury(p);
 }
@@ -361,13 +368,15 @@ void sim_pipe_close(sim_pipe *p, bool silent)
   if (p == NULL)
     return;
   p->news = NULL;
+  p->state = SIM_PIPE_CLOSED;
+  sim_drop(&p->network->world->agenda, &p->dialing);
   sim_pipe_empty(p, SIM_DOWN);
   if (silent)
     sim_pipe_empty(p, SIM_UP);
   if (p->conn != NULL && !silent && !p->flows[SIM_UP].lossy) {
     if (p->network->rough && sim_roll(&p->network->rng, 8) == 0)
       sim_pipe_empty(p, SIM_UP);
-    put(p, SIM_UP, nothing, 0, true);
+    put(p, SIM_UP, NULL, 0, true);
   }
   p->flows[SIM_UP].lossy = true;
   sim_pipe_bury(p);

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { MOST_JOBS = 64, MOST_TOLD = 100, MOST_STORIES = 2 };
+
 /* What a run, or many, came to. */
 typedef struct tally {
   uint64_t runs;
@@ -24,11 +26,17 @@ typedef struct tally {
   uint64_t few; /* runs with less than 20 grants or faults */
 } tally;
 
+/* A run in which something was found broken, and what first. */
+typedef struct failure {
+  uint64_t seed;
+  size_t property;
+} failure;
+
 /* Where a job leaves what its parent reads. */
 typedef struct desk {
   uint64_t seed; /* the one that it is at */
-  uint64_t failed[16];
-  size_t nfailed;
+  failure failures[MOST_TOLD];
+  size_t nfailures;
   tally tally;
   unsigned char coverage[];
 } desk;
@@ -67,16 +75,23 @@ static tally tally_of(const sim_world *w)
                  .few = !broken && (w->grants < 20 || w->nfaults < 20)};
 }
 
-static tally run(const sim_plan *plan, uint64_t seed)
+static void run(const sim_plan *plan, desk *d)
 {
   sim_world w;
-  tally t;
+  const char *what;
 
-  begin(&w, plan, seed);
+  begin(&w, plan, d->seed);
   sim_world_run(&w);
-  t = tally_of(&w);
+  tally t = tally_of(&w);
+
+  add(&d->tally, &t);
+  for (size_t i = 0; t.broken > 0 && i < sim_nproperties; i++) {
+    if (sim_judge_broken(w.judge, i, &what) == 0 || d->nfailures == MOST_TOLD)
+      continue;
+    d->failures[d->nfailures++] = (failure){.seed = d->seed, .property = i};
+    break;
+  }
   sim_world_done(&w);
-  return t;
 }
 
 static void tell_broken(const sim_world *w)
@@ -131,11 +146,7 @@ static void work(const sim_plan *plan, unsigned k, desk *d)
 {
   for (uint64_t i = k; i < plan->count; i += plan->jobs) {
     d->seed = plan->first + i;
-    tally t = run(plan, d->seed);
-
-    add(&d->tally, &t);
-    if (t.broken > 0 && d->nfailed < sizeof d->failed / sizeof d->failed[0])
-      d->failed[d->nfailed++] = d->seed;
+    run(plan, d);
   }
   sim_coverage_save(d->coverage);
 }
@@ -156,6 +167,12 @@ static desk *start(const sim_plan *plan, unsigned k, pid_t *pid)
     _exit(0);
   }
   return d;
+}
+
+static const char *scenario_of(const sim_plan *plan, uint64_t seed)
+{
+  return (plan->scenario == NULL ? sim_scenario_of(seed) : plan->scenario)
+      ->name;
 }
 
 /* The story of a failed run, told by running it again. */
@@ -185,11 +202,15 @@ static bool finish(const sim_plan *plan, desk *d, pid_t pid, tally *sum)
   else
     printf("BROKEN: the program died\nreplay: simulate --seed %" PRIu64
            " --scenario %s --trace\n",
-           d->seed,
-           (plan->scenario == NULL ? sim_scenario_of(d->seed) : plan->scenario)
-               ->name);
-  for (size_t i = 0; i < d->nfailed; i++)
-    retell(plan, d->failed[i]);
+           d->seed, scenario_of(plan, d->seed));
+  for (size_t i = 0; i < d->nfailures; i++) {
+    const failure *f = &d->failures[i];
+
+    printf("broken: seed %" PRIu64 ", %s: %s\n", f->seed,
+           scenario_of(plan, f->seed), sim_properties[f->property].name);
+    if (i < MOST_STORIES)
+      retell(plan, f->seed);
+  }
   munmap(d, desk_size());
   return whole;
 }
@@ -204,7 +225,6 @@ static double now(void)
 
 bool sim_report_many(const sim_plan *plan)
 {
-  enum { MOST_JOBS = 64 };
   pid_t pids[MOST_JOBS];
   desk *desks[MOST_JOBS];
   tally sum = {0};

@@ -10,8 +10,8 @@
 
 const sim_scenario sim_scenarios[] = {
   {.name = "calm", .weight = 2, .calm = true, .gap_pm = 1100,
-   .text = "nothing but delays shorter than a quarter of the timeout",
-   .faults = {F(DELAY) = 8, F(PIECES) = 1, F(SET_NODE) = 1, F(FOREIGN) = 1}},
+   .text = "nothing takes longer than a quarter of the timeout",
+   .faults = {F(DELAY) = 6, F(PIECES) = 1, F(CUT) = 2, F(SET_NODE) = 1, F(FOREIGN) = 1}},
   {.name = "storm", .weight = 4, .gap_pm = 200,
    .text = "everything at once",
    .faults = {F(DELAY) = 2, F(PIECES) = 1, F(CUT) = 4, F(CUT_AT) = 6,
