@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/access.h"
+#include "base/acl.h"
 #include "recipes/lock.h"
 #include "recipes/memory.h"
 
@@ -247,9 +247,9 @@ static bool copy_config(lk_lock *l, const lk_lock_config *config)
   l->arg = config->arg;
   l->data = copy(mem, config->data.at, config->data.len);
   if (config->acl != NULL)
-    l->acl = lk__access_copy(mem, config->acl);
+    l->acl = lk__acls_copy(mem, config->acl);
   if (parent != NULL)
-    l->parent_acl = lk__access_copy(mem, parent);
+    l->parent_acl = lk__acls_copy(mem, parent);
   l->what = (lk_contend_config){
       .role = &mutex,
       .dir = l->path,
