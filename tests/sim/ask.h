@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SIM_ASK_H
+#define LK_SIM_ASK_H
+
+#include "jute/arena.h"
+#include "jute/reader.h"
+
+/** One thing that a write wants, as it stood in the request. */
+typedef struct sim_want {
+  int32_t op;
+  lk_bytes path; /**< anything; `at` NULL is null */
+  lk_bytes data;
+  int32_t flags;
+  int32_t version;
+  int32_t perms;
+  bool bad_acl; /**< none, or not for everybody */
+} sim_want;
+
+/** A request for the leader. It lasts as long as the ensemble. */
+typedef struct sim_ask {
+  int64_t session; /**< 0: the ensemble itself asks */
+  int32_t xid;
+  int32_t op;
+  int err; /**< it could not be read */
+  int32_t timeout_ms;
+  bool expired; /**< closeSession: the leader wants it */
+  size_t count;
+  sim_want *wants;
+} sim_ask;
+
+/** Read the body of a write; `scratch` is free afterwards. What it says of
+    identities other than everybody is not understood. */
+const sim_ask *sim_ask_read(int64_t session, int32_t xid, int32_t op,
+                            lk_reader *body, lk_arena *memory,
+                            lk_arena *scratch);
+/** One of our own, with one want. */
+const sim_ask *sim_ask_new(int64_t session, int32_t op, const sim_want *want,
+                           lk_arena *memory);
+
+#endif
