@@ -22,6 +22,7 @@ typedef struct sim_handle {
   bool freeing;     /**< lk_lock_free() is called */
 
   uint64_t acquire;   /**< how many have begun, without those that count up */
+  uint64_t asks;      /**< how many were accepted, with those */
   bool wants;         /**< an acquire has not ended */
   bool calling;       /**< … and its call has not returned */
   int64_t timeout_ms; /**< of it */
@@ -117,7 +118,8 @@ typedef enum sim_fact_type {
   SIM_WANTED,    /**< an acquire was called: err */
   SIM_GOT,       /**< it ended: err */
   SIM_TOLD,      /**< told */
-  SIM_CANCELLED, /**< lk_lock_cancel() has returned */
+  SIM_CANCELLED, /**< lk_lock_cancel() has returned; err: not 0 if the acquire
+                    goes on */
   SIM_LET_GO,   /**< a release was called: err, and should: what it should be */
   SIM_RELEASED, /**< it ended: err */
   SIM_VERIFIED, /**< a verify ended: err */

@@ -94,6 +94,7 @@ int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
   if (!wanted) {
     h->calling = false;
     h->wants = err == 0;
+    h->asks += err == 0;
     h->count += err == 0 && h->again;
   }
   tell(h, SIM_WANTED, err);
@@ -103,13 +104,14 @@ int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
 void sim_handle_cancel(sim_handle *h)
 {
   bool outer = h->cancelling;
+  uint64_t asks = h->asks;
 
   SAY(h, "cancels");
   h->cancelling = true;
   lk_lock_cancel(h->lock);
   h->cancelling = outer;
   if (h->lock != NULL)
-    tell(h, SIM_CANCELLED, 0);
+    tell(h, SIM_CANCELLED, h->wants && h->asks == asks);
 }
 
 /* ---- release ------------------------------------------------------------ */

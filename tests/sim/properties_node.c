@@ -215,9 +215,7 @@ void sim_cancel_everywhere(sim_judge *j, const sim_fact *f)
     patrol_leaving(j, SIM_CANCELS, SIM_CANCELS);
   else if (f->type == SIM_GOT && f->err == 0 && f->handle->cancelling)
     sim_accuse(j, "%s is granted while it cancels", f->handle->name);
-  else if (f->type == SIM_CANCELLED &&
-           (f->handle->wants ||
-            lk_lock_get_state(f->handle->lock) == LK_LOCK_ACQUIRING))
+  else if (f->type == SIM_CANCELLED && f->err != 0)
     sim_accuse(j, "%s is cancelled, and goes on", f->handle->name);
 }
 
