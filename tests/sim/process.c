@@ -174,7 +174,7 @@ static void on_resume(void *arg)
   if (p->paused) {
     p->paused = false;
     SIM_SAY(&p->world->trace, p->name, "goes on");
-    sim_driver_turn(p);
+    sim_process_settle(p);
   } else if (p->client == NULL) {
     start(p);
   } else if (p->state == LK_STATE_EXPIRED || p->state == LK_STATE_CLOSED) {
