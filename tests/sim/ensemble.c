@@ -144,6 +144,8 @@ static void make_true(sim_ensemble *e, const sim_txn *x)
   const sim_changes changes = {on_created, on_deleted, NULL, e};
   sim_commit c = {x->zxid, x->session, x->xid, x->op, x->err};
 
+  SIM_SAY(e->trace, "ensemble", "commits %s %s", sim_zxid(x->zxid),
+          sim_txn_words(x));
   sim_txn_apply(x, &e->truth, &changes, NULL);
   if (x->op == LK_OPCODE_CLOSE_SESSION && e->hooks.session_ended != NULL)
     e->hooks.session_ended(x->session, x->expired, e->hooks.arg);
@@ -194,7 +196,8 @@ int sim_ensemble_leader(const sim_ensemble *e)
 
     for (unsigned k = 0; k < e->count; k++)
       count += follows(&e->servers[k], i);
-    if (e->servers[i].established && count >= sim_quorum(e))
+    if (e->servers[i].established && !e->servers[i].stopped &&
+        count >= sim_quorum(e))
       return (int)i;
   }
   return -1;

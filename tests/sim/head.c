@@ -305,6 +305,7 @@ static int decide_change(const decision *d, const sim_want *w, sim_act *a)
 static int decide_one(const decision *d, const sim_want *w, sim_act *a)
 {
   a->op = w->op;
+  a->asked = w->path.at;
   switch (w->op) {
   case LK_OPCODE_CREATE:
   case LK_OPCODE_CREATE2:
@@ -338,42 +339,52 @@ static int decide_multi(const decision *d, sim_act *acts)
   return err;
 }
 
-/* The session's ephemerals, those that are only proposed too. */
+static void close_with(sim_txn *x, const sim_path *p)
+{
+  for (size_t i = 0; i < x->count; i++) {
+    if (x->acts[i].path == p)
+      return;
+  }
+  x->acts[x->count++] =
+      (sim_act){.op = LK_OPCODE_DELETE, .asked = p->text, .path = p};
+}
+
+static void shuffle(sim_server *s, sim_txn *x)
+{
+  for (size_t i = 0; i + 1 < x->count; i++) {
+    size_t k = i + sim_roll(&s->rng, (uint32_t)(x->count - i));
+    sim_act swap = x->acts[i];
+
+    x->acts[i] = x->acts[k];
+    x->acts[k] = swap;
+  }
+}
+
+/* The session's ephemerals, those that are only proposed too, in no order. The
+ * counts of their parents stay as they are until it is applied. */
 static void decide_close(const decision *d, sim_txn *x)
 {
   sim_server *s = d->s;
   const sim_logon *l = sim_tree_logon(&s->tree, d->ask->session);
-  size_t most = s->head.count - s->head.first;
-  const sim_path *path = NULL;
+  const sim_node *owned = l == NULL ? NULL : l->owned;
+  size_t most = s->head.count - s->head.first, last = s->head.count;
   sim_future f;
 
-  for (sim_node *n = l == NULL ? NULL : l->owned; n != NULL; n = n->next_owned)
+  for (const sim_node *n = owned; n != NULL; n = n->next_owned)
     most++;
   x->acts = lk__arena_take(&s->ensemble->arena, most + 1, sizeof *x->acts);
-  for (sim_node *n = l == NULL ? NULL : l->owned; n != NULL;
-       n = n->next_owned) {
+  for (const sim_node *n = owned; n != NULL; n = n->next_owned) {
     if (look(s, n->key, &f))
-      x->acts[x->count++].path = n->key;
+      close_with(x, n->key);
   }
-  for (size_t i = s->head.first; i < s->head.count; i++) {
-    path = s->head.futures[i].path;
-    bool twice = sim_tree_node(&s->tree, path) != NULL;
-
-    for (size_t k = 0; k < x->count && !twice; k++)
-      twice = x->acts[k].path == path;
-    if (!twice && look(s, path, &f) && f.owner == d->ask->session)
-      x->acts[x->count++].path = path;
+  for (size_t i = s->head.first; i < last; i++) {
+    if (look(s, s->head.futures[i].path, &f) && f.owner == d->ask->session)
+      close_with(x, f.path);
   }
-  /* They go in no order. */
+  shuffle(s, x);
   for (size_t i = 0; i < x->count; i++) {
-    size_t k = i + sim_roll(&s->rng, (uint32_t)(x->count - i));
-    const sim_path *swap = x->acts[i].path;
-    sim_future none = {.path = x->acts[k].path};
-
-    x->acts[i] = (sim_act){.op = LK_OPCODE_DELETE, .path = none.path};
-    x->acts[k].path = swap;
-    x->acts[i].path = none.path;
-    add(&s->head, &none, x->zxid);
+    f = (sim_future){.path = x->acts[i].path};
+    add(&s->head, &f, x->zxid);
   }
 }
 

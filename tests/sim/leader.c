@@ -135,6 +135,8 @@ static void answer_syncs(sim_server *s)
 
     sim_send(s, p->server, &m);
   }
+  if (done == 0)
+    return;
   s->nsyncs -= done;
   memmove(s->syncs, s->syncs + done, s->nsyncs * sizeof *s->syncs);
 }

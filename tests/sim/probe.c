@@ -21,7 +21,7 @@ void sim_lab_init(sim_lab *lab, const sim_ensemble_config *config,
   lab->ensemble =
       sim_ensemble_new(config == NULL ? &usual : config, &lab->agenda,
                        (sim_rng){seed}, &lab->trace, hooks);
-  sim_lab_leader(lab, -1);
+  sim_lab_settle(lab);
 }
 
 void sim_lab_free(sim_lab *lab)
@@ -47,17 +47,28 @@ int sim_lab_leader(sim_lab *lab, int not )
 {
   for (int i = 0; i < PATIENCE_MS / 10; i++) {
     int leader = sim_ensemble_leader(lab->ensemble);
+
+    if (leader >= 0 && leader != not )
+      return leader;
+    sim_lab_run(lab, 10);
+  }
+  return -1;
+}
+
+bool sim_lab_settle(sim_lab *lab)
+{
+  for (int i = 0; i < PATIENCE_MS / 10; i++) {
     unsigned serving = 0, running = 0;
 
     for (unsigned k = 0; k < sim_ensemble_size(lab->ensemble); k++) {
       serving += sim_server_serves(sim_lab_server(lab, k));
       running += sim_server_runs(sim_lab_server(lab, k));
     }
-    if (leader >= 0 && leader != not &&serving == running)
-      return leader;
+    if (serving == running)
+      return true;
     sim_lab_run(lab, 10);
   }
-  return -1;
+  return false;
 }
 
 /* ---- connections -------------------------------------------------------- */
@@ -92,6 +103,7 @@ void sim_probe_dial(sim_probe *p, unsigned server)
 {
   sim_conn_hooks hooks = {on_output, on_closed, p};
 
+  sim_probe_hang_up(p);
   lk__buf_free(&p->in);
   p->frame = 0;
   p->conn = sim_server_accept(sim_lab_server(p->lab, server), &hooks);

@@ -17,16 +17,18 @@ typedef struct sim_lab {
   sim_ensemble *ensemble;
 } sim_lab;
 
-/** Made, and a leader elected if it has one. SIM_TRACE=1 in the environment
+/** Made, and all servers serve. SIM_TRACE=1 in the environment
     tells the story. */
 void sim_lab_init(sim_lab *lab, const sim_ensemble_config *config,
                   uint64_t seed, const sim_ensemble_hooks *hooks);
 void sim_lab_free(sim_lab *lab);
 void sim_lab_run(sim_lab *lab, int64_t ms);
 sim_server *sim_lab_server(sim_lab *lab, unsigned i);
-/** Run until somebody leads who did not lead before (-1: anybody), and all
-    the servers that run serve; that server, or -1 after a minute. */
+/** Run until somebody leads but `not` (-1: anybody): who, or -1 after a
+    minute. */
 int sim_lab_leader(sim_lab *lab, int not );
+/** Run until all servers that run serve; false: they do not in a minute. */
+bool sim_lab_settle(sim_lab *lab);
 
 typedef struct sim_probe {
   sim_lab *lab;

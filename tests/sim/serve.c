@@ -5,6 +5,7 @@
 #include "proto/opcode.h"
 #include "sim/model.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 /**
@@ -50,8 +51,13 @@ void sim_serve_error(sim_conn *c, int32_t xid, int64_t zxid, int err)
 /* Until 3.9 events have no zxid. */
 void sim_serve_event(sim_conn *c, int32_t type, const sim_path *p)
 {
+  static const char *const words[] = {"", "created", "deleted", "changed",
+                                      "children"};
   lk_writer w = begin(c, 12 + p->len, LK_XID_EVENT, -1, 0);
 
+  SIM_SAY(c->server->ensemble->trace, c->server->name,
+          "tells %" PRIx64 ": %s %s", (uint64_t)c->session, words[type],
+          p->text);
   lk__writer_int(&w, type);
   lk__writer_int(&w, 3); /* SyncConnected */
   lk__writer_bytes(&w, lk_bytes_of(p->text, p->len));

@@ -89,6 +89,12 @@ void sim_touched(sim_server *s, int64_t session, int32_t timeout_ms)
 
 /* ---- dying and coming back ---------------------------------------------- */
 
+static void unpark(sim_server *s)
+{
+  for (unsigned i = 0; i < s->ensemble->count; i++)
+    sim_link_unpark(sim_link_of(s->ensemble, i, s->index));
+}
+
 /* The tree is what the log says, as far as it is certain. */
 static void rebuild(sim_server *s)
 {
@@ -108,6 +114,7 @@ void sim_server_crash(sim_server *s)
   SIM_SAY(s->ensemble->trace, s->name, "dies; %zu of %zu are on disk",
           s->logged, s->count);
   s->stopped = false;
+  unpark(s);
   sim_drop(s->ensemble->agenda, &s->wake);
   size_t logged = s->logged; /* going on to look would write the rest */
 
@@ -195,8 +202,7 @@ void sim_server_continue(sim_server *s)
     return;
   SIM_SAY(e->trace, s->name, "goes on");
   s->stopped = false;
-  for (unsigned i = 0; i < e->count; i++)
-    sim_link_unpark(sim_link_of(e, i, s->index));
+  unpark(s);
   s->wake = (sim_job){.node = s->wake.node, .run = wake, .arg = s};
   sim_do_in(e->agenda, &s->wake, 0);
 }

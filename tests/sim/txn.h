@@ -9,9 +9,10 @@ enum { SIM_OP_CREATE_SESSION = -10, SIM_OP_DELETE_CONTAINER = 20 };
 
 /** One change, with all that was decided when it was proposed. */
 typedef struct sim_act {
-  int32_t op; /**< opcode as it was asked for */
-  int err;    /**< in a multi that failed */
-  const sim_path *path;
+  int32_t op;           /**< opcode as it was asked for */
+  int err;              /**< in a multi that failed */
+  const char *asked;    /**< the path in the request, for the trace */
+  const sim_path *path; /**< what it is about; NULL: nothing */
   lk_bytes data;
   int32_t counter; /**< create: the parent's afterwards */
   int32_t version; /**< set, check: afterwards; setACL: of the list */

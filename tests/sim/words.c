@@ -48,9 +48,9 @@ const char *sim_txn_words(const sim_txn *x)
     len += snprintf(
         text + len, WORDS_CAP - (size_t)len, "%s %s%s", i == 0 ? "" : ",",
         x->count > 1 && a->op != 0 ? verb(a->op) : "", x->count > 1 ? " " : "");
-    if (len < WORDS_CAP)
+    if (len < WORDS_CAP && a->asked != NULL)
       len += snprintf(text + len, WORDS_CAP - (size_t)len, "%s",
-                      a->path == NULL ? "?" : a->path->text);
+                      a->path == NULL ? a->asked : a->path->text);
   }
   return text;
 }
