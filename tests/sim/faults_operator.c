@@ -125,7 +125,7 @@ static bool heal_counter(sim_wound *x)
 bool sim_strike_counter(sim_faults *f)
 {
   static const int32_t ends[] = {INT32_MAX - (1 << 20) - 3, INT32_MAX - 1,
-                                 INT32_MAX, -3, 1 << 30};
+                                 INT32_MAX, INT32_MIN + 5, 1 << 30};
   const char *lock = some_lock(f);
   int32_t counter = ends[sim_roll(&f->rng, 5)];
 
