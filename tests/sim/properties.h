@@ -51,7 +51,7 @@
     "an acquire that timed out leaves nothing") \
   P(cancel_everywhere, "CANCEL-EVERYWHERE", ON(GOT) | ON(CANCELLED) | ON(PATROL), \
     "a cancelled acquire is never granted and leaves nothing") \
-  P(release_async, "RELEASE-ASYNC", ON(STATE) | ON(SENT) | ON(STEP) | ON(MADE) | ON(RELEASED) | ON(PATROL) | ON(CALM), \
+  P(release_async, "RELEASE-ASYNC", ON(STATE) | ON(SENT) | ON(STEP) | ON(RELEASED) | ON(PATROL) | ON(CALM), \
     "a release is never lost, and goes before what follows") \
   P(container_reap, "CONTAINER-REAP", ON(GOT), \
     "no acquire fails because its directory went") \

@@ -47,7 +47,9 @@ void sim_lease_pause(sim_judge *j, const sim_fact *f)
     return;
   SIM_EACH_HANDLE(j, h)
   {
-    if (sim_holds(h) && sim_process_runs(h->process))
+    if (sim_holds(h) && sim_process_runs(h->process) &&
+        sim_now_us(j) >
+            sim_life_of(j, h->process)->resumed_us + SLACK_MS * SIM_MS)
       judge_holder(j, h);
   }
 }
@@ -104,7 +106,7 @@ void sim_timeout_bound(sim_judge *j, const sim_fact *f)
     return;
   if (f->err == LK_ERR_DEADLINE && now < due)
     sim_accuse(j, "%s ends %" PRId64 " ms before its time", h->name, due - now);
-  if (now > due + SLACK_MS &&
+  if (now > due + SLACK_MS && !sim_life_of(j, p)->was_paused &&
       sim_life_of(j, p)->resumed_us < sim_process_true_us(p, due))
     sim_accuse(j, "%s ends %" PRId64 " ms after its time", h->name, now - due);
 }

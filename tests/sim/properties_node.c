@@ -60,7 +60,7 @@ void sim_no_orphan(sim_judge *j, const sim_fact *f)
 void sim_create_ambiguity(sim_judge *j, const sim_fact *f)
 {
   for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
-    if (e != f->entry && sim_same_attempt(e, f->entry))
+    if (e != f->entry && is_ours(e) && sim_same_attempt(e, f->entry))
       sim_accuse(j, "%s is there already when %s is made", e->name,
                  f->entry->name);
   }
@@ -77,8 +77,8 @@ void sim_xid_continues(sim_judge *j, const sim_fact *f)
       f->life->xid = f->xid;
     return;
   }
-  if (f->commit->xid <= 0)
-    return;
+  if (f->commit->xid <= 0 || f->commit->err == LK_ERR_SESSION_MOVED)
+    return; /* refused: it came late, by the way of the old connection */
   sim_session *s = sim_ledger_session(&j->ledger, f->commit->session);
 
   if (f->commit->xid <= s->xid)
@@ -233,17 +233,17 @@ static void note_before(sim_attempt *a)
   }
 }
 
-static void judge_place(sim_judge *j, const sim_entry *made)
+/* Its own list shows it behind what was to be deleted before it was made, and
+ * no server has refused that: then it was not asked for in time. */
+static void judge_place(sim_judge *j, const sim_attempt *a)
 {
-  const sim_attempt *a = sim_attempt_for(j, made);
-
-  for (size_t i = 0; a != NULL && i < a->nbefore; i++) {
+  for (size_t i = 0; i < a->nbefore; i++) {
     const lk_contend *o = a->before[i];
     const sim_entry *e = sim_entry_of(j, o);
 
-    if (e != NULL && e->removed == 0 && o->rests == 0)
+    if (e != NULL && sim_stood(e, a->list_zxid) && o->rests == 0)
       sim_accuse(j, "%s queues behind %s, which was released before",
-                 made->name, e->name);
+                 a->handle == NULL ? "?" : a->handle->name, e->name);
   }
 }
 
@@ -288,8 +288,10 @@ void sim_release_async(sim_judge *j, const sim_fact *f)
            (f->attempt->ct->state == LK_CONTEND_CREATING ||
             f->attempt->ct->state == LK_CONTEND_PARENTS))
     note_before(f->attempt);
-  else if (f->type == SIM_MADE)
-    judge_place(j, f->entry);
+  else if (f->type == SIM_STEP && f->event == LK_EV_BEHIND &&
+           (f->before == LK_CONTEND_CREATING ||
+            f->before == LK_CONTEND_PARENTS))
+    judge_place(j, f->attempt);
   else if (f->type == SIM_RELEASED && f->err == 0)
     judge_released(j, f->handle);
   else if (f->type == SIM_PATROL)
