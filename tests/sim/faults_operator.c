@@ -128,7 +128,11 @@ bool sim_strike_counter(sim_faults *f)
                                  INT32_MAX, INT32_MIN + 5, 1 << 30};
   const char *lock = some_lock(f);
   int32_t counter = ends[sim_roll(&f->rng, 5)];
+  const sim_node *dir =
+      sim_tree_find(sim_ensemble_truth(f->world->ensemble), lock);
 
+  if (dir != NULL && counter >= 0 && dir->counter > counter)
+    counter = INT32_MAX; /* it never goes back, but to the other end */
   snprintf(sim_hurt(f, heal_counter, sim_fault_time(f))->path, 24, "%s", lock);
   SAY(f, "the counter of %s is %" PRId32, lock, counter);
   sim_operator_set_counter(f->world->ensemble, lock, counter);
