@@ -49,7 +49,7 @@ typedef struct sim_handle {
   unsigned places_lost; /**< how often it was told so */
   unsigned vanished;    /**< of the ledger, when it asked */
   sim_entry *held;      /**< the node it was granted with, or NULL */
-  sim_entry *given;     /**< the one it released last */
+  sim_entry *given;     /**< the one whose release it waits for, or NULL */
 } sim_handle;
 
 /** What a request is, and of a watch what it was set by. */

@@ -50,10 +50,8 @@ static void take_grant(sim_handle *h)
 /* The count goes down; at 0 it holds no more. */
 static void count_down(sim_handle *h)
 {
-  if (--h->count > 0)
-    return;
-  h->given = h->held;
-  h->held = NULL;
+  if (--h->count == 0)
+    h->held = NULL;
 }
 
 static void on_got(lk_lock *l, int err, void *arg)
@@ -140,6 +138,8 @@ static int should_be(const sim_handle *h, bool with_callback)
 /* As the handle has it when the release was called, before what it calls. */
 static void take_release(sim_handle *h, bool with_callback)
 {
+  if (with_callback)
+    h->given = h->count == 1 ? h->held : NULL;
   if (h->lost) {
     h->lost = false;
     h->held = NULL;

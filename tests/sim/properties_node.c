@@ -49,9 +49,11 @@ void sim_no_orphan(sim_judge *j, const sim_fact *f)
   for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
     if (!is_ours(e) || e->left || owner_of(j, e) == NULL)
       continue;
-    if (sim_attempt_for(j, e) == NULL)
+    const sim_attempt *a = sim_attempt_for(j, e);
+
+    if (a == NULL)
       sim_accuse(j, "%s has no owner", e->path);
-    else if (f->type == SIM_CALM)
+    else if (f->type == SIM_CALM && a->ct->state == LK_CONTEND_LEAVING)
       sim_accuse(j, "%s is still there", e->path);
   }
 }
@@ -155,7 +157,7 @@ static void judge_end(sim_judge *j)
 static void judge_name(sim_judge *j, const sim_entry *e)
 {
   for (const sim_entry *o = e->older; o != NULL; o = o->older) {
-    if (sim_same_attempt(o, e) && o->session != e->session)
+    if (is_ours(e) && sim_same_attempt(o, e) && o->session != e->session)
       sim_accuse(j, "%s has the name that another session used", e->name);
   }
 }
