@@ -49,12 +49,8 @@ void sim_no_orphan(sim_judge *j, const sim_fact *f)
   for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
     if (!is_ours(e) || e->left || owner_of(j, e) == NULL)
       continue;
-    const sim_attempt *a = sim_attempt_for(j, e);
-
-    if (a == NULL)
+    if (sim_attempt_for(j, e) == NULL)
       sim_accuse(j, "%s has no owner", e->path);
-    else if (f->type == SIM_CALM && a->ct->state == LK_CONTEND_LEAVING)
-      sim_accuse(j, "%s is still there", e->path);
   }
 }
 
