@@ -7,6 +7,7 @@
 #include <latchkey/ev.h>
 #include <latchkey/keeper.h>
 #include <latchkey/lock.h>
+#include <latchkey/sync.h>
 #include <latchkey/types.h>
 #include <latchkey/version.h>
 
