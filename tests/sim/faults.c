@@ -129,6 +129,7 @@ void sim_faults_end(sim_faults *f)
     on_heal(LK_OWNER(l, sim_wound, link));
   }
   sim_network_pieces(f->world->network, 0);
+  sim_network_spare(f->world->network);
 }
 
 void sim_faults_free(sim_faults *f)

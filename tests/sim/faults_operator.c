@@ -108,7 +108,8 @@ bool sim_strike_deny(sim_faults *f)
   static const int32_t perms[] = {1, 4, 8, 12, 31};
   const sim_node *n = sim_roll(&f->rng, 2) == 0 ? some_node(f) : NULL;
   int32_t denied = perms[sim_roll(&f->rng, 5)];
-  sim_wound *x = sim_hurt(f, heal_deny, sim_fault_time(f));
+  int64_t length = sim_fault_time(f) / 4;
+  sim_wound *x = sim_hurt(f, heal_deny, length);
 
   snprintf(x->path, sizeof x->path, "%s", n == NULL ? some_lock(f) : n->path);
   SAY(f, "permissions %" PRId32 " of %s are denied", denied, x->path);

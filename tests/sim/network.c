@@ -104,6 +104,16 @@ bool sim_network_reset(sim_network *n, unsigned process, int direction,
   return true;
 }
 
+void sim_network_spare(sim_network *n)
+{
+  for (lk_link *l = n->pipes.next; l != &n->pipes; l = l->next) {
+    sim_pipe *p = LK_OWNER(l, sim_pipe, link);
+
+    p->flows[SIM_UP].fuse = SIZE_MAX;
+    p->flows[SIM_DOWN].fuse = SIZE_MAX;
+  }
+}
+
 void sim_network_unplug(sim_network *n, unsigned server)
 {
   for (lk_link *l = n->pipes.next; l != &n->pipes; l = l->next) {

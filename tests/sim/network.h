@@ -62,6 +62,8 @@ void sim_network_pieces(sim_network *n, size_t most);
     direction; SIZE_MAX: now. false: there is none. */
 bool sim_network_reset(sim_network *n, unsigned process, int direction,
                        size_t bytes);
+/** No connection breaks any more by what sim_network_reset() has asked for. */
+void sim_network_spare(sim_network *n);
 /** The machine of a server is going: its processes are told nothing. */
 void sim_network_unplug(sim_network *n, unsigned server);
 /** The server to which a process is connected, or -1. */
