@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PATROLS = 16 };
+enum { PATROLS = 16, RESTS_MS = 5000 };
 
 #define PROPERTY(function, name, facts, text) {name, text},
 const sim_property sim_properties[] = {SIM_PROPERTIES(PROPERTY)};
@@ -516,6 +516,15 @@ static void drop_attempt(sim_judge *j, const lk_contend *ct)
   }
 }
 
+/* One more request after a reconnect, or after all the rests that a throttled
+ * one takes. */
+static int64_t patience_us(const sim_judge *j)
+{
+  bool throttled = j->world->scenario->faults[SIM_FAULT_THROTTLE] > 0;
+
+  return 2 * sim_T_us(j) + (throttled ? RESTS_MS * SIM_MS : 0);
+}
+
 bool sim_overdue(sim_judge *j, const sim_life *l, sim_stuck *s,
                  const sim_entry *e)
 {
@@ -526,7 +535,7 @@ bool sim_overdue(sim_judge *j, const sim_life *l, sim_stuck *s,
     return false;
   if (s->since_us == 0 || s->since_us < l->smooth_us)
     s->since_us = sim_now_us(j);
-  if (sim_now_us(j) - s->since_us <= 2 * sim_T_us(j))
+  if (sim_now_us(j) - s->since_us <= patience_us(j))
     return false;
   s->on = NULL; /* once more after the same time */
   return true;

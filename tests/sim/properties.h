@@ -79,7 +79,7 @@
     "an accepted request ends once; NOT_SENT is not executed") \
   P(reply_matches, "REPLY-MATCHES", ON(ENDED), \
     "an answer is what was true at its zxid") \
-  P(order, "ORDER", ON(ENDED) | ON(ANSWER), \
+  P(order, "ORDER", ON(ENDED), \
     "answers come in the order of the requests, and never go back") \
   P(watch_events, "WATCH-EVENTS", ON(ANSWER) | ON(EVENT), \
     "a watch is told once, in time, of what happened") \
@@ -141,7 +141,7 @@ typedef struct sim_life {
   sim_request *requests;
   uint64_t asked;         /**< how many there were */
   uint64_t last_answered; /**< the newest request's number */
-  int64_t top_zxid;       /**< of all answers in the session */
+  int64_t top_zxid;       /**< of the last of these in the session */
   int32_t xid;            /**< the last that was sent in the session */
   size_t deletes_due;     /**< to be sent first on this connection */
   unsigned char head[12]; /**< of the frame being sent */

@@ -189,25 +189,19 @@ void sim_reply_matches(sim_judge *j, const sim_fact *f)
 /* Answers come in the order of the requests, and never go back. */
 void sim_order(sim_judge *j, const sim_fact *f)
 {
-  if (f->type == SIM_ANSWER) {
-    sim_life *l = f->life;
-
-    if (f->answer->zxid > 0 && f->answer->zxid < l->top_zxid)
-      sim_accuse(j, "%s is answered at 0x%" PRIx64 " after 0x%" PRIx64,
-                 l->process->name, (uint64_t)f->answer->zxid,
-                 (uint64_t)l->top_zxid);
-    if (f->answer->zxid > l->top_zxid)
-      l->top_zxid = f->answer->zxid;
-    return;
-  }
   sim_life *l = sim_life_of(j, f->request->process);
+  const lk_answer *a = lk_client_answer(l->process->client);
 
-  if (lk_client_answer(l->process->client) == NULL)
+  if (a == NULL)
     return;
   if (f->request->number <= l->last_answered)
     sim_accuse(j, "request %" PRIu64 " is answered after %" PRIu64,
                f->request->number, l->last_answered);
+  if (a->zxid < l->top_zxid)
+    sim_accuse(j, "%s is answered at 0x%" PRIx64 " after 0x%" PRIx64,
+               l->process->name, (uint64_t)a->zxid, (uint64_t)l->top_zxid);
   l->last_answered = f->request->number;
+  l->top_zxid = a->zxid;
 }
 
 /* ---- sessions ----------------------------------------------------------- */

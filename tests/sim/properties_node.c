@@ -75,7 +75,8 @@ void sim_xid_continues(sim_judge *j, const sim_fact *f)
       f->life->xid = f->xid;
     return;
   }
-  if (f->commit->xid <= 0 || f->commit->err == LK_ERR_SESSION_MOVED)
+  if (f->commit->xid <= 0 || f->commit->err == LK_ERR_SESSION_MOVED ||
+      f->commit->err == LK_ERR_SESSION_EXPIRED)
     return; /* refused: it came late, by the way of the old connection */
   sim_session *s = sim_ledger_session(&j->ledger, f->commit->session);
 
