@@ -433,6 +433,59 @@ START_TEST(missed_changes_are_told_in_the_order_of_the_request)
 }
 END_TEST
 
+static int add_watch(sim_probe *who, const char *path, int32_t mode)
+{
+  struct lk_add_watch_request r = {lk_text(path), mode};
+  int32_t xid = sim_probe_send(who, LK_OPCODE_ADD_WATCH, &r);
+  sim_reply reply = sim_probe_next(who);
+
+  ck_assert_int_eq(reply.xid, xid);
+  return reply.err;
+}
+
+START_TEST(persistent_watches_stay)
+{
+  setup();
+  ck_assert_int_eq(sim_probe_do_create(&p, "/a", 0), 0);
+  ck_assert_int_eq(add_watch(&q, "/a", 0), 0);
+  ck_assert_int_eq(add_watch(&q, "/a", 2), LK_ERR_MARSHALLING);
+  for (int i = 0; i < 2; i++) {
+    ck_assert_int_eq(sim_probe_do_create(&p, "/a/b", 0), 0);
+    expect_event(&q, CHILDREN, "/a");
+    ck_assert_int_eq(set(&p, "/a", lk_text("x")), 0);
+    expect_event(&q, CHANGED, "/a");
+    ck_assert_int_eq(sim_probe_do_delete(&p, "/a/b"), 0);
+    expect_event(&q, CHILDREN, "/a");
+  }
+  /* A watch of one time takes its place, and is gone with it. */
+  sim_probe_do_read(&q, LK_OPCODE_GET_DATA, "/a", true);
+  ck_assert_int_eq(set(&p, "/a", lk_text("y")), 0);
+  expect_event(&q, CHANGED, "/a");
+  ck_assert_int_eq(set(&p, "/a", lk_text("z")), 0);
+  ck_assert(!sim_probe_has(&q));
+  teardown();
+}
+END_TEST
+
+START_TEST(recursive_watches_tell_of_all_below_but_not_of_children)
+{
+  setup();
+  ck_assert_int_eq(sim_probe_do_create(&p, "/a", 0), 0);
+  ck_assert_int_eq(add_watch(&q, "/a", 1), 0);
+  ck_assert_int_eq(sim_probe_do_create(&p, "/a/b", 0), 0);
+  ck_assert_int_eq(sim_probe_do_create(&p, "/a/b/c", 0), 0);
+  ck_assert_int_eq(set(&p, "/a", lk_text("x")), 0);
+  ck_assert_int_eq(sim_probe_do_delete(&p, "/a/b/c"), 0);
+  ck_assert_int_eq(sim_probe_do_create(&p, "/ab", 0), 0);
+  expect_event(&q, CREATED, "/a/b");
+  expect_event(&q, CREATED, "/a/b/c");
+  expect_event(&q, CHANGED, "/a");
+  expect_event(&q, DELETED, "/a/b/c");
+  ck_assert(!sim_probe_has(&q));
+  teardown();
+}
+END_TEST
+
 static int unwatch(sim_probe *who, int32_t op, int32_t type)
 {
   struct lk_path_type_request r = {lk_text("/a"), type};
@@ -450,6 +503,8 @@ START_TEST(watches_can_be_removed_and_looked_for)
   sim_probe_do_read(&q, LK_OPCODE_GET_DATA, "/a", true);
   ck_assert_int_eq(unwatch(&q, LK_OPCODE_REMOVE_WATCHES, 1), LK_ERR_NO_WATCHER);
   ck_assert_int_eq(unwatch(&q, LK_OPCODE_CHECK_WATCHES, 2), 0);
+  /* What it says is true of anybody's. */
+  ck_assert_int_eq(unwatch(&p, LK_OPCODE_CHECK_WATCHES, 2), 0);
   ck_assert_int_eq(unwatch(&p, LK_OPCODE_REMOVE_WATCHES, 2), LK_ERR_NO_WATCHER);
   ck_assert_int_eq(unwatch(&q, LK_OPCODE_REMOVE_WATCHES, 2), 0);
   ck_assert_int_eq(unwatch(&q, LK_OPCODE_REMOVE_WATCHES, 3), LK_ERR_NO_WATCHER);
@@ -480,6 +535,54 @@ START_TEST(an_operator_can_deny)
   sim_lab_run(&lab, 10);
   ck_assert(!sim_probe_has(&q));
   ck_assert_uint_eq(sim_ensemble_watches(lab.ensemble), 0);
+  teardown();
+}
+END_TEST
+
+static int prove(sim_probe *who, const char *text)
+{
+  struct lk_auth_request r = {0, lk_text("digest"), lk_text(text)};
+
+  sim_probe_send_as(who, LK_XID_AUTH, LK_OPCODE_AUTH, &r);
+  return sim_probe_next(who).err;
+}
+
+static int set_acl(sim_probe *who, const char *path, lk_acl entry)
+{
+  struct lk_set_acl_request r = {lk_text(path), lk__vec_of(&entry, 1), -1};
+  int32_t xid = sim_probe_send(who, LK_OPCODE_SET_ACL, &r);
+  sim_reply reply = sim_probe_next(who);
+
+  ck_assert_int_eq(reply.xid, xid);
+  return reply.err;
+}
+
+START_TEST(who_may_is_who_has_proved_it)
+{
+  const lk_acl bob = {LK_PERM_ALL, lk_text("digest"),
+                      lk_text("bob:fyVmFCwVbTJYrznoSu1koqYEYF0=")};
+  const lk_acl self = {LK_PERM_ALL, lk_text("auth"), lk_text("")};
+  const lk_acl near = {LK_PERM_ALL, lk_text("ip"), lk_text("127.0.0.0/8")};
+  const lk_acl far = {LK_PERM_ALL, lk_text("ip"), lk_text("128.0.0.0/8")};
+  const lk_acl odd = {LK_PERM_ALL, lk_text("nosuch"), lk_text("x")};
+
+  setup();
+  ck_assert_int_eq(sim_probe_do_create(&p, "/a", 0), 0);
+  ck_assert_int_eq(set_acl(&p, "/a", odd), LK_ERR_INVALID_ACL);
+  ck_assert_int_eq(set_acl(&p, "/a", self), LK_ERR_INVALID_ACL);
+  ck_assert_int_eq(set_acl(&p, "/a", near), 0);
+  ck_assert_int_eq(set_acl(&p, "/a", bob), 0);
+  ck_assert_int_eq(set_acl(&p, "/a", near), LK_ERR_NO_AUTH);
+  ck_assert_int_eq(prove(&p, "bob:wrong"), 0);
+  ck_assert_int_eq(sim_probe_do_read(&p, LK_OPCODE_GET_DATA, "/a", false),
+                   LK_ERR_NO_AUTH);
+  ck_assert_int_eq(prove(&p, "bob:secret"), 0);
+  ck_assert_int_eq(sim_probe_do_read(&p, LK_OPCODE_GET_DATA, "/a", false), 0);
+  ck_assert_int_eq(set_acl(&p, "/a", self), 0); /* both of p */
+  ck_assert_int_eq(prove(&q, "bob:wrong"), 0);
+  ck_assert_int_eq(set_acl(&q, "/a", far), 0);
+  ck_assert_int_eq(sim_probe_do_read(&q, LK_OPCODE_GET_DATA, "/a", false),
+                   LK_ERR_NO_AUTH);
   teardown();
 }
 END_TEST
@@ -566,6 +669,8 @@ SUITE("sim", a_client_makes_and_finds_a_node,
       a_deletion_is_told_of_the_node_then_of_its_parent,
       only_exists_watches_what_is_not_there, watches_go_with_their_connection,
       missed_changes_are_told_in_the_order_of_the_request,
+      persistent_watches_stay,
+      recursive_watches_tell_of_all_below_but_not_of_children,
       watches_can_be_removed_and_looked_for, an_operator_can_deny,
-      a_throttled_request_is_not_done, what_is_not_understood_is_refused,
-      a_frame_may_come_in_any_pieces)
+      who_may_is_who_has_proved_it, a_throttled_request_is_not_done,
+      what_is_not_understood_is_refused, a_frame_may_come_in_any_pieces)

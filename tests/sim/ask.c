@@ -3,6 +3,7 @@
 
 #include "proto/multi.h"
 #include "sim/ask.h"
+#include "sim/text.h"
 
 enum { MOST_SCRATCH = 1 << 16 };
 
@@ -17,30 +18,32 @@ static lk_bytes keep(lk_bytes b, lk_arena *memory)
   return lk_bytes_of(copy, b.len);
 }
 
-static bool is(lk_bytes b, const char *text)
+static lk_bytes keep_text(lk_bytes b, lk_arena *memory)
 {
-  return b.len == strlen(text) && memcmp(b.at, text, b.len) == 0;
+  return keep(sim_text(b, memory), memory);
 }
 
-static void read_acl(sim_want *w, lk_vec list)
+static lk_vec keep_acl(lk_vec list, lk_arena *memory)
 {
-  const lk_acl *acl = list.items;
+  const lk_acl *from = list.items;
 
-  w->bad_acl = list.count == 0;
-  for (size_t i = 0; i < list.count; i++) {
-    w->perms |= acl[i].perms;
-    if (!is(acl[i].scheme, "world") || !is(acl[i].id, "anyone"))
-      w->bad_acl = true;
-  }
+  if (list.count == 0)
+    return list;
+  lk_acl *to = lk__arena_take(memory, list.count, sizeof *to);
+
+  for (size_t i = 0; i < list.count; i++)
+    to[i] = (lk_acl){from[i].perms, keep_text(from[i].scheme, memory),
+                     keep_text(from[i].id, memory)};
+  return lk__vec_of(to, list.count);
 }
 
 static void from_create(sim_want *w, const struct lk_create_request *r,
                         lk_arena *memory)
 {
-  w->path = keep(r->path, memory);
+  w->path = keep_text(r->path, memory);
   w->data = keep(r->data, memory);
   w->flags = r->flags;
-  read_acl(w, r->acl);
+  w->acl = keep_acl(r->acl, memory);
 }
 
 static void from_part(sim_want *w, const lk_part *p, lk_arena *memory)
@@ -56,12 +59,12 @@ static void from_part(sim_want *w, const lk_part *p, lk_arena *memory)
     from_create(w, &p->body.create_ttl.create, memory);
     break;
   case LK_OPCODE_SET_DATA:
-    w->path = keep(p->body.set_data.path, memory);
+    w->path = keep_text(p->body.set_data.path, memory);
     w->data = keep(p->body.set_data.data, memory);
     w->version = p->body.set_data.version;
     break;
   default: /* delete, check */
-    w->path = keep(p->body.path_version.path, memory);
+    w->path = keep_text(p->body.path_version.path, memory);
     w->version = p->body.path_version.version;
     break;
   }
@@ -97,9 +100,9 @@ static void read_set_acl(sim_want *w, lk_reader *in, lk_arena *memory,
   if (lk__record_decode(&lk__set_acl_request_record, &r, in, scratch) != 0)
     return;
   w->op = LK_OPCODE_SET_ACL;
-  w->path = keep(r.path, memory);
+  w->path = keep_text(r.path, memory);
   w->version = r.version;
-  read_acl(w, r.acl);
+  w->acl = keep_acl(r.acl, memory);
 }
 
 static void read_one(sim_ask *a, lk_reader *in, lk_arena *memory,
@@ -118,13 +121,13 @@ static void read_one(sim_ask *a, lk_reader *in, lk_arena *memory,
     from_part(a->wants, &part, memory);
 }
 
-const sim_ask *sim_ask_read(int64_t session, int32_t xid, int32_t op,
-                            lk_reader *body, lk_arena *memory,
+const sim_ask *sim_ask_read(int64_t session, const sim_ids *who, int32_t xid,
+                            int32_t op, lk_reader *body, lk_arena *memory,
                             lk_arena *scratch)
 {
   sim_ask *a = lk__arena_take(memory, 1, sizeof *a);
 
-  *a = (sim_ask){.session = session, .xid = xid, .op = op};
+  *a = (sim_ask){.session = session, .xid = xid, .op = op, .who = who};
   if (op == LK_OPCODE_MULTI)
     read_parts(a, body, memory, scratch);
   else if (op != LK_OPCODE_CLOSE_SESSION)

@@ -2,8 +2,8 @@
 #ifndef LK_SIM_ASK_H
 #define LK_SIM_ASK_H
 
-#include "jute/arena.h"
 #include "jute/reader.h"
+#include "sim/access.h"
 
 /** One thing that a write wants, as it stood in the request. */
 typedef struct sim_want {
@@ -12,8 +12,7 @@ typedef struct sim_want {
   lk_bytes data;
   int32_t flags;
   int32_t version;
-  int32_t perms;
-  bool bad_acl; /**< none, or not for everybody */
+  lk_vec acl; /**< of lk_acl */
 } sim_want;
 
 /** A request for the leader. It lasts as long as the ensemble. */
@@ -23,15 +22,15 @@ typedef struct sim_ask {
   int32_t op;
   int err; /**< it could not be read */
   int32_t timeout_ms;
-  bool expired; /**< closeSession: the leader wants it */
+  const sim_ids *who; /**< NULL: somebody who may do anything */
+  bool expired;       /**< closeSession: the leader wants it */
   size_t count;
   sim_want *wants;
 } sim_ask;
 
-/** Read the body of a write; `scratch` is free afterwards. What it says of
-    identities other than everybody is not understood. */
-const sim_ask *sim_ask_read(int64_t session, int32_t xid, int32_t op,
-                            lk_reader *body, lk_arena *memory,
+/** Read the body of a write; `scratch` is free afterwards. */
+const sim_ask *sim_ask_read(int64_t session, const sim_ids *who, int32_t xid,
+                            int32_t op, lk_reader *body, lk_arena *memory,
                             lk_arena *scratch);
 /** One of our own, with one want. */
 const sim_ask *sim_ask_new(int64_t session, int32_t op, const sim_want *want,

@@ -31,6 +31,7 @@ sim_conn *sim_server_accept(sim_server *s, const sim_conn_hooks *hooks)
   c->server = s;
   c->hooks = *hooks;
   c->in.mem = &lk__mem_libc;
+  c->who = sim_ids_new(&s->ensemble->arena);
   c->heard_us = s->ensemble->agenda->now_us;
   lk__list_add(&s->conns, &c->link);
   return c;
@@ -238,17 +239,18 @@ static void greet(sim_conn *c, lk_reader *in)
 
 /* ---- frames ------------------------------------------------------------- */
 
-/* Identities are not understood: a known scheme is fine, whatever it says. */
 static void take_auth(sim_conn *c, int32_t xid, lk_reader *in)
 {
   struct lk_auth_request r;
-  bool fine = lk__record_decode(&lk__auth_request_record, &r, in, NULL) == 0 &&
-              ((r.scheme.len == 6 && memcmp(r.scheme.at, "digest", 6) == 0) ||
-               (r.scheme.len == 2 && memcmp(r.scheme.at, "ip", 2) == 0));
+  const sim_ids *who = NULL;
 
-  sim_serve_error(c, xid, 0, fine ? 0 : LK_ERR_AUTH_FAILED);
-  if (!fine)
+  if (lk__record_decode(&lk__auth_request_record, &r, in, NULL) == 0)
+    who = sim_ids_add(c->who, r.scheme, r.auth, &c->server->ensemble->arena);
+  sim_serve_error(c, xid, 0, who == NULL ? LK_ERR_AUTH_FAILED : 0);
+  if (who == NULL)
     sim_conn_hang_up(c);
+  else
+    c->who = who;
 }
 
 static void take_frame(sim_conn *c, lk_reader *in)

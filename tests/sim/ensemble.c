@@ -143,11 +143,13 @@ static void make_true(sim_ensemble *e, const sim_txn *x)
 {
   const sim_changes changes = {on_created, on_deleted, NULL, e};
   sim_commit c = {x->zxid, x->session, x->xid, x->op, x->err};
+  bool lived = sim_tree_logon(&e->truth, x->session) != NULL;
 
   SIM_SAY(e->trace, "ensemble", "commits %s %s", sim_zxid(x->zxid),
           sim_txn_words(x));
   sim_txn_apply(x, &e->truth, &changes, NULL);
-  if (x->op == LK_OPCODE_CLOSE_SESSION && e->hooks.session_ended != NULL)
+  if (x->op == LK_OPCODE_CLOSE_SESSION && lived &&
+      e->hooks.session_ended != NULL)
     e->hooks.session_ended(x->session, x->expired, e->hooks.arg);
   if (e->hooks.committed != NULL)
     e->hooks.committed(&c, &e->truth, e->hooks.arg);

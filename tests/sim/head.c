@@ -43,7 +43,7 @@ static bool look(const sim_server *s, const sim_path *p, sim_future *out)
   *out = (sim_future){.path = p,
                       .exists = true,
                       .container = n->container,
-                      .perms = n->perms,
+                      .access = n->access,
                       .version = n->stat.version,
                       .aversion = n->stat.aversion,
                       .counter = n->counter,
@@ -89,7 +89,12 @@ typedef struct decision {
 
 static bool denied(const decision *d, const sim_future *f, int32_t perm)
 {
-  return d->ask->session != 0 && (f->perms & perm) == 0;
+  return !sim_access_allows(f->access, d->ask->who, perm);
+}
+
+static const sim_access *wanted(const decision *d, const sim_want *w)
+{
+  return sim_access_make(w->acl, d->ask->who, &d->s->ensemble->arena);
 }
 
 static int check_session(const decision *d)
@@ -139,7 +144,7 @@ static void record_create(const decision *d, sim_future *parent, sim_act *a)
   sim_head *h = &d->s->head;
   sim_future node = {.path = a->path,
                      .exists = true,
-                     .perms = a->perms,
+                     .access = a->access,
                      .container = a->container,
                      .owner = a->owner};
 
@@ -186,7 +191,8 @@ static int decide_create(const decision *d, const sim_want *w, sim_act *a)
     return err;
   if (parent_len(w->path) == 0 || has_nul(w->path))
     return LK_ERR_BAD_ARGUMENTS;
-  if (w->bad_acl)
+  a->access = wanted(d, w);
+  if (a->access == NULL)
     return LK_ERR_INVALID_ACL;
   if (!find_parent(d, w->path, &parent))
     return LK_ERR_NO_NODE;
@@ -196,7 +202,6 @@ static int decide_create(const decision *d, const sim_want *w, sim_act *a)
   if (err != 0)
     return err;
   a->data = w->data;
-  a->perms = w->perms;
   a->container = w->op == LK_OPCODE_CREATE_CONTAINER;
   a->owner = !a->container && (w->flags & 1) != 0 ? d->ask->session : 0;
   a->counter = (int32_t)((uint32_t)parent.counter + 1);
@@ -278,7 +283,7 @@ static int decide_change(const decision *d, const sim_want *w, sim_act *a)
   if (has_nul(w->path) || w->path.len == 0 ||
       !lk__path_valid(w->path.at, false))
     return LK_ERR_BAD_ARGUMENTS;
-  if (w->op == LK_OPCODE_SET_ACL && w->bad_acl)
+  if (w->op == LK_OPCODE_SET_ACL && (a->access = wanted(d, w)) == NULL)
     return LK_ERR_INVALID_ACL;
   a->path = sim_path_find(&d->s->ensemble->paths, w->path);
   if (!look(d->s, a->path, &node))
@@ -291,13 +296,12 @@ static int decide_change(const decision *d, const sim_want *w, sim_act *a)
   if (version_differs(*version, w->version))
     return LK_ERR_BAD_VERSION;
   a->data = w->data;
-  a->perms = w->perms;
   a->version = one_more(*version);
   if (w->op == LK_OPCODE_CHECK)
     return 0;
   *version = a->version;
   if (w->op == LK_OPCODE_SET_ACL)
-    node.perms = w->perms;
+    node.access = a->access;
   add(&d->s->head, &node, d->x->zxid);
   return 0;
 }

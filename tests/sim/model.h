@@ -30,6 +30,7 @@ struct sim_conn {
   lk_buf in;       /**< a frame that is not complete, or must wait */
   int64_t session; /**< 0: not known yet */
   int32_t timeout_ms;
+  const sim_ids *who;
   bool greeted;        /**< its connect request was read */
   bool read_only_byte; /**< … and had that byte, so has the reply */
   bool waits;          /**< for its session: nothing more is read */
@@ -38,6 +39,7 @@ struct sim_conn {
   bool reading;     /**< in a loop that will free it when closed */
   int64_t heard_us; /**< last traffic */
   sim_watch *watches;
+  uint64_t told; /**< which of the server's events it was told last */
 };
 
 void sim_conn_send(sim_conn *c, const void *bytes, size_t len);
@@ -59,17 +61,30 @@ void sim_conns_check(sim_server *s);
 
 enum sim_watch_kind { SIM_WATCH_DATA, SIM_WATCH_CHILD, SIM_WATCH_KINDS };
 
+/** As the protocol numbers them, but for the first. */
+enum sim_watch_mode {
+  SIM_WATCH_ONCE = -1,
+  SIM_WATCH_PERSISTENT = 0,
+  SIM_WATCH_RECURSIVE = 1
+};
+
 typedef struct sim_watches {
   sim_watch **at[SIM_WATCH_KINDS]; /**< by the numbers of paths */
   size_t cap[SIM_WATCH_KINDS];
   size_t count;
+  size_t recursive[SIM_WATCH_KINDS]; /**< how many are */
+  uint64_t events; /**< so far; so that nobody is told one twice */
   sim_watch *spare;
 } sim_watches;
 
-/** One of a connection, a path and a kind. */
-void sim_watch_set(sim_conn *c, const sim_path *p, enum sim_watch_kind kind);
+/** One of a connection, a path and a kind: the mode is that of the last. */
+void sim_watch_set(sim_conn *c, const sim_path *p, enum sim_watch_kind kind,
+                   enum sim_watch_mode mode);
 /** false: there was none. */
 bool sim_watch_unset(sim_conn *c, const sim_path *p, enum sim_watch_kind kind);
+/** Whether anybody has one on exactly this path. */
+bool sim_watch_any(const sim_server *s, const sim_path *p,
+                   enum sim_watch_kind kind);
 void sim_watches_drop(sim_conn *c);
 void sim_watches_free(sim_watches *w);
 /** Say that a node was changed; the watches that this fires are used up. */
@@ -85,7 +100,7 @@ typedef struct sim_future {
   const sim_path *path;
   bool exists;
   bool container;
-  int32_t perms;
+  const sim_access *access;
   int32_t version;
   int32_t aversion;
   int32_t counter;
@@ -188,7 +203,13 @@ void sim_pipeline_free(sim_pipeline *p);
 
 /* ---- answers (serve.c) -------------------------------------------------- */
 
-/** Answer a request that only looks at this server's tree. */
+/** Adds the body of an answer; may be called twice for one. */
+typedef void sim_body(lk_writer *w, const void *arg);
+
+/** `body` NULL: there is none. */
+void sim_serve(sim_conn *c, int32_t xid, int err, sim_body *body,
+               const void *arg);
+/** Answer a request that only looks at this server's tree (reads.c). */
 void sim_serve_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body);
 /** Answer a write that asked for `op` with what became of it. */
 void sim_serve_write(sim_conn *c, int32_t xid, int32_t op, const sim_txn *x,

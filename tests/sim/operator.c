@@ -31,7 +31,7 @@ bool sim_operator_create(sim_ensemble *e, const char *path, const char *data,
   sim_want want = {.path = lk_text(path),
                    .data = lk_text(data),
                    .flags = flags,
-                   .perms = LK_PERM_ALL};
+                   .acl = lk__vec_of(sim_access_open.entries, 1)};
 
   return ask(e, container ? LK_OPCODE_CREATE_CONTAINER : LK_OPCODE_CREATE,
              &want);
@@ -53,8 +53,11 @@ bool sim_operator_set(sim_ensemble *e, const char *path, const char *data)
 
 bool sim_operator_deny(sim_ensemble *e, const char *path, int32_t perms)
 {
-  sim_want want = {
-      .path = lk_text(path), .version = -1, .perms = LK_PERM_ALL & ~perms};
+  const sim_access *left =
+      sim_access_everybody(LK_PERM_ALL & ~perms, &e->arena);
+  sim_want want = {.path = lk_text(path),
+                   .version = -1,
+                   .acl = lk__vec_of(left->entries, 1)};
 
   return ask(e, LK_OPCODE_SET_ACL, &want);
 }

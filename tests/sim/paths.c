@@ -88,6 +88,7 @@ void sim_paths_init(sim_paths *p, lk_arena *arena)
   *p = (sim_paths){.arena = arena, .nbuckets = FIRST_BUCKETS};
   p->buckets = calloc(p->nbuckets, sizeof(sim_path *));
   p->root = add(p, "/", 1, hash_of("/", 1));
+  p->nameless = add(p, "", 0, hash_of("", 0));
 }
 
 void sim_paths_free(sim_paths *p)

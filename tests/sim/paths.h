@@ -24,6 +24,7 @@ typedef struct sim_paths {
   size_t nbuckets; /**< a power of two */
   uint32_t count;
   sim_path *root;
+  sim_path *nameless; /**< "", which can be watched but never changes */
 } sim_paths;
 
 void sim_paths_init(sim_paths *p, lk_arena *arena);

@@ -171,7 +171,13 @@ static bool understood(int32_t op)
   case LK_OPCODE_CREATE_TTL:
   case LK_OPCODE_CHECK_WATCHES:
   case LK_OPCODE_REMOVE_WATCHES:
+  case LK_OPCODE_MULTI_READ:
   case LK_OPCODE_SET_WATCHES:
+  case LK_OPCODE_SET_WATCHES2:
+  case LK_OPCODE_ADD_WATCH:
+  case LK_OPCODE_GET_EPHEMERALS:
+  case LK_OPCODE_GET_ALL_CHILDREN_NUMBER:
+  case LK_OPCODE_WHO_AM_I:
   case LK_OPCODE_CLOSE_SESSION: return true;
   default: return false;
   }
@@ -203,8 +209,9 @@ void sim_pipeline_take(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
   else if (op == LK_OPCODE_SYNC && s->role == SIM_FOLLOWING)
     take_sync(c, xid, body);
   else if (lk__opcode_info(op)->write)
-    sim_pipeline_ask(
-        s, c, sim_ask_read(c->session, xid, op, body, &e->arena, &e->scratch));
+    sim_pipeline_ask(s, c,
+                     sim_ask_read(c->session, c->who, xid, op, body, &e->arena,
+                                  &e->scratch));
   else
     take_read(c, xid, op, body, false);
 }

@@ -67,6 +67,7 @@ sim_node *sim_tree_add(sim_tree *t, const sim_path *p)
                   .path = p->text,
                   .name = p->name,
                   .perms = LK_PERM_ALL,
+                  .access = &sim_access_open,
                   .key = p};
   put(t, p, n);
   t->count++;
@@ -163,6 +164,7 @@ void sim_tree_init(sim_tree *t, sim_paths *paths)
   add_own(t, "/zookeeper/quota");
   sim_node *config = add_own(t, "/zookeeper/config");
 
+  config->access = sim_access_everybody(LK_PERM_READ, paths->arena);
   config->perms = LK_PERM_READ;
   config->stat.aversion = -1;
 }

@@ -4,6 +4,7 @@
 
 #include <latchkey/types.h>
 
+#include "sim/access.h"
 #include "sim/paths.h"
 
 /**
@@ -25,6 +26,7 @@ typedef struct sim_node {
   int32_t counter; /**< of sequence numbers; see the oddities of its end */
   bool container;
   int32_t perms; /**< what everybody may do; 31: all */
+  const sim_access *access;
   const sim_path *key;
   struct sim_node *next_owned; /**< another one of its session */
   struct sim_node *prev_owned;

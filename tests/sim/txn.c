@@ -23,7 +23,8 @@ static sim_node *make(const sim_txn *x, const sim_act *a, sim_tree *t)
   n->has_data = a->data.at != NULL;
   n->data = a->data.at;
   n->container = a->container;
-  n->perms = a->perms;
+  n->access = a->access;
+  n->perms = a->access->everybody;
   n->stat = (lk_stat){.czxid = x->zxid,
                       .mzxid = x->zxid,
                       .ctime = x->time_ms,
@@ -87,7 +88,8 @@ static sim_node *act(const sim_txn *x, const sim_act *a, sim_tree *t,
   case LK_OPCODE_SET_ACL:
     if (n == NULL)
       abort();
-    n->perms = a->perms;
+    n->access = a->access;
+    n->perms = a->access->everybody;
     n->stat.aversion = a->version;
     return n;
   default: return n; /* a check */

@@ -2,6 +2,7 @@
 #ifndef LK_SIM_TXN_H
 #define LK_SIM_TXN_H
 
+#include "sim/access.h"
 #include "sim/tree.h"
 
 /** Opcodes of which clients know nothing. */
@@ -16,7 +17,7 @@ typedef struct sim_act {
   lk_bytes data;
   int32_t counter; /**< create: the parent's afterwards */
   int32_t version; /**< set, check: afterwards; setACL: of the list */
-  int32_t perms;
+  const sim_access *access;
   int64_t owner;
   bool container;
 } sim_act;
