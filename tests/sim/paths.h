@@ -18,6 +18,11 @@ typedef struct sim_path {
   struct sim_path *next;   /**< in its bucket */
 } sim_path;
 
+static inline lk_bytes sim_path_name(const sim_path *p)
+{
+  return lk_bytes_of(p->name, p->len - (size_t)(p->name - p->text));
+}
+
 typedef struct sim_paths {
   lk_arena *arena; /**< where they live; not the table's */
   sim_path **buckets;

@@ -58,7 +58,7 @@ static void write_data(lk_writer *w, const void *arg)
 }
 
 /* Names come in no order; not even in that of their making. */
-static void shuffle(const sim_node *n, const char **names)
+static void shuffle(const sim_node *n, const sim_path **names)
 {
   sim_rng r = {(uint64_t)n->stat.pzxid ^ (uint64_t)n->stat.czxid << 32};
   uint32_t count = 0;
@@ -67,7 +67,7 @@ static void shuffle(const sim_node *n, const char **names)
     uint32_t other = sim_roll(&r, count + 1);
 
     names[count++] = names[other];
-    names[other] = k->name;
+    names[other] = k->key;
   }
 }
 
@@ -75,13 +75,13 @@ static void write_names(lk_writer *w, const void *arg)
 {
   const reading *r = arg;
   size_t count = (size_t)r->node->stat.num_children;
-  const char **names = lk__arena_take(&r->c->server->ensemble->scratch,
-                                      count + 1, sizeof(const char *));
+  const sim_path **names = lk__arena_take(&r->c->server->ensemble->scratch,
+                                          count + 1, sizeof(const sim_path *));
 
   shuffle(r->node, names);
   lk__writer_count(w, count);
   for (size_t i = 0; i < count; i++)
-    lk__writer_bytes(w, lk_text(names[i]));
+    lk__writer_bytes(w, sim_path_name(names[i]));
   if (r->op == LK_OPCODE_GET_CHILDREN2)
     lk__writer_stat(w, &r->node->stat);
 }
