@@ -70,6 +70,23 @@ static void from_part(sim_want *w, const lk_part *p, lk_arena *memory)
   }
 }
 
+/* In a multi of 3.8 nothing but the flags says what is created. */
+static int32_t op_of_part(const lk_part *p)
+{
+  switch (p->type) {
+  case LK_OPCODE_CREATE:
+  case LK_OPCODE_CREATE2:
+  case LK_OPCODE_CREATE_CONTAINER: break;
+  default: return p->type;
+  }
+  switch (p->body.create.flags) {
+  case 4: return LK_OPCODE_CREATE_CONTAINER;
+  case 5:
+  case 6: return SIM_OP_CREATE_NO_TTL;
+  default: return LK_OPCODE_CREATE;
+  }
+}
+
 static void read_parts(sim_ask *a, lk_reader *in, lk_arena *memory,
                        lk_arena *scratch)
 {
@@ -89,6 +106,7 @@ static void read_parts(sim_ask *a, lk_reader *in, lk_arena *memory,
   for (size_t i = 0; i < a->count; i++) {
     lk__part_decode(in, false, scratch, &part);
     from_part(&a->wants[i], &part, memory);
+    a->wants[i].op = op_of_part(&part);
   }
 }
 

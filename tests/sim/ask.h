@@ -5,6 +5,11 @@
 #include "jute/reader.h"
 #include "sim/access.h"
 
+/** A part of a multi that creates a node with a time to live by its flags, but
+    does not say how long: a server fails at it so badly that the multi has no
+    results at all. */
+enum { SIM_OP_CREATE_NO_TTL = 1021 };
+
 /** One thing that a write wants, as it stood in the request. */
 typedef struct sim_want {
   int32_t op;

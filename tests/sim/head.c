@@ -317,6 +317,7 @@ static int decide_one(const decision *d, const sim_want *w, sim_act *a)
   case LK_OPCODE_CREATE_TTL: return decide_create(d, w, a);
   case LK_OPCODE_DELETE:
   case SIM_OP_DELETE_CONTAINER: return decide_delete(d, w, a);
+  case SIM_OP_CREATE_NO_TTL: return LK_ERR_MARSHALLING;
   default: return decide_change(d, w, a);
   }
 }

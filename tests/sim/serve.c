@@ -92,12 +92,11 @@ static void write_path(lk_writer *w, const sim_act *a)
   lk__writer_bytes(w, lk_bytes_of(a->path->text, a->path->len));
 }
 
-/* Parts are labelled; this release labels a create2 as a create. */
+/* Parts are labelled; that a create2 was one is forgotten by then. */
 static void write_part(lk_writer *w, const sim_act *a, const lk_stat *stat,
                        bool failed)
 {
   int32_t label = failed                                ? LK_OPCODE_ERROR
-                  : a->op == LK_OPCODE_CREATE2          ? LK_OPCODE_CREATE
                   : a->op == LK_OPCODE_CREATE_CONTAINER ? LK_OPCODE_CREATE2
                                                         : a->op;
 
