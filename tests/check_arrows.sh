@@ -36,6 +36,7 @@ may_include jute "\"config\.h\"|\"(base|jute)/.*\"|$plain|<latchkey/(error|types
 may_include proto "\"config\.h\"|\"(base|jute|proto)/.*\"|$plain|$public"
 may_include recipes "\"config\.h\"|\"(base|recipes)/.*\"|$plain|$public"
 may_include ev "\"config\.h\"|\"(base|ev)/.*\"|<.*>"
+may_include sync "\"config\.h\"|\"(base|sync)/.*\"|<.*>"
 may_include cli "\"config\.h\"|\"cli/.*\"|<.*>"
 
 # What is installed includes only its like and C11's headers.

@@ -284,11 +284,12 @@ static void say(peer *p, lk_buf *b)
   lk__buf_consume(b, lk__buf_len(b));
 }
 
-/* A client that has an identity, three hundred watches and a request that
- * waits, and is about to be welcomed again. */
+/* A client that has an identity which needs room of its own, three hundred
+ * watches and a request that waits, and is about to be welcomed again. */
 static peer *about_to_return(void)
 {
   lk_client_config c = {.size = sizeof c};
+  char secret[1000] = "bob:";
   peer *p = calloc(1, sizeof *p);
   lk_buf b = wire_buf();
 
@@ -296,7 +297,8 @@ static peer *about_to_return(void)
   p->mute = true;
   ck_assert_int_eq(peer_init(p, &c), 0);
   peer_settle(p);
-  peer_auth(p, "id", "digest", lk_text("bob:secret"));
+  memset(secret + 4, 'x', sizeof secret - 4);
+  peer_auth(p, "id", "digest", lk_bytes_of(secret, sizeof secret));
   peer_connected(p);
   wire_welcome(&b, 7, 30000);
   say(p, &b);

@@ -440,6 +440,8 @@ START_TEST(a_tick_comes_when_it_is_due)
   lk_client *c = new_client();
   int64_t due = now_of(c) + 20;
 
+  ck_assert_int_ge(lk_ev_clock(ev), due - 20);
+  ck_assert_int_lt(lk_ev_clock(ev), due + 10000);
   engine_due(c, due + 100000);
   ck_assert(ev_run(loop, EVRUN_NOWAIT)); /* there is something to wait for */
   engine_due(c, due);

@@ -247,7 +247,7 @@ static void use_up(lk_client *c)
   const lk_client_config config = {.size = sizeof config};
   lk_client *more;
 
-  if (!c->hooks.forked(c->hooks.arg))
+  if (!c->hooks.forked(c->hooks.arg) || !lk_ev_forked(ev))
     _exit(1);
   if (lk_ev_client_new(&more, ev, &config) != LK_ERR_FORKED)
     _exit(2);
@@ -278,6 +278,7 @@ static void fork_quietly(void)
   start();
   woken = 0;
   lk_ev_on_wake(ev, count_wake, NULL);
+  ck_assert(!lk_ev_forked(ev));
   lk_client *c = new_connected(&peer);
 
   engine_due(c, c->hooks.now(c->hooks.arg) + 30);

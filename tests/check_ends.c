@@ -224,6 +224,53 @@ START_TEST(who_asks_anew_when_an_expiry_ends_it_is_not_ended_by_the_same_one)
 }
 END_TEST
 
+static void want_when_released(locker *l, const char *what)
+{
+  if (strcmp(what, "verified") == 0)
+    ck_assert_int_eq(locker_want(l, -1), 0);
+}
+
+START_TEST(who_asks_anew_in_a_release_is_not_ended_by_it)
+{
+  begin();
+  scene_hold(&sc);
+  sc.a.react = want_when_released;
+  ck_assert_int_eq(locker_verify(&sc.a), 0);
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  ck_assert_int_eq(sc.a.verified, LK_ERR_NOT_HELD);
+  ck_assert_int_eq(sc.a.acquired, NOT_YET);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  ck_assert_uint_eq(lk_lock_count(sc.a.lock), 1);
+  sc.a.react = NULL;
+  scene_end(&sc);
+}
+END_TEST
+
+static void want_when_lost(locker *l, const char *what)
+{
+  if (strncmp(what, "lost", 4) == 0) {
+    ck_assert_int_eq(lk_lock_release(l->lock, NULL, NULL), LK_ERR_LOST);
+    ck_assert_int_eq(locker_want(l, -1), 0);
+  }
+}
+
+START_TEST(who_asks_anew_when_it_is_lost_is_not_ended_by_that)
+{
+  begin();
+  scene_hold(&sc);
+  sc.a.react = want_when_lost;
+  ck_assert_int_eq(locker_verify(&sc.a), 0);
+  fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
+  fake_turn(&sc.server);
+  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
+  ck_assert_int_eq(sc.a.acquired, 0);
+  ck_assert_uint_eq(lk_lock_count(sc.a.lock), 1);
+  sc.a.react = NULL;
+  scene_end(&sc);
+}
+END_TEST
+
 static locker *victim;
 
 static void free_victim(locker *l, const char *what)
@@ -264,6 +311,23 @@ START_TEST(the_next_of_those_being_told_may_be_freed)
   fake_run(&sc.server, T / 10);
   locker_free(&others[0]);
   locker_free(&others[2]);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(who_frees_it_in_a_cancel_is_called_once)
+{
+  begin();
+  scene_hold(&sc);
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  ck_assert_int_eq(locker_verify(&sc.a), 0);
+  victim = &sc.a;
+  sc.a.react = free_victim;
+  lk_lock_cancel(sc.a.lock);
+  ck_assert_ptr_null(sc.a.lock);
+  ck_assert_int_eq(sc.a.acquired, LK_ERR_CLOSED);
+  sc.a.react = NULL;
   scene_end(&sc);
 }
 END_TEST
@@ -570,6 +634,9 @@ SUITE("ends", a_closed_client_loses_what_it_held_and_ends_what_waited,
       a_keeper_freed_without_a_connection_leaves_it_to_the_session,
       a_keeper_freed_before_a_break_forgets_what_it_asked_for,
       who_asks_anew_when_an_expiry_ends_it_is_not_ended_by_the_same_one,
+      who_asks_anew_in_a_release_is_not_ended_by_it,
+      who_asks_anew_when_it_is_lost_is_not_ended_by_that,
+      who_frees_it_in_a_cancel_is_called_once,
       the_next_of_those_being_told_may_be_freed,
       the_next_of_those_being_ended_may_be_freed,
       every_callback_may_free_its_lock, every_callback_may_free_its_client,

@@ -500,6 +500,31 @@ START_TEST(after_a_pause_no_stale_event_grants)
 }
 END_TEST
 
+static void take_long(lk_client *c, int err, void *arg)
+{
+  (void)c;
+  ck_assert_int_eq(err, 0);
+  ((fake_server *)arg)->now += T;
+}
+
+START_TEST(after_a_callback_that_took_long_nothing_grants)
+{
+  begin(LK_ASSURE_QUORUM);
+  sc.two.link->allow = 0;
+  ck_assert_int_eq(
+      lk_sync(sc.two.link->client, "/", NULL, take_long, &sc.server), 0);
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  fake_turn(&sc.server);
+  sc.two.link->allow = SIZE_MAX;
+  fake_deliver(sc.two.link); /* the list comes with the sync's answer */
+  ck_assert_int_eq(sc.b.acquired, NOT_YET);
+  fake_run(&sc.server, T / 2);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  ck_assert(lk_lock_ok(sc.b.lock));
+  scene_end(&sc);
+}
+END_TEST
+
 /* ---- grants ------------------------------------------------------------ */
 
 START_TEST(a_grant_after_a_wait_keeps_the_deadline_it_rests_on)
@@ -750,6 +775,7 @@ SUITE("keeper", a_holder_beats_each_quarter_of_the_timeout,
       a_node_that_went_during_a_break_is_lost,
       a_long_break_ends_unsure_then_lost, after_a_pause_nothing_is_certain,
       after_a_pause_no_stale_event_grants,
+      after_a_callback_that_took_long_nothing_grants,
       a_grant_after_a_wait_keeps_the_deadline_it_rests_on,
       the_check_of_a_grant_puts_off_the_beat,
       a_late_keeper_grants_when_it_has_seen_enough,

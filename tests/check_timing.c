@@ -97,6 +97,24 @@ START_TEST(all_servers_together_have_two_thirds_of_the_timeout)
 }
 END_TEST
 
+/* An attempt at a silent server: nothing is heard for seconds. */
+START_TEST(a_timeout_begins_when_the_request_is_made)
+{
+  const peer_call first = {.name = "first", .timeout_ms = 15000};
+  const peer_call second = {.name = "second", .timeout_ms = 2000};
+
+  begin("a", 60000);
+  peer_settle(p);
+  p->now += 100;
+  ck_assert_int_eq(peer_get(p, &first, "/a"), 0);
+  p->now += 5000;
+  ck_assert_int_eq(peer_get(p, &second, "/a"), 0);
+  ck_assert_int_eq(lk_client_deadline(p->client), p->now + 2000);
+  end();
+}
+END_TEST
+
 SUITE("timing", a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds,
       a_pause_is_neither_long_nor_nothing,
-      all_servers_together_have_two_thirds_of_the_timeout)
+      all_servers_together_have_two_thirds_of_the_timeout,
+      a_timeout_begins_when_the_request_is_made)

@@ -8,7 +8,8 @@
  * are fine. Names are resolved off the loop.
  *
  * Threads: an lk_ev and its clients belong to the thread that runs the loop;
- * only lk_ev_wake() may be called from others. Callbacks must not run the loop.
+ * only lk_ev_wake(), lk_ev_clock() and lk_ev_forked() may be called from
+ * others, as long as it exists. Callbacks must not run the loop.
  *
  * Fork: in a forked child an lk_ev and its clients are dead. Requests are
  * refused with LK_ERR_FORKED, nothing is written to the parent's connections
@@ -60,6 +61,12 @@ LK_API void lk_ev_on_wake(lk_ev *ev, void (*woken)(lk_ev *ev, void *arg),
 /** Wake the loop. From any thread and from signal handlers, as long as `ev`
     exists; several calls can become one. Does nothing in a forked child. */
 LK_API void lk_ev_wake(lk_ev *ev);
+
+/** lk_client_clock() of its clients: the clock read afresh, in ms. */
+LK_API int64_t lk_ev_clock(const lk_ev *ev);
+
+/** Whether this is a forked child of the process that made `ev`. */
+LK_API bool lk_ev_forked(const lk_ev *ev);
 
 #ifdef __cplusplus
 }

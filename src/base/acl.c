@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <latchkey/types.h>
+#include "base/acl.h"
+
+#include "base/mem.h"
 
 static const lk_acl everybody = {LK_PERM_ALL, {"world", 5}, {"anyone", 6}};
 static const lk_acl creator = {LK_PERM_ALL, {"auth", 4}, {"", 0}};
@@ -10,3 +12,37 @@ static const lk_acl readers = {LK_PERM_READ, {"world", 5}, {"anyone", 6}};
 const lk_acls lk_acl_open = {&everybody, 1};
 const lk_acls lk_acl_creator = {&creator, 1};
 const lk_acls lk_acl_read = {&readers, 1};
+
+static lk_bytes put(char **at, lk_bytes b)
+{
+  lk_bytes copy = {b.at == NULL ? NULL : *at, b.len};
+
+  if (b.len > 0)
+    memcpy(*at, b.at, b.len);
+  *at += b.len;
+  return copy;
+}
+
+lk_acls *lk__acls_copy(const lk_mem *mem, const lk_acls *from)
+{
+  size_t size = sizeof *from + sizeof *from->entries;
+
+  for (size_t i = 0; i < from->count; i++)
+    size += sizeof *from->entries + from->entries[i].scheme.len +
+            from->entries[i].id.len;
+  lk_acls *acls = lk__mem_new(mem, size);
+
+  if (acls == NULL)
+    return NULL;
+  lk_acl *entries = (lk_acl *)(void *)(acls + 1);
+  char *at = (char *)(entries + from->count);
+
+  for (size_t i = 0; i < from->count; i++) {
+    entries[i].perms = from->entries[i].perms;
+    entries[i].scheme = put(&at, from->entries[i].scheme);
+    entries[i].id = put(&at, from->entries[i].id);
+  }
+  acls->entries = entries;
+  acls->count = from->count;
+  return acls;
+}

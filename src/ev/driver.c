@@ -266,7 +266,7 @@ void lk_ev_free(lk_ev *ev)
   lk__ev_release(ev);
 }
 
-/* ---- wake-ups -------------------------------------------------------------
+/* ---- from other threads ---------------------------------------------------
  */
 
 void lk_ev_on_wake(lk_ev *ev, void (*woken)(lk_ev *ev, void *arg), void *arg)
@@ -280,4 +280,14 @@ void lk_ev_wake(lk_ev *ev)
   /* A child would ring the parent's bell. */
   if (!lk__ev_forked(ev))
     ev_async_send(ev->loop, &ev->bell);
+}
+
+int64_t lk_ev_clock(const lk_ev *ev)
+{
+  return lk__clock_now(&ev->clock);
+}
+
+bool lk_ev_forked(const lk_ev *ev)
+{
+  return lk__ev_forked(ev);
 }

@@ -127,7 +127,8 @@ int lk__request_queue(lk_client *c, const lk_ask *ask)
                   .done = ask->done,
                   .arg = ask->arg};
 
-  if (c->depth == 0 && c->now_stale) {
+  /* Nothing leaves, so that the last reading would grow old. */
+  if (c->depth == 0 && (c->now_stale || !live)) {
     c->now = c->hooks.now(c->hooks.arg);
     c->now_stale = false;
   }

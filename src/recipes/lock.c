@@ -99,11 +99,18 @@ bool lk__lock_holds(const lk_lock *l)
   return l->attempt != NULL && lk__attempt_holds(l->attempt);
 }
 
+/* Not one that a callback has begun meanwhile. */
+static void end_again(lk_lock *l, int err)
+{
+  if (l->again)
+    lk__lock_call(l, &l->acquire, err);
+}
+
 /* Those who wait for no answer of a server: of a re-entrance, a count-down. */
 static void call_soon(lk_lock *l, int acquire_err)
 {
   stop_timer(l, &l->soon);
-  lk__lock_call(l, &l->acquire, acquire_err);
+  end_again(l, acquire_err);
   if (l->released == NULL)
     lk__lock_call(l, &l->release, 0);
 }
@@ -297,6 +304,7 @@ static int acquire_again(lk_lock *l, lk_lock_cb done, void *arg)
   if (l->once)
     return LK_ERR_DEADLOCK;
   l->count++;
+  l->again = true;
   lk__lock_await(&l->acquire, done, arg);
   start_timer(l, &l->soon, 0);
   return 0;
@@ -313,6 +321,7 @@ static int acquire_first(lk_lock *l, int64_t timeout_ms, lk_lock_cb done,
   l->attempt->kind->begin(l->attempt); /* nobody waits yet: nobody is called */
   if (l->start_err != 0)
     return l->start_err;
+  l->again = false;
   lk__lock_await(&l->acquire, done, arg);
   if (timeout_ms > 0)
     start_timer(l, &l->timeout, timeout_ms);
@@ -341,18 +350,15 @@ int lk_lock_acquire(lk_lock *l, int64_t timeout_ms, lk_lock_cb done, void *arg)
 
 void lk_lock_cancel(lk_lock *l)
 {
-  lk_waiter waiter = l->acquire;
-
-  if (!waiter.waits)
+  if (!l->acquire.waits)
     return;
   if (!lk__lock_holds(l)) {
     give_up(l, LK_ERR_CANCELLED);
     return;
   }
   lk__lock_enter(l);
-  l->acquire.waits = false;
   (void)lk_lock_release(l, NULL, NULL);
-  lk__lock_call(l, &waiter, LK_ERR_CANCELLED);
+  end_again(l, LK_ERR_CANCELLED);
   lk__lock_leave(l);
 }
 

@@ -37,7 +37,8 @@ struct lk_lock {
   bool told_mixed;
   bool told_unwatched;
   bool told_limit;
-  lk_waiter acquire; /**< also that of a re-entrance */
+  lk_waiter acquire;
+  bool again;        /**< it is that of a re-entrance */
   lk_waiter release; /**< also that of a count-down */
   lk_waiter verify;
   lk_question *verifying; /**< under way for `verify`; or NULL */

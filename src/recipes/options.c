@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "base/acl.h"
 #include "recipes/options.h"
-
-#include "recipes/access.h"
 #include "recipes/memory.h"
 
 int lk__options_check(const char *path, const lk_lock_config *config)
@@ -33,9 +32,9 @@ bool lk__options_init(lk_options *o, const lk_mem *mem, const char *path,
   o->path = copy(mem, path, strlen(path));
   o->data = copy(mem, config->data.at, config->data.len);
   if (config->acl != NULL)
-    o->acl = lk__access_copy(mem, config->acl);
+    o->acl = lk__acls_copy(mem, config->acl);
   if (parent != NULL)
-    o->parent_acl = lk__access_copy(mem, parent);
+    o->parent_acl = lk__acls_copy(mem, parent);
   o->what = (lk_contend_config){
       .role = role,
       .dir = o->path,

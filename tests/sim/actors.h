@@ -5,15 +5,17 @@
 #include "sim/process.h"
 
 /**
- * Those in a process who want locks: they acquire, hold, work, verify, cancel
- * and release, at any time and inside callbacks, and tell the judge what they
- * were told.
+ * Those in a process who want something: lockers acquire, hold, work, verify,
+ * cancel and release, at any time and inside callbacks; a clerk makes requests
+ * of its own; a stranger stands in the queue as another client's read-write
+ * lock does. All that they do and are told is told to the judge.
  */
 
 /** A life begins: the process has a client and a keeper, not connected yet. */
 void sim_actors_start(sim_process *p);
-/** Want nothing from now on: take back what is under way, release what is held;
-    also once more after a restart while the world is calming. */
+/** Want nothing new from now on, release what is held; some go on waiting for
+    what they wanted. Also once more after a restart while the world is
+    calming. */
 void sim_actors_stop(sim_process *p);
 /** Free all locks; keeper and client follow. It may be in a callback. */
 void sim_actors_free(sim_process *p);
@@ -22,5 +24,7 @@ void sim_actors_free(sim_process *p);
 void sim_actors_die(sim_process *p);
 /** The memory of the actors themselves; after free or die. */
 void sim_actors_done(sim_process *p);
+/** Whether those have stopped of whom the judge knows nothing. */
+bool sim_actors_idle(const sim_process *p);
 
 #endif

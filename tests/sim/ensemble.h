@@ -91,6 +91,9 @@ void sim_conn_close(sim_conn *c);
 void sim_server_crash(sim_server *s);
 void sim_server_start(sim_server *s);
 bool sim_server_runs(const sim_server *s);
+/** Whether it serves clients now: it leads or follows, and does not stand
+    still. */
+bool sim_server_serves(const sim_server *s);
 /** It stands still (SIGSTOP, a long collection) until it is let go on. */
 void sim_server_stop(sim_server *s);
 void sim_server_continue(sim_server *s);

@@ -5,40 +5,41 @@
 #include "sim/world.h"
 
 /**
- * What goes wrong, and its end. A fault that lasts is healed by itself; at the
- * end all are.
+ * What goes wrong, and its end. A fault that lasts is healed after some time;
+ * at the end all are. To add one: a line here, a function strike_<function>()
+ * in faults.c, and its weight in the scenarios that shall have it.
  */
 typedef struct sim_faults sim_faults;
 
-/* FAULT(name, function, text): the function is strike_<function>() */
+/* clang-format off */
 #define SIM_FAULTS(FAULT)                                                     \
-  FAULT(DELAY, delay, "less than T/4 more delay on a link")                   \
+  FAULT(DELAY, delay, "bytes take up to T/4 longer")                          \
+  FAULT(PIECES, pieces, "bytes arrive in small pieces")                       \
   FAULT(CUT, cut, "a connection breaks")                                      \
   FAULT(CUT_AT, cut_at, "a connection breaks at the n-th byte from now")      \
-  FAULT(HALF, half, "one direction of a link goes silent")                    \
-  FAULT(SILENCE, silence, "a process hears nothing from one server")          \
-  FAULT(PARTITION, partition, "some processes and some servers are cut off")  \
+  FAULT(HALF, half, "one direction between two goes silent")                  \
+  FAULT(PARTITION, partition, "some processes lose some servers")             \
   FAULT(PROXY, proxy, "a proxy takes connections and never answers")          \
-  FAULT(PIECES, pieces, "bytes arrive in small pieces")                       \
   FAULT(PAUSE, pause, "a process stands still")                               \
   FAULT(CRASH, crash, "a process dies and starts again")                      \
   FAULT(LEAVE, leave, "a process frees its client and starts again")          \
   FAULT(SERVER_CRASH, server_crash, "a server dies and starts again")         \
   FAULT(SERVER_STOP, server_stop, "a server stands still")                    \
-  FAULT(RESTARTS, restarts, "all servers are restarted, one after the other") \
+  FAULT(RESTARTS, restarts, "servers are restarted one after the other")      \
   FAULT(FOLLOWER_CUT, follower_cut, "a follower loses its leader")            \
   FAULT(LEADER_CUT, leader_cut, "the leader loses its followers")             \
-  FAULT(DEPOSED, deposed, "the leader of one process is cut off and deposed") \
+  FAULT(DEPOSED, deposed, "the same, and a process stays with it")            \
   FAULT(LAG, lag, "a server lags behind")                                     \
   FAULT(LATE_WRITE, late_write, "a connection breaks behind a slow write")    \
   FAULT(THROTTLE, throttle, "requests are answered THROTTLED")                \
-  FAULT(DELETE_NODE, delete_node, "an operator deletes a node of a queue")    \
-  FAULT(DELETE_ALL, delete_all, "an operator deletes a lock with all nodes")  \
-  FAULT(SET_NODE, set_node, "an operator changes a node's data")              \
-  FAULT(FOREIGN, foreign, "an operator puts a strange child into a queue")    \
+  FAULT(DELETE_NODE, delete_node, "somebody deletes a node of a queue")       \
+  FAULT(DELETE_ALL, delete_all, "somebody deletes a lock with all its nodes") \
+  FAULT(SET_NODE, set_node, "somebody changes a node's data")                 \
+  FAULT(FOREIGN, foreign, "somebody puts a strange child into a queue")       \
   FAULT(EXPIRE, expire, "a session is ended")                                 \
-  FAULT(DENY, deny, "permissions of a directory or a node are taken away")    \
-  FAULT(COUNTER, counter, "the sequence counter is near its end")
+  FAULT(DENY, deny, "permissions are taken away")                             \
+  FAULT(COUNTER, counter, "a sequence counter is near its end")
+/* clang-format on */
 
 #define SIM_FAULT_ENUM(name, function, text) SIM_FAULT_##name,
 enum sim_fault { SIM_FAULTS(SIM_FAULT_ENUM) SIM_NFAULTS };

@@ -2,6 +2,7 @@
 #ifndef LK_SIM_JUDGE_H
 #define LK_SIM_JUDGE_H
 
+#include "sim/coverage.h"
 #include "sim/ensemble.h"
 #include "sim/process.h"
 
@@ -44,6 +45,11 @@ size_t sim_judge_broken(const sim_judge *j, size_t property, const char **what);
 /** The same for all together. */
 size_t sim_judge_violations(const sim_judge *j);
 
+/* ---- told by the faults ------------------------------------------------- */
+
+/** An operator is about to end this session. */
+void sim_judge_doomed(sim_judge *j, int64_t session);
+
 /* ---- told by the processes ---------------------------------------------- */
 
 /** A client and a keeper were made; the actors come next. */
@@ -58,14 +64,5 @@ void sim_judge_sent(sim_judge *j, sim_process *p, const void *bytes,
 /** Bytes are handed to its client now. */
 void sim_judge_received(sim_judge *j, sim_process *p, const void *bytes,
                         size_t len);
-
-/* ---- coverage of the recipe machine, over all runs of the program -------- */
-
-/** Write states and transitions that were and were not seen. */
-void sim_coverage_tell(FILE *out);
-/** What a child process has seen, as bytes for its parent; and add them. */
-size_t sim_coverage_size(void);
-void sim_coverage_save(void *out);
-void sim_coverage_add(const void *saved);
 
 #endif

@@ -6,24 +6,19 @@
 #include "sim/world.h"
 
 /**
- * What a run is made of: how many there are, how long it takes, and what goes
- * wrong how often. All of it is a table; chance decides within its bounds.
+ * What a run is made of: how many there are, and what goes wrong how often.
+ * All of it is a table; chance decides within its bounds. 0 is as usual.
  */
 struct sim_scenario {
   const char *name;
   const char *text;
-  unsigned weight;     /**< how often a seed chooses it */
-  bool calm;           /**< nothing is slower than T/4: nobody may be unsure */
-  bool meddled;        /**< somebody deletes nodes and ends sessions */
-  bool churn;          /**< actors hold shortly and want again at once */
-  unsigned assurance;  /**< 1 + the only one; 0: any, mostly quorum */
-  unsigned servers[2]; /**< least and most; 0: 3 to 5 */
-  unsigned locks[2];   /**< 0: 1 to 2 */
-  int32_t tick_ms[2];  /**< 0: 500 to 1,000 */
-  int32_t sweep_ms;    /**< of containers; 0: 60,000 */
-  int32_t drift_ppm;   /**< of a clock, at most; 0: 10,000, which is 1 % */
-  int32_t counter;     /**< of sequence numbers, at first */
-  unsigned gap_pm;     /**< between faults, in thousandths of T; 0: 300 */
+  unsigned weight;    /**< how often a seed chooses it */
+  bool calm;          /**< nothing is slower than T/4: nobody may be unsure */
+  bool churn;         /**< actors hold shortly and want again at once */
+  unsigned assurance; /**< 1 + the only one; 0: any, mostly quorum */
+  int32_t sweep_ms;   /**< of containers; 0: 60,000 */
+  unsigned gap_pm;    /**< between faults, thousandths of T; 0: 300 */
+  unsigned pieces;    /**< bytes arrive in pieces of this size at most */
   unsigned faults[SIM_NFAULTS]; /**< weights of what goes wrong */
 };
 

@@ -19,7 +19,7 @@ typedef struct sim_world sim_world;
 typedef struct sim_scenario sim_scenario; /* scenario.h: what there is and what
                                              goes wrong how often */
 
-enum { SIM_MOST_PROCESSES = 8, SIM_MOST_LOCKS = 3 };
+enum { SIM_WORLD_SERVERS = 5, SIM_MOST_PROCESSES = 8, SIM_MOST_LOCKS = 3 };
 
 struct sim_world {
   uint64_t seed;
@@ -38,13 +38,15 @@ struct sim_world {
   size_t nlocks;
   char locks[SIM_MOST_LOCKS][24]; /**< what actors want: "/locks/a", … */
   bool calming;                   /**< the faults are over, nobody wants */
+  bool go_on;                     /**< also after something was found broken */
   size_t grants;                  /**< so far; counted by the judge */
-  size_t nfaults;                 /**< counted by sim_world_fault() */
+  size_t nfaults;                 /**< counted by faults.c */
 };
 
-/** `w->trace` and `w->judge` may be set up further before it runs. */
+/** A world in which nothing has happened yet. NULL: the scenario that the seed
+    chooses. Trace, judge and `go_on` may be set up before it runs. */
 void sim_world_init(sim_world *w, uint64_t seed, const sim_scenario *scenario);
-/** The whole run; it ends early when the judge has seen enough. */
+/** The whole run; it ends when the judge finds something broken. */
 void sim_world_run(sim_world *w);
 void sim_world_done(sim_world *w);
 

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SYNC_H
+#define LK_SYNC_H
+
+/**
+ * @file
+ * One call, one result: for programs with threads. A client handle has a thread
+ * of its own, which runs the loop, keeps the session alive and proves what is
+ * held, whatever its callers compute meanwhile. Built where <latchkey/ev.h> is.
+ *
+ * Threads: every function may be called from every thread, with two limits.
+ * Frees are the last call for their object. What waits must not be called from
+ * a callback: it returns LK_ERR_STATE there (and frees do nothing).
+ *
+ * Callbacks run on the handle's own thread, which blocks all signals. While one
+ * runs nothing else happens for the session: be short, do not wait for another
+ * thread, and hold no mutex during a call that a callback takes as well.
+ *
+ * Waiting: every call that waits takes a `const lk_sync_call *`, NULL for none,
+ * with a deadline and a lk_sync_cancel. It ends at the latest
+ *   - at the deadline, which covers everything: connecting, queueing, waiting
+ *     for an answer (LK_ERR_DEADLINE);
+ *   - when it is cancelled (LK_ERR_CANCELLED);
+ *   - when the handle is closed or freed (LK_ERR_CLOSED).
+ * pthread_cancel() takes effect after the call, not in it.
+ *
+ * Fork: a child has no such thread, so the handle and its locks are dead in it:
+ * calls return LK_ERR_FORKED at once, nobody holds, nothing reaches the servers
+ * or the parent, and frees do nothing (the memory was perhaps being changed
+ * when the process forked; it goes with exec or exit). A child that is forked
+ * inside a callback must call exec or _exit before the callback returns.
+ */
+
+#include <latchkey/lock.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- life ------------------------------------------------------------- */
+
+/** A client, its keeper and their thread. */
+typedef struct lk_sync_client lk_sync_client;
+
+/** Options of a client handle. Set `size`, leave at 0 what should be as usual.
+    All is copied. */
+typedef struct lk_sync_config {
+  size_t size; /**< sizeof(lk_sync_config) */
+  /** NULL: as usual. Its allocator is called from all threads, at the same
+      time; its log callback from the handle's thread. */
+  const lk_client_config *client;
+  const lk_keeper_config *keeper; /**< NULL: as usual */
+  /** The session's state changed; `err` as in lk_listener. A callback, perhaps
+      before lk_sync_client_new() has returned. May be NULL. */
+  void (*on_state)(lk_sync_client *c, lk_state state, int err, void *arg);
+  void *arg;
+} lk_sync_config;
+
+/**
+ * Make a client and start its thread. Does not wait for a connection: calls do.
+ * `config` NULL: as usual.
+ *
+ * @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_HOSTS,
+ *         LK_ERR_SYSTEM (no thread, no descriptor, or no pthread_key left).
+ */
+LK_API int lk_sync_client_new(lk_sync_client **out,
+                              const lk_sync_config *config);
+
+/**
+ * End the session; the handle stays. Locks are given up first: holders are told
+ * LK_LOCK_EVENT_LOST with LK_ERR_CLOSED, and lk_sync_lock_ok() is false before
+ * a server hears of it. Acquires end with LK_ERR_CLOSED at once, requests
+ * within 1.5 s: with their answer, if it comes before, or with LK_ERR_CLOSED.
+ * Every later call returns LK_ERR_CLOSED. Waits 1.5 s at most.
+ *
+ * @return 0: its ephemeral nodes are gone; else as lk_client_close():
+ *         LK_ERR_NOT_SENT, LK_ERR_UNKNOWN, LK_ERR_DEADLINE (the session lives
+ *         until its timeout has passed), LK_ERR_AUTH_FAILED,
+ *         LK_ERR_SESSION_EXPIRED; LK_ERR_CLOSED: closed or closing already;
+ *         LK_ERR_STATE, LK_ERR_FORKED.
+ */
+LK_API int lk_sync_client_close(lk_sync_client *c);
+
+/**
+ * Free; NULL is fine. Locks, watch handles and cancels of `c` must have been
+ * freed before. Without lk_sync_client_close() the session lives until its
+ * timeout has passed. Calls that wait in other threads end with LK_ERR_CLOSED,
+ * and have left when this returns; none may begin any more. The usual order:
+ * close, join the threads, free.
+ */
+LK_API void lk_sync_client_free(lk_sync_client *c);
+
+/** What was told last. Does not wait. */
+LK_API lk_state lk_sync_client_state(const lk_sync_client *c);
+
+/** The clock of deadlines, read now, in ms. Does not wait. */
+LK_API int64_t lk_sync_client_clock(const lk_sync_client *c);
+
+/**
+ * Why the last connection or attempt ended: the error, and a text of at most
+ * `size` bytes with the final NUL; 0 and "" if none has. Waits for the handle's
+ * thread alone. What to say after an LK_ERR_DEADLINE.
+ */
+LK_API int lk_sync_client_trouble(lk_sync_client *c, char *text, size_t size);
+
+/**
+ * Call `what` as a callback, and wait until it has returned. There the whole
+ * asynchronous library may be used with `client` and `keeper`, but neither may
+ * be closed or freed. Works until lk_sync_client_free(), also after a close.
+ *
+ * @return 0, LK_ERR_NO_MEMORY, LK_ERR_CLOSED, LK_ERR_STATE, LK_ERR_FORKED.
+ */
+LK_API int lk_sync_client_run(lk_sync_client *c,
+                              void (*what)(lk_client *client, lk_keeper *keeper,
+                                           void *arg),
+                              void *arg);
+
+/* ---- calls ------------------------------------------------------------ */
+
+/** Ends calls: once set it ends every call that was given it, those that wait
+    and those to come, until it is cleared. */
+typedef struct lk_sync_cancel lk_sync_cancel;
+
+/** @return 0, LK_ERR_NO_MEMORY, LK_ERR_FORKED. */
+LK_API int lk_sync_cancel_new(lk_sync_cancel **out, lk_sync_client *c);
+/** Does not wait, also works in callbacks and in signal handlers. */
+LK_API void lk_sync_cancel_set(lk_sync_cancel *x);
+LK_API void lk_sync_cancel_clear(lk_sync_cancel *x);
+/** Free, when no call has it any more. NULL is fine. */
+LK_API void lk_sync_cancel_free(lk_sync_cancel *x);
+
+/** A watch that was asked for with a handle; see lk_sync_call. */
+typedef struct lk_sync_watch lk_sync_watch;
+
+/**
+ * Options of one call; NULL stands for none. Set `size`.
+ *
+ * lk_sync_exists(), lk_sync_get() and lk_sync_children() may set a watch: give
+ * `on_event`. It stands when the call returned 0 (lk_sync_exists(): also
+ * LK_ERR_NO_NODE, then waiting for the creation) and is called once: with the
+ * event, or with LK_EVENT_ENDED when it is void; perhaps before the call that
+ * set it has returned.
+ */
+typedef struct lk_sync_call {
+  size_t size;        /**< sizeof(lk_sync_call) */
+  int64_t timeout_ms; /**< LK_ERR_DEADLINE after so long; 0: never */
+  bool repeat; /**< reads and sync: ask again after a lost connection. For
+                    writes: LK_ERR_BAD_ARGUMENT. Locks do so by themselves */
+  lk_sync_cancel *cancel; /**< or NULL. A write that was cancelled may be done,
+                               and one that waits for a connection may still
+                               leave, until its deadline */
+  bool until_break;       /**< the watch ends when the connection does */
+  /** A callback; NULL: no watch. `event` is borrowed until it returns. */
+  void (*on_event)(lk_sync_client *c, const lk_event *event, void *arg);
+  void *watch_arg;
+  /** Gets a handle, to be freed with lk_sync_watch_free(), or NULL if no watch
+      stands. Itself NULL: nobody will end the watch early. */
+  lk_sync_watch **watch;
+} lk_sync_call;
+
+/** Drop a watch that has not been called, on the server too, and free its
+    handle. When this returns the callback has returned or is never called. The
+    callback itself may do this. NULL is fine. */
+LK_API void lk_sync_watch_free(lk_sync_watch *w);
+
+/** What a call brought, copied, in one block of memory; the caller's, until
+    lk_sync_result_free(). */
+typedef struct lk_sync_result {
+  lk_stat stat;     /**< create: of the new node; get, children */
+  const char *path; /**< create: as made, with its sequence number */
+  lk_bytes data;    /**< get. A NUL follows, which is not counted */
+  const lk_bytes
+      *names; /**< children: `count`, in no order, a NUL after each */
+  const lk_op_result *results; /**< multi: `count` */
+  size_t count;
+  int64_t zxid; /**< create, multi: of the transaction */
+} lk_sync_result;
+
+/** NULL is fine. Also after its client is gone, and in a forked child. */
+LK_API void lk_sync_result_free(lk_sync_result *r);
+
+/* ---- requests --------------------------------------------------------- */
+
+/*
+ * As their namesakes in <latchkey/client.h>, which say what each does and what
+ * each is refused with; both kinds of errors are returned. `out` may be NULL;
+ * it gets a result, or NULL where there is none, which is so after an error.
+ * Also: LK_ERR_CANCELLED, LK_ERR_STATE (called from a callback), and
+ * LK_ERR_BAD_ARGUMENT for a `call` with a wrong size or a negative timeout.
+ * LK_ERR_NO_MEMORY: no write was done; a read brought more than there is room
+ * for. A call that was cancelled or whose deadline passed may have been done.
+ */
+
+/** lk_create2(): gives path and stat. LK_CONTAINER is among the flags. */
+LK_API int lk_sync_create(lk_sync_client *c, lk_sync_result **out,
+                          const char *path, lk_bytes data, const lk_acls *acl,
+                          int flags, const lk_sync_call *call);
+LK_API int lk_sync_delete(lk_sync_client *c, const char *path, int32_t version,
+                          const lk_sync_call *call);
+/** `out` is filled in when 0 is returned. */
+LK_API int lk_sync_exists(lk_sync_client *c, lk_stat *out, const char *path,
+                          const lk_sync_call *call);
+/** Gives data and stat. */
+LK_API int lk_sync_get(lk_sync_client *c, lk_sync_result **out,
+                       const char *path, const lk_sync_call *call);
+/** `out` is filled in when 0 is returned. */
+LK_API int lk_sync_set(lk_sync_client *c, lk_stat *out, const char *path,
+                       lk_bytes data, int32_t version,
+                       const lk_sync_call *call);
+/** Gives names and stat. */
+LK_API int lk_sync_children(lk_sync_client *c, lk_sync_result **out,
+                            const char *path, const lk_sync_call *call);
+LK_API int lk_sync_sync(lk_sync_client *c, const char *path,
+                        const lk_sync_call *call);
+/** Gives results, also with the error of a part, if the server said which. */
+LK_API int lk_sync_multi(lk_sync_client *c, lk_sync_result **out,
+                         const lk_op *ops, size_t count,
+                         const lk_sync_call *call);
+/** An identity whose call was cut short is added all the same. */
+LK_API int lk_sync_add_auth(lk_sync_client *c, const char *scheme,
+                            lk_bytes auth, const lk_sync_call *call);
+
+/* ---- the lock --------------------------------------------------------- */
+
+/**
+ * The lock of <latchkey/lock.h>, for threads: the owner is the thread that
+ * acquired. It may acquire again, which costs nothing; another thread queues
+ * behind it with a node of its own, as another process does. Use one object for
+ * one path, from as many threads as you like.
+ *
+ * A thread that ends while it holds, by whatever way, releases: as a process
+ * does. Whoever gets the thread's id next is a stranger. The main thread ends
+ * with its process.
+ */
+typedef struct lk_sync_lock lk_sync_lock;
+
+/** Options of a lock. Set `size`, leave at 0 what should be as usual. All is
+    copied. */
+typedef struct lk_sync_lock_config {
+  size_t size;   /**< sizeof(lk_sync_lock_config) */
+  lk_bytes data; /**< as in lk_lock_config, like those below */
+  const lk_acls *acl;
+  const lk_acls *parent_acl;
+  bool persistent_parents;
+  bool unsure_when_suspended;
+  bool fail_on_expiry;
+  /** What lk_lock_config.on_event is told, for all threads. `token` says whose
+      grant it is about; 0: of somebody who waits. A callback. */
+  void (*on_event)(lk_sync_lock *l, const lk_lock_event *event, uint64_t token,
+                   void *arg);
+  void *arg;
+} lk_sync_lock_config;
+
+/** Make a lock for `path` (absolute, copied). No request is sent.
+    @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_PATH ("/" too),
+            LK_ERR_BAD_ARGUMENT, LK_ERR_FORKED. */
+LK_API int lk_sync_lock_new(lk_sync_lock **out, lk_sync_client *c,
+                            const char *path,
+                            const lk_sync_lock_config *config);
+
+/** Free; NULL is fine. Threads that wait for it get LK_ERR_CLOSED; what is held
+    is released, without waiting for a server. No call may begin any more. */
+LK_API void lk_sync_lock_free(lk_sync_lock *l);
+
+/**
+ * Acquire, for this thread.
+ *
+ * @return 0: it is held, see lk_sync_lock_token(); what `done` of
+ *         lk_lock_acquire() gets and what that is refused with; LK_ERR_LOST:
+ *         this thread has lost it, and must release before it acquires again;
+ *         LK_ERR_CANCELLED, LK_ERR_DEADLINE: our node, if there was one, is
+ *         deleted in the background; LK_ERR_STATE, LK_ERR_FORKED.
+ */
+LK_API int lk_sync_lock_acquire(lk_sync_lock *l, const lk_sync_call *call);
+
+/** The same only if nobody else contends; else LK_ERR_BUSY. Waits for a
+    connection, if there is none: give a deadline. */
+LK_API int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call);
+
+/**
+ * Count down, and release at 0: the delete will be sent, nobody waits. What
+ * must be finished before others hold has to be finished before this call.
+ *
+ * @return 0; LK_ERR_NOT_HELD: not by this thread; LK_ERR_LOST: it was lost, now
+ *         this thread may acquire again; LK_ERR_FORKED.
+ */
+LK_API int lk_sync_lock_release(lk_sync_lock *l);
+
+/** The same, and wait until the node is gone; when only the count goes down,
+    there is nothing to wait for. Whatever is returned, the lock is released.
+    @return as lk_sync_lock_release(); LK_ERR_NO_AUTH: the node stays until the
+            session ends; LK_ERR_DEADLINE, LK_ERR_CANCELLED, LK_ERR_CLOSED: it
+            is being deleted; LK_ERR_STATE and LK_ERR_BAD_ARGUMENT (nothing was
+            done). */
+LK_API int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call);
+
+/**
+ * Ask a quorum now whether this thread holds: lk_lock_verify().
+ * @return 0; LK_ERR_LOST; LK_ERR_UNSURE: nothing is known; LK_ERR_NOT_HELD;
+ *         LK_ERR_DEADLINE, LK_ERR_CANCELLED, LK_ERR_CLOSED; LK_ERR_STATE: one
+ *         that was cut short is still under way; and what lk_multi() returns.
+ */
+LK_API int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call);
+
+/** lk_sync_multi() of `ops` that is executed only while this thread holds:
+    lk_lock_guarded(). LK_ERR_LOST: nothing was done. LK_ERR_NOT_HELD. */
+LK_API int lk_sync_lock_guarded(lk_sync_lock *l, lk_sync_result **out,
+                                const lk_op *ops, size_t count,
+                                const lk_sync_call *call);
+
+/* What follows is about this thread, does not wait, and asks nobody: a read of
+   memory and of the clock. In a forked child nobody holds. */
+
+/** Whether this thread holds for certain: the lease deadline has not passed by
+    the clock read now, and neither UNSURE nor LOST was decided. Ask right
+    before acting. */
+LK_API bool lk_sync_lock_ok(const lk_sync_lock *l);
+
+/** The lease deadline on lk_sync_client_clock(); INT64_MIN: not held. */
+LK_API int64_t lk_sync_lock_deadline(const lk_sync_lock *l);
+
+/** The fencing token; 0: not held. */
+LK_API uint64_t lk_sync_lock_token(const lk_sync_lock *l);
+
+/** LK_LOCK_IDLE, LK_LOCK_HELD, LK_LOCK_UNSURE or LK_LOCK_LOST. */
+LK_API lk_lock_state lk_sync_lock_get_state(const lk_sync_lock *l);
+
+/** How often this thread has acquired and not released. */
+LK_API size_t lk_sync_lock_count(const lk_sync_lock *l);
+
+/**
+ * A descriptor for poll() and its like in any thread: readable while what this
+ * thread holds is unsure or lost. Made when first asked for, one for each
+ * grant, and closed by the release: stop polling before. Do not read from it.
+ *
+ * @return the descriptor; LK_ERR_NOT_HELD, LK_ERR_FORKED, LK_ERR_SYSTEM (no
+ *         descriptors left).
+ */
+LK_API int lk_sync_lock_fd(lk_sync_lock *l);
+
+/** The path the lock was made for. */
+LK_API const char *lk_sync_lock_path(const lk_sync_lock *l);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

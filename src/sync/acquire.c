@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sync/request.h"
+
+/* ---- acquire ------------------------------------------------------------- */
+
+static lk_holder *holder_of(lk_errand *e)
+{
+  return LK_OWNER(e, lk_holder, errand);
+}
+
+/* The errand ends, and the thread with what was begun for it. */
+static void fail(lk_holder *h, int err)
+{
+  lk__holder_part(h);
+  lk__holder_drop(h);
+  lk__errand_end(&h->errand, h->cut_err != 0 ? h->cut_err : err);
+}
+
+static void on_acquired(lk_lock *l, int err, void *arg)
+{
+  lk_holder *h = arg;
+
+  if (err != 0) {
+    fail(h, err);
+    return;
+  }
+  h->token = lk_lock_token(l);
+  lk__holder_publish(h);
+  lk__errand_end(&h->errand, 0);
+}
+
+static void cut_acquire(lk_errand *e, int err)
+{
+  lk_holder *h = holder_of(e);
+
+  h->cut_err = err;
+  lk_lock_cancel(h->handle);
+}
+
+static int start(lk_holder *h)
+{
+  const lk_sync_lock *l = atomic_load(&h->lock);
+  lk_lock_config how = l->how;
+
+  how.arg = h;
+  int err = lk_lock_new(&h->handle, h->client->keeper, l->path, &how);
+
+  return err != 0
+             ? err
+             : lk_lock_acquire(h->handle, h->once ? 0 : -1, on_acquired, h);
+}
+
+static void begin_acquire(lk_errand *e)
+{
+  lk_holder *h = holder_of(e);
+  int err = lk__errand_hindrance(e);
+
+  if (err == 0)
+    err = start(h);
+  if (err != 0) {
+    fail(h, err);
+    return;
+  }
+  lk__list_add(&h->client->holders, &h->link);
+  lk__errand_stay(e, cut_acquire);
+  lk__errand_watch(e);
+}
+
+static int acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
+{
+  lk_holder *h = lk__holder_find(l);
+
+  if (h != NULL && lk__holder_is_lost(h))
+    return LK_ERR_LOST;
+  if (h != NULL) {
+    h->count++;
+    return 0;
+  }
+  h = lk__holder_new(l);
+  if (h == NULL)
+    return LK_ERR_NO_MEMORY;
+  h->once = once;
+  int err = lk__errand_init(&h->errand, h->client, call);
+
+  if (err == 0) {
+    err = lk__errand_wait(&h->errand, begin_acquire);
+    lk__errand_destroy(&h->errand);
+  }
+  if (err == 0)
+    h->count = 1;
+  else
+    lk__holder_forget(h);
+  return err;
+}
+
+int lk_sync_lock_acquire(lk_sync_lock *l, const lk_sync_call *call)
+{
+  int err = lk__sync_refusal(l->client);
+
+  return err != 0 ? err : acquire(l, call, false);
+}
+
+int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call)
+{
+  int err = lk__sync_refusal(l->client);
+
+  return err != 0 ? err : acquire(l, call, true);
+}
+
+/* ---- release ------------------------------------------------------------- */
+
+/* Whether there is more to do than to count; else `err` is the result. */
+static bool last_release(lk_holder *h, int *err)
+{
+  *err = 0;
+  if (h == NULL)
+    *err = LK_ERR_NOT_HELD;
+  else if (lk__holder_is_lost(h))
+    *err = LK_ERR_LOST;
+  else
+    return --h->count == 0;
+  return h != NULL;
+}
+
+int lk_sync_lock_release(lk_sync_lock *l)
+{
+  int err;
+
+  if (lk_ev_forked(l->client->ev))
+    return LK_ERR_FORKED;
+  lk_holder *h = lk__holder_find(l);
+
+  if (last_release(h, &err))
+    lk__holder_leave(h);
+  return err;
+}
+
+static void on_released(lk_lock *l, int err, void *arg)
+{
+  (void)l;
+  fail(arg, err);
+}
+
+static void cut_release(lk_errand *e, int err)
+{
+  lk_holder *h = holder_of(e);
+
+  h->cut_err = err;
+  lk__holder_drop(h);
+}
+
+static void begin_release(lk_errand *e)
+{
+  lk_holder *h = holder_of(e);
+  int hindrance = lk__errand_hindrance(e);
+  int err = h->handle == NULL ? LK_ERR_CLOSED
+                              : lk_lock_release(h->handle, on_released, h);
+
+  if (err != 0) {
+    fail(h, err);
+    return;
+  }
+  lk__holder_lose(h);
+  lk__errand_stay(e, cut_release);
+  lk__errand_watch(e);
+  if (hindrance != 0)
+    e->cut(e, hindrance);
+}
+
+int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
+{
+  lk_holder *h = lk__holder_find(l);
+  int err = lk__sync_refusal(l->client);
+
+  if (err != 0)
+    return err;
+  if (h != NULL && h->count > 1)
+    return lk_sync_lock_release(l);
+  if (h == NULL || lk__holder_is_lost(h))
+    return lk_sync_lock_release(l);
+  err = lk__errand_init(&h->errand, h->client, call);
+  if (err != 0)
+    return err;
+  err = lk__errand_wait(&h->errand, begin_release);
+  lk__errand_destroy(&h->errand);
+  lk__holder_forget(h);
+  return err;
+}
+
+/* ---- verify and guarded -------------------------------------------------- */
+
+static void end_verify(lk_holder *h, int err)
+{
+  if (!h->verifying)
+    return;
+  h->verifying = false;
+  lk__errand_end(&h->errand, err);
+}
+
+static void on_verified(lk_lock *l, int err, void *arg)
+{
+  (void)l;
+  end_verify(arg, err);
+}
+
+static void cut_verify(lk_errand *e, int err)
+{
+  end_verify(holder_of(e), err);
+}
+
+static void begin_verify(lk_errand *e)
+{
+  lk_holder *h = holder_of(e);
+  int err = lk__errand_hindrance(e);
+
+  if (err == 0)
+    err = lk_lock_verify(h->handle, on_verified, h);
+  if (err != 0) {
+    lk__errand_end(e, err);
+    return;
+  }
+  h->verifying = true;
+  lk__errand_stay(e, cut_verify);
+  lk__errand_watch(e);
+}
+
+int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call)
+{
+  int err = lk__sync_refusal(l->client);
+
+  if (err != 0)
+    return err;
+  lk_holder *h = lk__holder_find(l);
+
+  if (h == NULL)
+    return LK_ERR_NOT_HELD;
+  err = lk__errand_init(&h->errand, h->client, call);
+  if (err != 0)
+    return err;
+  err = lk__errand_wait(&h->errand, begin_verify);
+  lk__errand_destroy(&h->errand);
+  return err;
+}
+
+int lk_sync_lock_guarded(lk_sync_lock *l, lk_sync_result **out,
+                         const lk_op *ops, size_t count,
+                         const lk_sync_call *call)
+{
+  int err = lk__sync_refusal(l->client);
+  lk_holder *h = err == 0 ? lk__holder_find(l) : NULL;
+
+  if (out != NULL)
+    *out = NULL;
+  if (err == 0 && h == NULL)
+    err = LK_ERR_NOT_HELD;
+  return err != 0 ? err : lk__sync_multi(l->client, out, h, ops, count, call);
+}

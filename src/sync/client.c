@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sync/client.h"
+
+#include <ev.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "sync/errand.h"
+#include "sync/holder.h"
+
+/* ---- what every call asks ------------------------------------------------ */
+
+int lk__sync_refusal(const lk_sync_client *c)
+{
+  if (lk_ev_forked(c->ev))
+    return LK_ERR_FORKED;
+  return pthread_equal(pthread_self(), c->thread) ? LK_ERR_STATE : 0;
+}
+
+bool lk__sync_post(lk_sync_client *c, lk_task *t)
+{
+  pthread_mutex_lock(&c->mutex);
+  bool taken = !c->freed;
+  bool first = lk__list_empty(&c->tasks);
+
+  if (taken)
+    lk__list_add(&c->tasks, &t->link);
+  pthread_mutex_unlock(&c->mutex);
+  if (taken && first)
+    lk_ev_wake(c->ev);
+  return taken;
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+/* No signal handler of the program's shall run on a thread it does not know.
+   The mutex is held until all is in place. */
+static bool start_thread(lk_sync_client *c)
+{
+  sigset_t all, before;
+
+  sigfillset(&all);
+  pthread_mutex_lock(&c->mutex);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int failed = pthread_create(&c->thread, NULL, lk__sync_loop, c);
+
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_mutex_unlock(&c->mutex);
+  return failed == 0;
+}
+
+/* A loop, and on it a client and its keeper. */
+static int make_client(lk_sync_client *c, const lk_sync_config *config)
+{
+  lk_client_config usual = {.size = sizeof usual};
+
+  c->loop = ev_loop_new(EVFLAG_AUTO);
+  if (c->loop == NULL)
+    return LK_ERR_SYSTEM;
+  int err = lk_ev_new(&c->ev, c->loop, &c->mem);
+
+  if (err == 0)
+    err = lk_ev_client_new(&c->client, c->ev,
+                           config->client == NULL ? &usual : config->client);
+  if (err == 0)
+    err = lk_keeper_new(&c->keeper, c->client, config->keeper);
+  return err;
+}
+
+static void free_loop(lk_sync_client *c)
+{
+  if (c->ev != NULL)
+    lk_ev_free(c->ev);
+  if (c->loop != NULL)
+    ev_loop_destroy(c->loop);
+}
+
+static lk_sync_client *new_handle(const lk_sync_config *config)
+{
+  const lk_mem *mem = config->client == NULL || config->client->mem == NULL
+                          ? &lk__mem_libc
+                          : config->client->mem;
+  lk_sync_client *c = lk__mem_new(mem, sizeof *c);
+
+  if (c == NULL)
+    return NULL;
+  c->mem = *mem;
+  c->on_state = config->on_state;
+  c->arg = config->arg;
+  c->lease_ms = INT64_MIN;
+  lk__list_init(&c->tasks);
+  lk__list_init(&c->errands);
+  lk__list_init(&c->holders);
+  return c;
+}
+
+int lk_sync_client_new(lk_sync_client **out, const lk_sync_config *config)
+{
+  static const lk_sync_config usual = {.size = sizeof usual};
+  int err = LK_ERR_SYSTEM;
+
+  *out = NULL;
+  if (config == NULL)
+    config = &usual;
+  if (config->size != sizeof *config)
+    return LK_ERR_BAD_ARGUMENT;
+  lk_sync_client *c = new_handle(config);
+
+  if (c == NULL)
+    return LK_ERR_NO_MEMORY;
+  if (pthread_mutex_init(&c->mutex, NULL) != 0)
+    goto fail_mutex;
+  if (pthread_cond_init(&c->left, NULL) != 0)
+    goto fail_cond;
+  if (pthread_key_create(&c->held, lk__holders_thread_ended) != 0)
+    goto fail_key;
+  err = make_client(c, config);
+  if (err == 0 && !start_thread(c))
+    err = LK_ERR_SYSTEM;
+  if (err == 0) {
+    *out = c;
+    return 0;
+  }
+  lk_keeper_free(c->keeper);
+  free_loop(c); /* and its client */
+  pthread_key_delete(c->held);
+fail_key:
+  pthread_cond_destroy(&c->left);
+fail_cond:
+  pthread_mutex_destroy(&c->mutex);
+fail_mutex:
+  lk__mem_free(&c->mem, c);
+  return err;
+}
+
+void lk_sync_client_free(lk_sync_client *c)
+{
+  if (c == NULL || lk__sync_refusal(c) != 0)
+    return;
+  pthread_mutex_lock(&c->mutex);
+  c->freed = true;
+  pthread_mutex_unlock(&c->mutex);
+  lk_ev_wake(c->ev);
+  pthread_join(c->thread, NULL);
+  pthread_mutex_lock(&c->mutex);
+  while (c->inside > 0)
+    pthread_cond_wait(&c->left, &c->mutex);
+  pthread_mutex_unlock(&c->mutex);
+  pthread_key_delete(c->held);
+  lk__holders_free(c);
+  free_loop(c);
+  pthread_cond_destroy(&c->left);
+  pthread_mutex_destroy(&c->mutex);
+  lk__mem_free(&c->mem, c);
+}
+
+/* ---- close --------------------------------------------------------------- */
+
+static void on_closed(lk_client *client, int err, void *arg)
+{
+  (void)client;
+  lk__errand_end(arg, err);
+}
+
+static void begin_close(lk_errand *e)
+{
+  lk_sync_client *c = e->client;
+  int err = LK_ERR_CLOSED;
+
+  if (!c->closed) {
+    c->closed = true;
+    lk__holders_give_up(c);
+    err = lk_client_close(c->client, on_closed, e);
+  }
+  if (err != 0)
+    lk__errand_end(e, err);
+}
+
+int lk_sync_client_close(lk_sync_client *c)
+{
+  lk_errand e;
+
+  return lk__errand_do(&e, c, begin_close);
+}
+
+/* ---- facts --------------------------------------------------------------- */
+
+lk_state lk_sync_client_state(const lk_sync_client *c)
+{
+  return (lk_state)atomic_load(&c->state);
+}
+
+int64_t lk_sync_client_clock(const lk_sync_client *c)
+{
+  return lk_ev_clock(c->ev);
+}
+
+/** A function to be called on the handle's thread. */
+typedef struct visit {
+  lk_errand errand;
+  void (*what)(lk_client *client, lk_keeper *keeper, void *arg);
+  void *arg;
+} visit;
+
+static void begin_visit(lk_errand *e)
+{
+  visit *v = LK_OWNER(e, visit, errand);
+
+  v->what(e->client->client, e->client->keeper, v->arg);
+  lk__errand_end(e, 0);
+}
+
+int lk_sync_client_run(lk_sync_client *c,
+                       void (*what)(lk_client *client, lk_keeper *keeper,
+                                    void *arg),
+                       void *arg)
+{
+  visit v = {.what = what, .arg = arg};
+
+  return lk__errand_do(&v.errand, c, begin_visit);
+}
+
+/** What lk_sync_client_trouble() wants. */
+typedef struct question {
+  char *text;
+  size_t size;
+  int err;
+} question;
+
+static void look(lk_client *client, lk_keeper *keeper, void *arg)
+{
+  question *q = arg;
+  const char *text;
+
+  (void)keeper;
+  q->err = lk_client_trouble(client, &text);
+  snprintf(q->text, q->size, "%s", text);
+}
+
+int lk_sync_client_trouble(lk_sync_client *c, char *text, size_t size)
+{
+  question q = {.text = text, .size = size};
+  int err = lk_sync_client_run(c, look, &q);
+
+  if (err != 0 && size > 0)
+    text[0] = '\0';
+  return err == 0 ? q.err : err;
+}

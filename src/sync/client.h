@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SYNC_CLIENT_H
+#define LK_SYNC_CLIENT_H
+
+#include <latchkey/ev.h>
+#include <latchkey/sync.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "base/mem.h"
+
+/** Something to be done on the handle's thread. It stays until it has begun. */
+typedef struct lk_task {
+  lk_link link;
+  void (*begin)(struct lk_task *t);
+} lk_task;
+
+struct lk_sync_client {
+  /* Set before the thread starts. */
+  lk_mem mem;
+  void (*on_state)(lk_sync_client *c, lk_state state, int err, void *arg);
+  void *arg;
+  struct ev_loop *loop;
+  lk_ev *ev;
+  pthread_t thread;
+  pthread_key_t held; /**< of each thread its first lk_holder, or NULL */
+
+  /* Of all threads. */
+  atomic_int state;    /**< lk_state */
+  atomic_bool cancels; /**< a lk_sync_cancel was set */
+
+  /* Of all threads, under the mutex. */
+  pthread_mutex_t mutex;
+  pthread_cond_t left; /**< nobody is inside any more */
+  lk_link tasks;       /**< to be begun, in order */
+  size_t inside;       /**< callers that wait */
+  bool freed;
+
+  /* Of the handle's thread; once that has ended, of who frees. */
+  lk_client *client;
+  lk_keeper *keeper;
+  lk_listener listener;
+  int64_t lease_ms; /**< as last seen */
+  lk_link errands;  /**< those that can be cut short */
+  lk_link holders;  /**< those that have a lk_lock */
+  bool closed;
+};
+
+/** Why this thread may not wait for that of `c`: 0, LK_ERR_FORKED, STATE. */
+int lk__sync_refusal(const lk_sync_client *c);
+
+/** Have it begun by the handle's thread. false: that ends, it never will. */
+bool lk__sync_post(lk_sync_client *c, lk_task *t);
+
+/** What the handle's thread does until the handle is freed. */
+void *lk__sync_loop(void *c);
+
+#endif

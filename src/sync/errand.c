@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sync/errand.h"
+
+/* ---- the caller ---------------------------------------------------------- */
+
+static bool acceptable(const lk_sync_call *call)
+{
+  return call == NULL || (call->size == sizeof *call && call->timeout_ms >= 0);
+}
+
+static int64_t deadline_of(const lk_sync_client *c, const lk_sync_call *call)
+{
+  int64_t now = lk_ev_clock(c->ev);
+
+  if (call == NULL || call->timeout_ms == 0 ||
+      call->timeout_ms >= INT64_MAX - now)
+    return INT64_MAX;
+  return now + call->timeout_ms;
+}
+
+static void on_deadline(lk_client *client, void *arg)
+{
+  lk_errand *e = arg;
+
+  (void)client;
+  e->cut(e, LK_ERR_DEADLINE);
+}
+
+int lk__errand_init(lk_errand *e, lk_sync_client *c, const lk_sync_call *call)
+{
+  if (!acceptable(call))
+    return LK_ERR_BAD_ARGUMENT;
+  if (pthread_cond_init(&e->end, NULL) != 0)
+    return LK_ERR_NO_MEMORY;
+  e->client = c;
+  e->cancel = call == NULL ? NULL : call->cancel;
+  e->deadline_ms = deadline_of(c, call);
+  e->cut = NULL;
+  e->timer = (lk_timer){.fire = on_deadline, .arg = e};
+  lk__list_init(&e->link);
+  e->ended = false;
+  return 0;
+}
+
+static void begin(lk_task *t)
+{
+  lk_errand *e = LK_OWNER(t, lk_errand, task);
+
+  e->begin(e);
+}
+
+static void enter(lk_sync_client *c)
+{
+  pthread_mutex_lock(&c->mutex);
+  c->inside++;
+  pthread_mutex_unlock(&c->mutex);
+}
+
+static void leave(lk_sync_client *c)
+{
+  pthread_mutex_lock(&c->mutex);
+  if (--c->inside == 0)
+    pthread_cond_signal(&c->left);
+  pthread_mutex_unlock(&c->mutex);
+}
+
+static int await(lk_errand *e)
+{
+  pthread_mutex_t *mutex = &e->client->mutex;
+
+  pthread_mutex_lock(mutex);
+  while (!e->ended)
+    pthread_cond_wait(&e->end, mutex);
+  pthread_mutex_unlock(mutex);
+  return e->err;
+}
+
+/* A thread that was cancelled goes on until it has its result: the handle's
+   thread has its hands in the caller's memory. */
+int lk__errand_wait(lk_errand *e, void (*first)(lk_errand *e))
+{
+  lk_sync_client *c = e->client;
+  int before;
+
+  e->task.begin = begin;
+  e->begin = first;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+  enter(c);
+  int err = lk__sync_post(c, &e->task) ? await(e) : LK_ERR_CLOSED;
+
+  leave(c);
+  pthread_setcancelstate(before, NULL);
+  return err;
+}
+
+void lk__errand_destroy(lk_errand *e)
+{
+  pthread_cond_destroy(&e->end);
+}
+
+int lk__errand_do(lk_errand *e, lk_sync_client *c, void (*first)(lk_errand *e))
+{
+  int err = lk__sync_refusal(c);
+
+  if (err == 0)
+    err = lk__errand_init(e, c, NULL);
+  if (err != 0)
+    return err;
+  err = lk__errand_wait(e, first);
+  lk__errand_destroy(e);
+  return err;
+}
+
+/* ---- the handle's thread ------------------------------------------------- */
+
+static bool cancelled(const lk_errand *e)
+{
+  return e->cancel != NULL && atomic_load(&e->cancel->set);
+}
+
+int64_t lk__errand_left_ms(const lk_errand *e)
+{
+  return e->deadline_ms == INT64_MAX
+             ? 0
+             : e->deadline_ms - lk_client_clock(e->client->client);
+}
+
+int lk__errand_hindrance(const lk_errand *e)
+{
+  if (e->client->closed)
+    return LK_ERR_CLOSED;
+  if (cancelled(e))
+    return LK_ERR_CANCELLED;
+  return e->deadline_ms <= lk_client_clock(e->client->client) ? LK_ERR_DEADLINE
+                                                              : 0;
+}
+
+void lk__errand_stay(lk_errand *e, void (*cut)(lk_errand *e, int err))
+{
+  e->cut = cut;
+  lk__list_add(&e->client->errands, &e->link);
+}
+
+void lk__errand_watch(lk_errand *e)
+{
+  if (e->deadline_ms != INT64_MAX)
+    lk_timer_start(e->client->client, &e->timer, e->deadline_ms);
+}
+
+void lk__errand_end(lk_errand *e, int err)
+{
+  pthread_mutex_t *mutex = &e->client->mutex;
+
+  e->cut = NULL;
+  lk__list_remove(&e->link);
+  lk_timer_stop(e->client->client, &e->timer);
+  pthread_mutex_lock(mutex);
+  e->err = err;
+  e->ended = true;
+  pthread_cond_signal(&e->end);
+  pthread_mutex_unlock(mutex);
+}
+
+void lk__errands_cancel(lk_sync_client *c)
+{
+  lk_link all;
+
+  lk__list_init(&all);
+  lk__list_move(&all, &c->errands);
+  while (!lk__list_empty(&all)) {
+    lk_errand *e = LK_OWNER(all.next, lk_errand, link);
+
+    lk__list_remove(&e->link);
+    lk__list_add(&c->errands, &e->link);
+    if (cancelled(e))
+      e->cut(e, LK_ERR_CANCELLED);
+  }
+}
+
+/* ---- cancels ------------------------------------------------------------- */
+
+int lk_sync_cancel_new(lk_sync_cancel **out, lk_sync_client *c)
+{
+  *out = NULL;
+  if (lk_ev_forked(c->ev))
+    return LK_ERR_FORKED;
+  lk_sync_cancel *x = lk__mem_new(&c->mem, sizeof *x);
+
+  if (x == NULL)
+    return LK_ERR_NO_MEMORY;
+  x->client = c;
+  *out = x;
+  return 0;
+}
+
+/* The handle's thread looks at the errands after it has seen `cancels`; one
+   that begins later looks for itself. */
+void lk_sync_cancel_set(lk_sync_cancel *x)
+{
+  atomic_store(&x->set, true);
+  atomic_store(&x->client->cancels, true);
+  lk_ev_wake(x->client->ev);
+}
+
+void lk_sync_cancel_clear(lk_sync_cancel *x)
+{
+  atomic_store(&x->set, false);
+}
+
+void lk_sync_cancel_free(lk_sync_cancel *x)
+{
+  if (x != NULL && !lk_ev_forked(x->client->ev))
+    lk__mem_free(&x->client->mem, x);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sync/holder.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* ---- the holder's thread ------------------------------------------------- */
+
+static void destroy(lk_holder *h)
+{
+  if (h->fd >= 0)
+    close(h->fd);
+  lk__mem_free(&h->client->mem, h);
+}
+
+lk_holder *lk__holder_find(const lk_sync_lock *l)
+{
+  lk_holder *h = pthread_getspecific(l->client->held);
+
+  while (h != NULL && atomic_load(&h->lock) != l)
+    h = h->next;
+  return h;
+}
+
+static void begin_retire(lk_task *t)
+{
+  lk_holder *h = LK_OWNER(t, lk_holder, retire);
+
+  lk__holder_part(h);
+  lk__holder_drop(h);
+  destroy(h);
+}
+
+/* If the handle's thread ends, it is given back with the client. */
+static void retire(lk_holder *h)
+{
+  h->retire.begin = begin_retire;
+  (void)lk__sync_post(h->client, &h->retire);
+}
+
+/* Those whose lock was freed meanwhile. Their thread is the only one that may
+   take them out of its list. */
+static lk_holder *without_dead(lk_holder *first)
+{
+  lk_holder **at = &first;
+
+  while (*at != NULL) {
+    lk_holder *h = *at;
+
+    if (atomic_load(&h->lock) != NULL) {
+      at = &h->next;
+    } else {
+      *at = h->next;
+      retire(h);
+    }
+  }
+  return first;
+}
+
+lk_holder *lk__holder_new(lk_sync_lock *l)
+{
+  lk_sync_client *c = l->client;
+  lk_holder *h = lk__mem_new(&c->mem, sizeof *h);
+
+  if (h == NULL)
+    return NULL;
+  h->client = c;
+  atomic_init(&h->lock, l);
+  atomic_init(&h->sure_ms, INT64_MIN);
+  atomic_init(&h->until_ms, INT64_MIN);
+  h->doubt = true;
+  h->fd = -1;
+  lk__list_init(&h->link);
+  h->next = without_dead(pthread_getspecific(c->held));
+  if (pthread_setspecific(c->held, h) == 0)
+    return h;
+  /* No memory, which shows with the first of a thread. */
+  destroy(h);
+  return NULL;
+}
+
+/* A list that is empty again calls nobody when the thread ends. Setting what
+   was set before cannot fail. */
+static void unlist(lk_holder *h)
+{
+  lk_holder *first = pthread_getspecific(h->client->held);
+  lk_holder **at = &first;
+
+  while (*at != h)
+    at = &(*at)->next;
+  *at = h->next;
+  (void)pthread_setspecific(h->client->held, first);
+}
+
+void lk__holder_leave(lk_holder *h)
+{
+  lk_sync_client *c = h->client;
+
+  unlist(h);
+  pthread_mutex_lock(&c->mutex);
+  if (h->fd >= 0)
+    close(h->fd);
+  h->fd = -1;
+  pthread_mutex_unlock(&c->mutex);
+  retire(h);
+}
+
+void lk__holder_forget(lk_holder *h)
+{
+  unlist(h);
+  destroy(h);
+}
+
+void lk__holders_thread_ended(void *first)
+{
+  lk_holder *h = first;
+
+  if (lk_ev_forked(h->client->ev))
+    return;
+  while (h != NULL) {
+    lk_holder *next = h->next;
+
+    retire(h);
+    h = next;
+  }
+}
+
+/* ---- the handle's thread ------------------------------------------------- */
+
+static void set_doubt(lk_holder *h, bool doubt)
+{
+  eventfd_t none;
+
+  if (doubt == h->doubt)
+    return;
+  h->doubt = doubt;
+  pthread_mutex_lock(&h->client->mutex);
+  if (h->fd >= 0)
+    (void)(doubt ? eventfd_write(h->fd, 1) : eventfd_read(h->fd, &none));
+  pthread_mutex_unlock(&h->client->mutex);
+}
+
+/* Doubt is stored before anybody is told of it, so who was told sees it. */
+static void store(lk_holder *h, int64_t sure_ms, int64_t until_ms)
+{
+  atomic_store_explicit(&h->sure_ms, sure_ms, memory_order_release);
+  atomic_store_explicit(&h->until_ms, until_ms, memory_order_release);
+  set_doubt(h, sure_ms == INT64_MIN);
+}
+
+void lk__holder_lose(lk_holder *h)
+{
+  store(h, INT64_MIN, INT64_MIN);
+}
+
+void lk__holder_publish(lk_holder *h)
+{
+  int64_t until = lk_lock_deadline(h->handle);
+  bool sure = lk_lock_get_state(h->handle) == LK_LOCK_HELD;
+
+  if (until == INT64_MIN)
+    until++; /* held, with a lease that is over */
+  store(h, sure ? until : INT64_MIN, until);
+}
+
+void lk__holders_publish(lk_sync_client *c)
+{
+  for (lk_link *l = c->holders.next; l != &c->holders; l = l->next) {
+    lk_holder *h = LK_OWNER(l, lk_holder, link);
+
+    if (!lk__holder_is_lost(h))
+      lk__holder_publish(h);
+  }
+}
+
+static void tell(const lk_holder *h, const lk_lock_event *event)
+{
+  lk_sync_lock *l = atomic_load(&h->lock);
+
+  if (l->on_event != NULL)
+    l->on_event(l, event, h->token, l->arg);
+}
+
+void lk__holder_on_event(lk_lock *l, const lk_lock_event *event, void *arg)
+{
+  lk_holder *h = arg;
+
+  (void)l;
+  switch (event->type) {
+  case LK_LOCK_EVENT_UNSURE:
+  case LK_LOCK_EVENT_HELD: lk__holder_publish(h); break;
+  case LK_LOCK_EVENT_LOST: lk__holder_lose(h); break;
+  case LK_LOCK_EVENT_WAITING:
+  case LK_LOCK_EVENT_PLACE_LOST:
+  case LK_LOCK_EVENT_SUSPENDED:
+  case LK_LOCK_EVENT_MIXED_QUEUE:
+  case LK_LOCK_EVENT_UNWATCHED: break;
+  }
+  tell(h, event);
+}
+
+void lk__holder_drop(lk_holder *h)
+{
+  lk_lock *handle = h->handle;
+
+  h->handle = NULL;
+  lk_lock_free(handle);
+}
+
+void lk__holder_part(lk_holder *h)
+{
+  lk__list_remove(&h->link);
+}
+
+void lk__holders_give_up(lk_sync_client *c)
+{
+  const lk_lock_event lost = {.type = LK_LOCK_EVENT_LOST, .err = LK_ERR_CLOSED};
+  lk_link *next;
+
+  for (lk_link *l = c->holders.next; l != &c->holders; l = next) {
+    lk_holder *h = LK_OWNER(l, lk_holder, link);
+
+    next = l->next;
+    if (!lk__holder_is_lost(h)) {
+      lk__holder_lose(h);
+      tell(h, &lost);
+    }
+    lk__holder_drop(h);
+  }
+}
+
+void lk__holders_free(lk_sync_client *c)
+{
+  while (!lk__list_empty(&c->holders)) {
+    lk_holder *h = LK_OWNER(c->holders.next, lk_holder, link);
+
+    lk__holder_part(h);
+    destroy(h);
+  }
+}

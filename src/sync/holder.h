@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SYNC_HOLDER_H
+#define LK_SYNC_HOLDER_H
+
+#include "sync/errand.h"
+
+/**
+ * A thread that wants a lock, holds it, or has lost it and not released. The
+ * thread finds it in a list of its own (lk_sync_client.held), which nobody else
+ * touches; the handle's thread keeps all of them in lk_sync_client.holders.
+ */
+typedef struct lk_holder {
+  lk_sync_client *client;
+  _Atomic(lk_sync_lock *) lock; /**< NULL: it was freed */
+
+  /* Of its thread. */
+  struct lk_holder *next; /**< the next of the same thread */
+  size_t count;           /**< 0: it does not hold yet */
+  lk_errand errand;       /**< what it waits for */
+  lk_task retire;         /**< gives it back */
+
+  /* Published by the handle's thread; see lk__holder_ok(). */
+  _Atomic(int64_t) sure_ms;  /**< the lease; INT64_MIN: unsure, or not held */
+  _Atomic(int64_t) until_ms; /**< the lease; INT64_MIN: not held */
+  uint64_t token;            /**< of the grant; set once */
+
+  /* Of the handle's thread. */
+  lk_link link; /**< in lk_sync_client.holders */
+  lk_lock *handle;
+  bool once;      /**< acquire only what is free */
+  bool verifying; /**< its thread waits for a verify */
+  bool doubt;     /**< unsure, or not held */
+  int cut_err;    /**< why its errand was cut short, or 0 */
+
+  int fd; /**< readable in doubt; -1: none. Under the client's mutex */
+} lk_holder;
+
+struct lk_sync_lock {
+  lk_sync_client *client;
+  char *path;
+  char *data;
+  lk_acls *acl;
+  lk_acls *parent_acl;
+  lk_lock_config how; /**< of each lk_lock, but for its `arg` */
+  void (*on_event)(lk_sync_lock *l, const lk_lock_event *event, uint64_t token,
+                   void *arg);
+  void *arg;
+};
+
+/** Whether it does not hold, be it not yet or not any more. */
+static inline bool lk__holder_is_lost(const lk_holder *h)
+{
+  return atomic_load(&h->until_ms) == INT64_MIN;
+}
+
+/* ---- for the holder's thread --------------------------------------------- */
+
+/** This thread's holder of `l`, or NULL. */
+lk_holder *lk__holder_find(const lk_sync_lock *l);
+/** Make this thread one; NULL: no memory. */
+lk_holder *lk__holder_new(lk_sync_lock *l);
+/** This thread is it no more; what else there was goes with it. */
+void lk__holder_leave(lk_holder *h);
+/** The same, if the handle's thread does not know it. */
+void lk__holder_forget(lk_holder *h);
+/** A thread ends; `first` of its list. */
+void lk__holders_thread_ended(void *first);
+
+/* ---- for the handle's thread --------------------------------------------- */
+
+/** For lk_lock_config.on_event; `arg` is the holder. */
+void lk__holder_on_event(lk_lock *l, const lk_lock_event *event, void *arg);
+/** The lease, and whether it is unsure, as its lk_lock says. */
+void lk__holder_publish(lk_holder *h);
+void lk__holders_publish(lk_sync_client *c);
+/** Give its lk_lock back, which ends its errand. It may be gone then. */
+void lk__holder_drop(lk_holder *h);
+/** Take it out, before its errand ends and its thread forgets it. */
+void lk__holder_part(lk_holder *h);
+/** The lock is not held any more. */
+void lk__holder_lose(lk_holder *h);
+/** All locks are lost: the client is closed. */
+void lk__holders_give_up(lk_sync_client *c);
+/** Once that thread has ended: what was never released. */
+void lk__holders_free(lk_sync_client *c);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <ev.h>
+
+#include "sync/errand.h"
+#include "sync/holder.h"
+
+/* Begin what was posted; true: the handle is to be freed. */
+static bool work(lk_sync_client *c)
+{
+  lk_link todo;
+
+  lk__list_init(&todo);
+  pthread_mutex_lock(&c->mutex);
+  lk__list_move(&todo, &c->tasks);
+  bool freed = c->freed;
+
+  pthread_mutex_unlock(&c->mutex);
+  while (!lk__list_empty(&todo)) {
+    lk_task *t = LK_OWNER(todo.next, lk_task, link);
+
+    lk__list_remove(&t->link);
+    t->begin(t);
+  }
+  return freed;
+}
+
+static void on_woken(lk_ev *ev, void *arg)
+{
+  lk_sync_client *c = arg;
+
+  (void)ev;
+  if (work(c))
+    ev_break(c->loop, EVBREAK_ALL);
+  if (atomic_exchange(&c->cancels, false))
+    lk__errands_cancel(c);
+}
+
+static void on_state(lk_client *client, lk_state state, int err, void *arg)
+{
+  lk_sync_client *c = arg;
+
+  (void)client;
+  atomic_store(&c->state, (int)state);
+  if (c->on_state != NULL)
+    c->on_state(c, state, err, c->arg);
+}
+
+/* The keeper was told first. */
+static void on_answer(lk_client *client, const lk_answer *answer, void *arg)
+{
+  lk_sync_client *c = arg;
+  int64_t lease = lk_keeper_deadline(c->keeper);
+
+  (void)client;
+  (void)answer;
+  if (lease == c->lease_ms)
+    return;
+  c->lease_ms = lease;
+  lk__holders_publish(c);
+}
+
+/* Everything that is still under way ends, and then nothing is. */
+static void wind_up(lk_sync_client *c)
+{
+  c->closed = true;
+  lk__holders_give_up(c);
+  (void)work(c);
+  lk_keeper_free(c->keeper);
+  lk_client_free(c->client);
+}
+
+void *lk__sync_loop(void *arg)
+{
+  lk_sync_client *c = arg;
+
+  pthread_mutex_lock(&c->mutex); /* the maker has finished */
+  pthread_mutex_unlock(&c->mutex);
+  c->listener = (lk_listener){.state = on_state, .answer = on_answer, .arg = c};
+  lk_client_attach(c->client, &c->listener);
+  lk_ev_on_wake(c->ev, on_woken, c);
+  ev_ref(c->loop);
+  ev_run(c->loop, 0);
+  wind_up(c);
+  return NULL;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SYNC_REQUEST_H
+#define LK_SYNC_REQUEST_H
+
+#include "sync/holder.h"
+#include "sync/result.h"
+#include "sync/watch.h"
+
+/**
+ * An errand that is a request. The client may answer it when its caller has
+ * long gone, so that it belongs to both.
+ */
+typedef struct lk_sync_request {
+  lk_errand errand;
+  unsigned refs; /**< the caller, the client. Under the client's mutex */
+
+  /* What is asked. The caller's memory, until it is accepted. */
+  int (*ask)(struct lk_sync_request *r, const lk_call *call);
+  bool untimed;    /**< the client does not know its deadline */
+  bool until_made; /**< a watch may stand without a node */
+  const char *path;
+  const char *scheme;
+  lk_bytes data;
+  const lk_acls *acl;
+  int flags;
+  int32_t version;
+  const lk_op *ops;
+  size_t count;
+  lk_holder *holder; /**< NULL: whether a lock is held or not */
+  lk_call options;
+
+  /* What came of it. */
+  bool wanted; /**< a result, not a stat */
+  lk_sync_result *result;
+  lk_stat stat;
+  lk_sync_watch *watch;
+} lk_sync_request;
+
+/** Make one of `what` with room for a result of `room` bytes, ask, and wait.
+    `out`, `stat`: where the caller wants what came of it, or NULL. */
+int lk__sync_request(lk_sync_client *c, const lk_sync_request *what,
+                     const lk_sync_call *call, size_t room,
+                     lk_sync_result **out, lk_stat *stat);
+
+/* ---- for the callbacks of the client ------------------------------------- */
+
+/** Whether the caller still waits; otherwise only the next is to be called. */
+bool lk__sync_answered(const lk_sync_request *r);
+/** It ended. */
+void lk__sync_settle(lk_sync_request *r, int err);
+/** The result, with room for `size` bytes. NULL: none is wanted, or
+    (`*err` is LK_ERR_NO_MEMORY then) can be had. */
+lk_sync_result *lk__sync_room(lk_sync_request *r, size_t size, int *err);
+
+/** lk_multi(), or lk_lock_guarded() for a holder. */
+int lk__sync_multi(lk_sync_client *c, lk_sync_result **out, lk_holder *holder,
+                   const lk_op *ops, size_t count, const lk_sync_call *call);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sync/result.h"
+
+enum { NUMBER_LEN = 11 /* of a sequential node, with a sign */ };
+
+/* One block: this, and then what the result points to: arrays, then text. */
+typedef struct block {
+  lk_mem mem;
+  size_t size;
+  lk_sync_result result;
+  max_align_t room[];
+} block;
+
+static block *block_of(lk_sync_result *r)
+{
+  return (block *)(void *)((char *)r - offsetof(block, result));
+}
+
+lk_sync_result *lk__result_new(const lk_mem *mem, size_t size)
+{
+  if (size > SIZE_MAX - sizeof(block))
+    return NULL;
+  block *b = lk__mem_new(mem, sizeof *b + size);
+
+  if (b == NULL)
+    return NULL;
+  b->mem = *mem;
+  b->size = size;
+  return &b->result;
+}
+
+void lk_sync_result_free(lk_sync_result *r)
+{
+  if (r == NULL)
+    return;
+  lk_mem mem = block_of(r)->mem;
+
+  lk__mem_free(&mem, block_of(r));
+}
+
+bool lk__result_fits(const lk_sync_result *r, size_t size)
+{
+  const block *b =
+      (const block *)(const void *)((const char *)r - offsetof(block, result));
+
+  return size <= b->size;
+}
+
+/* A copy with a NUL behind it, at `*at`, which moves on. */
+static lk_bytes put(char **at, lk_bytes b)
+{
+  lk_bytes copy = {b.at == NULL ? NULL : *at, b.len};
+
+  if (b.len > 0)
+    memcpy(*at, b.at, b.len);
+  (*at)[b.len] = '\0';
+  *at += b.len + 1;
+  return copy;
+}
+
+/* ---- create and get ------------------------------------------------------ */
+
+size_t lk__result_path_size(const char *path)
+{
+  return strlen(path) + 1;
+}
+
+void lk__result_set_path(lk_sync_result *r, const char *path,
+                         const lk_stat *stat)
+{
+  char *at = (char *)block_of(r)->room;
+
+  r->path = put(&at, lk_text(path)).at;
+  r->stat = *stat;
+}
+
+size_t lk__result_data_size(const lk_bytes *data)
+{
+  return data->len + 1;
+}
+
+void lk__result_set_data(lk_sync_result *r, const lk_bytes *data,
+                         const lk_stat *stat)
+{
+  char *at = (char *)block_of(r)->room;
+
+  r->data = put(&at, *data);
+  r->stat = *stat;
+}
+
+/* ---- children ------------------------------------------------------------ */
+
+size_t lk__result_names_size(const lk_bytes *names, size_t count)
+{
+  size_t size = 0;
+
+  for (size_t i = 0; i < count; i++)
+    size += sizeof *names + names[i].len + 1;
+  return size;
+}
+
+void lk__result_set_names(lk_sync_result *r, const lk_bytes *names,
+                          size_t count, const lk_stat *stat)
+{
+  lk_bytes *copies = (lk_bytes *)(void *)block_of(r)->room;
+  char *at = (char *)(copies + count);
+
+  for (size_t i = 0; i < count; i++)
+    copies[i] = put(&at, names[i]);
+  r->names = copies;
+  r->count = count;
+  r->stat = *stat;
+}
+
+/* ---- multi --------------------------------------------------------------- */
+
+size_t lk__result_parts_size(const lk_op_result *parts, size_t count)
+{
+  size_t size = 0;
+
+  for (size_t i = 0; i < count; i++)
+    size += sizeof *parts + sizeof(lk_stat) +
+            (parts[i].path == NULL ? 0 : strlen(parts[i].path) + 1);
+  return size;
+}
+
+void lk__result_set_parts(lk_sync_result *r, const lk_op_result *parts,
+                          size_t count)
+{
+  lk_op_result *copies = (lk_op_result *)(void *)block_of(r)->room;
+  lk_stat *stats = (lk_stat *)(void *)(copies + count);
+  char *at = (char *)(stats + count);
+
+  for (size_t i = 0; i < count; i++) {
+    copies[i] = parts[i];
+    if (parts[i].path != NULL)
+      copies[i].path = put(&at, lk_text(parts[i].path)).at;
+    if (parts[i].stat != NULL) {
+      stats[i] = *parts[i].stat;
+      copies[i].stat = &stats[i];
+    }
+  }
+  r->results = copies;
+  r->count = count;
+}
+
+/* ---- room ahead of a write ----------------------------------------------- */
+
+size_t lk__result_create_room(const char *path)
+{
+  return path == NULL ? 0 : strlen(path) + NUMBER_LEN + 1;
+}
+
+size_t lk__result_multi_room(const lk_op *ops, size_t count)
+{
+  size_t room = 0;
+
+  if (count > SIZE_MAX / 1024)
+    return SIZE_MAX;
+  for (size_t i = 0; i < count; i++)
+    room += sizeof(lk_op_result) + sizeof(lk_stat) +
+            lk__result_create_room(ops[i].path);
+  return room;
+}

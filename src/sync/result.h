@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SYNC_RESULT_H
+#define LK_SYNC_RESULT_H
+
+#include <latchkey/sync.h>
+
+#include "base/mem.h"
+
+/** An empty result with room for `size` bytes; NULL: no memory. */
+lk_sync_result *lk__result_new(const lk_mem *mem, size_t size);
+
+/* How much room each kind takes, and filling it in. */
+
+size_t lk__result_path_size(const char *path);
+void lk__result_set_path(lk_sync_result *r, const char *path,
+                         const lk_stat *stat);
+
+size_t lk__result_data_size(const lk_bytes *data);
+void lk__result_set_data(lk_sync_result *r, const lk_bytes *data,
+                         const lk_stat *stat);
+
+size_t lk__result_names_size(const lk_bytes *names, size_t count);
+void lk__result_set_names(lk_sync_result *r, const lk_bytes *names,
+                          size_t count, const lk_stat *stat);
+
+size_t lk__result_parts_size(const lk_op_result *parts, size_t count);
+void lk__result_set_parts(lk_sync_result *r, const lk_op_result *parts,
+                          size_t count);
+
+/* What a write will take at most; numbers of sequential nodes included. */
+
+size_t lk__result_create_room(const char *path);
+/** SIZE_MAX: more than there can be. */
+size_t lk__result_multi_room(const lk_op *ops, size_t count);
+/** Whether `size` bytes fit. */
+bool lk__result_fits(const lk_sync_result *r, size_t size);
+
+#endif

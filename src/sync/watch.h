@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SYNC_WATCH_H
+#define LK_SYNC_WATCH_H
+
+#include "sync/client.h"
+
+struct lk_sync_watch {
+  lk_sync_client *client;
+  void (*on_event)(lk_sync_client *c, const lk_event *event, void *arg);
+  void *arg;
+  lk_watch *watch; /**< NULL: it has been called. Of the handle's thread */
+  bool handed;     /**< the caller frees it */
+};
+
+/** NULL: no memory. */
+lk_sync_watch *lk__sync_watch_new(lk_sync_client *c, const lk_sync_call *call);
+/** For lk_call.on_event; `arg` is the watch. */
+void lk__sync_watch_event(lk_client *client, lk_watch *w, const lk_event *event,
+                          void *arg);
+/** Give back one that does not stand. NULL is fine. */
+void lk__sync_watch_discard(lk_sync_watch *w);
+
+#endif

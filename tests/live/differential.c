@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/*
+ * The simulated ensemble is compared with real servers: what sessions ask at
+ * random must be answered alike.
+ *
+ *   differential [--ops N] [--seed N] [--servers 1|3] [--self]
+ *
+ * Without --servers: 5,000 requests to one server, 2,000 to three. --self
+ * compares two sets of real servers, which tests the comparison itself.
+ */
+
+#include "twin/steps.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+typedef struct choice {
+  uint64_t ops;
+  uint64_t seed;
+  unsigned servers;
+  bool self;
+} choice;
+
+static double seconds(void)
+{
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void compare(const choice *c)
+{
+  side *real = side_real_new(c->servers);
+  side *other =
+      c->self ? side_real_new(c->servers) : side_model_new(c->servers, c->seed);
+  pair *p = pair_new(real, other);
+  double start = seconds();
+
+  snprintf(p->again, sizeof p->again,
+           "tests/live/differential --servers %u --seed %" PRIu64
+           " --ops %" PRIu64 "%s",
+           c->servers, c->seed, c->ops, c->self ? " --self" : "");
+  steps_run(p, c->servers, c->seed, c->ops);
+  printf("%u server%s, seed %" PRIu64 ": %" PRIu64
+         " requests, no difference, %.0f a second\n",
+         c->servers, c->servers == 1 ? "" : "s", c->seed, p->number,
+         (double)p->number / (seconds() - start));
+  fflush(stdout);
+  pair_free(p);
+}
+
+static uint64_t number(const char *text)
+{
+  char *end;
+  uint64_t n = text == NULL ? 0 : strtoull(text, &end, 10);
+
+  if (text == NULL || *text == '\0' || *end != '\0') {
+    fprintf(stderr, "differential: a number is missing\n");
+    exit(2);
+  }
+  return n;
+}
+
+int main(int argc, char **argv)
+{
+  choice c = {0, 1, 0, false};
+
+  (void)argc;
+  for (char **arg = argv + 1; *arg != NULL; arg++) {
+    if (strcmp(*arg, "--ops") == 0)
+      c.ops = number(*++arg);
+    else if (strcmp(*arg, "--seed") == 0)
+      c.seed = number(*++arg);
+    else if (strcmp(*arg, "--servers") == 0)
+      c.servers = number(*++arg) == 3 ? 3 : 1;
+    else if (strcmp(*arg, "--self") == 0)
+      c.self = true;
+    else {
+      fprintf(stderr, "differential: unknown option %s\n", *arg);
+      return 2;
+    }
+  }
+  for (unsigned servers = 1; servers <= 3; servers += 2) {
+    choice one = c;
+
+    if (c.servers != 0 && c.servers != servers)
+      continue;
+    one.servers = servers;
+    if (c.ops == 0)
+      one.ops = servers == 1 ? 5000 : 2000;
+    compare(&one);
+  }
+  return 0;
+}

@@ -1,0 +1,12 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A thousand threads of examples/threads.c sell a thousand pieces.
+
+: "${abs_top_srcdir:=.}" "${abs_top_builddir:=.}"
+# shellcheck disable=SC2016 # the inner shell's variables
+said=$("$abs_top_srcdir/script/server" with -- sh -c '
+  "$1" "$LATCHKEY_ZK" 1000' - "$abs_top_builddir/examples/threads")
+result=$?
+echo "$said"
+[ $result = 0 ] || exit $result
+[ "$said" = "1000 threads, 0 failed, 0 of 1000 pieces left" ]

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SIM_ACTOR_H
+#define LK_SIM_ACTOR_H
+
+#include "sim/actors.h"
+#include "sim/handle.h"
+
+/** What an actor does for a living. */
+typedef struct sim_trade {
+  /** It has nothing yet, and `job` is set. */
+  void (*start)(struct sim_actor *a);
+  /** Its job: the process runs. It puts itself down again. */
+  void (*act)(struct sim_actor *a);
+  /** The process frees its client. */
+  void (*leave)(struct sim_actor *a);
+} sim_trade;
+
+extern const sim_trade sim_locker, sim_clerk, sim_stranger;
+
+/** Somebody in a process. */
+typedef struct sim_actor {
+  struct sim_actor *next; /**< of its process */
+  sim_process *process;
+  const sim_trade *trade;
+  unsigned number; /**< in the process */
+  char name[12];
+  sim_rng rng;
+  sim_job job;
+  bool stopping; /**< it wants nothing new */
+  bool idle;     /**< … and has nothing */
+
+  /* a locker's */
+  sim_handle *handle;
+  unsigned lock_at;
+  int64_t until_us; /**< it holds so long */
+  unsigned deep;    /**< calls of it on the stack */
+  lk_lock_config options;
+
+  /* a stranger's */
+  struct sim_visit *visit;
+} sim_actor;
+
+/** Act again after so long. */
+void sim_actor_wait(sim_actor *a, int64_t us);
+
+static inline int64_t sim_actor_T_us(const sim_actor *a)
+{
+  return a->process->world->timeout_ms * SIM_MS;
+}
+
+#endif

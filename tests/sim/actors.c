@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/actor.h"
+
+#include "sim/need.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_LOCKERS = 3 };
+
+void sim_actor_wait(sim_actor *a, int64_t us)
+{
+  sim_do_in(&a->process->world->agenda, &a->job, us);
+}
+
+static void on_job(void *arg)
+{
+  sim_actor *a = arg;
+  sim_process *p = a->process;
+
+  if (sim_process_runs(p))
+    a->trade->act(a);
+  else if (p->paused)
+    sim_do_at(&p->world->agenda, &a->job, p->goes_on_us + 1);
+}
+
+static void add(sim_process *p, const sim_trade *trade, unsigned number)
+{
+  sim_actor *a = sim_need(sizeof *a);
+
+  a->process = p;
+  a->trade = trade;
+  a->number = number;
+  snprintf(a->name, sizeof a->name, "%s.%u", p->name, number);
+  a->rng = sim_rng_fork(&p->world->rng,
+                        UINT64_C(0x61) << 32 | p->index << 8 | number);
+  a->job = (sim_job){.run = on_job, .arg = a};
+  a->next = p->actors;
+  p->actors = a;
+}
+
+/* Who there is follows from the seed, and is the same in each life. */
+static void engage(sim_process *p)
+{
+  sim_rng r = sim_rng_fork(&p->world->rng, 'a' * 256 + p->index);
+  unsigned lockers = 1 + sim_roll(&r, MOST_LOCKERS);
+  unsigned number = 0;
+
+  while (number < lockers)
+    add(p, &sim_locker, number++);
+  if (sim_roll(&r, 3) == 0)
+    add(p, &sim_clerk, number++);
+  if (sim_roll(&r, 12) == 0)
+    add(p, &sim_stranger, number);
+}
+
+void sim_actors_start(sim_process *p)
+{
+  if (p->actors == NULL)
+    engage(p);
+  for (sim_actor *a = p->actors; a != NULL; a = a->next) {
+    a->stopping = false;
+    a->idle = false;
+    a->trade->start(a);
+  }
+}
+
+void sim_actors_stop(sim_process *p)
+{
+  for (sim_actor *a = p->actors; a != NULL; a = a->next) {
+    a->stopping = true;
+    sim_actor_wait(a, 0);
+  }
+}
+
+void sim_actors_free(sim_process *p)
+{
+  for (sim_actor *a = p->actors; a != NULL; a = a->next) {
+    sim_drop(&p->world->agenda, &a->job);
+    a->trade->leave(a);
+    a->idle = true;
+  }
+}
+
+void sim_actors_die(sim_process *p)
+{
+  for (sim_actor *a = p->actors; a != NULL; a = a->next) {
+    sim_drop(&p->world->agenda, &a->job);
+    a->handle = NULL;
+    a->idle = true;
+  }
+}
+
+void sim_actors_done(sim_process *p)
+{
+  while (p->actors != NULL) {
+    sim_actor *a = p->actors;
+
+    p->actors = a->next;
+    sim_drop(&p->world->agenda, &a->job);
+    free(a->visit);
+    free(a);
+  }
+}
+
+bool sim_actors_idle(const sim_process *p)
+{
+  bool idle = true;
+
+  for (const sim_actor *a = p->actors; a != NULL; a = a->next)
+    idle = idle && (a->trade != &sim_stranger || a->idle);
+  return idle;
+}

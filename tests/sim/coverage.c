@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/coverage.h"
+
+#include "sim/sessions.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static struct {
+  uint64_t steps[LK_CONTEND_NSTATES][LK_EV_COUNT];
+  uint64_t changes[SIM_SESSION_STATES][SIM_SESSION_STATES];
+} seen;
+
+#define STATE(name) [LK_CONTEND_##name] = #name
+#define EVENT(name) [LK_EV_##name] = #name
+
+static const char *const states[LK_CONTEND_NSTATES] = {
+    STATE(IDLE),    STATE(PAUSED),  STATE(CREATING), STATE(PARENTS),
+    STATE(LOOKING), STATE(LISTING), STATE(PARKING),  STATE(WAITING),
+    STATE(PROBING), STATE(READING), STATE(CHECKING), STATE(HELD),
+    STATE(UNSURE),  STATE(LEAVING), STATE(OVER)};
+
+static const char *const events[LK_EV_COUNT] = {
+    EVENT(NEW),    EVENT(MAYBE),  EVENT(MADE), EVENT(NO_PARENT), EVENT(ABSENT),
+    EVENT(BEHIND), EVENT(PARKED), EVENT(LEFT), EVENT(AGAIN),     EVENT(UNREAD),
+    EVENT(STALE),  EVENT(FIRST),  EVENT(HALT), EVENT(DOUBT),     EVENT(PROVEN),
+    EVENT(STOP),   EVENT(GONE)};
+
+void sim_coverage_step(lk_contend_event ev, lk_contend_state from)
+{
+  seen.steps[from][ev]++;
+}
+
+void sim_coverage_session(lk_state from, lk_state to)
+{
+  seen.changes[from][to]++;
+}
+
+static void tell_steps(FILE *out)
+{
+  unsigned all = 0, some = 0;
+
+  for (size_t s = 0; s < LK_CONTEND_NSTATES; s++) {
+    for (size_t e = 0; e < LK_EV_COUNT; e++) {
+      all += lk__contend_table[s][e] != LK_CONTEND_NO_STEP;
+      some += seen.steps[s][e] > 0;
+    }
+  }
+  fprintf(out, "recipe machine: %u of %u steps\n", some, all);
+  for (size_t s = 0; s < LK_CONTEND_NSTATES; s++) {
+    for (size_t e = 0; e < LK_EV_COUNT; e++) {
+      if (lk__contend_table[s][e] != LK_CONTEND_NO_STEP &&
+          seen.steps[s][e] == 0)
+        fprintf(out, "  never: %s in %s\n", events[e], states[s]);
+    }
+  }
+}
+
+static void tell_changes(FILE *out)
+{
+  unsigned all = 0, some = 0;
+
+  for (int from = 0; from < SIM_SESSION_STATES; from++) {
+    for (int to = 0; to < SIM_SESSION_STATES; to++) {
+      all += sim_session_may(from, to);
+      some += seen.changes[from][to] > 0;
+    }
+  }
+  fprintf(out, "sessions: %u of %u changes\n", some, all);
+  for (int from = 0; from < SIM_SESSION_STATES; from++) {
+    for (int to = 0; to < SIM_SESSION_STATES; to++) {
+      if (sim_session_may(from, to) && seen.changes[from][to] == 0)
+        fprintf(out, "  never: from %s to %s\n", lk_state_text((lk_state)from),
+                lk_state_text((lk_state)to));
+    }
+  }
+}
+
+void sim_coverage_tell(FILE *out)
+{
+  tell_steps(out);
+  tell_changes(out);
+}
+
+size_t sim_coverage_size(void)
+{
+  return sizeof seen;
+}
+
+void sim_coverage_save(void *out)
+{
+  memcpy(out, &seen, sizeof seen);
+}
+
+void sim_coverage_add(const void *saved)
+{
+  uint64_t *sum = (uint64_t *)(void *)&seen;
+
+  for (size_t i = 0; i < sizeof seen / sizeof *sum; i++) {
+    uint64_t more;
+
+    memcpy(&more, (const char *)saved + i * sizeof more, sizeof more);
+    sum[i] += more;
+  }
+}

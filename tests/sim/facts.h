@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SIM_FACTS_H
+#define LK_SIM_FACTS_H
+
+#include "sim/judge.h"
+#include "sim/ledger.h"
+
+/**
+ * @file
+ * What the judge is told, by actors through their handles and requests, by
+ * processes, and by the ensemble; and what it keeps of those who told it.
+ */
+
+/** A handle of a lock, as the API has answered to its actor. */
+typedef struct sim_handle {
+  struct sim_handle *next; /**< of its process */
+  struct sim_handle *all;  /**< the judge's */
+  sim_process *process;
+  char name[12];    /**< "p0.1" */
+  unsigned lock_at; /**< which of the world's locks */
+  lk_lock *lock;    /**< NULL: freed, or its process is gone */
+  bool freeing;     /**< lk_lock_free() is called */
+
+  uint64_t acquire;   /**< how many have begun, without those that count up */
+  uint64_t asks;      /**< how many were accepted, with those */
+  bool wants;         /**< an acquire has not ended */
+  bool calling;       /**< … and its call has not returned */
+  int64_t timeout_ms; /**< of it */
+  int64_t asked_ms;   /**< when it was called, on the process' clock */
+  int64_t asked_us;   /**< the same in true time */
+  size_t count;       /**< as lk_lock_count() should be */
+  bool again;         /**< the acquire counts up */
+  bool lost;          /**< LOST was told; not released */
+  bool unsure;        /**< UNSURE was told last */
+  bool cancelling;    /**< in lk_lock_cancel() */
+  bool letting;       /**< in lk_lock_release() */
+  bool releases;      /**< `done` of a release has not been called */
+  bool verifies;      /**< the same of a verify */
+  size_t guards;      /**< the same of guarded writes, how many */
+
+  void (*react)(struct sim_handle *h, int news, int err,
+                const lk_lock_event *event); /**< its actor's */
+  void *arg;
+
+  /* the judge's */
+  int64_t first_us;     /**< when the first node of this acquire was made; 0 */
+  bool displaced;       /**< one of its nodes was taken away since */
+  unsigned taken;       /**< how many */
+  unsigned places_lost; /**< how often it was told so */
+  unsigned vanished;    /**< of the ledger, when it asked */
+  sim_entry *held;      /**< the node it was granted with, or NULL */
+  sim_entry *given;     /**< the one whose release it waits for, or NULL */
+} sim_handle;
+
+/** What a request is, and of a watch what it was set by. */
+typedef enum sim_verb {
+  SIM_CREATE,
+  SIM_DELETE,
+  SIM_EXISTS,
+  SIM_GET,
+  SIM_SET,
+  SIM_CHILDREN,
+  SIM_SYNC,
+  SIM_MULTI
+} sim_verb;
+
+/** A request that an actor has made by itself. */
+typedef struct sim_request {
+  struct sim_request *next; /**< of its process */
+  sim_process *process;
+  uint64_t number; /**< counts up in the order of the calls */
+  sim_verb verb;
+  char path[40];
+  char data[24]; /**< what it writes; unique */
+  int flags;     /**< of a create */
+  bool sequential;
+  bool calling; /**< its call has not returned */
+  unsigned ends;
+  int err;
+  bool timed; /**< with a timeout of its own */
+
+  /* its watch */
+  lk_watch *watch; /**< NULL: none */
+  bool watches;
+  bool until_break;
+  bool stands;
+  int64_t since;       /**< zxid of the answer that made it stand */
+  uint64_t connection; /**< on which it was set */
+} sim_request;
+
+/** What became of a request; the pointers are borrowed. */
+typedef struct sim_result {
+  int err;
+  const char *path;
+  const lk_stat *stat;
+  const lk_bytes *data;
+  const lk_bytes *names;
+  size_t count;
+} sim_result;
+
+typedef enum sim_fact_type {
+  /* the run */
+  SIM_LOOK,   /**< a job was done */
+  SIM_PATROL, /**< the same, a few times in each session timeout */
+  SIM_CALM,
+  /* what is committed */
+  SIM_MADE,      /**< entry */
+  SIM_REMOVED,   /**< entry, and how in it */
+  SIM_COMMITTED, /**< commit; after those */
+  SIM_OVER,      /**< session: it has ended */
+  /* a process: `life` */
+  SIM_STATE,  /**< from, state, err */
+  SIM_ANSWER, /**< answer */
+  SIM_SENT,   /**< xid, op */
+  SIM_GONE,   /**< left: it was freed; else it died */
+  SIM_STEP,   /**< attempt, event, before */
+  /* a handle */
+  SIM_WANTED,    /**< an acquire was called: err */
+  SIM_GOT,       /**< it ended: err */
+  SIM_TOLD,      /**< told */
+  SIM_CANCELLED, /**< lk_lock_cancel() has returned; err: not 0 if the acquire
+                    goes on */
+  SIM_LET_GO,   /**< a release was called: err, and should: what it should be */
+  SIM_RELEASED, /**< it ended: err */
+  SIM_VERIFIED, /**< a verify ended: err */
+  SIM_GUARDED,  /**< a guarded write ended: err, request */
+  SIM_FREED,    /**< lk_lock_free() has returned */
+  SIM_STRAY,    /**< a callback that must not be; why */
+  /* a request */
+  SIM_ENDED, /**< request, result */
+  SIM_EVENT, /**< request (its watch), watched */
+  SIM_NFACTS
+} sim_fact_type;
+
+#define SIM_FACT(type) (UINT32_C(1) << (type))
+
+typedef struct sim_fact {
+  sim_fact_type type;
+  int err;
+  union {
+    sim_entry *entry;
+    const sim_commit *commit;
+    sim_session *session;
+    struct {
+      struct sim_life *life;
+      lk_state from;
+      lk_state state;
+      const lk_answer *answer;
+      int32_t xid;
+      int32_t op;
+      bool left;
+      struct sim_attempt *attempt;
+      lk_contend_event event;
+      lk_contend_state before;
+    };
+    struct {
+      sim_handle *handle;
+      const lk_lock_event *told;
+      int should;
+      const char *why;
+      const sim_entry *node; /* of a guarded write, and what it wrote */
+      const char *data;
+    };
+    struct {
+      sim_request *request;
+      const sim_result *result;
+      const lk_event *watched;
+    };
+  };
+} sim_fact;
+
+void sim_judge_tell(sim_judge *j, const sim_fact *f);
+
+/** Memory of a handle of a process; the judge's, until the end of the run. */
+sim_handle *sim_judge_handle(sim_judge *j, sim_process *p);
+/** Memory of a request; the judge's, until the process is gone. */
+sim_request *sim_judge_request(sim_judge *j, sim_process *p);
+/** How many watches stand or are asked for, and one of those that stand. */
+size_t sim_judge_watches(const sim_judge *j, const sim_process *p);
+sim_request *sim_judge_watch(const sim_judge *j, const sim_process *p,
+                             size_t number);
+/** The handle acquires: a new one, or it counts up. */
+void sim_judge_asks(sim_judge *j, sim_handle *h);
+/** It is granted. */
+void sim_judge_grants(sim_judge *j, sim_handle *h);
+/** Other memory, until the end of the run. */
+void *sim_judge_take(sim_judge *j, size_t size);
+/** Whether a handle holds, as far as it was told. */
+static inline bool sim_holds(const sim_handle *h)
+{
+  return h->lock != NULL && h->count > 0 && !h->lost;
+}
+/** The handle is freed. */
+void sim_judge_forget(sim_judge *j, sim_handle *h);
+
+#endif

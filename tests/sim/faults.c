@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/wound.h"
+
+#include "sim/need.h"
+#include "sim/scenario.h"
+
+#include <stdlib.h>
+
+/* ---- tools --------------------------------------------------------------- */
+
+int64_t sim_fault_timeout(const sim_faults *f)
+{
+  return f->world->timeout_ms * SIM_MS;
+}
+
+/* Mostly short, sometimes longer than a session lives. */
+int64_t sim_fault_time(sim_faults *f)
+{
+  int64_t t = sim_fault_timeout(f);
+
+  switch (sim_roll(&f->rng, 8)) {
+  case 0: return sim_between(&f->rng, t, 2 * t);
+  case 1:
+  case 2: return sim_between(&f->rng, t / 2, t);
+  case 3:
+  case 4:
+  case 5: return sim_between(&f->rng, t / 8, t / 2);
+  default: return sim_between(&f->rng, t / 100, t / 8);
+  }
+}
+
+unsigned sim_some_process(sim_faults *f)
+{
+  return sim_roll(&f->rng, (uint32_t)f->world->nprocesses);
+}
+
+unsigned sim_some_server(sim_faults *f)
+{
+  return sim_roll(&f->rng, f->world->config.servers);
+}
+
+/* ---- wounds -------------------------------------------------------------- */
+
+static void on_heal(void *arg)
+{
+  sim_wound *x = arg;
+
+  if (!x->heal(x)) {
+    sim_do_in(&x->faults->world->agenda, &x->job, 100 * SIM_MS);
+    return;
+  }
+  sim_drop(&x->faults->world->agenda, &x->job);
+  lk__list_remove(&x->link);
+  free(x);
+}
+
+sim_wound *sim_hurt(sim_faults *f, bool (*heal)(sim_wound *x), int64_t for_us)
+{
+  sim_wound *x = sim_need(sizeof *x);
+
+  x->faults = f;
+  x->heal = heal;
+  x->job = (sim_job){.run = on_heal, .arg = x};
+  lk__list_init(&x->link);
+  lk__list_add(&f->wounds, &x->link);
+  sim_do_in(&f->world->agenda, &x->job, for_us);
+  return x;
+}
+
+/* ---- which, and when ----------------------------------------------------- */
+
+#define STRIKE(name, function, text) [SIM_FAULT_##name] = sim_strike_##function,
+static bool (*const strikes[SIM_NFAULTS])(sim_faults *f) = {SIM_FAULTS(STRIKE)};
+
+static void strike_one(sim_faults *f)
+{
+  const unsigned *weights = f->world->scenario->faults;
+  uint32_t sum = 0;
+  size_t i = 0;
+
+  for (size_t k = 0; k < SIM_NFAULTS; k++)
+    sum += weights[k];
+  for (uint32_t left = sim_roll(&f->rng, sum); left >= weights[i]; i++)
+    left -= weights[i];
+  if (strikes[i](f))
+    f->world->nfaults++;
+}
+
+static void on_next(void *arg)
+{
+  sim_faults *f = arg;
+  unsigned gap_pm = f->world->scenario->gap_pm;
+  int64_t gap = sim_fault_timeout(f) * (gap_pm == 0 ? 300 : gap_pm) / 1000;
+
+  strike_one(f);
+  /* In calm weather one is over before the next begins. */
+  if (!f->world->scenario->calm)
+    gap = sim_between(&f->rng, gap / 10, 2 * gap);
+  sim_do_in(&f->world->agenda, &f->next, gap);
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+sim_faults *sim_faults_new(sim_world *w)
+{
+  sim_faults *f = sim_need(sizeof *f);
+
+  f->world = w;
+  f->rng = sim_rng_fork(&w->rng, 'f');
+  f->next = (sim_job){.run = on_next, .arg = f};
+  lk__list_init(&f->wounds);
+  sim_network_pieces(w->network, w->scenario->pieces);
+  return f;
+}
+
+void sim_faults_begin(sim_faults *f)
+{
+  on_next(f);
+}
+
+void sim_faults_end(sim_faults *f)
+{
+  f->over = true;
+  sim_drop(&f->world->agenda, &f->next);
+  for (lk_link *l = f->wounds.next, *next; l != &f->wounds; l = next) {
+    next = l->next;
+    on_heal(LK_OWNER(l, sim_wound, link));
+  }
+  sim_network_pieces(f->world->network, 0);
+  sim_network_spare(f->world->network);
+}
+
+void sim_faults_free(sim_faults *f)
+{
+  if (f == NULL)
+    return;
+  while (!lk__list_empty(&f->wounds)) {
+    sim_wound *x = LK_OWNER(f->wounds.next, sim_wound, link);
+
+    sim_drop(&f->world->agenda, &x->job);
+    lk__list_remove(&x->link);
+    free(x);
+  }
+  sim_drop(&f->world->agenda, &f->next);
+  free(f);
+}

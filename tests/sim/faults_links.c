@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/wound.h"
+
+#include "sim/scenario.h"
+
+/* ---- between processes and servers --------------------------------------- */
+
+static sim_route *route_of(sim_wound *x)
+{
+  return sim_network_route(x->faults->world->network, x->a, x->b);
+}
+
+static bool heal_delay(sim_wound *x)
+{
+  sim_route *r = route_of(x);
+
+  r->delay_us[SIM_UP] -= x->amount;
+  r->delay_us[SIM_DOWN] -= x->amount;
+  return true;
+}
+
+/* In calm weather both ways together and the time it lasts are under T/4. */
+bool sim_strike_delay(sim_faults *f)
+{
+  int64_t most = sim_fault_timeout(f) / 9;
+  int64_t length =
+      f->world->scenario->calm ? sim_fault_timeout(f) / 4 : sim_fault_time(f);
+  sim_wound *x = sim_hurt(f, heal_delay, length);
+  sim_route *r;
+
+  x->a = sim_some_process(f);
+  int server = sim_network_whose(f->world->network, x->a);
+
+  x->b = server < 0 ? sim_some_server(f) : (unsigned)server;
+  x->amount = sim_between(&f->rng, most / 10, most);
+  r = route_of(x);
+  r->delay_us[SIM_UP] += x->amount;
+  r->delay_us[SIM_DOWN] += x->amount;
+  SAY(f, "p%u - server %u: %" PRId64 " ms slower both ways", x->a, x->b,
+      x->amount / SIM_MS);
+  return true;
+}
+
+static bool heal_pieces(sim_wound *x)
+{
+  sim_world *w = x->faults->world;
+
+  sim_network_pieces(w->network, w->scenario->pieces);
+  return true;
+}
+
+bool sim_strike_pieces(sim_faults *f)
+{
+  size_t most = 1 + sim_roll(&f->rng, 60);
+
+  sim_hurt(f, heal_pieces, sim_fault_timeout(f) / 8);
+  sim_network_pieces(f->world->network, most);
+  SAY(f, "bytes arrive in pieces of at most %zu", most);
+  return true;
+}
+
+bool sim_strike_cut(sim_faults *f)
+{
+  return sim_network_reset(f->world->network, sim_some_process(f), SIM_UP,
+                           SIZE_MAX);
+}
+
+bool sim_strike_cut_at(sim_faults *f)
+{
+  unsigned process = sim_some_process(f);
+  int direction = (int)sim_roll(&f->rng, 2);
+  size_t bytes = 1 + sim_roll(&f->rng, 700);
+
+  if (sim_network_reset(f->world->network, process, direction, bytes))
+    SAY(f, "p%u: breaks after %zu more bytes %s", process, bytes,
+        direction == SIM_UP ? "up" : "down");
+  return true;
+}
+
+static bool heal_route(sim_wound *x)
+{
+  route_of(x)->cut[x->amount]--;
+  sim_network_changed(x->faults->world->network);
+  return true;
+}
+
+void sim_cut_route(sim_faults *f, unsigned process, unsigned server,
+                   int direction, int64_t for_us)
+{
+  sim_wound *x = sim_hurt(f, heal_route, for_us);
+
+  x->a = process;
+  x->b = server;
+  x->amount = direction;
+  route_of(x)->cut[direction]++;
+}
+
+bool sim_strike_half(sim_faults *f)
+{
+  unsigned process = sim_some_process(f);
+  int server = sim_network_whose(f->world->network, process);
+  int direction = (int)sim_roll(&f->rng, 2);
+
+  if (server < 0)
+    return false;
+  sim_cut_route(f, process, (unsigned)server, direction, sim_fault_time(f));
+  SAY(f, "p%u - server %d: nothing comes %s", process, server,
+      direction == SIM_UP ? "up" : "down");
+  return true;
+}
+
+void sim_cut_both(sim_faults *f, unsigned process, unsigned server,
+                  int64_t for_us)
+{
+  sim_cut_route(f, process, server, SIM_UP, for_us);
+  sim_cut_route(f, process, server, SIM_DOWN, for_us);
+}
+
+bool sim_strike_partition(sim_faults *f)
+{
+  uint32_t processes = 1 + sim_roll(&f->rng, 255);
+  uint32_t servers = 1 + sim_roll(&f->rng, 31);
+  int64_t length = sim_fault_time(f);
+
+  for (unsigned p = 0; p < f->world->nprocesses; p++) {
+    for (unsigned s = 0; s < f->world->config.servers; s++) {
+      if ((processes >> p & 1) != 0 && (servers >> s & 1) != 0)
+        sim_cut_both(f, p, s, length);
+    }
+  }
+  SAY(f,
+      "processes 0x%" PRIx32 " lose servers 0x%" PRIx32 " for %" PRId64 " ms",
+      processes, servers, length / SIM_MS);
+  return true;
+}
+
+static bool heal_proxy(sim_wound *x)
+{
+  route_of(x)->proxies--;
+  return true;
+}
+
+bool sim_strike_proxy(sim_faults *f)
+{
+  sim_wound *x = sim_hurt(f, heal_proxy, sim_fault_time(f));
+
+  x->a = sim_some_process(f);
+  x->b = sim_some_server(f);
+  route_of(x)->proxies++;
+  (void)sim_network_reset(f->world->network, x->a, SIM_UP, SIZE_MAX);
+  SAY(f, "p%u - server %u: a mute proxy", x->a, x->b);
+  return true;
+}
+
+/* ---- processes ----------------------------------------------------------- */
+
+bool sim_strike_pause(sim_faults *f)
+{
+  sim_process *p = &f->world->processes[sim_some_process(f)];
+
+  sim_process_pause(p, sim_fault_time(f), sim_roll(&f->rng, 7));
+  return true;
+}
+
+bool sim_strike_crash(sim_faults *f)
+{
+  sim_process *p = &f->world->processes[sim_some_process(f)];
+
+  sim_process_crash(p, sim_roll(&f->rng, 3) == 0);
+  sim_process_start_in(p, sim_fault_time(f));
+  return true;
+}
+
+bool sim_strike_leave(sim_faults *f)
+{
+  sim_process *p = &f->world->processes[sim_some_process(f)];
+
+  if (!sim_process_runs(p))
+    return false;
+  sim_process_leave(p);
+  sim_process_start_in(p, sim_fault_time(f));
+  return true;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/judge.h"
+#include "sim/wound.h"
+
+static const char *some_lock(sim_faults *f)
+{
+  return f->world->locks[sim_roll(&f->rng, (uint32_t)f->world->nlocks)];
+}
+
+/* A node of a queue, or NULL. */
+static const sim_node *some_node(sim_faults *f)
+{
+  const sim_tree *truth = sim_ensemble_truth(f->world->ensemble);
+  const sim_node *dir = sim_tree_find(truth, some_lock(f));
+
+  if (dir == NULL || dir->children == NULL)
+    return NULL;
+  const sim_node *n = dir->children;
+
+  for (uint32_t i = sim_roll(&f->rng, 4); i > 0 && n->next != NULL; i--)
+    n = n->next;
+  return n;
+}
+
+bool sim_strike_delete_node(sim_faults *f)
+{
+  const sim_node *n = some_node(f);
+
+  if (n == NULL)
+    return false;
+  SAY(f, "an operator deletes %s", n->path);
+  (void)sim_operator_delete(f->world->ensemble, n->path);
+  return true;
+}
+
+static bool delete_all(sim_faults *f, const char *lock)
+{
+  const sim_node *dir =
+      sim_tree_find(sim_ensemble_truth(f->world->ensemble), lock);
+
+  if (dir == NULL)
+    return true;
+  SAY(f, "an operator deletes all of %s", lock);
+  for (const sim_node *n = dir->children; n != NULL; n = n->next)
+    (void)sim_operator_delete(f->world->ensemble, n->path);
+  return sim_operator_delete(f->world->ensemble, lock);
+}
+
+bool sim_strike_delete_all(sim_faults *f)
+{
+  (void)delete_all(f, some_lock(f));
+  return true;
+}
+
+bool sim_strike_set_node(sim_faults *f)
+{
+  const sim_node *n = some_node(f);
+
+  if (n == NULL)
+    return false;
+  SAY(f, "an operator changes %s", n->path);
+  (void)sim_operator_set(f->world->ensemble, n->path, "x");
+  return true;
+}
+
+static bool heal_foreign(sim_wound *x)
+{
+  return sim_operator_delete(x->faults->world->ensemble, x->path);
+}
+
+/* None of these parses as a contender. */
+bool sim_strike_foreign(sim_faults *f)
+{
+  static const char *const names[] = {"lock-", "lock-12x", "0000000000",
+                                      "x-latch-0000000000", "lock-00000000000"};
+  sim_wound *x = sim_hurt(f, heal_foreign, sim_fault_time(f));
+
+  snprintf(x->path, sizeof x->path, "%s/%s", some_lock(f),
+           names[sim_roll(&f->rng, 5)]);
+  SAY(f, "an operator creates %s", x->path);
+  (void)sim_operator_create(f->world->ensemble, x->path, "", 0, false);
+  return true;
+}
+
+bool sim_strike_expire(sim_faults *f)
+{
+  sim_process *p = &f->world->processes[sim_some_process(f)];
+
+  if (p->client == NULL)
+    return false;
+  int64_t session = lk_client_session(p->client).id;
+
+  SAY(f, "the session of %s is ended", p->name);
+  sim_judge_doomed(f->world->judge, session);
+  (void)sim_operator_expire(f->world->ensemble, session);
+  return true;
+}
+
+static bool heal_deny(sim_wound *x)
+{
+  return sim_operator_deny(x->faults->world->ensemble, x->path, 0);
+}
+
+bool sim_strike_deny(sim_faults *f)
+{
+  static const int32_t perms[] = {1, 4, 8, 12, 31};
+  const sim_node *n = sim_roll(&f->rng, 2) == 0 ? some_node(f) : NULL;
+  int32_t denied = perms[sim_roll(&f->rng, 5)];
+  int64_t length = sim_fault_time(f) / 4;
+  sim_wound *x = sim_hurt(f, heal_deny, length);
+
+  snprintf(x->path, sizeof x->path, "%s", n == NULL ? some_lock(f) : n->path);
+  SAY(f, "permissions %" PRId32 " of %s are denied", denied, x->path);
+  (void)sim_operator_deny(f->world->ensemble, x->path, denied);
+  return true;
+}
+
+/* The cure is to delete the directory. */
+static bool heal_counter(sim_wound *x)
+{
+  return delete_all(x->faults, x->path);
+}
+
+bool sim_strike_counter(sim_faults *f)
+{
+  static const int32_t ends[] = {INT32_MAX - (1 << 20) - 3, INT32_MAX - 1,
+                                 INT32_MAX, INT32_MIN + 5, 1 << 30};
+  const char *lock = some_lock(f);
+  int32_t counter = ends[sim_roll(&f->rng, 5)];
+  const sim_node *dir =
+      sim_tree_find(sim_ensemble_truth(f->world->ensemble), lock);
+
+  if (dir != NULL && counter >= 0 && dir->counter > counter)
+    counter = INT32_MAX; /* it never goes back, but to the other end */
+  snprintf(sim_hurt(f, heal_counter, sim_fault_time(f))->path, 24, "%s", lock);
+  SAY(f, "the counter of %s is %" PRId32, lock, counter);
+  sim_operator_set_counter(f->world->ensemble, lock, counter);
+  return true;
+}

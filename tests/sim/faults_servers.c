@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/wound.h"
+
+static sim_server *server_of(sim_faults *f, unsigned i)
+{
+  return sim_ensemble_server(f->world->ensemble, i);
+}
+
+static bool heal_server(sim_wound *x)
+{
+  SAY(x->faults, "server %u starts again", x->a);
+  if (!sim_server_runs(server_of(x->faults, x->a)))
+    sim_server_start(server_of(x->faults, x->a));
+  return true;
+}
+
+static bool crash_server(sim_faults *f, unsigned i, int64_t for_us)
+{
+  if (!sim_server_runs(server_of(f, i)) || f->standing[i])
+    return false;
+  sim_hurt(f, heal_server, for_us)->a = i;
+  if (sim_roll(&f->rng, 3) == 0) { /* and its machine */
+    sim_network_unplug(f->world->network, i);
+    for (unsigned p = 0; p < f->world->nprocesses; p++)
+      sim_cut_both(f, p, i, for_us);
+  }
+  SAY(f, "server %u dies for %" PRId64 " ms", i, for_us / SIM_MS);
+  sim_server_crash(server_of(f, i));
+  return true;
+}
+
+bool sim_strike_server_crash(sim_faults *f)
+{
+  return crash_server(f, sim_some_server(f), sim_fault_time(f));
+}
+
+static bool heal_stop(sim_wound *x)
+{
+  x->faults->standing[x->a] = false;
+  sim_server_continue(server_of(x->faults, x->a));
+  return true;
+}
+
+bool sim_strike_server_stop(sim_faults *f)
+{
+  unsigned i = sim_some_server(f);
+
+  if (!sim_server_runs(server_of(f, i)) || f->standing[i])
+    return false;
+  f->standing[i] = true;
+  sim_hurt(f, heal_stop, sim_fault_time(f))->a = i;
+  SAY(f, "server %u stands still", i);
+  sim_server_stop(server_of(f, i));
+  return true;
+}
+
+static bool restart_next(sim_wound *x)
+{
+  sim_faults *f = x->faults;
+
+  if (f->over)
+    return true;
+  (void)crash_server(f, x->a, sim_fault_timeout(f) / 4);
+  if (x->a + 1 < f->world->config.servers)
+    sim_hurt(f, restart_next, sim_fault_timeout(f) / 2)->a = x->a + 1;
+  return true;
+}
+
+bool sim_strike_restarts(sim_faults *f)
+{
+  SAY(f, "all servers are restarted");
+  sim_hurt(f, restart_next, 0);
+  return true;
+}
+
+static bool heal_link(sim_wound *x)
+{
+  if (--x->faults->links[x->a][x->b] == 0)
+    sim_link_cut(x->faults->world->ensemble, x->a, x->b, false);
+  return true;
+}
+
+static void cut_link(sim_faults *f, unsigned a, unsigned b, int64_t for_us)
+{
+  sim_wound *x = sim_hurt(f, heal_link, for_us);
+
+  x->a = a < b ? a : b;
+  x->b = a < b ? b : a;
+  if (f->links[x->a][x->b]++ == 0)
+    sim_link_cut(f->world->ensemble, x->a, x->b, true);
+}
+
+static void cut_all_links(sim_faults *f, unsigned server, int64_t for_us)
+{
+  SAY(f, "server %u loses the others for %" PRId64 " ms", server,
+      for_us / SIM_MS);
+  for (unsigned i = 0; i < f->world->config.servers; i++) {
+    if (i != server)
+      cut_link(f, server, i, for_us);
+  }
+}
+
+/* One process has no other server to go to. */
+static void pin(sim_faults *f, unsigned server, int64_t for_us)
+{
+  unsigned process = sim_some_process(f);
+
+  for (unsigned s = 0; s < f->world->config.servers; s++) {
+    if (s != server)
+      sim_cut_both(f, process, s, for_us);
+  }
+  SAY(f, "p%u reaches only server %u", process, server);
+}
+
+bool sim_strike_follower_cut(sim_faults *f)
+{
+  int leader = sim_ensemble_leader(f->world->ensemble);
+  unsigned i = sim_some_server(f);
+  int64_t length = sim_fault_time(f);
+
+  if (leader < 0 || i == (unsigned)leader)
+    return false;
+  if (sim_roll(&f->rng, 2) == 0) {
+    SAY(f, "server %u loses its leader", i);
+    cut_link(f, i, (unsigned)leader, length);
+  } else {
+    cut_all_links(f, i, length);
+  }
+  if (sim_roll(&f->rng, 2) == 0)
+    pin(f, i, length);
+  return true;
+}
+
+bool sim_strike_leader_cut(sim_faults *f)
+{
+  int leader = sim_ensemble_leader(f->world->ensemble);
+
+  if (leader >= 0)
+    cut_all_links(f, (unsigned)leader, sim_fault_time(f));
+  return true;
+}
+
+/* Long enough for another to be elected. */
+bool sim_strike_deposed(sim_faults *f)
+{
+  int leader = sim_ensemble_leader(f->world->ensemble);
+  int64_t length = sim_fault_timeout(f) + sim_fault_time(f);
+
+  if (leader < 0)
+    return false;
+  pin(f, (unsigned)leader, length);
+  cut_all_links(f, (unsigned)leader, length);
+  return true;
+}
+
+static bool heal_lag(sim_wound *x)
+{
+  sim_link_slow(x->faults->world->ensemble, x->a, x->b, 0);
+  return true;
+}
+
+static void slow_links(sim_faults *f, unsigned server, int64_t by_us,
+                       int64_t for_us)
+{
+  for (unsigned i = 0; i < f->world->config.servers; i++) {
+    if (i == server)
+      continue;
+    sim_wound *x = sim_hurt(f, heal_lag, for_us);
+
+    x->a = server;
+    x->b = i;
+    sim_link_slow(f->world->ensemble, server, i, by_us);
+  }
+}
+
+bool sim_strike_lag(sim_faults *f)
+{
+  unsigned server = sim_some_server(f);
+  int64_t by = sim_between(&f->rng, sim_fault_timeout(f) / 100,
+                           sim_fault_timeout(f) / 8);
+
+  SAY(f, "server %u lags by %" PRId64 " ms", server, by / SIM_MS);
+  slow_links(f, server, by, sim_fault_time(f));
+  return true;
+}
+
+/* What the process sends next gets stuck on its way to the others, while it
+   goes elsewhere. */
+bool sim_strike_late_write(sim_faults *f)
+{
+  unsigned process = sim_some_process(f);
+  int server = sim_network_whose(f->world->network, process);
+  int64_t by =
+      sim_between(&f->rng, sim_fault_timeout(f) / 50, sim_fault_timeout(f) / 4);
+
+  if (server < 0)
+    return false;
+  SAY(f, "p%u: its next write will be late by %" PRId64 " ms", process,
+      by / SIM_MS);
+  if (sim_roll(&f->rng, 2) == 0) {
+    slow_links(f, (unsigned)server, by, sim_fault_timeout(f) / 2);
+  } else {
+    for (unsigned s = 0; s < f->world->config.servers; s++)
+      slow_links(f, s, by, sim_fault_timeout(f) / 2);
+  }
+  (void)sim_network_reset(f->world->network, process, SIM_UP,
+                          60 + sim_roll(&f->rng, 300));
+  return true;
+}
+
+bool sim_strike_throttle(sim_faults *f)
+{
+  unsigned i = sim_some_server(f);
+  unsigned count = 1 + sim_roll(&f->rng, 8);
+
+  SAY(f, "server %u throttles %u requests", i, count);
+  sim_server_throttle(server_of(f, i), count);
+  return true;
+}

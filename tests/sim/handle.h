@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SIM_HANDLE_H
+#define LK_SIM_HANDLE_H
+
+#include "sim/facts.h"
+#include "sim/rng.h"
+
+/**
+ * The API of a lock, as actors call it: each call and each callback is told to
+ * the judge, and then the actor may do what it likes.
+ */
+
+/** What an actor can be called back with. */
+typedef enum sim_news {
+  SIM_NEWS_GOT,      /**< an acquire ended with `err` */
+  SIM_NEWS_EVENT,    /**< `event` */
+  SIM_NEWS_RELEASED, /**< a release ended with `err` */
+  SIM_NEWS_VERIFIED, /**< a verify did */
+  SIM_NEWS_WRITTEN   /**< a guarded write did */
+} sim_news;
+
+typedef void (*sim_react)(sim_handle *h, int news, int err,
+                          const lk_lock_event *event);
+
+/** A handle for one of the world's locks. `options`: of these the booleans. */
+sim_handle *sim_handle_new(sim_process *p, const char *name, unsigned lock_at,
+                           const lk_lock_config *options, sim_react react,
+                           void *arg);
+/** The result is that of the call. */
+int sim_handle_acquire(sim_handle *h, int64_t timeout_ms);
+void sim_handle_cancel(sim_handle *h);
+int sim_handle_release(sim_handle *h, bool with_callback);
+int sim_handle_verify(sim_handle *h);
+/** Write to a node that all share. */
+int sim_handle_write(sim_handle *h);
+/** lk_lock_free(); `h` is void for its actor. */
+void sim_handle_free(sim_handle *h);
+
+#endif

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/ledger.h"
+
+#include "sim/need.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OP_SET_DATA = 5, OP_SET_ACL = 7, OP_MULTI = 14, OP_CLOSE = -11 };
+
+static void free_entry(sim_entry *e)
+{
+  while (e->newest != NULL) {
+    sim_version *v = e->newest;
+
+    e->newest = v->older;
+    free(v);
+  }
+  free(e);
+}
+
+void sim_ledger_free(sim_ledger *l)
+{
+  while (l->newest != NULL) {
+    sim_entry *e = l->newest;
+
+    l->newest = e->older;
+    free_entry(e);
+  }
+  while (l->sessions != NULL) {
+    sim_session *s = l->sessions;
+
+    l->sessions = s->next;
+    free(s);
+  }
+}
+
+/* ---- names -------------------------------------------------------------- */
+
+/* What makes a name a contender's, and what it does: written down here once
+ * more, not taken from what is to be judged. */
+static const struct {
+  const char *text;
+  bool reader;
+  bool writ;
+} marks[] = {{"lock-", false, false},
+             {"__WRIT__", false, true},
+             {"__READ__", true, false},
+             {"__lock__", false, false},
+             {"__rlock__", true, false}};
+
+static bool parse_suffix(const char *s, int64_t *out)
+{
+  size_t digits = strspn(s + (*s == '-'), "0123456789");
+
+  if (digits == 0 || digits > 10 || s[(*s == '-') + digits] != '\0')
+    return false;
+  *out = strtoll(s, NULL, 10);
+  return true;
+}
+
+static void parse_name(sim_entry *e)
+{
+  for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+    for (const char *at = e->name; (at = strstr(at, marks[i].text)) != NULL;
+         at++) {
+      if (!parse_suffix(at + strlen(marks[i].text), &e->suffix))
+        continue;
+      e->contends = true;
+      e->reader = marks[i].reader;
+      e->writ = marks[i].writ;
+    }
+  }
+}
+
+bool sim_same_attempt(const sim_entry *a, const sim_entry *b)
+{
+  enum { PREFIX = 40 };
+
+  return strncmp(a->name, "_c_", 3) == 0 &&
+         strncmp(a->name, b->name, PREFIX) == 0;
+}
+
+/* ---- what is committed -------------------------------------------------- */
+
+static void add_version(sim_entry *e, const sim_node *n, int64_t zxid)
+{
+  sim_version *v = sim_need(sizeof *v);
+  size_t len = (size_t)n->stat.data_length;
+
+  if (len >= sizeof v->data)
+    len = sizeof v->data - 1;
+  if (len > 0)
+    memcpy(v->data, n->data, len);
+  v->zxid = zxid;
+  v->version = n->stat.version;
+  v->older = e->newest;
+  e->newest = v;
+}
+
+static int lock_of(const sim_ledger *l, const char *path, size_t dir_len)
+{
+  for (size_t i = 0; i < *l->nlocks; i++) {
+    if (strlen(l->locks[i]) == dir_len &&
+        memcmp(path, l->locks[i], dir_len) == 0)
+      return (int)i;
+  }
+  return SIM_NO_LOCK;
+}
+
+sim_entry *sim_ledger_made(sim_ledger *l, const sim_node *node)
+{
+  size_t dir_len = (size_t)(strrchr(node->path, '/') - node->path);
+  int lock_at = lock_of(l, node->path, dir_len);
+  bool raw =
+      dir_len == strlen(SIM_RAW) && strncmp(node->path, SIM_RAW, dir_len) == 0;
+
+  if ((lock_at == SIM_NO_LOCK && !raw) || strlen(node->path) >= SIM_ENTRY_PATH)
+    return NULL;
+  sim_entry *e = sim_need(sizeof *e);
+
+  snprintf(e->path, sizeof e->path, "%s", node->path);
+  e->name = e->path + dir_len + 1;
+  e->dir_len = dir_len;
+  e->lock_at = lock_at;
+  e->made = node->stat.czxid;
+  e->made_us = l->agenda->now_us;
+  e->session = node->stat.ephemeral_owner;
+  if (e->session != 0)
+    e->by = sim_ledger_session(l, e->session);
+  if (lock_at != SIM_NO_LOCK)
+    parse_name(e);
+  else
+    add_version(e, node, e->made);
+  e->older = l->newest;
+  l->newest = e;
+  e->next = l->standing;
+  if (e->next != NULL)
+    e->next->prev = e;
+  l->standing = e;
+  return e;
+}
+
+static void take_down(sim_ledger *l, sim_entry *e)
+{
+  *(e->prev == NULL ? &l->standing : &e->prev->next) = e->next;
+  if (e->next != NULL)
+    e->next->prev = e->prev;
+  e->prev = NULL;
+  e->next = l->going;
+  l->going = e;
+}
+
+void sim_ledger_removed(sim_ledger *l, const sim_node *node, int64_t zxid)
+{
+  sim_entry *e = sim_ledger_find(l, node->path);
+  int lock_at = lock_of(l, node->path, strlen(node->path));
+
+  if (lock_at != SIM_NO_LOCK)
+    l->vanished[lock_at]++;
+  if (e == NULL)
+    return;
+  e->removed = zxid;
+  e->removed_us = l->agenda->now_us;
+  take_down(l, e);
+}
+
+/* Whether a directory of locks, or one above it, or a node in it, keeps
+ * somebody from something. */
+static bool is_denied(const sim_tree *truth, const char *lock)
+{
+  const sim_node *dir = sim_tree_find(truth, lock);
+  bool denied = false;
+
+  if (dir == NULL)
+    return false;
+  for (const sim_node *n = dir; n != NULL; n = n->parent)
+    denied = denied || n->perms != LK_PERM_ALL;
+  for (const sim_node *n = dir->children; n != NULL; n = n->next)
+    denied = denied || n->perms != LK_PERM_ALL;
+  return denied;
+}
+
+static void see_access(sim_ledger *l, const sim_tree *truth)
+{
+  for (size_t i = 0; i < *l->nlocks; i++) {
+    if (is_denied(truth, l->locks[i]))
+      l->denied_us[i] = INT64_MAX;
+    else if (l->denied_us[i] == INT64_MAX)
+      l->denied_us[i] = l->agenda->now_us;
+  }
+}
+
+static void see_data(sim_ledger *l, const sim_tree *truth, int64_t zxid)
+{
+  const sim_node *dir = sim_tree_find(truth, SIM_RAW);
+
+  for (const sim_node *n = dir == NULL ? NULL : dir->children; n != NULL;
+       n = n->next) {
+    if (n->stat.mzxid == zxid && n->stat.czxid != zxid)
+      add_version(sim_ledger_find(l, n->path), n, zxid);
+  }
+}
+
+static void settle(sim_ledger *l, int64_t by)
+{
+  for (sim_entry *e = l->going; e != NULL; e = e->next)
+    e->how = e->session == by && by != 0 ? SIM_BY_OWNER : SIM_BY_OTHERS;
+}
+
+static void settle_session(sim_ledger *l, const sim_session *s)
+{
+  for (sim_entry *e = l->going; e != NULL; e = e->next)
+    e->how = s->doomed    ? SIM_BY_OPERATOR
+             : s->expired ? SIM_BY_EXPIRY
+                          : SIM_BY_CLOSE;
+}
+
+void sim_ledger_committed(sim_ledger *l, const sim_commit *c,
+                          const sim_tree *truth)
+{
+  l->zxid = c->zxid;
+  if (c->op == OP_CLOSE)
+    settle_session(l, sim_ledger_session(l, c->session));
+  else
+    settle(l, c->session);
+  if (c->op == OP_SET_ACL || c->op == OP_CLOSE)
+    see_access(l, truth);
+  else if (l->going != NULL)
+    see_access(l, truth);
+  if (c->op == OP_SET_DATA || c->op == OP_MULTI)
+    see_data(l, truth, c->zxid);
+}
+
+sim_session *sim_ledger_session(sim_ledger *l, int64_t id)
+{
+  sim_session *s = l->sessions;
+
+  while (s != NULL && s->id != id)
+    s = s->next;
+  if (s == NULL) {
+    s = sim_need(sizeof *s);
+    s->id = id;
+    s->next = l->sessions;
+    l->sessions = s;
+  }
+  return s;
+}
+
+void sim_ledger_ended(sim_ledger *l, int64_t session, bool expired)
+{
+  sim_session *s = sim_ledger_session(l, session);
+
+  s->over = true;
+  s->expired = expired;
+  s->over_us = l->agenda->now_us;
+}
+
+/* ---- questions ---------------------------------------------------------- */
+
+sim_entry *sim_ledger_find(const sim_ledger *l, const char *path)
+{
+  sim_entry *e = l->standing;
+
+  while (e != NULL && strcmp(e->path, path) != 0)
+    e = e->next;
+  return e;
+}
+
+sim_entry *sim_ledger_at(const sim_ledger *l, const char *path, int64_t zxid)
+{
+  for (sim_entry *e = l->newest; e != NULL; e = e->older) {
+    if (sim_stood(e, zxid) && strcmp(e->path, path) == 0)
+      return e;
+  }
+  return NULL;
+}
+
+sim_entry *sim_ledger_by_zxid(const sim_ledger *l, int64_t made)
+{
+  for (sim_entry *e = l->newest; e != NULL && e->made >= made; e = e->older) {
+    if (e->made == made)
+      return e;
+  }
+  return NULL;
+}
+
+const sim_version *sim_version_at(const sim_entry *e, int64_t zxid)
+{
+  const sim_version *v = e->newest;
+
+  while (v != NULL && v->zxid > zxid)
+    v = v->older;
+  return v;
+}
+
+/* A writer that stood before `own` and has turned into the reader `r`. */
+static bool was_ahead(const sim_ledger *l, const sim_entry *r,
+                      const sim_entry *own)
+{
+  for (const sim_entry *e = l->newest; e != NULL; e = e->older) {
+    if (e->writ && e->lock_at == own->lock_at && e->suffix == r->suffix &&
+        e->made < own->made && sim_stood(e, r->made))
+      return true;
+  }
+  return false;
+}
+
+bool sim_ahead(const sim_ledger *l, const sim_entry *rival,
+               const sim_entry *own)
+{
+  if (rival == own || !rival->contends || rival->lock_at != own->lock_at ||
+      rival->suffix >= own->suffix)
+    return false;
+  return rival->made < own->made || (rival->reader && was_ahead(l, rival, own));
+}

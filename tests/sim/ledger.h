@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SIM_LEDGER_H
+#define LK_SIM_LEDGER_H
+
+#include "sim/ensemble.h"
+
+/**
+ * All that was ever committed under the directories that matter, so that one
+ * can ask what a server had to say at any zxid.
+ */
+
+/** How a node went. */
+typedef enum sim_removal {
+  SIM_STANDS,
+  SIM_BY_OWNER,   /**< the session that made it deleted it */
+  SIM_BY_OTHERS,  /**< somebody else did */
+  SIM_BY_CLOSE,   /**< its session was closed */
+  SIM_BY_EXPIRY,  /**< its session ran out */
+  SIM_BY_OPERATOR /**< an operator ended its session */
+} sim_removal;
+
+enum { SIM_ENTRY_PATH = 104, SIM_ENTRY_DATA = 24, SIM_NO_LOCK = -1 };
+
+/** What a node's data were, from a transaction on. */
+typedef struct sim_version {
+  struct sim_version *older;
+  int64_t zxid;
+  int32_t version;
+  char data[SIM_ENTRY_DATA]; /**< its beginning, as text */
+} sim_version;
+
+typedef struct sim_entry {
+  struct sim_entry *older; /**< the one made before it */
+  char path[SIM_ENTRY_PATH];
+  const char *name; /**< in `path`, its last part */
+  size_t dir_len;   /**< of the path before it */
+  int lock_at;      /**< which of the world's locks it is a child of */
+  int64_t made;     /**< zxid */
+  int64_t removed;  /**< zxid; 0: it stands */
+  int64_t made_us;
+  int64_t removed_us;
+  int64_t session;              /**< 0: it is not ephemeral */
+  const struct sim_session *by; /**< the same, or NULL */
+  sim_removal how;
+  bool contends;  /**< its name is one of a contender */
+  bool reader;    /**< … which shares */
+  bool writ;      /**< … which may come back as a reader */
+  int64_t suffix; /**< of it */
+  sim_version *newest;
+  struct sim_entry *next; /**< of those that stand; of those that go */
+  struct sim_entry *prev;
+  struct sim_handle *of; /**< whose acquire made it, or NULL */
+  uint64_t acquire;      /**< … which one of that handle's */
+  bool left;             /**< its owner may not delete it */
+} sim_entry;
+
+typedef struct sim_session {
+  struct sim_session *next;
+  int64_t id;
+  unsigned process;
+  uint64_t life;
+  bool doomed; /**< an operator ends it */
+  bool over;
+  bool expired;
+  int64_t over_us;
+  int32_t xid; /**< the newest that was committed */
+} sim_session;
+
+typedef struct sim_ledger {
+  const sim_agenda *agenda;
+  char (*locks)[24]; /**< the world's */
+  const size_t *nlocks;
+  sim_entry *newest;
+  sim_entry *standing; /**< newest first */
+  sim_session *sessions;
+  int64_t zxid;         /**< of the last transaction told */
+  unsigned vanished[3]; /**< how often each lock's directory went */
+  int64_t denied_us[3]; /**< until when permissions were missing there, or
+                             INT64_MAX: they are */
+  sim_entry *going;     /**< deleted by the transaction being told */
+} sim_ledger;
+
+/** What is watched beside the locks: the directory of requests by actors. */
+#define SIM_RAW "/raw"
+
+void sim_ledger_free(sim_ledger *l);
+/** NULL: it is of no interest. */
+sim_entry *sim_ledger_made(sim_ledger *l, const sim_node *node);
+/** `going` has it from now on, until its transaction is known as a whole. */
+void sim_ledger_removed(sim_ledger *l, const sim_node *node, int64_t zxid);
+/** After all it made and removed. */
+void sim_ledger_committed(sim_ledger *l, const sim_commit *c,
+                          const sim_tree *truth);
+void sim_ledger_ended(sim_ledger *l, int64_t session, bool expired);
+
+/** The session, made if it is new. */
+sim_session *sim_ledger_session(sim_ledger *l, int64_t id);
+
+/** Whether it stood when `zxid` had been executed. */
+static inline bool sim_stood(const sim_entry *e, int64_t zxid)
+{
+  return e->made <= zxid && (e->removed == 0 || e->removed > zxid);
+}
+
+/** The node that stands at a path, or stood at `zxid`. */
+sim_entry *sim_ledger_find(const sim_ledger *l, const char *path);
+sim_entry *sim_ledger_at(const sim_ledger *l, const char *path, int64_t zxid);
+/** The one that a transaction made. */
+sim_entry *sim_ledger_by_zxid(const sim_ledger *l, int64_t made);
+/** Its data when `zxid` had been executed. */
+const sim_version *sim_version_at(const sim_entry *e, int64_t zxid);
+
+/** Whether it stands before `own` and was there first, or can have come there
+    later: as the reader that a writer has turned into. */
+bool sim_ahead(const sim_ledger *l, const sim_entry *rival,
+               const sim_entry *own);
+/** "_c_" UUID "-", the same for two nodes of one attempt. */
+bool sim_same_attempt(const sim_entry *a, const sim_entry *b);
+
+#endif

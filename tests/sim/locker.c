@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/actor.h"
+
+#include "sim/scenario.h"
+
+/*
+ * A locker has one handle at a time. Chance decides what it does with it next,
+ * and whether it does it when its time has come or in a callback.
+ */
+
+enum { DEEPEST = 4, MOST_COUNT = 4 };
+
+static void react(sim_handle *h, int news, int err, const lk_lock_event *e);
+
+static sim_world *world_of(const sim_actor *a)
+{
+  return a->process->world;
+}
+
+static int64_t some_time(sim_actor *a, int64_t least, int64_t most)
+{
+  return sim_between(&a->rng, least, most);
+}
+
+/* ---- its handle --------------------------------------------------------- */
+
+static void make(sim_actor *a)
+{
+  sim_world *w = world_of(a);
+
+  if (sim_roll(&a->rng, 4) == 0)
+    a->lock_at = sim_roll(&a->rng, (uint32_t)w->nlocks);
+  a->options =
+      (lk_lock_config){.unsure_when_suspended = sim_roll(&a->rng, 6) == 0,
+                       .fail_on_expiry = sim_roll(&a->rng, 6) == 0,
+                       .persistent_parents = sim_roll(&a->rng, 10) == 0};
+  /* Nobody is unsure for a broken connection in calm weather. */
+  if (w->scenario->calm)
+    a->options.unsure_when_suspended = false;
+  a->handle =
+      sim_handle_new(a->process, a->name, a->lock_at, &a->options, react, a);
+}
+
+static void unmake(sim_actor *a)
+{
+  sim_handle *h = a->handle;
+
+  a->handle = NULL;
+  if (h != NULL)
+    sim_handle_free(h);
+}
+
+/* In a callback too, where the old one is still on the stack. */
+static void remake(sim_actor *a)
+{
+  unmake(a);
+  if (sim_process_runs(a->process))
+    make(a);
+}
+
+/* ---- what it wants ------------------------------------------------------ */
+
+static int64_t some_timeout(sim_actor *a)
+{
+  int32_t t = world_of(a)->timeout_ms;
+
+  switch (sim_roll(&a->rng, 10)) {
+  case 0: return 0;
+  case 1: return some_time(a, 1, 10);
+  case 2: return some_time(a, 1, t / 4);
+  case 3:
+  case 4: return some_time(a, t / 4, 3 * t);
+  case 5: return 20 * (int64_t)t;
+  default: return -1;
+  }
+}
+
+/* Mostly short; sometimes for many beats. */
+static int64_t some_hold(sim_actor *a)
+{
+  int64_t t = sim_actor_T_us(a);
+
+  if (world_of(a)->scenario->churn)
+    return some_time(a, 0, t / 40);
+  switch (sim_roll(&a->rng, 8)) {
+  case 0: return some_time(a, t / 4, 2 * t);
+  case 1:
+  case 2: return some_time(a, t / 8, t / 2);
+  case 3: return 0;
+  default: return some_time(a, 0, t / 8);
+  }
+}
+
+static int64_t some_pause(sim_actor *a)
+{
+  int64_t t = sim_actor_T_us(a);
+
+  if (world_of(a)->scenario->churn)
+    return some_time(a, 0, t / 20);
+  return some_time(a, 0, sim_roll(&a->rng, 4) == 0 ? 2 * t : t / 4);
+}
+
+static void acquire(sim_actor *a)
+{
+  (void)sim_handle_acquire(a->handle, some_timeout(a));
+}
+
+static void release(sim_actor *a)
+{
+  (void)sim_handle_release(a->handle, sim_roll(&a->rng, 2) == 0);
+}
+
+/* ---- what it does ------------------------------------------------------- */
+
+static void act_idle(sim_actor *a)
+{
+  switch (sim_roll(&a->rng, 24)) {
+  case 0: release(a); break;
+  case 1: sim_handle_cancel(a->handle); break;
+  case 2: (void)sim_handle_verify(a->handle); break;
+  case 3: (void)sim_handle_write(a->handle); break;
+  case 4:
+  case 5: remake(a); break;
+  default: acquire(a); break;
+  }
+}
+
+static void cancel(sim_actor *a)
+{
+  sim_handle *h = a->handle;
+
+  sim_handle_cancel(h);
+  if (a->handle == h && h->lock != NULL && sim_roll(&a->rng, 3) == 0)
+    sim_handle_cancel(h);
+}
+
+static void act_waiting(sim_actor *a)
+{
+  switch (sim_roll(&a->rng, 16)) {
+  case 0: release(a); break;
+  case 1: acquire(a); break;
+  case 2: (void)sim_handle_verify(a->handle); break;
+  case 3: remake(a); break;
+  case 4:
+  case 5: cancel(a); break;
+  default: break;
+  }
+}
+
+static void act_holding(sim_actor *a)
+{
+  bool over = world_of(a)->agenda.now_us >= a->until_us;
+
+  switch (sim_roll(&a->rng, over ? 60 : 20)) {
+  case 0: (void)sim_handle_verify(a->handle); break;
+  case 1: (void)sim_handle_write(a->handle); break;
+  case 2:
+    if (a->handle->count < MOST_COUNT)
+      acquire(a);
+    break;
+  case 3: sim_handle_cancel(a->handle); break;
+  case 4: remake(a); break;
+  case 5: release(a); break;
+  default:
+    if (over)
+      release(a);
+    break;
+  }
+}
+
+/* The faults are over: let go, and wait only for what was wanted. */
+static void act_last(sim_actor *a)
+{
+  sim_handle *h = a->handle;
+
+  if (h->count > 0)
+    release(a);
+  else if (h->wants && sim_roll(&a->rng, 8) == 0)
+    cancel(a);
+}
+
+static void act_somehow(sim_actor *a)
+{
+  sim_handle *h = a->handle;
+
+  if (a->stopping)
+    act_last(a);
+  else if (h->lost)
+    release(a);
+  else if (h->count > 0)
+    act_holding(a);
+  else if (h->wants)
+    act_waiting(a);
+  else
+    act_idle(a);
+}
+
+/* Each call can lead to callbacks, in which it acts again. */
+static void act_once(sim_actor *a)
+{
+  if (a->handle == NULL || a->deep == DEEPEST)
+    return;
+  a->deep++;
+  act_somehow(a);
+  a->deep--;
+}
+
+static void plan(sim_actor *a)
+{
+  const sim_handle *h = a->handle;
+  int64_t t = sim_actor_T_us(a);
+  int64_t now = world_of(a)->agenda.now_us;
+
+  if (h == NULL)
+    return;
+  if (a->stopping && h->wants && h->count == 0)
+    sim_actor_wait(a, t);
+  else if (a->stopping && h->count == 0)
+    return;
+  else if (a->stopping)
+    sim_actor_wait(a, some_time(a, 0, t / 16));
+  else if (h->count > 0 && !h->lost && now < a->until_us)
+    sim_actor_wait(a, some_time(a, 0, a->until_us - now));
+  else if (h->count > 0 || !h->wants)
+    sim_actor_wait(a, some_pause(a));
+  else
+    sim_actor_wait(a, some_time(a, t / 16, 2 * t));
+}
+
+static void act(sim_actor *a)
+{
+  act_once(a);
+  if (sim_process_runs(a->process))
+    plan(a);
+}
+
+/* ---- callbacks ---------------------------------------------------------- */
+
+static bool acts_at_once(sim_actor *a, int news, const lk_lock_event *e)
+{
+  if (news == SIM_NEWS_EVENT && e->type == LK_LOCK_EVENT_UNSURE)
+    return sim_roll(&a->rng, 2) == 0; /* careful */
+  return sim_roll(&a->rng, 6) == 0;
+}
+
+static void react(sim_handle *h, int news, int err, const lk_lock_event *e)
+{
+  sim_actor *a = h->arg;
+
+  if (a->handle != h)
+    return;
+  if (news == SIM_NEWS_GOT && err == 0 && !h->again)
+    a->until_us = world_of(a)->agenda.now_us + some_hold(a);
+  if (acts_at_once(a, news, e)) {
+    if (news == SIM_NEWS_EVENT && e->type == LK_LOCK_EVENT_UNSURE &&
+        !a->stopping)
+      release(a);
+    else if (sim_roll(&a->rng, 10) == 0)
+      remake(a);
+    else if (sim_roll(&a->rng, 60) == 0 && !world_of(a)->calming)
+      sim_process_leave(a->process);
+    else
+      act_once(a);
+  }
+  if (sim_process_runs(a->process))
+    plan(a);
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static void start(sim_actor *a)
+{
+  a->lock_at = sim_roll(&a->rng, (uint32_t)world_of(a)->nlocks);
+  a->deep = 0;
+  make(a);
+  sim_actor_wait(a, some_pause(a));
+}
+
+static void leave(sim_actor *a)
+{
+  unmake(a);
+}
+
+const sim_trade sim_locker = {start, act, leave};

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/process.h"
+
+#include "sim/actors.h"
+#include "sim/driver.h"
+#include "sim/judge.h"
+#include "sim/scenario.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- its clock ----------------------------------------------------------- */
+
+/* Microseconds of true time to milliseconds of the clock, and back. */
+#define PER_MS INT64_C(1000000000)
+
+static int64_t rate(const sim_process *p)
+{
+  return 1000000 + p->drift_ppm;
+}
+
+int64_t sim_process_clock(const sim_process *p)
+{
+  return p->clock_base_ms + p->world->agenda.now_us * rate(p) / PER_MS;
+}
+
+int64_t sim_process_true_us(const sim_process *p, int64_t ms)
+{
+  if (ms <= p->clock_base_ms)
+    return 0;
+  int64_t since = ms - p->clock_base_ms;
+
+  if (since > INT32_MAX)
+    return INT64_MAX;
+  return (since * PER_MS + rate(p) - 1) / rate(p);
+}
+
+/* ---- its memory ---------------------------------------------------------- */
+
+/* Before each block. */
+typedef struct sim_block {
+  struct sim_block *next;
+  struct sim_block *prev;
+  size_t size;
+  size_t pad; /* what follows is aligned */
+} sim_block;
+
+static void forget(sim_process *p, sim_block *b)
+{
+  if (b->prev == NULL)
+    p->blocks = b->next;
+  else
+    b->prev->next = b->next;
+  if (b->next != NULL)
+    b->next->prev = b->prev;
+  p->memory -= b->size;
+  free(b);
+}
+
+static void *resize(void *arg, void *old, size_t size)
+{
+  sim_process *p = arg;
+  sim_block *before = old == NULL ? NULL : (sim_block *)old - 1;
+  sim_block *b;
+
+  if (size == 0) {
+    if (before != NULL)
+      forget(p, before);
+    return NULL;
+  }
+  b = malloc(sizeof *b + size);
+  if (b == NULL)
+    abort();
+  *b = (sim_block){.next = p->blocks, .size = size};
+  if (b->next != NULL)
+    b->next->prev = b;
+  p->blocks = b;
+  p->memory += size;
+  if (before != NULL) {
+    memcpy(b + 1, old, before->size < size ? before->size : size);
+    forget(p, before);
+  }
+  return b + 1;
+}
+
+/* ---- its client ---------------------------------------------------------- */
+
+static void on_state(lk_client *c, lk_state state, int err, void *arg)
+{
+  sim_process *p = arg;
+
+  (void)c;
+  p->state = state;
+  SIM_SAY(&p->world->trace, p->name, "is told: %s%s%s", lk_state_text(state),
+          err == 0 ? "" : ", ", err == 0 ? "" : lk_error_name(err));
+  /* Without a session there is nothing to do but to begin anew. */
+  if (p->one_session && state == LK_STATE_EXPIRED && !p->leaving)
+    sim_do_in(&p->world->agenda, &p->resume, 0);
+}
+
+static void on_log(void *arg, int level, int err, const char *text)
+{
+  sim_process *p = arg;
+
+  (void)level;
+  (void)err;
+  SIM_SAY(&p->world->trace, p->name, "logs: %s", text);
+}
+
+static void on_left_behind(lk_keeper *k, const char *path, int err, void *arg)
+{
+  sim_process *p = arg;
+
+  (void)k;
+  SIM_SAY(&p->world->trace, p->name, "leaves %s behind: %s", path,
+          lk_error_name(err));
+}
+
+static void hosts_of(const sim_process *p, char *out, size_t size)
+{
+  size_t at = 0;
+
+  if (p->order[0] != p->order[1]) { /* a name for all */
+    snprintf(out, size, "ensemble");
+    return;
+  }
+  for (unsigned i = 0; i < p->world->config.servers; i++)
+    at += (size_t)snprintf(out + at, size - at, "%ss%u", i == 0 ? "" : ",", i);
+}
+
+static void start(sim_process *p)
+{
+  char hosts[64];
+  lk_client_config cc = {.size = sizeof cc,
+                         .hosts = hosts,
+                         .session_timeout_ms = p->world->timeout_ms,
+                         .one_session = p->one_session,
+                         .mem = &p->mem,
+                         .log = on_log,
+                         .log_arg = p};
+  lk_keeper_config kc = {.size = sizeof kc,
+                         .assurance = p->assurance,
+                         .left_behind = on_left_behind,
+                         .arg = p};
+  lk_hooks hooks = sim_driver_hooks(p);
+
+  p->life++;
+  p->leaving = false;
+  p->state = LK_STATE_CONNECTING;
+  hosts_of(p, hosts, sizeof hosts);
+  if (lk_client_new(&p->client, &cc, &hooks) != 0 ||
+      lk_keeper_new(&p->keeper, p->client, &kc) != 0)
+    abort();
+  p->listener = (lk_listener){.state = on_state, .arg = p};
+  lk_client_attach(p->client, &p->listener);
+  SIM_SAY(&p->world->trace, p->name, "starts, life %" PRIu64, p->life);
+  sim_judge_started(p->world->judge, p);
+  sim_actors_start(p);
+  if (p->world->calming)
+    sim_actors_stop(p);
+  sim_process_settle(p);
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+/* It was asleep, or dead, or its only session has ended. */
+static void on_resume(void *arg)
+{
+  sim_process *p = arg;
+
+  if (p->paused) {
+    p->paused = false;
+    SIM_SAY(&p->world->trace, p->name, "goes on");
+    sim_process_settle(p);
+  } else if (p->client == NULL) {
+    start(p);
+  } else if (p->state == LK_STATE_EXPIRED || p->state == LK_STATE_CLOSED) {
+    sim_process_leave(p);
+    sim_process_start_in(p, 100 * SIM_MS);
+  }
+}
+
+static int64_t some_clock(sim_rng *r)
+{
+  static const int64_t bases[] = {0, INT32_MAX - 9000, UINT32_MAX - 9000,
+                                  INT64_C(1) << 41};
+
+  return bases[sim_roll(r, 4)] + sim_between(r, 0, 10000);
+}
+
+/* Within 1 %, often at the end of that. */
+static int32_t some_drift(sim_rng *r)
+{
+  switch (sim_roll(r, 4)) {
+  case 0: return -10000;
+  case 1: return 10000;
+  default: return (int32_t)sim_between(r, -10000, 10000);
+  }
+}
+
+void sim_process_init(sim_process *p, sim_world *w, unsigned index)
+{
+  const sim_scenario *s = w->scenario;
+  sim_rng r = sim_rng_fork(&w->rng, 'p' * 256 + index);
+
+  memset(p, 0, sizeof *p);
+  p->world = w;
+  p->index = index;
+  snprintf(p->name, sizeof p->name, "p%u", index);
+  p->clock_base_ms = some_clock(&r);
+  p->drift_ppm = some_drift(&r);
+  p->assurance = s->assurance > 0      ? (lk_assurance)(s->assurance - 1)
+                 : sim_roll(&r, 4) > 0 ? LK_ASSURE_QUORUM
+                 : sim_roll(&r, 2) > 0 ? LK_ASSURE_SYNC
+                                       : LK_ASSURE_PING;
+  p->one_session = sim_roll(&r, 8) == 0;
+  p->mem = (lk_mem){.resize = resize, .arg = p};
+  p->resume = (sim_job){.run = on_resume, .arg = p};
+  p->rng = r;
+  sim_driver_init(p);
+}
+
+void sim_process_done(sim_process *p)
+{
+  sim_drop(&p->world->agenda, &p->resume);
+  sim_driver_quit(p, true);
+  sim_actors_done(p);
+}
+
+void sim_process_start_in(sim_process *p, int64_t in_us)
+{
+  if (!p->paused)
+    sim_do_in(&p->world->agenda, &p->resume, in_us);
+}
+
+/* Client and keeper are gone, in whatever order. */
+void sim_process_gone(sim_process *p)
+{
+  if (p->client != NULL || p->keeper != NULL)
+    return;
+  sim_judge_gone(p->world->judge, p);
+  SIM_SAY(&p->world->trace, p->name, "is gone");
+}
+
+void sim_process_crash(sim_process *p, bool silent)
+{
+  if (p->client == NULL)
+    return;
+  SIM_SAY(&p->world->trace, p->name, "dies%s",
+          silent ? " with its machine" : "");
+  p->paused = false;
+  sim_drop(&p->world->agenda, &p->resume);
+  sim_driver_quit(p, silent);
+  sim_actors_die(p);
+  p->client = NULL;
+  p->keeper = NULL;
+  while (p->blocks != NULL)
+    forget(p, p->blocks);
+  sim_process_gone(p);
+}
+
+void sim_process_leave(sim_process *p)
+{
+  lk_keeper *keeper = p->keeper;
+
+  if (p->client == NULL || p->leaving)
+    return;
+  SIM_SAY(&p->world->trace, p->name, "frees its client");
+  p->leaving = true;
+  sim_actors_free(p);
+  if (sim_roll(&p->rng, 2) == 0) {
+    lk_client_free(p->client);
+    lk_keeper_free(keeper);
+    p->keeper = NULL;
+  } else {
+    lk_keeper_free(keeper);
+    p->keeper = NULL;
+    lk_client_free(p->client);
+    return; /* hook_freed() tells, now or after the callback */
+  }
+  sim_process_gone(p);
+}
+
+void sim_process_pause(sim_process *p, int64_t for_us, unsigned trip)
+{
+  sim_agenda *a = &p->world->agenda;
+
+  if (!sim_process_runs(p))
+    return;
+  if (trip > 0) {
+    p->trip = trip;
+    p->trip_us = for_us;
+    return;
+  }
+  p->paused = true;
+  p->goes_on_us = a->now_us + for_us;
+  SIM_SAY(&p->world->trace, p->name, "stands still for %" PRId64 " ms",
+          for_us / SIM_MS);
+  sim_do_at(a, &p->resume, p->goes_on_us);
+}

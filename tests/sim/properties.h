@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SIM_PROPERTIES_H
+#define LK_SIM_PROPERTIES_H
+
+#include "sim/facts.h"
+#include "sim/scenario.h"
+
+#include "recipes/keeper.h"
+
+#include <inttypes.h>
+
+/**
+ * @file
+ * The properties, and what they may ask. To add one: a line in the list, a
+ * function of its name that is told of the facts listed, and a planted bug that
+ * only it finds.
+ */
+
+/* clang-format off */
+#define ON(fact) SIM_FACT(SIM_##fact)
+#define SIM_PROPERTIES(P) \
+  /* properties_queue.c */ \
+  P(mutex_exclusion, "MUTEX-EXCLUSION", ON(LOOK) | ON(GOT), \
+    "never two for whom lk_lock_ok() is true") \
+  P(mutex_fifo, "MUTEX-FIFO", ON(GOT), \
+    "who stood in the queue before another asked is granted before it") \
+  P(no_barging, "NO-BARGING", ON(STEP), \
+    "nobody is granted while a contender stands before it") \
+  P(handoff_rule, "HANDOFF-RULE", ON(STEP), \
+    "a deletion alone grants only where it proves the lock") \
+  P(no_lost_wakeup, "NO-LOST-WAKEUP", ON(PATROL) | ON(CALM), \
+    "who comes first is granted soon after it can know") \
+  P(crash_everywhere, "CRASH-EVERYWHERE", ON(PATROL), \
+    "a queue moves on within T + 2 ticks of a death") \
+  P(token_monotone, "TOKEN-MONOTONE", ON(GOT), \
+    "tokens grow, and are the zxids that made the nodes") \
+  P(seq_unsafe, "SEQ-UNSAFE", ON(GOT), \
+    "nobody is granted by numbers that cannot be trusted") \
+  /* properties_node.c */ \
+  P(no_orphan, "NO-ORPHAN", ON(STEP) | ON(PATROL) | ON(CALM), \
+    "no node of a living session is without an owner") \
+  P(create_ambiguity, "CREATE-AMBIGUITY", ON(MADE), \
+    "never two nodes of one attempt") \
+  P(xid_continues, "XID-CONTINUES", ON(SENT) | ON(COMMITTED), \
+    "no xid comes twice in a session") \
+  P(own_deleted, "OWN-DELETED", ON(TOLD) | ON(PATROL), \
+    "whose node was taken away is told, once, and nobody else") \
+  P(expiry, "EXPIRY", ON(MADE) | ON(STATE) | ON(TOLD) | ON(LOOK) | ON(GOT), \
+    "a session's end is told once, and takes its nodes' names with it") \
+  P(timeout_clean, "TIMEOUT-CLEAN", ON(GOT) | ON(PATROL), \
+    "an acquire that timed out leaves nothing") \
+  P(cancel_everywhere, "CANCEL-EVERYWHERE", ON(GOT) | ON(CANCELLED) | ON(PATROL), \
+    "a cancelled acquire is never granted and leaves nothing") \
+  P(release_async, "RELEASE-ASYNC", ON(STATE) | ON(SENT) | ON(STEP) | ON(RELEASED) | ON(PATROL) | ON(CALM), \
+    "a release is never lost, and goes before what follows") \
+  P(container_reap, "CONTAINER-REAP", ON(GOT), \
+    "no acquire fails because its directory went") \
+  P(acl, "ACL", ON(GOT) | ON(RELEASED) | ON(TOLD), \
+    "NO_AUTH is told of what is denied") \
+  P(throttled, "THROTTLED", ON(GOT) | ON(RELEASED) | ON(VERIFIED), \
+    "no error of a server or a connection ends an acquire") \
+  /* properties_hold.c */ \
+  P(lease_deadline, "LEASE-DEADLINE", ON(REMOVED), \
+    "no session runs out before the lease of its locks") \
+  P(lease_pause, "LEASE-PAUSE", ON(LOOK) | ON(GOT) | ON(TOLD), \
+    "nobody is granted, or left holding, when the lease has run out") \
+  P(no_needless_unsure, "NO-NEEDLESS-UNSURE", ON(TOLD), \
+    "nobody is unsure for less than T/4 of trouble") \
+  P(reentry_count, "REENTRY-COUNT", ON(WANTED) | ON(GOT) | ON(LET_GO) | ON(REMOVED), \
+    "n acquires need n releases by the same handle") \
+  P(timeout_bound, "TIMEOUT-BOUND", ON(GOT), \
+    "an acquire ends when its time is up, and not before") \
+  P(callback_safety, "CALLBACK-SAFETY", ON(STRAY) | ON(CALM), \
+    "each callback comes once, and to who still has the handle") \
+  P(guarded_write, "GUARDED-WRITE", ON(GUARDED), \
+    "it is executed if and only if the node stands") \
+  /* properties_client.c */ \
+  P(request_ends_once, "REQUEST-ENDS-ONCE", ON(ENDED) | ON(GONE), \
+    "an accepted request ends once; NOT_SENT is not executed") \
+  P(reply_matches, "REPLY-MATCHES", ON(ENDED), \
+    "an answer is what was true at its zxid") \
+  P(order, "ORDER", ON(ENDED), \
+    "answers come in the order of the requests, and never go back") \
+  P(watch_events, "WATCH-EVENTS", ON(ANSWER) | ON(EVENT), \
+    "a watch is told once, in time, of what happened") \
+  P(session_states, "SESSION-STATES", ON(STATE), \
+    "a session's state goes along known ways") \
+  P(memory_returns, "MEMORY-RETURNS", ON(GONE) | ON(LOOK), \
+    "nothing is left of a client that was freed")
+/* clang-format on */
+
+#define SIM_DECLARE_PROPERTY(function, name, facts, text) \
+  void sim_##function(sim_judge *j, const sim_fact *f);
+SIM_PROPERTIES(SIM_DECLARE_PROPERTY)
+
+/** Why an attempt leaves what it has on the server. */
+typedef enum sim_leave {
+  SIM_STAYS,
+  SIM_FAILED,
+  SIM_TIMED_OUT,
+  SIM_CANCELS,
+  SIM_RELEASES,
+  SIM_FREES
+} sim_leave;
+
+/** Something that cannot last: since when it does. */
+typedef struct sim_stuck {
+  const sim_entry *on;
+  int64_t zxid;     /**< what its client has to see to know */
+  int64_t since_us; /**< … and when it did */
+} sim_stuck;
+
+/** An attempt of the recipe machine, from its first step to its last. */
+typedef struct sim_attempt {
+  struct sim_attempt *next;
+  const lk_contend *ct;
+  struct sim_life *life;
+  sim_handle *handle;          /**< whose it was at first */
+  uint64_t acquire;            /**< … which one of that handle's */
+  sim_leave leave;             /**< why it is LEAVING */
+  int64_t list_zxid;           /**< what its last list showed */
+  uint64_t list_connection;    /**< … and where it came from */
+  const lk_contend *before[4]; /**< to be gone when its node is made */
+  size_t nbefore;
+  sim_stuck first; /**< it is, and is not granted */
+  sim_stuck gone;  /**< its node is, and it goes on */
+  sim_stuck stays; /**< its node does, and is wanted no more */
+} sim_attempt;
+
+/** A process from start to end. */
+typedef struct sim_life {
+  sim_process *process; /**< NULL: it is over */
+  lk_listener listener;
+  lk_state state;
+  sim_session *session;
+  int64_t smooth_us; /**< since when it runs, on one connection */
+  bool was_paused;
+  int64_t resumed_us; /**< its last pause ended */
+  int64_t seen_zxid;  /**< the newest of that connection's answers */
+  sim_handle *handles;
+  sim_request *requests;
+  uint64_t asked;         /**< how many there were */
+  uint64_t last_answered; /**< the newest request's number */
+  int64_t top_zxid;       /**< of the last of these in the session */
+  int32_t xid;            /**< the last that was sent in the session */
+  size_t deletes_due;     /**< to be sent first on this connection */
+  unsigned char head[12]; /**< of the frame being sent */
+  size_t sent;            /**< bytes of it */
+  size_t frame;           /**< its length, with the four bytes before it */
+  bool greeted;           /**< the handshake was sent */
+  bool must_lose;         /**< its session has ended: holders are to be told */
+  bool must_be_empty;     /**< it was freed: so is its memory */
+} sim_life;
+
+struct sim_judge {
+  sim_world *world;
+  sim_ledger ledger;
+  sim_life lives[SIM_MOST_PROCESSES];
+  sim_attempt *attempts;
+  sim_handle *all; /**< that ever were */
+  struct sim_chunk *chunks;
+  int64_t patrol_us;              /**< when the next one is due */
+  int64_t newest[SIM_MOST_LOCKS]; /**< of all granted */
+  uint64_t token[SIM_MOST_LOCKS]; /**< the newest told */
+  int64_t
+      idle_us[SIM_MOST_LOCKS]; /**< since when nobody holds what is wanted */
+  int leader;
+  int64_t led_us;     /**< since when it leads */
+  int64_t calming_us; /**< since when all is well; 0 */
+  size_t current;     /**< the property being asked */
+  struct {
+    bool off;
+    size_t broken;
+    char what[160]; /**< the first time */
+  } * verdicts;
+};
+
+/** It is broken. */
+void sim_accuse(sim_judge *j, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static inline int64_t sim_now_us(const sim_judge *j)
+{
+  return j->world->agenda.now_us;
+}
+
+/** T in true time. */
+static inline int64_t sim_T_us(const sim_judge *j)
+{
+  return j->world->timeout_ms * SIM_MS;
+}
+
+/** Whether something that `e` shows (NULL: it does not) has lasted for longer
+    than its client needs to notice and to act. */
+bool sim_overdue(sim_judge *j, const sim_life *l, sim_stuck *s,
+                 const sim_entry *e);
+/** Whether something was denied there at `us` or later. */
+static inline bool sim_denied(const sim_judge *j, int lock_at, int64_t us)
+{
+  return j->ledger.denied_us[lock_at] > us;
+}
+/** Whether a session's end came before its time, or is beyond what the
+    assurance of its process promises. */
+bool sim_beyond_promise(const sim_judge *j, const sim_entry *e);
+/** The attempt that made a node; NULL: it is over. */
+sim_attempt *sim_attempt_for(const sim_judge *j, const sim_entry *e);
+/** The attempt of a handle, or NULL. */
+sim_attempt *sim_attempt_of(const sim_judge *j, const sim_handle *h);
+/** The node of an attempt that stands, or stood last; NULL: there was none. */
+sim_entry *sim_entry_of(const sim_judge *j, const lk_contend *ct);
+static inline sim_life *sim_life_of(sim_judge *j, const sim_process *p)
+{
+  return &j->lives[p->index];
+}
+
+/** Whether a node ever had these data. */
+bool sim_is_written(const sim_judge *j, const char *data);
+/** Walk over all handles. */
+#define SIM_EACH_HANDLE(j, h)                                     \
+  for (size_t h##_at = 0; h##_at < SIM_MOST_PROCESSES; h##_at++)  \
+    for (sim_handle *h = (j)->lives[h##_at].handles; (h) != NULL; \
+         (h) = (h)->next)
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/properties.h"
+
+#include "sim/sessions.h"
+
+#include <string.h>
+
+/* What a client promises of its requests and of itself. */
+
+/* ---- ends --------------------------------------------------------------- */
+
+static bool is_write(const sim_request *r)
+{
+  return r->verb == SIM_CREATE || r->verb == SIM_SET || r->verb == SIM_MULTI;
+}
+
+static void judge_unsent(sim_judge *j, const sim_request *r)
+{
+  if (is_write(r) && r->err == LK_ERR_NOT_SENT && sim_is_written(j, r->data))
+    sim_accuse(j, "%s was not sent, and is written to %s", r->data, r->path);
+}
+
+/* An accepted request ends once; NOT_SENT is not executed. */
+void sim_request_ends_once(sim_judge *j, const sim_fact *f)
+{
+  if (f->type == SIM_ENDED) {
+    if (f->request->calling || f->request->ends > 1)
+      sim_accuse(j, "request %" PRIu64 " on %s %s", f->request->number,
+                 f->request->path,
+                 f->request->calling ? "ends in its call" : "ends again");
+    return;
+  }
+  for (const sim_request *r = f->life->requests; r != NULL; r = r->next) {
+    if (r->ends == 0 && f->left)
+      sim_accuse(j, "request %" PRIu64 " on %s never ends", r->number, r->path);
+    judge_unsent(j, r);
+  }
+}
+
+/* ---- answers ------------------------------------------------------------ */
+
+static const char *wrong_node(const sim_entry *e, const lk_stat *stat,
+                              int64_t zxid)
+{
+  const sim_version *v = sim_version_at(e, zxid);
+
+  if (v == NULL || stat->czxid != e->made)
+    return "another node";
+  if (stat->mzxid != v->zxid || stat->version != v->version)
+    return "another version";
+  return NULL;
+}
+
+static bool same_text(const char *text, const lk_bytes *data)
+{
+  return data->len == strlen(text) && memcmp(data->at, text, data->len) == 0;
+}
+
+static const char *wrong_read(const sim_judge *j, const sim_request *r,
+                              const sim_result *res, int64_t zxid)
+{
+  const sim_entry *e = sim_ledger_at(&j->ledger, r->path, zxid);
+  const char *wrong;
+
+  if (res->err == LK_ERR_NO_NODE)
+    return e == NULL ? NULL : "no node";
+  if (e == NULL)
+    return "a node that was not there";
+  wrong = wrong_node(e, res->stat, zxid);
+  if (wrong == NULL && r->verb == SIM_GET &&
+      !same_text(sim_version_at(e, zxid)->data, res->data))
+    wrong = "other data";
+  return wrong;
+}
+
+static bool is_listed(const sim_result *res, const char *name)
+{
+  for (size_t i = 0; i < res->count; i++) {
+    if (same_text(name, &res->names[i]))
+      return true;
+  }
+  return false;
+}
+
+static const char *wrong_list(const sim_judge *j, const sim_result *res,
+                              int64_t zxid)
+{
+  size_t count = 0;
+
+  if (res->err != 0)
+    return NULL;
+  for (const sim_entry *e = j->ledger.newest; e != NULL; e = e->older) {
+    if (e->lock_at != SIM_NO_LOCK || !sim_stood(e, zxid))
+      continue;
+    count++;
+    if (!is_listed(res, e->name))
+      return "a list without one of the names";
+  }
+  return count == res->count ? NULL : "a list with a name too many";
+}
+
+static const char *wrong_write(const sim_judge *j, const sim_request *r,
+                               const char *path, int64_t zxid)
+{
+  const sim_entry *e = sim_ledger_at(&j->ledger, path, zxid);
+  const sim_version *v = e == NULL ? NULL : sim_version_at(e, zxid);
+
+  if (v == NULL || v->zxid != zxid)
+    return "success, and that transaction did not write it";
+  return strcmp(v->data, r->data) == 0
+             ? NULL
+             : "success, and that transaction wrote something else";
+}
+
+static const char *wrong_create(const sim_judge *j, const sim_request *r,
+                                const sim_result *res, int64_t zxid)
+{
+  size_t len = strlen(r->path);
+
+  if (res->err == LK_ERR_NODE_EXISTS)
+    return sim_ledger_at(&j->ledger, r->path, zxid) == NULL ? "NODE_EXISTS"
+                                                            : NULL;
+  if (res->err != 0)
+    return NULL;
+  if (strncmp(res->path, r->path, len) != 0 ||
+      strlen(res->path) != len + (r->sequential ? 10 : 0))
+    return "another path";
+  return wrong_write(j, r, res->path, zxid);
+}
+
+static const char *wrong_delete(const sim_judge *j, const sim_request *r,
+                                const sim_result *res, int64_t zxid)
+{
+  if (res->err == LK_ERR_NO_NODE)
+    return sim_ledger_at(&j->ledger, r->path, zxid) == NULL ? NULL : "no node";
+  if (res->err != 0)
+    return NULL;
+  for (const sim_entry *e = j->ledger.newest; e != NULL; e = e->older) {
+    if (e->removed == zxid && strcmp(e->path, r->path) == 0)
+      return NULL;
+  }
+  return "success, and that transaction did not delete it";
+}
+
+static const char *wrong_set(const sim_judge *j, const sim_request *r,
+                             const sim_result *res, int64_t zxid)
+{
+  if (res->err == LK_ERR_NO_NODE)
+    return sim_ledger_at(&j->ledger, r->path, zxid) == NULL ? NULL : "no node";
+  return res->err != 0 ? NULL : wrong_write(j, r, r->path, zxid);
+}
+
+static const char *wrong_answer(const sim_judge *j, const sim_request *r,
+                                const sim_result *res, int64_t zxid)
+{
+  if (res->err != 0 && res->err != LK_ERR_NO_NODE &&
+      res->err != LK_ERR_NODE_EXISTS)
+    return NULL;
+  switch (r->verb) {
+  case SIM_GET:
+  case SIM_EXISTS: return wrong_read(j, r, res, zxid);
+  case SIM_CHILDREN: return wrong_list(j, res, zxid);
+  case SIM_CREATE: return wrong_create(j, r, res, zxid);
+  case SIM_DELETE: return wrong_delete(j, r, res, zxid);
+  case SIM_SET:
+  case SIM_MULTI: return wrong_set(j, r, res, zxid);
+  case SIM_SYNC: break;
+  }
+  return NULL;
+}
+
+/* An answer is what was true at its zxid. */
+void sim_reply_matches(sim_judge *j, const sim_fact *f)
+{
+  const sim_request *r = f->request;
+  const lk_answer *a = lk_client_answer(r->process->client);
+  const char *wrong;
+
+  if (a == NULL)
+    return;
+  wrong = wrong_answer(j, r, f->result, a->zxid);
+  if (wrong != NULL)
+    sim_accuse(j, "request %" PRIu64 " on %s is answered at 0x%" PRIx64 ": %s",
+               r->number, r->path, (uint64_t)a->zxid, wrong);
+}
+
+/* Answers come in the order of the requests, and never go back. */
+void sim_order(sim_judge *j, const sim_fact *f)
+{
+  sim_life *l = sim_life_of(j, f->request->process);
+  const lk_answer *a = lk_client_answer(l->process->client);
+
+  if (a == NULL)
+    return;
+  if (f->request->number <= l->last_answered)
+    sim_accuse(j, "request %" PRIu64 " is answered after %" PRIu64,
+               f->request->number, l->last_answered);
+  if (a->zxid < l->top_zxid)
+    sim_accuse(j, "%s is answered at 0x%" PRIx64 " after 0x%" PRIx64,
+               l->process->name, (uint64_t)a->zxid, (uint64_t)l->top_zxid);
+  l->last_answered = f->request->number;
+  l->top_zxid = a->zxid;
+}
+
+/* ---- sessions ----------------------------------------------------------- */
+
+/* A session's state goes along known ways. */
+void sim_session_states(sim_judge *j, const sim_fact *f)
+{
+  if (!sim_session_may((int)f->from, (int)f->state))
+    sim_accuse(j, "%s is %s after %s", f->life->process->name,
+               lk_state_text(f->state), lk_state_text(f->from));
+}
+
+/* Nothing is left of a client that was freed. */
+void sim_memory_returns(sim_judge *j, const sim_fact *f)
+{
+  if (f->type == SIM_GONE) {
+    f->life->must_be_empty = f->left;
+    return;
+  }
+  for (size_t i = 0; i < j->world->nprocesses; i++) {
+    const sim_process *p = &j->world->processes[i];
+
+    if (j->lives[i].must_be_empty && p->client == NULL && p->memory > 0)
+      sim_accuse(j, "%s has %zu bytes left", p->name, p->memory);
+    j->lives[i].must_be_empty = false;
+  }
+}

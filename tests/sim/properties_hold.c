@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/properties.h"
+
+/* What a holder, or who wants to be one, is told, and when. */
+
+enum { SLACK_MS = 3, MARGIN = 8 };
+
+/* ---- the lease ---------------------------------------------------------- */
+
+/* No session runs out before the lease of its locks. */
+void sim_lease_deadline(sim_judge *j, const sim_fact *f)
+{
+  if (f->entry->how != SIM_BY_EXPIRY || sim_beyond_promise(j, f->entry))
+    return;
+  SIM_EACH_HANDLE(j, h)
+  {
+    if (h->held == f->entry && sim_holds(h) && lk_lock_ok(h->lock))
+      sim_accuse(j, "%s expires %" PRId64 " ms before its lease", h->name,
+                 lk_lock_deadline(h->lock) - sim_process_clock(h->process));
+  }
+}
+
+/* It runs out, and it should have been told so that it can stop in time. */
+static void judge_holder(sim_judge *j, const sim_handle *h)
+{
+  int64_t limit =
+      lk_lock_deadline(h->lock) - j->world->timeout_ms / MARGIN + SLACK_MS;
+
+  if (lk_lock_get_state(h->lock) == LK_LOCK_HELD &&
+      sim_process_clock(h->process) > limit)
+    sim_accuse(j, "%s was not told that its lease runs out", h->name);
+}
+
+/* Nobody is granted, or left holding, when the lease has run out. */
+void sim_lease_pause(sim_judge *j, const sim_fact *f)
+{
+  if ((f->type == SIM_GOT && f->err == 0) ||
+      (f->type == SIM_TOLD && f->told->type == LK_LOCK_EVENT_HELD)) {
+    if (!f->handle->again && !lk_lock_ok(f->handle->lock))
+      sim_accuse(j, "%s is told that it holds without a lease",
+                 f->handle->name);
+    return;
+  }
+  if (f->type != SIM_LOOK)
+    return;
+  SIM_EACH_HANDLE(j, h)
+  {
+    if (sim_holds(h) && sim_process_runs(h->process) &&
+        sim_now_us(j) >
+            sim_life_of(j, h->process)->resumed_us + SLACK_MS * SIM_MS)
+      judge_holder(j, h);
+  }
+}
+
+/* Nobody is unsure for less than T/4 of trouble. */
+void sim_no_needless_unsure(sim_judge *j, const sim_fact *f)
+{
+  if (f->told->type == LK_LOCK_EVENT_UNSURE && j->world->scenario->calm)
+    sim_accuse(j, "%s is unsure in calm weather", f->handle->name);
+}
+
+/* ---- counting ----------------------------------------------------------- */
+
+static void judge_removal(sim_judge *j, const sim_entry *e)
+{
+  if (e->how != SIM_BY_OWNER)
+    return;
+  SIM_EACH_HANDLE(j, h)
+  {
+    if (h->held == e && sim_holds(h))
+      sim_accuse(j, "%s is deleted, and %s counts %zu", e->name, h->name,
+                 h->count);
+  }
+}
+
+/* n acquires need n releases by the same handle. */
+void sim_reentry_count(sim_judge *j, const sim_fact *f)
+{
+  const sim_handle *h = f->handle;
+
+  if (f->type == SIM_REMOVED) {
+    judge_removal(j, f->entry);
+    return;
+  }
+  if (f->type == SIM_LET_GO && f->err != f->should)
+    sim_accuse(j, "%s releases and is told %s, not %s", h->name,
+               lk_error_name(f->err), lk_error_name(f->should));
+  if (h->lock != NULL && !h->freeing && lk_lock_count(h->lock) != h->count)
+    sim_accuse(j, "%s counts %zu, not %zu", h->name, lk_lock_count(h->lock),
+               h->count);
+}
+
+/* ---- ends --------------------------------------------------------------- */
+
+/* An acquire ends when its time is up, and not before. */
+void sim_timeout_bound(sim_judge *j, const sim_fact *f)
+{
+  const sim_handle *h = f->handle;
+  const sim_process *p = h->process;
+  int64_t now = sim_process_clock(p);
+  int64_t due = h->asked_ms + h->timeout_ms;
+
+  if (h->timeout_ms <= 0 || h->again)
+    return;
+  if (f->err == LK_ERR_DEADLINE && now < due)
+    sim_accuse(j, "%s ends %" PRId64 " ms before its time", h->name, due - now);
+  if (now > due + SLACK_MS && !sim_life_of(j, p)->was_paused &&
+      sim_life_of(j, p)->resumed_us < sim_process_true_us(p, due))
+    sim_accuse(j, "%s ends %" PRId64 " ms after its time", h->name, now - due);
+}
+
+/* Each callback comes once, and to who still has the handle. */
+void sim_callback_safety(sim_judge *j, const sim_fact *f)
+{
+  if (f->type == SIM_STRAY) {
+    sim_accuse(j, "%s: %s", f->handle->name, f->why);
+    return;
+  }
+  SIM_EACH_HANDLE(j, h)
+  {
+    if (h->lock != NULL && (h->releases || h->verifies || h->guards > 0))
+      sim_accuse(j, "%s was never called back", h->name);
+  }
+}
+
+/* It is executed if and only if the node stands. */
+void sim_guarded_write(sim_judge *j, const sim_fact *f)
+{
+  const lk_answer *a = lk_client_answer(f->handle->process->client);
+  bool stood;
+
+  if (a == NULL || a->err != 0 || f->node == NULL)
+    return;
+  stood = sim_stood(f->node, a->zxid);
+  if ((f->err == 0 && !stood) || (f->err == LK_ERR_LOST && stood))
+    sim_accuse(j, "%s is told %s, and its node %s", f->handle->name,
+               lk_error_name(f->err), stood ? "stands" : "is gone");
+  if (sim_is_written(j, f->data) != (f->err == 0))
+    sim_accuse(j, "%s is told %s, and it was%s written", f->handle->name,
+               lk_error_name(f->err), f->err == 0 ? " not" : "");
+}

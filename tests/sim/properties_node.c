@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/properties.h"
+
+#include <string.h>
+
+/* What attempts have on the server, and what becomes of it. */
+
+enum { OP_DELETE = 2, OP_SYNC = 9, OP_LIST = 12 };
+
+/* ---- nodes and their attempts ------------------------------------------- */
+
+/* The process whose session it is now, if it runs. */
+static sim_life *owner_of(sim_judge *j, const sim_entry *e)
+{
+  for (size_t i = 0; i < j->world->nprocesses; i++) {
+    sim_life *l = &j->lives[i];
+
+    if (l->process != NULL && sim_process_runs(l->process) &&
+        e->session == lk_client_session(l->process->client).id)
+      return l;
+  }
+  return NULL;
+}
+
+static bool is_ours(const sim_entry *e)
+{
+  return e->contends && !e->reader && !e->writ && e->session != 0;
+}
+
+/* A server has refused to delete it: that is told, and no more can be done. */
+static void excuse(sim_judge *j, const sim_fact *f)
+{
+  sim_entry *e = sim_entry_of(j, f->attempt->ct);
+
+  if (f->attempt->ct->state == LK_CONTEND_OVER && e != NULL &&
+      e->removed == 0 && sim_denied(j, e->lock_at, sim_now_us(j) - sim_T_us(j)))
+    e->left = true;
+}
+
+/* No node of a living session is without an owner. */
+void sim_no_orphan(sim_judge *j, const sim_fact *f)
+{
+  if (f->type == SIM_STEP) {
+    excuse(j, f);
+    return;
+  }
+  for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
+    if (!is_ours(e) || e->left || owner_of(j, e) == NULL)
+      continue;
+    if (sim_attempt_for(j, e) == NULL)
+      sim_accuse(j, "%s has no owner", e->path);
+  }
+}
+
+/* Never two nodes of one attempt. */
+void sim_create_ambiguity(sim_judge *j, const sim_fact *f)
+{
+  for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
+    if (e != f->entry && is_ours(e) && sim_same_attempt(e, f->entry))
+      sim_accuse(j, "%s is there already when %s is made", e->name,
+                 f->entry->name);
+  }
+}
+
+/* No xid comes twice in a session. */
+void sim_xid_continues(sim_judge *j, const sim_fact *f)
+{
+  if (f->type == SIM_SENT) {
+    if (f->xid > 0 && f->xid <= f->life->xid)
+      sim_accuse(j, "%s sends xid %d after %d", f->life->process->name, f->xid,
+                 f->life->xid);
+    if (f->xid > 0)
+      f->life->xid = f->xid;
+    return;
+  }
+  if (f->commit->xid <= 0 || f->commit->err == LK_ERR_SESSION_MOVED ||
+      f->commit->err == LK_ERR_SESSION_EXPIRED)
+    return; /* refused: it came late, by the way of the old connection */
+  sim_session *s = sim_ledger_session(&j->ledger, f->commit->session);
+
+  if (f->commit->xid <= s->xid)
+    sim_accuse(j, "xid %d is committed after %d", f->commit->xid, s->xid);
+  s->xid = f->commit->xid;
+}
+
+/* ---- what is taken away ------------------------------------------------- */
+
+static void judge_loss(sim_judge *j, const sim_handle *h,
+                       const lk_lock_event *e)
+{
+  if (h->lost || h->count == 0)
+    sim_accuse(j, "%s is told LOST without holding", h->name);
+  else if (e->err == LK_ERR_NO_NODE && h->held != NULL && h->held->removed == 0)
+    sim_accuse(j, "%s is told LOST, and its node stands", h->name);
+}
+
+static void patrol_attempt(sim_judge *j, sim_attempt *a)
+{
+  const sim_entry *e = NULL;
+
+  if ((a->ct->state >= LK_CONTEND_LISTING &&
+       a->ct->state <= LK_CONTEND_CHECKING) ||
+      lk__contend_holds(a->ct))
+    e = sim_entry_of(j, a->ct);
+  if (e != NULL && e->removed == 0)
+    e = NULL;
+  if (sim_overdue(j, a->life, &a->gone, e))
+    sim_accuse(j, "nobody notices that %s is gone", e->name);
+}
+
+/* Whose node was taken away is told, once, and nobody else. */
+void sim_own_deleted(sim_judge *j, const sim_fact *f)
+{
+  if (f->type == SIM_PATROL) {
+    for (sim_attempt *a = j->attempts; a != NULL; a = a->next)
+      patrol_attempt(j, a);
+    return;
+  }
+  if (f->told->type == LK_LOCK_EVENT_LOST)
+    judge_loss(j, f->handle, f->told);
+  if (f->told->type == LK_LOCK_EVENT_PLACE_LOST &&
+      f->told->err == LK_ERR_NO_NODE &&
+      ++f->handle->places_lost > f->handle->taken)
+    sim_accuse(j, "%s is told that it lost its place, and did not",
+               f->handle->name);
+}
+
+static void judge_session(sim_judge *j, const sim_handle *h)
+{
+  const lk_client *c = h->process->client;
+
+  if (h->held != NULL && h->held->session != lk_client_session(c).id)
+    sim_accuse(j, "%s is granted with the node of another session", h->name);
+}
+
+/* Those who held when the session ended must know by now. */
+static void judge_end(sim_judge *j)
+{
+  for (size_t i = 0; i < j->world->nprocesses; i++) {
+    sim_life *l = &j->lives[i];
+
+    for (const sim_handle *h = l->handles; l->must_lose && h != NULL;
+         h = h->next) {
+      if (sim_holds(h) && h->held != NULL && l->process->client != NULL &&
+          h->held->session != lk_client_session(l->process->client).id)
+        sim_accuse(j, "%s was not told that its session has ended", h->name);
+    }
+    l->must_lose = false;
+  }
+}
+
+static void judge_name(sim_judge *j, const sim_entry *e)
+{
+  for (const sim_entry *o = e->older; o != NULL; o = o->older) {
+    if (is_ours(e) && sim_same_attempt(o, e) && o->session != e->session)
+      sim_accuse(j, "%s has the name that another session used", e->name);
+  }
+}
+
+/* A session's end is told once, and takes its nodes' names with it. */
+void sim_expiry(sim_judge *j, const sim_fact *f)
+{
+  if (f->type == SIM_MADE)
+    judge_name(j, f->entry);
+  else if (f->type == SIM_STATE && f->state == LK_STATE_EXPIRED)
+    f->life->must_lose = true;
+  else if (f->type == SIM_LOOK)
+    judge_end(j);
+  else if (f->type == SIM_GOT && f->err == 0 && !f->handle->again)
+    judge_session(j, f->handle);
+  else if (f->type == SIM_TOLD && f->told->type == LK_LOCK_EVENT_LOST &&
+           f->told->err == LK_ERR_SESSION_EXPIRED &&
+           lk_client_state(f->handle->process->client) != LK_STATE_EXPIRED)
+    sim_accuse(j, "%s is told of an expiry that was not", f->handle->name);
+}
+
+/* ---- what is left behind ------------------------------------------------ */
+
+static void patrol_leaving(sim_judge *j, sim_leave first, sim_leave last)
+{
+  for (sim_attempt *a = j->attempts; a != NULL; a = a->next) {
+    const sim_entry *e = NULL;
+
+    if (a->leave < first || a->leave > last)
+      continue;
+    if (a->ct->state == LK_CONTEND_LEAVING)
+      e = sim_entry_of(j, a->ct);
+    if (e != NULL &&
+        (e->removed != 0 ||
+         sim_denied(j, e->lock_at, sim_now_us(j) - 2 * sim_T_us(j))))
+      e = NULL;
+    if (sim_overdue(j, a->life, &a->stays, e))
+      sim_accuse(j, "%s is not deleted", e->name);
+  }
+}
+
+/* An acquire that timed out leaves nothing. */
+void sim_timeout_clean(sim_judge *j, const sim_fact *f)
+{
+  if (f->type == SIM_PATROL)
+    patrol_leaving(j, SIM_FAILED, SIM_TIMED_OUT);
+  else if ((f->err == LK_ERR_BUSY && f->handle->timeout_ms != 0) ||
+           (f->err == LK_ERR_DEADLINE && f->handle->timeout_ms <= 0))
+    sim_accuse(j, "%s wanted it for %" PRId64 " ms and is told %s",
+               f->handle->name, f->handle->timeout_ms, lk_error_name(f->err));
+}
+
+/* A cancelled acquire is never granted and leaves nothing. */
+void sim_cancel_everywhere(sim_judge *j, const sim_fact *f)
+{
+  if (f->type == SIM_PATROL)
+    patrol_leaving(j, SIM_CANCELS, SIM_CANCELS);
+  else if (f->type == SIM_GOT && f->err == 0 && f->handle->cancelling)
+    sim_accuse(j, "%s is granted while it cancels", f->handle->name);
+  else if (f->type == SIM_CANCELLED && f->err != 0)
+    sim_accuse(j, "%s is cancelled, and goes on", f->handle->name);
+}
+
+/* What is to be deleted first: what its session has released before. */
+static void note_before(sim_attempt *a)
+{
+  const lk_contend *ct = a->ct;
+
+  a->nbefore = 0;
+  for (const lk_contend *o = ct->keeper->first; o != NULL; o = o->next) {
+    if (o->state == LK_CONTEND_LEAVING && o->own == LK_OWN_MADE &&
+        o->rests == 0 && strcmp(o->dir, ct->dir) == 0 &&
+        a->nbefore < sizeof a->before / sizeof *a->before)
+      a->before[a->nbefore++] = o;
+  }
+}
+
+/* Its own list shows it behind what was to be deleted before it was made, and
+ * no server has refused that: then it was not asked for in time. */
+static void judge_place(sim_judge *j, const sim_attempt *a)
+{
+  for (size_t i = 0; i < a->nbefore; i++) {
+    const lk_contend *o = a->before[i];
+    const sim_entry *e = sim_entry_of(j, o);
+
+    if (e != NULL && sim_stood(e, a->list_zxid) && o->rests == 0)
+      sim_accuse(j, "%s queues behind %s, which was released before",
+                 a->handle == NULL ? "?" : a->handle->name, e->name);
+  }
+}
+
+static size_t count_due(const lk_keeper *k)
+{
+  size_t n = 0;
+
+  for (const lk_contend *ct = k->first; ct != NULL; ct = ct->next)
+    n += ct->state == LK_CONTEND_LEAVING && ct->own == LK_OWN_MADE;
+  return n;
+}
+
+/* On a new connection what is to be deleted goes first, and looking for it. */
+static void judge_first(sim_judge *j, sim_life *l, const sim_fact *f)
+{
+  if (l->deletes_due == 0 || f->xid < 0)
+    return;
+  if (f->op == OP_DELETE)
+    l->deletes_due--;
+  else if (f->op != OP_SYNC && f->op != OP_LIST)
+    sim_accuse(j, "%s sends op %d before its deletes", l->process->name, f->op);
+}
+
+static void judge_released(sim_judge *j, const sim_handle *h)
+{
+  const sim_entry *e = h->given;
+
+  if (e != NULL && e->removed == 0 &&
+      e->session == lk_client_session(h->process->client).id)
+    sim_accuse(j, "%s is told that %s is gone, and it stands", h->name,
+               e->name);
+}
+
+/* A release is never lost, and goes before what follows. */
+void sim_release_async(sim_judge *j, const sim_fact *f)
+{
+  if (f->type == SIM_STATE && f->state == LK_STATE_CONNECTED)
+    f->life->deletes_due = count_due(f->life->process->keeper);
+  else if (f->type == SIM_SENT)
+    judge_first(j, f->life, f);
+  else if (f->type == SIM_STEP &&
+           (f->attempt->ct->state == LK_CONTEND_CREATING ||
+            f->attempt->ct->state == LK_CONTEND_PARENTS))
+    note_before(f->attempt);
+  else if (f->type == SIM_STEP && f->event == LK_EV_BEHIND &&
+           (f->before == LK_CONTEND_CREATING ||
+            f->before == LK_CONTEND_PARENTS))
+    judge_place(j, f->attempt);
+  else if (f->type == SIM_RELEASED && f->err == 0)
+    judge_released(j, f->handle);
+  else if (f->type == SIM_PATROL)
+    patrol_leaving(j, SIM_RELEASES, SIM_FREES);
+}
+
+/* ---- how an acquire may end --------------------------------------------- */
+
+/* No acquire fails because its directory went. */
+void sim_container_reap(sim_judge *j, const sim_fact *f)
+{
+  const sim_handle *h = f->handle;
+
+  if (f->err == LK_ERR_NO_NODE && h->taken < 3 &&
+      j->ledger.vanished[h->lock_at] - h->vanished < 10)
+    sim_accuse(j, "%s fails; its directory went %u times, its node %u", h->name,
+               j->ledger.vanished[h->lock_at] - h->vanished, h->taken);
+}
+
+/* NO_AUTH is told of what is denied. */
+void sim_acl(sim_judge *j, const sim_fact *f)
+{
+  bool no_auth = f->type == SIM_TOLD ? f->told->type == LK_LOCK_EVENT_UNWATCHED
+                                     : f->err == LK_ERR_NO_AUTH;
+
+  if (no_auth && !sim_denied(j, (int)f->handle->lock_at,
+                             f->handle->asked_us - sim_T_us(j)))
+    sim_accuse(j, "%s is told NO_AUTH, and nothing is denied", f->handle->name);
+}
+
+/* No error of a server or a connection ends an acquire. */
+void sim_throttled(sim_judge *j, const sim_fact *f)
+{
+  switch (f->err) {
+  case 0:
+  case LK_ERR_BUSY:
+  case LK_ERR_DEADLINE:
+  case LK_ERR_CANCELLED:
+  case LK_ERR_CLOSED:
+  case LK_ERR_LOST:
+  case LK_ERR_NOT_HELD:
+  case LK_ERR_UNSURE:
+  case LK_ERR_NO_AUTH:
+  case LK_ERR_NO_NODE:
+  case LK_ERR_SEQ_UNSAFE:
+  case LK_ERR_SESSION_EXPIRED: break;
+  default:
+    sim_accuse(j, "%s is told %s", f->handle->name, lk_error_name(f->err));
+  }
+}

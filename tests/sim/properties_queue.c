@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/properties.h"
+
+#include <string.h>
+
+/* Who comes first, and who is granted. */
+
+/* Beyond it the numbers of a queue cannot be trusted. */
+#define LAST_SAFE ((int64_t)INT32_MAX - (1 << 20))
+
+static bool is_fresh_grant(const sim_fact *f)
+{
+  return f->type == SIM_GOT && f->err == 0 && !f->handle->again;
+}
+
+/* Not when a part of it was taken away meanwhile, of which a client that lags
+ * behind cannot know. */
+static bool is_whole(const sim_judge *j, const sim_entry *e)
+{
+  return e != NULL && (e->removed == 0 || !sim_beyond_promise(j, e));
+}
+
+/* ---- two at a time ------------------------------------------------------ */
+
+static bool is_sure(const sim_judge *j, const sim_handle *h)
+{
+  return sim_holds(h) && lk_lock_ok(h->lock) && is_whole(j, h->held);
+}
+
+/* Never two for whom lk_lock_ok() is true at the same moment. */
+void sim_mutex_exclusion(sim_judge *j, const sim_fact *f)
+{
+  const sim_handle *sure[SIM_MOST_LOCKS] = {NULL};
+  size_t holders = 0;
+
+  (void)f;
+  SIM_EACH_HANDLE(j, h)
+  holders += sim_holds(h);
+  if (holders < 2)
+    return;
+  SIM_EACH_HANDLE(j, h)
+  {
+    if (!is_sure(j, h))
+      continue;
+    if (sure[h->lock_at] != NULL)
+      sim_accuse(j, "%s and %s both hold %s", sure[h->lock_at]->name, h->name,
+                 lk_lock_path(h->lock));
+    sure[h->lock_at] = h;
+  }
+}
+
+/* ---- order -------------------------------------------------------------- */
+
+/* Who stood in the queue before another asked is granted before it. */
+void sim_mutex_fifo(sim_judge *j, const sim_fact *f)
+{
+  if (!is_fresh_grant(f))
+    return;
+  SIM_EACH_HANDLE(j, h)
+  {
+    if (h->lock != NULL && h->wants && !h->again &&
+        h->lock_at == f->handle->lock_at && h->first_us > 0 &&
+        h->first_us < f->handle->asked_us && !h->displaced)
+      sim_accuse(j, "%s is granted before %s, which stood there when it asked",
+                 f->handle->name, h->name);
+  }
+}
+
+/* Nobody is granted while a contender stands before it. */
+void sim_no_barging(sim_judge *j, const sim_fact *f)
+{
+  const sim_entry *own;
+
+  if (f->event != LK_EV_FIRST)
+    return;
+  own = sim_entry_of(j, f->attempt->ct);
+  for (const sim_entry *e = j->ledger.standing; own != NULL && e != NULL;
+       e = e->next) {
+    if (sim_ahead(&j->ledger, e, own))
+      sim_accuse(j, "%s is granted, though %s stands", own->name, e->name);
+  }
+}
+
+static bool was_parked(lk_contend_state s)
+{
+  return s == LK_CONTEND_PARKING || s == LK_CONTEND_WAITING ||
+         s == LK_CONTEND_PROBING;
+}
+
+/* What the last list showed forbids a grant without another. */
+static void judge_list(sim_judge *j, const sim_attempt *a, const sim_entry *own)
+{
+  int64_t last = 0;
+
+  for (const sim_entry *e = j->ledger.newest; e != NULL; e = e->older) {
+    if (!e->contends || e->lock_at != own->lock_at ||
+        !sim_stood(e, a->list_zxid))
+      continue;
+    if (e->suffix < 0 || e->suffix > LAST_SAFE)
+      sim_accuse(j, "%s is granted, though the list showed %s", own->name,
+                 e->name);
+    if (e->suffix >= own->suffix || e->made > own->made)
+      continue;
+    if (e->writ)
+      sim_accuse(j, "%s is granted, though %s may have turned into a reader",
+                 own->name, e->name);
+    if (e->removed > last)
+      last = e->removed;
+  }
+  if (own->removed != 0 && own->removed < last)
+    sim_accuse(j, "%s is granted, and went before the last one ahead",
+               own->name);
+}
+
+/* A deletion alone grants only where it proves the lock. */
+void sim_handoff_rule(sim_judge *j, const sim_fact *f)
+{
+  const sim_attempt *a = f->attempt;
+  const sim_entry *own;
+
+  if (f->event != LK_EV_FIRST || !was_parked(f->before))
+    return;
+  own = sim_entry_of(j, a->ct);
+  if (own == NULL)
+    return;
+  if (lk_client_connection(f->life->process->client) != a->list_connection)
+    sim_accuse(j, "%s is granted on another connection than it listed on",
+               own->name);
+  judge_list(j, a, own);
+}
+
+/* ---- going on ----------------------------------------------------------- */
+
+static bool stands_in_line(lk_contend_state s)
+{
+  return s >= LK_CONTEND_LISTING && s <= LK_CONTEND_CHECKING;
+}
+
+static bool is_first(const sim_judge *j, const sim_entry *own)
+{
+  for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
+    if (sim_ahead(&j->ledger, e, own))
+      return false;
+  }
+  return true;
+}
+
+/* No event comes of a node that could not be read when it was deleted, and one
+ * that its owner may not delete stands on. */
+static bool may_be_blind(const sim_judge *j, const sim_handle *h)
+{
+  return h != NULL && sim_denied(j, (int)h->lock_at, h->asked_us);
+}
+
+static bool is_left(const sim_judge *j, unsigned lock_at)
+{
+  for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
+    if (e->left && e->lock_at == (int)lock_at)
+      return true;
+  }
+  return false;
+}
+
+static void patrol_attempt(sim_judge *j, sim_attempt *a)
+{
+  const sim_entry *own =
+      stands_in_line(a->ct->state) ? sim_entry_of(j, a->ct) : NULL;
+
+  if (own != NULL &&
+      (own->removed != 0 || !is_first(j, own) || may_be_blind(j, own->of)))
+    own = NULL;
+  if (sim_overdue(j, a->life, &a->first, own))
+    sim_accuse(j, "%s comes first and is not granted", own->name);
+}
+
+/* Who comes first is granted soon after it can know. */
+void sim_no_lost_wakeup(sim_judge *j, const sim_fact *f)
+{
+  if (f->type == SIM_PATROL) {
+    for (sim_attempt *a = j->attempts; a != NULL; a = a->next)
+      patrol_attempt(j, a);
+    return;
+  }
+  SIM_EACH_HANDLE(j, h)
+  {
+    if (h->lock != NULL && h->wants && !may_be_blind(j, h) &&
+        !is_left(j, h->lock_at))
+      sim_accuse(j, "%s still waits", h->name);
+  }
+}
+
+/* Who is served when nobody else is in the way. */
+static bool is_idle(const sim_judge *j, size_t lock_at)
+{
+  bool wanted = false;
+
+  SIM_EACH_HANDLE(j, h)
+  {
+    if (h->lock == NULL || h->lock_at != lock_at)
+      continue;
+    if (sim_holds(h) || may_be_blind(j, h))
+      return false;
+    wanted = wanted || (h->wants && h->first_us > 0);
+  }
+  return wanted;
+}
+
+/* A queue moves on within T + 2 ticks of a death; and the same again for those
+ * behind to find a server. */
+void sim_crash_everywhere(sim_judge *j, const sim_fact *f)
+{
+  const sim_world *w = j->world;
+  int64_t limit = 2 * sim_T_us(j) + 4 * w->config.tick_ms * SIM_MS;
+
+  (void)f;
+  for (size_t i = 0; i < w->nlocks; i++) {
+    if (!is_idle(j, i) || is_left(j, (unsigned)i) || j->calming_us == 0)
+      j->idle_us[i] = sim_now_us(j);
+    if (sim_now_us(j) - j->idle_us[i] <= limit)
+      continue;
+    sim_accuse(j, "nobody gets %s", w->locks[i]);
+    j->idle_us[i] = sim_now_us(j);
+  }
+}
+
+/* ---- numbers ------------------------------------------------------------ */
+
+/* Tokens grow, and are the zxids that made the nodes. */
+void sim_token_monotone(sim_judge *j, const sim_fact *f)
+{
+  const sim_handle *h = f->handle;
+  uint64_t token;
+
+  if (!is_fresh_grant(f))
+    return;
+  token = lk_lock_token(h->lock);
+  if (h->held == NULL || (uint64_t)h->held->made != token ||
+      lk_lock_node(h->lock) == NULL ||
+      strcmp(lk_lock_node(h->lock), h->held->path) != 0)
+    sim_accuse(j, "%s has token 0x%" PRIx64 ", and its node is of 0x%" PRIx64,
+               h->name, token, h->held == NULL ? 0 : (uint64_t)h->held->made);
+  if (!is_whole(j, h->held))
+    return;
+  if (token <= j->token[h->lock_at])
+    sim_accuse(j, "%s has token 0x%" PRIx64 " after 0x%" PRIx64, h->name, token,
+               j->token[h->lock_at]);
+  j->token[h->lock_at] = token;
+}
+
+static bool is_unsafe(const sim_entry *e)
+{
+  return e->contends && (e->suffix < 0 || e->suffix > LAST_SAFE);
+}
+
+static bool has_twin(const sim_judge *j, const sim_entry *own, int64_t zxid)
+{
+  for (const sim_entry *e = j->ledger.newest; e != NULL; e = e->older) {
+    if (e != own && e->contends && e->lock_at == own->lock_at &&
+        e->suffix == own->suffix && sim_stood(e, zxid))
+      return true;
+  }
+  return false;
+}
+
+static bool was_ever_unsafe(const sim_judge *j, unsigned lock_at)
+{
+  for (const sim_entry *e = j->ledger.newest; e != NULL; e = e->older) {
+    if (e->lock_at == (int)lock_at && is_unsafe(e))
+      return true;
+  }
+  return false;
+}
+
+/* Nobody is granted by numbers that cannot be trusted. */
+void sim_seq_unsafe(sim_judge *j, const sim_fact *f)
+{
+  const sim_handle *h = f->handle;
+
+  if (f->err == LK_ERR_SEQ_UNSAFE && !was_ever_unsafe(j, h->lock_at))
+    sim_accuse(j, "%s is refused, though the counter is far from its end",
+               h->name);
+  if (!is_fresh_grant(f) || h->held == NULL)
+    return;
+  const sim_attempt *a = sim_attempt_of(j, h);
+
+  if (is_unsafe(h->held))
+    sim_accuse(j, "%s is granted with the number %" PRId64, h->name,
+               h->held->suffix);
+  if (a != NULL && has_twin(j, h->held, a->list_zxid))
+    sim_accuse(j, "%s is granted with a number that another has", h->name);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/properties.h"
+
+#include <string.h>
+
+/* Events of watches, by what is committed: a server tells an event before any
+ * answer that shows the change. */
+
+/** The first change that a watch must tell. */
+typedef struct change {
+  int64_t zxid; /**< INT64_MAX: none */
+  lk_event_type type;
+} change;
+
+static void consider(change *first, int64_t zxid, int64_t since,
+                     lk_event_type type)
+{
+  if (zxid > since && zxid < first->zxid)
+    *first = (change){zxid, type};
+}
+
+static change change_of_children(const sim_judge *j, int64_t since)
+{
+  change first = {INT64_MAX, LK_EVENT_ENDED};
+
+  for (const sim_entry *e = j->ledger.newest; e != NULL; e = e->older) {
+    if (e->lock_at != SIM_NO_LOCK)
+      continue;
+    consider(&first, e->made, since, LK_EVENT_CHILDREN);
+    consider(&first, e->removed, since, LK_EVENT_CHILDREN);
+  }
+  return first;
+}
+
+static change change_of_node(const sim_judge *j, const sim_request *r)
+{
+  change first = {INT64_MAX, LK_EVENT_ENDED};
+
+  for (const sim_entry *e = j->ledger.newest; e != NULL; e = e->older) {
+    if (e->lock_at != SIM_NO_LOCK || strcmp(e->path, r->path) != 0)
+      continue;
+    consider(&first, e->made, r->since, LK_EVENT_CREATED);
+    consider(&first, e->removed, r->since, LK_EVENT_DELETED);
+    for (const sim_version *v = e->newest; v != NULL; v = v->older) {
+      if (v->zxid != e->made)
+        consider(&first, v->zxid, r->since, LK_EVENT_CHANGED);
+    }
+  }
+  return first;
+}
+
+static change first_change(const sim_judge *j, const sim_request *r)
+{
+  return r->verb == SIM_CHILDREN ? change_of_children(j, r->since)
+                                 : change_of_node(j, r);
+}
+
+/* A node that came and went while the client was away is not told of, where it
+ * was waited for (PROTOCOL: a server has nothing to compare with). */
+static bool may_be_lost(const sim_judge *j, const sim_request *r, int64_t zxid,
+                        change c)
+{
+  return r->connection != lk_client_connection(r->process->client) &&
+         c.type == LK_EVENT_CREATED &&
+         sim_ledger_at(&j->ledger, r->path, zxid) == NULL;
+}
+
+static void judge_silence(sim_judge *j, const sim_life *l, int64_t zxid)
+{
+  for (const sim_request *r = l->requests; r != NULL; r = r->next) {
+    if (!r->stands)
+      continue;
+    change c = first_change(j, r);
+
+    if (c.zxid <= zxid && !may_be_lost(j, r, zxid, c))
+      sim_accuse(j, "%s is not told of 0x%" PRIx64 " on %s before 0x%" PRIx64,
+                 l->process->name, (uint64_t)c.zxid, r->path, (uint64_t)zxid);
+  }
+}
+
+/* After a reconnect a server can only say that something has changed. */
+static bool is_right(const sim_request *r, lk_event_type told, change c)
+{
+  bool same = r->connection == lk_client_connection(r->process->client);
+
+  if (c.zxid == INT64_MAX)
+    return false;
+  if (same || c.type == LK_EVENT_CHILDREN)
+    return told == c.type;
+  return told != LK_EVENT_CHILDREN;
+}
+
+static void judge_event(sim_judge *j, const sim_request *r, const lk_event *e)
+{
+  const lk_client *c = r->process->client;
+
+  if (!r->stands)
+    sim_accuse(j, "a watch on %s is told of %d without standing", r->path,
+               (int)e->type);
+  else if (e->type == LK_EVENT_ENDED && e->err == LK_ERR_LOSS &&
+           !r->until_break)
+    sim_accuse(j, "a watch on %s ends with its connection", r->path);
+  else if (e->type != LK_EVENT_ENDED && r->until_break &&
+           r->connection != lk_client_connection(c))
+    sim_accuse(j, "a watch on %s outlives its connection", r->path);
+  else if (e->type != LK_EVENT_ENDED &&
+           !is_right(r, e->type, first_change(j, r)))
+    sim_accuse(j, "a watch on %s is told of %d, which was not", r->path,
+               (int)e->type);
+}
+
+/* A watch is told once, in time, of what happened. */
+void sim_watch_events(sim_judge *j, const sim_fact *f)
+{
+  if (f->type == SIM_ANSWER)
+    judge_silence(j, f->life, f->answer->zxid);
+  else
+    judge_event(j, f->request, f->watched);
+}

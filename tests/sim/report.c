@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/report.h"
+
+#include "sim/scenario.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_JOBS = 64, MOST_TOLD = 100, MOST_STORIES = 2 };
+
+/* What a run, or many, came to. */
+typedef struct tally {
+  uint64_t runs;
+  uint64_t broken; /* runs in which something was */
+  uint64_t grants;
+  uint64_t faults;
+  uint64_t jobs;
+  int64_t time_us;
+  uint64_t few; /* runs with less than 20 grants or faults */
+} tally;
+
+/* A run in which something was found broken, and what first. */
+typedef struct failure {
+  uint64_t seed;
+  size_t property;
+} failure;
+
+/* Where a job leaves what its parent reads. */
+typedef struct desk {
+  uint64_t seed; /* the one that it is at */
+  failure failures[MOST_TOLD];
+  size_t nfailures;
+  tally tally;
+  unsigned char coverage[];
+} desk;
+
+static void add(tally *sum, const tally *t)
+{
+  sum->runs += t->runs;
+  sum->broken += t->broken;
+  sum->grants += t->grants;
+  sum->faults += t->faults;
+  sum->jobs += t->jobs;
+  sum->time_us += t->time_us;
+  sum->few += t->few;
+}
+
+/* ---- one run ------------------------------------------------------------- */
+
+static void begin(sim_world *w, const sim_plan *plan, uint64_t seed)
+{
+  sim_world_init(w, seed, plan->scenario);
+  w->go_on = plan->go_on;
+  for (size_t i = 0; i < plan->nwithout; i++)
+    (void)sim_judge_without(w->judge, plan->without[i]);
+}
+
+static tally tally_of(const sim_world *w)
+{
+  bool broken = sim_judge_violations(w->judge) > 0;
+
+  return (tally){.runs = 1,
+                 .broken = broken,
+                 .grants = w->grants,
+                 .faults = w->nfaults,
+                 .jobs = w->agenda.done,
+                 .time_us = w->agenda.now_us,
+                 .few = !broken && (w->grants < 20 || w->nfaults < 20)};
+}
+
+static void run(const sim_plan *plan, desk *d)
+{
+  sim_world w;
+  const char *what;
+
+  begin(&w, plan, d->seed);
+  sim_world_run(&w);
+  tally t = tally_of(&w);
+
+  add(&d->tally, &t);
+  for (size_t i = 0; t.broken > 0 && i < sim_nproperties; i++) {
+    if (sim_judge_broken(w.judge, i, &what) == 0 || d->nfailures == MOST_TOLD)
+      continue;
+    d->failures[d->nfailures++] = (failure){.seed = d->seed, .property = i};
+    break;
+  }
+  sim_world_done(&w);
+}
+
+static void tell_broken(const sim_world *w)
+{
+  for (size_t i = 0; i < sim_nproperties; i++) {
+    const char *what;
+    size_t count = sim_judge_broken(w->judge, i, &what);
+
+    if (count > 0)
+      printf("BROKEN %s: %s%s\n", sim_properties[i].name, what,
+             count > 1 ? " (and more)" : "");
+  }
+  printf("replay: simulate --seed %" PRIu64 " --scenario %s --trace\n", w->seed,
+         w->scenario->name);
+}
+
+bool sim_report_one(const sim_plan *plan)
+{
+  sim_world w;
+  tally t;
+
+  begin(&w, plan, plan->first);
+  if (plan->trace)
+    w.trace.out = stdout;
+  else
+    sim_trace_keep(&w.trace);
+  sim_world_run(&w);
+  t = tally_of(&w);
+  if (t.broken > 0) {
+    sim_trace_tell(&w.trace, stdout);
+    tell_broken(&w);
+  }
+  printf("seed %" PRIu64 ", %s: %" PRIu64 " grants, %" PRIu64
+         " faults, %.1f s, %s\n",
+         w.seed, w.scenario->name, t.grants, t.faults, (double)t.time_us / 1e6,
+         t.broken > 0 ? "broken" : "all is well");
+  sim_world_done(&w);
+  if (plan->coverage)
+    sim_coverage_tell(stdout);
+  return t.broken == 0;
+}
+
+/* ---- many ---------------------------------------------------------------- */
+
+static size_t desk_size(void)
+{
+  return sizeof(desk) + sim_coverage_size();
+}
+
+/* Job `k` runs every jobs-th seed. */
+static void work(const sim_plan *plan, unsigned k, desk *d)
+{
+  for (uint64_t i = k; i < plan->count; i += plan->jobs) {
+    d->seed = plan->first + i;
+    run(plan, d);
+  }
+  sim_coverage_save(d->coverage);
+}
+
+static desk *start(const sim_plan *plan, unsigned k, pid_t *pid)
+{
+  desk *d = mmap(NULL, desk_size(), PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+  if (d == MAP_FAILED)
+    abort();
+  fflush(NULL);
+  *pid = fork();
+  if (*pid < 0)
+    abort();
+  if (*pid == 0) {
+    work(plan, k, d);
+    _exit(0);
+  }
+  return d;
+}
+
+static const char *scenario_of(const sim_plan *plan, uint64_t seed)
+{
+  return (plan->scenario == NULL ? sim_scenario_of(seed) : plan->scenario)
+      ->name;
+}
+
+/* The story of a failed run, told by running it again. */
+static void retell(const sim_plan *plan, uint64_t seed)
+{
+  sim_plan again = *plan;
+
+  again.first = seed;
+  again.trace = false;
+  again.coverage = false;
+  printf("---- seed %" PRIu64 "\n", seed);
+  (void)sim_report_one(&again);
+}
+
+/* false: it died of a seed. */
+static bool finish(const sim_plan *plan, desk *d, pid_t pid, tally *sum)
+{
+  int status;
+
+  if (waitpid(pid, &status, 0) != pid)
+    abort();
+  add(sum, &d->tally);
+  bool whole = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+
+  if (whole)
+    sim_coverage_add(d->coverage);
+  else
+    printf("BROKEN: the program died\nreplay: simulate --seed %" PRIu64
+           " --scenario %s --trace\n",
+           d->seed, scenario_of(plan, d->seed));
+  for (size_t i = 0; i < d->nfailures; i++) {
+    const failure *f = &d->failures[i];
+
+    printf("broken: seed %" PRIu64 ", %s: %s\n", f->seed,
+           scenario_of(plan, f->seed), sim_properties[f->property].name);
+    if (i < MOST_STORIES)
+      retell(plan, f->seed);
+  }
+  munmap(d, desk_size());
+  return whole;
+}
+
+static double now(void)
+{
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+bool sim_report_many(const sim_plan *plan)
+{
+  pid_t pids[MOST_JOBS];
+  desk *desks[MOST_JOBS];
+  tally sum = {0};
+  bool whole = true;
+  double began = now();
+  sim_plan own = *plan;
+
+  if (own.jobs == 0 || own.jobs > MOST_JOBS)
+    own.jobs = 1;
+  for (unsigned k = 0; k < own.jobs; k++)
+    desks[k] = start(&own, k, &pids[k]);
+  for (unsigned k = 0; k < own.jobs; k++)
+    whole = finish(&own, desks[k], pids[k], &sum) && whole;
+  double took = now() - began;
+
+  printf("%" PRIu64 " seeds, %" PRIu64 " broken: %" PRIu64 " grants, %" PRIu64
+         " faults, %.0f simulated seconds, %" PRIu64
+         " steps in %.1f s: %.0f seeds/s\n",
+         sum.runs, sum.broken, sum.grants, sum.faults,
+         (double)sum.time_us / 1e6, sum.jobs, took, (double)sum.runs / took);
+  if (sum.few > 0)
+    printf("%" PRIu64 " seeds had less than 20 grants or faults\n", sum.few);
+  sim_coverage_tell(stdout);
+  return whole && sum.broken == 0;
+}

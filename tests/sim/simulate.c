@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/report.h"
+#include "sim/scenario.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+/*
+ * A ZooKeeper ensemble, a network and processes with locks, in one process and
+ * on virtual time; a seed decides what happens.
+ */
+
+static const char help[] =
+    "usage: simulate [OPTION]...\n"
+    "Let clients of a simulated ensemble contend for locks while things go\n"
+    "wrong, and judge what happens.\n"
+    "\n"
+    "  --seed N             this run; shows how it went\n"
+    "  --seeds FIRST:COUNT  so many runs, beginning with seed FIRST\n"
+    "  --scenario NAME      what goes wrong; otherwise the seed chooses\n"
+    "  --trace              write down all that happens\n"
+    "  --without PROPERTY   do not look at that one; may be given again\n"
+    "  --all                go on after something was found broken\n"
+    "  --jobs N             so many runs at a time\n"
+    "  --coverage           which steps of the recipes were never taken\n"
+    "  --list               show scenarios, faults and properties\n"
+    "  --help               this text\n"
+    "\n"
+    "Exit code: 0 nothing is broken, 1 something is, 2 wrong usage.\n";
+
+enum {
+  OPT_SEED = 1,
+  OPT_SEEDS,
+  OPT_SCENARIO,
+  OPT_TRACE,
+  OPT_WITHOUT,
+  OPT_ALL,
+  OPT_JOBS,
+  OPT_COVERAGE,
+  OPT_LIST,
+  OPT_HELP
+};
+
+static const struct option options[] = {
+    {"seed", required_argument, NULL, OPT_SEED},
+    {"seeds", required_argument, NULL, OPT_SEEDS},
+    {"scenario", required_argument, NULL, OPT_SCENARIO},
+    {"trace", no_argument, NULL, OPT_TRACE},
+    {"without", required_argument, NULL, OPT_WITHOUT},
+    {"all", no_argument, NULL, OPT_ALL},
+    {"jobs", required_argument, NULL, OPT_JOBS},
+    {"coverage", no_argument, NULL, OPT_COVERAGE},
+    {"list", no_argument, NULL, OPT_LIST},
+    {"help", no_argument, NULL, OPT_HELP},
+    {NULL, 0, NULL, 0}};
+
+static void refuse(const char *what)
+{
+  fprintf(stderr, "simulate: %s; see --help\n", what);
+  exit(2);
+}
+
+static uint64_t number(const char *text)
+{
+  char *end;
+  uint64_t n = strtoull(text, &end, 0);
+
+  if (end == text || *end != '\0')
+    refuse("not a number");
+  return n;
+}
+
+static void set_scenario(sim_plan *plan, const char *name)
+{
+  plan->scenario = sim_scenario_find(name);
+  if (plan->scenario == NULL)
+    refuse("no such scenario");
+}
+
+static void set_without(sim_plan *plan, const char *name)
+{
+  if (plan->nwithout == SIM_MOST_WITHOUT)
+    refuse("too many properties");
+  for (size_t i = 0; i < sim_nproperties; i++) {
+    if (strcmp(sim_properties[i].name, name) == 0) {
+      plan->without[plan->nwithout++] = name;
+      return;
+    }
+  }
+  refuse("no such property");
+}
+
+static void set_seeds(sim_plan *plan, char *range)
+{
+  char *colon = strchr(range, ':');
+
+  if (colon == NULL)
+    refuse("a range of seeds is FIRST:COUNT");
+  *colon = '\0';
+  plan->first = number(range);
+  plan->count = number(colon + 1);
+}
+
+static void list(void)
+{
+#define FAULT(name, function, text) printf("  %-16s %s\n", #function, text);
+  printf("scenarios:\n");
+  for (size_t i = 0; i < sim_nscenarios; i++)
+    printf("  %-16s %s\n", sim_scenarios[i].name, sim_scenarios[i].text);
+  printf("faults:\n");
+  SIM_FAULTS(FAULT)
+  printf("properties:\n");
+  for (size_t i = 0; i < sim_nproperties; i++)
+    printf("  %-24s %s\n", sim_properties[i].name, sim_properties[i].text);
+#undef FAULT
+}
+
+static void parse(sim_plan *plan, int argc, char **argv)
+{
+  int c;
+
+  while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    switch (c) {
+    case OPT_SEED:
+      plan->first = number(optarg);
+      plan->count = 1;
+      plan->one = true;
+      break;
+    case OPT_SEEDS: set_seeds(plan, optarg); break;
+    case OPT_SCENARIO: set_scenario(plan, optarg); break;
+    case OPT_TRACE: plan->trace = true; break;
+    case OPT_WITHOUT: set_without(plan, optarg); break;
+    case OPT_ALL: plan->go_on = true; break;
+    case OPT_JOBS: plan->jobs = (unsigned)number(optarg); break;
+    case OPT_COVERAGE: plan->coverage = true; break;
+    case OPT_LIST: list(); exit(0);
+    case OPT_HELP: fputs(help, stdout); exit(0);
+    default: refuse("wrong usage");
+    }
+  }
+  if (optind < argc || plan->count == 0)
+    refuse("say which seeds");
+}
+
+int main(int argc, char **argv)
+{
+  sim_plan plan = {.jobs = 1};
+
+  parse(&plan, argc, argv);
+  return (plan.one ? sim_report_one(&plan) : sim_report_many(&plan)) ? 0 : 1;
+}

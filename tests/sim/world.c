@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world.h"
+
+#include "sim/actors.h"
+#include "sim/faults.h"
+#include "sim/judge.h"
+#include "sim/need.h"
+#include "sim/network.h"
+#include "sim/process.h"
+#include "sim/scenario.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+  LEAST_FAULTS = 20,
+  LEAST_GRANTS = 20,
+  MOST_TIMEOUTS = 60,       /* a run takes, if the grants do not come */
+  CALM_TIMEOUTS = 60,       /* until all has come to rest */
+  MOST_JOBS_AT_ONCE = 20000 /* of one moment: somebody spins */
+};
+
+/* ---- what the seed decides ----------------------------------------------- */
+
+static void draw(sim_world *w)
+{
+  static const char *const paths[] = {"/locks/a", "/b", "/very/deep/down/c"};
+  sim_rng r = sim_rng_fork(&w->rng, 'w');
+  int32_t tick = (int32_t)sim_between(&r, 500, 1000);
+  uint32_t first = sim_roll(&r, 3);
+
+  w->timeout_ms = (int32_t)sim_between(&r, 2 * tick, 8 * tick);
+  w->config = (sim_ensemble_config){
+      .servers = sim_roll(&r, 4) == 0 ? 5 : 3,
+      .tick_ms = tick,
+      .sync_limit = (int32_t)sim_between(&r, 2, 5),
+      .sweep_ms = w->scenario->sweep_ms == 0 ? 60000 : w->scenario->sweep_ms,
+      .epoch_ms = INT64_C(1700000000000) + sim_between(&r, 0, 1000000)};
+  w->nprocesses = (size_t)sim_between(&r, 4, 6);
+  w->nlocks = (size_t)sim_between(&r, 1, 2);
+  for (uint32_t i = 0; i < w->nlocks; i++)
+    snprintf(w->locks[i], sizeof w->locks[i], "%s", paths[(first + i) % 3]);
+}
+
+void sim_world_init(sim_world *w, uint64_t seed, const sim_scenario *scenario)
+{
+  sim_rng root = {seed};
+
+  memset(w, 0, sizeof *w);
+  w->seed = seed;
+  w->scenario = scenario == NULL ? sim_scenario_of(seed) : scenario;
+  w->rng = sim_rng_fork(&root, 1);
+  w->trace.agenda = &w->agenda;
+  draw(w);
+  w->judge = sim_judge_new(w);
+  sim_ensemble_hooks hooks = sim_judge_hooks(w->judge);
+
+  w->ensemble = sim_ensemble_new(&w->config, &w->agenda,
+                                 sim_rng_fork(&w->rng, 'e'), &w->trace, &hooks);
+  w->network = sim_network_new(w);
+  w->processes = sim_need(w->nprocesses * sizeof *w->processes);
+  for (unsigned i = 0; i < w->nprocesses; i++)
+    sim_process_init(&w->processes[i], w, i);
+  w->faults = sim_faults_new(w);
+}
+
+void sim_world_done(sim_world *w)
+{
+  for (size_t i = 0; i < w->nprocesses; i++) {
+    sim_process_crash(&w->processes[i], true);
+    sim_process_done(&w->processes[i]);
+  }
+  sim_faults_free(w->faults);
+  sim_network_free(w->network);
+  sim_ensemble_free(w->ensemble);
+  sim_judge_free(w->judge);
+  free(w->processes);
+  sim_trace_done(&w->trace);
+}
+
+/* ---- time ---------------------------------------------------------------- */
+
+static void on_moment(void *arg)
+{
+  (void)arg;
+}
+
+static void must_move(const sim_world *w, size_t jobs)
+{
+  if (jobs < MOST_JOBS_AT_ONCE)
+    return;
+  fprintf(stderr, "seed %llu: time does not move any more\n",
+          (unsigned long long)w->seed);
+  abort();
+}
+
+/* Let time pass; false: something is broken. */
+static bool pass(sim_world *w, int64_t us)
+{
+  sim_job end = {.run = on_moment};
+  int64_t moment = w->agenda.now_us;
+  size_t jobs = 0;
+
+  sim_do_in(&w->agenda, &end, us);
+  while (lk__heap_has(&end.node)) {
+    sim_step(&w->agenda);
+    sim_judge_look(w->judge);
+    jobs = moment == w->agenda.now_us ? jobs + 1 : 0;
+    moment = w->agenda.now_us;
+    must_move(w, jobs);
+    if (!w->go_on && sim_judge_violations(w->judge) > 0) {
+      sim_drop(&w->agenda, &end);
+      return false;
+    }
+  }
+  return true;
+}
+
+/* ---- the run ------------------------------------------------------------- */
+
+static bool storm(sim_world *w, int64_t t)
+{
+  sim_rng r = sim_rng_fork(&w->rng, 's');
+  size_t faults = LEAST_FAULTS + sim_roll(&r, 10);
+  size_t grants = LEAST_GRANTS + sim_roll(&r, 20);
+
+  for (size_t i = 0; i < w->nprocesses; i++)
+    sim_process_start_in(&w->processes[i], sim_between(&r, 0, t));
+  if (!pass(w, t))
+    return false;
+  sim_faults_begin(w->faults);
+  for (int i = 0; i < MOST_TIMEOUTS; i++) {
+    if (w->nfaults >= faults && w->grants >= grants)
+      return true;
+    if (!pass(w, t))
+      return false;
+  }
+  return true;
+}
+
+/* All is healed and all run; then they want nothing any more. */
+static bool calm_down(sim_world *w, int64_t t)
+{
+  SIM_SAY(&w->trace, "world", "the faults are over");
+  w->calming = true;
+  sim_faults_end(w->faults);
+  for (size_t i = 0; i < w->nprocesses; i++) {
+    if (w->processes[i].client == NULL)
+      sim_process_start_in(&w->processes[i], 0);
+  }
+  for (size_t i = 0; i < w->nprocesses; i++) {
+    while (w->processes[i].paused) {
+      if (!pass(w, t / 4))
+        return false;
+    }
+    if (sim_process_runs(&w->processes[i]))
+      sim_actors_stop(&w->processes[i]);
+  }
+  for (int i = 0; i < CALM_TIMEOUTS * 4; i++) {
+    if (!pass(w, t / 4))
+      return false;
+    if (sim_judge_is_calm(w->judge))
+      break;
+  }
+  sim_judge_calm(w->judge);
+  return true;
+}
+
+static bool take_apart(sim_world *w, int64_t t)
+{
+  for (size_t i = 0; i < w->nprocesses; i++)
+    sim_process_leave(&w->processes[i]);
+  if (!pass(w, t))
+    return false;
+  sim_judge_end(w->judge);
+  return true;
+}
+
+void sim_world_run(sim_world *w)
+{
+  int64_t t = w->timeout_ms * SIM_MS;
+
+  SIM_SAY(&w->trace, "world",
+          "seed %llu, %s: %u servers, %zu processes, "
+          "timeout %d ms, tick %d ms",
+          (unsigned long long)w->seed, w->scenario->name, w->config.servers,
+          w->nprocesses, (int)w->timeout_ms, (int)w->config.tick_ms);
+  if (storm(w, t) && calm_down(w, t))
+    (void)take_apart(w, t);
+}

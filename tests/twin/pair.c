@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "twin/pair.h"
+
+#include "fake/wire.h"
+#include "proto/opcode.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+pair *pair_new(side *a, side *b)
+{
+  pair *p = calloc(1, sizeof *p);
+
+  if (p == NULL)
+    abort();
+  p->sides[0] = a;
+  p->sides[1] = b;
+  p->plain[0].zxid_base = p->plain[1].zxid_base = -1;
+  for (size_t i = 0; i < PAIR_LINES; i++)
+    p->lines[i].frame = wire_buf();
+  for (size_t i = 0; i < SIDE_CONNS; i++)
+    p->conns[i].out[0] = p->conns[i].out[1] = wire_buf();
+  return p;
+}
+
+void pair_free(pair *p)
+{
+  for (size_t i = 0; i < PAIR_LINES; i++)
+    lk__buf_free(&p->lines[i].frame);
+  for (size_t i = 0; i < SIDE_CONNS; i++) {
+    list_free(&p->conns[i].asked);
+    for (int k = 0; k < 2; k++) {
+      list_free(&p->conns[i].said[k]);
+      lk__buf_free(&p->conns[i].out[k]);
+    }
+  }
+  for (int k = 0; k < 2; k++) {
+    plain_free(&p->plain[k]);
+    side_free(p->sides[k]);
+  }
+  free(p);
+}
+
+/* ---- the story ------------------------------------------------------------
+ */
+
+static pair_line *next_line(pair *p, unsigned conn)
+{
+  pair_line *line = &p->lines[p->told++ % PAIR_LINES];
+
+  line->number = p->number;
+  line->conn = conn;
+  line->note[0] = '\0';
+  lk__buf_consume(&line->frame, lk__buf_len(&line->frame));
+  return line;
+}
+
+void pair_note(pair *p, unsigned conn, const char *format, ...)
+{
+  pair_line *line = next_line(p, conn);
+  va_list args;
+
+  va_start(args, format);
+  vsnprintf(line->note, sizeof line->note, format, args);
+  va_end(args);
+}
+
+static void print_line(const pair_line *line)
+{
+  lk_buf text = wire_buf();
+
+  if (line->note[0] != '\0')
+    wire_say(&text, "%s", line->note);
+  else
+    wire_print(lk_bytes_of(lk__buf_bytes(&line->frame) + 4,
+                           lk__buf_len(&line->frame) - 4),
+               line->hello, &text);
+  fprintf(stderr, "%7" PRIu64 "  conn %u  %.*s\n", line->number, line->conn,
+          (int)lk__buf_len(&text), (const char *)lk__buf_bytes(&text));
+  lk__buf_free(&text);
+}
+
+static void print_said(const pair *p, unsigned conn, int k, size_t differs)
+{
+  const list *said = &p->conns[conn].said[k];
+
+  fprintf(stderr, "\n%s %d:\n", p->sides[k]->kind->name, k);
+  for (size_t i = 0; i < said->count; i++) {
+    lk_buf text = wire_buf();
+
+    plain_print(said->items[i].op, list_at(said, i), &text);
+    fprintf(stderr, "%s %.*s\n", i == differs ? ">>" : "  ",
+            (int)lk__buf_len(&text), (const char *)lk__buf_bytes(&text));
+    lk__buf_free(&text);
+  }
+  if (differs >= said->count)
+    fprintf(stderr, ">> (nothing)\n");
+}
+
+static void tell_difference(const pair *p, unsigned conn, size_t differs)
+{
+  size_t first = p->told > PAIR_LINES ? p->told - PAIR_LINES : 0;
+
+  fprintf(stderr, "A difference. The last that was sent, in words of %s 0:\n",
+          p->sides[0]->kind->name);
+  for (size_t i = first; i < p->told; i++)
+    print_line(&p->lines[i % PAIR_LINES]);
+  fprintf(stderr, "\nWhat came on connection %u:\n", conn);
+  print_said(p, conn, 0, differs);
+  print_said(p, conn, 1, differs);
+  fprintf(stderr, "\nRequest %" PRIu64 ". Again: %s\n", p->number, p->again);
+}
+
+/* ---- asking ----------------------------------------------------------------
+ */
+
+void pair_open(pair *p, unsigned conn, unsigned server)
+{
+  pair_conn *c = &p->conns[conn];
+
+  pair_note(p, conn, "opened to server %u", server);
+  c->heard = true;
+  for (int k = 0; k < 2; k++) {
+    lk__buf_consume(&c->out[k], lk__buf_len(&c->out[k]));
+    side_open(p->sides[k], conn, server);
+  }
+}
+
+void pair_close(pair *p, unsigned conn)
+{
+  pair_note(p, conn, "closed");
+  for (int k = 0; k < 2; k++)
+    side_close(p->sides[k], conn);
+}
+
+/* After an answer was heard, questions begin anew. */
+static lk_buf *begin_question(pair *p, unsigned conn, int32_t op)
+{
+  pair_conn *c = &p->conns[conn];
+
+  p->number++;
+  if (c->heard) {
+    list_empty(&c->asked);
+    for (int k = 0; k < 2; k++) {
+      list_empty(&c->said[k]);
+      c->answered[k] = 0;
+    }
+    c->heard = false;
+  }
+  return list_begin(&c->asked, op);
+}
+
+/* The frame that begins at `mark` of side 0's output is part of the story. */
+static void remember(pair *p, unsigned conn, size_t mark, bool hello)
+{
+  const lk_buf *out = &p->conns[conn].out[0];
+  pair_line *line = next_line(p, conn);
+
+  line->hello = hello;
+  if (!lk__buf_append(&line->frame, lk__buf_bytes(out) + mark,
+                      lk__buf_len(out) - mark))
+    abort();
+}
+
+void pair_hello(pair *p, unsigned conn, int64_t session, bool right_password,
+                int64_t last_zxid, int32_t timeout_ms)
+{
+  begin_question(p, conn, PLAIN_HELLO);
+  list_end(&p->conns[conn].asked);
+  for (int k = 1; k >= 0; k--) {
+    const plain *names = &p->plain[k];
+    lk_buf *out = &p->conns[conn].out[k];
+    unsigned char password[16] = {0};
+    struct lk_connect_request r = {.last_zxid_seen =
+                                       plain_zxid_there(names, last_zxid),
+                                   .timeout_ms = timeout_ms,
+                                   .password = {password, sizeof password}};
+
+    if (session > 0) {
+      r.session_id = names->sessions[session - 1].id;
+      memcpy(password, names->sessions[session - 1].password, sizeof password);
+    }
+    if (!right_password)
+      password[7] ^= 0x40;
+    size_t mark = wire_begin(out);
+
+    wire_record(out, &lk__connect_request_record, &r);
+    if (!lk__buf_append(out, "", 1)) /* not read-only */
+      abort();
+    wire_end(out, mark);
+    if (k == 0)
+      remember(p, conn, mark, true);
+  }
+}
+
+/* Requests that name a zxid begin with it. */
+static void put_body(const plain *names, int32_t op, lk_bytes body, lk_buf *out)
+{
+  size_t at = lk__buf_len(out);
+  lk_reader r;
+  lk_writer w;
+
+  if (!lk__buf_append(out, body.at, body.len))
+    abort();
+  if (op != LK_OPCODE_SET_WATCHES && op != LK_OPCODE_SET_WATCHES2)
+    return;
+  lk__reader_init(&r, body.at, body.len);
+  lk__writer_init(&w, lk__buf_bytes(out) + at, 8);
+  lk__writer_long(&w, plain_zxid_there(names, lk__reader_long(&r)));
+}
+
+void pair_ask(pair *p, unsigned conn, int32_t xid, int32_t op, lk_bytes body)
+{
+  pair_conn *c = &p->conns[conn];
+  struct lk_request_header head = {xid, op};
+
+  if (!lk__buf_append(begin_question(p, conn, op), body.at, body.len))
+    abort();
+  list_end(&c->asked);
+  for (int k = 1; k >= 0; k--) {
+    size_t mark = wire_begin(&c->out[k]);
+
+    wire_record(&c->out[k], &lk__request_header_record, &head);
+    put_body(&p->plain[k], op, body, &c->out[k]);
+    wire_end(&c->out[k], mark);
+    if (k == 0)
+      remember(p, conn, mark, false);
+  }
+}
+
+void pair_send(pair *p, unsigned conn)
+{
+  for (int k = 0; k < 2; k++) {
+    lk_buf *out = &p->conns[conn].out[k];
+    side *s = p->sides[k];
+    size_t len = lk__buf_len(out);
+
+    if (len == 0)
+      continue;
+    p->plain[k].from_ms = s->kind->now_ms(s);
+    s->kind->send(s, conn, lk__buf_bytes(out), len);
+    lk__buf_consume(out, len);
+  }
+}
+
+/* ---- listening --------------------------------------------------------------
+ */
+
+static bool is_event(lk_bytes frame)
+{
+  lk_reader r;
+
+  lk__reader_init(&r, frame.at, frame.len);
+  return lk__reader_int(&r) == LK_XID_EVENT;
+}
+
+/* What a frame is: an event, or the answer to the next question. */
+static int32_t meaning(pair_conn *c, int k, lk_bytes frame)
+{
+  size_t next = c->answered[k];
+
+  if (next < c->asked.count && c->asked.items[next].op == PLAIN_HELLO)
+    return PLAIN_HELLO;
+  return is_event(frame)         ? PLAIN_EVENT
+         : next < c->asked.count ? c->asked.items[next].op
+                                 : PLAIN_STRAY;
+}
+
+static side_result hear_one(pair *p, unsigned conn, int k)
+{
+  static const int32_t ends[] = {
+      [SIDE_CLOSED] = PLAIN_CLOSED, [SIDE_SILENT] = PLAIN_SILENT};
+  pair_conn *c = &p->conns[conn];
+  lk_bytes frame;
+  side_result result = side_receive(p->sides[k], conn, &frame);
+  int32_t op = result == SIDE_FRAME ? meaning(c, k, frame) : ends[result];
+  lk_buf *out = list_begin(&c->said[k], op);
+
+  if (result == SIDE_FRAME) {
+    p->plain[k].to_ms = p->sides[k]->kind->now_ms(p->sides[k]);
+    plain_frame(&p->plain[k], op, frame, out);
+    if (op != PLAIN_EVENT)
+      c->answered[k]++;
+  }
+  list_end(&c->said[k]);
+  return result;
+}
+
+/* Nothing that is done here waits for something that may not come. */
+static bool silent(const list said[2])
+{
+  return (said[0].count > 0 &&
+          said[0].items[said[0].count - 1].op == PLAIN_SILENT) ||
+         (said[1].count > 0 &&
+          said[1].items[said[1].count - 1].op == PLAIN_SILENT);
+}
+
+static void compare(pair *p, unsigned conn)
+{
+  list *said = p->conns[conn].said;
+  size_t differs;
+
+  if (p->any_order) {
+    list_sort_runs(&said[0], PLAIN_EVENT);
+    list_sort_runs(&said[1], PLAIN_EVENT);
+  }
+  differs = list_differs(&said[0], &said[1]);
+  if (differs == said[0].count && differs == said[1].count && !silent(said))
+    return;
+  tell_difference(p, conn, differs);
+  fflush(stderr);
+  _exit(EXIT_FAILURE);
+}
+
+/* Up to the last answer. */
+static void hear_all(pair *p, unsigned conn, int k)
+{
+  const pair_conn *c = &p->conns[conn];
+
+  while (c->answered[k] < c->asked.count && hear_one(p, conn, k) == SIDE_FRAME)
+    continue;
+}
+
+void pair_hear(pair *p, unsigned conn)
+{
+  pair_conn *c = &p->conns[conn];
+
+  pair_send(p, conn);
+  for (int k = 0; k < 2; k++)
+    hear_all(p, conn, k);
+  c->heard = true;
+  compare(p, conn);
+}
+
+/* What was heard last is an answer from before. */
+static bool is_behind(const pair *p, unsigned conn, int k)
+{
+  const list *said = &p->conns[conn].said[k];
+  struct lk_reply_header head;
+  lk_reader r;
+
+  if (said->count == 0 || said->items[said->count - 1].op != LK_OPCODE_PING)
+    return false;
+  lk_bytes last = list_at(said, said->count - 1);
+
+  lk__reader_init(&r, last.at, last.len);
+  lk__record_decode(&lk__reply_header_record, &head, &r, NULL);
+  return head.zxid < p->plain[k].zxid;
+}
+
+/* Every server applies transactions when it comes to it; a sync would help
+   with followers, but not with a leader, which answers at once. */
+void pair_settle(pair *p, unsigned conn)
+{
+  static const unsigned char ping[] = {0,    0,    0, 8, 0xff, 0xff,
+                                       0xff, 0xfe, 0, 0, 0,    LK_OPCODE_PING};
+  pair_conn *c = &p->conns[conn];
+
+  for (int k = 0; k < 2; k++) {
+    hear_all(p, conn, k);
+    for (int i = 0; i < 100000 && is_behind(p, conn, k); i++) {
+      list_drop_last(&c->said[k]);
+      c->answered[k]--;
+      p->sides[k]->kind->send(p->sides[k], conn, ping, sizeof ping);
+      hear_all(p, conn, k);
+    }
+  }
+  c->heard = true;
+  compare(p, conn);
+}
+
+void pair_hear_end(pair *p, unsigned conn)
+{
+  pair_send(p, conn);
+  for (int k = 0; k < 2; k++)
+    while (hear_one(p, conn, k) == SIDE_FRAME)
+      continue;
+  p->conns[conn].heard = true;
+  compare(p, conn);
+  pair_close(p, conn);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* Real servers, over blocking sockets. */
+
+#include "live/server.h"
+#include "twin/side.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 20000, NUDGE_MS = 100, NUDGE_EVERY_MS = 10000 };
+
+typedef struct real {
+  side base;
+  server zk;
+  struct sockaddr_in addresses[3];
+  int fds[SIDE_CONNS];
+  int nudges[3]; /* a session at each server of several */
+  int64_t nudged_ms;
+} real;
+
+static real *real_of(side *s)
+{
+  return (real *)s;
+}
+
+static void die(const char *what)
+{
+  fprintf(stderr, "differential: %s: %s\n", what, strerror(errno));
+  exit(99);
+}
+
+static int64_t now_ms(side *s)
+{
+  struct timespec t;
+
+  (void)s;
+  clock_gettime(CLOCK_REALTIME, &t);
+  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static int connect_to(real *r, unsigned number)
+{
+  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+
+  if (fd < 0 || connect(fd, (struct sockaddr *)&r->addresses[number],
+                        sizeof r->addresses[number]) != 0)
+    die("connect");
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  return fd;
+}
+
+/* Servers of an ensemble sometimes forget a request until they get another
+   one: their CommitProcessor looks whether there is work, and may be told of
+   some before it begins to wait. So each gets a ping now and then. */
+static void nudge(real *r)
+{
+  static const unsigned char ping[] = {0,    0,    0, 8, 0xff, 0xff,
+                                       0xff, 0xfe, 0, 0, 0,    11};
+  unsigned char drop[4096];
+
+  for (unsigned i = 0; r->base.servers > 1 && i < r->base.servers; i++) {
+    while (recv(r->nudges[i], drop, sizeof drop, MSG_DONTWAIT) > 0)
+      continue;
+    send(r->nudges[i], ping, sizeof ping, MSG_NOSIGNAL);
+  }
+  r->nudged_ms = now_ms(&r->base);
+}
+
+static void open_nudges(real *r)
+{
+  unsigned char hello[49] = {[3] = 45, [18] = 0xff, [19] = 0xff, [31] = 16};
+
+  for (unsigned i = 0; r->base.servers > 1 && i < r->base.servers; i++) {
+    unsigned char reply[41];
+
+    r->nudges[i] = connect_to(r, i);
+    if (send(r->nudges[i], hello, sizeof hello, MSG_NOSIGNAL) < 0 ||
+        recv(r->nudges[i], reply, sizeof reply, MSG_WAITALL) != sizeof reply)
+      die("handshake");
+  }
+}
+
+static void open_conn(side *s, unsigned conn, unsigned number)
+{
+  real_of(s)->fds[conn] = connect_to(real_of(s), number);
+}
+
+static void send_bytes(side *s, unsigned conn, const void *bytes, size_t len)
+{
+  const char *at = bytes;
+
+  if (now_ms(s) - real_of(s)->nudged_ms > NUDGE_EVERY_MS)
+    nudge(real_of(s)); /* its sessions want to live */
+  while (len > 0) {
+    ssize_t sent = send(real_of(s)->fds[conn], at, len, MSG_NOSIGNAL);
+
+    if (sent < 0 && errno == EINTR)
+      continue;
+    if (sent < 0)
+      return; /* it was closed; whoever reads will see */
+    at += sent;
+    len -= (size_t)sent;
+  }
+}
+
+static bool wait_for_bytes(side *s, unsigned conn)
+{
+  lk_buf *in = &s->conns[conn].in;
+  struct pollfd p = {real_of(s)->fds[conn], POLLIN, 0};
+  int waited = 0;
+  ssize_t got;
+
+  for (; poll(&p, 1, NUDGE_MS) != 1; waited += NUDGE_MS) {
+    if (waited >= PATIENCE_MS)
+      return false;
+    nudge(real_of(s));
+  }
+  if (!lk__buf_reserve(in, 65536))
+    abort();
+  got = recv(p.fd, lk__buf_room(in), 65536, 0);
+  if (got > 0)
+    in->end += (size_t)got;
+  else
+    s->conns[conn].closed = true;
+  return true;
+}
+
+static void close_conn(side *s, unsigned conn)
+{
+  close(real_of(s)->fds[conn]);
+}
+
+static void free_real(side *s)
+{
+  server_end(&real_of(s)->zk);
+  free(s);
+}
+
+/* Server 0 is the leader, which is not like the others. */
+static void put_leader_first(real *r)
+{
+  int leader = r->base.servers == 1 ? 1 : server_in_mode(&r->zk, "leader");
+  struct sockaddr_in first = r->addresses[0];
+
+  if (leader == 0)
+    die("no leader");
+  r->addresses[0] = r->addresses[leader - 1];
+  r->addresses[leader - 1] = first;
+}
+
+static void find_addresses(real *r)
+{
+  const char *at = r->zk.connect;
+  char host[64];
+  unsigned port;
+
+  for (unsigned i = 0; i < r->base.servers; i++) {
+    if (sscanf(at, "%63[^:]:%u", host, &port) != 2 ||
+        inet_pton(AF_INET, host, &r->addresses[i].sin_addr) != 1)
+      die(r->zk.connect);
+    r->addresses[i].sin_family = AF_INET;
+    r->addresses[i].sin_port = htons((uint16_t)port);
+    at += strcspn(at, ",") + 1;
+  }
+}
+
+side *side_real_new(unsigned servers)
+{
+  static const side_kind kind = {"server",       open_conn,  send_bytes,
+                                 wait_for_bytes, close_conn, now_ms,
+                                 free_real};
+  char tick[16], min[16], max[16], sweep[16];
+  const char *options[] = {
+      "-n", servers == 1 ? "1" : "3", "--tick", tick, "--min-timeout", min,
+      "--max-timeout", max, "--container-check", sweep, "--heap", "512",
+      /* as a server comes */
+      "--property", "zookeeper.extendedTypesEnabled=false", NULL};
+  real *r = calloc(1, sizeof *r);
+
+  if (r == NULL)
+    abort();
+  snprintf(tick, sizeof tick, "%d", SIDE_TICK_MS);
+  snprintf(min, sizeof min, "%d", SIDE_MIN_TIMEOUT_MS);
+  snprintf(max, sizeof max, "%d", SIDE_MAX_TIMEOUT_MS);
+  snprintf(sweep, sizeof sweep, "%d", SIDE_SWEEP_MS);
+  r->base.kind = &kind;
+  r->base.servers = servers;
+  server_start(&r->zk, options);
+  find_addresses(r);
+  put_leader_first(r);
+  open_nudges(r);
+  return &r->base;
+}
