@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "base/acl.h"
-#include "recipes/options.h"
 #include "recipes/memory.h"
+#include "recipes/options.h"
 
 int lk__options_check(const char *path, const lk_lock_config *config)
 {

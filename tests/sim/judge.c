@@ -394,7 +394,7 @@ void sim_judge_asks(sim_judge *j, sim_handle *h)
 void sim_judge_grants(sim_judge *j, sim_handle *h)
 {
   j->world->grants++;
-  h->held = sim_entry_of(j, h->lock->ct);
+  h->held = sim_entry_of(j, h->lock->attempt->parts[0]);
 }
 
 sim_request *sim_judge_request(sim_judge *j, sim_process *p)
@@ -461,8 +461,9 @@ sim_attempt *sim_attempt_for(const sim_judge *j, const sim_entry *e)
 
 sim_attempt *sim_attempt_of(const sim_judge *j, const sim_handle *h)
 {
-  return h->lock == NULL || h->lock->ct == NULL ? NULL
-                                                : find_attempt(j, h->lock->ct);
+  const lk_attempt *a = h->lock == NULL ? NULL : h->lock->attempt;
+
+  return a == NULL ? NULL : find_attempt(j, a->parts[0]);
 }
 
 sim_entry *sim_entry_of(const sim_judge *j, const lk_contend *ct)
