@@ -192,6 +192,18 @@ START_TEST(after_a_stall_the_newest_of_the_burst_counts)
 }
 END_TEST
 
+START_TEST(what_follows_an_answer_at_once_does_not_hide_it)
+{
+  start(0);
+  answer(LK_PROOF_CONTACT, 100, 107);
+  answer(LK_PROOF_CONTACT, 107, 112); /* better, but too late for the next */
+  answer(LK_PROOF_COMMIT, 107 + GAP, 115 + GAP);
+  ck_assert_int_eq(l.until_ms[LK_ASSURE_QUORUM], from(100));
+  answer(LK_PROOF_COMMIT, 112 + GAP, 120 + GAP);
+  ck_assert_int_eq(l.until_ms[LK_ASSURE_QUORUM], from(107));
+}
+END_TEST
+
 START_TEST(samples_reach_back_over_a_slow_answer)
 {
   start(0);
@@ -216,4 +228,5 @@ SUITE("lease", nothing_proves_nothing, a_new_session_is_proof_by_itself,
       what_was_earned_outlives_the_connection_not_the_session,
       older_news_never_takes_back, a_shorter_timeout_takes_back_what_it_must,
       the_gap_can_be_chosen, after_a_stall_the_newest_of_the_burst_counts,
+      what_follows_an_answer_at_once_does_not_hide_it,
       samples_reach_back_over_a_slow_answer)

@@ -80,18 +80,24 @@ static int64_t touched_before(const lk_lease *l, int64_t ms)
   return LK_NO_LEASE;
 }
 
-/* One sample is kept for each 48th of the timeout: the first, unless a later
- * one was sent later by more than it was answered later. */
+static bool is_better(const lk_sample *new, const lk_sample *old)
+{
+  return new->sent_ms - old->sent_ms > new->answered_ms - old->answered_ms;
+}
+
+/* Two samples are kept for each 48th of the timeout: the first, which counts
+ * for what is sent just a gap later, as beats are; and the best, which was sent
+ * later by more than it was answered later. */
 static void remember(lk_lease *l, int64_t sent_ms, int64_t answered_ms)
 {
   lk_sample new = {sent_ms, answered_ms};
+  lk_sample *last = &l->samples[(l->first + l->count - 1) % LK_LEASE_SAMPLES];
+  bool follows = l->count > 0 && answered_ms < l->bucket_ms;
 
-  if (l->count > 0 && answered_ms < l->bucket_ms) {
-    size_t at = (l->first + l->count - 1) % LK_LEASE_SAMPLES;
-    lk_sample *last = &l->samples[at];
-
-    if (sent_ms - last->sent_ms > answered_ms - last->answered_ms)
-      *last = new;
+  if (follows && !is_better(&new, last))
+    return;
+  if (follows && l->bucket_full) {
+    *last = new;
     return;
   }
   if (l->count == LK_LEASE_SAMPLES) {
@@ -100,7 +106,9 @@ static void remember(lk_lease *l, int64_t sent_ms, int64_t answered_ms)
   }
   l->samples[(l->first + l->count) % LK_LEASE_SAMPLES] = new;
   l->count++;
-  l->bucket_ms = answered_ms + l->timeout_ms / LK_LEASE_SAMPLES;
+  l->bucket_full = follows;
+  if (!follows)
+    l->bucket_ms = answered_ms + l->timeout_ms / LK_LEASE_BUCKETS;
 }
 
 static void commit(lk_lease *l, int64_t sent_ms)

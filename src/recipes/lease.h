@@ -16,7 +16,8 @@
  */
 
 enum {
-  LK_LEASE_SAMPLES = 48, /**< spread over one session timeout */
+  LK_LEASE_BUCKETS = 48, /**< spread over one session timeout */
+  LK_LEASE_SAMPLES = 2 * LK_LEASE_BUCKETS,
   LK_LEASE_LEVELS = LK_ASSURE_PING + 1
 };
 
@@ -36,7 +37,8 @@ typedef struct lk_lease {
                               session on it; or LK_NO_LEASE */
   int64_t until_ms[LK_LEASE_LEVELS]; /**< by lk_assurance; a weaker one is
                                           never earlier; or LK_NO_LEASE */
-  int64_t bucket_ms; /**< when the newest sample's share of time ends */
+  int64_t bucket_ms; /**< when the newest samples' share of time ends */
+  bool bucket_full;  /**< it has two */
   size_t first;      /**< oldest sample */
   size_t count;
   lk_sample samples[LK_LEASE_SAMPLES];
