@@ -40,7 +40,7 @@ static long value(lk_sync_client *c)
 /* One more, if nobody was faster. */
 static int add_one(lk_sync_client *c, lk_sync_lock *l)
 {
-  char text[16];
+  char text[24];
 
   snprintf(text, sizeof text, "%ld", value(c) + 1);
   lk_op op = lk_op_set(counter, lk_text(text), -1);

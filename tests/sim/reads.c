@@ -276,7 +276,7 @@ static void look_at_several(reading *r, lk_reader *in)
 
 static bool begins_with(const char *path, lk_bytes prefix)
 {
-  return prefix.len <= 1 || strncmp(path, prefix.at, prefix.len) == 0;
+  return prefix.len == 0 || strncmp(path, prefix.at, prefix.len) == 0;
 }
 
 static void write_ephemerals(lk_writer *w, const void *arg)

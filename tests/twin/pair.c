@@ -366,6 +366,7 @@ void pair_settle(pair *p, unsigned conn)
     for (int i = 0; i < 100000 && is_behind(p, conn, k); i++) {
       list_drop_last(&c->said[k]);
       c->answered[k]--;
+      p->sides[k]->kind->rest(p->sides[k]);
       p->sides[k]->kind->send(p->sides[k], conn, ping, sizeof ping);
       hear_all(p, conn, k);
     }

@@ -123,6 +123,16 @@ static int compare_ids(const void *a, const void *b)
   return order != 0 ? order : compare_bytes(x->user, y->user);
 }
 
+static int compare_entries(const void *a, const void *b)
+{
+  const lk_acl *x = a, *y = b;
+  int order = compare_bytes(x->scheme, y->scheme);
+
+  if (order == 0)
+    order = compare_bytes(x->id, y->id);
+  return order != 0 ? order : (x->perms > y->perms) - (x->perms < y->perms);
+}
+
 static void sort_vector(const lk_record *of, lk_vec *v)
 {
   if (v->count == 0)
@@ -131,6 +141,8 @@ static void sort_vector(const lk_record *of, lk_vec *v)
     qsort(v->items, v->count, sizeof(lk_bytes), compare_names);
   else if (of == &lk__client_info_record)
     qsort(v->items, v->count, sizeof(struct lk_client_info), compare_ids);
+  else if (of == &lk__acl_record)
+    qsort(v->items, v->count, sizeof(lk_acl), compare_entries);
 }
 
 /* No reply has a stat or a list further in than this looks. */

@@ -13,7 +13,8 @@
  *   ctime, mtime     the zxid they belong to, if the time is the same whenever
  *                    that transaction shows, and was now when it was made
  *   password         empty, if it is the session's
- *   names, whoAmI    sorted
+ *   lists            sorted: of names, of identities, and also of access, as
+ *                    one's own identities come into it in no order
  */
 
 /** In place of an opcode. */

@@ -25,6 +25,8 @@ typedef struct side_kind {
   /** Until more is in or the server has closed it; false: neither happens. */
   bool (*wait)(side *s, unsigned conn);
   void (*close)(side *s, unsigned conn);
+  /** Let the servers do something. */
+  void (*rest)(side *s);
   /** The servers' wall clock. */
   int64_t (*now_ms)(side *s);
   void (*free)(side *s);

@@ -93,6 +93,11 @@ static void close_conn(side *s, unsigned conn)
   c->conn = NULL;
 }
 
+static void rest(side *s)
+{
+  sim_step(&model_of(s)->lab.agenda);
+}
+
 static int64_t now_ms(side *s)
 {
   return EPOCH_MS + model_of(s)->lab.agenda.now_us / SIM_MS;
@@ -107,8 +112,8 @@ static void free_model(side *s)
 side *side_model_new(unsigned servers, uint64_t seed)
 {
   static const side_kind kind = {"model",        open_conn,  send_bytes,
-                                 wait_for_bytes, close_conn, now_ms,
-                                 free_model};
+                                 wait_for_bytes, close_conn, rest,
+                                 now_ms,         free_model};
   const sim_ensemble_config config = {.servers = servers,
                                       .tick_ms = SIDE_TICK_MS,
                                       .min_timeout_ms = SIDE_MIN_TIMEOUT_MS,

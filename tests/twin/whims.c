@@ -161,6 +161,14 @@ static lk_bytes some_path(whims *w)
   return lk_text(n->path);
 }
 
+/* The model's paths have no NUL in them. */
+static lk_bytes path_to_watch(whims *w)
+{
+  lk_bytes path = some_path(w);
+
+  return memchr(path.at, '\0', path.len) == NULL ? path : lk_text(w->base);
+}
+
 /* Rather one that has no children. */
 static lk_bytes path_to_delete(whims *w)
 {
@@ -336,6 +344,11 @@ static int32_t put_multi(whims *w, lk_buf *body)
       r.path_version.version = version_of(w, r.path_version.path);
     } else
       op = some_change(w, &r, entries);
+    /* Servers fail so badly at nodes with a time to live that they keep what
+       the parts before wanted, for some time. */
+    if (lk__opcode_info(op)->request == &lk__create_request_record &&
+        (r.create.flags == 5 || r.create.flags == 6))
+      w->last = true;
     put_part(op, &r, body);
   }
   put_end(body);
@@ -376,6 +389,9 @@ static int32_t put_set_acl(whims *w, lk_buf *body)
   r.version = some_version(w, n == NULL ? 0 : n->aversion);
   if (r.path.len <= strlen(w->base)) /* this stays open */
     return put_change(w, body);
+  /* The next request is judged by the old list or the new one, as it happens:
+     servers forget that the list is about to change. */
+  w->last = true;
   wire_record(body, &lk__set_acl_request_record, &r);
   return LK_OPCODE_SET_ACL;
 }
@@ -402,7 +418,7 @@ static int32_t put_path_watch(whims *w, int32_t op, lk_buf *body)
 
 static int32_t put_path_type(whims *w, int32_t op, lk_buf *body)
 {
-  struct lk_path_type_request r = {some_path(w),
+  struct lk_path_type_request r = {path_to_watch(w),
                                    (int32_t)sim_between(&w->rng, 1, 3)};
 
   if (hardly_ever(w))
@@ -413,7 +429,7 @@ static int32_t put_path_type(whims *w, int32_t op, lk_buf *body)
 
 static int32_t put_add_watch(whims *w, lk_buf *body)
 {
-  struct lk_add_watch_request r = {some_path(w), often(w)};
+  struct lk_add_watch_request r = {path_to_watch(w), often(w)};
 
   if (hardly_ever(w))
     r.mode = 2;
@@ -480,6 +496,7 @@ int32_t whims_request(whims *w, lk_buf *body)
 {
   uint32_t at = sim_roll(&w->rng, 100);
 
+  w->last = false;
   return at < 48   ? whims_write(w, body)
          : at < 91 ? whims_read(w, body)
          : at < 98 ? whims_watch(w, body)

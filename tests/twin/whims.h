@@ -20,6 +20,8 @@ typedef struct whims_node {
 
 typedef struct whims {
   sim_rng rng;
+  bool last;     /**< what comes behind the request at hand cannot be foreseen
+                    until it is answered */
   char base[16]; /**< the node under which all happens */
   whims_node nodes[WHIMS_NODES];
   size_t count;
