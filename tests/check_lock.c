@@ -712,6 +712,56 @@ START_TEST(bad_arguments_are_refused)
 }
 END_TEST
 
+/* ---- revocation --------------------------------------------------------- */
+
+START_TEST(a_revocable_lock_is_told_at_once_and_once)
+{
+  lk_lock_config config = {.size = sizeof config, .revocable = true};
+
+  scene_begin(&sc, NULL, &config);
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  fake_turn(&sc.server);
+  ck_assert(fake_said(sc.one.link, "create2 getChildren2 | getData"));
+  fake_set(&sc.server, lk_lock_node(sc.a.lock), "let go");
+  fake_turn(&sc.server);
+  ck_assert(locker_told(&sc.a, ""));
+  fake_set(&sc.server, lk_lock_node(sc.a.lock), LK_REVOKE_WORD);
+  fake_turn(&sc.server);
+  fake_set(&sc.server, lk_lock_node(sc.a.lock), LK_REVOKE_WORD);
+  fake_turn(&sc.server);
+  ck_assert(locker_told(&sc.a, "revoked\n"));
+  ck_assert(lk_lock_ok(sc.a.lock));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(who_is_asked_while_it_waits_is_told_when_it_holds)
+{
+  begin_queue();
+  fake_set(&sc.server, lk_lock_node(sc.b.lock), LK_REVOKE_WORD);
+  fake_turn(&sc.server);
+  ck_assert(locker_told(&sc.b, ""));
+  locker_release(&sc.a);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  ck_assert(locker_told(&sc.b, "revoked\n"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(data_that_look_like_a_revocation_are_refused)
+{
+  lk_lock_config config = {.size = sizeof config};
+  lk_lock *l;
+
+  begin();
+  config.data = lk_text(LK_REVOKE_WORD);
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.keeper, LOCKS, &config),
+                   LK_ERR_BAD_ARGUMENT);
+  scene_end(&sc);
+}
+END_TEST
+
 SUITE("lock", an_acquire_is_one_write_and_a_short_hold_three_requests,
       short_holds_cost_three_requests_also_beside_others,
       a_waiter_parks_with_one_write_and_is_granted_with_none,
@@ -735,4 +785,6 @@ SUITE("lock", an_acquire_is_one_write_and_a_short_hold_three_requests,
       a_server_without_containers_is_remembered,
       a_directory_that_vanishes_ten_times_is_given_up,
       only_ten_times_in_a_row_count, nodes_get_the_access_lists_asked_for,
-      bad_arguments_are_refused)
+      bad_arguments_are_refused, a_revocable_lock_is_told_at_once_and_once,
+      who_is_asked_while_it_waits_is_told_when_it_holds,
+      data_that_look_like_a_revocation_are_refused)

@@ -120,6 +120,7 @@ void locker_on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
     snprintf(text, sizeof text, "mixed %s", e->node);
     break;
   case LK_LOCK_EVENT_UNWATCHED: snprintf(text, sizeof text, "unwatched"); break;
+  case LK_LOCK_EVENT_REVOKED: snprintf(text, sizeof text, "revoked"); break;
   }
   say(l, text);
   end(l, text);

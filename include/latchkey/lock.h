@@ -60,8 +60,20 @@ typedef enum lk_lock_event_type {
   LK_LOCK_EVENT_MIXED_QUEUE,
   /** Our node cannot be read (its access list): a deletion by somebody else
       will be noticed late, by the beat. Told once. */
-  LK_LOCK_EVENT_UNWATCHED
+  LK_LOCK_EVENT_UNWATCHED,
+  /** Holding: somebody asks us to let go; see LK_REVOKE_WORD. Told once a grant.
+      Without `revocable` it can be told a quarter of the session timeout late.
+   */
+  LK_LOCK_EVENT_REVOKED
 } lk_lock_event_type;
+
+/**
+ * What Curator's revocation writes into the node of a holder who is asked to let
+ * go: lk_set() it with version -1 to a node that a WAITING event or a list names
+ * (LK_ERR_NO_NODE: it has let go already). A holder should then release, and
+ * need not. Those behind it are not disturbed.
+ */
+#define LK_REVOKE_WORD "__REVOKE__"
 
 typedef struct lk_lock_event {
   lk_lock_event_type type;
@@ -75,7 +87,8 @@ typedef struct lk_lock_event {
     copied. */
 typedef struct lk_lock_config {
   size_t size;   /**< sizeof(lk_lock_config) */
-  lk_bytes data; /**< kept in our node for people to read; default empty */
+  lk_bytes data; /**< kept in our node for people to read; default empty. Not
+                      LK_REVOKE_WORD */
   const lk_acls *acl;        /**< of our node; NULL: open. All contenders need
                                   READ; and READ, CREATE and DELETE on the
                                   directory */
@@ -83,6 +96,8 @@ typedef struct lk_lock_config {
   bool persistent_parents;   /**< make plain nodes, not containers, where kazoo
                                   shares the path */
   bool unsure_when_suspended; /**< UNSURE as soon as the connection breaks */
+  bool revocable; /**< learn at once when asked to let go: one more read for each
+                       grant */
   bool fail_on_expiry; /**< end an attempt whose session expires with
                             LK_ERR_SESSION_EXPIRED instead of queueing anew */
   void (*on_event)(lk_lock *l, const lk_lock_event *event, void *arg);

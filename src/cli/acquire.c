@@ -72,6 +72,7 @@ static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
   case LK_LOCK_EVENT_UNSURE:
   case LK_LOCK_EVENT_HELD:
   case LK_LOCK_EVENT_LOST:
+  case LK_LOCK_EVENT_REVOKED:
   case LK_LOCK_EVENT_UNWATCHED: cli_hold_event(r, event); break;
   }
 }
@@ -247,6 +248,7 @@ static int make_lock(cli_runner *r)
   lock.acl = &r->acl.list;
   lock.on_event = on_event;
   lock.arg = r;
+  lock.revocable = true;
   err = cli_kind_open(&r->kind, r->options, r->keeper, r->path, &lock);
   r->lock = r->kind.lock;
   cli_text_free(&label);

@@ -145,6 +145,11 @@ void cli_hold_event(cli_runner *r, const lk_lock_event *event)
                       "warning: our own node may not be read, so its deletion "
                       "would be noticed late; --acl should give us READ");
     break;
+  case LK_LOCK_EVENT_REVOKED:
+    cli_events_say(&r->events, "%s: asked to let go: TERM to the command",
+                   r->path);
+    cli_hold_signal(r, (cli_signal){.number = SIGTERM});
+    break;
   case LK_LOCK_EVENT_SUSPENDED: /* told by the session's state */
   case LK_LOCK_EVENT_WAITING:
   case LK_LOCK_EVENT_PLACE_LOST:

@@ -23,7 +23,8 @@ typedef enum lk_news_type {
   LK_NEWS_NEAR_LIMIT, /* the counter of the queue nears its end */
   LK_NEWS_SUSPENDED,  /* deadline_ms */
   LK_NEWS_UNSURE,     /* deadline_ms */
-  LK_NEWS_PROVEN      /* deadline_ms */
+  LK_NEWS_PROVEN,     /* deadline_ms */
+  LK_NEWS_REVOKED
 } lk_news_type;
 
 typedef struct lk_news {

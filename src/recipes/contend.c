@@ -268,6 +268,7 @@ static void forget_own(lk_contend *ct)
   ct->token = 0;
   ct->lent = 0;
   ct->unreadable = false;
+  ct->revoked = false;
   ct->by_children = ct->role->counts;
   ct->told_position = 0;
 }

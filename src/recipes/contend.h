@@ -91,6 +91,7 @@ typedef struct lk_contend_config {
   bool once;            /**< end with LK_ERR_BUSY instead of waiting */
   bool unsure_when_suspended;
   bool fail_on_expiry;
+  bool revocable; /**< watch own from the grant on */
 } lk_contend_config;
 
 /** Who stands before us, as full paths. */
@@ -161,6 +162,7 @@ struct lk_contend {
   int64_t granted_until_ms; /* what a grant after a wait rests on */
   int64_t read_due_ms;      /* when own is to be watched, if it is not */
   bool proven;              /* own was seen since the last doubt */
+  bool revoked;             /* somebody asked us to let go */
   uint64_t beat; /* number of the beat that last checked own, and where */
   size_t beat_chunk;
   size_t beat_index;

@@ -97,6 +97,14 @@ static bool just_created(lk_contend_state s)
   return s == LK_CONTEND_CREATING || s == LK_CONTEND_PARENTS;
 }
 
+/* It was asked for while we waited. */
+static void tell_revoked(lk_contend *ct)
+{
+  lk_news news = {.type = LK_NEWS_REVOKED};
+
+  lk__contend_tell(ct, &news);
+}
+
 void lk__contend_first(lk_contend *ct)
 {
   const lk_keeper *k = ct->keeper;
@@ -112,6 +120,8 @@ void lk__contend_first(lk_contend *ct)
   lk__contend_step(ct, LK_EV_FIRST);
   if (lk__contend_holds(ct) && ct->owner != NULL)
     ct->owner->granted(ct->owner_arg);
+  if (lk__contend_holds(ct) && ct->revoked)
+    tell_revoked(ct);
 }
 
 void lk__enter_held(lk_contend *ct, lk_contend_state from)
@@ -131,6 +141,10 @@ void lk__enter_held(lk_contend *ct, lk_contend_state from)
   /* Refused: the beat does it, or the holder becomes unsure in time. */
   if (quorum && !just_created(from) && from != LK_CONTEND_CHECKING)
     (void)lk__enter_checking(ct);
+  if (ct->config->revocable) {
+    ct->read_due_ms = lk_client_now(k->client);
+    lk__contend_supervise(ct);
+  }
 }
 
 void lk__contend_lost(lk_contend *ct, int err)

@@ -182,6 +182,7 @@ static lk_lock_event_type type_of(lk_news_type type)
   case LK_NEWS_SUSPENDED: return LK_LOCK_EVENT_SUSPENDED;
   case LK_NEWS_UNSURE: return LK_LOCK_EVENT_UNSURE;
   case LK_NEWS_PROVEN: return LK_LOCK_EVENT_HELD;
+  case LK_NEWS_REVOKED: return LK_LOCK_EVENT_REVOKED;
   case LK_NEWS_UNWATCHED:
   case LK_NEWS_NEAR_LIMIT: break;
   }

@@ -5,9 +5,16 @@
 #include "recipes/memory.h"
 #include "recipes/options.h"
 
+static bool is_revocation(lk_bytes data)
+{
+  static const char word[] = LK_REVOKE_WORD;
+
+  return data.len == sizeof word - 1 && memcmp(data.at, word, data.len) == 0;
+}
+
 int lk__options_check(const char *path, const lk_lock_config *config)
 {
-  if (config->size != sizeof *config)
+  if (config->size != sizeof *config || is_revocation(config->data))
     return LK_ERR_BAD_ARGUMENT;
   if (lk_path_check(path) != 0 || strcmp(path, "/") == 0)
     return LK_ERR_BAD_PATH;
@@ -43,7 +50,8 @@ bool lk__options_init(lk_options *o, const lk_mem *mem, const char *path,
       .parent_acl = o->parent_acl,
       .persistent_parents = config->persistent_parents,
       .unsure_when_suspended = config->unsure_when_suspended,
-      .fail_on_expiry = config->fail_on_expiry};
+      .fail_on_expiry = config->fail_on_expiry,
+      .revocable = config->revocable};
   return o->path != NULL && o->data != NULL &&
          (o->acl != NULL || config->acl == NULL) &&
          (o->parent_acl != NULL || parent == NULL);

@@ -214,6 +214,7 @@ static void place_news(void *arg, const lk_news *news)
   case LK_NEWS_NEAR_LIMIT: tell(p, news); break;
   case LK_NEWS_SUSPENDED:
   case LK_NEWS_UNSURE:
+  case LK_NEWS_REVOKED:
   case LK_NEWS_PROVEN: break; /* nobody relies on the place */
   }
   lk__permits_unref(p);
@@ -340,6 +341,7 @@ static void permit_news(void *arg, const lk_news *news)
     break;
   case LK_NEWS_UNSURE: permit_unsure(p); break;
   case LK_NEWS_PROVEN: permit_proven(p); break;
+  case LK_NEWS_REVOKED:
   case LK_NEWS_UNWATCHED: tell(p, news); break;
   case LK_NEWS_PLACE_LOST:
   case LK_NEWS_MIXED:

@@ -219,6 +219,7 @@ static void on_news(void *arg, const lk_news *news)
   case LK_NEWS_UNSURE: tell_once(t, news, &t->unsure); break;
   case LK_NEWS_PROVEN: on_proven(t, news); break;
   case LK_NEWS_MIXED:
+  case LK_NEWS_REVOKED:
   case LK_NEWS_UNWATCHED:
   case LK_NEWS_NEAR_LIMIT: tell(t, news); break;
   }

@@ -3,6 +3,8 @@
 
 #include "recipes/keeper.h"
 
+#include <latchkey/lock.h>
+
 static void pred_left(lk_contend *ct);
 
 /* ---- reads ------------------------------------------------------------- */
@@ -90,6 +92,20 @@ static int take_own(lk_contend *ct, const lk_stat *stat)
   return 0;
 }
 
+/* Whether somebody has written Curator's request to let go into our node. */
+static void look_for_revocation(lk_contend *ct, const lk_bytes *data)
+{
+  static const char word[] = LK_REVOKE_WORD;
+  lk_news news = {.type = LK_NEWS_REVOKED};
+
+  if (ct->revoked || data->at == NULL || data->len != sizeof word - 1 ||
+      memcmp(data->at, word, data->len) != 0)
+    return;
+  ct->revoked = true;
+  if (lk__contend_holds(ct))
+    lk__contend_tell(ct, &news);
+}
+
 static void on_own_event(lk_client *c, lk_watch *w, const lk_event *event,
                          void *arg);
 
@@ -99,7 +115,6 @@ static void on_own(lk_client *c, int err, const lk_bytes *data,
   lk_contend *ct = arg;
 
   (void)c;
-  (void)data;
   if (lk__contend_answered(ct)) {
     if (err != 0)
       ct->own_watch = NULL;
@@ -112,6 +127,8 @@ static void on_own(lk_client *c, int err, const lk_bytes *data,
       lk__contend_checked(ct, lk__contend_verdict(err));
     else
       complete(ct);
+    if (err == 0)
+      look_for_revocation(ct, data);
   }
   lk__contend_unref(ct);
 }

@@ -196,6 +196,7 @@ void lk__holder_on_event(lk_lock *l, const lk_lock_event *event, void *arg)
   case LK_LOCK_EVENT_PLACE_LOST:
   case LK_LOCK_EVENT_SUSPENDED:
   case LK_LOCK_EVENT_MIXED_QUEUE:
+  case LK_LOCK_EVENT_REVOKED:
   case LK_LOCK_EVENT_UNWATCHED: break;
   }
   tell(h, event);

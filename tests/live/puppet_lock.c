@@ -18,6 +18,7 @@ static const char *event_word(lk_lock_event_type type)
   case LK_LOCK_EVENT_LOST: return "lost";
   case LK_LOCK_EVENT_MIXED_QUEUE: return "mixed_queue";
   case LK_LOCK_EVENT_UNWATCHED: return "unwatched";
+  case LK_LOCK_EVENT_REVOKED: return "revoked";
   }
   return "unknown";
 }

@@ -37,6 +37,7 @@ static void on_event(lk_sync_lock *l, const lk_lock_event *event,
   case LK_LOCK_EVENT_PLACE_LOST:
   case LK_LOCK_EVENT_SUSPENDED:
   case LK_LOCK_EVENT_MIXED_QUEUE:
+  case LK_LOCK_EVENT_REVOKED:
   case LK_LOCK_EVENT_UNWATCHED: break;
   }
 }
