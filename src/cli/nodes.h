@@ -15,5 +15,8 @@ int cli_delete(const cli_options *o, char **operands);
 
 /** `latchkey status LOCK` */
 int cli_status(const cli_options *o, char **operands);
+/** `latchkey revoke LOCK`, `latchkey wait LOCK` */
+int cli_revoke(const cli_options *o, char **operands);
+int cli_wait(const cli_options *o, char **operands);
 
 #endif

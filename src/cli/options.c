@@ -257,6 +257,11 @@ const cli_option cli_options_run[] = {
   {0, "events-fd", "N", "the same on descriptor N", take_events_fd},
   {0}};
 
+const cli_option cli_options_wait[] = {
+  {'w', "wait", "SECS", "wait no longer", take_wait},
+  {0, "timeout", "SECS", NULL, take_wait},
+  {0}};
+
 const cli_option cli_options_write[] = {
   {'V', "node-version", "VERSION", "only if the node has this version", take_node_version},
   {0}};

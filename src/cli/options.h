@@ -69,6 +69,7 @@ extern const cli_option cli_options_version[]; /* -V, where that is free */
 extern const cli_option cli_options_session[];
 extern const cli_option cli_options_json[];
 extern const cli_option cli_options_run[];
+extern const cli_option cli_options_wait[];
 extern const cli_option cli_options_write[]; /* -V VERSION */
 extern const cli_option cli_options_create[];
 

@@ -8,19 +8,16 @@
 
 #include "cli/ask.h"
 #include "cli/json.h"
+#include "cli/line.h"
 #include "cli/nodes.h"
 #include "cli/print.h"
-#include "cli/queue.h"
 
 /* Questions on their way at one time. */
 enum { WINDOW = 256 };
 
 typedef struct status {
   cli_ask ask;
-  const char *part; /* of a semaphore: "locks/", "leases/"; else "" */
-  bool semaphore;   /* both of these are there */
-  cli_contender *all;
-  size_t count;
+  cli_line line;
   size_t next; /* the next to ask for */
   size_t left; /* not yet answered */
   int err;
@@ -31,96 +28,6 @@ typedef struct look {
   status *status;
   size_t at;
 } look;
-
-/* What stands before the name of a child of `path`. */
-static const char *folder(const char *path)
-{
-  return strcmp(path, "/") == 0 ? "" : path;
-}
-
-/* ---- who queues ------------------------------------------------------------
- */
-
-static bool add(status *s, lk_bytes name)
-{
-  cli_contender *c = &s->all[s->count];
-  size_t len = strlen(s->part);
-
-  memset(c, 0, sizeof *c);
-  c->lease = strcmp(s->part, "leases/") == 0;
-  if (c->lease ? !cli_queue_parse_lease(name, &c->number)
-               : !cli_queue_parse(name, &c->number, &c->shared))
-    return true;
-  c->name = malloc(len + name.len + 1);
-  if (c->name == NULL)
-    return false;
-  memcpy(c->name, s->part, len);
-  memcpy(c->name + len, name.at, name.len);
-  c->name[len + name.len] = '\0';
-  s->count++;
-  return true;
-}
-
-static bool has(const lk_bytes *names, size_t count, const char *name)
-{
-  for (size_t i = 0; i < count; i++) {
-    if (names[i].len == strlen(name) &&
-        memcmp(names[i].at, name, names[i].len) == 0)
-      return true;
-  }
-  return false;
-}
-
-static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
-                     const lk_stat *stat, void *arg)
-{
-  status *s = arg;
-
-  (void)c;
-  (void)stat;
-  if (err == 0 && count > 0) {
-    void *all = realloc(s->all, (s->count + count) * sizeof *s->all);
-
-    if (all == NULL)
-      err = LK_ERR_NO_MEMORY;
-    else
-      s->all = all;
-  }
-  for (size_t i = 0; err == 0 && i < count; i++)
-    if (!add(s, names[i]))
-      err = LK_ERR_NO_MEMORY;
-  if (err == 0 && *s->part == '\0')
-    s->semaphore = has(names, count, "locks") && has(names, count, "leases");
-  cli_ask_answer(&s->ask, err);
-}
-
-/* Nobody has ever queued, or the container has gone: that is an empty queue. */
-static int list(status *s, const char *part)
-{
-  lk_call call = cli_ask_call(&s->ask, true);
-  cli_text path = {0};
-  const char *at;
-
-  s->part = part;
-  cli_text_puts(&path, folder(s->ask.path));
-  if (*part != '\0' || path.len == 0)
-    cli_text_printf(&path, "/%.*s", (int)strcspn(part, "/"), part);
-  at = cli_text_end(&path);
-  int err = at == NULL
-                ? LK_ERR_NO_MEMORY
-                : lk_children(s->ask.link.client, at, &call, on_names, s);
-
-  err = cli_ask_wait(&s->ask, err);
-  cli_text_free(&path);
-  return err == LK_ERR_NO_NODE ? 0 : err;
-}
-
-static int list_semaphore(status *s)
-{
-  int err = list(s, "locks/");
-
-  return err != 0 ? err : list(s, "leases/");
-}
 
 /* ---- what they say of themselves --------------------------------------------
  */
@@ -154,7 +61,7 @@ static void on_label(lk_client *c, int err, const lk_bytes *data,
   status *s = l->status;
 
   (void)c;
-  err = take(&s->all[l->at], err, data, stat);
+  err = take(&s->line.all[l->at], err, data, stat);
   free(l);
   if (s->err == 0)
     s->err = err;
@@ -169,16 +76,14 @@ static void ask_next(status *s)
   lk_call call = cli_ask_call(&s->ask, true);
   char *path = NULL;
 
-  if (s->err != 0 || s->next == s->count)
+  if (s->err != 0 || s->next == s->line.count)
     return;
-  size_t len = strlen(s->ask.path) + strlen(s->all[s->next].name) + 2;
   look *l = malloc(sizeof *l);
 
-  path = malloc(len);
+  path = cli_line_path(&s->line, s->next);
   s->err = l == NULL || path == NULL ? LK_ERR_NO_MEMORY : 0;
   if (s->err == 0) {
     *l = (look){s, s->next};
-    snprintf(path, len, "%s/%s", folder(s->ask.path), s->all[s->next].name);
     s->err = lk_get(s->ask.link.client, path, &call, on_label, l);
   }
   free(path);
@@ -192,7 +97,7 @@ static void ask_next(status *s)
 
 static int look_at_all(status *s)
 {
-  while (s->left < WINDOW && s->next < s->count && s->err == 0)
+  while (s->left < WINDOW && s->next < s->line.count && s->err == 0)
     ask_next(s);
   if (s->left > 0)
     cli_ask_wait(&s->ask, 0);
@@ -233,37 +138,28 @@ static void show_one(cli_text *out, const cli_contender *c)
   cli_text_puts(out, "\n");
 }
 
-static size_t count_holders(const status *s)
-{
-  size_t holders = 0;
-
-  for (size_t i = 0; i < s->count; i++)
-    holders += s->all[i].holds ? 1 : 0;
-  return holders;
-}
-
 static void show(status *s)
 {
   cli_text *out = &s->ask.out;
-  size_t holders = count_holders(s);
+  size_t holders = cli_line_holders(&s->line);
 
   cli_text_clean(out, lk_text(s->ask.path));
-  if (s->count == 0)
+  if (s->line.count == 0)
     cli_text_puts(out, ": free\n");
   else
     cli_text_printf(out, ": %s, %zu waiting\n", holders == 0 ? "free" : "held",
-                    s->count - holders);
+                    s->line.count - holders);
   for (int holding = 1; holding >= 0; holding--)
-    for (size_t i = 0; i < s->count; i++)
-      if (s->all[i].holds == (holding == 1))
-        show_one(out, &s->all[i]);
+    for (size_t i = 0; i < s->line.count; i++)
+      if (s->line.all[i].holds == (holding == 1))
+        show_one(out, &s->line.all[i]);
 }
 
 static void show_one_json(cli_json *j, const char *path, const cli_contender *c)
 {
   cli_text node = {0};
 
-  cli_text_printf(&node, "%s/%s", folder(path), c->name);
+  cli_text_printf(&node, "%s/%s", strcmp(path, "/") == 0 ? "" : path, c->name);
   cli_json_open(j, NULL, '{');
   cli_json_text(j, "node", lk_bytes_of(node.at, node.len));
   if (!c->hidden) {
@@ -282,30 +178,17 @@ static void show_json(status *s)
 
   cli_json_open(&j, NULL, '{');
   cli_json_text(&j, "lock", lk_text(s->ask.path));
-  cli_json_text(&j, "state", lk_text(count_holders(s) == 0 ? "free" : "held"));
+  cli_json_text(&j, "state",
+                lk_text(cli_line_holders(&s->line) == 0 ? "free" : "held"));
   for (int holding = 1; holding >= 0; holding--) {
     cli_json_open(&j, holding == 1 ? "holders" : "waiters", '[');
-    for (size_t i = 0; i < s->count; i++)
-      if (s->all[i].holds == (holding == 1))
-        show_one_json(&j, s->ask.path, &s->all[i]);
+    for (size_t i = 0; i < s->line.count; i++)
+      if (s->line.all[i].holds == (holding == 1))
+        show_one_json(&j, s->ask.path, &s->line.all[i]);
     cli_json_close(&j, ']');
   }
   cli_json_close(&j, '}');
   cli_text_puts(&s->ask.out, "\n");
-}
-
-static void free_all(status *s, size_t count)
-{
-  for (size_t i = 0; i < count; i++) {
-    union {
-      const void *from;
-      void *at;
-    } label = {s->all[i].label.at};
-
-    free(s->all[i].name);
-    free(label.at);
-  }
-  free(s->all);
 }
 
 int cli_status(const cli_options *o, char **operands)
@@ -314,18 +197,13 @@ int cli_status(const cli_options *o, char **operands)
 
   if (!cli_ask_open(&s.ask, o, "status", operands[0]))
     return CLI_FAILED;
-  int err = list(&s, "");
-
-  if (err == 0 && s.semaphore && s.count == 0)
-    err = list_semaphore(&s);
-  size_t found = s.count;
+  int err = cli_line_read(&s.line, &s.ask);
 
   if (err == 0)
     err = look_at_all(&s);
   if (err == 0)
-    s.count = s.semaphore ? cli_queue_order_permits(s.all, s.count)
-                          : cli_queue_order(s.all, s.count);
-  bool held = count_holders(&s) > 0;
+    cli_line_order(&s.line);
+  bool held = cli_line_holders(&s.line) > 0;
 
   if (err == 0 && o->json)
     show_json(&s);
@@ -333,6 +211,6 @@ int cli_status(const cli_options *o, char **operands)
     show(&s);
   int code = cli_ask_close(&s.ask, err);
 
-  free_all(&s, found);
+  cli_line_free(&s.line);
   return code == CLI_DONE && held ? CLI_NO : code;
 }

@@ -123,6 +123,34 @@ def so_many_permits_and_no_more():
         end(a)
 
 
+def who_holds_is_asked_to_let_go():
+    assert run("revoke", "/r").code == 1
+    with start("run", "/r", "sh", "-c",
+               "trap 'exit 7' TERM; echo go; while :; do sleep 0.1; done"
+               ) as a:
+        assert a.stdout.readline() == "go\n"
+        with start("run", "/r", "true") as b:
+            live.eventually(lambda: command.status("/r")["waiters"])
+            expect(0, "revoke", "/r")
+            done = a.end()
+            assert done.code == 7 and "asked to let go" in done.err, done
+            assert b.end().code == 0
+
+
+def wait_waits_until_nobody_holds():
+    expect(0, "wait", "/w")
+    with holding("/w") as a:
+        held("/w")
+        assert run("wait", "-w", "0.1", "/w").code == 1
+        with holding("/w") as b, start("wait", "/w") as waits:
+            live.eventually(lambda: command.status("/w")["waiters"])
+            end(a)
+            held("/w")
+            assert waits.poll() is None
+            end(b)
+            assert waits.end().code == 0
+
+
 def what_does_not_go_together_is_refused():
     for words, text in (
             (("--take", "2", "/x", "true"), "--take goes with -p"),
@@ -144,5 +172,7 @@ with command.serve():
             the_mode_is_told,
             several_are_taken_or_none,
             so_many_permits_and_no_more,
+            who_holds_is_asked_to_let_go,
+            wait_waits_until_nobody_holds,
             what_does_not_go_together_is_refused),
         opposite_orders_do_not_block)

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/line.h"
+
+static const char *folder(const char *path)
+{
+  return strcmp(path, "/") == 0 ? "" : path;
+}
+
+static bool add(cli_line *l, lk_bytes name)
+{
+  cli_contender *c = &l->all[l->count];
+  size_t len = strlen(l->part);
+
+  memset(c, 0, sizeof *c);
+  c->lease = strcmp(l->part, "leases/") == 0;
+  if (c->lease ? !cli_queue_parse_lease(name, &c->number)
+               : !cli_queue_parse(name, &c->number, &c->shared))
+    return true;
+  c->name = malloc(len + name.len + 1);
+  if (c->name == NULL)
+    return false;
+  memcpy(c->name, l->part, len);
+  memcpy(c->name + len, name.at, name.len);
+  c->name[len + name.len] = '\0';
+  l->count++;
+  return true;
+}
+
+static bool has(const lk_bytes *names, size_t count, const char *name)
+{
+  for (size_t i = 0; i < count; i++) {
+    if (names[i].len == strlen(name) &&
+        memcmp(names[i].at, name, names[i].len) == 0)
+      return true;
+  }
+  return false;
+}
+
+static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
+                     const lk_stat *stat, void *arg)
+{
+  cli_line *l = arg;
+
+  (void)c;
+  (void)stat;
+  if (err == 0 && count > 0) {
+    void *all = realloc(l->all, (l->count + count) * sizeof *l->all);
+
+    if (all == NULL)
+      err = LK_ERR_NO_MEMORY;
+    else
+      l->all = all;
+  }
+  for (size_t i = 0; err == 0 && i < count; i++)
+    if (!add(l, names[i]))
+      err = LK_ERR_NO_MEMORY;
+  if (err == 0 && *l->part == '\0')
+    l->semaphore = has(names, count, "locks") && has(names, count, "leases");
+  cli_ask_answer(l->ask, err);
+}
+
+/* Nobody has ever queued, or the container has gone: that is an empty queue. */
+static int list(cli_line *l, const char *part)
+{
+  lk_call call = cli_ask_call(l->ask, true);
+  cli_text path = {0};
+  const char *at;
+
+  l->part = part;
+  cli_text_puts(&path, folder(l->ask->path));
+  if (*part != '\0' || path.len == 0)
+    cli_text_printf(&path, "/%.*s", (int)strcspn(part, "/"), part);
+  at = cli_text_end(&path);
+  int err = at == NULL
+                ? LK_ERR_NO_MEMORY
+                : lk_children(l->ask->link.client, at, &call, on_names, l);
+
+  err = cli_ask_wait(l->ask, err);
+  cli_text_free(&path);
+  return err == LK_ERR_NO_NODE ? 0 : err;
+}
+
+static int list_semaphore(cli_line *l)
+{
+  int err = list(l, "locks/");
+
+  return err != 0 ? err : list(l, "leases/");
+}
+
+int cli_line_read(cli_line *l, cli_ask *ask)
+{
+  memset(l, 0, sizeof *l);
+  l->ask = ask;
+  int err = list(l, "");
+
+  if (err == 0 && l->semaphore && l->count == 0)
+    err = list_semaphore(l);
+  l->found = l->count;
+  return err;
+}
+
+void cli_line_order(cli_line *l)
+{
+  l->count = l->semaphore ? cli_queue_order_permits(l->all, l->count)
+                          : cli_queue_order(l->all, l->count);
+}
+
+size_t cli_line_holders(const cli_line *l)
+{
+  size_t holders = 0;
+
+  for (size_t i = 0; i < l->count; i++)
+    holders += l->all[i].holds ? 1 : 0;
+  return holders;
+}
+
+char *cli_line_path(const cli_line *l, size_t i)
+{
+  size_t size = strlen(l->ask->path) + strlen(l->all[i].name) + 2;
+  char *path = malloc(size);
+
+  if (path != NULL)
+    snprintf(path, size, "%s/%s", folder(l->ask->path), l->all[i].name);
+  return path;
+}
+
+void cli_line_free(cli_line *l)
+{
+  for (size_t i = 0; i < l->found; i++) {
+    union {
+      const void *from;
+      void *at;
+    } label = {l->all[i].label.at};
+
+    free(l->all[i].name);
+    free(label.at);
+  }
+  free(l->all);
+}

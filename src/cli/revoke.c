@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include <latchkey/lock.h>
+
+#include "cli/line.h"
+#include "cli/nodes.h"
+#include "cli/print.h"
+
+/* ---- revoke -------------------------------------------------------------- */
+
+static void on_set(lk_client *c, int err, const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)stat;
+  cli_ask_answer(arg, err);
+}
+
+/* Whoever has let go meanwhile need not be asked. */
+static int ask_to_let_go(cli_ask *a, const char *node)
+{
+  lk_call call = cli_ask_call(a, false);
+  int err = node == NULL ? LK_ERR_NO_MEMORY
+                         : lk_set(a->link.client, node, lk_text(LK_REVOKE_WORD),
+                                  -1, &call, on_set, a);
+
+  err = cli_ask_wait(a, err);
+  return err == LK_ERR_NO_NODE ? 0 : err;
+}
+
+int cli_revoke(const cli_options *o, char **operands)
+{
+  cli_ask ask;
+  cli_line line;
+
+  if (!cli_ask_open(&ask, o, "revoke", operands[0]))
+    return CLI_FAILED;
+  int err = cli_line_read(&line, &ask);
+
+  if (err == 0)
+    cli_line_order(&line);
+  size_t holders = cli_line_holders(&line);
+
+  for (size_t i = 0; err == 0 && i < line.count; i++) {
+    char *node = line.all[i].holds ? cli_line_path(&line, i) : NULL;
+
+    if (line.all[i].holds)
+      err = ask_to_let_go(&ask, node);
+    free(node);
+  }
+  int code = cli_ask_close(&ask, err);
+
+  cli_line_free(&line);
+  return code == CLI_DONE && holders == 0 ? CLI_NO : code;
+}
+
+/* ---- wait ---------------------------------------------------------------- */
+
+typedef struct patience {
+  cli_ask ask;
+  ev_timer timer;
+  bool late; /* -w is over */
+  bool over; /* or the node that was watched has changed */
+} patience;
+
+static void on_late(struct ev_loop *loop, ev_timer *timer, int events)
+{
+  patience *p = timer->data;
+
+  (void)loop;
+  (void)events;
+  p->late = true;
+  p->over = true;
+}
+
+static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
+                     void *arg)
+{
+  patience *p = arg;
+
+  (void)c;
+  (void)w;
+  (void)event;
+  p->over = true;
+}
+
+static void on_seen(lk_client *c, int err, const lk_bytes *data,
+                    const lk_stat *stat, void *arg)
+{
+  patience *p = arg;
+
+  (void)c;
+  (void)data;
+  (void)stat;
+  p->ask.err = err;
+  p->over = p->over || err != 0;
+}
+
+/* Until the last in the line has gone, or something else is new. */
+static int wait_for(patience *p, const char *node)
+{
+  lk_watch *w = NULL;
+  lk_call call = {.size = sizeof call,
+                  .repeat = true,
+                  .on_event = on_event,
+                  .watch_arg = p,
+                  .watch = &w};
+
+  if (node == NULL)
+    return LK_ERR_NO_MEMORY;
+  p->over = p->late;
+  int err = lk_get(p->ask.link.client, node, &call, on_seen, p);
+
+  if (err != 0)
+    return err;
+  cli_link_run(&p->ask.link, &p->over);
+  err = p->ask.err;
+  return err == LK_ERR_NO_NODE ? 0 : err;
+}
+
+/* Whether nobody holds it any more; `*held` gets the answer. */
+static int look(patience *p, bool *held)
+{
+  cli_line line;
+  int err = cli_line_read(&line, &p->ask);
+
+  if (err == 0)
+    cli_line_order(&line);
+  *held = cli_line_holders(&line) > 0;
+  if (err == 0 && *held && !p->late) {
+    size_t last = line.count - 1;
+
+    while (line.semaphore && !line.all[last].holds)
+      last--;
+    char *node = cli_line_path(&line, last);
+
+    err = wait_for(p, node);
+    free(node);
+  }
+  cli_line_free(&line);
+  return err;
+}
+
+int cli_wait(const cli_options *o, char **operands)
+{
+  patience p = {.late = false};
+  bool held = true;
+  int err = 0;
+
+  if (!cli_ask_open(&p.ask, o, "wait", operands[0]))
+    return CLI_FAILED;
+  ev_timer_init(&p.timer, on_late, (double)o->wait_ms / 1000, 0);
+  p.timer.data = &p;
+  if (o->wait_ms > 0)
+    ev_timer_start(p.ask.link.loop, &p.timer);
+  p.late = o->wait_ms == 0;
+  do
+    err = look(&p, &held);
+  while (err == 0 && held && !p.late);
+  ev_timer_stop(p.ask.link.loop, &p.timer);
+  int code = cli_ask_close(&p.ask, err);
+
+  return code == CLI_DONE && held ? CLI_NO : code;
+}
