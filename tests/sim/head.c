@@ -259,7 +259,7 @@ static int decide_delete(const decision *d, const sim_want *w, sim_act *a)
   a->path = sim_path_find(&d->s->ensemble->paths, w->path);
   if (!look(d->s, a->path, &node))
     return LK_ERR_NO_NODE;
-  if (w->op == SIM_OP_DELETE_CONTAINER && !node.container)
+  if (w->op == SIM_OP_DELETE_CONTAINER && node.owner != 0)
     return LK_ERR_BAD_VERSION;
   if (version_differs(node.version, w->version))
     return LK_ERR_BAD_VERSION;
