@@ -129,7 +129,10 @@ static int32_t count_below(const sim_node *n)
 
 static void write_count(lk_writer *w, const void *arg)
 {
-  lk__writer_int(w, count_below(((const reading *)arg)->node));
+  const reading *r = arg;
+
+  /* Below "" is also the root itself. */
+  lk__writer_int(w, count_below(r->node) + (r->path.len == 0));
 }
 
 /* ---- about a node ------------------------------------------------------- */
