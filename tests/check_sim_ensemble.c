@@ -171,7 +171,8 @@ START_TEST(a_session_ends_after_its_timeout_and_before_another_tick)
     ck_assert_int_gt(lab.agenda.now_us, touched + T * SIM_MS);
     ck_assert_int_lt(lab.agenda.now_us,
                      touched + (T + TICK + TICK / 2 + 10) * SIM_MS);
-    expect_closed(&p);
+    sim_lab_run(&lab, 10);
+    ck_assert_ptr_null(p.conn);
     ck_assert(!sim_probe_connect(&p, far, T, 0));
     connect(&q, near);
     ck_assert_int_eq(exists(&q, "/e"), LK_ERR_NO_NODE);
@@ -185,6 +186,8 @@ START_TEST(pings_keep_a_session)
   setup();
   for (unsigned i = 0; i < 3; i++) {
     connect(&p, i);
+    sim_probe_send_as(&p, 77, LK_OPCODE_PING, NULL);
+    ck_assert_int_eq(sim_probe_next(&p).xid, LK_XID_PING);
     ck_assert(ping_for(&p, 5 * T));
     ck_assert(sim_ensemble_lives(lab.ensemble, p.session));
   }
@@ -410,6 +413,43 @@ START_TEST(a_deposed_leader_answers_all_but_writes)
 }
 END_TEST
 
+START_TEST(a_deposed_leader_may_refuse_a_session_that_lives)
+{
+  setup();
+  connect(&p, leader);
+  cut(leader, true);
+  sim_lab_run(&lab, T + TICK);
+  ck_assert(!sim_probe_connect(&p, leader, T, 0));
+  ck_assert_int_eq(p.timeout_ms, 0); /* it says so */
+  ck_assert(sim_ensemble_lives(lab.ensemble, p.session));
+  ck_assert(
+      sim_probe_connect(&p, (unsigned)sim_lab_leader(&lab, (int)leader), T, 0));
+  teardown();
+}
+END_TEST
+
+START_TEST(a_crash_loses_what_was_not_logged)
+{
+  setup_with(20 * SIM_MS);
+  connect(&p, near);
+  sim_probe_create(&p, "/a", 0);
+  sim_lab_run(&lab, 30);
+  ck_assert_int_eq(sim_probe_next(&p).err, 0);
+  sim_probe_create(&p, "/b", 0);
+  sim_lab_run(&lab, 10);
+  for (unsigned i = 0; i < 3; i++)
+    sim_server_crash(sim_lab_server(&lab, i));
+  expect_closed(&p);
+  for (unsigned i = 0; i < 3; i++)
+    sim_server_start(sim_lab_server(&lab, i));
+  ck_assert(sim_lab_settle(&lab));
+  connect(&p, far);
+  ck_assert_int_eq(exists(&p, "/a"), 0);
+  ck_assert_int_eq(exists(&p, "/b"), LK_ERR_NO_NODE);
+  teardown();
+}
+END_TEST
+
 START_TEST(what_was_answered_outlives_its_leader)
 {
   setup();
@@ -534,7 +574,9 @@ SUITE("sim_ensemble", timeouts_are_kept_in_bounds,
       a_write_that_comes_after_the_move_is_refused,
       a_leader_does_not_drain_for_its_own_clients,
       a_deposed_leader_answers_all_but_writes,
-      what_was_answered_outlives_its_leader, timers_begin_anew_with_a_leader,
+      a_deposed_leader_may_refuse_a_session_that_lives,
+      a_crash_loses_what_was_not_logged, what_was_answered_outlives_its_leader,
+      timers_begin_anew_with_a_leader,
       a_server_that_looks_for_a_leader_hangs_up,
       a_server_that_stood_still_goes_on_where_it_was,
       a_client_that_counts_anew_is_told_of_an_older_request)

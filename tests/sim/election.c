@@ -40,7 +40,6 @@ void sim_enter_looking(sim_server *s, const char *why)
   sim_pipeline_drop(&s->pipeline);
   s->head.first = s->head.count = 0;
   s->nsyncs = s->ntouches = 0;
-  s->tracker.count = 0;
   s->logged = s->logging = s->count; /* it takes the time to write */
   if (s->runs)
     try_later(s);

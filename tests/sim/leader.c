@@ -13,20 +13,14 @@
  * its followers, who tell it then whom they have heard.
  */
 
-static void commit(sim_server *s);
-
 /* ---- becoming one ------------------------------------------------------- */
 
 void sim_lead(sim_server *s)
 {
-  sim_ensemble *e = s->ensemble;
-
   s->half = true;
   s->tick = 0;
   s->committed = s->applied;
-  for (unsigned i = 0; i < e->count; i++)
-    s->followers[i].until_tick = e->config.sync_limit;
-  sim_server_do(s, SIM_DUTY_TICK, sim_tick_us(e) / 2);
+  sim_server_do(s, SIM_DUTY_TICK, sim_tick_us(s->ensemble) / 2);
   sim_lead_logged(s);
 }
 
@@ -268,38 +262,42 @@ void sim_lead_message(sim_server *s, unsigned from, const sim_message *m)
 
 /* ---- by the clock ------------------------------------------------------- */
 
-static bool has_quorum(const sim_server *s)
+/* Followers have some time to come. */
+static bool has_lost(const sim_server *s)
 {
+  bool early = !s->established && s->tick <= s->ensemble->config.sync_limit;
   unsigned count = 1;
 
   for (unsigned i = 0; i < s->ensemble->count; i++)
     count += s->followers[i].joined && s->followers[i].until_tick >= s->tick;
-  return count >= sim_quorum(s->ensemble);
+  return !early && count < sim_quorum(s->ensemble);
 }
 
-/* Twice a tick; the followers are counted once. A follower that is late is
- * given up. */
+/* Who is late is given up. */
+static void ping(sim_server *s, unsigned follower)
+{
+  sim_message m = {.type = SIM_MSG_PING};
+
+  if (s->followers[follower].until_tick >= s->tick) {
+    sim_send(s, follower, &m);
+    return;
+  }
+  sim_lead_gone(s, follower);
+  sim_hang_up(s, follower);
+}
+
+/* Twice a tick; the followers are counted once. */
 void sim_lead_tick(sim_server *s)
 {
-  sim_message ping = {.type = SIM_MSG_PING};
-
   s->half = !s->half;
-  if (s->half) {
-    s->tick++;
-    if (!has_quorum(s) &&
-        (s->established || s->followers[s->index].until_tick < s->tick)) {
-      sim_enter_looking(s, "has lost its followers");
-      return;
-    }
+  s->tick += s->half;
+  if (s->half && has_lost(s)) {
+    sim_enter_looking(s, "has lost its followers");
+    return;
   }
   for (unsigned i = 0; i < s->ensemble->count; i++) {
-    if (!s->followers[i].joined)
-      continue;
-    if (s->followers[i].until_tick < s->tick) {
-      sim_lead_gone(s, i);
-      sim_hang_up(s, i);
-    } else
-      sim_send(s, i, &ping);
+    if (s->followers[i].joined)
+      ping(s, i);
   }
   sim_server_do(s, SIM_DUTY_TICK, sim_tick_us(s->ensemble) / 2);
 }

@@ -115,7 +115,12 @@ typedef struct sim_head {
   size_t cap;
 } sim_head;
 
-/** Decide what comes of a request; it may be an error, and has a zxid. */
+/** What will be at `p`; false: nothing. */
+bool sim_head_look(const sim_server *leader, const sim_path *p,
+                   sim_future *out);
+void sim_head_add(sim_head *h, const sim_future *f, int64_t zxid);
+/** Decide what comes of a request; it may be an error, and has a zxid
+    (decide.c). */
 const sim_txn *sim_head_decide(sim_server *leader, const sim_ask *ask,
                                int64_t zxid, int owner);
 /** Applied up to `zxid`. */

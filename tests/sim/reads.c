@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "proto/multi.h"
-#include "sim/model.h"
+#include "sim/reads.h"
 #include "sim/text.h"
 
 /**
@@ -10,47 +10,44 @@
  * Requests that only look at the tree of the server at hand.
  */
 
-/* Who asks, and for what. */
-typedef struct reading {
-  sim_conn *c;
-  int32_t xid;
-  int32_t op;
-  lk_bytes path;
-  const sim_node *node; /* NULL: there is none */
-  bool secret;          /* getACL: not all may be shown */
-} reading;
-
-static void refuse(const reading *r, int err)
+void sim_refuse(const sim_reading *r, int err)
 {
   sim_serve(r->c, r->xid, err, NULL, NULL);
 }
 
-static bool has_nul(lk_bytes b)
+bool sim_has_nul(lk_bytes b)
 {
   return b.len > 0 && memchr(b.at, '\0', b.len) != NULL;
 }
 
-static const sim_node *find(const sim_conn *c, lk_bytes path)
+const sim_node *sim_seen(const sim_conn *c, lk_bytes path)
 {
   sim_paths *paths = &c->server->ensemble->paths;
 
-  return has_nul(path)
+  return sim_has_nul(path)
              ? NULL
              : sim_tree_node(&c->server->tree, sim_path_find(paths, path));
+}
+
+sim_path *sim_watched(const sim_conn *c, lk_bytes path)
+{
+  sim_paths *paths = &c->server->ensemble->paths;
+
+  return path.len == 0 ? paths->nameless : sim_path_get(paths, path);
 }
 
 /* ---- bodies ------------------------------------------------------------- */
 
 static void write_stat(lk_writer *w, const void *arg)
 {
-  const reading *r = arg;
+  const sim_reading *r = arg;
 
   lk__writer_stat(w, &r->node->stat);
 }
 
 static void write_data(lk_writer *w, const void *arg)
 {
-  const sim_node *n = ((const reading *)arg)->node;
+  const sim_node *n = ((const sim_reading *)arg)->node;
 
   lk__writer_bytes(w, lk_bytes_of(n->has_data ? n->data : NULL,
                                   (size_t)n->stat.data_length));
@@ -73,7 +70,7 @@ static void shuffle(const sim_node *n, const sim_path **names)
 
 static void write_names(lk_writer *w, const void *arg)
 {
-  const reading *r = arg;
+  const sim_reading *r = arg;
   size_t count = (size_t)r->node->stat.num_children;
   const sim_path **names = lk__arena_take(&r->c->server->ensemble->scratch,
                                           count + 1, sizeof(const sim_path *));
@@ -100,7 +97,7 @@ static void write_secret(lk_writer *w, const lk_acl *a)
 
 static void write_acl(lk_writer *w, const void *arg)
 {
-  const reading *r = arg;
+  const sim_reading *r = arg;
   const sim_access *a = r->node->access;
 
   lk__writer_count(w, a->count);
@@ -129,7 +126,10 @@ static int32_t count_below(const sim_node *n)
 
 static void write_count(lk_writer *w, const void *arg)
 {
-  lk__writer_int(w, count_below(((const reading *)arg)->node));
+  const sim_reading *r = arg;
+
+  /* Below "" is also the root itself. */
+  lk__writer_int(w, count_below(r->node) + (r->path.len == 0));
 }
 
 /* ---- about a node ------------------------------------------------------- */
@@ -147,14 +147,14 @@ static sim_body *body_of(int32_t op)
 }
 
 /* What is wrong with looking at it. */
-static int check(const reading *r)
+static int check(const sim_reading *r)
 {
   int32_t perms =
       r->op == LK_OPCODE_GET_ACL ? LK_PERM_READ | LK_PERM_ADMIN : LK_PERM_READ;
 
   if (r->path.at == NULL)
     return LK_ERR_MARSHALLING;
-  if (r->op == LK_OPCODE_EXISTS && has_nul(r->path))
+  if (r->op == LK_OPCODE_EXISTS && sim_has_nul(r->path))
     return LK_ERR_BAD_ARGUMENTS;
   if (r->node == NULL)
     return LK_ERR_NO_NODE;
@@ -164,26 +164,18 @@ static int check(const reading *r)
   return 0;
 }
 
-/* "" names the root, but its watches are others'. */
-static sim_path *watched(sim_conn *c, lk_bytes path)
-{
-  sim_paths *paths = &c->server->ensemble->paths;
-
-  return path.len == 0 ? paths->nameless : sim_path_get(paths, path);
-}
-
 /* Only exists watches what is not there. */
-static void watch(const reading *r, int err)
+static void watch(const sim_reading *r, int err)
 {
   bool children =
       r->op == LK_OPCODE_GET_CHILDREN || r->op == LK_OPCODE_GET_CHILDREN2;
 
   if (err == 0 || (err == LK_ERR_NO_NODE && r->op == LK_OPCODE_EXISTS))
-    sim_watch_set(r->c, watched(r->c, r->path),
+    sim_watch_set(r->c, sim_watched(r->c, r->path),
                   children ? SIM_WATCH_CHILD : SIM_WATCH_DATA, SIM_WATCH_ONCE);
 }
 
-static void look(reading *r, lk_reader *in)
+static void look(sim_reading *r, lk_reader *in)
 {
   const lk_opcode_info *info = lk__opcode_info(r->op);
 
@@ -193,7 +185,7 @@ static void look(reading *r, lk_reader *in)
 
   if (in->err != 0)
     r->path.at = NULL;
-  r->node = r->path.at == NULL ? NULL : find(r->c, r->path);
+  r->node = r->path.at == NULL ? NULL : sim_seen(r->c, r->path);
   int err = check(r);
 
   if (watches)
@@ -206,7 +198,7 @@ static void look(reading *r, lk_reader *in)
 /* ---- several at once ---------------------------------------------------- */
 
 typedef struct several {
-  reading *r;
+  sim_reading *r;
   lk_reader in;
 } several;
 
@@ -229,10 +221,10 @@ static int read_parts(lk_writer *w, const several *s)
   while (
       err == 0 &&
       lk__part_decode(&in, false, &s->r->c->server->ensemble->scratch, &part)) {
-    reading one = {
+    sim_reading one = {
         .c = s->r->c, .op = part.type, .path = part.body.path_watch.path};
 
-    one.node = one.path.at == NULL ? NULL : find(one.c, one.path);
+    one.node = one.path.at == NULL ? NULL : sim_seen(one.c, one.path);
     int wrong = check(&one);
 
     if (wrong == LK_ERR_MARSHALLING)
@@ -255,7 +247,7 @@ static void write_parts(lk_writer *w, const void *arg)
   read_parts(w, arg);
 }
 
-static void look_at_several(reading *r, lk_reader *in)
+static void look_at_several(sim_reading *r, lk_reader *in)
 {
   several s = {r, *in};
   lk_writer nowhere;
@@ -265,7 +257,7 @@ static void look_at_several(reading *r, lk_reader *in)
   while (lk__part_decode(in, false, &r->c->server->ensemble->scratch, &part))
     fine = fine && lk__opcode_info(part.type)->multi_read;
   if (in->err != 0 || !fine) {
-    refuse(r, LK_ERR_MARSHALLING);
+    sim_refuse(r, LK_ERR_MARSHALLING);
     return;
   }
   lk__writer_init(&nowhere, NULL, 0);
@@ -281,7 +273,7 @@ static bool begins_with(const char *path, lk_bytes prefix)
 
 static void write_ephemerals(lk_writer *w, const void *arg)
 {
-  const reading *r = arg;
+  const sim_reading *r = arg;
   const sim_logon *l = sim_tree_logon(&r->c->server->tree, r->c->session);
   const sim_node *first = l == NULL ? NULL : l->owned;
   size_t count = 0;
@@ -297,7 +289,7 @@ static void write_ephemerals(lk_writer *w, const void *arg)
 
 static void write_ids(lk_writer *w, const void *arg)
 {
-  const sim_ids *who = ((const reading *)arg)->c->who;
+  const sim_ids *who = ((const sim_reading *)arg)->c->who;
 
   lk__writer_count(w, who->count);
   for (size_t i = 0; i < who->count; i++) {
@@ -306,138 +298,13 @@ static void write_ids(lk_writer *w, const void *arg)
   }
 }
 
-static void list_ephemerals(reading *r, lk_reader *in)
+static void list_ephemerals(sim_reading *r, lk_reader *in)
 {
   r->path = lk__reader_bytes(in);
   if (in->err != 0)
-    refuse(r, LK_ERR_MARSHALLING);
+    sim_refuse(r, LK_ERR_MARSHALLING);
   else
     sim_serve(r->c, r->xid, 0, write_ephemerals, r);
-}
-
-/* ---- watches ------------------------------------------------------------ */
-
-enum list { LIST_DATA, LIST_EXIST, LIST_CHILD, LIST_COUNT };
-
-/* A watch that comes back: what it missed, or it stands again. */
-static void rearm(sim_conn *c, lk_bytes path, int64_t since, enum list list)
-{
-  const sim_node *n = find(c, path);
-  int32_t missed = 0;
-
-  if (list == LIST_EXIST)
-    missed = n == NULL ? 0 : LK_EVENT_CREATED;
-  else if (n == NULL)
-    missed = LK_EVENT_DELETED;
-  else if (list == LIST_DATA && n->stat.mzxid > since)
-    missed = LK_EVENT_CHANGED;
-  else if (list == LIST_CHILD && n->stat.pzxid > since)
-    missed = LK_EVENT_CHILDREN;
-  if (missed != 0)
-    sim_serve_event(c, missed, watched(c, path));
-  else
-    sim_watch_set(c, watched(c, path),
-                  list == LIST_CHILD ? SIM_WATCH_CHILD : SIM_WATCH_DATA,
-                  SIM_WATCH_ONCE);
-}
-
-static void watch_always(sim_conn *c, lk_bytes path, enum sim_watch_mode mode)
-{
-  sim_watch_set(c, watched(c, path), SIM_WATCH_DATA, mode);
-  sim_watch_set(c, watched(c, path), SIM_WATCH_CHILD, mode);
-}
-
-/* Lists that are null, or have something in them that cannot be a path. */
-static bool unfit(const lk_vec *lists, size_t count)
-{
-  for (size_t i = 0; i < count; i++) {
-    const lk_bytes *paths = lists[i].items;
-
-    if (paths == NULL)
-      return true;
-    for (size_t k = 0; k < lists[i].count; k++) {
-      if (paths[k].at == NULL || has_nul(paths[k]))
-        return true;
-    }
-  }
-  return false;
-}
-
-static void set_watches(reading *r, lk_reader *in)
-{
-  struct lk_set_watches2_request q = {.one_shot = {0}};
-  bool two = r->op == LK_OPCODE_SET_WATCHES2;
-  int err =
-      two ? lk__record_decode(&lk__set_watches2_request_record, &q, in,
-                              &r->c->server->ensemble->scratch)
-          : lk__record_decode(&lk__set_watches_request_record, &q.one_shot, in,
-                              &r->c->server->ensemble->scratch);
-  const lk_vec lists[] = {q.one_shot.data, q.one_shot.exist, q.one_shot.child,
-                          q.persistent, q.recursive};
-
-  if (err != 0 || unfit(lists, two ? 5 : 3)) {
-    refuse(r, LK_ERR_MARSHALLING);
-    return;
-  }
-  for (int list = 0; list < (two ? 5 : 3); list++) {
-    const lk_bytes *paths = lists[list].items;
-
-    for (size_t i = 0; i < lists[list].count; i++) {
-      if (list < LIST_COUNT)
-        rearm(r->c, paths[i], q.one_shot.relative_zxid, (enum list)list);
-      else
-        watch_always(r->c, paths[i],
-                     list == LIST_COUNT ? SIM_WATCH_PERSISTENT
-                                        : SIM_WATCH_RECURSIVE);
-    }
-  }
-  refuse(r, 0);
-}
-
-static void write_no_error(lk_writer *w, const void *arg)
-{
-  (void)arg;
-  lk__writer_int(w, 0);
-}
-
-static void add_watch(reading *r, lk_reader *in)
-{
-  struct lk_add_watch_request q;
-
-  if (lk__record_decode(&lk__add_watch_request_record, &q, in, NULL) != 0 ||
-      q.path.at == NULL || has_nul(q.path) || q.mode < SIM_WATCH_PERSISTENT ||
-      q.mode > SIM_WATCH_RECURSIVE) {
-    refuse(r, LK_ERR_MARSHALLING);
-    return;
-  }
-  watch_always(r->c, q.path, (enum sim_watch_mode)q.mode);
-  sim_serve(r->c, r->xid, 0, write_no_error, NULL);
-}
-
-/* To check is to ask whether anybody watches. */
-static bool unwatch(const reading *r, lk_bytes path, enum sim_watch_kind kind)
-{
-  sim_path *p = watched(r->c, path);
-
-  return r->op == LK_OPCODE_CHECK_WATCHES ? sim_watch_any(r->c->server, p, kind)
-                                          : sim_watch_unset(r->c, p, kind);
-}
-
-static void remove_watches(reading *r, lk_reader *in)
-{
-  enum { CHILDREN = 1, DATA = 2, ANY = 3 };
-  struct lk_path_type_request q;
-
-  if (lk__record_decode(&lk__path_type_request_record, &q, in, NULL) != 0 ||
-      q.path.at == NULL || has_nul(q.path) || q.type < CHILDREN ||
-      q.type > ANY) {
-    refuse(r, LK_ERR_MARSHALLING);
-    return;
-  }
-  bool child = q.type != DATA && unwatch(r, q.path, SIM_WATCH_CHILD);
-  bool data = q.type != CHILDREN && unwatch(r, q.path, SIM_WATCH_DATA);
-
-  refuse(r, child || data ? 0 : LK_ERR_NO_WATCHER);
 }
 
 /* ---- which -------------------------------------------------------------- */
@@ -458,22 +325,22 @@ void sim_serve_sync(sim_conn *c, int32_t xid, lk_reader *body)
 
 void sim_serve_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
 {
-  reading r = {.c = c, .xid = xid, .op = op};
+  sim_reading r = {.c = c, .xid = xid, .op = op};
 
   switch (op) {
   case LK_OPCODE_PING:
     r.xid = LK_XID_PING;
-    refuse(&r, 0);
+    sim_refuse(&r, 0);
     break;
   case LK_OPCODE_SYNC: sim_serve_sync(c, xid, body); break;
   case LK_OPCODE_MULTI_READ: look_at_several(&r, body); break;
   case LK_OPCODE_GET_EPHEMERALS: list_ephemerals(&r, body); break;
   case LK_OPCODE_WHO_AM_I: sim_serve(c, xid, 0, write_ids, &r); break;
   case LK_OPCODE_SET_WATCHES:
-  case LK_OPCODE_SET_WATCHES2: set_watches(&r, body); break;
-  case LK_OPCODE_ADD_WATCH: add_watch(&r, body); break;
+  case LK_OPCODE_SET_WATCHES2: sim_set_watches(&r, body); break;
+  case LK_OPCODE_ADD_WATCH: sim_add_watch(&r, body); break;
   case LK_OPCODE_CHECK_WATCHES:
-  case LK_OPCODE_REMOVE_WATCHES: remove_watches(&r, body); break;
+  case LK_OPCODE_REMOVE_WATCHES: sim_remove_watches(&r, body); break;
   default: look(&r, body); break;
   }
   lk__arena_reset(&c->server->ensemble->scratch, 1 << 16);

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The lease ("The lease" in doc/architecture.md): a client says until when
+ * nobody else can have been given its lock. Is it right?
+ *
+ * There is a leader, a follower, and the rest of the ensemble, which is a
+ * majority: what the rest accepts is committed. At any time the rest may elect
+ * a new leader, with fresh timers, and the old one does not notice. A client
+ * has a session and is connected to the follower or to a leader. It has one
+ * request on its way: a ping, which the server at hand answers; a sync, which
+ * whoever believes to lead answers; a check (a multi that changes nothing),
+ * which takes a majority. Each touches the session at the server at hand. A
+ * follower reports touches when its leader pings it, each unit of time, which
+ * is half a tick. Connections break at any time, however often; then the client
+ * resumes its session there or elsewhere.
+ *
+ * Verified: while the client believes (its lease runs), no leader has expired
+ * its session.
+ *
+ * The rule: once j was answered, and k, a check that was sent GAP after j's
+ * answer, was answered on the same connection, the lease runs until j was sent
+ * plus T less DRIFT. The creation of the session is j and k in one. A resume is
+ * a j without gap, as it is confirmed with the leader. Each lease comes of one
+ * j and one k, so the client here has one j at a time, any.
+ *
+ * With one of these the rule must fail:
+ *   LEASE_BY_PING    any answer is evidence by itself
+ *   LEASE_BY_SYNC    k may be a sync
+ *   LEASE_BY_RESUME  a resume is evidence by itself
+ *   NO_GAP           k may leave as soon as j was answered
+ *   FROM_ANSWER      the lease counts from j's answer
+ *   NO_DRIFT         nothing is subtracted for clocks that differ
+ *   LATE_PING        a leader's ping may take any time (see below)
+ *   NO_LEASE         no j and k are ever answered through the follower
+ * And these say what a condition rests on:
+ *   OTHER_CONNECTION k may be of another connection than j. It does no harm: a
+ *                    resume lies between them, a later touch than j. With
+ *   RESUME_IS_NO_TOUCH, where it touches nothing and is no j, it must fail
+ *   WITH_SYNC        k leaves after the answer to a sync, which left GAP after
+ *                    j's answer. The rule then holds with LATE_PING, too
+ *
+ * Time: nothing here knows the date, only how long ago or how long still, up to
+ * T; so runs of any length are covered. What happens within a unit happens in
+ * any order. A message takes any time, but a leader's ping reaches its follower
+ * within the unit it was sent in: GAP is that long and the ping's period.
+ * Without that promise k could overtake the ping: its answer comes behind the
+ * ping, but the report may be on its way yet, and get lost.
+ *
+ * What is left out, and why that loses nothing:
+ * - The client's other requests. They only touch the session more often.
+ * - Votes and acknowledgements: the rest follows the old leader or it does not.
+ *   A check that it has accepted precedes the election.
+ * - A second election: the first leader may be any. A follower of the new one
+ *   is no other than one of the old one; it may change sides.
+ * - Ticks: here a session expires as soon as T has passed since the touch; a
+ *   real leader waits for the end of the tick.
+ * - A cut in one direction only: what it loses was slow before.
+ * - A clock that loses more than one unit: it loses no more in T, and no lease
+ *   is longer. One that gains makes GAP shorter; it is part of what GAP leaves.
+ */
+
+#ifndef T
+#define T 8 /* session timeout, in units: four ticks */
+#endif
+#ifndef GAP
+#define GAP 2
+#endif
+#define DRIFT 1 /* what a clock may lose in T */
+
+mtype = {
+  FOLLOWER, LEADER, NEW_LEADER,   /* who is there */
+  NEW, RESUME, PING, SYNC, CHECK, /* requests, and their answers */
+  TOUCHED                         /* a follower's report */
+};
+
+/* ---- the servers --------------------------------------------------------- */
+
+mtype leads = LEADER;
+byte timer = T; /* how long who leads still waits for the session */
+bool expired = false;
+
+mtype followed = LEADER; /* by the follower */
+bool linked = true;      /* the follower, with who it follows */
+bool touched = false;    /* at the follower, which has not reported it */
+chan up = [2] of {mtype};
+chan down = [2] of {mtype};
+
+mtype connected; /* the server at the client's end */
+chan asked = [1] of {mtype};
+chan answered = [1] of {mtype};
+
+byte lease = 0; /* how long the client believes, by its clock */
+
+/* At a server that believes to lead. */
+inline touch(server)
+{
+  if
+  :: server == leads && !expired ->
+     printf("%e starts its timer again\n", server);
+     timer = T
+  :: else
+  fi
+}
+
+/* Whether a server that believes to lead answers. Who leads can commit, and
+ * knows whether the session has expired. */
+#define ANSWERS(server, what) (server == leads -> !expired : what != CHECK)
+
+#ifdef RESUME_IS_NO_TOUCH
+#define IS_TOUCH(what) (what != RESUME)
+#else
+#define IS_TOUCH(what) true
+#endif
+
+/* One that has not arrived speaks for those after it. */
+inline report()
+{
+  if
+  :: touched && !(up ?? [TOUCHED]) ->
+     printf("FOLLOWER reports a touch\n");
+     up ! TOUCHED
+  :: else
+  fi;
+  touched = false
+}
+
+proctype follower()
+{
+  mtype what;
+
+end:
+  do
+  :: atomic {
+       connected == FOLLOWER && asked ? [PING] ->
+       asked ? PING;
+       touched = true;
+       answered ! PING
+     }
+  :: atomic {
+       connected == FOLLOWER && linked && nempty(asked) && !asked ? [PING] ->
+       asked ? what;
+       touched = touched || what != RESUME;
+       up ! what;
+       what = 0
+     }
+  :: atomic { down ? PING -> report() }
+  :: atomic {
+       nempty(down) && !down ? [PING] ->
+       down ? what;
+       answered ! what;
+       what = 0
+     }
+  od
+}
+
+proctype server(mtype me)
+{
+  mtype what;
+
+end:
+  do
+  :: atomic {
+       connected == me && nempty(asked) ->
+       asked ? what;
+       if
+       :: ANSWERS(me, what) ->
+          if
+          :: IS_TOUCH(what) -> touch(me)
+          :: else
+          fi;
+          answered ! what
+       :: else
+       fi;
+       what = 0
+     }
+  :: atomic {
+       followed == me && nempty(up) ->
+       up ? what;
+       if
+       :: what == TOUCHED -> touch(me)
+       :: what != TOUCHED && ANSWERS(me, what) ->
+          /* What a follower passes on is no touch, but for this. */
+          if
+          :: what == RESUME && IS_TOUCH(what) -> touch(me)
+          :: else
+          fi;
+          down ! what
+       :: else
+       fi;
+       what = 0
+     }
+  :: atomic {
+       leads == me && timer == 0 && !expired ->
+       printf("%e expires the session\n", me);
+       expired = true;
+       assert(lease == 0)
+     }
+  od
+}
+
+proctype rest()
+{
+end:
+  atomic {
+    leads == LEADER && !expired ->
+    printf("the rest elects NEW_LEADER\n");
+    leads = NEW_LEADER;
+    timer = T;
+    run server(NEW_LEADER)
+  }
+}
+
+/* ---- the client ---------------------------------------------------------- */
+
+#ifdef NO_DRIFT
+#define LENGTH T
+#else
+#define LENGTH (T - DRIFT)
+#endif
+
+#define TOLD (GAP + 1) /* more than any gap: the leader knows of j */
+
+#ifdef NO_GAP
+#define ENOUGH 0
+#elif defined(WITH_SYNC)
+#define ENOUGH TOLD
+#else
+#define ENOUGH GAP
+#endif
+
+byte j_age = T; /* how long ago j was sent; T: too long, or there is none */
+byte j_gap = 0; /* how long ago it was answered, up to GAP; or TOLD */
+
+mtype doing = 0; /* the request on its way */
+byte age = 0;    /* how long ago it was sent */
+byte gap = 0;    /* how long after j's answer */
+
+inline send(what)
+{
+  printf("the client sends %e to %e\n", what, connected);
+  doing = what;
+  age = 0;
+  gap = j_gap;
+  asked ! what
+}
+
+inline believe(since)
+{
+  if
+  :: since < LENGTH && lease < LENGTH - since ->
+     lease = LENGTH - since;
+     printf("the client believes for %d units\n", lease);
+     assert(!expired)
+  :: else
+  fi
+}
+
+inline learn(what)
+{
+  if
+  :: what == NEW -> believe(age)
+  :: what == CHECK && gap >= ENOUGH ->
+     believe(j_age);
+#ifdef NO_LEASE
+     assert(lease == 0 || connected != FOLLOWER)
+#endif
+#ifdef LEASE_BY_PING
+  :: what == PING -> believe(age)
+#endif
+#ifdef LEASE_BY_RESUME
+  :: what == RESUME -> believe(age)
+#endif
+#ifdef LEASE_BY_SYNC
+  :: what == SYNC && gap >= ENOUGH -> believe(j_age)
+#endif
+#ifdef WITH_SYNC
+  :: (what == SYNC || what == CHECK) && gap == GAP -> j_gap = TOLD
+#endif
+  :: else
+  fi
+}
+
+inline remember(what)
+{
+  printf("which it remembers as j\n");
+#ifdef FROM_ANSWER
+  j_age = 0;
+#else
+  j_age = age;
+#endif
+  j_gap = (what == RESUME -> TOLD : 0)
+}
+
+inline forget()
+{
+  j_age = T;
+  j_gap = 0
+}
+
+proctype client()
+{
+  mtype what;
+
+end:
+  do
+  :: atomic {
+       doing == 0 ->
+       if
+       :: send(PING)
+       :: send(SYNC)
+       :: send(CHECK)
+       fi
+     }
+  :: atomic {
+       answered ? what ->
+       printf("the client is answered %e\n", what);
+       learn(what);
+       if
+       :: IS_TOUCH(what) -> remember(what)
+       :: skip
+       fi;
+       doing = 0;
+       age = 0;
+       gap = 0;
+       what = 0
+     }
+  od
+}
+
+/* ---- the network --------------------------------------------------------- */
+
+/* What was on its way for the client is lost; the servers' own is not. */
+inline lose(link)
+{
+  do
+  :: link ?? [RESUME] -> link ?? RESUME
+  :: link ?? [SYNC] -> link ?? SYNC
+  :: link ?? [CHECK] -> link ?? CHECK
+  :: else -> break
+  od
+}
+
+inline connect()
+{
+  do
+  :: asked ? _
+  :: answered ? _
+  :: empty(asked) && empty(answered) -> break
+  od;
+  lose(up);
+  lose(down);
+#ifndef OTHER_CONNECTION
+  forget();
+#endif
+  printf("the client's connection breaks\n");
+  if
+  :: connected = FOLLOWER
+  :: connected = LEADER
+  :: leads == NEW_LEADER -> connected = NEW_LEADER
+  fi;
+  send(RESUME)
+}
+
+inline unlink()
+{
+  do
+  :: up ? _
+  :: down ? _
+  :: empty(up) && empty(down) -> break
+  od;
+  printf("the link of FOLLOWER breaks\n");
+  linked = false
+}
+
+/* The follower has noticed, and ends its clients' connections. */
+inline link()
+{
+  linked = true;
+  touched = false;
+  if
+  :: followed = LEADER
+  :: leads == NEW_LEADER -> followed = NEW_LEADER
+  fi;
+  printf("FOLLOWER follows %e\n", followed);
+  if
+  :: connected == FOLLOWER -> connect()
+  :: else
+  fi
+}
+
+proctype network()
+{
+end:
+  do
+  :: atomic { connect() }
+  :: atomic { linked -> unlink() }
+  :: atomic { !linked -> link() }
+  od
+}
+
+/* ---- time ---------------------------------------------------------------- */
+
+#define LESS(x) x = (x > 0 -> x - 1 : 0)
+#define MORE(x, most) x = (x < most -> x + 1 : x)
+
+#ifdef LATE_PING
+#define PING_ARRIVED true
+#else
+#define PING_ARRIVED !(down ?? [PING])
+#endif
+
+inline pass_at_client()
+{
+  LESS(lease);
+  MORE(j_age, T);
+  if
+  :: j_age < T -> MORE(j_gap, GAP)
+  :: else -> forget()
+  fi;
+  if
+  :: doing != 0 -> MORE(age, T)
+  :: else
+  fi
+}
+
+proctype time()
+{
+  bool lost_one = false; /* the client's clock */
+
+end:
+  do
+  :: atomic {
+       PING_ARRIVED ->
+       printf("a unit of time passes\n");
+       LESS(timer);
+       if
+       :: pass_at_client()
+       :: !lost_one ->
+          printf("but not by the client's clock\n");
+          lost_one = true
+       fi;
+       if
+       :: linked && !(down ?? [PING]) -> down ! PING
+       :: else
+       fi
+     }
+  od
+}
+
+init {
+  atomic {
+    if
+    :: connected = FOLLOWER
+    :: connected = LEADER
+    fi;
+    doing = NEW;
+    answered ! NEW;
+    run follower();
+    run server(LEADER);
+    run rest();
+    run client();
+    run network();
+    run time()
+  }
+}
