@@ -163,6 +163,23 @@ START_TEST(a_grant_after_long_idleness_is_never_unsure)
 }
 END_TEST
 
+START_TEST(a_grant_on_old_evidence_beats_sooner)
+{
+  /* the newest answer is just too new to prove anything, the one before is as
+   * old as answers get */
+  begin(LK_ASSURE_QUORUM);
+  fake_run(&sc.server, T / 3 + T / 4 - 10);
+  scene_hold(&sc);
+  fake_run(&sc.server, T / 8);
+  ck_assert(fake_said(sc.one.link, ""));
+  fake_run(&sc.server, T / 16);
+  ck_assert(fake_said(sc.one.link, "multi"));
+  fake_run(&sc.server, 2 * T);
+  ck_assert(locker_told(&sc.a, ""));
+  scene_end(&sc);
+}
+END_TEST
+
 START_TEST(many_nodes_are_checked_in_several_multis)
 {
   lk_lock *locks[150];
@@ -761,6 +778,7 @@ SUITE("keeper", a_holder_beats_each_quarter_of_the_timeout,
       who_waited_is_watched_already, who_neither_holds_nor_waits_is_quiet,
       in_calm_weather_the_deadline_is_half_a_timeout_ahead,
       a_grant_after_long_idleness_is_never_unsure,
+      a_grant_on_old_evidence_beats_sooner,
       many_nodes_are_checked_in_several_multis,
       a_throttled_beat_is_repeated_soon,
       silence_makes_unsure_in_time_and_an_answer_held_again,

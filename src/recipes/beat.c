@@ -148,10 +148,42 @@ static void beat(lk_keeper *k)
   }
 }
 
-static void start(lk_keeper *k, int64_t in_ms)
+static void start(lk_keeper *k, int64_t at_ms)
 {
-  lk_timer_start(k->client, &k->beat, lk_client_now(k->client) + in_ms);
+  lk_timer_start(k->client, &k->beat, at_ms);
   k->beat_set = true;
+}
+
+/* A quarter of the session timeout from now; or sooner, so that half of that is
+ * left for the answer before a lease until `until_ms` becomes unsure, where
+ * what it rests on is older than usual. */
+static int64_t due_for(const lk_keeper *k, int64_t until_ms)
+{
+  int64_t now = lk_client_now(k->client);
+  int64_t quarter = lk_client_timeout_ms(k->client) / 4;
+  int64_t left = lk__keeper_doubt_ms(k, until_ms) - now - quarter / 2;
+
+  if (until_ms == LK_NO_LEASE || left <= -quarter / 2 || left >= quarter)
+    return now + quarter;
+  return now + (left < quarter / 4 ? quarter / 4 : left);
+}
+
+static int64_t due(const lk_keeper *k)
+{
+  int64_t at =
+      due_for(k, k->parked > 0 ? lk__keeper_grant_until(k) : LK_NO_LEASE);
+
+  if (k->held == 0)
+    return at;
+  for (const lk_contend *ct = k->first; ct != NULL; ct = ct->next) {
+    int64_t his = ct->state == LK_CONTEND_HELD
+                      ? due_for(k, lk__contend_deadline(ct))
+                      : at;
+
+    if (his < at)
+      at = his;
+  }
+  return at;
 }
 
 static bool wanted(const lk_keeper *k)
@@ -169,14 +201,23 @@ void lk__beat_plan(lk_keeper *k)
       lk_timer_stop(k->client, &k->beat);
     k->beat_set = false;
   } else if (!k->beat_set && k->beat_out == 0) {
-    start(k, lk_client_timeout_ms(k->client) / 4);
+    start(k, due(k));
   }
+}
+
+void lk__beat_granted(const lk_contend *ct)
+{
+  lk_keeper *k = ct->keeper;
+  int64_t at = due_for(k, lk__contend_deadline(ct));
+
+  if (k->beat_set && at < k->beat.node.at)
+    start(k, at);
 }
 
 void lk__beat_put_off(lk_keeper *k)
 {
   if (k->beat_set && k->held == 1)
-    start(k, lk_client_timeout_ms(k->client) / 4);
+    start(k, due(k));
 }
 
 bool lk__beat_now(lk_keeper *k)
@@ -208,7 +249,7 @@ static void on_beat_end(lk_keeper *k)
   if (k->beat_again)
     (void)lk__beat_now(k);
   else if (k->beat_rest && wanted(k) && !k->beat_set)
-    start(k, REST_MS);
+    start(k, lk_client_now(k->client) + REST_MS);
   else
     lk__beat_plan(k);
 }

@@ -138,6 +138,7 @@ void lk__enter_held(lk_contend *ct, lk_contend_state from)
   ct->granted_until_ms =
       quorum && !just_created(from) ? lk__keeper_grant_until(k) : LK_NO_LEASE;
   lk__keeper_watch(k, ct);
+  lk__beat_granted(ct);
   /* Refused: the beat does it, or the holder becomes unsure in time. */
   if (quorum && !just_created(from) && from != LK_CONTEND_CHECKING)
     (void)lk__enter_checking(ct);

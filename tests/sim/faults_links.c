@@ -21,12 +21,13 @@ static bool heal_delay(sim_wound *x)
   return true;
 }
 
-/* In calm weather both ways together and the time it lasts are under T/4. */
+/* In calm weather it lasts so long and slows so much that no round trip takes
+ * longer than T/4. */
 bool sim_strike_delay(sim_faults *f)
 {
-  int64_t most = sim_fault_timeout(f) / 9;
-  int64_t length =
-      f->world->scenario->calm ? sim_fault_timeout(f) / 4 : sim_fault_time(f);
+  bool calm = f->world->scenario->calm;
+  int64_t most = sim_fault_timeout(f) / (calm ? 16 : 9);
+  int64_t length = calm ? sim_fault_timeout(f) / 8 : sim_fault_time(f);
   sim_wound *x = sim_hurt(f, heal_delay, length);
   sim_route *r;
 
