@@ -10,6 +10,7 @@
 
 #include "fake/sockets.h"
 #include "suite.h"
+#include "sync/client.h"
 #include "waiters.h"
 
 static lk_sync_client *client;
@@ -268,6 +269,21 @@ START_TEST(freeing_ends_all_calls)
   int err = waiter_end(&closing);
 
   ck_assert(err == LK_ERR_CLOSED || err == LK_ERR_NOT_SENT);
+}
+END_TEST
+
+START_TEST(freeing_waits_until_all_have_left)
+{
+  enum { MANY = 200 };
+  waiter w[MANY];
+
+  start();
+  for (int i = 0; i < MANY; i++)
+    waiter_start(&w[i], do_get, NULL);
+  waiters_inside(client, MANY);
+  stop();
+  for (int i = 0; i < MANY; i++)
+    ck_assert_int_eq(waiter_end(&w[i]), LK_ERR_CLOSED);
 }
 END_TEST
 
@@ -536,10 +552,12 @@ START_TEST(a_forked_child_has_nothing_and_does_not_hang)
   for (int i = 0; i < 4; i++)
     waiter_start(&w[i], keep_busy, cancel);
   for (int i = 0; i < 20; i++) {
+    pthread_mutex_lock(&client->mutex); /* it might be anybody's */
     pid_t child = fork();
 
     if (child == 0)
       live_in_child();
+    pthread_mutex_unlock(&client->mutex);
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
   }
@@ -554,7 +572,8 @@ END_TEST
 SUITE("sync", a_call_ends_at_its_deadline, trouble_says_why_nothing_came,
       a_cancel_ends_all_who_have_it, a_signal_handler_may_cancel,
       closing_ends_all_calls, freeing_ends_all_calls,
-      freeing_a_lock_ends_who_waits_for_it, a_thread_is_not_cancelled_in_a_call,
-      what_cannot_be_is_refused, who_does_not_hold_has_nothing,
-      callbacks_do_not_wait, states_are_told, without_memory_calls_are_refused,
+      freeing_waits_until_all_have_left, freeing_a_lock_ends_who_waits_for_it,
+      a_thread_is_not_cancelled_in_a_call, what_cannot_be_is_refused,
+      who_does_not_hold_has_nothing, callbacks_do_not_wait, states_are_told,
+      without_memory_calls_are_refused,
       a_forked_child_has_nothing_and_does_not_hang)

@@ -161,9 +161,12 @@ static int64_t due_for(const lk_keeper *k, int64_t until_ms)
 {
   int64_t now = lk_client_now(k->client);
   int64_t quarter = lk_client_timeout_ms(k->client) / 4;
+
+  if (until_ms == LK_NO_LEASE)
+    return now + quarter;
   int64_t left = lk__keeper_doubt_ms(k, until_ms) - now - quarter / 2;
 
-  if (until_ms == LK_NO_LEASE || left <= -quarter / 2 || left >= quarter)
+  if (left <= -quarter / 2 || left >= quarter)
     return now + quarter;
   return now + (left < quarter / 4 ? quarter / 4 : left);
 }

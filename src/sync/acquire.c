@@ -155,6 +155,8 @@ static void begin_release(lk_errand *e)
 {
   lk_holder *h = holder_of(e);
   int hindrance = lk__errand_hindrance(e);
+
+  lk__holder_lose(h);
   int err = h->handle == NULL ? LK_ERR_CLOSED
                               : lk_lock_release(h->handle, on_released, h);
 
@@ -162,7 +164,6 @@ static void begin_release(lk_errand *e)
     fail(h, err);
     return;
   }
-  lk__holder_lose(h);
   lk__errand_stay(e, cut_release);
   lk__errand_watch(e);
   if (hindrance != 0)
@@ -171,15 +172,14 @@ static void begin_release(lk_errand *e)
 
 int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
 {
-  lk_holder *h = lk__holder_find(l);
   int err = lk__sync_refusal(l->client);
 
   if (err != 0)
     return err;
-  if (h != NULL && h->count > 1)
-    return lk_sync_lock_release(l);
-  if (h == NULL || lk__holder_is_lost(h))
-    return lk_sync_lock_release(l);
+  lk_holder *h = lk__holder_find(l);
+
+  if (h == NULL || h->count > 1 || lk__holder_is_lost(h))
+    return lk_sync_lock_release(l); /* nothing to wait for */
   err = lk__errand_init(&h->errand, h->client, call);
   if (err != 0)
     return err;

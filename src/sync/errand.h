@@ -10,9 +10,8 @@ struct lk_sync_cancel {
 };
 
 /**
- * What one caller waits for, and the handle's thread does. All its functions
- * but the first two are for that thread. It ends once; its memory may be gone
- * as soon as it has.
+ * What one caller waits for, and the handle's thread does. It ends once; its
+ * memory may be gone as soon as it has.
  */
 typedef struct lk_errand {
   lk_task task;
@@ -32,6 +31,8 @@ typedef struct lk_errand {
   int err;
 } lk_errand;
 
+/* ---- for the caller ------------------------------------------------------ */
+
 /** Prepare one; `call` NULL: without end. 0, LK_ERR_BAD_ARGUMENT, NO_MEMORY:
     then there is nothing to be destroyed. */
 int lk__errand_init(lk_errand *e, lk_sync_client *c, const lk_sync_call *call);
@@ -40,6 +41,8 @@ int lk__errand_wait(lk_errand *e, void (*begin)(lk_errand *e));
 void lk__errand_destroy(lk_errand *e);
 /** All of this for one that cannot be cut short, also refusals. */
 int lk__errand_do(lk_errand *e, lk_sync_client *c, void (*begin)(lk_errand *e));
+
+/* ---- for the handle's thread --------------------------------------------- */
 
 /** Why it need not begin: 0, LK_ERR_CLOSED, CANCELLED, DEADLINE. */
 int lk__errand_hindrance(const lk_errand *e);

@@ -61,11 +61,10 @@ static void on_answer(lk_client *client, const lk_answer *answer, void *arg)
   lk__holders_publish(c);
 }
 
-/* Everything that is still under way ends, and then nothing is. */
+/* What is still under way ends. Locks were freed before. */
 static void wind_up(lk_sync_client *c)
 {
   c->closed = true;
-  lk__holders_give_up(c);
   (void)work(c);
   lk_keeper_free(c->keeper);
   lk_client_free(c->client);

@@ -40,16 +40,17 @@ static void compare(const choice *c)
       c->self ? side_real_new(c->servers) : side_model_new(c->servers, c->seed);
   pair *p = pair_new(real, other);
   double start = seconds();
+  uint64_t count;
 
   snprintf(p->again, sizeof p->again,
            "tests/live/differential --servers %u --seed %" PRIu64
            " --ops %" PRIu64 "%s",
            c->servers, c->seed, c->ops, c->self ? " --self" : "");
-  steps_run(p, c->servers, c->seed, c->ops);
+  count = steps_run(p, c->servers, c->seed, c->ops);
   printf("%u server%s, seed %" PRIu64 ": %" PRIu64
          " requests, no difference, %.0f a second\n",
-         c->servers, c->servers == 1 ? "" : "s", c->seed, p->number,
-         (double)p->number / (seconds() - start));
+         c->servers, c->servers == 1 ? "" : "s", c->seed, count,
+         (double)count / (seconds() - start));
   fflush(stdout);
   pair_free(p);
 }

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sync/client.h"
+
 /* ---- owners -------------------------------------------------------------- */
 
 START_TEST(a_holder_knows_what_it_has)
@@ -169,6 +171,29 @@ START_TEST(closing_gives_up_what_is_held_and_ends_who_waits)
 }
 END_TEST
 
+static int close_here(void *arg)
+{
+  (void)arg;
+  return lk_sync_client_close(here);
+}
+
+START_TEST(closing_is_told_before_a_server_hears_of_it)
+{
+  waiter w;
+
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  server_ask(&zk, "stop 1");
+  int64_t begun = lk_sync_client_clock(here);
+
+  waiter_start(&w, close_here, NULL);
+  while (lk_sync_lock_ok(lock))
+    ck_assert_int_lt(lk_sync_client_clock(here), begun + 1400);
+  ck_assert_int_eq(waiter_end(&w), LK_ERR_DEADLINE);
+  ck_assert_int_ge(lk_sync_client_clock(here), begun + 1500);
+  server_ask(&zk, "cont 1");
+}
+END_TEST
+
 /* ---- threads that end ---------------------------------------------------- */
 
 static int take_twice(void *call)
@@ -254,6 +279,8 @@ START_TEST(a_child_does_not_hold)
 
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
   int fd = lk_sync_lock_fd(lock);
+
+  pthread_mutex_lock(&here->mutex); /* it might be anybody's */
   pid_t child = fork();
 
   if (child == 0) {
@@ -272,6 +299,7 @@ START_TEST(a_child_does_not_hold)
     atexit(leave);
     pthread_exit(NULL); /* the last thread, which held: as exit() */
   }
+  pthread_mutex_unlock(&here->mutex);
   ck_assert_int_eq(waitpid(child, &status, 0), child);
   ck_assert_int_eq(status, 0);
   ck_assert(lk_sync_lock_ok(lock));
@@ -291,6 +319,7 @@ TCase *lock_tests(void)
       a_cancel_leaves_nothing_behind,
       waiters_get_it_in_turn,
       closing_gives_up_what_is_held_and_ends_who_waits,
+      closing_is_told_before_a_server_hears_of_it,
       a_thread_that_ends_releases,
       freeing_a_lock_releases_what_others_hold,
       a_client_may_go_before_who_held,

@@ -135,9 +135,17 @@ static bool wait_for_bytes(side *s, unsigned conn)
   return true;
 }
 
+/* Wait until the server has closed it, too: one that has not may take the
+   session's next connection for it when it does. */
 static void close_conn(side *s, unsigned conn)
 {
-  close(real_of(s)->fds[conn]);
+  struct pollfd p = {real_of(s)->fds[conn], POLLIN, 0};
+  unsigned char drop[4096];
+
+  shutdown(p.fd, SHUT_WR);
+  while (poll(&p, 1, PATIENCE_MS) == 1 && recv(p.fd, drop, sizeof drop, 0) > 0)
+    continue;
+  close(p.fd);
 }
 
 static void rest(side *s)

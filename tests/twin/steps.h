@@ -30,11 +30,13 @@ typedef struct steps {
   whims whims;
   slot slots[STEPS_SLOTS];
   bool used[SIDE_CONNS]; /**< connections */
+  uint64_t count;        /**< requests so far, the pings between not counted */
   unsigned bases;        /**< how many corners of the tree so far */
   uint64_t next_base;    /**< after how many requests the next one */
 } steps;
 
-/** Make `count` requests, more or less, and compare all nodes. */
-void steps_run(pair *p, unsigned servers, uint64_t seed, uint64_t count);
+/** Make `count` requests, or a few more, and compare all nodes. How many it
+    were. */
+uint64_t steps_run(pair *p, unsigned servers, uint64_t seed, uint64_t count);
 
 #endif

@@ -161,12 +161,15 @@ static lk_bytes some_path(whims *w)
   return lk_text(n->path);
 }
 
-/* The model's paths have no NUL in them. */
+/* A server that has recursive watches cannot look for a path without a slash,
+   and the model has no path with a NUL in it. */
 static lk_bytes path_to_watch(whims *w)
 {
   lk_bytes path = some_path(w);
+  bool fits = path.len > 0 && *(const char *)path.at == '/' &&
+              memchr(path.at, '\0', path.len) == NULL;
 
-  return memchr(path.at, '\0', path.len) == NULL ? path : lk_text(w->base);
+  return fits ? path : lk_text(w->base);
 }
 
 /* Rather one that has no children. */
