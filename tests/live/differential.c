@@ -5,10 +5,11 @@
  * The simulated ensemble is compared with real servers: what sessions ask at
  * random must be answered alike.
  *
- *   differential [--ops N] [--seed N] [--servers 1|3] [--self]
+ *   differential [--ops N] [--seed N] [--servers 1|3] [--self] [--tally]
  *
  * Without --servers: 5,000 requests to one server, 2,000 to three. --self
  * compares two sets of real servers, which tests the comparison itself.
+ * --tally tells how often each kind of answer was compared.
  */
 
 #include "twin/steps.h"
@@ -23,6 +24,7 @@ typedef struct choice {
   uint64_t seed;
   unsigned servers;
   bool self;
+  bool tally;
 } choice;
 
 static double seconds(void)
@@ -51,6 +53,8 @@ static void compare(const choice *c)
          " requests, no difference, %.0f a second\n",
          c->servers, c->servers == 1 ? "" : "s", c->seed, count,
          (double)count / (seconds() - start));
+  if (c->tally)
+    tally_print(&p->tally);
   fflush(stdout);
   pair_free(p);
 }
@@ -69,7 +73,7 @@ static uint64_t number(const char *text)
 
 int main(int argc, char **argv)
 {
-  choice c = {0, 1, 0, false};
+  choice c = {.seed = 1};
 
   (void)argc;
   for (char **arg = argv + 1; *arg != NULL; arg++) {
@@ -81,6 +85,8 @@ int main(int argc, char **argv)
       c.servers = number(*++arg) == 3 ? 3 : 1;
     else if (strcmp(*arg, "--self") == 0)
       c.self = true;
+    else if (strcmp(*arg, "--tally") == 0)
+      c.tally = true;
     else {
       fprintf(stderr, "differential: unknown option %s\n", *arg);
       return 2;

@@ -145,6 +145,7 @@ static lk_buf *begin_question(pair *p, unsigned conn, int32_t op)
 
   p->number++;
   if (c->heard) {
+    tally_add(&p->tally, &c->said[0]);
     list_empty(&c->asked);
     for (int k = 0; k < 2; k++) {
       list_empty(&c->said[k]);

@@ -5,6 +5,7 @@
 #include "twin/list.h"
 #include "twin/plain.h"
 #include "twin/side.h"
+#include "twin/tally.h"
 
 /**
  * Two sides that are told the same and must say the same. What they say is
@@ -39,6 +40,7 @@ typedef struct pair {
   char again[120]; /**< the command that does it again */
   pair_line lines[PAIR_LINES];
   size_t told; /**< lines so far */
+  tally tally;
 } pair;
 
 pair *pair_new(side *a, side *b);
