@@ -196,8 +196,9 @@ START_TEST(a_multi_is_done_whole_under_one_zxid)
   setup();
   lk_op ops[] = {lk_op_create("/a", lk_text("1"), NULL, 0),
                  lk_op_create("/a/b-", lk_text(""), NULL, 2),
-                 lk_op_set("/a", lk_text("2"), 0), lk_op_check("/a", 1)};
-  sim_reply r = expect_reply(&p, send_multi(&p, ops, 4), 0);
+                 lk_op_set("/a", lk_text("2"), 0), lk_op_check("/a", 1),
+                 lk_op_create("/c", lk_text(""), NULL, 4)};
+  sim_reply r = expect_reply(&p, send_multi(&p, ops, 5), 0);
   int64_t zxid = r.zxid;
 
   expect_part(&r, LK_OPCODE_CREATE, 0);
@@ -210,6 +211,11 @@ START_TEST(a_multi_is_done_whole_under_one_zxid)
   lk__reader_stat(&r.body, &stat);
   ck_assert_int_eq(stat.version, 1);
   expect_part(&r, LK_OPCODE_CHECK, 0);
+  expect_part(&r, LK_OPCODE_CREATE2, 0); /* though it asked for another */
+  expect_text(&r, "/c");
+  lk_stat ignored;
+
+  lk__reader_stat(&r.body, &ignored);
   expect_part(&r, -1, -1);
   ck_assert_uint_eq(lk__reader_left(&r.body), 0);
   ck_assert_int_eq(stat.mzxid, zxid);

@@ -203,6 +203,24 @@ START_TEST(timers_begin_anew_with_a_leader)
 }
 END_TEST
 
+START_TEST(a_leader_serves_when_a_quorum_has_accepted_it)
+{
+  setup();
+  sim_server_crash(sim_lab_server(&lab, leader));
+  sim_link_slow(lab.ensemble, near, far, 500 * SIM_MS);
+  sim_lab_run(&lab, 10);
+  int64_t begun = lab.agenda.now_us;
+
+  while (!sim_server_serves(sim_lab_server(&lab, near)) &&
+         !sim_server_serves(sim_lab_server(&lab, far)))
+    sim_lab_run(&lab, 10);
+  /* It is asked, it tells, it is told. */
+  ck_assert_int_gt(lab.agenda.now_us, begun + 1500 * SIM_MS);
+  ck_assert_int_lt(lab.agenda.now_us, begun + 2000 * SIM_MS);
+  teardown();
+}
+END_TEST
+
 START_TEST(a_server_that_looks_for_a_leader_hangs_up)
 {
   setup();
@@ -280,6 +298,7 @@ SUITE("sim_ensemble", a_read_sees_the_write_before_it,
       a_deposed_leader_may_refuse_a_session_that_lives,
       a_crash_loses_what_was_not_logged, what_was_answered_outlives_its_leader,
       timers_begin_anew_with_a_leader,
+      a_leader_serves_when_a_quorum_has_accepted_it,
       a_server_that_looks_for_a_leader_hangs_up,
       a_server_that_stood_still_goes_on_where_it_was,
       a_client_that_counts_anew_is_told_of_an_older_request)
