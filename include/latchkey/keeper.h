@@ -11,10 +11,11 @@
  * The lease deadline says until when, on the client's clock, no other client
  * can have been given a lock that this session holds. It rests on answers of
  * the server, never on hope: see lk_assurance. It is proven for servers whose
- * tick is at most half the session timeout, which is their default bound. A
- * machine whose clocks all stop (a paused virtual machine) is beyond any
- * client: check lk_lock_ok() right before you act, and give the fencing token
- * to whoever you act upon.
+ * tick is at most half the session timeout, which is their default bound, and
+ * whose leader pings them on time: with a session timeout of four ticks or more
+ * it may be half a tick late. A machine whose clocks all stop (a paused virtual
+ * machine) is beyond any client: check lk_lock_ok() right before you act, and
+ * give the fencing token to whoever you act upon.
  *
  * Threads, callbacks: as the client.
  */
