@@ -194,15 +194,21 @@ static bool follows(const sim_server *s, unsigned leader)
          s->channels[leader] == l->channels[s->index];
 }
 
+static bool leads(const sim_server *s)
+{
+  unsigned count = 1;
+
+  if (!s->established || s->stopped)
+    return false;
+  for (unsigned i = 0; i < s->ensemble->count; i++)
+    count += follows(&s->ensemble->servers[i], s->index);
+  return count >= sim_quorum(s->ensemble);
+}
+
 int sim_ensemble_leader(const sim_ensemble *e)
 {
   for (unsigned i = 0; i < e->count; i++) {
-    unsigned count = 1;
-
-    for (unsigned k = 0; k < e->count; k++)
-      count += follows(&e->servers[k], i);
-    if (e->servers[i].established && !e->servers[i].stopped &&
-        count >= sim_quorum(e))
+    if (leads(&e->servers[i]))
       return (int)i;
   }
   return -1;
