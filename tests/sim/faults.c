@@ -36,6 +36,29 @@ unsigned sim_some_process(sim_faults *f)
   return sim_roll(&f->rng, (uint32_t)f->world->nprocesses);
 }
 
+static bool stands_first(const sim_faults *f, size_t lock, int64_t session)
+{
+  const sim_node *dir = sim_tree_find(sim_ensemble_truth(f->world->ensemble),
+                                      f->world->locks[lock]);
+
+  return session != 0 && dir != NULL && dir->children != NULL &&
+         dir->children->stat.ephemeral_owner == session;
+}
+
+unsigned sim_some_holder(sim_faults *f)
+{
+  size_t lock = sim_roll(&f->rng, (uint32_t)f->world->nlocks);
+
+  for (unsigned i = 0; i < f->world->nprocesses; i++) {
+    const sim_process *p = &f->world->processes[i];
+
+    if (sim_roll(&f->rng, 4) > 0 && p->client != NULL &&
+        stands_first(f, lock, lk_client_session(p->client).id))
+      return i;
+  }
+  return sim_some_process(f);
+}
+
 unsigned sim_some_server(sim_faults *f)
 {
   return sim_roll(&f->rng, f->world->config.servers);

@@ -13,7 +13,7 @@ typedef struct sim_faults sim_faults;
 
 /* clang-format off */
 #define SIM_FAULTS(FAULT)                                                     \
-  FAULT(DELAY, delay, "bytes take up to T/4 longer")                          \
+  FAULT(DELAY, delay, "bytes take up to T/5 longer each way")                 \
   FAULT(PIECES, pieces, "bytes arrive in small pieces")                       \
   FAULT(CUT, cut, "a connection breaks")                                      \
   FAULT(CUT_AT, cut_at, "a connection breaks at the n-th byte from now")      \

@@ -14,33 +14,42 @@ static sim_route *route_of(sim_wound *x)
 
 static bool heal_delay(sim_wound *x)
 {
-  sim_route *r = route_of(x);
-
-  r->delay_us[SIM_UP] -= x->amount;
-  r->delay_us[SIM_DOWN] -= x->amount;
+  route_of(x)->delay_us[x->direction] -= x->amount;
   return true;
+}
+
+static void slow(sim_faults *f, unsigned process, unsigned server,
+                 int direction, int64_t by_us, int64_t for_us)
+{
+  sim_wound *x = sim_hurt(f, heal_delay, for_us);
+
+  x->a = process;
+  x->b = server;
+  x->direction = direction;
+  x->amount = by_us;
+  route_of(x)->delay_us[direction] += by_us;
+  SAY(f, "p%u - server %u: %" PRId64 " ms slower %s", process, server,
+      by_us / SIM_MS, direction == SIM_UP ? "up" : "down");
 }
 
 /* In calm weather it lasts so long and slows so much that no round trip takes
  * longer than T/4. */
 bool sim_strike_delay(sim_faults *f)
 {
+  int64_t t = sim_fault_timeout(f);
   bool calm = f->world->scenario->calm;
-  int64_t most = sim_fault_timeout(f) / (calm ? 16 : 9);
-  int64_t length = calm ? sim_fault_timeout(f) / 8 : sim_fault_time(f);
-  sim_wound *x = sim_hurt(f, heal_delay, length);
-  sim_route *r;
+  int64_t length = calm ? t / 8 : sim_fault_time(f);
+  unsigned process = sim_some_process(f);
+  int whose = sim_network_whose(f->world->network, process);
+  unsigned server = whose < 0 ? sim_some_server(f) : (unsigned)whose;
 
-  x->a = sim_some_process(f);
-  int server = sim_network_whose(f->world->network, x->a);
-
-  x->b = server < 0 ? sim_some_server(f) : (unsigned)server;
-  x->amount = sim_between(&f->rng, most / 10, most);
-  r = route_of(x);
-  r->delay_us[SIM_UP] += x->amount;
-  r->delay_us[SIM_DOWN] += x->amount;
-  SAY(f, "p%u - server %u: %" PRId64 " ms slower both ways", x->a, x->b,
-      x->amount / SIM_MS);
+  for (int d = 0; d < 2; d++) {
+    if (calm)
+      slow(f, process, server, d, sim_between(&f->rng, t / 160, t / 16),
+           length);
+    else if (sim_roll(&f->rng, 3) > 0)
+      slow(f, process, server, d, sim_between(&f->rng, t / 100, t / 5), length);
+  }
   return true;
 }
 
@@ -82,7 +91,7 @@ bool sim_strike_cut_at(sim_faults *f)
 
 static bool heal_route(sim_wound *x)
 {
-  route_of(x)->cut[x->amount]--;
+  route_of(x)->cut[x->direction]--;
   sim_network_changed(x->faults->world->network);
   return true;
 }
@@ -94,7 +103,7 @@ void sim_cut_route(sim_faults *f, unsigned process, unsigned server,
 
   x->a = process;
   x->b = server;
-  x->amount = direction;
+  x->direction = direction;
   route_of(x)->cut[direction]++;
 }
 
@@ -159,7 +168,7 @@ bool sim_strike_proxy(sim_faults *f)
 
 bool sim_strike_pause(sim_faults *f)
 {
-  sim_process *p = &f->world->processes[sim_some_process(f)];
+  sim_process *p = &f->world->processes[sim_some_holder(f)];
 
   sim_process_pause(p, sim_fault_time(f), sim_roll(&f->rng, 7));
   return true;

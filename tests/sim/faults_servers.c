@@ -43,17 +43,20 @@ static bool heal_stop(sim_wound *x)
   return true;
 }
 
-bool sim_strike_server_stop(sim_faults *f)
+static bool stop_server(sim_faults *f, unsigned i, int64_t for_us)
 {
-  unsigned i = sim_some_server(f);
-
   if (!sim_server_runs(server_of(f, i)) || f->standing[i])
     return false;
   f->standing[i] = true;
-  sim_hurt(f, heal_stop, sim_fault_time(f))->a = i;
-  SAY(f, "server %u stands still", i);
+  sim_hurt(f, heal_stop, for_us)->a = i;
+  SAY(f, "server %u stands still for %" PRId64 " ms", i, for_us / SIM_MS);
   sim_server_stop(server_of(f, i));
   return true;
+}
+
+bool sim_strike_server_stop(sim_faults *f)
+{
+  return stop_server(f, sim_some_server(f), sim_fault_time(f));
 }
 
 static bool restart_next(sim_wound *x)
@@ -102,34 +105,66 @@ static void cut_all_links(sim_faults *f, unsigned server, int64_t for_us)
   }
 }
 
-/* One process has no other server to go to. */
-static void pin(sim_faults *f, unsigned server, int64_t for_us)
+/* The process has no other server to go to, and goes there. */
+static void pin(sim_faults *f, unsigned process, unsigned server,
+                int64_t for_us)
 {
-  unsigned process = sim_some_process(f);
+  int whose = sim_network_whose(f->world->network, process);
 
   for (unsigned s = 0; s < f->world->config.servers; s++) {
     if (s != server)
       sim_cut_both(f, process, s, for_us);
   }
   SAY(f, "p%u reaches only server %u", process, server);
+  if (whose != (int)server)
+    (void)sim_network_reset(f->world->network, process, SIM_UP, SIZE_MAX);
+}
+
+/* Long enough for a session to end, as a rule. */
+static int64_t long_time(sim_faults *f)
+{
+  int64_t t = sim_fault_timeout(f);
+
+  return sim_roll(&f->rng, 4) == 0 ? sim_fault_time(f)
+                                   : sim_between(&f->rng, t, 3 * t);
+}
+
+/* A while later, when the process is there. */
+static bool cut_off(sim_wound *x)
+{
+  if (!x->faults->over)
+    cut_all_links(x->faults, x->a, x->amount);
+  return true;
+}
+
+static void pin_and_cut_off(sim_faults *f, unsigned server)
+{
+  int64_t length = long_time(f);
+  unsigned process = sim_some_holder(f);
+  int64_t wait = sim_network_whose(f->world->network, process) == (int)server
+                     ? 0
+                     : sim_between(&f->rng, 0, sim_fault_timeout(f));
+  sim_wound *x = sim_hurt(f, cut_off, wait);
+
+  x->a = server;
+  x->amount = length;
+  pin(f, process, server, wait + length);
 }
 
 bool sim_strike_follower_cut(sim_faults *f)
 {
   int leader = sim_ensemble_leader(f->world->ensemble);
-  unsigned i = sim_some_server(f);
-  int64_t length = sim_fault_time(f);
+  int whose = sim_network_whose(f->world->network, sim_some_holder(f));
+  unsigned i = whose < 0 ? sim_some_server(f) : (unsigned)whose;
 
   if (leader < 0 || i == (unsigned)leader)
+    i = sim_some_server(f);
+  if (leader < 0 || i == (unsigned)leader)
     return false;
-  if (sim_roll(&f->rng, 2) == 0) {
-    SAY(f, "server %u loses its leader", i);
-    cut_link(f, i, (unsigned)leader, length);
-  } else {
-    cut_all_links(f, i, length);
-  }
-  if (sim_roll(&f->rng, 2) == 0)
-    pin(f, i, length);
+  if (sim_roll(&f->rng, 4) > 0)
+    pin_and_cut_off(f, i);
+  else
+    cut_link(f, i, (unsigned)leader, sim_fault_time(f));
   return true;
 }
 
@@ -137,21 +172,28 @@ bool sim_strike_leader_cut(sim_faults *f)
 {
   int leader = sim_ensemble_leader(f->world->ensemble);
 
-  if (leader >= 0)
-    cut_all_links(f, (unsigned)leader, sim_fault_time(f));
+  if (leader < 0)
+    return false;
+  cut_all_links(f, (unsigned)leader, sim_fault_time(f));
   return true;
 }
 
-/* Long enough for another to be elected. */
+/* Or it stands still, and when it goes on it does not know at once what the
+ * others have done meanwhile. */
 bool sim_strike_deposed(sim_faults *f)
 {
   int leader = sim_ensemble_leader(f->world->ensemble);
-  int64_t length = sim_fault_timeout(f) + sim_fault_time(f);
+  int64_t length = long_time(f);
 
-  if (leader < 0)
+  if (leader < 0 || f->standing[leader])
     return false;
-  pin(f, (unsigned)leader, length);
-  cut_all_links(f, (unsigned)leader, length);
+  if (sim_roll(&f->rng, 2) == 0) {
+    pin_and_cut_off(f, (unsigned)leader);
+    return true;
+  }
+  pin(f, sim_some_holder(f), (unsigned)leader, 2 * length);
+  cut_all_links(f, (unsigned)leader, 2 * length);
+  (void)stop_server(f, (unsigned)leader, length);
   return true;
 }
 

@@ -84,6 +84,8 @@ static int64_t some_hold(sim_actor *a)
 
   if (world_of(a)->scenario->churn)
     return some_time(a, 0, t / 40);
+  if (world_of(a)->scenario->hold && sim_roll(&a->rng, 3) > 0)
+    return some_time(a, t / 2, 4 * t);
   switch (sim_roll(&a->rng, 8)) {
   case 0: return some_time(a, t / 4, 2 * t);
   case 1:

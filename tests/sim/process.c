@@ -192,9 +192,9 @@ static int64_t some_clock(sim_rng *r)
 }
 
 /* Within 1 %, often at the end of that. */
-static int32_t some_drift(sim_rng *r)
+static int32_t some_drift(sim_rng *r, bool always)
 {
-  switch (sim_roll(r, 4)) {
+  switch (sim_roll(r, always ? 2 : 4)) {
   case 0: return -10000;
   case 1: return 10000;
   default: return (int32_t)sim_between(r, -10000, 10000);
@@ -211,7 +211,7 @@ void sim_process_init(sim_process *p, sim_world *w, unsigned index)
   p->index = index;
   snprintf(p->name, sizeof p->name, "p%u", index);
   p->clock_base_ms = some_clock(&r);
-  p->drift_ppm = some_drift(&r);
+  p->drift_ppm = some_drift(&r, s->drift);
   p->assurance = s->assurance > 0      ? (lk_assurance)(s->assurance - 1)
                  : sim_roll(&r, 4) > 0 ? LK_ASSURE_QUORUM
                  : sim_roll(&r, 2) > 0 ? LK_ASSURE_SYNC

@@ -15,7 +15,9 @@ struct sim_scenario {
   unsigned weight;    /**< how often a seed chooses it */
   bool calm;          /**< nothing is slower than T/4: nobody may be unsure */
   bool churn;         /**< actors hold shortly and want again at once */
+  bool hold;          /**< actors hold for long, mostly over T */
   unsigned assurance; /**< 1 + the only one; 0: any, mostly quorum */
+  bool drift;         /**< clocks are 1 % off, and ticks are short */
   int32_t sweep_ms;   /**< of containers; 0: 60,000 */
   unsigned gap_pm;    /**< between faults, thousandths of T; 0: 300 */
   unsigned pieces;    /**< bytes arrive in pieces of this size at most */

@@ -24,14 +24,24 @@ enum {
 
 /* ---- what the seed decides ----------------------------------------------- */
 
+/* Within the bounds of the servers, and often at the lower one. */
+static int32_t some_timeout(sim_rng *r, int32_t tick)
+{
+  int64_t most = 20 * (int64_t)tick < 6000 ? 20 * (int64_t)tick : 6000;
+
+  return (int32_t)(sim_roll(r, 3) == 0 ? 2 * tick
+                                       : sim_between(r, 2 * tick, most));
+}
+
 static void draw(sim_world *w)
 {
   static const char *const paths[] = {"/locks/a", "/b", "/very/deep/down/c"};
   sim_rng r = sim_rng_fork(&w->rng, 'w');
-  int32_t tick = (int32_t)sim_between(&r, 500, 1000);
+  bool drift = w->scenario->drift;
+  int32_t tick = (int32_t)sim_between(&r, 100, drift ? 200 : 1000);
   uint32_t first = sim_roll(&r, 3);
 
-  w->timeout_ms = (int32_t)sim_between(&r, 2 * tick, 8 * tick);
+  w->timeout_ms = drift ? 20 * tick : some_timeout(&r, tick);
   w->config = (sim_ensemble_config){
       .servers = sim_roll(&r, 4) == 0 ? 5 : 3,
       .tick_ms = tick,

@@ -24,6 +24,7 @@ typedef struct sim_wound {
   bool (*heal)(struct sim_wound *x); /**< false: not possible now */
   unsigned a;                        /**< whom it is about */
   unsigned b;
+  int direction;
   int64_t amount;
   char path[96];
 } sim_wound;
@@ -46,6 +47,8 @@ int64_t sim_fault_timeout(const sim_faults *f);
 /** How long one lasts: mostly short, sometimes longer than a session lives. */
 int64_t sim_fault_time(sim_faults *f);
 unsigned sim_some_process(sim_faults *f);
+/** Mostly one that stands at the head of a queue. */
+unsigned sim_some_holder(sim_faults *f);
 unsigned sim_some_server(sim_faults *f);
 
 /** A process reaches a server no more, or is reached no more. */
