@@ -11,8 +11,17 @@
  * A ZooKeeper ensemble on virtual time: a leader that orders transactions, and
  * servers that apply them later, each with a tree, sessions, watches and
  * connections of its own, on the real wire format. What it takes over from the
- * truth, and what it leaves out, is said where it is done; the differential
- * test holds it to that.
+ * truth (ZooKeeper 3.8) is said where it is done; the differential test holds
+ * it to that. It leaves out observers, reconfiguration, local sessions and
+ * read-only servers, TLS and SASL, nodes with a time to live, quotas,
+ * snapshots, disks that fail, and the time that a server takes to think: what
+ * it can do, it has done in the same moment, a request after the other.
+ *
+ * Where to look: conn.c (frames, handshake), pipeline.c (order of requests),
+ * reads.c, watching.c, serve.c (answers), decide.c and head.c (what the leader
+ * makes of a write), txn.c and tree.c (what comes of it), watches.c, tracker.c
+ * (sessions), leader.c, follower.c, log.c, links.c, election.c, server.c (its
+ * clock and its end).
  */
 typedef struct sim_ensemble sim_ensemble;
 typedef struct sim_server sim_server;
@@ -71,8 +80,8 @@ const sim_tree *sim_ensemble_truth(const sim_ensemble *e);
 typedef struct sim_conn_hooks {
   /** Bytes for the client, after those before. */
   void (*output)(const void *bytes, size_t len, void *arg);
-  /** The server closed it, after the bytes before. Not called for
-      sim_conn_close(). */
+  /** The server closed it, after the bytes before; it is void. Perhaps from
+      within sim_conn_input(), never for sim_conn_close(). */
   void (*closed)(void *arg);
   void *arg;
 } sim_conn_hooks;
@@ -102,8 +111,8 @@ void sim_server_continue(sim_server *s);
 void sim_link_cut(sim_ensemble *e, unsigned a, unsigned b, bool cut);
 /** More delay between two servers, so that a follower lags. */
 void sim_link_slow(sim_ensemble *e, unsigned a, unsigned b, int64_t extra_us);
-/** Answer the next `count` requests (not pings) with -127, each with a chance
-    of one in two. */
+/** Answer the next `count` requests with -127, each with a chance of one in
+    two; but pings and closeSession. */
 void sim_server_throttle(sim_server *s, unsigned count);
 
 /* ---- an operator; each goes through the leader, like anybody's write ---- */
