@@ -210,6 +210,23 @@ static void do_requests(steps *s, slot *at)
   hear(s, at);
 }
 
+/* What has just been answered is seen behind a sync, at any follower; a leader
+   answers that at once, whatever it has left to do. Who asked last. */
+static slot *do_sync(steps *s, slot *before)
+{
+  slot *at = &s->slots[sim_roll(&s->rng, STEPS_SLOTS)];
+  struct lk_path_request r = {lk_text(s->whims.base)};
+  lk_buf body = wire_buf();
+
+  if (s->whims.last || !at->attached || (at->server == 0 && s->servers > 1))
+    return before;
+  wire_record(&body, &lk__path_request_record, &r);
+  ask(s, at, LK_OPCODE_SYNC, &body);
+  lk__buf_free(&body);
+  do_requests(s, at);
+  return at;
+}
+
 /* Alone: servers answer it out of order. One that is refused ends the
    connection, not the session. */
 static void do_auth(steps *s, slot *at)
@@ -256,9 +273,9 @@ static void do_leave(steps *s, slot *at)
 }
 
 /* A second connection takes the session away from the first, which ends at
-   once on the same server, else with its first write (though not with a multi
-   of nothing); on the leader, which looks after the sessions, with its first
-   request of any kind. */
+   once on the same server, else with its first write (unless that is wrong in
+   itself, or a multi of nothing); on the leader, which looks after the
+   sessions, with its first request of any kind. */
 static void do_move(steps *s, slot *at)
 {
   slot old = *at;
@@ -272,11 +289,11 @@ static void do_move(steps *s, slot *at)
   }
   ask_something(s, &old, whims_read);
   hear(s, &old);
-  ask_something(s, &old, whims_change);
+  ask_something(s, &old, whims_set);
   hear_end(s, &old);
   /* That failed with a zxid which nobody was told; this has the next one. */
   at->xid = old.xid;
-  ask_something(s, at, whims_change);
+  ask_something(s, at, whims_set);
   hear(s, at);
 }
 
@@ -328,8 +345,11 @@ static void step(steps *s)
     do_auth(s, at);
   else if (what < 75)
     set_watches(s, at);
-  else
+  else {
     do_requests(s, at);
+    if (sim_chance(&s->rng, 100))
+      at = do_sync(s, at);
+  }
   settle(s, at);
 }
 

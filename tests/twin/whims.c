@@ -464,9 +464,12 @@ int32_t whims_read(whims *w, lk_buf *body)
   return put_path_watch(w, op, body);
 }
 
-int32_t whims_change(whims *w, lk_buf *body)
+int32_t whims_set(whims *w, lk_buf *body)
 {
-  return put_change(w, body);
+  struct lk_set_data_request r = {some_path(w), some_data(w), -1};
+
+  wire_record(body, &lk__set_data_request_record, &r);
+  return LK_OPCODE_SET_DATA;
 }
 
 int32_t whims_write(whims *w, lk_buf *body)

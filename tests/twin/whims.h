@@ -34,10 +34,10 @@ void whims_move(whims *w, const char *base);
 
 /** Append the body of a request, and say which. */
 int32_t whims_request(whims *w, lk_buf *body);
-/** The same, of what changes nothing, of what changes one node, and of what
-    changes something. */
+/** The same, of what changes nothing, what changes data, and what changes
+    anything. */
 int32_t whims_read(whims *w, lk_buf *body);
-int32_t whims_change(whims *w, lk_buf *body);
+int32_t whims_set(whims *w, lk_buf *body);
 int32_t whims_write(whims *w, lk_buf *body);
 /** Watches again; changes after `zxid` were missed. */
 int32_t whims_set_watches(whims *w, int64_t zxid, lk_buf *body);
