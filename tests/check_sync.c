@@ -353,6 +353,7 @@ START_TEST(what_cannot_be_is_refused)
   ck_assert_int_eq(do_set(&call), LK_ERR_BAD_ARGUMENT);
   ck_assert_ptr_null(watch);
   ck_assert_int_eq(do_auth(&call), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(do_acquire(&call), LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(lk_sync_get(client, NULL, "x", NULL), LK_ERR_BAD_PATH);
   ck_assert_int_eq(lk_sync_lock_new(&other, client, "/", NULL),
                    LK_ERR_BAD_PATH);

@@ -10,7 +10,19 @@ static lk_holder *holder_of(lk_errand *e)
   return LK_OWNER(e, lk_holder, errand);
 }
 
-/* The errand ends, and the thread with what was begun for it. */
+/* Nothing here can be watched. */
+static int prepare(lk_holder *h, const lk_sync_call *call)
+{
+  int err = lk__errand_init(&h->errand, h->client, call);
+
+  if (err == 0 && call != NULL && call->on_event != NULL) {
+    lk__errand_destroy(&h->errand);
+    err = LK_ERR_BAD_ARGUMENT;
+  }
+  return err;
+}
+
+/* The errand ends, and with it what was begun for it. */
 static void fail(lk_holder *h, int err)
 {
   lk__holder_part(h);
@@ -82,7 +94,7 @@ static int acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
   if (h == NULL)
     return LK_ERR_NO_MEMORY;
   h->once = once;
-  int err = lk__errand_init(&h->errand, h->client, call);
+  int err = prepare(h, call);
 
   if (err == 0) {
     err = lk__errand_wait(&h->errand, begin_acquire);
@@ -180,7 +192,7 @@ int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
 
   if (h == NULL || h->count > 1 || lk__holder_is_lost(h))
     return lk_sync_lock_release(l); /* nothing to wait for */
-  err = lk__errand_init(&h->errand, h->client, call);
+  err = prepare(h, call);
   if (err != 0)
     return err;
   err = lk__errand_wait(&h->errand, begin_release);
@@ -236,7 +248,7 @@ int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call)
 
   if (h == NULL)
     return LK_ERR_NOT_HELD;
-  err = lk__errand_init(&h->errand, h->client, call);
+  err = prepare(h, call);
   if (err != 0)
     return err;
   err = lk__errand_wait(&h->errand, begin_verify);

@@ -63,6 +63,24 @@ START_TEST(a_thread_may_acquire_again)
 }
 END_TEST
 
+START_TEST(a_thread_may_hold_several_locks)
+{
+  lk_sync_lock *other;
+
+  ck_assert_int_eq(lk_sync_lock_new(&other, here, "/other", NULL), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert(!lk_sync_lock_ok(other));
+  ck_assert_int_eq(lk_sync_lock_release(other), LK_ERR_NOT_HELD);
+  ck_assert_int_eq(lk_sync_lock_acquire(other, &soon), 0);
+  ck_assert_uint_ne(lk_sync_lock_token(other), lk_sync_lock_token(lock));
+  ck_assert_int_eq(lk_sync_lock_release(lock), 0);
+  ck_assert(lk_sync_lock_ok(other));
+  ck_assert(!lk_sync_lock_ok(lock));
+  ck_assert_int_eq(lk_sync_lock_release(other), 0);
+  lk_sync_lock_free(other);
+}
+END_TEST
+
 /* What a thread finds that does not hold. */
 static int be_a_stranger(void *arg)
 {
@@ -314,6 +332,7 @@ TCase *lock_tests(void)
   const TTest *const tests[] = {
       a_holder_knows_what_it_has,
       a_thread_may_acquire_again,
+      a_thread_may_hold_several_locks,
       a_stranger_cannot_release,
       a_deadline_leaves_nothing_behind,
       a_cancel_leaves_nothing_behind,
