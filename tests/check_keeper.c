@@ -173,7 +173,7 @@ START_TEST(a_grant_on_old_evidence_beats_sooner)
   fake_run(&sc.server, T / 8);
   ck_assert(fake_said(sc.one.link, ""));
   fake_run(&sc.server, T / 16);
-  ck_assert(fake_said(sc.one.link, "multi"));
+  ck_assert(fake_said(sc.one.link, "getData multi"));
   fake_run(&sc.server, 2 * T);
   ck_assert(locker_told(&sc.a, ""));
   scene_end(&sc);

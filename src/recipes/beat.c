@@ -208,11 +208,13 @@ void lk__beat_plan(lk_keeper *k)
   }
 }
 
-void lk__beat_granted(const lk_contend *ct)
+void lk__beat_granted(lk_contend *ct)
 {
   lk_keeper *k = ct->keeper;
   int64_t at = due_for(k, lk__contend_deadline(ct));
 
+  if (at < ct->read_due_ms)
+    ct->read_due_ms = at;
   if (k->beat_set && at < k->beat.node.at)
     start(k, at);
 }

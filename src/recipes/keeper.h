@@ -90,7 +90,7 @@ lk_contend *lk__walk_next(lk_keeper *k, lk_walk *w);
 /** Start or stop the beat by what there is to prove. */
 void lk__beat_plan(lk_keeper *k);
 /** It is held, with a lease that may be short. */
-void lk__beat_granted(const lk_contend *ct);
+void lk__beat_granted(lk_contend *ct);
 /** Something else proved the lease just now: the next beat a quarter of the
     session timeout from here. */
 void lk__beat_put_off(lk_keeper *k);
