@@ -4,6 +4,7 @@
 #include "sim/actor.h"
 
 #include "sim/need.h"
+#include "sim/scenario.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +53,9 @@ static void engage(sim_process *p)
     add(p, &sim_locker, number++);
   if (sim_roll(&r, 3) == 0)
     add(p, &sim_clerk, number++);
-  if (sim_roll(&r, 12) == 0)
+  /* It alone stays where numbers are at their end. */
+  if (sim_roll(&r,
+               p->world->scenario->faults[SIM_FAULT_COUNTER] > 0 ? 3 : 12) == 0)
     add(p, &sim_stranger, number);
 }
 

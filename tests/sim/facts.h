@@ -48,8 +48,11 @@ typedef struct sim_handle {
   unsigned taken;       /**< how many */
   unsigned places_lost; /**< how often it was told so */
   unsigned vanished;    /**< of the ledger, when it asked */
-  sim_entry *held;      /**< the node it was granted with, or NULL */
-  sim_entry *given;     /**< the one whose release it waits for, or NULL */
+  int64_t granted_us;
+  int64_t granted_ms; /**< the same on its clock */
+  bool watched;       /**< its node is, as far as answers prove */
+  sim_entry *held;    /**< the node it was granted with, or NULL */
+  sim_entry *given;   /**< the one whose release it waits for, or NULL */
 } sim_handle;
 
 /** What a request is, and of a watch what it was set by. */

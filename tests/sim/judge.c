@@ -394,6 +394,9 @@ void sim_judge_asks(sim_judge *j, sim_handle *h)
 void sim_judge_grants(sim_judge *j, sim_handle *h)
 {
   j->world->grants++;
+  h->granted_us = sim_now_us(j);
+  h->granted_ms = sim_process_clock(h->process);
+  h->watched = false;
   h->held = sim_entry_of(j, h->lock->attempt->parts[0]);
 }
 

@@ -43,7 +43,7 @@
     "never two nodes of one attempt") \
   P(xid_continues, "XID-CONTINUES", ON(SENT) | ON(COMMITTED), \
     "no xid comes twice in a session") \
-  P(own_deleted, "OWN-DELETED", ON(TOLD) | ON(PATROL), \
+  P(own_deleted, "OWN-DELETED", ON(TOLD) | ON(ANSWER) | ON(PATROL), \
     "whose node was taken away is told, once, and nobody else") \
   P(expiry, "EXPIRY", ON(MADE) | ON(STATE) | ON(TOLD) | ON(LOOK) | ON(GOT), \
     "a session's end is told once, and takes its nodes' names with it") \

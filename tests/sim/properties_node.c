@@ -110,9 +110,45 @@ static void patrol_attempt(sim_judge *j, sim_attempt *a)
     sim_accuse(j, "nobody notices that %s is gone", e->name);
 }
 
+/* Its first beat has watched its node: an event comes before any answer. */
+static void judge_holders(sim_judge *j, const sim_life *l, int64_t zxid)
+{
+  for (const sim_handle *h = l->handles; h != NULL; h = h->next) {
+    if (sim_holds(h) && h->held != NULL && h->held->removed != 0 &&
+        h->held->removed <= zxid && h->watched && l->smooth_us < h->granted_us)
+      sim_accuse(j, "%s is not told at once that its node is gone", h->name);
+  }
+}
+
+/* Whether something sent after one of the first beats was answered, all on one
+ * connection. */
+static void see_watch(const sim_judge *j, sim_handle *h, const sim_life *l,
+                      const lk_answer *a)
+{
+  int32_t t = j->world->timeout_ms;
+
+  if (!sim_holds(h) || h->held == NULL || h->held->removed != 0)
+    return;
+  h->watched = l->smooth_us < h->granted_us &&
+               a->sent_ms > h->granted_ms + t * 3 / 4 &&
+               j->world->scenario->faults[SIM_FAULT_THROTTLE] == 0 &&
+               j->world->scenario->faults[SIM_FAULT_DENY] == 0;
+}
+
+static void judge_answer(sim_judge *j, const sim_fact *f)
+{
+  judge_holders(j, f->life, f->answer->zxid);
+  for (sim_handle *h = f->life->handles; h != NULL; h = h->next)
+    see_watch(j, h, f->life, f->answer);
+}
+
 /* Whose node was taken away is told, once, and nobody else. */
 void sim_own_deleted(sim_judge *j, const sim_fact *f)
 {
+  if (f->type == SIM_ANSWER) {
+    judge_answer(j, f);
+    return;
+  }
   if (f->type == SIM_PATROL) {
     for (sim_attempt *a = j->attempts; a != NULL; a = a->next)
       patrol_attempt(j, a);
