@@ -5,13 +5,16 @@
  * The simulated ensemble is compared with real servers: what sessions ask at
  * random must be answered alike.
  *
- *   differential [--ops N] [--seed N] [--servers 1|3] [--self] [--tally]
+ *   differential [--ops N|--ages] [--seed N] [--servers 1|3] [--self]
+ *                [--tally]
  *
- * Without --servers: 5,000 requests to one server, 2,000 to three. --self
+ * Without --ops: 5,000 requests to one server, 2,000 to three, and what time
+ * does to either (--ages: only that). --self
  * compares two sets of real servers, which tests the comparison itself.
  * --tally tells how often each kind of answer was compared.
  */
 
+#include "twin/ages.h"
 #include "twin/steps.h"
 
 #include <inttypes.h>
@@ -23,6 +26,7 @@ typedef struct choice {
   uint64_t ops;
   uint64_t seed;
   unsigned servers;
+  bool ages;
   bool self;
   bool tally;
 } choice;
@@ -35,28 +39,56 @@ static double seconds(void)
   return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void compare(const choice *c)
+static pair *start(const choice *c, const side_config *config,
+                   const char *again)
 {
-  side *real = side_real_new(c->servers);
+  side *real = side_real_new(config);
   side *other =
-      c->self ? side_real_new(c->servers) : side_model_new(c->servers, c->seed);
+      c->self ? side_real_new(config) : side_model_new(config, c->seed);
   pair *p = pair_new(real, other);
-  double start = seconds();
-  uint64_t count;
 
   snprintf(p->again, sizeof p->again,
-           "tests/live/differential --servers %u --seed %" PRIu64
-           " --ops %" PRIu64 "%s",
-           c->servers, c->seed, c->ops, c->self ? " --self" : "");
-  count = steps_run(p, c->servers, c->seed, c->ops);
-  printf("%u server%s, seed %" PRIu64 ": %" PRIu64
-         " requests, no difference, %.0f a second\n",
-         c->servers, c->servers == 1 ? "" : "s", c->seed, count,
-         (double)count / (seconds() - start));
+           "tests/live/differential --servers %u --seed %" PRIu64 "%s%s",
+           c->servers, c->seed, again, c->self ? " --self" : "");
+  return p;
+}
+
+static void end(const choice *c, pair *p)
+{
   if (c->tally)
     tally_print(&p->tally);
   fflush(stdout);
   pair_free(p);
+}
+
+/* Nothing happens by itself. */
+static void compare_requests(const choice *c)
+{
+  const side_config config = {c->servers, 2000, 40000, 60000, 36000000};
+  char again[40];
+
+  snprintf(again, sizeof again, " --ops %" PRIu64, c->ops);
+  pair *p = start(c, &config, again);
+  double before = seconds();
+  uint64_t count = steps_run(p, c->servers, c->seed, c->ops);
+
+  printf("%u server%s, seed %" PRIu64 ": %" PRIu64
+         " requests, no difference, %.0f a second\n",
+         c->servers, c->servers == 1 ? "" : "s", c->seed, count,
+         (double)count / (seconds() - before));
+  end(c, p);
+}
+
+/* A lot does. */
+static void compare_ages(const choice *c)
+{
+  const side_config config = {c->servers, 500, 2000, 60000, 300};
+  pair *p = start(c, &config, " --ages");
+
+  ages_run(p, c->servers);
+  printf("%u server%s: containers and sessions end alike\n", c->servers,
+         c->servers == 1 ? "" : "s");
+  end(c, p);
 }
 
 static uint64_t number(const char *text)
@@ -85,6 +117,8 @@ int main(int argc, char **argv)
       c.servers = number(*++arg) == 3 ? 3 : 1;
     else if (strcmp(*arg, "--self") == 0)
       c.self = true;
+    else if (strcmp(*arg, "--ages") == 0)
+      c.ages = true;
     else if (strcmp(*arg, "--tally") == 0)
       c.tally = true;
     else {
@@ -100,7 +134,10 @@ int main(int argc, char **argv)
     one.servers = servers;
     if (c.ops == 0)
       one.ops = servers == 1 ? 5000 : 2000;
-    compare(&one);
+    if (!c.ages)
+      compare_requests(&one);
+    if (c.ages || c.ops == 0)
+      compare_ages(&one);
   }
   return 0;
 }

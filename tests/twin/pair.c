@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+enum { AGAIN = 100000 };
+
 pair *pair_new(side *a, side *b)
 {
   pair *p = calloc(1, sizeof *p);
@@ -215,23 +217,30 @@ static void put_body(const plain *names, int32_t op, lk_bytes body, lk_buf *out)
   lk__writer_long(&w, plain_zxid_there(names, lk__reader_long(&r)));
 }
 
+static void put_request(pair *p, unsigned conn, int k, int32_t op,
+                        lk_bytes body)
+{
+  pair_conn *c = &p->conns[conn];
+  struct lk_request_header head = {c->xid, op};
+  size_t mark = wire_begin(&c->out[k]);
+
+  wire_record(&c->out[k], &lk__request_header_record, &head);
+  put_body(&p->plain[k], op, body, &c->out[k]);
+  wire_end(&c->out[k], mark);
+}
+
 void pair_ask(pair *p, unsigned conn, int32_t xid, int32_t op, lk_bytes body)
 {
   pair_conn *c = &p->conns[conn];
-  struct lk_request_header head = {xid, op};
+  size_t mark = lk__buf_len(&c->out[0]);
 
   if (!lk__buf_append(begin_question(p, conn, op), body.at, body.len))
     abort();
   list_end(&c->asked);
-  for (int k = 1; k >= 0; k--) {
-    size_t mark = wire_begin(&c->out[k]);
-
-    wire_record(&c->out[k], &lk__request_header_record, &head);
-    put_body(&p->plain[k], op, body, &c->out[k]);
-    wire_end(&c->out[k], mark);
-    if (k == 0)
-      remember(p, conn, mark, false);
-  }
+  c->xid = xid;
+  put_request(p, conn, 0, op, body);
+  put_request(p, conn, 1, op, body);
+  remember(p, conn, mark, false);
 }
 
 void pair_send(pair *p, unsigned conn)
@@ -338,41 +347,68 @@ void pair_hear(pair *p, unsigned conn)
   compare(p, conn);
 }
 
-/* What was heard last is an answer from before. */
-static bool is_behind(const pair *p, unsigned conn, int k)
+/* The header of the last answer; false: there is none. */
+static bool last_answer(const pair *p, unsigned conn, int k,
+                        struct lk_reply_header *out)
 {
   const list *said = &p->conns[conn].said[k];
-  struct lk_reply_header head;
   lk_reader r;
 
-  if (said->count == 0 || said->items[said->count - 1].op != LK_OPCODE_PING)
+  if (said->count == 0 || said->items[said->count - 1].op <= PLAIN_EVENT ||
+      said->items[said->count - 1].op >= PLAIN_HELLO)
     return false;
   lk_bytes last = list_at(said, said->count - 1);
 
   lk__reader_init(&r, last.at, last.len);
-  lk__record_decode(&lk__reply_header_record, &head, &r, NULL);
-  return head.zxid < p->plain[k].zxid;
+  return lk__record_decode(&lk__reply_header_record, out, &r, NULL) == 0;
+}
+
+/* The last answer does not count: ask for it again. */
+static void ask_again(pair *p, unsigned conn, int k)
+{
+  pair_conn *c = &p->conns[conn];
+  side *s = p->sides[k];
+  int32_t op = c->asked.items[c->asked.count - 1].op;
+
+  list_drop_last(&c->said[k]);
+  c->answered[k]--;
+  put_request(p, conn, k, op, list_at(&c->asked, c->asked.count - 1));
+  s->kind->rest(s);
+  s->kind->send(s, conn, lk__buf_bytes(&c->out[k]), lk__buf_len(&c->out[k]));
+  lk__buf_consume(&c->out[k], lk__buf_len(&c->out[k]));
+  hear_all(p, conn, k);
 }
 
 /* Every server applies transactions when it comes to it; a sync would help
    with followers, but not with a leader, which answers at once. */
 void pair_settle(pair *p, unsigned conn)
 {
-  static const unsigned char ping[] = {0,    0,    0, 8, 0xff, 0xff,
-                                       0xff, 0xfe, 0, 0, 0,    LK_OPCODE_PING};
-  pair_conn *c = &p->conns[conn];
+  struct lk_reply_header head;
 
+  pair_send(p, conn);
   for (int k = 0; k < 2; k++) {
     hear_all(p, conn, k);
-    for (int i = 0; i < 100000 && is_behind(p, conn, k); i++) {
-      list_drop_last(&c->said[k]);
-      c->answered[k]--;
-      p->sides[k]->kind->rest(p->sides[k]);
-      p->sides[k]->kind->send(p->sides[k], conn, ping, sizeof ping);
-      hear_all(p, conn, k);
-    }
+    for (int i = 0; i < AGAIN && last_answer(p, conn, k, &head) &&
+                    head.zxid < p->plain[k].zxid;
+         i++)
+      ask_again(p, conn, k);
   }
-  c->heard = true;
+  p->conns[conn].heard = true;
+  compare(p, conn);
+}
+
+void pair_await(pair *p, unsigned conn, int err)
+{
+  struct lk_reply_header head;
+
+  pair_send(p, conn);
+  for (int k = 0; k < 2; k++) {
+    hear_all(p, conn, k);
+    for (int i = 0;
+         i < AGAIN && last_answer(p, conn, k, &head) && head.err != err; i++)
+      ask_again(p, conn, k);
+  }
+  p->conns[conn].heard = true;
   compare(p, conn);
 }
 

@@ -16,6 +16,7 @@ typedef struct pair_conn {
   list asked;         /**< since the last pair_hear() */
   list said[2];       /**< what came for it, and events, in plain form */
   size_t answered[2]; /**< how many of `asked` */
+  int32_t xid;        /**< of the last one */
   lk_buf out[2];      /**< not sent yet */
   bool heard;
 } pair_conn;
@@ -64,6 +65,8 @@ void pair_hear(pair *p, unsigned conn);
 /** Hear a ping, again if need be, until the servers behind a connection have
     seen all that any has. */
 void pair_settle(pair *p, unsigned conn);
+/** Hear; and if that is not the last answer's error, ask that again. */
+void pair_await(pair *p, unsigned conn, int err);
 /** Wait until both servers have closed the connection, and close it. */
 void pair_hear_end(pair *p, unsigned conn);
 

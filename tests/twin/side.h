@@ -42,16 +42,17 @@ struct side {
   } conns[SIDE_CONNS];
 };
 
-/** What all servers under comparison are told. */
-enum {
-  SIDE_TICK_MS = 2000,
-  SIDE_MIN_TIMEOUT_MS = 40000, /**< nothing expires while it is compared */
-  SIDE_MAX_TIMEOUT_MS = 60000,
-  SIDE_SWEEP_MS = 36000000 /**< nor are containers taken away */
-};
+/** What servers under comparison are told; in ms. */
+typedef struct side_config {
+  unsigned servers;
+  int32_t tick;
+  int32_t min_timeout;
+  int32_t max_timeout;
+  int32_t sweep; /**< of containers */
+} side_config;
 
-side *side_real_new(unsigned servers);
-side *side_model_new(unsigned servers, uint64_t seed);
+side *side_real_new(const side_config *config);
+side *side_model_new(const side_config *config, uint64_t seed);
 
 void side_open(side *s, unsigned conn, unsigned server);
 void side_close(side *s, unsigned conn);

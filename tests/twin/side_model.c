@@ -109,24 +109,24 @@ static void free_model(side *s)
   free(s);
 }
 
-side *side_model_new(unsigned servers, uint64_t seed)
+side *side_model_new(const side_config *config, uint64_t seed)
 {
   static const side_kind kind = {"model",        open_conn,  send_bytes,
                                  wait_for_bytes, close_conn, rest,
                                  now_ms,         free_model};
-  const sim_ensemble_config config = {.servers = servers,
-                                      .tick_ms = SIDE_TICK_MS,
-                                      .min_timeout_ms = SIDE_MIN_TIMEOUT_MS,
-                                      .max_timeout_ms = SIDE_MAX_TIMEOUT_MS,
-                                      .sweep_ms = SIDE_SWEEP_MS,
-                                      .epoch_ms = EPOCH_MS};
+  const sim_ensemble_config all = {.servers = config->servers,
+                                   .tick_ms = config->tick,
+                                   .min_timeout_ms = config->min_timeout,
+                                   .max_timeout_ms = config->max_timeout,
+                                   .sweep_ms = config->sweep,
+                                   .epoch_ms = EPOCH_MS};
   model *m = calloc(1, sizeof *m);
 
   if (m == NULL)
     abort();
   m->base.kind = &kind;
-  m->base.servers = servers;
-  sim_lab_init(&m->lab, &config, seed, NULL);
+  m->base.servers = config->servers;
+  sim_lab_init(&m->lab, &all, seed, NULL);
   m->leader = (unsigned)sim_lab_leader(&m->lab, -1);
   return &m->base;
 }

@@ -150,7 +150,10 @@ static void close_conn(side *s, unsigned conn)
 
 static void rest(side *s)
 {
-  (void)s; /* they do, all the time */
+  struct timespec moment = {0, 100000};
+
+  (void)s;
+  nanosleep(&moment, NULL);
 }
 
 static void free_real(side *s)
@@ -187,27 +190,28 @@ static void find_addresses(real *r)
   }
 }
 
-side *side_real_new(unsigned servers)
+side *side_real_new(const side_config *config)
 {
   static const side_kind kind = {"server",       open_conn,  send_bytes,
                                  wait_for_bytes, close_conn, rest,
                                  now_ms,         free_real};
-  char tick[16], min[16], max[16], sweep[16];
+  char servers[16], tick[16], min[16], max[16], sweep[16];
   const char *options[] = {
-      "-n", servers == 1 ? "1" : "3", "--tick", tick, "--min-timeout", min,
-      "--max-timeout", max, "--container-check", sweep, "--heap", "512",
+      "-n", servers, "--tick", tick, "--min-timeout", min, "--max-timeout", max,
+      "--container-check", sweep, "--heap", "512",
       /* as a server comes */
       "--property", "zookeeper.extendedTypesEnabled=false", NULL};
   real *r = calloc(1, sizeof *r);
 
   if (r == NULL)
     abort();
-  snprintf(tick, sizeof tick, "%d", SIDE_TICK_MS);
-  snprintf(min, sizeof min, "%d", SIDE_MIN_TIMEOUT_MS);
-  snprintf(max, sizeof max, "%d", SIDE_MAX_TIMEOUT_MS);
-  snprintf(sweep, sizeof sweep, "%d", SIDE_SWEEP_MS);
+  snprintf(servers, sizeof servers, "%u", config->servers);
+  snprintf(tick, sizeof tick, "%d", (int)config->tick);
+  snprintf(min, sizeof min, "%d", (int)config->min_timeout);
+  snprintf(max, sizeof max, "%d", (int)config->max_timeout);
+  snprintf(sweep, sizeof sweep, "%d", (int)config->sweep);
   r->base.kind = &kind;
-  r->base.servers = servers;
+  r->base.servers = config->servers;
   server_start(&r->zk, options);
   find_addresses(r);
   put_leader_first(r);
