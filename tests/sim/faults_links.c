@@ -18,8 +18,8 @@ static bool heal_delay(sim_wound *x)
   return true;
 }
 
-static void slow(sim_faults *f, unsigned process, unsigned server,
-                 int direction, int64_t by_us, int64_t for_us)
+void sim_slow_route(sim_faults *f, unsigned process, unsigned server,
+                    int direction, int64_t by_us, int64_t for_us)
 {
   sim_wound *x = sim_hurt(f, heal_delay, for_us);
 
@@ -45,10 +45,11 @@ bool sim_strike_delay(sim_faults *f)
 
   for (int d = 0; d < 2; d++) {
     if (calm)
-      slow(f, process, server, d, sim_between(&f->rng, t / 160, t / 16),
-           length);
+      sim_slow_route(f, process, server, d,
+                     sim_between(&f->rng, t / 160, t / 16), length);
     else if (sim_roll(&f->rng, 3) > 0)
-      slow(f, process, server, d, sim_between(&f->rng, t / 100, t / 5), length);
+      sim_slow_route(f, process, server, d,
+                     sim_between(&f->rng, t / 100, t / 5), length);
   }
   return true;
 }

@@ -139,16 +139,21 @@ static bool cut_off(sim_wound *x)
 
 static void pin_and_cut_off(sim_faults *f, unsigned server)
 {
+  int64_t t = sim_fault_timeout(f);
   int64_t length = long_time(f);
   unsigned process = sim_some_holder(f);
-  int64_t wait = sim_network_whose(f->world->network, process) == (int)server
+  bool late = sim_roll(&f->rng, 3) == 0; /* does it hear from its server */
+  int64_t wait = late ? sim_between(&f->rng, t / 2, 3 * t / 2)
+                 : sim_network_whose(f->world->network, process) == (int)server
                      ? 0
-                     : sim_between(&f->rng, 0, sim_fault_timeout(f));
+                     : sim_between(&f->rng, 0, t);
   sim_wound *x = sim_hurt(f, cut_off, wait);
 
   x->a = server;
   x->amount = length;
   pin(f, process, server, wait + length);
+  if (late)
+    sim_slow_route(f, process, server, SIM_DOWN, t / 5, wait + length);
 }
 
 bool sim_strike_follower_cut(sim_faults *f)

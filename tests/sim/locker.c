@@ -240,10 +240,11 @@ static void act(sim_actor *a)
 
 /* ---- callbacks ---------------------------------------------------------- */
 
+/* Who is careful lets go when it is unsure. */
 static bool acts_at_once(sim_actor *a, int news, const lk_lock_event *e)
 {
   if (news == SIM_NEWS_EVENT && e->type == LK_LOCK_EVENT_UNSURE)
-    return sim_roll(&a->rng, 2) == 0; /* careful */
+    return sim_roll(&a->rng, world_of(a)->scenario->hold ? 6 : 2) == 0;
   return sim_roll(&a->rng, 6) == 0;
 }
 

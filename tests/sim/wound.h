@@ -54,6 +54,9 @@ unsigned sim_some_server(sim_faults *f);
 /** A process reaches a server no more, or is reached no more. */
 void sim_cut_route(sim_faults *f, unsigned process, unsigned server,
                    int direction, int64_t for_us);
+/** Bytes take longer. */
+void sim_slow_route(sim_faults *f, unsigned process, unsigned server,
+                    int direction, int64_t by_us, int64_t for_us);
 /** Neither reaches the other. */
 void sim_cut_both(sim_faults *f, unsigned process, unsigned server,
                   int64_t for_us);
