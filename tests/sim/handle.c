@@ -64,6 +64,7 @@ static void on_got(lk_lock *l, int err, void *arg)
     stray(h,
           h->calling ? "an acquire ends in its call" : "an acquire ends twice");
   h->wants = false;
+  h->calling = false;
   if (err == 0)
     take_grant(h);
   else if (h->again && err == LK_ERR_CANCELLED && h->cancelling)
@@ -90,8 +91,8 @@ int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
   }
   err = lk_lock_acquire(h->lock, timeout_ms, on_got, h);
   if (!wanted) {
+    h->wants = err == 0 && h->calling;
     h->calling = false;
-    h->wants = err == 0;
     h->asks += err == 0;
     h->count += err == 0 && h->again;
   }

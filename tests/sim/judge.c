@@ -569,6 +569,18 @@ static bool is_deposed(const sim_judge *j)
   return j->led_us > 0 && sim_now_us(j) - j->led_us < limit;
 }
 
+sim_life *sim_owner_of(sim_judge *j, const sim_entry *e)
+{
+  for (size_t i = 0; i < j->world->nprocesses; i++) {
+    sim_life *l = &j->lives[i];
+
+    if (l->process != NULL && sim_process_runs(l->process) &&
+        e->session == lk_client_session(l->process->client).id)
+      return l;
+  }
+  return NULL;
+}
+
 bool sim_is_written(const sim_judge *j, const char *data)
 {
   for (const sim_entry *e = j->ledger.newest; e != NULL; e = e->older) {

@@ -31,7 +31,7 @@
   P(no_lost_wakeup, "NO-LOST-WAKEUP", ON(PATROL) | ON(CALM), \
     "who comes first is granted soon after it can know") \
   P(crash_everywhere, "CRASH-EVERYWHERE", ON(PATROL), \
-    "a queue moves on within T + 2 ticks of a death") \
+    "what the dead leave is gone T + 2 ticks later") \
   P(token_monotone, "TOKEN-MONOTONE", ON(GOT), \
     "tokens grow, and are the zxids that made the nodes") \
   P(seq_unsafe, "SEQ-UNSAFE", ON(GOT), \
@@ -162,8 +162,6 @@ struct sim_judge {
   int64_t patrol_us;              /**< when the next one is due */
   int64_t newest[SIM_MOST_LOCKS]; /**< of all granted */
   uint64_t token[SIM_MOST_LOCKS]; /**< the newest told */
-  int64_t
-      idle_us[SIM_MOST_LOCKS]; /**< since when nobody holds what is wanted */
   int leader;
   int64_t led_us;     /**< since when it leads */
   int64_t calming_us; /**< since when all is well; 0 */
@@ -202,6 +200,8 @@ static inline bool sim_denied(const sim_judge *j, int lock_at, int64_t us)
 /** Whether a session's end came before its time, or is beyond what the
     assurance of its process promises. */
 bool sim_beyond_promise(const sim_judge *j, const sim_entry *e);
+/** The process whose session's a node is now, if it runs; or NULL. */
+sim_life *sim_owner_of(sim_judge *j, const sim_entry *e);
 /** The attempt that made a node; NULL: it is over. */
 sim_attempt *sim_attempt_for(const sim_judge *j, const sim_entry *e);
 /** The attempt of a handle, or NULL. */

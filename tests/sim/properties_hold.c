@@ -16,7 +16,9 @@ void sim_lease_deadline(sim_judge *j, const sim_fact *f)
     return;
   SIM_EACH_HANDLE(j, h)
   {
-    if (h->held == f->entry && sim_holds(h) && lk_lock_ok(h->lock))
+    if (h->held == f->entry && sim_holds(h) &&
+        (lk_lock_ok(h->lock) ||
+         lk_lock_deadline(h->lock) > sim_process_clock(h->process)))
       sim_accuse(j, "%s expires %" PRId64 " ms before its lease", h->name,
                  lk_lock_deadline(h->lock) - sim_process_clock(h->process));
   }

@@ -11,19 +11,6 @@ enum { OP_DELETE = 2, OP_SYNC = 9, OP_LIST = 12 };
 
 /* ---- nodes and their attempts ------------------------------------------- */
 
-/* The process whose session it is now, if it runs. */
-static sim_life *owner_of(sim_judge *j, const sim_entry *e)
-{
-  for (size_t i = 0; i < j->world->nprocesses; i++) {
-    sim_life *l = &j->lives[i];
-
-    if (l->process != NULL && sim_process_runs(l->process) &&
-        e->session == lk_client_session(l->process->client).id)
-      return l;
-  }
-  return NULL;
-}
-
 static bool is_ours(const sim_entry *e)
 {
   return e->contends && !e->reader && !e->writ && e->session != 0;
@@ -47,7 +34,7 @@ void sim_no_orphan(sim_judge *j, const sim_fact *f)
     return;
   }
   for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
-    if (!is_ours(e) || e->left || owner_of(j, e) == NULL)
+    if (!is_ours(e) || e->left || sim_owner_of(j, e) == NULL)
       continue;
     if (sim_attempt_for(j, e) == NULL)
       sim_accuse(j, "%s has no owner", e->path);
@@ -58,7 +45,8 @@ void sim_no_orphan(sim_judge *j, const sim_fact *f)
 void sim_create_ambiguity(sim_judge *j, const sim_fact *f)
 {
   for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
-    if (e != f->entry && is_ours(e) && sim_same_attempt(e, f->entry))
+    if (e != f->entry && is_ours(e) && e->session == f->entry->session &&
+        sim_same_attempt(e, f->entry))
       sim_accuse(j, "%s is there already when %s is made", e->name,
                  f->entry->name);
   }
@@ -167,7 +155,8 @@ static void judge_session(sim_judge *j, const sim_handle *h)
 {
   const lk_client *c = h->process->client;
 
-  if (h->held != NULL && h->held->session != lk_client_session(c).id)
+  if (h->held != NULL && h->held->session != 0 &&
+      h->held->session != lk_client_session(c).id)
     sim_accuse(j, "%s is granted with the node of another session", h->name);
 }
 

@@ -19,27 +19,23 @@ static bool is_fresh_grant(const sim_fact *f)
  * behind cannot know. */
 static bool is_whole(const sim_judge *j, const sim_entry *e)
 {
-  return e != NULL && (e->removed == 0 || !sim_beyond_promise(j, e));
+  return e == NULL || e->removed == 0 || !sim_beyond_promise(j, e);
 }
 
 /* ---- two at a time ------------------------------------------------------ */
 
+/* By its own word alone, not by what it was told. */
 static bool is_sure(const sim_judge *j, const sim_handle *h)
 {
-  return sim_holds(h) && lk_lock_ok(h->lock) && is_whole(j, h->held);
+  return h->lock != NULL && lk_lock_ok(h->lock) && is_whole(j, h->held);
 }
 
 /* Never two for whom lk_lock_ok() is true at the same moment. */
 void sim_mutex_exclusion(sim_judge *j, const sim_fact *f)
 {
   const sim_handle *sure[SIM_MOST_LOCKS] = {NULL};
-  size_t holders = 0;
 
   (void)f;
-  SIM_EACH_HANDLE(j, h)
-  holders += sim_holds(h);
-  if (holders < 2)
-    return;
   SIM_EACH_HANDLE(j, h)
   {
     if (!is_sure(j, h))
@@ -193,37 +189,43 @@ void sim_no_lost_wakeup(sim_judge *j, const sim_fact *f)
   }
 }
 
-/* Who is served when nobody else is in the way. */
-static bool is_idle(const sim_judge *j, size_t lock_at)
+/* The first in the queue, whoever it is. */
+static const sim_entry *first_of(const sim_judge *j, size_t lock_at)
+{
+  const sim_entry *first = NULL;
+
+  for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
+    if (e->contends && e->lock_at == (int)lock_at &&
+        (first == NULL || e->suffix < first->suffix))
+      first = e;
+  }
+  return first;
+}
+
+static bool is_wanted(const sim_judge *j, size_t lock_at)
 {
   bool wanted = false;
 
   SIM_EACH_HANDLE(j, h)
-  {
-    if (h->lock == NULL || h->lock_at != lock_at)
-      continue;
-    if (sim_holds(h) || may_be_blind(j, h))
-      return false;
-    wanted = wanted || (h->wants && h->first_us > 0);
-  }
+  wanted = wanted || (h->lock != NULL && h->lock_at == lock_at && h->wants);
   return wanted;
 }
 
-/* A queue moves on within T + 2 ticks of a death; and the same again for those
- * behind to find a server. */
+/* What the dead leave goes with their sessions: within T + 2 ticks after all
+ * was healed, and as much again for a new leader to begin. */
 void sim_crash_everywhere(sim_judge *j, const sim_fact *f)
 {
   const sim_world *w = j->world;
-  int64_t limit = 2 * sim_T_us(j) + 4 * w->config.tick_ms * SIM_MS;
+  int64_t limit = 2 * (sim_T_us(j) + 2 * w->config.tick_ms * SIM_MS);
 
   (void)f;
+  if (j->calming_us == 0 || sim_now_us(j) - j->calming_us < limit)
+    return;
   for (size_t i = 0; i < w->nlocks; i++) {
-    if (!is_idle(j, i) || is_left(j, (unsigned)i) || j->calming_us == 0)
-      j->idle_us[i] = sim_now_us(j);
-    if (sim_now_us(j) - j->idle_us[i] <= limit)
-      continue;
-    sim_accuse(j, "nobody gets %s", w->locks[i]);
-    j->idle_us[i] = sim_now_us(j);
+    const sim_entry *e = first_of(j, i);
+
+    if (e != NULL && is_wanted(j, i) && sim_owner_of(j, e) == NULL)
+      sim_accuse(j, "%s is nobody's, and keeps others out", e->name);
   }
 }
 
@@ -243,7 +245,7 @@ void sim_token_monotone(sim_judge *j, const sim_fact *f)
       strcmp(lk_lock_node(h->lock), h->held->path) != 0)
     sim_accuse(j, "%s has token 0x%" PRIx64 ", and its node is of 0x%" PRIx64,
                h->name, token, h->held == NULL ? 0 : (uint64_t)h->held->made);
-  if (!is_whole(j, h->held))
+  if (h->held == NULL || !is_whole(j, h->held))
     return;
   if (token <= j->token[h->lock_at])
     sim_accuse(j, "%s has token 0x%" PRIx64 " after 0x%" PRIx64, h->name, token,
