@@ -174,7 +174,7 @@ static void on_event(lk_lock *l, const lk_lock_event *e, void *arg)
 {
   static const char *const names[] = {"WAITING",     "PLACE_LOST", "SUSPENDED",
                                       "UNSURE",      "HELD",       "LOST",
-                                      "MIXED_QUEUE", "UNWATCHED"};
+                                      "MIXED_QUEUE", "UNWATCHED",  "REVOKED"};
   sim_handle *h = arg;
 
   SAY(h, "is told %s%s%s", names[e->type], e->err == 0 ? "" : ", ",
