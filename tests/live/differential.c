@@ -47,7 +47,7 @@ static pair *start(const choice *c, const side_config *config,
       c->self ? side_real_new(config) : side_model_new(config, c->seed);
   pair *p = pair_new(real, other);
 
-  snprintf(p->again, sizeof p->again,
+  snprintf(p->story.again, sizeof p->story.again,
            "tests/live/differential --servers %u --seed %" PRIu64 "%s%s",
            c->servers, c->seed, again, c->self ? " --self" : "");
   return p;

@@ -13,8 +13,7 @@ typedef struct ages {
   int32_t xid;
 } ages;
 
-/* ---- asking ---------------------------------------------------------------
- */
+/* ---- asking ------------------------------------------------------------- */
 
 static void ask(ages *a, unsigned conn, int32_t op, const void *value)
 {
@@ -67,8 +66,7 @@ static void await_end(ages *a, unsigned conn, const char *path)
   pair_await(a->pair, conn, LK_ERR_NO_NODE);
 }
 
-/* ---- containers -----------------------------------------------------------
- */
+/* ---- containers --------------------------------------------------------- */
 
 /* A sweep has come and gone when a container that was made now is no more. */
 static void await_sweep(ages *a)
@@ -120,8 +118,7 @@ static void containers_go_from_inside_out(ages *a)
   await_end(a, WITNESS, "/outer");
 }
 
-/* ---- sessions ---------------------------------------------------------------
- */
+/* ---- sessions ----------------------------------------------------------- */
 
 /* Its ephemerals go with it, all at once; it cannot come back. */
 static void the_unheard_of_expire(ages *a, unsigned server, int64_t session)

@@ -7,7 +7,6 @@
 #include "proto/opcode.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -23,8 +22,6 @@ pair *pair_new(side *a, side *b)
   p->sides[0] = a;
   p->sides[1] = b;
   p->plain[0].zxid_base = p->plain[1].zxid_base = -1;
-  for (size_t i = 0; i < PAIR_LINES; i++)
-    p->lines[i].frame = wire_buf();
   for (size_t i = 0; i < SIDE_CONNS; i++)
     p->conns[i].out[0] = p->conns[i].out[1] = wire_buf();
   return p;
@@ -32,8 +29,7 @@ pair *pair_new(side *a, side *b)
 
 void pair_free(pair *p)
 {
-  for (size_t i = 0; i < PAIR_LINES; i++)
-    lk__buf_free(&p->lines[i].frame);
+  story_free(&p->story);
   for (size_t i = 0; i < SIDE_CONNS; i++) {
     list_free(&p->conns[i].asked);
     for (int k = 0; k < 2; k++) {
@@ -48,84 +44,27 @@ void pair_free(pair *p)
   free(p);
 }
 
-/* ---- the story ------------------------------------------------------------
- */
-
-static pair_line *next_line(pair *p, unsigned conn)
-{
-  pair_line *line = &p->lines[p->told++ % PAIR_LINES];
-
-  line->number = p->number;
-  line->conn = conn;
-  line->note[0] = '\0';
-  lk__buf_consume(&line->frame, lk__buf_len(&line->frame));
-  return line;
-}
-
-void pair_note(pair *p, unsigned conn, const char *format, ...)
-{
-  pair_line *line = next_line(p, conn);
-  va_list args;
-
-  va_start(args, format);
-  vsnprintf(line->note, sizeof line->note, format, args);
-  va_end(args);
-}
-
-static void print_line(const pair_line *line)
-{
-  lk_buf text = wire_buf();
-
-  if (line->note[0] != '\0')
-    wire_say(&text, "%s", line->note);
-  else
-    wire_print(lk_bytes_of(lk__buf_bytes(&line->frame) + 4,
-                           lk__buf_len(&line->frame) - 4),
-               line->hello, &text);
-  fprintf(stderr, "%7" PRIu64 "  conn %u  %.*s\n", line->number, line->conn,
-          (int)lk__buf_len(&text), (const char *)lk__buf_bytes(&text));
-  lk__buf_free(&text);
-}
-
-static void print_said(const pair *p, unsigned conn, int k, size_t differs)
-{
-  const list *said = &p->conns[conn].said[k];
-
-  fprintf(stderr, "\n%s %d:\n", p->sides[k]->kind->name, k);
-  for (size_t i = 0; i < said->count; i++) {
-    lk_buf text = wire_buf();
-
-    plain_print(said->items[i].op, list_at(said, i), &text);
-    fprintf(stderr, "%s %.*s\n", i == differs ? ">>" : "  ",
-            (int)lk__buf_len(&text), (const char *)lk__buf_bytes(&text));
-    lk__buf_free(&text);
-  }
-  if (differs >= said->count)
-    fprintf(stderr, ">> (nothing)\n");
-}
-
 static void tell_difference(const pair *p, unsigned conn, size_t differs)
 {
-  size_t first = p->told > PAIR_LINES ? p->told - PAIR_LINES : 0;
-
   fprintf(stderr, "A difference. The last that was sent, in words of %s 0:\n",
           p->sides[0]->kind->name);
-  for (size_t i = first; i < p->told; i++)
-    print_line(&p->lines[i % PAIR_LINES]);
+  story_tell(&p->story);
   fprintf(stderr, "\nWhat came on connection %u:\n", conn);
-  print_said(p, conn, 0, differs);
-  print_said(p, conn, 1, differs);
-  fprintf(stderr, "\nRequest %" PRIu64 ". Again: %s\n", p->number, p->again);
+  for (int k = 0; k < 2; k++) {
+    fprintf(stderr, "\n%s %d:\n", p->sides[k]->kind->name, k);
+    story_tell_list(&p->conns[conn].said[k], differs);
+  }
+  fprintf(stderr, "\nRequest %" PRIu64 ". Again: %s\n", p->number,
+          p->story.again);
 }
 
-/* ---- asking ----------------------------------------------------------------
- */
+/* ---- asking ------------------------------------------------------------- */
 
 void pair_open(pair *p, unsigned conn, unsigned server)
 {
   pair_conn *c = &p->conns[conn];
 
-  pair_note(p, conn, "opened to server %u", server);
+  story_note(&p->story, p->number, conn, "opened to server %u", server);
   c->heard = true;
   for (int k = 0; k < 2; k++) {
     lk__buf_consume(&c->out[k], lk__buf_len(&c->out[k]));
@@ -135,7 +74,7 @@ void pair_open(pair *p, unsigned conn, unsigned server)
 
 void pair_close(pair *p, unsigned conn)
 {
-  pair_note(p, conn, "closed");
+  story_note(&p->story, p->number, conn, "closed");
   for (int k = 0; k < 2; k++)
     side_close(p->sides[k], conn);
 }
@@ -162,12 +101,9 @@ static lk_buf *begin_question(pair *p, unsigned conn, int32_t op)
 static void remember(pair *p, unsigned conn, size_t mark, bool hello)
 {
   const lk_buf *out = &p->conns[conn].out[0];
-  pair_line *line = next_line(p, conn);
 
-  line->hello = hello;
-  if (!lk__buf_append(&line->frame, lk__buf_bytes(out) + mark,
-                      lk__buf_len(out) - mark))
-    abort();
+  story_frame(&p->story, p->number, conn, hello, lk__buf_bytes(out) + mark,
+              lk__buf_len(out) - mark);
 }
 
 void pair_hello(pair *p, unsigned conn, int64_t session, bool right_password,
@@ -258,8 +194,7 @@ void pair_send(pair *p, unsigned conn)
   }
 }
 
-/* ---- listening --------------------------------------------------------------
- */
+/* ---- listening ---------------------------------------------------------- */
 
 static bool is_event(lk_bytes frame)
 {

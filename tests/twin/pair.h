@@ -5,6 +5,7 @@
 #include "twin/list.h"
 #include "twin/plain.h"
 #include "twin/side.h"
+#include "twin/story.h"
 #include "twin/tally.h"
 
 /**
@@ -21,34 +22,18 @@ typedef struct pair_conn {
   bool heard;
 } pair_conn;
 
-enum { PAIR_LINES = 30 };
-
-/** Something of the story: a note, or a frame that was sent. */
-typedef struct pair_line {
-  uint64_t number; /**< of the operation */
-  unsigned conn;
-  char note[120]; /**< "": a frame */
-  bool hello;
-  lk_buf frame;
-} pair_line;
-
 typedef struct pair {
   side *sides[2];
   plain plain[2];
   pair_conn conns[SIDE_CONNS];
   bool any_order;  /**< of events between two replies */
   uint64_t number; /**< of requests so far */
-  char again[120]; /**< the command that does it again */
-  pair_line lines[PAIR_LINES];
-  size_t told; /**< lines so far */
+  story story;
   tally tally;
 } pair;
 
 pair *pair_new(side *a, side *b);
 void pair_free(pair *p);
-/** A note for the story. */
-void pair_note(pair *p, unsigned conn, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 
 void pair_open(pair *p, unsigned conn, unsigned server);
 void pair_close(pair *p, unsigned conn);

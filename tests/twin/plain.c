@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* ---- zxids, times, sessions ---------------------------------------------- */
+/* ---- zxids, times, sessions --------------------------------------------- */
 
 /* A plain zxid that shows for the first time was made just now. */
 static plain_moment *moment_of(plain *p, int64_t zxid)
@@ -89,8 +89,7 @@ void plain_free(plain *p)
   free(p->moments);
 }
 
-/* ---- records --------------------------------------------------------------
- */
+/* ---- records ------------------------------------------------------------ */
 
 static void make_stat_plain(plain *p, lk_stat *s)
 {
@@ -273,8 +272,7 @@ void plain_frame(plain *p, int32_t op, lk_bytes frame, lk_buf *out)
   lk__arena_free(&arena);
 }
 
-/* ---- text ------------------------------------------------------------------
- */
+/* ---- text --------------------------------------------------------------- */
 
 static bool print_one(const lk_record *rec, lk_reader *in, lk_arena *arena,
                       lk_buf *out)

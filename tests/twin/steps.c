@@ -5,14 +5,14 @@
 
 #include "fake/wire.h"
 #include "proto/opcode.h"
+#include "twin/walk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { BASE_EVERY = 1000, BATCH = 8 };
 
-/* ---- requests and answers -------------------------------------------------
- */
+/* ---- requests and answers ----------------------------------------------- */
 
 static int32_t xid_for(slot *at, int32_t op)
 {
@@ -98,8 +98,7 @@ static void settle(steps *s, slot *at)
   }
 }
 
-/* ---- connections
- * -------------------------------------------------------------- */
+/* ---- connections -------------------------------------------------------- */
 
 static unsigned free_conn(steps *s)
 {
@@ -187,8 +186,7 @@ static void drop(steps *s, slot *at)
   at->attached = false;
 }
 
-/* ---- what a session may do
- * ------------------------------------------------------ */
+/* ---- what a session may do ---------------------------------------------- */
 
 static void ask_something(steps *s, slot *at,
                           int32_t (*what)(whims *, lk_buf *))
@@ -353,59 +351,15 @@ static void step(steps *s)
   settle(s, at);
 }
 
-/* ---- all nodes
- * --------------------------------------------------------------------- */
+/* ---- all of it ---------------------------------------------------------- */
 
-static void look_at(steps *s, slot *at, const char *path)
-{
-  static const int32_t ops[] = {LK_OPCODE_GET_DATA, LK_OPCODE_GET_ACL,
-                                LK_OPCODE_GET_CHILDREN2};
-  struct lk_path_watch_request r = {lk_text(path), false};
-
-  for (size_t i = 0; i < 3; i++) {
-    lk_buf body = wire_buf();
-
-    wire_record(&body, lk__opcode_info(ops[i])->request, &r);
-    ask(s, at, ops[i], &body);
-    lk__buf_free(&body);
-  }
-  pair_hear(s->pair, at->conn);
-}
-
-/* The node and all below it. */
 static void walk(steps *s, slot *at, const char *path)
 {
-  struct lk_names_stat_reply r = {{NULL, 0}, {0}};
-  lk_arena arena = {.mem = &lk__mem_libc};
-  lk_buf copy = wire_buf();
-  lk_reader in;
+  int32_t before = at->xid;
 
-  look_at(s, at, path);
-  const list *said = pair_said(s->pair, at->conn);
-  lk_bytes last = list_at(said, said->count - 1);
-
-  if (!lk__buf_append(&copy, last.at, last.len))
-    abort();
-  lk__reader_init(&in, lk__buf_bytes(&copy), lk__buf_len(&copy));
-  lk__reader_long(&in);
-  lk__reader_int(&in);
-  if (lk__reader_int(&in) == 0)
-    lk__record_decode(&lk__names_stat_reply_record, &r, &in, &arena);
-  for (size_t i = 0; i < r.names.count; i++) {
-    const lk_bytes *name = (const lk_bytes *)r.names.items + i;
-    char child[2 * WHIMS_PATH];
-
-    snprintf(child, sizeof child, "%s/%.*s", path[1] == '\0' ? "" : path,
-             (int)name->len, (const char *)name->at);
-    if (strcmp(child, "/zookeeper/config") != 0) /* what it is told, not does */
-      walk(s, at, child);
-  }
-  lk__arena_free(&arena);
-  lk__buf_free(&copy);
+  walk_nodes(s->pair, at->conn, &at->xid, path);
+  s->count += (uint64_t)(at->xid - before);
 }
-
-/* ---- all of it
- * ---------------------------------------------------------------------- */
 
 /* Compare what there is, and go on in a fresh corner: what nobody may delete
    stays behind in this one. */
