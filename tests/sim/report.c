@@ -58,6 +58,7 @@ static void begin(sim_world *w, const sim_plan *plan, uint64_t seed)
 {
   sim_world_init(w, seed, plan->scenario);
   w->go_on = plan->go_on;
+  w->trace.out = plan->trace ? stdout : NULL;
   for (size_t i = 0; i < plan->nwithout; i++)
     (void)sim_judge_without(w->judge, plan->without[i]);
 }
@@ -114,9 +115,7 @@ bool sim_report_one(const sim_plan *plan)
   tally t;
 
   begin(&w, plan, plan->first);
-  if (plan->trace)
-    w.trace.out = stdout;
-  else
+  if (!plan->trace)
     sim_trace_keep(&w.trace);
   sim_world_run(&w);
   t = tally_of(&w);
@@ -164,6 +163,7 @@ static desk *start(const sim_plan *plan, unsigned k, pid_t *pid)
     abort();
   if (*pid == 0) {
     work(plan, k, d);
+    fflush(stdout);
     _exit(0);
   }
   return d;
