@@ -217,7 +217,7 @@ END_TEST
 
 START_TEST(a_watch_with_a_handle_can_be_dropped)
 {
-  sight seen = {.type = -1};
+  sight seen = {.type = -1}, next = {.type = -1};
   lk_sync_watch *watch;
   lk_sync_call call = watching(&seen);
 
@@ -234,8 +234,13 @@ START_TEST(a_watch_with_a_handle_can_be_dropped)
   ck_assert_int_eq(lk_sync_get(here, NULL, place, &call), 0);
   lk_sync_set(there, NULL, place, lk_text("newer"), -1, &soon);
   sync_world_await(&seen.count);
-  lk_sync_watch_free(watch); /* told already */
+  call.watch_arg = &next;
+  call.watch = NULL;
+  ck_assert_int_eq(lk_sync_get(here, NULL, place, &call), 0);
+  lk_sync_watch_free(watch); /* told already; the next one stays */
   lk_sync_watch_free(NULL);
+  lk_sync_set(there, NULL, place, lk_text("newest"), -1, &soon);
+  sync_world_await(&next.count);
 }
 END_TEST
 

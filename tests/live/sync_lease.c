@@ -86,6 +86,7 @@ START_TEST(a_loss_is_found_by_asking)
   evict_all();
   ck_assert_int_eq(lk_sync_lock_verify(lock, &soon), LK_ERR_LOST);
   ck_assert(!lk_sync_lock_ok(lock));
+  ck_assert(readable(lk_sync_lock_fd(lock)));
 }
 END_TEST
 
@@ -120,6 +121,39 @@ START_TEST(doubt_is_told_in_time_and_taken_back)
 }
 END_TEST
 
+static void sleep_through(lk_client *c, lk_keeper *k, void *arg)
+{
+  (void)c;
+  (void)k;
+  (void)arg;
+  usleep((TIMEOUT_MS + 200) * 1000);
+}
+
+static int hold_up(void *arg)
+{
+  return lk_sync_client_run(here, sleep_through, arg);
+}
+
+START_TEST(a_thread_that_sleeps_makes_nobody_sure)
+{
+  waiter w;
+
+  sync_world_timeout(TIMEOUT_MS);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  waiter_start(&w, hold_up, NULL);
+  waiters_inside(here, 1);
+  usleep(50000); /* it sleeps */
+  int64_t until = lk_sync_lock_deadline(lock);
+
+  ck_assert(lk_sync_lock_ok(lock));
+  while (lk_sync_lock_ok(lock))
+    ck_assert_int_lt(lk_sync_client_clock(here), until + 100);
+  ck_assert_int_ge(lk_sync_client_clock(here), until);
+  ck_assert_uint_eq(told.unsure, 0);
+  ck_assert_int_eq(waiter_end(&w), 0);
+}
+END_TEST
+
 START_TEST(a_session_that_ends_takes_the_lock)
 {
   sync_world_timeout(TIMEOUT_MS);
@@ -148,6 +182,7 @@ TCase *lease_tests(void)
       an_operator_takes_it_away,
       a_loss_is_found_by_asking,
       doubt_is_told_in_time_and_taken_back,
+      a_thread_that_sleeps_makes_nobody_sure,
       a_session_that_ends_takes_the_lock,
   };
   TCase *t = tcase_create("lease");

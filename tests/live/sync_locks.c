@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sync/client.h"
+#include "sync/holder.h"
 
 /* ---- owners -------------------------------------------------------------- */
 
@@ -122,6 +122,22 @@ START_TEST(a_deadline_leaves_nothing_behind)
   ck_assert_uint_eq(contenders(), 1);
   ck_assert_uint_gt(told.waiting, 0);
   ck_assert_uint_eq(told.token, 0);
+}
+END_TEST
+
+START_TEST(a_release_waits_no_longer_than_it_may)
+{
+  lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 100};
+
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  server_ask(&zk, "stop 1");
+  int64_t begun = lk_sync_client_clock(here);
+
+  ck_assert_int_eq(lk_sync_lock_release_wait(lock, &brief), LK_ERR_DEADLINE);
+  ck_assert_int_ge(lk_sync_client_clock(here), begun + 100);
+  ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
+  server_ask(&zk, "cont 1");
+  ck_assert_int_eq(lk_sync_lock_acquire(rival, &soon), 0);
 }
 END_TEST
 
@@ -269,6 +285,60 @@ START_TEST(freeing_a_lock_releases_what_others_hold)
 }
 END_TEST
 
+/* The memory of the lock that one thread freed, for its next lock. */
+typedef struct niche {
+  pthread_t thread;
+  void *kept;
+} niche;
+
+static void *resize(void *arg, void *p, size_t size)
+{
+  niche *n = arg;
+  bool ours = pthread_equal(pthread_self(), n->thread) != 0;
+
+  if (ours && size == 0 && p != NULL && p == (void *)lock) {
+    n->kept = p;
+    return NULL;
+  }
+  if (ours && size == sizeof(lk_sync_lock) && p == NULL && n->kept != NULL) {
+    p = n->kept;
+    n->kept = NULL;
+    return p;
+  }
+  if (size > 0)
+    return realloc(p, size);
+  free(p);
+  return NULL;
+}
+
+START_TEST(a_lock_in_the_place_of_another_is_another)
+{
+  niche n = {.thread = pthread_self()};
+  lk_mem mem = {.resize = resize, .arg = &n};
+  lk_client_config how = {.size = sizeof how, .hosts = zk.connect, .mem = &mem};
+  lk_sync_config config = {.size = sizeof config, .client = &how};
+  lk_sync_client *c;
+
+  lk_sync_lock_free(lock);
+  ck_assert_int_eq(lk_sync_client_new(&c, &config), 0);
+  ck_assert_int_eq(lk_sync_lock_new(&lock, c, "/place", NULL), 0);
+  lk_sync_lock *first = lock;
+
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  lk_sync_lock_free(lock);
+  ck_assert_int_eq(lk_sync_lock_new(&lock, c, "/place", NULL), 0);
+  ck_assert_ptr_eq(lock, first);
+  ck_assert_uint_eq(lk_sync_lock_count(lock), 0);
+  ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_release(lock), 0);
+  lk_sync_lock_free(lock);
+  lk_sync_client_free(c);
+  free(n.kept);
+  lock = NULL;
+}
+END_TEST
+
 START_TEST(a_client_may_go_before_who_held)
 {
   waiter w;
@@ -335,12 +405,14 @@ TCase *lock_tests(void)
       a_thread_may_hold_several_locks,
       a_stranger_cannot_release,
       a_deadline_leaves_nothing_behind,
+      a_release_waits_no_longer_than_it_may,
       a_cancel_leaves_nothing_behind,
       waiters_get_it_in_turn,
       closing_gives_up_what_is_held_and_ends_who_waits,
       closing_is_told_before_a_server_hears_of_it,
       a_thread_that_ends_releases,
       freeing_a_lock_releases_what_others_hold,
+      a_lock_in_the_place_of_another_is_another,
       a_client_may_go_before_who_held,
       a_child_does_not_hold,
   };
