@@ -167,7 +167,7 @@ def kill_and_start():
 
 def while_runners_are_killed():
     begin()
-    newest, codes = finish(start(4, 2, "stormy"))
+    newest, codes = finish(start(4, 4, "stormy"))
     assert newest == 4 * LOOPS, newest
     killed = len([name for name in os.listdir(folder.name)
                   if name.startswith("killed.")])
