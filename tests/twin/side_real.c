@@ -76,6 +76,24 @@ static void nudge(real *r)
   r->nudged_ms = now_ms(&r->base);
 }
 
+/* The model is of one release; others differ from it, and rightly so. */
+static void expect_release(real *r, const char *release)
+{
+  char answer[4096] = "", prefix[64];
+  int fd = connect_to(r, 0);
+
+  snprintf(prefix, sizeof prefix, "Zookeeper version: %s-", release);
+  if (send(fd, "srvr", 4, MSG_NOSIGNAL) != 4 ||
+      recv(fd, answer, sizeof answer - 1, MSG_WAITALL) <= 0)
+    die("srvr");
+  close(fd);
+  if (strncmp(answer, prefix, strlen(prefix)) == 0)
+    return;
+  printf("skipped: the model is of %s; %.*s\n", release,
+         (int)strcspn(answer, "\n"), answer);
+  exit(77);
+}
+
 static void open_nudges(real *r)
 {
   unsigned char hello[49] = {[3] = 45, [18] = 0xff, [19] = 0xff, [31] = 16};
@@ -215,6 +233,7 @@ side *side_real_new(const side_config *config)
   server_start(&r->zk, options);
   find_addresses(r);
   put_leader_first(r);
+  expect_release(r, "3.8.0");
   open_nudges(r);
   return &r->base;
 }
