@@ -36,6 +36,9 @@ typedef struct sim_actor {
   unsigned deep;    /**< calls of it on the stack */
   lk_lock_config options;
 
+  /* a clerk's */
+  lk_listener listener;
+
   /* a stranger's */
   struct sim_visit *visit;
 } sim_actor;

@@ -232,8 +232,21 @@ static void act(sim_actor *a)
   sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
 }
 
+/* What is asked for now comes behind what is to be repeated. */
+static void on_state(lk_client *c, lk_state state, int err, void *arg)
+{
+  sim_actor *a = arg;
+
+  (void)c;
+  (void)err;
+  if (state == LK_STATE_SUSPENDED && !a->stopping)
+    ask_something(a, SIM_GET, sim_roll(&a->rng, NODES));
+}
+
 static void start(sim_actor *a)
 {
+  a->listener = (lk_listener){.state = on_state, .arg = a};
+  lk_client_attach(a->process->client, &a->listener);
   (void)lk_create(a->process->client, SIM_RAW, lk_text(""), NULL, LK_PERSISTENT,
                   NULL, NULL, NULL);
   (void)lk_create(a->process->client, SIM_RAW "/guarded", lk_text(""), NULL,

@@ -87,6 +87,7 @@ int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
     h->asked_ms = sim_process_clock(h->process);
     h->asked_us = w->agenda.now_us;
     sim_judge_asks(judge_of(h), h);
+    h->count += h->again;
     h->calling = true;
   }
   err = lk_lock_acquire(h->lock, timeout_ms, on_got, h);
@@ -94,7 +95,7 @@ int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
     h->wants = err == 0 && h->calling;
     h->calling = false;
     h->asks += err == 0;
-    h->count += err == 0 && h->again;
+    h->count -= err != 0 && h->again;
   }
   tell(h, SIM_WANTED, err);
   return err;

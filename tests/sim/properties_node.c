@@ -243,17 +243,25 @@ void sim_cancel_everywhere(sim_judge *j, const sim_fact *f)
     sim_accuse(j, "%s is cancelled, and goes on", f->handle->name);
 }
 
-/* What is to be deleted first: what its session has released before. */
-static void note_before(sim_attempt *a)
+/* Its delete was asked for, or will be before anything else. */
+static bool is_released(const sim_attempt *a)
 {
   const lk_contend *ct = a->ct;
 
+  return a->leave >= SIM_RELEASES && ct->state == LK_CONTEND_LEAVING &&
+         ct->own == LK_OWN_MADE && ct->rests == 0;
+}
+
+/* What is to be gone when its node is made: what its session has released
+ * before. */
+static void note_before(const sim_judge *j, sim_attempt *a)
+{
   a->nbefore = 0;
-  for (const lk_contend *o = ct->keeper->first; o != NULL; o = o->next) {
-    if (o->state == LK_CONTEND_LEAVING && o->own == LK_OWN_MADE &&
-        o->rests == 0 && strcmp(o->dir, ct->dir) == 0 &&
+  for (const sim_attempt *o = j->attempts; o != NULL; o = o->next) {
+    if (o->life == a->life && is_released(o) &&
+        strcmp(o->ct->dir, a->ct->dir) == 0 &&
         a->nbefore < sizeof a->before / sizeof *a->before)
-      a->before[a->nbefore++] = o;
+      a->before[a->nbefore++] = o->ct;
   }
 }
 
@@ -271,12 +279,12 @@ static void judge_place(sim_judge *j, const sim_attempt *a)
   }
 }
 
-static size_t count_due(const lk_keeper *k)
+static size_t count_due(const sim_judge *j, const sim_life *l)
 {
   size_t n = 0;
 
-  for (const lk_contend *ct = k->first; ct != NULL; ct = ct->next)
-    n += ct->state == LK_CONTEND_LEAVING && ct->own == LK_OWN_MADE;
+  for (const sim_attempt *a = j->attempts; a != NULL; a = a->next)
+    n += a->life == l && is_released(a);
   return n;
 }
 
@@ -305,13 +313,13 @@ static void judge_released(sim_judge *j, const sim_handle *h)
 void sim_release_async(sim_judge *j, const sim_fact *f)
 {
   if (f->type == SIM_STATE && f->state == LK_STATE_CONNECTED)
-    f->life->deletes_due = count_due(f->life->process->keeper);
+    f->life->deletes_due = count_due(j, f->life);
   else if (f->type == SIM_SENT)
     judge_first(j, f->life, f);
   else if (f->type == SIM_STEP &&
            (f->attempt->ct->state == LK_CONTEND_CREATING ||
             f->attempt->ct->state == LK_CONTEND_PARENTS))
-    note_before(f->attempt);
+    note_before(j, f->attempt);
   else if (f->type == SIM_STEP && f->event == LK_EV_BEHIND &&
            (f->before == LK_CONTEND_CREATING ||
             f->before == LK_CONTEND_PARENTS))

@@ -131,9 +131,10 @@ void sim_handoff_rule(sim_judge *j, const sim_fact *f)
 
 /* ---- going on ----------------------------------------------------------- */
 
+/* It wants to hold, and can do something about it. */
 static bool stands_in_line(lk_contend_state s)
 {
-  return s >= LK_CONTEND_LISTING && s <= LK_CONTEND_CHECKING;
+  return s >= LK_CONTEND_PAUSED && s <= LK_CONTEND_CHECKING;
 }
 
 static bool is_first(const sim_judge *j, const sim_entry *own)
