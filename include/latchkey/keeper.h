@@ -35,7 +35,8 @@ typedef enum lk_assurance {
       is cut off from the others. */
   LK_ASSURE_QUORUM = 0,
   /** sync: no transactions. A deposed leader that has not noticed can answer
-      it (ZOOKEEPER-1675), so the deadline can be up to syncLimit ticks late. */
+      it (ZOOKEEPER-1675), for up to syncLimit ticks, in which the time that it
+      stood still does not count; so the deadline can be late. */
   LK_ASSURE_SYNC,
   /** Any answer. A server that is cut off answers for up to syncLimit ticks
       after the lock has passed to another. What other clients do at best. */

@@ -559,12 +559,15 @@ static bool servers_fail(const sim_scenario *s)
   return some;
 }
 
-/* Whether another may have begun to lead while the last one did not know. */
+/* Whether another may have begun to lead while the last one did not know. One
+ * that stands still, for 3 T at most, begins to notice when it goes on. */
 static bool is_deposed(const sim_judge *j)
 {
   const sim_ensemble_config *c = &j->world->config;
-  int64_t limit =
-      (c->sync_limit + 1) * (int64_t)c->tick_ms * SIM_MS + sim_T_us(j);
+  const unsigned *faults = j->world->scenario->faults;
+  bool stops = faults[SIM_FAULT_SERVER_STOP] + faults[SIM_FAULT_DEPOSED] > 0;
+  int64_t limit = (c->sync_limit + 1) * (int64_t)c->tick_ms * SIM_MS +
+                  (stops ? 4 : 1) * sim_T_us(j);
 
   return j->led_us > 0 && sim_now_us(j) - j->led_us < limit;
 }

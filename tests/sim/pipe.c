@@ -131,16 +131,21 @@ void sim_pipe_break(sim_pipe *p)
   tell(p);
 }
 
-/* Take the first part, or a piece of it. */
+/* Take the first part, or a piece of it. In between others have their turn. */
 static part take(sim_pipe *p, int direction)
 {
   sim_flow *f = &p->flows[direction];
   sim_network *n = p->network;
   part *first = lk__ring_at(&f->parts, 0);
   part piece = *first;
+  int64_t rest_us = 200;
 
-  if (n->pieces > 0 && piece.len > n->pieces)
+  if (n->pieces > 0 && piece.len > n->pieces) {
     piece.len = 1 + sim_roll(&n->rng, (uint32_t)n->pieces);
+  } else if (n->rough && piece.len > 1 && sim_chance(&n->rng, 30)) {
+    piece.len = 1 + sim_roll(&n->rng, (uint32_t)piece.len - 1);
+    rest_us = 5 * SIM_MS;
+  }
   if (piece.len > f->fuse)
     piece.len = f->fuse;
   if (piece.len == first->len) {
@@ -148,7 +153,7 @@ static part take(sim_pipe *p, int direction)
     return piece;
   }
   first->len -= piece.len;
-  first->at_us = n->world->agenda.now_us + sim_between(&n->rng, 0, 200);
+  first->at_us = n->world->agenda.now_us + sim_between(&n->rng, 0, rest_us);
   return piece;
 }
 
