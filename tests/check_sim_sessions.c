@@ -116,6 +116,24 @@ START_TEST(closing_deletes_what_is_ephemeral)
 }
 END_TEST
 
+START_TEST(closing_leaves_what_another_made_in_the_place_of_an_ephemeral)
+{
+  setup();
+  connect(&p, leader);
+  connect(&q, leader);
+  ck_assert_int_eq(sim_probe_do_create(&p, "/e", 1), 0);
+  sim_probe_delete(&q, "/e"); /* all still on its way */
+  sim_probe_create(&q, "/e", 0);
+  sim_probe_send(&p, LK_OPCODE_CLOSE_SESSION, NULL);
+  for (int i = 0; i < 2; i++)
+    ck_assert_int_eq(sim_probe_next(&q).err, 0);
+  ck_assert_int_eq(sim_probe_next(&p).err, 0);
+  ck_assert_int_eq(told.ended, p.session);
+  ck_assert_int_eq(exists(&q, "/e"), 0);
+  teardown();
+}
+END_TEST
+
 START_TEST(a_server_drops_the_older_connection_of_a_session)
 {
   setup();
@@ -201,6 +219,7 @@ SUITE("sim_sessions", timeouts_are_kept_in_bounds,
       a_server_that_is_behind_refuses_without_a_word,
       a_session_ends_after_its_timeout_and_before_another_tick,
       pings_keep_a_session, closing_deletes_what_is_ephemeral,
+      closing_leaves_what_another_made_in_the_place_of_an_ephemeral,
       a_server_drops_the_older_connection_of_a_session,
       a_connection_that_is_left_behind_may_read_but_not_write,
       a_cut_off_follower_answers_when_the_session_has_long_ended,

@@ -316,7 +316,7 @@ static void decide_close(const decision *d, sim_txn *x)
     most++;
   x->acts = lk__arena_take(&s->ensemble->arena, most + 1, sizeof *x->acts);
   for (const sim_node *n = owned; n != NULL; n = n->next_owned) {
-    if (sim_head_look(s, n->key, &f))
+    if (sim_head_look(s, n->key, &f) && f.owner == d->ask->session)
       close_with(x, n->key);
   }
   for (size_t i = s->head.first; i < last; i++) {
