@@ -123,6 +123,7 @@ static bool heal_counter(sim_wound *x)
   return delete_all(x->faults, x->path);
 }
 
+/* Once for each directory: numbers that came before do not come again. */
 bool sim_strike_counter(sim_faults *f)
 {
   static const int32_t ends[] = {INT32_MAX - (1 << 20) - 3, INT32_MAX - 1,
@@ -132,8 +133,8 @@ bool sim_strike_counter(sim_faults *f)
   const sim_node *dir =
       sim_tree_find(sim_ensemble_truth(f->world->ensemble), lock);
 
-  if (dir != NULL && counter >= 0 && dir->counter > counter)
-    counter = INT32_MAX; /* it never goes back, but to the other end */
+  if (dir == NULL || dir->counter < 0 || dir->counter >= 1 << 30)
+    return false;
   snprintf(sim_hurt(f, heal_counter, sim_fault_time(f))->path, 24, "%s", lock);
   SAY(f, "the counter of %s is %" PRId32, lock, counter);
   sim_operator_set_counter(f->world->ensemble, lock, counter);
