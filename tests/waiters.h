@@ -22,7 +22,8 @@ typedef struct waiter {
 void waiter_start(waiter *w, int (*what)(void *arg), void *arg);
 /** Its result, when it has ended. */
 int waiter_end(waiter *w);
-/** Until so many threads wait in calls of `c`, and none is about to begin. */
+/** Until so many threads are in calls of `c`, and wait as far as one can see.
+ */
 void waiters_inside(lk_sync_client *c, size_t count);
 
 /** Memory of the C library's, counted, for any thread. */

@@ -107,18 +107,28 @@ static int acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
   return err;
 }
 
+static int enter_and_acquire(lk_sync_lock *l, const lk_sync_call *call,
+                             bool once)
+{
+  lk_sync_client *c = l->client; /* the lock may be freed meanwhile */
+  int cancelling;
+  int err = lk__sync_enter(c, &cancelling);
+
+  if (err != 0)
+    return err;
+  err = acquire(l, call, once);
+  lk__sync_leave(c, cancelling);
+  return err;
+}
+
 int lk_sync_lock_acquire(lk_sync_lock *l, const lk_sync_call *call)
 {
-  int err = lk__sync_refusal(l->client);
-
-  return err != 0 ? err : acquire(l, call, false);
+  return enter_and_acquire(l, call, false);
 }
 
 int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call)
 {
-  int err = lk__sync_refusal(l->client);
-
-  return err != 0 ? err : acquire(l, call, true);
+  return enter_and_acquire(l, call, true);
 }
 
 /* ---- release ------------------------------------------------------------- */
@@ -182,22 +192,33 @@ static void begin_release(lk_errand *e)
     e->cut(e, hindrance);
 }
 
+static int release_and_wait(lk_holder *h, const lk_sync_call *call)
+{
+  int err = prepare(h, call);
+
+  if (err != 0)
+    return err;
+  err = lk__errand_wait(&h->errand, begin_release);
+  lk__errand_destroy(&h->errand);
+  lk__holder_forget(h);
+  return err;
+}
+
 int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
 {
-  int err = lk__sync_refusal(l->client);
+  lk_sync_client *c = l->client;
+  int cancelling;
+  int err = lk__sync_enter(c, &cancelling);
 
   if (err != 0)
     return err;
   lk_holder *h = lk__holder_find(l);
 
   if (h == NULL || h->count > 1 || lk__holder_is_lost(h))
-    return lk_sync_lock_release(l); /* nothing to wait for */
-  err = prepare(h, call);
-  if (err != 0)
-    return err;
-  err = lk__errand_wait(&h->errand, begin_release);
-  lk__errand_destroy(&h->errand);
-  lk__holder_forget(h);
+    err = lk_sync_lock_release(l); /* nothing to wait for */
+  else
+    err = release_and_wait(h, call);
+  lk__sync_leave(c, cancelling);
   return err;
 }
 
@@ -238,21 +259,29 @@ static void begin_verify(lk_errand *e)
   lk__errand_watch(e);
 }
 
+static int verify(lk_holder *h, const lk_sync_call *call)
+{
+  int err = prepare(h, call);
+
+  if (err != 0)
+    return err;
+  err = lk__errand_wait(&h->errand, begin_verify);
+  lk__errand_destroy(&h->errand);
+  return err;
+}
+
 int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call)
 {
-  int err = lk__sync_refusal(l->client);
+  lk_sync_client *c = l->client;
+  int cancelling;
+  int err = lk__sync_enter(c, &cancelling);
 
   if (err != 0)
     return err;
   lk_holder *h = lk__holder_find(l);
 
-  if (h == NULL)
-    return LK_ERR_NOT_HELD;
-  err = prepare(h, call);
-  if (err != 0)
-    return err;
-  err = lk__errand_wait(&h->errand, begin_verify);
-  lk__errand_destroy(&h->errand);
+  err = h == NULL ? LK_ERR_NOT_HELD : verify(h, call);
+  lk__sync_leave(c, cancelling);
   return err;
 }
 

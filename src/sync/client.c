@@ -19,6 +19,34 @@ int lk__sync_refusal(const lk_sync_client *c)
   return pthread_equal(pthread_self(), c->thread) ? LK_ERR_STATE : 0;
 }
 
+/* The handle's thread has its hands in the caller's memory: a thread that was
+   cancelled goes on until it has its result. */
+int lk__sync_enter(lk_sync_client *c, int *cancelling)
+{
+  int err = lk__sync_refusal(c);
+
+  if (err != 0)
+    return err;
+  pthread_mutex_lock(&c->mutex);
+  bool open = !c->freed;
+
+  c->inside += open;
+  pthread_mutex_unlock(&c->mutex);
+  if (!open)
+    return LK_ERR_CLOSED;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancelling);
+  return 0;
+}
+
+void lk__sync_leave(lk_sync_client *c, int cancelling)
+{
+  pthread_mutex_lock(&c->mutex);
+  if (--c->inside == 0)
+    pthread_cond_signal(&c->left);
+  pthread_mutex_unlock(&c->mutex);
+  pthread_setcancelstate(cancelling, NULL);
+}
+
 bool lk__sync_post(lk_sync_client *c, lk_task *t)
 {
   pthread_mutex_lock(&c->mutex);

@@ -35,7 +35,7 @@ struct lk_sync_client {
   pthread_mutex_t mutex;
   pthread_cond_t left; /**< nobody is inside any more */
   lk_link tasks;       /**< to be begun, in order */
-  size_t inside;       /**< callers that wait */
+  size_t inside;       /**< calls under way */
   bool freed;
 
   /* Of the handle's thread; once that has ended, of who frees. */
@@ -50,6 +50,11 @@ struct lk_sync_client {
 
 /** Why this thread may not wait for that of `c`: 0, LK_ERR_FORKED, STATE. */
 int lk__sync_refusal(const lk_sync_client *c);
+
+/** A call begins: 0, or why not, also LK_ERR_CLOSED. Until it leaves, the
+   handle stays and the thread is not cancelled. `cancelling` is for leaving. */
+int lk__sync_enter(lk_sync_client *c, int *cancelling);
+void lk__sync_leave(lk_sync_client *c, int cancelling);
 
 /** Have it begun by the handle's thread. false: that ends, it never will. */
 bool lk__sync_post(lk_sync_client *c, lk_task *t);

@@ -51,21 +51,6 @@ static void begin(lk_task *t)
   e->begin(e);
 }
 
-static void enter(lk_sync_client *c)
-{
-  pthread_mutex_lock(&c->mutex);
-  c->inside++;
-  pthread_mutex_unlock(&c->mutex);
-}
-
-static void leave(lk_sync_client *c)
-{
-  pthread_mutex_lock(&c->mutex);
-  if (--c->inside == 0)
-    pthread_cond_signal(&c->left);
-  pthread_mutex_unlock(&c->mutex);
-}
-
 static int await(lk_errand *e)
 {
   pthread_mutex_t *mutex = &e->client->mutex;
@@ -77,22 +62,11 @@ static int await(lk_errand *e)
   return e->err;
 }
 
-/* A thread that was cancelled goes on until it has its result: the handle's
-   thread has its hands in the caller's memory. */
 int lk__errand_wait(lk_errand *e, void (*first)(lk_errand *e))
 {
-  lk_sync_client *c = e->client;
-  int before;
-
   e->task.begin = begin;
   e->begin = first;
-  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-  enter(c);
-  int err = lk__sync_post(c, &e->task) ? await(e) : LK_ERR_CLOSED;
-
-  leave(c);
-  pthread_setcancelstate(before, NULL);
-  return err;
+  return lk__sync_post(e->client, &e->task) ? await(e) : LK_ERR_CLOSED;
 }
 
 void lk__errand_destroy(lk_errand *e)
@@ -102,14 +76,17 @@ void lk__errand_destroy(lk_errand *e)
 
 int lk__errand_do(lk_errand *e, lk_sync_client *c, void (*first)(lk_errand *e))
 {
-  int err = lk__sync_refusal(c);
+  int cancelling;
+  int err = lk__sync_enter(c, &cancelling);
 
-  if (err == 0)
-    err = lk__errand_init(e, c, NULL);
   if (err != 0)
     return err;
-  err = lk__errand_wait(e, first);
-  lk__errand_destroy(e);
+  err = lk__errand_init(e, c, NULL);
+  if (err == 0) {
+    err = lk__errand_wait(e, first);
+    lk__errand_destroy(e);
+  }
+  lk__sync_leave(c, cancelling);
   return err;
 }
 

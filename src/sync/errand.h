@@ -36,10 +36,11 @@ typedef struct lk_errand {
 /** Prepare one; `call` NULL: without end. 0, LK_ERR_BAD_ARGUMENT, NO_MEMORY:
     then there is nothing to be destroyed. */
 int lk__errand_init(lk_errand *e, lk_sync_client *c, const lk_sync_call *call);
-/** Have it begun and wait until it has ended. */
+/** Have it begun and wait until it has ended. Within a call, lk__sync_enter().
+ */
 int lk__errand_wait(lk_errand *e, void (*begin)(lk_errand *e));
 void lk__errand_destroy(lk_errand *e);
-/** All of this for one that cannot be cut short, also refusals. */
+/** A call that is only this, and cannot be cut short. */
 int lk__errand_do(lk_errand *e, lk_sync_client *c, void (*begin)(lk_errand *e));
 
 /* ---- for the handle's thread --------------------------------------------- */

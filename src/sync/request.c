@@ -162,23 +162,25 @@ int lk__sync_request(lk_sync_client *c, const lk_sync_request *what,
                      const lk_sync_call *call, size_t room,
                      lk_sync_result **out, lk_stat *stat)
 {
-  int err = lk__sync_refusal(c);
+  int cancelling, err;
 
   if (out != NULL)
     *out = NULL;
   if (call != NULL && call->size == sizeof *call && call->watch != NULL)
     *call->watch = NULL;
+  err = lk__sync_enter(c, &cancelling);
   if (err != 0)
     return err;
   lk_sync_request *r = new_request(c, what, call, &err);
 
-  if (r == NULL)
-    return err;
-  r->wanted = out != NULL;
-  err = equip(r, call, room);
-  if (err == 0)
-    err = lk__errand_wait(&r->errand, begin);
-  hand_over(r, err, call, out, stat);
-  unref(r);
+  if (r != NULL) {
+    r->wanted = out != NULL;
+    err = equip(r, call, room);
+    if (err == 0)
+      err = lk__errand_wait(&r->errand, begin);
+    hand_over(r, err, call, out, stat);
+    unref(r);
+  }
+  lk__sync_leave(c, cancelling);
   return err;
 }
