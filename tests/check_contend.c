@@ -131,7 +131,7 @@ START_TEST(pieces_of_answers_make_no_difference)
 }
 END_TEST
 
-START_TEST(a_lost_create_is_found_again_after_a_sync)
+START_TEST(a_lost_create_is_found_again_behind_a_commit)
 {
   begin();
   sc.one.link->cut_at = 1;
@@ -139,8 +139,9 @@ START_TEST(a_lost_create_is_found_again_after_a_sync)
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
   fake_run(&sc.server, T / 10);
   ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert(fake_said(sc.one.link, "create2 getChildren2 | sync getChildren2 | "
-                                   "getData | multi"));
+  ck_assert(fake_said(sc.one.link,
+                      "create2 getChildren2 | multi getChildren2 | "
+                      "getData | multi"));
   ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
   ck_assert_uint_eq(
       lk_lock_token(sc.a.lock),
@@ -157,8 +158,9 @@ START_TEST(a_create_that_was_not_executed_is_sent_again_by_the_same_name)
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
   fake_run(&sc.server, T / 10);
   ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert(fake_said(sc.one.link, "create2 getChildren2 | sync getChildren2 | "
-                                   "create2 getChildren2"));
+  ck_assert(fake_said(sc.one.link,
+                      "create2 getChildren2 | multi getChildren2 | "
+                      "create2 getChildren2"));
   scene_end(&sc);
 }
 END_TEST
@@ -267,17 +269,18 @@ START_TEST(a_create_that_never_left_is_not_looked_for)
 }
 END_TEST
 
-START_TEST(a_list_without_its_sync_proves_nothing)
+START_TEST(a_list_without_its_commit_proves_nothing)
 {
   begin();
   sc.one.link->cut_at = 1;
   sc.one.link->cut_after = true;
-  sc.one.link->throttle_at = 2; /* the sync */
+  sc.one.link->throttle_at = 2; /* the commit */
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
   fake_run(&sc.server, T / 4);
   ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert(fake_said(sc.one.link, "create2 getChildren2 | sync getChildren2 | "
-                                   "sync getChildren2 | getData | multi"));
+  ck_assert(fake_said(sc.one.link,
+                      "create2 getChildren2 | multi getChildren2 | "
+                      "multi getChildren2 | getData | multi"));
   scene_end(&sc);
 }
 END_TEST
@@ -348,10 +351,10 @@ START_TEST(a_cancelled_create_leaves_nothing_whatever_became_of_it)
     ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
     if (how == 0)
       ck_assert(
-          fake_said(sc.two.link, "create2 getChildren2 | sync getChildren2"));
+          fake_said(sc.two.link, "create2 getChildren2 | multi getChildren2"));
     if (how == 1 || how == 2)
       ck_assert(fake_said(sc.two.link, "create2 getChildren2 | "
-                                       "sync getChildren2 | delete"));
+                                       "multi getChildren2 | delete"));
     scene_end(&sc);
   }
 }
@@ -1263,7 +1266,7 @@ SUITE("contend", every_state_before_the_end_can_be_left,
       only_first_grants_and_only_held_becomes_unsure,
       a_cut_at_any_request_loses_no_node_and_no_turn,
       pieces_of_answers_make_no_difference,
-      a_lost_create_is_found_again_after_a_sync,
+      a_lost_create_is_found_again_behind_a_commit,
       a_create_that_was_not_executed_is_sent_again_by_the_same_name,
       a_break_while_waiting_leads_to_a_list_and_parks_again,
       what_happened_during_a_break_is_found_by_the_list,
@@ -1271,7 +1274,7 @@ SUITE("contend", every_state_before_the_end_can_be_left,
       a_release_whose_answer_is_lost_is_asked_for_again,
       a_delete_goes_before_the_proof_of_what_is_held,
       a_create_that_never_left_is_not_looked_for,
-      a_list_without_its_sync_proves_nothing,
+      a_list_without_its_commit_proves_nothing,
       a_node_found_again_that_is_not_ours_is_not_taken,
       the_token_is_that_of_the_last_node,
       a_cancelled_create_leaves_nothing_whatever_became_of_it,

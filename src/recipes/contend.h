@@ -31,7 +31,7 @@ typedef enum lk_contend_state {
   LK_CONTEND_PAUSED,   /* until there is a connection, or the server had rest */
   LK_CONTEND_CREATING, /* create and list under way */
   LK_CONTEND_PARENTS,  /* creates of directories, create and list under way */
-  LK_CONTEND_LOOKING,  /* sync and list under way: was the create executed? */
+  LK_CONTEND_LOOKING,  /* check and list under way: was the create executed? */
   LK_CONTEND_LISTING,  /* list under way */
   LK_CONTEND_PARKING,  /* reads of pred and own under way */
   LK_CONTEND_WAITING,  /* for the pred's deletion */
@@ -146,7 +146,7 @@ struct lk_contend {
   unsigned parents; /* how often the directory was missing in a row */
   int create_err;
   int parent_err; /* why the directory could not be made, or 0 */
-  int sync_err;
+  int proof_err;
   int pred_err;
   int own_err;
   size_t probe_at; /* probes answered */
@@ -168,7 +168,7 @@ struct lk_contend {
   size_t beat_index;
 
   /* leaving */
-  bool looking; /* sync and list under way */
+  bool looking; /* check and list under way */
   bool deleting;
 };
 

@@ -92,8 +92,8 @@ void lk__pending_listed(lk_contend *ct, int err, const lk_bytes *names,
   if (!ct->looking)
     return; /* the list that belonged to the create */
   ct->looking = false;
-  if (ct->sync_err != 0) {
-    trouble(ct, ct->sync_err);
+  if (ct->proof_err != 0) {
+    trouble(ct, ct->proof_err);
     return;
   }
   if (err == 0)

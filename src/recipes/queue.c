@@ -140,14 +140,15 @@ static void judge_list(lk_contend *ct, int err, const lk_bytes *names,
     lk__contend_placed(ct, names, count);
 }
 
-/* After a sync: what is not listed now was not executed, and will not be. */
+/* After a transaction: what is not listed now was not executed, and will not
+ * be. */
 static void judge_looked(lk_contend *ct, int err, const lk_bytes *names,
                          size_t count)
 {
   lk_bytes ours = {NULL, 0};
 
-  if (ct->sync_err != 0) {
-    lk__contend_trouble(ct, ct->sync_err);
+  if (ct->proof_err != 0) {
+    lk__contend_trouble(ct, ct->proof_err);
     return;
   }
   if (err == 0)
@@ -230,13 +231,16 @@ static int ask_names(lk_contend *ct)
                                            on_names, ct));
 }
 
-static void on_synced(lk_client *c, int err, void *arg)
+static void on_proven(lk_client *c, int err, const lk_op_result *results,
+                      size_t count, void *arg)
 {
   lk_contend *ct = arg;
 
   (void)c;
+  (void)results;
+  (void)count;
   if (lk__contend_answered(ct))
-    ct->sync_err = err;
+    ct->proof_err = lk__contend_verdict(err) == LK_VERDICT_UNKNOWN ? err : 0;
   lk__contend_unref(ct);
 }
 
@@ -311,10 +315,14 @@ int lk__enter_parents(lk_contend *ct)
   return err != 0 ? err : lk__enter_creating(ct);
 }
 
+/* A transaction goes first, whatever it checks: when it is committed, a create
+ * of the old connection was proposed before it, and is seen, or is refused from
+ * now on. A sync would not do: a deposed leader answers that by itself. */
 int lk__enter_looking(lk_contend *ct)
 {
+  lk_op check = lk_op_check(ct->dir, -1);
   int err = lk__contend_asked(
-      ct, lk_sync(lk__contend_client(ct), ct->dir, NULL, on_synced, ct));
+      ct, lk_multi(lk__contend_client(ct), &check, 1, NULL, on_proven, ct));
 
   return err != 0 ? err : ask_names(ct);
 }
