@@ -106,6 +106,7 @@ bool sim_server_serves(const sim_server *s);
 /** It stands still (SIGSTOP, a long collection) until it is let go on. */
 void sim_server_stop(sim_server *s);
 void sim_server_continue(sim_server *s);
+bool sim_server_stands(const sim_server *s);
 /** Messages between two servers are held back until the link is whole again;
     after sync_limit ticks both have given it up. */
 void sim_link_cut(sim_ensemble *e, unsigned a, unsigned b, bool cut);

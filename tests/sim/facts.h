@@ -114,7 +114,7 @@ typedef enum sim_fact_type {
   /* a process: `life` */
   SIM_STATE,  /**< from, state, err */
   SIM_ANSWER, /**< answer */
-  SIM_SENT,   /**< xid, op */
+  SIM_SENT,   /**< xid, op, looks */
   SIM_GONE,   /**< left: it was freed; else it died */
   SIM_STEP,   /**< attempt, event, before */
   /* a handle */
@@ -151,6 +151,7 @@ typedef struct sim_fact {
       const lk_answer *answer;
       int32_t xid;
       int32_t op;
+      bool looks; /* it checks the directory of a lock */
       bool left;
       struct sim_attempt *attempt;
       lk_contend_event event;

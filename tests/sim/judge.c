@@ -322,7 +322,6 @@ void sim_judge_connected(sim_judge *j, sim_process *p)
   sim_life *l = sim_life_of(j, p);
 
   l->sent = 0;
-  l->frame = sizeof l->head; /* until its length is known */
   l->greeted = false;
   l->deletes_due = 0;
 }
@@ -333,13 +332,32 @@ static int32_t int_at(const unsigned char *b)
                    (uint32_t)b[2] << 8 | b[3]);
 }
 
+/* A multi that checks the directory of a lock looks for a node there. */
+static bool is_look(const sim_judge *j, const sim_life *l)
+{
+  enum { OP = 8, PATH = 21, MULTI = 14 };
+  const unsigned char *path = l->head + PATH + 4;
+
+  if (int_at(l->head + OP) != MULTI || l->frame < PATH + 4)
+    return false;
+  for (size_t i = 0; i < j->world->nlocks; i++) {
+    size_t len = strlen(j->world->locks[i]);
+
+    if ((size_t)int_at(l->head + PATH) == len &&
+        memcmp(path, j->world->locks[i], len) == 0)
+      return true;
+  }
+  return false;
+}
+
 static void end_frame(sim_judge *j, sim_life *l)
 {
   if (l->greeted)
     sim_judge_tell(j, &(sim_fact){.type = SIM_SENT,
                                   .life = l,
                                   .xid = int_at(l->head + 4),
-                                  .op = int_at(l->head + 8)});
+                                  .op = int_at(l->head + 8),
+                                  .looks = is_look(j, l)});
   l->greeted = true;
   l->sent = 0;
 }
@@ -603,6 +621,8 @@ bool sim_beyond_promise(const sim_judge *j, const sim_entry *e)
     return true;
   if (e->how != SIM_BY_EXPIRY)
     return false;
+  if (j->stood_us > 0 && sim_now_us(j) - j->stood_us < 2 * sim_T_us(j))
+    return true;
   switch (j->world->processes[s->process].assurance) {
   case LK_ASSURE_QUORUM: return false;
   case LK_ASSURE_SYNC: return is_deposed(j);
@@ -697,10 +717,22 @@ static void see_leader(sim_judge *j)
   j->led_us = sim_now_us(j);
 }
 
+/* A lease counts on the leader's pings. One that stands still counts as a
+ * leader until another is. */
+static void see_stand(sim_judge *j)
+{
+  if (j->leader >= 0)
+    j->last_leader = (unsigned)j->leader;
+  if (sim_server_stands(
+          sim_ensemble_server(j->world->ensemble, j->last_leader)))
+    j->stood_us = sim_now_us(j);
+}
+
 void sim_judge_look(sim_judge *j)
 {
   see_pauses(j);
   see_leader(j);
+  see_stand(j);
   sim_judge_tell(j, &(sim_fact){.type = SIM_LOOK});
   if (sim_now_us(j) < j->patrol_us)
     return;

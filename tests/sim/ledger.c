@@ -34,6 +34,7 @@ void sim_ledger_free(sim_ledger *l)
     sim_session *s = l->sessions;
 
     l->sessions = s->next;
+    free(s->xids);
     free(s);
   }
 }

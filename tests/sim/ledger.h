@@ -63,7 +63,8 @@ typedef struct sim_session {
   bool over;
   bool expired;
   int64_t over_us;
-  int32_t xid; /**< the newest that was committed */
+  unsigned char *xids; /**< that were committed, a bit each */
+  size_t cap;
 } sim_session;
 
 typedef struct sim_ledger {

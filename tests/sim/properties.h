@@ -144,7 +144,7 @@ typedef struct sim_life {
   int64_t top_zxid;       /**< of the last of these in the session */
   int32_t xid;            /**< the last that was sent in the session */
   size_t deletes_due;     /**< to be sent first on this connection */
-  unsigned char head[12]; /**< of the frame being sent */
+  unsigned char head[56]; /**< of the frame being sent */
   size_t sent;            /**< bytes of it */
   size_t frame;           /**< its length, with the four bytes before it */
   bool greeted;           /**< the handshake was sent */
@@ -163,6 +163,8 @@ struct sim_judge {
   int64_t newest[SIM_MOST_LOCKS]; /**< of all granted */
   uint64_t token[SIM_MOST_LOCKS]; /**< the newest told */
   int leader;
+  unsigned last_leader;
+  int64_t stood_us;   /**< when a leader last stood still; 0 */
   int64_t led_us;     /**< since when it leads */
   int64_t calming_us; /**< since when all is well; 0 */
   size_t current;     /**< the property being asked */

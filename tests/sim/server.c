@@ -194,6 +194,11 @@ static void wake(void *arg)
   catch_up_with_time(s);
 }
 
+bool sim_server_stands(const sim_server *s)
+{
+  return s->stopped;
+}
+
 void sim_server_continue(sim_server *s)
 {
   sim_ensemble *e = s->ensemble;
