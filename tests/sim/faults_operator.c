@@ -117,10 +117,21 @@ bool sim_strike_deny(sim_faults *f)
   return true;
 }
 
-/* The cure is to delete the directory. */
+static bool at_the_end(const sim_node *dir)
+{
+  return dir != NULL && (dir->counter < 0 || dir->counter >= 1 << 30);
+}
+
+/* The cure is to delete the directory, which takes as long as others put nodes
+ * there. */
 static bool heal_counter(sim_wound *x)
 {
-  return delete_all(x->faults, x->path);
+  const sim_tree *truth = sim_ensemble_truth(x->faults->world->ensemble);
+
+  if (!at_the_end(sim_tree_find(truth, x->path)))
+    return true;
+  (void)delete_all(x->faults, x->path);
+  return false;
 }
 
 /* Once for each directory: numbers that came before do not come again. */
@@ -133,7 +144,7 @@ bool sim_strike_counter(sim_faults *f)
   const sim_node *dir =
       sim_tree_find(sim_ensemble_truth(f->world->ensemble), lock);
 
-  if (dir == NULL || dir->counter < 0 || dir->counter >= 1 << 30)
+  if (dir == NULL || at_the_end(dir))
     return false;
   snprintf(sim_hurt(f, heal_counter, sim_fault_time(f))->path, 24, "%s", lock);
   SAY(f, "the counter of %s is %" PRId32, lock, counter);
