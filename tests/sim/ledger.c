@@ -206,6 +206,17 @@ static void see_data(sim_ledger *l, const sim_tree *truth, int64_t zxid)
   }
 }
 
+/* Who watches a node has to watch it again after a change. */
+static void see_change(sim_ledger *l, const sim_tree *truth, int64_t zxid)
+{
+  for (sim_entry *e = l->standing; e != NULL; e = e->next) {
+    const sim_node *n = sim_tree_find(truth, e->path);
+
+    if (n != NULL && n->stat.mzxid == zxid)
+      e->changed_us = l->agenda->now_us;
+  }
+}
+
 static void settle(sim_ledger *l, int64_t by)
 {
   for (sim_entry *e = l->going; e != NULL; e = e->next)
@@ -234,6 +245,8 @@ void sim_ledger_committed(sim_ledger *l, const sim_commit *c,
     see_access(l, truth);
   if (c->op == OP_SET_DATA || c->op == OP_MULTI)
     see_data(l, truth, c->zxid);
+  if (c->op == OP_SET_DATA && c->session == 0)
+    see_change(l, truth, c->zxid);
 }
 
 sim_session *sim_ledger_session(sim_ledger *l, int64_t id)

@@ -41,6 +41,7 @@ typedef struct sim_entry {
   int64_t removed_us;
   int64_t session;              /**< 0: it is not ephemeral */
   const struct sim_session *by; /**< the same, or NULL */
+  int64_t changed_us;           /**< when an operator last changed its data */
   sim_removal how;
   bool contends;  /**< its name is one of a contender */
   bool reader;    /**< … which shares */

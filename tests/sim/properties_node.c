@@ -121,7 +121,8 @@ static void judge_holders(sim_judge *j, const sim_life *l, int64_t zxid)
 {
   for (const sim_handle *h = l->handles; h != NULL; h = h->next) {
     if (sim_holds(h) && h->held != NULL && h->held->removed != 0 &&
-        h->held->removed <= zxid && h->watched && l->smooth_us < h->granted_us)
+        h->held->removed <= zxid && h->watched && h->held->changed_us == 0 &&
+        l->smooth_us < h->granted_us)
       sim_accuse(j, "%s is not told at once that its node is gone", h->name);
   }
 }
@@ -135,7 +136,7 @@ static void see_watch(const sim_judge *j, sim_handle *h, const sim_life *l,
 
   if (!sim_holds(h) || h->held == NULL || h->held->removed != 0)
     return;
-  h->watched = l->smooth_us < h->granted_us &&
+  h->watched = l->smooth_us < h->granted_us && h->held->changed_us == 0 &&
                a->sent_ms > h->granted_ms + t * 3 / 4 &&
                j->world->scenario->faults[SIM_FAULT_THROTTLE] == 0 &&
                j->world->scenario->faults[SIM_FAULT_DENY] == 0;
