@@ -219,23 +219,33 @@ static void do_step(sim_process *p, enum sim_step step)
   case SIM_STEP_WISH: follow_wish(p); break;
   case SIM_STEP_WRITE: transmit(p); break;
   case SIM_STEP_ALARM: set_alarm(p); break;
+  case SIM_STEP_END: break;
   }
+}
+
+/* Whether it stands still before its next step. */
+static bool halts(sim_process *p)
+{
+  int64_t for_us = p->ahead_us - p->world->agenda.now_us;
+
+  if (p->step == p->trip)
+    for_us = p->trip_us;
+  else if (for_us <= 0)
+    return false;
+  if (p->step == p->trip)
+    p->trip = 0;
+  sim_process_pause(p, for_us, 0);
+  return true;
 }
 
 void sim_driver_turn(sim_process *p)
 {
   p->turning = true;
-  while (sim_process_runs(p) && p->step <= SIM_STEP_ALARM) {
-    if (p->step == p->trip) {
-      p->trip = 0;
-      p->turning = false;
-      sim_process_pause(p, p->trip_us, 0);
-      return;
-    }
+  while (sim_process_runs(p) && p->step <= SIM_STEP_END && !halts(p))
     do_step(p, (enum sim_step)p->step++);
-  }
-  p->step = SIM_STEP_TICK;
   p->turning = false;
+  if (!p->paused)
+    p->step = SIM_STEP_TICK;
 }
 
 static void on_turn(void *arg)
@@ -280,5 +290,6 @@ void sim_driver_quit(sim_process *p, bool silent)
   sim_drop(a, &p->alarm);
   p->attempt = 0;
   p->trip = 0;
+  p->ahead_us = 0;
   p->step = SIM_STEP_TICK;
 }

@@ -15,7 +15,8 @@ enum sim_step {
   SIM_STEP_TICK_AGAIN, /**< before it waits: callbacks have taken time */
   SIM_STEP_WISH,
   SIM_STEP_WRITE,
-  SIM_STEP_ALARM
+  SIM_STEP_ALARM,
+  SIM_STEP_END
 };
 
 void sim_driver_init(sim_process *p);

@@ -254,6 +254,9 @@ static void react(sim_handle *h, int news, int err, const lk_lock_event *e)
 
   if (a->handle != h)
     return;
+  if (world_of(a)->scenario->faults[SIM_FAULT_PAUSE] > 0 && !a->stopping &&
+      sim_roll(&a->rng, 100) == 0)
+    sim_process_linger(a->process, some_time(a, 0, sim_actor_T_us(a)));
   if (news == SIM_NEWS_GOT && err == 0 && !h->again)
     a->until_us = world_of(a)->agenda.now_us + some_hold(a);
   if (acts_at_once(a, news, e)) {

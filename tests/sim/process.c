@@ -24,7 +24,11 @@ static int64_t rate(const sim_process *p)
 
 int64_t sim_process_clock(const sim_process *p)
 {
-  return p->clock_base_ms + p->world->agenda.now_us * rate(p) / PER_MS;
+  int64_t now_us = p->world->agenda.now_us;
+
+  if (now_us < p->ahead_us)
+    now_us = p->ahead_us;
+  return p->clock_base_ms + now_us * rate(p) / PER_MS;
 }
 
 int64_t sim_process_true_us(const sim_process *p, int64_t ms)
@@ -282,6 +286,17 @@ void sim_process_leave(sim_process *p)
     return; /* hook_freed() tells, now or after the callback */
   }
   sim_process_gone(p);
+}
+
+void sim_process_linger(sim_process *p, int64_t for_us)
+{
+  if (!p->turning)
+    return;
+  if (p->ahead_us < p->world->agenda.now_us)
+    p->ahead_us = p->world->agenda.now_us;
+  p->ahead_us += for_us;
+  SIM_SAY(&p->world->trace, p->name, "lingers in a callback for %" PRId64 " ms",
+          for_us / SIM_MS);
 }
 
 void sim_process_pause(sim_process *p, int64_t for_us, unsigned trip)

@@ -22,6 +22,7 @@ typedef struct sim_process {
   uint64_t life; /**< how often it was started */
   bool paused;
   int64_t goes_on_us;    /**< paused: until then */
+  int64_t ahead_us;      /**< a callback of its lasts until then */
   int64_t clock_base_ms; /**< its clock when true time was 0 */
   int32_t drift_ppm;     /**< faster (> 0) or slower than true time */
   lk_assurance assurance;
@@ -75,6 +76,9 @@ void sim_process_crash(sim_process *p, bool silent);
 void sim_process_leave(sim_process *p);
 /** It stands still for so long; `trip` > 0: from that step of a turn on. */
 void sim_process_pause(sim_process *p, int64_t for_us, unsigned trip);
+/** The callback it is in takes so long: what follows in this turn comes later
+   by its clock. Others go on meanwhile, as they do in a pause. */
+void sim_process_linger(sim_process *p, int64_t for_us);
 /** After a call of the API that is not in a callback: see to what the client
     wants, at the next opportunity. The client's hook `wake` does it, too. */
 void sim_process_settle(sim_process *p);

@@ -109,6 +109,7 @@ void sim_timeout_bound(sim_judge *j, const sim_fact *f)
   if (f->err == LK_ERR_DEADLINE && now < due)
     sim_accuse(j, "%s ends %" PRId64 " ms before its time", h->name, due - now);
   if (now > due + SLACK_MS && !sim_life_of(j, p)->was_paused &&
+      p->ahead_us <= sim_now_us(j) &&
       sim_life_of(j, p)->resumed_us < sim_process_true_us(p, due))
     sim_accuse(j, "%s ends %" PRId64 " ms after its time", h->name, now - due);
 }
