@@ -379,6 +379,25 @@ START_TEST(a_wake_up_gives_no_more_time)
 }
 END_TEST
 
+START_TEST(a_timeout_needs_no_connection)
+{
+  begin_held();
+  ck_assert_int_eq(locker_want(&sc.b, 300), 0);
+  fake_turn(&sc.server);
+  sc.two.link->frozen = true;
+  fake_drop(sc.two.link);
+  fake_run(&sc.server, 299);
+  ck_assert_int_eq(lk_client_state(sc.two.link->client), LK_STATE_SUSPENDED);
+  ck_assert_int_eq(sc.b.acquired, NOT_YET);
+  fake_run(&sc.server, 1);
+  ck_assert_int_eq(sc.b.acquired, LK_ERR_DEADLINE);
+  sc.two.link->frozen = false;
+  fake_run(&sc.server, 1000);
+  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
+  scene_end(&sc);
+}
+END_TEST
+
 START_TEST(a_granted_lock_has_no_timeout_any_more)
 {
   begin();
@@ -773,7 +792,8 @@ SUITE("lock", an_acquire_is_one_write_and_a_short_hold_three_requests,
       a_gone_pred_costs_probes_of_up_to_eight_and_a_list_of_more,
       a_try_takes_it_or_leaves_nothing,
       a_timeout_is_one_deadline_and_leaves_nothing,
-      a_wake_up_gives_no_more_time, a_granted_lock_has_no_timeout_any_more,
+      a_wake_up_gives_no_more_time, a_timeout_needs_no_connection,
+      a_granted_lock_has_no_timeout_any_more,
       a_cancel_ends_the_acquire_before_it_returns, as_many_releases_as_acquires,
       one_release_at_a_time_can_be_waited_for,
       a_stranger_cannot_release_and_another_handle_queues,
