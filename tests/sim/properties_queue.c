@@ -10,6 +10,11 @@
 /* Beyond it the numbers of a queue cannot be trusted. */
 #define LAST_SAFE ((int64_t)INT32_MAX - (1 << 20))
 
+static bool is_unsafe(const sim_entry *e)
+{
+  return e->contends && (e->suffix < 0 || e->suffix > LAST_SAFE);
+}
+
 static bool is_fresh_grant(const sim_fact *f)
 {
   return f->type == SIM_GOT && f->err == 0 && !f->handle->again;
@@ -94,7 +99,7 @@ static void judge_list(sim_judge *j, const sim_attempt *a, const sim_entry *own)
     if (!e->contends || e->lock_at != own->lock_at ||
         !sim_stood(e, a->list_zxid))
       continue;
-    if (e->suffix < 0 || e->suffix > LAST_SAFE)
+    if (!is_unsafe(own) && is_unsafe(e))
       sim_accuse(j, "%s is granted, though the list showed %s", own->name,
                  e->name);
     if (e->suffix >= own->suffix || e->made > own->made)
@@ -252,11 +257,6 @@ void sim_token_monotone(sim_judge *j, const sim_fact *f)
     sim_accuse(j, "%s has token 0x%" PRIx64 " after 0x%" PRIx64, h->name, token,
                j->token[h->lock_at]);
   j->token[h->lock_at] = token;
-}
-
-static bool is_unsafe(const sim_entry *e)
-{
-  return e->contends && (e->suffix < 0 || e->suffix > LAST_SAFE);
 }
 
 static bool has_twin(const sim_judge *j, const sim_entry *own, int64_t zxid)
