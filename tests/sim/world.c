@@ -17,7 +17,7 @@
 enum {
   LEAST_FAULTS = 20,
   LEAST_GRANTS = 20,
-  MOST_TIMEOUTS = 100,      /* a run takes, if the grants do not come */
+  MOST_TIMEOUTS = 200,      /* a run takes, if the grants do not come */
   CALM_TIMEOUTS = 60,       /* until all has come to rest */
   MOST_JOBS_AT_ONCE = 20000 /* of one moment: somebody spins */
 };
