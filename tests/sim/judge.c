@@ -26,11 +26,21 @@ static const struct {
 
 void sim_judge_tell(sim_judge *j, const sim_fact *f)
 {
-  for (size_t i = 0; i < sim_nproperties; i++) {
-    if ((looks[i].facts & SIM_FACT(f->type)) == 0 || j->verdicts[i].off)
-      continue;
-    j->current = i;
-    looks[i].look(j, f);
+  for (size_t i = 0; i < j->ncares[f->type]; i++) {
+    j->current = j->cares[f->type][i];
+    looks[j->current].look(j, f);
+  }
+}
+
+/* Who is told of what. */
+static void see_who_cares(sim_judge *j)
+{
+  for (size_t t = 0; t < SIM_NFACTS; t++) {
+    j->ncares[t] = 0;
+    for (size_t i = 0; i < sim_nproperties; i++) {
+      if ((looks[i].facts & SIM_FACT(t)) != 0 && !j->verdicts[i].off)
+        j->cares[t][j->ncares[t]++] = (unsigned char)i;
+    }
   }
 }
 
@@ -43,6 +53,7 @@ void sim_accuse(sim_judge *j, const char *format, ...)
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
+  j->violations++;
   if (j->verdicts[j->current].broken++ == 0)
     memcpy(what, text, sizeof text);
   SIM_SAY(&j->world->trace, "judge", "%s: %s", sim_properties[j->current].name,
@@ -61,6 +72,7 @@ sim_judge *sim_judge_new(sim_world *w)
   j->ledger.locks = w->locks;
   j->ledger.nlocks = &w->nlocks;
   j->leader = -1;
+  see_who_cares(j);
   return j;
 }
 
@@ -138,6 +150,7 @@ bool sim_judge_without(sim_judge *j, const char *property)
   for (size_t i = 0; i < sim_nproperties; i++) {
     if (strcmp(sim_properties[i].name, property) == 0) {
       j->verdicts[i].off = true;
+      see_who_cares(j);
       return true;
     }
   }
@@ -153,11 +166,7 @@ size_t sim_judge_broken(const sim_judge *j, size_t property, const char **what)
 
 size_t sim_judge_violations(const sim_judge *j)
 {
-  size_t sum = 0;
-
-  for (size_t i = 0; i < sim_nproperties; i++)
-    sum += j->verdicts[i].broken;
-  return sum;
+  return j->violations;
 }
 
 /* ---- what is committed -------------------------------------------------- */
@@ -362,17 +371,29 @@ static void end_frame(sim_judge *j, sim_life *l)
   l->sent = 0;
 }
 
+/* How many bytes the frame at hand still needs, as far as is known. */
+static size_t missing(const sim_life *l)
+{
+  return (l->sent < 4 ? 4 : l->frame) - l->sent;
+}
+
 void sim_judge_sent(sim_judge *j, sim_process *p, const void *bytes, size_t len)
 {
   sim_life *l = sim_life_of(j, p);
   const unsigned char *b = bytes;
 
-  for (size_t i = 0; i < len; i++) {
-    if (l->sent < sizeof l->head)
-      l->head[l->sent] = b[i];
-    if (++l->sent == 4)
+  while (len > 0) {
+    size_t n = missing(l) < len ? missing(l) : len;
+    size_t room = l->sent < sizeof l->head ? sizeof l->head - l->sent : 0;
+
+    if (room > 0)
+      memcpy(l->head + l->sent, b, n < room ? n : room);
+    l->sent += n;
+    b += n;
+    len -= n;
+    if (l->sent == 4)
       l->frame = (size_t)int_at(l->head) + 4;
-    if (l->sent >= 4 && l->sent == l->frame)
+    else if (l->sent > 4 && missing(l) == 0)
       end_frame(j, l);
   }
 }

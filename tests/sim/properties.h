@@ -168,6 +168,9 @@ struct sim_judge {
   int64_t led_us;     /**< since when it leads */
   int64_t calming_us; /**< since when all is well; 0 */
   size_t current;     /**< the property being asked */
+  size_t violations;
+  unsigned char cares[SIM_NFACTS][64]; /**< the properties told of a fact */
+  size_t ncares[SIM_NFACTS];
   struct {
     bool off;
     size_t broken;
