@@ -37,7 +37,7 @@ const sim_scenario sim_scenarios[] = {
    .faults = {F(FOLLOWER_CUT) = 5, F(CUT) = 2, F(LAG) = 1, F(PAUSE) = 1,
               F(DELAY) = 2}},
   {.name = "drift", .weight = 2, .gap_pm = 1500, .hold = true, .drift = true,
-   .text = "the same by clocks that go wrong",
+   .text = "followers are cut off, and clocks are 1 % off",
    .faults = {F(FOLLOWER_CUT) = 5, F(LEADER_CUT) = 1, F(CUT) = 1}},
   {.name = "leader-cut", .weight = 2,
    .text = "the leader is cut off, and another is elected",
