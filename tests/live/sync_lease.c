@@ -90,6 +90,19 @@ START_TEST(a_loss_is_found_by_asking)
 }
 END_TEST
 
+/* When the one that was given up has been answered too: HELD may be told of a
+ * ping, which overtakes it. */
+static int verify_again(void)
+{
+  int err = LK_ERR_STATE;
+
+  for (int i = 0; i < 5000 && err == LK_ERR_STATE; i++) {
+    err = lk_sync_lock_verify(lock, &soon);
+    usleep(1000);
+  }
+  return err;
+}
+
 /* Until the server is silent for good, or speaks again. */
 START_TEST(doubt_is_told_in_time_and_taken_back)
 {
@@ -116,7 +129,7 @@ START_TEST(doubt_is_told_in_time_and_taken_back)
   ck_assert(lk_sync_lock_ok(lock));
   ck_assert(!readable(fd));
   ck_assert_int_eq(lk_sync_lock_get_state(lock), LK_LOCK_HELD);
-  ck_assert_int_eq(lk_sync_lock_verify(lock, &soon), 0);
+  ck_assert_int_eq(verify_again(), 0);
   ck_assert_uint_eq(told.lost, 0);
 }
 END_TEST
