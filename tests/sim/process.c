@@ -266,26 +266,29 @@ void sim_process_crash(sim_process *p, bool silent)
   sim_process_gone(p);
 }
 
+/* In any order that is allowed: locks go before their keeper, and the client
+ * when it likes. In a callback it goes at its end. */
 void sim_process_leave(sim_process *p)
 {
   lk_keeper *keeper = p->keeper;
+  lk_client *client = p->client;
+  unsigned place = sim_roll(&p->rng, 3); /* of the client */
 
   if (p->client == NULL || p->leaving)
     return;
   SIM_SAY(&p->world->trace, p->name, "frees its client");
   p->leaving = true;
+  if (place == 0)
+    lk_client_free(client);
   sim_actors_free(p);
-  if (sim_roll(&p->rng, 2) == 0) {
-    lk_client_free(p->client);
-    lk_keeper_free(keeper);
-    p->keeper = NULL;
-  } else {
-    lk_keeper_free(keeper);
-    p->keeper = NULL;
-    lk_client_free(p->client);
-    return; /* hook_freed() tells, now or after the callback */
-  }
-  sim_process_gone(p);
+  if (place == 1)
+    lk_client_free(client);
+  lk_keeper_free(keeper);
+  p->keeper = NULL;
+  if (place == 2)
+    lk_client_free(client); /* hook_freed() tells */
+  else
+    sim_process_gone(p);
 }
 
 void sim_process_linger(sim_process *p, int64_t for_us)

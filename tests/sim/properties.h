@@ -160,7 +160,6 @@ struct sim_judge {
   sim_handle *all; /**< that ever were */
   struct sim_chunk *chunks;
   int64_t patrol_us;              /**< when the next one is due */
-  int64_t newest[SIM_MOST_LOCKS]; /**< of all granted */
   uint64_t token[SIM_MOST_LOCKS]; /**< the newest told */
   int leader;
   unsigned last_leader;
@@ -177,6 +176,14 @@ struct sim_judge {
     char what[160]; /**< the first time */
   } * verdicts;
 };
+
+/* attempts.c, lives.c */
+/** lk_keeper.on_step of all. */
+void sim_attempt_step(void *arg, const lk_contend *ct, lk_contend_event ev,
+                      lk_contend_state from);
+/** Those of a life, or all. */
+void sim_attempts_forget(sim_judge *j, const sim_life *l);
+void sim_life_end(sim_life *l);
 
 /** It is broken. */
 void sim_accuse(sim_judge *j, const char *format, ...)

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/properties.h"
+
+#include "sim/need.h"
+
+#include "recipes/lock.h"
+
+#include <string.h>
+
+/* The attempts of the recipe machine, as its steps tell of them. */
+
+void sim_attempts_forget(sim_judge *j, const sim_life *l)
+{
+  for (sim_attempt **at = &j->attempts; *at != NULL;) {
+    sim_attempt *a = *at;
+
+    if (a->life == l || l == NULL) {
+      *at = a->next;
+      free(a);
+    } else {
+      at = &a->next;
+    }
+  }
+}
+
+static sim_attempt *find_attempt(const sim_judge *j, const lk_contend *ct)
+{
+  sim_attempt *a = j->attempts;
+
+  while (a != NULL && a->ct != ct)
+    a = a->next;
+  return a;
+}
+
+sim_attempt *sim_attempt_for(const sim_judge *j, const sim_entry *e)
+{
+  sim_attempt *a = j->attempts;
+
+  while (a != NULL && strncmp(a->ct->prefix, e->name, LK_PREFIX_LEN) != 0)
+    a = a->next;
+  return a;
+}
+
+sim_attempt *sim_attempt_of(const sim_judge *j, const sim_handle *h)
+{
+  const lk_attempt *a = h->lock == NULL ? NULL : h->lock->attempt;
+
+  return a == NULL ? NULL : find_attempt(j, a->parts[0]);
+}
+
+sim_entry *sim_entry_of(const sim_judge *j, const lk_contend *ct)
+{
+  for (sim_entry *e = j->ledger.newest; e != NULL; e = e->older) {
+    if (strncmp(e->name, ct->prefix, LK_PREFIX_LEN) == 0)
+      return e;
+  }
+  return NULL;
+}
+
+static sim_attempt *new_attempt(sim_judge *j, sim_life *l, const lk_contend *ct)
+{
+  sim_attempt *a = sim_need(sizeof *a);
+
+  a->ct = ct;
+  a->life = l;
+  for (sim_handle *h = l->handles; h != NULL; h = h->next) {
+    if ((void *)h->lock == ct->owner_arg)
+      a->handle = h;
+  }
+  a->acquire = a->handle == NULL ? 0 : a->handle->acquire;
+  a->next = j->attempts;
+  j->attempts = a;
+  return a;
+}
+
+static void forget_before(sim_attempt *a, const lk_contend *ct)
+{
+  size_t left = 0;
+
+  for (size_t i = 0; i < a->nbefore; i++) {
+    if (a->before[i] != ct)
+      a->before[left++] = a->before[i];
+  }
+  a->nbefore = left;
+}
+
+static void drop_attempt(sim_judge *j, const lk_contend *ct)
+{
+  for (sim_attempt *a = j->attempts; a != NULL; a = a->next)
+    forget_before(a, ct);
+  for (sim_attempt **at = &j->attempts; *at != NULL; at = &(*at)->next) {
+    sim_attempt *a = *at;
+
+    if (a->ct == ct) {
+      *at = a->next;
+      free(a);
+      return;
+    }
+  }
+}
+
+static sim_leave why(const sim_judge *j, const sim_handle *h)
+{
+  if (h == NULL)
+    return SIM_FAILED;
+  if (h->freeing)
+    return SIM_FREES;
+  if (h->cancelling)
+    return SIM_CANCELS;
+  if (h->letting)
+    return SIM_RELEASES;
+  if (h->timeout_ms == 0 ||
+      (h->timeout_ms > 0 &&
+       sim_process_clock(h->process) >= h->asked_ms + h->timeout_ms))
+    return SIM_TIMED_OUT;
+  (void)j;
+  return SIM_FAILED;
+}
+
+/* A list that shows who is ahead was answered: by which state of a server? */
+static bool has_listed(lk_contend_event ev, lk_contend_state from)
+{
+  bool lists = from == LK_CONTEND_CREATING || from == LK_CONTEND_PARENTS ||
+               from == LK_CONTEND_LISTING || from == LK_CONTEND_LOOKING;
+
+  return lists && (ev == LK_EV_BEHIND || ev == LK_EV_FIRST ||
+                   ev == LK_EV_STALE || ev == LK_EV_UNREAD);
+}
+
+static void see_list(sim_attempt *a, const lk_client *c)
+{
+  const lk_answer *answer = lk_client_answer(c);
+
+  a->list_zxid = answer == NULL ? 0 : answer->zxid;
+  a->list_connection = lk_client_connection(c);
+}
+
+void sim_attempt_step(void *arg, const lk_contend *ct, lk_contend_event ev,
+                      lk_contend_state from)
+{
+  sim_life *l = arg;
+  sim_judge *j = l->process->world->judge;
+  sim_attempt *a = find_attempt(j, ct);
+
+  sim_coverage_step(ev, from);
+  if (a == NULL)
+    a = new_attempt(j, l, ct);
+  if (has_listed(ev, from))
+    see_list(a, ct->keeper->client);
+  if (ev == LK_EV_STOP)
+    a->leave = why(j, a->handle);
+  sim_judge_tell(j, &(sim_fact){.type = SIM_STEP,
+                                .life = l,
+                                .attempt = a,
+                                .event = ev,
+                                .before = from});
+  if (ct->state == LK_CONTEND_OVER)
+    drop_attempt(j, ct);
+}

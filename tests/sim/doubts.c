@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/properties.h"
+
+#include <string.h>
+
+enum { RESTS_MS = 5000 };
+
+/* What can be held against a client, and what cannot. */
+
+/* One more request after a reconnect, or after all the rests that a throttled
+ * one takes. */
+static int64_t patience_us(const sim_judge *j)
+{
+  bool throttled = j->world->scenario->faults[SIM_FAULT_THROTTLE] > 0;
+
+  return 2 * sim_T_us(j) + (throttled ? RESTS_MS * SIM_MS : 0);
+}
+
+bool sim_overdue(sim_judge *j, const sim_life *l, sim_stuck *s,
+                 const sim_entry *e)
+{
+  if (e == NULL || s->on != e)
+    *s = (sim_stuck){.on = e, .zxid = j->ledger.zxid};
+  if (e == NULL || l->state != LK_STATE_CONNECTED ||
+      !sim_process_runs(l->process) || l->seen_zxid < s->zxid)
+    return false;
+  if (s->since_us == 0 || s->since_us < l->smooth_us)
+    s->since_us = sim_now_us(j);
+  if (sim_now_us(j) - s->since_us <= patience_us(j))
+    return false;
+  s->on = NULL; /* once more after the same time */
+  return true;
+}
+
+/* Whether servers may be cut off from each other. */
+static bool servers_fail(const sim_scenario *s)
+{
+  static const enum sim_fault faults[] = {
+      SIM_FAULT_SERVER_CRASH, SIM_FAULT_SERVER_STOP, SIM_FAULT_RESTARTS,
+      SIM_FAULT_FOLLOWER_CUT, SIM_FAULT_LEADER_CUT,  SIM_FAULT_DEPOSED,
+      SIM_FAULT_LAG,          SIM_FAULT_PARTITION,   SIM_FAULT_LATE_WRITE};
+  bool some = false;
+
+  for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+    some = some || s->faults[faults[i]] > 0;
+  return some;
+}
+
+/* Whether another may have begun to lead while the last one did not know. One
+ * that stands still, for 3 T at most, begins to notice when it goes on. */
+static bool is_deposed(const sim_judge *j)
+{
+  const sim_ensemble_config *c = &j->world->config;
+  const unsigned *faults = j->world->scenario->faults;
+  bool stops = faults[SIM_FAULT_SERVER_STOP] + faults[SIM_FAULT_DEPOSED] > 0;
+  int64_t limit = (c->sync_limit + 1) * (int64_t)c->tick_ms * SIM_MS +
+                  (stops ? 4 : 1) * sim_T_us(j);
+
+  return j->led_us > 0 && sim_now_us(j) - j->led_us < limit;
+}
+
+sim_life *sim_owner_of(sim_judge *j, const sim_entry *e)
+{
+  for (size_t i = 0; i < j->world->nprocesses; i++) {
+    sim_life *l = &j->lives[i];
+
+    if (l->process != NULL && sim_process_runs(l->process) &&
+        e->session == lk_client_session(l->process->client).id)
+      return l;
+  }
+  return NULL;
+}
+
+bool sim_is_written(const sim_judge *j, const char *data)
+{
+  for (const sim_entry *e = j->ledger.newest; e != NULL; e = e->older) {
+    for (const sim_version *v = e->newest; v != NULL; v = v->older) {
+      if (strcmp(v->data, data) == 0)
+        return true;
+    }
+  }
+  return false;
+}
+
+bool sim_beyond_promise(const sim_judge *j, const sim_entry *e)
+{
+  const sim_session *s = e->by;
+
+  if (e->how == SIM_BY_OTHERS || e->how == SIM_BY_OPERATOR)
+    return true;
+  if (e->how != SIM_BY_EXPIRY)
+    return false;
+  if (j->stood_us > 0 && sim_now_us(j) - j->stood_us < 2 * sim_T_us(j))
+    return true;
+  switch (j->world->processes[s->process].assurance) {
+  case LK_ASSURE_QUORUM: return false;
+  case LK_ASSURE_SYNC: return is_deposed(j);
+  case LK_ASSURE_PING: return servers_fail(j->world->scenario);
+  }
+  return false;
+}

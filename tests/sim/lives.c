@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/properties.h"
+
+#include "sim/need.h"
+
+#include "recipes/lock.h"
+
+#include <string.h>
+
+/* Processes from start to end, what they send, and what their actors have. */
+
+void sim_life_end(sim_life *l)
+{
+  l->process = NULL;
+  l->handles = NULL;
+  while (l->requests != NULL) {
+    sim_request *r = l->requests;
+
+    l->requests = r->next;
+    free(r);
+  }
+}
+
+static void begin_session(sim_judge *j, sim_life *l)
+{
+  int64_t id = lk_client_session(l->process->client).id;
+
+  if (l->session != NULL && l->session->id == id)
+    return;
+  l->session = sim_ledger_session(&j->ledger, id);
+  l->session->process = l->process->index;
+  l->session->life = l->process->life;
+  l->top_zxid = 0;
+  l->xid = 0;
+}
+
+static void on_state(lk_client *c, lk_state state, int err, void *arg)
+{
+  sim_life *l = arg;
+  sim_judge *j = l->process->world->judge;
+  lk_state from = l->state;
+
+  (void)c;
+  l->state = state;
+  if (state == LK_STATE_CONNECTED)
+    begin_session(j, l);
+  l->smooth_us = sim_now_us(j);
+  l->seen_zxid = 0;
+  sim_coverage_session(from, state);
+  sim_judge_tell(j, &(sim_fact){.type = SIM_STATE,
+                                .life = l,
+                                .from = from,
+                                .state = state,
+                                .err = err});
+}
+
+static void on_answer(lk_client *c, const lk_answer *answer, void *arg)
+{
+  sim_life *l = arg;
+
+  (void)c;
+  if (answer->zxid > l->seen_zxid)
+    l->seen_zxid = answer->zxid;
+  sim_judge_tell(l->process->world->judge,
+                 &(sim_fact){.type = SIM_ANSWER, .life = l, .answer = answer});
+}
+
+void sim_judge_started(sim_judge *j, sim_process *p)
+{
+  sim_life *l = sim_life_of(j, p);
+
+  *l = (sim_life){.process = p, .state = LK_STATE_CONNECTING};
+  l->listener = (lk_listener){.state = on_state, .answer = on_answer, .arg = l};
+  lk_client_attach(p->client, &l->listener);
+  p->keeper->on_step = sim_attempt_step;
+  p->keeper->on_step_arg = l;
+}
+
+void sim_judge_gone(sim_judge *j, sim_process *p)
+{
+  sim_life *l = sim_life_of(j, p);
+
+  sim_judge_tell(j,
+                 &(sim_fact){.type = SIM_GONE, .life = l, .left = p->leaving});
+  sim_attempts_forget(j, l);
+  for (sim_handle *h = l->handles; h != NULL; h = h->next)
+    h->lock = NULL;
+  sim_life_end(l);
+}
+
+void sim_judge_connected(sim_judge *j, sim_process *p)
+{
+  sim_life *l = sim_life_of(j, p);
+
+  l->sent = 0;
+  l->greeted = false;
+  l->deletes_due = 0;
+}
+
+static int32_t int_at(const unsigned char *b)
+{
+  return (int32_t)((uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
+                   (uint32_t)b[2] << 8 | b[3]);
+}
+
+/* A multi that checks the directory of a lock looks for a node there. */
+static bool is_look(const sim_judge *j, const sim_life *l)
+{
+  enum { OP = 8, PATH = 21, MULTI = 14 };
+  const unsigned char *path = l->head + PATH + 4;
+
+  if (int_at(l->head + OP) != MULTI || l->frame < PATH + 4)
+    return false;
+  for (size_t i = 0; i < j->world->nlocks; i++) {
+    size_t len = strlen(j->world->locks[i]);
+
+    if ((size_t)int_at(l->head + PATH) == len &&
+        memcmp(path, j->world->locks[i], len) == 0)
+      return true;
+  }
+  return false;
+}
+
+static void end_frame(sim_judge *j, sim_life *l)
+{
+  if (l->greeted)
+    sim_judge_tell(j, &(sim_fact){.type = SIM_SENT,
+                                  .life = l,
+                                  .xid = int_at(l->head + 4),
+                                  .op = int_at(l->head + 8),
+                                  .looks = is_look(j, l)});
+  l->greeted = true;
+  l->sent = 0;
+}
+
+/* How many bytes the frame at hand still needs, as far as is known. */
+static size_t missing(const sim_life *l)
+{
+  return (l->sent < 4 ? 4 : l->frame) - l->sent;
+}
+
+void sim_judge_sent(sim_judge *j, sim_process *p, const void *bytes, size_t len)
+{
+  sim_life *l = sim_life_of(j, p);
+  const unsigned char *b = bytes;
+
+  while (len > 0) {
+    size_t n = missing(l) < len ? missing(l) : len;
+    size_t room = l->sent < sizeof l->head ? sizeof l->head - l->sent : 0;
+
+    if (room > 0)
+      memcpy(l->head + l->sent, b, n < room ? n : room);
+    l->sent += n;
+    b += n;
+    len -= n;
+    if (l->sent == 4)
+      l->frame = (size_t)int_at(l->head) + 4;
+    else if (l->sent > 4 && missing(l) == 0)
+      end_frame(j, l);
+  }
+}
+
+void sim_judge_received(sim_judge *j, sim_process *p, const void *bytes,
+                        size_t len)
+{
+  (void)j;
+  (void)p;
+  (void)bytes;
+  (void)len;
+}
+
+sim_handle *sim_judge_handle(sim_judge *j, sim_process *p)
+{
+  sim_handle *h = sim_need(sizeof *h);
+
+  h->all = j->all;
+  j->all = h;
+  h->process = p;
+  h->next = sim_life_of(j, p)->handles;
+  sim_life_of(j, p)->handles = h;
+  return h;
+}
+
+void sim_judge_asks(sim_judge *j, sim_handle *h)
+{
+  if (h->again)
+    return;
+  h->first_us = 0;
+  h->displaced = false;
+  h->taken = 0;
+  h->places_lost = 0;
+  h->vanished = j->ledger.vanished[h->lock_at];
+}
+
+void sim_judge_grants(sim_judge *j, sim_handle *h)
+{
+  j->world->grants++;
+  h->granted_us = sim_now_us(j);
+  h->granted_ms = sim_process_clock(h->process);
+  h->watched = false;
+  h->held = sim_entry_of(j, h->lock->attempt->parts[0]);
+}
+
+sim_request *sim_judge_request(sim_judge *j, sim_process *p)
+{
+  sim_life *l = sim_life_of(j, p);
+  sim_request *r = sim_need(sizeof *r);
+
+  r->process = p;
+  r->number = ++l->asked;
+  r->next = l->requests;
+  l->requests = r;
+  return r;
+}
+
+size_t sim_judge_watches(const sim_judge *j, const sim_process *p)
+{
+  size_t n = 0;
+
+  for (const sim_request *r = j->lives[p->index].requests; r != NULL;
+       r = r->next)
+    n += r->watches && (r->stands || r->ends == 0);
+  return n;
+}
+
+sim_request *sim_judge_watch(const sim_judge *j, const sim_process *p,
+                             size_t number)
+{
+  for (sim_request *r = j->lives[p->index].requests; r != NULL; r = r->next) {
+    if (r->stands && number-- == 0)
+      return r;
+  }
+  return NULL;
+}
+
+void sim_judge_forget(sim_judge *j, sim_handle *h)
+{
+  sim_handle **at = &sim_life_of(j, h->process)->handles;
+
+  while (*at != NULL && *at != h)
+    at = &(*at)->next;
+  if (*at != NULL)
+    *at = h->next;
+}
