@@ -66,7 +66,7 @@ sim_life *sim_owner_of(sim_judge *j, const sim_entry *e)
   for (size_t i = 0; i < j->world->nprocesses; i++) {
     sim_life *l = &j->lives[i];
 
-    if (l->process != NULL && sim_process_runs(l->process) &&
+    if (l->process != NULL && sim_process_lives(l->process) &&
         e->session == lk_client_session(l->process->client).id)
       return l;
   }

@@ -56,11 +56,16 @@ typedef struct sim_process {
 int64_t sim_process_clock(const sim_process *p);
 /** True time at which its clock begins to show `ms`; INT64_MAX: never. */
 int64_t sim_process_true_us(const sim_process *p, int64_t ms);
+/** Whether it has a client, and is not about to free it. */
+static inline bool sim_process_lives(const sim_process *p)
+{
+  return p->client != NULL && !p->leaving;
+}
 /** Whether it executes anything now: an actor's job that finds it does not
     puts itself down for `goes_on_us`. */
 static inline bool sim_process_runs(const sim_process *p)
 {
-  return p->client != NULL && !p->paused && !p->leaving;
+  return sim_process_lives(p) && !p->paused;
 }
 
 void sim_process_init(sim_process *p, sim_world *w, unsigned index);

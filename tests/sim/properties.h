@@ -212,7 +212,8 @@ static inline bool sim_denied(const sim_judge *j, int lock_at, int64_t us)
 /** Whether a session's end came before its time, or is beyond what the
     assurance of its process promises. */
 bool sim_beyond_promise(const sim_judge *j, const sim_entry *e);
-/** The process whose session's a node is now, if it runs; or NULL. */
+/** The process whose session's a node is now, also if it stands still; or
+    NULL. */
 sim_life *sim_owner_of(sim_judge *j, const sim_entry *e);
 /** The attempt that made a node; NULL: it is over. */
 sim_attempt *sim_attempt_for(const sim_judge *j, const sim_entry *e);
