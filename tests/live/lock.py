@@ -5,38 +5,15 @@ import re
 import time
 
 import live
+import locks as shared
 import relay
-import zkserver
 from live import eventually
+from locks import (LONG, SHORT, names, on_server, owned_by, wait_until_empty)
 from puppet import Puppet
 from relay import Relay
 
-LONG = 40000   # a session timeout whose beats do not come into the way
-SHORT = 4000
 NAME = re.compile(r"_c_[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-"
                   r"[0-9a-f]{12}-lock-[0-9]{10}")
-
-
-def on_server(test):
-    """A test with a process of its own and clients straight to the server."""
-    def with_them():
-        with Puppet() as puppet:
-            far = puppet.client(zk.connect, timeout=LONG)
-            base = far.create("/lock-test-", flags=2).path
-            test(puppet, far, base)
-            eventually(lambda: far.facts().unfinished == 0)
-            far.do("close")
-    with_them.__name__ = test.__name__
-    return with_them
-
-
-def names(client, path):
-    found = client.ask("children", path=path).result()
-    return sorted(found.names) if found.err == "0" else []
-
-
-def wait_until_empty(client, path):
-    eventually(lambda: not names(client, path), "%s is empty" % path)
 
 
 # ---- one holder
@@ -480,15 +457,6 @@ def a_holder_that_dies_makes_room(puppet, far, base):
 
 # ---- access lists
 
-def owned_by(name):
-    """An access list for one with this name, for clients that say so."""
-    import base64
-    import hashlib
-    secret = "%s:%s" % (name, name)
-    digest = base64.b64encode(hashlib.sha1(secret.encode()).digest()).decode()
-    return secret.encode(), "%d:digest:" + name + ":" + digest
-
-
 @on_server
 def rights_that_lack_are_named(puppet, far, base):
     for perms, path in ((27, "/no-create"), (30, "/no-read")):
@@ -582,7 +550,7 @@ def refused_credentials_end_an_acquire(puppet, far, base):
     lock.ask("acquire").fails("AUTH_FAILED")
 
 
-with zkserver.Server("--tick", "500", "--container-check", "300") as zk:
+with shared.serve("--tick", "500", "--container-check", "300") as zk:
     live.run(
         the_node_is_curators,
         a_handle_counts_and_another_queues,

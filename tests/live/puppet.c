@@ -151,14 +151,22 @@ void object_forget(object *o)
   free(o);
 }
 
+static object *some_lock(void)
+{
+  object *o = objects;
+
+  while (o != NULL && o->lock == NULL)
+    o = o->next;
+  return o;
+}
+
 static void free_all(void)
 {
+  object *o;
+
   /* Locks stand on keepers, which stand on clients. */
-  for (object *o = objects, *next; o != NULL; o = next) {
-    next = o->next;
-    if (o->lock != NULL)
-      object_free_lock(o);
-  }
+  while ((o = some_lock()) != NULL)
+    object_free_lock(o);
   while (objects != NULL)
     object_free_client(objects);
 }
@@ -256,6 +264,19 @@ static bool obey_one_of(const verb *verbs, const command *cmd, object *o)
   return false;
 }
 
+/* Whether its object is a new one. */
+static bool makes(const char *what)
+{
+  static const char *const makers[] = {"client", "lock", "rwlock", "semaphore",
+                                       "multilock"};
+
+  for (size_t i = 0; i < sizeof makers / sizeof *makers; i++) {
+    if (strcmp(what, makers[i]) == 0)
+      return true;
+  }
+  return false;
+}
+
 static void obey(char *text)
 {
   command cmd = {.tag = strtok(text, " "),
@@ -273,12 +294,12 @@ static void obey(char *text)
     return;
   }
   o = object_find(cmd.name);
-  if ((o == NULL) !=
-      (strcmp(cmd.verb, "client") == 0 || strcmp(cmd.verb, "lock") == 0)) {
+  if ((o == NULL) != makes(cmd.verb)) {
     say(cmd.tag, "refused=no_such_object");
     return;
   }
-  if (!obey_one_of(client_verbs, &cmd, o) && !obey_one_of(lock_verbs, &cmd, o))
+  if (!obey_one_of(client_verbs, &cmd, o) &&
+      !obey_one_of(lock_verbs, &cmd, o) && !obey_one_of(kind_verbs, &cmd, o))
     say(cmd.tag, "refused=no_such_verb");
 }
 

@@ -14,9 +14,11 @@
 /** A client with its keeper, or a lock; found by name. */
 typedef struct object {
   char name[64];
-  lk_client *client; /* its own, or that of the lock */
-  lk_keeper *keeper; /* likewise */
-  lk_lock *lock;     /* NULL: it is a client */
+  lk_client *client;      /* its own, or that of the lock */
+  lk_keeper *keeper;      /* likewise */
+  lk_lock *lock;          /* NULL: it is a client */
+  lk_rwlock *rwlock;      /* whose side `lock` is; or NULL */
+  struct object *partner; /* the other side */
   lk_listener listener;
   struct object *next;
 } object;
@@ -38,6 +40,7 @@ typedef struct verb {
 
 extern const verb client_verbs[];
 extern const verb lock_verbs[];
+extern const verb kind_verbs[];
 
 extern lk_ev *puppet_ev;
 
@@ -45,6 +48,7 @@ object *object_new(const char *name);
 object *object_find(const char *name);
 /** Take it off the list and free its memory. */
 void object_forget(object *o);
+/** Both sides, where it is one of a read-write lock. */
 void object_free_lock(object *o);
 void object_free_client(object *o);
 
@@ -59,6 +63,11 @@ lk_bytes option_bytes(const command *cmd, const char *key);
 /** `acl=open|creator|read`, or one entry, `acl=PERMS:SCHEME:ID`; NULL if not
     given. */
 const lk_acls *option_acl(const command *cmd, const char *key);
+
+/** What a lock is to be like; it tells of itself as `o`. */
+lk_lock_config option_lock(const command *cmd, object *o);
+/** The client that is to have a lock; NULL: said that there is none. */
+object *option_owner(const command *cmd);
 
 /** The tag, copied for a callback, which frees it by settle(). */
 void *keep_tag(const command *cmd);

@@ -194,6 +194,27 @@ class Client(Thing):
         lock.do("lock", client=self.name, path=path, **options)
         return lock
 
+    def semaphore(self, path, **options):
+        lock = Lock(self.puppet, self.puppet.new_name("semaphore"))
+        lock.do("semaphore", client=self.name, path=path, **options)
+        return lock
+
+    def multilock(self, *members, **options):
+        """Of "x:PATH", or "r:PATH", "w:PATH"."""
+        lock = Lock(self.puppet, self.puppet.new_name("multilock"))
+        lock.do("multilock", client=self.name, members=",".join(members),
+                **options)
+        return lock
+
+    def rwlock(self, path, **options):
+        """Its sides: read, write."""
+        name = self.puppet.new_name("rwlock")
+        sides = [Lock(self.puppet, name + side)
+                 for side in (".read", ".write")]
+        self.puppet.ask("rwlock", name, client=self.name, path=path,
+                        **options).good()
+        return sides
+
 
 class Lock(Thing):
     def acquire(self, wait=-1):

@@ -27,36 +27,50 @@ static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
 {
   object *o = arg;
 
-  (void)l;
+  if (l != o->lock)
+    o = o->partner;
   say(o->name, "lock %s err=%s position=%zu node=%s deadline=%" PRId64,
       event_word(event->type), error_word(event->err), event->position,
       event->node == NULL ? "none" : event->node, event->deadline_ms);
 }
 
-static void obey_lock(const command *cmd, object *none)
+object *option_owner(const command *cmd)
 {
   const char *owner = option(cmd, "client");
-  object *client = object_find(owner == NULL ? "" : owner), *o;
-  lk_lock_config config = {
-      .size = sizeof config,
+  object *client = object_find(owner == NULL ? "" : owner);
+
+  if (client == NULL)
+    say(cmd->tag, "refused=no_such_client");
+  return client;
+}
+
+lk_lock_config option_lock(const command *cmd, object *o)
+{
+  return (lk_lock_config){
+      .size = sizeof(lk_lock_config),
       .data = option_bytes(cmd, "data"),
       .acl = option_acl(cmd, "acl"),
       .parent_acl = option_acl(cmd, "parent_acl"),
       .persistent_parents = option_number(cmd, "persistent", 0) != 0,
       .unsure_when_suspended = option_number(cmd, "unsure_early", 0) != 0,
+      .revocable = option_number(cmd, "revocable", 0) != 0,
       .fail_on_expiry = option_number(cmd, "fail_on_expiry", 0) != 0,
       .on_event = on_event,
+      .arg = o,
   };
-  int err;
+}
+
+static void obey_lock(const command *cmd, object *none)
+{
+  object *client = option_owner(cmd), *o;
 
   (void)none;
-  if (client == NULL) {
-    say(cmd->tag, "refused=no_such_client");
+  if (client == NULL)
     return;
-  }
   o = object_new(cmd->name);
-  config.arg = o;
-  err = lk_lock_new(&o->lock, client->keeper, option_path(cmd), &config);
+  lk_lock_config config = option_lock(cmd, o);
+  int err = lk_lock_new(&o->lock, client->keeper, option_path(cmd), &config);
+
   o->client = client->client;
   o->keeper = client->keeper;
   if (err != 0)
@@ -68,7 +82,12 @@ void object_free_lock(object *o)
 {
   lk_lock *l = o->lock;
 
-  lk_lock_free(l);
+  if (o->rwlock != NULL) {
+    lk_rwlock_free(o->rwlock);
+    object_forget(o->partner);
+  } else {
+    lk_lock_free(l);
+  }
   object_forget(o);
 }
 

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of locks on a real server share."""
+
+import base64
+import contextlib
+import hashlib
+
+import relay
+import zkserver
+from live import eventually
+from puppet import Puppet
+from relay import Relay
+
+LONG = 40000   # a session timeout whose beats do not come into the way
+SHORT = 4000
+
+_server = None
+
+
+@contextlib.contextmanager
+def serve(*options):
+    global _server
+    with zkserver.Server(*options) as _server:
+        yield _server
+
+
+def on_server(test):
+    """A test with a process of its own and clients straight to the server."""
+    def with_them():
+        with Puppet() as puppet:
+            far = puppet.client(_server.connect, timeout=LONG)
+            base = far.create("/lock-test-", flags=2).path
+            test(puppet, far, base)
+            eventually(lambda: far.facts().unfinished == 0)
+            far.do("close")
+    with_them.__name__ = test.__name__
+    return with_them
+
+
+def names(client, path):
+    found = client.ask("children", path=path).result()
+    return sorted(found.names) if found.err == "0" else []
+
+
+def wait_until_empty(client, path):
+    eventually(lambda: not names(client, path), "%s is empty" % path)
+
+
+def owned_by(name):
+    """An access list for one with this name, for clients that say so."""
+    secret = "%s:%s" % (name, name)
+    digest = base64.b64encode(hashlib.sha1(secret.encode()).digest()).decode()
+    return secret.encode(), "%d:digest:" + name + ":" + digest
+
+
+class Wired:
+    """A client in a process of its own, whose requests are counted."""
+
+    def __enter__(self):
+        self.wire, self.puppet = Relay(_server.connect), Puppet()
+        self.client = self.puppet.client(self.wire.address, timeout=LONG)
+        self.client.state("connected")
+        self.begin()
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            self.client.do("close")
+        self.puppet.__exit__(kind)
+        self.wire.close()
+
+    def begin(self):
+        """Count from here."""
+        self.mark, self.sends = self.wire.mark(), self.puppet.sends()
+
+    def since(self):
+        """The requests since begin(), and in how many writes they left."""
+        return self.wire.ops(self.mark), self.puppet.sends() - self.sends
+
+    def costs(self, writes, *ops):
+        """Since begin() there were these requests in so many writes; and from
+        here they count anew."""
+        found = eventually(lambda: (lambda got: len(got[0]) >= len(ops) and
+                                    got)(self.since()), ops)
+        assert found == (list(ops), writes), (
+            "%s, not %s" % (found, (list(ops), writes)))
+        self.begin()
+
+
+def crowd(puppet, make, count):
+    """So many clients behind one relay, each with a lock that make(client)
+    gives, all of them in the queue: the relay and the locks, with what they
+    asked for."""
+    wire = Relay(_server.connect)
+    clients = [puppet.client(wire.address, timeout=LONG)
+               for _ in range(count)]
+    locks = [make(client) for client in clients]
+    asked = []
+    for lock in locks:
+        asked.append(lock.ask("acquire"))
+        lock.waits()
+    return wire, locks, asked
+
+
+def told_since(wire, mark):
+    """Which connections got a watch event."""
+    return {f.connection for f in wire.events(mark)}
+
+
+def lists_since(wire, mark):
+    return [f for f in wire.requests(mark) if f.op == relay.CHILDREN]
