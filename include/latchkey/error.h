@@ -80,7 +80,8 @@ extern "C" {
   X(NOT_HELD, -1021, "the lock is not held by this handle")                    \
   X(UNSURE, -1022, "the lease has run out; nothing proves the lock is held")   \
   X(SEQ_UNSAFE, -1023, "the queue's sequence counter is near its end: drain the queue and delete its directory") \
-  X(DEADLOCK, -1024, "it would wait for what its own owner holds: release that first")
+  X(DEADLOCK, -1024, "it would wait for what its own owner holds: release that first") \
+  X(QUEUE_FULL, -1025, "more contenders are ahead than this lock accepts")
 /* clang-format on */
 
 enum lk_error {

@@ -60,6 +60,13 @@ void lk__ahead_drop(lk_ahead *a, size_t i)
     a->head = a->path[a->kept - 1];
 }
 
+void lk__ahead_is_pred(lk_ahead *a)
+{
+  a->count = 1;
+  a->kept = 1;
+  a->head = a->path[0];
+}
+
 /* ---- a list came ------------------------------------------------------- */
 
 static void warn_limit(lk_contend *ct, int64_t suffix)
@@ -84,12 +91,48 @@ static void tell_stranger(lk_contend *ct, lk_bytes name)
   lk__give(&ct->keeper->mem, path);
 }
 
+/* Lists grow with the queue, and a Java client refuses those of 17,000. */
+static void warn_length(lk_contend *ct, size_t ahead)
+{
+  lk_keeper *k = ct->keeper;
+
+  if (ahead < LK_LONG_QUEUE || k->warned_length)
+    return;
+  k->warned_length = true;
+  lk_client_log(k->client, LK_LOG_WARNING, LK_ERR_TOO_MANY,
+                "ten thousand contenders and more in one queue: think of "
+                "max_queue, or of fewer contenders");
+}
+
+/* Why one with `ahead` before it is turned away, or 0. */
+static int refusal(const lk_contend *ct, size_t ahead)
+{
+  if (ahead > 0 && ct->config->once)
+    return LK_ERR_BUSY;
+  if (ct->config->max_queue > 0 && ahead > ct->config->max_queue)
+    return LK_ERR_QUEUE_FULL;
+  return 0;
+}
+
+void lk__contend_peeked(lk_contend *ct, const lk_bytes *names, size_t count)
+{
+  int err = refusal(ct, lk__place_rivals(ct->role, names, count));
+
+  ct->rests = 0;
+  if (err != 0)
+    lk__contend_end(ct, err);
+  else
+    lk__contend_step(ct, LK_EV_NEW);
+}
+
 static void take_place(lk_contend *ct, const lk_place *p)
 {
+  int err = refusal(ct, p->ahead);
+
   if (p->ahead == 0) {
     lk__contend_first(ct);
-  } else if (ct->config->once) {
-    lk__contend_end(ct, LK_ERR_BUSY);
+  } else if (err != 0) {
+    lk__contend_end(ct, err);
   } else {
     lk__contend_step(ct, LK_EV_BEHIND);
     lk__contend_tell_position(ct);
@@ -140,6 +183,7 @@ void lk__contend_placed(lk_contend *ct, const lk_bytes *names, size_t count)
     lk__contend_end(ct, LK_ERR_NO_MEMORY);
   } else {
     warn_limit(ct, p.suffix);
+    warn_length(ct, p.ahead);
     if (p.stranger.at != NULL)
       tell_stranger(ct, p.stranger);
     if (ct->state == state)

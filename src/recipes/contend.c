@@ -215,10 +215,22 @@ void lk__contend_trouble(lk_contend *ct, int err)
 
 /* ---- what happens to it ------------------------------------------------ */
 
+/* Own does not exist. Where it may have to go again at once a look comes
+ * first; not where somebody else asks for it, or holds for us. */
+static lk_contend_event first_step(const lk_contend *ct)
+{
+  bool choosy = ct->config->once || ct->config->max_queue > 0;
+
+  return ct->config->peek && choosy && ct->own == LK_OWN_NONE &&
+                 ct->beside == NULL
+             ? LK_EV_PEEK
+             : LK_EV_NEW;
+}
+
 void lk__contend_begin(lk_contend *ct)
 {
   if (lk__keeper_online(ct->keeper))
-    lk__contend_step(ct, LK_EV_NEW);
+    lk__contend_step(ct, first_step(ct));
   else
     lk__contend_step(ct, LK_EV_HALT);
 }
@@ -233,7 +245,7 @@ void lk__contend_go(lk_contend *ct)
     return;
   lk_timer_stop(lk__contend_client(ct), &ct->rest);
   switch (ct->own) {
-  case LK_OWN_NONE: lk__contend_step(ct, LK_EV_NEW); break;
+  case LK_OWN_NONE: lk__contend_step(ct, first_step(ct)); break;
   case LK_OWN_MAYBE: lk__contend_step(ct, LK_EV_MAYBE); break;
   case LK_OWN_MADE: lk__contend_step(ct, LK_EV_MADE); break;
   case LK_OWN_ASKED: break; /* only while it is under way */

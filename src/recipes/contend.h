@@ -29,6 +29,7 @@ typedef enum lk_contend_state {
   LK_CONTEND_NO_STEP, /* what the table holds for an event that cannot be */
   LK_CONTEND_IDLE,
   LK_CONTEND_PAUSED,   /* until there is a connection, or the server had rest */
+  LK_CONTEND_PEEKING,  /* list under way: is it worth while to make own? */
   LK_CONTEND_CREATING, /* create and list under way */
   LK_CONTEND_PARENTS,  /* creates of directories, create and list under way */
   LK_CONTEND_LOOKING,  /* check and list under way: was the create executed? */
@@ -47,6 +48,7 @@ typedef enum lk_contend_state {
 
 typedef enum lk_contend_event {
   LK_EV_NEW,       /* go on: own does not exist */
+  LK_EV_PEEK,      /* the same, and may not have to */
   LK_EV_MAYBE,     /* go on: own may exist */
   LK_EV_MADE,      /* go on: own exists */
   LK_EV_NO_PARENT, /* the directory is missing */
@@ -89,6 +91,11 @@ typedef struct lk_contend_config {
   const int32_t *limit; /**< of a role that counts: how many nodes of the
                              directory may hold; NULL: any number */
   bool once;            /**< end with LK_ERR_BUSY instead of waiting */
+  size_t max_queue;     /**< with LK_ERR_QUEUE_FULL instead of waiting behind
+                             more than so many; 0: however many */
+  bool peek;            /**< see who is there before own is made */
+  lk_bytes announcement; /**< written into own at a grant after a wait; `at`
+                              NULL: nothing */
   bool unsure_when_suspended;
   bool fail_on_expiry;
   bool revocable; /**< watch own from the grant on */
@@ -205,8 +212,8 @@ typedef enum lk_verdict {
   LK_VERDICT_MISSING
 } lk_verdict;
 
-/** By `err` of a check or a read of own. Both need READ, and a server looks for
-    the node first: NO_AUTH means that it is there. */
+/** By `err` of a check, a read or a write of own. All need a permission, and a
+    server looks for the node first: NO_AUTH means that it is there. */
 lk_verdict lk__contend_verdict(int err);
 /** A check or a read of own was answered. */
 void lk__contend_checked(lk_contend *ct, lk_verdict v);
@@ -253,6 +260,8 @@ void lk__contend_absent(lk_contend *ct, int err);
 void lk__contend_first(lk_contend *ct);
 /** Held, and own is gone. */
 void lk__contend_lost(lk_contend *ct, int err);
+/** A list came before own was made: go on, or not. */
+void lk__contend_peeked(lk_contend *ct, const lk_bytes *names, size_t count);
 /** A list came that shows who is ahead. */
 void lk__contend_placed(lk_contend *ct, const lk_bytes *names, size_t count);
 void lk__contend_tell(lk_contend *ct, const lk_news *news);
@@ -286,12 +295,15 @@ bool lk__contend_adopt(lk_contend *ct, lk_bytes name);
 bool lk__ahead_keep(lk_contend *ct, const lk_place *p);
 /** Drop path `i`. */
 void lk__ahead_drop(lk_ahead *a, size_t i);
+/** Pred is the first of all. */
+void lk__ahead_is_pred(lk_ahead *a);
 
 void lk__contend_drop_watches(lk_contend *ct);
 /** The read of own, with a watch. */
 int lk__contend_watch_own(lk_contend *ct);
 
 /* What states begin with: 0, or why a request was refused. */
+int lk__enter_peeking(lk_contend *ct);
 int lk__enter_creating(lk_contend *ct);
 /** The same, where `beside` holds. */
 int lk__enter_creating_beside(lk_contend *ct);

@@ -23,6 +23,7 @@ lk_verdict lk__contend_verdict(int err)
 {
   switch (err) {
   case 0:
+  case LK_ERR_BAD_VERSION:
   case LK_ERR_NO_AUTH: return LK_VERDICT_THERE;
   case LK_ERR_NO_NODE: return LK_VERDICT_MISSING;
   default: return LK_VERDICT_UNKNOWN;
@@ -88,6 +89,30 @@ int lk__enter_checking(lk_contend *ct)
       ct, lk_multi(lk__contend_client(ct), &check, 1, NULL, on_checked, ct));
 }
 
+/* ---- announcement ------------------------------------------------------- */
+
+static void on_announced(lk_client *c, int err, const lk_stat *stat, void *arg)
+{
+  lk_contend *ct = arg;
+
+  (void)c;
+  (void)stat;
+  if (lk__contend_answered(ct)) {
+    lk__beat_put_off(ct->keeper);
+    lk__contend_checked(ct, lk__contend_verdict(err));
+  }
+  lk__contend_unref(ct);
+}
+
+/* Over what was there from the start only: somebody's request to let go is not
+ * written over. */
+static int announce(lk_contend *ct)
+{
+  return lk__contend_asked(ct, lk_set(lk__contend_client(ct), ct->node,
+                                      ct->config->announcement, 0, NULL,
+                                      on_announced, ct));
+}
+
 /* ---- grant ------------------------------------------------------------- */
 
 /* Its own create is what an immediate grant rests on. A later one rests on
@@ -140,7 +165,9 @@ void lk__enter_held(lk_contend *ct, lk_contend_state from)
   lk__keeper_watch(k, ct);
   lk__beat_granted(ct);
   /* Refused: the beat does it, or the holder becomes unsure in time. */
-  if (quorum && !just_created(from) && from != LK_CONTEND_CHECKING)
+  if (ct->waited && ct->config->announcement.at != NULL)
+    (void)announce(ct);
+  else if (quorum && !just_created(from) && from != LK_CONTEND_CHECKING)
     (void)lk__enter_checking(ct);
   if (ct->config->revocable) {
     ct->read_due_ms = lk_client_now(k->client);

@@ -48,6 +48,7 @@ struct lk_keeper {
   bool beat_again;   /* not all nodes could be checked */
   bool beat_rest;    /* the server is overloaded */
 
+  bool warned_length; /* of a queue */
   int64_t *scratch;
   size_t scratch_count;
 

@@ -14,9 +14,10 @@
 #define QUEUED WANTING, ON(ABSENT, CREATING)
 
 const lk_contend_state lk__contend_table[LK_CONTEND_NSTATES][LK_EV_COUNT] = {
-  NAME(IDLE)     = {ON(NEW, CREATING), WANTING},
-  NAME(PAUSED)   = {ON(NEW, CREATING), ON(MAYBE, LOOKING), ON(MADE, LISTING),
-                    QUEUED},
+  NAME(IDLE)     = {ON(NEW, CREATING), ON(PEEK, PEEKING), WANTING},
+  NAME(PAUSED)   = {ON(NEW, CREATING), ON(PEEK, PEEKING), ON(MAYBE, LOOKING),
+                    ON(MADE, LISTING), QUEUED},
+  NAME(PEEKING)  = {ON(NEW, CREATING), WANTING},
   NAME(CREATING) = {ON(NO_PARENT, PARENTS), ON(BEHIND, PARKING),
                     ON(FIRST, HELD), ON(STALE, CHECKING), QUEUED},
   NAME(PARENTS)  = {ON(NO_PARENT, PARENTS), ON(BEHIND, PARKING),
@@ -52,6 +53,7 @@ static void enter_over(lk_contend *ct)
 static int enter(lk_contend *ct, lk_contend_state from)
 {
   switch (ct->state) {
+  case LK_CONTEND_PEEKING: return lk__enter_peeking(ct);
   case LK_CONTEND_CREATING: return lk__enter_creating(ct);
   case LK_CONTEND_PARENTS: return lk__enter_parents(ct);
   case LK_CONTEND_LOOKING: return lk__enter_looking(ct);

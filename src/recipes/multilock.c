@@ -126,11 +126,15 @@ static void take_plan(lk_lock *l, plan *p)
   p->team.fail_on_expiry = l->options.what.fail_on_expiry;
   for (size_t i = 0; i < p->team.count; i++) {
     lk_contend_config own = p->members[i];
+    bool mutex = own.role == &lk__role_mutex;
 
     p->members[i] = l->options.what;
     p->members[i].dir = own.dir;
     p->members[i].role = own.role;
     p->members[i].fail_on_expiry = true; /* then the whole begins anew */
+    p->members[i].peek = false;
+    if (!mutex)
+      p->members[i].announcement = lk_text(NULL);
   }
 }
 

@@ -12,9 +12,19 @@ static bool is_revocation(lk_bytes data)
   return data.len == sizeof word - 1 && memcmp(data.at, word, data.len) == 0;
 }
 
+bool lk__is_announcement(lk_bytes data)
+{
+  static const char word[] = LK_HEAD_WORD;
+  size_t len = sizeof word - 1;
+
+  return data.at != NULL && data.len >= len &&
+         memcmp((const char *)data.at + data.len - len, word, len) == 0;
+}
+
 int lk__options_check(const char *path, const lk_lock_config *config)
 {
-  if (config->size != sizeof *config || is_revocation(config->data))
+  if (config->size != sizeof *config || is_revocation(config->data) ||
+      lk__is_announcement(config->data))
     return LK_ERR_BAD_ARGUMENT;
   if (lk_path_check(path) != 0 || strcmp(path, "/") == 0)
     return LK_ERR_BAD_PATH;
@@ -30,6 +40,27 @@ static char *copy(const lk_mem *mem, const void *from, size_t len)
   return to;
 }
 
+/* With the word behind it, for an announcement. */
+static char *copy_data(const lk_mem *mem, lk_bytes data)
+{
+  static const char word[] = LK_HEAD_WORD;
+  char *to = lk__take(mem, data.len + sizeof word);
+
+  if (to == NULL)
+    return NULL;
+  if (data.len > 0)
+    memcpy(to, data.at, data.len);
+  memcpy(to + data.len, word, sizeof word);
+  return to;
+}
+
+/* Who holds a side of a read-write lock can become a reader, and a reader is
+ * never the first for certain. */
+static bool can_announce(const lk_role *role)
+{
+  return role->exclusive && role->mark->family != LK_FAMILY_RW;
+}
+
 bool lk__options_init(lk_options *o, const lk_mem *mem, const char *path,
                       const lk_lock_config *config, const lk_role *role)
 {
@@ -37,7 +68,7 @@ bool lk__options_init(lk_options *o, const lk_mem *mem, const char *path,
       config->parent_acl == NULL ? config->acl : config->parent_acl;
 
   o->path = copy(mem, path, strlen(path));
-  o->data = copy(mem, config->data.at, config->data.len);
+  o->data = copy_data(mem, config->data);
   if (config->acl != NULL)
     o->acl = lk__acls_copy(mem, config->acl);
   if (parent != NULL)
@@ -51,7 +82,12 @@ bool lk__options_init(lk_options *o, const lk_mem *mem, const char *path,
       .persistent_parents = config->persistent_parents,
       .unsure_when_suspended = config->unsure_when_suspended,
       .fail_on_expiry = config->fail_on_expiry,
-      .revocable = config->revocable};
+      .revocable = config->revocable,
+      .max_queue = config->max_queue,
+      .peek = config->peek};
+  if (config->announce && can_announce(role))
+    o->what.announcement =
+        lk_bytes_of(o->data, config->data.len + sizeof LK_HEAD_WORD - 1);
   return o->path != NULL && o->data != NULL &&
          (o->acl != NULL || config->acl == NULL) &&
          (o->parent_acl != NULL || parent == NULL);

@@ -18,6 +18,8 @@ typedef struct lk_options {
 /** Whether a lock can be made of these: 0, LK_ERR_BAD_ARGUMENT,
     LK_ERR_BAD_PATH. */
 int lk__options_check(const char *path, const lk_lock_config *config);
+/** Whether a node with these data is that of a holder who says so. */
+bool lk__is_announcement(lk_bytes data);
 /** Copy them. false: no memory; free what there is. */
 bool lk__options_init(lk_options *o, const lk_mem *mem, const char *path,
                       const lk_lock_config *config, const lk_role *role);

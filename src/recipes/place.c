@@ -158,6 +158,20 @@ void lk__place_count(lk_place *out, lk_bytes own, const lk_bytes *names,
   out->ahead = count > limit ? count - limit : 0;
 }
 
+size_t lk__place_rivals(const lk_role *role, const lk_bytes *names,
+                        size_t count)
+{
+  size_t rivals = 0;
+
+  for (size_t i = 0; i < count; i++) {
+    lk_name n;
+
+    rivals += lk__name_parse(names[i], &n) &&
+              lk__mark_contends(role->mark, n.mark) && role->excludes(n.mark);
+  }
+  return rivals;
+}
+
 lk_bytes lk__place_ours(const lk_bytes *names, size_t count, const char *prefix,
                         const lk_mark *mark)
 {

@@ -16,6 +16,8 @@ enum {
 #define LK_SUFFIX_LIMIT ((int64_t)INT32_MAX - (1 << 20))
 /** From here on it is time to say so. */
 #define LK_SUFFIX_WARN ((int64_t)1 << 30)
+/** With so many ahead it is time to say so. */
+#define LK_LONG_QUEUE 10000
 
 /** What a recipe is to a queue. */
 typedef struct lk_role {
@@ -65,6 +67,10 @@ void lk__place_find(lk_place *out, const lk_role *role, lk_bytes own,
    how many are too many. */
 void lk__place_count(lk_place *out, lk_bytes own, const lk_bytes *names,
                      size_t count, size_t limit);
+
+/** How many in a list keep out one of `role` that comes behind them all. */
+size_t lk__place_rivals(const lk_role *role, const lk_bytes *names,
+                        size_t count);
 
 /** The name that was made of `prefix` and `mark`, the lowest if there are
     several; `at` NULL: none. */

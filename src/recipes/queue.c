@@ -164,10 +164,21 @@ static void judge_looked(lk_contend *ct, int err, const lk_bytes *names,
   }
 }
 
+/* A directory that is missing is empty. */
+static void judge_peeked(lk_contend *ct, int err, const lk_bytes *names,
+                         size_t count)
+{
+  if (err != 0 && err != LK_ERR_NO_NODE)
+    lk__contend_trouble(ct, err);
+  else
+    lk__contend_peeked(ct, names, err == 0 ? count : 0);
+}
+
 static void judge_names(lk_contend *ct, int err, const lk_bytes *names,
                         size_t count)
 {
   switch (ct->state) {
+  case LK_CONTEND_PEEKING: judge_peeked(ct, err, names, count); break;
   case LK_CONTEND_CREATING:
   case LK_CONTEND_PARENTS: judge_created(ct, err, names, count); break;
   case LK_CONTEND_LISTING: judge_list(ct, err, names, count); break;
@@ -294,6 +305,11 @@ int lk__contend_ask_parents(lk_contend *ct)
 }
 
 /* ---- what states begin with -------------------------------------------- */
+
+int lk__enter_peeking(lk_contend *ct)
+{
+  return ask_names(ct);
+}
 
 int lk__enter_creating(lk_contend *ct)
 {

@@ -77,6 +77,10 @@ static lk_contend_config part(const lk_lock *l, const lk_role *role,
   c.role = role;
   c.dir = dir;
   c.fail_on_expiry = true; /* then the whole begins anew */
+  c.peek = false;
+  c.announcement = lk_text(NULL);
+  if (role->counts)
+    c.max_queue = 0;
   return c;
 }
 

@@ -2,8 +2,7 @@
 #include "config.h"
 
 #include "recipes/keeper.h"
-
-#include <latchkey/lock.h>
+#include "recipes/options.h"
 
 static void pred_left(lk_contend *ct);
 
@@ -14,18 +13,33 @@ static void complete(lk_contend *ct);
 static void on_pred_event(lk_client *c, lk_watch *w, const lk_event *event,
                           void *arg);
 
+/* Pred may say that it holds. Only one that excludes all others can know that
+ * nobody is before it, now and later. */
+static void look_for_announcement(lk_contend *ct, const lk_bytes *data)
+{
+  lk_name n;
+
+  if (ct->ahead.count < 2 || !lk__is_announcement(*data) ||
+      !lk__name_parse(lk_text(ct->ahead.path[0] + strlen(ct->dir) + 1), &n) ||
+      n.mark->side != LK_SIDE_WRITER || n.mark->family == LK_FAMILY_RW)
+    return;
+  lk__ahead_is_pred(&ct->ahead);
+  lk__contend_tell_position(ct);
+}
+
 static void on_pred(lk_client *c, int err, const lk_bytes *data,
                     const lk_stat *stat, void *arg)
 {
   lk_contend *ct = arg;
 
   (void)c;
-  (void)data;
   (void)stat;
   if (lk__contend_answered(ct)) {
     ct->pred_err = err;
     if (err != 0)
       ct->pred_watch = NULL;
+    else
+      look_for_announcement(ct, data);
     complete(ct);
   }
   lk__contend_unref(ct);
@@ -351,6 +365,7 @@ static void complete(lk_contend *ct)
   case LK_CONTEND_NO_STEP:
   case LK_CONTEND_IDLE:
   case LK_CONTEND_PAUSED:
+  case LK_CONTEND_PEEKING:
   case LK_CONTEND_CREATING:
   case LK_CONTEND_PARENTS:
   case LK_CONTEND_LOOKING:

@@ -35,7 +35,9 @@ static void make(sim_actor *a)
   a->options =
       (lk_lock_config){.unsure_when_suspended = sim_roll(&a->rng, 6) == 0,
                        .fail_on_expiry = sim_roll(&a->rng, 6) == 0,
-                       .persistent_parents = sim_roll(&a->rng, 10) == 0};
+                       .persistent_parents = sim_roll(&a->rng, 10) == 0,
+                       .peek = sim_roll(&a->rng, 4) == 0,
+                       .announce = sim_roll(&a->rng, 2) == 0};
   /* Nobody is unsure for a broken connection in calm weather. */
   if (w->scenario->calm)
     a->options.unsure_when_suspended = false;
