@@ -175,7 +175,7 @@ START_TEST(twins_are_refused_but_for_a_downgrade)
   ck_assert(PLACE("a-lock-0000000009", "a-lock-0000000009", "b-lock-0000000009")
                 .unsafe);
   ck_assert(PLACE("a-lock-0000000009", "a-lock-0000000009",
-                  "b-__READ__0000000002", "c-__READ__0000000002")
+                  "b__rlock__0000000002", "c__rlock__0000000002")
                 .unsafe);
   ck_assert(PLACE("a-lock-0000000009", "a-lock-0000000009",
                   "b-__WRIT__0000000002", "c-__WRIT__0000000002")
@@ -190,9 +190,25 @@ START_TEST(twins_are_refused_but_for_a_downgrade)
   ck_assert(!p.unsafe);
   ck_assert_uint_eq(p.ahead, 3);
   ck_assert(PLACE("a-lock-0000000009", "a-lock-0000000009",
-                  "b-__WRIT__0000000002", "d-__READ__0000000002",
+                  "b-__WRIT__0000000002", "d-__WRIT__0000000002",
                   "c-__READ__0000000002")
                 .unsafe);
+}
+END_TEST
+
+/* Its owner gave up one of them and reads again. */
+START_TEST(a_writer_may_have_two_readers_of_its_number)
+{
+  lk_place p =
+      PLACE("a-lock-0000000009", "a-lock-0000000009", "b-__WRIT__0000000002",
+            "d-__READ__0000000002", "c-__READ__0000000002");
+
+  ck_assert(!p.unsafe);
+  ck_assert_uint_eq(p.ahead, 3);
+  p = PLACE("a-lock-0000000009", "a-lock-0000000009", "d-__READ__0000000002",
+            "c-__READ__0000000002");
+  ck_assert(!p.unsafe);
+  ck_assert_uint_eq(p.ahead, 2);
 }
 END_TEST
 
@@ -254,5 +270,6 @@ SUITE("place", alone_nobody_is_ahead,
       a_writ_counts_as_ahead_only_before_us,
       near_the_end_of_the_counter_nobody_plays,
       twins_are_refused_but_for_a_downgrade,
+      a_writer_may_have_two_readers_of_its_number,
       our_node_is_found_again_by_its_prefix,
       a_deletion_grants_only_if_all_six_conditions_hold)

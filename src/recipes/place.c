@@ -68,12 +68,13 @@ static int64_t suffix_of(int64_t key)
 }
 
 /* A holder of a read-write lock's write side makes a READ node with the suffix
- * of its WRIT node; nothing else shares a suffix. */
+ * of its WRIT node, and another one while the first, which it has given up, is
+ * not gone; nothing else shares a suffix. */
 static bool is_downgrade(int64_t a, int64_t b)
 {
   int64_t pair = LK_FAMILY_RW * 4;
 
-  return (a - pair) % 64 == LK_SIDE_WRITER && b == a + 1;
+  return b % 64 == pair + LK_SIDE_READER && (b == a || b == a + 1);
 }
 
 static bool has_twins(int64_t *keys, size_t count)
