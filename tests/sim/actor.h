@@ -30,7 +30,7 @@ typedef struct sim_actor {
   bool idle;     /**< … and has nothing */
 
   /* a locker's */
-  sim_handle *handle;
+  sim_handle *handle; /**< of a read-write lock the writers' */
   unsigned lock_at;
   int64_t until_us; /**< it holds so long */
   unsigned deep;    /**< calls of it on the stack */

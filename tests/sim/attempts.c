@@ -43,13 +43,6 @@ sim_attempt *sim_attempt_for(const sim_judge *j, const sim_entry *e)
   return a;
 }
 
-sim_attempt *sim_attempt_of(const sim_judge *j, const sim_handle *h)
-{
-  const lk_attempt *a = h->lock == NULL ? NULL : h->lock->attempt;
-
-  return a == NULL ? NULL : find_attempt(j, a->parts[0]);
-}
-
 sim_entry *sim_entry_of(const sim_judge *j, const lk_contend *ct)
 {
   for (sim_entry *e = j->ledger.newest; e != NULL; e = e->older) {
@@ -59,6 +52,18 @@ sim_entry *sim_entry_of(const sim_judge *j, const lk_contend *ct)
   return NULL;
 }
 
+/* Whether it is a part of what the handle wants. */
+static bool is_of(const sim_handle *h, const lk_contend *ct)
+{
+  const lk_attempt *a = h->lock->attempt;
+
+  for (size_t i = 0; a != NULL && i < a->count; i++) {
+    if (a->parts[i] == ct)
+      return true;
+  }
+  return false;
+}
+
 static sim_attempt *new_attempt(sim_judge *j, sim_life *l, const lk_contend *ct)
 {
   sim_attempt *a = sim_need(sizeof *a);
@@ -66,7 +71,7 @@ static sim_attempt *new_attempt(sim_judge *j, sim_life *l, const lk_contend *ct)
   a->ct = ct;
   a->life = l;
   for (sim_handle *h = l->handles; h != NULL; h = h->next) {
-    if ((void *)h->lock == ct->owner_arg)
+    if (h->lock != NULL && is_of(h, ct))
       a->handle = h;
   }
   a->acquire = a->handle == NULL ? 0 : a->handle->acquire;

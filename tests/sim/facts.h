@@ -4,6 +4,9 @@
 
 #include "sim/judge.h"
 #include "sim/ledger.h"
+#include "sim/menu.h"
+
+#include <latchkey/rwlock.h>
 
 /**
  * @file
@@ -11,15 +14,27 @@
  * processes, and by the ensemble; and what it keeps of those who told it.
  */
 
+enum { SIM_MOST_PARTS = 4 };
+
+/** What is held with a grant: a node for each part of the attempt. */
+typedef struct sim_nodes {
+  size_t count;
+  sim_entry *at[SIM_MOST_PARTS];
+} sim_nodes;
+
 /** A handle of a lock, as the API has answered to its actor. */
 typedef struct sim_handle {
   struct sim_handle *next; /**< of its process */
   struct sim_handle *all;  /**< the judge's */
   sim_process *process;
-  char name[12];    /**< "p0.1" */
-  unsigned lock_at; /**< which of the world's locks */
-  lk_lock *lock;    /**< NULL: freed, or its process is gone */
-  bool freeing;     /**< lk_lock_free() is called */
+  char name[12]; /**< "p0.1" */
+  sim_kind kind;
+  size_t nseats;
+  sim_seat seats[SIM_MOST_SEATS];
+  lk_lock *lock;            /**< NULL: freed, or its process is gone */
+  lk_rwlock *rwlock;        /**< whose side it is, or NULL */
+  struct sim_handle *other; /**< … its other side's */
+  bool freeing;             /**< lk_lock_free() is called */
 
   uint64_t acquire;   /**< how many have begun, without those that count up */
   uint64_t asks;      /**< how many were accepted, with those */
@@ -47,12 +62,13 @@ typedef struct sim_handle {
   bool displaced;       /**< one of its nodes was taken away since */
   unsigned taken;       /**< how many */
   unsigned places_lost; /**< how often it was told so */
-  unsigned vanished;    /**< of the ledger, when it asked */
+  unsigned vanished;    /**< how often its directories had, when it asked */
+  const sim_entry *beside; /**< what the other side held, when it asked */
   int64_t granted_us;
   int64_t granted_ms; /**< the same on its clock */
   bool watched;       /**< its node is, as far as answers prove */
-  sim_entry *held;    /**< the node it was granted with, or NULL */
-  sim_entry *given;   /**< the one whose release it waits for, or NULL */
+  sim_nodes held;     /**< what it was granted with */
+  sim_nodes given;    /**< what it waits for to be gone */
 } sim_handle;
 
 /** What a request is, and of a watch what it was set by. */
@@ -118,7 +134,7 @@ typedef enum sim_fact_type {
   SIM_GONE,   /**< left: it was freed; else it died */
   SIM_STEP,   /**< attempt, event, before */
   /* a handle */
-  SIM_WANTED,    /**< an acquire was called: err */
+  SIM_WANTED,    /**< an acquire was called: err, and should */
   SIM_GOT,       /**< it ended: err */
   SIM_TOLD,      /**< told */
   SIM_CANCELLED, /**< lk_lock_cancel() has returned; err: not 0 if the acquire
@@ -162,7 +178,7 @@ typedef struct sim_fact {
       const lk_lock_event *told;
       int should;
       const char *why;
-      const sim_entry *node; /* of a guarded write, and what it wrote */
+      const sim_nodes *nodes; /* of a guarded write, and what it wrote */
       const char *data;
     };
     struct {
@@ -194,6 +210,8 @@ static inline bool sim_holds(const sim_handle *h)
 {
   return h->lock != NULL && h->count > 0 && !h->lost;
 }
+/** Whether a node is one of those. */
+bool sim_has(const sim_nodes *n, const sim_entry *e);
 /** The handle is freed. */
 void sim_judge_forget(sim_judge *j, sim_handle *h);
 

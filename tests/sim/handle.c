@@ -3,6 +3,7 @@
 
 #include "sim/handle.h"
 
+#include "sim/makers.h"
 #include "sim/need.h"
 
 #include <inttypes.h>
@@ -51,7 +52,7 @@ static void take_grant(sim_handle *h)
 static void count_down(sim_handle *h)
 {
   if (--h->count == 0)
-    h->held = NULL;
+    h->held.count = 0;
 }
 
 static void on_got(lk_lock *l, int err, void *arg)
@@ -73,11 +74,31 @@ static void on_got(lk_lock *l, int err, void *arg)
   call_actor(h, SIM_NEWS_GOT, err, NULL);
 }
 
+static bool is_acquiring(const sim_handle *h)
+{
+  return h->wants && !h->again;
+}
+
+/* By what it and its other side want and hold. */
+static int acquire_should_be(const sim_handle *h)
+{
+  const sim_handle *o = h->other;
+
+  if (h->lost || h->wants)
+    return LK_ERR_STATE;
+  if (o == NULL || sim_holds(h))
+    return 0;
+  if (is_acquiring(o))
+    return LK_ERR_STATE;
+  return sim_holds(o) && !h->seats[0].shares ? LK_ERR_DEADLOCK : 0;
+}
+
 int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
 {
+  sim_fact f = {
+      .type = SIM_WANTED, .handle = h, .should = acquire_should_be(h)};
   sim_world *w = h->process->world;
   bool wanted = h->wants;
-  int err;
 
   SAY(h, "acquires, %" PRId64 " ms", timeout_ms);
   if (!wanted) {
@@ -90,15 +111,15 @@ int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
     h->count += h->again;
     h->calling = true;
   }
-  err = lk_lock_acquire(h->lock, timeout_ms, on_got, h);
+  f.err = lk_lock_acquire(h->lock, timeout_ms, on_got, h);
   if (!wanted) {
-    h->wants = err == 0 && h->calling;
+    h->wants = f.err == 0 && h->calling;
     h->calling = false;
-    h->asks += err == 0;
-    h->count -= err != 0 && h->again;
+    h->asks += f.err == 0;
+    h->count -= f.err != 0 && h->again;
   }
-  tell(h, SIM_WANTED, err);
-  return err;
+  sim_judge_tell(judge_of(h), &f);
+  return f.err;
 }
 
 void sim_handle_cancel(sim_handle *h)
@@ -141,10 +162,10 @@ static int should_be(const sim_handle *h, bool with_callback)
 static void take_release(sim_handle *h, bool with_callback)
 {
   if (with_callback)
-    h->given = h->count == 1 ? h->held : NULL;
+    h->given = h->count == 1 ? h->held : (sim_nodes){.count = 0};
   if (h->lost) {
     h->lost = false;
-    h->held = NULL;
+    h->held.count = 0;
     h->count = 0;
   } else {
     count_down(h);
@@ -171,12 +192,18 @@ int sim_handle_release(sim_handle *h, bool with_callback)
 
 /* ---- while it holds ----------------------------------------------------- */
 
+/* Both sides of a read-write lock have the argument of the first. */
+static sim_handle *side_of(sim_handle *h, const lk_lock *l)
+{
+  return h->other != NULL && h->other->lock == l ? h->other : h;
+}
+
 static void on_event(lk_lock *l, const lk_lock_event *e, void *arg)
 {
   static const char *const names[] = {"WAITING",     "PLACE_LOST", "SUSPENDED",
                                       "UNSURE",      "HELD",       "LOST",
                                       "MIXED_QUEUE", "UNWATCHED",  "REVOKED"};
-  sim_handle *h = arg;
+  sim_handle *h = side_of(arg, l);
 
   SAY(h, "is told %s%s%s", names[e->type], e->err == 0 ? "" : ", ",
       e->err == 0 ? "" : lk_error_name(e->err));
@@ -219,7 +246,7 @@ int sim_handle_verify(sim_handle *h)
 /* A guarded write: it outlives its handle. */
 typedef struct guarded {
   sim_handle *h;
-  const sim_entry *node;
+  sim_nodes nodes;
   char data[SIM_ENTRY_DATA];
 } guarded;
 
@@ -237,7 +264,7 @@ static void on_written(lk_client *c, int err, const lk_op_result *results,
   sim_judge_tell(judge_of(h), &(sim_fact){.type = SIM_GUARDED,
                                           .err = err,
                                           .handle = h,
-                                          .node = g->node,
+                                          .nodes = &g->nodes,
                                           .data = g->data});
   if (h->lock != NULL)
     call_actor(h, SIM_NEWS_WRITTEN, err, NULL);
@@ -249,7 +276,7 @@ int sim_handle_write(sim_handle *h)
   lk_op op;
   int err;
 
-  *g = (guarded){.h = h, .node = h->held};
+  *g = (guarded){.h = h, .nodes = h->held};
   snprintf(g->data, sizeof g->data, "%s.g%" PRIu64, h->name,
            h->process->world->agenda.done);
   op = lk_op_set(SIM_RAW "/guarded", lk_text(g->data), -1);
@@ -262,38 +289,72 @@ int sim_handle_write(sim_handle *h)
 
 /* ---- life --------------------------------------------------------------- */
 
-sim_handle *sim_handle_new(sim_process *p, const char *name, unsigned lock_at,
-                           const lk_lock_config *options, sim_react react,
-                           void *arg)
+static sim_handle *new_handle(sim_process *p, const char *name,
+                              const sim_wish *wish, sim_react react, void *arg)
 {
   sim_handle *h = sim_judge_handle(p->world->judge, p);
-  lk_lock_config config = *options;
 
   snprintf(h->name, sizeof h->name, "%s", name);
-  h->lock_at = lock_at;
+  h->kind = wish->kind;
+  h->nseats = wish->nseats;
+  memcpy(h->seats, wish->seats, sizeof h->seats);
   h->react = react;
   h->arg = arg;
+  return h;
+}
+
+static void add_other(sim_handle *h, const sim_wish *wish)
+{
+  char name[sizeof h->name];
+
+  snprintf(name, sizeof name, "%.8s.r", h->name);
+  h->other = new_handle(h->process, name, wish, h->react, h->arg);
+  h->other->other = h;
+}
+
+sim_handle *sim_handle_new(sim_process *p, const char *name,
+                           const sim_wish *wish, const lk_lock_config *options,
+                           sim_react react, void *arg)
+{
+  sim_handle *h = new_handle(p, name, wish, react, arg);
+  lk_lock_config config = *options;
+
+  if (wish->kind == SIM_RWLOCK)
+    add_other(h, wish);
   config.size = sizeof config;
   config.on_event = on_event;
   config.arg = h;
   config.data = lk_text(h->name);
-  if (lk_lock_new(&h->lock, p->keeper, p->world->locks[lock_at], &config) != 0)
-    abort();
+  sim_make_lock(h, &config);
   return h;
 }
 
-void sim_handle_free(sim_handle *h)
+static void begin_free(sim_handle *h)
 {
-  lk_lock *l = h->lock;
-
   SAY(h, "is freed, counts %zu", h->count);
   h->freeing = true;
-  h->given = NULL;
-  h->held = NULL;
+  h->given.count = 0;
+  h->held.count = 0;
   h->count = 0;
-  lk_lock_free(l);
+}
+
+static void end_free(sim_handle *h)
+{
   if (h->wants || h->releases || h->verifies)
     stray(h, "not called back when it was freed");
   h->lock = NULL;
   sim_judge_forget(judge_of(h), h);
+}
+
+void sim_handle_free(sim_handle *h)
+{
+  sim_handle *other = h->other;
+
+  begin_free(h);
+  if (other != NULL)
+    begin_free(other);
+  sim_free_lock(h);
+  end_free(h);
+  if (other != NULL)
+    end_free(other);
 }

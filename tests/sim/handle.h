@@ -22,10 +22,11 @@ typedef enum sim_news {
 typedef void (*sim_react)(sim_handle *h, int news, int err,
                           const lk_lock_event *event);
 
-/** A handle for one of the world's locks. `options`: of these the booleans. */
-sim_handle *sim_handle_new(sim_process *p, const char *name, unsigned lock_at,
-                           const lk_lock_config *options, sim_react react,
-                           void *arg);
+/** A handle for some of the world's locks; of a read-write lock the writers'
+    side, with the other. `options`: of these the booleans. */
+sim_handle *sim_handle_new(sim_process *p, const char *name,
+                           const sim_wish *wish, const lk_lock_config *options,
+                           sim_react react, void *arg);
 /** The result is that of the call. */
 int sim_handle_acquire(sim_handle *h, int64_t timeout_ms);
 void sim_handle_cancel(sim_handle *h);
@@ -33,7 +34,7 @@ int sim_handle_release(sim_handle *h, bool with_callback);
 int sim_handle_verify(sim_handle *h);
 /** Write to a node that all share. */
 int sim_handle_write(sim_handle *h);
-/** lk_lock_free(); `h` is void for its actor. */
+/** lk_lock_free() of it, and of its other side; void for their actor. */
 void sim_handle_free(sim_handle *h);
 
 #endif

@@ -65,6 +65,7 @@ static bool parse_suffix(const char *s, int64_t *out)
 
 static void parse_name(sim_entry *e)
 {
+  e->foreign = strstr(e->name, SIM_FOREIGN) != NULL;
   for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
     for (const char *at = e->name; (at = strstr(at, marks[i].text)) != NULL;
          at++) {
@@ -112,6 +113,16 @@ static int lock_of(const sim_ledger *l, const char *path, size_t dir_len)
   return SIM_NO_LOCK;
 }
 
+static const sim_entry *find_writer(const sim_ledger *l, const sim_entry *r)
+{
+  const sim_entry *e = l->standing;
+
+  while (e != NULL &&
+         !(e->writ && e->lock_at == r->lock_at && e->suffix == r->suffix))
+    e = e->next;
+  return e;
+}
+
 sim_entry *sim_ledger_made(sim_ledger *l, const sim_node *node)
 {
   size_t dir_len = (size_t)(strrchr(node->path, '/') - node->path);
@@ -136,6 +147,8 @@ sim_entry *sim_ledger_made(sim_ledger *l, const sim_node *node)
     parse_name(e);
   else
     add_version(e, node, e->made);
+  if (e->reader)
+    e->beside = find_writer(l, e);
   e->older = l->newest;
   l->newest = e;
   e->next = l->standing;
@@ -311,23 +324,16 @@ const sim_version *sim_version_at(const sim_entry *e, int64_t zxid)
   return v;
 }
 
-/* A writer that stood before `own` and has turned into the reader `r`. */
-static bool was_ahead(const sim_ledger *l, const sim_entry *r,
-                      const sim_entry *own)
+/* Who reads beside its own writer has had its place as long as that. */
+static int64_t since(const sim_entry *e)
 {
-  for (const sim_entry *e = l->newest; e != NULL; e = e->older) {
-    if (e->writ && e->lock_at == own->lock_at && e->suffix == r->suffix &&
-        e->made < own->made && sim_stood(e, r->made))
-      return true;
-  }
-  return false;
+  return e->beside == NULL ? e->made : e->beside->made;
 }
 
-bool sim_ahead(const sim_ledger *l, const sim_entry *rival,
-               const sim_entry *own)
+bool sim_ahead(const sim_entry *rival, const sim_entry *own)
 {
   if (rival == own || !rival->contends || rival->lock_at != own->lock_at ||
-      rival->suffix >= own->suffix)
+      rival->suffix >= own->suffix || (rival->reader && own->reader))
     return false;
-  return rival->made < own->made || (rival->reader && was_ahead(l, rival, own));
+  return since(rival) < since(own);
 }

@@ -2,7 +2,7 @@
 #ifndef LK_SIM_LEDGER_H
 #define LK_SIM_LEDGER_H
 
-#include "sim/ensemble.h"
+#include "sim/world.h"
 
 /**
  * All that was ever committed under the directories that matter, so that one
@@ -43,10 +43,13 @@ typedef struct sim_entry {
   const struct sim_session *by; /**< the same, or NULL */
   int64_t changed_us;           /**< when an operator last changed its data */
   sim_removal how;
-  bool contends;  /**< its name is one of a contender */
-  bool reader;    /**< … which shares */
-  bool writ;      /**< … which may come back as a reader */
-  int64_t suffix; /**< of it */
+  bool contends;                  /**< its name is one of a contender */
+  bool reader;                    /**< … which shares */
+  bool writ;                      /**< … which may come back as a reader */
+  bool foreign;                   /**< another library's made it */
+  int64_t suffix;                 /**< of it */
+  const struct sim_entry *beside; /**< of a reader: the writer whose number it
+                                       has, or NULL */
   sim_version *newest;
   struct sim_entry *next; /**< of those that stand; of those that go */
   struct sim_entry *prev;
@@ -70,17 +73,20 @@ typedef struct sim_session {
 
 typedef struct sim_ledger {
   const sim_agenda *agenda;
-  char (*locks)[24]; /**< the world's */
+  char (*locks)[SIM_LOCK_PATH]; /**< the world's */
   const size_t *nlocks;
   sim_entry *newest;
   sim_entry *standing; /**< newest first */
   sim_session *sessions;
-  int64_t zxid;         /**< of the last transaction told */
-  unsigned vanished[3]; /**< how often each lock's directory went */
-  int64_t denied_us[3]; /**< until when permissions were missing there, or
-                             INT64_MAX: they are */
-  sim_entry *going;     /**< deleted by the transaction being told */
+  int64_t zxid;                      /**< of the last transaction told */
+  unsigned vanished[SIM_MOST_LOCKS]; /**< how often each directory went */
+  int64_t denied_us[SIM_MOST_LOCKS]; /**< until when permissions were missing
+                             there, or INT64_MAX: they are */
+  sim_entry *going; /**< deleted by the transaction being told */
 } sim_ledger;
+
+/** In the names of nodes that another library makes. */
+#define SIM_FOREIGN "-0000-4000-8000-"
 
 /** What is watched beside the locks: the directory of requests by actors. */
 #define SIM_RAW "/raw"
@@ -112,10 +118,10 @@ sim_entry *sim_ledger_by_zxid(const sim_ledger *l, int64_t made);
 /** Its data when `zxid` had been executed. */
 const sim_version *sim_version_at(const sim_entry *e, int64_t zxid);
 
-/** Whether it stands before `own` and was there first, or can have come there
-    later: as the reader that a writer has turned into. */
-bool sim_ahead(const sim_ledger *l, const sim_entry *rival,
-               const sim_entry *own);
+/** Whether it keeps `own` out: it stands before it and was there first, or can
+    have come there later, as the reader that a writer has turned into; and they
+    are not both readers. */
+bool sim_ahead(const sim_entry *rival, const sim_entry *own);
 /** "_c_" UUID "-", the same for two nodes of one attempt. */
 bool sim_same_attempt(const sim_entry *a, const sim_entry *b);
 

@@ -183,6 +183,30 @@ sim_handle *sim_judge_handle(sim_judge *j, sim_process *p)
   return h;
 }
 
+unsigned sim_vanished(const sim_judge *j, const sim_handle *h)
+{
+  unsigned sum = 0;
+
+  for (size_t i = 0; i < h->nseats; i++)
+    sum += j->ledger.vanished[h->seats[i].lock_at];
+  return sum;
+}
+
+bool sim_has(const sim_nodes *n, const sim_entry *e)
+{
+  for (size_t i = 0; i < n->count; i++) {
+    if (n->at[i] == e)
+      return true;
+  }
+  return false;
+}
+
+static void add_node(sim_nodes *n, sim_entry *e)
+{
+  if (e != NULL && n->count < SIM_MOST_PARTS)
+    n->at[n->count++] = e;
+}
+
 void sim_judge_asks(sim_judge *j, sim_handle *h)
 {
   if (h->again)
@@ -191,7 +215,9 @@ void sim_judge_asks(sim_judge *j, sim_handle *h)
   h->displaced = false;
   h->taken = 0;
   h->places_lost = 0;
-  h->vanished = j->ledger.vanished[h->lock_at];
+  h->vanished = sim_vanished(j, h);
+  h->beside =
+      h->other != NULL && sim_holds(h->other) ? h->other->held.at[0] : NULL;
 }
 
 void sim_judge_grants(sim_judge *j, sim_handle *h)
@@ -200,7 +226,9 @@ void sim_judge_grants(sim_judge *j, sim_handle *h)
   h->granted_us = sim_now_us(j);
   h->granted_ms = sim_process_clock(h->process);
   h->watched = false;
-  h->held = sim_entry_of(j, h->lock->attempt->parts[0]);
+  h->held.count = 0;
+  for (size_t i = 0; i < h->lock->attempt->count; i++)
+    add_node(&h->held, sim_entry_of(j, h->lock->attempt->parts[i]));
 }
 
 sim_request *sim_judge_request(sim_judge *j, sim_process *p)

@@ -6,8 +6,9 @@
 #include "sim/scenario.h"
 
 /*
- * A locker has one handle at a time. Chance decides what it does with it next,
- * and whether it does it when its time has come or in a callback.
+ * A locker has one handle at a time, or both sides of a read-write lock. Chance
+ * decides what it does with it next, and whether it does it when its time has
+ * come or in a callback.
  */
 
 enum { DEEPEST = 4, MOST_COUNT = 4 };
@@ -41,8 +42,9 @@ static void make(sim_actor *a)
   /* Nobody is unsure for a broken connection in calm weather. */
   if (w->scenario->calm)
     a->options.unsure_when_suspended = false;
-  a->handle =
-      sim_handle_new(a->process, a->name, a->lock_at, &a->options, react, a);
+  sim_wish wish = sim_some_wish(w, &a->rng, a->lock_at);
+
+  a->handle = sim_handle_new(a->process, a->name, &wish, &a->options, react, a);
 }
 
 static void unmake(sim_actor *a)
@@ -106,99 +108,111 @@ static int64_t some_pause(sim_actor *a)
   return some_time(a, 0, sim_roll(&a->rng, 4) == 0 ? 2 * t : t / 4);
 }
 
-static void acquire(sim_actor *a)
+static void acquire(sim_actor *a, sim_handle *h)
 {
-  (void)sim_handle_acquire(a->handle, some_timeout(a));
+  (void)sim_handle_acquire(h, some_timeout(a));
 }
 
-static void release(sim_actor *a)
+static void release(sim_actor *a, sim_handle *h)
 {
-  (void)sim_handle_release(a->handle, sim_roll(&a->rng, 2) == 0);
+  (void)sim_handle_release(h, sim_roll(&a->rng, 2) == 0);
 }
 
 /* ---- what it does ------------------------------------------------------- */
 
-static void act_idle(sim_actor *a)
+static void act_idle(sim_actor *a, sim_handle *h)
 {
   switch (sim_roll(&a->rng, 24)) {
-  case 0: release(a); break;
-  case 1: sim_handle_cancel(a->handle); break;
-  case 2: (void)sim_handle_verify(a->handle); break;
-  case 3: (void)sim_handle_write(a->handle); break;
+  case 0: release(a, h); break;
+  case 1: sim_handle_cancel(h); break;
+  case 2: (void)sim_handle_verify(h); break;
+  case 3: (void)sim_handle_write(h); break;
   case 4:
   case 5: remake(a); break;
-  default: acquire(a); break;
+  default: acquire(a, h); break;
   }
 }
 
-static void cancel(sim_actor *a)
+static void cancel(sim_actor *a, sim_handle *h)
 {
-  sim_handle *h = a->handle;
-
   sim_handle_cancel(h);
-  if (a->handle == h && h->lock != NULL && sim_roll(&a->rng, 3) == 0)
+  if (h->lock != NULL && !h->freeing && sim_roll(&a->rng, 3) == 0)
     sim_handle_cancel(h);
 }
 
-static void act_waiting(sim_actor *a)
+static void act_waiting(sim_actor *a, sim_handle *h)
 {
   switch (sim_roll(&a->rng, 16)) {
-  case 0: release(a); break;
-  case 1: acquire(a); break;
-  case 2: (void)sim_handle_verify(a->handle); break;
+  case 0: release(a, h); break;
+  case 1: acquire(a, h); break;
+  case 2: (void)sim_handle_verify(h); break;
   case 3: remake(a); break;
   case 4:
-  case 5: cancel(a); break;
+  case 5: cancel(a, h); break;
   default: break;
   }
 }
 
-static void act_holding(sim_actor *a)
+static void act_holding(sim_actor *a, sim_handle *h)
 {
   bool over = world_of(a)->agenda.now_us >= a->until_us;
 
   switch (sim_roll(&a->rng, over ? 60 : 20)) {
-  case 0: (void)sim_handle_verify(a->handle); break;
-  case 1: (void)sim_handle_write(a->handle); break;
+  case 0: (void)sim_handle_verify(h); break;
+  case 1: (void)sim_handle_write(h); break;
   case 2:
-    if (a->handle->count < MOST_COUNT)
-      acquire(a);
+    if (h->count < MOST_COUNT)
+      acquire(a, h);
     break;
-  case 3: sim_handle_cancel(a->handle); break;
+  case 3: sim_handle_cancel(h); break;
   case 4: remake(a); break;
-  case 5: release(a); break;
+  case 5: release(a, h); break;
   default:
     if (over)
-      release(a);
+      release(a, h);
     break;
   }
 }
 
 /* The faults are over: let go, and wait only for what was wanted. */
-static void act_last(sim_actor *a)
+static void act_last(sim_actor *a, sim_handle *h)
 {
-  sim_handle *h = a->handle;
-
   if (h->count > 0)
-    release(a);
+    release(a, h);
   else if (h->wants && sim_roll(&a->rng, 8) == 0)
-    cancel(a);
+    cancel(a, h);
 }
 
-static void act_somehow(sim_actor *a)
+static void act_somehow(sim_actor *a, sim_handle *h)
+{
+  if (a->stopping)
+    act_last(a, h);
+  else if (h->lost)
+    release(a, h);
+  else if (h->count > 0)
+    act_holding(a, h);
+  else if (h->wants)
+    act_waiting(a, h);
+  else
+    act_idle(a, h);
+}
+
+static bool is_busy(const sim_handle *h)
+{
+  return h->wants || h->count > 0;
+}
+
+/* Of a read-write lock one of the sides: while it stops the one that is not
+ * done with. */
+static sim_handle *some_side(sim_actor *a)
 {
   sim_handle *h = a->handle;
 
-  if (a->stopping)
-    act_last(a);
-  else if (h->lost)
-    release(a);
-  else if (h->count > 0)
-    act_holding(a);
-  else if (h->wants)
-    act_waiting(a);
-  else
-    act_idle(a);
+  if (h->other == NULL)
+    return h;
+  if (a->stopping && is_busy(h) != is_busy(h->other))
+    return is_busy(h) ? h : h->other;
+  return sim_roll(&a->rng, 2) == 0 ? h : h->other;
 }
 
 /* Each call can lead to callbacks, in which it acts again. */
@@ -207,30 +221,44 @@ static void act_once(sim_actor *a)
   if (a->handle == NULL || a->deep == DEEPEST)
     return;
   a->deep++;
-  act_somehow(a);
+  act_somehow(a, some_side(a));
   a->deep--;
+}
+
+/* When to look at one side again; INT64_MAX: never. */
+static int64_t pause_for(sim_actor *a, const sim_handle *h)
+{
+  int64_t t = sim_actor_T_us(a);
+  int64_t now = world_of(a)->agenda.now_us;
+
+  if (a->stopping && h->wants && h->count == 0)
+    return t;
+  if (a->stopping && h->count == 0)
+    return INT64_MAX;
+  if (a->stopping)
+    return some_time(a, 0, t / 16);
+  if (h->count > 0 && !h->lost && now < a->until_us)
+    return some_time(a, 0, a->until_us - now);
+  if (h->count > 0 || !h->wants)
+    return some_pause(a);
+  return some_time(a, t / 16, 2 * t);
 }
 
 static void plan(sim_actor *a)
 {
   const sim_handle *h = a->handle;
-  int64_t t = sim_actor_T_us(a);
-  int64_t now = world_of(a)->agenda.now_us;
 
   if (h == NULL)
     return;
-  if (a->stopping && h->wants && h->count == 0)
-    sim_actor_wait(a, t);
-  else if (a->stopping && h->count == 0)
-    return;
-  else if (a->stopping)
-    sim_actor_wait(a, some_time(a, 0, t / 16));
-  else if (h->count > 0 && !h->lost && now < a->until_us)
-    sim_actor_wait(a, some_time(a, 0, a->until_us - now));
-  else if (h->count > 0 || !h->wants)
-    sim_actor_wait(a, some_pause(a));
-  else
-    sim_actor_wait(a, some_time(a, t / 16, 2 * t));
+  int64_t us = pause_for(a, h);
+
+  if (h->other != NULL) {
+    int64_t other = pause_for(a, h->other);
+
+    us = other < us ? other : us;
+  }
+  if (us < INT64_MAX)
+    sim_actor_wait(a, us);
 }
 
 static void act(sim_actor *a)
@@ -254,7 +282,7 @@ static void react(sim_handle *h, int news, int err, const lk_lock_event *e)
 {
   sim_actor *a = h->arg;
 
-  if (a->handle != h)
+  if (a->handle == NULL || (a->handle != h && a->handle->other != h))
     return;
   if (world_of(a)->scenario->faults[SIM_FAULT_PAUSE] > 0 && !a->stopping &&
       sim_roll(&a->rng, 100) == 0)
@@ -264,7 +292,7 @@ static void react(sim_handle *h, int news, int err, const lk_lock_event *e)
   if (acts_at_once(a, news, e)) {
     if (news == SIM_NEWS_EVENT && e->type == LK_LOCK_EVENT_UNSURE &&
         !a->stopping)
-      release(a);
+      release(a, h);
     else if (sim_roll(&a->rng, 10) == 0)
       remake(a);
     else if (sim_roll(&a->rng, 60) == 0 && !world_of(a)->calming)

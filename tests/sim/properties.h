@@ -36,6 +36,13 @@
     "tokens grow, and are the zxids that made the nodes") \
   P(seq_unsafe, "SEQ-UNSAFE", ON(GOT), \
     "nobody is granted by numbers that cannot be trusted") \
+  /* properties_rw.c */ \
+  P(rw_matrix, "RW-MATRIX", ON(LOOK) | ON(STEP), \
+    "a writer is alone, readers share; each watches the nearest in its way") \
+  P(rw_downgrade, "RW-DOWNGRADE", ON(MADE) | ON(GOT), \
+    "a writer reads under its own number, and keeps its token") \
+  P(rw_upgrade, "RW-UPGRADE", ON(WANTED), \
+    "a reader that wants to write is refused, and leaves nothing") \
   /* properties_node.c */ \
   P(no_orphan, "NO-ORPHAN", ON(STEP) | ON(PATROL) | ON(CALM), \
     "no node of a living session is without an owner") \
@@ -209,6 +216,19 @@ static inline bool sim_denied(const sim_judge *j, int lock_at, int64_t us)
 {
   return j->ledger.denied_us[lock_at] > us;
 }
+/** The same for any of the directories of a handle. */
+static inline bool sim_denies(const sim_judge *j, const sim_handle *h,
+                              int64_t us)
+{
+  for (size_t i = 0; i < h->nseats; i++) {
+    if (sim_denied(j, (int)h->seats[i].lock_at, us))
+      return true;
+  }
+  return false;
+}
+/** Whether a handle holds by its own word, and nothing of it was taken away
+    of which its client cannot know. */
+bool sim_is_sure(const sim_judge *j, const sim_handle *h);
 /** Whether a session's end came before its time, or is beyond what the
     assurance of its process promises. */
 bool sim_beyond_promise(const sim_judge *j, const sim_entry *e);
@@ -217,10 +237,19 @@ bool sim_beyond_promise(const sim_judge *j, const sim_entry *e);
 sim_life *sim_owner_of(sim_judge *j, const sim_entry *e);
 /** The attempt that made a node; NULL: it is over. */
 sim_attempt *sim_attempt_for(const sim_judge *j, const sim_entry *e);
-/** The attempt of a handle, or NULL. */
-sim_attempt *sim_attempt_of(const sim_judge *j, const sim_handle *h);
 /** The node of an attempt that stands, or stood last; NULL: there was none. */
 sim_entry *sim_entry_of(const sim_judge *j, const lk_contend *ct);
+/** How often the directories of a handle have gone. */
+unsigned sim_vanished(const sim_judge *j, const sim_handle *h);
+/** Where it stands, or wants to stand, in a queue; NULL: nowhere. */
+static inline const sim_seat *sim_seat_at(const sim_handle *h, int lock_at)
+{
+  for (size_t i = 0; i < h->nseats; i++) {
+    if ((int)h->seats[i].lock_at == lock_at)
+      return &h->seats[i];
+  }
+  return NULL;
+}
 static inline sim_life *sim_life_of(sim_judge *j, const sim_process *p)
 {
   return &j->lives[p->index];

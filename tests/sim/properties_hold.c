@@ -16,7 +16,7 @@ void sim_lease_deadline(sim_judge *j, const sim_fact *f)
     return;
   SIM_EACH_HANDLE(j, h)
   {
-    if (h->held == f->entry && sim_holds(h) &&
+    if (sim_has(&h->held, f->entry) && sim_holds(h) &&
         (lk_lock_ok(h->lock) ||
          lk_lock_deadline(h->lock) > sim_process_clock(h->process)))
       sim_accuse(j, "%s expires %" PRId64 " ms before its lease", h->name,
@@ -71,7 +71,7 @@ static void judge_removal(sim_judge *j, const sim_entry *e)
     return;
   SIM_EACH_HANDLE(j, h)
   {
-    if (h->held == e && sim_holds(h))
+    if (sim_has(&h->held, e) && sim_holds(h))
       sim_accuse(j, "%s is deleted, and %s counts %zu", e->name, h->name,
                  h->count);
   }
@@ -132,11 +132,12 @@ void sim_callback_safety(sim_judge *j, const sim_fact *f)
 void sim_guarded_write(sim_judge *j, const sim_fact *f)
 {
   const lk_answer *a = lk_client_answer(f->handle->process->client);
-  bool stood;
+  bool stood = true;
 
-  if (a == NULL || a->err != 0 || f->node == NULL)
+  if (a == NULL || a->err != 0 || f->nodes->count == 0)
     return;
-  stood = sim_stood(f->node, a->zxid);
+  for (size_t i = 0; i < f->nodes->count; i++)
+    stood = stood && sim_stood(f->nodes->at[i], a->zxid);
   if ((f->err == 0 && !stood) || (f->err == LK_ERR_LOST && stood))
     sim_accuse(j, "%s is told %s, and its node %s", f->handle->name,
                lk_error_name(f->err), stood ? "stands" : "is gone");

@@ -14,7 +14,7 @@ enum { OP_DELETE = 2, OP_LIST = 12 };
 
 static bool is_ours(const sim_entry *e)
 {
-  return e->contends && !e->reader && !e->writ && e->session != 0;
+  return e->contends && !e->foreign && e->session != 0;
 }
 
 /* A server has refused to delete it: that is told, and no more can be done. */
@@ -93,12 +93,30 @@ void sim_xid_continues(sim_judge *j, const sim_fact *f)
 
 /* ---- what is taken away ------------------------------------------------- */
 
+static bool all_stand(const sim_nodes *n)
+{
+  bool all = n->count > 0;
+
+  for (size_t i = 0; i < n->count; i++)
+    all = all && n->at[i]->removed == 0;
+  return all;
+}
+
+static bool has_changed(const sim_nodes *n)
+{
+  for (size_t i = 0; i < n->count; i++) {
+    if (n->at[i]->changed_us != 0)
+      return true;
+  }
+  return false;
+}
+
 static void judge_loss(sim_judge *j, const sim_handle *h,
                        const lk_lock_event *e)
 {
   if (h->lost || h->count == 0)
     sim_accuse(j, "%s is told LOST without holding", h->name);
-  else if (e->err == LK_ERR_NO_NODE && h->held != NULL && h->held->removed == 0)
+  else if (e->err == LK_ERR_NO_NODE && all_stand(&h->held))
     sim_accuse(j, "%s is told LOST, and its node stands", h->name);
 }
 
@@ -116,13 +134,21 @@ static void patrol_attempt(sim_judge *j, sim_attempt *a)
     sim_accuse(j, "nobody notices that %s is gone", e->name);
 }
 
+static bool is_gone(const sim_nodes *n, int64_t zxid)
+{
+  for (size_t i = 0; i < n->count; i++) {
+    if (n->at[i]->removed != 0 && n->at[i]->removed <= zxid)
+      return true;
+  }
+  return false;
+}
+
 /* Its first beat has watched its node: an event comes before any answer. */
 static void judge_holders(sim_judge *j, const sim_life *l, int64_t zxid)
 {
   for (const sim_handle *h = l->handles; h != NULL; h = h->next) {
-    if (sim_holds(h) && h->held != NULL && h->held->removed != 0 &&
-        h->held->removed <= zxid && h->watched && h->held->changed_us == 0 &&
-        l->smooth_us < h->granted_us)
+    if (sim_holds(h) && is_gone(&h->held, zxid) && h->watched &&
+        !has_changed(&h->held) && l->smooth_us < h->granted_us)
       sim_accuse(j, "%s is not told at once that its node is gone", h->name);
   }
 }
@@ -134,9 +160,9 @@ static void see_watch(const sim_judge *j, sim_handle *h, const sim_life *l,
 {
   int32_t t = j->world->timeout_ms;
 
-  if (!sim_holds(h) || h->held == NULL || h->held->removed != 0)
+  if (!sim_holds(h) || !all_stand(&h->held))
     return;
-  h->watched = l->smooth_us < h->granted_us && h->held->changed_us == 0 &&
+  h->watched = l->smooth_us < h->granted_us && !has_changed(&h->held) &&
                a->sent_ms > h->granted_ms + t * 3 / 4 &&
                j->world->scenario->faults[SIM_FAULT_THROTTLE] == 0 &&
                j->world->scenario->faults[SIM_FAULT_DENY] == 0;
@@ -174,9 +200,11 @@ static void judge_session(sim_judge *j, const sim_handle *h)
 {
   const lk_client *c = h->process->client;
 
-  if (h->held != NULL && h->held->session != 0 &&
-      h->held->session != lk_client_session(c).id)
-    sim_accuse(j, "%s is granted with the node of another session", h->name);
+  for (size_t i = 0; i < h->held.count; i++) {
+    if (h->held.at[i]->session != 0 &&
+        h->held.at[i]->session != lk_client_session(c).id)
+      sim_accuse(j, "%s is granted with the node of another session", h->name);
+  }
 }
 
 /* Those who held when the session ended must know by now. */
@@ -187,8 +215,8 @@ static void judge_end(sim_judge *j)
 
     for (const sim_handle *h = l->handles; l->must_lose && h != NULL;
          h = h->next) {
-      if (sim_holds(h) && h->held != NULL && l->process->client != NULL &&
-          h->held->session != lk_client_session(l->process->client).id)
+      if (sim_holds(h) && h->held.count > 0 && l->process->client != NULL &&
+          h->held.at[0]->session != lk_client_session(l->process->client).id)
         sim_accuse(j, "%s was not told that its session has ended", h->name);
     }
     l->must_lose = false;
@@ -320,12 +348,14 @@ static void judge_first(sim_judge *j, sim_life *l, const sim_fact *f)
 
 static void judge_released(sim_judge *j, const sim_handle *h)
 {
-  const sim_entry *e = h->given;
+  for (size_t i = 0; i < h->given.count; i++) {
+    const sim_entry *e = h->given.at[i];
 
-  if (e != NULL && e->removed == 0 &&
-      e->session == lk_client_session(h->process->client).id)
-    sim_accuse(j, "%s is told that %s is gone, and it stands", h->name,
-               e->name);
+    if (e->removed == 0 &&
+        e->session == lk_client_session(h->process->client).id)
+      sim_accuse(j, "%s is told that %s is gone, and it stands", h->name,
+                 e->name);
+  }
 }
 
 /* A release is never lost, and goes before what follows. */
@@ -356,10 +386,11 @@ void sim_container_reap(sim_judge *j, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
 
-  if (f->err == LK_ERR_NO_NODE && h->taken < 3 &&
-      j->ledger.vanished[h->lock_at] - h->vanished < 10)
+  unsigned vanished = sim_vanished(j, h) - h->vanished;
+
+  if (f->err == LK_ERR_NO_NODE && h->taken < 3 && vanished < 10)
     sim_accuse(j, "%s fails; its directory went %u times, its node %u", h->name,
-               j->ledger.vanished[h->lock_at] - h->vanished, h->taken);
+               vanished, h->taken);
 }
 
 /* NO_AUTH is told of what is denied. */
@@ -368,8 +399,7 @@ void sim_acl(sim_judge *j, const sim_fact *f)
   bool no_auth = f->type == SIM_TOLD ? f->told->type == LK_LOCK_EVENT_UNWATCHED
                                      : f->err == LK_ERR_NO_AUTH;
 
-  if (no_auth && !sim_denied(j, (int)f->handle->lock_at,
-                             f->handle->asked_us - sim_T_us(j)))
+  if (no_auth && !sim_denies(j, f->handle, f->handle->asked_us - sim_T_us(j)))
     sim_accuse(j, "%s is told NO_AUTH, and nothing is denied", f->handle->name);
 }
 

@@ -22,48 +22,77 @@ static bool is_fresh_grant(const sim_fact *f)
 
 /* Not when a part of it was taken away meanwhile, of which a client that lags
  * behind cannot know. */
-static bool is_whole(const sim_judge *j, const sim_entry *e)
+static bool is_whole(const sim_judge *j, const sim_nodes *n)
 {
-  return e == NULL || e->removed == 0 || !sim_beyond_promise(j, e);
+  for (size_t i = 0; i < n->count; i++) {
+    if (n->at[i]->removed != 0 && sim_beyond_promise(j, n->at[i]))
+      return false;
+  }
+  return true;
 }
 
 /* ---- two at a time ------------------------------------------------------ */
 
 /* By its own word alone, not by what it was told. */
-static bool is_sure(const sim_judge *j, const sim_handle *h)
+bool sim_is_sure(const sim_judge *j, const sim_handle *h)
 {
-  return h->lock != NULL && lk_lock_ok(h->lock) && is_whole(j, h->held);
+  return h->lock != NULL && !h->freeing && lk_lock_ok(h->lock) &&
+         is_whole(j, &h->held);
+}
+
+static void judge_alone(sim_judge *j, const sim_handle *h,
+                        const sim_handle **alone)
+{
+  for (size_t i = 0; i < h->nseats; i++) {
+    unsigned at = h->seats[i].lock_at;
+
+    if (h->seats[i].shares)
+      continue;
+    if (alone[at] != NULL)
+      sim_accuse(j, "%s and %s both hold %s", alone[at]->name, h->name,
+                 j->world->locks[at]);
+    alone[at] = h;
+  }
 }
 
 /* Never two for whom lk_lock_ok() is true at the same moment. */
 void sim_mutex_exclusion(sim_judge *j, const sim_fact *f)
 {
-  const sim_handle *sure[SIM_MOST_LOCKS] = {NULL};
+  const sim_handle *alone[SIM_MOST_LOCKS] = {NULL};
 
   (void)f;
   SIM_EACH_HANDLE(j, h)
   {
-    if (!is_sure(j, h))
-      continue;
-    if (sure[h->lock_at] != NULL)
-      sim_accuse(j, "%s and %s both hold %s", sure[h->lock_at]->name, h->name,
-                 lk_lock_path(h->lock));
-    sure[h->lock_at] = h;
+    if (sim_is_sure(j, h))
+      judge_alone(j, h, alone);
   }
 }
 
 /* ---- order -------------------------------------------------------------- */
 
-/* Who stood in the queue before another asked is granted before it. */
+/* Whether there is a place that only one of them can have. */
+static bool compete(const sim_handle *a, const sim_handle *b)
+{
+  for (size_t i = 0; i < a->nseats; i++) {
+    const sim_seat *s = sim_seat_at(b, (int)a->seats[i].lock_at);
+
+    if (s != NULL && !(s->shares && a->seats[i].shares))
+      return true;
+  }
+  return false;
+}
+
+/* Who stood in the queue before another asked is granted before it. A writer
+ * that reads as well takes no place in the queue for that. */
 void sim_mutex_fifo(sim_judge *j, const sim_fact *f)
 {
-  if (!is_fresh_grant(f))
+  if (!is_fresh_grant(f) || f->handle->held.count == 0 ||
+      f->handle->held.at[0]->beside != NULL)
     return;
   SIM_EACH_HANDLE(j, h)
   {
-    if (h->lock != NULL && h->wants && !h->again &&
-        h->lock_at == f->handle->lock_at && h->first_us > 0 &&
-        h->first_us < f->handle->asked_us && !h->displaced)
+    if (h->lock != NULL && h->wants && !h->again && compete(h, f->handle) &&
+        h->first_us > 0 && h->first_us < f->handle->asked_us && !h->displaced)
       sim_accuse(j, "%s is granted before %s, which stood there when it asked",
                  f->handle->name, h->name);
   }
@@ -79,7 +108,7 @@ void sim_no_barging(sim_judge *j, const sim_fact *f)
   own = sim_entry_of(j, f->attempt->ct);
   for (const sim_entry *e = j->ledger.standing; own != NULL && e != NULL;
        e = e->next) {
-    if (sim_ahead(&j->ledger, e, own))
+    if (sim_ahead(e, own))
       sim_accuse(j, "%s is granted, though %s stands", own->name, e->name);
   }
 }
@@ -102,9 +131,10 @@ static void judge_list(sim_judge *j, const sim_attempt *a, const sim_entry *own)
     if (!is_unsafe(own) && is_unsafe(e))
       sim_accuse(j, "%s is granted, though the list showed %s", own->name,
                  e->name);
-    if (e->suffix >= own->suffix || e->made > own->made)
+    if (e->suffix >= own->suffix || e->made > own->made ||
+        (own->reader && e->reader))
       continue;
-    if (e->writ)
+    if (e->writ && !own->reader)
       sim_accuse(j, "%s is granted, though %s may have turned into a reader",
                  own->name, e->name);
     if (e->removed > last)
@@ -145,7 +175,7 @@ static bool stands_in_line(lk_contend_state s)
 static bool is_first(const sim_judge *j, const sim_entry *own)
 {
   for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
-    if (sim_ahead(&j->ledger, e, own))
+    if (sim_ahead(e, own))
       return false;
   }
   return true;
@@ -155,13 +185,13 @@ static bool is_first(const sim_judge *j, const sim_entry *own)
  * that its owner may not delete stands on. */
 static bool may_be_blind(const sim_judge *j, const sim_handle *h)
 {
-  return h != NULL && sim_denied(j, (int)h->lock_at, h->asked_us);
+  return h != NULL && sim_denies(j, h, h->asked_us);
 }
 
-static bool is_left(const sim_judge *j, unsigned lock_at)
+static bool is_left(const sim_judge *j, const sim_handle *h)
 {
   for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
-    if (e->left && e->lock_at == (int)lock_at)
+    if (e->left && sim_seat_at(h, e->lock_at) != NULL)
       return true;
   }
   return false;
@@ -189,8 +219,7 @@ void sim_no_lost_wakeup(sim_judge *j, const sim_fact *f)
   }
   SIM_EACH_HANDLE(j, h)
   {
-    if (h->lock != NULL && h->wants && !may_be_blind(j, h) &&
-        !is_left(j, h->lock_at))
+    if (h->lock != NULL && h->wants && !may_be_blind(j, h) && !is_left(j, h))
       sim_accuse(j, "%s still waits", h->name);
   }
 }
@@ -213,7 +242,8 @@ static bool is_wanted(const sim_judge *j, size_t lock_at)
   bool wanted = false;
 
   SIM_EACH_HANDLE(j, h)
-  wanted = wanted || (h->lock != NULL && h->lock_at == lock_at && h->wants);
+  wanted = wanted || (h->lock != NULL && h->wants &&
+                      sim_seat_at(h, (int)lock_at) != NULL);
   return wanted;
 }
 
@@ -237,42 +267,77 @@ void sim_crash_everywhere(sim_judge *j, const sim_fact *f)
 
 /* ---- numbers ------------------------------------------------------------ */
 
+/* The zxid of a node that one was granted with; a writer that turns into a
+ * reader keeps its own. */
+static uint64_t token_of(const sim_entry *e)
+{
+  return (uint64_t)(e->beside == NULL ? e->made : e->beside->made);
+}
+
+static void judge_token(sim_judge *j, const sim_handle *h)
+{
+  const sim_entry *e = h->held.count == 0 ? NULL : h->held.at[0];
+  const char *path = lk_lock_node(h->lock);
+  uint64_t should = 0;
+
+  for (size_t i = 0; i < h->held.count; i++) {
+    uint64_t token = token_of(h->held.at[i]);
+
+    should = token > should ? token : should;
+  }
+  if (e == NULL || lk_lock_token(h->lock) != should || path == NULL ||
+      strcmp(path, e->path) != 0)
+    sim_accuse(j, "%s has token 0x%" PRIx64 ", and its node is of 0x%" PRIx64,
+               h->name, lk_lock_token(h->lock), should);
+}
+
+/* Of those who are alone each has a larger one; readers fence nothing. */
+static void judge_growth(sim_judge *j, const sim_handle *h, const sim_entry *e)
+{
+  uint64_t *last = &j->token[e->lock_at];
+
+  if (e->reader || !e->contends)
+    return;
+  if (token_of(e) <= *last)
+    sim_accuse(j, "%s has token 0x%" PRIx64 " after 0x%" PRIx64, h->name,
+               token_of(e), *last);
+  *last = token_of(e);
+}
+
 /* Tokens grow, and are the zxids that made the nodes. */
 void sim_token_monotone(sim_judge *j, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
-  uint64_t token;
 
   if (!is_fresh_grant(f))
     return;
-  token = lk_lock_token(h->lock);
-  if (h->held == NULL || (uint64_t)h->held->made != token ||
-      lk_lock_node(h->lock) == NULL ||
-      strcmp(lk_lock_node(h->lock), h->held->path) != 0)
-    sim_accuse(j, "%s has token 0x%" PRIx64 ", and its node is of 0x%" PRIx64,
-               h->name, token, h->held == NULL ? 0 : (uint64_t)h->held->made);
-  if (h->held == NULL || !is_whole(j, h->held))
-    return;
-  if (token <= j->token[h->lock_at])
-    sim_accuse(j, "%s has token 0x%" PRIx64 " after 0x%" PRIx64, h->name, token,
-               j->token[h->lock_at]);
-  j->token[h->lock_at] = token;
+  judge_token(j, h);
+  for (size_t i = 0; i < h->held.count && is_whole(j, &h->held); i++)
+    judge_growth(j, h, h->held.at[i]);
+}
+
+/* A writer shares its number with the reader it turns into, and with one that
+ * it has given up. */
+static bool may_share(const sim_entry *a, const sim_entry *b)
+{
+  return a->beside == b || b->beside == a ||
+         (a->beside != NULL && a->beside == b->beside);
 }
 
 static bool has_twin(const sim_judge *j, const sim_entry *own, int64_t zxid)
 {
   for (const sim_entry *e = j->ledger.newest; e != NULL; e = e->older) {
     if (e != own && e->contends && e->lock_at == own->lock_at &&
-        e->suffix == own->suffix && sim_stood(e, zxid))
+        e->suffix == own->suffix && !may_share(e, own) && sim_stood(e, zxid))
       return true;
   }
   return false;
 }
 
-static bool was_ever_unsafe(const sim_judge *j, unsigned lock_at)
+static bool was_ever_unsafe(const sim_judge *j, const sim_handle *h)
 {
   for (const sim_entry *e = j->ledger.newest; e != NULL; e = e->older) {
-    if (e->lock_at == (int)lock_at && is_unsafe(e))
+    if (is_unsafe(e) && sim_seat_at(h, e->lock_at) != NULL)
       return true;
   }
   return false;
@@ -283,16 +348,19 @@ void sim_seq_unsafe(sim_judge *j, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
 
-  if (f->err == LK_ERR_SEQ_UNSAFE && !was_ever_unsafe(j, h->lock_at))
+  if (f->err == LK_ERR_SEQ_UNSAFE && !was_ever_unsafe(j, h))
     sim_accuse(j, "%s is refused, though the counter is far from its end",
                h->name);
-  if (!is_fresh_grant(f) || h->held == NULL)
+  if (!is_fresh_grant(f))
     return;
-  const sim_attempt *a = sim_attempt_of(j, h);
+  for (size_t i = 0; i < h->held.count; i++) {
+    const sim_entry *e = h->held.at[i];
+    const sim_attempt *a = sim_attempt_for(j, e);
 
-  if (is_unsafe(h->held))
-    sim_accuse(j, "%s is granted with the number %" PRId64, h->name,
-               h->held->suffix);
-  if (a != NULL && has_twin(j, h->held, a->list_zxid))
-    sim_accuse(j, "%s is granted with a number that another has", h->name);
+    if (is_unsafe(e))
+      sim_accuse(j, "%s is granted with the number %" PRId64, h->name,
+                 e->suffix);
+    if (e->contends && a != NULL && has_twin(j, e, a->list_zxid))
+      sim_accuse(j, "%s is granted with a number that another has", h->name);
+  }
 }

@@ -16,6 +16,7 @@ typedef struct sim_plan {
   uint64_t count;
   bool one;                     /**< one seed, of which all is told */
   const sim_scenario *scenario; /**< NULL: each seed's own */
+  const sim_menu *menu;         /**< the same */
   const char *without[SIM_MOST_WITHOUT];
   size_t nwithout;
   bool trace;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "sim/menu.h"
 #include "sim/report.h"
 #include "sim/scenario.h"
 
@@ -21,12 +22,13 @@ static const char help[] =
     "  --seed N             this run; shows how it went\n"
     "  --seeds FIRST:COUNT  so many runs, beginning with seed FIRST\n"
     "  --scenario NAME      what goes wrong; otherwise the seed chooses\n"
+    "  --locks NAME         what is locked; otherwise the seed chooses\n"
     "  --trace              write down all that happens\n"
     "  --without PROPERTY   do not look at that one; may be given again\n"
     "  --all                go on after something was found broken\n"
     "  --jobs N             so many runs at a time\n"
     "  --coverage           which steps of the recipes were never taken\n"
-    "  --list               show scenarios, faults and properties\n"
+    "  --list               show scenarios, locks, faults and properties\n"
     "  --help               this text\n"
     "\n"
     "Exit code: 0 nothing is broken, 1 something is, 2 wrong usage.\n";
@@ -35,6 +37,7 @@ enum {
   OPT_SEED = 1,
   OPT_SEEDS,
   OPT_SCENARIO,
+  OPT_LOCKS,
   OPT_TRACE,
   OPT_WITHOUT,
   OPT_ALL,
@@ -48,6 +51,7 @@ static const struct option options[] = {
     {"seed", required_argument, NULL, OPT_SEED},
     {"seeds", required_argument, NULL, OPT_SEEDS},
     {"scenario", required_argument, NULL, OPT_SCENARIO},
+    {"locks", required_argument, NULL, OPT_LOCKS},
     {"trace", no_argument, NULL, OPT_TRACE},
     {"without", required_argument, NULL, OPT_WITHOUT},
     {"all", no_argument, NULL, OPT_ALL},
@@ -80,6 +84,13 @@ static void set_scenario(sim_plan *plan, const char *name)
     refuse("no such scenario");
 }
 
+static void set_menu(sim_plan *plan, const char *name)
+{
+  plan->menu = sim_menu_find(name);
+  if (plan->menu == NULL)
+    refuse("no such locks");
+}
+
 static void set_without(sim_plan *plan, const char *name)
 {
   if (plan->nwithout == SIM_MOST_WITHOUT)
@@ -110,6 +121,9 @@ static void list(void)
   printf("scenarios:\n");
   for (size_t i = 0; i < sim_nscenarios; i++)
     printf("  %-16s %s\n", sim_scenarios[i].name, sim_scenarios[i].text);
+  printf("locks:\n");
+  for (size_t i = 0; i < sim_nmenus; i++)
+    printf("  %-16s %s\n", sim_menus[i].name, sim_menus[i].text);
   printf("faults:\n");
   SIM_FAULTS(FAULT)
   printf("properties:\n");
@@ -131,6 +145,7 @@ static void parse(sim_plan *plan, int argc, char **argv)
       break;
     case OPT_SEEDS: set_seeds(plan, optarg); break;
     case OPT_SCENARIO: set_scenario(plan, optarg); break;
+    case OPT_LOCKS: set_menu(plan, optarg); break;
     case OPT_TRACE: plan->trace = true; break;
     case OPT_WITHOUT: set_without(plan, optarg); break;
     case OPT_ALL: plan->go_on = true; break;

@@ -75,7 +75,7 @@ static void make(sim_actor *a)
   v->is_reader = sim_roll(&a->rng, 4) == 0;
   snprintf(v->dir, sizeof v->dir, "%s",
            w->locks[sim_roll(&a->rng, (uint32_t)w->nlocks)]);
-  snprintf(v->prefix, sizeof v->prefix, "_c_%08x-0000-4000-8000-%012x-", uuid,
+  snprintf(v->prefix, sizeof v->prefix, "_c_%08x" SIM_FOREIGN "%012x-", uuid,
            a->number);
   snprintf(path, sizeof path, "%s/%s%s", v->dir, v->prefix,
            v->is_reader ? "__READ__" : "__WRIT__");

@@ -6,6 +6,7 @@
 #include "sim/actors.h"
 #include "sim/faults.h"
 #include "sim/judge.h"
+#include "sim/menu.h"
 #include "sim/need.h"
 #include "sim/network.h"
 #include "sim/process.h"
@@ -54,13 +55,15 @@ static void draw(sim_world *w)
     snprintf(w->locks[i], sizeof w->locks[i], "%s", paths[(first + i) % 3]);
 }
 
-void sim_world_init(sim_world *w, uint64_t seed, const sim_scenario *scenario)
+void sim_world_init(sim_world *w, uint64_t seed, const sim_scenario *scenario,
+                    const sim_menu *menu)
 {
   sim_rng root = {seed};
 
   memset(w, 0, sizeof *w);
   w->seed = seed;
   w->scenario = scenario == NULL ? sim_scenario_of(seed) : scenario;
+  w->menu = menu == NULL ? sim_menu_of(seed) : menu;
   w->rng = sim_rng_fork(&root, 1);
   w->trace.agenda = &w->agenda;
   draw(w);
@@ -193,10 +196,11 @@ void sim_world_run(sim_world *w)
   int64_t t = w->timeout_ms * SIM_MS;
 
   SIM_SAY(&w->trace, "world",
-          "seed %llu, %s: %u servers, %zu processes, "
+          "seed %llu, %s, %s: %u servers, %zu processes, "
           "timeout %d ms, tick %d ms",
-          (unsigned long long)w->seed, w->scenario->name, w->config.servers,
-          w->nprocesses, (int)w->timeout_ms, (int)w->config.tick_ms);
+          (unsigned long long)w->seed, w->scenario->name, w->menu->name,
+          w->config.servers, w->nprocesses, (int)w->timeout_ms,
+          (int)w->config.tick_ms);
   if (storm(w, t) && calm_down(w, t))
     (void)take_apart(w, t);
 }

@@ -18,12 +18,19 @@
 typedef struct sim_world sim_world;
 typedef struct sim_scenario sim_scenario; /* scenario.h: what there is and what
                                              goes wrong how often */
+typedef struct sim_menu sim_menu;         /* menu.h: what is locked */
 
-enum { SIM_WORLD_SERVERS = 5, SIM_MOST_PROCESSES = 8, SIM_MOST_LOCKS = 3 };
+enum {
+  SIM_WORLD_SERVERS = 5,
+  SIM_MOST_PROCESSES = 8,
+  SIM_MOST_LOCKS = 4,
+  SIM_LOCK_PATH = 32
+};
 
 struct sim_world {
   uint64_t seed;
   const sim_scenario *scenario;
+  const sim_menu *menu;
   sim_agenda agenda;
   sim_trace trace;
   sim_rng rng; /**< never drawn from: whoever needs chance forks it */
@@ -36,16 +43,18 @@ struct sim_world {
   struct sim_judge *judge;
   int32_t timeout_ms; /**< T: what clients want, within the servers' bounds */
   size_t nlocks;
-  char locks[SIM_MOST_LOCKS][24]; /**< what actors want: "/locks/a", … */
-  bool calming;                   /**< the faults are over, nobody wants */
-  bool go_on;                     /**< also after something was found broken */
-  size_t grants;                  /**< so far; counted by the judge */
-  size_t nfaults;                 /**< counted by faults.c */
+  char locks[SIM_MOST_LOCKS][SIM_LOCK_PATH]; /**< their queues: "/b", … */
+  bool calming;   /**< the faults are over, nobody wants */
+  bool go_on;     /**< also after something was found broken */
+  size_t grants;  /**< so far; counted by the judge */
+  size_t nfaults; /**< counted by faults.c */
 };
 
-/** A world in which nothing has happened yet. NULL: the scenario that the seed
-    chooses. Trace, judge and `go_on` may be set up before it runs. */
-void sim_world_init(sim_world *w, uint64_t seed, const sim_scenario *scenario);
+/** A world in which nothing has happened yet. NULL: the scenario, or the menu,
+    that the seed chooses. Trace, judge and `go_on` may be set up before it
+    runs. */
+void sim_world_init(sim_world *w, uint64_t seed, const sim_scenario *scenario,
+                    const sim_menu *menu);
 /** The whole run; it ends when the judge finds something broken. */
 void sim_world_run(sim_world *w);
 void sim_world_done(sim_world *w);
