@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests with real servers share."""
 
+import os
 import random
 import socket
 import sys
@@ -22,6 +23,13 @@ def eventually(condition, what="it", seconds=puppet.SECONDS):
             return value
         assert time.monotonic() < end, "%s: not within %g s" % (what, seconds)
         time.sleep(0.02)
+
+
+def missing(what):
+    """End the test: it needs something that is not installed."""
+    needed = os.environ.get("LATCHKEY_REQUIRE_SERVER") == "1"
+    print("%s: %s" % ("missing" if needed else "skipped", what))
+    sys.exit(1 if needed else 77)
 
 
 class NotTested(Exception):

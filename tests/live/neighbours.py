@@ -2,7 +2,6 @@
 """Others on the same nodes: Curator's mutex and kazoo exclude `latchkey run`
 and are excluded by it, and each reads what the other writes."""
 
-import glob
 import os
 import subprocess
 import sys
@@ -12,16 +11,9 @@ import time
 
 import command
 import live
+from curator import Curator
 from live import eventually
 from puppet import Puppet
-
-JAVA = "/usr/share/java"
-JARS = ("curator-recipes", "curator-framework", "curator-client", "zookeeper",
-        "zookeeper-jute", "guava", "slf4j-api", "slf4j-nop", "netty-common",
-        "netty-buffer", "netty-transport", "netty-handler", "netty-codec",
-        "netty-resolver")
-SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "curator",
-                      "Contender.java")
 
 # What may not overlap: one by one into the folder, one more in the file.
 JUDGE = """
@@ -49,76 +41,28 @@ def enter_and_leave():
 """
 
 
-def missing(what):
-    print("%s: %s" % (
-        "missing" if os.environ.get("LATCHKEY_REQUIRE_SERVER") == "1" else
-        "skipped", what))
-    sys.exit(1 if os.environ.get("LATCHKEY_REQUIRE_SERVER") == "1" else 77)
-
-
 try:
     import kazoo.client
     import kazoo.recipe.lock
     import kazoo.security
 except ImportError:
-    missing("there is no kazoo (Debian: python3-kazoo)")
+    live.missing("there is no kazoo (Debian: python3-kazoo)")
 
 
 # ---- Curator
 
-def compile_contender(folder):
-    """The words that start it."""
-    path = [os.path.join(JAVA, jar + ".jar") for jar in JARS]
-    for jar in path:
-        if not os.path.exists(jar):
-            missing("there is no %s (Debian: libcurator-recipes-java)" % jar)
-    # A compiler in one file: no JDK's tools need be in PATH.
-    try:
-        done = subprocess.run(
-            ["java", "-XX:-UsePerfData", "-m",
-             "jdk.compiler/com.sun.tools.javac.Main", "-nowarn", "-d", folder,
-             "-cp", ":".join(path), SOURCE],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    except FileNotFoundError:
-        missing("there is no java (Debian: default-jdk-headless)")
-    if "jdk.compiler not found" in done.stdout:
-        missing("there is no javac (Debian: default-jdk-headless)")
-    assert done.returncode == 0, done.stdout
-    assert glob.glob(os.path.join(folder, "*.class"))
-    return ["java", "-XX:-UsePerfData", "-XX:+UseSerialGC",
-            "-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp",
-            ":".join([folder, *path]), "Contender"]
+class Mutex:
+    """Curator's, on a path."""
 
+    def __init__(self, java, path):
+        self.java, self.client = java, java.client(zk.connect)
+        self.lock = java.lock("mutex", self.client, path)
 
-class Curator:
-    def __init__(self, path):
-        self.process = subprocess.Popen(
-            [*contender, zk.connect, path], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True)
-        assert self.answer() == "ready"
+    def acquire(self, ms):
+        return self.java.ask("acquire", self.lock, ms)
 
-    def say(self, *words):
-        self.process.stdin.write(" ".join(map(str, words)) + "\n")
-        self.process.stdin.flush()
-
-    def answer(self):
-        return self.process.stdout.readline().strip()
-
-    def ask(self, *words):
-        self.say(*words)
-        return self.answer()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.stdin.close()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.process.stdout.close()
+    def release(self):
+        assert self.java.do("release", self.lock) == "released"
 
 
 # ---- kazoo
@@ -143,10 +87,12 @@ class Kazoo(kazoo.client.KazooClient):
 
 def curator_and_run_exclude_each_other():
     lock = "/curator/both"
-    with Curator(lock) as curator:
+    with Curator() as java:
+        curator = Mutex(java, lock)
         # Curator holds.
-        held = curator.ask("acquire", 5000)
-        assert held.startswith("held /curator/both/_c_"), held
+        assert curator.acquire(5000).result() == "held"
+        nodes = java.do("nodes", curator.lock)
+        assert nodes.startswith("/curator/both/_c_"), nodes
         done = command.run("run", "-n", lock, "--", "true")
         assert done.code == 124, done
         done = command.run("run", "-w", ".5", lock, "--", "true")
@@ -156,35 +102,36 @@ def curator_and_run_exclude_each_other():
                            "in") as waits:
             command.queued(lock, 2)
             assert waits.poll() is None
-            assert curator.ask("release") == "released"
+            curator.release()
             done = waits.end()
             assert (done.code, done.out) == (0, "in\n"), done
         # latchkey holds.
         with command.start("run", lock, "--", "cat",
                            stdin=subprocess.PIPE) as holds:
             command.held(lock)
-            assert curator.ask("acquire", 300) == "missed"
-            curator.say("acquire", 30000)
+            assert curator.acquire(300).result() == "missed"
+            asked = curator.acquire(30000)
             command.queued(lock, 2)
             done = command.run("run", "-n", lock, "--", "true")
             assert done.code == 124, done
             holds.stdin.close()
             holds.stdin = None
             assert holds.end().code == 0
-            assert curator.answer().startswith("held ")
-        assert curator.ask("release") == "released"
+            assert asked.result() == "held"
+        curator.release()
         eventually(lambda: not command.children(lock))
 
 
 def curator_reads_null_and_empty_and_back():
-    with Curator("/curator/unused") as curator, Puppet() as puppet:
+    with Curator() as java, Puppet() as puppet:
+        theirs = java.client(zk.connect)
         client = puppet.client(zk.connect)
         for text, data in (("null", None), ("empty", b""),
                            ("text", b"text")):
-            assert curator.ask("put", "/by-curator-" + text, text) == "ok"
+            java.do("put", theirs, "/by-curator-" + text, text)
             assert client.get("/by-curator-" + text).data == data
             client.create("/by-latchkey-" + text, data=data)
-            assert curator.ask("get", "/by-latchkey-" + text) == text
+            assert java.do("get", theirs, "/by-latchkey-" + text) == text
         client.do("close")
 
 
@@ -291,7 +238,7 @@ def three_kinds_take_turns():
     """All at once: nobody is inside with another, no turn is lost."""
     lock, each = "/three", 40
     with tempfile.TemporaryDirectory() as folder, Kazoo(zk.connect) as kz, \
-            Curator(lock) as one, Curator(lock) as two:
+            Curator() as java:
         def file(name):
             return os.path.join(folder, name)
 
@@ -303,6 +250,15 @@ def three_kinds_take_turns():
         judge = {"folder": folder, "name": "kazoo", "os": os, "time": time}
         exec(JUDGE[JUDGE.index("def enter"):], judge)
 
+        def curator_turns():
+            mutex = Mutex(java, lock)
+            mine = dict(judge, name="curator")
+            exec(JUDGE[JUDGE.index("def enter"):], mine)
+            for _ in range(each):
+                assert mutex.acquire(100000).result(120) == "held"
+                mine["enter_and_leave"]()
+                mutex.release()
+
         def kazoo_turns():
             for _ in range(each):
                 with KazooLock(kz, lock):
@@ -312,20 +268,17 @@ def three_kinds_take_turns():
         shell = "for i in $(seq %d); do %s run %s -- %s %s %s latchkey || " \
             "exit 1; done" % (runs, command.PROGRAM, lock, sys.executable,
                               file("judge.py"), folder)
-        threads = [threading.Thread(target=kazoo_turns) for _ in range(2)]
-        for curator in (one, two):
-            curator.say("turns", each, folder)
+        threads = [threading.Thread(target=turns)
+                   for turns in 2 * [kazoo_turns, curator_turns]]
         loops = [command.start("-c", shell, program="sh") for _ in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(120)
-            assert not thread.is_alive(), "kazoo does not come to an end"
+            assert not thread.is_alive(), "they do not come to an end"
         for loop in loops:
             done = loop.end()
             assert done.code == 0, done
-        for curator in (one, two):
-            assert curator.answer() == "done"
         with open(file("turns")) as f:
             turns = f.read().split()
         want = {"curator": 2 * each, "kazoo": 2 * each, "latchkey": 2 * runs}
@@ -339,13 +292,11 @@ def three_kinds_take_turns():
         eventually(lambda: not command.children(lock))
 
 
-with tempfile.TemporaryDirectory() as classes:
-    contender = compile_contender(classes)
-    with command.serve("--tick", "500") as zk:
-        live.run(
-            kazoo_reads_what_latchkey_writes_and_back,
-            curator_reads_null_and_empty_and_back,
-            curator_and_run_exclude_each_other,
-            kazoo_and_run_exclude_each_other,
-            three_kinds_take_turns,
-        )
+with command.serve("--tick", "500") as zk:
+    live.run(
+        kazoo_reads_what_latchkey_writes_and_back,
+        curator_reads_null_and_empty_and_back,
+        curator_and_run_exclude_each_other,
+        kazoo_and_run_exclude_each_other,
+        three_kinds_take_turns,
+    )

@@ -1,84 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import java.io.BufferedReader;
-import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.FileAlreadyExistsException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.nio.file.Paths;
-import java.nio.file.StandardOpenOption;
-import java.util.concurrent.TimeUnit;
+import java.util.Arrays;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
-import org.apache.curator.framework.recipes.locks.InterProcessMutex;
+import org.apache.curator.framework.recipes.locks.Revoker;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.ZooDefs;
 import org.apache.zookeeper.ZooKeeper;
 
 /**
- * Curator's mutex for neighbours.py: Contender CONNECT PATH. Obeys lines of
- * standard input, and answers each with one:
+ * Curator's clients and locks in a process that obeys: see curator.py, the
+ * other end. Lines of standard input:
  *
- *     acquire MS       held NODE, or missed
- *     release          released
- *     turns N FOLDER   done, after N times of acquire, enter, leave, release
- *     put PATH TEXT    ok; TEXT "null" stands for null, "empty" for no bytes
- *     get PATH         TEXT, as above
+ *     TAG VERB NAME [WORD...]
+ *
+ * are each answered with a line "TAG ANSWER..." when that is done; what happens
+ * to a client or a lock is a line "NAME WORD...". Clients, and locks of all
+ * kinds, are made by
+ *
+ *     client NAME CONNECT MS           with this session timeout
+ *     mutex NAME CLIENT PATH           other kinds: see Locks.java
+ *
+ * and obey
+ *
+ *     acquire LOCK MS     held, missed, or failed WHY
+ *     release LOCK        released, or failed WHY
+ *     nodes LOCK          who is in the queue of a mutex
+ *     downgrade LOCK      ok: of a writer, which is a reader now
+ *     revoke CLIENT NODE  ok: asked who holds to let go
+ *     put CLIENT PATH TEXT, get CLIENT PATH
+ *                         "null" stands for null, "empty" for no bytes
+ *     close CLIENT        ok
  */
 public class Contender {
-    private static CuratorFramework curator;
-    private static InterProcessMutex mutex;
+    private static final Map<String, CuratorFramework> clients =
+        new ConcurrentHashMap<>();
+    private static final Map<String, Locks.Lock> locks =
+        new ConcurrentHashMap<>();
+    /** Curator's owners are threads: each lock has one. */
+    private static final Map<String, ExecutorService> threads =
+        new ConcurrentHashMap<>();
 
-    /** What may not overlap; judge.py in neighbours.py does the same. */
-    private static void enterAndLeave(Path folder) throws Exception {
-        Path inside = folder.resolve("inside");
-        Path count = folder.resolve("count");
-
-        try {
-            Files.createDirectory(inside);
-        } catch (FileAlreadyExistsException e) {
-            note(folder, "overlap seen by Curator\n");
-        }
-        long n = Long.parseLong(Files.readString(count).trim());
-        Thread.sleep(2);
-        Files.writeString(count, (n + 1) + "\n");
-        note(folder, "curator\n", "turns");
-        Files.deleteIfExists(inside);
+    static synchronized void say(String... words) {
+        System.out.println(String.join(" ", words));
     }
 
-    private static void note(Path folder, String text) throws IOException {
-        note(folder, text, "overlaps");
+    private static CuratorFramework client(String name, String connect,
+            int ms) throws Exception {
+        CuratorFramework c = CuratorFrameworkFactory.newClient(connect, ms,
+                ms / 2, new ExponentialBackoffRetry(50, 10));
+
+        c.getConnectionStateListenable().addListener(
+                (unused, state) -> say(name, state.name().toLowerCase()));
+        c.start();
+        c.blockUntilConnected();
+        return c;
     }
 
-    private static void note(Path folder, String text, String name)
-            throws IOException {
-        Files.writeString(folder.resolve(name), text,
-                StandardOpenOption.CREATE, StandardOpenOption.APPEND);
-    }
-
-    private static String turns(int n, Path folder) throws Exception {
-        for (int i = 0; i < n; i++) {
-            mutex.acquire();
-            try {
-                enterAndLeave(folder);
-            } finally {
-                mutex.release();
-            }
-        }
-        return "done";
-    }
-
-    private static String acquire(long ms) throws Exception {
-        if (!mutex.acquire(ms, TimeUnit.MILLISECONDS))
-            return "missed";
-        return "held " + String.join(",", mutex.getParticipantNodes());
-    }
-
-    private static String put(String path, String text) throws Exception {
-        ZooKeeper zk = curator.getZookeeperClient().getZooKeeper();
+    private static String put(ZooKeeper zk, String path, String text)
+            throws Exception {
         byte[] data = text.equals("null") ? null
             : text.equals("empty") ? new byte[0]
             : text.getBytes(StandardCharsets.UTF_8);
@@ -88,46 +76,93 @@ public class Contender {
         return "ok";
     }
 
-    private static String get(String path) throws Exception {
-        byte[] data = curator.getZookeeperClient().getZooKeeper()
-            .getData(path, false, null);
+    private static String get(ZooKeeper zk, String path) throws Exception {
+        byte[] data = zk.getData(path, false, null);
 
         return data == null ? "null"
             : data.length == 0 ? "empty"
             : new String(data, StandardCharsets.UTF_8);
     }
 
-    private static String obey(String[] words) throws Exception {
+    private static String obeyLock(Locks.Lock lock, String[] words)
+            throws Exception {
         switch (words[0]) {
         case "acquire":
-            return acquire(Long.parseLong(words[1]));
+            return lock.acquire(Long.parseLong(words[2]));
         case "release":
-            mutex.release();
+            lock.release();
             return "released";
-        case "turns":
-            return turns(Integer.parseInt(words[1]), Paths.get(words[2]));
-        case "put":
-            return put(words[1], words[2]);
-        case "get":
-            return get(words[1]);
+        case "nodes":
+            return lock.nodes();
+        case "downgrade":
+            lock.downgrade();
+            return "ok";
         default:
             return "what?";
         }
     }
 
-    public static void main(String[] args) throws Exception {
-        curator = CuratorFrameworkFactory.newClient(args[0], 20000, 10000,
-                new ExponentialBackoffRetry(50, 10));
-        curator.start();
-        curator.blockUntilConnected();
-        mutex = new InterProcessMutex(curator, args[1]);
-        System.out.println("ready");
+    private static String obeyClient(CuratorFramework c, String[] words)
+            throws Exception {
+        switch (words[0]) {
+        case "revoke":
+            Revoker.attemptRevoke(c, words[2]);
+            return "ok";
+        case "put":
+            return put(c.getZookeeperClient().getZooKeeper(), words[2],
+                    words[3]);
+        case "get":
+            return get(c.getZookeeperClient().getZooKeeper(), words[2]);
+        case "close":
+            c.close();
+            return "ok";
+        default:
+            return "what?";
+        }
+    }
 
+    private static String obey(String[] words) throws Exception {
+        String name = words[1];
+
+        if (locks.containsKey(name))
+            return obeyLock(locks.get(name), words);
+        if (clients.containsKey(name))
+            return obeyClient(clients.get(name), words);
+        if (words[0].equals("client"))
+            clients.put(name, client(name, words[2],
+                        Integer.parseInt(words[3])));
+        else
+            locks.putAll(Locks.make(words[0], name, clients.get(words[2]),
+                        Arrays.copyOfRange(words, 3, words.length)));
+        return "ok";
+    }
+
+    private static void answer(String tag, String[] words) {
+        try {
+            say(tag, obey(words));
+        } catch (Exception e) {
+            say(tag, "failed", e.toString().replace('\n', ' '));
+        }
+    }
+
+    public static void main(String[] args) throws Exception {
         BufferedReader in = new BufferedReader(
                 new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            System.out.println(obey(line.split(" ")));
+        String line;
+
+        while ((line = in.readLine()) != null) {
+            String[] words = line.split(" ");
+            String tag = words[0];
+            String[] rest = Arrays.copyOfRange(words, 1, words.length);
+            // Both sides of a read-write lock are one owner's.
+            String owner = rest[1].split("\\.")[0];
+
+            threads.computeIfAbsent(owner,
+                    unused -> Executors.newSingleThreadExecutor())
+                .execute(() -> answer(tag, rest));
         }
-        curator.close();
+        for (CuratorFramework c : clients.values())
+            c.close();
+        System.exit(0);
     }
 }

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Curator's clients and locks in a process of their own, moved by a test.
+
+    with curator.Curator() as java:
+        client = java.client("127.1.2.3:2181")
+        lock = java.lock("mutex", client, "/l")
+        java.ask("acquire", lock, 5000).result() == "held"
+
+curator/Contender.java is the other end, and says what there is.
+"""
+
+import atexit
+import itertools
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+
+import live
+from puppet import SECONDS
+
+JAVA = "/usr/share/java"
+JARS = ("curator-recipes", "curator-framework", "curator-client", "zookeeper",
+        "zookeeper-jute", "guava", "slf4j-api", "slf4j-nop", "netty-common",
+        "netty-buffer", "netty-transport", "netty-handler", "netty-codec",
+        "netty-resolver")
+SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "curator")
+
+_words = None  # that start it, once it is compiled
+
+
+def _compile():
+    global _words
+    path = [os.path.join(JAVA, jar + ".jar") for jar in JARS]
+    for jar in path:
+        if not os.path.exists(jar):
+            live.missing("there is no %s (Debian: libcurator-recipes-java)" %
+                         jar)
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder)
+    sources = [os.path.join(SOURCES, name)
+               for name in ("Contender.java", "Locks.java", "Downgrader.java")]
+    # A compiler in one file: no JDK's tools need be in PATH.
+    try:
+        done = subprocess.run(
+            ["java", "-XX:-UsePerfData", "-m",
+             "jdk.compiler/com.sun.tools.javac.Main", "-nowarn", "-d", folder,
+             "-cp", ":".join(path), *sources],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    except FileNotFoundError:
+        live.missing("there is no java (Debian: default-jdk-headless)")
+    if "jdk.compiler not found" in done.stdout:
+        live.missing("there is no javac (Debian: default-jdk-headless)")
+    assert done.returncode == 0, done.stdout
+    _words = ["java", "-XX:-UsePerfData", "-XX:+UseSerialGC",
+              "-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp",
+              ":".join([folder, *path]), "Contender"]
+
+
+class Gone(Exception):
+    """The process has ended."""
+
+
+class Asked:
+    """A command under way."""
+
+    def __init__(self, what):
+        self.what = what
+        self.end = queue.Queue()
+
+    def result(self, seconds=SECONDS):
+        try:
+            answer = self.end.get(timeout=seconds)
+        except queue.Empty:
+            raise AssertionError("no end within %g s: %s" %
+                                 (seconds, self.what)) from None
+        if answer is None:
+            raise Gone(self.what)
+        return answer
+
+
+class Curator:
+    def __init__(self):
+        if _words is None:
+            _compile()
+        self.asked = {}
+        self.told = {}  # by name: who is called with the words of its news
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+        self.process = subprocess.Popen(
+            _words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self):
+        for line in self.process.stdout:
+            name, _, rest = line.rstrip("\n").partition(" ")
+            if name in self.told:
+                self.told[name](rest)
+            elif name in self.asked:
+                self.asked.pop(name).end.put(rest)
+        with self._lock:
+            left, self.asked = self.asked, None
+        for asked in left.values():
+            asked.end.put(None)
+
+    def ask(self, *words):
+        text = " ".join(map(str, words))
+        asked = Asked(text)
+        tag = str(next(self._numbers))
+        with self._lock:
+            if self.asked is None:
+                raise Gone(text)
+            self.asked[tag] = asked
+            try:
+                self.process.stdin.write(tag + " " + text + "\n")
+                self.process.stdin.flush()
+            except BrokenPipeError:
+                raise Gone(text) from None
+        return asked
+
+    def do(self, *words):
+        answer = self.ask(*words).result()
+        assert not answer.startswith("failed"), (words, answer)
+        return answer
+
+    def new_name(self, kind):
+        return "%s-%d" % (kind, next(self._numbers))
+
+    def client(self, connect, ms=20000):
+        name = self.new_name("client")
+        self.do("client", name, connect, ms)
+        return name
+
+    def lock(self, kind, client, *words):
+        """Its name; of a read-write lock add ".read" or ".write"."""
+        name = self.new_name(kind)
+        self.do(kind, name, client, *words)
+        return name
+
+    def stop(self):
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def cont(self):
+        os.kill(self.process.pid, signal.SIGCONT)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.stdin.close()
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

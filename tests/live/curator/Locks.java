@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.apache.curator.framework.CuratorFramework;
+import org.apache.curator.framework.recipes.locks.InterProcessLock;
+import org.apache.curator.framework.recipes.locks.InterProcessMultiLock;
+import org.apache.curator.framework.recipes.locks.InterProcessMutex;
+import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
+import org.apache.curator.framework.recipes.locks.Lease;
+import org.apache.curator.framework.recipes.shared.SharedCount;
+
+/** The kinds of locks, each with what it is made of behind its client. */
+class Locks {
+    static class Lock {
+        String acquire(long ms) throws Exception {
+            return "what?";
+        }
+
+        void release() throws Exception {
+        }
+
+        void downgrade() throws Exception {
+        }
+
+        String nodes() throws Exception {
+            return "what?";
+        }
+    }
+
+    private static class Plain extends Lock {
+        private final InterProcessLock lock;
+
+        Plain(InterProcessLock lock) {
+            this.lock = lock;
+        }
+
+        @Override
+        String acquire(long ms) throws Exception {
+            return lock.acquire(ms, TimeUnit.MILLISECONDS) ? "held" : "missed";
+        }
+
+        @Override
+        void release() throws Exception {
+            lock.release();
+        }
+    }
+
+    private static class Mutex extends Plain {
+        private final InterProcessMutex mutex;
+
+        Mutex(InterProcessMutex mutex) {
+            super(mutex);
+            this.mutex = mutex;
+        }
+
+        @Override
+        String nodes() throws Exception {
+            return String.join(",", mutex.getParticipantNodes());
+        }
+    }
+
+    /** Says NAME revoked. Curator forgets the listener with each release. */
+    private static class Revocable extends Plain {
+        private final InterProcessMutex mutex;
+        private final String name;
+
+        Revocable(String name, InterProcessMutex mutex) {
+            super(mutex);
+            this.mutex = mutex;
+            this.name = name;
+        }
+
+        @Override
+        String acquire(long ms) throws Exception {
+            mutex.makeRevocable(unused -> Contender.say(name, "revoked"));
+            return super.acquire(ms);
+        }
+    }
+
+    /** Single locks one after the other, for one deadline. */
+    private static class Nested extends Lock {
+        private final List<InterProcessMutex> mutexes = new ArrayList<>();
+        private int held;
+
+        Nested(CuratorFramework c, List<String> paths) {
+            for (String path : paths)
+                mutexes.add(new InterProcessMutex(c, path));
+        }
+
+        @Override
+        String acquire(long ms) throws Exception {
+            long end = System.nanoTime() + ms * 1_000_000;
+            boolean all = false;
+
+            try {
+                all = takeUntil(end);
+            } finally {
+                if (!all)
+                    release();
+            }
+            return all ? "held" : "missed";
+        }
+
+        private boolean takeUntil(long end) throws Exception {
+            for (held = 0; held < mutexes.size(); held++) {
+                long left = Math.max(end - System.nanoTime(), 0);
+
+                if (!mutexes.get(held).acquire(left, TimeUnit.NANOSECONDS))
+                    return false;
+            }
+            return true;
+        }
+
+        @Override
+        void release() throws Exception {
+            Exception last = null;
+
+            while (held > 0) {
+                try {
+                    mutexes.get(--held).release();
+                } catch (Exception e) {
+                    last = e;
+                }
+            }
+            if (last != null)
+                throw last;
+        }
+    }
+
+    private static class Semaphore extends Lock {
+        private final InterProcessSemaphoreV2 semaphore;
+        private final int take;
+        private Collection<Lease> leases;
+
+        Semaphore(InterProcessSemaphoreV2 semaphore, int take) {
+            this.semaphore = semaphore;
+            this.take = take;
+        }
+
+        @Override
+        String acquire(long ms) throws Exception {
+            leases = semaphore.acquire(take, ms, TimeUnit.MILLISECONDS);
+            return leases == null ? "missed" : "held";
+        }
+
+        @Override
+        void release() throws Exception {
+            semaphore.returnAll(leases);
+        }
+    }
+
+    private static Map<String, Lock> one(String name, Lock lock) {
+        return Collections.singletonMap(name, lock);
+    }
+
+    private static Map<String, Lock> sides(String name, CuratorFramework c,
+            String path) {
+        InterProcessReadWriteLock rw = new InterProcessReadWriteLock(c, path);
+        Map<String, Lock> both = new LinkedHashMap<>();
+
+        both.put(name + ".read", new Plain(rw.readLock()));
+        both.put(name + ".write", new Plain(rw.writeLock()));
+        return both;
+    }
+
+    /** Semaphores: PATH PERMITS TAKE, or PATH the path of a count TAKE. */
+    private static Lock semaphore(CuratorFramework c, String[] words)
+            throws Exception {
+        int take = Integer.parseInt(words[2]);
+
+        if (!words[1].startsWith("/"))
+            return new Semaphore(new InterProcessSemaphoreV2(c, words[0],
+                        Integer.parseInt(words[1])), take);
+        SharedCount count = new SharedCount(c, words[1], 1);
+
+        count.start();
+        return new Semaphore(new InterProcessSemaphoreV2(c, words[0], count),
+                take);
+    }
+
+    static Map<String, Lock> make(String kind, String name, CuratorFramework c,
+            String[] words) throws Exception {
+        String path = words[0];
+        List<String> paths = Arrays.asList(path.split(","));
+
+        switch (kind) {
+        case "mutex":
+            return one(name, new Mutex(new InterProcessMutex(c, path)));
+        case "revocable":
+            return one(name,
+                    new Revocable(name, new InterProcessMutex(c, path)));
+        case "rwlock":
+            return sides(name, c, path);
+        case "semaphore":
+            return one(name, semaphore(c, words));
+        case "semaphoremutex":
+            return one(name,
+                    new Plain(new InterProcessSemaphoreMutex(c, path)));
+        case "multilock":
+            return one(name, new Plain(new InterProcessMultiLock(c, paths)));
+        case "nested":
+            return one(name, new Nested(c, paths));
+        case "downgrader":
+            return one(name, new Downgrader(name,
+                        c.getZookeeperClient().getCurrentConnectionString(),
+                        path));
+        default:
+            throw new IllegalArgumentException(kind);
+        }
+    }
+}
