@@ -24,6 +24,10 @@ def serve(*options):
         yield _server
 
 
+def connect():
+    return _server.connect
+
+
 def on_server(test):
     """A test with a process of its own and clients straight to the server."""
     def with_them():

@@ -42,6 +42,7 @@ static size_t line_len;
 static unsigned char bytes[LINE_SIZE];
 static size_t bytes_len;
 static unsigned long sends;
+unsigned long long puppet_sent;
 
 /* ---- the writes of this process, counted by the linker's --wrap ---------- */
 
@@ -50,8 +51,11 @@ ssize_t __wrap_send(int fd, const void *at, size_t len, int flags);
 
 ssize_t __wrap_send(int fd, const void *at, size_t len, int flags)
 {
+  ssize_t sent = __real_send(fd, at, len, flags);
+
   sends++;
-  return __real_send(fd, at, len, flags);
+  puppet_sent += sent > 0 ? (unsigned long long)sent : 0;
+  return sent;
 }
 
 /* ---- output ----------------------------------------------------------------
@@ -299,7 +303,8 @@ static void obey(char *text)
     return;
   }
   if (!obey_one_of(client_verbs, &cmd, o) &&
-      !obey_one_of(lock_verbs, &cmd, o) && !obey_one_of(kind_verbs, &cmd, o))
+      !obey_one_of(lock_verbs, &cmd, o) && !obey_one_of(kind_verbs, &cmd, o) &&
+      !obey_one_of(crowd_verbs, &cmd, o))
     say(cmd.tag, "refused=no_such_verb");
 }
 

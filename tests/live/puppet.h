@@ -41,8 +41,11 @@ typedef struct verb {
 extern const verb client_verbs[];
 extern const verb lock_verbs[];
 extern const verb kind_verbs[];
+extern const verb crowd_verbs[];
 
 extern lk_ev *puppet_ev;
+/** Bytes that this process has sent. */
+extern unsigned long long puppet_sent;
 
 object *object_new(const char *name);
 object *object_find(const char *name);

@@ -55,6 +55,9 @@ lk_lock_config option_lock(const command *cmd, object *o)
       .unsure_when_suspended = option_number(cmd, "unsure_early", 0) != 0,
       .revocable = option_number(cmd, "revocable", 0) != 0,
       .fail_on_expiry = option_number(cmd, "fail_on_expiry", 0) != 0,
+      .max_queue = (size_t)option_number(cmd, "max_queue", 0),
+      .peek = option_number(cmd, "peek", 0) != 0,
+      .announce = option_number(cmd, "announce", 0) != 0,
       .on_event = on_event,
       .arg = o,
   };
