@@ -83,7 +83,7 @@ static bool parse(lk_bytes name, lk_name *out)
 {
   lk_name plain = {NULL, 0};
   const char *mark = NULL;
-  bool is_one = lk__name_parse(name, out);
+  bool is_one = lk__name_parse(&lk__naming_known, name, out);
 
   must(is_one == plain_parse(name, &plain, &mark));
   if (is_one) {
@@ -95,17 +95,17 @@ static bool parse(lk_bytes name, lk_name *out)
 
 static void try_ours(lk_bytes name)
 {
-  char prefix[LK_PREFIX_LEN + 1] = {0};
+  char base[LK_PREFIX_LEN + sizeof "lock-"] = {0};
+  int64_t suffix;
   lk_name n;
 
   if (name.len < LK_PREFIX_LEN)
     return;
-  memcpy(prefix, name.at, LK_PREFIX_LEN);
-  if (strlen(prefix) != LK_PREFIX_LEN ||
-      !lk__name_is_ours(name, prefix, &lk__mark_lock))
+  memcpy(base, name.at, LK_PREFIX_LEN);
+  memcpy(base + LK_PREFIX_LEN, "lock-", sizeof "lock-");
+  if (!lk__name_is_ours(name, lk_bytes_of(base, sizeof base - 1), &suffix))
     return;
-  must(parse(name, &n) && n.mark == &lk__mark_lock);
-  must(memcmp((const char *)name.at + LK_PREFIX_LEN, "lock-", 5) == 0);
+  must(parse(name, &n) && n.mark == &lk__mark_lock && n.suffix == suffix);
   must(name.len > LK_PREFIX_LEN + 5 && name.len <= LK_PREFIX_LEN + 5 + 11);
 }
 
@@ -116,8 +116,10 @@ static bool excludes(const lk_mark *other)
   return other->side != LK_SIDE_OWN;
 }
 
-static const lk_role mutex = {
-    .mark = &lk__mark_lock, .exclusive = true, .excludes = excludes};
+static const lk_role mutex = {.mark = &lk__mark_lock,
+                              .naming = &lk__naming_known,
+                              .exclusive = true,
+                              .excludes = excludes};
 
 static bool same(lk_bytes a, lk_bytes b)
 {

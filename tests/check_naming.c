@@ -4,6 +4,8 @@
 #include "recipes/naming.h"
 #include "suite.h"
 
+static const lk_naming *naming = &lk__naming_known;
+
 /* In a block of its own, so that a byte too far is found. */
 static bool parse(const char *text, lk_name *out)
 {
@@ -13,7 +15,7 @@ static bool parse(const char *text, lk_name *out)
 
   ck_assert_ptr_nonnull(block);
   memcpy(block, text, len);
-  is_one = lk__name_parse(lk_bytes_of(block, len), out);
+  is_one = lk__name_parse(naming, lk_bytes_of(block, len), out);
   free(block);
   return is_one;
 }
@@ -113,6 +115,110 @@ START_TEST(only_read_and_rlock_share)
 }
 END_TEST
 
+/* ---- plain names -------------------------------------------------------- */
+
+static bool plain(const char *prefix, const char *text, int64_t *suffix)
+{
+  const lk_mark mark = {prefix, LK_FAMILY_NATIVE, LK_SIDE_WRITER};
+  const lk_mark *const marks[] = {&mark};
+  const lk_naming exact = {.marks = marks, .count = 1, .exact = true};
+  lk_name n = {NULL, 0};
+  bool is_one;
+
+  naming = &exact;
+  is_one = parse(text, &n);
+  naming = &lk__naming_known;
+  *suffix = n.suffix;
+  ck_assert(!is_one || n.mark == &mark);
+  return is_one;
+}
+
+START_TEST(a_plain_name_is_its_mark_and_ten_places)
+{
+  static const struct {
+    const char *prefix;
+    const char *name;
+    int64_t suffix; /* -7: it is nobody */
+  } cases[] = {
+      {"seq-", "seq-0000000012", 12},
+      {"seq-", "seq-2147483647", 2147483647},
+      {"seq-", "seq--000000001", -1},
+      {"seq-", "seq--2147483648", -2147483648LL},
+      {"seq-", UUID "-seq-0000000003", 3},
+      {"seq-", UUID "-seq--000000003", -3},
+      {"seq-", "seq--0000000001", -7},
+      {"seq-", "seq-00000000012", -7},
+      {"seq-", "seq-12", -7},
+      {"seq-", "seq-000000001x", -7},
+      {"seq-", "seq-seq-0000000001", -7},
+      {"seq-", "seq-", -7},
+      {"seq-", "", -7},
+      {"seq-", "0000000001", -7},
+      {"seq-", "a" UUID "-seq-0000000003", -7},
+      {"seq-", UUID "seq-0000000003", -7},
+      {"seq-", UUID "-" UUID "-seq-0000000003", -7},
+      {"seq-", "6F1c1d2e-3a4b-4c5d-8e9f-001122334455-seq-0000000003", -7},
+      {"lock", "lock0000000001", 1},
+      {"lock", "lock-000000001", -1},
+      {"lock", "lock-0000000001", -7}, /* that is "lock-" */
+      {"lock-", "lock-0000000001", 1},
+      {"lock", "locklock0000000001", -7},
+      {"q1", "q10000000005", 5},
+      {"q", "q10000000005", -7},
+      {"", "0000000001", 1},
+      {"", "-000000001", -1},
+      {"", "-0000000001", -7},
+      {"", UUID "-0000000001", 1},
+      {"", UUID, -7},
+      {"", "", -7}};
+
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    int64_t suffix;
+    bool is_one = plain(cases[i].prefix, cases[i].name, &suffix);
+
+    ck_assert_msg(is_one == (cases[i].suffix != -7), "%s %s", cases[i].prefix,
+                  cases[i].name);
+    if (is_one)
+      ck_assert_int_eq(suffix, cases[i].suffix);
+  }
+}
+END_TEST
+
+START_TEST(readers_and_writers_of_plain_names_are_known_by_a_letter)
+{
+  lk_name n;
+
+  naming = &lk__naming_shared;
+  ck_assert(parse("r-0000000001", &n) && n.mark->side == LK_SIDE_READER);
+  ck_assert(parse("w-0000000001", &n) && n.mark->side == LK_SIDE_WRITER);
+  ck_assert(parse(UUID "-w-0000000001", &n) && n.mark->side == LK_SIDE_WRITER);
+  assert_none("rw-0000000001");
+  assert_none("r-w-0000000001");
+  assert_none("x-0000000001");
+  assert_none("lock-0000000001");
+  naming = &lk__naming_known;
+}
+END_TEST
+
+START_TEST(a_prefix_is_what_the_layout_says)
+{
+  static const unsigned char zeros[16] = {0};
+  static const char *const forms[] = {
+      [LK_UNIQUE_CURATOR] = "_c_00000000-0000-4000-8000-000000000000-",
+      [LK_UNIQUE_HEX] = "00000000000040008000000000000000",
+      [LK_UNIQUE_UUID] = "00000000-0000-4000-8000-000000000000-",
+      [LK_UNIQUE_DATA] = "00000000-0000-4000-8000-000000000000"};
+  char prefix[LK_PREFIX_LEN + 1];
+
+  for (lk_unique u = LK_UNIQUE_CURATOR; u <= LK_UNIQUE_DATA; u++) {
+    lk__name_prefix(u, prefix, zeros);
+    ck_assert_str_eq(prefix, forms[u]);
+    ck_assert_uint_eq(lk__name_prefix_len(u),
+                      u == LK_UNIQUE_DATA ? 0 : strlen(forms[u]));
+  }
+}
+END_TEST
+
 START_TEST(a_prefix_is_a_version_4_uuid_in_curators_form)
 {
   char prefix[LK_PREFIX_LEN + 1];
@@ -122,18 +228,20 @@ START_TEST(a_prefix_is_a_version_4_uuid_in_curators_form)
                                          0x89, 0xab, 0xcd, 0xef};
 
   memset(ones, 0xff, sizeof ones);
-  lk__name_prefix(prefix, ones);
+  lk__name_prefix(LK_UNIQUE_CURATOR, prefix, ones);
   ck_assert_str_eq(prefix, "_c_ffffffff-ffff-4fff-bfff-ffffffffffff-");
-  lk__name_prefix(prefix, zeros);
+  lk__name_prefix(LK_UNIQUE_CURATOR, prefix, zeros);
   ck_assert_str_eq(prefix, "_c_00000000-0000-4000-8000-000000000000-");
-  lk__name_prefix(prefix, some);
+  lk__name_prefix(LK_UNIQUE_CURATOR, prefix, some);
   ck_assert_str_eq(prefix, "_c_01234567-89ab-4def-8123-456789abcdef-");
 }
 END_TEST
 
 static bool ours(const char *name)
 {
-  return lk__name_is_ours(lk_text(name), "_c_" UUID "-", &lk__mark_lock);
+  int64_t suffix;
+
+  return lk__name_is_ours(lk_text(name), lk_text("_c_" UUID "-lock-"), &suffix);
 }
 
 START_TEST(ours_is_exactly_what_a_server_makes_of_our_name)
@@ -157,5 +265,8 @@ SUITE("naming", every_known_mark_is_a_contender,
       a_suffix_is_what_follows_the_last_mark_and_may_be_negative,
       other_names_are_nobody,
       all_locks_contend_and_others_only_among_themselves,
-      only_read_and_rlock_share, a_prefix_is_a_version_4_uuid_in_curators_form,
+      only_read_and_rlock_share, a_plain_name_is_its_mark_and_ten_places,
+      readers_and_writers_of_plain_names_are_known_by_a_letter,
+      a_prefix_is_what_the_layout_says,
+      a_prefix_is_a_version_4_uuid_in_curators_form,
       ours_is_exactly_what_a_server_makes_of_our_name)

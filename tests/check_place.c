@@ -13,8 +13,10 @@ static bool writers_and_readers(const lk_mark *other)
   return other->side != LK_SIDE_OWN;
 }
 
-static const lk_role mutex = {
-    .mark = &lk__mark_lock, .exclusive = true, .excludes = writers_and_readers};
+static const lk_role mutex = {.mark = &lk__mark_lock,
+                              .naming = &lk__naming_known,
+                              .exclusive = true,
+                              .excludes = writers_and_readers};
 
 /* The place of `own` in a list that ends with NULL. */
 static lk_place place(const char *own, const char *const *list)
@@ -214,17 +216,17 @@ END_TEST
 
 START_TEST(our_node_is_found_again_by_its_prefix)
 {
-  const char prefix[] = "_c_6f1c1d2e-3a4b-4c5d-8e9f-001122334455-";
+  lk_bytes base = lk_text("_c_6f1c1d2e-3a4b-4c5d-8e9f-001122334455-lock-");
   lk_bytes names[] = {
       lk_text("_c_7f1c1d2e-3a4b-4c5d-8e9f-001122334455-lock-0000000001"),
       lk_text("_c_6f1c1d2e-3a4b-4c5d-8e9f-001122334455-lock-0000000009"),
       lk_text("_c_6f1c1d2e-3a4b-4c5d-8e9f-001122334455-lock-0000000003"),
       lk_text("_c_6f1c1d2e-3a4b-4c5d-8e9f-001122334455-latch-0000000002")};
 
-  assert_name(lk__place_ours(names, 4, prefix, &lk__mark_lock),
+  assert_name(lk__place_ours(names, 4, base),
               "_c_6f1c1d2e-3a4b-4c5d-8e9f-001122334455-lock-0000000003");
-  ck_assert_ptr_null(lk__place_ours(names, 1, prefix, &lk__mark_lock).at);
-  ck_assert_ptr_null(lk__place_ours(NULL, 0, prefix, &lk__mark_lock).at);
+  ck_assert_ptr_null(lk__place_ours(names, 1, base).at);
+  ck_assert_ptr_null(lk__place_ours(NULL, 0, base).at);
 }
 END_TEST
 

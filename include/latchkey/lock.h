@@ -86,6 +86,35 @@ typedef struct lk_lock_event {
   int64_t deadline_ms; /**< SUSPENDED, UNSURE, HELD: on lk_client_clock() */
 } lk_lock_event;
 
+/**
+ * How the nodes of a queue are named. Who is to exclude one another uses the
+ * same. Of all but Curator's the directory stays when it is empty, and who
+ * holds the write side of a read-write lock cannot take its read side too
+ * (LK_ERR_DEADLOCK): the others there would not know what that means.
+ */
+typedef enum lk_layout {
+  /** "_c_UUID-lock-N", "_c_UUID-__READ__N", "_c_UUID-__WRIT__N". */
+  LK_LAYOUT_CURATOR,
+  /**
+   * kazoo's Lock and WriteLock "HEX__lock__N" and ReadLock "HEX__rlock__N",
+   * where HEX is 32 digits. A mutex is a writer: it keeps readers out, and they
+   * it. kazoo's Lock beside kazoo's or our readers does not wait for them.
+   */
+  LK_LAYOUT_KAZOO,
+  /**
+   * Names without a unique part, as many programs make by hand: for a mutex
+   * `prefix` and the number, for a read-write lock "r-N" and "w-N". Contenders
+   * are nodes with exactly such a name, with or without "UUID-" in front.
+   * A UUID stands in the node instead, behind `data` and a blank, so that we
+   * know it again when the answer to the create was lost. As numbers start
+   * anew with the directory, nobody should delete that while it is in use.
+   */
+  LK_LAYOUT_NATIVE,
+  /** The same with "UUID-" in front of our names, which is better where all
+      who contend are ours: others may take the UUID for the number. */
+  LK_LAYOUT_NATIVE_UUID
+} lk_layout;
+
 /** Options of a lock. Set `size`, leave at 0 what should be as usual. All is
     copied. */
 typedef struct lk_lock_config {
@@ -116,8 +145,12 @@ typedef struct lk_lock_config {
       that the one behind need not list the queue to know. That takes the place
       of the proof which leaves with such a grant, and reaches whoever is behind
       if the lock is held for some round trips. Contenders and holder need WRITE
-      on their own nodes. Of no effect in semaphores and read-write locks. */
+      on their own nodes. Of no effect in semaphores and read-write locks; in
+      Curator's layout only. */
   bool announce;
+  lk_layout layout; /**< semaphores: Curator's only */
+  const char *prefix; /**< of a native mutex; NULL: "seq-". It may be empty, and
+                           is neither "r-" nor "w-"; without '/' */
   void (*on_event)(lk_lock *l, const lk_lock_event *event, void *arg);
   void *arg;
 } lk_lock_config;

@@ -146,8 +146,7 @@ static void place_permit(lk_contend *ct, const lk_bytes *names, size_t count)
   size_t most = limit == NULL ? SIZE_MAX : *limit < 0 ? 0 : (size_t)*limit;
   lk_place p;
 
-  lk__place_count(&p, lk_text(ct->node + strlen(ct->dir) + 1), names, count,
-                  most);
+  lk__place_count(&p, lk_text(lk__contend_name(ct)), names, count, most);
   ct->rests = 0;
   ct->ahead.count = p.ahead;
   ct->ahead.kept = 0;
@@ -172,8 +171,8 @@ void lk__contend_placed(lk_contend *ct, const lk_bytes *names, size_t count)
     lk__contend_end(ct, LK_ERR_NO_MEMORY);
     return;
   }
-  lk__place_find(&p, ct->role, lk_text(ct->node + strlen(ct->dir) + 1), names,
-                 count, scratch);
+  lk__place_find(&p, ct->role, lk_text(lk__contend_name(ct)), names, count,
+                 scratch);
   ct->rests = 0;
   if (!p.found) {
     lk__contend_absent(ct, LK_ERR_NO_NODE);

@@ -13,9 +13,22 @@ static void draw_name(lk_contend *ct)
   unsigned char random[16];
 
   lk_client_random(ct->keeper->client, random, sizeof random);
-  lk__name_prefix(ct->prefix, random);
-  memcpy(ct->node + strlen(ct->dir) + 1, ct->prefix, LK_PREFIX_LEN);
-  ct->node[ct->base_len] = '\0';
+  lk__name_prefix(ct->unique, ct->prefix, random);
+  if (ct->data == NULL)
+    memcpy(lk__contend_name(ct), ct->prefix, strlen(ct->prefix));
+  else
+    memcpy(ct->data + ct->data_len - LK_UUID_LEN, ct->prefix, LK_UUID_LEN);
+}
+
+/* Room for both is behind the node's name. */
+static void join_data(lk_contend *ct, lk_bytes data)
+{
+  ct->data = ct->node + ct->base_len + LK_SUFFIX_MAX + 1;
+  ct->data_len = data.len + (data.len > 0) + LK_UUID_LEN;
+  if (data.len == 0)
+    return;
+  memcpy(ct->data, data.at, data.len);
+  ct->data[data.len] = ' ';
 }
 
 static void on_rest(lk_client *c, void *arg)
@@ -68,11 +81,14 @@ static const lk_attempt_kind one_node = {.begin = begin_attempt,
 lk_contend *lk__contend_new(lk_keeper *k, const lk_contend_config *config,
                             const lk_owner *owner, void *arg)
 {
+  const char *mark = config->role->mark->text;
+  bool in_data = config->unique == LK_UNIQUE_DATA;
   size_t dir_len = strlen(config->dir);
-  size_t mark_len = strlen(config->role->mark->text);
-  size_t base_len = dir_len + 1 + LK_PREFIX_LEN + mark_len;
+  size_t base_len =
+      dir_len + 1 + lk__name_prefix_len(config->unique) + strlen(mark);
+  size_t data_len = in_data ? config->data.len + 1 + LK_UUID_LEN : 0;
   lk_contend *ct = lk__take(&k->mem, sizeof *ct + dir_len + 1 + base_len +
-                                         LK_SUFFIX_MAX + 1);
+                                         LK_SUFFIX_MAX + 1 + data_len);
 
   if (ct == NULL)
     return NULL;
@@ -85,6 +101,7 @@ lk_contend *lk__contend_new(lk_keeper *k, const lk_contend_config *config,
   ct->owner_arg = arg;
   ct->config = config;
   ct->role = config->role;
+  ct->unique = config->unique;
   ct->by_children = ct->role->counts;
   ct->state = LK_CONTEND_IDLE;
   ct->base_len = base_len;
@@ -95,7 +112,9 @@ lk_contend *lk__contend_new(lk_keeper *k, const lk_contend_config *config,
   memcpy(ct->dir, config->dir, dir_len + 1);
   memcpy(ct->node, config->dir, dir_len);
   ct->node[dir_len] = '/';
-  memcpy(ct->node + base_len - mark_len, config->role->mark->text, mark_len);
+  memcpy(ct->node + base_len - strlen(mark), mark, strlen(mark) + 1);
+  if (in_data)
+    join_data(ct, config->data);
   draw_name(ct);
   lk__keeper_add(k, ct);
   return ct;
@@ -114,9 +133,27 @@ void lk__contend_unref(lk_contend *ct)
     return;
   if (ct->beside != NULL)
     lk__contend_unref(ct->beside);
+  lk__search_free(ct);
   lk__give(&k->mem, ct->ahead.block);
   lk__give(&k->mem, ct);
   lk__keeper_unref(k);
+}
+
+lk_bytes lk__contend_base(const lk_contend *ct)
+{
+  return lk_bytes_of(lk__contend_name(ct), ct->base_len - strlen(ct->dir) - 1);
+}
+
+lk_bytes lk__contend_data(const lk_contend *ct)
+{
+  return ct->data == NULL ? ct->config->data
+                          : lk_bytes_of(ct->data, ct->data_len);
+}
+
+bool lk__contend_doubtful(const lk_contend *ct)
+{
+  return ct->unique == LK_UNIQUE_DATA &&
+         ct->seen_on != lk_client_connection(lk__contend_client(ct));
 }
 
 lk_client *lk__contend_client(const lk_contend *ct)
@@ -281,8 +318,15 @@ static void forget_own(lk_contend *ct)
   ct->lent = 0;
   ct->unreadable = false;
   ct->revoked = false;
-  ct->by_children = ct->role->counts;
   ct->told_position = 0;
+}
+
+/* Another attempt at another node. */
+static void renew(lk_contend *ct)
+{
+  ct->by_children = ct->role->counts;
+  ct->node[ct->base_len] = '\0';
+  draw_name(ct);
 }
 
 void lk__contend_expire(lk_contend *ct)
@@ -303,7 +347,7 @@ void lk__contend_expire(lk_contend *ct)
     lk__contend_end(ct, LK_ERR_SESSION_EXPIRED);
     return;
   }
-  draw_name(ct);
+  renew(ct);
   lk__contend_step(ct, LK_EV_HALT);
   if (made)
     lk__contend_tell(ct, &news);
@@ -336,7 +380,7 @@ void lk__contend_absent(lk_contend *ct, int err)
     lk__contend_end(ct, err);
     return;
   }
-  draw_name(ct);
+  renew(ct);
   if (lk__keeper_online(ct->keeper))
     lk__contend_step(ct, LK_EV_ABSENT);
   else

@@ -11,9 +11,9 @@
  * server.
  *
  * The states are a table (machine.c); what they begin with is in queue.c
- * (create, list), wait.c (park, wait, probe), hold.c (check, held, unsure) and
- * pending.c (leaving). Answers are judged there too, lists in ahead.c, and come
- * back as events.
+ * (create, list), search.c (which node is ours), wait.c (park, wait, probe),
+ * hold.c (check, held, unsure) and pending.c (leaving). Answers are judged there
+ * too, lists in ahead.c, and come back as events.
  *
  * Requests are made only while there is a connection, so their answers come in
  * order, and all of them end before the next connection is told of. That is
@@ -33,6 +33,7 @@ typedef enum lk_contend_state {
   LK_CONTEND_CREATING, /* create and list under way */
   LK_CONTEND_PARENTS,  /* creates of directories, create and list under way */
   LK_CONTEND_LOOKING,  /* check and list under way: was the create executed? */
+  LK_CONTEND_SEARCHING, /* reads of names that could be ours under way */
   LK_CONTEND_LISTING,  /* list under way */
   LK_CONTEND_PARKING,  /* reads of pred and own under way */
   LK_CONTEND_WAITING,  /* for the pred's deletion */
@@ -52,6 +53,7 @@ typedef enum lk_contend_event {
   LK_EV_MAYBE,     /* go on: own may exist */
   LK_EV_MADE,      /* go on: own exists */
   LK_EV_NO_PARENT, /* the directory is missing */
+  LK_EV_ALIKE,     /* names that could be ours are there */
   LK_EV_ABSENT,    /* own is not there */
   LK_EV_BEHIND,    /* somebody is ahead */
   LK_EV_PARKED,    /* pred is watched */
@@ -83,6 +85,7 @@ typedef enum lk_own {
     has ended or was lost. */
 typedef struct lk_contend_config {
   const lk_role *role;
+  lk_unique unique;
   const char *dir;
   lk_bytes data;
   const lk_acls *acl;
@@ -114,6 +117,17 @@ typedef struct lk_ahead {
   uint64_t connection; /**< which the list came on */
 } lk_ahead;
 
+/** What could be our node, by the numbers in the names. */
+typedef struct lk_search {
+  int64_t *suffix; /**< ascending; read from the end */
+  size_t count;    /**< not yet asked for */
+  size_t next;     /**< the next to be answered */
+  bool found;
+  bool enough; /**< the rest is too old */
+  bool strict; /**< the numbers are in the order of creation */
+  int err;
+} lk_search;
+
 struct lk_contend {
   lk_attempt attempt; /* of one part: itself */
   lk_contend *self;
@@ -125,8 +139,9 @@ struct lk_contend {
   const lk_owner *owner; /* NULL: nobody */
   void *owner_arg;
   const lk_contend_config *config; /* only while it is neither LEAVING nor
-                                      OVER; dir and role are kept */
-  const lk_role *role;
+                                      OVER; dir and unique are kept */
+  const lk_role *role;             /* as the config */
+  lk_unique unique;
   lk_contend_state state;
   uint64_t asked;    /* requests made */
   uint64_t answered; /* of these */
@@ -144,10 +159,15 @@ struct lk_contend {
   lk_contend *beside;  /* of the same owner, which held when this began: a
                           writer that takes the read side as well; or NULL */
   uint64_t lent;       /* its token, which counts instead of ours; 0: none */
-  char prefix[LK_PREFIX_LEN + 1];
-  size_t base_len; /* of `node` without the suffix */
-  char *dir;       /* behind this struct */
-  char *node;      /* behind that; room for the suffix */
+  uint64_t seen_on;    /* connection on which it was known to be ours */
+  uint64_t older;      /* zxid seen before its create was sent */
+  lk_search search;
+  char prefix[LK_PREFIX_LEN + 1]; /* see lk_unique */
+  size_t base_len;                /* of `node` without the suffix */
+  char *dir;                      /* behind this struct */
+  char *node;                     /* behind that; room for the suffix */
+  char *data; /* behind that: what it holds where a UUID ends it, or NULL */
+  size_t data_len;
 
   /* the try under way */
   unsigned parents; /* how often the directory was missing in a row */
@@ -268,6 +288,17 @@ void lk__contend_tell(lk_contend *ct, const lk_news *news);
 void lk__contend_tell_position(lk_contend *ct);
 
 lk_client *lk__contend_client(const lk_contend *ct);
+/** The name of our node; as far as it is known before it is made. */
+static inline char *lk__contend_name(const lk_contend *ct)
+{
+  return ct->node + strlen(ct->dir) + 1;
+}
+/** What a server makes our names of. */
+lk_bytes lk__contend_base(const lk_contend *ct);
+/** What our node is to hold. */
+lk_bytes lk__contend_data(const lk_contend *ct);
+/** A name that is not unique may be another's by now: read it first. */
+bool lk__contend_doubtful(const lk_contend *ct);
 void lk__contend_ref(lk_contend *ct);
 void lk__contend_unref(lk_contend *ct);
 /** The result of a request: counts it if it was accepted. */
@@ -309,6 +340,7 @@ int lk__enter_creating(lk_contend *ct);
 int lk__enter_creating_beside(lk_contend *ct);
 int lk__enter_parents(lk_contend *ct);
 int lk__enter_looking(lk_contend *ct);
+int lk__enter_searching(lk_contend *ct);
 int lk__enter_listing(lk_contend *ct);
 int lk__enter_parking(lk_contend *ct);
 int lk__enter_probing(lk_contend *ct);
@@ -316,8 +348,15 @@ int lk__enter_reading(lk_contend *ct);
 int lk__enter_checking(lk_contend *ct);
 void lk__enter_held(lk_contend *ct, lk_contend_state from);
 
+/** Take down which of the names that were listed could be our node. 0 or
+    LK_ERR_NO_MEMORY. */
+int lk__search_take(lk_contend *ct, const lk_bytes *names, size_t count);
+void lk__search_free(lk_contend *ct);
+
 /** LEAVING: do the next thing, if it can be done now. */
 void lk__pending_go(lk_contend *ct);
+/** LEAVING: nothing of ours was found, or why it could not be looked for. */
+void lk__pending_searched(lk_contend *ct, int err);
 /** LEAVING: the list that was asked for came. */
 void lk__pending_listed(lk_contend *ct, int err, const lk_bytes *names,
                         size_t count);

@@ -38,6 +38,8 @@ void lk__contend_checked(lk_contend *ct, lk_verdict v)
     lk__contend_lost(ct, LK_ERR_NO_NODE);
     return;
   }
+  if (lk__contend_doubtful(ct))
+    return; /* a node of that name; the read of own tells whose */
   ct->proven = true;
   lk__contend_review(ct);
 }
@@ -134,7 +136,7 @@ void lk__contend_first(lk_contend *ct)
 {
   const lk_keeper *k = ct->keeper;
 
-  if (ct->token == 0) {
+  if (ct->token == 0 || lk__contend_doubtful(ct)) {
     lk__contend_step(ct, LK_EV_UNREAD);
     return;
   }

@@ -177,6 +177,8 @@ static void on_answer(lk_client *c, const lk_answer *a, void *arg)
   int64_t *until = &k->lease.until_ms[k->config.assurance];
   int64_t before = *until;
 
+  if (a->zxid > 0 && (uint64_t)a->zxid > k->seen_zxid)
+    k->seen_zxid = (uint64_t)a->zxid;
   lk__lease_answer(&k->lease, a, lk_client_timeout_ms(c));
   if (k->unsure > 0 && *until > before)
     look_now(k);

@@ -26,6 +26,7 @@ struct lk_keeper {
   bool no_containers; /* a server said it cannot make them */
   lk_listener listener;
   lk_lease lease;
+  uint64_t seen_zxid; /* of any answer, the largest */
 
   lk_contend *first; /* attempts that are not over */
   lk_contend *last;

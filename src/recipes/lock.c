@@ -242,7 +242,7 @@ static lk_attempt *make_contend(lk_lock *l, const lk_owner *who)
 }
 
 int lk__lock_make(lk_lock **out, lk_keeper *k, const char *path,
-                  const lk_lock_config *config, const lk_role *role)
+                  const lk_lock_config *config, lk_multilock_side side)
 {
   static const lk_lock_config usual = {.size = sizeof usual};
 
@@ -264,7 +264,7 @@ int lk__lock_make(lk_lock **out, lk_keeper *k, const char *path,
   l->make = make_contend;
   l->on_event = config->on_event;
   l->arg = config->arg;
-  if (!lk__options_init(&l->options, &k->mem, path, config, role)) {
+  if (!lk__options_init(&l->options, &k->mem, path, config, side)) {
     destroy(l);
     return LK_ERR_NO_MEMORY;
   }
@@ -275,7 +275,7 @@ int lk__lock_make(lk_lock **out, lk_keeper *k, const char *path,
 int lk_lock_new(lk_lock **out, lk_keeper *k, const char *path,
                 const lk_lock_config *config)
 {
-  return lk__lock_make(out, k, path, config, &lk__role_mutex);
+  return lk__lock_make(out, k, path, config, LK_MULTILOCK_MUTEX);
 }
 
 void lk_lock_free(lk_lock *l)

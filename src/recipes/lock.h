@@ -58,7 +58,7 @@ int lk__lock_beside(const lk_lock *l);
 
 /** As lk_lock_new(), for any place in a queue. */
 int lk__lock_make(lk_lock **out, lk_keeper *k, const char *path,
-                  const lk_lock_config *config, const lk_role *role);
+                  const lk_lock_config *config, lk_multilock_side side);
 
 /** Around all that calls the user: afterwards the lock may be freed. */
 void lk__lock_enter(lk_lock *l);

@@ -22,7 +22,9 @@ const lk_contend_state lk__contend_table[LK_CONTEND_NSTATES][LK_EV_COUNT] = {
                     ON(FIRST, HELD), ON(STALE, CHECKING), QUEUED},
   NAME(PARENTS)  = {ON(NO_PARENT, PARENTS), ON(BEHIND, PARKING),
                     ON(FIRST, HELD), ON(STALE, CHECKING), QUEUED},
-  NAME(LOOKING)  = {ON(BEHIND, PARKING), ON(UNREAD, READING), QUEUED},
+  NAME(LOOKING)  = {ON(BEHIND, PARKING), ON(UNREAD, READING),
+                    ON(ALIKE, SEARCHING), QUEUED},
+  NAME(SEARCHING) = {ON(AGAIN, LISTING), QUEUED},
   NAME(LISTING)  = {ON(BEHIND, PARKING), ON(FIRST, HELD), ON(STALE, CHECKING),
                     ON(UNREAD, READING), QUEUED},
   NAME(PARKING)  = {ON(PARKED, WAITING), ON(LEFT, PROBING), ON(AGAIN, LISTING),
@@ -57,6 +59,7 @@ static int enter(lk_contend *ct, lk_contend_state from)
   case LK_CONTEND_CREATING: return lk__enter_creating(ct);
   case LK_CONTEND_PARENTS: return lk__enter_parents(ct);
   case LK_CONTEND_LOOKING: return lk__enter_looking(ct);
+  case LK_CONTEND_SEARCHING: return lk__enter_searching(ct);
   case LK_CONTEND_LISTING: return lk__enter_listing(ct);
   case LK_CONTEND_PARKING: return lk__enter_parking(ct);
   case LK_CONTEND_PROBING: return lk__enter_probing(ct);

@@ -17,26 +17,17 @@ typedef struct plan {
   lk_contend_config members[];
 } plan;
 
-static const lk_role *role_of(lk_multilock_side side)
-{
-  switch (side) {
-  case LK_MULTILOCK_MUTEX: return &lk__role_mutex;
-  case LK_MULTILOCK_READ: return &lk__role_read;
-  case LK_MULTILOCK_WRITE: return &lk__role_write;
-  }
-  return NULL;
-}
-
 /* ---- members ----------------------------------------------------------- */
 
-static int check(const lk_multilock_member *members, size_t count,
+static int check(const lk_layout_rules *rules,
+                 const lk_multilock_member *members, size_t count,
                  const lk_multilock_config *options)
 {
-  if (members == NULL || count == 0 || count > MAX_MEMBERS ||
+  if (rules == NULL || members == NULL || count == 0 || count > MAX_MEMBERS ||
       (options != NULL && options->size != sizeof *options))
     return LK_ERR_BAD_ARGUMENT;
   for (size_t i = 0; i < count; i++) {
-    if (role_of(members[i].side) == NULL)
+    if ((size_t)members[i].side > LK_MULTILOCK_WRITE)
       return LK_ERR_BAD_ARGUMENT;
     if (members[i].path == NULL || lk_path_check(members[i].path) != 0 ||
         strcmp(members[i].path, "/") == 0)
@@ -45,8 +36,9 @@ static int check(const lk_multilock_member *members, size_t count,
   return 0;
 }
 
-static plan *make_plan(const lk_mem *mem, const lk_multilock_member *members,
-                       size_t count)
+/* What has no role yet gets that of the lock's own mutex, see take_plan(). */
+static plan *make_plan(const lk_mem *mem, const lk_layout_rules *rules,
+                       const lk_multilock_member *members, size_t count)
 {
   size_t size = sizeof(plan) + count * sizeof(lk_contend_config);
   size_t texts = 0;
@@ -64,7 +56,7 @@ static plan *make_plan(const lk_mem *mem, const lk_multilock_member *members,
 
     memcpy(at, members[i].path, len);
     p->members[i].dir = at;
-    p->members[i].role = role_of(members[i].side);
+    p->members[i].role = rules->roles[members[i].side];
     at += len;
   }
   p->team.members = p->members;
@@ -130,7 +122,8 @@ static void take_plan(lk_lock *l, plan *p)
 
     p->members[i] = l->options.what;
     p->members[i].dir = own.dir;
-    p->members[i].role = own.role;
+    if (own.role != NULL)
+      p->members[i].role = own.role;
     p->members[i].fail_on_expiry = true; /* then the whole begins anew */
     p->members[i].peek = false;
     if (!mutex)
@@ -143,12 +136,15 @@ int lk_multilock_new(lk_lock **out, lk_keeper *k,
                      const lk_lock_config *config,
                      const lk_multilock_config *options)
 {
+  const lk_layout_rules *rules =
+      lk__layout_rules(config == NULL ? LK_LAYOUT_CURATOR : config->layout);
+
   *out = NULL;
-  int err = check(members, count, options);
+  int err = check(rules, members, count, options);
 
   if (err != 0)
     return err;
-  plan *p = make_plan(&k->mem, members, count);
+  plan *p = make_plan(&k->mem, rules, members, count);
 
   if (p == NULL)
     return LK_ERR_NO_MEMORY;
@@ -157,7 +153,7 @@ int lk_multilock_new(lk_lock **out, lk_keeper *k,
   p->team.pure = options != NULL && options->pure;
   err = unite(&p->team) ? 0 : LK_ERR_BAD_ARGUMENT;
   if (err == 0)
-    err = lk__lock_make(out, k, p->members[0].dir, config, &lk__role_mutex);
+    err = lk__lock_make(out, k, p->members[0].dir, config, LK_MULTILOCK_MUTEX);
   if (err != 0)
     lk__give(&k->mem, p);
   else

@@ -10,7 +10,8 @@ typedef enum lk_family {
   LK_FAMILY_RW,    /**< Curator's read-write lock */
   LK_FAMILY_KAZOO, /**< kazoo's locks */
   LK_FAMILY_LATCH, /**< Curator's leader latch */
-  LK_FAMILY_LEASE  /**< leases of Curator's semaphore */
+  LK_FAMILY_LEASE, /**< leases of Curator's semaphore */
+  LK_FAMILY_NATIVE /**< plain names, see lk__naming_shared */
 } lk_family;
 
 /** As what a contender stands in a queue. */
@@ -27,10 +28,29 @@ typedef struct lk_mark {
   lk_side side;
 } lk_mark;
 
-extern const lk_mark lk__mark_lock;  /**< "lock-" */
-extern const lk_mark lk__mark_write; /**< "__WRIT__" */
-extern const lk_mark lk__mark_read;  /**< "__READ__" */
-extern const lk_mark lk__mark_lease; /**< "lease-" */
+extern const lk_mark lk__mark_lock;        /**< "lock-" */
+extern const lk_mark lk__mark_write;       /**< "__WRIT__" */
+extern const lk_mark lk__mark_read;        /**< "__READ__" */
+extern const lk_mark lk__mark_lease;       /**< "lease-" */
+extern const lk_mark lk__mark_kazoo_write; /**< "__lock__" */
+extern const lk_mark lk__mark_kazoo_read;  /**< "__rlock__" */
+extern const lk_mark lk__mark_w;           /**< "w-" */
+extern const lk_mark lk__mark_r;           /**< "r-" */
+
+/** By which names one is a contender in a queue. */
+typedef struct lk_naming {
+  const lk_mark *const *marks;
+  size_t count;
+  /** A name is a mark and a number as servers write it, with nothing in front
+      but perhaps a UUID and "-". Otherwise: anything, a mark, an optional "-"
+      and 1 to 10 digits. */
+  bool exact;
+} lk_naming;
+
+/** Curator's and kazoo's: they stand in one queue where a path has both. */
+extern const lk_naming lk__naming_known;
+/** "r-" and "w-", and nothing else. */
+extern const lk_naming lk__naming_shared;
 
 /** A contender's name, taken apart. */
 typedef struct lk_name {
@@ -38,25 +58,36 @@ typedef struct lk_name {
   int64_t suffix; /**< servers make int32; what people make may be larger */
 } lk_name;
 
-/**
- * Whether `name`, without its directory, is a contender's: a mark, an optional
- * "-", 1 to 10 digits, and nothing behind them.
- */
-bool lk__name_parse(lk_bytes name, lk_name *out);
+/** Whether `name`, without its directory, is a contender's. */
+bool lk__name_parse(const lk_naming *naming, lk_bytes name, lk_name *out);
 
 /** Whether the two marks stand in one queue. */
 bool lk__mark_contends(const lk_mark *a, const lk_mark *b);
 
+/** What makes the nodes of an attempt its own. */
+typedef enum lk_unique {
+  LK_UNIQUE_CURATOR, /**< "_c_" UUID "-" in front of the mark */
+  LK_UNIQUE_HEX,     /**< 32 digits in front of it */
+  LK_UNIQUE_UUID,    /**< UUID "-" in front of it */
+  LK_UNIQUE_DATA     /**< a UUID that ends the data; nothing in the name */
+} lk_unique;
+
 enum {
-  LK_PREFIX_LEN = 40, /**< of "_c_" UUID "-" */
+  LK_UUID_LEN = 36,
+  LK_PREFIX_LEN = 40, /**< of "_c_" UUID "-", the longest */
   LK_SUFFIX_MAX = 11  /**< "-" and ten digits */
 };
 
-/** Write "_c_" UUID "-" of a version 4 UUID made of `random`. */
-void lk__name_prefix(char out[LK_PREFIX_LEN + 1],
+/** Write that part of a name, or of the data, of a version 4 UUID made of
+    `random`. */
+void lk__name_prefix(lk_unique unique, char out[LK_PREFIX_LEN + 1],
                      const unsigned char random[16]);
 
-/** Whether `name` is what a server makes of `prefix` and `mark`. */
-bool lk__name_is_ours(lk_bytes name, const char *prefix, const lk_mark *mark);
+/** That length. */
+size_t lk__name_prefix_len(lk_unique unique);
+
+/** Whether `name` is what a server makes of `base`; `suffix` gets the number.
+ */
+bool lk__name_is_ours(lk_bytes name, lk_bytes base, int64_t *suffix);
 
 #endif

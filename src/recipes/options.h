@@ -3,14 +3,18 @@
 #define LK_RECIPES_OPTIONS_H
 
 #include "recipes/contend.h"
+#include "recipes/layout.h"
 
 #include <latchkey/lock.h>
 
 /** Path and options of a lock, copied, as its attempts need them. */
 typedef struct lk_options {
   lk_contend_config what;
+  const lk_layout_rules *rules;
+  lk_plain plain;
   char *path;
   char *data;
+  char *prefix;
   lk_acls *acl;
   lk_acls *parent_acl;
 } lk_options;
@@ -22,7 +26,9 @@ int lk__options_check(const char *path, const lk_lock_config *config);
 bool lk__is_announcement(lk_bytes data);
 /** Copy them. false: no memory; free what there is. */
 bool lk__options_init(lk_options *o, const lk_mem *mem, const char *path,
-                      const lk_lock_config *config, const lk_role *role);
+                      const lk_lock_config *config, lk_multilock_side side);
+/** What another side is to the queue. */
+const lk_role *lk__options_role(const lk_options *o, lk_multilock_side side);
 void lk__options_free(lk_options *o, const lk_mem *mem);
 
 #endif

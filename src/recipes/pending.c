@@ -6,8 +6,9 @@
 /**
  * @file
  * What a released, cancelled or failed attempt leaves on the server: it is
- * deleted, asked for again after each break, until it is certainly gone. Names
- * are unique, so deleting twice does no harm.
+ * deleted, asked for again after each break, until it is certainly gone. Where
+ * names are unique, deleting twice does no harm. Where they are not, a name may
+ * be another's after a break: it is looked at before it is deleted again.
  */
 
 /* Nothing of ours is left, or (`err`) it stays until the session ends. */
@@ -84,6 +85,27 @@ static void ask_look(lk_contend *ct)
     trouble(ct, err);
 }
 
+/* Their owners tell which of these is ours. */
+static void look_closer(lk_contend *ct, const lk_bytes *names, size_t count)
+{
+  int err = lk__search_take(ct, names, count);
+
+  ct->looking = true;
+  if (err == 0)
+    err = lk__enter_searching(ct);
+  if (err != 0)
+    lk__pending_searched(ct, err);
+}
+
+void lk__pending_searched(lk_contend *ct, int err)
+{
+  ct->looking = false;
+  if (err != 0)
+    trouble(ct, err);
+  else
+    lk__pending_go(ct);
+}
+
 void lk__pending_listed(lk_contend *ct, int err, const lk_bytes *names,
                         size_t count)
 {
@@ -97,15 +119,25 @@ void lk__pending_listed(lk_contend *ct, int err, const lk_bytes *names,
     return;
   }
   if (err == 0)
-    ours = lk__place_ours(names, count, ct->prefix, ct->role->mark);
+    ours = lk__place_ours(names, count, lk__contend_base(ct));
   if (err != 0 && err != LK_ERR_NO_NODE) {
     trouble(ct, err);
+  } else if (ours.at != NULL && ct->unique == LK_UNIQUE_DATA) {
+    look_closer(ct, names, count);
   } else if (ours.at == NULL) {
     finish(ct, 0);
   } else {
     lk__contend_adopt(ct, ours);
     lk__pending_go(ct);
   }
+}
+
+static void remove_own(lk_contend *ct)
+{
+  if (lk__contend_doubtful(ct))
+    ask_look(ct);
+  else
+    ask_delete(ct);
 }
 
 void lk__pending_go(lk_contend *ct)
@@ -120,8 +152,8 @@ void lk__pending_go(lk_contend *ct)
       ask_look(ct);
     break;
   case LK_OWN_MADE:
-    if (online && !ct->deleting)
-      ask_delete(ct);
+    if (online && !ct->deleting && !ct->looking)
+      remove_own(ct);
     break;
   }
   if (!online && ct->keeper->freed)

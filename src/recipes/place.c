@@ -6,7 +6,7 @@
 /* ---- roles ------------------------------------------------------------- */
 
 /* Every writer and every reader before it keeps a writer out. */
-static bool excludes_writer(const lk_mark *other)
+bool lk__excludes_writer(const lk_mark *other)
 {
   return other->side != LK_SIDE_OWN;
 }
@@ -16,13 +16,27 @@ static bool excludes_reader(const lk_mark *other)
   return other->side == LK_SIDE_WRITER;
 }
 
-const lk_role lk__role_mutex = {
-    .mark = &lk__mark_lock, .exclusive = true, .excludes = excludes_writer};
-const lk_role lk__role_write = {
-    .mark = &lk__mark_write, .exclusive = true, .excludes = excludes_writer};
-const lk_role lk__role_lease = {.mark = &lk__mark_lease, .counts = true};
-const lk_role lk__role_read = {.mark = &lk__mark_read,
-                               .excludes = excludes_reader};
+#define WRITER(of, in)                                 \
+  {                                                    \
+    .mark = &(of), .naming = &(in), .exclusive = true, \
+    .excludes = lk__excludes_writer                    \
+  }
+#define READER(of, in)                                          \
+  {                                                             \
+    .mark = &(of), .naming = &(in), .excludes = excludes_reader \
+  }
+
+const lk_role lk__role_mutex = WRITER(lk__mark_lock, lk__naming_known);
+const lk_role lk__role_write = WRITER(lk__mark_write, lk__naming_known);
+const lk_role lk__role_read = READER(lk__mark_read, lk__naming_known);
+const lk_role lk__role_kazoo_write =
+    WRITER(lk__mark_kazoo_write, lk__naming_known);
+const lk_role lk__role_kazoo_read =
+    READER(lk__mark_kazoo_read, lk__naming_known);
+const lk_role lk__role_w = WRITER(lk__mark_w, lk__naming_shared);
+const lk_role lk__role_r = READER(lk__mark_r, lk__naming_shared);
+const lk_role lk__role_lease = {
+    .mark = &lk__mark_lease, .naming = &lk__naming_known, .counts = true};
 
 /* ---- order ------------------------------------------------------------- */
 
@@ -42,7 +56,7 @@ static void sink(int64_t *a, size_t i, size_t n)
 }
 
 /* In place, since a list may be long and qsort() may allocate. */
-static void sort(int64_t *a, size_t n)
+void lk__place_sort(int64_t *a, size_t n)
 {
   for (size_t i = n / 2; i-- > 0;)
     sink(a, i, n);
@@ -79,7 +93,7 @@ static bool is_downgrade(int64_t a, int64_t b)
 
 static bool has_twins(int64_t *keys, size_t count)
 {
-  sort(keys, count);
+  lk__place_sort(keys, count);
   for (size_t i = 1; i < count; i++) {
     if (suffix_of(keys[i]) == suffix_of(keys[i - 1]) &&
         !is_downgrade(keys[i - 1], keys[i]))
@@ -127,14 +141,15 @@ void lk__place_find(lk_place *out, const lk_role *role, lk_bytes own,
   size_t keys = 0;
 
   memset(out, 0, sizeof *out);
-  if (!lk__name_parse(own, &us) || us.mark != role->mark)
+  if (!lk__name_parse(role->naming, own, &us) || us.mark != role->mark)
     return;
   out->suffix = us.suffix;
   out->in_range = true;
   for (size_t i = 0; i < count; i++) {
     lk_name n;
 
-    if (!lk__name_parse(names[i], &n) || !lk__mark_contends(role->mark, n.mark))
+    if (!lk__name_parse(role->naming, names[i], &n) ||
+        !lk__mark_contends(role->mark, n.mark))
       continue;
     scratch[keys++] = key_of(&n);
     out->found = out->found || same(names[i], own);
@@ -167,25 +182,22 @@ size_t lk__place_rivals(const lk_role *role, const lk_bytes *names,
   for (size_t i = 0; i < count; i++) {
     lk_name n;
 
-    rivals += lk__name_parse(names[i], &n) &&
+    rivals += lk__name_parse(role->naming, names[i], &n) &&
               lk__mark_contends(role->mark, n.mark) && role->excludes(n.mark);
   }
   return rivals;
 }
 
-lk_bytes lk__place_ours(const lk_bytes *names, size_t count, const char *prefix,
-                        const lk_mark *mark)
+lk_bytes lk__place_ours(const lk_bytes *names, size_t count, lk_bytes base)
 {
   lk_bytes ours = {NULL, 0};
   int64_t lowest = INT64_MAX;
+  int64_t suffix;
 
   for (size_t i = 0; i < count; i++) {
-    lk_name n;
-
-    if (!lk__name_is_ours(names[i], prefix, mark) ||
-        !lk__name_parse(names[i], &n) || n.suffix >= lowest)
+    if (!lk__name_is_ours(names[i], base, &suffix) || suffix >= lowest)
       continue;
-    lowest = n.suffix;
+    lowest = suffix;
     ours = names[i];
   }
   return ours;

@@ -21,8 +21,9 @@ enum {
 
 /** What a recipe is to a queue. */
 typedef struct lk_role {
-  const lk_mark *mark; /**< of the nodes it makes */
-  bool exclusive;      /**< its holder is alone */
+  const lk_mark *mark;     /**< of the nodes it makes */
+  const lk_naming *naming; /**< of all who contend */
+  bool exclusive;          /**< its holder is alone */
   /** Whether one before us with this mark keeps us out. */
   bool (*excludes)(const lk_mark *other);
   bool counts; /**< instead: what keeps us out is that there are too many */
@@ -34,6 +35,14 @@ extern const lk_role lk__role_read;
 extern const lk_role lk__role_write;
 /** A permit of Curator's semaphore. */
 extern const lk_role lk__role_lease;
+/** kazoo's locks. */
+extern const lk_role lk__role_kazoo_read;
+extern const lk_role lk__role_kazoo_write;
+/** The shared lock of plain names. */
+extern const lk_role lk__role_r;
+extern const lk_role lk__role_w;
+/** For a role made of a mark of its own. */
+bool lk__excludes_writer(const lk_mark *other);
 
 /** A contender in a list. */
 typedef struct lk_rival {
@@ -72,10 +81,12 @@ void lk__place_count(lk_place *out, lk_bytes own, const lk_bytes *names,
 size_t lk__place_rivals(const lk_role *role, const lk_bytes *names,
                         size_t count);
 
-/** The name that was made of `prefix` and `mark`, the lowest if there are
-    several; `at` NULL: none. */
-lk_bytes lk__place_ours(const lk_bytes *names, size_t count, const char *prefix,
-                        const lk_mark *mark);
+/** Ascending. */
+void lk__place_sort(int64_t *a, size_t n);
+
+/** The name that was made of `base`, the lowest if there are several; `at`
+   NULL: none. */
+lk_bytes lk__place_ours(const lk_bytes *names, size_t count, lk_bytes base);
 
 /** What is known when the last one ahead has gone. */
 typedef struct lk_handoff {

@@ -25,9 +25,10 @@ static bool is_unlisted(const lk_contend *ct)
 
 bool lk__contend_adopt(lk_contend *ct, lk_bytes name)
 {
-  char *at = ct->node + strlen(ct->dir) + 1;
+  char *at = lk__contend_name(ct);
+  int64_t suffix;
 
-  if (!lk__name_is_ours(name, ct->prefix, ct->role->mark))
+  if (!lk__name_is_ours(name, lk__contend_base(ct), &suffix))
     return false;
   memcpy(at, name.at, name.len);
   at[name.len] = '\0';
@@ -60,6 +61,7 @@ static int take_created(lk_contend *ct, int err, const char *path,
       !lk__contend_adopt(ct, lk_text(path + dir_len + 1)))
     return LK_ERR_PROTOCOL;
   ct->token = zxid;
+  ct->seen_on = lk_client_connection(lk__contend_client(ct));
   ct->parents = 0;
   return 0;
 }
@@ -84,22 +86,28 @@ static void on_created(lk_client *c, int err, const char *path,
   lk__contend_created(arg, err, path, stat == NULL ? 0 : (uint64_t)stat->czxid);
 }
 
+static void asked(lk_contend *ct)
+{
+  ct->own = LK_OWN_ASKED;
+  ct->older = ct->keeper->seen_zxid;
+}
+
 void lk__contend_mark_joint(lk_contend *ct)
 {
   (void)lk__contend_asked(ct, 0);
-  ct->own = LK_OWN_ASKED;
+  asked(ct);
 }
 
 static int ask_create(lk_contend *ct)
 {
   ct->node[ct->base_len] = '\0';
-  int err = lk__contend_asked(ct, lk_create2(lk__contend_client(ct), ct->node,
-                                             ct->config->data, ct->config->acl,
-                                             LK_EPHEMERAL | LK_SEQUENTIAL, NULL,
-                                             on_created, ct));
+  int err = lk__contend_asked(
+      ct, lk_create2(lk__contend_client(ct), ct->node, lk__contend_data(ct),
+                     ct->config->acl, LK_EPHEMERAL | LK_SEQUENTIAL, NULL,
+                     on_created, ct));
 
   if (err == 0)
-    ct->own = LK_OWN_ASKED;
+    asked(ct);
   return err;
 }
 
@@ -140,6 +148,17 @@ static void judge_list(lk_contend *ct, int err, const lk_bytes *names,
     lk__contend_placed(ct, names, count);
 }
 
+/* Their owners tell which of these is ours. */
+static void look_closer(lk_contend *ct, const lk_bytes *names, size_t count)
+{
+  int err = lk__search_take(ct, names, count);
+
+  if (err != 0)
+    lk__contend_end(ct, err);
+  else
+    lk__contend_step(ct, LK_EV_ALIKE);
+}
+
 /* After a transaction: what is not listed now was not executed, and will not
  * be. */
 static void judge_looked(lk_contend *ct, int err, const lk_bytes *names,
@@ -152,9 +171,11 @@ static void judge_looked(lk_contend *ct, int err, const lk_bytes *names,
     return;
   }
   if (err == 0)
-    ours = lk__place_ours(names, count, ct->prefix, ct->role->mark);
+    ours = lk__place_ours(names, count, lk__contend_base(ct));
   if (err != 0 && err != LK_ERR_NO_NODE) {
     lk__contend_trouble(ct, err);
+  } else if (ours.at != NULL && ct->unique == LK_UNIQUE_DATA) {
+    look_closer(ct, names, count);
   } else if (ours.at == NULL) {
     ct->own = LK_OWN_NONE;
     lk__contend_step(ct, LK_EV_ABSENT);
@@ -187,6 +208,7 @@ static void judge_names(lk_contend *ct, int err, const lk_bytes *names,
   case LK_CONTEND_NO_STEP:
   case LK_CONTEND_IDLE:
   case LK_CONTEND_PAUSED:
+  case LK_CONTEND_SEARCHING:
   case LK_CONTEND_PARKING:
   case LK_CONTEND_WAITING:
   case LK_CONTEND_PROBING:

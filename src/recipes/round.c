@@ -99,7 +99,7 @@ static int ask_round(lk_team *t)
 
     if (t->parents)
       err = lk__contend_ask_parents(ct);
-    ops[i] = lk_op_create(ct->node, ct->config->data, ct->config->acl,
+    ops[i] = lk_op_create(ct->node, lk__contend_data(ct), ct->config->acl,
                           LK_EPHEMERAL | LK_SEQUENTIAL);
   }
   if (err == 0)

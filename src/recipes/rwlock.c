@@ -13,7 +13,9 @@ struct lk_rwlock {
 };
 
 /* One owner asks for one thing at a time. A reader that wants to write would
- * wait for its own read node, and two of them for each other. */
+ * wait for its own read node, and two of them for each other; a writer that
+ * wants to read would wait for its write node, unless the layout has another
+ * way. */
 int lk__lock_beside(const lk_lock *l)
 {
   const lk_lock *other = l->partner;
@@ -23,7 +25,7 @@ int lk__lock_beside(const lk_lock *l)
     return 0;
   if (!lk__lock_holds(other))
     return LK_ERR_STATE;
-  return writes ? LK_ERR_DEADLOCK : 0;
+  return writes || !l->options.rules->downgrades ? LK_ERR_DEADLOCK : 0;
 }
 
 int lk_rwlock_new(lk_rwlock **out, lk_keeper *k, const char *path,
@@ -36,10 +38,10 @@ int lk_rwlock_new(lk_rwlock **out, lk_keeper *k, const char *path,
     return LK_ERR_NO_MEMORY;
   rw->keeper = k;
   lk__keeper_ref(k);
-  int err = lk__lock_make(&rw->read, k, path, config, &lk__role_read);
+  int err = lk__lock_make(&rw->read, k, path, config, LK_MULTILOCK_READ);
 
   if (err == 0)
-    err = lk__lock_make(&rw->write, k, path, config, &lk__role_write);
+    err = lk__lock_make(&rw->write, k, path, config, LK_MULTILOCK_WRITE);
   if (err != 0) {
     lk_rwlock_free(rw);
     return err;

@@ -104,11 +104,12 @@ int lk_semaphore_new(lk_lock **out, lk_keeper *k, const char *path,
                      const lk_semaphore_config *options)
 {
   *out = NULL;
-  if (!acceptable(options))
+  if (!acceptable(options) ||
+      (config != NULL && config->layout != LK_LAYOUT_CURATOR))
     return LK_ERR_BAD_ARGUMENT;
   if (options->limit_path != NULL && lk_path_check(options->limit_path) != 0)
     return LK_ERR_BAD_PATH;
-  int err = lk__lock_make(out, k, path, config, &lk__role_mutex);
+  int err = lk__lock_make(out, k, path, config, LK_MULTILOCK_MUTEX);
 
   if (err != 0)
     return err;

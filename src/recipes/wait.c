@@ -20,8 +20,9 @@ static void look_for_announcement(lk_contend *ct, const lk_bytes *data)
   lk_name n;
 
   if (ct->ahead.count < 2 || !lk__is_announcement(*data) ||
-      !lk__name_parse(lk_text(ct->ahead.path[0] + strlen(ct->dir) + 1), &n) ||
-      n.mark->side != LK_SIDE_WRITER || n.mark->family == LK_FAMILY_RW)
+      !lk__name_parse(ct->role->naming,
+                      lk_text(ct->ahead.path[0] + strlen(ct->dir) + 1), &n) ||
+      n.mark->family != LK_FAMILY_MUTEX)
     return;
   lk__ahead_is_pred(&ct->ahead);
   lk__contend_tell_position(ct);
@@ -101,7 +102,11 @@ static int take_own(lk_contend *ct, const lk_stat *stat)
 
   if (stat->ephemeral_owner != lk_client_session(c).id)
     return LK_ERR_NO_NODE;
+  if (ct->unique == LK_UNIQUE_DATA && ct->token != 0 &&
+      ct->token != (uint64_t)stat->czxid)
+    return LK_ERR_NO_NODE;
   ct->watched_on = lk_client_connection(c);
+  ct->seen_on = ct->watched_on;
   ct->token = (uint64_t)stat->czxid;
   return 0;
 }
@@ -369,6 +374,7 @@ static void complete(lk_contend *ct)
   case LK_CONTEND_CREATING:
   case LK_CONTEND_PARENTS:
   case LK_CONTEND_LOOKING:
+  case LK_CONTEND_SEARCHING:
   case LK_CONTEND_LISTING:
   case LK_CONTEND_CHECKING:
   case LK_CONTEND_HELD:

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/layout.h"
+
+/* The one list of layouts. */
+static const lk_layout_rules layouts[] = {
+    [LK_LAYOUT_CURATOR] = {.unique = LK_UNIQUE_CURATOR,
+                           .roles = {&lk__role_mutex, &lk__role_read,
+                                     &lk__role_write},
+                           .containers = true,
+                           .downgrades = true},
+    [LK_LAYOUT_KAZOO] = {.unique = LK_UNIQUE_HEX,
+                         .roles = {&lk__role_kazoo_write, &lk__role_kazoo_read,
+                                   &lk__role_kazoo_write}},
+    [LK_LAYOUT_NATIVE] = {.unique = LK_UNIQUE_DATA,
+                          .roles = {NULL, &lk__role_r, &lk__role_w}},
+    [LK_LAYOUT_NATIVE_UUID] = {.unique = LK_UNIQUE_UUID,
+                               .roles = {NULL, &lk__role_r, &lk__role_w}}};
+
+const lk_layout_rules *lk__layout_rules(lk_layout layout)
+{
+  size_t at = (size_t)layout;
+
+  return at < sizeof layouts / sizeof layouts[0] ? &layouts[at] : NULL;
+}
+
+/* Those of the shared lock have readers, which a mutex would not see. */
+bool lk__plain_check(const char *prefix)
+{
+  return prefix == NULL ||
+         (strchr(prefix, '/') == NULL && strcmp(prefix, "r-") != 0 &&
+          strcmp(prefix, "w-") != 0);
+}
+
+void lk__plain_init(lk_plain *p, const char *prefix)
+{
+  p->mark = (lk_mark){prefix == NULL ? "seq-" : prefix, LK_FAMILY_NATIVE,
+                      LK_SIDE_WRITER};
+  p->marks[0] = &p->mark;
+  p->naming = (lk_naming){.marks = p->marks, .count = 1, .exact = true};
+  p->role = (lk_role){.mark = &p->mark,
+                      .naming = &p->naming,
+                      .exclusive = true,
+                      .excludes = lk__excludes_writer};
+}
