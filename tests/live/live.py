@@ -116,7 +116,7 @@ class Ensemble:
 def _report(puppets):
     for p in puppets:
         print("---- puppet %d, its last lines:" % p.process.pid)
-        for line in p.record[-40:]:
+        for line in list(p.record)[-40:]:
             print("    " + line.rstrip()[:150])
 
 

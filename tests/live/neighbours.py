@@ -43,8 +43,8 @@ def enter_and_leave():
 
 try:
     import kazoo.client
-    import kazoo.recipe.lock
     import kazoo.security
+    from kazoos import Lock as KazooLock
 except ImportError:
     live.missing("there is no kazoo (Debian: python3-kazoo)")
 
@@ -66,12 +66,6 @@ class Mutex:
 
 
 # ---- kazoo
-
-class KazooLock(kazoo.recipe.lock.Lock):
-    """kazoo's, with Curator's mark in the names."""
-    _NODE_NAME = "-lock-"
-    _EXCLUDE_NAMES = ["-lock-"]
-
 
 class Kazoo(kazoo.client.KazooClient):
     def __enter__(self):

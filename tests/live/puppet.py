@@ -12,6 +12,7 @@
 Times are in ms on CLOCK_BOOTTIME, as puppet.c wrote them.
 """
 
+import collections
 import itertools
 import os
 import queue
@@ -119,6 +120,7 @@ class Thing:
     def __init__(self, puppet, name):
         self.puppet, self.name = puppet, name
         self.lines = []     # all that happened
+        self.told = None    # or what is called with each line as it comes
         self._read = 0      # how many of them wait() has looked at
         self._news = threading.Condition()
         puppet.things[name] = self
@@ -133,6 +135,8 @@ class Thing:
         with self._news:
             self.lines.append(line)
             self._news.notify_all()
+        if self.told is not None:
+            self.told(line)
 
     def wait(self, what, word=None, seconds=SECONDS, **values):
         """The next line that is like this; those before it are passed over."""
@@ -157,6 +161,12 @@ class Thing:
         with self._news:
             return [line for line in self.lines if line.at >= since and
                     _is_like(line, what, word, {})]
+
+    def forget(self):
+        """All that happened so far, where much does."""
+        with self._news:
+            self.lines.clear()
+            self._read = 0
 
     def free(self):
         return self.do("free")
@@ -240,7 +250,7 @@ class Puppet:
     def __init__(self):
         self.things = {}
         self.asked = {}
-        self.record = []
+        self.record = collections.deque(maxlen=1000)
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self.process = subprocess.Popen(
@@ -259,8 +269,8 @@ class Puppet:
             self.record.append(text)
             if name in self.things:
                 self.things[name].put(line)
-            else:
-                self.asked[name].put(line)
+            elif name in self.asked:
+                self.asked.pop(name).put(line)
 
     def ask(self, verb, name, **options):
         tag = str(next(self._numbers))

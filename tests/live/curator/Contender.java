@@ -128,6 +128,8 @@ public class Contender {
             return obeyLock(locks.get(name), words);
         if (clients.containsKey(name))
             return obeyClient(clients.get(name), words);
+        if (words.length < 4)
+            throw new IllegalArgumentException("no such thing: " + name);
         if (words[0].equals("client"))
             clients.put(name, client(name, words[2],
                         Integer.parseInt(words[3])));

@@ -43,10 +43,11 @@ class Downgrader extends Locks.Lock {
         CountDownLatch there = new CountDownLatch(1);
 
         zk = new ZooKeeper(connect, TIMEOUT_MS, event -> {
-            if (event.getState() == KeeperState.SyncConnected)
+            boolean is = event.getState() == KeeperState.SyncConnected;
+
+            Contender.say(name, is ? "connected" : "suspended");
+            if (is)
                 there.countDown();
-            else
-                Contender.say(name, "suspended");
         });
         there.await(60, TimeUnit.SECONDS);
     }

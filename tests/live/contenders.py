@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What rivals do with a lock, over and over: a thread for each."""
+
+import collections
+import random
+import threading
+import time
+
+from rivals import Broken, Gone
+
+LONG_MS = 300000
+
+
+class Contender(threading.Thread):
+    """Acquires, is inside for a while, releases."""
+
+    def __init__(self, rival, claims, seconds=.004):
+        """It is inside for so many seconds at most."""
+        super().__init__(daemon=True)
+        self.seconds = seconds
+        self.rival, self.judge, self.claims = rival, rival.judge, claims
+        self.random = random.Random(rival.name)
+        self.over = threading.Event()
+        self.granted = self.missed = 0
+        self.broken = collections.Counter()
+        self.moved = time.monotonic()   # when it last had what it wanted
+        self.worst = 0                  # the longest time between
+
+    def run(self):
+        while not self.over.is_set():
+            try:
+                if not self.rival.is_open():
+                    self.rival.host.up.wait()
+                    self.rival.open()
+                self.turn()
+            except Gone:
+                self.judge.leave(self.rival.name)
+                self.over.wait(.1)
+            except Broken as e:
+                self.judge.leave(self.rival.name)
+                self.broken[str(e)[:120]] += 1
+                self.over.wait(.1)
+
+    def turn(self):
+        if self.acquire():
+            self.be_inside(self.claims)
+            self.rival.release()
+
+    def acquire(self):
+        """Mostly with patience; some give up."""
+        ms = LONG_MS if self.random.random() < .9 else self.random.randrange(20)
+        got = self.rival.acquire(ms)
+        if got:
+            self.note_grant()
+        else:
+            self.missed += 1
+        return got
+
+    def note_grant(self):
+        now = time.monotonic()
+        self.worst = max(self.worst, now - self.moved)
+        self.moved = now
+        self.granted += 1
+
+    def be_inside(self, claims):
+        name = self.rival.name
+        if self.judge.enter(name, claims, self.rival.certain):
+            time.sleep(self.random.random() * self.seconds)
+            self.judge.leave(name)
+
+
+class ReadWriter(Contender):
+    """Reads or writes, or writes and then reads without a gap between."""
+    ALL = 1000  # that many readers, or one writer
+
+    def __init__(self, rival, path, downgrades=False):
+        super().__init__(rival, None)
+        self.path, self.downgrades = path, downgrades
+        self.reading, self.writing = {path: 1}, {path: self.ALL}
+
+    def turn(self):
+        side = self.random.randrange(2)
+        self.rival.choose(side)
+        if not self.acquire():
+            return
+        if side == 1 and self.downgrades and self.random.random() < .5:
+            self.go_on_reading()
+        else:
+            self.be_inside(self.writing if side == 1 else self.reading)
+            self.rival.release()
+
+    def go_on_reading(self):
+        rival = self.rival
+        inside = self.judge.enter(rival.name, self.writing, rival.certain)
+        rival.read_too()
+        self.judge.become(rival.name, self.reading)
+        rival.choose(1)
+        rival.release()
+        if inside:
+            time.sleep(self.random.random() * .006)
+        self.judge.leave(rival.name)
+        rival.choose(0)
+        rival.release()
+
+
+class Downgrader(Contender):
+    """A foreign writer that goes on as a reader."""
+
+    def __init__(self, rival, path):
+        super().__init__(rival, {path: ReadWriter.ALL})
+        self.reading = {path: 1}
+
+    def turn(self):
+        if not self.acquire():
+            return
+        rival = self.rival
+        inside = self.judge.enter(rival.name, self.claims, rival.certain)
+        if self.random.random() < .7:
+            self.judge.become(rival.name, self.reading)
+            rival.downgrade()
+            if inside:
+                time.sleep(self.random.random() * .006)
+        self.judge.leave(rival.name)
+        rival.release()
+
+
+class Revoker(Contender):
+    """Who waits asks who holds to let go; who holds does so only then."""
+    PATIENCE = 20  # seconds, with a holder that was asked
+
+    def __init__(self, rival, claims, far, path, pairs):
+        super().__init__(rival, claims)
+        self.far, self.path, self.pairs = far, path, pairs
+
+    holder = None       # of all of them
+    askers = set()      # sides, who asked the holder
+
+    def turn(self):
+        asked = self.rival.begin(LONG_MS)
+        got = self.rival.take(lambda: self.grant(asked))
+        if not got:
+            self.missed += 1
+            return
+        self.note_grant()
+        Revoker.holder, Revoker.askers = self, set()
+        if self.judge.enter(self.rival.name, self.claims,
+                            self.rival.certain):
+            self.wait_for_word()
+        self.judge.leave(self.rival.name)
+        self.rival.release()
+
+    def grant(self, asked):
+        while not self.is_done(asked):
+            self.over.wait(.005 + self.random.random() * .05)
+            if not self.is_done(asked) and self.holder is not None:
+                self.ask_holder()
+        return self.rival.granted(asked)
+
+    def is_done(self, asked):
+        if hasattr(asked, "is_done"):
+            return asked.is_done() or not self.rival.host.up.is_set()
+        return not asked.end.empty()
+
+    def ask_holder(self):
+        found = self.far.ask("children", path=self.path).result()
+        if found.err != "0" or not found.names:
+            return
+        first = min(found.names, key=lambda name: name[-10:])
+        Revoker.askers = Revoker.askers | {self.rival.side}
+        self.revoke(self.path + "/" + first)
+
+    def revoke(self, node):
+        rival = self.rival
+        if rival.side == "latchkey":
+            self.far.ask("set", path=node, data=b"__REVOKE__",
+                         version=-1).result()
+        else:
+            # By the thread of its client: its own waits for the lock.
+            rival.do("revoke", rival.client, node)
+
+    def wait_for_word(self):
+        end = time.monotonic() + self.PATIENCE
+        while self.rival.certain() and not self.over.is_set():
+            if self.rival.revoked.wait(.05):
+                if len(self.askers) == 1:
+                    self.pairs[min(self.askers), self.rival.side] += 1
+                return
+            if time.monotonic() > end:
+                self.broken["was not asked to let go"] += 1
+                return

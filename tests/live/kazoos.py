@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kazoo's mutex with Curator's mark in its names, in this process."""
+
+import logging
+
+import kazoo.client
+import kazoo.exceptions
+import kazoo.recipe.lock
+
+import rivals
+
+
+logging.getLogger("kazoo").setLevel(logging.CRITICAL)
+
+
+class Lock(kazoo.recipe.lock.Lock):
+    _NODE_NAME = "-lock-"
+    _EXCLUDE_NAMES = ["-lock-"]
+
+
+class Kazoo(rivals.Rival):
+    side = "kazoo"
+
+    def __init__(self, host, connect, judge, path):
+        super().__init__(host, connect, judge)
+        self.path, self.client = path, None
+
+    def open(self):
+        self.close()
+        self.client = kazoo.client.KazooClient(
+            self.connect, timeout=rivals.SESSION_MS / 1000)
+        self.client.add_listener(self.hear)
+        self.client.start(30)
+        self.lock = Lock(self.client, self.path)
+        self.opened = self.host.generation
+
+    def hear(self, state):
+        self.connected = state == "CONNECTED"
+        if not self.connected:
+            self.doubt()
+
+    def acquire(self, ms):
+        try:
+            got = self.take(lambda: self.lock.acquire(timeout=ms / 1000))
+            self.safe = self.connected
+            return got
+        except kazoo.exceptions.LockTimeout:
+            return False
+        except Exception as e:
+            self.opened = 0  # with another session, which has no leftovers
+            raise rivals.Broken(repr(e)) from None
+
+    def release(self):
+        try:
+            self.lock.release()
+        except Exception as e:
+            self.opened = 0
+            raise rivals.Broken(repr(e)) from None
+
+    def close(self):
+        if self.client is not None:
+            self.client.stop()
+            self.client.close()
+            self.client = None

@@ -1,0 +1,421 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ours and others' on the same nodes, each recipe for a while; a judge counts
+who is inside. See script/pairings."""
+
+import argparse
+import collections
+import random
+import sys
+import threading
+import time
+
+import curator
+import live
+import zkserver
+from contenders import Contender, Downgrader, ReadWriter, Revoker
+from judge import Judge
+from puppet import Puppet
+from rivals import SESSION_MS, Host, Ours, Plain, Theirs, Trespasser
+
+try:
+    import kazoos
+except ImportError:
+    live.missing("there is no kazoo (Debian: python3-kazoo)")
+
+FAULT_EVERY = 12    # seconds
+STALL = 30          # seconds without a grant for somebody who wants one
+STALL_FAULTS = 90
+FULL = .08          # seconds inside, so that there are hardly permits left
+
+
+class Here:
+    """So far as kazoo is concerned: this process."""
+
+    def kill(self):
+        pass
+
+    stop = cont = close = kill
+
+
+class Run:
+    """All that goes on on one server."""
+
+    def __init__(self, zk, faults):
+        self.zk, self.judge = zk, Judge()
+        self.ours = [Host(Puppet), Host(Puppet)]
+        self.theirs = [Host(curator.Curator)
+                       for _ in range(2 if faults else 1)]
+        self.here = Host(Here)
+        self.watcher = Puppet()
+        self.far = self.watcher.client(zk.connect, timeout=60000)
+        self.turns = {}         # recipe -> contenders
+        self.queues = {}        # recipe -> directories with nodes of theirs
+        self.pairs = collections.Counter()
+        self.over = threading.Event()
+
+    # ---- for recipes
+
+    def place(self, recipe, name, room, *queues):
+        """A path for a lock, in a directory of the recipe."""
+        base = "/" + recipe
+        if recipe not in self.turns:
+            self.far.create(base)
+            self.turns[recipe], self.queues[recipe] = [], []
+        path = base + "/" + name
+        self.far.create(path)
+        self.judge.room(path, room)
+        self.queues[recipe] += [path + q for q in queues or ("",)]
+        return path
+
+    def host(self, hosts, recipe):
+        return hosts[len(self.turns[recipe]) % len(hosts)]
+
+    def join(self, recipe, contender):
+        contender.name = recipe
+        self.turns[recipe].append(contender)
+
+    def ours_do(self, recipe, make):
+        return Ours(self.host(self.ours, recipe), self.zk.connect, self.judge,
+                    make)
+
+    def theirs_do(self, recipe, kind, *words, of=Theirs):
+        return of(self.host(self.theirs, recipe), self.zk.connect, self.judge,
+                  kind, *words)
+
+    # ---- what goes on
+
+    def all(self):
+        return [c for turns in self.turns.values() for c in turns]
+
+    def go(self):
+        for contender in self.all():
+            contender.moved = time.monotonic()
+            contender.start()
+
+    def stalled(self, bound):
+        now = time.monotonic()
+        return ["%s: %s has waited for %d s" % (
+            c.name, c.rival.name, now - c.moved) for c in self.all()
+            if now - c.moved > bound]
+
+    def end(self):
+        """True if all came to an end."""
+        self.over.set()
+        for contender in self.all():
+            contender.over.set()
+        end = time.monotonic() + STALL_FAULTS
+        for contender in self.all():
+            contender.join(max(end - time.monotonic(), .1))
+        return not any(c.is_alive() for c in self.all())
+
+    def orphans(self):
+        """What is left in the queues, though all sessions are there."""
+        left = []
+        for paths in self.queues.values():
+            for path in paths:
+                found = self.far.ask("children", path=path).result()
+                if found.err == "0":
+                    left += [path + "/" + name for name in found.names]
+        return left
+
+    def close(self):
+        for host in self.ours + self.theirs:
+            host.close()
+        for contender in self.all():
+            if isinstance(contender.rival, kazoos.Kazoo):
+                contender.rival.close()
+        self.watcher.close()
+
+
+# ---- the recipes
+
+def mutex(run):
+    path = run.place("mutex", "l", 1)
+    for _ in range(3):
+        run.join("mutex", Contender(run.ours_do(
+            "mutex", lambda c: c.lock(path)), {path: 1}))
+        run.join("mutex", Contender(run.theirs_do(
+            "mutex", "mutex", path), {path: 1}))
+    run.join("mutex", Contender(kazoos.Kazoo(
+        run.here, run.zk.connect, run.judge, path), {path: 1}))
+
+
+def rwlock(run):
+    path = run.place("rwlock", "l", ReadWriter.ALL)
+    for _ in range(3):
+        run.join("rwlock", ReadWriter(run.ours_do(
+            "rwlock", lambda c: c.rwlock(path)), path, downgrades=True))
+        run.join("rwlock", ReadWriter(run.theirs_do(
+            "rwlock", "rwlock", path), path))
+
+
+def downgrade(run):
+    path = run.place("downgrade", "l", ReadWriter.ALL)
+    for _ in range(2):
+        run.join("downgrade", ReadWriter(run.ours_do(
+            "downgrade", lambda c: c.rwlock(path)), path, downgrades=True))
+        run.join("downgrade", Downgrader(run.theirs_do(
+            "downgrade", "downgrader", path, of=Plain), path))
+    run.join("downgrade", ReadWriter(run.ours_do(
+        "downgrade", lambda c: c.rwlock(path)), path))
+    run.join("downgrade", ReadWriter(run.theirs_do(
+        "downgrade", "rwlock", path), path))
+
+
+def semaphore(run):
+    """Some take two: of Curator's only one, which keeps the first while it
+    waits for the second."""
+    path = run.place("semaphore", "l", 3, "/locks", "/leases")
+
+    def ours(take):
+        run.join("semaphore", Contender(run.ours_do(
+            "semaphore", lambda c: c.semaphore(path, permits=3, take=take)),
+            {path: take}, FULL))
+
+    def theirs(take):
+        run.join("semaphore", Contender(run.theirs_do(
+            "semaphore", "semaphore", path, 3, take), {path: take}, FULL))
+    for take in (1, 1, 2):
+        ours(take)
+        theirs(take)
+
+
+def count(run):
+    """A semaphore whose number of permits changes."""
+    path = run.place("count", "l", 1, "/locks", "/leases")
+    limit = "/count/limit"
+    run.far.create(limit, data=b"\0\0\0\1")
+    for _ in range(3):
+        run.join("count", Contender(run.ours_do(
+            "count", lambda c: c.semaphore(path, permits=1, limit=limit)),
+            {path: 1}, FULL))
+        run.join("count", Contender(run.theirs_do(
+            "count", "semaphore", path, limit, 1), {path: 1}, FULL))
+
+    def change():
+        number, now = random.Random("count"), 1
+        while not run.over.wait(3):
+            new = number.choice([n for n in (1, 2, 3) if n != now])
+            run.judge.room(path, new, grace=0 if new > now else 2)
+            run.far.ask("set", path=limit, data=new.to_bytes(4, "big"),
+                        version=-1).result()
+            now = new
+    threading.Thread(target=change, daemon=True).start()
+
+
+def semaphoremutex(run):
+    path = run.place("semaphoremutex", "l", 1, "/locks", "/leases")
+    for _ in range(3):
+        run.join("semaphoremutex", Contender(run.ours_do(
+            "semaphoremutex", lambda c: c.semaphore(path, permits=1)),
+            {path: 1}))
+        run.join("semaphoremutex", Contender(run.theirs_do(
+            "semaphoremutex", "semaphoremutex", path), {path: 1}))
+
+
+def multilock(run):
+    """Several at once, and single ones nested in the same order."""
+    places = {name: run.place("multilock", name, 1) for name in "abc"}
+
+    def paths(letters):
+        return [places[letter] for letter in letters]
+
+    def ours(letters):
+        run.join("multilock", Contender(run.ours_do(
+            "multilock", lambda c: c.multilock(
+                *("x:" + path for path in paths(letters)))),
+            dict.fromkeys(paths(letters), 1)))
+
+    def theirs(kind, letters):
+        run.join("multilock", Contender(run.theirs_do(
+            "multilock", kind, ",".join(paths(letters))),
+            dict.fromkeys(paths(letters), 1)))
+    ours("cab")
+    theirs("multilock", "abc")
+    ours("ca")
+    theirs("nested", "bc")
+    ours("b")
+    theirs("multilock", "ac")
+    ours("bc")
+    theirs("mutex", "b")
+
+
+def revoke(run):
+    path = run.place("revoke", "l", 1)
+    for _ in range(2):
+        run.join("revoke", Revoker(run.ours_do(
+            "revoke", lambda c: c.lock(path, revocable=True)), {path: 1},
+            run.far, path, run.pairs))
+        run.join("revoke", Revoker(run.theirs_do(
+            "revoke", "revocable", path), {path: 1}, run.far, path,
+            run.pairs))
+
+
+RECIPES = (mutex, rwlock, downgrade, semaphore, count, semaphoremutex,
+           multilock, revoke)
+
+
+# ---- faults
+
+class Faults:
+    """One every few seconds: processes end or stand still until their sessions
+    are gone, the server starts again."""
+
+    def __init__(self, run):
+        self.run = run
+        self.random = random.Random("faults")
+        self.due = time.monotonic() + FAULT_EVERY
+        self.stopped = None
+        self.counts = collections.Counter()
+
+    def go_on(self):
+        if time.monotonic() < self.due:
+            return
+        self.due = time.monotonic() + FAULT_EVERY
+        if self.stopped is not None:
+            self.stopped.cont()
+            self.stopped = None
+            return
+        what = self.random.choice((self.kill, self.stop, self.restart))
+        what()
+        self.counts[what.__name__] += 1
+
+    def some_host(self):
+        return self.random.choice(self.run.ours + self.run.theirs)
+
+    def kill(self):
+        host = self.some_host()
+        host.kill()
+        host.start()
+
+    def stop(self):
+        self.stopped = self.some_host()
+        self.stopped.stop()
+
+    def restart(self):
+        if self.random.random() < .5:
+            self.run.zk.restart()
+        else:
+            self.run.zk.kill()
+            self.run.zk.start()
+
+    def end(self):
+        if self.stopped is not None:
+            self.stopped.cont()
+
+
+# ---- the whole
+
+def report(run):
+    """What each side had, and what went wrong."""
+    bad = list(run.judge.overlaps[:5])
+    for recipe, turns in run.turns.items():
+        granted, missed = collections.Counter(), 0
+        for c in turns:
+            granted[c.rival.side] += c.granted
+            missed += c.missed
+        print("%-15s %s; gave up %d; longest wait %.1f s; inside %s" % (
+            recipe, ", ".join("%s %d" % e for e in sorted(granted.items())),
+            missed, max(c.worst for c in turns),
+            "/".join(str(run.judge.most.get(path, 0)) for path in sorted(
+                {path for c in turns for path in c.claims or [c.path]}))))
+        bad += ["%s: nothing for %s" % (recipe, c.rival.name)
+                for c in turns if c.granted == 0]
+    for (asker, holder), n in sorted(run.pairs.items()):
+        print("%-15s %s asked %s %d times" % ("", asker, holder, n))
+    return bad
+
+
+def troubles(run):
+    found = collections.Counter()
+    for c in run.all():
+        for text, n in c.broken.items():
+            found["%s: %s: %s" % (c.name, c.rival.side, text)] += n
+    return found
+
+
+def watch_over(run, seconds, faults):
+    """Until the time is over, or somebody waits too long."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(.2)
+        if faults is not None:
+            faults.go_on()
+        stalls = run.stalled(STALL if faults is None else STALL_FAULTS)
+        if stalls or run.judge.overlaps:
+            return stalls
+    return []
+
+
+def contend(recipes, seconds, with_faults):
+    with zkserver.Server("--tick", "500") as zk:
+        run = Run(zk, with_faults)
+        for recipe in recipes:
+            recipe(run)
+        faults = Faults(run) if with_faults else None
+        run.go()
+        bad = watch_over(run, seconds, faults)
+        if faults is not None:
+            faults.end()
+        if not run.end():
+            bad.append("not all came to an end")
+        bad += report(run)
+        left = wait_for_none(run, SESSION_MS / 1000 + 15 if with_faults
+                             else 10)
+        bad += ["left behind: " + path for path in left]
+        found = troubles(run)
+        for text, n in found.most_common(20):
+            print("error: %s (%d times)" % (text, n))
+        if found and not with_faults:
+            bad.append("there were errors")
+        if faults is not None:
+            print("faults: %s" % dict(faults.counts))
+        print("overlaps %d, left behind %d" % (len(run.judge.overlaps),
+                                               len(left)))
+        if revoke in recipes:
+            bad += ["%s never asked %s" % pair for pair in (
+                ("latchkey", "curator"), ("curator", "latchkey"))
+                if run.pairs[pair] == 0]
+        run.close()
+    for text in bad:
+        print("WRONG: " + text)
+    return not bad
+
+
+def wait_for_none(run, seconds):
+    end = time.monotonic() + seconds
+    while (left := run.orphans()) and time.monotonic() < end:
+        time.sleep(.1)
+    return left
+
+
+def the_judge_notices():
+    """One goes in without asking, and is seen."""
+    with zkserver.Server("--tick", "500") as zk:
+        run = Run(zk, False)
+        mutex(run)
+        path, = run.queues["mutex"]
+        run.join("mutex", Contender(Trespasser(
+            run.here, zk.connect, run.judge), {path: 1}))
+        run.go()
+        live.eventually(lambda: run.judge.overlaps, "the judge sees it")
+        assert any("trespasser" in text for text in run.judge.overlaps)
+        assert run.end()
+        run.close()
+
+
+def main():
+    names = {recipe.__name__: recipe for recipe in RECIPES}
+    parser = argparse.ArgumentParser(prog="pairings")
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--faults", action="store_true")
+    parser.add_argument("recipe", nargs="*", choices=[[], *names],
+                        metavar="RECIPE", help=", ".join(names))
+    given = parser.parse_args()
+    recipes = [names[name] for name in given.recipe] or list(RECIPES)
+    the_judge_notices()
+    print("the judge notices who goes in without asking")
+    sys.exit(0 if contend(recipes, given.seconds, given.faults) else 1)
+
+
+main()

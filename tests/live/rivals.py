@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Those who contend, all moved in the same way: latchkey's locks, Curator's,
+a writer on the plain Java client, kazoo's.
+
+    rival.open()        a session and a lock of its own
+    rival.acquire(ms)   whether it holds
+    rival.certain()     whether it does still, as far as it was told
+    rival.release()
+
+Gone is raised where the process has ended, Broken for an error. `host` is the
+process; it can be ended, stopped and made anew.
+"""
+
+import itertools
+import threading
+import time
+
+import curator
+import puppet
+
+SESSION_MS = 8000
+
+
+class Gone(Exception):
+    """The process has ended."""
+
+
+class Broken(Exception):
+    """An error that the lock ended with."""
+
+
+class Host:
+    """A process with rivals in it: Puppet or Curator."""
+
+    def __init__(self, make):
+        self.make = make
+        self.rivals = []
+        self.up = threading.Event()
+        self.generation = 0
+        self.resumed = 0        # when it was last stopped and went on, in ms
+        self.start()
+
+    def start(self):
+        self.process = self.make()
+        self.generation += 1
+        self.up.set()
+
+    def abandon(self):
+        """Nobody in it acts any more."""
+        for rival in self.rivals:
+            rival.doubt()
+
+    def kill(self):
+        self.up.clear()
+        self.process.kill()
+        self.abandon()
+
+    def stop(self):
+        """What it has held until now is given up before it can be too late."""
+        self.resumed = float("inf")
+        self.abandon()
+        self.process.stop()
+
+    def cont(self):
+        self.resumed = puppet.boottime()
+        self.process.cont()
+
+    def close(self):
+        self.process.close()
+
+
+class Rival:
+    numbers = itertools.count(1)
+
+    def __init__(self, host, connect, judge):
+        self.name = "%s-%d" % (self.side, next(Rival.numbers))
+        self.host, self.connect, self.judge = host, connect, judge
+        self.opened = 0         # in which generation of the host
+        self.safe = False
+        self.revoked = threading.Event()
+        host.rivals.append(self)
+
+    def is_open(self):
+        return self.opened == self.host.generation
+
+    def doubt(self):
+        """It may hold no more."""
+        self.safe = False
+        self.judge.leave(self.name)
+
+    def certain(self):
+        return self.safe
+
+    def take(self, wait):
+        """`wait()` until the lock is granted; whether it was."""
+        generation = self.host.generation
+        self.safe = True    # until it is told otherwise
+        got = wait()
+        if generation != self.host.generation:
+            raise Gone
+        return got
+
+
+class Ours(Rival):
+    side = "latchkey"
+
+    def __init__(self, host, connect, judge, make):
+        """`make(client)` makes the lock."""
+        super().__init__(host, connect, judge)
+        self.make = make
+
+    def open(self):
+        generation, self.process = self.host.generation, self.host.process
+        client = self.process.client(self.connect, timeout=SESSION_MS)
+        self.locks = self.make(client)
+        if not isinstance(self.locks, list):
+            self.locks = [self.locks]
+        for lock in self.locks:
+            lock.told = self.hear
+        self.lock = self.locks[0]
+        self.opened = generation
+
+    def choose(self, side):
+        self.lock = self.locks[side]
+
+    def hear(self, line):
+        if line.what == "lock" and line.word in ("unsure", "lost"):
+            self.doubt()
+        if line.what == "lock" and line.word == "revoked":
+            self.revoked.set()
+
+    def end_of(self, asked):
+        while not asked.is_done():
+            try:
+                asked.result(.5)
+            except AssertionError:
+                if not self.process.is_alive():
+                    raise Gone from None
+        return asked.result()
+
+    def ask(self, verb, **options):
+        try:
+            return self.lock.ask(verb, **options)
+        except (BrokenPipeError, ValueError):
+            raise Gone from None
+
+    def begin(self, ms):
+        self.revoked = threading.Event()
+        return self.ask("acquire", wait=ms)
+
+    def acquire(self, ms):
+        return self.take(lambda: self.granted(self.begin(ms)))
+
+    def granted(self, asked):
+        line = self.end_of(asked)
+        for lock in self.locks:
+            lock.forget()
+        err = line.refused or line.err
+        if err in ("BUSY", "DEADLINE"):
+            return False
+        if err != "0":
+            raise Broken(err)
+        # What was said before it stood still is not news any more.
+        self.safe = self.safe and line.at > self.host.resumed
+        return True
+
+    def read_too(self):
+        """A writer that takes the read side as well, which must not wait."""
+        self.choose(0)
+        line = self.end_of(self.ask("acquire", wait=-1))
+        if (line.refused or line.err) != "0":
+            raise Broken(line.text)
+
+    def release(self):
+        line = self.end_of(self.ask("release", wait=0))
+        err = line.refused or line.err
+        if err not in ("0", "LOST"):
+            raise Broken(err)
+
+
+class Theirs(Rival):
+    """Curator's."""
+    side = "curator"
+
+    def __init__(self, host, connect, judge, kind, *words):
+        super().__init__(host, connect, judge)
+        self.kind, self.words = kind, words
+
+    def open(self):
+        generation = self.host.generation
+        java = self.process = self.host.process
+        self.connected = True
+        try:
+            client = java.client(self.connect, SESSION_MS)
+            self.client = client
+            java.told[client] = self.hear
+            self.lock = self.locks = java.lock(self.kind, client, *self.words)
+            java.told[self.lock] = self.hear
+        except curator.Gone:
+            raise Gone from None
+        except AssertionError as e:
+            raise Broken(str(e)) from None
+        self.opened = generation
+
+    def choose(self, side):
+        self.lock = self.locks + (".read", ".write")[side]
+
+    def hear(self, word):
+        if word in ("suspended", "lost"):
+            self.connected = False
+            self.doubt()
+        if word in ("connected", "reconnected"):
+            self.connected = True
+        if word == "revoked":
+            self.revoked.set()
+
+    def end_of(self, asked):
+        while True:
+            try:
+                return asked.result(600)
+            except curator.Gone:
+                raise Gone from None
+
+    def ask(self, *words):
+        try:
+            return self.process.ask(*words)
+        except curator.Gone:
+            raise Gone from None
+
+    def do(self, *words):
+        answer = self.end_of(self.ask(*words))
+        if answer.startswith("failed"):
+            raise Broken(answer)
+        return answer
+
+    def begin(self, ms):
+        self.revoked = threading.Event()
+        self.since = puppet.boottime()
+        return self.ask("acquire", self.lock, ms)
+
+    def acquire(self, ms):
+        return self.take(lambda: self.granted(self.begin(ms)))
+
+    def granted(self, asked):
+        answer = self.end_of(asked)
+        if answer.startswith("failed"):
+            raise Broken(answer)
+        # Curator does not know that it stood still.
+        self.safe = self.connected and self.since > self.host.resumed
+        return answer == "held"
+
+    def downgrade(self):
+        self.do("downgrade", self.lock)
+
+    def release(self):
+        self.do("release", self.lock)
+
+
+class Plain(Theirs):
+    """A writer that becomes a reader, on the plain client."""
+    side = "plain"
+
+
+class Trespasser(Rival):
+    """Goes in without asking."""
+    side = "trespasser"
+
+    def open(self):
+        self.opened = self.host.generation
+
+    def acquire(self, ms):
+        time.sleep(.02)
+        self.safe = True
+        return True
+
+    def release(self):
+        pass
