@@ -154,9 +154,9 @@ static void start(lk_keeper *k, int64_t at_ms)
   k->beat_set = true;
 }
 
-/* A quarter of the session timeout from now; or sooner, so that half of that is
- * left for the answer before a lease until `until_ms` becomes unsure, where
- * what it rests on is older than usual. */
+/* A quarter of the session timeout from now; or sooner, so that as much is left
+ * for the answer before a lease until `until_ms` becomes unsure, where what it
+ * rests on is older than usual. */
 static int64_t due_for(const lk_keeper *k, int64_t until_ms)
 {
   int64_t now = lk_client_now(k->client);
@@ -164,9 +164,9 @@ static int64_t due_for(const lk_keeper *k, int64_t until_ms)
 
   if (until_ms == LK_NO_LEASE)
     return now + quarter;
-  int64_t left = lk__keeper_doubt_ms(k, until_ms) - now - quarter / 2;
+  int64_t left = lk__keeper_doubt_ms(k, until_ms) - now - quarter;
 
-  if (left <= -quarter / 2 || left >= quarter)
+  if (left <= -quarter || left >= quarter)
     return now + quarter;
   return now + (left < quarter / 4 ? quarter / 4 : left);
 }

@@ -46,7 +46,7 @@ bool sim_strike_delay(sim_faults *f)
   for (int d = 0; d < 2; d++) {
     if (calm)
       sim_slow_route(f, process, server, d,
-                     sim_between(&f->rng, t / 160, t / 16), length);
+                     sim_between(&f->rng, t / 160, t / 9), length);
     else if (sim_roll(&f->rng, 3) > 0)
       sim_slow_route(f, process, server, d,
                      sim_between(&f->rng, t / 100, t / 5), length);
