@@ -148,6 +148,14 @@ typedef struct lk_lock_config {
       on their own nodes. Of no effect in semaphores and read-write locks; in
       Curator's layout only. */
   bool announce;
+  /** Handles of one keeper for one path with this option queue among
+      themselves behind one node, in order: many owners in one process cost the
+      server as much as one, and handing on to the next costs nothing. After 16
+      such handoffs in a row the node goes to the end of the queue, so that
+      others get their turn. All of these handles have the options of the first
+      of them. Tokens: see lk_lock_turn(). For mutexes only: others refuse it
+      with LK_ERR_BAD_ARGUMENT. */
+  bool local_queue;
   lk_layout layout; /**< semaphores: Curator's only */
   const char *prefix; /**< of a native mutex; NULL: "seq-". It may be empty, and
                            is neither "r-" nor "w-"; without '/' */
@@ -231,7 +239,13 @@ LK_API int64_t lk_lock_deadline(const lk_lock *l);
 /** The fencing token: the zxid that created our node. 0: not held. */
 LK_API uint64_t lk_lock_token(const lk_lock *l);
 
-/** The path of our node, or NULL while there is none; until the next event. */
+/** With local_queue: how many of this process have held by the same node before.
+    Then token and turn together grow with every grant: compare the token first.
+    0: the first, or not held, or no local_queue. */
+LK_API uint64_t lk_lock_turn(const lk_lock *l);
+
+/** The path of our node, or NULL while there is none; until the next event.
+    With local_queue: while it is held. */
 LK_API const char *lk_lock_node(const lk_lock *l);
 
 /** The path the handle was made for. */

@@ -64,6 +64,7 @@ struct lk_attempt {
   bool whole;         /**< its parts are all there are */
   lk_contend **parts; /**< that make it when all of them are held */
   size_t count;
+  uint64_t turn; /**< how many have held by the same node before */
 };
 
 /** Whether it is held, as far as is known. */

@@ -28,6 +28,7 @@ struct lk_keeper {
   lk_lease lease;
   uint64_t seen_zxid; /* of any answer, the largest */
 
+  struct lk_local *locals; /* queues in this process */
   lk_contend *first; /* attempts that are not over */
   lk_contend *last;
   lk_walk *walk;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/lock.h"
+#include "recipes/local.h"
 #include "recipes/memory.h"
 
 /* ---- calling the user -------------------------------------------------- */
@@ -241,14 +241,12 @@ static lk_attempt *make_contend(lk_lock *l, const lk_owner *who)
   return &ct->attempt;
 }
 
-int lk__lock_make(lk_lock **out, lk_keeper *k, const char *path,
-                  const lk_lock_config *config, lk_multilock_side side)
-{
-  static const lk_lock_config usual = {.size = sizeof usual};
+static const lk_lock_config usual = {.size = sizeof usual};
 
+static int make_lock(lk_lock **out, lk_keeper *k, const char *path,
+                     const lk_lock_config *config, lk_multilock_side side)
+{
   *out = NULL;
-  if (config == NULL)
-    config = &usual;
   int err = lk__options_check(path, config);
 
   if (err != 0)
@@ -272,10 +270,28 @@ int lk__lock_make(lk_lock **out, lk_keeper *k, const char *path,
   return 0;
 }
 
+int lk__lock_make(lk_lock **out, lk_keeper *k, const char *path,
+                  const lk_lock_config *config, lk_multilock_side side)
+{
+  *out = NULL;
+  if (config != NULL && config->local_queue)
+    return LK_ERR_BAD_ARGUMENT;
+  return make_lock(out, k, path, config == NULL ? &usual : config, side);
+}
+
 int lk_lock_new(lk_lock **out, lk_keeper *k, const char *path,
                 const lk_lock_config *config)
 {
-  return lk__lock_make(out, k, path, config, LK_MULTILOCK_MUTEX);
+  if (config == NULL)
+    config = &usual;
+  int err = make_lock(out, k, path, config, LK_MULTILOCK_MUTEX);
+
+  if (err == 0 && config->local_queue && !lk__local_adopt(*out, config)) {
+    destroy(*out);
+    *out = NULL;
+    err = LK_ERR_NO_MEMORY;
+  }
+  return err;
 }
 
 void lk_lock_free(lk_lock *l)
@@ -427,6 +443,11 @@ int64_t lk_lock_deadline(const lk_lock *l)
 uint64_t lk_lock_token(const lk_lock *l)
 {
   return lk__lock_holds(l) ? lk__attempt_token(l->attempt) : 0;
+}
+
+uint64_t lk_lock_turn(const lk_lock *l)
+{
+  return lk__lock_holds(l) ? l->attempt->turn : 0;
 }
 
 const char *lk_lock_node(const lk_lock *l)
