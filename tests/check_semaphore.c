@@ -177,6 +177,26 @@ START_TEST(who_is_not_first_keeps_no_permit_from_others)
 }
 END_TEST
 
+START_TEST(a_place_that_is_first_is_not_proven_by_itself)
+{
+  begin(1);
+  get(0);
+  want(1);
+  want(2);
+  parties[2].link->log[0] = '\0';
+  let_go(0);
+  ck_assert_int_eq(l[1].acquired, 0);
+  /* It is first now: the create of its permit is proof. */
+  ck_assert_uint_eq(fake_children(&server, "/s/locks"), 1);
+  ck_assert(strncmp(parties[2].link->log, "create2 getChildren2", 20) == 0);
+  ck_assert_uint_eq(fake_count(parties[2].link, "multi"), 0);
+  let_go(1);
+  ck_assert_int_eq(l[2].acquired, 0);
+  ck_assert_uint_eq(fake_count(parties[2].link, "multi"), 1);
+  end();
+}
+END_TEST
+
 START_TEST(with_one_permit_it_is_a_mutex_that_cannot_be_taken_twice)
 {
   begin(1);
@@ -505,6 +525,7 @@ END_TEST
 SUITE("semaphore", a_permit_costs_one_write, missing_directories_are_made,
       as_many_hold_as_there_are_permits,
       who_is_not_first_keeps_no_permit_from_others,
+      a_place_that_is_first_is_not_proven_by_itself,
       with_one_permit_it_is_a_mutex_that_cannot_be_taken_twice,
       several_are_taken_together, two_that_want_all_do_not_wait_for_each_other,
       after_three_failures_the_place_is_asked_for_first,

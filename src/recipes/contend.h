@@ -102,6 +102,7 @@ typedef struct lk_contend_config {
   bool unsure_when_suspended;
   bool fail_on_expiry;
   bool revocable; /**< watch own from the grant on */
+  bool passing;   /**< what is asked for next proves more than its grant */
 } lk_contend_config;
 
 /** Who stands before us, as full paths. */

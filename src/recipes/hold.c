@@ -169,7 +169,8 @@ void lk__enter_held(lk_contend *ct, lk_contend_state from)
   /* Refused: the beat does it, or the holder becomes unsure in time. */
   if (ct->waited && ct->config->announcement.at != NULL)
     (void)announce(ct);
-  else if (quorum && !just_created(from) && from != LK_CONTEND_CHECKING)
+  else if (quorum && !just_created(from) && from != LK_CONTEND_CHECKING &&
+           !ct->config->passing)
     (void)lk__enter_checking(ct);
   if (ct->config->revocable) {
     ct->read_due_ms = lk_client_now(k->client);

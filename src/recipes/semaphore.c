@@ -94,6 +94,7 @@ static void take_plan(lk_lock *l, plan *p)
   l->free_plan = free_plan;
   w->fail_on_expiry = l->options.what.fail_on_expiry;
   w->place = part(l, &lk__role_mutex, w->place.dir);
+  w->place.passing = true; /* the create of the permits is a commit */
   w->permit = part(l, &lk__role_lease, w->permit.dir);
   w->count = w->permit;
   w->count.limit = &w->limit;

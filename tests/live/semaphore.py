@@ -217,10 +217,7 @@ def who_is_not_first_gives_its_permits_back(puppet, far, base):
             holder.release()
             before.good()
             # It is first now, and asks for permits in one write.
-            eventually(lambda: it.since()[0][-1:] == [GET])
-            ops, writes = it.since()
-            assert ops[-3:] == [CREATE2, CHILDREN, GET] and writes == 2, ops
-            it.begin()
+            it.costs(2, CREATE2, CHILDREN, GET)
             first.release()
             asked.good()
             it.costs(2, CHILDREN, REMOVE_WATCHES, MULTI, DELETE)
