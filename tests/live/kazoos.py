@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kazoo's mutex with Curator's mark in its names, in this process."""
+"""kazoo's mutex, in this process: with Curator's mark in its names, or told
+that this mark means a lock, too."""
 
 import logging
 
@@ -18,12 +19,17 @@ class Lock(kazoo.recipe.lock.Lock):
     _EXCLUDE_NAMES = ["-lock-"]
 
 
+def told(client, path):
+    return kazoo.recipe.lock.Lock(client, path,
+                                  extra_lock_patterns=["-lock-"])
+
+
 class Kazoo(rivals.Rival):
     side = "kazoo"
 
-    def __init__(self, host, connect, judge, path):
+    def __init__(self, host, connect, judge, path, make=Lock):
         super().__init__(host, connect, judge)
-        self.path, self.client = path, None
+        self.path, self.make, self.client = path, make, None
 
     def open(self):
         self.close()
@@ -31,7 +37,7 @@ class Kazoo(rivals.Rival):
             self.connect, timeout=rivals.SESSION_MS / 1000)
         self.client.add_listener(self.hear)
         self.client.start(30)
-        self.lock = Lock(self.client, self.path)
+        self.lock = self.make(self.client, self.path)
         self.opened = self.host.generation
 
     def hear(self, state):

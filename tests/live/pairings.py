@@ -140,6 +140,27 @@ def mutex(run):
         run.here, run.zk.connect, run.judge, path), {path: 1}))
 
 
+def selector(run):
+    """Leaders, beside who takes the mutex."""
+    path = run.place("selector", "l", 1)
+    for _ in range(2):
+        run.join("selector", Contender(run.ours_do(
+            "selector", lambda c: c.lock(path)), {path: 1}))
+        run.join("selector", Contender(run.theirs_do(
+            "selector", "selector", path), {path: 1}))
+
+
+def kazoo(run):
+    """It knows of our mark, and we of its."""
+    path = run.place("kazoo", "l", 1)
+    for _ in range(2):
+        run.join("kazoo", Contender(run.ours_do(
+            "kazoo", lambda c: c.lock(path)), {path: 1}))
+        run.join("kazoo", Contender(kazoos.Kazoo(
+            run.here, run.zk.connect, run.judge, path, kazoos.told),
+            {path: 1}))
+
+
 def rwlock(run):
     path = run.place("rwlock", "l", ReadWriter.ALL)
     for _ in range(3):
@@ -251,8 +272,8 @@ def revoke(run):
             run.pairs))
 
 
-RECIPES = (mutex, rwlock, downgrade, semaphore, count, semaphoremutex,
-           multilock, revoke)
+RECIPES = (mutex, selector, kazoo, rwlock, downgrade, semaphore, count,
+           semaphoremutex, multilock, revoke)
 
 
 # ---- faults

@@ -241,6 +241,31 @@ def a_change_of_the_preds_data_is_no_release(puppet, far, base):
 
 
 @on_server
+def a_foreign_writer_may_become_a_reader(puppet, far, base):
+    """Its read node has its old number, and stays when the others go."""
+    far.create(base + "/l")
+    with Wired() as it:
+        _, write = it.client.rwlock(base + "/l")
+        for last in ("writer", "reader"):
+            writer = far.create(base + "/l/x-__WRIT__", flags=3).path
+            reader = far.create(base + "/l/y-__READ__", flags=3).path
+            asked = write.ask("acquire")
+            write.waits()
+            kept = base + "/l/x-__READ__" + suffix(writer)
+            far.create(kept, flags=1)
+            left = (reader, writer) if last == "writer" else (writer, reader)
+            for gone in left:
+                far.do("delete", path=gone)
+            eventually(lambda: asked.is_done() or any(
+                f.op == GET and f.path == kept
+                for f in it.wire.requests(it.mark)))
+            assert not asked.is_done(), "a writer beside a reader"
+            far.do("delete", path=kept)
+            asked.good()
+            write.release()
+
+
+@on_server
 def an_operator_may_delete_a_place(puppet, far, base):
     holder, waiter = far.rwlock(base + "/l"), far.rwlock(base + "/l")
     for side in (0, 1):
@@ -383,6 +408,7 @@ with shared.serve("--tick", "500", "--container-check", "300") as _zk:
         reading_while_writing_is_one_request,
         a_writer_that_leaves_wakes_all_readers,
         a_change_of_the_preds_data_is_no_release,
+        a_foreign_writer_may_become_a_reader,
         an_operator_may_delete_a_place,
         an_operator_may_delete_what_is_held,
         directories_that_are_swept_lose_no_acquire,

@@ -7,8 +7,12 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.curator.framework.CuratorFramework;
+import org.apache.curator.framework.recipes.leader.LeaderSelector;
+import org.apache.curator.framework.recipes.leader.LeaderSelectorListenerAdapter;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMultiLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
@@ -136,12 +140,55 @@ class Locks {
         }
     }
 
-    private static class Semaphore extends Lock {
+    /** A leader holds; it waits with all the patience there is. */
+    private static class Selector extends Lock {
+        private final LeaderSelector selector;
+        private final AtomicBoolean wanted = new AtomicBoolean();
+        private final Semaphore held = new Semaphore(0);
+        private volatile Semaphore done;
+        private boolean started;
+
+        Selector(CuratorFramework c, String path) {
+            selector = new LeaderSelector(c, path,
+                    new LeaderSelectorListenerAdapter() {
+                @Override
+                public void takeLeadership(CuratorFramework unused)
+                        throws Exception {
+                    Semaphore end = new Semaphore(0);
+
+                    if (!wanted.getAndSet(false))
+                        return; // queued once too often
+                    done = end;
+                    held.release();
+                    end.acquire();
+                }
+            });
+        }
+
+        @Override
+        String acquire(long ms) throws Exception {
+            wanted.set(true);
+            if (!started)
+                selector.start();
+            started = true;
+            do
+                selector.requeue(); // of no effect where it is queued
+            while (!held.tryAcquire(20, TimeUnit.MILLISECONDS));
+            return "held";
+        }
+
+        @Override
+        void release() {
+            done.release();
+        }
+    }
+
+    private static class Permits extends Lock {
         private final InterProcessSemaphoreV2 semaphore;
         private final int take;
         private Collection<Lease> leases;
 
-        Semaphore(InterProcessSemaphoreV2 semaphore, int take) {
+        Permits(InterProcessSemaphoreV2 semaphore, int take) {
             this.semaphore = semaphore;
             this.take = take;
         }
@@ -178,12 +225,12 @@ class Locks {
         int take = Integer.parseInt(words[2]);
 
         if (!words[1].startsWith("/"))
-            return new Semaphore(new InterProcessSemaphoreV2(c, words[0],
+            return new Permits(new InterProcessSemaphoreV2(c, words[0],
                         Integer.parseInt(words[1])), take);
         SharedCount count = new SharedCount(c, words[1], 1);
 
         count.start();
-        return new Semaphore(new InterProcessSemaphoreV2(c, words[0], count),
+        return new Permits(new InterProcessSemaphoreV2(c, words[0], count),
                 take);
     }
 
@@ -198,6 +245,8 @@ class Locks {
         case "revocable":
             return one(name,
                     new Revocable(name, new InterProcessMutex(c, path)));
+        case "selector":
+            return one(name, new Selector(c, path));
         case "rwlock":
             return sides(name, c, path);
         case "semaphore":
