@@ -16,6 +16,7 @@ static locker l[PARTIES];
 static int32_t permits;
 static int32_t take;
 static const char *limit_path;
+static lk_lock_event_type deadly = LK_LOCK_EVENT_UNSURE; /* ends l[0] */
 
 static void wrap(locker *x, party *p)
 {
@@ -33,6 +34,10 @@ static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
   if (e->type == LK_LOCK_EVENT_WAITING && e->node == NULL)
     copy.node = "permits...";
   locker_on_event(lock, &copy, arg);
+  if (arg == &l[0] && e->type == deadly) {
+    lk_lock_free(lock);
+    l[0].lock = NULL;
+  }
 }
 
 static bool try_init(locker *x, party *p)
@@ -60,6 +65,7 @@ static void begin(int32_t n)
   permits = n;
   take = 1;
   limit_path = NULL;
+  deadly = LK_LOCK_EVENT_UNSURE; /* never */
   fake_init(&server);
   make_dirs();
   for (int i = 0; i < PARTIES; i++) {
@@ -450,6 +456,60 @@ START_TEST(an_overloaded_server_is_asked_again)
 }
 END_TEST
 
+/* The one that counts them may be there before another one of its own. */
+START_TEST(permits_that_an_overloaded_server_made_late_are_counted)
+{
+  for (unsigned at = 1; at <= 8; at++) {
+    begin(2);
+    change(0, 2);
+    get(1);
+    parties[0].link->requests = 0;
+    parties[0].link->throttle_at = at;
+    want(0);
+    fake_run(&server, T / 2);
+    ck_assert_int_eq(l[0].acquired, NOT_YET);
+    let_go(1);
+    fake_run(&server, T / 2);
+    ck_assert_int_eq(l[0].acquired, 0);
+    ck_assert_uint_eq(left(), 2);
+    end();
+  }
+}
+END_TEST
+
+/* Nor is anybody called who is gone. */
+START_TEST(an_overloaded_server_keeps_no_watch)
+{
+  for (unsigned at = 1; at <= 5; at++) {
+    begin(1);
+    parties[0].link->requests = 0;
+    parties[0].link->throttle_at = at;
+    want(0);
+    fake_run(&server, T / 2);
+    let_go(0);
+    locker_free(&l[0]);
+    fake_run(&server, T / 2);
+    get(1);
+    end();
+  }
+}
+END_TEST
+
+START_TEST(it_may_be_freed_when_its_place_is_lost)
+{
+  begin(1);
+  get(1);
+  deadly = LK_LOCK_EVENT_PLACE_LOST;
+  want(0);
+  fake_expire(&server, parties[0].link->session);
+  fake_drop(parties[0].link);
+  fake_run(&server, T / 4);
+  ck_assert_ptr_null(l[0].lock);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_CLOSED);
+  end();
+}
+END_TEST
+
 START_TEST(a_session_that_ends_while_it_waits_begins_anew)
 {
   begin(1);
@@ -535,5 +595,8 @@ SUITE("semaphore", a_permit_costs_one_write, missing_directories_are_made,
       cancelled_at_once_it_leaves_nothing, a_permit_that_is_deleted_is_lost,
       a_place_that_is_deleted_begins_anew, a_break_at_any_request_is_survived,
       an_overloaded_server_is_asked_again,
+      permits_that_an_overloaded_server_made_late_are_counted,
+      an_overloaded_server_keeps_no_watch,
+      it_may_be_freed_when_its_place_is_lost,
       a_session_that_ends_while_it_waits_begins_anew,
       a_session_that_ends_takes_the_permits, memory_may_run_out_anywhere)

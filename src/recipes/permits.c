@@ -54,6 +54,14 @@ static void drop_parts(lk_permits *p)
     lk__contend_unref(p->parts[--p->attempt.count]);
 }
 
+static void drop_last(lk_permits *p)
+{
+  lk_contend *last = p->parts[--p->attempt.count];
+
+  lk__contend_stop(last, false);
+  lk__contend_unref(last);
+}
+
 static void drop_place(lk_permits *p)
 {
   lk_contend *place = p->place;
@@ -95,6 +103,7 @@ void lk__permits_end(lk_permits *p, int err)
 
 static void begin(lk_attempt *a);
 static void ask_permits(lk_permits *p);
+static void ask_last(lk_permits *p);
 
 /* Something of it was deleted, or went with its session. */
 static void start_over(lk_permits *p, int err)
@@ -107,11 +116,13 @@ static void start_over(lk_permits *p, int err)
     lk__permits_end(p, err);
     return;
   }
+  lk__permits_ref(p);
   drop_parts(p);
   drop_place(p);
   tell(p, &news);
   if (!p->over)
     begin(&p->attempt);
+  lk__permits_unref(p);
 }
 
 /* The place is the first, and there are permits enough. */
@@ -245,16 +256,41 @@ static void ask_place(lk_permits *p)
 
 /* ---- what the permits say ---------------------------------------------- */
 
+static bool others_hold(const lk_permits *p)
+{
+  for (size_t i = 0; i + 1 < p->config->take; i++) {
+    if (i >= p->attempt.count || !lk__contend_holds(p->parts[i]))
+      return false;
+  }
+  return true;
+}
+
+/* The one that counts. Where the others were not there yet, because the server
+ * was busy or a connection broke, it has counted too few, and is asked for
+ * again when they are. */
+static void last_granted(lk_permits *p)
+{
+  if (!p->first)
+    drop_parts(p); /* the place is not known: it comes first */
+  else if (others_hold(p))
+    try_grant(p);
+  else
+    drop_last(p);
+}
+
 static void permit_granted(void *arg)
 {
   lk_permit *one = arg;
   lk_permits *p = one->of;
+  size_t take = p->config->take;
 
   lk__permits_ref(p);
-  if (p->first)
+  if (one == &p->permits[take - 1])
+    last_granted(p);
+  else if (p->attempt.count + 1 == take && others_hold(p))
+    ask_last(p);
+  else
     try_grant(p);
-  else if (one == &p->permits[p->config->take - 1])
-    drop_parts(p); /* the place is not known: it comes first */
   lk__permits_unref(p);
 }
 
@@ -356,24 +392,38 @@ static const lk_owner of_permit = {.granted = permit_granted,
                                    .news = permit_news,
                                    .gone = permit_gone};
 
+/* One more; false: no memory. */
+static bool add_permit(lk_permits *p)
+{
+  size_t i = p->attempt.count;
+  const lk_contend_config *what =
+      i + 1 == p->config->take ? &p->config->count : &p->config->permit;
+  lk_contend *ct = lk__contend_new(p->keeper, what, &of_permit, &p->permits[i]);
+
+  if (ct == NULL) {
+    lk__permits_end(p, LK_ERR_NO_MEMORY);
+    return false;
+  }
+  lk__contend_ref(ct);
+  p->parts[p->attempt.count++] = ct;
+  return true;
+}
+
+static void ask_last(lk_permits *p)
+{
+  if (add_permit(p))
+    lk__contend_begin(p->parts[p->attempt.count - 1]);
+}
+
 /* All are begun in one turn, so their creates leave in one write, and the list
  * of the last shows them all. */
 static void ask_permits(lk_permits *p)
 {
   size_t take = p->config->take;
 
-  for (size_t i = 0; i < take; i++) {
-    const lk_contend_config *what =
-        i + 1 == take ? &p->config->count : &p->config->permit;
-    lk_contend *ct =
-        lk__contend_new(p->keeper, what, &of_permit, &p->permits[i]);
-
-    if (ct == NULL) {
-      lk__permits_end(p, LK_ERR_NO_MEMORY);
+  while (p->attempt.count < take) {
+    if (!add_permit(p))
       return;
-    }
-    lk__contend_ref(ct);
-    p->parts[p->attempt.count++] = ct;
   }
   for (size_t i = 0; i < take && p->attempt.count == take && !p->over; i++)
     lk__contend_begin(p->parts[i]);

@@ -253,6 +253,10 @@ static void on_children(lk_client *c, lk_watch *w, const lk_event *event,
 /* Where the pred cannot be read, any change of the directory is news. */
 static int ask_names(lk_contend *ct)
 {
+  /* The same one is watched again, or has gone. */
+  if (ct->pred_watch != NULL)
+    lk_watch_cancel(lk__contend_client(ct), ct->pred_watch, false);
+  ct->pred_watch = NULL;
   lk_call call = {.size = sizeof call,
                   .until_break = true,
                   .on_event = on_children,
@@ -367,9 +371,5 @@ int lk__enter_looking(lk_contend *ct)
 
 int lk__enter_listing(lk_contend *ct)
 {
-  /* The same one is watched again, or has gone. */
-  if (ct->pred_watch != NULL)
-    lk_watch_cancel(lk__contend_client(ct), ct->pred_watch, false);
-  ct->pred_watch = NULL;
   return ask_names(ct);
 }

@@ -97,6 +97,7 @@ static void start_over(lk_team *t, int err)
     lk__team_end(t, err);
     return;
   }
+  lk__team_ref(t);
   if (t->asked) {
     t->again = true; /* its answer names nodes that are to be deleted */
   } else {
@@ -104,6 +105,7 @@ static void start_over(lk_team *t, int err)
     lk__round_begin(t);
   }
   tell(t, &news);
+  lk__team_unref(t);
 }
 
 /* All are there: but does the lease hold as well? */
