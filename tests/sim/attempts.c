@@ -6,6 +6,7 @@
 #include "sim/need.h"
 
 #include "recipes/lock.h"
+#include "recipes/permits.h"
 
 #include <string.h>
 
@@ -61,7 +62,8 @@ static bool is_of(const sim_handle *h, const lk_contend *ct)
     if (a->parts[i] == ct)
       return true;
   }
-  return false;
+  return a != NULL && h->kind == SIM_SEMAPHORE &&
+         ((const lk_permits *)(const void *)a)->place == ct;
 }
 
 static sim_attempt *new_attempt(sim_judge *j, sim_life *l, const lk_contend *ct)

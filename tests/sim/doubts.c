@@ -11,7 +11,7 @@ enum { RESTS_MS = 5000 };
 
 /* One more request after a reconnect, or after all the rests that a throttled
  * one takes. */
-static int64_t patience_us(const sim_judge *j)
+int64_t sim_patience_us(const sim_judge *j)
 {
   bool throttled = j->world->scenario->faults[SIM_FAULT_THROTTLE] > 0;
 
@@ -28,7 +28,7 @@ bool sim_overdue(sim_judge *j, const sim_life *l, sim_stuck *s,
     return false;
   if (s->since_us == 0 || s->since_us < l->smooth_us)
     s->since_us = sim_now_us(j);
-  if (sim_now_us(j) - s->since_us <= patience_us(j))
+  if (sim_now_us(j) - s->since_us <= sim_patience_us(j))
     return false;
   s->on = NULL; /* once more after the same time */
   return true;

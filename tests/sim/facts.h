@@ -22,6 +22,13 @@ typedef struct sim_nodes {
   sim_entry *at[SIM_MOST_PARTS];
 } sim_nodes;
 
+/** Something that cannot last: since when it does. */
+typedef struct sim_stuck {
+  const sim_entry *on;
+  int64_t zxid;     /**< what its client has to see to know */
+  int64_t since_us; /**< … and when it did */
+} sim_stuck;
+
 /** A handle of a lock, as the API has answered to its actor. */
 typedef struct sim_handle {
   struct sim_handle *next; /**< of its process */
@@ -31,6 +38,8 @@ typedef struct sim_handle {
   sim_kind kind;
   size_t nseats;
   sim_seat seats[SIM_MOST_SEATS];
+  bool backwards;
+  int32_t take;
   lk_lock *lock;            /**< NULL: freed, or its process is gone */
   lk_rwlock *rwlock;        /**< whose side it is, or NULL */
   struct sim_handle *other; /**< … its other side's */
@@ -67,6 +76,8 @@ typedef struct sim_handle {
   int64_t granted_us;
   int64_t granted_ms; /**< the same on its clock */
   bool watched;       /**< its node is, as far as answers prove */
+  sim_stuck whole;    /**< it has all, and is not granted */
+  sim_stuck torn;     /**< it holds, and a part of it is gone */
   sim_nodes held;     /**< what it was granted with */
   sim_nodes given;    /**< what it waits for to be gone */
 } sim_handle;

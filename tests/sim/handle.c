@@ -86,7 +86,9 @@ static int acquire_should_be(const sim_handle *h)
 
   if (h->lost || h->wants)
     return LK_ERR_STATE;
-  if (o == NULL || sim_holds(h))
+  if (sim_holds(h))
+    return h->kind == SIM_SEMAPHORE ? LK_ERR_DEADLOCK : 0;
+  if (o == NULL)
     return 0;
   if (is_acquiring(o))
     return LK_ERR_STATE;
@@ -298,6 +300,8 @@ static sim_handle *new_handle(sim_process *p, const char *name,
   h->kind = wish->kind;
   h->nseats = wish->nseats;
   memcpy(h->seats, wish->seats, sizeof h->seats);
+  h->backwards = wish->backwards;
+  h->take = wish->take;
   h->react = react;
   h->arg = arg;
   return h;

@@ -153,7 +153,7 @@ static void see_made(sim_judge *j, sim_entry *e)
     return;
   e->of = a->handle;
   e->acquire = a->acquire;
-  if (e->of->acquire == a->acquire && e->of->first_us == 0)
+  if (e->of->acquire == a->acquire && e->of->first_us == 0 && e->contends)
     e->of->first_us = e->made_us;
 }
 
@@ -161,9 +161,13 @@ static void see_removed(const sim_entry *e)
 {
   sim_handle *h = e->of;
 
-  if (h == NULL || e->how == SIM_BY_OWNER || e->acquire != h->acquire)
+  if (h == NULL || e->acquire != h->acquire)
     return;
-  h->displaced = true;
+  /* Who wants several may give back what it is not sure of. */
+  if (h->kind == SIM_MULTILOCK || e->how != SIM_BY_OWNER)
+    h->displaced = true;
+  if (e->how == SIM_BY_OWNER)
+    return;
   h->taken++;
 }
 

@@ -3,6 +3,7 @@
 
 #include "sim/ledger.h"
 
+#include "sim/menu.h"
 #include "sim/need.h"
 
 #include <stdio.h>
@@ -66,6 +67,7 @@ static bool parse_suffix(const char *s, int64_t *out)
 static void parse_name(sim_entry *e)
 {
   e->foreign = strstr(e->name, SIM_FOREIGN) != NULL;
+  e->lease = strstr(e->name, "-lease-") != NULL;
   for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
     for (const char *at = e->name; (at = strstr(at, marks[i].text)) != NULL;
          at++) {
@@ -88,7 +90,8 @@ bool sim_same_attempt(const sim_entry *a, const sim_entry *b)
 
 /* ---- what is committed -------------------------------------------------- */
 
-static void add_version(sim_entry *e, const sim_node *n, int64_t zxid)
+static void add_version(const sim_ledger *l, sim_entry *e, const sim_node *n,
+                        int64_t zxid)
 {
   sim_version *v = sim_need(sizeof *v);
   size_t len = (size_t)n->stat.data_length;
@@ -99,6 +102,7 @@ static void add_version(sim_entry *e, const sim_node *n, int64_t zxid)
     memcpy(v->data, n->data, len);
   v->zxid = zxid;
   v->version = n->stat.version;
+  v->at_us = l->agenda->now_us;
   v->older = e->newest;
   e->newest = v;
 }
@@ -127,8 +131,9 @@ sim_entry *sim_ledger_made(sim_ledger *l, const sim_node *node)
 {
   size_t dir_len = (size_t)(strrchr(node->path, '/') - node->path);
   int lock_at = lock_of(l, node->path, dir_len);
-  bool raw =
-      dir_len == strlen(SIM_RAW) && strncmp(node->path, SIM_RAW, dir_len) == 0;
+  bool raw = strcmp(node->path, SIM_LIMIT) == 0 ||
+             (dir_len == strlen(SIM_RAW) &&
+              strncmp(node->path, SIM_RAW, dir_len) == 0);
 
   if ((lock_at == SIM_NO_LOCK && !raw) || strlen(node->path) >= SIM_ENTRY_PATH)
     return NULL;
@@ -146,7 +151,7 @@ sim_entry *sim_ledger_made(sim_ledger *l, const sim_node *node)
   if (lock_at != SIM_NO_LOCK)
     parse_name(e);
   else
-    add_version(e, node, e->made);
+    add_version(l, e, node, e->made);
   if (e->reader)
     e->beside = find_writer(l, e);
   e->older = l->newest;
@@ -208,15 +213,22 @@ static void see_access(sim_ledger *l, const sim_tree *truth)
   }
 }
 
+static void see_version(sim_ledger *l, const sim_node *n, int64_t zxid)
+{
+  if (n->stat.mzxid == zxid && n->stat.czxid != zxid)
+    add_version(l, sim_ledger_find(l, n->path), n, zxid);
+}
+
 static void see_data(sim_ledger *l, const sim_tree *truth, int64_t zxid)
 {
   const sim_node *dir = sim_tree_find(truth, SIM_RAW);
+  const sim_node *limit = sim_tree_find(truth, SIM_LIMIT);
 
   for (const sim_node *n = dir == NULL ? NULL : dir->children; n != NULL;
-       n = n->next) {
-    if (n->stat.mzxid == zxid && n->stat.czxid != zxid)
-      add_version(sim_ledger_find(l, n->path), n, zxid);
-  }
+       n = n->next)
+    see_version(l, n, zxid);
+  if (limit != NULL)
+    see_version(l, limit, zxid);
 }
 
 /* Who watches a node has to watch it again after a change. */

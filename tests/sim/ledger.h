@@ -26,6 +26,7 @@ typedef struct sim_version {
   struct sim_version *older;
   int64_t zxid;
   int32_t version;
+  int64_t at_us;
   char data[SIM_ENTRY_DATA]; /**< its beginning, as text */
 } sim_version;
 
@@ -47,6 +48,7 @@ typedef struct sim_entry {
   bool reader;                    /**< … which shares */
   bool writ;                      /**< … which may come back as a reader */
   bool foreign;                   /**< another library's made it */
+  bool lease;                     /**< it is a permit of a semaphore */
   int64_t suffix;                 /**< of it */
   const struct sim_entry *beside; /**< of a reader: the writer whose number it
                                        has, or NULL */
@@ -56,6 +58,7 @@ typedef struct sim_entry {
   struct sim_handle *of; /**< whose acquire made it, or NULL */
   uint64_t acquire;      /**< … which one of that handle's */
   bool left;             /**< its owner may not delete it */
+  bool blocked;          /**< for the search for circles */
 } sim_entry;
 
 typedef struct sim_session {
@@ -88,7 +91,8 @@ typedef struct sim_ledger {
 /** In the names of nodes that another library makes. */
 #define SIM_FOREIGN "-0000-4000-8000-"
 
-/** What is watched beside the locks: the directory of requests by actors. */
+/** What is watched beside the locks: the directory of requests by actors, and
+    SIM_LIMIT. */
 #define SIM_RAW "/raw"
 
 void sim_ledger_free(sim_ledger *l);
@@ -122,6 +126,11 @@ const sim_version *sim_version_at(const sim_entry *e, int64_t zxid);
     have come there later, as the reader that a writer has turned into; and they
     are not both readers. */
 bool sim_ahead(const sim_entry *rival, const sim_entry *own);
+/** Whether it is a child of SIM_RAW. */
+static inline bool sim_is_raw(const sim_entry *e)
+{
+  return e->lock_at == SIM_NO_LOCK && e->dir_len > 0;
+}
 /** "_c_" UUID "-", the same for two nodes of one attempt. */
 bool sim_same_attempt(const sim_entry *a, const sim_entry *b);
 

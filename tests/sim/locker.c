@@ -32,7 +32,7 @@ static void make(sim_actor *a)
   sim_world *w = world_of(a);
 
   if (sim_roll(&a->rng, 4) == 0)
-    a->lock_at = sim_roll(&a->rng, (uint32_t)w->nlocks);
+    a->lock_at = sim_roll(&a->rng, (uint32_t)w->nqueues);
   a->options =
       (lk_lock_config){.unsure_when_suspended = sim_roll(&a->rng, 6) == 0,
                        .fail_on_expiry = sim_roll(&a->rng, 6) == 0,
@@ -308,7 +308,7 @@ static void react(sim_handle *h, int news, int err, const lk_lock_event *e)
 
 static void start(sim_actor *a)
 {
-  a->lock_at = sim_roll(&a->rng, (uint32_t)world_of(a)->nlocks);
+  a->lock_at = sim_roll(&a->rng, (uint32_t)world_of(a)->nqueues);
   a->deep = 0;
   make(a);
   sim_actor_wait(a, some_pause(a));

@@ -43,6 +43,16 @@
     "a writer reads under its own number, and keeps its token") \
   P(rw_upgrade, "RW-UPGRADE", ON(WANTED), \
     "a reader that wants to write is refused, and leaves nothing") \
+  /* properties_semaphore.c */ \
+  P(sem_limit, "SEM-LIMIT", ON(GOT), \
+    "never more permits than there are") \
+  P(sem_speculation, "SEM-SPECULATION", ON(GOT) | ON(PATROL), \
+    "who is not first keeps no permits") \
+  /* properties_multi.c */ \
+  P(all_or_nothing, "ALL-OR-NOTHING", ON(GOT) | ON(PATROL), \
+    "several nodes are held together, or none is") \
+  P(multi_no_deadlock, "MULTI-NO-DEADLOCK", ON(PATROL), \
+    "nobody waits for who waits for him") \
   /* properties_node.c */ \
   P(no_orphan, "NO-ORPHAN", ON(STEP) | ON(PATROL) | ON(CALM), \
     "no node of a living session is without an owner") \
@@ -110,13 +120,6 @@ typedef enum sim_leave {
   SIM_FREES
 } sim_leave;
 
-/** Something that cannot last: since when it does. */
-typedef struct sim_stuck {
-  const sim_entry *on;
-  int64_t zxid;     /**< what its client has to see to know */
-  int64_t since_us; /**< … and when it did */
-} sim_stuck;
-
 /** An attempt of the recipe machine, from its first step to its last. */
 typedef struct sim_attempt {
   struct sim_attempt *next;
@@ -132,6 +135,9 @@ typedef struct sim_attempt {
   sim_stuck first; /**< it is, and is not granted */
   sim_stuck gone;  /**< its node is, and it goes on */
   sim_stuck stays; /**< its node does, and is wanted no more */
+  sim_stuck early; /**< it has it, and it is not its turn */
+  sim_stuck rest;  /**< its node stands, and nobody wants it */
+  sim_stuck circle; /**< it waits for who waits for it */
 } sim_attempt;
 
 /** A process from start to end. */
@@ -207,6 +213,10 @@ static inline int64_t sim_T_us(const sim_judge *j)
   return j->world->timeout_ms * SIM_MS;
 }
 
+/** How long a client needs at most to notice something and to act. */
+int64_t sim_patience_us(const sim_judge *j);
+/** The most permits there were at any time since then. */
+int32_t sim_limit_since(const sim_judge *j, int64_t us);
 /** Whether something that `e` shows (NULL: it does not) has lasted for longer
     than its client needs to notice and to act. */
 bool sim_overdue(sim_judge *j, const sim_life *l, sim_stuck *s,

@@ -92,7 +92,7 @@ static const char *wrong_list(const sim_judge *j, const sim_result *res,
   if (res->err != 0)
     return NULL;
   for (const sim_entry *e = j->ledger.newest; e != NULL; e = e->older) {
-    if (e->lock_at != SIM_NO_LOCK || !sim_stood(e, zxid))
+    if (!sim_is_raw(e) || !sim_stood(e, zxid))
       continue;
     count++;
     if (!is_listed(res, e->name))

@@ -77,6 +77,11 @@ static void judge_removal(sim_judge *j, const sim_entry *e)
   }
 }
 
+static bool is_refusal(int err)
+{
+  return err == LK_ERR_STATE || err == LK_ERR_DEADLOCK;
+}
+
 /* n acquires need n releases by the same handle. */
 void sim_reentry_count(sim_judge *j, const sim_fact *f)
 {
@@ -86,6 +91,10 @@ void sim_reentry_count(sim_judge *j, const sim_fact *f)
     judge_removal(j, f->entry);
     return;
   }
+  if (f->type == SIM_WANTED && f->err != f->should &&
+      (f->should != 0 || is_refusal(f->err)) && f->err != LK_ERR_CLOSED)
+    sim_accuse(j, "%s acquires and is told %s, not %s", h->name,
+               lk_error_name(f->err), lk_error_name(f->should));
   if (f->type == SIM_LET_GO && f->err != f->should)
     sim_accuse(j, "%s releases and is told %s, not %s", h->name,
                lk_error_name(f->err), lk_error_name(f->should));

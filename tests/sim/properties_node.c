@@ -14,7 +14,7 @@ enum { OP_DELETE = 2, OP_LIST = 12 };
 
 static bool is_ours(const sim_entry *e)
 {
-  return e->contends && !e->foreign && e->session != 0;
+  return (e->contends || e->lease) && !e->foreign && e->session != 0;
 }
 
 /* A server has refused to delete it: that is told, and no more can be done. */

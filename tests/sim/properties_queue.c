@@ -3,6 +3,8 @@
 
 #include "sim/properties.h"
 
+#include <latchkey/multilock.h>
+
 #include <string.h>
 
 /* Who comes first, and who is granted. */
@@ -43,7 +45,7 @@ bool sim_is_sure(const sim_judge *j, const sim_handle *h)
 static void judge_alone(sim_judge *j, const sim_handle *h,
                         const sim_handle **alone)
 {
-  for (size_t i = 0; i < h->nseats; i++) {
+  for (size_t i = 0; i < h->nseats && h->kind != SIM_SEMAPHORE; i++) {
     unsigned at = h->seats[i].lock_at;
 
     if (h->seats[i].shares)
@@ -82,6 +84,12 @@ static bool compete(const sim_handle *a, const sim_handle *b)
   return false;
 }
 
+/* Who waits for several gives places back, unless it waits for all. */
+static bool keeps_its_place(const sim_judge *j, const sim_handle *h)
+{
+  return h->kind != SIM_MULTILOCK || j->world->menu->pure;
+}
+
 /* Who stood in the queue before another asked is granted before it. A writer
  * that reads as well takes no place in the queue for that. */
 void sim_mutex_fifo(sim_judge *j, const sim_fact *f)
@@ -91,8 +99,9 @@ void sim_mutex_fifo(sim_judge *j, const sim_fact *f)
     return;
   SIM_EACH_HANDLE(j, h)
   {
-    if (h->lock != NULL && h->wants && !h->again && compete(h, f->handle) &&
-        h->first_us > 0 && h->first_us < f->handle->asked_us && !h->displaced)
+    if (h->lock != NULL && h->wants && !h->again && keeps_its_place(j, h) &&
+        compete(h, f->handle) && h->first_us > 0 &&
+        h->first_us < f->handle->asked_us && !h->displaced)
       sim_accuse(j, "%s is granted before %s, which stood there when it asked",
                  f->handle->name, h->name);
   }
@@ -197,13 +206,23 @@ static bool is_left(const sim_judge *j, const sim_handle *h)
   return false;
 }
 
+/* Of permits there are enough by now. */
+static bool has_room(const sim_judge *j, const sim_entry *own)
+{
+  int32_t count = 0;
+
+  for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next)
+    count += e->lock_at == own->lock_at;
+  return count <= sim_limit_since(j, sim_now_us(j));
+}
+
 static void patrol_attempt(sim_judge *j, sim_attempt *a)
 {
   const sim_entry *own =
       stands_in_line(a->ct->state) ? sim_entry_of(j, a->ct) : NULL;
 
-  if (own != NULL &&
-      (own->removed != 0 || !is_first(j, own) || may_be_blind(j, own->of)))
+  if (own != NULL && (own->removed != 0 || may_be_blind(j, own->of) ||
+                      !(own->lease ? has_room(j, own) : is_first(j, own))))
     own = NULL;
   if (sim_overdue(j, a->life, &a->first, own))
     sim_accuse(j, "%s comes first and is not granted", own->name);
@@ -284,6 +303,14 @@ static void judge_token(sim_judge *j, const sim_handle *h)
     uint64_t token = token_of(h->held.at[i]);
 
     should = token > should ? token : should;
+  }
+  for (size_t i = 0; h->kind == SIM_MULTILOCK && i < h->held.count; i++) {
+    const sim_entry *part = h->held.at[i];
+    const char *dir = j->world->locks[part->lock_at];
+
+    if (lk_multilock_token(h->lock, dir) != token_of(part))
+      sim_accuse(j, "%s has token 0x%" PRIx64 " for %s", h->name,
+                 lk_multilock_token(h->lock, dir), part->path);
   }
   if (e == NULL || lk_lock_token(h->lock) != should || path == NULL ||
       strcmp(path, e->path) != 0)

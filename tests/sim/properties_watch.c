@@ -26,7 +26,7 @@ static change change_of_children(const sim_judge *j, int64_t since)
   change first = {INT64_MAX, LK_EVENT_ENDED};
 
   for (const sim_entry *e = j->ledger.newest; e != NULL; e = e->older) {
-    if (e->lock_at != SIM_NO_LOCK)
+    if (!sim_is_raw(e))
       continue;
     consider(&first, e->made, since, LK_EVENT_CHILDREN);
     consider(&first, e->removed, since, LK_EVENT_CHILDREN);

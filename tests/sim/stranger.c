@@ -20,7 +20,7 @@ typedef enum step { REST, MAKE, STAND, TURN, DROP, LOOK, WAIT } step;
 typedef struct sim_visit {
   step step;
   char prefix[48]; /* of its nodes' names */
-  char dir[24];
+  char dir[SIM_LOCK_PATH];
   char node[112];   /* "" when it has none that it knows of */
   char reader[112]; /* what it turns into */
   bool is_reader;
@@ -74,7 +74,7 @@ static void make(sim_actor *a)
 
   v->is_reader = sim_roll(&a->rng, 4) == 0;
   snprintf(v->dir, sizeof v->dir, "%s",
-           w->locks[sim_roll(&a->rng, (uint32_t)w->nlocks)]);
+           w->locks[sim_roll(&a->rng, (uint32_t)w->nqueues)]);
   snprintf(v->prefix, sizeof v->prefix, "_c_%08x" SIM_FOREIGN "%012x-", uuid,
            a->number);
   snprintf(path, sizeof path, "%s/%s%s", v->dir, v->prefix,

@@ -67,6 +67,7 @@ void sim_world_init(sim_world *w, uint64_t seed, const sim_scenario *scenario,
   w->rng = sim_rng_fork(&root, 1);
   w->trace.agenda = &w->agenda;
   draw(w);
+  sim_menu_lay(w);
   w->judge = sim_judge_new(w);
   sim_ensemble_hooks hooks = sim_judge_hooks(w->judge);
 

@@ -42,12 +42,17 @@ struct sim_world {
   struct sim_faults *faults;
   struct sim_judge *judge;
   int32_t timeout_ms; /**< T: what clients want, within the servers' bounds */
-  size_t nlocks;
-  char locks[SIM_MOST_LOCKS][SIM_LOCK_PATH]; /**< their queues: "/b", … */
-  bool calming;   /**< the faults are over, nobody wants */
-  bool go_on;     /**< also after something was found broken */
-  size_t grants;  /**< so far; counted by the judge */
-  size_t nfaults; /**< counted by faults.c */
+  size_t nlocks;      /**< directories in which somebody stands */
+  char locks[SIM_MOST_LOCKS][SIM_LOCK_PATH]; /**< "/b", … */
+  size_t nqueues;      /**< of these: the first ones are locks by themselves */
+  bool reversed;       /**< who wants several takes the last one first */
+  size_t semaphore_at; /**< its queue; its leases come next */
+  int32_t permits;     /**< so many there are at first */
+  bool limited;        /**< a node says how many */
+  bool calming;        /**< the faults are over, nobody wants */
+  bool go_on;          /**< also after something was found broken */
+  size_t grants;       /**< so far; counted by the judge */
+  size_t nfaults;      /**< counted by faults.c */
 };
 
 /** A world in which nothing has happened yet. NULL: the scenario, or the menu,
