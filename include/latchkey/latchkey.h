@@ -10,6 +10,7 @@
 #include <latchkey/multilock.h>
 #include <latchkey/rwlock.h>
 #include <latchkey/semaphore.h>
+#include <latchkey/single.h>
 #include <latchkey/sync.h>
 #include <latchkey/types.h>
 #include <latchkey/version.h>

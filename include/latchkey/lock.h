@@ -81,7 +81,7 @@ typedef enum lk_lock_event_type {
 typedef struct lk_lock_event {
   lk_lock_event_type type;
   int err;
-  size_t position;     /**< WAITING */
+  size_t position;     /**< WAITING; 0: there is no queue */
   const char *node;    /**< WAITING, MIXED_QUEUE: a full path; borrowed */
   int64_t deadline_ms; /**< SUSPENDED, UNSURE, HELD: on lk_client_clock() */
 } lk_lock_event;

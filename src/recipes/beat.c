@@ -27,7 +27,7 @@ static void judge_one(lk_contend *ct, int err)
 {
   if (err == LK_ERR_NO_AUTH)
     lk__contend_unwatched(ct);
-  lk__contend_checked(ct, lk__contend_verdict(err));
+  lk__contend_checked(ct, lk__contend_weigh(ct, err));
 }
 
 static void judge_multi(lk_keeper *k, size_t chunk, int err,

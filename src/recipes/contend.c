@@ -12,6 +12,8 @@ static void draw_name(lk_contend *ct)
 {
   unsigned char random[16];
 
+  if (lk__contend_is_fixed(ct))
+    return;
   lk_client_random(ct->keeper->client, random, sizeof random);
   lk__name_prefix(ct->unique, ct->prefix, random);
   if (ct->data == NULL)
@@ -81,7 +83,8 @@ static const lk_attempt_kind one_node = {.begin = begin_attempt,
 lk_contend *lk__contend_new(lk_keeper *k, const lk_contend_config *config,
                             const lk_owner *owner, void *arg)
 {
-  const char *mark = config->role->mark->text;
+  bool fixed = config->unique == LK_UNIQUE_NOT;
+  const char *mark = fixed ? config->fixed->name : config->role->mark->text;
   bool in_data = config->unique == LK_UNIQUE_DATA;
   size_t dir_len = strlen(config->dir);
   size_t base_len =
@@ -152,7 +155,7 @@ lk_bytes lk__contend_data(const lk_contend *ct)
 
 bool lk__contend_doubtful(const lk_contend *ct)
 {
-  return ct->unique == LK_UNIQUE_DATA &&
+  return lk__name_is_shared(ct->unique) &&
          ct->seen_on != lk_client_connection(lk__contend_client(ct));
 }
 
@@ -194,9 +197,11 @@ void lk__contend_outdate(lk_contend *ct)
 
 void lk__contend_drop_watches(lk_contend *ct)
 {
+  bool others = lk__contend_is_fixed(ct) && ct->own != LK_OWN_MADE;
+
   /* The one on own goes with own; the other would stay on the server. */
   if (ct->own_watch != NULL)
-    lk_watch_cancel(lk__contend_client(ct), ct->own_watch, false);
+    lk_watch_cancel(lk__contend_client(ct), ct->own_watch, others);
   if (ct->pred_watch != NULL)
     lk_watch_cancel(lk__contend_client(ct), ct->pred_watch, true);
   ct->own_watch = NULL;
@@ -257,11 +262,10 @@ void lk__contend_trouble(lk_contend *ct, int err)
 static lk_contend_event first_step(const lk_contend *ct)
 {
   bool choosy = ct->config->once || ct->config->max_queue > 0;
+  bool looks = ct->occupied || (ct->config->peek && choosy);
 
-  return ct->config->peek && choosy && ct->own == LK_OWN_NONE &&
-                 ct->beside == NULL
-             ? LK_EV_PEEK
-             : LK_EV_NEW;
+  return looks && ct->own == LK_OWN_NONE && ct->beside == NULL ? LK_EV_PEEK
+                                                               : LK_EV_NEW;
 }
 
 void lk__contend_begin(lk_contend *ct)

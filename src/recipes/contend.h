@@ -12,8 +12,9 @@
  *
  * The states are a table (machine.c); what they begin with is in queue.c
  * (create, list), search.c (which node is ours), wait.c (park, wait, probe),
- * hold.c (check, held, unsure) and pending.c (leaving). Answers are judged there
- * too, lists in ahead.c, and come back as events.
+ * hold.c (check, held, unsure) and pending.c (leaving). Answers are judged
+ * there too, lists in ahead.c, and come back as events. Where the name is fixed
+ * there is no list, but a read of whose node it is (fixed.c).
  *
  * Requests are made only while there is a connection, so their answers come in
  * order, and all of them end before the next connection is told of. That is
@@ -34,11 +35,11 @@ typedef enum lk_contend_state {
   LK_CONTEND_PARENTS,  /* creates of directories, create and list under way */
   LK_CONTEND_LOOKING,  /* check and list under way: was the create executed? */
   LK_CONTEND_SEARCHING, /* reads of names that could be ours under way */
-  LK_CONTEND_LISTING,  /* list under way */
-  LK_CONTEND_PARKING,  /* reads of pred and own under way */
-  LK_CONTEND_WAITING,  /* for the pred's deletion */
-  LK_CONTEND_PROBING,  /* reads of all that are left before us under way */
-  LK_CONTEND_READING,  /* nobody ahead; read of own under way, for the token */
+  LK_CONTEND_LISTING,   /* list under way */
+  LK_CONTEND_PARKING,   /* reads of pred and own under way */
+  LK_CONTEND_WAITING,   /* for the pred's deletion */
+  LK_CONTEND_PROBING,   /* reads of all that are left before us under way */
+  LK_CONTEND_READING,   /* nobody ahead; read of own under way, for the token */
   LK_CONTEND_CHECKING, /* nobody ahead; check of own under way, for the lease */
   LK_CONTEND_HELD,
   LK_CONTEND_UNSURE,  /* held, but the lease runs out */
@@ -81,22 +82,31 @@ typedef enum lk_own {
   LK_OWN_MADE   /**< it exists, as far as we were told */
 } lk_own;
 
+/** A node whose name is fixed (LK_UNIQUE_NOT): there is no queue, and who makes
+    it holds. */
+typedef struct lk_fixed {
+  const char *name;  /**< without the directory */
+  int32_t poll_ms;   /**< look again after so long; 0: watch */
+  int32_t spread_ms; /**< how much of a pause chance adds; 0: nothing */
+} lk_fixed;
+
 /** What an attempt is for. All of it must stay until the attempt is stopped,
     has ended or was lost. */
 typedef struct lk_contend_config {
   const lk_role *role;
   lk_unique unique;
-  const char *dir;
+  const lk_fixed *fixed; /**< of LK_UNIQUE_NOT */
+  const char *dir;       /**< there "" for the root */
   lk_bytes data;
   const lk_acls *acl;
   const lk_acls *parent_acl;
   bool persistent_parents;
-  const int32_t *limit; /**< of a role that counts: how many nodes of the
-                             directory may hold; NULL: any number */
-  bool once;            /**< end with LK_ERR_BUSY instead of waiting */
-  size_t max_queue;     /**< with LK_ERR_QUEUE_FULL instead of waiting behind
-                             more than so many; 0: however many */
-  bool peek;            /**< see who is there before own is made */
+  const int32_t *limit;  /**< of a role that counts: how many nodes of the
+                              directory may hold; NULL: any number */
+  bool once;             /**< end with LK_ERR_BUSY instead of waiting */
+  size_t max_queue;      /**< with LK_ERR_QUEUE_FULL instead of waiting behind
+                              more than so many; 0: however many */
+  bool peek;             /**< see who is there before own is made */
   lk_bytes announcement; /**< written into own at a grant after a wait; `at`
                               NULL: nothing */
   bool unsure_when_suspended;
@@ -183,6 +193,7 @@ struct lk_contend {
   bool pred_gone;
   bool by_children; /* the pred cannot be read */
   bool waited;      /* somebody was ahead */
+  bool occupied;    /* a node of our fixed name was another's: look first */
   size_t told_position;
   lk_ahead ahead;
 
@@ -236,6 +247,9 @@ typedef enum lk_verdict {
 /** By `err` of a check, a read or a write of own. All need a permission, and a
     server looks for the node first: NO_AUTH means that it is there. */
 lk_verdict lk__contend_verdict(int err);
+/** The same of this node, which may be another's by now where the name is not
+    unique. */
+lk_verdict lk__contend_weigh(const lk_contend *ct, int err);
 /** A check or a read of own was answered. */
 void lk__contend_checked(lk_contend *ct, lk_verdict v);
 
@@ -289,6 +303,11 @@ void lk__contend_tell(lk_contend *ct, const lk_news *news);
 void lk__contend_tell_position(lk_contend *ct);
 
 lk_client *lk__contend_client(const lk_contend *ct);
+/** The name of our node is fixed. */
+static inline bool lk__contend_is_fixed(const lk_contend *ct)
+{
+  return ct->unique == LK_UNIQUE_NOT;
+}
 /** The name of our node; as far as it is known before it is made. */
 static inline char *lk__contend_name(const lk_contend *ct)
 {
@@ -331,8 +350,14 @@ void lk__ahead_drop(lk_ahead *a, size_t i);
 void lk__ahead_is_pred(lk_ahead *a);
 
 void lk__contend_drop_watches(lk_contend *ct);
+/** A read of own, with a watch; with a fixed name, of whose node is there. */
+int lk__contend_watch(lk_contend *ct, lk_get_cb done);
 /** The read of own, with a watch. */
 int lk__contend_watch_own(lk_contend *ct);
+/** See whether somebody has written Curator's request to let go into own. */
+void lk__contend_seek_revocation(lk_contend *ct, const lk_bytes *data);
+/** The directory is missing. */
+void lk__contend_no_parent(lk_contend *ct);
 
 /* What states begin with: 0, or why a request was refused. */
 int lk__enter_peeking(lk_contend *ct);
@@ -354,6 +379,13 @@ void lk__enter_held(lk_contend *ct, lk_contend_state from);
 int lk__search_take(lk_contend *ct, const lk_bytes *names, size_t count);
 void lk__search_free(lk_contend *ct);
 
+/** A node of its own name: ask whose it is. 0, or why that was refused. */
+int lk__fixed_ask(lk_contend *ct);
+/** What was watched while it was another's has changed. */
+void lk__fixed_event(lk_contend *ct, lk_event_type type);
+/** Whether a node is the one that we made. */
+bool lk__fixed_is_ours(const lk_contend *ct, const lk_stat *stat);
+
 /** LEAVING: do the next thing, if it can be done now. */
 void lk__pending_go(lk_contend *ct);
 /** LEAVING: nothing of ours was found, or why it could not be looked for. */
@@ -361,5 +393,7 @@ void lk__pending_searched(lk_contend *ct, int err);
 /** LEAVING: the list that was asked for came. */
 void lk__pending_listed(lk_contend *ct, int err, const lk_bytes *names,
                         size_t count);
+/** LEAVING: the read of a fixed name came; NULL: `err` says why not. */
+void lk__pending_read(lk_contend *ct, int err, const lk_stat *stat);
 
 #endif

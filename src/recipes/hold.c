@@ -30,6 +30,16 @@ lk_verdict lk__contend_verdict(int err)
   }
 }
 
+lk_verdict lk__contend_weigh(const lk_contend *ct, int err)
+{
+  lk_verdict v = lk__contend_verdict(err);
+  bool watched = ct->own_watch != NULL &&
+                 ct->watched_on == lk_client_connection(lk__contend_client(ct));
+  bool sure = lk__contend_is_fixed(ct) ? watched : !lk__contend_doubtful(ct);
+
+  return v == LK_VERDICT_THERE && !sure ? LK_VERDICT_UNKNOWN : v;
+}
+
 void lk__contend_checked(lk_contend *ct, lk_verdict v)
 {
   if (!lk__contend_holds(ct) || v == LK_VERDICT_UNKNOWN)
@@ -38,8 +48,6 @@ void lk__contend_checked(lk_contend *ct, lk_verdict v)
     lk__contend_lost(ct, LK_ERR_NO_NODE);
     return;
   }
-  if (lk__contend_doubtful(ct))
-    return; /* a node of that name; the read of own tells whose */
   ct->proven = true;
   lk__contend_review(ct);
 }
@@ -77,7 +85,7 @@ static void on_checked(lk_client *c, int err, const lk_op_result *results,
       judge_check(ct, err);
     } else {
       lk__beat_put_off(ct->keeper);
-      lk__contend_checked(ct, lk__contend_verdict(err));
+      lk__contend_checked(ct, lk__contend_weigh(ct, err));
     }
   }
   lk__contend_unref(ct);
@@ -238,7 +246,7 @@ static void on_seen(lk_client *c, int err, const lk_bytes *data,
   (void)data;
   (void)stat;
   if (lk__contend_answered(ct))
-    lk__contend_checked(ct, lk__contend_verdict(err));
+    lk__contend_checked(ct, lk__contend_weigh(ct, err));
   lk__contend_unref(ct);
 }
 

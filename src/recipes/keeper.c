@@ -68,9 +68,11 @@ static void for_each(lk_keeper *k, void (*what)(lk_contend *ct))
   }
 }
 
-static bool is_parked(lk_contend_state s)
+/* Who waits for a fixed name has no node, and will be granted by its create. */
+static bool is_parked(const lk_contend *ct, lk_contend_state s)
 {
-  return s >= LK_CONTEND_LISTING && s <= LK_CONTEND_CHECKING;
+  return !lk__contend_is_fixed(ct) && s >= LK_CONTEND_LISTING &&
+         s <= LK_CONTEND_CHECKING;
 }
 
 static bool is_held(lk_contend_state s)
@@ -78,14 +80,17 @@ static bool is_held(lk_contend_state s)
   return s == LK_CONTEND_HELD || s == LK_CONTEND_UNSURE;
 }
 
-void lk__keeper_count(lk_keeper *k, lk_contend_state from, lk_contend_state to)
+void lk__keeper_count(const lk_contend *ct, lk_contend_state from,
+                      lk_contend_state to)
 {
+  lk_keeper *k = ct->keeper;
+
   k->held += is_held(to);
   k->held -= is_held(from);
   k->unsure += to == LK_CONTEND_UNSURE;
   k->unsure -= from == LK_CONTEND_UNSURE;
-  k->parked += is_parked(to);
-  k->parked -= is_parked(from);
+  k->parked += is_parked(ct, to);
+  k->parked -= is_parked(ct, from);
   k->leaving += to == LK_CONTEND_LEAVING;
   k->leaving -= from == LK_CONTEND_LEAVING;
   lk__beat_plan(k);

@@ -79,7 +79,8 @@ int64_t lk__keeper_grant_until(const lk_keeper *k);
 void lk__keeper_add(lk_keeper *k, lk_contend *ct);
 void lk__keeper_remove(lk_keeper *k, lk_contend *ct);
 /** An attempt changed its state. */
-void lk__keeper_count(lk_keeper *k, lk_contend_state from, lk_contend_state to);
+void lk__keeper_count(const lk_contend *ct, lk_contend_state from,
+                      lk_contend_state to);
 /** Something is held that may run out: see that the watchdog knows. */
 void lk__keeper_watch(lk_keeper *k, const lk_contend *ct);
 

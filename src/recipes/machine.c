@@ -17,20 +17,23 @@ const lk_contend_state lk__contend_table[LK_CONTEND_NSTATES][LK_EV_COUNT] = {
   NAME(IDLE)     = {ON(NEW, CREATING), ON(PEEK, PEEKING), WANTING},
   NAME(PAUSED)   = {ON(NEW, CREATING), ON(PEEK, PEEKING), ON(MAYBE, LOOKING),
                     ON(MADE, LISTING), QUEUED},
-  NAME(PEEKING)  = {ON(NEW, CREATING), WANTING},
+  NAME(PEEKING)  = {ON(NEW, CREATING), ON(PARKED, WAITING), WANTING},
   NAME(CREATING) = {ON(NO_PARENT, PARENTS), ON(BEHIND, PARKING),
-                    ON(FIRST, HELD), ON(STALE, CHECKING), QUEUED},
+                    ON(PARKED, WAITING), ON(FIRST, HELD), ON(STALE, CHECKING),
+                    QUEUED},
   NAME(PARENTS)  = {ON(NO_PARENT, PARENTS), ON(BEHIND, PARKING),
-                    ON(FIRST, HELD), ON(STALE, CHECKING), QUEUED},
-  NAME(LOOKING)  = {ON(BEHIND, PARKING), ON(UNREAD, READING),
+                    ON(PARKED, WAITING), ON(FIRST, HELD), ON(STALE, CHECKING),
+                    QUEUED},
+  NAME(LOOKING)  = {ON(BEHIND, PARKING), ON(PARKED, WAITING), ON(FIRST, HELD),
+                    ON(STALE, CHECKING), ON(UNREAD, READING),
                     ON(ALIKE, SEARCHING), QUEUED},
   NAME(SEARCHING) = {ON(AGAIN, LISTING), QUEUED},
   NAME(LISTING)  = {ON(BEHIND, PARKING), ON(FIRST, HELD), ON(STALE, CHECKING),
                     ON(UNREAD, READING), QUEUED},
   NAME(PARKING)  = {ON(PARKED, WAITING), ON(LEFT, PROBING), ON(AGAIN, LISTING),
                     ON(FIRST, HELD), QUEUED},
-  NAME(WAITING)  = {ON(LEFT, PROBING), ON(AGAIN, LISTING), ON(FIRST, HELD),
-                    QUEUED},
+  NAME(WAITING)  = {ON(LEFT, PROBING), ON(AGAIN, LISTING), ON(PEEK, PEEKING),
+                    ON(FIRST, HELD), QUEUED},
   NAME(PROBING)  = {ON(PARKED, WAITING), ON(BEHIND, PARKING),
                     ON(AGAIN, LISTING), ON(FIRST, HELD), QUEUED},
   NAME(READING)  = {ON(FIRST, HELD), ON(STALE, CHECKING), QUEUED},
@@ -90,7 +93,7 @@ void lk__contend_step(lk_contend *ct, lk_contend_event ev)
     return;
   lk__contend_ref(ct);
   ct->state = next;
-  lk__keeper_count(ct->keeper, from, next);
+  lk__keeper_count(ct, from, next);
   if (ct->keeper->on_step != NULL)
     ct->keeper->on_step(ct->keeper->on_step_arg, ct, ev, from);
   int err = enter(ct, from);

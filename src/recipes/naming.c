@@ -151,7 +151,8 @@ size_t lk__name_prefix_len(lk_unique unique)
   case LK_UNIQUE_CURATOR: return LK_PREFIX_LEN;
   case LK_UNIQUE_HEX: return 32;
   case LK_UNIQUE_UUID: return LK_UUID_LEN + 1;
-  case LK_UNIQUE_DATA: break;
+  case LK_UNIQUE_DATA:
+  case LK_UNIQUE_NOT: break;
   }
   return 0;
 }

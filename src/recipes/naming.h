@@ -69,8 +69,15 @@ typedef enum lk_unique {
   LK_UNIQUE_CURATOR, /**< "_c_" UUID "-" in front of the mark */
   LK_UNIQUE_HEX,     /**< 32 digits in front of it */
   LK_UNIQUE_UUID,    /**< UUID "-" in front of it */
-  LK_UNIQUE_DATA     /**< a UUID that ends the data; nothing in the name */
+  LK_UNIQUE_DATA,    /**< a UUID that ends the data; nothing in the name */
+  LK_UNIQUE_NOT      /**< nothing: the name is fixed, and everybody's */
 } lk_unique;
+
+/** Whether a node of the same name can be another's. */
+static inline bool lk__name_is_shared(lk_unique unique)
+{
+  return unique == LK_UNIQUE_DATA || unique == LK_UNIQUE_NOT;
+}
 
 enum {
   LK_UUID_LEN = 36,

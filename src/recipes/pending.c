@@ -132,6 +132,26 @@ void lk__pending_listed(lk_contend *ct, int err, const lk_bytes *names,
   }
 }
 
+void lk__pending_read(lk_contend *ct, int err, const lk_stat *stat)
+{
+  if (!ct->looking)
+    return; /* the read that belonged to the create */
+  ct->looking = false;
+  if (ct->proof_err != 0) {
+    trouble(ct, ct->proof_err);
+  } else if (err == LK_ERR_NO_NODE ||
+             (stat != NULL && !lk__fixed_is_ours(ct, stat))) {
+    finish(ct, 0);
+  } else if (stat == NULL) {
+    trouble(ct, err);
+  } else {
+    ct->own = LK_OWN_MADE;
+    ct->token = (uint64_t)stat->czxid; /* nobody else here claims it now */
+    ct->seen_on = lk_client_connection(lk__contend_client(ct));
+    lk__pending_go(ct);
+  }
+}
+
 static void remove_own(lk_contend *ct)
 {
   if (lk__contend_doubtful(ct))

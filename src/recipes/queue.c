@@ -26,9 +26,12 @@ static bool is_unlisted(const lk_contend *ct)
 bool lk__contend_adopt(lk_contend *ct, lk_bytes name)
 {
   char *at = lk__contend_name(ct);
+  lk_bytes base = lk__contend_base(ct);
   int64_t suffix;
 
-  if (!lk__name_is_ours(name, lk__contend_base(ct), &suffix))
+  if (lk__contend_is_fixed(ct)
+          ? name.len != base.len || memcmp(name.at, base.at, base.len) != 0
+          : !lk__name_is_ours(name, base, &suffix))
     return false;
   memcpy(at, name.at, name.len);
   at[name.len] = '\0';
@@ -100,11 +103,14 @@ void lk__contend_mark_joint(lk_contend *ct)
 
 static int ask_create(lk_contend *ct)
 {
+  int flags = LK_EPHEMERAL | LK_SEQUENTIAL;
+
+  if (lk__contend_is_fixed(ct))
+    flags = LK_EPHEMERAL;
   ct->node[ct->base_len] = '\0';
   int err = lk__contend_asked(
       ct, lk_create2(lk__contend_client(ct), ct->node, lk__contend_data(ct),
-                     ct->config->acl, LK_EPHEMERAL | LK_SEQUENTIAL, NULL,
-                     on_created, ct));
+                     ct->config->acl, flags, NULL, on_created, ct));
 
   if (err == 0)
     asked(ct);
@@ -113,7 +119,7 @@ static int ask_create(lk_contend *ct)
 
 /* ---- list -------------------------------------------------------------- */
 
-static void no_parent(lk_contend *ct)
+void lk__contend_no_parent(lk_contend *ct)
 {
   if (ct->parent_err != 0)
     lk__contend_trouble(ct, ct->parent_err);
@@ -128,7 +134,7 @@ static void judge_created(lk_contend *ct, int err, const lk_bytes *names,
                           size_t count)
 {
   if (ct->create_err == LK_ERR_NO_NODE)
-    no_parent(ct);
+    lk__contend_no_parent(ct);
   else if (ct->create_err != 0)
     lk__contend_trouble(ct, ct->create_err);
   else if (is_unlisted(ct))
@@ -263,6 +269,8 @@ static int ask_names(lk_contend *ct)
                   .watch_arg = ct,
                   .watch = &ct->pred_watch};
 
+  if (lk__contend_is_fixed(ct))
+    return lk__fixed_ask(ct);
   return lk__contend_asked(ct, lk_children(lk__contend_client(ct), ct->dir,
                                            ct->by_children ? &call : NULL,
                                            on_names, ct));
@@ -320,14 +328,14 @@ int lk__contend_ask_parents(lk_contend *ct)
 {
   int err = 0;
 
-  for (char *p = ct->dir + 1; *p != '\0' && err == 0; p++) {
-    if (*p != '/')
+  for (char *p = ct->dir; *p != '\0' && err == 0; p++) {
+    if (*p != '/' || p == ct->dir)
       continue;
     *p = '\0';
     err = ask_parent(ct, ct->dir);
     *p = '/';
   }
-  return err != 0 ? err : ask_parent(ct, ct->dir);
+  return err != 0 || *ct->dir == '\0' ? err : ask_parent(ct, ct->dir);
 }
 
 /* ---- what states begin with -------------------------------------------- */
@@ -362,7 +370,7 @@ int lk__enter_parents(lk_contend *ct)
  * now on. A sync would not do: a deposed leader answers that by itself. */
 int lk__enter_looking(lk_contend *ct)
 {
-  lk_op check = lk_op_check(ct->dir, -1);
+  lk_op check = lk_op_check(*ct->dir == '\0' ? "/" : ct->dir, -1);
   int err = lk__contend_asked(
       ct, lk_multi(lk__contend_client(ct), &check, 1, NULL, on_proven, ct));
 

@@ -74,14 +74,16 @@ static lk_verdict judge(lk_question *q, int err, const lk_op_result *results,
   lk_verdict all = LK_VERDICT_THERE;
 
   for (size_t i = 0; i < a->count; i++) {
-    lk_verdict v = lk__contend_verdict(part_err(i, err, results, count));
+    lk_verdict v =
+        lk__contend_weigh(a->parts[i], part_err(i, err, results, count));
 
     if (all == LK_VERDICT_THERE || v == LK_VERDICT_MISSING)
       all = v;
   }
   for (size_t i = 0; i < a->count; i++)
-    lk__contend_checked(a->parts[i],
-                        lk__contend_verdict(part_err(i, err, results, count)));
+    lk__contend_checked(
+        a->parts[i],
+        lk__contend_weigh(a->parts[i], part_err(i, err, results, count)));
   return all;
 }
 

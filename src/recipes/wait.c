@@ -102,7 +102,7 @@ static int take_own(lk_contend *ct, const lk_stat *stat)
 
   if (stat->ephemeral_owner != lk_client_session(c).id)
     return LK_ERR_NO_NODE;
-  if (ct->unique == LK_UNIQUE_DATA && ct->token != 0 &&
+  if (lk__name_is_shared(ct->unique) && ct->token != 0 &&
       ct->token != (uint64_t)stat->czxid)
     return LK_ERR_NO_NODE;
   ct->watched_on = lk_client_connection(c);
@@ -111,8 +111,7 @@ static int take_own(lk_contend *ct, const lk_stat *stat)
   return 0;
 }
 
-/* Whether somebody has written Curator's request to let go into our node. */
-static void look_for_revocation(lk_contend *ct, const lk_bytes *data)
+void lk__contend_seek_revocation(lk_contend *ct, const lk_bytes *data)
 {
   static const char word[] = LK_REVOKE_WORD;
   lk_news news = {.type = LK_NEWS_REVOKED};
@@ -143,16 +142,16 @@ static void on_own(lk_client *c, int err, const lk_bytes *data,
     if (err == LK_ERR_NO_AUTH)
       lk__contend_unwatched(ct);
     if (lk__contend_holds(ct))
-      lk__contend_checked(ct, lk__contend_verdict(err));
+      lk__contend_checked(ct, lk__contend_weigh(ct, err));
     else
       complete(ct);
     if (err == 0)
-      look_for_revocation(ct, data);
+      lk__contend_seek_revocation(ct, data);
   }
   lk__contend_unref(ct);
 }
 
-int lk__contend_watch_own(lk_contend *ct)
+int lk__contend_watch(lk_contend *ct, lk_get_cb done)
 {
   lk_call call = {.size = sizeof call,
                   .until_break = true,
@@ -161,7 +160,12 @@ int lk__contend_watch_own(lk_contend *ct)
                   .watch = &ct->own_watch};
 
   return lk__contend_asked(
-      ct, lk_get(lk__contend_client(ct), ct->node, &call, on_own, ct));
+      ct, lk_get(lk__contend_client(ct), ct->node, &call, done, ct));
+}
+
+int lk__contend_watch_own(lk_contend *ct)
+{
+  return lk__contend_watch(ct, on_own);
 }
 
 static void on_own_event(lk_client *c, lk_watch *w, const lk_event *event,
@@ -174,7 +178,9 @@ static void on_own_event(lk_client *c, lk_watch *w, const lk_event *event,
   lk__contend_ref(ct);
   ct->own_watch = NULL;
   ct->watched_on = 0;
-  if (event->type == LK_EVENT_DELETED) {
+  if (lk__contend_is_fixed(ct) && ct->own != LK_OWN_MADE) {
+    lk__fixed_event(ct, event->type);
+  } else if (event->type == LK_EVENT_DELETED) {
     if (lk__contend_holds(ct))
       lk__contend_lost(ct, LK_ERR_NO_NODE);
     else
