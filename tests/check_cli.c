@@ -10,6 +10,8 @@
 #include "cli/queue.h"
 #include "suite.h"
 
+#include <stdio.h>
+
 /* ---- text, JSON ---------------------------------------------------------- */
 
 static void expect_text(cli_text *t, const char *wanted)
@@ -197,9 +199,9 @@ END_TEST
 
 /* ---- options ------------------------------------------------------------- */
 
-static const cli_option_lists run_lists = {cli_options_run, cli_options_session,
-                                           cli_options_common,
-                                           cli_options_version};
+static const cli_option_lists run_lists = {
+    cli_options_run, cli_options_layout, cli_options_session,
+    cli_options_common, cli_options_version};
 
 /* The words behind the name; gives the index of the first operand among them,
    from 1, or -1. */
@@ -304,7 +306,7 @@ START_TEST(help_has_every_option_once)
 
   for (size_t i = 0; i < text.len; i++)
     lines += s[i] == '\n' ? 1 : 0;
-  ck_assert_uint_eq(lines, 25);
+  ck_assert_uint_eq(lines, 26);
   ck_assert_ptr_nonnull(strstr(s, "  -w, --wait SECS "));
   ck_assert_ptr_null(strstr(s, "--timeout SECS"));
   cli_text_free(&text);
@@ -376,41 +378,39 @@ END_TEST
 /* ---- the queue ------------------------------------------------------------
  */
 
-START_TEST(contenders_are_told_from_other_children)
+START_TEST(a_layout_is_a_word_and_perhaps_a_prefix)
 {
   static const struct {
-    const char *name;
-    int64_t number;
-    bool shared;
-  } good[] = {
-      {"_c_58ddc2d1-9a3f-4e6e-8f4f-1b8f2a6fb0a1-lock-0000000007", 7, false},
-      {"_c_u-__READ__0000000010", 10, true},
-      {"_c_u-__WRIT__2147483647", 2147483647, false},
-      {"0123456789abcdef__lock__0000000003", 3, false},
-      {"0123456789abcdef__rlock__0000000004", 4, true},
-      {"lock--000000001", -1, false},
-      {"lock-lock-0000000002", 2, false}};
-  static const char *const bad[] = {"",
-                                    "lock-",
-                                    "lock-x",
-                                    "lock-1x",
-                                    "lock-00000000001",
-                                    "lock--",
-                                    "latch-0000000001",
-                                    "lease-0000000001",
-                                    "Lock-1",
-                                    "lock-+1"};
-  int64_t number;
-  bool shared;
+    const char *word;
+    lk_layout layout;
+    const char *prefix;
+  } good[] = {{"curator", LK_LAYOUT_CURATOR, NULL},
+              {"kazoo", LK_LAYOUT_KAZOO, NULL},
+              {"native", LK_LAYOUT_NATIVE, NULL},
+              {"native:", LK_LAYOUT_NATIVE, ""},
+              {"native:lock", LK_LAYOUT_NATIVE, "lock"},
+              {"native-uuid:a:b", LK_LAYOUT_NATIVE_UUID, "a:b"}};
+  static const char *const bad[] = {"",          "nativ",     "native-",
+                                    "kazoo:x",   "curator:",  "native:r-",
+                                    "native:w-", "native:a/b"};
+  cli_options o;
+  char wrong[200];
+  char word[32];
 
   for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-    ck_assert(cli_queue_parse(lk_text(good[i].name), &number, &shared));
-    ck_assert_int_eq(number, good[i].number);
-    ck_assert_int_eq(shared, good[i].shared);
+    const char *prefix = good[i].prefix;
+
+    snprintf(word, sizeof word, "%s", good[i].word);
+    ck_assert_int_eq(take(&o, wrong, WORDS(W("--layout"), word, W("/l"))), 3);
+    ck_assert_int_eq(o.layout, good[i].layout);
+    ck_assert_int_eq(o.prefix == NULL, prefix == NULL);
+    if (prefix != NULL)
+      ck_assert_str_eq(o.prefix, prefix);
   }
-  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-    ck_assert_msg(!cli_queue_parse(lk_text(bad[i]), &number, &shared), "%s",
-                  bad[i]);
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    snprintf(word, sizeof word, "%s", bad[i]);
+    ck_assert_int_eq(take(&o, wrong, WORDS(W("--layout"), word, W("/l"))), -1);
+  }
 }
 END_TEST
 
@@ -646,7 +646,7 @@ SUITE("cli", utf8_is_what_the_standard_says,
       help_has_every_option_once, access_lists_are_read,
       a_wrong_access_list_is_refused_and_named,
       an_auth_file_has_comments_and_passwords_with_colons,
-      contenders_are_told_from_other_children,
+      a_layout_is_a_word_and_perhaps_a_prefix,
       one_writer_holds_and_readers_before_it_hold_together,
       a_writer_that_also_reads_holds_twice, who_has_left_is_not_counted,
       term_comes_the_margin_before_the_deadline_and_kill_at_it,

@@ -255,6 +255,76 @@ START_TEST(kazoos_readers_are_waited_for_and_curators_locks_are_strangers)
 }
 END_TEST
 
+START_TEST(contenders_are_told_from_other_children)
+{
+  static const struct {
+    const char *name;
+    int64_t number;
+    bool shared;
+  } good[] = {
+      {"_c_58ddc2d1-9a3f-4e6e-8f4f-1b8f2a6fb0a1-lock-0000000007", 7, false},
+      {"_c_u-__READ__0000000010", 10, true},
+      {"_c_u-__WRIT__2147483647", 2147483647, false},
+      {"0123456789abcdef__lock__0000000003", 3, false},
+      {"0123456789abcdef__rlock__0000000004", 4, true},
+      {"lock--000000001", -1, false},
+      {"lock-lock-0000000002", 2, false}};
+  static const char *const bad[] = {"",
+                                    "lock-",
+                                    "lock-x",
+                                    "lock-1x",
+                                    "lock-00000000001",
+                                    "lock--",
+                                    "latch-0000000001",
+                                    "lease-0000000001",
+                                    "Lock-1",
+                                    "lock-+1"};
+  int64_t number;
+  bool shared;
+
+  for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+    ck_assert(lk_layout_contends(LK_LAYOUT_CURATOR, NULL, lk_text(good[i].name),
+                                 &number, &shared));
+    ck_assert_int_eq(number, good[i].number);
+    ck_assert_int_eq(shared, good[i].shared);
+  }
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    ck_assert_msg(!lk_layout_contends(LK_LAYOUT_KAZOO, NULL, lk_text(bad[i]),
+                                      &number, &shared),
+                  "%s", bad[i]);
+}
+END_TEST
+
+/* How a child is seen by who only looks: number, "r" or "w"; or nothing. */
+static const char *seen(lk_layout layout, const char *prefix, const char *name)
+{
+  static char text[32];
+  int64_t number;
+  bool shared;
+
+  text[0] = '\0';
+  if (lk_layout_contends(layout, prefix, lk_text(name), &number, &shared))
+    snprintf(text, sizeof text, "%d%s", (int)number, shared ? "r" : "w");
+  return text;
+}
+
+START_TEST(contenders_of_plain_names_are_told_too)
+{
+  lk_layout native_uuid = LK_LAYOUT_NATIVE_UUID;
+
+  ck_assert_str_eq(seen(LK_LAYOUT_NATIVE, NULL, "seq-0000000004"), "4w");
+  ck_assert_str_eq(seen(LK_LAYOUT_NATIVE, NULL, "r-0000000004"), "4r");
+  ck_assert_str_eq(seen(LK_LAYOUT_NATIVE, NULL, "w-0000000004"), "4w");
+  ck_assert_str_eq(seen(LK_LAYOUT_NATIVE, "lock", "lock0000000004"), "4w");
+  ck_assert_str_eq(seen(native_uuid, "", "0000000004"), "4w");
+  ck_assert_str_eq(seen(LK_LAYOUT_NATIVE, "lock", "seq-0000000004"), "");
+  ck_assert_str_eq(seen(LK_LAYOUT_NATIVE, NULL, "x-lock-0000000004"), "");
+  ck_assert_str_eq(seen(LK_LAYOUT_NATIVE, "r-", "r-0000000004"), "");
+  ck_assert_str_eq(seen(LK_LAYOUT_KAZOO, NULL, "x-lock-0000000004"), "4w");
+  ck_assert_str_eq(seen((lk_layout)9, NULL, "x-lock-0000000004"), "");
+}
+END_TEST
+
 /* ---- what does not go together ---------------------------------------------
  */
 
@@ -894,9 +964,10 @@ SUITE("layouts", nodes_are_named_as_the_layout_says,
       with_or_without_a_uuid_they_stand_in_one_queue,
       a_negative_number_ends_the_game,
       kazoos_readers_are_waited_for_and_curators_locks_are_strangers,
-      what_makes_no_sense_is_refused, readers_share_and_writers_do_not,
-      sides_are_named_as_the_layout_says, several_plain_locks_are_one,
-      a_lost_create_is_found_by_its_data,
+      contenders_are_told_from_other_children,
+      contenders_of_plain_names_are_told_too, what_makes_no_sense_is_refused,
+      readers_share_and_writers_do_not, sides_are_named_as_the_layout_says,
+      several_plain_locks_are_one, a_lost_create_is_found_by_its_data,
       one_that_was_not_executed_is_sent_again,
       in_a_crowd_only_the_newest_are_read,
       of_two_in_one_session_each_finds_its_own,

@@ -157,11 +157,17 @@ typedef struct lk_lock_config {
       with LK_ERR_BAD_ARGUMENT. */
   bool local_queue;
   lk_layout layout; /**< semaphores: Curator's only */
-  const char *prefix; /**< of a native mutex; NULL: "seq-". It may be empty, and
+  const char *prefix; /**< of a native mutex, nothing else; NULL: "seq-". It may be empty, and
                            is neither "r-" nor "w-"; without '/' */
   void (*on_event)(lk_lock *l, const lk_lock_event *event, void *arg);
   void *arg;
 } lk_lock_config;
+
+/** Whether a child of a lock's directory, called `name`, queues there, for a
+    mutex or a read-write lock with this layout and prefix: its number, the
+    lowest of which holds, and whether it is a reader. */
+LK_API bool lk_layout_contends(lk_layout layout, const char *prefix,
+                               lk_bytes name, int64_t *number, bool *shared);
 
 /**
  * Make a handle for the lock at `path` (absolute, copied). No request is sent.

@@ -244,6 +244,8 @@ typedef struct lk_sync_lock_config {
   bool persistent_parents;
   bool unsure_when_suspended;
   bool fail_on_expiry;
+  lk_layout layout;
+  const char *prefix;
   /** What lk_lock_config.on_event is told, for all threads. `token` says whose
       grant it is about; 0: of somebody who waits. A callback. */
   void (*on_event)(lk_sync_lock *l, const lk_lock_event *event, uint64_t token,

@@ -249,6 +249,8 @@ static int make_lock(cli_runner *r)
   lock.on_event = on_event;
   lock.arg = r;
   lock.revocable = true;
+  lock.layout = r->options->layout;
+  lock.prefix = r->options->prefix;
   err = cli_kind_open(&r->kind, r->options, r->keeper, r->path, &lock);
   r->lock = r->kind.lock;
   cli_text_free(&label);

@@ -13,13 +13,15 @@ static const char *folder(const char *path)
 
 static bool add(cli_line *l, lk_bytes name)
 {
+  const cli_options *o = l->ask->options;
   cli_contender *c = &l->all[l->count];
   size_t len = strlen(l->part);
 
   memset(c, 0, sizeof *c);
   c->lease = strcmp(l->part, "leases/") == 0;
   if (c->lease ? !cli_queue_parse_lease(name, &c->number)
-               : !cli_queue_parse(name, &c->number, &c->shared))
+               : !lk_layout_contends(o->layout, o->prefix, name, &c->number,
+                                     &c->shared))
     return true;
   c->name = malloc(len + name.len + 1);
   if (c->name == NULL)

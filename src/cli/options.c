@@ -186,6 +186,30 @@ static const char *take_assurance(cli_options *o, const char *value)
   return NULL;
 }
 
+/* A word, and a prefix behind ":" where names have one. */
+static const char *take_layout(cli_options *o, const char *value)
+{
+  static const char *const words[] = {"curator", "kazoo", "native",
+                                      "native-uuid"};
+  size_t len = strcspn(value, ":");
+
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    if (strlen(words[i]) != len || strncmp(words[i], value, len) != 0)
+      continue;
+    o->layout = (lk_layout)i;
+    o->prefix = value[len] == ':' ? value + len + 1 : NULL;
+    if (o->prefix == NULL)
+      return NULL;
+    if (o->layout < LK_LAYOUT_NATIVE)
+      return "is followed by a prefix, which only native and native-uuid take";
+    return strchr(o->prefix, '/') == NULL && strcmp(o->prefix, "r-") != 0 &&
+                   strcmp(o->prefix, "w-") != 0
+               ? NULL
+               : "has a prefix that is r- or w- (see -s and -x) or holds a /";
+  }
+  return "is none of curator, kazoo, native[:PREFIX], native-uuid[:PREFIX]";
+}
+
 static const char *take_events_fd(cli_options *o, const char *value)
 {
   int64_t n;
@@ -231,6 +255,10 @@ const cli_option cli_options_session[] = {
 
 const cli_option cli_options_json[] = {
   {0, "json", NULL, "print JSON", take_json},
+  {0}};
+
+const cli_option cli_options_layout[] = {
+  {0, "layout", "NAMES", "node names: curator, kazoo, native[:PREFIX], native-uuid[:PREFIX] (curator)", take_layout},
   {0}};
 
 const cli_option cli_options_run[] = {

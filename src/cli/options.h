@@ -3,6 +3,7 @@
 #define LK_CLI_OPTIONS_H
 
 #include <latchkey/keeper.h>
+#include <latchkey/lock.h>
 
 #include "cli/lease.h"
 #include "cli/text.h"
@@ -39,6 +40,8 @@ typedef struct cli_options {
   lk_assurance assurance;
   bool foreground;
   int events_fd; /**< -1: none */
+  lk_layout layout;
+  const char *prefix; /**< NULL: the usual one */
   cli_side side;
   const char *more[CLI_MOST_LOCKS]; /**< further locks, "x:" or "s:" in front */
   size_t more_count;
@@ -68,12 +71,13 @@ extern const cli_option cli_options_common[];  /* -h, --version */
 extern const cli_option cli_options_version[]; /* -V, where that is free */
 extern const cli_option cli_options_session[];
 extern const cli_option cli_options_json[];
+extern const cli_option cli_options_layout[];
 extern const cli_option cli_options_run[];
 extern const cli_option cli_options_wait[];
 extern const cli_option cli_options_write[]; /* -V VERSION */
 extern const cli_option cli_options_create[];
 
-enum { CLI_MOST_LISTS = 5 };
+enum { CLI_MOST_LISTS = 6 };
 typedef const cli_option *cli_option_lists[CLI_MOST_LISTS];
 
 /** As usual, and as the environment says. */

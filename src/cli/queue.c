@@ -5,15 +5,6 @@
 
 #include "cli/queue.h"
 
-static const struct mark {
-  const char *text;
-  bool shared;
-} marks[] = {{"lock-", false},
-             {"__WRIT__", false},
-             {"__lock__", false},
-             {"__READ__", true},
-             {"__rlock__", true}};
-
 /* What stands behind the last `mark` in `name`; NULL where there is none. */
 static const char *behind_last(lk_bytes name, const char *mark)
 {
@@ -51,19 +42,6 @@ bool cli_queue_parse_lease(lk_bytes name, int64_t *number)
   const char *s = behind_last(name, "lease-");
 
   return s != NULL && number_of(s, (const char *)name.at + name.len, number);
-}
-
-bool cli_queue_parse(lk_bytes name, int64_t *number, bool *shared)
-{
-  for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
-    const char *s = behind_last(name, marks[i].text);
-
-    if (s == NULL || !number_of(s, (const char *)name.at + name.len, number))
-      continue;
-    *shared = marks[i].shared;
-    return true;
-  }
-  return false;
 }
 
 /* A reader with a writer's number is that writer's own, and comes after it. */

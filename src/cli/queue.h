@@ -17,11 +17,7 @@ typedef struct cli_contender {
   lk_bytes label; /**< its data, own memory */
 } cli_contender;
 
-/** Whether the child `name` is a contender, and of what kind. Known are the
-    marks of Curator's mutex and read-write lock and of kazoo's. */
-bool cli_queue_parse(lk_bytes name, int64_t *number, bool *shared);
-
-/** The same for a permit of a semaphore. */
+/** Whether the child `name` is a permit of a semaphore. */
 bool cli_queue_parse_lease(lk_bytes name, int64_t *number);
 
 /** Drop those that are gone to the end, put the others in order of their

@@ -25,6 +25,32 @@ const lk_layout_rules *lk__layout_rules(lk_layout layout)
   return at < sizeof layouts / sizeof layouts[0] ? &layouts[at] : NULL;
 }
 
+static bool contends(const lk_role *role, lk_bytes name, int64_t *number,
+                     bool *shared)
+{
+  lk_name n;
+
+  if (!lk__name_parse(role->naming, name, &n) || n.mark->side == LK_SIDE_OWN)
+    return false;
+  *number = n.suffix;
+  *shared = n.mark->side == LK_SIDE_READER;
+  return true;
+}
+
+bool lk_layout_contends(lk_layout layout, const char *prefix, lk_bytes name,
+                        int64_t *number, bool *shared)
+{
+  const lk_layout_rules *rules = lk__layout_rules(layout);
+  lk_plain plain;
+
+  if (rules == NULL || !lk__plain_check(prefix))
+    return false;
+  lk__plain_init(&plain, prefix);
+  return contends(rules->roles[LK_MULTILOCK_READ], name, number, shared) ||
+         (rules->roles[LK_MULTILOCK_MUTEX] == NULL &&
+          contends(&plain.role, name, number, shared));
+}
+
 /* Those of the shared lock have readers, which a mutex would not see. */
 bool lk__plain_check(const char *prefix)
 {

@@ -32,6 +32,8 @@ int lk_rwlock_new(lk_rwlock **out, lk_keeper *k, const char *path,
                   const lk_lock_config *config)
 {
   *out = NULL;
+  if (config != NULL && config->prefix != NULL)
+    return LK_ERR_BAD_ARGUMENT;
   lk_rwlock *rw = lk__take(&k->mem, sizeof *rw);
 
   if (rw == NULL)

@@ -41,6 +41,7 @@ struct lk_sync_lock {
   char *data;
   lk_acls *acl;
   lk_acls *parent_acl;
+  char *prefix;       /**< or NULL */
   lk_lock_config how; /**< of each lk_lock, but for its `arg` */
   void (*on_event)(lk_sync_lock *l, const lk_lock_event *event, uint64_t token,
                    void *arg);

@@ -14,6 +14,7 @@ static void destroy(lk_sync_lock *l)
 
   lk__mem_free(&mem, l->path);
   lk__mem_free(&mem, l->data);
+  lk__mem_free(&mem, l->prefix);
   lk__mem_free(&mem, l->acl);
   lk__mem_free(&mem, l->parent_acl);
   lk__mem_free(&mem, l);
@@ -30,6 +31,13 @@ static bool copy_data(lk_sync_lock *l, lk_bytes data)
   return true;
 }
 
+static bool copy_prefix(lk_sync_lock *l, const char *prefix)
+{
+  if (prefix != NULL)
+    l->prefix = lk__mem_text(&l->client->mem, prefix);
+  return l->prefix != NULL || prefix == NULL;
+}
+
 static bool copy_acls(const lk_mem *mem, lk_acls **out, const lk_acls *from)
 {
   if (from == NULL)
@@ -44,7 +52,8 @@ static bool copy_config(lk_sync_lock *l, const lk_sync_lock_config *config)
 
   l->on_event = config->on_event;
   l->arg = config->arg;
-  if (!copy_data(l, config->data) || !copy_acls(mem, &l->acl, config->acl) ||
+  if (!copy_data(l, config->data) || !copy_prefix(l, config->prefix) ||
+      !copy_acls(mem, &l->acl, config->acl) ||
       !copy_acls(mem, &l->parent_acl, config->parent_acl))
     return false;
   l->how =
@@ -55,6 +64,8 @@ static bool copy_config(lk_sync_lock *l, const lk_sync_lock_config *config)
                        .persistent_parents = config->persistent_parents,
                        .unsure_when_suspended = config->unsure_when_suspended,
                        .fail_on_expiry = config->fail_on_expiry,
+                       .layout = config->layout,
+                       .prefix = l->prefix,
                        .on_event = lk__holder_on_event};
   return true;
 }
