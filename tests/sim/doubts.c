@@ -26,7 +26,8 @@ bool sim_overdue(sim_judge *j, const sim_life *l, sim_stuck *s,
   if (e == NULL || l->state != LK_STATE_CONNECTED ||
       !sim_process_runs(l->process) || l->seen_zxid < s->zxid)
     return false;
-  if (s->since_us == 0 || s->since_us < l->smooth_us)
+  if (s->since_us == 0 || s->since_us < l->smooth_us ||
+      s->since_us < j->slow_us)
     s->since_us = sim_now_us(j);
   if (sim_now_us(j) - s->since_us <= sim_patience_us(j))
     return false;

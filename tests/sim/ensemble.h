@@ -112,6 +112,8 @@ bool sim_server_stands(const sim_server *s);
 void sim_link_cut(sim_ensemble *e, unsigned a, unsigned b, bool cut);
 /** More delay between two servers, so that a follower lags. */
 void sim_link_slow(sim_ensemble *e, unsigned a, unsigned b, int64_t extra_us);
+/** What the slowest of them takes more. */
+int64_t sim_links_slowest_us(const sim_ensemble *e);
 /** Answer the next `count` requests with -127, each with a chance of one in
     two; but pings and closeSession. */
 void sim_server_throttle(sim_server *s, unsigned count);

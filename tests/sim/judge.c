@@ -267,11 +267,20 @@ static void see_stand(sim_judge *j)
     j->stood_us = sim_now_us(j);
 }
 
+/* A write takes four of them: no lease bears that it takes as long as it
+ * lasts. */
+static void see_links(sim_judge *j)
+{
+  if (sim_links_slowest_us(j->world->ensemble) > sim_T_us(j) / 16)
+    j->slow_us = sim_now_us(j);
+}
+
 void sim_judge_look(sim_judge *j)
 {
   see_pauses(j);
   see_leader(j);
   see_stand(j);
+  see_links(j);
   sim_judge_tell(j, &(sim_fact){.type = SIM_LOOK});
   if (sim_now_us(j) < j->patrol_us)
     return;

@@ -256,10 +256,27 @@ static void settle_session(sim_ledger *l, const sim_session *s)
                           : SIM_BY_CLOSE;
 }
 
+/* The revalidation of a connection given up long ago comes late, takes the
+ * session back, and lets through what was asked there: what its client asked
+ * for later was committed before, a look whether the node is there, too. */
+static void see_late(sim_ledger *l, const sim_commit *c)
+{
+  sim_session *s = sim_ledger_session(l, c->session);
+
+  if (c->xid > s->top_xid) {
+    s->top_xid = c->xid;
+    return;
+  }
+  for (sim_entry *e = l->standing; e != NULL && e->made == c->zxid; e = e->next)
+    e->left = true;
+}
+
 void sim_ledger_committed(sim_ledger *l, const sim_commit *c,
                           const sim_tree *truth)
 {
   l->zxid = c->zxid;
+  if (c->xid > 0)
+    see_late(l, c);
   if (c->op == OP_CLOSE)
     settle_session(l, sim_ledger_session(l, c->session));
   else

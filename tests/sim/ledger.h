@@ -57,7 +57,7 @@ typedef struct sim_entry {
   struct sim_entry *prev;
   struct sim_handle *of; /**< whose acquire made it, or NULL */
   uint64_t acquire;      /**< … which one of that handle's */
-  bool left;             /**< its owner may not delete it */
+  bool left;             /**< its owner may not delete it, or cannot know it */
   bool blocked;          /**< for the search for circles */
 } sim_entry;
 
@@ -71,6 +71,7 @@ typedef struct sim_session {
   bool expired;
   int64_t over_us;
   unsigned char *xids; /**< that were committed, a bit each */
+  int32_t top_xid;     /**< the largest of them */
   size_t cap;
 } sim_session;
 

@@ -150,3 +150,14 @@ void sim_link_slow(sim_ensemble *e, unsigned a, unsigned b, int64_t extra_us)
   SIM_SAY(e->trace, "network", "link of servers %u and %u takes %g ms more", a,
           b, (double)extra_us / 1000);
 }
+
+int64_t sim_links_slowest_us(const sim_ensemble *e)
+{
+  int64_t most = 0;
+
+  for (size_t i = 0; i < (size_t)e->count * e->count; i++) {
+    if (e->links[i].extra_us > most)
+      most = e->links[i].extra_us;
+  }
+  return most;
+}
