@@ -271,8 +271,8 @@ static bool obey_one_of(const verb *verbs, const command *cmd, object *o)
 /* Whether its object is a new one. */
 static bool makes(const char *what)
 {
-  static const char *const makers[] = {"client", "lock", "rwlock", "semaphore",
-                                       "multilock"};
+  static const char *const makers[] = {"client",    "lock",      "rwlock",
+                                       "semaphore", "multilock", "single"};
 
   for (size_t i = 0; i < sizeof makers / sizeof *makers; i++) {
     if (strcmp(what, makers[i]) == 0)

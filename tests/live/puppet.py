@@ -209,6 +209,11 @@ class Client(Thing):
         lock.do("semaphore", client=self.name, path=path, **options)
         return lock
 
+    def single(self, path, **options):
+        lock = Lock(self.puppet, self.puppet.new_name("single"))
+        lock.do("single", client=self.name, path=path, **options)
+        return lock
+
     def multilock(self, *members, **options):
         """Of "x:PATH", or "r:PATH", "w:PATH"."""
         lock = Lock(self.puppet, self.puppet.new_name("multilock"))

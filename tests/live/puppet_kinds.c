@@ -88,6 +88,28 @@ static void obey_semaphore(const command *cmd, object *none)
                         &options));
 }
 
+/* ---- locks of one node --------------------------------------------------- */
+
+static void obey_single(const command *cmd, object *none)
+{
+  object *client = option_owner(cmd), *o;
+  lk_single_config options = {
+      .size = sizeof options,
+      .poll_ms = (int32_t)option_number(cmd, "poll", 0),
+      .spread_ms = (int32_t)option_number(cmd, "spread", 0),
+  };
+
+  (void)none;
+  if (client == NULL)
+    return;
+  o = object_new(cmd->name);
+  lk_lock_config config = option_lock(cmd, o);
+
+  made(cmd, o, client,
+       lk_single_new(&o->lock, client->keeper, option_path(cmd), &config,
+                     &options));
+}
+
 /* ---- multi-locks --------------------------------------------------------- */
 
 /* "x:PATH", "r:PATH" or "w:PATH". */
@@ -135,5 +157,6 @@ const verb kind_verbs[] = {
     {"rwlock", obey_rwlock},
     {"semaphore", obey_semaphore},
     {"multilock", obey_multilock},
+    {"single", obey_single},
     {NULL, NULL},
 };
