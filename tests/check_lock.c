@@ -547,6 +547,33 @@ END_TEST
 
 /* ---- directories ------------------------------------------------------- */
 
+START_TEST(a_reset_lock_is_as_new)
+{
+  begin_held();
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  fake_turn(&sc.server);
+  lk_lock_reset(sc.b.lock);
+  ck_assert_int_eq(sc.b.acquired, LK_ERR_CLOSED);
+  locker_release(&sc.a);
+  lk_lock_reset(sc.a.lock);
+  ck_assert_int_eq(sc.a.released, LK_ERR_CLOSED);
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0); /* not told yet */
+  lk_lock_reset(sc.a.lock);
+  ck_assert_int_eq(sc.a.acquired, LK_ERR_CLOSED);
+  ck_assert_uint_eq(lk_lock_count(sc.a.lock), 0);
+  lk_lock_reset(sc.a.lock);
+  fake_turn(&sc.server);
+  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
+  ck_assert_int_eq(locker_want(&sc.b, 0), 0);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
 START_TEST(missing_directories_are_made_as_containers_in_one_more_write)
 {
   lk_lock *l;
@@ -799,7 +826,7 @@ SUITE("lock", an_acquire_is_one_write_and_a_short_hold_three_requests,
       a_stranger_cannot_release_and_another_handle_queues,
       a_reentrance_that_is_released_or_cancelled_before_it_was_told,
       a_lock_can_be_wanted_again_at_once,
-      freeing_a_lock_releases_it_and_ends_what_waits,
+      freeing_a_lock_releases_it_and_ends_what_waits, a_reset_lock_is_as_new,
       missing_directories_are_made_as_containers_in_one_more_write,
       directories_are_plain_nodes_where_that_is_wanted,
       a_server_without_containers_is_remembered,

@@ -181,6 +181,10 @@ LK_API int lk_lock_new(lk_lock **out, lk_keeper *k, const char *path,
     an acquire under way ends with LK_ERR_CLOSED first. NULL is fine. */
 LK_API void lk_lock_free(lk_lock *l);
 
+/** What lk_lock_free() does, and the handle stays, as if made anew. Also for a
+    side of a read-write lock; the other side keeps what it has. */
+LK_API void lk_lock_reset(lk_lock *l);
+
 /** Ends an acquire, a release or a verify. */
 typedef void (*lk_lock_cb)(lk_lock *l, int err, void *arg);
 

@@ -31,7 +31,10 @@
  * inside a callback must call exec or _exit before the callback returns.
  */
 
-#include <latchkey/lock.h>
+#include <latchkey/multilock.h>
+#include <latchkey/rwlock.h>
+#include <latchkey/semaphore.h>
+#include <latchkey/single.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -220,10 +223,10 @@ LK_API int lk_sync_multi(lk_sync_client *c, lk_sync_result **out,
 LK_API int lk_sync_add_auth(lk_sync_client *c, const char *scheme,
                             lk_bytes auth, const lk_sync_call *call);
 
-/* ---- the lock --------------------------------------------------------- */
+/* ---- locks ------------------------------------------------------------ */
 
 /**
- * The lock of <latchkey/lock.h>, for threads: the owner is the thread that
+ * The locks of <latchkey/lock.h> and its kin, for threads: the owner is the thread that
  * acquired. It may acquire again, which costs nothing; another thread queues
  * behind it with a node of its own, as another process does. Use one object for
  * one path, from as many threads as you like.
@@ -244,6 +247,11 @@ typedef struct lk_sync_lock_config {
   bool persistent_parents;
   bool unsure_when_suspended;
   bool fail_on_expiry;
+  bool revocable;
+  size_t max_queue;
+  bool peek;
+  bool announce;
+  bool local_queue; /**< mutexes: the threads that wait share one node */
   lk_layout layout;
   const char *prefix;
   /** What lk_lock_config.on_event is told, for all threads. `token` says whose
@@ -253,12 +261,78 @@ typedef struct lk_sync_lock_config {
   void *arg;
 } lk_sync_lock_config;
 
-/** Make a lock for `path` (absolute, copied). No request is sent.
+/** Make a mutex for `path` (absolute, copied). No request is sent. `config`
+    NULL: as usual. Waits for the handle's thread alone, like those below.
     @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_PATH ("/" too),
             LK_ERR_BAD_ARGUMENT, LK_ERR_FORKED. */
 LK_API int lk_sync_lock_new(lk_sync_lock **out, lk_sync_client *c,
                             const char *path,
                             const lk_sync_lock_config *config);
+
+/**
+ * Make a semaphore: <latchkey/semaphore.h>. Each thread that acquires holds
+ * `take` permits, once: acquiring again while it holds them is refused with
+ * LK_ERR_DEADLOCK. All is copied.
+ * @return as lk_sync_lock_new(); what lk_semaphore_new() returns.
+ */
+LK_API int lk_sync_semaphore_new(lk_sync_lock **out, lk_sync_client *c,
+                                 const char *path,
+                                 const lk_sync_lock_config *config,
+                                 const lk_semaphore_config *options);
+
+/**
+ * Make a lock of several: <latchkey/multilock.h>. All is copied.
+ * @return as lk_sync_lock_new(); what lk_multilock_new() returns.
+ */
+LK_API int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
+                                 const lk_multilock_member *members,
+                                 size_t count,
+                                 const lk_sync_lock_config *config,
+                                 const lk_multilock_config *options);
+
+/**
+ * Make the lock of a single node: <latchkey/single.h>.
+ * @return as lk_sync_lock_new(); what lk_single_new() returns.
+ */
+LK_API int lk_sync_single_new(lk_sync_lock **out, lk_sync_client *c,
+                              const char *path,
+                              const lk_sync_lock_config *config,
+                              const lk_single_config *options);
+
+/** Of what this thread holds, the token for the member at `path`; see
+    lk_multilock_token(). 0 also where it is called from a callback or in a
+    forked child. Waits for the handle's thread alone. */
+LK_API uint64_t lk_sync_multilock_token(lk_sync_lock *l, const char *path);
+
+/**
+ * A read-write lock, <latchkey/rwlock.h>: two locks, each with all the calls
+ * below. A thread that holds the write side may acquire the read side at once;
+ * one that holds the read side alone and acquires the write side gets
+ * LK_ERR_DEADLOCK. The sides count by themselves and are released in any order.
+ */
+typedef struct lk_sync_rwlock lk_sync_rwlock;
+
+/** `on_event` of `config` is told which side it is about. No request is sent.
+    @return as lk_sync_lock_new(). */
+LK_API int lk_sync_rwlock_new(lk_sync_rwlock **out, lk_sync_client *c,
+                              const char *path,
+                              const lk_sync_lock_config *config);
+
+/** Free both sides, each as lk_sync_lock_free() does. NULL is fine. */
+LK_API void lk_sync_rwlock_free(lk_sync_rwlock *rw);
+
+/** The sides. They belong to the read-write lock: do not free them. */
+LK_API lk_sync_lock *lk_sync_rwlock_read(lk_sync_rwlock *rw);
+LK_API lk_sync_lock *lk_sync_rwlock_write(lk_sync_rwlock *rw);
+
+/**
+ * Acquire the read side and release the write side: nobody writes in between.
+ * After an error of the acquire the write side is as it was.
+ * @return as lk_sync_lock_acquire(); LK_ERR_NOT_HELD: this thread does not hold
+ *         the write side; LK_ERR_LOST: it was lost, and now neither is held.
+ */
+LK_API int lk_sync_rwlock_downgrade(lk_sync_rwlock *rw,
+                                    const lk_sync_call *call);
 
 /** Free; NULL is fine. Threads that wait for it get LK_ERR_CLOSED; what is held
     is released, without waiting for a server. No call may begin any more. */
@@ -323,6 +397,9 @@ LK_API int64_t lk_sync_lock_deadline(const lk_sync_lock *l);
 
 /** The fencing token; 0: not held. */
 LK_API uint64_t lk_sync_lock_token(const lk_sync_lock *l);
+
+/** With local_queue: lk_lock_turn(). */
+LK_API uint64_t lk_sync_lock_turn(const lk_sync_lock *l);
 
 /** LK_LOCK_IDLE, LK_LOCK_HELD, LK_LOCK_UNSURE or LK_LOCK_LOST. */
 LK_API lk_lock_state lk_sync_lock_get_state(const lk_sync_lock *l);

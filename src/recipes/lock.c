@@ -294,23 +294,44 @@ int lk_lock_new(lk_lock **out, lk_keeper *k, const char *path,
   return err;
 }
 
+/* What it wants and holds is given up; who waits for it is told, last of all,
+ * by waiters that a callback cannot have put there. */
+static void drop(lk_lock *l)
+{
+  lk_waiter acquire = l->acquire, release = l->release;
+  lk_attempt *a = part(l);
+
+  stop_timer(l, &l->soon);
+  l->acquire.waits = false;
+  l->release.waits = false;
+  l->lost = false;
+  l->count = 0;
+  if (l->released != NULL)
+    l->released->kind->disown(l->released);
+  l->released = NULL;
+  if (a != NULL)
+    stop(a, false);
+  lk__lock_end_verify(l, LK_ERR_CLOSED);
+  lk__lock_call(l, &acquire, LK_ERR_CLOSED);
+  lk__lock_call(l, &release, LK_ERR_CLOSED);
+}
+
+void lk_lock_reset(lk_lock *l)
+{
+  if (l->freed)
+    return;
+  lk__lock_enter(l);
+  drop(l);
+  lk__lock_leave(l);
+}
+
 void lk_lock_free(lk_lock *l)
 {
   if (l == NULL || l->freed)
     return;
   lk__lock_enter(l);
   l->freed = true;
-  stop_timer(l, &l->soon);
-  lk_attempt *a = part(l);
-
-  if (a != NULL)
-    stop(a, false);
-  if (l->released != NULL)
-    l->released->kind->disown(l->released);
-  l->released = NULL;
-  lk__lock_call(l, &l->acquire, LK_ERR_CLOSED);
-  lk__lock_call(l, &l->release, LK_ERR_CLOSED);
-  lk__lock_end_verify(l, LK_ERR_CLOSED);
+  drop(l);
   lk__lock_leave(l);
 }
 

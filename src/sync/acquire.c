@@ -39,6 +39,7 @@ static void on_acquired(lk_lock *l, int err, void *arg)
     return;
   }
   h->token = lk_lock_token(l);
+  h->turn = lk_lock_turn(l);
   lk__holder_publish(h);
   lk__errand_end(&h->errand, 0);
 }
@@ -53,11 +54,7 @@ static void cut_acquire(lk_errand *e, int err)
 
 static int start(lk_holder *h)
 {
-  const lk_sync_lock *l = atomic_load(&h->lock);
-  lk_lock_config how = l->how;
-
-  how.arg = h;
-  int err = lk_lock_new(&h->handle, h->client->keeper, l->path, &how);
+  int err = lk__holder_make(h);
 
   return err != 0
              ? err
@@ -86,6 +83,8 @@ static int acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
 
   if (h != NULL && lk__holder_is_lost(h))
     return LK_ERR_LOST;
+  if (h != NULL && l->kind == LK_KIND_SEMAPHORE)
+    return LK_ERR_DEADLOCK;
   if (h != NULL) {
     h->count++;
     return 0;
@@ -94,6 +93,8 @@ static int acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
   if (h == NULL)
     return LK_ERR_NO_MEMORY;
   h->once = once;
+  if (l->partner != NULL)
+    h->partner = lk__holder_find(l->partner);
   int err = prepare(h, call);
 
   if (err == 0) {

@@ -202,14 +202,6 @@ void lk__holder_on_event(lk_lock *l, const lk_lock_event *event, void *arg)
   tell(h, event);
 }
 
-void lk__holder_drop(lk_holder *h)
-{
-  lk_lock *handle = h->handle;
-
-  h->handle = NULL;
-  lk_lock_free(handle);
-}
-
 void lk__holder_part(lk_holder *h)
 {
   lk__list_remove(&h->link);

@@ -4,6 +4,13 @@
 
 #include "sync/errand.h"
 
+/** What the two sides of a read-write lock have in common that one thread wants
+    or holds. Of the handle's thread. */
+typedef struct lk_pair {
+  lk_rwlock *rw;
+  struct lk_holder *sides[2]; /**< read and write; NULL: not wanted */
+} lk_pair;
+
 /**
  * A thread that wants a lock, holds it, or has lost it and not released. The
  * thread finds it in a list of its own (lk_sync_client.held), which nobody else
@@ -23,10 +30,15 @@ typedef struct lk_holder {
   _Atomic(int64_t) sure_ms;  /**< the lease; INT64_MIN: unsure, or not held */
   _Atomic(int64_t) until_ms; /**< the lease; INT64_MIN: not held */
   uint64_t token;            /**< of the grant; set once */
+  uint64_t turn;             /**< likewise */
 
   /* Of the handle's thread. */
   lk_link link; /**< in lk_sync_client.holders */
   lk_lock *handle;
+  lk_pair *pair; /**< of a side: its handle belongs to it */
+  /** A side: whoever of this thread has the other one, as long as this thread
+      waits in an acquire. */
+  struct lk_holder *partner;
   bool once;      /**< acquire only what is free */
   bool verifying; /**< its thread waits for a verify */
   bool doubt;     /**< unsure, or not held */
@@ -35,10 +47,28 @@ typedef struct lk_holder {
   int fd; /**< readable in doubt; -1: none. Under the client's mutex */
 } lk_holder;
 
+/** Which of the recipes it is. */
+typedef enum lk_kind {
+  LK_KIND_MUTEX,
+  LK_KIND_SEMAPHORE,
+  LK_KIND_MULTILOCK,
+  LK_KIND_SINGLE,
+  LK_KIND_READ,
+  LK_KIND_WRITE
+} lk_kind;
+
 struct lk_sync_lock {
   lk_sync_client *client;
+  lk_kind kind;
   char *path;
   char *data;
+  lk_semaphore_config permits; /**< SEMAPHORE */
+  char *limit_path;            /**< likewise, or NULL */
+  lk_single_config single;     /**< SINGLE */
+  lk_multilock_config together; /**< MULTILOCK */
+  lk_multilock_member *members; /**< likewise, `count` */
+  size_t count;
+  lk_sync_lock *partner; /**< READ, WRITE: the other side */
   lk_acls *acl;
   lk_acls *parent_acl;
   char *prefix;       /**< or NULL */
@@ -67,7 +97,26 @@ void lk__holder_forget(lk_holder *h);
 /** A thread ends; `first` of its list. */
 void lk__holders_thread_ended(void *first);
 
+/* ---- the kinds, kinds.c -------------------------------------------------- */
+
+/** What constructors share: all but what a kind has besides. */
+int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
+                       const char *path, const lk_sync_lock_config *config);
+/** Whether the recipe takes what it was given: 0, or its error; then the lock
+    is gone. */
+int lk__sync_lock_try_out(lk_sync_lock **l);
+/** Without a look at who holds. */
+void lk__sync_lock_destroy(lk_sync_lock *l);
+/** Nobody holds it, or waits for it, any more. false: not from here. */
+bool lk__sync_lock_empty(lk_sync_lock *l);
+
 /* ---- for the handle's thread --------------------------------------------- */
+
+/** Make its lk_lock: 0, or what the recipe says. */
+int lk__holder_make(lk_holder *h);
+/** The same for a side of a read-write lock, and giving it back: rwlock.c. */
+int lk__side_make(lk_holder *h);
+void lk__side_drop(lk_holder *h, lk_lock *handle);
 
 /** For lk_lock_config.on_event; `arg` is the holder. */
 void lk__holder_on_event(lk_lock *l, const lk_lock_event *event, void *arg);

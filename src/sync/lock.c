@@ -3,109 +3,9 @@
 
 #include <sys/eventfd.h>
 
-#include "base/acl.h"
 #include "sync/holder.h"
 
 /* ---- life ---------------------------------------------------------------- */
-
-static void destroy(lk_sync_lock *l)
-{
-  lk_mem mem = l->client->mem;
-
-  lk__mem_free(&mem, l->path);
-  lk__mem_free(&mem, l->data);
-  lk__mem_free(&mem, l->prefix);
-  lk__mem_free(&mem, l->acl);
-  lk__mem_free(&mem, l->parent_acl);
-  lk__mem_free(&mem, l);
-}
-
-static bool copy_data(lk_sync_lock *l, lk_bytes data)
-{
-  if (data.len == 0)
-    return true;
-  l->data = lk__mem_new(&l->client->mem, data.len);
-  if (l->data == NULL)
-    return false;
-  memcpy(l->data, data.at, data.len);
-  return true;
-}
-
-static bool copy_prefix(lk_sync_lock *l, const char *prefix)
-{
-  if (prefix != NULL)
-    l->prefix = lk__mem_text(&l->client->mem, prefix);
-  return l->prefix != NULL || prefix == NULL;
-}
-
-static bool copy_acls(const lk_mem *mem, lk_acls **out, const lk_acls *from)
-{
-  if (from == NULL)
-    return true;
-  *out = lk__acls_copy(mem, from);
-  return *out != NULL;
-}
-
-static bool copy_config(lk_sync_lock *l, const lk_sync_lock_config *config)
-{
-  const lk_mem *mem = &l->client->mem;
-
-  l->on_event = config->on_event;
-  l->arg = config->arg;
-  if (!copy_data(l, config->data) || !copy_prefix(l, config->prefix) ||
-      !copy_acls(mem, &l->acl, config->acl) ||
-      !copy_acls(mem, &l->parent_acl, config->parent_acl))
-    return false;
-  l->how =
-      (lk_lock_config){.size = sizeof l->how,
-                       .data = lk_bytes_of(l->data, config->data.len),
-                       .acl = l->acl,
-                       .parent_acl = l->parent_acl,
-                       .persistent_parents = config->persistent_parents,
-                       .unsure_when_suspended = config->unsure_when_suspended,
-                       .fail_on_expiry = config->fail_on_expiry,
-                       .layout = config->layout,
-                       .prefix = l->prefix,
-                       .on_event = lk__holder_on_event};
-  return true;
-}
-
-static int check(const lk_sync_client *c, const char *path,
-                 const lk_sync_lock_config *config)
-{
-  if (lk_ev_forked(c->ev))
-    return LK_ERR_FORKED;
-  if (config->size != sizeof *config)
-    return LK_ERR_BAD_ARGUMENT;
-  return lk_path_check(path) != 0 || strcmp(path, "/") == 0 ? LK_ERR_BAD_PATH
-                                                            : 0;
-}
-
-int lk_sync_lock_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
-                     const lk_sync_lock_config *config)
-{
-  static const lk_sync_lock_config usual = {.size = sizeof usual};
-
-  *out = NULL;
-  if (config == NULL)
-    config = &usual;
-  int err = check(c, path, config);
-
-  if (err != 0)
-    return err;
-  lk_sync_lock *l = lk__mem_new(&c->mem, sizeof *l);
-
-  if (l == NULL)
-    return LK_ERR_NO_MEMORY;
-  l->client = c;
-  l->path = lk__mem_text(&c->mem, path);
-  if (l->path == NULL || !copy_config(l, config)) {
-    destroy(l);
-    return LK_ERR_NO_MEMORY;
-  }
-  *out = l;
-  return 0;
-}
 
 /** The end of a lock. */
 typedef struct farewell {
@@ -131,12 +31,17 @@ static void begin_free(lk_errand *e)
   lk__errand_end(e, 0);
 }
 
-void lk_sync_lock_free(lk_sync_lock *l)
+bool lk__sync_lock_empty(lk_sync_lock *l)
 {
   farewell f = {.lock = l};
 
-  if (l != NULL && lk__errand_do(&f.errand, l->client, begin_free) == 0)
-    destroy(l);
+  return lk__errand_do(&f.errand, l->client, begin_free) == 0;
+}
+
+void lk_sync_lock_free(lk_sync_lock *l)
+{
+  if (l != NULL && lk__sync_lock_empty(l))
+    lk__sync_lock_destroy(l);
 }
 
 /* ---- facts --------------------------------------------------------------- */
@@ -172,6 +77,13 @@ uint64_t lk_sync_lock_token(const lk_sync_lock *l)
   const lk_holder *h = look(l);
 
   return h == NULL || lk__holder_is_lost(h) ? 0 : h->token;
+}
+
+uint64_t lk_sync_lock_turn(const lk_sync_lock *l)
+{
+  const lk_holder *h = look(l);
+
+  return h == NULL || lk__holder_is_lost(h) ? 0 : h->turn;
 }
 
 lk_lock_state lk_sync_lock_get_state(const lk_sync_lock *l)

@@ -341,7 +341,8 @@ TCase *call_tests(void)
 
 int main(void)
 {
-  TCase *cases[] = {call_tests(), lock_tests(), lease_tests(), thread_tests()};
+  TCase *cases[] = {call_tests(), lock_tests(), lease_tests(), thread_tests(),
+                    kind_tests()};
   const char *const options[] = {NULL};
   Suite *suite = suite_create("sync");
   SRunner *runner;

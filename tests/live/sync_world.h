@@ -56,5 +56,6 @@ TCase *call_tests(void);
 TCase *lock_tests(void);
 TCase *lease_tests(void);
 TCase *thread_tests(void);
+TCase *kind_tests(void);
 
 #endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "base/acl.h"
+#include "sync/holder.h"
+
+/**
+ * @file
+ * What the kinds of locks differ in: how they are made. All else is common to
+ * them, since each is an lk_lock.
+ */
+
+/* ---- options ------------------------------------------------------------- */
+
+void lk__sync_lock_destroy(lk_sync_lock *l)
+{
+  lk_mem mem = l->client->mem;
+
+  for (size_t i = 0; l->members != NULL && i < l->count; i++)
+    lk__mem_free(&mem, (void *)(uintptr_t)l->members[i].path);
+  lk__mem_free(&mem, l->members);
+  lk__mem_free(&mem, l->limit_path);
+  lk__mem_free(&mem, l->path);
+  lk__mem_free(&mem, l->data);
+  lk__mem_free(&mem, l->prefix);
+  lk__mem_free(&mem, l->acl);
+  lk__mem_free(&mem, l->parent_acl);
+  lk__mem_free(&mem, l);
+}
+
+static bool copy_data(lk_sync_lock *l, lk_bytes data)
+{
+  if (data.len == 0)
+    return true;
+  l->data = lk__mem_new(&l->client->mem, data.len);
+  if (l->data == NULL)
+    return false;
+  memcpy(l->data, data.at, data.len);
+  return true;
+}
+
+static bool copy_acls(const lk_mem *mem, lk_acls **out, const lk_acls *from)
+{
+  if (from == NULL)
+    return true;
+  *out = lk__acls_copy(mem, from);
+  return *out != NULL;
+}
+
+static bool copy_text(const lk_mem *mem, char **out, const char *from)
+{
+  if (from == NULL)
+    return true;
+  *out = lk__mem_text(mem, from);
+  return *out != NULL;
+}
+
+static bool copy_config(lk_sync_lock *l, const lk_sync_lock_config *config)
+{
+  const lk_mem *mem = &l->client->mem;
+
+  l->on_event = config->on_event;
+  l->arg = config->arg;
+  if (!copy_data(l, config->data) || !copy_acls(mem, &l->acl, config->acl) ||
+      !copy_acls(mem, &l->parent_acl, config->parent_acl) ||
+      !copy_text(mem, &l->prefix, config->prefix))
+    return false;
+  l->how =
+      (lk_lock_config){.size = sizeof l->how,
+                       .data = lk_bytes_of(l->data, config->data.len),
+                       .acl = l->acl,
+                       .parent_acl = l->parent_acl,
+                       .persistent_parents = config->persistent_parents,
+                       .unsure_when_suspended = config->unsure_when_suspended,
+                       .fail_on_expiry = config->fail_on_expiry,
+                       .revocable = config->revocable,
+                       .max_queue = config->max_queue,
+                       .peek = config->peek,
+                       .announce = config->announce,
+                       .local_queue = config->local_queue,
+                       .layout = config->layout,
+                       .prefix = l->prefix,
+                       .on_event = lk__holder_on_event};
+  return true;
+}
+
+static int check(const lk_sync_client *c, const char *path,
+                 const lk_sync_lock_config *config)
+{
+  if (lk_ev_forked(c->ev))
+    return LK_ERR_FORKED;
+  if (config->size != sizeof *config)
+    return LK_ERR_BAD_ARGUMENT;
+  return lk_path_check(path) != 0 || strcmp(path, "/") == 0 ? LK_ERR_BAD_PATH
+                                                            : 0;
+}
+
+int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
+                       const char *path, const lk_sync_lock_config *config)
+{
+  static const lk_sync_lock_config usual = {.size = sizeof usual};
+
+  *out = NULL;
+  if (config == NULL)
+    config = &usual;
+  int err = check(c, path, config);
+
+  if (err != 0)
+    return err;
+  lk_sync_lock *l = lk__mem_new(&c->mem, sizeof *l);
+
+  if (l == NULL)
+    return LK_ERR_NO_MEMORY;
+  l->client = c;
+  l->kind = kind;
+  l->path = lk__mem_text(&c->mem, path);
+  if (l->path == NULL || !copy_config(l, config)) {
+    lk__sync_lock_destroy(l);
+    return LK_ERR_NO_MEMORY;
+  }
+  *out = l;
+  return 0;
+}
+
+/* ---- the recipe of a holder ---------------------------------------------- */
+
+static int make_plain(const lk_sync_lock *l, lk_lock **out,
+                      const lk_lock_config *how)
+{
+  lk_keeper *k = l->client->keeper;
+
+  switch (l->kind) {
+  case LK_KIND_MUTEX: return lk_lock_new(out, k, l->path, how);
+  case LK_KIND_SEMAPHORE:
+    return lk_semaphore_new(out, k, l->path, how, &l->permits);
+  case LK_KIND_MULTILOCK:
+    return lk_multilock_new(out, k, l->members, l->count, how, &l->together);
+  case LK_KIND_SINGLE: return lk_single_new(out, k, l->path, how, &l->single);
+  case LK_KIND_READ:
+  case LK_KIND_WRITE: break;
+  }
+  return LK_ERR_BAD_ARGUMENT;
+}
+
+int lk__holder_make(lk_holder *h)
+{
+  const lk_sync_lock *l = atomic_load(&h->lock);
+  lk_lock_config how = l->how;
+
+  if (l->partner != NULL)
+    return lk__side_make(h);
+  how.arg = h;
+  return make_plain(l, &h->handle, &how);
+}
+
+void lk__holder_drop(lk_holder *h)
+{
+  lk_lock *handle = h->handle;
+
+  h->handle = NULL;
+  if (h->pair != NULL)
+    lk__side_drop(h, handle);
+  else
+    lk_lock_free(handle);
+}
+
+/* ---- constructors -------------------------------------------------------- */
+
+/** Whether the recipe takes what it is given. */
+typedef struct trial {
+  lk_errand errand;
+  const lk_sync_lock *lock;
+} trial;
+
+static int try_out(const lk_sync_lock *l)
+{
+  lk_rwlock *rw = NULL;
+  lk_lock *plain = NULL;
+  lk_lock_config how = l->how;
+  bool side = l->kind == LK_KIND_READ || l->kind == LK_KIND_WRITE;
+
+  how.on_event = NULL;
+  int err = side ? lk_rwlock_new(&rw, l->client->keeper, l->path, &how)
+                 : make_plain(l, &plain, &how);
+
+  lk_rwlock_free(rw);
+  lk_lock_free(plain);
+  return err;
+}
+
+static void begin_trial(lk_errand *e)
+{
+  lk__errand_end(e, try_out(LK_OWNER(e, trial, errand)->lock));
+}
+
+/* A client that has ended can be asked nothing any more; nor need it be. */
+int lk__sync_lock_try_out(lk_sync_lock **l)
+{
+  trial t = {.lock = *l};
+  int err = lk__sync_refusal((*l)->client) == LK_ERR_STATE
+                ? try_out(*l)
+                : lk__errand_do(&t.errand, (*l)->client, begin_trial);
+
+  if (err == 0 || err == LK_ERR_CLOSED)
+    return 0;
+  lk__sync_lock_destroy(*l);
+  *l = NULL;
+  return err;
+}
+
+int lk_sync_lock_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
+                     const lk_sync_lock_config *config)
+{
+  int err = lk__sync_lock_make(out, c, LK_KIND_MUTEX, path, config);
+
+  return err != 0 ? err : lk__sync_lock_try_out(out);
+}
+
+int lk_sync_semaphore_new(lk_sync_lock **out, lk_sync_client *c,
+                          const char *path, const lk_sync_lock_config *config,
+                          const lk_semaphore_config *options)
+{
+  *out = NULL;
+  if (options == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  int err = lk__sync_lock_make(out, c, LK_KIND_SEMAPHORE, path, config);
+
+  if (err != 0)
+    return err;
+  (*out)->permits = *options;
+  if (!copy_text(&c->mem, &(*out)->limit_path, options->limit_path)) {
+    lk__sync_lock_destroy(*out);
+    *out = NULL;
+    return LK_ERR_NO_MEMORY;
+  }
+  (*out)->permits.limit_path = (*out)->limit_path;
+  return lk__sync_lock_try_out(out);
+}
+
+int lk_sync_single_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
+                       const lk_sync_lock_config *config,
+                       const lk_single_config *options)
+{
+  static const lk_single_config usual = {.size = sizeof usual};
+  int err = lk__sync_lock_make(out, c, LK_KIND_SINGLE, path, config);
+
+  if (err != 0)
+    return err;
+  (*out)->single = options == NULL ? usual : *options;
+  return lk__sync_lock_try_out(out);
+}
+
+static bool copy_members(lk_sync_lock *l, const lk_multilock_member *members,
+                         size_t count)
+{
+  const lk_mem *mem = &l->client->mem;
+
+  l->members = lk__mem_new(mem, count * sizeof *members);
+  if (l->members == NULL)
+    return false;
+  for (; l->count < count; l->count++) {
+    const char *path = lk__mem_text(mem, members[l->count].path);
+
+    if (path == NULL)
+      return false;
+    l->members[l->count].side = members[l->count].side;
+    l->members[l->count].path = path;
+  }
+  return true;
+}
+
+int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
+                          const lk_multilock_member *members, size_t count,
+                          const lk_sync_lock_config *config,
+                          const lk_multilock_config *options)
+{
+  static const lk_multilock_config usual = {.size = sizeof usual};
+
+  *out = NULL;
+  if (count == 0 || count > 1000)
+    return LK_ERR_BAD_ARGUMENT;
+  int err =
+      lk__sync_lock_make(out, c, LK_KIND_MULTILOCK, members[0].path, config);
+
+  if (err != 0)
+    return err;
+  (*out)->together = options == NULL ? usual : *options;
+  if (!copy_members(*out, members, count)) {
+    lk__sync_lock_destroy(*out);
+    *out = NULL;
+    return LK_ERR_NO_MEMORY;
+  }
+  return lk__sync_lock_try_out(out);
+}
+
+/* ---- the tokens of several ----------------------------------------------- */
+
+typedef struct question {
+  lk_errand errand;
+  const lk_holder *holder;
+  const char *path;
+  uint64_t token;
+} question;
+
+static void begin_question(lk_errand *e)
+{
+  question *q = LK_OWNER(e, question, errand);
+
+  if (q->holder->handle != NULL)
+    q->token = lk_multilock_token(q->holder->handle, q->path);
+  lk__errand_end(e, 0);
+}
+
+uint64_t lk_sync_multilock_token(lk_sync_lock *l, const char *path)
+{
+  question q = {.path = path};
+
+  if (l->kind != LK_KIND_MULTILOCK || lk__sync_refusal(l->client) != 0)
+    return 0;
+  q.holder = lk__holder_find(l);
+  if (q.holder == NULL || lk__holder_is_lost(q.holder) ||
+      lk__errand_do(&q.errand, l->client, begin_question) != 0)
+    return 0;
+  return q.token;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sync/holder.h"
+
+/**
+ * @file
+ * A read-write lock for threads: two locks, and for each thread that wants one
+ * of them an lk_rwlock, which is one owner with two sides.
+ */
+
+struct lk_sync_rwlock {
+  lk_sync_lock *read;
+  lk_sync_lock *write;
+};
+
+/* ---- sides, on the handle's thread --------------------------------------- */
+
+static bool writes(const lk_holder *h)
+{
+  return atomic_load(&h->lock)->kind == LK_KIND_WRITE;
+}
+
+static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
+{
+  const lk_pair *p = arg;
+  lk_holder *h = p->sides[l == lk_rwlock_write(p->rw)];
+
+  if (h != NULL)
+    lk__holder_on_event(l, event, h);
+}
+
+static int pair_new(lk_pair **out, const lk_sync_lock *l)
+{
+  lk_pair *p = lk__mem_new(&l->client->mem, sizeof *p);
+  lk_lock_config how = l->how;
+
+  if (p == NULL)
+    return LK_ERR_NO_MEMORY;
+  how.on_event = on_event;
+  how.arg = p;
+  int err = lk_rwlock_new(&p->rw, l->client->keeper, l->path, &how);
+
+  if (err != 0)
+    lk__mem_free(&l->client->mem, p);
+  else
+    *out = p;
+  return err;
+}
+
+int lk__side_make(lk_holder *h)
+{
+  const lk_holder *other = h->partner;
+  bool write = writes(h);
+  int err = 0;
+
+  if (other != NULL && other->pair != NULL)
+    h->pair = other->pair;
+  else
+    err = pair_new(&h->pair, atomic_load(&h->lock));
+  if (err != 0)
+    return err;
+  h->pair->sides[write] = h;
+  h->handle =
+      write ? lk_rwlock_write(h->pair->rw) : lk_rwlock_read(h->pair->rw);
+  return 0;
+}
+
+/* Its errand ends on the way, and then it may be gone. */
+void lk__side_drop(lk_holder *h, lk_lock *handle)
+{
+  lk_sync_client *c = h->client;
+  lk_pair *p = h->pair;
+
+  h->pair = NULL;
+  p->sides[p->sides[1] == h] = NULL;
+  lk_lock_reset(handle);
+  if (p->sides[0] != NULL || p->sides[1] != NULL)
+    return;
+  lk_rwlock_free(p->rw);
+  lk__mem_free(&c->mem, p);
+}
+
+/* ---- for callers --------------------------------------------------------- */
+
+static void destroy(lk_sync_rwlock *rw)
+{
+  lk_mem mem = rw->read->client->mem;
+
+  if (rw->write != NULL)
+    lk__sync_lock_destroy(rw->write);
+  lk__sync_lock_destroy(rw->read);
+  lk__mem_free(&mem, rw);
+}
+
+int lk_sync_rwlock_new(lk_sync_rwlock **out, lk_sync_client *c,
+                       const char *path, const lk_sync_lock_config *config)
+{
+  lk_sync_lock *read;
+  int err = lk__sync_lock_make(&read, c, LK_KIND_READ, path, config);
+
+  *out = NULL;
+  if (err == 0)
+    err = lk__sync_lock_try_out(&read);
+  if (err != 0)
+    return err;
+  lk_sync_rwlock *rw = lk__mem_new(&c->mem, sizeof *rw);
+
+  if (rw == NULL) {
+    lk__sync_lock_destroy(read);
+    return LK_ERR_NO_MEMORY;
+  }
+  rw->read = read;
+  err = lk__sync_lock_make(&rw->write, c, LK_KIND_WRITE, path, config);
+  if (err != 0) {
+    destroy(rw);
+    return err;
+  }
+  rw->read->partner = rw->write;
+  rw->write->partner = rw->read;
+  *out = rw;
+  return 0;
+}
+
+void lk_sync_rwlock_free(lk_sync_rwlock *rw)
+{
+  if (rw != NULL && lk__sync_lock_empty(rw->read) &&
+      lk__sync_lock_empty(rw->write))
+    destroy(rw);
+}
+
+lk_sync_lock *lk_sync_rwlock_read(lk_sync_rwlock *rw)
+{
+  return rw->read;
+}
+
+lk_sync_lock *lk_sync_rwlock_write(lk_sync_rwlock *rw)
+{
+  return rw->write;
+}
+
+int lk_sync_rwlock_downgrade(lk_sync_rwlock *rw, const lk_sync_call *call)
+{
+  int err = lk__sync_refusal(rw->write->client);
+  const lk_holder *h = err == 0 ? lk__holder_find(rw->write) : NULL;
+
+  if (err != 0)
+    return err;
+  if (h == NULL)
+    return LK_ERR_NOT_HELD;
+  if (lk__holder_is_lost(h))
+    return lk_sync_lock_release(rw->write);
+  err = lk_sync_lock_acquire(rw->read, call);
+  if (err != 0)
+    return err;
+  err = lk_sync_lock_release(rw->write);
+  /* Lost meanwhile: others may have written. */
+  if (err == LK_ERR_LOST)
+    (void)lk_sync_lock_release(rw->read);
+  return err;
+}
