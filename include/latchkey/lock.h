@@ -98,7 +98,9 @@ typedef enum lk_layout {
   /**
    * kazoo's Lock and WriteLock "HEX__lock__N" and ReadLock "HEX__rlock__N",
    * where HEX is 32 digits. A mutex is a writer: it keeps readers out, and they
-   * it. kazoo's Lock beside kazoo's or our readers does not wait for them.
+   * it. kazoo's Lock does not wait for readers, kazoo's or ours; its ReadLock
+   * (2.8) also waits for writers behind it, which wait for it: give it a
+   * timeout.
    */
   LK_LAYOUT_KAZOO,
   /**
@@ -107,7 +109,8 @@ typedef enum lk_layout {
    * are nodes with exactly such a name, with or without "UUID-" in front.
    * A UUID stands in the node instead, behind `data` and a blank, so that we
    * know it again when the answer to the create was lost. As numbers start
-   * anew with the directory, nobody should delete that while it is in use.
+   * anew with the directory, nobody should delete that while it is in use: who
+   * held before could take another's node for its own.
    */
   LK_LAYOUT_NATIVE,
   /** The same with "UUID-" in front of our names, which is better where all

@@ -58,6 +58,8 @@ lk_lock_config option_lock(const command *cmd, object *o)
       .max_queue = (size_t)option_number(cmd, "max_queue", 0),
       .peek = option_number(cmd, "peek", 0) != 0,
       .announce = option_number(cmd, "announce", 0) != 0,
+      .layout = (lk_layout)option_number(cmd, "layout", 0),
+      .prefix = option(cmd, "prefix"),
       .on_event = on_event,
       .arg = o,
   };
