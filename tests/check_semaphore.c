@@ -326,6 +326,32 @@ START_TEST(a_node_says_how_many)
 }
 END_TEST
 
+static void grow_before_count(fake_server *s, fake_link *link, int32_t op,
+                              const char *path)
+{
+  if (op != 12 || link != parties[1].link || strcmp(path, "/s/leases") != 0)
+    return;
+  fake_set(s, "/n/limit", "\x7f\x01\x01\x01");
+  s->before = NULL;
+}
+
+/* Its answer comes after the count, and before that to what follows on it. */
+START_TEST(a_number_that_grows_while_it_is_counted_is_not_missed)
+{
+  begin(1);
+  fake_create(&server, "/n");
+  limit_path = "/n/limit";
+  for (int i = 0; i < 2; i++)
+    change(i, 1);
+  get(0);
+  server.before = grow_before_count;
+  want(1);
+  ck_assert(server.before == NULL);
+  ck_assert_int_eq(l[1].acquired, 0);
+  end();
+}
+END_TEST
+
 START_TEST(a_node_that_says_nothing_ends_it)
 {
   begin(1);
@@ -590,6 +616,7 @@ SUITE("semaphore", a_permit_costs_one_write, missing_directories_are_made,
       several_are_taken_together, two_that_want_all_do_not_wait_for_each_other,
       after_three_failures_the_place_is_asked_for_first,
       bad_numbers_are_refused, a_node_says_how_many,
+      a_number_that_grows_while_it_is_counted_is_not_missed,
       a_node_that_says_nothing_ends_it, without_waiting_nothing_is_kept,
       a_timeout_leaves_nothing_first_or_not,
       cancelled_at_once_it_leaves_nothing, a_permit_that_is_deleted_is_lost,

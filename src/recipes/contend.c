@@ -419,6 +419,8 @@ void lk__contend_recount(lk_contend *ct)
 {
   if (ct->state == LK_CONTEND_WAITING)
     lk__contend_step(ct, LK_EV_AGAIN);
+  else
+    ct->recount = true; /* a list that is still to come shows it, too */
 }
 
 void lk__contend_tell(lk_contend *ct, const lk_news *news)

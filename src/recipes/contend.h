@@ -192,6 +192,7 @@ struct lk_contend {
   lk_watch *pred_watch; /* of the pred's data, or of the directory's children */
   bool pred_gone;
   bool by_children; /* the pred cannot be read */
+  bool recount;     /* the limit has changed since the list */
   bool waited;      /* somebody was ahead */
   bool occupied;    /* a node of our fixed name was another's: look first */
   size_t told_position;
@@ -265,7 +266,7 @@ void lk__contend_expire(lk_contend *ct);
 void lk__contend_close(lk_contend *ct, int err);
 /** Own cannot be read, so it will not be watched. */
 void lk__contend_unwatched(lk_contend *ct);
-/** WAITING for the directory to change: look whether it is enough by now. */
+/** A role that counts, and another limit: look whether it is enough by now. */
 void lk__contend_recount(lk_contend *ct);
 /** HELD or UNSURE: see whether the other is right by now. */
 void lk__contend_review(lk_contend *ct);

@@ -313,8 +313,8 @@ static void judge_probed(lk_contend *ct)
 
 static void judge_parked(lk_contend *ct)
 {
-  if (ct->by_children && ct->pred_watch == NULL)
-    lk__contend_step(ct, LK_EV_AGAIN); /* it has fired */
+  if (ct->by_children && (ct->pred_watch == NULL || ct->recount))
+    lk__contend_step(ct, LK_EV_AGAIN); /* it has fired, or another counts */
   else if (!ct->by_children && ct->pred_gone)
     pred_left(ct);
   else if (ct->state == LK_CONTEND_PARKING)

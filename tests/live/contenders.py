@@ -6,9 +6,9 @@ import random
 import threading
 import time
 
-from rivals import Broken, Gone
+from rivals import WAIT_S, Broken, Gone
 
-LONG_MS = 300000
+RESTS_EVERY, RESTS = 7, .8      # seconds
 
 
 class Contender(threading.Thread):
@@ -23,15 +23,17 @@ class Contender(threading.Thread):
         self.over = threading.Event()
         self.granted = self.missed = 0
         self.broken = collections.Counter()
-        self.moved = time.monotonic()   # when it last had what it wanted
+        self.moved = time.monotonic()   # when it began, or had it last
         self.worst = 0                  # the longest time between
 
     def run(self):
         while not self.over.is_set():
+            self.rest()
             try:
                 if not self.rival.is_open():
                     self.rival.host.up.wait()
                     self.rival.open()
+                    self.moved = time.monotonic()
                 self.turn()
             except Gone:
                 self.judge.leave(self.rival.name)
@@ -41,6 +43,12 @@ class Contender(threading.Thread):
                 self.broken[str(e)[:120]] += 1
                 self.over.wait(.1)
 
+    def rest(self):
+        """All do at the same time: the queues are empty, containers go."""
+        since = time.monotonic() % RESTS_EVERY
+        if since < RESTS:
+            self.over.wait(RESTS - since)
+
     def turn(self):
         if self.acquire():
             self.be_inside(self.claims)
@@ -48,7 +56,8 @@ class Contender(threading.Thread):
 
     def acquire(self):
         """Mostly with patience; some give up."""
-        ms = LONG_MS if self.random.random() < .9 else self.random.randrange(20)
+        brief = self.random.random() < .1
+        ms = self.random.randrange(20) if brief else WAIT_S * 1000
         got = self.rival.acquire(ms)
         if got:
             self.note_grant()
@@ -136,7 +145,7 @@ class Revoker(Contender):
     askers = set()      # sides, who asked the holder
 
     def turn(self):
-        asked = self.rival.begin(LONG_MS)
+        asked = self.rival.begin(WAIT_S * 1000)
         got = self.rival.take(lambda: self.grant(asked))
         if not got:
             self.missed += 1
@@ -150,16 +159,11 @@ class Revoker(Contender):
         self.rival.release()
 
     def grant(self, asked):
-        while not self.is_done(asked):
+        while not self.rival.has_ended(asked):
             self.over.wait(.005 + self.random.random() * .05)
-            if not self.is_done(asked) and self.holder is not None:
+            if not self.rival.has_ended(asked) and self.holder is not None:
                 self.ask_holder()
         return self.rival.granted(asked)
-
-    def is_done(self, asked):
-        if hasattr(asked, "is_done"):
-            return asked.is_done() or not self.rival.host.up.is_set()
-        return not asked.end.empty()
 
     def ask_holder(self):
         found = self.far.ask("children", path=self.path).result()

@@ -55,14 +55,16 @@ class Run:
 
     # ---- for recipes
 
-    def place(self, recipe, name, room, *queues):
-        """A path for a lock, in a directory of the recipe."""
+    def place(self, recipe, name, room, *queues, stays=False):
+        """A path for a lock, in a directory of the recipe. It is a container
+        that whoever comes first makes, or `stays`."""
         base = "/" + recipe
         if recipe not in self.turns:
             self.far.create(base)
             self.turns[recipe], self.queues[recipe] = [], []
         path = base + "/" + name
-        self.far.create(path)
+        if stays:
+            self.far.create(path)
         self.judge.room(path, room)
         self.queues[recipe] += [path + q for q in queues or ("",)]
         return path
@@ -94,9 +96,19 @@ class Run:
 
     def stalled(self, bound):
         now = time.monotonic()
+        late = [c for c in self.all() if now - c.moved > bound]
         return ["%s: %s has waited for %d s" % (
-            c.name, c.rival.name, now - c.moved) for c in self.all()
-            if now - c.moved > bound]
+            c.name, c.rival.name, now - c.moved) for c in late] + [
+            text for recipe in {c.name for c in late}
+            for text in self.describe(recipe)]
+
+    def describe(self, recipe):
+        """Who has which node."""
+        owners = {c.rival.session(): c.rival.name for c in self.turns[recipe]}
+        for path in self.orphans(recipe):
+            found = self.far.ask("exists", path=path).result()
+            yield "%s: %s" % (path, owners.get(found.owner, "nobody")
+                              if found.err == "0" else "gone")
 
     def end(self):
         """True if all came to an end."""
@@ -108,11 +120,11 @@ class Run:
             contender.join(max(end - time.monotonic(), .1))
         return not any(c.is_alive() for c in self.all())
 
-    def orphans(self):
+    def orphans(self, *recipes):
         """What is left in the queues, though all sessions are there."""
         left = []
-        for paths in self.queues.values():
-            for path in paths:
+        for recipe in recipes or self.queues:
+            for path in self.queues[recipe]:
                 found = self.far.ask("children", path=path).result()
                 if found.err == "0":
                     left += [path + "/" + name for name in found.names]
@@ -130,7 +142,7 @@ class Run:
 # ---- the recipes
 
 def mutex(run):
-    path = run.place("mutex", "l", 1)
+    path = run.place("mutex", "l", 1, stays=True)
     for _ in range(3):
         run.join("mutex", Contender(run.ours_do(
             "mutex", lambda c: c.lock(path)), {path: 1}))
@@ -152,7 +164,7 @@ def selector(run):
 
 def kazoo(run):
     """It knows of our mark, and we of its."""
-    path = run.place("kazoo", "l", 1)
+    path = run.place("kazoo", "l", 1, stays=True)
     for _ in range(2):
         run.join("kazoo", Contender(run.ours_do(
             "kazoo", lambda c: c.lock(path)), {path: 1}))
@@ -171,7 +183,7 @@ def rwlock(run):
 
 
 def downgrade(run):
-    path = run.place("downgrade", "l", ReadWriter.ALL)
+    path = run.place("downgrade", "l", ReadWriter.ALL, stays=True)
     for _ in range(2):
         run.join("downgrade", ReadWriter(run.ours_do(
             "downgrade", lambda c: c.rwlock(path)), path, downgrades=True))
@@ -335,9 +347,10 @@ def report(run):
         for c in turns:
             granted[c.rival.side] += c.granted
             missed += c.missed
-        print("%-15s %s; gave up %d; longest wait %.1f s; inside %s" % (
+        worst = max(turns, key=lambda c: c.worst)
+        print("%-15s %s; gave up %d; longest wait %.1f s (%s); inside %s" % (
             recipe, ", ".join("%s %d" % e for e in sorted(granted.items())),
-            missed, max(c.worst for c in turns),
+            missed, worst.worst, worst.rival.name,
             "/".join(str(run.judge.most.get(path, 0)) for path in sorted(
                 {path for c in turns for path in c.claims or [c.path]}))))
         bad += ["%s: nothing for %s" % (recipe, c.rival.name)
@@ -369,7 +382,7 @@ def watch_over(run, seconds, faults):
 
 
 def contend(recipes, seconds, with_faults):
-    with zkserver.Server("--tick", "500") as zk:
+    with zkserver.Server("--tick", "500", "--container-check", "300") as zk:
         run = Run(zk, with_faults)
         for recipe in recipes:
             recipe(run)

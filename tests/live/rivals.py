@@ -19,6 +19,7 @@ import curator
 import puppet
 
 SESSION_MS = 8000
+WAIT_S = 300        # for a lock
 
 
 class Gone(Exception):
@@ -80,6 +81,10 @@ class Rival:
         self.revoked = threading.Event()
         host.rivals.append(self)
 
+    def session(self):
+        """Its id, for a report."""
+        return None
+
     def is_open(self):
         return self.opened == self.host.generation
 
@@ -111,14 +116,17 @@ class Ours(Rival):
 
     def open(self):
         generation, self.process = self.host.generation, self.host.process
-        client = self.process.client(self.connect, timeout=SESSION_MS)
-        self.locks = self.make(client)
+        self.client = self.process.client(self.connect, timeout=SESSION_MS)
+        self.locks = self.make(self.client)
         if not isinstance(self.locks, list):
             self.locks = [self.locks]
         for lock in self.locks:
             lock.told = self.hear
         self.lock = self.locks[0]
         self.opened = generation
+
+    def session(self):
+        return self.client.facts().session if self.is_open() else None
 
     def choose(self, side):
         self.lock = self.locks[side]
@@ -128,6 +136,9 @@ class Ours(Rival):
             self.doubt()
         if line.what == "lock" and line.word == "revoked":
             self.revoked.set()
+
+    def has_ended(self, asked):
+        return asked.is_done() or not self.process.is_alive()
 
     def end_of(self, asked):
         while not asked.is_done():
@@ -202,6 +213,10 @@ class Theirs(Rival):
             raise Broken(str(e)) from None
         self.opened = generation
 
+    def session(self):
+        return int(self.do("session", self.client), 16) if self.is_open() \
+            else None
+
     def choose(self, side):
         self.lock = self.locks + (".read", ".write")[side]
 
@@ -214,12 +229,14 @@ class Theirs(Rival):
         if word == "revoked":
             self.revoked.set()
 
+    def has_ended(self, asked):
+        return not asked.end.empty()
+
     def end_of(self, asked):
-        while True:
-            try:
-                return asked.result(600)
-            except curator.Gone:
-                raise Gone from None
+        try:
+            return asked.result(2 * WAIT_S)
+        except curator.Gone:
+            raise Gone from None
 
     def ask(self, *words):
         try:

@@ -11,7 +11,7 @@ import java.util.concurrent.Executors;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.Revoker;
-import org.apache.curator.retry.ExponentialBackoffRetry;
+import org.apache.curator.retry.RetryNTimes;
 import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.ZooDefs;
 import org.apache.zookeeper.ZooKeeper;
@@ -38,6 +38,7 @@ import org.apache.zookeeper.ZooKeeper;
  *     revoke CLIENT NODE  ok: asked who holds to let go
  *     put CLIENT PATH TEXT, get CLIENT PATH
  *                         "null" stands for null, "empty" for no bytes
+ *     session CLIENT      its id, in hex
  *     close CLIENT        ok
  */
 public class Contender {
@@ -56,7 +57,7 @@ public class Contender {
     private static CuratorFramework client(String name, String connect,
             int ms) throws Exception {
         CuratorFramework c = CuratorFrameworkFactory.newClient(connect, ms,
-                ms / 2, new ExponentialBackoffRetry(50, 10));
+                ms / 2, new RetryNTimes(400, 50));
 
         c.getConnectionStateListenable().addListener(
                 (unused, state) -> say(name, state.name().toLowerCase()));
@@ -108,6 +109,9 @@ public class Contender {
         case "revoke":
             Revoker.attemptRevoke(c, words[2]);
             return "ok";
+        case "session":
+            return Long.toHexString(
+                    c.getZookeeperClient().getZooKeeper().getSessionId());
         case "put":
             return put(c.getZookeeperClient().getZooKeeper(), words[2],
                     words[3]);
