@@ -306,7 +306,7 @@ START_TEST(help_has_every_option_once)
 
   for (size_t i = 0; i < text.len; i++)
     lines += s[i] == '\n' ? 1 : 0;
-  ck_assert_uint_eq(lines, 26);
+  ck_assert_uint_eq(lines, 28);
   ck_assert_ptr_nonnull(strstr(s, "  -w, --wait SECS "));
   ck_assert_ptr_null(strstr(s, "--timeout SECS"));
   cli_text_free(&text);
@@ -593,6 +593,51 @@ START_TEST(stop_waits_for_news_and_kills_what_is_lost)
 }
 END_TEST
 
+START_TEST(after_the_longest_hold_term_and_kill_come_however_long_the_lease)
+{
+  cli_lease l = lease(CLI_ON_LOST_TERM);
+
+  l.over_at = 50;
+  expect(&l, 0, CLI_ACT_NONE, 50);
+  l.until = 1000;
+  expect(&l, 50, CLI_ACT_TERM, 55);
+  l.until = 2000;
+  expect(&l, 54, CLI_ACT_NONE, 55);
+  expect(&l, 55, CLI_ACT_KILL, INT64_MAX);
+  /* the lease still counts */
+  l = lease(CLI_ON_LOST_TERM);
+  l.over_at = 98;
+  expect(&l, 0, CLI_ACT_NONE, 95);
+  l.until = 101;
+  expect(&l, 95, CLI_ACT_NONE, 96);
+  expect(&l, 98, CLI_ACT_TERM, 101);
+  expect(&l, 101, CLI_ACT_KILL, INT64_MAX);
+  l = lease(CLI_ON_LOST_TERM);
+  l.over_at = 50;
+  expect(&l, 50, CLI_ACT_TERM, 55);
+  cli_lease_lose(&l, 53);
+  expect(&l, 53, CLI_ACT_NONE, 55);
+  expect(&l, 55, CLI_ACT_KILL, INT64_MAX);
+}
+END_TEST
+
+START_TEST(after_the_longest_hold_kill_and_stop_kill)
+{
+  cli_lease l = lease(CLI_ON_LOST_KILL);
+
+  l.over_at = 50;
+  expect(&l, 49, CLI_ACT_NONE, 50);
+  expect(&l, 50, CLI_ACT_KILL, INT64_MAX);
+  l = lease(CLI_ON_LOST_STOP);
+  l.over_at = 50;
+  expect(&l, 50, CLI_ACT_KILL, INT64_MAX);
+  l = lease(CLI_ON_LOST_STOP);
+  l.over_at = 200;
+  expect(&l, 95, CLI_ACT_STOP, 200);
+  expect(&l, 200, CLI_ACT_KILL, INT64_MAX);
+}
+END_TEST
+
 START_TEST(ignore_does_nothing)
 {
   cli_lease l = lease(CLI_ON_LOST_IGNORE);
@@ -656,5 +701,7 @@ SUITE("cli", utf8_is_what_the_standard_says,
       what_is_left_of_a_command_gets_no_more_time_than_the_margin,
       who_slept_past_the_deadline_still_gets_time_to_stop,
       kill_comes_the_margin_before_the_deadline_or_with_the_loss,
-      stop_waits_for_news_and_kills_what_is_lost, ignore_does_nothing,
+      stop_waits_for_news_and_kills_what_is_lost,
+      after_the_longest_hold_term_and_kill_come_however_long_the_lease,
+      after_the_longest_hold_kill_and_stop_kill, ignore_does_nothing,
       our_cgroup_is_found_where_version_2_is_mounted)

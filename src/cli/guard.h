@@ -20,7 +20,8 @@
 
 /** What latchkey tells the guard. */
 typedef enum cli_order_type {
-  CLI_ORDER_START,  /**< `lease`, `margin_ms`; the environment follows */
+  CLI_ORDER_START,  /**< `lease`, `margin_ms`, `max_hold_ms`; the environment
+                         follows */
   CLI_ORDER_LEASE,  /**< `lease` */
   CLI_ORDER_LOST,   /**< the lock is lost */
   CLI_ORDER_SIGNAL, /**< send `signal` */
@@ -32,6 +33,7 @@ typedef struct cli_order {
   int signal;
   int64_t lease;     /**< its deadline, on cli_guard_clock() */
   int64_t margin_ms; /**< of the lease */
+  int64_t max_hold_ms; /**< 0: without end */
 } cli_order;
 
 /** What the guard tells latchkey. */

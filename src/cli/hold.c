@@ -81,11 +81,14 @@ static void not_started(cli_runner *r, int code, int error)
 
 void cli_hold_begin(cli_runner *r)
 {
-  cli_order order = {
-      .type = CLI_ORDER_START, .lease = lease_of(r), .margin_ms = r->margin_ms};
+  cli_order order = {.type = CLI_ORDER_START,
+                     .lease = lease_of(r),
+                     .margin_ms = r->margin_ms,
+                     .max_hold_ms = r->options->max_hold_ms};
   cli_text environment = {0};
 
   r->phase = CLI_PHASE_RUNNING;
+  r->held_at = cli_guard_clock();
   cli_events_acquired(&r->events, r->lock, r->link.client);
   cli_events_detail(&r->events, "%s: obtained, token %" PRIu64, r->path,
                     lk_lock_token(r->lock));
@@ -122,8 +125,17 @@ static void lose(cli_runner *r, const lk_lock_event *event)
   cli_guard_order(&r->guard, &order, lk_text(NULL));
 }
 
+/* COMMAND has ended, well: there is nothing left to warn. */
+static void lose_kept(cli_runner *r)
+{
+  cli_events_notice(&r->events, "%s: lost before --min-hold was over", r->path);
+  cli_leave_kept(r);
+}
+
 void cli_hold_event(cli_runner *r, const lk_lock_event *event)
 {
+  if (r->phase == CLI_PHASE_KEEPING && event->type == LK_LOCK_EVENT_LOST)
+    lose_kept(r);
   if (r->phase != CLI_PHASE_RUNNING || r->ended)
     return;
   switch (event->type) {
@@ -159,6 +171,17 @@ void cli_hold_event(cli_runner *r, const lk_lock_event *event)
 
 /* ---- what the guard tells ----------------------------------------------- */
 
+static const char *why_acted(const cli_runner *r)
+{
+  int64_t most = r->options->max_hold_ms;
+
+  if (r->lost)
+    return "the lock is lost";
+  return most > 0 && cli_guard_clock() >= r->held_at + most
+             ? "held as long as --max-hold allows"
+             : "the lease runs out";
+}
+
 static void acted(cli_runner *r, cli_act what)
 {
   static const char *const texts[] = {
@@ -170,8 +193,7 @@ static void acted(cli_runner *r, cli_act what)
   r->acted = true;
   r->killing = r->killing || what == CLI_ACT_TERM || what == CLI_ACT_KILL;
   if (what <= CLI_ACT_CONT)
-    cli_events_say(&r->events, "%s: %s: %s", r->path,
-                   r->lost ? "the lock is lost" : "the lease runs out",
+    cli_events_say(&r->events, "%s: %s: %s", r->path, why_acted(r),
                    texts[what]);
 }
 

@@ -8,6 +8,25 @@ static int64_t earlier(int64_t a, int64_t b)
   return a < b ? a : b;
 }
 
+/* It has been held long enough. */
+static bool is_over(const cli_lease *l, int64_t now)
+{
+  return l->over_at != 0 && now >= l->over_at;
+}
+
+static int64_t or_over(const cli_lease *l, int64_t at)
+{
+  return l->over_at == 0 ? at : earlier(at, l->over_at);
+}
+
+/* TERM went out: when KILL follows. */
+static int64_t kill_time(const cli_lease *l)
+{
+  if (l->late)
+    return l->kill_at;
+  return l->over ? earlier(l->kill_at, l->until) : l->until;
+}
+
 void cli_lease_lose(cli_lease *l, int64_t now)
 {
   int64_t kill_at = now + l->margin_ms;
@@ -17,7 +36,7 @@ void cli_lease_lose(cli_lease *l, int64_t now)
   l->lost = true;
   if (l->stage != CLI_STAGE_TERMED)
     return;
-  l->kill_at = earlier(kill_at, l->late ? l->kill_at : l->until);
+  l->kill_at = earlier(kill_at, kill_time(l));
   l->late = true;
 }
 
@@ -40,6 +59,7 @@ static cli_act enter(cli_lease *l, cli_stage stage, cli_act act)
 static cli_act term(cli_lease *l, int64_t now)
 {
   l->late = l->lost || now >= l->until;
+  l->over = is_over(l, now);
   l->kill_at = now + l->margin_ms;
   return enter(l, CLI_STAGE_TERMED, CLI_ACT_TERM);
 }
@@ -54,13 +74,13 @@ static cli_act act_calm(cli_lease *l, int64_t now, int64_t *next)
 {
   int64_t act_at = l->until - l->margin_ms;
 
-  if (!l->lost && now < act_at)
-    return wait_for(act_at, next);
+  if (!l->lost && now < or_over(l, act_at))
+    return wait_for(or_over(l, act_at), next);
   switch (l->policy) {
   case CLI_ON_LOST_TERM: return term(l, now);
   case CLI_ON_LOST_KILL: return enter(l, CLI_STAGE_KILLED, CLI_ACT_KILL);
   case CLI_ON_LOST_STOP:
-    if (l->lost)
+    if (l->lost || is_over(l, now))
       return enter(l, CLI_STAGE_KILLED, CLI_ACT_KILL);
     return enter(l, CLI_STAGE_STOPPED, CLI_ACT_STOP);
   case CLI_ON_LOST_IGNORE: break;
@@ -70,22 +90,21 @@ static cli_act act_calm(cli_lease *l, int64_t now, int64_t *next)
 
 cli_act cli_lease_step(cli_lease *l, int64_t now, int64_t *next)
 {
-  int64_t kill_at = l->late ? l->kill_at : l->until;
-
   *next = INT64_MAX;
   if (l->policy == CLI_ON_LOST_IGNORE)
     return CLI_ACT_NONE;
   switch (l->stage) {
   case CLI_STAGE_CALM: return act_calm(l, now, next);
   case CLI_STAGE_TERMED:
-    if (now < kill_at)
-      return wait_for(kill_at, next);
+    if (now < kill_time(l))
+      return wait_for(kill_time(l), next);
     return enter(l, CLI_STAGE_KILLED, CLI_ACT_KILL);
   case CLI_STAGE_STOPPED:
-    if (l->lost)
+    if (l->lost || is_over(l, now))
       return enter(l, CLI_STAGE_KILLED, CLI_ACT_KILL);
     if (now < l->until - l->margin_ms)
       return enter(l, CLI_STAGE_CALM, CLI_ACT_CONT);
+    *next = or_over(l, INT64_MAX);
     return CLI_ACT_NONE;
   case CLI_STAGE_KILLED: break;
   }

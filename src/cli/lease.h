@@ -37,6 +37,8 @@ typedef struct cli_lease {
   cli_stage stage;
   int64_t margin_ms; /**< --kill-after */
   int64_t until;     /**< the lease deadline, moved on while news comes */
+  int64_t over_at;   /**< --max-hold ends; 0: it does not */
+  bool over;         /**< TERM went out because it has */
   bool lost;
   bool late;       /**< TERM went out when the deadline had passed already, or
                         the lock was lost: `kill_at` counts, not `until` */

@@ -84,20 +84,59 @@ static void on_timeout(struct ev_loop *loop, ev_timer *timer, int events)
   cli_leave_now(timer->data);
 }
 
-void cli_leave_after(cli_runner *r)
+static void release(cli_runner *r)
 {
   double seconds = (double)lk_client_timeout_ms(r->link.client) / 1000;
 
-  if (r->phase >= CLI_PHASE_RELEASING)
-    return;
   r->phase = CLI_PHASE_RELEASING;
-  /* What the command left behind is none of its business any more. */
-  ev_io_stop(r->link.loop, &r->guard_news);
-  cli_guard_close(&r->guard);
   if (lk_lock_release(r->lock, on_released, r) != 0) {
     close_session(r); /* it was lost: there is nothing to release */
     return;
   }
   ev_timer_init(&r->timer, on_timeout, seconds, 0);
+  ev_timer_start(r->link.loop, &r->timer);
+}
+
+void cli_leave_kept(cli_runner *r)
+{
+  if (r->phase != CLI_PHASE_KEEPING)
+    return;
+  ev_timer_stop(r->link.loop, &r->timer);
+  release(r);
+}
+
+static void on_kept(struct ev_loop *loop, ev_timer *timer, int events)
+{
+  (void)loop;
+  (void)events;
+  cli_leave_kept(timer->data);
+}
+
+/* How long --min-hold wants it kept. A command that never ran, or did not end
+   by itself, was not the one that others are to be kept from. */
+static int64_t left_to_keep(const cli_runner *r)
+{
+  if (r->child == 0 || r->code == CLI_LOST || r->lost)
+    return 0;
+  return r->held_at + r->options->min_hold_ms - cli_guard_clock();
+}
+
+void cli_leave_after(cli_runner *r)
+{
+  int64_t left = left_to_keep(r);
+
+  if (r->phase >= CLI_PHASE_KEEPING)
+    return;
+  /* What the command left behind is none of its business any more. */
+  ev_io_stop(r->link.loop, &r->guard_news);
+  cli_guard_close(&r->guard);
+  if (left <= 0) {
+    release(r);
+    return;
+  }
+  r->phase = CLI_PHASE_KEEPING;
+  cli_events_detail(&r->events, "%s: kept for another %.1f s (--min-hold)",
+                    r->path, (double)left / 1000);
+  ev_timer_init(&r->timer, on_kept, (double)left / 1000, 0);
   ev_timer_start(r->link.loop, &r->timer);
 }

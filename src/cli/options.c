@@ -155,6 +155,20 @@ static const char *take_kill_after(cli_options *o, const char *value)
   return wrong;
 }
 
+static const char *take_min_hold(cli_options *o, const char *value)
+{
+  return cli_number_seconds(value, &o->min_hold_ms);
+}
+
+static const char *take_max_hold(cli_options *o, const char *value)
+{
+  const char *wrong = cli_number_seconds(value, &o->max_hold_ms);
+
+  if (wrong == NULL && o->max_hold_ms == 0)
+    return "must be more than 0";
+  return wrong;
+}
+
 /* The place of `value` in `words`, which ends with NULL, or -1. */
 static int find_word(const char *const *words, const char *value)
 {
@@ -278,6 +292,8 @@ const cli_option cli_options_run[] = {
   {0, "acl", "SPEC", "access list: open, creator, or scheme:id:cdrwa,... (open)", take_acl},
   {0, "on-lost", "ACT", "to COMMAND when the lease runs out: term, kill, stop, ignore (term)", take_on_lost},
   {0, "kill-after", "SECS", "from TERM to KILL (a sixth of the session timeout)", take_kill_after},
+  {0, "min-hold", "SECS", "keep the lock at least so long, also when COMMAND ends sooner", take_min_hold},
+  {0, "max-hold", "SECS", "end COMMAND as --on-lost says when it has run so long", take_max_hold},
   {0, "assurance", "HOW", "what keeps the lease: quorum, sync, ping (quorum)", take_assurance},
   {0, "foreground", NULL, "leave COMMAND in the terminal's process group", take_foreground},
   {'q', "quiet", NULL, "no progress and no notices", take_quiet},

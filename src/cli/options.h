@@ -37,6 +37,8 @@ typedef struct cli_options {
   const char *acl;
   cli_policy on_lost;
   int64_t kill_after_ms; /**< 0: a sixth of the session timeout */
+  int64_t min_hold_ms;   /**< 0: no longer than COMMAND runs */
+  int64_t max_hold_ms;   /**< 0: as long as COMMAND runs */
   lk_assurance assurance;
   bool foreground;
   int events_fd; /**< -1: none */

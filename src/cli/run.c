@@ -94,6 +94,14 @@ static void while_waiting(cli_runner *r, int number)
   cli_leave(r, CLI_SIGNAL + number, line, r->options->quiet);
 }
 
+static void while_keeping(cli_runner *r, int number)
+{
+  if (number == SIGTSTP)
+    cli_signals_stop_self();
+  if (cli_signal_ends_wait(number))
+    cli_leave_kept(r);
+}
+
 static void on_signal(struct ev_loop *loop, ev_io *watcher, int events)
 {
   cli_runner *r = watcher->data;
@@ -108,6 +116,8 @@ static void on_signal(struct ev_loop *loop, ev_io *watcher, int events)
       cli_hold_signal(r, signal);
     else if (r->phase < CLI_PHASE_RUNNING)
       while_waiting(r, signal.number);
+    else if (r->phase == CLI_PHASE_KEEPING)
+      while_keeping(r, signal.number);
     else if (cli_signal_ends_wait(signal.number) &&
              lk_client_state(r->link.client) != LK_STATE_CONNECTED)
       cli_leave_now(r);
@@ -203,12 +213,28 @@ static void run(cli_runner *r, cli_title title)
   cli_text_free(&complaint);
 }
 
+/* What is wrong with --min-hold and --max-hold, or NULL. */
+static const char *check_hold(const cli_options *o)
+{
+  if (o->max_hold_ms == 0)
+    return NULL;
+  if (o->on_lost == CLI_ON_LOST_IGNORE)
+    return "--max-hold ends COMMAND as --on-lost says, which is ignore";
+  return o->min_hold_ms > o->max_hold_ms
+             ? "--min-hold is longer than --max-hold"
+             : NULL;
+}
+
 int cli_run(const cli_options *o, char **operands, cli_title title)
 {
   char **rest = operands + 1;
   bool after = false;
-  const char *unfit = cli_kind_check(o);
-  const char *wrong = unfit != NULL ? unfit : find_command(o, &rest, &after);
+  const char *wrong = cli_kind_check(o);
+
+  if (wrong == NULL)
+    wrong = check_hold(o);
+  if (wrong == NULL)
+    wrong = find_command(o, &rest, &after);
   const char *text = after ? *rest : o->command;
   char **words = wrong != NULL || text == NULL ? NULL : shell_words(text);
   cli_runner r = {.options = o, .path = operands[0], .code = CLI_FAILED};

@@ -19,6 +19,7 @@ typedef enum cli_phase {
   CLI_PHASE_CONNECTING,
   CLI_PHASE_QUEUEING,
   CLI_PHASE_RUNNING,   /**< COMMAND runs, or is being started or ended */
+  CLI_PHASE_KEEPING,   /**< COMMAND has ended; --min-hold has not */
   CLI_PHASE_RELEASING, /**< until the lock's node is gone */
   CLI_PHASE_CLOSING,   /**< until the session is closed */
   CLI_PHASE_OVER
@@ -45,11 +46,13 @@ typedef struct cli_runner {
   cli_kind kind;
   lk_lock *lock; /**< that of `kind` */
   lk_listener listener; /**< after the keeper's, for new deadlines */
-  ev_timer timer;       /**< -n: the answer; releasing: the session timeout */
+  ev_timer timer;       /**< -n: the answer; --min-hold; releasing: the session
+                             timeout */
   int64_t give_up_at;   /**< -w: when, on cli_guard_clock() */
   uint64_t place_asked; /**< numbers the questions who holds */
   int64_t margin_ms;    /**< --kill-after */
 
+  int64_t held_at;    /**< since when, on cli_guard_clock() */
   int64_t lease_told; /**< what the guard knows of the lease */
   bool suspended;     /**< the connection is lost */
   bool lost;          /**< the lock, while COMMAND ran */
@@ -85,6 +88,8 @@ void cli_hold_renew(cli_runner *r);
 void cli_leave(cli_runner *r, int code, const char *reason, bool silently);
 /** COMMAND has ended: release, close, and exit with r->code. */
 void cli_leave_after(cli_runner *r);
+/** --min-hold is over, or of no use any more. */
+void cli_leave_kept(cli_runner *r);
 /** Do not wait any longer for the lock's node to go. */
 void cli_leave_now(cli_runner *r);
 

@@ -125,6 +125,8 @@ static void start(warden *w, const cli_order *order)
 {
   w->lease.until = order->lease;
   w->lease.margin_ms = order->margin_ms;
+  if (order->max_hold_ms > 0)
+    w->lease.over_at = cli_guard_clock() + order->max_hold_ms;
   if (cli_guard_clock() >= order->lease) {
     tell(w, CLI_NEWS_FAILED, ETIMEDOUT);
     return;
