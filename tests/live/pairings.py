@@ -12,20 +12,20 @@ import time
 import curator
 import live
 import zkserver
-from contenders import Contender, Downgrader, ReadWriter, Revoker
+from contenders import Contender
 from judge import Judge
 from puppet import Puppet
-from rivals import SESSION_MS, Host, Ours, Plain, Theirs, Trespasser
+from rivals import SESSION_MS, Host, Ours, Theirs, Trespasser
 
 try:
     import kazoos
 except ImportError:
     live.missing("there is no kazoo (Debian: python3-kazoo)")
+import contests
 
 FAULT_EVERY = 12    # seconds
 STALL = 30          # seconds without a grant for somebody who wants one
 STALL_FAULTS = 90
-FULL = .08          # seconds inside, so that there are hardly permits left
 
 
 class Here:
@@ -139,155 +139,6 @@ class Run:
         self.watcher.close()
 
 
-# ---- the recipes
-
-def mutex(run):
-    path = run.place("mutex", "l", 1, stays=True)
-    for _ in range(3):
-        run.join("mutex", Contender(run.ours_do(
-            "mutex", lambda c: c.lock(path)), {path: 1}))
-        run.join("mutex", Contender(run.theirs_do(
-            "mutex", "mutex", path), {path: 1}))
-    run.join("mutex", Contender(kazoos.Kazoo(
-        run.here, run.zk.connect, run.judge, path), {path: 1}))
-
-
-def selector(run):
-    """Leaders, beside who takes the mutex."""
-    path = run.place("selector", "l", 1)
-    for _ in range(2):
-        run.join("selector", Contender(run.ours_do(
-            "selector", lambda c: c.lock(path)), {path: 1}))
-        run.join("selector", Contender(run.theirs_do(
-            "selector", "selector", path), {path: 1}))
-
-
-def kazoo(run):
-    """It knows of our mark, and we of its."""
-    path = run.place("kazoo", "l", 1, stays=True)
-    for _ in range(2):
-        run.join("kazoo", Contender(run.ours_do(
-            "kazoo", lambda c: c.lock(path)), {path: 1}))
-        run.join("kazoo", Contender(kazoos.Kazoo(
-            run.here, run.zk.connect, run.judge, path, kazoos.told),
-            {path: 1}))
-
-
-def rwlock(run):
-    path = run.place("rwlock", "l", ReadWriter.ALL)
-    for _ in range(3):
-        run.join("rwlock", ReadWriter(run.ours_do(
-            "rwlock", lambda c: c.rwlock(path)), path, downgrades=True))
-        run.join("rwlock", ReadWriter(run.theirs_do(
-            "rwlock", "rwlock", path), path))
-
-
-def downgrade(run):
-    path = run.place("downgrade", "l", ReadWriter.ALL, stays=True)
-    for _ in range(2):
-        run.join("downgrade", ReadWriter(run.ours_do(
-            "downgrade", lambda c: c.rwlock(path)), path, downgrades=True))
-        run.join("downgrade", Downgrader(run.theirs_do(
-            "downgrade", "downgrader", path, of=Plain), path))
-    run.join("downgrade", ReadWriter(run.ours_do(
-        "downgrade", lambda c: c.rwlock(path)), path))
-    run.join("downgrade", ReadWriter(run.theirs_do(
-        "downgrade", "rwlock", path), path))
-
-
-def semaphore(run):
-    """Some take two: of Curator's only one, which keeps the first while it
-    waits for the second."""
-    path = run.place("semaphore", "l", 3, "/locks", "/leases")
-
-    def ours(take):
-        run.join("semaphore", Contender(run.ours_do(
-            "semaphore", lambda c: c.semaphore(path, permits=3, take=take)),
-            {path: take}, FULL))
-
-    def theirs(take):
-        run.join("semaphore", Contender(run.theirs_do(
-            "semaphore", "semaphore", path, 3, take), {path: take}, FULL))
-    for take in (1, 1, 2):
-        ours(take)
-        theirs(take)
-
-
-def count(run):
-    """A semaphore whose number of permits changes."""
-    path = run.place("count", "l", 1, "/locks", "/leases")
-    limit = "/count/limit"
-    run.far.create(limit, data=b"\0\0\0\1")
-    for _ in range(3):
-        run.join("count", Contender(run.ours_do(
-            "count", lambda c: c.semaphore(path, permits=1, limit=limit)),
-            {path: 1}, FULL))
-        run.join("count", Contender(run.theirs_do(
-            "count", "semaphore", path, limit, 1), {path: 1}, FULL))
-
-    def change():
-        number, now = random.Random("count"), 1
-        while not run.over.wait(3):
-            new = number.choice([n for n in (1, 2, 3) if n != now])
-            run.judge.room(path, new, grace=0 if new > now else 2)
-            run.far.ask("set", path=limit, data=new.to_bytes(4, "big"),
-                        version=-1).result()
-            now = new
-    threading.Thread(target=change, daemon=True).start()
-
-
-def semaphoremutex(run):
-    path = run.place("semaphoremutex", "l", 1, "/locks", "/leases")
-    for _ in range(3):
-        run.join("semaphoremutex", Contender(run.ours_do(
-            "semaphoremutex", lambda c: c.semaphore(path, permits=1)),
-            {path: 1}))
-        run.join("semaphoremutex", Contender(run.theirs_do(
-            "semaphoremutex", "semaphoremutex", path), {path: 1}))
-
-
-def multilock(run):
-    """Several at once, and single ones nested in the same order."""
-    places = {name: run.place("multilock", name, 1) for name in "abc"}
-
-    def paths(letters):
-        return [places[letter] for letter in letters]
-
-    def ours(letters):
-        run.join("multilock", Contender(run.ours_do(
-            "multilock", lambda c: c.multilock(
-                *("x:" + path for path in paths(letters)))),
-            dict.fromkeys(paths(letters), 1)))
-
-    def theirs(kind, letters):
-        run.join("multilock", Contender(run.theirs_do(
-            "multilock", kind, ",".join(paths(letters))),
-            dict.fromkeys(paths(letters), 1)))
-    ours("cab")
-    theirs("multilock", "abc")
-    ours("ca")
-    theirs("nested", "bc")
-    ours("b")
-    theirs("multilock", "ac")
-    ours("bc")
-    theirs("mutex", "b")
-
-
-def revoke(run):
-    path = run.place("revoke", "l", 1)
-    for _ in range(2):
-        run.join("revoke", Revoker(run.ours_do(
-            "revoke", lambda c: c.lock(path, revocable=True)), {path: 1},
-            run.far, path, run.pairs))
-        run.join("revoke", Revoker(run.theirs_do(
-            "revoke", "revocable", path), {path: 1}, run.far, path,
-            run.pairs))
-
-
-RECIPES = (mutex, selector, kazoo, rwlock, downgrade, semaphore, count,
-           semaphoremutex, multilock, revoke)
-
-
 # ---- faults
 
 class Faults:
@@ -361,6 +212,7 @@ def report(run):
 
 
 def troubles(run):
+    """What acquires and releases ended with."""
     found = collections.Counter()
     for c in run.all():
         for text, n in c.broken.items():
@@ -400,13 +252,14 @@ def contend(recipes, seconds, with_faults):
         found = troubles(run)
         for text, n in found.most_common(20):
             print("error: %s (%d times)" % (text, n))
-        if found and not with_faults:
-            bad.append("there were errors")
+        if not with_faults:
+            bad += [text for text in found
+                    if ": latchkey: " in text or "not asked" in text]
         if faults is not None:
             print("faults: %s" % dict(faults.counts))
         print("overlaps %d, left behind %d" % (len(run.judge.overlaps),
                                                len(left)))
-        if revoke in recipes:
+        if contests.revoke in recipes:
             bad += ["%s never asked %s" % pair for pair in (
                 ("latchkey", "curator"), ("curator", "latchkey"))
                 if run.pairs[pair] == 0]
@@ -427,7 +280,7 @@ def the_judge_notices():
     """One goes in without asking, and is seen."""
     with zkserver.Server("--tick", "500") as zk:
         run = Run(zk, False)
-        mutex(run)
+        contests.mutex(run)
         path, = run.queues["mutex"]
         run.join("mutex", Contender(Trespasser(
             run.here, zk.connect, run.judge), {path: 1}))
@@ -439,14 +292,14 @@ def the_judge_notices():
 
 
 def main():
-    names = {recipe.__name__: recipe for recipe in RECIPES}
+    names = {recipe.__name__: recipe for recipe in contests.ALL}
     parser = argparse.ArgumentParser(prog="pairings")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--faults", action="store_true")
     parser.add_argument("recipe", nargs="*", choices=[[], *names],
                         metavar="RECIPE", help=", ".join(names))
     given = parser.parse_args()
-    recipes = [names[name] for name in given.recipe] or list(RECIPES)
+    recipes = [names[name] for name in given.recipe] or list(contests.ALL)
     the_judge_notices()
     print("the judge notices who goes in without asking")
     sys.exit(0 if contend(recipes, given.seconds, given.faults) else 1)
