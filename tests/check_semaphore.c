@@ -352,6 +352,48 @@ START_TEST(a_number_that_grows_while_it_is_counted_is_not_missed)
 }
 END_TEST
 
+static void begin_limited(void)
+{
+  begin(1);
+  fake_create(&server, "/n");
+  limit_path = "/n/limit";
+  for (int i = 0; i < 3; i++)
+    change(i, 1);
+}
+
+/* Its watch goes with the session; what waits begins anew, and so does that. */
+START_TEST(the_node_is_watched_in_a_new_session_as_well)
+{
+  begin_limited();
+  get(0);
+  want(1);
+  fake_expire(&server, parties[1].link->session);
+  fake_drop(parties[1].link);
+  fake_run(&server, T / 4);
+  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  fake_set(&server, "/n/limit", "\x7f\x01\x01\x01");
+  fake_turn(&server);
+  ck_assert_int_eq(l[1].acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(an_overloaded_server_is_asked_again_how_many)
+{
+  for (unsigned at = 1; at <= 6; at++) {
+    begin_limited();
+    get(0);
+    let_go(0);
+    parties[1].link->requests = 0;
+    parties[1].link->throttle_at = at;
+    want(1);
+    fake_run(&server, T / 2);
+    ck_assert_int_eq(l[1].acquired, 0);
+    end();
+  }
+}
+END_TEST
+
 START_TEST(a_node_that_says_nothing_ends_it)
 {
   begin(1);
@@ -617,6 +659,8 @@ SUITE("semaphore", a_permit_costs_one_write, missing_directories_are_made,
       after_three_failures_the_place_is_asked_for_first,
       bad_numbers_are_refused, a_node_says_how_many,
       a_number_that_grows_while_it_is_counted_is_not_missed,
+      the_node_is_watched_in_a_new_session_as_well,
+      an_overloaded_server_is_asked_again_how_many,
       a_node_that_says_nothing_ends_it, without_waiting_nothing_is_kept,
       a_timeout_leaves_nothing_first_or_not,
       cancelled_at_once_it_leaves_nothing, a_permit_that_is_deleted_is_lost,

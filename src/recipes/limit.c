@@ -9,7 +9,7 @@
  * four bytes. Whoever finds it missing makes it.
  */
 
-enum { COUNT_LEN = 4 };
+enum { COUNT_LEN = 4, REST_MS = 100 };
 
 static int32_t get_count(const unsigned char at[COUNT_LEN])
 {
@@ -35,6 +35,37 @@ static void ask_again(lk_permits *p)
     lk__permits_end(p, err);
 }
 
+static void ask_in(lk_permits *p, int64_t ms)
+{
+  lk_client *c = p->keeper->client;
+
+  if (!p->over && !p->keeper->detached)
+    lk_timer_start(c, &p->limit_rest, lk_client_clock(c) + ms);
+}
+
+void lk__limit_fire(lk_client *c, void *arg)
+{
+  lk_permits *p = arg;
+
+  lk__permits_ref(p);
+  if (lk_client_state(c) == LK_STATE_EXPIRED)
+    lk__permits_end(p, LK_ERR_SESSION_EXPIRED); /* and no new one follows */
+  else
+    ask_again(p);
+  lk__permits_unref(p);
+}
+
+/* What watched it has gone with its session, or the server is busy: whatever
+ * was asked for meanwhile found it still there. */
+static void on_trouble(lk_permits *p, int err)
+{
+  switch (lk__trouble_of(err)) {
+  case LK_TROUBLE_BROKEN: ask_in(p, 0); break;
+  case LK_TROUBLE_BUSY: ask_in(p, REST_MS); break;
+  case LK_TROUBLE_FATAL: lk__permits_end(p, err); break;
+  }
+}
+
 static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
                      void *arg)
 {
@@ -43,7 +74,9 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
   (void)c;
   (void)w;
   p->limit_watch = NULL;
-  if (event->type != LK_EVENT_ENDED)
+  if (event->type == LK_EVENT_ENDED)
+    ask_in(p, 0);
+  else
     ask_again(p);
 }
 
@@ -104,8 +137,8 @@ static void on_limit(lk_client *c, int err, const lk_bytes *data,
     take_count(p, data);
   else if (err == LK_ERR_NO_NODE)
     make(p);
-  else if (lk__trouble_of(err) == LK_TROUBLE_FATAL)
-    lk__permits_end(p, err);
+  else
+    on_trouble(p, err);
   lk__permits_unref(p);
 }
 
@@ -129,6 +162,8 @@ int lk__limit_ask(lk_permits *p)
 
 void lk__limit_forget(lk_permits *p)
 {
+  if (!p->keeper->detached)
+    lk_timer_stop(p->keeper->client, &p->limit_rest);
   if (p->limit_watch != NULL && !p->keeper->detached)
     lk_watch_cancel(p->keeper->client, p->limit_watch, true);
   p->limit_watch = NULL;

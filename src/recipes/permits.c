@@ -501,6 +501,7 @@ lk_permits *lk__permits_new(lk_keeper *k, lk_permits_config *config,
   p->owner = owner;
   p->owner_arg = arg;
   p->config = config;
+  p->limit_rest = (lk_timer){.fire = lk__limit_fire, .arg = p};
   for (size_t i = 0; i < config->take; i++)
     p->permits[i].of = p;
   return p;

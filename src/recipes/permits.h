@@ -48,7 +48,8 @@ struct lk_permits {
   unsigned misses;
   bool limit_known;
   lk_watch *limit_watch;
-  lk_contend **parts; /* behind the permits */
+  lk_timer limit_rest; /**< ends a pause before it is asked for again */
+  lk_contend **parts;  /* behind the permits */
   lk_permit permits[];
 };
 
@@ -62,6 +63,8 @@ lk_permits *lk__permits_new(lk_keeper *k, lk_permits_config *config,
 /** Ask for it, if there is one: 0, or why a request was refused. */
 int lk__limit_ask(lk_permits *p);
 void lk__limit_forget(lk_permits *p);
+/** `limit_rest` has fired. */
+void lk__limit_fire(lk_client *c, void *arg);
 
 /* ---- between permits.c and limit.c -------------------------------------- */
 
