@@ -13,9 +13,12 @@ typedef struct sim_trade {
   void (*act)(struct sim_actor *a);
   /** The process frees its client. */
   void (*leave)(struct sim_actor *a);
+  /** It says when it is idle. */
+  bool rests;
 } sim_trade;
 
-extern const sim_trade sim_locker, sim_clerk, sim_stranger;
+extern const sim_trade sim_locker, sim_clerk, sim_stranger, sim_peer,
+    sim_warden;
 
 /** Somebody in a process. */
 typedef struct sim_actor {
@@ -39,7 +42,7 @@ typedef struct sim_actor {
   /* a clerk's */
   lk_listener listener;
 
-  /* a stranger's */
+  /* a stranger's, a peer's */
   struct sim_visit *visit;
 } sim_actor;
 

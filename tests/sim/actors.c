@@ -3,6 +3,7 @@
 
 #include "sim/actor.h"
 
+#include "sim/menu.h"
 #include "sim/need.h"
 #include "sim/scenario.h"
 
@@ -56,7 +57,13 @@ static void engage(sim_process *p)
   /* It alone stays where numbers are at their end. */
   if (sim_roll(&r,
                p->world->scenario->faults[SIM_FAULT_COUNTER] > 0 ? 3 : 12) == 0)
-    add(p, &sim_stranger, number);
+    add(p, &sim_stranger, number++);
+  if (sim_plain(p->world))
+    return;
+  if (sim_roll(&r, 3) == 0 && !p->world->menu->pure)
+    add(p, &sim_peer, number++);
+  if (p->world->limited && p->index == 0)
+    add(p, &sim_warden, number);
 }
 
 void sim_actors_start(sim_process *p)
@@ -113,6 +120,6 @@ bool sim_actors_idle(const sim_process *p)
   bool idle = true;
 
   for (const sim_actor *a = p->actors; a != NULL; a = a->next)
-    idle = idle && (a->trade != &sim_stranger || a->idle);
+    idle = idle && (!a->trade->rests || a->idle);
   return idle;
 }

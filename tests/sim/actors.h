@@ -8,7 +8,8 @@
  * Those in a process who want something: lockers acquire, hold, work, verify,
  * cancel and release, at any time and inside callbacks; a clerk makes requests
  * of its own; a stranger stands in the queue as another client's read-write
- * lock does. All that they do and are told is told to the judge.
+ * lock does, and a peer locks as another client does; a warden says how many
+ * permits there are. All that they do and are told is told to the judge.
  */
 
 /** A life begins: the process has a client and a keeper, not connected yet. */

@@ -259,4 +259,4 @@ static void leave(sim_actor *a)
   (void)a;
 }
 
-const sim_trade sim_clerk = {start, act, leave};
+const sim_trade sim_clerk = {.start = start, .act = act, .leave = leave};

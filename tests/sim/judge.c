@@ -229,6 +229,15 @@ void sim_judge_doomed(sim_judge *j, int64_t session)
 {
   sim_ledger_session(&j->ledger, session)->doomed = true;
 }
+
+void sim_judge_entered(sim_judge *j, const char *path)
+{
+  sim_entry *e = sim_ledger_find(&j->ledger, path);
+
+  if (e != NULL)
+    e->entered = true;
+}
+
 /* ---- the run ------------------------------------------------------------ */
 
 static void see_pauses(sim_judge *j)

@@ -50,6 +50,11 @@ size_t sim_judge_violations(const sim_judge *j);
 /** An operator is about to end this session. */
 void sim_judge_doomed(sim_judge *j, int64_t session);
 
+/* ---- told by peers ------------------------------------------------------ */
+
+/** It holds by this node, as far as it knows. */
+void sim_judge_entered(sim_judge *j, const char *path);
+
 /* ---- told by the processes ---------------------------------------------- */
 
 /** A client and a keeper were made; the actors come next. */

@@ -58,6 +58,7 @@ typedef struct sim_entry {
   struct sim_handle *of; /**< whose acquire made it, or NULL */
   uint64_t acquire;      /**< … which one of that handle's */
   bool left;             /**< its owner may not delete it, or cannot know it */
+  bool entered;          /**< another library's, which holds by it */
   bool blocked;          /**< for the search for circles */
 } sim_entry;
 

@@ -319,4 +319,4 @@ static void leave(sim_actor *a)
   unmake(a);
 }
 
-const sim_trade sim_locker = {start, act, leave};
+const sim_trade sim_locker = {.start = start, .act = act, .leave = leave};

@@ -179,9 +179,11 @@ static void on_resume(void *arg)
     p->paused = false;
     SIM_SAY(&p->world->trace, p->name, "goes on");
     sim_process_settle(p);
-  } else if (p->client == NULL) {
+  }
+  if (p->client == NULL) {
     start(p);
-  } else if (p->state == LK_STATE_EXPIRED || p->state == LK_STATE_CLOSED) {
+  } else if (p->one_session &&
+             (p->state == LK_STATE_EXPIRED || p->state == LK_STATE_CLOSED)) {
     sim_process_leave(p);
     sim_process_start_in(p, 100 * SIM_MS);
   }

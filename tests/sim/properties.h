@@ -46,8 +46,8 @@
   /* properties_semaphore.c */ \
   P(sem_limit, "SEM-LIMIT", ON(GOT), \
     "never more permits than there are") \
-  P(sem_speculation, "SEM-SPECULATION", ON(GOT) | ON(PATROL), \
-    "who is not first keeps no permits") \
+  P(sem_speculation, "SEM-SPECULATION", ON(GOT) | ON(PATROL) | ON(CALM), \
+    "who is not first keeps no permits, and no peer waits for ever") \
   /* properties_multi.c */ \
   P(all_or_nothing, "ALL-OR-NOTHING", ON(GOT) | ON(PATROL), \
     "several nodes are held together, or none is") \

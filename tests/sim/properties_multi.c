@@ -118,11 +118,11 @@ static bool waits_for(const sim_entry *own, const sim_entry *other)
   return sim_ahead(other, own) && !same_owner(other, own);
 }
 
-/* Whether it waits for somebody who waits himself, as far as is known: `stuck`
- * is the zxid of the look in which it was found so. */
+/* Whether it waits for somebody who waits himself, as far as is known. */
 static bool is_blocked(const sim_judge *j, const sim_entry *own)
 {
-  for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
+  for (const sim_entry *e = j->ledger.standing; e != NULL && !own->entered;
+       e = e->next) {
     if (e->blocked && waits_for(own, e))
       return true;
   }
@@ -139,22 +139,23 @@ static bool owner_is_blocked(const sim_judge *j, const sim_entry *own)
   return false;
 }
 
-/* Who wants nothing any more goes, and waits for nobody. */
-static bool may_block(const sim_entry *e)
+/* Who wants nothing any more goes, and so do nodes of the dead: they wait for
+ * nobody. */
+static bool may_block(sim_judge *j, const sim_entry *e)
 {
-  if (!e->contends)
+  if (!e->contends || sim_owner_of(j, e) == NULL)
     return false;
   return e->of == NULL || (e->of->wants && e->of->acquire == e->acquire);
 }
 
 /* Take away who waits for nobody that waits, until there is none: what is left
  * waits in a circle, or for one. */
-static bool find_circle(const sim_judge *j)
+static bool find_circle(sim_judge *j)
 {
   bool some = false, changed = true;
 
   for (sim_entry *e = j->ledger.standing; e != NULL; e = e->next)
-    e->blocked = may_block(e);
+    e->blocked = may_block(j, e);
   while (changed) {
     changed = false;
     some = false;
@@ -189,6 +190,10 @@ static void patrol_circle(sim_judge *j)
     } else {
       (void)sim_overdue(j, a->life, &a->circle, NULL);
     }
+  }
+  for (const sim_entry *e = j->ledger.standing; all && e != NULL; e = e->next) {
+    if (e->blocked)
+      SIM_SAY(&j->world->trace, "judge", "%s is among them", e->path);
   }
   if (all && one != NULL)
     sim_accuse(j, "%s and others wait for each other", one->path);

@@ -54,6 +54,38 @@ static void judge_holders(sim_judge *j)
   }
 }
 
+/* ---- beside peers ------------------------------------------------------- */
+
+/* A peer waits for its own family. */
+static bool same_family(const sim_entry *e, const sim_handle *h,
+                        const sim_seat *s)
+{
+  bool rw = h->kind == SIM_RWLOCK || s->shares || s->writes;
+
+  return rw == (e->reader || e->writ);
+}
+
+static void judge_peer(sim_judge *j, const sim_entry *e)
+{
+  SIM_EACH_HANDLE(j, h)
+  {
+    const sim_seat *s = sim_seat_at(h, e->lock_at);
+
+    if (s != NULL && h->kind != SIM_SEMAPHORE && same_family(e, h, s) &&
+        !(e->reader && s->shares) && sim_is_sure(j, h))
+      sim_accuse(j, "%s holds %s, and so does %s", h->name,
+                 j->world->locks[e->lock_at], e->name);
+  }
+}
+
+static void judge_peers(sim_judge *j)
+{
+  for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
+    if (e->entered && e->contends)
+      judge_peer(j, e);
+  }
+}
+
 /* ---- who watches whom --------------------------------------------------- */
 
 static const sim_entry *pred_of(const sim_judge *j, const lk_contend *ct)
@@ -92,10 +124,12 @@ void sim_rw_matrix(sim_judge *j, const sim_fact *f)
 
   if (sim_plain(j->world))
     return;
-  if (ct == NULL)
+  if (ct == NULL) {
     judge_holders(j);
-  else if (ct->state == LK_CONTEND_WAITING && !ct->by_children)
+    judge_peers(j);
+  } else if (ct->state == LK_CONTEND_WAITING && !ct->by_children) {
     judge_watch(j, f->attempt);
+  }
 }
 
 /* ---- from one side to the other ----------------------------------------- */

@@ -3,6 +3,8 @@
 
 #include "sim/properties.h"
 
+#include "sim/actors.h"
+
 /* Permits, and the queue for them. */
 
 static bool is_semaphore(const sim_fact *f)
@@ -50,6 +52,8 @@ void sim_sem_limit(sim_judge *j, const sim_fact *f)
     if (h->kind == SIM_SEMAPHORE && sim_is_sure(j, h))
       sum += h->held.count;
   }
+  for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next)
+    sum += e->lease && e->entered;
   if ((int64_t)sum > limit)
     sim_accuse(j, "%s is granted, and %zu of %d permits are held",
                f->handle->name, sum, limit);
@@ -107,12 +111,35 @@ static void patrol_permit(sim_judge *j, sim_attempt *a)
     sim_accuse(j, "%s keeps %s, and it is not its turn", h->name, e->name);
 }
 
+/* What its owner may not delete stays until the session ends. */
+static bool is_left(const sim_judge *j)
+{
+  for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
+    if (e->left)
+      return true;
+  }
+  return false;
+}
+
+/* They have had all the time that there is. */
+static void judge_peers(sim_judge *j)
+{
+  for (size_t i = 0; i < j->world->nprocesses; i++) {
+    const sim_process *p = &j->world->processes[i];
+
+    if (sim_process_lives(p) && !sim_actors_idle(p) && !is_left(j))
+      sim_accuse(j, "a peer in %s is kept waiting", p->name);
+  }
+}
+
 /* Who is not first in the queue has no permits, but for a moment. */
 void sim_sem_speculation(sim_judge *j, const sim_fact *f)
 {
   if (j->world->menu->kinds[SIM_SEMAPHORE] == 0)
     return;
-  if (f->type == SIM_PATROL) {
+  if (f->type == SIM_CALM) {
+    judge_peers(j);
+  } else if (f->type == SIM_PATROL) {
     for (sim_attempt *a = j->attempts; a != NULL; a = a->next)
       patrol_permit(j, a);
   } else if (is_semaphore(f) && f->err == 0) {

@@ -195,4 +195,4 @@ static void leave(sim_actor *a)
   sim_drop(&a->process->world->agenda, &a->job);
 }
 
-const sim_trade sim_stranger = {start, act, leave};
+const sim_trade sim_stranger = {start, act, leave, .rests = true};
