@@ -151,6 +151,7 @@ class Faults:
         self.due = time.monotonic() + FAULT_EVERY
         self.stopped = None
         self.counts = collections.Counter()
+        self.last = "none"
 
     def go_on(self):
         if time.monotonic() < self.due:
@@ -159,8 +160,10 @@ class Faults:
         if self.stopped is not None:
             self.stopped.cont()
             self.stopped = None
+            self.last += ", and on"
             return
         what = self.random.choice((self.kill, self.stop, self.restart))
+        self.last = what.__name__
         what()
         self.counts[what.__name__] += 1
 
@@ -169,11 +172,13 @@ class Faults:
 
     def kill(self):
         host = self.some_host()
+        self.last += " of %s" % ", ".join(r.name for r in host.rivals)
         host.kill()
         host.start()
 
     def stop(self):
         self.stopped = self.some_host()
+        self.last += " of %s" % ", ".join(r.name for r in self.stopped.rivals)
         self.stopped.stop()
 
     def restart(self):
@@ -256,7 +261,8 @@ def contend(recipes, seconds, with_faults):
             bad += [text for text in found
                     if ": latchkey: " in text or "not asked" in text]
         if faults is not None:
-            print("faults: %s" % dict(faults.counts))
+            print("faults: %s; the last: %s" % (dict(faults.counts),
+                                                 faults.last))
         print("overlaps %d, left behind %d" % (len(run.judge.overlaps),
                                                len(left)))
         if contests.revoke in recipes:

@@ -38,16 +38,19 @@ class Host:
         self.rivals = []
         self.up = threading.Event()
         self.generation = 0
+        self.acts = False       # it runs, as far as is known
         self.resumed = 0        # when it was last stopped and went on, in ms
         self.start()
 
     def start(self):
         self.process = self.make()
         self.generation += 1
+        self.acts = True
         self.up.set()
 
     def abandon(self):
-        """Nobody in it acts any more."""
+        """Nobody in it acts any more, nor comes in by what it said before."""
+        self.acts = False
         for rival in self.rivals:
             rival.doubt()
 
@@ -65,6 +68,7 @@ class Host:
     def cont(self):
         self.resumed = puppet.boottime()
         self.process.cont()
+        self.acts = True
 
     def close(self):
         self.process.close()
@@ -94,7 +98,7 @@ class Rival:
         self.judge.leave(self.name)
 
     def certain(self):
-        return self.safe
+        return self.safe and self.host.acts and self.is_open()
 
     def take(self, wait):
         """`wait()` until the lock is granted; whether it was."""
