@@ -54,7 +54,8 @@ typedef struct lk_semaphore_config {
  * missing, and with LK_ERR_MARSHALLING if that node has not four bytes.
  *
  * @return as lk_lock_new(); LK_ERR_BAD_ARGUMENT also where `take` is more than
- *         `permits` and there is no `limit_path`.
+ *         `permits` and there is no `limit_path`, and for a layout other than
+ *         Curator's.
  */
 LK_API int lk_semaphore_new(lk_lock **out, lk_keeper *k, const char *path,
                             const lk_lock_config *config,
