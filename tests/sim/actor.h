@@ -18,7 +18,14 @@ typedef struct sim_trade {
 } sim_trade;
 
 extern const sim_trade sim_locker, sim_clerk, sim_stranger, sim_peer,
-    sim_warden;
+    sim_warden, sim_sitter;
+
+/** A handle for the lock of a single node. */
+typedef struct sim_sitting {
+  lk_lock *lock; /**< NULL: its process is gone */
+  bool wants;
+  bool lost;
+} sim_sitting;
 
 /** Somebody in a process. */
 typedef struct sim_actor {
@@ -41,6 +48,9 @@ typedef struct sim_actor {
 
   /* a clerk's */
   lk_listener listener;
+
+  /* a sitter's */
+  sim_sitting sitting;
 
   /* a stranger's, a peer's */
   struct sim_visit *visit;

@@ -43,6 +43,17 @@ static void add(sim_process *p, const sim_trade *trade, unsigned number)
   p->actors = a;
 }
 
+/* In one world of five, and then everywhere. */
+static void engage_sitters(sim_process *p, unsigned number)
+{
+  sim_rng r = sim_rng_fork(&p->world->rng, 's');
+
+  if (sim_roll(&r, 5) > 0)
+    return;
+  add(p, &sim_sitter, number);
+  add(p, &sim_sitter, number + 1);
+}
+
 /* Who there is follows from the seed, and is the same in each life. */
 static void engage(sim_process *p)
 {
@@ -58,12 +69,11 @@ static void engage(sim_process *p)
   if (sim_roll(&r,
                p->world->scenario->faults[SIM_FAULT_COUNTER] > 0 ? 3 : 12) == 0)
     add(p, &sim_stranger, number++);
-  if (sim_plain(p->world))
-    return;
-  if (sim_roll(&r, 3) == 0 && !p->world->menu->pure)
+  if (!sim_plain(p->world) && sim_roll(&r, 3) == 0 && !p->world->menu->pure)
     add(p, &sim_peer, number++);
-  if (p->world->limited && p->index == 0)
-    add(p, &sim_warden, number);
+  if (!sim_plain(p->world) && p->world->limited && p->index == 0)
+    add(p, &sim_warden, number++);
+  engage_sitters(p, number);
 }
 
 void sim_actors_start(sim_process *p)
@@ -99,6 +109,7 @@ void sim_actors_die(sim_process *p)
   for (sim_actor *a = p->actors; a != NULL; a = a->next) {
     sim_drop(&p->world->agenda, &a->job);
     a->handle = NULL;
+    a->sitting.lock = NULL;
     a->idle = true;
   }
 }

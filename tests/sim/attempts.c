@@ -152,6 +152,8 @@ void sim_attempt_step(void *arg, const lk_contend *ct, lk_contend_event ev,
   sim_attempt *a = find_attempt(j, ct);
 
   sim_coverage_step(ev, from);
+  if (ct->unique == LK_UNIQUE_NOT)
+    return; /* it stands in no queue; see properties_single.c */
   if (a == NULL)
     a = new_attempt(j, l, ct);
   if (has_listed(ev, from))

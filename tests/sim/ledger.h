@@ -96,6 +96,8 @@ typedef struct sim_ledger {
 /** What is watched beside the locks: the directory of requests by actors, and
     SIM_LIMIT. */
 #define SIM_RAW "/raw"
+/** In it, the node that is a lock. */
+#define SIM_SINGLE SIM_RAW "/single"
 
 void sim_ledger_free(sim_ledger *l);
 /** NULL: it is of no interest. */

@@ -105,22 +105,28 @@ static int32_t int_at(const unsigned char *b)
                    (uint32_t)b[2] << 8 | b[3]);
 }
 
-/* A multi that checks the directory of a lock looks for a node there. */
+static bool is_path(const unsigned char *at, const char *path)
+{
+  return (size_t)int_at(at) == strlen(path) &&
+         memcmp(at + 4, path, strlen(path)) == 0;
+}
+
+/* A multi that checks the directory of a lock looks for a node there; so does a
+ * read of a node that is a lock. */
 static bool is_look(const sim_judge *j, const sim_life *l)
 {
-  enum { OP = 8, PATH = 21, MULTI = 14 };
-  const unsigned char *path = l->head + PATH + 4;
+  enum { OP = 8, READ_PATH = 12, CHECK_PATH = 21, READ = 4, MULTI = 14 };
+  int32_t op = int_at(l->head + OP);
 
-  if (int_at(l->head + OP) != MULTI || l->frame < PATH + 4)
+  if (op == READ)
+    return is_path(l->head + READ_PATH, SIM_SINGLE);
+  if (op != MULTI || l->frame < CHECK_PATH + 4)
     return false;
   for (size_t i = 0; i < j->world->nlocks; i++) {
-    size_t len = strlen(j->world->locks[i]);
-
-    if ((size_t)int_at(l->head + PATH) == len &&
-        memcmp(path, j->world->locks[i], len) == 0)
+    if (is_path(l->head + CHECK_PATH, j->world->locks[i]))
       return true;
   }
-  return false;
+  return is_path(l->head + CHECK_PATH, SIM_RAW);
 }
 
 static void end_frame(sim_judge *j, sim_life *l)

@@ -53,6 +53,9 @@
     "several nodes are held together, or none is") \
   P(multi_no_deadlock, "MULTI-NO-DEADLOCK", ON(PATROL), \
     "nobody waits for who waits for him") \
+  /* properties_single.c */ \
+  P(single_node_no_steal, "SINGLE-NODE-NO-STEAL", ON(REMOVED) | ON(LOOK) | ON(CALM), \
+    "no delete takes the next holder's node, and nobody sits beside another") \
   /* properties_node.c */ \
   P(no_orphan, "NO-ORPHAN", ON(STEP) | ON(PATROL) | ON(CALM), \
     "no node of a living session is without an owner") \
@@ -133,10 +136,10 @@ typedef struct sim_attempt {
   const lk_contend *before[4]; /**< to be gone when its node is made */
   size_t nbefore;
   sim_stuck first; /**< it is, and is not granted */
-  sim_stuck gone;  /**< its node is, and it goes on */
-  sim_stuck stays; /**< its node does, and is wanted no more */
-  sim_stuck early; /**< it has it, and it is not its turn */
-  sim_stuck rest;  /**< its node stands, and nobody wants it */
+  sim_stuck gone;   /**< its node is, and it goes on */
+  sim_stuck stays;  /**< its node does, and is wanted no more */
+  sim_stuck early;  /**< it has it, and it is not its turn */
+  sim_stuck rest;   /**< its node stands, and nobody wants it */
   sim_stuck circle; /**< it waits for who waits for it */
 } sim_attempt;
 
