@@ -12,11 +12,24 @@
 
 enum { MAX_MISSING = 10, REST_MS = 100 };
 
+static void trouble(lk_team *t, int err)
+{
+  lk_client *c = t->keeper->client;
+
+  switch (lk__trouble_of(err)) {
+  case LK_TROUBLE_BROKEN: break; /* the listener goes on */
+  case LK_TROUBLE_BUSY:
+    lk_timer_start(c, &t->rest, lk_client_clock(c) + REST_MS);
+    break;
+  case LK_TROUBLE_FATAL: lk__team_end(t, err); break;
+  }
+}
+
 /* The directories could not all be there; `culprit` says which. */
 static void no_directory(lk_team *t, int parent_err)
 {
   if (parent_err != 0)
-    lk__team_end(t, parent_err);
+    trouble(t, parent_err);
   else if (t->missing++ == MAX_MISSING)
     lk__team_end(t, LK_ERR_NO_NODE);
   else
@@ -25,20 +38,11 @@ static void no_directory(lk_team *t, int parent_err)
 
 static void judge_failed(lk_team *t, int err, int parent_err)
 {
-  lk_client *c = t->keeper->client;
-
   t->parents = err == LK_ERR_NO_NODE;
-  if (t->parents) {
+  if (t->parents)
     no_directory(t, parent_err);
-    return;
-  }
-  switch (lk__trouble_of(err)) {
-  case LK_TROUBLE_BROKEN: break; /* the listener goes on */
-  case LK_TROUBLE_BUSY:
-    lk_timer_start(c, &t->rest, lk_client_clock(c) + REST_MS);
-    break;
-  case LK_TROUBLE_FATAL: lk__team_end(t, err); break;
-  }
+  else
+    trouble(t, err);
 }
 
 /* Each contend learns what became of its node. */
