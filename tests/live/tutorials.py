@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of tutorials do what they say: the locks of the tutorials, and what the naive
-one costs."""
+"""The examples do what they say: the locks of the tutorials, and what the
+naive one costs."""
 
 import os
 import re
