@@ -183,6 +183,21 @@ START_TEST(who_is_not_first_keeps_no_permit_from_others)
 }
 END_TEST
 
+/* The permits are counted before the place is there. */
+START_TEST(who_is_first_late_is_told_that_it_waits)
+{
+  begin(1);
+  get(0);
+  fake_delete(&server, "/s/locks");
+  want(1);
+  ck_assert_uint_eq(fake_children(&server, "/s/leases"), 2);
+  ck_assert(locker_told(&l[1], "waiting 1 permits...\n"));
+  let_go(0);
+  ck_assert_int_eq(l[1].acquired, 0);
+  end();
+}
+END_TEST
+
 START_TEST(a_place_that_is_first_is_not_proven_by_itself)
 {
   begin(1);
@@ -479,7 +494,7 @@ START_TEST(a_place_that_is_deleted_begins_anew)
   l[1].told[0] = '\0';
   fake_delete(&server, fake_child(&server, "/s/locks", 0));
   fake_turn(&server);
-  ck_assert_ptr_nonnull(strstr(l[1].told, "place lost NO_NODE\n"));
+  ck_assert(locker_told(&l[1], "place lost NO_NODE\nwaiting 1 permits...\n"));
   ck_assert_uint_eq(fake_children(&server, "/s/leases"), 2);
   let_go(0);
   ck_assert_int_eq(l[1].acquired, 0);
@@ -653,6 +668,7 @@ END_TEST
 SUITE("semaphore", a_permit_costs_one_write, missing_directories_are_made,
       as_many_hold_as_there_are_permits,
       who_is_not_first_keeps_no_permit_from_others,
+      who_is_first_late_is_told_that_it_waits,
       a_place_that_is_first_is_not_proven_by_itself,
       with_one_permit_it_is_a_mutex_that_cannot_be_taken_twice,
       several_are_taken_together, two_that_want_all_do_not_wait_for_each_other,

@@ -119,6 +119,7 @@ static void start_over(lk_permits *p, int err)
   lk__permits_ref(p);
   drop_parts(p);
   drop_place(p);
+  p->told_waiting = false;
   tell(p, &news);
   if (!p->over)
     begin(&p->attempt);
@@ -167,6 +168,26 @@ void lk__permits_limit(lk_permits *p, int32_t limit)
 
 /* ---- what the place says ----------------------------------------------- */
 
+/* First, and not enough permits. */
+static void tell_first(lk_permits *p)
+{
+  lk_news news = {.type = LK_NEWS_WAITING, .position = 1};
+
+  if (!p->first || p->told_waiting)
+    return;
+  p->told_waiting = true;
+  tell(p, &news);
+}
+
+/* They were counted before the place was first, and were not enough. */
+static bool counted(const lk_permits *p)
+{
+  const lk_attempt *a = &p->attempt;
+
+  return a->count == p->config->take &&
+         a->parts[a->count - 1]->told_position > 0;
+}
+
 static void place_granted(void *arg)
 {
   lk_permits *p = arg;
@@ -179,6 +200,8 @@ static void place_granted(void *arg)
     ask_permits(p);
   if (!p->over)
     try_grant(p);
+  if (!p->over && !p->attempt.whole && counted(p))
+    tell_first(p);
   lk__permits_unref(p);
 }
 
@@ -335,16 +358,6 @@ static void tell_whole(lk_permits *p, lk_news_type type)
   tell(p, &news);
 }
 
-static void permit_waits(lk_permits *p)
-{
-  lk_news news = {.type = LK_NEWS_WAITING, .position = 1};
-
-  if (!p->first || p->told_waiting)
-    return;
-  p->told_waiting = true;
-  tell(p, &news);
-}
-
 static void permit_proven(lk_permits *p)
 {
   if (!p->attempt.whole) {
@@ -370,7 +383,7 @@ static void permit_news(void *arg, const lk_news *news)
 
   lk__permits_ref(p);
   switch (news->type) {
-  case LK_NEWS_WAITING: permit_waits(p); break;
+  case LK_NEWS_WAITING: tell_first(p); break;
   case LK_NEWS_SUSPENDED: /* each is told; one speaks for all */
     if (p->attempt.whole && one == &p->permits[0])
       tell_whole(p, LK_NEWS_SUSPENDED);

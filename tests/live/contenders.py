@@ -166,7 +166,7 @@ class Revoker(Contender):
         return self.rival.granted(asked)
 
     def ask_holder(self):
-        found = self.far.ask("children", path=self.path).result()
+        found = self.far.ask("children", path=self.path).result(WAIT_S)
         if found.err != "0" or not found.names:
             return
         first = min(found.names, key=lambda name: name[-10:])
@@ -177,7 +177,7 @@ class Revoker(Contender):
         rival = self.rival
         if rival.side == "latchkey":
             self.far.ask("set", path=node, data=b"__REVOKE__",
-                         version=-1).result()
+                         version=-1).result(WAIT_S)
         else:
             # By the thread of its client: its own waits for the lock.
             rival.do("revoke", rival.client, node)
