@@ -85,6 +85,33 @@ START_TEST(many_owners_have_one_node_and_pass_it_on_without_traffic)
 }
 END_TEST
 
+/* Each of these must keep out those with names like its own. */
+START_TEST(names_of_another_layout_are_another_queue)
+{
+  static const lk_lock_config kinds[] = {
+      {.size = sizeof local, .local_queue = true},
+      {.size = sizeof local, .local_queue = true, .layout = LK_LAYOUT_KAZOO},
+      {.size = sizeof local, .local_queue = true, .layout = LK_LAYOUT_NATIVE},
+      {.size = sizeof local,
+       .local_queue = true,
+       .layout = LK_LAYOUT_NATIVE_UUID},
+      {.size = sizeof local,
+       .local_queue = true,
+       .layout = LK_LAYOUT_NATIVE,
+       .prefix = "lock"}};
+  enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+  begin();
+  for (int i = 0; i < 2 * KINDS; i++) {
+    locker_init(&crowd[i], &sc.one, &kinds[i % KINDS]);
+    crowd[i].react = note;
+  }
+  want_all(2 * KINDS);
+  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), KINDS);
+  end(2 * KINDS);
+}
+END_TEST
+
 START_TEST(who_waits_knows_its_place)
 {
   begin();
@@ -568,7 +595,8 @@ START_TEST(whatever_happens_one_holds_at_most_and_nothing_is_left)
 END_TEST
 
 SUITE("local", many_owners_have_one_node_and_pass_it_on_without_traffic,
-      who_waits_knows_its_place, after_sixteen_handoffs_others_have_their_turn,
+      names_of_another_layout_are_another_queue, who_waits_knows_its_place,
+      after_sixteen_handoffs_others_have_their_turn,
       a_queue_of_its_own_for_each_keeper_path_and_kind, other_kinds_refuse_it,
       a_try_is_turned_away_by_those_here_and_there, a_bound_counts_those_here,
       a_wait_that_ends_leaves_the_others_in_place,

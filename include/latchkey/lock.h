@@ -151,8 +151,8 @@ typedef struct lk_lock_config {
       on their own nodes. Of no effect in semaphores and read-write locks; in
       Curator's layout only. */
   bool announce;
-  /** Handles of one keeper for one path with this option queue among
-      themselves behind one node, in order: many owners in one process cost the
+  /** Handles of one keeper for one path (in one layout, with one prefix) with
+      this option queue among themselves behind one node, in order: many owners in one process cost the
       server as much as one, and handing on to the next costs nothing. After 16
       such handoffs in a row the node goes to the end of the queue, so that
       others get their turn. All of these handles have the options of the first
@@ -160,8 +160,8 @@ typedef struct lk_lock_config {
       with LK_ERR_BAD_ARGUMENT. */
   bool local_queue;
   lk_layout layout; /**< semaphores: Curator's only */
-  const char *prefix; /**< of a native mutex, nothing else; NULL: "seq-". It may be empty, and
-                           is neither "r-" nor "w-"; without '/' */
+  const char *prefix; /**< of a native mutex, nothing else; NULL: "seq-". It may
+                           be empty, and is neither "r-" nor "w-"; without '/' */
   void (*on_event)(lk_lock *l, const lk_lock_event *event, void *arg);
   void *arg;
 } lk_lock_config;

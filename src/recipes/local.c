@@ -486,11 +486,18 @@ static lk_attempt *make(lk_lock *l, const lk_owner *who)
   return &t->attempt;
 }
 
-static lk_local *find(const lk_keeper *k, const char *path)
+/* Where names differ there are two queues: one node cannot stand in both. */
+static bool is_same_queue(const lk_options *a, const lk_options *b)
 {
-  lk_local *q = k->locals;
+  return a->rules == b->rules && strcmp(a->path, b->path) == 0 &&
+         strcmp(a->what.role->mark->text, b->what.role->mark->text) == 0;
+}
 
-  while (q != NULL && strcmp(q->options.path, path) != 0)
+static lk_local *find(const lk_lock *l)
+{
+  lk_local *q = l->keeper->locals;
+
+  while (q != NULL && !is_same_queue(&q->options, &l->options))
     q = q->next;
   return q;
 }
@@ -524,7 +531,7 @@ static void leave(void *plan, const lk_mem *mem)
 
 bool lk__local_adopt(lk_lock *l, const lk_lock_config *config)
 {
-  lk_local *q = find(l->keeper, l->options.path);
+  lk_local *q = find(l);
 
   if (q == NULL)
     q = open(l, config);
