@@ -22,6 +22,10 @@ def the_blocking_lock_counts_down():
     assert lines("blocking") == [str(n) for n in range(499, 489, -1)]
 
 
+def the_lock_of_one_node_counts_down():
+    assert lines("exclusive") == [str(n) for n in range(499, 489, -1)]
+
+
 def the_lock_in_callbacks_is_held_by_one_at_a_time():
     *turns, last = lines("callbacks")
     assert last == "10 workers, at most 1 at a time", last
@@ -65,6 +69,7 @@ def the_herd_is_seen():
 with command.serve() as zk:
     live.run(live.together(
         the_blocking_lock_counts_down,
+        the_lock_of_one_node_counts_down,
         the_lock_in_callbacks_is_held_by_one_at_a_time,
         readers_share_and_writers_do_not),
         the_herd_is_seen)
