@@ -199,6 +199,23 @@ START_TEST(what_comes_after_one_that_is_held_is_given_back)
 }
 END_TEST
 
+/* Somebody asks for the part it has while it waits for another. */
+START_TEST(who_has_a_part_is_asked_to_let_go_when_it_has_the_whole)
+{
+  begin();
+  get(&b);
+  want(&all);
+  fake_run(&server, T / 2);
+  fake_set(&server, fake_child(&server, "/m/a", 0), "__REVOKE__");
+  fake_turn(&server);
+  ck_assert_ptr_null(strstr(all.told, "revoked"));
+  let_go(&b);
+  ck_assert_int_eq(all.acquired, 0);
+  ck_assert_ptr_nonnull(strstr(all.told, "revoked\n"));
+  end();
+}
+END_TEST
+
 START_TEST(in_pure_mode_the_places_are_kept)
 {
   lk_multilock_config options = {.size = sizeof options, .pure = true};
@@ -467,6 +484,7 @@ END_TEST
 SUITE("multilock", all_cost_one_write, missing_directories_cost_one_more,
       two_that_want_the_same_take_turns,
       what_comes_after_one_that_is_held_is_given_back,
+      who_has_a_part_is_asked_to_let_go_when_it_has_the_whole,
       in_pure_mode_the_places_are_kept, sides_of_read_write_locks_are_members,
       bad_members_are_refused, without_waiting_nothing_is_kept,
       a_timeout_leaves_nothing, cancelled_at_once_it_leaves_nothing,

@@ -126,6 +126,20 @@ static void start_over(lk_permits *p, int err)
   lk__permits_unref(p);
 }
 
+/* It was asked to let go of a part, perhaps before it had the whole. */
+static void tell_revoked(lk_permits *p)
+{
+  lk_news news = {.type = LK_NEWS_REVOKED};
+  bool some = false;
+
+  for (size_t i = 0; i < p->attempt.count; i++)
+    some = some || p->parts[i]->revoked;
+  if (!some || !p->attempt.whole || p->over || p->revoked)
+    return;
+  p->revoked = true;
+  tell(p, &news);
+}
+
 /* The place is the first, and there are permits enough. */
 static void try_grant(lk_permits *p)
 {
@@ -144,6 +158,7 @@ static void try_grant(lk_permits *p)
   lk__limit_forget(p);
   if (p->owner != NULL)
     p->owner->granted(p->owner_arg);
+  tell_revoked(p);
 }
 
 /* Who waits looks again. What was counted by another number is not worth much:
@@ -390,7 +405,7 @@ static void permit_news(void *arg, const lk_news *news)
     break;
   case LK_NEWS_UNSURE: permit_unsure(p); break;
   case LK_NEWS_PROVEN: permit_proven(p); break;
-  case LK_NEWS_REVOKED:
+  case LK_NEWS_REVOKED: tell_revoked(p); break;
   case LK_NEWS_UNWATCHED: tell(p, news); break;
   case LK_NEWS_PLACE_LOST:
   case LK_NEWS_MIXED:

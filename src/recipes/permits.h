@@ -43,6 +43,7 @@ struct lk_permits {
   bool queued;       /* somebody was ahead */
   bool told_waiting;
   bool unsure;    /* told */
+  bool revoked;   /* told */
   size_t leaving; /* permits that will tell when they are gone */
   int left_err;   /* why one of them stays */
   unsigned misses;

@@ -108,6 +108,20 @@ static void start_over(lk_team *t, int err)
   lk__team_unref(t);
 }
 
+/* It was asked to let go of a part, perhaps before it had the whole. */
+static void tell_revoked(lk_team *t)
+{
+  lk_news news = {.type = LK_NEWS_REVOKED};
+  bool some = false;
+
+  for (size_t i = 0; i < t->attempt.count; i++)
+    some = some || t->parts[i]->revoked;
+  if (!some || !t->attempt.whole || t->over || t->revoked)
+    return;
+  t->revoked = true;
+  tell(t, &news);
+}
+
 /* All are there: but does the lease hold as well? */
 static void try_grant(lk_team *t)
 {
@@ -121,6 +135,7 @@ static void try_grant(lk_team *t)
       lk_client_clock(t->keeper->client) < lk__attempt_deadline(a);
   if (t->attempt.whole && t->owner != NULL)
     t->owner->granted(t->owner_arg);
+  tell_revoked(t);
 }
 
 static void on_granted(void *arg)
@@ -220,8 +235,8 @@ static void on_news(void *arg, const lk_news *news)
   case LK_NEWS_SUSPENDED: tell_once(t, news, &t->suspended); break;
   case LK_NEWS_UNSURE: tell_once(t, news, &t->unsure); break;
   case LK_NEWS_PROVEN: on_proven(t, news); break;
+  case LK_NEWS_REVOKED: tell_revoked(t); break;
   case LK_NEWS_MIXED:
-  case LK_NEWS_REVOKED:
   case LK_NEWS_UNWATCHED:
   case LK_NEWS_NEAR_LIMIT: tell(t, news); break;
   }

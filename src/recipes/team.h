@@ -37,6 +37,7 @@ struct lk_team {
   lk_team_config *config;
   bool over;      /* no more is wanted */
   bool unsure;    /* told */
+  bool revoked;   /* told */
   bool suspended; /* told of this break */
   bool asked;     /* a round's multi is under way */
   bool again;     /* after it all is to be begun anew */
