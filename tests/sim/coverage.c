@@ -11,6 +11,7 @@
 static struct {
   uint64_t steps[LK_CONTEND_NSTATES][LK_EV_COUNT];
   uint64_t changes[SIM_SESSION_STATES][SIM_SESSION_STATES];
+  uint64_t moments[SIM_NMOMENTS];
 } seen;
 
 #define STATE(name) [LK_CONTEND_##name] = #name
@@ -78,9 +79,31 @@ static void tell_changes(FILE *out)
   }
 }
 
+void sim_coverage_moment(sim_moment m)
+{
+  seen.moments[m]++;
+}
+
+static void tell_moments(FILE *out)
+{
+#define TEXT(name, text) text,
+  static const char *const texts[] = {SIM_MOMENTS(TEXT)};
+  unsigned some = 0;
+
+  for (size_t m = 0; m < SIM_NMOMENTS; m++)
+    some += seen.moments[m] > 0;
+  fprintf(out, "locks of several parts: %u of %u moments\n", some,
+          (unsigned)SIM_NMOMENTS);
+  for (size_t m = 0; m < SIM_NMOMENTS; m++) {
+    if (seen.moments[m] == 0)
+      fprintf(out, "  never: %s\n", texts[m]);
+  }
+}
+
 void sim_coverage_tell(FILE *out)
 {
   tell_steps(out);
+  tell_moments(out);
   tell_changes(out);
 }
 

@@ -11,6 +11,31 @@
  * session's state, have happened in any run of this program.
  */
 
+/** What happens to locks that are more than a place in a queue. */
+/* clang-format off */
+#define SIM_MOMENTS(M)                                                \
+  M(READS_TOO, "a writer reads as well")                              \
+  M(TURNED, "a writer becomes a reader")                              \
+  M(PEER_READS_TOO, "so does a peer")                                 \
+  M(REFUSED, "somebody would wait for himself, and is refused")       \
+  M(PERMITS_AT_ONCE, "permits are there at once")                     \
+  M(PERMITS_LATER, "permits are waited for")                          \
+  M(PERMITS_BACK, "permits are given back before the grant")          \
+  M(FIRST_AND_WAITS, "the first in the queue waits for permits")      \
+  M(ALL_AT_ONCE, "several locks are granted in one round")            \
+  M(ROUNDS, "several locks are granted in more than one")             \
+  M(LATER_BACK, "locks are given back before the grant")              \
+  M(WHOLE_LOST, "all is lost with a part")                            \
+  M(BEGUN_ANEW, "a part goes before the grant, and all begins anew")  \
+  M(REVOKED, "a holder is asked to let go")
+/* clang-format on */
+
+#define SIM_MOMENT_ENUM(name, text) SIM_MOMENT_##name,
+typedef enum sim_moment {
+  SIM_MOMENTS(SIM_MOMENT_ENUM) SIM_NMOMENTS
+} sim_moment;
+
+void sim_coverage_moment(sim_moment m);
 void sim_coverage_step(lk_contend_event ev, lk_contend_state from);
 void sim_coverage_session(lk_state from, lk_state to);
 /** Write how much was seen, and by name what was not. */

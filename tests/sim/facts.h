@@ -77,6 +77,9 @@ typedef struct sim_handle {
   int64_t granted_ms; /**< the same on its clock */
   bool watched;       /**< its node is, as far as answers prove */
   sim_stuck whole;    /**< it has all, and is not granted */
+  sim_stuck deaf;     /**< it was asked to let go, and is not told */
+  unsigned revoked;   /**< how often it was told so, since the grant */
+  bool waited;        /**< it was told that somebody is ahead */
   sim_stuck torn;     /**< it holds, and a part of it is gone */
   sim_nodes held;     /**< what it was granted with */
   sim_nodes given;    /**< what it waits for to be gone */

@@ -24,6 +24,7 @@ static const struct {
 
 void sim_judge_tell(sim_judge *j, const sim_fact *f)
 {
+  sim_moments_see(f);
   for (size_t i = 0; i < j->ncares[f->type]; i++) {
     j->current = j->cares[f->type][i];
     looks[j->current].look(j, f);

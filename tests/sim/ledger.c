@@ -6,6 +6,8 @@
 #include "sim/menu.h"
 #include "sim/need.h"
 
+#include <latchkey/lock.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,13 +234,22 @@ static void see_data(sim_ledger *l, const sim_tree *truth, int64_t zxid)
 }
 
 /* Who watches a node has to watch it again after a change. */
+static void take_change(const sim_ledger *l, sim_entry *e, const sim_node *n)
+{
+  size_t len = strlen(LK_REVOKE_WORD);
+
+  e->changed_us = l->agenda->now_us;
+  e->revoked = (size_t)n->stat.data_length == len &&
+               memcmp(n->data, LK_REVOKE_WORD, len) == 0;
+}
+
 static void see_change(sim_ledger *l, const sim_tree *truth, int64_t zxid)
 {
   for (sim_entry *e = l->standing; e != NULL; e = e->next) {
     const sim_node *n = sim_tree_find(truth, e->path);
 
     if (n != NULL && n->stat.mzxid == zxid)
-      e->changed_us = l->agenda->now_us;
+      take_change(l, e, n);
   }
 }
 
@@ -287,7 +298,7 @@ void sim_ledger_committed(sim_ledger *l, const sim_commit *c,
     see_access(l, truth);
   if (c->op == OP_SET_DATA || c->op == OP_MULTI)
     see_data(l, truth, c->zxid);
-  if (c->op == OP_SET_DATA && c->session == 0)
+  if (c->op == OP_SET_DATA)
     see_change(l, truth, c->zxid);
 }
 

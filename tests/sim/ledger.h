@@ -59,6 +59,7 @@ typedef struct sim_entry {
   uint64_t acquire;      /**< … which one of that handle's */
   bool left;             /**< its owner may not delete it, or cannot know it */
   bool entered;          /**< another library's, which holds by it */
+  bool revoked;          /**< its owner was asked to let go */
   bool blocked;          /**< for the search for circles */
 } sim_entry;
 

@@ -232,6 +232,7 @@ void sim_judge_grants(sim_judge *j, sim_handle *h)
   h->granted_us = sim_now_us(j);
   h->granted_ms = sim_process_clock(h->process);
   h->watched = false;
+  h->revoked = 0;
   h->held.count = 0;
   for (size_t i = 0; i < h->lock->attempt->count; i++)
     add_node(&h->held, sim_entry_of(j, h->lock->attempt->parts[i]));

@@ -39,6 +39,8 @@ static void make(sim_actor *a)
                        .persistent_parents = sim_roll(&a->rng, 10) == 0,
                        .peek = sim_roll(&a->rng, 4) == 0,
                        .announce = sim_roll(&a->rng, 2) == 0};
+  if (!sim_plain(w))
+    a->options.revocable = sim_roll(&a->rng, 2) == 0;
   /* Nobody is unsure for a broken connection in calm weather. */
   if (w->scenario->calm)
     a->options.unsure_when_suspended = false;
@@ -278,6 +280,16 @@ static bool acts_at_once(sim_actor *a, int news, const lk_lock_event *e)
   return sim_roll(&a->rng, 6) == 0;
 }
 
+/* Who waits may ask who holds to let go. */
+static void revoke(sim_actor *a, const lk_lock_event *e)
+{
+  if (e->type != LK_LOCK_EVENT_WAITING || e->node == NULL ||
+      sim_plain(world_of(a)) || sim_roll(&a->rng, 4) > 0)
+    return;
+  (void)lk_set(a->process->client, e->node, lk_text(LK_REVOKE_WORD), -1, NULL,
+               NULL, NULL);
+}
+
 static void react(sim_handle *h, int news, int err, const lk_lock_event *e)
 {
   sim_actor *a = h->arg;
@@ -287,6 +299,8 @@ static void react(sim_handle *h, int news, int err, const lk_lock_event *e)
   if (world_of(a)->scenario->faults[SIM_FAULT_PAUSE] > 0 && !a->stopping &&
       sim_roll(&a->rng, 100) == 0)
     sim_process_linger(a->process, some_time(a, 0, sim_actor_T_us(a)));
+  if (news == SIM_NEWS_EVENT)
+    revoke(a, e);
   if (news == SIM_NEWS_GOT && err == 0 && !h->again)
     a->until_us = world_of(a)->agenda.now_us + some_hold(a);
   if (acts_at_once(a, news, e)) {

@@ -94,6 +94,8 @@
     "each callback comes once, and to who still has the handle") \
   P(guarded_write, "GUARDED-WRITE", ON(GUARDED), \
     "it is executed if and only if the node stands") \
+  P(revoke, "REVOKE", ON(TOLD) | ON(PATROL), \
+    "who is asked to let go is told, and nobody else") \
   /* properties_client.c */ \
   P(request_ends_once, "REQUEST-ENDS-ONCE", ON(ENDED) | ON(GONE), \
     "an accepted request ends once; NOT_SENT is not executed") \
@@ -194,7 +196,9 @@ struct sim_judge {
   } * verdicts;
 };
 
-/* attempts.c, lives.c */
+/* attempts.c, lives.c, moments.c */
+/** What is new in it counts for the coverage. */
+void sim_moments_see(const sim_fact *f);
 /** lk_keeper.on_step of all. */
 void sim_attempt_step(void *arg, const lk_contend *ct, lk_contend_event ev,
                       lk_contend_state from);

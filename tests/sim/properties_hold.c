@@ -154,3 +154,42 @@ void sim_guarded_write(sim_judge *j, const sim_fact *f)
     sim_accuse(j, "%s is told %s, and it was%s written", f->handle->name,
                lk_error_name(f->err), f->err == 0 ? " not" : "");
 }
+
+/* ---- revocation --------------------------------------------------------- */
+
+static const sim_entry *revoked_part(const sim_handle *h)
+{
+  for (size_t i = 0; sim_holds(h) && i < h->held.count; i++) {
+    if (h->held.at[i]->revoked && h->held.at[i]->removed == 0)
+      return h->held.at[i];
+  }
+  return NULL;
+}
+
+static void judge_revoked(sim_judge *j, sim_handle *h)
+{
+  if (!sim_holds(h))
+    sim_accuse(j, "%s is asked to let go, and holds nothing", h->name);
+  if (h->revoked++ > 0)
+    sim_accuse(j, "%s is asked to let go again", h->name);
+}
+
+/* Who is asked to let go is told, and nobody else. */
+void sim_revoke(sim_judge *j, const sim_fact *f)
+{
+  if (f->type == SIM_TOLD) {
+    if (f->told->type == LK_LOCK_EVENT_REVOKED)
+      judge_revoked(j, f->handle);
+    return;
+  }
+  SIM_EACH_HANDLE(j, h)
+  {
+    const sim_entry *e = h->revoked == 0 ? revoked_part(h) : NULL;
+
+    if (e != NULL && sim_denies(j, h, h->asked_us))
+      e = NULL;
+    if (sim_overdue(j, sim_life_of(j, h->process), &h->deaf, e))
+      sim_accuse(j, "%s is asked to let go of %s, and is not told", h->name,
+                 e->name);
+  }
+}
