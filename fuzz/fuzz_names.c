@@ -9,6 +9,7 @@
 
 #include "recipes/place.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -107,6 +108,23 @@ static void try_ours(lk_bytes name)
     return;
   must(parse(name, &n) && n.mark == &lk__mark_lock && n.suffix == suffix);
   must(name.len > LK_PREFIX_LEN + 5 && name.len <= LK_PREFIX_LEN + 5 + 11);
+}
+
+/* A plain name is what a server prints, behind a UUID or behind nothing. */
+static void try_plain(lk_bytes name)
+{
+  char text[16];
+  lk_name n;
+
+  if (!lk__name_parse(&lk__naming_shared, name, &n))
+    return;
+  size_t len = (size_t)snprintf(text, sizeof text, "%s%010lld", n.mark->text,
+                                (long long)n.suffix);
+
+  must(len < sizeof text && name.len >= len);
+  must(memcmp((const char *)name.at + name.len - len, text, len) == 0);
+  must(name.len == len || name.len == len + LK_UUID_LEN + 1);
+  must(name.len == len || ((const char *)name.at)[LK_UUID_LEN] == '-');
 }
 
 /* ---- places ------------------------------------------------------------ */
@@ -236,8 +254,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     names[count++] = lk_bytes_of(at, (size_t)(stop - at));
     at = stop + 1;
   }
-  for (size_t i = 0; i < count; i++)
+  for (size_t i = 0; i < count; i++) {
     try_ours(names[i]);
+    try_plain(names[i]);
+  }
   if (count > 0)
     try_place(names[0], names, count);
   return 0;
