@@ -560,24 +560,6 @@ START_TEST(permits_that_an_overloaded_server_made_late_are_counted)
 }
 END_TEST
 
-/* Nor is anybody called who is gone. */
-START_TEST(an_overloaded_server_keeps_no_watch)
-{
-  for (unsigned at = 1; at <= 5; at++) {
-    begin(1);
-    parties[0].link->requests = 0;
-    parties[0].link->throttle_at = at;
-    want(0);
-    fake_run(&server, T / 2);
-    let_go(0);
-    locker_free(&l[0]);
-    fake_run(&server, T / 2);
-    get(1);
-    end();
-  }
-}
-END_TEST
-
 START_TEST(it_may_be_freed_when_its_place_is_lost)
 {
   begin(1);
@@ -683,7 +665,7 @@ SUITE("semaphore", a_permit_costs_one_write, missing_directories_are_made,
       a_place_that_is_deleted_begins_anew, a_break_at_any_request_is_survived,
       an_overloaded_server_is_asked_again,
       permits_that_an_overloaded_server_made_late_are_counted,
-      an_overloaded_server_keeps_no_watch,
+
       it_may_be_freed_when_its_place_is_lost,
       a_session_that_ends_while_it_waits_begins_anew,
       a_session_that_ends_takes_the_permits, memory_may_run_out_anywhere)
