@@ -168,8 +168,7 @@ START_TEST(only_names_of_exactly_that_form_are_waited_for)
       "seq-00000000000",
       "seq--0000000001",
       "Seq-0000000000",
-      "_c_"
-      "6f1c1d2e-3a4b-4c5d-8e9f-001122334455-lock-0000000000",
+      "_c_6f1c1d2e-3a4b-4c5d-8e9f-001122334455-lock-0000000000",
       "0000000000",
       "lock-0000000000",
       "config",

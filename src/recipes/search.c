@@ -20,7 +20,7 @@
 void lk__search_free(lk_contend *ct)
 {
   lk__give(&ct->keeper->mem, ct->search.suffix);
-  ct->search = (lk_search){NULL};
+  ct->search = (lk_search){.suffix = NULL};
 }
 
 /* A node that we were told of keeps its name. */

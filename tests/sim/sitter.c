@@ -61,7 +61,7 @@ static void make(sim_actor *a)
       .spread_ms = sim_roll(&a->rng, 2) == 0 ? -1 : 0,
   };
 
-  a->sitting = (sim_sitting){NULL};
+  a->sitting = (sim_sitting){.lock = NULL};
   if (lk_single_new(&a->sitting.lock, a->process->keeper, SIM_SINGLE, &config,
                     &options) != 0)
     abort();
