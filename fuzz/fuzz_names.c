@@ -144,11 +144,12 @@ static bool same(lk_bytes a, lk_bytes b)
   return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
 }
 
-/* Whether two of one number may stand in the queue. */
+/* Whether two of one number may stand in the queue: a writer, and what it has
+ * as a reader. */
 static bool may_share(const lk_name *a, const lk_name *b)
 {
   return a->mark->family == LK_FAMILY_RW && b->mark->family == LK_FAMILY_RW &&
-         a->mark->side != b->mark->side;
+         (a->mark->side == LK_SIDE_READER || b->mark->side == LK_SIDE_READER);
 }
 
 static void check_order(const lk_place *p)

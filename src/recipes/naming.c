@@ -47,7 +47,8 @@ static bool read_suffix(const char *at, size_t len, int64_t *out)
     n = n * 10 + (at[i] - '0');
   }
   *out = minus ? -n : n;
-  return len == 10 || (minus && len == 11 && at[1] != '0');
+  return (len == 10 && !(minus && n == 0)) ||
+         (minus && len == 11 && at[1] != '0');
 }
 
 /* ---- a mark somewhere in the name --------------------------------------- */
