@@ -199,7 +199,8 @@ static lk_call watched(sim_actor *a)
                    .watch = &v->watch};
 }
 
-/* It has gone already: look again. */
+/* It has gone already: look again. So it does after a long time, since nobody
+ * is told of the end of a node that nobody may read. */
 static void on_pred(lk_client *c, int err, const lk_bytes *data,
                     const lk_stat *stat, void *arg)
 {
@@ -210,9 +211,11 @@ static void on_pred(lk_client *c, int err, const lk_bytes *data,
   (void)stat;
   if (err != 0)
     a->visit->watch = NULL;
-  if (!answered(a) || err == 0)
+  if (!answered(a))
     return;
-  if (err == LK_ERR_NO_NODE)
+  if (err == 0)
+    sim_actor_wait(a, 4 * sim_actor_T_us(a));
+  else if (err == LK_ERR_NO_NODE)
     go_on(a, LIST, 0);
   else
     clean_up(a);
@@ -320,6 +323,18 @@ static void on_limit(lk_client *c, int err, const lk_bytes *data,
                                 (uint32_t)b[2] << 8 | b[3]);
 }
 
+/* Of two whose places an operator deleted each would wait for the other's
+ * permit. */
+static void on_place(lk_client *c, int err, const lk_stat *stat, void *arg)
+{
+  sim_actor *a = arg;
+
+  (void)c;
+  (void)stat;
+  if (err == LK_ERR_NO_NODE && a->visit->step == WAIT)
+    clean_up(a);
+}
+
 /* ---- lists -------------------------------------------------------------- */
 
 static void judge_queue(sim_actor *a, const lk_bytes *names, size_t count)
@@ -366,8 +381,10 @@ static void list(sim_actor *a)
   lk_call call = watched(a);
 
   v->step = WAIT;
-  if (permits)
+  if (permits) {
     v->limit = w->permits;
+    (void)lk_exists(client_of(a), v->node[0], NULL, on_place, a);
+  }
   if (permits && w->limited)
     (void)lk_get(client_of(a), SIM_LIMIT, NULL, on_limit, a);
   ask(a, lk_children(client_of(a), v->posts[v->at].dir, permits ? &call : NULL,
@@ -474,7 +491,7 @@ static void act(sim_actor *a)
   case ENTER: enter(a); break;
   case LIST: list(a); break;
   case WAIT:
-    if (v->at < v->nposts && v->posts[v->at].mark == lease && v->asked == 0)
+    if (v->at < v->nposts && v->asked == 0)
       list(a);
     break;
   case HOLD: leave_it(a); break;
