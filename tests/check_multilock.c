@@ -444,6 +444,49 @@ START_TEST(a_client_that_is_freed_ends_it)
 }
 END_TEST
 
+static void free_it(lk_lock *l, int err, void *told)
+{
+  *(int *)told = err;
+  lk_lock_free(l);
+}
+
+/* It has no node yet that would end it before. */
+START_TEST(it_may_be_freed_when_its_client_is)
+{
+  int told = NOT_YET;
+
+  begin();
+  server.down = true;
+  fake_drop(one.link);
+  fake_run(&server, T / 10);
+  ck_assert_int_eq(lk_lock_acquire(all.lock, T, free_it, &told), 0);
+  lk_client_free(one.link->client);
+  one.link->client = NULL;
+  all.lock = NULL;
+  ck_assert_int_eq(told, LK_ERR_CLOSED);
+  server.down = false;
+  fake_expire(&server, one.link->last_session);
+  end();
+}
+END_TEST
+
+START_TEST(refused_credentials_end_it_and_the_rest_is_told)
+{
+  begin();
+  get(&b);
+  want(&all);
+  one.link->answer_at = one.link->requests + 1;
+  one.link->answer_err = LK_ERR_AUTH_REQUIRED;
+  lk_get(one.link->client, "/m", NULL, NULL, NULL);
+  fake_turn(&server);
+  ck_assert_int_eq(all.acquired, LK_ERR_AUTH_FAILED);
+  lk_client_free(one.link->client); /* the keeper listens still */
+  one.link->client = NULL;
+  fake_expire(&server, one.link->last_session);
+  end();
+}
+END_TEST
+
 static bool play_without(size_t fail_at)
 {
   fake_init(&server);
@@ -492,4 +535,6 @@ SUITE("multilock", all_cost_one_write, missing_directories_cost_one_more,
       verify_and_guarded_ask_for_all, a_break_at_any_request_is_survived,
       a_session_that_ends_while_it_waits_begins_anew,
       a_session_that_ends_takes_it, an_overloaded_server_is_asked_again,
-      a_client_that_is_freed_ends_it, memory_may_run_out_anywhere)
+      a_client_that_is_freed_ends_it, it_may_be_freed_when_its_client_is,
+      refused_credentials_end_it_and_the_rest_is_told,
+      memory_may_run_out_anywhere)

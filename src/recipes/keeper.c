@@ -268,12 +268,40 @@ static void ended(lk_keeper *k, int err)
   for_each(k, close_one);
 }
 
-static void closed(lk_keeper *k)
+/* Who still listens stops its timers, and those of its owner, when it is told:
+ * until then the client is there. */
+static void detach(lk_keeper *k)
 {
-  ended(k, LK_ERR_CLOSED);
   if (!k->freed)
     lk_client_detach(k->client, &k->listener);
   k->detached = true;
+}
+
+static void closed(lk_keeper *k)
+{
+  ended(k, LK_ERR_CLOSED);
+  k->closed = true;
+  if (k->listening == 0)
+    detach(k);
+}
+
+void lk__keeper_listen_more(lk_keeper *k, lk_listener *l)
+{
+  k->listening++;
+  lk_client_attach(k->client, l);
+}
+
+void lk__keeper_listen_less(lk_keeper *k, lk_listener *l)
+{
+  lk_client_detach(k->client, l);
+  k->listening--;
+}
+
+/* Last of all, when what it was told has been done. */
+void lk__keeper_listened(lk_keeper *k)
+{
+  if (k->closed && !k->detached && k->listening == 0)
+    detach(k);
 }
 
 static void on_state(lk_client *c, lk_state state, int err, void *arg)

@@ -21,7 +21,9 @@ struct lk_keeper {
   lk_keeper_config config;
   size_t refs; /* the user's, attempts, requests, callers */
   bool freed;
-  bool detached;      /* the client has told its end */
+  bool closed;        /* the client has told its end */
+  bool detached;      /* … to all who listen */
+  size_t listening;   /* attempts that hear of the client themselves */
   int over;           /* why there will be no requests any more, or 0 */
   bool no_containers; /* a server said it cannot make them */
   lk_listener listener;
@@ -29,7 +31,7 @@ struct lk_keeper {
   uint64_t seen_zxid; /* of any answer, the largest */
 
   struct lk_local *locals; /* queues in this process */
-  lk_contend *first; /* attempts that are not over */
+  lk_contend *first;       /* attempts that are not over */
   lk_contend *last;
   lk_walk *walk;
   uint64_t walks;
@@ -62,6 +64,11 @@ struct lk_keeper {
 };
 
 void lk__keeper_ref(lk_keeper *k);
+/** An attempt hears of the client itself, behind the keeper; and no more. */
+void lk__keeper_listen_more(lk_keeper *k, lk_listener *l);
+void lk__keeper_listen_less(lk_keeper *k, lk_listener *l);
+/** Whoever has listened less has no timer left, nor has its owner. */
+void lk__keeper_listened(lk_keeper *k);
 void lk__keeper_unref(lk_keeper *k);
 /** Requests can be made, and leave at once. */
 bool lk__keeper_online(const lk_keeper *k);

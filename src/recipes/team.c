@@ -55,8 +55,10 @@ static void close(lk_team *t)
   t->over = true;
   if (t->keeper->detached)
     return;
-  lk_client_detach(t->keeper->client, &t->listener);
   lk_timer_stop(t->keeper->client, &t->rest);
+  if (t->listens)
+    lk__keeper_listen_less(t->keeper, &t->listener);
+  t->listens = false;
 }
 
 static void stop_parts(lk_team *t)
@@ -82,6 +84,7 @@ void lk__team_end(lk_team *t, int err)
   stop_parts(t);
   if (told != NULL)
     told(t->owner_arg, err);
+  lk__keeper_listened(t->keeper);
   lk__team_unref(t);
 }
 
@@ -294,11 +297,7 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
     break;
   case LK_STATE_EXPIRED: lk_timer_start(c, &t->rest, lk_client_now(c)); break;
   case LK_STATE_AUTH_FAILED:
-  case LK_STATE_CLOSED:
-    lk_client_detach(c, &t->listener);
-    lk_timer_stop(c, &t->rest);
-    lk__team_end(t, t->keeper->over);
-    break;
+  case LK_STATE_CLOSED: lk__team_end(t, t->keeper->over); break;
   case LK_STATE_CONNECTING:
   case LK_STATE_SUSPENDED: break;
   }
@@ -309,7 +308,8 @@ static void begin(lk_attempt *a)
 {
   lk_team *t = of(a);
 
-  lk_client_attach(t->keeper->client, &t->listener);
+  t->listens = true;
+  lk__keeper_listen_more(t->keeper, &t->listener);
   lk__round_begin(t);
 }
 
@@ -322,6 +322,7 @@ static void stop(lk_attempt *a, bool wait)
   if (!wait)
     t->owner = NULL;
   close(t);
+  lk__keeper_listened(t->keeper);
   if (wait)
     t->leaving = count;
   t->refs += t->leaving;

@@ -38,6 +38,7 @@ struct lk_team {
   bool over;      /* no more is wanted */
   bool unsure;    /* told */
   bool revoked;   /* told */
+  bool listens;   /* to the client */
   bool suspended; /* told of this break */
   bool asked;     /* a round's multi is under way */
   bool again;     /* after it all is to be begun anew */
