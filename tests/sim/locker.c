@@ -272,6 +272,16 @@ static void act(sim_actor *a)
 
 /* ---- callbacks ---------------------------------------------------------- */
 
+/* The whole process, and comes again. */
+static void go_away(sim_actor *a)
+{
+  sim_process *p = a->process;
+  int64_t away = sim_between(&a->rng, 0, 2 * sim_actor_T_us(a));
+
+  sim_process_leave(p);
+  sim_process_start_in(p, away);
+}
+
 /* Who is careful lets go when it is unsure. */
 static bool acts_at_once(sim_actor *a, int news, const lk_lock_event *e)
 {
@@ -310,7 +320,7 @@ static void react(sim_handle *h, int news, int err, const lk_lock_event *e)
     else if (sim_roll(&a->rng, 10) == 0)
       remake(a);
     else if (sim_roll(&a->rng, 60) == 0 && !world_of(a)->calming)
-      sim_process_leave(a->process);
+      go_away(a);
     else
       act_once(a);
   }
