@@ -1,41 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/local.h"
+#include "recipes/turn.h"
 
 #include "recipes/memory.h"
 
-/** One owner's wish. */
-typedef struct turn {
-  lk_attempt attempt;
-  lk_contend *node; /**< once it was granted: the only part */
-  lk_local *queue;
-  size_t refs; /* the owner's, until it was told the end; questions */
-  const lk_owner *owner;
-  void *arg;
-  bool once;
-  bool told; /* its place */
-  int err;   /* of an end that is to be told */
-  void (*end)(void *arg, int err);
-  struct turn *next; /* behind it, or in the list of ends */
-} turn;
-
-struct lk_local {
-  lk_local *next; /* the keeper's */
-  lk_keeper *keeper;
-  size_t refs;        /* handles, turns, whoever is inside */
-  lk_options options; /* of the handle that was the first */
-  lk_contend *node;   /* wanted or held; or NULL */
-  turn *holder;       /* whose turn it is, or NULL */
-  turn *first;        /* who waits, in order */
-  turn *ends;         /* ends to be told, in no order */
-  unsigned handoffs;  /* in a row */
-  lk_timer soon;
-};
-
 /* ---- life -------------------------------------------------------------- */
 
-static void unref(lk_local *q)
+void lk__local_unref(lk_local *q)
 {
   lk_keeper *k = q->keeper;
   lk_local **at = &k->locals;
@@ -52,79 +24,12 @@ static void unref(lk_local *q)
   lk__keeper_unref(k);
 }
 
-static void unref_turn(turn *t)
-{
-  lk_local *q = t->queue;
-
-  if (--t->refs > 0)
-    return;
-  if (t->node != NULL)
-    lk__contend_unref(t->node);
-  lk__give(&q->keeper->mem, t);
-  unref(q);
-}
-
-/* It is over; its owner hears no more of it. */
-static void over(turn *t)
-{
-  t->owner = NULL;
-  t->attempt.whole = false;
-  unref_turn(t);
-}
-
-static void look_soon(lk_local *q)
+void lk__local_soon(lk_local *q)
 {
   lk_client *c = q->keeper->client;
 
   if (!q->keeper->detached)
     lk_timer_start(c, &q->soon, lk_client_now(c));
-}
-
-/* ---- ends -------------------------------------------------------------- */
-
-/* Not in the call that brought it about. */
-static void end_later(turn *t, void (*end)(void *arg, int err), int err)
-{
-  t->end = end;
-  t->err = err;
-  t->next = t->queue->ends;
-  t->queue->ends = t;
-  look_soon(t->queue);
-}
-
-static void tell_ends(lk_local *q)
-{
-  while (q->ends != NULL) {
-    turn *t = q->ends;
-
-    q->ends = t->next;
-    if (t->owner != NULL)
-      t->end(t->arg, t->err);
-    over(t);
-  }
-}
-
-static void end_first(lk_local *q, int err)
-{
-  turn *t = q->first;
-
-  q->first = t->next;
-  t->owner->ended(t->arg, err);
-  over(t);
-}
-
-static void unlist(turn **at, const turn *t)
-{
-  while (*at != t)
-    at = &(*at)->next;
-  *at = t->next;
-}
-
-static bool is_listed(const turn *first, const turn *t)
-{
-  while (first != NULL && first != t)
-    first = first->next;
-  return first != NULL;
 }
 
 /* ---- the node ---------------------------------------------------------- */
@@ -152,20 +57,20 @@ static void want(lk_local *q)
 {
   while (q->first != NULL && q->node == NULL) {
     if (q->keeper->over != 0) {
-      end_first(q, q->keeper->over);
+      lk__turn_end_first(q, q->keeper->over);
       continue;
     }
     aim(q);
     q->node = lk__contend_new(q->keeper, &q->options.what, &of_queue, q);
     if (q->node == NULL) {
-      end_first(q, LK_ERR_NO_MEMORY);
+      lk__turn_end_first(q, LK_ERR_NO_MEMORY);
       continue;
     }
     lk__contend_ref(q->node);
     lk__contend_begin(q->node);
   }
   if (q->node == NULL)
-    tell_ends(q);
+    lk__turn_tell_ends(q);
 }
 
 static void give_back(lk_local *q)
@@ -174,6 +79,8 @@ static void give_back(lk_local *q)
   part(q);
   want(q);
 }
+
+/* ---- handing on -------------------------------------------------------- */
 
 /* It is held, and nobody here has it. */
 static bool is_free(const lk_local *q)
@@ -193,7 +100,7 @@ static bool may_hand_over(const lk_local *q)
 
 static void grant(lk_local *q)
 {
-  turn *t = q->first;
+  lk_turn *t = q->first;
 
   q->first = t->next;
   q->holder = t;
@@ -203,56 +110,8 @@ static void grant(lk_local *q)
   t->attempt.whole = true;
   t->attempt.turn = q->handoffs;
   if (q->first != NULL)
-    look_soon(q);
+    lk__local_soon(q);
   t->owner->granted(t->arg);
-}
-
-/* ---- places ------------------------------------------------------------ */
-
-static size_t ahead_of_first(const lk_local *q)
-{
-  return lk__contend_holds(q->node) ? 1 : q->node->ahead.count;
-}
-
-static size_t ahead_of(const lk_local *q, const turn *t)
-{
-  size_t ahead = ahead_of_first(q);
-
-  for (const turn *w = q->first; w != t; w = w->next)
-    ahead++;
-  return ahead;
-}
-
-/* Who stands before all of ours, or NULL while that is not known. */
-static const char *head(const lk_local *q)
-{
-  if (q->node == NULL)
-    return NULL;
-  return lk__contend_holds(q->node) ? q->node->node : q->node->ahead.head;
-}
-
-static void tell_place(lk_local *q, turn *t)
-{
-  lk_news news = {
-      .type = LK_NEWS_WAITING, .position = ahead_of(q, t), .node = head(q)};
-
-  t->told = true;
-  t->owner->news(t->arg, &news);
-}
-
-static turn *untold(const lk_local *q)
-{
-  turn *t = q->first;
-
-  while (t != NULL && t->told)
-    t = t->next;
-  return t;
-}
-
-static void tell_places(lk_local *q)
-{
-  for (turn *t; head(q) != NULL && (t = untold(q)) != NULL;)
-    tell_place(q, t);
 }
 
 static void on_soon(lk_client *c, void *arg)
@@ -261,7 +120,7 @@ static void on_soon(lk_client *c, void *arg)
 
   (void)c;
   q->refs++;
-  tell_ends(q);
+  lk__turn_tell_ends(q);
   if (is_free(q)) {
     if (may_hand_over(q)) {
       q->handoffs++;
@@ -270,8 +129,8 @@ static void on_soon(lk_client *c, void *arg)
       give_back(q);
     }
   }
-  tell_places(q);
-  unref(q);
+  lk__turn_tell_places(q);
+  lk__local_unref(q);
 }
 
 /* ---- what the node's attempt says -------------------------------------- */
@@ -282,7 +141,7 @@ static void on_granted(void *arg)
 
   q->refs++;
   grant(q);
-  unref(q);
+  lk__local_unref(q);
 }
 
 static void on_ended(void *arg, int err)
@@ -293,16 +152,16 @@ static void on_ended(void *arg, int err)
   q->refs++;
   part(q);
   do
-    end_first(q, err);
+    lk__turn_end_first(q, err);
   while (all && q->first != NULL);
   want(q);
-  unref(q);
+  lk__local_unref(q);
 }
 
 static void on_lost(void *arg, int err)
 {
   lk_local *q = arg;
-  turn *t = q->holder;
+  lk_turn *t = q->holder;
 
   q->refs++;
   part(q);
@@ -310,25 +169,25 @@ static void on_lost(void *arg, int err)
   if (t != NULL) {
     t->attempt.whole = false;
     t->owner->lost(t->arg, err);
-    over(t);
+    lk__turn_over(t);
   }
   want(q);
-  unref(q);
+  lk__local_unref(q);
 }
 
 static void on_news(void *arg, const lk_news *news)
 {
   lk_local *q = arg;
-  turn *t = q->holder != NULL ? q->holder : q->first;
+  lk_turn *t = q->holder != NULL ? q->holder : q->first;
 
   q->refs++;
   if (t != NULL && news->type == LK_NEWS_WAITING) {
     t->told = true;
-    look_soon(q); /* those behind it */
+    lk__local_soon(q); /* those behind it */
   }
   if (t != NULL && (t == q->holder || !lk__contend_holds(q->node)))
     t->owner->news(t->arg, news);
-  unref(q);
+  lk__local_unref(q);
 }
 
 static const lk_owner of_queue = {
@@ -337,11 +196,11 @@ static const lk_owner of_queue = {
 /* The node that its last holder gave back is gone. */
 static void on_gone(void *arg, int err)
 {
-  turn *t = arg;
+  lk_turn *t = arg;
 
   if (t->owner != NULL)
     t->owner->gone(t->arg, err);
-  over(t);
+  lk__turn_over(t);
 }
 
 static void ignore(void *arg, const lk_news *news)
@@ -354,16 +213,16 @@ static const lk_owner of_leaver = {.news = ignore, .gone = on_gone};
 
 /* ---- what the owner says ----------------------------------------------- */
 
-static turn *of(lk_attempt *a)
+static lk_turn *of(lk_attempt *a)
 {
-  return (turn *)a;
+  return (lk_turn *)a;
 }
 
 /* Why it is turned away by who waits here already, or 0. */
-static int refusal(const lk_local *q, const turn *t)
+static int refusal(const lk_local *q, const lk_turn *t)
 {
   size_t most = q->options.what.max_queue;
-  size_t ahead = q->node == NULL ? 0 : ahead_of(q, NULL);
+  size_t ahead = q->node == NULL ? 0 : lk__turn_ahead(q, NULL);
 
   if (q->node == NULL)
     return 0;
@@ -374,38 +233,36 @@ static int refusal(const lk_local *q, const turn *t)
 
 static void begin(lk_attempt *a)
 {
-  turn *t = of(a), **at = &t->queue->first;
+  lk_turn *t = of(a);
   lk_local *q = t->queue;
   int err = refusal(q, t);
 
   if (err != 0) {
-    end_later(t, t->owner->ended, err);
+    lk__turn_end_later(t, t->owner->ended, err);
     return;
   }
-  while (*at != NULL)
-    at = &(*at)->next;
-  *at = t;
+  lk__turn_enlist(t);
   q->refs++;
   if (q->node == NULL)
     want(q);
   else
-    look_soon(q);
-  unref(q);
+    lk__local_soon(q);
+  lk__local_unref(q);
 }
 
-static void stop_waiting(turn *t)
+static void stop_waiting(lk_turn *t)
 {
   lk_local *q = t->queue;
 
-  unlist(&q->first, t);
-  over(t);
+  lk__turn_unlist(t);
+  lk__turn_over(t);
   aim(q);
   if (q->first == NULL && q->holder == NULL)
     give_back(q);
 }
 
 /* Its turn is over: the next one's, or the node goes. */
-static void let_go(turn *t, bool tell)
+static void let_go(lk_turn *t, bool tell)
 {
   lk_local *q = t->queue;
 
@@ -413,10 +270,10 @@ static void let_go(turn *t, bool tell)
   t->attempt.whole = false;
   if (may_hand_over(q)) {
     if (tell)
-      end_later(t, t->owner->gone, 0);
+      lk__turn_end_later(t, t->owner->gone, 0);
     else
-      over(t);
-    look_soon(q);
+      lk__turn_over(t);
+    lk__local_soon(q);
     return;
   }
   if (tell) {
@@ -426,23 +283,23 @@ static void let_go(turn *t, bool tell)
   lk__contend_stop(q->node, tell);
   part(q);
   if (!tell)
-    over(t);
+    lk__turn_over(t);
   want(q);
 }
 
 static void stop(lk_attempt *a, bool tell)
 {
-  turn *t = of(a);
+  lk_turn *t = of(a);
   lk_local *q = t->queue;
 
   q->refs++;
-  if (!tell && t != q->holder && !is_listed(q->first, t))
+  if (!tell && t != q->holder && !lk__turn_waits(t))
     t->owner = NULL; /* its end will be told nobody */
   else if (t == q->holder)
     let_go(t, tell);
   else
     stop_waiting(t);
-  unref(q);
+  lk__local_unref(q);
 }
 
 static void disown(lk_attempt *a)
@@ -457,7 +314,7 @@ static void ref_turn(lk_attempt *a)
 
 static void unref_attempt(lk_attempt *a)
 {
-  unref_turn(of(a));
+  lk__turn_unref(of(a));
 }
 
 static const lk_attempt_kind a_turn = {.begin = begin,
@@ -470,19 +327,12 @@ static const lk_attempt_kind a_turn = {.begin = begin,
 
 static lk_attempt *make(lk_lock *l, const lk_owner *who)
 {
-  lk_local *q = l->plan;
-  turn *t = lk__take(&l->keeper->mem, sizeof *t);
+  lk_turn *t = lk__turn_new(l->plan, l, who);
 
   if (t == NULL)
     return NULL;
   t->attempt.kind = &a_turn;
   t->attempt.parts = &t->node;
-  t->queue = q;
-  t->refs = 1;
-  t->owner = who;
-  t->arg = l;
-  t->once = l->options.what.once;
-  q->refs++;
   return &t->attempt;
 }
 
@@ -526,7 +376,7 @@ static lk_local *open(lk_lock *l, const lk_lock_config *config)
 static void leave(void *plan, const lk_mem *mem)
 {
   (void)mem;
-  unref(plan);
+  lk__local_unref(plan);
 }
 
 bool lk__local_adopt(lk_lock *l, const lk_lock_config *config)

@@ -42,14 +42,6 @@ void lk__lock_call(lk_lock *l, lk_waiter *w, int err)
     now.done(l, err, now.arg);
 }
 
-static void tell(lk_lock *l, const lk_lock_event *event)
-{
-  lk__lock_enter(l);
-  if (l->on_event != NULL && !l->freed)
-    l->on_event(l, event, l->arg);
-  lk__lock_leave(l);
-}
-
 /* ---- timers ------------------------------------------------------------ */
 
 static void start_timer(lk_lock *l, lk_timer *t, int64_t in_ms)
@@ -59,19 +51,18 @@ static void start_timer(lk_lock *l, lk_timer *t, int64_t in_ms)
   lk_timer_start(c, t, lk_client_clock(c) + in_ms);
 }
 
-static void stop_timer(lk_lock *l, lk_timer *t)
+void lk__lock_stop_timer(lk_lock *l, lk_timer *t)
 {
   if (!l->keeper->detached)
     lk_timer_stop(l->keeper->client, t);
 }
 
-/* The attempt is ours no more. */
-static lk_attempt *part(lk_lock *l)
+lk_attempt *lk__lock_part(lk_lock *l)
 {
   lk_attempt *a = l->attempt;
 
   l->attempt = NULL;
-  stop_timer(l, &l->timeout);
+  lk__lock_stop_timer(l, &l->timeout);
   return a;
 }
 
@@ -83,7 +74,7 @@ static void stop(lk_attempt *a, bool tell)
 static void give_up(lk_lock *l, int err)
 {
   lk__lock_enter(l);
-  stop(part(l), false);
+  stop(lk__lock_part(l), false);
   lk__lock_call(l, &l->acquire, err);
   lk__lock_leave(l);
 }
@@ -106,10 +97,9 @@ static void end_again(lk_lock *l, int err)
     lk__lock_call(l, &l->acquire, err);
 }
 
-/* Those who wait for no answer of a server: of a re-entrance, a count-down. */
-static void call_soon(lk_lock *l, int acquire_err)
+void lk__lock_call_soon(lk_lock *l, int acquire_err)
 {
-  stop_timer(l, &l->soon);
+  lk__lock_stop_timer(l, &l->soon);
   end_again(l, acquire_err);
   if (l->released == NULL)
     lk__lock_call(l, &l->release, 0);
@@ -121,112 +111,9 @@ static void on_soon(lk_client *c, void *arg)
 
   (void)c;
   lk__lock_enter(l);
-  call_soon(l, 0);
+  lk__lock_call_soon(l, 0);
   lk__lock_leave(l);
 }
-
-/* ---- what the attempt says --------------------------------------------- */
-
-static void on_granted(void *arg)
-{
-  lk_lock *l = arg;
-
-  lk__lock_enter(l);
-  stop_timer(l, &l->timeout);
-  l->count = 1;
-  lk__lock_call(l, &l->acquire, 0);
-  lk__lock_leave(l);
-}
-
-static void on_ended(void *arg, int err)
-{
-  lk_lock *l = arg;
-
-  (void)part(l);
-  l->start_err = err;
-  lk__lock_enter(l);
-  lk__lock_call(l, &l->acquire, err);
-  lk__lock_leave(l);
-}
-
-static void on_lost(void *arg, int err)
-{
-  lk_lock *l = arg;
-  lk_lock_event event = {.type = LK_LOCK_EVENT_LOST, .err = err};
-
-  lk__lock_enter(l);
-  (void)part(l);
-  l->lost = true;
-  tell(l, &event);
-  lk__lock_end_verify(l, LK_ERR_LOST);
-  call_soon(l, LK_ERR_LOST);
-  lk__lock_leave(l);
-}
-
-static void on_gone(void *arg, int err)
-{
-  lk_lock *l = arg;
-
-  lk__lock_enter(l);
-  l->released = NULL;
-  lk__lock_call(l, &l->release, err);
-  lk__lock_leave(l);
-}
-
-static lk_lock_event_type type_of(lk_news_type type)
-{
-  switch (type) {
-  case LK_NEWS_WAITING: return LK_LOCK_EVENT_WAITING;
-  case LK_NEWS_PLACE_LOST: return LK_LOCK_EVENT_PLACE_LOST;
-  case LK_NEWS_MIXED: return LK_LOCK_EVENT_MIXED_QUEUE;
-  case LK_NEWS_SUSPENDED: return LK_LOCK_EVENT_SUSPENDED;
-  case LK_NEWS_UNSURE: return LK_LOCK_EVENT_UNSURE;
-  case LK_NEWS_PROVEN: return LK_LOCK_EVENT_HELD;
-  case LK_NEWS_REVOKED: return LK_LOCK_EVENT_REVOKED;
-  case LK_NEWS_UNWATCHED:
-  case LK_NEWS_NEAR_LIMIT: break;
-  }
-  return LK_LOCK_EVENT_UNWATCHED;
-}
-
-/* Whether this was told before, of what is told once. */
-static bool is_old(lk_lock *l, lk_news_type type)
-{
-  bool never = false;
-  bool *told = type == LK_NEWS_MIXED        ? &l->told_mixed
-               : type == LK_NEWS_UNWATCHED  ? &l->told_unwatched
-               : type == LK_NEWS_NEAR_LIMIT ? &l->told_limit
-                                            : &never;
-  bool before = *told;
-
-  *told = true;
-  return before;
-}
-
-static void on_news(void *arg, const lk_news *news)
-{
-  lk_lock *l = arg;
-  lk_lock_event event = {.type = type_of(news->type),
-                         .err = news->err,
-                         .position = news->position,
-                         .node = news->node,
-                         .deadline_ms = news->deadline_ms};
-
-  if (is_old(l, news->type))
-    return;
-  if (news->type == LK_NEWS_NEAR_LIMIT)
-    lk_client_log(l->keeper->client, LK_LOG_WARNING, LK_ERR_SEQ_UNSAFE,
-                  "a queue's sequence counter is past half of its range: let "
-                  "the queue run empty and delete its directory");
-  else
-    tell(l, &event);
-}
-
-static const lk_owner owner = {.granted = on_granted,
-                               .ended = on_ended,
-                               .lost = on_lost,
-                               .news = on_news,
-                               .gone = on_gone};
 
 /* ---- life -------------------------------------------------------------- */
 
@@ -299,9 +186,9 @@ int lk_lock_new(lk_lock **out, lk_keeper *k, const char *path,
 static void drop(lk_lock *l)
 {
   lk_waiter acquire = l->acquire, release = l->release;
-  lk_attempt *a = part(l);
+  lk_attempt *a = lk__lock_part(l);
 
-  stop_timer(l, &l->soon);
+  lk__lock_stop_timer(l, &l->soon);
   l->acquire.waits = false;
   l->release.waits = false;
   l->lost = false;
@@ -352,7 +239,7 @@ static int acquire_first(lk_lock *l, int64_t timeout_ms, lk_lock_cb done,
                          void *arg)
 {
   l->options.what.once = timeout_ms == 0;
-  l->attempt = l->make(l, &owner);
+  l->attempt = l->make(l, &lk__lock_owner);
   if (l->attempt == NULL)
     return LK_ERR_NO_MEMORY;
   l->start_err = 0;
@@ -402,7 +289,7 @@ void lk_lock_cancel(lk_lock *l)
 
 static void release_last(lk_lock *l, lk_lock_cb done, void *arg)
 {
-  lk_attempt *a = part(l);
+  lk_attempt *a = lk__lock_part(l);
 
   lk__lock_enter(l);
   l->count = 0;
@@ -412,7 +299,7 @@ static void release_last(lk_lock *l, lk_lock_cb done, void *arg)
   }
   stop(a, done != NULL);
   lk__lock_end_verify(l, LK_ERR_NOT_HELD);
-  call_soon(l, LK_ERR_CANCELLED);
+  lk__lock_call_soon(l, LK_ERR_CANCELLED);
   lk__lock_leave(l);
 }
 

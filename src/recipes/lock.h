@@ -67,6 +67,14 @@ void lk__lock_await(lk_waiter *w, lk_lock_cb done, void *arg);
 /** Call who waits, if anybody does. */
 void lk__lock_call(lk_lock *l, lk_waiter *w, int err);
 bool lk__lock_holds(const lk_lock *l);
+void lk__lock_stop_timer(lk_lock *l, lk_timer *t);
+/** Its attempt, which is its own no more. */
+lk_attempt *lk__lock_part(lk_lock *l);
+/** Call those who wait for no answer of a server: of a re-entrance, with
+    `acquire_err`, and of a count-down. */
+void lk__lock_call_soon(lk_lock *l, int acquire_err);
+/** What a lock hears of its attempt (heard.c). */
+extern const lk_owner lk__lock_owner;
 /** The verify under way ends with `err`, whatever is answered. */
 void lk__lock_end_verify(lk_lock *l, int err);
 
