@@ -8,8 +8,11 @@
  *
  * A client does no I/O, reads no clock and draws no random number by itself;
  * a driver does that for it. <latchkey/ev.h> is the driver for libev and the
- * usual way to get a client. The last part of this header is the contract for
- * writing another one.
+ * usual way to get a client. <latchkey/driver.h> is the contract for writing
+ * another one.
+ *
+ * This header has what a client is and tells; it includes what can be asked of
+ * one: <latchkey/request.h>, <latchkey/multi.h> and <latchkey/watch.h>.
  *
  * Threads: a client and all that hangs on it belong to one thread at a time.
  *
@@ -41,13 +44,14 @@
  * is no connection wait, and leave in order when there is one.
  */
 
-#include <latchkey/types.h>
+#include <latchkey/driver.h>
+#include <latchkey/multi.h>
+#include <latchkey/request.h>
+#include <latchkey/watch.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef struct lk_client lk_client;
 
 /* ---- life ------------------------------------------------------------- */
 
@@ -111,7 +115,7 @@ typedef struct lk_client_config {
 } lk_client_config;
 
 /**
- * Make a client on `hooks` (copied; see the end of this header). Programs on
+ * Make a client on `hooks` (copied; see <latchkey/driver.h>). Programs on
  * libev call lk_ev_client_new() instead.
  *
  * @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_ARGUMENT, or LK_ERR_BAD_HOSTS: then
@@ -244,218 +248,6 @@ typedef struct lk_timer {
 /** Start, or move, `t` to fire at `at_ms` on the client's clock. */
 LK_API void lk_timer_start(lk_client *c, lk_timer *t, int64_t at_ms);
 LK_API void lk_timer_stop(lk_client *c, lk_timer *t);
-
-/* ---- watches ---------------------------------------------------------- */
-
-typedef struct lk_watch lk_watch;
-
-/** What a watch reports; the first four are ZooKeeper's event types. */
-typedef enum lk_event_type {
-  LK_EVENT_CREATED = 1,
-  LK_EVENT_DELETED = 2,
-  LK_EVENT_CHANGED = 3,  /**< the node's data */
-  LK_EVENT_CHILDREN = 4, /**< a child came or went */
-  LK_EVENT_ENDED = 0     /**< the watch is void without an event; see err */
-} lk_event_type;
-
-typedef struct lk_event {
-  lk_event_type type;
-  lk_bytes path; /**< without the chroot; NUL-terminated as well */
-  int err; /**< LK_EVENT_ENDED: LK_ERR_LOSS (an until-break watch lost its
-                connection), LK_ERR_SESSION_EXPIRED, LK_ERR_CLOSED,
-                LK_ERR_AUTH_FAILED. Else 0 */
-} lk_event;
-
-/** Called once for a one-shot watch; the handle is invalid when it returns. */
-typedef void (*lk_watch_cb)(lk_client *c, lk_watch *w, const lk_event *event,
-                            void *arg);
-
-/**
- * Drop a watch; it is not called again and the handle is invalid. When
- * nobody else here watches the same thing and `on_server` is set, the server
- * is told as well (fire and forget), so that no watch is left behind there.
- */
-LK_API void lk_watch_cancel(lk_client *c, lk_watch *w, bool on_server);
-
-/* ---- requests --------------------------------------------------------- */
-
-/**
- * Options of one request; NULL stands for none. Set `size`.
- *
- * A watch may be set by lk_exists(), lk_get() and lk_children(): give
- * `on_event`. It stands when the request ends with 0 (lk_exists(): also with
- * LK_ERR_NO_NODE, then waiting for the creation). If the request ends any
- * other way, the handle is invalid from the time `done` is called, and
- * `on_event` is never called.
- */
-typedef struct lk_call {
-  size_t size;          /**< sizeof(lk_call) */
-  int64_t timeout_ms;   /**< end with LK_ERR_DEADLINE after so long; 0: never */
-  bool repeat;          /**< reads and sync: ask again after a lost connection.
-                             For writes: LK_ERR_BAD_ARGUMENT */
-  bool until_break;     /**< the watch ends when the connection does; others
-                             are registered again on the next one */
-  lk_watch_cb on_event; /**< NULL: no watch */
-  void *watch_arg;
-  lk_watch **watch; /**< gets the handle, before the call returns; or NULL */
-} lk_call;
-
-/** `create` flags. */
-enum lk_create_flags {
-  LK_PERSISTENT = 0,
-  LK_EPHEMERAL = 1,
-  LK_SEQUENTIAL = 2, /**< may be added to the two above */
-  LK_CONTAINER = 4   /**< goes when its last child has gone; since 3.5.1 */
-};
-
-/** Ends requests without a result. */
-typedef void (*lk_done_cb)(lk_client *c, int err, void *arg);
-/** `path`: as made, with its sequence number, without chroot, NUL-terminated;
-    NULL unless err is 0. `stat` NULL with lk_create() of plain nodes. */
-typedef void (*lk_create_cb)(lk_client *c, int err, const char *path,
-                             const lk_stat *stat, void *arg);
-/** `stat` NULL unless err is 0. */
-typedef void (*lk_stat_cb)(lk_client *c, int err, const lk_stat *stat,
-                           void *arg);
-/** `data` and `stat` NULL unless err is 0. */
-typedef void (*lk_get_cb)(lk_client *c, int err, const lk_bytes *data,
-                          const lk_stat *stat, void *arg);
-/** `names` without path, in no order; not NUL-terminated. */
-typedef void (*lk_children_cb)(lk_client *c, int err, const lk_bytes *names,
-                               size_t count, const lk_stat *stat, void *arg);
-
-/**
- * Make a node. `acl` NULL: lk_acl_open. lk_create2() also gives the Stat.
- * Errors: NO_NODE (no parent), NODE_EXISTS, NO_AUTH (CREATE on the parent),
- * INVALID_ACL, NO_CHILDREN_FOR_EPHEMERALS, QUOTA_EXCEEDED; UNIMPLEMENTED for
- * containers at a server before 3.5.1.
- * A create that ends with LK_ERR_UNKNOWN can be settled by a unique name.
- */
-LK_API int lk_create(lk_client *c, const char *path, lk_bytes data,
-                     const lk_acls *acl, int flags, const lk_call *call,
-                     lk_create_cb done, void *arg);
-LK_API int lk_create2(lk_client *c, const char *path, lk_bytes data,
-                      const lk_acls *acl, int flags, const lk_call *call,
-                      lk_create_cb done, void *arg);
-
-/** Delete a node that has `version` (-1: any). NO_NODE, BAD_VERSION,
-    NOT_EMPTY, NO_AUTH (DELETE on the parent). */
-LK_API int lk_delete(lk_client *c, const char *path, int32_t version,
-                     const lk_call *call, lk_done_cb done, void *arg);
-
-/** Stat of a node, or LK_ERR_NO_NODE. May watch both. NO_AUTH from servers
-    3.8.4 and 3.9.2 on (READ on the node). */
-LK_API int lk_exists(lk_client *c, const char *path, const lk_call *call,
-                     lk_stat_cb done, void *arg);
-
-/** Data and Stat of a node. NO_NODE (leaves no watch), NO_AUTH (READ). */
-LK_API int lk_get(lk_client *c, const char *path, const lk_call *call,
-                  lk_get_cb done, void *arg);
-
-/** Replace the data of a node that has `version` (-1: any). NO_NODE,
-    BAD_VERSION, NO_AUTH (WRITE), QUOTA_EXCEEDED. */
-LK_API int lk_set(lk_client *c, const char *path, lk_bytes data,
-                  int32_t version, const lk_call *call, lk_stat_cb done,
-                  void *arg);
-
-/** Names of the children and Stat of a node. NO_NODE, NO_AUTH (READ). */
-LK_API int lk_children(lk_client *c, const char *path, const lk_call *call,
-                       lk_children_cb done, void *arg);
-
-/** When it ends with 0, what was committed before it is visible on this
-    connection. Not a quorum operation (ZOOKEEPER-1675). */
-LK_API int lk_sync(lk_client *c, const char *path, const lk_call *call,
-                   lk_done_cb done, void *arg);
-
-/** Parts of a multi. */
-enum lk_op_type {
-  LK_OP_CREATE = 1,
-  LK_OP_DELETE = 2,
-  LK_OP_SET = 5,
-  LK_OP_CHECK = 13,
-  LK_OP_CREATE2 = 15
-};
-
-/** One part of a multi; fill it with one of the functions below. */
-typedef struct lk_op {
-  int32_t type;    /**< enum lk_op_type */
-  int32_t flags;   /**< creates: enum lk_create_flags */
-  int32_t version; /**< delete, set, check: expected one, -1 any */
-  const char *path;
-  lk_bytes data;
-  const lk_acls *acl; /**< NULL: lk_acl_open */
-} lk_op;
-
-LK_API lk_op lk_op_create(const char *path, lk_bytes data, const lk_acls *acl,
-                          int flags);
-LK_API lk_op lk_op_delete(const char *path, int32_t version);
-LK_API lk_op lk_op_set(const char *path, lk_bytes data, int32_t version);
-LK_API lk_op lk_op_check(const char *path, int32_t version);
-
-/** What became of one part. */
-typedef struct lk_op_result {
-  int32_t type; /**< as the server labels it, -1 for an error; servers before
-                     3.7.2 and 3.8.2 answer create2 as a plain create */
-  int err;      /**< 0; the culprit's error; RUNTIME_INCONSISTENCY after it */
-  const char *path;    /**< creates: as made, NUL-terminated; else NULL */
-  const lk_stat *stat; /**< where the server sends one; else NULL */
-} lk_op_result;
-
-/** `err` is the first real error of the parts; `results` NULL and count 0 if
-    the server answered none. lk_client_answer()->zxid is the zxid of all. */
-typedef void (*lk_multi_cb)(lk_client *c, int err, const lk_op_result *results,
-                            size_t count, void *arg);
-
-/** All of `ops` or none, in order, under one zxid. Copied. */
-LK_API int lk_multi(lk_client *c, const lk_op *ops, size_t count,
-                    const lk_call *call, lk_multi_cb done, void *arg);
-
-/**
- * Add an identity to this client, on every connection from now on, ahead of
- * all requests. A wrong digest password is not an error, only another
- * identity. `done` is called once, when a server has answered it first;
- * LK_ERR_AUTH_FAILED is final for the client. Copied.
- */
-LK_API int lk_add_auth(lk_client *c, const char *scheme, lk_bytes auth,
-                       lk_done_cb done, void *arg);
-
-/* ---- for drivers ------------------------------------------------------ */
-
-/**
- * A driver gives a client a transport and calls what follows. It asks for the
- * wish, the output and the deadline after each input and whenever `wake` was
- * called, and sees to them before it waits.
- *
- * `attempt` numbers the connections wished for; an input that names another
- * attempt than the present wish is ignored, so late news do no harm. Every
- * input can end in lk_hooks.freed.
- */
-typedef struct lk_want {
-  uint64_t attempt; /**< 0: no transport, close what there is */
-  const char *host; /**< name or literal, no brackets; until the next input */
-  uint16_t port;
-  uint32_t address; /**< which address of the name; at 0 resolve it anew */
-} lk_want;
-
-LK_API void lk_client_want(lk_client *c, lk_want *out);
-/** The name was resolved to `count` (> 0) addresses; they are tried in turn,
-    each by an attempt of its own. A driver for literals need not call it. */
-LK_API void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count);
-LK_API void lk_client_connected(lk_client *c, uint64_t attempt);
-/** The attempt is over: LK_ERR_RESOLVE, LK_ERR_CONNECT, or LK_ERR_LOSS for one
-    that was connected (0: the peer closed). `why` for people, or NULL. */
-LK_API void lk_client_failed(lk_client *c, uint64_t attempt, int err,
-                             const char *why);
-/** Bytes came. Deadlines that passed meanwhile are seen to first. */
-LK_API void lk_client_received(lk_client *c, uint64_t attempt,
-                               const void *bytes, size_t len);
-/** Bytes to send on the connected transport; until the next call. */
-LK_API lk_bytes lk_client_pending(lk_client *c);
-/** The first `len` of them were handed to the system. */
-LK_API void lk_client_sent(lk_client *c, uint64_t attempt, size_t len);
-/** When lk_client_tick() is due, in ms on the hook's clock; INT64_MAX: never */
-LK_API int64_t lk_client_deadline(const lk_client *c);
-LK_API void lk_client_tick(lk_client *c);
 
 #ifdef __cplusplus
 }

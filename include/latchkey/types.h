@@ -13,6 +13,9 @@
 extern "C" {
 #endif
 
+/** A ZooKeeper client: <latchkey/client.h>. */
+typedef struct lk_client lk_client;
+
 /**
  * A view of bytes that somebody else owns. `at` NULL is ZooKeeper's null,
  * which is another value than an empty string (`at` set, `len` 0): a node

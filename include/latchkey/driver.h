@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_DRIVER_H
+#define LK_DRIVER_H
+
+/**
+ * @file
+ * The contract for driving a client by another loop than libev. Part of
+ * <latchkey/client.h>.
+ */
+
+#include <latchkey/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * A driver gives a client a transport and calls what follows. It asks for the
+ * wish, the output and the deadline after each input and whenever `wake` was
+ * called, and sees to them before it waits.
+ *
+ * `attempt` numbers the connections wished for; an input that names another
+ * attempt than the present wish is ignored, so late news do no harm. Every
+ * input can end in lk_hooks.freed.
+ */
+typedef struct lk_want {
+  uint64_t attempt; /**< 0: no transport, close what there is */
+  const char *host; /**< name or literal, no brackets; until the next input */
+  uint16_t port;
+  uint32_t address; /**< which address of the name; at 0 resolve it anew */
+} lk_want;
+
+LK_API void lk_client_want(lk_client *c, lk_want *out);
+/** The name was resolved to `count` (> 0) addresses; they are tried in turn,
+    each by an attempt of its own. A driver for literals need not call it. */
+LK_API void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count);
+LK_API void lk_client_connected(lk_client *c, uint64_t attempt);
+/** The attempt is over: LK_ERR_RESOLVE, LK_ERR_CONNECT, or LK_ERR_LOSS for one
+    that was connected (0: the peer closed). `why` for people, or NULL. */
+LK_API void lk_client_failed(lk_client *c, uint64_t attempt, int err,
+                             const char *why);
+/** Bytes came. Deadlines that passed meanwhile are seen to first. */
+LK_API void lk_client_received(lk_client *c, uint64_t attempt,
+                               const void *bytes, size_t len);
+/** Bytes to send on the connected transport; until the next call. */
+LK_API lk_bytes lk_client_pending(lk_client *c);
+/** The first `len` of them were handed to the system. */
+LK_API void lk_client_sent(lk_client *c, uint64_t attempt, size_t len);
+/** When lk_client_tick() is due, in ms on the hook's clock; INT64_MAX: never */
+LK_API int64_t lk_client_deadline(const lk_client *c);
+LK_API void lk_client_tick(lk_client *c);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

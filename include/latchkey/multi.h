@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_MULTI_H
+#define LK_MULTI_H
+
+/**
+ * @file
+ * Several operations in one request. Part of <latchkey/client.h>.
+ */
+
+#include <latchkey/request.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Parts of a multi. */
+enum lk_op_type {
+  LK_OP_CREATE = 1,
+  LK_OP_DELETE = 2,
+  LK_OP_SET = 5,
+  LK_OP_CHECK = 13,
+  LK_OP_CREATE2 = 15
+};
+
+/** One part of a multi; fill it with one of the functions below. */
+typedef struct lk_op {
+  int32_t type;    /**< enum lk_op_type */
+  int32_t flags;   /**< creates: enum lk_create_flags */
+  int32_t version; /**< delete, set, check: expected one, -1 any */
+  const char *path;
+  lk_bytes data;
+  const lk_acls *acl; /**< NULL: lk_acl_open */
+} lk_op;
+
+LK_API lk_op lk_op_create(const char *path, lk_bytes data, const lk_acls *acl,
+                          int flags);
+LK_API lk_op lk_op_delete(const char *path, int32_t version);
+LK_API lk_op lk_op_set(const char *path, lk_bytes data, int32_t version);
+LK_API lk_op lk_op_check(const char *path, int32_t version);
+
+/** What became of one part. */
+typedef struct lk_op_result {
+  int32_t type; /**< as the server labels it, -1 for an error; servers before
+                     3.7.2 and 3.8.2 answer create2 as a plain create */
+  int err;      /**< 0; the culprit's error; RUNTIME_INCONSISTENCY after it */
+  const char *path;    /**< creates: as made, NUL-terminated; else NULL */
+  const lk_stat *stat; /**< where the server sends one; else NULL */
+} lk_op_result;
+
+/** `err` is the first real error of the parts; `results` NULL and count 0 if
+    the server answered none. lk_client_answer()->zxid is the zxid of all. */
+typedef void (*lk_multi_cb)(lk_client *c, int err, const lk_op_result *results,
+                            size_t count, void *arg);
+
+/** All of `ops` or none, in order, under one zxid. Copied. */
+LK_API int lk_multi(lk_client *c, const lk_op *ops, size_t count,
+                    const lk_call *call, lk_multi_cb done, void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

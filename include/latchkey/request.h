@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_REQUEST_H
+#define LK_REQUEST_H
+
+/**
+ * @file
+ * What a client can ask for, one node at a time. Part of <latchkey/client.h>,
+ * which says what all requests have in common.
+ */
+
+#include <latchkey/watch.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Options of one request; NULL stands for none. Set `size`.
+ *
+ * A watch may be set by lk_exists(), lk_get() and lk_children(): give
+ * `on_event`. It stands when the request ends with 0 (lk_exists(): also with
+ * LK_ERR_NO_NODE, then waiting for the creation). If the request ends any
+ * other way, the handle is invalid from the time `done` is called, and
+ * `on_event` is never called.
+ */
+typedef struct lk_call {
+  size_t size;          /**< sizeof(lk_call) */
+  int64_t timeout_ms;   /**< end with LK_ERR_DEADLINE after so long; 0: never */
+  bool repeat;          /**< reads and sync: ask again after a lost connection.
+                             For writes: LK_ERR_BAD_ARGUMENT */
+  bool until_break;     /**< the watch ends when the connection does; others
+                             are registered again on the next one */
+  lk_watch_cb on_event; /**< NULL: no watch */
+  void *watch_arg;
+  lk_watch **watch; /**< gets the handle, before the call returns; or NULL */
+} lk_call;
+
+/** `create` flags. */
+enum lk_create_flags {
+  LK_PERSISTENT = 0,
+  LK_EPHEMERAL = 1,
+  LK_SEQUENTIAL = 2, /**< may be added to the two above */
+  LK_CONTAINER = 4   /**< goes when its last child has gone; since 3.5.1 */
+};
+
+/** Ends requests without a result. */
+typedef void (*lk_done_cb)(lk_client *c, int err, void *arg);
+/** `path`: as made, with its sequence number, without chroot, NUL-terminated;
+    NULL unless err is 0. `stat` NULL with lk_create() of plain nodes. */
+typedef void (*lk_create_cb)(lk_client *c, int err, const char *path,
+                             const lk_stat *stat, void *arg);
+/** `stat` NULL unless err is 0. */
+typedef void (*lk_stat_cb)(lk_client *c, int err, const lk_stat *stat,
+                           void *arg);
+/** `data` and `stat` NULL unless err is 0. */
+typedef void (*lk_get_cb)(lk_client *c, int err, const lk_bytes *data,
+                          const lk_stat *stat, void *arg);
+/** `names` without path, in no order; not NUL-terminated. */
+typedef void (*lk_children_cb)(lk_client *c, int err, const lk_bytes *names,
+                               size_t count, const lk_stat *stat, void *arg);
+
+/**
+ * Make a node. `acl` NULL: lk_acl_open. lk_create2() also gives the Stat.
+ * Errors: NO_NODE (no parent), NODE_EXISTS, NO_AUTH (CREATE on the parent),
+ * INVALID_ACL, NO_CHILDREN_FOR_EPHEMERALS, QUOTA_EXCEEDED; UNIMPLEMENTED for
+ * containers at a server before 3.5.1.
+ * A create that ends with LK_ERR_UNKNOWN can be settled by a unique name.
+ */
+LK_API int lk_create(lk_client *c, const char *path, lk_bytes data,
+                     const lk_acls *acl, int flags, const lk_call *call,
+                     lk_create_cb done, void *arg);
+LK_API int lk_create2(lk_client *c, const char *path, lk_bytes data,
+                      const lk_acls *acl, int flags, const lk_call *call,
+                      lk_create_cb done, void *arg);
+
+/** Delete a node that has `version` (-1: any). NO_NODE, BAD_VERSION,
+    NOT_EMPTY, NO_AUTH (DELETE on the parent). */
+LK_API int lk_delete(lk_client *c, const char *path, int32_t version,
+                     const lk_call *call, lk_done_cb done, void *arg);
+
+/** Stat of a node, or LK_ERR_NO_NODE. May watch both. NO_AUTH from servers
+    3.8.4 and 3.9.2 on (READ on the node). */
+LK_API int lk_exists(lk_client *c, const char *path, const lk_call *call,
+                     lk_stat_cb done, void *arg);
+
+/** Data and Stat of a node. NO_NODE (leaves no watch), NO_AUTH (READ). */
+LK_API int lk_get(lk_client *c, const char *path, const lk_call *call,
+                  lk_get_cb done, void *arg);
+
+/** Replace the data of a node that has `version` (-1: any). NO_NODE,
+    BAD_VERSION, NO_AUTH (WRITE), QUOTA_EXCEEDED. */
+LK_API int lk_set(lk_client *c, const char *path, lk_bytes data,
+                  int32_t version, const lk_call *call, lk_stat_cb done,
+                  void *arg);
+
+/** Names of the children and Stat of a node. NO_NODE, NO_AUTH (READ). */
+LK_API int lk_children(lk_client *c, const char *path, const lk_call *call,
+                       lk_children_cb done, void *arg);
+
+/** When it ends with 0, what was committed before it is visible on this
+    connection. Not a quorum operation (ZOOKEEPER-1675). */
+LK_API int lk_sync(lk_client *c, const char *path, const lk_call *call,
+                   lk_done_cb done, void *arg);
+
+/**
+ * Add an identity to this client, on every connection from now on, ahead of
+ * all requests. A wrong digest password is not an error, only another
+ * identity. `done` is called once, when a server has answered it first;
+ * LK_ERR_AUTH_FAILED is final for the client. Copied.
+ */
+LK_API int lk_add_auth(lk_client *c, const char *scheme, lk_bytes auth,
+                       lk_done_cb done, void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

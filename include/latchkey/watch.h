@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_WATCH_H
+#define LK_WATCH_H
+
+/**
+ * @file
+ * Watches of a client: what they report and how they end. Part of
+ * <latchkey/client.h>.
+ */
+
+#include <latchkey/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lk_watch lk_watch;
+
+/** What a watch reports; the first four are ZooKeeper's event types. */
+typedef enum lk_event_type {
+  LK_EVENT_CREATED = 1,
+  LK_EVENT_DELETED = 2,
+  LK_EVENT_CHANGED = 3,  /**< the node's data */
+  LK_EVENT_CHILDREN = 4, /**< a child came or went */
+  LK_EVENT_ENDED = 0     /**< the watch is void without an event; see err */
+} lk_event_type;
+
+typedef struct lk_event {
+  lk_event_type type;
+  lk_bytes path; /**< without the chroot; NUL-terminated as well */
+  int err; /**< LK_EVENT_ENDED: LK_ERR_LOSS (an until-break watch lost its
+                connection), LK_ERR_SESSION_EXPIRED, LK_ERR_CLOSED,
+                LK_ERR_AUTH_FAILED. Else 0 */
+} lk_event;
+
+/** Called once for a one-shot watch; the handle is invalid when it returns. */
+typedef void (*lk_watch_cb)(lk_client *c, lk_watch *w, const lk_event *event,
+                            void *arg);
+
+/**
+ * Drop a watch; it is not called again and the handle is invalid. When
+ * nobody else here watches the same thing and `on_server` is set, the server
+ * is told as well (fire and forget), so that no watch is left behind there.
+ */
+LK_API void lk_watch_cancel(lk_client *c, lk_watch *w, bool on_server);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
