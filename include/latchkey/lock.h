@@ -19,6 +19,12 @@
  *     news came after all, LOST once, at the end. A lost lock is never
  *     acquired again behind its holder's back.
  *
+ * When the session expires a holder is told LOST; who waits is told PLACE_LOST
+ * and queues anew in the next session, within the same timeout (fail_on_expiry:
+ * the acquire ends). When the client is closed, freed or refused for good,
+ * holders are told LOST and acquires end, with the client's error; the handle
+ * is still to be freed.
+ *
  * Threads, callbacks: as the client. Every callback may free the handle.
  */
 
@@ -61,17 +67,17 @@ typedef enum lk_lock_event_type {
   /** Our node cannot be read (its access list): a deletion by somebody else
       will be noticed late, by the beat. Told once. */
   LK_LOCK_EVENT_UNWATCHED,
-  /** Holding: somebody asks us to let go; see LK_REVOKE_WORD. Told once a grant.
-      Without `revocable` it can be told a quarter of the session timeout late.
+  /** Holding: somebody asks us to let go; see LK_REVOKE_WORD. Told once a
+      grant; without `revocable` perhaps a quarter of the session timeout late.
    */
   LK_LOCK_EVENT_REVOKED
 } lk_lock_event_type;
 
 /**
- * What Curator's revocation writes into the node of a holder who is asked to let
- * go: lk_set() it with version -1 to a node that a WAITING event or a list names
- * (LK_ERR_NO_NODE: it has let go already). A holder should then release, and
- * need not. Those behind it are not disturbed.
+ * What Curator's revocation writes into the node of a holder who is asked to
+ * let go: lk_set() it with version -1 to a node that a WAITING event or a list
+ * names (LK_ERR_NO_NODE: it has let go already). A holder should then release,
+ * and need not. Those behind it are not disturbed.
  */
 #define LK_REVOKE_WORD "__REVOKE__"
 
@@ -131,8 +137,8 @@ typedef struct lk_lock_config {
   bool persistent_parents;   /**< make plain nodes, not containers, where kazoo
                                   shares the path */
   bool unsure_when_suspended; /**< UNSURE as soon as the connection breaks */
-  bool revocable; /**< learn at once when asked to let go: one more read for each
-                       grant */
+  bool revocable; /**< learn at once when asked to let go: one more read for
+                       each grant */
   bool fail_on_expiry; /**< end an attempt whose session expires with
                             LK_ERR_SESSION_EXPIRED instead of queueing anew */
   /** End an attempt that finds more than so many ahead of it, holders among
@@ -152,12 +158,12 @@ typedef struct lk_lock_config {
       Curator's layout only. */
   bool announce;
   /** Handles of one keeper for one path (in one layout, with one prefix) with
-      this option queue among themselves behind one node, in order: many owners in one process cost the
-      server as much as one, and handing on to the next costs nothing. After 16
-      such handoffs in a row the node goes to the end of the queue, so that
-      others get their turn. All of these handles have the options of the first
-      of them. Tokens: see lk_lock_turn(). For mutexes only: others refuse it
-      with LK_ERR_BAD_ARGUMENT. */
+      this option queue among themselves behind one node, in order: many owners
+      in one process cost the server as much as one, and handing on to the next
+      costs nothing. After 16 such handoffs in a row the node goes to the end of
+      the queue, so that others get their turn. All of these handles have the
+      options of the first of them. Tokens: see lk_lock_turn(). For mutexes
+      only: others refuse it with LK_ERR_BAD_ARGUMENT. */
   bool local_queue;
   lk_layout layout; /**< semaphores: Curator's only */
   const char *prefix; /**< of a native mutex, nothing else; NULL: "seq-". It may
@@ -174,6 +180,7 @@ LK_API bool lk_layout_contends(lk_layout layout, const char *prefix,
 
 /**
  * Make a handle for the lock at `path` (absolute, copied). No request is sent.
+ * It must be freed before its keeper.
  *
  * @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_PATH ("/" too), LK_ERR_BAD_ARGUMENT.
  */
@@ -252,9 +259,9 @@ LK_API int64_t lk_lock_deadline(const lk_lock *l);
 /** The fencing token: the zxid that created our node. 0: not held. */
 LK_API uint64_t lk_lock_token(const lk_lock *l);
 
-/** With local_queue: how many of this process have held by the same node before.
-    Then token and turn together grow with every grant: compare the token first.
-    0: the first, or not held, or no local_queue. */
+/** With local_queue: how many of this process have held by the same node
+    before. Then token and turn together grow with every grant: compare the
+    token first. 0: the first, or not held, or no local_queue. */
 LK_API uint64_t lk_lock_turn(const lk_lock *l);
 
 /** The path of our node, or NULL while there is none; until the next event.

@@ -15,9 +15,10 @@
  * count by themselves and are released in any order. What is special:
  *
  *   - Who holds the write side may acquire the read side: at once, in one
- *     request (in Curator's layout; LK_ERR_DEADLOCK in others). Releasing the write side then is a downgrade: no writer comes
- *     in between. Curator up to 5.4 has a bug here when it is the one who
- *     downgrades: a writer behind it gets in beside the reader (CURATOR-621).
+ *     request (in Curator's layout; LK_ERR_DEADLOCK in others). Releasing the
+ *     write side then is a downgrade: no writer comes in between. Curator up to
+ *     5.4 has a bug here when it is the one who downgrades: a writer behind it
+ *     gets in beside the reader (CURATOR-621).
  *   - Who holds the read side and not the write side may not acquire the write
  *     side: it would wait for itself, LK_ERR_DEADLOCK. Release, then acquire,
  *     and look again at what was read: it may have changed in between.
@@ -42,8 +43,8 @@ typedef struct lk_rwlock lk_rwlock;
 
 /**
  * Make a handle for the lock at `path`, with the options of a lock for both
- * sides, but for a prefix (LK_ERR_BAD_ARGUMENT); on_event tells by its lk_lock which side it is about. No request is
- * sent.
+ * sides, but for a prefix (LK_ERR_BAD_ARGUMENT); on_event tells by its lk_lock
+ * which side it is about. No request is sent.
  *
  * @return as lk_lock_new().
  */

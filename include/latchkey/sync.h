@@ -226,10 +226,10 @@ LK_API int lk_sync_add_auth(lk_sync_client *c, const char *scheme,
 /* ---- locks ------------------------------------------------------------ */
 
 /**
- * The locks of <latchkey/lock.h> and its kin, for threads: the owner is the thread that
- * acquired. It may acquire again, which costs nothing; another thread queues
- * behind it with a node of its own, as another process does. Use one object for
- * one path, from as many threads as you like.
+ * The locks of <latchkey/lock.h> and its kin, for threads: the owner is the
+ * thread that acquired. It may acquire again, which costs nothing; another
+ * thread queues behind it with a node of its own, as another process does. Use
+ * one object for one path, from as many threads as you like.
  *
  * A thread that ends while it holds, by whatever way, releases: as a process
  * does. Whoever gets the thread's id next is a stranger. The main thread ends
