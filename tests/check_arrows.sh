@@ -45,6 +45,11 @@ wrong=$(includes_of include/latchkey |
 [ -z "$wrong" ] || complain "public headers must not include:
 $wrong"
 
+# The bench measures what anybody can call.
+wrong=$(includes_of bench | grep -vE ':("(bench|workloads)\.h"|<.*>)$')
+[ -z "$wrong" ] || complain "bench must not include:
+$wrong"
+
 for f in src/*/*.c tests/*.c tests/*/*.c; do
   [ -e "$f" ] || continue
   first=$(sed -n 's/^ *# *include *//p' "$f" | head -n 1)
@@ -52,7 +57,7 @@ for f in src/*/*.c tests/*.c tests/*/*.c; do
 done
 
 for f in src/*/* include/latchkey/* tests/*.[ch] tests/*.sh tests/*/*.[ch] \
-  tests/*/*.py fuzz/*.[ch] examples/*.c script/* Makefile.am configure.ac; do
+  tests/*/*.py fuzz/*.[ch] bench/*.[ch] examples/*.c script/* Makefile.am configure.ac; do
   [ -f "$f" ] || continue
   head -n 3 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' ||
     complain "$f: no licence line"

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "workloads.h"
+
+#include <stdlib.h>
+
+typedef struct crowd crowd;
+
+/* Who wants the lock, again and again. */
+typedef struct contender {
+  crowd *crowd;
+  lk_lock *lock;
+  size_t left; /* turns */
+  ev_timer hold;
+} contender;
+
+struct crowd {
+  bench *b;
+  size_t ncontenders, nsessions;
+  double hold; /* seconds */
+  contender *contenders;
+  bench_session *sessions;
+  lk_keeper **keepers;
+  size_t turns, grants;
+  double released;  /* when; 0: nobody has held yet */
+  double *handoffs; /* microseconds, of all grants but the first */
+};
+
+/* ---- a turn -------------------------------------------------------------- */
+
+static void want(contender *me);
+
+static void leave(contender *me)
+{
+  crowd *w = me->crowd;
+
+  w->released = bench_clock();
+
+  int err = lk_lock_release(me->lock, NULL, NULL);
+
+  if (err != 0)
+    bench_fail("cannot release", err);
+  if (--me->left > 0)
+    want(me);
+  else if (w->grants == w->turns)
+    bench_done(w->b);
+}
+
+static void on_held_enough(struct ev_loop *loop, ev_timer *t, int events)
+{
+  (void)loop;
+  (void)events;
+  leave(t->data);
+}
+
+static void on_granted(lk_lock *lock, int err, void *arg)
+{
+  contender *me = arg;
+  crowd *w = me->crowd;
+
+  (void)lock;
+  if (err != 0)
+    bench_fail("an acquire", err);
+  if (w->grants > 0)
+    w->handoffs[w->grants - 1] = (bench_clock() - w->released) * 1e6;
+  w->grants++;
+  if (w->hold <= 0) {
+    leave(me);
+    return;
+  }
+  ev_timer_init(&me->hold, on_held_enough, w->hold, 0);
+  me->hold.data = me;
+  ev_timer_start(w->b->loop, &me->hold);
+}
+
+static void want(contender *me)
+{
+  int err = lk_lock_acquire(me->lock, -1, on_granted, me);
+
+  if (err != 0)
+    bench_fail("cannot acquire", err);
+}
+
+static void start(void *arg)
+{
+  crowd *w = arg;
+
+  for (size_t i = 0; i < w->ncontenders; i++)
+    want(&w->contenders[i]);
+}
+
+/* ---- gathering ----------------------------------------------------------- */
+
+static void make_keepers(crowd *w)
+{
+  w->keepers = bench_new(w->nsessions, sizeof *w->keepers);
+  for (size_t i = 0; i < w->nsessions; i++) {
+    int err = lk_keeper_new(&w->keepers[i], w->sessions[i].client, NULL);
+
+    if (err != 0)
+      bench_fail("cannot make a keeper", err);
+  }
+}
+
+static void make_contenders(crowd *w, const char *path, size_t each)
+{
+  w->contenders = bench_new(w->ncontenders, sizeof *w->contenders);
+  for (size_t i = 0; i < w->ncontenders; i++) {
+    contender *me = &w->contenders[i];
+    int err = lk_lock_new(&me->lock, w->keepers[i % w->nsessions], path, NULL);
+
+    if (err != 0)
+      bench_fail("cannot make a lock", err);
+    me->crowd = w;
+    me->left = each;
+  }
+}
+
+static void gather(crowd *w, bench *b, size_t each)
+{
+  const char *path = bench_root(b);
+
+  w->b = b;
+  w->turns = w->ncontenders * each;
+  w->handoffs = bench_new(w->turns, sizeof *w->handoffs);
+  w->sessions = bench_new(w->nsessions, sizeof *w->sessions);
+  bench_dial(b, w->sessions, w->nsessions);
+  make_keepers(w); /* they want to see the sessions begin */
+  make_contenders(w, path, each);
+  bench_wait(b);
+}
+
+static void disperse(crowd *w)
+{
+  for (size_t i = 0; i < w->ncontenders; i++)
+    lk_lock_free(w->contenders[i].lock);
+  for (size_t i = 0; i < w->nsessions; i++)
+    lk_keeper_free(w->keepers[i]);
+  bench_close(w->b, w->sessions, w->nsessions);
+  free(w->contenders);
+  free(w->keepers);
+  free(w->sessions);
+  free(w->handoffs);
+}
+
+/* ---- the workloads ------------------------------------------------------- */
+
+void bench_lock_uncontended(bench *b)
+{
+  crowd w = {.ncontenders = 1, .nsessions = 1};
+  bench_cost cost;
+
+  gather(&w, b, b->n);
+  bench_region(b, start, &w, &cost);
+  bench_tell("lock-uncontended", w.turns, &cost,
+             " acquire_p50_us=%.1f acquire_p99_us=%.1f",
+             bench_quantile(w.handoffs, w.turns - 1, 0.5),
+             bench_quantile(w.handoffs, w.turns - 1, 0.99));
+  disperse(&w);
+}
+
+void bench_lock_contended(bench *b)
+{
+  bool shared = bench_is(b, "mode", "shared");
+  crowd w = {.ncontenders = b->n,
+             .nsessions = shared ? 1 : b->n,
+             .hold = (double)bench_number(b, "hold") / 1e6};
+  bench_cost cost;
+
+  gather(&w, b, bench_number(b, "each"));
+  bench_region(b, start, &w, &cost);
+  bench_tell("lock-contended", w.turns, &cost,
+             " mode=%s handoff_p50_us=%.1f handoff_p99_us=%.1f",
+             shared ? "shared" : "sessions",
+             bench_quantile(w.handoffs, w.turns - 1, 0.5),
+             bench_quantile(w.handoffs, w.turns - 1, 0.99));
+  disperse(&w);
+}

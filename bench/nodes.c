@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench.h"
+
+#include <stdio.h>
+
+enum { WINDOW = 1000, MOST_DIGITS = 64 };
+
+/* What is asked for one after the other, so many at a time. */
+typedef struct maker {
+  bench *b;
+  size_t count, asked, answered, width;
+  lk_bytes data;
+} maker;
+
+/* ---- the container ------------------------------------------------------- */
+
+static void on_root(lk_client *c, int err, const char *path,
+                    const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)path;
+  (void)stat;
+  if (err != 0)
+    bench_fail("cannot make a container", err);
+  bench_done(arg);
+}
+
+const char *bench_root(bench *b)
+{
+  if (b->root[0] != '\0')
+    return b->root;
+
+  /* No two sessions have the same. */
+  lk_session session = lk_client_session(b->first.client);
+
+  snprintf(b->root, sizeof b->root, "/latchkey-bench-%016llx",
+           (unsigned long long)session.id);
+
+  int err = lk_create(b->first.client, b->root, lk_text(""), NULL, LK_CONTAINER,
+                      NULL, on_root, b);
+
+  if (err != 0)
+    bench_fail("cannot ask for a container", err);
+  bench_wait(b);
+  return b->root;
+}
+
+/* ---- its children -------------------------------------------------------- */
+
+void bench_path(bench *b, char out[BENCH_PATH_SIZE], size_t i, size_t width)
+{
+  if (width > MOST_DIGITS)
+    width = MOST_DIGITS;
+  snprintf(out, BENCH_PATH_SIZE, "%s/%0*zu", bench_root(b), (int)width, i);
+}
+
+static void make_next(maker *m);
+
+static void on_made(lk_client *c, int err, const char *path,
+                    const lk_stat *stat, void *arg)
+{
+  maker *m = arg;
+
+  (void)c;
+  (void)path;
+  (void)stat;
+  if (err != 0)
+    bench_fail("cannot make a node", err);
+  if (++m->answered == m->count)
+    bench_done(m->b);
+  make_next(m);
+}
+
+static void make_next(maker *m)
+{
+  char path[BENCH_PATH_SIZE];
+
+  if (m->asked == m->count)
+    return;
+  bench_path(m->b, path, m->asked++, m->width);
+
+  int err = lk_create(m->b->first.client, path, m->data, NULL, LK_EPHEMERAL,
+                      NULL, on_made, m);
+
+  if (err != 0)
+    bench_fail("cannot ask for a node", err);
+}
+
+void bench_make(bench *b, size_t count, size_t width, lk_bytes data)
+{
+  maker m = {.b = b, .count = count, .width = width, .data = data};
+
+  (void)bench_root(b);
+  for (size_t i = 0; i < WINDOW; i++)
+    make_next(&m);
+  bench_wait(b);
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+static void on_deleted(lk_client *c, int err, void *arg)
+{
+  (void)c;
+  (void)arg;
+  if (err != 0 && err != LK_ERR_NO_NODE)
+    bench_fail("cannot delete a node", err);
+}
+
+static void delete_node(lk_client *c, const char *path, lk_done_cb done,
+                        void *arg)
+{
+  int err = lk_delete(c, path, -1, NULL, done, arg);
+
+  if (err != 0)
+    bench_fail("cannot ask for a deletion", err);
+}
+
+static void on_tidy(lk_client *c, int err, void *arg)
+{
+  on_deleted(c, err, arg);
+  bench_done(arg);
+}
+
+static void on_left(lk_client *c, int err, const lk_bytes *names, size_t count,
+                    const lk_stat *stat, void *arg)
+{
+  bench *b = arg;
+
+  (void)stat;
+  if (err != 0 && err != LK_ERR_NO_NODE)
+    bench_fail("cannot list what is left", err);
+  for (size_t i = 0; i < count; i++) {
+    char path[BENCH_PATH_SIZE];
+
+    snprintf(path, sizeof path, "%s/%.*s", b->root, (int)names[i].len,
+             (const char *)names[i].at);
+    delete_node(c, path, on_deleted, NULL);
+  }
+  delete_node(c, b->root, on_tidy, b);
+}
+
+void bench_tidy(bench *b)
+{
+  if (b->root[0] == '\0')
+    return;
+
+  int err = lk_children(b->first.client, b->root, NULL, on_left, b);
+
+  if (err != 0)
+    bench_fail("cannot list what is left", err);
+  bench_wait(b);
+}
