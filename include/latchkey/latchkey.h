@@ -11,6 +11,7 @@
 #include <latchkey/rwlock.h>
 #include <latchkey/semaphore.h>
 #include <latchkey/single.h>
+#include <latchkey/subscribe.h>
 #include <latchkey/sync.h>
 #include <latchkey/types.h>
 #include <latchkey/version.h>

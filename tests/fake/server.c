@@ -241,6 +241,22 @@ static void on_set(request *r)
   reply(r, err, &lk__stat_reply_record, &a);
 }
 
+/* Patched servers want READ for it. */
+static void on_exists(request *r)
+{
+  struct lk_path_watch_request q;
+  struct lk_stat_reply a;
+
+  decode(r, &lk__path_watch_request_record, &q);
+  int err = tree_may_read(&r->link->server->nodes, r->path);
+
+  if (q.watch && (err == 0 || err == LK_ERR_NO_NODE))
+    set_watch(r->link, r->path, false);
+  if (err == 0)
+    a.stat = tree_find(&r->link->server->nodes, r->path)->stat;
+  reply(r, err, &lk__stat_reply_record, &a);
+}
+
 static void on_get(request *r)
 {
   fake_server *s = r->link->server;
@@ -426,6 +442,7 @@ static void execute(request *r)
   case LK_OPCODE_CREATE_CONTAINER: on_create(r); break;
   case LK_OPCODE_DELETE: on_delete(r); break;
   case LK_OPCODE_SET_DATA: on_set(r); break;
+  case LK_OPCODE_EXISTS: on_exists(r); break;
   case LK_OPCODE_GET_DATA: on_get(r); break;
   case LK_OPCODE_GET_CHILDREN2: on_list(r); break;
   case LK_OPCODE_SYNC: on_sync(r); break;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples do what they say: the locks of the tutorials, and what the
-naive one costs."""
+"""The examples do what they say: the locks of the tutorials, what the naive
+one costs, and the subscription."""
 
 import os
 import re
@@ -46,6 +46,15 @@ def readers_share_and_writers_do_not():
                         "writer 2 holds", "writer 2 lets go"], said
 
 
+def the_subscriber_is_told_what_is_published():
+    told = [line.replace("weather sport", "sport weather")  # in no order
+            for line in lines("subscribe")]
+    assert told == [
+        "/news: no such node", "/news has no topics", "/news has sport",
+        "/news has sport weather", "/news has weather",
+        "/news has no topics", "/news: no such node"], told
+
+
 def the_herd_is_seen():
     """n writers: in the naive lock each change wakes all; in ours one."""
     n = 30
@@ -71,5 +80,6 @@ with command.serve() as zk:
         the_blocking_lock_counts_down,
         the_lock_of_one_node_counts_down,
         the_lock_in_callbacks_is_held_by_one_at_a_time,
-        readers_share_and_writers_do_not),
+        readers_share_and_writers_do_not,
+        the_subscriber_is_told_what_is_published),
         the_herd_is_seen)
