@@ -44,13 +44,22 @@ sim_attempt *sim_attempt_for(const sim_judge *j, const sim_entry *e)
   return a;
 }
 
+static bool is_its(const sim_entry *e, const lk_contend *ct)
+{
+  return strncmp(e->name, ct->prefix, LK_PREFIX_LEN) == 0;
+}
+
+/* Who has made two stands where the first is. */
 sim_entry *sim_entry_of(const sim_judge *j, const lk_contend *ct)
 {
-  for (sim_entry *e = j->ledger.newest; e != NULL; e = e->older) {
-    if (strncmp(e->name, ct->prefix, LK_PREFIX_LEN) == 0)
-      return e;
-  }
-  return NULL;
+  sim_entry *first = NULL;
+
+  for (sim_entry *e = j->ledger.standing; e != NULL; e = e->next)
+    first = is_its(e, ct) ? e : first;
+  for (sim_entry *e = j->ledger.newest; e != NULL && first == NULL;
+       e = e->older)
+    first = is_its(e, ct) ? e : NULL;
+  return first;
 }
 
 /* Whether it is a part of what the handle wants. */
