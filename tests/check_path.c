@@ -68,6 +68,44 @@ START_TEST(only_a_sequential_path_may_end_with_a_slash)
 }
 END_TEST
 
+/* "/aaa…a" of `len` characters with `what` at `at`. */
+static bool valid_with(size_t len, size_t at, const char *what)
+{
+  char path[48];
+
+  memset(path, 'a', len);
+  path[len] = '\0';
+  path[0] = '/';
+  memcpy(path + at, what, strlen(what));
+  return valid(path);
+}
+
+START_TEST(trouble_is_seen_wherever_it_is)
+{
+  static const char *const bad[] = {"\x1f", "\x7f", "\x80", "\xff", "\x01"};
+
+  for (size_t len = 2; len < 40; len++) {
+    for (size_t at = 1; at < len; at++) {
+      bool ends = at + 2 == len;
+
+      for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        ck_assert(!valid_with(len, at, bad[i]));
+      ck_assert_int_eq(valid_with(len, at, "/"), at > 1 && at + 1 < len);
+      ck_assert_int_eq(valid_with(len, at, "."), len > 2);
+      ck_assert(valid_with(len, at, " "));
+      ck_assert(valid_with(len, at, "~"));
+      if (at + 2 > len)
+        continue;
+      ck_assert(!valid_with(len, at, "//"));
+      ck_assert_int_eq(valid_with(len, at, "/."), at > 1 && !ends);
+      ck_assert_int_eq(valid_with(len, at, ".."), len > 3);
+      ck_assert(at + 3 > len || !valid_with(len, at, "/./"));
+      ck_assert(at + 4 > len || !valid_with(len, at, "/../"));
+    }
+  }
+}
+END_TEST
+
 /* ---- characters --------------------------------------------------------- */
 
 /* What a server takes, once more and in other words. */
@@ -233,6 +271,7 @@ END_TEST
 
 SUITE("path", good_paths_are_taken, bad_paths_are_refused,
       only_a_sequential_path_may_end_with_a_slash,
+      trouble_is_seen_wherever_it_is,
       every_character_is_judged_as_a_server_does,
       two_bytes_are_taken_if_they_are_utf8,
       three_bytes_are_taken_if_they_are_utf8,

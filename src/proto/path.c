@@ -58,11 +58,47 @@ static size_t component(const char *s)
   return len;
 }
 
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+static uint64_t eight_at(const char *s)
+{
+  uint64_t v;
+
+  memcpy(&v, s, sizeof v);
+  return v;
+}
+
+/* Whether eight characters at `s` are printable ASCII, none of them a "/" with
+ * "/" or "." behind it. The top bit of each byte tells of something else; a
+ * carry into the next byte comes only from one that is bad itself. */
+static bool simple_eight(const char *s)
+{
+  uint64_t v = eight_at(s);
+  uint64_t slash = v ^ EACH('/');                            /* 0: it is one */
+  uint64_t behind = (eight_at(s + 1) | EACH(1)) ^ EACH('/'); /* or "." */
+
+  return ((v | (v + EACH(1)) | (v - EACH(' ')) |
+           ((slash - EACH(1)) & (behind - EACH(1)) & ~(slash | behind))) &
+          EACH(0x80)) == 0;
+}
+
+/* Whether an absolute path is valid beyond doubt, as nearly all are. */
+static bool simple(const char *path, size_t len)
+{
+  if (len < 8 || path[len - 1] == '/' || !simple_eight(path + len - 8))
+    return false;
+  for (size_t i = 0; i + 8 < len; i += 8) {
+    if (!simple_eight(path + i))
+      return false;
+  }
+  return true;
+}
+
 bool lk__path_valid(const char *path, bool sequential)
 {
   if (path == NULL || path[0] != '/')
     return false;
-  if (path[1] == '\0')
+  if (path[1] == '\0' || simple(path, strlen(path)))
     return true;
   for (const char *s = path; *s == '/';) {
     s++;
