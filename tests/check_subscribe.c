@@ -702,13 +702,37 @@ START_TEST(a_check_finds_what_may_not_be_read_any_more)
 }
 END_TEST
 
+/* A node comes and goes, before the next check is executed. */
+static void flash(fake_server *s, fake_link *l, int32_t op, const char *path)
+{
+  (void)l;
+  if (op != EXISTS)
+    return;
+  s->before = NULL;
+  fake_create(s, path);
+  fake_delete(s, path);
+}
+
 START_TEST(an_event_during_a_check_is_not_forgotten)
+{
+  begin();
+  how.check_ms = 100;
+  subscribe(&names);
+  server.before = flash;
+  fake_run(&server, 150);
+  ck_assert_ptr_null(server.before);
+  ck_assert(told(&names, "NO_NODE\n"));
+  ck_assert_uint_eq(watches(), 1);
+  end();
+}
+END_TEST
+
+START_TEST(a_check_is_nothing_but_a_question)
 {
   begin_with(&names);
   how.check_ms = 100;
   subscribe(&data);
   data.told[0] = '\0';
-  between_op = EXISTS;
   for (int i = 0; i < 2; i++) {
     between(EXISTS, NEWS); /* deleted, then made again */
     fake_run(&server, 200);
@@ -1001,7 +1025,7 @@ SUITE("subscribe", children_are_told_at_once_and_after_each_change,
       an_event_that_was_kept_back_is_made_up_for,
       a_check_finds_what_may_not_be_read_any_more,
       an_event_during_a_check_is_not_forgotten,
-      freed_at_once_it_leaves_no_watch,
+      a_check_is_nothing_but_a_question, freed_at_once_it_leaves_no_watch,
       a_callback_may_free_its_subscription_or_everything,
       the_last_call_may_free_too, after_the_end_of_the_client_nothing_is_told,
       refused_credentials_end_it,

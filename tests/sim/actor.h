@@ -18,7 +18,7 @@ typedef struct sim_trade {
 } sim_trade;
 
 extern const sim_trade sim_locker, sim_clerk, sim_stranger, sim_peer,
-    sim_warden, sim_sitter;
+    sim_warden, sim_sitter, sim_subscriber;
 
 /** A handle for the lock of a single node. */
 typedef struct sim_sitting {
@@ -26,6 +26,30 @@ typedef struct sim_sitting {
   bool wants;
   bool lost;
 } sim_sitting;
+
+/** How a node stands, as its children or its data: what differs when those
+    do. */
+typedef struct sim_state {
+  int err;
+  int64_t czxid;
+  int64_t zxid; /**< of the last change */
+  int32_t version;
+  uint64_t digest; /**< of the names, of the data */
+} sim_state;
+
+/** What somebody subscribes to, and was told. */
+typedef struct sim_notice {
+  lk_subscription *subscription; /**< NULL: none, or its process is gone */
+  bool children;
+  char path[24];
+  bool told;
+  sim_state last;
+  int64_t wrong_us; /**< since when that is not so; 0: it is */
+} sim_notice;
+
+bool sim_same_state(const sim_state *a, const sim_state *b);
+/** Whether what a subscriber was told last is so. */
+bool sim_is_up_to_date(const struct sim_actor *a);
 
 /** Somebody in a process. */
 typedef struct sim_actor {
@@ -51,6 +75,9 @@ typedef struct sim_actor {
 
   /* a sitter's */
   sim_sitting sitting;
+
+  /* a subscriber's */
+  sim_notice *notice;
 
   /* a stranger's, a peer's */
   struct sim_visit *visit;

@@ -44,14 +44,15 @@ static void add(sim_process *p, const sim_trade *trade, unsigned number)
 }
 
 /* In one world of five, and then everywhere. */
-static void engage_sitters(sim_process *p, unsigned number)
+static void engage_two(sim_process *p, const sim_trade *trade, unsigned number,
+                       uint64_t salt)
 {
-  sim_rng r = sim_rng_fork(&p->world->rng, 's');
+  sim_rng r = sim_rng_fork(&p->world->rng, salt);
 
   if (sim_roll(&r, 5) > 0)
     return;
-  add(p, &sim_sitter, number);
-  add(p, &sim_sitter, number + 1);
+  add(p, trade, number);
+  add(p, trade, number + 1);
 }
 
 /* Who there is follows from the seed, and is the same in each life. */
@@ -73,7 +74,8 @@ static void engage(sim_process *p)
     add(p, &sim_peer, number++);
   if (!sim_plain(p->world) && p->world->limited && p->index == 0)
     add(p, &sim_warden, number++);
-  engage_sitters(p, number);
+  engage_two(p, &sim_sitter, number, 's');
+  engage_two(p, &sim_subscriber, number + 2, 'u');
 }
 
 void sim_actors_start(sim_process *p)
@@ -110,6 +112,8 @@ void sim_actors_die(sim_process *p)
     sim_drop(&p->world->agenda, &a->job);
     a->handle = NULL;
     a->sitting.lock = NULL;
+    if (a->notice != NULL)
+      a->notice->subscription = NULL;
     a->idle = true;
   }
 }
@@ -122,6 +126,7 @@ void sim_actors_done(sim_process *p)
     p->actors = a->next;
     sim_drop(&p->world->agenda, &a->job);
     free(a->visit);
+    free(a->notice);
     free(a);
   }
 }

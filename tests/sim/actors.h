@@ -9,7 +9,8 @@
  * cancel and release, at any time and inside callbacks; a clerk makes requests
  * of its own; a stranger stands in the queue as another client's read-write
  * lock does, and a peer locks as another client does; a warden says how many
- * permits there are. All that they do and are told is told to the judge.
+ * permits there are; subscribers want to know. All that they do and are told is
+ * told to the judge.
  */
 
 /** A life begins: the process has a client and a keeper, not connected yet. */

@@ -162,6 +162,8 @@ typedef enum sim_fact_type {
   /* a request */
   SIM_ENDED, /**< request, result */
   SIM_EVENT, /**< request (its watch), watched */
+  /* a subscription */
+  SIM_NEWS, /**< notice as it was before, known: what it is told, stray */
   SIM_NFACTS
 } sim_fact_type;
 
@@ -199,6 +201,11 @@ typedef struct sim_fact {
       sim_request *request;
       const sim_result *result;
       const lk_event *watched;
+    };
+    struct {
+      const struct sim_notice *notice;
+      const struct sim_state *known;
+      bool stray; /* nobody wants to know any more */
     };
   };
 } sim_fact;

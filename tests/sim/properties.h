@@ -96,6 +96,9 @@
     "it is executed if and only if the node stands") \
   P(revoke, "REVOKE", ON(TOLD) | ON(PATROL), \
     "who is asked to let go is told, and nobody else") \
+  /* properties_subscribe.c */ \
+  P(subscribe_converges, "SUBSCRIBE-CONVERGES", ON(NEWS) | ON(PATROL), \
+    "after the last change all are told of it, and nothing twice") \
   /* properties_client.c */ \
   P(request_ends_once, "REQUEST-ENDS-ONCE", ON(ENDED) | ON(GONE), \
     "an accepted request ends once; NOT_SENT is not executed") \
