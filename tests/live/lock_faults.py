@@ -27,19 +27,21 @@ QUEUED = ALONE + [(True, GET, 1), (True, GET, 2),
 HANDED = [(False, EVENT, 1), (True, MULTI, 1), (False, MULTI, 1)]
 RELEASED = [(True, DELETE, 1), (False, DELETE, 1)]
 
+NATIVE = 2  # lk_layout: no name tells whose it is
+
 
 class Stage:
     """A holder straight at the server, and somebody who wants its lock through
     a relay."""
 
-    def __init__(self, puppet, wire):
+    def __init__(self, puppet, wire, options):
         self.far = puppet.client(zk.connect, timeout=3 * T)
         self.near = puppet.client(wire.address, timeout=T)
         self.far.state("connected")
         self.near.state("connected")
         self.dir = self.far.create("/faults-", flags=2).path
-        self.holder = self.far.lock(self.dir)
-        self.lock = self.near.lock(self.dir)
+        self.holder = self.far.lock(self.dir, **options)
+        self.lock = self.near.lock(self.dir, **options)
 
     def queue(self):
         return sorted(self.far.do("children", path=self.dir,
@@ -59,9 +61,9 @@ class Stage:
 
 
 def with_stage(test):
-    def with_it(*args):
+    def with_it(*args, **options):
         with Relay(zk.connect) as wire, Puppet() as puppet:
-            stage = Stage(puppet, wire)
+            stage = Stage(puppet, wire, options)
             test(stage, wire, *args)
             stage.end()
     with_it.__name__ = test.__name__
@@ -185,19 +187,21 @@ def fault_released(stage, wire, fault, step):
     stage.lock.release()
 
 
-def at_each_step(fault):
+def at_each_step(fault, **options):
+    """`options` are those of the lock."""
     def test():
         for kind, steps in ((fault_alone, ALONE), (fault_queued, QUEUED),
                             (fault_handed, HANDED),
                             (fault_released, RELEASED)):
             for step in steps:
                 try:
-                    kind(fault, step)
+                    kind(fault, step, **options)
                 except Exception:
                     print("%s: %s %s at %s" % (test.__name__, kind.__name__,
                                                fault.__name__, step))
                     raise
-    test.__name__ = "%s_at_each_step" % fault.__name__
+    test.__name__ = "_".join([fault.__name__, "at_each_step",
+                              *map(str, sum(options.items(), ()))])
     return test
 
 
@@ -444,6 +448,7 @@ def a_process_that_slept_knows_it_first():
 with zkserver.Server("--tick", "500") as zk:
     live.run(
         at_each_step(cut),
+        at_each_step(cut, layout=NATIVE),
         at_each_step(tear),
         at_each_step(freeze),
         at_each_step(stop),
