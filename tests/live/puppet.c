@@ -13,6 +13,7 @@
  *     TIME OBJECT state ...          what became of a client
  *     TIME OBJECT event ...          of a watch
  *     TIME OBJECT lock ...           of a lock
+ *     TIME OBJECT told ...           of a subscription
  *     TIME OBJECT log ...            a line for a log
  *
  * Bytes are in hex. Ends, and frees all, when standard input does.
@@ -164,13 +165,24 @@ static object *some_lock(void)
   return o;
 }
 
+static object *some_subscription(void)
+{
+  object *o = objects;
+
+  while (o != NULL && o->subscription == NULL)
+    o = o->next;
+  return o;
+}
+
 static void free_all(void)
 {
   object *o;
 
-  /* Locks stand on keepers, which stand on clients. */
+  /* Locks stand on keepers, which stand on clients; so do subscriptions. */
   while ((o = some_lock()) != NULL)
     object_free_lock(o);
+  while ((o = some_subscription()) != NULL)
+    object_free_subscription(o);
   while (objects != NULL)
     object_free_client(objects);
 }
@@ -272,7 +284,8 @@ static bool obey_one_of(const verb *verbs, const command *cmd, object *o)
 static bool makes(const char *what)
 {
   static const char *const makers[] = {"client",    "lock",      "rwlock",
-                                       "semaphore", "multilock", "single"};
+                                       "semaphore", "multilock", "single",
+                                       "subscribe"};
 
   for (size_t i = 0; i < sizeof makers / sizeof *makers; i++) {
     if (strcmp(what, makers[i]) == 0)
@@ -304,7 +317,8 @@ static void obey(char *text)
   }
   if (!obey_one_of(client_verbs, &cmd, o) &&
       !obey_one_of(lock_verbs, &cmd, o) && !obey_one_of(kind_verbs, &cmd, o) &&
-      !obey_one_of(crowd_verbs, &cmd, o))
+      !obey_one_of(crowd_verbs, &cmd, o) &&
+      !obey_one_of(subscribe_verbs, &cmd, o))
     say(cmd.tag, "refused=no_such_verb");
 }
 

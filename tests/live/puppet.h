@@ -11,14 +11,15 @@
 #include <latchkey/latchkey.h>
 #include <stdbool.h>
 
-/** A client with its keeper, or a lock; found by name. */
+/** A client with its keeper, a lock or a subscription; found by name. */
 typedef struct object {
   char name[64];
-  lk_client *client;      /* its own, or that of the lock */
-  lk_keeper *keeper;      /* likewise */
-  lk_lock *lock;          /* NULL: it is a client */
-  lk_rwlock *rwlock;      /* whose side `lock` is; or NULL */
-  struct object *partner; /* the other side */
+  lk_client *client;             /* its own, or that of the lock */
+  lk_keeper *keeper;             /* likewise */
+  lk_lock *lock;                 /* NULL: it is a client */
+  lk_rwlock *rwlock;             /* whose side `lock` is; or NULL */
+  struct object *partner;        /* the other side */
+  lk_subscription *subscription; /* NULL: it is none */
   lk_listener listener;
   struct object *next;
 } object;
@@ -42,6 +43,7 @@ extern const verb client_verbs[];
 extern const verb lock_verbs[];
 extern const verb kind_verbs[];
 extern const verb crowd_verbs[];
+extern const verb subscribe_verbs[];
 
 extern lk_ev *puppet_ev;
 /** Bytes that this process has sent. */
@@ -54,6 +56,7 @@ void object_forget(object *o);
 /** Both sides, where it is one of a read-write lock. */
 void object_free_lock(object *o);
 void object_free_client(object *o);
+void object_free_subscription(object *o);
 
 /** The value of a key; NULL: it is not given. */
 const char *option(const command *cmd, const char *key);

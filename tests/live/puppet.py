@@ -221,6 +221,12 @@ class Client(Thing):
                 **options)
         return lock
 
+    def subscribe(self, path, **options):
+        """To the children; or to the data, with data=1."""
+        paper = Subscription(self.puppet, self.puppet.new_name("paper"))
+        paper.do("subscribe", client=self.name, path=path, **options)
+        return paper
+
     def rwlock(self, path, **options):
         """Its sides: read, write."""
         name = self.puppet.new_name("rwlock")
@@ -247,6 +253,31 @@ class Lock(Thing):
     def waits(self, seconds=SECONDS):
         """Until it has found its place in the queue."""
         return self.event("waiting", seconds)
+
+
+class Subscription(Thing):
+    def news(self, err="0", **values):
+        """What it is told next is this."""
+        line = self.wait("told")
+        got = sorted(line.names) if "names" in values else None
+        assert line.err == err, line
+        for key, value in values.items():
+            assert (got if key == "names" else getattr(line, key)) == value, (
+                "%s, not %s" % (line, value))
+        return line
+
+    def missing(self):
+        return self.news("NO_NODE")
+
+    def latest(self):
+        """What it was told last; None: nothing."""
+        lines = self.said("told")
+        return lines[-1] if lines else None
+
+    def is_silent(self):
+        """There was nothing that news() has not seen."""
+        with self._news:
+            return self._read == len(self.lines)
 
 
 class Puppet:

@@ -109,6 +109,8 @@ static void obey_free(const command *cmd, object *o)
 {
   if (o->lock != NULL)
     object_free_lock(o);
+  else if (o->subscription != NULL)
+    object_free_subscription(o);
   else
     object_free_client(o);
   say(cmd->tag, "err=0");
