@@ -168,6 +168,9 @@ LK_API int32_t lk_client_timeout_ms(const lk_client *c);
 LK_API lk_session lk_client_session(const lk_client *c);
 /** Number of the present connection, counting from 1; 0: not connected. */
 LK_API uint64_t lk_client_connection(const lk_client *c);
+/** The largest zxid that an answer has brought: what is executed from now on
+    has a larger one. 0: none has, also anew after the session expired. */
+LK_API int64_t lk_client_zxid(const lk_client *c);
 /** "host:port" of the server in use or tried; valid until the next input. */
 LK_API const char *lk_client_server(const lk_client *c);
 /** The chroot, "" if none. Valid as long as the client. */

@@ -8,6 +8,7 @@
 #include <latchkey/keeper.h>
 #include <latchkey/lock.h>
 #include <latchkey/multilock.h>
+#include <latchkey/nodes.h>
 #include <latchkey/rwlock.h>
 #include <latchkey/semaphore.h>
 #include <latchkey/single.h>

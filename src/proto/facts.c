@@ -23,6 +23,11 @@ uint64_t lk_client_connection(const lk_client *c)
   return c->connection;
 }
 
+int64_t lk_client_zxid(const lk_client *c)
+{
+  return c->last_zxid;
+}
+
 const char *lk_client_server(const lk_client *c)
 {
   return c->server;

@@ -229,20 +229,6 @@ int64_t lk__contend_rest_ms(lk_contend *ct)
   return ms + jitter % ms;
 }
 
-lk_trouble lk__trouble_of(int err)
-{
-  switch (err) {
-  case LK_ERR_NOT_SENT:
-  case LK_ERR_LOSS:
-  case LK_ERR_UNKNOWN:
-  case LK_ERR_SESSION_EXPIRED: return LK_TROUBLE_BROKEN;
-  case LK_ERR_THROTTLED:
-  case LK_ERR_SESSION_MOVED:
-  case LK_ERR_NOT_READ_ONLY: return LK_TROUBLE_BUSY;
-  default: return LK_TROUBLE_FATAL;
-  }
-}
-
 void lk__contend_trouble(lk_contend *ct, int err)
 {
   switch (lk__trouble_of(err)) {

@@ -23,6 +23,7 @@
 
 #include "recipes/attempt.h"
 #include "recipes/place.h"
+#include "recipes/trouble.h"
 
 typedef struct lk_keeper lk_keeper;
 
@@ -279,14 +280,6 @@ void lk__contend_supervise(lk_contend *ct);
 void lk__contend_step(lk_contend *ct, lk_contend_event ev);
 /** Fail: tell the owner, and leave. */
 void lk__contend_end(lk_contend *ct, int err);
-/** What an error of a request means, where it is none of the recipe's. */
-typedef enum lk_trouble {
-  LK_TROUBLE_BROKEN, /**< the connection is gone; news of the next will come */
-  LK_TROUBLE_BUSY,   /**< not executed, ask again later */
-  LK_TROUBLE_FATAL
-} lk_trouble;
-
-lk_trouble lk__trouble_of(int err);
 /** A request ended with `err`, which says nothing of the recipe: pause, or
     fail. */
 void lk__contend_trouble(lk_contend *ct, int err);

@@ -243,7 +243,9 @@ void fake_run(fake_server *s, int64_t ms)
 
 static int64_t hook_now(void *arg)
 {
-  return ((fake_link *)arg)->server->now;
+  fake_server *s = ((fake_link *)arg)->server;
+
+  return s->now += s->hurry;
 }
 
 static void hook_random(void *arg, void *out, size_t len)

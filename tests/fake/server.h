@@ -55,7 +55,8 @@ typedef struct fake_link {
 
 struct fake_server {
   tree nodes;
-  int64_t now; /**< ms */
+  int64_t now;   /**< ms */
+  int64_t hurry; /**< how much of it passes with each look at the clock */
   uint64_t seed;
   fake_link *links;
   int64_t sessions[64]; /**< those that live; 0: none */

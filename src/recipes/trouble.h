@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_RECIPES_TROUBLE_H
+#define LK_RECIPES_TROUBLE_H
+
+#include <latchkey/error.h>
+
+/** What an error of a request means, where it is none of the recipe's. */
+typedef enum lk_trouble {
+  LK_TROUBLE_BROKEN, /**< the connection is gone; news of the next will come */
+  LK_TROUBLE_BUSY,   /**< not executed, ask again later */
+  LK_TROUBLE_FATAL
+} lk_trouble;
+
+static inline lk_trouble lk__trouble_of(int err)
+{
+  switch (err) {
+  case LK_ERR_NOT_SENT:
+  case LK_ERR_LOSS:
+  case LK_ERR_UNKNOWN:
+  case LK_ERR_SESSION_EXPIRED: return LK_TROUBLE_BROKEN;
+  case LK_ERR_THROTTLED:
+  case LK_ERR_SESSION_MOVED:
+  case LK_ERR_NOT_READ_ONLY: return LK_TROUBLE_BUSY;
+  default: return LK_TROUBLE_FATAL;
+  }
+}
+
+#endif
