@@ -166,6 +166,26 @@ START_TEST(a_complaint_is_cut_to_its_room)
 }
 END_TEST
 
+static void write_down(const char *host, uint16_t port, void *arg)
+{
+  char *all = arg;
+  size_t len = strlen(all);
+
+  snprintf(all + len, 100 - len, "%s %u ", host, (unsigned)port);
+}
+
+START_TEST(servers_are_handed_out_in_order_or_not_at_all)
+{
+  char all[100] = "";
+
+  ck_assert_int_eq(lk_hosts_each("b,[::1]:5,a:1/x", write_down, all), 0);
+  ck_assert_str_eq(all, "b 2181 ::1 5 a 1 ");
+  ck_assert_int_eq(lk_hosts_each("c,a:0", write_down, all), LK_ERR_BAD_HOSTS);
+  ck_assert_int_eq(lk_hosts_each(NULL, write_down, all), LK_ERR_BAD_HOSTS);
+  ck_assert_str_eq(all, "b 2181 ::1 5 a 1 ");
+}
+END_TEST
+
 START_TEST(without_memory_nothing_is_kept)
 {
   failing_mem f;
@@ -265,7 +285,8 @@ END_TEST
 SUITE("hosts", servers_ports_and_chroot_are_told_apart,
       ipv6_addresses_stand_in_brackets, blanks_and_empty_entries_are_left_out,
       what_is_wrong_is_said, a_name_has_255_bytes_at_most,
-      a_complaint_is_cut_to_its_room, without_memory_nothing_is_kept,
-      servers_take_turns_and_a_round_has_an_end,
+      a_complaint_is_cut_to_its_room,
+      servers_are_handed_out_in_order_or_not_at_all,
+      without_memory_nothing_is_kept, servers_take_turns_and_a_round_has_an_end,
       every_address_of_a_name_has_a_turn,
       each_order_of_the_servers_comes_as_often_as_any_other)

@@ -130,6 +130,17 @@ LK_API int lk_client_new(lk_client **out, const lk_client_config *config,
  */
 LK_API int lk_hosts_check(const char *hosts, char *text, size_t size);
 
+/**
+ * Hand out each server of a connect string, in the order of the text: its name
+ * or address, without brackets, borrowed until `each` returns, and its port.
+ *
+ * @return 0; LK_ERR_BAD_HOSTS, LK_ERR_NO_MEMORY: `each` was not called.
+ */
+LK_API int lk_hosts_each(const char *hosts,
+                         void (*each)(const char *host, uint16_t port,
+                                      void *arg),
+                         void *arg);
+
 /** Whether requests take `path`: 0 or LK_ERR_BAD_PATH. */
 LK_API int lk_path_check(const char *path);
 

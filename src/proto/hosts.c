@@ -242,3 +242,19 @@ int lk_hosts_check(const char *hosts, char *text, size_t size)
     snprintf(text, size, "%s", err == 0 ? "" : why == NULL ? "" : why);
   return err;
 }
+
+int lk_hosts_each(const char *hosts,
+                  void (*each)(const char *host, uint16_t port, void *arg),
+                  void *arg)
+{
+  lk_hosts h;
+  const char *why;
+  int err = lk__hosts_init(&h, &lk__mem_libc, hosts == NULL ? "" : hosts, &why);
+
+  if (err != 0)
+    return err;
+  for (size_t i = 0; i < h.count; i++)
+    each(h.items[i].name, h.items[i].port, arg);
+  lk__hosts_free(&h);
+  return 0;
+}
