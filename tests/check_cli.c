@@ -3,11 +3,13 @@
 
 #include "cli/access.h"
 #include "cli/cgroup.h"
+#include "cli/clocks.h"
 #include "cli/json.h"
 #include "cli/lease.h"
 #include "cli/number.h"
 #include "cli/options.h"
 #include "cli/queue.h"
+#include "cli/word.h"
 #include "suite.h"
 
 #include <stdio.h>
@@ -681,6 +683,109 @@ START_TEST(our_cgroup_is_found_where_version_2_is_mounted)
 }
 END_TEST
 
+/* ---- the doctor ------------------------------------------------------------
+ */
+
+static void expect_word(const char *answer, cli_word_kind kind,
+                        const char *version, const char *mode)
+{
+  size_t len = strlen(answer);
+  char *exact = malloc(len + 1); /* for who reads too far */
+  cli_word w;
+
+  memcpy(exact, answer, len);
+  exact = realloc(exact, len > 0 ? len : 1);
+  cli_word_read(&w, lk_bytes_of(exact, len));
+  ck_assert_msg(w.kind == kind, "%s: %d", answer, (int)w.kind);
+  ck_assert_int_eq(w.version.at != NULL, version != NULL);
+  ck_assert_int_eq(w.mode.at != NULL, mode != NULL);
+  if (version != NULL)
+    ck_assert(w.version.len == strlen(version) &&
+              memcmp(w.version.at, version, w.version.len) == 0);
+  if (mode != NULL)
+    ck_assert(w.mode.len == strlen(mode) &&
+              memcmp(w.mode.at, mode, w.mode.len) == 0);
+  free(exact);
+}
+
+START_TEST(what_a_server_says_of_itself_is_read)
+{
+  expect_word("Zookeeper version: 3.8.0-${mvngit.commit.id}, built on 2024-12-2"
+              "9 17:54 UTC\nLatency min/avg/max: 0/0.0/0\nMode: follower\nNode"
+              " count: 5\n",
+              CLI_WORD_SERVES, "3.8.0", "follower");
+  expect_word("Zookeeper version: 3.8.0-x\nREAD-ONLY mode; serving only read-on"
+              "ly clients\nMode: read-only\n",
+              CLI_WORD_READ_ONLY, "3.8.0", "read-only");
+  expect_word("This ZooKeeper instance is not currently serving requests\n",
+              CLI_WORD_NO_QUORUM, NULL, NULL);
+  expect_word("null", CLI_WORD_NO_QUORUM, NULL, NULL);
+  expect_word("rw", CLI_WORD_SERVES, NULL, NULL);
+  expect_word("ro", CLI_WORD_READ_ONLY, NULL, NULL);
+  expect_word("imok", CLI_WORD_NOTHING, NULL, NULL);
+  expect_word("srvr is not executed because it is not in the whitelist.\n",
+              CLI_WORD_NOTHING, NULL, NULL);
+}
+END_TEST
+
+START_TEST(no_byte_of_it_is_believed)
+{
+  expect_word("", CLI_WORD_STRANGE, NULL, NULL);
+  expect_word("rwx", CLI_WORD_STRANGE, NULL, NULL);
+  expect_word("imo", CLI_WORD_STRANGE, NULL, NULL);
+  expect_word("HTTP/1.1 400 Bad Request\r\n", CLI_WORD_STRANGE, NULL, NULL);
+  expect_word("Zookeeper version: ", CLI_WORD_NOTHING, "", NULL);
+  expect_word("Zookeeper version: 3.9.1", CLI_WORD_NOTHING, "3.9.1", NULL);
+  expect_word("Zookeeper version: -\nMode: ", CLI_WORD_SERVES, "", "");
+}
+END_TEST
+
+START_TEST(versions_are_numbers)
+{
+  ck_assert(cli_word_before(lk_text("3.4.14"), 3, 5));
+  ck_assert(cli_word_before(lk_text("2.9"), 3, 5));
+  ck_assert(!cli_word_before(lk_text("3.5.0"), 3, 5));
+  ck_assert(!cli_word_before(lk_text("3.10.1"), 3, 5));
+  ck_assert(!cli_word_before(lk_text("4.0"), 3, 5));
+  ck_assert(!cli_word_before(lk_text("3"), 3, 5));
+  ck_assert(!cli_word_before(lk_text("3.x"), 3, 5));
+  ck_assert(!cli_word_before(lk_text("3.99999999999"), 3, 5));
+  ck_assert(!cli_word_before(lk_text(""), 3, 5));
+  ck_assert(!cli_word_before(lk_text(NULL), 3, 5));
+}
+END_TEST
+
+START_TEST(a_wall_clock_that_is_set_is_seen_and_one_that_is_kept_right_is_not)
+{
+  cli_clocks c;
+
+  cli_clocks_begin(&c, (cli_moment){1000, 500000});
+  cli_clocks_look(&c, (cli_moment){1050, 500150});
+  cli_clocks_look(&c, (cli_moment){1100, 500240});
+  ck_assert_int_eq(cli_clocks_set(&c), 0);
+  cli_clocks_look(&c, (cli_moment){1150, 3600000 + 500150});
+  ck_assert_int_eq(cli_clocks_set(&c), 3600000);
+  cli_clocks_look(&c, (cli_moment){1200, 300200});
+  ck_assert_int_eq(cli_clocks_set(&c), -200000);
+  ck_assert_int_eq(cli_clocks_stood(&c), 0);
+  ck_assert_int_eq(cli_clocks_took(&c), 200);
+}
+END_TEST
+
+START_TEST(a_process_that_stood_still_sees_the_longest_time)
+{
+  cli_clocks c;
+
+  cli_clocks_begin(&c, (cli_moment){0, 0});
+  cli_clocks_look(&c, (cli_moment){499, 499});
+  ck_assert_int_eq(cli_clocks_stood(&c), 0);
+  cli_clocks_look(&c, (cli_moment){2499, 2499});
+  cli_clocks_look(&c, (cli_moment){3099, 3099});
+  ck_assert_int_eq(cli_clocks_stood(&c), 2000);
+  ck_assert_int_eq(cli_clocks_set(&c), 0);
+}
+END_TEST
+
 SUITE("cli", utf8_is_what_the_standard_says,
       what_others_wrote_cannot_speak_to_the_terminal, base64_is_padded,
       times_are_rfc_3339_in_utc, text_grows_and_counts_what_was_printed,
@@ -704,4 +809,8 @@ SUITE("cli", utf8_is_what_the_standard_says,
       stop_waits_for_news_and_kills_what_is_lost,
       after_the_longest_hold_term_and_kill_come_however_long_the_lease,
       after_the_longest_hold_kill_and_stop_kill, ignore_does_nothing,
-      our_cgroup_is_found_where_version_2_is_mounted)
+      our_cgroup_is_found_where_version_2_is_mounted,
+      what_a_server_says_of_itself_is_read, no_byte_of_it_is_believed,
+      versions_are_numbers,
+      a_wall_clock_that_is_set_is_seen_and_one_that_is_kept_right_is_not,
+      a_process_that_stood_still_sees_the_longest_time)

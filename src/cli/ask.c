@@ -11,22 +11,27 @@ static void on_log(cli_link *l, const char *text, void *arg)
   cli_say("%s", text);
 }
 
-bool cli_ask_open(cli_ask *a, const cli_options *o, const char *verb,
-                  const char *path)
+bool cli_ask_begin(cli_ask *a, const cli_options *o, const char *verb,
+                   const char *path, cli_text *complaint)
 {
-  cli_text complaint = {0};
-
   memset(a, 0, sizeof *a);
   a->options = o;
   a->verb = verb;
   a->path = path;
   a->link.log = on_log;
-  if (!cli_link_open(&a->link, o, o->connect_timeout_ms, &complaint)) {
-    const char *line = cli_text_end(&complaint);
+  if (cli_link_open(&a->link, o, o->connect_timeout_ms, complaint))
+    return true;
+  cli_ask_free(a);
+  return false;
+}
 
-    cli_say("%s", line == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : line);
-    cli_text_free(&complaint);
-    cli_ask_free(a);
+bool cli_ask_open(cli_ask *a, const cli_options *o, const char *verb,
+                  const char *path)
+{
+  cli_text complaint = {0};
+
+  if (!cli_ask_begin(a, o, verb, path, &complaint)) {
+    cli_say_text(&complaint);
     return false;
   }
   if (!cli_link_wait(&a->link)) {

@@ -17,6 +17,10 @@ typedef struct cli_ask {
   int err;      /**< the answer */
 } cli_ask;
 
+/** Begin to connect. False, with one line in `complaint`: it cannot even begin;
+    there is nothing to close. */
+bool cli_ask_begin(cli_ask *a, const cli_options *o, const char *verb,
+                   const char *path, cli_text *complaint);
 /** Connect. False once it has said why not: the exit code is CLI_FAILED, and
     there is nothing to close. */
 bool cli_ask_open(cli_ask *a, const cli_options *o, const char *verb,

@@ -65,6 +65,12 @@ void cli_json_number(cli_json *j, const char *key, int64_t n)
   cli_text_printf(j->out, "%" PRId64, n);
 }
 
+void cli_json_yes(cli_json *j, const char *key, bool yes)
+{
+  begin(j, key);
+  cli_text_puts(j->out, yes ? "true" : "false");
+}
+
 void cli_json_big(cli_json *j, const char *key, uint64_t n)
 {
   begin(j, key);

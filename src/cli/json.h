@@ -16,6 +16,7 @@ void cli_json_close(cli_json *j, char bracket);
     U+FFFD. NULL gives null. */
 void cli_json_text(cli_json *j, const char *key, lk_bytes text);
 void cli_json_number(cli_json *j, const char *key, int64_t n);
+void cli_json_yes(cli_json *j, const char *key, bool yes);
 /** A number that may pass 2^53: in quotes, decimal. */
 void cli_json_big(cli_json *j, const char *key, uint64_t n);
 /** The same as 0x and hexadecimal, as sessions are shown. */

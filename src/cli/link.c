@@ -146,6 +146,16 @@ static int make_client(cli_link *l)
   return err != 0 ? err : lk_ev_client_new(&l->client, l->ev, &config);
 }
 
+void cli_link_refuse(const cli_options *o, int err, cli_text *out)
+{
+  char wrong[160] = "";
+
+  if (err == LK_ERR_BAD_HOSTS)
+    lk_hosts_check(o->hosts, wrong, sizeof wrong);
+  cli_text_puts(out, *wrong == '\0' ? lk_error_text(err) : wrong);
+  cli_text_puts(out, cli_hint(err));
+}
+
 bool cli_link_open(cli_link *l, const cli_options *o, int64_t patience_ms,
                    cli_text *complaint)
 {
@@ -159,12 +169,7 @@ bool cli_link_open(cli_link *l, const cli_options *o, int64_t patience_ms,
   int err = make_client(l);
 
   if (err != 0) {
-    char wrong[160] = "";
-
-    if (err == LK_ERR_BAD_HOSTS)
-      lk_hosts_check(o->hosts, wrong, sizeof wrong);
-    cli_text_puts(complaint, *wrong == '\0' ? lk_error_text(err) : wrong);
-    cli_text_puts(complaint, cli_hint(err));
+    cli_link_refuse(o, err, complaint);
     return false;
   }
   if (!add_auth(l, complaint))
@@ -232,10 +237,7 @@ bool cli_link_wait(cli_link *l)
   cli_text text = {0};
 
   cli_link_complain(l, &text);
-  const char *line = cli_text_end(&text);
-
-  cli_say("%s", line == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : line);
-  cli_text_free(&text);
+  cli_say_text(&text);
   return false;
 }
 

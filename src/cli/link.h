@@ -37,6 +37,9 @@ struct cli_link {
 bool cli_link_open(cli_link *l, const cli_options *o, int64_t patience_ms,
                    cli_text *complaint);
 
+/** Why a client or its list of servers could not be made, as one line. */
+void cli_link_refuse(const cli_options *o, int err, cli_text *out);
+
 /** Why no session stands, as one line without an end. */
 void cli_link_complain(const cli_link *l, cli_text *out);
 

@@ -75,7 +75,7 @@ static int check_operands(const cli_command *c, char **operands, int count)
                                                      : "there is no PATH");
   if (c->most >= 0 && count > c->most)
     return refuse(c, "too many operands");
-  if (operands[0][0] == '/')
+  if (count == 0 || operands[0][0] == '/')
     return CLI_DONE;
   cli_text word = {0};
 

@@ -19,4 +19,7 @@ int cli_status(const cli_options *o, char **operands);
 int cli_revoke(const cli_options *o, char **operands);
 int cli_wait(const cli_options *o, char **operands);
 
+/** `latchkey doctor [PATH]` */
+int cli_doctor(const cli_options *o, char **operands);
+
 #endif

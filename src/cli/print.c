@@ -29,6 +29,14 @@ void cli_say(const char *format, ...)
   (void)n;
 }
 
+void cli_say_text(cli_text *line)
+{
+  const char *text = cli_text_end(line);
+
+  cli_say("%s", text == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : text);
+  cli_text_free(line);
+}
+
 int cli_print(const cli_text *out)
 {
   size_t done = 0;

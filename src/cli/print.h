@@ -19,6 +19,9 @@ enum cli_code {
 /** A line "latchkey: …" on standard error. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/** The same with one line of text, which is freed. */
+void cli_say_text(cli_text *line);
+
 /** Write the text to standard output; CLI_DONE, or CLI_FAILED once it has
     said why not. */
 int cli_print(const cli_text *out);

@@ -254,10 +254,7 @@ int cli_create(const cli_options *o, char **operands)
     return CLI_FAILED;
   }
   if (!cli_acl_read(&acl, o->acl, &complaint)) {
-    const char *line = cli_text_end(&complaint);
-
-    cli_say("%s", line == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : line);
-    cli_text_free(&complaint);
+    cli_say_text(&complaint);
     return CLI_FAILED;
   }
   if (read_data(operands[1], &data) &&

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cli/nodes.h"
+#include "cli/print.h"
+#include "cli/servers.h"
+#include "cli/trial.h"
+
+/* Of these the median is told. */
+enum { ROUNDS = 9 };
+
+typedef struct checkup {
+  const cli_options *options;
+  cli_findings findings;
+  cli_clocks clocks;
+  int64_t timeout_ms; /* granted; before that, asked for */
+} checkup;
+
+/* ---- the session -----------------------------------------------------------
+ */
+
+/* What is wrong with the way to a session, in the library's words. */
+static void tell_no_session(checkup *c, const cli_link *link)
+{
+  bool auth = link->trouble == LK_ERR_AUTH_FAILED;
+  cli_text said = {0};
+
+  cli_findings_begin(&c->findings, CLI_BROKEN, auth ? "auth" : "session");
+  cli_link_complain(link, &said);
+  cli_findings_end(&c->findings, &said, NULL);
+}
+
+static void tell_timeout(checkup *c)
+{
+  int64_t wanted = c->options->session_timeout_ms;
+  cli_text said = {0};
+  cli_json *facts;
+
+  if (wanted == c->timeout_ms)
+    return;
+  facts = cli_findings_begin(&c->findings, CLI_NOTE, "timeout");
+  cli_json_number(facts, "wanted_ms", wanted);
+  cli_json_number(facts, "timeout_ms", c->timeout_ms);
+  cli_text_printf(&said,
+                  "the session timeout is %" PRId64
+                  " ms, not the %" PRId64 " ms asked for",
+                  c->timeout_ms, wanted);
+  cli_findings_end(&c->findings, &said,
+                   "minSessionTimeout and maxSessionTimeout in its zoo.cfg "
+                   "bound it");
+}
+
+static void tell_session(checkup *c, const cli_link *link)
+{
+  uint64_t id = (uint64_t)lk_client_session(link->client).id;
+  const char *server = lk_client_server(link->client);
+  cli_text said = {0};
+  cli_json *facts = cli_findings_begin(&c->findings, CLI_WELL, "session");
+
+  c->timeout_ms = lk_client_timeout_ms(link->client);
+  cli_json_text(facts, "server", lk_text(server));
+  cli_json_hex(facts, "session", id);
+  cli_json_number(facts, "timeout_ms", c->timeout_ms);
+  cli_text_printf(&said, "0x%" PRIx64 " at %s, timeout %" PRId64 " ms", id,
+                  server, c->timeout_ms);
+  cli_findings_end(&c->findings, &said, NULL);
+  tell_timeout(c);
+}
+
+static void tell_auth(checkup *c, int err)
+{
+  const char *name = c->options->auth_file;
+  bool refused = err == LK_ERR_AUTH_FAILED || err == LK_ERR_AUTH_REQUIRED;
+  cli_text said = {0};
+
+  if (refused) {
+    cli_findings_begin(&c->findings, CLI_BROKEN, "auth");
+    cli_text_puts(&said, lk_error_text(err));
+    cli_findings_end(&c->findings, &said,
+                     name == NULL ? "--auth-file gives an identity"
+                                  : "check the lines of --auth-file");
+  } else if (name != NULL && err == 0) {
+    cli_findings_begin(&c->findings, CLI_WELL, "auth");
+    cli_text_printf(&said,
+                    "the identities of %s are taken (a wrong password of "
+                    "digest is another identity)",
+                    name);
+    cli_findings_end(&c->findings, &said, NULL);
+  }
+}
+
+/* ---- the round trip --------------------------------------------------------
+ */
+
+static int64_t now_us(void)
+{
+  struct timespec t = {0, 0};
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static void on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)stat;
+  /* Access lists come later; an answer is an answer. */
+  cli_ask_answer(arg, err == LK_ERR_NO_NODE || err == LK_ERR_NO_AUTH ? 0 : err);
+}
+
+static int compare(const void *a, const void *b)
+{
+  int64_t x = *(const int64_t *)a;
+  int64_t y = *(const int64_t *)b;
+
+  return x < y ? -1 : x > y;
+}
+
+static int time_rounds(cli_ask *a, int64_t *took)
+{
+  int err = 0;
+
+  for (int i = 0; i < ROUNDS && err == 0; i++) {
+    lk_call call = cli_ask_call(a, true);
+    int64_t began = now_us();
+
+    err = lk_exists(a->link.client, "/", &call, on_stat, a);
+    err = cli_ask_wait(a, err);
+    took[i] = now_us() - began;
+  }
+  qsort(took, ROUNDS, sizeof *took, compare);
+  return err;
+}
+
+static void tell_rounds(checkup *c, cli_ask *a, int err, int64_t median_us)
+{
+  const char *server = lk_client_server(a->link.client);
+  cli_text said = {0};
+  cli_json *facts = cli_findings_begin(
+      &c->findings, err == 0 ? CLI_WELL : CLI_BROKEN, "round-trip");
+
+  cli_json_text(facts, "server", lk_text(server));
+  if (err == 0) {
+    cli_json_number(facts, "median_us", median_us);
+    cli_text_printf(&said, "%.3f ms, the median of %d reads at %s",
+                    (double)median_us / 1000, ROUNDS, server);
+  } else {
+    cli_text_printf(&said, "a read at %s ends so: %s", server,
+                    lk_error_text(err));
+  }
+  cli_findings_end(&c->findings, &said,
+                   err == 0 ? NULL : "look at the network and the server");
+}
+
+/* What a verb would do that reads and writes. */
+static void use_session(checkup *c, cli_ask *a)
+{
+  int64_t took[ROUNDS] = {0};
+
+  tell_session(c, &a->link);
+  int err = time_rounds(a, took);
+
+  tell_auth(c, err);
+  if (err != LK_ERR_AUTH_FAILED && err != LK_ERR_AUTH_REQUIRED)
+    tell_rounds(c, a, err, took[ROUNDS / 2]);
+  if (err == 0)
+    cli_trial(a, &c->findings);
+}
+
+static void examine_session(checkup *c, const char *path)
+{
+  cli_text complaint = {0};
+  cli_ask a;
+
+  if (!cli_ask_begin(&a, c->options, "doctor", path, &complaint)) {
+    cli_findings_begin(&c->findings, CLI_BROKEN,
+                       c->options->auth_file != NULL ? "auth" : "session");
+    cli_findings_end(&c->findings, &complaint, NULL);
+    return;
+  }
+  cli_clocks_start(&c->clocks, a.link.loop);
+  cli_link_run(&a.link, &a.link.decided);
+  if (a.link.trouble == 0)
+    use_session(c, &a);
+  else
+    tell_no_session(c, &a.link);
+  cli_link_close(&a.link);
+  cli_clocks_stop(&c->clocks, a.link.loop);
+  cli_ask_free(&a);
+}
+
+/* ---- the clocks ------------------------------------------------------------
+ */
+
+/* A third of the session timeout without a word, and servers are near to giving
+   the session up. */
+static void tell_clocks(checkup *c)
+{
+  int64_t stood, set;
+  cli_verdict verdict = CLI_WELL;
+  const char *advice = NULL;
+  cli_text said = {0};
+
+  cli_clocks_look(&c->clocks, cli_clocks_now());
+  stood = cli_clocks_stood(&c->clocks);
+  set = cli_clocks_set(&c->clocks);
+  if (stood > 0 || set != 0)
+    verdict = stood > c->timeout_ms / 3 ? CLI_BROKEN : CLI_NOTE;
+  cli_json *facts = cli_findings_begin(&c->findings, verdict, "clocks");
+
+  cli_json_number(facts, "took_ms", cli_clocks_took(&c->clocks));
+  cli_json_number(facts, "stood_ms", stood);
+  cli_json_number(facts, "set_ms", set);
+  if (set != 0) {
+    cli_text_printf(&said, "the wall clock was set by %" PRId64 " ms", set);
+    advice = "leases do not follow it; ages that are shown do";
+  }
+  if (stood > 0) {
+    cli_text_printf(&said, "%sthis process stood still for %" PRId64 " ms",
+                    set != 0 ? "; " : "", stood);
+    advice = "give this machine time to run, or its sessions more (-T): who "
+             "stands still so long loses locks";
+  }
+  if (verdict == CLI_WELL)
+    cli_text_printf(&said, "ran evenly for the %" PRId64 " ms that this took",
+                    cli_clocks_took(&c->clocks));
+  cli_findings_end(&c->findings, &said, advice);
+}
+
+/* ----------------------------------------------------------------------------
+ */
+
+static int complain(const cli_options *o, int err)
+{
+  cli_text line = {0};
+
+  cli_link_refuse(o, err, &line);
+  cli_say_text(&line);
+  return CLI_FAILED;
+}
+
+static int examine(checkup *c, cli_servers *s, const char *path)
+{
+  int err = cli_servers_examine(s, &c->clocks);
+
+  if (err != 0)
+    return complain(c->options, err);
+  cli_servers_tell(s, &c->findings);
+  if (cli_servers_serving(s) > 0)
+    examine_session(c, path);
+  tell_clocks(c);
+  return cli_findings_close(&c->findings);
+}
+
+int cli_doctor(const cli_options *o, char **operands)
+{
+  const char *path = operands[0] == NULL ? "/" : operands[0];
+  checkup c = {.options = o, .timeout_ms = o->session_timeout_ms};
+  cli_servers s;
+
+  if (lk_path_check(path) != 0)
+    return cli_complain("doctor", path, LK_ERR_BAD_PATH);
+  c.findings.as_json = o->json;
+  cli_clocks_begin(&c.clocks, cli_clocks_now());
+  int err = cli_servers_open(&s, o);
+  int code = err != 0 ? complain(o, err) : examine(&c, &s, path);
+
+  cli_servers_free(&s);
+  return code;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_CLI_KNOCK_H
+#define LK_CLI_KNOCK_H
+
+#include <ev.h>
+#include <sys/types.h>
+
+#include "cli/text.h"
+
+/**
+ * @file
+ * Knocking at a server's door, before any session: look its name up, connect,
+ * ask a four-letter word. A child process does it, which is killed when it
+ * takes too long: looking up a name can wait for ever.
+ */
+
+/** How far it went. */
+typedef enum cli_knock_stage {
+  CLI_KNOCK_NAMING,  /**< the name is being looked up */
+  CLI_KNOCK_NO_NAME, /**< `text`: why it is nobody's */
+  CLI_KNOCK_CALLING, /**< `address` is being connected to */
+  CLI_KNOCK_CLOSED,  /**< `text`: why no address can be connected to */
+  CLI_KNOCK_OPEN,    /**< connected and asked, and nothing came */
+  CLI_KNOCK_HUNG_UP, /**< connected and asked, and it hung up */
+  CLI_KNOCK_ANSWERED /**< `text`: what it said */
+} cli_knock_stage;
+
+/** What the child has to tell; small enough to be written in one piece. */
+typedef struct cli_knock_news {
+  cli_knock_stage stage;
+  size_t len; /**< of `text`, which has no NUL */
+  char address[80];
+  char text[2048];
+} cli_knock_news;
+
+typedef struct cli_knock {
+  void (*over)(struct cli_knock *k, void *arg); /**< told once, by the loop */
+  void *arg;
+  cli_knock_news news; /**< the last */
+  pid_t pid;
+  struct ev_loop *loop; /**< NULL: it is over */
+  ev_io watcher;
+} cli_knock;
+
+/** Knock at `host` for `patience_ms` at most. Zero it and set `over` first. 0,
+    or an errno. */
+int cli_knock_begin(cli_knock *k, const char *host, uint16_t port,
+                    int64_t patience_ms, struct ev_loop *loop);
+/** End it, however far it went. */
+void cli_knock_end(cli_knock *k);
+
+#endif

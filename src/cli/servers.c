@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/print.h"
+#include "cli/servers.h"
+
+/* ---- the list --------------------------------------------------------------
+ */
+
+static bool name(cli_server *s, const char *host, uint16_t port)
+{
+  size_t len = strlen(host) + 1;
+  size_t size = len + sizeof "[]:65535";
+
+  s->name = malloc(size + len);
+  if (s->name == NULL)
+    return false;
+  snprintf(s->name, size, strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host,
+           (unsigned)port);
+  memcpy(s->name + size, host, len);
+  s->host = s->name + size;
+  s->port = port;
+  return true;
+}
+
+static void add(const char *host, uint16_t port, void *arg)
+{
+  cli_servers *s = arg;
+  void *items = realloc(s->items, (s->count + 1) * sizeof *s->items);
+
+  if (items != NULL)
+    s->items = items;
+  if (items == NULL || s->err != 0) {
+    s->err = LK_ERR_NO_MEMORY;
+    return;
+  }
+  memset(&s->items[s->count], 0, sizeof *s->items);
+  if (name(&s->items[s->count], host, port))
+    s->count++;
+  else
+    s->err = LK_ERR_NO_MEMORY;
+}
+
+int cli_servers_open(cli_servers *s, const cli_options *o)
+{
+  memset(s, 0, sizeof *s);
+  s->options = o;
+  int err = lk_hosts_each(o->hosts, add, s);
+
+  return err != 0 ? err : s->err;
+}
+
+size_t cli_servers_serving(const cli_servers *s)
+{
+  size_t serving = 0;
+
+  for (size_t i = 0; i < s->count; i++)
+    serving += s->items[i].timeout_ms > 0 ? 1 : 0;
+  return serving;
+}
+
+/* ---- examining one ---------------------------------------------------------
+ */
+
+/* The library's text begins with the server's name. */
+static void take_trouble(cli_server *s)
+{
+  size_t len = strlen(s->name);
+  const char *text;
+
+  if (lk_client_trouble(s->client, &text) == 0)
+    return;
+  if (strncmp(text, s->name, len) == 0 && text[len] == ':')
+    text += len + 2;
+  s->trouble.len = 0;
+  cli_text_puts(&s->trouble, text);
+}
+
+static void finish(cli_server *s)
+{
+  cli_servers *all = s->all;
+
+  if (s->over)
+    return;
+  s->over = true;
+  cli_knock_end(&s->knock);
+  if (s->client != NULL)
+    take_trouble(s);
+  lk_client_free(s->client);
+  s->client = NULL;
+  for (size_t i = 0; i < all->count; i++)
+    if (!all->items[i].over)
+      return;
+  all->done = true;
+}
+
+static void on_closed(lk_client *c, int err, void *arg)
+{
+  (void)c;
+  (void)err;
+  finish(arg);
+}
+
+static void on_state(lk_client *c, lk_state state, int err, void *arg)
+{
+  cli_server *s = arg;
+
+  (void)err;
+  if (state != LK_STATE_CONNECTED || s->timeout_ms != 0)
+    return;
+  s->timeout_ms = lk_client_timeout_ms(c);
+  lk_client_close(c, on_closed, s);
+}
+
+static void on_log(void *arg, int level, int err, const char *text)
+{
+  (void)arg;
+  (void)err;
+  if (level <= LK_LOG_INFO)
+    cli_say("%s", text);
+}
+
+static int begin_session(cli_server *s)
+{
+  const cli_options *o = s->all->options;
+  lk_client_config config = {.size = sizeof config};
+
+  config.hosts = s->name;
+  config.session_timeout_ms = (int32_t)o->session_timeout_ms;
+  config.log = o->verbose ? on_log : NULL;
+  s->listener.state = on_state;
+  s->listener.arg = s;
+  int err = lk_ev_client_new(&s->client, s->all->ev, &config);
+
+  if (err == 0)
+    lk_client_attach(s->client, &s->listener);
+  return err;
+}
+
+/* What it said of itself may make a session pointless. */
+static bool may_serve(const cli_server *s)
+{
+  const cli_knock_news *n = &s->knock.news;
+
+  return n->stage == CLI_KNOCK_HUNG_UP || (n->stage == CLI_KNOCK_ANSWERED &&
+                                           s->word.kind != CLI_WORD_NO_QUORUM &&
+                                           s->word.kind != CLI_WORD_READ_ONLY);
+}
+
+static void on_knocked(cli_knock *k, void *arg)
+{
+  cli_server *s = arg;
+
+  if (k->news.stage == CLI_KNOCK_ANSWERED)
+    cli_word_read(&s->word, lk_bytes_of(k->news.text, k->news.len));
+  int err = may_serve(s) ? begin_session(s) : 0;
+
+  if (err != 0)
+    s->all->err = err;
+  if (s->client == NULL)
+    finish(s);
+}
+
+/* ---- examining all ---------------------------------------------------------
+ */
+
+/* Some address of it was open: what cannot be connected to is another one. All
+   else that goes wrong goes wrong again. */
+static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
+{
+  cli_servers *s = timer->data;
+
+  (void)loop;
+  (void)events;
+  for (size_t i = 0; i < s->count; i++) {
+    cli_server *one = &s->items[i];
+    const char *text;
+    int err = one->client == NULL || one->timeout_ms != 0
+                  ? 0
+                  : lk_client_trouble(one->client, &text);
+
+    if (err != 0 && err != LK_ERR_CONNECT)
+      finish(one);
+  }
+}
+
+static void on_impatience(struct ev_loop *loop, ev_timer *timer, int events)
+{
+  cli_servers *s = timer->data;
+
+  (void)loop;
+  (void)events;
+  for (size_t i = 0; i < s->count; i++)
+    finish(&s->items[i]);
+}
+
+static int begin_all(cli_servers *s)
+{
+  for (size_t i = 0; i < s->count; i++) {
+    cli_server *one = &s->items[i];
+
+    one->all = s;
+    one->knock.over = on_knocked;
+    one->knock.arg = one;
+    if (cli_knock_begin(&one->knock, one->host, one->port,
+                        s->options->connect_timeout_ms, s->loop) != 0)
+      return LK_ERR_SYSTEM;
+  }
+  /* Not before: it may start threads, and processes with threads should not be
+     forked. */
+  return lk_ev_new(&s->ev, s->loop, NULL);
+}
+
+static void start_timers(cli_servers *s)
+{
+  double tick = CLI_CLOCKS_TICK_MS / 1000.0;
+
+  ev_timer_init(&s->patience, on_impatience,
+                (double)s->options->connect_timeout_ms / 1000, 0);
+  ev_timer_init(&s->ticker, on_tick, tick, tick);
+  s->patience.data = s;
+  s->ticker.data = s;
+  ev_timer_start(s->loop, &s->patience);
+  ev_timer_start(s->loop, &s->ticker);
+}
+
+int cli_servers_examine(cli_servers *s, cli_clocks *clocks)
+{
+  s->loop = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
+  if (s->loop == NULL)
+    return LK_ERR_SYSTEM;
+  s->err = begin_all(s);
+  start_timers(s);
+  cli_clocks_start(clocks, s->loop);
+  while (s->err == 0 && !s->done)
+    ev_run(s->loop, EVRUN_ONCE);
+  cli_clocks_stop(clocks, s->loop);
+  ev_timer_stop(s->loop, &s->patience);
+  ev_timer_stop(s->loop, &s->ticker);
+  return s->err;
+}
+
+void cli_servers_free(cli_servers *s)
+{
+  for (size_t i = 0; i < s->count; i++) {
+    cli_knock_end(&s->items[i].knock);
+    lk_client_free(s->items[i].client);
+    cli_text_free(&s->items[i].trouble);
+    free(s->items[i].name);
+  }
+  free(s->items);
+  lk_ev_free(s->ev);
+  if (s->loop != NULL)
+    ev_loop_destroy(s->loop);
+}
