@@ -12,7 +12,8 @@
  * another one.
  *
  * This header has what a client is and tells; it includes what can be asked of
- * one: <latchkey/request.h>, <latchkey/multi.h> and <latchkey/watch.h>.
+ * one: <latchkey/request.h>, <latchkey/multi.h>, <latchkey/ensemble.h> and
+ * <latchkey/watch.h>.
  *
  * Threads: a client and all that hangs on it belong to one thread at a time.
  *
@@ -45,6 +46,7 @@
  */
 
 #include <latchkey/driver.h>
+#include <latchkey/ensemble.h>
 #include <latchkey/multi.h>
 #include <latchkey/request.h>
 #include <latchkey/watch.h>

@@ -2,6 +2,7 @@
 #ifndef LATCHKEY_H
 #define LATCHKEY_H
 
+#include <latchkey/acl.h>
 #include <latchkey/client.h>
 #include <latchkey/error.h>
 #include <latchkey/ev.h>

@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Several operations in one request. Part of <latchkey/client.h>.
+ * Several operations in one request: writes of which all are done or none, or
+ * reads. Part of <latchkey/client.h>.
  */
 
 #include <latchkey/request.h>
@@ -19,7 +20,8 @@ enum lk_op_type {
   LK_OP_DELETE = 2,
   LK_OP_SET = 5,
   LK_OP_CHECK = 13,
-  LK_OP_CREATE2 = 15
+  LK_OP_CREATE2 = 15,
+  LK_OP_CREATE_TTL = 21
 };
 
 /** One part of a multi; fill it with one of the functions below. */
@@ -30,10 +32,17 @@ typedef struct lk_op {
   const char *path;
   lk_bytes data;
   const lk_acls *acl; /**< NULL: lk_acl_open */
+  int64_t ttl_ms;     /**< LK_OP_CREATE_TTL */
 } lk_op;
 
 LK_API lk_op lk_op_create(const char *path, lk_bytes data, const lk_acls *acl,
                           int flags);
+/** The result has the Stat, from servers 3.7.2 and 3.8.2 on. */
+LK_API lk_op lk_op_create2(const char *path, lk_bytes data, const lk_acls *acl,
+                           int flags);
+/** `flags` and `ttl_ms` as of lk_create_ttl(), and as strictly. */
+LK_API lk_op lk_op_create_ttl(const char *path, lk_bytes data,
+                              const lk_acls *acl, int flags, int64_t ttl_ms);
 LK_API lk_op lk_op_delete(const char *path, int32_t version);
 LK_API lk_op lk_op_set(const char *path, lk_bytes data, int32_t version);
 LK_API lk_op lk_op_check(const char *path, int32_t version);
@@ -55,6 +64,40 @@ typedef void (*lk_multi_cb)(lk_client *c, int err, const lk_op_result *results,
 /** All of `ops` or none, in order, under one zxid. Copied. */
 LK_API int lk_multi(lk_client *c, const lk_op *ops, size_t count,
                     const lk_call *call, lk_multi_cb done, void *arg);
+
+/** Parts of a multi-read. */
+enum lk_read_type { LK_READ_GET = 4, LK_READ_LIST = 8 };
+
+/** One part of a multi-read; fill it with one of the functions below. */
+typedef struct lk_read {
+  int32_t type; /**< enum lk_read_type */
+  const char *path;
+} lk_read;
+
+LK_API lk_read lk_read_get(const char *path);
+LK_API lk_read lk_read_list(const char *path);
+
+/** What one part brought. */
+typedef struct lk_read_result {
+  int32_t type; /**< enum lk_read_type; -1 for an error */
+  int err;      /**< 0, or the part's own: NO_NODE, NO_AUTH */
+  lk_bytes data;
+  const lk_stat *stat;   /**< get; else NULL */
+  const lk_bytes *names; /**< list: `count`, in no order; else NULL */
+  size_t count;
+} lk_read_result;
+
+/** `err` is 0 if the server has answered, whatever became of the parts;
+    `results` NULL and count 0 if it has not. */
+typedef void (*lk_multi_read_cb)(lk_client *c, int err,
+                                 const lk_read_result *results, size_t count,
+                                 void *arg);
+
+/** All of `reads`, in order, each with an end of its own, in one round trip.
+    What they show is of one moment only if nobody writes. Sets no watches.
+    Copied. Since 3.6.0. */
+LK_API int lk_multi_read(lk_client *c, const lk_read *reads, size_t count,
+                         const lk_call *call, lk_multi_read_cb done, void *arg);
 
 #ifdef __cplusplus
 }

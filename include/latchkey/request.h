@@ -17,8 +17,8 @@ extern "C" {
 /**
  * Options of one request; NULL stands for none. Set `size`.
  *
- * A watch may be set by lk_exists(), lk_get() and lk_children(): give
- * `on_event`. It stands when the request ends with 0 (lk_exists(): also with
+ * A watch may be set by lk_exists(), lk_get(), lk_children(), lk_list() and
+ * lk_config(): give `on_event`. It stands when the request ends with 0 (lk_exists(): also with
  * LK_ERR_NO_NODE, then waiting for the creation). If the request ends any
  * other way, the handle is invalid from the time `done` is called, and
  * `on_event` is never called.
@@ -55,9 +55,21 @@ typedef void (*lk_stat_cb)(lk_client *c, int err, const lk_stat *stat,
 /** `data` and `stat` NULL unless err is 0. */
 typedef void (*lk_get_cb)(lk_client *c, int err, const lk_bytes *data,
                           const lk_stat *stat, void *arg);
-/** `names` without path, in no order; not NUL-terminated. */
+/** `names` without path, in no order; not NUL-terminated. `stat` NULL with
+    lk_list(). */
 typedef void (*lk_children_cb)(lk_client *c, int err, const lk_bytes *names,
                                size_t count, const lk_stat *stat, void *arg);
+
+/** `acl` and `stat` NULL unless err is 0. */
+typedef void (*lk_acl_cb)(lk_client *c, int err, const lk_acls *acl,
+                          const lk_stat *stat, void *arg);
+/** `paths` in no order; not NUL-terminated. */
+typedef void (*lk_paths_cb)(lk_client *c, int err, const lk_bytes *paths,
+                            size_t count, void *arg);
+typedef void (*lk_count_cb)(lk_client *c, int err, int32_t count, void *arg);
+/** `ids` in no order. */
+typedef void (*lk_identities_cb)(lk_client *c, int err, const lk_identity *ids,
+                                 size_t count, void *arg);
 
 /**
  * Make a node. `acl` NULL: lk_acl_open. lk_create2() also gives the Stat.
@@ -72,6 +84,21 @@ LK_API int lk_create(lk_client *c, const char *path, lk_bytes data,
 LK_API int lk_create2(lk_client *c, const char *path, lk_bytes data,
                       const lk_acls *acl, int flags, const lk_call *call,
                       lk_create_cb done, void *arg);
+
+/** The longest TTL, some 34 years. */
+#define LK_TTL_MAX_MS INT64_C(0xffffffffff)
+
+/**
+ * Make a node that goes when nothing has changed in it for `ttl_ms`, 1 to
+ * LK_TTL_MAX_MS, and it has no children. `flags`: LK_PERSISTENT or
+ * LK_SEQUENTIAL; anything else is refused with LK_ERR_BAD_ARGUMENT and never
+ * sent, as a wrong TTL can end a server for good. Servers look once a minute.
+ * Since 3.5.3. Errors: as lk_create2(), and UNIMPLEMENTED where the server was
+ * not started with zookeeper.extendedTypesEnabled.
+ */
+LK_API int lk_create_ttl(lk_client *c, const char *path, lk_bytes data,
+                         const lk_acls *acl, int flags, int64_t ttl_ms,
+                         const lk_call *call, lk_create_cb done, void *arg);
 
 /** Delete a node that has `version` (-1: any). NO_NODE, BAD_VERSION,
     NOT_EMPTY, NO_AUTH (DELETE on the parent). */
@@ -97,6 +124,35 @@ LK_API int lk_set(lk_client *c, const char *path, lk_bytes data,
 LK_API int lk_children(lk_client *c, const char *path, const lk_call *call,
                        lk_children_cb done, void *arg);
 
+/** As lk_children() without the Stat, which is 68 bytes less. Servers from 3.6
+    on keep the answer to lk_children() ready for the next who asks, and not
+    this one. */
+LK_API int lk_list(lk_client *c, const char *path, const lk_call *call,
+                   lk_children_cb done, void *arg);
+
+/** How many nodes are below a node, at any depth; of "/" all but itself. Since
+    3.6.0. NO_NODE. */
+LK_API int lk_count(lk_client *c, const char *path, const lk_call *call,
+                    lk_count_cb done, void *arg);
+
+/** The ephemeral nodes of this session whose path starts with `prefix`, which
+    is any text that starts with "/": "/a" is a start of "/ab" too. NULL: all.
+    With a chroot, of those in it. Since 3.6.0. */
+LK_API int lk_ephemerals(lk_client *c, const char *prefix, const lk_call *call,
+                         lk_paths_cb done, void *arg);
+
+/** Access list and Stat of a node. Who has no ADMIN on it sees "user:x" for
+    the ids of digests. NO_NODE, NO_AUTH (READ or ADMIN). */
+LK_API int lk_get_acl(lk_client *c, const char *path, const lk_call *call,
+                      lk_acl_cb done, void *arg);
+
+/** Replace the access list of a node of which the list has `version`
+    (lk_stat.aversion; -1: any). `acl` NULL: LK_ERR_BAD_ARGUMENT. Fires no
+    watch. NO_NODE, BAD_VERSION, INVALID_ACL, NO_AUTH (ADMIN). */
+LK_API int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
+                      int32_t version, const lk_call *call, lk_stat_cb done,
+                      void *arg);
+
 /** When it ends with 0, what was committed before it is visible on this
     connection. Not a quorum operation (ZOOKEEPER-1675). */
 LK_API int lk_sync(lk_client *c, const char *path, const lk_call *call,
@@ -110,6 +166,10 @@ LK_API int lk_sync(lk_client *c, const char *path, const lk_call *call,
  */
 LK_API int lk_add_auth(lk_client *c, const char *scheme, lk_bytes auth,
                        lk_done_cb done, void *arg);
+
+/** Who this client is to the server, always with its "ip". Since 3.7.0. */
+LK_API int lk_who_am_i(lk_client *c, const lk_call *call, lk_identities_cb done,
+                       void *arg);
 
 #ifdef __cplusplus
 }

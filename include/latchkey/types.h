@@ -85,12 +85,18 @@ typedef struct lk_acls {
   size_t count;
 } lk_acls;
 
-/** Everybody may do everything: what NULL means wherever a list is asked for. */
+/** Everybody may do everything: what NULL means where a node is made. */
 LK_API extern const lk_acls lk_acl_open;
 /** All to the identities this connection has proved (ZOOKEEPER's "auth"). */
 LK_API extern const lk_acls lk_acl_creator;
 /** Everybody may read. */
 LK_API extern const lk_acls lk_acl_read;
+
+/** Somebody whom a server knows a connection to be. */
+typedef struct lk_identity {
+  lk_bytes scheme; /**< "ip", "digest", "x509", "sasl", … */
+  lk_bytes user;   /**< without a password or its digest */
+} lk_identity;
 
 /**
  * Where memory comes from. `resize(arg, NULL, n)` allocates, `resize(arg, p,

@@ -6,7 +6,8 @@
  * @file
  * A client from inside. client.c has its life and its inputs, session.c the
  * states of its connection, request.c what is on its way, reply.c what
- * arrives, watch.c who watches, timing.c what is due, ops.c the calls.
+ * arrives, body.c what is in it, watch.c who watches, timing.c what is due. The
+ * calls are in ask.h.
  */
 
 #include <latchkey/client.h>
@@ -176,11 +177,13 @@ int64_t lk__timing_attempt(const lk_client *c);
 /** What a request is made of. */
 typedef struct lk_ask {
   int32_t op;
-  const lk_record *rec; /**< of its body, which begins with the path; or NULL */
-  const void *value;    /**< the body; its path is not looked at */
+  const lk_record *rec; /**< of its body; NULL: it has none, or parts */
+  const void *value;    /**< the body; where there is a path it begins with it,
+                             and that is not looked at */
   const char *chroot;   /**< what goes before the path */
-  const char *path;     /**< and what follows it; see lk__path_rest() */
+  const char *path;     /**< and what follows it; see lk__path_rest(). Or NULL */
   const lk_op *ops;     /**< of a multi; or NULL */
+  const lk_read *reads; /**< of a multiRead; or NULL */
   size_t parts;         /**< how many */
   const lk_call *call;  /**< or NULL */
   lk_watch_kind kind;   /**< of the watch that `call` may want */
@@ -213,8 +216,6 @@ void lk__requests_finish(lk_client *c, int err);
 void lk__requests_overdue(lk_client *c);
 
 /* reply.c */
-/** Call `done` of a request that ended without an answer. */
-void lk__reply_fail(lk_client *c, const lk_request *r, int err);
 /** A frame after the handshake. */
 void lk__reply_take(lk_client *c, lk_bytes frame);
 

@@ -2,36 +2,9 @@
 #include "config.h"
 
 #include "proto/multi.h"
+
+#include "proto/create.h"
 #include "proto/path.h"
-
-lk_op lk_op_create(const char *path, lk_bytes data, const lk_acls *acl,
-                   int flags)
-{
-  lk_op op = {LK_OP_CREATE, flags, -1, path, data, acl};
-
-  return op;
-}
-
-lk_op lk_op_delete(const char *path, int32_t version)
-{
-  lk_op op = {LK_OP_DELETE, 0, version, path, {NULL, 0}, NULL};
-
-  return op;
-}
-
-lk_op lk_op_set(const char *path, lk_bytes data, int32_t version)
-{
-  lk_op op = {LK_OP_SET, 0, version, path, data, NULL};
-
-  return op;
-}
-
-lk_op lk_op_check(const char *path, int32_t version)
-{
-  lk_op op = {LK_OP_CHECK, 0, version, path, {NULL, 0}, NULL};
-
-  return op;
-}
 
 /* ---- parts ------------------------------------------------------------ */
 
@@ -86,41 +59,51 @@ void lk__part_encode_end(lk_writer *out)
 
 /* ---- requests --------------------------------------------------------- */
 
-static int32_t opcode_of(const lk_op *op)
+static bool fill_body(const lk_op *op, int32_t type, lk_part *part)
 {
-  bool create = op->type == LK_OP_CREATE || op->type == LK_OP_CREATE2;
+  const lk_acls *acl = op->acl == NULL ? &lk_acl_open : op->acl;
+  struct lk_create_request create = {.data = op->data,
+                                     .acl =
+                                         lk__vec_of(acl->entries, acl->count),
+                                     .flags = op->flags};
 
-  /* The plain opcodes would make a plain node of it. */
-  return create && op->flags == LK_CONTAINER ? LK_OPCODE_CREATE_CONTAINER
-                                             : op->type;
+  switch (type) {
+  case LK_OPCODE_CREATE:
+  case LK_OPCODE_CREATE2:
+  case LK_OPCODE_CREATE_CONTAINER: part->body.create = create; return true;
+  case LK_OPCODE_CREATE_TTL:
+    create.flags = lk__create_ttl_flags(op->flags);
+    part->body.create_ttl.create = create;
+    part->body.create_ttl.ttl_ms = op->ttl_ms;
+    /* looked at before, and once more: it can end a server */
+    return lk__create_ttl_valid(op->flags, op->ttl_ms);
+  case LK_OPCODE_SET_DATA:
+    part->body.set_data.data = op->data;
+    part->body.set_data.version = op->version;
+    return true;
+  case LK_OPCODE_DELETE:
+  case LK_OPCODE_CHECK:
+    part->body.path_version.version = op->version;
+    return true;
+  default: return false;
+  }
 }
 
 static void encode_op(lk_writer *out, const lk_op *op, const char *chroot)
 {
-  const lk_acls *acl = op->acl == NULL ? &lk_acl_open : op->acl;
-  struct lk_multi_header head = {opcode_of(op), false, -1};
+  bool creates = op->type == LK_OP_CREATE || op->type == LK_OP_CREATE2;
+  struct lk_multi_header head = {
+      creates ? lk__create_opcode(op->type, op->flags) : op->type, false, -1};
   lk_part part;
 
-  switch (head.type) {
-  case LK_OPCODE_CREATE:
-  case LK_OPCODE_CREATE2:
-  case LK_OPCODE_CREATE_CONTAINER:
-    part.body.create.data = op->data;
-    part.body.create.acl = lk__vec_of(acl->entries, acl->count);
-    part.body.create.flags = op->flags;
-    break;
-  case LK_OPCODE_SET_DATA:
-    part.body.set_data.data = op->data;
-    part.body.set_data.version = op->version;
-    break;
-  case LK_OPCODE_DELETE:
-  case LK_OPCODE_CHECK: part.body.path_version.version = op->version; break;
-  default: out->err = LK_ERR_BAD_ARGUMENT; return;
+  if (!fill_body(op, head.type, &part)) {
+    out->err = LK_ERR_BAD_ARGUMENT;
+    return;
   }
   lk__record_encode(&lk__multi_header_record, &head, out);
   lk__path_encode(
       lk__part_record(head.type, false), &part.body, chroot,
-      lk__path_rest(chroot, op->path, (op->flags & LK_SEQUENTIAL) != 0), out);
+      lk__path_rest(chroot, op->path, lk__create_sequential(op->flags)), out);
 }
 
 void lk__multi_encode(lk_writer *out, const lk_op *ops, size_t count,
@@ -128,6 +111,21 @@ void lk__multi_encode(lk_writer *out, const lk_op *ops, size_t count,
 {
   for (size_t i = 0; i < count && out->err == 0; i++)
     encode_op(out, &ops[i], chroot);
+  lk__part_encode_end(out);
+}
+
+void lk__multi_read_encode(lk_writer *out, const lk_read *reads, size_t count,
+                           const char *chroot)
+{
+  static const struct lk_path_watch_request unwatched;
+
+  for (size_t i = 0; i < count; i++) {
+    struct lk_multi_header head = {reads[i].type, false, -1};
+
+    lk__record_encode(&lk__multi_header_record, &head, out);
+    lk__path_encode(&lk__path_watch_request_record, &unwatched, chroot,
+                    lk__path_rest(chroot, reads[i].path, false), out);
+  }
   lk__part_encode_end(out);
 }
 
@@ -226,5 +224,54 @@ int lk__multi_decode(lk_reader *in, size_t asked, const char *chroot,
     lk__reader_fail(in, LK_ERR_MARSHALLING);
   *out = in->err == 0 ? results : NULL;
   *outcome = in->err == 0 ? outcome_of(results, count) : in->err;
+  return in->err;
+}
+
+/* ---- results of reads --------------------------------------------------- */
+
+static void take_read(lk_reader *in, const lk_part *part, lk_arena *arena,
+                      lk_read_result *out)
+{
+  bool agrees = part->err == 0;
+
+  out->type = part->type;
+  switch (part->type) {
+  case LK_OPCODE_ERROR:
+    out->err = part->body.code.err;
+    agrees =
+        part->err == out->err && out->err != 0 && lk__server_can_say(out->err);
+    break;
+  case LK_OPCODE_GET_DATA:
+    out->data = part->body.data.data;
+    out->stat = take_stat(in, &part->body.data.stat, arena);
+    break;
+  case LK_OPCODE_GET_CHILDREN:
+    out->names = part->body.names.names.items;
+    out->count = part->body.names.names.count;
+    break;
+  default: agrees = false; /* of a multi */
+  }
+  if (!agrees)
+    lk__reader_fail(in, LK_ERR_MARSHALLING);
+}
+
+int lk__multi_read_decode(lk_reader *in, size_t asked, lk_arena *arena,
+                          lk_read_result **out)
+{
+  lk_read_result *results = lk__arena_take(arena, asked, sizeof *results);
+  lk_part part;
+  size_t count = 0;
+
+  if (results == NULL)
+    lk__reader_fail(in, LK_ERR_NO_MEMORY);
+  while (in->err == 0 && lk__part_decode(in, true, arena, &part)) {
+    if (count < asked)
+      take_read(in, &part, arena, &results[count++]);
+    else
+      lk__reader_fail(in, LK_ERR_MARSHALLING);
+  }
+  if (count < asked)
+    lk__reader_fail(in, LK_ERR_MARSHALLING);
+  *out = in->err == 0 ? results : NULL;
   return in->err;
 }

@@ -61,4 +61,17 @@ void lk__multi_encode(lk_writer *out, const lk_op *ops, size_t count,
 int lk__multi_decode(lk_reader *in, size_t asked, const char *chroot,
                      lk_arena *arena, lk_op_result **out, int *outcome);
 
+/** The same for a multiRead. */
+void lk__multi_read_encode(lk_writer *out, const lk_read *reads, size_t count,
+                           const char *chroot);
+
+/**
+ * Decode the body of a multiRead's reply: exactly `asked` results. They live in
+ * `arena`; data and names are views into the reader's bytes.
+ *
+ * @return 0, LK_ERR_MARSHALLING, LK_ERR_NO_MEMORY.
+ */
+int lk__multi_read_decode(lk_reader *in, size_t asked, lk_arena *arena,
+                          lk_read_result **out);
+
 #endif

@@ -45,14 +45,21 @@ const size_t lk__nrecords = sizeof lk__records / sizeof lk__records[0];
 void lk__path_encode(const lk_record *rec, const void *value,
                      const char *chroot, const char *path, lk_writer *out)
 {
+  const lk_field *first = rec->fields;
   lk_record rest = *rec;
-  size_t root_len = strlen(chroot);
-  size_t len = strlen(path);
 
-  lk__writer_count(out, root_len + len);
-  lk__writer_raw(out, chroot, root_len);
-  lk__writer_raw(out, path, len);
   rest.fields++;
   rest.nfields--;
+  if (first->kind == LK_KIND_RECORD) {
+    lk__path_encode(first->elem, (const char *)value + first->offset, chroot,
+                    path, out);
+  } else {
+    size_t root_len = strlen(chroot);
+    size_t len = strlen(path);
+
+    lk__writer_count(out, root_len + len);
+    lk__writer_raw(out, chroot, root_len);
+    lk__writer_raw(out, path, len);
+  }
   lk__record_encode(&rest, value, out);
 }

@@ -1,134 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "proto/engine.h"
-#include "proto/multi.h"
-#include "proto/path.h"
+#include "proto/body.h"
 
 enum { ARENA_KEEP = 256 * 1024 };
-
-/* The body of a reply, decoded. */
-typedef union lk_body {
-  struct lk_path_reply path;
-  struct lk_path_stat_reply path_stat;
-  struct lk_stat_reply stat;
-  struct lk_data_reply data;
-  struct lk_names_stat_reply names;
-  struct {
-    lk_op_result *results;
-    int outcome;
-  } multi;
-} lk_body;
-
-/* A path of a create's reply as a C string without chroot; NULL: it is not
- * one, or there is no memory for it. */
-static const char *text_path(lk_client *c, lk_bytes path, int *err)
-{
-  lk_bytes own = lk__path_strip(c->hosts.chroot, c->hosts.chroot_len, path);
-
-  *err = LK_ERR_PROTOCOL;
-  if (path.at == NULL || memchr(own.at, '\0', own.len) != NULL)
-    return NULL;
-  char *s = lk__arena_take(&c->arena, own.len + 1, 1);
-
-  if (s == NULL) {
-    *err = LK_ERR_NO_MEMORY;
-    return NULL;
-  }
-  memcpy(s, own.at, own.len);
-  *err = 0;
-  return s;
-}
-
-/* Decode the body of a reply without error. */
-static int decode(lk_client *c, const lk_request *r, lk_reader *in,
-                  lk_body *out)
-{
-  int err = 0;
-
-  if (r->op == LK_OPCODE_MULTI)
-    return lk__multi_decode(in, r->parts, c->hosts.chroot, &c->arena,
-                            &out->multi.results, &out->multi.outcome);
-  const lk_opcode_info *info = lk__opcode_info(r->op);
-
-  err = lk__record_decode(info->reply, out, in, &c->arena);
-  if (err != 0)
-    return err;
-  switch (r->op) {
-  case LK_OPCODE_CREATE:
-  case LK_OPCODE_CREATE2:
-  case LK_OPCODE_CREATE_CONTAINER:
-    /* both shapes begin with the path */
-    out->path.path.at = text_path(c, out->path.path, &err);
-    break;
-  default: break;
-  }
-  return err;
-}
-
-static void tell_create(lk_client *c, const lk_request *r, int err,
-                        const lk_body *body)
-{
-  lk_create_cb done = (lk_create_cb)r->done;
-  bool with_stat = r->op != LK_OPCODE_CREATE;
-
-  done(c, err, err == 0 ? body->path.path.at : NULL,
-       err == 0 && with_stat ? &body->path_stat.stat : NULL, r->arg);
-}
-
-static void tell_get(lk_client *c, const lk_request *r, int err,
-                     const lk_body *body)
-{
-  lk_get_cb done = (lk_get_cb)r->done;
-
-  done(c, err, err == 0 ? &body->data.data : NULL,
-       err == 0 ? &body->data.stat : NULL, r->arg);
-}
-
-static void tell_children(lk_client *c, const lk_request *r, int err,
-                          const lk_body *body)
-{
-  lk_children_cb done = (lk_children_cb)r->done;
-
-  done(c, err, err == 0 ? body->names.names.items : NULL,
-       err == 0 ? body->names.names.count : 0,
-       err == 0 ? &body->names.stat : NULL, r->arg);
-}
-
-static void tell_multi(lk_client *c, const lk_request *r, int err,
-                       const lk_body *body)
-{
-  lk_multi_cb done = (lk_multi_cb)r->done;
-
-  done(c, err == 0 ? body->multi.outcome : err,
-       err == 0 ? body->multi.results : NULL, err == 0 ? r->parts : 0, r->arg);
-}
-
-/* Call `done` of `r`; `body` counts only if `err` is 0. */
-static void tell(lk_client *c, const lk_request *r, int err,
-                 const lk_body *body)
-{
-  if (r->done == NULL)
-    return;
-  switch (r->op) {
-  case LK_OPCODE_CREATE:
-  case LK_OPCODE_CREATE2:
-  case LK_OPCODE_CREATE_CONTAINER: tell_create(c, r, err, body); break;
-  case LK_OPCODE_EXISTS:
-  case LK_OPCODE_SET_DATA:
-    ((lk_stat_cb)r->done)(c, err, err == 0 ? &body->stat.stat : NULL, r->arg);
-    break;
-  case LK_OPCODE_GET_DATA: tell_get(c, r, err, body); break;
-  case LK_OPCODE_GET_CHILDREN2: tell_children(c, r, err, body); break;
-  case LK_OPCODE_MULTI: tell_multi(c, r, err, body); break;
-  default: ((lk_done_cb)r->done)(c, err, r->arg); break;
-  }
-}
-
-void lk__reply_fail(lk_client *c, const lk_request *r, int err)
-{
-  tell(c, r, err, NULL);
-}
 
 static lk_proof proof_of(int32_t op, int err)
 {
@@ -173,7 +48,7 @@ static void deliver(lk_client *c, lk_request *r,
   tell_proof(c, &answer);
   c->answer = &answer;
   if (!r->ended)
-    tell(c, r, header->err, body);
+    lk__body_tell(c, r, header->err, body);
   c->answer = NULL;
   if (r->op == LK_OPCODE_CLOSE_SESSION)
     lk__session_closed(c, header->err);
@@ -195,7 +70,7 @@ static void take_reply(lk_client *c, const struct lk_reply_header *header,
     return;
   }
   if (header->err == 0)
-    err = decode(c, head, in, &body);
+    err = lk__body_decode(c, head, in, &body);
   if (err != 0) {
     if (err != LK_ERR_NO_MEMORY)
       lk__request_spoil(c, false);

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "jute/writer.h"
-#include "proto/engine.h"
+#include "proto/body.h"
 #include "proto/multi.h"
 
 enum { FIRST_ROOM = 256, KEEP = 64 * 1024 };
@@ -29,8 +29,12 @@ static void encode_body(const lk_ask *ask, lk_writer *w)
 {
   if (ask->ops != NULL)
     lk__multi_encode(w, ask->ops, ask->parts, ask->chroot);
-  else if (ask->rec != NULL)
+  else if (ask->reads != NULL)
+    lk__multi_read_encode(w, ask->reads, ask->parts, ask->chroot);
+  else if (ask->path != NULL)
     lk__path_encode(ask->rec, ask->value, ask->chroot, ask->path, w);
+  else if (ask->rec != NULL)
+    lk__record_encode(ask->rec, ask->value, w);
 }
 
 /* Write a whole frame behind the end of `b`, without adding it yet. */
@@ -292,7 +296,7 @@ static void finish(lk_client *c, lk_request *r, int err)
   if (w != NULL)
     lk__notify_settle(c, w, r->op, err);
   if (!r->ended)
-    lk__reply_fail(c, r, err);
+    lk__body_tell(c, r, err, NULL);
 }
 
 void lk__requests_finish(lk_client *c, int err)

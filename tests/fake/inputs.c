@@ -242,14 +242,14 @@ static void do_bytes(player *y, words *w)
 /* ---- calls
  * ---------------------------------------------------------------------- */
 
-static peer_call take_name(words *w)
+peer_call input_take_name(words *w)
 {
   peer_call call = {.name = words_text(w, "a name")};
 
   return call;
 }
 
-static void take_options(peer_call *call, words *w)
+void input_take_options(peer_call *call, words *w)
 {
   const char *v;
 
@@ -267,7 +267,7 @@ static void take_options(peer_call *call, words *w)
   }
 }
 
-static int take_flags(words *w)
+int input_take_flags(words *w)
 {
   int flags = 0;
 
@@ -283,45 +283,44 @@ static int take_flags(words *w)
   }
 }
 
-static void read_with(player *y, words *w,
-                      int (*call)(peer *p, const peer_call *call,
-                                  const char *path))
+void input_read(player *y, words *w,
+                int (*call)(peer *p, const peer_call *call, const char *path))
 {
-  peer_call opts = take_name(w);
+  peer_call opts = input_take_name(w);
   const char *path = words_text(w, "a path");
 
-  take_options(&opts, w);
+  input_take_options(&opts, w);
   call(&y->p, &opts, path);
 }
 
 static void do_get(player *y, words *w)
 {
-  read_with(y, w, peer_get);
+  input_read(y, w, peer_get);
 }
 
 static void do_exists(player *y, words *w)
 {
-  read_with(y, w, peer_exists);
+  input_read(y, w, peer_exists);
 }
 
 static void do_children(player *y, words *w)
 {
-  read_with(y, w, peer_children);
+  input_read(y, w, peer_children);
 }
 
 static void do_sync(player *y, words *w)
 {
-  read_with(y, w, peer_sync);
+  input_read(y, w, peer_sync);
 }
 
 static void make(player *y, words *w, bool with_stat)
 {
-  peer_call opts = take_name(w);
+  peer_call opts = input_take_name(w);
   const char *path = words_text(w, "a path");
   lk_bytes data = words_bytes(w, "data");
-  int flags = take_flags(w);
+  int flags = input_take_flags(w);
 
-  take_options(&opts, w);
+  input_take_options(&opts, w);
   peer_create(&y->p, &opts, with_stat, path, data, flags);
 }
 
@@ -337,22 +336,22 @@ static void do_create2(player *y, words *w)
 
 static void do_delete(player *y, words *w)
 {
-  peer_call opts = take_name(w);
+  peer_call opts = input_take_name(w);
   const char *path = words_text(w, "a path");
   int32_t version = (int32_t)words_number(w, "a version");
 
-  take_options(&opts, w);
+  input_take_options(&opts, w);
   peer_delete(&y->p, &opts, path, version);
 }
 
 static void do_set(player *y, words *w)
 {
-  peer_call opts = take_name(w);
+  peer_call opts = input_take_name(w);
   const char *path = words_text(w, "a path");
   lk_bytes data = words_bytes(w, "data");
   int32_t version = (int32_t)words_number(w, "a version");
 
-  take_options(&opts, w);
+  input_take_options(&opts, w);
   peer_set(&y->p, &opts, path, data, version);
 }
 
@@ -364,7 +363,18 @@ static lk_op take_op(words *w)
   if (strcmp(type, "create") == 0) {
     lk_bytes data = words_bytes(w, "data");
 
-    return lk_op_create(path, data, NULL, take_flags(w));
+    return lk_op_create(path, data, NULL, input_take_flags(w));
+  }
+  if (strcmp(type, "create2") == 0) {
+    lk_bytes data = words_bytes(w, "data");
+
+    return lk_op_create2(path, data, NULL, input_take_flags(w));
+  }
+  if (strcmp(type, "create-ttl") == 0) {
+    lk_bytes data = words_bytes(w, "data");
+    int64_t ttl_ms = words_number(w, "ms");
+
+    return lk_op_create_ttl(path, data, NULL, input_take_flags(w), ttl_ms);
   }
   if (strcmp(type, "set") == 0) {
     lk_bytes data = words_bytes(w, "data");
@@ -379,7 +389,7 @@ static lk_op take_op(words *w)
 
 static void do_multi(player *y, words *w)
 {
-  peer_call opts = take_name(w);
+  peer_call opts = input_take_name(w);
   lk_op ops[8];
   size_t count = 0;
 
@@ -472,6 +482,17 @@ static const input inputs[] = {
     {"delete", do_delete, false},
     {"set", do_set, false},
     {"multi", do_multi, false},
+    {"list", input_list, false},
+    {"count", input_count, false},
+    {"ephemerals", input_ephemerals, false},
+    {"get-acl", input_get_acl, false},
+    {"set-acl", input_set_acl, false}, /* … VERSION PERMS:SCHEME:ID… */
+    {"create-ttl", input_create_ttl, false}, /* … DATA MS [sequential] */
+    {"multi-read", input_multi_read, false}, /* get|list PATH … */
+    {"who-am-i", input_who_am_i, false},
+    {"config", input_config, false},
+    {"reconfig", input_reconfig, false}, /* [joining=] [leaving=] [members=]
+                                            [version=] */
     {"auth", do_auth, false},
     {"close", do_close, false},
     {"cancel", do_cancel, false}, /* WATCH [server] */

@@ -34,4 +34,24 @@ typedef struct input {
 /** The input of that name; aborts if there is none. */
 const input *input_find(const char *name);
 
+/* What calls begin and end with. */
+peer_call input_take_name(words *w);
+void input_take_options(peer_call *call, words *w);
+int input_take_flags(words *w);
+/** NAME PATH and options. */
+void input_read(player *y, words *w,
+                int (*call)(peer *p, const peer_call *call, const char *path));
+
+/* inputs_seldom.c */
+void input_list(player *y, words *w);
+void input_count(player *y, words *w);
+void input_ephemerals(player *y, words *w);
+void input_get_acl(player *y, words *w);
+void input_set_acl(player *y, words *w);
+void input_create_ttl(player *y, words *w);
+void input_multi_read(player *y, words *w);
+void input_who_am_i(player *y, words *w);
+void input_config(player *y, words *w);
+void input_reconfig(player *y, words *w);
+
 #endif

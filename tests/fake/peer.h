@@ -118,6 +118,20 @@ int peer_set(peer *p, const peer_call *call, const char *path, lk_bytes data,
              int32_t version);
 int peer_sync(peer *p, const peer_call *call, const char *path);
 int peer_multi(peer *p, const peer_call *call, const lk_op *ops, size_t count);
+int peer_list(peer *p, const peer_call *call, const char *path);
+int peer_count(peer *p, const peer_call *call, const char *path);
+int peer_ephemerals(peer *p, const peer_call *call, const char *prefix);
+int peer_get_acl(peer *p, const peer_call *call, const char *path);
+int peer_set_acl(peer *p, const peer_call *call, const char *path,
+                 const lk_acls *acl, int32_t version);
+int peer_create_ttl(peer *p, const peer_call *call, const char *path,
+                    lk_bytes data, int flags, int64_t ttl_ms);
+int peer_multi_read(peer *p, const peer_call *call, const lk_read *reads,
+                    size_t count);
+int peer_who_am_i(peer *p, const peer_call *call);
+int peer_config(peer *p, const peer_call *call);
+int peer_reconfig(peer *p, const peer_call *call,
+                  const lk_reconfiguration *change);
 int peer_auth(peer *p, const char *name, const char *scheme, lk_bytes auth);
 int peer_close(peer *p, const char *name);
 void peer_free(peer *p);

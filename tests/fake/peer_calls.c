@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "fake/peer_things.h"
+#include "fake/peer_calls.h"
 #include "fake/wire.h"
 #include "proto/records.h"
 
@@ -10,8 +10,7 @@
 
 /* ---- callbacks ---------------------------------------------------------- */
 
-/* A request ended: see whether it may have, and what becomes of its watch. */
-static void end(lk_client *c, peer_thing *t, int err)
+void peer_end(lk_client *c, peer_thing *t, int err)
 {
   peer *p = t->p;
   peer_thing *w = t->watcher;
@@ -33,9 +32,7 @@ static void end(lk_client *c, peer_thing *t, int err)
   }
 }
 
-/* Write it down with what `rec` says of `value`, and tell the user. */
-static void tell(peer_thing *t, int err, const lk_record *rec,
-                 const void *value)
+void peer_tell(peer_thing *t, int err, const lk_record *rec, const void *value)
 {
   peer *p = t->p;
   lk_buf text = wire_buf();
@@ -53,7 +50,7 @@ static void tell(peer_thing *t, int err, const lk_record *rec,
   peer_react(p, t->name, name);
 }
 
-static void check_answer(peer *p, int err)
+void peer_check_answer(peer *p, int err)
 {
   const lk_answer *answer = lk_client_answer(p->client);
 
@@ -61,79 +58,83 @@ static void check_answer(peer *p, int err)
   peer_must(p, answer == NULL || err > -1000, "an answer with our own error");
 }
 
-static void on_done(lk_client *c, int err, void *arg)
+void peer_on_done(lk_client *c, int err, void *arg)
 {
   peer_thing *t = arg;
 
-  end(c, t, err);
-  check_answer(t->p, err);
-  tell(t, err, NULL, NULL);
+  peer_end(c, t, err);
+  peer_check_answer(t->p, err);
+  peer_tell(t, err, NULL, NULL);
 }
 
 static void on_auth(lk_client *c, int err, void *arg)
 {
   peer_thing *t = arg;
 
-  end(c, t, err);
+  peer_end(c, t, err);
   peer_must(t->p, lk_client_answer(c) == NULL, "an answer to auth");
-  tell(t, err, NULL, NULL);
+  peer_tell(t, err, NULL, NULL);
 }
 
-static void on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
+void peer_on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
   peer_thing *t = arg;
 
-  end(c, t, err);
-  check_answer(t->p, err);
+  peer_end(c, t, err);
+  peer_check_answer(t->p, err);
   peer_must(t->p, (err == 0) == (stat != NULL), "a stat with an error");
-  tell(t, err, &lk__stat_reply_record, stat);
+  peer_tell(t, err, &lk__stat_reply_record, stat);
 }
 
-static void on_get(lk_client *c, int err, const lk_bytes *data,
-                   const lk_stat *stat, void *arg)
+void peer_on_get(lk_client *c, int err, const lk_bytes *data,
+                 const lk_stat *stat, void *arg)
 {
   peer_thing *t = arg;
   struct lk_data_reply r = {.data = {NULL, 0}};
 
-  end(c, t, err);
-  check_answer(t->p, err);
+  peer_end(c, t, err);
+  peer_check_answer(t->p, err);
   peer_must(t->p, (err == 0) == (data != NULL && stat != NULL),
             "data with an error");
   if (err == 0) {
     r.data = *data;
     r.stat = *stat;
   }
-  tell(t, err, &lk__data_reply_record, &r);
+  peer_tell(t, err, &lk__data_reply_record, &r);
 }
 
-static void on_children(lk_client *c, int err, const lk_bytes *names,
-                        size_t count, const lk_stat *stat, void *arg)
+void peer_on_children(lk_client *c, int err, const lk_bytes *names,
+                      size_t count, const lk_stat *stat, void *arg)
 {
   peer_thing *t = arg;
   struct lk_names_stat_reply r = {.names = lk__vec_of(names, count)};
 
-  end(c, t, err);
-  check_answer(t->p, err);
+  peer_end(c, t, err);
+  peer_check_answer(t->p, err);
   peer_must(t->p, err == 0 || (names == NULL && count == 0 && stat == NULL),
             "names with an error");
-  if (err == 0)
+  if (stat != NULL)
     r.stat = *stat;
-  tell(t, err, &lk__names_stat_reply_record, &r);
+  peer_tell(t, err,
+            stat == NULL ? &lk__names_reply_record
+                         : &lk__names_stat_reply_record,
+            &r);
 }
 
-static void on_create(lk_client *c, int err, const char *path,
-                      const lk_stat *stat, void *arg)
+void peer_on_create(lk_client *c, int err, const char *path,
+                    const lk_stat *stat, void *arg)
 {
   peer_thing *t = arg;
   struct lk_path_stat_reply r = {.path = lk_text(path)};
 
-  end(c, t, err);
-  check_answer(t->p, err);
+  peer_end(c, t, err);
+  peer_check_answer(t->p, err);
   peer_must(t->p, (err == 0) == (path != NULL), "a path with an error");
   if (stat != NULL)
     r.stat = *stat;
-  tell(t, err,
-       stat == NULL ? &lk__path_reply_record : &lk__path_stat_reply_record, &r);
+  peer_tell(t, err,
+            stat == NULL ? &lk__path_reply_record : &lk__path_stat_reply_record,
+            &r);
 }
 
 static void on_multi(lk_client *c, int err, const lk_op_result *results,
@@ -142,7 +143,7 @@ static void on_multi(lk_client *c, int err, const lk_op_result *results,
   peer_thing *t = arg;
   char room[16];
 
-  end(c, t, err);
+  peer_end(c, t, err);
   for (size_t i = 0; i < count; i++) {
     const lk_op_result *r = &results[i];
 
@@ -150,43 +151,35 @@ static void on_multi(lk_client *c, int err, const lk_op_result *results,
              peer_error(r->err, room, sizeof room), r->path == NULL ? "" : " ",
              r->path == NULL ? "" : r->path, r->stat == NULL ? "" : " stat");
   }
-  tell(t, err, NULL, NULL);
+  peer_tell(t, err, NULL, NULL);
 }
 
 static void on_closed(lk_client *c, int err, void *arg)
 {
   peer_thing *t = arg;
 
-  end(c, t, err);
+  peer_end(c, t, err);
   peer_must(t->p, lk_client_state(c) == LK_STATE_CLOSED, "not closed");
-  tell(t, err, NULL, NULL);
+  peer_tell(t, err, NULL, NULL);
 }
 
 /* ---- calls -------------------------------------------------------------- */
 
-/* What a driver would see. */
-typedef struct view {
-  unsigned wakes;
-  uint64_t attempt;
-  size_t len;
-  int64_t due;
-} view;
-
-static view look(peer *p)
+static peer_view look(peer *p)
 {
   lk_want want;
 
   lk_client_want(p->client, &want);
-  return (view){p->wakes, want.attempt, lk_client_pending(p->client).len,
-                lk_client_deadline(p->client)};
+  return (peer_view){p->wakes, want.attempt, lk_client_pending(p->client).len,
+                     lk_client_deadline(p->client)};
 }
 
 /* Outside of callbacks a driver that is not woken does not look again. */
-static void check_woken(peer *p, view before)
+static void check_woken(peer *p, peer_view before)
 {
   if (p->depth > 0)
     return;
-  view now = look(p);
+  peer_view now = look(p);
 
   peer_must(p,
             now.wakes != before.wakes ||
@@ -195,24 +188,16 @@ static void check_woken(peer *p, view before)
             "the driver was not woken");
 }
 
-/* A request that is being made. */
-typedef struct making {
-  peer *p;
-  peer_thing *t;
-  lk_call call;
-  const lk_call *opts; /* NULL: none */
-  view before;
-} making;
-
-static void mark(peer_thing *t, lk_bytes data)
+void peer_mark(peer_thing *t, lk_bytes data)
 {
   t->marked = data.len == strlen(t->name) && data.len > 0 &&
               memcmp(data.at, t->name, data.len) == 0;
 }
 
-static void begin(making *m, peer *p, const peer_call *call, const char *path)
+void peer_begin(peer_making *m, peer *p, const peer_call *call,
+                const char *path)
 {
-  *m = (making){.p = p, .t = peer_thing_add(p, call->name)};
+  *m = (peer_making){.p = p, .t = peer_thing_add(p, call->name)};
   m->call = (lk_call){.size = sizeof m->call,
                       .timeout_ms = call->timeout_ms,
                       .repeat = call->repeat,
@@ -232,7 +217,7 @@ static void begin(making *m, peer *p, const peer_call *call, const char *path)
   m->before = look(p);
 }
 
-static int finish(making *m, int err)
+int peer_finish(peer_making *m, int err)
 {
   char room[16];
 
@@ -249,95 +234,99 @@ static int finish(making *m, int err)
 
 int peer_get(peer *p, const peer_call *call, const char *path)
 {
-  making m;
+  peer_making m;
 
-  begin(&m, p, call, path);
-  return finish(&m, lk_get(p->client, path, m.opts, on_get, m.t));
+  peer_begin(&m, p, call, path);
+  return peer_finish(&m, lk_get(p->client, path, m.opts, peer_on_get, m.t));
 }
 
 int peer_exists(peer *p, const peer_call *call, const char *path)
 {
-  making m;
+  peer_making m;
 
-  begin(&m, p, call, path);
+  peer_begin(&m, p, call, path);
   m.t->exists = true;
-  return finish(&m, lk_exists(p->client, path, m.opts, on_stat, m.t));
+  return peer_finish(&m, lk_exists(p->client, path, m.opts, peer_on_stat, m.t));
 }
 
 int peer_children(peer *p, const peer_call *call, const char *path)
 {
-  making m;
+  peer_making m;
 
-  begin(&m, p, call, path);
-  return finish(&m, lk_children(p->client, path, m.opts, on_children, m.t));
+  peer_begin(&m, p, call, path);
+  return peer_finish(
+      &m, lk_children(p->client, path, m.opts, peer_on_children, m.t));
 }
 
 int peer_create(peer *p, const peer_call *call, bool with_stat,
                 const char *path, lk_bytes data, int flags)
 {
-  making m;
+  peer_making m;
 
-  begin(&m, p, call, path);
-  mark(m.t, data);
-  return finish(&m, with_stat ? lk_create2(p->client, path, data, NULL, flags,
-                                           m.opts, on_create, m.t)
-                              : lk_create(p->client, path, data, NULL, flags,
-                                          m.opts, on_create, m.t));
+  peer_begin(&m, p, call, path);
+  peer_mark(m.t, data);
+  return peer_finish(&m, with_stat
+                             ? lk_create2(p->client, path, data, NULL, flags,
+                                          m.opts, peer_on_create, m.t)
+                             : lk_create(p->client, path, data, NULL, flags,
+                                         m.opts, peer_on_create, m.t));
 }
 
 int peer_delete(peer *p, const peer_call *call, const char *path,
                 int32_t version)
 {
-  making m;
+  peer_making m;
 
-  begin(&m, p, call, path);
-  return finish(&m, lk_delete(p->client, path, version, m.opts, on_done, m.t));
+  peer_begin(&m, p, call, path);
+  return peer_finish(
+      &m, lk_delete(p->client, path, version, m.opts, peer_on_done, m.t));
 }
 
 int peer_set(peer *p, const peer_call *call, const char *path, lk_bytes data,
              int32_t version)
 {
-  making m;
+  peer_making m;
 
-  begin(&m, p, call, path);
-  return finish(&m,
-                lk_set(p->client, path, data, version, m.opts, on_stat, m.t));
+  peer_begin(&m, p, call, path);
+  return peer_finish(
+      &m, lk_set(p->client, path, data, version, m.opts, peer_on_stat, m.t));
 }
 
 int peer_sync(peer *p, const peer_call *call, const char *path)
 {
-  making m;
+  peer_making m;
 
-  begin(&m, p, call, path);
-  return finish(&m, lk_sync(p->client, path, m.opts, on_done, m.t));
+  peer_begin(&m, p, call, path);
+  return peer_finish(&m, lk_sync(p->client, path, m.opts, peer_on_done, m.t));
 }
 
 int peer_multi(peer *p, const peer_call *call, const lk_op *ops, size_t count)
 {
-  making m;
+  peer_making m;
 
-  begin(&m, p, call, "");
+  peer_begin(&m, p, call, "");
   if (count > 0)
-    mark(m.t, ops[0].data);
-  return finish(&m, lk_multi(p->client, ops, count, m.opts, on_multi, m.t));
+    peer_mark(m.t, ops[0].data);
+  return peer_finish(&m,
+                     lk_multi(p->client, ops, count, m.opts, on_multi, m.t));
 }
 
 int peer_auth(peer *p, const char *name, const char *scheme, lk_bytes auth)
 {
   peer_call call = {.name = name};
-  making m;
+  peer_making m;
 
-  begin(&m, p, &call, "");
-  return finish(&m, lk_add_auth(p->client, scheme, auth, on_auth, m.t));
+  peer_begin(&m, p, &call, "");
+  return peer_finish(&m, lk_add_auth(p->client, scheme, auth, on_auth, m.t));
 }
 
 int peer_close(peer *p, const char *name)
 {
   peer_call call = {.name = name};
-  making m;
+  peer_making m;
 
-  begin(&m, p, &call, "");
-  return finish(&m, lk_client_close(p->client, on_closed, m.t));
+  peer_begin(&m, p, &call, "");
+  return peer_finish(&m, lk_client_close(p->client, on_closed, m.t));
 }
 
 void peer_free(peer *p)

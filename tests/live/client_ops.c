@@ -388,8 +388,11 @@ TCase *data_tests(void)
 
 int main(void)
 {
-  static const char *const options[] = {"--container-check", "200", NULL};
-  TCase *cases[] = {data_tests(), watch_tests(), access_tests(), limit_tests()};
+  static const char *const options[] = {
+      "--container-check", "200", "--property",
+      "zookeeper.extendedTypesEnabled=true", NULL};
+  TCase *cases[] = {data_tests(), watch_tests(), access_tests(), limit_tests(),
+                    rest_tests()};
   Suite *suite = suite_create("client_ops");
   SRunner *runner;
   int failed;

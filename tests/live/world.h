@@ -94,5 +94,6 @@ TCase *data_tests(void);
 TCase *watch_tests(void);
 TCase *access_tests(void);
 TCase *limit_tests(void);
+TCase *rest_tests(void);
 
 #endif

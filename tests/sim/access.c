@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "base/sha1.h"
 #include "sim/access.h"
-#include "sim/sha1.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static lk_bytes digest_id(lk_bytes auth, lk_arena *memory)
   if (user > 0)
     memcpy(text, auth.at, user);
   text[user] = ':';
-  sim_sha1_text(auth.at, auth.len, text + user + 1);
+  lk__sha1_text(auth.at, auth.len, text + user + 1);
   return lk_bytes_of(text, user + 1 + 28);
 }
 

@@ -116,7 +116,7 @@ static int compare_names(const void *a, const void *b)
 
 static int compare_ids(const void *a, const void *b)
 {
-  const struct lk_client_info *x = a, *y = b;
+  const lk_identity *x = a, *y = b;
   int order = compare_bytes(x->scheme, y->scheme);
 
   return order != 0 ? order : compare_bytes(x->user, y->user);
@@ -138,8 +138,8 @@ static void sort_vector(const lk_record *of, lk_vec *v)
     return;
   if (of == &lk__bytes_record)
     qsort(v->items, v->count, sizeof(lk_bytes), compare_names);
-  else if (of == &lk__client_info_record)
-    qsort(v->items, v->count, sizeof(struct lk_client_info), compare_ids);
+  else if (of == &lk__identity_record)
+    qsort(v->items, v->count, sizeof(lk_identity), compare_ids);
   else if (of == &lk__acl_record)
     qsort(v->items, v->count, sizeof(lk_acl), compare_entries);
 }

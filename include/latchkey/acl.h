@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_ACL_H
+#define LK_ACL_H
+
+/**
+ * @file
+ * Access lists as text, and the ids of digests. The lists that most programs
+ * need, lk_acl_open, lk_acl_creator and lk_acl_read, are in <latchkey/types.h>;
+ * those that a server keeps are read and replaced by lk_get_acl() and
+ * lk_set_acl().
+ */
+
+#include <latchkey/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Read "scheme:id:perms", several with commas between, into one block of
+ * `mem` (NULL: the C library's), to be given back by lk_acl_free(). Perms are
+ * letters of "cdrwa" (create, delete, read, write, admin) or a number from 0.
+ * An id may be empty, and may have commas or colons in it, not both: a part that
+ * was forgotten must not make two entries one.
+ *
+ *     world:anyone:r,digest:bob:fyVmFCwVbTJYrznoSu1koqYEYF0=:cdrwa,auth::cdrwa
+ *
+ * `wrong`: NULL, or gets the entry of `text` that cannot be read, or NULL.
+ *
+ * @return 0, LK_ERR_BAD_ARGUMENT, LK_ERR_NO_MEMORY.
+ */
+LK_API int lk_acl_parse(lk_acls **out, const char *text, const lk_mem *mem,
+                        const char **wrong);
+
+/** `mem` as given to lk_acl_parse(). NULL is fine. */
+LK_API void lk_acl_free(lk_acls *acl, const lk_mem *mem);
+
+/**
+ * Write `acl` as lk_acl_parse() reads it, as far as that goes: ids of servers
+ * are shown as they are. Perms with other bits than the five, or with none, are
+ * a number. At most `size` bytes with the final NUL; `out` may be NULL if
+ * `size` is 0.
+ *
+ * @return the length of the whole text, without the NUL.
+ */
+LK_API size_t lk_acl_print(char *out, size_t size, const lk_acls *acl);
+
+/**
+ * The id of the scheme "digest" of "user:password", which is
+ * user:BASE64(SHA1(user:password)); `out` has room for `size` bytes, of which
+ * the user's length and 30 are needed. A server can be told to use another
+ * hash: lk_acl_creator and lk_add_auth() work with all.
+ *
+ * @return 0; LK_ERR_BAD_ARGUMENT: no colon, or nobody before it;
+ *         LK_ERR_TOO_BIG: more than there is room for.
+ */
+LK_API int lk_acl_digest(char *out, size_t size, const char *credentials);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <latchkey/acl.h>
+
+#include "base/acl.h"
+#include "base/mem.h"
+#include "base/sha1.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const struct {
+  char letter;
+  int32_t perm;
+} perms[] = {{'c', LK_PERM_CREATE},
+             {'d', LK_PERM_DELETE},
+             {'r', LK_PERM_READ},
+             {'w', LK_PERM_WRITE},
+             {'a', LK_PERM_ADMIN}};
+enum { NPERMS = sizeof perms / sizeof perms[0] };
+
+/* ---- reading ------------------------------------------------------------ */
+
+static bool read_number(const char *s, size_t len, int32_t *out)
+{
+  int64_t value = 0;
+
+  for (size_t i = 0; i < len; i++) {
+    if (s[i] < '0' || s[i] > '9')
+      return false;
+    value = value * 10 + (s[i] - '0');
+    if (value > INT32_MAX)
+      return false;
+  }
+  *out = (int32_t)value;
+  return len > 0;
+}
+
+static int32_t perm_of(char letter)
+{
+  for (size_t i = 0; i < NPERMS; i++) {
+    if (perms[i].letter == letter)
+      return perms[i].perm;
+  }
+  return 0;
+}
+
+static bool read_perms(const char *s, size_t len, int32_t *out)
+{
+  if (read_number(s, len, out))
+    return true;
+  *out = 0;
+  for (size_t i = 0; i < len; i++) {
+    if (perm_of(s[i]) == 0)
+      return false;
+    *out |= perm_of(s[i]);
+  }
+  return len > 0;
+}
+
+static bool has(lk_bytes b, char c)
+{
+  return b.len > 0 && memchr(b.at, c, b.len) != NULL;
+}
+
+/* Whether these bytes are a whole entry. */
+static bool read_entry(const char *s, size_t len, lk_acl *out)
+{
+  const char *first = memchr(s, ':', len), *last = s + len;
+
+  while (last > s && last[-1] != ':')
+    last--; /* behind the last colon */
+  if (first == NULL || first == s || last - 1 == first ||
+      !read_perms(last, (size_t)(s + len - last), &out->perms))
+    return false;
+  out->scheme = lk_bytes_of(s, (size_t)(first - s));
+  out->id = lk_bytes_of(first + 1, (size_t)(last - first) - 2);
+  return !has(out->scheme, ',') && !(has(out->id, ',') && has(out->id, ':'));
+}
+
+/* The next entry, which ends at the first comma that makes it whole, or at the
+ * end of the text; gives what follows, or NULL. */
+static const char *next_entry(const char *s, lk_acl *out)
+{
+  for (size_t len = 0;; len++) {
+    if (s[len] != ',' && s[len] != '\0')
+      continue;
+    if (read_entry(s, len, out))
+      return s[len] == ',' ? s + len + 1 : s + len;
+    if (s[len] == '\0')
+      return NULL;
+  }
+}
+
+/* How many there are, up to `wrong`, which is NULL if all can be read. A comma
+ * has an entry behind it. */
+static size_t count_entries(const char *text, const char **wrong)
+{
+  size_t count = 0;
+  lk_acl entry;
+
+  *wrong = NULL;
+  for (const char *s = text;; count++) {
+    const char *next = next_entry(s, &entry);
+
+    if (next == NULL) {
+      *wrong = s;
+      return count;
+    }
+    if (next[0] == '\0' && next[-1] != ',')
+      return count + 1;
+    s = next;
+  }
+}
+
+int lk_acl_parse(lk_acls **out, const char *text, const lk_mem *mem,
+                 const char **wrong)
+{
+  const char *bad;
+  size_t count = count_entries(text, &bad);
+
+  *out = NULL;
+  if (wrong != NULL)
+    *wrong = bad;
+  if (bad != NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  size_t len = strlen(text);
+
+  if (mem == NULL)
+    mem = &lk__mem_libc;
+  /* there are fewer entries than bytes, so that this cannot wrap */
+  lk_acls *acls = lk__mem_new(mem, sizeof *acls + count * sizeof(lk_acl) + len);
+
+  if (acls == NULL)
+    return LK_ERR_NO_MEMORY;
+  lk_acl *entries = (lk_acl *)(void *)(acls + 1);
+  char *copy = (char *)(entries + count);
+
+  memcpy(copy, text, len);
+  for (size_t i = 0; i < count; i++) {
+    const char *from = text;
+
+    text = next_entry(text, &entries[i]);
+    entries[i].scheme.at = copy;
+    entries[i].id.at = copy + ((const char *)entries[i].id.at - from);
+    copy += text - from;
+  }
+  acls->entries = entries;
+  acls->count = count;
+  *out = acls;
+  return 0;
+}
+
+void lk_acl_free(lk_acls *acl, const lk_mem *mem)
+{
+  lk__mem_free(mem == NULL ? &lk__mem_libc : mem, acl);
+}
+
+/* ---- writing ------------------------------------------------------------ */
+
+/* Where text goes; what has no room is counted. */
+typedef struct room {
+  char *at;
+  size_t size;
+  size_t len;
+} room;
+
+static void put(room *r, const void *bytes, size_t len)
+{
+  const char *from = bytes;
+
+  for (size_t i = 0; i < len; i++, r->len++) {
+    if (r->len + 1 < r->size)
+      r->at[r->len] = from[i];
+  }
+}
+
+static void put_perms(room *r, int32_t bits)
+{
+  char text[16];
+  int len = snprintf(text, sizeof text, "%" PRId32, bits);
+
+  if (bits <= 0 || bits > LK_PERM_ALL) {
+    put(r, text, (size_t)len);
+    return;
+  }
+  for (size_t i = 0; i < NPERMS; i++) {
+    if (bits & perms[i].perm)
+      put(r, &perms[i].letter, 1);
+  }
+}
+
+size_t lk_acl_print(char *out, size_t size, const lk_acls *acl)
+{
+  room r = {out, size, 0};
+
+  for (size_t i = 0; i < acl->count; i++) {
+    const lk_acl *entry = &acl->entries[i];
+
+    put(&r, ",", i == 0 ? 0 : 1);
+    put(&r, entry->scheme.at, entry->scheme.len);
+    put(&r, ":", 1);
+    put(&r, entry->id.at, entry->id.len);
+    put(&r, ":", 1);
+    put_perms(&r, entry->perms);
+  }
+  if (size > 0)
+    out[r.len < size ? r.len : size - 1] = '\0';
+  return r.len;
+}
+
+/* ---- digests ------------------------------------------------------------ */
+
+int lk_acl_digest(char *out, size_t size, const char *credentials)
+{
+  const char *colon = strchr(credentials, ':');
+
+  if (colon == NULL || colon == credentials)
+    return LK_ERR_BAD_ARGUMENT;
+  size_t len = (size_t)(colon - credentials) + 1;
+
+  if (size < len + LK_SHA1_TEXT_LEN + 1)
+    return LK_ERR_TOO_BIG;
+  memcpy(out, credentials, len);
+  lk__sha1_text(credentials, strlen(credentials), out + len);
+  return 0;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "base/sha1.h"
+
+#include <stdint.h>
+#include <string.h>
+
+enum { BLOCK = 64, LENGTH_AT = BLOCK - 8 };
+
+static uint32_t turn(uint32_t x, int bits)
+{
+  return x << bits | x >> (32 - bits);
+}
+
+static uint32_t mixed(int round, const uint32_t v[5])
+{
+  if (round < 20)
+    return ((v[1] & v[2]) | (~v[1] & v[3])) + 0x5a827999;
+  if (round < 40)
+    return (v[1] ^ v[2] ^ v[3]) + 0x6ed9eba1;
+  if (round < 60)
+    return ((v[1] & v[2]) | (v[1] & v[3]) | (v[2] & v[3])) + 0x8f1bbcdc;
+  return (v[1] ^ v[2] ^ v[3]) + 0xca62c1d6;
+}
+
+static void take_block(uint32_t h[5], const unsigned char *block)
+{
+  uint32_t w[80], v[5];
+
+  for (int i = 0; i < 16; i++, block += 4)
+    w[i] = (uint32_t)block[0] << 24 | (uint32_t)block[1] << 16 |
+           (uint32_t)block[2] << 8 | block[3];
+  for (int i = 16; i < 80; i++)
+    w[i] = turn(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
+  memcpy(v, h, sizeof v);
+  for (int i = 0; i < 80; i++) {
+    uint32_t next = mixed(i, v) + turn(v[0], 5) + v[4] + w[i];
+
+    v[4] = v[3];
+    v[3] = v[2];
+    v[2] = turn(v[1], 30);
+    v[1] = v[0];
+    v[0] = next;
+  }
+  for (int i = 0; i < 5; i++)
+    h[i] += v[i];
+}
+
+/* What is left of the bytes, a one, zeros, and their length in bits. */
+static void take_end(uint32_t h[5], const unsigned char *rest, size_t len,
+                     uint64_t bits)
+{
+  unsigned char block[BLOCK] = {0};
+
+  if (len > 0)
+    memcpy(block, rest, len);
+  block[len] = 0x80;
+  if (len >= LENGTH_AT) {
+    take_block(h, block);
+    memset(block, 0, sizeof block);
+  }
+  for (int i = 0; i < 8; i++)
+    block[BLOCK - 1 - i] = (unsigned char)(bits >> 8 * i);
+  take_block(h, block);
+}
+
+void lk__sha1(const void *bytes, size_t len, unsigned char out[LK_SHA1_LEN])
+{
+  uint32_t h[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
+  const unsigned char *at = bytes;
+  size_t left = len;
+
+  for (; left >= BLOCK; left -= BLOCK, at += BLOCK)
+    take_block(h, at);
+  take_end(h, at, left, (uint64_t)len * 8);
+  for (int i = 0; i < LK_SHA1_LEN; i++)
+    out[i] = (unsigned char)(h[i / 4] >> (24 - i % 4 * 8));
+}
+
+void lk__sha1_text(const void *bytes, size_t len,
+                   char out[LK_SHA1_TEXT_LEN + 1])
+{
+  static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "abcdefghijklmnopqrstuvwxyz0123456789+/";
+  unsigned char digest[LK_SHA1_LEN + 1] = {0}; /* read in pairs */
+
+  lk__sha1(bytes, len, digest);
+  for (int i = 0; i < LK_SHA1_TEXT_LEN - 1; i++) {
+    int at = i * 6 / 8;
+    unsigned pair = (unsigned)digest[at] << 8 | digest[at + 1];
+
+    out[i] = letters[pair >> (10 - i * 6 % 8) & 63];
+  }
+  out[LK_SHA1_TEXT_LEN - 1] = '=';
+  out[LK_SHA1_TEXT_LEN] = '\0';
+}

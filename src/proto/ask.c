@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/ask.h"
+#include "proto/path.h"
+
+int lk__ask_check(const lk_call *call, bool watchable)
+{
+  if (call == NULL)
+    return 0;
+  if (call->size != sizeof *call || call->timeout_ms < 0 ||
+      (call->on_event != NULL && !watchable))
+    return LK_ERR_BAD_ARGUMENT;
+  return 0;
+}
+
+/* A write that is asked again might be done twice. */
+static bool asks_too_much(const lk_ask *ask, const lk_call *call)
+{
+  return call != NULL && call->repeat && lk__opcode_info(ask->op)->write;
+}
+
+int lk__ask_send(lk_client *c, lk_ask *ask, const lk_record *rec,
+                 const void *value, const lk_call *call)
+{
+  int err = lk__request_refusal(c);
+
+  if (err != 0)
+    return err;
+  if (asks_too_much(ask, call))
+    return LK_ERR_BAD_ARGUMENT;
+  ask->rec = rec;
+  ask->value = value;
+  if (ask->chroot == NULL)
+    ask->chroot = c->hosts.chroot;
+  ask->call = call;
+  return lk__request_queue(c, ask);
+}
+
+int lk__ask_node(lk_client *c, lk_ask *ask, bool sequence, const lk_record *rec,
+                 const void *value, const lk_call *call)
+{
+  int err = lk__ask_check(call, false);
+
+  if (err != 0)
+    return err;
+  if (!lk__path_valid(ask->path, sequence))
+    return LK_ERR_BAD_PATH;
+  ask->path = lk__path_rest(c->hosts.chroot, ask->path, sequence);
+  return lk__ask_send(c, ask, rec, value, call);
+}
+
+int lk__ask_read(lk_client *c, lk_ask *ask, const lk_call *call)
+{
+  struct lk_path_watch_request r = {.watch =
+                                        call != NULL && call->on_event != NULL};
+  int err = lk__ask_check(call, true);
+
+  if (err != 0)
+    return err;
+  if (!lk__path_valid(ask->path, false))
+    return LK_ERR_BAD_PATH;
+  if (ask->chroot == NULL)
+    ask->path = lk__path_rest(c->hosts.chroot, ask->path, false);
+  return lk__ask_send(c, ask, &lk__path_watch_request_record, &r, call);
+}

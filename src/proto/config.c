@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* The configuration of an ensemble: read, and changed. */
+
+#include "proto/ask.h"
+
+int lk_config(lk_client *c, const lk_call *call, lk_get_cb done, void *arg)
+{
+  lk_ask ask = {.op = LK_OPCODE_GET_DATA,
+                .chroot = "",
+                .path = "/zookeeper/config",
+                .kind = LK_WATCH_DATA,
+                .done = (void (*)(void))done,
+                .arg = arg};
+
+  return lk__ask_read(c, &ask, call);
+}
+
+int lk_reconfig(lk_client *c, const lk_reconfiguration *change,
+                const lk_call *call, lk_get_cb done, void *arg)
+{
+  if (change->size != sizeof *change)
+    return LK_ERR_BAD_ARGUMENT;
+  struct lk_reconfig_request r = {.joining = lk_text(change->joining),
+                                  .leaving = lk_text(change->leaving),
+                                  .new_members = lk_text(change->members),
+                                  .config_id = change->version};
+  lk_ask ask = {
+      .op = LK_OPCODE_RECONFIG, .done = (void (*)(void))done, .arg = arg};
+  bool some = change->joining != NULL || change->leaving != NULL;
+  int err = lk__ask_check(call, false);
+
+  if (err == 0 && some == (change->members != NULL))
+    err = LK_ERR_BAD_ARGUMENT; /* the one or the other */
+  return err != 0
+             ? err
+             : lk__ask_send(c, &ask, &lk__reconfig_request_record, &r, call);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/ask.h"
+
+static lk_auth *new_auth(lk_client *c, const char *scheme, lk_bytes auth)
+{
+  struct lk_request_header header = {LK_XID_AUTH, LK_OPCODE_AUTH};
+  struct lk_auth_request r = {.scheme = lk_text(scheme), .auth = auth};
+  size_t cap = 4 + 8 + 4 + 4 + strlen(scheme) + 4 + auth.len;
+  lk_auth *a = lk__mem_new(&c->mem, sizeof *a + cap);
+  lk_writer w;
+
+  if (a == NULL)
+    return NULL;
+  lk__writer_init(&w, a->frame, cap);
+  lk__writer_int(&w, (int32_t)(cap - 4));
+  lk__record_encode(&lk__request_header_record, &header, &w);
+  lk__record_encode(&lk__auth_request_record, &r, &w);
+  a->len = w.len;
+  return a;
+}
+
+int lk_add_auth(lk_client *c, const char *scheme, lk_bytes auth,
+                lk_done_cb done, void *arg)
+{
+  int err = lk__request_refusal(c);
+
+  if (err != 0)
+    return err;
+  if (scheme == NULL || scheme[0] == '\0' || auth.at == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  if (auth.len + strlen(scheme) + 32 > c->send_limit)
+    return LK_ERR_TOO_BIG;
+  lk_auth *a = new_auth(c, scheme, auth);
+
+  if (a == NULL || (c->phase == LK_PHASE_LIVE &&
+                    !lk__buf_append(&c->out, a->frame, a->len))) {
+    lk__mem_free(&c->mem, a);
+    return LK_ERR_NO_MEMORY;
+  }
+  a->done = done;
+  a->arg = arg;
+  lk_auth **last = &c->auths;
+
+  while (*last != NULL)
+    last = &(*last)->next;
+  *last = a;
+  if (c->phase == LK_PHASE_LIVE && c->auth_next == NULL)
+    c->auth_next = a;
+  lk__client_wake(c);
+  return 0;
+}
+
+int lk_who_am_i(lk_client *c, const lk_call *call, lk_identities_cb done,
+                void *arg)
+{
+  lk_ask ask = {
+      .op = LK_OPCODE_WHO_AM_I, .done = (void (*)(void))done, .arg = arg};
+  int err = lk__ask_check(call, false);
+
+  return err != 0 ? err : lk__ask_send(c, &ask, NULL, NULL, call);
+}
