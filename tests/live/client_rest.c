@@ -282,13 +282,13 @@ START_TEST(a_node_with_a_ttl_goes_after_it)
   ck_assert_str_eq(last.path, "/t");
   ck_assert_int_eq(last.stat.ephemeral_owner, 0);
   ck_assert_int_eq(create_ttl(here, "/stay", 0, LK_TTL_MAX_MS), 0);
-  ck_assert_int_eq(create_ttl(here, "/n-", LK_SEQUENTIAL, 100), 0);
-  ck_assert_str_eq(last.path, "/n-0000000002");
+  ck_assert_int_eq(create_ttl(here, "/stay/n-", LK_SEQUENTIAL, 100), 0);
+  ck_assert_str_eq(last.path, "/stay/n-0000000000");
   ck_assert_int_eq(create_ttl(here, "/t", LK_EPHEMERAL, 100),
                    LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(create_ttl(here, "/t", 0, -1), LK_ERR_BAD_ARGUMENT);
   while (exists(here, "/t", NULL) == 0 ||
-         exists(here, "/n-0000000002", NULL) == 0)
+         exists(here, "/stay/n-0000000000", NULL) == 0)
     ev_sleep(.02);
   ck_assert_int_eq(exists(here, "/stay", NULL), 0);
   ck_assert_int_eq(erase(here, "/stay", -1), 0);
