@@ -15,6 +15,7 @@
 
 static lk_sync_client *client;
 static lk_sync_lock *lock;
+static lk_sync_subscription *subscription;
 static shared_mem mem;
 static char hosts[64];
 
@@ -37,11 +38,14 @@ static void start(void)
   prepare();
   ck_assert_int_eq(make_client(), 0);
   ck_assert_int_eq(lk_sync_lock_new(&lock, client, "/lock", NULL), 0);
+  ck_assert_int_eq(lk_sync_subscribe_data(&subscription, client, "/x", NULL),
+                   0);
 }
 
 static void stop(void)
 {
   lk_sync_lock_free(lock);
+  lk_sync_subscription_free(subscription);
   lk_sync_client_free(client);
   ck_assert_uint_eq(mem.live, 0);
 }
@@ -118,9 +122,18 @@ static int do_try(void *call)
   return lk_sync_lock_try(lock, call);
 }
 
+static int do_next(void *call)
+{
+  lk_sync_result *r;
+  int err = lk_sync_subscription_next(subscription, &r, call);
+
+  ck_assert_ptr_null(r);
+  return err;
+}
+
 static int (*const waits[])(void *) = {
-    do_create, do_delete, do_exists, do_get,     do_set, do_children,
-    do_sync,   do_multi,  do_auth,   do_acquire, do_try,
+    do_create,   do_delete, do_exists, do_get,  do_set,     do_next,
+    do_children, do_sync,   do_multi,  do_auth, do_acquire, do_try,
 };
 
 enum { WAITS = sizeof waits / sizeof *waits };
@@ -316,6 +329,23 @@ START_TEST(freeing_a_lock_ends_who_waits_for_it)
 }
 END_TEST
 
+START_TEST(freeing_a_subscription_ends_who_waits_for_it)
+{
+  waiter w[2];
+
+  start();
+  for (int i = 0; i < 2; i++)
+    waiter_start(&w[i], do_next, NULL);
+  waiters_inside(client, 2);
+  lk_sync_subscription_free(subscription);
+  for (int i = 0; i < 2; i++)
+    ck_assert_int_eq(waiter_end(&w[i]), LK_ERR_CLOSED);
+  lk_sync_subscription_free(NULL);
+  subscription = NULL;
+  stop();
+}
+END_TEST
+
 /* Without a cancellation point of its own: sanitizers cannot bear the end. */
 static int outlive(void *call)
 {
@@ -348,6 +378,7 @@ START_TEST(what_cannot_be_is_refused)
   lk_sync_config config = {.size = 1};
   int told = 0;
   lk_sync_watch *watch = (void *)&told;
+  lk_sync_subscription *none;
   lk_sync_lock *other;
 
   start();
@@ -367,7 +398,11 @@ START_TEST(what_cannot_be_is_refused)
   ck_assert_ptr_null(watch);
   ck_assert_int_eq(do_auth(&call), LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(do_acquire(&call), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(do_next(&call), LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(lk_sync_get(client, NULL, "x", NULL), LK_ERR_BAD_PATH);
+  ck_assert_int_eq(lk_sync_subscribe_children(&none, client, "x", NULL),
+                   LK_ERR_BAD_PATH);
+  ck_assert_ptr_null(none);
   ck_assert_int_eq(lk_sync_lock_new(&other, client, "/", NULL),
                    LK_ERR_BAD_PATH);
   ck_assert_int_eq(lk_sync_lock_new(&other, client, "/x", &odd),
@@ -421,6 +456,7 @@ static void inside(lk_client *c, lk_keeper *k, void *arg)
   ck_assert_int_eq(lk_sync_lock_release_wait(lock, NULL), LK_ERR_STATE);
   ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
   lk_sync_lock_free(lock);
+  lk_sync_subscription_free(subscription);
   lk_sync_client_free(client);
   ck_assert_int_eq(pthread_sigmask(SIG_SETMASK, NULL, &blocked), 0);
   for (int number = 1; number < 32; number++) {
@@ -488,7 +524,9 @@ static void use(void)
   }
   err = lk_sync_lock_new(&lock, client, "/lock", &how);
   ck_assert(err == 0 || (err == LK_ERR_NO_MEMORY && lock == NULL));
-  for (int i = 0; i < WAITS && lock != NULL; i++) {
+  err = lk_sync_subscribe_data(&subscription, client, "/x", NULL);
+  ck_assert(err == 0 || (err == LK_ERR_NO_MEMORY && subscription == NULL));
+  for (int i = 0; i < WAITS && lock != NULL && subscription != NULL; i++) {
     err = waits[i](&call);
     ck_assert(err == LK_ERR_DEADLINE || err == LK_ERR_NO_MEMORY);
   }
@@ -500,6 +538,7 @@ static void use(void)
   ck_assert_ptr_null(watch);
   ck_assert_int_eq(told, 0);
   lk_sync_lock_free(lock);
+  lk_sync_subscription_free(subscription);
   lk_sync_client_free(client);
 }
 
@@ -526,6 +565,7 @@ static void live_in_child(void)
 {
   lk_sync_cancel *cancel;
   lk_sync_lock *other;
+  lk_sync_subscription *none;
 
   alarm(20);
   for (int i = 0; i < WAITS; i++) {
@@ -539,9 +579,11 @@ static void live_in_child(void)
       lk_sync_lock_fd(lock) != LK_ERR_FORKED || lk_sync_lock_ok(lock))
     _exit(2);
   if (lk_sync_cancel_new(&cancel, client) != LK_ERR_FORKED || cancel != NULL ||
-      lk_sync_lock_new(&other, client, "/x", NULL) != LK_ERR_FORKED)
+      lk_sync_lock_new(&other, client, "/x", NULL) != LK_ERR_FORKED ||
+      lk_sync_subscribe_data(&none, client, "/x", NULL) != LK_ERR_FORKED)
     _exit(3);
   lk_sync_lock_free(lock);
+  lk_sync_subscription_free(subscription);
   lk_sync_client_free(client);
   _exit(0);
 }
@@ -587,6 +629,7 @@ SUITE("sync", a_call_ends_at_its_deadline, trouble_says_why_nothing_came,
       a_cancel_ends_all_who_have_it, a_signal_handler_may_cancel,
       closing_ends_all_calls, freeing_ends_all_calls,
       freeing_waits_until_all_have_left, freeing_a_lock_ends_who_waits_for_it,
+      freeing_a_subscription_ends_who_waits_for_it,
       a_thread_is_not_cancelled_in_a_call, what_cannot_be_is_refused,
       who_does_not_hold_has_nothing, callbacks_do_not_wait, states_are_told,
       without_memory_calls_are_refused,

@@ -35,6 +35,7 @@
 #include <latchkey/rwlock.h>
 #include <latchkey/semaphore.h>
 #include <latchkey/single.h>
+#include <latchkey/subscribe.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -85,11 +86,11 @@ LK_API int lk_sync_client_new(lk_sync_client **out,
 LK_API int lk_sync_client_close(lk_sync_client *c);
 
 /**
- * Free; NULL is fine. Locks, watch handles and cancels of `c` must have been
- * freed before. Without lk_sync_client_close() the session lives until its
- * timeout has passed. Calls that wait in other threads end with LK_ERR_CLOSED,
- * and have left when this returns; none may begin any more. The usual order:
- * close, join the threads, free.
+ * Free; NULL is fine. Locks, subscriptions, watch handles and cancels of `c`
+ * must have been freed before. Without lk_sync_client_close() the session lives
+ * until its timeout has passed. Calls that wait in other threads end with
+ * LK_ERR_CLOSED, and have left when this returns; none may begin any more. The
+ * usual order: close, join the threads, free.
  */
 LK_API void lk_sync_client_free(lk_sync_client *c);
 
@@ -222,6 +223,47 @@ LK_API int lk_sync_multi(lk_sync_client *c, lk_sync_result **out,
 /** An identity whose call was cut short is added all the same. */
 LK_API int lk_sync_add_auth(lk_sync_client *c, const char *scheme,
                             lk_bytes auth, const lk_sync_call *call);
+
+/* ---- subscriptions ---------------------------------------------------- */
+
+/**
+ * The subscriptions of <latchkey/subscribe.h>, for threads: news wait until
+ * they are taken, the newest alone. So a thread may be as slow as it likes;
+ * what it takes is how things stood when they changed last.
+ */
+typedef struct lk_sync_subscription lk_sync_subscription;
+
+/** Subscribe to the children, or to the data, of the node at `path`, which need
+    not exist. `config` NULL: as usual. All is copied. Waits for the handle's
+    thread alone.
+    @return 0; what lk_subscribe_children() returns; LK_ERR_STATE. */
+LK_API int lk_sync_subscribe_children(lk_sync_subscription **out,
+                                      lk_sync_client *c, const char *path,
+                                      const lk_subscription_config *config);
+LK_API int lk_sync_subscribe_data(lk_sync_subscription **out, lk_sync_client *c,
+                                  const char *path,
+                                  const lk_subscription_config *config);
+
+/**
+ * Wait for news and take them: at first for the state, then for the next one
+ * that differs. Each is taken once, if several threads wait by the one that has
+ * waited longest. `call->repeat` is of no effect.
+ *
+ * @return what is told: 0 (`out` gets names or data, and stat); LK_ERR_NO_NODE:
+ *         there is no such node; LK_ERR_NO_AUTH and others: it cannot be read,
+ *         and goes on trying; LK_ERR_NO_MEMORY: no room for it, the next call
+ *         reads again; LK_ERR_CLOSED, LK_ERR_SESSION_EXPIRED (one_session),
+ *         LK_ERR_AUTH_FAILED: it is over, and each call says so.
+ *         Or nothing was told: LK_ERR_DEADLINE, LK_ERR_CANCELLED, LK_ERR_STATE,
+ *         LK_ERR_BAD_ARGUMENT, LK_ERR_FORKED.
+ */
+LK_API int lk_sync_subscription_next(lk_sync_subscription *s,
+                                     lk_sync_result **out,
+                                     const lk_sync_call *call);
+
+/** End and free it, and what nobody has taken. Threads that wait for it get
+    LK_ERR_CLOSED; no call may begin any more. NULL is fine. */
+LK_API void lk_sync_subscription_free(lk_sync_subscription *s);
 
 /* ---- locks ------------------------------------------------------------ */
 

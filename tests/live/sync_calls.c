@@ -303,6 +303,92 @@ START_TEST(a_cancelled_call_leaves_no_watch)
 }
 END_TEST
 
+/* ---- subscriptions ------------------------------------------------------- */
+
+static lk_sync_subscription *paper;
+
+/* What is told next, within ten seconds: names or data, or an error. */
+static const char *news(void)
+{
+  static char text[128];
+  lk_sync_result *r;
+  int err = lk_sync_subscription_next(paper, &r, &soon);
+
+  text[0] = '\0';
+  if (err != 0) {
+    ck_assert_ptr_null(r);
+    return lk_error_name(err);
+  }
+  for (size_t i = 0; i < r->count; i++) {
+    strcat(text, r->names[i].at);
+    strcat(text, " ");
+  }
+  if (r->names == NULL)
+    strcat(text, r->data.at);
+  ck_assert_int_ne(r->stat.czxid, 0);
+  lk_sync_result_free(r);
+  return text;
+}
+
+static int take_news(void *call)
+{
+  return lk_sync_subscription_next(paper, NULL, call);
+}
+
+START_TEST(children_are_told_until_somebody_takes_the_news)
+{
+  lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 50};
+
+  begin();
+  ck_assert_int_eq(lk_sync_subscribe_children(&paper, here, in("d"), NULL), 0);
+  ck_assert_str_eq(news(), "NO_NODE");
+  lk_sync_create(there, NULL, in("d"), lk_text(""), NULL, 0, &soon);
+  ck_assert_str_eq(news(), "");
+  ck_assert_int_eq(take_news(&brief), LK_ERR_DEADLINE);
+  lk_sync_create(there, NULL, in("d/a"), lk_text(""), NULL, 0, &soon);
+  ck_assert_str_eq(news(), "a ");
+  lk_sync_delete(there, in("d/a"), -1, &soon);
+  lk_sync_create(there, NULL, in("d/b"), lk_text(""), NULL, 0, &soon);
+  /* Somebody is slow: what comes meanwhile is told as one. */
+  ck_assert_int_eq(lk_sync_sync(here, place, &soon), 0);
+  ck_assert_int_eq(lk_sync_sync(here, place, &soon), 0);
+  ck_assert_str_eq(news(), "b ");
+  ck_assert_int_eq(take_news(&brief), LK_ERR_DEADLINE);
+  lk_sync_subscription_free(paper);
+}
+END_TEST
+
+START_TEST(data_are_told_to_one_thread_after_another)
+{
+  waiter w[3];
+
+  begin();
+  ck_assert_int_eq(lk_sync_subscribe_data(&paper, here, place, NULL), 0);
+  ck_assert_str_eq(news(), "");
+  for (int i = 0; i < 3; i++)
+    waiter_start(&w[i], take_news, NULL);
+  waiters_inside(here, 3);
+  for (int i = 0; i < 2; i++) {
+    ck_assert_int_eq(lk_sync_set(there, NULL, place, lk_text("new"), -1, &soon),
+                     0);
+    ck_assert_int_eq(lk_sync_sync(here, place, &soon), 0);
+    ck_assert_int_eq(lk_sync_sync(here, place, &soon), 0);
+  }
+  ck_assert_int_eq(lk_sync_client_close(here), 0);
+  int closed = 0;
+
+  for (int i = 0; i < 3; i++) {
+    int err = waiter_end(&w[i]);
+
+    ck_assert(err == 0 || err == LK_ERR_CLOSED);
+    closed += err == LK_ERR_CLOSED;
+  }
+  ck_assert_int_eq(closed, 1);
+  ck_assert_int_eq(take_news(NULL), LK_ERR_CLOSED);
+  lk_sync_subscription_free(paper);
+}
+END_TEST
+
 /* ---- close --------------------------------------------------------------- */
 
 START_TEST(closing_takes_the_session_along)
@@ -330,6 +416,8 @@ TCase *call_tests(void)
       a_watch_may_be_freed_by_its_callback,
       a_watch_ends_with_its_client,
       a_cancelled_call_leaves_no_watch,
+      children_are_told_until_somebody_takes_the_news,
+      data_are_told_to_one_thread_after_another,
       closing_takes_the_session_along,
   };
   TCase *t = tcase_create("calls");
