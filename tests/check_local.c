@@ -355,6 +355,42 @@ START_TEST(a_loss_is_the_holders_and_the_others_queue_anew)
 }
 END_TEST
 
+static void ask_again(locker *l, const char *what)
+{
+  note(l, what);
+  if (strcmp(what, "acquired") == 0 && l->acquired != 0 && l->calls < 8)
+    ck_assert_int_eq(locker_want(l, -1), 0);
+}
+
+START_TEST(who_asks_again_when_all_are_told_of_an_end_is_not_among_them)
+{
+  static const lk_lock_config fails = {
+      .size = sizeof fails, .local_queue = true, .fail_on_expiry = true};
+
+  begin();
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  fake_turn(&sc.server);
+  for (int i = 0; i < 3; i++)
+    locker_init(&crowd[i], &sc.one, &fails);
+  crowd[0].react = ask_again;
+  crowd[2].react = ask_again;
+  want_all(3);
+  fake_expire(&sc.server, sc.one.link->last_session);
+  fake_drop(sc.one.link);
+  fake_run(&sc.server, T);
+  ck_assert_int_eq(crowd[0].acquired, NOT_YET);
+  ck_assert_int_eq(crowd[1].acquired, LK_ERR_SESSION_EXPIRED);
+  ck_assert_int_eq(crowd[2].acquired, NOT_YET);
+  locker_release(&sc.b);
+  fake_run(&sc.server, T);
+  ck_assert_int_eq(crowd[0].acquired, 0);
+  locker_release(&crowd[0]);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(crowd[2].acquired, 0);
+  end(3);
+}
+END_TEST
+
 START_TEST(a_verify_outlives_its_turn)
 {
   begin();
@@ -603,6 +639,7 @@ SUITE("local", many_owners_have_one_node_and_pass_it_on_without_traffic,
       who_waits_for_nobodys_turn_can_go, what_somebody_asks_for_is_given_back,
       a_lease_that_runs_out_is_not_passed_on,
       a_loss_is_the_holders_and_the_others_queue_anew,
+      who_asks_again_when_all_are_told_of_an_end_is_not_among_them,
       a_verify_outlives_its_turn, without_permission_each_is_told,
       a_closed_client_ends_all_of_them, freed_handles_leave_nothing,
       without_memory_everybody_is_told,

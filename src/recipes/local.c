@@ -144,16 +144,28 @@ static void on_granted(void *arg)
   lk__local_unref(q);
 }
 
+/* Of those who wait now; who asks again when it is told wants a new node. */
+static void end_all(lk_local *q, int err)
+{
+  while (q->first != NULL) {
+    lk_turn *t = q->first;
+
+    q->first = t->next;
+    lk__turn_end_later(t, t->owner->ended, err);
+  }
+  lk__turn_tell_ends(q);
+}
+
 static void on_ended(void *arg, int err)
 {
   lk_local *q = arg;
-  bool all = q->keeper->over != 0 || err == LK_ERR_SESSION_EXPIRED;
 
   q->refs++;
   part(q);
-  do
+  if (q->keeper->over != 0 || err == LK_ERR_SESSION_EXPIRED)
+    end_all(q, err);
+  else
     lk__turn_end_first(q, err);
-  while (all && q->first != NULL);
   want(q);
   lk__local_unref(q);
 }

@@ -75,10 +75,14 @@ bool lk__turn_waits(const lk_turn *t)
 /* Not in the call that brought it about. */
 void lk__turn_end_later(lk_turn *t, void (*end)(void *arg, int err), int err)
 {
+  lk_turn **at = &t->queue->ends;
+
+  while (*at != NULL)
+    at = &(*at)->next;
+  *at = t;
   t->end = end;
   t->err = err;
-  t->next = t->queue->ends;
-  t->queue->ends = t;
+  t->next = NULL;
   lk__local_soon(t->queue);
 }
 

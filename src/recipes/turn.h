@@ -33,7 +33,7 @@ struct lk_local {
   lk_contend *node;   /**< wanted or held; or NULL */
   lk_turn *holder;    /**< whose turn it is, or NULL */
   lk_turn *first;     /**< who waits, in order */
-  lk_turn *ends;      /**< ends to be told, in no order */
+  lk_turn *ends;      /**< ends to be told, in order */
   unsigned handoffs;  /**< in a row */
   lk_timer soon;
 };
