@@ -39,23 +39,23 @@ sim_attempt *sim_attempt_for(const sim_judge *j, const sim_entry *e)
 {
   sim_attempt *a = j->attempts;
 
-  while (a != NULL && strncmp(a->ct->prefix, e->name, LK_PREFIX_LEN) != 0)
+  while (a != NULL && strcmp(a->ct->prefix, e->key) != 0)
     a = a->next;
   return a;
 }
 
 static bool is_its(const sim_entry *e, const lk_contend *ct)
 {
-  return strncmp(e->name, ct->prefix, LK_PREFIX_LEN) == 0;
+  return strcmp(e->key, ct->prefix) == 0;
 }
 
-/* Who has made two stands where the first is. */
+/* Who has made two stands where the first is that it can know of. */
 sim_entry *sim_entry_of(const sim_judge *j, const lk_contend *ct)
 {
   sim_entry *first = NULL;
 
   for (sim_entry *e = j->ledger.standing; e != NULL; e = e->next)
-    first = is_its(e, ct) ? e : first;
+    first = is_its(e, ct) && !e->left ? e : first;
   for (sim_entry *e = j->ledger.newest; e != NULL && first == NULL;
        e = e->older)
     first = is_its(e, ct) ? e : NULL;

@@ -40,6 +40,8 @@ typedef struct sim_handle {
   sim_seat seats[SIM_MOST_SEATS];
   bool backwards;
   int32_t take;
+  bool local;               /**< it queues behind a node of its process */
+  size_t most;              /**< it waits behind so many; 0: behind any */
   lk_lock *lock;            /**< NULL: freed, or its process is gone */
   lk_rwlock *rwlock;        /**< whose side it is, or NULL */
   struct sim_handle *other; /**< … its other side's */
@@ -81,6 +83,7 @@ typedef struct sim_handle {
   unsigned revoked;   /**< how often it was told so, since the grant */
   bool waited;        /**< it was told that somebody is ahead */
   sim_stuck torn;     /**< it holds, and a part of it is gone */
+  sim_stuck idle;     /**< nobody uses the node that it waits for */
   sim_nodes held;     /**< what it was granted with */
   sim_nodes given;    /**< what it waits for to be gone */
 } sim_handle;

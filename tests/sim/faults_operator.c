@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "sim/habits.h"
 #include "sim/judge.h"
 #include "sim/wound.h"
 
@@ -35,6 +36,13 @@ bool sim_strike_delete_node(sim_faults *f)
   return true;
 }
 
+/* Where names do not tell who made them, a directory in use is not to be
+ * deleted, as its numbers would begin anew. */
+static bool numbers_may_come_again(const sim_faults *f)
+{
+  return f->world->habit->unique > 0;
+}
+
 static bool delete_all(sim_faults *f, const char *lock)
 {
   const sim_node *dir =
@@ -45,7 +53,8 @@ static bool delete_all(sim_faults *f, const char *lock)
   SAY(f, "an operator deletes all of %s", lock);
   for (const sim_node *n = dir->children; n != NULL; n = n->next)
     (void)sim_operator_delete(f->world->ensemble, n->path);
-  return sim_operator_delete(f->world->ensemble, lock);
+  return numbers_may_come_again(f) &&
+         sim_operator_delete(f->world->ensemble, lock);
 }
 
 bool sim_strike_delete_all(sim_faults *f)
@@ -73,8 +82,11 @@ static bool heal_foreign(sim_wound *x)
 /* None of these parses as a contender. */
 bool sim_strike_foreign(sim_faults *f)
 {
-  static const char *const names[] = {"lock-", "lock-12x", "0000000000",
+  static const char *const known[] = {"lock-", "lock-12x", "0000000000",
                                       "x-latch-0000000000", "lock-00000000000"};
+  static const char *const plain[] = {"seq-", "w-000000000x", "xseq-0000000000",
+                                      "lock-0000000000", "r-000000000"};
+  const char *const *names = sim_plain_names(f->world->habit) ? plain : known;
   sim_wound *x = sim_hurt(f, heal_foreign, sim_fault_time(f));
 
   snprintf(x->path, sizeof x->path, "%s/%s", some_lock(f),
@@ -144,7 +156,7 @@ bool sim_strike_counter(sim_faults *f)
   const sim_node *dir =
       sim_tree_find(sim_ensemble_truth(f->world->ensemble), lock);
 
-  if (dir == NULL || at_the_end(dir))
+  if (dir == NULL || at_the_end(dir) || !numbers_may_come_again(f))
     return false;
   snprintf(sim_hurt(f, heal_counter, sim_fault_time(f))->path, 24, "%s", lock);
   SAY(f, "the counter of %s is %" PRId32, lock, counter);

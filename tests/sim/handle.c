@@ -3,6 +3,7 @@
 
 #include "sim/handle.h"
 
+#include "sim/habits.h"
 #include "sim/makers.h"
 #include "sim/need.h"
 
@@ -79,6 +80,11 @@ static bool is_acquiring(const sim_handle *h)
   return h->wants && !h->again;
 }
 
+static bool knows_downgrades(const sim_handle *h)
+{
+  return h->process->world->habit->layout == LK_LAYOUT_CURATOR;
+}
+
 /* By what it and its other side want and hold. */
 static int acquire_should_be(const sim_handle *h)
 {
@@ -92,7 +98,9 @@ static int acquire_should_be(const sim_handle *h)
     return 0;
   if (is_acquiring(o))
     return LK_ERR_STATE;
-  return sim_holds(o) && !h->seats[0].shares ? LK_ERR_DEADLOCK : 0;
+  if (!sim_holds(o))
+    return 0;
+  return h->seats[0].shares && knows_downgrades(h) ? 0 : LK_ERR_DEADLOCK;
 }
 
 int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
@@ -329,6 +337,10 @@ sim_handle *sim_handle_new(sim_process *p, const char *name,
   config.on_event = on_event;
   config.arg = h;
   config.data = lk_text(h->name);
+  h->local = config.local_queue;
+  h->most = config.max_queue;
+  if (h->other != NULL)
+    h->other->most = h->most;
   sim_make_lock(h, &config);
   return h;
 }

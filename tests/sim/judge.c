@@ -4,6 +4,7 @@
 #include "sim/properties.h"
 
 #include "sim/actors.h"
+#include "sim/habits.h"
 #include "sim/need.h"
 
 #include <stdarg.h>
@@ -70,6 +71,7 @@ sim_judge *sim_judge_new(sim_world *w)
   j->ledger.agenda = &w->agenda;
   j->ledger.locks = w->locks;
   j->ledger.nlocks = &w->nlocks;
+  j->ledger.habit = &w->habit;
   j->leader = -1;
   see_who_cares(j);
   return j;
@@ -146,12 +148,17 @@ size_t sim_judge_violations(const sim_judge *j)
 
 /* ---- what is committed -------------------------------------------------- */
 
+/* An attempt of nobody's is that of all who queue locally. */
 static void see_made(sim_judge *j, sim_entry *e)
 {
   const sim_attempt *a = sim_attempt_for(j, e);
 
-  if (a == NULL || a->handle == NULL)
+  if (a == NULL)
     return;
+  if (a->handle == NULL) {
+    e->behind = a->life;
+    return;
+  }
   e->of = a->handle;
   e->acquire = a->acquire;
   if (e->of->acquire == a->acquire && e->of->first_us == 0 && e->contends)
@@ -190,12 +197,29 @@ static void on_removed(const sim_node *node, int64_t zxid, void *arg)
   sim_ledger_removed(&j->ledger, node, zxid);
 }
 
+/* Where the data tell whose a node is, and are written over before its owner
+ * was told that it is there, it is nobody's. */
+static void see_change(sim_judge *j)
+{
+  for (sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
+    const sim_attempt *a = NULL;
+
+    if (e->lock_at == SIM_NO_LOCK || e->changed_us != sim_now_us(j) ||
+        e->revoked)
+      continue;
+    a = sim_attempt_for(j, e);
+    e->left = e->left || a == NULL || a->ct->token == 0;
+  }
+}
+
 static void on_committed(const sim_commit *commit, const sim_tree *truth,
                          void *arg)
 {
   sim_judge *j = arg;
 
   sim_ledger_committed(&j->ledger, commit, truth);
+  if (j->world->habit->unique == 0)
+    see_change(j);
   while (j->ledger.going != NULL) {
     sim_entry *e = j->ledger.going;
 

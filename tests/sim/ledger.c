@@ -3,6 +3,7 @@
 
 #include "sim/ledger.h"
 
+#include "sim/habits.h"
 #include "sim/menu.h"
 #include "sim/need.h"
 
@@ -46,15 +47,18 @@ void sim_ledger_free(sim_ledger *l)
 
 /* What makes a name a contender's, and what it does: written down here once
  * more, not taken from what is to be judged. */
-static const struct {
+typedef struct mark {
   const char *text;
   bool reader;
   bool writ;
-} marks[] = {{"lock-", false, false},
-             {"__WRIT__", false, true},
-             {"__READ__", true, false},
-             {"__lock__", false, false},
-             {"__rlock__", true, false}};
+} mark;
+
+static const mark marks[] = {{"lock-", false, false},
+                             {"__WRIT__", false, true},
+                             {"__READ__", true, false},
+                             {"__lock__", false, false},
+                             {"__rlock__", true, false}};
+static const mark sides[] = {{"w-", false, false}, {"r-", true, false}};
 
 static bool parse_suffix(const char *s, int64_t *out)
 {
@@ -66,28 +70,72 @@ static bool parse_suffix(const char *s, int64_t *out)
   return true;
 }
 
-static void parse_name(sim_entry *e)
+static void take_mark(sim_entry *e, const mark *m)
 {
-  e->foreign = strstr(e->name, SIM_FOREIGN) != NULL;
-  e->lease = strstr(e->name, "-lease-") != NULL;
+  e->contends = true;
+  e->reader = m->reader;
+  e->writ = m->writ;
+}
+
+static void parse_known(sim_entry *e)
+{
   for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
     for (const char *at = e->name; (at = strstr(at, marks[i].text)) != NULL;
          at++) {
-      if (!parse_suffix(at + strlen(marks[i].text), &e->suffix))
-        continue;
-      e->contends = true;
-      e->reader = marks[i].reader;
-      e->writ = marks[i].writ;
+      if (parse_suffix(at + strlen(marks[i].text), &e->suffix))
+        take_mark(e, &marks[i]);
     }
   }
 }
 
+/* The mark, and ten places. */
+static void parse_behind(sim_entry *e, const char *at, const mark *m)
+{
+  size_t len = strlen(m->text);
+
+  if (strncmp(at, m->text, len) != 0)
+    return;
+  at += len;
+  if (strlen(at) == 10 + (size_t)(at[0] == '-' && strlen(at) == 11) &&
+      parse_suffix(at, &e->suffix))
+    take_mark(e, m);
+}
+
+static void parse_plain(sim_entry *e, const char *prefix)
+{
+  mark own = {prefix == NULL ? "seq-" : prefix, false, false};
+  bool uuid = strlen(e->name) > SIM_UUID && e->name[8] == '-' &&
+              e->name[13] == '-' && e->name[SIM_UUID] == '-';
+  const char *at = e->name + (uuid ? SIM_UUID + 1 : 0);
+
+  parse_behind(e, at, &own);
+  for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
+    parse_behind(e, at, &sides[i]);
+}
+
+static void parse_name(const sim_habit *h, sim_entry *e)
+{
+  e->foreign = strstr(e->name, SIM_FOREIGN) != NULL;
+  e->lease = strstr(e->name, "-lease-") != NULL;
+  if (sim_plain_names(h))
+    parse_plain(e, h->prefix);
+  else
+    parse_known(e);
+}
+
+static void take_key(const sim_habit *h, sim_entry *e, const sim_node *n)
+{
+  size_t len = (size_t)n->stat.data_length;
+
+  if (h->unique > 0 && strlen(e->name) > h->unique)
+    memcpy(e->key, e->name, h->unique);
+  else if (h->unique == 0 && len >= SIM_UUID)
+    memcpy(e->key, (const char *)n->data + len - SIM_UUID, SIM_UUID);
+}
+
 bool sim_same_attempt(const sim_entry *a, const sim_entry *b)
 {
-  enum { PREFIX = 40 };
-
-  return strncmp(a->name, "_c_", 3) == 0 &&
-         strncmp(a->name, b->name, PREFIX) == 0;
+  return a->key[0] != '\0' && strcmp(a->key, b->key) == 0;
 }
 
 /* ---- what is committed -------------------------------------------------- */
@@ -150,10 +198,12 @@ sim_entry *sim_ledger_made(sim_ledger *l, const sim_node *node)
   e->session = node->stat.ephemeral_owner;
   if (e->session != 0)
     e->by = sim_ledger_session(l, e->session);
-  if (lock_at != SIM_NO_LOCK)
-    parse_name(e);
-  else
+  if (lock_at != SIM_NO_LOCK) {
+    parse_name(*l->habit, e);
+    take_key(*l->habit, e, node);
+  } else {
     add_version(l, e, node, e->made);
+  }
   if (e->reader)
     e->beside = find_writer(l, e);
   e->older = l->newest;

@@ -19,7 +19,12 @@ typedef enum sim_removal {
   SIM_BY_OPERATOR /**< an operator ended its session */
 } sim_removal;
 
-enum { SIM_ENTRY_PATH = 104, SIM_ENTRY_DATA = 24, SIM_NO_LOCK = -1 };
+enum {
+  SIM_ENTRY_PATH = 104,
+  SIM_ENTRY_KEY = 44,
+  SIM_ENTRY_DATA = 24,
+  SIM_NO_LOCK = -1
+};
 
 /** What a node's data were, from a transaction on. */
 typedef struct sim_version {
@@ -33,11 +38,12 @@ typedef struct sim_version {
 typedef struct sim_entry {
   struct sim_entry *older; /**< the one made before it */
   char path[SIM_ENTRY_PATH];
-  const char *name; /**< in `path`, its last part */
-  size_t dir_len;   /**< of the path before it */
-  int lock_at;      /**< which of the world's locks it is a child of */
-  int64_t made;     /**< zxid */
-  int64_t removed;  /**< zxid; 0: it stands */
+  char key[SIM_ENTRY_KEY]; /**< what is the same for all nodes of an attempt */
+  const char *name;        /**< in `path`, its last part */
+  size_t dir_len;          /**< of the path before it */
+  int lock_at;             /**< which of the world's locks it is a child of */
+  int64_t made;            /**< zxid */
+  int64_t removed;         /**< zxid; 0: it stands */
   int64_t made_us;
   int64_t removed_us;
   int64_t session;              /**< 0: it is not ephemeral */
@@ -55,12 +61,14 @@ typedef struct sim_entry {
   sim_version *newest;
   struct sim_entry *next; /**< of those that stand; of those that go */
   struct sim_entry *prev;
-  struct sim_handle *of; /**< whose acquire made it, or NULL */
-  uint64_t acquire;      /**< … which one of that handle's */
-  bool left;             /**< its owner may not delete it, or cannot know it */
-  bool entered;          /**< another library's, which holds by it */
-  bool revoked;          /**< its owner was asked to let go */
-  bool blocked;          /**< for the search for circles */
+  struct sim_handle *of;   /**< whose acquire made it, or NULL */
+  uint64_t acquire;        /**< … which one of that handle's */
+  struct sim_life *behind; /**< in which those stand behind it who queue
+                                locally; or NULL */
+  bool left;    /**< its owner may not delete it, or cannot know it */
+  bool entered; /**< another library's, which holds by it */
+  bool revoked; /**< its owner was asked to let go */
+  bool blocked; /**< for the search for circles */
 } sim_entry;
 
 typedef struct sim_session {
@@ -81,6 +89,7 @@ typedef struct sim_ledger {
   const sim_agenda *agenda;
   char (*locks)[SIM_LOCK_PATH]; /**< the world's */
   const size_t *nlocks;
+  const sim_habit *const *habit; /**< the world's */
   sim_entry *newest;
   sim_entry *standing; /**< newest first */
   sim_session *sessions;
@@ -136,7 +145,7 @@ static inline bool sim_is_raw(const sim_entry *e)
 {
   return e->lock_at == SIM_NO_LOCK && e->dir_len > 0;
 }
-/** "_c_" UUID "-", the same for two nodes of one attempt. */
+/** Whether they have the same key. */
 bool sim_same_attempt(const sim_entry *a, const sim_entry *b);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include "sim/actor.h"
 
+#include "sim/habits.h"
+#include "sim/menu.h"
 #include "sim/scenario.h"
 
 /*
@@ -11,7 +13,7 @@
  * come or in a callback.
  */
 
-enum { DEEPEST = 4, MOST_COUNT = 4 };
+enum { DEEPEST = 4, MOST_COUNT = 4, MOST_AHEAD = 2 };
 
 static void react(sim_handle *h, int news, int err, const lk_lock_event *e);
 
@@ -26,6 +28,24 @@ static int64_t some_time(sim_actor *a, int64_t least, int64_t most)
 }
 
 /* ---- its handle --------------------------------------------------------- */
+
+/* Draws of its own: they are of no matter to the rest. */
+static void take_habit(sim_actor *a, sim_kind kind)
+{
+  const sim_habit *h = world_of(a)->habit;
+  sim_rng r = sim_rng_fork(&a->rng, 'h');
+  lk_lock_config *o = &a->options;
+
+  o->layout = h->layout;
+  if (kind != SIM_RWLOCK)
+    o->prefix = h->prefix;
+  if (h->layout != LK_LAYOUT_CURATOR)
+    o->announce = false;
+  if (kind == SIM_MUTEX && h->local)
+    o->local_queue = sim_roll(&r, 4) > 0;
+  if (h->brief)
+    o->max_queue = sim_roll(&r, MOST_AHEAD + 1);
+}
 
 static void make(sim_actor *a)
 {
@@ -46,6 +66,7 @@ static void make(sim_actor *a)
     a->options.unsure_when_suspended = false;
   sim_wish wish = sim_some_wish(w, &a->rng, a->lock_at);
 
+  take_habit(a, wish.kind);
   a->handle = sim_handle_new(a->process, a->name, &wish, &a->options, react, a);
 }
 

@@ -3,6 +3,8 @@
 
 #include "sim/menu.h"
 
+#include "sim/habits.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -122,12 +124,19 @@ void sim_menu_lay(sim_world *w)
 
 /* ---- wishes ------------------------------------------------------------- */
 
-static sim_seat some_seat(sim_rng *r, unsigned lock_at)
+/* With plain names mutexes would not wait for read-write locks. */
+static bool knows_sides_only(const sim_world *w)
+{
+  return sim_plain_names(w->habit) && !sim_plain(w);
+}
+
+static sim_seat some_seat(const sim_world *w, sim_rng *r, unsigned lock_at)
 {
   uint32_t side = sim_roll(r, 3);
 
-  return (sim_seat){
-      .lock_at = lock_at, .shares = side == 0, .writes = side == 1};
+  return (sim_seat){.lock_at = lock_at,
+                    .shares = side == 0,
+                    .writes = side == 1 || (side > 0 && knows_sides_only(w))};
 }
 
 /* Mostly several, in the order in which all take them. */
@@ -143,7 +152,7 @@ static void wish_several(sim_wish *x, const sim_world *w, sim_rng *r)
     unsigned at = w->reversed ? last - i : i;
 
     if ((some >> at & 1) != 0)
-      x->seats[x->nseats++] = some_seat(r, at);
+      x->seats[x->nseats++] = some_seat(w, r, at);
   }
   x->backwards = sim_roll(r, 2) == 0;
 }
@@ -166,6 +175,8 @@ sim_wish sim_some_wish(const sim_world *w, sim_rng *r, unsigned lock_at)
                 .nseats = 1,
                 .seats = {{.lock_at = lock_at}}};
 
+  if (x.kind == SIM_MUTEX && knows_sides_only(w))
+    x.kind = SIM_RWLOCK;
   if (x.kind == SIM_MULTILOCK)
     wish_several(&x, w, r);
   else if (x.kind == SIM_SEMAPHORE)

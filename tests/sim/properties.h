@@ -36,6 +36,11 @@
     "tokens grow, and are the zxids that made the nodes") \
   P(seq_unsafe, "SEQ-UNSAFE", ON(GOT), \
     "nobody is granted by numbers that cannot be trusted") \
+  P(queue_full, "QUEUE-FULL", ON(GOT) | ON(STEP), \
+    "who waits behind so many at most waits behind no more, and is not turned away behind them") \
+  /* properties_local.c */ \
+  P(local_queue, "LOCAL-QUEUE", ON(GOT) | ON(PATROL), \
+    "owners behind one node have it in turn, and others after sixteen") \
   /* properties_rw.c */ \
   P(rw_matrix, "RW-MATRIX", ON(LOOK) | ON(STEP), \
     "a writer is alone, readers share; each watches the nearest in its way") \
@@ -182,6 +187,7 @@ struct sim_judge {
   struct sim_chunk *chunks;
   int64_t patrol_us;              /**< when the next one is due */
   uint64_t token[SIM_MOST_LOCKS]; /**< the newest told */
+  uint64_t turn[SIM_MOST_LOCKS];  /**< … and by how many it was handed on */
   int leader;
   unsigned last_leader;
   int64_t stood_us;   /**< when a leader last stood still; 0 */

@@ -42,12 +42,12 @@ void sim_no_orphan(sim_judge *j, const sim_fact *f)
   }
 }
 
-/* Never two nodes of one attempt. */
+/* Never two nodes of one attempt, as far as it can know of the first. */
 void sim_create_ambiguity(sim_judge *j, const sim_fact *f)
 {
   for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
-    if (e != f->entry && is_ours(e) && e->session == f->entry->session &&
-        sim_same_attempt(e, f->entry))
+    if (e != f->entry && is_ours(e) && !e->left &&
+        e->session == f->entry->session && sim_same_attempt(e, f->entry))
       sim_accuse(j, "%s is there already when %s is made", e->name,
                  f->entry->name);
   }
@@ -189,7 +189,8 @@ void sim_own_deleted(sim_judge *j, const sim_fact *f)
   }
   if (f->told->type == LK_LOCK_EVENT_LOST)
     judge_loss(j, f->handle, f->told);
-  if (f->told->type == LK_LOCK_EVENT_PLACE_LOST &&
+  /* Of those behind one node the first is told, who may have come since. */
+  if (f->told->type == LK_LOCK_EVENT_PLACE_LOST && !f->handle->local &&
       f->told->err == LK_ERR_NO_NODE &&
       ++f->handle->places_lost > f->handle->taken)
     sim_accuse(j, "%s is told that it lost its place, and did not",
@@ -290,13 +291,15 @@ void sim_cancel_everywhere(sim_judge *j, const sim_fact *f)
     sim_accuse(j, "%s is cancelled, and goes on", f->handle->name);
 }
 
-/* Its delete was asked for, or will be before anything else. */
+/* Its delete was asked for, or will be before anything else; not where a look
+ * has to come first, as the name may be another's by now. */
 static bool is_released(const sim_attempt *a)
 {
   const lk_contend *ct = a->ct;
 
   return a->leave >= SIM_RELEASES && ct->state == LK_CONTEND_LEAVING &&
-         ct->own == LK_OWN_MADE && ct->rests == 0;
+         ct->own == LK_OWN_MADE && ct->rests == 0 && !ct->looking &&
+         !lk__contend_doubtful(ct);
 }
 
 /* What is to be gone when its node is made: what its session has released
@@ -320,7 +323,8 @@ static void judge_place(sim_judge *j, const sim_attempt *a)
     const lk_contend *o = a->before[i];
     const sim_entry *e = sim_entry_of(j, o);
 
-    if (e != NULL && sim_stood(e, a->list_zxid) && o->rests == 0)
+    if (e != NULL && sim_stood(e, a->list_zxid) && o->rests == 0 &&
+        !lk__contend_doubtful(o))
       sim_accuse(j, "%s queues behind %s, which was released before",
                  a->handle == NULL ? "?" : a->handle->name, e->name);
   }
@@ -346,12 +350,13 @@ static void judge_first(sim_judge *j, sim_life *l, const sim_fact *f)
     sim_accuse(j, "%s sends op %d before its deletes", l->process->name, f->op);
 }
 
+/* What is handed on within a process stands. */
 static void judge_released(sim_judge *j, const sim_handle *h)
 {
   for (size_t i = 0; i < h->given.count; i++) {
     const sim_entry *e = h->given.at[i];
 
-    if (e->removed == 0 &&
+    if (e->removed == 0 && e->behind == NULL &&
         e->session == lk_client_session(h->process->client).id)
       sim_accuse(j, "%s is told that %s is gone, and it stands", h->name,
                  e->name);
@@ -388,7 +393,7 @@ void sim_container_reap(sim_judge *j, const sim_fact *f)
 
   unsigned vanished = sim_vanished(j, h) - h->vanished;
 
-  if (f->err == LK_ERR_NO_NODE && h->taken < 3 && vanished < 10)
+  if (f->err == LK_ERR_NO_NODE && h->taken < 3 && vanished < 10 && !h->local)
     sim_accuse(j, "%s fails; its directory went %u times, its node %u", h->name,
                vanished, h->taken);
 }
@@ -409,6 +414,7 @@ void sim_throttled(sim_judge *j, const sim_fact *f)
   switch (f->err) {
   case 0:
   case LK_ERR_BUSY:
+  case LK_ERR_QUEUE_FULL:
   case LK_ERR_DEADLINE:
   case LK_ERR_CANCELLED:
   case LK_ERR_CLOSED:

@@ -91,11 +91,12 @@ static bool keeps_its_place(const sim_judge *j, const sim_handle *h)
 }
 
 /* Who stood in the queue before another asked is granted before it. A writer
- * that reads as well takes no place in the queue for that. */
+ * that reads as well takes no place in the queue for that, and who queues
+ * locally may have one of its process that is older: see LOCAL-QUEUE. */
 void sim_mutex_fifo(sim_judge *j, const sim_fact *f)
 {
   if (!is_fresh_grant(f) || f->handle->held.count == 0 ||
-      f->handle->held.at[0]->beside != NULL)
+      f->handle->held.at[0]->beside != NULL || f->handle->local)
     return;
   SIM_EACH_HANDLE(j, h)
   {
@@ -197,6 +198,12 @@ static bool may_be_blind(const sim_judge *j, const sim_handle *h)
   return h != NULL && sim_denies(j, h, h->asked_us);
 }
 
+static bool is_blind(const sim_judge *j, const sim_entry *own)
+{
+  return own->behind != NULL ? sim_denied(j, own->lock_at, own->made_us)
+                             : may_be_blind(j, own->of);
+}
+
 static bool is_left(const sim_judge *j, const sim_handle *h)
 {
   for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
@@ -221,7 +228,7 @@ static void patrol_attempt(sim_judge *j, sim_attempt *a)
   const sim_entry *own =
       stands_in_line(a->ct->state) ? sim_entry_of(j, a->ct) : NULL;
 
-  if (own != NULL && (own->removed != 0 || may_be_blind(j, own->of) ||
+  if (own != NULL && (own->removed != 0 || is_blind(j, own) ||
                       !(own->lease ? has_room(j, own) : is_first(j, own))))
     own = NULL;
   if (sim_overdue(j, a->life, &a->first, own))
@@ -284,6 +291,68 @@ void sim_crash_everywhere(sim_judge *j, const sim_fact *f)
   }
 }
 
+/* ---- who is turned away ------------------------------------------------- */
+
+static const sim_entry *own_at(const sim_judge *j, const sim_handle *h,
+                               int lock_at)
+{
+  for (const sim_entry *e = j->ledger.newest; e != NULL; e = e->older) {
+    if (e->of == h && e->acquire == h->acquire && e->lock_at == lock_at)
+      return e;
+  }
+  return NULL;
+}
+
+/* How many a list of that state showed before it; where it has no node there,
+ * all that keep it out. */
+static size_t count_ahead(const sim_judge *j, const sim_seat *s,
+                          const sim_entry *own, int64_t zxid)
+{
+  size_t n = 0;
+
+  for (const sim_entry *e = j->ledger.newest; e != NULL; e = e->older)
+    n += e->contends && e->lock_at == (int)s->lock_at && sim_stood(e, zxid) &&
+         !(e->reader && s->shares) &&
+         (own == NULL || !sim_stood(own, zxid) ||
+          (e != own && e->suffix < own->suffix));
+  return n;
+}
+
+static void judge_refusal(sim_judge *j, const sim_handle *h)
+{
+  const lk_answer *a = lk_client_answer(h->process->client);
+  bool some = a == NULL || h->local;
+
+  for (size_t i = 0; !some && i < h->nseats; i++) {
+    const sim_entry *own = own_at(j, h, (int)h->seats[i].lock_at);
+
+    some = count_ahead(j, &h->seats[i], own, a->zxid) > h->most;
+  }
+  if (!some || h->most == 0)
+    sim_accuse(j, "%s waits behind %zu, and is turned away", h->name, h->most);
+}
+
+/* Who waits behind so many at most waits behind no more, and is not turned away
+ * behind them. */
+void sim_queue_full(sim_judge *j, const sim_fact *f)
+{
+  const sim_handle *h = f->type == SIM_GOT ? f->handle : f->attempt->handle;
+
+  if (f->type == SIM_GOT) {
+    if (f->err == LK_ERR_QUEUE_FULL)
+      judge_refusal(j, h);
+    return;
+  }
+  if (f->event != LK_EV_BEHIND || h == NULL || h->most == 0 ||
+      was_parked(f->before))
+    return;
+  const sim_entry *own = sim_entry_of(j, f->attempt->ct);
+  const sim_seat *s = own == NULL ? NULL : sim_seat_at(h, own->lock_at);
+
+  if (s != NULL && count_ahead(j, s, own, f->attempt->list_zxid) > h->most)
+    sim_accuse(j, "%s waits behind more than %zu", h->name, h->most);
+}
+
 /* ---- numbers ------------------------------------------------------------ */
 
 /* The zxid of a node that one was granted with; a writer that turns into a
@@ -318,17 +387,21 @@ static void judge_token(sim_judge *j, const sim_handle *h)
                h->name, lk_lock_token(h->lock), should);
 }
 
-/* Of those who are alone each has a larger one; readers fence nothing. */
+/* Of those who are alone each has a larger one, or the next turn with the same;
+ * readers fence nothing. */
 static void judge_growth(sim_judge *j, const sim_handle *h, const sim_entry *e)
 {
   uint64_t *last = &j->token[e->lock_at];
+  uint64_t *turn = &j->turn[e->lock_at];
+  uint64_t own = lk_lock_turn(h->lock);
 
   if (e->reader || !e->contends)
     return;
-  if (token_of(e) <= *last)
+  if (token_of(e) < *last || (token_of(e) == *last && own <= *turn))
     sim_accuse(j, "%s has token 0x%" PRIx64 " after 0x%" PRIx64, h->name,
                token_of(e), *last);
   *last = token_of(e);
+  *turn = own;
 }
 
 /* Tokens grow, and are the zxids that made the nodes. */

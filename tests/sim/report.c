@@ -3,6 +3,7 @@
 
 #include "sim/report.h"
 
+#include "sim/habits.h"
 #include "sim/menu.h"
 #include "sim/scenario.h"
 
@@ -57,7 +58,7 @@ static void add(tally *sum, const tally *t)
 
 static void begin(sim_world *w, const sim_plan *plan, uint64_t seed)
 {
-  sim_world_init(w, seed, plan->scenario, plan->menu);
+  sim_world_init(w, seed, plan->scenario, plan->menu, plan->habit);
   w->go_on = plan->go_on;
   w->trace.out = plan->trace ? stdout : NULL;
   for (size_t i = 0; i < plan->nwithout; i++)
@@ -107,8 +108,8 @@ static void tell_broken(const sim_world *w)
              count > 1 ? " (and more)" : "");
   }
   printf("replay: simulate --seed %" PRIu64
-         " --scenario %s --locks %s --trace\n",
-         w->seed, w->scenario->name, w->menu->name);
+         " --scenario %s --locks %s --habit %s --trace\n",
+         w->seed, w->scenario->name, w->menu->name, w->habit->name);
 }
 
 bool sim_report_one(const sim_plan *plan)
@@ -125,10 +126,11 @@ bool sim_report_one(const sim_plan *plan)
     sim_trace_tell(&w.trace, stdout);
     tell_broken(&w);
   }
-  printf("seed %" PRIu64 ", %s, %s: %" PRIu64 " grants, %" PRIu64
+  printf("seed %" PRIu64 ", %s, %s, %s: %" PRIu64 " grants, %" PRIu64
          " faults, %.1f s, %s\n",
-         w.seed, w.scenario->name, w.menu->name, t.grants, t.faults,
-         (double)t.time_us / 1e6, t.broken > 0 ? "broken" : "all is well");
+         w.seed, w.scenario->name, w.menu->name, w.habit->name, t.grants,
+         t.faults, (double)t.time_us / 1e6,
+         t.broken > 0 ? "broken" : "all is well");
   sim_world_done(&w);
   if (plan->coverage)
     sim_coverage_tell(stdout);
@@ -177,9 +179,16 @@ static const char *scenario_of(const sim_plan *plan, uint64_t seed)
       ->name;
 }
 
-static const char *menu_of(const sim_plan *plan, uint64_t seed)
+static const sim_menu *menu_of(const sim_plan *plan, uint64_t seed)
 {
-  return (plan->menu == NULL ? sim_menu_of(seed) : plan->menu)->name;
+  return plan->menu == NULL ? sim_menu_of(seed) : plan->menu;
+}
+
+static const char *habit_of(const sim_plan *plan, uint64_t seed)
+{
+  return (plan->habit == NULL ? sim_habit_of(seed, menu_of(plan, seed))
+                              : plan->habit)
+      ->name;
 }
 
 /* The story of a failed run, told by running it again. */
@@ -208,14 +217,15 @@ static bool finish(const sim_plan *plan, desk *d, pid_t pid, tally *sum)
     sim_coverage_add(d->coverage);
   else
     printf("BROKEN: the program died\nreplay: simulate --seed %" PRIu64
-           " --scenario %s --locks %s --trace\n",
-           d->seed, scenario_of(plan, d->seed), menu_of(plan, d->seed));
+           " --scenario %s --locks %s --habit %s --trace\n",
+           d->seed, scenario_of(plan, d->seed), menu_of(plan, d->seed)->name,
+           habit_of(plan, d->seed));
   for (size_t i = 0; i < d->nfailures; i++) {
     const failure *f = &d->failures[i];
 
-    printf("broken: seed %" PRIu64 ", %s, %s: %s\n", f->seed,
-           scenario_of(plan, f->seed), menu_of(plan, f->seed),
-           sim_properties[f->property].name);
+    printf("broken: seed %" PRIu64 ", %s, %s, %s: %s\n", f->seed,
+           scenario_of(plan, f->seed), menu_of(plan, f->seed)->name,
+           habit_of(plan, f->seed), sim_properties[f->property].name);
     if (i < MOST_STORIES)
       retell(plan, f->seed);
   }

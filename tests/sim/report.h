@@ -17,6 +17,7 @@ typedef struct sim_plan {
   bool one;                     /**< one seed, of which all is told */
   const sim_scenario *scenario; /**< NULL: each seed's own */
   const sim_menu *menu;         /**< the same */
+  const sim_habit *habit;       /**< the same */
   const char *without[SIM_MOST_WITHOUT];
   size_t nwithout;
   bool trace;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "sim/habits.h"
 #include "sim/menu.h"
 #include "sim/report.h"
 #include "sim/scenario.h"
@@ -23,6 +24,7 @@ static const char help[] =
     "  --seeds FIRST:COUNT  so many runs, beginning with seed FIRST\n"
     "  --scenario NAME      what goes wrong; otherwise the seed chooses\n"
     "  --locks NAME         what is locked; otherwise the seed chooses\n"
+    "  --habit NAME         how it is; otherwise the seed chooses\n"
     "  --trace              write down all that happens\n"
     "  --without PROPERTY   do not look at that one; may be given again\n"
     "  --all                go on after something was found broken\n"
@@ -38,6 +40,7 @@ enum {
   OPT_SEEDS,
   OPT_SCENARIO,
   OPT_LOCKS,
+  OPT_HABIT,
   OPT_TRACE,
   OPT_WITHOUT,
   OPT_ALL,
@@ -52,6 +55,7 @@ static const struct option options[] = {
     {"seeds", required_argument, NULL, OPT_SEEDS},
     {"scenario", required_argument, NULL, OPT_SCENARIO},
     {"locks", required_argument, NULL, OPT_LOCKS},
+    {"habit", required_argument, NULL, OPT_HABIT},
     {"trace", no_argument, NULL, OPT_TRACE},
     {"without", required_argument, NULL, OPT_WITHOUT},
     {"all", no_argument, NULL, OPT_ALL},
@@ -91,6 +95,13 @@ static void set_menu(sim_plan *plan, const char *name)
     refuse("no such locks");
 }
 
+static void set_habit(sim_plan *plan, const char *name)
+{
+  plan->habit = sim_habit_find(name);
+  if (plan->habit == NULL)
+    refuse("no such habit");
+}
+
 static void set_without(sim_plan *plan, const char *name)
 {
   if (plan->nwithout == SIM_MOST_WITHOUT)
@@ -124,6 +135,9 @@ static void list(void)
   printf("locks:\n");
   for (size_t i = 0; i < sim_nmenus; i++)
     printf("  %-16s %s\n", sim_menus[i].name, sim_menus[i].text);
+  printf("habits:\n");
+  for (size_t i = 0; i < sim_nhabits; i++)
+    printf("  %-16s %s\n", sim_habits[i].name, sim_habits[i].text);
   printf("faults:\n");
   SIM_FAULTS(FAULT)
   printf("properties:\n");
@@ -146,6 +160,7 @@ static void parse(sim_plan *plan, int argc, char **argv)
     case OPT_SEEDS: set_seeds(plan, optarg); break;
     case OPT_SCENARIO: set_scenario(plan, optarg); break;
     case OPT_LOCKS: set_menu(plan, optarg); break;
+    case OPT_HABIT: set_habit(plan, optarg); break;
     case OPT_TRACE: plan->trace = true; break;
     case OPT_WITHOUT: set_without(plan, optarg); break;
     case OPT_ALL: plan->go_on = true; break;
@@ -158,6 +173,9 @@ static void parse(sim_plan *plan, int argc, char **argv)
   }
   if (optind < argc || plan->count == 0)
     refuse("say which seeds");
+  if (plan->menu != NULL && plan->menu->kinds[SIM_SEMAPHORE] > 0 &&
+      plan->habit != NULL && plan->habit != &sim_habits[0])
+    refuse("semaphores know the usual habit only");
 }
 
 int main(int argc, char **argv)

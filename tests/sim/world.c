@@ -5,6 +5,7 @@
 
 #include "sim/actors.h"
 #include "sim/faults.h"
+#include "sim/habits.h"
 #include "sim/judge.h"
 #include "sim/menu.h"
 #include "sim/need.h"
@@ -56,7 +57,7 @@ static void draw(sim_world *w)
 }
 
 void sim_world_init(sim_world *w, uint64_t seed, const sim_scenario *scenario,
-                    const sim_menu *menu)
+                    const sim_menu *menu, const sim_habit *habit)
 {
   sim_rng root = {seed};
 
@@ -64,6 +65,7 @@ void sim_world_init(sim_world *w, uint64_t seed, const sim_scenario *scenario,
   w->seed = seed;
   w->scenario = scenario == NULL ? sim_scenario_of(seed) : scenario;
   w->menu = menu == NULL ? sim_menu_of(seed) : menu;
+  w->habit = habit == NULL ? sim_habit_of(seed, w->menu) : habit;
   w->rng = sim_rng_fork(&root, 1);
   w->trace.agenda = &w->agenda;
   draw(w);
@@ -197,10 +199,10 @@ void sim_world_run(sim_world *w)
   int64_t t = w->timeout_ms * SIM_MS;
 
   SIM_SAY(&w->trace, "world",
-          "seed %llu, %s, %s: %u servers, %zu processes, "
+          "seed %llu, %s, %s, %s: %u servers, %zu processes, "
           "timeout %d ms, tick %d ms",
           (unsigned long long)w->seed, w->scenario->name, w->menu->name,
-          w->config.servers, w->nprocesses, (int)w->timeout_ms,
+          w->habit->name, w->config.servers, w->nprocesses, (int)w->timeout_ms,
           (int)w->config.tick_ms);
   if (storm(w, t) && calm_down(w, t))
     (void)take_apart(w, t);

@@ -19,6 +19,7 @@ typedef struct sim_world sim_world;
 typedef struct sim_scenario sim_scenario; /* scenario.h: what there is and what
                                              goes wrong how often */
 typedef struct sim_menu sim_menu;         /* menu.h: what is locked */
+typedef struct sim_habit sim_habit;       /* habits.h: and how */
 
 enum {
   SIM_WORLD_SERVERS = 5,
@@ -31,6 +32,7 @@ struct sim_world {
   uint64_t seed;
   const sim_scenario *scenario;
   const sim_menu *menu;
+  const sim_habit *habit;
   sim_agenda agenda;
   sim_trace trace;
   sim_rng rng; /**< never drawn from: whoever needs chance forks it */
@@ -55,11 +57,11 @@ struct sim_world {
   size_t nfaults;      /**< counted by faults.c */
 };
 
-/** A world in which nothing has happened yet. NULL: the scenario, or the menu,
-    that the seed chooses. Trace, judge and `go_on` may be set up before it
-    runs. */
+/** A world in which nothing has happened yet. NULL: the scenario, the menu, or
+    the habit, that the seed chooses. Trace, judge and `go_on` may be set up
+    before it runs. */
 void sim_world_init(sim_world *w, uint64_t seed, const sim_scenario *scenario,
-                    const sim_menu *menu);
+                    const sim_menu *menu, const sim_habit *habit);
 /** The whole run; it ends when the judge finds something broken. */
 void sim_world_run(sim_world *w);
 void sim_world_done(sim_world *w);
