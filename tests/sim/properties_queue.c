@@ -293,11 +293,15 @@ void sim_crash_everywhere(sim_judge *j, const sim_fact *f)
 
 /* ---- who is turned away ------------------------------------------------- */
 
+/* Of its session: that of another may still stand. */
 static const sim_entry *own_at(const sim_judge *j, const sim_handle *h,
                                int lock_at)
 {
+  int64_t session = lk_client_session(h->process->client).id;
+
   for (const sim_entry *e = j->ledger.newest; e != NULL; e = e->older) {
-    if (e->of == h && e->acquire == h->acquire && e->lock_at == lock_at)
+    if (e->of == h && e->acquire == h->acquire && e->lock_at == lock_at &&
+        e->session == session)
       return e;
   }
   return NULL;
