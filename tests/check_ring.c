@@ -7,11 +7,8 @@
 
 static void push(lk_ring *r, int v)
 {
-  int *item = lk__ring_push(r);
-
-  ck_assert_ptr_nonnull(item);
-  ck_assert_int_eq(*item, 0);
-  *item = v;
+  ck_assert(lk__ring_reserve(r));
+  *(int *)lk__ring_push(r) = v;
 }
 
 static int at(const lk_ring *r, size_t i)
@@ -68,7 +65,7 @@ START_TEST(the_newest_can_be_taken_back)
   push(&r, 2);
   lk__ring_unpush(&r);
   ck_assert_uint_eq(r.count, 1);
-  push(&r, 3); /* zeroed again */
+  push(&r, 3);
   ck_assert_int_eq(at(&r, 0), 1);
   ck_assert_int_eq(at(&r, 1), 3);
   lk__ring_free(&r);
@@ -86,7 +83,8 @@ START_TEST(room_that_was_reserved_cannot_fail)
     f.fail_at = 0;
     ck_assert(lk__ring_reserve(&r));
     f.fail_at = f.count + 1;
-    push(&r, i);
+    *(int *)lk__ring_push(&r) = i;
+    ck_assert_int_eq(at(&r, (size_t)i), i);
   }
   lk__ring_free(&r);
 }
@@ -106,7 +104,7 @@ START_TEST(a_ring_that_cannot_grow_keeps_its_items)
   for (int i = 0; i < 8; i++)
     push(&r, i);
   f.fail_at = f.count + 1;
-  ck_assert_ptr_null(lk__ring_push(&r));
+  ck_assert(!lk__ring_reserve(&r));
   ck_assert_uint_eq(r.count, 8);
   for (int i = 0; i < 8; i++)
     ck_assert_int_eq(at(&r, (size_t)i), i);
@@ -122,7 +120,6 @@ START_TEST(an_array_that_cannot_be_is_refused)
   failing_mem_init(&f);
   lk__ring_init(&r, &f.mem, SIZE_MAX / 4);
   ck_assert(!lk__ring_reserve(&r));
-  ck_assert_ptr_null(lk__ring_push(&r));
   ck_assert_uint_eq(f.count, 0);
 }
 END_TEST

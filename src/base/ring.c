@@ -12,14 +12,12 @@ void lk__ring_init(lk_ring *r, const lk_mem *mem, size_t size)
   r->size = size;
 }
 
-bool lk__ring_reserve(lk_ring *r)
+bool lk__ring_grow(lk_ring *r)
 {
   size_t cap = r->cap == 0 ? SMALLEST : r->cap * 2;
   size_t to_end = r->cap - r->head; /* items before the array's end */
   unsigned char *items;
 
-  if (r->count < r->cap)
-    return true;
   if (cap < r->cap || cap > SIZE_MAX / r->size)
     return false;
   items = lk__mem_resize(r->mem, NULL, cap * r->size);
@@ -34,33 +32,6 @@ bool lk__ring_reserve(lk_ring *r)
   r->cap = cap;
   r->head = 0;
   return true;
-}
-
-void *lk__ring_push(lk_ring *r)
-{
-  void *item;
-
-  if (!lk__ring_reserve(r))
-    return NULL;
-  item = lk__ring_at(r, r->count++);
-  memset(item, 0, r->size);
-  return item;
-}
-
-void *lk__ring_at(const lk_ring *r, size_t i)
-{
-  return r->items + ((r->head + i) & (r->cap - 1)) * r->size;
-}
-
-void lk__ring_pop(lk_ring *r)
-{
-  r->head = (r->head + 1) & (r->cap - 1);
-  r->count--;
-}
-
-void lk__ring_unpush(lk_ring *r)
-{
-  r->count--;
 }
 
 void lk__ring_free(lk_ring *r)

@@ -15,16 +15,39 @@ typedef struct lk_ring {
 } lk_ring;
 
 void lk__ring_init(lk_ring *r, const lk_mem *mem, size_t size);
-/** Room for the next lk__ring_push(), which then cannot fail. */
-bool lk__ring_reserve(lk_ring *r);
-/** A new last item, zeroed; NULL: no memory, r is as it was. */
-void *lk__ring_push(lk_ring *r);
-/** Item `i`, 0 the oldest; valid until the next push. */
-void *lk__ring_at(const lk_ring *r, size_t i);
-/** Drop the oldest. */
-void lk__ring_pop(lk_ring *r);
-/** Drop the newest. */
-void lk__ring_unpush(lk_ring *r);
+/** Twice the room; false: no memory, r is as it was. */
+bool lk__ring_grow(lk_ring *r);
 void lk__ring_free(lk_ring *r);
+
+/** Room for the next lk__ring_push(); false: no memory, r is as it was. */
+static inline bool lk__ring_reserve(lk_ring *r)
+{
+  return r->count < r->cap || lk__ring_grow(r);
+}
+
+/** Item `i`, 0 the oldest; valid until the next push. */
+static inline void *lk__ring_at(const lk_ring *r, size_t i)
+{
+  return r->items + ((r->head + i) & (r->cap - 1)) * r->size;
+}
+
+/** A new last item, to be filled in; there must be room for it. */
+static inline void *lk__ring_push(lk_ring *r)
+{
+  return lk__ring_at(r, r->count++);
+}
+
+/** Drop the oldest. */
+static inline void lk__ring_pop(lk_ring *r)
+{
+  r->head = (r->head + 1) & (r->cap - 1);
+  r->count--;
+}
+
+/** Drop the newest. */
+static inline void lk__ring_unpush(lk_ring *r)
+{
+  r->count--;
+}
 
 #endif

@@ -124,33 +124,36 @@ int lk__request_queue(lk_client *c, const lk_ask *ask)
   bool live = c->phase == LK_PHASE_LIVE;
   lk_buf *b = live ? &c->out : &c->held;
   lk_ring *ring = live ? &c->sent : &c->waiting;
-  lk_request r = {.op = ask->op,
-                  .xid = live ? next_xid(c) : 0,
-                  .deadline_ms = LK_NEVER,
-                  .parts = ask->parts,
-                  .done = ask->done,
-                  .arg = ask->arg};
 
+  if (!lk__ring_reserve(ring))
+    return LK_ERR_NO_MEMORY;
   /* Nothing leaves, so that the last reading would grow old. */
   if (c->depth == 0 && (c->now_stale || !live)) {
     c->now = c->hooks.now(c->hooks.arg);
     c->now_stale = false;
   }
-  int err = encode(c, b, ask, r.xid, &r.len);
+  lk_request *r = lk__ring_push(ring);
 
-  if (err == 0 && !lk__ring_reserve(ring))
-    err = LK_ERR_NO_MEMORY;
+  *r = (lk_request){.op = ask->op,
+                    .xid = live ? next_xid(c) : 0,
+                    .deadline_ms = LK_NEVER,
+                    .parts = ask->parts,
+                    .done = ask->done,
+                    .arg = ask->arg};
+  int err = encode(c, b, ask, r->xid, &r->len);
+
   if (err == 0)
-    err = equip(c, &r, ask, lk__buf_room(b));
-  if (err != 0)
+    err = equip(c, r, ask, lk__buf_room(b));
+  if (err != 0) {
+    lk__ring_unpush(ring);
     return err;
-  b->end += r.len;
-  if (live) {
-    c->xid = r.xid;
-    stamp(c, &r);
   }
-  memcpy(lk__ring_push(ring), &r, sizeof r);
-  watch_deadline(c, &r);
+  b->end += r->len;
+  if (live) {
+    c->xid = r->xid;
+    stamp(c, r);
+  }
+  watch_deadline(c, r);
   lk__client_wake(c);
   return 0;
 }

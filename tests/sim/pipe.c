@@ -98,13 +98,14 @@ static void put(sim_pipe *p, int direction, const void *bytes, size_t len,
 {
   sim_flow *f = &p->flows[direction];
   int64_t at = p->network->world->agenda.now_us + delay(p, direction);
-  part *new = lk__ring_push(&f->parts);
 
-  if (new == NULL || (len > 0 && !lk__buf_append(&f->bytes, bytes, len)))
+  if (!lk__ring_reserve(&f->parts) ||
+      (len > 0 && !lk__buf_append(&f->bytes, bytes, len)))
     abort();
   if (f->last_us < at)
     f->last_us = at;
-  *new = (part){.at_us = f->last_us, .len = len, .end = end};
+  *(part *)lk__ring_push(&f->parts) =
+      (part){.at_us = f->last_us, .len = len, .end = end};
   if (f->parts.count == 1)
     go_on(p, direction);
 }
