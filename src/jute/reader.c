@@ -3,18 +3,6 @@
 
 #include "jute/reader.h"
 
-void lk__reader_init(lk_reader *r, const void *bytes, size_t len)
-{
-  r->at = bytes;
-  r->end = len == 0 ? r->at : r->at + len;
-  r->err = 0;
-}
-
-size_t lk__reader_left(const lk_reader *r)
-{
-  return (size_t)(r->end - r->at);
-}
-
 void lk__reader_fail(lk_reader *r, int err)
 {
   if (r->err == 0)
@@ -33,41 +21,6 @@ static const unsigned char *take(lk_reader *r, size_t len)
   }
   r->at += len;
   return at;
-}
-
-static uint32_t get32(const unsigned char *at)
-{
-  return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 |
-         at[3];
-}
-
-/* Two's complement, without leaving it to the compiler. */
-static int32_t get_int(const unsigned char *at)
-{
-  uint32_t v = get32(at);
-
-  return v <= INT32_MAX ? (int32_t)v : -(int32_t)(UINT32_MAX - v) - 1;
-}
-
-static int64_t get_long(const unsigned char *at)
-{
-  uint64_t v = (uint64_t)get32(at) << 32 | get32(at + 4);
-
-  return v <= INT64_MAX ? (int64_t)v : -(int64_t)(UINT64_MAX - v) - 1;
-}
-
-int32_t lk__reader_int(lk_reader *r)
-{
-  const unsigned char *at = take(r, 4);
-
-  return at == NULL ? 0 : get_int(at);
-}
-
-int64_t lk__reader_long(lk_reader *r)
-{
-  const unsigned char *at = take(r, 8);
-
-  return at == NULL ? 0 : get_long(at);
 }
 
 bool lk__reader_bool(lk_reader *r)
@@ -91,7 +44,7 @@ static int32_t take_count(lk_reader *r, size_t size)
   return count;
 }
 
-lk_bytes lk__reader_bytes(lk_reader *r)
+lk_bytes lk__reader_odd_bytes(lk_reader *r)
 {
   int32_t len = take_count(r, 1);
 
@@ -115,15 +68,15 @@ void lk__reader_stat(lk_reader *r, lk_stat *out)
   memset(out, 0, sizeof *out);
   if (at == NULL)
     return;
-  out->czxid = get_long(at);
-  out->mzxid = get_long(at + 8);
-  out->ctime = get_long(at + 16);
-  out->mtime = get_long(at + 24);
-  out->version = get_int(at + 32);
-  out->cversion = get_int(at + 36);
-  out->aversion = get_int(at + 40);
-  out->ephemeral_owner = get_long(at + 44);
-  out->data_length = get_int(at + 52);
-  out->num_children = get_int(at + 56);
-  out->pzxid = get_long(at + 60);
+  out->czxid = lk__get_long(at);
+  out->mzxid = lk__get_long(at + 8);
+  out->ctime = lk__get_long(at + 16);
+  out->mtime = lk__get_long(at + 24);
+  out->version = lk__get_int(at + 32);
+  out->cversion = lk__get_int(at + 36);
+  out->aversion = lk__get_int(at + 40);
+  out->ephemeral_owner = lk__get_long(at + 44);
+  out->data_length = lk__get_int(at + 52);
+  out->num_children = lk__get_int(at + 56);
+  out->pzxid = lk__get_long(at + 60);
 }

@@ -44,6 +44,16 @@ size_t lk__record_min(const lk_record *rec)
 
 /* ---- decode ----------------------------------------------------------- */
 
+/* Listings are made of nothing else, and can be long. */
+static void decode_texts(lk_bytes *items, size_t count, lk_reader *in)
+{
+  lk_reader r = *in;
+
+  for (size_t i = 0; i < count && r.err == 0; i++)
+    items[i] = lk__reader_bytes(&r);
+  *in = r;
+}
+
 static void decode_vector(const lk_record *elem, lk_vec *out, lk_reader *in,
                           lk_arena *arena)
 {
@@ -64,6 +74,10 @@ static void decode_vector(const lk_record *elem, lk_vec *out, lk_reader *in,
   }
   out->items = items;
   out->count = count;
+  if (elem == &lk__bytes_record) {
+    decode_texts((lk_bytes *)(void *)items, count, in);
+    return;
+  }
   for (size_t i = 0; i < count && in->err == 0; i++)
     lk__record_decode(elem, items + i * elem->size, in, arena);
 }
