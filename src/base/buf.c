@@ -5,7 +5,8 @@
 
 #define SMALLEST 256
 
-/* Into new memory, so that nothing has happened when there is none. */
+/* What is left of the bytes goes into new memory, so that nothing has happened
+ * when there is none. */
 static bool move(lk_buf *b, size_t cap)
 {
   size_t len = lk__buf_len(b);
@@ -13,13 +14,26 @@ static bool move(lk_buf *b, size_t cap)
 
   if (at == NULL)
     return false;
-  if (len > 0)
-    memcpy(at, lk__buf_bytes(b), len);
+  memcpy(at, lk__buf_bytes(b), len);
   lk__mem_free(b->mem, b->at);
   b->at = at;
   b->cap = cap;
   b->start = 0;
   b->end = len;
+  return true;
+}
+
+static bool grow(lk_buf *b, size_t cap)
+{
+  if (b->start > 0)
+    return move(b, cap);
+  /* A large block can be given more room without being copied. */
+  unsigned char *at = lk__mem_resize(b->mem, b->at, cap);
+
+  if (at == NULL)
+    return false;
+  b->at = at;
+  b->cap = cap;
   return true;
 }
 
@@ -41,7 +55,7 @@ bool lk__buf_reserve(lk_buf *b, size_t len)
   }
   if (cap < SMALLEST)
     cap = SMALLEST;
-  return move(b, cap < held + len ? held + len : cap);
+  return grow(b, cap < held + len ? held + len : cap);
 }
 
 bool lk__buf_append(lk_buf *b, const void *bytes, size_t len)
