@@ -18,6 +18,8 @@ typedef struct lk_arena {
 /** `count` * `size` bytes, aligned for any type, zeroed; NULL: no memory, or
     the product is too large. Valid until the next reset. */
 void *lk__arena_take(lk_arena *a, size_t count, size_t size);
+/** The same as it comes, for who fills in all of it. */
+void *lk__arena_room(lk_arena *a, size_t count, size_t size);
 /** All is free again; one block of what was needed, up to `keep` bytes,
     stays. Takes memory when that was in several blocks, and cannot fail. */
 void lk__arena_reset(lk_arena *a, size_t keep);

@@ -49,7 +49,7 @@ static void decode_texts(lk_bytes *items, size_t count, lk_reader *in)
 {
   lk_reader r = *in;
 
-  for (size_t i = 0; i < count && r.err == 0; i++)
+  for (size_t i = 0; i < count; i++)
     items[i] = lk__reader_bytes(&r);
   *in = r;
 }
@@ -66,7 +66,7 @@ static void decode_vector(const lk_record *elem, lk_vec *out, lk_reader *in,
   out->count = 0;
   if (count == 0)
     return;
-  items = lk__arena_take(arena, count, elem->size);
+  items = lk__arena_room(arena, count, elem->size);
   if (items == NULL) {
     out->items = NULL;
     lk__reader_fail(in, LK_ERR_NO_MEMORY);
@@ -74,11 +74,12 @@ static void decode_vector(const lk_record *elem, lk_vec *out, lk_reader *in,
   }
   out->items = items;
   out->count = count;
+  /* All are filled in, after a failure with zeros. */
   if (elem == &lk__bytes_record) {
     decode_texts((lk_bytes *)(void *)items, count, in);
     return;
   }
-  for (size_t i = 0; i < count && in->err == 0; i++)
+  for (size_t i = 0; i < count; i++)
     lk__record_decode(elem, items + i * elem->size, in, arena);
 }
 
