@@ -36,7 +36,7 @@ static void end(void)
   lk__list_init(&all);
   lk__watches_take(&ws, true, &all);
   while (!lk__list_empty(&all))
-    lk__watch_drop(&ws, LK_OWNER(all.next, lk_watch, link));
+    lk__watch_drop(&ws, LK_OWNER(all.next, lk_watch, tell));
   lk__watches_free(&ws);
   lk__buf_free(&out);
   ck_assert_uint_eq(mem.live, 0);
@@ -115,7 +115,7 @@ START_TEST(one_request_is_as_it_was_captured)
     begin();
     const lk_vec *lists[] = {&r.data, &r.exist, &r.child};
 
-    for (int kind = 0; kind < LK_WATCH_NKINDS; kind++) {
+    for (int kind = 0; kind < LK_WATCH_ADDED; kind++) {
       const lk_bytes *paths = lists[kind]->items;
 
       for (size_t k = 0; k < lists[kind]->count; k++)
@@ -167,6 +167,91 @@ START_TEST(a_path_stands_once_in_a_list_and_in_each_that_it_is_in)
 }
 END_TEST
 
+/* The captured setWatches2 too; and where a recursive watch has taken the place
+ * of one of children, that comes once more, in a request behind. */
+START_TEST(watches_that_stay_have_lists_of_their_own)
+{
+  vectors all = vectors_load(NULL);
+  size_t count = 0;
+
+  for (size_t i = 0; i < all.count; i++) {
+    const vector *v = &all.frames[i];
+
+    if (v->from_server || strcmp(v->name, "setwatches2") != 0)
+      continue;
+    begin();
+    watch(lk_text("/g/p"), LK_WATCH_PERSISTENT);
+    watch(lk_text("/g/r"), LK_WATCH_RECURSIVE);
+    watch(lk_text("/g/r"), LK_WATCH_RECURSIVE);
+    ck_assert_int_eq(lk__rearm_encode(&ws, 0x36, 0xfffff, &out), 1);
+    ck_assert_uint_eq(lk__buf_len(&out), v->len);
+    ck_assert_mem_eq(lk__buf_bytes(&out), v->bytes, v->len);
+    end();
+    count++;
+  }
+  vectors_free(&all);
+  ck_assert_uint_eq(count, 1);
+}
+END_TEST
+
+/* Decode all chunks, whatever their opcode, and count paths of each list. */
+static int count_lists(const lk_buf *b, size_t counts[5], size_t limit)
+{
+  lk_reader in;
+  int chunks = 0;
+
+  lk__reader_init(&in, lk__buf_bytes(b), lk__buf_len(b));
+  for (; lk__reader_left(&in) > 0; chunks++) {
+    struct lk_set_watches2_request r;
+    size_t before = lk__reader_left(&in);
+    size_t len = (size_t)lk__reader_int(&in);
+
+    lk__reader_int(&in);
+    ck_assert_int_eq(lk__reader_int(&in), LK_OPCODE_SET_WATCHES2);
+    ck_assert_int_eq(
+        lk__record_decode(&lk__set_watches2_request_record, &r, &in, &arena),
+        0);
+    ck_assert_uint_eq(before - lk__reader_left(&in), 4 + len);
+    size_t here[] = {r.one_shot.data.count, r.one_shot.exist.count,
+                     r.one_shot.child.count, r.persistent.count,
+                     r.recursive.count};
+    size_t sum = 0;
+
+    for (int i = 0; i < 5; i++) {
+      counts[i] += here[i];
+      sum += here[i];
+    }
+    ck_assert_uint_ge(sum, 1);
+    ck_assert(sum == 1 || len <= limit);
+    lk__arena_free(&arena);
+  }
+  return chunks;
+}
+
+START_TEST(lists_of_watches_that_stay_are_cut_like_the_others)
+{
+  for (size_t limit = 36; limit < 600; limit += 7) {
+    size_t counts[5] = {0};
+    char path[40];
+
+    begin();
+    for (int i = 0; i < 50; i++) {
+      snprintf(path, sizeof path, "/some/path/%d", i);
+      watch(lk_text(path), (lk_watch_kind)(i % 5));
+    }
+    watch(lk_text("/both"), LK_WATCH_RECURSIVE);
+    watch(lk_text("/both"), LK_WATCH_CHILD);
+    int chunks = lk__rearm_encode(&ws, 9, limit, &out);
+
+    ck_assert_int_eq(count_lists(&out, counts, limit), chunks);
+    ck_assert_int_ge(chunks, 2);
+    for (int i = 0; i < 5; i++) /* and the children of /both once more */
+      ck_assert_uint_eq(counts[i], 10U + (i == 4) + (i == 2) * 2U);
+    end();
+  }
+}
+END_TEST
+
 /* Many watches; path `i` is "/i" and filled up to `len` bytes. */
 static void watch_many(size_t count, size_t len)
 {
@@ -177,7 +262,7 @@ static void watch_many(size_t count, size_t len)
 
     memset(path + head, 'x', len);
     watch(lk_bytes_of(path, (size_t)head > len ? (size_t)head : len),
-          (lk_watch_kind)(i % LK_WATCH_NKINDS));
+          (lk_watch_kind)(i % LK_WATCH_ADDED));
   }
   free(path);
 }
@@ -192,7 +277,7 @@ static void mark(const lk_vec *v, int kind)
     size_t number = strtoul((const char *)paths[i].at + 1, NULL, 10);
 
     ck_assert_uint_lt(number, sizeof seen / sizeof seen[0]);
-    ck_assert_int_eq((int)(number % LK_WATCH_NKINDS), kind);
+    ck_assert_int_eq((int)(number % LK_WATCH_ADDED), kind);
     seen[number]++;
   }
 }
@@ -281,6 +366,8 @@ END_TEST
 SUITE("rearm", one_request_is_as_it_was_captured,
       without_watches_there_is_nothing_to_say,
       a_path_stands_once_in_a_list_and_in_each_that_it_is_in,
+      watches_that_stay_have_lists_of_their_own,
+      lists_of_watches_that_stay_are_cut_like_the_others,
       every_path_comes_exactly_once_however_it_is_cut,
       chunks_are_as_full_as_they_may_be, a_single_long_path_always_goes,
       each_failing_allocation_is_told)

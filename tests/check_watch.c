@@ -38,7 +38,7 @@ static lk_watch *pending(const char *path, lk_watch_kind kind, bool until_break)
   lk_call call = {
       .size = sizeof call, .on_event = on_event, .until_break = until_break};
   lk_watch *w = lk__watch_new(
-      &ws, lk_text(path), kind == LK_WATCH_CHILD ? kind : LK_WATCH_DATA, &call);
+      &ws, lk_text(path), kind == LK_WATCH_EXIST ? LK_WATCH_DATA : kind, &call);
 
   ck_assert_ptr_nonnull(w);
   return w;
@@ -61,7 +61,7 @@ static size_t fire(int32_t type, const char *path)
   lk__list_init(&fired);
   lk__watches_match(&ws, type, lk_text(path), &fired);
   for (; !lk__list_empty(&fired); count++)
-    lk__watch_drop(&ws, LK_OWNER(fired.next, lk_watch, link));
+    lk__watch_drop(&ws, LK_OWNER(fired.next, lk_watch, tell));
   return count;
 }
 
@@ -76,7 +76,7 @@ START_TEST(each_event_fires_what_the_server_lets_go)
 {
   static const struct {
     int32_t type;
-    bool fires[LK_WATCH_NKINDS]; /* data, exist, child */
+    bool fires[LK_WATCH_ADDED]; /* data, exist, child */
   } table[] = {
       {LK_EVENT_CREATED, {true, true, false}},
       {LK_EVENT_DELETED, {true, true, true}},
@@ -89,7 +89,7 @@ START_TEST(each_event_fires_what_the_server_lets_go)
   };
 
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-    for (int kind = 0; kind < LK_WATCH_NKINDS; kind++) {
+    for (int kind = 0; kind < LK_WATCH_ADDED; kind++) {
       begin();
       standing("/a", (lk_watch_kind)kind);
       ck_assert_uint_eq(fire(table[i].type, "/a"), table[i].fires[kind]);
@@ -112,6 +112,60 @@ START_TEST(a_deletion_serves_all_lists_of_a_path_at_once)
   ck_assert_uint_eq(fire(LK_EVENT_DELETED, "/a"), 0);
   ck_assert_uint_eq(fire(LK_EVENT_DELETED, "/ab"), 1);
   end();
+}
+END_TEST
+
+/* How many of `kind` at `watched` are told of an event; none ends. */
+static size_t told(lk_watch_kind kind, const char *watched, int32_t type,
+                   const char *path)
+{
+  lk_link fired;
+  size_t count = 0;
+
+  begin();
+  lk_watch *w = standing(watched, kind);
+
+  lk__list_init(&fired);
+  lk__watches_match(&ws, type, lk_text(path), &fired);
+  for (; !lk__list_empty(&fired); count++) {
+    ck_assert_ptr_eq(LK_OWNER(fired.next, lk_watch, tell), w);
+    lk__list_remove(fired.next);
+  }
+  ck_assert_uint_eq(ws.standing, 1);
+  lk__watch_drop(&ws, w);
+  ck_assert_uint_eq(ws.added + ws.recursive + ws.adding, 0);
+  end();
+  return count;
+}
+
+START_TEST(what_stays_is_told_of_its_node_or_of_all_below)
+{
+  static const struct {
+    const char *watched;
+    const char *path;
+    bool below;
+  } table[] = {
+      {"/a", "/a", true},    {"/a", "/a/b", true},     {"/a", "/a/b/c", true},
+      {"/a", "/ab", false},  {"/a", "/", false},       {"/a", "/b/a", false},
+      {"/a/b", "/a", false}, {"/", "/", true},         {"/", "/a", true},
+      {"/", "/a/b/c", true}, {"/a/b", "/a/b/c", true}, {"/a/b", "/a/bc", false},
+      {"/a", "", false},     {"/", "", false},         {"/a", "a", false},
+      {"/a", "//a", false},  {"/a", "/a/", true},
+  };
+
+  for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+    const char *watched = table[i].watched, *path = table[i].path;
+    bool same = strcmp(watched, path) == 0;
+
+    for (int32_t type = -1; type < 9; type++) {
+      bool real = type >= 1 && type <= 4;
+
+      ck_assert_uint_eq(told(LK_WATCH_PERSISTENT, watched, type, path),
+                        real && same);
+      ck_assert_uint_eq(told(LK_WATCH_RECURSIVE, watched, type, path),
+                        real && type != LK_EVENT_CHILDREN && table[i].below);
+    }
+  }
 }
 END_TEST
 
@@ -186,7 +240,7 @@ static size_t take(bool all)
   lk__list_init(&taken);
   lk__watches_take(&ws, all, &taken);
   for (; !lk__list_empty(&taken); count++)
-    lk__watch_drop(&ws, LK_OWNER(taken.next, lk_watch, link));
+    lk__watch_drop(&ws, LK_OWNER(taken.next, lk_watch, tell));
   return count;
 }
 
@@ -279,6 +333,7 @@ END_TEST
 
 SUITE("watch", each_event_fires_what_the_server_lets_go,
       a_deletion_serves_all_lists_of_a_path_at_once,
+      what_stays_is_told_of_its_node_or_of_all_below,
       only_the_very_path_is_meant, a_watch_that_is_under_way_hears_nothing,
       alone_is_who_shares_the_servers_watch_with_nobody,
       until_break_watches_are_taken_alone_or_with_all,

@@ -81,7 +81,8 @@ extern "C" {
   X(UNSURE, -1022, "the lease has run out; nothing proves the lock is held")   \
   X(SEQ_UNSAFE, -1023, "the queue's sequence counter is near its end: drain the queue and delete its directory") \
   X(DEADLOCK, -1024, "it would wait for what its own owner holds: release that first") \
-  X(QUEUE_FULL, -1025, "more contenders are ahead than this lock accepts")
+  X(QUEUE_FULL, -1025, "more contenders are ahead than this lock accepts")     \
+  X(WATCH_MODE, -1026, "the node has a watch of the other mode, which one would replace")
 /* clang-format on */
 
 enum lk_error {

@@ -153,6 +153,29 @@ LK_API int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
                       int32_t version, const lk_call *call, lk_stat_cb done,
                       void *arg);
 
+/**
+ * Watch the node at `path`, which need not exist, and with LK_WATCH_TREE all
+ * below it, until the watch is cancelled or the session ends: ZooKeeper's
+ * persistent watches. `call` has `on_event`; it stands when `done` gets 0, and
+ * may be called before the node is read, so read after that. Since 3.6.0.
+ *
+ * After a lost connection it is set again, and told LK_EVENT_RESUMED before any
+ * event and behind the requests that were waiting: the server tells nothing of
+ * what happened meanwhile. With `until_break` it ends instead. An expired
+ * session ends it as it ends every watch.
+ *
+ * Servers from 3.7.3, 3.8.4 and 3.9.2 on do not tell of a node that may not be
+ * read; what is not told once comes with the next event or not at all.
+ *
+ * Other watches of this client on the same node go together with it, on servers
+ * before 3.9 too, which know only one watch of a path at a time: what would
+ * replace another is not sent, or sent again. Only the two modes do not:
+ * the second is refused with LK_ERR_WATCH_MODE. To know of the children as well,
+ * watch the tree and use lk_children() with a watch.
+ */
+LK_API int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
+                        const lk_call *call, lk_done_cb done, void *arg);
+
 /** When it ends with 0, what was committed before it is visible on this
     connection. Not a quorum operation (ZOOKEEPER-1675). */
 LK_API int lk_sync(lk_client *c, const char *path, const lk_call *call,

@@ -22,20 +22,33 @@ typedef enum lk_event_type {
   LK_EVENT_DELETED = 2,
   LK_EVENT_CHANGED = 3,  /**< the node's data */
   LK_EVENT_CHILDREN = 4, /**< a child came or went */
+  LK_EVENT_RESUMED = 8,  /**< a watch that stays is back after a lost
+                              connection; what happened meanwhile is not told:
+                              read again */
   LK_EVENT_ENDED = 0     /**< the watch is void without an event; see err */
 } lk_event_type;
 
 typedef struct lk_event {
   lk_event_type type;
-  lk_bytes path; /**< without the chroot; NUL-terminated as well */
+  lk_bytes path; /**< of the node it is about, without the chroot;
+                      NUL-terminated as well */
   int err; /**< LK_EVENT_ENDED: LK_ERR_LOSS (an until-break watch lost its
                 connection), LK_ERR_SESSION_EXPIRED, LK_ERR_CLOSED,
-                LK_ERR_AUTH_FAILED. Else 0 */
+                LK_ERR_AUTH_FAILED, LK_ERR_UNIMPLEMENTED (one that stays met a
+                server before 3.6). Else 0 */
 } lk_event;
 
-/** Called once for a one-shot watch; the handle is invalid when it returns. */
+/** Called once for a one-shot watch, any number of times for one that stays;
+    LK_EVENT_ENDED is the last. The handle is invalid when the last returns. */
 typedef void (*lk_watch_cb)(lk_client *c, lk_watch *w, const lk_event *event,
                             void *arg);
+
+/** Watches that stay; see lk_add_watch() in <latchkey/request.h>. */
+typedef enum lk_watch_mode {
+  LK_WATCH_NODE = 0, /**< creation, deletion, data and children of a node */
+  LK_WATCH_TREE = 1  /**< creation, deletion and data of a node and all nodes
+                          below it; never LK_EVENT_CHILDREN */
+} lk_watch_mode;
 
 /**
  * Drop a watch; it is not called again and the handle is invalid. When

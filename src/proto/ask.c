@@ -50,17 +50,36 @@ int lk__ask_node(lk_client *c, lk_ask *ask, bool sequence, const lk_record *rec,
   return lk__ask_send(c, ask, rec, value, call);
 }
 
+/* Whether a watch that stays is there for what `ask` wants to watch. */
+static int look_for_cover(lk_client *c, lk_ask *ask)
+{
+  lk_watched *on;
+  int err;
+
+  if (c->watches.adding == 0)
+    return 0;
+  err = lk__request_watched(c, ask, &on);
+  ask->covered = on != NULL && lk__watched_covers(on, ask->kind);
+  return err;
+}
+
 int lk__ask_read(lk_client *c, lk_ask *ask, const lk_call *call)
 {
-  struct lk_path_watch_request r = {.watch =
-                                        call != NULL && call->on_event != NULL};
+  bool watches = call != NULL && call->on_event != NULL;
   int err = lk__ask_check(call, true);
 
   if (err != 0)
     return err;
   if (!lk__path_valid(ask->path, false))
     return LK_ERR_BAD_PATH;
-  if (ask->chroot == NULL)
+  if (ask->chroot == NULL) {
     ask->path = lk__path_rest(c->hosts.chroot, ask->path, false);
-  return lk__ask_send(c, ask, &lk__path_watch_request_record, &r, call);
+    ask->chroot = c->hosts.chroot;
+  }
+  err = watches ? look_for_cover(c, ask) : 0;
+  struct lk_path_watch_request r = {.watch = watches && !ask->covered};
+
+  return err != 0
+             ? err
+             : lk__ask_send(c, ask, &lk__path_watch_request_record, &r, call);
 }

@@ -108,6 +108,7 @@ struct lk_client {
   unsigned rounds;    /* without success */
   bool refused_round; /* every server so far in this round hung up */
   size_t rearms_out;  /* setWatches without a reply */
+  bool watch_lost;    /* one could not be set again: try a new connection */
   lk_auth *auths;
   lk_auth *auth_next; /* whose reply comes next */
   char trouble[512];
@@ -181,18 +182,21 @@ typedef struct lk_ask {
   const void *value;    /**< the body; where there is a path it begins with it,
                              and that is not looked at */
   const char *chroot;   /**< what goes before the path */
-  const char *path;     /**< and what follows it; see lk__path_rest(). Or NULL */
-  const lk_op *ops;     /**< of a multi; or NULL */
+  const char *path; /**< and what follows it; see lk__path_rest(). Or NULL */
+  const lk_op *ops; /**< of a multi; or NULL */
   const lk_read *reads; /**< of a multiRead; or NULL */
   size_t parts;         /**< how many */
   const lk_call *call;  /**< or NULL */
   lk_watch_kind kind;   /**< of the watch that `call` may want */
+  bool covered;         /**< one that stays serves it; see watching.c */
   void (*done)(void);
   void *arg;
 } lk_ask;
 
 /** Whether a new request would be taken now: 0, or why not. */
 int lk__request_refusal(lk_client *c);
+/** The watches on the path of `ask`; NULL: there are none. LK_ERR_NO_MEMORY. */
+int lk__request_watched(lk_client *c, const lk_ask *ask, lk_watched **out);
 /** Accept a request: it waits, or goes into the output. */
 int lk__request_queue(lk_client *c, const lk_ask *ask);
 /** closeSession, behind everything else. false: no memory. */
@@ -220,9 +224,17 @@ void lk__requests_overdue(lk_client *c);
 void lk__reply_take(lk_client *c, lk_bytes frame);
 
 /* notify.c */
-/** Tell the watches in `list` of `event` and drop them. */
-void lk__notify(lk_client *c, lk_link *list, lk_event_type type, int err);
+/** Tell the watches in `list` of an event of `path`; NULL: of their own. Those
+    that do not stay, and all of LK_EVENT_ENDED, are dropped. */
+void lk__notify(lk_client *c, lk_link *list, lk_event_type type, lk_bytes path,
+                int err);
+/** Tell them that they are void. */
+void lk__notify_end(lk_client *c, lk_link *list, int err);
+/** Tell those that stay that the connection was away. */
+void lk__notify_resumed(lk_client *c);
+
+/* watching.c */
 /** The request of `w` ended with `err`: it stands, or is dropped. */
-void lk__notify_settle(lk_client *c, lk_watch *w, int32_t op, int err);
+void lk__watch_settle(lk_client *c, lk_watch *w, int32_t op, int err);
 
 #endif

@@ -1,67 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+/* Telling watches. */
+
 #include "proto/engine.h"
 #include "proto/path.h"
 
-void lk__notify(lk_client *c, lk_link *list, lk_event_type type, int err)
+/* It ends: from now on cancelling it is nothing. */
+static void tell_last(lk_client *c, lk_watch *w, const lk_event *event)
+{
+  lk_watch_cb cb = w->cb;
+
+  w->cb = NULL;
+  cb(c, w, event, w->arg);
+  lk__watch_drop(&c->watches, w);
+}
+
+/* It stays, unless its callback cancels it; the path is still needed then. */
+static void tell_staying(lk_client *c, lk_watch *w, const lk_event *event)
+{
+  lk_watched *on = w->on;
+
+  lk__watched_ref(on);
+  w->cb(c, w, event, w->arg);
+  lk__watched_unref(&c->watches, on);
+}
+
+void lk__notify(lk_client *c, lk_link *list, lk_event_type type, lk_bytes path,
+                int err)
 {
   while (!lk__list_empty(list)) {
-    lk_watch *w = LK_OWNER(list->next, lk_watch, link);
-    const lk_watched *on = w->on;
-    lk_watch_cb cb = w->cb;
-    lk_event event = {.type = type,
-                      .path =
-                          lk__path_strip(c->hosts.chroot, c->hosts.chroot_len,
-                                         lk_bytes_of(on->path, on->map.len)),
-                      .err = err};
+    lk_watch *w = LK_OWNER(list->next, lk_watch, tell);
+    bool stays = lk__watch_stays(w->kind) && type != LK_EVENT_ENDED;
+    lk_bytes on = stays && path.at != NULL
+                      ? path
+                      : lk_bytes_of(w->on->path, w->on->map.len);
+    lk_event event = {
+        .type = type,
+        .path = lk__path_strip(c->hosts.chroot, c->hosts.chroot_len, on),
+        .err = err};
 
-    lk__list_remove(&w->link);
-    w->cb = NULL; /* from now on cancelling it is nothing */
-    cb(c, w, &event, w->arg);
-    lk__watch_drop(&c->watches, w);
+    lk__list_remove(&w->tell);
+    if (stays)
+      tell_staying(c, w, &event);
+    else
+      tell_last(c, w, &event);
   }
 }
 
-/* Not being able to say it is no harm: an event for nobody is ignored. */
-static void remove_on_server(lk_client *c, const lk_watch *w)
+void lk__notify_end(lk_client *c, lk_link *list, int err)
 {
-  struct lk_path_type_request r = {.type = w->kind == LK_WATCH_CHILD ? 1 : 2};
-  lk_ask ask = {.op = LK_OPCODE_REMOVE_WATCHES,
-                .rec = &lk__path_type_request_record,
-                .value = &r,
-                .chroot = "", /* watches have it in their paths */
-                .path = w->on->path};
-
-  if (c->phase == LK_PHASE_LIVE && lk__request_refusal(c) == 0 &&
-      lk__watch_alone(w))
-    (void)lk__request_queue(c, &ask);
+  lk__notify(c, list, LK_EVENT_ENDED, lk_bytes_of(NULL, 0), err);
 }
 
-void lk__notify_settle(lk_client *c, lk_watch *w, int32_t op, int err)
+void lk__notify_resumed(lk_client *c)
 {
-  bool missing = op == LK_OPCODE_EXISTS && err == LK_ERR_NO_NODE;
-  bool stands = err == 0 || missing;
+  lk_link staying;
 
-  if (stands && w->cb != NULL) {
-    lk__watch_stand(&c->watches, w, missing ? LK_WATCH_EXIST : w->kind);
-    return;
-  }
-  if (stands && w->remove)
-    remove_on_server(c, w);
-  lk__watch_drop(&c->watches, w);
-}
-
-void lk_watch_cancel(lk_client *c, lk_watch *w, bool on_server)
-{
-  if (w->cb == NULL)
-    return;
-  w->cb = NULL;
-  if (!w->standing) {
-    w->remove = on_server; /* once its request has been answered */
-    return;
-  }
-  if (on_server)
-    remove_on_server(c, w);
-  lk__watch_drop(&c->watches, w);
+  lk__list_init(&staying);
+  lk__watches_staying(&c->watches, &staying);
+  lk__notify(c, &staying, LK_EVENT_RESUMED, lk_bytes_of(NULL, 0), 0);
 }

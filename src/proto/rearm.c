@@ -6,28 +6,49 @@
 #include "proto/rearm.h"
 
 enum {
-  FIXED = 4 + 8 + 8 + 3 * 4, /* length, header, zxid, three counts */
+  FIXED = 4 + 8 + 8 + 5 * 4, /* length, header, zxid, counts; two less where no
+                                watch stays */
   PATHS_LIMIT = 128 * 1024   /* bytes, with their lengths */
 };
 
-/* Walks all (kind, path) pairs, kind by kind. */
+/* Walks all (kind, path) pairs, kind by kind; or again those of children where
+ * a recursive watch, set after them, has taken their place (before 3.9). */
 typedef struct cursor {
   int kind;
   lk_map_node *node;
+  bool again;
 } cursor;
+
+static bool stops_at(const cursor *c, const lk_watched *on)
+{
+  if (c->again && (c->kind != LK_WATCH_CHILD ||
+                   lk__list_empty(&on->kinds[LK_WATCH_RECURSIVE])))
+    return false;
+  return !lk__list_empty(&on->kinds[c->kind]);
+}
 
 static void settle(const lk_watches *ws, cursor *c)
 {
   while (c->kind < LK_WATCH_NKINDS) {
     for (; c->node != NULL; c->node = lk__map_next(c->node)) {
-      lk_watched *on = (lk_watched *)(void *)c->node;
-
-      if (!lk__list_empty(&on->kinds[c->kind]))
+      if (stops_at(c, (lk_watched *)(void *)c->node))
         return;
     }
     c->kind++;
     c->node = lk__map_first(&ws->paths);
   }
+}
+
+/* How many lists a request has: servers before 3.6 know only three, and hear
+ * no more where that is enough. */
+static int lists_of(const lk_watches *ws)
+{
+  return ws->added > 0 ? LK_WATCH_NKINDS : LK_WATCH_ADDED;
+}
+
+static size_t fixed_of(const lk_watches *ws)
+{
+  return FIXED - 4 * (size_t)(LK_WATCH_NKINDS - lists_of(ws));
 }
 
 static void put(lk_buf *out, void (*write)(lk_writer *w, const void *v),
@@ -47,14 +68,19 @@ static void put_path(lk_writer *w, const void *v)
   lk__writer_bytes(w, lk_bytes_of(node->key, node->len));
 }
 
+typedef struct head {
+  int32_t op;
+  int64_t zxid;
+} head;
+
 static void put_head(lk_writer *w, const void *v)
 {
-  const int64_t *zxid = v;
+  const head *h = v;
 
   lk__writer_int(w, 0);
   lk__writer_int(w, LK_XID_SET_WATCHES);
-  lk__writer_int(w, LK_OPCODE_SET_WATCHES);
-  lk__writer_long(w, *zxid);
+  lk__writer_int(w, h->op);
+  lk__writer_long(w, h->zxid);
 }
 
 static void put_zero(lk_writer *w, const void *v)
@@ -102,11 +128,13 @@ static bool put_chunk(const lk_watches *ws, cursor *c, int64_t zxid,
   size_t start = lk__buf_len(out);
   size_t first = 4 + c->node->len;
   size_t budget = limit > first ? limit : first;
+  head h = {ws->added > 0 ? LK_OPCODE_SET_WATCHES2 : LK_OPCODE_SET_WATCHES,
+            zxid};
 
   if (!lk__buf_reserve(out, FIXED))
     return false;
-  put(out, put_head, &zxid, 20);
-  for (int kind = 0; kind < LK_WATCH_NKINDS; kind++) {
+  put(out, put_head, &h, 20);
+  for (int kind = 0; kind < lists_of(ws); kind++) {
     if (!put_kind(ws, c, kind, &budget, out))
       return false;
   }
@@ -115,9 +143,10 @@ static bool put_chunk(const lk_watches *ws, cursor *c, int64_t zxid,
 }
 
 /* Bytes of paths in one request. */
-static size_t paths_limit(size_t send_limit)
+static size_t paths_limit(const lk_watches *ws, size_t send_limit)
 {
-  size_t rest = send_limit > FIXED - 4 ? send_limit - (FIXED - 4) : 0;
+  size_t fixed = fixed_of(ws) - 4;
+  size_t rest = send_limit > fixed ? send_limit - fixed : 0;
 
   return rest < PATHS_LIMIT ? rest : PATHS_LIMIT;
 }
@@ -125,14 +154,17 @@ static size_t paths_limit(size_t send_limit)
 int lk__rearm_encode(const lk_watches *ws, int64_t relative_zxid,
                      size_t send_limit, lk_buf *out)
 {
-  cursor c = {0, lk__map_first(&ws->paths)};
-  size_t limit = paths_limit(send_limit);
+  size_t limit = paths_limit(ws, send_limit);
   int count = 0;
 
-  for (settle(ws, &c); c.kind < LK_WATCH_NKINDS; settle(ws, &c)) {
-    if (!put_chunk(ws, &c, relative_zxid, limit, out))
-      return -1;
-    count++;
+  for (int pass = 0; pass < (ws->recursive > 0 ? 2 : 1); pass++) {
+    cursor c = {0, lk__map_first(&ws->paths), pass > 0};
+
+    for (settle(ws, &c); c.kind < LK_WATCH_NKINDS; settle(ws, &c)) {
+      if (!put_chunk(ws, &c, relative_zxid, limit, out))
+        return -1;
+      count++;
+    }
   }
   return count;
 }

@@ -22,12 +22,14 @@ static void tell_proof(lk_client *c, const lk_answer *answer)
 }
 
 /* What an error means for the connection, beside its request. */
-static void consequences(lk_client *c, int err)
+static void consequences(lk_client *c, int32_t op, int err)
 {
   if (err == LK_ERR_AUTH_REQUIRED)
     lk__session_refused(c, err);
   else if (err == LK_ERR_SESSION_MOVED || err == LK_ERR_SESSION_EXPIRED)
     lk__session_break(c, err, NULL); /* the next handshake tells */
+  else if (op == LK_OPCODE_SET_WATCHES && err != 0)
+    lk__session_break(c, err, "cannot register a watch again");
 }
 
 static void deliver(lk_client *c, lk_request *r,
@@ -44,7 +46,7 @@ static void deliver(lk_client *c, lk_request *r,
     c->last_zxid = header->zxid;
   lk__mem_free(&c->mem, r->copy);
   if (r->watch != NULL)
-    lk__notify_settle(c, r->watch, r->op, header->err);
+    lk__watch_settle(c, r->watch, r->op, header->err);
   tell_proof(c, &answer);
   c->answer = &answer;
   if (!r->ended)
@@ -53,7 +55,7 @@ static void deliver(lk_client *c, lk_request *r,
   if (r->op == LK_OPCODE_CLOSE_SESSION)
     lk__session_closed(c, header->err);
   else
-    consequences(c, header->err);
+    consequences(c, r->op, header->err);
 }
 
 static void take_reply(lk_client *c, const struct lk_reply_header *header,
@@ -85,6 +87,23 @@ static void take_reply(lk_client *c, const struct lk_reply_header *header,
   lk__arena_reset(&c->arena, ARENA_KEEP);
 }
 
+/* A copy for those that stay, who are told of other paths than their own: with
+ * a NUL, and no request made in a callback writes over it. */
+static bool keep_path(lk_client *c, lk_bytes *path)
+{
+  char *copy;
+
+  if (c->watches.added == 0)
+    return true;
+  copy = lk__arena_take(&c->arena, path->len + 1, 1);
+  if (copy == NULL)
+    return false;
+  if (path->len > 0)
+    memcpy(copy, path->at, path->len);
+  path->at = copy;
+  return true;
+}
+
 static void take_event(lk_client *c, lk_reader *in)
 {
   struct lk_watcher_event event;
@@ -95,9 +114,16 @@ static void take_event(lk_client *c, lk_reader *in)
     lk__session_break(c, LK_ERR_PROTOCOL, "an event that cannot be read");
     return;
   }
+  if (memchr(event.path.at, '\0', event.path.len) != NULL)
+    return; /* of no node that there can be */
+  if (!keep_path(c, &event.path)) {
+    lk__session_break(c, LK_ERR_NO_MEMORY, NULL); /* they are told of that */
+    return;
+  }
   lk__list_init(&fired);
   lk__watches_match(&c->watches, event.type, event.path, &fired);
-  lk__notify(c, &fired, (lk_event_type)event.type, 0);
+  lk__notify(c, &fired, (lk_event_type)event.type, event.path, 0);
+  lk__arena_reset(&c->arena, ARENA_KEEP);
 }
 
 static void take_ping(lk_client *c, const struct lk_reply_header *header)

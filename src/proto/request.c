@@ -65,17 +65,39 @@ static int encode(lk_client *c, lk_buf *b, const lk_ask *ask, int32_t xid,
   }
 }
 
-static lk_watch *new_watch(lk_client *c, const lk_ask *ask)
+/* The whole path of what is asked, in the scratch buffer. */
+static int whole_path(lk_client *c, const lk_ask *ask, lk_bytes *out)
 {
   lk_buf *b = &c->scratch;
 
   lk__buf_consume(b, lk__buf_len(b));
   if (!lk__buf_append(b, ask->chroot, strlen(ask->chroot)) ||
       !lk__buf_append(b, ask->path, strlen(ask->path)))
+    return LK_ERR_NO_MEMORY;
+  *out = lk_bytes_of(lk__buf_bytes(b), lk__buf_len(b));
+  return 0;
+}
+
+int lk__request_watched(lk_client *c, const lk_ask *ask, lk_watched **out)
+{
+  lk_bytes path;
+  int err = whole_path(c, ask, &path);
+
+  *out = err == 0 ? lk__watched_find(&c->watches, path) : NULL;
+  return err;
+}
+
+static lk_watch *new_watch(lk_client *c, const lk_ask *ask)
+{
+  lk_bytes path;
+
+  if (whole_path(c, ask, &path) != 0)
     return NULL;
-  return lk__watch_new(&c->watches,
-                       lk_bytes_of(lk__buf_bytes(b), lk__buf_len(b)), ask->kind,
-                       ask->call);
+  lk_watch *w = lk__watch_new(&c->watches, path, ask->kind, ask->call);
+
+  if (w != NULL)
+    w->covered = ask->covered;
+  return w;
 }
 
 /* What a request needs beside its frame: a copy, a watch. */
@@ -297,7 +319,7 @@ static void finish(lk_client *c, lk_request *r, int err)
   r->copy = NULL;
   r->watch = NULL;
   if (w != NULL)
-    lk__notify_settle(c, w, r->op, err);
+    lk__watch_settle(c, w, r->op, err);
   if (!r->ended)
     lk__body_tell(c, r, err, NULL);
 }

@@ -33,6 +33,7 @@ static void drop_connection(lk_client *c)
   c->connection = 0;
   c->ping_out = false;
   c->rearms_out = 0;
+  c->watch_lost = false;
   c->auth_next = NULL;
 }
 
@@ -97,7 +98,7 @@ void lk__session_break(lk_client *c, int err, const char *why)
   lk__requests_detach(c, false);
   lk__client_tell(c, LK_STATE_SUSPENDED, err);
   lk__requests_finish(c, 0);
-  lk__notify(c, &fired, LK_EVENT_ENDED, LK_ERR_LOSS);
+  lk__notify_end(c, &fired, LK_ERR_LOSS);
 }
 
 static void forget_session(lk_client *c)
@@ -188,6 +189,8 @@ static void establish(lk_client *c, const lk_handshake *h)
   if (!lk__requests_release(c) ||
       (c->closing && !c->close_sent && !lk__request_close(c)))
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+  else if (resumed)
+    lk__notify_resumed(c);
 }
 
 void lk__session_welcome(lk_client *c, lk_bytes frame)
@@ -224,7 +227,7 @@ static void end_all(lk_client *c, lk_state state, int state_err, int err)
   lk__client_wake(c);
   lk__client_tell(c, state, state_err);
   lk__requests_finish(c, err);
-  lk__notify(c, &fired, LK_EVENT_ENDED, err);
+  lk__notify_end(c, &fired, err);
 }
 
 /* Identities that no server has answered yet will not be answered any more. */

@@ -90,7 +90,9 @@ static void ping(lk_client *c)
 
 static void run_live(lk_client *c)
 {
-  if (c->now >= silence_end(c))
+  if (c->watch_lost)
+    lk__session_break(c, LK_ERR_NO_MEMORY, "no memory to set a watch again");
+  else if (c->now >= silence_end(c))
     lk__session_break(c, LK_ERR_LOSS,
                       "silent for two thirds of the session timeout");
   else if (c->now >= ping_due(c))
@@ -161,7 +163,10 @@ int64_t lk__timing_deadline(const lk_client *c)
   case LK_PHASE_PAUSE: return earlier(at, c->retry_ms);
   case LK_PHASE_DIALING:
   case LK_PHASE_HANDSHAKE: return earlier(at, c->attempt_end_ms);
-  case LK_PHASE_LIVE: return earlier(at, earlier(silence_end(c), ping_due(c)));
+  case LK_PHASE_LIVE:
+    if (c->watch_lost)
+      return c->now;
+    return earlier(at, earlier(silence_end(c), ping_due(c)));
   case LK_PHASE_ENDED: break;
   }
   return at;

@@ -76,13 +76,18 @@ static lk_watched *new_path(lk_watches *ws, lk_bytes path)
   return NULL;
 }
 
-static lk_watched *find(const lk_watches *ws, lk_bytes path)
+lk_watched *lk__watched_find(const lk_watches *ws, lk_bytes path)
 {
   /* the map's node is the first member */
   return (lk_watched *)(void *)lk__map_find(&ws->paths, path.at, path.len);
 }
 
-static void unref(lk_watches *ws, lk_watched *on)
+void lk__watched_ref(lk_watched *on)
+{
+  on->refs++;
+}
+
+void lk__watched_unref(lk_watches *ws, lk_watched *on)
 {
   if (--on->refs > 0)
     return;
@@ -119,7 +124,8 @@ lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
   if (w == NULL)
     return NULL;
   lk__list_init(&w->link);
-  w->on = find(ws, path);
+  lk__list_init(&w->tell);
+  w->on = lk__watched_find(ws, path);
   if (w->on == NULL)
     w->on = new_path(ws, path);
   if (w->on == NULL) {
@@ -133,6 +139,8 @@ lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
   w->until_break = call->until_break;
   w->standing = false;
   w->remove = false;
+  w->covered = false;
+  ws->adding += lk__watch_stays(kind);
   lk__list_add(&w->on->pending, &w->link);
   return w;
 }
@@ -142,6 +150,8 @@ void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind)
   w->kind = kind;
   w->standing = true;
   ws->standing++;
+  ws->added += lk__watch_stays(kind);
+  ws->recursive += kind == LK_WATCH_RECURSIVE;
   lk__list_remove(&w->link);
   lk__list_add(&w->on->kinds[kind], &w->link);
 }
@@ -151,58 +161,135 @@ void lk__watch_drop(lk_watches *ws, lk_watch *w)
   lk_watched *on = w->on;
 
   lk__list_remove(&w->link);
+  lk__list_remove(&w->tell);
   ws->standing -= w->standing;
+  if (lk__watch_stays(w->kind)) {
+    ws->adding--;
+    ws->added -= w->standing;
+    ws->recursive -= w->standing && w->kind == LK_WATCH_RECURSIVE;
+  }
   spare_watch(ws, w);
-  unref(ws, on);
+  lk__watched_unref(ws, on);
 }
 
-/* The server keeps one watch for data and exist together, one for children. */
-static bool same_on_server(lk_watch_kind a, lk_watch_kind b)
-{
-  return (a == LK_WATCH_CHILD) == (b == LK_WATCH_CHILD);
-}
+/* ---- who else is there -------------------------------------------------- */
 
-static bool other_in(lk_link *list, const lk_watch *w)
+static bool other_in(const lk_link *list, lk_watch_kind kind, const lk_watch *w)
 {
   for (lk_link *l = list->next; l != list; l = l->next) {
     const lk_watch *other = LK_OWNER(l, lk_watch, link);
 
-    if (other != w && same_on_server(other->kind, w->kind))
+    if (other != w && other->kind == kind)
       return true;
   }
   return false;
 }
 
+bool lk__watched_has(const lk_watched *on, lk_watch_kind kind,
+                     const lk_watch *w)
+{
+  return other_in(&on->kinds[kind], kind, w) || other_in(&on->pending, kind, w);
+}
+
+bool lk__watched_covers(const lk_watched *on, lk_watch_kind kind)
+{
+  return lk__watched_has(on, LK_WATCH_PERSISTENT, NULL) ||
+         (kind != LK_WATCH_CHILD &&
+          lk__watched_has(on, LK_WATCH_RECURSIVE, NULL));
+}
+
+/* The server keeps one watch for data and exist together, one for children.
+ * Those that stay are of both, and before 3.9 to remove one of one shot tears
+ * half of them away. */
+static bool same_on_server(lk_watch_kind a, lk_watch_kind b)
+{
+  return lk__watch_stays(a)   ? lk__watch_stays(b)
+         : lk__watch_stays(b) ? true
+                              : (a == LK_WATCH_CHILD) == (b == LK_WATCH_CHILD);
+}
+
 bool lk__watch_alone(const lk_watch *w)
 {
   for (int i = 0; i < LK_WATCH_NKINDS; i++) {
-    if (other_in(&w->on->kinds[i], w))
+    if (same_on_server(w->kind, (lk_watch_kind)i) &&
+        lk__watched_has(w->on, (lk_watch_kind)i, w))
       return false;
   }
-  return !other_in(&w->on->pending, w);
+  return true;
 }
 
-/* Which kinds an event of `type` ends; data and exist watches both see a
- * creation, since a server may say so after a reconnect. */
+/* ---- whom it concerns --------------------------------------------------- */
+
+/* Which kinds an event of `type` on their own path is for; data and exist
+ * watches both see a creation, since a server may say so after a reconnect. */
 static bool fires(int32_t type, lk_watch_kind kind)
 {
   switch (type) {
   case LK_EVENT_CREATED: return kind != LK_WATCH_CHILD;
   case LK_EVENT_DELETED: return true;
   case LK_EVENT_CHANGED: return kind != LK_WATCH_CHILD;
-  case LK_EVENT_CHILDREN: return kind == LK_WATCH_CHILD;
+  case LK_EVENT_CHILDREN:
+    return kind == LK_WATCH_CHILD || kind == LK_WATCH_PERSISTENT;
   default: return false;
+  }
+}
+
+/* The watches of a list are to be told; those that end by it leave the list. */
+static void tell_all(lk_link *list, bool ends, lk_link *out)
+{
+  for (lk_link *l = list->next, *next; l != list; l = next) {
+    lk_watch *w = LK_OWNER(l, lk_watch, link);
+
+    next = l->next;
+    lk__list_add(out, &w->tell);
+    if (ends)
+      lk__list_remove(&w->link);
+  }
+}
+
+/* The recursive watches of a path and of all above it. */
+static void match_above(const lk_watches *ws, int32_t type, lk_bytes path,
+                        lk_link *out)
+{
+  const char *at = path.at;
+  size_t len = path.len;
+
+  while (len > 0 && fires(type, LK_WATCH_RECURSIVE)) {
+    lk_watched *on = lk__watched_find(ws, lk_bytes_of(at, len));
+
+    if (on != NULL)
+      tell_all(&on->kinds[LK_WATCH_RECURSIVE], false, out);
+    if (len == 1)
+      return;
+    while (len > 0 && at[len - 1] != '/')
+      len--;
+    len -= len > 1; /* the slash, unless it is the root */
   }
 }
 
 void lk__watches_match(lk_watches *ws, int32_t type, lk_bytes path,
                        lk_link *out)
 {
-  lk_watched *on = find(ws, path);
+  lk_watched *on = lk__watched_find(ws, path);
 
-  for (int i = 0; on != NULL && i < LK_WATCH_NKINDS; i++) {
+  for (int i = 0; on != NULL && i < LK_WATCH_RECURSIVE; i++) {
     if (fires(type, (lk_watch_kind)i))
-      lk__list_move(out, &on->kinds[i]);
+      tell_all(&on->kinds[i], i < LK_WATCH_ADDED, out);
+  }
+  if (ws->recursive > 0 && type != LK_EVENT_CHILDREN)
+    match_above(ws, type, path, out);
+}
+
+static void take_from(lk_link *list, bool all, lk_link *out)
+{
+  for (lk_link *l = list->next, *next; l != list; l = next) {
+    lk_watch *w = LK_OWNER(l, lk_watch, link);
+
+    next = l->next;
+    if (!all && !w->until_break)
+      continue;
+    lk__list_remove(l);
+    lk__list_add(out, &w->tell);
   }
 }
 
@@ -210,17 +297,16 @@ void lk__watches_take(lk_watches *ws, bool all, lk_link *out)
 {
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
        n = lk__map_next(n)) {
-    lk_watched *on = (lk_watched *)(void *)n;
+    for (int i = 0; i < LK_WATCH_NKINDS; i++)
+      take_from(&((lk_watched *)(void *)n)->kinds[i], all, out);
+  }
+}
 
-    for (int i = 0; i < LK_WATCH_NKINDS; i++) {
-      for (lk_link *l = on->kinds[i].next, *next; l != &on->kinds[i];
-           l = next) {
-        next = l->next;
-        if (all || LK_OWNER(l, lk_watch, link)->until_break) {
-          lk__list_remove(l);
-          lk__list_add(out, l);
-        }
-      }
-    }
+void lk__watches_staying(lk_watches *ws, lk_link *out)
+{
+  for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL && ws->added > 0;
+       n = lk__map_next(n)) {
+    for (int i = LK_WATCH_ADDED; i < LK_WATCH_NKINDS; i++)
+      tell_all(&((lk_watched *)(void *)n)->kinds[i], false, out);
   }
 }

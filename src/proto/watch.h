@@ -7,13 +7,22 @@
 #include "base/list.h"
 #include "base/map.h"
 
-/** What a one-shot watch waits for; the lists of a setWatches. */
+/** What a watch waits for; the lists of a setWatches2, in its order. The first
+    three are of one shot, the others were added to stay. */
 typedef enum lk_watch_kind {
   LK_WATCH_DATA,
   LK_WATCH_EXIST,
   LK_WATCH_CHILD,
-  LK_WATCH_NKINDS
+  LK_WATCH_PERSISTENT, /**< LK_WATCH_NODE */
+  LK_WATCH_RECURSIVE,  /**< LK_WATCH_TREE */
+  LK_WATCH_NKINDS,
+  LK_WATCH_ADDED = LK_WATCH_PERSISTENT /**< from here on they stay */
 } lk_watch_kind;
+
+static inline bool lk__watch_stays(lk_watch_kind kind)
+{
+  return kind >= LK_WATCH_ADDED;
+}
 
 /** All watches of one path. Lives as long as one of them does. */
 typedef struct lk_watched {
@@ -27,7 +36,8 @@ typedef struct lk_watched {
 } lk_watched;
 
 struct lk_watch {
-  lk_link link; /**< in a list of `on`, of what fires, or of the spares */
+  lk_link link; /**< in a list of `on`, or of the spares */
+  lk_link tell; /**< in the list of those about to be told */
   lk_watched *on;
   lk_watch_cb cb; /**< NULL: cancelled while its request was under way */
   void *arg;
@@ -35,6 +45,8 @@ struct lk_watch {
   bool until_break;
   bool standing; /**< its request succeeded */
   bool remove;   /**< cancelled while under way: tell the server */
+  bool covered;  /**< one-shot: perhaps without a watch of its own on the
+                      server, where one that stays serves it */
 };
 
 /** The watch table of a client. Paths in it are server paths. */
@@ -42,6 +54,9 @@ typedef struct lk_watches {
   const lk_mem *mem;
   lk_map paths;
   size_t standing;
+  size_t added;     /**< of those: that stay */
+  size_t recursive; /**< of those: for what is below, too */
+  size_t adding;    /**< that stay, standing or with their request under way */
   lk_watched *spare_paths;
   lk_link spare_watches;
   size_t spares;
@@ -52,7 +67,7 @@ bool lk__watches_init(lk_watches *ws, const lk_mem *mem);
 void lk__watches_free(lk_watches *ws);
 
 /** A watch of which the request is about to be sent; NULL: no memory. `kind`
-    DATA or CHILD; lk__watch_stand() can turn DATA into EXIST. */
+    is not EXIST; lk__watch_stand() can turn DATA into EXIST. */
 lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
                         const lk_call *call);
 /** Its request succeeded: from now on events find it. */
@@ -60,13 +75,32 @@ void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind);
 /** End it without a call. */
 void lk__watch_drop(lk_watches *ws, lk_watch *w);
 
+/** All of a path, or NULL: nobody watches it. */
+lk_watched *lk__watched_find(const lk_watches *ws, lk_bytes path);
+/** Keep the path's entry, also when its last watch goes; and let go of it. */
+void lk__watched_ref(lk_watched *on);
+void lk__watched_unref(lk_watches *ws, lk_watched *on);
+
+/** Whether there is a watch of `kind`, standing or with its request under way,
+    other than `w` (or NULL). */
+bool lk__watched_has(const lk_watched *on, lk_watch_kind kind,
+                     const lk_watch *w);
+/** Whether a watch that stays is on the path, which tells all that a one-shot
+    one of `kind` waits for. */
+bool lk__watched_covers(const lk_watched *on, lk_watch_kind kind);
+
 /** Whether the server's watch behind `w` serves nobody else here. */
 bool lk__watch_alone(const lk_watch *w);
 
-/** Move the watches that an event of `type` on `path` fires to `out`. */
+/* Each adds watches to a list of those about to be told. */
+
+/** Those that an event of `type` on `path` is for. One-shot ones stand no more.
+ */
 void lk__watches_match(lk_watches *ws, int32_t type, lk_bytes path,
                        lk_link *out);
-/** Move the standing watches to `out`: all, or those marked until-break. */
+/** The standing ones, all or those marked until-break; they stand no more. */
 void lk__watches_take(lk_watches *ws, bool all, lk_link *out);
+/** The standing ones that stay. */
+void lk__watches_staying(lk_watches *ws, lk_link *out);
 
 #endif

@@ -491,8 +491,9 @@ static const input inputs[] = {
     {"multi-read", input_multi_read, false}, /* get|list PATH … */
     {"who-am-i", input_who_am_i, false},
     {"config", input_config, false},
-    {"reconfig", input_reconfig, false}, /* [joining=] [leaving=] [members=]
-                                            [version=] */
+    {"reconfig", input_reconfig, false},   /* [joining=] [leaving=] [members=]
+                                              [version=] */
+    {"add-watch", input_add_watch, false}, /* … [tree] */
     {"auth", do_auth, false},
     {"close", do_close, false},
     {"cancel", do_cancel, false}, /* WATCH [server] */

@@ -53,5 +53,6 @@ void input_multi_read(player *y, words *w);
 void input_who_am_i(player *y, words *w);
 void input_config(player *y, words *w);
 void input_reconfig(player *y, words *w);
+void input_add_watch(player *y, words *w);
 
 #endif

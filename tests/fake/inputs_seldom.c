@@ -125,3 +125,13 @@ void input_reconfig(player *y, words *w)
   input_take_options(&opts, w);
   peer_reconfig(&y->p, &opts, &change);
 }
+
+void input_add_watch(player *y, words *w)
+{
+  peer_call opts = input_take_name(w);
+  const char *path = words_text(w, "a path");
+  lk_watch_mode mode = words_are(w, "tree") ? LK_WATCH_TREE : LK_WATCH_NODE;
+
+  input_take_options(&opts, w);
+  peer_add_watch(&y->p, &opts, path, mode);
+}

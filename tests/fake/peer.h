@@ -28,7 +28,9 @@ typedef struct peer_thing {
   int ended;     /**< how often it was told its end */
   bool exists;   /**< a request that can leave a watch without a node */
   bool standing; /**< a watch whose request succeeded */
-  bool telling;  /**< a watch that is being told */
+  bool telling;  /**< a watch that is being told its last */
+  bool stays;    /**< a watch that was added */
+  bool tree;     /**< a watch of what is below, too */
   bool attached; /**< a listener */
   bool answers;  /**< a listener that writes down answers, too */
   bool marked;   /**< a write of which the data is its name: it is known */
@@ -132,6 +134,8 @@ int peer_who_am_i(peer *p, const peer_call *call);
 int peer_config(peer *p, const peer_call *call);
 int peer_reconfig(peer *p, const peer_call *call,
                   const lk_reconfiguration *change);
+int peer_add_watch(peer *p, const peer_call *call, const char *path,
+                   lk_watch_mode mode);
 int peer_auth(peer *p, const char *name, const char *scheme, lk_bytes auth);
 int peer_close(peer *p, const char *name);
 void peer_free(peer *p);

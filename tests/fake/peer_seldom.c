@@ -190,3 +190,17 @@ int peer_reconfig(peer *p, const peer_call *call,
   return peer_finish(&m,
                      lk_reconfig(p->client, change, m.opts, peer_on_get, m.t));
 }
+
+int peer_add_watch(peer *p, const peer_call *call, const char *path,
+                   lk_watch_mode mode)
+{
+  peer_making m;
+
+  peer_begin(&m, p, call, path);
+  if (m.t->watcher != NULL) {
+    m.t->watcher->stays = true;
+    m.t->watcher->tree = mode == LK_WATCH_TREE;
+  }
+  return peer_finish(
+      &m, lk_add_watch(p->client, path, mode, m.opts, peer_on_done, m.t));
+}

@@ -91,8 +91,20 @@ static const char *event_name(lk_event_type type)
   case LK_EVENT_DELETED: return "deleted";
   case LK_EVENT_CHANGED: return "changed";
   case LK_EVENT_CHILDREN: return "children";
+  case LK_EVENT_RESUMED: return "resumed";
   }
   return NULL;
+}
+
+/* Whether a watch may be told of `path`: its own, or one below. */
+static bool concerns(const peer_thing *t, const char *path)
+{
+  size_t len = strlen(t->path);
+
+  if (len == 0 || strcmp(t->path, path) == 0)
+    return true;
+  return t->tree && strncmp(t->path, path, len) == 0 &&
+         (path[len] == '/' || len == 1);
 }
 
 void peer_on_event(lk_client *c, lk_watch *w, const lk_event *event, void *arg)
@@ -100,24 +112,33 @@ void peer_on_event(lk_client *c, lk_watch *w, const lk_event *event, void *arg)
   peer_thing *t = arg;
   peer *p = t->p;
   const char *name = event_name(event->type);
+  bool last = !t->stays || event->type == LK_EVENT_ENDED;
   char room[16];
 
   peer_must(p, p->client == c, "an event once freed");
   peer_must(p, t->standing && t->watch == w, "an event for no watch");
-  peer_must(p, ++t->ended == 1, "a watch was told twice");
+  peer_must(p, t->ended == 0, "a watch was told twice");
+  t->ended += last;
   peer_must(p, name != NULL && (event->type == 0) == (event->err != 0),
             "an event that is none");
+  peer_must(p, t->stays || event->type != LK_EVENT_RESUMED,
+            "a watch that does not stay is back");
+  peer_must(p, !t->tree || event->type != LK_EVENT_CHILDREN,
+            "children told to a watch of a tree");
   peer_must(p, strlen(event->path.at) == event->path.len,
             "an event's path does not end");
-  peer_must(p, t->path[0] == '\0' || strcmp(t->path, event->path.at) == 0,
-            "an event of another path");
+  peer_must(p, concerns(t, event->path.at), "an event of another path");
   peer_say(p, "%s: %s %s%s%s", t->name, name, (const char *)event->path.at,
            event->err == 0 ? "" : " ",
            event->err == 0 ? "" : peer_error(event->err, room, sizeof room));
-  t->telling = true;
+  t->telling = last;
   peer_react(p, t->name, name);
+  /* still to be read, whatever the callback has done */
+  peer_must(p, strlen(event->path.at) == event->path.len,
+            "an event's path went before its callback ended");
   t->telling = false;
-  t->watch = NULL;
+  if (last)
+    t->watch = NULL;
 }
 
 static void on_fire(lk_client *c, void *arg)

@@ -391,8 +391,8 @@ int main(void)
   static const char *const options[] = {
       "--container-check", "200", "--property",
       "zookeeper.extendedTypesEnabled=true", NULL};
-  TCase *cases[] = {data_tests(), watch_tests(), access_tests(), limit_tests(),
-                    rest_tests()};
+  TCase *cases[] = {data_tests(),  watch_tests(), access_tests(),
+                    limit_tests(), rest_tests(),  added_tests()};
   Suite *suite = suite_create("client_ops");
   SRunner *runner;
   int failed;

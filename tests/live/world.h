@@ -95,5 +95,6 @@ TCase *watch_tests(void);
 TCase *access_tests(void);
 TCase *limit_tests(void);
 TCase *rest_tests(void);
+TCase *added_tests(void);
 
 #endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/*
+ * Watches are set, and let go. A server before 3.9 has one watch of a path and
+ * a connection, for the node and for its children: a one-shot one takes the
+ * place of one that stays, is used up, and then there is none. So where one
+ * that stays is on the path, a one-shot watch is kept here alone and served by
+ * its events: it is covered. When what covers goes, or has taken the place of
+ * another, the one-shot ones are set again, by a setWatches with the last zxid:
+ * what it missed the server then tells.
+ */
+
+#include "proto/ask.h"
+#include "proto/path.h"
+
+/* Whether `kind` is to be set again: one of it was covered and is no more. */
+static bool uncovered(const lk_watched *on, lk_watch_kind kind)
+{
+  const lk_link *list = &on->kinds[kind];
+  bool some = false;
+
+  if (lk__watched_covers(on, kind))
+    return false;
+  for (lk_link *l = list->next; l != list; l = l->next) {
+    lk_watch *w = LK_OWNER(l, lk_watch, link);
+
+    some = some || w->covered;
+    w->covered = false;
+  }
+  return some;
+}
+
+/* Set again what is covered no more. Without a connection that comes by itself;
+ * without memory we get a new one. */
+static void mend(lk_client *c, const lk_watched *on)
+{
+  lk_bytes path = lk_bytes_of(on->path, on->map.len);
+  struct lk_set_watches_request r = {.relative_zxid = c->last_zxid};
+  lk_vec *lists[] = {&r.data, &r.exist, &r.child};
+  lk_ask ask = {.op = LK_OPCODE_SET_WATCHES,
+                .rec = &lk__set_watches_request_record,
+                .value = &r};
+  size_t count = 0;
+
+  if (c->phase != LK_PHASE_LIVE || c->closing)
+    return;
+  for (int i = 0; i < LK_WATCH_ADDED; i++) {
+    *lists[i] = lk__vec_of(&path, uncovered(on, (lk_watch_kind)i) ? 1 : 0);
+    count += lists[i]->count;
+  }
+  if (count == 0 || lk__request_queue(c, &ask) == 0)
+    return;
+  c->watch_lost = true;
+  lk__client_wake(c);
+}
+
+/* What stands at `kind` may have lost its watch on the server. */
+static void mark_covered(lk_watched *on, lk_watch_kind kind)
+{
+  for (lk_link *l = on->kinds[kind].next; l != &on->kinds[kind]; l = l->next)
+    LK_OWNER(l, lk_watch, link)->covered = true;
+}
+
+/* What a removeWatches means with its type. */
+enum { CHILDREN = 1, DATA = 2, ANY = 3 };
+
+static int32_t type_of(lk_watch_kind kind)
+{
+  return lk__watch_stays(kind) ? ANY : kind == LK_WATCH_CHILD ? CHILDREN : DATA;
+}
+
+/* Not being able to say it is no harm: an event for nobody is ignored. */
+static void remove_on_server(lk_client *c, const lk_watch *w)
+{
+  struct lk_path_type_request r = {.type = type_of(w->kind)};
+  lk_ask ask = {.op = LK_OPCODE_REMOVE_WATCHES,
+                .rec = &lk__path_type_request_record,
+                .value = &r,
+                .chroot = "", /* watches have it in their paths */
+                .path = w->on->path};
+
+  if (c->phase == LK_PHASE_LIVE && lk__request_refusal(c) == 0 &&
+      lk__watch_alone(w)) {
+    if (lk__request_queue(c, &ask) != 0 || !lk__watch_stays(w->kind))
+      return;
+    for (int i = 0; i < LK_WATCH_ADDED; i++) /* they went with it */
+      mark_covered(w->on, (lk_watch_kind)i);
+  }
+}
+
+/* It is gone; what it covered may need one of its own. */
+static void drop(lk_client *c, lk_watch *w)
+{
+  lk_watched *on = w->on;
+
+  lk__watched_ref(on);
+  lk__watch_drop(&c->watches, w);
+  mend(c, on);
+  lk__watched_unref(&c->watches, on);
+}
+
+static void stand(lk_client *c, lk_watch *w, lk_watch_kind kind)
+{
+  lk__watch_stand(&c->watches, w, kind);
+  /* it has taken the place of those of children, and does not serve them */
+  if (kind == LK_WATCH_RECURSIVE)
+    mark_covered(w->on, LK_WATCH_CHILD);
+  mend(c, w->on);
+}
+
+void lk__watch_settle(lk_client *c, lk_watch *w, int32_t op, int err)
+{
+  bool missing = op == LK_OPCODE_EXISTS && err == LK_ERR_NO_NODE;
+  bool stands = err == 0 || missing;
+  /* the server will do it, if it was sent */
+  bool late = op == LK_OPCODE_ADD_WATCH && err == LK_ERR_DEADLINE;
+
+  if (stands && w->cb != NULL) {
+    stand(c, w, missing ? LK_WATCH_EXIST : w->kind);
+    return;
+  }
+  if ((stands && w->remove) || late)
+    remove_on_server(c, w);
+  drop(c, w);
+}
+
+void lk_watch_cancel(lk_client *c, lk_watch *w, bool on_server)
+{
+  if (w->cb == NULL)
+    return;
+  w->cb = NULL;
+  if (!w->standing) {
+    w->remove = on_server; /* once its request has been answered */
+    return;
+  }
+  if (on_server)
+    remove_on_server(c, w);
+  drop(c, w);
+}
+
+int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
+                 const lk_call *call, lk_done_cb done, void *arg)
+{
+  struct lk_add_watch_request r = {.mode = (int32_t)mode};
+  lk_ask ask = {.op = LK_OPCODE_ADD_WATCH,
+                .path = path,
+                .kind = mode == LK_WATCH_TREE ? LK_WATCH_RECURSIVE
+                                              : LK_WATCH_PERSISTENT,
+                .done = (void (*)(void))done,
+                .arg = arg};
+  int err = lk__ask_check(call, true);
+
+  if (err != 0)
+    return err;
+  if (call == NULL || call->on_event == NULL ||
+      (mode != LK_WATCH_NODE && mode != LK_WATCH_TREE))
+    return LK_ERR_BAD_ARGUMENT;
+  if (!lk__path_valid(path, false))
+    return LK_ERR_BAD_PATH;
+  ask.path = lk__path_rest(c->hosts.chroot, path, false);
+  ask.chroot = c->hosts.chroot;
+  lk_watched *on;
+
+  err = lk__request_watched(c, &ask, &on);
+  if (err != 0)
+    return err;
+  if (on != NULL && lk__watched_has(on,
+                                    mode == LK_WATCH_TREE ? LK_WATCH_PERSISTENT
+                                                          : LK_WATCH_RECURSIVE,
+                                    NULL))
+    return LK_ERR_WATCH_MODE;
+  return lk__ask_send(c, &ask, &lk__add_watch_request_record, &r, call);
+}
