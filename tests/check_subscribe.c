@@ -918,6 +918,10 @@ START_TEST(bad_arguments_are_refused)
   }
   ck_assert_int_eq(lk_subscribe_data(&s, client(), "news", NULL, on_data, NULL),
                    LK_ERR_BAD_PATH);
+  ck_assert_int_eq(lk_subscribe_data(&s, client(), NEWS, NULL, NULL, NULL),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_subscribe_children(&s, client(), NEWS, NULL, NULL, NULL),
+                   LK_ERR_BAD_ARGUMENT);
   lk_subscription_free(NULL);
   ck_assert_int_eq(
       lk_subscribe_data(&data.s, client(), "/", NULL, on_data, &data), 0);

@@ -11,17 +11,17 @@
  *   - the newest state, not every change: of several that come while one is
  *     being read only the last is told. There is no queue; however long a
  *     callback takes, the next call says how things stand then;
- *   - nothing twice in a row. Recreated is another node, even if it looks the
- *     same: that is told;
- *   - in order: within a session what is told never goes back. After the
- * session expired, a server that lags may show an older state first.
+ *   - nothing twice in a row. A node that was deleted and made anew is another
+ *     one, even if it looks the same: that is told;
+ *   - in order: within a session what is told never goes back. A new session
+ *     may begin at a server that lags, and show an older state first.
  *
  * What the caller need not see to:
- *   - a lost connection: nothing is told, what was told last stays what is
- *     known; on the next one it is read again, ahead of the requests that were
- *     waiting, and told if it changed. Who wants to know that what he has may
- * be old asks lk_client_state(), or attaches a listener;
- *   - an expired session: the same with the next session;
+ *   - a lost connection: nothing is told, and what was told last stays what is
+ *     known. On the next one the node is read again, ahead of the requests that
+ *     were waiting, and told if it has changed. Whether what one has may be old
+ *     says lk_client_state(); an lk_listener is told;
+ *   - an expired session: the same, with the next session;
  *   - a server that is busy (throttling): asked again, nothing is told;
  *   - a node that may not be read, and any other error: told once, then tried
  *     again after 0.1 s and ever more slowly, at least once a minute;
@@ -30,12 +30,12 @@
  *     the moment, and use up the watch. So the Stat is compared from time to
  *     time: see check_ms.
  *
- * It costs one request for the first state, and one for each that is told after
- * it; another where there is no node; one watch on the server. Two
- * subscriptions of one client to the same node ask separately.
+ * The first state costs a request, and so does each that is told after it; a
+ * node that is missing, one more. One watch stands on the server. Several
+ * subscriptions of a client to one node share that, and ask each for itself.
  *
- * Threads, callbacks: as the client. The callback may free the subscription and
- * the client.
+ * Threads, callbacks: as the client. The callback may free its subscription,
+ * and the client.
  */
 
 #include <latchkey/client.h>
@@ -47,7 +47,7 @@ extern "C" {
 typedef struct lk_subscription lk_subscription;
 
 /** Options of a subscription. Set `size`, leave at 0 what should be as usual.
- */
+    Copied. */
 typedef struct lk_subscription_config {
   size_t size; /**< sizeof(lk_subscription_config) */
   /** How often the Stat of the node is compared with what was told, in ms, a
@@ -86,14 +86,15 @@ typedef void (*lk_subscribe_data_cb)(lk_subscription *s, int err,
 
 /**
  * Be told of the children, or of the data, of the node at `path` (absolute,
- * copied), which need not exist. `config` NULL: as usual. Also while there is
- * no connection: it is read when there is one. `client` must outlive the
- * subscription or be freed first.
+ * copied), which need not exist, by calls of `told`, which is not NULL.
+ * `config` NULL: as usual. Also while there is no connection: the first call
+ * comes when there is one. `client` must outlive the subscription or be freed
+ * first.
  *
- * @return 0: `told` is called, not before this returned; LK_ERR_BAD_PATH;
- *         LK_ERR_BAD_ARGUMENT; LK_ERR_NO_MEMORY; and what else a read is
- * refused with: LK_ERR_TOO_MANY, LK_ERR_CLOSED, LK_ERR_AUTH_FAILED,
- *         LK_ERR_FORKED.
+ * @return 0: `told` will be called, and not before this returned;
+ *         LK_ERR_BAD_PATH; LK_ERR_BAD_ARGUMENT; LK_ERR_NO_MEMORY; or what else
+ *         a read is refused with: LK_ERR_TOO_MANY, LK_ERR_CLOSED,
+ *         LK_ERR_AUTH_FAILED, LK_ERR_FORKED. `out` gets NULL then.
  */
 LK_API int lk_subscribe_children(lk_subscription **out, lk_client *client,
                                  const char *path,

@@ -401,15 +401,12 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
 
 /* ---- life -------------------------------------------------------------- */
 
-static int check_config(const lk_subscription_config *config)
+static bool acceptable(const lk_subscription_config *config)
 {
   int32_t ms = config->check_ms;
 
   return config->size == sizeof *config &&
-                 (ms == 0 || ms == -1 ||
-                  (ms >= MIN_CHECK_MS && ms <= MAX_CHECK_MS))
-             ? 0
-             : LK_ERR_BAD_ARGUMENT;
+         (ms == 0 || ms == -1 || (ms >= MIN_CHECK_MS && ms <= MAX_CHECK_MS));
 }
 
 static lk_subscription *make(lk_client *client, const char *path, void *arg)
@@ -453,7 +450,7 @@ static int subscribe(lk_subscription **out, lk_client *client, const char *path,
   *out = NULL;
   if (config == NULL)
     config = &usual;
-  if (check_config(config) != 0)
+  if (!acceptable(config) || (what->children == NULL && what->data == NULL))
     return LK_ERR_BAD_ARGUMENT;
   if (lk_path_check(path) != 0)
     return LK_ERR_BAD_PATH;
