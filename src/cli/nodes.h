@@ -7,6 +7,7 @@
 /** The verbs for plain nodes. `operands`: PATH, and DATA or NULL. Each returns
     the exit code. */
 int cli_ls(const cli_options *o, char **operands);
+int cli_tree(const cli_options *o, char **operands);
 int cli_get(const cli_options *o, char **operands);
 int cli_stat(const cli_options *o, char **operands);
 int cli_set(const cli_options *o, char **operands);

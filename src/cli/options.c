@@ -44,6 +44,8 @@ FLAG(ephemeral)
 FLAG(sequential)
 FLAG(container)
 FLAG(parents)
+FLAG(recursive)
+FLAG(details)
 
 /* Text that is looked at later. */
 #define TEXT(member)                                                  \
@@ -316,5 +318,9 @@ const cli_option cli_options_create[] = {
   {'c', "container", NULL, "the node goes when its last child has gone", take_container},
   {'p', "parents", NULL, "make missing parents too", take_parents},
   {0, "acl", "SPEC", "access list: open, creator, or scheme:id:cdrwa,... (open)", take_acl},
+  {0}};
+const cli_option cli_options_ls[] = {
+  {'l', "long", NULL, "with children, length, version, time of change and owner", take_details},
+  {'R', "recursive", NULL, "all that is below it, not only its children", take_recursive},
   {0}};
 /* clang-format on */

@@ -55,6 +55,8 @@ typedef struct cli_options {
   bool sequential;
   bool container;
   bool parents;
+  bool recursive;
+  bool details;
 } cli_options;
 
 /** One option. An alias follows its option and has the same `take` and no
@@ -78,6 +80,7 @@ extern const cli_option cli_options_run[];
 extern const cli_option cli_options_wait[];
 extern const cli_option cli_options_write[]; /* -V VERSION */
 extern const cli_option cli_options_create[];
+extern const cli_option cli_options_ls[];
 
 enum { CLI_MOST_LISTS = 6 };
 typedef const cli_option *cli_option_lists[CLI_MOST_LISTS];

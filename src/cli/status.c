@@ -6,33 +6,19 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "cli/ask.h"
+#include "cli/batch.h"
 #include "cli/json.h"
 #include "cli/line.h"
 #include "cli/nodes.h"
 #include "cli/print.h"
 
-/* Questions on their way at one time. */
-enum { WINDOW = 256 };
-
 typedef struct status {
   cli_ask ask;
   cli_line line;
-  size_t next; /* the next to ask for */
-  size_t left; /* not yet answered */
-  int err;
 } status;
-
-/* One question for one contender; `at` is its place. */
-typedef struct look {
-  status *status;
-  size_t at;
-} look;
 
 /* ---- what they say of themselves --------------------------------------------
  */
-
-static void ask_next(status *s);
 
 static int take(cli_contender *c, int err, const lk_bytes *data,
                 const lk_stat *stat)
@@ -55,53 +41,33 @@ static int take(cli_contender *c, int err, const lk_bytes *data,
 }
 
 static void on_label(lk_client *c, int err, const lk_bytes *data,
-                     const lk_stat *stat, void *arg)
+                     const lk_stat *stat, void *number)
 {
-  look *l = arg;
-  status *s = l->status;
+  size_t at;
+  cli_line *l = cli_batch_of(number, &at)->owner;
 
   (void)c;
-  err = take(&s->line.all[l->at], err, data, stat);
-  free(l);
-  if (s->err == 0)
-    s->err = err;
-  s->left--;
-  ask_next(s);
-  if (s->left == 0)
-    cli_ask_answer(&s->ask, s->err);
+  cli_batch_answer(number, take(&l->all[at], err, data, stat));
 }
 
-static void ask_next(status *s)
+static int put(cli_batch *b, size_t at, void *number)
 {
-  lk_call call = cli_ask_call(&s->ask, true);
-  char *path = NULL;
+  lk_call call = cli_ask_call(b->ask, true);
+  char *path = cli_line_path(b->owner, at);
+  int err = path == NULL
+                ? LK_ERR_NO_MEMORY
+                : lk_get(b->ask->link.client, path, &call, on_label, number);
 
-  if (s->err != 0 || s->next == s->line.count)
-    return;
-  look *l = malloc(sizeof *l);
-
-  path = cli_line_path(&s->line, s->next);
-  s->err = l == NULL || path == NULL ? LK_ERR_NO_MEMORY : 0;
-  if (s->err == 0) {
-    *l = (look){s, s->next};
-    s->err = lk_get(s->ask.link.client, path, &call, on_label, l);
-  }
   free(path);
-  if (s->err != 0) {
-    free(l);
-    return;
-  }
-  s->next++;
-  s->left++;
+  return err;
 }
 
 static int look_at_all(status *s)
 {
-  while (s->left < WINDOW && s->next < s->line.count && s->err == 0)
-    ask_next(s);
-  if (s->left > 0)
-    cli_ask_wait(&s->ask, 0);
-  return s->err;
+  cli_batch b = {
+      .ask = &s->ask, .put = put, .owner = &s->line, .count = s->line.count};
+
+  return cli_batch_run(&b);
 }
 
 /* ---- telling ----------------------------------------------------------------
@@ -193,7 +159,7 @@ static void show_json(status *s)
 
 int cli_status(const cli_options *o, char **operands)
 {
-  status s = {.err = 0};
+  status s = {.line = {.ask = NULL}};
 
   if (!cli_ask_open(&s.ask, o, "status", operands[0]))
     return CLI_FAILED;
