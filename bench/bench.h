@@ -92,7 +92,8 @@ void bench_count_loop(void);
 void bench_region(bench *b, void (*start)(void *arg), void *arg,
                   bench_cost *out);
 /** What bench_region() measures; a name for profilers to begin and end at. */
-void bench_measured(bench *b, void (*start)(void *arg), void *arg);
+__attribute__((noinline)) void
+bench_measured(bench *b, void (*start)(void *arg), void *arg);
 /** Print the line of a region; `format`: more " key=value". */
 void bench_tell(const char *name, size_t ops, const bench_cost *cost,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
