@@ -282,6 +282,30 @@ START_TEST(each_order_of_the_servers_comes_as_often_as_any_other)
 }
 END_TEST
 
+START_TEST(what_a_server_lacks_is_its_own_and_not_for_ever)
+{
+  lk_hosts h;
+
+  ck_assert_int_eq(lk__hosts_init(&h, &lk__mem_libc, "a,b", &why), 0);
+  ck_assert(!lk__hosts_lacks(&h, 5, 0));
+  lk__hosts_lack(&h, 5, 1000);
+  lk__hosts_lack(&h, 63, 2000);
+  ck_assert(lk__hosts_lacks(&h, 5, 1999));
+  ck_assert(lk__hosts_lacks(&h, 63, 1999));
+  ck_assert(!lk__hosts_lacks(&h, 5, 2000));
+  ck_assert(!lk__hosts_lacks(&h, 4, 0));
+  h.address = 1; /* another server of that name */
+  ck_assert(!lk__hosts_lacks(&h, 5, 0));
+  lk__hosts_lack(&h, 4, 1000);
+  ck_assert(lk__hosts_lacks(&h, 4, 0));
+  ck_assert(!lk__hosts_lacks(&h, 5, 0));
+  h.address = 0;
+  h.at = 1;
+  ck_assert(!lk__hosts_lacks(&h, 4, 0));
+  lk__hosts_free(&h);
+}
+END_TEST
+
 SUITE("hosts", servers_ports_and_chroot_are_told_apart,
       ipv6_addresses_stand_in_brackets, blanks_and_empty_entries_are_left_out,
       what_is_wrong_is_said, a_name_has_255_bytes_at_most,
@@ -289,4 +313,5 @@ SUITE("hosts", servers_ports_and_chroot_are_told_apart,
       servers_are_handed_out_in_order_or_not_at_all,
       without_memory_nothing_is_kept, servers_take_turns_and_a_round_has_an_end,
       every_address_of_a_name_has_a_turn,
-      each_order_of_the_servers_comes_as_often_as_any_other)
+      each_order_of_the_servers_comes_as_often_as_any_other,
+      what_a_server_lacks_is_its_own_and_not_for_ever)

@@ -30,6 +30,10 @@
  *   LK_ERR_BAD_ARGUMENT   a flag, a version or an option out of range;
  *   LK_ERR_TOO_BIG        the request is larger than `send_limit`;
  *   LK_ERR_TOO_MANY       `outstanding_limit` requests are under way;
+ *   LK_ERR_UNIMPLEMENTED  the server in use said within the last hour that it
+ *                         does not know such requests, which costs the
+ *                         connection. What waits for a connection and meets
+ *                         such a server ends so, without being sent;
  *   LK_ERR_NO_MEMORY, LK_ERR_CLOSED (also after expiry where no new session is
  *   wanted), LK_ERR_AUTH_FAILED, LK_ERR_FORKED.
  * An accepted one ends with 0, the server's error, or

@@ -195,6 +195,10 @@ typedef struct lk_ask {
 
 /** Whether a new request would be taken now: 0, or why not. */
 int lk__request_refusal(lk_client *c);
+/** The server at hand has answered `op` as one that it does not know, and will
+    close: it is not asked again for an hour. */
+void lk__request_note_unknown(lk_client *c, int32_t op);
+bool lk__request_is_unknown(const lk_client *c, int32_t op);
 /** The watches on the path of `ask`; NULL: there are none. LK_ERR_NO_MEMORY. */
 int lk__request_watched(lk_client *c, const lk_ask *ask, lk_watched **out);
 /** Accept a request: it waits, or goes into the output. */
@@ -204,7 +208,8 @@ bool lk__request_close(lk_client *c);
 /** Without an answer to it: `unanswered` if closeSession left on this
     connection, or what else is known of it. */
 int lk__request_close_verdict(const lk_client *c, int unanswered);
-/** What waited goes into the output. false: no memory. */
+/** What waited goes into the output; what this server does not know is set
+    aside, to be ended. false: no memory. */
 bool lk__requests_release(lk_client *c);
 /** The answer to the oldest request is not one that we can take: do not ask
     again, it would be the same. */
@@ -230,6 +235,8 @@ void lk__notify(lk_client *c, lk_link *list, lk_event_type type, lk_bytes path,
                 int err);
 /** Tell them that they are void. */
 void lk__notify_end(lk_client *c, lk_link *list, int err);
+/** This server cannot set again those that stay: tell them. */
+void lk__notify_unknown(lk_client *c);
 /** Tell those that stay that the connection was away. */
 void lk__notify_resumed(lk_client *c);
 

@@ -151,7 +151,7 @@ static const char *cut(lk_hosts *h, char *text, size_t hosts_len)
     if (why != NULL)
       return why;
     text[(name.at - text) + (ptrdiff_t)name.len] = '\0';
-    h->items[h->count++] = (lk_host){name.at, port};
+    h->items[h->count++] = (lk_host){.name = name.at, .port = port};
   }
   return h->count == 0 ? "it names no host" : NULL;
 }
@@ -223,6 +223,25 @@ bool lk__hosts_next(lk_hosts *h)
     return false;
   h->tried = 0;
   return true;
+}
+
+void lk__hosts_lack(lk_hosts *h, unsigned which, int64_t until)
+{
+  lk_host *host = &h->items[h->at];
+
+  if (host->address != h->address)
+    host->lacks = 0; /* another server of the same name */
+  host->address = h->address;
+  host->lacks |= UINT64_C(1) << which;
+  host->lacks_until = until;
+}
+
+bool lk__hosts_lacks(const lk_hosts *h, unsigned which, int64_t now)
+{
+  const lk_host *host = &h->items[h->at];
+
+  return (host->lacks >> which & 1) != 0 && host->address == h->address &&
+         now < host->lacks_until;
 }
 
 void lk__hosts_worked(lk_hosts *h)

@@ -7,6 +7,9 @@
 typedef struct lk_host {
   const char *name; /**< no brackets */
   uint16_t port;
+  uint32_t address;    /**< which of its addresses the rest is about */
+  uint64_t lacks;      /**< requests that it does not know, a bit for each */
+  int64_t lacks_until; /**< then it is asked again: servers are upgraded */
 } lk_host;
 
 /** The servers of a connect string and which one is tried. */
@@ -43,6 +46,11 @@ static inline const lk_host *lk__hosts_current(const lk_hosts *h)
 
 /** The next address, or the next server. true: a round is over. */
 bool lk__hosts_next(lk_hosts *h);
+
+/** The one in turn does not know a request, `which` < 64 of those there are,
+    or so we say until then. */
+void lk__hosts_lack(lk_hosts *h, unsigned which, int64_t until);
+bool lk__hosts_lacks(const lk_hosts *h, unsigned which, int64_t now);
 
 /** The one in turn works: a new round begins with the next. */
 void lk__hosts_worked(lk_hosts *h);

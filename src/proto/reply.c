@@ -32,6 +32,13 @@ static void consequences(lk_client *c, int32_t op, int err)
     lk__session_break(c, err, "cannot register a watch again");
 }
 
+/* Others that a server cannot do, because of how it was started, have a zxid.
+ */
+static bool is_unknown(const struct lk_reply_header *header)
+{
+  return header->err == LK_ERR_UNIMPLEMENTED && header->zxid == -1;
+}
+
 static void deliver(lk_client *c, lk_request *r,
                     const struct lk_reply_header *header, const lk_body *body)
 {
@@ -44,6 +51,8 @@ static void deliver(lk_client *c, lk_request *r,
 
   if (header->zxid > c->last_zxid)
     c->last_zxid = header->zxid;
+  if (is_unknown(header))
+    lk__request_note_unknown(c, r->op);
   lk__mem_free(&c->mem, r->copy);
   if (r->watch != NULL)
     lk__watch_settle(c, r->watch, r->op, header->err);
@@ -171,9 +180,11 @@ static void take_rearm(lk_client *c, const struct lk_reply_header *header)
 {
   if (c->rearms_out == 0)
     lk__session_break(c, LK_ERR_PROTOCOL, "an answer to nothing");
-  else if (header->err != 0)
+  else if (header->err != 0) {
+    if (is_unknown(header) && c->watches.added > 0)
+      lk__request_note_unknown(c, LK_OPCODE_SET_WATCHES2);
     lk__session_break(c, header->err, "cannot register watches again");
-  else
+  } else
     c->rearms_out--;
 }
 

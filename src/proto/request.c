@@ -5,7 +5,7 @@
 #include "proto/body.h"
 #include "proto/multi.h"
 
-enum { FIRST_ROOM = 256, KEEP = 64 * 1024 };
+enum { FIRST_ROOM = 256, KEEP = 64 * 1024, LACKS_MS = 60 * 60 * 1000 };
 
 int lk__request_refusal(lk_client *c)
 {
@@ -18,6 +18,24 @@ int lk__request_refusal(lk_client *c)
   if (c->sent.count + c->waiting.count >= c->outstanding_limit)
     return LK_ERR_TOO_MANY;
   return 0;
+}
+
+/* Where it stands in the list of opcodes; there are fewer than 64. */
+static unsigned index_of(int32_t op)
+{
+  return (unsigned)(lk__opcode_info(op) - lk__opcodes);
+}
+
+void lk__request_note_unknown(lk_client *c, int32_t op)
+{
+  lk__client_logf(c, LK_LOG_INFO, LK_ERR_UNIMPLEMENTED, "%s: does not know %s",
+                  c->server, lk__opcode_info(op)->name);
+  lk__hosts_lack(&c->hosts, index_of(op), c->now + LACKS_MS);
+}
+
+bool lk__request_is_unknown(const lk_client *c, int32_t op)
+{
+  return lk__hosts_lacks(&c->hosts, index_of(op), c->now);
 }
 
 static int32_t next_xid(const lk_client *c)
@@ -224,10 +242,26 @@ static bool release_one(lk_client *c)
   return true;
 }
 
+/* Set the oldest waiting request aside: this server does not know it. */
+static bool set_aside(lk_client *c)
+{
+  const lk_request *r = lk__ring_at(&c->waiting, 0);
+  size_t len = r->len;
+
+  if (!lk__ring_reserve(&c->ending[0]))
+    return false;
+  memcpy(lk__ring_push(&c->ending[0]), r, sizeof *r);
+  lk__ring_pop(&c->waiting);
+  lk__buf_consume(&c->held, len);
+  return true;
+}
+
 bool lk__requests_release(lk_client *c)
 {
   while (c->waiting.count > 0) {
-    if (!release_one(c))
+    const lk_request *r = lk__ring_at(&c->waiting, 0);
+
+    if (!(lk__request_is_unknown(c, r->op) ? set_aside(c) : release_one(c)))
       return false;
   }
   lk__buf_trim(&c->held, KEEP);

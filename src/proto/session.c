@@ -167,6 +167,8 @@ static void establish(lk_client *c, const lk_handshake *h)
 {
   bool resumed = c->session.id != 0;
 
+  if (lk__request_is_unknown(c, LK_OPCODE_SET_WATCHES2))
+    lk__notify_unknown(c);
   begin_live(c, h);
   lk__client_logf(c, LK_LOG_INFO, 0, "%s: %s session 0x%" PRIx64 ", %d ms",
                   c->server, resumed ? "resumed" : "new",
@@ -186,8 +188,10 @@ static void establish(lk_client *c, const lk_handshake *h)
 
   lk__client_tell_answer(c, &answer);
   lk__client_tell(c, LK_STATE_CONNECTED, 0);
-  if (!lk__requests_release(c) ||
-      (c->closing && !c->close_sent && !lk__request_close(c)))
+  bool released = lk__requests_release(c);
+
+  lk__requests_finish(c, LK_ERR_UNIMPLEMENTED); /* what was set aside */
+  if (!released || (c->closing && !c->close_sent && !lk__request_close(c)))
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
   else if (resumed)
     lk__notify_resumed(c);

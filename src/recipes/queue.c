@@ -314,14 +314,22 @@ static void on_parent(lk_client *c, int err, const char *path,
   lk__contend_unref(ct);
 }
 
+static int make_parent(lk_contend *ct, const char *path, int flags)
+{
+  return lk_create(lk__contend_client(ct), path, lk_bytes_of("", 0),
+                   ct->config->parent_acl, flags, NULL, on_parent, ct);
+}
+
 static int ask_parent(lk_contend *ct, const char *path)
 {
   bool plain = ct->keeper->no_containers || ct->config->persistent_parents;
+  int err = make_parent(ct, path, plain ? LK_PERSISTENT : LK_CONTAINER);
 
-  return lk__contend_asked(
-      ct, lk_create(lk__contend_client(ct), path, lk_bytes_of("", 0),
-                    ct->config->parent_acl,
-                    plain ? LK_PERSISTENT : LK_CONTAINER, NULL, on_parent, ct));
+  if (err == LK_ERR_UNIMPLEMENTED) { /* it said so before, to somebody else */
+    ct->keeper->no_containers = true;
+    err = make_parent(ct, path, LK_PERSISTENT);
+  }
+  return lk__contend_asked(ct, err);
 }
 
 int lk__contend_ask_parents(lk_contend *ct)
