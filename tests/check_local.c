@@ -391,6 +391,27 @@ START_TEST(who_asks_again_when_all_are_told_of_an_end_is_not_among_them)
 }
 END_TEST
 
+static void free_the_next(locker *l, const char *what)
+{
+  if (strcmp(what, "acquired") == 0)
+    locker_free(l + 1);
+}
+
+START_TEST(who_is_told_of_an_end_may_free_the_others)
+{
+  begin();
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  fake_turn(&sc.server);
+  add(2);
+  crowd[0].react = free_the_next;
+  ck_assert_int_eq(locker_want(&crowd[0], 0), 0);
+  ck_assert_int_eq(locker_want(&crowd[1], -1), 0);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(crowd[0].acquired, LK_ERR_BUSY);
+  end(1);
+}
+END_TEST
+
 START_TEST(a_verify_outlives_its_turn)
 {
   begin();
@@ -640,7 +661,7 @@ SUITE("local", many_owners_have_one_node_and_pass_it_on_without_traffic,
       a_lease_that_runs_out_is_not_passed_on,
       a_loss_is_the_holders_and_the_others_queue_anew,
       who_asks_again_when_all_are_told_of_an_end_is_not_among_them,
-      a_verify_outlives_its_turn, without_permission_each_is_told,
-      a_closed_client_ends_all_of_them, freed_handles_leave_nothing,
-      without_memory_everybody_is_told,
+      who_is_told_of_an_end_may_free_the_others, a_verify_outlives_its_turn,
+      without_permission_each_is_told, a_closed_client_ends_all_of_them,
+      freed_handles_leave_nothing, without_memory_everybody_is_told,
       whatever_happens_one_holds_at_most_and_nothing_is_left)

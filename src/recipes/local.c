@@ -269,7 +269,7 @@ static void stop_waiting(lk_turn *t)
   lk__turn_unlist(t);
   lk__turn_over(t);
   aim(q);
-  if (q->first == NULL && q->holder == NULL)
+  if (q->first == NULL && q->holder == NULL && q->node != NULL)
     give_back(q);
 }
 
