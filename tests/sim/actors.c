@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_LOCKERS = 3 };
+enum { MOST_LOCKERS = 3, MORE_LOCKERS = 3 };
 
 void sim_actor_wait(sim_actor *a, int64_t us)
 {
@@ -63,6 +63,8 @@ static void engage(sim_process *p)
   unsigned lockers = 1 + sim_roll(&r, MOST_LOCKERS);
   unsigned number = 0;
 
+  if (p->world->habit->local)
+    lockers += MORE_LOCKERS; /* or nobody would wait behind one node */
   while (number < lockers)
     add(p, &sim_locker, number++);
   if (sim_roll(&r, 3) == 0)
