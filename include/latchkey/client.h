@@ -65,7 +65,7 @@ extern "C" {
 typedef enum lk_state {
   LK_STATE_CONNECTING,  /**< no session yet, looking for a server */
   LK_STATE_CONNECTED,   /**< requests are served */
-  LK_STATE_SUSPENDED,   /**< connection lost; the session may live on */
+  LK_STATE_SUSPENDED,   /**< connection lost or left; the session may live on */
   LK_STATE_EXPIRED,     /**< session, ephemeral nodes and watches are gone;
                              CONNECTING follows unless `one_session` is set */
   LK_STATE_AUTH_FAILED, /**< credentials refused: final */
@@ -146,6 +146,27 @@ LK_API int lk_hosts_each(const char *hosts,
                          void (*each)(const char *host, uint16_t port,
                                       void *arg),
                          void *arg);
+
+/**
+ * Use the servers of this connect string from now on, in place of those known
+ * so far. It may repeat the chroot, but not change it. The session stays, and
+ * so mostly does the connection: a client moves to another server only if its
+ * own is not listed any more, or if the list has grown, with the probability
+ * that spreads many clients evenly over all servers.
+ *
+ * It moves at the first moment when it waits for no answer, and tells
+ * LK_STATE_SUSPENDED with error 0; no request ends because of that. If there is
+ * no such moment for a sixth of the session timeout, it sends no more, and
+ * moves when all that was sent has been answered, but after a third of the
+ * timeout in any case: what was not sent ends with LK_ERR_NOT_SENT, and what is
+ * unanswered then as after a broken connection.
+ *
+ * @return 0; else nothing has changed: LK_ERR_BAD_HOSTS (lk_hosts_check() says
+ *         why), LK_ERR_BAD_ARGUMENT (another chroot), LK_ERR_NO_MEMORY,
+ *         LK_ERR_CLOSED (also while closing), LK_ERR_AUTH_FAILED,
+ *         LK_ERR_FORKED.
+ */
+LK_API int lk_client_set_hosts(lk_client *c, const char *hosts);
 
 /** Whether requests take `path`: 0 or LK_ERR_BAD_PATH. */
 LK_API int lk_path_check(const char *path);
@@ -238,7 +259,8 @@ LK_API const lk_answer *lk_client_answer(const lk_client *c);
 typedef struct lk_listener {
   /** The state changed. What a listener requests while it is told of
       LK_STATE_CONNECTED leaves before all requests that were waiting.
-      `err`: why, for SUSPENDED, EXPIRED, AUTH_FAILED; else 0. */
+      `err`: why, for SUSPENDED (0: see lk_client_set_hosts()), EXPIRED and
+      AUTH_FAILED; else 0. */
   void (*state)(lk_client *c, lk_state state, int err, void *arg);
   /** Any request, ping or handshake was answered; before its callback. */
   void (*answer)(lk_client *c, const lk_answer *answer, void *arg);

@@ -25,7 +25,8 @@ extern "C" {
  */
 typedef struct lk_want {
   uint64_t attempt; /**< 0: no transport, close what there is */
-  const char *host; /**< name or literal, no brackets; until the next input */
+  const char *host; /**< name or literal, no brackets; until the next input or
+                         lk_client_set_hosts() */
   uint16_t port;
   uint32_t address; /**< which address of the name; at 0 resolve it anew */
 } lk_want;

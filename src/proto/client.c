@@ -38,6 +38,7 @@ static void init(lk_client *c, const lk_client_config *config,
   c->now = hooks->now(hooks->arg);
   c->request_deadline_ms = LK_NEVER;
   c->close_end_ms = LK_NEVER;
+  c->fence = UINT64_MAX;
   c->proven_ms = c->now;
   c->refused_round = true;
   if (config->resume != NULL)
@@ -151,12 +152,43 @@ int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
   c->close_done = done;
   c->close_arg = arg;
   c->close_end_ms = c->now + CLOSE_MS;
+  c->fence = UINT64_MAX; /* it ends here rather than move */
   if (c->phase == LK_PHASE_LIVE && c->waiting.count == 0)
     (void)lk__request_close(c); /* no memory: the deadline ends it */
   else if (c->session.id == 0 && c->waiting.count == 0)
     c->close_end_ms = c->now; /* nothing to end: tell in the next turn */
   c->closing = true;
   lk__client_wake(c);
+  lk__client_leave(c);
+  return 0;
+}
+
+int lk__client_refusal(const lk_client *c)
+{
+  if (c->hooks.forked != NULL && c->hooks.forked(c->hooks.arg))
+    return LK_ERR_FORKED;
+  if (c->final_err != 0)
+    return c->final_err;
+  return c->closing || c->free_wanted ? LK_ERR_CLOSED : 0;
+}
+
+int lk_client_set_hosts(lk_client *c, const char *hosts)
+{
+  lk_hosts fresh;
+  const char *why;
+
+  int err = lk__client_refusal(c);
+
+  if (err == 0)
+    err = lk__hosts_init(&fresh, &c->mem, hosts == NULL ? "" : hosts, &why);
+  if (err != 0)
+    return err;
+  if (fresh.chroot_len > 0 && strcmp(fresh.chroot, c->hosts.chroot) != 0) {
+    lk__hosts_free(&fresh);
+    return LK_ERR_BAD_ARGUMENT;
+  }
+  lk__client_enter(c);
+  lk__session_rehost(c, &fresh);
   lk__client_leave(c);
   return 0;
 }
@@ -277,6 +309,8 @@ lk_bytes lk_client_pending(lk_client *c)
 {
   size_t len = lk__buf_len(&c->out);
 
+  if (c->fence - c->out_sent < len)
+    len = (size_t)(c->fence - c->out_sent);
   return lk_bytes_of(len == 0 ? NULL : lk__buf_bytes(&c->out), len);
 }
 

@@ -95,6 +95,9 @@ struct lk_client {
   /* connection */
   lk_phase phase;
   lk_hosts hosts;
+  bool moving; /* the server in turn is where to go, not the one in use */
+  int64_t moving_since_ms;
+  uint64_t fence; /* bytes of this connection from here on are not sent */
   uint64_t attempt;
   uint64_t connection; /* number of the live connection, or 0 */
   uint64_t connections;
@@ -142,6 +145,8 @@ struct lk_client {
 void lk__client_enter(lk_client *c);
 void lk__client_leave(lk_client *c);
 void lk__client_wake(lk_client *c);
+/** Why it takes nothing new: 0, LK_ERR_FORKED, CLOSED, AUTH_FAILED. */
+int lk__client_refusal(const lk_client *c);
 void lk__client_tell(lk_client *c, lk_state state, int err);
 void lk__client_tell_answer(lk_client *c, const lk_answer *answer);
 /** Log, printf-like; `level` as in lk_log_level. */
@@ -157,6 +162,8 @@ void lk__session_greet(lk_client *c);
 void lk__session_welcome(lk_client *c, lk_bytes frame);
 /** The connection or the attempt at one is over; go on elsewhere. */
 void lk__session_break(lk_client *c, int err, const char *why);
+/** Use these servers from now on; `fresh` is used up. */
+void lk__session_rehost(lk_client *c, lk_hosts *fresh);
 /** The session is gone: start anew, unless that is not wanted. */
 void lk__session_expire(lk_client *c, const char *why);
 /** The server refuses the credentials, or insists on some: end for good. */
@@ -203,6 +210,8 @@ bool lk__request_is_unknown(const lk_client *c, int32_t op);
 int lk__request_watched(lk_client *c, const lk_ask *ask, lk_watched **out);
 /** Accept a request: it waits, or goes into the output. */
 int lk__request_queue(lk_client *c, const lk_ask *ask);
+/** Whether all whose last byte comes before `until` have been answered. */
+bool lk__requests_answered(const lk_client *c, uint64_t until);
 /** closeSession, behind everything else. false: no memory. */
 bool lk__request_close(lk_client *c);
 /** Without an answer to it: `unanswered` if closeSession left on this

@@ -3,6 +3,7 @@
 
 #include "proto/hosts.h"
 #include "proto/path.h"
+#include "proto/rebalance.h"
 
 #include <latchkey/client.h>
 
@@ -161,22 +162,20 @@ int lk__hosts_init(lk_hosts *h, const lk_mem *mem, const char *text,
 {
   span chroot;
   const char *end = split(text, &chroot);
-  size_t len = strlen(text);
 
-  *h = (lk_hosts){.mem = mem, .chroot = ""};
+  *h = (lk_hosts){.mem = mem};
   *why = NULL;
   size_t hosts_len = (size_t)(end - text);
 
-  /* hosts, NUL, chroot, NUL */
-  h->text = lk__mem_new(mem, len + 2);
+  h->text = lk__mem_new(mem, hosts_len + 1);
+  h->chroot = lk__mem_new(mem, chroot.len + 1);
   h->items = lk__mem_new(mem, (count_entries(text, end) + 1) * sizeof(lk_host));
-  if (h->text == NULL || h->items == NULL) {
+  if (h->text == NULL || h->chroot == NULL || h->items == NULL) {
     lk__hosts_free(h);
     return LK_ERR_NO_MEMORY;
   }
   memcpy(h->text, text, hosts_len);
-  memcpy(h->text + hosts_len + 1, chroot.at, chroot.len);
-  h->chroot = h->text + hosts_len + 1;
+  memcpy(h->chroot, chroot.at, chroot.len);
   h->chroot_len = chroot.len;
   *why = cut(h, h->text, hosts_len);
   if (*why == NULL && chroot.len > 0 && !lk__path_valid(h->chroot, false))
@@ -190,10 +189,20 @@ int lk__hosts_init(lk_hosts *h, const lk_mem *mem, const char *text,
 void lk__hosts_free(lk_hosts *h)
 {
   lk__mem_free(h->mem, h->text);
+  lk__mem_free(h->mem, h->chroot);
   lk__mem_free(h->mem, h->items);
   h->text = NULL;
+  h->chroot = NULL;
   h->items = NULL;
   h->count = 0;
+}
+
+static void swap(lk_host *a, lk_host *b)
+{
+  lk_host other = *a;
+
+  *a = *b;
+  *b = other;
 }
 
 void lk__hosts_shuffle(lk_hosts *h,
@@ -204,13 +213,89 @@ void lk__hosts_shuffle(lk_hosts *h,
     uint32_t r;
 
     random(arg, &r, sizeof r);
-    size_t j = r % i;
-    lk_host other = h->items[j];
-
-    h->items[j] = h->items[i - 1];
-    h->items[i - 1] = other;
+    swap(&h->items[r % i], &h->items[i - 1]);
   }
 }
+
+/* ---- another list ------------------------------------------------------ */
+
+/* Where a server stands in a list; its count: nowhere. Names are compared as
+ * they are written. */
+static size_t find(const lk_hosts *in, const lk_host *server)
+{
+  size_t i = 0;
+
+  while (i < in->count && (in->items[i].port != server->port ||
+                           strcmp(in->items[i].name, server->name) != 0))
+    i++;
+  return i;
+}
+
+static bool lists(const lk_hosts *in, const lk_host *server)
+{
+  return find(in, server) < in->count;
+}
+
+/* First those that `before` lists, or first those that it does not; otherwise
+ * as they are. */
+static void put_first(lk_hosts *h, const lk_hosts *before, bool listed)
+{
+  size_t first = 0;
+
+  for (size_t i = 0; i < h->count; i++) {
+    if (lists(before, &h->items[i]) == listed)
+      swap(&h->items[i], &h->items[first++]);
+  }
+}
+
+static lk_list_change compare(const lk_hosts *h, const lk_hosts *fresh)
+{
+  lk_list_change change = {.before = h->count,
+                           .after = fresh->count,
+                           .listed = lists(fresh, lk__hosts_current(h))};
+
+  for (size_t i = 0; i < h->count; i++)
+    change.kept += lists(fresh, &h->items[i]);
+  return change;
+}
+
+/* The order of `fresh`, and which of it is in turn. false: still the same. */
+static bool arrange(lk_hosts *fresh, const lk_hosts *h, uint32_t random)
+{
+  lk_list_change change = compare(h, fresh);
+
+  switch (lk__rebalance(&change, random)) {
+  case LK_SHIFT_NONE:
+    fresh->at = find(fresh, lk__hosts_current(h));
+    fresh->address = h->address;
+    fresh->addresses = h->addresses;
+    return false;
+  case LK_SHIFT_TO_NEW: put_first(fresh, h, false); break;
+  case LK_SHIFT_TO_OLD: put_first(fresh, h, true); break;
+  }
+  return true;
+}
+
+bool lk__hosts_replace(lk_hosts *h, lk_hosts *fresh,
+                       void (*random)(void *arg, void *out, size_t len),
+                       void *arg)
+{
+  char *chroot = fresh->chroot;
+  uint32_t r;
+
+  lk__hosts_shuffle(fresh, random, arg);
+  random(arg, &r, sizeof r);
+  bool another = arrange(fresh, h, r);
+
+  fresh->chroot = h->chroot;
+  fresh->chroot_len = h->chroot_len;
+  h->chroot = chroot;
+  lk__hosts_free(h);
+  *h = *fresh;
+  return another;
+}
+
+/* ---- turns ------------------------------------------------------------- */
 
 bool lk__hosts_next(lk_hosts *h)
 {

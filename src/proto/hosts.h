@@ -18,7 +18,7 @@ typedef struct lk_hosts {
   char *text; /**< the names, cut up */
   lk_host *items;
   size_t count;
-  const char *chroot; /**< "" if none */
+  char *chroot; /**< "" if none; stays where it is */
   size_t chroot_len;
   size_t at;          /**< the one in turn */
   uint32_t address;   /**< which of its addresses */
@@ -36,6 +36,16 @@ void lk__hosts_free(lk_hosts *h);
 
 /** Put the servers in random order; `random` as in lk_hooks. */
 void lk__hosts_shuffle(lk_hosts *h,
+                       void (*random)(void *arg, void *out, size_t len),
+                       void *arg);
+
+/**
+ * Take over the servers of `fresh`, which is used up, in random order. The
+ * chroot stays, and so does the server in turn, unless it has to be another for
+ * the sake of balance (rebalance.h).
+ * @return whether it is another.
+ */
+bool lk__hosts_replace(lk_hosts *h, lk_hosts *fresh,
                        void (*random)(void *arg, void *out, size_t len),
                        void *arg);
 

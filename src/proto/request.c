@@ -9,12 +9,10 @@ enum { FIRST_ROOM = 256, KEEP = 64 * 1024, LACKS_MS = 60 * 60 * 1000 };
 
 int lk__request_refusal(lk_client *c)
 {
-  if (c->hooks.forked != NULL && c->hooks.forked(c->hooks.arg))
-    return LK_ERR_FORKED;
-  if (c->final_err != 0)
-    return c->final_err;
-  if (c->closing || c->free_wanted)
-    return LK_ERR_CLOSED;
+  int err = lk__client_refusal(c);
+
+  if (err != 0)
+    return err;
   if (c->sent.count + c->waiting.count >= c->outstanding_limit)
     return LK_ERR_TOO_MANY;
   return 0;
@@ -196,6 +194,14 @@ int lk__request_queue(lk_client *c, const lk_ask *ask)
   watch_deadline(c, r);
   lk__client_wake(c);
   return 0;
+}
+
+bool lk__requests_answered(const lk_client *c, uint64_t until)
+{
+  const lk_request *first =
+      c->sent.count == 0 ? NULL : lk__ring_at(&c->sent, 0);
+
+  return first == NULL || first->end > until;
 }
 
 bool lk__request_close(lk_client *c)

@@ -31,6 +31,8 @@ static void drop_connection(lk_client *c)
   lk__buf_trim(&c->out, KEEP);
   lk__frames_reset(&c->frames);
   c->connection = 0;
+  c->moving = false;
+  c->fence = UINT64_MAX;
   c->ping_out = false;
   c->rearms_out = 0;
   c->watch_lost = false;
@@ -78,6 +80,7 @@ static void go_on(lk_client *c, bool was_live)
 void lk__session_break(lk_client *c, int err, const char *why)
 {
   bool was_live = c->phase == LK_PHASE_LIVE;
+  bool moves = c->moving;
   lk_link fired;
 
   set_trouble(c, err, why);
@@ -89,7 +92,10 @@ void lk__session_break(lk_client *c, int err, const char *why)
   c->close_lost =
       lk__request_close_verdict(c, LK_ERR_UNKNOWN) == LK_ERR_UNKNOWN;
   c->close_sent = false;
-  go_on(c, was_live);
+  if (moves)
+    lk__session_dial(c);
+  else
+    go_on(c, was_live);
   lk__client_wake(c);
   if (!was_live)
     return;
@@ -99,6 +105,29 @@ void lk__session_break(lk_client *c, int err, const char *why)
   lk__client_tell(c, LK_STATE_SUSPENDED, err);
   lk__requests_finish(c, 0);
   lk__notify_end(c, &fired, LK_ERR_LOSS);
+}
+
+/* ---- another list of servers ------------------------------------------- */
+
+void lk__session_rehost(lk_client *c, lk_hosts *fresh)
+{
+  if (!lk__hosts_replace(&c->hosts, fresh, c->hooks.random, c->hooks.arg))
+    return;
+  switch (c->phase) {
+  case LK_PHASE_DIALING:
+  case LK_PHASE_HANDSHAKE:
+    drop_connection(c);
+    lk__session_dial(c);
+    break;
+  case LK_PHASE_LIVE:
+    if (!c->moving)
+      c->moving_since_ms = c->now;
+    c->moving = true; /* nobody is told of it in the middle of a call */
+    lk__client_wake(c);
+    break;
+  case LK_PHASE_PAUSE:
+  case LK_PHASE_ENDED: break;
+  }
 }
 
 static void forget_session(lk_client *c)

@@ -88,6 +88,47 @@ static void ping(lk_client *c)
   lk__client_wake(c);
 }
 
+/* ---- moving to another server ------------------------------------------ */
+
+static bool moves(const lk_client *c)
+{
+  return c->moving && !c->closing;
+}
+
+/* Until then it waits for a moment when no answer is due. */
+static int64_t fence_at(const lk_client *c)
+{
+  return c->moving_since_ms + c->timeout_ms / 6;
+}
+
+static int64_t leave_at(const lk_client *c)
+{
+  return lk__requests_answered(c, c->fence)
+             ? c->now
+             : c->moving_since_ms + c->timeout_ms / 3;
+}
+
+static int64_t move_deadline(const lk_client *c)
+{
+  if (!moves(c))
+    return LK_NEVER;
+  return c->fence == UINT64_MAX ? earlier(leave_at(c), fence_at(c))
+                                : leave_at(c);
+}
+
+/* No write shall be in doubt because of a move. A client that always has
+ * something on its way sends no more at some time, and moves when what was sent
+ * before has been answered: the rest was certainly not executed. */
+static void run_move(lk_client *c)
+{
+  if (!moves(c))
+    return;
+  if (c->fence == UINT64_MAX && c->now >= fence_at(c))
+    c->fence = c->out_sent + lk__buf_len(&c->out);
+  if (c->now >= leave_at(c))
+    lk__session_break(c, 0, "left for another server of the new list");
+}
+
 static void run_live(lk_client *c)
 {
   if (c->watch_lost)
@@ -121,7 +162,11 @@ static void run_phase(lk_client *c)
     break;
   case LK_PHASE_DIALING:
   case LK_PHASE_HANDSHAKE: run_attempt(c); break;
-  case LK_PHASE_LIVE: run_live(c); break;
+  case LK_PHASE_LIVE:
+    run_move(c);
+    if (c->phase == LK_PHASE_LIVE)
+      run_live(c);
+    break;
   case LK_PHASE_ENDED: break;
   }
 }
@@ -166,6 +211,7 @@ int64_t lk__timing_deadline(const lk_client *c)
   case LK_PHASE_LIVE:
     if (c->watch_lost)
       return c->now;
+    at = earlier(at, move_deadline(c));
     return earlier(at, earlier(silence_end(c), ping_due(c)));
   case LK_PHASE_ENDED: break;
   }

@@ -68,6 +68,15 @@ static void do_random(player *y, words *w)
   y->p.random = (unsigned char)words_number(w, "a byte");
 }
 
+static void do_hosts(player *y, words *w)
+{
+  char room[16];
+  int err = lk_client_set_hosts(y->p.client, words_text(w, "servers"));
+
+  if (err != 0)
+    peer_say(&y->p, "hosts refused: %s", peer_error(err, room, sizeof room));
+}
+
 static void do_free(player *y, words *w)
 {
   (void)w;
@@ -450,6 +459,7 @@ static const input inputs[] = {
     {"random", do_random, true}, /* what every random byte is from now on */
     {"on", do_on, true}, /* NAME[:EVENT], of a request or "state", and what to
                             do in that callback */
+    {"hosts", do_hosts, false}, /* the servers from now on */
     {"free", do_free, false},
     {"fork", do_fork, false},
     {"xid", do_xid, false},

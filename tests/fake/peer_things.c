@@ -190,7 +190,7 @@ static bool fits(lk_state state, int err)
   case LK_STATE_CONNECTING:
   case LK_STATE_CONNECTED:
   case LK_STATE_CLOSED: return err == 0;
-  case LK_STATE_SUSPENDED:
+  case LK_STATE_SUSPENDED: return true; /* 0: it moves */
   case LK_STATE_EXPIRED:
   case LK_STATE_AUTH_FAILED: return err != 0;
   }
