@@ -181,6 +181,26 @@ START_TEST(trouble_says_why_nothing_came)
 }
 END_TEST
 
+START_TEST(servers_can_be_others_from_now_on)
+{
+  lk_sync_call call = {.size = sizeof call, .timeout_ms = 400};
+  char text[80], named[24];
+
+  start();
+  ck_assert_int_eq(lk_sync_client_set_hosts(client, "a:0"), LK_ERR_BAD_HOSTS);
+  ck_assert_int_eq(lk_sync_client_set_hosts(client, "a/x"),
+                   LK_ERR_BAD_ARGUMENT);
+  snprintf(named, sizeof named, "127.0.0.2:%u", (unsigned)sockets_dead_port());
+  ck_assert_int_eq(lk_sync_client_set_hosts(client, named), 0);
+  ck_assert_int_eq(do_get(&call), LK_ERR_DEADLINE);
+  (void)lk_sync_client_trouble(client, text, sizeof text);
+  ck_assert_int_eq(strncmp(text, named, strlen(named)), 0);
+  lk_sync_client_close(client);
+  ck_assert_int_eq(lk_sync_client_set_hosts(client, named), LK_ERR_CLOSED);
+  stop();
+}
+END_TEST
+
 START_TEST(a_cancel_ends_all_who_have_it)
 {
   lk_sync_cancel *cancel;
@@ -452,6 +472,7 @@ static void inside(lk_client *c, lk_keeper *k, void *arg)
     ck_assert_int_eq(waits[i](NULL), LK_ERR_STATE);
   ck_assert_int_eq(lk_sync_client_run(client, none, NULL), LK_ERR_STATE);
   ck_assert_int_eq(lk_sync_client_close(client), LK_ERR_STATE);
+  ck_assert_int_eq(lk_sync_client_set_hosts(client, "a"), LK_ERR_STATE);
   ck_assert_int_eq(lk_sync_lock_verify(lock, NULL), LK_ERR_STATE);
   ck_assert_int_eq(lk_sync_lock_release_wait(lock, NULL), LK_ERR_STATE);
   ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
@@ -574,6 +595,7 @@ static void live_in_child(void)
   }
   if (lk_sync_client_close(client) != LK_ERR_FORKED ||
       lk_sync_client_run(client, inside, NULL) != LK_ERR_FORKED ||
+      lk_sync_client_set_hosts(client, "a") != LK_ERR_FORKED ||
       lk_sync_lock_release(lock) != LK_ERR_FORKED ||
       lk_sync_lock_release_wait(lock, NULL) != LK_ERR_FORKED ||
       lk_sync_lock_fd(lock) != LK_ERR_FORKED || lk_sync_lock_ok(lock))
@@ -626,9 +648,10 @@ START_TEST(a_forked_child_has_nothing_and_does_not_hang)
 END_TEST
 
 SUITE("sync", a_call_ends_at_its_deadline, trouble_says_why_nothing_came,
-      a_cancel_ends_all_who_have_it, a_signal_handler_may_cancel,
-      closing_ends_all_calls, freeing_ends_all_calls,
-      freeing_waits_until_all_have_left, freeing_a_lock_ends_who_waits_for_it,
+      servers_can_be_others_from_now_on, a_cancel_ends_all_who_have_it,
+      a_signal_handler_may_cancel, closing_ends_all_calls,
+      freeing_ends_all_calls, freeing_waits_until_all_have_left,
+      freeing_a_lock_ends_who_waits_for_it,
       freeing_a_subscription_ends_who_waits_for_it,
       a_thread_is_not_cancelled_in_a_call, what_cannot_be_is_refused,
       who_does_not_hold_has_nothing, callbacks_do_not_wait, states_are_told,

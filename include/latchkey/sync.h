@@ -107,6 +107,10 @@ LK_API int64_t lk_sync_client_clock(const lk_sync_client *c);
  */
 LK_API int lk_sync_client_trouble(lk_sync_client *c, char *text, size_t size);
 
+/** Other servers from now on: lk_client_set_hosts(), with its results, or
+    LK_ERR_STATE. Waits for the handle's thread alone, not for a move. */
+LK_API int lk_sync_client_set_hosts(lk_sync_client *c, const char *hosts);
+
 /**
  * Call `what` as a callback, and wait until it has returned. There the whole
  * asynchronous library may be used with `client` and `keeper`, but neither may

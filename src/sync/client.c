@@ -250,6 +250,28 @@ int lk_sync_client_run(lk_sync_client *c,
   return lk__errand_do(&v.errand, c, begin_visit);
 }
 
+/** What lk_sync_client_set_hosts() wants. */
+typedef struct rehost {
+  const char *hosts;
+  int err;
+} rehost;
+
+static void set_hosts(lk_client *client, lk_keeper *keeper, void *arg)
+{
+  rehost *r = arg;
+
+  (void)keeper;
+  r->err = lk_client_set_hosts(client, r->hosts);
+}
+
+int lk_sync_client_set_hosts(lk_sync_client *c, const char *hosts)
+{
+  rehost r = {.hosts = hosts};
+  int err = lk_sync_client_run(c, set_hosts, &r);
+
+  return err == 0 ? r.err : err;
+}
+
 /** What lk_sync_client_trouble() wants. */
 typedef struct question {
   char *text;
