@@ -253,12 +253,74 @@ def a_cut_during_create_leaves_one_node(puppet, client, base):
         lock.release()
 
 
+def address(n):
+    return three.client[n].address
+
+
+@with_client
+def a_client_moves_when_its_server_is_taken_off_the_list(puppet, client, base):
+    """The list shrinks to one server, grows again, is another: the session
+    goes on with its lock, and no request fails."""
+    settle_on(client, 1)
+    before = client.facts()
+    lock = client.lock(base + "/l")
+    grant = lock.acquire()
+    watch = client.ask("get", path=base, watch=1)
+    watch.good()
+    for n in (2, 3, 1):
+        asked = [client.ask("create", path=base + "/x-", flags=2)
+                 for _ in range(50)]
+        client.do("hosts", hosts=address(n))
+        asked += [client.ask("create", path=base + "/y-", flags=2)
+                  for _ in range(50)]
+        assert client.state("suspended").err == "0"
+        client.state("connected")
+        for a in asked:
+            a.good()
+        now = client.facts()
+        assert now.session == before.session, (before, now)
+        assert server_of(client) == n, now
+        assert lock.look().token == grant.token
+        client.do("hosts", hosts=address(n))  # that is no news
+    made = len([name for name in client.children(base).names
+                if name[:2] in ("x-", "y-")])
+    assert made == 300, made
+    assert lock.look().state == "held", lock.look()
+    assert not lock.said("lock", "lost") and not lock.said("lock", "unsure")
+    assert client.facts().connection == now.connection
+    client.do("set", path=base, data=b"1")
+    client.event(watch, type=3)
+    client.do("hosts", hosts=three.connect)
+    lock.release()
+
+
+@with_client
+def clients_spread_over_a_list_that_grows(puppet, client, base):
+    """Of thirty at one server some twenty move when there are three."""
+    crowd = [puppet.client(address(1), timeout=LONG) for _ in range(30)]
+    for c in crowd:
+        c.state("connected")
+    sessions = [c.facts().session for c in crowd]
+    for c in crowd:
+        c.do("hosts", hosts=three.connect)
+    for c in crowd:
+        c.do("sync", path="/", repeat=1)
+    at = [server_of(c) for c in crowd]
+    assert min(at.count(n) for n in (1, 2, 3)) >= 1, at
+    assert [c.facts().session for c in crowd] == sessions
+    asked = [c.ask("close") for c in crowd]
+    for a in asked:
+        a.good()
+
+
 with live.Ensemble("--tick", "500") as three:
     live.run(
         xids_go_on_at_another_server,
         a_cut_during_create_leaves_one_node,
         a_server_that_is_behind_refuses,
         a_half_open_connection_is_left_behind,
+        a_client_moves_when_its_server_is_taken_off_the_list,
+        clients_spread_over_a_list_that_grows,
         a_follower_in_use_is_killed,
         the_leader_in_use_is_killed,
         the_server_in_use_is_stopped,

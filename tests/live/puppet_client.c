@@ -116,6 +116,12 @@ static void obey_free(const command *cmd, object *o)
   say(cmd->tag, "err=0");
 }
 
+static void obey_hosts(const command *cmd, object *o)
+{
+  say(cmd->tag, "err=%s",
+      error_word(lk_client_set_hosts(o->client, option(cmd, "hosts"))));
+}
+
 static void on_closed(lk_client *c, int err, void *tag)
 {
   (void)c;
@@ -389,17 +395,11 @@ static void obey_auth(const command *cmd, object *o)
 }
 
 const verb client_verbs[] = {
-    {"client", obey_client},
-    {"free", obey_free},
-    {"close", obey_close},
-    {"facts", obey_facts},
-    {"create", obey_create},
-    {"delete", obey_delete},
-    {"exists", obey_exists},
-    {"get", obey_get},
-    {"set", obey_set},
-    {"children", obey_children},
-    {"sync", obey_sync},
-    {"auth", obey_auth},
-    {NULL, NULL},
+    {"client", obey_client},     {"free", obey_free},
+    {"close", obey_close},       {"facts", obey_facts},
+    {"hosts", obey_hosts},       {"create", obey_create},
+    {"delete", obey_delete},     {"exists", obey_exists},
+    {"get", obey_get},           {"set", obey_set},
+    {"children", obey_children}, {"sync", obey_sync},
+    {"auth", obey_auth},         {NULL, NULL},
 };

@@ -38,7 +38,8 @@ typedef struct sim_faults sim_faults;
   FAULT(FOREIGN, foreign, "somebody puts a strange child into a queue")       \
   FAULT(EXPIRE, expire, "a session is ended")                                 \
   FAULT(DENY, deny, "permissions are taken away")                             \
-  FAULT(COUNTER, counter, "a sequence counter is near its end")
+  FAULT(COUNTER, counter, "a sequence counter is near its end")               \
+  FAULT(HOSTS, hosts, "a process is told to use other servers")
 /* clang-format on */
 
 #define SIM_FAULT_ENUM(name, function, text) SIM_FAULT_##name,

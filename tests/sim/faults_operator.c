@@ -5,6 +5,8 @@
 #include "sim/judge.h"
 #include "sim/wound.h"
 
+#include <stdlib.h>
+
 static const char *some_lock(sim_faults *f)
 {
   return f->world->locks[sim_roll(&f->rng, (uint32_t)f->world->nlocks)];
@@ -161,5 +163,46 @@ bool sim_strike_counter(sim_faults *f)
   snprintf(sim_hurt(f, heal_counter, sim_fault_time(f))->path, 24, "%s", lock);
   SAY(f, "the counter of %s is %" PRId32, lock, counter);
   sim_operator_set_counter(f->world->ensemble, lock, counter);
+  return true;
+}
+
+/* ---- lists of servers ---------------------------------------------------- */
+
+/* Bit n of `servers`: server n is listed. */
+static bool tell_hosts(sim_process *p, unsigned servers)
+{
+  char hosts[64];
+  size_t at = 0;
+
+  if (!sim_process_runs(p) || p->turning)
+    return false;
+  for (unsigned i = 0; i < p->world->config.servers; i++) {
+    if ((servers >> i & 1) != 0)
+      at += (size_t)snprintf(hosts + at, sizeof hosts - at, "%ss%u",
+                             at == 0 ? "" : ",", i);
+  }
+  SIM_SAY(&p->world->trace, "fault", "%s is told to use %s", p->name, hosts);
+  int err = lk_client_set_hosts(p->client, hosts);
+
+  if (err != 0 && err != LK_ERR_CLOSED)
+    abort();
+  sim_process_settle(p);
+  return true;
+}
+
+static bool heal_hosts(sim_wound *x)
+{
+  return tell_hosts(&x->faults->world->processes[x->a], ~0U);
+}
+
+bool sim_strike_hosts(sim_faults *f)
+{
+  unsigned all = (1U << f->world->config.servers) - 1;
+  unsigned some = sim_roll(&f->rng, all) + 1;
+  unsigned who = sim_some_process(f);
+
+  if (!tell_hosts(&f->world->processes[who], some))
+    return false;
+  sim_hurt(f, heal_hosts, sim_fault_time(f))->a = who;
   return true;
 }

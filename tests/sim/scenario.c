@@ -78,6 +78,11 @@ const sim_scenario sim_scenarios[] = {
    .text = "servers are restarted one after the other, and crash",
    .faults = {F(RESTARTS) = 3, F(SERVER_CRASH) = 3, F(SERVER_STOP) = 2,
               F(CUT_AT) = 1}},
+  /* for who asks for it: a seed chooses among the others as it always has */
+  {.name = "moves", .weight = 0, .gap_pm = 150, .churn = true,
+   .text = "lists of servers change, and clients move",
+   .faults = {F(HOSTS) = 10, F(CUT_AT) = 2, F(CUT) = 1, F(LAG) = 2,
+              F(DELAY) = 1, F(LATE_WRITE) = 2, F(DELETE_NODE) = 1}},
 };
 /* clang-format on */
 const size_t sim_nscenarios = sizeof sim_scenarios / sizeof sim_scenarios[0];
