@@ -660,6 +660,41 @@ START_TEST(an_unreadable_answer_to_exists_is_told)
 }
 END_TEST
 
+START_TEST(an_answer_that_is_too_big_does_not_break_every_connection)
+{
+  lk_client_config config = {
+      .size = sizeof config, .session_timeout_ms = T, .receive_limit = 200};
+  char path[64];
+
+  begin();
+  fake_create(&server, NEWS);
+  for (int i = 0; i < 9; i++) {
+    snprintf(path, sizeof path, NEWS "/a-name-of-thirty-letters-or-so-%d", i);
+    fake_create(&server, path);
+  }
+  config.mem = &one.mem.mem;
+  fake_link *l = fake_client(&server, &config);
+
+  ck_assert_int_eq(
+      lk_subscribe_children(&twin.s, l->client, NEWS, &how, on_names, &twin),
+      0);
+  fake_run(&server, 120000);
+  ck_assert(told(&twin, "TOO_BIG\n"));
+  ck_assert_uint_ge(lk_client_connection(l->client), 3);
+  ck_assert_uint_le(lk_client_connection(l->client), 7);
+  for (int i = 2; i < 9; i++) {
+    snprintf(path, sizeof path, NEWS "/a-name-of-thirty-letters-or-so-%d", i);
+    fake_delete(&server, path);
+  }
+  fake_run(&server, 60000);
+  ck_assert(told(&twin, "a-name-of-thirty-letters-or-so-0 "
+                        "a-name-of-thirty-letters-or-so-1\n"));
+  drop(&twin);
+  lk_client_free(l->client);
+  end();
+}
+END_TEST
+
 /* ---- events that do not come ------------------------------------------- */
 
 START_TEST(an_event_that_was_kept_back_is_made_up_for)
@@ -1026,6 +1061,7 @@ SUITE("subscribe", children_are_told_at_once_and_after_each_change,
       after_an_error_the_state_is_told_even_if_it_is_the_same,
       a_busy_server_is_asked_again_and_nothing_told,
       an_unreadable_answer_to_exists_is_told,
+      an_answer_that_is_too_big_does_not_break_every_connection,
       an_event_that_was_kept_back_is_made_up_for,
       a_check_finds_what_may_not_be_read_any_more,
       an_event_during_a_check_is_not_forgotten,

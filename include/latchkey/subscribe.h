@@ -66,9 +66,10 @@ typedef struct lk_subscription_config {
  *   LK_ERR_AUTH_FAILED, LK_ERR_CLOSED: the subscription is over, this is the
  *     last call; only lk_subscription_free() is of use;
  *   any other, such as LK_ERR_NO_AUTH (READ on the node), LK_ERR_TOO_BIG (the
- *     answer), LK_ERR_NO_MEMORY, LK_ERR_TOO_MANY: it cannot be read, and what
- *     was told before may be old. It goes on trying: the next call tells what
- *     came of that.
+ *     answer; each try breaks the connection, at most every 25 s),
+ *     LK_ERR_NO_MEMORY, LK_ERR_TOO_MANY: it cannot be read, and what was told
+ *     before may be old. It goes on trying: the next call tells what came of
+ *     that.
  * `names` and `stat` are borrowed until it returns, NULL unless `err` is 0.
  */
 typedef void (*lk_subscribe_children_cb)(lk_subscription *s, int err,

@@ -44,6 +44,7 @@ struct lk_subscription {
   lk_watch *watch; /* NULL: none */
   lk_listener listener;
   lk_timer timer; /* a rest, a check, or whether an expiry was final */
+  bool rests_now; /* not to ask before it fires, on whatever connection */
   int32_t check_ms;
   unsigned rests;
   char path[];
@@ -121,6 +122,7 @@ static void rest(lk_subscription *s)
 
   if (s->rests < MAX_REST_DOUBLINGS)
     s->rests++;
+  s->rests_now = true;
   fire_in(s, ms + chance(s, ms));
 }
 
@@ -143,13 +145,16 @@ static void on_check(lk_client *c, int err, const lk_stat *stat, void *arg);
 static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
                      void *arg);
 
-/* A connection brings a new round, and so does a new session. */
+/* A connection brings a new round, and so does a new session; but an answer
+ * that is too big breaks each. */
 static void on_trouble(lk_subscription *s, int err)
 {
   lk_trouble trouble = lk__trouble_of(err);
 
   if (trouble == LK_TROUBLE_BROKEN)
     return;
+  if (err == LK_ERR_TOO_BIG)
+    s->rests = MAX_REST_DOUBLINGS;
   rest(s);
   if (trouble == LK_TROUBLE_FATAL)
     tell_error(s, err);
@@ -372,6 +377,7 @@ static void on_timer(lk_client *c, void *arg)
   lk_subscription *s = arg;
 
   ref(s);
+  s->rests_now = false;
   if (lk_client_state(c) == LK_STATE_EXPIRED)
     end(s, LK_ERR_SESSION_EXPIRED); /* and no new one follows */
   else if (lk_client_connection(c) != 0 && s->watch != NULL)
@@ -391,7 +397,10 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   switch (state) {
   case LK_STATE_CONNECTING:
   case LK_STATE_SUSPENDED: break;
-  case LK_STATE_CONNECTED: read_again(s); break;
+  case LK_STATE_CONNECTED:
+    if (!s->rests_now)
+      read_again(s);
+    break;
   case LK_STATE_EXPIRED: fire_in(s, 0); break;
   case LK_STATE_AUTH_FAILED: end(s, LK_ERR_AUTH_FAILED); break;
   case LK_STATE_CLOSED: end(s, LK_ERR_CLOSED); break;
