@@ -409,6 +409,48 @@ START_TEST(an_overloaded_server_is_asked_again_how_many)
 }
 END_TEST
 
+/* It is read with each acquire; where it has changed, the first count is void.
+ */
+START_TEST(a_number_that_is_as_before_is_not_asked_for_again)
+{
+  begin_limited();
+  char *log = parties[0].link->log;
+
+  get(0);
+  let_go(0);
+  *log = '\0';
+  get(0);
+  ck_assert_str_eq(log, "getData create2 getChildren2 create2 getChildren2 | "
+                        "removeWatches delete removeWatches");
+  let_go(0);
+  *log = '\0';
+  fake_set(&server, "/n/limit", "\x7f\x01\x01\x01");
+  get(0);
+  ck_assert_str_eq(log, "getData create2 getChildren2 create2 getChildren2 | "
+                        "create2 getChildren2 delete | "
+                        "removeWatches delete removeWatches");
+  end();
+}
+END_TEST
+
+/* The permit was refused, its list was not, and both are asked for again: the
+ * grant leaves a watch on the permit alone. */
+START_TEST(a_list_that_comes_twice_leaves_no_watch)
+{
+  const fake_watch *left = NULL;
+
+  begin(1);
+  parties[0].link->requests = 0;
+  parties[0].link->throttle_at = 3;
+  want(0);
+  fake_run(&server, T / 2);
+  ck_assert_int_eq(l[0].acquired, 0);
+  left = parties[0].link->watches;
+  ck_assert(left != NULL && !left->children && left->next == NULL);
+  end();
+}
+END_TEST
+
 START_TEST(a_node_that_says_nothing_ends_it)
 {
   begin(1);
@@ -659,8 +701,9 @@ SUITE("semaphore", a_permit_costs_one_write, missing_directories_are_made,
       a_number_that_grows_while_it_is_counted_is_not_missed,
       the_node_is_watched_in_a_new_session_as_well,
       an_overloaded_server_is_asked_again_how_many,
-      a_node_that_says_nothing_ends_it, without_waiting_nothing_is_kept,
-      a_timeout_leaves_nothing_first_or_not,
+      a_number_that_is_as_before_is_not_asked_for_again,
+      a_list_that_comes_twice_leaves_no_watch, a_node_that_says_nothing_ends_it,
+      without_waiting_nothing_is_kept, a_timeout_leaves_nothing_first_or_not,
       cancelled_at_once_it_leaves_nothing, a_permit_that_is_deleted_is_lost,
       a_place_that_is_deleted_begins_anew, a_break_at_any_request_is_survived,
       an_overloaded_server_is_asked_again,
