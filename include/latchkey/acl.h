@@ -20,8 +20,8 @@ extern "C" {
  * Read "scheme:id:perms", several with commas between, into one block of
  * `mem` (NULL: the C library's), to be given back by lk_acl_free(). Perms are
  * letters of "cdrwa" (create, delete, read, write, admin) or a number from 0.
- * An id may be empty, and may have commas or colons in it, not both: a part that
- * was forgotten must not make two entries one.
+ * An id may be empty, and may have commas or colons in it, not both: a part
+ * that was forgotten must not make two entries one.
  *
  *     world:anyone:r,digest:bob:fyVmFCwVbTJYrznoSu1koqYEYF0=:cdrwa,auth::cdrwa
  *

@@ -19,8 +19,8 @@ extern "C" {
  * lk_config_next() takes apart, empty on a server without ensemble. May watch;
  * the event has that very path. NO_NODE (before 3.5), NO_AUTH (READ).
  */
-LK_API int lk_config(lk_client *c, const lk_call *call, lk_get_cb done,
-                     void *arg);
+LK_API int lk_get_config(lk_client *c, const lk_call *call, lk_get_cb done,
+                         void *arg);
 
 /** A change of an ensemble. Set `size`. Either `members`, or one or both of the
     others. */

@@ -18,10 +18,10 @@ extern "C" {
  * Options of one request; NULL stands for none. Set `size`.
  *
  * A watch may be set by lk_exists(), lk_get(), lk_children(), lk_list() and
- * lk_config(): give `on_event`. It stands when the request ends with 0 (lk_exists(): also with
- * LK_ERR_NO_NODE, then waiting for the creation). If the request ends any
- * other way, the handle is invalid from the time `done` is called, and
- * `on_event` is never called.
+ * lk_get_config(): give `on_event`. It stands when the request ends with 0
+ * (lk_exists(): also with LK_ERR_NO_NODE, then waiting for the creation). If
+ * the request ends any other way, the handle is invalid from the time `done` is
+ * called, and `on_event` is never called.
  */
 typedef struct lk_call {
   size_t size;          /**< sizeof(lk_call) */
@@ -169,8 +169,8 @@ LK_API int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
  *
  * Other watches of this client on the same node go together with it, on servers
  * before 3.9 too, which know only one watch of a path at a time: what would
- * replace another is not sent, or sent again. Only the two modes do not:
- * the second is refused with LK_ERR_WATCH_MODE. To know of the children as well,
+ * replace another is not sent, or sent again. Only the two modes do not: the
+ * second is refused with LK_ERR_WATCH_MODE. To know of the children as well,
  * watch the tree and use lk_children() with a watch.
  */
 LK_API int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,

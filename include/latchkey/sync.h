@@ -143,11 +143,13 @@ typedef struct lk_sync_watch lk_sync_watch;
 /**
  * Options of one call; NULL stands for none. Set `size`.
  *
- * lk_sync_exists(), lk_sync_get() and lk_sync_children() may set a watch: give
- * `on_event`. It stands when the call returned 0 (lk_sync_exists(): also
- * LK_ERR_NO_NODE, then waiting for the creation) and is called once: with the
- * event, or with LK_EVENT_ENDED when it is void; perhaps before the call that
- * set it has returned.
+ * lk_sync_exists(), lk_sync_get(), lk_sync_children(), lk_sync_list() and
+ * lk_sync_get_config() may set a watch: give `on_event`. It stands when the
+ * call returned 0 (lk_sync_exists(): also LK_ERR_NO_NODE, then waiting for the
+ * creation) and is called once: with the event, or with LK_EVENT_ENDED when it
+ * is void; perhaps before the call that set it has returned. One that
+ * lk_sync_add_watch() set is called for each event, LK_EVENT_ENDED being the
+ * last.
  */
 typedef struct lk_sync_call {
   size_t size;        /**< sizeof(lk_sync_call) */
@@ -166,19 +168,24 @@ typedef struct lk_sync_call {
   lk_sync_watch **watch;
 } lk_sync_call;
 
-/** Drop a watch that has not been called, on the server too, and free its
-    handle. When this returns the callback has returned or is never called. The
-    callback itself may do this. NULL is fine. */
+/** Drop a watch that has not been called its last, on the server too, and free
+    its handle. When this returns the callback has returned or is never called.
+   The callback itself may do this. NULL is fine. */
 LK_API void lk_sync_watch_free(lk_sync_watch *w);
 
 /** What a call brought, copied, in one block of memory; the caller's, until
     lk_sync_result_free(). */
 typedef struct lk_sync_result {
-  lk_stat stat;     /**< create: of the new node; get, children */
+  lk_stat stat;     /**< create: of the new node; get, children, get_acl */
   const char *path; /**< create: as made, with its sequence number */
-  lk_bytes data;    /**< get. A NUL follows, which is not counted */
-  const lk_bytes
-      *names; /**< children: `count`, in no order, a NUL after each */
+  lk_bytes data;    /**< get, get_config, reconfig. A NUL follows, which is not
+                       counted */
+  const lk_bytes *names; /**< children, list, ephemerals (paths): `count`, in no
+                              order, a NUL after each */
+  const lk_acls *acl;    /**< get_acl. A NUL after each text */
+  const lk_identity *ids; /**< who_am_i: `count`. A NUL after each text */
+  const lk_read_result
+      *reads; /**< multi_read: `count`. A NUL after each text */
   const lk_op_result *results; /**< multi: `count` */
   size_t count;
   int64_t zxid; /**< create, multi: of the transaction */
@@ -224,6 +231,44 @@ LK_API int lk_sync_sync(lk_sync_client *c, const char *path,
 LK_API int lk_sync_multi(lk_sync_client *c, lk_sync_result **out,
                          const lk_op *ops, size_t count,
                          const lk_sync_call *call);
+/** lk_create_ttl(): gives path and stat. */
+LK_API int lk_sync_create_ttl(lk_sync_client *c, lk_sync_result **out,
+                              const char *path, lk_bytes data,
+                              const lk_acls *acl, int flags, int64_t ttl_ms,
+                              const lk_sync_call *call);
+/** Gives names alone. */
+LK_API int lk_sync_list(lk_sync_client *c, lk_sync_result **out,
+                        const char *path, const lk_sync_call *call);
+/** `out` is filled in when 0 is returned. */
+LK_API int lk_sync_count(lk_sync_client *c, int32_t *out, const char *path,
+                         const lk_sync_call *call);
+/** Gives names, which are paths. */
+LK_API int lk_sync_ephemerals(lk_sync_client *c, lk_sync_result **out,
+                              const char *prefix, const lk_sync_call *call);
+/** Gives acl and stat. */
+LK_API int lk_sync_get_acl(lk_sync_client *c, lk_sync_result **out,
+                           const char *path, const lk_sync_call *call);
+/** `out` is filled in when 0 is returned. */
+LK_API int lk_sync_set_acl(lk_sync_client *c, lk_stat *out, const char *path,
+                           const lk_acls *acl, int32_t version,
+                           const lk_sync_call *call);
+/** Gives reads. */
+LK_API int lk_sync_multi_read(lk_sync_client *c, lk_sync_result **out,
+                              const lk_read *reads, size_t count,
+                              const lk_sync_call *call);
+/** Gives ids. */
+LK_API int lk_sync_who_am_i(lk_sync_client *c, lk_sync_result **out,
+                            const lk_sync_call *call);
+/** Gives data and stat. */
+LK_API int lk_sync_get_config(lk_sync_client *c, lk_sync_result **out,
+                              const lk_sync_call *call);
+/** Gives data and stat. */
+LK_API int lk_sync_reconfig(lk_sync_client *c, lk_sync_result **out,
+                            const lk_reconfiguration *change,
+                            const lk_sync_call *call);
+/** `call` has `on_event`, and perhaps `watch`. */
+LK_API int lk_sync_add_watch(lk_sync_client *c, const char *path,
+                             lk_watch_mode mode, const lk_sync_call *call);
 /** An identity whose call was cut short is added all the same. */
 LK_API int lk_sync_add_auth(lk_sync_client *c, const char *scheme,
                             lk_bytes auth, const lk_sync_call *call);

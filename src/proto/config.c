@@ -5,7 +5,7 @@
 
 #include "proto/ask.h"
 
-int lk_config(lk_client *c, const lk_call *call, lk_get_cb done, void *arg)
+int lk_get_config(lk_client *c, const lk_call *call, lk_get_cb done, void *arg)
 {
   lk_ask ask = {.op = LK_OPCODE_GET_DATA,
                 .chroot = "",

@@ -5,13 +5,14 @@
 
 /* ---- what comes back ----------------------------------------------------- */
 
-static void on_done(lk_client *client, int err, void *arg)
+void lk__sync_on_done(lk_client *client, int err, void *arg)
 {
   (void)client;
   lk__sync_settle(arg, err);
 }
 
-static void on_stat(lk_client *client, int err, const lk_stat *stat, void *arg)
+void lk__sync_on_stat(lk_client *client, int err, const lk_stat *stat,
+                      void *arg)
 {
   lk_sync_request *r = arg;
 
@@ -28,8 +29,8 @@ static int64_t zxid_of(const lk_client *client)
   return answer == NULL ? 0 : answer->zxid;
 }
 
-static void on_created(lk_client *client, int err, const char *path,
-                       const lk_stat *stat, void *arg)
+void lk__sync_on_created(lk_client *client, int err, const char *path,
+                         const lk_stat *stat, void *arg)
 {
   lk_sync_request *r = arg;
 
@@ -44,8 +45,8 @@ static void on_created(lk_client *client, int err, const char *path,
   lk__sync_settle(r, err);
 }
 
-static void on_get(lk_client *client, int err, const lk_bytes *data,
-                   const lk_stat *stat, void *arg)
+void lk__sync_on_get(lk_client *client, int err, const lk_bytes *data,
+                     const lk_stat *stat, void *arg)
 {
   lk_sync_request *r = arg;
 
@@ -59,8 +60,8 @@ static void on_get(lk_client *client, int err, const lk_bytes *data,
   lk__sync_settle(r, err);
 }
 
-static void on_children(lk_client *client, int err, const lk_bytes *names,
-                        size_t count, const lk_stat *stat, void *arg)
+void lk__sync_on_children(lk_client *client, int err, const lk_bytes *names,
+                          size_t count, const lk_stat *stat, void *arg)
 {
   lk_sync_request *r = arg;
 
@@ -94,60 +95,59 @@ static void on_multi(lk_client *client, int err, const lk_op_result *parts,
 
 /* ---- what is asked ------------------------------------------------------- */
 
-static lk_client *client_of(const lk_sync_request *r)
-{
-  return r->errand.client->client;
-}
-
 static int ask_create(lk_sync_request *r, const lk_call *call)
 {
-  return lk_create2(client_of(r), r->path, r->data, r->acl, r->flags, call,
-                    on_created, r);
+  return lk_create2(lk__sync_client_of(r), r->path, r->data, r->acl, r->flags,
+                    call, lk__sync_on_created, r);
 }
 
 static int ask_delete(lk_sync_request *r, const lk_call *call)
 {
-  return lk_delete(client_of(r), r->path, r->version, call, on_done, r);
+  return lk_delete(lk__sync_client_of(r), r->path, r->version, call,
+                   lk__sync_on_done, r);
 }
 
 static int ask_exists(lk_sync_request *r, const lk_call *call)
 {
-  return lk_exists(client_of(r), r->path, call, on_stat, r);
+  return lk_exists(lk__sync_client_of(r), r->path, call, lk__sync_on_stat, r);
 }
 
 static int ask_get(lk_sync_request *r, const lk_call *call)
 {
-  return lk_get(client_of(r), r->path, call, on_get, r);
+  return lk_get(lk__sync_client_of(r), r->path, call, lk__sync_on_get, r);
 }
 
 static int ask_set(lk_sync_request *r, const lk_call *call)
 {
-  return lk_set(client_of(r), r->path, r->data, r->version, call, on_stat, r);
+  return lk_set(lk__sync_client_of(r), r->path, r->data, r->version, call,
+                lk__sync_on_stat, r);
 }
 
 static int ask_children(lk_sync_request *r, const lk_call *call)
 {
-  return lk_children(client_of(r), r->path, call, on_children, r);
+  return lk_children(lk__sync_client_of(r), r->path, call, lk__sync_on_children,
+                     r);
 }
 
 static int ask_sync(lk_sync_request *r, const lk_call *call)
 {
-  return lk_sync(client_of(r), r->path, call, on_done, r);
+  return lk_sync(lk__sync_client_of(r), r->path, call, lk__sync_on_done, r);
 }
 
 static int ask_multi(lk_sync_request *r, const lk_call *call)
 {
-  return r->holder == NULL
-             ? lk_multi(client_of(r), r->ops, r->count, call, on_multi, r)
-             : lk_lock_guarded(r->holder->handle, r->ops, r->count, call,
-                               on_multi, r);
+  return r->holder == NULL ? lk_multi(lk__sync_client_of(r), r->ops, r->count,
+                                      call, on_multi, r)
+                           : lk_lock_guarded(r->holder->handle, r->ops,
+                                             r->count, call, on_multi, r);
 }
 
 static int ask_auth(lk_sync_request *r, const lk_call *call)
 {
   if (call->repeat || call->on_event != NULL)
     return LK_ERR_BAD_ARGUMENT;
-  return lk_add_auth(client_of(r), r->scheme, r->data, on_done, r);
+  return lk_add_auth(lk__sync_client_of(r), r->scheme, r->data,
+                     lk__sync_on_done, r);
 }
 
 /* ---- the calls ----------------------------------------------------------- */

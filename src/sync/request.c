@@ -115,7 +115,10 @@ static int equip(lk_sync_request *r, const lk_sync_call *call, size_t room)
     return 0;
   r->watch = lk__sync_watch_new(c, call);
   r->options.watch_arg = r->watch;
-  return r->watch == NULL ? LK_ERR_NO_MEMORY : 0;
+  if (r->watch == NULL)
+    return LK_ERR_NO_MEMORY;
+  r->watch->stays = r->stays;
+  return 0;
 }
 
 /* A result without content was made ahead, and nothing came. */

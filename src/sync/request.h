@@ -24,7 +24,12 @@ typedef struct lk_sync_request {
   const lk_acls *acl;
   int flags;
   int32_t version;
+  int64_t ttl_ms;
+  lk_watch_mode mode;
+  bool stays; /**< the watch that it sets */
   const lk_op *ops;
+  const lk_read *reads;
+  const lk_reconfiguration *change;
   size_t count;
   lk_holder *holder; /**< NULL: whether a lock is held or not */
   lk_call options;
@@ -33,6 +38,7 @@ typedef struct lk_sync_request {
   bool wanted; /**< a result, not a stat */
   lk_sync_result *result;
   lk_stat stat;
+  int32_t *number; /**< where it is wanted, or NULL */
   lk_sync_watch *watch;
 } lk_sync_request;
 
@@ -51,6 +57,22 @@ void lk__sync_settle(lk_sync_request *r, int err);
 /** The result, with room for `size` bytes. NULL: none is wanted, or
     (`*err` is LK_ERR_NO_MEMORY then) can be had. */
 lk_sync_result *lk__sync_room(lk_sync_request *r, size_t size, int *err);
+
+static inline lk_client *lk__sync_client_of(const lk_sync_request *r)
+{
+  return r->errand.client->client;
+}
+
+/* What ends the usual requests; `arg` is the request. */
+void lk__sync_on_done(lk_client *client, int err, void *arg);
+void lk__sync_on_stat(lk_client *client, int err, const lk_stat *stat,
+                      void *arg);
+void lk__sync_on_created(lk_client *client, int err, const char *path,
+                         const lk_stat *stat, void *arg);
+void lk__sync_on_get(lk_client *client, int err, const lk_bytes *data,
+                     const lk_stat *stat, void *arg);
+void lk__sync_on_children(lk_client *client, int err, const lk_bytes *names,
+                          size_t count, const lk_stat *stat, void *arg);
 
 /** lk_multi(), or lk_lock_guarded() for a holder. */
 int lk__sync_multi(lk_sync_client *c, lk_sync_result **out, lk_holder *holder,

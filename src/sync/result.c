@@ -111,7 +111,104 @@ void lk__result_set_names(lk_sync_result *r, const lk_bytes *names,
     copies[i] = put(&at, names[i]);
   r->names = copies;
   r->count = count;
+  if (stat != NULL)
+    r->stat = *stat;
+}
+
+/* ---- access lists, identities ------------------------------------------- */
+
+size_t lk__result_acl_size(const lk_acls *acl)
+{
+  size_t size = sizeof *acl;
+
+  for (size_t i = 0; i < acl->count; i++)
+    size += sizeof *acl->entries + acl->entries[i].scheme.len + 1 +
+            acl->entries[i].id.len + 1;
+  return size;
+}
+
+void lk__result_set_acl(lk_sync_result *r, const lk_acls *acl,
+                        const lk_stat *stat)
+{
+  lk_acls *copy = (lk_acls *)(void *)block_of(r)->room;
+  lk_acl *entries = (lk_acl *)(void *)(copy + 1);
+  char *at = (char *)(entries + acl->count);
+
+  for (size_t i = 0; i < acl->count; i++) {
+    entries[i].perms = acl->entries[i].perms;
+    entries[i].scheme = put(&at, acl->entries[i].scheme);
+    entries[i].id = put(&at, acl->entries[i].id);
+  }
+  *copy = (lk_acls){entries, acl->count};
+  r->acl = copy;
   r->stat = *stat;
+}
+
+size_t lk__result_ids_size(const lk_identity *ids, size_t count)
+{
+  size_t size = 0;
+
+  for (size_t i = 0; i < count; i++)
+    size += sizeof *ids + ids[i].scheme.len + 1 + ids[i].user.len + 1;
+  return size;
+}
+
+void lk__result_set_ids(lk_sync_result *r, const lk_identity *ids, size_t count)
+{
+  lk_identity *copies = (lk_identity *)(void *)block_of(r)->room;
+  char *at = (char *)(copies + count);
+
+  for (size_t i = 0; i < count; i++) {
+    copies[i].scheme = put(&at, ids[i].scheme);
+    copies[i].user = put(&at, ids[i].user);
+  }
+  r->ids = copies;
+  r->count = count;
+}
+
+/* ---- multi-reads --------------------------------------------------------- */
+
+static size_t names_in(const lk_read_result *reads, size_t count)
+{
+  size_t names = 0;
+
+  for (size_t i = 0; i < count; i++)
+    names += reads[i].count;
+  return names;
+}
+
+size_t lk__result_reads_size(const lk_read_result *reads, size_t count)
+{
+  size_t size = 0;
+
+  for (size_t i = 0; i < count; i++)
+    size += sizeof *reads + sizeof(lk_stat) + reads[i].data.len + 1 +
+            lk__result_names_size(reads[i].names, reads[i].count);
+  return size;
+}
+
+void lk__result_set_reads(lk_sync_result *r, const lk_read_result *reads,
+                          size_t count)
+{
+  lk_read_result *copies = (lk_read_result *)(void *)block_of(r)->room;
+  lk_stat *stats = (lk_stat *)(void *)(copies + count);
+  lk_bytes *names = (lk_bytes *)(void *)(stats + count);
+  char *at = (char *)(names + names_in(reads, count));
+
+  for (size_t i = 0; i < count; i++) {
+    copies[i] = reads[i];
+    copies[i].data = put(&at, reads[i].data);
+    if (reads[i].stat != NULL) {
+      stats[i] = *reads[i].stat;
+      copies[i].stat = &stats[i];
+    }
+    if (reads[i].names != NULL)
+      copies[i].names = names;
+    for (size_t k = 0; k < reads[i].count; k++)
+      *names++ = put(&at, reads[i].names[k]);
+  }
+  r->reads = copies;
+  r->count = count;
 }
 
 /* ---- multi --------------------------------------------------------------- */

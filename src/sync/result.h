@@ -23,6 +23,18 @@ size_t lk__result_names_size(const lk_bytes *names, size_t count);
 void lk__result_set_names(lk_sync_result *r, const lk_bytes *names,
                           size_t count, const lk_stat *stat);
 
+size_t lk__result_acl_size(const lk_acls *acl);
+void lk__result_set_acl(lk_sync_result *r, const lk_acls *acl,
+                        const lk_stat *stat);
+
+size_t lk__result_ids_size(const lk_identity *ids, size_t count);
+void lk__result_set_ids(lk_sync_result *r, const lk_identity *ids,
+                        size_t count);
+
+size_t lk__result_reads_size(const lk_read_result *reads, size_t count);
+void lk__result_set_reads(lk_sync_result *r, const lk_read_result *reads,
+                          size_t count);
+
 size_t lk__result_parts_size(const lk_op_result *parts, size_t count);
 void lk__result_set_parts(lk_sync_result *r, const lk_op_result *parts,
                           size_t count);

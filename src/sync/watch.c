@@ -29,13 +29,15 @@ void lk__sync_watch_event(lk_client *client, lk_watch *watch,
                           const lk_event *event, void *arg)
 {
   lk_sync_watch *w = arg;
-  bool handed = w->handed;
+  bool last = !w->stays || event->type == LK_EVENT_ENDED;
+  bool ours = last && !w->handed;
 
   (void)client;
   (void)watch;
-  w->watch = NULL;
+  if (last)
+    w->watch = NULL;
   w->on_event(w->client, event, w->arg);
-  if (!handed)
+  if (ours)
     lk__sync_watch_discard(w);
 }
 

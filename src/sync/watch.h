@@ -8,8 +8,10 @@ struct lk_sync_watch {
   lk_sync_client *client;
   void (*on_event)(lk_sync_client *c, const lk_event *event, void *arg);
   void *arg;
-  lk_watch *watch; /**< NULL: it has been called. Of the handle's thread */
-  bool handed;     /**< the caller frees it */
+  lk_watch
+      *watch;  /**< NULL: it has been called its last. Of the handle's thread */
+  bool stays;  /**< it is called until LK_EVENT_ENDED */
+  bool handed; /**< the caller frees it */
 };
 
 /** NULL: no memory. */

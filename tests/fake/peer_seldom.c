@@ -178,7 +178,7 @@ int peer_config(peer *p, const peer_call *call)
   peer_making m;
 
   peer_begin(&m, p, call, "/zookeeper/config");
-  return peer_finish(&m, lk_config(p->client, m.opts, peer_on_get, m.t));
+  return peer_finish(&m, lk_get_config(p->client, m.opts, peer_on_get, m.t));
 }
 
 int peer_reconfig(peer *p, const peer_call *call,

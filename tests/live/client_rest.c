@@ -335,7 +335,7 @@ START_TEST(a_server_alone_has_no_configuration)
       .size = sizeof change, .leaving = "1", .version = -1};
 
   world_enter(_i);
-  ck_assert_int_eq(end(lk_config(here, NULL, on_get, ask())), 0);
+  ck_assert_int_eq(end(lk_get_config(here, NULL, on_get, ask())), 0);
   ck_assert_uint_eq(last.len, 0);
   int err = end(lk_reconfig(here, &change, NULL, on_get, ask()));
   ck_assert_msg(err == LK_ERR_UNIMPLEMENTED || err == LK_ERR_RECONFIG_DISABLED,

@@ -145,6 +145,66 @@ START_TEST(an_identity_is_added)
 }
 END_TEST
 
+START_TEST(the_rarer_requests_bring_what_they_should)
+{
+  lk_read reads[] = {lk_read_get(place), lk_read_list(place),
+                     lk_read_get("/none")};
+  lk_sync_result *r;
+  int32_t count = -1;
+  lk_stat stat;
+
+  begin();
+  ck_assert_int_eq(lk_sync_create_ttl(here, &r, in("t"), lk_text("one"), NULL,
+                                      0, LK_TTL_MAX_MS, &soon),
+                   0);
+  ck_assert_str_eq(r->path, in("t"));
+  ck_assert_int_eq(r->stat.czxid, r->zxid);
+  lk_sync_result_free(r);
+  ck_assert_int_eq(lk_sync_create_ttl(here, &r, in("t"), lk_text(""), NULL,
+                                      LK_EPHEMERAL, 1, &soon),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_ptr_null(r);
+  ck_assert_int_eq(lk_sync_create(here, NULL, in("e"), lk_text(""), NULL,
+                                  LK_EPHEMERAL, &soon),
+                   0);
+  ck_assert_int_eq(lk_sync_list(here, &r, place, &soon), 0);
+  ck_assert_uint_eq(r->count, 2);
+  lk_sync_result_free(r);
+  ck_assert_int_eq(lk_sync_count(here, &count, place, &soon), 0);
+  ck_assert_int_eq(count, 2);
+  ck_assert_int_eq(lk_sync_ephemerals(here, &r, place, &soon), 0);
+  ck_assert_uint_eq(r->count, 1);
+  ck_assert_str_eq(r->names[0].at, in("e"));
+  lk_sync_result_free(r);
+  ck_assert_int_eq(
+      lk_sync_set_acl(here, &stat, in("e"), &lk_acl_read, 0, &soon), 0);
+  ck_assert_int_eq(stat.aversion, 1);
+  ck_assert_int_eq(lk_sync_get_acl(here, &r, in("e"), &soon), 0);
+  ck_assert_uint_eq(r->acl->count, 1);
+  ck_assert_int_eq(r->acl->entries->perms, LK_PERM_READ);
+  ck_assert_str_eq(r->acl->entries->id.at, "anyone");
+  ck_assert_int_eq(r->stat.aversion, 1);
+  lk_sync_result_free(r);
+  ck_assert_int_eq(lk_sync_multi_read(here, &r, reads, 3, &soon), 0);
+  ck_assert_uint_eq(r->count, 3);
+  ck_assert_int_eq(r->reads[0].stat->num_children, 2);
+  ck_assert_uint_eq(r->reads[1].count, 2);
+  ck_assert_uint_eq(strlen(r->reads[1].names[0].at), 1);
+  ck_assert_int_eq(r->reads[2].err, LK_ERR_NO_NODE);
+  ck_assert_ptr_null(r->reads[2].names);
+  lk_sync_result_free(r);
+  ck_assert_int_eq(lk_sync_who_am_i(here, &r, &soon), 0);
+  ck_assert_uint_eq(r->count, 1);
+  ck_assert_str_eq(r->ids[0].scheme.at, "ip");
+  lk_sync_result_free(r);
+  ck_assert_int_eq(lk_sync_get_config(here, &r, &soon), 0);
+  ck_assert_uint_eq(r->data.len, 0);
+  lk_sync_result_free(r);
+  ck_assert_int_eq(lk_sync_get_acl(here, &r, "/none", &soon), LK_ERR_NO_NODE);
+  ck_assert_ptr_null(r);
+}
+END_TEST
+
 START_TEST(a_silent_server_costs_no_more_than_the_deadline)
 {
   lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 100};
@@ -189,6 +249,52 @@ static lk_sync_call watching(sight *s)
                         .on_event = on_sight,
                         .watch_arg = s};
 }
+
+static void wait_for_count(const sight *s, unsigned count)
+{
+  for (int i = 0; s->count < count; i++) {
+    ck_assert_int_lt(i, 1000);
+    usleep(10000);
+  }
+}
+
+START_TEST(a_watch_that_stays_is_told_until_it_is_freed)
+{
+  sight handed = {.type = -1}, other = {.type = -1}, self = {.type = -1};
+  lk_sync_call call = watching(&handed);
+  lk_sync_watch *watch, *own;
+
+  begin();
+  call.watch = &watch;
+  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_NODE, &call), 0);
+  ck_assert_ptr_nonnull(watch);
+  call = watching(&other);
+  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_NODE, &call), 0);
+  call = watching(&self);
+  call.watch = &own;
+  self.free_it = &own;
+  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_NODE, &call), 0);
+  for (unsigned i = 1; i <= 3; i++) {
+    ck_assert_int_eq(lk_sync_set(there, NULL, place, lk_text("x"), -1, &soon),
+                     0);
+    wait_for_count(&other, i);
+    wait_for_count(&self, 1);
+    ck_assert_uint_eq(handed.count, i);
+  }
+  lk_sync_watch_free(watch);
+  ck_assert_int_eq(lk_sync_set(there, NULL, place, lk_text("x"), -1, &soon), 0);
+  wait_for_count(&other, 4);
+  ck_assert_uint_eq(handed.count, 3);
+  ck_assert_uint_eq(self.count, 1);
+  ck_assert_int_eq(other.type, LK_EVENT_CHANGED);
+  call = watching(&handed);
+  call.on_event = NULL;
+  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_NODE, &call),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_sync_client_close(here), 0);
+  ck_assert_int_eq(other.type, LK_EVENT_ENDED);
+}
+END_TEST
 
 START_TEST(a_watch_is_told_once)
 {
@@ -410,7 +516,9 @@ TCase *call_tests(void)
       children_are_listed,
       a_multi_says_what_became_of_each_part,
       an_identity_is_added,
+      the_rarer_requests_bring_what_they_should,
       a_silent_server_costs_no_more_than_the_deadline,
+      a_watch_that_stays_is_told_until_it_is_freed,
       a_watch_is_told_once,
       a_watch_with_a_handle_can_be_dropped,
       a_watch_may_be_freed_by_its_callback,
@@ -431,7 +539,8 @@ int main(void)
 {
   TCase *cases[] = {call_tests(), lock_tests(), lease_tests(), thread_tests(),
                     kind_tests()};
-  const char *const options[] = {NULL};
+  const char *const options[] = {"--property",
+                                 "zookeeper.extendedTypesEnabled=true", NULL};
   Suite *suite = suite_create("sync");
   SRunner *runner;
   int failed;
