@@ -139,11 +139,11 @@ static bool owner_is_blocked(const sim_judge *j, const sim_entry *own)
   return false;
 }
 
-/* Who wants nothing any more goes, and so do nodes of the dead: they wait for
- * nobody. */
+/* Who wants nothing any more goes, and so do nodes of the dead and what its
+ * owner may not delete: they wait for nobody. */
 static bool may_block(sim_judge *j, const sim_entry *e)
 {
-  if (!e->contends || sim_owner_of(j, e) == NULL)
+  if (!e->contends || e->left || sim_owner_of(j, e) == NULL)
     return false;
   return e->of == NULL || (e->of->wants && e->of->acquire == e->acquire);
 }
