@@ -44,13 +44,13 @@ static void add(sim_process *p, const sim_trade *trade, unsigned number)
   p->actors = a;
 }
 
-/* In one world of five, and then everywhere. */
+/* In some worlds, and then everywhere. */
 static void engage_two(sim_process *p, const sim_trade *trade, unsigned number,
-                       uint64_t salt)
+                       uint64_t salt, uint32_t worlds)
 {
   sim_rng r = sim_rng_fork(&p->world->rng, salt);
 
-  if (sim_roll(&r, 5) > 0)
+  if (sim_roll(&r, worlds) > 0)
     return;
   add(p, trade, number);
   add(p, trade, number + 1);
@@ -78,8 +78,9 @@ static void engage(sim_process *p)
     add(p, &sim_peer, number++);
   if (!sim_plain(p->world) && p->world->limited && p->index == 0)
     add(p, &sim_warden, number++);
-  engage_two(p, &sim_sitter, number, 's');
-  engage_two(p, &sim_subscriber, number + 2, 'u');
+  engage_two(p, &sim_sitter, number, 's', 5);
+  if (p->world->scenario->news)
+    engage_two(p, &sim_subscriber, number + 2, 'u', 3);
 }
 
 void sim_actors_start(sim_process *p)

@@ -16,6 +16,7 @@ struct sim_scenario {
   bool calm;          /**< nothing is slower than T/4: nobody may be unsure */
   bool churn;         /**< actors hold shortly and want again at once */
   bool hold;          /**< actors hold for long, mostly over T */
+  bool news;          /**< in one world of three there are subscribers */
   unsigned assurance; /**< 1 + the only one; 0: any, mostly quorum */
   bool drift;         /**< clocks are 1 % off, and ticks are short */
   int32_t sweep_ms;   /**< of containers; 0: 60,000 */
