@@ -32,6 +32,7 @@
  */
 
 #include <latchkey/multilock.h>
+#include <latchkey/nodes.h>
 #include <latchkey/rwlock.h>
 #include <latchkey/semaphore.h>
 #include <latchkey/single.h>
@@ -313,6 +314,33 @@ LK_API int lk_sync_subscription_next(lk_sync_subscription *s,
 /** End and free it, and what nobody has taken. Threads that wait for it get
     LK_ERR_CLOSED; no call may begin any more. NULL is fine. */
 LK_API void lk_sync_subscription_free(lk_sync_subscription *s);
+
+/* ---- nodes ------------------------------------------------------------ */
+
+/* As their namesakes in <latchkey/nodes.h>, otherwise as the requests above.
+   `call->repeat` is refused by lk_sync_create_deep() alone. */
+
+LK_API int lk_sync_create_deep(lk_sync_client *c, lk_sync_result **out,
+                               const char *path, lk_bytes data,
+                               const lk_acls *acl, int flags,
+                               const lk_parents *parents,
+                               const lk_sync_call *call);
+/** `deleted`, if it is not NULL, gets how many nodes are known to be deleted,
+    whatever is returned. Nothing more is asked to go once this has returned:
+    what is under way then, 256 nodes at most, may still go. */
+LK_API int lk_sync_delete_deep(lk_sync_client *c, size_t *deleted,
+                               const char *path, const lk_sync_call *call);
+LK_API int lk_sync_create_settled(lk_sync_client *c, lk_sync_result **out,
+                                  const char *path, lk_bytes data,
+                                  const lk_acls *acl, int flags, bool sole,
+                                  const lk_sync_call *call);
+/** `out` is filled in when 0 is returned. */
+LK_API int lk_sync_set_settled(lk_sync_client *c, lk_stat *out,
+                               const char *path, lk_bytes data, int32_t version,
+                               bool sole, const lk_sync_call *call);
+LK_API int lk_sync_delete_settled(lk_sync_client *c, const char *path,
+                                  int32_t version, bool sole,
+                                  const lk_sync_call *call);
 
 /* ---- locks ------------------------------------------------------------ */
 

@@ -40,8 +40,9 @@ const cli_command cli_commands[] = {
     cli_options_common, cli_options_version}, cli_create},
   {"set", "[OPTION...] PATH [DATA|-]", "replace a node's data", 1, 2,
    {cli_options_write, cli_options_session, cli_options_common}, cli_set},
-  {"delete", "[OPTION...] PATH", "delete a node that has no children", 1, 1,
-   {cli_options_write, cli_options_session, cli_options_common}, cli_delete},
+  {"delete", "[OPTION...] PATH", "delete a node", 1, 1,
+   {cli_options_delete, cli_options_write, cli_options_session,
+    cli_options_common}, cli_delete},
   {"doctor", "[OPTION...] [PATH]", "find out what is wrong on the way to the servers, and at PATH", 0, 1,
    READING, cli_doctor},
   {0}};

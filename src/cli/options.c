@@ -312,6 +312,10 @@ const cli_option cli_options_write[] = {
   {'V', "node-version", "VERSION", "only if the node has this version", take_node_version},
   {0}};
 
+const cli_option cli_options_delete[] = {
+  {'r', "recursive", NULL, "delete all that is below it too", take_recursive},
+  {0}};
+
 const cli_option cli_options_create[] = {
   {'e', "ephemeral", NULL, "the node lives as long as this command: until interrupted", take_ephemeral},
   {'s', "sequential", NULL, "the server appends a number that grows", take_sequential},

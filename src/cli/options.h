@@ -79,6 +79,7 @@ extern const cli_option cli_options_layout[];
 extern const cli_option cli_options_run[];
 extern const cli_option cli_options_wait[];
 extern const cli_option cli_options_write[]; /* -V VERSION */
+extern const cli_option cli_options_delete[];
 extern const cli_option cli_options_create[];
 extern const cli_option cli_options_ls[];
 

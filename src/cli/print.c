@@ -94,7 +94,7 @@ const char *cli_hint(int err)
   case LK_ERR_NO_CHILDREN_FOR_EPHEMERALS:
     return "; choose a path that is not below an ephemeral node";
   case LK_ERR_TOO_BIG: return "; servers take 1 MiB at most";
-  case LK_ERR_NOT_EMPTY: return "; delete its children first";
+  case LK_ERR_NOT_EMPTY: return "; delete its children first, or with -r";
   case LK_ERR_BAD_VERSION: return "; read it again";
   case LK_ERR_LOSS:
   case LK_ERR_NOT_SENT:

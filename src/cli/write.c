@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <latchkey/nodes.h>
+
 #include "cli/access.h"
 #include "cli/ask.h"
 #include "cli/json.h"
@@ -57,6 +59,15 @@ static void on_done(lk_client *c, int err, void *arg)
 /* ---- set, delete ----------------------------------------------------------
  */
 
+static void on_deleted(lk_client *c, int err, size_t deleted, void *arg)
+{
+  cli_ask *a = arg;
+
+  if (a->options->verbose)
+    cli_say("%zu nodes deleted", deleted);
+  on_done(c, err, arg);
+}
+
 static void on_set(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
   cli_ask *a = arg;
@@ -75,9 +86,9 @@ int cli_set(const cli_options *o, char **operands)
 
   if (read_data(operands[1], &data) &&
       cli_ask_open(&a, o, "set", operands[0])) {
-    lk_call call = cli_ask_call(&a, false);
-    int err = lk_set(a.link.client, a.path, data_of(&data), o->node_version,
-                     &call, on_set, &a);
+    lk_call call = cli_ask_call(&a, true);
+    int err = lk_set_settled(a.link.client, a.path, data_of(&data),
+                             o->node_version, false, &call, on_set, &a);
 
     code = cli_ask_close(&a, cli_ask_wait(&a, err));
   }
@@ -85,17 +96,34 @@ int cli_set(const cli_options *o, char **operands)
   return code;
 }
 
+/* As long as the servers answer. */
+static int delete_tree(cli_ask *a)
+{
+  int err = lk_delete_deep(a->link.client, a->path, NULL, NULL, on_deleted, a);
+
+  return cli_ask_wait(a, err);
+}
+
+static int delete_node(cli_ask *a)
+{
+  lk_call call = cli_ask_call(a, true);
+  int err = lk_delete_settled(a->link.client, a->path, a->options->node_version,
+                              false, &call, on_done, a);
+
+  return cli_ask_wait(a, err);
+}
+
 int cli_delete(const cli_options *o, char **operands)
 {
   cli_ask a;
 
+  if (o->recursive && o->node_version != -1) {
+    cli_say("delete: -V does not go with -r");
+    return CLI_FAILED;
+  }
   if (!cli_ask_open(&a, o, "delete", operands[0]))
     return CLI_FAILED;
-  lk_call call = cli_ask_call(&a, false);
-  int err =
-      lk_delete(a.link.client, a.path, o->node_version, &call, on_done, &a);
-
-  return cli_ask_close(&a, cli_ask_wait(&a, err));
+  return cli_ask_close(&a, o->recursive ? delete_tree(&a) : delete_node(&a));
 }
 
 /* ---- create ----------------------------------------------------------------
@@ -122,38 +150,13 @@ static void on_created(lk_client *c, int err, const char *path,
   cli_text_puts(&a->out, "\n");
 }
 
-static void on_parent(lk_client *c, int err, const char *path,
-                      const lk_stat *stat, void *arg)
+static int create_deep(cli_ask *a, lk_bytes data, const lk_acls *acl, int flags)
 {
-  (void)path;
-  (void)stat;
-  on_done(c, err, arg);
-}
+  lk_parents parents = {.size = sizeof parents, .acl = acl};
+  lk_call call = cli_ask_call(a, false);
 
-/* Make what is missing above `a->path`. Refusals do not count (the node may
-   be there and be closed to us): the create that follows decides. */
-static int make_parents(cli_ask *a, const lk_acls *acl)
-{
-  char *path = strdup(a->path);
-
-  if (path == NULL)
-    return LK_ERR_NO_MEMORY;
-  for (char *s = strchr(path + 1, '/'); s != NULL; s = strchr(s + 1, '/')) {
-    lk_call call = cli_ask_call(a, false);
-
-    *s = '\0';
-    int err = lk_create(a->link.client, path, lk_bytes_of("", 0), acl,
-                        LK_PERSISTENT, &call, on_parent, a);
-
-    err = cli_ask_wait(a, err);
-    *s = '/';
-    if (err != 0 && err != LK_ERR_NODE_EXISTS && err != LK_ERR_NO_AUTH) {
-      free(path);
-      return err;
-    }
-  }
-  free(path);
-  return 0;
+  return lk_create_deep(a->link.client, a->path, data, acl, flags, &parents,
+                        &call, on_created, a);
 }
 
 static int create(cli_ask *a, lk_bytes data, const lk_acls *acl)
@@ -162,9 +165,10 @@ static int create(cli_ask *a, lk_bytes data, const lk_acls *acl)
   int flags = o->container ? LK_CONTAINER
                            : (o->ephemeral ? LK_EPHEMERAL : 0) |
                                  (o->sequential ? LK_SEQUENTIAL : 0);
-  lk_call call = cli_ask_call(a, false);
-  int err = lk_create2(a->link.client, a->path, data, acl, flags, &call,
-                       on_created, a);
+  lk_call call = cli_ask_call(a, true);
+  int err = o->parents ? create_deep(a, data, acl, flags)
+                       : lk_create_settled(a->link.client, a->path, data, acl,
+                                           flags, false, &call, on_created, a);
 
   return cli_ask_wait(a, err);
 }
@@ -224,11 +228,6 @@ static int create_and_stay(cli_ask *a, lk_bytes data, const lk_acls *acl)
 {
   int err = create(a, data, acl);
 
-  if (err == LK_ERR_NO_NODE && a->options->parents) {
-    err = make_parents(a, acl);
-    if (err == 0)
-      err = create(a, data, acl);
-  }
   if (err != 0 || !a->options->ephemeral)
     return cli_ask_close(a, err);
   int code = cli_print(&a->out);

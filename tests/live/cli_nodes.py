@@ -127,6 +127,19 @@ def delete_keeps_what_has_children():
     expect(0, "delete", "/tree")
 
 
+def r_deletes_all_below():
+    for path in ("/r/a/b/c", "/r/a/d", "/r/e", "/r/f/g/h/i", "/rest"):
+        expect(0, "create", "-p", path, "x")
+    done = expect(0, "delete", "-v", "-r", "/r")
+    assert done.out == "" and "10 nodes deleted" in done.err, done
+    no("stat", "/r", hint="no such node")
+    expect(0, "delete", "-r", "/rest")
+    no("delete", "-r", "/rest", hint="no such node")
+    for path in ("/", "/zookeeper", "/zookeeper/quota"):
+        assert "not a valid argument" in expect(125, "delete", "-r", path).err
+    assert "-V" in expect(125, "delete", "-r", "-V", "0", "/x").err
+
+
 def what_is_too_large_is_refused():
     done = run("set", "/word", "-", input="x" * 1100000)
     assert done.code == 125 and "1 MiB" in done.err, done
@@ -288,6 +301,7 @@ live.run(live.together(
     get_writes_the_bytes_as_they_are,
     set_and_delete_can_ask_for_a_version,
     delete_keeps_what_has_children,
+    r_deletes_all_below,
     ls_is_sorted_one_name_a_line,
     stat_is_a_field_a_line,
     status_of_a_lock_that_nobody_holds_is_0,

@@ -101,6 +101,121 @@ START_TEST(children_are_listed)
 }
 END_TEST
 
+/* Three levels: 1,097 nodes. */
+static size_t grow(void)
+{
+  lk_parents containers = {.size = sizeof containers, .containers = true};
+  char name[64];
+  size_t count = 0;
+
+  for (int a = 0; a < 8; a++) {
+    for (int b = 0; b < 8; b++) {
+      for (int d = 0; d < 16; d++) {
+        snprintf(name, sizeof name, "tree/%d/%d/%d", a, b, d);
+        ck_assert_int_eq(lk_sync_create_deep(here, NULL, in(name), lk_text(""),
+                                             NULL, 0, &containers, &soon),
+                         0);
+        count += d > 0 ? 1 : b > 0 ? 2 : 3;
+      }
+    }
+  }
+  return count + 1;
+}
+
+START_TEST(a_tree_is_made_and_deleted)
+{
+  lk_sync_call never = {.size = sizeof never};
+  size_t deleted;
+
+  begin();
+  size_t count = grow();
+
+  ck_assert_int_eq(lk_sync_cancel_new(&never.cancel, here), 0);
+  lk_sync_cancel_set(never.cancel);
+  ck_assert_int_eq(lk_sync_delete_deep(here, &deleted, in("tree"), &never),
+                   LK_ERR_CANCELLED);
+  ck_assert_uint_eq(deleted, 0);
+  lk_sync_cancel_free(never.cancel);
+  ck_assert_int_eq(lk_sync_delete_deep(here, &deleted, in("tree"), &soon), 0);
+  ck_assert_uint_eq(deleted, count);
+  ck_assert_int_eq(lk_sync_delete_deep(here, &deleted, in("tree"), &soon),
+                   LK_ERR_NO_NODE);
+  ck_assert_int_eq(lk_sync_exists(here, NULL, place, &soon), 0);
+  ck_assert_int_eq(lk_sync_delete_deep(here, NULL, "/", &soon),
+                   LK_ERR_BAD_ARGUMENT);
+}
+END_TEST
+
+typedef struct joiner {
+  atomic_bool stop;
+  unsigned made;
+} joiner;
+
+/* Makes nodes in the tree until it has gone and is told to stop. */
+static int join_in(void *arg)
+{
+  joiner *j = arg;
+  char name[128];
+  int err = 0;
+
+  while (!atomic_load(&j->stop) && (err == 0 || err == LK_ERR_NO_NODE)) {
+    snprintf(name, sizeof name, "%s/tree/3/3/new-%u", place, j->made);
+    err = lk_sync_create(there, NULL, name, lk_text(""), NULL, 0, &soon);
+    j->made += err == 0;
+  }
+  return err == LK_ERR_NO_NODE ? 0 : err;
+}
+
+START_TEST(a_tree_in_which_others_make_nodes_is_deleted)
+{
+  joiner j = {.made = 0};
+  waiter other;
+  size_t deleted = 0;
+  size_t sum = 0;
+  int err;
+
+  begin();
+  size_t count = grow();
+
+  waiter_start(&other, join_in, &j);
+  do {
+    err = lk_sync_delete_deep(here, &deleted, in("tree"), &soon);
+    sum += deleted;
+  } while (err == LK_ERR_NOT_EMPTY);
+  ck_assert_int_eq(err, 0);
+  atomic_store(&j.stop, true);
+  ck_assert_int_eq(waiter_end(&other), 0);
+  ck_assert_uint_eq(sum, count + j.made);
+}
+END_TEST
+
+START_TEST(writes_are_settled)
+{
+  lk_sync_result *r;
+  lk_stat stat;
+
+  begin();
+  ck_assert_int_eq(lk_sync_create_settled(here, &r, in("n"), lk_text("1"), NULL,
+                                          LK_EPHEMERAL, false, &soon),
+                   0);
+  ck_assert_str_eq(r->path, in("n"));
+  ck_assert_int_ne(r->stat.ephemeral_owner, 0);
+  lk_sync_result_free(r);
+  ck_assert_int_eq(lk_sync_create_settled(here, NULL, in("n"), lk_text("1"),
+                                          NULL, 0, false, &soon),
+                   LK_ERR_NODE_EXISTS);
+  ck_assert_int_eq(
+      lk_sync_set_settled(here, &stat, in("n"), lk_text("2"), 0, true, &soon),
+      0);
+  ck_assert_int_eq(stat.version, 1);
+  ck_assert_int_eq(lk_sync_delete_settled(here, in("n"), 0, false, &soon),
+                   LK_ERR_BAD_VERSION);
+  ck_assert_int_eq(lk_sync_delete_settled(here, in("n"), 1, false, &soon), 0);
+  ck_assert_int_eq(lk_sync_delete_settled(here, in("n"), 1, false, &soon),
+                   LK_ERR_NO_NODE);
+}
+END_TEST
+
 START_TEST(a_multi_says_what_became_of_each_part)
 {
   lk_sync_result *r;
@@ -514,6 +629,9 @@ TCase *call_tests(void)
   const TTest *const tests[] = {
       a_node_is_made_read_changed_and_deleted,
       children_are_listed,
+      a_tree_is_made_and_deleted,
+      a_tree_in_which_others_make_nodes_is_deleted,
+      writes_are_settled,
       a_multi_says_what_became_of_each_part,
       an_identity_is_added,
       the_rarer_requests_bring_what_they_should,
