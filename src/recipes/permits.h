@@ -75,4 +75,25 @@ void lk__permits_end(lk_permits *p, int err);
 /** So many there are now. */
 void lk__permits_limit(lk_permits *p, int32_t limit);
 
+/* ---- between permits.c and leases.c -------------------------------------- */
+
+/** Ask for all permits that are lacking. */
+void lk__leases_ask(lk_permits *p);
+/** Want them no more; `wait`: and tell when they are gone. */
+void lk__leases_stop(lk_permits *p, bool wait);
+/** The same, and forget them. */
+void lk__leases_drop(lk_permits *p);
+
+/** See whether all of it is there. */
+void lk__permits_try(lk_permits *p);
+/** Place or permit ended with `err`. */
+void lk__permits_failed(lk_permits *p, int err);
+/** Something of it was deleted, or went with its session: begin anew. */
+void lk__permits_again(lk_permits *p, int err);
+void lk__permits_tell(lk_permits *p, const lk_news *news);
+/** First, and not enough permits. */
+void lk__permits_tell_first(lk_permits *p);
+/** It was asked to let go of a part, perhaps before it had the whole. */
+void lk__permits_tell_revoked(lk_permits *p);
+
 #endif
