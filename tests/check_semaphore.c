@@ -6,6 +6,8 @@
 
 #include <latchkey/semaphore.h>
 
+#include <stdio.h>
+
 /* Semaphores of two permits, on one server, each handle a session's. */
 
 enum { PARTIES = 4 };
@@ -16,6 +18,9 @@ static locker l[PARTIES];
 static int32_t permits;
 static int32_t take;
 static const char *limit_path;
+static lk_layout layout;
+static const char *queue = "/s/locks";
+static const char *leases = "/s/leases";
 static lk_lock_event_type deadly = LK_LOCK_EVENT_UNSURE; /* ends l[0] */
 
 static void wrap(locker *x, party *p)
@@ -43,7 +48,7 @@ static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
 static bool try_init(locker *x, party *p)
 {
   lk_lock_config config = {
-      .size = sizeof config, .on_event = on_event, .arg = x};
+      .size = sizeof config, .layout = layout, .on_event = on_event, .arg = x};
   lk_semaphore_config options = {.size = sizeof options,
                                  .permits = permits,
                                  .take = take,
@@ -53,11 +58,18 @@ static bool try_init(locker *x, party *p)
   return lk_semaphore_new(&x->lock, p->keeper, "/s", &config, &options) == 0;
 }
 
+/* As kazoo leaves them where it says how many. */
 static void make_dirs(void)
 {
+  char number[12];
+
+  snprintf(number, sizeof number, "%d", (int)permits);
   fake_create(&server, "/s");
-  fake_create(&server, "/s/locks");
-  fake_create(&server, "/s/leases");
+  fake_create(&server, queue);
+  if (layout == LK_LAYOUT_KAZOO)
+    fake_set(&server, "/s", number);
+  else
+    fake_create(&server, leases);
 }
 
 static void begin(int32_t n)
@@ -77,8 +89,7 @@ static void begin(int32_t n)
 
 static size_t left(void)
 {
-  return fake_children(&server, "/s/locks") +
-         fake_children(&server, "/s/leases");
+  return fake_children(&server, queue) + fake_children(&server, leases);
 }
 
 static void end(void)
@@ -125,10 +136,14 @@ START_TEST(a_permit_costs_one_write)
 {
   begin(2);
   get(0);
-  ck_assert(fake_said(parties[0].link, "create2 getChildren2 create2 "
-                                       "getChildren2 | removeWatches delete"));
-  ck_assert_uint_eq(fake_children(&server, "/s/locks"), 0);
-  ck_assert_uint_eq(fake_children(&server, "/s/leases"), 1);
+  ck_assert(fake_said(parties[0].link,
+                      layout == LK_LAYOUT_KAZOO
+                          ? "create2 getChildren2 create2 getChildren2 "
+                            "getData | removeWatches delete"
+                          : "create2 getChildren2 create2 getChildren2 | "
+                            "removeWatches delete"));
+  ck_assert_uint_eq(fake_children(&server, queue), 0);
+  ck_assert_uint_eq(fake_children(&server, leases), 1);
   let_go(0);
   ck_assert(fake_said(parties[0].link, "delete"));
   end();
@@ -177,8 +192,8 @@ START_TEST(who_is_not_first_keeps_no_permit_from_others)
   want(1);
   want(2);
   /* The holder's, and that of the first in the queue. */
-  ck_assert_uint_eq(fake_children(&server, "/s/leases"), 2);
-  ck_assert_uint_eq(fake_children(&server, "/s/locks"), 2);
+  ck_assert_uint_eq(fake_children(&server, leases), 2);
+  ck_assert_uint_eq(fake_children(&server, queue), 2);
   end();
 }
 END_TEST
@@ -188,9 +203,9 @@ START_TEST(who_is_first_late_is_told_that_it_waits)
 {
   begin(1);
   get(0);
-  fake_delete(&server, "/s/locks");
+  fake_delete(&server, queue);
   want(1);
-  ck_assert_uint_eq(fake_children(&server, "/s/leases"), 2);
+  ck_assert_uint_eq(fake_children(&server, leases), 2);
   ck_assert(locker_told(&l[1], "waiting 1 permits...\n"));
   let_go(0);
   ck_assert_int_eq(l[1].acquired, 0);
@@ -208,7 +223,7 @@ START_TEST(a_place_that_is_first_is_not_proven_by_itself)
   let_go(0);
   ck_assert_int_eq(l[1].acquired, 0);
   /* It is first now: the create of its permit is proof. */
-  ck_assert_uint_eq(fake_children(&server, "/s/locks"), 1);
+  ck_assert_uint_eq(fake_children(&server, queue), 1);
   ck_assert(strncmp(parties[2].link->log, "create2 getChildren2", 20) == 0);
   ck_assert_uint_eq(fake_count(parties[2].link, "multi"), 0);
   let_go(1);
@@ -236,7 +251,7 @@ START_TEST(several_are_taken_together)
   change(0, 2);
   change(1, 2);
   get(0);
-  ck_assert_uint_eq(fake_children(&server, "/s/leases"), 2);
+  ck_assert_uint_eq(fake_children(&server, leases), 2);
   get(2);
   want(1);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
@@ -283,7 +298,10 @@ START_TEST(after_three_failures_the_place_is_asked_for_first)
     fail_once(2);
   parties[2].link->log[0] = '\0';
   fail_once(2);
-  ck_assert(fake_said(parties[2].link, "create2 getChildren2 | delete"));
+  ck_assert(
+      fake_said(parties[2].link, layout == LK_LAYOUT_KAZOO
+                                     ? "create2 getChildren2 getData | delete"
+                                     : "create2 getChildren2 | delete"));
   let_go(0);
   let_go(1);
   get(2); /* nobody is there: that ends it */
@@ -344,7 +362,7 @@ END_TEST
 static void grow_before_count(fake_server *s, fake_link *link, int32_t op,
                               const char *path)
 {
-  if (op != 12 || link != parties[1].link || strcmp(path, "/s/leases") != 0)
+  if (op != 12 || link != parties[1].link || strcmp(path, leases) != 0)
     return;
   fake_set(s, "/n/limit", "\x7f\x01\x01\x01");
   s->before = NULL;
@@ -517,7 +535,7 @@ START_TEST(a_permit_that_is_deleted_is_lost)
   change(0, 2);
   get(0);
   fake_run(&server, T / 2); /* watched by now */
-  fake_delete(&server, fake_child(&server, "/s/leases", 0));
+  fake_delete(&server, fake_child(&server, leases, 0));
   fake_turn(&server);
   ck_assert(locker_told(&l[0], "lost NO_NODE\n"));
   ck_assert_uint_eq(left(), 0);
@@ -534,10 +552,10 @@ START_TEST(a_place_that_is_deleted_begins_anew)
   want(1);
   fake_run(&server, T / 2);
   l[1].told[0] = '\0';
-  fake_delete(&server, fake_child(&server, "/s/locks", 0));
+  fake_delete(&server, fake_child(&server, queue, 0));
   fake_turn(&server);
   ck_assert(locker_told(&l[1], "place lost NO_NODE\nwaiting 1 permits...\n"));
-  ck_assert_uint_eq(fake_children(&server, "/s/leases"), 2);
+  ck_assert_uint_eq(fake_children(&server, leases), 2);
   let_go(0);
   ck_assert_int_eq(l[1].acquired, 0);
   end();
@@ -689,26 +707,203 @@ START_TEST(memory_may_run_out_anywhere)
 }
 END_TEST
 
-SUITE("semaphore", a_permit_costs_one_write, missing_directories_are_made,
+/* ---- kazoo's ----------------------------------------------------------- */
+
+static const tree_node *node(const char *path)
+{
+  return tree_find(&server.nodes, path);
+}
+
+static void kazoo(void)
+{
+  layout = LK_LAYOUT_KAZOO;
+  queue = "/s-__lock__";
+  leases = "/s";
+}
+
+START_TEST(the_node_says_how_many_in_decimal)
+{
+  permits = 12;
+  take = 1;
+  limit_path = NULL;
+  fake_init(&server);
+  for (int i = 0; i < PARTIES; i++) {
+    party_join(&parties[i], &server, NULL);
+    ck_assert(try_init(&l[i], &parties[i]));
+  }
+  fake_turn(&server);
+  parties[0].link->log[0] = '\0';
+  get(0);
+  ck_assert(fake_said(
+      parties[0].link,
+      "create2 getChildren2 create2 getChildren2 getData | create create2 "
+      "getChildren2 create create2 getChildren2 create getData | "
+      "removeWatches delete"));
+  ck_assert_int_eq(node("/s")->stat.data_length, 2);
+  ck_assert(memcmp(node("/s")->data, "12", 2) == 0);
+  ck_assert(!node("/s")->container && !node("/s-__lock__")->container);
+  ck_assert_int_eq(node("/s-__lock__")->stat.data_length, 0);
+  const char *lease = fake_child(&server, "/s", 0);
+
+  ck_assert_uint_eq(strlen(lease), strlen("/s/") + 32);
+  ck_assert_uint_eq(strspn(lease + 3, "0123456789abcdef"), 32);
+  ck_assert_int_ne(node(lease)->stat.ephemeral_owner, 0);
+  ck_assert_uint_eq(lk_lock_token(l[0].lock),
+                    (uint64_t)node(lease)->stat.czxid);
+  end();
+}
+END_TEST
+
+START_TEST(another_number_is_an_error_and_nothing_is_left)
+{
+  begin(2);
+  fake_set(&server, "/s", "3");
+  want(0);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
+  fake_turn(&server);
+  ck_assert_uint_eq(left(), 0);
+  fake_set(&server, "/s", "20000000000000000000");
+  want(0);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
+  fake_set(&server, "/s", " 2\n");
+  get(0);
+  end();
+}
+END_TEST
+
+START_TEST(what_is_no_number_says_nothing)
+{
+  static const char *const texts[] = {"", "many", "2.0", "-2", "0x2", " "};
+
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    begin(2);
+    fake_set(&server, "/s", texts[i]);
+    get(0);
+    get(1);
+    want(2);
+    ck_assert_int_eq(l[2].acquired, NOT_YET);
+    end();
+  }
+}
+END_TEST
+
+START_TEST(a_kazoo_with_a_permit_counts)
+{
+  begin(1);
+  fake_create(&server, "/s/0123456789abcdef0123456789abcdef");
+  want(0);
+  ck_assert(locker_told(&l[0], "waiting 1 permits...\n"));
+  fake_delete(&server, "/s/0123456789abcdef0123456789abcdef");
+  fake_turn(&server);
+  ck_assert_int_eq(l[0].acquired, 0);
+  end();
+}
+END_TEST
+
+/* It takes its permit when it likes. */
+START_TEST(a_kazoo_with_the_lock_comes_first)
+{
+  begin(1);
+  fake_create(&server, "/s-__lock__/0123__lock__0000000000");
+  want(0);
+  ck_assert_int_eq(l[0].acquired, NOT_YET);
+  ck_assert_uint_eq(fake_children(&server, "/s"), 0);
+  fake_create(&server, "/s/0123456789abcdef0123456789abcdef");
+  fake_delete(&server, "/s-__lock__/0123__lock__0000000000");
+  fake_turn(&server);
+  ck_assert_int_eq(l[0].acquired, NOT_YET);
+  fake_delete(&server, "/s/0123456789abcdef0123456789abcdef");
+  fake_turn(&server);
+  ck_assert_int_eq(l[0].acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(what_kazoo_has_not_is_refused)
+{
+  lk_lock_config config = {.size = sizeof config, .layout = LK_LAYOUT_KAZOO};
+  lk_semaphore_config options = {
+      .size = sizeof options, .permits = 1, .limit_path = "/n"};
+  lk_lock *x;
+
+  begin(1);
+  ck_assert_int_eq(
+      lk_semaphore_new(&x, parties[0].keeper, "/s", &config, &options),
+      LK_ERR_BAD_ARGUMENT);
+  options.limit_path = NULL;
+  config.layout = LK_LAYOUT_NATIVE;
+  ck_assert_int_eq(
+      lk_semaphore_new(&x, parties[0].keeper, "/s", &config, &options),
+      LK_ERR_BAD_ARGUMENT);
+  end();
+}
+END_TEST
+
+/* ---- all --------------------------------------------------------------- */
+
+#define ADD(tcase, tests)                                   \
+  for (size_t n = 0; n < sizeof tests / sizeof *tests; n++) \
+    tcase_add_test(tcase, tests[n]);
+
+int main(void)
+{
+  const TTest *const either[] = {
+      a_permit_costs_one_write,
+      missing_directories_are_made,
       as_many_hold_as_there_are_permits,
       who_is_not_first_keeps_no_permit_from_others,
       who_is_first_late_is_told_that_it_waits,
       a_place_that_is_first_is_not_proven_by_itself,
       with_one_permit_it_is_a_mutex_that_cannot_be_taken_twice,
-      several_are_taken_together, two_that_want_all_do_not_wait_for_each_other,
+      several_are_taken_together,
+      two_that_want_all_do_not_wait_for_each_other,
       after_three_failures_the_place_is_asked_for_first,
-      bad_numbers_are_refused, a_node_says_how_many,
+      without_waiting_nothing_is_kept,
+      a_timeout_leaves_nothing_first_or_not,
+      cancelled_at_once_it_leaves_nothing,
+      a_permit_that_is_deleted_is_lost,
+      a_place_that_is_deleted_begins_anew,
+      a_break_at_any_request_is_survived,
+      an_overloaded_server_is_asked_again,
+      permits_that_an_overloaded_server_made_late_are_counted,
+      it_may_be_freed_when_its_place_is_lost,
+      a_session_that_ends_while_it_waits_begins_anew,
+      a_session_that_ends_takes_the_permits,
+      memory_may_run_out_anywhere};
+  const TTest *const curators[] = {
+      a_node_says_how_many,
       a_number_that_grows_while_it_is_counted_is_not_missed,
       the_node_is_watched_in_a_new_session_as_well,
       an_overloaded_server_is_asked_again_how_many,
       a_number_that_is_as_before_is_not_asked_for_again,
-      a_list_that_comes_twice_leaves_no_watch, a_node_that_says_nothing_ends_it,
-      without_waiting_nothing_is_kept, a_timeout_leaves_nothing_first_or_not,
-      cancelled_at_once_it_leaves_nothing, a_permit_that_is_deleted_is_lost,
-      a_place_that_is_deleted_begins_anew, a_break_at_any_request_is_survived,
-      an_overloaded_server_is_asked_again,
-      permits_that_an_overloaded_server_made_late_are_counted,
+      a_list_that_comes_twice_leaves_no_watch,
+      a_node_that_says_nothing_ends_it,
+      bad_numbers_are_refused};
+  const TTest *const kazoos[] = {the_node_says_how_many_in_decimal,
+                                 another_number_is_an_error_and_nothing_is_left,
+                                 what_is_no_number_says_nothing,
+                                 a_kazoo_with_a_permit_counts,
+                                 a_kazoo_with_the_lock_comes_first,
+                                 what_kazoo_has_not_is_refused};
 
-      it_may_be_freed_when_its_place_is_lost,
-      a_session_that_ends_while_it_waits_begins_anew,
-      a_session_that_ends_takes_the_permits, memory_may_run_out_anywhere)
+  Suite *suite = suite_create("semaphore");
+  TCase *here = tcase_create("Curator's");
+  TCase *there = tcase_create("kazoo's");
+  SRunner *runner;
+
+  tcase_set_timeout(here, 0); /* tests/run has the only clock */
+  tcase_set_timeout(there, 0);
+  ADD(here, either)
+  ADD(here, curators)
+  tcase_add_checked_fixture(there, kazoo, NULL);
+  ADD(there, either)
+  ADD(there, kazoos)
+  suite_add_tcase(suite, here);
+  suite_add_tcase(suite, there);
+  runner = srunner_create(suite);
+  srunner_run_all(runner, CK_ENV);
+  int failed = srunner_ntests_failed(runner);
+
+  srunner_free(runner);
+  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -165,7 +165,7 @@ typedef struct lk_lock_config {
       options of the first of them. Tokens: see lk_lock_turn(). For mutexes
       only: others refuse it with LK_ERR_BAD_ARGUMENT. */
   bool local_queue;
-  lk_layout layout; /**< semaphores: Curator's only */
+  lk_layout layout; /**< semaphores: Curator's or kazoo's */
   const char *prefix; /**< of a native mutex, nothing else; NULL: "seq-". It may
                            be empty, and is neither "r-" nor "w-"; without '/' */
   void (*on_event)(lk_lock *l, const lk_lock_event *event, void *arg);

@@ -24,6 +24,15 @@
  *   - LK_LOCK_EVENT_WAITING with position 1 and no node: first in the queue,
  *     and not enough permits.
  *
+ * With `layout` LK_LAYOUT_KAZOO it is kazoo's Semaphore: permits are nodes of
+ * 32 digits in the path itself, and the queue is kazoo's lock at the path with
+ * "-__lock__" behind it. The path's own data are the number of permits in
+ * decimal, and all directories plain nodes. The number is made with the node,
+ * and read with each acquire: another one ends it with LK_ERR_OTHER_LIMIT. What
+ * is no number says nothing, to kazoo neither. Otherwise all is as above:
+ * several permits at once, one round trip, tokens; a kazoo takes one permit
+ * and waits in line for it.
+ *
  * Threads, callbacks: as the client.
  */
 
@@ -43,7 +52,8 @@ typedef struct lk_semaphore_config {
   /** A node that says how many permits there are, as Curator's SharedCount
       writes it (four bytes, big-endian); made with `permits` if it is missing,
       but not its parent. When the number grows, waiters get more; when it
-      shrinks, nobody loses what he holds. NULL: `permits` is the number. */
+      shrinks, nobody loses what he holds. NULL: `permits` is the number. Not
+     with kazoo's layout, where the path itself says it, once and for all. */
   const char *limit_path;
 } lk_semaphore_config;
 
@@ -51,11 +61,13 @@ typedef struct lk_semaphore_config {
  * Make a handle for the semaphore at `path`; all is copied.
  *
  * An acquire also ends with LK_ERR_NO_NODE if the parent of `limit_path` is
- * missing, and with LK_ERR_MARSHALLING if that node has not four bytes.
+ * missing, and with LK_ERR_MARSHALLING if that node has not four bytes; in
+ * kazoo's layout with LK_ERR_OTHER_LIMIT, and LK_ERR_NO_AUTH where the path may
+ * not be read.
  *
  * @return as lk_lock_new(); LK_ERR_BAD_ARGUMENT also where `take` is more than
- *         `permits` and there is no `limit_path`, and for a layout other than
- *         Curator's.
+ *         `permits` and there is no `limit_path`, for `limit_path` in kazoo's
+ *         layout, and for other layouts than these two.
  */
 LK_API int lk_semaphore_new(lk_lock **out, lk_keeper *k, const char *path,
                             const lk_lock_config *config,

@@ -98,6 +98,7 @@ typedef struct lk_contend_config {
   lk_unique unique;
   const lk_fixed *fixed; /**< of LK_UNIQUE_NOT */
   const char *dir;       /**< there "" for the root */
+  lk_bytes dir_data;     /**< what it is made with; `at` NULL: nothing */
   lk_bytes data;
   const lk_acls *acl;
   const lk_acls *parent_acl;
@@ -334,6 +335,9 @@ int64_t lk__contend_rest_ms(lk_contend *ct);
 
 /** What became of our node, by the error that its create ended with. */
 lk_own lk__own_after(int err);
+/** Ours among names that were listed; `at` NULL: none. */
+lk_bytes lk__contend_ours(const lk_contend *ct, const lk_bytes *names,
+                          size_t count);
 /** Take over the name that a server made of ours. false: it is another. */
 bool lk__contend_adopt(lk_contend *ct, lk_bytes name);
 /** Keep in `ahead` who is ahead by `p`. false: no memory. */

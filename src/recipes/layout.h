@@ -11,6 +11,8 @@ typedef struct lk_layout_rules {
   lk_unique unique;
   /** By lk_multilock_side; NULL: made of the prefix, see lk_plain. */
   const lk_role *roles[LK_MULTILOCK_WRITE + 1];
+  const lk_role *lease; /**< a semaphore's permits; NULL: it has none */
+  lk_unique lease_unique;
   bool containers; /**< its directories go when they are empty */
   bool downgrades; /**< peers know the read node of a writer */
 } lk_layout_rules;

@@ -6,7 +6,8 @@
 /**
  * @file
  * The node that says how many permits a semaphore has: Curator's SharedCount,
- * four bytes. Whoever finds it missing makes it.
+ * four bytes. Whoever finds it missing makes it. Or kazoo's, which says it in
+ * decimal: nobody may think otherwise, and what is no number says nothing.
  */
 
 enum { COUNT_LEN = 4, REST_MS = 100 };
@@ -25,6 +26,11 @@ static void put_count(unsigned char at[COUNT_LEN], int32_t count)
   at[1] = (unsigned char)(n >> 16);
   at[2] = (unsigned char)(n >> 8);
   at[3] = (unsigned char)n;
+}
+
+static bool is_text(const lk_permits *p)
+{
+  return p->config->limit_text.at != NULL;
 }
 
 static void ask_again(lk_permits *p)
@@ -80,8 +86,9 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
     ask_again(p);
 }
 
-/* Its parent is missing, or may not be written. If the connection broke, the
- * read behind it tells what came of it. */
+/* Its parent is missing, or may not be written. Where it is the directory of
+ * the permits, parents are being made with it or with the place in the queue.
+ * If the connection broke, the read behind it tells what came of it. */
 static void on_made(lk_client *c, int err, const char *path,
                     const lk_stat *stat, void *arg)
 {
@@ -90,7 +97,7 @@ static void on_made(lk_client *c, int err, const char *path,
   (void)c;
   (void)path;
   (void)stat;
-  if (err == LK_ERR_NO_NODE || err == LK_ERR_NO_AUTH)
+  if (err == LK_ERR_NO_AUTH || (err == LK_ERR_NO_NODE && !is_text(p)))
     lk__permits_end(p, err);
   lk__permits_unref(p);
 }
@@ -98,12 +105,14 @@ static void on_made(lk_client *c, int err, const char *path,
 static void make(lk_permits *p)
 {
   unsigned char bytes[COUNT_LEN];
+  lk_bytes data = p->config->limit_text;
 
   put_count(bytes, p->config->limit);
+  if (!is_text(p))
+    data = lk_bytes_of(bytes, sizeof bytes);
   int err =
-      lk_create(p->keeper->client, p->config->limit_path,
-                lk_bytes_of(bytes, sizeof bytes), p->config->place.parent_acl,
-                LK_PERSISTENT, NULL, on_made, p);
+      lk_create(p->keeper->client, p->config->limit_path, data,
+                p->config->place.parent_acl, LK_PERSISTENT, NULL, on_made, p);
 
   if (err != 0) {
     lk__permits_end(p, err);
@@ -113,13 +122,43 @@ static void make(lk_permits *p)
   ask_again(p);
 }
 
+/* As Python reads a number, within reason. -1: it is none. */
+static int64_t parse_text(const char *at, size_t len)
+{
+  int64_t n = 0;
+
+  while (len > 0 && strchr(" \t\r\n", *at) != NULL && *at != '\0') {
+    at++;
+    len--;
+  }
+  while (len > 0 && strchr(" \t\r\n", at[len - 1]) != NULL && at[len - 1])
+    len--;
+  for (size_t i = 0; i < len; i++) {
+    if (at[i] < '0' || at[i] > '9')
+      return -1;
+    n = n > INT32_MAX ? n : n * 10 + (at[i] - '0');
+  }
+  return len > 0 ? n : -1;
+}
+
+static void take_text(lk_permits *p, const lk_bytes *data)
+{
+  int64_t n = data->at == NULL ? -1 : parse_text(data->at, data->len);
+
+  if (n == -1 || n == p->config->limit)
+    lk__permits_limit(p, p->config->limit);
+  else
+    lk__permits_end(p, LK_ERR_OTHER_LIMIT);
+}
+
 static void take_count(lk_permits *p, const lk_bytes *data)
 {
-  if (data->at == NULL || data->len != COUNT_LEN) {
+  if (is_text(p))
+    take_text(p, data);
+  else if (data->at == NULL || data->len != COUNT_LEN)
     lk__permits_end(p, LK_ERR_MARSHALLING);
-    return;
-  }
-  lk__permits_limit(p, get_count(data->at));
+  else
+    lk__permits_limit(p, get_count(data->at));
 }
 
 static void on_limit(lk_client *c, int err, const lk_bytes *data,
@@ -152,6 +191,8 @@ int lk__limit_ask(lk_permits *p)
 
   if (p->config->limit_path == NULL || p->limit_watch != NULL || p->over)
     return 0;
+  if (is_text(p)) /* it does not change */
+    call = (lk_call){.size = sizeof call, .repeat = true};
   int err =
       lk_get(p->keeper->client, p->config->limit_path, &call, on_limit, p);
 

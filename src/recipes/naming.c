@@ -15,6 +15,7 @@ const lk_mark lk__mark_kazoo_read = {"__rlock__", LK_FAMILY_KAZOO,
                                      LK_SIDE_READER};
 static const lk_mark latch = {"latch-", LK_FAMILY_LATCH, LK_SIDE_OWN};
 const lk_mark lk__mark_lease = {"lease-", LK_FAMILY_LEASE, LK_SIDE_OWN};
+const lk_mark lk__mark_none = {"", LK_FAMILY_LEASE, LK_SIDE_OWN};
 const lk_mark lk__mark_w = {"w-", LK_FAMILY_NATIVE, LK_SIDE_WRITER};
 const lk_mark lk__mark_r = {"r-", LK_FAMILY_NATIVE, LK_SIDE_READER};
 
@@ -150,7 +151,8 @@ size_t lk__name_prefix_len(lk_unique unique)
 {
   switch (unique) {
   case LK_UNIQUE_CURATOR: return LK_PREFIX_LEN;
-  case LK_UNIQUE_HEX: return 32;
+  case LK_UNIQUE_HEX:
+  case LK_UNIQUE_WHOLE: return 32;
   case LK_UNIQUE_UUID: return LK_UUID_LEN + 1;
   case LK_UNIQUE_DATA:
   case LK_UNIQUE_NOT: break;
@@ -162,7 +164,7 @@ void lk__name_prefix(lk_unique unique, char out[LK_PREFIX_LEN + 1],
                      const unsigned char random[16])
 {
   static const char hex[] = "0123456789abcdef";
-  bool dashes = unique != LK_UNIQUE_HEX;
+  bool dashes = unique != LK_UNIQUE_HEX && unique != LK_UNIQUE_WHOLE;
   char *p = out;
 
   if (unique == LK_UNIQUE_CURATOR) {

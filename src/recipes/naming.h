@@ -34,6 +34,7 @@ extern const lk_mark lk__mark_read;        /**< "__READ__" */
 extern const lk_mark lk__mark_lease;       /**< "lease-" */
 extern const lk_mark lk__mark_kazoo_write; /**< "__lock__" */
 extern const lk_mark lk__mark_kazoo_read;  /**< "__rlock__" */
+extern const lk_mark lk__mark_none;        /**< "", of kazoo's leases */
 extern const lk_mark lk__mark_w;           /**< "w-" */
 extern const lk_mark lk__mark_r;           /**< "r-" */
 
@@ -68,6 +69,7 @@ bool lk__mark_contends(const lk_mark *a, const lk_mark *b);
 typedef enum lk_unique {
   LK_UNIQUE_CURATOR, /**< "_c_" UUID "-" in front of the mark */
   LK_UNIQUE_HEX,     /**< 32 digits in front of it */
+  LK_UNIQUE_WHOLE,   /**< 32 digits, and nothing else: no mark, no number */
   LK_UNIQUE_UUID,    /**< UUID "-" in front of it */
   LK_UNIQUE_DATA,    /**< a UUID that ends the data; nothing in the name */
   LK_UNIQUE_NOT      /**< nothing: the name is fixed, and everybody's */
@@ -77,6 +79,12 @@ typedef enum lk_unique {
 static inline bool lk__name_is_shared(lk_unique unique)
 {
   return unique == LK_UNIQUE_DATA || unique == LK_UNIQUE_NOT;
+}
+
+/** Whether the server appends no number to it. */
+static inline bool lk__name_is_whole(lk_unique unique)
+{
+  return unique == LK_UNIQUE_WHOLE || unique == LK_UNIQUE_NOT;
 }
 
 enum {

@@ -119,7 +119,7 @@ void lk__pending_listed(lk_contend *ct, int err, const lk_bytes *names,
     return;
   }
   if (err == 0)
-    ours = lk__place_ours(names, count, lk__contend_base(ct));
+    ours = lk__contend_ours(ct, names, count);
   if (err != 0 && err != LK_ERR_NO_NODE) {
     trouble(ct, err);
   } else if (ours.at != NULL && ct->unique == LK_UNIQUE_DATA) {

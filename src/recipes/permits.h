@@ -20,6 +20,9 @@ typedef struct lk_permits_config {
   size_t take;
   int32_t limit;          /**< how many there are, as last known */
   const char *limit_path; /**< or NULL */
+  /** kazoo's: `limit_path` is the directory of the permits, made with this, the
+      number in decimal; and it must not say another. `at` NULL: it counts. */
+  lk_bytes limit_text;
   bool fail_on_expiry;
   unsigned failures; /**< of asking for all at once, in a row */
 } lk_permits_config;

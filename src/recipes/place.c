@@ -37,6 +37,8 @@ const lk_role lk__role_w = WRITER(lk__mark_w, lk__naming_shared);
 const lk_role lk__role_r = READER(lk__mark_r, lk__naming_shared);
 const lk_role lk__role_lease = {
     .mark = &lk__mark_lease, .naming = &lk__naming_known, .counts = true};
+const lk_role lk__role_kazoo_lease = {
+    .mark = &lk__mark_none, .naming = &lk__naming_known, .counts = true};
 
 /* ---- order ------------------------------------------------------------- */
 

@@ -38,6 +38,8 @@ extern const lk_role lk__role_lease;
 /** kazoo's locks. */
 extern const lk_role lk__role_kazoo_read;
 extern const lk_role lk__role_kazoo_write;
+/** A permit of kazoo's semaphore. */
+extern const lk_role lk__role_kazoo_lease;
 /** The shared lock of plain names. */
 extern const lk_role lk__role_r;
 extern const lk_role lk__role_w;

@@ -23,15 +23,33 @@ static bool is_unlisted(const lk_contend *ct)
 
 /* ---- create ------------------------------------------------------------ */
 
+static bool is_base(const lk_contend *ct, lk_bytes name)
+{
+  lk_bytes base = lk__contend_base(ct);
+
+  return name.len == base.len && memcmp(name.at, base.at, base.len) == 0;
+}
+
+lk_bytes lk__contend_ours(const lk_contend *ct, const lk_bytes *names,
+                          size_t count)
+{
+  if (!lk__name_is_whole(ct->unique))
+    return lk__place_ours(names, count, lk__contend_base(ct));
+  for (size_t i = 0; i < count; i++) {
+    if (is_base(ct, names[i]))
+      return names[i];
+  }
+  return lk_bytes_of(NULL, 0);
+}
+
 bool lk__contend_adopt(lk_contend *ct, lk_bytes name)
 {
   char *at = lk__contend_name(ct);
-  lk_bytes base = lk__contend_base(ct);
   int64_t suffix;
 
-  if (lk__contend_is_fixed(ct)
-          ? name.len != base.len || memcmp(name.at, base.at, base.len) != 0
-          : !lk__name_is_ours(name, base, &suffix))
+  if (lk__name_is_whole(ct->unique)
+          ? !is_base(ct, name)
+          : !lk__name_is_ours(name, lk__contend_base(ct), &suffix))
     return false;
   memcpy(at, name.at, name.len);
   at[name.len] = '\0';
@@ -105,7 +123,7 @@ static int ask_create(lk_contend *ct)
 {
   int flags = LK_EPHEMERAL | LK_SEQUENTIAL;
 
-  if (lk__contend_is_fixed(ct))
+  if (lk__name_is_whole(ct->unique))
     flags = LK_EPHEMERAL;
   ct->node[ct->base_len] = '\0';
   int err = lk__contend_asked(
@@ -177,7 +195,7 @@ static void judge_looked(lk_contend *ct, int err, const lk_bytes *names,
     return;
   }
   if (err == 0)
-    ours = lk__place_ours(names, count, lk__contend_base(ct));
+    ours = lk__contend_ours(ct, names, count);
   if (err != 0 && err != LK_ERR_NO_NODE) {
     lk__contend_trouble(ct, err);
   } else if (ours.at != NULL && ct->unique == LK_UNIQUE_DATA) {
@@ -314,36 +332,40 @@ static void on_parent(lk_client *c, int err, const char *path,
   lk__contend_unref(ct);
 }
 
-static int make_parent(lk_contend *ct, const char *path, int flags)
+static int make_parent(lk_contend *ct, const char *path, lk_bytes data,
+                       int flags)
 {
-  return lk_create(lk__contend_client(ct), path, lk_bytes_of("", 0),
-                   ct->config->parent_acl, flags, NULL, on_parent, ct);
+  return lk_create(lk__contend_client(ct), path, data, ct->config->parent_acl,
+                   flags, NULL, on_parent, ct);
 }
 
-static int ask_parent(lk_contend *ct, const char *path)
+static int ask_parent(lk_contend *ct, const char *path, lk_bytes data)
 {
   bool plain = ct->keeper->no_containers || ct->config->persistent_parents;
-  int err = make_parent(ct, path, plain ? LK_PERSISTENT : LK_CONTAINER);
+  int err = make_parent(ct, path, data, plain ? LK_PERSISTENT : LK_CONTAINER);
 
   if (err == LK_ERR_UNIMPLEMENTED) { /* it said so before, to somebody else */
     ct->keeper->no_containers = true;
-    err = make_parent(ct, path, LK_PERSISTENT);
+    err = make_parent(ct, path, data, LK_PERSISTENT);
   }
   return lk__contend_asked(ct, err);
 }
 
 int lk__contend_ask_parents(lk_contend *ct)
 {
+  lk_bytes own = ct->config->dir_data;
   int err = 0;
 
   for (char *p = ct->dir; *p != '\0' && err == 0; p++) {
     if (*p != '/' || p == ct->dir)
       continue;
     *p = '\0';
-    err = ask_parent(ct, ct->dir);
+    err = ask_parent(ct, ct->dir, lk_bytes_of("", 0));
     *p = '/';
   }
-  return err != 0 || *ct->dir == '\0' ? err : ask_parent(ct, ct->dir);
+  if (err != 0 || *ct->dir == '\0')
+    return err;
+  return ask_parent(ct, ct->dir, own.at == NULL ? lk_bytes_of("", 0) : own);
 }
 
 /* ---- what states begin with -------------------------------------------- */

@@ -9,11 +9,12 @@
 
 #include <stdio.h>
 
-enum { MAX_PERMITS = 1000000, MAX_TAKE = 1000 };
+enum { MAX_PERMITS = 1000000, MAX_TAKE = 1000, NUMBER_LEN = 11 };
 
 /* What its attempts are for. The paths stand behind it. */
 typedef struct plan {
   lk_permits_config what;
+  char text[NUMBER_LEN + 1]; /* how many, in decimal */
   char paths[];
 } plan;
 
@@ -32,11 +33,15 @@ static void free_plan(void *p, const lk_mem *mem)
   lk__give(mem, p);
 }
 
-static bool acceptable(const lk_semaphore_config *o)
+static bool acceptable(const lk_semaphore_config *o, lk_layout layout)
 {
-  return o != NULL && o->size == sizeof *o && o->permits >= 1 &&
-         o->permits <= MAX_PERMITS && o->take >= 0 && o->take <= MAX_TAKE &&
-         (o->limit_path != NULL || o->take <= o->permits);
+  const lk_layout_rules *rules = lk__layout_rules(layout);
+
+  return rules != NULL && rules->lease != NULL && o != NULL &&
+         o->size == sizeof *o && o->permits >= 1 && o->permits <= MAX_PERMITS &&
+         o->take >= 0 && o->take <= MAX_TAKE &&
+         (o->limit_path != NULL ? layout == LK_LAYOUT_CURATOR
+                                : o->take <= o->permits);
 }
 
 /* Put `dir`/`name` at `*at` and move on. */
@@ -48,24 +53,45 @@ static const char *put(char **at, const char *dir, const char *name)
   return path;
 }
 
-static plan *make_plan(const lk_mem *mem, const char *path,
-                       const lk_semaphore_config *o)
+/* Queue and permits of Curator's stand below the path. */
+static void lay_out_curator(plan *p, const char *path, const char *limit)
 {
-  const char *limit = o->limit_path == NULL ? "" : o->limit_path;
-  size_t room =
-      2 * strlen(path) + strlen(limit) + sizeof "/locks" + sizeof "/leases" + 1;
-  plan *p = lk__take(mem, sizeof *p + room);
-
-  if (p == NULL)
-    return NULL;
   char *at = p->paths;
 
   p->what.place.dir = put(&at, path, "/locks");
   p->what.permit.dir = put(&at, path, "/leases");
-  if (o->limit_path != NULL)
+  if (limit != NULL)
     p->what.limit_path = put(&at, limit, "");
+}
+
+/* kazoo's permits stand in it, and the queue beside it. */
+static void lay_out_kazoo(plan *p, const char *path)
+{
+  char *at = p->paths;
+
+  p->what.place.dir = put(&at, path, "-__lock__");
+  p->what.permit.dir = put(&at, path, "");
+  p->what.limit_path = p->what.permit.dir;
+  snprintf(p->text, sizeof p->text, "%d", (int)p->what.limit);
+  p->what.limit_text = lk_text(p->text);
+}
+
+static plan *make_plan(const lk_mem *mem, const char *path, lk_layout layout,
+                       const lk_semaphore_config *o)
+{
+  size_t limit_len = o->limit_path == NULL ? 0 : strlen(o->limit_path);
+  size_t room =
+      2 * strlen(path) + limit_len + sizeof "-__lock__" + sizeof "/leases" + 1;
+  plan *p = lk__take(mem, sizeof *p + room);
+
+  if (p == NULL)
+    return NULL;
   p->what.take = o->take == 0 ? 1 : (size_t)o->take;
   p->what.limit = o->permits;
+  if (layout == LK_LAYOUT_KAZOO)
+    lay_out_kazoo(p, path);
+  else
+    lay_out_curator(p, path, o->limit_path);
   return p;
 }
 
@@ -93,9 +119,11 @@ static void take_plan(lk_lock *l, plan *p)
   l->plan = p;
   l->free_plan = free_plan;
   w->fail_on_expiry = l->options.what.fail_on_expiry;
-  w->place = part(l, &lk__role_mutex, w->place.dir);
+  w->place = part(l, l->options.what.role, w->place.dir);
   w->place.passing = true; /* the create of the permits is a commit */
-  w->permit = part(l, &lk__role_lease, w->permit.dir);
+  w->permit = part(l, l->options.rules->lease, w->permit.dir);
+  w->permit.unique = l->options.rules->lease_unique;
+  w->permit.dir_data = w->limit_text;
   w->count = w->permit;
   w->count.limit = &w->limit;
 }
@@ -104,9 +132,10 @@ int lk_semaphore_new(lk_lock **out, lk_keeper *k, const char *path,
                      const lk_lock_config *config,
                      const lk_semaphore_config *options)
 {
+  lk_layout layout = config == NULL ? LK_LAYOUT_CURATOR : config->layout;
+
   *out = NULL;
-  if (!acceptable(options) ||
-      (config != NULL && config->layout != LK_LAYOUT_CURATOR))
+  if (!acceptable(options, layout))
     return LK_ERR_BAD_ARGUMENT;
   if (options->limit_path != NULL && lk_path_check(options->limit_path) != 0)
     return LK_ERR_BAD_PATH;
@@ -114,7 +143,7 @@ int lk_semaphore_new(lk_lock **out, lk_keeper *k, const char *path,
 
   if (err != 0)
     return err;
-  plan *p = make_plan(&k->mem, path, options);
+  plan *p = make_plan(&k->mem, path, layout, options);
 
   if (p == NULL) {
     lk_lock_free(*out);
