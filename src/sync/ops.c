@@ -93,28 +93,6 @@ static void on_multi(lk_client *client, int err, const lk_op_result *parts,
   lk__sync_settle(r, err);
 }
 
-/* Whoever waits is told how far it has come. */
-static void count_deleted(lk_sync_request *r, size_t deleted)
-{
-  if (lk__sync_answered(r) && r->deleted != NULL)
-    *r->deleted = deleted;
-}
-
-/* A tree of which nobody waits for the end any more is left as it is. */
-static bool on_more(lk_client *client, size_t deleted, void *arg)
-{
-  (void)client;
-  count_deleted(arg, deleted);
-  return lk__sync_answered(arg);
-}
-
-static void on_deleted(lk_client *client, int err, size_t deleted, void *arg)
-{
-  (void)client;
-  count_deleted(arg, deleted);
-  lk__sync_settle(arg, err);
-}
-
 /* ---- what is asked ------------------------------------------------------- */
 
 static int ask_create(lk_sync_request *r, const lk_call *call)
@@ -162,35 +140,6 @@ static int ask_multi(lk_sync_request *r, const lk_call *call)
                                       call, on_multi, r)
                            : lk_lock_guarded(r->holder->handle, r->ops,
                                              r->count, call, on_multi, r);
-}
-
-static int ask_create_deep(lk_sync_request *r, const lk_call *call)
-{
-  return lk_create_deep(client_of(r), r->path, r->data, r->acl, r->flags,
-                        r->parents, call, on_created, r);
-}
-
-static int ask_delete_deep(lk_sync_request *r, const lk_call *call)
-{
-  return lk_delete_deep(client_of(r), r->path, call, on_more, on_deleted, r);
-}
-
-static int ask_create_settled(lk_sync_request *r, const lk_call *call)
-{
-  return lk_create_settled(client_of(r), r->path, r->data, r->acl, r->flags,
-                           r->sole, call, on_created, r);
-}
-
-static int ask_set_settled(lk_sync_request *r, const lk_call *call)
-{
-  return lk_set_settled(client_of(r), r->path, r->data, r->version, r->sole,
-                        call, on_stat, r);
-}
-
-static int ask_delete_settled(lk_sync_request *r, const lk_call *call)
-{
-  return lk_delete_settled(client_of(r), r->path, r->version, r->sole, call,
-                           on_done, r);
 }
 
 static int ask_auth(lk_sync_request *r, const lk_call *call)
@@ -288,74 +237,6 @@ int lk_sync_add_auth(lk_sync_client *c, const char *scheme, lk_bytes auth,
 {
   const lk_sync_request what = {
       .ask = ask_auth, .untimed = true, .scheme = scheme, .data = auth};
-
-  return lk__sync_request(c, &what, call, 0, NULL, NULL);
-}
-
-/* ---- nodes --------------------------------------------------------------- */
-
-int lk_sync_create_deep(lk_sync_client *c, lk_sync_result **out,
-                        const char *path, lk_bytes data, const lk_acls *acl,
-                        int flags, const lk_parents *parents,
-                        const lk_sync_call *call)
-{
-  const lk_sync_request what = {.ask = ask_create_deep,
-                                .path = path,
-                                .data = data,
-                                .acl = acl,
-                                .flags = flags,
-                                .parents = parents};
-
-  return lk__sync_request(c, &what, call, lk__result_create_room(path), out,
-                          NULL);
-}
-
-int lk_sync_delete_deep(lk_sync_client *c, size_t *deleted, const char *path,
-                        const lk_sync_call *call)
-{
-  const lk_sync_request what = {
-      .ask = ask_delete_deep, .path = path, .deleted = deleted};
-
-  if (deleted != NULL)
-    *deleted = 0;
-  return lk__sync_request(c, &what, call, 0, NULL, NULL);
-}
-
-int lk_sync_create_settled(lk_sync_client *c, lk_sync_result **out,
-                           const char *path, lk_bytes data, const lk_acls *acl,
-                           int flags, bool sole, const lk_sync_call *call)
-{
-  const lk_sync_request what = {.ask = ask_create_settled,
-                                .path = path,
-                                .data = data,
-                                .acl = acl,
-                                .flags = flags,
-                                .sole = sole};
-
-  return lk__sync_request(c, &what, call, lk__result_create_room(path), out,
-                          NULL);
-}
-
-int lk_sync_set_settled(lk_sync_client *c, lk_stat *out, const char *path,
-                        lk_bytes data, int32_t version, bool sole,
-                        const lk_sync_call *call)
-{
-  const lk_sync_request what = {.ask = ask_set_settled,
-                                .path = path,
-                                .data = data,
-                                .version = version,
-                                .sole = sole};
-
-  return lk__sync_request(c, &what, call, 0, NULL, out);
-}
-
-int lk_sync_delete_settled(lk_sync_client *c, const char *path, int32_t version,
-                           bool sole, const lk_sync_call *call)
-{
-  const lk_sync_request what = {.ask = ask_delete_settled,
-                                .path = path,
-                                .version = version,
-                                .sole = sole};
 
   return lk__sync_request(c, &what, call, 0, NULL, NULL);
 }

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sync/request.h"
+
+/* The calls of latchkey/nodes.h. */
+
+/* ---- what comes back ----------------------------------------------------- */
+
+/* Whoever waits is told how far it has come. */
+static void count_deleted(lk_sync_request *r, size_t deleted)
+{
+  if (lk__sync_answered(r) && r->deleted != NULL)
+    *r->deleted = deleted;
+}
+
+/* A tree of which nobody waits for the end any more is left as it is. */
+static bool on_more(lk_client *client, size_t deleted, void *arg)
+{
+  (void)client;
+  count_deleted(arg, deleted);
+  return lk__sync_answered(arg);
+}
+
+static void on_deleted(lk_client *client, int err, size_t deleted, void *arg)
+{
+  (void)client;
+  count_deleted(arg, deleted);
+  lk__sync_settle(arg, err);
+}
+
+/* ---- what is asked ------------------------------------------------------- */
+
+static int ask_create_deep(lk_sync_request *r, const lk_call *call)
+{
+  return lk_create_deep(lk__sync_client_of(r), r->path, r->data, r->acl,
+                        r->flags, r->parents, call, lk__sync_on_created, r);
+}
+
+static int ask_delete_deep(lk_sync_request *r, const lk_call *call)
+{
+  return lk_delete_deep(lk__sync_client_of(r), r->path, call, on_more,
+                        on_deleted, r);
+}
+
+static int ask_create_settled(lk_sync_request *r, const lk_call *call)
+{
+  return lk_create_settled(lk__sync_client_of(r), r->path, r->data, r->acl,
+                           r->flags, r->sole, call, lk__sync_on_created, r);
+}
+
+static int ask_set_settled(lk_sync_request *r, const lk_call *call)
+{
+  return lk_set_settled(lk__sync_client_of(r), r->path, r->data, r->version,
+                        r->sole, call, lk__sync_on_stat, r);
+}
+
+static int ask_delete_settled(lk_sync_request *r, const lk_call *call)
+{
+  return lk_delete_settled(lk__sync_client_of(r), r->path, r->version, r->sole,
+                           call, lk__sync_on_done, r);
+}
+
+/* ---- the calls -------------------------------------------------------------
+ */
+
+int lk_sync_create_deep(lk_sync_client *c, lk_sync_result **out,
+                        const char *path, lk_bytes data, const lk_acls *acl,
+                        int flags, const lk_parents *parents,
+                        const lk_sync_call *call)
+{
+  const lk_sync_request what = {.ask = ask_create_deep,
+                                .path = path,
+                                .data = data,
+                                .acl = acl,
+                                .flags = flags,
+                                .parents = parents};
+
+  return lk__sync_request(c, &what, call, lk__result_create_room(path), out,
+                          NULL);
+}
+
+int lk_sync_delete_deep(lk_sync_client *c, size_t *deleted, const char *path,
+                        const lk_sync_call *call)
+{
+  const lk_sync_request what = {
+      .ask = ask_delete_deep, .path = path, .deleted = deleted};
+
+  if (deleted != NULL)
+    *deleted = 0;
+  return lk__sync_request(c, &what, call, 0, NULL, NULL);
+}
+
+int lk_sync_create_settled(lk_sync_client *c, lk_sync_result **out,
+                           const char *path, lk_bytes data, const lk_acls *acl,
+                           int flags, bool sole, const lk_sync_call *call)
+{
+  const lk_sync_request what = {.ask = ask_create_settled,
+                                .path = path,
+                                .data = data,
+                                .acl = acl,
+                                .flags = flags,
+                                .sole = sole};
+
+  return lk__sync_request(c, &what, call, lk__result_create_room(path), out,
+                          NULL);
+}
+
+int lk_sync_set_settled(lk_sync_client *c, lk_stat *out, const char *path,
+                        lk_bytes data, int32_t version, bool sole,
+                        const lk_sync_call *call)
+{
+  const lk_sync_request what = {.ask = ask_set_settled,
+                                .path = path,
+                                .data = data,
+                                .version = version,
+                                .sole = sole};
+
+  return lk__sync_request(c, &what, call, 0, NULL, out);
+}
+
+int lk_sync_delete_settled(lk_sync_client *c, const char *path, int32_t version,
+                           bool sole, const lk_sync_call *call)
+{
+  const lk_sync_request what = {.ask = ask_delete_settled,
+                                .path = path,
+                                .version = version,
+                                .sole = sole};
+
+  return lk__sync_request(c, &what, call, 0, NULL, NULL);
+}
