@@ -13,8 +13,9 @@ const char *cli_kind_check(const cli_options *o)
     return "--take asks for more than there are (-p)";
   if (o->permits > 0 && (o->side != CLI_SIDE_MUTEX || o->more_count > 0))
     return "-p does not go with -s, -x or -l";
-  if (o->permits > 0 && o->layout != LK_LAYOUT_CURATOR)
-    return "-p goes with --layout curator only";
+  if (o->permits > 0 && o->layout != LK_LAYOUT_CURATOR &&
+      o->layout != LK_LAYOUT_KAZOO)
+    return "-p goes with --layout curator and kazoo only";
   if (o->prefix != NULL && o->side != CLI_SIDE_MUTEX && o->more_count == 0)
     return "-s and -x have names of their own; --layout takes no prefix there";
   return NULL;

@@ -6,9 +6,18 @@
 
 #include "cli/line.h"
 
+/* Where those queue who want a permit of kazoo's. */
+#define BESIDE "-__lock__/"
+
 static const char *folder(const char *path)
 {
   return strcmp(path, "/") == 0 ? "" : path;
+}
+
+static bool is_kazoo_lease(const cli_line *l, lk_bytes name)
+{
+  return l->ask->options->layout == LK_LAYOUT_KAZOO && *l->part == '\0' &&
+         cli_queue_is_kazoo_lease(name);
 }
 
 static bool add(cli_line *l, lk_bytes name)
@@ -18,10 +27,13 @@ static bool add(cli_line *l, lk_bytes name)
   size_t len = strlen(l->part);
 
   memset(c, 0, sizeof *c);
-  c->lease = strcmp(l->part, "leases/") == 0;
-  if (c->lease ? !cli_queue_parse_lease(name, &c->number)
-               : !lk_layout_contends(o->layout, o->prefix, name, &c->number,
-                                     &c->shared))
+  c->beside = strcmp(l->part, BESIDE) == 0;
+  c->lease = strcmp(l->part, "leases/") == 0 || is_kazoo_lease(l, name);
+  if (is_kazoo_lease(l, name))
+    l->semaphore = true;
+  else if (c->lease ? !cli_queue_parse_lease(name, &c->number)
+                    : !lk_layout_contends(o->layout, o->prefix, name,
+                                          &c->number, &c->shared))
     return true;
   c->name = malloc(len + name.len + 1);
   if (c->name == NULL)
@@ -61,7 +73,7 @@ static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
   for (size_t i = 0; err == 0 && i < count; i++)
     if (!add(l, names[i]))
       err = LK_ERR_NO_MEMORY;
-  if (err == 0 && *l->part == '\0')
+  if (err == 0 && *l->part == '\0' && !l->semaphore)
     l->semaphore = has(names, count, "locks") && has(names, count, "leases");
   cli_ask_answer(l->ask, err);
 }
@@ -76,7 +88,8 @@ static int list(cli_line *l, const char *part)
   l->part = part;
   cli_text_puts(&path, folder(l->ask->path));
   if (*part != '\0' || path.len == 0)
-    cli_text_printf(&path, "/%.*s", (int)strcspn(part, "/"), part);
+    cli_text_printf(&path, "%s%.*s", strcmp(part, BESIDE) == 0 ? "" : "/",
+                    (int)strcspn(part, "/"), part);
   at = cli_text_end(&path);
   int err = at == NULL
                 ? LK_ERR_NO_MEMORY
@@ -94,13 +107,28 @@ static int list_semaphore(cli_line *l)
   return err != 0 ? err : list(l, "leases/");
 }
 
+/* A queue beside a path in which nobody queues is a semaphore's. */
+static int list_beside(cli_line *l)
+{
+  size_t count = l->count;
+
+  if (count > 0 && !l->semaphore)
+    return 0;
+  int err = list(l, BESIDE);
+
+  l->semaphore = l->semaphore || l->count > count;
+  return err;
+}
+
 int cli_line_read(cli_line *l, cli_ask *ask)
 {
   memset(l, 0, sizeof *l);
   l->ask = ask;
   int err = list(l, "");
 
-  if (err == 0 && l->semaphore && l->count == 0)
+  if (err == 0 && ask->options->layout == LK_LAYOUT_KAZOO)
+    err = list_beside(l);
+  else if (err == 0 && l->semaphore && l->count == 0)
     err = list_semaphore(l);
   l->found = l->count;
   return err;
@@ -123,11 +151,13 @@ size_t cli_line_holders(const cli_line *l)
 
 char *cli_line_path(const cli_line *l, size_t i)
 {
-  size_t size = strlen(l->ask->path) + strlen(l->all[i].name) + 2;
+  const cli_contender *c = &l->all[i];
+  size_t size = strlen(l->ask->path) + strlen(c->name) + 2;
   char *path = malloc(size);
 
   if (path != NULL)
-    snprintf(path, size, "%s/%s", folder(l->ask->path), l->all[i].name);
+    snprintf(path, size, "%s%s%s", folder(l->ask->path), c->beside ? "" : "/",
+             c->name);
   return path;
 }
 

@@ -44,6 +44,17 @@ bool cli_queue_parse_lease(lk_bytes name, int64_t *number)
   return s != NULL && number_of(s, (const char *)name.at + name.len, number);
 }
 
+bool cli_queue_is_kazoo_lease(lk_bytes name)
+{
+  const char *s = name.at;
+  size_t hex = 0;
+
+  while (hex < name.len && s[hex] != '\0' &&
+         strchr("0123456789abcdef", s[hex]) != NULL)
+    hex++;
+  return hex == 32 && name.len == 32;
+}
+
 /* A reader with a writer's number is that writer's own, and comes after it. */
 static int compare(const void *a, const void *b)
 {

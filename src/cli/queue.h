@@ -10,6 +10,7 @@ typedef struct cli_contender {
   int64_t number;
   bool shared; /**< a reader */
   bool lease;  /**< a permit */
+  bool beside; /**< its directory's path is the lock's and more: kazoo's */
   bool holds;  /**< see cli_queue_order() */
   bool gone;   /**< left while it was looked at */
   bool hidden; /**< its data may not be read */
@@ -19,6 +20,8 @@ typedef struct cli_contender {
 
 /** Whether the child `name` is a permit of a semaphore. */
 bool cli_queue_parse_lease(lk_bytes name, int64_t *number);
+/** The same of kazoo's, which have no number. */
+bool cli_queue_is_kazoo_lease(lk_bytes name);
 
 /** Drop those that are gone to the end, put the others in order of their
     numbers and mark the holders: the first, and readers before any writer.

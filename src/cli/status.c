@@ -125,7 +125,8 @@ static void show_one_json(cli_json *j, const char *path, const cli_contender *c)
 {
   cli_text node = {0};
 
-  cli_text_printf(&node, "%s/%s", strcmp(path, "/") == 0 ? "" : path, c->name);
+  cli_text_printf(&node, "%s%s%s", strcmp(path, "/") == 0 ? "" : path,
+                  c->beside ? "" : "/", c->name);
   cli_json_open(j, NULL, '{');
   cli_json_text(j, "node", lk_bytes_of(node.at, node.len));
   if (!c->hidden) {

@@ -146,6 +146,30 @@ def several_of_them():
         a.end()
 
 
+def permits_of_kazoo():
+    path = "/permits"
+    take = ("run", "--layout", "kazoo", "-p", "2", path, "sleep", "600")
+    with start(*take) as a, start(*take) as b:
+        held("kazoo", path, 2)
+        names = command.children(path)
+        assert all(re.fullmatch("[0-9a-f]{32}", name) for name in names), names
+        assert expect(0, "get", path).out == "2"
+        with start(*take) as c:
+            held("kazoo", path, 2, 1)
+            (waiter,) = state("kazoo", path)["waiters"]
+            assert re.fullmatch(path + r"-__lock__/[0-9a-f]{32}__lock__\d{10}",
+                                waiter["node"]), waiter
+            done = run("run", "-n", "--layout", "kazoo", "-p", "3", path,
+                       "true")
+            assert done.code == 125 and "number of permits" in done.err, done
+            a.terminate()
+            b.terminate()
+            held("kazoo", path, 1)
+            c.terminate()
+            c.end()
+    expect(0, "status", "--layout", "kazoo", path)
+
+
 def what_does_not_go_together_is_refused():
     for words, text in (
             (("--layout", "zookeeper", "/x", "true"), "none of curator"),
@@ -153,7 +177,7 @@ def what_does_not_go_together_is_refused():
             (("--layout", "native:a/b", "/x", "true"), "prefix"),
             (("--layout", "native:w-", "/x", "true"), "prefix"),
             (("--layout", "native:x", "-s", "/x", "true"), "no prefix"),
-            (("--layout", "kazoo", "-p", "2", "/x", "true"), "-p goes")):
+            (("--layout", "native", "-p", "2", "/x", "true"), "-p goes")):
         done = expect(125, "run", *words)
         assert text in done.err, (words, done)
 
@@ -167,4 +191,5 @@ with command.serve():
         directories_stay,
         who_holds_is_asked_to_let_go,
         several_of_them,
+        permits_of_kazoo,
         what_does_not_go_together_is_refused))

@@ -83,6 +83,19 @@ def semaphore(run):
         theirs(take)
 
 
+def kazoosemaphore(run):
+    """In kazoo's directories; some of ours take two."""
+    path = run.place("kazoosemaphore", "l", 3, "", "-__lock__")
+    for take in (1, 2):
+        run.join("kazoosemaphore", Contender(run.ours_do(
+            "kazoosemaphore", lambda c, take=take: c.semaphore(
+                path, permits=3, take=take, layout=1)), {path: take}, FULL))
+    for _ in range(3):
+        run.join("kazoosemaphore", Contender(kazoos.Kazoo(
+            run.here, run.zk.connect, run.judge, path, kazoos.permit),
+            {path: 1}, FULL))
+
+
 def count(run):
     """A semaphore whose number of permits changes."""
     path = run.place("count", "l", 1, "/locks", "/leases")
@@ -154,5 +167,5 @@ def revoke(run):
             run.pairs))
 
 
-ALL = (mutex, selector, kazoo, rwlock, downgrade, semaphore, count,
-       semaphoremutex, multilock, revoke)
+ALL = (mutex, selector, kazoo, rwlock, downgrade, semaphore, kazoosemaphore,
+       count, semaphoremutex, multilock, revoke)

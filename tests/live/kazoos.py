@@ -24,6 +24,10 @@ def told(client, path):
                                   extra_lock_patterns=["-lock-"])
 
 
+def permit(client, path):
+    return kazoo.recipe.lock.Semaphore(client, path, max_leases=3)
+
+
 class Kazoo(rivals.Rival):
     side = "kazoo"
 
