@@ -138,8 +138,8 @@ START_TEST(a_permit_costs_one_write)
   get(0);
   ck_assert(fake_said(parties[0].link,
                       layout == LK_LAYOUT_KAZOO
-                          ? "create2 getChildren2 create2 getChildren2 "
-                            "getData | removeWatches delete"
+                          ? "getData create2 getChildren2 create2 "
+                            "getChildren2 | removeWatches delete"
                           : "create2 getChildren2 create2 getChildren2 | "
                             "removeWatches delete"));
   ck_assert_uint_eq(fake_children(&server, queue), 0);
@@ -300,7 +300,7 @@ START_TEST(after_three_failures_the_place_is_asked_for_first)
   fail_once(2);
   ck_assert(
       fake_said(parties[2].link, layout == LK_LAYOUT_KAZOO
-                                     ? "create2 getChildren2 getData | delete"
+                                     ? "getData create2 getChildren2 | delete"
                                      : "create2 getChildren2 | delete"));
   let_go(0);
   let_go(1);
@@ -309,8 +309,8 @@ START_TEST(after_three_failures_the_place_is_asked_for_first)
   parties[2].link->log[0] = '\0';
   get(2);
   ck_assert_uint_eq(fake_count(parties[2].link, "create2"), 2);
-  ck_assert(strncmp(parties[2].link->log, "create2 getChildren2 create2", 28) ==
-            0);
+  ck_assert_ptr_nonnull(
+      strstr(parties[2].link->log, "create2 getChildren2 create2"));
   end();
 }
 END_TEST
@@ -736,8 +736,8 @@ START_TEST(the_node_says_how_many_in_decimal)
   get(0);
   ck_assert(fake_said(
       parties[0].link,
-      "create2 getChildren2 create2 getChildren2 getData | create create2 "
-      "getChildren2 create create2 getChildren2 create getData | "
+      "getData create2 getChildren2 create2 getChildren2 | create getData "
+      "create create2 getChildren2 create create2 getChildren2 | "
       "removeWatches delete"));
   ck_assert_int_eq(node("/s")->stat.data_length, 2);
   ck_assert(memcmp(node("/s")->data, "12", 2) == 0);

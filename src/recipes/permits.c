@@ -272,30 +272,20 @@ static void ask_place(lk_permits *p)
 
 /* ---- what the owner wants ---------------------------------------------- */
 
-static void ask_limit(lk_permits *p)
-{
-  int err = lk__limit_ask(p);
-
-  if (err != 0)
-    lk__permits_end(p, err);
-}
-
 static void begin(lk_attempt *a)
 {
   lk_permits *p = of(a);
 
-  bool late = p->config->limit_text.at != NULL; /* behind what makes it */
-
   lk__permits_ref(p);
-  if (!late)
-    ask_limit(p);
-  if (!p->over)
+  int err = lk__limit_ask(p);
+
+  if (err != 0)
+    lk__permits_end(p, err);
+  else
     ask_place(p);
   if (!p->over && lk__keeper_online(p->keeper) &&
       p->config->failures < MAX_FAILURES)
     lk__leases_ask(p);
-  if (late)
-    ask_limit(p);
   lk__permits_unref(p);
 }
 
