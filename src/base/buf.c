@@ -37,13 +37,11 @@ static bool grow(lk_buf *b, size_t cap)
   return true;
 }
 
-bool lk__buf_reserve(lk_buf *b, size_t len)
+bool lk__buf_make_room(lk_buf *b, size_t len)
 {
   size_t held = lk__buf_len(b);
   size_t cap = b->cap > SIZE_MAX / 2 ? SIZE_MAX : b->cap * 2;
 
-  if (len <= b->cap - b->end)
-    return true;
   if (len > SIZE_MAX - held)
     return false;
   /* Moving down costs no more than what was consumed since the last time. */

@@ -28,9 +28,15 @@ static inline unsigned char *lk__buf_bytes(const lk_buf *b)
   return b->at == NULL ? NULL : b->at + b->start;
 }
 
+/** lk__buf_reserve() where that takes moving or memory. */
+bool lk__buf_make_room(lk_buf *b, size_t len);
+
 /** Room for `len` more bytes, at lk__buf_room(); false: none, b is as it was.
  */
-bool lk__buf_reserve(lk_buf *b, size_t len);
+static inline bool lk__buf_reserve(lk_buf *b, size_t len)
+{
+  return len <= b->cap - b->end || lk__buf_make_room(b, len);
+}
 
 /** Where the next byte goes; cap - end bytes are free there. */
 static inline unsigned char *lk__buf_room(const lk_buf *b)

@@ -73,19 +73,17 @@ void *lk__arena_take(lk_arena *a, size_t count, size_t size)
   return p == NULL ? NULL : memset(p, 0, count * size);
 }
 
-void lk__arena_reset(lk_arena *a, size_t keep)
+void lk__arena_clear(lk_arena *a, size_t keep)
 {
   size_t need = a->used;
 
-  if (a->first == NULL)
-    return;
   for (lk_arena_block *b = a->first->next; b != NULL; b = b->next)
     need += b->used;
   a->used = 0;
   if (a->first->next == NULL && a->first->cap <= keep)
     return;
   lk__arena_free(a);
-  if (need > 0 && need <= keep)
+  if (need <= keep)
     a->first = new_block(a, need); /* if there is none, the next one tries */
 }
 

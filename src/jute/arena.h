@@ -20,9 +20,15 @@ typedef struct lk_arena {
 void *lk__arena_take(lk_arena *a, size_t count, size_t size);
 /** The same as it comes, for who fills in all of it. */
 void *lk__arena_room(lk_arena *a, size_t count, size_t size);
+/** lk__arena_reset() where something was taken. */
+void lk__arena_clear(lk_arena *a, size_t keep);
 /** All is free again; one block of what was needed, up to `keep` bytes,
     stays. Takes memory when that was in several blocks, and cannot fail. */
-void lk__arena_reset(lk_arena *a, size_t keep);
+static inline void lk__arena_reset(lk_arena *a, size_t keep)
+{
+  if (a->used > 0)
+    lk__arena_clear(a, keep);
+}
 void lk__arena_free(lk_arena *a);
 
 #endif
