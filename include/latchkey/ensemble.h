@@ -22,6 +22,30 @@ extern "C" {
 LK_API int lk_get_config(lk_client *c, const lk_call *call, lk_get_cb done,
                          void *arg);
 
+/** A server of an ensemble; views into the text. */
+typedef struct lk_member {
+  int64_t id;
+  lk_bytes peers; /**< where the others reach it, "host:2888:3888", several
+                       with "|" between */
+  bool observer;
+  lk_bytes client_host; /**< where clients reach it, no brackets; of length 0:
+                             at the host of `peers` */
+  uint16_t client_port; /**< 0: the text does not say */
+} lk_member;
+
+/**
+ * The next server of the text that lk_get_config() brings; `text` moves behind
+ * it. Other lines are skipped, also those that a newer server may add.
+ *
+ * @return 1; 0: there is none any more; LK_ERR_BAD_ARGUMENT: one that cannot be
+ *         read was skipped.
+ */
+LK_API int lk_config_next(lk_bytes *text, lk_member *out);
+
+/** The version of that text, as in lk_reconfiguration.
+    @return 0; LK_ERR_NO_NODE: it has none; LK_ERR_BAD_ARGUMENT. */
+LK_API int lk_config_version(lk_bytes text, int64_t *out);
+
 /** A change of an ensemble. Set `size`. Either `members`, or one or both of the
     others. */
 typedef struct lk_reconfiguration {

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* The text of an ensemble's configuration, taken apart. */
+
+#include <latchkey/ensemble.h>
+
+typedef struct span {
+  const char *at;
+  size_t len;
+} span;
+
+/* What comes before the first `c`; `s` moves behind it. Without one: all. */
+static span until(span *s, char c)
+{
+  const char *end = s->len == 0 ? NULL : memchr(s->at, c, s->len);
+  span first = {s->at, end == NULL ? s->len : (size_t)(end - s->at)};
+  size_t gone = end == NULL ? s->len : first.len + 1;
+
+  s->at += gone;
+  s->len -= gone;
+  return first;
+}
+
+static bool starts(span *s, const char *text)
+{
+  size_t len = strlen(text);
+
+  if (s->len < len || memcmp(s->at, text, len) != 0)
+    return false;
+  s->at += len;
+  s->len -= len;
+  return true;
+}
+
+static bool ends(span *s, const char *text)
+{
+  size_t len = strlen(text);
+
+  if (s->len < len || memcmp(s->at + s->len - len, text, len) != 0)
+    return false;
+  s->len -= len;
+  return true;
+}
+
+static int digit_of(char c)
+{
+  if (c >= '0' && c <= '9')
+    return c - '0';
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool number(span s, unsigned base, uint64_t most, uint64_t *out)
+{
+  uint64_t value = 0;
+
+  for (size_t i = 0; i < s.len; i++) {
+    int digit = digit_of(s.at[i]);
+
+    if (digit < 0 || (unsigned)digit >= base ||
+        value > (most - (unsigned)digit) / base)
+      return false;
+    value = value * base + (unsigned)digit;
+  }
+  *out = value;
+  return s.len > 0;
+}
+
+/* "host:port" or "port", brackets around an IPv6 host. */
+static bool read_client(span s, lk_member *out)
+{
+  size_t at = s.len;
+  uint64_t port;
+
+  while (at > 0 && s.at[at - 1] != ':')
+    at--;
+  if (!number((span){s.at + at, s.len - at}, 10, UINT16_MAX, &port) ||
+      port == 0)
+    return false;
+  span host = {s.at, at == 0 ? 0 : at - 1};
+
+  if (host.len > 1 && host.at[0] == '[' && host.at[host.len - 1] == ']')
+    host = (span){host.at + 1, host.len - 2};
+  out->client_host = lk_bytes_of(host.at, host.len);
+  out->client_port = (uint16_t)port;
+  return at == 0 || host.len > 0;
+}
+
+/* What follows "server." */
+static bool read_member(span s, lk_member *out)
+{
+  span id = until(&s, '=');
+  span peers = until(&s, ';');
+  uint64_t n;
+
+  *out = (lk_member){.client_host = {s.at, 0}};
+  if (!number(id, 10, INT64_MAX, &n) || (s.len > 0 && !read_client(s, out)))
+    return false;
+  out->id = (int64_t)n;
+  out->observer = ends(&peers, ":observer");
+  if (!out->observer)
+    (void)ends(&peers, ":participant");
+  out->peers = lk_bytes_of(peers.at, peers.len);
+  return peers.len > 0;
+}
+
+static bool next_line(lk_bytes *text, span *out)
+{
+  span s = {text->at, text->len};
+
+  if (s.len == 0)
+    return false;
+  *out = until(&s, '\n');
+  *text = lk_bytes_of(s.at, s.len);
+  (void)ends(out, "\r");
+  return true;
+}
+
+int lk_config_next(lk_bytes *text, lk_member *out)
+{
+  span line;
+
+  while (next_line(text, &line)) {
+    if (starts(&line, "server."))
+      return read_member(line, out) ? 1 : LK_ERR_BAD_ARGUMENT;
+  }
+  return 0;
+}
+
+int lk_config_version(lk_bytes text, int64_t *out)
+{
+  uint64_t version;
+  span line;
+
+  while (next_line(&text, &line)) {
+    if (!starts(&line, "version="))
+      continue;
+    if (!number(line, 16, UINT64_MAX, &version))
+      return LK_ERR_BAD_ARGUMENT;
+    memcpy(out, &version, sizeof version);
+    return 0;
+  }
+  return LK_ERR_NO_NODE;
+}
