@@ -20,6 +20,17 @@ typedef struct status {
 /* ---- what they say of themselves --------------------------------------------
  */
 
+/* Without the word behind it that is meant for who waits. */
+static size_t label_len(const lk_bytes *data)
+{
+  size_t len = sizeof LK_HEAD_WORD - 1;
+  bool head =
+      data->len >= len &&
+      memcmp((const char *)data->at + data->len - len, LK_HEAD_WORD, len) == 0;
+
+  return head ? data->len - len : data->len;
+}
+
 static int take(cli_contender *c, int err, const lk_bytes *data,
                 const lk_stat *stat)
 {
@@ -35,7 +46,7 @@ static int take(cli_contender *c, int err, const lk_bytes *data,
     return LK_ERR_NO_MEMORY;
   if (data->len > 0)
     memcpy(label, data->at, data->len);
-  c->label = lk_bytes_of(label, data->len);
+  c->label = lk_bytes_of(label, label_len(data));
   c->stat = *stat;
   return 0;
 }

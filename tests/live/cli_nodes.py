@@ -254,6 +254,13 @@ def status_knows_the_queues_of_others():
     assert "\\xff\\x00" in out, out
 
 
+def status_shows_no_more_than_the_label_of_a_holder_that_announces():
+    expect(0, "create", "-p", "/announced/0000-lock-0000000001", "me__HEAD__")
+    expect(0, "create", "-p", "/announced/0000-lock-0000000002", "__HEAD__")
+    expect(0, "create", "-p", "/announced/0000-lock-0000000003", "__HEAD__ or")
+    assert command.queue("/announced") == (["me"], ["", "__HEAD__ or"])
+
+
 def status_says_what_it_may_not_read():
     expect(0, "create", "/hid")
     expect(0, "create", "--acl", "world:anyone:d", "/hid/lock-0000000001")
@@ -308,6 +315,7 @@ live.run(live.together(
     status_shows_holder_and_waiters_in_order,
     status_shows_host_process_and_start_by_default,
     status_knows_the_queues_of_others,
+    status_shows_no_more_than_the_label_of_a_holder_that_announces,
     status_says_what_it_may_not_read,
     verbs_have_the_options_of_a_session),
     what_is_too_large_is_refused,
