@@ -51,13 +51,15 @@ class _Loop:
 
 
 _the_loop = None
+_making = threading.Lock()
 
 
 def _loop():
     global _the_loop
-    if _the_loop is None:
-        _the_loop = _Loop()
-    return _the_loop
+    with _making:  # tests that run together ask at the same time
+        if _the_loop is None:
+            _the_loop = _Loop()
+        return _the_loop
 
 
 class Trap:
