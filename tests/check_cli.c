@@ -322,19 +322,20 @@ START_TEST(access_lists_are_read)
   cli_text wrong = {0};
   cli_acl acl;
 
-  ck_assert(cli_acl_read(&acl, "open", &wrong));
+  ck_assert(cli_acl_read(&acl, "--acl", "open", &wrong));
   ck_assert_ptr_eq(acl.list.entries, lk_acl_open.entries);
-  ck_assert(cli_acl_read(&acl, "creator", &wrong));
+  ck_assert(cli_acl_read(&acl, "--acl", "creator", &wrong));
   ck_assert_ptr_eq(acl.list.entries, lk_acl_creator.entries);
-  ck_assert(cli_acl_read(&acl, "digest:u:h=:cdrwa,ip:::1:r,auth::w", &wrong));
+  ck_assert(cli_acl_read(&acl, "--acl", "digest:u:h=:cdrwa,ip:::1:r,auth::w",
+                         &wrong));
   ck_assert_uint_eq(acl.list.count, 3);
-  ck_assert_int_eq(acl.entries[0].perms, LK_PERM_ALL);
-  ck_assert_mem_eq(acl.entries[0].scheme.at, "digest", 6);
-  ck_assert_uint_eq(acl.entries[0].id.len, 4);
-  ck_assert_mem_eq(acl.entries[0].id.at, "u:h=", 4);
-  ck_assert_int_eq(acl.entries[1].perms, LK_PERM_READ);
-  ck_assert_uint_eq(acl.entries[1].id.len, 3);
-  ck_assert_uint_eq(acl.entries[2].id.len, 0);
+  ck_assert_int_eq(acl.list.entries[0].perms, LK_PERM_ALL);
+  ck_assert_mem_eq(acl.list.entries[0].scheme.at, "digest", 6);
+  ck_assert_uint_eq(acl.list.entries[0].id.len, 4);
+  ck_assert_mem_eq(acl.list.entries[0].id.at, "u:h=", 4);
+  ck_assert_int_eq(acl.list.entries[1].perms, LK_PERM_READ);
+  ck_assert_uint_eq(acl.list.entries[1].id.len, 3);
+  ck_assert_uint_eq(acl.list.entries[2].id.len, 0);
   cli_acl_free(&acl);
   ck_assert_uint_eq(wrong.len, 0);
 }
@@ -350,7 +351,7 @@ START_TEST(a_wrong_access_list_is_refused_and_named)
     cli_text wrong = {0};
     cli_acl acl;
 
-    ck_assert_msg(!cli_acl_read(&acl, bad[i], &wrong), "%s", bad[i]);
+    ck_assert_msg(!cli_acl_read(&acl, "--acl", bad[i], &wrong), "%s", bad[i]);
     ck_assert_uint_gt(wrong.len, 0);
     cli_text_free(&wrong);
   }

@@ -8,13 +8,14 @@
 
 /** An access list made from --acl. */
 typedef struct cli_acl {
-  lk_acls list; /**< points into `entries` or to a constant */
-  lk_acl *entries;
+  lk_acls list; /**< that of `made`, or a constant */
+  lk_acls *made;
 } cli_acl;
 
-/** Read "open", "creator" or "scheme:id:perms,…"; the texts stay `spec`'s.
-    False with one line in `complaint`. */
-bool cli_acl_read(cli_acl *out, const char *spec, cli_text *complaint);
+/** Read "open", "creator" or what lk_acl_parse() reads. False with one line in
+    `complaint`, which begins with `what`; there is nothing to free then. */
+bool cli_acl_read(cli_acl *out, const char *what, const char *spec,
+                  cli_text *complaint);
 void cli_acl_free(cli_acl *acl);
 
 /** The next line of an auth file, `*text` being what is left of it; skips empty

@@ -43,6 +43,11 @@ const cli_command cli_commands[] = {
   {"delete", "[OPTION...] PATH", "delete a node", 1, 1,
    {cli_options_delete, cli_options_write, cli_options_session,
     cli_options_common}, cli_delete},
+  {"watch", "[OPTION...] PATH", "print a line for each event at a node", 1, 1,
+   {cli_options_watch, cli_options_session, cli_options_json,
+    cli_options_common, cli_options_version}, cli_watch},
+  {"acl", "[OPTION...] PATH [SPEC]", "show or replace the access list of a node", 1, 2,
+   READING, cli_access},
   {"doctor", "[OPTION...] [PATH]", "find out what is wrong on the way to the servers, and at PATH", 0, 1,
    READING, cli_doctor},
   {0}};

@@ -8,11 +8,15 @@
     the exit code. */
 int cli_ls(const cli_options *o, char **operands);
 int cli_tree(const cli_options *o, char **operands);
+int cli_watch(const cli_options *o, char **operands);
 int cli_get(const cli_options *o, char **operands);
 int cli_stat(const cli_options *o, char **operands);
 int cli_set(const cli_options *o, char **operands);
 int cli_create(const cli_options *o, char **operands);
 int cli_delete(const cli_options *o, char **operands);
+
+/** `latchkey acl PATH [SPEC]` */
+int cli_access(const cli_options *o, char **operands);
 
 /** `latchkey status LOCK` */
 int cli_status(const cli_options *o, char **operands);

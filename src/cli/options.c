@@ -252,6 +252,11 @@ static const char *take_node_version(cli_options *o, const char *value)
   return NULL;
 }
 
+static const char *take_count(cli_options *o, const char *value)
+{
+  return cli_number_whole(value, 1, INT64_MAX, &o->count);
+}
+
 /* clang-format off */
 const cli_option cli_options_common[] = {
   {'h', "help", NULL, "print this and exit", take_help},
@@ -326,5 +331,10 @@ const cli_option cli_options_create[] = {
 const cli_option cli_options_ls[] = {
   {'l', "long", NULL, "with children, length, version, time of change and owner", take_details},
   {'R', "recursive", NULL, "all that is below it, not only its children", take_recursive},
+  {0}};
+
+const cli_option cli_options_watch[] = {
+  {'r', "recursive", NULL, "also at all nodes below it", take_recursive},
+  {'n', "count", "COUNT", "end after so many events", take_count},
   {0}};
 /* clang-format on */

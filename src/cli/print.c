@@ -87,7 +87,7 @@ const char *cli_hint(int err)
   case LK_ERR_AUTH_FAILED: return "; check the lines of --auth-file";
   case LK_ERR_NO_AUTH:
     return "; --auth-file gives an identity that the access list names";
-  case LK_ERR_INVALID_ACL: return "; check --acl (creator needs --auth-file)";
+  case LK_ERR_INVALID_ACL: return "; check the access list (--acl; creator needs --auth-file)";
   case LK_ERR_BAD_PATH:
     return "; a path begins with /, does not end with one, and has no empty, "
            ". or .. part";
@@ -102,7 +102,7 @@ const char *cli_hint(int err)
   case LK_ERR_SESSION_EXPIRED: return "; try again";
   case LK_ERR_QUOTA_EXCEEDED: return "; delete something there, or raise it";
   case LK_ERR_UNKNOWN: return "; look, and try again if it is not";
-  case LK_ERR_UNIMPLEMENTED: return "; ZooKeeper 3.5.3 or newer is needed";
+  case LK_ERR_UNIMPLEMENTED: return "; a newer server is needed: 3.5.1 for containers, 3.6 to watch";
   default: return "";
   }
 }

@@ -175,7 +175,7 @@ static bool begin(cli_runner *r, cli_title title, cli_text *complaint)
     cli_text_printf(complaint, "--events-fd: %s", strerror(errno));
     return false;
   }
-  if (!cli_acl_read(&r->acl, r->options->acl, complaint) ||
+  if (!cli_acl_read(&r->acl, "--acl", r->options->acl, complaint) ||
       !prepare(r, title, complaint) || !cli_acquire_open(r, complaint))
     return false;
   cli_events_open(&r->events, r->options, events_fd, r->path, r->link.loop);

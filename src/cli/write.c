@@ -252,7 +252,7 @@ int cli_create(const cli_options *o, char **operands)
     cli_say("create: -c goes with neither -e nor -s");
     return CLI_FAILED;
   }
-  if (!cli_acl_read(&acl, o->acl, &complaint)) {
+  if (!cli_acl_read(&acl, "--acl", o->acl, &complaint)) {
     cli_say_text(&complaint);
     return CLI_FAILED;
   }

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cli/access.h"
+#include "cli/ask.h"
+#include "cli/json.h"
+#include "cli/nodes.h"
+#include "cli/print.h"
+
+#include <latchkey/acl.h>
+
+/* ---- showing it ------------------------------------------------------------
+ */
+
+/* "scheme:id:perms" */
+static void add_entry(cli_text *out, const lk_acl *entry)
+{
+  lk_acls one = {entry, 1};
+  size_t len = lk_acl_print(NULL, 0, &one);
+  char *text = malloc(len + 1);
+
+  if (text == NULL) {
+    out->failed = true;
+    return;
+  }
+  lk_acl_print(text, len + 1, &one);
+  cli_text_add(out, text, len);
+  free(text);
+}
+
+static void show(cli_text *out, const lk_acls *acl)
+{
+  for (size_t i = 0; i < acl->count; i++) {
+    cli_text entry = {0};
+
+    add_entry(&entry, &acl->entries[i]);
+    cli_text_clean(out, lk_bytes_of(entry.at, entry.len));
+    cli_text_puts(out, "\n");
+    out->failed = out->failed || entry.failed;
+    cli_text_free(&entry);
+  }
+}
+
+/* The letters, which come last in the text of an entry. */
+static void perms_json(cli_json *j, const lk_acl *entry)
+{
+  lk_acl bare = {
+      .perms = entry->perms, .scheme = lk_text("x"), .id = lk_text("")};
+  cli_text text = {0};
+
+  add_entry(&text, &bare);
+  const char *s = cli_text_end(&text);
+
+  cli_json_text(j, "perms", lk_text(s == NULL ? "" : s + strlen("x::")));
+  j->out->failed = j->out->failed || s == NULL;
+  cli_text_free(&text);
+}
+
+static void show_json(cli_ask *a, const lk_acls *acl, const lk_stat *stat)
+{
+  cli_json j = {.out = &a->out};
+
+  cli_json_open(&j, NULL, '{');
+  cli_json_text(&j, "path", lk_text(a->path));
+  cli_json_number(&j, "aversion", stat->aversion);
+  cli_json_open(&j, "acl", '[');
+  for (size_t i = 0; i < acl->count; i++) {
+    cli_json_open(&j, NULL, '{');
+    cli_json_text(&j, "scheme", acl->entries[i].scheme);
+    cli_json_text(&j, "id", acl->entries[i].id);
+    perms_json(&j, &acl->entries[i]);
+    cli_json_close(&j, '}');
+  }
+  cli_json_close(&j, ']');
+  cli_json_close(&j, '}');
+  cli_text_puts(&a->out, "\n");
+}
+
+static void on_acl(lk_client *c, int err, const lk_acls *acl,
+                   const lk_stat *stat, void *arg)
+{
+  cli_ask *a = arg;
+
+  (void)c;
+  cli_ask_answer(a, err);
+  if (err == 0 && a->options->json)
+    show_json(a, acl, stat);
+  else if (err == 0)
+    show(&a->out, acl);
+}
+
+static int get(const cli_options *o, const char *path)
+{
+  cli_ask a;
+
+  if (!cli_ask_open(&a, o, "acl", path))
+    return CLI_FAILED;
+  lk_call call = cli_ask_call(&a, true);
+  int err = lk_get_acl(a.link.client, a.path, &call, on_acl, &a);
+
+  return cli_ask_close(&a, cli_ask_wait(&a, err));
+}
+
+/* ---- replacing it ----------------------------------------------------------
+ */
+
+static void on_set(lk_client *c, int err, const lk_stat *stat, void *arg)
+{
+  cli_ask *a = arg;
+
+  (void)c;
+  cli_ask_answer(a, err);
+  if (err == 0 && a->options->verbose)
+    cli_say("the access list of %s has version %" PRId32, a->path,
+            stat->aversion);
+}
+
+static int set(const cli_options *o, const char *path, const lk_acls *acl)
+{
+  cli_ask a;
+
+  if (!cli_ask_open(&a, o, "acl", path))
+    return CLI_FAILED;
+  lk_call call = cli_ask_call(&a, false);
+  int err = lk_set_acl(a.link.client, a.path, acl, -1, &call, on_set, &a);
+
+  return cli_ask_close(&a, cli_ask_wait(&a, err));
+}
+
+int cli_access(const cli_options *o, char **operands)
+{
+  cli_text complaint = {0};
+  cli_acl acl;
+
+  if (operands[1] == NULL)
+    return get(o, operands[0]);
+  if (!cli_acl_read(&acl, "acl", operands[1], &complaint)) {
+    cli_say_text(&complaint);
+    return CLI_FAILED;
+  }
+  int code = set(o, operands[0], &acl.list);
+
+  cli_acl_free(&acl);
+  return code;
+}
