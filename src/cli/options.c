@@ -252,6 +252,11 @@ static const char *take_node_version(cli_options *o, const char *value)
   return NULL;
 }
 
+static const char *take_ttl(cli_options *o, const char *value)
+{
+  return cli_number_whole(value, 1, LK_TTL_MAX_MS, &o->ttl_ms);
+}
+
 static const char *take_count(cli_options *o, const char *value)
 {
   return cli_number_whole(value, 1, INT64_MAX, &o->count);
@@ -325,6 +330,7 @@ const cli_option cli_options_create[] = {
   {'e', "ephemeral", NULL, "the node lives as long as this command: until interrupted", take_ephemeral},
   {'s', "sequential", NULL, "the server appends a number that grows", take_sequential},
   {'c', "container", NULL, "the node goes when its last child has gone", take_container},
+  {'t', "ttl", "MS", "the node goes when it has not changed for so long and has no children", take_ttl},
   {'p', "parents", NULL, "make missing parents too", take_parents},
   {0, "acl", "SPEC", "access list: open, creator, or scheme:id:cdrwa,... (open)", take_acl},
   {0}};

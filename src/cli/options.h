@@ -54,6 +54,7 @@ typedef struct cli_options {
   bool ephemeral;
   bool sequential;
   bool container;
+  int64_t ttl_ms; /**< 0: it stays */
   bool parents;
   bool recursive;
   bool details;

@@ -102,7 +102,9 @@ const char *cli_hint(int err)
   case LK_ERR_SESSION_EXPIRED: return "; try again";
   case LK_ERR_QUOTA_EXCEEDED: return "; delete something there, or raise it";
   case LK_ERR_UNKNOWN: return "; look, and try again if it is not";
-  case LK_ERR_UNIMPLEMENTED: return "; a newer server is needed: 3.5.1 for containers, 3.6 to watch";
+  case LK_ERR_UNIMPLEMENTED:
+    return "; a newer server is needed (3.5.1 for containers, 3.6 to watch), or "
+           "for -t one with zookeeper.extendedTypesEnabled";
   default: return "";
   }
 }

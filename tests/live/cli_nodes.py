@@ -85,6 +85,25 @@ def a_container_goes_with_its_last_child():
     assert "-c" in done.err, done
 
 
+def a_node_with_a_ttl_goes_by_itself():
+    with command.zkserver.Server("--container-check", "200") as other:
+        where = ("-z", other.connect)
+        made = expect(0, "create", "-t", "300", "-p", "-s", *where, "/a/b/t-", "x")
+        assert made.out == "/a/b/t-0000000000\n", made
+        long = ("-t", "1099511627775", *where)
+        expect(0, "create", *long, "/t")
+        live.eventually(lambda: run("stat", *where, made.out[:-1]).code == 1)
+        expect(0, "stat", *where, "/a/b")
+        expect(0, "stat", *where, "/t")
+        no("create", *long, "/t", hint="exists already")
+        expect(0, "create", "-p", *long, "/u")
+    for bad in ("0", "-1", "1099511627776", "x"):
+        assert "-t" in expect(125, "create", "-t", bad, "/ttl").err
+    for other in ("-e", "-c"):
+        assert "-t" in expect(125, "create", "-t", "1", other, "/ttl").err
+    no("stat", "/ttl", hint="no such node")
+
+
 def create_knows_access_lists():
     expect(0, "create", "--acl", "world:anyone:r", "/read-only", "x")
     assert raw("get", "/read-only") == b"x"
@@ -304,6 +323,7 @@ live.run(live.together(
     p_makes_parents,
     an_ephemeral_node_lives_until_interrupted,
     a_container_goes_with_its_last_child,
+    a_node_with_a_ttl_goes_by_itself,
     create_knows_access_lists,
     get_writes_the_bytes_as_they_are,
     set_and_delete_can_ask_for_a_version,

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "cli/data.h"
+#include "cli/print.h"
+
+/* No server takes more in one request. */
+enum { MOST_DATA = 64 << 20 };
+
+bool cli_data_read(const char *word, cli_text *out)
+{
+  char bytes[16384];
+  ssize_t n = 1;
+
+  if (word == NULL)
+    return true;
+  if (strcmp(word, "-") != 0) {
+    cli_text_puts(out, word);
+  } else {
+    while (n != 0 && out->len < MOST_DATA) {
+      n = read(STDIN_FILENO, bytes, sizeof bytes);
+      if (n > 0)
+        cli_text_add(out, bytes, (size_t)n);
+      if (n < 0 && errno != EINTR) {
+        cli_say("cannot read standard input: %s", strerror(errno));
+        return false;
+      }
+    }
+  }
+  if (out->failed)
+    cli_say("%s", lk_error_text(LK_ERR_NO_MEMORY));
+  return !out->failed;
+}
+
+lk_bytes cli_data_bytes(const cli_text *data)
+{
+  return lk_bytes_of(data->at == NULL ? "" : data->at, data->len);
+}
