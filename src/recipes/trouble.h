@@ -11,18 +11,6 @@ typedef enum lk_trouble {
   LK_TROUBLE_FATAL
 } lk_trouble;
 
-static inline lk_trouble lk__trouble_of(int err)
-{
-  switch (err) {
-  case LK_ERR_NOT_SENT:
-  case LK_ERR_LOSS:
-  case LK_ERR_UNKNOWN:
-  case LK_ERR_SESSION_EXPIRED: return LK_TROUBLE_BROKEN;
-  case LK_ERR_THROTTLED:
-  case LK_ERR_SESSION_MOVED:
-  case LK_ERR_NOT_READ_ONLY: return LK_TROUBLE_BUSY;
-  default: return LK_TROUBLE_FATAL;
-  }
-}
+lk_trouble lk__trouble_of(int err);
 
 #endif
