@@ -77,12 +77,13 @@ static void answer(line *n, lk_reader *r)
 /* Take a frame out of what has arrived. */
 static bool take(line *n)
 {
+  const unsigned char *in = lk__buf_bytes(&n->in);
   lk_reader r;
   size_t len;
 
-  if (lk__buf_len(&n->in) < 4)
+  if (in == NULL || lk__buf_len(&n->in) < 4)
     return false;
-  lk__reader_init(&r, lk__buf_bytes(&n->in), lk__buf_len(&n->in));
+  lk__reader_init(&r, in, lk__buf_len(&n->in));
   len = (size_t)lk__reader_int(&r);
   if (lk__buf_len(&n->in) < 4 + len)
     return false;

@@ -78,7 +78,7 @@ static int leave(const char *id, int64_t expected)
 /* One of the followers that `here` does not use. */
 static const char *another_follower(void)
 {
-  static char id[8];
+  static char id[12];
   int leader = server_in_mode(&zk, "leader"), n = 1;
 
   for (char *at = zk.connect; at != NULL; at = strchr(at, ','), n++) {
