@@ -94,7 +94,8 @@ class Wired:
 def crowd(puppet, make, count):
     """So many clients behind one relay, each with a lock that make(client)
     gives, all of them in the queue: the relay and the locks, with what they
-    asked for."""
+    asked for. Places are told before the watch on the one ahead is asked
+    for; who is woken without it would have to list the queue."""
     wire = Relay(_server.connect)
     clients = [puppet.client(wire.address, timeout=LONG)
                for _ in range(count)]
@@ -103,6 +104,8 @@ def crowd(puppet, make, count):
     for lock in locks:
         asked.append(lock.ask("acquire"))
         lock.waits()
+    for client in clients:
+        client.do("sync", path="/")
     return wire, locks, asked
 
 
