@@ -411,6 +411,38 @@ START_TEST(the_node_is_watched_in_a_new_session_as_well)
 }
 END_TEST
 
+static void set_limit(unsigned char n)
+{
+  const unsigned char bytes[] = {0, 0, 0, n};
+
+  ck_assert_int_eq(lk_set(lk_keeper_client(parties[0].keeper), "/n/limit",
+                          lk_bytes_of(bytes, sizeof bytes), -1, NULL, NULL,
+                          NULL),
+                   0);
+  fake_turn(&server);
+}
+
+/* Somebody leaves between the news of the change and the new number. */
+START_TEST(who_waits_is_not_granted_by_the_number_that_was)
+{
+  begin_limited();
+  get(0);
+  set_limit(2);
+  get(1);
+  want(2);
+  parties[2].link->requests = 0;
+  parties[2].link->throttle_at = 1;
+  set_limit(1);
+  let_go(0);
+  fake_run(&server, T / 4);
+  ck_assert_int_eq(l[2].acquired, NOT_YET);
+  let_go(1);
+  fake_run(&server, T / 4);
+  ck_assert_int_eq(l[2].acquired, 0);
+  end();
+}
+END_TEST
+
 START_TEST(an_overloaded_server_is_asked_again_how_many)
 {
   for (unsigned at = 1; at <= 6; at++) {
@@ -874,6 +906,7 @@ int main(void)
       a_node_says_how_many,
       a_number_that_grows_while_it_is_counted_is_not_missed,
       the_node_is_watched_in_a_new_session_as_well,
+      who_waits_is_not_granted_by_the_number_that_was,
       an_overloaded_server_is_asked_again_how_many,
       a_number_that_is_as_before_is_not_asked_for_again,
       a_list_that_comes_twice_leaves_no_watch,

@@ -80,6 +80,7 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
   (void)c;
   (void)w;
   p->limit_watch = NULL;
+  p->limit_moved = true; /* nothing is granted until it has been read */
   if (event->type == LK_EVENT_ENDED)
     ask_in(p, 0);
   else

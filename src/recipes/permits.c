@@ -121,7 +121,7 @@ void lk__permits_try(lk_permits *p)
   const lk_attempt *a = &p->attempt;
 
   if (!p->first || a->count < p->config->take ||
-      (p->config->limit_path != NULL && !p->limit_known))
+      (p->config->limit_path != NULL && (!p->limit_known || p->limit_moved)))
     return;
   p->attempt.whole = true;
   p->attempt.whole =
@@ -136,16 +136,27 @@ void lk__permits_try(lk_permits *p)
   lk__permits_tell_revoked(p);
 }
 
+/* All are there, and were not too many. */
+static bool has_counted(const lk_permits *p)
+{
+  const lk_attempt *a = &p->attempt;
+
+  return a->count == p->config->take &&
+         lk__contend_holds(a->parts[a->count - 1]);
+}
+
 /* Who waits looks again. What was counted by another number is not worth much:
  * only so much may be held by then as nobody has been told of. */
 void lk__permits_limit(lk_permits *p, int32_t limit)
 {
   bool same = limit == p->config->limit;
-  bool news = !p->limit_known;
+  bool moved = p->limit_moved;
+  bool news = !p->limit_known || (moved && has_counted(p));
 
   p->config->limit = limit;
   p->limit_known = true;
-  if (same && news) {
+  p->limit_moved = false;
+  if (same && (news || moved)) {
     lk__permits_try(p);
   } else if (news && p->attempt.count > 0) {
     lk__leases_drop(p);

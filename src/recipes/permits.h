@@ -51,6 +51,7 @@ struct lk_permits {
   int left_err;   /* why one of them stays */
   unsigned misses;
   bool limit_known;
+  bool limit_moved; /* and has changed since, or may have */
   lk_watch *limit_watch;
   lk_timer limit_rest; /**< ends a pause before it is asked for again */
   lk_contend **parts;  /* behind the permits */
