@@ -16,6 +16,7 @@ static fake_server server;
 static fake_link *link;
 static failing_mem mem;
 static size_t outstanding_limit;
+static const char *hosts; /* for their chroot; NULL: none */
 
 /* What the last call ended with. */
 static int ended;
@@ -29,6 +30,7 @@ static size_t patience; /* how many nodes may be deleted; then: no more */
 static bool try_join(void)
 {
   lk_client_config config = {.size = sizeof config,
+                             .hosts = hosts,
                              .session_timeout_ms = T,
                              .outstanding_limit = outstanding_limit,
                              .mem = &mem.mem};
@@ -40,10 +42,21 @@ static bool try_join(void)
 static void begin(void)
 {
   outstanding_limit = 0;
+  hosts = NULL;
   frees = false;
   patience = SIZE_MAX;
   failing_mem_init(&mem);
   fake_init(&server);
+  ck_assert(try_join());
+  fake_turn(&server);
+  link->log[0] = '\0';
+}
+
+/* Another client, in `chroot` of the same server. */
+static void move_to(const char *chroot)
+{
+  lk_client_free(link->client);
+  hosts = chroot;
   ck_assert(try_join());
   fake_turn(&server);
   link->log[0] = '\0';
@@ -262,6 +275,21 @@ START_TEST(without_a_root_nothing_is_tried_again)
 }
 END_TEST
 
+START_TEST(parents_end_at_the_chroot)
+{
+  begin();
+  move_to("x/app");
+  ck_assert_int_eq(make("/a/b", 0, NULL), LK_ERR_NO_NODE);
+  ck_assert(fake_said(link, "create2 | create create2"));
+  ck_assert_ptr_null(node("/app"));
+  fake_create(&server, "/app");
+  ck_assert_int_eq(make("/a/b", 0, NULL), 0);
+  ck_assert_str_eq(made, "/a/b");
+  ck_assert_ptr_nonnull(node("/app/a/b"));
+  finish();
+}
+END_TEST
+
 /* Nothing but the first write is answered. */
 static void freeze(fake_server *s, fake_link *l, const char *names)
 {
@@ -427,6 +455,69 @@ START_TEST(the_way_up_is_one_write)
                                "| delete delete delete delete delete "
                                "delete delete delete delete "
                                "delete"));
+  finish();
+}
+END_TEST
+
+/* Nothing behind the first write is answered. */
+static void freeze_list(fake_server *s, fake_link *l, const char *names)
+{
+  (void)s;
+  l->frozen = strstr(names, "getChildren2") != NULL;
+}
+
+static void wipe_until(int64_t timeout_ms)
+{
+  lk_call call = {
+      .size = sizeof call, .timeout_ms = timeout_ms, .repeat = true};
+
+  ck_assert_int_eq(
+      lk_delete_deep(link->client, "/t", &call, NULL, on_deleted, NULL), 0);
+  ended = NOT_YET;
+  fake_run(&server, timeout_ms - 1);
+  ck_assert_int_eq(ended, NOT_YET);
+  fake_run(&server, 2);
+  ck_assert_int_eq(ended, LK_ERR_DEADLINE);
+}
+
+START_TEST(a_deadline_covers_all_of_a_tree)
+{
+  begin();
+  grow();
+  server.wrote = freeze_list;
+  wipe_until(100);
+  finish();
+  /* A rest too, and what is asked for after it. */
+  begin();
+  grow();
+  link->requests = 0;
+  link->throttle_at = 1;
+  wipe_until(50);
+  finish();
+  begin();
+  grow();
+  link->requests = 0;
+  link->throttle_at = 1;
+  server.wrote = freeze_list;
+  wipe_until(200);
+  finish();
+}
+END_TEST
+
+START_TEST(what_the_server_keeps_its_own_in_is_not_below_a_chroot)
+{
+  begin();
+  fake_create(&server, "/app");
+  fake_create(&server, "/app/zookeeper");
+  fake_create(&server, "/app/zookeeper/x");
+  fake_create(&server, "/zookeepers");
+  ck_assert_int_eq(wipe("/zookeepers"), 0);
+  move_to("x/app");
+  ck_assert_int_eq(wipe("/zookeeper"), 0);
+  ck_assert_ptr_null(node("/app/zookeeper"));
+  ck_assert_int_eq(wipe("/"), LK_ERR_BAD_ARGUMENT);
+  move_to("x/zookeeper");
+  ck_assert_int_eq(wipe("/quota"), LK_ERR_BAD_ARGUMENT);
   finish();
 }
 END_TEST
@@ -1042,6 +1133,28 @@ START_TEST(what_was_not_sent_is_sent_again)
 }
 END_TEST
 
+START_TEST(below_a_chroot_the_look_is_at_the_same_nodes)
+{
+  static const char *const roots[] = {"x/d", "x/none"};
+
+  for (size_t i = 0; i < 2; i++) {
+    begin_settled(false);
+    move_to(roots[i]);
+    ck_assert_int_eq(lk_delete(link->client, "/other", -1, NULL, on_done, NULL),
+                     0);
+    ck_assert_int_eq(outcome(), LK_ERR_NO_NODE);
+    cut(false, nothing);
+    ck_assert_int_eq(lk_create_settled(link->client, "/n", lk_text(""), NULL, 0,
+                                       i > 0, NULL, on_created, made),
+                     0);
+    ck_assert_int_eq(outcome(), i == 0 ? 0 : LK_ERR_NO_NODE);
+    ck_assert_str_eq(made, i == 0 ? "/n" : "");
+    ck_assert(i > 0 || node("/d/n") != NULL);
+    finish();
+  }
+}
+END_TEST
+
 START_TEST(a_look_that_is_cut_short_begins_anew)
 {
   for (unsigned at = 1; at < 7; at++) {
@@ -1218,10 +1331,12 @@ SUITE("nodes", where_the_parents_are_there_it_is_one_request,
       an_old_server_has_no_containers_and_says_so,
       parents_that_are_swept_away_are_made_again, but_not_for_ever,
       who_may_not_make_parents_is_told_why, an_ephemeral_parent_is_the_reason,
-      without_a_root_nothing_is_tried_again, a_deadline_covers_all_of_a_create,
-      a_node_can_be_over_before_its_parents, what_cannot_be_is_refused,
-      a_leaf_is_one_request, a_tree_goes_and_nothing_else,
-      a_directory_of_leaves_is_three_writes, the_way_up_is_one_write,
+      without_a_root_nothing_is_tried_again, parents_end_at_the_chroot,
+      a_deadline_covers_all_of_a_create, a_node_can_be_over_before_its_parents,
+      what_cannot_be_is_refused, a_leaf_is_one_request,
+      a_tree_goes_and_nothing_else, a_directory_of_leaves_is_three_writes,
+      the_way_up_is_one_write, a_deadline_covers_all_of_a_tree,
+      what_the_server_keeps_its_own_in_is_not_below_a_chroot,
       what_comes_meanwhile_goes_too,
       against_those_who_go_on_making_nodes_it_gives_up,
       what_others_delete_meanwhile_is_fine, the_first_refusal_ends_it,
@@ -1238,6 +1353,7 @@ SUITE("nodes", where_the_parents_are_there_it_is_one_request,
       a_sequential_node_cannot_be_settled,
       an_ephemeral_node_goes_with_its_session, a_set_is_settled,
       a_delete_is_settled, what_was_not_sent_is_sent_again,
+      below_a_chroot_the_look_is_at_the_same_nodes,
       a_look_that_is_cut_short_begins_anew, a_busy_server_is_asked_again,
       a_deadline_ends_a_write_that_is_not_known, a_write_ends_with_its_client,
       its_client_can_be_freed_where_a_write_ends, every_allocation_can_fail)

@@ -19,6 +19,7 @@ static int32_t permits;
 static int32_t take;
 static const char *limit_path;
 static lk_layout layout;
+static const char *dir = "/s";
 static const char *queue = "/s/locks";
 static const char *leases = "/s/leases";
 static lk_lock_event_type deadly = LK_LOCK_EVENT_UNSURE; /* ends l[0] */
@@ -55,7 +56,7 @@ static bool try_init(locker *x, party *p)
                                  .limit_path = limit_path};
 
   wrap(x, p);
-  return lk_semaphore_new(&x->lock, p->keeper, "/s", &config, &options) == 0;
+  return lk_semaphore_new(&x->lock, p->keeper, dir, &config, &options) == 0;
 }
 
 /* As kazoo leaves them where it says how many. */
@@ -749,6 +750,7 @@ static const tree_node *node(const char *path)
 static void kazoo(void)
 {
   layout = LK_LAYOUT_KAZOO;
+  dir = "/s";
   queue = "/s-__lock__";
   leases = "/s";
 }
@@ -799,6 +801,43 @@ START_TEST(another_number_is_an_error_and_nothing_is_left)
   ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
   fake_set(&server, "/s", " 2\n");
   get(0);
+  end();
+}
+END_TEST
+
+/* Wherever its node is made first: with the number, or with the permits. */
+START_TEST(below_a_missing_parent_the_node_says_it_as_well)
+{
+  permits = 2;
+  take = 1;
+  limit_path = NULL;
+  dir = "/far/off/s";
+  queue = "/far/off/s-__lock__";
+  leases = dir;
+  fake_init(&server);
+  for (int i = 0; i < PARTIES; i++) {
+    party_join(&parties[i], &server, NULL);
+    ck_assert(try_init(&l[i], &parties[i]));
+  }
+  fake_turn(&server);
+  get(0);
+  ck_assert_int_eq(node(dir)->stat.data_length, 1);
+  ck_assert(memcmp(node(dir)->data, "2", 1) == 0);
+  end();
+}
+END_TEST
+
+/* The server is too busy to say how many there are, and not for the rest. */
+START_TEST(while_the_number_is_not_known_nothing_is_granted)
+{
+  begin(2);
+  fake_set(&server, "/s", "3");
+  parties[0].link->requests = 0;
+  parties[0].link->throttle_at = 1;
+  want(0);
+  ck_assert_int_eq(l[0].acquired, NOT_YET);
+  fake_run(&server, T / 4);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
   end();
 }
 END_TEST
@@ -912,12 +951,15 @@ int main(void)
       a_list_that_comes_twice_leaves_no_watch,
       a_node_that_says_nothing_ends_it,
       bad_numbers_are_refused};
-  const TTest *const kazoos[] = {the_node_says_how_many_in_decimal,
-                                 another_number_is_an_error_and_nothing_is_left,
-                                 what_is_no_number_says_nothing,
-                                 a_kazoo_with_a_permit_counts,
-                                 a_kazoo_with_the_lock_comes_first,
-                                 what_kazoo_has_not_is_refused};
+  const TTest *const kazoos[] = {
+      the_node_says_how_many_in_decimal,
+      another_number_is_an_error_and_nothing_is_left,
+      what_is_no_number_says_nothing,
+      below_a_missing_parent_the_node_says_it_as_well,
+      while_the_number_is_not_known_nothing_is_granted,
+      a_kazoo_with_a_permit_counts,
+      a_kazoo_with_the_lock_comes_first,
+      what_kazoo_has_not_is_refused};
 
   Suite *suite = suite_create("semaphore");
   TCase *here = tcase_create("Curator's");
