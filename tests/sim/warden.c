@@ -14,14 +14,14 @@ static void put(unsigned char at[4], int32_t n)
     at[i] = (unsigned char)((uint32_t)n >> (24 - 8 * i));
 }
 
-static void on_set(lk_client *c, int err, const lk_stat *stat, void *arg)
+/* That of the last number: an earlier one may be answered now. */
+static void on_last(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
   sim_actor *a = arg;
 
   (void)c;
   (void)stat;
-  if (a->stopping && err == 0)
-    a->idle = true;
+  a->idle = a->idle || err == 0;
 }
 
 static void act(sim_actor *a)
@@ -38,7 +38,7 @@ static void act(sim_actor *a)
   SIM_SAY(&a->process->world->trace, a->name, "wants %d permits", (int)n);
   if (a->stopping)
     (void)lk_create(c, SIM_LIMIT, data, NULL, LK_PERSISTENT, NULL, NULL, NULL);
-  (void)lk_set(c, SIM_LIMIT, data, -1, NULL, on_set, a);
+  (void)lk_set(c, SIM_LIMIT, data, -1, NULL, a->stopping ? on_last : NULL, a);
   sim_actor_wait(a, sim_between(&a->rng, 0, 2 * sim_actor_T_us(a)));
 }
 
