@@ -3,6 +3,8 @@
 
 #include "sim/properties.h"
 
+#include "sim/network.h"
+
 #include <latchkey/multilock.h>
 
 #include <string.h>
@@ -223,13 +225,30 @@ static bool has_room(const sim_judge *j, const sim_entry *own)
   return count <= sim_limit_since(j, sim_now_us(j));
 }
 
+/* A grant rests on a lease, and the proof of one takes a round trip, a gap of
+ * T/4, and two more if it was asked for in between: where each takes as long as
+ * the gap, none may ever be young enough. */
+static bool crawls(const sim_judge *j, const sim_life *l)
+{
+  sim_network *n = j->world->network;
+  unsigned process = l->process->index;
+  int server = sim_network_whose(n, process);
+
+  if (server < 0)
+    return true;
+  const sim_route *r = sim_network_route(n, process, (unsigned)server);
+
+  return r->delay_us[SIM_UP] + r->delay_us[SIM_DOWN] > sim_T_us(j) / 4;
+}
+
 static void patrol_attempt(sim_judge *j, sim_attempt *a)
 {
   const sim_entry *own =
       stands_in_line(a->ct->state) ? sim_entry_of(j, a->ct) : NULL;
 
-  if (own != NULL && (own->removed != 0 || is_blind(j, own) ||
-                      !(own->lease ? has_room(j, own) : is_first(j, own))))
+  if (own != NULL &&
+      (own->removed != 0 || is_blind(j, own) || crawls(j, a->life) ||
+       !(own->lease ? has_room(j, own) : is_first(j, own))))
     own = NULL;
   if (sim_overdue(j, a->life, &a->first, own))
     sim_accuse(j, "%s comes first and is not granted", own->name);

@@ -83,6 +83,9 @@ const sim_scenario sim_scenarios[] = {
    .text = "lists of servers change, and clients move",
    .faults = {F(HOSTS) = 10, F(CUT_AT) = 2, F(CUT) = 1, F(LAG) = 2,
               F(DELAY) = 1, F(LATE_WRITE) = 2, F(DELETE_NODE) = 1}},
+  {.name = "slow", .weight = 0, .gap_pm = 150,
+   .text = "links take longer, and some of them longer still",
+   .faults = {F(DELAY) = 10, F(CUT) = 1}},
 };
 /* clang-format on */
 const size_t sim_nscenarios = sizeof sim_scenarios / sizeof sim_scenarios[0];
