@@ -164,6 +164,43 @@ START_TEST(a_container_goes_when_it_has_had_a_child)
 }
 END_TEST
 
+static int create_ttl(const char *path, int32_t flags, int64_t ttl_ms)
+{
+  struct lk_create_ttl_request r = {
+      {lk_text(path), lk_text(""), lk__vec_of(lk_acl_open.entries, 1), flags},
+      ttl_ms};
+
+  sim_probe_send(&p, LK_OPCODE_CREATE_TTL, &r);
+  return sim_probe_next(&p).err;
+}
+
+START_TEST(a_node_goes_when_nothing_was_written_for_its_time_to_live)
+{
+  setup();
+  ck_assert_int_eq(create_ttl("/a", 5, 2500), 0);
+  ck_assert_int_eq(create_ttl("/b", 5, 2500), 0);
+  ck_assert_int_eq(create_ttl("/c", 5, 1), 0);
+  ck_assert_int_eq(sim_probe_do_create(&p, "/c/x", 0), 0);
+  ck_assert_int_eq(create_ttl("/d", 0, 1), LK_ERR_BAD_ARGUMENTS);
+  ck_assert_int_eq(create_ttl("/d", 6, LK_TTL_MAX_MS + 1),
+                   LK_ERR_BAD_ARGUMENTS);
+  sim_lab_run(&lab, 2000);
+  ck_assert_int_eq(set(&p, "/a", lk_text("x")), 0);
+  ck_assert_int_eq(stat_of(&p, "/b").ephemeral_owner, 0);
+  sim_lab_run(&lab, 1500);
+  ck_assert_int_eq(sim_probe_do_read(&p, LK_OPCODE_EXISTS, "/b", false),
+                   LK_ERR_NO_NODE);
+  ck_assert_int_eq(stat_of(&p, "/a").version, 1);
+  ck_assert_int_eq(sim_probe_do_delete(&p, "/c/x"), 0);
+  sim_lab_run(&lab, 2500);
+  ck_assert_int_eq(sim_probe_do_read(&p, LK_OPCODE_EXISTS, "/a", false),
+                   LK_ERR_NO_NODE);
+  ck_assert_int_eq(sim_probe_do_read(&p, LK_OPCODE_EXISTS, "/c", false),
+                   LK_ERR_NO_NODE);
+  teardown();
+}
+END_TEST
+
 /* ---- multi -------------------------------------------------------------- */
 
 static int32_t send_multi(sim_probe *who, const lk_op *ops, size_t count)
@@ -257,4 +294,5 @@ SUITE("sim", a_client_makes_and_finds_a_node,
       null_data_is_not_empty_data, a_number_counts_all_children_ever_made,
       the_counter_sticks_at_its_end_and_runs_over_in_flight,
       a_container_goes_when_it_has_had_a_child,
+      a_node_goes_when_nothing_was_written_for_its_time_to_live,
       a_multi_is_done_whole_under_one_zxid, a_multi_that_fails_does_nothing)

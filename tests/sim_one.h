@@ -26,7 +26,8 @@ static inline void setup_lab(const sim_ensemble_config *config)
 /* A server by itself, with two clients. */
 static inline void setup(void)
 {
-  const sim_ensemble_config config = {.servers = 1, .sweep_ms = 1000};
+  const sim_ensemble_config config = {
+      .servers = 1, .sweep_ms = 1000, .ttls = true};
 
   setup_lab(&config);
   ck_assert(sim_probe_connect(&p, 0, 10000, 0));

@@ -11,7 +11,7 @@
  * Without --ops: 5,000 requests to one server, 2,000 to three, and what time
  * does to either (--ages: only that). --self
  * compares two sets of real servers, which tests the comparison itself.
- * --tally tells how often each kind of answer was compared.
+ * --tally tells how often each kind of request and answer was compared.
  */
 
 #include "twin/ages.h"
@@ -44,9 +44,10 @@ static pair *start(const choice *c, const side_config *config,
 {
   side *real = side_real_new(config);
   side *other =
-      c->self ? side_real_new(config) : side_model_new(config, c->seed);
+      c->self ? side_real_new(config) : side_model_new(config, real, c->seed);
   pair *p = pair_new(real, other);
 
+  p->tally.counts = c->tally;
   snprintf(p->story.again, sizeof p->story.again,
            "tests/live/differential --servers %u --seed %" PRIu64 "%s%s",
            c->servers, c->seed, again, c->self ? " --self" : "");
@@ -64,7 +65,9 @@ static void end(const choice *c, pair *p)
 /* Nothing happens by itself. */
 static void compare_requests(const choice *c)
 {
-  const side_config config = {c->servers, 2000, 40000, 60000, 36000000};
+  /* With TTLs one server, three without; or the other way round. */
+  bool ttls = (c->seed + (c->servers == 1 ? 0 : 1)) % 2 == 1;
+  const side_config config = {c->servers, 2000, 40000, 60000, 36000000, ttls};
   char again[40];
 
   snprintf(again, sizeof again, " --ops %" PRIu64, c->ops);
@@ -82,12 +85,12 @@ static void compare_requests(const choice *c)
 /* A lot does. */
 static void compare_ages(const choice *c)
 {
-  const side_config config = {c->servers, 500, 2000, 60000, 300};
+  const side_config config = {c->servers, 500, 2000, 60000, 300, true};
   pair *p = start(c, &config, " --ages");
 
   ages_run(p, c->servers);
-  printf("%u server%s: containers and sessions end alike\n", c->servers,
-         c->servers == 1 ? "" : "s");
+  printf("%u server%s: containers, TTL nodes and sessions end alike\n",
+         c->servers, c->servers == 1 ? "" : "s");
   end(c, p);
 }
 

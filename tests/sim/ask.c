@@ -57,6 +57,7 @@ static void from_part(sim_want *w, const lk_part *p, lk_arena *memory)
     break;
   case LK_OPCODE_CREATE_TTL:
     from_create(w, &p->body.create_ttl.create, memory);
+    w->ttl_ms = p->body.create_ttl.ttl_ms;
     break;
   case LK_OPCODE_SET_DATA:
     w->path = keep_text(p->body.set_data.path, memory);
@@ -73,16 +74,19 @@ static void from_part(sim_want *w, const lk_part *p, lk_arena *memory)
 /* In a multi of 3.8 nothing but the flags says what is created. */
 static int32_t op_of_part(const lk_part *p)
 {
+  bool ttl = p->type == LK_OPCODE_CREATE_TTL;
+
   switch (p->type) {
   case LK_OPCODE_CREATE:
   case LK_OPCODE_CREATE2:
-  case LK_OPCODE_CREATE_CONTAINER: break;
+  case LK_OPCODE_CREATE_CONTAINER:
+  case LK_OPCODE_CREATE_TTL: break;
   default: return p->type;
   }
-  switch (p->body.create.flags) {
+  switch (ttl ? p->body.create_ttl.create.flags : p->body.create.flags) {
   case 4: return LK_OPCODE_CREATE_CONTAINER;
   case 5:
-  case 6: return SIM_OP_CREATE_NO_TTL;
+  case 6: return ttl ? LK_OPCODE_CREATE_TTL : SIM_OP_CREATE_NO_TTL;
   default: return LK_OPCODE_CREATE;
   }
 }
@@ -123,6 +127,16 @@ static void read_set_acl(sim_want *w, lk_reader *in, lk_arena *memory,
   w->acl = keep_acl(r.acl, memory);
 }
 
+/* It goes no further than this. */
+static void read_reconfig(sim_want *w, lk_reader *in)
+{
+  struct lk_reconfig_request r;
+
+  w->op = LK_OPCODE_RECONFIG;
+  if (lk__record_decode(&lk__reconfig_request_record, &r, in, NULL) == 0)
+    w->path = lk_text("/zookeeper/config");
+}
+
 static void read_one(sim_ask *a, lk_reader *in, lk_arena *memory,
                      lk_arena *scratch)
 {
@@ -130,6 +144,10 @@ static void read_one(sim_ask *a, lk_reader *in, lk_arena *memory,
   a->wants = lk__arena_take(memory, 1, sizeof *a->wants);
   if (a->op == LK_OPCODE_SET_ACL) {
     read_set_acl(a->wants, in, memory, scratch);
+    return;
+  }
+  if (a->op == LK_OPCODE_RECONFIG) {
+    read_reconfig(a->wants, in);
     return;
   }
   lk_part part = {.type = a->op};

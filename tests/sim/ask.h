@@ -16,6 +16,7 @@ typedef struct sim_want {
   lk_bytes path; /**< anything; `at` NULL is null */
   lk_bytes data;
   int32_t flags;
+  int64_t ttl_ms; /**< createTTL */
   int32_t version;
   lk_vec acl; /**< of lk_acl */
 } sim_want;

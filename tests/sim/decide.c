@@ -113,17 +113,39 @@ static int decide_name(const decision *d, const sim_want *w,
   return err;
 }
 
+/* Flags from 5 on stand for a node with a time to live, whatever the opcode is.
+ * Without such flags a negative TTL is the end of a real server, and of each of
+ * its restarts; nobody sends it, and here it is refused. */
+static int check_kind(const decision *d, const sim_want *w)
+{
+  bool named = w->op == LK_OPCODE_CREATE_TTL;
+
+  if (w->flags < 0 || w->flags > 6)
+    return LK_ERR_BAD_ARGUMENTS;
+  if (w->flags <= 4)
+    return named ? LK_ERR_BAD_ARGUMENTS : 0;
+  if (!d->s->ensemble->config.ttls)
+    return LK_ERR_UNIMPLEMENTED;
+  return named && w->ttl_ms > 0 && w->ttl_ms <= LK_TTL_MAX_MS
+             ? 0
+             : LK_ERR_BAD_ARGUMENTS;
+}
+
+static void take_kind(const decision *d, const sim_want *w, sim_act *a)
+{
+  a->container = w->op == LK_OPCODE_CREATE_CONTAINER;
+  a->ttl_ms = w->op == LK_OPCODE_CREATE_TTL ? w->ttl_ms : 0;
+  if (!a->container && a->ttl_ms == 0 && (w->flags & LK_EPHEMERAL) != 0)
+    a->owner = d->ask->session;
+}
+
 static int decide_create(const decision *d, const sim_want *w, sim_act *a)
 {
   sim_future parent;
+  int err = check_kind(d, w);
 
-  /* Nodes with a time to live are switched off, as in a server as it comes. */
-  if (w->flags < 0 || w->flags > 6)
-    return LK_ERR_BAD_ARGUMENTS;
-  if (w->flags > 4 || w->op == LK_OPCODE_CREATE_TTL)
-    return LK_ERR_UNIMPLEMENTED;
-  int err = check_session(d);
-
+  if (err == 0)
+    err = check_session(d);
   if (err != 0)
     return err;
   if (parent_len(w->path) == 0 || has_nul(w->path))
@@ -139,8 +161,7 @@ static int decide_create(const decision *d, const sim_want *w, sim_act *a)
   if (err != 0)
     return err;
   a->data = w->data;
-  a->container = w->op == LK_OPCODE_CREATE_CONTAINER;
-  a->owner = !a->container && (w->flags & 1) != 0 ? d->ask->session : 0;
+  take_kind(d, w, a);
   a->counter = (int32_t)((uint32_t)parent.counter + 1);
   record_create(d, &parent, a);
   return 0;
@@ -255,6 +276,7 @@ static int decide_one(const decision *d, const sim_want *w, sim_act *a)
   case LK_OPCODE_DELETE:
   case SIM_OP_DELETE_CONTAINER: return decide_delete(d, w, a);
   case SIM_OP_CREATE_NO_TTL: return LK_ERR_MARSHALLING;
+  case LK_OPCODE_RECONFIG: return LK_ERR_RECONFIG_DISABLED;
   default: return decide_change(d, w, a);
   }
 }

@@ -52,7 +52,7 @@ static void init_server(sim_ensemble *e, unsigned i, const sim_rng *rng)
   s->rng = sim_rng_fork(rng, i + 1);
   s->phase_ms = sim_between(&s->rng, 0, e->config.tick_ms - 1);
   sim_server_init(s);
-  sim_tree_init(&s->tree, &e->paths);
+  sim_tree_init(&s->tree, &e->paths, e->config.members, e->config.epoch_ms);
 }
 
 sim_ensemble *sim_ensemble_new(const sim_ensemble_config *config,
@@ -72,7 +72,7 @@ sim_ensemble *sim_ensemble_new(const sim_ensemble_config *config,
     abort();
   e->arena.mem = e->scratch.mem = &lk__mem_libc;
   sim_paths_init(&e->paths, &e->arena);
-  sim_tree_init(&e->truth, &e->paths);
+  sim_tree_init(&e->truth, &e->paths, e->config.members, e->config.epoch_ms);
   e->servers = calloc(e->count, sizeof *e->servers);
   e->links = calloc((size_t)e->count * e->count, sizeof *e->links);
   for (unsigned i = 0; i < e->count; i++) {

@@ -12,10 +12,10 @@
  * servers that apply them later, each with a tree, sessions, watches and
  * connections of its own, on the real wire format. What it takes over from the
  * truth (ZooKeeper 3.8) is said where it is done; the differential test holds
- * it to that. It leaves out observers, reconfiguration, local sessions and
- * read-only servers, TLS and SASL, nodes with a time to live, quotas,
- * snapshots, disks that fail, and the time that a server takes to think: what
- * it can do, it has done in the same moment, a request after the other.
+ * it to that. It leaves out observers, local sessions and read-only servers,
+ * TLS and SASL, quotas, snapshots, disks that fail, and the time that a server
+ * takes to think: what it can do, it has done in the same moment, a request
+ * after the other. Reconfiguration is switched off, as in servers as they come.
  *
  * Where to look: conn.c (frames, handshake), pipeline.c (order of requests),
  * reads.c, watching.c, serve.c (answers), decide.c and head.c (what the leader
@@ -34,7 +34,10 @@ typedef struct sim_ensemble_config {
   int32_t sync_limit;       /**< ticks; 5 */
   int32_t min_timeout_ms;   /**< 2 ticks */
   int32_t max_timeout_ms;   /**< 20 ticks */
-  int32_t sweep_ms;         /**< of containers; 60,000 */
+  int32_t sweep_ms;         /**< of containers and TTL nodes; 60,000 */
+  bool ttls;                /**< extended types are on: nodes can have a TTL */
+  const char *members;      /**< what /zookeeper/config says; NULL: nothing, as
+                                 of a server alone; lasts as long */
   int64_t peer_delay_us[2]; /**< least and most between servers; 100, 1,000 */
   int64_t disk_delay_us[2]; /**< until a proposal is logged; 50, 500 */
   int64_t election_us[2];   /**< 20,000, 200,000 */

@@ -302,12 +302,24 @@ void sim_lead_tick(sim_server *s)
   sim_server_do(s, SIM_DUTY_TICK, sim_tick_us(s->ensemble) / 2);
 }
 
-/* Containers that have had a child and have none now. */
+/* A container that has had a child, or a node to which nothing was written for
+ * its time to live. */
+static bool is_over(const sim_server *s, const sim_node *n)
+{
+  const sim_ensemble *e = s->ensemble;
+  int64_t now_ms = e->config.epoch_ms + e->agenda->now_us / SIM_MS;
+
+  if (n->children != NULL)
+    return false;
+  return (n->container && n->counter > 0) ||
+         (n->ttl_ms > 0 && now_ms - n->stat.mtime > n->ttl_ms);
+}
+
 static void sweep(sim_server *s, const sim_node *n)
 {
   for (const sim_node *k = n->children; k != NULL; k = k->next)
     sweep(s, k);
-  if (!n->container || n->counter <= 0 || n->children != NULL)
+  if (!is_over(s, n))
     return;
   sim_want want = {.path = lk_text(n->path), .version = -1};
 

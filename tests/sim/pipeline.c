@@ -167,6 +167,7 @@ static bool understood(int32_t op)
   case LK_OPCODE_CHECK:
   case LK_OPCODE_MULTI:
   case LK_OPCODE_CREATE2:
+  case LK_OPCODE_RECONFIG:
   case LK_OPCODE_CREATE_CONTAINER:
   case LK_OPCODE_CREATE_TTL:
   case LK_OPCODE_CHECK_WATCHES:

@@ -87,6 +87,12 @@ typedef struct written {
   const lk_stat *stats;
 } written;
 
+static bool creates(int32_t op)
+{
+  return op == LK_OPCODE_CREATE || op == LK_OPCODE_CREATE2 ||
+         op == LK_OPCODE_CREATE_CONTAINER || op == LK_OPCODE_CREATE_TTL;
+}
+
 static void write_path(lk_writer *w, const sim_act *a)
 {
   lk__writer_bytes(w, lk_bytes_of(a->path->text, a->path->len));
@@ -96,9 +102,8 @@ static void write_path(lk_writer *w, const sim_act *a)
 static void write_part(lk_writer *w, const sim_act *a, const lk_stat *stat,
                        bool failed)
 {
-  int32_t label = failed                                ? LK_OPCODE_ERROR
-                  : a->op == LK_OPCODE_CREATE_CONTAINER ? LK_OPCODE_CREATE2
-                                                        : a->op;
+  bool rare = creates(a->op) && a->op != LK_OPCODE_CREATE;
+  int32_t label = failed ? LK_OPCODE_ERROR : rare ? LK_OPCODE_CREATE2 : a->op;
 
   lk__writer_int(w, label);
   lk__writer_bool(w, false);
@@ -118,12 +123,6 @@ static void write_multi(lk_writer *w, const void *arg)
   for (size_t i = 0; i < r->x->count; i++)
     write_part(w, &r->x->acts[i], &r->stats[i], r->x->err != 0);
   lk__part_encode_end(w);
-}
-
-static bool creates(int32_t op)
-{
-  return op == LK_OPCODE_CREATE || op == LK_OPCODE_CREATE2 ||
-         op == LK_OPCODE_CREATE_CONTAINER;
 }
 
 static void write_one(lk_writer *w, const void *arg)

@@ -102,7 +102,8 @@ static void rebuild(sim_server *s)
   size_t end = s->applied < s->logged ? s->applied : s->logged;
 
   sim_tree_free(&s->tree);
-  sim_tree_init(&s->tree, &s->ensemble->paths);
+  sim_tree_init(&s->tree, &s->ensemble->paths, s->ensemble->config.members,
+                s->ensemble->config.epoch_ms);
   for (s->applied = 0; s->applied < end; s->applied++)
     sim_txn_apply(s->log[s->applied], &s->tree, &none, NULL);
 }

@@ -156,17 +156,30 @@ static sim_node *add_own(sim_tree *t, const char *path)
   return n;
 }
 
-void sim_tree_init(sim_tree *t, sim_paths *paths)
+/* Written by the server itself, at no zxid; then its version is -1. */
+static void add_members(sim_tree *t, const char *members, int64_t time_ms)
+{
+  sim_node *n = add_own(t, "/zookeeper/config");
+
+  n->access = sim_access_everybody(LK_PERM_READ, t->paths->arena);
+  n->perms = LK_PERM_READ;
+  n->stat.aversion = -1;
+  if (members == NULL)
+    return;
+  n->data = (const unsigned char *)members;
+  n->stat.data_length = (int32_t)strlen(members);
+  n->stat.version = -1;
+  n->stat.mtime = time_ms;
+}
+
+void sim_tree_init(sim_tree *t, sim_paths *paths, const char *members,
+                   int64_t time_ms)
 {
   *t = (sim_tree){.paths = paths};
   t->root = add_own(t, "/");
   add_own(t, "/zookeeper");
   add_own(t, "/zookeeper/quota");
-  sim_node *config = add_own(t, "/zookeeper/config");
-
-  config->access = sim_access_everybody(LK_PERM_READ, paths->arena);
-  config->perms = LK_PERM_READ;
-  config->stat.aversion = -1;
+  add_members(t, members, time_ms);
 }
 
 void sim_tree_free(sim_tree *t)

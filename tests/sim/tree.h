@@ -25,7 +25,8 @@ typedef struct sim_node {
   lk_stat stat;
   int32_t counter; /**< of sequence numbers; see the oddities of its end */
   bool container;
-  int32_t perms; /**< what everybody may do; 31: all */
+  int64_t ttl_ms; /**< 0: it has none */
+  int32_t perms;  /**< what everybody may do; 31: all */
   const sim_access *access;
   const sim_path *key;
   struct sim_node *next_owned; /**< another one of its session */
@@ -59,8 +60,10 @@ sim_logon *sim_tree_logon(const sim_tree *t, int64_t id);
 
 /* ---- for txn.c and servers ---------------------------------------------- */
 
-/** With what every server has from the start. */
-void sim_tree_init(sim_tree *t, sim_paths *paths);
+/** With what every server has from the start. `members`: see
+    sim_ensemble_config; `time_ms`: when it was read. */
+void sim_tree_init(sim_tree *t, sim_paths *paths, const char *members,
+                   int64_t time_ms);
 void sim_tree_free(sim_tree *t);
 
 static inline sim_node *sim_tree_node(const sim_tree *t, const sim_path *p)

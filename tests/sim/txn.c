@@ -23,6 +23,7 @@ static sim_node *make(const sim_txn *x, const sim_act *a, sim_tree *t)
   n->has_data = a->data.at != NULL;
   n->data = a->data.at;
   n->container = a->container;
+  n->ttl_ms = a->ttl_ms;
   n->access = a->access;
   n->perms = a->access->everybody;
   n->stat = (lk_stat){.czxid = x->zxid,
@@ -66,6 +67,7 @@ static sim_node *act(const sim_txn *x, const sim_act *a, sim_tree *t,
   case LK_OPCODE_CREATE:
   case LK_OPCODE_CREATE2:
   case LK_OPCODE_CREATE_CONTAINER:
+  case LK_OPCODE_CREATE_TTL:
     n = make(x, a, t);
     if (changes->created != NULL)
       changes->created(n, changes->arg);

@@ -20,6 +20,7 @@ typedef struct sim_act {
   const sim_access *access;
   int64_t owner;
   bool container;
+  int64_t ttl_ms;
 } sim_act;
 
 typedef struct sim_txn {

@@ -3,6 +3,8 @@
 
 #include "twin/ages.h"
 
+#include <latchkey/client.h>
+
 #include "fake/wire.h"
 #include "proto/opcode.h"
 
@@ -118,6 +120,37 @@ static void containers_go_from_inside_out(ages *a)
   await_end(a, WITNESS, "/outer");
 }
 
+/* ---- nodes with a time to live ------------------------------------------- */
+
+static void create_ttl(ages *a, const char *path, int64_t ttl_ms)
+{
+  lk_acl open = {LK_PERM_ALL, lk_text("world"), lk_text("anyone")};
+  struct lk_create_ttl_request r = {
+      {lk_text(path), lk_text("x"), lk__vec_of(&open, 1), 5}, ttl_ms};
+
+  ask(a, WITNESS, LK_OPCODE_CREATE_TTL, &r);
+  pair_hear(a->pair, WITNESS);
+}
+
+/* It need not have had a child, and no child may be left. */
+static void what_is_too_old_goes(ages *a)
+{
+  create_ttl(a, "/brief", 1000);
+  create_ttl(a, "/long", LK_TTL_MAX_MS);
+  create_ttl(a, "/full", 1);
+  create(a, WITNESS, LK_OPCODE_CREATE, "/full/child", 0);
+  look(a, WITNESS, LK_OPCODE_GET_DATA, "/brief", true);
+  look(a, WITNESS, LK_OPCODE_GET_CHILDREN, "/", true);
+  pair_hear(a->pair, WITNESS);
+  await_end(a, WITNESS, "/brief");
+  await_sweep(a);
+  look(a, WITNESS, LK_OPCODE_EXISTS, "/long", false);
+  look(a, WITNESS, LK_OPCODE_EXISTS, "/full", true);
+  pair_hear(a->pair, WITNESS);
+  erase(a, WITNESS, "/full/child");
+  await_end(a, WITNESS, "/full");
+}
+
 /* ---- sessions ----------------------------------------------------------- */
 
 /* Its ephemerals go with it, all at once; it cannot come back. */
@@ -158,6 +191,7 @@ void ages_run(pair *p, unsigned servers)
   empty_containers_go(&a);
   others_stay(&a);
   containers_go_from_inside_out(&a);
+  what_is_too_old_goes(&a);
   the_unheard_of_expire(&a, last, 2);
   the_silent_expire(&a, last, 3);
   pair_close(p, WITNESS);

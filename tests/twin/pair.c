@@ -21,7 +21,10 @@ pair *pair_new(side *a, side *b)
     abort();
   p->sides[0] = a;
   p->sides[1] = b;
-  p->plain[0].zxid_base = p->plain[1].zxid_base = -1;
+  for (int k = 0; k < 2; k++) {
+    p->plain[k].zxid_base = -1;
+    p->plain[k].members = p->sides[k]->members;
+  }
   for (size_t i = 0; i < SIDE_CONNS; i++)
     p->conns[i].out[0] = p->conns[i].out[1] = wire_buf();
   return p;
@@ -86,7 +89,7 @@ static lk_buf *begin_question(pair *p, unsigned conn, int32_t op)
 
   p->number++;
   if (c->heard) {
-    tally_add(&p->tally, &c->said[0]);
+    tally_add(&p->tally, &c->asked, &c->said[0]);
     list_empty(&c->asked);
     for (int k = 0; k < 2; k++) {
       list_empty(&c->said[k]);

@@ -99,6 +99,18 @@ static void make_stat_plain(plain *p, lk_stat *s)
   s->ctime = plain_time(p, s->czxid, s->ctime);
   s->mtime = plain_time(p, s->mzxid, s->mtime);
   s->ephemeral_owner = plain_session_of(p, s->ephemeral_owner);
+  if (s->version == -1 && s->aversion == -1) {
+    s->data_length = 0;
+    s->mtime = 0;
+  }
+}
+
+static void make_bytes_plain(const plain *p, lk_bytes *b)
+{
+  size_t len = strlen(p->members);
+
+  if (len > 0 && b->len == len && memcmp(b->at, p->members, len) == 0)
+    *b = lk_text("members");
 }
 
 static int compare_bytes(lk_bytes a, lk_bytes b)
@@ -152,6 +164,8 @@ static void make_plain(plain *p, const lk_record *rec, void *value)
 
     if (rec->fields[i].kind == LK_KIND_STAT)
       make_stat_plain(p, at);
+    else if (rec->fields[i].kind == LK_KIND_BYTES)
+      make_bytes_plain(p, at);
     else if (rec->fields[i].kind == LK_KIND_VECTOR)
       sort_vector(rec->fields[i].elem, at);
   }

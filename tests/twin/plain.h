@@ -13,6 +13,8 @@
  *   ctime, mtime     the zxid they belong to, if the time is the same whenever
  *                    that transaction shows, and was now when it was made
  *   password         empty, if it is the session's
+ *   members          what /zookeeper/config says, a word; of that node, whose
+ *                    versions are both -1, its length and time are none
  *   lists            sorted: of names, of identities, and also of access, as
  *                    one's own identities come into it in no order
  */
@@ -40,8 +42,9 @@ typedef struct plain_moment {
 
 /** What one side chose. */
 typedef struct plain {
-  int64_t zxid;      /**< the last that was seen, in plain form */
-  int64_t zxid_base; /**< the zxid before the first; -1: not known yet */
+  const char *members; /**< of the ensemble; "": none */
+  int64_t zxid;        /**< the last that was seen, in plain form */
+  int64_t zxid_base;   /**< the zxid before the first; -1: not known yet */
   plain_session *sessions;
   size_t nsessions;
   plain_moment *moments; /**< by plain zxid */

@@ -1,23 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <latchkey/client.h>
+
 #include "fake/wire.h"
 #include "proto/multi.h"
 #include "twin/words.h"
 
 typedef union request {
   struct lk_create_request create;
+  struct lk_create_ttl_request create_ttl; /* begins with a create */
   struct lk_path_version_request path_version;
   struct lk_set_data_request set_data;
   struct lk_path_watch_request path_watch;
 } request;
 
-static int32_t some_create(whims *w, struct lk_create_request *r,
+/* Where the flags are not of a TTL node, none below zero: a server would die of
+ * it, and of each restart. */
+static int64_t some_ttl(whims *w, int32_t flags)
+{
+  static const int64_t right[] = {1, 1000, 3600000, LK_TTL_MAX_MS},
+                       wrong[] = {LK_TTL_MAX_MS + 1, 0, -1, INT64_MIN};
+
+  if (flags != 5 && flags != 6)
+    return (int64_t)sim_roll(&w->rng, 1000);
+  return sim_chance(&w->rng, 900) ? ANY_OF(w, right) : ANY_OF(w, wrong);
+}
+
+static int32_t some_create(whims *w, struct lk_create_ttl_request *ttl,
                            lk_acl entries[4])
 {
   static const weighted ops[] = {{LK_OPCODE_CREATE, 50},
                                  {LK_OPCODE_CREATE2, 35},
                                  {LK_OPCODE_CREATE_CONTAINER, 15},
+                                 {LK_OPCODE_CREATE_TTL, 12},
                                  {0, 0}};
   static const weighted plain[] = {{0, 400}, {1, 200}, {2, 180}, {3, 120},
                                    {4, 20},  {5, 10},  {6, 10},  {7, 10},
@@ -25,9 +41,17 @@ static int32_t some_create(whims *w, struct lk_create_request *r,
   static const weighted container[] = {{4, 800}, {0, 20}, {1, 20}, {2, 50},
                                        {3, 20},  {5, 5},  {6, 5},  {7, 5},
                                        {-1, 5},  {0, 0}};
+  static const weighted timed[] = {{5, 400}, {6, 400}, {0, 20}, {1, 20},
+                                   {2, 20},  {3, 20},  {4, 20}, {7, 10},
+                                   {-1, 10}, {0, 0}};
   int32_t op = pick(w, ops);
+  struct lk_create_request *r = &ttl->create;
 
-  r->flags = pick(w, op == LK_OPCODE_CREATE_CONTAINER ? container : plain);
+  r->flags = pick(w, op == LK_OPCODE_CREATE_CONTAINER ? container
+                     : op == LK_OPCODE_CREATE_TTL     ? timed
+                                                      : plain);
+  if (op == LK_OPCODE_CREATE_TTL)
+    ttl->ttl_ms = some_ttl(w, r->flags);
   r->path = seldom(w) ? odd_path(w) : seldom(w) ? some_path(w) : new_path(w);
   if ((r->flags & 2) != 0 && r->path.len > 1 && often(w))
     r->path.len -= 1; /* "/a/", or half a letter */
@@ -46,7 +70,7 @@ static int32_t some_change(whims *w, request *r, lk_acl entries[4])
                           {0, 0}};
 
   switch (pick(w, ops)) {
-  case LK_OPCODE_CREATE: return some_create(w, &r->create, entries);
+  case LK_OPCODE_CREATE: return some_create(w, &r->create_ttl, entries);
   case LK_OPCODE_DELETE:
     r->path_version.path = path_to_delete(w);
     r->path_version.version = version_of(w, r->path_version.path);
@@ -88,7 +112,7 @@ static int32_t put_multi(whims *w, lk_buf *body)
       r.path_version.version = version_of(w, r.path_version.path);
     } else
       op = some_change(w, &r, entries);
-    /* Servers fail so badly at nodes with a time to live that they keep what
+    /* Servers fail so badly at flags for a TTL without one that they keep what
        the parts before wanted, for some time. */
     if (lk__opcode_info(op)->request == &lk__create_request_record &&
         (r.create.flags == 5 || r.create.flags == 6))
@@ -138,6 +162,19 @@ static int32_t put_set_acl(whims *w, lk_buf *body)
   w->last = true;
   wire_record(body, &lk__set_acl_request_record, &r);
   return LK_OPCODE_SET_ACL;
+}
+
+/* Nobody may do it, whatever it is. */
+static int32_t put_reconfig(whims *w, lk_buf *body)
+{
+  static const char *const members[] = {
+      NULL, "", "3", "server.4=127.0.0.1:2888:3888;127.0.0.1:2181", "x"};
+  struct lk_reconfig_request r = {
+      lk_text(ANY_OF(w, members)), lk_text(ANY_OF(w, members)),
+      lk_text(ANY_OF(w, members)), often(w) ? -1 : 0};
+
+  wire_record(body, &lk__reconfig_request_record, &r);
+  return LK_OPCODE_RECONFIG;
 }
 
 static int32_t put_path(whims *w, int32_t op, lk_buf *body)
@@ -218,9 +255,11 @@ int32_t whims_write(whims *w, lk_buf *body)
   static const weighted ops[] = {{LK_OPCODE_CREATE, 70},
                                  {LK_OPCODE_SET_ACL, 6},
                                  {LK_OPCODE_MULTI, 14},
+                                 {LK_OPCODE_RECONFIG, 1},
                                  {0, 0}};
 
   switch (pick(w, ops)) {
+  case LK_OPCODE_RECONFIG: return put_reconfig(w, body);
   case LK_OPCODE_SET_ACL: return put_set_acl(w, body);
   case LK_OPCODE_MULTI: return put_multi(w, body);
   default: return put_change(w, body);

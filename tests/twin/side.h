@@ -35,6 +35,7 @@ typedef struct side_kind {
 struct side {
   const side_kind *kind;
   unsigned servers;
+  char members[512]; /**< what /zookeeper/config says; "": nothing */
   struct {
     lk_buf in;
     size_t handed; /**< bytes of `in` that were handed out and can go */
@@ -48,11 +49,14 @@ typedef struct side_config {
   int32_t tick;
   int32_t min_timeout;
   int32_t max_timeout;
-  int32_t sweep; /**< of containers */
+  int32_t sweep; /**< of containers and TTL nodes */
+  bool ttls;     /**< extended types are on */
 } side_config;
 
 side *side_real_new(const side_config *config);
-side *side_model_new(const side_config *config, uint64_t seed);
+/** It says that it has the same members as `like`. */
+side *side_model_new(const side_config *config, const side *like,
+                     uint64_t seed);
 
 void side_open(side *s, unsigned conn, unsigned server);
 void side_close(side *s, unsigned conn);

@@ -109,21 +109,27 @@ static void free_model(side *s)
   free(s);
 }
 
-side *side_model_new(const side_config *config, uint64_t seed)
+side *side_model_new(const side_config *config, const side *like, uint64_t seed)
 {
   static const side_kind kind = {"model",        open_conn,  send_bytes,
                                  wait_for_bytes, close_conn, rest,
                                  now_ms,         free_model};
-  const sim_ensemble_config all = {.servers = config->servers,
-                                   .tick_ms = config->tick,
-                                   .min_timeout_ms = config->min_timeout,
-                                   .max_timeout_ms = config->max_timeout,
-                                   .sweep_ms = config->sweep,
-                                   .epoch_ms = EPOCH_MS};
   model *m = calloc(1, sizeof *m);
 
   if (m == NULL)
     abort();
+  const char *members = m->base.members;
+  const sim_ensemble_config all = {
+      .servers = config->servers,
+      .tick_ms = config->tick,
+      .min_timeout_ms = config->min_timeout,
+      .max_timeout_ms = config->max_timeout,
+      .sweep_ms = config->sweep,
+      .ttls = config->ttls,
+      .members = like->members[0] == '\0' ? NULL : members,
+      .epoch_ms = EPOCH_MS};
+
+  memcpy(m->base.members, like->members, sizeof like->members);
   m->base.kind = &kind;
   m->base.servers = config->servers;
   sim_lab_init(&m->lab, &all, seed, NULL);

@@ -3,6 +3,7 @@
 
 /* Real servers, over blocking sockets. */
 
+#include "jute/reader.h"
 #include "live/server.h"
 #include "twin/side.h"
 
@@ -106,6 +107,35 @@ static void open_nudges(real *r)
         recv(r->nudges[i], reply, sizeof reply, MSG_WAITALL) != sizeof reply)
       die("handshake");
   }
+}
+
+static lk_bytes data_of(const unsigned char *reply, size_t len)
+{
+  enum { HEADER = 4 + 16 };
+  lk_reader in;
+
+  lk__reader_init(&in, reply + HEADER, len < HEADER ? 0 : len - HEADER);
+  return lk__reader_bytes(&in);
+}
+
+/* One that is alone has none. */
+static void read_members(real *r)
+{
+  static const unsigned char request[] =
+      "\0\0\0\x1e\0\0\0\1\0\0\0\4\0\0\0\x11/zookeeper/config";
+  unsigned char reply[1024];
+
+  if (r->base.servers == 1)
+    return;
+  /* the last byte of all is one for no watch */
+  if (send(r->nudges[0], request, sizeof request, MSG_NOSIGNAL) < 0)
+    die("send");
+  ssize_t got = recv(r->nudges[0], reply, sizeof reply, 0);
+  lk_bytes data = data_of(reply, got < 0 ? 0 : (size_t)got);
+
+  if (data.len == 0 || data.len >= sizeof r->base.members)
+    die("/zookeeper/config");
+  memcpy(r->base.members, data.at, data.len);
 }
 
 static void open_conn(side *s, unsigned conn, unsigned number)
@@ -214,11 +244,23 @@ side *side_real_new(const side_config *config)
                                  wait_for_bytes, close_conn, rest,
                                  now_ms,         free_real};
   char servers[16], tick[16], min[16], max[16], sweep[16];
-  const char *options[] = {
-      "-n", servers, "--tick", tick, "--min-timeout", min, "--max-timeout", max,
-      "--container-check", sweep, "--heap", "512",
-      /* as a server comes */
-      "--property", "zookeeper.extendedTypesEnabled=false", NULL};
+  const char *options[] = {"-n",
+                           servers,
+                           "--tick",
+                           tick,
+                           "--min-timeout",
+                           min,
+                           "--max-timeout",
+                           max,
+                           "--container-check",
+                           sweep,
+                           "--heap",
+                           "512",
+                           "--property",
+                           config->ttls
+                               ? "zookeeper.extendedTypesEnabled=true"
+                               : "zookeeper.extendedTypesEnabled=false",
+                           NULL};
   real *r = calloc(1, sizeof *r);
 
   if (r == NULL)
@@ -235,5 +277,6 @@ side *side_real_new(const side_config *config)
   put_leader_first(r);
   expect_release(r, "3.8.0");
   open_nudges(r);
+  read_members(r);
   return &r->base;
 }

@@ -61,8 +61,7 @@ void walk_nodes(pair *p, unsigned conn, int32_t *xid, const char *path)
 
     snprintf(child, sizeof child, "%s/%.*s", path[1] == '\0' ? "" : path,
              (int)name->len, (const char *)name->at);
-    if (strcmp(child, "/zookeeper/config") != 0) /* it is what each was told */
-      walk_nodes(p, conn, xid, child);
+    walk_nodes(p, conn, xid, child);
   }
   lk__arena_free(&arena);
   lk__buf_free(&said);

@@ -66,6 +66,12 @@ static void learn_stat(whims *w, lk_bytes path, const lk_stat *s)
   n->aversion = s->aversion;
 }
 
+static bool creates(const lk_opcode_info *info)
+{
+  return info->request == &lk__create_request_record ||
+         info->request == &lk__create_ttl_request_record;
+}
+
 /* The bodies of a request, or of a part of one, and of its answer. */
 static void learn_one(whims *w, int32_t op, lk_reader *asked, lk_reader *said)
 {
@@ -75,7 +81,7 @@ static void learn_one(whims *w, int32_t op, lk_reader *asked, lk_reader *said)
 
   if (asked->err != 0 || path.at == NULL)
     return;
-  if (info->request == &lk__create_request_record)
+  if (creates(info))
     add(w, lk__reader_bytes(said));
   else if (op == LK_OPCODE_DELETE)
     forget(w, path);
@@ -116,7 +122,7 @@ void whims_learn(whims *w, int32_t op, lk_bytes asked, lk_bytes said)
   lk__record_decode(&lk__reply_header_record, &head, &answer, NULL);
   if (head.err == LK_ERR_NO_NODE && lk__opcode_info(op)->request->nfields > 0 &&
       lk__opcode_info(op)->request->fields[0].kind == LK_KIND_BYTES &&
-      lk__opcode_info(op)->request != &lk__create_request_record)
+      !creates(lk__opcode_info(op)))
     forget(w, lk__reader_bytes(&question));
   else if (head.err == 0 && op == LK_OPCODE_MULTI)
     learn_parts(w, &question, &answer);

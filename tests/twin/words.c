@@ -76,6 +76,8 @@ lk_bytes some_path(whims *w)
 
   if (sim_chance(&w->rng, 20))
     return odd_path(w);
+  if (hardly_ever(w))
+    return lk_text("/zookeeper/config");
   if (seldom(w))
     return lk_text(w->base);
   if (n == NULL || sim_chance(&w->rng, 200))
