@@ -65,11 +65,12 @@ START_TEST(other_assurances_sync_or_just_ping)
 {
   begin_held(LK_ASSURE_SYNC);
   fake_run(&sc.server, T);
-  ck_assert(fake_said(sc.one.link, "getData sync | sync | sync | sync"));
+  ck_assert(
+      fake_said(sc.one.link, "getData sync | sync | sync | getData sync"));
   scene_end(&sc);
   begin_held(LK_ASSURE_PING);
   fake_run(&sc.server, T);
-  ck_assert(fake_said(sc.one.link, "getData"));
+  ck_assert(fake_said(sc.one.link, "getData | getData"));
   scene_end(&sc);
 }
 END_TEST
@@ -340,6 +341,38 @@ START_TEST(an_unreadable_node_is_held_again_as_well)
     sc.server.down = false;
     fake_run(&sc.server, T / 10);
     ck_assert(locker_told(&sc.a, "suspended\nlost NO_NODE\n"));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+/* Servers keep back the event of a node that cannot be read. */
+START_TEST(a_node_that_goes_unseen_is_missed_by_the_beat)
+{
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
+    for (int known = 0; known <= 1; known++) {
+      begin_held((lk_assurance)a);
+      fake_run(&sc.server, known ? 0 : T / 2); /* it is watched by then */
+      fake_deny(&sc.server, fake_child(&sc.server, LOCKS, 0), LK_PERM_READ);
+      fake_run(&sc.server, known ? T / 2 : 0);
+      ck_assert(locker_told(&sc.a, known ? "unwatched\n" : ""));
+      fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
+      fake_run(&sc.server, T + T / 4);
+      ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
+      scene_end(&sc);
+    }
+  }
+}
+END_TEST
+
+START_TEST(a_node_that_may_be_read_no_more_is_told_of_by_the_beat)
+{
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
+    begin_held((lk_assurance)a);
+    fake_run(&sc.server, T / 2);
+    fake_deny(&sc.server, fake_child(&sc.server, LOCKS, 0), LK_PERM_READ);
+    fake_run(&sc.server, 3 * T);
+    ck_assert(locker_told(&sc.a, "unwatched\n"));
     scene_end(&sc);
   }
 }
@@ -785,6 +818,8 @@ SUITE("keeper", a_holder_beats_each_quarter_of_the_timeout,
       evidence_alone_does_not_make_held, a_sync_makes_held_again,
       with_ping_the_look_at_own_is_proof_enough,
       an_unreadable_node_is_held_again_as_well,
+      a_node_that_goes_unseen_is_missed_by_the_beat,
+      a_node_that_may_be_read_no_more_is_told_of_by_the_beat,
       who_is_unsure_and_gone_is_not_held_in_between,
       a_break_is_told_with_what_remains_certain,
       a_short_break_is_no_reason_to_be_unsure,

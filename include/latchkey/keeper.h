@@ -34,12 +34,16 @@ typedef enum lk_assurance {
       checks the nodes held. Right also when the server at hand, or its leader,
       is cut off from the others. */
   LK_ASSURE_QUORUM = 0,
-  /** sync: no transactions. A deposed leader that has not noticed can answer
-      it (ZOOKEEPER-1675), for up to syncLimit ticks, in which the time that it
+  /** sync: no transactions, and a read of each node held once in a session
+      timeout. A deposed leader that has not noticed can answer it
+      (ZOOKEEPER-1675), for up to syncLimit ticks, in which the time that it
       stood still does not count; so the deadline can be late. */
   LK_ASSURE_SYNC,
-  /** Any answer. A server that is cut off answers for up to syncLimit ticks
-      after the lock has passed to another. What other clients do at best. */
+  /** Any answer, and the same reads. A server that is cut off answers for up to
+      syncLimit ticks after the lock has passed to another; and who was silent
+      for most of a session timeout may lose the session although an answer came
+      in time, since servers tell their leader only every half a tick of whom
+      they have heard. What other clients do at best. */
   LK_ASSURE_PING
 } lk_assurance;
 

@@ -203,9 +203,10 @@ struct lk_contend {
   /* held */
   int64_t granted_until_ms; /* what a grant after a wait rests on */
   int64_t read_due_ms;      /* when own is to be watched, if it is not */
-  bool proven;              /* own was seen since the last doubt */
-  bool revoked;             /* somebody asked us to let go */
-  uint64_t beat; /* number of the beat that last checked own, and where */
+  int64_t look_due_ms; /* when it is to be looked at, if nothing checks it */
+  bool proven;         /* own was seen since the last doubt */
+  bool revoked;        /* somebody asked us to let go */
+  uint64_t beat;       /* number of the beat that last checked own, and where */
   size_t beat_chunk;
   size_t beat_index;
 

@@ -170,6 +170,7 @@ void lk__enter_held(lk_contend *ct, lk_contend_state from)
   ct->proven = true;
   ct->read_due_ms =
       lk_client_now(k->client) + lk_client_timeout_ms(k->client) / 4;
+  ct->look_due_ms = lk_client_now(k->client) + lk_client_timeout_ms(k->client);
   ct->granted_until_ms =
       quorum && !just_created(from) ? lk__keeper_grant_until(k) : LK_NO_LEASE;
   lk__keeper_watch(k, ct);
@@ -245,19 +246,27 @@ static void on_seen(lk_client *c, int err, const lk_bytes *data,
   (void)c;
   (void)data;
   (void)stat;
-  if (lk__contend_answered(ct))
+  if (lk__contend_answered(ct)) {
+    if (err == LK_ERR_NO_AUTH)
+      lk__contend_unwatched(ct);
     lk__contend_checked(ct, lk__contend_weigh(ct, err));
+  }
   lk__contend_unref(ct);
 }
 
-/* What is refused is asked for again by the next beat. */
+/* What is refused is asked for again by the next beat. A watch alone does not
+ * tell of a node that may not be read any more: where no multi checks own, it
+ * is looked at once in a session timeout. */
 void lk__contend_supervise(lk_contend *ct)
 {
   lk_client *c = lk__contend_client(ct);
+  int64_t now = lk_client_now(c);
 
-  if (ct->own_watch == NULL && !ct->unreadable &&
-      lk_client_now(c) >= ct->read_due_ms)
+  if (ct->own_watch == NULL && !ct->unreadable && now >= ct->read_due_ms) {
     (void)lk__contend_watch_own(ct);
-  else if (!ct->proven && assurance(ct) != LK_ASSURE_QUORUM)
+  } else if (assurance(ct) != LK_ASSURE_QUORUM &&
+             (!ct->proven || now >= ct->look_due_ms)) {
+    ct->look_due_ms = now + lk_client_timeout_ms(c);
     (void)lk__contend_asked(ct, lk_get(c, ct->node, NULL, on_seen, ct));
+  }
 }
