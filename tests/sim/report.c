@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_JOBS = 64, MOST_TOLD = 100, MOST_STORIES = 2 };
+enum { MOST_JOBS = 64, MOST_TOLD = 100, MOST_STORIES = 2, LEAST = 20 };
 
 /* What a run, or many, came to. */
 typedef struct tally {
@@ -25,7 +25,7 @@ typedef struct tally {
   uint64_t faults;
   uint64_t jobs;
   int64_t time_us;
-  uint64_t few; /* runs with less than 20 grants or faults */
+  uint64_t few; /* runs with less than LEAST grants or faults */
 } tally;
 
 /* A run in which something was found broken, and what first. */
@@ -34,11 +34,20 @@ typedef struct failure {
   size_t property;
 } failure;
 
+/* A run in which little happened. */
+typedef struct lull {
+  uint64_t seed;
+  uint64_t grants;
+  uint64_t faults;
+} lull;
+
 /* Where a job leaves what its parent reads. */
 typedef struct desk {
   uint64_t seed; /* the one that it is at */
   failure failures[MOST_TOLD];
   size_t nfailures;
+  lull lulls[MOST_TOLD];
+  size_t nlulls;
   tally tally;
   unsigned char coverage[];
 } desk;
@@ -75,7 +84,7 @@ static tally tally_of(const sim_world *w)
                  .faults = w->nfaults,
                  .jobs = w->agenda.done,
                  .time_us = w->agenda.now_us,
-                 .few = !broken && (w->grants < 20 || w->nfaults < 20)};
+                 .few = !broken && (w->grants < LEAST || w->nfaults < LEAST)};
 }
 
 static void run(const sim_plan *plan, desk *d)
@@ -88,6 +97,8 @@ static void run(const sim_plan *plan, desk *d)
   tally t = tally_of(&w);
 
   add(&d->tally, &t);
+  if (t.few > 0 && d->nlulls < MOST_TOLD)
+    d->lulls[d->nlulls++] = (lull){d->seed, t.grants, t.faults};
   for (size_t i = 0; t.broken > 0 && i < sim_nproperties; i++) {
     if (sim_judge_broken(w.judge, i, &what) == 0 || d->nfailures == MOST_TOLD)
       continue;
@@ -191,6 +202,12 @@ static const char *habit_of(const sim_plan *plan, uint64_t seed)
       ->name;
 }
 
+static void tell_seed(const sim_plan *plan, uint64_t seed)
+{
+  printf("seed %" PRIu64 ", %s, %s, %s", seed, scenario_of(plan, seed),
+         menu_of(plan, seed)->name, habit_of(plan, seed));
+}
+
 /* The story of a failed run, told by running it again. */
 static void retell(const sim_plan *plan, uint64_t seed)
 {
@@ -223,11 +240,18 @@ static bool finish(const sim_plan *plan, desk *d, pid_t pid, tally *sum)
   for (size_t i = 0; i < d->nfailures; i++) {
     const failure *f = &d->failures[i];
 
-    printf("broken: seed %" PRIu64 ", %s, %s, %s: %s\n", f->seed,
-           scenario_of(plan, f->seed), menu_of(plan, f->seed)->name,
-           habit_of(plan, f->seed), sim_properties[f->property].name);
+    printf("broken: ");
+    tell_seed(plan, f->seed);
+    printf(": %s\n", sim_properties[f->property].name);
     if (i < MOST_STORIES)
       retell(plan, f->seed);
+  }
+  for (size_t i = 0; i < d->nlulls; i++) {
+    const lull *l = &d->lulls[i];
+
+    printf("few: ");
+    tell_seed(plan, l->seed);
+    printf(": %" PRIu64 " grants, %" PRIu64 " faults\n", l->grants, l->faults);
   }
   munmap(d, desk_size());
   return whole;
@@ -264,7 +288,8 @@ bool sim_report_many(const sim_plan *plan)
          sum.runs, sum.broken, sum.grants, sum.faults,
          (double)sum.time_us / 1e6, sum.jobs, took, (double)sum.runs / took);
   if (sum.few > 0)
-    printf("%" PRIu64 " seeds had less than 20 grants or faults\n", sum.few);
+    printf("%" PRIu64 " seeds had less than %d grants or faults\n", sum.few,
+           LEAST);
   sim_coverage_tell(stdout);
   return whole && sum.broken == 0;
 }
