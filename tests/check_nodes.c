@@ -137,6 +137,19 @@ static tree_node *node(const char *path)
   return tree_find(&server.nodes, path);
 }
 
+static void begin_settled(bool node_there)
+{
+  begin();
+  fake_create(&server, "/d");
+  if (node_there)
+    fake_create(&server, "/d/n");
+  /* So that the client has seen it all. */
+  ck_assert_int_eq(lk_delete(link->client, "/none", -1, NULL, on_done, NULL),
+                   0);
+  ck_assert_int_eq(outcome(), LK_ERR_NO_NODE);
+  link->log[0] = '\0';
+}
+
 /* ---- with parents ------------------------------------------------------ */
 
 static const lk_parents containers = {
@@ -340,7 +353,7 @@ START_TEST(what_cannot_be_is_refused)
   lk_call call = {.size = sizeof call, .repeat = true};
   lk_parents parents = {0};
 
-  begin();
+  begin_settled(false);
   ck_assert_int_eq(make("a/b", 0, NULL), LK_ERR_BAD_PATH);
   ck_assert_int_eq(make("", 0, NULL), LK_ERR_BAD_PATH);
   ck_assert_int_eq(make(NULL, 0, NULL), LK_ERR_BAD_PATH);
@@ -903,19 +916,6 @@ static void cut(bool done, void (*others)(fake_server *s))
   server.before = on_look;
 }
 
-static void begin_settled(bool node_there)
-{
-  begin();
-  fake_create(&server, "/d");
-  if (node_there)
-    fake_create(&server, "/d/n");
-  /* So that the client has seen it all. */
-  ck_assert_int_eq(lk_delete(link->client, "/none", -1, NULL, on_done, NULL),
-                   0);
-  ck_assert_int_eq(outcome(), LK_ERR_NO_NODE);
-  link->log[0] = '\0';
-}
-
 static int create_it(int flags, bool sole)
 {
   int err = lk_create_settled(link->client, "/d/n", lk_text("ours"), NULL,
@@ -977,6 +977,106 @@ START_TEST(a_create_is_settled)
 
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
     check_create(&all[i]);
+}
+END_TEST
+
+/* A client that has had no answer yet loses a write that is not executed, with
+ * or without having had an answer before. */
+typedef struct firsts {
+  int (*call)(bool sole);
+  bool sole;
+  const char *data; /* of the node; NULL: it is not there */
+  int blind;        /* what it ends with if nothing was answered */
+  int seen;         /* and if something was */
+} firsts;
+
+static int first_create(bool sole)
+{
+  return create_it(LK_PERSISTENT, sole);
+}
+
+static int first_set(bool sole)
+{
+  int err = lk_set_settled(link->client, "/d/n", lk_text("ours"), 1, sole, NULL,
+                           on_stat, NULL);
+
+  return err != 0 ? err : outcome();
+}
+
+static int first_delete(bool sole)
+{
+  int err =
+      lk_delete_settled(link->client, "/d/n", -1, sole, NULL, on_done, NULL);
+
+  return err != 0 ? err : outcome();
+}
+
+static void check_first(const firsts *x, bool blind)
+{
+  bool there = x->data != NULL;
+
+  begin();
+  fake_create(&server, "/d");
+  if (there) {
+    fake_create(&server, "/d/n");
+    fake_set(&server, "/d/n", x->data);
+  }
+  link->requests = 0;
+  link->cut_at = 2;
+  link->cut_softly = !blind;
+  int err = x->call(x->sole);
+
+  ck_assert_int_eq(err, blind ? x->blind : x->seen);
+  if (err == 0)
+    there = x->call != first_delete;
+  ck_assert(there == (node("/d/n") != NULL));
+  if (there && x->call == first_set)
+    ck_assert_int_eq(node("/d/n")->stat.version, err == 0 ? 2 : 1);
+  finish();
+}
+
+START_TEST(a_client_that_has_seen_nothing_claims_nothing)
+{
+  enum { LOST = LK_ERR_UNKNOWN, THERE = LK_ERR_NODE_EXISTS };
+
+  static const firsts all[] = {
+      {first_create, false, NULL, LOST, 0},
+      {first_create, false, "ours", LOST, THERE},
+      {first_create, true, NULL, 0, 0},
+      {first_create, true, "ours", LOST, THERE},
+      {first_create, true, "other", LOST, THERE},
+      {first_set, false, "other", LOST, 0},
+      {first_set, true, "other", 0, 0},
+      {first_set, true, "ours", 0, 0},
+      {first_delete, false, "", LOST, 0},
+      {first_delete, true, "", 0, 0},
+  };
+
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+    check_first(&all[i], true);
+    check_first(&all[i], false);
+  }
+}
+END_TEST
+
+/* Made before the call, and after the last answer that came. */
+START_TEST(what_was_there_and_had_not_been_seen_is_not_ours)
+{
+  begin_settled(false);
+  fake_create(&server, "/d/n");
+  cut(false, nothing);
+  ck_assert_int_eq(create_it(LK_PERSISTENT, true), LK_ERR_NODE_EXISTS);
+  finish();
+  begin_settled(false);
+  fake_create(&server, "/d/n");
+  fake_set(&server, "/d/n", "other");
+  cut(false, nothing);
+  ck_assert_int_eq(first_set(true), 0);
+  ck_assert_int_eq(node("/d/n")->stat.version, 2);
+  cut(false, nothing);
+  ck_assert_int_eq(first_delete(true), 0);
+  ck_assert_ptr_null(node("/d/n"));
+  finish();
 }
 END_TEST
 
@@ -1349,6 +1449,8 @@ SUITE("nodes", where_the_parents_are_there_it_is_one_request,
       its_client_can_be_freed_at_any_time,
       its_client_can_be_freed_where_it_ends,
       its_client_can_be_freed_where_it_is_asked_for_more, a_create_is_settled,
+      a_client_that_has_seen_nothing_claims_nothing,
+      what_was_there_and_had_not_been_seen_is_not_ours,
       a_look_is_one_write_behind_a_transaction,
       a_sequential_node_cannot_be_settled,
       an_ephemeral_node_goes_with_its_session, a_set_is_settled,

@@ -11,10 +11,10 @@
 
 /**
  * @file
- * Writes over lost connections. What is older than the first try was not done
- * by it: a node whose zxid is not larger than the largest that was seen before
- * says for certain that the write was not executed. What is younger was done by
- * it, or by somebody else who did the like.
+ * Writes over lost connections. What is older than the last try was not done by
+ * it: a node whose zxid is not larger than the largest that any answer before
+ * its own has brought says for certain that it was not executed. What is
+ * younger was done by it, or by somebody else.
  */
 
 typedef enum verb { CREATE, SET, DELETE } verb;
@@ -31,7 +31,7 @@ typedef struct settle {
   int64_t end_ms;
   void (*done)(void); /* as of the verb */
   void *arg;
-  int64_t older;   /* zxid seen before the write was sent */
+  int64_t older;   /* zxid seen before the write's answer; 0: none */
   int64_t session; /* in which its answer was lost */
   lk_pause pause;
   bool looks; /* after a pause it is looked for; else written */
@@ -110,9 +110,19 @@ static void rest(settle *s, bool looks)
 
 /* ---- the write --------------------------------------------------------- */
 
-/* The answer was lost, here or behind the server. */
+static void see(settle *s)
+{
+  int64_t zxid = lk_client_zxid(s->client);
+
+  s->older = zxid > s->older ? zxid : s->older;
+}
+
+/* The answer was lost, here or behind the server. If here, all that were not
+ * came before it. */
 static void lost(settle *s, int err)
 {
+  if (err == LK_ERR_UNKNOWN)
+    see(s);
   s->session = lk_client_session(s->client).id;
   if (is_ephemeral(s) && err == LK_ERR_SESSION_EXPIRED)
     fail(s, err);
@@ -158,16 +168,24 @@ static void on_deleted(lk_client *c, int err, void *arg)
   written(arg, err, NULL, NULL);
 }
 
+/* To a client that has had no answer every node would be younger than the
+ * write: the answer to this comes before that of the write. */
+static void glance(settle *s, const lk_call *call)
+{
+  if (lk_client_zxid(s->client) == 0)
+    (void)lk_exists(s->client, "/", call, NULL, NULL);
+}
+
 static int ask(settle *s)
 {
   lk_client *c = s->client;
-  int64_t zxid = lk_client_zxid(c);
   lk_call call;
   int err = lk__span_call(c, s->end_ms, &call);
 
-  s->older = zxid > s->older ? zxid : s->older;
   if (err != 0)
     return err;
+  see(s);
+  glance(s, &call);
   switch (s->verb) {
   case CREATE:
     return lk_create2(c, s->path, s->data, s->acl, s->flags, &call, on_created,
@@ -188,25 +206,27 @@ static void write(settle *s)
 
 /* ---- what became of it ------------------------------------------------- */
 
-static bool is_like_ours(const settle *s)
+static void settle_ephemeral(settle *s)
 {
-  return s->sole || (is_ephemeral(s) && s->stat.ephemeral_owner == s->session);
+  if (lk_client_session(s->client).id != s->session)
+    fail(s, LK_ERR_SESSION_EXPIRED);
+  else if (s->read_err == LK_ERR_NO_NODE)
+    write(s);
+  else if (s->stat.czxid <= s->older || s->stat.ephemeral_owner != s->session)
+    fail(s, LK_ERR_NODE_EXISTS);
+  else
+    end(s, 0, s->path, &s->stat);
 }
 
 static void settle_create(settle *s)
 {
-  bool own = s->sole || is_ephemeral(s);
-
-  if (is_ephemeral(s) && lk_client_session(s->client).id != s->session)
-    fail(s, LK_ERR_SESSION_EXPIRED);
-  else if (s->read_err == LK_ERR_NO_NODE && (own || s->calm))
+  if (s->read_err == LK_ERR_NO_NODE && (s->sole || s->calm))
     write(s);
-  else if (s->read_err == LK_ERR_NO_NODE)
-    fail(s, LK_ERR_UNKNOWN); /* it may have come and gone */
-  else if (s->stat.czxid <= s->older ||
-           (is_ephemeral(s) && s->stat.ephemeral_owner != s->session))
+  else if (s->read_err == LK_ERR_NO_NODE || s->older == 0)
+    fail(s, LK_ERR_UNKNOWN); /* it may have come and gone, or been there */
+  else if (s->stat.czxid <= s->older || (s->sole && !s->same))
     fail(s, LK_ERR_NODE_EXISTS);
-  else if (is_like_ours(s))
+  else if (s->sole)
     end(s, 0, s->path, &s->stat);
   else
     fail(s, LK_ERR_UNKNOWN);
@@ -219,13 +239,19 @@ static bool is_anothers(const settle *s)
          (uint32_t)s->stat.version == (uint32_t)s->version + 1;
 }
 
+static bool is_unwritten(const settle *s)
+{
+  return s->stat.mzxid <= s->older ||
+         (s->sole && (!s->same || s->stat.version == s->version));
+}
+
 static void settle_set(settle *s)
 {
   if (s->read_err == LK_ERR_NO_NODE)
     fail(s, s->sole ? LK_ERR_NO_NODE : LK_ERR_UNKNOWN);
-  else if (s->stat.mzxid <= s->older)
+  else if (is_unwritten(s))
     write(s);
-  else if (s->sole && s->stat.czxid <= s->older && s->same)
+  else if (s->sole)
     end(s, 0, NULL, &s->stat);
   else
     fail(s, is_anothers(s) ? LK_ERR_BAD_VERSION : LK_ERR_UNKNOWN);
@@ -233,7 +259,7 @@ static void settle_set(settle *s)
 
 static void settle_delete(settle *s)
 {
-  if (s->read_err == 0 && s->stat.czxid <= s->older)
+  if (s->read_err == 0 && (s->sole || s->stat.czxid <= s->older))
     write(s);
   else
     fail(s, s->sole ? 0 : LK_ERR_UNKNOWN);
@@ -242,7 +268,12 @@ static void settle_delete(settle *s)
 static void judge(settle *s)
 {
   switch (s->verb) {
-  case CREATE: settle_create(s); break;
+  case CREATE:
+    if (is_ephemeral(s))
+      settle_ephemeral(s);
+    else
+      settle_create(s);
+    break;
   case SET: settle_set(s); break;
   case DELETE: settle_delete(s); break;
   }

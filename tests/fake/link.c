@@ -83,6 +83,10 @@ static bool serve_all(fake_link *l)
       goes_on = fake_serve(l, frame);
     else
       greet(l, frame);
+    if (!goes_on && l->cut_softly) {
+      l->hung_up = true;
+      return true;
+    }
     if (!goes_on) {
       fake_drop(l);
       return true;

@@ -45,6 +45,7 @@ typedef struct fake_link {
   unsigned requests;    /**< executed or cut so far, without pings */
   unsigned cut_at;      /**< break the connection at this request */
   bool cut_after;       /**< once it has been executed */
+  bool cut_softly;      /**< what was answered before it arrives */
   unsigned throttle_at; /**< answer this one with THROTTLED */
   unsigned answer_at;   /**< answer this one with `answer_err`, unexecuted */
   int answer_err;

@@ -317,7 +317,7 @@ static void obey(char *text)
   }
   if (!obey_one_of(client_verbs, &cmd, o) &&
       !obey_one_of(lock_verbs, &cmd, o) && !obey_one_of(kind_verbs, &cmd, o) &&
-      !obey_one_of(crowd_verbs, &cmd, o) &&
+      !obey_one_of(node_verbs, &cmd, o) && !obey_one_of(crowd_verbs, &cmd, o) &&
       !obey_one_of(subscribe_verbs, &cmd, o))
     say(cmd.tag, "refused=no_such_verb");
 }

@@ -42,6 +42,7 @@ typedef struct verb {
 extern const verb client_verbs[];
 extern const verb lock_verbs[];
 extern const verb kind_verbs[];
+extern const verb node_verbs[];
 extern const verb crowd_verbs[];
 extern const verb subscribe_verbs[];
 
@@ -84,6 +85,12 @@ void say(const char *name, const char *format, ...)
 /** Say how a command was received: a refusal, unless `err` is 0, which also
     frees `tag` (may be NULL). */
 void received(const command *cmd, int err, void *tag);
+
+/* Callbacks that say how a request ended, and free its tag. */
+void tell_done(lk_client *c, int err, void *tag);
+void tell_created(lk_client *c, int err, const char *path, const lk_stat *stat,
+                  void *tag);
+void tell_stat(lk_client *c, int err, const lk_stat *stat, void *tag);
 
 /** The name of an error, "0", or its number. */
 const char *error_word(int err);

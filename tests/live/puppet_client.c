@@ -254,14 +254,14 @@ static void stat_text(char *out, size_t size, const lk_stat *s)
              (uint64_t)s->ephemeral_owner, s->data_length, s->num_children);
 }
 
-static void on_done(lk_client *c, int err, void *tag)
+void tell_done(lk_client *c, int err, void *tag)
 {
   (void)c;
   end(tag, err, false, "");
 }
 
-static void on_created(lk_client *c, int err, const char *path,
-                       const lk_stat *stat, void *tag)
+void tell_created(lk_client *c, int err, const char *path, const lk_stat *stat,
+                  void *tag)
 {
   char text[1024], facts[512];
 
@@ -272,7 +272,7 @@ static void on_created(lk_client *c, int err, const char *path,
   end(tag, err, false, text);
 }
 
-static void on_stat(lk_client *c, int err, const lk_stat *stat, void *tag)
+void tell_stat(lk_client *c, int err, const lk_stat *stat, void *tag)
 {
   char text[512];
 
@@ -318,8 +318,8 @@ static void obey_create(const command *cmd, object *o)
   asked_for(cmd, &a,
             lk_create2(o->client, option_path(cmd), option_bytes(cmd, "data"),
                        option_acl(cmd, "acl"),
-                       (int)option_number(cmd, "flags", 0), &a.call, on_created,
-                       tag),
+                       (int)option_number(cmd, "flags", 0), &a.call,
+                       tell_created, tag),
             tag);
 }
 
@@ -331,7 +331,7 @@ static void obey_delete(const command *cmd, object *o)
   asked_for(cmd, &a,
             lk_delete(o->client, option_path(cmd),
                       (int32_t)option_number(cmd, "version", -1), &a.call,
-                      on_done, tag),
+                      tell_done, tag),
             tag);
 }
 
@@ -341,7 +341,8 @@ static void obey_exists(const command *cmd, object *o)
   asked a = ask(cmd);
 
   asked_for(cmd, &a,
-            lk_exists(o->client, option_path(cmd), &a.call, on_stat, tag), tag);
+            lk_exists(o->client, option_path(cmd), &a.call, tell_stat, tag),
+            tag);
 }
 
 static void obey_get(const command *cmd, object *o)
@@ -360,8 +361,8 @@ static void obey_set(const command *cmd, object *o)
 
   asked_for(cmd, &a,
             lk_set(o->client, option_path(cmd), option_bytes(cmd, "data"),
-                   (int32_t)option_number(cmd, "version", -1), &a.call, on_stat,
-                   tag),
+                   (int32_t)option_number(cmd, "version", -1), &a.call,
+                   tell_stat, tag),
             tag);
 }
 
@@ -381,7 +382,7 @@ static void obey_sync(const command *cmd, object *o)
   asked a = ask(cmd);
 
   asked_for(cmd, &a,
-            lk_sync(o->client, option_path(cmd), &a.call, on_done, tag), tag);
+            lk_sync(o->client, option_path(cmd), &a.call, tell_done, tag), tag);
 }
 
 static void obey_auth(const command *cmd, object *o)
@@ -390,7 +391,7 @@ static void obey_auth(const command *cmd, object *o)
 
   received(cmd,
            lk_add_auth(o->client, option(cmd, "scheme"),
-                       option_bytes(cmd, "auth"), on_done, tag),
+                       option_bytes(cmd, "auth"), tell_done, tag),
            tag);
 }
 
