@@ -373,6 +373,30 @@ START_TEST(bytes_arrive_as_they_come)
 }
 END_TEST
 
+/* A long answer goes where it will stay. */
+START_TEST(bytes_arrive_where_the_client_has_room)
+{
+  static unsigned char room[70000], sent[80000];
+  int peer;
+
+  start();
+  lk_client *c = new_connected(&peer);
+
+  for (size_t i = 0; i < sizeof sent; i++)
+    sent[i] = (unsigned char)(i / 251);
+  c->room = room;
+  c->room_size = sizeof room;
+  sockets_write(peer, sent, sizeof sent);
+  RUN_UNTIL(c->received == sizeof sent);
+  ck_assert_uint_gt(c->in_room, 0);
+  ck_assert_uint_le(c->in_room, sizeof room); /* the rest as ever */
+  ck_assert_mem_eq(room, sent, c->in_room);
+  ck_assert_int_eq(c->last, sent[sizeof sent - 1]);
+  close(peer);
+  stop();
+}
+END_TEST
+
 START_TEST(one_client_does_not_keep_the_others_waiting)
 {
   int peer;
@@ -743,6 +767,7 @@ SUITE("driver", literals_are_connected_to,
       an_outdated_answer_is_not_told, a_thousand_pieces_leave_in_one_write,
       what_does_not_fit_waits_until_it_does,
       a_full_connection_does_not_block_the_next, bytes_arrive_as_they_come,
+      bytes_arrive_where_the_client_has_room,
       one_client_does_not_keep_the_others_waiting,
       a_hang_up_is_told_from_a_reset,
       answers_are_read_before_a_failed_write_is_told,

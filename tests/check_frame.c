@@ -176,6 +176,100 @@ START_TEST(memory_follows_what_has_come_and_not_what_is_claimed)
 }
 END_TEST
 
+/* Receive a piece of a stream where there is room for it, all of it or up to
+   the room's end. Returns how much. */
+static size_t receive_in_place(const unsigned char *at, size_t len,
+                               lk_bytes *out)
+{
+  size_t size = 0;
+  unsigned char *room = lk__frame_room(&frames, 1, &size);
+  unsigned char *copy = NULL;
+  lk_bytes bytes;
+
+  if (room == NULL) {
+    size = len < 100 ? len : 100;
+    copy = room = exactly(at, size);
+  }
+  bytes = lk_bytes_of(room, size < len ? size : len);
+  memcpy(room, at, bytes.len);
+  len = bytes.len;
+  *out = lk_bytes_of(NULL, 0);
+  while (lk__frame_next(&frames, &bytes, out) == LK_FRAME_WHOLE &&
+         out->len < 5000)
+    ;
+  free(copy);
+  return len;
+}
+
+START_TEST(a_long_frame_is_received_in_place)
+{
+  lk_buf in = stream();
+  size_t mark = wire_begin(&in);
+  lk_bytes frame = {NULL, 0};
+  size_t done = 0;
+
+  for (size_t k = 0; k < 5000; k++)
+    ck_assert(lk__buf_append(&in, &(unsigned char){(unsigned char)k}, 1));
+  wire_end(&in, mark);
+  begin(10000);
+  while (done < lk__buf_len(&in)) {
+    done += receive_in_place(lk__buf_bytes(&in) + done, lk__buf_len(&in) - done,
+                             &frame);
+    ck_assert_uint_le(mem.bytes, 512 + 4 * done);
+  }
+  ck_assert_uint_eq(frame.len, 5000);
+  ck_assert_mem_eq(frame.at, lk__buf_bytes(&in) + mark + 4, 5000);
+  ck_assert_uint_le(mem.count, 6); /* 256, 512 ... 8192 */
+  lk__buf_free(&in);
+  end();
+}
+END_TEST
+
+START_TEST(room_is_for_what_is_missing)
+{
+  size_t size;
+
+  begin(0x7fffffff);
+  ck_assert_ptr_null(lk__frame_room(&frames, 1, &size));
+  ck_assert_int_eq(claim(10, 1), LK_FRAME_NONE); /* 5 of 14 have come */
+  ck_assert_ptr_null(lk__frame_room(&frames, 6, &size));
+  ck_assert_ptr_nonnull(lk__frame_room(&frames, 5, &size));
+  ck_assert_uint_eq(size, 5); /* no more than what has come */
+
+  lk_bytes bytes = {"567890", 6}, frame;
+
+  ck_assert_int_eq(lk__frame_next(&frames, &bytes, &frame), LK_FRAME_NONE);
+  ck_assert_ptr_nonnull(lk__frame_room(&frames, 1, &size));
+  ck_assert_uint_eq(size, 3); /* no more than what is to come */
+  bytes = lk_bytes_of("cde", 3);
+  ck_assert_int_eq(lk__frame_next(&frames, &bytes, &frame), LK_FRAME_WHOLE);
+  ck_assert_ptr_null(lk__frame_room(&frames, 1, &size));
+  ck_assert_mem_eq(frame.at, "x567890cde", 10);
+  lk__frames_reset(&frames);
+  end();
+}
+END_TEST
+
+START_TEST(no_room_without_memory)
+{
+  unsigned char some[200] = {0, 0, 1, 0};
+  lk_bytes bytes = {some, sizeof some}, frame;
+  size_t size;
+
+  begin(1000);
+  ck_assert_int_eq(lk__frame_next(&frames, &bytes, &frame), LK_FRAME_NONE);
+  mem.fail_at = mem.count + 1;
+  ck_assert_ptr_null(lk__frame_room(&frames, 60, &size));
+  ck_assert(failing_mem_failed(&mem));
+  bytes = lk_bytes_of(some, 50); /* for these there is still some */
+  ck_assert_int_eq(lk__frame_next(&frames, &bytes, &frame), LK_FRAME_NONE);
+  ck_assert_ptr_nonnull(lk__frame_room(&frames, 10, &size));
+  ck_assert_uint_eq(size, 10);
+  lk__frames_reset(&frames);
+  end();
+}
+END_TEST
+
 START_TEST(the_limit_itself_is_fine)
 {
   begin(1000);
@@ -258,6 +352,8 @@ SUITE("frame", frames_come_out_however_they_are_cut,
       frames_come_out_byte_by_byte, a_whole_frame_is_handed_out_where_it_is,
       hostile_lengths_are_refused_and_take_no_memory,
       memory_follows_what_has_come_and_not_what_is_claimed,
-      the_limit_itself_is_fine, a_reset_forgets_what_has_come,
+      a_long_frame_is_received_in_place, room_is_for_what_is_missing,
+      no_room_without_memory, the_limit_itself_is_fine,
+      a_reset_forgets_what_has_come,
       memory_of_a_large_frame_is_given_back_with_it,
       each_failing_allocation_is_told)

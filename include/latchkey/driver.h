@@ -40,7 +40,14 @@ LK_API void lk_client_connected(lk_client *c, uint64_t attempt);
     that was connected (0: the peer closed). `why` for people, or NULL. */
 LK_API void lk_client_failed(lk_client *c, uint64_t attempt, int err,
                              const char *why);
-/** Bytes came. Deadlines that passed meanwhile are seen to first. */
+/** Where the next bytes can be received without being copied once more: at
+    least `least` of the `*size` bytes that are still to come of a long answer.
+    NULL: receive into memory of your own, as a driver may always do. What is
+    put there must be told next, before anything else is called. */
+LK_API void *lk_client_room(lk_client *c, uint64_t attempt, size_t least,
+                            size_t *size);
+/** Bytes came, into lk_client_room() or any other memory. Deadlines that
+    passed meanwhile are seen to first. */
 LK_API void lk_client_received(lk_client *c, uint64_t attempt,
                                const void *bytes, size_t len);
 /** Bytes to send on the connected transport; until the next call. */

@@ -173,8 +173,14 @@ static void receive(lk_conn *n)
 
   n->recv_on = 0;
   for (int i = 0; i < READS_PER_TURN; i++) {
-    size_t got;
-    lk_flow flow = n->type->recv(n->transport, ev->room, LK_EV_ROOM, &got);
+    size_t got, size = LK_EV_ROOM;
+    void *room = lk_client_room(n->client, attempt, LK_EV_ROOM, &size);
+
+    if (room == NULL) {
+      room = ev->room;
+      size = LK_EV_ROOM;
+    }
+    lk_flow flow = n->type->recv(n->transport, room, size, &got);
 
     switch (flow) {
     case LK_FLOW_READ: return;
@@ -187,8 +193,8 @@ static void receive(lk_conn *n)
     case LK_FLOW_DONE: break;
     }
     lk__conn_touch(n);
-    lk_client_received(n->client, attempt, ev->room, got);
-    if (got < LK_EV_ROOM || !goes_on(n, attempt))
+    lk_client_received(n->client, attempt, room, got);
+    if (got < size || !goes_on(n, attempt))
       return;
   }
 }

@@ -297,6 +297,11 @@ static void receive(lk_client *c, uint64_t attempt, lk_bytes bytes)
   }
 }
 
+void *lk_client_room(lk_client *c, uint64_t attempt, size_t least, size_t *size)
+{
+  return serving(c, attempt) ? lk__frame_room(&c->frames, least, size) : NULL;
+}
+
 void lk_client_received(lk_client *c, uint64_t attempt, const void *bytes,
                         size_t len)
 {

@@ -28,13 +28,22 @@ static void advance(lk_bytes *bytes, size_t len)
   bytes->len -= len;
 }
 
+/* Whether they were received into lk__frame_room(). */
+static bool in_place(const lk_buf *partial, const lk_bytes *bytes)
+{
+  return bytes->at == lk__buf_room(partial) &&
+         bytes->len <= partial->cap - partial->end;
+}
+
 /* Move up to `want` bytes in all into the partial frame. */
 static bool collect(lk_frames *f, lk_bytes *bytes, size_t want)
 {
   size_t missing = want - lk__buf_len(&f->partial);
   size_t len = missing < bytes->len ? missing : bytes->len;
 
-  if (len > 0 && !lk__buf_append(&f->partial, bytes->at, len))
+  if (in_place(&f->partial, bytes))
+    f->partial.end += len;
+  else if (len > 0 && !lk__buf_append(&f->partial, bytes->at, len))
     return false;
   advance(bytes, len);
   return true;
@@ -77,6 +86,20 @@ lk_frame_result lk__frame_next(lk_frames *f, lk_bytes *bytes, lk_bytes *out)
   *out = lk_bytes_of((const char *)bytes->at + PREFIX, (size_t)len);
   advance(bytes, PREFIX + (size_t)len);
   return LK_FRAME_WHOLE;
+}
+
+unsigned char *lk__frame_room(lk_frames *f, size_t least, size_t *len)
+{
+  size_t held = lk__buf_len(&f->partial);
+
+  if (f->handed || held < PREFIX)
+    return NULL;
+  size_t missing = PREFIX + (size_t)prefix(lk__buf_bytes(&f->partial)) - held;
+
+  *len = missing < held ? missing : held;
+  if (*len < least || !lk__buf_reserve(&f->partial, *len))
+    return NULL;
+  return lk__buf_room(&f->partial);
 }
 
 void lk__frames_reset(lk_frames *f)

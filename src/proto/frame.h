@@ -6,7 +6,8 @@
 
 /**
  * Cuts a stream of bytes into frames. A frame that arrives whole is handed out
- * where it was received; only one that arrives in pieces is copied.
+ * where it was received; only one that arrives in pieces is copied, and that
+ * not where its pieces are received into lk__frame_room().
  */
 typedef struct lk_frames {
   lk_buf partial; /**< the beginning of a frame, its length included */
@@ -28,6 +29,13 @@ typedef enum lk_frame_result {
  * length claims.
  */
 lk_frame_result lk__frame_next(lk_frames *f, lk_bytes *bytes, lk_bytes *out);
+
+/**
+ * Room for more of the frame that has begun, `*len` bytes and at least `least`;
+ * NULL: there is none. Bytes received there are taken without a copy by the
+ * next lk__frame_next(), which they must be given to before anything else.
+ */
+unsigned char *lk__frame_room(lk_frames *f, size_t least, size_t *len);
 
 /** Forget what has arrived: a new connection begins. */
 void lk__frames_reset(lk_frames *f);

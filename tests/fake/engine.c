@@ -129,11 +129,25 @@ void lk_client_failed(lk_client *c, uint64_t attempt, int err, const char *why)
       err == 0 ? "0" : lk_error_name(err), why == NULL ? "-" : why);
 }
 
+void *lk_client_room(lk_client *c, uint64_t attempt, size_t least, size_t *size)
+{
+  ck_assert_uint_gt(least, 0);
+  if (attempt != c->want.attempt || c->room == NULL || c->room_size < least)
+    return NULL;
+  *size = c->room_size;
+  return c->room;
+}
+
 void lk_client_received(lk_client *c, uint64_t attempt, const void *bytes,
                         size_t len)
 {
   ck_assert_uint_gt(len, 0);
   c->received += len;
+  if (bytes == c->room) {
+    c->in_room += len;
+    c->room += len;
+    c->room_size -= len;
+  }
   c->last = ((const unsigned char *)bytes)[len - 1];
   c->receipts++;
   if (attempt == c->want.attempt)

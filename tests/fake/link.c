@@ -170,8 +170,8 @@ static bool take_output(fake_link *l)
 
 bool fake_deliver(fake_link *l)
 {
-  size_t len = lk__buf_len(&l->out);
-  unsigned char *copy;
+  size_t len = lk__buf_len(&l->out), size;
+  unsigned char *room, *copy = NULL;
 
   if (!l->up)
     return false;
@@ -185,12 +185,17 @@ bool fake_deliver(fake_link *l)
     len = l->allow;
   if (len == 0)
     return false;
+  room = lk_client_room(l->client, l->attempt, 1, &size);
+  if (room == NULL) {
+    copy = room = malloc(len); /* of its own: a byte too far is found */
+    must(copy != NULL, "no memory");
+  } else if (len > size) {
+    len = size;
+  }
   l->allow -= l->allow == SIZE_MAX ? 0 : len;
-  copy = malloc(len); /* of its own, so that a byte too far is found */
-  must(copy != NULL, "no memory");
-  memcpy(copy, lk__buf_bytes(&l->out), len);
+  memcpy(room, lk__buf_bytes(&l->out), len);
   lk__buf_consume(&l->out, len);
-  lk_client_received(l->client, l->attempt, copy, len);
+  lk_client_received(l->client, l->attempt, room, len);
   free(copy);
   return true;
 }
