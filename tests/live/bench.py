@@ -8,9 +8,11 @@ import tempfile
 
 import command
 import live
+import zkserver
 
 PROGRAM = os.path.join(os.environ.get("abs_top_builddir", "."), "bench",
                        "latchkey-bench")
+COMPARE = os.path.join(os.path.dirname(zkserver.SCRIPT), "compare")
 LINE = re.compile(r"(\S+) (\d+) (\d+\.\d+) (\d+\.\d+) (\d+\.\d+) (\d+)"
                   r"((?: [a-z0-9_]+=\S+)+)")
 zk = command.serve()
@@ -64,6 +66,13 @@ def bad_usage_says_what():
                    "each=-1", "each=2x"):
         refused(2, "lock-contended", zk.connect, "1", option,
                 why="out of range: " + option)
+
+
+def the_comparison_refuses_what_it_does_not_know():
+    done = command.run("nothing", program=COMPARE)
+    assert done.code == 2 and "no such workload: nothing" in done.err, done
+    done = command.run("--build", "/nowhere", "children", program=COMPARE)
+    assert done.code == 1 and "configure and make first" in done.err, done
 
 
 def a_server_that_is_not_there():
@@ -153,7 +162,7 @@ def nothing_is_left():
     assert command.children("/") == ["zookeeper"], command.children("/")
 
 
-live.run(bad_usage_says_what,
+live.run(bad_usage_says_what, the_comparison_refuses_what_it_does_not_know,
          live.together(a_server_that_is_not_there,
                        marks_stand_around_the_region, reads_and_creates,
                        listings, locks, sessions, idle_until_its_input_ends,
