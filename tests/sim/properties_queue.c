@@ -235,7 +235,7 @@ static bool crawls(const sim_judge *j, const sim_life *l)
   int server = sim_network_whose(n, process);
 
   if (server < 0)
-    return true;
+    return false;
   const sim_route *r = sim_network_route(n, process, (unsigned)server);
 
   return r->delay_us[SIM_UP] + r->delay_us[SIM_DOWN] > sim_T_us(j) / 4;
