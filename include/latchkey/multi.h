@@ -61,7 +61,10 @@ typedef struct lk_op_result {
 typedef void (*lk_multi_cb)(lk_client *c, int err, const lk_op_result *results,
                             size_t count, void *arg);
 
-/** All of `ops` or none, in order, under one zxid. Copied. */
+/** All of `ops` or none, in order, under one zxid. Ends with the error of the
+    first part that failed, as its own request would; a check: NO_NODE,
+    BAD_VERSION, NO_AUTH (READ). Copied. Since 3.4; parts lk_op_create2() since
+    3.5.0, containers 3.5.1, TTLs 3.5.3. */
 LK_API int lk_multi(lk_client *c, const lk_op *ops, size_t count,
                     const lk_call *call, lk_multi_cb done, void *arg);
 

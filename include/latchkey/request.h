@@ -72,10 +72,10 @@ typedef void (*lk_identities_cb)(lk_client *c, int err, const lk_identity *ids,
                                  size_t count, void *arg);
 
 /**
- * Make a node. `acl` NULL: lk_acl_open. lk_create2() also gives the Stat.
- * Errors: NO_NODE (no parent), NODE_EXISTS, NO_AUTH (CREATE on the parent),
- * INVALID_ACL, NO_CHILDREN_FOR_EPHEMERALS, QUOTA_EXCEEDED; UNIMPLEMENTED for
- * containers at a server before 3.5.1.
+ * Make a node. `acl` NULL: lk_acl_open. lk_create2() also gives the Stat, since
+ * 3.5.0. Errors: NO_NODE (no parent), NODE_EXISTS, NO_AUTH (CREATE on the
+ * parent), INVALID_ACL, NO_CHILDREN_FOR_EPHEMERALS, QUOTA_EXCEEDED;
+ * UNIMPLEMENTED for containers at a server before 3.5.1.
  * A create that ends with LK_ERR_UNKNOWN can be settled by a unique name.
  */
 LK_API int lk_create(lk_client *c, const char *path, lk_bytes data,
@@ -120,18 +120,19 @@ LK_API int lk_set(lk_client *c, const char *path, lk_bytes data,
                   int32_t version, const lk_call *call, lk_stat_cb done,
                   void *arg);
 
-/** Names of the children and Stat of a node. NO_NODE, NO_AUTH (READ). */
+/** Names of the children and Stat of a node. NO_NODE (leaves no watch), NO_AUTH
+    (READ). */
 LK_API int lk_children(lk_client *c, const char *path, const lk_call *call,
                        lk_children_cb done, void *arg);
 
-/** As lk_children() without the Stat, which is 68 bytes less. Servers from 3.6
-    on keep the answer to lk_children() ready for the next who asks, and not
-    this one. */
+/** As lk_children() without the Stat, which is 68 bytes less; the same errors.
+    Servers from 3.6 on keep the answer to lk_children() ready for the next who
+    asks, and not this one. */
 LK_API int lk_list(lk_client *c, const char *path, const lk_call *call,
                    lk_children_cb done, void *arg);
 
 /** How many nodes are below a node, at any depth; of "/" all but itself. Since
-    3.6.0. NO_NODE. */
+    3.6.0. NO_NODE, NO_AUTH (READ). */
 LK_API int lk_count(lk_client *c, const char *path, const lk_call *call,
                     lk_count_cb done, void *arg);
 
@@ -161,8 +162,10 @@ LK_API int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
  *
  * After a lost connection it is set again, and told LK_EVENT_RESUMED before any
  * event and behind the requests that were waiting: the server tells nothing of
- * what happened meanwhile. With `until_break` it ends instead. An expired
- * session ends it as it ends every watch.
+ * what happened meanwhile, but to watches of one shot; what one of this client
+ * has missed, on the same node or below that of a tree, this one hears too, and
+ * perhaps twice. With `until_break` it ends instead. An expired session ends it
+ * as it ends every watch.
  *
  * Servers from 3.7.3, 3.8.4 and 3.9.2 on do not tell of a node that may not be
  * read; what is not told once comes with the next event or not at all.
@@ -177,15 +180,17 @@ LK_API int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
                         const lk_call *call, lk_done_cb done, void *arg);
 
 /** When it ends with 0, what was committed before it is visible on this
-    connection. Not a quorum operation (ZOOKEEPER-1675). */
+    connection. Not a quorum operation (ZOOKEEPER-1675). The node need not exist,
+    and nothing on it is looked at. */
 LK_API int lk_sync(lk_client *c, const char *path, const lk_call *call,
                    lk_done_cb done, void *arg);
 
 /**
  * Add an identity to this client, on every connection from now on, ahead of
  * all requests. A wrong digest password is not an error, only another
- * identity. `done` is called once, when a server has answered it first;
- * LK_ERR_AUTH_FAILED is final for the client. Copied.
+ * identity. `done` is called once, when a server has answered it first, over as
+ * many connections as that takes; LK_ERR_AUTH_FAILED is final for the client.
+ * Copied.
  */
 LK_API int lk_add_auth(lk_client *c, const char *scheme, lk_bytes auth,
                        lk_done_cb done, void *arg);

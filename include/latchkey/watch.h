@@ -53,7 +53,8 @@ typedef enum lk_watch_mode {
 /**
  * Drop a watch; it is not called again and the handle is invalid. When
  * nobody else here watches the same thing and `on_server` is set, the server
- * is told as well (fire and forget), so that no watch is left behind there.
+ * is told as well (fire and forget; since 3.5.0), so that no watch is left
+ * behind there. On the next connection it is gone in any case.
  */
 LK_API void lk_watch_cancel(lk_client *c, lk_watch *w, bool on_server);
 

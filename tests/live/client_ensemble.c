@@ -113,6 +113,26 @@ START_TEST(an_ensemble_is_read_watched_and_changed)
 }
 END_TEST
 
+/* ---- nodes with a TTL ---------------------------------------------------- */
+
+/* Servers know the request, but have not been told to do it. */
+START_TEST(without_extended_types_there_is_no_ttl)
+{
+  answer a = {0};
+
+  world_enter(_i);
+  for (int i = 0; i < 2; i++) {
+    a.done = false;
+    ck_assert_int_eq(lk_create_ttl(here, "/t", lk_text(""), NULL, 0, 1000, NULL,
+                                   on_created, &a),
+                     0);
+    wait_until(&a.done);
+    ck_assert_int_eq(a.err, LK_ERR_UNIMPLEMENTED);
+  }
+  ck_assert_uint_eq(lk_client_connection(here), 1);
+}
+END_TEST
+
 /* ---- watches that stay --------------------------------------------------- */
 
 static bool resumed;
@@ -183,12 +203,16 @@ int main(void)
   snprintf(property, sizeof property,
            "zookeeper.DigestAuthenticationProvider.superDigest=%s", digest);
   const char *const options[] = {
-      "-n",         "3",      "--config", "reconfigEnabled=true",
-      "--property", property, NULL};
+      "-n",         "3",
+      "--config",   "reconfigEnabled=true",
+      "--property", "zookeeper.extendedTypesEnabled=false",
+      "--property", property,
+      NULL};
 
   world_begin(options);
   tcase_set_timeout(t, 0);
   tcase_add_checked_fixture(t, world_set_up, world_tear_down);
+  tcase_add_loop_test(t, without_extended_types_there_is_no_ttl, 0, 2);
   tcase_add_loop_test(t, a_tree_is_watched_from_another_server, 0, 2);
   tcase_add_loop_test(t, an_ensemble_is_read_watched_and_changed, 0, 2);
   suite_add_tcase(suite, t);
