@@ -232,6 +232,27 @@ START_TEST(alone_is_who_shares_the_servers_watch_with_nobody)
 }
 END_TEST
 
+START_TEST(one_that_stays_serves_once_its_request_has_left)
+{
+  begin();
+  lk_watch *tree = pending("/a", LK_WATCH_RECURSIVE, false);
+
+  tree->held = true;
+  ck_assert(lk__watched_covers(tree->on, LK_WATCH_DATA, false));
+  ck_assert(!lk__watched_covers(tree->on, LK_WATCH_DATA, true));
+  tree->held = false;
+  ck_assert(lk__watched_covers(tree->on, LK_WATCH_EXIST, true));
+  ck_assert(!lk__watched_covers(tree->on, LK_WATCH_CHILD, true));
+  lk__watch_stand(&ws, tree, LK_WATCH_RECURSIVE);
+  ck_assert(lk__watched_covers(tree->on, LK_WATCH_DATA, true));
+  lk_watch *node = pending("/a", LK_WATCH_PERSISTENT, false);
+  ck_assert(lk__watched_covers(tree->on, LK_WATCH_CHILD, true));
+  lk__watch_drop(&ws, node);
+  lk__watch_drop(&ws, tree);
+  end();
+}
+END_TEST
+
 static size_t take(bool all)
 {
   lk_link taken;
@@ -336,6 +357,7 @@ SUITE("watch", each_event_fires_what_the_server_lets_go,
       what_stays_is_told_of_its_node_or_of_all_below,
       only_the_very_path_is_meant, a_watch_that_is_under_way_hears_nothing,
       alone_is_who_shares_the_servers_watch_with_nobody,
+      one_that_stays_serves_once_its_request_has_left,
       until_break_watches_are_taken_alone_or_with_all,
       what_was_used_once_is_used_again, a_longer_path_than_ever_takes_its_room,
       without_memory_there_is_no_watch)

@@ -113,8 +113,10 @@ static lk_watch *new_watch(lk_client *c, const lk_ask *ask)
     return NULL;
   lk_watch *w = lk__watch_new(&c->watches, path, ask->kind, ask->call);
 
-  if (w != NULL)
+  if (w != NULL) {
     w->covered = ask->covered;
+    w->held = c->phase != LK_PHASE_LIVE;
+  }
   return w;
 }
 
@@ -226,6 +228,22 @@ int lk__request_close_verdict(const lk_client *c, int unanswered)
   return c->close_lost ? LK_ERR_UNKNOWN : LK_ERR_NOT_SENT;
 }
 
+/* Its watch is asked for unless one that stays serves it, by what has left
+ * before: that may have changed while the request waited, and what is asked for
+ * in LK_STATE_CONNECTED goes ahead. The flag is a frame's last byte. */
+static void settle_watch(const lk_request *r, unsigned char *frame)
+{
+  lk_watch *w = r->watch;
+
+  if (w == NULL)
+    return;
+  w->held = false;
+  if (lk__watch_stays(w->kind))
+    return;
+  w->covered = lk__watched_covers(w->on, w->kind, true);
+  frame[r->len - 1] = !w->covered;
+}
+
 /* Move the oldest waiting request, of which the frame is the first in `held`,
  * to the output. */
 static bool release_one(lk_client *c)
@@ -245,6 +263,7 @@ static bool release_one(lk_client *c)
   stamp(c, r);
   lk__writer_init(&w, lk__buf_room(&c->out) - len, len);
   lk__writer_patch(&w, 4, r->xid);
+  settle_watch(r, lk__buf_room(&c->out) - len);
   lk__ring_pop(&c->waiting);
   lk__buf_consume(&c->held, len);
   return true;
@@ -295,6 +314,8 @@ static bool keep(lk_client *c, const lk_request *r)
 
   *again = *r;
   again->xid = 0;
+  if (r->watch != NULL)
+    r->watch->held = true;
   return true;
 }
 

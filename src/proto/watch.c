@@ -138,6 +138,7 @@ lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
   w->kind = kind;
   w->until_break = call->until_break;
   w->standing = false;
+  w->held = false;
   w->remove = false;
   w->covered = false;
   ws->adding += lk__watch_stays(kind);
@@ -191,11 +192,24 @@ bool lk__watched_has(const lk_watched *on, lk_watch_kind kind,
   return other_in(&on->kinds[kind], kind, w) || other_in(&on->pending, kind, w);
 }
 
-bool lk__watched_covers(const lk_watched *on, lk_watch_kind kind)
+static bool is_covered_by(const lk_watched *on, lk_watch_kind stays, bool sent)
 {
-  return lk__watched_has(on, LK_WATCH_PERSISTENT, NULL) ||
+  if (!lk__list_empty(&on->kinds[stays]))
+    return true;
+  for (lk_link *l = on->pending.next; l != &on->pending; l = l->next) {
+    const lk_watch *w = LK_OWNER(l, lk_watch, link);
+
+    if (w->kind == stays && !(sent && w->held))
+      return true;
+  }
+  return false;
+}
+
+bool lk__watched_covers(const lk_watched *on, lk_watch_kind kind, bool sent)
+{
+  return is_covered_by(on, LK_WATCH_PERSISTENT, sent) ||
          (kind != LK_WATCH_CHILD &&
-          lk__watched_has(on, LK_WATCH_RECURSIVE, NULL));
+          is_covered_by(on, LK_WATCH_RECURSIVE, sent));
 }
 
 /* The server keeps one watch for data and exist together, one for children.

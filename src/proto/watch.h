@@ -44,6 +44,7 @@ struct lk_watch {
   lk_watch_kind kind;
   bool until_break;
   bool standing; /**< its request succeeded */
+  bool held;     /**< its request waits for a connection */
   bool remove;   /**< cancelled while under way: tell the server */
   bool covered;  /**< one-shot: perhaps without a watch of its own on the
                       server, where one that stays serves it */
@@ -86,8 +87,9 @@ void lk__watched_unref(lk_watches *ws, lk_watched *on);
 bool lk__watched_has(const lk_watched *on, lk_watch_kind kind,
                      const lk_watch *w);
 /** Whether a watch that stays is on the path, which tells all that a one-shot
-    one of `kind` waits for. */
-bool lk__watched_covers(const lk_watched *on, lk_watch_kind kind);
+    one of `kind` waits for. `sent`: those count of which the request has left;
+    else also those of which it waits. */
+bool lk__watched_covers(const lk_watched *on, lk_watch_kind kind, bool sent);
 
 /** Whether the server's watch behind `w` serves nobody else here. */
 bool lk__watch_alone(const lk_watch *w);

@@ -20,7 +20,7 @@ static bool uncovered(const lk_watched *on, lk_watch_kind kind)
   const lk_link *list = &on->kinds[kind];
   bool some = false;
 
-  if (lk__watched_covers(on, kind))
+  if (lk__watched_covers(on, kind, true))
     return false;
   for (lk_link *l = list->next; l != list; l = l->next) {
     lk_watch *w = LK_OWNER(l, lk_watch, link);
@@ -62,6 +62,16 @@ static void mark_covered(lk_watched *on, lk_watch_kind kind)
     LK_OWNER(l, lk_watch, link)->covered = true;
 }
 
+/* A removeWatches for one that stays takes all of its path away, and also what
+ * requests ahead of it on the way will have set. */
+static void mark_removed(lk_watched *on)
+{
+  for (int i = 0; i < LK_WATCH_ADDED; i++)
+    mark_covered(on, (lk_watch_kind)i);
+  for (lk_link *l = on->pending.next; l != &on->pending; l = l->next)
+    LK_OWNER(l, lk_watch, link)->covered = true;
+}
+
 /* What a removeWatches means with its type. */
 enum { CHILDREN = 1, DATA = 2, ANY = 3 };
 
@@ -82,10 +92,8 @@ static void remove_on_server(lk_client *c, const lk_watch *w)
 
   if (c->phase == LK_PHASE_LIVE && lk__request_refusal(c) == 0 &&
       lk__watch_alone(w)) {
-    if (lk__request_queue(c, &ask) != 0 || !lk__watch_stays(w->kind))
-      return;
-    for (int i = 0; i < LK_WATCH_ADDED; i++) /* they went with it */
-      mark_covered(w->on, (lk_watch_kind)i);
+    if (lk__request_queue(c, &ask) == 0 && lk__watch_stays(w->kind))
+      mark_removed(w->on);
   }
 }
 
