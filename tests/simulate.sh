@@ -10,6 +10,7 @@ trap 'rm -rf "$stories"' EXIT
 
 "$simulate" --seeds 1:200 || exit 1
 "$simulate" --scenario moves --seeds 1:30 || exit 1
+"$simulate" --audited --seeds 1:20 || exit 1
 "$simulate" --scenario slow --seeds 1:30 || exit 1
 
 # Only what happened, not what is said about it.

@@ -18,7 +18,7 @@ typedef struct sim_trade {
 } sim_trade;
 
 extern const sim_trade sim_locker, sim_clerk, sim_stranger, sim_peer,
-    sim_warden, sim_sitter, sim_subscriber;
+    sim_warden, sim_sitter, sim_subscriber, sim_auditor, sim_lookout;
 
 /** A handle for the lock of a single node. */
 typedef struct sim_sitting {

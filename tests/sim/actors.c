@@ -81,6 +81,11 @@ static void engage(sim_process *p)
   engage_two(p, &sim_sitter, number, 's', 5);
   if (p->world->scenario->news)
     engage_two(p, &sim_subscriber, number + 2, 'u', 3);
+  if (p->world->audited) {
+    add(p, &sim_auditor, number + 4);
+    add(p, &sim_lookout, number + 5);
+    add(p, &sim_clerk, number + 6); /* for watches of one shot beside them */
+  }
 }
 
 void sim_actors_start(sim_process *p)

@@ -9,8 +9,9 @@
  * cancel and release, at any time and inside callbacks; a clerk makes requests
  * of its own; a stranger stands in the queue as another client's read-write
  * lock does, and a peer locks as another client does; a warden says how many
- * permits there are; subscribers want to know. All that they do and are told is
- * told to the judge.
+ * permits there are; subscribers want to know; auditors ask for what no lock
+ * needs, lookouts watch and stay. All that they do and are told is told to the
+ * judge.
  */
 
 /** A life begins: the process has a client and a keeper, not connected yet. */

@@ -135,7 +135,7 @@ static int ask(sim_request *r, const lk_call *call, uint32_t chance)
 {
   lk_client *c = r->process->client;
 
-  switch (r->verb) {
+  switch ((int)r->verb) {
   case SIM_CREATE: return ask_create(r, call, chance);
   case SIM_DELETE: return lk_delete(c, r->path, -1, call, on_done, r);
   case SIM_EXISTS: return lk_exists(c, r->path, call, on_stat, r);
@@ -145,6 +145,7 @@ static int ask(sim_request *r, const lk_call *call, uint32_t chance)
   case SIM_CHILDREN: return lk_children(c, r->path, call, on_names, r);
   case SIM_SYNC: return lk_sync(c, r->path, call, on_done, r);
   case SIM_MULTI: return ask_multi(r, call);
+  default: break;
   }
   return LK_ERR_BAD_ARGUMENT;
 }

@@ -139,9 +139,26 @@ static void on_deleted(const sim_node *n, int64_t zxid, void *arg)
     e->hooks.deleted(n, zxid, e->hooks.arg);
 }
 
+static void on_data_set(const sim_node *n, void *arg)
+{
+  sim_ensemble *e = arg;
+
+  if (e->hooks.data_set != NULL)
+    e->hooks.data_set(n, e->hooks.arg);
+}
+
+static void on_access_set(const sim_node *n, int64_t zxid, void *arg)
+{
+  sim_ensemble *e = arg;
+
+  if (e->hooks.access_set != NULL)
+    e->hooks.access_set(n, zxid, e->hooks.arg);
+}
+
 static void make_true(sim_ensemble *e, const sim_txn *x)
 {
-  const sim_changes changes = {on_created, on_deleted, NULL, e};
+  const sim_changes changes = {on_created, on_deleted, on_data_set,
+                               on_access_set, e};
   sim_commit c = {x->zxid, x->session, x->xid, x->op, x->err};
   bool lived = sim_tree_logon(&e->truth, x->session) != NULL;
 

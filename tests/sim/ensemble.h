@@ -60,6 +60,9 @@ typedef struct sim_ensemble_hooks {
   /** A node came or went, with its transaction; called before `committed`. */
   void (*created)(const sim_node *node, void *arg);
   void (*deleted)(const sim_node *node, int64_t zxid, void *arg);
+  /** Its data were, its access list was, replaced; the same. */
+  void (*data_set)(const sim_node *node, void *arg);
+  void (*access_set)(const sim_node *node, int64_t zxid, void *arg);
   /** A session's end was committed. */
   void (*session_ended)(int64_t session, bool expired, void *arg);
   void *arg;

@@ -2,8 +2,8 @@
 #ifndef LK_SIM_FACTS_H
 #define LK_SIM_FACTS_H
 
+#include "sim/journal.h"
 #include "sim/judge.h"
-#include "sim/ledger.h"
 #include "sim/menu.h"
 
 #include <latchkey/rwlock.h>
@@ -97,8 +97,41 @@ typedef enum sim_verb {
   SIM_SET,
   SIM_CHILDREN,
   SIM_SYNC,
-  SIM_MULTI
+  SIM_MULTI,
+  /* an auditor's */
+  SIM_BATCH, /**< a multi of its parts */
+  SIM_READS, /**< a multiRead of them */
+  SIM_MAKE,  /**< a create with its part: any kind */
+  SIM_LIST,
+  SIM_COUNT,
+  SIM_OWNED, /**< getEphemerals */
+  SIM_WHO,
+  SIM_GET_ACL,
+  SIM_SET_ACL,
+  /* a lookout's */
+  SIM_ADD_WATCH
 } sim_verb;
+
+enum { SIM_MOST_ERRANDS = 4 };
+
+/** One thing that an auditor asks for. */
+typedef struct sim_errand {
+  int32_t type; /**< enum lk_op_type, enum lk_read_type */
+  char path[SIM_CHANGE_PATH];
+  char data[24]; /**< what it writes; unique */
+  int flags;
+  int32_t version;
+  int64_t ttl_ms;
+} sim_errand;
+
+/** A watch that stays, as far as it was told. */
+typedef struct sim_stay {
+  lk_watch_mode mode;
+  bool armed;   /**< on the connection at hand, since a zxid that is known */
+  size_t next;  /**< the change that it must be told of next, or one behind */
+  size_t heard; /**< behind what it was told of last on this connection */
+  int64_t zxid; /**< of the last change it was told of, or knows from before */
+} sim_stay;
 
 /** A request that an actor has made by itself. */
 typedef struct sim_request {
@@ -106,7 +139,7 @@ typedef struct sim_request {
   sim_process *process;
   uint64_t number; /**< counts up in the order of the calls */
   sim_verb verb;
-  char path[40];
+  char path[SIM_CHANGE_PATH];
   char data[24]; /**< what it writes; unique */
   int flags;     /**< of a create */
   bool sequential;
@@ -114,6 +147,9 @@ typedef struct sim_request {
   unsigned ends;
   int err;
   bool timed; /**< with a timeout of its own */
+  size_t nerrands;
+  sim_errand *errands;
+  int32_t perms; /**< setACL: for everybody */
 
   /* its watch */
   lk_watch *watch; /**< NULL: none */
@@ -121,7 +157,9 @@ typedef struct sim_request {
   bool until_break;
   bool stands;
   int64_t since;       /**< zxid of the answer that made it stand */
-  uint64_t connection; /**< on which it was set */
+  uint64_t connection; /**< on which it was set, or was told to be back */
+  sim_stay *stay;      /**< NULL: it is for one event */
+  int64_t late_us;     /**< since when an event is due that may come late; 0 */
 } sim_request;
 
 /** What became of a request; the pointers are borrowed. */
@@ -131,7 +169,10 @@ typedef struct sim_result {
   const lk_stat *stat;
   const lk_bytes *data;
   const lk_bytes *names;
-  size_t count;
+  size_t count; /**< also of what follows */
+  const lk_op_result *done;
+  const lk_read_result *read;
+  const lk_acls *acl;
 } sim_result;
 
 typedef enum sim_fact_type {

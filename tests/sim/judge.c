@@ -117,6 +117,7 @@ void sim_judge_free(sim_judge *j)
   free_chunks(j);
   for (size_t i = 0; i < SIM_MOST_PROCESSES; i++)
     sim_life_end(&j->lives[i]);
+  sim_journal_free(&j->journal);
   sim_ledger_free(&j->ledger);
   free(j->verdicts);
   free(j);
@@ -179,21 +180,40 @@ static void see_removed(const sim_entry *e)
   h->taken++;
 }
 
+static void note(sim_judge *j, const sim_node *node, lk_event_type type,
+                 int64_t zxid)
+{
+  if (j->world->audited)
+    sim_journal_note(&j->journal, node, type, zxid);
+}
+
 static void on_made(const sim_node *node, void *arg)
 {
   sim_judge *j = arg;
   sim_entry *e = sim_ledger_made(&j->ledger, node);
 
+  note(j, node, LK_EVENT_CREATED, node->stat.czxid);
   if (e == NULL)
     return;
   see_made(j, e);
   sim_judge_tell(j, &(sim_fact){.type = SIM_MADE, .entry = e});
 }
 
+static void on_data_set(const sim_node *node, void *arg)
+{
+  note(arg, node, LK_EVENT_CHANGED, node->stat.mzxid);
+}
+
+static void on_access_set(const sim_node *node, int64_t zxid, void *arg)
+{
+  note(arg, node, LK_EVENT_ENDED, zxid);
+}
+
 static void on_removed(const sim_node *node, int64_t zxid, void *arg)
 {
   sim_judge *j = arg;
 
+  note(j, node, LK_EVENT_DELETED, zxid);
   sim_ledger_removed(&j->ledger, node, zxid);
 }
 
@@ -246,6 +266,8 @@ sim_ensemble_hooks sim_judge_hooks(sim_judge *j)
   return (sim_ensemble_hooks){.committed = on_committed,
                               .created = on_made,
                               .deleted = on_removed,
+                              .data_set = on_data_set,
+                              .access_set = on_access_set,
                               .session_ended = on_session_ended,
                               .arg = j};
 }

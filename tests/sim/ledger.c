@@ -267,7 +267,7 @@ static void see_access(sim_ledger *l, const sim_tree *truth)
 
 static void see_version(sim_ledger *l, const sim_node *n, int64_t zxid)
 {
-  if (n->stat.mzxid == zxid && n->stat.czxid != zxid)
+  if (n->stat.mzxid == zxid && (n->stat.czxid != zxid || n->stat.version > 0))
     add_version(l, sim_ledger_find(l, n->path), n, zxid);
 }
 

@@ -19,8 +19,11 @@ void sim_life_end(sim_life *l)
     sim_request *r = l->requests;
 
     l->requests = r->next;
+    free(r->errands);
+    free(r->stay);
     free(r);
   }
+  sim_hearing_end(l);
 }
 
 static void begin_session(sim_judge *j, sim_life *l)
@@ -97,6 +100,7 @@ void sim_judge_connected(sim_judge *j, sim_process *p)
   l->sent = 0;
   l->greeted = false;
   l->deletes_due = 0;
+  sim_hearing_begin(l);
 }
 
 static int32_t int_at(const unsigned char *b)
@@ -166,15 +170,6 @@ void sim_judge_sent(sim_judge *j, sim_process *p, const void *bytes, size_t len)
     else if (l->sent > 4 && missing(l) == 0)
       end_frame(j, l);
   }
-}
-
-void sim_judge_received(sim_judge *j, sim_process *p, const void *bytes,
-                        size_t len)
-{
-  (void)j;
-  (void)p;
-  (void)bytes;
-  (void)len;
 }
 
 sim_handle *sim_judge_handle(sim_judge *j, sim_process *p)

@@ -319,7 +319,7 @@ static lk_stat *stats_for(sim_ensemble *e, size_t count)
 
 static void commit(sim_server *s, const sim_txn *x)
 {
-  const sim_changes changes = {on_created, on_deleted, on_data_set, s};
+  const sim_changes changes = {on_created, on_deleted, on_data_set, NULL, s};
   lk_stat *stats = stats_for(s->ensemble, x->count + 1);
   sim_asked *r = match(&s->pipeline, x->session, x->xid);
 

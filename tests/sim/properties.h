@@ -104,6 +104,14 @@
   /* properties_subscribe.c */ \
   P(subscribe_converges, "SUBSCRIBE-CONVERGES", ON(NEWS) | ON(PATROL), \
     "after the last change all are told of it, and nothing twice") \
+  /* properties_stay.c */ \
+  P(watch_stays, "WATCH-STAYS", ON(ENDED) | ON(SENT) | ON(ANSWER) | ON(EVENT), \
+    "a watch that stays is told of each change, once and in order, or that it was away") \
+  /* properties_audit.c */ \
+  P(multi_whole, "MULTI-WHOLE", ON(ENDED) | ON(GONE), \
+    "a multi is done whole or not at all, and its results are its parts'") \
+  P(multi_read, "MULTI-READ", ON(ENDED), \
+    "what a multi-read brings is how its parts were, all at one zxid") \
   /* properties_client.c */ \
   P(request_ends_once, "REQUEST-ENDS-ONCE", ON(ENDED) | ON(GONE), \
     "an accepted request ends once; NOT_SENT is not executed") \
@@ -145,13 +153,40 @@ typedef struct sim_attempt {
   uint64_t list_connection;    /**< … and where it came from */
   const lk_contend *before[4]; /**< to be gone when its node is made */
   size_t nbefore;
-  sim_stuck first; /**< it is, and is not granted */
+  sim_stuck first;  /**< it is, and is not granted */
   sim_stuck gone;   /**< its node is, and it goes on */
   sim_stuck stays;  /**< its node does, and is wanted no more */
   sim_stuck early;  /**< it has it, and it is not its turn */
   sim_stuck rest;   /**< its node stands, and nobody wants it */
   sim_stuck circle; /**< it waits for who waits for it */
 } sim_attempt;
+
+/** An event, or the answer to a setWatches, as it came. */
+typedef struct sim_heard {
+  int32_t type; /**< of an event; 0: an answer to a reconnect's; -1: to one
+                     that the client sent later */
+  int64_t zxid; /**< of an answer */
+  char path[SIM_CHANGE_PATH];
+} sim_heard;
+
+enum { SIM_MOST_MENDS = 16 };
+
+/** What has come on a connection (hearing.c): a client tells of it later, one
+    after the other. */
+typedef struct sim_hearing {
+  sim_heard *heard;
+  size_t count;
+  size_t cap;
+  size_t told;                   /**< the one that a watch was told of last */
+  size_t asked;                  /**< setWatches that were sent */
+  size_t nmends;                 /**< of these later than for the reconnect */
+  int32_t mends[SIM_MOST_MENDS]; /**< xids of the last ones */
+  int64_t mended_zxid;     /**< what the client had seen at the oldest of all */
+  unsigned char frame[96]; /**< the beginning of what is coming */
+  size_t came;             /**< bytes of it */
+  size_t len;              /**< its length, with the four bytes before it */
+  bool welcomed;           /**< the handshake was answered */
+} sim_hearing;
 
 /** A process from start to end. */
 typedef struct sim_life {
@@ -176,11 +211,14 @@ typedef struct sim_life {
   bool greeted;           /**< the handshake was sent */
   bool must_lose;         /**< its session has ended: holders are to be told */
   bool must_be_empty;     /**< it was freed: so is its memory */
+
+  sim_hearing hearing; /**< only with lookouts */
 } sim_life;
 
 struct sim_judge {
   sim_world *world;
   sim_ledger ledger;
+  sim_journal journal;
   sim_life lives[SIM_MOST_PROCESSES];
   sim_attempt *attempts;
   sim_handle *all; /**< that ever were */
@@ -205,7 +243,7 @@ struct sim_judge {
   } * verdicts;
 };
 
-/* attempts.c, lives.c, moments.c */
+/* attempts.c, lives.c, moments.c, hearing.c */
 /** What is new in it counts for the coverage. */
 void sim_moments_see(const sim_fact *f);
 /** lk_keeper.on_step of all. */
@@ -214,6 +252,10 @@ void sim_attempt_step(void *arg, const lk_contend *ct, lk_contend_event ev,
 /** Those of a life, or all. */
 void sim_attempts_forget(sim_judge *j, const sim_life *l);
 void sim_life_end(sim_life *l);
+void sim_hearing_begin(sim_life *l);
+void sim_hearing_end(sim_life *l);
+/** A setWatches was sent. */
+void sim_hearing_asked(sim_life *l, int32_t xid);
 
 /** It is broken. */
 void sim_accuse(sim_judge *j, const char *format, ...)
@@ -282,6 +324,9 @@ static inline sim_life *sim_life_of(sim_judge *j, const sim_process *p)
   return &j->lives[p->index];
 }
 
+/** What is wrong with the answer to an auditor (properties_audit.c). */
+const char *sim_wrong_audit(const sim_judge *j, const sim_request *r,
+                            const sim_result *res, int64_t zxid);
 /** Whether a node ever had these data. */
 bool sim_is_written(const sim_judge *j, const char *data);
 /** Walk over all handles. */

@@ -155,10 +155,12 @@ static const char *wrong_set(const sim_judge *j, const sim_request *r,
 static const char *wrong_answer(const sim_judge *j, const sim_request *r,
                                 const sim_result *res, int64_t zxid)
 {
+  if (r->verb >= SIM_BATCH)
+    return sim_wrong_audit(j, r, res, zxid);
   if (res->err != 0 && res->err != LK_ERR_NO_NODE &&
       res->err != LK_ERR_NODE_EXISTS)
     return NULL;
-  switch (r->verb) {
+  switch ((int)r->verb) {
   case SIM_GET:
   case SIM_EXISTS: return wrong_read(j, r, res, zxid);
   case SIM_CHILDREN: return wrong_list(j, res, zxid);
@@ -166,7 +168,8 @@ static const char *wrong_answer(const sim_judge *j, const sim_request *r,
   case SIM_DELETE: return wrong_delete(j, r, res, zxid);
   case SIM_SET:
   case SIM_MULTI: return wrong_set(j, r, res, zxid);
-  case SIM_SYNC: break;
+  case SIM_SYNC:
+  default: break;
   }
   return NULL;
 }

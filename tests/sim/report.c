@@ -67,7 +67,8 @@ static void add(tally *sum, const tally *t)
 
 static void begin(sim_world *w, const sim_plan *plan, uint64_t seed)
 {
-  sim_world_init(w, seed, plan->scenario, plan->menu, plan->habit);
+  sim_world_init(w, seed, plan->scenario, plan->menu, plan->habit,
+                 plan->audited);
   w->go_on = plan->go_on;
   w->trace.out = plan->trace ? stdout : NULL;
   for (size_t i = 0; i < plan->nwithout; i++)
@@ -119,8 +120,9 @@ static void tell_broken(const sim_world *w)
              count > 1 ? " (and more)" : "");
   }
   printf("replay: simulate --seed %" PRIu64
-         " --scenario %s --locks %s --habit %s --trace\n",
-         w->seed, w->scenario->name, w->menu->name, w->habit->name);
+         " --scenario %s --locks %s --habit %s%s --trace\n",
+         w->seed, w->scenario->name, w->menu->name, w->habit->name,
+         w->audited ? " --audited" : "");
 }
 
 bool sim_report_one(const sim_plan *plan)

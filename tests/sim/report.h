@@ -18,6 +18,7 @@ typedef struct sim_plan {
   const sim_scenario *scenario; /**< NULL: each seed's own */
   const sim_menu *menu;         /**< the same */
   const sim_habit *habit;       /**< the same */
+  bool audited;                 /**< with auditors and lookouts */
   const char *without[SIM_MOST_WITHOUT];
   size_t nwithout;
   bool trace;

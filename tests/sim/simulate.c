@@ -25,6 +25,7 @@ static const char help[] =
     "  --scenario NAME      what goes wrong; otherwise the seed chooses\n"
     "  --locks NAME         what is locked; otherwise the seed chooses\n"
     "  --habit NAME         how it is; otherwise the seed chooses\n"
+    "  --audited            with auditors and lookouts, who ask for the rest\n"
     "  --trace              write down all that happens\n"
     "  --without PROPERTY   do not look at that one; may be given again\n"
     "  --all                go on after something was found broken\n"
@@ -41,6 +42,7 @@ enum {
   OPT_SCENARIO,
   OPT_LOCKS,
   OPT_HABIT,
+  OPT_AUDITED,
   OPT_TRACE,
   OPT_WITHOUT,
   OPT_ALL,
@@ -56,6 +58,7 @@ static const struct option options[] = {
     {"scenario", required_argument, NULL, OPT_SCENARIO},
     {"locks", required_argument, NULL, OPT_LOCKS},
     {"habit", required_argument, NULL, OPT_HABIT},
+    {"audited", no_argument, NULL, OPT_AUDITED},
     {"trace", no_argument, NULL, OPT_TRACE},
     {"without", required_argument, NULL, OPT_WITHOUT},
     {"all", no_argument, NULL, OPT_ALL},
@@ -161,6 +164,7 @@ static void parse(sim_plan *plan, int argc, char **argv)
     case OPT_SCENARIO: set_scenario(plan, optarg); break;
     case OPT_LOCKS: set_menu(plan, optarg); break;
     case OPT_HABIT: set_habit(plan, optarg); break;
+    case OPT_AUDITED: plan->audited = true; break;
     case OPT_TRACE: plan->trace = true; break;
     case OPT_WITHOUT: set_without(plan, optarg); break;
     case OPT_ALL: plan->go_on = true; break;

@@ -93,6 +93,8 @@ static sim_node *act(const sim_txn *x, const sim_act *a, sim_tree *t,
     n->access = a->access;
     n->perms = a->access->everybody;
     n->stat.aversion = a->version;
+    if (changes->access_set != NULL)
+      changes->access_set(n, x->zxid, changes->arg);
     return n;
   default: return n; /* a check */
   }

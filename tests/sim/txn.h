@@ -42,6 +42,7 @@ typedef struct sim_changes {
   /** It is gone from the tree; its memory is not. */
   void (*deleted)(const sim_node *n, int64_t zxid, void *arg);
   void (*data_set)(const sim_node *n, void *arg);
+  void (*access_set)(const sim_node *n, int64_t zxid, void *arg);
   void *arg;
 } sim_changes;
 

@@ -49,6 +49,7 @@ static void draw(sim_world *w)
       .tick_ms = tick,
       .sync_limit = (int32_t)sim_between(&r, 2, 5),
       .sweep_ms = w->scenario->sweep_ms == 0 ? 60000 : w->scenario->sweep_ms,
+      .ttls = w->audited,
       .epoch_ms = INT64_C(1700000000000) + sim_between(&r, 0, 1000000)};
   w->nprocesses = (size_t)sim_between(&r, 4, 6);
   w->nlocks = (size_t)sim_between(&r, 1, 2);
@@ -57,7 +58,7 @@ static void draw(sim_world *w)
 }
 
 void sim_world_init(sim_world *w, uint64_t seed, const sim_scenario *scenario,
-                    const sim_menu *menu, const sim_habit *habit)
+                    const sim_menu *menu, const sim_habit *habit, bool audited)
 {
   sim_rng root = {seed};
 
@@ -66,6 +67,7 @@ void sim_world_init(sim_world *w, uint64_t seed, const sim_scenario *scenario,
   w->scenario = scenario == NULL ? sim_scenario_of(seed) : scenario;
   w->menu = menu == NULL ? sim_menu_of(seed) : menu;
   w->habit = habit == NULL ? sim_habit_of(seed, w->menu) : habit;
+  w->audited = audited;
   w->rng = sim_rng_fork(&root, 1);
   w->trace.agenda = &w->agenda;
   draw(w);

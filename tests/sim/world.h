@@ -51,6 +51,7 @@ struct sim_world {
   size_t semaphore_at; /**< its queue; its leases come next */
   int32_t permits;     /**< so many there are at first */
   bool limited;        /**< a node says how many */
+  bool audited;        /**< there are auditors and lookouts */
   bool calming;        /**< the faults are over, nobody wants */
   bool go_on;          /**< also after something was found broken */
   size_t grants;       /**< so far; counted by the judge */
@@ -61,7 +62,7 @@ struct sim_world {
     the habit, that the seed chooses. Trace, judge and `go_on` may be set up
     before it runs. */
 void sim_world_init(sim_world *w, uint64_t seed, const sim_scenario *scenario,
-                    const sim_menu *menu, const sim_habit *habit);
+                    const sim_menu *menu, const sim_habit *habit, bool audited);
 /** The whole run; it ends when the judge finds something broken. */
 void sim_world_run(sim_world *w);
 void sim_world_done(sim_world *w);

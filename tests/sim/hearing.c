@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/properties.h"
+
+#include "proto/opcode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What comes to a process, in its order: events, and answers to setWatches,
+ * behind which a watch that stays stands again. */
+
+void sim_hearing_begin(sim_life *l)
+{
+  sim_hearing *h = &l->hearing;
+  sim_hearing none = {.heard = h->heard, .cap = h->cap};
+
+  *h = none;
+  h->mended_zxid = INT64_MAX;
+}
+
+void sim_hearing_end(sim_life *l)
+{
+  free(l->hearing.heard);
+  l->hearing = (sim_hearing){0};
+}
+
+void sim_hearing_asked(sim_life *l, int32_t xid)
+{
+  sim_hearing *h = &l->hearing;
+
+  h->asked++;
+  if (xid == LK_XID_SET_WATCHES)
+    return;
+  h->mends[h->nmends++ % SIM_MOST_MENDS] = xid;
+  if (l->seen_zxid < h->mended_zxid)
+    h->mended_zxid = l->seen_zxid;
+}
+
+static bool mends(const sim_hearing *h, int32_t xid)
+{
+  for (size_t i = 0; i < h->nmends && i < SIM_MOST_MENDS; i++) {
+    if (h->mends[i] == xid)
+      return true;
+  }
+  return false;
+}
+
+static void keep(sim_hearing *h, int32_t type, int64_t zxid, lk_bytes path)
+{
+  if (path.len >= SIM_CHANGE_PATH)
+    return; /* nobody's here */
+  if (h->count == h->cap) {
+    h->cap = h->cap == 0 ? 64 : h->cap * 2;
+    h->heard = realloc(h->heard, h->cap * sizeof *h->heard);
+    if (h->heard == NULL)
+      abort();
+  }
+  sim_heard *heard = &h->heard[h->count++];
+
+  *heard = (sim_heard){.type = type, .zxid = zxid};
+  if (path.len > 0)
+    memcpy(heard->path, path.at, path.len);
+}
+
+/* Of what is longer only the beginning is here, which is enough. */
+static void hear(sim_hearing *h)
+{
+  size_t len = h->len < sizeof h->frame ? h->len : sizeof h->frame;
+  struct lk_reply_header head;
+  struct lk_watcher_event event;
+  lk_reader in;
+
+  lk__reader_init(&in, h->frame + 4, len - 4);
+  if (lk__record_decode(&lk__reply_header_record, &head, &in, NULL) != 0)
+    return;
+  if (head.xid == LK_XID_SET_WATCHES)
+    keep(h, 0, head.zxid, lk_text(""));
+  else if (mends(h, head.xid))
+    keep(h, -1, head.zxid, lk_text(""));
+  else if (head.xid == LK_XID_EVENT &&
+           lk__record_decode(&lk__watcher_event_record, &event, &in, NULL) == 0)
+    keep(h, event.type, 0, event.path);
+}
+
+static size_t missing(const sim_hearing *h)
+{
+  return (h->came < 4 ? 4 : h->len) - h->came;
+}
+
+void sim_judge_received(sim_judge *j, sim_process *p, const void *bytes,
+                        size_t len)
+{
+  sim_hearing *h = &sim_life_of(j, p)->hearing;
+  const unsigned char *b = bytes;
+
+  while (j->world->audited && len > 0) {
+    size_t n = missing(h) < len ? missing(h) : len;
+    size_t room = h->came < sizeof h->frame ? sizeof h->frame - h->came : 0;
+
+    if (room > 0)
+      memcpy(h->frame + h->came, b, n < room ? n : room);
+    h->came += n;
+    b += n;
+    len -= n;
+    if (h->came == 4)
+      h->len = 4 + (size_t)lk__get32(h->frame);
+    if (h->came < 4 || missing(h) > 0)
+      continue;
+    if (h->welcomed)
+      hear(h);
+    h->welcomed = true;
+    h->came = 0;
+  }
+}

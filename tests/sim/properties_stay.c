@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/properties.h"
+
+#include "proto/opcode.h"
+
+#include <string.h>
+
+/*
+ * Watches that stay. Their events must be those that the journal of what is
+ * committed makes, one by one, from the zxid on at which the server has set
+ * them; that it does so again after a reconnect is told before.
+ *
+ * Between the reconnect and the last answer to a setWatches a server makes up
+ * for what the watches of one shot have missed, and such an event is told to
+ * those that stay as well: then it need only be true.
+ */
+
+/* In the journal: there is no event. */
+static const lk_event_type NOTHING = LK_EVENT_ENDED;
+
+/* ---- what must be told -------------------------------------------------- */
+
+/* What a watch is told of a change, or NOTHING. A server is silent about
+ * what may not be read. */
+static lk_event_type event_of(const sim_request *r, const sim_change *c)
+{
+  bool same = strcmp(c->path, r->path) == 0;
+  bool comes_or_goes =
+      c->type == LK_EVENT_CREATED || c->type == LK_EVENT_DELETED;
+
+  if (c->type == NOTHING)
+    return NOTHING;
+  if (same ||
+      (r->stay->mode == LK_WATCH_TREE && sim_is_below(c->path, r->path)))
+    return (c->perms & LK_PERM_READ) != 0 ? c->type : NOTHING;
+  if (r->stay->mode == LK_WATCH_NODE && comes_or_goes &&
+      sim_is_child(c, r->path))
+    return (c->dir_perms & LK_PERM_READ) != 0 ? LK_EVENT_CHILDREN : NOTHING;
+  return NOTHING;
+}
+
+/* The next change of which it must be told; NULL: none yet. */
+static const sim_change *next_change(const sim_judge *j, const sim_request *r)
+{
+  for (; r->stay->next < j->journal.count; r->stay->next++) {
+    const sim_change *c = &j->journal.changes[r->stay->next];
+
+    if (event_of(r, c) != NOTHING)
+      return c;
+  }
+  return NULL;
+}
+
+static bool is_about(const sim_request *r, const sim_change *c,
+                     const lk_event *e)
+{
+  const char *path = event_of(r, c) == LK_EVENT_CHILDREN ? r->path : c->path;
+
+  return event_of(r, c) == e->type && strcmp(path, e->path.at) == 0;
+}
+
+/* ---- when it stands ----------------------------------------------------- */
+
+static void arm(const sim_judge *j, const sim_request *r, int64_t zxid)
+{
+  r->stay->armed = true;
+  r->stay->zxid = zxid;
+  r->stay->next = sim_journal_behind(&j->journal, zxid);
+}
+
+/* It is set again with the first setWatches of a connection; `until`: what has
+ * been told so far. */
+static void see_armed(const sim_judge *j, const sim_life *l,
+                      const sim_request *r, size_t until)
+{
+  const sim_hearing *h = &l->hearing;
+
+  for (size_t i = 0; i < until && !r->stay->armed; i++) {
+    if (h->heard[i].type == 0)
+      arm(j, r, h->heard[i].zxid);
+  }
+}
+
+/* Whether a setWatches had not been answered before that was heard. */
+static bool makes_up(const sim_hearing *h, size_t heard)
+{
+  size_t answered = 0;
+
+  for (size_t i = 0; i < heard; i++)
+    answered += h->heard[i].type <= 0;
+  return answered < h->asked;
+}
+
+/* Whether it is true of what one may have missed. */
+static bool was_missed(const sim_judge *j, const sim_life *l,
+                       const sim_request *r, const lk_event *e)
+{
+  int64_t since = r->stay->zxid;
+
+  if (l->hearing.mended_zxid < since)
+    since = l->hearing.mended_zxid;
+  for (size_t i = sim_journal_behind(&j->journal, since); i < j->journal.count;
+       i++) {
+    const sim_change *c = &j->journal.changes[i];
+    bool made_anew = e->type == LK_EVENT_CHANGED &&
+                     c->type == LK_EVENT_CREATED &&
+                     strcmp(c->path, e->path.at) == 0;
+
+    if (is_about(r, c, e) || made_anew)
+      return true;
+  }
+  return false;
+}
+
+/* ---- what is told ------------------------------------------------------- */
+
+/* Where that event stands in what was heard; `count`: nowhere. */
+static size_t find(const sim_hearing *h, const sim_request *r,
+                   const lk_event *e)
+{
+  size_t i = r->stay->heard > h->told ? r->stay->heard : h->told;
+
+  while (i < h->count && (h->heard[i].type != (int32_t)e->type ||
+                          strcmp(h->heard[i].path, e->path.at) != 0))
+    i++;
+  return i;
+}
+
+static void judge_told(sim_judge *j, sim_life *l, const sim_request *r,
+                       const lk_event *e)
+{
+  size_t at = find(&l->hearing, r, e);
+
+  if (at == l->hearing.count) {
+    sim_accuse(j, "a watch on %s is told of %d of %s, and no server said so",
+               r->path, (int)e->type, (const char *)e->path.at);
+    return;
+  }
+  l->hearing.told = at;
+  r->stay->heard = at + 1;
+  see_armed(j, l, r, at);
+  const sim_change *c = r->stay->armed ? next_change(j, r) : NULL;
+
+  if (c != NULL && is_about(r, c, e)) {
+    r->stay->zxid = c->zxid;
+    r->stay->next++;
+  } else if (!makes_up(&l->hearing, at) || !was_missed(j, l, r, e))
+    sim_accuse(j, "a watch on %s is told of %d of %s, not of 0x%" PRIx64,
+               r->path, (int)e->type, (const char *)e->path.at,
+               c == NULL ? 0 : (uint64_t)c->zxid);
+}
+
+static void judge_back(sim_judge *j, sim_request *r, uint64_t connection)
+{
+  if (r->connection == connection)
+    sim_accuse(j, "a watch on %s is back, and never was away", r->path);
+  else if (r->until_break)
+    sim_accuse(j, "a watch on %s outlives its connection", r->path);
+  r->connection = connection;
+  r->stay->armed = false;
+  r->stay->heard = 0;
+}
+
+static void judge_event(sim_judge *j, sim_life *l, sim_request *r,
+                        const lk_event *e)
+{
+  uint64_t connection = lk_client_connection(r->process->client);
+
+  if (!r->stands)
+    sim_accuse(j, "a watch on %s is told of %d without standing", r->path,
+               (int)e->type);
+  else if (e->type == LK_EVENT_RESUMED)
+    judge_back(j, r, connection);
+  else if (e->type == LK_EVENT_ENDED) {
+    if (e->err == 0 || (e->err == LK_ERR_LOSS && !r->until_break))
+      sim_accuse(j, "a watch on %s ends with %d", r->path, e->err);
+  } else if (r->connection != connection)
+    sim_accuse(j, "a watch on %s is told of %d before that it is back", r->path,
+               (int)e->type);
+  else
+    judge_told(j, l, r, e);
+}
+
+/* ---- what is not -------------------------------------------------------- */
+
+static void judge_silent(sim_judge *j, const sim_life *l, const sim_request *r,
+                         const lk_answer *a)
+{
+  if (r->connection != a->connection) {
+    sim_accuse(j, "a watch on %s is not told that it is back", r->path);
+    return;
+  }
+  see_armed(j, l, r, l->hearing.count);
+  const sim_change *c = r->stay->armed ? next_change(j, r) : NULL;
+
+  if (c != NULL && c->zxid <= a->zxid)
+    sim_accuse(j,
+               "a watch on %s is not told of 0x%" PRIx64 " before 0x%" PRIx64,
+               r->path, (uint64_t)c->zxid, (uint64_t)a->zxid);
+}
+
+static void judge_silence(sim_judge *j, const sim_life *l, const lk_answer *a)
+{
+  if (a->zxid <= 0) /* a handshake */
+    return;
+  for (const sim_request *r = l->requests; r != NULL; r = r->next) {
+    if (r->stay != NULL && r->stands)
+      judge_silent(j, l, r, a);
+  }
+}
+
+/* A watch that stays is told of each change, once and in order, or that it was
+ * away. */
+void sim_watch_stays(sim_judge *j, const sim_fact *f)
+{
+  sim_request *r = f->request;
+
+  if (f->type == SIM_SENT) {
+    if (f->op == LK_OPCODE_SET_WATCHES || f->op == LK_OPCODE_SET_WATCHES2)
+      sim_hearing_asked(f->life, f->xid);
+  } else if (f->type == SIM_ANSWER)
+    judge_silence(j, f->life, f->answer);
+  else if (r->stay == NULL)
+    return;
+  else if (f->type == SIM_EVENT)
+    judge_event(j, sim_life_of(j, r->process), r, f->watched);
+  else if (r->stands)
+    arm(j, r, r->since);
+}
