@@ -362,9 +362,17 @@ static void do_failed(program *g)
   peer_failed(&g->p, errs[take(g) % 4], NULL);
 }
 
+/* Addresses were found; or a server says whether it has a quorum, if one was
+ * asked. */
 static void do_resolved(program *g)
 {
-  peer_resolved(&g->p, take(g) % 4);
+  static const char *const answers[] = {"rw", "ro", "", "rwx"};
+  unsigned which = take(g) % 4;
+
+  if (g->p.probe != 0)
+    peer_probed(&g->p, answers[which]);
+  else
+    peer_resolved(&g->p, which);
 }
 
 static void do_room(program *g)
@@ -402,7 +410,10 @@ static void do_welcome(program *g)
     g->session = how == 255 ? 0 : (int64_t)how;
   else if (g->session == 0)
     g->session = 1;
-  wire_welcome(&b, g->session, (int32_t)take(g) * 100);
+  if (g->p.read_only && how % 2 == 1)
+    wire_welcome_read_only(&b, g->session, (int32_t)take(g) * 100);
+  else
+    wire_welcome(&b, g->session, (int32_t)take(g) * 100);
   say(g, &b);
 }
 
@@ -580,6 +591,7 @@ static bool begin(program *g)
   lk_client_config config = {.size = sizeof config,
                              .hosts = hosts[first & 3],
                              .one_session = (first & 4) != 0,
+                             .read_only = (third & 64) != 0,
                              .resume = first & 8 ? &resume : NULL,
                              .give_up_ms = (int32_t)(first >> 4) * 500 - 1,
                              .session_timeout_ms =

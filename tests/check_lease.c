@@ -44,6 +44,16 @@ START_TEST(nothing_proves_nothing)
 }
 END_TEST
 
+START_TEST(what_a_server_without_a_quorum_answers_is_as_if_it_were_not)
+{
+  start(0);
+  answer(LK_PROOF_NONE, 100, 130);
+  assert_until(LK_NO_LEASE, LK_NO_LEASE, LK_NO_LEASE);
+  ck_assert_uint_eq(l.count, 0);
+  ck_assert_uint_eq(l.connection, 0);
+}
+END_TEST
+
 START_TEST(a_new_session_is_proof_by_itself)
 {
   start(0);
@@ -217,8 +227,9 @@ START_TEST(samples_reach_back_over_a_slow_answer)
 }
 END_TEST
 
-SUITE("lease", nothing_proves_nothing, a_new_session_is_proof_by_itself,
-      contact_counts_for_ping_only,
+SUITE("lease", nothing_proves_nothing,
+      what_a_server_without_a_quorum_answers_is_as_if_it_were_not,
+      a_new_session_is_proof_by_itself, contact_counts_for_ping_only,
       a_commit_proves_what_was_answered_a_gap_before_it_was_sent,
       a_sync_proves_it_to_the_leader_at_hand_only,
       beats_keep_the_deadline_half_a_timeout_ahead,

@@ -34,6 +34,8 @@
  *                         does not know such requests, which costs the
  *                         connection. What waits for a connection and meets
  *                         such a server ends so, without being sent;
+ *   LK_ERR_NOT_READ_ONLY  a write, a multi or a sync in LK_STATE_READ_ONLY.
+ *                         Here, too, what waits ends so without being sent;
  *   LK_ERR_NO_MEMORY, LK_ERR_CLOSED (also after expiry where no new session is
  *   wanted), LK_ERR_AUTH_FAILED, LK_ERR_FORKED.
  * An accepted one ends with 0, the server's error, or
@@ -63,11 +65,13 @@ extern "C" {
 
 /** What a client tells of its session, in order. */
 typedef enum lk_state {
-  LK_STATE_CONNECTING,  /**< no session yet, looking for a server */
-  LK_STATE_CONNECTED,   /**< requests are served */
-  LK_STATE_SUSPENDED,   /**< connection lost or left; the session may live on */
-  LK_STATE_EXPIRED,     /**< session, ephemeral nodes and watches are gone;
-                             CONNECTING follows unless `one_session` is set */
+  LK_STATE_CONNECTING, /**< no session yet, looking for a server */
+  LK_STATE_CONNECTED,  /**< requests are served */
+  LK_STATE_READ_ONLY,  /**< reads are served, by a server without a quorum; only
+                            where `read_only` is set */
+  LK_STATE_SUSPENDED,  /**< connection lost or left; the session may live on */
+  LK_STATE_EXPIRED,    /**< session, ephemeral nodes and watches are gone;
+                            CONNECTING follows unless `one_session` is set */
   LK_STATE_AUTH_FAILED, /**< credentials refused: final */
   LK_STATE_CLOSED       /**< final */
 } lk_state;
@@ -108,7 +112,32 @@ typedef struct lk_client_config {
   /** Give the session up as expired after so long without an answer, even if
       no server can be asked. 0: 4/3 of the negotiated timeout; -1: never. */
   int32_t give_up_ms;
-  bool one_session;         /**< expiry is final: no new session after it */
+  bool one_session; /**< expiry is final: no new session after it */
+  /**
+   * Where no session is at stake, a server will do that has lost its quorum and
+   * serves reads alone (it needs readonlymode.enabled, and localSessionsEnabled
+   * to give sessions then). That is told as LK_STATE_READ_ONLY. What it answers
+   * may be old, or never have come to be, and proves nothing (LK_PROOF_NONE):
+   * no lock is granted by it.
+   *
+   * Meanwhile the others are asked whether they have a quorum: each once in a
+   * round, the first round after 200 ms, then after pauses that double up to a
+   * minute, less up to half by chance. The client moves to one that has, as
+   * lk_client_set_hosts() says; it tells LK_STATE_SUSPENDED and then
+   * LK_STATE_CONNECTED, with a session of its own. Such a server drops its
+   * clients by itself when it finds its quorum again.
+   *
+   * What it gives is no session: it cannot be resumed, nor expire, and
+   * lk_client_session() has none. Watches and identities outlast the change;
+   * but every one-shot watch that was set there fires on the next connection,
+   * whether something has changed or not: look again.
+   *
+   * A session that a server with a quorum gave is never taken to one without,
+   * who would call it expired though it lives. So a client that has one is
+   * suspended until it finds a quorum again or gives the session up
+   * (`give_up_ms`); after that it takes what it finds.
+   */
+  bool read_only;
   size_t send_limit;        /**< largest request, bytes. 0: 1,048,575, which is
                                  the usual limit of servers */
   size_t receive_limit;     /**< largest answer, bytes. 0: 16 MiB */
@@ -202,7 +231,8 @@ LK_API void lk_client_free(lk_client *c);
 LK_API lk_state lk_client_state(const lk_client *c);
 /** Negotiated session timeout in ms; before the first answer the wanted one. */
 LK_API int32_t lk_client_timeout_ms(const lk_client *c);
-/** Session id and password; id 0 while there is none. */
+/** Session id and password; id 0 while there is none, as in
+    LK_STATE_READ_ONLY. */
 LK_API lk_session lk_client_session(const lk_client *c);
 /** Number of the present connection, counting from 1; 0: not connected. */
 LK_API uint64_t lk_client_connection(const lk_client *c);
@@ -231,11 +261,12 @@ LK_API void lk_client_log(const lk_client *c, int level, int err,
 
 /** How much an answer proves about the session; see lk_answer. */
 typedef enum lk_proof {
-  LK_PROOF_CONTACT,     /**< a server answered: ping, read, refused write */
-  LK_PROOF_LEADER,      /**< it went to the leader: sync */
-  LK_PROOF_COMMIT,      /**< a quorum committed it: a write, a multi */
-  LK_PROOF_RESUMED,     /**< handshake that resumed the session */
-  LK_PROOF_NEW_SESSION  /**< handshake that created it (a committed write) */
+  LK_PROOF_NONE,       /**< a server without a quorum answered */
+  LK_PROOF_CONTACT,    /**< a server answered: ping, read, refused write */
+  LK_PROOF_LEADER,     /**< it went to the leader: sync */
+  LK_PROOF_COMMIT,     /**< a quorum committed it: a write, a multi */
+  LK_PROOF_RESUMED,    /**< handshake that resumed the session */
+  LK_PROOF_NEW_SESSION /**< handshake that created it (a committed write) */
 } lk_proof;
 
 /** What is known of an answered request. */
@@ -258,8 +289,9 @@ LK_API const lk_answer *lk_client_answer(const lk_client *c);
  */
 typedef struct lk_listener {
   /** The state changed. What a listener requests while it is told of
-      LK_STATE_CONNECTED leaves before all requests that were waiting.
-      `err`: why, for SUSPENDED (0: see lk_client_set_hosts()), EXPIRED and
+      LK_STATE_CONNECTED or READ_ONLY leaves before all requests that were
+      waiting.
+      `err`: why, for SUSPENDED (0: it moves to another server), EXPIRED and
       AUTH_FAILED; else 0. */
   void (*state)(lk_client *c, lk_state state, int err, void *arg);
   /** Any request, ping or handshake was answered; before its callback. */

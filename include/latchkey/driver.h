@@ -54,6 +54,25 @@ LK_API void lk_client_received(lk_client *c, uint64_t attempt,
 LK_API lk_bytes lk_client_pending(lk_client *c);
 /** The first `len` of them were handed to the system. */
 LK_API void lk_client_sent(lk_client *c, uint64_t attempt, size_t len);
+
+/**
+ * A second wish, of clients with `read_only` that are connected to a server
+ * without a quorum: to ask another whether it has one, on a connection of its
+ * own. Connect to any address of the name, send LK_PROBE, read until the peer
+ * closes, and hand that over; without a byte if that fails. `attempt` numbers
+ * the question, 0: there is none (any more), close what there is.
+ *
+ * To be asked for when the other wish is. A driver that never does leaves its
+ * clients where they are until that server drops them.
+ */
+LK_API void lk_client_want_probe(lk_client *c, lk_want *out);
+#define LK_PROBE "isro"
+/** What was answered; ignored if `probe` is not the present wish. What is
+    longer than LK_PROBE_ROOM may be cut there. */
+LK_API void lk_client_probed(lk_client *c, uint64_t probe, const void *answer,
+                             size_t len);
+enum { LK_PROBE_ROOM = 16 };
+
 /** When lk_client_tick() is due, in ms on the hook's clock; INT64_MAX: never */
 LK_API int64_t lk_client_deadline(const lk_client *c);
 LK_API void lk_client_tick(lk_client *c);

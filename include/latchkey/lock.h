@@ -200,8 +200,9 @@ typedef void (*lk_lock_cb)(lk_lock *l, int err, void *arg);
 
 /**
  * Acquire. `timeout_ms`: -1 waits for ever, 0 takes it only if nobody else
- * contends, and asks the server once. Also while there is no connection: it
- * begins when there is one, for which a timeout of 0 waits as long as it takes.
+ * contends, and asks the server once. Also while there is no connection, or
+ * only one to a server without a quorum: it begins when there is one, for which
+ * a timeout of 0 waits as long as it takes.
  * All of it is one deadline: connecting, queueing, starting anew.
  *
  * `done` gets 0: it is held, see lk_lock_token(); or

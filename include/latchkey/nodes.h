@@ -136,7 +136,8 @@ LK_API int lk_delete_deep(lk_client *c, const char *path, const lk_call *call,
  * other's write for its own.
  *
  * `call->repeat` may be set and changes nothing. A server that is too busy is
- * asked again after a pause.
+ * asked again after a pause, and so is one without a quorum: only one that has
+ * settles anything. A call that begins in LK_STATE_READ_ONLY is refused.
  */
 
 /** lk_create2() that is settled. `stat` is that of the node. */

@@ -22,6 +22,8 @@
  *     were waiting, and told if it has changed. Whether what one has may be old
  *     says lk_client_state(); an lk_listener is told;
  *   - an expired session: the same, with the next session;
+ *   - a server without a quorum, where the client takes one (`read_only`): it
+ *     is read like any other, and what it shows is told;
  *   - a server that is busy (throttling): asked again, nothing is told;
  *   - a node that may not be read, and any other error: told once, then tried
  *     again after 0.1 s and ever more slowly, at least once a minute;

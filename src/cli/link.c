@@ -31,7 +31,8 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
   (void)c;
   switch (state) {
-  case LK_STATE_CONNECTED: decide(arg, 0); break;
+  case LK_STATE_CONNECTED:
+  case LK_STATE_READ_ONLY: decide(arg, 0); break;
   case LK_STATE_AUTH_FAILED: decide(arg, LK_ERR_AUTH_FAILED); break;
   case LK_STATE_CLOSED: decide(arg, err == 0 ? LK_ERR_CLOSED : err); break;
   case LK_STATE_CONNECTING:

@@ -29,8 +29,10 @@ int lk__ask_send(lk_client *c, lk_ask *ask, const lk_record *rec,
     return err;
   if (asks_too_much(ask, call))
     return LK_ERR_BAD_ARGUMENT;
-  if (c->phase == LK_PHASE_LIVE && lk__request_is_unknown(c, ask->op))
-    return LK_ERR_UNIMPLEMENTED;
+  if (c->phase == LK_PHASE_LIVE)
+    err = lk__request_unfit(c, ask->op);
+  if (err != 0)
+    return err;
   ask->rec = rec;
   ask->value = value;
   if (ask->chroot == NULL)

@@ -31,6 +31,7 @@ static void init(lk_client *c, const lk_client_config *config,
   c->timeout_ms = c->wanted_timeout_ms;
   c->give_up_ms = config->give_up_ms;
   c->one_session = config->one_session;
+  c->read_only = config->read_only;
   c->send_limit = or_default(config->send_limit, DEFAULT_SEND_LIMIT);
   c->frames.limit = or_default(config->receive_limit, DEFAULT_RECEIVE_LIMIT);
   c->outstanding_limit =
@@ -39,6 +40,7 @@ static void init(lk_client *c, const lk_client_config *config,
   c->request_deadline_ms = LK_NEVER;
   c->close_end_ms = LK_NEVER;
   c->fence = UINT64_MAX;
+  c->probe_ms = LK_NEVER;
   c->proven_ms = c->now;
   c->refused_round = true;
   if (config->resume != NULL)
@@ -152,7 +154,8 @@ int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
   c->close_done = done;
   c->close_arg = arg;
   c->close_end_ms = c->now + CLOSE_MS;
-  c->fence = UINT64_MAX; /* it ends here rather than move */
+  c->fence = UINT64_MAX; /* it ends here rather than move, */
+  lk__probe_stop(c);     /* or look where to */
   if (c->phase == LK_PHASE_LIVE && c->waiting.count == 0)
     (void)lk__request_close(c); /* no memory: the deadline ends it */
   else if (c->session.id == 0 && c->waiting.count == 0)

@@ -6,8 +6,8 @@
  * @file
  * A client from inside. client.c has its life and its inputs, session.c the
  * states of its connection, request.c what is on its way, reply.c what
- * arrives, body.c what is in it, watch.c who watches, timing.c what is due. The
- * calls are in ask.h.
+ * arrives, body.c what is in it, watch.c who watches, timing.c what is due,
+ * probe.c the search for a server with a quorum. The calls are in ask.h.
  */
 
 #include <latchkey/client.h>
@@ -48,7 +48,8 @@ typedef struct lk_request {
   lk_watch *watch;     /**< or NULL */
   unsigned char *copy; /**< its frame, where it may be repeated; or NULL */
   bool ended;          /**< told already; only its place is kept */
-  bool too_big;        /**< its answer is larger than we take */
+  int fate;            /**< how it ends without an answer, where that is known;
+                            or 0 */
 } lk_request;
 
 /** An identity. Sent first on each connection. */
@@ -68,6 +69,7 @@ struct lk_client {
   int32_t wanted_timeout_ms;
   int32_t give_up_ms;
   bool one_session;
+  bool read_only; /* a server without a quorum will do */
   size_t send_limit;
   size_t outstanding_limit;
 
@@ -97,6 +99,7 @@ struct lk_client {
   lk_hosts hosts;
   bool moving; /* the server in turn is where to go, not the one in use */
   int64_t moving_since_ms;
+  bool insists;   /* for a round only a server with a quorum will do */
   uint64_t fence; /* bytes of this connection from here on are not sent */
   uint64_t attempt;
   uint64_t connection; /* number of the live connection, or 0 */
@@ -117,6 +120,14 @@ struct lk_client {
   char trouble[512];
   int trouble_err;
   char server[272];
+
+  /* looking for a server with a quorum */
+  bool no_quorum;         /* the one in use has none */
+  uint64_t probe;         /* the question under way, or 0 */
+  uint64_t probes;        /* number of the last one */
+  size_t probed;          /* servers that were asked in this round */
+  int64_t probe_ms;       /* when that is over, or the next one begins */
+  int64_t probe_pause_ms; /* after this round */
 
   /* requests */
   lk_buf out;        /* bytes for the connection */
@@ -164,6 +175,8 @@ void lk__session_welcome(lk_client *c, lk_bytes frame);
 void lk__session_break(lk_client *c, int err, const char *why);
 /** Use these servers from now on; `fresh` is used up. */
 void lk__session_rehost(lk_client *c, lk_hosts *fresh);
+/** Go to the server in turn, at a moment when nothing is under way. */
+void lk__session_move(lk_client *c);
 /** The session is gone: start anew, unless that is not wanted. */
 void lk__session_expire(lk_client *c, const char *why);
 /** The server refuses the credentials, or insists on some: end for good. */
@@ -180,6 +193,14 @@ int64_t lk__timing_deadline(const lk_client *c);
 int64_t lk__timing_pause(lk_client *c);
 /** How long one attempt may take, from resolving to the handshake's answer. */
 int64_t lk__timing_attempt(const lk_client *c);
+
+/* probe.c */
+/** Look for a server that has a quorum, anew. */
+void lk__probe_begin(lk_client *c);
+void lk__probe_stop(lk_client *c);
+/** See to what is due at c->now, or at c->probe_ms, which is LK_NEVER where
+    nothing is. */
+void lk__probe_run(lk_client *c);
 
 /* request.c */
 /** What a request is made of. */
@@ -206,6 +227,9 @@ int lk__request_refusal(lk_client *c);
     close: it is not asked again for an hour. */
 void lk__request_note_unknown(lk_client *c, int32_t op);
 bool lk__request_is_unknown(const lk_client *c, int32_t op);
+/** Why the server at hand is not asked `op`: LK_ERR_UNIMPLEMENTED, or
+    LK_ERR_NOT_READ_ONLY; or 0. */
+int lk__request_unfit(const lk_client *c, int32_t op);
 /** The watches on the path of `ask`; NULL: there are none. LK_ERR_NO_MEMORY. */
 int lk__request_watched(lk_client *c, const lk_ask *ask, lk_watched **out);
 /** Accept a request: it waits, or goes into the output. */
@@ -217,7 +241,7 @@ bool lk__request_close(lk_client *c);
 /** Without an answer to it: `unanswered` if closeSession left on this
     connection, or what else is known of it. */
 int lk__request_close_verdict(const lk_client *c, int unanswered);
-/** What waited goes into the output; what this server does not know is set
+/** What waited goes into the output; what this server is not asked is set
     aside, to be ended. false: no memory. */
 bool lk__requests_release(lk_client *c);
 /** The answer to the oldest request is not one that we can take: do not ask

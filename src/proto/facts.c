@@ -74,6 +74,7 @@ const char *lk_state_text(lk_state state)
   switch (state) {
   case LK_STATE_CONNECTING: return "connecting";
   case LK_STATE_CONNECTED: return "connected";
+  case LK_STATE_READ_ONLY: return "read-only";
   case LK_STATE_SUSPENDED: return "suspended";
   case LK_STATE_EXPIRED: return "expired";
   case LK_STATE_AUTH_FAILED: return "auth failed";

@@ -22,7 +22,7 @@ void lk__handshake_encode(const lk_handshake *h, void *buf)
   lk__writer_init(&w, buf, LK_HANDSHAKE_LEN);
   lk__writer_int(&w, LK_HANDSHAKE_LEN - 4);
   lk__record_encode(&lk__connect_request_record, &request, &w);
-  lk__writer_bool(&w, false); /* no server without a quorum */
+  lk__writer_bool(&w, h->read_only);
 }
 
 /* A read-only server without local sessions answers with a bare reply header
@@ -53,12 +53,13 @@ lk_welcome lk__handshake_decode(lk_handshake *h, lk_bytes frame)
     return LK_WELCOME_EXPIRED;
   if (reply.password.len != PASSWORD_LEN)
     return LK_WELCOME_BAD;
-  if (read_only)
+  if (read_only && !h->read_only)
     return LK_WELCOME_READ_ONLY;
   if (h->session.id != 0 && h->session.id != reply.session_id)
     return LK_WELCOME_EXPIRED;
   h->session.id = reply.session_id;
   h->timeout_ms = reply.timeout_ms;
+  h->read_only = read_only;
   memcpy(h->session.password, reply.password.at, PASSWORD_LEN);
   return LK_WELCOME_SESSION;
 }

@@ -5,10 +5,12 @@
 
 enum { ARENA_KEEP = 256 * 1024 };
 
-static lk_proof proof_of(int32_t op, int err)
+static lk_proof proof_of(const lk_client *c, int32_t op, int err)
 {
   const lk_opcode_info *info = lk__opcode_info(op);
 
+  if (c->no_quorum)
+    return LK_PROOF_NONE;
   if (err != 0 || !info->leader)
     return LK_PROOF_CONTACT;
   return info->write ? LK_PROOF_COMMIT : LK_PROOF_LEADER;
@@ -42,7 +44,7 @@ static bool is_unknown(const struct lk_reply_header *header)
 static void deliver(lk_client *c, lk_request *r,
                     const struct lk_reply_header *header, const lk_body *body)
 {
-  lk_answer answer = {.proof = proof_of(r->op, header->err),
+  lk_answer answer = {.proof = proof_of(c, r->op, header->err),
                       .err = header->err,
                       .zxid = header->zxid,
                       .sent_ms = r->sent_ms,
@@ -137,7 +139,7 @@ static void take_event(lk_client *c, lk_reader *in)
 
 static void take_ping(lk_client *c, const struct lk_reply_header *header)
 {
-  lk_answer answer = {.proof = LK_PROOF_CONTACT,
+  lk_answer answer = {.proof = proof_of(c, LK_OPCODE_PING, header->err),
                       .zxid = header->zxid,
                       .sent_ms = c->ping_sent_ms,
                       .answered_ms = c->now,

@@ -38,6 +38,15 @@ bool lk__request_is_unknown(const lk_client *c, int32_t op)
          lk__hosts_lacks(&c->hosts, index_of(op), c->now);
 }
 
+/* A server without a quorum answers what it refuses at once, ahead of reads
+ * that came before it: the client could not tell which answer is whose. */
+int lk__request_unfit(const lk_client *c, int32_t op)
+{
+  if (c->no_quorum && !lk__opcode_info(op)->read_only)
+    return LK_ERR_NOT_READ_ONLY;
+  return lk__request_is_unknown(c, op) ? LK_ERR_UNIMPLEMENTED : 0;
+}
+
 static int32_t next_xid(const lk_client *c)
 {
   return c->xid == INT32_MAX ? 1 : c->xid + 1;
@@ -269,14 +278,15 @@ static bool release_one(lk_client *c)
   return true;
 }
 
-/* Set the oldest waiting request aside: this server does not know it. */
-static bool set_aside(lk_client *c)
+/* Set the oldest waiting request aside: this server is not asked. */
+static bool set_aside(lk_client *c, int fate)
 {
-  const lk_request *r = lk__ring_at(&c->waiting, 0);
+  lk_request *r = lk__ring_at(&c->waiting, 0);
   size_t len = r->len;
 
   if (!lk__ring_reserve(&c->ending[0]))
     return false;
+  r->fate = fate;
   memcpy(lk__ring_push(&c->ending[0]), r, sizeof *r);
   lk__ring_pop(&c->waiting);
   lk__buf_consume(&c->held, len);
@@ -287,8 +297,9 @@ bool lk__requests_release(lk_client *c)
 {
   while (c->waiting.count > 0) {
     const lk_request *r = lk__ring_at(&c->waiting, 0);
+    int unfit = lk__request_unfit(c, r->op);
 
-    if (!(lk__request_is_unknown(c, r->op) ? set_aside(c) : release_one(c)))
+    if (!(unfit != 0 ? set_aside(c, unfit) : release_one(c)))
       return false;
   }
   lk__buf_trim(&c->held, KEEP);
@@ -361,14 +372,14 @@ void lk__request_spoil(lk_client *c, bool too_big)
     return;
   lk__mem_free(&c->mem, r->copy);
   r->copy = NULL;
-  r->too_big = too_big;
+  r->fate = too_big ? LK_ERR_TOO_BIG : 0;
 }
 
 /* What a broken connection means for a request. */
 static int verdict(const lk_client *c, const lk_request *r)
 {
-  if (r->too_big)
-    return LK_ERR_TOO_BIG;
+  if (r->fate != 0)
+    return r->fate;
   if (r->xid == 0 || r->end > c->out_sent)
     return LK_ERR_NOT_SENT;
   return is_write(r->op) ? LK_ERR_UNKNOWN : LK_ERR_LOSS;

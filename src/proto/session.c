@@ -37,6 +37,8 @@ static void drop_connection(lk_client *c)
   c->rearms_out = 0;
   c->watch_lost = false;
   c->auth_next = NULL;
+  c->no_quorum = false;
+  lk__probe_stop(c);
 }
 
 static void set_trouble(lk_client *c, int err, const char *why)
@@ -60,6 +62,7 @@ static void end_round(lk_client *c)
                     "what it has seen (zxid 0x%" PRIx64 ")",
                     (uint64_t)c->last_zxid);
   c->refused_round = true;
+  c->insists = false;
   c->rounds++;
 }
 
@@ -77,6 +80,13 @@ static void go_on(lk_client *c, bool was_live)
     lk__session_dial(c);
 }
 
+/* What the next connection need not tell watches of. A server without a quorum
+ * may have shown what never came to be, and is undone with zxids below. */
+static int64_t known_until(const lk_client *c)
+{
+  return c->no_quorum ? 0 : c->last_zxid;
+}
+
 void lk__session_break(lk_client *c, int err, const char *why)
 {
   bool was_live = c->phase == LK_PHASE_LIVE;
@@ -87,7 +97,7 @@ void lk__session_break(lk_client *c, int err, const char *why)
   c->refused_round = c->refused_round && err == LK_ERR_REFUSED;
   c->phase = LK_PHASE_PAUSE;
   if (was_live && c->rearms_out == 0)
-    c->relative_zxid = c->last_zxid;
+    c->relative_zxid = known_until(c);
   drop_connection(c);
   c->close_lost =
       lk__request_close_verdict(c, LK_ERR_UNKNOWN) == LK_ERR_UNKNOWN;
@@ -107,34 +117,49 @@ void lk__session_break(lk_client *c, int err, const char *why)
   lk__notify_end(c, &fired, LK_ERR_LOSS);
 }
 
-/* ---- another list of servers ------------------------------------------- */
+/* ---- another server, or list of them ----------------------------------- */
+
+void lk__session_move(lk_client *c)
+{
+  if (!c->moving)
+    c->moving_since_ms = c->now;
+  c->moving = true; /* nobody is told of it in the middle of a call */
+  lk__probe_stop(c);
+  lk__client_wake(c);
+}
 
 void lk__session_rehost(lk_client *c, lk_hosts *fresh)
 {
-  if (!lk__hosts_replace(&c->hosts, fresh, c->hooks.random, c->hooks.arg))
+  bool another =
+      lk__hosts_replace(&c->hosts, fresh, c->hooks.random, c->hooks.arg);
+
+  if (!another) {
+    if (c->no_quorum && !c->moving)
+      lk__probe_begin(c); /* of the servers that there are now */
     return;
+  }
   switch (c->phase) {
   case LK_PHASE_DIALING:
   case LK_PHASE_HANDSHAKE:
     drop_connection(c);
     lk__session_dial(c);
     break;
-  case LK_PHASE_LIVE:
-    if (!c->moving)
-      c->moving_since_ms = c->now;
-    c->moving = true; /* nobody is told of it in the middle of a call */
-    lk__client_wake(c);
-    break;
+  case LK_PHASE_LIVE: lk__session_move(c); break;
   case LK_PHASE_PAUSE:
   case LK_PHASE_ENDED: break;
   }
 }
 
+static void clear_session(lk_client *c)
+{
+  memset(&c->session, 0, sizeof c->session);
+  c->timeout_ms = c->wanted_timeout_ms;
+}
+
 static void forget_session(lk_client *c)
 {
   drop_connection(c);
-  memset(&c->session, 0, sizeof c->session);
-  c->timeout_ms = c->wanted_timeout_ms;
+  clear_session(c);
   c->last_zxid = 0;
   c->relative_zxid = 0;
   c->xid = 0;
@@ -142,11 +167,21 @@ static void forget_session(lk_client *c)
 
 /* ---- handshake --------------------------------------------------------- */
 
+/* A server without a quorum that is asked for a session takes one that it has
+ * never heard of for expired, or for its own. It is asked for none. */
+static lk_handshake greeting(const lk_client *c)
+{
+  bool any = c->read_only && !c->insists && c->session.id == 0;
+
+  return (lk_handshake){.last_zxid = c->last_zxid,
+                        .timeout_ms = c->wanted_timeout_ms,
+                        .session = c->session,
+                        .read_only = any};
+}
+
 void lk__session_greet(lk_client *c)
 {
-  lk_handshake h = {.last_zxid = c->last_zxid,
-                    .timeout_ms = c->wanted_timeout_ms,
-                    .session = c->session};
+  lk_handshake h = greeting(c);
 
   drop_connection(c);
   c->out_sent = 0; /* until here it told what became of requests */
@@ -182,14 +217,26 @@ static bool restore(lk_client *c)
 
 static void begin_live(lk_client *c, const lk_handshake *h)
 {
-  c->session = h->session;
+  if (!h->read_only)
+    c->session = h->session;
   c->timeout_ms = h->timeout_ms;
+  c->no_quorum = h->read_only;
   c->phase = LK_PHASE_LIVE;
   c->connection = ++c->connections;
   c->rounds = 0;
+  c->insists = false;
   c->heard_ms = c->now;
   c->proven_ms = c->handshake_sent_ms;
   lk__hosts_worked(&c->hosts);
+  if (c->no_quorum)
+    lk__probe_begin(c);
+}
+
+static lk_proof proof_of(const lk_handshake *h, bool resumed)
+{
+  if (h->read_only)
+    return LK_PROOF_NONE;
+  return resumed ? LK_PROOF_RESUMED : LK_PROOF_NEW_SESSION;
 }
 
 static void establish(lk_client *c, const lk_handshake *h)
@@ -200,35 +247,37 @@ static void establish(lk_client *c, const lk_handshake *h)
     lk__notify_unknown(c);
   begin_live(c, h);
   lk__client_logf(c, LK_LOG_INFO, 0, "%s: %s session 0x%" PRIx64 ", %d ms",
-                  c->server, resumed ? "resumed" : "new",
-                  (uint64_t)c->session.id, (int)c->timeout_ms);
+                  c->server,
+                  h->read_only ? "read-only"
+                  : resumed    ? "resumed"
+                               : "new",
+                  (uint64_t)h->session.id, (int)c->timeout_ms);
   if (!restore(c)) {
     c->phase = LK_PHASE_HANDSHAKE; /* nobody was told of this connection, */
     if (!resumed)
-      forget_session(c); /* nor of the session: it cannot expire, either */
+      clear_session(c); /* nor of the session: it cannot expire, either */
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
     return;
   }
-  lk_answer answer = {.proof =
-                          resumed ? LK_PROOF_RESUMED : LK_PROOF_NEW_SESSION,
+  lk_answer answer = {.proof = proof_of(h, resumed),
                       .sent_ms = c->handshake_sent_ms,
                       .answered_ms = c->now,
                       .connection = c->connection};
 
   lk__client_tell_answer(c, &answer);
-  lk__client_tell(c, LK_STATE_CONNECTED, 0);
+  lk__client_tell(c, h->read_only ? LK_STATE_READ_ONLY : LK_STATE_CONNECTED, 0);
   bool released = lk__requests_release(c);
 
-  lk__requests_finish(c, LK_ERR_UNIMPLEMENTED); /* what was set aside */
+  lk__requests_finish(c, 0); /* what was set aside */
   if (!released || (c->closing && !c->close_sent && !lk__request_close(c)))
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
-  else if (resumed)
+  else
     lk__notify_resumed(c);
 }
 
 void lk__session_welcome(lk_client *c, lk_bytes frame)
 {
-  lk_handshake h = {.session = c->session};
+  lk_handshake h = greeting(c);
 
   switch (lk__handshake_decode(&h, frame)) {
   case LK_WELCOME_SESSION: establish(c, &h); break;

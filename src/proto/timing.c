@@ -126,7 +126,9 @@ static void run_move(lk_client *c)
   if (c->fence == UINT64_MAX && c->now >= fence_at(c))
     c->fence = c->out_sent + lk__buf_len(&c->out);
   if (c->now >= leave_at(c))
-    lk__session_break(c, 0, "left for another server of the new list");
+    lk__session_break(c, 0,
+                      c->insists ? "left for a server that has a quorum"
+                                 : "left for another server of the new list");
 }
 
 static void run_live(lk_client *c)
@@ -164,6 +166,7 @@ static void run_phase(lk_client *c)
   case LK_PHASE_HANDSHAKE: run_attempt(c); break;
   case LK_PHASE_LIVE:
     run_move(c);
+    lk__probe_run(c);
     if (c->phase == LK_PHASE_LIVE)
       run_live(c);
     break;
@@ -211,7 +214,7 @@ int64_t lk__timing_deadline(const lk_client *c)
   case LK_PHASE_LIVE:
     if (c->watch_lost)
       return c->now;
-    at = earlier(at, move_deadline(c));
+    at = earlier(at, earlier(move_deadline(c), c->probe_ms));
     return earlier(at, earlier(silence_end(c), ping_due(c)));
   case LK_PHASE_ENDED: break;
   }

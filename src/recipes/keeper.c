@@ -182,6 +182,8 @@ static void on_answer(lk_client *c, const lk_answer *a, void *arg)
   int64_t *until = &k->lease.until_ms[k->config.assurance];
   int64_t before = *until;
 
+  if (a->proof == LK_PROOF_NONE)
+    return;
   if (a->zxid > 0 && (uint64_t)a->zxid > k->seen_zxid)
     k->seen_zxid = (uint64_t)a->zxid;
   lk__lease_answer(&k->lease, a, lk_client_timeout_ms(c));
@@ -193,7 +195,7 @@ static void on_answer(lk_client *c, const lk_answer *a, void *arg)
 
 bool lk__keeper_online(const lk_keeper *k)
 {
-  return k->over == 0 && lk_client_connection(k->client) != 0;
+  return k->over == 0 && lk_client_state(k->client) == LK_STATE_CONNECTED;
 }
 
 static void leave(lk_contend *ct)
@@ -312,7 +314,8 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   (void)err;
   lk__keeper_ref(k);
   switch (state) {
-  case LK_STATE_CONNECTING: break;
+  case LK_STATE_CONNECTING:
+  case LK_STATE_READ_ONLY: break;
   case LK_STATE_CONNECTED: connected(k); break;
   case LK_STATE_SUSPENDED: suspended(k); break;
   case LK_STATE_EXPIRED: expired(k); break;
@@ -341,6 +344,7 @@ static void join(lk_keeper *k)
   case LK_STATE_CLOSED: k->over = LK_ERR_CLOSED; break;
   case LK_STATE_CONNECTING:
   case LK_STATE_CONNECTED:
+  case LK_STATE_READ_ONLY:
   case LK_STATE_SUSPENDED: break;
   }
   lk_client_attach(k->client, &k->listener);

@@ -70,7 +70,7 @@ void lk__keeper_listen_less(lk_keeper *k, lk_listener *l);
 /** Whoever has listened less has no timer left, nor has its owner. */
 void lk__keeper_listened(lk_keeper *k);
 void lk__keeper_unref(lk_keeper *k);
-/** Requests can be made, and leave at once. */
+/** Requests can be made, leave at once, and meet a quorum. */
 bool lk__keeper_online(const lk_keeper *k);
 /** Memory for `count` numbers until the next call, or NULL. */
 int64_t *lk__keeper_scratch(lk_keeper *k, size_t count);

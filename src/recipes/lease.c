@@ -121,6 +121,8 @@ static void commit(lk_lease *l, int64_t sent_ms)
 
 void lk__lease_answer(lk_lease *l, const lk_answer *a, int32_t timeout_ms)
 {
+  if (a->proof == LK_PROOF_NONE)
+    return;
   if (a->connection != l->connection)
     forget(l);
   l->connection = a->connection;
@@ -138,6 +140,7 @@ void lk__lease_answer(lk_lease *l, const lk_answer *a, int32_t timeout_ms)
   case LK_PROOF_LEADER:
     raise(l, LK_ASSURE_SYNC, touched_before(l, a->sent_ms));
     break;
+  case LK_PROOF_NONE:
   case LK_PROOF_CONTACT: break;
   }
   raise(l, LK_ASSURE_PING, a->sent_ms);

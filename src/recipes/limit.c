@@ -162,23 +162,34 @@ static void take_count(lk_permits *p, const lk_bytes *data)
     lk__permits_limit(p, get_count(data->at));
 }
 
+/* The answer is of a server without a quorum, and may be an old one. */
+static bool is_doubtful(const lk_client *c)
+{
+  const lk_answer *a = lk_client_answer(c);
+
+  return a != NULL && a->proof == LK_PROOF_NONE;
+}
+
 static void on_limit(lk_client *c, int err, const lk_bytes *data,
                      const lk_stat *stat, void *arg)
 {
   lk_permits *p = arg;
 
-  (void)c;
   (void)stat;
   if (err != 0)
     p->limit_watch = NULL;
-  if (p->over)
+  if (p->over) {
     lk__limit_forget(p);
-  else if (err == 0)
+  } else if (is_doubtful(c)) {
+    lk__limit_forget(p);
+    ask_in(p, REST_MS);
+  } else if (err == 0) {
     take_count(p, data);
-  else if (err == LK_ERR_NO_NODE)
+  } else if (err == LK_ERR_NO_NODE) {
     make(p);
-  else
+  } else {
     on_trouble(p, err);
+  }
   lk__permits_unref(p);
 }
 
@@ -192,6 +203,10 @@ int lk__limit_ask(lk_permits *p)
 
   if (p->config->limit_path == NULL || p->limit_watch != NULL || p->over)
     return 0;
+  if (lk_client_state(p->keeper->client) == LK_STATE_READ_ONLY) {
+    ask_in(p, REST_MS);
+    return 0;
+  }
   if (is_text(p)) /* it does not change */
     call = (lk_call){.size = sizeof call, .repeat = true};
   int err =

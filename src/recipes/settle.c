@@ -200,7 +200,9 @@ static void write(settle *s)
 {
   int err = ask(s);
 
-  if (err != 0)
+  if (err != 0 && lk__trouble_of(err) == LK_TROUBLE_BUSY)
+    rest(s, false);
+  else if (err != 0)
     fail(s, err);
 }
 
@@ -403,7 +405,7 @@ static void look(settle *s)
   s->calm = false;
   s->refused = ask_look(s);
   if (s->open == 0)
-    fail(s, s->refused);
+    looked(s);
 }
 
 /* ---- beginning --------------------------------------------------------- */

@@ -398,6 +398,7 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   case LK_STATE_CONNECTING:
   case LK_STATE_SUSPENDED: break;
   case LK_STATE_CONNECTED:
+  case LK_STATE_READ_ONLY:
     if (!s->rests_now)
       read_again(s);
     break;
@@ -440,7 +441,8 @@ static lk_subscription *make(lk_client *client, const char *path, void *arg)
 static int begin(lk_subscription *s)
 {
   switch (lk_client_state(s->client)) {
-  case LK_STATE_CONNECTED: return try_read(s);
+  case LK_STATE_CONNECTED:
+  case LK_STATE_READ_ONLY: return try_read(s);
   case LK_STATE_EXPIRED: fire_in(s, 0); return 0;
   case LK_STATE_CONNECTING:
   case LK_STATE_SUSPENDED: return 0;

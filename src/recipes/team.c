@@ -299,6 +299,7 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   case LK_STATE_AUTH_FAILED:
   case LK_STATE_CLOSED: lk__team_end(t, t->keeper->over); break;
   case LK_STATE_CONNECTING:
+  case LK_STATE_READ_ONLY:
   case LK_STATE_SUSPENDED: break;
   }
   lk__team_unref(t);

@@ -271,6 +271,14 @@ static bool has_room(const tree *t)
          (t->requests < MAX_REQUESTS && (reads || !t->stack->unlisted));
 }
 
+static void on_rested(void *arg, int err);
+
+static void rest(tree *t)
+{
+  if (!t->pause.on)
+    lk__pause_start(&t->pause, t->client, t->end_ms, on_rested, t);
+}
+
 static void pump(tree *t)
 {
   while (t->err == 0 && !t->pause.on && t->stack != NULL && has_room(t)) {
@@ -278,7 +286,9 @@ static void pump(tree *t)
 
     if (err == LK_ERR_TOO_MANY && t->requests > 0)
       break; /* there will be room */
-    if (err != 0)
+    if (err != 0 && lk__trouble_of(err) == LK_TROUBLE_BUSY)
+      rest(t);
+    else if (err != 0)
       fail(t, err);
   }
   if (t->requests == 0 && !(t->err == 0 && t->pause.on))
@@ -307,10 +317,7 @@ static void on_trouble(item *i, int err)
     if (!t->repeat)
       fail(t, err);
     break;
-  case LK_TROUBLE_BUSY:
-    if (!t->pause.on)
-      lk__pause_start(&t->pause, t->client, t->end_ms, on_rested, t);
-    break;
+  case LK_TROUBLE_BUSY: rest(t); break;
   case LK_TROUBLE_FATAL: fail(t, err); break;
   }
   reopen(i);

@@ -54,6 +54,8 @@ static void do_new(player *y, words *w)
       config.resume = &resume;
     } else if (words_are(w, "one-session"))
       config.one_session = true;
+    else if (words_are(w, "read-only"))
+      config.read_only = true;
     else
       abort();
   }
@@ -158,6 +160,11 @@ static void do_mute(player *y, words *w)
   y->p.mute = !words_are(w, "off");
 }
 
+static void do_probed(player *y, words *w)
+{
+  peer_probed(&y->p, words_left(w) ? words_text(w, "an answer") : "");
+}
+
 /* Time goes by and nobody looks at the client. */
 static void do_stall(player *y, words *w)
 {
@@ -195,8 +202,12 @@ static void do_welcome(player *y, words *w)
 {
   lk_buf b = wire_buf();
   int64_t session = words_number(w, "a session");
+  int32_t timeout_ms = (int32_t)words_number(w, "ms");
 
-  wire_welcome(&b, session, (int32_t)words_number(w, "ms"));
+  if (words_are(w, "read-only"))
+    wire_welcome_read_only(&b, session, timeout_ms);
+  else
+    wire_welcome(&b, session, timeout_ms);
   hand_over(y, &b);
 }
 
@@ -470,12 +481,13 @@ static const input inputs[] = {
     {"connected", do_connected, false},
     {"failed", do_failed, false}, /* ERROR [WHY] */
     {"closed", do_closed, false},
-    {"room", do_room, false}, /* bytes that it takes, or "all" */
-    {"mute", do_mute, true},  /* [off]: do not show what is sent */
+    {"probed", do_probed, false}, /* [ANSWER] */
+    {"room", do_room, false},     /* bytes that it takes, or "all" */
+    {"mute", do_mute, true},      /* [off]: do not show what is sent */
     {"stall", do_stall, false},
     {"time", do_time, false},
     /* the server */
-    {"welcome", do_welcome, false}, /* SESSION MS */
+    {"welcome", do_welcome, false}, /* SESSION MS [read-only] */
     {"reply", do_reply, false},     /* XID ZXID ERROR BODY, see words.h */
     {"pong", do_pong, false},       /* [ERROR] */
     {"event", do_event, false},     /* TYPE PATH */

@@ -30,6 +30,25 @@ static void hang_up(fake_link *l)
   l->session = 0;
 }
 
+/* A client without a session is served if it does not insist on a quorum. */
+static bool takes_in(fake_link *l, const struct lk_connect_request *q, bool any)
+{
+  fake_server *s = l->server;
+
+  must(q->session_id == 0 || q->session_id != s->throwaway,
+       "a throwaway was resumed");
+  if (!s->no_quorum)
+    return true;
+  if (!any || q->session_id != 0) {
+    l->hung_up = true;
+    return false;
+  }
+  l->session = fake_new_session(s);
+  s->throwaway = l->session;
+  wire_welcome_read_only(&l->out, l->session, q->timeout_ms);
+  return false;
+}
+
 static void greet(fake_link *l, lk_bytes frame)
 {
   fake_server *s = l->server;
@@ -39,7 +58,11 @@ static void greet(fake_link *l, lk_bytes frame)
   lk__reader_init(&in, frame.at, frame.len);
   must(lk__record_decode(&lk__connect_request_record, &q, &in, NULL) == 0,
        "malformed connect request");
+  bool any = lk__reader_left(&in) > 0 && lk__reader_bool(&in);
+
   l->greeted = true;
+  if (!takes_in(l, &q, any))
+    return;
   if (q.session_id == 0) {
     l->session = fake_new_session(s);
   } else if (fake_lives(s, q.session_id)) {

@@ -75,6 +75,7 @@ static void on_freed(lk_client *c, void *arg)
   peer_must(p, p->client == c && p->depth == 0, "freed in a callback");
   p->client = NULL;
   p->open = false;
+  p->probe = 0;
   peer_things_freed(p);
   peer_say(p, "freed");
 }
@@ -111,6 +112,8 @@ int peer_init(peer *p, const lk_client_config *config)
   p->log_start = p->now;
   p->room = SIZE_MAX;
   p->resumed = config->resume != NULL;
+  p->session = p->resumed ? config->resume->id : 0;
+  p->read_only = config->read_only;
   p->hooks = (lk_hooks){.now = on_now,
                         .random = on_random,
                         .wake = on_wake,
@@ -175,6 +178,28 @@ static bool follow(peer *p)
   p->hello = true;
   lk__buf_consume(&p->wire, lk__buf_len(&p->wire));
   say_want(p);
+  return true;
+}
+
+static bool follow_probe(peer *p)
+{
+  lk_want want;
+
+  lk_client_want_probe(p->client, &want);
+  if (want.attempt == p->probe)
+    return false;
+  peer_must(p, want.attempt == 0 || want.attempt > p->probes,
+            "a probe's number came again");
+  peer_must(p, want.attempt == 0 || p->state == LK_STATE_READ_ONLY,
+            "a probe though there is a quorum, or no connection");
+  if (want.attempt != 0)
+    p->probes = want.attempt;
+  p->probe = want.attempt;
+  if (want.attempt != 0)
+    peer_say(p, "probe %" PRIu64 " %s:%u", want.attempt, want.host,
+             (unsigned)want.port);
+  else
+    peer_say(p, "probe nothing");
   return true;
 }
 
@@ -286,6 +311,7 @@ void peer_settle(peer *p)
     peer_must(p, p->step > 0 || turns < MOST_TURNS, "it never comes to rest");
     moved = p->client != NULL && tick(p);
     moved = (p->client != NULL && follow(p)) || moved;
+    moved = (p->client != NULL && follow_probe(p)) || moved;
     moved = (p->client != NULL && transmit(p)) || moved;
   }
   peer_must(p,
@@ -336,6 +362,13 @@ void peer_receive(peer *p, const void *bytes, size_t len)
 
   for (size_t at = 0; p->client != NULL && at < len; at += step)
     receive(p, (const char *)bytes + at, least(step, len - at));
+  peer_settle(p);
+}
+
+void peer_probed(peer *p, const char *answer)
+{
+  if (p->client != NULL)
+    lk_client_probed(p->client, p->probe, answer, strlen(answer));
   peer_settle(p);
 }
 

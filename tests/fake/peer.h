@@ -55,10 +55,14 @@ struct peer {
   peer_thing *things;
   peer_thing base; /**< the listener that is always attached */
   lk_state state;
-  bool resumed; /**< the client was given a session to begin with */
+  bool resumed;    /**< the client was given a session to begin with */
+  bool read_only;  /**< a server without a quorum will do */
+  int64_t session; /**< that a server with one gave; 0: none, or it expired */
 
   lk_want want;      /**< as last seen */
   uint64_t attempts; /**< the last one that was not 0 */
+  uint64_t probe;    /**< the second wish, as last seen */
+  uint64_t probes;   /**< the last one that was not 0 */
   int32_t xid;       /**< last one seen in this session */
   char host[256];
   bool open;   /**< the transport stands */
@@ -94,6 +98,8 @@ void peer_resolved(peer *p, uint32_t count);
 void peer_connected(peer *p);
 void peer_failed(peer *p, int err, const char *why);
 void peer_receive(peer *p, const void *bytes, size_t len);
+/** What a server says whether it has a quorum; "": nothing. */
+void peer_probed(peer *p, const char *answer);
 /** Let time pass, with a look at each deadline. */
 void peer_pass(peer *p, int64_t ms);
 

@@ -174,11 +174,16 @@ static bool follows(const peer *p, lk_state from, lk_state to)
   case LK_STATE_CONNECTING: return from == LK_STATE_EXPIRED;
   case LK_STATE_CONNECTED:
     return from == LK_STATE_CONNECTING || from == LK_STATE_SUSPENDED;
-  case LK_STATE_SUSPENDED: return from == LK_STATE_CONNECTED;
+  case LK_STATE_READ_ONLY:
+    return p->read_only && p->session == 0 &&
+           (from == LK_STATE_CONNECTING || from == LK_STATE_SUSPENDED);
+  case LK_STATE_SUSPENDED:
+    return from == LK_STATE_CONNECTED || from == LK_STATE_READ_ONLY;
   case LK_STATE_EXPIRED:
-    return from == LK_STATE_SUSPENDED ||
-           (from == LK_STATE_CONNECTING && p->resumed);
-  case LK_STATE_AUTH_FAILED: return from == LK_STATE_CONNECTED;
+    return p->session != 0 && (from == LK_STATE_SUSPENDED ||
+                               (from == LK_STATE_CONNECTING && p->resumed));
+  case LK_STATE_AUTH_FAILED:
+    return from == LK_STATE_CONNECTED || from == LK_STATE_READ_ONLY;
   case LK_STATE_CLOSED: return from != LK_STATE_CLOSED;
   }
   return false;
@@ -189,6 +194,7 @@ static bool fits(lk_state state, int err)
   switch (state) {
   case LK_STATE_CONNECTING:
   case LK_STATE_CONNECTED:
+  case LK_STATE_READ_ONLY:
   case LK_STATE_CLOSED: return err == 0;
   case LK_STATE_SUSPENDED: return true; /* 0: it moves */
   case LK_STATE_EXPIRED:
@@ -209,6 +215,9 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   if (t == &p->base) {
     peer_must(p, follows(p, p->state, state), "a state out of order");
     p->state = state;
+    p->session = state == LK_STATE_CONNECTED ? lk_client_session(c).id
+                 : state == LK_STATE_EXPIRED ? 0
+                                             : p->session;
     if (state == LK_STATE_EXPIRED)
       p->xid = 0;
   }
@@ -221,6 +230,7 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
 static const char *proof_name(lk_proof proof)
 {
   switch (proof) {
+  case LK_PROOF_NONE: return "none";
   case LK_PROOF_CONTACT: return "contact";
   case LK_PROOF_LEADER: return "leader";
   case LK_PROOF_COMMIT: return "commit";
@@ -238,6 +248,8 @@ static void on_answer(lk_client *c, const lk_answer *a, void *arg)
 
   peer_must(p, p->client == c && t->attached, "a listener that is none");
   peer_must(p, proof_name(a->proof) != NULL, "an unknown proof");
+  peer_must(p, (a->proof == LK_PROOF_NONE) == (lk_client_session(c).id == 0),
+            "a proof without a session, or none with one");
   peer_must(p, a->sent_ms <= a->answered_ms && a->answered_ms <= p->now,
             "an answer from the future");
   peer_must(p, a->connection == lk_client_connection(c) && a->connection > 0,

@@ -515,6 +515,9 @@ bool fake_serve(fake_link *l, lk_bytes frame)
   r.xid = lk__reader_int(&r.in);
   r.op = lk__reader_int(&r.in);
   ping = r.op == LK_OPCODE_PING;
+  must(!l->server->no_quorum || lk__opcode_info(r.op)->read_only ||
+           r.op == LK_OPCODE_CLOSE_SESSION,
+       "a write without a quorum");
   l->requests += !ping;
   if (!ping && l->requests == l->cut_at && !l->cut_after)
     return false;

@@ -65,6 +65,8 @@ struct fake_server {
   bool expires;         /**< sessions end when T has passed since */
   int64_t next_session;
   bool down;          /**< nobody can connect */
+  bool no_quorum;     /**< reads alone are served, where that will do */
+  int64_t throwaway;  /**< the last session that it gave then */
   bool no_containers; /**< a server before 3.5.1 */
   int32_t max_timeout_ms;
   int32_t timeout_ms; /**< of the last session */

@@ -69,7 +69,8 @@ void wire_record(lk_buf *b, const lk_record *rec, const void *value)
   b->end += len;
 }
 
-void wire_welcome(lk_buf *b, int64_t session, int32_t timeout_ms)
+static void welcome(lk_buf *b, int64_t session, int32_t timeout_ms,
+                    const char *read_only)
 {
   unsigned char password[16] = {0};
   struct lk_connect_reply r = {.timeout_ms = timeout_ms,
@@ -79,8 +80,18 @@ void wire_welcome(lk_buf *b, int64_t session, int32_t timeout_ms)
 
   memset(password, (int)(session & 0xff), sizeof password);
   wire_record(b, &lk__connect_reply_record, &r);
-  must(lk__buf_append(b, "", 1)); /* not read-only */
+  must(lk__buf_append(b, read_only, 1));
   wire_end(b, mark);
+}
+
+void wire_welcome(lk_buf *b, int64_t session, int32_t timeout_ms)
+{
+  welcome(b, session, timeout_ms, "");
+}
+
+void wire_welcome_read_only(lk_buf *b, int64_t session, int32_t timeout_ms)
+{
+  welcome(b, session, timeout_ms, "\1");
 }
 
 void wire_header(lk_buf *b, int32_t xid, int64_t zxid, int32_t err)

@@ -24,6 +24,8 @@ void wire_record(lk_buf *b, const lk_record *rec, const void *value);
 
 /** A connect response; the password is made of the id. */
 void wire_welcome(lk_buf *b, int64_t session, int32_t timeout_ms);
+/** … of a server without a quorum. */
+void wire_welcome_read_only(lk_buf *b, int64_t session, int32_t timeout_ms);
 /** The header of a reply, in a frame that was begun. */
 void wire_header(lk_buf *b, int32_t xid, int64_t zxid, int32_t err);
 /** A whole reply without a body. */
