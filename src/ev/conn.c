@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ev/driver.h"
+#include "ev/inquiry.h"
 
 /* One client may not keep the others waiting: it is read so many times before
    it is their turn. */
@@ -112,6 +113,7 @@ static void hang_up(lk_conn *n)
 void lk__conn_abandon(lk_conn *n)
 {
   hang_up(n);
+  lk__inquiry_end(n);
   lk__list_remove(&n->dirty);
   lk__heap_remove(&n->ev->due, &n->due);
   set_live(n, false);
@@ -389,6 +391,8 @@ void lk__conn_settle(lk_conn *n)
     tick(n);
   if (n->client != NULL && !lk__ev_forked(ev))
     follow_wish(n);
+  if (n->client != NULL && !lk__ev_forked(ev))
+    lk__inquiry_follow(n);
   if (n->client != NULL && n->stage == LK_STAGE_OPEN && n->send_on == 0 &&
       !lk__ev_forked(ev))
     transmit(n);

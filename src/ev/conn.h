@@ -18,6 +18,9 @@ typedef enum lk_stage {
   LK_STAGE_OPEN
 } lk_stage;
 
+/** See inquiry.c. */
+typedef struct lk_inquiry lk_inquiry;
+
 /**
  * A client and its transport. It lives until the client is freed and none of
  * its functions is on the stack any more.
@@ -47,6 +50,7 @@ typedef struct lk_conn {
   int watched; /**< what `io` waits for; 0: it is stopped */
   int send_on; /**< what has to happen before more can be sent; 0: nothing */
   int recv_on; /**< likewise, besides EV_READ */
+  lk_inquiry *inquiry; /**< the client's second wish, under way; or NULL */
 } lk_conn;
 
 /** NULL: no memory. The one use is the caller's, for the client to come. */

@@ -63,6 +63,13 @@ void engine_dial(lk_client *c, uint64_t attempt, const char *host,
   c->hooks.wake(c, c->hooks.arg);
 }
 
+void engine_probe(lk_client *c, uint64_t probe, const char *host, uint16_t port)
+{
+  snprintf(c->probe_host, sizeof c->probe_host, "%s", host);
+  c->probe = (lk_want){.attempt = probe, .host = c->probe_host, .port = port};
+  c->hooks.wake(c, c->hooks.arg);
+}
+
 void engine_write(lk_client *c, const void *bytes, size_t len)
 {
   c->out = realloc(c->out, c->out_len + len);
@@ -111,6 +118,20 @@ void lk_client_want(lk_client *c, lk_want *out)
 {
   c->wants++;
   *out = c->want;
+}
+
+void lk_client_want_probe(lk_client *c, lk_want *out)
+{
+  *out = c->probe;
+}
+
+void lk_client_probed(lk_client *c, uint64_t probe, const void *answer,
+                      size_t len)
+{
+  if (c->probe.attempt == probe)
+    c->probe.attempt = 0;
+  say(c, "probed %lu %.*s", (unsigned long)probe, (int)len,
+      (const char *)answer);
 }
 
 void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)

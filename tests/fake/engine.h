@@ -13,6 +13,8 @@ struct lk_client {
   lk_hooks hooks;
   lk_want want; /**< set by engine_dial() */
   char host[64];
+  lk_want probe; /**< set by engine_probe() */
+  char probe_host[64];
   int64_t deadline; /**< set by engine_due() */
   unsigned char *out;
   size_t out_at; /**< sent so far */
@@ -41,6 +43,9 @@ extern void (*engine_told)(void);
 /** Wish for a connection; attempt 0: for none. */
 void engine_dial(lk_client *c, uint64_t attempt, const char *host,
                  uint16_t port, uint32_t address);
+/** Wish for an answer whether a server has a quorum; probe 0: for none. */
+void engine_probe(lk_client *c, uint64_t probe, const char *host,
+                  uint16_t port);
 /** Have `len` more bytes to send. */
 void engine_write(lk_client *c, const void *bytes, size_t len);
 /** Want a tick. */
