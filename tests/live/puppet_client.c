@@ -60,6 +60,7 @@ static int make(const command *cmd, object *o)
       .session_timeout_ms = (int32_t)option_number(cmd, "timeout", 0),
       .give_up_ms = (int32_t)option_number(cmd, "give_up", 0),
       .one_session = option_number(cmd, "one_session", 0) != 0,
+      .read_only = option_number(cmd, "read_only", 0) != 0,
       .send_limit = (size_t)option_number(cmd, "send_limit", 0),
       .receive_limit = (size_t)option_number(cmd, "receive_limit", 0),
       .outstanding_limit = (size_t)option_number(cmd, "outstanding", 0),
