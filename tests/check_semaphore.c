@@ -653,6 +653,32 @@ START_TEST(permits_that_an_overloaded_server_made_late_are_counted)
 }
 END_TEST
 
+/* Nor does the list count with which it was found again after a break, if
+ * another was not made before it. */
+START_TEST(permits_that_were_made_after_a_break_are_counted)
+{
+  for (unsigned busy = 1; busy <= 6; busy++) {
+    for (unsigned at = busy + 1; at <= 8; at++) {
+      begin(2);
+      change(0, 2);
+      get(1);
+      parties[0].link->requests = 0;
+      parties[0].link->throttle_at = busy;
+      parties[0].link->cut_at = at;
+      parties[0].link->cut_after = true;
+      want(0);
+      fake_run(&server, T / 2);
+      ck_assert_int_eq(l[0].acquired, NOT_YET);
+      let_go(1);
+      fake_run(&server, T / 2);
+      ck_assert_int_eq(l[0].acquired, 0);
+      ck_assert_uint_eq(left(), 2);
+      end();
+    }
+  }
+}
+END_TEST
+
 START_TEST(it_may_be_freed_when_its_place_is_lost)
 {
   begin(1);
@@ -937,6 +963,7 @@ int main(void)
       a_break_at_any_request_is_survived,
       an_overloaded_server_is_asked_again,
       permits_that_an_overloaded_server_made_late_are_counted,
+      permits_that_were_made_after_a_break_are_counted,
       it_may_be_freed_when_its_place_is_lost,
       a_session_that_ends_while_it_waits_begins_anew,
       a_session_that_ends_takes_the_permits,

@@ -149,6 +149,7 @@ static void place_permit(lk_contend *ct, const lk_bytes *names, size_t count)
   lk__place_count(&p, lk_text(lk__contend_name(ct)), names, count, most);
   ct->rests = 0;
   ct->recount = false;
+  ct->counted = ct->keeper->seen_zxid;
   ct->ahead.count = p.ahead;
   ct->ahead.kept = 0;
   ct->ahead.head = NULL;

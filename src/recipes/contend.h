@@ -195,6 +195,7 @@ struct lk_contend {
   bool pred_gone;
   bool by_children; /* the pred cannot be read */
   bool recount;     /* the limit has changed since the list */
+  uint64_t counted; /* of a permit that counts: zxid that its list shows */
   bool waited;      /* somebody was ahead */
   bool occupied;    /* a node of our fixed name was another's: look first */
   size_t told_position;

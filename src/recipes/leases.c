@@ -46,17 +46,33 @@ static bool others_hold(const lk_permits *p)
   return true;
 }
 
-/* The one that counts. Where the others were not there yet, because the server
- * was busy or a connection broke, it has counted too few, and is asked for
- * again when they are. */
+/* Its list shows all the others: each was made before it. */
+static bool has_seen_all(const lk_permits *p, const lk_contend *last)
+{
+  for (size_t i = 0; i + 1 < p->config->take; i++) {
+    if (p->parts[i]->token > last->counted)
+      return false;
+  }
+  return true;
+}
+
+/* The one that counts. Where the others were not there yet when it did, because
+ * the server was busy or a connection broke, it has counted too few, and is
+ * asked for again when they are. */
 static void last_granted(lk_permits *p)
 {
-  if (!p->first)
+  const lk_contend *last = p->parts[p->attempt.count - 1];
+  bool others = others_hold(p);
+
+  if (!p->first) {
     lk__leases_drop(p); /* the place is not known: it comes first */
-  else if (others_hold(p))
+  } else if (others && has_seen_all(p, last)) {
     lk__permits_try(p);
-  else
+  } else {
     drop_last(p);
+    if (others)
+      ask_last(p);
+  }
 }
 
 static void permit_granted(void *arg)
