@@ -112,8 +112,9 @@ LK_API int lk_delete_deep(lk_client *c, const char *path, const lk_call *call,
  *   delete  a node that is older than the write        sent again
  *   all     anything else, or what may not be read     LK_ERR_UNKNOWN
  *
- * Older is what an answer has shown that came before the write was lost. To have
- * one, a client that has had none at all asks for "/" in front of its write.
+ * Older is what an answer has shown that came before the write was lost. To
+ * have one, a client that has had none at all asks for "/" in front of its
+ * write.
  *
  * So LK_ERR_UNKNOWN means that a write like this one was executed, by this
  * client or by another, and that no server can say any more which it was. Of a
@@ -124,10 +125,10 @@ LK_API int lk_delete_deep(lk_client *c, const char *path, const lk_call *call,
  * there is a node that is younger and has its data, with LK_ERR_NODE_EXISTS
  * where there is another one, and is sent again where there is none (and with
  * LK_ERR_UNKNOWN where there is one and no answer came before). A set ends with
- * 0 where its data are found, a delete where its node is not; else they are sent
- * again. A name with a UUID in it is such a node; and for an ephemeral one,
- * which only its owner can have made and nobody else should delete, `sole` need
- * not be said.
+ * 0 where its data are found, a delete where its node is not; else they are
+ * sent again. A name with a UUID in it is such a node; and for an ephemeral
+ * one, which only its owner can have made and nobody else should delete, `sole`
+ * need not be said.
  *
  * What cannot be settled: the name of a sequential node is the server's choice,
  * so its create ends with LK_ERR_UNKNOWN if the answer was lost. An ephemeral
