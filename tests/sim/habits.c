@@ -9,9 +9,10 @@
 
 /* clang-format off */
 const sim_habit sim_habits[] = {
-  {.name = "usual", .weight = 8, .unique = 40,
+  {.name = "usual", .weight = 8, .unique = 40, .permits = true,
    .text = "Curator's names, and a node for each owner"},
   {.name = "kazoo", .weight = 1, .layout = LK_LAYOUT_KAZOO, .unique = 32,
+   .permits = true,
    .text = "kazoo's names"},
   {.name = "native", .weight = 2, .layout = LK_LAYOUT_NATIVE,
    .text = "plain names, which do not tell who made them"},
@@ -23,6 +24,7 @@ const sim_habit sim_habits[] = {
   {.name = "local", .weight = 2, .unique = 40, .local = true,
    .text = "mutexes of one process behind one node"},
   {.name = "brief", .weight = 1, .unique = 40, .brief = true,
+   .permits = true,
    .text = "nobody waits behind many"},
 };
 /* clang-format on */
@@ -37,21 +39,33 @@ const sim_habit *sim_habit_find(const char *name)
   return NULL;
 }
 
+bool sim_habit_fits(const sim_habit *h, const sim_menu *menu)
+{
+  if (menu->kinds[SIM_SEMAPHORE] == 0 || h == &sim_habits[0])
+    return true;
+  for (size_t i = 0; i < SIM_NKINDS; i++) {
+    if (i != SIM_SEMAPHORE && menu->kinds[i] > 0)
+      return false;
+  }
+  return h->permits;
+}
+
 const sim_habit *sim_habit_of(uint64_t seed, const sim_menu *menu)
 {
   sim_rng root = {seed};
   sim_rng r = sim_rng_fork(&root, 'h');
   uint32_t sum = 0;
 
-  if (menu->kinds[SIM_SEMAPHORE] > 0)
-    return &sim_habits[0];
   for (size_t i = 0; i < sim_nhabits; i++)
-    sum += sim_habits[i].weight;
+    sum += sim_habit_fits(&sim_habits[i], menu) ? sim_habits[i].weight : 0;
   uint32_t left = sim_roll(&r, sum);
 
   for (size_t i = 0;; i++) {
-    if (left < sim_habits[i].weight)
+    unsigned weight =
+        sim_habit_fits(&sim_habits[i], menu) ? sim_habits[i].weight : 0;
+
+    if (left < weight)
       return &sim_habits[i];
-    left -= sim_habits[i].weight;
+    left -= weight;
   }
 }

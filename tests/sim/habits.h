@@ -9,8 +9,9 @@
 /**
  * How the locks of a run are asked for, by all of its lockers: what their nodes
  * are called, and who stands behind them. It is chosen apart from the menu and
- * from what goes wrong; semaphores know the usual one only. To add one: a line
- * in the list, and what locker.c makes of it.
+ * from what goes wrong; semaphores know some, and none but the usual one where
+ * they are among others. To add one: a line in the list, and what locker.c
+ * makes of it.
  */
 struct sim_habit {
   const char *name;
@@ -22,6 +23,7 @@ struct sim_habit {
                       it stands at the end of the data */
   bool local;    /**< mutexes of one process queue behind one node */
   bool brief;    /**< some wait only behind a few */
+  bool permits;  /**< semaphores know it */
 };
 
 enum { SIM_UUID = 36 };
@@ -31,6 +33,8 @@ extern const size_t sim_nhabits;
 
 /** NULL: there is none of that name. */
 const sim_habit *sim_habit_find(const char *name);
+/** Whether the locks of the menu know it. */
+bool sim_habit_fits(const sim_habit *h, const sim_menu *menu);
 /** The one that a seed chooses, of those that the menu knows. */
 const sim_habit *sim_habit_of(uint64_t seed, const sim_menu *menu);
 

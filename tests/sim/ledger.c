@@ -113,10 +113,16 @@ static void parse_plain(sim_entry *e, const char *prefix)
     parse_behind(e, at, &sides[i]);
 }
 
+static bool is_kazoos_lease(const char *name)
+{
+  return strlen(name) == 32 && strspn(name, "0123456789abcdef") == 32;
+}
+
 static void parse_name(const sim_habit *h, sim_entry *e)
 {
   e->foreign = strstr(e->name, SIM_FOREIGN) != NULL;
-  e->lease = strstr(e->name, "-lease-") != NULL;
+  e->lease = h->layout == LK_LAYOUT_KAZOO ? is_kazoos_lease(e->name)
+                                          : strstr(e->name, "-lease-") != NULL;
   if (sim_plain_names(h))
     parse_plain(e, h->prefix);
   else
@@ -127,7 +133,7 @@ static void take_key(const sim_habit *h, sim_entry *e, const sim_node *n)
 {
   size_t len = (size_t)n->stat.data_length;
 
-  if (h->unique > 0 && strlen(e->name) > h->unique)
+  if (h->unique > 0 && strlen(e->name) >= h->unique)
     memcpy(e->key, e->name, h->unique);
   else if (h->unique == 0 && len >= SIM_UUID)
     memcpy(e->key, (const char *)n->data + len - SIM_UUID, SIM_UUID);

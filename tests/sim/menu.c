@@ -99,13 +99,17 @@ static void lay_queues(sim_world *w, sim_rng *r)
   w->reversed = sim_roll(r, 4) == 0;
 }
 
+/* Of kazoo's the number of permits stays as it is. */
 static void lay_semaphore(sim_world *w, sim_rng *r)
 {
+  bool kazoos = w->habit->layout == LK_LAYOUT_KAZOO;
+
   w->semaphore_at = w->nlocks;
-  add_dir(w, SIM_SEMAPHORE_PATH "/locks");
-  add_dir(w, SIM_SEMAPHORE_PATH "/leases");
+  add_dir(w, kazoos ? SIM_SEMAPHORE_PATH "-__lock__"
+                    : SIM_SEMAPHORE_PATH "/locks");
+  add_dir(w, kazoos ? SIM_SEMAPHORE_PATH : SIM_SEMAPHORE_PATH "/leases");
   w->permits = (int32_t)sim_between(r, 1, SIM_MOST_PERMITS);
-  w->limited = sim_roll(r, 2) == 0;
+  w->limited = sim_roll(r, 2) == 0 && !kazoos;
 }
 
 void sim_menu_lay(sim_world *w)

@@ -177,9 +177,9 @@ static void parse(sim_plan *plan, int argc, char **argv)
   }
   if (optind < argc || plan->count == 0)
     refuse("say which seeds");
-  if (plan->menu != NULL && plan->menu->kinds[SIM_SEMAPHORE] > 0 &&
-      plan->habit != NULL && plan->habit != &sim_habits[0])
-    refuse("semaphores know the usual habit only");
+  if (plan->menu != NULL && plan->habit != NULL &&
+      !sim_habit_fits(plan->habit, plan->menu))
+    refuse("these locks do not know that habit");
 }
 
 int main(int argc, char **argv)
