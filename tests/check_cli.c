@@ -787,25 +787,7 @@ START_TEST(a_process_that_stood_still_sees_the_longest_time)
 }
 END_TEST
 
-START_TEST(a_permit_of_kazoos_is_32_digits_and_nothing_else)
-{
-  static const char digits[] = "0123456789abcdef0123456789abcdef0";
-
-  ck_assert(cli_queue_is_kazoo_lease(lk_bytes_of(digits, 32)));
-  ck_assert(!cli_queue_is_kazoo_lease(lk_bytes_of(digits, 31)));
-  ck_assert(!cli_queue_is_kazoo_lease(lk_bytes_of(digits, 33)));
-  ck_assert(
-      !cli_queue_is_kazoo_lease(lk_text("0123456789ABCDEF0123456789abcdef")));
-  ck_assert(!cli_queue_is_kazoo_lease(
-      lk_text("0123456789abcdef0123456789abcdef__lock__0000000000")));
-  ck_assert(!cli_queue_is_kazoo_lease(lk_bytes_of("0123456789abcdef\0"
-                                                  "123456789abcdef0",
-                                                  32)));
-}
-END_TEST
-
-SUITE("cli", a_permit_of_kazoos_is_32_digits_and_nothing_else,
-      utf8_is_what_the_standard_says,
+SUITE("cli", utf8_is_what_the_standard_says,
       what_others_wrote_cannot_speak_to_the_terminal, base64_is_padded,
       times_are_rfc_3339_in_utc, text_grows_and_counts_what_was_printed,
       json_has_commas_between_and_nowhere_else, json_text_is_quoted,

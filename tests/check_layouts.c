@@ -324,6 +324,55 @@ START_TEST(contenders_of_plain_names_are_told_too)
 }
 END_TEST
 
+/* The number of a permit; -100: it is none. */
+static int permit(lk_layout layout, lk_bytes name)
+{
+  int64_t number;
+
+  return lk_layout_permit(layout, name, &number) ? (int)number : -100;
+}
+
+START_TEST(permits_of_curators_have_a_mark_and_a_number)
+{
+  static const char *const bad[] = {"",
+                                    "lease-",
+                                    "x-lock-0000000004",
+                                    "x-lease-",
+                                    "x-lease-12345678901",
+                                    "x-lease-00x",
+                                    "0123456789abcdef0123456789abcdef"};
+
+  ck_assert_int_eq(permit(LK_LAYOUT_CURATOR, lk_text("x-lease-0000000004")), 4);
+  ck_assert_int_eq(permit(LK_LAYOUT_CURATOR, lk_text("lease--000000001")), -1);
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    ck_assert_msg(permit(LK_LAYOUT_CURATOR, lk_text(bad[i])) == -100, "%s",
+                  bad[i]);
+  ck_assert_int_eq(permit(LK_LAYOUT_NATIVE, lk_text("x-lease-0000000004")),
+                   -100);
+  ck_assert_int_eq(permit((lk_layout)9, lk_text("x-lease-0000000004")), -100);
+}
+END_TEST
+
+START_TEST(a_permit_of_kazoos_is_32_digits_and_nothing_else)
+{
+  static const char digits[] = "0123456789abcdef0123456789abcdef0";
+  static const char nul[] = "0123456789abcdef\0"
+                            "123456789abcdef0";
+
+  ck_assert_int_eq(permit(LK_LAYOUT_KAZOO, lk_bytes_of(digits, 32)), 0);
+  ck_assert_int_eq(permit(LK_LAYOUT_KAZOO, lk_bytes_of(digits, 31)), -100);
+  ck_assert_int_eq(permit(LK_LAYOUT_KAZOO, lk_bytes_of(digits, 33)), -100);
+  ck_assert_int_eq(
+      permit(LK_LAYOUT_KAZOO, lk_text("0123456789ABCDEF0123456789abcdef")),
+      -100);
+  ck_assert_int_eq(
+      permit(LK_LAYOUT_KAZOO, lk_text("0123456789abcdef0123456789abcdef__lock__"
+                                      "0000000000")),
+      -100);
+  ck_assert_int_eq(permit(LK_LAYOUT_KAZOO, lk_bytes_of(nul, 32)), -100);
+}
+END_TEST
+
 /* ---- what does not go together ---------------------------------------------
  */
 
@@ -966,9 +1015,12 @@ SUITE("layouts", nodes_are_named_as_the_layout_says,
       a_negative_number_ends_the_game,
       kazoos_readers_are_waited_for_and_curators_locks_are_strangers,
       contenders_are_told_from_other_children,
-      contenders_of_plain_names_are_told_too, what_makes_no_sense_is_refused,
-      readers_share_and_writers_do_not, sides_are_named_as_the_layout_says,
-      several_plain_locks_are_one, a_lost_create_is_found_by_its_data,
+      contenders_of_plain_names_are_told_too,
+      permits_of_curators_have_a_mark_and_a_number,
+      a_permit_of_kazoos_is_32_digits_and_nothing_else,
+      what_makes_no_sense_is_refused, readers_share_and_writers_do_not,
+      sides_are_named_as_the_layout_says, several_plain_locks_are_one,
+      a_lost_create_is_found_by_its_data,
       one_that_was_not_executed_is_sent_again,
       in_a_crowd_only_the_newest_are_read,
       of_two_in_one_session_each_finds_its_own,

@@ -73,6 +73,12 @@ LK_API int lk_semaphore_new(lk_lock **out, lk_keeper *k, const char *path,
                             const lk_lock_config *config,
                             const lk_semaphore_config *options);
 
+/** Whether a node called `name` is a permit, where permits of this layout are:
+    below "leases" in Curator's, in the path itself in kazoo's. `number`: of
+    Curator's, in the order of which they were taken; 0 of kazoo's, which have
+    none. */
+LK_API bool lk_layout_permit(lk_layout layout, lk_bytes name, int64_t *number);
+
 #ifdef __cplusplus
 }
 #endif

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <latchkey/semaphore.h>
+
+#include "cli/batch.h"
 #include "cli/line.h"
 
 /* Where those queue who want a permit of kazoo's. */
@@ -14,26 +17,37 @@ static const char *folder(const char *path)
   return strcmp(path, "/") == 0 ? "" : path;
 }
 
-static bool is_kazoo_lease(const cli_line *l, lk_bytes name)
+/* A permit of kazoo's stands in the path itself. */
+static bool is_kazoos(const cli_line *l, lk_bytes name, int64_t *number)
 {
   return l->ask->options->layout == LK_LAYOUT_KAZOO && *l->part == '\0' &&
-         cli_queue_is_kazoo_lease(name);
+         lk_layout_permit(LK_LAYOUT_KAZOO, name, number);
+}
+
+/* Whether it is one of those who hold or wait, and which. */
+static bool take_name(cli_line *l, lk_bytes name, cli_contender *c)
+{
+  const cli_options *o = l->ask->options;
+
+  if (is_kazoos(l, name, &c->number)) {
+    c->lease = true;
+    l->semaphore = true;
+    return true;
+  }
+  c->lease = strcmp(l->part, "leases/") == 0;
+  return c->lease ? lk_layout_permit(LK_LAYOUT_CURATOR, name, &c->number)
+                  : lk_layout_contends(o->layout, o->prefix, name, &c->number,
+                                       &c->shared);
 }
 
 static bool add(cli_line *l, lk_bytes name)
 {
-  const cli_options *o = l->ask->options;
   cli_contender *c = &l->all[l->count];
   size_t len = strlen(l->part);
 
   memset(c, 0, sizeof *c);
   c->beside = strcmp(l->part, BESIDE) == 0;
-  c->lease = strcmp(l->part, "leases/") == 0 || is_kazoo_lease(l, name);
-  if (is_kazoo_lease(l, name))
-    l->semaphore = true;
-  else if (c->lease ? !cli_queue_parse_lease(name, &c->number)
-                    : !lk_layout_contends(o->layout, o->prefix, name,
-                                          &c->number, &c->shared))
+  if (!take_name(l, name, c))
     return true;
   c->name = malloc(len + name.len + 1);
   if (c->name == NULL)
@@ -133,6 +147,72 @@ int cli_line_read(cli_line *l, cli_ask *ask)
   l->found = l->count;
   return err;
 }
+
+/* ---- what they say of themselves --------------------------------------------
+ */
+
+/* Without the word behind it that is meant for who waits. */
+static size_t label_len(const lk_bytes *data)
+{
+  size_t len = sizeof LK_HEAD_WORD - 1;
+  bool head =
+      data->len >= len &&
+      memcmp((const char *)data->at + data->len - len, LK_HEAD_WORD, len) == 0;
+
+  return head ? data->len - len : data->len;
+}
+
+static int take_look(cli_contender *c, int err, const lk_bytes *data,
+                     const lk_stat *stat)
+{
+  c->gone = err == LK_ERR_NO_NODE;
+  c->hidden = err == LK_ERR_NO_AUTH;
+  if (c->gone || c->hidden)
+    return 0;
+  if (err != 0)
+    return err;
+  char *label = malloc(data->len + 1);
+
+  if (label == NULL)
+    return LK_ERR_NO_MEMORY;
+  if (data->len > 0)
+    memcpy(label, data->at, data->len);
+  c->label = lk_bytes_of(label, label_len(data));
+  c->stat = *stat;
+  return 0;
+}
+
+static void on_label(lk_client *c, int err, const lk_bytes *data,
+                     const lk_stat *stat, void *number)
+{
+  size_t at;
+  cli_line *l = cli_batch_of(number, &at)->owner;
+
+  (void)c;
+  cli_batch_answer(number, take_look(&l->all[at], err, data, stat));
+}
+
+static int put_look(cli_batch *b, size_t at, void *number)
+{
+  lk_call call = cli_ask_call(b->ask, true);
+  char *path = cli_line_path(b->owner, at);
+  int err = path == NULL
+                ? LK_ERR_NO_MEMORY
+                : lk_get(b->ask->link.client, path, &call, on_label, number);
+
+  free(path);
+  return err;
+}
+
+int cli_line_look(cli_line *l)
+{
+  cli_batch b = {.ask = l->ask, .put = put_look, .owner = l, .count = l->count};
+
+  return cli_batch_run(&b);
+}
+
+/* ---- what follows from it -------------------------------------------------
+ */
 
 void cli_line_order(cli_line *l)
 {

@@ -18,6 +18,9 @@ typedef struct cli_line {
 /** List them, in any order; nobody if the node is not there. Gives the error;
     free it in any case. */
 int cli_line_read(cli_line *l, cli_ask *ask);
+/** Ask each what it says of itself: its label and its Stat. Who holds permits is
+    known from these. */
+int cli_line_look(cli_line *l);
 /** Put them in order and mark the holders, by what is known of them. */
 void cli_line_order(cli_line *l);
 size_t cli_line_holders(const cli_line *l);

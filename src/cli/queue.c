@@ -5,56 +5,6 @@
 
 #include "cli/queue.h"
 
-/* What stands behind the last `mark` in `name`; NULL where there is none. */
-static const char *behind_last(lk_bytes name, const char *mark)
-{
-  size_t len = strlen(mark);
-
-  for (size_t i = name.len; i >= len; i--) {
-    const char *end = (const char *)name.at + i;
-
-    if (memcmp(end - len, mark, len) == 0)
-      return end;
-  }
-  return NULL;
-}
-
-/* An optional minus and one to ten digits, and nothing else. */
-static bool number_of(const char *s, const char *end, int64_t *out)
-{
-  bool minus = s < end && *s == '-';
-  int64_t n = 0;
-
-  s += minus ? 1 : 0;
-  if (s == end || end - s > 10)
-    return false;
-  for (; s < end; s++) {
-    if (*s < '0' || *s > '9')
-      return false;
-    n = n * 10 + (*s - '0');
-  }
-  *out = minus ? -n : n;
-  return true;
-}
-
-bool cli_queue_parse_lease(lk_bytes name, int64_t *number)
-{
-  const char *s = behind_last(name, "lease-");
-
-  return s != NULL && number_of(s, (const char *)name.at + name.len, number);
-}
-
-bool cli_queue_is_kazoo_lease(lk_bytes name)
-{
-  const char *s = name.at;
-  size_t hex = 0;
-
-  while (hex < name.len && s[hex] != '\0' &&
-         strchr("0123456789abcdef", s[hex]) != NULL)
-    hex++;
-  return hex == 32 && name.len == 32;
-}
-
 /* A reader with a writer's number is that writer's own, and comes after it. */
 static int compare(const void *a, const void *b)
 {

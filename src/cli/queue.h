@@ -18,11 +18,6 @@ typedef struct cli_contender {
   lk_bytes label; /**< its data, own memory */
 } cli_contender;
 
-/** Whether the child `name` is a permit of a semaphore. */
-bool cli_queue_parse_lease(lk_bytes name, int64_t *number);
-/** The same of kazoo's, which have no number. */
-bool cli_queue_is_kazoo_lease(lk_bytes name);
-
 /** Drop those that are gone to the end, put the others in order of their
     numbers and mark the holders: the first, and readers before any writer.
     Returns how many there are. */

@@ -39,6 +39,8 @@ int cli_revoke(const cli_options *o, char **operands)
     return CLI_FAILED;
   int err = cli_line_read(&line, &ask);
 
+  if (err == 0 && line.semaphore)
+    err = cli_line_look(&line);
   if (err == 0)
     cli_line_order(&line);
   size_t holders = cli_line_holders(&line);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "cli/batch.h"
 #include "cli/json.h"
 #include "cli/line.h"
 #include "cli/nodes.h"
@@ -16,70 +15,6 @@ typedef struct status {
   cli_ask ask;
   cli_line line;
 } status;
-
-/* ---- what they say of themselves --------------------------------------------
- */
-
-/* Without the word behind it that is meant for who waits. */
-static size_t label_len(const lk_bytes *data)
-{
-  size_t len = sizeof LK_HEAD_WORD - 1;
-  bool head =
-      data->len >= len &&
-      memcmp((const char *)data->at + data->len - len, LK_HEAD_WORD, len) == 0;
-
-  return head ? data->len - len : data->len;
-}
-
-static int take(cli_contender *c, int err, const lk_bytes *data,
-                const lk_stat *stat)
-{
-  c->gone = err == LK_ERR_NO_NODE;
-  c->hidden = err == LK_ERR_NO_AUTH;
-  if (c->gone || c->hidden)
-    return 0;
-  if (err != 0)
-    return err;
-  char *label = malloc(data->len + 1);
-
-  if (label == NULL)
-    return LK_ERR_NO_MEMORY;
-  if (data->len > 0)
-    memcpy(label, data->at, data->len);
-  c->label = lk_bytes_of(label, label_len(data));
-  c->stat = *stat;
-  return 0;
-}
-
-static void on_label(lk_client *c, int err, const lk_bytes *data,
-                     const lk_stat *stat, void *number)
-{
-  size_t at;
-  cli_line *l = cli_batch_of(number, &at)->owner;
-
-  (void)c;
-  cli_batch_answer(number, take(&l->all[at], err, data, stat));
-}
-
-static int put(cli_batch *b, size_t at, void *number)
-{
-  lk_call call = cli_ask_call(b->ask, true);
-  char *path = cli_line_path(b->owner, at);
-  int err = path == NULL
-                ? LK_ERR_NO_MEMORY
-                : lk_get(b->ask->link.client, path, &call, on_label, number);
-
-  free(path);
-  return err;
-}
-
-static int look_at_all(status *s)
-{
-  cli_batch b = {
-      .ask = &s->ask, .put = put, .owner = &s->line, .count = s->line.count};
-
-  return cli_batch_run(&b);
-}
 
 /* ---- telling ----------------------------------------------------------------
  */
@@ -178,7 +113,7 @@ int cli_status(const cli_options *o, char **operands)
   int err = cli_line_read(&s.line, &s.ask);
 
   if (err == 0)
-    err = look_at_all(&s);
+    err = cli_line_look(&s.line);
   if (err == 0)
     cli_line_order(&s.line);
   bool held = cli_line_holders(&s.line) > 0;

@@ -3,6 +3,8 @@
 
 #include "recipes/layout.h"
 
+#include <latchkey/semaphore.h>
+
 /* The one list of layouts. */
 static const lk_layout_rules layouts[] = {
     [LK_LAYOUT_CURATOR] = {.unique = LK_UNIQUE_CURATOR,
@@ -53,6 +55,24 @@ bool lk_layout_contends(lk_layout layout, const char *prefix, lk_bytes name,
   return contends(rules->roles[LK_MULTILOCK_READ], name, number, shared) ||
          (rules->roles[LK_MULTILOCK_MUTEX] == NULL &&
           contends(&plain.role, name, number, shared));
+}
+
+bool lk_layout_permit(lk_layout layout, lk_bytes name, int64_t *number)
+{
+  const lk_layout_rules *rules = lk__layout_rules(layout);
+  lk_name n;
+
+  if (rules == NULL || rules->lease == NULL)
+    return false;
+  if (rules->lease_unique == LK_UNIQUE_WHOLE) {
+    *number = 0;
+    return lk__name_is_hex(name);
+  }
+  if (!lk__name_parse(rules->lease->naming, name, &n) ||
+      n.mark != rules->lease->mark)
+    return false;
+  *number = n.suffix;
+  return true;
 }
 
 /* Those of the shared lock have readers, which a mutex would not see. */

@@ -93,6 +93,11 @@ static bool parse_known(const lk_naming *naming, lk_bytes name, lk_name *out)
 
 /* ---- a mark and nothing else -------------------------------------------- */
 
+static bool is_hex(char c)
+{
+  return is_digit((unsigned char)c) || (c >= 'a' && c <= 'f');
+}
+
 /* Behind a UUID and "-", or 0. */
 static size_t skip_uuid(const char *at, size_t len)
 {
@@ -100,9 +105,8 @@ static size_t skip_uuid(const char *at, size_t len)
     return 0;
   for (size_t i = 0; i < LK_UUID_LEN; i++) {
     bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-    bool hex = is_digit((unsigned char)at[i]) || (at[i] >= 'a' && at[i] <= 'f');
 
-    if (dash ? at[i] != '-' : !hex)
+    if (dash ? at[i] != '-' : !is_hex(at[i]))
       return 0;
   }
   return LK_UUID_LEN + 1;
@@ -186,6 +190,17 @@ void lk__name_prefix(lk_unique unique, char out[LK_PREFIX_LEN + 1],
   if (unique == LK_UNIQUE_CURATOR || unique == LK_UNIQUE_UUID)
     *p++ = '-';
   *p = '\0';
+}
+
+bool lk__name_is_hex(lk_bytes name)
+{
+  const char *at = name.at;
+
+  for (size_t i = 0; i < name.len; i++) {
+    if (!is_hex(at[i]))
+      return false;
+  }
+  return name.len == lk__name_prefix_len(LK_UNIQUE_WHOLE);
 }
 
 bool lk__name_is_ours(lk_bytes name, lk_bytes base, int64_t *suffix)

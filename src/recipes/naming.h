@@ -101,6 +101,9 @@ void lk__name_prefix(lk_unique unique, char out[LK_PREFIX_LEN + 1],
 /** That length. */
 size_t lk__name_prefix_len(lk_unique unique);
 
+/** Whether `name` is nothing else, as those of LK_UNIQUE_WHOLE. */
+bool lk__name_is_hex(lk_bytes name);
+
 /** Whether `name` is what a server makes of `base`; `suffix` gets the number.
  */
 bool lk__name_is_ours(lk_bytes name, lk_bytes base, int64_t *suffix);

@@ -137,6 +137,20 @@ def who_holds_is_asked_to_let_go():
             assert b.end().code == 0
 
 
+def who_waits_for_permits_is_not_asked():
+    until = "trap 'exit 7' TERM; echo go; while :; do sleep 0.1; done"
+    with start("run", "-p", "1", "/rp", "sh", "-c", until) as a:
+        assert a.stdout.readline() == "go\n"
+        with start("run", "-p", "1", "/rp", "sh", "-c", "echo in") as b:
+            # The first who waits has a permit there as well.
+            live.eventually(lambda: len(command.children("/rp/leases")) == 2)
+            expect(0, "revoke", "/rp")
+            done = a.end()
+            assert done.code == 7 and "asked to let go" in done.err, done
+            done = b.end()
+            assert (done.code, done.out) == (0, "in\n"), done
+
+
 def wait_waits_until_nobody_holds():
     expect(0, "wait", "/w")
     with holding("/w") as a:
@@ -173,6 +187,7 @@ with command.serve():
             several_are_taken_or_none,
             so_many_permits_and_no_more,
             who_holds_is_asked_to_let_go,
+        who_waits_for_permits_is_not_asked,
             wait_waits_until_nobody_holds,
             what_does_not_go_together_is_refused),
         opposite_orders_do_not_block)

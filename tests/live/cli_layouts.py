@@ -134,6 +134,27 @@ def who_holds_is_asked_to_let_go():
         live.eventually(lambda: not command.children(path))
 
 
+def who_holds_permits_of_kazoo_is_asked_to_let_go():
+    path = "/revoke-permits"
+    take = ("run", "--layout", "kazoo", "-p", "2", path, "sh", "-c")
+    until = "trap 'exit 7' TERM; echo go; while :; do sleep 0.1; done"
+    expect(1, "revoke", "--layout", "kazoo", path)
+    with start(*take, until) as a, start(*take, until) as b:
+        for holder in (a, b):
+            assert holder.stdout.readline() == "go\n"
+        with start(*take, "echo in") as c:
+            held("kazoo", path, 2, 1)
+            expect(0, "revoke", "--layout", "kazoo", path)
+            for holder in (a, b):
+                done = holder.end()
+                assert done.code == 7 and "asked to let go" in done.err, done
+            # Who waited was not asked.
+            done = c.end()
+            assert (done.code, done.out) == (0, "in\n"), done
+    live.eventually(lambda: not command.children(path))
+    expect(1, "revoke", "--layout", "kazoo", path)
+
+
 def several_of_them():
     with start("run", "--layout", "native", "-l", "s:/m/b", "-l", "/m/c",
                "/m/a", "sleep", "600") as a:
@@ -192,4 +213,5 @@ with command.serve():
         who_holds_is_asked_to_let_go,
         several_of_them,
         permits_of_kazoo,
+        who_holds_permits_of_kazoo_is_asked_to_let_go,
         what_does_not_go_together_is_refused))
