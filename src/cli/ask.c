@@ -38,6 +38,9 @@ bool cli_ask_open(cli_ask *a, const cli_options *o, const char *verb,
     cli_ask_free(a);
     return false;
   }
+  if (lk_client_state(a->link.client) == LK_STATE_READ_ONLY)
+    cli_say("warning: %s has no quorum; what it shows may be old",
+            lk_client_server(a->link.client));
   return true;
 }
 

@@ -4,10 +4,16 @@
 #include "cli/commands.h"
 #include "cli/nodes.h"
 
-#define READING                                                \
-  {                                                            \
-    cli_options_session, cli_options_json, cli_options_common, \
-        cli_options_version                                    \
+#define USUAL                                                \
+  cli_options_session, cli_options_json, cli_options_common, \
+      cli_options_version
+#define READING \
+  {             \
+    USUAL       \
+  }
+#define READING_ANYWHERE    \
+  {                         \
+    cli_options_read, USUAL \
   }
 
 /* clang-format off */
@@ -27,14 +33,14 @@ const cli_command cli_commands[] = {
    {cli_options_layout, cli_options_session, cli_options_common,
     cli_options_version}, cli_revoke},
   {"ls", "[OPTION...] PATH", "list the children of a node", 1, 1,
-   {cli_options_ls, cli_options_session, cli_options_json, cli_options_common,
-    cli_options_version}, cli_ls},
+   {cli_options_ls, cli_options_read, cli_options_session, cli_options_json,
+    cli_options_common, cli_options_version}, cli_ls},
   {"tree", "[OPTION...] PATH", "show all that is below a node", 1, 1,
-   READING, cli_tree},
+   READING_ANYWHERE, cli_tree},
   {"get", "[OPTION...] PATH", "write a node's data as they are", 1, 1,
-   READING, cli_get},
+   READING_ANYWHERE, cli_get},
   {"stat", "[OPTION...] PATH", "show what the server knows of a node", 1, 1,
-   READING, cli_stat},
+   READING_ANYWHERE, cli_stat},
   {"create", "[OPTION...] PATH [DATA|-]", "make a node and print its name", 1, 2,
    {cli_options_create, cli_options_session, cli_options_json,
     cli_options_common, cli_options_version}, cli_create},

@@ -14,6 +14,9 @@
 /* More than this is no auth file. */
 enum { MOST_AUTH_BYTES = 1 << 20 };
 
+/* How long a server with a quorum is looked for where one without was found. */
+#define SEARCH_S 1.
+
 static void decide(cli_link *l, int err)
 {
   if (l->decided)
@@ -27,25 +30,39 @@ static void decide(cli_link *l, int err)
     l->down(l, err, l->arg);
 }
 
+static void give(cli_link *l, double seconds)
+{
+  if (l->decided)
+    return;
+  ev_timer_stop(l->loop, &l->patience);
+  ev_timer_set(&l->patience, seconds, 0);
+  ev_timer_start(l->loop, &l->patience);
+}
+
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
+  cli_link *l = arg;
+
   (void)c;
   switch (state) {
-  case LK_STATE_CONNECTED:
-  case LK_STATE_READ_ONLY: decide(arg, 0); break;
-  case LK_STATE_AUTH_FAILED: decide(arg, LK_ERR_AUTH_FAILED); break;
-  case LK_STATE_CLOSED: decide(arg, err == 0 ? LK_ERR_CLOSED : err); break;
+  case LK_STATE_CONNECTED: decide(l, 0); break;
+  case LK_STATE_READ_ONLY: give(l, SEARCH_S); break;
+  case LK_STATE_SUSPENDED: give(l, l->patience_s); break;
+  case LK_STATE_AUTH_FAILED: decide(l, LK_ERR_AUTH_FAILED); break;
+  case LK_STATE_CLOSED: decide(l, err == 0 ? LK_ERR_CLOSED : err); break;
   case LK_STATE_CONNECTING:
-  case LK_STATE_SUSPENDED:
   case LK_STATE_EXPIRED: break;
   }
 }
 
 static void on_impatience(struct ev_loop *loop, ev_timer *timer, int events)
 {
+  cli_link *l = timer->data;
+
   (void)loop;
   (void)events;
-  decide(timer->data, LK_ERR_DEADLINE);
+  decide(l, lk_client_state(l->client) == LK_STATE_READ_ONLY ? 0
+                                                             : LK_ERR_DEADLINE);
 }
 
 static void on_log(void *arg, int level, int err, const char *text)
@@ -140,6 +157,7 @@ static int make_client(cli_link *l)
 
   config.hosts = o->hosts;
   config.session_timeout_ms = (int32_t)o->session_timeout_ms;
+  config.read_only = o->read_only;
   config.log = o->verbose ? on_log : NULL;
   config.log_arg = l;
   int err = lk_ev_new(&l->ev, l->loop, NULL);
@@ -178,7 +196,8 @@ bool cli_link_open(cli_link *l, const cli_options *o, int64_t patience_ms,
   l->listener.state = on_state;
   l->listener.arg = l;
   lk_client_attach(l->client, &l->listener);
-  ev_timer_init(&l->patience, on_impatience, (double)patience_ms / 1000, 0);
+  l->patience_s = (double)patience_ms / 1000;
+  ev_timer_init(&l->patience, on_impatience, l->patience_s, 0);
   l->patience.data = l;
   ev_timer_start(l->loop, &l->patience);
   return true;

@@ -28,6 +28,7 @@ struct cli_link {
   lk_ev *ev;
   lk_listener listener;
   ev_timer patience;
+  double patience_s;
   bool decided; /**< `up` or `down` was told */
   int trouble;
 };
@@ -47,7 +48,8 @@ void cli_link_complain(const cli_link *l, cli_text *out);
 void cli_link_run(cli_link *l, const bool *done);
 
 /** Run the loop until a session stands; false once it has said why none will
-    (to be used without `up` and `down`). */
+    (to be used without `up` and `down`). With --read-only also until a server
+    without a quorum serves, and for a second none with one was found. */
 bool cli_link_wait(cli_link *l);
 
 /** End the session, waiting for the server's word, 1.5 s at most. */

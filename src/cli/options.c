@@ -46,6 +46,7 @@ FLAG(container)
 FLAG(parents)
 FLAG(recursive)
 FLAG(details)
+FLAG(read_only)
 
 /* Text that is looked at later. */
 #define TEXT(member)                                                  \
@@ -337,6 +338,10 @@ const cli_option cli_options_create[] = {
 const cli_option cli_options_ls[] = {
   {'l', "long", NULL, "with children, length, version, time of change and owner", take_details},
   {'R', "recursive", NULL, "all that is below it, not only its children", take_recursive},
+  {0}};
+
+const cli_option cli_options_read[] = {
+  {0, "read-only", NULL, "where there is no quorum, read what a server without one has", take_read_only},
   {0}};
 
 const cli_option cli_options_watch[] = {

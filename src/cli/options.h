@@ -58,7 +58,8 @@ typedef struct cli_options {
   bool parents;
   bool recursive;
   bool details;
-  int64_t count; /**< of events; 0: until interrupted */
+  bool read_only; /**< a server without a quorum will do */
+  int64_t count;  /**< of events; 0: until interrupted */
 } cli_options;
 
 /** One option. An alias follows its option and has the same `take` and no
@@ -84,6 +85,7 @@ extern const cli_option cli_options_write[]; /* -V VERSION */
 extern const cli_option cli_options_delete[];
 extern const cli_option cli_options_create[];
 extern const cli_option cli_options_ls[];
+extern const cli_option cli_options_read[];
 extern const cli_option cli_options_watch[];
 
 enum { CLI_MOST_LISTS = 6 };

@@ -4,6 +4,7 @@ them until they find a better one."""
 
 import time
 
+import command
 import live
 from live import eventually
 from puppet import Puppet
@@ -49,6 +50,19 @@ def refuses(client, base):
     assert client.facts().session == 0
 
 
+def get(path, *options):
+    return command.run("get", "-z", three.connect, *options, path)
+
+
+def the_command_reads(path):
+    done = get(path, "--connect-timeout", "1")
+    assert done.code == 125 and done.out == "", done
+    done = get(path, "--read-only")
+    assert done.code == 0 and done.out == "old", done
+    assert "has no quorum; what it shows may be old" in done.err, done
+    assert len(done.err.splitlines()) == 1, done
+
+
 def one_that_is_cut_off_serves_until_another_is_found():
     """The rest has a quorum all the time; it is found when it can be reached,
     though nobody hangs up."""
@@ -79,6 +93,8 @@ def one_that_is_cut_off_serves_until_another_is_found():
         for m in rest:
             three.client[m].accept()
         maker.do("set", path=base, data=b"new")
+        shown = get(base, "--read-only")  # it looks for a quorum first
+        assert shown.out == "new" and shown.err == "", shown
         began = time.monotonic()
         client.state("suspended")
         client.state("connected")
@@ -123,6 +139,7 @@ def the_last_one_serves_until_there_are_two_again():
         assert lost[-2:] == ["unsure", "lost"], lost
         assert lock.look().deadline < client.facts().at, lock.look()
         refuses(client, base)
+        the_command_reads(base)
         lock.ask("release").fails("LOST")
         asked = lock.ask("acquire")
         time.sleep(.5)
