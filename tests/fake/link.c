@@ -37,6 +37,7 @@ static bool takes_in(fake_link *l, const struct lk_connect_request *q, bool any)
 
   must(q->session_id == 0 || q->session_id != s->throwaway,
        "a throwaway was resumed");
+  must(q->session_id == 0 || !any, "a session was offered to anyone");
   if (!s->no_quorum)
     return true;
   if (!any || q->session_id != 0) {
