@@ -130,7 +130,9 @@ typedef struct sim_stay {
   bool armed;   /**< on the connection at hand, since a zxid that is known */
   size_t next;  /**< the change that it must be told of next, or one behind */
   size_t heard; /**< behind what it was told of last on this connection */
-  int64_t zxid; /**< of the last change it was told of, or knows from before */
+  size_t away;  /**< what `next` was when its connection broke */
+  size_t maybe; /**< one behind the change that it was told of, or else that
+                     was another like it, made up for; 0: none */
 } sim_stay;
 
 /** A request that an actor has made by itself. */

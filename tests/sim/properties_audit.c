@@ -162,14 +162,14 @@ static const sim_change *change_at(const sim_judge *j, lk_event_type type,
   return NULL;
 }
 
-static const char *wrong_made(const sim_judge *j, const sim_errand *e,
-                              const char *path, int64_t zxid)
+/* `c`: what the transaction made there; NULL: nothing. */
+static const char *wrong_made(const sim_errand *e, const char *path,
+                              const sim_change *c)
 {
-  const sim_change *c = change_at(j, LK_EVENT_CREATED, path, zxid);
   size_t len = strlen(e->path);
   bool sequential = (e->flags & LK_SEQUENTIAL) != 0;
 
-  if (c == NULL)
+  if (c == NULL || strcmp(path, c->path) != 0)
     return "a path that it did not make";
   if (strncmp(path, e->path, len) != 0 ||
       strlen(path) != len + (sequential ? 10 : 0))
@@ -188,7 +188,9 @@ const char *sim_wrong_audit(const sim_judge *j, const sim_request *r,
   if (res->err != 0)
     return NULL;
   switch ((int)r->verb) {
-  case SIM_MAKE: return wrong_made(j, r->errands, res->path, zxid);
+  case SIM_MAKE:
+    return wrong_made(r->errands, res->path,
+                      change_at(j, LK_EVENT_CREATED, res->path, zxid));
   case SIM_LIST: return wrong_names(j, r->path, res->names, res->count, zxid);
   case SIM_COUNT:
     return res->count == sim_journal_below(&j->journal, r->path, false, zxid)
@@ -222,13 +224,13 @@ static lk_event_type change_of(const sim_errand *e)
 }
 
 /* A part that was done, with the change that it made. */
-static const char *wrong_done(const sim_judge *j, const sim_errand *e,
-                              const lk_op_result *r, const sim_change *c)
+static const char *wrong_done(const sim_errand *e, const lk_op_result *r,
+                              const sim_change *c)
 {
   if (r->err != 0)
     return "an error in a multi that was done";
   if (makes(e))
-    return r->path == NULL ? "no path" : wrong_made(j, e, r->path, c->zxid);
+    return r->path == NULL ? "no path" : wrong_made(e, r->path, c);
   if (r->type != e->type)
     return "another label";
   if (e->type != LK_OP_SET)
@@ -257,7 +259,7 @@ static const char *wrong_batch(const sim_judge *j, const sim_request *r,
         (c == NULL || c->type != change_of(e) ||
          strncmp(c->path, e->path, strlen(e->path)) != 0))
       return "success, and a part was not done";
-    wrong = wrong_done(j, e, &res->done[i], c);
+    wrong = wrong_done(e, &res->done[i], c);
     if (wrong != NULL)
       return wrong;
     at += e->type != LK_OP_CHECK;

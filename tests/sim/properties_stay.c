@@ -66,7 +66,6 @@ static bool is_about(const sim_request *r, const sim_change *c,
 static void arm(const sim_judge *j, const sim_request *r, int64_t zxid)
 {
   r->stay->armed = true;
-  r->stay->zxid = zxid;
   r->stay->next = sim_journal_behind(&j->journal, zxid);
 }
 
@@ -97,12 +96,10 @@ static bool makes_up(const sim_hearing *h, size_t heard)
 static bool was_missed(const sim_judge *j, const sim_life *l,
                        const sim_request *r, const lk_event *e)
 {
-  int64_t since = r->stay->zxid;
+  size_t mended = sim_journal_behind(&j->journal, l->hearing.mended_zxid);
+  size_t i = r->stay->away < mended ? r->stay->away : mended;
 
-  if (l->hearing.mended_zxid < since)
-    since = l->hearing.mended_zxid;
-  for (size_t i = sim_journal_behind(&j->journal, since); i < j->journal.count;
-       i++) {
+  for (; i < j->journal.count; i++) {
     const sim_change *c = &j->journal.changes[i];
     bool made_anew = e->type == LK_EVENT_CHANGED &&
                      c->type == LK_EVENT_CREATED &&
@@ -142,11 +139,15 @@ static void judge_told(sim_judge *j, sim_life *l, const sim_request *r,
   r->stay->heard = at + 1;
   see_armed(j, l, r, at);
   const sim_change *c = r->stay->armed ? next_change(j, r) : NULL;
+  bool made_up = makes_up(&l->hearing, at);
 
   if (c != NULL && is_about(r, c, e)) {
-    r->stay->zxid = c->zxid;
     r->stay->next++;
-  } else if (!makes_up(&l->hearing, at) || !was_missed(j, l, r, e))
+    r->stay->maybe = made_up ? r->stay->next : 0;
+  } else if (r->stay->maybe > 0 &&
+             is_about(r, &j->journal.changes[r->stay->maybe - 1], e))
+    r->stay->maybe = 0;
+  else if (!made_up || !was_missed(j, l, r, e))
     sim_accuse(j, "a watch on %s is told of %d of %s, not of 0x%" PRIx64,
                r->path, (int)e->type, (const char *)e->path.at,
                c == NULL ? 0 : (uint64_t)c->zxid);
@@ -160,6 +161,7 @@ static void judge_back(sim_judge *j, sim_request *r, uint64_t connection)
     sim_accuse(j, "a watch on %s outlives its connection", r->path);
   r->connection = connection;
   r->stay->armed = false;
+  r->stay->away = r->stay->next;
   r->stay->heard = 0;
 }
 
@@ -217,6 +219,8 @@ void sim_watch_stays(sim_judge *j, const sim_fact *f)
 {
   sim_request *r = f->request;
 
+  if (!j->world->audited)
+    return;
   if (f->type == SIM_SENT) {
     if (f->op == LK_OPCODE_SET_WATCHES || f->op == LK_OPCODE_SET_WATCHES2)
       sim_hearing_asked(f->life, f->xid);
@@ -226,6 +230,8 @@ void sim_watch_stays(sim_judge *j, const sim_fact *f)
     return;
   else if (f->type == SIM_EVENT)
     judge_event(j, sim_life_of(j, r->process), r, f->watched);
-  else if (r->stands)
+  else if (r->stands) {
     arm(j, r, r->since);
+    r->stay->away = r->stay->next;
+  }
 }
