@@ -129,8 +129,9 @@ typedef struct lk_client_config {
    *
    * What it gives is no session: it cannot be resumed, nor expire, and
    * lk_client_session() has none. Watches and identities outlast the change;
-   * but every one-shot watch that was set there fires on the next connection,
-   * whether something has changed or not: look again.
+   * but a one-shot watch that was set there fires on the next connection,
+   * whether anything has changed or not, unless it waits for a node that is
+   * still missing: look again.
    *
    * A session that a server with a quorum gave is never taken to one without,
    * who would call it expired though it lives. So a client that has one is
