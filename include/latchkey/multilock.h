@@ -16,6 +16,10 @@
  * users of multi-locks, nor with those who nest single locks in the same order
  * (Curator's InterProcessMultiLock takes them in the order of its list).
  *
+ * Where a connection breaks before the transaction was answered, its nodes are
+ * given back on the next one, and it queues anew for what it lacked: a single
+ * lock would find its node and keep its place.
+ *
  * Threads, callbacks: as the client.
  */
 
@@ -46,7 +50,8 @@ typedef struct lk_multilock_config {
   /** Wait in all queues at once, and keep the place in each. Only where all who
       take more than one of these locks do it with this library and this option,
       and hold no other lock while they wait: otherwise a deadlock is possible,
-      which only a timeout ends. */
+      which only a timeout ends. Who loses its place in one queue, or the answer
+      to the transaction, goes to the end of all. */
   bool pure;
 } lk_multilock_config;
 
