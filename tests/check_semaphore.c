@@ -19,6 +19,7 @@ static int32_t permits;
 static int32_t take;
 static const char *limit_path;
 static lk_layout layout;
+static lk_semaphore_memory *memory;
 static const char *dir = "/s";
 static const char *queue = "/s/locks";
 static const char *leases = "/s/leases";
@@ -53,7 +54,8 @@ static bool try_init(locker *x, party *p)
   lk_semaphore_config options = {.size = sizeof options,
                                  .permits = permits,
                                  .take = take,
-                                 .limit_path = limit_path};
+                                 .limit_path = limit_path,
+                                 .memory = memory};
 
   wrap(x, p);
   return lk_semaphore_new(&x->lock, p->keeper, dir, &config, &options) == 0;
@@ -312,6 +314,32 @@ START_TEST(after_three_failures_the_place_is_asked_for_first)
   ck_assert_uint_eq(fake_count(parties[2].link, "create2"), 2);
   ck_assert_ptr_nonnull(
       strstr(parties[2].link->log, "create2 getChildren2 create2"));
+  end();
+}
+END_TEST
+
+/* As where each acquire has a handle of its own. */
+START_TEST(what_a_handle_has_learnt_the_next_one_knows)
+{
+  lk_semaphore_memory shared = {0};
+
+  begin(1);
+  get(0);
+  want(1);
+  for (int i = 0; i < 4; i++) {
+    memory = &shared;
+    change(2, 1);
+    parties[2].link->log[0] = '\0';
+    fail_once(2);
+    memory = NULL;
+    ck_assert_uint_eq(shared.failures, i < 3 ? (unsigned)i + 1 : 3);
+    ck_assert_uint_eq(fake_count(parties[2].link, "create2"), i < 3 ? 2 : 1);
+  }
+  locker_free(&l[2]);
+  change(3, 1);
+  parties[3].link->log[0] = '\0';
+  fail_once(3); /* knows nothing of it */
+  ck_assert_uint_eq(fake_count(parties[3].link, "create2"), 2);
   end();
 }
 END_TEST
@@ -955,6 +983,7 @@ int main(void)
       several_are_taken_together,
       two_that_want_all_do_not_wait_for_each_other,
       after_three_failures_the_place_is_asked_for_first,
+      what_a_handle_has_learnt_the_next_one_knows,
       without_waiting_nothing_is_kept,
       a_timeout_leaves_nothing_first_or_not,
       cancelled_at_once_it_leaves_nothing,

@@ -42,6 +42,11 @@
 extern "C" {
 #endif
 
+/** What handles for one semaphore learn for those after them; set to 0. */
+typedef struct lk_semaphore_memory {
+  unsigned failures; /**< in a row, of asking for place and permits at once */
+} lk_semaphore_memory;
+
 /** Options beside those of a lock. Set `size`. */
 typedef struct lk_semaphore_config {
   size_t size; /**< sizeof(lk_semaphore_config) */
@@ -55,6 +60,9 @@ typedef struct lk_semaphore_config {
       shrinks, nobody loses what he holds. NULL: `permits` is the number. Not
      with kazoo's layout, where the path itself says it, once and for all. */
   const char *limit_path;
+  /** Where a handle is made for each acquire: shared by all of one keeper, and
+      kept until the last of them is freed. NULL: each learns for itself. */
+  lk_semaphore_memory *memory;
 } lk_semaphore_config;
 
 /**

@@ -196,7 +196,7 @@ static void place_granted(void *arg)
   lk__permits_ref(p);
   p->first = true;
   if (!p->queued)
-    p->config->failures = 0; /* nobody else: asking for all at once is right */
+    *p->config->failures = 0; /* nobody else: asking for all at once is right */
   if (p->attempt.count == 0)
     lk__leases_ask(p);
   if (!p->over)
@@ -209,7 +209,7 @@ static void place_granted(void *arg)
 void lk__permits_failed(lk_permits *p, int err)
 {
   if (err == LK_ERR_BUSY && !p->first && p->attempt.count > 0)
-    p->config->failures++;
+    ++*p->config->failures;
   if (err == LK_ERR_SESSION_EXPIRED)
     lk__permits_again(p, err);
   else
@@ -239,7 +239,7 @@ static void place_news(void *arg, const lk_news *news)
     p->queued = true;
     if (p->attempt.count > 0) {
       lk__leases_drop(p); /* somebody is ahead: permits are theirs first */
-      p->config->failures++;
+      ++*p->config->failures;
     }
     lk__permits_tell(p, news);
     break;
@@ -295,7 +295,7 @@ static void begin(lk_attempt *a)
   else
     ask_place(p);
   if (!p->over && lk__keeper_online(p->keeper) &&
-      p->config->failures < MAX_FAILURES)
+      *p->config->failures < MAX_FAILURES)
     lk__leases_ask(p);
   lk__permits_unref(p);
 }

@@ -24,7 +24,7 @@ typedef struct lk_permits_config {
       number in decimal; and it must not say another. `at` NULL: it counts. */
   lk_bytes limit_text;
   bool fail_on_expiry;
-  unsigned failures; /**< of asking for all at once, in a row */
+  unsigned *failures; /**< of asking for all at once, in a row */
 } lk_permits_config;
 
 typedef struct lk_permits lk_permits;

@@ -14,7 +14,8 @@ enum { MAX_PERMITS = 1000000, MAX_TAKE = 1000, NUMBER_LEN = 11 };
 /* What its attempts are for. The paths stand behind it. */
 typedef struct plan {
   lk_permits_config what;
-  char text[NUMBER_LEN + 1]; /* how many, in decimal */
+  lk_semaphore_memory memory; /* where it has one of its own */
+  char text[NUMBER_LEN + 1];  /* how many, in decimal */
   char paths[];
 } plan;
 
@@ -88,6 +89,7 @@ static plan *make_plan(const lk_mem *mem, const char *path, lk_layout layout,
     return NULL;
   p->what.take = o->take == 0 ? 1 : (size_t)o->take;
   p->what.limit = o->permits;
+  p->what.failures = &(o->memory == NULL ? &p->memory : o->memory)->failures;
   if (layout == LK_LAYOUT_KAZOO)
     lay_out_kazoo(p, path);
   else

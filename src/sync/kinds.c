@@ -234,6 +234,8 @@ int lk_sync_semaphore_new(lk_sync_lock **out, lk_sync_client *c,
     return LK_ERR_NO_MEMORY;
   }
   (*out)->permits.limit_path = (*out)->limit_path;
+  if (options->memory == NULL)
+    (*out)->permits.memory = &(*out)->learned;
   return lk__sync_lock_try_out(out);
 }
 

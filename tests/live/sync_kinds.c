@@ -200,6 +200,42 @@ START_TEST(several_permits_are_taken_together)
 }
 END_TEST
 
+static lk_stat leases(void)
+{
+  char path[128];
+  lk_stat stat = {0};
+
+  snprintf(path, sizeof path, "%s-permits/leases", where());
+  ck_assert_int_eq(lk_sync_exists(here, &stat, path, &soon), 0);
+  return stat;
+}
+
+/* Each acquire has a handle of its own; what they learn is the lock's. */
+START_TEST(who_failed_three_times_asks_for_its_place_first)
+{
+  pthread_mutex_t stop = PTHREAD_MUTEX_INITIALIZER;
+  lk_sync_lock *l = permits_of(1, 1), *other = permits_of(1, 1);
+  void *both[] = {l, &stop};
+  waiter first;
+
+  ck_assert_int_eq(lk_sync_lock_acquire(l, &soon), 0);
+  waiter_start(&first, hold_until, both);
+  while (leases().num_children < 2)
+    ;
+  for (int i = 0; i < 6; i++) {
+    int32_t before = leases().cversion;
+
+    ck_assert_int_eq(lk_sync_lock_try(other, &soon), LK_ERR_BUSY);
+    ck_assert_int_eq(lk_sync_sync(here, where(), &soon), 0);
+    ck_assert((i < 3) == (leases().cversion > before));
+  }
+  ck_assert_int_eq(lk_sync_lock_release(l), 0);
+  ck_assert_int_eq(waiter_end(&first), 0);
+  lk_sync_lock_free(other);
+  lk_sync_lock_free(l);
+}
+END_TEST
+
 /* ---- several at once ------------------------------------------------------
  */
 
@@ -342,6 +378,7 @@ TCase *kind_tests(void)
   tcase_add_test(t, a_side_that_waits_has_its_deadline_and_leaves_nothing);
   tcase_add_test(t, permits_are_held_by_as_many_threads_once_each);
   tcase_add_test(t, several_permits_are_taken_together);
+  tcase_add_test(t, who_failed_three_times_asks_for_its_place_first);
   tcase_add_test(t, several_locks_are_taken_together);
   tcase_add_test(t, a_single_node_is_held_by_one_thread);
   tcase_add_test(t, threads_share_a_node);
