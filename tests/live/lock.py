@@ -8,7 +8,8 @@ import live
 import locks as shared
 import relay
 from live import eventually
-from locks import (LONG, SHORT, names, on_server, owned_by, wait_until_empty)
+from locks import (LONG, SHORT, Wired, names, on_server, owned_by,
+                   wait_until_empty)
 from puppet import Puppet
 from relay import Relay
 
@@ -163,6 +164,32 @@ def a_warm_acquire_is_one_write_and_a_short_hold_three_requests(
             assert wire.ops(mark) == [relay.CREATE2, relay.CHILDREN,
                                       relay.DELETE]
         client.do("close")
+
+
+@on_server
+def names_of_any_layout_cost_the_same(puppet, far, base):
+    at_once, parked = (relay.CREATE2, relay.CHILDREN), 2 * [relay.GET]
+    for layout in range(4):  # lk_layout
+        path = "%s/%d" % (base, layout)
+        far.create(path)
+        holder = far.lock(path, layout=layout)
+        with Wired() as it:
+            lock = it.client.lock(path, layout=layout)
+            it.begin()
+            lock.acquire()
+            it.costs(1, *at_once)
+            lock.release()
+            it.costs(1, relay.DELETE)
+            holder.acquire()
+            asked = lock.ask("acquire")
+            lock.waits()
+            it.costs(2, *at_once, *parked)
+            holder.release()
+            asked.good()
+            # The event is the grant; the proof of it is not waited for.
+            it.costs(1, relay.MULTI)
+            lock.release()
+            it.costs(1, relay.DELETE)
 
 
 @on_server
@@ -559,6 +586,7 @@ with shared.serve("--tick", "500", "--container-check", "300") as zk:
         a_cancelled_wait_ends_at_once,
         many_short_waits_leave_no_watch,
         a_warm_acquire_is_one_write_and_a_short_hold_three_requests,
+        names_of_any_layout_cost_the_same,
         a_cold_acquire_is_two_writes_however_deep,
         two_who_alternate_list_once_each,
         a_release_wakes_one_of_a_hundred,
