@@ -11,6 +11,7 @@ import subprocess
 import command
 from command import expect, run, start
 import live
+import relay
 
 zk = command.serve()
 
@@ -74,6 +75,17 @@ def an_ephemeral_node_lives_until_interrupted():
         process.terminate()
 
 
+def the_end_of_its_session_is_told():
+    with relay.Relay(zk.connect) as way:
+        with start("create", "-e", "-T", "3", "-z", way.address,
+                   "/over") as process:
+            process.stdout.readline()
+            way.freeze()
+            done = process.end()
+            assert done.code == 125 and "the node is gone" in done.err, done
+    live.eventually(lambda: run("stat", "/over").code == 1)
+
+
 def a_container_goes_with_its_last_child():
     with command.zkserver.Server("--container-check", "200") as other:
         where = ("-z", other.connect)
@@ -109,6 +121,13 @@ def create_knows_access_lists():
     assert raw("get", "/read-only") == b"x"
     assert "access list" in expect(125, "set", "/read-only", "y").err
     assert "--acl" in expect(125, "create", "--acl", "x", "/acl").err
+    # Parents are not open to everybody where the node is not.
+    closed = "world:anyone:cra"
+    for more in ((), ("-t", "1099511627775")):
+        top = "/closed%d" % len(more)
+        expect(0, "create", "-p", *more, "--acl", closed, top + "/a/b")
+        for path in (top, top + "/a", top + "/a/b"):
+            assert expect(0, "acl", path).out == closed + "\n", path
 
 
 # ---- get, set, delete -------------------------------------------------------------
@@ -306,7 +325,8 @@ def verbs_have_the_options_of_a_session():
     assert "60000 ms" in done.err, done
     assert expect(0, "get", "-z", zk.connect + "/zookeeper", "/config",
                   env=dict(os.environ, LATCHKEY_ZK="127.0.0.1:1")).code == 0
-    for verb in ("ls", "get", "stat", "set", "create", "delete", "status"):
+    for verb in ("ls", "tree", "get", "stat", "set", "create", "delete",
+                 "watch", "acl", "status", "wait", "revoke"):
         assert "usage: latchkey " + verb in expect(0, verb, "--help").out
         assert "begins with /" in expect(125, verb, "x").err
         assert "no " in expect(125, verb).err
@@ -322,6 +342,7 @@ live.run(live.together(
     create_takes_data_from_a_word_or_standard_input,
     p_makes_parents,
     an_ephemeral_node_lives_until_interrupted,
+    the_end_of_its_session_is_told,
     a_container_goes_with_its_last_child,
     a_node_with_a_ttl_goes_by_itself,
     create_knows_access_lists,

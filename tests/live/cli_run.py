@@ -203,6 +203,13 @@ def servers_come_from_the_option_or_the_environment():
     assert "-z" in done.err, done
 
 
+def without_either_the_server_is_the_one_at_home():
+    """Whether there is one or not."""
+    bare = {k: v for k, v in os.environ.items() if k != "LATCHKEY_ZK"}
+    done = run("stat", "-v", "--connect-timeout", "0.3", "/", env=bare)
+    assert "127.0.0.1:2181" in done.err, done
+
+
 def a_chroot_is_part_of_the_servers():
     expect(0, "create", "/root", "")
     done = expect(0, "run", "-z", zk.connect + "/root", "/inside", "sh", "-c",
@@ -307,6 +314,7 @@ live.run(
     credentials_that_a_server_refuses_are_125,
     an_open_queue_is_noticed_under_v,
     servers_come_from_the_option_or_the_environment,
+    without_either_the_server_is_the_one_at_home,
     a_chroot_is_part_of_the_servers,
     the_negotiated_timeout_is_shown_under_v,
     no_session_within_the_connect_timeout_is_125,

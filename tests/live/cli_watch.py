@@ -99,17 +99,28 @@ def nohup_is_respected():
 
 def a_lost_connection_is_said_to_miss_events():
     with relay.Relay(zk.connect) as way:
-        with watching("-z", way.address, "/lost") as process:
+        with watching("-n", "2", "-z", way.address, "/lost") as process:
             for back in ("/lost", "/lost/again"):
                 way.refuse()
                 way.drop()
                 expect(0, "create", back)
                 way.accept()
                 assert lines(process, 1) == ["missed /lost"]
+            # Those are no events, of which -n counts two.
             expect(0, "set", "/lost", "x")
-            assert lines(process, 1) == ["changed /lost"]
-            process.terminate()
-            assert process.end().code == 0
+            expect(0, "delete", "/lost/again")
+            done = process.end()
+            assert done.code == 0, done
+            assert done.out == "changed /lost\nchildren /lost\n", done
+
+
+def a_connection_that_breaks_at_once_is_no_matter():
+    with relay.Relay(zk.connect) as way:
+        trap = way.trap("cut", up=False, op=106)
+        with watching("-n", "1", "-z", way.address, "/first") as process:
+            trap.wait()
+            expect(0, "create", "/first")
+            assert process.end().out.endswith("created /first\n")
 
 
 def an_expired_session_is_said_and_followed_by_another():
@@ -204,6 +215,10 @@ def acl_replaces_it():
     assert "access list" in expect(125, "set", "/set", "y").err
     assert "version 2" in expect(0, "acl", "-v", "/set", "open").err
     expect(0, "set", "/set", "y")
+    assert expect(0, "acl", "--json", "/set").json()[0]["aversion"] == 2
+    # Whoever wrote it, it does not speak to the terminal.
+    expect(0, "acl", "/set", "digest:b\x1b[2J:x:r,world:anyone:cdrwa")
+    assert "digest:b\\x1b[2J:x:r\n" in expect(0, "acl", "/set").out
     # What it prints is what it takes.
     expect(0, "acl", "/set", "world:anyone:ra,ip:127.0.0.1:cdrwa")
     printed = expect(0, "acl", "/set").out.split()
@@ -245,6 +260,7 @@ live.run(live.together(
     signals_end_it_in_good_order,
     nohup_is_respected,
     a_lost_connection_is_said_to_miss_events,
+    a_connection_that_breaks_at_once_is_no_matter,
     an_expired_session_is_said_and_followed_by_another,
     a_reader_that_goes_ends_it,
     a_reader_that_is_slow_is_told_what_it_missed,
