@@ -169,6 +169,27 @@ START_TEST(what_stays_is_told_of_its_node_or_of_all_below)
 }
 END_TEST
 
+START_TEST(what_stays_is_told_again)
+{
+  lk_link fired;
+
+  begin();
+  standing("/a", LK_WATCH_PERSISTENT);
+  standing("/a", LK_WATCH_RECURSIVE);
+  for (int i = 0; i < 3; i++) {
+    lk__list_init(&fired);
+    lk__watches_match(&ws, LK_EVENT_CHANGED, lk_text("/a"), &fired);
+    for (int told = 0; told < 2; told++) {
+      ck_assert(!lk__list_empty(&fired));
+      lk__list_remove(fired.next);
+    }
+    ck_assert(lk__list_empty(&fired));
+  }
+  ck_assert_uint_eq(fire(LK_EVENT_CHANGED, "/a"), 2);
+  end();
+}
+END_TEST
+
 START_TEST(only_the_very_path_is_meant)
 {
   static const char *const others[] = {"/",   "/a", "/a/b/c", "/a/bc",
@@ -355,6 +376,7 @@ END_TEST
 SUITE("watch", each_event_fires_what_the_server_lets_go,
       a_deletion_serves_all_lists_of_a_path_at_once,
       what_stays_is_told_of_its_node_or_of_all_below,
+      what_stays_is_told_again,
       only_the_very_path_is_meant, a_watch_that_is_under_way_hears_nothing,
       alone_is_who_shares_the_servers_watch_with_nobody,
       one_that_stays_serves_once_its_request_has_left,
