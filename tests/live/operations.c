@@ -252,6 +252,7 @@ static int run(bool ensemble)
   suite_add_tcase(suite, deed_tests(ensemble));
   suite_add_tcase(suite, watch_over_tests(ensemble));
   runner = srunner_create(suite);
+  srunner_set_fork_status(runner, CK_NOFORK); /* they are many, and short */
   srunner_run_all(runner, CK_ENV);
   failed = srunner_ntests_failed(runner);
   srunner_free(runner);

@@ -48,6 +48,7 @@ START_TEST(a_watch_stands_when_its_request_has_ended_well)
   if (o->watches == 0)
     return;
   place_enter(with_chroot(_i));
+  told = 0;
   furnish("/a");
   furnish("/b");
   wire_break_at(near, o->op, true);
@@ -74,6 +75,7 @@ START_TEST(a_cancelled_watch_is_gone_wherever_it_breaks)
   lk_call call = {.size = sizeof call, .on_event = on_event, .watch = &w};
 
   place_enter(_i % 2 == 1);
+  told = 0;
   furnish("/a");
   ck_assert_int_eq(get(here, at("/a", ""), &call), 0);
   wire_break_at(near, 18, answered);
@@ -363,6 +365,7 @@ START_TEST(what_was_missed_is_told_as_documented)
   answer waiting = {0};
 
   place_enter(_i % 2 == 1);
+  forget();
   prepare(_i >= 2);
   wire_break(near);
   wait_for_state(here, LK_STATE_SUSPENDED);
