@@ -173,7 +173,7 @@ LK_API int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
  * Other watches of this client on the same node go together with it, on servers
  * before 3.9 too, which know only one watch of a path at a time: what would
  * replace another is not sent, or sent again. Only the two modes do not: the
- * second is refused with LK_ERR_WATCH_MODE. When that happens, no event is
+ * second is refused with LK_ERR_WATCH_MODE. Where one is sent again no event is
  * missing, but one may come behind an answer that shows its change, or twice.
  * To know of the children as well, watch the tree and use lk_children() with a
  * watch.
