@@ -114,6 +114,7 @@ def a_full_queue_takes_nobody(puppet, far, base):
             lock.free()
         for end in (waiting, more):
             end.fails("CLOSED")
+        eventually(lambda: not names(far, base + "/l"))
         peeking.ask("acquire", wait=0).good()
 
 

@@ -156,6 +156,7 @@ def a_tree(stage, repeat, fault):
         assert done.err == "0" and done.deleted == 8, done
         return stage.frames(mark)
     trap.wait()
+    stage.settle()
     left = len([path for path in TREE[:-1] if stage.has(path)])
     assert done.deleted <= 8 - left, (done, left)
     if repeat:
@@ -163,7 +164,6 @@ def a_tree(stage, repeat, fault):
     else:
         assert done.err in ("UNKNOWN", "LOSS", "NOT_SENT"), done
         again = stage.ask("delete_deep", "/t").result()
-        stage.settle()
         assert again.err == ("0" if left > 0 else "NO_NODE"), (again, left)
     assert stage.names("") == ["tt"]
     return None

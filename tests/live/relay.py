@@ -118,9 +118,8 @@ class _Side:
 
     def take(self, piece):
         now = time.monotonic()
-        self.kept += len(piece)
         if not self.connection.relay.frames:
-            self.queue.put_nowait((now, self.signed(piece), None))
+            self.put(now, self.signed(piece), None)
             return
         self.rest += piece
         while len(self.rest) >= 4:
@@ -129,8 +128,13 @@ class _Side:
                 break
             frame = self.frame(self.rest[4:4 + size])
             self.connection.relay.log.append(frame)
-            self.queue.put_nowait((now, self.rest[:4 + size], frame))
+            self.put(now, self.rest[:4 + size], frame)
             self.rest = self.rest[4 + size:]
+
+    def put(self, now, piece, frame):
+        """Not what is in `rest`: it goes on only when more has come."""
+        self.kept += len(piece)
+        self.queue.put_nowait((now, piece, frame))
 
     def signed(self, piece):
         """A server's first words name where it can be called back."""
@@ -184,7 +188,7 @@ class _Side:
                 if await self.spring(trap):
                     return
                 await relay.gates[self.up].wait()
-            self.kept = max(self.kept - len(piece), 0)
+            self.kept -= len(piece)
             try:
                 self.writer.write(piece)
                 await self.writer.drain()
