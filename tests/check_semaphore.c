@@ -660,24 +660,32 @@ START_TEST(an_overloaded_server_is_asked_again)
 }
 END_TEST
 
+/* Two of two are wanted while somebody has one; requests number `busy`, refused
+ * for now, and `cut`, with whose answer the connection goes, if not 0. */
+static void want_two_in_trouble(unsigned busy, unsigned cut)
+{
+  begin(2);
+  change(0, 2);
+  get(1);
+  parties[0].link->requests = 0;
+  parties[0].link->throttle_at = busy;
+  parties[0].link->cut_at = cut;
+  parties[0].link->cut_after = true;
+  want(0);
+  fake_run(&server, T / 2);
+  ck_assert_int_eq(l[0].acquired, NOT_YET);
+  let_go(1);
+  fake_run(&server, T / 2);
+  ck_assert_int_eq(l[0].acquired, 0);
+  ck_assert_uint_eq(left(), 2);
+  end();
+}
+
 /* The one that counts them may be there before another one of its own. */
 START_TEST(permits_that_an_overloaded_server_made_late_are_counted)
 {
-  for (unsigned at = 1; at <= 8; at++) {
-    begin(2);
-    change(0, 2);
-    get(1);
-    parties[0].link->requests = 0;
-    parties[0].link->throttle_at = at;
-    want(0);
-    fake_run(&server, T / 2);
-    ck_assert_int_eq(l[0].acquired, NOT_YET);
-    let_go(1);
-    fake_run(&server, T / 2);
-    ck_assert_int_eq(l[0].acquired, 0);
-    ck_assert_uint_eq(left(), 2);
-    end();
-  }
+  for (unsigned busy = 1; busy <= 8; busy++)
+    want_two_in_trouble(busy, 0);
 }
 END_TEST
 
@@ -686,23 +694,8 @@ END_TEST
 START_TEST(permits_that_were_made_after_a_break_are_counted)
 {
   for (unsigned busy = 1; busy <= 6; busy++) {
-    for (unsigned at = busy + 1; at <= 8; at++) {
-      begin(2);
-      change(0, 2);
-      get(1);
-      parties[0].link->requests = 0;
-      parties[0].link->throttle_at = busy;
-      parties[0].link->cut_at = at;
-      parties[0].link->cut_after = true;
-      want(0);
-      fake_run(&server, T / 2);
-      ck_assert_int_eq(l[0].acquired, NOT_YET);
-      let_go(1);
-      fake_run(&server, T / 2);
-      ck_assert_int_eq(l[0].acquired, 0);
-      ck_assert_uint_eq(left(), 2);
-      end();
-    }
+    for (unsigned cut = busy + 1; cut <= 8; cut++)
+      want_two_in_trouble(busy, cut);
   }
 }
 END_TEST
