@@ -64,7 +64,7 @@ static int start(lk_holder *h)
 static void begin_acquire(lk_errand *e)
 {
   lk_holder *h = holder_of(e);
-  int err = lk__errand_hindrance(e);
+  int err = lk__errand_hindrance(e, lk__errand_clock(e));
 
   if (err == 0)
     err = start(h);
@@ -177,7 +177,7 @@ static void cut_release(lk_errand *e, int err)
 static void begin_release(lk_errand *e)
 {
   lk_holder *h = holder_of(e);
-  int hindrance = lk__errand_hindrance(e);
+  int hindrance = lk__errand_hindrance(e, lk__errand_clock(e));
 
   lk__holder_lose(h);
   int err = h->handle == NULL ? LK_ERR_CLOSED
@@ -247,7 +247,7 @@ static void cut_verify(lk_errand *e, int err)
 static void begin_verify(lk_errand *e)
 {
   lk_holder *h = holder_of(e);
-  int err = lk__errand_hindrance(e);
+  int err = lk__errand_hindrance(e, lk__errand_clock(e));
 
   if (err == 0)
     err = lk_lock_verify(h->handle, on_verified, h);

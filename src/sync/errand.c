@@ -97,21 +97,18 @@ static bool cancelled(const lk_errand *e)
   return e->cancel != NULL && atomic_load(&e->cancel->set);
 }
 
-int64_t lk__errand_left_ms(const lk_errand *e)
+int64_t lk__errand_left_ms(const lk_errand *e, int64_t now)
 {
-  return e->deadline_ms == INT64_MAX
-             ? 0
-             : e->deadline_ms - lk_client_clock(e->client->client);
+  return e->deadline_ms == INT64_MAX ? 0 : e->deadline_ms - now;
 }
 
-int lk__errand_hindrance(const lk_errand *e)
+int lk__errand_hindrance(const lk_errand *e, int64_t now)
 {
   if (e->client->closed)
     return LK_ERR_CLOSED;
   if (cancelled(e))
     return LK_ERR_CANCELLED;
-  return e->deadline_ms <= lk_client_clock(e->client->client) ? LK_ERR_DEADLINE
-                                                              : 0;
+  return e->deadline_ms <= now ? LK_ERR_DEADLINE : 0;
 }
 
 void lk__errand_stay(lk_errand *e, void (*cut)(lk_errand *e, int err))

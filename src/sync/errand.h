@@ -45,10 +45,17 @@ int lk__errand_do(lk_errand *e, lk_sync_client *c, void (*begin)(lk_errand *e));
 
 /* ---- for the handle's thread --------------------------------------------- */
 
-/** Why it need not begin: 0, LK_ERR_CLOSED, CANCELLED, DEADLINE. */
-int lk__errand_hindrance(const lk_errand *e);
-/** How long its deadline is away; 0 if there is none. */
-int64_t lk__errand_left_ms(const lk_errand *e);
+/** Why it need not begin at `now`: 0, LK_ERR_CLOSED, CANCELLED, DEADLINE. */
+int lk__errand_hindrance(const lk_errand *e, int64_t now);
+/** How long its deadline is away at `now`, as a timeout of lk_call: 0 if there
+    is none. To be asked with the `now` for which nothing hindered it: a timeout
+    is never 0 then. */
+int64_t lk__errand_left_ms(const lk_errand *e, int64_t now);
+/** The clock of deadlines, read now. */
+static inline int64_t lk__errand_clock(const lk_errand *e)
+{
+  return lk_client_clock(e->client->client);
+}
 /** It can be cut short by a cancel from now on. */
 void lk__errand_stay(lk_errand *e, void (*cut)(lk_errand *e, int err));
 /** And by its deadline, which nobody else sees to. */

@@ -123,7 +123,7 @@ static void begin_take(lk_errand *e)
 {
   taker *t = LK_OWNER(e, taker, errand);
   lk_sync_subscription *s = t->from;
-  int err = lk__errand_hindrance(e);
+  int err = lk__errand_hindrance(e, lk__errand_clock(e));
 
   if (err == 0 && s->told_by == NULL && !is_final(s->err))
     err = subscribe(s);
@@ -159,7 +159,7 @@ typedef struct step {
 
 static void begin_subscribe(lk_errand *e)
 {
-  int err = lk__errand_hindrance(e);
+  int err = lk__errand_hindrance(e, lk__errand_clock(e));
 
   lk__errand_end(e,
                  err == 0 ? subscribe(LK_OWNER(e, step, errand)->what) : err);
