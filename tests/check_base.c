@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "base/list.h"
 #include "base/mem.h"
+#include "base/walk.h"
 #include "fake/failing_mem.h"
 #include "suite.h"
 
@@ -140,8 +140,115 @@ START_TEST(a_list_keeps_its_order)
 }
 END_TEST
 
+/* ---- walks --------------------------------------------------------------- */
+
+enum { MEMBERS = 5 };
+
+static lk_safe_list walked;
+static item members[MEMBERS + 1];
+static char visited[64]; /* a digit for each visit, in order */
+
+static void fill(void)
+{
+  lk__safe_list_init(&walked);
+  visited[0] = '\0';
+  for (int i = 0; i <= MEMBERS; i++) {
+    members[i].value = i;
+    lk__list_init(&members[i].link);
+    if (i < MEMBERS)
+      lk__safe_list_add(&walked, &members[i].link);
+  }
+}
+
+static void visit(lk_link *l)
+{
+  size_t len = strlen(visited);
+
+  ck_assert_uint_lt(len, sizeof visited - 1);
+  visited[len] = (char)('0' + LK_OWNER(l, item, link)->value);
+  visited[len + 1] = '\0';
+}
+
+static void leave(int i)
+{
+  lk__safe_list_remove(&walked, &members[i].link);
+}
+
+START_TEST(a_walk_visits_what_was_there_and_has_not_left)
+{
+  lk_walk w;
+
+  for (int at = 0; at < MEMBERS; at++) {
+    for (int gone = 0; gone < (1 << MEMBERS); gone++) {
+      char expected[MEMBERS + 1];
+      int len = 0;
+
+      fill();
+      lk__walk_begin(&w, &walked);
+      for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
+        visit(l);
+        if (LK_OWNER(l, item, link)->value != at)
+          continue;
+        for (int i = 0; i < MEMBERS; i++) {
+          if ((gone & 1 << i) != 0)
+            leave(i);
+        }
+        lk__safe_list_add(&walked, &members[MEMBERS].link);
+      }
+      for (int i = 0; i < MEMBERS; i++) {
+        if (i <= at || (gone & 1 << i) == 0)
+          expected[len++] = (char)('0' + i);
+      }
+      expected[len] = '\0';
+      ck_assert_str_eq(visited, expected);
+      ck_assert_ptr_null(walked.walk);
+    }
+  }
+}
+END_TEST
+
+START_TEST(a_walk_within_a_walk_may_take_out_what_the_outer_one_comes_to)
+{
+  lk_walk outer, inner;
+
+  fill();
+  lk__walk_begin(&outer, &walked);
+  for (lk_link *l; (l = lk__walk_next(&outer)) != NULL;) {
+    visit(l);
+    lk__walk_begin(&inner, &walked);
+    for (lk_link *m; (m = lk__walk_next(&inner)) != NULL;) {
+      visit(m);
+      if (m == l)
+        continue;
+      lk__safe_list_remove(&walked, m);
+      lk__walk_end(&inner);
+      break;
+    }
+  }
+  ck_assert_str_eq(visited, "001203243");
+  ck_assert_ptr_null(walked.walk);
+  ck_assert_ptr_eq(walked.members.next, &members[4].link);
+}
+END_TEST
+
+START_TEST(a_walk_of_nothing_ends_at_once)
+{
+  lk_walk w;
+
+  fill();
+  for (int i = 0; i < MEMBERS; i++)
+    leave(i);
+  lk__walk_begin(&w, &walked);
+  lk__safe_list_add(&walked, &members[0].link);
+  ck_assert_ptr_null(lk__walk_next(&w));
+  ck_assert_ptr_null(walked.walk);
+}
+END_TEST
+
 SUITE("base", every_error_has_a_name_and_a_text_of_its_own,
       an_unknown_number_has_a_text_and_no_name,
       the_usual_access_lists_say_what_they_say,
       new_memory_is_zero_and_none_is_told, the_usual_memory_is_the_c_librarys,
-      a_list_keeps_its_order)
+      a_list_keeps_its_order, a_walk_visits_what_was_there_and_has_not_left,
+      a_walk_within_a_walk_may_take_out_what_the_outer_one_comes_to,
+      a_walk_of_nothing_ends_at_once)

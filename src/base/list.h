@@ -46,6 +46,17 @@ static inline void lk__list_remove(lk_link *l)
   lk__list_init(l);
 }
 
+/** Take out the first member; NULL: there is none. */
+static inline lk_link *lk__list_pop(lk_link *list)
+{
+  lk_link *l = list->next;
+
+  if (l == list)
+    return NULL;
+  lk__list_remove(l);
+  return l;
+}
+
 /** Move all members of `from` to the end of `to`. */
 static inline void lk__list_move(lk_link *to, lk_link *from)
 {

@@ -37,8 +37,10 @@ static void judge_multi(lk_keeper *k, size_t chunk, int err,
   uint64_t beat = k->beat_no;
   lk_walk w;
 
-  lk__walk_begin(k, &w);
-  for (lk_contend *ct; (ct = lk__walk_next(k, &w)) != NULL;) {
+  lk__walk_begin(&w, &k->contends);
+  for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
+    lk_contend *ct = LK_OWNER(l, lk_contend, link);
+
     if (!holds(ct) || ct->beat != beat || ct->beat_chunk != chunk)
       continue;
     int own = ct->beat_index < count ? results[ct->beat_index].err : err;
@@ -85,7 +87,7 @@ static void ask_checks(lk_keeper *k)
   size_t bytes = 0;
   size_t chunk = 0;
 
-  for (lk_contend *ct = k->first; ct != NULL; ct = ct->next) {
+  for (lk_contend *ct = NULL; (ct = lk__keeper_next(k, ct)) != NULL;) {
     if (!holds(ct))
       continue;
     ct->beat = k->beat_no;
@@ -137,7 +139,7 @@ static void beat(lk_keeper *k)
     ask_sync(k);
     return;
   }
-  for (lk_contend *ct = k->first; ct != NULL; ct = ct->next) {
+  for (lk_contend *ct = NULL; (ct = lk__keeper_next(k, ct)) != NULL;) {
     if (holds(ct))
       lk__contend_supervise(ct);
   }
@@ -178,7 +180,7 @@ static int64_t due(const lk_keeper *k)
 
   if (k->held == 0)
     return at;
-  for (const lk_contend *ct = k->first; ct != NULL; ct = ct->next) {
+  for (lk_contend *ct = NULL; (ct = lk__keeper_next(k, ct)) != NULL;) {
     int64_t his = ct->state == LK_CONTEND_HELD
                       ? due_for(k, lk__contend_deadline(ct))
                       : at;

@@ -21,6 +21,7 @@
  * why counting tells an answer that is still meant from one of an earlier try.
  */
 
+#include "base/list.h"
 #include "recipes/attempt.h"
 #include "recipes/place.h"
 #include "recipes/trouble.h"
@@ -144,9 +145,7 @@ typedef struct lk_search {
 struct lk_contend {
   lk_attempt attempt; /* of one part: itself */
   lk_contend *self;
-  lk_contend *next; /* the keeper's */
-  lk_contend *prev;
-  uint64_t born; /* walks over the list that were begun before it came */
+  lk_link link; /* in the keeper's list, until it is OVER */
   lk_keeper *keeper;
   size_t refs;           /* the machine's until it is OVER, requests, callers */
   const lk_owner *owner; /* NULL: nobody */

@@ -16,12 +16,14 @@
 /* Another attempt of this keeper knows it as its own. */
 static bool is_claimed(const lk_contend *ct, uint64_t token)
 {
-  const lk_contend *other = ct->keeper->first;
+  lk_contend *other = NULL;
 
-  while (other != NULL && (other == ct || other->token != token ||
-                           strcmp(other->node, ct->node) != 0))
-    other = other->next;
-  return other != NULL;
+  while ((other = lk__keeper_next(ct->keeper, other)) != NULL) {
+    if (other != ct && other->token == token &&
+        strcmp(other->node, ct->node) == 0)
+      return true;
+  }
+  return false;
 }
 
 bool lk__fixed_is_ours(const lk_contend *ct, const lk_stat *stat)

@@ -8,60 +8,23 @@
 
 void lk__keeper_add(lk_keeper *k, lk_contend *ct)
 {
-  ct->born = k->walks;
-  ct->prev = k->last;
-  if (k->last == NULL)
-    k->first = ct;
-  else
-    k->last->next = ct;
-  k->last = ct;
+  lk__safe_list_add(&k->contends, &ct->link);
   lk__keeper_ref(k);
 }
 
 void lk__keeper_remove(lk_keeper *k, lk_contend *ct)
 {
-  for (lk_walk *w = k->walk; w != NULL; w = w->outer) {
-    if (w->at == ct)
-      w->at = ct->next;
-  }
-  if (ct->prev == NULL)
-    k->first = ct->next;
-  else
-    ct->prev->next = ct->next;
-  if (ct->next == NULL)
-    k->last = ct->prev;
-  else
-    ct->next->prev = ct->prev;
-  ct->next = NULL;
-  ct->prev = NULL;
-}
-
-void lk__walk_begin(lk_keeper *k, lk_walk *w)
-{
-  w->at = k->first;
-  w->number = ++k->walks;
-  w->outer = k->walk;
-  k->walk = w;
-}
-
-lk_contend *lk__walk_next(lk_keeper *k, lk_walk *w)
-{
-  lk_contend *ct = w->at;
-
-  if (ct == NULL || ct->born >= w->number) {
-    k->walk = w->outer;
-    return NULL;
-  }
-  w->at = ct->next;
-  return ct;
+  lk__safe_list_remove(&k->contends, &ct->link);
 }
 
 static void for_each(lk_keeper *k, void (*what)(lk_contend *ct))
 {
   lk_walk w;
 
-  lk__walk_begin(k, &w);
-  for (lk_contend *ct; (ct = lk__walk_next(k, &w)) != NULL;) {
+  lk__walk_begin(&w, &k->contends);
+  for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
+    lk_contend *ct = LK_OWNER(l, lk_contend, link);
+
     lk__contend_ref(ct);
     what(ct);
     lk__contend_unref(ct);
@@ -148,7 +111,7 @@ void lk__keeper_watch(lk_keeper *k, const lk_contend *ct)
 
 static void watch_held(lk_keeper *k)
 {
-  for (const lk_contend *ct = k->first; ct != NULL; ct = ct->next) {
+  for (lk_contend *ct = NULL; (ct = lk__keeper_next(k, ct)) != NULL;) {
     if (ct->state == LK_CONTEND_HELD)
       lk__keeper_watch(k, ct);
   }
@@ -370,6 +333,7 @@ int lk_keeper_new(lk_keeper **out, lk_client *client,
   k->config = *config;
   k->refs = 1;
   k->watch_at_ms = INT64_MAX;
+  lk__safe_list_init(&k->contends);
   k->listener = (lk_listener){.state = on_state, .answer = on_answer, .arg = k};
   k->watchdog = (lk_timer){.fire = on_watchdog, .arg = k};
   k->final = (lk_timer){.fire = on_final, .arg = k};

@@ -2,18 +2,11 @@
 #ifndef LK_RECIPES_KEEPER_H
 #define LK_RECIPES_KEEPER_H
 
+#include "base/walk.h"
 #include "recipes/contend.h"
 #include "recipes/lease.h"
 
 #include <latchkey/keeper.h>
-
-/** Someone goes through a keeper's attempts, any of which may leave, join or
-    be freed meanwhile. */
-typedef struct lk_walk {
-  lk_contend *at; /* the next one */
-  uint64_t number;
-  struct lk_walk *outer;
-} lk_walk;
 
 struct lk_keeper {
   lk_mem mem;
@@ -31,10 +24,7 @@ struct lk_keeper {
   uint64_t seen_zxid; /* of any answer, the largest */
 
   struct lk_local *locals; /* queues in this process */
-  lk_contend *first;       /* attempts that are not over */
-  lk_contend *last;
-  lk_walk *walk;
-  uint64_t walks;
+  lk_safe_list contends;   /* attempts that are not over */
   size_t held;    /* HELD, UNSURE */
   size_t unsure;  /* of these */
   size_t parked;  /* our node is made and not granted */
@@ -91,10 +81,16 @@ void lk__keeper_count(const lk_contend *ct, lk_contend_state from,
 /** Something is held that may run out: see that the watchdog knows. */
 void lk__keeper_watch(lk_keeper *k, const lk_contend *ct);
 
-void lk__walk_begin(lk_keeper *k, lk_walk *w);
-/** NULL: that was all, and the walk is over. What joined since it began is left
-    out. */
-lk_contend *lk__walk_next(lk_keeper *k, lk_walk *w);
+/** The one behind `ct`, or for NULL the first; NULL: there is none. For loops
+    that call nobody; others need an lk_walk. */
+static inline lk_contend *lk__keeper_next(const lk_keeper *k,
+                                          const lk_contend *ct)
+{
+  const lk_link *all = &k->contends.members;
+  lk_link *l = ct == NULL ? all->next : ct->link.next;
+
+  return l == all ? NULL : LK_OWNER(l, lk_contend, link);
+}
 
 /* ---- beat.c ------------------------------------------------------------ */
 
