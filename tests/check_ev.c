@@ -6,6 +6,7 @@
 #include <ev.h>
 #include <stdio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fake/calls.h"
@@ -299,6 +300,35 @@ START_TEST(a_call_ends_at_its_deadline)
 }
 END_TEST
 
+static int64_t now_us(void)
+{
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+START_TEST(no_call_ends_before_its_deadline)
+{
+  const lk_call call = {.size = sizeof call, .timeout_ms = 3};
+  user u;
+
+  start();
+  use_name(&u, "127.0.0.1");
+  RUN_UNTIL(connected(&u));
+  service_faults_of(server)->idle = true;
+  for (unsigned i = 1; i <= 60; i++) {
+    int64_t asked_us = now_us();
+
+    ck_assert_int_eq(lk_get(u.client, "/x", &call, on_end, &u), 0);
+    RUN_UNTIL(u.ended == i);
+    ck_assert_int_eq(u.last_err, LK_ERR_DEADLINE);
+    ck_assert_int_ge(now_us() - asked_us, 3000);
+  }
+  stop();
+}
+END_TEST
+
 START_TEST(closing_without_a_connection_ends_too)
 {
   user u;
@@ -439,7 +469,8 @@ SUITE("ev", a_session_comes_to_be_serves_and_ends, also_byte_by_byte,
       a_dead_host_is_passed_over, dead_addresses_of_a_name_are_passed_over,
       a_server_that_says_nothing_is_left,
       a_silent_name_server_is_left_for_a_server_that_answers,
-      a_call_ends_at_its_deadline, closing_without_a_connection_ends_too,
+      a_call_ends_at_its_deadline, no_call_ends_before_its_deadline,
+      closing_without_a_connection_ends_too,
       a_client_may_be_freed_in_its_callbacks,
       the_driver_may_be_freed_in_a_callback, fifty_sessions_share_a_loop,
       a_forked_child_is_refused)

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "fake/peer.h"
+#include "fake/wire.h"
 #include "proto/engine.h"
 #include "suite.h"
 
@@ -109,7 +110,93 @@ START_TEST(a_timeout_begins_when_the_request_is_made)
   ck_assert_int_eq(peer_get(p, &first, "/a"), 0);
   p->now += 5000;
   ck_assert_int_eq(peer_get(p, &second, "/a"), 0);
-  ck_assert_int_eq(lk_client_deadline(p->client), p->now + 2000);
+  ck_assert_int_eq(lk_client_deadline(p->client), p->now + 2001);
+  end();
+}
+END_TEST
+
+static void connect_and_block_output(void)
+{
+  lk_buf b = wire_buf();
+
+  p->mute = true;
+  peer_settle(p);
+  peer_connected(p);
+  wire_welcome(&b, 7, 60000);
+  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+  lk__buf_free(&b);
+  p->room = 0;
+}
+
+START_TEST(a_timeout_begins_when_the_request_is_made_while_output_is_blocked)
+{
+  const peer_call first = {.name = "first"};
+  const peer_call second = {.name = "second", .timeout_ms = 2000};
+
+  begin("a", 60000);
+  connect_and_block_output();
+  ck_assert_int_eq(peer_get(p, &first, "/a"), 0);
+  p->now += 3000;
+  ck_assert_int_eq(peer_get(p, &second, "/a"), 0);
+  ck_assert_int_eq(lk_client_deadline(p->client), p->now + 2001);
+  end();
+}
+END_TEST
+
+static int64_t deadline_seen;
+
+static void ask_late(peer *of, const char *name, const char *event)
+{
+  const peer_call second = {.name = "second", .timeout_ms = 2000};
+
+  (void)event;
+  if (strcmp(name, "first") != 0)
+    return;
+  of->now += 3000; /* other callbacks took that long */
+  ck_assert_int_eq(peer_get(of, &second, "/a"), 0);
+  deadline_seen = lk_client_deadline(of->client) - of->now;
+}
+
+START_TEST(a_timeout_in_a_callback_begins_when_the_request_is_made)
+{
+  const peer_call first = {.name = "first", .timeout_ms = 10};
+
+  begin("a", 60000);
+  connect_and_block_output();
+  p->react = ask_late;
+  ck_assert_int_eq(peer_get(p, &first, "/a"), 0);
+  peer_pass(p, 11);
+  ck_assert_int_eq(deadline_seen, 2001);
+  end();
+}
+END_TEST
+
+/* The clock drops less than a millisecond: one that says 5 may be all but 6. */
+START_TEST(a_timeout_rounds_up)
+{
+  const peer_call call = {.name = "call", .timeout_ms = 10};
+
+  begin("a", 60000);
+  peer_settle(p);
+  ck_assert_int_eq(peer_get(p, &call, "/a"), 0);
+  peer_pass(p, 10);
+  ck_assert_uint_eq(peer_open_requests(p), 1);
+  peer_pass(p, 1);
+  ck_assert_uint_eq(peer_open_requests(p), 0);
+  end();
+}
+END_TEST
+
+START_TEST(the_longest_timeout_is_none)
+{
+  const peer_call call = {.name = "call", .timeout_ms = INT64_MAX};
+
+  begin("a", 60000);
+  connect_and_block_output();
+  int64_t before = lk_client_deadline(p->client);
+
+  ck_assert_int_eq(peer_get(p, &call, "/a"), 0);
+  ck_assert_int_eq(lk_client_deadline(p->client), before);
   end();
 }
 END_TEST
@@ -117,4 +204,7 @@ END_TEST
 SUITE("timing", a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds,
       a_pause_is_neither_long_nor_nothing,
       all_servers_together_have_two_thirds_of_the_timeout,
-      a_timeout_begins_when_the_request_is_made)
+      a_timeout_begins_when_the_request_is_made,
+      a_timeout_begins_when_the_request_is_made_while_output_is_blocked,
+      a_timeout_in_a_callback_begins_when_the_request_is_made,
+      a_timeout_rounds_up, the_longest_timeout_is_none)

@@ -25,7 +25,8 @@ extern "C" {
  */
 typedef struct lk_call {
   size_t size;          /**< sizeof(lk_call) */
-  int64_t timeout_ms;   /**< end with LK_ERR_DEADLINE after so long; 0: never */
+  int64_t timeout_ms;   /**< end with LK_ERR_DEADLINE after so long, counted
+                             from the call and rounded up; 0: never */
   bool repeat;          /**< reads and sync: ask again after a lost connection.
                              For writes: LK_ERR_BAD_ARGUMENT */
   bool until_break;     /**< the watch ends when the connection does; others

@@ -129,6 +129,16 @@ static lk_watch *new_watch(lk_client *c, const lk_ask *ask)
   return w;
 }
 
+/* When `timeout_ms` from now has certainly passed. The clock is read afresh,
+ * since the last reading may be as old as a stall of the output, and a reading
+ * drops less than a millisecond. */
+static int64_t deadline_after(const lk_client *c, int64_t timeout_ms)
+{
+  int64_t now = c->hooks.now(c->hooks.arg);
+
+  return timeout_ms < LK_NEVER - 1 - now ? now + timeout_ms + 1 : LK_NEVER;
+}
+
 /* What a request needs beside its frame: a copy, a watch. */
 static int equip(lk_client *c, lk_request *r, const lk_ask *ask,
                  const void *frame)
@@ -137,8 +147,8 @@ static int equip(lk_client *c, lk_request *r, const lk_ask *ask,
 
   if (call == NULL)
     return 0;
-  if (call->timeout_ms > 0 && call->timeout_ms < LK_NEVER - c->now)
-    r->deadline_ms = c->now + call->timeout_ms;
+  if (call->timeout_ms > 0)
+    r->deadline_ms = deadline_after(c, call->timeout_ms);
   if (call->repeat) {
     r->copy = lk__mem_resize(&c->mem, NULL, r->len);
     if (r->copy == NULL)
@@ -178,8 +188,7 @@ int lk__request_queue(lk_client *c, const lk_ask *ask)
 
   if (!lk__ring_reserve(ring))
     return LK_ERR_NO_MEMORY;
-  /* Nothing leaves, so that the last reading would grow old. */
-  if (c->depth == 0 && (c->now_stale || !live)) {
+  if (c->depth == 0 && c->now_stale) {
     c->now = c->hooks.now(c->hooks.arg);
     c->now_stale = false;
   }
