@@ -210,7 +210,7 @@ static void resume_session(sim_conn *c, int64_t id, lk_bytes password)
 
 static void greet(sim_conn *c, lk_reader *in)
 {
-  const sim_ensemble_config *config = &c->server->ensemble->config;
+  const int32_t *bounds = c->server->bounds_ms;
   struct lk_connect_request r;
 
   if (lk__record_decode(&lk__connect_request_record, &r, in, NULL) != 0) {
@@ -226,10 +226,10 @@ static void greet(sim_conn *c, lk_reader *in)
     return;
   }
   c->timeout_ms = r.timeout_ms;
-  if (c->timeout_ms < config->min_timeout_ms)
-    c->timeout_ms = config->min_timeout_ms;
-  if (c->timeout_ms > config->max_timeout_ms)
-    c->timeout_ms = config->max_timeout_ms;
+  if (c->timeout_ms < bounds[0])
+    c->timeout_ms = bounds[0];
+  if (c->timeout_ms > bounds[1])
+    c->timeout_ms = bounds[1];
   c->waits = true;
   if (r.session_id == 0)
     begin_session(c);

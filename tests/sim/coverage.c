@@ -12,6 +12,7 @@ static struct {
   uint64_t steps[LK_CONTEND_NSTATES][LK_EV_COUNT];
   uint64_t changes[SIM_SESSION_STATES][SIM_SESSION_STATES];
   uint64_t moments[SIM_NMOMENTS];
+  uint64_t faults[SIM_NFAULTS];
 } seen;
 
 #define STATE(name) [LK_CONTEND_##name] = #name
@@ -101,11 +102,34 @@ static void tell_moments(FILE *out)
   }
 }
 
-void sim_coverage_tell(FILE *out)
+void sim_coverage_fault(enum sim_fault fault)
+{
+  seen.faults[fault]++;
+}
+
+static void tell_faults(FILE *out, bool counts)
+{
+#define FUNCTION(name, function, text) #function,
+  static const char *const names[] = {SIM_FAULTS(FUNCTION)};
+  unsigned some = 0;
+
+  for (size_t i = 0; i < SIM_NFAULTS; i++)
+    some += seen.faults[i] > 0;
+  fprintf(out, "faults: %u of %u kinds\n", some, (unsigned)SIM_NFAULTS);
+  for (size_t i = 0; i < SIM_NFAULTS; i++) {
+    if (counts)
+      fprintf(out, "  %10" PRIu64 " %s\n", seen.faults[i], names[i]);
+    else if (seen.faults[i] == 0)
+      fprintf(out, "  never: %s\n", names[i]);
+  }
+}
+
+void sim_coverage_tell(FILE *out, bool counts)
 {
   tell_steps(out);
   tell_moments(out);
   tell_changes(out);
+  tell_faults(out, counts);
 }
 
 size_t sim_coverage_size(void)

@@ -3,12 +3,13 @@
 #define LK_SIM_COVERAGE_H
 
 #include "recipes/contend.h"
+#include "sim/faults.h"
 
 #include <stdio.h>
 
 /**
  * Which states and steps of the recipe machine, and which changes of a
- * session's state, have happened in any run of this program.
+ * session's state, and which faults, have happened in any run of this program.
  */
 
 /** What happens to locks that are more than a place in a queue. */
@@ -38,8 +39,10 @@ typedef enum sim_moment {
 void sim_coverage_moment(sim_moment m);
 void sim_coverage_step(lk_contend_event ev, lk_contend_state from);
 void sim_coverage_session(lk_state from, lk_state to);
-/** Write how much was seen, and by name what was not. */
-void sim_coverage_tell(FILE *out);
+void sim_coverage_fault(enum sim_fault fault);
+/** Write how much was seen, and by name what was not; with `counts` also how
+    often each fault struck. */
+void sim_coverage_tell(FILE *out, bool counts);
 /** What a child process has seen, as bytes for its parent; and add them. */
 size_t sim_coverage_size(void);
 void sim_coverage_save(void *out);

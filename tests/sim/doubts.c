@@ -3,6 +3,8 @@
 
 #include "sim/properties.h"
 
+#include "sim/conditions.h"
+
 #include <string.h>
 
 enum { RESTS_MS = 5000 };
@@ -13,7 +15,7 @@ enum { RESTS_MS = 5000 };
  * one takes. */
 int64_t sim_patience_us(const sim_judge *j)
 {
-  bool throttled = j->world->scenario->faults[SIM_FAULT_THROTTLE] > 0;
+  bool throttled = sim_may_strike(j->world, SIM_FAULT_THROTTLE);
 
   return 2 * sim_T_us(j) + (throttled ? RESTS_MS * SIM_MS : 0);
 }
@@ -36,7 +38,7 @@ bool sim_overdue(sim_judge *j, const sim_life *l, sim_stuck *s,
 }
 
 /* Whether servers may be cut off from each other. */
-static bool servers_fail(const sim_scenario *s)
+static bool servers_fail(const sim_world *w)
 {
   static const enum sim_fault faults[] = {
       SIM_FAULT_SERVER_CRASH, SIM_FAULT_SERVER_STOP, SIM_FAULT_RESTARTS,
@@ -45,7 +47,7 @@ static bool servers_fail(const sim_scenario *s)
   bool some = false;
 
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-    some = some || s->faults[faults[i]] > 0;
+    some = some || sim_may_strike(w, faults[i]);
   return some;
 }
 
@@ -54,8 +56,8 @@ static bool servers_fail(const sim_scenario *s)
 static bool is_deposed(const sim_judge *j)
 {
   const sim_ensemble_config *c = &j->world->config;
-  const unsigned *faults = j->world->scenario->faults;
-  bool stops = faults[SIM_FAULT_SERVER_STOP] + faults[SIM_FAULT_DEPOSED] > 0;
+  bool stops = sim_may_strike(j->world, SIM_FAULT_SERVER_STOP) ||
+               sim_may_strike(j->world, SIM_FAULT_DEPOSED);
   int64_t limit = (c->sync_limit + 1) * (int64_t)c->tick_ms * SIM_MS +
                   (stops ? 4 : 1) * sim_T_us(j);
 
@@ -98,7 +100,7 @@ bool sim_beyond_promise(const sim_judge *j, const sim_entry *e)
   switch (j->world->processes[s->process].assurance) {
   case LK_ASSURE_QUORUM: return false;
   case LK_ASSURE_SYNC: return is_deposed(j);
-  case LK_ASSURE_PING: return servers_fail(j->world->scenario);
+  case LK_ASSURE_PING: return servers_fail(j->world);
   }
   return false;
 }

@@ -14,7 +14,7 @@ enum { MOST_READS = 16, ROOM = 64 * 1024 };
 
 static int64_t hook_now(void *arg)
 {
-  return sim_process_clock(arg);
+  return sim_process_read_clock(arg);
 }
 
 static void hook_random(void *arg, void *out, size_t len)
@@ -291,5 +291,6 @@ void sim_driver_quit(sim_process *p, bool silent)
   p->attempt = 0;
   p->trip = 0;
   p->ahead_us = 0;
+  p->step_after = 0;
   p->step = SIM_STEP_TICK;
 }

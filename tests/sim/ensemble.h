@@ -109,6 +109,9 @@ bool sim_server_runs(const sim_server *s);
 /** Whether it serves clients now: it leads or follows, and does not stand
     still. */
 bool sim_server_serves(const sim_server *s);
+/** It grants session timeouts within these bounds from now on; 0: the
+    ensemble's. */
+void sim_server_bound(sim_server *s, int32_t min_ms, int32_t max_ms);
 /** It stands still (SIGSTOP, a long collection) until it is let go on. */
 void sim_server_stop(sim_server *s);
 void sim_server_continue(sim_server *s);

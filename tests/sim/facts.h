@@ -53,7 +53,8 @@ typedef struct sim_handle {
   bool calling;       /**< … and its call has not returned */
   int64_t timeout_ms; /**< of it */
   int64_t asked_ms;   /**< when it was called, on the process' clock */
-  int64_t asked_us;   /**< the same in true time */
+  int64_t called_ms;  /**< … and when that returned */
+  int64_t asked_us;   /**< when it was called, in true time */
   size_t count;       /**< as lk_lock_count() should be */
   bool again;         /**< the acquire counts up */
   bool lost;          /**< LOST was told; not released */

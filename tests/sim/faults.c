@@ -3,6 +3,8 @@
 
 #include "sim/wound.h"
 
+#include "sim/conditions.h"
+#include "sim/coverage.h"
 #include "sim/need.h"
 #include "sim/scenario.h"
 
@@ -97,9 +99,8 @@ sim_wound *sim_hurt(sim_faults *f, bool (*heal)(sim_wound *x), int64_t for_us)
 #define STRIKE(name, function, text) [SIM_FAULT_##name] = sim_strike_##function,
 static bool (*const strikes[SIM_NFAULTS])(sim_faults *f) = {SIM_FAULTS(STRIKE)};
 
-static void strike_one(sim_faults *f)
+static bool strike_one(sim_faults *f, const unsigned *weights)
 {
-  const unsigned *weights = f->world->scenario->faults;
   uint32_t sum = 0;
   size_t i = 0;
 
@@ -107,8 +108,10 @@ static void strike_one(sim_faults *f)
     sum += weights[k];
   for (uint32_t left = sim_roll(&f->rng, sum); left >= weights[i]; i++)
     left -= weights[i];
-  if (strikes[i](f))
-    f->world->nfaults++;
+  if (!strikes[i](f))
+    return false;
+  sim_coverage_fault((enum sim_fault)i);
+  return true;
 }
 
 static void on_next(void *arg)
@@ -117,11 +120,37 @@ static void on_next(void *arg)
   unsigned gap_pm = f->world->scenario->gap_pm;
   int64_t gap = sim_fault_timeout(f) * (gap_pm == 0 ? 300 : gap_pm) / 1000;
 
-  strike_one(f);
+  f->world->nfaults += strike_one(f, f->world->scenario->faults);
   /* In calm weather one is over before the next begins. */
   if (!f->world->scenario->calm)
     gap = sim_between(&f->rng, gap / 10, 2 * gap);
   sim_do_in(&f->world->agenda, &f->next, gap);
+}
+
+/* With draws of its own. */
+static void on_trouble(void *arg)
+{
+  sim_trouble *t = arg;
+  sim_faults *f = t->faults;
+  sim_rng scenarios = f->rng;
+  int64_t gap = sim_fault_timeout(f) * t->condition->gap_pm / 1000;
+
+  f->rng = t->rng;
+  (void)strike_one(f, t->condition->faults);
+  gap = sim_between(&f->rng, gap / 10, 2 * gap);
+  t->rng = f->rng;
+  f->rng = scenarios;
+  sim_do_in(&f->world->agenda, &t->next, gap);
+}
+
+static void add_trouble(sim_faults *f, sim_condition_id id)
+{
+  sim_trouble *t = &f->troubles[f->ntroubles++];
+
+  *t = (sim_trouble){.faults = f,
+                     .condition = &sim_conditions[id],
+                     .rng = sim_rng_fork(&f->world->rng, 'f' * 256 + id),
+                     .next = {.run = on_trouble, .arg = t}};
 }
 
 /* ---- life ---------------------------------------------------------------- */
@@ -135,18 +164,32 @@ sim_faults *sim_faults_new(sim_world *w)
   f->next = (sim_job){.run = on_next, .arg = f};
   lk__list_init(&f->wounds);
   sim_network_pieces(w->network, w->scenario->pieces);
+  for (unsigned i = 0; i < SIM_NCONDITIONS; i++) {
+    if (sim_has_condition(w, (sim_condition_id)i) &&
+        sim_conditions[i].gap_pm > 0)
+      add_trouble(f, (sim_condition_id)i);
+  }
   return f;
 }
 
 void sim_faults_begin(sim_faults *f)
 {
   on_next(f);
+  for (size_t i = 0; i < f->ntroubles; i++)
+    on_trouble(&f->troubles[i]);
+}
+
+static void stop(sim_faults *f)
+{
+  sim_drop(&f->world->agenda, &f->next);
+  for (size_t i = 0; i < f->ntroubles; i++)
+    sim_drop(&f->world->agenda, &f->troubles[i].next);
 }
 
 void sim_faults_end(sim_faults *f)
 {
   f->over = true;
-  sim_drop(&f->world->agenda, &f->next);
+  stop(f);
   for (lk_link *l = f->wounds.next, *next; l != &f->wounds; l = next) {
     next = l->next;
     on_heal(LK_OWNER(l, sim_wound, link));
@@ -166,6 +209,6 @@ void sim_faults_free(sim_faults *f)
     lk__list_remove(&x->link);
     free(x);
   }
-  sim_drop(&f->world->agenda, &f->next);
+  stop(f);
   free(f);
 }

@@ -7,7 +7,8 @@
 /**
  * What goes wrong, and its end. A fault that lasts is healed after some time;
  * at the end all are. To add one: a line here, a function strike_<function>()
- * in faults.c, and its weight in the scenarios that shall have it.
+ * in faults_*.c, and its weight in the scenarios or conditions that shall have
+ * it.
  */
 typedef struct sim_faults sim_faults;
 
@@ -39,7 +40,9 @@ typedef struct sim_faults sim_faults;
   FAULT(EXPIRE, expire, "a session is ended")                                 \
   FAULT(DENY, deny, "permissions are taken away")                             \
   FAULT(COUNTER, counter, "a sequence counter is near its end")               \
-  FAULT(HOSTS, hosts, "a process is told to use other servers")
+  FAULT(HOSTS, hosts, "a process is told to use other servers")               \
+  FAULT(CLOCK_STEP, clock_step, "time passes between two readings of a clock")  \
+  FAULT(BOUNDS, bounds, "a server grants other session timeouts")
 /* clang-format on */
 
 #define SIM_FAULT_ENUM(name, function, text) SIM_FAULT_##name,

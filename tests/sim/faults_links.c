@@ -194,3 +194,23 @@ bool sim_strike_leave(sim_faults *f)
   sim_process_start_in(p, sim_fault_time(f));
   return true;
 }
+
+/* Each reading counts, also those of a call in which much is asked. */
+bool sim_strike_clock_step(sim_faults *f)
+{
+  enum { MOST_READINGS = 24 };
+
+  sim_process *p = &f->world->processes[sim_some_holder(f)];
+  int64_t t = sim_fault_timeout(f);
+
+  if (!sim_process_runs(p))
+    return false;
+  p->step_after = 1 + sim_roll(&f->rng, MOST_READINGS);
+  switch (sim_roll(&f->rng, 4)) {
+  case 0: p->step_us = sim_between(&f->rng, t / 8, 3 * t / 2); break;
+  case 1: p->step_us = sim_between(&f->rng, 0, t / 8); break;
+  case 2: p->step_us = sim_between(&f->rng, 1, 4) * SIM_MS; break;
+  default: p->step_us = 0; break; /* to what is due next */
+  }
+  return true;
+}

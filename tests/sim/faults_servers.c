@@ -78,6 +78,31 @@ bool sim_strike_restarts(sim_faults *f)
   return true;
 }
 
+static bool heal_bounds(sim_wound *x)
+{
+  sim_server_bound(server_of(x->faults, x->a), 0, 0);
+  return true;
+}
+
+/* Not below two ticks, which the lease counts on. */
+bool sim_strike_bounds(sim_faults *f)
+{
+  sim_world *w = f->world;
+  unsigned i = sim_some_server(f);
+  int32_t least = 2 * w->config.tick_ms;
+  bool longer = w->timeout_ms == least || sim_roll(&f->rng, 3) == 0;
+  int32_t ms = (int32_t)(longer ? sim_between(&f->rng, w->timeout_ms,
+                                              SIM_LONGEST * w->timeout_ms)
+                                : sim_between(&f->rng, least, w->timeout_ms));
+
+  if (!crash_server(f, i, sim_fault_timeout(f) / 8))
+    return false;
+  SAY(f, "server %u will grant timeouts of %" PRId32 " ms", i, ms);
+  sim_server_bound(server_of(f, i), ms, ms);
+  sim_hurt(f, heal_bounds, 4 * sim_fault_time(f))->a = i;
+  return true;
+}
+
 static bool heal_link(sim_wound *x)
 {
   if (--x->faults->links[x->a][x->b] == 0)

@@ -122,6 +122,8 @@ int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
     h->calling = true;
   }
   f.err = lk_lock_acquire(h->lock, timeout_ms, on_got, h);
+  if (!wanted)
+    h->called_ms = sim_process_clock(h->process);
   if (!wanted) {
     h->wants = f.err == 0 && h->calling;
     h->calling = false;

@@ -25,11 +25,15 @@ static const struct {
 
 void sim_judge_tell(sim_judge *j, const sim_fact *f)
 {
+  bool judging = j->world->judging;
+
   sim_moments_see(f);
+  j->world->judging = true;
   for (size_t i = 0; i < j->ncares[f->type]; i++) {
     j->current = j->cares[f->type][i];
     looks[j->current].look(j, f);
   }
+  j->world->judging = judging;
 }
 
 /* Who is told of what. */
@@ -327,7 +331,8 @@ static void see_stand(sim_judge *j)
  * lasts. */
 static void see_links(sim_judge *j)
 {
-  if (sim_links_slowest_us(j->world->ensemble) > sim_T_us(j) / 16)
+  if (sim_links_slowest_us(j->world->ensemble) >
+      j->world->shortest_ms * SIM_MS / 16)
     j->slow_us = sim_now_us(j);
 }
 

@@ -341,6 +341,7 @@ struct sim_server {
   sim_job wake;         /**< go on after having stood still */
   int64_t phase_ms;     /**< its clock is that much off */
   int64_t last_session; /**< id given */
+  int32_t bounds_ms[2]; /**< of session timeouts that it grants */
 
   /* what it knows */
   sim_tree tree;

@@ -293,15 +293,62 @@ void sim_process_leave(sim_process *p)
     sim_process_gone(p);
 }
 
+static void move_ahead(sim_process *p, int64_t for_us)
+{
+  if (p->ahead_us < p->world->agenda.now_us)
+    p->ahead_us = p->world->agenda.now_us;
+  p->ahead_us += for_us;
+}
+
 void sim_process_linger(sim_process *p, int64_t for_us)
 {
   if (!p->turning)
     return;
-  if (p->ahead_us < p->world->agenda.now_us)
-    p->ahead_us = p->world->agenda.now_us;
-  p->ahead_us += for_us;
+  move_ahead(p, for_us);
   SIM_SAY(&p->world->trace, p->name, "lingers in a callback for %" PRId64 " ms",
           for_us / SIM_MS);
+}
+
+/* To just before, at, or just behind what the client waits for. */
+static int64_t until_due(sim_process *p)
+{
+  int64_t due = p->client == NULL ? INT64_MAX : lk_client_deadline(p->client);
+  int64_t us = sim_process_true_us(p, due);
+  int64_t now = p->world->agenda.now_us;
+
+  return us == INT64_MAX || us < now
+             ? SIM_MS
+             : us - now + sim_between(&p->rng, -1, 1) * SIM_MS;
+}
+
+int64_t sim_process_read_clock(sim_process *p)
+{
+  if (p->step_after > 0 && !p->world->judging && --p->step_after == 0) {
+    int64_t us = p->step_us > 0 ? p->step_us : until_due(p);
+
+    SIM_SAY(&p->world->trace, p->name, "reads its clock %" PRId64 " us later",
+            us);
+    p->stepped_ms = sim_process_clock_before(p);
+    p->stepped_us = p->world->agenda.now_us;
+    if (us > 0)
+      move_ahead(p, us);
+  }
+  return sim_process_clock(p);
+}
+
+int64_t sim_process_clock_before(const sim_process *p)
+{
+  return p->stepped_us > 0 && p->stepped_us == p->world->agenda.now_us
+             ? p->stepped_ms
+             : sim_process_clock(p);
+}
+
+void sim_process_catch_up(sim_process *p)
+{
+  int64_t us = p->ahead_us - p->world->agenda.now_us;
+
+  if (us > 0)
+    sim_process_pause(p, us, 0);
 }
 
 void sim_process_pause(sim_process *p, int64_t for_us, unsigned trip)

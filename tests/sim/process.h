@@ -22,6 +22,10 @@ typedef struct sim_process {
   uint64_t life; /**< how often it was started */
   bool paused;
   int64_t goes_on_us;    /**< paused: until then */
+  unsigned step_after;   /**< time passes at so many readings from now; 0 */
+  int64_t step_us;       /**< … so much; 0: until something is due */
+  int64_t stepped_us;    /**< when time last passed so … */
+  int64_t stepped_ms;    /**< … and its clock before that */
   int64_t ahead_us;      /**< a callback of its lasts until then */
   int64_t clock_base_ms; /**< its clock when true time was 0 */
   int32_t drift_ppm;     /**< faster (> 0) or slower than true time */
@@ -84,6 +88,12 @@ void sim_process_pause(sim_process *p, int64_t for_us, unsigned trip);
 /** The callback it is in takes so long: what follows in this turn comes later
    by its clock. Others go on meanwhile, as they do in a pause. */
 void sim_process_linger(sim_process *p, int64_t for_us);
+/** Its clock before the time that has passed so in the present moment. */
+int64_t sim_process_clock_before(const sim_process *p);
+/** What is left of that when the call has returned is a pause. */
+void sim_process_catch_up(sim_process *p);
+/** Its client reads its clock. */
+int64_t sim_process_read_clock(sim_process *p);
 /** After a call of the API that is not in a callback: see to what the client
     wants, at the next opportunity. The client's hook `wake` does it, too. */
 void sim_process_settle(sim_process *p);

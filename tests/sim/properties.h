@@ -266,10 +266,10 @@ static inline int64_t sim_now_us(const sim_judge *j)
   return j->world->agenda.now_us;
 }
 
-/** T in true time. */
+/** T in true time: the longest that servers grant. */
 static inline int64_t sim_T_us(const sim_judge *j)
 {
-  return j->world->timeout_ms * SIM_MS;
+  return j->world->longest_ms * SIM_MS;
 }
 
 /** How long a client needs at most to notice something and to act. */

@@ -3,6 +3,8 @@
 
 #include "sim/properties.h"
 
+#include "sim/conditions.h"
+
 /* What a holder, or who wants to be one, is told, and when. */
 
 enum { SLACK_MS = 3, MARGIN = 8 };
@@ -27,12 +29,23 @@ void sim_lease_deadline(sim_judge *j, const sim_fact *f)
 /* It runs out, and it should have been told so that it can stop in time. */
 static void judge_holder(sim_judge *j, const sim_handle *h)
 {
-  int64_t limit =
-      lk_lock_deadline(h->lock) - j->world->timeout_ms / MARGIN + SLACK_MS;
+  int64_t limit = lk_lock_deadline(h->lock) -
+                  lk_client_timeout_ms(h->process->client) / MARGIN + SLACK_MS;
 
   if (lk_lock_get_state(h->lock) == LK_LOCK_HELD &&
       sim_process_clock(h->process) > limit)
     sim_accuse(j, "%s was not told that its lease runs out", h->name);
+}
+
+/* When it last went on after a pause, or with another session timeout. */
+static int64_t woke_us(sim_judge *j, const sim_process *p)
+{
+  const sim_life *l = sim_life_of(j, p);
+
+  return sim_may_strike(j->world, SIM_FAULT_BOUNDS) &&
+                 l->smooth_us > l->resumed_us
+             ? l->smooth_us
+             : l->resumed_us;
 }
 
 /* Nobody is granted, or left holding, when the lease has run out. */
@@ -40,7 +53,9 @@ void sim_lease_pause(sim_judge *j, const sim_fact *f)
 {
   if ((f->type == SIM_GOT && f->err == 0) ||
       (f->type == SIM_TOLD && f->told->type == LK_LOCK_EVENT_HELD)) {
-    if (!f->handle->again && !lk_lock_ok(f->handle->lock))
+    if (!f->handle->again && !lk_lock_ok(f->handle->lock) &&
+        lk_lock_deadline(f->handle->lock) <=
+            sim_process_clock_before(f->handle->process))
       sim_accuse(j, "%s is told that it holds without a lease",
                  f->handle->name);
     return;
@@ -50,8 +65,7 @@ void sim_lease_pause(sim_judge *j, const sim_fact *f)
   SIM_EACH_HANDLE(j, h)
   {
     if (sim_holds(h) && sim_process_runs(h->process) &&
-        sim_now_us(j) >
-            sim_life_of(j, h->process)->resumed_us + SLACK_MS * SIM_MS)
+        sim_now_us(j) > woke_us(j, h->process) + SLACK_MS * SIM_MS)
       judge_holder(j, h);
   }
 }
@@ -118,15 +132,16 @@ void sim_timeout_bound(sim_judge *j, const sim_fact *f)
   const sim_process *p = h->process;
   int64_t now = sim_process_clock(p);
   int64_t due = h->asked_ms + h->timeout_ms;
+  int64_t late = h->called_ms + h->timeout_ms;
 
   if (h->timeout_ms <= 0 || h->again)
     return;
   if (f->err == LK_ERR_DEADLINE && now < due)
     sim_accuse(j, "%s ends %" PRId64 " ms before its time", h->name, due - now);
-  if (now > due + SLACK_MS && !sim_life_of(j, p)->was_paused &&
+  if (now > late + SLACK_MS && !sim_life_of(j, p)->was_paused &&
       p->ahead_us <= sim_now_us(j) &&
-      sim_life_of(j, p)->resumed_us < sim_process_true_us(p, due))
-    sim_accuse(j, "%s ends %" PRId64 " ms after its time", h->name, now - due);
+      sim_life_of(j, p)->resumed_us < sim_process_true_us(p, late))
+    sim_accuse(j, "%s ends %" PRId64 " ms after its time", h->name, now - late);
 }
 
 /* Each callback comes once, and to who still has the handle. */

@@ -3,6 +3,8 @@
 
 #include "sim/properties.h"
 
+#include "sim/conditions.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,14 +160,14 @@ static void judge_holders(sim_judge *j, const sim_life *l, int64_t zxid)
 static void see_watch(const sim_judge *j, sim_handle *h, const sim_life *l,
                       const lk_answer *a)
 {
-  int32_t t = j->world->timeout_ms;
+  int32_t t = j->world->longest_ms;
 
   if (!sim_holds(h) || !all_stand(&h->held))
     return;
   h->watched = l->smooth_us < h->granted_us && !has_changed(&h->held) &&
                a->sent_ms > h->granted_ms + t * 3 / 4 &&
-               j->world->scenario->faults[SIM_FAULT_THROTTLE] == 0 &&
-               j->world->scenario->faults[SIM_FAULT_DENY] == 0;
+               !sim_may_strike(j->world, SIM_FAULT_THROTTLE) &&
+               !sim_may_strike(j->world, SIM_FAULT_DENY);
 }
 
 static void judge_answer(sim_judge *j, const sim_fact *f)

@@ -238,7 +238,8 @@ static bool crawls(const sim_judge *j, const sim_life *l)
     return false;
   const sim_route *r = sim_network_route(n, process, (unsigned)server);
 
-  return r->delay_us[SIM_UP] + r->delay_us[SIM_DOWN] > sim_T_us(j) / 4;
+  return r->delay_us[SIM_UP] + r->delay_us[SIM_DOWN] >
+         j->world->shortest_ms * SIM_MS / 4;
 }
 
 static void patrol_attempt(sim_judge *j, sim_attempt *a)

@@ -3,6 +3,7 @@
 
 #include "sim/report.h"
 
+#include "sim/conditions.h"
 #include "sim/habits.h"
 #include "sim/menu.h"
 #include "sim/scenario.h"
@@ -67,8 +68,7 @@ static void add(tally *sum, const tally *t)
 
 static void begin(sim_world *w, const sim_plan *plan, uint64_t seed)
 {
-  sim_world_init(w, seed, plan->scenario, plan->menu, plan->habit,
-                 plan->audited);
+  sim_world_init(w, seed, &plan->choice);
   w->go_on = plan->go_on;
   w->trace.out = plan->trace ? stdout : NULL;
   for (size_t i = 0; i < plan->nwithout; i++)
@@ -109,6 +109,17 @@ static void run(const sim_plan *plan, desk *d)
   sim_world_done(&w);
 }
 
+static void tell_replay(const sim_world *w)
+{
+  char conditions[SIM_CONDITIONS_TEXT];
+
+  sim_conditions_print(w->conditions, conditions, sizeof conditions);
+  printf("replay: simulate --seed %" PRIu64
+         " --scenario %s --locks %s --habit %s%s%s --trace\n",
+         w->seed, w->scenario->name, w->menu->name, w->habit->name, conditions,
+         w->audited ? " --audited" : "");
+}
+
 static void tell_broken(const sim_world *w)
 {
   for (size_t i = 0; i < sim_nproperties; i++) {
@@ -119,10 +130,7 @@ static void tell_broken(const sim_world *w)
       printf("BROKEN %s: %s%s\n", sim_properties[i].name, what,
              count > 1 ? " (and more)" : "");
   }
-  printf("replay: simulate --seed %" PRIu64
-         " --scenario %s --locks %s --habit %s%s --trace\n",
-         w->seed, w->scenario->name, w->menu->name, w->habit->name,
-         w->audited ? " --audited" : "");
+  tell_replay(w);
 }
 
 bool sim_report_one(const sim_plan *plan)
@@ -146,7 +154,7 @@ bool sim_report_one(const sim_plan *plan)
          t.broken > 0 ? "broken" : "all is well");
   sim_world_done(&w);
   if (plan->coverage)
-    sim_coverage_tell(stdout);
+    sim_coverage_tell(stdout, true);
   return t.broken == 0;
 }
 
@@ -186,28 +194,24 @@ static desk *start(const sim_plan *plan, unsigned k, pid_t *pid)
   return d;
 }
 
-static const char *scenario_of(const sim_plan *plan, uint64_t seed)
-{
-  return (plan->scenario == NULL ? sim_scenario_of(seed) : plan->scenario)
-      ->name;
-}
-
-static const sim_menu *menu_of(const sim_plan *plan, uint64_t seed)
-{
-  return plan->menu == NULL ? sim_menu_of(seed) : plan->menu;
-}
-
-static const char *habit_of(const sim_plan *plan, uint64_t seed)
-{
-  return (plan->habit == NULL ? sim_habit_of(seed, menu_of(plan, seed))
-                              : plan->habit)
-      ->name;
-}
-
 static void tell_seed(const sim_plan *plan, uint64_t seed)
 {
-  printf("seed %" PRIu64 ", %s, %s, %s", seed, scenario_of(plan, seed),
-         menu_of(plan, seed)->name, habit_of(plan, seed));
+  sim_world w;
+  char conditions[SIM_CONDITIONS_TEXT];
+
+  sim_world_choose(&w, seed, &plan->choice);
+  sim_conditions_print(w.conditions, conditions, sizeof conditions);
+  printf("seed %" PRIu64 ", %s, %s, %s,%s", seed, w.scenario->name,
+         w.menu->name, w.habit->name, conditions);
+}
+
+static void tell_death(const sim_plan *plan, uint64_t seed)
+{
+  sim_world w;
+
+  sim_world_choose(&w, seed, &plan->choice);
+  printf("BROKEN: the program died\n");
+  tell_replay(&w);
 }
 
 /* The story of a failed run, told by running it again. */
@@ -235,10 +239,7 @@ static bool finish(const sim_plan *plan, desk *d, pid_t pid, tally *sum)
   if (whole)
     sim_coverage_add(d->coverage);
   else
-    printf("BROKEN: the program died\nreplay: simulate --seed %" PRIu64
-           " --scenario %s --locks %s --habit %s --trace\n",
-           d->seed, scenario_of(plan, d->seed), menu_of(plan, d->seed)->name,
-           habit_of(plan, d->seed));
+    tell_death(plan, d->seed);
   for (size_t i = 0; i < d->nfailures; i++) {
     const failure *f = &d->failures[i];
 
@@ -292,6 +293,6 @@ bool sim_report_many(const sim_plan *plan)
   if (sum.few > 0)
     printf("%" PRIu64 " seeds had less than %d grants or faults\n", sum.few,
            LEAST);
-  sim_coverage_tell(stdout);
+  sim_coverage_tell(stdout, plan->coverage);
   return whole && sum.broken == 0;
 }

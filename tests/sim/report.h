@@ -14,11 +14,9 @@ enum { SIM_MOST_WITHOUT = 32 };
 typedef struct sim_plan {
   uint64_t first; /**< seeds */
   uint64_t count;
-  bool one;                     /**< one seed, of which all is told */
-  const sim_scenario *scenario; /**< NULL: each seed's own */
-  const sim_menu *menu;         /**< the same */
-  const sim_habit *habit;       /**< the same */
-  bool audited;                 /**< with auditors and lookouts */
+  bool one; /**< one seed, of which all is told */
+  sim_choice choice;
+  unsigned conditions; /**< in `choice`, where they are chosen */
   const char *without[SIM_MOST_WITHOUT];
   size_t nwithout;
   bool trace;

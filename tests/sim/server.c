@@ -66,6 +66,7 @@ void sim_server_undo(sim_server *s, enum sim_duty duty)
 void sim_server_init(sim_server *s)
 {
   lk__list_init(&s->conns);
+  sim_server_bound(s, 0, 0);
   for (int d = 0; d < SIM_DUTIES; d++)
     s->timers[d] = (sim_timer){.job = {.run = on_timer, .arg = &s->timers[d]},
                                .server = s,
@@ -136,6 +137,14 @@ void sim_server_start(sim_server *s)
   s->runs = true;
   sim_conns_check(s);
   sim_enter_looking(s, "begins");
+}
+
+void sim_server_bound(sim_server *s, int32_t min_ms, int32_t max_ms)
+{
+  const sim_ensemble_config *c = &s->ensemble->config;
+
+  s->bounds_ms[0] = min_ms > 0 ? min_ms : c->min_timeout_ms;
+  s->bounds_ms[1] = max_ms > 0 ? max_ms : c->max_timeout_ms;
 }
 
 bool sim_server_runs(const sim_server *s)

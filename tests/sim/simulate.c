@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "sim/conditions.h"
 #include "sim/habits.h"
 #include "sim/menu.h"
 #include "sim/report.h"
@@ -25,13 +26,16 @@ static const char help[] =
     "  --scenario NAME      what goes wrong; otherwise the seed chooses\n"
     "  --locks NAME         what is locked; otherwise the seed chooses\n"
     "  --habit NAME         how it is; otherwise the seed chooses\n"
+    "  --condition NAME     what is there as well, or none; may be given "
+    "again;\n"
+    "                       otherwise the seed chooses\n"
     "  --audited            with auditors and lookouts, who ask for the rest\n"
     "  --trace              write down all that happens\n"
     "  --without PROPERTY   do not look at that one; may be given again\n"
     "  --all                go on after something was found broken\n"
     "  --jobs N             so many runs at a time\n"
-    "  --coverage           which steps of the recipes were never taken\n"
-    "  --list               show scenarios, locks, faults and properties\n"
+    "  --coverage           how often each fault struck\n"
+    "  --list               show all these names, and the properties\n"
     "  --help               this text\n"
     "\n"
     "Exit code: 0 nothing is broken, 1 something is, 2 wrong usage.\n";
@@ -42,6 +46,7 @@ enum {
   OPT_SCENARIO,
   OPT_LOCKS,
   OPT_HABIT,
+  OPT_CONDITION,
   OPT_AUDITED,
   OPT_TRACE,
   OPT_WITHOUT,
@@ -58,6 +63,7 @@ static const struct option options[] = {
     {"scenario", required_argument, NULL, OPT_SCENARIO},
     {"locks", required_argument, NULL, OPT_LOCKS},
     {"habit", required_argument, NULL, OPT_HABIT},
+    {"condition", required_argument, NULL, OPT_CONDITION},
     {"audited", no_argument, NULL, OPT_AUDITED},
     {"trace", no_argument, NULL, OPT_TRACE},
     {"without", required_argument, NULL, OPT_WITHOUT},
@@ -86,23 +92,33 @@ static uint64_t number(const char *text)
 
 static void set_scenario(sim_plan *plan, const char *name)
 {
-  plan->scenario = sim_scenario_find(name);
-  if (plan->scenario == NULL)
+  plan->choice.scenario = sim_scenario_find(name);
+  if (plan->choice.scenario == NULL)
     refuse("no such scenario");
 }
 
 static void set_menu(sim_plan *plan, const char *name)
 {
-  plan->menu = sim_menu_find(name);
-  if (plan->menu == NULL)
+  plan->choice.menu = sim_menu_find(name);
+  if (plan->choice.menu == NULL)
     refuse("no such locks");
 }
 
 static void set_habit(sim_plan *plan, const char *name)
 {
-  plan->habit = sim_habit_find(name);
-  if (plan->habit == NULL)
+  plan->choice.habit = sim_habit_find(name);
+  if (plan->choice.habit == NULL)
     refuse("no such habit");
+}
+
+static void set_condition(sim_plan *plan, const char *name)
+{
+  unsigned bit;
+
+  if (!sim_condition_find(name, &bit))
+    refuse("no such condition");
+  plan->conditions |= bit;
+  plan->choice.conditions = &plan->conditions;
 }
 
 static void set_without(sim_plan *plan, const char *name)
@@ -141,6 +157,9 @@ static void list(void)
   printf("habits:\n");
   for (size_t i = 0; i < sim_nhabits; i++)
     printf("  %-16s %s\n", sim_habits[i].name, sim_habits[i].text);
+  printf("conditions:\n");
+  for (size_t i = 0; i < SIM_NCONDITIONS; i++)
+    printf("  %-16s %s\n", sim_conditions[i].name, sim_conditions[i].text);
   printf("faults:\n");
   SIM_FAULTS(FAULT)
   printf("properties:\n");
@@ -164,7 +183,8 @@ static void parse(sim_plan *plan, int argc, char **argv)
     case OPT_SCENARIO: set_scenario(plan, optarg); break;
     case OPT_LOCKS: set_menu(plan, optarg); break;
     case OPT_HABIT: set_habit(plan, optarg); break;
-    case OPT_AUDITED: plan->audited = true; break;
+    case OPT_CONDITION: set_condition(plan, optarg); break;
+    case OPT_AUDITED: plan->choice.audited = true; break;
     case OPT_TRACE: plan->trace = true; break;
     case OPT_WITHOUT: set_without(plan, optarg); break;
     case OPT_ALL: plan->go_on = true; break;
@@ -177,8 +197,8 @@ static void parse(sim_plan *plan, int argc, char **argv)
   }
   if (optind < argc || plan->count == 0)
     refuse("say which seeds");
-  if (plan->menu != NULL && plan->habit != NULL &&
-      !sim_habit_fits(plan->habit, plan->menu))
+  if (plan->choice.menu != NULL && plan->choice.habit != NULL &&
+      !sim_habit_fits(plan->choice.habit, plan->choice.menu))
     refuse("these locks do not know that habit");
 }
 

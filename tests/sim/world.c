@@ -4,6 +4,7 @@
 #include "sim/world.h"
 
 #include "sim/actors.h"
+#include "sim/conditions.h"
 #include "sim/faults.h"
 #include "sim/habits.h"
 #include "sim/judge.h"
@@ -51,23 +52,43 @@ static void draw(sim_world *w)
       .sweep_ms = w->scenario->sweep_ms == 0 ? 60000 : w->scenario->sweep_ms,
       .ttls = w->audited,
       .epoch_ms = INT64_C(1700000000000) + sim_between(&r, 0, 1000000)};
+  w->shortest_ms = w->longest_ms = w->timeout_ms;
+  if (sim_may_strike(w, SIM_FAULT_BOUNDS)) {
+    w->shortest_ms = 2 * tick;
+    w->longest_ms = SIM_LONGEST * w->timeout_ms;
+  }
   w->nprocesses = (size_t)sim_between(&r, 4, 6);
   w->nlocks = (size_t)sim_between(&r, 1, 2);
   for (uint32_t i = 0; i < w->nlocks; i++)
     snprintf(w->locks[i], sizeof w->locks[i], "%s", paths[(first + i) % 3]);
 }
 
-void sim_world_init(sim_world *w, uint64_t seed, const sim_scenario *scenario,
-                    const sim_menu *menu, const sim_habit *habit, bool audited)
+/* In calm weather nothing may happen that its scenario does not know. */
+static unsigned some_conditions(const sim_world *w, const unsigned *chosen)
+{
+  if (w->scenario->calm)
+    return 0;
+  return chosen == NULL ? sim_conditions_of(w->seed) : *chosen;
+}
+
+void sim_world_choose(sim_world *w, uint64_t seed, const sim_choice *choice)
+{
+  memset(w, 0, sizeof *w);
+  w->seed = seed;
+  w->scenario =
+      choice->scenario == NULL ? sim_scenario_of(seed) : choice->scenario;
+  w->menu = choice->menu == NULL ? sim_menu_of(seed) : choice->menu;
+  w->habit =
+      choice->habit == NULL ? sim_habit_of(seed, w->menu) : choice->habit;
+  w->audited = choice->audited;
+  w->conditions = some_conditions(w, choice->conditions);
+}
+
+void sim_world_init(sim_world *w, uint64_t seed, const sim_choice *choice)
 {
   sim_rng root = {seed};
 
-  memset(w, 0, sizeof *w);
-  w->seed = seed;
-  w->scenario = scenario == NULL ? sim_scenario_of(seed) : scenario;
-  w->menu = menu == NULL ? sim_menu_of(seed) : menu;
-  w->habit = habit == NULL ? sim_habit_of(seed, w->menu) : habit;
-  w->audited = audited;
+  sim_world_choose(w, seed, choice);
   w->rng = sim_rng_fork(&root, 1);
   w->trace.agenda = &w->agenda;
   draw(w);
@@ -114,6 +135,13 @@ static void must_move(const sim_world *w, size_t jobs)
   abort();
 }
 
+/* Others go on while a call takes its time. */
+static void catch_up(sim_world *w)
+{
+  for (size_t i = 0; i < w->nprocesses; i++)
+    sim_process_catch_up(&w->processes[i]);
+}
+
 /* Let time pass; false: something is broken. */
 static bool pass(sim_world *w, int64_t us)
 {
@@ -124,6 +152,8 @@ static bool pass(sim_world *w, int64_t us)
   sim_do_in(&w->agenda, &end, us);
   while (lk__heap_has(&end.node)) {
     sim_step(&w->agenda);
+    if (sim_has_condition(w, SIM_CLOCK_STEPS))
+      catch_up(w);
     sim_judge_look(w->judge);
     jobs = moment == w->agenda.now_us ? jobs + 1 : 0;
     moment = w->agenda.now_us;
@@ -200,12 +230,15 @@ void sim_world_run(sim_world *w)
 {
   int64_t t = w->timeout_ms * SIM_MS;
 
+  char conditions[SIM_CONDITIONS_TEXT];
+
+  sim_conditions_print(w->conditions, conditions, sizeof conditions);
   SIM_SAY(&w->trace, "world",
           "seed %llu, %s, %s, %s: %u servers, %zu processes, "
-          "timeout %d ms, tick %d ms",
+          "timeout %d ms, tick %d ms,%s",
           (unsigned long long)w->seed, w->scenario->name, w->menu->name,
           w->habit->name, w->config.servers, w->nprocesses, (int)w->timeout_ms,
-          (int)w->config.tick_ms);
+          (int)w->config.tick_ms, conditions);
   if (storm(w, t) && calm_down(w, t))
     (void)take_apart(w, t);
 }

@@ -22,6 +22,7 @@ typedef struct sim_menu sim_menu;         /* menu.h: what is locked */
 typedef struct sim_habit sim_habit;       /* habits.h: and how */
 
 enum {
+  SIM_LONGEST = 3, /**< no timeout is longer than so many times T */
   SIM_WORLD_SERVERS = 5,
   SIM_MOST_PROCESSES = 8,
   SIM_MOST_LOCKS = 4,
@@ -33,6 +34,7 @@ struct sim_world {
   const sim_scenario *scenario;
   const sim_menu *menu;
   const sim_habit *habit;
+  unsigned conditions; /**< a bit for each that it has; conditions.h */
   sim_agenda agenda;
   sim_trace trace;
   sim_rng rng; /**< never drawn from: whoever needs chance forks it */
@@ -43,7 +45,9 @@ struct sim_world {
   size_t nprocesses;
   struct sim_faults *faults;
   struct sim_judge *judge;
-  int32_t timeout_ms; /**< T: what clients want, within the servers' bounds */
+  int32_t timeout_ms;  /**< T: what clients want, within the servers' bounds */
+  int32_t shortest_ms; /**< of the timeouts that servers may grant instead */
+  int32_t longest_ms;
   size_t nlocks;      /**< directories in which somebody stands */
   char locks[SIM_MOST_LOCKS][SIM_LOCK_PATH]; /**< "/b", … */
   size_t nqueues;      /**< of these: the first ones are locks by themselves */
@@ -53,16 +57,26 @@ struct sim_world {
   bool limited;        /**< a node says how many */
   bool audited;        /**< there are auditors and lookouts */
   bool calming;        /**< the faults are over, nobody wants */
+  bool judging;        /**< the judge asks: no time passes by that */
   bool go_on;          /**< also after something was found broken */
   size_t grants;       /**< so far; counted by the judge */
   size_t nfaults;      /**< counted by faults.c */
 };
 
-/** A world in which nothing has happened yet. NULL: the scenario, the menu, or
-    the habit, that the seed chooses. Trace, judge and `go_on` may be set up
-    before it runs. */
-void sim_world_init(sim_world *w, uint64_t seed, const sim_scenario *scenario,
-                    const sim_menu *menu, const sim_habit *habit, bool audited);
+/** What is chosen for a run. NULL: what the seed chooses. */
+typedef struct sim_choice {
+  const sim_scenario *scenario;
+  const sim_menu *menu;
+  const sim_habit *habit;
+  const unsigned *conditions;
+  bool audited; /**< with auditors and lookouts */
+} sim_choice;
+
+/** What follows from the seed and the choice, in `w`; nothing else is there. */
+void sim_world_choose(sim_world *w, uint64_t seed, const sim_choice *choice);
+/** A world in which nothing has happened yet. Trace, judge and `go_on` may be
+    set up before it runs. */
+void sim_world_init(sim_world *w, uint64_t seed, const sim_choice *choice);
 /** The whole run; it ends when the judge finds something broken. */
 void sim_world_run(sim_world *w);
 void sim_world_done(sim_world *w);

@@ -29,10 +29,22 @@ typedef struct sim_wound {
   char path[96];
 } sim_wound;
 
+/** The faults of a condition. */
+typedef struct sim_trouble {
+  sim_faults *faults;
+  const struct sim_condition *condition;
+  sim_rng rng;
+  sim_job next;
+} sim_trouble;
+
+enum { SIM_MOST_TROUBLES = 32 };
+
 struct sim_faults {
   sim_world *world;
   sim_rng rng;
   sim_job next;
+  sim_trouble troubles[SIM_MOST_TROUBLES];
+  size_t ntroubles;
   lk_link wounds;
   bool over;
   unsigned links[SIM_WORLD_SERVERS][SIM_WORLD_SERVERS]; /**< cut by how many */

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/conditions.h"
+
+#include "sim/scenario.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+#define F(name) [SIM_FAULT_##name]
+
+const sim_condition sim_conditions[SIM_NCONDITIONS] = {
+  /* weight 0: for a run that asks for it */
+  [SIM_CLOCK_STEPS] = {.name = "clock-steps", .weight = 0, .gap_pm = 250,
+   .text = "time passes between two readings of the clock in one call",
+   .faults = {F(CLOCK_STEP) = 1}},
+  [SIM_TIMEOUTS] = {.name = "timeouts", .weight = 0, .gap_pm = 700,
+   .text = "servers grant shorter and longer session timeouts after a restart",
+   .faults = {F(BOUNDS) = 1}},
+};
+/* clang-format on */
+
+bool sim_condition_find(const char *name, unsigned *out)
+{
+  *out = 0;
+  for (unsigned i = 0; i < SIM_NCONDITIONS; i++) {
+    if (strcmp(sim_conditions[i].name, name) == 0)
+      *out = SIM_CONDITION(i);
+  }
+  return *out != 0 || strcmp(name, "none") == 0;
+}
+
+static unsigned some_condition(sim_rng *r)
+{
+  uint32_t sum = 0;
+  unsigned i = 0;
+
+  for (size_t k = 0; k < SIM_NCONDITIONS; k++)
+    sum += sim_conditions[k].weight;
+  if (sum == 0)
+    return 0;
+  for (uint32_t left = sim_roll(r, sum); left >= sim_conditions[i].weight; i++)
+    left -= sim_conditions[i].weight;
+  return SIM_CONDITION(i);
+}
+
+unsigned sim_conditions_of(uint64_t seed)
+{
+  sim_rng root = {seed};
+  sim_rng r = sim_rng_fork(&root, 'c');
+
+  if (sim_roll(&r, 2) == 0)
+    return 0;
+  unsigned set = some_condition(&r);
+
+  return sim_roll(&r, 3) > 0 ? set : set | some_condition(&r);
+}
+
+bool sim_may_strike(const sim_world *w, enum sim_fault fault)
+{
+  bool some = w->scenario->faults[fault] > 0;
+
+  for (unsigned i = 0; i < SIM_NCONDITIONS; i++)
+    some = some || (sim_has_condition(w, (sim_condition_id)i) &&
+                    sim_conditions[i].faults[fault] > 0);
+  return some;
+}
+
+void sim_conditions_print(unsigned set, char *out, size_t size)
+{
+  size_t at = 0;
+
+  if (set == 0)
+    snprintf(out, size, " --condition none");
+  for (unsigned i = 0; i < SIM_NCONDITIONS && at < size; i++) {
+    if ((set >> i & 1) != 0)
+      at += (size_t)snprintf(out + at, size - at, " --condition %s",
+                             sim_conditions[i].name);
+  }
+}
