@@ -639,6 +639,65 @@ START_TEST(a_late_keeper_grants_when_it_has_seen_enough)
 }
 END_TEST
 
+static lk_keeper *last_made;
+
+static void make_keeper_and_free_client(lk_client *c, int err, void *arg)
+{
+  (void)err;
+  (void)arg;
+  ck_assert_int_eq(lk_keeper_new(&last_made, c, NULL), 0);
+  lk_keeper_set_margin(last_made, 1);
+  lk_client_free(c);
+}
+
+START_TEST(one_made_after_the_end_outlives_the_client)
+{
+  lk_lock *l;
+
+  begin(LK_ASSURE_QUORUM);
+  ck_assert_int_eq(
+      lk_client_close(sc.one.link->client, make_keeper_and_free_client, NULL),
+      0);
+  fake_turn(&sc.server);
+  ck_assert_ptr_null(sc.one.link->client);
+  ck_assert_int_eq(lk_lock_new(&l, last_made, LOCKS, NULL), 0);
+  ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), LK_ERR_CLOSED);
+  lk_lock_free(l);
+  lk_keeper_free(last_made);
+  scene_end(&sc);
+}
+END_TEST
+
+static void change_margin_at_the_end(locker *l, const char *what)
+{
+  if (strcmp(what, "lost CLOSED") == 0)
+    lk_keeper_set_margin(l->p->keeper, 1);
+}
+
+static void free_all(lk_client *c, int err, void *arg)
+{
+  (void)err;
+  (void)arg;
+  locker_free(&sc.a);
+  lk_keeper_free(sc.one.keeper);
+  sc.one.keeper = NULL;
+  lk_client_free(c);
+}
+
+/* Nobody would stop a timer that is started then. */
+START_TEST(a_change_while_the_client_closes_starts_nothing)
+{
+  begin(LK_ASSURE_QUORUM);
+  scene_hold(&sc);
+  sc.a.react = change_margin_at_the_end;
+  ck_assert_int_eq(lk_client_close(sc.one.link->client, free_all, NULL), 0);
+  fake_turn(&sc.server);
+  ck_assert(locker_told(&sc.a, "lost CLOSED\n"));
+  ck_assert_ptr_null(sc.one.link->client);
+  scene_end(&sc);
+}
+END_TEST
+
 START_TEST(the_margin_can_be_changed_while_held)
 {
   begin_held(LK_ASSURE_QUORUM);
@@ -832,6 +891,8 @@ SUITE("keeper", a_holder_beats_each_quarter_of_the_timeout,
       a_grant_after_a_wait_keeps_the_deadline_it_rests_on,
       the_check_of_a_grant_puts_off_the_beat,
       a_late_keeper_grants_when_it_has_seen_enough,
+      one_made_after_the_end_outlives_the_client,
+      a_change_while_the_client_closes_starts_nothing,
       the_margin_can_be_changed_while_held, a_verify_proves_and_renews,
       a_verify_tells_of_a_loss_first, a_verify_that_is_cut_off_knows_nothing,
       a_verify_ends_with_the_hold_and_with_the_handle,

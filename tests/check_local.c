@@ -471,6 +471,105 @@ START_TEST(a_closed_client_ends_all_of_them)
 }
 END_TEST
 
+static int freed_in_done;
+
+static void free_all(lk_client *c, int err, void *arg)
+{
+  (void)err;
+  (void)arg;
+  freed_in_done++;
+  for (int i = 0; i < 4; i++)
+    locker_free(&crowd[i]);
+  locker_free(&sc.a);
+  lk_keeper_free(sc.one.keeper);
+  sc.one.keeper = NULL;
+  lk_client_free(c);
+}
+
+/* A timer that outlives its owner shows when the client is freed. */
+START_TEST(all_may_be_freed_once_the_client_is_closed)
+{
+  for (int kind = 0; kind < 6; kind++) {
+    begin();
+    freed_in_done = 0;
+    add(4);
+    if (kind % 2 == 0) {
+      ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+      fake_turn(&sc.server);
+    }
+    sc.server.down = kind / 2 == 1;
+    if (sc.server.down)
+      fake_drop(sc.one.link);
+    for (int i = 0; i < 3; i++)
+      ck_assert_int_eq(locker_want(&crowd[i], -1), 0);
+    if (kind / 2 == 2)
+      fake_turn(&sc.server);
+    ck_assert_int_eq(locker_want(&crowd[3], 0), 0); /* to be turned away */
+    ck_assert_int_eq(lk_client_close(sc.one.link->client, free_all, NULL), 0);
+    fake_run(&sc.server, 2000);
+    ck_assert_int_eq(freed_in_done, 1);
+    ck_assert_ptr_null(sc.one.link->client);
+    for (int i = 0; i < 4; i++)
+      ck_assert_int_ne(crowd[i].acquired, NOT_YET);
+    sc.server.down = false;
+    fake_expire(&sc.server, sc.one.link->last_session);
+    end(0);
+  }
+}
+END_TEST
+
+static void try_again(locker *l, const char *what)
+{
+  if (strcmp(what, "acquired") == 0 && l->calls < 30000)
+    ck_assert_int_eq(locker_want(l, 0), 0);
+}
+
+START_TEST(who_tries_again_in_its_callback_keeps_nobody_waiting)
+{
+  begin();
+  add(2);
+  ck_assert_int_eq(locker_want(&crowd[0], -1), 0);
+  fake_turn(&sc.server);
+  crowd[1].react = try_again;
+  ck_assert_int_eq(locker_want(&crowd[1], 0), 0);
+  lk_client_tick(sc.one.link->client);
+  ck_assert_uint_gt(crowd[1].calls, 0);
+  ck_assert_uint_lt(crowd[1].calls, 20000);
+  crowd[1].react = NULL;
+  fake_turn(&sc.server);
+  end(2);
+}
+END_TEST
+
+static void want_anew(locker *l, const char *what)
+{
+  if (strncmp(what, "waiting", 7) != 0 || l->calls > 30000)
+    return;
+  l->told[0] = '\0';
+  l->react = NULL;
+  lk_lock_cancel(l->lock);
+  l->react = want_anew;
+  ck_assert_int_eq(locker_want(l, -1), 0);
+}
+
+START_TEST(who_queues_anew_when_told_its_place_keeps_nobody_waiting)
+{
+  begin();
+  add(2);
+  ck_assert_int_eq(locker_want(&crowd[0], -1), 0);
+  fake_turn(&sc.server);
+  crowd[1].react = want_anew;
+  ck_assert_int_eq(locker_want(&crowd[1], -1), 0);
+  lk_client_tick(sc.one.link->client);
+  ck_assert_uint_gt(crowd[1].calls, 0);
+  ck_assert_uint_lt(crowd[1].calls, 25000);
+  crowd[1].react = NULL;
+  crowd[1].told[0] = '\0';
+  fake_turn(&sc.server);
+  end(2);
+}
+END_TEST
+
 START_TEST(freed_handles_leave_nothing)
 {
   begin();
@@ -663,5 +762,8 @@ SUITE("local", many_owners_have_one_node_and_pass_it_on_without_traffic,
       who_asks_again_when_all_are_told_of_an_end_is_not_among_them,
       who_is_told_of_an_end_may_free_the_others, a_verify_outlives_its_turn,
       without_permission_each_is_told, a_closed_client_ends_all_of_them,
+      all_may_be_freed_once_the_client_is_closed,
+      who_tries_again_in_its_callback_keeps_nobody_waiting,
+      who_queues_anew_when_told_its_place_keeps_nobody_waiting,
       freed_handles_leave_nothing, without_memory_everybody_is_told,
       whatever_happens_one_holds_at_most_and_nothing_is_left)

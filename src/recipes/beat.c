@@ -152,7 +152,7 @@ static void beat(lk_keeper *k)
 
 static void start(lk_keeper *k, int64_t at_ms)
 {
-  lk_timer_start(k->client, &k->beat, at_ms);
+  lk__keeper_start_timer(k, &k->beat, at_ms);
   k->beat_set = true;
 }
 
@@ -203,7 +203,7 @@ void lk__beat_plan(lk_keeper *k)
 {
   if (!wanted(k)) {
     if (k->beat_set)
-      lk_timer_stop(k->client, &k->beat);
+      lk__keeper_stop_timer(k, &k->beat);
     k->beat_set = false;
   } else if (!k->beat_set && k->beat_out == 0) {
     start(k, due(k));
@@ -232,7 +232,7 @@ bool lk__beat_now(lk_keeper *k)
   if (!wanted(k) || k->beat_out > 0)
     return false;
   if (k->beat_set)
-    lk_timer_stop(k->client, &k->beat);
+    lk__keeper_stop_timer(k, &k->beat);
   k->beat_set = false;
   beat(k);
   lk__beat_plan(k);

@@ -215,7 +215,7 @@ void lk__contend_rest(lk_contend *ct, int64_t ms)
 {
   lk_client *c = lk__contend_client(ct);
 
-  lk_timer_start(c, &ct->rest, lk_client_clock(c) + ms);
+  lk__keeper_start_timer(ct->keeper, &ct->rest, lk_client_clock(c) + ms);
 }
 
 int64_t lk__contend_rest_ms(lk_contend *ct)
@@ -270,7 +270,7 @@ void lk__contend_go(lk_contend *ct)
   }
   if (ct->state != LK_CONTEND_PAUSED)
     return;
-  lk_timer_stop(lk__contend_client(ct), &ct->rest);
+  lk__keeper_stop_timer(ct->keeper, &ct->rest);
   switch (ct->own) {
   case LK_OWN_NONE: lk__contend_step(ct, first_step(ct)); break;
   case LK_OWN_MAYBE: lk__contend_step(ct, LK_EV_MAYBE); break;
@@ -386,8 +386,7 @@ void lk__contend_stop(lk_contend *ct, bool tell)
   if (ct->own != LK_OWN_ASKED)
     lk__contend_outdate(ct);
   lk__contend_drop_watches(ct);
-  if (!ct->keeper->detached)
-    lk_timer_stop(lk__contend_client(ct), &ct->rest);
+  lk__keeper_stop_timer(ct->keeper, &ct->rest);
   lk__contend_step(ct, LK_EV_STOP);
 }
 

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "recipes/keeper.h"
+#include "recipes/local.h"
 #include "recipes/memory.h"
 
 /* ---- attempts ---------------------------------------------------------- */
@@ -75,6 +76,20 @@ int64_t *lk__keeper_scratch(lk_keeper *k, size_t count)
   return k->scratch;
 }
 
+/* ---- timers ------------------------------------------------------------ */
+
+void lk__keeper_start_timer(lk_keeper *k, lk_timer *t, int64_t at_ms)
+{
+  if (!k->detached && lk_client_state(k->client) != LK_STATE_CLOSED)
+    lk_timer_start(k->client, t, at_ms);
+}
+
+void lk__keeper_stop_timer(lk_keeper *k, lk_timer *t)
+{
+  if (!k->detached)
+    lk_timer_stop(k->client, t);
+}
+
 /* ---- the lease --------------------------------------------------------- */
 
 int64_t lk__keeper_gap_ms(const lk_keeper *k)
@@ -106,7 +121,7 @@ void lk__keeper_watch(lk_keeper *k, const lk_contend *ct)
   if (at >= k->watch_at_ms)
     return;
   k->watch_at_ms = at;
-  lk_timer_start(k->client, &k->watchdog, at);
+  lk__keeper_start_timer(k, &k->watchdog, at);
 }
 
 static void watch_held(lk_keeper *k)
@@ -136,7 +151,7 @@ static void on_watchdog(lk_client *c, void *arg)
 static void look_now(lk_keeper *k)
 {
   k->watch_at_ms = lk_client_now(k->client);
-  lk_timer_start(k->client, &k->watchdog, k->watch_at_ms);
+  lk__keeper_start_timer(k, &k->watchdog, k->watch_at_ms);
 }
 
 static void on_answer(lk_client *c, const lk_answer *a, void *arg)
@@ -188,7 +203,7 @@ static void expired(lk_keeper *k)
 {
   lk__lease_end(&k->lease);
   lk__beat_plan(k);
-  lk_timer_start(k->client, &k->final, lk_client_now(k->client));
+  lk__keeper_start_timer(k, &k->final, lk_client_now(k->client));
   for_each(k, lk__contend_expire);
 }
 
@@ -218,9 +233,9 @@ static void close_one(lk_contend *ct)
 
 static void stop_timers(lk_keeper *k)
 {
-  lk_timer_stop(k->client, &k->watchdog);
-  lk_timer_stop(k->client, &k->final);
-  lk_timer_stop(k->client, &k->beat);
+  lk__keeper_stop_timer(k, &k->watchdog);
+  lk__keeper_stop_timer(k, &k->final);
+  lk__keeper_stop_timer(k, &k->beat);
   k->beat_set = false;
   k->watch_at_ms = INT64_MAX;
 }
@@ -245,6 +260,7 @@ static void detach(lk_keeper *k)
 static void closed(lk_keeper *k)
 {
   ended(k, LK_ERR_CLOSED);
+  lk__locals_stop_timers(k);
   k->closed = true;
   if (k->listening == 0)
     detach(k);
@@ -301,10 +317,14 @@ static void join(lk_keeper *k)
 {
   switch (lk_client_state(k->client)) {
   case LK_STATE_EXPIRED:
-    lk_timer_start(k->client, &k->final, lk_client_now(k->client));
+    lk__keeper_start_timer(k, &k->final, lk_client_now(k->client));
     break;
   case LK_STATE_AUTH_FAILED: k->over = LK_ERR_AUTH_FAILED; break;
-  case LK_STATE_CLOSED: k->over = LK_ERR_CLOSED; break;
+  case LK_STATE_CLOSED: /* it tells nothing any more, also when it is freed */
+    k->over = LK_ERR_CLOSED;
+    k->closed = true;
+    k->detached = true;
+    return;
   case LK_STATE_CONNECTING:
   case LK_STATE_CONNECTED:
   case LK_STATE_READ_ONLY:
@@ -333,6 +353,7 @@ int lk_keeper_new(lk_keeper **out, lk_client *client,
   k->config = *config;
   k->refs = 1;
   k->watch_at_ms = INT64_MAX;
+  lk__list_init(&k->locals);
   lk__safe_list_init(&k->contends);
   k->listener = (lk_listener){.state = on_state, .answer = on_answer, .arg = k};
   k->watchdog = (lk_timer){.fire = on_watchdog, .arg = k};

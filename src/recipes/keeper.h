@@ -23,8 +23,8 @@ struct lk_keeper {
   lk_lease lease;
   uint64_t seen_zxid; /* of any answer, the largest */
 
-  struct lk_local *locals; /* queues in this process */
-  lk_safe_list contends;   /* attempts that are not over */
+  lk_link locals;        /* queues in this process: lk_local */
+  lk_safe_list contends; /* attempts that are not over */
   size_t held;    /* HELD, UNSURE */
   size_t unsure;  /* of these */
   size_t parked;  /* our node is made and not granted */
@@ -60,6 +60,11 @@ void lk__keeper_listen_less(lk_keeper *k, lk_listener *l);
 /** Whoever has listened less has no timer left, nor has its owner. */
 void lk__keeper_listened(lk_keeper *k);
 void lk__keeper_unref(lk_keeper *k);
+/** All timers of what hangs on a keeper: none is started once the client is
+    closed, when their owners have been told to stop them, nor is the client
+    touched once the keeper is detached from it. */
+void lk__keeper_start_timer(lk_keeper *k, lk_timer *t, int64_t at_ms);
+void lk__keeper_stop_timer(lk_keeper *k, lk_timer *t);
 /** Requests can be made, leave at once, and meet a quorum. */
 bool lk__keeper_online(const lk_keeper *k);
 /** Memory for `count` numbers until the next call, or NULL. */

@@ -43,10 +43,10 @@ static void ask_again(lk_permits *p)
 
 static void ask_in(lk_permits *p, int64_t ms)
 {
-  lk_client *c = p->keeper->client;
+  lk_keeper *k = p->keeper;
 
-  if (!p->over && !p->keeper->detached)
-    lk_timer_start(c, &p->limit_rest, lk_client_clock(c) + ms);
+  if (!p->over)
+    lk__keeper_start_timer(k, &p->limit_rest, lk_client_clock(k->client) + ms);
 }
 
 void lk__limit_fire(lk_client *c, void *arg)
@@ -219,8 +219,7 @@ int lk__limit_ask(lk_permits *p)
 
 void lk__limit_forget(lk_permits *p)
 {
-  if (!p->keeper->detached)
-    lk_timer_stop(p->keeper->client, &p->limit_rest);
+  lk__keeper_stop_timer(p->keeper, &p->limit_rest);
   if (p->limit_watch != NULL && !p->keeper->detached)
     lk_watch_cancel(p->keeper->client, p->limit_watch, true);
   p->limit_watch = NULL;

@@ -10,15 +10,11 @@
 void lk__local_unref(lk_local *q)
 {
   lk_keeper *k = q->keeper;
-  lk_local **at = &k->locals;
 
   if (--q->refs > 0)
     return;
-  while (*at != q)
-    at = &(*at)->next;
-  *at = q->next;
-  if (!k->detached)
-    lk_timer_stop(k->client, &q->soon);
+  lk__list_remove(&q->link);
+  lk__keeper_stop_timer(k, &q->soon);
   lk__options_free(&q->options, &k->mem);
   lk__give(&k->mem, q);
   lk__keeper_unref(k);
@@ -26,10 +22,16 @@ void lk__local_unref(lk_local *q)
 
 void lk__local_soon(lk_local *q)
 {
-  lk_client *c = q->keeper->client;
+  lk_keeper *k = q->keeper;
 
-  if (!q->keeper->detached)
-    lk_timer_start(c, &q->soon, lk_client_now(c));
+  if (!k->detached)
+    lk__keeper_start_timer(k, &q->soon, lk_client_now(k->client));
+}
+
+void lk__locals_stop_timers(lk_keeper *k)
+{
+  for (lk_link *l = k->locals.next; l != &k->locals; l = l->next)
+    lk__keeper_stop_timer(k, &LK_OWNER(l, lk_local, link)->soon);
 }
 
 /* ---- the node ---------------------------------------------------------- */
@@ -49,13 +51,15 @@ static void part(lk_local *q)
 /* Whoever is the first must not wait where it will not. */
 static void aim(lk_local *q)
 {
-  q->options.what.once = q->first != NULL && q->first->once;
+  const lk_turn *first = lk__turn_first(q);
+
+  q->options.what.once = first != NULL && first->once;
 }
 
 /* Want a node while somebody waits and there is none. */
 static void want(lk_local *q)
 {
-  while (q->first != NULL && q->node == NULL) {
+  while (lk__turn_first(q) != NULL && q->node == NULL) {
     if (q->keeper->over != 0) {
       lk__turn_end_first(q, q->keeper->over);
       continue;
@@ -93,23 +97,23 @@ static bool may_hand_over(const lk_local *q)
 {
   const lk_contend *node = q->node;
 
-  return q->first != NULL && q->handoffs < LK_HANDOFFS && !node->revoked &&
-         node->state == LK_CONTEND_HELD &&
+  return lk__turn_first(q) != NULL && q->handoffs < LK_HANDOFFS &&
+         !node->revoked && node->state == LK_CONTEND_HELD &&
          lk_client_clock(q->keeper->client) < lk__contend_deadline(node);
 }
 
 static void grant(lk_local *q)
 {
-  lk_turn *t = q->first;
+  lk_turn *t = lk__turn_first(q);
 
-  q->first = t->next;
+  lk__turn_unlist(t);
   q->holder = t;
   t->node = q->node;
   lk__contend_ref(t->node);
   t->attempt.count = 1;
   t->attempt.whole = true;
   t->attempt.turn = q->handoffs;
-  if (q->first != NULL)
+  if (lk__turn_first(q) != NULL)
     lk__local_soon(q);
   t->owner->granted(t->arg);
 }
@@ -147,10 +151,8 @@ static void on_granted(void *arg)
 /* Of those who wait now; who asks again when it is told wants a new node. */
 static void end_all(lk_local *q, int err)
 {
-  while (q->first != NULL) {
-    lk_turn *t = q->first;
-
-    q->first = t->next;
+  for (lk_turn *t; (t = lk__turn_first(q)) != NULL;) {
+    lk__turn_unlist(t);
     lk__turn_end_later(t, t->owner->ended, err);
   }
   lk__turn_tell_ends(q);
@@ -190,7 +192,7 @@ static void on_lost(void *arg, int err)
 static void on_news(void *arg, const lk_news *news)
 {
   lk_local *q = arg;
-  lk_turn *t = q->holder != NULL ? q->holder : q->first;
+  lk_turn *t = q->holder != NULL ? q->holder : lk__turn_first(q);
 
   q->refs++;
   if (t != NULL && news->type == LK_NEWS_WAITING) {
@@ -269,7 +271,7 @@ static void stop_waiting(lk_turn *t)
   lk__turn_unlist(t);
   lk__turn_over(t);
   aim(q);
-  if (q->first == NULL && q->holder == NULL && q->node != NULL)
+  if (lk__turn_first(q) == NULL && q->holder == NULL && q->node != NULL)
     give_back(q);
 }
 
@@ -357,11 +359,15 @@ static bool is_same_queue(const lk_options *a, const lk_options *b)
 
 static lk_local *find(const lk_lock *l)
 {
-  lk_local *q = l->keeper->locals;
+  lk_link *all = &l->keeper->locals;
 
-  while (q != NULL && !is_same_queue(&q->options, &l->options))
-    q = q->next;
-  return q;
+  for (lk_link *at = all->next; at != all; at = at->next) {
+    lk_local *q = LK_OWNER(at, lk_local, link);
+
+    if (is_same_queue(&q->options, &l->options))
+      return q;
+  }
+  return NULL;
 }
 
 static lk_local *open(lk_lock *l, const lk_lock_config *config)
@@ -379,8 +385,9 @@ static lk_local *open(lk_lock *l, const lk_lock_config *config)
   }
   q->keeper = k;
   q->soon = (lk_timer){.fire = on_soon, .arg = q};
-  q->next = k->locals;
-  k->locals = q;
+  lk__safe_list_init(&q->waiters);
+  lk__list_init(&q->ends);
+  lk__list_add(&k->locals, &q->link);
   lk__keeper_ref(k);
   return q;
 }

@@ -21,5 +21,7 @@ typedef struct lk_local lk_local;
 
 /** Have `l`, which was made for a mutex, queue locally. false: no memory. */
 bool lk__local_adopt(lk_lock *l, const lk_lock_config *config);
+/** The client is closed: no queue's timer may stay with it. */
+void lk__locals_stop_timers(lk_keeper *k);
 
 #endif

@@ -46,15 +46,14 @@ void lk__lock_call(lk_lock *l, lk_waiter *w, int err)
 
 static void start_timer(lk_lock *l, lk_timer *t, int64_t in_ms)
 {
-  lk_client *c = l->keeper->client;
+  lk_keeper *k = l->keeper;
 
-  lk_timer_start(c, t, lk_client_clock(c) + in_ms);
+  lk__keeper_start_timer(k, t, lk_client_clock(k->client) + in_ms);
 }
 
 void lk__lock_stop_timer(lk_lock *l, lk_timer *t)
 {
-  if (!l->keeper->detached)
-    lk_timer_stop(l->keeper->client, t);
+  lk__keeper_stop_timer(l->keeper, t);
 }
 
 lk_attempt *lk__lock_part(lk_lock *l)

@@ -48,8 +48,7 @@ static void enter_over(lk_contend *ct)
 {
   ct->own = LK_OWN_NONE;
   lk__contend_drop_watches(ct);
-  if (!ct->keeper->detached)
-    lk_timer_stop(ct->keeper->client, &ct->rest);
+  lk__keeper_stop_timer(ct->keeper, &ct->rest);
   lk__keeper_remove(ct->keeper, ct);
   lk__contend_unref(ct);
 }

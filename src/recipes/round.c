@@ -14,12 +14,12 @@ enum { MAX_MISSING = 10, REST_MS = 100 };
 
 static void trouble(lk_team *t, int err)
 {
-  lk_client *c = t->keeper->client;
+  lk_keeper *k = t->keeper;
 
   switch (lk__trouble_of(err)) {
   case LK_TROUBLE_BROKEN: break; /* the listener goes on */
   case LK_TROUBLE_BUSY:
-    lk_timer_start(c, &t->rest, lk_client_clock(c) + REST_MS);
+    lk__keeper_start_timer(k, &t->rest, lk_client_clock(k->client) + REST_MS);
     break;
   case LK_TROUBLE_FATAL: lk__team_end(t, err); break;
   }

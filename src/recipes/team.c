@@ -55,7 +55,7 @@ static void close(lk_team *t)
   t->over = true;
   if (t->keeper->detached)
     return;
-  lk_timer_stop(t->keeper->client, &t->rest);
+  lk__keeper_stop_timer(t->keeper, &t->rest);
   if (t->listens)
     lk__keeper_listen_less(t->keeper, &t->listener);
   t->listens = false;
@@ -295,7 +295,9 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
     if (is_ready(t))
       lk__round_begin(t);
     break;
-  case LK_STATE_EXPIRED: lk_timer_start(c, &t->rest, lk_client_now(c)); break;
+  case LK_STATE_EXPIRED:
+    lk__keeper_start_timer(t->keeper, &t->rest, lk_client_now(c));
+    break;
   case LK_STATE_AUTH_FAILED:
   case LK_STATE_CLOSED: lk__team_end(t, t->keeper->over); break;
   case LK_STATE_CONNECTING:

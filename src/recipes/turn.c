@@ -14,6 +14,7 @@ lk_turn *lk__turn_new(lk_local *q, lk_lock *l, const lk_owner *who)
   if (t == NULL)
     return NULL;
   t->queue = q;
+  lk__list_init(&t->link);
   t->refs = 1;
   t->owner = who;
   t->arg = l;
@@ -45,29 +46,24 @@ void lk__turn_over(lk_turn *t)
 
 void lk__turn_enlist(lk_turn *t)
 {
-  lk_turn **at = &t->queue->first;
-
-  while (*at != NULL)
-    at = &(*at)->next;
-  *at = t;
+  lk__safe_list_add(&t->queue->waiters, &t->link);
 }
 
 void lk__turn_unlist(lk_turn *t)
 {
-  lk_turn **at = &t->queue->first;
-
-  while (*at != t)
-    at = &(*at)->next;
-  *at = t->next;
+  lk__safe_list_remove(&t->queue->waiters, &t->link);
 }
 
 bool lk__turn_waits(const lk_turn *t)
 {
-  const lk_turn *w = t->queue->first;
+  return t->end == NULL && !lk__list_empty(&t->link);
+}
 
-  while (w != NULL && w != t)
-    w = w->next;
-  return w != NULL;
+lk_turn *lk__turn_first(const lk_local *q)
+{
+  const lk_link *all = &q->waiters.members;
+
+  return lk__list_empty(all) ? NULL : LK_OWNER(all->next, lk_turn, link);
 }
 
 /* ---- ends -------------------------------------------------------------- */
@@ -75,23 +71,21 @@ bool lk__turn_waits(const lk_turn *t)
 /* Not in the call that brought it about. */
 void lk__turn_end_later(lk_turn *t, void (*end)(void *arg, int err), int err)
 {
-  lk_turn **at = &t->queue->ends;
-
-  while (*at != NULL)
-    at = &(*at)->next;
-  *at = t;
+  lk__list_add(&t->queue->ends, &t->link);
   t->end = end;
   t->err = err;
-  t->next = NULL;
   lk__local_soon(t->queue);
 }
 
 void lk__turn_tell_ends(lk_local *q)
 {
-  while (q->ends != NULL) {
-    lk_turn *t = q->ends;
+  lk_link now;
 
-    q->ends = t->next;
+  lk__list_init(&now);
+  lk__list_move(&now, &q->ends);
+  for (lk_link *l; (l = lk__list_pop(&now)) != NULL;) {
+    lk_turn *t = LK_OWNER(l, lk_turn, link);
+
     if (t->owner != NULL)
       t->end(t->arg, t->err);
     lk__turn_over(t);
@@ -100,9 +94,9 @@ void lk__turn_tell_ends(lk_local *q)
 
 void lk__turn_end_first(lk_local *q, int err)
 {
-  lk_turn *t = q->first;
+  lk_turn *t = lk__turn_first(q);
 
-  q->first = t->next;
+  lk__turn_unlist(t);
   t->owner->ended(t->arg, err);
   lk__turn_over(t);
 }
@@ -116,9 +110,11 @@ static size_t ahead_of_first(const lk_local *q)
 
 size_t lk__turn_ahead(const lk_local *q, const lk_turn *t)
 {
+  const lk_link *all = &q->waiters.members;
+  const lk_link *end = t == NULL ? all : &t->link;
   size_t ahead = ahead_of_first(q);
 
-  for (const lk_turn *w = q->first; w != t; w = w->next)
+  for (const lk_link *l = all->next; l != end; l = l->next)
     ahead++;
   return ahead;
 }
@@ -141,17 +137,15 @@ static void tell_place(lk_local *q, lk_turn *t)
   t->owner->news(t->arg, &news);
 }
 
-static lk_turn *untold(const lk_local *q)
-{
-  lk_turn *t = q->first;
-
-  while (t != NULL && t->told)
-    t = t->next;
-  return t;
-}
-
 void lk__turn_tell_places(lk_local *q)
 {
-  for (lk_turn *t; head(q) != NULL && (t = untold(q)) != NULL;)
-    tell_place(q, t);
+  lk_walk w;
+
+  lk__walk_begin(&w, &q->waiters);
+  for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
+    lk_turn *t = LK_OWNER(l, lk_turn, link);
+
+    if (!t->told && head(q) != NULL)
+      tell_place(q, t);
+  }
 }

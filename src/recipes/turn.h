@@ -21,19 +21,19 @@ typedef struct lk_turn {
   bool once;
   bool told; /**< its place */
   int err;   /**< of an end that is to be told */
-  void (*end)(void *arg, int err);
-  struct lk_turn *next; /**< behind it, or in the list of ends */
+  void (*end)(void *arg, int err); /**< NULL: none is to be told */
+  lk_link link; /**< in the queue's list of waiters, or of ends; or in none */
 } lk_turn;
 
 struct lk_local {
-  lk_local *next; /**< the keeper's */
+  lk_link link; /**< in the keeper's list */
   lk_keeper *keeper;
   size_t refs;        /**< handles, turns, whoever is inside */
   lk_options options; /**< of the handle that was the first */
   lk_contend *node;   /**< wanted or held; or NULL */
   lk_turn *holder;    /**< whose turn it is, or NULL */
-  lk_turn *first;     /**< who waits, in order */
-  lk_turn *ends;      /**< ends to be told, in order */
+  lk_safe_list waiters; /**< turns, in order */
+  lk_link ends;         /**< of turns: to be told, in order */
   unsigned handoffs;  /**< in a row */
   lk_timer soon;
 };
@@ -53,9 +53,12 @@ void lk__turn_over(lk_turn *t);
 void lk__turn_enlist(lk_turn *t);
 void lk__turn_unlist(lk_turn *t);
 bool lk__turn_waits(const lk_turn *t);
+/** The waiter that is next, or NULL. */
+lk_turn *lk__turn_first(const lk_local *q);
 
 /** Tell its owner the end, not in the call that brought it about. */
 void lk__turn_end_later(lk_turn *t, void (*end)(void *arg, int err), int err);
+/** Those that there are now. */
 void lk__turn_tell_ends(lk_local *q);
 /** The first one's wish ends with `err`, now. */
 void lk__turn_end_first(lk_local *q, int err);
