@@ -72,7 +72,7 @@ static void begin_acquire(lk_errand *e)
     fail(h, err);
     return;
   }
-  lk__list_add(&h->client->holders, &h->link);
+  lk__safe_list_add(&h->client->holders, &h->link);
   lk__errand_stay(e, cut_acquire);
   lk__errand_watch(e);
 }

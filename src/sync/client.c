@@ -119,8 +119,8 @@ static lk_sync_client *new_handle(const lk_sync_config *config)
   c->arg = config->arg;
   c->lease_ms = INT64_MIN;
   lk__list_init(&c->tasks);
-  lk__list_init(&c->errands);
-  lk__list_init(&c->holders);
+  lk__safe_list_init(&c->errands);
+  lk__safe_list_init(&c->holders);
   return c;
 }
 

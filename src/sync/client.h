@@ -10,6 +10,7 @@
 
 #include "base/list.h"
 #include "base/mem.h"
+#include "base/walk.h"
 
 /** Something to be done on the handle's thread. It stays until it has begun. */
 typedef struct lk_task {
@@ -42,9 +43,9 @@ struct lk_sync_client {
   lk_client *client;
   lk_keeper *keeper;
   lk_listener listener;
-  int64_t lease_ms; /**< as last seen */
-  lk_link errands;  /**< those that can be cut short */
-  lk_link holders;  /**< those that have a lk_lock */
+  int64_t lease_ms;     /**< as last seen */
+  lk_safe_list errands; /**< those that can be cut short */
+  lk_safe_list holders; /**< those that have a lk_lock */
   bool closed;
 };
 

@@ -114,7 +114,7 @@ int lk__errand_hindrance(const lk_errand *e, int64_t now)
 void lk__errand_stay(lk_errand *e, void (*cut)(lk_errand *e, int err))
 {
   e->cut = cut;
-  lk__list_add(&e->client->errands, &e->link);
+  lk__safe_list_add(&e->client->errands, &e->link);
 }
 
 void lk__errand_watch(lk_errand *e)
@@ -128,7 +128,7 @@ void lk__errand_end(lk_errand *e, int err)
   pthread_mutex_t *mutex = &e->client->mutex;
 
   e->cut = NULL;
-  lk__list_remove(&e->link);
+  lk__safe_list_remove(&e->client->errands, &e->link);
   lk_timer_stop(e->client->client, &e->timer);
   pthread_mutex_lock(mutex);
   e->err = err;
@@ -139,15 +139,12 @@ void lk__errand_end(lk_errand *e, int err)
 
 void lk__errands_cancel(lk_sync_client *c)
 {
-  lk_link all;
+  lk_walk w;
 
-  lk__list_init(&all);
-  lk__list_move(&all, &c->errands);
-  while (!lk__list_empty(&all)) {
-    lk_errand *e = LK_OWNER(all.next, lk_errand, link);
+  lk__walk_begin(&w, &c->errands);
+  for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
+    lk_errand *e = LK_OWNER(l, lk_errand, link);
 
-    lk__list_remove(&e->link);
-    lk__list_add(&c->errands, &e->link);
     if (cancelled(e))
       e->cut(e, LK_ERR_CANCELLED);
   }

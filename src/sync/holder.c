@@ -167,7 +167,10 @@ void lk__holder_publish(lk_holder *h)
 
 void lk__holders_publish(lk_sync_client *c)
 {
-  for (lk_link *l = c->holders.next; l != &c->holders; l = l->next) {
+  lk_walk w;
+
+  lk__walk_begin(&w, &c->holders);
+  for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
     lk_holder *h = LK_OWNER(l, lk_holder, link);
 
     if (!lk__holder_is_lost(h))
@@ -204,18 +207,18 @@ void lk__holder_on_event(lk_lock *l, const lk_lock_event *event, void *arg)
 
 void lk__holder_part(lk_holder *h)
 {
-  lk__list_remove(&h->link);
+  lk__safe_list_remove(&h->client->holders, &h->link);
 }
 
 void lk__holders_give_up(lk_sync_client *c)
 {
   const lk_lock_event lost = {.type = LK_LOCK_EVENT_LOST, .err = LK_ERR_CLOSED};
-  lk_link *next;
+  lk_walk w;
 
-  for (lk_link *l = c->holders.next; l != &c->holders; l = next) {
+  lk__walk_begin(&w, &c->holders);
+  for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
     lk_holder *h = LK_OWNER(l, lk_holder, link);
 
-    next = l->next;
     if (!lk__holder_is_lost(h)) {
       lk__holder_lose(h);
       tell(h, &lost);
@@ -226,8 +229,11 @@ void lk__holders_give_up(lk_sync_client *c)
 
 void lk__holders_free(lk_sync_client *c)
 {
-  while (!lk__list_empty(&c->holders)) {
-    lk_holder *h = LK_OWNER(c->holders.next, lk_holder, link);
+  lk_walk w;
+
+  lk__walk_begin(&w, &c->holders);
+  for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
+    lk_holder *h = LK_OWNER(l, lk_holder, link);
 
     lk__holder_part(h);
     destroy(h);

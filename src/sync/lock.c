@@ -15,13 +15,13 @@ typedef struct farewell {
 
 static void begin_free(lk_errand *e)
 {
-  lk_link *all = &e->client->holders, *next;
   farewell *f = LK_OWNER(e, farewell, errand);
+  lk_walk w;
 
-  for (lk_link *l = all->next; l != all; l = next) {
+  lk__walk_begin(&w, &e->client->holders);
+  for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
     lk_holder *h = LK_OWNER(l, lk_holder, link);
 
-    next = l->next;
     if (atomic_load(&h->lock) == f->lock) {
       lk__holder_lose(h);
       atomic_store(&h->lock, NULL);

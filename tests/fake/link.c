@@ -104,7 +104,8 @@ static bool serve_all(fake_link *l)
 
     moved = true;
     if (l->greeted)
-      goes_on = fake_serve(l, frame);
+      goes_on = l->server->serve != NULL ? l->server->serve(l, frame)
+                                         : fake_serve(l, frame);
     else
       greet(l, frame);
     if (!goes_on && l->cut_softly) {
@@ -317,30 +318,60 @@ void fake_init(fake_server *s)
   tree_init(&s->nodes);
 }
 
-fake_link *fake_client(fake_server *s, lk_client_config *config)
+static fake_link *new_link(fake_server *s)
 {
   fake_link *l = calloc(1, sizeof *l);
-  lk_hooks hooks = {.now = hook_now,
-                    .random = hook_random,
-                    .wake = hook_wake,
-                    .freed = hook_freed,
-                    .arg = l};
 
   must(l != NULL, "no memory");
   l->server = s;
   l->allow = SIZE_MAX;
   l->in.mem = &lk__mem_libc;
   l->out.mem = &lk__mem_libc;
-  if (lk_client_new(&l->client, config, &hooks) != 0) {
-    free(l);
-    return NULL;
-  }
-  fake_link **end = &s->links;
+  return l;
+}
+
+static void add_link(fake_link *l)
+{
+  fake_link **end = &l->server->links;
 
   while (*end != NULL)
     end = &(*end)->next;
   *end = l;
+}
+
+fake_link *fake_client(fake_server *s, lk_client_config *config)
+{
+  fake_link *l = new_link(s);
+  lk_hooks hooks = {.now = hook_now,
+                    .random = hook_random,
+                    .wake = hook_wake,
+                    .freed = hook_freed,
+                    .arg = l};
+
+  if (lk_client_new(&l->client, config, &hooks) != 0) {
+    free(l);
+    return NULL;
+  }
+  add_link(l);
   return l;
+}
+
+/* ---- clients at the other end of a socket -------------------------------- */
+
+fake_link *fake_accept(fake_server *s)
+{
+  fake_link *l = new_link(s);
+
+  l->up = true;
+  add_link(l);
+  return l;
+}
+
+void fake_take(fake_link *l, lk_bytes frame)
+{
+  log_write(l, frame);
+  must(lk__buf_append(&l->in, frame.at, frame.len), "no memory");
+  (void)serve_all(l);
 }
 
 void fake_done(fake_server *s)

@@ -72,6 +72,9 @@ struct fake_server {
   int32_t timeout_ms; /**< of the last session */
   /** Called before each request is executed. May be NULL. */
   void (*before)(fake_server *s, fake_link *l, int32_t op, const char *path);
+  /** Executes a request in the place of fake_serve(), which it may call. May be
+      NULL. */
+  bool (*serve)(fake_link *l, lk_bytes frame);
   /** Told of each write of a client: the names of its requests. Or NULL. */
   void (*wrote)(fake_server *s, fake_link *l, const char *names);
 };
@@ -87,6 +90,12 @@ void fake_turn(fake_server *s);
 bool fake_deliver(fake_link *l);
 /** Let `ms` pass. */
 void fake_run(fake_server *s, int64_t ms);
+
+/* For clients at the other end of a socket; see fake/loopback.h. */
+/** A connection that is up. What goes to its client is in `out`. */
+fake_link *fake_accept(fake_server *s);
+/** Serve a whole frame, with its length, that has come from there. */
+void fake_take(fake_link *l, lk_bytes frame);
 
 /** Break the connection; it comes back in the next turn or soon after. */
 void fake_drop(fake_link *l);

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* The locks of the blocking interface with a fake server on loopback: what
+   several threads do in one turn of the handle's thread. */
+
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "fake/loopback.h"
+#include "suite.h"
+#include "sync/client.h"
+#include "waiters.h"
+
+static loopback zk;
+static lk_sync_client *client;
+static lk_sync_lock *lock;
+
+/* ---- memory that the handle's thread gives back slowly ------------------- */
+
+static struct {
+  atomic_bool on;
+  atomic_uint ended; /**< threads that have left their call */
+} slow;
+
+/* The handle's thread frees nothing before a thread has left its call, where
+   that happens soon: what it uses afterwards must not be that thread's. */
+static void *resize(void *arg, void *p, size_t size)
+{
+  (void)arg;
+  if (slow.on && size == 0 && pthread_equal(pthread_self(), client->thread)) {
+    for (int i = 0; i < 200 && slow.ended == 0; i++)
+      usleep(1000);
+  }
+  if (size > 0)
+    return realloc(p, size);
+  free(p);
+  return NULL;
+}
+
+static void start_with(const lk_sync_lock_config *config)
+{
+  static const lk_mem mem = {.resize = resize};
+  lk_client_config how = {.size = sizeof how, .hosts = zk.hosts, .mem = &mem};
+  lk_sync_config options = {.size = sizeof options, .client = &how};
+
+  loopback_start(&zk);
+  fake_create(&zk.server, "/locks");
+  ck_assert_int_eq(lk_sync_client_new(&client, &options), 0);
+  ck_assert_int_eq(lk_sync_lock_new(&lock, client, "/locks/a", config), 0);
+}
+
+static void stop(void)
+{
+  lk_sync_lock_free(lock);
+  lk_sync_client_free(client);
+  loopback_stop(&zk);
+}
+
+/* ---- calls, for waiter_start() ------------------------------------------- */
+
+static atomic_uint holding, go_on;
+
+static int hold(void *arg)
+{
+  int err = lk_sync_lock_acquire(lock, NULL);
+
+  (void)arg;
+  holding++;
+  while (go_on == 0)
+    usleep(200);
+  return err;
+}
+
+static int try_and_leave(void *arg)
+{
+  int err = lk_sync_lock_try(lock, NULL);
+
+  (void)arg;
+  slow.ended++;
+  return err;
+}
+
+static int close_client(void *arg)
+{
+  (void)arg;
+  return lk_sync_client_close(client);
+}
+
+static int free_lock(void *arg)
+{
+  (void)arg;
+  lk_sync_lock_free(lock);
+  lock = NULL;
+  return 0;
+}
+
+/* On the handle's thread: until the main thread says go. */
+static void pause_thread(lk_client *c, lk_keeper *k, void *go)
+{
+  (void)c;
+  (void)k;
+  while (!atomic_load((atomic_bool *)go))
+    usleep(200);
+}
+
+typedef struct paused {
+  waiter w;
+  atomic_bool go;
+} paused;
+
+static int run_pause(void *go)
+{
+  return lk_sync_client_run(client, pause_thread, go);
+}
+
+/* ---- several in one turn ------------------------------------------------- */
+
+static size_t tasks_posted(void)
+{
+  size_t count = 0;
+
+  pthread_mutex_lock(&client->mutex);
+  for (const lk_link *l = client->tasks.next; l != &client->tasks; l = l->next)
+    count++;
+  pthread_mutex_unlock(&client->mutex);
+  return count;
+}
+
+/* Start a call while the handle's thread is paused, as the `count`-th that
+   waits for it. */
+static void post(waiter *w, int (*what)(void *), size_t count)
+{
+  waiter_start(w, what, NULL);
+  while (tasks_posted() < count)
+    usleep(200);
+}
+
+/* A thread holds; another tries and is refused; in the same turn `end` ends
+   both. */
+static int end_in_turn_of_refused_try(int (*end)(void *arg), int *refusal)
+{
+  lk_sync_lock_config config = {.size = sizeof config, .local_queue = true};
+  waiter holder, trier, ender;
+  paused p = {.go = false};
+
+  start_with(&config);
+  waiter_start(&holder, hold, NULL);
+  while (holding == 0)
+    usleep(200);
+  waiter_start(&p.w, run_pause, &p.go);
+  waiters_inside(client, 1);
+  post(&trier, try_and_leave, 1);
+  post(&ender, end, 2);
+  slow.on = true;
+  atomic_store(&p.go, true);
+  ck_assert_int_eq(waiter_end(&p.w), 0);
+  *refusal = waiter_end(&trier);
+  int err = waiter_end(&ender);
+
+  slow.on = false;
+  go_on = 1;
+  ck_assert_int_eq(waiter_end(&holder), 0);
+  stop();
+  return err;
+}
+
+START_TEST(close_in_the_turn_of_a_refused_try_ends_both)
+{
+  int refusal;
+
+  ck_assert_int_eq(end_in_turn_of_refused_try(close_client, &refusal), 0);
+  ck_assert_int_eq(refusal, LK_ERR_BUSY);
+}
+END_TEST
+
+START_TEST(free_in_the_turn_of_a_refused_try_ends_both)
+{
+  int refusal;
+
+  ck_assert_int_eq(end_in_turn_of_refused_try(free_lock, &refusal), 0);
+  ck_assert_int_eq(refusal, LK_ERR_BUSY);
+}
+END_TEST
+
+SUITE("sync_locks", close_in_the_turn_of_a_refused_try_ends_both,
+      free_in_the_turn_of_a_refused_try_ends_both)
