@@ -35,7 +35,8 @@ typedef struct lk_ev lk_ev;
  * neither a client that is not closed nor another watcher. `mem` NULL: the C
  * library's.
  *
- * @return 0, LK_ERR_NO_MEMORY, LK_ERR_SYSTEM (no descriptors left).
+ * @return 0, LK_ERR_NO_MEMORY, LK_ERR_SYSTEM (no descriptors left: it needs
+ *         two, or three where names are resolved without c-ares).
  */
 LK_API int lk_ev_new(lk_ev **out, struct ev_loop *loop, const lk_mem *mem);
 
@@ -59,7 +60,8 @@ LK_API void lk_ev_on_wake(lk_ev *ev, void (*woken)(lk_ev *ev, void *arg),
                           void *arg);
 
 /** Wake the loop. From any thread and from signal handlers, as long as `ev`
-    exists; several calls can become one. Does nothing in a forked child. */
+    exists; several calls can become one. No cancellation point. Does nothing in
+    a forked child. */
 LK_API void lk_ev_wake(lk_ev *ev);
 
 /** lk_client_clock() of its clients: the clock read afresh, in ms. */

@@ -66,7 +66,8 @@ typedef struct lk_sync_config {
  * `config` NULL: as usual.
  *
  * @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_HOSTS,
- *         LK_ERR_SYSTEM (no thread, no descriptor, or no pthread_key left).
+ *         LK_ERR_SYSTEM (no thread, no pthread_key, or fewer than four
+ *         descriptors left; the log says which).
  */
 LK_API int lk_sync_client_new(lk_sync_client **out,
                               const lk_sync_config *config);

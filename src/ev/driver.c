@@ -87,7 +87,6 @@ static void settle_all(lk_ev *ev)
 
 static void on_prepare(struct ev_loop *loop, ev_prepare *w, int revents);
 static void on_alarm(struct ev_loop *loop, ev_io *w, int revents);
-static void on_bell(struct ev_loop *loop, ev_async *w, int revents);
 
 /* Our watchers keep no loop alive. The alarm comes first, so that deadlines are
    seen to before what waits in a socket; the prepare watcher comes last, so
@@ -104,10 +103,6 @@ static void start_watchers(lk_ev *ev)
   ev_set_priority(&ev->alarm, EV_MAXPRI);
   ev_io_start(ev->loop, &ev->alarm);
   ev_unref(ev->loop);
-  ev_async_init(&ev->bell, on_bell);
-  ev->bell.data = ev;
-  ev_async_start(ev->loop, &ev->bell);
-  ev_unref(ev->loop);
 }
 
 static void stop_watchers(lk_ev *ev)
@@ -118,8 +113,7 @@ static void stop_watchers(lk_ev *ev)
   ev_prepare_stop(ev->loop, &ev->prepare);
   ev_ref(ev->loop);
   ev_io_stop(ev->loop, &ev->alarm);
-  ev_ref(ev->loop);
-  ev_async_stop(ev->loop, &ev->bell);
+  lk__bell_stop(&ev->bell);
 }
 
 /* The loop goes on in a child: none of this is its own. */
@@ -179,12 +173,10 @@ static void on_alarm(struct ev_loop *loop, ev_io *w, int revents)
   lk__ev_release(ev);
 }
 
-static void on_bell(struct ev_loop *loop, ev_async *w, int revents)
+static void on_bell(void *arg)
 {
-  lk_ev *ev = w->data;
+  lk_ev *ev = arg;
 
-  (void)loop;
-  (void)revents;
   if (ev->woken != NULL)
     ev->woken(ev, ev->woken_arg);
 }
@@ -214,6 +206,8 @@ int lk_ev_new(lk_ev **out, struct ev_loop *loop, const lk_mem *mem)
     goto fail_origin;
   if (lk__clock_open(&ev->clock) != 0)
     goto fail_clock;
+  if (lk__bell_open(&ev->bell, loop, on_bell, ev) != 0)
+    goto fail_bell;
   err = lk__resolver_new(&ev->resolver, loop, &ev->mem);
   if (err != 0)
     goto fail_resolver;
@@ -222,6 +216,8 @@ int lk_ev_new(lk_ev **out, struct ev_loop *loop, const lk_mem *mem)
   return 0;
 
 fail_resolver:
+  lk__bell_close(&ev->bell);
+fail_bell:
   lk__clock_close(&ev->clock);
 fail_clock:
   lk__origin_free(ev->origin);
@@ -240,6 +236,7 @@ void lk__ev_release(lk_ev *ev)
     return;
   stop_watchers(ev);
   lk__resolver_free(ev->resolver, lk__ev_forked(ev));
+  lk__bell_close(&ev->bell);
   lk__clock_close(&ev->clock);
   lk__origin_free(ev->origin);
   lk__mem_free(&mem, ev->room);
@@ -279,7 +276,7 @@ void lk_ev_wake(lk_ev *ev)
 {
   /* A child would ring the parent's bell. */
   if (!lk__ev_forked(ev))
-    ev_async_send(ev->loop, &ev->bell);
+    lk__bell_ring(&ev->bell);
 }
 
 int64_t lk_ev_clock(const lk_ev *ev)

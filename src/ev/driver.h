@@ -9,6 +9,7 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "ev/bell.h"
 #include "ev/clock.h"
 #include "ev/origin.h"
 #include "ev/resolve.h"
@@ -35,7 +36,7 @@ struct lk_ev {
   int64_t now;      /**< when the last one began, ms */
   ev_prepare prepare;
   ev_io alarm;
-  ev_async bell;
+  lk_bell bell;
   void (*woken)(lk_ev *ev, void *arg);
   void *woken_arg;
 };

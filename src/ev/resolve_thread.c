@@ -4,12 +4,13 @@
 #include "ev/resolve.h"
 
 #include <errno.h>
-#include <ev.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "ev/bell.h"
 
 /*
  * A thread per name, which lives as long as getaddrinfo() takes. A desk stands
@@ -28,8 +29,8 @@ typedef struct job {
 
 typedef struct desk {
   pthread_mutex_t lock;
-  struct ev_loop *loop; /* NULL: the resolver is gone */
-  ev_async bell;
+  bool closed; /* the resolver is gone, and the bell */
+  lk_bell bell;
   job *finished;
   size_t users; /* the resolver, and each thread */
 } desk;
@@ -70,12 +71,12 @@ static void *work(void *arg)
   j->failed = getaddrinfo(j->host, NULL, &hints, &j->found);
 
   pthread_mutex_lock(&d->lock);
-  if (d->loop == NULL) {
+  if (d->closed) {
     free_job(j);
   } else {
     j->next = d->finished;
     d->finished = j;
-    ev_async_send(d->loop, &d->bell);
+    lk__bell_ring(&d->bell);
   }
   leave(d);
   return NULL;
@@ -89,12 +90,10 @@ static void finish(job *j)
   free_job(j);
 }
 
-static void on_bell(struct ev_loop *loop, ev_async *w, int revents)
+static void on_bell(void *arg)
 {
-  desk *d = w->data;
+  desk *d = arg;
 
-  (void)loop;
-  (void)revents;
   pthread_mutex_lock(&d->lock);
   job *list = d->finished;
 
@@ -119,14 +118,15 @@ int lk__names_new(lk_names **out, struct ev_loop *loop, const lk_mem *mem)
     free(d);
     return LK_ERR_NO_MEMORY;
   }
+  if (lk__bell_open(&d->bell, loop, on_bell, d) != 0) {
+    pthread_mutex_destroy(&d->lock);
+    lk__mem_free(mem, n);
+    free(d);
+    return LK_ERR_SYSTEM;
+  }
   n->mem = mem;
   n->desk = d;
-  d->loop = loop;
   d->users = 1;
-  ev_async_init(&d->bell, on_bell);
-  d->bell.data = d;
-  ev_async_start(loop, &d->bell);
-  ev_unref(loop);
   *out = n;
   return 0;
 }
@@ -182,14 +182,15 @@ void lk__names_free(lk_names *n, bool forked)
 {
   desk *d = n->desk;
 
-  ev_ref(d->loop);
-  ev_async_stop(d->loop, &d->bell);
   lk__mem_free(n->mem, n);
   /* A child has no such threads, and one of them may have held the lock. */
-  if (forked)
+  if (forked) {
+    lk__bell_close(&d->bell);
     return;
+  }
   pthread_mutex_lock(&d->lock);
-  d->loop = NULL;
+  lk__bell_close(&d->bell);
+  d->closed = true;
   while (d->finished != NULL) {
     job *j = d->finished;
 

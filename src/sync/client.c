@@ -5,7 +5,10 @@
 
 #include <ev.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "sync/errand.h"
 #include "sync/holder.h"
@@ -79,16 +82,55 @@ static bool start_thread(lk_sync_client *c)
   return failed == 0;
 }
 
+/* Always LK_ERR_SYSTEM. */
+static int __attribute__((format(printf, 2, 3)))
+log_system_error(const lk_sync_config *config, const char *format, ...)
+{
+  const lk_client_config *how = config->client;
+  char text[160];
+  va_list args;
+
+  if (how == NULL || how->size != sizeof *how || how->log == NULL)
+    return LK_ERR_SYSTEM;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  how->log(how->log_arg, LK_LOG_ERROR, LK_ERR_SYSTEM, text);
+  return LK_ERR_SYSTEM;
+}
+
+/* What a handle needs: the loop, its timer, its wake-ups, a connection. */
+enum { DESCRIPTORS = 4 };
+
+/* How many of them are free. */
+static int free_descriptors(void)
+{
+  int fds[DESCRIPTORS], count = 0;
+
+  while (count < DESCRIPTORS &&
+         (fds[count] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) >= 0)
+    count++;
+  for (int i = 0; i < count; i++)
+    close(fds[i]);
+  return count;
+}
+
 /* A loop, and on it a client and its keeper. */
 static int make_client(lk_sync_client *c, const lk_sync_config *config)
 {
   lk_client_config usual = {.size = sizeof usual};
+  int count = free_descriptors();
 
+  if (count < DESCRIPTORS)
+    return log_system_error(
+        config, "cannot start: no descriptors left (%d needed, %d free)",
+        DESCRIPTORS, count);
   c->loop = ev_loop_new(EVFLAG_AUTO);
-  if (c->loop == NULL)
-    return LK_ERR_SYSTEM;
-  int err = lk_ev_new(&c->ev, c->loop, &c->mem);
+  int err =
+      c->loop == NULL ? LK_ERR_SYSTEM : lk_ev_new(&c->ev, c->loop, &c->mem);
 
+  if (err == LK_ERR_SYSTEM)
+    return log_system_error(config, "cannot start the event loop");
   if (err == 0)
     err = lk_ev_client_new(&c->client, c->ev,
                            config->client == NULL ? &usual : config->client);
@@ -142,11 +184,13 @@ int lk_sync_client_new(lk_sync_client **out, const lk_sync_config *config)
     goto fail_mutex;
   if (pthread_cond_init(&c->left, NULL) != 0)
     goto fail_cond;
-  if (pthread_key_create(&c->held, lk__holders_thread_ended) != 0)
+  if (pthread_key_create(&c->held, lk__holders_thread_ended) != 0) {
+    err = log_system_error(config, "cannot start: no pthread_key left");
     goto fail_key;
+  }
   err = make_client(c, config);
   if (err == 0 && !start_thread(c))
-    err = LK_ERR_SYSTEM;
+    err = log_system_error(config, "cannot start a thread");
   if (err == 0) {
     *out = c;
     return 0;
