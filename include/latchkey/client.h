@@ -93,7 +93,9 @@ typedef struct lk_hooks {
   int64_t (*now)(void *arg);
   /** Fill `len` bytes at `out` with unpredictable ones. */
   void (*random)(void *arg, void *out, size_t len);
-  /** Output, deadline or wish may have changed: ask again before waiting. */
+  /** Output, deadline or wish may have changed: ask again before waiting. Not
+      called inside a callback, but once behind the last. <latchkey/driver.h>
+      says what it may call. */
   void (*wake)(lk_client *c, void *arg);
   /** The client is freed now; do not touch it any more. May be NULL. */
   void (*freed)(lk_client *c, void *arg);
@@ -145,7 +147,9 @@ typedef struct lk_client_config {
   size_t outstanding_limit; /**< requests accepted and not ended. 0: 65,536 */
   const lk_session *resume; /**< a session to go on with, or NULL. Copied */
   const lk_mem *mem;        /**< NULL: the C library's. Copied */
-  /** Told what happens; `text` is one line without an end. May be NULL. */
+  /** Told what happens; `text` is one line without an end. May be NULL. Unlike
+      other callbacks it comes in the middle of the client's work: it must not
+      call any function of this client. */
   void (*log)(void *arg, int level, int err, const char *text);
   void *log_arg;
 } lk_client_config;

@@ -22,6 +22,18 @@ extern "C" {
  * `attempt` numbers the connections wished for; an input that names another
  * attempt than the present wish is ignored, so late news do no harm. Every
  * input can end in lk_hooks.freed.
+ *
+ * The inputs are lk_client_resolved(), _connected(), _failed(), _received(),
+ * _probed() and _tick(). They come from the driver's loop. Inside a callback of
+ * the client no input is taken: the connection that it was about is given up
+ * when the callback has returned.
+ *
+ * The client calls the hook `wake` last, when all its callbacks have returned.
+ * From there a driver may call lk_client_want(), _want_probe(), _pending(),
+ * _sent() and _deadline(), and for an attempt that is not connected yet
+ * lk_client_resolved(), _connected() and _failed(). Other inputs have to wait
+ * until the call that woke the driver has returned. lk_client_free() is allowed
+ * and takes effect when `wake` has returned.
  */
 typedef struct lk_want {
   uint64_t attempt; /**< 0: no transport, close what there is */

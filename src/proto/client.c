@@ -208,13 +208,41 @@ void lk__client_enter(lk_client *c)
 void lk__client_leave(lk_client *c)
 {
   c->now_stale = true;
+  lk__client_release(c);
+}
+
+void lk__client_hold(lk_client *c)
+{
+  c->depth++;
+}
+
+/* The only place where the driver is woken. Its hook may call inputs that wake
+ * it again. */
+static void wake_driver(lk_client *c)
+{
+  while (c->wake_wanted && !c->free_wanted) {
+    c->wake_wanted = false;
+    c->waking = true;
+    c->hooks.wake(c, c->hooks.arg);
+    c->waking = false;
+  }
+}
+
+void lk__client_release(lk_client *c)
+{
+  if (c->depth == 1)
+    wake_driver(c);
   if (--c->depth == 0 && c->free_wanted)
     destroy(c);
 }
 
 void lk__client_wake(lk_client *c)
 {
-  c->hooks.wake(c, c->hooks.arg);
+  c->wake_wanted = true;
+  if (c->depth > 0)
+    return;
+  lk__client_hold(c);
+  lk__client_release(c);
 }
 
 void lk_client_want(lk_client *c, lk_want *out)
@@ -228,37 +256,72 @@ void lk_client_want(lk_client *c, lk_want *out)
                    .address = c->hosts.address};
 }
 
-/* Begin an input for `attempt`, after what is due; false: it is outdated. */
-static bool begin(lk_client *c, uint64_t attempt)
+static bool is_present(const lk_client *c, uint64_t attempt)
 {
-  lk__client_enter(c);
-  lk__timing_run(c);
   return c->attempt == attempt && !c->free_wanted &&
          c->phase != LK_PHASE_PAUSE && c->phase != LK_PHASE_ENDED;
 }
 
+/* An input that cannot be taken: the connection is given up at the deadline,
+ * which is now once the outermost call has ended. */
+static void lose_input(lk_client *c, uint64_t attempt)
+{
+  if (!is_present(c, attempt))
+    return;
+  c->input_lost = true;
+  lk__client_wake(c);
+}
+
+/* Begin an input for `attempt`, after what is due; false: it is outdated. Or it
+ * comes from inside a callback, where none can be taken. */
+static bool begin(lk_client *c, uint64_t attempt)
+{
+  bool outermost = c->depth == 0;
+
+  lk__client_enter(c);
+  if (outermost)
+    lk__timing_run(c);
+  else
+    lose_input(c, attempt);
+  return outermost && is_present(c, attempt);
+}
+
+/* The same for an input that the hook `wake` may call as well. It runs in the
+ * middle of a call that must not complete any request: so what is due is left
+ * to the next input, and nothing is taken that ends a live connection. */
+static bool begin_anywhere(lk_client *c, uint64_t attempt)
+{
+  if (!c->waking)
+    return begin(c, attempt);
+  lk__client_enter(c);
+  c->now = c->hooks.now(c->hooks.arg);
+  return is_present(c, attempt) && c->phase == LK_PHASE_DIALING;
+}
+
 void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
 {
-  if (begin(c, attempt) && count > 0)
+  if (begin_anywhere(c, attempt) && count > 0)
     c->hosts.addresses = count;
   lk__client_leave(c);
 }
 
 void lk_client_connected(lk_client *c, uint64_t attempt)
 {
-  if (begin(c, attempt) && c->phase == LK_PHASE_DIALING)
+  if (begin_anywhere(c, attempt) && c->phase == LK_PHASE_DIALING)
     lk__session_greet(c);
   lk__client_leave(c);
 }
 
 void lk_client_failed(lk_client *c, uint64_t attempt, int err, const char *why)
 {
-  if (begin(c, attempt)) {
+  if (begin_anywhere(c, attempt)) {
     if (err == 0)
       err = c->phase == LK_PHASE_HANDSHAKE ? LK_ERR_REFUSED : LK_ERR_LOSS;
     if (why == NULL && err == LK_ERR_LOSS)
       why = "the server closed the connection";
     lk__session_break(c, err, why);
+  } else if (c->waking) {
+    lose_input(c, attempt);
   }
   lk__client_leave(c);
 }
@@ -340,7 +403,10 @@ int64_t lk_client_deadline(const lk_client *c)
 
 void lk_client_tick(lk_client *c)
 {
+  bool outermost = c->depth == 0;
+
   lk__client_enter(c);
-  lk__timing_run(c);
+  if (outermost)
+    lk__timing_run(c);
   lk__client_leave(c);
 }

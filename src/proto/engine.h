@@ -76,6 +76,8 @@ struct lk_client {
   /* life */
   int depth; /* calls of ours on the stack */
   bool free_wanted;
+  bool wake_wanted; /* the hook is due when the outermost call ends */
+  bool waking;      /* the hook is running */
   int64_t now;    /* clock, as last read */
   bool now_stale; /* output was sent since */
   lk_listener *listeners;
@@ -115,6 +117,7 @@ struct lk_client {
   bool refused_round; /* every server so far in this round hung up */
   size_t rearms_out;  /* setWatches without a reply */
   bool watch_lost;    /* one could not be set again: try a new connection */
+  bool input_lost;    /* one came inside a callback: likewise */
   lk_auth *auths;
   lk_auth *auth_next; /* whose reply comes next */
   char trouble[512];
@@ -153,11 +156,19 @@ struct lk_client {
 };
 
 /* client.c */
+/** Begin and end an input, which reads the clock if it is the outermost. */
 void lk__client_enter(lk_client *c);
 void lk__client_leave(lk_client *c);
+/** Begin and end a call that reads no clock. Both ends can free the client. */
+void lk__client_hold(lk_client *c);
+void lk__client_release(lk_client *c);
+/** Have the driver woken when the outermost call ends: until then the state
+    need not be whole. Outside of enter and hold that is now, and can free the
+    client. */
 void lk__client_wake(lk_client *c);
 /** Why it takes nothing new: 0, LK_ERR_FORKED, CLOSED, AUTH_FAILED. */
 int lk__client_refusal(const lk_client *c);
+/** Enter a state, and tell the listeners: all else is as it shall be. */
 void lk__client_tell(lk_client *c, lk_state state, int err);
 void lk__client_tell_answer(lk_client *c, const lk_answer *answer);
 /** Log, printf-like; `level` as in lk_log_level. */
@@ -268,8 +279,6 @@ void lk__notify(lk_client *c, lk_link *list, lk_event_type type, lk_bytes path,
                 int err);
 /** Tell them that they are void. */
 void lk__notify_end(lk_client *c, lk_link *list, int err);
-/** This server cannot set again those that stay: tell them. */
-void lk__notify_unknown(lk_client *c);
 /** Tell those that stay that the connection was away. */
 void lk__notify_resumed(lk_client *c);
 

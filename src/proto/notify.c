@@ -53,15 +53,6 @@ void lk__notify_end(lk_client *c, lk_link *list, int err)
   lk__notify(c, list, LK_EVENT_ENDED, lk_bytes_of(NULL, 0), err);
 }
 
-void lk__notify_unknown(lk_client *c)
-{
-  lk_link staying;
-
-  lk__list_init(&staying);
-  lk__watches_staying(&c->watches, &staying);
-  lk__notify_end(c, &staying, LK_ERR_UNIMPLEMENTED);
-}
-
 void lk__notify_resumed(lk_client *c)
 {
   lk_link staying;

@@ -94,9 +94,12 @@ void lk_client_want_probe(lk_client *c, lk_want *out)
 void lk_client_probed(lk_client *c, uint64_t probe, const void *answer,
                       size_t len)
 {
+  bool outermost = c->depth == 0;
+
   lk__client_enter(c);
-  lk__timing_run(c);
-  if (probe != 0 && c->probe == probe && !c->free_wanted) {
+  if (outermost)
+    lk__timing_run(c);
+  if (outermost && probe != 0 && c->probe == probe && !c->free_wanted) {
     if (len == 2 && memcmp(answer, "rw", 2) == 0)
       go_there(c);
     else

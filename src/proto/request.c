@@ -323,6 +323,23 @@ static void swap(lk_ring *a, lk_ring *b)
   *b = r;
 }
 
+static bool is_write(int32_t op)
+{
+  const lk_opcode_info *info = lk__opcode_info(op);
+
+  return info != NULL && info->write;
+}
+
+/* What a broken connection means for a request. */
+static int verdict(const lk_client *c, const lk_request *r)
+{
+  if (r->fate != 0)
+    return r->fate;
+  if (r->xid == 0 || r->end > c->out_sent)
+    return LK_ERR_NOT_SENT;
+  return is_write(r->op) ? LK_ERR_UNKNOWN : LK_ERR_LOSS;
+}
+
 /* Ask again on the next connection. false: it cannot be, end it. */
 static bool keep(lk_client *c, const lk_request *r)
 {
@@ -350,8 +367,10 @@ static void keep_some(lk_client *c)
 
     memcpy(&r, lk__ring_at(ring, 0), sizeof r);
     lk__ring_pop(ring);
-    if (!keep(c, &r))
-      memcpy(lk__ring_push(ring), &r, sizeof r); /* where it came from */
+    if (keep(c, &r))
+      continue;
+    r.fate = verdict(c, &r); /* while the output is that of the connection */
+    memcpy(lk__ring_push(ring), &r, sizeof r); /* where it came from */
   }
 }
 
@@ -366,13 +385,6 @@ void lk__requests_detach(lk_client *c, bool all)
   lk__buf_consume(&c->held, lk__buf_len(&c->held));
 }
 
-static bool is_write(int32_t op)
-{
-  const lk_opcode_info *info = lk__opcode_info(op);
-
-  return info != NULL && info->write;
-}
-
 void lk__request_spoil(lk_client *c, bool too_big)
 {
   lk_request *r = c->sent.count == 0 ? NULL : lk__ring_at(&c->sent, 0);
@@ -382,16 +394,6 @@ void lk__request_spoil(lk_client *c, bool too_big)
   lk__mem_free(&c->mem, r->copy);
   r->copy = NULL;
   r->fate = too_big ? LK_ERR_TOO_BIG : 0;
-}
-
-/* What a broken connection means for a request. */
-static int verdict(const lk_client *c, const lk_request *r)
-{
-  if (r->fate != 0)
-    return r->fate;
-  if (r->xid == 0 || r->end > c->out_sent)
-    return LK_ERR_NOT_SENT;
-  return is_write(r->op) ? LK_ERR_UNKNOWN : LK_ERR_LOSS;
 }
 
 static void finish(lk_client *c, lk_request *r, int err)
@@ -415,7 +417,7 @@ void lk__requests_finish(lk_client *c, int err)
 
       memcpy(&r, lk__ring_at(&c->ending[i], 0), sizeof r);
       lk__ring_pop(&c->ending[i]);
-      finish(c, &r, err != 0 ? err : verdict(c, &r));
+      finish(c, &r, err != 0 ? err : r.fate);
     }
   }
 }

@@ -36,6 +36,7 @@ static void drop_connection(lk_client *c)
   c->ping_out = false;
   c->rearms_out = 0;
   c->watch_lost = false;
+  c->input_lost = false;
   c->auth_next = NULL;
   c->no_quorum = false;
   lk__probe_stop(c);
@@ -184,7 +185,7 @@ void lk__session_greet(lk_client *c)
   lk_handshake h = greeting(c);
 
   drop_connection(c);
-  c->out_sent = 0; /* until here it told what became of requests */
+  c->out_sent = 0;
   if (!lk__buf_reserve(&c->out, LK_HANDSHAKE_LEN)) {
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
     return;
@@ -239,33 +240,55 @@ static lk_proof proof_of(const lk_handshake *h, bool resumed)
   return resumed ? LK_PROOF_RESUMED : LK_PROOF_NEW_SESSION;
 }
 
-static void establish(lk_client *c, const lk_handshake *h)
+/* The first that is told of a connection: whatever a callback does from here
+ * on, it finds the connection whole. */
+static void tell_live(lk_client *c, const lk_handshake *h, bool resumed)
 {
-  bool resumed = c->session.id != 0;
+  lk_answer answer = {.proof = proof_of(h, resumed),
+                      .sent_ms = c->handshake_sent_ms,
+                      .answered_ms = c->now,
+                      .connection = c->connection};
 
-  if (lk__request_is_unknown(c, LK_OPCODE_SET_WATCHES2))
-    lk__notify_unknown(c);
-  begin_live(c, h);
+  c->state = h->read_only ? LK_STATE_READ_ONLY : LK_STATE_CONNECTED;
   lk__client_logf(c, LK_LOG_INFO, 0, "%s: %s session 0x%" PRIx64 ", %d ms",
                   c->server,
                   h->read_only ? "read-only"
                   : resumed    ? "resumed"
                                : "new",
                   (uint64_t)h->session.id, (int)c->timeout_ms);
-  if (!restore(c)) {
-    c->phase = LK_PHASE_HANDSHAKE; /* nobody was told of this connection, */
-    if (!resumed)
-      clear_session(c); /* nor of the session: it cannot expire, either */
-    lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+  lk__client_tell_answer(c, &answer);
+  lk__client_tell(c, c->state, 0);
+}
+
+/* Begin to serve requests; `unknown` gets the watches that this server cannot
+ * set again. false: there is no memory, and nobody was told anything. */
+static bool set_up(lk_client *c, const lk_handshake *h, lk_link *unknown)
+{
+  bool resumed = c->session.id != 0;
+
+  lk__list_init(unknown);
+  if (lk__request_is_unknown(c, LK_OPCODE_SET_WATCHES2))
+    lk__watches_take_staying(&c->watches, unknown);
+  begin_live(c, h);
+  if (restore(c))
+    return true;
+  c->phase = LK_PHASE_HANDSHAKE;
+  if (!resumed)
+    clear_session(c); /* of which nobody knows: it cannot expire, either */
+  lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+  return false;
+}
+
+static void establish(lk_client *c, const lk_handshake *h)
+{
+  bool resumed = c->session.id != 0;
+  lk_link unknown;
+
+  if (!set_up(c, h, &unknown)) {
+    lk__notify_end(c, &unknown, LK_ERR_UNIMPLEMENTED);
     return;
   }
-  lk_answer answer = {.proof = proof_of(h, resumed),
-                      .sent_ms = c->handshake_sent_ms,
-                      .answered_ms = c->now,
-                      .connection = c->connection};
-
-  lk__client_tell_answer(c, &answer);
-  lk__client_tell(c, h->read_only ? LK_STATE_READ_ONLY : LK_STATE_CONNECTED, 0);
+  tell_live(c, h, resumed);
   bool released = lk__requests_release(c);
 
   lk__requests_finish(c, 0); /* what was set aside */
@@ -273,6 +296,7 @@ static void establish(lk_client *c, const lk_handshake *h)
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
   else
     lk__notify_resumed(c);
+  lk__notify_end(c, &unknown, LK_ERR_UNIMPLEMENTED);
 }
 
 void lk__session_welcome(lk_client *c, lk_bytes frame)

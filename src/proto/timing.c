@@ -157,6 +157,8 @@ static void run_attempt(lk_client *c)
 
 static void run_phase(lk_client *c)
 {
+  if (c->input_lost)
+    lk__session_break(c, LK_ERR_LOSS, "the driver called from a callback");
   switch (c->phase) {
   case LK_PHASE_PAUSE:
     if (c->now >= c->retry_ms)
@@ -207,6 +209,8 @@ int64_t lk__timing_deadline(const lk_client *c)
     at = earlier(at, c->timers.root->at);
   if (c->closing)
     at = earlier(at, c->close_end_ms);
+  if (c->input_lost && c->depth == 0)
+    return c->now;
   switch (c->phase) {
   case LK_PHASE_PAUSE: return earlier(at, c->retry_ms);
   case LK_PHASE_DIALING:

@@ -157,18 +157,24 @@ void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind)
   lk__list_add(&w->on->kinds[kind], &w->link);
 }
 
+static void fall(lk_watches *ws, lk_watch *w)
+{
+  if (!w->standing)
+    return;
+  w->standing = false;
+  ws->standing--;
+  ws->added -= lk__watch_stays(w->kind);
+  ws->recursive -= w->kind == LK_WATCH_RECURSIVE;
+}
+
 void lk__watch_drop(lk_watches *ws, lk_watch *w)
 {
   lk_watched *on = w->on;
 
   lk__list_remove(&w->link);
   lk__list_remove(&w->tell);
-  ws->standing -= w->standing;
-  if (lk__watch_stays(w->kind)) {
-    ws->adding--;
-    ws->added -= w->standing;
-    ws->recursive -= w->standing && w->kind == LK_WATCH_RECURSIVE;
-  }
+  fall(ws, w);
+  ws->adding -= lk__watch_stays(w->kind);
   spare_watch(ws, w);
   lk__watched_unref(ws, on);
 }
@@ -322,5 +328,18 @@ void lk__watches_staying(lk_watches *ws, lk_link *out)
        n = lk__map_next(n)) {
     for (int i = LK_WATCH_ADDED; i < LK_WATCH_NKINDS; i++)
       tell_all(&((lk_watched *)(void *)n)->kinds[i], false, out);
+  }
+}
+
+void lk__watches_take_staying(lk_watches *ws, lk_link *out)
+{
+  size_t last = ws->added;
+
+  lk__watches_staying(ws, out);
+  for (lk_link *l = out->prev; last > 0; l = l->prev, last--) {
+    lk_watch *w = LK_OWNER(l, lk_watch, tell);
+
+    lk__list_remove(&w->link);
+    fall(ws, w);
   }
 }

@@ -36,7 +36,8 @@ typedef struct lk_watched {
 } lk_watched;
 
 struct lk_watch {
-  lk_link link; /**< in a list of `on`, or of the spares */
+  lk_link link; /**< in a list of `on`, or of the spares; in none once it is
+                     taken, to be told its last */
   lk_link tell; /**< in the list of those about to be told */
   lk_watched *on;
   lk_watch_cb cb; /**< NULL: cancelled while its request was under way */
@@ -104,5 +105,7 @@ void lk__watches_match(lk_watches *ws, int32_t type, lk_bytes path,
 void lk__watches_take(lk_watches *ws, bool all, lk_link *out);
 /** The standing ones that stay. */
 void lk__watches_staying(lk_watches *ws, lk_link *out);
+/** The same, and they stand no more. */
+void lk__watches_take_staying(lk_watches *ws, lk_link *out);
 
 #endif

@@ -135,16 +135,20 @@ void lk__watch_settle(lk_client *c, lk_watch *w, int32_t op, int err)
 
 void lk_watch_cancel(lk_client *c, lk_watch *w, bool on_server)
 {
+  bool taken = lk__list_empty(&w->link); /* nothing is left on the server */
+
   if (w->cb == NULL)
     return;
   w->cb = NULL;
-  if (!w->standing) {
+  if (!taken && !w->standing) {
     w->remove = on_server; /* once its request has been answered */
     return;
   }
-  if (on_server)
+  lk__client_hold(c);
+  if (!taken && on_server)
     remove_on_server(c, w);
   drop(c, w);
+  lk__client_release(c);
 }
 
 int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,

@@ -150,6 +150,12 @@ static void do_closed(player *y, words *w)
   peer_failed(&y->p, 0, NULL);
 }
 
+static void do_eager(player *y, words *w)
+{
+  (void)w;
+  y->p.eager = true;
+}
+
 static void do_room(player *y, words *w)
 {
   y->p.room = words_are(w, "all") ? SIZE_MAX : (size_t)words_number(w, "bytes");
@@ -482,6 +488,7 @@ static const input inputs[] = {
     {"failed", do_failed, false}, /* ERROR [WHY] */
     {"closed", do_closed, false},
     {"probed", do_probed, false}, /* [ANSWER] */
+    {"eager", do_eager, false},   /* from now on `wake` connects */
     {"room", do_room, false},     /* bytes that it takes, or "all" */
     {"mute", do_mute, true},      /* [off]: do not show what is sent */
     {"stall", do_stall, false},

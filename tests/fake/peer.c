@@ -60,12 +60,19 @@ static void on_random(void *arg, void *out, size_t len)
   }
 }
 
+static bool follow(peer *p);
+
 static void on_wake(lk_client *c, void *arg)
 {
   peer *p = arg;
 
   peer_must(p, p->client == NULL || p->client == c, "woken for another");
+  peer_must(p, p->depth == 0, "woken in a callback");
   p->wakes++;
+  if (p->eager && follow(p) && p->want.attempt != 0) {
+    p->open = true;
+    lk_client_connected(c, p->want.attempt);
+  }
 }
 
 static void on_freed(lk_client *c, void *arg)

@@ -66,6 +66,7 @@ struct peer {
   int32_t xid;       /**< last one seen in this session */
   char host[256];
   bool open;   /**< the transport stands */
+  bool eager;  /**< each transport stands at once: `wake` connects it */
   size_t room; /**< bytes the transport still takes */
   size_t step; /**< most bytes that move at once; 0: all */
   bool mute;   /**< do not write down what is sent */
