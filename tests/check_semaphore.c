@@ -550,6 +550,61 @@ START_TEST(a_node_that_says_nothing_ends_it)
 }
 END_TEST
 
+static int refusal;
+static unsigned refused;
+
+/* The node that says how many, or the path itself, cannot be made for now. */
+static void refuse_number(fake_server *s, fake_link *link, int32_t op,
+                          const char *path)
+{
+  (void)s;
+  if (op != 1 || link != parties[0].link || refused == 500 ||
+      strcmp(path, layout == LK_LAYOUT_KAZOO ? "/s" : "/n/limit") != 0)
+    return;
+  link->answer_at = link->requests;
+  link->answer_err = refusal;
+  refused++;
+}
+
+START_TEST(a_number_that_cannot_be_made_ends_it)
+{
+  static const int errors[] = {
+      LK_ERR_NO_AUTH, LK_ERR_NO_CHILDREN_FOR_EPHEMERALS, LK_ERR_INVALID_ACL,
+      LK_ERR_QUOTA_EXCEEDED, LK_ERR_BAD_ARGUMENTS};
+
+  for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+    begin_limited();
+    refusal = errors[i];
+    refused = 0;
+    server.before = refuse_number;
+    want(0);
+    ck_assert_int_eq(l[0].acquired, refusal);
+    ck_assert_uint_eq(refused, 1);
+    end();
+  }
+}
+END_TEST
+
+/* It is asked again after a rest, not as fast as it answers. */
+START_TEST(a_number_that_cannot_be_made_for_now_is_asked_for_again_later)
+{
+  begin_limited();
+  refusal = LK_ERR_THROTTLED;
+  refused = 0;
+  server.before = refuse_number;
+  want(0);
+  ck_assert_uint_eq(refused, 1);
+  fake_run(&server, T / 2);
+  ck_assert_int_eq(l[0].acquired, NOT_YET);
+  ck_assert_uint_ge(refused, 5);
+  ck_assert_uint_le(refused, T / 2 / 50);
+  server.before = NULL;
+  fake_run(&server, T / 4);
+  ck_assert_int_eq(l[0].acquired, 0);
+  end();
+}
+END_TEST
+
 /* ---- not at all -------------------------------------------------------- */
 
 START_TEST(without_waiting_nothing_is_kept)
@@ -999,6 +1054,8 @@ int main(void)
       a_number_that_is_as_before_is_not_asked_for_again,
       a_list_that_comes_twice_leaves_no_watch,
       a_node_that_says_nothing_ends_it,
+      a_number_that_cannot_be_made_ends_it,
+      a_number_that_cannot_be_made_for_now_is_asked_for_again_later,
       bad_numbers_are_refused};
   const TTest *const kazoos[] = {
       the_node_says_how_many_in_decimal,

@@ -68,10 +68,12 @@ typedef struct lk_semaphore_config {
 /**
  * Make a handle for the semaphore at `path`; all is copied.
  *
- * An acquire also ends with LK_ERR_NO_NODE if the parent of `limit_path` is
- * missing, and with LK_ERR_MARSHALLING if that node has not four bytes; in
- * kazoo's layout with LK_ERR_OTHER_LIMIT, and LK_ERR_NO_AUTH where the path may
- * not be read.
+ * An acquire also ends with the server's error if the node at `limit_path` is
+ * missing and cannot be made (LK_ERR_NO_NODE: nor is its parent there;
+ * LK_ERR_NO_AUTH, LK_ERR_NO_CHILDREN_FOR_EPHEMERALS, LK_ERR_INVALID_ACL,
+ * LK_ERR_QUOTA_EXCEEDED), and with LK_ERR_MARSHALLING if it has not four bytes;
+ * in kazoo's layout with LK_ERR_OTHER_LIMIT, and LK_ERR_NO_AUTH where the path
+ * may not be read.
  *
  * @return as lk_lock_new(); LK_ERR_BAD_ARGUMENT also where `take` is more than
  *         `permits` and there is no `limit_path`, for `limit_path` in kazoo's

@@ -10,7 +10,7 @@
  * decimal: nobody may think otherwise, and what is no number says nothing.
  */
 
-enum { COUNT_LEN = 4, REST_MS = 100 };
+enum { COUNT_LEN = 4, REST_MS = 100, MAX_MISSES = 3 };
 
 static int32_t get_count(const unsigned char at[COUNT_LEN])
 {
@@ -87,9 +87,35 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
     ask_again(p);
 }
 
-/* Its parent is missing, or may not be written. Where it is the directory of
- * the permits, parents are being made with it or with the place in the queue.
- * If the connection broke, the read behind it tells what came of it. */
+/* Its directory is missing. Where the node is the directory of the permits,
+ * parents are being made with it or with the place in the queue. */
+static void miss_directory(lk_permits *p)
+{
+  if (!is_text(p))
+    lk__permits_end(p, LK_ERR_NO_NODE);
+  else
+    p->limit_later = ++p->limit_misses > MAX_MISSES;
+}
+
+/* The read behind it shows whether there is a node now. A server that refuses
+ * to make one is not asked again, or not at once. */
+static void judge_made(lk_permits *p, int err)
+{
+  if (err == 0 || err == LK_ERR_NODE_EXISTS) {
+    p->limit_misses = 0;
+    return;
+  }
+  if (err == LK_ERR_NO_NODE) {
+    miss_directory(p);
+    return;
+  }
+  switch (lk__trouble_of(err)) {
+  case LK_TROUBLE_BROKEN: break;
+  case LK_TROUBLE_BUSY: p->limit_later = true; break;
+  case LK_TROUBLE_FATAL: lk__permits_end(p, err); break;
+  }
+}
+
 static void on_made(lk_client *c, int err, const char *path,
                     const lk_stat *stat, void *arg)
 {
@@ -98,8 +124,7 @@ static void on_made(lk_client *c, int err, const char *path,
   (void)c;
   (void)path;
   (void)stat;
-  if (err == LK_ERR_NO_AUTH || (err == LK_ERR_NO_NODE && !is_text(p)))
-    lk__permits_end(p, err);
+  judge_made(p, err);
   lk__permits_unref(p);
 }
 
@@ -108,6 +133,11 @@ static void make(lk_permits *p)
   unsigned char bytes[COUNT_LEN];
   lk_bytes data = p->config->limit_text;
 
+  if (p->limit_later) {
+    p->limit_later = false;
+    ask_in(p, REST_MS);
+    return;
+  }
   put_count(bytes, p->config->limit);
   if (!is_text(p))
     data = lk_bytes_of(bytes, sizeof bytes);

@@ -52,6 +52,8 @@ struct lk_permits {
   unsigned misses;
   bool limit_known;
   bool limit_moved; /* and has changed since, or may have */
+  unsigned limit_misses; /* creates in a row that met no directory */
+  bool limit_later;      /* the next create comes after a pause */
   lk_watch *limit_watch;
   lk_timer limit_rest; /**< ends a pause before it is asked for again */
   lk_contend **parts;  /* behind the permits */
