@@ -19,6 +19,9 @@ const sim_condition sim_conditions[SIM_NCONDITIONS] = {
   [SIM_TIMEOUTS] = {.name = "timeouts", .weight = 0, .gap_pm = 700,
    .text = "servers grant shorter and longer session timeouts after a restart",
    .faults = {F(BOUNDS) = 1}},
+  [SIM_CLOSES] = {.name = "closes", .weight = 0, .gap_pm = 1500,
+   .text = "processes close their clients and free them then or later",
+   .faults = {F(CLOSE) = 1}},
 };
 /* clang-format on */
 

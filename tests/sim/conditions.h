@@ -15,6 +15,7 @@
 typedef enum sim_condition_id {
   SIM_CLOCK_STEPS,
   SIM_TIMEOUTS,
+  SIM_CLOSES,
   SIM_NCONDITIONS
 } sim_condition_id;
 

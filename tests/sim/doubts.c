@@ -70,6 +70,7 @@ sim_life *sim_owner_of(sim_judge *j, const sim_entry *e)
     sim_life *l = &j->lives[i];
 
     if (l->process != NULL && sim_process_lives(l->process) &&
+        l->state != LK_STATE_CLOSED &&
         e->session == lk_client_session(l->process->client).id)
       return l;
   }

@@ -192,6 +192,7 @@ typedef enum sim_fact_type {
   SIM_STATE,  /**< from, state, err */
   SIM_ANSWER, /**< answer */
   SIM_SENT,   /**< xid, op, looks */
+  SIM_CLOSED, /**< err: its close has ended */
   SIM_GONE,   /**< left: it was freed; else it died */
   SIM_STEP,   /**< attempt, event, before */
   /* a handle */

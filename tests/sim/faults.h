@@ -42,7 +42,8 @@ typedef struct sim_faults sim_faults;
   FAULT(COUNTER, counter, "a sequence counter is near its end")               \
   FAULT(HOSTS, hosts, "a process is told to use other servers")               \
   FAULT(CLOCK_STEP, clock_step, "time passes between two readings of a clock")  \
-  FAULT(BOUNDS, bounds, "a server grants other session timeouts")
+  FAULT(BOUNDS, bounds, "a server grants other session timeouts")        \
+  FAULT(CLOSE, close, "a process closes its client, and starts again")
 /* clang-format on */
 
 #define SIM_FAULT_ENUM(name, function, text) SIM_FAULT_##name,

@@ -195,6 +195,13 @@ bool sim_strike_leave(sim_faults *f)
   return true;
 }
 
+bool sim_strike_close(sim_faults *f)
+{
+  sim_process *p = &f->world->processes[sim_some_holder(f)];
+
+  return sim_process_close(p, sim_fault_time(f));
+}
+
 /* Each reading counts, also those of a call in which much is asked. */
 bool sim_strike_clock_step(sim_faults *f)
 {

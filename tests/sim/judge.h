@@ -61,6 +61,8 @@ void sim_judge_entered(sim_judge *j, const char *path);
 void sim_judge_started(sim_judge *j, sim_process *p);
 /** The process has died, or its client was freed. */
 void sim_judge_gone(sim_judge *j, sim_process *p);
+/** lk_client_close() has ended. */
+void sim_judge_closed(sim_judge *j, sim_process *p, int err);
 /** Its connection is new: streams begin. */
 void sim_judge_connected(sim_judge *j, sim_process *p);
 /** Bytes left its client, after those before. */

@@ -93,6 +93,13 @@ void sim_judge_gone(sim_judge *j, sim_process *p)
   sim_life_end(l);
 }
 
+void sim_judge_closed(sim_judge *j, sim_process *p, int err)
+{
+  sim_life *l = sim_life_of(j, p);
+
+  sim_judge_tell(j, &(sim_fact){.type = SIM_CLOSED, .err = err, .life = l});
+}
+
 void sim_judge_connected(sim_judge *j, sim_process *p)
 {
   sim_life *l = sim_life_of(j, p);

@@ -3,6 +3,8 @@
 
 #include "sim/actor.h"
 
+#include "sim/conditions.h"
+#include "sim/coverage.h"
 #include "sim/habits.h"
 #include "sim/menu.h"
 #include "sim/scenario.h"
@@ -299,8 +301,19 @@ static void go_away(sim_actor *a)
   sim_process *p = a->process;
   int64_t away = sim_between(&a->rng, 0, 2 * sim_actor_T_us(a));
 
+  if (sim_has_condition(p->world, SIM_CLOSES) && sim_roll(&a->rng, 3) > 0) {
+    if (sim_process_close(p, away))
+      sim_coverage_fault(SIM_FAULT_CLOSE);
+    return;
+  }
   sim_process_leave(p);
   sim_process_start_in(p, away);
+}
+
+/* One in so many. */
+static uint32_t leaves_at_once(const sim_actor *a)
+{
+  return sim_has_condition(world_of(a), SIM_CLOSES) ? 20 : 60;
 }
 
 /* Who is careful lets go when it is unsure. */
@@ -340,7 +353,7 @@ static void react(sim_handle *h, int news, int err, const lk_lock_event *e)
       release(a, h);
     else if (sim_roll(&a->rng, 10) == 0)
       remake(a);
-    else if (sim_roll(&a->rng, 60) == 0 && !world_of(a)->calming)
+    else if (sim_roll(&a->rng, leaves_at_once(a)) == 0 && !world_of(a)->calming)
       go_away(a);
     else
       act_once(a);

@@ -153,6 +153,7 @@ static void start(sim_process *p)
 
   p->life++;
   p->leaving = false;
+  p->closing = false;
   p->state = LK_STATE_CONNECTING;
   hosts_of(p, hosts, sizeof hosts);
   if (lk_client_new(&p->client, &cc, &hooks) != 0 ||
@@ -232,6 +233,7 @@ void sim_process_init(sim_process *p, sim_world *w, unsigned index)
 void sim_process_done(sim_process *p)
 {
   sim_drop(&p->world->agenda, &p->resume);
+  sim_drop(&p->world->agenda, &p->goodbye);
   sim_driver_quit(p, true);
   sim_actors_done(p);
 }
@@ -259,6 +261,7 @@ void sim_process_crash(sim_process *p, bool silent)
           silent ? " with its machine" : "");
   p->paused = false;
   sim_drop(&p->world->agenda, &p->resume);
+  sim_drop(&p->world->agenda, &p->goodbye);
   sim_driver_quit(p, silent);
   sim_actors_die(p);
   p->client = NULL;
@@ -279,6 +282,7 @@ void sim_process_leave(sim_process *p)
   if (p->client == NULL || p->leaving)
     return;
   SIM_SAY(&p->world->trace, p->name, "frees its client");
+  sim_drop(&p->world->agenda, &p->goodbye);
   p->leaving = true;
   if (place == 0)
     lk_client_free(client);

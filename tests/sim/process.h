@@ -53,6 +53,10 @@ typedef struct sim_process {
   unsigned trip;            /**< it will stand still there … */
   int64_t trip_us;          /**< … for so long */
   bool leaving;             /**< it is freeing its client */
+  bool closing;             /**< it has closed its client … */
+  int64_t closed_session;   /**< … which had this session … */
+  int64_t again_us;         /**< … and starts again so long after it */
+  sim_job goodbye;          /**< it frees its client, when it likes */
 } sim_process;
 
 /** Its clock now, in ms: what lk_client_clock() says, also while it is
@@ -83,6 +87,9 @@ void sim_process_start_in(sim_process *p, int64_t in_us);
 void sim_process_crash(sim_process *p, bool silent);
 /** It frees locks, keeper and client, now: allowed in any callback. */
 void sim_process_leave(sim_process *p);
+/** It closes its client, frees that in `done` or at any other time, and starts
+    again so long after. false: it cannot, or does so already. */
+bool sim_process_close(sim_process *p, int64_t again_us);
 /** It stands still for so long; `trip` > 0: from that step of a turn on. */
 void sim_process_pause(sim_process *p, int64_t for_us, unsigned trip);
 /** The callback it is in takes so long: what follows in this turn comes later

@@ -123,6 +123,11 @@
     "a watch is told once, in time, of what happened") \
   P(session_states, "SESSION-STATES", ON(STATE), \
     "a session's state goes along known ways") \
+  /* properties_life.c */ \
+  P(close_ends, "CLOSE-ENDS", ON(LOOK) | ON(GOT) | ON(CLOSED), \
+    "nothing is held once close is called, and no node of the session stands after it") \
+  P(lock_ok, "LOCK-OK", ON(STATE) | ON(GOT) | ON(TOLD) | ON(CANCELLED) | ON(LET_GO) | ON(PATROL), \
+    "lk_lock_ok() implies state, count, token, node and lease") \
   P(memory_returns, "MEMORY-RETURNS", ON(GONE) | ON(LOOK), \
     "nothing is left of a client that was freed")
 /* clang-format on */
@@ -301,8 +306,8 @@ bool sim_is_sure(const sim_judge *j, const sim_handle *h);
 /** Whether a session's end came before its time, or is beyond what the
     assurance of its process promises. */
 bool sim_beyond_promise(const sim_judge *j, const sim_entry *e);
-/** The process whose session's a node is now, also if it stands still; or
-    NULL. */
+/** The process whose session's a node is now, also if it stands still; NULL:
+    none, or its client is closed. */
 sim_life *sim_owner_of(sim_judge *j, const sim_entry *e);
 /** The attempt that made a node; NULL: it is over. */
 sim_attempt *sim_attempt_for(const sim_judge *j, const sim_entry *e);

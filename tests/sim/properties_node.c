@@ -341,10 +341,11 @@ static size_t count_due(const sim_judge *j, const sim_life *l)
   return n;
 }
 
-/* On a new connection what is to be deleted goes first, and looking for it. */
+/* On a new connection what is to be deleted goes first, and looking for it. A
+ * close ends the session, and its nodes with it. */
 static void judge_first(sim_judge *j, sim_life *l, const sim_fact *f)
 {
-  if (l->deletes_due == 0 || f->xid < 0)
+  if (l->deletes_due == 0 || f->xid < 0 || l->process->closing)
     return;
   if (f->op == OP_DELETE)
     l->deletes_due--;
