@@ -22,6 +22,9 @@ const sim_condition sim_conditions[SIM_NCONDITIONS] = {
   [SIM_CLOSES] = {.name = "closes", .weight = 0, .gap_pm = 1500,
    .text = "processes close their clients and free them then or later",
    .faults = {F(CLOSE) = 1}},
+  [SIM_WIPES] = {.name = "wipes", .weight = 0, .gap_pm = 5000,
+   .text = "the ensemble is wiped, or another one has its place",
+   .faults = {F(WIPE) = 1}},
 };
 /* clang-format on */
 

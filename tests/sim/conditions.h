@@ -16,6 +16,7 @@ typedef enum sim_condition_id {
   SIM_CLOCK_STEPS,
   SIM_TIMEOUTS,
   SIM_CLOSES,
+  SIM_WIPES,
   SIM_NCONDITIONS
 } sim_condition_id;
 

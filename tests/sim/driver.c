@@ -111,7 +111,7 @@ static void follow_wish(sim_process *p)
   p->attempt = want.attempt;
   if (p->attempt == 0)
     return;
-  if (want.host[0] == 's') {
+  if (want.host[1] >= '0' && want.host[1] <= '9') {
     dial(p, (unsigned)(want.host[1] - '0'));
   } else if (want.address > 0) {
     dial(p, p->order[want.address % p->world->config.servers]);

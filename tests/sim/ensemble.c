@@ -51,6 +51,7 @@ static void init_server(sim_ensemble *e, unsigned i, const sim_rng *rng)
   snprintf(s->name, sizeof s->name, "server %u", i);
   s->rng = sim_rng_fork(rng, i + 1);
   s->phase_ms = sim_between(&s->rng, 0, e->config.tick_ms - 1);
+  s->epoch = s->promised_epoch = e->config.first_epoch;
   sim_server_init(s);
   sim_tree_init(&s->tree, &e->paths, e->config.members, e->config.epoch_ms);
 }

@@ -42,6 +42,7 @@ typedef struct sim_ensemble_config {
   int64_t disk_delay_us[2]; /**< until a proposal is logged; 50, 500 */
   int64_t election_us[2];   /**< 20,000, 200,000 */
   int64_t epoch_ms;         /**< the leader's wall clock at the start */
+  int32_t first_epoch;      /**< 0 */
 } sim_ensemble_config;
 
 /** What a committed transaction was: told once, in order of zxid, when it is
@@ -109,6 +110,10 @@ bool sim_server_runs(const sim_server *s);
 /** Whether it serves clients now: it leads or follows, and does not stand
     still. */
 bool sim_server_serves(const sim_server *s);
+/** All servers die and lose all that they had; the next leader's epoch comes
+    after `epoch`, which is smaller than all before. The hooks are told that all
+    sessions have ended and all nodes are gone, with INT64_MAX for a zxid. */
+void sim_ensemble_wipe(sim_ensemble *e, int32_t epoch);
 /** It grants session timeouts within these bounds from now on; 0: the
     ensemble's. */
 void sim_server_bound(sim_server *s, int32_t min_ms, int32_t max_ms);

@@ -43,7 +43,8 @@ typedef struct sim_faults sim_faults;
   FAULT(HOSTS, hosts, "a process is told to use other servers")               \
   FAULT(CLOCK_STEP, clock_step, "time passes between two readings of a clock")  \
   FAULT(BOUNDS, bounds, "a server grants other session timeouts")        \
-  FAULT(CLOSE, close, "a process closes its client, and starts again")
+  FAULT(CLOSE, close, "a process closes its client, and starts again")         \
+  FAULT(WIPE, wipe, "the servers begin anew with nothing, or others do")
 /* clang-format on */
 
 #define SIM_FAULT_ENUM(name, function, text) SIM_FAULT_##name,

@@ -168,8 +168,7 @@ bool sim_strike_counter(sim_faults *f)
 
 /* ---- lists of servers ---------------------------------------------------- */
 
-/* Bit n of `servers`: server n is listed. */
-static bool tell_hosts(sim_process *p, unsigned servers)
+bool sim_tell_hosts(sim_process *p, unsigned servers)
 {
   char hosts[64];
   size_t at = 0;
@@ -178,8 +177,8 @@ static bool tell_hosts(sim_process *p, unsigned servers)
     return false;
   for (unsigned i = 0; i < p->world->config.servers; i++) {
     if ((servers >> i & 1) != 0)
-      at += (size_t)snprintf(hosts + at, sizeof hosts - at, "%ss%u",
-                             at == 0 ? "" : ",", i);
+      at += (size_t)snprintf(hosts + at, sizeof hosts - at, "%s%c%u",
+                             at == 0 ? "" : ",", sim_first_letter(p->world), i);
   }
   SIM_SAY(&p->world->trace, "fault", "%s is told to use %s", p->name, hosts);
   int err = lk_client_set_hosts(p->client, hosts);
@@ -192,7 +191,7 @@ static bool tell_hosts(sim_process *p, unsigned servers)
 
 static bool heal_hosts(sim_wound *x)
 {
-  return tell_hosts(&x->faults->world->processes[x->a], ~0U);
+  return sim_tell_hosts(&x->faults->world->processes[x->a], ~0U);
 }
 
 bool sim_strike_hosts(sim_faults *f)
@@ -201,7 +200,7 @@ bool sim_strike_hosts(sim_faults *f)
   unsigned some = sim_roll(&f->rng, all) + 1;
   unsigned who = sim_some_process(f);
 
-  if (!tell_hosts(&f->world->processes[who], some))
+  if (!sim_tell_hosts(&f->world->processes[who], some))
     return false;
   sim_hurt(f, heal_hosts, sim_fault_time(f))->a = who;
   return true;

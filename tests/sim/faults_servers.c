@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "sim/judge.h"
 #include "sim/wound.h"
 
 static sim_server *server_of(sim_faults *f, unsigned i)
@@ -100,6 +101,30 @@ bool sim_strike_bounds(sim_faults *f)
   SAY(f, "server %u will grant timeouts of %" PRId32 " ms", i, ms);
   sim_server_bound(server_of(f, i), ms, ms);
   sim_hurt(f, heal_bounds, 4 * sim_fault_time(f))->a = i;
+  return true;
+}
+
+/* Nothing of what was before is known to those that follow. With `others` they
+ * have other names, which all processes are told. */
+bool sim_strike_wipe(sim_faults *f)
+{
+  sim_world *w = f->world;
+  bool others = sim_roll(&f->rng, 3) == 0;
+
+  if (w->wipes == SIM_MOST_WIPES || w->audited)
+    return false;
+  w->wipes++;
+  sim_judge_doom_all(w->judge);
+  SAY(f, "%s", others ? "another ensemble" : "all servers are wiped");
+  sim_ensemble_wipe(w->ensemble,
+                    (int32_t)(SIM_MOST_WIPES - w->wipes) * SIM_AGE_EPOCHS);
+  sim_judge_wiped(w->judge);
+  for (unsigned i = 0; i < w->config.servers; i++) {
+    f->standing[i] = false;
+    sim_hurt(f, heal_server, sim_fault_timeout(f) / 8)->a = i;
+  }
+  for (size_t i = 0; others && i < w->nprocesses; i++)
+    sim_tell_hosts(&w->processes[i], ~0U);
   return true;
 }
 

@@ -276,6 +276,21 @@ sim_ensemble_hooks sim_judge_hooks(sim_judge *j)
                               .arg = j};
 }
 
+void sim_judge_doom_all(sim_judge *j)
+{
+  const sim_tree *truth = sim_ensemble_truth(j->world->ensemble);
+
+  for (size_t i = 0; i < truth->nsessions; i++)
+    sim_judge_doomed(j, truth->sessions[i].id);
+}
+
+void sim_judge_wiped(sim_judge *j)
+{
+  j->ledger.wiped = true;
+  memset(j->token, 0, sizeof j->token);
+  memset(j->turn, 0, sizeof j->turn);
+}
+
 void sim_judge_doomed(sim_judge *j, int64_t session)
 {
   sim_ledger_session(&j->ledger, session)->doomed = true;

@@ -50,6 +50,11 @@ size_t sim_judge_violations(const sim_judge *j);
 /** An operator is about to end this session. */
 void sim_judge_doomed(sim_judge *j, int64_t session);
 
+/** The same for all sessions. */
+void sim_judge_doom_all(sim_judge *j);
+/** The ensemble has begun anew, with smaller zxids. */
+void sim_judge_wiped(sim_judge *j);
+
 /* ---- told by peers ------------------------------------------------------ */
 
 /** It holds by this node, as far as it knows. */

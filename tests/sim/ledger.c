@@ -404,7 +404,8 @@ sim_entry *sim_ledger_at(const sim_ledger *l, const char *path, int64_t zxid)
 
 sim_entry *sim_ledger_by_zxid(const sim_ledger *l, int64_t made)
 {
-  for (sim_entry *e = l->newest; e != NULL && e->made >= made; e = e->older) {
+  for (sim_entry *e = l->newest; e != NULL && (e->made >= made || l->wiped);
+       e = e->older) {
     if (e->made == made)
       return e;
   }

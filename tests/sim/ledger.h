@@ -93,6 +93,7 @@ typedef struct sim_ledger {
   sim_entry *newest;
   sim_entry *standing; /**< newest first */
   sim_session *sessions;
+  bool wiped;                        /**< newer ones may have smaller zxids */
   int64_t zxid;                      /**< of the last transaction told */
   unsigned vanished[SIM_MOST_LOCKS]; /**< how often each directory went */
   int64_t denied_us[SIM_MOST_LOCKS]; /**< until when permissions were missing

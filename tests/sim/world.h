@@ -22,6 +22,8 @@ typedef struct sim_menu sim_menu;         /* menu.h: what is locked */
 typedef struct sim_habit sim_habit;       /* habits.h: and how */
 
 enum {
+  SIM_AGE_EPOCHS = 1 << 16, /**< between two ages of an ensemble */
+  SIM_MOST_WIPES = 4,
   SIM_LONGEST = 3, /**< no timeout is longer than so many times T */
   SIM_WORLD_SERVERS = 5,
   SIM_MOST_PROCESSES = 8,
@@ -57,6 +59,7 @@ struct sim_world {
   bool limited;        /**< a node says how many */
   bool audited;        /**< there are auditors and lookouts */
   bool calming;        /**< the faults are over, nobody wants */
+  unsigned wipes;      /**< how often the ensemble began anew */
   bool judging;        /**< the judge asks: no time passes by that */
   bool go_on;          /**< also after something was found broken */
   size_t grants;       /**< so far; counted by the judge */
@@ -77,6 +80,11 @@ void sim_world_choose(sim_world *w, uint64_t seed, const sim_choice *choice);
 /** A world in which nothing has happened yet. Trace, judge and `go_on` may be
     set up before it runs. */
 void sim_world_init(sim_world *w, uint64_t seed, const sim_choice *choice);
+/** What the names of servers begin with; others have other names. */
+static inline char sim_first_letter(const sim_world *w)
+{
+  return (char)('s' + w->wipes);
+}
 /** The whole run; it ends when the judge finds something broken. */
 void sim_world_run(sim_world *w);
 void sim_world_done(sim_world *w);

@@ -73,6 +73,10 @@ void sim_slow_route(sim_faults *f, unsigned process, unsigned server,
 void sim_cut_both(sim_faults *f, unsigned process, unsigned server,
                   int64_t for_us);
 
+/** Bit n of `servers`: server n is listed from now on. false: it cannot be told
+    now. */
+bool sim_tell_hosts(sim_process *p, unsigned servers);
+
 #define SAY(f, ...) SIM_SAY(&(f)->world->trace, "fault", __VA_ARGS__)
 
 #define SIM_DECLARE_STRIKE(name, function, text) \
