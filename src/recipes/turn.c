@@ -96,6 +96,8 @@ void lk__turn_end_first(lk_local *q, int err)
 {
   lk_turn *t = lk__turn_first(q);
 
+  if (t == NULL)
+    return;
   lk__turn_unlist(t);
   t->owner->ended(t->arg, err);
   lk__turn_over(t);
