@@ -47,6 +47,15 @@
  *   LK_ERR_SESSION_EXPIRED, LK_ERR_AUTH_FAILED, LK_ERR_CLOSED (for a write
  *   already sent, these too leave open whether it was executed).
  *
+ * Options: a struct whose first member is `size` gets its own sizeof there, and
+ * 0 in all options that are to have their default: initialise it with
+ * {.size = sizeof x}. It is read during the call only, and copied. The headers
+ * that a program was compiled with may be older or newer than the library:
+ * options behind the end of a shorter struct are 0, and a longer one is refused
+ * only if a byte beyond those that the library knows is not 0. A struct whose
+ * size was forgotten is refused with LK_ERR_BAD_ARGUMENT, and the client's log
+ * names it ("lk_call.size is not set"), where there is a client already.
+ *
  * Order: answers come in the order of the requests. Requests made while there
  * is no connection wait, and leave in order when there is one.
  */

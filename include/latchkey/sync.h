@@ -203,7 +203,7 @@ LK_API void lk_sync_result_free(lk_sync_result *r);
  * each is refused with; both kinds of errors are returned. `out` may be NULL;
  * it gets a result, or NULL where there is none, which is so after an error.
  * Also: LK_ERR_CANCELLED, LK_ERR_STATE (called from a callback), and
- * LK_ERR_BAD_ARGUMENT for a `call` with a wrong size or a negative timeout.
+ * LK_ERR_BAD_ARGUMENT for a `call` without its size or with a negative timeout.
  * LK_ERR_NO_MEMORY: no write was done; a read brought more than there is room
  * for. A call that was cancelled or whose deadline passed may have been done.
  */

@@ -4,30 +4,46 @@
 #include "proto/ask.h"
 #include "proto/path.h"
 
-int lk__ask_check(const lk_call *call, bool watchable)
+int lk__ask_copy(const lk_client *c, const lk_sized *what, void *out,
+                 const void *from)
 {
+  const char *wrong = lk__sized_copy(what, out, from);
+
+  if (wrong == NULL)
+    return 0;
+  lk_client_log(c, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT, wrong);
+  return LK_ERR_BAD_ARGUMENT;
+}
+
+int lk__ask_take(lk_client *c, lk_ask *ask, const lk_call *call, bool watchable)
+{
+  static const lk_sized what = LK_SIZED(lk_call);
+
   if (call == NULL)
     return 0;
-  if (call->size != sizeof *call || call->timeout_ms < 0 ||
-      (call->on_event != NULL && !watchable))
-    return LK_ERR_BAD_ARGUMENT;
-  return 0;
+  int err = lk__ask_copy(c, &what, &ask->call, call);
+
+  if (err == 0 && ask->call.timeout_ms < 0)
+    err = LK_ERR_BAD_ARGUMENT;
+  if (err == 0 && ask->call.on_event != NULL && !watchable)
+    err = LK_ERR_BAD_ARGUMENT;
+  return err;
 }
 
 /* A write that is asked again might be done twice. */
-static bool asks_too_much(const lk_ask *ask, const lk_call *call)
+static bool asks_too_much(const lk_ask *ask)
 {
-  return call != NULL && call->repeat && lk__opcode_info(ask->op)->write;
+  return ask->call.repeat && lk__opcode_info(ask->op)->write;
 }
 
 int lk__ask_send(lk_client *c, lk_ask *ask, const lk_record *rec,
-                 const void *value, const lk_call *call)
+                 const void *value)
 {
   int err = lk__request_refusal(c);
 
   if (err != 0)
     return err;
-  if (asks_too_much(ask, call))
+  if (asks_too_much(ask))
     return LK_ERR_BAD_ARGUMENT;
   if (c->phase == LK_PHASE_LIVE)
     err = lk__request_unfit(c, ask->op);
@@ -37,21 +53,20 @@ int lk__ask_send(lk_client *c, lk_ask *ask, const lk_record *rec,
   ask->value = value;
   if (ask->chroot == NULL)
     ask->chroot = c->hosts.chroot;
-  ask->call = call;
   return lk__request_queue(c, ask);
 }
 
 int lk__ask_node(lk_client *c, lk_ask *ask, bool sequence, const lk_record *rec,
                  const void *value, const lk_call *call)
 {
-  int err = lk__ask_check(call, false);
+  int err = lk__ask_take(c, ask, call, false);
 
   if (err != 0)
     return err;
   if (!lk__path_valid(ask->path, sequence))
     return LK_ERR_BAD_PATH;
   ask->path = lk__path_rest(c->hosts.chroot, ask->path, sequence);
-  return lk__ask_send(c, ask, rec, value, call);
+  return lk__ask_send(c, ask, rec, value);
 }
 
 /* Whether a watch that stays is there for what `ask` wants to watch. */
@@ -70,8 +85,8 @@ static int look_for_cover(lk_client *c, lk_ask *ask)
 
 int lk__ask_read(lk_client *c, lk_ask *ask, const lk_call *call)
 {
-  bool watches = call != NULL && call->on_event != NULL;
-  int err = lk__ask_check(call, true);
+  int err = lk__ask_take(c, ask, call, true);
+  bool watches = ask->call.on_event != NULL;
 
   if (err != 0)
     return err;
@@ -84,7 +99,6 @@ int lk__ask_read(lk_client *c, lk_ask *ask, const lk_call *call)
   err = watches ? look_for_cover(c, ask) : 0;
   struct lk_path_watch_request r = {.watch = watches && !ask->covered};
 
-  return err != 0
-             ? err
-             : lk__ask_send(c, ask, &lk__path_watch_request_record, &r, call);
+  return err != 0 ? err
+                  : lk__ask_send(c, ask, &lk__path_watch_request_record, &r);
 }

@@ -9,14 +9,23 @@
  * refused.
  */
 
+#include "base/sized.h"
 #include "proto/engine.h"
 
-/** Whether `call` is one, and asks for a watch only where there can be one. */
-int lk__ask_check(const lk_call *call, bool watchable);
+/** Copy a caller's struct, which begins with its size; see base/sized.h.
+    LK_ERR_BAD_ARGUMENT: the log says why. */
+int lk__ask_copy(const lk_client *c, const lk_sized *what, void *out,
+                 const void *from);
 
-/** Queue `ask` with a body; its `chroot` NULL: the client's. */
+/** Copy the caller's options into `ask`; NULL: there are none. A watch among
+    them is refused unless `watchable`. */
+int lk__ask_take(lk_client *c, lk_ask *ask, const lk_call *call,
+                 bool watchable);
+
+/** Queue `ask`, which has its options, with a body; its `chroot` NULL: the
+    client's. */
 int lk__ask_send(lk_client *c, lk_ask *ask, const lk_record *rec,
-                 const void *value, const lk_call *call);
+                 const void *value);
 
 /** A request that names one node and sets no watch. `sequence`: of a path that
     a number follows. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "base/sized.h"
 #include "proto/engine.h"
 
 enum {
@@ -56,11 +57,22 @@ static void init(lk_client *c, const lk_client_config *config,
   lk__ring_init(&c->ending[1], &c->mem, sizeof(lk_request));
 }
 
+/* There is no client yet to log with. A config that is too long has the logger
+ * where it always was. */
+static bool copy_config(lk_client_config *out, const lk_client_config *from)
+{
+  static const lk_sized what = LK_SIZED(lk_client_config);
+  const char *wrong = from == NULL ? "" : lk__sized_copy(&what, out, from);
+
+  if (wrong == what.beyond && from->log != NULL)
+    from->log(from->log_arg, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT, wrong);
+  return wrong == NULL;
+}
+
 static bool acceptable(const lk_client_config *config, const lk_hooks *hooks)
 {
   return hooks != NULL && hooks->now != NULL && hooks->random != NULL &&
-         hooks->wake != NULL && config != NULL &&
-         config->size == sizeof *config && config->session_timeout_ms >= 0 &&
+         hooks->wake != NULL && config->session_timeout_ms >= 0 &&
          config->give_up_ms >= -1 && config->send_limit <= INT32_MAX &&
          config->receive_limit <= INT32_MAX;
 }
@@ -68,20 +80,21 @@ static bool acceptable(const lk_client_config *config, const lk_hooks *hooks)
 int lk_client_new(lk_client **out, const lk_client_config *config,
                   const lk_hooks *hooks)
 {
+  lk_client_config own;
   const char *why;
 
   *out = NULL;
-  if (!acceptable(config, hooks))
+  if (!copy_config(&own, config) || !acceptable(&own, hooks))
     return LK_ERR_BAD_ARGUMENT;
-  const lk_mem *mem = config->mem == NULL ? &lk__mem_libc : config->mem;
+  const lk_mem *mem = own.mem == NULL ? &lk__mem_libc : own.mem;
   lk_client *c = lk__mem_new(mem, sizeof *c);
 
   if (c == NULL)
     return LK_ERR_NO_MEMORY;
-  init(c, config, hooks, mem);
-  int err = lk__hosts_init(
-      &c->hosts, &c->mem,
-      config->hosts == NULL ? "127.0.0.1:2181" : config->hosts, &why);
+  init(c, &own, hooks, mem);
+  int err =
+      lk__hosts_init(&c->hosts, &c->mem,
+                     own.hosts == NULL ? "127.0.0.1:2181" : own.hosts, &why);
 
   if (err == 0 && !lk__watches_init(&c->watches, &c->mem)) {
     lk__hosts_free(&c->hosts);

@@ -20,20 +20,24 @@ int lk_get_config(lk_client *c, const lk_call *call, lk_get_cb done, void *arg)
 int lk_reconfig(lk_client *c, const lk_reconfiguration *change,
                 const lk_call *call, lk_get_cb done, void *arg)
 {
-  if (change->size != sizeof *change)
-    return LK_ERR_BAD_ARGUMENT;
-  struct lk_reconfig_request r = {.joining = lk_text(change->joining),
-                                  .leaving = lk_text(change->leaving),
-                                  .new_members = lk_text(change->members),
-                                  .config_id = change->version};
+  static const lk_sized what = LK_SIZED(lk_reconfiguration);
+  lk_reconfiguration own;
+  int err = lk__ask_copy(c, &what, &own, change);
+
+  if (err != 0)
+    return err;
+  struct lk_reconfig_request r = {.joining = lk_text(own.joining),
+                                  .leaving = lk_text(own.leaving),
+                                  .new_members = lk_text(own.members),
+                                  .config_id = own.version};
   lk_ask ask = {
       .op = LK_OPCODE_RECONFIG, .done = (void (*)(void))done, .arg = arg};
-  bool some = change->joining != NULL || change->leaving != NULL;
-  int err = lk__ask_check(call, false);
+  bool some = own.joining != NULL || own.leaving != NULL;
 
-  if (err == 0 && some == (change->members != NULL))
+  err = lk__ask_take(c, &ask, call, false);
+
+  if (err == 0 && some == (own.members != NULL))
     err = LK_ERR_BAD_ARGUMENT; /* the one or the other */
-  return err != 0
-             ? err
-             : lk__ask_send(c, &ask, &lk__reconfig_request_record, &r, call);
+  return err != 0 ? err
+                  : lk__ask_send(c, &ask, &lk__reconfig_request_record, &r);
 }

@@ -225,7 +225,7 @@ typedef struct lk_ask {
   const lk_op *ops; /**< of a multi; or NULL */
   const lk_read *reads; /**< of a multiRead; or NULL */
   size_t parts;         /**< how many */
-  const lk_call *call;  /**< or NULL */
+  lk_call call;         /**< a copy; all 0: none was given */
   lk_watch_kind kind;   /**< of the watch that `call` may want */
   bool covered;         /**< one that stays serves it; see watching.c */
   void (*done)(void);

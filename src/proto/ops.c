@@ -142,11 +142,11 @@ int lk_ephemerals(lk_client *c, const char *prefix, const lk_call *call,
                 .path = prefix == NULL || prefix[0] == '\0' ? "/" : prefix,
                 .done = (void (*)(void))done,
                 .arg = arg};
-  int err = lk__ask_check(call, false);
+  int err = lk__ask_take(c, &ask, call, false);
 
   if (err != 0)
     return err;
   return ask.path[0] != '/'
              ? LK_ERR_BAD_PATH
-             : lk__ask_send(c, &ask, &lk__path_request_record, &r, call);
+             : lk__ask_send(c, &ask, &lk__path_request_record, &r);
 }

@@ -101,11 +101,11 @@ int lk_multi(lk_client *c, const lk_op *ops, size_t count, const lk_call *call,
                 .parts = count,
                 .done = (void (*)(void))done,
                 .arg = arg};
-  int err = lk__ask_check(call, false);
+  int err = lk__ask_take(c, &ask, call, false);
 
   for (size_t i = 0; i < count && err == 0; i++)
     err = check_op(&ops[i]);
-  return err != 0 ? err : lk__ask_send(c, &ask, NULL, NULL, call);
+  return err != 0 ? err : lk__ask_send(c, &ask, NULL, NULL);
 }
 
 static int check_read(const lk_read *r)
@@ -124,9 +124,9 @@ int lk_multi_read(lk_client *c, const lk_read *reads, size_t count,
                 .parts = count,
                 .done = (void (*)(void))done,
                 .arg = arg};
-  int err = lk__ask_check(call, false);
+  int err = lk__ask_take(c, &ask, call, false);
 
   for (size_t i = 0; i < count && err == 0; i++)
     err = check_read(&reads[i]);
-  return err != 0 ? err : lk__ask_send(c, &ask, NULL, NULL, call);
+  return err != 0 ? err : lk__ask_send(c, &ask, NULL, NULL);
 }

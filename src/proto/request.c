@@ -120,7 +120,7 @@ static lk_watch *new_watch(lk_client *c, const lk_ask *ask)
 
   if (whole_path(c, ask, &path) != 0)
     return NULL;
-  lk_watch *w = lk__watch_new(&c->watches, path, ask->kind, ask->call);
+  lk_watch *w = lk__watch_new(&c->watches, path, ask->kind, &ask->call);
 
   if (w != NULL) {
     w->covered = ask->covered;
@@ -143,10 +143,8 @@ static int64_t deadline_after(const lk_client *c, int64_t timeout_ms)
 static int equip(lk_client *c, lk_request *r, const lk_ask *ask,
                  const void *frame)
 {
-  const lk_call *call = ask->call;
+  const lk_call *call = &ask->call;
 
-  if (call == NULL)
-    return 0;
   if (call->timeout_ms > 0)
     r->deadline_ms = deadline_after(c, call->timeout_ms);
   if (call->repeat) {

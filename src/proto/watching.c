@@ -161,11 +161,11 @@ int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
                                               : LK_WATCH_PERSISTENT,
                 .done = (void (*)(void))done,
                 .arg = arg};
-  int err = lk__ask_check(call, true);
+  int err = lk__ask_take(c, &ask, call, true);
 
   if (err != 0)
     return err;
-  if (call == NULL || call->on_event == NULL ||
+  if (ask.call.on_event == NULL ||
       (mode != LK_WATCH_NODE && mode != LK_WATCH_TREE))
     return LK_ERR_BAD_ARGUMENT;
   if (!lk__path_valid(path, false))
@@ -182,5 +182,5 @@ int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
                                                           : LK_WATCH_RECURSIVE,
                                     NULL))
     return LK_ERR_WATCH_MODE;
-  return lk__ask_send(c, &ask, &lk__add_watch_request_record, &r, call);
+  return lk__ask_send(c, &ask, &lk__add_watch_request_record, &r);
 }

@@ -4,6 +4,7 @@
 #include "recipes/keeper.h"
 #include "recipes/local.h"
 #include "recipes/memory.h"
+#include "recipes/sized.h"
 
 /* ---- attempts ---------------------------------------------------------- */
 
@@ -308,8 +309,8 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
 
 static bool acceptable(const lk_keeper_config *config)
 {
-  return config->size == sizeof *config && config->margin_ms >= 0 &&
-         config->gap_ms >= 0 && (unsigned)config->assurance < LK_LEASE_LEVELS;
+  return config->margin_ms >= 0 && config->gap_ms >= 0 &&
+         (unsigned)config->assurance < LK_LEASE_LEVELS;
 }
 
 /* A keeper may be late: the client has had its say already. */
@@ -336,13 +337,12 @@ static void join(lk_keeper *k)
 int lk_keeper_new(lk_keeper **out, lk_client *client,
                   const lk_keeper_config *config)
 {
-  static const lk_keeper_config usual = {.size = sizeof usual};
+  static const lk_sized what = LK_SIZED(lk_keeper_config);
   const lk_mem *mem = lk_client_mem(client);
+  lk_keeper_config own;
 
   *out = NULL;
-  if (config == NULL)
-    config = &usual;
-  if (!acceptable(config))
+  if (lk__sized_take(client, &what, &own, config) != 0 || !acceptable(&own))
     return LK_ERR_BAD_ARGUMENT;
   lk_keeper *k = lk__take(mem, sizeof *k);
 
@@ -350,7 +350,7 @@ int lk_keeper_new(lk_keeper **out, lk_client *client,
     return LK_ERR_NO_MEMORY;
   k->mem = *mem;
   k->client = client;
-  k->config = *config;
+  k->config = own;
   k->refs = 1;
   k->watch_at_ms = INT64_MAX;
   lk__list_init(&k->locals);
@@ -359,7 +359,7 @@ int lk_keeper_new(lk_keeper **out, lk_client *client,
   k->watchdog = (lk_timer){.fire = on_watchdog, .arg = k};
   k->final = (lk_timer){.fire = on_final, .arg = k};
   k->beat = (lk_timer){.fire = lk__beat_fire, .arg = k};
-  lk__lease_init(&k->lease, config->gap_ms);
+  lk__lease_init(&k->lease, own.gap_ms);
   join(k);
   *out = k;
   return 0;

@@ -127,8 +127,6 @@ static lk_attempt *make_contend(lk_lock *l, const lk_owner *who)
   return &ct->attempt;
 }
 
-static const lk_lock_config usual = {.size = sizeof usual};
-
 static int make_lock(lk_lock **out, lk_keeper *k, const char *path,
                      const lk_lock_config *config, lk_multilock_side side)
 {
@@ -160,19 +158,21 @@ int lk__lock_make(lk_lock **out, lk_keeper *k, const char *path,
                   const lk_lock_config *config, lk_multilock_side side)
 {
   *out = NULL;
-  if (config != NULL && config->local_queue)
+  if (config->local_queue)
     return LK_ERR_BAD_ARGUMENT;
-  return make_lock(out, k, path, config == NULL ? &usual : config, side);
+  return make_lock(out, k, path, config, side);
 }
 
 int lk_lock_new(lk_lock **out, lk_keeper *k, const char *path,
                 const lk_lock_config *config)
 {
-  if (config == NULL)
-    config = &usual;
-  int err = make_lock(out, k, path, config, LK_MULTILOCK_MUTEX);
+  lk_lock_config own;
+  int err = lk__options_take(k, &own, config);
 
-  if (err == 0 && config->local_queue && !lk__local_adopt(*out, config)) {
+  *out = NULL;
+  if (err == 0)
+    err = make_lock(out, k, path, &own, LK_MULTILOCK_MUTEX);
+  if (err == 0 && own.local_queue && !lk__local_adopt(*out, &own)) {
     destroy(*out);
     *out = NULL;
     err = LK_ERR_NO_MEMORY;

@@ -56,7 +56,7 @@ struct lk_lock {
     lk_lock_acquire() is refused with. */
 int lk__lock_beside(const lk_lock *l);
 
-/** As lk_lock_new(), for any place in a queue. */
+/** As lk_lock_new(), for any place in a queue; of a config that was copied. */
 int lk__lock_make(lk_lock **out, lk_keeper *k, const char *path,
                   const lk_lock_config *config, lk_multilock_side side);
 

@@ -20,11 +20,9 @@ typedef struct plan {
 /* ---- members ----------------------------------------------------------- */
 
 static int check(const lk_layout_rules *rules,
-                 const lk_multilock_member *members, size_t count,
-                 const lk_multilock_config *options)
+                 const lk_multilock_member *members, size_t count)
 {
-  if (rules == NULL || members == NULL || count == 0 || count > MAX_MEMBERS ||
-      (options != NULL && options->size != sizeof *options))
+  if (rules == NULL || members == NULL || count == 0 || count > MAX_MEMBERS)
     return LK_ERR_BAD_ARGUMENT;
   for (size_t i = 0; i < count; i++) {
     if ((size_t)members[i].side > LK_MULTILOCK_WRITE)
@@ -136,24 +134,31 @@ int lk_multilock_new(lk_lock **out, lk_keeper *k,
                      const lk_lock_config *config,
                      const lk_multilock_config *options)
 {
-  const lk_layout_rules *rules =
-      lk__layout_rules(config == NULL ? LK_LAYOUT_CURATOR : config->layout);
+  static const lk_sized what = LK_SIZED(lk_multilock_config);
+  lk_multilock_config several;
+  lk_lock_config own;
+  int err = lk__options_take(k, &own, config);
 
   *out = NULL;
-  int err = check(rules, members, count, options);
+  if (err == 0)
+    err = lk__options_take_more(k, &what, &several, options);
+  if (err != 0)
+    return err;
+  const lk_layout_rules *rules = lk__layout_rules(own.layout);
 
+  err = check(rules, members, count);
   if (err != 0)
     return err;
   plan *p = make_plan(&k->mem, rules, members, count);
 
   if (p == NULL)
     return LK_ERR_NO_MEMORY;
-  if (options == NULL || !options->keep_order)
+  if (!several.keep_order)
     qsort(p->members, count, sizeof *p->members, by_path);
-  p->team.pure = options != NULL && options->pure;
+  p->team.pure = several.pure;
   err = unite(&p->team) ? 0 : LK_ERR_BAD_ARGUMENT;
   if (err == 0)
-    err = lk__lock_make(out, k, p->members[0].dir, config, LK_MULTILOCK_MUTEX);
+    err = lk__lock_make(out, k, p->members[0].dir, &own, LK_MULTILOCK_MUTEX);
   if (err != 0)
     lk__give(&k->mem, p);
   else

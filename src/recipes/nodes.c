@@ -186,7 +186,7 @@ static lk_acls *copy_acl(const lk_mem *mem, const lk_acls *acl, bool *whole)
 
 /* Path and data stand behind it. */
 static deep *new_deep(lk_client *c, const char *path, lk_bytes data,
-                      const lk_acls *acl, const lk_parents *parents)
+                      const lk_acls *acl, const lk_acls *parent_acl)
 {
   const lk_mem *mem = lk_client_mem(c);
   size_t path_size = strlen(path) + 1;
@@ -207,7 +207,7 @@ static deep *new_deep(lk_client *c, const char *path, lk_bytes data,
   if (data.len > 0)
     memcpy(d->path + path_size, data.at, data.len);
   d->acl = copy_acl(mem, acl, &whole);
-  d->parent_acl = copy_acl(mem, parents == NULL ? NULL : parents->acl, &whole);
+  d->parent_acl = copy_acl(mem, parent_acl, &whole);
   if (whole)
     return d;
   give_back(d);
@@ -218,22 +218,27 @@ int lk_create_deep(lk_client *c, const char *path, lk_bytes data,
                    const lk_acls *acl, int flags, const lk_parents *parents,
                    const lk_call *call, lk_create_cb done, void *arg)
 {
-  if (!lk__span_check(call) || (call != NULL && call->repeat) ||
-      (parents != NULL && parents->size != sizeof *parents))
+  static const lk_sized what = LK_SIZED(lk_parents);
+  lk_parents above;
+  lk_call own;
+  int err = lk__span_take(c, &own, call);
+
+  if (err == 0)
+    err = lk__sized_take(c, &what, &above, parents);
+  if (err != 0 || own.repeat)
     return LK_ERR_BAD_ARGUMENT;
   if (path == NULL)
     return LK_ERR_BAD_PATH;
-  deep *d = new_deep(c, path, data, acl, parents);
+  deep *d = new_deep(c, path, data, acl, above.acl);
 
   if (d == NULL)
     return LK_ERR_NO_MEMORY;
   d->flags = flags;
-  d->parent_flags =
-      parents != NULL && parents->containers ? LK_CONTAINER : LK_PERSISTENT;
-  d->end_ms = lk__span_end(c, call);
+  d->parent_flags = above.containers ? LK_CONTAINER : LK_PERSISTENT;
+  d->end_ms = lk__span_end(c, &own);
   d->done = done;
   d->arg = arg;
-  int err = ask_node(d);
+  err = ask_node(d);
 
   if (err != 0)
     give_back(d);

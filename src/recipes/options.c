@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "base/acl.h"
+#include "recipes/keeper.h"
 #include "recipes/memory.h"
 #include "recipes/options.h"
 
@@ -35,10 +36,25 @@ static bool is_layout(const lk_lock_config *config)
              : config->prefix == NULL;
 }
 
+/* A keeper that is detached may have outlived its client. */
+int lk__options_take_more(const lk_keeper *k, const lk_sized *what, void *out,
+                          const void *from)
+{
+  return lk__sized_take(k->detached ? NULL : k->client, what, out, from);
+}
+
+int lk__options_take(const lk_keeper *k, lk_lock_config *out,
+                     const lk_lock_config *config)
+{
+  static const lk_sized what = LK_SIZED(lk_lock_config);
+
+  return lk__options_take_more(k, &what, out, config);
+}
+
 int lk__options_check(const char *path, const lk_lock_config *config)
 {
-  if (config->size != sizeof *config || is_revocation(config->data) ||
-      lk__is_announcement(config->data) || !is_layout(config))
+  if (is_revocation(config->data) || lk__is_announcement(config->data) ||
+      !is_layout(config))
     return LK_ERR_BAD_ARGUMENT;
   if (lk_path_check(path) != 0 || strcmp(path, "/") == 0)
     return LK_ERR_BAD_PATH;

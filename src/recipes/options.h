@@ -4,6 +4,7 @@
 
 #include "recipes/contend.h"
 #include "recipes/layout.h"
+#include "recipes/sized.h"
 
 #include <latchkey/lock.h>
 
@@ -19,6 +20,13 @@ typedef struct lk_options {
   lk_acls *parent_acl;
 } lk_options;
 
+/** Copy a caller's config; NULL: all is as usual. LK_ERR_BAD_ARGUMENT: the log
+    says why. */
+int lk__options_take(const lk_keeper *k, lk_lock_config *out,
+                     const lk_lock_config *config);
+/** The same for what a kind of locks has besides. */
+int lk__options_take_more(const lk_keeper *k, const lk_sized *what, void *out,
+                          const void *from);
 /** Whether a lock can be made of these: 0, LK_ERR_BAD_ARGUMENT,
     LK_ERR_BAD_PATH. */
 int lk__options_check(const char *path, const lk_lock_config *config);

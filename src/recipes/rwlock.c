@@ -31,8 +31,11 @@ int lk__lock_beside(const lk_lock *l)
 int lk_rwlock_new(lk_rwlock **out, lk_keeper *k, const char *path,
                   const lk_lock_config *config)
 {
+  lk_lock_config own;
+  int err = lk__options_take(k, &own, config);
+
   *out = NULL;
-  if (config != NULL && config->prefix != NULL)
+  if (err != 0 || own.prefix != NULL)
     return LK_ERR_BAD_ARGUMENT;
   lk_rwlock *rw = lk__take(&k->mem, sizeof *rw);
 
@@ -40,10 +43,10 @@ int lk_rwlock_new(lk_rwlock **out, lk_keeper *k, const char *path,
     return LK_ERR_NO_MEMORY;
   rw->keeper = k;
   lk__keeper_ref(k);
-  int err = lk__lock_make(&rw->read, k, path, config, LK_MULTILOCK_READ);
+  err = lk__lock_make(&rw->read, k, path, &own, LK_MULTILOCK_READ);
 
   if (err == 0)
-    err = lk__lock_make(&rw->write, k, path, config, LK_MULTILOCK_WRITE);
+    err = lk__lock_make(&rw->write, k, path, &own, LK_MULTILOCK_WRITE);
   if (err != 0) {
     lk_rwlock_free(rw);
     return err;

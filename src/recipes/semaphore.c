@@ -38,9 +38,8 @@ static bool acceptable(const lk_semaphore_config *o, lk_layout layout)
 {
   const lk_layout_rules *rules = lk__layout_rules(layout);
 
-  return rules != NULL && rules->lease != NULL && o != NULL &&
-         o->size == sizeof *o && o->permits >= 1 && o->permits <= MAX_PERMITS &&
-         o->take >= 0 && o->take <= MAX_TAKE &&
+  return rules != NULL && rules->lease != NULL && o->permits >= 1 &&
+         o->permits <= MAX_PERMITS && o->take >= 0 && o->take <= MAX_TAKE &&
          (o->limit_path != NULL ? layout == LK_LAYOUT_CURATOR
                                 : o->take <= o->permits);
 }
@@ -134,18 +133,24 @@ int lk_semaphore_new(lk_lock **out, lk_keeper *k, const char *path,
                      const lk_lock_config *config,
                      const lk_semaphore_config *options)
 {
-  lk_layout layout = config == NULL ? LK_LAYOUT_CURATOR : config->layout;
+  static const lk_sized what = LK_SIZED(lk_semaphore_config);
+  lk_semaphore_config permits;
+  lk_lock_config own;
+  int err = lk__options_take(k, &own, config);
 
   *out = NULL;
-  if (!acceptable(options, layout))
-    return LK_ERR_BAD_ARGUMENT;
-  if (options->limit_path != NULL && lk_path_check(options->limit_path) != 0)
-    return LK_ERR_BAD_PATH;
-  int err = lk__lock_make(out, k, path, config, LK_MULTILOCK_MUTEX);
-
+  if (err == 0)
+    err = lk__options_take_more(k, &what, &permits, options);
   if (err != 0)
     return err;
-  plan *p = make_plan(&k->mem, path, layout, options);
+  if (!acceptable(&permits, own.layout))
+    return LK_ERR_BAD_ARGUMENT;
+  if (permits.limit_path != NULL && lk_path_check(permits.limit_path) != 0)
+    return LK_ERR_BAD_PATH;
+  err = lk__lock_make(out, k, path, &own, LK_MULTILOCK_MUTEX);
+  if (err != 0)
+    return err;
+  plan *p = make_plan(&k->mem, path, own.layout, &permits);
 
   if (p == NULL) {
     lk_lock_free(*out);

@@ -436,8 +436,11 @@ static settle *new_settle(lk_client *c, const char *path, lk_bytes data)
 static int begin(lk_client *c, const settle *what, const char *path,
                  lk_bytes data, const lk_acls *acl, const lk_call *call)
 {
-  if (!lk__span_check(call))
-    return LK_ERR_BAD_ARGUMENT;
+  lk_call own;
+  int err = lk__span_take(c, &own, call);
+
+  if (err != 0)
+    return err;
   if (path == NULL)
     return LK_ERR_BAD_PATH;
   settle *s = new_settle(c, path, data);
@@ -450,10 +453,10 @@ static int begin(lk_client *c, const settle *what, const char *path,
   s->sole = what->sole;
   s->done = what->done;
   s->arg = what->arg;
-  s->end_ms = lk__span_end(c, call);
+  s->end_ms = lk__span_end(c, &own);
   if (acl != NULL)
     s->acl = lk__acls_copy(lk_client_mem(c), acl);
-  int err = acl != NULL && s->acl == NULL ? LK_ERR_NO_MEMORY : ask(s);
+  err = acl != NULL && s->acl == NULL ? LK_ERR_NO_MEMORY : ask(s);
 
   if (err != 0)
     give_back(s);

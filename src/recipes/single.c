@@ -21,8 +21,8 @@ static void free_plan(void *p, const lk_mem *mem)
 
 static bool acceptable(const lk_single_config *o)
 {
-  return o->size == sizeof *o && o->poll_ms >= 0 && o->poll_ms <= MAX_POLL_MS &&
-         o->spread_ms >= -1 && o->spread_ms <= MAX_SPREAD_MS;
+  return o->poll_ms >= 0 && o->poll_ms <= MAX_POLL_MS && o->spread_ms >= -1 &&
+         o->spread_ms <= MAX_SPREAD_MS;
 }
 
 static plan *make_plan(const lk_mem *mem, const char *path,
@@ -59,19 +59,22 @@ static void take_plan(lk_lock *l, plan *p)
 int lk_single_new(lk_lock **out, lk_keeper *k, const char *path,
                   const lk_lock_config *config, const lk_single_config *options)
 {
-  static const lk_single_config usual = {.size = sizeof usual};
+  static const lk_sized what = LK_SIZED(lk_single_config);
+  lk_single_config single;
+  lk_lock_config own;
+  int err = lk__options_take(k, &own, config);
 
   *out = NULL;
-  if (options == NULL)
-    options = &usual;
-  if (!acceptable(options) ||
-      (config != NULL && config->layout != LK_LAYOUT_CURATOR))
-    return LK_ERR_BAD_ARGUMENT;
-  int err = lk__lock_make(out, k, path, config, LK_MULTILOCK_MUTEX);
-
+  if (err == 0)
+    err = lk__options_take_more(k, &what, &single, options);
   if (err != 0)
     return err;
-  plan *p = make_plan(&k->mem, lk_lock_path(*out), options);
+  if (!acceptable(&single) || own.layout != LK_LAYOUT_CURATOR)
+    return LK_ERR_BAD_ARGUMENT;
+  err = lk__lock_make(out, k, path, &own, LK_MULTILOCK_MUTEX);
+  if (err != 0)
+    return err;
+  plan *p = make_plan(&k->mem, lk_lock_path(*out), &single);
 
   if (p == NULL) {
     lk_lock_free(*out);

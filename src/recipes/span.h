@@ -2,15 +2,21 @@
 #ifndef LK_RECIPES_SPAN_H
 #define LK_RECIPES_SPAN_H
 
-#include <latchkey/client.h>
+#include "recipes/sized.h"
 
 /** One deadline over the many requests of a call. */
 
-/** Whether these can be the options of such a call; NULL can. */
-static inline bool lk__span_check(const lk_call *call)
+/** Copy the options of such a call; NULL: there are none. 0, or
+    LK_ERR_BAD_ARGUMENT. */
+static inline int lk__span_take(const lk_client *c, lk_call *out,
+                                const lk_call *call)
 {
-  return call == NULL || (call->size == sizeof *call && call->timeout_ms >= 0 &&
-                          call->on_event == NULL);
+  static const lk_sized what = LK_SIZED(lk_call);
+  int err = lk__sized_take(c, &what, out, call);
+
+  if (err == 0 && (out->timeout_ms < 0 || out->on_event != NULL))
+    err = LK_ERR_BAD_ARGUMENT;
+  return err;
 }
 
 /** When a call that begins now must be over; INT64_MAX: it need not. */
@@ -18,8 +24,7 @@ static inline int64_t lk__span_end(const lk_client *c, const lk_call *call)
 {
   int64_t now = lk_client_clock(c);
 
-  if (call == NULL || call->timeout_ms == 0 ||
-      call->timeout_ms >= INT64_MAX - now)
+  if (call->timeout_ms == 0 || call->timeout_ms >= INT64_MAX - now)
     return INT64_MAX;
   return now + call->timeout_ms;
 }

@@ -3,6 +3,7 @@
 
 #include "recipes/contend.h"
 #include "recipes/memory.h"
+#include "recipes/sized.h"
 
 #include <latchkey/subscribe.h>
 
@@ -415,8 +416,7 @@ static bool acceptable(const lk_subscription_config *config)
 {
   int32_t ms = config->check_ms;
 
-  return config->size == sizeof *config &&
-         (ms == 0 || ms == -1 || (ms >= MIN_CHECK_MS && ms <= MAX_CHECK_MS));
+  return ms == 0 || ms == -1 || (ms >= MIN_CHECK_MS && ms <= MAX_CHECK_MS);
 }
 
 static lk_subscription *make(lk_client *client, const char *path, void *arg)
@@ -456,12 +456,12 @@ static int subscribe(lk_subscription **out, lk_client *client, const char *path,
                      const lk_subscription_config *config,
                      const lk_subscription *what)
 {
-  static const lk_subscription_config usual = {.size = sizeof usual};
+  static const lk_sized sized = LK_SIZED(lk_subscription_config);
+  lk_subscription_config own;
 
   *out = NULL;
-  if (config == NULL)
-    config = &usual;
-  if (!acceptable(config) || (what->children == NULL && what->data == NULL))
+  if (lk__sized_take(client, &sized, &own, config) != 0 || !acceptable(&own) ||
+      (what->children == NULL && what->data == NULL))
     return LK_ERR_BAD_ARGUMENT;
   if (lk_path_check(path) != 0)
     return LK_ERR_BAD_PATH;
@@ -471,7 +471,7 @@ static int subscribe(lk_subscription **out, lk_client *client, const char *path,
     return LK_ERR_NO_MEMORY;
   s->children = what->children;
   s->data = what->data;
-  s->check_ms = config->check_ms == 0 ? USUAL_CHECK_MS : config->check_ms;
+  s->check_ms = own.check_ms == 0 ? USUAL_CHECK_MS : own.check_ms;
   int err = begin(s);
 
   if (err != 0) {

@@ -440,8 +440,11 @@ static bool is_reserved(const lk_client *c, const char *path)
 int lk_delete_deep(lk_client *c, const char *path, const lk_call *call,
                    lk_more_cb more, lk_deleted_cb done, void *arg)
 {
-  if (!lk__span_check(call))
-    return LK_ERR_BAD_ARGUMENT;
+  lk_call own;
+  int err = lk__span_take(c, &own, call);
+
+  if (err != 0)
+    return err;
   if (path == NULL || lk_path_check(path) != 0)
     return LK_ERR_BAD_PATH;
   if (is_reserved(c, path))
@@ -454,11 +457,12 @@ int lk_delete_deep(lk_client *c, const char *path, const lk_call *call,
   t->more = more;
   t->done = done;
   t->arg = arg;
-  t->end_ms = lk__span_end(c, call);
-  t->repeat = call != NULL && call->repeat;
+  t->end_ms = lk__span_end(c, &own);
+  t->repeat = own.repeat;
   lk__list_init(&t->items);
   item *top = new_item(t, NULL, path, "");
-  int err = top == NULL ? LK_ERR_NO_MEMORY : ask_delete(top);
+
+  err = top == NULL ? LK_ERR_NO_MEMORY : ask_delete(top);
 
   if (err != 0)
     free_tree(t);

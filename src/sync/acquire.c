@@ -10,18 +10,6 @@ static lk_holder *holder_of(lk_errand *e)
   return LK_OWNER(e, lk_holder, errand);
 }
 
-/* Nothing here can be watched. */
-static int prepare(lk_holder *h, const lk_sync_call *call)
-{
-  int err = lk__errand_init(&h->errand, h->client, call);
-
-  if (err == 0 && call != NULL && call->on_event != NULL) {
-    lk__errand_destroy(&h->errand);
-    err = LK_ERR_BAD_ARGUMENT;
-  }
-  return err;
-}
-
 /* The errand ends, and with it what was begun for it. */
 static void fail(lk_holder *h, int err)
 {
@@ -95,7 +83,7 @@ static int acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
   h->once = once;
   if (l->partner != NULL)
     h->partner = lk__holder_find(l->partner);
-  int err = prepare(h, call);
+  int err = lk__errand_open(&h->errand, h->client, call);
 
   if (err == 0) {
     err = lk__errand_wait(&h->errand, begin_acquire);
@@ -195,7 +183,7 @@ static void begin_release(lk_errand *e)
 
 static int release_and_wait(lk_holder *h, const lk_sync_call *call)
 {
-  int err = prepare(h, call);
+  int err = lk__errand_open(&h->errand, h->client, call);
 
   if (err != 0)
     return err;
@@ -262,7 +250,7 @@ static void begin_verify(lk_errand *e)
 
 static int verify(lk_holder *h, const lk_sync_call *call)
 {
-  int err = prepare(h, call);
+  int err = lk__errand_open(&h->errand, h->client, call);
 
   if (err != 0)
     return err;

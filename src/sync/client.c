@@ -82,20 +82,31 @@ static bool start_thread(lk_sync_client *c)
   return failed == 0;
 }
 
+/* Of the client that is to be made; those of one that is refused are 0. */
+static lk_client_config client_options(const lk_sync_config *config)
+{
+  static const lk_sized what = LK_SIZED(lk_client_config);
+  lk_client_config own;
+
+  if (lk__sized_copy(&what, &own, config->client) != NULL)
+    own = (lk_client_config){0};
+  return own;
+}
+
 /* Always LK_ERR_SYSTEM. */
 static int __attribute__((format(printf, 2, 3)))
 log_system_error(const lk_sync_config *config, const char *format, ...)
 {
-  const lk_client_config *how = config->client;
+  lk_client_config how = client_options(config);
   char text[160];
   va_list args;
 
-  if (how == NULL || how->size != sizeof *how || how->log == NULL)
+  if (how.log == NULL)
     return LK_ERR_SYSTEM;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  how->log(how->log_arg, LK_LOG_ERROR, LK_ERR_SYSTEM, text);
+  how.log(how.log_arg, LK_LOG_ERROR, LK_ERR_SYSTEM, text);
   return LK_ERR_SYSTEM;
 }
 
@@ -149,9 +160,10 @@ static void free_loop(lk_sync_client *c)
 
 static lk_sync_client *new_handle(const lk_sync_config *config)
 {
-  const lk_mem *mem = config->client == NULL || config->client->mem == NULL
-                          ? &lk__mem_libc
-                          : config->client->mem;
+  const lk_mem *mem = client_options(config).mem;
+
+  if (mem == NULL)
+    mem = &lk__mem_libc;
   lk_sync_client *c = lk__mem_new(mem, sizeof *c);
 
   if (c == NULL)
@@ -168,15 +180,14 @@ static lk_sync_client *new_handle(const lk_sync_config *config)
 
 int lk_sync_client_new(lk_sync_client **out, const lk_sync_config *config)
 {
-  static const lk_sync_config usual = {.size = sizeof usual};
+  static const lk_sized what = LK_SIZED(lk_sync_config);
+  lk_sync_config own;
   int err = LK_ERR_SYSTEM;
 
   *out = NULL;
-  if (config == NULL)
-    config = &usual;
-  if (config->size != sizeof *config)
+  if (lk__sized_copy(&what, &own, config) != NULL)
     return LK_ERR_BAD_ARGUMENT;
-  lk_sync_client *c = new_handle(config);
+  lk_sync_client *c = new_handle(&own);
 
   if (c == NULL)
     return LK_ERR_NO_MEMORY;
@@ -185,12 +196,12 @@ int lk_sync_client_new(lk_sync_client **out, const lk_sync_config *config)
   if (pthread_cond_init(&c->left, NULL) != 0)
     goto fail_cond;
   if (pthread_key_create(&c->held, lk__holders_thread_ended) != 0) {
-    err = log_system_error(config, "cannot start: no pthread_key left");
+    err = log_system_error(&own, "cannot start: no pthread_key left");
     goto fail_key;
   }
-  err = make_client(c, config);
+  err = make_client(c, &own);
   if (err == 0 && !start_thread(c))
-    err = log_system_error(config, "cannot start a thread");
+    err = log_system_error(&own, "cannot start a thread");
   if (err == 0) {
     *out = c;
     return 0;

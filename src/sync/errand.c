@@ -7,7 +7,7 @@
 
 static bool acceptable(const lk_sync_call *call)
 {
-  return call == NULL || (call->size == sizeof *call && call->timeout_ms >= 0);
+  return call == NULL || call->timeout_ms >= 0;
 }
 
 static int64_t deadline_of(const lk_sync_client *c, const lk_sync_call *call)
@@ -42,6 +42,17 @@ int lk__errand_init(lk_errand *e, lk_sync_client *c, const lk_sync_call *call)
   lk__list_init(&e->link);
   e->ended = false;
   return 0;
+}
+
+int lk__errand_open(lk_errand *e, lk_sync_client *c, const lk_sync_call *call)
+{
+  lk_sync_call own;
+  int err = lk__sync_take_call(c, &own, call);
+
+  if (err != 0)
+    return err;
+  return own.on_event != NULL ? LK_ERR_BAD_ARGUMENT
+                              : lk__errand_init(e, c, &own);
 }
 
 static void begin(lk_task *t)
@@ -88,6 +99,44 @@ int lk__errand_do(lk_errand *e, lk_sync_client *c, void (*first)(lk_errand *e))
   }
   lk__sync_leave(c, cancelling);
   return err;
+}
+
+/* ---- the caller's structs --------------------------------------------------
+ */
+
+/** A line for the log, which belongs to the handle's thread. */
+typedef struct complaint {
+  lk_errand errand;
+  const char *text;
+} complaint;
+
+static void begin_complaint(lk_errand *e)
+{
+  lk_client_log(e->client->client, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT,
+                LK_OWNER(e, complaint, errand)->text);
+  lk__errand_end(e, 0);
+}
+
+int lk__sync_take(lk_sync_client *c, const lk_sized *what, void *out,
+                  const void *from)
+{
+  complaint x = {.text = lk__sized_copy(what, out, from)};
+
+  if (x.text == NULL)
+    return 0;
+  if (lk__sync_refusal(c) == LK_ERR_STATE) /* this is the handle's thread */
+    lk_client_log(c->client, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT, x.text);
+  else
+    (void)lk__errand_do(&x.errand, c, begin_complaint);
+  return LK_ERR_BAD_ARGUMENT;
+}
+
+int lk__sync_take_call(lk_sync_client *c, lk_sync_call *out,
+                       const lk_sync_call *call)
+{
+  static const lk_sized what = LK_SIZED(lk_sync_call);
+
+  return lk__sync_take(c, &what, out, call);
 }
 
 /* ---- the handle's thread ------------------------------------------------- */

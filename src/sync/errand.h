@@ -2,6 +2,7 @@
 #ifndef LK_SYNC_ERRAND_H
 #define LK_SYNC_ERRAND_H
 
+#include "base/sized.h"
 #include "sync/client.h"
 
 struct lk_sync_cancel {
@@ -33,9 +34,18 @@ typedef struct lk_errand {
 
 /* ---- for the caller ------------------------------------------------------ */
 
-/** Prepare one; `call` NULL: without end. 0, LK_ERR_BAD_ARGUMENT, NO_MEMORY:
-    then there is nothing to be destroyed. */
+/** Copy a caller's struct, which begins with its size; `from` NULL: all its
+    options are 0. LK_ERR_BAD_ARGUMENT: the client's log says why. */
+int lk__sync_take(lk_sync_client *c, const lk_sized *what, void *out,
+                  const void *from);
+/** The same for the options of a call. */
+int lk__sync_take_call(lk_sync_client *c, lk_sync_call *out,
+                       const lk_sync_call *call);
+/** Prepare one; `call` was copied; NULL: without end. 0, LK_ERR_BAD_ARGUMENT,
+    NO_MEMORY: then there is nothing to be destroyed. */
 int lk__errand_init(lk_errand *e, lk_sync_client *c, const lk_sync_call *call);
+/** The same with the caller's own options, which may not ask for a watch. */
+int lk__errand_open(lk_errand *e, lk_sync_client *c, const lk_sync_call *call);
 /** Have it begun and wait until it has ended. Within a call, lk__sync_enter().
  */
 int lk__errand_wait(lk_errand *e, void (*begin)(lk_errand *e));

@@ -84,13 +84,17 @@ static bool copy_config(lk_sync_lock *l, const lk_sync_lock_config *config)
   return true;
 }
 
-static int check(const lk_sync_client *c, const char *path,
+static int check(lk_sync_client *c, const char *path, lk_sync_lock_config *out,
                  const lk_sync_lock_config *config)
 {
+  static const lk_sized what = LK_SIZED(lk_sync_lock_config);
+
   if (lk_ev_forked(c->ev))
     return LK_ERR_FORKED;
-  if (config->size != sizeof *config)
-    return LK_ERR_BAD_ARGUMENT;
+  int err = lk__sync_take(c, &what, out, config);
+
+  if (err != 0)
+    return err;
   return lk_path_check(path) != 0 || strcmp(path, "/") == 0 ? LK_ERR_BAD_PATH
                                                             : 0;
 }
@@ -98,12 +102,10 @@ static int check(const lk_sync_client *c, const char *path,
 int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
                        const char *path, const lk_sync_lock_config *config)
 {
-  static const lk_sync_lock_config usual = {.size = sizeof usual};
+  lk_sync_lock_config own;
+  int err = check(c, path, &own, config);
 
   *out = NULL;
-  if (config == NULL)
-    config = &usual;
-  int err = check(c, path, config);
 
   if (err != 0)
     return err;
@@ -114,7 +116,7 @@ int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
   l->client = c;
   l->kind = kind;
   l->path = lk__mem_text(&c->mem, path);
-  if (l->path == NULL || !copy_config(l, config)) {
+  if (l->path == NULL || !copy_config(l, &own)) {
     lk__sync_lock_destroy(l);
     return LK_ERR_NO_MEMORY;
   }
@@ -193,6 +195,14 @@ static void begin_trial(lk_errand *e)
   lk__errand_end(e, try_out(LK_OWNER(e, trial, errand)->lock));
 }
 
+/* It could not be made: `err` says why. */
+static int discard(lk_sync_lock **l, int err)
+{
+  lk__sync_lock_destroy(*l);
+  *l = NULL;
+  return err;
+}
+
 /* A client that has ended can be asked nothing any more; nor need it be. */
 int lk__sync_lock_try_out(lk_sync_lock **l)
 {
@@ -201,11 +211,7 @@ int lk__sync_lock_try_out(lk_sync_lock **l)
                 ? try_out(*l)
                 : lk__errand_do(&t.errand, (*l)->client, begin_trial);
 
-  if (err == 0 || err == LK_ERR_CLOSED)
-    return 0;
-  lk__sync_lock_destroy(*l);
-  *l = NULL;
-  return err;
+  return err == 0 || err == LK_ERR_CLOSED ? 0 : discard(l, err);
 }
 
 int lk_sync_lock_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
@@ -220,22 +226,21 @@ int lk_sync_semaphore_new(lk_sync_lock **out, lk_sync_client *c,
                           const char *path, const lk_sync_lock_config *config,
                           const lk_semaphore_config *options)
 {
-  *out = NULL;
-  if (options == NULL)
-    return LK_ERR_BAD_ARGUMENT;
+  static const lk_sized what = LK_SIZED(lk_semaphore_config);
   int err = lk__sync_lock_make(out, c, LK_KIND_SEMAPHORE, path, config);
 
   if (err != 0)
     return err;
-  (*out)->permits = *options;
-  if (!copy_text(&c->mem, &(*out)->limit_path, options->limit_path)) {
-    lk__sync_lock_destroy(*out);
-    *out = NULL;
-    return LK_ERR_NO_MEMORY;
-  }
-  (*out)->permits.limit_path = (*out)->limit_path;
-  if (options->memory == NULL)
-    (*out)->permits.memory = &(*out)->learned;
+  lk_semaphore_config *own = &(*out)->permits;
+
+  err = lk__sync_take(c, &what, own, options);
+  if (err != 0)
+    return discard(out, err);
+  if (!copy_text(&c->mem, &(*out)->limit_path, own->limit_path))
+    return discard(out, LK_ERR_NO_MEMORY);
+  own->limit_path = (*out)->limit_path;
+  if (own->memory == NULL)
+    own->memory = &(*out)->learned;
   return lk__sync_lock_try_out(out);
 }
 
@@ -243,13 +248,13 @@ int lk_sync_single_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
                        const lk_sync_lock_config *config,
                        const lk_single_config *options)
 {
-  static const lk_single_config usual = {.size = sizeof usual};
+  static const lk_sized what = LK_SIZED(lk_single_config);
   int err = lk__sync_lock_make(out, c, LK_KIND_SINGLE, path, config);
 
   if (err != 0)
     return err;
-  (*out)->single = options == NULL ? usual : *options;
-  return lk__sync_lock_try_out(out);
+  err = lk__sync_take(c, &what, &(*out)->single, options);
+  return err != 0 ? discard(out, err) : lk__sync_lock_try_out(out);
 }
 
 static bool copy_members(lk_sync_lock *l, const lk_multilock_member *members,
@@ -276,7 +281,7 @@ int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
                           const lk_sync_lock_config *config,
                           const lk_multilock_config *options)
 {
-  static const lk_multilock_config usual = {.size = sizeof usual};
+  static const lk_sized what = LK_SIZED(lk_multilock_config);
 
   *out = NULL;
   if (count == 0 || count > 1000)
@@ -286,12 +291,11 @@ int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
 
   if (err != 0)
     return err;
-  (*out)->together = options == NULL ? usual : *options;
-  if (!copy_members(*out, members, count)) {
-    lk__sync_lock_destroy(*out);
-    *out = NULL;
-    return LK_ERR_NO_MEMORY;
-  }
+  err = lk__sync_take(c, &what, &(*out)->together, options);
+  if (err != 0)
+    return discard(out, err);
+  if (!copy_members(*out, members, count))
+    return discard(out, LK_ERR_NO_MEMORY);
   return lk__sync_lock_try_out(out);
 }
 

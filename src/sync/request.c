@@ -94,8 +94,6 @@ lk_sync_result *lk__sync_room(lk_sync_request *r, size_t size, int *err)
 static void fill_options(lk_sync_request *r, const lk_sync_call *call)
 {
   r->options = (lk_call){.size = sizeof r->options};
-  if (call == NULL)
-    return;
   r->options.repeat = call->repeat;
   r->options.until_break = call->until_break;
   if (call->on_event != NULL)
@@ -112,7 +110,7 @@ static int equip(lk_sync_request *r, const lk_sync_call *call, size_t room)
     if (r->result == NULL)
       return LK_ERR_NO_MEMORY;
   }
-  if (call == NULL || call->on_event == NULL)
+  if (call->on_event == NULL)
     return 0;
   r->watch = lk__sync_watch_new(c, call);
   r->options.watch_arg = r->watch;
@@ -138,7 +136,7 @@ static void hand_over(lk_sync_request *r, int err, const lk_sync_call *call,
   }
   if (stat != NULL && err == 0)
     *stat = r->stat;
-  if (call != NULL && call->watch != NULL)
+  if (call->watch != NULL)
     *call->watch = r->watch;
 }
 
@@ -170,19 +168,23 @@ int lk__sync_request(lk_sync_client *c, const lk_sync_request *what,
 
   if (out != NULL)
     *out = NULL;
-  if (call != NULL && call->size == sizeof *call && call->watch != NULL)
-    *call->watch = NULL;
+  lk_sync_call own;
+  int wrong = lk__sync_take_call(c, &own, call);
+
+  if (wrong == 0 && own.watch != NULL)
+    *own.watch = NULL;
   err = lk__sync_enter(c, &cancelling);
   if (err != 0)
     return err;
-  lk_sync_request *r = new_request(c, what, call, &err);
+  err = wrong;
+  lk_sync_request *r = err == 0 ? new_request(c, what, &own, &err) : NULL;
 
   if (r != NULL) {
     r->wanted = out != NULL;
-    err = equip(r, call, room);
+    err = equip(r, &own, room);
     if (err == 0)
       err = lk__errand_wait(&r->errand, begin);
-    hand_over(r, err, call, out, stat);
+    hand_over(r, err, &own, out, stat);
     unref(r);
   }
   lk__sync_leave(c, cancelling);

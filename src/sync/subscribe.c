@@ -174,11 +174,16 @@ static void begin_end(lk_errand *e)
 static int make(lk_sync_subscription **out, lk_sync_client *c, const char *path,
                 const lk_subscription_config *config, bool children)
 {
-  static const lk_subscription_config usual = {.size = sizeof usual};
+  static const lk_sized what = LK_SIZED(lk_subscription_config);
+  lk_subscription_config own;
 
   *out = NULL;
   if (lk_ev_forked(c->ev))
     return LK_ERR_FORKED;
+  int err = lk__sync_take(c, &what, &own, config);
+
+  if (err != 0)
+    return err;
   lk_sync_subscription *s = lk__mem_new(&c->mem, sizeof *s + strlen(path) + 1);
   step begins = {.what = s};
 
@@ -186,10 +191,10 @@ static int make(lk_sync_subscription **out, lk_sync_client *c, const char *path,
     return LK_ERR_NO_MEMORY;
   s->client = c;
   s->children = children;
-  s->config = config == NULL ? usual : *config;
+  s->config = own;
   lk__list_init(&s->waiting);
   memcpy(s->path, path, strlen(path));
-  int err = lk__errand_do(&begins.errand, c, begin_subscribe);
+  err = lk__errand_do(&begins.errand, c, begin_subscribe);
 
   if (err != 0)
     lk__mem_free(&c->mem, s);
@@ -220,17 +225,14 @@ void lk_sync_subscription_free(lk_sync_subscription *s)
     (void)lk__errand_do(&ends.errand, s->client, begin_end);
 }
 
-/* Nothing here can be watched by a callback as well. */
 static int take(taker *t, lk_sync_client *c, const lk_sync_call *call)
 {
-  int err = lk__errand_init(&t->errand, c, call);
+  int err = lk__errand_open(&t->errand, c, call);
 
   if (err != 0)
     return err;
   lk__list_init(&t->link);
-  err = call != NULL && call->on_event != NULL
-            ? LK_ERR_BAD_ARGUMENT
-            : lk__errand_wait(&t->errand, begin_take);
+  err = lk__errand_wait(&t->errand, begin_take);
   lk__errand_destroy(&t->errand);
   return err;
 }

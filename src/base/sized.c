@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "base/sized.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* No public struct grows longer: a larger size is that of an uninitialised
+ * struct, and must not be read. */
+enum { LONGEST_STRUCT = 4096 };
+
+static bool is_zero(const unsigned char *at, size_t len)
+{
+  for (size_t i = 0; i < len; i++) {
+    if (at[i] != 0)
+      return false;
+  }
+  return true;
+}
+
+const char *lk__sized_copy(const lk_sized *what, void *out, const void *from)
+{
+  size_t given = 0;
+
+  if (from != NULL) {
+    memcpy(&given, from, sizeof given);
+    if (given < what->least || given > LONGEST_STRUCT)
+      return what->unset;
+    if (given > what->size) {
+      if (!is_zero((const unsigned char *)from + what->size,
+                   given - what->size))
+        return what->beyond;
+      given = what->size;
+    }
+    memcpy(out, from, given);
+  }
+  memset((unsigned char *)out + given, 0, what->size - given);
+  memcpy(out, &what->size, sizeof what->size);
+  return NULL;
+}
