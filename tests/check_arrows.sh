@@ -56,8 +56,10 @@ for f in src/*/*.c tests/*.c tests/*/*.c; do
   [ "$first" = '"config.h"' ] || complain "$f: config.h must come first"
 done
 
-for f in src/*/* include/latchkey/* tests/*.[ch] tests/*.sh tests/*/*.[ch] \
-  tests/*/*.py fuzz/*.[ch] bench/*.[ch] examples/*.c script/* Makefile.am configure.ac; do
+# By their names: in a build in the source tree objects are there, too.
+for f in src/*/*.[ch] src/*/*.def include/latchkey/* tests/*.[ch] tests/*.sh \
+  tests/*/*.[ch] tests/*/*.py fuzz/*.[ch] bench/*.[ch] examples/*.c script/* \
+  Makefile.am configure.ac; do
   [ -f "$f" ] || continue
   head -n 3 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' ||
     complain "$f: no licence line"
