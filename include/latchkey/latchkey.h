@@ -5,7 +5,6 @@
 #include <latchkey/acl.h>
 #include <latchkey/client.h>
 #include <latchkey/error.h>
-#include <latchkey/ev.h>
 #include <latchkey/keeper.h>
 #include <latchkey/lock.h>
 #include <latchkey/multilock.h>
@@ -14,8 +13,12 @@
 #include <latchkey/semaphore.h>
 #include <latchkey/single.h>
 #include <latchkey/subscribe.h>
-#include <latchkey/sync.h>
 #include <latchkey/types.h>
 #include <latchkey/version.h>
+
+#if LK_WITH_LIBEV
+#  include <latchkey/ev.h>
+#  include <latchkey/sync.h>
+#endif
 
 #endif
