@@ -758,6 +758,36 @@ START_TEST(others_may_wake_the_loop)
 }
 END_TEST
 
+static atomic_bool outlived;
+
+static void *wake_while_cancelled(void *arg)
+{
+  (void)arg;
+  pthread_cancel(pthread_self());
+  errno = 77;
+  lk_ev_wake(ev);
+  outlived = errno == 77; /* an assertion would be a cancellation point */
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+  return NULL;
+}
+
+START_TEST(waking_the_loop_is_no_cancellation_point)
+{
+  pthread_t thread;
+
+  start();
+  lk_ev_on_wake(ev, on_wake, &woken);
+  ev_ref(loop);
+  ck_assert_int_eq(pthread_create(&thread, NULL, wake_while_cancelled, NULL),
+                   0);
+  ck_assert_int_eq(pthread_join(thread, NULL), 0);
+  ck_assert(outlived);
+  RUN_UNTIL(woken == 1);
+  ev_unref(loop);
+  stop();
+}
+END_TEST
+
 SUITE("driver", literals_are_connected_to,
       a_refused_connection_says_where_and_why, a_connection_to_itself_is_none,
       a_new_wish_ends_the_old_connection, an_attempt_that_hangs_is_given_up,
@@ -778,4 +808,5 @@ SUITE("driver", literals_are_connected_to,
       who_is_always_due_does_not_stop_the_loop,
       five_hundred_clients_cost_what_they_do,
       a_wish_right_before_the_loop_waits_is_seen_to,
-      a_wish_in_the_last_callback_keeps_the_loop, others_may_wake_the_loop)
+      a_wish_in_the_last_callback_keeps_the_loop, others_may_wake_the_loop,
+      waking_the_loop_is_no_cancellation_point)

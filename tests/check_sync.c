@@ -465,12 +465,11 @@ END_TEST
 static void inside(lk_client *c, lk_keeper *k, void *arg)
 {
   sigset_t blocked;
-  void (*none)(lk_client *, lk_keeper *, void *) = NULL;
 
   ck_assert_ptr_eq(lk_keeper_client(k), c);
   for (int i = 0; i < WAITS; i++)
     ck_assert_int_eq(waits[i](NULL), LK_ERR_STATE);
-  ck_assert_int_eq(lk_sync_client_run(client, none, NULL), LK_ERR_STATE);
+  ck_assert_int_eq(lk_sync_client_run(client, inside, NULL), LK_ERR_STATE);
   ck_assert_int_eq(lk_sync_client_close(client), LK_ERR_STATE);
   ck_assert_int_eq(lk_sync_client_set_hosts(client, "a"), LK_ERR_STATE);
   ck_assert_int_eq(lk_sync_lock_verify(lock, NULL), LK_ERR_STATE);

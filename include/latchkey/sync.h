@@ -22,7 +22,17 @@
  *     for an answer (LK_ERR_DEADLINE);
  *   - when it is cancelled (LK_ERR_CANCELLED);
  *   - when the handle is closed or freed (LK_ERR_CLOSED).
- * pthread_cancel() takes effect after the call, not in it.
+ *
+ * pthread_cancel(): no function here is a cancellation point, not even one that
+ * waits. A thread that is cancelled in one ends at its next cancellation point
+ * behind it; use a lk_sync_cancel to end the wait itself. A thread that ends
+ * while it holds a lock releases it. The cancelability type must be deferred.
+ *
+ * NULL: a function whose object is NULL returns LK_ERR_BAD_ARGUMENT, one
+ * without errors what it gives of a closed client or of a lock that this thread
+ * does not hold (a path or a side: NULL; the clock: 0), and frees do nothing. A
+ * path that is NULL is LK_ERR_BAD_PATH. `out` of a request may be NULL, that of
+ * a constructor not (LK_ERR_BAD_ARGUMENT).
  *
  * Fork: a child has no such thread, so the handle and its locks are dead in it:
  * calls return LK_ERR_FORKED at once, nobody holds, nothing reaches the servers
@@ -52,7 +62,8 @@ typedef struct lk_sync_client lk_sync_client;
 typedef struct lk_sync_config {
   size_t size; /**< sizeof(lk_sync_config) */
   /** NULL: as usual. Its allocator is called from all threads, at the same
-      time; its log callback from the handle's thread. */
+      time, and must be no cancellation point. Its log callback is called from
+      the handle's thread, and from lk_sync_client_new(). */
   const lk_client_config *client;
   const lk_keeper_config *keeper; /**< NULL: as usual */
   /** The session's state changed; `err` as in lk_listener. A callback, perhaps
@@ -475,7 +486,8 @@ LK_API int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call);
 
 /**
  * Count down, and release at 0: the delete will be sent, nobody waits. What
- * must be finished before others hold has to be finished before this call.
+ * must be finished before others hold has to be finished before this call. A
+ * thread that is being cancelled releases all the same.
  *
  * @return 0; LK_ERR_NOT_HELD: not by this thread; LK_ERR_LOST: it was lost, now
  *         this thread may acquire again; LK_ERR_FORKED.

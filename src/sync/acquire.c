@@ -99,7 +99,7 @@ static int acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
 static int enter_and_acquire(lk_sync_lock *l, const lk_sync_call *call,
                              bool once)
 {
-  lk_sync_client *c = l->client; /* the lock may be freed meanwhile */
+  lk_sync_client *c = lk__sync_lock_client(l); /* l may be freed meanwhile */
   int cancelling;
   int err = lk__sync_enter(c, &cancelling);
 
@@ -139,6 +139,8 @@ int lk_sync_lock_release(lk_sync_lock *l)
 {
   int err;
 
+  if (l == NULL)
+    return LK_ERR_BAD_ARGUMENT;
   if (lk_ev_forked(l->client->ev))
     return LK_ERR_FORKED;
   lk_holder *h = lk__holder_find(l);
@@ -195,7 +197,7 @@ static int release_and_wait(lk_holder *h, const lk_sync_call *call)
 
 int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
 {
-  lk_sync_client *c = l->client;
+  lk_sync_client *c = lk__sync_lock_client(l);
   int cancelling;
   int err = lk__sync_enter(c, &cancelling);
 
@@ -261,7 +263,7 @@ static int verify(lk_holder *h, const lk_sync_call *call)
 
 int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call)
 {
-  lk_sync_client *c = l->client;
+  lk_sync_client *c = lk__sync_lock_client(l);
   int cancelling;
   int err = lk__sync_enter(c, &cancelling);
 
@@ -278,7 +280,7 @@ int lk_sync_lock_guarded(lk_sync_lock *l, lk_sync_result **out,
                          const lk_op *ops, size_t count,
                          const lk_sync_call *call)
 {
-  int err = lk__sync_refusal(l->client);
+  int err = lk__sync_refusal(lk__sync_lock_client(l));
   lk_holder *h = err == 0 ? lk__holder_find(l) : NULL;
 
   if (out != NULL)

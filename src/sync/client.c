@@ -17,6 +17,8 @@
 
 int lk__sync_refusal(const lk_sync_client *c)
 {
+  if (c == NULL)
+    return LK_ERR_BAD_ARGUMENT;
   if (lk_ev_forked(c->ev))
     return LK_ERR_FORKED;
   return pthread_equal(pthread_self(), c->thread) ? LK_ERR_STATE : 0;
@@ -30,15 +32,16 @@ int lk__sync_enter(lk_sync_client *c, int *cancelling)
 
   if (err != 0)
     return err;
+  *cancelling = lk__sync_hold_cancel();
   pthread_mutex_lock(&c->mutex);
   bool open = !c->freed;
 
   c->inside += open;
   pthread_mutex_unlock(&c->mutex);
-  if (!open)
-    return LK_ERR_CLOSED;
-  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancelling);
-  return 0;
+  if (open)
+    return 0;
+  lk__sync_restore_cancel(*cancelling);
+  return LK_ERR_CLOSED;
 }
 
 void lk__sync_leave(lk_sync_client *c, int cancelling)
@@ -47,7 +50,7 @@ void lk__sync_leave(lk_sync_client *c, int cancelling)
   if (--c->inside == 0)
     pthread_cond_signal(&c->left);
   pthread_mutex_unlock(&c->mutex);
-  pthread_setcancelstate(cancelling, NULL);
+  lk__sync_restore_cancel(cancelling);
 }
 
 bool lk__sync_post(lk_sync_client *c, lk_task *t)
@@ -178,16 +181,10 @@ static lk_sync_client *new_handle(const lk_sync_config *config)
   return c;
 }
 
-int lk_sync_client_new(lk_sync_client **out, const lk_sync_config *config)
+static int make_handle(lk_sync_client **out, const lk_sync_config *config)
 {
-  static const lk_sized what = LK_SIZED(lk_sync_config);
-  lk_sync_config own;
   int err = LK_ERR_SYSTEM;
-
-  *out = NULL;
-  if (lk__sized_copy(&what, &own, config) != NULL)
-    return LK_ERR_BAD_ARGUMENT;
-  lk_sync_client *c = new_handle(&own);
+  lk_sync_client *c = new_handle(config);
 
   if (c == NULL)
     return LK_ERR_NO_MEMORY;
@@ -196,12 +193,12 @@ int lk_sync_client_new(lk_sync_client **out, const lk_sync_config *config)
   if (pthread_cond_init(&c->left, NULL) != 0)
     goto fail_cond;
   if (pthread_key_create(&c->held, lk__holders_thread_ended) != 0) {
-    err = log_system_error(&own, "cannot start: no pthread_key left");
+    err = log_system_error(config, "cannot start: no pthread_key left");
     goto fail_key;
   }
-  err = make_client(c, &own);
+  err = make_client(c, config);
   if (err == 0 && !start_thread(c))
-    err = log_system_error(&own, "cannot start a thread");
+    err = log_system_error(config, "cannot start a thread");
   if (err == 0) {
     *out = c;
     return 0;
@@ -218,10 +215,29 @@ fail_mutex:
   return err;
 }
 
+int lk_sync_client_new(lk_sync_client **out, const lk_sync_config *config)
+{
+  static const lk_sized what = LK_SIZED(lk_sync_config);
+  lk_sync_config own;
+
+  if (out == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  *out = NULL;
+  if (lk__sized_copy(&what, &own, config) != NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  int cancelling = lk__sync_hold_cancel();
+  int err = make_handle(out, &own);
+
+  lk__sync_restore_cancel(cancelling);
+  return err;
+}
+
 void lk_sync_client_free(lk_sync_client *c)
 {
-  if (c == NULL || lk__sync_refusal(c) != 0)
+  if (lk__sync_refusal(c) != 0)
     return;
+  int cancelling = lk__sync_hold_cancel();
+
   pthread_mutex_lock(&c->mutex);
   c->freed = true;
   pthread_mutex_unlock(&c->mutex);
@@ -237,6 +253,7 @@ void lk_sync_client_free(lk_sync_client *c)
   pthread_cond_destroy(&c->left);
   pthread_mutex_destroy(&c->mutex);
   lk__mem_free(&c->mem, c);
+  lk__sync_restore_cancel(cancelling);
 }
 
 /* ---- close --------------------------------------------------------------- */
@@ -272,12 +289,12 @@ int lk_sync_client_close(lk_sync_client *c)
 
 lk_state lk_sync_client_state(const lk_sync_client *c)
 {
-  return (lk_state)atomic_load(&c->state);
+  return c == NULL ? LK_STATE_CLOSED : (lk_state)atomic_load(&c->state);
 }
 
 int64_t lk_sync_client_clock(const lk_sync_client *c)
 {
-  return lk_ev_clock(c->ev);
+  return c == NULL ? 0 : lk_ev_clock(c->ev);
 }
 
 /** A function to be called on the handle's thread. */
@@ -302,6 +319,8 @@ int lk_sync_client_run(lk_sync_client *c,
 {
   visit v = {.what = what, .arg = arg};
 
+  if (what == NULL)
+    return LK_ERR_BAD_ARGUMENT;
   return lk__errand_do(&v.errand, c, begin_visit);
 }
 
@@ -347,6 +366,9 @@ static void look(lk_client *client, lk_keeper *keeper, void *arg)
 int lk_sync_client_trouble(lk_sync_client *c, char *text, size_t size)
 {
   question q = {.text = text, .size = size};
+
+  if (text == NULL && size > 0)
+    return LK_ERR_BAD_ARGUMENT;
   int err = lk_sync_client_run(c, look, &q);
 
   if (err != 0 && size > 0)

@@ -49,8 +49,24 @@ struct lk_sync_client {
   bool closed;
 };
 
-/** Why this thread may not wait for that of `c`: 0, LK_ERR_FORKED, STATE. */
+/** Why this thread may not wait for that of `c`: 0, LK_ERR_BAD_ARGUMENT (it is
+    NULL), FORKED, STATE. */
 int lk__sync_refusal(const lk_sync_client *c);
+
+/** No call is a cancellation point: what may wait, write or close is between
+    these two. */
+static inline int lk__sync_hold_cancel(void)
+{
+  int cancelling;
+
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
+  return cancelling;
+}
+
+static inline void lk__sync_restore_cancel(int cancelling)
+{
+  pthread_setcancelstate(cancelling, NULL);
+}
 
 /** A call begins: 0, or why not, also LK_ERR_CLOSED. Until it leaves, the
    handle stays and the thread is not cancelled. `cancelling` is for leaving. */

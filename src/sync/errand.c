@@ -203,7 +203,11 @@ void lk__errands_cancel(lk_sync_client *c)
 
 int lk_sync_cancel_new(lk_sync_cancel **out, lk_sync_client *c)
 {
+  if (out == NULL)
+    return LK_ERR_BAD_ARGUMENT;
   *out = NULL;
+  if (c == NULL)
+    return LK_ERR_BAD_ARGUMENT;
   if (lk_ev_forked(c->ev))
     return LK_ERR_FORKED;
   lk_sync_cancel *x = lk__mem_new(&c->mem, sizeof *x);
@@ -219,6 +223,8 @@ int lk_sync_cancel_new(lk_sync_cancel **out, lk_sync_client *c)
    that begins later looks for itself. */
 void lk_sync_cancel_set(lk_sync_cancel *x)
 {
+  if (x == NULL)
+    return;
   atomic_store(&x->set, true);
   atomic_store(&x->client->cancels, true);
   lk_ev_wake(x->client->ev);
@@ -226,7 +232,8 @@ void lk_sync_cancel_set(lk_sync_cancel *x)
 
 void lk_sync_cancel_clear(lk_sync_cancel *x)
 {
-  atomic_store(&x->set, false);
+  if (x != NULL)
+    atomic_store(&x->set, false);
 }
 
 void lk_sync_cancel_free(lk_sync_cancel *x)

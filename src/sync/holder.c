@@ -97,6 +97,7 @@ static void unlist(lk_holder *h)
 void lk__holder_leave(lk_holder *h)
 {
   lk_sync_client *c = h->client;
+  int cancelling = lk__sync_hold_cancel();
 
   unlist(h);
   pthread_mutex_lock(&c->mutex);
@@ -105,6 +106,7 @@ void lk__holder_leave(lk_holder *h)
   h->fd = -1;
   pthread_mutex_unlock(&c->mutex);
   retire(h);
+  lk__sync_restore_cancel(cancelling);
 }
 
 void lk__holder_forget(lk_holder *h)
@@ -119,12 +121,15 @@ void lk__holders_thread_ended(void *first)
 
   if (lk_ev_forked(h->client->ev))
     return;
+  int cancelling = lk__sync_hold_cancel();
+
   while (h != NULL) {
     lk_holder *next = h->next;
 
     retire(h);
     h = next;
   }
+  lk__sync_restore_cancel(cancelling);
 }
 
 /* ---- the handle's thread ------------------------------------------------- */

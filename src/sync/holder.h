@@ -79,6 +79,12 @@ struct lk_sync_lock {
   void *arg;
 };
 
+/** NULL, if it is NULL. */
+static inline lk_sync_client *lk__sync_lock_client(const lk_sync_lock *l)
+{
+  return l == NULL ? NULL : l->client;
+}
+
 /** Whether it does not hold, be it not yet or not any more. */
 static inline bool lk__holder_is_lost(const lk_holder *h)
 {

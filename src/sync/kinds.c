@@ -89,6 +89,8 @@ static int check(lk_sync_client *c, const char *path, lk_sync_lock_config *out,
 {
   static const lk_sized what = LK_SIZED(lk_sync_lock_config);
 
+  if (c == NULL)
+    return LK_ERR_BAD_ARGUMENT;
   if (lk_ev_forked(c->ev))
     return LK_ERR_FORKED;
   int err = lk__sync_take(c, &what, out, config);
@@ -103,9 +105,11 @@ int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
                        const char *path, const lk_sync_lock_config *config)
 {
   lk_sync_lock_config own;
-  int err = check(c, path, &own, config);
 
+  if (out == NULL)
+    return LK_ERR_BAD_ARGUMENT;
   *out = NULL;
+  int err = check(c, path, &own, config);
 
   if (err != 0)
     return err;
@@ -283,9 +287,15 @@ int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
 {
   static const lk_sized what = LK_SIZED(lk_multilock_config);
 
-  *out = NULL;
-  if (count == 0 || count > 1000)
+  if (out == NULL)
     return LK_ERR_BAD_ARGUMENT;
+  *out = NULL;
+  if (members == NULL || count == 0 || count > 1000)
+    return LK_ERR_BAD_ARGUMENT;
+  for (size_t i = 0; i < count; i++) {
+    if (members[i].path == NULL)
+      return LK_ERR_BAD_PATH;
+  }
   int err =
       lk__sync_lock_make(out, c, LK_KIND_MULTILOCK, members[0].path, config);
 
@@ -321,7 +331,8 @@ uint64_t lk_sync_multilock_token(lk_sync_lock *l, const char *path)
 {
   question q = {.path = path};
 
-  if (l->kind != LK_KIND_MULTILOCK || lk__sync_refusal(l->client) != 0)
+  if (l == NULL || path == NULL || l->kind != LK_KIND_MULTILOCK ||
+      lk__sync_refusal(l->client) != 0)
     return 0;
   q.holder = lk__holder_find(l);
   if (q.holder == NULL || lk__holder_is_lost(q.holder) ||

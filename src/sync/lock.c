@@ -49,7 +49,7 @@ void lk_sync_lock_free(lk_sync_lock *l)
 /* In a child nobody holds. */
 static const lk_holder *look(const lk_sync_lock *l)
 {
-  return lk_ev_forked(l->client->ev) ? NULL : lk__holder_find(l);
+  return l == NULL || lk_ev_forked(l->client->ev) ? NULL : lk__holder_find(l);
 }
 
 /* The clock is read last: a pause before it makes this false, not true. What
@@ -106,6 +106,8 @@ size_t lk_sync_lock_count(const lk_sync_lock *l)
 
 int lk_sync_lock_fd(lk_sync_lock *l)
 {
+  if (l == NULL)
+    return LK_ERR_BAD_ARGUMENT;
   if (lk_ev_forked(l->client->ev))
     return LK_ERR_FORKED;
   lk_holder *h = lk__holder_find(l);
@@ -127,5 +129,5 @@ int lk_sync_lock_fd(lk_sync_lock *l)
 
 const char *lk_sync_lock_path(const lk_sync_lock *l)
 {
-  return l->path;
+  return l == NULL ? NULL : l->path;
 }

@@ -222,6 +222,10 @@ int lk__sync_multi(lk_sync_client *c, lk_sync_result **out, lk_holder *holder,
   const lk_sync_request what = {
       .ask = ask_multi, .ops = ops, .count = count, .holder = holder};
 
+  if (out != NULL)
+    *out = NULL;
+  if (ops == NULL && count > 0)
+    return LK_ERR_BAD_ARGUMENT;
   return lk__sync_request(c, &what, call, lk__result_multi_room(ops, count),
                           out, NULL);
 }

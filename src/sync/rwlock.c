@@ -97,6 +97,9 @@ int lk_sync_rwlock_new(lk_sync_rwlock **out, lk_sync_client *c,
                        const char *path, const lk_sync_lock_config *config)
 {
   lk_sync_lock *read;
+
+  if (out == NULL)
+    return LK_ERR_BAD_ARGUMENT;
   int err = lk__sync_lock_make(&read, c, LK_KIND_READ, path, config);
 
   *out = NULL;
@@ -131,17 +134,18 @@ void lk_sync_rwlock_free(lk_sync_rwlock *rw)
 
 lk_sync_lock *lk_sync_rwlock_read(lk_sync_rwlock *rw)
 {
-  return rw->read;
+  return rw == NULL ? NULL : rw->read;
 }
 
 lk_sync_lock *lk_sync_rwlock_write(lk_sync_rwlock *rw)
 {
-  return rw->write;
+  return rw == NULL ? NULL : rw->write;
 }
 
 int lk_sync_rwlock_downgrade(lk_sync_rwlock *rw, const lk_sync_call *call)
 {
-  int err = lk__sync_refusal(rw->write->client);
+  int err =
+      lk__sync_refusal(lk__sync_lock_client(rw == NULL ? NULL : rw->write));
   const lk_holder *h = err == 0 ? lk__holder_find(rw->write) : NULL;
 
   if (err != 0)

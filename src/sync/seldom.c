@@ -198,6 +198,10 @@ int lk_sync_multi_read(lk_sync_client *c, lk_sync_result **out,
   const lk_sync_request what = {
       .ask = ask_multi_read, .reads = reads, .count = count};
 
+  if (out != NULL)
+    *out = NULL;
+  if (reads == NULL && count > 0)
+    return LK_ERR_BAD_ARGUMENT;
   return lk__sync_request(c, &what, call, 0, out, NULL);
 }
 

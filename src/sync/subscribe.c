@@ -177,7 +177,13 @@ static int make(lk_sync_subscription **out, lk_sync_client *c, const char *path,
   static const lk_sized what = LK_SIZED(lk_subscription_config);
   lk_subscription_config own;
 
+  if (out == NULL)
+    return LK_ERR_BAD_ARGUMENT;
   *out = NULL;
+  if (c == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  if (path == NULL)
+    return LK_ERR_BAD_PATH;
   if (lk_ev_forked(c->ev))
     return LK_ERR_FORKED;
   int err = lk__sync_take(c, &what, &own, config);
@@ -240,7 +246,8 @@ static int take(taker *t, lk_sync_client *c, const lk_sync_call *call)
 int lk_sync_subscription_next(lk_sync_subscription *s, lk_sync_result **out,
                               const lk_sync_call *call)
 {
-  lk_sync_client *c = s->client; /* the subscription may be freed meanwhile */
+  /* The subscription may be freed meanwhile. */
+  lk_sync_client *c = s == NULL ? NULL : s->client;
   taker t = {.from = s};
   int cancelling;
   int err = lk__sync_enter(c, &cancelling);
