@@ -44,6 +44,9 @@ if [ -e "$lib/liblatchkey.a" ]; then
   expect_none "neither lk_ nor lk__" \
     "$(nm -g --defined-only "$lib/liblatchkey.a" | grep -E ' [A-Z] ' | names | grep -vE '^lk__?[a-z]')"
   wanted=$(nm -g --undefined-only "$lib/liblatchkey.a" | grep -E ' [Uw] ' | names)
+  # Only what checks invariants may end the process.
+  grep -qs 'define LK_DEBUG 1' "${abs_top_builddir:-.}/config.h" &&
+    wanted=$(echo "$wanted" | grep -vxE 'abort|fprintf|__fprintf_chk|fwrite')
   expect_none "the library must not call" "$(echo "$wanted" | grep -xE \
     '_?exit|_Exit|quick_exit|abort|(f|d|v|vf|vd)?printf|__(f|v|vf)?printf_chk|f?puts|f?putc|putchar|fopen|fwrite|perror|syslog|signal|sigaction|setlocale|s?rand|s?random|setenv|putenv|sleep|usleep|nanosleep|gethostbyname|zoo_.*|zookeeper_.*')"
   if [ -z "$LK_SAN_FLAGS" ] && command -v objdump >/dev/null; then

@@ -3,6 +3,7 @@
 
 #include "proto/body.h"
 
+#include "proto/invariants.h"
 #include "proto/multi.h"
 #include "proto/path.h"
 
@@ -153,6 +154,8 @@ static void tell_reads(lk_client *c, const lk_request *r, int err,
 void lk__body_tell(lk_client *c, const lk_request *r, int err,
                    const lk_body *body)
 {
+  c->open--;
+  lk__invariants_check(c, LK_MOMENT_CALLBACK);
   if (r->done == NULL)
     return;
   switch (r->op) {

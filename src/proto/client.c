@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "base/sized.h"
-#include "proto/engine.h"
+#include "proto/invariants.h"
 
 enum {
   DEFAULT_TIMEOUT_MS = 30000,
@@ -243,8 +243,10 @@ static void wake_driver(lk_client *c)
 
 void lk__client_release(lk_client *c)
 {
-  if (c->depth == 1)
+  if (c->depth == 1) {
+    lk__invariants_check(c, LK_MOMENT_REST);
     wake_driver(c);
+  }
   if (--c->depth == 0 && c->free_wanted)
     destroy(c);
 }

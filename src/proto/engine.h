@@ -7,7 +7,8 @@
  * A client from inside. client.c has its life and its inputs, session.c the
  * states of its connection, request.c what is on its way, reply.c what
  * arrives, body.c what is in it, watch.c who watches, timing.c what is due,
- * probe.c the search for a server with a quorum. The calls are in ask.h.
+ * probe.c the search for a server with a quorum, invariants.c what must be true
+ * of it. The calls are in ask.h.
  */
 
 #include <latchkey/client.h>
@@ -104,6 +105,7 @@ struct lk_client {
   bool insists;   /* for a round only a server with a quorum will do */
   uint64_t fence; /* bytes of this connection from here on are not sent */
   uint64_t attempt;
+  uint64_t greeted; /* the attempt on which the connect request was written */
   uint64_t connection; /* number of the live connection, or 0 */
   uint64_t connections;
   int64_t retry_ms;
@@ -139,6 +141,8 @@ struct lk_client {
   lk_ring waiting;   /* lk_request: for the next connection */
   lk_buf held;       /* frames of `waiting` */
   lk_ring ending[2]; /* `sent` and `waiting` of before, being told */
+  size_t open;       /* accepted and not completed */
+  size_t unchecked;  /* calls since the last check, see invariants.h */
   int64_t request_deadline_ms;
   lk_buf scratch; /* paths with chroot */
   lk_frames frames;

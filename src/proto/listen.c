@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "proto/engine.h"
+#include "proto/invariants.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -58,6 +58,7 @@ void lk__client_tell(lk_client *c, lk_state state, int err)
   c->state = state;
   begin_telling(c);
   for (lk_listener *l; (l = next_to_tell(c)) != NULL;) {
+    lk__invariants_check(c, LK_MOMENT_CALLBACK);
     if (l->state != NULL)
       l->state(c, state, err, l->arg);
   }
@@ -67,6 +68,7 @@ void lk__client_tell_answer(lk_client *c, const lk_answer *answer)
 {
   begin_telling(c);
   for (lk_listener *l; (l = next_to_tell(c)) != NULL;) {
+    lk__invariants_check(c, LK_MOMENT_ANSWER);
     if (l->answer != NULL)
       l->answer(c, answer, l->arg);
   }

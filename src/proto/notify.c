@@ -3,7 +3,7 @@
 
 /* Telling watches. */
 
-#include "proto/engine.h"
+#include "proto/invariants.h"
 #include "proto/path.h"
 
 /* It ends: from now on cancelling it is nothing. */
@@ -41,6 +41,7 @@ void lk__notify(lk_client *c, lk_link *list, lk_event_type type, lk_bytes path,
         .err = err};
 
     lk__list_remove(&w->tell);
+    lk__invariants_check(c, LK_MOMENT_CALLBACK);
     if (stays)
       tell_staying(c, w, &event);
     else

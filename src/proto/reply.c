@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "proto/body.h"
+#include "proto/invariants.h"
 
 enum { ARENA_KEEP = 256 * 1024 };
 
@@ -53,6 +54,8 @@ static void deliver(lk_client *c, lk_request *r,
 
   if (header->zxid > c->last_zxid)
     c->last_zxid = header->zxid;
+  if (r->op == LK_OPCODE_CLOSE_SESSION)
+    c->close_sent = false; /* it is under way no more */
   if (is_unknown(header))
     lk__request_note_unknown(c, r->op);
   lk__mem_free(&c->mem, r->copy);
@@ -174,6 +177,7 @@ static void take_auth(lk_client *c, const struct lk_reply_header *header)
 
   c->auth_next = a->next;
   a->done = NULL;
+  lk__invariants_check(c, LK_MOMENT_CALLBACK);
   if (done != NULL)
     done(c, 0, a->arg);
 }

@@ -212,6 +212,7 @@ int lk__request_queue(lk_client *c, const lk_ask *ask)
     stamp(c, r);
   }
   watch_deadline(c, r);
+  c->open++;
   lk__client_wake(c);
   return 0;
 }

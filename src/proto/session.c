@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "jute/writer.h"
-#include "proto/engine.h"
+#include "proto/invariants.h"
 #include "proto/rearm.h"
 
 #include <inttypes.h>
@@ -192,6 +192,7 @@ void lk__session_greet(lk_client *c)
   }
   lk__handshake_encode(&h, lk__buf_room(&c->out));
   c->out.end += LK_HANDSHAKE_LEN;
+  c->greeted = c->attempt;
   c->phase = LK_PHASE_HANDSHAKE;
   c->handshake_sent_ms = c->now;
   lk__client_wake(c);
@@ -343,6 +344,7 @@ static void end_auths(lk_client *c, int err)
     lk_done_cb done = a->done;
 
     a->done = NULL;
+    lk__invariants_check(c, LK_MOMENT_CALLBACK);
     if (done != NULL)
       done(c, err, a->arg);
   }
@@ -393,6 +395,7 @@ void lk__session_closed(lk_client *c, int err)
   c->close_done = NULL;
   c->close_end_ms = LK_NEVER;
   end(c, LK_STATE_CLOSED, 0, LK_ERR_CLOSED);
+  lk__invariants_check(c, LK_MOMENT_CALLBACK);
   if (done != NULL)
     done(c, err, c->close_arg);
 }

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "jute/writer.h"
-#include "proto/engine.h"
+#include "proto/invariants.h"
 
 #include <stdio.h>
 
@@ -186,6 +186,7 @@ static void run_timers(lk_client *c)
     lk_timer *t = LK_OWNER(first, lk_timer, node);
 
     lk__heap_remove(&c->timers, first);
+    lk__invariants_check(c, LK_MOMENT_CALLBACK);
     t->fire(c, t->arg);
   }
 }

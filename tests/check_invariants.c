@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/*
+ * What builds with --enable-debug check: each invariant is broken by hand, and
+ * must be named.
+ */
+
+#include "proto/invariants.h"
+
+#include "fake/peer.h"
+#include "fake/wire.h"
+#include "suite.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static peer *p;
+
+static void say(lk_buf *b)
+{
+  peer_receive(p, lk__buf_bytes(b), lk__buf_len(b));
+  lk__buf_free(b);
+}
+
+/* A client with two requests under way, a one-shot watch that stands and a
+ * pending one. */
+static void begin(void)
+{
+  const lk_client_config config = {.size = sizeof config};
+  lk_buf b = wire_buf();
+
+  p = calloc(1, sizeof *p);
+  failing_mem_init(&p->mem);
+  p->mute = true;
+  ck_assert_int_eq(peer_init(p, &config), 0);
+  peer_settle(p);
+  peer_connected(p);
+  wire_welcome(&b, 7, 30000);
+  say(&b);
+  peer_exists(p, &(peer_call){.name = "e", .watch = "we"}, "/a");
+  peer_settle(p);
+  b = wire_buf();
+  wire_reply(&b, p->client->xid, 1, LK_ERR_NO_NODE);
+  say(&b);
+  peer_get(p, &(peer_call){.name = "g1", .watch = "w1"}, "/a");
+  peer_get(p, &(peer_call){.name = "g2", .timeout_ms = 500}, "/b");
+  peer_settle(p);
+}
+
+/* The same without a connection: the requests wait. */
+static void begin_waiting(void)
+{
+  begin();
+  peer_failed(p, 0, NULL);
+  peer_get(p, &(peer_call){.name = "g3", .watch = "w3"}, "/a");
+  peer_get(p, &(peer_call){.name = "g4", .timeout_ms = 500}, "/b");
+}
+
+static void end(void)
+{
+  peer_done(p);
+  free(p);
+}
+
+static lk_request *sent(lk_client *c, size_t i)
+{
+  return lk__ring_at(&c->sent, i);
+}
+
+static lk_request *waiting(lk_client *c, size_t i)
+{
+  return lk__ring_at(&c->waiting, i);
+}
+
+static void harm_state(lk_client *c)
+{
+  c->state = LK_STATE_SUSPENDED;
+}
+
+static void harm_greeted(lk_client *c)
+{
+  c->attempt++;
+}
+
+static void harm_connection(lk_client *c)
+{
+  c->connection = 0;
+}
+
+static void harm_session(lk_client *c)
+{
+  c->session.id = 0;
+}
+
+static void harm_moving(lk_client *c)
+{
+  c->moving = true;
+}
+
+static void harm_out(lk_client *c)
+{
+  c->out.end = c->out.start + 1;
+}
+
+static void harm_fence(lk_client *c)
+{
+  c->fence = 5;
+}
+
+static void harm_probe(lk_client *c)
+{
+  c->probe = 1;
+}
+
+static void harm_final_err(lk_client *c)
+{
+  c->final_err = LK_ERR_CLOSED;
+}
+
+static void harm_listeners(lk_client *c)
+{
+  c->listeners_last = NULL;
+}
+
+static void harm_telling(lk_client *c)
+{
+  c->telling = c->listeners;
+}
+
+static void harm_sent(lk_client *c)
+{
+  c->phase = LK_PHASE_HANDSHAKE;
+  c->state = LK_STATE_SUSPENDED;
+  c->connection = 0;
+}
+
+static void harm_xid(lk_client *c)
+{
+  sent(c, 1)->xid = sent(c, 0)->xid;
+}
+
+static void harm_place(lk_client *c)
+{
+  sent(c, 1)->end = sent(c, 0)->end;
+}
+
+static void harm_last_place(lk_client *c)
+{
+  sent(c, 1)->end += 1;
+}
+
+static void harm_close(lk_client *c)
+{
+  c->close_sent = true;
+}
+
+static void harm_waiting_xid(lk_client *c)
+{
+  waiting(c, 0)->xid = 5;
+}
+
+static void harm_held(lk_client *c)
+{
+  c->held.end++;
+}
+
+static void harm_held_less(lk_client *c)
+{
+  c->held.end--;
+}
+
+static void harm_held_frame(lk_client *c)
+{
+  waiting(c, 0)->op = LK_OPCODE_SYNC;
+}
+
+static void harm_waiting_live(lk_client *c)
+{
+  c->phase = LK_PHASE_LIVE;
+  c->state = LK_STATE_CONNECTED;
+  c->connection = 1;
+  c->greeted = c->attempt;
+}
+
+static void harm_ended(lk_client *c)
+{
+  sent(c, 0)->ended = true;
+}
+
+static void harm_open(lk_client *c)
+{
+  c->open++;
+}
+
+static void harm_deadline(lk_client *c)
+{
+  c->request_deadline_ms = LK_NEVER;
+}
+
+static void harm_pending(lk_client *c)
+{
+  sent(c, 0)->watch = NULL;
+}
+
+static void harm_standing(lk_client *c)
+{
+  c->watches.standing++;
+}
+
+static void harm_standing_less(lk_client *c)
+{
+  c->watches.standing--;
+}
+
+/* What is done to a client, and the words that name it. */
+typedef struct harm {
+  void (*run)(lk_client *c);
+  const char *words;
+} harm;
+
+static const harm live[] = {
+    {harm_state, "state"},
+    {harm_greeted, "without a handshake"},
+    {harm_connection, "number of the connection"},
+    {harm_session, "without a session"},
+    {harm_fence, "fence"},
+    {harm_probe, "probe"},
+    {harm_final_err, "an end"},
+    {harm_listeners, "last listener"},
+    {harm_telling, "being told"},
+    {harm_sent, "under way without a connection"},
+    {harm_xid, "xid of its own"},
+    {harm_place, "do not ascend"},
+    {harm_last_place, "behind the output"},
+    {harm_close, "closeSession"},
+    {harm_ended, "keeps what it had"},
+    {harm_open, "in no ring"},
+    {harm_deadline, "before the next one"},
+    {harm_pending, "pending without its request"},
+    {harm_standing, "fewer watches"},
+    {harm_standing_less, "more watches"},
+};
+
+static const harm away[] = {
+    {harm_moving, "outlives it"},
+    {harm_out, "output without"},
+    {harm_waiting_xid, "waits has an xid"},
+    {harm_held, "is more than"},
+    {harm_held_less, "is less than"},
+    {harm_held_frame, "is not the frames"},
+    {harm_waiting_live, "waits though"},
+};
+
+static void do_harm(const harm *h)
+{
+  lk_client *c = p->client, whole = *c;
+  lk_ring *ring = c->sent.count > 0 ? &c->sent : &c->waiting;
+  lk_request requests[2];
+
+  for (size_t i = 0; i < 2; i++)
+    memcpy(&requests[i], lk__ring_at(ring, i), sizeof requests[i]);
+  ck_assert_ptr_null(lk__invariants_broken(c, LK_MOMENT_REST));
+  h->run(c);
+  const char *broken = lk__invariants_broken(c, LK_MOMENT_REST);
+
+  ck_assert_msg(broken != NULL && strstr(broken, h->words) != NULL,
+                "not \"%s\" but \"%s\"", h->words,
+                broken == NULL ? "nothing" : broken);
+  memcpy(c, &whole, sizeof whole);
+  for (size_t i = 0; i < 2; i++)
+    memcpy(lk__ring_at(ring, i), &requests[i], sizeof requests[i]);
+}
+
+START_TEST(each_broken_invariant_is_named)
+{
+  begin();
+  for (size_t i = 0; i < sizeof live / sizeof live[0]; i++)
+    do_harm(&live[i]);
+  end();
+  begin_waiting();
+  for (size_t i = 0; i < sizeof away / sizeof away[0]; i++)
+    do_harm(&away[i]);
+  end();
+}
+END_TEST
+
+/* How a process ends whose client counts a request too much. */
+static int end_of_harmed(void)
+{
+  pid_t child;
+  int status;
+
+  begin();
+  child = fork();
+  ck_assert_int_ge(child, 0);
+  if (child == 0) {
+    p->client->open++;
+    lk_client_tick(p->client);
+    _exit(0);
+  }
+  ck_assert_int_eq(waitpid(child, &status, 0), child);
+  end();
+  return status;
+}
+
+START_TEST(only_a_debug_build_aborts)
+{
+#ifdef LK_DEBUG
+  ck_assert(WIFSIGNALED(end_of_harmed()));
+#else
+  ck_assert_int_eq(end_of_harmed(), 0);
+#endif
+}
+END_TEST
+
+SUITE("invariants", each_broken_invariant_is_named, only_a_debug_build_aborts)
