@@ -3,6 +3,8 @@
 
 #include "sim/actor.h"
 
+#include "sim/conditions.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +30,7 @@ static sim_judge *judge_of(const sim_request *r)
 static const char *const verbs[] = {
     [SIM_CREATE] = "create", [SIM_DELETE] = "delete", [SIM_EXISTS] = "exists",
     [SIM_GET] = "get",       [SIM_SET] = "set",       [SIM_CHILDREN] = "list",
-    [SIM_SYNC] = "sync",     [SIM_MULTI] = "multi"};
+    [SIM_SYNC] = "sync",     [SIM_MULTI] = "multi",   [SIM_WHO] = "who"};
 
 static void end(sim_request *r, const sim_result *result)
 {
@@ -109,6 +111,14 @@ static void on_watch(lk_client *c, lk_watch *w, const lk_event *e, void *arg)
   r->watch = NULL;
 }
 
+static void on_ids(lk_client *c, int err, const lk_identity *ids, size_t count,
+                   void *arg)
+{
+  (void)c;
+  (void)ids;
+  end(arg, &(sim_result){.err = err, .count = count});
+}
+
 /* ---- requests ----------------------------------------------------------- */
 
 static int ask_create(sim_request *r, const lk_call *call, uint32_t chance)
@@ -145,6 +155,7 @@ static int ask(sim_request *r, const lk_call *call, uint32_t chance)
   case SIM_CHILDREN: return lk_children(c, r->path, call, on_names, r);
   case SIM_SYNC: return lk_sync(c, r->path, call, on_done, r);
   case SIM_MULTI: return ask_multi(r, call);
+  case SIM_WHO: return lk_who_am_i(c, call, on_ids, r);
   default: break;
   }
   return LK_ERR_BAD_ARGUMENT;
@@ -168,7 +179,7 @@ static lk_call some_call(sim_actor *a, sim_request *r)
   if (chance % 8 == 0)
     call.timeout_ms =
         1 + a->process->world->timeout_ms / (int)(4 + chance % 100);
-  if (is_read(r->verb) && chance % 3 == 0)
+  if ((is_read(r->verb) || r->verb == SIM_WHO) && chance % 3 == 0)
     call.repeat = true;
   if (is_read(r->verb) && watches_of(a) < MOST_WATCHES) {
     call.on_event = on_watch;
@@ -228,6 +239,9 @@ static void act(sim_actor *a)
   for (uint32_t i = sim_roll(&a->rng, MOST_AT_ONCE) + 1; i > 0; i--)
     ask_something(a, some[sim_roll(&a->rng, sizeof some / sizeof *some)],
                   sim_roll(&a->rng, NODES));
+  if (sim_has_condition(a->process->world, SIM_REFUSALS) &&
+      sim_roll(&a->rng, 2) == 0)
+    ask_something(a, SIM_WHO, 0);
   if (sim_roll(&a->rng, 4) == 0)
     drop_some_watch(a);
   sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));

@@ -17,6 +17,8 @@ typedef enum sim_condition_id {
   SIM_TIMEOUTS,
   SIM_CLOSES,
   SIM_WIPES,
+  SIM_REFUSALS,
+  SIM_ADDRESSES,
   SIM_NCONDITIONS
 } sim_condition_id;
 

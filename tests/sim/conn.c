@@ -151,7 +151,7 @@ void sim_conn_welcome(sim_conn *c, bool valid)
   lk__writer_bool(&w, false);
   sim_conn_send(c, frame, c->read_only_byte ? 41 : 40);
   c->waits = false;
-  if (valid)
+  if (valid && c->server->curt == 0)
     sim_conn_go_on(c);
   else
     sim_conn_hang_up(c);

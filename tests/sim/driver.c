@@ -3,8 +3,8 @@
 
 #include "sim/driver.h"
 
+#include "sim/conditions.h"
 #include "sim/judge.h"
-#include "sim/scenario.h"
 
 #include <stdlib.h>
 
@@ -72,8 +72,11 @@ static void fail(sim_process *p, int err, const char *why)
   lk_client_failed(p->client, p->attempt, err, why);
 }
 
+/* At a dead address nothing ever comes of it. */
 static void dial(sim_process *p, unsigned server)
 {
+  if (server == SIM_DEAD)
+    return;
   p->pipe = sim_pipe_open(p->world->network, p->index, server, on_news, p);
 }
 
@@ -92,12 +95,12 @@ static void on_lookup(void *arg)
     fail(p, LK_ERR_RESOLVE, "no such name");
     return;
   }
-  lk_client_resolved(p->client, attempt, p->world->config.servers);
+  lk_client_resolved(p->client, attempt, p->naddresses);
   if (p->client == NULL)
     return;
   lk_client_want(p->client, &want);
   if (want.attempt == attempt)
-    dial(p, p->order[want.address % p->world->config.servers]);
+    dial(p, p->addresses[want.address % p->naddresses]);
 }
 
 static void follow_wish(sim_process *p)
@@ -114,7 +117,7 @@ static void follow_wish(sim_process *p)
   if (want.host[1] >= '0' && want.host[1] <= '9') {
     dial(p, (unsigned)(want.host[1] - '0'));
   } else if (want.address > 0) {
-    dial(p, p->order[want.address % p->world->config.servers]);
+    dial(p, p->addresses[want.address % p->naddresses]);
   } else {
     sim_do_in(&p->world->agenda, &p->lookup,
               sim_between(&p->rng, 100, 20 * SIM_MS));
@@ -272,13 +275,34 @@ void sim_driver_init(sim_process *p)
   p->alarm = (sim_job){.run = on_turn, .arg = p};
   p->lookup = (sim_job){.run = on_lookup, .arg = p};
   p->step = SIM_STEP_TICK;
+  if (sim_has_condition(w, SIM_ADDRESSES)) {
+    sim_rng r = sim_rng_fork(&p->rng, 'a');
+
+    sim_driver_name(p, &r, SIM_MOST_DEAD);
+  }
   if (sim_roll(&p->rng, 3) > 0)
     return;
   /* One name for all servers: addresses in an order of its own. */
   unsigned first = sim_roll(&p->rng, w->config.servers);
 
+  if (p->naddresses > 0)
+    return;
+  p->naddresses = w->config.servers;
   for (unsigned i = 0; i < w->config.servers; i++)
-    p->order[i] = (first + i) % w->config.servers;
+    p->addresses[i] = (first + i) % w->config.servers;
+}
+
+void sim_driver_name(sim_process *p, sim_rng *r, unsigned dead)
+{
+  unsigned servers = p->world->config.servers;
+
+  p->naddresses = servers + dead;
+  for (unsigned i = 0; i < p->naddresses; i++) {
+    unsigned k = sim_roll(r, i + 1);
+
+    p->addresses[i] = p->addresses[k];
+    p->addresses[k] = i < servers ? i : SIM_DEAD;
+  }
 }
 
 void sim_driver_quit(sim_process *p, bool silent)

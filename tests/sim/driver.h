@@ -20,6 +20,9 @@ enum sim_step {
 };
 
 void sim_driver_init(sim_process *p);
+/** One name stands for all servers from the next look-up on, and for so many
+    dead addresses, in any order. */
+void sim_driver_name(sim_process *p, sim_rng *r, unsigned dead);
 /** What lk_client_new() gets. */
 lk_hooks sim_driver_hooks(sim_process *p);
 /** The loop's turn now, or the rest of one that a pause interrupted. */

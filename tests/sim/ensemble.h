@@ -117,6 +117,16 @@ void sim_ensemble_wipe(sim_ensemble *e, int32_t epoch);
 /** It grants session timeouts within these bounds from now on; 0: the
     ensemble's. */
 void sim_server_bound(sim_server *s, int32_t min_ms, int32_t max_ms);
+/** It closes connections right after the handshake; `more` 1 and -1, which add
+    up. */
+void sim_server_curt(sim_server *s, int more);
+bool sim_server_is_curt(const sim_server *s);
+/** Answer the next `count` setWatches with -127. */
+void sim_server_throttle_watches(sim_server *s, unsigned count);
+/** Whether it is of a version that does not know the rarer reads, nor
+    removeWatches: it answers those with UNIMPLEMENTED ahead of what came
+    before, and closes. */
+void sim_server_date(sim_server *s, bool older);
 /** It stands still (SIGSTOP, a long collection) until it is let go on. */
 void sim_server_stop(sim_server *s);
 void sim_server_continue(sim_server *s);
@@ -126,6 +136,8 @@ bool sim_server_stands(const sim_server *s);
 void sim_link_cut(sim_ensemble *e, unsigned a, unsigned b, bool cut);
 /** More delay between two servers, so that a follower lags. */
 void sim_link_slow(sim_ensemble *e, unsigned a, unsigned b, int64_t extra_us);
+/** Whether none is cut. */
+bool sim_links_whole(const sim_ensemble *e);
 /** What the slowest of them takes more. */
 int64_t sim_links_slowest_us(const sim_ensemble *e);
 /** Answer the next `count` requests with -127, each with a chance of one in

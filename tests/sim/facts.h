@@ -193,6 +193,7 @@ typedef enum sim_fact_type {
   SIM_ANSWER, /**< answer */
   SIM_SENT,   /**< xid, op, looks */
   SIM_CLOSED, /**< err: its close has ended */
+  SIM_DIALED, /**< its connection stands */
   SIM_GONE,   /**< left: it was freed; else it died */
   SIM_STEP,   /**< attempt, event, before */
   /* a handle */

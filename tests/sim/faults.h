@@ -44,7 +44,11 @@ typedef struct sim_faults sim_faults;
   FAULT(CLOCK_STEP, clock_step, "time passes between two readings of a clock")  \
   FAULT(BOUNDS, bounds, "a server grants other session timeouts")        \
   FAULT(CLOSE, close, "a process closes its client, and starts again")         \
-  FAULT(WIPE, wipe, "the servers begin anew with nothing, or others do")
+  FAULT(WIPE, wipe, "the servers begin anew with nothing, or others do")         \
+  FAULT(CURT, curt, "servers close connections right after the handshake")    \
+  FAULT(THROTTLE_WATCHES, throttle_watches, "setWatches is throttled")        \
+  FAULT(OLDER, older, "a server is older, and does not know some requests")  \
+  FAULT(ADDRESSES, addresses, "a name has other addresses, some of them dead")
 /* clang-format on */
 
 #define SIM_FAULT_ENUM(name, function, text) SIM_FAULT_##name,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "sim/driver.h"
 #include "sim/wound.h"
 
 #include "sim/scenario.h"
@@ -192,6 +193,15 @@ bool sim_strike_leave(sim_faults *f)
     return false;
   sim_process_leave(p);
   sim_process_start_in(p, sim_fault_time(f));
+  return true;
+}
+
+bool sim_strike_addresses(sim_faults *f)
+{
+  sim_process *p = &f->world->processes[sim_some_process(f)];
+
+  sim_driver_name(p, &f->rng, 1 + sim_roll(&f->rng, SIM_MOST_DEAD));
+  SAY(f, "%s: other addresses, %u in all", p->name, p->naddresses);
   return true;
 }
 

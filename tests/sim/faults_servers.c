@@ -79,6 +79,58 @@ bool sim_strike_restarts(sim_faults *f)
   return true;
 }
 
+static bool heal_curt(sim_wound *x)
+{
+  sim_server_curt(server_of(x->faults, x->a), -1);
+  return true;
+}
+
+/* One of them, or all. */
+bool sim_strike_curt(sim_faults *f)
+{
+  bool all = sim_roll(&f->rng, 2) == 0;
+  unsigned some = sim_some_server(f);
+  int64_t length = sim_fault_time(f);
+
+  SAY(f, "%s close after the handshake for %" PRId64 " ms",
+      all ? "all servers" : "some servers", length / SIM_MS);
+  for (unsigned i = 0; i < f->world->config.servers; i++) {
+    if (!all && i != some)
+      continue;
+    sim_server_curt(server_of(f, i), 1);
+    sim_hurt(f, heal_curt, length)->a = i;
+  }
+  return true;
+}
+
+bool sim_strike_throttle_watches(sim_faults *f)
+{
+  unsigned i = sim_some_server(f);
+  unsigned count = 1 + sim_roll(&f->rng, 4);
+
+  SAY(f, "server %u throttles the next %u setWatches", i, count);
+  sim_server_throttle_watches(server_of(f, i), count);
+  (void)sim_network_reset(f->world->network, sim_some_process(f), SIM_UP,
+                          SIZE_MAX);
+  return true;
+}
+
+static bool heal_older(sim_wound *x)
+{
+  sim_server_date(server_of(x->faults, x->a), false);
+  return true;
+}
+
+bool sim_strike_older(sim_faults *f)
+{
+  unsigned i = sim_some_server(f);
+
+  SAY(f, "server %u is older", i);
+  sim_server_date(server_of(f, i), true);
+  sim_hurt(f, heal_older, 2 * sim_fault_time(f))->a = i;
+  return true;
+}
+
 static bool heal_bounds(sim_wound *x)
 {
   sim_server_bound(server_of(x->faults, x->a), 0, 0);

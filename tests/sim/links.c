@@ -151,6 +151,15 @@ void sim_link_slow(sim_ensemble *e, unsigned a, unsigned b, int64_t extra_us)
           b, (double)extra_us / 1000);
 }
 
+bool sim_links_whole(const sim_ensemble *e)
+{
+  bool whole = true;
+
+  for (unsigned i = 0; i < e->count * e->count; i++)
+    whole = whole && !e->links[i].cut;
+  return whole;
+}
+
 int64_t sim_links_slowest_us(const sim_ensemble *e)
 {
   int64_t most = 0;

@@ -108,6 +108,7 @@ void sim_judge_connected(sim_judge *j, sim_process *p)
   l->greeted = false;
   l->deletes_due = 0;
   sim_hearing_begin(l);
+  sim_judge_tell(j, &(sim_fact){.type = SIM_DIALED, .life = l});
 }
 
 static int32_t int_at(const unsigned char *b)

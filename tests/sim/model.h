@@ -189,6 +189,7 @@ typedef struct sim_pipeline {
   sim_asked *last_write;
   sim_asked *spare;
   unsigned throttle; /**< so many requests may get -127 */
+  unsigned throttle_watches; /**< so many setWatches do */
 } sim_pipeline;
 
 /** A request of a client that has a session. */
@@ -341,6 +342,8 @@ struct sim_server {
   sim_job wake;         /**< go on after having stood still */
   int64_t phase_ms;     /**< its clock is that much off */
   int64_t last_session; /**< id given */
+  int curt;             /**< by how many it is so */
+  bool older;           /**< it does not know all requests */
   int32_t bounds_ms[2]; /**< of session timeouts that it grants */
 
   /* what it knows */

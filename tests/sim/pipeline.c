@@ -150,8 +150,18 @@ static void take_sync(sim_conn *c, int32_t xid, lk_reader *body)
   sim_send(s, s->leader, &m);
 }
 
-static bool understood(int32_t op)
+/* What older servers do not know, of what no lock needs. */
+static bool is_new(int32_t op)
 {
+  return op == LK_OPCODE_MULTI_READ || op == LK_OPCODE_REMOVE_WATCHES ||
+         op == LK_OPCODE_GET_EPHEMERALS || op == LK_OPCODE_WHO_AM_I ||
+         op == LK_OPCODE_GET_ALL_CHILDREN_NUMBER;
+}
+
+static bool understood(const sim_server *s, int32_t op)
+{
+  if (s->older && is_new(op))
+    return false;
   switch (op) {
   case LK_OPCODE_CREATE:
   case LK_OPCODE_DELETE:
@@ -186,6 +196,11 @@ static bool understood(int32_t op)
 
 static bool throttles(sim_server *s, int32_t op)
 {
+  if (s->pipeline.throttle_watches > 0 &&
+      (op == LK_OPCODE_SET_WATCHES || op == LK_OPCODE_SET_WATCHES2)) {
+    s->pipeline.throttle_watches--;
+    return true;
+  }
   if (s->pipeline.throttle == 0 || op == LK_OPCODE_PING ||
       op == LK_OPCODE_CLOSE_SESSION)
     return false;
@@ -200,7 +215,7 @@ void sim_pipeline_take(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
 
   if (!touch(c))
     return;
-  if (!understood(op)) {
+  if (!understood(s, op)) {
     sim_serve_error(c, xid, -1, LK_ERR_UNIMPLEMENTED);
     sim_conn_hang_up(c);
     return;

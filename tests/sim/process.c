@@ -127,7 +127,7 @@ static void hosts_of(const sim_process *p, char *out, size_t size)
 {
   size_t at = 0;
 
-  if (p->order[0] != p->order[1]) { /* a name for all */
+  if (p->naddresses > 0) { /* a name for all */
     snprintf(out, size, "ensemble");
     return;
   }

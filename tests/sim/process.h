@@ -7,6 +7,12 @@
 
 #include <latchkey/latchkey.h>
 
+enum {
+  SIM_MOST_DEAD = 3, /**< addresses of a name at which nothing answers */
+  SIM_MOST_ADDRESSES = SIM_WORLD_SERVERS + SIM_MOST_DEAD,
+  SIM_DEAD = SIM_WORLD_SERVERS
+};
+
 /**
  * A process with one client, one keeper and some actors that want locks. It is
  * the engine's driver: it gives it time, bytes and connections, when the
@@ -47,7 +53,8 @@ typedef struct sim_process {
   sim_job lookup;           /**< of a name */
   sim_pipe *pipe;           /**< its connection, or NULL */
   bool told_open;           /**< the client knows that it is open */
-  unsigned order[5];        /**< of servers, where one name stands for all */
+  unsigned naddresses;      /**< where one name stands for all servers … */
+  unsigned addresses[SIM_MOST_ADDRESSES]; /**< … which, or SIM_DEAD */
   bool turning;             /**< in the loop's turn */
   unsigned step;            /**< where the turn goes on */
   unsigned trip;            /**< it will stand still there … */

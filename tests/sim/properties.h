@@ -128,6 +128,10 @@
     "nothing is held once close is called, and no node of the session stands after it") \
   P(lock_ok, "LOCK-OK", ON(STATE) | ON(GOT) | ON(TOLD) | ON(CANCELLED) | ON(LET_GO) | ON(PATROL), \
     "lk_lock_ok() implies state, count, token, node and lease") \
+  P(reconnects, "RECONNECTS", ON(PATROL), \
+    "where a quorum can be reached, it is soon") \
+  P(budget, "BUDGET", ON(SENT) | ON(DIALED) | ON(PATROL), \
+    "requests and connections are so many at most in a session timeout") \
   P(memory_returns, "MEMORY-RETURNS", ON(GONE) | ON(LOOK), \
     "nothing is left of a client that was freed")
 /* clang-format on */
@@ -202,6 +206,10 @@ typedef struct sim_life {
   int64_t smooth_us; /**< since when it runs, on one connection */
   bool was_paused;
   int64_t resumed_us; /**< its last pause ended */
+  int64_t within_us;  /**< since when it could reach a quorum, and has not; 0 */
+  int64_t count_us;   /**< since when these are counted */
+  size_t nsent;       /**< requests that it sent … */
+  size_t ndialed;     /**< … and connections that stood */
   int64_t seen_zxid;  /**< the newest of that connection's answers */
   sim_handle *handles;
   sim_request *requests;

@@ -98,3 +98,126 @@ void sim_lock_ok(sim_judge *j, const sim_fact *f)
     judge_ok(j, f->handle);
   }
 }
+
+/* ---- connections --------------------------------------------------------- */
+
+static bool route_is_clear(const sim_judge *j, const sim_life *l, unsigned i)
+{
+  const sim_route *r =
+      sim_network_route(j->world->network, l->process->index, i);
+  int64_t most = j->world->shortest_ms * SIM_MS / 16;
+
+  return r->cut[SIM_UP] == 0 && r->cut[SIM_DOWN] == 0 && r->proxies == 0 &&
+         r->delay_us[SIM_UP] + r->delay_us[SIM_DOWN] < most;
+}
+
+/* All servers serve, and nothing is between them and the process. */
+static bool is_within_reach(const sim_judge *j, const sim_life *l)
+{
+  sim_ensemble *e = j->world->ensemble;
+  bool clear = sim_ensemble_leader(e) >= 0 && sim_links_whole(e) &&
+               sim_process_runs(l->process) &&
+               sim_now_us(j) > j->slow_us + sim_T_us(j);
+
+  for (unsigned i = 0; clear && i < j->world->config.servers; i++)
+    clear = sim_server_serves(sim_ensemble_server(e, i)) &&
+            !sim_server_is_curt(sim_ensemble_server(e, i)) &&
+            route_is_clear(j, l, i);
+  return clear;
+}
+
+/* One attempt at each address, which take two thirds of the session timeout at
+ * most, or a quarter of a second each; then a pause, and once more as much for
+ * an attempt that has begun before. */
+static int64_t patience_to_connect(const sim_judge *j, const sim_life *l)
+{
+  enum { LEAST_ATTEMPT_MS = 250, LONGEST_PAUSE_MS = 1000 };
+
+  unsigned servers = j->world->config.servers;
+  unsigned n = l->process->naddresses > 0 ? l->process->naddresses : servers;
+  int64_t round = j->world->longest_ms * SIM_MS * 2 / 3;
+  int64_t least = (int64_t)n * LEAST_ATTEMPT_MS * SIM_MS;
+  int64_t limit = (round > least ? round : least) + LONGEST_PAUSE_MS * SIM_MS;
+
+  if (j->world->wipes > 0) /* servers do not take whom they have not seen */
+    limit += sim_T_us(j) * 4 / 3;
+  return limit;
+}
+
+static bool looks_for_one(const sim_life *l)
+{
+  return l->process != NULL && sim_process_lives(l->process) &&
+         (l->state == LK_STATE_CONNECTING || l->state == LK_STATE_SUSPENDED) &&
+         !l->process->closing;
+}
+
+/* Where a quorum can be reached, it is soon. */
+void sim_reconnects(sim_judge *j, const sim_fact *f)
+{
+  (void)f;
+  for (size_t i = 0; i < j->world->nprocesses; i++) {
+    sim_life *l = &j->lives[i];
+
+    if (!looks_for_one(l) || !is_within_reach(j, l)) {
+      l->within_us = 0;
+      continue;
+    }
+    if (l->within_us == 0)
+      l->within_us = sim_now_us(j);
+    if (sim_now_us(j) - l->within_us > patience_to_connect(j, l)) {
+      sim_accuse(j, "%s has no connection for %" PRId64 " ms", l->process->name,
+                 (sim_now_us(j) - l->within_us) / SIM_MS);
+      l->within_us = 0;
+    }
+  }
+}
+
+/* ---- cost ---------------------------------------------------------------- */
+
+/* What lockers, clerks and others ask for here, at their busiest, and what a
+ * client asks for anew on each connection, is a third of that. */
+enum { MOST_SENT = 2500 };
+
+/* Each server once in a round, and a pause of a twentieth of the session
+ * timeout at least between two rounds, once the first ones have failed. */
+static size_t most_dialed(const sim_judge *j)
+{
+  return 24 + 12 * (size_t)j->world->config.servers;
+}
+
+static void judge_count(sim_judge *j, const sim_life *l)
+{
+  if (l->nsent > MOST_SENT)
+    sim_accuse(j, "%s sends %zu requests in a session timeout",
+               l->process->name, l->nsent);
+  if (l->ndialed > most_dialed(j))
+    sim_accuse(j, "%s connects %zu times in a session timeout",
+               l->process->name, l->ndialed);
+}
+
+static void count_anew(sim_judge *j)
+{
+  int64_t T = j->world->timeout_ms * SIM_MS;
+
+  for (size_t i = 0; i < j->world->nprocesses; i++) {
+    sim_life *l = &j->lives[i];
+
+    if (l->process == NULL || sim_now_us(j) - l->count_us < T)
+      continue;
+    if (sim_now_us(j) - l->count_us < T + T / 8)
+      judge_count(j, l);
+    l->nsent = l->ndialed = 0;
+    l->count_us = sim_now_us(j);
+  }
+}
+
+/* Requests and connections are so many at most in a session timeout. */
+void sim_budget(sim_judge *j, const sim_fact *f)
+{
+  if (f->type == SIM_SENT)
+    f->life->nsent++;
+  else if (f->type == SIM_DIALED)
+    f->life->ndialed++;
+  else
+    count_anew(j);
+}

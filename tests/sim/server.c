@@ -147,6 +147,26 @@ void sim_server_bound(sim_server *s, int32_t min_ms, int32_t max_ms)
   s->bounds_ms[1] = max_ms > 0 ? max_ms : c->max_timeout_ms;
 }
 
+void sim_server_curt(sim_server *s, int more)
+{
+  s->curt += more;
+}
+
+bool sim_server_is_curt(const sim_server *s)
+{
+  return s->curt > 0;
+}
+
+void sim_server_throttle_watches(sim_server *s, unsigned count)
+{
+  s->pipeline.throttle_watches += count;
+}
+
+void sim_server_date(sim_server *s, bool older)
+{
+  s->older = older;
+}
+
 bool sim_server_runs(const sim_server *s)
 {
   return s->runs;
