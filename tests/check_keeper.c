@@ -75,24 +75,42 @@ START_TEST(other_assurances_sync_or_just_ping)
 }
 END_TEST
 
-START_TEST(a_waiter_syncs_and_writes_nothing)
+START_TEST(the_next_to_hold_checks_its_node_and_others_who_wait_sync)
 {
-  const char *const said[] = {"sync | sync | sync | sync",
+  const char *const next[] = {"multi | multi | multi | multi",
                               "sync | sync | sync | sync", ""};
+  const char *const others[] = {"sync | sync | sync | sync",
+                                "sync | sync | sync | sync", ""};
 
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
-    begin((lk_assurance)a);
-    scene_queue(&sc);
-    fake_run(&sc.server, T);
-    ck_assert(fake_said(sc.two.link, said[a]));
-    scene_end(&sc);
+    for (int more = 0; more <= 1; more++) {
+      begin((lk_assurance)a);
+      scene_queue(&sc);
+      if (more) {
+        locker_release(&sc.a);
+        fake_turn(&sc.server);
+        locker_release(&sc.b);
+        fake_create(&sc.server, LOCKS "/x-lock-0000000002");
+        fake_create(&sc.server, LOCKS "/x-lock-0000000003");
+        ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+        fake_turn(&sc.server);
+        sc.two.link->log[0] = '\0';
+      }
+      fake_run(&sc.server, T);
+      ck_assert(fake_said(sc.two.link, more ? others[a] : next[a]));
+      if (more) {
+        fake_delete(&sc.server, LOCKS "/x-lock-0000000002");
+        fake_delete(&sc.server, LOCKS "/x-lock-0000000003");
+      }
+      scene_end(&sc);
+    }
   }
 }
 END_TEST
 
 START_TEST(who_waited_is_watched_already)
 {
-  const char *const said[] = {"multi | multi | multi", "sync | sync", ""};
+  const char *const said[] = {"multi | multi", "sync | sync", ""};
 
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     begin((lk_assurance)a);
@@ -577,42 +595,154 @@ END_TEST
 
 /* ---- grants ------------------------------------------------------------ */
 
-START_TEST(a_grant_after_a_wait_keeps_the_deadline_it_rests_on)
+START_TEST(the_next_to_hold_is_granted_by_the_deletion_alone_however_late)
 {
   begin(LK_ASSURE_QUORUM);
   scene_queue(&sc);
   fake_run(&sc.server, 3 * T + 100);
-  int64_t quorum = lk_keeper_deadline(sc.two.keeper);
-
-  ck_assert_int_lt(quorum, sc.server.now); /* it wrote nothing for so long */
-  sc.two.link->frozen = true; /* the first check will not be answered */
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  sc.two.link->log[0] = '\0';
+  sc.two.link->frozen = true; /* nothing more will be answered */
+  locker_release(&sc.a);
   fake_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert_int_eq(lk_keeper_deadline(sc.two.keeper), quorum);
+  ck_assert(fake_said(sc.two.link, ""));
+  ck_assert_int_eq(lk_lock_deadline(sc.b.lock),
+                   lk_keeper_deadline(sc.two.keeper));
   ck_assert_int_ge(lk_lock_deadline(sc.b.lock), sc.server.now + T / 2 - DRIFT);
   sc.two.link->frozen = false;
-  fake_turn(&sc.server);
-  ck_assert_int_gt(lk_keeper_deadline(sc.two.keeper), sc.server.now + T / 2);
   scene_end(&sc);
 }
 END_TEST
 
-START_TEST(the_check_of_a_grant_puts_off_the_beat)
+/* b waits behind two, who then leave together. */
+static void wait_behind_two(int64_t ms)
+{
+  fake_create(&sc.server, LOCKS "/x-lock-0000000000");
+  fake_create(&sc.server, LOCKS "/x-lock-0000000001");
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  fake_run(&sc.server, ms);
+  sc.two.link->log[0] = '\0';
+  fake_delete(&sc.server, LOCKS "/x-lock-0000000000");
+  fake_delete(&sc.server, LOCKS "/x-lock-0000000001");
+}
+
+START_TEST(where_the_evidence_is_too_old_a_check_goes_before_the_grant)
 {
   begin(LK_ASSURE_QUORUM);
-  scene_queue(&sc);
-  sc.two.link->frozen = true;
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  wait_behind_two(3 * T + 100);
+  ck_assert_int_lt(lk_keeper_deadline(sc.two.keeper), sc.server.now);
+  sc.two.link->allow = 0;
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, NOT_YET);
+  sc.two.link->allow = SIZE_MAX;
   fake_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert(fake_said(sc.two.link, "multi"));
-  fake_run(&sc.server, 300);
+  ck_assert(fake_said(sc.two.link, "getData | multi getChildren2"));
+  ck_assert_int_ge(lk_lock_deadline(sc.b.lock), sc.server.now + T / 4);
+  scene_end(&sc);
+}
+END_TEST
+
+/* With less than that a check leaves with the list. With little more the first
+ * beat follows at once. */
+START_TEST(a_grant_needs_a_quarter_of_the_timeout)
+{
+  for (int late = 0; late <= 1; late++) {
+    begin(LK_ASSURE_QUORUM);
+    fake_run(&sc.server, 3 * T);
+    wait_behind_two(1);
+    int64_t left = lk_keeper_deadline(sc.two.keeper) - sc.server.now;
+
+    fake_turn(&sc.server);
+    scene_end(&sc);
+    begin(LK_ASSURE_QUORUM);
+    fake_run(&sc.server, 3 * T);
+    wait_behind_two(1 + left - T / 4 + late);
+    fake_turn(&sc.server);
+    ck_assert_int_eq(sc.b.acquired, 0);
+    ck_assert(fake_said(sc.two.link, late ? "getData | multi getChildren2"
+                                          : "getData | multi"));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+/* The deadline of the keeper that waits lies between two readings of the
+ * clock. */
+START_TEST(a_lease_that_ends_between_two_readings_leaves_nobody_stuck)
+{
+  lk_keeper_config c = {.size = sizeof c, .gap_ms = T / 2};
+
+  for (int early = -6; early < 20; early++) {
+    scene_begin(&sc, &c, NULL);
+    fake_run(&sc.server, 20 * T + 700);
+    scene_queue(&sc);
+    int64_t until = lk_keeper_deadline(sc.two.keeper) - T / 4;
+
+    locker_release(&sc.a);
+    sc.two.link->allow = 0;
+    fake_turn(&sc.server);
+    if (until > sc.server.now)
+      sc.server.now = until - early;
+    sc.server.hurry = 1; /* time passes whenever the clock is read */
+    sc.two.link->allow = SIZE_MAX;
+    fake_deliver(sc.two.link);
+    sc.server.hurry = 0;
+    fake_run(&sc.server, T);
+    ck_assert_int_eq(sc.b.acquired, 0);
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+/* ---- shorter sessions --------------------------------------------------- */
+
+/* A server that was restarted with another maxSessionTimeout. */
+START_TEST(a_session_that_gets_shorter_takes_its_leases_with_it)
+{
+  begin(LK_ASSURE_QUORUM);
+  sc.server.expires = true;
+  scene_queue(&sc);
+  fake_run(&sc.server, 50);
+  locker_release(&sc.a);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  sc.server.max_timeout_ms = T / 4;
+  fake_drop(sc.two.link);
+  fake_run(&sc.server, T / 16);
+  ck_assert_int_eq(lk_client_timeout_ms(sc.two.link->client), T / 4);
+  ck_assert_int_le(lk_lock_deadline(sc.b.lock), sc.server.now + T / 4);
+  sc.a.acquired = NOT_YET;
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  for (int i = 0; i < T && sc.a.acquired == NOT_YET; i++) {
+    sc.two.link->frozen = true; /* also after it has connected anew */
+    fake_run(&sc.server, 1);
+  }
+  ck_assert_int_eq(sc.a.acquired, 0);
+  ck_assert(!lk_lock_ok(sc.b.lock));
+  ck_assert(strstr(sc.b.told, "unsure\n") != NULL);
   sc.two.link->frozen = false;
-  fake_run(&sc.server, T / 4 - 1);
-  ck_assert(fake_said(sc.two.link, ""));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(who_holds_in_a_session_that_gets_shorter_is_told_in_time)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  sc.server.max_timeout_ms = T / 4;
+  fake_drop(sc.one.link);
+  fake_run(&sc.server, T / 32);
+  ck_assert_int_eq(lk_client_timeout_ms(sc.one.link->client), T / 4);
+  sc.one.link->frozen = true;
+  int64_t left = lk_lock_deadline(sc.a.lock) - sc.server.now;
+
+  ck_assert_int_le(left, T / 4);
+  sc.a.told[0] = '\0';
+  fake_run(&sc.server, left - T / 4 / 8 - 1);
+  ck_assert(locker_told(&sc.a, "suspended\n"));
   fake_run(&sc.server, 1);
-  ck_assert(fake_said(sc.two.link, "multi"));
+  ck_assert(locker_told(&sc.a, "unsure\n"));
+  sc.one.link->frozen = false;
   scene_end(&sc);
 }
 END_TEST
@@ -866,7 +996,8 @@ END_TEST
 
 SUITE("keeper", a_holder_beats_each_quarter_of_the_timeout,
       a_beat_counts_from_the_answer_to_the_last,
-      other_assurances_sync_or_just_ping, a_waiter_syncs_and_writes_nothing,
+      other_assurances_sync_or_just_ping,
+      the_next_to_hold_checks_its_node_and_others_who_wait_sync,
       who_waited_is_watched_already, who_neither_holds_nor_waits_is_quiet,
       in_calm_weather_the_deadline_is_half_a_timeout_ahead,
       a_grant_after_long_idleness_is_never_unsure,
@@ -888,8 +1019,12 @@ SUITE("keeper", a_holder_beats_each_quarter_of_the_timeout,
       a_long_break_ends_unsure_then_lost, after_a_pause_nothing_is_certain,
       after_a_pause_no_stale_event_grants,
       after_a_callback_that_took_long_nothing_grants,
-      a_grant_after_a_wait_keeps_the_deadline_it_rests_on,
-      the_check_of_a_grant_puts_off_the_beat,
+      the_next_to_hold_is_granted_by_the_deletion_alone_however_late,
+      where_the_evidence_is_too_old_a_check_goes_before_the_grant,
+      a_grant_needs_a_quarter_of_the_timeout,
+      a_lease_that_ends_between_two_readings_leaves_nobody_stuck,
+      a_session_that_gets_shorter_takes_its_leases_with_it,
+      who_holds_in_a_session_that_gets_shorter_is_told_in_time,
       a_late_keeper_grants_when_it_has_seen_enough,
       one_made_after_the_end_outlives_the_client,
       a_change_while_the_client_closes_starts_nothing,

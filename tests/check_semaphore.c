@@ -231,7 +231,7 @@ START_TEST(a_place_that_is_first_is_not_proven_by_itself)
   ck_assert_uint_eq(fake_count(parties[2].link, "multi"), 0);
   let_go(1);
   ck_assert_int_eq(l[2].acquired, 0);
-  ck_assert_uint_eq(fake_count(parties[2].link, "multi"), 1);
+  ck_assert_uint_eq(fake_count(parties[2].link, "multi"), 0);
   end();
 }
 END_TEST

@@ -10,7 +10,8 @@
  *
  * The lease deadline says until when, on the client's clock, no other client
  * can have been given a lock that this session holds. It rests on answers of
- * the server, never on hope: see lk_assurance. It is proven for servers whose
+ * the server, never on hope: see lk_assurance. It becomes earlier when the
+ * session is resumed with a shorter timeout. It is proven for servers whose
  * tick is at most half the session timeout, which is their default bound, and
  * whose leader pings them on time: with a session timeout of four ticks or more
  * it may be half a tick late. A machine whose clocks all stop (a paused virtual
@@ -28,11 +29,13 @@ extern "C" {
 
 typedef struct lk_keeper lk_keeper;
 
-/** What renews the lease of a session that holds a lock. */
+/** What renews the lease of a session that holds a lock. A grant of any kind
+    needs a lease deadline, by this evidence, that is at least a quarter of the
+    session timeout away. Otherwise a check of the own node comes before it. */
 typedef enum lk_assurance {
   /** Committed transactions: every quarter of the session timeout a multi that
-      checks the nodes held. Right also when the server at hand, or its leader,
-      is cut off from the others. */
+      checks the nodes held, or the node that is the next to hold. Right also
+      when the server at hand, or its leader, is cut off from the others. */
   LK_ASSURE_QUORUM = 0,
   /** sync: no transactions, and a read of each node held once in a session
       timeout. A deposed leader that has not noticed can answer it
@@ -55,7 +58,9 @@ typedef struct lk_keeper_config {
       that they have time to stop. 0: an eighth of the session timeout. */
   int32_t margin_ms;
   /** At least the leader's ping period (half a tick). 0: a quarter of the
-      session timeout, which is enough under the server's default bounds. */
+      session timeout, which is enough under the server's default bounds. Above
+      half of the session timeout a grant has half of what the gap leaves
+      instead of a quarter. */
   int32_t gap_ms;
   /** A node that could not be deleted and stays until the session ends:
       LK_ERR_NO_AUTH (no DELETE permission on the directory). `path` is

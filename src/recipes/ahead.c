@@ -130,7 +130,7 @@ static void take_place(lk_contend *ct, const lk_place *p)
   int err = refusal(ct, p->ahead);
 
   if (p->ahead == 0) {
-    lk__contend_first(ct);
+    lk__contend_first(ct, lk_client_clock(lk__contend_client(ct)));
   } else if (err != 0) {
     lk__contend_end(ct, err);
   } else {

@@ -21,6 +21,19 @@ bool lk__attempt_unsure(const lk_attempt *a)
   return false;
 }
 
+bool lk__attempt_try(lk_attempt *a)
+{
+  lk_keeper *k = a->parts[0]->keeper;
+
+  a->whole = true;
+  a->whole = lk__attempt_holds(a) && !lk__attempt_unsure(a);
+  if (a->whole && !lk__keeper_may_grant(k, lk_client_clock(k->client))) {
+    a->whole = false;
+    lk__contend_await(a->parts[0]);
+  }
+  return a->whole;
+}
+
 int64_t lk__attempt_deadline(const lk_attempt *a)
 {
   int64_t first = INT64_MAX;

@@ -72,6 +72,10 @@ bool lk__attempt_holds(const lk_attempt *a);
 bool lk__attempt_unsure(const lk_attempt *a);
 /** Until when it is certain that it is held. */
 int64_t lk__attempt_deadline(const lk_attempt *a);
+/** Its parts are all there is: it becomes whole if all of them are held, none
+    is unsure, and the lease is long enough for a grant. If only that is
+   missing, LK_NEWS_PROVEN follows when it is. Whether it has become whole. */
+bool lk__attempt_try(lk_attempt *a);
 /** The fencing token; of several parts the largest. */
 uint64_t lk__attempt_token(const lk_attempt *a);
 /** The path of the first part's node, or NULL while there is none. */

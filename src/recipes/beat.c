@@ -7,8 +7,9 @@
  * @file
  * The beat: what a session asks its server for, a quarter of its timeout after
  * the answer to the last, so that there is proof of its lease: while it holds
- * something a check of all it holds, or a sync; a sync while it only waits,
- * since thousands of waiters must not each cost a transaction.
+ * something a check of all it holds, or a sync. While it only waits, a sync,
+ * since thousands of waiters must not each cost a transaction; but a check
+ * where one of its nodes is the next to hold.
  */
 
 enum { MULTI_OPS = 64, MULTI_BYTES = 128 * 1024, REST_MS = 100 };
@@ -127,6 +128,67 @@ static void ask_sync(lk_keeper *k)
   lk__keeper_ref(k);
 }
 
+/* ---- who waits --------------------------------------------------------- */
+
+/* It has exactly one predecessor, whose deletion may grant. There is no other
+ * proof of the lease then than what was asked for before. */
+static bool is_next(const lk_contend *ct)
+{
+  return ct->state >= LK_CONTEND_PARKING && ct->state <= LK_CONTEND_PROBING &&
+         ct->ahead.count == 1 && !ct->role->counts && !ct->config->passing &&
+         !lk__contend_is_fixed(ct);
+}
+
+/* One that is; NULL: none is. */
+static const lk_contend *next_to_hold(const lk_keeper *k)
+{
+  const lk_contend *ct = NULL;
+
+  do
+    ct = lk__keeper_next(k, ct);
+  while (ct != NULL && !is_next(ct));
+  return ct;
+}
+
+/* What the beat of those who wait proves. */
+static lk_assurance waiting_level(const lk_keeper *k)
+{
+  lk_assurance level = k->config.assurance;
+
+  return level == LK_ASSURE_QUORUM && next_to_hold(k) == NULL ? LK_ASSURE_SYNC
+                                                              : level;
+}
+
+static void on_waiting_check(lk_client *c, int err, const lk_op_result *results,
+                             size_t count, void *arg)
+{
+  (void)results;
+  (void)count;
+  on_sync(c, err, arg);
+}
+
+/* Whether own stands is not looked at: it is watched. */
+static void ask_check(lk_keeper *k, const lk_contend *ct)
+{
+  lk_op check = lk_op_check(ct->node, -1);
+
+  if (lk_multi(k->client, &check, 1, NULL, on_waiting_check, k) != 0)
+    return;
+  k->beat_out++;
+  lk__keeper_ref(k);
+}
+
+static void beat_waiting(lk_keeper *k)
+{
+  const lk_contend *next =
+      k->config.assurance == LK_ASSURE_QUORUM ? next_to_hold(k) : NULL;
+
+  if (next != NULL)
+    ask_check(k, next);
+  else
+    ask_sync(k);
+}
+
 /* ---- when -------------------------------------------------------------- */
 
 static void beat(lk_keeper *k)
@@ -136,7 +198,7 @@ static void beat(lk_keeper *k)
   k->beat_again = false;
   k->beat_rest = false;
   if (k->held == 0) {
-    ask_sync(k);
+    beat_waiting(k);
     return;
   }
   for (lk_contend *ct = NULL; (ct = lk__keeper_next(k, ct)) != NULL;) {
@@ -175,8 +237,11 @@ static int64_t due_for(const lk_keeper *k, int64_t until_ms)
 
 static int64_t due(const lk_keeper *k)
 {
-  int64_t at =
-      due_for(k, k->parked > 0 ? lk__keeper_grant_until(k) : LK_NO_LEASE);
+  int64_t waits = LK_NO_LEASE;
+
+  if (k->parked > 0)
+    waits = lk__lease_deadline(&k->lease, waiting_level(k));
+  int64_t at = due_for(k, waits);
 
   if (k->held == 0)
     return at;
@@ -210,10 +275,24 @@ void lk__beat_plan(lk_keeper *k)
   }
 }
 
+/* A lease that leaves less than a quarter until its holder becomes unsure is
+ * renewed at once. */
+static int64_t first_due(const lk_keeper *k)
+{
+  int64_t now = lk_client_now(k->client);
+  int64_t deadline = lk__keeper_deadline(k);
+  int64_t left = lk__keeper_doubt_ms(k, deadline) - now;
+
+  if (deadline != LK_NO_LEASE && left > 0 &&
+      left < lk_client_timeout_ms(k->client) / 4)
+    return now;
+  return due_for(k, deadline);
+}
+
 void lk__beat_granted(lk_contend *ct)
 {
   lk_keeper *k = ct->keeper;
-  int64_t at = due_for(k, lk__contend_deadline(ct));
+  int64_t at = first_due(k);
 
   if (at < ct->read_due_ms)
     ct->read_due_ms = at;

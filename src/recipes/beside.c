@@ -36,7 +36,7 @@ static void judge_lonely(lk_contend *ct)
 static void judge(lk_contend *ct, int err)
 {
   if (err == 0)
-    lk__contend_first(ct);
+    lk__contend_first(ct, lk_client_clock(lk__contend_client(ct)));
   else if (err == LK_ERR_NO_NODE)
     judge_lonely(ct);
   else

@@ -271,6 +271,7 @@ void lk__contend_go(lk_contend *ct)
   if (ct->state != LK_CONTEND_PAUSED)
     return;
   lk__keeper_stop_timer(ct->keeper, &ct->rest);
+  ct->checked = false;
   switch (ct->own) {
   case LK_OWN_NONE: lk__contend_step(ct, first_step(ct)); break;
   case LK_OWN_MAYBE: lk__contend_step(ct, LK_EV_MAYBE); break;
@@ -307,6 +308,7 @@ static void forget_own(lk_contend *ct)
   ct->token = 0;
   ct->lent = 0;
   ct->unreadable = false;
+  ct->checked = false;
   ct->revoked = false;
   ct->told_position = 0;
 }

@@ -115,7 +115,8 @@ typedef struct lk_contend_config {
   bool unsure_when_suspended;
   bool fail_on_expiry;
   bool revocable; /**< watch own from the grant on */
-  bool passing;   /**< what is asked for next proves more than its grant */
+  bool passing;   /**< its grant needs no lease: who gets it asks for more, and
+                       that is granted */
 } lk_contend_config;
 
 /** Who stands before us, as full paths. */
@@ -196,15 +197,16 @@ struct lk_contend {
   bool recount;     /* the limit has changed since the list */
   uint64_t counted; /* of a permit that counts: zxid that its list shows */
   bool waited;      /* somebody was ahead */
+  bool checked;     /* a check was answered, just before what is judged */
   bool occupied;    /* a node of our fixed name was another's: look first */
   size_t told_position;
   lk_ahead ahead;
 
   /* held */
-  int64_t granted_until_ms; /* what a grant after a wait rests on */
   int64_t read_due_ms;      /* when own is to be watched, if it is not */
   int64_t look_due_ms; /* when it is to be looked at, if nothing checks it */
   bool proven;         /* own was seen since the last doubt */
+  bool awaits;         /* see lk__contend_await() */
   bool revoked;        /* somebody asked us to let go */
   uint64_t beat;       /* number of the beat that last checked own, and where */
   size_t beat_chunk;
@@ -271,6 +273,11 @@ void lk__contend_close(lk_contend *ct, int err);
 void lk__contend_unwatched(lk_contend *ct);
 /** A role that counts, and another limit: look whether it is enough by now. */
 void lk__contend_recount(lk_contend *ct);
+/** HELD, but its owner may grant it to nobody: the lease is not long enough.
+    Renew that; LK_NEWS_PROVEN follows, unless it is UNSURE or lost by then. */
+void lk__contend_await(lk_contend *ct);
+/** It is long enough: tell who awaits it. */
+void lk__contend_stop_await(lk_contend *ct);
 /** HELD or UNSURE: see whether the other is right by now. */
 void lk__contend_review(lk_contend *ct);
 /** HELD or UNSURE: read and watch own where that is due. */
@@ -287,8 +294,12 @@ void lk__contend_end(lk_contend *ct, int err);
 void lk__contend_trouble(lk_contend *ct, int err);
 /** Own is not there: try anew, at the end of the queue. */
 void lk__contend_absent(lk_contend *ct, int err);
-/** Nobody is ahead. */
-void lk__contend_first(lk_contend *ct);
+/** Nobody is ahead, and it is `now_ms`. */
+void lk__contend_first(lk_contend *ct, int64_t now_ms);
+/** Whether it may be granted at `now_ms`, as far as the lease goes. */
+bool lk__contend_is_leased(const lk_contend *ct, int64_t now_ms);
+/** A check of own: proves that it stands, and renews the lease. */
+int lk__contend_check(lk_contend *ct, lk_multi_cb done);
 /** Held, and own is gone. */
 void lk__contend_lost(lk_contend *ct, int err);
 /** A list came before own was made: go on, or not. */
@@ -371,7 +382,7 @@ int lk__enter_parking(lk_contend *ct);
 int lk__enter_probing(lk_contend *ct);
 int lk__enter_reading(lk_contend *ct);
 int lk__enter_checking(lk_contend *ct);
-void lk__enter_held(lk_contend *ct, lk_contend_state from);
+void lk__enter_held(lk_contend *ct);
 
 /** Take down which of the names that were listed could be our node. 0 or
     LK_ERR_NO_MEMORY. */

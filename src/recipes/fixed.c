@@ -123,7 +123,7 @@ static void judge_ours(lk_contend *ct, const lk_stat *stat)
   ct->seen_on = connection;
   ct->watched_on = connection;
   ct->rests = 0;
-  lk__contend_first(ct);
+  lk__contend_first(ct, lk_client_clock(lk__contend_client(ct)));
 }
 
 /* We have made it, and it may have gone since. */

@@ -10,11 +10,7 @@ static lk_assurance assurance(const lk_contend *ct)
 
 int64_t lk__contend_deadline(const lk_contend *ct)
 {
-  int64_t until = ct->keeper->lease.until_ms[assurance(ct)];
-
-  if (!lk__contend_holds(ct))
-    return LK_NO_LEASE;
-  return until > ct->granted_until_ms ? until : ct->granted_until_ms;
+  return lk__contend_holds(ct) ? lk__keeper_deadline(ct->keeper) : LK_NO_LEASE;
 }
 
 /* ---- check ------------------------------------------------------------- */
@@ -52,22 +48,15 @@ void lk__contend_checked(lk_contend *ct, lk_verdict v)
   lk__contend_review(ct);
 }
 
-/* Before the grant: own is there; is the lease renewed as well? If all that is
- * known is too recent to prove anything, that takes a gap. */
-static void judge_check(lk_contend *ct, int err)
+/* Before the grant: own is there; is the lease renewed as well? */
+static void judge_check(lk_contend *ct, int err, int64_t now_ms)
 {
-  lk_client *c = lk__contend_client(ct);
-
   switch (lk__contend_verdict(err)) {
   case LK_VERDICT_UNKNOWN: lk__contend_trouble(ct, err); break;
   case LK_VERDICT_MISSING: lk__contend_absent(ct, err); break;
   case LK_VERDICT_THERE:
-    if (lk_client_clock(c) < lk__keeper_grant_until(ct->keeper)) {
-      lk__contend_first(ct);
-    } else {
-      lk__contend_rest(ct, lk__keeper_gap_ms(ct->keeper) + 1);
-      lk__contend_step(ct, LK_EV_HALT);
-    }
+    ct->checked = true;
+    lk__contend_first(ct, now_ms);
     break;
   }
 }
@@ -77,26 +66,24 @@ static void on_checked(lk_client *c, int err, const lk_op_result *results,
 {
   lk_contend *ct = arg;
 
-  (void)c;
   (void)results;
   (void)count;
-  if (lk__contend_answered(ct)) {
-    if (ct->state == LK_CONTEND_CHECKING) {
-      judge_check(ct, err);
-    } else {
-      lk__beat_put_off(ct->keeper);
-      lk__contend_checked(ct, lk__contend_weigh(ct, err));
-    }
-  }
+  if (lk__contend_answered(ct) && ct->state == LK_CONTEND_CHECKING)
+    judge_check(ct, err, lk_client_clock(c));
   lk__contend_unref(ct);
 }
 
-int lk__enter_checking(lk_contend *ct)
+int lk__contend_check(lk_contend *ct, lk_multi_cb done)
 {
   lk_op check = lk_op_check(ct->node, -1);
 
   return lk__contend_asked(
-      ct, lk_multi(lk__contend_client(ct), &check, 1, NULL, on_checked, ct));
+      ct, lk_multi(lk__contend_client(ct), &check, 1, NULL, done, ct));
+}
+
+int lk__enter_checking(lk_contend *ct)
+{
+  return lk__contend_check(ct, on_checked);
 }
 
 /* ---- announcement ------------------------------------------------------- */
@@ -125,13 +112,6 @@ static int announce(lk_contend *ct)
 
 /* ---- grant ------------------------------------------------------------- */
 
-/* Its own create is what an immediate grant rests on. A later one rests on
- * weaker evidence, and a check that leaves with it mends that. */
-static bool just_created(lk_contend_state s)
-{
-  return s == LK_CONTEND_CREATING || s == LK_CONTEND_PARENTS;
-}
-
 /* It was asked for while we waited. */
 static void tell_revoked(lk_contend *ct)
 {
@@ -140,16 +120,33 @@ static void tell_revoked(lk_contend *ct)
   lk__contend_tell(ct, &news);
 }
 
-void lk__contend_first(lk_contend *ct)
+bool lk__contend_is_leased(const lk_contend *ct, int64_t now_ms)
 {
-  const lk_keeper *k = ct->keeper;
+  return ct->config->passing || lk__keeper_may_grant(ct->keeper, now_ms);
+}
 
+/* The lease is too old for a grant, and a check renews it. If one was answered
+ * just now, all that is known is too recent for it to prove; that takes a
+ * gap. */
+static void renew_lease(lk_contend *ct)
+{
+  if (!ct->checked) {
+    lk__contend_step(ct, LK_EV_STALE);
+    return;
+  }
+  ct->checked = false;
+  lk__contend_rest(ct, lk__keeper_gap_ms(ct->keeper) + 1);
+  lk__contend_step(ct, LK_EV_HALT);
+}
+
+void lk__contend_first(lk_contend *ct, int64_t now_ms)
+{
   if (ct->token == 0 || lk__contend_doubtful(ct)) {
     lk__contend_step(ct, LK_EV_UNREAD);
     return;
   }
-  if (lk_client_clock(k->client) >= lk__keeper_grant_until(k)) {
-    lk__contend_step(ct, LK_EV_STALE);
+  if (!lk__contend_is_leased(ct, now_ms)) {
+    renew_lease(ct);
     return;
   }
   lk__contend_step(ct, LK_EV_FIRST);
@@ -159,28 +156,23 @@ void lk__contend_first(lk_contend *ct)
     tell_revoked(ct);
 }
 
-void lk__enter_held(lk_contend *ct, lk_contend_state from)
+void lk__enter_held(lk_contend *ct)
 {
   lk_keeper *k = ct->keeper;
-  bool quorum = assurance(ct) == LK_ASSURE_QUORUM;
 
   if (ct->pred_watch != NULL)
     lk_watch_cancel(k->client, ct->pred_watch, true);
   ct->pred_watch = NULL;
   ct->proven = true;
+  ct->awaits = false;
   ct->read_due_ms =
       lk_client_now(k->client) + lk_client_timeout_ms(k->client) / 4;
   ct->look_due_ms = lk_client_now(k->client) + lk_client_timeout_ms(k->client);
-  ct->granted_until_ms =
-      quorum && !just_created(from) ? lk__keeper_grant_until(k) : LK_NO_LEASE;
   lk__keeper_watch(k, ct);
   lk__beat_granted(ct);
-  /* Refused: the beat does it, or the holder becomes unsure in time. */
+  /* Refused: those behind it list the queue. */
   if (ct->waited && ct->config->announcement.at != NULL)
     (void)announce(ct);
-  else if (quorum && !just_created(from) && from != LK_CONTEND_CHECKING &&
-           !ct->config->passing)
-    (void)lk__enter_checking(ct);
   if (ct->config->revocable) {
     ct->read_due_ms = lk_client_now(k->client);
     lk__contend_supervise(ct);
@@ -214,14 +206,33 @@ static void doubt(lk_contend *ct)
   lk__contend_tell(ct, &news);
 }
 
-static void prove(lk_contend *ct)
+static void tell_proven(lk_contend *ct)
 {
   lk_news news = {.type = LK_NEWS_PROVEN,
                   .deadline_ms = lk__contend_deadline(ct)};
 
+  ct->awaits = false;
+  lk__contend_tell(ct, &news);
+}
+
+static void prove(lk_contend *ct)
+{
   lk__contend_step(ct, LK_EV_PROVEN);
   lk__keeper_watch(ct->keeper, ct);
-  lk__contend_tell(ct, &news);
+  tell_proven(ct);
+}
+
+void lk__contend_await(lk_contend *ct)
+{
+  ct->awaits = true;
+  ct->keeper->awaited = true;
+  (void)lk__beat_now(ct->keeper);
+}
+
+void lk__contend_stop_await(lk_contend *ct)
+{
+  if (ct->awaits && ct->state == LK_CONTEND_HELD)
+    tell_proven(ct);
 }
 
 void lk__contend_review(lk_contend *ct)

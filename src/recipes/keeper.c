@@ -108,11 +108,27 @@ int64_t lk__keeper_doubt_ms(const lk_keeper *k, int64_t deadline_ms)
   return deadline_ms == LK_NO_LEASE ? LK_NO_LEASE : deadline_ms - margin;
 }
 
-int64_t lk__keeper_grant_until(const lk_keeper *k)
+int64_t lk__keeper_deadline(const lk_keeper *k)
 {
-  return k->lease
-      .until_ms[k->config.assurance == LK_ASSURE_PING ? LK_ASSURE_PING
-                                                      : LK_ASSURE_SYNC];
+  return lk__lease_deadline(&k->lease, k->config.assurance);
+}
+
+/* A gap above half of the timeout never leaves a quarter: half of what it
+ * leaves must do. */
+static int64_t grant_needs_ms(const lk_keeper *k)
+{
+  int64_t timeout = lk_client_timeout_ms(k->client);
+  int64_t spare = (timeout - lk__keeper_gap_ms(k)) / 2;
+
+  return spare < timeout / 4 ? spare : timeout / 4;
+}
+
+bool lk__keeper_may_grant(const lk_keeper *k, int64_t now_ms)
+{
+  int64_t deadline = lk__keeper_deadline(k);
+
+  return deadline != LK_NO_LEASE && now_ms < deadline &&
+         deadline - now_ms >= grant_needs_ms(k);
 }
 
 void lk__keeper_watch(lk_keeper *k, const lk_contend *ct)
@@ -133,6 +149,14 @@ static void watch_held(lk_keeper *k)
   }
 }
 
+static void tell_awaiting(lk_keeper *k)
+{
+  if (!k->awaited || !lk__keeper_may_grant(k, lk_client_clock(k->client)))
+    return;
+  k->awaited = false;
+  for_each(k, lk__contend_stop_await);
+}
+
 /* Deadlines move on all the time; the timer looks only when the one it was set
  * for has come. */
 static void on_watchdog(lk_client *c, void *arg)
@@ -142,6 +166,7 @@ static void on_watchdog(lk_client *c, void *arg)
   (void)c;
   lk__keeper_ref(k);
   k->watch_at_ms = INT64_MAX;
+  tell_awaiting(k);
   for_each(k, lk__contend_review);
   if (!k->detached)
     watch_held(k);
@@ -158,16 +183,18 @@ static void look_now(lk_keeper *k)
 static void on_answer(lk_client *c, const lk_answer *a, void *arg)
 {
   lk_keeper *k = arg;
-  int64_t *until = &k->lease.until_ms[k->config.assurance];
-  int64_t before = *until;
+  int64_t before = lk__keeper_deadline(k);
+  int32_t timeout_before = k->lease.timeout_ms;
 
   if (a->proof == LK_PROOF_NONE)
     return;
   if (a->zxid > 0 && (uint64_t)a->zxid > k->seen_zxid)
     k->seen_zxid = (uint64_t)a->zxid;
   lk__lease_answer(&k->lease, a, lk_client_timeout_ms(c));
-  if (k->unsure > 0 && *until > before)
+  if ((k->unsure > 0 || k->awaited) && lk__keeper_deadline(k) > before)
     look_now(k);
+  else if (k->lease.timeout_ms != timeout_before)
+    watch_held(k); /* deadlines and margins are others, perhaps earlier */
 }
 
 /* ---- the session ------------------------------------------------------- */
@@ -401,7 +428,7 @@ lk_client *lk_keeper_client(const lk_keeper *k)
 
 int64_t lk_keeper_deadline(const lk_keeper *k)
 {
-  return k->lease.until_ms[k->config.assurance];
+  return lk__keeper_deadline(k);
 }
 
 void lk_keeper_set_margin(lk_keeper *k, int32_t margin_ms)

@@ -29,6 +29,7 @@ struct lk_keeper {
   size_t unsure;  /* of these */
   size_t parked;  /* our node is made and not granted */
   size_t leaving; /* LEAVING */
+  bool awaited;   /* some that are HELD await a lease long enough */
 
   lk_timer watchdog; /* the first lease to run out, less the margin */
   int64_t watch_at_ms;
@@ -73,10 +74,12 @@ int64_t *lk__keeper_scratch(lk_keeper *k, size_t count);
 int64_t lk__keeper_doubt_ms(const lk_keeper *k, int64_t deadline_ms);
 /** What lies between a request and the one that proves it. */
 int64_t lk__keeper_gap_ms(const lk_keeper *k);
-/** Until when a grant may rest on what is known; in quorum mode that is
-    weaker evidence than the deadline's; see "The lease" in
-    doc/architecture.md. */
-int64_t lk__keeper_grant_until(const lk_keeper *k);
+/** The lease deadline by the assurance asked for, or LK_NO_LEASE. */
+int64_t lk__keeper_deadline(const lk_keeper *k);
+/** Whether a grant at `now_ms` leaves its holder enough of the lease: a quarter
+    of the session timeout. Otherwise a check of the own node comes first; see
+    "The lease" in doc/architecture.md. */
+bool lk__keeper_may_grant(const lk_keeper *k, int64_t now_ms);
 
 void lk__keeper_add(lk_keeper *k, lk_contend *ct);
 void lk__keeper_remove(lk_keeper *k, lk_contend *ct);

@@ -21,45 +21,49 @@ static void forget(lk_lease *l)
   l->resumed_ms = LK_NO_LEASE;
 }
 
+static const lk_evidence no_evidence = {.sent_ms = LK_NO_LEASE};
+
 void lk__lease_end(lk_lease *l)
 {
   forget(l);
   for (size_t i = 0; i < LK_LEASE_LEVELS; i++)
-    l->until_ms[i] = LK_NO_LEASE;
+    l->evidence[i] = no_evidence;
 }
 
-/* The deadline that follows from a touch at `from_ms`: two clocks may differ in
- * speed. */
-static int64_t deadline(const lk_lease *l, int64_t from_ms)
+/* Two clocks may differ in speed. */
+static int64_t evidence_deadline(const lk_evidence *e)
 {
-  return from_ms + l->timeout_ms -
-         (int64_t)l->timeout_ms * DRIFT_PERCENT / 100 - DRIFT_MS;
+  if (e->sent_ms == LK_NO_LEASE)
+    return LK_NO_LEASE;
+  return e->sent_ms + e->timeout_ms -
+         (int64_t)e->timeout_ms * DRIFT_PERCENT / 100 - DRIFT_MS;
 }
 
-/* The session was touched at `from_ms` or later: proven at `level`, and so at
+int64_t lk__lease_deadline(const lk_lease *l, lk_assurance level)
+{
+  return evidence_deadline(&l->evidence[level]);
+}
+
+/* The session was touched at `sent_ms` or later: proven at `level`, and so at
  * all weaker ones. */
-static void raise(lk_lease *l, lk_assurance level, int64_t from_ms)
+static void raise(lk_lease *l, lk_assurance level, int64_t sent_ms)
 {
-  if (from_ms == LK_NO_LEASE)
-    return;
-  int64_t until = deadline(l, from_ms);
+  lk_evidence new = {sent_ms, l->timeout_ms};
 
   for (size_t i = level; i < LK_LEASE_LEVELS; i++) {
-    if (until > l->until_ms[i])
-      l->until_ms[i] = until;
+    if (evidence_deadline(&new) > evidence_deadline(&l->evidence[i]))
+      l->evidence[i] = new;
   }
 }
 
-/* A resume negotiates the timeout anew. If it became shorter, what was earned
- * before may promise too much. */
-static void adopt_timeout(lk_lease *l, const lk_answer *a, int32_t timeout_ms)
+/* A resume negotiates the timeout anew. The leader counts a shorter one from
+ * then on; whether it counts a longer one, older evidence does not prove. */
+static void adopt_timeout(lk_lease *l, int32_t timeout_ms)
 {
-  bool shorter = timeout_ms < l->timeout_ms;
-
   l->timeout_ms = timeout_ms;
-  for (size_t i = 0; shorter && i < LK_LEASE_LEVELS; i++) {
-    if (l->until_ms[i] > deadline(l, a->sent_ms))
-      l->until_ms[i] = deadline(l, a->sent_ms);
+  for (size_t i = 0; i < LK_LEASE_LEVELS; i++) {
+    if (timeout_ms < l->evidence[i].timeout_ms)
+      l->evidence[i].timeout_ms = timeout_ms;
   }
 }
 
@@ -126,7 +130,7 @@ void lk__lease_answer(lk_lease *l, const lk_answer *a, int32_t timeout_ms)
   if (a->connection != l->connection)
     forget(l);
   l->connection = a->connection;
-  adopt_timeout(l, a, timeout_ms);
+  adopt_timeout(l, timeout_ms);
   switch (a->proof) {
   case LK_PROOF_NEW_SESSION:
     lk__lease_end(l);

@@ -23,7 +23,14 @@ enum {
 
 #define LK_NO_LEASE INT64_MIN
 
-/** A request that was answered. */
+/** What proves that the session lived: a request that its leader knows of. */
+typedef struct lk_evidence {
+  int64_t sent_ms;    /**< or LK_NO_LEASE: there is none */
+  int32_t timeout_ms; /**< the smallest session timeout since it was sent */
+} lk_evidence;
+
+/** A request that was answered. The session timeout is negotiated with each
+    connection, so all samples have the present one. */
 typedef struct lk_sample {
   int64_t sent_ms;
   int64_t answered_ms;
@@ -35,8 +42,8 @@ typedef struct lk_lease {
   uint64_t connection;   /**< which the samples are from */
   int64_t resumed_ms;    /**< when the handshake was sent that resumed the
                               session on it; or LK_NO_LEASE */
-  int64_t until_ms[LK_LEASE_LEVELS]; /**< by lk_assurance; a weaker one is
-                                          never earlier; or LK_NO_LEASE */
+  lk_evidence evidence[LK_LEASE_LEVELS]; /**< by lk_assurance; the deadline of
+                                              a weaker one is never earlier */
   int64_t bucket_ms; /**< when the newest samples' share of time ends */
   bool bucket_full;  /**< it has two */
   size_t first;      /**< oldest sample */
@@ -46,8 +53,12 @@ typedef struct lk_lease {
 
 void lk__lease_init(lk_lease *l, int32_t gap_ms);
 /** A request, a ping or a handshake was answered. `timeout_ms` is the session
-    timeout now. On another connection what was earned stays, and runs out. */
+    timeout now. On another connection the evidence stays, and ages. */
 void lk__lease_answer(lk_lease *l, const lk_answer *a, int32_t timeout_ms);
+/** Until when the evidence of `level` proves that the session lives: its
+    request was sent then, plus the smallest session timeout since, less what
+    two clocks may differ by. LK_NO_LEASE: there is no evidence. */
+int64_t lk__lease_deadline(const lk_lease *l, lk_assurance level);
 /** The session is over. */
 void lk__lease_end(lk_lease *l);
 

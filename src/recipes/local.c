@@ -93,13 +93,12 @@ static bool is_free(const lk_local *q)
 }
 
 /* Those elsewhere may wait for it, or ask for it; or it may be lost. */
-static bool may_hand_over(const lk_local *q)
+static bool may_keep(const lk_local *q)
 {
   const lk_contend *node = q->node;
 
   return lk__turn_first(q) != NULL && q->handoffs < LK_HANDOFFS &&
-         !node->revoked && node->state == LK_CONTEND_HELD &&
-         lk_client_clock(q->keeper->client) < lk__contend_deadline(node);
+         !node->revoked && node->state == LK_CONTEND_HELD;
 }
 
 static void grant(lk_local *q)
@@ -118,6 +117,21 @@ static void grant(lk_local *q)
   t->owner->granted(t->arg);
 }
 
+/* To the first who waits, once the lease is long enough. */
+static void hand_over(lk_local *q)
+{
+  lk_keeper *k = q->keeper;
+
+  if (!may_keep(q)) {
+    give_back(q);
+  } else if (lk__keeper_may_grant(k, lk_client_clock(k->client))) {
+    q->handoffs++;
+    grant(q);
+  } else {
+    lk__contend_await(q->node);
+  }
+}
+
 static void on_soon(lk_client *c, void *arg)
 {
   lk_local *q = arg;
@@ -125,14 +139,8 @@ static void on_soon(lk_client *c, void *arg)
   (void)c;
   q->refs++;
   lk__turn_tell_ends(q);
-  if (is_free(q)) {
-    if (may_hand_over(q)) {
-      q->handoffs++;
-      grant(q);
-    } else {
-      give_back(q);
-    }
-  }
+  if (is_free(q))
+    hand_over(q);
   lk__turn_tell_places(q);
   lk__local_unref(q);
 }
@@ -199,7 +207,9 @@ static void on_news(void *arg, const lk_news *news)
     t->told = true;
     lk__local_soon(q); /* those behind it */
   }
-  if (t != NULL && (t == q->holder || !lk__contend_holds(q->node)))
+  if (is_free(q))
+    lk__local_soon(q); /* it was to be handed over */
+  else if (t != NULL && (t == q->holder || !lk__contend_holds(q->node)))
     t->owner->news(t->arg, news);
   lk__local_unref(q);
 }
@@ -282,7 +292,7 @@ static void let_go(lk_turn *t, bool tell)
 
   q->holder = NULL;
   t->attempt.whole = false;
-  if (may_hand_over(q)) {
+  if (may_keep(q)) {
     if (tell)
       lk__turn_end_later(t, t->owner->gone, 0);
     else

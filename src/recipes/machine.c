@@ -69,7 +69,7 @@ static int enter(lk_contend *ct, lk_contend_state from)
   case LK_CONTEND_CHECKING: return lk__enter_checking(ct);
   case LK_CONTEND_HELD:
     if (from != LK_CONTEND_UNSURE)
-      lk__enter_held(ct, from);
+      lk__enter_held(ct);
     break;
   case LK_CONTEND_LEAVING: lk__pending_go(ct); break;
   case LK_CONTEND_OVER: enter_over(ct); break;

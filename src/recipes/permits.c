@@ -123,11 +123,7 @@ void lk__permits_try(lk_permits *p)
   if (!p->first || a->count < p->config->take ||
       (p->config->limit_path != NULL && (!p->limit_known || p->limit_moved)))
     return;
-  p->attempt.whole = true;
-  p->attempt.whole =
-      lk__attempt_holds(a) && !lk__attempt_unsure(a) &&
-      lk_client_clock(p->keeper->client) < lk__attempt_deadline(a);
-  if (!p->attempt.whole)
+  if (!lk__attempt_try(&p->attempt))
     return;
   drop_place(p);
   lk__limit_forget(p);

@@ -99,7 +99,7 @@ typedef struct lk_handoff {
   bool exclusive;   /**< nobody else may hold with us */
   bool writ_ahead;  /**< as in lk_place, by that list */
   bool in_range;    /**< as in lk_place, by that list */
-  bool leased;      /**< the lease deadline has not passed */
+  bool leased;      /**< the lease is long enough for a grant */
 } lk_handoff;
 
 /** Rule H: whether a deletion alone proves that the lock is ours. Otherwise

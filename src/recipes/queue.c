@@ -156,7 +156,7 @@ static void judge_created(lk_contend *ct, int err, const lk_bytes *names,
   else if (ct->create_err != 0)
     lk__contend_trouble(ct, ct->create_err);
   else if (is_unlisted(ct))
-    lk__contend_first(ct);
+    lk__contend_first(ct, lk_client_clock(lk__contend_client(ct)));
   else
     judge_list(ct, err, names, count);
 }
@@ -407,7 +407,34 @@ int lk__enter_looking(lk_contend *ct)
   return err != 0 ? err : ask_names(ct);
 }
 
+/* It may be granted by what is asked for, rather than behind others. */
+static bool may_be_first(const lk_contend *ct)
+{
+  return ct->role->counts || ct->ahead.count <= 1;
+}
+
+static void on_checked(lk_client *c, int err, const lk_op_result *results,
+                       size_t count, void *arg)
+{
+  lk_contend *ct = arg;
+
+  (void)c;
+  (void)results;
+  (void)count;
+  if (lk__contend_answered(ct))
+    ct->checked = lk__contend_verdict(err) != LK_VERDICT_UNKNOWN;
+  lk__contend_unref(ct);
+}
+
+/* The check of own that a grant would need goes in front of the list; whether
+ * own is there the list says as well. */
 int lk__enter_listing(lk_contend *ct)
 {
-  return ask_names(ct);
+  int64_t now = lk_client_clock(lk__contend_client(ct));
+  int err = 0;
+
+  ct->checked = false;
+  if (may_be_first(ct) && !lk__contend_is_leased(ct, now))
+    err = lk__contend_check(ct, on_checked);
+  return err != 0 ? err : ask_names(ct);
 }

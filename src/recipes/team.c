@@ -128,15 +128,9 @@ static void tell_revoked(lk_team *t)
 /* All are there: but does the lease hold as well? */
 static void try_grant(lk_team *t)
 {
-  const lk_attempt *a = &t->attempt;
-
-  if (t->again)
+  if (t->again || t->attempt.count < t->config->count)
     return;
-  t->attempt.whole = a->count == t->config->count;
-  t->attempt.whole =
-      lk__attempt_holds(a) && !lk__attempt_unsure(a) &&
-      lk_client_clock(t->keeper->client) < lk__attempt_deadline(a);
-  if (t->attempt.whole && t->owner != NULL)
+  if (lk__attempt_try(&t->attempt) && t->owner != NULL)
     t->owner->granted(t->owner_arg);
   tell_revoked(t);
 }

@@ -266,6 +266,7 @@ int lk__enter_probing(lk_contend *ct)
 static void none_left(lk_contend *ct)
 {
   lk_client *c = lk__contend_client(ct);
+  int64_t now = lk_client_clock(c);
   uint64_t connection = lk_client_connection(c);
   lk_handoff h = {
       .ahead = ct->ahead.count,
@@ -274,10 +275,10 @@ static void none_left(lk_contend *ct)
       .exclusive = ct->role->exclusive,
       .writ_ahead = ct->ahead.writ_ahead,
       .in_range = ct->ahead.in_range,
-      .leased = lk_client_clock(c) < lk__keeper_grant_until(ct->keeper)};
+      .leased = lk__contend_is_leased(ct, now)};
 
   if (lk__may_grant_on_deletion(&h))
-    lk__contend_first(ct);
+    lk__contend_first(ct, now);
   else
     lk__contend_step(ct, LK_EV_AGAIN);
 }
@@ -360,7 +361,7 @@ static void judge_token(lk_contend *ct)
   else if (ct->own_err != 0)
     lk__contend_trouble(ct, ct->own_err);
   else
-    lk__contend_first(ct);
+    lk__contend_first(ct, lk_client_clock(lk__contend_client(ct)));
 }
 
 /* A read was answered: if it was the last of its batch, go on. */

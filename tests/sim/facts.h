@@ -78,6 +78,7 @@ typedef struct sim_handle {
   const sim_entry *beside; /**< what the other side held, when it asked */
   int64_t granted_us;
   int64_t granted_ms; /**< the same on its clock */
+  int64_t granted_for_ms; /**< until its lease ran out, as known then */
   bool watched;       /**< its node is, as far as answers prove */
   sim_stuck whole;    /**< it has all, and is not granted */
   sim_stuck deaf;     /**< it was asked to let go, and is not told */

@@ -234,6 +234,7 @@ void sim_judge_grants(sim_judge *j, sim_handle *h)
   j->world->grants++;
   h->granted_us = sim_now_us(j);
   h->granted_ms = sim_process_clock(h->process);
+  h->granted_for_ms = lk_lock_deadline(h->lock) - h->granted_ms;
   h->watched = false;
   h->revoked = 0;
   h->held.count = 0;

@@ -89,6 +89,8 @@
     "no session runs out before the lease of its locks") \
   P(lease_pause, "LEASE-PAUSE", ON(LOOK) | ON(GOT) | ON(TOLD), \
     "nobody is granted, or left holding, when the lease has run out") \
+  P(grant_lease, "GRANT-LEASE", ON(GOT), \
+    "a grant has a quarter of the session timeout before its lease runs out") \
   P(no_needless_unsure, "NO-NEEDLESS-UNSURE", ON(TOLD), \
     "nobody is unsure for less than T/4 of trouble") \
   P(reentry_count, "REENTRY-COUNT", ON(WANTED) | ON(GOT) | ON(LET_GO) | ON(REMOVED), \

@@ -70,10 +70,46 @@ void sim_lease_pause(sim_judge *j, const sim_fact *f)
   }
 }
 
+/* A gap above half of the timeout leaves less. */
+static int64_t quarter_of(const sim_process *p)
+{
+  int64_t timeout = lk_client_timeout_ms(p->client);
+  int64_t spare = (timeout - lk__keeper_gap_ms(p->keeper)) / 2;
+
+  return spare < timeout / 4 ? spare : timeout / 4;
+}
+
+/* Of the assurance that its process asks for. */
+void sim_grant_lease(sim_judge *j, const sim_fact *f)
+{
+  const sim_process *p = f->handle->process;
+  const lk_lock *l = f->handle->lock;
+
+  if (f->err != 0 || f->handle->again || l == NULL)
+    return;
+  int64_t left = lk_lock_deadline(l) - lk_client_now(p->client);
+
+  if (lk_lock_deadline(l) != lk_keeper_deadline(p->keeper) ||
+      left < quarter_of(p))
+    sim_accuse(j, "%s is granted with %" PRId64 " ms left", f->handle->name,
+               left);
+}
+
+/* Its grant left less than a quarter of the timeout until it is unsure, and
+ * trouble came before its first beat. */
+static bool is_short(const sim_handle *h)
+{
+  int32_t timeout = lk_client_timeout_ms(h->process->client);
+
+  return h->granted_for_ms < timeout / 4 + timeout / MARGIN &&
+         sim_process_clock(h->process) < h->granted_ms + timeout / 4;
+}
+
 /* Nobody is unsure for less than T/4 of trouble. */
 void sim_no_needless_unsure(sim_judge *j, const sim_fact *f)
 {
-  if (f->told->type == LK_LOCK_EVENT_UNSURE && j->world->scenario->calm)
+  if (f->told->type == LK_LOCK_EVENT_UNSURE && j->world->scenario->calm &&
+      !is_short(f->handle))
     sim_accuse(j, "%s is unsure in calm weather", f->handle->name);
 }
 
