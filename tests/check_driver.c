@@ -192,6 +192,27 @@ START_TEST(no_address_always_comes_first)
 }
 END_TEST
 
+/* There is a server at one address of two. */
+START_TEST(the_address_that_was_used_last_comes_last)
+{
+  uint16_t port;
+  int listener = sockets_listen("127.0.0.1", &port);
+
+  start();
+  lk_client *c = new_client();
+  bool before = connects(c, 1, "two.test", port, 0);
+
+  for (uint64_t n = 2; n <= 40; n++) {
+    bool now = connects(c, n, "two.test", port, 0);
+
+    ck_assert(now != before);
+    before = now;
+  }
+  close(listener);
+  stop();
+}
+END_TEST
+
 START_TEST(a_name_without_address_says_so)
 {
   start();
@@ -792,7 +813,7 @@ SUITE("driver", literals_are_connected_to,
       a_refused_connection_says_where_and_why, a_connection_to_itself_is_none,
       a_new_wish_ends_the_old_connection, an_attempt_that_hangs_is_given_up,
       each_address_of_a_name_is_an_attempt, no_address_always_comes_first,
-      a_name_without_address_says_so,
+      the_address_that_was_used_last_comes_last, a_name_without_address_says_so,
       a_wish_that_changes_with_the_answer_counts,
       an_outdated_answer_is_not_told, a_thousand_pieces_leave_in_one_write,
       what_does_not_fit_waits_until_it_does,

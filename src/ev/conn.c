@@ -168,6 +168,12 @@ static void open_to(lk_conn *n, const lk_address *to)
   advance(n, n->type->open(n->transport, &a, n->host));
 }
 
+static void open_in_list(lk_conn *n)
+{
+  n->used = n->list[n->address % n->count];
+  open_to(n, &n->used);
+}
+
 static void receive(lk_conn *n)
 {
   lk_ev *ev = n->ev;
@@ -253,6 +259,25 @@ static void on_io(struct ev_loop *loop, ev_io *w, int revents)
 
 /* ---- names --------------------------------------------------------------- */
 
+static void swap_addresses(const lk_conn *n, size_t i, size_t k)
+{
+  lk_address swap = n->list[i];
+
+  n->list[i] = n->list[k];
+  n->list[k] = swap;
+}
+
+/* The address in the last attempt comes last: its server has just been lost. */
+static void put_used_address_last(const lk_conn *n)
+{
+  for (size_t i = 0; i < n->count; i++) {
+    if (lk__address_equal(&n->list[i], &n->used)) {
+      swap_addresses(n, i, n->count - 1);
+      return;
+    }
+  }
+}
+
 /* Nobody shall always come first. */
 static void shuffle(lk_conn *n)
 {
@@ -260,12 +285,7 @@ static void shuffle(lk_conn *n)
     uint32_t r;
 
     lk__origin_random(n->ev->origin, &r, sizeof r);
-
-    lk_address *a = &n->list[r % i], *b = &n->list[i - 1];
-    lk_address swap = *a;
-
-    *a = *b;
-    *b = swap;
+    swap_addresses(n, r % i, i - 1);
   }
 }
 
@@ -279,6 +299,7 @@ static bool keep(lk_conn *n, const lk_address *list, size_t count)
   n->list = copy;
   n->count = count;
   shuffle(n);
+  put_used_address_last(n);
   return true;
 }
 
@@ -293,7 +314,7 @@ static void connect_found(lk_conn *n)
     return;
   lk_client_want(n->client, &want);
   if (want.attempt == attempt)
-    open_to(n, &n->list[n->address % n->count]);
+    open_in_list(n);
 }
 
 static void on_lookup(lk_lookup *l, const lk_address *list, size_t count,
@@ -343,7 +364,7 @@ static void start(lk_conn *n, const lk_want *want)
   } else if (lk__address_parse(&literal, n->host)) {
     open_to(n, &literal);
   } else if (n->address > 0 && n->count > 0) {
-    open_to(n, &n->list[n->address % n->count]);
+    open_in_list(n);
   } else {
     n->stage = LK_STAGE_RESOLVING;
     if (!lk__resolver_ask(n->ev->resolver, &n->lookup, n->host))

@@ -42,6 +42,7 @@ typedef struct lk_conn {
   char *host;       /**< whose addresses `list` has */
   lk_address *list;
   size_t count;
+  lk_address used; /**< of `list`, in the last attempt; its family 0: none */
   lk_lookup lookup;
 
   const lk_transport_type *type;
