@@ -98,6 +98,101 @@ START_TEST(all_servers_together_have_two_thirds_of_the_timeout)
 }
 END_TEST
 
+static int64_t attempt_ends_in(void)
+{
+  return lk_client_deadline(p->client) - p->now;
+}
+
+START_TEST(an_attempt_is_shortened_when_the_addresses_are_known)
+{
+  begin("zk", 30000);
+  peer_settle(p);
+  ck_assert_int_eq(attempt_ends_in(), 20000);
+  p->now += 3000; /* the name server took that long */
+  peer_resolved(p, 5);
+  ck_assert_int_eq(attempt_ends_in(), 4000);
+  peer_failed(p, LK_ERR_CONNECT, NULL);
+  ck_assert_int_eq(attempt_ends_in(), 4000);
+  end();
+}
+END_TEST
+
+START_TEST(a_slow_name_server_does_not_lengthen_an_attempt)
+{
+  begin("zk", 30000);
+  peer_settle(p);
+  p->now += 19000;
+  peer_resolved(p, 5);
+  ck_assert_int_eq(attempt_ends_in(), 1000);
+  end();
+}
+END_TEST
+
+START_TEST(an_address_that_connects_keeps_its_time_when_it_is_resolved_late)
+{
+  begin("zk", 30000);
+  peer_settle(p);
+  peer_connected(p);
+  peer_resolved(p, 5); /* a driver out of order */
+  ck_assert_int_eq(attempt_ends_in(), 20000);
+  end();
+}
+END_TEST
+
+static void welcome(int32_t timeout_ms)
+{
+  lk_buf b = wire_buf();
+
+  wire_welcome(&b, 7, timeout_ms);
+  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+  lk__buf_free(&b);
+}
+
+/* The session was last heard of at 0 and may end at 30 s. */
+START_TEST(each_address_has_its_attempt_before_the_session_ends)
+{
+  begin("zk", 30000);
+  p->mute = true;
+  peer_settle(p);
+  peer_resolved(p, 2);
+  peer_failed(p, LK_ERR_CONNECT, NULL);
+  int64_t start = p->now;
+
+  peer_connected(p);
+  welcome(30000);
+  while (lk_client_connection(p->client) != 0)
+    peer_pass(p, 1);
+  ck_assert_int_eq(p->now - start, 20000);
+  while (p->want.attempt == 0)
+    peer_pass(p, 1);
+  ck_assert_uint_eq(p->want.address, 0); /* silent, too */
+  peer_resolved(p, 2);
+  while (p->want.address == 0)
+    peer_pass(p, 1);
+  ck_assert_int_le(p->now - start, 25500);
+  end();
+}
+END_TEST
+
+START_TEST(an_attempt_keeps_half_of_its_share_however_little_time_is_left)
+{
+  begin("a,b,c,d,e", 30000);
+  p->mute = true;
+  peer_settle(p);
+  peer_connected(p);
+  welcome(30000);
+  peer_failed(p, 0, NULL);
+  p->now += 29999;
+  p->client->now = p->now;
+  lk__timing_begin_attempt(p->client);
+  ck_assert_int_eq(p->client->attempt_end_ms - p->now, 2000);
+  p->client->now++; /* nothing is left to be shared */
+  lk__timing_begin_attempt(p->client);
+  ck_assert_int_eq(p->client->attempt_end_ms - p->client->now, 4000);
+  end();
+}
+END_TEST
+
 /* An attempt at a silent server: nothing is heard for seconds. */
 START_TEST(a_timeout_begins_when_the_request_is_made)
 {
@@ -117,14 +212,10 @@ END_TEST
 
 static void connect_and_block_output(void)
 {
-  lk_buf b = wire_buf();
-
   p->mute = true;
   peer_settle(p);
   peer_connected(p);
-  wire_welcome(&b, 7, 60000);
-  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
-  lk__buf_free(&b);
+  welcome(60000);
   p->room = 0;
 }
 
@@ -204,6 +295,11 @@ END_TEST
 SUITE("timing", a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds,
       a_pause_is_neither_long_nor_nothing,
       all_servers_together_have_two_thirds_of_the_timeout,
+      an_attempt_is_shortened_when_the_addresses_are_known,
+      a_slow_name_server_does_not_lengthen_an_attempt,
+      an_address_that_connects_keeps_its_time_when_it_is_resolved_late,
+      each_address_has_its_attempt_before_the_session_ends,
+      an_attempt_keeps_half_of_its_share_however_little_time_is_left,
       a_timeout_begins_when_the_request_is_made,
       a_timeout_begins_when_the_request_is_made_while_output_is_blocked,
       a_timeout_in_a_callback_begins_when_the_request_is_made,

@@ -45,7 +45,9 @@ typedef struct lk_want {
 
 LK_API void lk_client_want(lk_client *c, lk_want *out);
 /** The name was resolved to `count` (> 0) addresses; they are tried in turn,
-    each by an attempt of its own. A driver for literals need not call it. */
+    each by an attempt of its own. The deadline of the attempt moves: each
+    address has its share of the time. A driver for literals need not call it.
+ */
 LK_API void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count);
 LK_API void lk_client_connected(lk_client *c, uint64_t attempt);
 /** The attempt is over: LK_ERR_RESOLVE, LK_ERR_CONNECT, or LK_ERR_LOSS for one

@@ -315,8 +315,11 @@ static bool begin_anywhere(lk_client *c, uint64_t attempt)
 
 void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
 {
-  if (begin_anywhere(c, attempt) && count > 0)
+  if (begin_anywhere(c, attempt) && c->phase == LK_PHASE_DIALING &&
+      count > 0) {
     c->hosts.addresses = count;
+    lk__timing_resolved(c);
+  }
   lk__client_leave(c);
 }
 

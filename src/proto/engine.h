@@ -109,6 +109,7 @@ struct lk_client {
   uint64_t connection; /* number of the live connection, or 0 */
   uint64_t connections;
   int64_t retry_ms;
+  int64_t attempt_began_ms;
   int64_t attempt_end_ms;
   int64_t handshake_sent_ms;
   int64_t heard_ms;   /* last whole frame */
@@ -206,8 +207,14 @@ void lk__timing_run(lk_client *c);
 int64_t lk__timing_deadline(const lk_client *c);
 /** How long to wait before the next attempt, with jitter. */
 int64_t lk__timing_pause(lk_client *c);
-/** How long one attempt may take, from resolving to the handshake's answer. */
+/** How long one attempt may take, from resolving to the handshake's answer,
+    where no session is about to end. */
 int64_t lk__timing_attempt(const lk_client *c);
+/** A connection attempt begins: set when it ends. */
+void lk__timing_begin_attempt(lk_client *c);
+/** The number of addresses is known now: the attempt at the first one ends
+    when its share of the time has passed, but no later than it would have. */
+void lk__timing_resolved(lk_client *c);
 
 /* probe.c */
 /** Look for a server that has a quorum, anew. */

@@ -19,7 +19,7 @@ void lk__session_dial(lk_client *c)
 
   c->attempt++;
   c->phase = LK_PHASE_DIALING;
-  c->attempt_end_ms = c->now + lk__timing_attempt(c);
+  lk__timing_begin_attempt(c);
   snprintf(c->server, sizeof c->server, "%s%s%s:%u", literal6 ? "[" : "",
            h->name, literal6 ? "]" : "", (unsigned)h->port);
   lk__client_wake(c);

@@ -20,6 +20,11 @@ static int64_t earlier(int64_t a, int64_t b)
   return a < b ? a : b;
 }
 
+static int64_t later(int64_t a, int64_t b)
+{
+  return a > b ? a : b;
+}
+
 int64_t lk__timing_pause(lk_client *c)
 {
   int64_t cap = c->timeout_ms / 10;
@@ -35,17 +40,56 @@ int64_t lk__timing_pause(lk_client *c)
   return pause / 2 + (int64_t)(r % (uint32_t)(pause / 2 + 1));
 }
 
-/* A third of the timeout is left when silence is noticed, so
- * that all servers together may take two thirds. */
+/* Servers, and further addresses of the one in turn. */
+static size_t endpoints(const lk_client *c)
+{
+  size_t more = c->hosts.addresses > 1 ? c->hosts.addresses - 1 : 0;
+
+  return c->hosts.count + more;
+}
+
+/* All servers together may take two thirds of the timeout. */
 int64_t lk__timing_attempt(const lk_client *c)
 {
-  size_t endpoints = c->hosts.count;
+  int64_t ms = (int64_t)c->timeout_ms * 2 / 3 / (int64_t)endpoints(c);
 
-  if (c->hosts.addresses > 1)
-    endpoints += c->hosts.addresses - 1;
-  int64_t ms = (int64_t)c->timeout_ms * 2 / 3 / (int64_t)endpoints;
+  return later(ms, LEAST_ATTEMPT_MS);
+}
 
-  return ms < LEAST_ATTEMPT_MS ? LEAST_ATTEMPT_MS : ms;
+/* When a session that is left without a server may end at the servers. */
+static int64_t session_end(const lk_client *c)
+{
+  return c->session.id == 0 ? LK_NEVER : c->proven_ms + c->timeout_ms;
+}
+
+/* Endpoints share what is left of the session, so that each has its attempt
+ * before the session ends; but half of the usual share is left to each. */
+static int64_t attempt_limit(const lk_client *c)
+{
+  int64_t count = (int64_t)endpoints(c);
+  int64_t usual = lk__timing_attempt(c);
+  int64_t left = session_end(c) - c->now;
+
+  if (count == 1 || left <= 0)
+    return usual;
+  return earlier(usual,
+                 later(left / count, later(usual / 2, LEAST_ATTEMPT_MS)));
+}
+
+void lk__timing_begin_attempt(lk_client *c)
+{
+  c->attempt_began_ms = c->now;
+  c->attempt_end_ms = c->now + attempt_limit(c);
+}
+
+void lk__timing_resolved(lk_client *c)
+{
+  int64_t end_ms = c->now + attempt_limit(c);
+
+  if (end_ms >= c->attempt_end_ms)
+    return;
+  c->attempt_end_ms = end_ms;
+  lk__client_wake(c);
 }
 
 static int64_t silence_end(const lk_client *c)
@@ -151,7 +195,7 @@ static void run_attempt(lk_client *c)
   snprintf(why, sizeof why, "%s within %d ms",
            c->phase == LK_PHASE_DIALING ? "no connection"
                                         : "connected, but no answer",
-           (int)lk__timing_attempt(c));
+           (int)(c->attempt_end_ms - c->attempt_began_ms));
   lk__session_break(c, LK_ERR_CONNECT, why);
 }
 
