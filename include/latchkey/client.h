@@ -228,7 +228,9 @@ typedef void (*lk_close_cb)(lk_client *c, int err, void *arg);
  * LK_ERR_AUTH_FAILED: the same, and it was refused; LK_ERR_SESSION_EXPIRED: it
  * was gone already.
  *
- * @return 0; LK_ERR_CLOSED: closed or closing already, `done` is not called.
+ * @return 0; LK_ERR_CLOSED: closed or closing already; LK_ERR_FORKED: in a child
+ *         of the client's process, which cannot end the session. `done` is not
+ *         called then.
  */
 LK_API int lk_client_close(lk_client *c, lk_close_cb done, void *arg);
 
@@ -317,7 +319,10 @@ typedef struct lk_listener {
 
 /** Attach and detach, at any time, also while being told. Told in the order
     of attaching; one that is attached while others are told is told of what
-    comes next. When a client is freed its listeners are detached. */
+    comes next. When a client is freed its listeners are detached. Detaching one
+    that was detached already does nothing, while the client lives; zero a
+    listener that may be detached before it was ever attached. Attaching one
+    twice is an error of the caller. */
 LK_API void lk_client_attach(lk_client *c, lk_listener *l);
 LK_API void lk_client_detach(lk_client *c, lk_listener *l);
 

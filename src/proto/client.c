@@ -161,6 +161,8 @@ void lk_client_free(lk_client *c)
 
 int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
 {
+  if (lk__client_refusal(c) == LK_ERR_FORKED)
+    return LK_ERR_FORKED;
   if (c->closing || c->free_wanted || c->final_err != 0)
     return LK_ERR_CLOSED;
   lk__client_enter(c);

@@ -19,6 +19,8 @@ void lk_client_attach(lk_client *c, lk_listener *l)
 
 void lk_client_detach(lk_client *c, lk_listener *l)
 {
+  if (l->prev == NULL && c->listeners != l)
+    return; /* it is not attached */
   if (c->telling == l)
     c->telling = l == c->telling_last ? NULL : l->next;
   else if (c->telling_last == l)

@@ -290,9 +290,9 @@ void peer_unlisten(peer *p, const char *name)
 {
   peer_thing *t = peer_thing_find(p, name);
 
-  if (t == NULL || !t->attached)
+  if (t == NULL || p->client == NULL)
     return;
-  t->attached = false;
+  t->attached = false; /* perhaps long since: then nothing happens */
   lk_client_detach(p->client, &t->listener);
 }
 
