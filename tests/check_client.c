@@ -275,6 +275,74 @@ START_TEST(an_answer_says_when_it_was_asked_and_given)
 }
 END_TEST
 
+/* ---- handles of watches ---------------------------------------------------
+ */
+
+static unsigned events;
+
+static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
+                     void *arg)
+{
+  (void)c;
+  ck_assert_ptr_eq(w, *(lk_watch **)arg);
+  events += event->type == LK_EVENT_CREATED;
+}
+
+/* Watch a node that is missing; the answer comes at once. */
+static void watch_missing(peer *p, const char *path, lk_watch **handle)
+{
+  lk_call call = {.size = sizeof call,
+                  .on_event = on_event,
+                  .watch_arg = handle,
+                  .watch = handle};
+  lk_buf b = wire_buf();
+
+  ck_assert_int_eq(lk_exists(p->client, path, &call, NULL, NULL), 0);
+  peer_settle(p);
+  wire_reply(&b, p->client->xid, 5, LK_ERR_NO_NODE);
+  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+  lk__buf_free(&b);
+}
+
+static void create(peer *p, const char *path)
+{
+  lk_buf b = wire_buf();
+
+  wire_event(&b, LK_EVENT_CREATED, path);
+  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+  lk__buf_free(&b);
+}
+
+START_TEST(a_watch_that_is_cancelled_late_takes_no_other_with_it)
+{
+  lk_client_config c = {.size = sizeof c};
+  peer *p = calloc(1, sizeof *p);
+  lk_buf b = wire_buf();
+  lk_watch *first, *second;
+
+  events = 0;
+  failing_mem_init(&p->mem);
+  p->mute = true;
+  ck_assert_int_eq(peer_init(p, &c), 0);
+  peer_settle(p);
+  peer_connected(p);
+  wire_welcome(&b, 7, 30000);
+  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+  watch_missing(p, "/a", &first);
+  create(p, "/a");
+  ck_assert_uint_eq(events, 1);
+  watch_missing(p, "/b", &second);
+  ck_assert_ptr_ne(first, second);
+  lk_watch_cancel(p->client, first, false);
+  lk_watch_cancel(p->client, NULL, false);
+  create(p, "/b");
+  ck_assert_uint_eq(events, 2);
+  lk__buf_free(&b);
+  peer_done(p);
+  free(p);
+}
+END_TEST
+
 /* ---- a connection that is made without memory ------------------------------
  */
 
@@ -364,4 +432,5 @@ SUITE("client", a_client_needs_its_hooks, options_out_of_range_are_refused,
       a_new_client_knows_what_it_was_told,
       a_client_without_servers_asks_the_one_at_home, every_state_has_a_name,
       an_answer_says_when_it_was_asked_and_given,
+      a_watch_that_is_cancelled_late_takes_no_other_with_it,
       without_memory_a_connection_is_made_whole_or_not_at_all)

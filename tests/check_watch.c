@@ -325,6 +325,32 @@ START_TEST(what_was_used_once_is_used_again)
 }
 END_TEST
 
+START_TEST(a_handle_that_outlives_its_watch_is_of_no_other)
+{
+  lk_watch *handles[100];
+
+  begin();
+  for (size_t i = 0; i < 100; i++) {
+    lk_watch *w = standing("/a", LK_WATCH_DATA);
+
+    handles[i] = lk__watch_handle(w);
+    ck_assert_ptr_eq(lk__watch_of(&ws, handles[i]), w);
+    for (size_t j = 0; j < i; j++) {
+      ck_assert_ptr_ne(handles[i], handles[j]);
+      ck_assert((lk__watch_of(&ws, handles[j]) == NULL) == (j % 2 == 0));
+    }
+    if (i % 2 == 0)
+      lk__watch_drop(&ws, w);
+  }
+  ck_assert_uint_eq(fire(LK_EVENT_CHANGED, "/a"), 50);
+  for (size_t i = 0; i < 100; i++)
+    ck_assert_ptr_null(lk__watch_of(&ws, handles[i]));
+  ck_assert_ptr_null(lk__watch_of(&ws, NULL));
+  ck_assert_ptr_null(lk__watch_of(&ws, (const lk_watch *)handles));
+  end();
+}
+END_TEST
+
 START_TEST(a_longer_path_than_ever_takes_its_room)
 {
   char path[1000];
@@ -375,11 +401,11 @@ END_TEST
 
 SUITE("watch", each_event_fires_what_the_server_lets_go,
       a_deletion_serves_all_lists_of_a_path_at_once,
-      what_stays_is_told_of_its_node_or_of_all_below,
-      what_stays_is_told_again,
+      what_stays_is_told_of_its_node_or_of_all_below, what_stays_is_told_again,
       only_the_very_path_is_meant, a_watch_that_is_under_way_hears_nothing,
       alone_is_who_shares_the_servers_watch_with_nobody,
       one_that_stays_serves_once_its_request_has_left,
       until_break_watches_are_taken_alone_or_with_all,
-      what_was_used_once_is_used_again, a_longer_path_than_ever_takes_its_room,
-      without_memory_there_is_no_watch)
+      what_was_used_once_is_used_again,
+      a_handle_that_outlives_its_watch_is_of_no_other,
+      a_longer_path_than_ever_takes_its_room, without_memory_there_is_no_watch)

@@ -20,7 +20,7 @@ extern "C" {
  * A watch may be set by lk_exists(), lk_get(), lk_children(), lk_list() and
  * lk_get_config(): give `on_event`. It stands when the request ends with 0
  * (lk_exists(): also with LK_ERR_NO_NODE, then waiting for the creation). If
- * the request ends any other way, the handle is invalid from the time `done` is
+ * the request ends any other way, the watch has ended from the time `done` is
  * called, and `on_event` is never called.
  */
 typedef struct lk_call {

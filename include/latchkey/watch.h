@@ -14,6 +14,11 @@
 extern "C" {
 #endif
 
+/**
+ * The handle of a watch: a number in the shape of a pointer, which is never
+ * NULL. It ends with its watch. A client does not give it to another watch
+ * before it has made 2^32 others (4,096 where pointers have 32 bits).
+ */
 typedef struct lk_watch lk_watch;
 
 /** What a watch reports; the first four are ZooKeeper's event types. */
@@ -39,7 +44,7 @@ typedef struct lk_event {
 } lk_event;
 
 /** Called once for a one-shot watch, any number of times for one that stays;
-    LK_EVENT_ENDED is the last. The handle is invalid when the last returns. */
+    LK_EVENT_ENDED is the last. The watch has ended when the last returns. */
 typedef void (*lk_watch_cb)(lk_client *c, lk_watch *w, const lk_event *event,
                             void *arg);
 
@@ -51,10 +56,11 @@ typedef enum lk_watch_mode {
 } lk_watch_mode;
 
 /**
- * Drop a watch; it is not called again and the handle is invalid. When
- * nobody else here watches the same thing and `on_server` is set, the server
- * is told as well (fire and forget; since 3.5.0), so that no watch is left
- * behind there. On the next connection it is gone in any case.
+ * Drop a watch; it is not called again and has ended. When nobody else here
+ * watches the same thing and `on_server` is set, the server is told as well
+ * (fire and forget; since 3.5.0), so that no watch is left behind there. On the
+ * next connection it is gone in any case. Nothing happens for a watch of this
+ * client that has ended already, nor for NULL.
  */
 LK_API void lk_watch_cancel(lk_client *c, lk_watch *w, bool on_server);
 

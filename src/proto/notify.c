@@ -12,7 +12,7 @@ static void tell_last(lk_client *c, lk_watch *w, const lk_event *event)
   lk_watch_cb cb = w->cb;
 
   w->cb = NULL;
-  cb(c, w, event, w->arg);
+  cb(c, lk__watch_handle(w), event, w->arg);
   lk__watch_drop(&c->watches, w);
 }
 
@@ -22,7 +22,7 @@ static void tell_staying(lk_client *c, lk_watch *w, const lk_event *event)
   lk_watched *on = w->on;
 
   lk__watched_ref(on);
-  w->cb(c, w, event, w->arg);
+  w->cb(c, lk__watch_handle(w), event, w->arg);
   lk__watched_unref(&c->watches, on);
 }
 

@@ -161,7 +161,7 @@ static int equip(lk_client *c, lk_request *r, const lk_ask *ask,
     }
   }
   if (call->watch != NULL)
-    *call->watch = r->watch;
+    *call->watch = r->watch == NULL ? NULL : lk__watch_handle(r->watch);
   return 0;
 }
 

@@ -5,8 +5,13 @@
 
 enum {
   PATH_STEP = 128, /* room for paths comes in steps, so that it fits again */
-  MAX_SPARES = 1024
+  MAX_SPARES = 1024,
+  FIRST_SLOTS = 16,
+  /* Of a handle: 32 of 64, or 20 of 32, which is a million watches. */
+  SLOT_BITS = sizeof(uintptr_t) > 4 ? 32 : 20
 };
+
+#define MAX_SLOTS ((uint32_t)(((uintptr_t)1 << SLOT_BITS) - 1))
 
 bool lk__watches_init(lk_watches *ws, const lk_mem *mem)
 {
@@ -30,6 +35,7 @@ void lk__watches_free(lk_watches *ws)
     lk__mem_free(ws->mem, on->path);
     lk__mem_free(ws->mem, on);
   }
+  lk__mem_free(ws->mem, ws->slots);
   lk__map_free(&ws->paths);
 }
 
@@ -95,6 +101,60 @@ void lk__watched_unref(lk_watches *ws, lk_watched *on)
   spare_path(ws, on);
 }
 
+/* ---- handles ------------------------------------------------------------ */
+
+static bool add_slots(lk_watches *ws)
+{
+  uint32_t more = ws->nslots == 0 ? FIRST_SLOTS : ws->nslots;
+  lk_watch_slot *slots;
+
+  if (more > MAX_SLOTS - ws->nslots)
+    return false;
+  slots = lk__mem_resize(ws->mem, ws->slots,
+                         ((size_t)ws->nslots + more) * sizeof *slots);
+  if (slots == NULL)
+    return false;
+  ws->slots = slots;
+  for (uint32_t i = 0; i < more; i++, ws->nslots++)
+    slots[ws->nslots] = (lk_watch_slot){NULL, ws->nslots + 1};
+  return true;
+}
+
+static bool take_slot(lk_watches *ws, lk_watch *w)
+{
+  if (ws->free_slot == ws->nslots && !add_slots(ws))
+    return false;
+  w->slot = ws->free_slot;
+  w->serial = ++ws->serial;
+  ws->free_slot = ws->slots[w->slot].next;
+  ws->slots[w->slot].watch = w;
+  return true;
+}
+
+static void free_slot(lk_watches *ws, const lk_watch *w)
+{
+  ws->slots[w->slot] = (lk_watch_slot){NULL, ws->free_slot};
+  ws->free_slot = w->slot;
+}
+
+lk_watch *lk__watch_handle(const lk_watch *w)
+{
+  uintptr_t place = (uintptr_t)w->slot + 1; /* no handle is NULL */
+
+  return (lk_watch *)((uintptr_t)w->serial << SLOT_BITS | place);
+}
+
+lk_watch *lk__watch_of(const lk_watches *ws, const lk_watch *handle)
+{
+  uintptr_t place = (uintptr_t)handle & MAX_SLOTS;
+  lk_watch *w =
+      place == 0 || place > ws->nslots ? NULL : ws->slots[place - 1].watch;
+
+  return w != NULL && lk__watch_handle(w) == handle ? w : NULL;
+}
+
+/* ---- watches ------------------------------------------------------------ */
+
 static lk_watch *new_watch(lk_watches *ws)
 {
   if (lk__list_empty(&ws->spare_watches))
@@ -133,6 +193,11 @@ lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
     return NULL;
   }
   w->on->refs++;
+  if (!take_slot(ws, w)) {
+    lk__watched_unref(ws, w->on);
+    spare_watch(ws, w);
+    return NULL;
+  }
   w->cb = call->on_event;
   w->arg = call->watch_arg;
   w->kind = kind;
@@ -175,6 +240,7 @@ void lk__watch_drop(lk_watches *ws, lk_watch *w)
   lk__list_remove(&w->tell);
   fall(ws, w);
   ws->adding -= lk__watch_stays(w->kind);
+  free_slot(ws, w);
   spare_watch(ws, w);
   lk__watched_unref(ws, on);
 }

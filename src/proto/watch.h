@@ -43,6 +43,8 @@ struct lk_watch {
   lk_watch_cb cb; /**< NULL: cancelled while its request was under way */
   void *arg;
   lk_watch_kind kind;
+  uint32_t slot;   /**< in the table of handles */
+  uint32_t serial; /**< of its handle */
   bool until_break;
   bool standing; /**< its request succeeded */
   bool held;     /**< its request waits for a connection */
@@ -50,6 +52,12 @@ struct lk_watch {
   bool covered;  /**< one-shot: perhaps without a watch of its own on the
                       server, where one that stays serves it */
 };
+
+/** A place in the table of handles. */
+typedef struct lk_watch_slot {
+  lk_watch *watch; /**< NULL: free */
+  uint32_t next;   /**< of a free one: the next free one */
+} lk_watch_slot;
 
 /** The watch table of a client. Paths in it are server paths. */
 typedef struct lk_watches {
@@ -62,11 +70,24 @@ typedef struct lk_watches {
   lk_watched *spare_paths;
   lk_link spare_watches;
   size_t spares;
+  lk_watch_slot *slots;
+  uint32_t nslots;
+  uint32_t free_slot; /**< `nslots`: none is free */
+  uint32_t serial;    /**< of the last handle */
 } lk_watches;
 
 bool lk__watches_init(lk_watches *ws, const lk_mem *mem);
 /** All watches must be gone. */
 void lk__watches_free(lk_watches *ws);
+
+/**
+ * What the user has of a watch is no pointer but its place in a table and a
+ * serial number, so that a handle that outlives its watch is known by that and
+ * never mistaken for another's, before 2^32 watches were made.
+ */
+lk_watch *lk__watch_handle(const lk_watch *w);
+/** The watch of a handle; NULL: it has ended. */
+lk_watch *lk__watch_of(const lk_watches *ws, const lk_watch *handle);
 
 /** A watch of which the request is about to be sent; NULL: no memory. `kind`
     is not EXIST; lk__watch_stand() can turn DATA into EXIST. */

@@ -133,12 +133,14 @@ void lk__watch_settle(lk_client *c, lk_watch *w, int32_t op, int err)
   drop(c, w);
 }
 
-void lk_watch_cancel(lk_client *c, lk_watch *w, bool on_server)
+void lk_watch_cancel(lk_client *c, lk_watch *handle, bool on_server)
 {
+  lk_watch *w = lk__watch_of(&c->watches, handle);
+
+  if (w == NULL || w->cb == NULL)
+    return; /* it has ended, or its last event is being told */
   bool taken = lk__list_empty(&w->link); /* nothing is left on the server */
 
-  if (w->cb == NULL)
-    return;
   w->cb = NULL;
   if (!taken && !w->standing) {
     w->remove = on_server; /* once its request has been answered */
