@@ -387,6 +387,73 @@ START_TEST(a_break_at_any_request_is_survived)
 }
 END_TEST
 
+/* Of three lists the first is put off. The second lock is granted before it is
+ * known that the first is not, and the third is asked for in vain. */
+START_TEST(nothing_is_asked_for_before_all_before_it_are_held)
+{
+  locker a;
+
+  begin();
+  single(&a, &two, "/m/a");
+  get(&a);
+  get(&b);
+  one.link->requests = 0;
+  one.link->throttle_at = 2;
+  want(&all);
+  ck_assert(locker_told(&all, "waiting 1 0000000000\n"));
+  one.link->frozen = true;
+  fake_run(&server, 200);
+  let_go(&b);
+  one.link->frozen = false;
+  fake_turn(&server);
+  ck_assert(locker_told(&all, "waiting 1 0000000000\n"));
+  ck_assert_uint_eq(fake_children(&server, "/m/c"), 0);
+  let_go(&a);
+  ck_assert_int_eq(all.acquired, 0);
+  let_go(&all);
+  ck_assert_uint_eq(left(), 0);
+  locker_free(&a);
+  end();
+}
+END_TEST
+
+/* Its own nodes of before the break are not those of somebody else. */
+START_TEST(a_break_at_any_request_is_not_taken_for_a_rival)
+{
+  for (unsigned at = 1; at <= 8; at++) {
+    begin();
+    one.link->requests = 0;
+    one.link->cut_at = at / 2;
+    one.link->cut_after = at % 2 == 0;
+    ck_assert_int_eq(locker_want(&all, 0), 0);
+    fake_run(&server, T / 2);
+    ck_assert_int_eq(all.acquired, 0);
+    ck_assert(locker_told(&all, ""));
+    ck_assert_uint_eq(left(), 3);
+    end();
+  }
+}
+END_TEST
+
+/* One of them cannot be deleted, and that is told; it goes on without. */
+START_TEST(an_orphan_that_stays_does_not_stop_it)
+{
+  begin();
+  one.link->requests = 0;
+  one.link->cut_at = 1;
+  one.link->cut_after = true;
+  fake_deny(&server, "/m/b", LK_PERM_DELETE);
+  ck_assert_int_eq(locker_want(&all, 0), 0);
+  fake_run(&server, T / 2);
+  ck_assert_int_eq(all.acquired, LK_ERR_BUSY);
+  ck_assert_str_ne(one.left_behind, "");
+  fake_deny(&server, "/m/b", 0);
+  fake_expire(&server, one.link->session);
+  fake_drop(one.link);
+  end();
+}
+END_TEST
+
 START_TEST(a_session_that_ends_while_it_waits_begins_anew)
 {
   begin();
@@ -533,6 +600,9 @@ SUITE("multilock", all_cost_one_write, missing_directories_cost_one_more,
       a_timeout_leaves_nothing, cancelled_at_once_it_leaves_nothing,
       it_is_lost_as_a_whole, one_that_is_lost_while_it_waits_begins_anew,
       verify_and_guarded_ask_for_all, a_break_at_any_request_is_survived,
+      nothing_is_asked_for_before_all_before_it_are_held,
+      a_break_at_any_request_is_not_taken_for_a_rival,
+      an_orphan_that_stays_does_not_stop_it,
       a_session_that_ends_while_it_waits_begins_anew,
       a_session_that_ends_takes_it, an_overloaded_server_is_asked_again,
       a_client_that_is_freed_ends_it, it_may_be_freed_when_its_client_is,

@@ -114,7 +114,7 @@ static int ask_round(lk_team *t)
 
 void lk__round_begin(lk_team *t)
 {
-  if (t->over || t->asked || !lk__keeper_online(t->keeper))
+  if (t->over || t->asked || t->orphans > 0 || !lk__keeper_online(t->keeper))
     return;
   t->fresh = t->attempt.count;
   for (size_t i = t->fresh; i < t->config->count; i++) {

@@ -37,13 +37,49 @@ static void tell(lk_team *t, const lk_news *news)
     t->owner->news(t->owner_arg, news);
 }
 
+static bool is_ready(const lk_team *t);
+
+static void orphan_gone(void *arg, int err)
+{
+  lk_team *t = arg;
+
+  (void)err; /* the session lease says that it stays */
+  if (--t->orphans == 0 && is_ready(t))
+    lk__round_begin(t);
+  lk__team_unref(t);
+}
+
+static void orphan_news(void *arg, const lk_news *news)
+{
+  (void)arg;
+  (void)news;
+}
+
+static const lk_owner of_orphan = {.news = orphan_news, .gone = orphan_gone};
+
+/* Nobody knows yet whether its node exists, and no delete is on its way that a
+ * later create would follow. */
+static void drop_orphan(lk_team *t, lk_contend *ct)
+{
+  bool leaves = ct->owner == NULL; /* it has ended by itself */
+
+  ct->owner = &of_orphan;
+  ct->owner_arg = t;
+  t->orphans++;
+  lk__team_ref(t);
+  if (!leaves)
+    lk__contend_stop(ct, true);
+}
+
 /* Give back the nodes of mate `from` and those after it. */
 void lk__team_drop(lk_team *t, size_t from)
 {
   while (t->attempt.count > from) {
     lk_contend *ct = t->parts[--t->attempt.count];
 
-    if (ct->owner != NULL)
+    if (ct->own == LK_OWN_ASKED || ct->own == LK_OWN_MAYBE)
+      drop_orphan(t, ct);
+    else if (ct->owner != NULL)
       lk__contend_stop(ct, false);
     lk__contend_unref(ct);
   }
@@ -143,7 +179,7 @@ static void on_granted(void *arg)
   lk__team_ref(t);
   if (t->attempt.count == t->config->count)
     try_grant(t);
-  else if (m->index + 1 == t->attempt.count)
+  else if (is_ready(t))
     lk__round_begin(t);
   lk__team_unref(t);
 }

@@ -31,7 +31,8 @@ typedef struct lk_mate {
 struct lk_team {
   lk_attempt attempt; /* of the contends there are: those of the first mates */
   lk_keeper *keeper;
-  size_t refs; /* the owner's, a multi's, mates' that are leaving, callers */
+  size_t refs; /* the owner's, a multi's, callers, and those of nodes that will
+                  tell when they are gone */
   const lk_owner *owner;
   void *owner_arg;
   lk_team_config *config;
@@ -44,6 +45,8 @@ struct lk_team {
   bool again;     /* after it all is to be begun anew */
   bool parents;   /* the next round makes directories first */
   size_t fresh;   /* first mate of the newest round */
+  size_t orphans; /* nodes given back that may exist: no round before they are
+                     gone, since it would find them ahead of its own */
   size_t leaving; /* mates that will tell when they are gone */
   int left_err;   /* why one of them stays */
   unsigned misses;
