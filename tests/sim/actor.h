@@ -72,6 +72,7 @@ typedef struct sim_actor {
 
   /* a clerk's */
   lk_listener listener;
+  bool reading; /**< of the large node */
 
   /* a sitter's */
   sim_sitting sitting;

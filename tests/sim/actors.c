@@ -3,6 +3,7 @@
 
 #include "sim/actor.h"
 
+#include "sim/conditions.h"
 #include "sim/habits.h"
 #include "sim/menu.h"
 #include "sim/need.h"
@@ -67,7 +68,7 @@ static void engage(sim_process *p)
     lockers += MORE_LOCKERS; /* or nobody would wait behind one node */
   while (number < lockers)
     add(p, &sim_locker, number++);
-  if (sim_roll(&r, 3) == 0)
+  if (sim_roll(&r, 3) == 0 || sim_has_condition(p->world, SIM_NARROW))
     add(p, &sim_clerk, number++);
   /* It alone stays where numbers are at their end. */
   if (sim_roll(&r,

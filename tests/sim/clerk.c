@@ -4,6 +4,7 @@
 #include "sim/actor.h"
 
 #include "sim/conditions.h"
+#include "sim/need.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -213,6 +214,41 @@ static void ask_something(sim_actor *a, sim_verb verb, uint32_t node)
   r->calling = false;
 }
 
+/* Nothing but zeros, as are all that are asked for below SIM_RAW's side. */
+static void make_large(sim_actor *a)
+{
+  void *zeros = sim_need(SIM_LARGE);
+
+  (void)lk_create(a->process->client, SIM_LARGE_PATH,
+                  lk_bytes_of(zeros, SIM_LARGE), NULL, LK_PERSISTENT, NULL,
+                  NULL, NULL);
+  free(zeros);
+}
+
+static void on_large(lk_client *c, int err, const lk_bytes *data,
+                     const lk_stat *stat, void *arg)
+{
+  sim_actor *a = arg;
+
+  (void)c;
+  (void)stat;
+  SIM_SAY(&a->process->world->trace, a->name, "has read the large node: %s",
+          err == 0 ? "0" : lk_error_name(err));
+  a->reading = false;
+  if (err == 0 && data->len != SIM_LARGE)
+    abort();
+}
+
+/* One at a time. */
+static void read_large(sim_actor *a)
+{
+  lk_call call = {.size = sizeof call, .repeat = sim_roll(&a->rng, 2) == 0};
+
+  if (!a->reading)
+    a->reading =
+        lk_get(a->process->client, SIM_LARGE_PATH, &call, on_large, a) == 0;
+}
+
 static void drop_some_watch(sim_actor *a)
 {
   sim_request *r = sim_judge_watch(a->process->world->judge, a->process,
@@ -239,6 +275,8 @@ static void act(sim_actor *a)
   for (uint32_t i = sim_roll(&a->rng, MOST_AT_ONCE) + 1; i > 0; i--)
     ask_something(a, some[sim_roll(&a->rng, sizeof some / sizeof *some)],
                   sim_roll(&a->rng, NODES));
+  if (sim_has_condition(a->process->world, SIM_NARROW))
+    read_large(a);
   if (sim_has_condition(a->process->world, SIM_REFUSALS) &&
       sim_roll(&a->rng, 2) == 0)
     ask_something(a, SIM_WHO, 0);
@@ -266,6 +304,9 @@ static void start(sim_actor *a)
                   NULL, NULL, NULL);
   (void)lk_create(a->process->client, SIM_RAW "/guarded", lk_text(""), NULL,
                   LK_PERSISTENT, NULL, NULL, NULL);
+  a->reading = false;
+  if (sim_has_condition(a->process->world, SIM_NARROW))
+    make_large(a);
   sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
 }
 

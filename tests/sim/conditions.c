@@ -31,6 +31,9 @@ const sim_condition sim_conditions[SIM_NCONDITIONS] = {
   [SIM_ADDRESSES] = {.name = "addresses", .weight = 0, .gap_pm = 500,
    .text = "names have several addresses, and nothing answers at some of them",
    .faults = {F(ADDRESSES) = 3, F(CUT) = 2, F(SERVER_CRASH) = 1}},
+  [SIM_NARROW] = {.name = "narrow", .weight = 0, .gap_pm = 1000,
+   .text = "routes have a bandwidth, and one node is large",
+   .faults = {F(NARROW) = 1}},
 };
 /* clang-format on */
 

@@ -19,6 +19,7 @@ typedef enum sim_condition_id {
   SIM_WIPES,
   SIM_REFUSALS,
   SIM_ADDRESSES,
+  SIM_NARROW,
   SIM_NCONDITIONS
 } sim_condition_id;
 

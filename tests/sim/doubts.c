@@ -20,6 +20,12 @@ int64_t sim_patience_us(const sim_judge *j)
   return 2 * sim_T_us(j) + (throttled ? RESTS_MS * SIM_MS : 0);
 }
 
+/* All routes of a process are, or none is. */
+static bool is_narrow(const sim_judge *j, const sim_life *l)
+{
+  return sim_network_route(j->world->network, l->process->index, 0)->kb_us > 0;
+}
+
 bool sim_overdue(sim_judge *j, const sim_life *l, sim_stuck *s,
                  const sim_entry *e)
 {
@@ -29,7 +35,7 @@ bool sim_overdue(sim_judge *j, const sim_life *l, sim_stuck *s,
       !sim_process_runs(l->process) || l->seen_zxid < s->zxid)
     return false;
   if (s->since_us == 0 || s->since_us < l->smooth_us ||
-      s->since_us < j->slow_us)
+      s->since_us < j->slow_us || is_narrow(j, l))
     s->since_us = sim_now_us(j);
   if (sim_now_us(j) - s->since_us <= sim_patience_us(j))
     return false;

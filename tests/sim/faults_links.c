@@ -166,6 +166,31 @@ bool sim_strike_proxy(sim_faults *f)
   return true;
 }
 
+static bool heal_narrow(sim_wound *x)
+{
+  route_of(x)->kb_us = 0;
+  return true;
+}
+
+/* All routes of a process; the large node takes a third of T to three T. */
+bool sim_strike_narrow(sim_faults *f)
+{
+  int64_t t = sim_fault_timeout(f);
+  int64_t kb_us = sim_between(&f->rng, t / 3, 3 * t) / (SIM_LARGE / 1024);
+  unsigned process = sim_some_process(f);
+  int64_t length = 4 * sim_fault_time(f);
+
+  SAY(f, "p%u: a KB takes %" PRId64 " us", process, kb_us);
+  for (unsigned i = 0; i < f->world->config.servers; i++) {
+    sim_wound *x = sim_hurt(f, heal_narrow, length);
+
+    x->a = process;
+    x->b = i;
+    route_of(x)->kb_us = kb_us;
+  }
+  return true;
+}
+
 /* ---- processes ----------------------------------------------------------- */
 
 bool sim_strike_pause(sim_faults *f)

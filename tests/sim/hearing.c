@@ -92,9 +92,13 @@ static size_t missing(const sim_hearing *h)
 void sim_judge_received(sim_judge *j, sim_process *p, const void *bytes,
                         size_t len)
 {
-  sim_hearing *h = &sim_life_of(j, p)->hearing;
+  sim_life *l = sim_life_of(j, p);
+  sim_hearing *h = &l->hearing;
   const unsigned char *b = bytes;
 
+  if (l->hears_us < sim_now_us(j))
+    l->heard_us = l->hears_us;
+  l->hears_us = sim_now_us(j);
   while (j->world->audited && len > 0) {
     size_t n = missing(h) < len ? missing(h) : len;
     size_t room = h->came < sizeof h->frame ? sizeof h->frame - h->came : 0;

@@ -12,6 +12,10 @@
 typedef struct sim_network sim_network;
 typedef struct sim_pipe sim_pipe;
 
+/** A node that is read where routes have a bandwidth, and its bytes. */
+#define SIM_LARGE_PATH "/large"
+enum { SIM_LARGE = 64 * 1024 };
+
 /** Directions: to the server, to the process. */
 enum { SIM_UP, SIM_DOWN };
 
@@ -28,6 +32,7 @@ typedef enum sim_pipe_state {
 typedef struct sim_route {
   unsigned cut[2];     /**< by how many: nothing passes in this direction */
   int64_t delay_us[2]; /**< the least */
+  int64_t kb_us;       /**< what 1,024 bytes down take; 0: nothing */
   unsigned proxies;    /**< new connections are taken and never answered */
 } sim_route;
 

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_ON_THE_WAY = 64 * 1024 };
+enum { MOST_ON_THE_WAY = 64 * 1024, KB = 1024 };
 
 /* What was sent in one piece, or the end of the stream. */
 typedef struct part {
@@ -93,8 +93,8 @@ static void go_on(sim_pipe *p, int direction)
   sim_do_at(&p->network->world->agenda, &f->job, first->at_us);
 }
 
-static void put(sim_pipe *p, int direction, const void *bytes, size_t len,
-                bool end)
+static void put_part(sim_pipe *p, int direction, const void *bytes, size_t len,
+                     bool end)
 {
   sim_flow *f = &p->flows[direction];
   int64_t at = p->network->world->agenda.now_us + delay(p, direction);
@@ -104,10 +104,24 @@ static void put(sim_pipe *p, int direction, const void *bytes, size_t len,
     abort();
   if (f->last_us < at)
     f->last_us = at;
+  if (direction == SIM_DOWN)
+    f->last_us += route_of(p)->kb_us * (int64_t)len / KB;
   *(part *)lk__ring_push(&f->parts) =
       (part){.at_us = f->last_us, .len = len, .end = end};
   if (f->parts.count == 1)
     go_on(p, direction);
+}
+
+/* Where it takes its time, what is long arrives bit by bit. */
+static void put(sim_pipe *p, int direction, const void *bytes, size_t len,
+                bool end)
+{
+  const unsigned char *at = bytes;
+  bool slow = direction == SIM_DOWN && route_of(p)->kb_us > 0;
+
+  for (; slow && len > KB; at += KB, len -= KB)
+    put_part(p, direction, at, KB, false);
+  put_part(p, direction, at, len, end);
 }
 
 /* The connection breaks: one end or both learn of it. What the server was sent

@@ -132,6 +132,8 @@
     "lk_lock_ok() implies state, count, token, node and lease") \
   P(reconnects, "RECONNECTS", ON(PATROL), \
     "where a quorum can be reached, it is soon") \
+  P(bytes_arrive, "BYTES-ARRIVE", ON(STATE), \
+    "no connection is given up as silent while bytes arrive") \
   P(budget, "BUDGET", ON(SENT) | ON(DIALED) | ON(PATROL), \
     "requests and connections are so many at most in a session timeout") \
   P(memory_returns, "MEMORY-RETURNS", ON(GONE) | ON(LOOK), \
@@ -209,6 +211,8 @@ typedef struct sim_life {
   bool was_paused;
   int64_t resumed_us; /**< its last pause ended */
   int64_t within_us;  /**< since when it could reach a quorum, and has not; 0 */
+  int64_t hears_us;   /**< when bytes came last on this connection … */
+  int64_t heard_us;   /**< … and when before that */
   int64_t count_us;   /**< since when these are counted */
   size_t nsent;       /**< requests that it sent … */
   size_t ndialed;     /**< … and connections that stood */

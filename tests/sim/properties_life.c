@@ -108,7 +108,7 @@ static bool route_is_clear(const sim_judge *j, const sim_life *l, unsigned i)
   int64_t most = j->world->shortest_ms * SIM_MS / 16;
 
   return r->cut[SIM_UP] == 0 && r->cut[SIM_DOWN] == 0 && r->proxies == 0 &&
-         r->delay_us[SIM_UP] + r->delay_us[SIM_DOWN] < most;
+         r->kb_us == 0 && r->delay_us[SIM_UP] + r->delay_us[SIM_DOWN] < most;
 }
 
 /* All servers serve, and nothing is between them and the process. */
@@ -170,6 +170,30 @@ void sim_reconnects(sim_judge *j, const sim_fact *f)
       l->within_us = 0;
     }
   }
+}
+
+/* One that the client has given up, not one that was closed or reset. */
+static bool gives_up(const sim_fact *f)
+{
+  const sim_process *p = f->life->process;
+
+  return f->state == LK_STATE_SUSPENDED && f->err == LK_ERR_LOSS &&
+         p->pipe != NULL && sim_pipe_look(p->pipe) == SIM_PIPE_OPEN;
+}
+
+/* No connection is given up as silent while bytes arrive. Those that wait
+ * behind a pause come too late. */
+void sim_bytes_arrive(sim_judge *j, const sim_fact *f)
+{
+  const sim_life *l = f->life;
+  const sim_process *p = l->process;
+  int64_t now = sim_now_us(j);
+  int64_t last = l->hears_us < now ? l->hears_us : l->heard_us;
+  int64_t t = lk_client_timeout_ms(p->client) * SIM_MS;
+
+  if (gives_up(f) && now - last < t / 4 && p->ahead_us <= now)
+    sim_accuse(j, "%s gives up a connection %" PRId64 " ms after bytes came",
+               p->name, (now - last) / SIM_MS);
 }
 
 /* ---- cost ---------------------------------------------------------------- */
