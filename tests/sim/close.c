@@ -43,6 +43,23 @@ static void on_closed(lk_client *c, int err, void *arg)
   }
 }
 
+static void on_end_of_life(void *arg)
+{
+  sim_process *p = arg;
+
+  if (p->paused)
+    sim_do_at(&p->world->agenda, &p->goodbye, p->goes_on_us + 1);
+  else
+    (void)sim_process_close(p, 0);
+}
+
+void sim_process_close_in(sim_process *p, int64_t in_us)
+{
+  p->goodbye.run = on_end_of_life;
+  p->goodbye.arg = p;
+  sim_do_in(&p->world->agenda, &p->goodbye, in_us);
+}
+
 bool sim_process_close(sim_process *p, int64_t again_us)
 {
   if (!sim_process_runs(p) || p->closing)

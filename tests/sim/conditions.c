@@ -34,6 +34,9 @@ const sim_condition sim_conditions[SIM_NCONDITIONS] = {
   [SIM_NARROW] = {.name = "narrow", .weight = 0, .gap_pm = 1000,
    .text = "routes have a bandwidth, and one node is large",
    .faults = {F(NARROW) = 1}},
+  [SIM_RESUMES] = {.name = "resumes", .weight = 0, .gap_pm = 1000,
+   .text = "processes die, and others go on with their sessions for a while",
+   .faults = {F(RESUME) = 1}},
 };
 /* clang-format on */
 

@@ -20,6 +20,7 @@ typedef enum sim_condition_id {
   SIM_REFUSALS,
   SIM_ADDRESSES,
   SIM_NARROW,
+  SIM_RESUMES,
   SIM_NCONDITIONS
 } sim_condition_id;
 

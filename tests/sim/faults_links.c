@@ -210,6 +210,19 @@ bool sim_strike_crash(sim_faults *f)
   return true;
 }
 
+bool sim_strike_resume(sim_faults *f)
+{
+  sim_process *p = &f->world->processes[sim_some_holder(f)];
+
+  if (!sim_process_runs(p) || p->closing ||
+      lk_client_session(p->client).id == 0)
+    return false;
+  p->saved = lk_client_session(p->client);
+  sim_process_crash(p, sim_roll(&f->rng, 3) == 0);
+  sim_process_start_in(p, sim_between(&f->rng, 0, sim_fault_timeout(f) / 2));
+  return true;
+}
+
 bool sim_strike_leave(sim_faults *f)
 {
   sim_process *p = &f->world->processes[sim_some_process(f)];

@@ -158,8 +158,10 @@ static void see_made(sim_judge *j, sim_entry *e)
 {
   const sim_attempt *a = sim_attempt_for(j, e);
 
-  if (a == NULL)
+  if (a == NULL) {
+    e->left = e->by != NULL && e->by->resumed; /* its predecessor's, late */
     return;
+  }
   if (a->handle == NULL) {
     e->behind = a->life;
     return;

@@ -76,7 +76,8 @@ typedef struct sim_session {
   int64_t id;
   unsigned process;
   uint64_t life;
-  bool doomed; /**< an operator ends it */
+  bool doomed;  /**< an operator ends it */
+  bool resumed; /**< by another process than began it */
   bool over;
   bool expired;
   int64_t over_us;

@@ -70,6 +70,14 @@ static void on_answer(lk_client *c, const lk_answer *answer, void *arg)
                  &(sim_fact){.type = SIM_ANSWER, .life = l, .answer = answer});
 }
 
+/* Whose owner is dead, and whose session lives. */
+static void leave_all(sim_judge *j, int64_t session)
+{
+  sim_ledger_session(&j->ledger, session)->resumed = true;
+  for (sim_entry *e = j->ledger.standing; e != NULL; e = e->next)
+    e->left = e->left || e->session == session;
+}
+
 void sim_judge_started(sim_judge *j, sim_process *p)
 {
   sim_life *l = sim_life_of(j, p);
@@ -77,6 +85,8 @@ void sim_judge_started(sim_judge *j, sim_process *p)
   *l = (sim_life){.process = p, .state = LK_STATE_CONNECTING};
   l->listener = (lk_listener){.state = on_state, .answer = on_answer, .arg = l};
   lk_client_attach(p->client, &l->listener);
+  if (p->resumes)
+    leave_all(j, p->saved.id);
   p->keeper->on_step = sim_attempt_step;
   p->keeper->on_step_arg = l;
 }

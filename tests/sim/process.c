@@ -156,14 +156,22 @@ static void start(sim_process *p)
   p->closing = false;
   p->state = LK_STATE_CONNECTING;
   hosts_of(p, hosts, sizeof hosts);
+  p->resumes = p->saved.id != 0;
+  if (p->resumes)
+    cc.resume = &p->saved;
   if (lk_client_new(&p->client, &cc, &hooks) != 0 ||
       lk_keeper_new(&p->keeper, p->client, &kc) != 0)
     abort();
   p->listener = (lk_listener){.state = on_state, .arg = p};
   lk_client_attach(p->client, &p->listener);
-  SIM_SAY(&p->world->trace, p->name, "starts, life %" PRIu64, p->life);
+  SIM_SAY(&p->world->trace, p->name, "starts, life %" PRIu64 "%s", p->life,
+          p->resumes ? ", with the session of the last" : "");
   sim_judge_started(p->world->judge, p);
   sim_actors_start(p);
+  p->saved.id = 0;
+  if (p->resumes) /* what its predecessor left goes with the session */
+    sim_process_close_in(p, sim_between(&p->rng, 0, 2 * p->world->timeout_ms) *
+                                SIM_MS);
   if (p->world->calming)
     sim_actors_stop(p);
   sim_process_settle(p);

@@ -59,6 +59,8 @@ typedef struct sim_process {
   unsigned step;            /**< where the turn goes on */
   unsigned trip;            /**< it will stand still there … */
   int64_t trip_us;          /**< … for so long */
+  lk_session saved;         /**< what its next life goes on with; or id 0 */
+  bool resumes;             /**< this life does: it will not be a long one */
   bool leaving;             /**< it is freeing its client */
   bool closing;             /**< it has closed its client … */
   int64_t closed_session;   /**< … which had this session … */
@@ -97,6 +99,8 @@ void sim_process_leave(sim_process *p);
 /** It closes its client, frees that in `done` or at any other time, and starts
     again so long after. false: it cannot, or does so already. */
 bool sim_process_close(sim_process *p, int64_t again_us);
+/** It closes its client after so long. */
+void sim_process_close_in(sim_process *p, int64_t in_us);
 /** It stands still for so long; `trip` > 0: from that step of a turn on. */
 void sim_process_pause(sim_process *p, int64_t for_us, unsigned trip);
 /** The callback it is in takes so long: what follows in this turn comes later

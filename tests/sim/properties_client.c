@@ -210,10 +210,14 @@ void sim_order(sim_judge *j, const sim_fact *f)
 
 /* ---- sessions ----------------------------------------------------------- */
 
-/* A session's state goes along known ways. */
+/* A session's state goes along known ways. One that is to be resumed may have
+ * ended. */
 void sim_session_states(sim_judge *j, const sim_fact *f)
 {
-  if (!sim_session_may((int)f->from, (int)f->state))
+  bool refused = f->from == LK_STATE_CONNECTING &&
+                 f->state == LK_STATE_EXPIRED && f->life->process->resumes;
+
+  if (!sim_session_may((int)f->from, (int)f->state) && !refused)
     sim_accuse(j, "%s is %s after %s", f->life->process->name,
                lk_state_text(f->state), lk_state_text(f->from));
 }

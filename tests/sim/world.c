@@ -207,6 +207,8 @@ static bool calm_down(sim_world *w, int64_t t)
     }
     if (sim_process_runs(&w->processes[i]))
       sim_actors_stop(&w->processes[i]);
+    if (w->processes[i].resumes)
+      (void)sim_process_close(&w->processes[i], 0);
   }
   for (int i = 0; i < CALM_TIMEOUTS * 4; i++) {
     if (!pass(w, t / 4))
