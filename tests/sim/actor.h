@@ -18,7 +18,8 @@ typedef struct sim_trade {
 } sim_trade;
 
 extern const sim_trade sim_locker, sim_clerk, sim_stranger, sim_peer,
-    sim_warden, sim_sitter, sim_subscriber, sim_auditor, sim_lookout;
+    sim_warden, sim_sitter, sim_subscriber, sim_auditor, sim_lookout,
+    sim_writer;
 
 /** A handle for the lock of a single node. */
 typedef struct sim_sitting {
@@ -79,6 +80,9 @@ typedef struct sim_actor {
 
   /* a subscriber's */
   sim_notice *notice;
+
+  /* a writer's */
+  struct sim_write *write; /**< under way, or NULL */
 
   /* a stranger's, a peer's */
   struct sim_visit *visit;

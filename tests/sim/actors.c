@@ -82,6 +82,8 @@ static void engage(sim_process *p)
   engage_two(p, &sim_sitter, number, 's', 5);
   if (p->world->scenario->news)
     engage_two(p, &sim_subscriber, number + 2, 'u', 3);
+  if (sim_has_condition(p->world, SIM_WRITERS))
+    add(p, &sim_writer, number + 7);
   if (p->world->audited) {
     add(p, &sim_auditor, number + 4);
     add(p, &sim_lookout, number + 5);
@@ -123,6 +125,7 @@ void sim_actors_die(sim_process *p)
     sim_drop(&p->world->agenda, &a->job);
     a->handle = NULL;
     a->sitting.lock = NULL;
+    a->write = NULL;
     if (a->notice != NULL)
       a->notice->subscription = NULL;
     a->idle = true;

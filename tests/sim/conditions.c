@@ -37,6 +37,9 @@ const sim_condition sim_conditions[SIM_NCONDITIONS] = {
   [SIM_RESUMES] = {.name = "resumes", .weight = 0, .gap_pm = 1000,
    .text = "processes die, and others go on with their sessions for a while",
    .faults = {F(RESUME) = 1}},
+  [SIM_WRITERS] = {.name = "writers", .weight = 0, .gap_pm = 400,
+   .text = "writers retry until the outcome is known; sessions are given up soon",
+   .faults = {F(CUT_AT) = 6, F(HALF) = 1, F(LATE_WRITE) = 2, F(PARTITION) = 1}},
 };
 /* clang-format on */
 

@@ -21,6 +21,7 @@ typedef enum sim_condition_id {
   SIM_ADDRESSES,
   SIM_NARROW,
   SIM_RESUMES,
+  SIM_WRITERS,
   SIM_NCONDITIONS
 } sim_condition_id;
 

@@ -166,6 +166,18 @@ typedef struct sim_request {
   int64_t late_us;     /**< since when an event is due that may come late; 0 */
 } sim_request;
 
+/** A write that is retried until its outcome is known. */
+typedef struct sim_write {
+  struct sim_write *next; /**< the judge's: older ones */
+  struct sim_actor *actor;
+  sim_verb verb;
+  bool shared; /**< others write to that node, too */
+  bool ended;
+  int err;
+  char path[SIM_CHANGE_PATH];
+  char data[24]; /**< unique */
+} sim_write;
+
 /** What became of a request; the pointers are borrowed. */
 typedef struct sim_result {
   int err;
@@ -210,8 +222,9 @@ typedef enum sim_fact_type {
   SIM_FREED,    /**< lk_lock_free() has returned */
   SIM_STRAY,    /**< a callback that must not be; why */
   /* a request */
-  SIM_ENDED, /**< request, result */
-  SIM_EVENT, /**< request (its watch), watched */
+  SIM_ENDED,   /**< request, result */
+  SIM_EVENT,   /**< request (its watch), watched */
+  SIM_SETTLED, /**< write */
   /* a subscription */
   SIM_NEWS, /**< notice as it was before, known: what it is told, stray */
   SIM_NFACTS
@@ -252,6 +265,7 @@ typedef struct sim_fact {
       const sim_result *result;
       const lk_event *watched;
     };
+    const struct sim_write *write;
     struct {
       const struct sim_notice *notice;
       const struct sim_state *known;
@@ -274,6 +288,8 @@ sim_request *sim_judge_watch(const sim_judge *j, const sim_process *p,
 void sim_judge_asks(sim_judge *j, sim_handle *h);
 /** It is granted. */
 void sim_judge_grants(sim_judge *j, sim_handle *h);
+/** A write, which the judge keeps. */
+sim_write *sim_judge_write(sim_judge *j);
 /** Other memory, until the end of the run. */
 void *sim_judge_take(sim_judge *j, size_t size);
 /** Whether a handle holds, as far as it was told. */

@@ -265,6 +265,15 @@ sim_request *sim_judge_request(sim_judge *j, sim_process *p)
   return r;
 }
 
+sim_write *sim_judge_write(sim_judge *j)
+{
+  sim_write *x = sim_judge_take(j, sizeof *x);
+
+  *x = (sim_write){.next = j->writes};
+  j->writes = x;
+  return x;
+}
+
 size_t sim_judge_watches(const sim_judge *j, const sim_process *p)
 {
   size_t n = 0;

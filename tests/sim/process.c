@@ -4,6 +4,7 @@
 #include "sim/process.h"
 
 #include "sim/actors.h"
+#include "sim/conditions.h"
 #include "sim/driver.h"
 #include "sim/judge.h"
 #include "sim/scenario.h"
@@ -150,6 +151,10 @@ static void start(sim_process *p)
                          .left_behind = on_left_behind,
                          .arg = p};
   lk_hooks hooks = sim_driver_hooks(p);
+
+  if (sim_has_condition(p->world, SIM_WRITERS) && p->index % 2 == 0)
+    cc.give_up_ms = (int32_t)sim_between(&p->rng, p->world->timeout_ms / 2,
+                                         p->world->timeout_ms);
 
   p->life++;
   p->leaving = false;

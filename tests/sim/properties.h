@@ -123,6 +123,8 @@
     "answers come in the order of the requests, and never go back") \
   P(watch_events, "WATCH-EVENTS", ON(ANSWER) | ON(EVENT), \
     "a watch is told once, in time, of what happened") \
+  P(reliable_write, "RELIABLE-WRITE", ON(SETTLED) | ON(CALM), \
+    "a reliable write that says 0 was executed once, one that is refused never") \
   P(session_states, "SESSION-STATES", ON(STATE), \
     "a session's state goes along known ways") \
   /* properties_life.c */ \
@@ -242,6 +244,7 @@ struct sim_judge {
   sim_attempt *attempts;
   sim_handle *all; /**< that ever were */
   struct sim_chunk *chunks;
+  sim_write *writes;              /**< newest first */
   int64_t patrol_us;              /**< when the next one is due */
   uint64_t token[SIM_MOST_LOCKS]; /**< the newest told */
   uint64_t turn[SIM_MOST_LOCKS];  /**< … and by how many it was handed on */

@@ -208,6 +208,66 @@ void sim_order(sim_judge *j, const sim_fact *f)
   l->top_zxid = a->zxid;
 }
 
+/* ---- reliable writes ----------------------------------------------------- */
+
+static size_t executions(const sim_judge *j, const sim_write *x)
+{
+  size_t n = 0;
+
+  for (const sim_entry *e = j->ledger.newest; e != NULL; e = e->older) {
+    if (e->lock_at != SIM_NO_LOCK || strcmp(e->path, x->path) != 0)
+      continue;
+    for (const sim_version *v = e->newest; v != NULL; v = v->older)
+      n += strcmp(v->data, x->data) == 0;
+  }
+  return n;
+}
+
+static bool is_refused(int err)
+{
+  return err == LK_ERR_NOT_SENT || err == LK_ERR_NO_NODE ||
+         err == LK_ERR_NODE_EXISTS || err == LK_ERR_BAD_VERSION;
+}
+
+static void judge_write(sim_judge *j, const sim_write *x)
+{
+  size_t n = executions(j, x);
+
+  if (n > 1 ||
+      (x->ended && ((x->err == 0 && n == 0) || (is_refused(x->err) && n > 0))))
+    sim_accuse(j, "%s of %s says %s and was executed %zu times", x->data,
+               x->path, lk_error_name(x->err), n);
+}
+
+/* Nobody else deletes that node, nor makes it anew. */
+static void judge_delete(sim_judge *j, const sim_write *x)
+{
+  bool stands = sim_ledger_find(&j->ledger, x->path) != NULL;
+
+  if ((x->err == 0 || x->err == LK_ERR_NO_NODE) && stands)
+    sim_accuse(j, "%s is deleted and stands", x->path);
+}
+
+/* A reliable write that says 0 was executed once, one that is refused never,
+ * and none twice. What a wipe has undone may be done again. */
+void sim_reliable_write(sim_judge *j, const sim_fact *f)
+{
+  if (j->world->wipes > 0)
+    return;
+  if (f->type == SIM_SETTLED && f->write->verb == SIM_DELETE) {
+    judge_delete(j, f->write);
+    return;
+  }
+  if (f->type == SIM_SETTLED) {
+    judge_write(j, f->write);
+    return;
+  }
+  for (const sim_write *x = j->writes; x != NULL; x = x->next) {
+    if (x->verb != SIM_DELETE)
+      judge_write(j, x);
+  }
+}
+
 /* ---- sessions ----------------------------------------------------------- */
 
 /* A session's state goes along known ways. One that is to be resumed may have
