@@ -183,5 +183,151 @@ START_TEST(free_in_the_turn_of_a_refused_try_ends_both)
 }
 END_TEST
 
+/* ---- waiting while it is unsure ------------------------------------------ */
+
+static const lk_sync_call soon = {.size = sizeof soon, .timeout_ms = 10000};
+static const lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 30};
+
+/* A lock is held, and unsure: the connection broke, and the server answers no
+   handshake. */
+static void start_unsure(void)
+{
+  lk_sync_lock_config config = {.size = sizeof config,
+                                .unsure_when_suspended = true};
+
+  start_with(&config);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_wait(lock, &soon), 0);
+  loopback_freeze(&zk, true);
+  loopback_drop(&zk);
+  while (lk_sync_lock_ok(lock))
+    usleep(200);
+  ck_assert_int_eq(lk_sync_lock_get_state(lock), LK_LOCK_UNSURE);
+}
+
+static int thaw(void *arg)
+{
+  (void)arg;
+  waiters_inside(client, 1);
+  loopback_freeze(&zk, false);
+  return 0;
+}
+
+START_TEST(wait_ends_when_the_lock_is_proven_again)
+{
+  waiter w;
+
+  start_unsure();
+  ck_assert_int_eq(lk_sync_lock_wait(lock, &brief), LK_ERR_DEADLINE);
+  waiter_start(&w, thaw, NULL);
+  ck_assert_int_eq(lk_sync_lock_wait(lock, &soon), 0);
+  ck_assert(lk_sync_lock_ok(lock));
+  ck_assert_int_eq(waiter_end(&w), 0);
+  ck_assert_int_eq(lk_sync_lock_wait(lock, &brief), 0);
+  ck_assert_int_eq(lk_sync_lock_release(lock), 0);
+  ck_assert_int_eq(lk_sync_lock_wait(lock, &soon), LK_ERR_NOT_HELD);
+  stop();
+}
+END_TEST
+
+START_TEST(wait_ends_when_the_lock_is_lost)
+{
+  waiter w;
+
+  start_unsure();
+  loopback_lock(&zk);
+  fake_delete(&zk.server, fake_child(&zk.server, "/locks/a", 0));
+  loopback_unlock(&zk);
+  waiter_start(&w, thaw, NULL);
+  ck_assert_int_eq(lk_sync_lock_wait(lock, &soon), LK_ERR_LOST);
+  ck_assert_int_eq(lk_sync_lock_get_state(lock), LK_LOCK_LOST);
+  ck_assert_int_eq(waiter_end(&w), 0);
+  ck_assert_int_eq(lk_sync_lock_wait(lock, &soon), LK_ERR_LOST);
+  ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_LOST);
+  stop();
+}
+END_TEST
+
+static int end_when_inside(void *end)
+{
+  waiters_inside(client, 1);
+  return (*(int (**)(void *))end)(NULL);
+}
+
+START_TEST(wait_ends_when_the_client_is_closed_or_the_lock_freed)
+{
+  int (*const ends[])(void *) = {close_client, free_lock};
+
+  for (size_t i = 0; i < 2; i++) {
+    waiter w;
+
+    start_unsure();
+    waiter_start(&w, end_when_inside, (void *)(uintptr_t)&ends[i]);
+    ck_assert_int_eq(lk_sync_lock_wait(lock, NULL), LK_ERR_CLOSED);
+    (void)waiter_end(&w);
+    stop();
+  }
+}
+END_TEST
+
+static int cancel_when_inside(void *cancel)
+{
+  waiters_inside(client, 1);
+  lk_sync_cancel_set(cancel);
+  return 0;
+}
+
+START_TEST(wait_ends_when_it_is_cancelled)
+{
+  lk_sync_call call = {.size = sizeof call};
+  waiter w;
+
+  start_unsure();
+  ck_assert_int_eq(lk_sync_cancel_new(&call.cancel, client), 0);
+  waiter_start(&w, cancel_when_inside, call.cancel);
+  ck_assert_int_eq(lk_sync_lock_wait(lock, &call), LK_ERR_CANCELLED);
+  ck_assert_int_eq(waiter_end(&w), 0);
+  lk_sync_cancel_free(call.cancel);
+  stop();
+}
+END_TEST
+
+/* ---- releasing ----------------------------------------------------------- */
+
+static size_t contenders(void)
+{
+  loopback_lock(&zk);
+  size_t count = fake_children(&zk.server, "/locks/a");
+
+  loopback_unlock(&zk);
+  return count;
+}
+
+START_TEST(release_with_a_cancel_that_is_set_already_releases)
+{
+  lk_sync_call call = {.size = sizeof call};
+
+  start_with(NULL);
+  ck_assert_int_eq(lk_sync_cancel_new(&call.cancel, client), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_uint_eq(contenders(), 1);
+  lk_sync_cancel_set(call.cancel);
+  ck_assert_int_eq(lk_sync_lock_release_wait(lock, &call), LK_ERR_CANCELLED);
+  ck_assert(!lk_sync_lock_ok(lock));
+  ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_sync(client, "/", &soon), 0);
+  ck_assert_uint_eq(contenders(), 1); /* the one that was released is gone */
+  ck_assert_int_eq(lk_sync_lock_release_wait(lock, &soon), 0);
+  ck_assert_uint_eq(contenders(), 0);
+  lk_sync_cancel_free(call.cancel);
+  stop();
+}
+END_TEST
+
 SUITE("sync_locks", close_in_the_turn_of_a_refused_try_ends_both,
-      free_in_the_turn_of_a_refused_try_ends_both)
+      free_in_the_turn_of_a_refused_try_ends_both,
+      wait_ends_when_the_lock_is_proven_again, wait_ends_when_the_lock_is_lost,
+      wait_ends_when_the_client_is_closed_or_the_lock_freed,
+      wait_ends_when_it_is_cancelled,
+      release_with_a_cancel_that_is_set_already_releases)

@@ -276,6 +276,7 @@ ERROR(lock_try, o->lock, o->call)
 ERROR(lock_release, o->lock)
 ERROR(lock_release_wait, o->lock, o->call)
 ERROR(lock_verify, o->lock, o->call)
+ERROR(lock_wait, o->lock, o->call)
 VALUE(lock_ok, !lk_sync_lock_ok(o->lock))
 VALUE(lock_deadline, lk_sync_lock_deadline(o->lock) == INT64_MIN)
 VALUE(lock_token, lk_sync_lock_token(o->lock) == 0)
@@ -361,6 +362,7 @@ const every_call every_calls[] = {
     OTHER(lock_release),
     OTHER(lock_release_wait),
     OTHER(lock_verify),
+    OTHER(lock_wait),
     ROW(lock_guarded, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_PATH, NONE),
     SILENT(lock_ok),
     SILENT(lock_deadline),

@@ -510,6 +510,17 @@ LK_API int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call);
  */
 LK_API int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call);
 
+/**
+ * Wait until this thread holds for certain, or has lost the lock: what to do
+ * while lk_sync_lock_ok() says no. Returns at once where that is known already.
+ *
+ * @return 0: lk_sync_lock_ok() says yes again; LK_ERR_LOST, LK_ERR_NOT_HELD;
+ *         LK_ERR_DEADLINE and LK_ERR_CANCELLED: it is unsure still;
+ *         LK_ERR_CLOSED: the client was closed, or the lock freed;
+ *         LK_ERR_STATE, LK_ERR_FORKED, LK_ERR_BAD_ARGUMENT.
+ */
+LK_API int lk_sync_lock_wait(lk_sync_lock *l, const lk_sync_call *call);
+
 /** lk_sync_multi() of `ops` that is executed only while this thread holds:
     lk_lock_guarded(). LK_ERR_LOST: nothing was done. LK_ERR_NOT_HELD. */
 LK_API int lk_sync_lock_guarded(lk_sync_lock *l, lk_sync_result **out,
@@ -541,7 +552,8 @@ LK_API size_t lk_sync_lock_count(const lk_sync_lock *l);
 
 /**
  * A descriptor for poll() and its like in any thread: readable while what this
- * thread holds is unsure or lost. Made when first asked for, one for each
+ * thread holds is unsure or lost. It says when a doubt begins; to wait for the
+ * end of one there is lk_sync_lock_wait(). Made when first asked for, one for each
  * grant, and closed by the release: stop polling before. Do not read from it.
  *
  * @return the descriptor; LK_ERR_NOT_HELD, LK_ERR_FORKED, LK_ERR_SYSTEM (no

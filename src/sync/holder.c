@@ -153,6 +153,7 @@ static void store(lk_holder *h, int64_t sure_ms, int64_t until_ms)
   atomic_store_explicit(&h->sure_ms, sure_ms, memory_order_release);
   atomic_store_explicit(&h->until_ms, until_ms, memory_order_release);
   set_doubt(h, sure_ms == INT64_MIN);
+  lk__holder_decide_wait(h);
 }
 
 void lk__holder_lose(lk_holder *h)

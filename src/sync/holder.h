@@ -41,6 +41,7 @@ typedef struct lk_holder {
   struct lk_holder *partner;
   bool once;      /**< acquire only what is free */
   bool verifying; /**< its thread waits for a verify */
+  bool waiting;   /**< its thread waits until it holds for certain, or lost */
   bool doubt;     /**< unsure, or not held */
   int cut_err;    /**< why its errand was cut short, or 0 */
 
@@ -132,6 +133,8 @@ void lk__holder_publish(lk_holder *h);
 void lk__holders_publish(lk_sync_client *c);
 /** Give its lk_lock back, which ends its errand. It may be gone then. */
 void lk__holder_drop(lk_holder *h);
+/** It was published: end the wait of its thread, if that is decided. */
+void lk__holder_decide_wait(lk_holder *h);
 /** Take it out, before its errand ends and its thread forgets it. */
 void lk__holder_part(lk_holder *h);
 /** The lock is not held any more. */

@@ -23,8 +23,8 @@ static void begin_free(lk_errand *e)
     lk_holder *h = LK_OWNER(l, lk_holder, link);
 
     if (atomic_load(&h->lock) == f->lock) {
-      lk__holder_lose(h);
       atomic_store(&h->lock, NULL);
+      lk__holder_lose(h);
       lk__holder_drop(h);
     }
   }

@@ -38,6 +38,7 @@ static void accept_connection(loopback *b)
   b->connections[b->count].fd = fd;
   b->connections[b->count].in = (lk_buf){.mem = &lk__mem_libc};
   b->connections[b->count].link = fake_accept(&b->server);
+  b->connections[b->count].link->frozen = b->frozen;
   b->count++;
 }
 
@@ -194,6 +195,7 @@ void loopback_drop(loopback *b)
 void loopback_freeze(loopback *b, bool frozen)
 {
   loopback_lock(b);
+  b->frozen = frozen;
   for (size_t i = 0; i < b->count; i++)
     b->connections[i].link->frozen = frozen;
   loopback_unlock(b);

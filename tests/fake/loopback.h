@@ -18,6 +18,7 @@ typedef struct loopback {
   fake_server server;
   char hosts[32]; /**< of its clients */
   bool quiet;     /**< keep no log of requests */
+  bool frozen;    /**< answers nothing, not even a handshake */
 
   pthread_mutex_t mutex;
   pthread_t thread;
