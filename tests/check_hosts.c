@@ -284,25 +284,95 @@ END_TEST
 
 START_TEST(what_a_server_lacks_is_its_own_and_not_for_ever)
 {
-  lk_hosts h;
+  parse("a,b");
+  lk__hosts_use(&hosts);
+  ck_assert(!lk__hosts_lacks(&hosts, 5, 0));
+  lk__hosts_lack(&hosts, 5, 1000);
+  lk__hosts_lack(&hosts, 63, 2000);
+  ck_assert(lk__hosts_lacks(&hosts, 5, 1999));
+  ck_assert(lk__hosts_lacks(&hosts, 63, 1999));
+  ck_assert(!lk__hosts_lacks(&hosts, 5, 2000));
+  ck_assert(!lk__hosts_lacks(&hosts, 4, 0));
+  hosts.at = 1; /* in turn, and not in use yet */
+  ck_assert(lk__hosts_lacks(&hosts, 5, 0));
+  lk__hosts_use(&hosts);
+  ck_assert(!lk__hosts_lacks(&hosts, 5, 0));
+  hosts.at = 0;
+  lk__hosts_use(&hosts);
+  ck_assert(lk__hosts_lacks(&hosts, 5, 0));
+  lk__hosts_free(&hosts);
+}
+END_TEST
 
-  ck_assert_int_eq(lk__hosts_init(&h, &lk__mem_libc, "a,b", &why), 0);
-  ck_assert(!lk__hosts_lacks(&h, 5, 0));
-  lk__hosts_lack(&h, 5, 1000);
-  lk__hosts_lack(&h, 63, 2000);
-  ck_assert(lk__hosts_lacks(&h, 5, 1999));
-  ck_assert(lk__hosts_lacks(&h, 63, 1999));
-  ck_assert(!lk__hosts_lacks(&h, 5, 2000));
-  ck_assert(!lk__hosts_lacks(&h, 4, 0));
-  h.address = 1; /* another server of that name */
-  ck_assert(!lk__hosts_lacks(&h, 5, 0));
-  lk__hosts_lack(&h, 4, 1000);
-  ck_assert(lk__hosts_lacks(&h, 4, 0));
-  ck_assert(!lk__hosts_lacks(&h, 5, 0));
-  h.address = 0;
-  h.at = 1;
-  ck_assert(!lk__hosts_lacks(&h, 4, 0));
-  lk__hosts_free(&h);
+/* A driver shuffles the addresses each time that it resolves a name. */
+START_TEST(what_a_server_lacks_is_kept_for_all_addresses_of_its_name)
+{
+  parse("a");
+  hosts.addresses = 2;
+  lk__hosts_use(&hosts);
+  lk__hosts_lack(&hosts, 5, 1000);
+  hosts.address = 1;
+  lk__hosts_use(&hosts);
+  ck_assert(lk__hosts_lacks(&hosts, 5, 0));
+  lk__hosts_free(&hosts);
+}
+END_TEST
+
+static void draw_any(void *arg, void *out, size_t len)
+{
+  static uint32_t seed = 1;
+
+  (void)arg;
+  ck_assert_uint_eq(len, sizeof seed);
+  seed = seed * 1664525U + 1013904223U;
+  memcpy(out, &seed, len);
+}
+
+static void replace(const char *text)
+{
+  lk_hosts fresh;
+
+  ck_assert_int_eq(lk__hosts_init(&fresh, &lk__mem_libc, text, &why), 0);
+  lk__hosts_replace(&hosts, &fresh, draw_any, NULL);
+}
+
+static bool lacks_five(const char *name)
+{
+  while (strcmp(lk__hosts_current(&hosts)->name, name) != 0)
+    lk__hosts_next(&hosts);
+  lk__hosts_use(&hosts);
+  return lk__hosts_lacks(&hosts, 5, 0);
+}
+
+START_TEST(another_list_keeps_what_its_servers_lack)
+{
+  for (int i = 0; i < 50; i++) {
+    parse("a,b,c");
+    lk__hosts_use(&hosts);
+    lk__hosts_lack(&hosts, 5, 1000);
+    replace("d,c,e,a,f");
+    ck_assert(lk__hosts_lacks(&hosts, 5, 0)); /* a is still in use */
+    ck_assert(!lacks_five("c"));
+    ck_assert(!lacks_five("d"));
+    ck_assert(!lacks_five("f"));
+    ck_assert(lacks_five("a"));
+    lk__hosts_free(&hosts);
+  }
+}
+END_TEST
+
+START_TEST(what_a_server_lacks_is_not_filed_under_the_next_one)
+{
+  parse("a");
+  lk__hosts_use(&hosts);
+  replace("b");
+  lk__hosts_lack(&hosts, 5, 1000); /* a says so, before the client moves */
+  ck_assert(lk__hosts_lacks(&hosts, 5, 0));
+  replace("b,c");
+  lk__hosts_lack(&hosts, 6, 1000);
+  ck_assert(!lacks_five("b"));
+  ck_assert(!lacks_five("c"));
+  lk__hosts_free(&hosts);
 }
 END_TEST
 
@@ -314,4 +384,7 @@ SUITE("hosts", servers_ports_and_chroot_are_told_apart,
       without_memory_nothing_is_kept, servers_take_turns_and_a_round_has_an_end,
       every_address_of_a_name_has_a_turn,
       each_order_of_the_servers_comes_as_often_as_any_other,
-      what_a_server_lacks_is_its_own_and_not_for_ever)
+      what_a_server_lacks_is_its_own_and_not_for_ever,
+      what_a_server_lacks_is_kept_for_all_addresses_of_its_name,
+      another_list_keeps_what_its_servers_lack,
+      what_a_server_lacks_is_not_filed_under_the_next_one)

@@ -30,10 +30,10 @@
  *   LK_ERR_BAD_ARGUMENT   a flag, a version or an option out of range;
  *   LK_ERR_TOO_BIG        the request is larger than `send_limit`;
  *   LK_ERR_TOO_MANY       `outstanding_limit` requests are under way;
- *   LK_ERR_UNIMPLEMENTED  the server in use said within the last hour that it
- *                         does not know such requests, which costs the
- *                         connection. What waits for a connection and meets
- *                         such a server ends so, without being sent;
+ *   LK_ERR_UNIMPLEMENTED  the server in use, or one of its name and port, said
+ *                         within the last hour that it does not know such
+ *                         requests, which costs the connection. What waits for
+ * a connection and meets such a server ends so, without being sent;
  *   LK_ERR_NOT_READ_ONLY  a write, a multi or a sync in LK_STATE_READ_ONLY.
  *                         Here, too, what waits ends so without being sent;
  *   LK_ERR_NO_MEMORY, LK_ERR_CLOSED (also after expiry where no new session is
@@ -56,8 +56,9 @@
  * size was forgotten is refused with LK_ERR_BAD_ARGUMENT, and the client's log
  * names it ("lk_call.size is not set"), where there is a client already.
  *
- * Order: answers come in the order of the requests. Requests made while there
- * is no connection wait, and leave in order when there is one.
+ * Order: answers come in the order of the requests, but LK_ERR_UNIMPLEMENTED
+ * may come ahead of answers to earlier ones. Requests made while there is no
+ * connection wait, and leave in order when there is one.
  */
 
 #include <latchkey/driver.h>

@@ -159,6 +159,17 @@ void lk_client_free(lk_client *c)
     destroy(c);
 }
 
+/* The session ends on this connection rather than that the client moves, unless
+ * the server is about to close it. */
+static void close_live(lk_client *c)
+{
+  if (c->unknown_op != 0)
+    return; /* closeSession leaves on the next connection */
+  c->fence = UINT64_MAX;
+  if (c->waiting.count == 0)
+    (void)lk__request_close(c); /* no memory: the deadline ends it */
+}
+
 int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
 {
   if (lk__client_refusal(c) == LK_ERR_FORKED)
@@ -169,10 +180,9 @@ int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
   c->close_done = done;
   c->close_arg = arg;
   c->close_end_ms = c->now + CLOSE_MS;
-  c->fence = UINT64_MAX; /* it ends here rather than move, */
-  lk__probe_stop(c);     /* or look where to */
-  if (c->phase == LK_PHASE_LIVE && c->waiting.count == 0)
-    (void)lk__request_close(c); /* no memory: the deadline ends it */
+  lk__probe_stop(c);
+  if (c->phase == LK_PHASE_LIVE)
+    close_live(c);
   else if (c->session.id == 0 && c->waiting.count == 0)
     c->close_end_ms = c->now; /* nothing to end: tell in the next turn */
   c->closing = true;

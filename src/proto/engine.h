@@ -118,6 +118,9 @@ struct lk_client {
   bool ping_out;
   unsigned rounds;    /* without success */
   bool refused_round; /* every server so far in this round hung up */
+  int32_t unknown_op; /* the server does not know it and will close; or 0 */
+  uint64_t unknown_end;  /* where that request ends in the output */
+  int64_t unknown_until; /* then the connection is given up */
   size_t rearms_out;  /* setWatches without a reply */
   bool watch_lost;    /* one could not be set again: try a new connection */
   bool input_lost;    /* one came inside a callback: likewise */
@@ -248,6 +251,9 @@ int lk__request_refusal(lk_client *c);
 /** The server at hand has answered `op` as one that it does not know, and will
     close: it is not asked again for an hour. */
 void lk__request_note_unknown(lk_client *c, int32_t op);
+/** Likewise for `r`; nothing more is sent on this connection. It is given up
+    when the requests ahead of `r` have been answered, or by timing.c. */
+void lk__request_unknown(lk_client *c, const lk_request *r);
 bool lk__request_is_unknown(const lk_client *c, int32_t op);
 /** Why the server at hand is not asked `op`: LK_ERR_UNIMPLEMENTED, or
     LK_ERR_NOT_READ_ONLY; or 0. */

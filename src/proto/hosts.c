@@ -276,6 +276,20 @@ static bool arrange(lk_hosts *fresh, const lk_hosts *h, uint32_t random)
   return true;
 }
 
+/* What is known of servers goes with them, and so does which one is in use. */
+static void keep_facts(lk_hosts *fresh, const lk_hosts *h)
+{
+  for (size_t i = 0; i < h->count; i++) {
+    size_t place = find(fresh, &h->items[i]);
+
+    if (place < fresh->count)
+      fresh->items[place].lacks = h->items[i].lacks;
+  }
+  fresh->used =
+      h->used < h->count ? find(fresh, &h->items[h->used]) : fresh->count;
+  fresh->lacks = h->lacks;
+}
+
 bool lk__hosts_replace(lk_hosts *h, lk_hosts *fresh,
                        void (*random)(void *arg, void *out, size_t len),
                        void *arg)
@@ -287,6 +301,7 @@ bool lk__hosts_replace(lk_hosts *h, lk_hosts *fresh,
   random(arg, &r, sizeof r);
   bool another = arrange(fresh, h, r);
 
+  keep_facts(fresh, h);
   fresh->chroot = h->chroot;
   fresh->chroot_len = h->chroot_len;
   h->chroot = chroot;
@@ -310,23 +325,23 @@ bool lk__hosts_next(lk_hosts *h)
   return true;
 }
 
-void lk__hosts_lack(lk_hosts *h, unsigned which, int64_t until)
+void lk__hosts_use(lk_hosts *h)
 {
-  lk_host *host = &h->items[h->at];
+  h->used = h->at;
+  h->lacks = h->items[h->at].lacks;
+}
 
-  if (host->address != h->address)
-    host->lacks = 0; /* another server of the same name */
-  host->address = h->address;
-  host->lacks |= UINT64_C(1) << which;
-  host->lacks_until = until;
+void lk__hosts_lack(lk_hosts *h, unsigned which, int64_t until_ms)
+{
+  h->lacks.requests |= UINT64_C(1) << which;
+  h->lacks.until_ms = until_ms;
+  if (h->used < h->count)
+    h->items[h->used].lacks = h->lacks;
 }
 
 bool lk__hosts_lacks(const lk_hosts *h, unsigned which, int64_t now)
 {
-  const lk_host *host = &h->items[h->at];
-
-  return (host->lacks >> which & 1) != 0 && host->address == h->address &&
-         now < host->lacks_until;
+  return (h->lacks.requests >> which & 1) != 0 && now < h->lacks.until_ms;
 }
 
 void lk__hosts_worked(lk_hosts *h)

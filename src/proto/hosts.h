@@ -4,12 +4,16 @@
 
 #include "base/mem.h"
 
+/** What a server does not know. */
+typedef struct lk_lacks {
+  uint64_t requests; /**< a bit for each */
+  int64_t until_ms;  /**< then it is asked again: servers are upgraded */
+} lk_lacks;
+
 typedef struct lk_host {
   const char *name; /**< no brackets */
   uint16_t port;
-  uint32_t address;    /**< which of its addresses the rest is about */
-  uint64_t lacks;      /**< requests that it does not know, a bit for each */
-  int64_t lacks_until; /**< then it is asked again: servers are upgraded */
+  lk_lacks lacks; /**< all servers of that name and port */
 } lk_host;
 
 /** The servers of a connect string and which one is tried. */
@@ -24,6 +28,9 @@ typedef struct lk_hosts {
   uint32_t address;   /**< which of its addresses */
   uint32_t addresses; /**< how many it has, as far as known */
   size_t tried;       /**< hosts tried without success in this round */
+  size_t used;        /**< the one of the present connection or attempt;
+                           `count`: it is not listed any more */
+  lk_lacks lacks;     /**< of that one */
 } lk_hosts;
 
 /**
@@ -57,9 +64,13 @@ static inline const lk_host *lk__hosts_current(const lk_hosts *h)
 /** The next address, or the next server. true: a round is over. */
 bool lk__hosts_next(lk_hosts *h);
 
-/** The one in turn does not know a request, `which` < 64 of those there are,
-    or so we say until then. */
-void lk__hosts_lack(lk_hosts *h, unsigned which, int64_t until);
+/** An attempt begins at the one in turn: it is the one in use from now on, also
+    when another one is in turn, or another list has come. */
+void lk__hosts_use(lk_hosts *h);
+
+/** The one in use does not know a request, `which` < 64 of those there are,
+    or so we say until then. That is kept under its name and port. */
+void lk__hosts_lack(lk_hosts *h, unsigned which, int64_t until_ms);
 bool lk__hosts_lacks(const lk_hosts *h, unsigned which, int64_t now);
 
 /** The one in turn works: a new round begins with the next. */

@@ -41,12 +41,12 @@ static const char *broken_phase(const lk_client *c, lk_moment moment)
   if (live && (c->session.id == 0) != c->no_quorum)
     return "connected without a session, or a session without a quorum";
   if (!live && (c->moving || c->ping_out || c->rearms_out > 0 || c->no_quorum ||
-                c->auth_next != NULL))
+                c->auth_next != NULL || c->unknown_op != 0))
     return "something of a live connection outlives it";
   if (!greeted && lk__buf_len(&c->out) > 0)
     return "output without a connection";
-  if (c->fence != UINT64_MAX && !c->moving)
-    return "a fence without a move";
+  if (c->fence != UINT64_MAX && !c->moving && c->unknown_op == 0)
+    return "a fence without a move, at a server that will not close";
   if (c->probe != 0 && !c->no_quorum)
     return "a probe on a connection that has a quorum";
   if ((c->phase == LK_PHASE_ENDED) != (c->final_err != 0))

@@ -57,7 +57,7 @@ static void deliver(lk_client *c, lk_request *r,
   if (r->op == LK_OPCODE_CLOSE_SESSION)
     c->close_sent = false; /* it is under way no more */
   if (is_unknown(header))
-    lk__request_note_unknown(c, r->op);
+    lk__request_unknown(c, r);
   lk__mem_free(&c->mem, r->copy);
   if (r->watch != NULL)
     lk__watch_settle(c, r->watch, r->op, header->err);
@@ -72,6 +72,38 @@ static void deliver(lk_client *c, lk_request *r,
     consequences(c, r->op, header->err);
 }
 
+static lk_request *find_sent(const lk_client *c, int32_t xid)
+{
+  for (size_t i = 0; i < c->sent.count; i++) {
+    lk_request *r = lk__ring_at(&c->sent, i);
+
+    if (r->xid == xid)
+      return r;
+  }
+  return NULL;
+}
+
+/* An answer that is not for the oldest request. A server says that it does not
+ * know a request as soon as it has read it, ahead of answers to earlier ones;
+ * those mostly follow before it closes. The request keeps its place. */
+static void take_early(lk_client *c, const struct lk_reply_header *header)
+{
+  lk_request *r = is_unknown(header) ? find_sent(c, header->xid) : NULL;
+
+  if (r == NULL) {
+    lk__session_break(c, LK_ERR_PROTOCOL,
+                      c->sent.count == 0 ? "an answer to nothing"
+                                         : "an answer out of order");
+    return;
+  }
+  lk_request early = *r;
+
+  r->ended = true;
+  r->copy = NULL;
+  r->watch = NULL;
+  deliver(c, &early, header, NULL);
+}
+
 static void take_reply(lk_client *c, const struct lk_reply_header *header,
                        lk_reader *in)
 {
@@ -80,9 +112,7 @@ static void take_reply(lk_client *c, const struct lk_reply_header *header,
   int err = 0;
 
   if (head == NULL || head->xid != header->xid) {
-    lk__session_break(c, LK_ERR_PROTOCOL,
-                      head == NULL ? "an answer to nothing"
-                                   : "an answer out of order");
+    take_early(c, header);
     return;
   }
   if (header->err == 0)

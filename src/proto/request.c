@@ -31,10 +31,23 @@ void lk__request_note_unknown(lk_client *c, int32_t op)
   lk__hosts_lack(&c->hosts, index_of(op), c->now + LACKS_MS);
 }
 
+void lk__request_unknown(lk_client *c, const lk_request *r)
+{
+  lk__request_note_unknown(c, r->op);
+  if (c->unknown_op != 0)
+    return;
+  c->unknown_op = r->op;
+  c->unknown_end = r->end;
+  c->unknown_until = c->now + c->timeout_ms / 3;
+  if (c->fence > c->out_sent)
+    c->fence = c->out_sent;
+  lk__client_wake(c);
+}
+
 bool lk__request_is_unknown(const lk_client *c, int32_t op)
 {
   /* Hardly any server lacks anything: that is seen first. */
-  return lk__hosts_current(&c->hosts)->lacks != 0 &&
+  return c->hosts.lacks.requests != 0 &&
          lk__hosts_lacks(&c->hosts, index_of(op), c->now);
 }
 

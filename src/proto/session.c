@@ -19,6 +19,7 @@ void lk__session_dial(lk_client *c)
 
   c->attempt++;
   c->phase = LK_PHASE_DIALING;
+  lk__hosts_use(&c->hosts);
   lk__timing_begin_attempt(c);
   snprintf(c->server, sizeof c->server, "%s%s%s:%u", literal6 ? "[" : "",
            h->name, literal6 ? "]" : "", (unsigned)h->port);
@@ -34,6 +35,7 @@ static void drop_connection(lk_client *c)
   c->moving = false;
   c->fence = UINT64_MAX;
   c->ping_out = false;
+  c->unknown_op = 0;
   c->rearms_out = 0;
   c->watch_lost = false;
   c->input_lost = false;

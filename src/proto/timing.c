@@ -175,6 +175,28 @@ static void run_move(lk_client *c)
                                  : "left for another server of the new list");
 }
 
+/* ---- a server that is about to close ----------------------------------- */
+
+static int64_t unknown_deadline(const lk_client *c)
+{
+  if (c->unknown_op == 0)
+    return LK_NEVER;
+  /* the request itself is still in its place, or was the oldest */
+  return lk__requests_answered(c, c->unknown_end - 1) ? c->now
+                                                      : c->unknown_until;
+}
+
+static void run_unknown(lk_client *c)
+{
+  char why[64];
+
+  if (c->now < unknown_deadline(c))
+    return;
+  snprintf(why, sizeof why, "does not know %s",
+           lk__opcode_info(c->unknown_op)->name);
+  lk__session_break(c, LK_ERR_UNIMPLEMENTED, why);
+}
+
 static void run_live(lk_client *c)
 {
   if (c->watch_lost)
@@ -211,6 +233,7 @@ static void run_phase(lk_client *c)
   case LK_PHASE_DIALING:
   case LK_PHASE_HANDSHAKE: run_attempt(c); break;
   case LK_PHASE_LIVE:
+    run_unknown(c);
     run_move(c);
     lk__probe_run(c);
     if (c->phase == LK_PHASE_LIVE)
@@ -263,7 +286,8 @@ int64_t lk__timing_deadline(const lk_client *c)
   case LK_PHASE_LIVE:
     if (c->watch_lost)
       return c->now;
-    at = earlier(at, earlier(move_deadline(c), c->probe_ms));
+    at = earlier(at, earlier(move_deadline(c), unknown_deadline(c)));
+    at = earlier(at, c->probe_ms);
     return earlier(at, earlier(silence_end(c), ping_due(c)));
   case LK_PHASE_ENDED: break;
   }

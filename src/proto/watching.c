@@ -80,7 +80,8 @@ static int32_t type_of(lk_watch_kind kind)
   return lk__watch_stays(kind) ? ANY : kind == LK_WATCH_CHILD ? CHILDREN : DATA;
 }
 
-/* Not being able to say it is no harm: an event for nobody is ignored. */
+/* Not being able to say it is no harm: an event for nobody is ignored. A server
+ * that does not know the request would close. */
 static void remove_on_server(lk_client *c, const lk_watch *w)
 {
   struct lk_path_type_request r = {.type = type_of(w->kind)};
@@ -91,7 +92,7 @@ static void remove_on_server(lk_client *c, const lk_watch *w)
                 .path = w->on->path};
 
   if (c->phase == LK_PHASE_LIVE && lk__request_refusal(c) == 0 &&
-      lk__watch_alone(w)) {
+      lk__request_unfit(c, ask.op) == 0 && lk__watch_alone(w)) {
     if (lk__request_queue(c, &ask) == 0 && lk__watch_stays(w->kind))
       mark_removed(w->on);
   }
