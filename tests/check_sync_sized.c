@@ -142,9 +142,11 @@ static int do_next(const void *call)
   return ended(lk_sync_subscription_next(subscription, NULL, call));
 }
 
+/* Long enough for a busy machine to begin the call, which looks at the struct.
+ */
 static int do_parents(const void *s)
 {
-  const lk_sync_call call = {.size = sizeof call, .timeout_ms = 1};
+  const lk_sync_call call = {.size = sizeof call, .timeout_ms = 300};
 
   return ended(
       lk_sync_create_deep(client, NULL, "/x", lk_text(""), NULL, 0, s, &call));
