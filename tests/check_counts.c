@@ -12,6 +12,7 @@
 #include "suite.h"
 
 #include <stdio.h>
+#include <time.h>
 
 static peer *p;
 
@@ -276,6 +277,138 @@ START_TEST(memory_of_what_waited_is_given_back)
 }
 END_TEST
 
+START_TEST(memory_of_a_burst_is_given_back_when_it_has_been_sent)
+{
+  lk_client_config config = {.size = sizeof config};
+  char *data = calloc(1, 1000000);
+
+  begin(&config);
+  connect_it();
+  size_t before = p->mem.held;
+
+  p->room = 0;
+  for (int i = 0; i < 16; i++)
+    ck_assert_int_eq(lk_set(p->client, "/a", lk_bytes_of(data, 1000000), -1,
+                            NULL, NULL, NULL),
+                     0);
+  ck_assert_uint_gt(p->mem.held, 16000000);
+  p->room = SIZE_MAX;
+  peer_settle(p);
+  ck_assert_uint_lt(p->mem.held, before + 10000);
+  free(data);
+  end();
+}
+END_TEST
+
+/* ---- many watches ------------------------------------------------------- */
+
+static void on_created(lk_client *c, lk_watch *w, const lk_event *event,
+                       void *arg)
+{
+  (void)c;
+  (void)w;
+  (void)arg;
+  told.events += event->type == LK_EVENT_CREATED;
+}
+
+/* Watch a node that is missing. */
+static lk_watch *watch_missing(const char *path)
+{
+  lk_watch *w;
+  lk_call call = {.size = sizeof call, .on_event = on_created, .watch = &w};
+  lk_bytes out;
+  lk_buf b = wire_buf();
+
+  ck_assert_int_eq(lk_exists(p->client, path, &call, NULL, NULL), 0);
+  out = lk_client_pending(p->client);
+  lk_client_sent(p->client, p->want.attempt, out.len);
+  wire_reply(&b, p->client->xid, 5, LK_ERR_NO_NODE);
+  lk_client_received(p->client, p->want.attempt, lk__buf_bytes(&b),
+                     lk__buf_len(&b));
+  lk__buf_free(&b);
+  return w;
+}
+
+START_TEST(memory_of_watches_that_fired_is_given_back)
+{
+  enum { COUNT = 10000 };
+  lk_client_config config = {.size = sizeof config};
+  char path[32];
+
+  begin(&config);
+  connect_it();
+  for (unsigned i = 0; i < COUNT; i++) {
+    snprintf(path, sizeof path, "/members/member-%u", i);
+    watch_missing(path);
+  }
+  size_t most = p->mem.held;
+
+  for (unsigned i = 0; i < COUNT; i++) {
+    lk_buf b = wire_buf();
+
+    snprintf(path, sizeof path, "/members/member-%u", i);
+    wire_event(&b, LK_EVENT_CREATED, path);
+    say(&b);
+  }
+  ck_assert_uint_eq(told.events, COUNT);
+  ck_assert_uint_lt(p->mem.held, most / 6); /* for 1,024 */
+  end();
+}
+END_TEST
+
+/* ---- what many of a kind cost ------------------------------------------- */
+
+static double processor_time(void)
+{
+  struct timespec t;
+
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static double watch_one_path(size_t count)
+{
+  lk_client_config config = {.size = sizeof config};
+  lk_watch **watches = calloc(count, sizeof(lk_watch *));
+
+  begin(&config);
+  connect_it();
+  double start = processor_time();
+
+  for (size_t i = 0; i < count; i++)
+    watches[i] = watch_missing("/a");
+  for (size_t i = 0; i < count; i++)
+    lk_watch_cancel(p->client, watches[i], true);
+  double took = processor_time() - start;
+
+  free(watches);
+  p->room = 0; /* nobody looks at what is still to be sent */
+  end();
+  return took;
+}
+
+/* Eight times as many take eight times as long, not 64 times; other work on the
+ * machine may spoil one look, and not three. */
+static void expect_linear(double (*work)(size_t count), size_t count)
+{
+  double ratio = 0;
+
+  for (int i = 0; i < 3; i++) {
+    double few = work(count);
+
+    ratio = work(count * 8) / few;
+    if (ratio < 24)
+      return;
+  }
+  ck_abort_msg("eight times as many took %.0f times as long", ratio);
+}
+
+START_TEST(many_watches_of_one_path_cost_no_more_each)
+{
+  expect_linear(watch_one_path, 2000);
+}
+END_TEST
+
 START_TEST(a_request_of_the_send_limit_goes_and_one_more_byte_does_not)
 {
   lk_client_config config = {.size = sizeof config};
@@ -407,6 +540,9 @@ SUITE("counts", in_the_steady_state_nothing_is_allocated,
       a_thousand_requests_leave_in_one_piece,
       so_do_those_that_waited_for_a_connection,
       memory_of_what_waited_is_given_back,
+      memory_of_a_burst_is_given_back_when_it_has_been_sent,
+      memory_of_watches_that_fired_is_given_back,
+      many_watches_of_one_path_cost_no_more_each,
       a_request_of_the_send_limit_goes_and_one_more_byte_does_not,
       so_many_requests_may_wait_and_no_more,
       a_listing_of_1600000_bytes_arrives_in_pieces,

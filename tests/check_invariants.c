@@ -214,43 +214,56 @@ static void harm_standing_less(lk_client *c)
   c->watches.standing--;
 }
 
-/* What is done to a client, and the words that name it. */
+static void harm_under_way(lk_client *c)
+{
+  sent(c, 0)->watch->on->under_way[LK_WATCH_DATA]++;
+}
+
+static void mend_under_way(lk_client *c)
+{
+  sent(c, 0)->watch->on->under_way[LK_WATCH_DATA]--;
+}
+
+/* What is done to a client, the words that name it, and what else is to be
+ * undone than the client and its requests. */
 typedef struct harm {
   void (*run)(lk_client *c);
   const char *words;
+  void (*undo)(lk_client *c);
 } harm;
 
 static const harm live[] = {
-    {harm_state, "state"},
-    {harm_greeted, "without a handshake"},
-    {harm_connection, "number of the connection"},
-    {harm_session, "without a session"},
-    {harm_fence, "fence"},
-    {harm_probe, "probe"},
-    {harm_final_err, "an end"},
-    {harm_listeners, "last listener"},
-    {harm_telling, "being told"},
-    {harm_sent, "under way without a connection"},
-    {harm_xid, "xid of its own"},
-    {harm_place, "do not ascend"},
-    {harm_last_place, "behind the output"},
-    {harm_close, "closeSession"},
-    {harm_ended, "keeps what it had"},
-    {harm_open, "in no ring"},
-    {harm_deadline, "before the next one"},
-    {harm_pending, "pending without its request"},
-    {harm_standing, "fewer watches"},
-    {harm_standing_less, "more watches"},
+    {harm_state, "state", NULL},
+    {harm_greeted, "without a handshake", NULL},
+    {harm_connection, "number of the connection", NULL},
+    {harm_session, "without a session", NULL},
+    {harm_fence, "fence", NULL},
+    {harm_probe, "probe", NULL},
+    {harm_final_err, "an end", NULL},
+    {harm_listeners, "last listener", NULL},
+    {harm_telling, "being told", NULL},
+    {harm_sent, "under way without a connection", NULL},
+    {harm_xid, "xid of its own", NULL},
+    {harm_place, "do not ascend", NULL},
+    {harm_last_place, "behind the output", NULL},
+    {harm_close, "closeSession", NULL},
+    {harm_ended, "keeps what it had", NULL},
+    {harm_open, "in no ring", NULL},
+    {harm_deadline, "before the next one", NULL},
+    {harm_pending, "pending without its request", NULL},
+    {harm_standing, "fewer watches", NULL},
+    {harm_standing_less, "more watches", NULL},
+    {harm_under_way, "counted wrong", mend_under_way},
 };
 
 static const harm away[] = {
-    {harm_moving, "outlives it"},
-    {harm_out, "output without"},
-    {harm_waiting_xid, "waits has an xid"},
-    {harm_held, "is more than"},
-    {harm_held_less, "is less than"},
-    {harm_held_frame, "is not the frames"},
-    {harm_waiting_live, "waits though"},
+    {harm_moving, "outlives it", NULL},
+    {harm_out, "output without", NULL},
+    {harm_waiting_xid, "waits has an xid", NULL},
+    {harm_held, "is more than", NULL},
+    {harm_held_less, "is less than", NULL},
+    {harm_held_frame, "is not the frames", NULL},
+    {harm_waiting_live, "waits though", NULL},
 };
 
 static void do_harm(const harm *h)
@@ -271,6 +284,8 @@ static void do_harm(const harm *h)
   memcpy(c, &whole, sizeof whole);
   for (size_t i = 0; i < 2; i++)
     memcpy(lk__ring_at(ring, i), &requests[i], sizeof requests[i]);
+  if (h->undo != NULL)
+    h->undo(c);
 }
 
 START_TEST(each_broken_invariant_is_named)

@@ -108,6 +108,36 @@ START_TEST(one_key_that_comes_and_goes_takes_no_memory)
 }
 END_TEST
 
+START_TEST(an_empty_map_gives_the_memory_of_many_back)
+{
+  begin();
+  size_t least = mem.held;
+
+  for (size_t i = 0; i < COUNT; i++)
+    ck_assert(add(&entries[i]));
+  size_t most = mem.held;
+
+  lk__map_trim(&map, 16); /* not while there are any */
+  ck_assert_ptr_eq(find("/n/7"), &entries[7].node);
+  for (size_t i = 0; i < COUNT; i++)
+    lk__map_remove(&map, &entries[i].node);
+  lk__map_trim(&map, COUNT * 10); /* nor where it is small enough */
+  ck_assert_uint_eq(mem.held, most);
+  for (size_t i = 1; i <= 2; i++) { /* a table, its buckets */
+    mem.fail_at = mem.count + i;
+    lk__map_trim(&map, 16);
+    ck_assert_uint_eq(mem.held, most);
+  }
+  lk__map_trim(&map, 16);
+  ck_assert_uint_eq(mem.held, least);
+  for (size_t i = 0; i < COUNT; i++)
+    ck_assert(add(&entries[i]));
+  ck_assert_ptr_eq(lk__map_first(&map), &entries[0].node);
+  lk__map_free(&map);
+  ck_assert_uint_eq(mem.live, 0);
+}
+END_TEST
+
 START_TEST(without_memory_there_is_no_map)
 {
   for (size_t n = 1; n <= 2; n++) {
@@ -162,5 +192,6 @@ END_TEST
 SUITE("map", what_was_added_is_found_until_it_is_removed,
       a_key_is_its_bytes_and_its_length, a_walk_is_in_order_and_bears_removal,
       one_key_that_comes_and_goes_takes_no_memory,
+      an_empty_map_gives_the_memory_of_many_back,
       without_memory_there_is_no_map,
       an_addition_that_fails_leaves_the_map_as_it_was)

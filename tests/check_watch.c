@@ -258,10 +258,10 @@ START_TEST(one_that_stays_serves_once_its_request_has_left)
   begin();
   lk_watch *tree = pending("/a", LK_WATCH_RECURSIVE, false);
 
-  tree->held = true;
+  lk__watch_hold(tree, true);
   ck_assert(lk__watched_covers(tree->on, LK_WATCH_DATA, false));
   ck_assert(!lk__watched_covers(tree->on, LK_WATCH_DATA, true));
-  tree->held = false;
+  lk__watch_hold(tree, false);
   ck_assert(lk__watched_covers(tree->on, LK_WATCH_EXIST, true));
   ck_assert(!lk__watched_covers(tree->on, LK_WATCH_CHILD, true));
   lk__watch_stand(&ws, tree, LK_WATCH_RECURSIVE);

@@ -64,6 +64,19 @@ size_t lk__map_count(const lk_map *m)
   return m->head == NULL ? 0 : HASH_COUNT(m->head) - 1;
 }
 
+void lk__map_trim(lk_map *m, size_t keep)
+{
+  lk_map fresh = {.mem = m->mem};
+
+  if (m->head == NULL || lk__map_count(m) > 0 ||
+      m->head->hh.tbl->num_buckets <= keep || !lk__map_init(&fresh, m->mem))
+    return;
+  HASH_CLEAR(hh, m->head);
+  put(&fresh, &m->anchor); /* needs no memory: the table is there */
+  lk__map_remove(&fresh, &fresh.anchor);
+  m->head = fresh.head;
+}
+
 void lk__map_free(lk_map *m)
 {
   if (m->head != NULL)

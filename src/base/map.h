@@ -33,6 +33,9 @@ void lk__map_remove(lk_map *m, lk_map_node *n);
 lk_map_node *lk__map_first(const lk_map *m);
 lk_map_node *lk__map_next(const lk_map_node *n);
 size_t lk__map_count(const lk_map *m);
+/** Give memory back when an empty map has a table for more than `keep`. Without
+    memory for a smaller one it stays as it is. */
+void lk__map_trim(lk_map *m, size_t keep);
 /** Free the table, not the nodes; nothing is found any more. */
 void lk__map_free(lk_map *m);
 

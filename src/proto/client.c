@@ -9,6 +9,7 @@ enum {
   DEFAULT_SEND_LIMIT = 0xfffff, /* the server's jute.maxbuffer */
   DEFAULT_RECEIVE_LIMIT = 16 * 1024 * 1024,
   DEFAULT_OUTSTANDING = 65536,
+  KEEP_OUT = 1024 * 1024, /* of the output's memory, once all is sent */
   CLOSE_MS = 1500
 };
 
@@ -422,8 +423,10 @@ void lk_client_sent(lk_client *c, uint64_t attempt, size_t len)
   lk__buf_consume(&c->out, len);
   c->out_sent += len;
   c->now_stale = true;
-  if (lk__buf_len(&c->out) == 0)
-    c->written_ms = c->now;
+  if (lk__buf_len(&c->out) > 0)
+    return;
+  c->written_ms = c->now;
+  lk__buf_trim(&c->out, KEEP_OUT);
 }
 
 int64_t lk_client_deadline(const lk_client *c)

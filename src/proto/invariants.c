@@ -157,6 +157,21 @@ typedef struct tally {
   size_t standing, added, recursive, pending;
 } tally;
 
+/* The counts of what is under way on a path. */
+static bool counts_fit(const lk_watched *on)
+{
+  uint32_t under_way[LK_WATCH_NKINDS] = {0}, held[LK_WATCH_NKINDS] = {0};
+
+  for (lk_link *l = on->pending.next; l != &on->pending; l = l->next) {
+    const lk_watch *w = LK_OWNER(l, lk_watch, link);
+
+    under_way[w->kind]++;
+    held[w->kind] += w->held;
+  }
+  return memcmp(under_way, on->under_way, sizeof under_way) == 0 &&
+         memcmp(held, on->held, sizeof held) == 0;
+}
+
 static bool is_on(const lk_watched *on, const lk_watch *w)
 {
   return w->on == on && !lk__list_empty(&w->link);
@@ -187,6 +202,8 @@ static const char *count_watched(const lk_watched *on, tally *t)
     watches++;
     t->pending++;
   }
+  if (!counts_fit(on))
+    return "watches under way are counted wrong";
   return on->refs < watches ? "a path has more watches than references" : NULL;
 }
 

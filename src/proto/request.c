@@ -137,7 +137,7 @@ static lk_watch *new_watch(lk_client *c, const lk_ask *ask)
 
   if (w != NULL) {
     w->covered = ask->covered;
-    w->held = c->phase != LK_PHASE_LIVE;
+    lk__watch_hold(w, c->phase != LK_PHASE_LIVE);
   }
   return w;
 }
@@ -267,7 +267,7 @@ static void settle_watch(const lk_request *r, unsigned char *frame)
 
   if (w == NULL)
     return;
-  w->held = false;
+  lk__watch_hold(w, false);
   if (lk__watch_stays(w->kind))
     return;
   w->covered = lk__watched_covers(w->on, w->kind, true);
@@ -364,7 +364,7 @@ static bool keep(lk_client *c, const lk_request *r)
   *again = *r;
   again->xid = 0;
   if (r->watch != NULL)
-    r->watch->held = true;
+    lk__watch_hold(r->watch, true);
   return true;
 }
 

@@ -57,23 +57,39 @@ static bool set_path(lk_watches *ws, lk_watched *on, lk_bytes path)
 
 static void spare_path(lk_watches *ws, lk_watched *on)
 {
+  if (ws->nspare_paths == MAX_SPARES) {
+    lk__mem_free(ws->mem, on->path);
+    lk__mem_free(ws->mem, on);
+    return;
+  }
   on->spare = ws->spare_paths;
   ws->spare_paths = on;
+  ws->nspare_paths++;
+}
+
+static lk_watched *take_spare_path(lk_watches *ws)
+{
+  lk_watched *on = ws->spare_paths;
+
+  if (on == NULL)
+    return lk__mem_new(ws->mem, sizeof *on);
+  ws->spare_paths = on->spare;
+  ws->nspare_paths--;
+  return on;
 }
 
 static lk_watched *new_path(lk_watches *ws, lk_bytes path)
 {
-  lk_watched *on = ws->spare_paths;
+  lk_watched *on = take_spare_path(ws);
 
-  if (on != NULL)
-    ws->spare_paths = on->spare;
-  else
-    on = lk__mem_new(ws->mem, sizeof *on);
   if (on == NULL)
     return NULL;
   for (int i = 0; i < LK_WATCH_NKINDS; i++)
     lk__list_init(&on->kinds[i]);
   lk__list_init(&on->pending);
+  memset(on->under_way, 0, sizeof on->under_way);
+  memset(on->held, 0, sizeof on->held);
+  memset(on->covered, 0, sizeof on->covered);
   on->refs = 0;
   if (set_path(ws, on, path) &&
       lk__map_add(&ws->paths, &on->map, on->path, path.len))
@@ -93,12 +109,26 @@ void lk__watched_ref(lk_watched *on)
   on->refs++;
 }
 
+/* The last watch has gone: many do not determine for ever what few cost. */
+static void trim(lk_watches *ws)
+{
+  lk__map_trim(&ws->paths, MAX_SPARES);
+  if (ws->nslots <= MAX_SPARES)
+    return;
+  lk__mem_free(ws->mem, ws->slots);
+  ws->slots = NULL;
+  ws->nslots = 0;
+  ws->free_slot = 0;
+}
+
 void lk__watched_unref(lk_watches *ws, lk_watched *on)
 {
   if (--on->refs > 0)
     return;
   lk__map_remove(&ws->paths, &on->map);
   spare_path(ws, on);
+  if (lk__map_count(&ws->paths) == 0)
+    trim(ws);
 }
 
 /* ---- handles ------------------------------------------------------------ */
@@ -208,11 +238,30 @@ lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
   w->covered = false;
   ws->adding += lk__watch_stays(kind);
   lk__list_add(&w->on->pending, &w->link);
+  w->on->under_way[kind]++;
   return w;
+}
+
+void lk__watch_hold(lk_watch *w, bool held)
+{
+  if (w->held == held)
+    return;
+  w->held = held;
+  if (held)
+    w->on->held[w->kind]++;
+  else
+    w->on->held[w->kind]--;
+}
+
+static void leave_pending(lk_watch *w)
+{
+  lk__watch_hold(w, false);
+  w->on->under_way[w->kind]--;
 }
 
 void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind)
 {
+  leave_pending(w);
   w->kind = kind;
   w->standing = true;
   ws->standing++;
@@ -220,6 +269,8 @@ void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind)
   ws->recursive += kind == LK_WATCH_RECURSIVE;
   lk__list_remove(&w->link);
   lk__list_add(&w->on->kinds[kind], &w->link);
+  if (w->covered && !lk__watch_stays(kind))
+    w->on->covered[kind] = true;
 }
 
 static void fall(lk_watches *ws, lk_watch *w)
@@ -236,6 +287,8 @@ void lk__watch_drop(lk_watches *ws, lk_watch *w)
 {
   lk_watched *on = w->on;
 
+  if (!w->standing && !lk__list_empty(&w->link))
+    leave_pending(w);
   lk__list_remove(&w->link);
   lk__list_remove(&w->tell);
   fall(ws, w);
@@ -247,34 +300,32 @@ void lk__watch_drop(lk_watches *ws, lk_watch *w)
 
 /* ---- who else is there -------------------------------------------------- */
 
-static bool other_in(const lk_link *list, lk_watch_kind kind, const lk_watch *w)
+/* None of these walks a list: many may watch one path. */
+static bool other_in(const lk_link *list, const lk_watch *w)
 {
-  for (lk_link *l = list->next; l != list; l = l->next) {
-    const lk_watch *other = LK_OWNER(l, lk_watch, link);
+  const lk_link *first = list->next;
 
-    if (other != w && other->kind == kind)
-      return true;
-  }
-  return false;
+  return first != list &&
+         (w == NULL || first != &w->link || first->next != list);
+}
+
+static bool is_pending(const lk_watch *w)
+{
+  return !w->standing && !lk__list_empty(&w->link);
 }
 
 bool lk__watched_has(const lk_watched *on, lk_watch_kind kind,
                      const lk_watch *w)
 {
-  return other_in(&on->kinds[kind], kind, w) || other_in(&on->pending, kind, w);
+  bool counted = w != NULL && w->on == on && w->kind == kind && is_pending(w);
+
+  return other_in(&on->kinds[kind], w) || on->under_way[kind] > counted;
 }
 
 static bool is_covered_by(const lk_watched *on, lk_watch_kind stays, bool sent)
 {
-  if (!lk__list_empty(&on->kinds[stays]))
-    return true;
-  for (lk_link *l = on->pending.next; l != &on->pending; l = l->next) {
-    const lk_watch *w = LK_OWNER(l, lk_watch, link);
-
-    if (w->kind == stays && !(sent && w->held))
-      return true;
-  }
-  return false;
+  return !lk__list_empty(&on->kinds[stays]) ||
+         on->under_way[stays] > (sent ? on->held[stays] : 0);
 }
 
 bool lk__watched_covers(const lk_watched *on, lk_watch_kind kind, bool sent)

@@ -29,6 +29,10 @@ typedef struct lk_watched {
   lk_map_node map;
   lk_link kinds[LK_WATCH_NKINDS]; /**< standing watches */
   lk_link pending;                /**< watches whose request is under way */
+  uint32_t under_way[LK_WATCH_NKINDS]; /**< of those: of each kind */
+  uint32_t held[LK_WATCH_NKINDS];      /**< of those: whose request waits */
+  bool covered[LK_WATCH_ADDED]; /**< some that stand may have no watch of their
+                                     own on the server */
   size_t refs; /**< watches that point here, also those firing */
   size_t path_cap;
   char *path;               /**< server path, NUL-terminated */
@@ -47,7 +51,7 @@ struct lk_watch {
   uint32_t serial; /**< of its handle */
   bool until_break;
   bool standing; /**< its request succeeded */
-  bool held;     /**< its request waits for a connection */
+  bool held;     /**< its request waits for a connection; lk__watch_hold() */
   bool remove;   /**< cancelled while under way: tell the server */
   bool covered;  /**< one-shot: perhaps without a watch of its own on the
                       server, where one that stays serves it */
@@ -68,6 +72,7 @@ typedef struct lk_watches {
   size_t recursive; /**< of those: for what is below, too */
   size_t adding;    /**< that stay, standing or with their request under way */
   lk_watched *spare_paths;
+  size_t nspare_paths;
   lk_link spare_watches;
   size_t spares;
   lk_watch_slot *slots;
@@ -93,6 +98,8 @@ lk_watch *lk__watch_of(const lk_watches *ws, const lk_watch *handle);
     is not EXIST; lk__watch_stand() can turn DATA into EXIST. */
 lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
                         const lk_call *call);
+/** Its request, which is under way, waits for a connection; or has left. */
+void lk__watch_hold(lk_watch *w, bool held);
 /** Its request succeeded: from now on events find it. */
 void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind);
 /** End it without a call. */

@@ -15,25 +15,17 @@
 #include "proto/path.h"
 
 /* Whether `kind` is to be set again: one of it was covered and is no more. */
-static bool uncovered(const lk_watched *on, lk_watch_kind kind)
+static bool uncovered(lk_watched *on, lk_watch_kind kind)
 {
-  const lk_link *list = &on->kinds[kind];
-  bool some = false;
-
-  if (lk__watched_covers(on, kind, true))
+  if (!on->covered[kind] || lk__watched_covers(on, kind, true))
     return false;
-  for (lk_link *l = list->next; l != list; l = l->next) {
-    lk_watch *w = LK_OWNER(l, lk_watch, link);
-
-    some = some || w->covered;
-    w->covered = false;
-  }
-  return some;
+  on->covered[kind] = false;
+  return !lk__list_empty(&on->kinds[kind]);
 }
 
 /* Set again what is covered no more. Without a connection that comes by itself;
  * without memory we get a new one. */
-static void mend(lk_client *c, const lk_watched *on)
+static void mend(lk_client *c, lk_watched *on)
 {
   lk_bytes path = lk_bytes_of(on->path, on->map.len);
   struct lk_set_watches_request r = {.relative_zxid = c->last_zxid};
@@ -55,19 +47,12 @@ static void mend(lk_client *c, const lk_watched *on)
   lk__client_wake(c);
 }
 
-/* What stands at `kind` may have lost its watch on the server. */
-static void mark_covered(lk_watched *on, lk_watch_kind kind)
-{
-  for (lk_link *l = on->kinds[kind].next; l != &on->kinds[kind]; l = l->next)
-    LK_OWNER(l, lk_watch, link)->covered = true;
-}
-
 /* A removeWatches for one that stays takes all of its path away, and also what
  * requests ahead of it on the way will have set. */
 static void mark_removed(lk_watched *on)
 {
   for (int i = 0; i < LK_WATCH_ADDED; i++)
-    mark_covered(on, (lk_watch_kind)i);
+    on->covered[i] = true;
   for (lk_link *l = on->pending.next; l != &on->pending; l = l->next)
     LK_OWNER(l, lk_watch, link)->covered = true;
 }
@@ -114,7 +99,7 @@ static void stand(lk_client *c, lk_watch *w, lk_watch_kind kind)
   lk__watch_stand(&c->watches, w, kind);
   /* it has taken the place of those of children, and does not serve them */
   if (kind == LK_WATCH_RECURSIVE)
-    mark_covered(w->on, LK_WATCH_CHILD);
+    w->on->covered[LK_WATCH_CHILD] = true;
   mend(c, w->on);
 }
 

@@ -19,6 +19,7 @@ static void give_back(failing_mem *f, void *p)
   if (p == NULL)
     return;
   f->live--;
+  f->held -= ((head *)p - 1)->size;
   free((head *)p - 1);
 }
 
@@ -43,6 +44,7 @@ static void *resize(void *arg, void *p, size_t size)
     abort();
   block->size = size;
   f->live++;
+  f->held += size;
   if (p != NULL) {
     size_t old = ((head *)p - 1)->size;
 

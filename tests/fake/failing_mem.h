@@ -27,6 +27,7 @@ typedef struct failing_mem {
   size_t count;   /**< allocations asked for so far, failed ones too */
   size_t bytes;   /**< what they added up to */
   size_t live;    /**< blocks not given back yet */
+  size_t held;    /**< bytes of those blocks */
 } failing_mem;
 
 /** All counts at 0, nothing fails. */
