@@ -13,7 +13,7 @@
 
 const sim_condition sim_conditions[SIM_NCONDITIONS] = {
   /* weight 0: for a run that asks for it */
-  [SIM_CLOCK_STEPS] = {.name = "clock-steps", .weight = 0, .gap_pm = 250,
+  [SIM_CLOCK_STEPS] = {.name = "clock-steps", .weight = 2, .gap_pm = 250,
    .text = "time passes between two readings of the clock in one call",
    .faults = {F(CLOCK_STEP) = 1}},
   [SIM_TIMEOUTS] = {.name = "timeouts", .weight = 0, .gap_pm = 700,
@@ -28,7 +28,7 @@ const sim_condition sim_conditions[SIM_NCONDITIONS] = {
   [SIM_REFUSALS] = {.name = "refusals", .weight = 0, .gap_pm = 500,
    .text = "servers close after the handshake, throttle setWatches, are older",
    .faults = {F(CURT) = 2, F(THROTTLE_WATCHES) = 1, F(OLDER) = 2}},
-  [SIM_ADDRESSES] = {.name = "addresses", .weight = 0, .gap_pm = 500,
+  [SIM_ADDRESSES] = {.name = "addresses", .weight = 1, .gap_pm = 500,
    .text = "names have several addresses, and nothing answers at some of them",
    .faults = {F(ADDRESSES) = 3, F(CUT) = 2, F(SERVER_CRASH) = 1}},
   [SIM_NARROW] = {.name = "narrow", .weight = 0, .gap_pm = 1000,
@@ -40,6 +40,9 @@ const sim_condition sim_conditions[SIM_NCONDITIONS] = {
   [SIM_WRITERS] = {.name = "writers", .weight = 0, .gap_pm = 400,
    .text = "writers retry until the outcome is known; sessions are given up soon",
    .faults = {F(CUT_AT) = 6, F(HALF) = 1, F(LATE_WRITE) = 2, F(PARTITION) = 1}},
+  [SIM_NO_MEMORY] = {.name = "no-memory", .weight = 0, .gap_pm = 200,
+   .text = "allocations of clients fail now and then",
+   .faults = {F(STARVE) = 1}},
 };
 /* clang-format on */
 

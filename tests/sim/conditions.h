@@ -22,6 +22,7 @@ typedef enum sim_condition_id {
   SIM_NARROW,
   SIM_RESUMES,
   SIM_WRITERS,
+  SIM_NO_MEMORY,
   SIM_NCONDITIONS
 } sim_condition_id;
 

@@ -50,7 +50,8 @@ typedef struct sim_faults sim_faults;
   FAULT(OLDER, older, "a server is older, and does not know some requests")  \
   FAULT(ADDRESSES, addresses, "a name has other addresses, some of them dead")\
   FAULT(NARROW, narrow, "routes carry so many bytes a second at most")      \
-  FAULT(RESUME, resume, "a process dies, and another resumes its session")
+  FAULT(RESUME, resume, "a process dies, and another resumes its session")  \
+  FAULT(STARVE, starve, "allocations of a process fail")
 /* clang-format on */
 
 #define SIM_FAULT_ENUM(name, function, text) SIM_FAULT_##name,

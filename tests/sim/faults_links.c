@@ -243,6 +243,19 @@ bool sim_strike_addresses(sim_faults *f)
   return true;
 }
 
+bool sim_strike_starve(sim_faults *f)
+{
+  sim_process *p = &f->world->processes[sim_some_holder(f)];
+
+  if (!sim_process_runs(p))
+    return false;
+  p->starves_after = 1 + sim_roll(&f->rng, 30);
+  p->starves = 1 + sim_roll(&f->rng, 3);
+  SAY(f, "%s: no memory for %u allocations after %u", p->name, p->starves,
+      p->starves_after);
+  return true;
+}
+
 bool sim_strike_close(sim_faults *f)
 {
   sim_process *p = &f->world->processes[sim_some_holder(f)];

@@ -82,7 +82,13 @@ static int (*const makers[SIM_NKINDS])(sim_handle *h,
 
 void sim_make_lock(sim_handle *h, const lk_lock_config *config)
 {
-  if (makers[h->kind](h, config) != 0)
+  int err = makers[h->kind](h, config);
+
+  if (err == LK_ERR_NO_MEMORY) {
+    h->process->starves = 0;
+    err = makers[h->kind](h, config);
+  }
+  if (err != 0)
     abort();
 }
 

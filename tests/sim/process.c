@@ -65,6 +65,18 @@ static void forget(sim_process *p, sim_block *b)
   free(b);
 }
 
+static bool starves(sim_process *p)
+{
+  if (p->starves == 0)
+    return false;
+  if (p->starves_after > 0) {
+    p->starves_after--;
+    return false;
+  }
+  p->starves--;
+  return true;
+}
+
 static void *resize(void *arg, void *old, size_t size)
 {
   sim_process *p = arg;
@@ -76,6 +88,8 @@ static void *resize(void *arg, void *old, size_t size)
       forget(p, before);
     return NULL;
   }
+  if (starves(p))
+    return NULL;
   b = malloc(sizeof *b + size);
   if (b == NULL)
     abort();
@@ -157,6 +171,7 @@ static void start(sim_process *p)
                                          p->world->timeout_ms);
 
   p->life++;
+  p->starves = 0;
   p->leaving = false;
   p->closing = false;
   p->state = LK_STATE_CONNECTING;

@@ -59,6 +59,8 @@ typedef struct sim_process {
   unsigned step;            /**< where the turn goes on */
   unsigned trip;            /**< it will stand still there … */
   int64_t trip_us;          /**< … for so long */
+  unsigned starves_after;   /**< after so many allocations … */
+  unsigned starves;         /**< … so many fail */
   lk_session saved;         /**< what its next life goes on with; or id 0 */
   bool resumes;             /**< this life does: it will not be a long one */
   bool leaving;             /**< it is freeing its client */

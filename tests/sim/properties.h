@@ -91,6 +91,8 @@
     "nobody is granted, or left holding, when the lease has run out") \
   P(grant_lease, "GRANT-LEASE", ON(GOT), \
     "a grant has a quarter of the session timeout before its lease runs out") \
+  P(grant_deadline, "GRANT-DEADLINE", ON(GOT), \
+    "with quorum assurance a grant has a quarter of the session timeout left") \
   P(no_needless_unsure, "NO-NEEDLESS-UNSURE", ON(TOLD), \
     "nobody is unsure for less than T/4 of trouble") \
   P(reentry_count, "REENTRY-COUNT", ON(WANTED) | ON(GOT) | ON(LET_GO) | ON(REMOVED), \

@@ -105,6 +105,23 @@ static bool is_short(const sim_handle *h)
          sim_process_clock(h->process) < h->granted_ms + timeout / 4;
 }
 
+/* With quorum assurance a grant has a quarter of the session timeout left; a
+ * percent is for clocks. An owner behind a node that is held already has what
+ * is left of that. */
+void sim_grant_deadline(sim_judge *j, const sim_fact *f)
+{
+  const sim_handle *h = f->handle;
+  const sim_process *p = h->process;
+  int64_t t = lk_client_timeout_ms(p->client);
+  int64_t left = lk_lock_deadline(h->lock) - sim_process_clock_before(p);
+
+  if (f->err != 0 || h->again || h->local || p->assurance != LK_ASSURE_QUORUM ||
+      sim_may_strike(j->world, SIM_FAULT_BOUNDS) || p->closing)
+    return;
+  if (left < t / 4 - t / 100 - SLACK_MS)
+    sim_accuse(j, "%s is granted with %" PRId64 " ms left", h->name, left);
+}
+
 /* Nobody is unsure for less than T/4 of trouble. */
 void sim_no_needless_unsure(sim_judge *j, const sim_fact *f)
 {
@@ -133,6 +150,11 @@ static bool is_upgrade(const sim_fact *f)
   return f->should == LK_ERR_DEADLOCK && f->handle->kind == SIM_RWLOCK;
 }
 
+static bool may_be_starved(const sim_judge *j, int err)
+{
+  return err == LK_ERR_NO_MEMORY && sim_may_strike(j->world, SIM_FAULT_STARVE);
+}
+
 static bool is_refusal(int err)
 {
   return err == LK_ERR_STATE || err == LK_ERR_DEADLOCK;
@@ -148,7 +170,8 @@ void sim_reentry_count(sim_judge *j, const sim_fact *f)
     return;
   }
   if (f->type == SIM_WANTED && f->err != f->should && !is_upgrade(f) &&
-      (f->should != 0 || is_refusal(f->err)) && f->err != LK_ERR_CLOSED)
+      (f->should != 0 || is_refusal(f->err)) && f->err != LK_ERR_CLOSED &&
+      !may_be_starved(j, f->err))
     sim_accuse(j, "%s acquires and is told %s, not %s", h->name,
                lk_error_name(f->err), lk_error_name(f->should));
   if (f->type == SIM_LET_GO && f->err != f->should)

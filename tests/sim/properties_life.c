@@ -4,6 +4,7 @@
 #include "sim/properties.h"
 
 #include "sim/actor.h"
+#include "sim/conditions.h"
 
 /* A process from its first connection to its close. */
 
@@ -182,7 +183,7 @@ static bool gives_up(const sim_fact *f)
 }
 
 /* No connection is given up as silent while bytes arrive. Those that wait
- * behind a pause come too late. */
+ * behind a pause come too late. Elsewhere a frame has arrived in a moment. */
 void sim_bytes_arrive(sim_judge *j, const sim_fact *f)
 {
   const sim_life *l = f->life;
@@ -191,7 +192,8 @@ void sim_bytes_arrive(sim_judge *j, const sim_fact *f)
   int64_t last = l->hears_us < now ? l->hears_us : l->heard_us;
   int64_t t = lk_client_timeout_ms(p->client) * SIM_MS;
 
-  if (gives_up(f) && now - last < t / 4 && p->ahead_us <= now)
+  if (sim_may_strike(j->world, SIM_FAULT_NARROW) && gives_up(f) &&
+      now - last < t / 4 && p->ahead_us <= now)
     sim_accuse(j, "%s gives up a connection %" PRId64 " ms after bytes came",
                p->name, (now - last) / SIM_MS);
 }

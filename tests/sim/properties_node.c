@@ -428,6 +428,10 @@ void sim_throttled(sim_judge *j, const sim_fact *f)
   case LK_ERR_NO_NODE:
   case LK_ERR_SEQ_UNSAFE:
   case LK_ERR_SESSION_EXPIRED: break;
+  case LK_ERR_NO_MEMORY:
+    if (sim_may_strike(j->world, SIM_FAULT_STARVE))
+      break;
+    /* fall through */
   default:
     sim_accuse(j, "%s is told %s", f->handle->name, lk_error_name(f->err));
   }

@@ -3,6 +3,8 @@
 
 #include "sim/properties.h"
 
+#include "sim/conditions.h"
+
 #include "sim/actors.h"
 
 /* Permits, and the queue for them. */
@@ -121,13 +123,15 @@ static bool is_left(const sim_judge *j)
   return false;
 }
 
-/* They have had all the time that there is. */
+/* They have had all the time that there is; but they do not ask again where
+ * there was no memory. */
 static void judge_peers(sim_judge *j)
 {
   for (size_t i = 0; i < j->world->nprocesses; i++) {
     const sim_process *p = &j->world->processes[i];
 
-    if (sim_process_lives(p) && !sim_actors_idle(p) && !is_left(j))
+    if (sim_process_lives(p) && !sim_actors_idle(p) && !is_left(j) &&
+        !sim_may_strike(j->world, SIM_FAULT_STARVE))
       sim_accuse(j, "a peer in %s is kept waiting", p->name);
   }
 }

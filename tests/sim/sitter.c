@@ -62,6 +62,7 @@ static void make(sim_actor *a)
   };
 
   a->sitting = (sim_sitting){.lock = NULL};
+  a->process->starves = 0;
   if (lk_single_new(&a->sitting.lock, a->process->keeper, SIM_SINGLE, &config,
                     &options) != 0)
     abort();
