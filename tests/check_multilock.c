@@ -454,6 +454,27 @@ START_TEST(an_orphan_that_stays_does_not_stop_it)
 }
 END_TEST
 
+/* Its memory is given back at every moment at which own nodes of before a
+ * break may be leaving. */
+START_TEST(lock_that_is_freed_while_orphans_leave_leaves_nothing)
+{
+  for (unsigned at = 1; at <= 8; at++) {
+    for (int64_t ms = 0; ms < T / 10; ms += T / 200) {
+      begin();
+      one.link->requests = 0;
+      one.link->cut_at = at / 2;
+      one.link->cut_after = at % 2 == 0;
+      ck_assert_int_eq(locker_want(&all, -1), 0);
+      fake_run(&server, ms);
+      locker_free(&all);
+      fake_run(&server, T);
+      ck_assert_uint_eq(left(), 0);
+      end();
+    }
+  }
+}
+END_TEST
+
 START_TEST(a_session_that_ends_while_it_waits_begins_anew)
 {
   begin();
@@ -603,6 +624,7 @@ SUITE("multilock", all_cost_one_write, missing_directories_cost_one_more,
       nothing_is_asked_for_before_all_before_it_are_held,
       a_break_at_any_request_is_not_taken_for_a_rival,
       an_orphan_that_stays_does_not_stop_it,
+      lock_that_is_freed_while_orphans_leave_leaves_nothing,
       a_session_that_ends_while_it_waits_begins_anew,
       a_session_that_ends_takes_it, an_overloaded_server_is_asked_again,
       a_client_that_is_freed_ends_it, it_may_be_freed_when_its_client_is,

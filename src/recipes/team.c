@@ -44,7 +44,7 @@ static void orphan_gone(void *arg, int err)
   lk_team *t = arg;
 
   (void)err; /* the session lease says that it stays */
-  if (--t->orphans == 0 && is_ready(t))
+  if (--t->orphans == 0 && !t->over && is_ready(t))
     lk__round_begin(t);
   lk__team_unref(t);
 }
