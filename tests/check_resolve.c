@@ -10,7 +10,12 @@
 #include "fake/names.h"
 #include "suite.h"
 
-/* Built with each resolver there is. */
+/* Built with each resolver there is. What a question without a thread or its
+   memory is answered with; c-ares needs neither. */
+#ifndef WITHOUT_MEMORY
+#  define WITHOUT_MEMORY "127.0.0.1:0 |"
+#  define WITHOUT_THREAD "127.0.0.1:0 |"
+#endif
 
 static struct ev_loop *loop;
 static lk_resolver *resolver;
@@ -269,6 +274,30 @@ START_TEST(missing_memory_ends_a_question_or_refuses_it)
 }
 END_TEST
 
+START_TEST(question_without_memory_or_thread_is_answered)
+{
+  start();
+  fake_names_no_memory = true;
+  expect("twice.test", WITHOUT_MEMORY);
+  fake_names_no_memory = false;
+  fake_names_no_thread = true;
+  expect("twice.test", WITHOUT_THREAD);
+  fake_names_no_thread = false;
+  expect("twice.test", "127.0.0.1:0 |");
+  stop();
+}
+END_TEST
+
+START_TEST(question_that_was_lost_is_asked_again)
+{
+  fake_names_patience_ms = 30;
+  start();
+  expect("late.test", "127.0.0.1:0 |");
+  stop();
+  fake_names_patience_ms = 0;
+}
+END_TEST
+
 START_TEST(making_one_without_memory_leaves_nothing)
 {
   size_t n = 0;
@@ -294,4 +323,6 @@ SUITE("resolve", all_addresses_of_a_name_are_found,
       who_gave_up_is_not_told, another_name_server_is_noticed,
       a_silent_name_server_does_not_stop_the_loop, it_keeps_no_loop_alive,
       missing_memory_ends_a_question_or_refuses_it,
+      question_without_memory_or_thread_is_answered,
+      question_that_was_lost_is_asked_again,
       making_one_without_memory_leaves_nothing)

@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <check.h>
+#include <errno.h>
 #include <ev.h>
 #include <netdb.h>
 #include <pthread.h>
@@ -26,6 +27,7 @@ static const entry entries[] = {
     {"two.test", {"127.0.0.1", "127.0.0.2"}},
     {"both.test", {"127.0.0.1", "::1"}},
     {"twice.test", {"127.0.0.1", "127.0.0.1"}},
+    {"late.test", {"127.0.0.1"}},
     {"dead.test",
      {"127.0.0.1", "127.9.9.1", "127.9.9.2", "127.9.9.3", "127.9.9.4",
       "127.9.9.5"}},
@@ -34,6 +36,9 @@ static const entry entries[] = {
 static struct ev_loop *the_loop;
 static ev_io port_io;
 static atomic_uint asked;
+static unsigned late_asked; /* questions for late.test */
+int fake_names_patience_ms;
+bool fake_names_no_memory, fake_names_no_thread;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t change = PTHREAD_COND_INITIALIZER;
 static bool stopping;
@@ -146,6 +151,28 @@ void __wrap_freeaddrinfo(struct addrinfo *list)
   }
 }
 
+/* ---- memory and threads --------------------------------------------------
+ */
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+                          void *(*what)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+                          void *(*what)(void *), void *arg);
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+  return fake_names_no_memory ? NULL : __real_calloc(count, size);
+}
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+                          void *(*what)(void *), void *arg)
+{
+  return fake_names_no_thread ? EAGAIN
+                              : __real_pthread_create(thread, attr, what, arg);
+}
+
 /* ---- a name server, for c-ares ------------------------------------------- */
 
 enum { HEADER = 12, TYPE_A = 1, TYPE_AAAA = 28 };
@@ -209,6 +236,8 @@ static void on_question(struct ev_loop *loop, ev_io *w, int revents)
     atomic_fetch_add(&asked, 1);
   if (strcmp(name, "silent.test") == 0)
     return;
+  if (strcmp(name, "late.test") == 0 && late_asked++ < 2)
+    return; /* once for each family */
   message[2] = 0x81; /* an answer, recursion desired */
   message[3] = e == NULL ? 0x83 : 0x80;
   memset(message + 6, 0, HEADER - 6);
@@ -236,6 +265,7 @@ void fake_names_start(struct ev_loop *loop)
 {
   the_loop = loop;
   asked = 0;
+  late_asked = 0;
   stopping = false;
   ev_io_init(&port_io, on_question, open_port(), EV_READ);
   ev_io_start(loop, &port_io);

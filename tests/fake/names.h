@@ -2,6 +2,7 @@
 #ifndef LK_FAKE_NAMES_H
 #define LK_FAKE_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct ev_loop;
@@ -16,6 +17,7 @@ struct ev_loop;
  *     twice.test    127.0.0.1, twice
  *     dead.test     127.0.0.1 and five addresses where nobody listens
  *     silent.test   no answer, until fake_names_stop()
+ *     late.test     127.0.0.1; c-ares gets no answer to its first question
  *     other .test   no such name
  */
 void fake_names_start(struct ev_loop *loop);
@@ -23,6 +25,10 @@ void fake_names_start(struct ev_loop *loop);
 void fake_names_stop(void);
 /** How often a name was asked for since the start. */
 unsigned fake_names_asked(void);
+/** How long c-ares waits before it asks again; 0: as usual, seconds. */
+extern int fake_names_patience_ms;
+/** What the resolver with threads cannot have. */
+extern bool fake_names_no_memory, fake_names_no_thread;
 /** "127.0.0.1:port" of the name server that c-ares is to ask. */
 void fake_names_server(char *out, size_t size);
 

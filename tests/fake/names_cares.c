@@ -17,6 +17,11 @@ int __wrap_ares_init_options(ares_channel *channel,
                              struct ares_options *options, int mask)
 {
   char server[32];
+
+  if (fake_names_patience_ms > 0) {
+    options->timeout = fake_names_patience_ms;
+    mask |= ARES_OPT_TIMEOUTMS;
+  }
   int status = __real_ares_init_options(channel, options, mask);
 
   fake_names_server(server, sizeof server);
