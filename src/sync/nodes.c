@@ -69,13 +69,21 @@ int lk_sync_create_deep(lk_sync_client *c, lk_sync_result **out,
                         int flags, const lk_parents *parents,
                         const lk_sync_call *call)
 {
+  static const lk_sized sized = LK_SIZED(lk_parents);
+  lk_parents own;
   const lk_sync_request what = {.ask = ask_create_deep,
                                 .path = path,
                                 .data = data,
                                 .acl = acl,
                                 .flags = flags,
-                                .parents = parents};
+                                .parents = &own};
 
+  if (out != NULL)
+    *out = NULL;
+  int err = lk__sync_take(c, &sized, &own, parents);
+
+  if (err != 0)
+    return err;
   return lk__sync_request(c, &what, call, lk__result_create_room(path), out,
                           NULL);
 }
