@@ -70,6 +70,7 @@ def the_mode_is_told():
     assert mode("/mode") == mode("-x", "/mode") == "exclusive"
     assert mode("-s", "/mode") == "shared"
     assert mode("-p", "2", "/perm") == "permits"
+    assert mode("-p", "1", "/one") == "permits"
 
 
 def several_are_taken_or_none():

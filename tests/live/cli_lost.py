@@ -202,6 +202,25 @@ def on_lost_stop_stops_and_continues(zk):
 
 
 @with_server
+def a_stopped_command_that_is_killed_leaves_nothing_stopped(zk):
+    child_file = os.path.join(folder.name, "child")
+    script = "sleep 600 >/dev/null 2>&1 & echo $! >$0; wait"
+    with start("run", "-z", zk.connect, "-T", "6", "--on-lost", "stop",
+               "/stop-kill", "sh", "-c", script, child_file) as process:
+        child = command.number_in(child_file)
+        pid = command.children_of(command.guard_of(process.pid))[0]
+        zk.stop()
+        live.eventually(lambda: command.state(pid) == "T")
+        assert command.state(child) == "T"
+        os.kill(pid, signal.SIGKILL)
+        live.eventually(lambda: command.state(child) == "S")
+        os.kill(child, signal.SIGKILL)
+        zk.cont()
+        done = process.end()
+        assert done.code == 123 and "stopped it" in done.err, done
+
+
+@with_server
 def on_lost_ignore_leaves_the_command_alone(zk):
     with Job(zk, "/ignore", "-T", "4", "--on-lost", "ignore",
              seconds=8) as job:
@@ -310,6 +329,7 @@ live.run(live.together(
     when_latchkey_itself_is_stopped_the_guard_keeps_the_time,
     on_lost_kill_kills_at_once,
     on_lost_stop_stops_and_continues,
+    a_stopped_command_that_is_killed_leaves_nothing_stopped,
     on_lost_ignore_leaves_the_command_alone),
     live.together(
     a_short_silence_disturbs_nobody,
