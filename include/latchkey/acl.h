@@ -27,7 +27,8 @@ extern "C" {
  *
  * `wrong`: NULL, or gets the entry of `text` that cannot be read, or NULL.
  *
- * @return 0, LK_ERR_BAD_ARGUMENT, LK_ERR_NO_MEMORY.
+ * @return 0, LK_ERR_BAD_ARGUMENT, LK_ERR_NO_MEMORY. After an error `*out` is
+ *         NULL.
  */
 LK_API int lk_acl_parse(lk_acls **out, const char *text, const lk_mem *mem,
                         const char **wrong);

@@ -169,7 +169,8 @@ typedef struct lk_client_config {
  * libev call lk_ev_client_new() instead.
  *
  * @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_ARGUMENT, or LK_ERR_BAD_HOSTS: then
- *         lk_hosts_check() says what is wrong with the text.
+ *         lk_hosts_check() says what is wrong with the text. After an error
+ *         `*out` is NULL.
  */
 LK_API int lk_client_new(lk_client **out, const lk_client_config *config,
                          const lk_hooks *hooks);

@@ -36,7 +36,8 @@ typedef struct lk_ev lk_ev;
  * library's.
  *
  * @return 0, LK_ERR_NO_MEMORY, LK_ERR_SYSTEM (no descriptors left: it needs
- *         two, or three where names are resolved without c-ares).
+ *         two, or three where names are resolved without c-ares). After an
+ *         error `*out` is NULL.
  */
 LK_API int lk_ev_new(lk_ev **out, struct ev_loop *loop, const lk_mem *mem);
 

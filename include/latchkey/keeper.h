@@ -75,7 +75,8 @@ typedef struct lk_keeper_config {
  * Best made together with the client: one that has not seen the connection
  * begin has no evidence yet, and its first grant waits a gap (gap_ms) for some.
  *
- * @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_ARGUMENT.
+ * @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_ARGUMENT. After an error `*out` is
+ *         NULL.
  */
 LK_API int lk_keeper_new(lk_keeper **out, lk_client *client,
                          const lk_keeper_config *config);

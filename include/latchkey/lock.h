@@ -183,6 +183,7 @@ LK_API bool lk_layout_contends(lk_layout layout, const char *prefix,
  * It must be freed before its keeper.
  *
  * @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_PATH ("/" too), LK_ERR_BAD_ARGUMENT.
+ *         After an error `*out` is NULL.
  */
 LK_API int lk_lock_new(lk_lock **out, lk_keeper *k, const char *path,
                        const lk_lock_config *config);

@@ -78,7 +78,7 @@ typedef struct lk_sync_config {
  *
  * @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_HOSTS,
  *         LK_ERR_SYSTEM (no thread, no pthread_key, or fewer than four
- *         descriptors left; the log says which).
+ *         descriptors left; the log says which). After an error `*out` is NULL.
  */
 LK_API int lk_sync_client_new(lk_sync_client **out,
                               const lk_sync_config *config);
@@ -142,7 +142,8 @@ LK_API int lk_sync_client_run(lk_sync_client *c,
     and those to come, until it is cleared. */
 typedef struct lk_sync_cancel lk_sync_cancel;
 
-/** @return 0, LK_ERR_NO_MEMORY, LK_ERR_FORKED. */
+/** @return 0, LK_ERR_NO_MEMORY, LK_ERR_FORKED. After an error `*out` is NULL.
+ */
 LK_API int lk_sync_cancel_new(lk_sync_cancel **out, lk_sync_client *c);
 /** Does not wait, also works in callbacks and in signal handlers. */
 LK_API void lk_sync_cancel_set(lk_sync_cancel *x);
@@ -298,7 +299,8 @@ typedef struct lk_sync_subscription lk_sync_subscription;
 /** Subscribe to the children, or to the data, of the node at `path`, which need
     not exist. `config` NULL: as usual. All is copied. Waits for the handle's
     thread alone.
-    @return 0; what lk_subscribe_children() returns; LK_ERR_STATE. */
+    @return 0; what lk_subscribe_children() returns; LK_ERR_STATE. After an
+            error `*out` is NULL. */
 LK_API int lk_sync_subscribe_children(lk_sync_subscription **out,
                                       lk_sync_client *c, const char *path,
                                       const lk_subscription_config *config);
@@ -395,7 +397,8 @@ typedef struct lk_sync_lock_config {
 /** Make a mutex for `path` (absolute, copied). No request is sent. `config`
     NULL: as usual. Waits for the handle's thread alone, like those below.
     @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_PATH ("/" too),
-            LK_ERR_BAD_ARGUMENT, LK_ERR_FORKED. */
+            LK_ERR_BAD_ARGUMENT, LK_ERR_FORKED. After an error `*out` is NULL.
+ */
 LK_API int lk_sync_lock_new(lk_sync_lock **out, lk_sync_client *c,
                             const char *path,
                             const lk_sync_lock_config *config);
