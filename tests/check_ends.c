@@ -4,11 +4,23 @@
 #include "locks.h"
 #include "suite.h"
 
+#include <latchkey/single.h>
 #include <stdio.h>
 
 /* How locks, keepers and clients end: by hand, in callbacks, without memory. */
 
 static scene sc;
+static party small; /* takes short answers only */
+
+static void note_left_behind(lk_keeper *k, const char *path, int err, void *arg)
+{
+  party *p = arg;
+  size_t at = strlen(p->left_behind);
+
+  (void)k;
+  snprintf(p->left_behind + at, sizeof p->left_behind - at, "%s %s\n",
+           lk_error_name(err), path);
+}
 
 static void begin(void)
 {
@@ -626,6 +638,126 @@ START_TEST(every_allocation_may_fail)
 }
 END_TEST
 
+/* ---- lists that are too long --------------------------------------------- */
+
+enum { CROWD = 40 };
+
+/* So many wait, of nobody's session (NULL: none do); a list of them is longer
+ * than `small` takes, and what a session has is not. */
+static void begin_crowded(const char *prefix)
+{
+  lk_client_config cc = {.size = sizeof cc,
+                         .session_timeout_ms = T,
+                         .receive_limit = 600,
+                         .mem = &small.mem.mem};
+  char path[64];
+
+  begin();
+  for (int i = 0; i < CROWD && prefix != NULL; i++) {
+    snprintf(path, sizeof path, LOCKS "/%s%010d", prefix, i);
+    fake_create(&sc.server, path);
+  }
+  failing_mem_init(&small.mem);
+  small.left_behind[0] = '\0';
+  small.link = fake_client(&sc.server, &cc);
+  lk_keeper_config kc = {
+      .size = sizeof kc, .left_behind = note_left_behind, .arg = &small};
+
+  ck_assert_int_eq(lk_keeper_new(&small.keeper, small.link->client, &kc), 0);
+  fake_turn(&sc.server);
+}
+
+static void end_crowded(size_t left)
+{
+  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), left);
+  party_leave(&small);
+  fake_expire(&sc.server, small.link->last_session);
+  while (fake_children(&sc.server, LOCKS) > 0)
+    fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
+  scene_end(&sc);
+}
+
+/* A node of a name that others may have is looked for before it is deleted, and
+ * so is one of which the name is not known. */
+START_TEST(a_list_that_is_too_long_leaves_no_node)
+{
+  static const lk_layout layouts[] = {LK_LAYOUT_CURATOR, LK_LAYOUT_NATIVE,
+                                      LK_LAYOUT_NATIVE_UUID};
+  lk_lock_config lc = {.size = sizeof lc};
+  locker l, more;
+
+  for (int i = 0; i < 9; i++) {
+    lc.layout = layouts[i / 3];
+    begin_crowded(lc.layout == LK_LAYOUT_CURATOR ? "lock-" : "seq-");
+    locker_init(&l, &small, &lc);
+    locker_init(&more, &small, &lc);
+    small.link->requests = 0;
+    small.link->cut_at = (unsigned)i % 3;
+    small.link->cut_after = true;
+    ck_assert_int_eq(locker_want(&l, -1), 0);
+    ck_assert_int_eq(locker_want(&more, -1), 0);
+    fake_run(&sc.server, 2 * T);
+    ck_assert_int_eq(l.acquired, LK_ERR_TOO_BIG);
+    ck_assert_int_eq(more.acquired, LK_ERR_TOO_BIG);
+    ck_assert_str_eq(small.left_behind, "");
+    ck_assert_uint_eq(lk_keeper_unfinished(small.keeper), 0);
+    locker_free(&l);
+    locker_free(&more);
+    end_crowded(CROWD);
+  }
+}
+END_TEST
+
+/* Else it would be asked for on each connection, and break each. */
+START_TEST(a_node_that_is_too_long_to_read_ends_it)
+{
+  char data[800] = "";
+  locker l;
+  lk_lock *s;
+
+  memset(data, 'x', sizeof data - 1);
+  begin_crowded(NULL);
+  scene_hold(&sc);
+  fake_set(&sc.server, fake_child(&sc.server, LOCKS, 0), data);
+  fake_create(&sc.server, "/locks/single");
+  fake_set(&sc.server, "/locks/single", data);
+  locker_init(&l, &small, NULL);
+  ck_assert_int_eq(lk_single_new(&s, small.keeper, "/locks/single", NULL, NULL),
+                   0);
+  ck_assert_int_eq(locker_want(&l, -1), 0);
+  fake_run(&sc.server, T);
+  ck_assert_int_eq(l.acquired, LK_ERR_TOO_BIG);
+  ck_assert_int_eq(lk_lock_acquire(s, -1, NULL, NULL), 0);
+  fake_run(&sc.server, T);
+  ck_assert_int_eq(lk_lock_get_state(s), LK_LOCK_IDLE);
+  locker_free(&l);
+  lk_lock_free(s);
+  fake_run(&sc.server, T);
+  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
+  locker_release(&sc.a);
+  fake_turn(&sc.server);
+  end_crowded(0);
+}
+END_TEST
+
+START_TEST(a_server_that_cannot_tell_what_is_ours_leaves_it_and_that_is_told)
+{
+  lk_lock_config lc = {.size = sizeof lc, .layout = LK_LAYOUT_NATIVE};
+  locker l;
+
+  begin_crowded("seq-");
+  sc.server.no_ephemerals = true;
+  locker_init(&l, &small, &lc);
+  ck_assert_int_eq(locker_want(&l, -1), 0);
+  fake_run(&sc.server, 2 * T);
+  ck_assert_int_eq(l.acquired, LK_ERR_TOO_BIG);
+  ck_assert_str_eq(small.left_behind, "TOO_BIG " LOCKS "/seq-0000000040\n");
+  ck_assert_uint_eq(lk_keeper_unfinished(small.keeper), 0);
+  locker_free(&l);
+  end_crowded(CROWD + 1);
+}
+END_TEST
+
 SUITE("ends", a_closed_client_loses_what_it_held_and_ends_what_waited,
       a_release_before_a_close_is_done_first, a_freed_client_ends_all_at_once,
       a_freed_client_loses_what_it_held, refused_credentials_end_all,
@@ -644,4 +776,7 @@ SUITE("ends", a_closed_client_loses_what_it_held_and_ends_what_waited,
       every_callback_may_close_its_client,
       every_callback_may_cancel_and_release, every_callback_may_acquire_anew,
       every_callback_may_see_its_connection_break, every_callback_may_verify,
-      every_allocation_of_a_waiter_may_fail, every_allocation_may_fail)
+      every_allocation_of_a_waiter_may_fail, every_allocation_may_fail,
+      a_list_that_is_too_long_leaves_no_node,
+      a_node_that_is_too_long_to_read_ends_it,
+      a_server_that_cannot_tell_what_is_ours_leaves_it_and_that_is_told)

@@ -63,8 +63,11 @@ typedef struct lk_keeper_config {
       instead of a quarter. */
   int32_t gap_ms;
   /** A node that could not be deleted and stays until the session ends:
-      LK_ERR_NO_AUTH (no DELETE permission on the directory). `path` is
-      borrowed. May be NULL. */
+      LK_ERR_NO_AUTH (no DELETE permission on the directory); LK_ERR_TOO_BIG
+      (after a broken connection it was not known which node it is, the list of
+      the queue is larger than the client's `receive_limit`, and the server does
+      not know getEphemerals, as those before 3.6). `path` is borrowed, and
+      without its number where that is not known. May be NULL. */
   void (*left_behind)(lk_keeper *k, const char *path, int err, void *arg);
   void *arg;
 } lk_keeper_config;

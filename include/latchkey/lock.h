@@ -214,6 +214,9 @@ typedef void (*lk_lock_cb)(lk_lock *l, int err, void *arg);
  *     to be made, or, after a broken connection, no READ on our own node;
  *   LK_ERR_NO_NODE: the directory vanished ten times in a row, or our node
  *     three times;
+ *   LK_ERR_TOO_BIG: the list of the queue is larger than the client's
+ *     `receive_limit`; our node is deleted in the background, too (by a server
+ *     before 3.6 perhaps not: see left_behind of lk_keeper_config);
  *   LK_ERR_SEQ_UNSAFE; LK_ERR_SESSION_EXPIRED (see fail_on_expiry);
  *   LK_ERR_INVALID_ACL, LK_ERR_NO_CHILDREN_FOR_EPHEMERALS,
  *   LK_ERR_QUOTA_EXCEEDED and whatever else the server says of a create;

@@ -231,6 +231,7 @@ int64_t lk__contend_rest_ms(lk_contend *ct)
 
 void lk__contend_trouble(lk_contend *ct, int err)
 {
+  ct->too_long = ct->too_long || err == LK_ERR_TOO_BIG;
   switch (lk__trouble_of(err)) {
   case LK_TROUBLE_BROKEN: lk__contend_step(ct, LK_EV_HALT); break;
   case LK_TROUBLE_BUSY:
@@ -239,6 +240,14 @@ void lk__contend_trouble(lk_contend *ct, int err)
     break;
   case LK_TROUBLE_FATAL: lk__contend_end(ct, err); break;
   }
+}
+
+bool lk__contend_too_big(lk_contend *ct, int err)
+{
+  if (err != LK_ERR_TOO_BIG || ct->state != LK_CONTEND_PAUSED)
+    return false;
+  lk__contend_trouble(ct, err);
+  return true;
 }
 
 /* ---- what happens to it ------------------------------------------------ */

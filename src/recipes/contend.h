@@ -213,7 +213,8 @@ struct lk_contend {
   size_t beat_index;
 
   /* leaving */
-  bool looking; /* check and list under way */
+  bool too_long; /* a list, or a node in it, is larger than the client takes */
+  bool looking;  /* check and list under way */
   bool deleting;
 };
 
@@ -292,6 +293,10 @@ void lk__contend_end(lk_contend *ct, int err);
 /** A request ended with `err`, which says nothing of the recipe: pause, or
     fail. */
 void lk__contend_trouble(lk_contend *ct, int err);
+/** Whether a read ended since its answer was larger than the client takes. That
+    breaks the connection, which is told first: the attempt would pause, and ask
+    for the same on each connection. It ends instead. */
+bool lk__contend_too_big(lk_contend *ct, int err);
 /** Own is not there: try anew, at the end of the queue. */
 void lk__contend_absent(lk_contend *ct, int err);
 /** Nobody is ahead, and it is `now_ms`. */
@@ -395,6 +400,10 @@ int lk__fixed_ask(lk_contend *ct);
 void lk__fixed_event(lk_contend *ct, lk_event_type type);
 /** Whether a node is the one that we made. */
 bool lk__fixed_is_ours(const lk_contend *ct, const lk_stat *stat);
+
+/** LEAVING: ask for the nodes of this session instead of a list that is too
+    long. */
+int lk__owned_ask(lk_contend *ct);
 
 /** LEAVING: do the next thing, if it can be done now. */
 void lk__pending_go(lk_contend *ct);

@@ -201,7 +201,8 @@ static void on_read(lk_client *c, int err, const lk_bytes *data,
   if (lk__contend_answered(ct)) {
     if (err != 0)
       ct->own_watch = NULL;
-    judge(ct, err, stat);
+    if (!lk__contend_too_big(ct, err))
+      judge(ct, err, stat);
     if (err == 0 && ct->own == LK_OWN_MADE)
       lk__contend_seek_revocation(ct, data);
   }

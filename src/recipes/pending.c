@@ -8,7 +8,9 @@
  * What a released, cancelled or failed attempt leaves on the server: it is
  * deleted, asked for again after each break, until it is certainly gone. Where
  * names are unique, deleting twice does no harm. Where they are not, a name may
- * be another's after a break: it is looked at before it is deleted again.
+ * be another's after a break: it is looked at before it is deleted again. Where
+ * the list for that is larger than the client takes, only the nodes of this
+ * session are asked for (owned.c).
  */
 
 /* Nothing of ours is left, or (`err`) it stays until the session ends. */
@@ -47,6 +49,11 @@ static void trouble(lk_contend *ct, int err)
   case LK_ERR_NOT_READ_ONLY:
   case LK_ERR_NO_MEMORY:
   case LK_ERR_TOO_MANY: lk__contend_rest(ct, lk__contend_rest_ms(ct)); break;
+  case LK_ERR_TOO_BIG:
+    if (ct->too_long)
+      finish(ct, err);
+    ct->too_long = true; /* the connection has gone, too: see there */
+    break;
   default: finish(ct, err); break;
   }
 }

@@ -255,7 +255,8 @@ static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
   if (lk__contend_answered(ct)) {
     if (err != 0 && ct->by_children)
       ct->pred_watch = NULL;
-    judge_names(ct, err, names, count);
+    if (!lk__contend_too_big(ct, err))
+      judge_names(ct, err, names, count);
   }
   lk__contend_unref(ct);
 }
@@ -289,6 +290,8 @@ static int ask_names(lk_contend *ct)
 
   if (lk__contend_is_fixed(ct))
     return lk__fixed_ask(ct);
+  if (ct->too_long && ct->state == LK_CONTEND_LEAVING)
+    return lk__owned_ask(ct);
   return lk__contend_asked(ct, lk_children(lk__contend_client(ct), ct->dir,
                                            ct->by_children ? &call : NULL,
                                            on_names, ct));

@@ -141,7 +141,7 @@ static void on_read(lk_client *c, int err, const lk_bytes *data,
   (void)c;
   if (lk__contend_answered(ct)) {
     take(ct, err, data, stat);
-    if (lk__contend_quiet(ct)) {
+    if (!lk__contend_too_big(ct, err) && lk__contend_quiet(ct)) {
       err = lk__enter_searching(ct);
       if (err != 0)
         end(ct, err);

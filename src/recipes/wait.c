@@ -41,7 +41,8 @@ static void on_pred(lk_client *c, int err, const lk_bytes *data,
       ct->pred_watch = NULL;
     else
       look_for_announcement(ct, data);
-    complete(ct);
+    if (!lk__contend_too_big(ct, err))
+      complete(ct);
   }
   lk__contend_unref(ct);
 }
@@ -239,7 +240,8 @@ static void on_probed(lk_client *c, int err, const lk_bytes *data,
     /* Of the others it is enough that they are there. */
     if (err != LK_ERR_NO_NODE && (err != LK_ERR_NO_AUTH || i == 0) && err != 0)
       ct->pred_err = err;
-    complete(ct);
+    if (!lk__contend_too_big(ct, err))
+      complete(ct);
   }
   lk__contend_unref(ct);
 }

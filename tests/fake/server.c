@@ -316,6 +316,29 @@ static void on_list(request *r)
   reply(r, err, &lk__names_stat_reply_record, &a);
 }
 
+static void on_ephemerals(request *r)
+{
+  fake_server *s = r->link->server;
+  lk_bytes *names = lk__arena_take(&r->arena, 1000, sizeof *names);
+  struct lk_path_request q;
+  struct lk_names_reply a;
+  size_t count = 0;
+
+  decode(r, &lk__path_request_record, &q);
+  if (s->no_ephemerals) {
+    reply(r, LK_ERR_UNIMPLEMENTED, NULL, NULL);
+    r->link->hung_up = true;
+    return;
+  }
+  for (const tree_node *n = s->nodes.nodes; n != NULL; n = n->next) {
+    if (n->stat.ephemeral_owner == r->link->session &&
+        strncmp(n->path, r->path, strlen(r->path)) == 0 && count < 1000)
+      names[count++] = lk_text(n->path);
+  }
+  a.names = (lk_vec){names, count};
+  reply(r, 0, &lk__names_reply_record, &a);
+}
+
 static void on_sync(request *r)
 {
   struct lk_path_request q;
@@ -445,6 +468,7 @@ static void execute(request *r)
   case LK_OPCODE_EXISTS: on_exists(r); break;
   case LK_OPCODE_GET_DATA: on_get(r); break;
   case LK_OPCODE_GET_CHILDREN2: on_list(r); break;
+  case LK_OPCODE_GET_EPHEMERALS: on_ephemerals(r); break;
   case LK_OPCODE_SYNC: on_sync(r); break;
   case LK_OPCODE_REMOVE_WATCHES: on_remove(r); break;
   case LK_OPCODE_MULTI: on_multi(r); break;

@@ -68,6 +68,7 @@ struct fake_server {
   bool no_quorum;     /**< reads alone are served, where that will do */
   int64_t throwaway;  /**< the last session that it gave then */
   bool no_containers; /**< a server before 3.5.1 */
+  bool no_ephemerals; /**< a server before 3.6 */
   int32_t max_timeout_ms;
   int32_t timeout_ms; /**< of the last session */
   /** Called before each request is executed. May be NULL. */
