@@ -39,7 +39,8 @@
  *   LK_ERR_NO_MEMORY, LK_ERR_CLOSED (also after expiry where no new session is
  *   wanted), LK_ERR_AUTH_FAILED, LK_ERR_FORKED.
  * An accepted one ends with 0, the server's error, or
- *   LK_ERR_NOT_SENT       the connection broke first: certainly not executed;
+ *   LK_ERR_NOT_SENT       the connection broke or, for a write, the client was
+ *                         closed first: certainly not executed;
  *   LK_ERR_LOSS           a read whose answer was lost;
  *   LK_ERR_UNKNOWN        a write whose answer was lost: it may be done;
  *   LK_ERR_TOO_BIG        a read whose answer is larger than `receive_limit`;
@@ -155,7 +156,8 @@ typedef struct lk_client_config {
                                  the usual limit of servers */
   size_t receive_limit;     /**< largest answer, bytes. 0: 16 MiB */
   size_t outstanding_limit; /**< requests accepted and not ended. 0: 65,536 */
-  const lk_session *resume; /**< a session to go on with, or NULL. Copied */
+  const lk_session *resume; /**< a session to go on with, or NULL. Copied. Its
+                                 ephemeral nodes stay; see lock.h */
   const lk_mem *mem;        /**< NULL: the C library's. Copied */
   /** Told what happens; `text` is one line without an end. May be NULL. Unlike
       other callbacks it comes in the middle of the client's work: it must not
@@ -222,13 +224,14 @@ typedef void (*lk_close_cb)(lk_client *c, int err, void *arg);
 /**
  * End the session: all requests under way are sent, then closeSession; its
  * ephemeral nodes are gone when `done` gets 0. Waits 1.5 s at most. Whatever
- * is then unanswered ends with LK_ERR_CLOSED. New requests are refused with
+ * is then unanswered ends with LK_ERR_CLOSED, and a write that never left with
+ * LK_ERR_NOT_SENT. New requests are refused with
  * LK_ERR_CLOSED at once. Does not free the client.
  *
- * `done`'s err: 0; LK_ERR_NOT_SENT, LK_ERR_UNKNOWN or LK_ERR_DEADLINE: the
- * session lives until its timeout has passed, unless the server got the word;
- * LK_ERR_AUTH_FAILED: the same, and it was refused; LK_ERR_SESSION_EXPIRED: it
- * was gone already.
+ * `done`'s err: 0, also where there is no session; LK_ERR_NOT_SENT,
+ * LK_ERR_UNKNOWN or LK_ERR_DEADLINE: the session lives until its timeout has
+ * passed, unless the server got the word; LK_ERR_AUTH_FAILED: the same, and it
+ * was refused; LK_ERR_SESSION_EXPIRED: it was gone already.
  *
  * @return 0; LK_ERR_CLOSED: closed or closing already; LK_ERR_FORKED: in a child
  *         of the client's process, which cannot end the session. `done` is not
@@ -239,8 +242,9 @@ LK_API int lk_client_close(lk_client *c, lk_close_cb done, void *arg);
 /**
  * Free the client; NULL is fine. The connection is dropped and the session
  * lives until its timeout has passed. Requests under way end with
- * LK_ERR_CLOSED, and listeners are told LK_STATE_CLOSED, before this returns
- * (inside a callback: once all callbacks have returned).
+ * LK_ERR_CLOSED (writes that never left: LK_ERR_NOT_SENT), and listeners are
+ * told LK_STATE_CLOSED, before this returns (inside a callback: once all
+ * callbacks have returned).
  */
 LK_API void lk_client_free(lk_client *c);
 

@@ -21,7 +21,8 @@
  *   - at the deadline, which covers everything: connecting, queueing, waiting
  *     for an answer (LK_ERR_DEADLINE);
  *   - when it is cancelled (LK_ERR_CANCELLED);
- *   - when the handle is closed or freed (LK_ERR_CLOSED).
+ *   - when the handle is closed or freed (LK_ERR_CLOSED, or LK_ERR_NOT_SENT for
+ *     a write that never left).
  *
  * pthread_cancel(): no function here is a cancellation point, not even one that
  * waits. A thread that is cancelled in one ends at its next cancellation point
@@ -87,10 +88,12 @@ LK_API int lk_sync_client_new(lk_sync_client **out,
  * End the session; the handle stays. Locks are given up first: holders are told
  * LK_LOCK_EVENT_LOST with LK_ERR_CLOSED, and lk_sync_lock_ok() is false before
  * a server hears of it. Acquires end with LK_ERR_CLOSED at once, requests
- * within 1.5 s: with their answer, if it comes before, or with LK_ERR_CLOSED.
+ * within 1.5 s: with their answer, if it comes before, with LK_ERR_NOT_SENT if
+ * they are writes that never left, or with LK_ERR_CLOSED.
  * Every later call returns LK_ERR_CLOSED. Waits 1.5 s at most.
  *
- * @return 0: its ephemeral nodes are gone; else as lk_client_close():
+ * @return 0: its ephemeral nodes are gone, or there was no session; else as
+ *         lk_client_close():
  *         LK_ERR_NOT_SENT, LK_ERR_UNKNOWN, LK_ERR_DEADLINE (the session lives
  *         until its timeout has passed), LK_ERR_AUTH_FAILED,
  *         LK_ERR_SESSION_EXPIRED; LK_ERR_CLOSED: closed or closing already;
@@ -102,7 +105,8 @@ LK_API int lk_sync_client_close(lk_sync_client *c);
  * Free; NULL is fine. Locks, subscriptions, watch handles and cancels of `c`
  * must have been freed before. Without lk_sync_client_close() the session lives
  * until its timeout has passed. Calls that wait in other threads end with
- * LK_ERR_CLOSED, and have left when this returns; none may begin any more. The
+ * LK_ERR_CLOSED (writes that never left: LK_ERR_NOT_SENT), and have left when
+ * this returns; none may begin any more. The
  * usual order: close, join the threads, free.
  */
 LK_API void lk_sync_client_free(lk_sync_client *c);

@@ -255,7 +255,9 @@ int lk__request_close_verdict(const lk_client *c, int unanswered)
 
   if (last != NULL && last->end <= c->out_sent)
     return unanswered;
-  return c->close_lost ? LK_ERR_UNKNOWN : LK_ERR_NOT_SENT;
+  if (c->close_lost)
+    return LK_ERR_UNKNOWN;
+  return c->session.id == 0 ? 0 : LK_ERR_NOT_SENT; /* 0: nothing to end */
 }
 
 /* Its watch is asked for unless one that stays serves it, by what has left
@@ -386,8 +388,24 @@ static void keep_some(lk_client *c)
   }
 }
 
+/* Writes of which it is known that they never left, while the output is that of
+ * the connection. */
+static void mark_unsent_writes(const lk_client *c, lk_ring *ring)
+{
+  for (size_t i = 0; i < ring->count; i++) {
+    lk_request *r = lk__ring_at(ring, i);
+
+    if (is_write(r->op) && verdict(c, r) == LK_ERR_NOT_SENT)
+      r->fate = LK_ERR_NOT_SENT;
+  }
+}
+
 void lk__requests_detach(lk_client *c, bool all)
 {
+  if (all) {
+    mark_unsent_writes(c, &c->sent);
+    mark_unsent_writes(c, &c->waiting);
+  }
   swap(&c->sent, &c->ending[0]);
   if (!all) {
     keep_some(c);
@@ -421,6 +439,13 @@ static void finish(lk_client *c, lk_request *r, int err)
     lk__body_tell(c, r, err, NULL);
 }
 
+/* A client that is closed need not leave it open whether such a write was
+ * executed. */
+static bool never_sent(const lk_request *r, int err)
+{
+  return err == LK_ERR_CLOSED && r->fate == LK_ERR_NOT_SENT;
+}
+
 void lk__requests_finish(lk_client *c, int err)
 {
   for (int i = 0; i < 2; i++) {
@@ -429,7 +454,7 @@ void lk__requests_finish(lk_client *c, int err)
 
       memcpy(&r, lk__ring_at(&c->ending[i], 0), sizeof r);
       lk__ring_pop(&c->ending[i]);
-      finish(c, &r, err != 0 ? err : r.fate);
+      finish(c, &r, err != 0 && !never_sent(&r, err) ? err : r.fate);
     }
   }
 }
