@@ -25,6 +25,11 @@
  * holders are told LOST and acquires end, with the client's error; the handle
  * is still to be freed.
  *
+ * A resumed session (`resume` in lk_client_config) keeps the nodes of the
+ * client that had it before. The locks of that client stay held, and its places
+ * in queues stay, until the session ends or somebody deletes the nodes: no
+ * handle of the new client owns them. Its own acquires queue behind them.
+ *
  * Threads, callbacks: as the client. Every callback may free the handle.
  */
 

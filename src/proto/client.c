@@ -70,6 +70,16 @@ static bool copy_config(lk_client_config *out, const lk_client_config *from)
   return wrong == NULL;
 }
 
+/* The client that had the session before numbered its requests, too, and a
+ * server may hand out the answer to an older one of the same number. */
+static int32_t random_xid(const lk_hooks *hooks)
+{
+  uint32_t r;
+
+  hooks->random(hooks->arg, &r, sizeof r);
+  return (int32_t)(r % INT32_MAX);
+}
+
 static bool acceptable(const lk_client_config *config, const lk_hooks *hooks)
 {
   return hooks != NULL && hooks->now != NULL && hooks->random != NULL &&
@@ -106,6 +116,8 @@ int lk_client_new(lk_client **out, const lk_client_config *config,
     return err;
   }
   lk__hosts_shuffle(&c->hosts, hooks->random, hooks->arg);
+  if (own.resume != NULL)
+    c->xid = random_xid(hooks);
   c->retry_ms = c->now; /* dialled by the driver's first tick */
   *out = c;
   return 0;
