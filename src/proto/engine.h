@@ -112,6 +112,7 @@ struct lk_client {
   int64_t attempt_began_ms;
   int64_t attempt_end_ms;
   int64_t handshake_sent_ms;
+  int64_t live_ms;    /* when the handshake was answered */
   int64_t heard_ms;   /* last whole frame */
   int64_t written_ms; /* output was last empty */
   int64_t ping_sent_ms;
@@ -194,6 +195,9 @@ void lk__session_welcome(lk_client *c, lk_bytes frame);
 void lk__session_break(lk_client *c, int err, const char *why);
 /** Use these servers from now on; `fresh` is used up. */
 void lk__session_rehost(lk_client *c, lk_hosts *fresh);
+/** A request or ping was answered: if the connection has lasted, the next pause
+    is a short one, and a new round of servers begins with the next one. */
+void lk__session_answered(lk_client *c);
 /** Go to the server in turn, at a moment when nothing is under way. */
 void lk__session_move(lk_client *c);
 /** The session is gone: start anew, unless that is not wanted. */

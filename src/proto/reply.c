@@ -21,6 +21,7 @@ static void tell_proof(lk_client *c, const lk_answer *answer)
 {
   if (answer->sent_ms > c->proven_ms)
     c->proven_ms = answer->sent_ms;
+  lk__session_answered(c);
   lk__client_tell_answer(c, answer);
 }
 

@@ -227,13 +227,23 @@ static void begin_live(lk_client *c, const lk_handshake *h)
   c->no_quorum = h->read_only;
   c->phase = LK_PHASE_LIVE;
   c->connection = ++c->connections;
-  c->rounds = 0;
+  c->live_ms = c->now;
   c->insists = false;
   c->heard_ms = c->now;
   c->proven_ms = c->handshake_sent_ms;
-  lk__hosts_worked(&c->hosts);
   if (c->no_quorum)
     lk__probe_begin(c);
+}
+
+/* A server may hang up after each handshake, or after the first requests: that
+ * is no success. A third of the timeout is when an idle client has sent a
+ * ping. */
+void lk__session_answered(lk_client *c)
+{
+  if (c->now - c->live_ms < c->timeout_ms / 3)
+    return;
+  c->rounds = 0;
+  lk__hosts_worked(&c->hosts);
 }
 
 static lk_proof proof_of(const lk_handshake *h, bool resumed)
