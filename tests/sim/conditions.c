@@ -43,6 +43,9 @@ const sim_condition sim_conditions[SIM_NCONDITIONS] = {
   [SIM_NO_MEMORY] = {.name = "no-memory", .weight = 0, .gap_pm = 200,
    .text = "allocations of clients fail now and then",
    .faults = {F(STARVE) = 1}},
+  [SIM_EAGER] = {.name = "eager", .weight = 1, .gap_pm = 200,
+   .text = "drivers connect and send from the hook that wakes them",
+   .faults = {F(EAGER) = 4, F(HOSTS) = 1, F(CUT) = 2}},
 };
 /* clang-format on */
 

@@ -23,6 +23,7 @@ typedef enum sim_condition_id {
   SIM_RESUMES,
   SIM_WRITERS,
   SIM_NO_MEMORY,
+  SIM_EAGER,
   SIM_NCONDITIONS
 } sim_condition_id;
 

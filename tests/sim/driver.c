@@ -26,10 +26,16 @@ static void hook_random(void *arg, void *out, size_t len)
     bytes[i] = (unsigned char)sim_roll(&p->rng, 256);
 }
 
+static void act_at_once(sim_process *p);
+
 static void hook_wake(lk_client *c, void *arg)
 {
-  (void)c;
-  sim_process_settle(arg);
+  sim_process *p = arg;
+
+  if (p->eager > 0 && p->client == c && !p->paused)
+    act_at_once(p);
+  if (p->client == c || p->client == NULL)
+    sim_process_settle(p);
 }
 
 static void hook_freed(lk_client *c, void *arg)
@@ -118,6 +124,8 @@ static void follow_wish(sim_process *p)
     dial(p, (unsigned)(want.host[1] - '0'));
   } else if (want.address > 0) {
     dial(p, p->addresses[want.address % p->naddresses]);
+  } else if (p->eager > 0) {
+    on_lookup(p);
   } else {
     sim_do_in(&p->world->agenda, &p->lookup,
               sim_between(&p->rng, 100, 20 * SIM_MS));
@@ -192,6 +200,23 @@ static void transmit(sim_process *p)
     return;
   sim_judge_sent(p->world->judge, p, bytes.at, taken);
   lk_client_sent(p->client, p->attempt, taken);
+}
+
+/* What a driver may do while it is being woken: look up and dial, and send. A
+ * dial that is refused at once is told at once. */
+static void act_at_once(sim_process *p)
+{
+  follow_wish(p);
+  if (p->client == NULL)
+    return;
+  if (p->pipe != NULL && !p->told_open &&
+      !sim_server_runs(
+          sim_ensemble_server(p->world->ensemble, sim_pipe_server(p->pipe)))) {
+    fail(p, LK_ERR_CONNECT, "refused at once");
+    return;
+  }
+  if (p->pipe != NULL)
+    transmit(p);
 }
 
 /* ---- the turn ------------------------------------------------------------ */

@@ -51,7 +51,8 @@ typedef struct sim_faults sim_faults;
   FAULT(ADDRESSES, addresses, "a name has other addresses, some of them dead")\
   FAULT(NARROW, narrow, "routes carry so many bytes a second at most")      \
   FAULT(RESUME, resume, "a process dies, and another resumes its session")  \
-  FAULT(STARVE, starve, "allocations of a process fail")
+  FAULT(STARVE, starve, "allocations of a process fail")                    \
+  FAULT(EAGER, eager, "a driver acts in its wake hook")
 /* clang-format on */
 
 #define SIM_FAULT_ENUM(name, function, text) SIM_FAULT_##name,

@@ -256,6 +256,21 @@ bool sim_strike_starve(sim_faults *f)
   return true;
 }
 
+static bool heal_eager(sim_wound *x)
+{
+  x->faults->world->processes[x->a].eager--;
+  return true;
+}
+
+bool sim_strike_eager(sim_faults *f)
+{
+  sim_wound *x = sim_hurt(f, heal_eager, 2 * sim_fault_time(f));
+
+  x->a = sim_some_process(f);
+  f->world->processes[x->a].eager++;
+  return true;
+}
+
 bool sim_strike_close(sim_faults *f)
 {
   sim_process *p = &f->world->processes[sim_some_holder(f)];

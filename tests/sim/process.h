@@ -55,6 +55,7 @@ typedef struct sim_process {
   bool told_open;           /**< the client knows that it is open */
   unsigned naddresses;      /**< where one name stands for all servers … */
   unsigned addresses[SIM_MOST_ADDRESSES]; /**< … which, or SIM_DEAD */
+  unsigned eager;           /**< by how many it acts in its wake hook */
   bool turning;             /**< in the loop's turn */
   unsigned step;            /**< where the turn goes on */
   unsigned trip;            /**< it will stand still there … */

@@ -29,6 +29,18 @@ static void excuse(sim_judge *j, const sim_fact *f)
     e->left = true;
 }
 
+/* Where the data tell whose a node is, and the word that revokes has replaced
+ * them, any attempt of the session that finds it takes it for its own. */
+static bool is_adopted(const sim_judge *j, const sim_entry *e)
+{
+  bool some = false;
+
+  for (const sim_attempt *a = j->attempts; e->revoked && a != NULL; a = a->next)
+    some = some ||
+           (a->ct->own == LK_OWN_MADE && strcmp(a->ct->node, e->path) == 0);
+  return some;
+}
+
 /* No node of a living session is without an owner. */
 void sim_no_orphan(sim_judge *j, const sim_fact *f)
 {
@@ -39,7 +51,7 @@ void sim_no_orphan(sim_judge *j, const sim_fact *f)
   for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
     if (!is_ours(e) || e->left || sim_owner_of(j, e) == NULL)
       continue;
-    if (sim_attempt_for(j, e) == NULL)
+    if (sim_attempt_for(j, e) == NULL && !is_adopted(j, e))
       sim_accuse(j, "%s has no owner", e->path);
   }
 }
