@@ -174,6 +174,25 @@ START_TEST(who_asks_for_the_same_name_shares_the_answer)
 }
 END_TEST
 
+START_TEST(many_names_at_once_are_all_answered)
+{
+  enum { NAMES = 40 };
+  lk_lookup l[NAMES];
+
+  for (int round = 0; round < 3; round++) {
+    start();
+    for (int i = 0; i < NAMES; i++) {
+      char name[16];
+
+      snprintf(name, sizeof name, "n%d.test", i);
+      ask(&l[i], name);
+    }
+    run_until_ended(NAMES);
+    stop();
+  }
+}
+END_TEST
+
 START_TEST(who_gave_up_is_not_told)
 {
   lk_lookup l[2];
@@ -320,7 +339,8 @@ END_TEST
 SUITE("resolve", all_addresses_of_a_name_are_found,
       the_same_address_counts_once, the_hosts_file_is_read,
       an_unknown_name_says_so, who_asks_for_the_same_name_shares_the_answer,
-      who_gave_up_is_not_told, another_name_server_is_noticed,
+      many_names_at_once_are_all_answered, who_gave_up_is_not_told,
+      another_name_server_is_noticed,
       a_silent_name_server_does_not_stop_the_loop, it_keeps_no_loop_alive,
       missing_memory_ends_a_question_or_refuses_it,
       question_without_memory_or_thread_is_answered,

@@ -106,8 +106,8 @@ LK_API int lk_sync_client_close(lk_sync_client *c);
  * must have been freed before. Without lk_sync_client_close() the session lives
  * until its timeout has passed. Calls that wait in other threads end with
  * LK_ERR_CLOSED (writes that never left: LK_ERR_NOT_SENT), and have left when
- * this returns; none may begin any more. The
- * usual order: close, join the threads, free.
+ * this returns; none may begin any more, and no thread that has held a lock of
+ * `c` may end meanwhile. The usual order: close, join the threads, free.
  */
 LK_API void lk_sync_client_free(lk_sync_client *c);
 
