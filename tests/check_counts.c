@@ -409,6 +409,93 @@ START_TEST(many_watches_of_one_path_cost_no_more_each)
 }
 END_TEST
 
+static void on_late(lk_client *c, int err, const lk_bytes *data,
+                    const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)data;
+  (void)stat;
+  (void)arg;
+  ck_assert_int_eq(err, LK_ERR_DEADLINE);
+  told.gets++;
+}
+
+/* Requests of which each has a deadline of its own, in no order. */
+static double expire(size_t count)
+{
+  lk_call call = {.size = sizeof call};
+  double start = processor_time();
+
+  p->room = 0;
+  told.gets = 0;
+  for (size_t i = 0; i < count; i++) {
+    call.timeout_ms = (int64_t)(1000 + i * 7919 % count / 8);
+    ck_assert_int_eq(lk_get(p->client, "/a", &call, on_late, NULL), 0);
+  }
+  while (told.gets < count) {
+    p->now = lk_client_deadline(p->client);
+    lk_client_tick(p->client);
+  }
+  return processor_time() - start;
+}
+
+static double expire_waiting(size_t count)
+{
+  lk_client_config config = {.size = sizeof config};
+
+  begin(&config);
+  double took = expire(count);
+
+  end();
+  return took;
+}
+
+static double expire_sent(size_t count)
+{
+  lk_client_config config = {.size = sizeof config};
+
+  begin(&config);
+  connect_it();
+  double took = expire(count);
+
+  end();
+  return took;
+}
+
+START_TEST(many_deadlines_cost_no_more_each)
+{
+  expect_linear(expire_waiting, 2000);
+  expect_linear(expire_sent, 2000);
+}
+END_TEST
+
+START_TEST(requests_that_completed_while_they_waited_are_not_sent)
+{
+  lk_client_config config = {.size = sizeof config};
+  lk_call call = {.size = sizeof call};
+
+  begin(&config);
+  for (int i = 0; i < 10; i++) { /* too few of them to be moved out */
+    call.timeout_ms = i % 5 == 0 ? 10 : 0;
+    ck_assert_int_eq(
+        lk_get(p->client, "/a", &call, i % 5 == 0 ? on_late : NULL, NULL), 0);
+  }
+  peer_pass(p, 100);
+  ck_assert_uint_eq(told.gets, 2);
+  peer_connected(p);
+  p->room = 0;
+  lk_buf b = wire_buf();
+
+  wire_welcome(&b, 0x10, 30000);
+  say(&b);
+  ck_assert_uint_eq(lk_client_pending(p->client).len, 8 * GET_LEN);
+  told.gets = 0;
+  p->room = SIZE_MAX;
+  peer_failed(p, 0, NULL);
+  end();
+}
+END_TEST
+
 START_TEST(a_request_of_the_send_limit_goes_and_one_more_byte_does_not)
 {
   lk_client_config config = {.size = sizeof config};
@@ -543,6 +630,8 @@ SUITE("counts", in_the_steady_state_nothing_is_allocated,
       memory_of_a_burst_is_given_back_when_it_has_been_sent,
       memory_of_watches_that_fired_is_given_back,
       many_watches_of_one_path_cost_no_more_each,
+      many_deadlines_cost_no_more_each,
+      requests_that_completed_while_they_waited_are_not_sent,
       a_request_of_the_send_limit_goes_and_one_more_byte_does_not,
       so_many_requests_may_wait_and_no_more,
       a_listing_of_1600000_bytes_arrives_in_pieces,

@@ -196,7 +196,17 @@ static void harm_open(lk_client *c)
 
 static void harm_deadline(lk_client *c)
 {
-  c->request_deadline_ms = LK_NEVER;
+  sent(c, 1)->end--; /* of which the deadline says another place */
+}
+
+static void harm_held_place(lk_client *c)
+{
+  waiting(c, 1)->end = waiting(c, 0)->end;
+}
+
+static void harm_held_ended(lk_client *c)
+{
+  c->waiting_ended++;
 }
 
 static void harm_pending(lk_client *c)
@@ -249,7 +259,7 @@ static const harm live[] = {
     {harm_close, "closeSession", NULL},
     {harm_ended, "keeps what it had", NULL},
     {harm_open, "in no ring", NULL},
-    {harm_deadline, "before the next one", NULL},
+    {harm_deadline, "deadline is not", NULL},
     {harm_pending, "pending without its request", NULL},
     {harm_standing, "fewer watches", NULL},
     {harm_standing_less, "more watches", NULL},
@@ -260,6 +270,8 @@ static const harm away[] = {
     {harm_moving, "outlives it", NULL},
     {harm_out, "output without", NULL},
     {harm_waiting_xid, "waits has an xid", NULL},
+    {harm_held_place, "held do not ascend", NULL},
+    {harm_held_ended, "waits is counted wrong", NULL},
     {harm_held, "is more than", NULL},
     {harm_held_less, "is less than", NULL},
     {harm_held_frame, "is not the frames", NULL},

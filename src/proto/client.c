@@ -39,7 +39,6 @@ static void init(lk_client *c, const lk_client_config *config,
   c->outstanding_limit =
       or_default(config->outstanding_limit, DEFAULT_OUTSTANDING);
   c->now = hooks->now(hooks->arg);
-  c->request_deadline_ms = LK_NEVER;
   c->close_end_ms = LK_NEVER;
   c->fence = UINT64_MAX;
   c->probe_ms = LK_NEVER;
@@ -147,6 +146,7 @@ static void destroy(lk_client *c)
   while (c->timers.root != NULL)
     lk__heap_remove(&c->timers, c->timers.root);
   free_auths(c);
+  lk__deadlines_free(c);
   lk__watches_free(&c->watches);
   lk__arena_free(&c->arena);
   lk__buf_free(&c->frames.partial);
@@ -256,24 +256,26 @@ void lk__client_hold(lk_client *c)
 
 /* The only place where the driver is woken. Its hook may call inputs that wake
  * it again. */
-static void wake_driver(lk_client *c)
+static void end_outermost(lk_client *c)
 {
+  lk__invariants_check(c, LK_MOMENT_REST);
   while (c->wake_wanted && !c->free_wanted) {
     c->wake_wanted = false;
     c->waking = true;
     c->hooks.wake(c, c->hooks.arg);
     c->waking = false;
   }
+  c->depth = 0;
+  if (c->free_wanted)
+    destroy(c);
 }
 
 void lk__client_release(lk_client *c)
 {
-  if (c->depth == 1) {
-    lk__invariants_check(c, LK_MOMENT_REST);
-    wake_driver(c);
-  }
-  if (--c->depth == 0 && c->free_wanted)
-    destroy(c);
+  if (c->depth > 1)
+    c->depth--;
+  else
+    end_outermost(c);
 }
 
 void lk__client_wake(lk_client *c)
@@ -281,8 +283,8 @@ void lk__client_wake(lk_client *c)
   c->wake_wanted = true;
   if (c->depth > 0)
     return;
-  lk__client_hold(c);
-  lk__client_release(c);
+  c->depth = 1;
+  end_outermost(c);
 }
 
 void lk_client_want(lk_client *c, lk_want *out)

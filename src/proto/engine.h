@@ -35,13 +35,22 @@ typedef enum lk_phase {
   LK_PHASE_ENDED      /**< closed, or failed for good */
 } lk_phase;
 
+/** The deadline of a request under way or waiting. */
+typedef struct lk_deadline {
+  lk_heap_node node; /**< of the client's deadlines */
+  uint64_t end;      /**< of the request, by which it is found in its ring */
+  bool waits;        /**< that ring: `waiting` or `sent` */
+  struct lk_deadline *spare; /**< next in the list of those to be used again */
+} lk_deadline;
+
 /** A request that was accepted and has not ended. */
 typedef struct lk_request {
   int32_t op;
   int32_t xid; /**< 0 until it has a connection */
   int64_t sent_ms;
-  int64_t deadline_ms; /**< LK_NEVER: none */
-  uint64_t end;        /**< where its last byte is in the connection's output */
+  lk_deadline *deadline; /**< or NULL */
+  uint64_t end; /**< where its last byte is in the connection's output; while it
+                     waits, in all that was ever held */
   size_t len;          /**< of its frame; kept to find it in `held` */
   size_t parts;        /**< of a multi */
   void (*done)(void);  /**< its type follows from `op` */
@@ -144,11 +153,15 @@ struct lk_client {
   uint64_t out_sent; /* bytes of this connection handed to the system */
   lk_ring sent;      /* lk_request: have an xid, in order */
   lk_ring waiting;   /* lk_request: for the next connection */
-  lk_buf held;       /* frames of `waiting` */
+  size_t waiting_ended; /* of them: completed, and still there */
+  lk_buf held;          /* frames of `waiting` */
+  uint64_t held_end;    /* bytes that were ever held */
   lk_ring ending[2]; /* `sent` and `waiting` of before, being told */
   size_t open;       /* accepted and not completed */
   size_t unchecked;  /* calls since the last check, see invariants.h */
-  int64_t request_deadline_ms;
+  lk_heap deadlines; /* lk_deadline */
+  lk_deadline *spare_deadlines;
+  size_t nspare_deadlines;
   lk_buf scratch; /* paths with chroot */
   lk_frames frames;
   lk_arena arena;
@@ -286,8 +299,25 @@ void lk__requests_detach(lk_client *c, bool all);
 /** End what was set aside with `err`; 0: with what is known after a broken
     connection. */
 void lk__requests_finish(lk_client *c, int err);
-/** End those whose own deadline has passed, and find the next one. */
+/** End those whose own deadline has passed. */
 void lk__requests_overdue(lk_client *c);
+
+/* deadline.c */
+/** Give a request a deadline; false: no memory. */
+bool lk__deadline_add(lk_client *c, lk_request *r, int64_t at_ms);
+/** It is in its ring now, `waiting` or `sent`, and has its `end`. */
+void lk__deadline_place(const lk_request *r, bool waits);
+/** It leaves its ring, or completes. */
+void lk__deadline_drop(lk_client *c, lk_request *r);
+/** A request whose deadline has passed at c->now; NULL: there is none. */
+lk_request *lk__deadline_due(const lk_client *c);
+/** When the next one passes, or LK_NEVER. */
+static inline int64_t lk__deadline_next(const lk_client *c)
+{
+  return c->deadlines.root == NULL ? LK_NEVER : c->deadlines.root->at;
+}
+/** Free what is kept to be used again. */
+void lk__deadlines_free(lk_client *c);
 
 /* reply.c */
 /** A frame after the handshake. */

@@ -88,7 +88,8 @@ static const char *broken_sent(const lk_client *c)
 static const char *broken_waiting(const lk_client *c, lk_moment moment)
 {
   const unsigned char *frame = lk__buf_bytes(&c->held);
-  size_t left = lk__buf_len(&c->held);
+  size_t left = lk__buf_len(&c->held), ended = 0;
+  uint64_t end = 0;
 
   if (c->phase == LK_PHASE_LIVE && moment == LK_MOMENT_REST &&
       c->waiting.count > 0)
@@ -99,6 +100,10 @@ static const char *broken_waiting(const lk_client *c, lk_moment moment)
 
     if (r->xid != 0)
       return "a request that waits has an xid";
+    if (r->end <= end)
+      return "places in what is held do not ascend";
+    end = r->end;
+    ended += r->ended;
     if (r->len > left)
       return "what is held is less than the frames of what waits";
     lk__reader_init(&in, frame, r->len);
@@ -110,22 +115,33 @@ static const char *broken_waiting(const lk_client *c, lk_moment moment)
     frame += r->len;
     left -= r->len;
   }
+  if (ended != c->waiting_ended)
+    return "what has completed and waits is counted wrong";
   return left == 0 ? NULL
                    : "what is held is more than the frames of what waits";
 }
 
 /* Those of a ring that have not completed, and their watches. */
+static bool deadline_fits(const lk_client *c, const lk_ring *ring,
+                          const lk_request *r)
+{
+  const lk_deadline *d = r->deadline;
+
+  return !r->ended && lk__heap_has(&d->node) && d->end == r->end &&
+         d->node.at >= c->deadlines.root->at &&
+         ring == (d->waits ? &c->waiting : &c->sent);
+}
+
 static const char *count_open(const lk_client *c, const lk_ring *ring,
-                              lk_moment moment, size_t *open, size_t *watches)
+                              size_t *open, size_t *watches)
 {
   for (size_t i = 0; i < ring->count; i++) {
     const lk_request *r = at(ring, i);
 
     if (r->ended && (r->watch != NULL || r->copy != NULL))
       return "a request that has completed keeps what it had";
-    if (moment == LK_MOMENT_REST && !r->ended &&
-        r->deadline_ms < c->request_deadline_ms)
-      return "a deadline comes before the next one";
+    if (r->deadline != NULL && !deadline_fits(c, ring, r))
+      return "a deadline is not that of its request";
     *open += !r->ended;
     *watches += r->watch != NULL;
   }
@@ -141,7 +157,7 @@ static const char *broken_rings(const lk_client *c, lk_moment moment,
   size_t open = 0;
 
   for (int i = 0; i < 4 && broken == NULL; i++)
-    broken = count_open(c, rings[i], moment, &open, watches);
+    broken = count_open(c, rings[i], &open, watches);
   if (broken != NULL)
     return broken;
   if (open != c->open && moment != LK_MOMENT_ANSWER)

@@ -59,6 +59,8 @@ static void deliver(lk_client *c, lk_request *r,
     c->close_sent = false; /* it is under way no more */
   if (is_unknown(header))
     lk__request_unknown(c, r);
+  if (r->deadline != NULL)
+    lk__deadline_drop(c, r);
   lk__mem_free(&c->mem, r->copy);
   if (r->watch != NULL)
     lk__watch_settle(c, r->watch, r->op, header->err);

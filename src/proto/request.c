@@ -13,7 +13,8 @@ int lk__request_refusal(lk_client *c)
 
   if (err != 0)
     return err;
-  if (c->sent.count + c->waiting.count >= c->outstanding_limit)
+  if (c->sent.count + c->waiting.count - c->waiting_ended >=
+      c->outstanding_limit)
     return LK_ERR_TOO_MANY;
   return 0;
 }
@@ -158,37 +159,44 @@ static int equip(lk_client *c, lk_request *r, const lk_ask *ask,
 {
   const lk_call *call = &ask->call;
 
-  if (call->timeout_ms > 0)
-    r->deadline_ms = deadline_after(c, call->timeout_ms);
+  if (call->timeout_ms > 0 &&
+      !lk__deadline_add(c, r, deadline_after(c, call->timeout_ms)))
+    return LK_ERR_NO_MEMORY;
   if (call->repeat) {
     r->copy = lk__mem_resize(&c->mem, NULL, r->len);
     if (r->copy == NULL)
-      return LK_ERR_NO_MEMORY;
+      goto fail;
     memcpy(r->copy, frame, r->len);
   }
   if (call->on_event != NULL) {
     r->watch = new_watch(c, ask);
-    if (r->watch == NULL) {
-      lk__mem_free(&c->mem, r->copy);
-      return LK_ERR_NO_MEMORY;
-    }
+    if (r->watch == NULL)
+      goto fail;
   }
   if (call->watch != NULL)
     *call->watch = r->watch == NULL ? NULL : lk__watch_handle(r->watch);
   return 0;
+
+fail:
+  lk__mem_free(&c->mem, r->copy);
+  lk__deadline_drop(c, r);
+  return LK_ERR_NO_MEMORY;
 }
 
-static void watch_deadline(lk_client *c, const lk_request *r)
-{
-  if (r->deadline_ms >= c->request_deadline_ms)
-    return;
-  c->request_deadline_ms = r->deadline_ms;
-}
-
+/* It is the last in the output, */
 static void stamp(lk_client *c, lk_request *r)
 {
   r->sent_ms = c->now;
   r->end = c->out_sent + lk__buf_len(&c->out);
+  lk__deadline_place(r, false);
+}
+
+/* or the last that waits. */
+static void stamp_held(lk_client *c, lk_request *r)
+{
+  c->held_end += r->len;
+  r->end = c->held_end;
+  lk__deadline_place(r, true);
 }
 
 int lk__request_queue(lk_client *c, const lk_ask *ask)
@@ -207,7 +215,6 @@ int lk__request_queue(lk_client *c, const lk_ask *ask)
 
   *r = (lk_request){.op = ask->op,
                     .xid = live ? next_xid(c) : 0,
-                    .deadline_ms = LK_NEVER,
                     .parts = ask->parts,
                     .done = ask->done,
                     .arg = ask->arg};
@@ -223,8 +230,9 @@ int lk__request_queue(lk_client *c, const lk_ask *ask)
   if (live) {
     c->xid = r->xid;
     stamp(c, r);
+  } else {
+    stamp_held(c, r);
   }
-  watch_deadline(c, r);
   c->open++;
   lk__client_wake(c);
   return 0;
@@ -310,9 +318,22 @@ static bool set_aside(lk_client *c, int fate)
   if (!lk__ring_reserve(&c->ending[0]))
     return false;
   r->fate = fate;
+  lk__deadline_drop(c, r);
   memcpy(lk__ring_push(&c->ending[0]), r, sizeof *r);
   lk__ring_pop(&c->waiting);
   lk__buf_consume(&c->held, len);
+  return true;
+}
+
+/* Forget the oldest waiting request, which has completed. */
+static bool forget_one(lk_client *c)
+{
+  const lk_request *r = lk__ring_at(&c->waiting, 0);
+  size_t len = r->len;
+
+  lk__ring_pop(&c->waiting);
+  lk__buf_consume(&c->held, len);
+  c->waiting_ended--;
   return true;
 }
 
@@ -322,7 +343,9 @@ bool lk__requests_release(lk_client *c)
     const lk_request *r = lk__ring_at(&c->waiting, 0);
     int unfit = lk__request_unfit(c, r->op);
 
-    if (!(unfit != 0 ? set_aside(c, unfit) : release_one(c)))
+    if (!(r->ended     ? forget_one(c)
+          : unfit != 0 ? set_aside(c, unfit)
+                       : release_one(c)))
       return false;
   }
   lk__buf_trim(&c->held, KEEP);
@@ -365,6 +388,7 @@ static bool keep(lk_client *c, const lk_request *r)
 
   *again = *r;
   again->xid = 0;
+  stamp_held(c, again);
   if (r->watch != NULL)
     lk__watch_hold(r->watch, true);
   return true;
@@ -383,6 +407,7 @@ static void keep_some(lk_client *c)
     lk__ring_pop(ring);
     if (keep(c, &r))
       continue;
+    lk__deadline_drop(c, &r);
     r.fate = verdict(c, &r); /* while the output is that of the connection */
     memcpy(lk__ring_push(ring), &r, sizeof r); /* where it came from */
   }
@@ -400,6 +425,12 @@ static void mark_unsent_writes(const lk_client *c, lk_ring *ring)
   }
 }
 
+static void drop_deadlines(lk_client *c, const lk_ring *ring)
+{
+  for (size_t i = 0; i < ring->count; i++)
+    lk__deadline_drop(c, lk__ring_at(ring, i));
+}
+
 void lk__requests_detach(lk_client *c, bool all)
 {
   if (all) {
@@ -412,7 +443,10 @@ void lk__requests_detach(lk_client *c, bool all)
     return;
   }
   swap(&c->waiting, &c->ending[1]);
+  drop_deadlines(c, &c->ending[0]);
+  drop_deadlines(c, &c->ending[1]);
   lk__buf_consume(&c->held, lk__buf_len(&c->held));
+  c->waiting_ended = 0;
 }
 
 void lk__request_spoil(lk_client *c, bool too_big)
@@ -459,25 +493,17 @@ void lk__requests_finish(lk_client *c, int err)
   }
 }
 
-/* End what is late in `ring`; its place stays, for the reply to come. */
-static void end_late(lk_client *c, lk_ring *ring)
+/* Its place stays, for the reply to come or until others of the kind go. */
+static void end_late(lk_client *c, lk_request *r)
 {
-  for (size_t i = 0; i < ring->count; i++) {
-    lk_request *r = lk__ring_at(ring, i);
+  lk__deadline_drop(c, r);
+  lk_request late = *r;
 
-    if (r->ended)
-      continue;
-    if (r->deadline_ms > c->now) {
-      watch_deadline(c, r);
-      continue;
-    }
-    lk_request late = *r;
-
-    r->ended = true;
-    r->copy = NULL;
-    r->watch = NULL;
-    finish(c, &late, LK_ERR_DEADLINE);
-  }
+  c->waiting_ended += r->xid == 0;
+  r->ended = true;
+  r->copy = NULL;
+  r->watch = NULL;
+  finish(c, &late, LK_ERR_DEADLINE);
 }
 
 /* Forget those that wait and have ended: no answer will come for them. Bytes
@@ -501,15 +527,16 @@ static void squeeze(lk_client *c)
     from += r.len;
   }
   c->held.end -= (size_t)(from - to);
+  c->waiting_ended = 0;
   lk__buf_consume(&c->held, 0); /* it may be empty now */
 }
 
+/* Those that have completed go when they are half of what waits, so that each
+ * is moved a few times at most. */
 void lk__requests_overdue(lk_client *c)
 {
-  if (c->now < c->request_deadline_ms)
-    return;
-  c->request_deadline_ms = LK_NEVER;
-  end_late(c, &c->sent);
-  end_late(c, &c->waiting);
-  squeeze(c);
+  for (lk_request *r; (r = lk__deadline_due(c)) != NULL;)
+    end_late(c, r);
+  if (c->waiting_ended > 0 && c->waiting_ended * 2 >= c->waiting.count)
+    squeeze(c);
 }

@@ -261,7 +261,8 @@ static void run_timers(lk_client *c)
 void lk__timing_run(lk_client *c)
 {
   run_timers(c);
-  lk__requests_overdue(c);
+  if (c->now >= lk__deadline_next(c))
+    lk__requests_overdue(c);
   if (c->closing && c->now >= c->close_end_ms)
     lk__session_closed(c, lk__request_close_verdict(c, LK_ERR_DEADLINE));
   if (c->now >= give_up(c))
@@ -271,7 +272,7 @@ void lk__timing_run(lk_client *c)
 
 int64_t lk__timing_deadline(const lk_client *c)
 {
-  int64_t at = earlier(c->request_deadline_ms, give_up(c));
+  int64_t at = earlier(lk__deadline_next(c), give_up(c));
 
   if (c->timers.root != NULL)
     at = earlier(at, c->timers.root->at);
