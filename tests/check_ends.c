@@ -35,13 +35,53 @@ START_TEST(a_closed_client_loses_what_it_held_and_ends_what_waited)
   scene_queue(&sc);
   fake_run(&sc.server, T / 2);
   ck_assert_int_eq(lk_client_close(sc.two.link->client, NULL, NULL), 0);
-  fake_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, LK_ERR_CLOSED);
   ck_assert_int_eq(lk_lock_acquire(sc.b.lock, -1, NULL, NULL), LK_ERR_CLOSED);
   ck_assert_int_eq(lk_client_close(sc.one.link->client, NULL, NULL), 0);
-  fake_turn(&sc.server);
-  /* the server tells of its own deletions before it says goodbye */
-  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
+  ck_assert(locker_told(&sc.a, "lost CLOSED\n"));
+  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_LOST);
+  ck_assert(!lk_lock_ok(sc.a.lock));
+  ck_assert_int_eq(lk_lock_deadline(sc.a.lock), INT64_MIN);
+  ck_assert_int_eq(lk_keeper_deadline(sc.one.keeper), INT64_MIN);
+  ck_assert_uint_eq(lk_lock_token(sc.a.lock), 0);
+  fake_run(&sc.server, T);
+  ck_assert(locker_told(&sc.a, ""));
+  ck_assert_int_eq(lk_keeper_deadline(sc.one.keeper), INT64_MIN);
+  scene_end(&sc);
+}
+END_TEST
+
+static void close_when_connected(lk_client *c, lk_state state, int err,
+                                 void *arg)
+{
+  lk_listener *l = arg;
+
+  (void)err;
+  if (state != LK_STATE_CONNECTED)
+    return;
+  ck_assert_int_eq(lk_client_close(c, NULL, NULL), 0);
+  ck_assert_int_eq(sc.a.acquired, LK_ERR_CLOSED);
+  lk_client_detach(c, l);
+}
+
+/* The notification of the close runs within that of the state. */
+START_TEST(a_listener_closes_the_client_while_others_are_still_to_be_told)
+{
+  lk_listener first = {.state = close_when_connected, .arg = &first};
+  lk_listener last = {.state = NULL};
+
+  begin();
+  sc.server.down = true;
+  fake_drop(sc.one.link);
+  fake_run(&sc.server, 10);
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  lk_client_attach(sc.one.link->client, &first);
+  lk_client_attach(sc.one.link->client, &last);
+  sc.server.down = false;
+  fake_run(&sc.server, T / 4);
+  ck_assert_int_eq(lk_client_state(sc.one.link->client), LK_STATE_CLOSED);
+  ck_assert_int_eq(sc.a.acquired, LK_ERR_CLOSED);
+  lk_client_detach(sc.one.link->client, &last);
   scene_end(&sc);
 }
 END_TEST
@@ -759,6 +799,7 @@ START_TEST(a_server_that_cannot_tell_what_is_ours_leaves_it_and_that_is_told)
 END_TEST
 
 SUITE("ends", a_closed_client_loses_what_it_held_and_ends_what_waited,
+      a_listener_closes_the_client_while_others_are_still_to_be_told,
       a_release_before_a_close_is_done_first, a_freed_client_ends_all_at_once,
       a_freed_client_loses_what_it_held, refused_credentials_end_all,
       where_one_session_is_wanted_its_expiry_ends_all,

@@ -126,7 +126,7 @@ static void harm_listeners(lk_client *c)
 
 static void harm_telling(lk_client *c)
 {
-  c->telling = c->listeners;
+  c->telling = (struct lk_telling *)(void *)c->listeners;
 }
 
 static void harm_sent(lk_client *c)

@@ -226,7 +226,8 @@ typedef void (*lk_close_cb)(lk_client *c, int err, void *arg);
  * ephemeral nodes are gone when `done` gets 0. Waits 1.5 s at most. Whatever
  * is then unanswered ends with LK_ERR_CLOSED, and a write that never left with
  * LK_ERR_NOT_SENT. New requests are refused with
- * LK_ERR_CLOSED at once. Does not free the client.
+ * LK_ERR_CLOSED at once. Before it returns, holders of locks are notified of
+ * the loss, and acquires end. Does not free the client.
  *
  * `done`'s err: 0, also where there is no session; LK_ERR_NOT_SENT,
  * LK_ERR_UNKNOWN or LK_ERR_DEADLINE: the session lives until its timeout has
@@ -318,6 +319,9 @@ typedef struct lk_listener {
   void (*state)(lk_client *c, lk_state state, int err, void *arg);
   /** Any request, ping or handshake was answered; before its callback. */
   void (*answer)(lk_client *c, const lk_answer *answer, void *arg);
+  /** lk_client_close() was called, and has not returned. closeSession may be
+      executed before its reply is read, so what needs the session is over. */
+  void (*closing)(lk_client *c, void *arg);
   void *arg;
   struct lk_listener *next; /**< the client's */
   struct lk_listener *prev; /**< the client's */

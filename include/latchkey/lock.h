@@ -23,7 +23,8 @@
  * and queues anew in the next session, within the same timeout (fail_on_expiry:
  * the acquire ends). When the client is closed, freed or refused for good,
  * holders are told LOST and acquires end, with the client's error; the handle
- * is still to be freed.
+ * is still to be freed. lk_client_close() does so before it returns: another
+ * client may hold as soon as a server has executed closeSession.
  *
  * A resumed session (`resume` in lk_client_config) keeps the nodes of the
  * client that had it before. The locks of that client stay held, and its places

@@ -200,6 +200,7 @@ int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
     c->close_end_ms = c->now; /* nothing to end: tell in the next turn */
   c->closing = true;
   lk__client_wake(c);
+  lk__client_tell_closing(c);
   lk__client_leave(c);
   return 0;
 }

@@ -92,8 +92,7 @@ struct lk_client {
   bool now_stale; /* output was sent since */
   lk_listener *listeners;
   lk_listener *listeners_last;
-  lk_listener *telling; /* next to be told; NULL: nobody */
-  lk_listener *telling_last;
+  struct lk_telling *telling; /* the innermost under way; NULL: none */
   lk_heap timers;
 
   /* session */
@@ -192,6 +191,8 @@ void lk__client_wake(lk_client *c);
 int lk__client_refusal(const lk_client *c);
 /** Enter a state, and tell the listeners: all else is as it shall be. */
 void lk__client_tell(lk_client *c, lk_state state, int err);
+/** Its session is to be closed. */
+void lk__client_tell_closing(lk_client *c);
 void lk__client_tell_answer(lk_client *c, const lk_answer *answer);
 /** Log, printf-like; `level` as in lk_log_level. */
 void lk__client_logf(const lk_client *c, int level, int err, const char *format,

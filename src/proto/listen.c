@@ -6,6 +6,40 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+/* Listeners are being notified. Any of them may be detached meanwhile: then
+ * `next` moves on. Those attached meanwhile are not meant. A listener may close
+ * the client, which notifies all of that within the first notification. */
+typedef struct lk_telling {
+  lk_listener *next; /* NULL: nobody */
+  lk_listener *last;
+  struct lk_telling *outer;
+} lk_telling;
+
+static void begin_telling(lk_client *c, lk_telling *t)
+{
+  *t = (lk_telling){c->listeners, c->listeners_last, c->telling};
+  c->telling = t;
+}
+
+static lk_listener *next_to_tell(lk_telling *t)
+{
+  lk_listener *l = t->next;
+
+  if (l != NULL)
+    t->next = l == t->last ? NULL : l->next;
+  return l;
+}
+
+static void skip_listener(lk_client *c, const lk_listener *l)
+{
+  for (lk_telling *t = c->telling; t != NULL; t = t->outer) {
+    if (t->next == l)
+      t->next = l == t->last ? NULL : l->next;
+    else if (t->last == l)
+      t->last = l->prev;
+  }
+}
+
 void lk_client_attach(lk_client *c, lk_listener *l)
 {
   l->next = NULL;
@@ -21,10 +55,7 @@ void lk_client_detach(lk_client *c, lk_listener *l)
 {
   if (l->prev == NULL && c->listeners != l)
     return; /* it is not attached */
-  if (c->telling == l)
-    c->telling = l == c->telling_last ? NULL : l->next;
-  else if (c->telling_last == l)
-    c->telling_last = l->prev;
+  skip_listener(c, l);
   if (l->prev == NULL)
     c->listeners = l->next;
   else
@@ -37,43 +68,41 @@ void lk_client_detach(lk_client *c, lk_listener *l)
   l->prev = NULL;
 }
 
-/* Any listener may be detached while one is told: `telling` is then moved on.
- * Those attached meanwhile are not meant. One telling ends before the next
- * begins: what a listener can call tells nobody at once. */
-static void begin_telling(lk_client *c)
-{
-  c->telling = c->listeners;
-  c->telling_last = c->listeners_last;
-}
-
-static lk_listener *next_to_tell(lk_client *c)
-{
-  lk_listener *l = c->telling;
-
-  if (l != NULL)
-    c->telling = l == c->telling_last ? NULL : l->next;
-  return l;
-}
-
 void lk__client_tell(lk_client *c, lk_state state, int err)
 {
+  lk_telling t;
+
   c->state = state;
-  begin_telling(c);
-  for (lk_listener *l; (l = next_to_tell(c)) != NULL;) {
-    lk__invariants_check(c, LK_MOMENT_CALLBACK);
+  begin_telling(c, &t);
+  for (lk_listener *l; (l = next_to_tell(&t)) != NULL;) {
     if (l->state != NULL)
       l->state(c, state, err, l->arg);
   }
+  c->telling = t.outer;
 }
 
 void lk__client_tell_answer(lk_client *c, const lk_answer *answer)
 {
-  begin_telling(c);
-  for (lk_listener *l; (l = next_to_tell(c)) != NULL;) {
-    lk__invariants_check(c, LK_MOMENT_ANSWER);
+  lk_telling t;
+
+  begin_telling(c, &t);
+  for (lk_listener *l; (l = next_to_tell(&t)) != NULL;) {
     if (l->answer != NULL)
       l->answer(c, answer, l->arg);
   }
+  c->telling = t.outer;
+}
+
+void lk__client_tell_closing(lk_client *c)
+{
+  lk_telling t;
+
+  begin_telling(c, &t);
+  for (lk_listener *l; (l = next_to_tell(&t)) != NULL;) {
+    if (l->closing != NULL)
+      l->closing(c, l->arg);
+  }
+  c->telling = t.outer;
 }
 
 void lk_timer_start(lk_client *c, lk_timer *t, int64_t at_ms)

@@ -190,6 +190,8 @@ static void on_answer(lk_client *c, const lk_answer *a, void *arg)
     return;
   if (a->zxid > 0 && (uint64_t)a->zxid > k->seen_zxid)
     k->seen_zxid = (uint64_t)a->zxid;
+  if (k->over != 0)
+    return;
   lk__lease_answer(&k->lease, a, lk_client_timeout_ms(c));
   if ((k->unsure > 0 || k->awaited) && lk__keeper_deadline(k) > before)
     look_now(k);
@@ -313,6 +315,27 @@ void lk__keeper_listened(lk_keeper *k)
     detach(k);
 }
 
+static void close_unless_leaving(lk_contend *ct)
+{
+  if (ct->state != LK_CONTEND_LEAVING)
+    close_one(ct);
+}
+
+/* The server may execute closeSession, and grant to others, before its reply
+ * arrives: nothing is held from now on. Deletes under way go on. */
+static void on_closing(lk_client *c, void *arg)
+{
+  lk_keeper *k = arg;
+
+  (void)c;
+  lk__keeper_ref(k);
+  k->over = LK_ERR_CLOSED;
+  lk__lease_end(&k->lease);
+  stop_timers(k);
+  for_each(k, close_unless_leaving);
+  lk__keeper_unref(k);
+}
+
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
   lk_keeper *k = arg;
@@ -382,7 +405,8 @@ int lk_keeper_new(lk_keeper **out, lk_client *client,
   k->watch_at_ms = INT64_MAX;
   lk__list_init(&k->locals);
   lk__safe_list_init(&k->contends);
-  k->listener = (lk_listener){.state = on_state, .answer = on_answer, .arg = k};
+  k->listener = (lk_listener){
+      .state = on_state, .answer = on_answer, .closing = on_closing, .arg = k};
   k->watchdog = (lk_timer){.fire = on_watchdog, .arg = k};
   k->final = (lk_timer){.fire = on_final, .arg = k};
   k->beat = (lk_timer){.fire = lk__beat_fire, .arg = k};

@@ -132,7 +132,8 @@ static void start_over(lk_team *t, int err)
 
   bool expired = err == LK_ERR_SESSION_EXPIRED;
 
-  if (expired ? t->config->fail_on_expiry : ++t->misses == MAX_MISSES) {
+  if (t->keeper->over != 0 ||
+      (expired ? t->config->fail_on_expiry : ++t->misses == MAX_MISSES)) {
     lk__team_end(t, err);
     return;
   }
@@ -337,6 +338,14 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   lk__team_unref(t);
 }
 
+static void on_closing(lk_client *c, void *arg)
+{
+  lk_team *t = arg;
+
+  (void)c;
+  lk__team_end(t, t->keeper->over);
+}
+
 static void begin(lk_attempt *a)
 {
   lk_team *t = of(a);
@@ -405,7 +414,8 @@ lk_team *lk__team_new(lk_keeper *k, lk_team_config *config,
   t->owner = owner;
   t->owner_arg = arg;
   t->config = config;
-  t->listener = (lk_listener){.state = on_state, .arg = t};
+  t->listener =
+      (lk_listener){.state = on_state, .closing = on_closing, .arg = t};
   t->rest = (lk_timer){.fire = on_rest, .arg = t};
   return t;
 }

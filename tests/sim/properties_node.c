@@ -49,7 +49,10 @@ void sim_no_orphan(sim_judge *j, const sim_fact *f)
     return;
   }
   for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
-    if (!is_ours(e) || e->left || sim_owner_of(j, e) == NULL)
+    const sim_life *owner = sim_owner_of(j, e);
+
+    /* A close ends all that is wanted, and its session takes the nodes. */
+    if (!is_ours(e) || e->left || owner == NULL || owner->process->closing)
       continue;
     if (sim_attempt_for(j, e) == NULL && !is_adopted(j, e))
       sim_accuse(j, "%s has no owner", e->path);
