@@ -232,6 +232,7 @@ static void suspended(lk_keeper *k)
 static void expired(lk_keeper *k)
 {
   lk__lease_end(&k->lease);
+  k->seen_zxid = 0;
   lk__beat_plan(k);
   lk__keeper_start_timer(k, &k->final, lk_client_now(k->client));
   for_each(k, lk__contend_expire);

@@ -21,7 +21,7 @@ struct lk_keeper {
   bool no_containers; /* a server said it cannot make them */
   lk_listener listener;
   lk_lease lease;
-  uint64_t seen_zxid; /* of any answer, the largest */
+  uint64_t seen_zxid; /* of any answer in this session, the largest */
 
   lk_link locals;        /* queues in this process: lk_local */
   lk_safe_list contends; /* attempts that are not over */
