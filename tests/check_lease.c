@@ -184,7 +184,8 @@ START_TEST(a_shorter_timeout_takes_back_what_it_must)
 }
 END_TEST
 
-START_TEST(a_longer_timeout_gives_older_evidence_nothing)
+/* A leader that is elected later begins with the timeout of the creation. */
+START_TEST(a_longer_timeout_counts_for_no_evidence)
 {
   lk_answer a = {.proof = LK_PROOF_RESUMED,
                  .sent_ms = 1000,
@@ -197,7 +198,12 @@ START_TEST(a_longer_timeout_gives_older_evidence_nothing)
   a.connection = 3;
   a.sent_ms = 1100;
   lk__lease_answer(&l, &a, 8000);
-  assert_until(900 + 2000 - 30, 1100 + 8000 - 90, 1100 + 8000 - 90);
+  assert_until(900 + 2000 - 30, 1100 + 2000 - 30, 1100 + 2000 - 30);
+  a.connection = 4;
+  a.sent_ms = 1200;
+  a.proof = LK_PROOF_NEW_SESSION;
+  lk__lease_answer(&l, &a, 8000);
+  assert_until(1200 + 8000 - 90, 1200 + 8000 - 90, 1200 + 8000 - 90);
 }
 END_TEST
 
@@ -258,7 +264,7 @@ SUITE("lease", nothing_proves_nothing,
       answers_of_another_connection_do_not_mix,
       what_was_earned_outlives_the_connection_not_the_session,
       older_news_never_takes_back, a_shorter_timeout_takes_back_what_it_must,
-      a_longer_timeout_gives_older_evidence_nothing, the_gap_can_be_chosen,
+      a_longer_timeout_counts_for_no_evidence, the_gap_can_be_chosen,
       after_a_stall_the_newest_of_the_burst_counts,
       what_follows_an_answer_at_once_does_not_hide_it,
       samples_reach_back_over_a_slow_answer)

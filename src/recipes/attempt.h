@@ -74,7 +74,7 @@ bool lk__attempt_unsure(const lk_attempt *a);
 int64_t lk__attempt_deadline(const lk_attempt *a);
 /** Its parts are all there is: it becomes whole if all of them are held, none
     is unsure, and the lease is long enough for a grant. If only that is
-   missing, LK_NEWS_PROVEN follows when it is. Whether it has become whole. */
+    missing, LK_NEWS_PROVEN follows when it is. Whether it has become whole. */
 bool lk__attempt_try(lk_attempt *a);
 /** The fencing token; of several parts the largest. */
 uint64_t lk__attempt_token(const lk_attempt *a);

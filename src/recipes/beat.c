@@ -224,7 +224,7 @@ static void start(lk_keeper *k, int64_t at_ms)
 static int64_t due_for(const lk_keeper *k, int64_t until_ms)
 {
   int64_t now = lk_client_now(k->client);
-  int64_t quarter = lk_client_timeout_ms(k->client) / 4;
+  int64_t quarter = lk__keeper_timeout_ms(k) / 4;
 
   if (until_ms == LK_NO_LEASE)
     return now + quarter;
@@ -284,7 +284,7 @@ static int64_t first_due(const lk_keeper *k)
   int64_t left = lk__keeper_doubt_ms(k, deadline) - now;
 
   if (deadline != LK_NO_LEASE && left > 0 &&
-      left < lk_client_timeout_ms(k->client) / 4)
+      left < lk__keeper_timeout_ms(k) / 4)
     return now;
   return due_for(k, deadline);
 }

@@ -165,8 +165,7 @@ void lk__enter_held(lk_contend *ct)
   ct->pred_watch = NULL;
   ct->proven = true;
   ct->awaits = false;
-  ct->read_due_ms =
-      lk_client_now(k->client) + lk_client_timeout_ms(k->client) / 4;
+  ct->read_due_ms = lk_client_now(k->client) + lk__keeper_timeout_ms(k) / 4;
   ct->look_due_ms = lk_client_now(k->client) + lk_client_timeout_ms(k->client);
   lk__keeper_watch(k, ct);
   lk__beat_granted(ct);

@@ -93,17 +93,21 @@ void lk__keeper_stop_timer(lk_keeper *k, lk_timer *t)
 
 /* ---- the lease --------------------------------------------------------- */
 
+int32_t lk__keeper_timeout_ms(const lk_keeper *k)
+{
+  return k->lease.timeout_ms > 0 ? k->lease.timeout_ms
+                                 : lk_client_timeout_ms(k->client);
+}
+
 int64_t lk__keeper_gap_ms(const lk_keeper *k)
 {
-  return k->config.gap_ms > 0 ? k->config.gap_ms
-                              : lk_client_timeout_ms(k->client) / 4;
+  return k->config.gap_ms > 0 ? k->config.gap_ms : lk__keeper_timeout_ms(k) / 4;
 }
 
 int64_t lk__keeper_doubt_ms(const lk_keeper *k, int64_t deadline_ms)
 {
-  int64_t margin = k->config.margin_ms > 0
-                       ? k->config.margin_ms
-                       : lk_client_timeout_ms(k->client) / 8;
+  int64_t margin = k->config.margin_ms > 0 ? k->config.margin_ms
+                                           : lk__keeper_timeout_ms(k) / 8;
 
   return deadline_ms == LK_NO_LEASE ? LK_NO_LEASE : deadline_ms - margin;
 }
@@ -117,7 +121,7 @@ int64_t lk__keeper_deadline(const lk_keeper *k)
  * leaves must do. */
 static int64_t grant_needs_ms(const lk_keeper *k)
 {
-  int64_t timeout = lk_client_timeout_ms(k->client);
+  int64_t timeout = lk__keeper_timeout_ms(k);
   int64_t spare = (timeout - lk__keeper_gap_ms(k)) / 2;
 
   return spare < timeout / 4 ? spare : timeout / 4;
@@ -229,6 +233,8 @@ static void suspended(lk_keeper *k)
   for_each(k, lk__contend_break);
 }
 
+/* The next session may be one of another ensemble, or of the same after it was
+ * wiped: its zxids cannot be compared with those seen so far. */
 static void expired(lk_keeper *k)
 {
   lk__lease_end(&k->lease);

@@ -72,6 +72,9 @@ bool lk__keeper_online(const lk_keeper *k);
 int64_t *lk__keeper_scratch(lk_keeper *k, size_t count);
 /** When a lock with a lease until `deadline_ms` becomes unsure. */
 int64_t lk__keeper_doubt_ms(const lk_keeper *k, int64_t deadline_ms);
+/** The session timeout by which leases are counted: the smallest that was
+    negotiated in this session. */
+int32_t lk__keeper_timeout_ms(const lk_keeper *k);
 /** What lies between a request and the one that proves it. */
 int64_t lk__keeper_gap_ms(const lk_keeper *k);
 /** The lease deadline by the assurance asked for, or LK_NO_LEASE. */

@@ -21,50 +21,41 @@ static void forget(lk_lease *l)
   l->resumed_ms = LK_NO_LEASE;
 }
 
-static const lk_evidence no_evidence = {.sent_ms = LK_NO_LEASE};
-
 void lk__lease_end(lk_lease *l)
 {
   forget(l);
+  l->timeout_ms = 0;
   for (size_t i = 0; i < LK_LEASE_LEVELS; i++)
-    l->evidence[i] = no_evidence;
+    l->evidence_ms[i] = LK_NO_LEASE;
 }
 
 /* Two clocks may differ in speed. */
-static int64_t evidence_deadline(const lk_evidence *e)
-{
-  if (e->sent_ms == LK_NO_LEASE)
-    return LK_NO_LEASE;
-  return e->sent_ms + e->timeout_ms -
-         (int64_t)e->timeout_ms * DRIFT_PERCENT / 100 - DRIFT_MS;
-}
-
 int64_t lk__lease_deadline(const lk_lease *l, lk_assurance level)
 {
-  return evidence_deadline(&l->evidence[level]);
+  if (l->evidence_ms[level] == LK_NO_LEASE)
+    return LK_NO_LEASE;
+  return l->evidence_ms[level] + l->timeout_ms -
+         (int64_t)l->timeout_ms * DRIFT_PERCENT / 100 - DRIFT_MS;
 }
 
 /* The session was touched at `sent_ms` or later: proven at `level`, and so at
  * all weaker ones. */
 static void raise(lk_lease *l, lk_assurance level, int64_t sent_ms)
 {
-  lk_evidence new = {sent_ms, l->timeout_ms};
-
   for (size_t i = level; i < LK_LEASE_LEVELS; i++) {
-    if (evidence_deadline(&new) > evidence_deadline(&l->evidence[i]))
-      l->evidence[i] = new;
+    if (sent_ms > l->evidence_ms[i])
+      l->evidence_ms[i] = sent_ms;
   }
 }
 
-/* A resume negotiates the timeout anew. The leader counts a shorter one from
- * then on; whether it counts a longer one, older evidence does not prove. */
+/* Each connection negotiates the timeout anew. A shorter one counts from then
+ * on. A longer one never does: a leader that is elected later starts with the
+ * timeout that the session was created with, and what the server before reports
+ * late sets the one that it knows. */
 static void adopt_timeout(lk_lease *l, int32_t timeout_ms)
 {
-  l->timeout_ms = timeout_ms;
-  for (size_t i = 0; i < LK_LEASE_LEVELS; i++) {
-    if (timeout_ms < l->evidence[i].timeout_ms)
-      l->evidence[i].timeout_ms = timeout_ms;
-  }
+  if (l->timeout_ms == 0 || timeout_ms < l->timeout_ms)
+    l->timeout_ms = timeout_ms;
 }
 
 static const lk_sample *sample(const lk_lease *l, size_t i)
@@ -129,13 +120,12 @@ void lk__lease_answer(lk_lease *l, const lk_answer *a, int32_t timeout_ms)
     return;
   if (a->connection != l->connection)
     forget(l);
+  if (a->proof == LK_PROOF_NEW_SESSION)
+    lk__lease_end(l);
   l->connection = a->connection;
   adopt_timeout(l, timeout_ms);
   switch (a->proof) {
-  case LK_PROOF_NEW_SESSION:
-    lk__lease_end(l);
-    raise(l, LK_ASSURE_QUORUM, a->sent_ms);
-    break;
+  case LK_PROOF_NEW_SESSION: raise(l, LK_ASSURE_QUORUM, a->sent_ms); break;
   case LK_PROOF_RESUMED:
     l->resumed_ms = a->sent_ms;
     raise(l, LK_ASSURE_SYNC, a->sent_ms);

@@ -23,14 +23,7 @@ enum {
 
 #define LK_NO_LEASE INT64_MIN
 
-/** What proves that the session lived: a request that its leader knows of. */
-typedef struct lk_evidence {
-  int64_t sent_ms;    /**< or LK_NO_LEASE: there is none */
-  int32_t timeout_ms; /**< the smallest session timeout since it was sent */
-} lk_evidence;
-
-/** A request that was answered. The session timeout is negotiated with each
-    connection, so all samples have the present one. */
+/** A request that was answered. */
 typedef struct lk_sample {
   int64_t sent_ms;
   int64_t answered_ms;
@@ -38,12 +31,14 @@ typedef struct lk_sample {
 
 typedef struct lk_lease {
   int32_t wanted_gap_ms; /**< 0: a quarter of the session timeout */
-  int32_t timeout_ms;    /**< negotiated */
+  int32_t timeout_ms;    /**< the smallest that was negotiated in this session;
+                              0: none was */
   uint64_t connection;   /**< which the samples are from */
   int64_t resumed_ms;    /**< when the handshake was sent that resumed the
                               session on it; or LK_NO_LEASE */
-  lk_evidence evidence[LK_LEASE_LEVELS]; /**< by lk_assurance; the deadline of
-                                              a weaker one is never earlier */
+  /** By lk_assurance: when the newest request was sent that proves that the
+      session lived; or LK_NO_LEASE. That of a weaker one is never earlier. */
+  int64_t evidence_ms[LK_LEASE_LEVELS];
   int64_t bucket_ms; /**< when the newest samples' share of time ends */
   bool bucket_full;  /**< it has two */
   size_t first;      /**< oldest sample */
@@ -55,9 +50,9 @@ void lk__lease_init(lk_lease *l, int32_t gap_ms);
 /** A request, a ping or a handshake was answered. `timeout_ms` is the session
     timeout now. On another connection the evidence stays, and ages. */
 void lk__lease_answer(lk_lease *l, const lk_answer *a, int32_t timeout_ms);
-/** Until when the evidence of `level` proves that the session lives: its
-    request was sent then, plus the smallest session timeout since, less what
-    two clocks may differ by. LK_NO_LEASE: there is no evidence. */
+/** Until when the evidence of `level` proves that the session lives: when it
+    was sent, plus the smallest timeout of the session, less what two clocks may
+    differ by. LK_NO_LEASE: there is no evidence. */
 int64_t lk__lease_deadline(const lk_lease *l, lk_assurance level);
 /** The session is over. */
 void lk__lease_end(lk_lease *l);

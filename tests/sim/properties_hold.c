@@ -30,7 +30,7 @@ void sim_lease_deadline(sim_judge *j, const sim_fact *f)
 static void judge_holder(sim_judge *j, const sim_handle *h)
 {
   int64_t limit = lk_lock_deadline(h->lock) -
-                  lk_client_timeout_ms(h->process->client) / MARGIN + SLACK_MS;
+                  lk__keeper_timeout_ms(h->process->keeper) / MARGIN + SLACK_MS;
 
   if (lk_lock_get_state(h->lock) == LK_LOCK_HELD &&
       sim_process_clock(h->process) > limit)
@@ -73,7 +73,7 @@ void sim_lease_pause(sim_judge *j, const sim_fact *f)
 /* A gap above half of the timeout leaves less. */
 static int64_t quarter_of(const sim_process *p)
 {
-  int64_t timeout = lk_client_timeout_ms(p->client);
+  int64_t timeout = lk__keeper_timeout_ms(p->keeper);
   int64_t spare = (timeout - lk__keeper_gap_ms(p->keeper)) / 2;
 
   return spare < timeout / 4 ? spare : timeout / 4;
@@ -99,7 +99,7 @@ void sim_grant_lease(sim_judge *j, const sim_fact *f)
  * trouble came before its first beat. */
 static bool is_short(const sim_handle *h)
 {
-  int32_t timeout = lk_client_timeout_ms(h->process->client);
+  int32_t timeout = lk__keeper_timeout_ms(h->process->keeper);
 
   return h->granted_for_ms < timeout / 4 + timeout / MARGIN &&
          sim_process_clock(h->process) < h->granted_ms + timeout / 4;
