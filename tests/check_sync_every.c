@@ -128,6 +128,37 @@ START_TEST(null_place_of_the_result_is_refused_where_one_is_needed)
 }
 END_TEST
 
+/* ---- the options of a call ----------------------------------------------- */
+
+START_TEST(every_call_that_waits_ends_at_its_deadline_or_by_a_cancel)
+{
+  lk_sync_call cancelled = {.size = sizeof cancelled};
+  const lk_sync_call unset = {.timeout_ms = 20};
+  unsigned waits = 0;
+
+  start();
+  cancelled.cancel = objects.cancel;
+  for (size_t i = 0; i < every_call_count; i++) {
+    const every_call *c = &every_calls[i];
+
+    if (strcmp(c->name, "client_close") == 0)
+      continue; /* nothing goes on after it */
+    objects.call = &brief;
+    if (c->call(&objects) != LK_ERR_DEADLINE)
+      continue;
+    waits++;
+    lk_sync_cancel_set(objects.cancel);
+    objects.call = &cancelled;
+    ck_assert_msg(c->call(&objects) == LK_ERR_CANCELLED, "%s", c->name);
+    lk_sync_cancel_clear(objects.cancel);
+    objects.call = &unset;
+    ck_assert_msg(c->call(&objects) == LK_ERR_BAD_ARGUMENT, "%s", c->name);
+  }
+  ck_assert_uint_eq(waits, 28); /* all but those that want a lock held */
+  every_object_free(&objects);
+}
+END_TEST
+
 /* ---- pthread_cancel() ---------------------------------------------------- */
 
 static atomic_size_t returned;
@@ -230,5 +261,6 @@ END_TEST
 SUITE("sync_every", every_function_of_the_header_is_listed,
       null_object_is_refused_or_does_not_hold, null_path_is_refused,
       null_place_of_the_result_is_refused_where_one_is_needed,
+      every_call_that_waits_ends_at_its_deadline_or_by_a_cancel,
       no_call_is_a_cancellation_point,
       thread_that_ends_while_cancelled_releases)

@@ -6,7 +6,8 @@
 #include <check.h>
 
 static const lk_semaphore_config three = {.size = sizeof three, .permits = 3};
-static const lk_reconfiguration change = {.size = sizeof change};
+static const lk_reconfiguration change = {.size = sizeof change,
+                                          .leaving = "1"};
 
 static void visit(lk_client *c, lk_keeper *k, void *arg)
 {
