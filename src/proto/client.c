@@ -51,6 +51,7 @@ static void init(lk_client *c, const lk_client_config *config,
   c->scratch.mem = &c->mem;
   c->frames.partial.mem = &c->mem;
   c->arena.mem = &c->mem;
+  lk__ring_init(&c->pings, &c->mem, sizeof(int64_t));
   lk__ring_init(&c->sent, &c->mem, sizeof(lk_request));
   lk__ring_init(&c->waiting, &c->mem, sizeof(lk_request));
   lk__ring_init(&c->ending[0], &c->mem, sizeof(lk_request));
@@ -153,6 +154,7 @@ static void destroy(lk_client *c)
   lk__buf_free(&c->scratch);
   lk__buf_free(&c->held);
   lk__buf_free(&c->out);
+  lk__ring_free(&c->pings);
   lk__ring_free(&c->sent);
   lk__ring_free(&c->waiting);
   lk__ring_free(&c->ending[0]);
@@ -417,8 +419,10 @@ void *lk_client_room(lk_client *c, uint64_t attempt, size_t least, size_t *size)
 void lk_client_received(lk_client *c, uint64_t attempt, const void *bytes,
                         size_t len)
 {
-  if (begin(c, attempt))
+  if (begin(c, attempt)) {
+    c->heard_ms = c->now;
     receive(c, attempt, lk_bytes_of(bytes, len));
+  }
   lk__client_leave(c);
 }
 

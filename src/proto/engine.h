@@ -121,10 +121,12 @@ struct lk_client {
   int64_t attempt_end_ms;
   int64_t handshake_sent_ms;
   int64_t live_ms;    /* when the handshake was answered */
-  int64_t heard_ms;   /* last whole frame */
+  int64_t heard_ms;   /* when bytes last arrived, of whole frames or not */
   int64_t written_ms; /* output was last empty */
-  int64_t ping_sent_ms;
-  bool ping_out;
+  lk_ring pings;      /* int64_t: when those without a reply were sent */
+  uint64_t ping_end;  /* where the newest one ends in the output */
+  int64_t touched_ms; /* when the newest one was sent that followed another: it
+                         may have kept the session, though nothing says so */
   unsigned rounds;    /* without success */
   bool refused_round; /* every server so far in this round hung up */
   int32_t unknown_op; /* the server does not know it and will close; or 0 */

@@ -40,8 +40,8 @@ static const char *broken_phase(const lk_client *c, lk_moment moment)
     return "the number of the connection is not that of a live one";
   if (live && (c->session.id == 0) != c->no_quorum)
     return "connected without a session, or a session without a quorum";
-  if (!live && (c->moving || c->ping_out || c->rearms_out > 0 || c->no_quorum ||
-                c->auth_next != NULL || c->unknown_op != 0))
+  if (!live && (c->moving || c->pings.count > 0 || c->rearms_out > 0 ||
+                c->no_quorum || c->auth_next != NULL || c->unknown_op != 0))
     return "something of a live connection outlives it";
   if (!greeted && lk__buf_len(&c->out) > 0)
     return "output without a connection";

@@ -173,19 +173,22 @@ static void take_event(lk_client *c, lk_reader *in)
   lk__arena_reset(&c->arena, ARENA_KEEP);
 }
 
+/* All pings have one xid. Even if a server changed the order of its replies,
+ * the first one to come proves no less than that the first ping was answered.
+ */
 static void take_ping(lk_client *c, const struct lk_reply_header *header)
 {
   lk_answer answer = {.proof = proof_of(c, LK_OPCODE_PING, header->err),
                       .zxid = header->zxid,
-                      .sent_ms = c->ping_sent_ms,
                       .answered_ms = c->now,
                       .connection = c->connection};
 
-  if (!c->ping_out) {
+  if (c->pings.count == 0) {
     lk__session_break(c, LK_ERR_PROTOCOL, "an answer to nothing");
     return;
   }
-  c->ping_out = false;
+  memcpy(&answer.sent_ms, lk__ring_at(&c->pings, 0), sizeof answer.sent_ms);
+  lk__ring_pop(&c->pings);
   if (header->err == LK_ERR_AUTH_REQUIRED)
     lk__session_refused(c, header->err);
   else if (header->err != 0)
@@ -250,7 +253,6 @@ void lk__reply_take(lk_client *c, lk_bytes frame)
     lk__session_break(c, LK_ERR_PROTOCOL, "an error that no server has");
     return;
   }
-  c->heard_ms = c->now;
   switch (header.xid) {
   case LK_XID_EVENT: take_event(c, &in); break;
   case LK_XID_PING: take_ping(c, &header); break;

@@ -34,7 +34,8 @@ static void drop_connection(lk_client *c)
   c->connection = 0;
   c->moving = false;
   c->fence = UINT64_MAX;
-  c->ping_out = false;
+  while (c->pings.count > 0)
+    lk__ring_pop(&c->pings);
   c->unknown_op = 0;
   c->rearms_out = 0;
   c->watch_lost = false;

@@ -59,7 +59,9 @@ int64_t lk__timing_attempt(const lk_client *c)
 /* When a session that is left without a server may end at the servers. */
 static int64_t session_end(const lk_client *c)
 {
-  return c->session.id == 0 ? LK_NEVER : c->proven_ms + c->timeout_ms;
+  return c->session.id == 0
+             ? LK_NEVER
+             : later(c->proven_ms, c->touched_ms) + c->timeout_ms;
 }
 
 /* Endpoints share what is left of the session, so that each has its attempt
@@ -97,9 +99,20 @@ static int64_t silence_end(const lk_client *c)
   return c->heard_ms + (int64_t)c->timeout_ms * 2 / 3;
 }
 
+/* One ping is enough while a server is silent. But the reply comes behind what
+ * arrives, and a long answer on a slow link takes longer than the session lives
+ * without a request: as long as bytes arrive, another ping follows. None
+ * follows one that could not leave yet. */
 static int64_t ping_due(const lk_client *c)
 {
-  return c->ping_out ? LK_NEVER : c->written_ms + c->timeout_ms / 3;
+  int64_t third = c->timeout_ms / 3, newest;
+
+  if (c->pings.count == 0)
+    return c->written_ms + third;
+  memcpy(&newest, lk__ring_at(&c->pings, c->pings.count - 1), sizeof newest);
+  if (c->heard_ms <= newest || c->ping_end > c->out_sent)
+    return LK_NEVER;
+  return later(c->written_ms, newest) + third;
 }
 
 /* When the session is given up though nobody says so. */
@@ -111,14 +124,14 @@ static int64_t give_up(const lk_client *c)
   int64_t ms =
       c->give_up_ms > 0 ? c->give_up_ms : (int64_t)c->timeout_ms * 4 / 3;
 
-  return c->proven_ms + ms;
+  return later(c->proven_ms, c->touched_ms) + ms;
 }
 
 static void ping(lk_client *c)
 {
   lk_writer w;
 
-  if (!lk__buf_reserve(&c->out, PING_LEN)) {
+  if (!lk__ring_reserve(&c->pings) || !lk__buf_reserve(&c->out, PING_LEN)) {
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
     return;
   }
@@ -127,8 +140,10 @@ static void ping(lk_client *c)
   lk__writer_int(&w, LK_XID_PING);
   lk__writer_int(&w, LK_OPCODE_PING);
   c->out.end += PING_LEN;
-  c->ping_out = true;
-  c->ping_sent_ms = c->now;
+  c->ping_end = c->out_sent + lk__buf_len(&c->out);
+  if (c->pings.count > 0)
+    c->touched_ms = c->now;
+  memcpy(lk__ring_push(&c->pings), &c->now, sizeof c->now);
   lk__client_wake(c);
 }
 
