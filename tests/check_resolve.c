@@ -182,7 +182,7 @@ START_TEST(many_names_at_once_are_all_answered)
   for (int round = 0; round < 3; round++) {
     start();
     for (int i = 0; i < NAMES; i++) {
-      char name[16];
+      char name[24];
 
       snprintf(name, sizeof name, "n%d.test", i);
       ask(&l[i], name);
