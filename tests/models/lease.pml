@@ -15,7 +15,8 @@
  * resumes its session there or elsewhere.
  *
  * Verified: while the client believes (its lease runs), no leader has expired
- * its session.
+ * its session. And so it is when the client takes a lock, for which it needs a
+ * lease of a quarter of T at least.
  *
  * The rule: once j was answered, and k, a check that was sent GAP after j's
  * answer, was answered on the same connection, the lease runs until j was sent
@@ -25,6 +26,7 @@
  *
  * With one of these the rule must fail:
  *   LEASE_BY_PING    any answer is evidence by itself
+ *   LEASE_BY_CHECK   a check is evidence by itself
  *   LEASE_BY_SYNC    k may be a sync
  *   LEASE_BY_RESUME  a resume is evidence by itself
  *   NO_GAP           k may leave as soon as j was answered
@@ -32,6 +34,8 @@
  *   NO_DRIFT         nothing is subtracted for clocks that differ
  *   LATE_PING        a leader's ping may take any time (see below)
  *   NO_LEASE         no j and k are ever answered through the follower
+ *   GRANT_BY_SYNC    a grant rests on a sync until its first check is answered
+ *   NO_GRANT         no lease ever leaves enough for a grant
  * And these say what a condition rests on:
  *   OTHER_CONNECTION k may be of another connection than j. It does no harm: a
  *                    resume lies between them, a later touch than j. With
@@ -255,8 +259,18 @@ inline believe(since)
   fi
 }
 
+#ifdef GRANT_BY_SYNC
+byte synced = 0; /* how long a grant may last that rests on a sync */
+#endif
+
 inline learn(what)
 {
+#ifdef GRANT_BY_SYNC
+  if
+  :: what == SYNC && gap >= ENOUGH && j_age < LENGTH -> synced = LENGTH - j_age
+  :: else
+  fi;
+#endif
   if
   :: what == NEW -> believe(age)
   :: what == CHECK && gap >= ENOUGH ->
@@ -266,6 +280,9 @@ inline learn(what)
 #endif
 #ifdef LEASE_BY_PING
   :: what == PING -> believe(age)
+#endif
+#ifdef LEASE_BY_CHECK
+  :: what == CHECK && gap < ENOUGH -> believe(age)
 #endif
 #ifdef LEASE_BY_RESUME
   :: what == RESUME -> believe(age)
@@ -297,12 +314,27 @@ inline forget()
   j_gap = 0
 }
 
+#define QUARTER (T / 4)
+
+inline take()
+{
+  printf("the client takes the lock\n");
+#ifdef NO_GRANT
+  assert(false);
+#endif
+  assert(!expired)
+}
+
 proctype client()
 {
   mtype what;
 
 end:
   do
+  :: atomic { lease >= QUARTER -> take() }
+#ifdef GRANT_BY_SYNC
+  :: atomic { synced > lease -> lease = synced; take() }
+#endif
   :: atomic {
        doing == 0 ->
        if
@@ -412,6 +444,9 @@ end:
 inline pass_at_client()
 {
   LESS(lease);
+#ifdef GRANT_BY_SYNC
+  LESS(synced);
+#endif
   MORE(j_age, T);
   if
   :: j_age < T -> MORE(j_gap, GAP)
