@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "locks.h"
-#include "recipes/contend.h"
+#include "recipes/lock.h"
 #include "suite.h"
 
 #include <stdio.h>
@@ -68,9 +68,28 @@ START_TEST(what_is_leaving_or_over_never_comes_back)
   for (int e = 0; e < LK_EV_COUNT; e++) {
     if (e != LK_EV_GONE)
       ck_assert_int_eq(lk__contend_table[LK_CONTEND_LEAVING][e],
-                       LK_CONTEND_NO_STEP);
-    ck_assert_int_eq(lk__contend_table[LK_CONTEND_OVER][e], LK_CONTEND_NO_STEP);
+                       e == LK_EV_HALT ? LK_CONTEND_STAY : LK_CONTEND_NO_STEP);
+    ck_assert_int_eq(lk__contend_table[LK_CONTEND_OVER][e],
+                     e == LK_EV_GONE ? LK_CONTEND_STAY : LK_CONTEND_NO_STEP);
   }
+}
+END_TEST
+
+START_TEST(who_recovers_lists_verifies_or_cleans_up_again)
+{
+  begin_queue();
+  lk__contend_recover(sc.b.lock->attempt->parts[0]);
+  fake_run(&sc.server, 10);
+  ck_assert(fake_said(sc.two.link, "getChildren2 | getData"));
+  sc.one.link->log[0] = '\0';
+  lk__contend_recover(sc.a.lock->attempt->parts[0]);
+  fake_run(&sc.server, 10);
+  ck_assert(fake_said(sc.one.link, "getData multi"));
+  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
+  locker_release(&sc.a);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  scene_end(&sc);
 }
 END_TEST
 
@@ -1261,6 +1280,7 @@ END_TEST
 
 SUITE("contend", every_state_before_the_end_can_be_left,
       what_is_leaving_or_over_never_comes_back,
+      who_recovers_lists_verifies_or_cleans_up_again,
       only_first_grants_and_only_held_becomes_unsure,
       a_cut_at_any_request_loses_no_node_and_no_turn,
       pieces_of_answers_make_no_difference,

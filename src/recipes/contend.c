@@ -285,7 +285,9 @@ void lk__contend_go(lk_contend *ct)
   case LK_OWN_NONE: lk__contend_step(ct, first_step(ct)); break;
   case LK_OWN_MAYBE: lk__contend_step(ct, LK_EV_MAYBE); break;
   case LK_OWN_MADE: lk__contend_step(ct, LK_EV_MADE); break;
-  case LK_OWN_ASKED: break; /* only while it is under way */
+  case LK_OWN_ASKED: /* only while it is under way */
+    lk__contend_rest(ct, lk__contend_rest_ms(ct));
+    break;
   }
 }
 

@@ -47,7 +47,9 @@ typedef enum lk_contend_state {
   LK_CONTEND_UNSURE,  /* held, but the lease runs out */
   LK_CONTEND_LEAVING, /* own is to be deleted, see lk_own */
   LK_CONTEND_OVER,    /* nothing of ours is on the server */
-  LK_CONTEND_NSTATES
+  LK_CONTEND_NSTATES,
+  /* what the table holds for an event that changes nothing */
+  LK_CONTEND_STAY = LK_CONTEND_NSTATES
 } lk_contend_state;
 
 typedef enum lk_contend_event {
@@ -286,8 +288,15 @@ void lk__contend_supervise(lk_contend *ct);
 
 /* ---- among the files of the machine ------------------------------------ */
 
-/** Take a step if the table has it. */
+/** Take the step that the table has. Without one the event was raised in error:
+    debug builds end the process, others log it and recover. */
 void lk__contend_step(lk_contend *ct, lk_contend_event ev);
+/** It is neither held nor leaving, and has no request under way, and no watch
+    that wakes it. */
+bool lk__contend_is_stuck(const lk_contend *ct);
+/** Something went wrong here: go on from what a server says. A contender that
+    waits lists anew, a holder verifies, and one that leaves cleans up again. */
+void lk__contend_recover(lk_contend *ct);
 /** Fail: tell the owner, and leave. */
 void lk__contend_end(lk_contend *ct, int err);
 /** A request ended with `err`, which says nothing of the recipe: pause, or

@@ -190,6 +190,7 @@ static void on_answer(lk_client *c, const lk_answer *a, void *arg)
   int64_t before = lk__keeper_deadline(k);
   int32_t timeout_before = k->lease.timeout_ms;
 
+  lk__keeper_check(k); /* no callback is running */
   if (a->proof == LK_PROOF_NONE)
     return;
   if (a->zxid > 0 && (uint64_t)a->zxid > k->seen_zxid)

@@ -103,6 +103,16 @@ static inline lk_contend *lk__keeper_next(const lk_keeper *k,
   return l == all ? NULL : LK_OWNER(l, lk_contend, link);
 }
 
+#ifdef LK_DEBUG
+/** No contender waits for nothing; otherwise end the process. */
+void lk__keeper_check(const lk_keeper *k);
+#else
+static inline void lk__keeper_check(const lk_keeper *k)
+{
+  (void)k;
+}
+#endif
+
 /* ---- beat.c ------------------------------------------------------------ */
 
 /** Start or stop the beat by what there is to prove. */

@@ -3,6 +3,9 @@
 
 #include "recipes/keeper.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 /* clang-format off */
 #define NAME(state) [LK_CONTEND_##state]
 #define ON(event, state) [LK_EV_##event] = LK_CONTEND_##state
@@ -40,7 +43,10 @@ const lk_contend_state lk__contend_table[LK_CONTEND_NSTATES][LK_EV_COUNT] = {
   NAME(CHECKING) = {ON(FIRST, HELD), QUEUED},
   NAME(HELD)     = {ON(DOUBT, UNSURE), ON(STOP, LEAVING), ON(GONE, OVER)},
   NAME(UNSURE)   = {ON(PROVEN, HELD), ON(STOP, LEAVING), ON(GONE, OVER)},
-  NAME(LEAVING)  = {ON(GONE, OVER)},
+  /* After a break it goes on when the next connection stands. */
+  NAME(LEAVING)  = {ON(HALT, STAY), ON(GONE, OVER)},
+  /* Requests that were under way when its keeper was freed end later. */
+  NAME(OVER)     = {ON(GONE, STAY)},
 };
 /* clang-format on */
 
@@ -83,13 +89,117 @@ static int enter(lk_contend *ct, lk_contend_state from)
   return 0;
 }
 
+/* ---- events without a step ---------------------------------------------- */
+
+void lk__contend_recover(lk_contend *ct)
+{
+  lk_keeper *k = ct->keeper;
+
+  switch (ct->state) {
+  case LK_CONTEND_HELD:
+  case LK_CONTEND_UNSURE:
+    ct->proven = false;
+    ct->read_due_ms = lk_client_now(k->client);
+    if (!lk__beat_now(k) && lk__keeper_online(k))
+      lk__contend_supervise(ct);
+    break;
+  case LK_CONTEND_LEAVING: lk__pending_go(ct); break;
+  case LK_CONTEND_PAUSED:
+  case LK_CONTEND_PEEKING:
+  case LK_CONTEND_CREATING:
+  case LK_CONTEND_PARENTS:
+  case LK_CONTEND_LOOKING:
+  case LK_CONTEND_SEARCHING:
+  case LK_CONTEND_LISTING:
+  case LK_CONTEND_PARKING:
+  case LK_CONTEND_WAITING:
+  case LK_CONTEND_PROBING:
+  case LK_CONTEND_READING:
+  case LK_CONTEND_CHECKING:
+    /* The answer to a create under way tells the name of the node. */
+    if (ct->own != LK_OWN_ASKED)
+      lk__contend_outdate(ct);
+    lk__contend_rest(ct, 0);
+    lk__contend_step(ct, LK_EV_HALT);
+    break;
+  case LK_CONTEND_NO_STEP:
+  case LK_CONTEND_IDLE:
+  case LK_CONTEND_OVER:
+  case LK_CONTEND_NSTATES: break;
+  }
+}
+
+bool lk__contend_is_stuck(const lk_contend *ct)
+{
+  switch (ct->state) {
+  case LK_CONTEND_PEEKING:
+  case LK_CONTEND_CREATING:
+  case LK_CONTEND_PARENTS:
+  case LK_CONTEND_LOOKING:
+  case LK_CONTEND_SEARCHING:
+  case LK_CONTEND_LISTING:
+  case LK_CONTEND_PARKING:
+  case LK_CONTEND_PROBING:
+  case LK_CONTEND_READING:
+  case LK_CONTEND_CHECKING: return lk__contend_quiet(ct);
+  case LK_CONTEND_WAITING:
+    return lk__contend_quiet(ct) &&
+           (lk__contend_is_fixed(ct) ? ct->own_watch : ct->pred_watch) == NULL;
+  case LK_CONTEND_NO_STEP:
+  case LK_CONTEND_IDLE:
+  case LK_CONTEND_PAUSED:
+  case LK_CONTEND_HELD:
+  case LK_CONTEND_UNSURE:
+  case LK_CONTEND_LEAVING:
+  case LK_CONTEND_OVER:
+  case LK_CONTEND_NSTATES: break;
+  }
+  return false;
+}
+
+#ifdef LK_DEBUG
+void lk__keeper_check(const lk_keeper *k)
+{
+  for (lk_contend *ct = NULL; (ct = lk__keeper_next(k, ct)) != NULL;) {
+    if (!lk__contend_is_stuck(ct))
+      continue;
+    fprintf(stderr, "latchkey: a contender in state %d waits for nothing\n",
+            (int)ct->state);
+    abort();
+  }
+}
+
+static void report_misstep(lk_contend *ct, lk_contend_event ev)
+{
+  fprintf(stderr,
+          "latchkey: a contender in state %d has no step for event %d\n",
+          (int)ct->state, (int)ev);
+  abort();
+}
+#else
+static void report_misstep(lk_contend *ct, lk_contend_event ev)
+{
+  char text[80];
+
+  snprintf(text, sizeof text,
+           "a contender in state %d has no step for event %d: it recovers",
+           (int)ct->state, (int)ev);
+  lk_client_log(ct->keeper->client, LK_LOG_ERROR, LK_ERR_STATE, text);
+  lk__contend_recover(ct);
+}
+#endif
+
 void lk__contend_step(lk_contend *ct, lk_contend_event ev)
 {
   lk_contend_state from = ct->state;
   lk_contend_state next = lk__contend_table[from][ev];
 
-  if (next == LK_CONTEND_NO_STEP)
+  if (next == LK_CONTEND_STAY)
     return;
+  if (next == LK_CONTEND_NO_STEP) {
+    report_misstep(ct, ev);
+    return;
+  }
   lk__contend_ref(ct);
   ct->state = next;
   lk__keeper_count(ct, from, next);

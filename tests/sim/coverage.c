@@ -41,21 +41,26 @@ void sim_coverage_session(lk_state from, lk_state to)
   seen.changes[from][to]++;
 }
 
+static bool is_step(size_t s, size_t e)
+{
+  return lk__contend_table[s][e] != LK_CONTEND_NO_STEP &&
+         lk__contend_table[s][e] != LK_CONTEND_STAY;
+}
+
 static void tell_steps(FILE *out)
 {
   unsigned all = 0, some = 0;
 
   for (size_t s = 0; s < LK_CONTEND_NSTATES; s++) {
     for (size_t e = 0; e < LK_EV_COUNT; e++) {
-      all += lk__contend_table[s][e] != LK_CONTEND_NO_STEP;
+      all += is_step(s, e);
       some += seen.steps[s][e] > 0;
     }
   }
   fprintf(out, "recipe machine: %u of %u steps\n", some, all);
   for (size_t s = 0; s < LK_CONTEND_NSTATES; s++) {
     for (size_t e = 0; e < LK_EV_COUNT; e++) {
-      if (lk__contend_table[s][e] != LK_CONTEND_NO_STEP &&
-          seen.steps[s][e] == 0)
+      if (is_step(s, e) && seen.steps[s][e] == 0)
         fprintf(out, "  never: %s in %s\n", events[e], states[s]);
     }
   }
