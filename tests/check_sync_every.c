@@ -12,8 +12,6 @@
 #include "every_call.h"
 #include "fake/loopback.h"
 #include "fake/sockets.h"
-#include "fake/wire.h"
-#include "proto/opcode.h"
 #include "suite.h"
 
 static const lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 20};
@@ -163,32 +161,6 @@ END_TEST
 
 static atomic_size_t returned;
 
-/* The fake server knows no rarer requests: they are refused. */
-static bool serve_or_refuse(fake_link *l, lk_bytes frame)
-{
-  lk_reader in;
-
-  lk__reader_init(&in, frame.at, frame.len);
-  int32_t xid = lk__reader_int(&in);
-
-  switch (lk__reader_int(&in)) {
-  case LK_OPCODE_CREATE:
-  case LK_OPCODE_CREATE2:
-  case LK_OPCODE_CREATE_CONTAINER:
-  case LK_OPCODE_DELETE:
-  case LK_OPCODE_SET_DATA:
-  case LK_OPCODE_EXISTS:
-  case LK_OPCODE_GET_DATA:
-  case LK_OPCODE_GET_CHILDREN2:
-  case LK_OPCODE_SYNC:
-  case LK_OPCODE_REMOVE_WATCHES:
-  case LK_OPCODE_MULTI:
-  case LK_OPCODE_PING:
-  case LK_OPCODE_CLOSE_SESSION: return fake_serve(l, frame);
-  default: wire_reply(&l->out, xid, 1, LK_ERR_NO_AUTH); return true;
-  }
-}
-
 /* Call one function as a thread that is being cancelled, and holds. */
 static void *call_while_cancelled(void *arg)
 {
@@ -212,7 +184,7 @@ START_TEST(no_call_is_a_cancellation_point)
     loopback zk;
 
     loopback_start(&zk);
-    zk.server.serve = serve_or_refuse;
+    zk.server.serve = loopback_serve;
     every_object_make(&objects, zk.hosts, &limit);
     ck_assert_int_eq(pthread_create(&thread, NULL, call_while_cancelled,
                                     (void *)(uintptr_t)&every_calls[i]),

@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "fake/sockets.h"
+#include "fake/wire.h"
 #include "jute/reader.h"
+#include "proto/opcode.h"
 
 /* ---- connections, under the mutex ---------------------------------------- */
 
@@ -142,6 +144,35 @@ static void *run(void *arg)
     close_connection(b, 0);
   pthread_mutex_unlock(&b->mutex);
   return NULL;
+}
+
+/* ---- rarer requests ------------------------------------------------------ */
+
+bool loopback_serve(fake_link *l, lk_bytes frame)
+{
+  lk_reader in;
+
+  lk__reader_init(&in, frame.at, frame.len);
+  int32_t xid = lk__reader_int(&in);
+
+  switch (lk__reader_int(&in)) {
+  case LK_OPCODE_CREATE:
+  case LK_OPCODE_CREATE2:
+  case LK_OPCODE_CREATE_CONTAINER:
+  case LK_OPCODE_DELETE:
+  case LK_OPCODE_SET_DATA:
+  case LK_OPCODE_EXISTS:
+  case LK_OPCODE_GET_DATA:
+  case LK_OPCODE_GET_CHILDREN2:
+  case LK_OPCODE_SYNC:
+  case LK_OPCODE_REMOVE_WATCHES:
+  case LK_OPCODE_MULTI:
+  case LK_OPCODE_PING:
+  case LK_OPCODE_CLOSE_SESSION: return fake_serve(l, frame);
+  case LK_OPCODE_SET_WATCHES:
+  case LK_OPCODE_SET_WATCHES2: wire_reply(&l->out, xid, -1, 0); return true;
+  default: wire_reply(&l->out, xid, 1, LK_ERR_NO_AUTH); return true;
+  }
 }
 
 /* ---- for tests ----------------------------------------------------------- */

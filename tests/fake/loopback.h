@@ -40,6 +40,10 @@ void loopback_stop(loopback *b);
 void loopback_lock(loopback *b);
 void loopback_unlock(loopback *b);
 
+/** For `server.serve`: what the fake server does not know is refused with
+    NO_AUTH, and watches are registered again in vain. */
+bool loopback_serve(fake_link *l, lk_bytes frame);
+
 /** Close all connections that there are now. */
 void loopback_drop(loopback *b);
 /** Answer nothing any more, or again. */
