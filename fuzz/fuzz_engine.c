@@ -76,7 +76,7 @@ static peer_call take_call(program *g)
   call.repeat = (options & 2) != 0;
   call.until_break = (options & 4) != 0;
   if (options & 8)
-    call.timeout_ms = (int64_t)(options >> 4) * 40;
+    call.timeout_ms = options >> 4 == 15 ? -2 : (int64_t)(options >> 4) * 40;
   return call;
 }
 

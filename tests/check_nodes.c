@@ -373,9 +373,6 @@ START_TEST(what_cannot_be_is_refused)
       LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(lk_delete_deep(link->client, "x", NULL, NULL, NULL, NULL),
                    LK_ERR_BAD_PATH);
-  call.timeout_ms = -1;
-  ck_assert_int_eq(lk_delete_deep(link->client, "/x", &call, NULL, NULL, NULL),
-                   LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(lk_set_settled(link->client, "/x", lk_text(""), -2, false,
                                   NULL, NULL, NULL),
                    LK_ERR_BAD_ARGUMENT);

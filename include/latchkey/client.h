@@ -44,9 +44,18 @@
  *   LK_ERR_LOSS           a read whose answer was lost;
  *   LK_ERR_UNKNOWN        a write whose answer was lost: it may be done;
  *   LK_ERR_TOO_BIG        a read whose answer is larger than `receive_limit`;
- *   LK_ERR_DEADLINE       the call's own timeout passed (a write may be done);
+ *   LK_ERR_DEADLINE       the call's own deadline passed (a write may be done);
  *   LK_ERR_SESSION_EXPIRED, LK_ERR_AUTH_FAILED, LK_ERR_CLOSED (for a write
  *   already sent, these too leave open whether it was executed).
+ *
+ * Timeouts, in ms. `timeout_ms` is counted from the call, and rounded up.
+ * `deadline_ms` is a time on the client's clock, lk_client_clock(): a program
+ * that counts down computes it once and hands it to each of its calls. Where a
+ * call has both, the earlier one ends it. LK_NO_LIMIT (-1) is no limit
+ * everywhere. In a struct of options 0 is the default, no limit; as the
+ * argument of an acquire 0 tries once. Every other negative timeout, and a
+ * deadline that is not later than the clock, has passed already: the call is
+ * accepted, sends nothing, and ends with LK_ERR_DEADLINE in the next turn.
  *
  * Options: a struct whose first member is `size` gets its own sizeof there, and
  * 0 in all options that are to have their default: initialise it with
@@ -100,7 +109,8 @@ enum lk_log_level { LK_LOG_ERROR, LK_LOG_WARNING, LK_LOG_INFO, LK_LOG_DEBUG };
 
 /** What a client needs from outside. <latchkey/ev.h> fills this in. */
 typedef struct lk_hooks {
-  /** Milliseconds on a clock that also runs while the machine sleeps. */
+  /** Milliseconds, more than 0, on a clock that also runs while the machine
+      sleeps. */
   int64_t (*now)(void *arg);
   /** Fill `len` bytes at `out` with unpredictable ones. */
   void (*random)(void *arg, void *out, size_t len);
@@ -123,7 +133,8 @@ typedef struct lk_client_config {
   const char *hosts;
   int32_t session_timeout_ms; /**< wanted; the server decides. 0: 30,000 */
   /** Give the session up as expired after so long without an answer, even if
-      no server can be asked. 0: 4/3 of the negotiated timeout; -1: never. */
+      no server can be asked. 0: 4/3 of the negotiated timeout;
+      LK_NO_LIMIT: never. */
   int32_t give_up_ms;
   bool one_session; /**< expiry is final: no new session after it */
   /**

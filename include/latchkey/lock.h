@@ -206,11 +206,13 @@ LK_API void lk_lock_reset(lk_lock *l);
 typedef void (*lk_lock_cb)(lk_lock *l, int err, void *arg);
 
 /**
- * Acquire. `timeout_ms`: -1 waits for ever, 0 takes it only if nobody else
- * contends, and asks the server once. Also while there is no connection, or
+ * Acquire. `timeout_ms`: LK_NO_LIMIT waits for ever; 0 takes it only if nobody
+ * else contends, and asks the server once; every other negative one has passed
+ * already, as "Timeouts" in <latchkey/client.h> says. Also while there is no connection, or
  * only one to a server without a quorum: it begins when there is one, for which
  * a timeout of 0 waits as long as it takes.
- * All of it is one deadline: connecting, queueing, starting anew.
+ * All of it is one deadline: connecting, queueing, starting anew. What this
+ * handle holds already is acquired again whatever the timeout.
  *
  * `done` gets 0: it is held, see lk_lock_token(); or
  *   LK_ERR_BUSY (timeout 0), LK_ERR_QUEUE_FULL (max_queue), LK_ERR_DEADLINE,
@@ -237,6 +239,12 @@ typedef void (*lk_lock_cb)(lk_lock *l, int err, void *arg);
  */
 LK_API int lk_lock_acquire(lk_lock *l, int64_t timeout_ms, lk_lock_cb done,
                            void *arg);
+
+/** The same with a deadline on lk_client_clock(), or LK_NO_LIMIT: for a program
+    that counts down. One that is not later than the clock has passed, 0 too: it
+    waits for nothing and asks no server. */
+LK_API int lk_lock_acquire_until(lk_lock *l, int64_t deadline_ms,
+                                 lk_lock_cb done, void *arg);
 
 /** End an acquire with LK_ERR_CANCELLED, before this returns; otherwise
     nothing. A cancelled attempt never holds. One that acquires again and has

@@ -11,11 +11,11 @@
  * Each is one call with one `done`, as those of <latchkey/client.h>, which says
  * what callbacks may do, with which errors a call is refused on the spot, and
  * how it can end. All that is handed in is copied. `call` may be NULL; a watch
- * in it is refused. Its `timeout_ms` is one deadline over everything, waiting
- * for a connection too.
+ * in it is refused. Its deadline ("Timeouts" in <latchkey/client.h>) is one over
+ * everything, waiting for a connection too.
  *
- * Reads need nothing of this: with `repeat` and `timeout_ms` of lk_call a read
- * is asked again over lost connections until it is answered or the time is
+ * Reads need nothing of this: with `repeat` and a deadline in lk_call a read is
+ * asked again over lost connections until it is answered or the time is
  * over.
  *
  * Threads: as the client. Blocking forms are in <latchkey/sync.h>.

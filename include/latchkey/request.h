@@ -25,8 +25,8 @@ extern "C" {
  */
 typedef struct lk_call {
   size_t size;          /**< sizeof(lk_call) */
-  int64_t timeout_ms;   /**< end with LK_ERR_DEADLINE after so long, counted
-                             from the call and rounded up; 0: never */
+  int64_t timeout_ms;   /**< end with LK_ERR_DEADLINE after so long; 0: never.
+                             See "Timeouts" in <latchkey/client.h> */
   bool repeat;          /**< reads and sync: ask again after a lost connection.
                              For writes: LK_ERR_BAD_ARGUMENT */
   bool until_break;     /**< the watch ends when the connection does; others
@@ -34,6 +34,7 @@ typedef struct lk_call {
   lk_watch_cb on_event; /**< NULL: no watch */
   void *watch_arg;
   lk_watch **watch; /**< gets the handle, before the call returns; or NULL */
+  int64_t deadline_ms; /**< end with LK_ERR_DEADLINE at this time; 0: never */
 } lk_call;
 
 /** `create` flags. */

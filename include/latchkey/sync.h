@@ -171,7 +171,8 @@ typedef struct lk_sync_watch lk_sync_watch;
  */
 typedef struct lk_sync_call {
   size_t size;        /**< sizeof(lk_sync_call) */
-  int64_t timeout_ms; /**< LK_ERR_DEADLINE after so long; 0: never */
+  int64_t timeout_ms; /**< LK_ERR_DEADLINE after so long; 0: never. See
+                           "Timeouts" in <latchkey/client.h> */
   bool repeat; /**< reads and sync: ask again after a lost connection. For
                     writes: LK_ERR_BAD_ARGUMENT. Locks do so by themselves */
   lk_sync_cancel *cancel; /**< or NULL. A write that was cancelled may be done,
@@ -184,6 +185,8 @@ typedef struct lk_sync_call {
   /** Gets a handle, to be freed with lk_sync_watch_free(), or NULL if no watch
       stands. Itself NULL: nobody will end the watch early. */
   lk_sync_watch **watch;
+  int64_t deadline_ms; /**< LK_ERR_DEADLINE at this time on
+                            lk_sync_client_clock(); 0: never */
 } lk_sync_call;
 
 /** Drop a watch that has not been called its last, on the server too, and free
@@ -219,7 +222,7 @@ LK_API void lk_sync_result_free(lk_sync_result *r);
  * each is refused with; both kinds of errors are returned. `out` may be NULL;
  * it gets a result, or NULL where there is none, which is so after an error.
  * Also: LK_ERR_CANCELLED, LK_ERR_STATE (called from a callback), and
- * LK_ERR_BAD_ARGUMENT for a `call` without its size or with a negative timeout.
+ * LK_ERR_BAD_ARGUMENT for a `call` without its size.
  * LK_ERR_NO_MEMORY: no write was done; a read brought more than there is room
  * for. A call that was cancelled or whose deadline passed may have been done.
  */

@@ -16,6 +16,10 @@ extern "C" {
 /** A ZooKeeper client: <latchkey/client.h>. */
 typedef struct lk_client lk_client;
 
+/** As a timeout or a deadline: there is none. See "Timeouts" in
+    <latchkey/client.h>. */
+#define LK_NO_LIMIT (-1)
+
 /**
  * A view of bytes that somebody else owns. `at` NULL is ZooKeeper's null,
  * which is another value than an empty string (`at` set, `len` 0): a node

@@ -37,8 +37,9 @@ static void on_holder(lk_client *c, int err, const lk_bytes *data,
 static void ask_who_holds(cli_runner *r, const lk_lock_event *event)
 {
   place *p = cli_events_wants_waiting(&r->events) ? malloc(sizeof *p) : NULL;
-  lk_call call = {.size = sizeof call, .timeout_ms = LABEL_WAIT_MS};
+  lk_call call = {.size = sizeof call};
 
+  call.deadline_ms = lk_client_clock(r->link.client) + LABEL_WAIT_MS;
   if (p == NULL)
     return;
   *p = (place){r, ++r->place_asked, event->position};
@@ -156,15 +157,14 @@ void cli_acquire_up(cli_link *l, void *arg)
   if (!set_margin(r))
     return;
   r->phase = CLI_PHASE_QUEUEING;
-  if (wait_ms > 0) {
-    wait_ms = r->give_up_at - cli_guard_clock();
-    wait_ms = wait_ms < 1 ? 1 : wait_ms;
-  } else if (wait_ms == 0) {
+  if (wait_ms == 0) {
     ev_timer_init(&r->timer, on_no_answer,
                   (double)r->options->connect_timeout_ms / 1000, 0);
     ev_timer_start(l->loop, &r->timer);
   }
-  int err = lk_lock_acquire(r->lock, wait_ms, on_acquired, r);
+  int err = wait_ms > 0
+                ? lk_lock_acquire_until(r->lock, r->give_up_at, on_acquired, r)
+                : lk_lock_acquire(r->lock, wait_ms, on_acquired, r);
 
   if (err != 0)
     cli_leave(r, CLI_FAILED, lk_error_text(err), false);
@@ -264,9 +264,9 @@ bool cli_acquire_open(cli_runner *r, cli_text *complaint)
 
   if (o->wait_ms > 0 && o->wait_ms < patience)
     patience = o->wait_ms;
-  r->give_up_at = cli_guard_clock() + o->wait_ms;
   if (!cli_link_open(&r->link, o, patience, complaint))
     return false;
+  r->give_up_at = lk_client_clock(r->link.client) + o->wait_ms;
   int err = make_lock(r);
 
   if (err != 0) {

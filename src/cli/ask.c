@@ -48,7 +48,8 @@ lk_call cli_ask_call(const cli_ask *a, bool repeat)
 {
   lk_call call = {.size = sizeof call, .repeat = repeat};
 
-  call.timeout_ms = a->options->session_timeout_ms;
+  call.deadline_ms =
+      lk_client_clock(a->link.client) + a->options->session_timeout_ms;
   return call;
 }
 

@@ -48,7 +48,7 @@ typedef struct cli_runner {
   lk_listener listener; /**< after the keeper's, for new deadlines */
   ev_timer timer;       /**< -n: the answer; --min-hold; releasing: the session
                              timeout */
-  int64_t give_up_at;   /**< -w: when, on cli_guard_clock() */
+  int64_t give_up_at;   /**< -w: when, on lk_client_clock() */
   uint64_t place_asked; /**< numbers the questions who holds */
   int64_t margin_ms;    /**< --kill-after */
 

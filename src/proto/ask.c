@@ -23,8 +23,6 @@ int lk__ask_take(lk_client *c, lk_ask *ask, const lk_call *call, bool watchable)
     return 0;
   int err = lk__ask_copy(c, &what, &ask->call, call);
 
-  if (err == 0 && ask->call.timeout_ms < 0)
-    err = LK_ERR_BAD_ARGUMENT;
   if (err == 0 && ask->call.on_event != NULL && !watchable)
     err = LK_ERR_BAD_ARGUMENT;
   return err;

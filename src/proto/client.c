@@ -54,6 +54,7 @@ static void init(lk_client *c, const lk_client_config *config,
   lk__ring_init(&c->pings, &c->mem, sizeof(int64_t));
   lk__ring_init(&c->sent, &c->mem, sizeof(lk_request));
   lk__ring_init(&c->waiting, &c->mem, sizeof(lk_request));
+  lk__ring_init(&c->late, &c->mem, sizeof(lk_request));
   lk__ring_init(&c->ending[0], &c->mem, sizeof(lk_request));
   lk__ring_init(&c->ending[1], &c->mem, sizeof(lk_request));
 }
@@ -157,6 +158,7 @@ static void destroy(lk_client *c)
   lk__ring_free(&c->pings);
   lk__ring_free(&c->sent);
   lk__ring_free(&c->waiting);
+  lk__ring_free(&c->late);
   lk__ring_free(&c->ending[0]);
   lk__ring_free(&c->ending[1]);
   lk__hosts_free(&c->hosts);

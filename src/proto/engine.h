@@ -154,6 +154,7 @@ struct lk_client {
   uint64_t out_sent; /* bytes of this connection handed to the system */
   lk_ring sent;      /* lk_request: have an xid, in order */
   lk_ring waiting;   /* lk_request: for the next connection */
+  lk_ring late;      /* lk_request: made too late, and not sent */
   size_t waiting_ended; /* of them: completed, and still there */
   lk_buf held;          /* frames of `waiting` */
   uint64_t held_end;    /* bytes that were ever held */
@@ -302,7 +303,8 @@ void lk__requests_detach(lk_client *c, bool all);
 /** End what was set aside with `err`; 0: with what is known after a broken
     connection. */
 void lk__requests_finish(lk_client *c, int err);
-/** End those whose own deadline has passed. */
+/** End those whose own deadline has passed. One that had passed when the
+    request was made waits in `late` until then. */
 void lk__requests_overdue(lk_client *c);
 
 /* deadline.c */

@@ -151,12 +151,12 @@ static const char *count_open(const lk_client *c, const lk_ring *ring,
 static const char *broken_rings(const lk_client *c, lk_moment moment,
                                 size_t *watches)
 {
-  const lk_ring *rings[] = {&c->sent, &c->waiting, &c->ending[0],
+  const lk_ring *rings[] = {&c->sent, &c->waiting, &c->late, &c->ending[0],
                             &c->ending[1]};
   const char *broken = NULL;
   size_t open = 0;
 
-  for (int i = 0; i < 4 && broken == NULL; i++)
+  for (int i = 0; i < 5 && broken == NULL; i++)
     broken = count_open(c, rings[i], &open, watches);
   if (broken != NULL)
     return broken;
@@ -285,8 +285,8 @@ const char *lk__invariants_broken(const lk_client *c, lk_moment moment)
 #ifdef LK_DEBUG
 void lk__invariants_check(lk_client *c, lk_moment moment)
 {
-  size_t size = c->sent.count + c->waiting.count + c->ending[0].count +
-                c->ending[1].count + c->watches.standing + c->watches.adding;
+  size_t size = c->sent.count + c->waiting.count + c->late.count +
+                c->ending[0].count + c->ending[1].count + c->watches.standing + c->watches.adding;
 
   /* So that a burst of requests costs no more than a multiple of its size. */
   if (++c->unchecked < size / 16)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "base/timeout.h"
 #include "jute/writer.h"
 #include "proto/body.h"
 #include "proto/multi.h"
@@ -13,7 +14,7 @@ int lk__request_refusal(lk_client *c)
 
   if (err != 0)
     return err;
-  if (c->sent.count + c->waiting.count - c->waiting_ended >=
+  if (c->sent.count + c->waiting.count - c->waiting_ended + c->late.count >=
       c->outstanding_limit)
     return LK_ERR_TOO_MANY;
   return 0;
@@ -143,39 +144,53 @@ static lk_watch *new_watch(lk_client *c, const lk_ask *ask)
   return w;
 }
 
-/* When `timeout_ms` from now has certainly passed. The clock is read afresh,
- * since the last reading may be as old as a stall of the output, and a reading
- * drops less than a millisecond. */
-static int64_t deadline_after(const lk_client *c, int64_t timeout_ms)
+static bool is_limit(int64_t ms)
 {
-  int64_t now = c->hooks.now(c->hooks.arg);
+  return ms != 0 && ms != LK_NO_LIMIT;
+}
 
-  return timeout_ms < LK_NEVER - 1 - now ? now + timeout_ms + 1 : LK_NEVER;
+/* When `call` must have ended. The clock is read afresh, since the last reading
+ * may be as old as a stall of the output. */
+static int64_t deadline_of(const lk_client *c, const lk_call *call, bool *late)
+{
+  *late = false;
+  if (!is_limit(call->timeout_ms) && !is_limit(call->deadline_ms))
+    return LK_NEVER;
+  int64_t now = c->hooks.now(c->hooks.arg);
+  int64_t at = lk__timeout_end(now, call->timeout_ms, call->deadline_ms);
+
+  *late = at <= now;
+  return at;
+}
+
+static int equip_watch(lk_client *c, lk_request *r, const lk_ask *ask)
+{
+  const lk_call *call = &ask->call;
+
+  if (call->on_event != NULL) {
+    r->watch = new_watch(c, ask);
+    if (r->watch == NULL)
+      return LK_ERR_NO_MEMORY;
+  }
+  if (call->watch != NULL)
+    *call->watch = r->watch == NULL ? NULL : lk__watch_handle(r->watch);
+  return 0;
 }
 
 /* What a request needs beside its frame: a copy, a watch. */
 static int equip(lk_client *c, lk_request *r, const lk_ask *ask,
-                 const void *frame)
+                 int64_t deadline_ms, const void *frame)
 {
-  const lk_call *call = &ask->call;
-
-  if (call->timeout_ms > 0 &&
-      !lk__deadline_add(c, r, deadline_after(c, call->timeout_ms)))
+  if (deadline_ms != LK_NEVER && !lk__deadline_add(c, r, deadline_ms))
     return LK_ERR_NO_MEMORY;
-  if (call->repeat) {
+  if (ask->call.repeat) {
     r->copy = lk__mem_resize(&c->mem, NULL, r->len);
     if (r->copy == NULL)
       goto fail;
     memcpy(r->copy, frame, r->len);
   }
-  if (call->on_event != NULL) {
-    r->watch = new_watch(c, ask);
-    if (r->watch == NULL)
-      goto fail;
-  }
-  if (call->watch != NULL)
-    *call->watch = r->watch == NULL ? NULL : lk__watch_handle(r->watch);
-  return 0;
+  if (equip_watch(c, r, ask) == 0)
+    return 0;
 
 fail:
   lk__mem_free(&c->mem, r->copy);
@@ -199,9 +214,37 @@ static void stamp_held(lk_client *c, lk_request *r)
   lk__deadline_place(r, true);
 }
 
+/* Its deadline has passed: it is not sent, and ends in the next turn. */
+static int queue_late(lk_client *c, const lk_ask *ask)
+{
+  if (!lk__ring_reserve(&c->late))
+    return LK_ERR_NO_MEMORY;
+  lk_request *r = lk__ring_push(&c->late);
+
+  *r = (lk_request){.op = ask->op,
+                    .parts = ask->parts,
+                    .done = ask->done,
+                    .arg = ask->arg};
+  int err = equip_watch(c, r, ask);
+
+  if (err != 0) {
+    lk__ring_unpush(&c->late);
+    return err;
+  }
+  if (r->watch != NULL)
+    lk__watch_hold(r->watch, true);
+  c->open++;
+  lk__client_wake(c);
+  return 0;
+}
+
 int lk__request_queue(lk_client *c, const lk_ask *ask)
 {
-  bool live = c->phase == LK_PHASE_LIVE;
+  bool live = c->phase == LK_PHASE_LIVE, late;
+  int64_t deadline_ms = deadline_of(c, &ask->call, &late);
+
+  if (late)
+    return queue_late(c, ask);
   lk_buf *b = live ? &c->out : &c->held;
   lk_ring *ring = live ? &c->sent : &c->waiting;
 
@@ -221,7 +264,7 @@ int lk__request_queue(lk_client *c, const lk_ask *ask)
   int err = encode(c, b, ask, r->xid, &r->len);
 
   if (err == 0)
-    err = equip(c, r, ask, lk__buf_room(b));
+    err = equip(c, r, ask, deadline_ms, lk__buf_room(b));
   if (err != 0) {
     lk__ring_unpush(ring);
     return err;
@@ -468,9 +511,21 @@ static void finish(lk_client *c, lk_request *r, int err)
   r->copy = NULL;
   r->watch = NULL;
   if (w != NULL)
-    lk__watch_settle(c, w, r->op, err);
+    lk__watch_settle(c, w, r->xid == 0 ? 0 : r->op, err);
   if (!r->ended)
     lk__body_tell(c, r, err, NULL);
+}
+
+/* Not those that are made meanwhile: a callback may make another such call. */
+static void finish_late(lk_client *c)
+{
+  for (size_t n = c->late.count; n > 0; n--) {
+    lk_request r;
+
+    memcpy(&r, lk__ring_at(&c->late, 0), sizeof r);
+    lk__ring_pop(&c->late);
+    finish(c, &r, LK_ERR_DEADLINE);
+  }
 }
 
 /* A client that is closed need not leave it open whether such a write was
@@ -482,6 +537,8 @@ static bool never_sent(const lk_request *r, int err)
 
 void lk__requests_finish(lk_client *c, int err)
 {
+  if (err != 0)
+    finish_late(c);
   for (int i = 0; i < 2; i++) {
     while (c->ending[i].count > 0) {
       lk_request r;
@@ -535,6 +592,7 @@ static void squeeze(lk_client *c)
  * is moved a few times at most. */
 void lk__requests_overdue(lk_client *c)
 {
+  finish_late(c);
   for (lk_request *r; (r = lk__deadline_due(c)) != NULL;)
     end_late(c, r);
   if (c->waiting_ended > 0 && c->waiting_ended * 2 >= c->waiting.count)

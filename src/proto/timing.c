@@ -276,7 +276,7 @@ static void run_timers(lk_client *c)
 void lk__timing_run(lk_client *c)
 {
   run_timers(c);
-  if (c->now >= lk__deadline_next(c))
+  if (c->late.count > 0 || c->now >= lk__deadline_next(c))
     lk__requests_overdue(c);
   if (c->closing && c->now >= c->close_end_ms)
     lk__session_closed(c, lk__request_close_verdict(c, LK_ERR_DEADLINE));
@@ -289,6 +289,8 @@ int64_t lk__timing_deadline(const lk_client *c)
 {
   int64_t at = earlier(lk__deadline_next(c), give_up(c));
 
+  if (c->late.count > 0)
+    return c->now;
   if (c->timers.root != NULL)
     at = earlier(at, c->timers.root->at);
   if (c->closing)

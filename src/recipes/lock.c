@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "base/timeout.h"
 #include "recipes/local.h"
 #include "recipes/memory.h"
 
@@ -72,8 +73,12 @@ static void stop(lk_attempt *a, bool tell)
 
 static void give_up(lk_lock *l, int err)
 {
+  lk_attempt *a = lk__lock_part(l);
+
   lk__lock_enter(l);
-  stop(lk__lock_part(l), false);
+  l->late = false;
+  if (a != NULL)
+    stop(a, false);
   lk__lock_call(l, &l->acquire, err);
   lk__lock_leave(l);
 }
@@ -190,6 +195,7 @@ static void drop(lk_lock *l)
   lk__lock_stop_timer(l, &l->soon);
   l->acquire.waits = false;
   l->release.waits = false;
+  l->late = false;
   l->lost = false;
   l->count = 0;
   if (l->released != NULL)
@@ -234,10 +240,10 @@ static int acquire_again(lk_lock *l, lk_lock_cb done, void *arg)
   return 0;
 }
 
-static int acquire_first(lk_lock *l, int64_t timeout_ms, lk_lock_cb done,
-                         void *arg)
+static int acquire_first(lk_lock *l, bool once, int64_t deadline_ms,
+                         lk_lock_cb done, void *arg)
 {
-  l->options.what.once = timeout_ms == 0;
+  l->options.what.once = once;
   l->attempt = l->make(l, &lk__lock_owner);
   if (l->attempt == NULL)
     return LK_ERR_NO_MEMORY;
@@ -247,29 +253,88 @@ static int acquire_first(lk_lock *l, int64_t timeout_ms, lk_lock_cb done,
     return l->start_err;
   l->again = false;
   lk__lock_await(&l->acquire, done, arg);
-  if (timeout_ms > 0)
-    start_timer(l, &l->timeout, timeout_ms);
+  if (deadline_ms != INT64_MAX)
+    lk__keeper_start_timer(l->keeper, &l->timeout, deadline_ms);
   return 0;
 }
 
-int lk_lock_acquire(lk_lock *l, int64_t timeout_ms, lk_lock_cb done, void *arg)
+/* It may have been cancelled meanwhile. */
+static void on_late(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
-  if (timeout_ms < -1)
-    return LK_ERR_BAD_ARGUMENT;
+  lk_lock *l = arg;
+
+  (void)c;
+  (void)stat;
+  if (l->late) {
+    l->late = false;
+    lk__lock_call(l, &l->acquire, err);
+  }
+  lk__lock_leave(l);
+}
+
+/* The deadline has passed. A request that is late, too, is never sent, and ends
+ * in the next turn, or with the client. */
+static int acquire_late(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
+                        void *arg)
+{
+  const lk_call call = {.size = sizeof call, .deadline_ms = deadline_ms};
+  int err =
+      lk_exists(l->keeper->client, l->options.path, &call, on_late, l);
+
+  if (err != 0)
+    return err;
+  lk__lock_enter(l);
+  l->late = true;
+  l->again = false;
+  lk__lock_await(&l->acquire, done, arg);
+  return 0;
+}
+
+/* Why this handle cannot acquire now, or 0: then its client is still there. */
+static int acquire_refusal(const lk_lock *l)
+{
   if (l->freed)
     return LK_ERR_CLOSED;
   if (l->keeper->over != 0)
     return l->keeper->over;
   if (l->lost || l->acquire.waits || (l->attempt != NULL && !lk__lock_holds(l)))
     return LK_ERR_STATE;
-  if (l->partner != NULL && !lk__lock_holds(l)) {
-    int err = lk__lock_beside(l);
+  return l->partner != NULL && !lk__lock_holds(l) ? lk__lock_beside(l) : 0;
+}
 
-    if (err != 0)
-      return err;
-  }
-  return lk__lock_holds(l) ? acquire_again(l, done, arg)
-                           : acquire_first(l, timeout_ms, done, arg);
+/* `deadline_ms` is not before `now`. What is held already needs no time. */
+static int acquire(lk_lock *l, int64_t now, int64_t deadline_ms, bool once,
+                   lk_lock_cb done, void *arg)
+{
+  if (lk__lock_holds(l))
+    return acquire_again(l, done, arg);
+  return deadline_ms <= now ? acquire_late(l, now, done, arg)
+                            : acquire_first(l, once, deadline_ms, done, arg);
+}
+
+int lk_lock_acquire(lk_lock *l, int64_t timeout_ms, lk_lock_cb done, void *arg)
+{
+  int err = acquire_refusal(l);
+
+  if (err != 0)
+    return err;
+  int64_t now = lk_client_clock(l->keeper->client);
+  bool once = timeout_ms == 0;
+  int64_t deadline_ms = once ? INT64_MAX : lk__timeout_after(now, timeout_ms);
+
+  return acquire(l, now, deadline_ms, once, done, arg);
+}
+
+int lk_lock_acquire_until(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
+                          void *arg)
+{
+  int err = acquire_refusal(l);
+
+  if (err != 0)
+    return err;
+  int64_t now = lk_client_clock(l->keeper->client);
+
+  return acquire(l, now, lk__timeout_until(now, deadline_ms), false, done, arg);
 }
 
 void lk_lock_cancel(lk_lock *l)
@@ -329,6 +394,8 @@ int lk_lock_release(lk_lock *l, lk_lock_cb done, void *arg)
 
 lk_lock_state lk_lock_get_state(const lk_lock *l)
 {
+  if (l->late)
+    return LK_LOCK_ACQUIRING;
   if (l->attempt == NULL)
     return l->lost ? LK_LOCK_LOST : LK_LOCK_IDLE;
   if (!lk__lock_holds(l))

@@ -39,6 +39,7 @@ struct lk_lock {
   bool told_limit;
   lk_waiter acquire;
   bool again;        /**< it is that of a re-entrance */
+  bool late;         /**< its deadline had passed: there is no attempt */
   lk_waiter release; /**< also that of a count-down */
   lk_waiter verify;
   lk_question *verifying; /**< under way for `verify`; or NULL */

@@ -60,12 +60,10 @@ static void on_node(lk_client *c, int err, const char *path,
 
 static int ask_node(deep *d)
 {
-  lk_call call;
-  int err = lk__span_call(d->client, d->end_ms, &call);
+  lk_call call = lk__span_call(d->end_ms);
+  int err = lk_create2(d->client, d->path, d->data, d->acl, d->flags, &call,
+                       on_node, d);
 
-  if (err == 0)
-    err = lk_create2(d->client, d->path, d->data, d->acl, d->flags, &call,
-                     on_node, d);
   d->open += err == 0;
   return err;
 }
@@ -102,13 +100,11 @@ static void on_first_parent(lk_client *c, int err, const char *path,
 
 static int ask_parent(deep *d, bool first)
 {
-  lk_call call;
-  int err = lk__span_call(d->client, d->end_ms, &call);
+  lk_call call = lk__span_call(d->end_ms);
+  int err = lk_create(d->client, d->path, lk_bytes_of("", 0), d->parent_acl,
+                      d->parent_flags, &call,
+                      first ? on_first_parent : on_parent, d);
 
-  if (err == 0)
-    err = lk_create(d->client, d->path, lk_bytes_of("", 0), d->parent_acl,
-                    d->parent_flags, &call, first ? on_first_parent : on_parent,
-                    d);
   d->open += err == 0;
   return err;
 }

@@ -179,11 +179,8 @@ static void glance(settle *s, const lk_call *call)
 static int ask(settle *s)
 {
   lk_client *c = s->client;
-  lk_call call;
-  int err = lk__span_call(c, s->end_ms, &call);
+  lk_call call = lk__span_call(s->end_ms);
 
-  if (err != 0)
-    return err;
   see(s);
   glance(s, &call);
   switch (s->verb) {
@@ -377,12 +374,9 @@ static int ask_parent(settle *s, const lk_call *call)
 static int ask_look(settle *s)
 {
   lk_op check = lk_op_check("/", -1);
-  lk_call call;
-  int err = lk__span_call(s->client, s->end_ms, &call);
+  lk_call call = lk__span_call(s->end_ms);
+  int err = lk_multi(s->client, &check, 1, &call, on_proof, s);
 
-  if (err != 0)
-    return err;
-  err = lk_multi(s->client, &check, 1, &call, on_proof, s);
   if (err != 0)
     return err;
   s->open++;

@@ -206,11 +206,9 @@ static int asked(item *i, int err)
 static int ask_delete(item *i)
 {
   tree *t = i->tree;
-  lk_call call;
-  int err = lk__span_call(t->client, t->end_ms, &call);
+  lk_call call = lk__span_call(t->end_ms);
+  int err = lk_delete(t->client, i->path, -1, &call, on_deleted, i);
 
-  if (err == 0)
-    err = lk_delete(t->client, i->path, -1, &call, on_deleted, i);
   if (asked(i, err) == 0)
     close(i);
   return err;
@@ -219,11 +217,9 @@ static int ask_delete(item *i)
 static int ask_names(item *i)
 {
   tree *t = i->tree;
-  lk_call call;
-  int err = lk__span_call(t->client, t->end_ms, &call);
+  lk_call call = lk__span_call(t->end_ms);
+  int err = lk_children(t->client, i->path, &call, on_names, i);
 
-  if (err == 0)
-    err = lk_children(t->client, i->path, &call, on_names, i);
   t->lists += err == 0;
   return asked(i, err);
 }

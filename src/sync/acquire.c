@@ -46,7 +46,8 @@ static int start(lk_holder *h)
 
   return err != 0
              ? err
-             : lk_lock_acquire(h->handle, h->once ? 0 : -1, on_acquired, h);
+             : lk_lock_acquire(h->handle, h->once ? 0 : LK_NO_LIMIT,
+                               on_acquired, h);
 }
 
 static void begin_acquire(lk_errand *e)

@@ -1,24 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "base/timeout.h"
 #include "sync/errand.h"
 
 /* ---- the caller ---------------------------------------------------------- */
-
-static bool acceptable(const lk_sync_call *call)
-{
-  return call == NULL || call->timeout_ms >= 0;
-}
-
-static int64_t deadline_of(const lk_sync_client *c, const lk_sync_call *call)
-{
-  int64_t now = lk_ev_clock(c->ev);
-
-  if (call == NULL || call->timeout_ms == 0 ||
-      call->timeout_ms >= INT64_MAX - now)
-    return INT64_MAX;
-  return now + call->timeout_ms;
-}
 
 static void on_deadline(lk_client *client, void *arg)
 {
@@ -30,13 +16,14 @@ static void on_deadline(lk_client *client, void *arg)
 
 int lk__errand_init(lk_errand *e, lk_sync_client *c, const lk_sync_call *call)
 {
-  if (!acceptable(call))
-    return LK_ERR_BAD_ARGUMENT;
   if (pthread_cond_init(&e->end, NULL) != 0)
     return LK_ERR_NO_MEMORY;
   e->client = c;
   e->cancel = call == NULL ? NULL : call->cancel;
-  e->deadline_ms = deadline_of(c, call);
+  e->deadline_ms = call == NULL
+                       ? INT64_MAX
+                       : lk__timeout_end(lk_ev_clock(c->ev), call->timeout_ms,
+                                         call->deadline_ms);
   e->cut = NULL;
   e->timer = (lk_timer){.fire = on_deadline, .arg = e};
   lk__list_init(&e->link);
@@ -144,11 +131,6 @@ int lk__sync_take_call(lk_sync_client *c, lk_sync_call *out,
 static bool cancelled(const lk_errand *e)
 {
   return e->cancel != NULL && atomic_load(&e->cancel->set);
-}
-
-int64_t lk__errand_left_ms(const lk_errand *e, int64_t now)
-{
-  return e->deadline_ms == INT64_MAX ? 0 : e->deadline_ms - now;
 }
 
 int lk__errand_hindrance(const lk_errand *e, int64_t now)

@@ -57,10 +57,6 @@ int lk__errand_do(lk_errand *e, lk_sync_client *c, void (*begin)(lk_errand *e));
 
 /** Why it need not begin at `now`: 0, LK_ERR_CLOSED, CANCELLED, DEADLINE. */
 int lk__errand_hindrance(const lk_errand *e, int64_t now);
-/** How long its deadline is away at `now`, as a timeout of lk_call: 0 if there
-    is none. To be asked with the `now` for which nothing hindered it: a timeout
-    is never 0 then. */
-int64_t lk__errand_left_ms(const lk_errand *e, int64_t now);
 /** The clock of deadlines, read now. */
 static inline int64_t lk__errand_clock(const lk_errand *e)
 {

@@ -40,10 +40,10 @@ static void cut(lk_errand *e, int err)
 static void begin(lk_errand *e)
 {
   lk_sync_request *r = LK_OWNER(e, lk_sync_request, errand);
-  int64_t now = lk__errand_clock(e); /* read once: a timeout of 0 is none */
-  int err = lk__errand_hindrance(e, now);
+  int err = lk__errand_hindrance(e, lk__errand_clock(e));
 
-  r->options.timeout_ms = lk__errand_left_ms(e, now);
+  r->options.deadline_ms =
+      e->deadline_ms == INT64_MAX ? LK_NO_LIMIT : e->deadline_ms;
   if (r->watch != NULL)
     r->options.watch = &r->watch->watch;
   if (err == 0)
