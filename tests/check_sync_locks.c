@@ -183,6 +183,31 @@ START_TEST(free_in_the_turn_of_a_refused_try_ends_both)
 }
 END_TEST
 
+static int acquire_lock(void *arg)
+{
+  (void)arg;
+  return lk_sync_lock_acquire(lock, NULL);
+}
+
+/* The call had begun, but the handle's thread hears of the free first. */
+START_TEST(acquire_that_is_posted_behind_a_free_ends)
+{
+  waiter freer, taker;
+  paused p = {.go = false};
+
+  start_with(NULL);
+  waiter_start(&p.w, run_pause, &p.go);
+  waiters_inside(client, 1);
+  post(&freer, free_lock, 1);
+  post(&taker, acquire_lock, 2);
+  atomic_store(&p.go, true);
+  ck_assert_int_eq(waiter_end(&p.w), 0);
+  ck_assert_int_eq(waiter_end(&taker), LK_ERR_CLOSED);
+  ck_assert_int_eq(waiter_end(&freer), 0);
+  stop();
+}
+END_TEST
+
 /* ---- waiting while it is unsure ------------------------------------------ */
 
 static const lk_sync_call soon = {.size = sizeof soon, .timeout_ms = 10000};
@@ -336,6 +361,7 @@ END_TEST
 
 SUITE("sync_locks", close_in_the_turn_of_a_refused_try_ends_both,
       free_in_the_turn_of_a_refused_try_ends_both,
+      acquire_that_is_posted_behind_a_free_ends,
       wait_ends_when_the_lock_is_proven_again, wait_ends_when_the_lock_is_lost,
       wait_ends_when_the_client_is_closed_or_the_lock_freed,
       wait_ends_when_it_is_cancelled,

@@ -40,9 +40,10 @@ static void cut_acquire(lk_errand *e, int err)
   lk_lock_cancel(h->handle);
 }
 
+/* The lock may have been freed after the call had begun. */
 static int start(lk_holder *h)
 {
-  int err = lk__holder_make(h);
+  int err = atomic_load(&h->lock)->freed ? LK_ERR_CLOSED : lk__holder_make(h);
 
   return err != 0
              ? err
@@ -100,14 +101,15 @@ static int acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
 static int enter_and_acquire(lk_sync_lock *l, const lk_sync_call *call,
                              bool once)
 {
-  lk_sync_client *c = lk__sync_lock_client(l); /* l may be freed meanwhile */
+  lk_sync_client *c = lk__sync_lock_client(l);
   int cancelling;
-  int err = lk__sync_enter(c, &cancelling);
+  int err =
+      lk__sync_enter_object(c, l == NULL ? NULL : &l->inside, &cancelling);
 
   if (err != 0)
     return err;
   err = acquire(l, call, once);
-  lk__sync_leave(c, cancelling);
+  lk__sync_leave_object(c, &l->inside, cancelling);
   return err;
 }
 
@@ -200,7 +202,8 @@ int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
 {
   lk_sync_client *c = lk__sync_lock_client(l);
   int cancelling;
-  int err = lk__sync_enter(c, &cancelling);
+  int err =
+      lk__sync_enter_object(c, l == NULL ? NULL : &l->inside, &cancelling);
 
   if (err != 0)
     return err;
@@ -210,7 +213,7 @@ int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
     err = lk_sync_lock_release(l); /* nothing to wait for */
   else
     err = release_and_wait(h, call);
-  lk__sync_leave(c, cancelling);
+  lk__sync_leave_object(c, &l->inside, cancelling);
   return err;
 }
 
@@ -241,7 +244,8 @@ static void begin_verify(lk_errand *e)
   int err = lk__errand_hindrance(e, lk__errand_clock(e));
 
   if (err == 0)
-    err = lk_lock_verify(h->handle, on_verified, h);
+    err = h->handle == NULL ? LK_ERR_CLOSED
+                            : lk_lock_verify(h->handle, on_verified, h);
   if (err != 0) {
     lk__errand_end(e, err);
     return;
@@ -266,14 +270,15 @@ int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call)
 {
   lk_sync_client *c = lk__sync_lock_client(l);
   int cancelling;
-  int err = lk__sync_enter(c, &cancelling);
+  int err =
+      lk__sync_enter_object(c, l == NULL ? NULL : &l->inside, &cancelling);
 
   if (err != 0)
     return err;
   lk_holder *h = lk__holder_find(l);
 
   err = h == NULL ? LK_ERR_NOT_HELD : verify(h, call);
-  lk__sync_leave(c, cancelling);
+  lk__sync_leave_object(c, &l->inside, cancelling);
   return err;
 }
 

@@ -26,7 +26,7 @@ int lk__sync_refusal(const lk_sync_client *c)
 
 /* The handle's thread has its hands in the caller's memory: a thread that was
    cancelled goes on until it has its result. */
-int lk__sync_enter(lk_sync_client *c, int *cancelling)
+int lk__sync_enter_object(lk_sync_client *c, size_t *inside, int *cancelling)
 {
   int err = lk__sync_refusal(c);
 
@@ -37,6 +37,8 @@ int lk__sync_enter(lk_sync_client *c, int *cancelling)
   bool open = !c->freed;
 
   c->inside += open;
+  if (open && inside != NULL)
+    ++*inside;
   pthread_mutex_unlock(&c->mutex);
   if (open)
     return 0;
@@ -44,11 +46,36 @@ int lk__sync_enter(lk_sync_client *c, int *cancelling)
   return LK_ERR_CLOSED;
 }
 
-void lk__sync_leave(lk_sync_client *c, int cancelling)
+int lk__sync_enter(lk_sync_client *c, int *cancelling)
+{
+  return lk__sync_enter_object(c, NULL, cancelling);
+}
+
+void lk__sync_leave_object(lk_sync_client *c, size_t *inside, int cancelling)
 {
   pthread_mutex_lock(&c->mutex);
-  if (--c->inside == 0)
-    pthread_cond_signal(&c->left);
+  bool empty = --c->inside == 0;
+
+  if (inside != NULL)
+    empty = --*inside == 0 || empty;
+  if (empty)
+    pthread_cond_broadcast(&c->left);
+  pthread_mutex_unlock(&c->mutex);
+  lk__sync_restore_cancel(cancelling);
+}
+
+void lk__sync_leave(lk_sync_client *c, int cancelling)
+{
+  lk__sync_leave_object(c, NULL, cancelling);
+}
+
+void lk__sync_await_empty(lk_sync_client *c, const size_t *inside)
+{
+  int cancelling = lk__sync_hold_cancel();
+
+  pthread_mutex_lock(&c->mutex);
+  while (*inside > 0)
+    pthread_cond_wait(&c->left, &c->mutex);
   pthread_mutex_unlock(&c->mutex);
   lk__sync_restore_cancel(cancelling);
 }

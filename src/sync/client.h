@@ -72,6 +72,12 @@ static inline void lk__sync_restore_cancel(int cancelling)
    handle stays and the thread is not cancelled. `cancelling` is for leaving. */
 int lk__sync_enter(lk_sync_client *c, int *cancelling);
 void lk__sync_leave(lk_sync_client *c, int cancelling);
+/** The same for a call of an object of the client: `inside` counts the calls of
+    that object, under the client's mutex. */
+int lk__sync_enter_object(lk_sync_client *c, size_t *inside, int *cancelling);
+void lk__sync_leave_object(lk_sync_client *c, size_t *inside, int cancelling);
+/** Wait until all calls of that object have left; each must have been ended. */
+void lk__sync_await_empty(lk_sync_client *c, const size_t *inside);
 
 /** Have it begun by the handle's thread. false: that ends, it never will. */
 bool lk__sync_post(lk_sync_client *c, lk_task *t);

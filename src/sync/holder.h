@@ -60,6 +60,8 @@ typedef enum lk_kind {
 
 struct lk_sync_lock {
   lk_sync_client *client;
+  size_t inside; /**< calls that may wait; under the client's mutex */
+  bool freed;    /**< of the handle's thread */
   lk_kind kind;
   char *path;
   char *data;

@@ -18,6 +18,7 @@ static void begin_free(lk_errand *e)
   farewell *f = LK_OWNER(e, farewell, errand);
   lk_walk w;
 
+  f->lock->freed = true;
   lk__walk_begin(&w, &e->client->holders);
   for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
     lk_holder *h = LK_OWNER(l, lk_holder, link);
@@ -35,7 +36,10 @@ bool lk__sync_lock_empty(lk_sync_lock *l)
 {
   farewell f = {.lock = l};
 
-  return lk__errand_do(&f.errand, l->client, begin_free) == 0;
+  if (lk__errand_do(&f.errand, l->client, begin_free) != 0)
+    return false;
+  lk__sync_await_empty(l->client, &l->inside);
+  return true;
 }
 
 void lk_sync_lock_free(lk_sync_lock *l)

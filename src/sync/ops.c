@@ -136,6 +136,8 @@ static int ask_sync(lk_sync_request *r, const lk_call *call)
 
 static int ask_multi(lk_sync_request *r, const lk_call *call)
 {
+  if (r->holder != NULL && r->holder->handle == NULL)
+    return LK_ERR_CLOSED; /* the lock was freed meanwhile */
   return r->holder == NULL ? lk_multi(lk__sync_client_of(r), r->ops, r->count,
                                       call, on_multi, r)
                            : lk_lock_guarded(r->holder->handle, r->ops,

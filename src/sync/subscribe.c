@@ -12,6 +12,7 @@
 
 struct lk_sync_subscription {
   lk_sync_client *client;
+  size_t inside; /* calls that wait; under the client's mutex */
   bool children; /* not data */
   lk_subscription_config config;
 
@@ -146,7 +147,6 @@ static void end(lk_sync_subscription *s)
   s->err = LK_ERR_CLOSED;
   s->fresh = true;
   hand_out(s);
-  lk__mem_free(&s->client->mem, s);
 }
 
 /* ---- callers ------------------------------------------------------------- */
@@ -227,8 +227,10 @@ void lk_sync_subscription_free(lk_sync_subscription *s)
 {
   step ends = {.what = s};
 
-  if (s != NULL)
-    (void)lk__errand_do(&ends.errand, s->client, begin_end);
+  if (s == NULL || lk__errand_do(&ends.errand, s->client, begin_end) != 0)
+    return;
+  lk__sync_await_empty(s->client, &s->inside);
+  lk__mem_free(&s->client->mem, s);
 }
 
 static int take(taker *t, lk_sync_client *c, const lk_sync_call *call)
@@ -246,15 +248,15 @@ static int take(taker *t, lk_sync_client *c, const lk_sync_call *call)
 int lk_sync_subscription_next(lk_sync_subscription *s, lk_sync_result **out,
                               const lk_sync_call *call)
 {
-  /* The subscription may be freed meanwhile. */
   lk_sync_client *c = s == NULL ? NULL : s->client;
   taker t = {.from = s};
   int cancelling;
-  int err = lk__sync_enter(c, &cancelling);
+  int err =
+      lk__sync_enter_object(c, s == NULL ? NULL : &s->inside, &cancelling);
 
   if (err == 0) {
     err = take(&t, c, call);
-    lk__sync_leave(c, cancelling);
+    lk__sync_leave_object(c, &s->inside, cancelling);
   }
   if (out != NULL)
     *out = t.result;

@@ -79,11 +79,12 @@ int lk_sync_lock_wait(lk_sync_lock *l, const lk_sync_call *call)
 {
   lk_sync_client *c = lk__sync_lock_client(l);
   int cancelling;
-  int err = lk__sync_enter(c, &cancelling);
+  int err =
+      lk__sync_enter_object(c, l == NULL ? NULL : &l->inside, &cancelling);
 
   if (err != 0)
     return err;
   err = wait_for_certainty(l, call);
-  lk__sync_leave(c, cancelling);
+  lk__sync_leave_object(c, &l->inside, cancelling);
   return err;
 }
