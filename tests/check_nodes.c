@@ -750,6 +750,20 @@ START_TEST(and_else_ends)
 }
 END_TEST
 
+static unsigned refuse_from, refuse_until;
+
+static void refuse_some(fake_server *s, fake_link *l, int32_t op,
+                        const char *path)
+{
+  (void)s;
+  (void)op;
+  (void)path;
+  if (l->requests < refuse_from || l->requests >= refuse_until)
+    return;
+  l->answer_at = l->requests;
+  l->answer_err = LK_ERR_THROTTLED;
+}
+
 START_TEST(a_busy_server_is_left_to_rest)
 {
   for (unsigned at = 1; at < 12; at++) {
@@ -760,6 +774,40 @@ START_TEST(a_busy_server_is_left_to_rest)
     ck_assert_int_eq(wipe("/t"), 0);
     ck_assert_uint_eq(deleted, 13);
     finish();
+  }
+}
+END_TEST
+
+/* How many deletes and lists the tree of grow() costs, when some requests in a
+ * row are refused, the first of them number `at`. */
+static unsigned count_requests(unsigned at, unsigned refusals)
+{
+  unsigned all = 0;
+
+  begin();
+  grow();
+  link->requests = 0;
+  refuse_from = at;
+  refuse_until = at + refusals;
+  server.before = refuse_some;
+  ck_assert_int_eq(wipe("/t"), 0);
+  ck_assert_uint_eq(deleted, 13);
+  all = fake_count(link, "delete") + fake_count(link, "getChildren2");
+  server.before = NULL;
+  finish();
+  return all;
+}
+
+/* A pause changes the order, so that a directory may be asked to go, or be
+ * listed, once more or once less. */
+START_TEST(each_refusal_costs_one_request_more)
+{
+  unsigned usual = count_requests(0, 0);
+
+  ck_assert_uint_eq(usual, 32);
+  for (unsigned at = 1; at <= usual; at++) {
+    for (unsigned refusals = 1; refusals < 6; refusals++)
+      ck_assert_uint_le(count_requests(at, refusals), usual + refusals + 4);
   }
 }
 END_TEST
@@ -1212,6 +1260,128 @@ START_TEST(a_delete_is_settled)
 }
 END_TEST
 
+static const int32_t give_up_ms = T / 4;
+
+/* A write is sent, and its answer lost with the server; the client gives its
+ * session up, and then there are servers again. */
+static void give_session_up(int64_t timeout_ms)
+{
+  lk_client_config config = {.size = sizeof config,
+                             .session_timeout_ms = T,
+                             .give_up_ms = give_up_ms,
+                             .mem = &mem.mem};
+  lk_call call = {.size = sizeof call, .timeout_ms = timeout_ms};
+
+  begin_settled(false);
+  lk_client_free(link->client);
+  link = fake_client(&server, &config);
+  fake_turn(&server);
+  ck_assert_int_eq(lk_delete(link->client, "/none", -1, NULL, on_done, NULL),
+                   0);
+  ck_assert_int_eq(outcome(), LK_ERR_NO_NODE);
+  link->log[0] = '\0';
+  link->frozen = true;
+  ended = NOT_YET;
+  calls = 0;
+  ck_assert_int_eq(lk_create_settled(link->client, "/d/n", lk_text("x"), NULL,
+                                     0, true, &call, on_created, made),
+                   0);
+  fake_turn(&server);
+  server.down = true;
+  fake_drop(link);
+  link->frozen = false;
+  fake_run(&server, give_up_ms + 1);
+  server.down = false;
+}
+
+/* The servers keep it for a timeout and a tick, and may execute the write. */
+START_TEST(a_session_that_was_given_up_is_waited_for)
+{
+  give_session_up(0);
+  int64_t left = lk_client_lives_until(link->client) - server.now;
+
+  ck_assert_int_eq(left, T + T / 4 - 1);
+  fake_run(&server, left - 1);
+  ck_assert_int_eq(lk_client_state(link->client), LK_STATE_CONNECTED);
+  ck_assert(fake_said(link, "create2"));
+  ck_assert_int_eq(ended, NOT_YET);
+  fake_create(&server, "/d/n"); /* by the old server, late */
+  fake_set(&server, "/d/n", "x");
+  fake_run(&server, 1);
+  ck_assert(fake_said(link, "multi getData"));
+  ck_assert_int_eq(ended, 0);
+  ck_assert_uint_eq(calls, 1);
+  finish();
+}
+END_TEST
+
+START_TEST(the_wait_for_a_session_ends_at_the_deadline)
+{
+  give_session_up(T);
+  fake_run(&server, T - T / 4 - 2);
+  ck_assert_int_eq(ended, NOT_YET);
+  fake_run(&server, 2);
+  ck_assert_int_eq(ended, LK_ERR_DEADLINE);
+  ck_assert(fake_said(link, "create2"));
+  finish();
+}
+END_TEST
+
+/* Asked for without a connection, it was not sent; but that its session ended
+ * is all that is told of it. */
+START_TEST(what_was_not_sent_before_its_session_ended_is_sent_in_the_next)
+{
+  for (int flags = 0; flags <= LK_EPHEMERAL; flags += LK_EPHEMERAL) {
+    begin_settled(false);
+    server.down = true;
+    fake_drop(link);
+    fake_turn(&server);
+    ck_assert_int_eq(lk_create_settled(link->client, "/d/n", lk_text("x"), NULL,
+                                       flags, false, NULL, on_created, made),
+                     0);
+    ended = NOT_YET;
+    calls = 0;
+    fake_expire(&server, link->last_session);
+    server.down = false;
+    fake_run(&server, T / 2);
+    ck_assert_int_eq(ended, flags == 0 ? 0 : LK_ERR_SESSION_EXPIRED);
+    ck_assert_int_eq(lk_client_lives_until(link->client), INT64_MIN);
+    ck_assert_uint_eq(calls, 1);
+    ck_assert(
+        fake_said(link, flags == 0 ? "multi exists getData | create2" : ""));
+    ck_assert((node("/d/n") != NULL) == (flags == 0));
+    finish();
+  }
+}
+END_TEST
+
+START_TEST(refused_credentials_end_a_rest_at_once)
+{
+  for (int deep = 0; deep < 2; deep++) {
+    begin_settled(true);
+    link->requests = 0;
+    link->throttle_at = 1;
+    link->answer_at = 2;
+    link->answer_err = LK_ERR_AUTH_REQUIRED;
+    ck_assert_int_eq(deep ? lk_delete_deep(link->client, "/d/n", NULL, more,
+                                           on_deleted, NULL)
+                          : lk_delete_settled(link->client, "/d/n", -1, true,
+                                              NULL, on_done, NULL),
+                     0);
+    ended = NOT_YET;
+    calls = 0;
+    fake_turn(&server);
+    ck_assert_int_eq(ended, NOT_YET);
+    ck_assert_int_eq(lk_exists(link->client, "/d", NULL, NULL, NULL), 0);
+    fake_turn(&server);
+    ck_assert_int_eq(lk_client_state(link->client), LK_STATE_AUTH_FAILED);
+    ck_assert_int_eq(ended, LK_ERR_AUTH_FAILED);
+    ck_assert_uint_eq(calls, 1);
+    finish();
+  }
+}
+END_TEST
+
 START_TEST(what_was_not_sent_is_sent_again)
 {
   begin_settled(false);
@@ -1442,8 +1612,8 @@ SUITE("nodes", where_the_parents_are_there_it_is_one_request,
       it_does_with_few_requests_at_a_time,
       over_lost_connections_it_goes_on_where_that_is_wanted,
       what_went_with_a_lost_answer_has_gone, and_else_ends,
-      a_busy_server_is_left_to_rest, a_rest_ends_with_the_client,
-      its_client_can_be_freed_at_any_time,
+      a_busy_server_is_left_to_rest, each_refusal_costs_one_request_more,
+      a_rest_ends_with_the_client, its_client_can_be_freed_at_any_time,
       its_client_can_be_freed_where_it_ends,
       its_client_can_be_freed_where_it_is_asked_for_more, a_create_is_settled,
       a_client_that_has_seen_nothing_claims_nothing,
@@ -1452,6 +1622,10 @@ SUITE("nodes", where_the_parents_are_there_it_is_one_request,
       a_sequential_node_cannot_be_settled,
       an_ephemeral_node_goes_with_its_session, a_set_is_settled,
       a_delete_is_settled, what_was_not_sent_is_sent_again,
+      a_session_that_was_given_up_is_waited_for,
+      the_wait_for_a_session_ends_at_the_deadline,
+      what_was_not_sent_before_its_session_ended_is_sent_in_the_next,
+      refused_credentials_end_a_rest_at_once,
       below_a_chroot_the_look_is_at_the_same_nodes,
       a_look_that_is_cut_short_begins_anew, a_busy_server_is_asked_again,
       a_deadline_ends_a_write_that_is_not_known, a_write_ends_with_its_client,

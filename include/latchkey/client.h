@@ -273,6 +273,11 @@ LK_API uint64_t lk_client_connection(const lk_client *c);
 /** The largest zxid that an answer has brought: what is executed from now on
     has a larger one. 0: none has, also anew after the session expired. */
 LK_API int64_t lk_client_zxid(const lk_client *c);
+/** Until when, in ms on lk_client_clock(), a session that the client gave up by
+    itself (`give_up_ms`) may live on at the servers, which until then may still
+    execute its writes: one and a half session timeouts after the last request
+    that was answered. INT64_MIN: no session was given up. */
+LK_API int64_t lk_client_lives_until(const lk_client *c);
 /** "host:port" of the server in use or tried; valid until the next input. */
 LK_API const char *lk_client_server(const lk_client *c);
 /** The chroot, "" if none. Valid as long as the client. */

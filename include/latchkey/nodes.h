@@ -101,8 +101,11 @@ LK_API int lk_delete_deep(lk_client *c, const char *path, const lk_call *call,
  *
  * One that certainly was not executed is sent again. One whose answer was lost,
  * or whose session ended, is looked for on the next connection, behind a
- * transaction, so that it has been executed by then or never will be. What the
- * look finds, and how the call ends or goes on:
+ * transaction, so that it has been executed by then or never will be. Where the
+ * client gave the session up by itself (`give_up_ms`), the session may live on
+ * at the servers, and execute the write later than that. Then the look waits
+ * until lk_client_lives_until(): set `timeout_ms` where that is too long. What
+ * the look finds, and how the call ends or goes on:
  *
  *   create  nothing, and no sibling has come or gone   sent again
  *           a node that is older than the write        LK_ERR_NODE_EXISTS

@@ -104,6 +104,7 @@ struct lk_client {
   int64_t relative_zxid; /* last_zxid when the connection broke */
   int32_t xid;           /* last one used */
   int64_t proven_ms;     /* when the newest answered request was sent */
+  int64_t lives_until_ms; /* a session that was given up, at the servers */
 
   /* connection */
   lk_phase phase;

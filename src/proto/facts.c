@@ -28,6 +28,11 @@ int64_t lk_client_zxid(const lk_client *c)
   return c->last_zxid;
 }
 
+int64_t lk_client_lives_until(const lk_client *c)
+{
+  return c->lives_until_ms;
+}
+
 const char *lk_client_server(const lk_client *c)
 {
   return c->server;

@@ -273,6 +273,17 @@ static void run_timers(lk_client *c)
   }
 }
 
+/* At the servers it may live on. They count its timeout from what they heard
+ * last, and round up to a tick; a timeout has two ticks at least. */
+static void give_session_up(lk_client *c)
+{
+  int64_t until = c->proven_ms + (int64_t)c->timeout_ms * 3 / 2;
+
+  if (until > c->lives_until_ms)
+    c->lives_until_ms = until;
+  lk__session_expire(c, "no server has answered for too long");
+}
+
 void lk__timing_run(lk_client *c)
 {
   run_timers(c);
@@ -281,7 +292,7 @@ void lk__timing_run(lk_client *c)
   if (c->closing && c->now >= c->close_end_ms)
     lk__session_closed(c, lk__request_close_verdict(c, LK_ERR_DEADLINE));
   if (c->now >= give_up(c))
-    lk__session_expire(c, "no server has answered for too long");
+    give_session_up(c);
   run_phase(c);
 }
 

@@ -25,18 +25,24 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
     end(arg, c, LK_ERR_AUTH_FAILED);
 }
 
-void lk__pause_start(lk_pause *p, lk_client *c, int64_t latest_ms,
+void lk__pause_until(lk_pause *p, lk_client *c, int64_t at_ms,
                      void (*over)(void *arg, int err), void *arg)
 {
-  int64_t at = lk_client_clock(c) + PAUSE_MS;
-
   p->timer = (lk_timer){.fire = on_timer, .arg = p};
   p->listener = (lk_listener){.state = on_state, .arg = p};
   p->over = over;
   p->arg = arg;
   p->on = true;
   lk_client_attach(c, &p->listener);
-  lk_timer_start(c, &p->timer, at < latest_ms ? at : latest_ms);
+  lk_timer_start(c, &p->timer, at_ms);
+}
+
+void lk__pause_start(lk_pause *p, lk_client *c, int64_t latest_ms,
+                     void (*over)(void *arg, int err), void *arg)
+{
+  int64_t at = lk_client_clock(c) + PAUSE_MS;
+
+  lk__pause_until(p, c, at < latest_ms ? at : latest_ms, over, arg);
 }
 
 void lk__pause_stop(lk_pause *p, lk_client *c)

@@ -17,9 +17,11 @@ typedef struct lk_pause {
   bool on;
 } lk_pause;
 
-/** `over` is called once: with 0 after a while, and at the latest at
-    `latest_ms`; with LK_ERR_CLOSED or LK_ERR_AUTH_FAILED if the client ends
-    first. */
+/** `over` is called once: with 0 at `at_ms`; with LK_ERR_CLOSED or
+    LK_ERR_AUTH_FAILED if the client ends first. */
+void lk__pause_until(lk_pause *p, lk_client *c, int64_t at_ms,
+                     void (*over)(void *arg, int err), void *arg);
+/** The same after a while, and at the latest at `latest_ms`. */
 void lk__pause_start(lk_pause *p, lk_client *c, int64_t latest_ms,
                      void (*over)(void *arg, int err), void *arg);
 /** `over` is not called any more. */

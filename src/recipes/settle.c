@@ -108,6 +108,20 @@ static void rest(settle *s, bool looks)
   lk__pause_start(&s->pause, s->client, s->end_ms, on_rested, s);
 }
 
+/* A session that the client gave up may still execute what was sent in it. */
+static bool wait_for_session_end(settle *s)
+{
+  int64_t now = lk_client_clock(s->client);
+  int64_t over = lk_client_lives_until(s->client);
+
+  if (now >= over || now >= s->end_ms)
+    return false;
+  s->looks = true;
+  lk__pause_until(&s->pause, s->client, over < s->end_ms ? over : s->end_ms,
+                  on_rested, s);
+  return true;
+}
+
 /* ---- the write --------------------------------------------------------- */
 
 static void see(settle *s)
@@ -393,9 +407,11 @@ static int ask_look(settle *s)
 
 /* A transaction goes first, whatever it checks: when it has been executed, so
  * has been what the old connection had proposed, and nothing more of it will
- * be. */
+ * be; unless the session was given up here, and not at the servers. */
 static void look(settle *s)
 {
+  if (wait_for_session_end(s))
+    return;
   s->calm = false;
   s->refused = ask_look(s);
   if (s->open == 0)
