@@ -4,11 +4,15 @@
 #include "driver.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/socket.h>
+
+#include "ev/bell.h"
+#include "ev/transport.h"
 
 /* ---- connecting ---------------------------------------------------------- */
 
@@ -809,6 +813,50 @@ START_TEST(waking_the_loop_is_no_cancellation_point)
 }
 END_TEST
 
+/* ---- descriptors and random bytes ---------------------------------------- */
+
+static void count_ring(void *arg)
+{
+  ++*(unsigned *)arg;
+}
+
+START_TEST(descriptor_0_is_as_good_as_any)
+{
+  unsigned rings = 0;
+  lk_transport t = {.fd = 0};
+  lk_bell b;
+
+  loop = ev_loop_new(EVFLAG_AUTO);
+  close(0);
+  errno = EINVAL;
+  ck_assert_int_eq(lk__bell_open(&b, loop, count_ring, &rings), 0);
+  ck_assert_int_eq(b.io.fd, 0);
+  lk__bell_ring(&b);
+  ev_run(loop, EVRUN_NOWAIT);
+  ck_assert_uint_eq(rings, 1);
+  lk__bell_close(&b);
+  ck_assert_int_eq(dup(1), 0);
+  lk__tcp.close(&t);
+  ck_assert_int_eq(fcntl(0, F_GETFD), -1);
+  ev_loop_destroy(loop);
+}
+END_TEST
+
+START_TEST(client_draws_random_bytes)
+{
+  unsigned char drawn[2][32] = {{0}}, zero[32] = {0};
+
+  start();
+  lk_client *c = new_client();
+
+  for (int i = 0; i < 2; i++)
+    c->hooks.random(c->hooks.arg, drawn[i], sizeof drawn[i]);
+  ck_assert_mem_ne(drawn[0], zero, sizeof zero);
+  ck_assert_mem_ne(drawn[0], drawn[1], sizeof zero);
+  stop();
+}
+END_TEST
+
 SUITE("driver", literals_are_connected_to,
       a_refused_connection_says_where_and_why, a_connection_to_itself_is_none,
       a_new_wish_ends_the_old_connection, an_attempt_that_hangs_is_given_up,
@@ -830,4 +878,5 @@ SUITE("driver", literals_are_connected_to,
       five_hundred_clients_cost_what_they_do,
       a_wish_right_before_the_loop_waits_is_seen_to,
       a_wish_in_the_last_callback_keeps_the_loop, others_may_wake_the_loop,
-      waking_the_loop_is_no_cancellation_point)
+      waking_the_loop_is_no_cancellation_point, descriptor_0_is_as_good_as_any,
+      client_draws_random_bytes)

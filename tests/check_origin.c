@@ -5,6 +5,7 @@
 #include "ev/origin.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -158,7 +159,29 @@ START_TEST(it_does_so_on_an_old_kernel_too)
 }
 END_TEST
 
+/* Pages of memory, mapped by this process. */
+static long mapped(void)
+{
+  long pages = 0;
+  FILE *f = fopen("/proc/self/statm", "r");
+
+  ck_assert_ptr_nonnull(f);
+  ck_assert_int_eq(fscanf(f, "%ld", &pages), 1);
+  fclose(f);
+  return pages;
+}
+
+START_TEST(origin_that_is_freed_leaves_no_page)
+{
+  long before = mapped();
+
+  for (int i = 0; i < 1000; i++)
+    lk__origin_free(lk__origin_new());
+  ck_assert_int_lt(mapped(), before + 500);
+}
+END_TEST
+
 SUITE("origin", a_child_knows_and_draws_anew,
       a_child_knows_on_an_old_kernel_too, no_bytes_are_handed_out_twice,
       nor_when_the_system_has_no_more, the_alarm_rings_when_it_is_due,
-      it_does_so_on_an_old_kernel_too)
+      it_does_so_on_an_old_kernel_too, origin_that_is_freed_leaves_no_page)

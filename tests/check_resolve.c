@@ -4,17 +4,20 @@
 #include "ev/resolve.h"
 
 #include <ev.h>
+#include <poll.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 #include "fake/failing_mem.h"
 #include "fake/names.h"
 #include "suite.h"
 
 /* Built with each resolver there is. What a question without a thread or its
-   memory is answered with; c-ares needs neither. */
+   memory is answered with; c-ares needs neither, nor a descriptor at first. */
 #ifndef WITHOUT_MEMORY
-#  define WITHOUT_MEMORY "127.0.0.1:0 |"
-#  define WITHOUT_THREAD "127.0.0.1:0 |"
+#  define WITHOUT_MEMORY      "127.0.0.1:0 |"
+#  define WITHOUT_THREAD      "127.0.0.1:0 |"
+#  define WITHOUT_DESCRIPTORS 0
 #endif
 
 static struct ev_loop *loop;
@@ -336,6 +339,72 @@ START_TEST(making_one_without_memory_leaves_nothing)
 }
 END_TEST
 
+START_TEST(questions_leave_the_count_of_the_loop_as_it_was)
+{
+  start();
+  int before = ev_run(loop, EVRUN_NOWAIT);
+
+  for (int i = 0; i < 5; i++) {
+    expect("two.test", "127.0.0.1:0 127.0.0.2:0 |");
+    ck_assert_int_eq(ev_run(loop, EVRUN_NOWAIT), before);
+  }
+  stop();
+}
+END_TEST
+
+START_TEST(loop_sleeps_until_an_answer_comes)
+{
+  lk_lookup l;
+  ev_timer tick;
+  unsigned before;
+
+  start();
+  ask(&l, "silent.test");
+  ev_timer_init(&tick, on_tick, 0.1, 0);
+  ev_timer_start(loop, &tick);
+  before = ev_iteration(loop);
+  while (ticks == 0)
+    ev_run(loop, EVRUN_ONCE);
+  ck_assert_uint_lt(ev_iteration(loop) - before, 50);
+  stop();
+}
+END_TEST
+
+START_TEST(answers_that_nobody_fetched_are_freed)
+{
+  lk_lookup l[2];
+
+  start();
+  ask(&l[0], "two.test");
+  ask(&l[1], "twice.test");
+  poll(NULL, 0, 100); /* threads finish, and no turn fetches it */
+  stop();
+  ck_assert_uint_eq(ended, 0);
+}
+END_TEST
+
+START_TEST(resolver_without_descriptors_is_whole_or_refused)
+{
+  struct rlimit limit, none;
+  lk_resolver *other;
+
+  start();
+  ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  none = limit;
+  none.rlim_cur = 0;
+  ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+  size_t live = mem.live;
+  int err = lk__resolver_new(&other, loop, &mem.mem);
+
+  ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  ck_assert_int_eq(err, WITHOUT_DESCRIPTORS);
+  if (err == 0)
+    lk__resolver_free(other, false);
+  ck_assert_uint_eq(mem.live, live);
+  stop();
+}
+END_TEST
+
 SUITE("resolve", all_addresses_of_a_name_are_found,
       the_same_address_counts_once, the_hosts_file_is_read,
       an_unknown_name_says_so, who_asks_for_the_same_name_shares_the_answer,
@@ -345,4 +414,7 @@ SUITE("resolve", all_addresses_of_a_name_are_found,
       missing_memory_ends_a_question_or_refuses_it,
       question_without_memory_or_thread_is_answered,
       question_that_was_lost_is_asked_again,
-      making_one_without_memory_leaves_nothing)
+      making_one_without_memory_leaves_nothing,
+      questions_leave_the_count_of_the_loop_as_it_was,
+      loop_sleeps_until_an_answer_comes, answers_that_nobody_fetched_are_freed,
+      resolver_without_descriptors_is_whole_or_refused)
