@@ -205,7 +205,20 @@ START_TEST(a_digest_is_the_servers)
 }
 END_TEST
 
+START_TEST(list_does_not_point_into_its_text)
+{
+  char text[] = "world:anyone:r,digest:bob:HASH=:rw";
+
+  ck_assert_int_eq(parse(text), 0);
+  memset(text, 'x', sizeof text - 1);
+  assert_entry(0, "world", "anyone", LK_PERM_READ);
+  assert_entry(1, "digest", "bob:HASH=", LK_PERM_READ | LK_PERM_WRITE);
+  lk_acl_free(acl, NULL);
+}
+END_TEST
+
 SUITE("acl", entries_are_scheme_id_and_perms, each_letter_is_one_perm,
       an_id_may_have_commas, what_cannot_be_read_is_shown,
       a_list_is_written_as_it_is_read, without_memory_there_is_no_list,
-      sha1_is_what_it_should_be, a_digest_is_the_servers)
+      sha1_is_what_it_should_be, a_digest_is_the_servers,
+      list_does_not_point_into_its_text)

@@ -132,7 +132,38 @@ START_TEST(without_memory_what_was_taken_stays)
 }
 END_TEST
 
+START_TEST(blocks_double)
+{
+  begin();
+  for (size_t i = 0; i < 1000; i++)
+    ck_assert_ptr_nonnull(lk__arena_take(&arena, 1, 1000));
+  ck_assert_uint_le(mem.count, 10);
+  lk__arena_free(&arena);
+}
+END_TEST
+
+static void use_two_blocks_of_3008(void)
+{
+  begin();
+  ck_assert_ptr_nonnull(lk__arena_take(&arena, 1, 1008));
+  ck_assert_ptr_nonnull(lk__arena_take(&arena, 1, 2000));
+  ck_assert_uint_eq(mem.live, 2);
+}
+
+START_TEST(what_was_used_is_kept_in_one_block_up_to_the_limit)
+{
+  use_two_blocks_of_3008();
+  lk__arena_reset(&arena, 3007);
+  ck_assert_uint_eq(mem.live, 0);
+  use_two_blocks_of_3008();
+  lk__arena_reset(&arena, 3008);
+  ck_assert_uint_eq(mem.live, 1);
+  lk__arena_free(&arena);
+}
+END_TEST
+
 SUITE("arena", what_is_taken_is_zeroed_aligned_and_apart,
       after_the_first_reply_nothing_is_allocated, no_more_than_wanted_is_kept,
       a_product_that_is_too_large_is_refused, nothing_is_something_too,
-      without_memory_what_was_taken_stays)
+      without_memory_what_was_taken_stays, blocks_double,
+      what_was_used_is_kept_in_one_block_up_to_the_limit)

@@ -189,9 +189,22 @@ START_TEST(an_addition_that_fails_leaves_the_map_as_it_was)
 }
 END_TEST
 
+START_TEST(map_may_begin_in_memory_with_any_bytes)
+{
+  memset(&map, 0xff, sizeof map);
+  begin();
+  ck_assert_uint_eq(lk__map_count(&map), 0);
+  ck_assert(add(&entries[0]));
+  ck_assert_ptr_eq(find(entries[0].key), &entries[0].node);
+  lk__map_free(&map);
+  ck_assert_uint_eq(mem.live, 0);
+}
+END_TEST
+
 SUITE("map", what_was_added_is_found_until_it_is_removed,
       a_key_is_its_bytes_and_its_length, a_walk_is_in_order_and_bears_removal,
       one_key_that_comes_and_goes_takes_no_memory,
       an_empty_map_gives_the_memory_of_many_back,
       without_memory_there_is_no_map,
-      an_addition_that_fails_leaves_the_map_as_it_was)
+      an_addition_that_fails_leaves_the_map_as_it_was,
+      map_may_begin_in_memory_with_any_bytes)

@@ -319,6 +319,21 @@ START_TEST(printing_without_memory_is_told)
 }
 END_TEST
 
+START_TEST(vector_without_memory_has_no_items)
+{
+  const lk_field f = {"names", LK_KIND_VECTOR, 0, &lk__bytes_record};
+  const lk_record names = {"names", sizeof(lk_vec), 1, &f};
+  lk_vec v;
+
+  begin();
+  mem.fail_at = 1;
+  ck_assert_int_eq(decode(&names, &v, "\x00\x00\x00\x01\x00\x00\x00\x01x", 9),
+                   LK_ERR_NO_MEMORY);
+  ck_assert_ptr_null(v.items);
+  ck_assert_uint_eq(v.count, 0);
+}
+END_TEST
+
 SUITE("record", every_kind_is_decoded,
       what_was_decoded_is_encoded_to_the_same_bytes, every_cut_is_refused,
       bytes_behind_a_record_are_left,
@@ -327,4 +342,5 @@ SUITE("record", every_kind_is_decoded,
       the_least_size_is_that_of_empty_values,
       a_vector_too_long_for_jute_is_refused,
       a_record_is_printed_as_one_line_without_its_secrets,
-      the_widest_values_are_printed_whole, printing_without_memory_is_told)
+      the_widest_values_are_printed_whole, printing_without_memory_is_told,
+      vector_without_memory_has_no_items)
