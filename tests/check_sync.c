@@ -148,6 +148,12 @@ static int closed_error(int i)
   return writes ? LK_ERR_NOT_SENT : LK_ERR_CLOSED;
 }
 
+/* On a busy machine a call may have begun, and the close comes first. */
+static bool is_closed_error(int i, int err)
+{
+  return err == closed_error(i) || err == LK_ERR_CLOSED;
+}
+
 static void on_event(lk_sync_client *c, const lk_event *event, void *arg)
 {
   (void)c;
@@ -281,7 +287,7 @@ START_TEST(closing_ends_all_calls)
   waiters_inside(client, WAITS);
   ck_assert_int_eq(lk_sync_client_close(client), 0);
   for (int i = 0; i < WAITS; i++)
-    ck_assert_int_eq(waiter_end(&w[i]), closed_error(i));
+    ck_assert(is_closed_error(i, waiter_end(&w[i])));
   for (int i = 0; i < WAITS; i++)
     ck_assert_int_eq(waits[i](NULL), LK_ERR_CLOSED);
   ck_assert_int_eq(lk_sync_client_close(client), LK_ERR_CLOSED);
@@ -321,7 +327,7 @@ START_TEST(freeing_ends_all_calls)
   wait_while_inside(WAITS - 2);
   stop();
   for (int i = 0; i < WAITS - 2; i++)
-    ck_assert_int_eq(waiter_end(&w[i]), closed_error(i));
+    ck_assert(is_closed_error(i, waiter_end(&w[i])));
   int err = waiter_end(&closing);
 
   ck_assert(err == LK_ERR_CLOSED || err == 0);
