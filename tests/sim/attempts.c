@@ -3,6 +3,8 @@
 
 #include "sim/properties.h"
 
+#include "sim/habits.h"
+
 #include "sim/need.h"
 
 #include "recipes/lock.h"
@@ -35,13 +37,26 @@ static sim_attempt *find_attempt(const sim_judge *j, const lk_contend *ct)
   return a;
 }
 
+/* Where the data tell whose a node is, and the word that revokes has replaced
+ * them, any attempt of its session that finds it takes it for its own. */
+static bool has_adopted(const sim_judge *j, const lk_contend *ct,
+                        const sim_entry *e)
+{
+  return j->world->habit->unique == 0 && e->revoked && ct->own == LK_OWN_MADE &&
+         ct->token == (uint64_t)e->made && strcmp(ct->node, e->path) == 0;
+}
+
 sim_attempt *sim_attempt_for(const sim_judge *j, const sim_entry *e)
 {
-  sim_attempt *a = j->attempts;
-
-  while (a != NULL && strcmp(a->ct->prefix, e->key) != 0)
-    a = a->next;
-  return a;
+  for (sim_attempt *a = j->attempts; a != NULL; a = a->next) {
+    if (strcmp(a->ct->prefix, e->key) == 0)
+      return a;
+  }
+  for (sim_attempt *a = j->attempts; a != NULL; a = a->next) {
+    if (has_adopted(j, a->ct, e))
+      return a;
+  }
+  return NULL;
 }
 
 static bool is_its(const sim_entry *e, const lk_contend *ct)
@@ -55,7 +70,7 @@ sim_entry *sim_entry_of(const sim_judge *j, const lk_contend *ct)
   sim_entry *first = NULL;
 
   for (sim_entry *e = j->ledger.standing; e != NULL; e = e->next)
-    first = is_its(e, ct) && !e->left ? e : first;
+    first = (is_its(e, ct) && !e->left) || has_adopted(j, ct, e) ? e : first;
   for (sim_entry *e = j->ledger.newest; e != NULL && first == NULL;
        e = e->older)
     first = is_its(e, ct) ? e : NULL;

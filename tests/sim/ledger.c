@@ -38,7 +38,12 @@ void sim_ledger_free(sim_ledger *l)
     sim_session *s = l->sessions;
 
     l->sessions = s->next;
-    free(s->xids);
+    while (s->xids != NULL) {
+      sim_xids *x = s->xids;
+
+      s->xids = x->next;
+      free(x);
+    }
     free(s);
   }
 }

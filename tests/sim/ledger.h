@@ -71,6 +71,15 @@ typedef struct sim_entry {
   bool blocked; /**< for the search for circles */
 } sim_entry;
 
+/** Some xids that follow each other: a client may begin with any of them. */
+typedef struct sim_xids {
+  struct sim_xids *next;
+  int32_t page;            /**< the first one, by SIM_XIDS */
+  unsigned char bits[128]; /**< one each */
+} sim_xids;
+
+enum { SIM_XIDS = 128 * 8 };
+
 typedef struct sim_session {
   struct sim_session *next;
   int64_t id;
@@ -81,9 +90,8 @@ typedef struct sim_session {
   bool over;
   bool expired;
   int64_t over_us;
-  unsigned char *xids; /**< that were committed, a bit each */
-  int32_t top_xid;     /**< the largest of them */
-  size_t cap;
+  struct sim_xids *xids; /**< that were committed */
+  int32_t top_xid;       /**< the largest of them */
 } sim_session;
 
 typedef struct sim_ledger {

@@ -4,6 +4,7 @@
 #include "sim/properties.h"
 
 #include "sim/conditions.h"
+#include "sim/need.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,18 +30,6 @@ static void excuse(sim_judge *j, const sim_fact *f)
     e->left = true;
 }
 
-/* Where the data tell whose a node is, and the word that revokes has replaced
- * them, any attempt of the session that finds it takes it for its own. */
-static bool is_adopted(const sim_judge *j, const sim_entry *e)
-{
-  bool some = false;
-
-  for (const sim_attempt *a = j->attempts; e->revoked && a != NULL; a = a->next)
-    some = some ||
-           (a->ct->own == LK_OWN_MADE && strcmp(a->ct->node, e->path) == 0);
-  return some;
-}
-
 /* No node of a living session is without an owner. */
 void sim_no_orphan(sim_judge *j, const sim_fact *f)
 {
@@ -54,7 +43,7 @@ void sim_no_orphan(sim_judge *j, const sim_fact *f)
     /* A close ends all that is wanted, and its session takes the nodes. */
     if (!is_ours(e) || e->left || owner == NULL || owner->process->closing)
       continue;
-    if (sim_attempt_for(j, e) == NULL && !is_adopted(j, e))
+    if (sim_attempt_for(j, e) == NULL)
       sim_accuse(j, "%s has no owner", e->path);
   }
 }
@@ -72,21 +61,28 @@ void sim_create_ambiguity(sim_judge *j, const sim_fact *f)
 
 /* Whether a transaction had that number before. They need not come in order: a
  * server whose session has moved twice can bring an old write late. */
+static sim_xids *xids_at(sim_session *s, int32_t page)
+{
+  sim_xids *x = s->xids;
+
+  while (x != NULL && x->page != page)
+    x = x->next;
+  if (x == NULL) {
+    x = sim_need(sizeof *x);
+    x->page = page;
+    x->next = s->xids;
+    s->xids = x;
+  }
+  return x;
+}
+
 static bool is_known(sim_session *s, int32_t xid)
 {
-  size_t at = (size_t)xid / 8;
+  unsigned char *bits = &xids_at(s, xid / SIM_XIDS)->bits[xid % SIM_XIDS / 8];
   unsigned char bit = (unsigned char)(1U << xid % 8);
-  bool known;
+  bool known = (*bits & bit) != 0;
 
-  if (at >= s->cap) {
-    size_t cap = at * 2 + 32;
-
-    s->xids = realloc(s->xids, cap);
-    memset(s->xids + s->cap, 0, cap - s->cap);
-    s->cap = cap;
-  }
-  known = (s->xids[at] & bit) != 0;
-  s->xids[at] |= bit;
+  *bits |= bit;
   return known;
 }
 

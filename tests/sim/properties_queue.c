@@ -92,13 +92,21 @@ static bool keeps_its_place(const sim_judge *j, const sim_handle *h)
   return h->kind != SIM_MULTILOCK || j->world->menu->pure;
 }
 
+/* A node of an earlier attempt of its session, which took it for its own: the
+ * word that revokes has replaced the data that tell whose it is. */
+static bool is_older(const sim_entry *e, const sim_handle *h)
+{
+  return e->revoked && e->made_us < h->asked_us;
+}
+
 /* Who stood in the queue before another asked is granted before it. A writer
  * that reads as well takes no place in the queue for that, and who queues
  * locally may have one of its process that is older: see LOCAL-QUEUE. */
 void sim_mutex_fifo(sim_judge *j, const sim_fact *f)
 {
   if (!is_fresh_grant(f) || f->handle->held.count == 0 ||
-      f->handle->held.at[0]->beside != NULL || f->handle->local)
+      f->handle->held.at[0]->beside != NULL || f->handle->local ||
+      is_older(f->handle->held.at[0], f->handle))
     return;
   SIM_EACH_HANDLE(j, h)
   {
