@@ -101,6 +101,7 @@ static void take_early(lk_client *c, const struct lk_reply_header *header)
   }
   lk_request early = *r;
 
+  r->deadline = NULL;
   r->ended = true;
   r->copy = NULL;
   r->watch = NULL;

@@ -37,7 +37,7 @@ static void judge_closed(sim_judge *j, const sim_process *p)
 void sim_close_ends(sim_judge *j, const sim_fact *f)
 {
   if (f->type == SIM_CLOSED) {
-    if (f->err == 0 || f->err == LK_ERR_SESSION_EXPIRED)
+    if (f->err == 0)
       judge_closed(j, f->life->process);
     return;
   }
