@@ -3,6 +3,8 @@
 
 #include "sim/properties.h"
 
+#include "sim/conditions.h"
+
 #include <string.h>
 
 /* Events of watches, by what is committed: a server tells an event before any
@@ -78,7 +80,9 @@ static bool is_late(const sim_judge *j, const sim_life *l, sim_request *r)
   while (other != NULL &&
          (other->stay == NULL || strcmp(other->path, r->path) != 0))
     other = other->next;
-  if (other == NULL)
+  /* a setWatches that was throttled is repeated after a rest */
+  if (other == NULL && !sim_may_strike(j->world, SIM_FAULT_THROTTLE) &&
+      !sim_may_strike(j->world, SIM_FAULT_THROTTLE_WATCHES))
     return false;
   if (r->late_us == 0)
     r->late_us = sim_now_us(j);
