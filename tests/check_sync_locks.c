@@ -359,10 +359,28 @@ START_TEST(release_with_a_cancel_that_is_set_already_releases)
 }
 END_TEST
 
+/* The bound of lk_lock_release() is for programs with a loop of their own. */
+START_TEST(release_that_waits_has_the_deadline_of_its_call_alone)
+{
+  const lk_sync_call call = {.size = sizeof call, .timeout_ms = 1800};
+
+  start_with(NULL);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  loopback_freeze(&zk, true);
+  int64_t begun_ms = lk_sync_client_clock(client);
+
+  ck_assert_int_eq(lk_sync_lock_release_wait(lock, &call), LK_ERR_DEADLINE);
+  ck_assert_int_ge(lk_sync_client_clock(client) - begun_ms, 1800);
+  loopback_freeze(&zk, false);
+  stop();
+}
+END_TEST
+
 SUITE("sync_locks", close_in_the_turn_of_a_refused_try_ends_both,
       free_in_the_turn_of_a_refused_try_ends_both,
       acquire_that_is_posted_behind_a_free_ends,
       wait_ends_when_the_lock_is_proven_again, wait_ends_when_the_lock_is_lost,
       wait_ends_when_the_client_is_closed_or_the_lock_freed,
       wait_ends_when_it_is_cancelled,
-      release_with_a_cancel_that_is_set_already_releases)
+      release_with_a_cancel_that_is_set_already_releases,
+      release_that_waits_has_the_deadline_of_its_call_alone)

@@ -475,6 +475,217 @@ START_TEST(deadlines_do_not_overflow)
 }
 END_TEST
 
+/* ---- releases ----------------------------------------------------------- */
+
+/* How a release is called, and whether its server hangs or is away. */
+typedef struct release_case {
+  bool until;
+  int64_t deadline_ms;
+  bool away;
+} release_case;
+
+static void hold(const row *r)
+{
+  begin(false);
+  p.link->frozen = false;
+  ck_assert_int_eq(r->start(&(limit){.timeout_ms = LK_NO_LIMIT}), 0);
+  fake_turn(&server);
+  ck_assert_int_eq(end_err, 0);
+  ended = 0;
+  end_err = NOT_YET;
+}
+
+static void lose_server(bool away)
+{
+  server.down = away;
+  p.link->frozen = true;
+  if (away)
+    fake_drop(p.link);
+  p.link->log[0] = '\0';
+}
+
+static void find_server(void)
+{
+  server.down = false;
+  p.link->frozen = false;
+  fake_run(&server, T);
+}
+
+static void release(const release_case *c)
+{
+  int err = c->until
+                ? lk_lock_release_until(lock, c->deadline_ms, on_lock, NULL)
+                : lk_lock_release(lock, on_lock, NULL);
+
+  ck_assert_msg(err == 0, "%s: refused: %s", where, lk_error_text(err));
+  ck_assert_int_eq(lk_lock_get_state(lock), LK_LOCK_IDLE);
+  expect(ended == 0, "must not end before it returned");
+}
+
+/* The handle is free for the next, and what it left is deleted. */
+static void assert_released(void)
+{
+  ended = 0;
+  ck_assert_int_eq(acquire(&(limit){.timeout_ms = LK_NO_LIMIT}), 0);
+  find_server();
+  expect(ended == 1 && end_err == 0, "must be acquired anew");
+  ck_assert_uint_eq(lk_keeper_unfinished(p.keeper), 0);
+  free_lock();
+  fake_run(&server, T);
+  expect(ended == 1, "must end once");
+  fake_sweep(&server); /* of semaphores, so that their directory is empty */
+  ck_assert_uint_eq(fake_children(&server, "/lock"), 0);
+  ck_assert_uint_eq(fake_children(&server, "/l1"), 0);
+  ck_assert_uint_eq(fake_children(&server, "/l2"), 0);
+}
+
+static void check_release(const row *r, const release_case *c, int64_t end_ms)
+{
+  snprintf(where, sizeof where, "%s, release, deadline %lld%s%s", r->name,
+           (long long)c->deadline_ms, c->until ? ", until" : "",
+           c->away ? ", no connection" : "");
+  hold(r);
+  lose_server(c->away);
+  release(c);
+  fake_turn(&server);
+  if (end_ms == NEVER) {
+    fake_run(&server, T / 2);
+    expect(ended == 0, "must not end without an answer");
+    find_server();
+    expect(ended == 1 && end_err == 0, "must end with an answer");
+  } else {
+    if (end_ms != PASSED)
+      passes(end_ms);
+    expect(ended == 1 && end_err == LK_ERR_DEADLINE, "must end in time");
+    expect(c->away || lk__buf_len(&p.link->in) > 0, "must be sent");
+  }
+  assert_released();
+  end();
+}
+
+static void check_releases(release_case c, int64_t end_ms)
+{
+  for (size_t i = 0; i < 2 * COUNT(locks); i++) {
+    c.away = i >= COUNT(locks);
+    check_release(&locks[i % COUNT(locks)], &c, end_ms);
+  }
+}
+
+START_TEST(a_release_waits_no_longer_than_a_close)
+{
+  check_releases((release_case){.until = false}, 1501);
+}
+END_TEST
+
+START_TEST(deadline_of_a_release)
+{
+  const struct {
+    int64_t deadline_ms, end_ms;
+  } cases[] = {{LK_NO_LIMIT, NEVER}, {0, PASSED},       {-2, PASSED},
+               {INT64_MIN, PASSED},  {now(), PASSED},   {now() + 1, 1},
+               {now() + 50, 50},     {INT64_MAX, NEVER}};
+
+  for (size_t i = 0; i < COUNT(cases); i++)
+    check_releases(
+        (release_case){.until = true, .deadline_ms = cases[i].deadline_ms},
+        cases[i].end_ms);
+}
+END_TEST
+
+/* Its own end, not the deadline's, and once. */
+static void check_release_ended_by(const row *r, void (*by)(void), int err)
+{
+  snprintf(where, sizeof where, "%s, release", r->name);
+  hold(r);
+  lose_server(false);
+  release(&(release_case){.until = false});
+  fake_turn(&server);
+  by();
+  expect(ended == 1 && end_err == err, "must end with the other error");
+  if (lock != NULL)
+    free_lock();
+  fake_run(&server, 1600);
+  expect(ended == 1, "must end once");
+  end();
+}
+
+static void free_client(void)
+{
+  lk_client_free(p.link->client);
+}
+
+static void answer(void)
+{
+  p.link->frozen = false;
+  fake_turn(&server);
+}
+
+static void time_out_and_free_client(void)
+{
+  fake_run(&server, 1501);
+  lk_client_free(p.link->client);
+}
+
+START_TEST(a_release_ends_once)
+{
+  for (size_t i = 0; i < COUNT(locks); i++) {
+    check_release_ended_by(&locks[i], answer, 0);
+    check_release_ended_by(&locks[i], free_lock, LK_ERR_CLOSED);
+    check_release_ended_by(&locks[i], free_client, LK_ERR_CLOSED);
+    check_release_ended_by(&locks[i], time_out_and_free_client,
+                           LK_ERR_DEADLINE);
+  }
+}
+END_TEST
+
+static void close_client_at_once(void)
+{
+  (void)lk_client_close(p.link->client, NULL, NULL);
+  fake_run(&server, 1600);
+  if (end_err == LK_ERR_DEADLINE)
+    end_err = LK_ERR_CLOSED; /* both are due in the same turn */
+}
+
+START_TEST(a_release_ends_once_where_its_client_is_closed)
+{
+  for (size_t i = 0; i < COUNT(locks); i++)
+    check_release_ended_by(&locks[i], close_client_at_once, LK_ERR_CLOSED);
+}
+END_TEST
+
+START_TEST(the_limit_of_a_release_that_has_ended_ends_no_other)
+{
+  hold(&locks[0]);
+  release(&(release_case){.until = false});
+  fake_turn(&server);
+  expect(ended == 1 && end_err == 0, "must end with its answer");
+  ck_assert_int_eq(acquire(&(limit){.timeout_ms = LK_NO_LIMIT}), 0);
+  fake_turn(&server);
+  lose_server(false);
+  ended = 0;
+  release(&(release_case){.until = true, .deadline_ms = LK_NO_LIMIT});
+  fake_run(&server, 1600);
+  expect(ended == 0, "must not end without an answer");
+  free_lock();
+  end();
+}
+END_TEST
+
+START_TEST(a_count_down_waits_for_no_server)
+{
+  hold(&locks[0]);
+  ck_assert_int_eq(acquire(&(limit){.timeout_ms = 0}), 0);
+  fake_turn(&server);
+  lose_server(false);
+  ended = 0;
+  ck_assert_int_eq(lk_lock_release_until(lock, -2, on_lock, NULL), 0);
+  fake_turn(&server);
+  expect(ended == 1 && end_err == 0, "must end at once");
+  free_lock();
+  end();
+}
+END_TEST
+
 /* ---- calls that are late ------------------------------------------------ */
 
 static const limit late = {.timeout_ms = -2};
@@ -637,4 +848,8 @@ SUITE("timeouts", timeout_of_a_request, timeout_of_an_acquire,
       late_calls_end_with_their_client,
       what_is_held_is_acquired_again_whatever_the_limit,
       a_late_call_in_a_callback_waits_for_its_turn, a_late_call_sets_no_watch,
-      a_late_call_covers_no_other_watch)
+      a_late_call_covers_no_other_watch, a_release_waits_no_longer_than_a_close,
+      deadline_of_a_release, a_release_ends_once,
+      a_release_ends_once_where_its_client_is_closed,
+      the_limit_of_a_release_that_has_ended_ends_no_other,
+      a_count_down_waits_for_no_server)

@@ -255,9 +255,11 @@ LK_API void lk_lock_cancel(lk_lock *l);
  * Count down, and release at 0. `done` NULL: the delete is sent and nobody
  * waits; what must be finished before others hold has to be finished before
  * this call. Otherwise `done` gets 0 when the node is gone (also with its
- * session); LK_ERR_NO_AUTH: it stays until the session ends; LK_ERR_CLOSED:
- * the client was freed first. The handle may be used for the next acquire at
- * once; freeing it ends `done` with LK_ERR_CLOSED.
+ * session); LK_ERR_DEADLINE: it was not known to be gone after 1.5 s, and is
+ * deleted in the background; LK_ERR_NO_AUTH: it stays until the session ends;
+ * LK_ERR_CLOSED: the client was freed first. Whatever `done` gets, the lock is
+ * released. The handle may be used for the next acquire at once; freeing it
+ * ends `done` with LK_ERR_CLOSED.
  * When only the count goes down, `done` gets 0 in the next turn.
  *
  * @return 0; LK_ERR_NOT_HELD; LK_ERR_LOST: it was lost (now the handle is idle,
@@ -265,6 +267,14 @@ LK_API void lk_lock_cancel(lk_lock *l);
  *         has not been called yet, and this one wants to be called, too.
  */
 LK_API int lk_lock_release(lk_lock *l, lk_lock_cb done, void *arg);
+
+/** The same, where `done` waits until a deadline on lk_client_clock() instead.
+    LK_NO_LIMIT: until the node is gone; a server that does not answer makes
+    that as long as the session lasts. Where the deadline is not later than the
+    clock, the delete is sent all the same, and `done` gets LK_ERR_DEADLINE in
+    the next turn. */
+LK_API int lk_lock_release_until(lk_lock *l, int64_t deadline_ms,
+                                 lk_lock_cb done, void *arg);
 
 LK_API lk_lock_state lk_lock_get_state(const lk_lock *l);
 

@@ -89,7 +89,7 @@ static void release(cli_runner *r)
   double seconds = (double)lk_client_timeout_ms(r->link.client) / 1000;
 
   r->phase = CLI_PHASE_RELEASING;
-  if (lk_lock_release(r->lock, on_released, r) != 0) {
+  if (lk_lock_release_until(r->lock, LK_NO_LIMIT, on_released, r) != 0) {
     close_session(r); /* it was lost: there is nothing to release */
     return;
   }

@@ -54,6 +54,7 @@ static void on_gone(void *arg, int err)
   lk_lock *l = arg;
 
   lk__lock_enter(l);
+  lk__lock_stop_timer(l, &l->release_timeout);
   l->released = NULL;
   lk__lock_call(l, &l->release, err);
   lk__lock_leave(l);

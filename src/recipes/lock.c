@@ -5,6 +5,10 @@
 #include "recipes/local.h"
 #include "recipes/memory.h"
 
+enum {
+  RELEASE_MS = 1500 /* as lk_client_close() waits */
+};
+
 /* ---- calling the user -------------------------------------------------- */
 
 static void destroy(lk_lock *l)
@@ -89,6 +93,27 @@ static void on_timeout(lk_client *c, void *arg)
   give_up(arg, LK_ERR_DEADLINE);
 }
 
+/* Nobody is told any more what becomes of the released attempt, which goes on
+ * by itself. */
+static void disown_released(lk_lock *l)
+{
+  if (l->released != NULL)
+    l->released->kind->disown(l->released);
+  l->released = NULL;
+  lk__lock_stop_timer(l, &l->release_timeout);
+}
+
+static void on_release_timeout(lk_client *c, void *arg)
+{
+  lk_lock *l = arg;
+
+  (void)c;
+  lk__lock_enter(l);
+  disown_released(l);
+  lk__lock_call(l, &l->release, LK_ERR_DEADLINE);
+  lk__lock_leave(l);
+}
+
 bool lk__lock_holds(const lk_lock *l)
 {
   return l->attempt != NULL && lk__attempt_holds(l->attempt);
@@ -147,6 +172,7 @@ static int make_lock(lk_lock **out, lk_keeper *k, const char *path,
   l->keeper = k;
   lk__keeper_ref(k);
   l->timeout = (lk_timer){.fire = on_timeout, .arg = l};
+  l->release_timeout = (lk_timer){.fire = on_release_timeout, .arg = l};
   l->soon = (lk_timer){.fire = on_soon, .arg = l};
   l->make = make_contend;
   l->on_event = config->on_event;
@@ -198,9 +224,7 @@ static void drop(lk_lock *l)
   l->late = false;
   l->lost = false;
   l->count = 0;
-  if (l->released != NULL)
-    l->released->kind->disown(l->released);
-  l->released = NULL;
+  disown_released(l);
   if (a != NULL)
     stop(a, false);
   lk__lock_end_verify(l, LK_ERR_CLOSED);
@@ -351,7 +375,8 @@ void lk_lock_cancel(lk_lock *l)
   lk__lock_leave(l);
 }
 
-static void release_last(lk_lock *l, lk_lock_cb done, void *arg)
+static void release_last(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
+                         void *arg)
 {
   lk_attempt *a = lk__lock_part(l);
 
@@ -360,6 +385,8 @@ static void release_last(lk_lock *l, lk_lock_cb done, void *arg)
   if (done != NULL) {
     lk__lock_await(&l->release, done, arg);
     l->released = a;
+    if (deadline_ms != INT64_MAX)
+      lk__keeper_start_timer(l->keeper, &l->release_timeout, deadline_ms);
   }
   stop(a, done != NULL);
   lk__lock_end_verify(l, LK_ERR_NOT_HELD);
@@ -367,7 +394,17 @@ static void release_last(lk_lock *l, lk_lock_cb done, void *arg)
   lk__lock_leave(l);
 }
 
-int lk_lock_release(lk_lock *l, lk_lock_cb done, void *arg)
+static void count_down(lk_lock *l, lk_lock_cb done, void *arg)
+{
+  l->count--;
+  if (done != NULL) {
+    lk__lock_await(&l->release, done, arg);
+    start_timer(l, &l->soon, 0);
+  }
+}
+
+/* Why this handle cannot release now, or 0: then its client is still there. */
+static int release_refusal(lk_lock *l, bool waits)
 {
   if (l->lost) {
     l->lost = false;
@@ -376,17 +413,39 @@ int lk_lock_release(lk_lock *l, lk_lock_cb done, void *arg)
   }
   if (!lk__lock_holds(l))
     return LK_ERR_NOT_HELD;
-  if (done != NULL && l->release.waits)
-    return LK_ERR_STATE;
-  if (l->count == 1) {
-    release_last(l, done, arg);
-    return 0;
-  }
-  l->count--;
-  if (done != NULL) {
-    lk__lock_await(&l->release, done, arg);
-    start_timer(l, &l->soon, 0);
-  }
+  return waits && l->release.waits ? LK_ERR_STATE : 0;
+}
+
+static void release(lk_lock *l, int64_t deadline_ms, lk_lock_cb done, void *arg)
+{
+  if (l->count == 1)
+    release_last(l, deadline_ms, done, arg);
+  else
+    count_down(l, done, arg);
+}
+
+int lk_lock_release(lk_lock *l, lk_lock_cb done, void *arg)
+{
+  int err = release_refusal(l, done != NULL);
+
+  if (err != 0)
+    return err;
+  int64_t now = lk_client_clock(l->keeper->client);
+
+  release(l, lk__timeout_after(now, RELEASE_MS), done, arg);
+  return 0;
+}
+
+int lk_lock_release_until(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
+                          void *arg)
+{
+  int err = release_refusal(l, done != NULL);
+
+  if (err != 0)
+    return err;
+  int64_t now = lk_client_clock(l->keeper->client);
+
+  release(l, lk__timeout_until(now, deadline_ms), done, arg);
   return 0;
 }
 

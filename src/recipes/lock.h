@@ -44,6 +44,7 @@ struct lk_lock {
   lk_waiter verify;
   lk_question *verifying; /**< under way for `verify`; or NULL */
   lk_timer timeout;
+  lk_timer release_timeout; /**< runs only while `released` is there */
   lk_timer soon; /**< calls those who wait for no server, in the next turn */
   unsigned busy; /**< callbacks of the user on the stack */
   bool freed;

@@ -173,8 +173,9 @@ static void begin_release(lk_errand *e)
   int hindrance = lk__errand_hindrance(e, lk__errand_clock(e));
 
   lk__holder_lose(h);
-  int err = h->handle == NULL ? LK_ERR_CLOSED
-                              : lk_lock_release(h->handle, on_released, h);
+  int err = h->handle == NULL
+                ? LK_ERR_CLOSED
+                : lk_lock_release_until(h->handle, LK_NO_LIMIT, on_released, h);
 
   if (err != 0) {
     fail(h, err);
