@@ -163,10 +163,10 @@ START_TEST(watch_of_every_call_is_set_and_told)
   for (size_t i = 0; i < READS; i++) {
     bool stays = reads[i].call == do_add;
     bool children = reads[i].call == do_children || reads[i].call == do_list;
-    int32_t type = children ? LK_EVENT_CHILDREN : LK_EVENT_CHANGED;
+    lk_event_type type = children ? LK_EVENT_CHILDREN : LK_EVENT_CHANGED;
     lk_sync_watch *w = start_watch(&reads[i], false);
 
-    scripted_send_event(&zk, type, reads[i].path);
+    scripted_send_event(&zk, (int32_t)type, reads[i].path);
     await_event(type, 0, reads[i].path);
     if (stays) {
       scripted_send_event(&zk, LK_EVENT_DELETED, "/a/b");

@@ -48,16 +48,19 @@ static void accept_connection(loopback *b)
 static void serve(loopback *b, lk_buf *in, fake_link *l)
 {
   while (lk__buf_len(in) >= 4 && !l->frozen) {
+    const unsigned char *bytes = lk__buf_bytes(in);
     lk_reader r;
 
-    lk__reader_init(&r, lk__buf_bytes(in), lk__buf_len(in));
+    if (bytes == NULL)
+      return;
+    lk__reader_init(&r, bytes, lk__buf_len(in));
     size_t size = 4 + (size_t)lk__reader_int(&r);
 
     if (lk__buf_len(in) < size)
       return;
     if (b->quiet)
       l->log[0] = '\0';
-    fake_take(l, lk_bytes_of(lk__buf_bytes(in), size));
+    fake_take(l, lk_bytes_of(bytes, size));
     lk__buf_consume(in, size);
   }
 }

@@ -10,8 +10,7 @@ import live
 import locks as shared
 from live import eventually
 from locks import Wired, names, on_server, wait_until_empty
-from relay import CHILDREN, CREATE, CREATE2, DELETE, GET, MULTI, \
-    REMOVE_WATCHES
+from relay import CHILDREN, CREATE, CREATE2, DELETE, GET, REMOVE_WATCHES
 
 try:
     import kazoo.client
@@ -202,7 +201,7 @@ def who_is_first_waits_for_permits_alone(puppet, far, base):
             holder.release()
             asked.good()
             # The event, one list; and what nobody waits for.
-            it.costs(2, CHILDREN, REMOVE_WATCHES, MULTI, DELETE)
+            it.costs(2, CHILDREN, REMOVE_WATCHES, DELETE)
             lock.release()
             it.costs(1, DELETE)
 
@@ -236,7 +235,7 @@ def who_is_not_first_gives_its_permits_back(puppet, far, base):
             it.costs(2, CREATE2, CHILDREN, GET)
             first.release()
             asked.good()
-            it.costs(2, CHILDREN, REMOVE_WATCHES, MULTI, DELETE)
+            it.costs(2, CHILDREN, REMOVE_WATCHES, DELETE)
             lock.release()
         it.begin()
         lock.acquire()  # nobody is there

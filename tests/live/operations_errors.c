@@ -44,16 +44,16 @@ END_TEST
 
 START_TEST(what_cannot_be_meant_is_not_sent)
 {
-  const lk_call small = {.size = sizeof small - 1};
-  const lk_call late = {.size = sizeof late, .timeout_ms = -1};
+  const lk_call unset = {.size = 0};
+  const lk_call late = {.size = sizeof late, .timeout_ms = -2};
   const lk_call twice = {.size = sizeof twice, .repeat = true};
   const operation *o = operation_of(_i);
 
   place_enter(with_chroot(_i));
   if ((o->flags & NO_NODE_IN) == 0)
     assert_err(o, do_ask(o, "relative", NULL), LK_ERR_BAD_PATH, "path");
-  assert_err(o, do_ask(o, at("/a", ""), &small), LK_ERR_BAD_ARGUMENT, "size");
-  assert_err(o, do_ask(o, at("/a", ""), &late), LK_ERR_BAD_ARGUMENT, "timeout");
+  assert_err(o, do_ask(o, at("/a", ""), &unset), LK_ERR_BAD_ARGUMENT, "size");
+  assert_err(o, do_ask(o, at("/a", ""), &late), LK_ERR_DEADLINE, "timeout");
   if ((o->flags & WRITES) != 0)
     assert_err(o, do_ask(o, at("/a", ""), &twice), LK_ERR_BAD_ARGUMENT,
                "repeat");

@@ -131,9 +131,8 @@ def who_waits_parks_with_one_write_more(puppet, far, base):
     far_read, far_write = far.rwlock(base + "/l")
     with Wired() as it:
         read, write = it.client.rwlock(base + "/l")
-        # Behind the last one a deletion grants: only the proof follows, which
-        # nobody waits for. A writer behind a writer has to look, who may have
-        # become a reader.
+        # Behind the last one a deletion grants. A writer behind a writer has
+        # to list the queue, since the other may have become a reader.
         for before, side, looks in ((far_write, read, []),
                                     (far_read, write, []),
                                     (far_write, write, [CHILDREN])):
@@ -144,7 +143,7 @@ def who_waits_parks_with_one_write_more(puppet, far, base):
             it.costs(2, CREATE2, CHILDREN, GET, GET)
             before.release()
             asked.good()
-            it.costs(1 + len(looks), *looks, MULTI)
+            it.costs(len(looks), *looks)
             side.release()
             it.costs(1, DELETE)
 

@@ -10,7 +10,7 @@ import locks as shared
 from live import eventually
 from locks import LONG, SHORT, Wired, names, on_server, wait_until_empty
 from puppet import Puppet
-from relay import CHILDREN, CREATE2, CREATE_CONTAINER, DELETE, GET, MULTI, \
+from relay import CHILDREN, CREATE2, CREATE_CONTAINER, DELETE, GET, \
     REMOVE_WATCHES, Relay
 
 LEASE = re.compile(r"_c_[0-9a-f-]{36}-lease-[0-9]{10}")
@@ -186,7 +186,7 @@ def who_is_first_waits_for_permits_alone(puppet, far, base):
             holder.release()
             asked.good()
             # The event, one list; and what nobody waits for.
-            it.costs(2, CHILDREN, REMOVE_WATCHES, MULTI, DELETE)
+            it.costs(2, CHILDREN, REMOVE_WATCHES, DELETE)
             lock.release()
             it.costs(1, DELETE)
 
@@ -220,7 +220,7 @@ def who_is_not_first_gives_its_permits_back(puppet, far, base):
             it.costs(2, CREATE2, CHILDREN, GET)
             first.release()
             asked.good()
-            it.costs(2, CHILDREN, REMOVE_WATCHES, MULTI, DELETE)
+            it.costs(2, CHILDREN, REMOVE_WATCHES, DELETE)
             lock.release()
         it.begin()
         lock.acquire()  # nobody is there
