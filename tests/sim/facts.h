@@ -164,6 +164,9 @@ typedef struct sim_request {
   uint64_t connection; /**< on which it was set, or was told to be back */
   sim_stay *stay;      /**< NULL: it is for one event */
   int64_t late_us;     /**< since when an event is due that may come late; 0 */
+  int64_t told_us;     /**< when a watch for one event was told; 0: never */
+  uint64_t repeated;   /**< the connection on which a repeated setWatches
+                            registered it again */
 } sim_request;
 
 /** A write that is retried until its outcome is known. */

@@ -123,7 +123,7 @@
     "an answer is what was true at its zxid") \
   P(order, "ORDER", ON(ENDED), \
     "answers come in the order of the requests, and never go back") \
-  P(watch_events, "WATCH-EVENTS", ON(ANSWER) | ON(EVENT), \
+  P(watch_events, "WATCH-EVENTS", ON(SENT) | ON(ANSWER) | ON(EVENT), \
     "a watch is told once, in time, of what happened") \
   P(reliable_write, "RELIABLE-WRITE", ON(SETTLED) | ON(CALM), \
     "a reliable write that says 0 was executed once, one that is refused never") \
@@ -228,6 +228,7 @@ typedef struct sim_life {
   int64_t top_zxid;       /**< of the last of these in the session */
   int32_t xid;            /**< the last that was sent in the session */
   size_t deletes_due;     /**< to be sent first on this connection */
+  size_t nset_watches;    /**< sent on it for the watches of earlier ones */
   unsigned char head[56]; /**< of the frame being sent */
   size_t sent;            /**< bytes of it */
   size_t frame;           /**< its length, with the four bytes before it */
