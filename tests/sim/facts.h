@@ -133,6 +133,7 @@ typedef struct sim_stay {
   size_t next;  /**< the change that it must be told of next, or one behind */
   size_t heard; /**< behind what it was told of last on this connection */
   size_t away;  /**< what `next` was when its connection broke */
+  int back;     /**< how often it was told on this connection to be back */
   size_t maybe; /**< one behind the change that it was told of, or else that
                      was another like it, made up for; 0: none */
 } sim_stay;

@@ -181,7 +181,7 @@ typedef struct sim_attempt {
 /** An event, or the answer to a setWatches, as it came. */
 typedef struct sim_heard {
   int32_t type; /**< of an event; 0: an answer to a reconnect's; -1: to one
-                     that the client sent later */
+                     that the client sent later; -2: one that was throttled */
   int64_t zxid; /**< of an answer */
   char path[SIM_CHANGE_PATH];
 } sim_heard;
@@ -281,6 +281,10 @@ void sim_hearing_begin(sim_life *l);
 void sim_hearing_end(sim_life *l);
 /** A setWatches was sent. */
 void sim_hearing_asked(sim_life *l, int32_t xid);
+
+/** Whether an older watch of one shot is told of that at this moment, by a
+    setWatches that is repeated since it was throttled. */
+bool sim_is_told_late(const sim_judge *j, const sim_life *l, const lk_event *e);
 
 /** It is broken. */
 void sim_accuse(sim_judge *j, const char *format, ...)

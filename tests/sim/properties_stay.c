@@ -82,14 +82,41 @@ static void see_armed(const sim_judge *j, const sim_life *l,
   }
 }
 
-/* Whether a setWatches had not been answered before that was heard. */
+/* Whether a setWatches had not been answered before that was heard, or is to
+ * be repeated, since it was throttled. */
 static bool makes_up(const sim_hearing *h, size_t heard)
 {
   size_t answered = 0;
+  int32_t last = 0;
 
-  for (size_t i = 0; i < heard; i++)
-    answered += h->heard[i].type <= 0;
-  return answered < h->asked;
+  for (size_t i = 0; i < heard; i++) {
+    if (h->heard[i].type > 0)
+      continue;
+    answered++;
+    last = h->heard[i].type;
+  }
+  return answered < h->asked || last == -2;
+}
+
+/* Whether a setWatches of this connection was throttled, and a later one
+ * answered. */
+static bool is_late(const sim_hearing *h)
+{
+  size_t i = 0;
+
+  while (i < h->count && h->heard[i].type != -2)
+    i++;
+  while (i < h->count && h->heard[i].type != 0)
+    i++;
+  return i < h->count;
+}
+
+/* What stays is told that it is back with the connection; and once more, when
+ * it is set again only later. */
+static bool is_back(sim_judge *j, const sim_request *r, uint64_t connection)
+{
+  return r->connection != connection ||
+         (r->stay->back == 1 && is_late(&sim_life_of(j, r->process)->hearing));
 }
 
 /* Whether it is true of what one may have missed. */
@@ -147,7 +174,7 @@ static void judge_told(sim_judge *j, sim_life *l, const sim_request *r,
   } else if (r->stay->maybe > 0 &&
              is_about(r, &j->journal.changes[r->stay->maybe - 1], e))
     r->stay->maybe = 0;
-  else if (!made_up || !was_missed(j, l, r, e))
+  else if (!made_up || (!was_missed(j, l, r, e) && !sim_is_told_late(j, l, e)))
     sim_accuse(j, "a watch on %s is told of %d of %s, not of 0x%" PRIx64,
                r->path, (int)e->type, (const char *)e->path.at,
                c == NULL ? 0 : (uint64_t)c->zxid);
@@ -155,10 +182,11 @@ static void judge_told(sim_judge *j, sim_life *l, const sim_request *r,
 
 static void judge_back(sim_judge *j, sim_request *r, uint64_t connection)
 {
-  if (r->connection == connection)
+  if (!is_back(j, r, connection))
     sim_accuse(j, "a watch on %s is back, and never was away", r->path);
   else if (r->until_break)
     sim_accuse(j, "a watch on %s outlives its connection", r->path);
+  r->stay->back = r->connection == connection ? r->stay->back + 1 : 1;
   r->connection = connection;
   r->stay->armed = false;
   r->stay->away = r->stay->next;

@@ -149,16 +149,22 @@ static bool is_part(const sim_judge *j, const sim_request *r, const lk_event *e,
   return false;
 }
 
-/* Whether the older watch `o` is told of that at this moment, by a setWatches
- * that was repeated after it had been throttled. */
-static bool is_told_late(const sim_judge *j, const sim_request *o,
-                         const sim_request *r, const lk_event *e)
+static bool tells_late(const sim_judge *j, const sim_request *o,
+                       const lk_event *e)
 {
-  return o->repeated == lk_client_connection(r->process->client) &&
-         (o->verb == SIM_CHILDREN) == (r->verb == SIM_CHILDREN) &&
-         strcmp(o->path, r->path) == 0 &&
+  return o->repeated == lk_client_connection(o->process->client) &&
+         strcmp(o->path, e->path.at) == 0 &&
          (o->told_us == 0 || o->told_us == sim_now_us(j)) &&
          is_right(o, e->type, first_change(j, o));
+}
+
+bool sim_is_told_late(const sim_judge *j, const sim_life *l, const lk_event *e)
+{
+  const sim_request *o = l->requests;
+
+  while (o != NULL && !tells_late(j, o, e))
+    o = o->next;
+  return o != NULL;
 }
 
 /* An event has only a path. So a watch that was set while setWatches was
@@ -170,15 +176,11 @@ static bool is_for_older(const sim_judge *j, const sim_request *r,
                          const lk_event *e)
 {
   bool gone = e->type == LK_EVENT_DELETED;
-  const sim_request *o = j->lives[r->process->index].requests;
 
-  if (r->connection != lk_client_connection(r->process->client) ||
-      (r->verb != SIM_CHILDREN &&
-       gone != (sim_ledger_at(&j->ledger, r->path, r->since) == NULL)))
-    return false;
-  while (o != NULL && !is_told_late(j, o, r, e))
-    o = o->next;
-  return o != NULL;
+  return r->connection == lk_client_connection(r->process->client) &&
+         (r->verb == SIM_CHILDREN ||
+          gone == (sim_ledger_at(&j->ledger, r->path, r->since) == NULL)) &&
+         sim_is_told_late(j, &j->lives[r->process->index], e);
 }
 
 /* Whether that was so, as far as a server can have known it. */
