@@ -32,8 +32,9 @@
  *   LK_ERR_TOO_MANY       `outstanding_limit` requests are under way;
  *   LK_ERR_UNIMPLEMENTED  the server in use, or one of its name and port, said
  *                         within the last hour that it does not know such
- *                         requests, which costs the connection. What waits for
- * a connection and meets such a server ends so, without being sent;
+ *                         requests, which costs the connection. A request that
+ *                         waits for a connection and meets such a server ends
+ *                         with this error, too, without being sent;
  *   LK_ERR_NOT_READ_ONLY  a write, a multi or a sync in LK_STATE_READ_ONLY.
  *                         Here, too, what waits ends so without being sent;
  *   LK_ERR_NO_MEMORY, LK_ERR_CLOSED (also after expiry where no new session is

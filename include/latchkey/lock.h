@@ -158,10 +158,10 @@ typedef struct lk_lock_config {
   /** For queues of a thousand and more, where all users are of this library and
       set it: a holder that has waited says in its node that it is the first, so
       that the one behind need not list the queue to know. That is one write for
-      each grant after a wait, which nobody waits for. It reaches the contender
-      behind if the lock is held for some round trips. Contenders and holder
-     need WRITE on their own nodes. Of no effect in semaphores and read-write
-     locks; in Curator's layout only. */
+      each grant after a wait; the grant does not wait for it. It reaches the
+      contender behind if the lock is held for some round trips. Contenders and
+      holder need WRITE on their own nodes. Of no effect in semaphores and
+      read-write locks; in Curator's layout only. */
   bool announce;
   /** Handles of one keeper for one path (in one layout, with one prefix) with
       this option queue among themselves behind one node, in order: many owners
