@@ -69,6 +69,17 @@ static void arm(const sim_judge *j, const sim_request *r, int64_t zxid)
   r->stay->next = sim_journal_behind(&j->journal, zxid);
 }
 
+/* Whether one of several setWatches was throttled, which are all repeated then:
+ * which of them has this watch is not known here. */
+static bool waits(const sim_hearing *h, const sim_request *r)
+{
+  size_t i = 0;
+
+  while (i < h->count && h->heard[i].type != -2)
+    i++;
+  return r->stay->back == 1 && i < h->count;
+}
+
 /* It is set again with the first setWatches of a connection; `until`: what has
  * been told so far. */
 static void see_armed(const sim_judge *j, const sim_life *l,
@@ -76,6 +87,10 @@ static void see_armed(const sim_judge *j, const sim_life *l,
 {
   const sim_hearing *h = &l->hearing;
 
+  if (waits(h, r)) {
+    r->stay->armed = false;
+    return;
+  }
   for (size_t i = 0; i < until && !r->stay->armed; i++) {
     if (h->heard[i].type == 0)
       arm(j, r, h->heard[i].zxid);
@@ -166,7 +181,7 @@ static void judge_told(sim_judge *j, sim_life *l, const sim_request *r,
   r->stay->heard = at + 1;
   see_armed(j, l, r, at);
   const sim_change *c = r->stay->armed ? next_change(j, r) : NULL;
-  bool made_up = makes_up(&l->hearing, at);
+  bool made_up = makes_up(&l->hearing, at) || waits(&l->hearing, r);
 
   if (c != NULL && is_about(r, c, e)) {
     r->stay->next++;
@@ -180,6 +195,18 @@ static void judge_told(sim_judge *j, sim_life *l, const sim_request *r,
                c == NULL ? 0 : (uint64_t)c->zxid);
 }
 
+/* It is told so behind the last answer. */
+static void arm_late(const sim_judge *j, const sim_request *r,
+                     const sim_hearing *h)
+{
+  size_t i = h->count;
+
+  while (i > 0 && h->heard[i - 1].type != 0)
+    i--;
+  if (i > 0)
+    arm(j, r, h->heard[i - 1].zxid);
+}
+
 static void judge_back(sim_judge *j, sim_request *r, uint64_t connection)
 {
   if (!is_back(j, r, connection))
@@ -191,6 +218,8 @@ static void judge_back(sim_judge *j, sim_request *r, uint64_t connection)
   r->stay->armed = false;
   r->stay->away = r->stay->next;
   r->stay->heard = 0;
+  if (r->stay->back > 1)
+    arm_late(j, r, &sim_life_of(j, r->process)->hearing);
 }
 
 static void judge_event(sim_judge *j, sim_life *l, sim_request *r,
