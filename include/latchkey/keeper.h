@@ -14,9 +14,12 @@
  * session is resumed with a shorter timeout. It is proven for servers whose
  * tick is at most half the session timeout, which is their default bound, and
  * whose leader pings them on time: with a session timeout of four ticks or more
- * it may be half a tick late. A machine whose clocks all stop (a paused virtual
- * machine) is beyond any client: check lk_lock_ok() right before you act, and
- * give the fencing token to whoever you act upon.
+ * it may be half a tick late. It also assumes that the servers' bounds for
+ * session timeouts stay as they are while a connection attempt fails: if the
+ * reply to a resume with a shorter timeout is lost, the client does not know
+ * that timeout until the next reply. A machine whose clocks all stop (a paused
+ * virtual machine) is beyond any client: check lk_lock_ok() right before you
+ * act, and give the fencing token to the service you act upon.
  *
  * Threads, callbacks: as the client.
  */
