@@ -26,7 +26,6 @@ static void begin(void)
 {
   failing_mem_init(&mem);
   ck_assert(lk__watches_init(&ws, &mem.mem));
-  ws.connection = 2;
   out = (lk_buf){.mem = &mem.mem};
 }
 
@@ -49,9 +48,7 @@ static void watch(lk_bytes path, lk_watch_kind kind)
   lk_watch *w = lk__watch_new(&ws, path, kind, &call);
 
   ck_assert_ptr_nonnull(w);
-  ws.connection = 1; /* the one before */
   lk__watch_stand(&ws, w, kind);
-  ws.connection = 2;
 }
 
 /* ---- what was written --------------------------------------------------- */

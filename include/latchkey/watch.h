@@ -43,15 +43,8 @@ typedef struct lk_event {
                 server before 3.6). Else 0 */
 } lk_event;
 
-/**
- * Called once for a one-shot watch, any number of times for one that stays;
- * LK_EVENT_ENDED is the last. The watch has ended when the last returns.
- *
- * An event has only a path. A busy server may register the watches of an
- * earlier connection late (LK_ERR_THROTTLED). What they have missed is then
- * told to watches set meanwhile on the same path as well, though the read that
- * set them has shown it.
- */
+/** Called once for a one-shot watch, any number of times for one that stays;
+    LK_EVENT_ENDED is the last. The watch has ended when the last returns. */
 typedef void (*lk_watch_cb)(lk_client *c, lk_watch *w, const lk_event *event,
                             void *arg);
 

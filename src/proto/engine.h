@@ -134,9 +134,6 @@ struct lk_client {
   uint64_t unknown_end;  /* where that request ends in the output */
   int64_t unknown_until; /* then the connection is given up */
   size_t rearms_out;  /* setWatches without a reply */
-  bool rearm_again;   /* one of them was throttled */
-  unsigned rearms_throttled; /* how often one was, in a row */
-  int64_t rearm_ms;          /* when they are repeated for that; or LK_NEVER */
   bool watch_lost;    /* one could not be set again: try a new connection */
   bool input_lost;    /* one came inside a callback: likewise */
   lk_auth *auths;
@@ -214,8 +211,6 @@ void lk__session_greet(lk_client *c);
 void lk__session_welcome(lk_client *c, lk_bytes frame);
 /** The connection or the attempt at one is over; go on elsewhere. */
 void lk__session_break(lk_client *c, int err, const char *why);
-/** Register the watches of earlier connections again. false: no memory. */
-bool lk__session_rearm(lk_client *c);
 /** Use these servers from now on; `fresh` is used up. */
 void lk__session_rehost(lk_client *c, lk_hosts *fresh);
 /** A request or ping was answered: if the connection has lasted, the next pause
@@ -237,8 +232,6 @@ void lk__timing_run(lk_client *c);
 int64_t lk__timing_deadline(const lk_client *c);
 /** How long to wait before the next attempt, with jitter. */
 int64_t lk__timing_pause(lk_client *c);
-/** Repeat setWatches later, with jitter: the server was too busy. */
-void lk__timing_rearm_later(lk_client *c);
 /** How long one attempt may take, from resolving to the handshake's answer,
     where no session is about to end. */
 int64_t lk__timing_attempt(const lk_client *c);

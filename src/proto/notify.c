@@ -60,10 +60,5 @@ void lk__notify_resumed(lk_client *c)
 
   lk__list_init(&staying);
   lk__watches_staying(&c->watches, &staying);
-  for (lk_link *l = staying.next, *next; l != &staying; l = next) {
-    next = l->next;
-    if (LK_OWNER(l, lk_watch, tell)->since == c->connection)
-      lk__list_remove(l); /* it never was away */
-  }
   lk__notify(c, &staying, LK_EVENT_RESUMED, lk_bytes_of(NULL, 0), 0);
 }

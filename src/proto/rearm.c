@@ -19,32 +19,19 @@ typedef struct cursor {
   bool again;
 } cursor;
 
-/* Whether one of a list was registered on a connection before the present one.
- * The others need no setWatches, and with its zxid might be told of changes
- * that they follow. */
-static bool has_older(const lk_watches *ws, const lk_link *list)
-{
-  for (lk_link *l = list->next; l != list; l = l->next) {
-    if (LK_OWNER(l, lk_watch, link)->since < ws->connection)
-      return true;
-  }
-  return false;
-}
-
-static bool stops_at(const lk_watches *ws, const cursor *c,
-                     const lk_watched *on)
+static bool stops_at(const cursor *c, const lk_watched *on)
 {
   if (c->again && (c->kind != LK_WATCH_CHILD ||
                    lk__list_empty(&on->kinds[LK_WATCH_RECURSIVE])))
     return false;
-  return has_older(ws, &on->kinds[c->kind]);
+  return !lk__list_empty(&on->kinds[c->kind]);
 }
 
 static void settle(const lk_watches *ws, cursor *c)
 {
   while (c->kind < LK_WATCH_NKINDS) {
     for (; c->node != NULL; c->node = lk__map_next(c->node)) {
-      if (stops_at(ws, c, (lk_watched *)(void *)c->node))
+      if (stops_at(c, (lk_watched *)(void *)c->node))
         return;
     }
     c->kind++;

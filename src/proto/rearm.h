@@ -6,8 +6,7 @@
 #include "proto/watch.h"
 
 /**
- * Append the setWatches requests that register the standing watches of earlier
- * connections again, as
+ * Append the setWatches requests that register all standing watches again, as
  * many as it takes to keep each below 128 KiB of paths (ZOOKEEPER-706) and its
  * frame within `send_limit`; one with a single path is never too long. Gives
  * their number, or -1: no memory.

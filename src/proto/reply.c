@@ -219,40 +219,16 @@ static void take_auth(lk_client *c, const struct lk_reply_header *header)
     done(c, 0, a->arg);
 }
 
-/* The last of several setWatches was answered. Those that stay were told too
- * early that they are back, where it took more than one try. */
-static void end_rearm(lk_client *c)
-{
-  bool late = c->rearms_throttled > 0;
-
-  if (c->rearm_again) {
-    c->rearm_again = false;
-    c->rearms_throttled++;
-    lk__timing_rearm_later(c);
-    return;
-  }
-  c->rearms_throttled = 0;
-  if (late)
-    lk__notify_resumed(c);
-}
-
 static void take_rearm(lk_client *c, const struct lk_reply_header *header)
 {
-  bool throttled = header->err == LK_ERR_THROTTLED;
-
-  if (c->rearms_out == 0) {
+  if (c->rearms_out == 0)
     lk__session_break(c, LK_ERR_PROTOCOL, "an answer to nothing");
-    return;
-  }
-  if (header->err != 0 && !throttled) {
+  else if (header->err != 0) {
     if (is_unknown(header) && c->watches.added > 0)
       lk__request_note_unknown(c, LK_OPCODE_SET_WATCHES2);
     lk__session_break(c, header->err, "cannot register watches again");
-    return;
-  }
-  c->rearm_again = c->rearm_again || throttled;
-  if (--c->rearms_out == 0)
-    end_rearm(c);
+  } else
+    c->rearms_out--;
 }
 
 /* Read straight: every answer has one. */

@@ -38,9 +38,6 @@ static void drop_connection(lk_client *c)
     lk__ring_pop(&c->pings);
   c->unknown_op = 0;
   c->rearms_out = 0;
-  c->rearm_again = false;
-  c->rearms_throttled = 0;
-  c->rearm_ms = LK_NEVER;
   c->watch_lost = false;
   c->input_lost = false;
   c->auth_next = NULL;
@@ -103,7 +100,7 @@ void lk__session_break(lk_client *c, int err, const char *why)
   set_trouble(c, err, why);
   c->refused_round = c->refused_round && err == LK_ERR_REFUSED;
   c->phase = LK_PHASE_PAUSE;
-  if (was_live && c->rearms_out == 0 && c->rearms_throttled == 0)
+  if (was_live && c->rearms_out == 0)
     c->relative_zxid = known_until(c);
   drop_connection(c);
   c->close_lost =
@@ -204,17 +201,6 @@ void lk__session_greet(lk_client *c)
   lk__client_wake(c);
 }
 
-bool lk__session_rearm(lk_client *c)
-{
-  int count =
-      lk__rearm_encode(&c->watches, c->relative_zxid, c->send_limit, &c->out);
-
-  if (count < 0)
-    return false;
-  c->rearms_out = (size_t)count;
-  return true;
-}
-
 /* What belongs to a connection goes first: identities, then watches. */
 static bool restore(lk_client *c)
 {
@@ -223,7 +209,15 @@ static bool restore(lk_client *c)
     if (!lk__buf_append(&c->out, a->frame, a->len))
       return false;
   }
-  return c->watches.standing == 0 || lk__session_rearm(c);
+  if (c->watches.standing == 0)
+    return true;
+  int count =
+      lk__rearm_encode(&c->watches, c->relative_zxid, c->send_limit, &c->out);
+
+  if (count < 0)
+    return false;
+  c->rearms_out = (size_t)count;
+  return true;
 }
 
 static void begin_live(lk_client *c, const lk_handshake *h)
@@ -234,7 +228,6 @@ static void begin_live(lk_client *c, const lk_handshake *h)
   c->no_quorum = h->read_only;
   c->phase = LK_PHASE_LIVE;
   c->connection = ++c->connections;
-  c->watches.connection = c->connection;
   c->live_ms = c->now;
   c->insists = false;
   c->heard_ms = c->now;

@@ -25,8 +25,7 @@ static int64_t later(int64_t a, int64_t b)
   return a > b ? a : b;
 }
 
-/* The pause after so many failures. */
-static int64_t pause_after(const lk_client *c, unsigned failures)
+int64_t lk__timing_pause(lk_client *c)
 {
   int64_t cap = c->timeout_ms / 10;
   uint32_t r;
@@ -35,33 +34,10 @@ static int64_t pause_after(const lk_client *c, unsigned failures)
     cap = LONGEST_PAUSE_MS;
   if (cap < SHORTEST_CAP_MS)
     cap = SHORTEST_CAP_MS;
-  int64_t pause = failures > 3 ? cap : cap >> (3 - failures);
+  int64_t pause = c->rounds > 3 ? cap : cap >> (3 - c->rounds);
 
   c->hooks.random(c->hooks.arg, &r, sizeof r);
   return pause / 2 + (int64_t)(r % (uint32_t)(pause / 2 + 1));
-}
-
-int64_t lk__timing_pause(lk_client *c)
-{
-  return pause_after(c, c->rounds);
-}
-
-void lk__timing_rearm_later(lk_client *c)
-{
-  c->rearm_ms = c->now + pause_after(c, c->rearms_throttled);
-  lk__client_wake(c);
-}
-
-static void run_rearm(lk_client *c)
-{
-  if (c->now < c->rearm_ms)
-    return;
-  c->rearm_ms = LK_NEVER;
-  if (!lk__session_rearm(c))
-    lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
-  else if (c->rearms_out == 0)
-    c->rearms_throttled = 0; /* none is left that waits for that */
-  lk__client_wake(c);
 }
 
 /* Servers, and further addresses of the one in turn. */
@@ -272,7 +248,6 @@ static void run_phase(lk_client *c)
   case LK_PHASE_DIALING:
   case LK_PHASE_HANDSHAKE: run_attempt(c); break;
   case LK_PHASE_LIVE:
-    run_rearm(c);
     run_unknown(c);
     run_move(c);
     lk__probe_run(c);
@@ -341,7 +316,7 @@ int64_t lk__timing_deadline(const lk_client *c)
     if (c->watch_lost)
       return c->now;
     at = earlier(at, earlier(move_deadline(c), unknown_deadline(c)));
-    at = earlier(at, earlier(c->probe_ms, c->rearm_ms));
+    at = earlier(at, c->probe_ms);
     return earlier(at, earlier(silence_end(c), ping_due(c)));
   case LK_PHASE_ENDED: break;
   }

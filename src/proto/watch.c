@@ -264,7 +264,6 @@ void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind)
   leave_pending(w);
   w->kind = kind;
   w->standing = true;
-  w->since = ws->connection;
   ws->standing++;
   ws->added += lk__watch_stays(kind);
   ws->recursive += kind == LK_WATCH_RECURSIVE;

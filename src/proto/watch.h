@@ -49,7 +49,6 @@ struct lk_watch {
   lk_watch_kind kind;
   uint32_t slot;   /**< in the table of handles */
   uint32_t serial; /**< of its handle */
-  uint64_t since;  /**< the connection that it was registered on by a request */
   bool until_break;
   bool standing; /**< its request succeeded */
   bool held;     /**< its request waits for a connection; lk__watch_hold() */
@@ -68,7 +67,6 @@ typedef struct lk_watch_slot {
 typedef struct lk_watches {
   const lk_mem *mem;
   lk_map paths;
-  uint64_t connection; /**< the present one, or the last */
   size_t standing;
   size_t added;     /**< of those: that stay */
   size_t recursive; /**< of those: for what is below, too */

@@ -133,7 +133,6 @@ typedef struct sim_stay {
   size_t next;  /**< the change that it must be told of next, or one behind */
   size_t heard; /**< behind what it was told of last on this connection */
   size_t away;  /**< what `next` was when its connection broke */
-  int back;     /**< how often it was told on this connection to be back */
   size_t maybe; /**< one behind the change that it was told of, or else that
                      was another like it, made up for; 0: none */
 } sim_stay;
@@ -165,9 +164,6 @@ typedef struct sim_request {
   uint64_t connection; /**< on which it was set, or was told to be back */
   sim_stay *stay;      /**< NULL: it is for one event */
   int64_t late_us;     /**< since when an event is due that may come late; 0 */
-  int64_t told_us;     /**< when a watch for one event was told; 0: never */
-  uint64_t repeated;   /**< the connection on which a repeated setWatches
-                            registered it again */
 } sim_request;
 
 /** A write that is retried until its outcome is known. */

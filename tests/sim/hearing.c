@@ -76,7 +76,7 @@ static void hear(sim_hearing *h)
   if (lk__record_decode(&lk__reply_header_record, &head, &in, NULL) != 0)
     return;
   if (head.xid == LK_XID_SET_WATCHES)
-    keep(h, head.err == LK_ERR_THROTTLED ? -2 : 0, head.zxid, lk_text(""));
+    keep(h, 0, head.zxid, lk_text(""));
   else if (mends(h, head.xid))
     keep(h, -1, head.zxid, lk_text(""));
   else if (head.xid == LK_XID_EVENT &&

@@ -118,7 +118,6 @@ void sim_judge_connected(sim_judge *j, sim_process *p)
   l->greeted = false;
   l->hears_us = l->heard_us = sim_now_us(j);
   l->deletes_due = 0;
-  l->nset_watches = 0;
   sim_hearing_begin(l);
   sim_judge_tell(j, &(sim_fact){.type = SIM_DIALED, .life = l});
 }

@@ -123,7 +123,7 @@
     "an answer is what was true at its zxid") \
   P(order, "ORDER", ON(ENDED), \
     "answers come in the order of the requests, and never go back") \
-  P(watch_events, "WATCH-EVENTS", ON(SENT) | ON(ANSWER) | ON(EVENT), \
+  P(watch_events, "WATCH-EVENTS", ON(ANSWER) | ON(EVENT), \
     "a watch is told once, in time, of what happened") \
   P(reliable_write, "RELIABLE-WRITE", ON(SETTLED) | ON(CALM), \
     "a reliable write that says 0 was executed once, one that is refused never") \
@@ -181,7 +181,7 @@ typedef struct sim_attempt {
 /** An event, or the answer to a setWatches, as it came. */
 typedef struct sim_heard {
   int32_t type; /**< of an event; 0: an answer to a reconnect's; -1: to one
-                     that the client sent later; -2: one that was throttled */
+                     that the client sent later */
   int64_t zxid; /**< of an answer */
   char path[SIM_CHANGE_PATH];
 } sim_heard;
@@ -228,7 +228,6 @@ typedef struct sim_life {
   int64_t top_zxid;       /**< of the last of these in the session */
   int32_t xid;            /**< the last that was sent in the session */
   size_t deletes_due;     /**< to be sent first on this connection */
-  size_t nset_watches;    /**< sent on it for the watches of earlier ones */
   unsigned char head[56]; /**< of the frame being sent */
   size_t sent;            /**< bytes of it */
   size_t frame;           /**< its length, with the four bytes before it */
@@ -281,10 +280,6 @@ void sim_hearing_begin(sim_life *l);
 void sim_hearing_end(sim_life *l);
 /** A setWatches was sent. */
 void sim_hearing_asked(sim_life *l, int32_t xid);
-
-/** Whether an older watch of one shot is told of that at this moment, by a
-    setWatches that is repeated since it was throttled. */
-bool sim_is_told_late(const sim_judge *j, const sim_life *l, const lk_event *e);
 
 /** It is broken. */
 void sim_accuse(sim_judge *j, const char *format, ...)

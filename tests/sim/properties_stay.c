@@ -69,17 +69,6 @@ static void arm(const sim_judge *j, const sim_request *r, int64_t zxid)
   r->stay->next = sim_journal_behind(&j->journal, zxid);
 }
 
-/* Whether one of several setWatches was throttled, which are all repeated then:
- * which of them has this watch is not known here. */
-static bool waits(const sim_hearing *h, const sim_request *r)
-{
-  size_t i = 0;
-
-  while (i < h->count && h->heard[i].type != -2)
-    i++;
-  return r->stay->back == 1 && i < h->count;
-}
-
 /* It is set again with the first setWatches of a connection; `until`: what has
  * been told so far. */
 static void see_armed(const sim_judge *j, const sim_life *l,
@@ -87,51 +76,20 @@ static void see_armed(const sim_judge *j, const sim_life *l,
 {
   const sim_hearing *h = &l->hearing;
 
-  if (waits(h, r)) {
-    r->stay->armed = false;
-    return;
-  }
   for (size_t i = 0; i < until && !r->stay->armed; i++) {
     if (h->heard[i].type == 0)
       arm(j, r, h->heard[i].zxid);
   }
 }
 
-/* Whether a setWatches had not been answered before that was heard, or is to
- * be repeated, since it was throttled. */
+/* Whether a setWatches had not been answered before that was heard. */
 static bool makes_up(const sim_hearing *h, size_t heard)
 {
   size_t answered = 0;
-  int32_t last = 0;
 
-  for (size_t i = 0; i < heard; i++) {
-    if (h->heard[i].type > 0)
-      continue;
-    answered++;
-    last = h->heard[i].type;
-  }
-  return answered < h->asked || last == -2;
-}
-
-/* Whether a setWatches of this connection was throttled, and a later one
- * answered. */
-static bool is_late(const sim_hearing *h)
-{
-  size_t i = 0;
-
-  while (i < h->count && h->heard[i].type != -2)
-    i++;
-  while (i < h->count && h->heard[i].type != 0)
-    i++;
-  return i < h->count;
-}
-
-/* What stays is told that it is back with the connection; and once more, when
- * it is set again only later. */
-static bool is_back(sim_judge *j, const sim_request *r, uint64_t connection)
-{
-  return r->connection != connection ||
-         (r->stay->back == 1 && is_late(&sim_life_of(j, r->process)->hearing));
+  for (size_t i = 0; i < heard; i++)
+    answered += h->heard[i].type <= 0;
+  return answered < h->asked;
 }
 
 /* Whether it is true of what one may have missed. */
@@ -181,7 +139,7 @@ static void judge_told(sim_judge *j, sim_life *l, const sim_request *r,
   r->stay->heard = at + 1;
   see_armed(j, l, r, at);
   const sim_change *c = r->stay->armed ? next_change(j, r) : NULL;
-  bool made_up = makes_up(&l->hearing, at) || waits(&l->hearing, r);
+  bool made_up = makes_up(&l->hearing, at);
 
   if (c != NULL && is_about(r, c, e)) {
     r->stay->next++;
@@ -189,37 +147,22 @@ static void judge_told(sim_judge *j, sim_life *l, const sim_request *r,
   } else if (r->stay->maybe > 0 &&
              is_about(r, &j->journal.changes[r->stay->maybe - 1], e))
     r->stay->maybe = 0;
-  else if (!made_up || (!was_missed(j, l, r, e) && !sim_is_told_late(j, l, e)))
+  else if (!made_up || !was_missed(j, l, r, e))
     sim_accuse(j, "a watch on %s is told of %d of %s, not of 0x%" PRIx64,
                r->path, (int)e->type, (const char *)e->path.at,
                c == NULL ? 0 : (uint64_t)c->zxid);
 }
 
-/* It is told so behind the last answer. */
-static void arm_late(const sim_judge *j, const sim_request *r,
-                     const sim_hearing *h)
-{
-  size_t i = h->count;
-
-  while (i > 0 && h->heard[i - 1].type != 0)
-    i--;
-  if (i > 0)
-    arm(j, r, h->heard[i - 1].zxid);
-}
-
 static void judge_back(sim_judge *j, sim_request *r, uint64_t connection)
 {
-  if (!is_back(j, r, connection))
+  if (r->connection == connection)
     sim_accuse(j, "a watch on %s is back, and never was away", r->path);
   else if (r->until_break)
     sim_accuse(j, "a watch on %s outlives its connection", r->path);
-  r->stay->back = r->connection == connection ? r->stay->back + 1 : 1;
   r->connection = connection;
   r->stay->armed = false;
   r->stay->away = r->stay->next;
   r->stay->heard = 0;
-  if (r->stay->back > 1)
-    arm_late(j, r, &sim_life_of(j, r->process)->hearing);
 }
 
 static void judge_event(sim_judge *j, sim_life *l, sim_request *r,

@@ -3,9 +3,6 @@
 
 #include "sim/properties.h"
 
-#include "proto/opcode.h"
-#include "sim/conditions.h"
-
 #include <string.h>
 
 /* Events of watches, by what is committed: a server tells an event before any
@@ -81,9 +78,7 @@ static bool is_late(const sim_judge *j, const sim_life *l, sim_request *r)
   while (other != NULL &&
          (other->stay == NULL || strcmp(other->path, r->path) != 0))
     other = other->next;
-  /* a setWatches that was throttled is repeated after a rest */
-  if (other == NULL && !sim_may_strike(j->world, SIM_FAULT_THROTTLE) &&
-      !sim_may_strike(j->world, SIM_FAULT_THROTTLE_WATCHES))
+  if (other == NULL)
     return false;
   if (r->late_us == 0)
     r->late_us = sim_now_us(j);
@@ -149,54 +144,19 @@ static bool is_part(const sim_judge *j, const sim_request *r, const lk_event *e,
   return false;
 }
 
-static bool tells_late(const sim_judge *j, const sim_request *o,
-                       const lk_event *e)
-{
-  return o->repeated == lk_client_connection(o->process->client) &&
-         strcmp(o->path, e->path.at) == 0 &&
-         (o->told_us == 0 || o->told_us == sim_now_us(j)) &&
-         is_right(o, e->type, first_change(j, o));
-}
-
-bool sim_is_told_late(const sim_judge *j, const sim_life *l, const lk_event *e)
-{
-  const sim_request *o = l->requests;
-
-  while (o != NULL && !tells_late(j, o, e))
-    o = o->next;
-  return o != NULL;
-}
-
-/* An event has only a path. So a watch that was set while setWatches was
- * throttled is told what an older one on its path has missed, though its own
- * read showed that. A server says that a node is gone only if it is missing:
- * had the read shown the node, it must have gone since. Likewise with the
- * other types. */
-static bool is_for_older(const sim_judge *j, const sim_request *r,
-                         const lk_event *e)
-{
-  bool gone = e->type == LK_EVENT_DELETED;
-
-  return r->connection == lk_client_connection(r->process->client) &&
-         (r->verb == SIM_CHILDREN ||
-          gone == (sim_ledger_at(&j->ledger, r->path, r->since) == NULL)) &&
-         sim_is_told_late(j, &j->lives[r->process->index], e);
-}
-
 /* Whether that was so, as far as a server can have known it. */
 static bool was_so(const sim_judge *j, const sim_request *r, const lk_event *e)
 {
   change c = first_change(j, r);
 
   return is_right(r, e->type, c) || is_part(j, r, e, c.zxid) ||
-         is_made_up(j, r, e) || is_for_older(j, r, e);
+         is_made_up(j, r, e);
 }
 
-static void judge_event(sim_judge *j, sim_request *r, const lk_event *e)
+static void judge_event(sim_judge *j, const sim_request *r, const lk_event *e)
 {
   const lk_client *c = r->process->client;
 
-  r->told_us = sim_now_us(j);
   if (!r->stands)
     sim_accuse(j, "a watch on %s is told of %d without standing", r->path,
                (int)e->type);
@@ -211,25 +171,10 @@ static void judge_event(sim_judge *j, sim_request *r, const lk_event *e)
                (int)e->type);
 }
 
-/* From the second setWatches of a connection on they are repeated ones. */
-static void note_repeated(sim_life *l, int32_t xid)
-{
-  uint64_t connection = lk_client_connection(l->process->client);
-
-  if (xid != LK_XID_SET_WATCHES || ++l->nset_watches == 1)
-    return;
-  for (sim_request *r = l->requests; r != NULL; r = r->next) {
-    if (r->stands && r->stay == NULL && r->connection != connection)
-      r->repeated = connection;
-  }
-}
-
 /* A watch is told once, in time, of what happened. */
 void sim_watch_events(sim_judge *j, const sim_fact *f)
 {
-  if (f->type == SIM_SENT)
-    note_repeated(f->life, f->xid);
-  else if (f->type == SIM_ANSWER)
+  if (f->type == SIM_ANSWER)
     judge_silence(j, f->life, f->answer->zxid);
   else if (f->request->stay == NULL)
     judge_event(j, f->request, f->watched);
