@@ -122,10 +122,12 @@ static void obey_cancel(const command *cmd, object *o)
   say(cmd->tag, "err=0");
 }
 
+/* Tests stop servers for longer than lk_lock_release() waits. */
 static void obey_release(const command *cmd, object *o)
 {
   void *tag = option_number(cmd, "wait", 1) != 0 ? keep_tag(cmd) : NULL;
-  int err = lk_lock_release(o->lock, tag == NULL ? NULL : on_done, tag);
+  int err = lk_lock_release_until(o->lock, LK_NO_LIMIT,
+                                  tag == NULL ? NULL : on_done, tag);
 
   if (err == 0 && tag == NULL)
     say(cmd->tag, "err=0");
