@@ -112,12 +112,13 @@ void sim_grant_deadline(sim_judge *j, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
   const sim_process *p = h->process;
-  int64_t t = lk_client_timeout_ms(p->client);
-  int64_t left = lk_lock_deadline(h->lock) - sim_process_clock_before(p);
 
   if (f->err != 0 || h->again || h->local || p->assurance != LK_ASSURE_QUORUM ||
       sim_may_strike(j->world, SIM_FAULT_BOUNDS) || p->closing)
     return;
+  int64_t t = lk_client_timeout_ms(p->client);
+  int64_t left = lk_lock_deadline(h->lock) - sim_process_clock_before(p);
+
   if (left < t / 4 - t / 100 - SLACK_MS)
     sim_accuse(j, "%s is granted with %" PRId64 " ms left", h->name, left);
 }
