@@ -28,7 +28,7 @@
  *
  * A resumed session (`resume` in lk_client_config) keeps the nodes of the
  * client that had it before. The locks of that client stay held, and its places
- * in queues stay, until the session ends or somebody deletes the nodes: no
+ * in queues stay, until the session ends or the nodes are deleted: no
  * handle of the new client owns them. Its own acquires queue behind them.
  *
  * Threads, callbacks: as the client. Every callback may free the handle.
@@ -206,11 +206,11 @@ LK_API void lk_lock_reset(lk_lock *l);
 typedef void (*lk_lock_cb)(lk_lock *l, int err, void *arg);
 
 /**
- * Acquire. `timeout_ms`: LK_NO_LIMIT waits for ever; 0 takes it only if nobody
- * else contends, and asks the server once; every other negative one has passed
- * already, as "Timeouts" in <latchkey/client.h> says. Also while there is no connection, or
- * only one to a server without a quorum: it begins when there is one, for which
- * a timeout of 0 waits as long as it takes.
+ * Acquire. `timeout_ms`: LK_NO_LIMIT waits for ever; 0 takes the lock only if it
+ * is free, and asks the server once; every other negative one has passed
+ * already, as "Timeouts" in <latchkey/client.h> says. An acquire may be made
+ * while there is no connection, or only one to a server without a quorum: it
+ * begins when there is one, for which a timeout of 0 waits as long as it takes.
  * All of it is one deadline: connecting, queueing, starting anew. What this
  * handle holds already is acquired again whatever the timeout.
  *

@@ -56,11 +56,11 @@ typedef enum lk_watch_mode {
 } lk_watch_mode;
 
 /**
- * Drop a watch; it is not called again and has ended. When nobody else here
- * watches the same thing and `on_server` is set, the server is told as well
- * (fire and forget; since 3.5.0), so that no watch is left behind there. On the
- * next connection it is gone in any case. Nothing happens for a watch of this
- * client that has ended already, nor for NULL.
+ * Drop a watch; it is not called again and has ended. If no other watch of this
+ * client has the same path and kind and `on_server` is set, the server removes
+ * its watch too (since 3.5.0; its reply is not waited for). On the next
+ * connection it is gone in any case. Nothing happens for a watch of this client
+ * that has ended already, nor for NULL.
  */
 LK_API void lk_watch_cancel(lk_client *c, lk_watch *w, bool on_server);
 
