@@ -427,10 +427,86 @@ START_TEST(without_memory_a_connection_is_made_whole_or_not_at_all)
 }
 END_TEST
 
+enum { REPEATED = 40 };
+
+/* A client that has reads to repeat, and is about to be welcomed again. */
+static peer *about_to_repeat(void)
+{
+  lk_client_config c = {.size = sizeof c};
+  peer *p = calloc(1, sizeof *p);
+  lk_buf b = wire_buf();
+
+  failing_mem_init(&p->mem);
+  p->mute = true;
+  ck_assert_int_eq(peer_init(p, &c), 0);
+  peer_settle(p);
+  peer_connected(p);
+  wire_welcome(&b, 7, 30000);
+  say(p, &b);
+  peer_failed(p, 0, NULL);
+  for (int i = 0; i < REPEATED; i++) {
+    char path[64];
+
+    snprintf(path, sizeof path, "/node-%02d-with-a-name-that-takes-room", i);
+    peer_get(p, &(peer_call){.name = "g", .repeat = true}, path);
+  }
+  lk__buf_free(&p->client->out); /* it grows again */
+  lk__buf_free(&b);
+  return p;
+}
+
+static void return_and_be_welcomed(peer *p, size_t fail_at)
+{
+  lk_buf b = wire_buf();
+
+  peer_pass(p, 1000);
+  peer_connected(p);
+  p->room = 0;
+  p->mem.fail_at = fail_at == 0 ? 0 : p->mem.count + fail_at;
+  wire_welcome(&b, 7, 30000);
+  say(p, &b);
+  lk__buf_free(&b);
+}
+
+static void assert_in_order(lk_bytes out)
+{
+  const unsigned char *at = out.at;
+  size_t next = 0;
+
+  for (size_t i = 0; i + 8 <= out.len; i++) {
+    if (memcmp(at + i, "/node-", 6) != 0)
+      continue;
+    ck_assert_int_eq((at[i + 6] - '0') * 10 + at[i + 7] - '0', (int)next);
+    next++;
+  }
+  ck_assert_uint_eq(next, REPEATED);
+}
+
+START_TEST(repeated_requests_keep_their_order_when_memory_fails)
+{
+  bool failed = true;
+
+  for (size_t n = 1; failed; n++) {
+    peer *p = about_to_repeat();
+
+    return_and_be_welcomed(p, n);
+    failed = failing_mem_failed(&p->mem);
+    if (failed)
+      return_and_be_welcomed(p, 0);
+    ck_assert_int_eq(lk_client_state(p->client), LK_STATE_CONNECTED);
+    assert_in_order(lk_client_pending(p->client));
+    ck_assert(failed || n > 2);
+    peer_done(p);
+    free(p);
+  }
+}
+END_TEST
+
 SUITE("client", a_client_needs_its_hooks, options_out_of_range_are_refused,
       wrong_servers_are_refused, without_memory_there_is_no_client,
       a_new_client_knows_what_it_was_told,
       a_client_without_servers_asks_the_one_at_home, every_state_has_a_name,
       an_answer_says_when_it_was_asked_and_given,
       a_watch_that_is_cancelled_late_takes_no_other_with_it,
-      without_memory_a_connection_is_made_whole_or_not_at_all)
+      without_memory_a_connection_is_made_whole_or_not_at_all,
+      repeated_requests_keep_their_order_when_memory_fails)

@@ -380,8 +380,36 @@ static bool forget_one(lk_client *c)
   return true;
 }
 
+static bool reserve_places(lk_ring *ring, size_t count)
+{
+  while (ring->cap - ring->count < count) {
+    if (!lk__ring_grow(ring))
+      return false;
+  }
+  return true;
+}
+
+/* Memory for all that waits, before the first of it moves: a release that
+ * stopped halfway would have the requests that moved repeated behind those that
+ * still wait. */
+static bool reserve_release(lk_client *c)
+{
+  size_t unfit = 0;
+
+  for (size_t i = 0; i < c->waiting.count; i++) {
+    const lk_request *r = lk__ring_at(&c->waiting, i);
+
+    unfit += lk__request_unfit(c, r->op) != 0;
+  }
+  return lk__buf_reserve(&c->out, lk__buf_len(&c->held)) &&
+         reserve_places(&c->sent, c->waiting.count) &&
+         reserve_places(&c->ending[0], unfit);
+}
+
 bool lk__requests_release(lk_client *c)
 {
+  if (!reserve_release(c))
+    return false;
   while (c->waiting.count > 0) {
     const lk_request *r = lk__ring_at(&c->waiting, 0);
     int unfit = lk__request_unfit(c, r->op);
