@@ -18,8 +18,9 @@
 
 const lk_contend_state lk__contend_table[LK_CONTEND_NSTATES][LK_EV_COUNT] = {
   NAME(IDLE)     = {ON(NEW, CREATING), ON(PEEK, PEEKING), WANTING},
+  /* AGAIN: own was found, and the reads behind it ended with the connection. */
   NAME(PAUSED)   = {ON(NEW, CREATING), ON(PEEK, PEEKING), ON(MAYBE, LOOKING),
-                    ON(MADE, LISTING), QUEUED},
+                    ON(MADE, LISTING), ON(AGAIN, STAY), QUEUED},
   NAME(PEEKING)  = {ON(NEW, CREATING), ON(PARKED, WAITING), WANTING},
   NAME(CREATING) = {ON(NO_PARENT, PARENTS), ON(BEHIND, PARKING),
                     ON(PARKED, WAITING), ON(FIRST, HELD), ON(STALE, CHECKING),
