@@ -65,8 +65,8 @@ static int32_t type_of(lk_watch_kind kind)
   return lk__watch_stays(kind) ? ANY : kind == LK_WATCH_CHILD ? CHILDREN : DATA;
 }
 
-/* Not being able to say it is no harm: an event for nobody is ignored. A server
- * that does not know the request would close. */
+/* A removeWatches that cannot be sent does no harm: events without a watch are
+ * ignored. A server that does not know the request would close. */
 static void remove_on_server(lk_client *c, const lk_watch *w)
 {
   struct lk_path_type_request r = {.type = type_of(w->kind)};

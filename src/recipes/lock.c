@@ -93,8 +93,8 @@ static void on_timeout(lk_client *c, void *arg)
   give_up(arg, LK_ERR_DEADLINE);
 }
 
-/* Nobody is told any more what becomes of the released attempt, which goes on
- * by itself. */
+/* No callback is invoked any more for the released attempt, which goes on by
+ * itself. */
 static void disown_released(lk_lock *l)
 {
   if (l->released != NULL)

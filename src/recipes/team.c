@@ -57,7 +57,7 @@ static void orphan_news(void *arg, const lk_news *news)
 
 static const lk_owner of_orphan = {.news = orphan_news, .gone = orphan_gone};
 
-/* Nobody knows yet whether its node exists, and no delete is on its way that a
+/* It is in doubt whether its node exists, and no delete is on its way that a
  * later create would follow. */
 static void drop_orphan(lk_team *t, lk_contend *ct)
 {
