@@ -944,6 +944,35 @@ START_TEST(a_cut_in_the_search_begins_it_anew)
 }
 END_TEST
 
+/* The node is newer than a node of another session, so the search reads both.
+ * The reply for the own node arrives, and then the connection breaks. */
+START_TEST(search_that_found_the_node_before_a_break_is_not_repeated)
+{
+  begin(&native);
+  stranger("seq-0000000000", "their data");
+  fake_run(&sc.server, T); /* a ping shows the server's zxid */
+  sc.server.down = true;
+  cut_the_create(true);
+  sc.one.link->log[0] = '\0';
+  sc.one.link->requests = 0;
+  sc.one.link->cut_at = 4; /* multi, list, own node, the other node */
+  sc.one.link->cut_after = false;
+  sc.one.link->cut_softly = true;
+  sc.server.down = false;
+  fake_run(&sc.server, T / 4);
+  ck_assert_uint_eq(sc.one.link->requests, 4 + 3);
+  ck_assert(fake_said(sc.one.link, "multi getChildren2 | getData getData | "
+                                   "getChildren2 | getData getData"));
+  ck_assert_int_eq(sc.a.acquired, NOT_YET);
+  ck_assert_str_eq(name_of(&sc.a), "seq-0000000001");
+  ck_assert_uint_eq(sc.one.errors, 0); /* the state machine has that step */
+  leave("seq-0000000000");
+  fake_run(&sc.server, T / 4);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
 START_TEST(any_answer_of_the_search_may_be_throttled)
 {
   for (unsigned m = 1; m < 7; m++) {
@@ -1034,4 +1063,5 @@ SUITE("layouts", nodes_are_named_as_the_layout_says,
       a_holder_does_not_take_anothers_node_for_its_own, nor_does_one_who_waits,
       a_cut_at_any_request_loses_no_node_and_no_turn,
       a_cut_in_the_search_begins_it_anew,
+      search_that_found_the_node_before_a_break_is_not_repeated,
       any_answer_of_the_search_may_be_throttled, memory_may_run_out_anywhere)

@@ -25,6 +25,7 @@ static void on_log(void *arg, int level, int err, const char *text)
   (void)err;
   (void)text;
   p->warnings += level == LK_LOG_WARNING;
+  p->errors += level == LK_LOG_ERROR;
 }
 
 bool party_try_join(party *p, fake_server *s, const lk_keeper_config *config)
@@ -42,6 +43,7 @@ bool party_try_join(party *p, fake_server *s, const lk_keeper_config *config)
   kc.arg = p;
   p->keeper = NULL;
   p->warnings = 0;
+  p->errors = 0;
   p->left_behind[0] = '\0';
   p->link = fake_client(s, &cc);
   if (p->link == NULL)

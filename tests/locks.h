@@ -20,6 +20,7 @@ typedef struct party {
   lk_keeper *keeper;
   failing_mem mem;
   unsigned warnings;     /* logged */
+  unsigned errors;       /* logged */
   char left_behind[256]; /* "NAME path" of each, a line each */
 } party;
 
