@@ -366,6 +366,28 @@ START_TEST(a_child_may_run_the_loop_for_itself)
 }
 END_TEST
 
+START_TEST(child_does_not_take_what_wakes_its_parent)
+{
+  pid_t child;
+
+  start();
+  woken = 0;
+  lk_ev_on_wake(ev, count_wake, NULL);
+  lk_ev_wake(ev);
+  child = fork();
+  if (child == 0) {
+    ev_loop_fork(loop);
+    for (int i = 0; i < 3; i++)
+      turn();
+    _exit(woken != 0);
+  }
+  expect_child_ok(child);
+  turn();
+  ck_assert_uint_eq(woken, 1);
+  stop();
+}
+END_TEST
+
 static pid_t forked = -1;
 
 static void fork_once(lk_client *c, const char *line)
@@ -441,5 +463,6 @@ SUITE("driver_life", a_client_may_be_freed_in_any_callback,
       a_forked_child_says_nothing, a_forked_child_says_nothing_on_an_old_kernel,
       asking_who_we_are_costs_no_system_call,
       a_child_may_run_the_loop_for_itself,
+      child_does_not_take_what_wakes_its_parent,
       a_child_made_in_a_callback_reads_nothing_more,
       a_child_made_in_a_callback_resolves_nothing_more)

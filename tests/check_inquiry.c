@@ -178,6 +178,30 @@ START_TEST(the_connection_that_stands_is_served_meanwhile)
 }
 END_TEST
 
+static void on_enough(struct ev_loop *l, ev_timer *w, int revents)
+{
+  (void)w;
+  (void)revents;
+  ev_break(l, EVBREAK_ALL);
+}
+
+START_TEST(loop_sleeps_until_the_server_answers)
+{
+  lk_client *c = begin();
+  int peer = asked(c, 1);
+  unsigned before = ev_iteration(loop);
+  ev_timer enough;
+
+  ev_timer_init(&enough, on_enough, 0.1, 0);
+  ev_timer_start(loop, &enough);
+  ev_run(loop, 0);
+  ck_assert_uint_lt(ev_iteration(loop) - before, 10);
+  close(peer);
+  expect(c, "probed 1 \n");
+  end();
+}
+END_TEST
+
 static void ask_next(lk_client *c, const char *line)
 {
   (void)line;
@@ -291,6 +315,7 @@ SUITE("inquiry", what_a_server_says_until_it_closes_is_told,
       a_name_is_asked_for_anew_and_leads_to_any_of_its_addresses,
       a_wish_that_ends_closes_what_there_is,
       the_connection_that_stands_is_served_meanwhile,
+      loop_sleeps_until_the_server_answers,
       the_next_wish_may_follow_in_the_callback,
       a_client_may_be_freed_when_it_is_told,
       a_client_may_be_freed_in_the_middle_of_it,

@@ -139,6 +139,23 @@ static void ring_once(clockid_t id)
   lk__clock_close(&c);
 }
 
+START_TEST(alarm_is_set_to_the_millisecond)
+{
+  lk_clock c;
+
+  ck_assert_int_eq(lk__clock_open(&c), 0);
+  int64_t at = lk__clock_now(&c) + 100000;
+
+  for (int i = 0; i < 1000; i++, at--) {
+    lk__clock_ring_by(&c, at);
+    ck_assert_int_eq(calls.alarm.tv_sec * 1000 + calls.alarm.tv_nsec / 1000000,
+                     at);
+    ck_assert_int_eq(calls.alarm.tv_nsec % 1000000, 0);
+  }
+  lk__clock_close(&c);
+}
+END_TEST
+
 START_TEST(the_alarm_rings_when_it_is_due)
 {
   ring_once(CLOCK_BOOTTIME);
@@ -183,5 +200,6 @@ END_TEST
 
 SUITE("origin", a_child_knows_and_draws_anew,
       a_child_knows_on_an_old_kernel_too, no_bytes_are_handed_out_twice,
-      nor_when_the_system_has_no_more, the_alarm_rings_when_it_is_due,
-      it_does_so_on_an_old_kernel_too, origin_that_is_freed_leaves_no_page)
+      nor_when_the_system_has_no_more, alarm_is_set_to_the_millisecond,
+      the_alarm_rings_when_it_is_due, it_does_so_on_an_old_kernel_too,
+      origin_that_is_freed_leaves_no_page)

@@ -352,20 +352,59 @@ START_TEST(questions_leave_the_count_of_the_loop_as_it_was)
 }
 END_TEST
 
+/* The iterations of the loop within a tenth of a second. */
+static unsigned count_turns(void)
+{
+  unsigned before = ev_iteration(loop);
+  ev_timer tick;
+
+  ticks = 0;
+  ev_timer_init(&tick, on_tick, 0.1, 0);
+  ev_timer_start(loop, &tick);
+  while (ticks == 0)
+    ev_run(loop, EVRUN_ONCE);
+  return ev_iteration(loop) - before;
+}
+
 START_TEST(loop_sleeps_until_an_answer_comes)
 {
   lk_lookup l;
-  ev_timer tick;
-  unsigned before;
 
   start();
   ask(&l, "silent.test");
-  ev_timer_init(&tick, on_tick, 0.1, 0);
-  ev_timer_start(loop, &tick);
-  before = ev_iteration(loop);
-  while (ticks == 0)
+  ck_assert_uint_lt(count_turns(), 50);
+  stop();
+}
+END_TEST
+
+START_TEST(resolver_without_questions_does_not_wake_the_loop)
+{
+  fake_names_patience_ms = 10;
+  start();
+  expect("twice.test", "127.0.0.1:0 |");
+  ck_assert_uint_lt(count_turns(), 4);
+  stop();
+  fake_names_patience_ms = 0;
+}
+END_TEST
+
+START_TEST(truncated_answer_does_not_delay_others)
+{
+  lk_lookup l[2];
+
+  start();
+  ask(&l[0], "long.test");
+  while (ended == 0 && !fake_names_tcp_waits())
     ev_run(loop, EVRUN_ONCE);
-  ck_assert_uint_lt(ev_iteration(loop) - before, 50);
+  ask(&l[1], "two.test");
+  run_until_ended(ended + 1);
+  ck_assert_ptr_nonnull(strstr(told, "127.0.0.1:0 127.0.0.2:0 |"));
+  if (fake_names_tcp_waits()) {
+    ck_assert_uint_lt(count_turns(), 50);
+    fake_names_accept_tcp();
+  }
+  run_until_ended(2);
+  ck_assert_ptr_nonnull(strstr(told, "127.0.0.3:0 127.0.0.4:0 |"));
   stop();
 }
 END_TEST
@@ -416,5 +455,8 @@ SUITE("resolve", all_addresses_of_a_name_are_found,
       question_that_was_lost_is_asked_again,
       making_one_without_memory_leaves_nothing,
       questions_leave_the_count_of_the_loop_as_it_was,
-      loop_sleeps_until_an_answer_comes, answers_that_nobody_fetched_are_freed,
+      loop_sleeps_until_an_answer_comes,
+      resolver_without_questions_does_not_wake_the_loop,
+      truncated_answer_does_not_delay_others,
+      answers_that_nobody_fetched_are_freed,
       resolver_without_descriptors_is_whole_or_refused)

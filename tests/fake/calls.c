@@ -74,6 +74,7 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *value,
                            struct itimerspec *old)
 {
   calls.settime++;
+  calls.alarm = value->it_value;
   return __real_timerfd_settime(fd, flags, value, old);
 }
 

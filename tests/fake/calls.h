@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 /**
  * System calls of the driver, counted, and refused where a test says so. They
@@ -14,6 +15,7 @@ typedef struct fake_calls {
   unsigned send;
   unsigned recv;
   unsigned settime; /**< timerfd_settime() */
+  struct timespec alarm; /**< the time last passed to it */
   unsigned getpid;
   bool endless;      /**< recv() always fills its room */
   bool no_boottime;  /**< timerfd_create() refuses that clock */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <ev.h>
 #include <netdb.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -28,6 +29,7 @@ static const entry entries[] = {
     {"both.test", {"127.0.0.1", "::1"}},
     {"twice.test", {"127.0.0.1", "127.0.0.1"}},
     {"late.test", {"127.0.0.1"}},
+    {"long.test", {"127.0.0.3", "127.0.0.4"}},
     {"dead.test",
      {"127.0.0.1", "127.9.9.1", "127.9.9.2", "127.9.9.3", "127.9.9.4",
       "127.9.9.5"}},
@@ -35,6 +37,8 @@ static const entry entries[] = {
 
 static struct ev_loop *the_loop;
 static ev_io port_io;
+static int tcp = -1; /* listens at the same port */
+static ev_io tcp_io; /* its one connection */
 static atomic_uint asked;
 static unsigned late_asked; /* questions for late.test */
 int fake_names_patience_ms;
@@ -213,10 +217,40 @@ static size_t add_answer(unsigned char *at, const char *literal, int type)
   return 12 + size;
 }
 
+/* Make an answer of the question in `message`; its length, 0: none. */
+static size_t answer(unsigned char *message, size_t len, bool over_tcp)
+{
+  char name[256];
+  size_t end = read_name(message, len, name) + 4;
+  int type = message[end - 3];
+  const entry *e = find(name);
+
+  ck_assert_uint_le(end, len);
+  if (type == TYPE_A)
+    atomic_fetch_add(&asked, 1);
+  if (strcmp(name, "silent.test") == 0)
+    return 0;
+  if (strcmp(name, "late.test") == 0 && late_asked++ < 2)
+    return 0;        /* once for each family */
+  message[2] = 0x81; /* an answer, recursion desired */
+  message[3] = e == NULL ? 0x83 : 0x80;
+  memset(message + 6, 0, HEADER - 6);
+  if (strcmp(name, "long.test") == 0 && !over_tcp) {
+    message[2] |= 0x02; /* truncated */
+    return end;
+  }
+  for (size_t i = 0; e != NULL && e->addresses[i] != NULL; i++) {
+    size_t size = add_answer(message + end, e->addresses[i], type);
+
+    end += size;
+    message[7] = (unsigned char)(message[7] + (size > 0));
+  }
+  return end;
+}
+
 static void on_question(struct ev_loop *loop, ev_io *w, int revents)
 {
   unsigned char message[1024];
-  char name[256];
   struct sockaddr_storage from;
   socklen_t from_len = sizeof from;
   ssize_t got =
@@ -227,47 +261,82 @@ static void on_question(struct ev_loop *loop, ev_io *w, int revents)
   if (got < HEADER + 5)
     return;
 
-  size_t end = read_name(message, (size_t)got, name) + 4;
-  int type = message[end - 3];
-  const entry *e = find(name);
+  size_t len = answer(message, (size_t)got, false);
 
-  ck_assert_uint_le(end, (size_t)got);
-  if (type == TYPE_A)
-    atomic_fetch_add(&asked, 1);
-  if (strcmp(name, "silent.test") == 0)
-    return;
-  if (strcmp(name, "late.test") == 0 && late_asked++ < 2)
-    return; /* once for each family */
-  message[2] = 0x81; /* an answer, recursion desired */
-  message[3] = e == NULL ? 0x83 : 0x80;
-  memset(message + 6, 0, HEADER - 6);
-  for (size_t i = 0; e != NULL && e->addresses[i] != NULL; i++) {
-    size_t size = add_answer(message + end, e->addresses[i], type);
-
-    end += size;
-    message[7] = (unsigned char)(message[7] + (size > 0));
-  }
-  sendto(w->fd, message, end, 0, (struct sockaddr *)&from, from_len);
+  if (len > 0)
+    sendto(w->fd, message, len, 0, (struct sockaddr *)&from, from_len);
 }
 
-static int open_port(void)
+/* Questions are short, so that they come whole, each behind its length. */
+static void on_tcp_question(struct ev_loop *loop, ev_io *w, int revents)
+{
+  unsigned char message[1024];
+
+  (void)revents;
+  if (recv(w->fd, message, 2, 0) != 2) {
+    ev_ref(loop);
+    ev_io_stop(loop, w);
+    close(w->fd);
+    return;
+  }
+
+  ssize_t got = recv(w->fd, message + 2, message[1], 0);
+
+  ck_assert_int_eq(got, message[1]);
+
+  size_t len = answer(message + 2, (size_t)got, true);
+
+  message[1] = (unsigned char)len;
+  ck_assert_int_eq(send(w->fd, message, len + 2, MSG_NOSIGNAL),
+                   (ssize_t)len + 2);
+}
+
+bool fake_names_tcp_waits(void)
+{
+  struct pollfd p = {.fd = tcp, .events = POLLIN};
+
+  return poll(&p, 1, 0) == 1;
+}
+
+void fake_names_accept_tcp(void)
+{
+  ev_io_init(&tcp_io, on_tcp_question, accept(tcp, NULL, NULL), EV_READ);
+  ev_io_start(the_loop, &tcp_io);
+  ev_unref(the_loop);
+}
+
+/* Both at one port; false: it is taken. */
+static bool open_ports(int *udp)
 {
   struct sockaddr_in here = {.sin_family = AF_INET};
-  int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  socklen_t len = sizeof here;
 
   here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  ck_assert_int_ge(fd, 0);
-  ck_assert_int_eq(bind(fd, (struct sockaddr *)&here, sizeof here), 0);
-  return fd;
+  *udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ck_assert_int_ge(*udp, 0);
+  ck_assert_int_ge(tcp, 0);
+  ck_assert_int_eq(bind(*udp, (struct sockaddr *)&here, sizeof here), 0);
+  getsockname(*udp, (struct sockaddr *)&here, &len);
+  if (bind(tcp, (struct sockaddr *)&here, sizeof here) == 0 &&
+      listen(tcp, 1) == 0)
+    return true;
+  close(*udp);
+  close(tcp);
+  return false;
 }
 
 void fake_names_start(struct ev_loop *loop)
 {
+  int udp;
+
+  while (!open_ports(&udp))
+    ;
   the_loop = loop;
   asked = 0;
   late_asked = 0;
   stopping = false;
-  ev_io_init(&port_io, on_question, open_port(), EV_READ);
+  ev_io_init(&port_io, on_question, udp, EV_READ);
   ev_io_start(loop, &port_io);
   ev_unref(loop);
 }
@@ -277,6 +346,7 @@ void fake_names_stop(void)
   ev_ref(the_loop);
   ev_io_stop(the_loop, &port_io);
   close(port_io.fd);
+  close(tcp);
   the_loop = NULL;
   pthread_mutex_lock(&lock);
   stopping = true;

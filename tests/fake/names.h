@@ -18,6 +18,7 @@ struct ev_loop;
  *     dead.test     127.0.0.1 and five addresses where nobody listens
  *     silent.test   no answer, until fake_names_stop()
  *     late.test     127.0.0.1; c-ares gets no answer to its first question
+ *     long.test     127.0.0.3 and 127.0.0.4; c-ares has to ask over TCP
  *     other .test   no such name
  */
 void fake_names_start(struct ev_loop *loop);
@@ -29,6 +30,10 @@ unsigned fake_names_asked(void);
 extern int fake_names_patience_ms;
 /** What the resolver with threads cannot have. */
 extern bool fake_names_no_memory, fake_names_no_thread;
+/** Whether c-ares has connected to the name server over TCP. */
+bool fake_names_tcp_waits(void);
+/** Accept that connection and answer the questions in it. */
+void fake_names_accept_tcp(void);
 /** "127.0.0.1:port" of the name server that c-ares is to ask. */
 void fake_names_server(char *out, size_t size);
 
