@@ -3,18 +3,24 @@
 
 #include "proto/ask.h"
 
+/* The length of the frame, without the length field itself. */
+static size_t auth_frame_len(const char *scheme, lk_bytes auth)
+{
+  return 8 + 4 + 4 + strlen(scheme) + 4 + auth.len;
+}
+
 static lk_auth *new_auth(lk_client *c, const char *scheme, lk_bytes auth)
 {
   struct lk_request_header header = {LK_XID_AUTH, LK_OPCODE_AUTH};
   struct lk_auth_request r = {.scheme = lk_text(scheme), .auth = auth};
-  size_t cap = 4 + 8 + 4 + 4 + strlen(scheme) + 4 + auth.len;
-  lk_auth *a = lk__mem_new(&c->mem, sizeof *a + cap);
+  size_t len = auth_frame_len(scheme, auth);
+  lk_auth *a = lk__mem_new(&c->mem, sizeof *a + 4 + len);
   lk_writer w;
 
   if (a == NULL)
     return NULL;
-  lk__writer_init(&w, a->frame, cap);
-  lk__writer_int(&w, (int32_t)(cap - 4));
+  lk__writer_init(&w, a->frame, 4 + len);
+  lk__writer_int(&w, (int32_t)len);
   lk__record_encode(&lk__request_header_record, &header, &w);
   lk__record_encode(&lk__auth_request_record, &r, &w);
   a->len = w.len;
@@ -30,7 +36,7 @@ int lk_add_auth(lk_client *c, const char *scheme, lk_bytes auth,
     return err;
   if (scheme == NULL || scheme[0] == '\0' || auth.at == NULL)
     return LK_ERR_BAD_ARGUMENT;
-  if (auth.len + strlen(scheme) + 32 > c->send_limit)
+  if (auth.len > c->send_limit || auth_frame_len(scheme, auth) > c->send_limit)
     return LK_ERR_TOO_BIG;
   lk_auth *a = new_auth(c, scheme, auth);
 
