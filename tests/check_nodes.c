@@ -685,13 +685,26 @@ START_TEST(only_so_many_lists_are_asked_for_at_a_time)
 }
 END_TEST
 
+/* 256 names have become requests when the first directory is found not empty;
+ * the others are in memory. */
 START_TEST(with_many_names_in_memory_one_list_is_asked_for_at_a_time)
 {
   begin();
-  grow_wide(4500, 3);
+  grow_wide(4096 + 256 - 3, 3);
   ck_assert_int_eq(wipe("/w"), 0);
-  ck_assert_uint_eq(deleted, 4507);
+  ck_assert_uint_eq(deleted, 4356);
   ck_assert_uint_eq(most_lists, 1);
+  finish();
+}
+END_TEST
+
+START_TEST(with_one_name_less_in_memory_lists_are_asked_for_together)
+{
+  begin();
+  grow_wide(4095 + 256 - 3, 3);
+  ck_assert_int_eq(wipe("/w"), 0);
+  ck_assert_uint_eq(deleted, 4355);
+  ck_assert_uint_eq(most_lists, 3);
   finish();
 }
 END_TEST
@@ -1609,6 +1622,7 @@ SUITE("nodes", where_the_parents_are_there_it_is_one_request,
       what_others_delete_meanwhile_is_fine, the_first_refusal_ends_it,
       it_can_be_stopped, only_so_many_lists_are_asked_for_at_a_time,
       with_many_names_in_memory_one_list_is_asked_for_at_a_time,
+      with_one_name_less_in_memory_lists_are_asked_for_together,
       it_does_with_few_requests_at_a_time,
       over_lost_connections_it_goes_on_where_that_is_wanted,
       what_went_with_a_lost_answer_has_gone, and_else_ends,
