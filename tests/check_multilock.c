@@ -346,6 +346,26 @@ START_TEST(one_that_is_lost_while_it_waits_begins_anew)
 }
 END_TEST
 
+/* The transaction under way names a node that is to be deleted as well. */
+START_TEST(member_lost_while_others_are_asked_for_begins_anew)
+{
+  begin();
+  get(&b);
+  want(&all);
+  fake_run(&server, T / 2);
+  one.link->frozen = true;
+  let_go(&b);
+  fake_delete(&server, fake_child(&server, "/m/a", 0));
+  fake_turn(&server);
+  ck_assert_ptr_nonnull(strstr(all.told, "place lost NO_NODE\n"));
+  one.link->frozen = false;
+  fake_run(&server, T / 4);
+  ck_assert_int_eq(all.acquired, 0);
+  ck_assert_uint_eq(left(), 3);
+  end();
+}
+END_TEST
+
 START_TEST(verify_and_guarded_ask_for_all)
 {
   begin();
@@ -620,6 +640,7 @@ SUITE("multilock", all_cost_one_write, missing_directories_cost_one_more,
       bad_members_are_refused, without_waiting_nothing_is_kept,
       a_timeout_leaves_nothing, cancelled_at_once_it_leaves_nothing,
       it_is_lost_as_a_whole, one_that_is_lost_while_it_waits_begins_anew,
+      member_lost_while_others_are_asked_for_begins_anew,
       verify_and_guarded_ask_for_all, a_break_at_any_request_is_survived,
       nothing_is_asked_for_before_all_before_it_are_held,
       a_break_at_any_request_is_not_taken_for_a_rival,
