@@ -605,6 +605,37 @@ START_TEST(a_number_that_cannot_be_made_for_now_is_asked_for_again_later)
 }
 END_TEST
 
+/* A read of its path is as long as the client may send; a create is longer. */
+START_TEST(number_that_is_too_big_to_be_made_ends_it)
+{
+  static char path[201];
+  lk_client_config cc = {.size = sizeof cc,
+                         .session_timeout_ms = T,
+                         .send_limit = 8 + 4 + 200 + 1};
+  locker x;
+  party p;
+
+  begin(1);
+  memset(path, 'n', 200);
+  path[0] = '/';
+  limit_path = path;
+  memset(&p, 0, sizeof p);
+  failing_mem_init(&p.mem);
+  cc.mem = &p.mem.mem;
+  p.link = fake_client(&server, &cc);
+  ck_assert_int_eq(lk_keeper_new(&p.keeper, p.link->client, NULL), 0);
+  ck_assert(try_init(&x, &p));
+  fake_turn(&server);
+  ck_assert_int_eq(locker_want(&x, -1), 0);
+  fake_turn(&server);
+  ck_assert_int_eq(x.acquired, LK_ERR_TOO_BIG);
+  locker_free(&x);
+  fake_turn(&server);
+  party_leave(&p);
+  end();
+}
+END_TEST
+
 /* ---- not at all -------------------------------------------------------- */
 
 START_TEST(without_waiting_nothing_is_kept)
@@ -1056,6 +1087,7 @@ int main(void)
       a_node_that_says_nothing_ends_it,
       a_number_that_cannot_be_made_ends_it,
       a_number_that_cannot_be_made_for_now_is_asked_for_again_later,
+      number_that_is_too_big_to_be_made_ends_it,
       bad_numbers_are_refused};
   const TTest *const kazoos[] = {
       the_node_says_how_many_in_decimal,
