@@ -94,12 +94,12 @@ def in_the_foreground_they_go_to_the_command_alone():
 
 def a_command_that_is_stopped_holds_on():
     pid_file = os.path.join(folder.name, "stopped")
-    with start("run", "-T", "2", "/stopped", "sh", "-c",
+    with start("run", "-T", "4", "/stopped", "sh", "-c",
                "echo $$ > %s; sleep 600 & wait" % pid_file) as process:
         pid = command.number_in(pid_file)
         process.send_signal(signal.SIGTSTP)
         live.eventually(lambda: command.state(pid) == "T")
-        time.sleep(3)
+        time.sleep(5)  # longer than a session that nobody renews
         assert command.status("/stopped")["state"] == "held"
         assert command.state(process.pid) != "T"
         process.send_signal(signal.SIGCONT)
