@@ -46,6 +46,8 @@ const sim_condition sim_conditions[SIM_NCONDITIONS] = {
   [SIM_EAGER] = {.name = "eager", .weight = 1, .gap_pm = 200,
    .text = "drivers connect and send from the hook that wakes them",
    .faults = {F(EAGER) = 4, F(HOSTS) = 1, F(CUT) = 2}},
+  [SIM_KEEPERS] = {.name = "keepers", .weight = 0,
+   .text = "processes have several session leases, made late and freed"},
 };
 /* clang-format on */
 

@@ -24,6 +24,7 @@ typedef enum sim_condition_id {
   SIM_WRITERS,
   SIM_NO_MEMORY,
   SIM_EAGER,
+  SIM_KEEPERS,
   SIM_NCONDITIONS
 } sim_condition_id;
 

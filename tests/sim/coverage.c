@@ -91,7 +91,7 @@ void sim_coverage_moment(sim_moment m)
   seen.moments[m]++;
 }
 
-static void tell_moments(FILE *out)
+static void tell_moments(FILE *out, bool counts)
 {
 #define TEXT(name, text) text,
   static const char *const texts[] = {SIM_MOMENTS(TEXT)};
@@ -99,10 +99,11 @@ static void tell_moments(FILE *out)
 
   for (size_t m = 0; m < SIM_NMOMENTS; m++)
     some += seen.moments[m] > 0;
-  fprintf(out, "locks of several parts: %u of %u moments\n", some,
-          (unsigned)SIM_NMOMENTS);
+  fprintf(out, "moments: %u of %u kinds\n", some, (unsigned)SIM_NMOMENTS);
   for (size_t m = 0; m < SIM_NMOMENTS; m++) {
-    if (seen.moments[m] == 0)
+    if (counts)
+      fprintf(out, "  %10" PRIu64 " %s\n", seen.moments[m], texts[m]);
+    else if (seen.moments[m] == 0)
       fprintf(out, "  never: %s\n", texts[m]);
   }
 }
@@ -132,7 +133,7 @@ static void tell_faults(FILE *out, bool counts)
 void sim_coverage_tell(FILE *out, bool counts)
 {
   tell_steps(out);
-  tell_moments(out);
+  tell_moments(out, counts);
   tell_changes(out);
   tell_faults(out, counts);
 }

@@ -12,7 +12,8 @@
  * session's state, and which faults, have happened in any run of this program.
  */
 
-/** What happens to locks that are more than a place in a queue. */
+/** What else is counted, mostly of locks that are more than a place in a queue.
+ */
 /* clang-format off */
 #define SIM_MOMENTS(M)                                                \
   M(READS_TOO, "a writer reads as well")                              \
@@ -28,7 +29,9 @@
   M(LATER_BACK, "locks are given back before the grant")              \
   M(WHOLE_LOST, "all is lost with a part")                            \
   M(BEGUN_ANEW, "a part goes before the grant, and all begins anew")  \
-  M(REVOKED, "a holder is asked to let go")
+  M(REVOKED, "a holder is asked to let go")                           \
+  M(LATE_KEEPER, "a session lease is made after the session")         \
+  M(KEEPER_FREED, "one is freed, and its client lives on")
 /* clang-format on */
 
 #define SIM_MOMENT_ENUM(name, text) SIM_MOMENT_##name,
@@ -41,7 +44,7 @@ void sim_coverage_step(lk_contend_event ev, lk_contend_state from);
 void sim_coverage_session(lk_state from, lk_state to);
 void sim_coverage_fault(enum sim_fault fault);
 /** Write how much was seen, and by name what was not; with `counts` also how
-    often each fault struck. */
+    often each fault struck, and each moment came. */
 void sim_coverage_tell(FILE *out, bool counts);
 /** What a child process has seen, as bytes for its parent; and add them. */
 size_t sim_coverage_size(void);

@@ -96,15 +96,13 @@ bool sim_is_written(const sim_judge *j, const char *data)
 
 bool sim_beyond_promise(const sim_judge *j, const sim_entry *e)
 {
-  const sim_session *s = e->by;
-
   if (e->how == SIM_BY_OTHERS || e->how == SIM_BY_OPERATOR)
     return true;
   if (e->how != SIM_BY_EXPIRY)
     return false;
   if (j->stood_us > 0 && sim_now_us(j) - j->stood_us < 2 * sim_T_us(j))
     return true;
-  switch (j->world->processes[s->process].assurance) {
+  switch (e->assurance) {
   case LK_ASSURE_QUORUM: return false;
   case LK_ASSURE_SYNC: return is_deposed(j);
   case LK_ASSURE_PING: return servers_fail(j->world);

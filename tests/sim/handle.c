@@ -327,8 +327,9 @@ static void add_other(sim_handle *h, const sim_wish *wish)
 }
 
 sim_handle *sim_handle_new(sim_process *p, const char *name,
-                           const sim_wish *wish, const lk_lock_config *options,
-                           sim_react react, void *arg)
+                           const sim_wish *wish, lk_keeper *keeper,
+                           const lk_lock_config *options, sim_react react,
+                           void *arg)
 {
   sim_handle *h = new_handle(p, name, wish, react, arg);
   lk_lock_config config = *options;
@@ -339,10 +340,13 @@ sim_handle *sim_handle_new(sim_process *p, const char *name,
   config.on_event = on_event;
   config.arg = h;
   config.data = lk_text(h->name);
+  h->keeper = keeper;
   h->local = config.local_queue;
   h->most = config.max_queue;
-  if (h->other != NULL)
+  if (h->other != NULL) {
     h->other->most = h->most;
+    h->other->keeper = keeper;
+  }
   sim_make_lock(h, &config);
   return h;
 }

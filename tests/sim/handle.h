@@ -23,10 +23,12 @@ typedef void (*sim_react)(sim_handle *h, int news, int err,
                           const lk_lock_event *event);
 
 /** A handle for some of the world's locks; of a read-write lock the writers'
-    side, with the other. `options`: of these the booleans. */
+    side, with the other. `keeper`: its session lease. `options`: of these the
+   booleans. */
 sim_handle *sim_handle_new(sim_process *p, const char *name,
-                           const sim_wish *wish, const lk_lock_config *options,
-                           sim_react react, void *arg);
+                           const sim_wish *wish, lk_keeper *keeper,
+                           const lk_lock_config *options, sim_react react,
+                           void *arg);
 /** The result is that of the call. */
 int sim_handle_acquire(sim_handle *h, int64_t timeout_ms);
 void sim_handle_cancel(sim_handle *h);

@@ -5,6 +5,7 @@
 
 #include "sim/actors.h"
 #include "sim/habits.h"
+#include "sim/keepers.h"
 #include "sim/need.h"
 
 #include <stdarg.h>
@@ -153,13 +154,25 @@ size_t sim_judge_violations(const sim_judge *j)
 
 /* ---- what is committed -------------------------------------------------- */
 
+/* Nodes that are no contenders have that of their process. */
+static lk_assurance assurance_of(const sim_judge *j, const sim_attempt *a,
+                                 const sim_entry *e)
+{
+  if (a != NULL)
+    return a->ct->keeper->config.assurance;
+  return e->by == NULL ? LK_ASSURE_QUORUM
+                       : j->world->processes[e->by->process].assurance;
+}
+
 /* An attempt of nobody's is that of all who queue locally. */
 static void see_made(sim_judge *j, sim_entry *e)
 {
   const sim_attempt *a = sim_attempt_for(j, e);
 
+  e->assurance = assurance_of(j, a, e);
   if (a == NULL) {
-    e->left = e->by != NULL && e->by->resumed; /* its predecessor's, late */
+    /* its predecessor's, late, or a freed session lease's */
+    e->left = (e->by != NULL && e->by->resumed) || sim_is_disowned(j, e);
     return;
   }
   if (a->handle == NULL) {
@@ -395,7 +408,7 @@ bool sim_judge_is_calm(const sim_judge *j)
 
     if (l->process != NULL && !l->process->leaving &&
         (is_asking(l) || !sim_actors_idle(l->process) ||
-         lk_keeper_unfinished(l->process->keeper) > 0))
+         sim_keepers_unfinished(l->process) > 0))
       return false;
   }
   return true;

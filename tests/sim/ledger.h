@@ -4,6 +4,8 @@
 
 #include "sim/world.h"
 
+#include <latchkey/keeper.h>
+
 /**
  * All that was ever committed under the directories that matter, so that one
  * can ask what a server had to say at any zxid.
@@ -65,6 +67,7 @@ typedef struct sim_entry {
   uint64_t acquire;        /**< … which one of that handle's */
   struct sim_life *behind; /**< in which those stand behind it who queue
                                 locally; or NULL */
+  lk_assurance assurance;  /**< of the session lease of who made it */
   bool left;    /**< its owner may not delete it, or cannot know it */
   bool entered; /**< another library's, which holds by it */
   bool revoked; /**< its owner was asked to let go */

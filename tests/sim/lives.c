@@ -87,8 +87,19 @@ void sim_judge_started(sim_judge *j, sim_process *p)
   lk_client_attach(p->client, &l->listener);
   if (p->resumes)
     leave_all(j, p->saved.id);
-  p->keeper->on_step = sim_attempt_step;
-  p->keeper->on_step_arg = l;
+}
+
+void sim_judge_kept(sim_judge *j, sim_process *p, lk_keeper *k)
+{
+  k->on_step = sim_attempt_step;
+  k->on_step_arg = sim_life_of(j, p);
+}
+
+/* Its attempts go on, or not; what they have and make is nobody's. */
+void sim_judge_unkept(sim_judge *j, lk_keeper *k)
+{
+  k->on_step = NULL;
+  sim_attempts_disown(j, k);
 }
 
 void sim_judge_gone(sim_judge *j, sim_process *p)

@@ -6,6 +6,7 @@
 #include "sim/conditions.h"
 #include "sim/coverage.h"
 #include "sim/habits.h"
+#include "sim/keepers.h"
 #include "sim/menu.h"
 #include "sim/scenario.h"
 
@@ -69,7 +70,9 @@ static void make(sim_actor *a)
   sim_wish wish = sim_some_wish(w, &a->rng, a->lock_at);
 
   take_habit(a, wish.kind);
-  a->handle = sim_handle_new(a->process, a->name, &wish, &a->options, react, a);
+  a->handle = sim_handle_new(a->process, a->name, &wish,
+                             sim_keepers_take(a->process, &a->rng), &a->options,
+                             react, a);
 }
 
 static void unmake(sim_actor *a)
@@ -77,8 +80,10 @@ static void unmake(sim_actor *a)
   sim_handle *h = a->handle;
 
   a->handle = NULL;
-  if (h != NULL)
-    sim_handle_free(h);
+  if (h == NULL)
+    return;
+  sim_handle_free(h);
+  sim_keepers_give(a->process, h->keeper, &a->rng);
 }
 
 /* In a callback too, where the old one is still on the stack. */
@@ -288,6 +293,8 @@ static void plan(sim_actor *a)
 
 static void act(sim_actor *a)
 {
+  if (a->handle == NULL && !a->stopping)
+    make(a);
   act_once(a);
   if (sim_process_runs(a->process))
     plan(a);
@@ -368,7 +375,8 @@ static void start(sim_actor *a)
 {
   a->lock_at = sim_roll(&a->rng, (uint32_t)world_of(a)->nqueues);
   a->deep = 0;
-  make(a);
+  if (!sim_has_condition(world_of(a), SIM_KEEPERS) || sim_roll(&a->rng, 2) == 0)
+    make(a);
   sim_actor_wait(a, some_pause(a));
 }
 

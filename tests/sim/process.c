@@ -7,6 +7,7 @@
 #include "sim/conditions.h"
 #include "sim/driver.h"
 #include "sim/judge.h"
+#include "sim/keepers.h"
 #include "sim/scenario.h"
 
 #include <inttypes.h>
@@ -129,15 +130,6 @@ static void on_log(void *arg, int level, int err, const char *text)
   SIM_SAY(&p->world->trace, p->name, "logs: %s", text);
 }
 
-static void on_left_behind(lk_keeper *k, const char *path, int err, void *arg)
-{
-  sim_process *p = arg;
-
-  (void)k;
-  SIM_SAY(&p->world->trace, p->name, "leaves %s behind: %s", path,
-          lk_error_name(err));
-}
-
 static void hosts_of(const sim_process *p, char *out, size_t size)
 {
   size_t at = 0;
@@ -160,10 +152,6 @@ static void start(sim_process *p)
                          .mem = &p->mem,
                          .log = on_log,
                          .log_arg = p};
-  lk_keeper_config kc = {.size = sizeof kc,
-                         .assurance = p->assurance,
-                         .left_behind = on_left_behind,
-                         .arg = p};
   lk_hooks hooks = sim_driver_hooks(p);
 
   if (sim_has_condition(p->world, SIM_WRITERS) && p->index % 2 == 0)
@@ -179,9 +167,9 @@ static void start(sim_process *p)
   p->resumes = p->saved.id != 0;
   if (p->resumes)
     cc.resume = &p->saved;
-  if (lk_client_new(&p->client, &cc, &hooks) != 0 ||
-      lk_keeper_new(&p->keeper, p->client, &kc) != 0)
+  if (lk_client_new(&p->client, &cc, &hooks) != 0)
     abort();
+  sim_keepers_start(p);
   p->listener = (lk_listener){.state = on_state, .arg = p};
   lk_client_attach(p->client, &p->listener);
   SIM_SAY(&p->world->trace, p->name, "starts, life %" PRIu64 "%s", p->life,
@@ -272,10 +260,10 @@ void sim_process_start_in(sim_process *p, int64_t in_us)
     sim_do_in(&p->world->agenda, &p->resume, in_us);
 }
 
-/* Client and keeper are gone, in whatever order. */
+/* Client and session leases are gone, in whatever order. */
 void sim_process_gone(sim_process *p)
 {
-  if (p->client != NULL || p->keeper != NULL)
+  if (p->client != NULL || sim_keepers_any(p))
     return;
   sim_judge_gone(p->world->judge, p);
   SIM_SAY(&p->world->trace, p->name, "is gone");
@@ -293,17 +281,16 @@ void sim_process_crash(sim_process *p, bool silent)
   sim_driver_quit(p, silent);
   sim_actors_die(p);
   p->client = NULL;
-  p->keeper = NULL;
+  sim_keepers_die(p);
   while (p->blocks != NULL)
     forget(p, p->blocks);
   sim_process_gone(p);
 }
 
-/* In any order that is allowed: locks go before their keeper, and the client
- * when it likes. In a callback it goes at its end. */
+/* In any order that is allowed: locks go before their session lease, and the
+ * client when it likes. In a callback it goes at its end. */
 void sim_process_leave(sim_process *p)
 {
-  lk_keeper *keeper = p->keeper;
   lk_client *client = p->client;
   unsigned place = sim_roll(&p->rng, 3); /* of the client */
 
@@ -317,8 +304,7 @@ void sim_process_leave(sim_process *p)
   sim_actors_free(p);
   if (place == 1)
     lk_client_free(client);
-  lk_keeper_free(keeper);
-  p->keeper = NULL;
+  sim_keepers_free(p);
   if (place == 2)
     lk_client_free(client); /* hook_freed() tells */
   else

@@ -10,12 +10,20 @@
 enum {
   SIM_MOST_DEAD = 3, /**< addresses of a name at which nothing answers */
   SIM_MOST_ADDRESSES = SIM_WORLD_SERVERS + SIM_MOST_DEAD,
-  SIM_DEAD = SIM_WORLD_SERVERS
+  SIM_DEAD = SIM_WORLD_SERVERS,
+  SIM_MOST_KEEPERS = 3
 };
 
+/** A session lease that a process has; see keepers.h. */
+typedef struct sim_kept {
+  lk_keeper *keeper; /**< NULL: none */
+  size_t users;      /**< locks that have it */
+  bool first;        /**< it was made with the client */
+} sim_kept;
+
 /**
- * A process with one client, one keeper and some actors that want locks. It is
- * the engine's driver: it gives it time, bytes and connections, when the
+ * A process with one client, session leases and some actors that want locks. It
+ * is the engine's driver: it gives it time, bytes and connections, when the
  * process runs. It can stand still while true time goes on, it can die, and it
  * can begin a new life.
  */
@@ -24,7 +32,7 @@ typedef struct sim_process {
   unsigned index;
   char name[8];      /**< "p0" */
   lk_client *client; /**< NULL: it has died, or ended */
-  lk_keeper *keeper;
+  sim_kept keepers[SIM_MOST_KEEPERS];
   uint64_t life; /**< how often it was started */
   bool paused;
   int64_t goes_on_us;    /**< paused: until then */
@@ -35,7 +43,7 @@ typedef struct sim_process {
   int64_t ahead_us;      /**< a callback of its lasts until then */
   int64_t clock_base_ms; /**< its clock when true time was 0 */
   int32_t drift_ppm;     /**< faster (> 0) or slower than true time */
-  lk_assurance assurance;
+  lk_assurance assurance;   /**< of its first session lease */
   bool one_session;         /**< its clients end with their sessions */
   lk_mem mem;               /**< counts; what is in it is gone when it dies */
   size_t memory;            /**< bytes its client and locks have taken */
@@ -91,13 +99,13 @@ static inline bool sim_process_runs(const sim_process *p)
 void sim_process_init(sim_process *p, sim_world *w, unsigned index);
 /** Nothing of it is left; it must have died or left before. */
 void sim_process_done(sim_process *p);
-/** A client, a keeper and actors, after so long, if it has none then. */
+/** A client, session leases and actors, after so long, if it has none then. */
 void sim_process_start_in(sim_process *p, int64_t in_us);
 /** It dies: no callback is called any more, its memory is gone. Its
     connection breaks, or its server is never told: the machine went with it,
     `silent`ly. */
 void sim_process_crash(sim_process *p, bool silent);
-/** It frees locks, keeper and client, now: allowed in any callback. */
+/** It frees locks, session leases and client, now: allowed in any callback. */
 void sim_process_leave(sim_process *p);
 /** It closes its client, frees that in `done` or at any other time, and starts
     again so long after. false: it cannot, or does so already. */

@@ -244,6 +244,7 @@ struct sim_judge {
   sim_journal journal;
   sim_life lives[SIM_MOST_PROCESSES];
   sim_attempt *attempts;
+  struct sim_disowned *disowned;
   sim_handle *all; /**< that ever were */
   struct sim_chunk *chunks;
   sim_write *writes;              /**< newest first */
@@ -275,6 +276,10 @@ void sim_attempt_step(void *arg, const lk_contend *ct, lk_contend_event ev,
                       lk_contend_state from);
 /** Those of a life, or all. */
 void sim_attempts_forget(sim_judge *j, const sim_life *l);
+/** Those of a session lease have no owner any more. */
+void sim_attempts_disown(sim_judge *j, const lk_keeper *k);
+/** Whether the attempt that made a node was one of those. */
+bool sim_is_disowned(const sim_judge *j, const sim_entry *e);
 void sim_life_end(sim_life *l);
 void sim_hearing_begin(sim_life *l);
 void sim_hearing_end(sim_life *l);

@@ -30,7 +30,7 @@ void sim_lease_deadline(sim_judge *j, const sim_fact *f)
 static void judge_holder(sim_judge *j, const sim_handle *h)
 {
   int64_t limit = lk_lock_deadline(h->lock) -
-                  lk__keeper_timeout_ms(h->process->keeper) / MARGIN + SLACK_MS;
+                  lk__keeper_timeout_ms(h->keeper) / MARGIN + SLACK_MS;
 
   if (lk_lock_get_state(h->lock) == LK_LOCK_HELD &&
       sim_process_clock(h->process) > limit)
@@ -71,26 +71,26 @@ void sim_lease_pause(sim_judge *j, const sim_fact *f)
 }
 
 /* A gap above half of the timeout leaves less. */
-static int64_t quarter_of(const sim_process *p)
+static int64_t quarter_of(const lk_keeper *k)
 {
-  int64_t timeout = lk__keeper_timeout_ms(p->keeper);
-  int64_t spare = (timeout - lk__keeper_gap_ms(p->keeper)) / 2;
+  int64_t timeout = lk__keeper_timeout_ms(k);
+  int64_t spare = (timeout - lk__keeper_gap_ms(k)) / 2;
 
   return spare < timeout / 4 ? spare : timeout / 4;
 }
 
-/* Of the assurance that its process asks for. */
+/* Of the assurance that its session lease has. */
 void sim_grant_lease(sim_judge *j, const sim_fact *f)
 {
   const sim_process *p = f->handle->process;
+  const lk_keeper *k = f->handle->keeper;
   const lk_lock *l = f->handle->lock;
 
   if (f->err != 0 || f->handle->again || l == NULL)
     return;
   int64_t left = lk_lock_deadline(l) - lk_client_now(p->client);
 
-  if (lk_lock_deadline(l) != lk_keeper_deadline(p->keeper) ||
-      left < quarter_of(p))
+  if (lk_lock_deadline(l) != lk_keeper_deadline(k) || left < quarter_of(k))
     sim_accuse(j, "%s is granted with %" PRId64 " ms left", f->handle->name,
                left);
 }
@@ -99,7 +99,7 @@ void sim_grant_lease(sim_judge *j, const sim_fact *f)
  * trouble came before its first beat. */
 static bool is_short(const sim_handle *h)
 {
-  int32_t timeout = lk__keeper_timeout_ms(h->process->keeper);
+  int32_t timeout = lk__keeper_timeout_ms(h->keeper);
 
   return h->granted_for_ms < timeout / 4 + timeout / MARGIN &&
          sim_process_clock(h->process) < h->granted_ms + timeout / 4;
@@ -113,7 +113,8 @@ void sim_grant_deadline(sim_judge *j, const sim_fact *f)
   const sim_handle *h = f->handle;
   const sim_process *p = h->process;
 
-  if (f->err != 0 || h->again || h->local || p->assurance != LK_ASSURE_QUORUM ||
+  if (f->err != 0 || h->again || h->local ||
+      h->keeper->config.assurance != LK_ASSURE_QUORUM ||
       sim_may_strike(j->world, SIM_FAULT_BOUNDS) || p->closing)
     return;
   int64_t t = lk_client_timeout_ms(p->client);

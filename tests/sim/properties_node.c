@@ -4,6 +4,7 @@
 #include "sim/properties.h"
 
 #include "sim/conditions.h"
+#include "sim/keepers.h"
 #include "sim/need.h"
 
 #include <stdlib.h>
@@ -321,7 +322,7 @@ static void note_before(const sim_judge *j, sim_attempt *a)
 {
   a->nbefore = 0;
   for (const sim_attempt *o = j->attempts; o != NULL; o = o->next) {
-    if (o->life == a->life && is_released(o) &&
+    if (o->ct->keeper == a->ct->keeper && is_released(o) &&
         strcmp(o->ct->dir, a->ct->dir) == 0 &&
         a->nbefore < sizeof a->before / sizeof *a->before)
       a->before[a->nbefore++] = o->ct;
@@ -343,12 +344,15 @@ static void judge_place(sim_judge *j, const sim_attempt *a)
   }
 }
 
+/* Of the session lease that is told first; of others it is not known when. */
 static size_t count_due(const sim_judge *j, const sim_life *l)
 {
+  const lk_keeper *first = sim_keepers_first(l->process);
   size_t n = 0;
 
-  for (const sim_attempt *a = j->attempts; a != NULL; a = a->next)
-    n += a->life == l && is_released(a);
+  for (const sim_attempt *a = j->attempts; a != NULL && first != NULL;
+       a = a->next)
+    n += a->life == l && a->ct->keeper == first && is_released(a);
   return n;
 }
 

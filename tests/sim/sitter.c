@@ -3,6 +3,7 @@
 
 #include "sim/actor.h"
 
+#include "sim/keepers.h"
 #include "sim/need.h"
 
 #include <latchkey/single.h>
@@ -63,7 +64,8 @@ static void make(sim_actor *a)
 
   a->sitting = (sim_sitting){.lock = NULL};
   a->process->starves = 0;
-  if (lk_single_new(&a->sitting.lock, a->process->keeper, SIM_SINGLE, &config,
+  a->sitting.keeper = sim_keepers_take(a->process, &a->rng);
+  if (lk_single_new(&a->sitting.lock, a->sitting.keeper, SIM_SINGLE, &config,
                     &options) != 0)
     abort();
 }
@@ -74,6 +76,7 @@ static void leave(sim_actor *a)
 
   a->sitting.lock = NULL;
   lk_lock_free(l);
+  sim_keepers_give(a->process, a->sitting.keeper, &a->rng);
 }
 
 static void acquire(sim_actor *a)
