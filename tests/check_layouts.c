@@ -705,6 +705,48 @@ START_TEST(but_not_the_revoked_node_of_another)
 }
 END_TEST
 
+/* Both creates were under way when the connection broke, and one was executed.
+ * The zxid does not tell whose node it is. */
+static void claim_revoked_node(lk_keeper *keeper)
+{
+  party twin = sc.one;
+  locker other;
+
+  twin.keeper = keeper;
+  locker_init(&other, &twin, &native);
+  sc.server.down = true;
+  sc.one.link->requests = 0;
+  sc.one.link->cut_at = 3; /* create, list, create */
+  sc.one.link->cut_after = false;
+  ck_assert_int_eq(locker_want(&other, -1), 0);
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  fake_run(&sc.server, T / 10);
+  fake_set(&sc.server, LOCKS "/seq-0000000000", LK_REVOKE_WORD);
+  sc.server.down = false;
+  fake_run(&sc.server, T / 2);
+  ck_assert((sc.a.acquired == 0) != (other.acquired == 0));
+  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 2);
+  locker_free(&other);
+  fake_run(&sc.server, T / 10);
+  ck_assert_int_eq(sc.a.acquired, 0);
+}
+
+START_TEST(a_revoked_node_is_found_by_one_handle)
+{
+  lk_keeper *keeper;
+
+  begin(&native);
+  claim_revoked_node(sc.one.keeper);
+  scene_end(&sc);
+  begin(&native);
+  ck_assert_int_eq(
+      lk_keeper_new(&keeper, lk_keeper_client(sc.one.keeper), NULL), 0);
+  claim_revoked_node(keeper);
+  lk_keeper_free(keeper);
+  scene_end(&sc);
+}
+END_TEST
+
 START_TEST(a_cancel_while_it_is_looked_for_leaves_nothing)
 {
   for (unsigned turns = 0; turns < 40; turns++) {
@@ -1055,6 +1097,7 @@ SUITE("layouts", nodes_are_named_as_the_layout_says,
       of_two_in_one_session_each_finds_its_own,
       who_was_asked_to_let_go_before_it_knew_its_node_finds_it,
       but_not_the_revoked_node_of_another,
+      a_revoked_node_is_found_by_one_handle,
       a_cancel_while_it_is_looked_for_leaves_nothing,
       names_that_cannot_be_read_end_the_search,
       a_delete_is_not_repeated_on_anothers_node,

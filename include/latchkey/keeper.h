@@ -6,7 +6,9 @@
  * @file
  * What the locks of one client share: the beat that keeps the lease, the lease
  * deadline, and the nodes that are still to be deleted after a release, a
- * timeout or a cancel. One keeper per client.
+ * timeout or a cancel. One keeper per client is usual. A client may have
+ * several, for example with different assurances; each sends heartbeats of its
+ * own, and one lock has the same owner in all of them: the session.
  *
  * The lease deadline says until when, on the client's clock, no other client
  * can have been given a lock that this session holds. It rests on answers of

@@ -13,12 +13,12 @@
 
 /* ---- whose it is ------------------------------------------------------- */
 
-/* Another attempt of this keeper knows it as its own. */
+/* Another attempt of this client knows it as its own. */
 static bool is_claimed(const lk_contend *ct, uint64_t token)
 {
   lk_contend *other = NULL;
 
-  while ((other = lk__keeper_next(ct->keeper, other)) != NULL) {
+  while ((other = lk__keeper_next_of_all(ct->keeper, other)) != NULL) {
     if (other != ct && other->token == token &&
         strcmp(other->node, ct->node) == 0)
       return true;

@@ -363,6 +363,59 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   lk__keeper_unref(k);
 }
 
+/* ---- other keepers of the client --------------------------------------- */
+
+static void leave_client(lk_keeper *k)
+{
+  if (k->present)
+    lk_client_detach(k->client, &k->presence);
+  k->present = false;
+}
+
+static void on_presence(lk_client *c, lk_state state, int err, void *arg)
+{
+  (void)c;
+  (void)err;
+  if (state == LK_STATE_CLOSED)
+    leave_client(arg);
+}
+
+static void enter_client(lk_keeper *k)
+{
+  k->presence = (lk_listener){.state = on_presence, .arg = k};
+  k->present = true;
+  lk_client_attach(k->client, &k->presence);
+}
+
+/* The keeper behind `k` among those of its client, the first one behind the
+ * last. */
+static const lk_keeper *next_keeper(const lk_keeper *k)
+{
+  const lk_listener *l = &k->presence;
+
+  if (!k->present)
+    return k;
+  do {
+    if (l->next != NULL) {
+      l = l->next;
+    } else {
+      while (l->prev != NULL)
+        l = l->prev;
+    }
+  } while (l->state != on_presence);
+  return l->arg;
+}
+
+lk_contend *lk__keeper_next_of_all(const lk_keeper *k, const lk_contend *ct)
+{
+  const lk_keeper *at = ct == NULL ? k : ct->keeper;
+  lk_contend *next = lk__keeper_next(at, ct);
+
+  while (next == NULL && (at = next_keeper(at)) != k)
+    next = lk__keeper_next(at, NULL);
+  return next;
+}
+
 /* ---- life -------------------------------------------------------------- */
 
 static bool acceptable(const lk_keeper_config *config)
@@ -390,6 +443,7 @@ static void join(lk_keeper *k)
   case LK_STATE_SUSPENDED: break;
   }
   lk_client_attach(k->client, &k->listener);
+  enter_client(k);
 }
 
 int lk_keeper_new(lk_keeper **out, lk_client *client,
@@ -435,6 +489,7 @@ void lk__keeper_unref(lk_keeper *k)
 
   if (--k->refs > 0)
     return;
+  leave_client(k);
   lk__give(&mem, k->scratch);
   lk__give(&mem, k);
 }

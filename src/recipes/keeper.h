@@ -20,6 +20,9 @@ struct lk_keeper {
   int over;           /* why there will be no requests any more, or 0 */
   bool no_containers; /* a server said it cannot make them */
   lk_listener listener;
+  lk_listener presence; /* for the other keepers of the client, as long as there
+                           are attempts; it is told nothing that matters */
+  bool present;         /* it is attached */
   lk_lease lease;
   uint64_t seen_zxid; /* of any answer in this session, the largest */
 
@@ -102,6 +105,10 @@ static inline lk_contend *lk__keeper_next(const lk_keeper *k,
 
   return l == all ? NULL : LK_OWNER(l, lk_contend, link);
 }
+
+/** The same for the attempts of all keepers of the client, beginning with those
+    of `k`, which may be freed already. */
+lk_contend *lk__keeper_next_of_all(const lk_keeper *k, const lk_contend *ct);
 
 #ifdef LK_DEBUG
 /** No contender waits for nothing; otherwise end the process. */

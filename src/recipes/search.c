@@ -63,7 +63,9 @@ static bool is_revoked(const lk_contend *ct, const lk_bytes *data)
 
   if (data->len != sizeof word - 1 || memcmp(data->at, word, data->len) != 0)
     return false;
-  for (lk_contend *o = NULL; (o = lk__keeper_next(ct->keeper, o)) != NULL;) {
+  lk_contend *o = NULL;
+
+  while ((o = lk__keeper_next_of_all(ct->keeper, o)) != NULL) {
     if (o->own == LK_OWN_MADE && strcmp(o->node, ct->node) == 0)
       return false;
   }
