@@ -168,7 +168,7 @@ bool sim_strike_proxy(sim_faults *f)
 
 static bool heal_narrow(sim_wound *x)
 {
-  route_of(x)->kb_us = 0;
+  sim_network_widen(x->faults->world->network, x->a, x->b);
   return true;
 }
 

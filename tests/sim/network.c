@@ -74,6 +74,17 @@ void sim_network_changed(sim_network *n)
   }
 }
 
+void sim_network_widen(sim_network *n, unsigned process, unsigned server)
+{
+  sim_network_route(n, process, server)->kb_us = 0;
+  for (lk_link *l = n->pipes.next; l != &n->pipes; l = l->next) {
+    sim_pipe *p = LK_OWNER(l, sim_pipe, link);
+
+    if (p->process == process && p->server == server)
+      sim_pipe_widen(p);
+  }
+}
+
 void sim_network_pieces(sim_network *n, size_t most)
 {
   n->pieces = most;

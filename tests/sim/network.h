@@ -61,6 +61,8 @@ void sim_pipe_close(sim_pipe *p, bool silent);
 sim_route *sim_network_route(sim_network *n, unsigned process, unsigned server);
 /** After a change of routes: what was held back goes on. */
 void sim_network_changed(sim_network *n);
+/** The route has no bandwidth any more, also for bytes on their way. */
+void sim_network_widen(sim_network *n, unsigned process, unsigned server);
 /** Bytes arrive in pieces of this size at most; 0: in those they were sent. */
 void sim_network_pieces(sim_network *n, size_t most);
 /** Break the connection of a process once `bytes` more have arrived in that

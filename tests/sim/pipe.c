@@ -124,6 +124,20 @@ static void put(sim_pipe *p, int direction, const void *bytes, size_t len,
   put_part(p, direction, at, len, end);
 }
 
+void sim_pipe_widen(sim_pipe *p)
+{
+  sim_flow *f = &p->flows[SIM_DOWN];
+  int64_t soon = p->network->world->agenda.now_us + delay(p, SIM_DOWN);
+
+  for (size_t i = 0; i < f->parts.count; i++) {
+    part *a = lk__ring_at(&f->parts, i);
+
+    a->at_us = a->at_us < soon ? a->at_us : soon;
+  }
+  f->last_us = f->last_us < soon ? f->last_us : soon;
+  go_on(p, SIM_DOWN);
+}
+
 /* The connection breaks: one end or both learn of it. What the server was sent
    may still reach it. */
 void sim_pipe_break(sim_pipe *p)

@@ -54,6 +54,9 @@ struct sim_network {
 void sim_pipe_empty(sim_pipe *p, int direction);
 /** It breaks now: one end or both learn of it. */
 void sim_pipe_break(sim_pipe *p);
+/** Its route has no bandwidth any more: the bytes on their way to the process
+    arrive after the route's delay. */
+void sim_pipe_widen(sim_pipe *p);
 /** Neither side knows it any more? Then it is buried. */
 void sim_pipe_bury(sim_pipe *p);
 /** Free those that are. */
