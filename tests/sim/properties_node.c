@@ -21,13 +21,17 @@ static bool is_ours(const sim_entry *e)
   return (e->contends || e->lease) && !e->foreign && e->session != 0;
 }
 
-/* A server has refused to delete it: that is told, and no more can be done. */
+/* A server has refused to delete it: that is told, and no more can be done.
+ * Permissions were missing at some time between the request and its reply. */
 static void excuse(sim_judge *j, const sim_fact *f)
 {
+  const sim_process *p = f->life->process;
+  const lk_answer *answer = lk_client_answer(p->client);
   sim_entry *e = sim_entry_of(j, f->attempt->ct);
 
   if (f->attempt->ct->state == LK_CONTEND_OVER && e != NULL &&
-      e->removed == 0 && sim_denied(j, e->lock_at, sim_now_us(j) - sim_T_us(j)))
+      e->removed == 0 && answer != NULL &&
+      sim_denied(j, e->lock_at, sim_process_true_us(p, answer->sent_ms)))
     e->left = true;
 }
 
