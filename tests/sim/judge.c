@@ -192,7 +192,7 @@ static void see_removed(const sim_entry *e)
   if (h == NULL || e->acquire != h->acquire)
     return;
   /* Who wants several may give back what it is not sure of. */
-  if (h->kind == SIM_MULTILOCK || e->how != SIM_BY_OWNER)
+  if (h->kind == SIM_MULTILOCK || e->how != SIM_BY_OWNER || e->nameless)
     h->displaced = true;
   if (e->how == SIM_BY_OWNER)
     return;
@@ -243,11 +243,13 @@ static void see_change(sim_judge *j)
   for (sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
     const sim_attempt *a = NULL;
 
-    if (e->lock_at == SIM_NO_LOCK || e->changed_us != sim_now_us(j) ||
-        e->revoked)
+    if (e->lock_at == SIM_NO_LOCK || e->changed_us != sim_now_us(j))
       continue;
     a = sim_attempt_for(j, e);
-    e->left = e->left || a == NULL || a->ct->token == 0;
+    if (e->revoked)
+      e->nameless = e->nameless || a == NULL || a->ct->token == 0;
+    else
+      e->left = e->left || a == NULL || a->ct->token == 0;
   }
 }
 

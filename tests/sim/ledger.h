@@ -71,6 +71,9 @@ typedef struct sim_entry {
   bool left;    /**< its owner may not delete it, or cannot know it */
   bool entered; /**< another library's, which holds by it */
   bool revoked; /**< its owner was asked to let go */
+  bool nameless; /**< … and its data, which tell whose it is, were replaced
+                      before its attempt knew of the node: any attempt of the
+                      session may take it for its own */
   bool blocked; /**< for the search for circles */
 } sim_entry;
 
