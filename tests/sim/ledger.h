@@ -138,10 +138,16 @@ void sim_ledger_ended(sim_ledger *l, int64_t session, bool expired);
 /** The session, made if it is new. */
 sim_session *sim_ledger_session(sim_ledger *l, int64_t id);
 
-/** Whether it stood when `zxid` had been executed. */
+/** The age of the ensemble that executed `zxid`: a wipe ends one. */
+static inline int64_t sim_age(int64_t zxid)
+{
+  return (zxid >> 32) / SIM_AGE_EPOCHS;
+}
+/** Whether it stood when `zxid` had been executed, in the same age. */
 static inline bool sim_stood(const sim_entry *e, int64_t zxid)
 {
-  return e->made <= zxid && (e->removed == 0 || e->removed > zxid);
+  return sim_age(e->made) == sim_age(zxid) && e->made <= zxid &&
+         (e->removed == 0 || e->removed > zxid);
 }
 
 /** The node that stands at a path, or stood at `zxid`. */
