@@ -75,12 +75,6 @@ void lk__buf_consume(lk_buf *b, size_t len)
   }
 }
 
-void lk__buf_trim(lk_buf *b, size_t keep)
-{
-  if (lk__buf_len(b) == 0 && b->cap > keep)
-    lk__buf_free(b);
-}
-
 void lk__buf_free(lk_buf *b)
 {
   lk__mem_free(b->mem, b->at);

@@ -48,9 +48,14 @@ bool lk__buf_append(lk_buf *b, const void *bytes, size_t len);
 /** Drop `len` bytes, no more than there are, at the start; an empty buffer
     begins anew. */
 void lk__buf_consume(lk_buf *b, size_t len);
-/** Give memory back when an empty buffer holds more than `keep` bytes. */
-void lk__buf_trim(lk_buf *b, size_t keep);
 /** Give back all memory; it can be filled anew. */
 void lk__buf_free(lk_buf *b);
+
+/** Give memory back when an empty buffer holds more than `keep` bytes. */
+static inline void lk__buf_trim(lk_buf *b, size_t keep)
+{
+  if (b->cap > keep && lk__buf_len(b) == 0)
+    lk__buf_free(b);
+}
 
 #endif

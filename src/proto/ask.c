@@ -15,23 +15,26 @@ int lk__ask_copy(const lk_client *c, const lk_sized *what, void *out,
   return LK_ERR_BAD_ARGUMENT;
 }
 
-int lk__ask_take(lk_client *c, lk_ask *ask, const lk_call *call, bool watchable)
+int lk__ask_take(lk_client *c, lk_ask *ask, lk_call *own, const lk_call *call,
+                 bool watchable)
 {
   static const lk_sized what = LK_SIZED(lk_call);
 
   if (call == NULL)
     return 0;
-  int err = lk__ask_copy(c, &what, &ask->call, call);
+  int err = lk__ask_copy(c, &what, own, call);
 
-  if (err == 0 && ask->call.on_event != NULL && !watchable)
+  if (err == 0 && own->on_event != NULL && !watchable)
     err = LK_ERR_BAD_ARGUMENT;
+  ask->call = own;
   return err;
 }
 
 /* A write that is asked again might be done twice. */
 static bool asks_too_much(const lk_ask *ask)
 {
-  return ask->call.repeat && lk__opcode_info(ask->op)->write;
+  return ask->call != NULL && ask->call->repeat &&
+         lk__opcode_info(ask->op)->write;
 }
 
 int lk__ask_send(lk_client *c, lk_ask *ask, const lk_record *rec,
@@ -57,7 +60,8 @@ int lk__ask_send(lk_client *c, lk_ask *ask, const lk_record *rec,
 int lk__ask_node(lk_client *c, lk_ask *ask, bool sequence, const lk_record *rec,
                  const void *value, const lk_call *call)
 {
-  int err = lk__ask_take(c, ask, call, false);
+  lk_call own;
+  int err = lk__ask_take(c, ask, &own, call, false);
 
   if (err != 0)
     return err;
@@ -83,11 +87,13 @@ static int look_for_cover(lk_client *c, lk_ask *ask)
 
 int lk__ask_read(lk_client *c, lk_ask *ask, const lk_call *call)
 {
-  int err = lk__ask_take(c, ask, call, true);
-  bool watches = ask->call.on_event != NULL;
+  lk_call own;
+  int err = lk__ask_take(c, ask, &own, call, true);
 
   if (err != 0)
     return err;
+  bool watches = ask->call != NULL && ask->call->on_event != NULL;
+
   if (!lk__path_valid(ask->path, false))
     return LK_ERR_BAD_PATH;
   if (ask->chroot == NULL) {

@@ -17,9 +17,10 @@
 int lk__ask_copy(const lk_client *c, const lk_sized *what, void *out,
                  const void *from);
 
-/** Copy the caller's options into `ask`; NULL: there are none. A watch among
-    them is refused unless `watchable`. */
-int lk__ask_take(lk_client *c, lk_ask *ask, const lk_call *call,
+/** Copy the caller's options to `own`, to which `ask` then refers; `call` NULL:
+    there are none, and `own` is left as it is. A watch among them is refused
+    unless `watchable`. */
+int lk__ask_take(lk_client *c, lk_ask *ask, lk_call *own, const lk_call *call,
                  bool watchable);
 
 /** Queue `ask`, which has its options, with a body; its `chroot` NULL: the

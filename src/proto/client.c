@@ -394,7 +394,8 @@ static bool serving(const lk_client *c, uint64_t attempt)
 
 static void receive(lk_client *c, uint64_t attempt, lk_bytes bytes)
 {
-  while (serving(c, attempt)) {
+  /* a frame that was put together is given back by lk__frame_next() */
+  while ((bytes.len > 0 || c->frames.handed) && serving(c, attempt)) {
     lk_bytes frame;
 
     switch (lk__frame_next(&c->frames, &bytes, &frame)) {

@@ -33,8 +33,9 @@ int lk_reconfig(lk_client *c, const lk_reconfiguration *change,
   lk_ask ask = {
       .op = LK_OPCODE_RECONFIG, .done = (void (*)(void))done, .arg = arg};
   bool some = own.joining != NULL || own.leaving != NULL;
+  lk_call options;
 
-  err = lk__ask_take(c, &ask, call, false);
+  err = lk__ask_take(c, &ask, &options, call, false);
 
   if (err == 0 && some == (own.members != NULL))
     err = LK_ERR_BAD_ARGUMENT; /* the one or the other */

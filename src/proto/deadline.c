@@ -33,14 +33,6 @@ bool lk__deadline_add(lk_client *c, lk_request *r, int64_t at_ms)
   return true;
 }
 
-void lk__deadline_place(const lk_request *r, bool waits)
-{
-  if (r->deadline == NULL)
-    return;
-  r->deadline->end = r->end;
-  r->deadline->waits = waits;
-}
-
 void lk__deadline_drop(lk_client *c, lk_request *r)
 {
   lk_deadline *d = r->deadline;

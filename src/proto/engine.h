@@ -261,7 +261,7 @@ typedef struct lk_ask {
   const lk_op *ops; /**< of a multi; or NULL */
   const lk_read *reads; /**< of a multiRead; or NULL */
   size_t parts;         /**< how many */
-  lk_call call;         /**< a copy; all 0: none was given */
+  const lk_call *call;  /**< the options, a copy; NULL: none were given */
   lk_watch_kind kind;   /**< of the watch that `call` may want */
   bool covered;         /**< one that stays serves it; see watching.c */
   void (*done)(void);
@@ -312,7 +312,13 @@ void lk__requests_overdue(lk_client *c);
 /** Give a request a deadline; false: no memory. */
 bool lk__deadline_add(lk_client *c, lk_request *r, int64_t at_ms);
 /** It is in its ring now, `waiting` or `sent`, and has its `end`. */
-void lk__deadline_place(const lk_request *r, bool waits);
+static inline void lk__deadline_place(const lk_request *r, bool waits)
+{
+  if (r->deadline == NULL)
+    return;
+  r->deadline->end = r->end;
+  r->deadline->waits = waits;
+}
 /** It leaves its ring, or completes. */
 void lk__deadline_drop(lk_client *c, lk_request *r);
 /** A request whose deadline has passed at c->now; NULL: there is none. */

@@ -63,7 +63,8 @@ int lk_who_am_i(lk_client *c, const lk_call *call, lk_identities_cb done,
 {
   lk_ask ask = {
       .op = LK_OPCODE_WHO_AM_I, .done = (void (*)(void))done, .arg = arg};
-  int err = lk__ask_take(c, &ask, call, false);
+  lk_call own;
+  int err = lk__ask_take(c, &ask, &own, call, false);
 
   return err != 0 ? err : lk__ask_send(c, &ask, NULL, NULL);
 }

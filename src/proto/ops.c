@@ -142,7 +142,8 @@ int lk_ephemerals(lk_client *c, const char *prefix, const lk_call *call,
                 .path = prefix == NULL || prefix[0] == '\0' ? "/" : prefix,
                 .done = (void (*)(void))done,
                 .arg = arg};
-  int err = lk__ask_take(c, &ask, call, false);
+  lk_call own;
+  int err = lk__ask_take(c, &ask, &own, call, false);
 
   if (err != 0)
     return err;

@@ -101,7 +101,8 @@ int lk_multi(lk_client *c, const lk_op *ops, size_t count, const lk_call *call,
                 .parts = count,
                 .done = (void (*)(void))done,
                 .arg = arg};
-  int err = lk__ask_take(c, &ask, call, false);
+  lk_call own;
+  int err = lk__ask_take(c, &ask, &own, call, false);
 
   for (size_t i = 0; i < count && err == 0; i++)
     err = check_op(&ops[i]);
@@ -124,7 +125,8 @@ int lk_multi_read(lk_client *c, const lk_read *reads, size_t count,
                 .parts = count,
                 .done = (void (*)(void))done,
                 .arg = arg};
-  int err = lk__ask_take(c, &ask, call, false);
+  lk_call own;
+  int err = lk__ask_take(c, &ask, &own, call, false);
 
   for (size_t i = 0; i < count && err == 0; i++)
     err = check_read(&reads[i]);

@@ -54,7 +54,7 @@ void lk__path_encode(const lk_record *rec, const void *value,
     lk__path_encode(first->elem, (const char *)value + first->offset, chroot,
                     path, out);
   } else {
-    size_t root_len = strlen(chroot);
+    size_t root_len = chroot[0] == '\0' ? 0 : strlen(chroot);
     size_t len = strlen(path);
 
     lk__writer_count(out, root_len + len);

@@ -88,49 +88,57 @@ static lk_request *find_sent(const lk_client *c, int32_t xid)
 
 /* An answer that is not for the oldest request. A server says that it does not
  * know a request as soon as it has read it, ahead of answers to earlier ones;
- * those mostly follow before it closes. The request keeps its place. */
-static void take_early(lk_client *c, const struct lk_reply_header *header)
+ * those mostly follow before it closes. NULL: it is for none. */
+static lk_request *find_early(lk_client *c,
+                              const struct lk_reply_header *header)
 {
   lk_request *r = is_unknown(header) ? find_sent(c, header->xid) : NULL;
 
-  if (r == NULL) {
+  if (r == NULL)
     lk__session_break(c, LK_ERR_PROTOCOL,
                       c->sent.count == 0 ? "an answer to nothing"
                                          : "an answer out of order");
-    return;
-  }
-  lk_request early = *r;
+  return r;
+}
 
+/* Take it out of its place: the oldest leaves, any other keeps it. */
+static lk_request take_request(lk_client *c, lk_request *r, bool oldest)
+{
+  lk_request own = *r;
+
+  if (oldest) {
+    lk__ring_pop(&c->sent);
+    return own;
+  }
   r->deadline = NULL;
   r->ended = true;
   r->copy = NULL;
   r->watch = NULL;
-  deliver(c, &early, header, NULL);
+  return own;
 }
 
 static void take_reply(lk_client *c, const struct lk_reply_header *header,
                        lk_reader *in)
 {
   lk_request *head = c->sent.count > 0 ? lk__ring_at(&c->sent, 0) : NULL;
+  bool oldest = head != NULL && head->xid == header->xid;
+  lk_request *r = oldest ? head : find_early(c, header);
   lk_body body;
   int err = 0;
 
-  if (head == NULL || head->xid != header->xid) {
-    take_early(c, header);
+  if (r == NULL)
     return;
-  }
   if (header->err == 0)
-    err = lk__body_decode(c, head, in, &body);
+    err = lk__body_decode(c, r, in, &body);
   if (err != 0) {
     if (err != LK_ERR_NO_MEMORY)
       lk__request_spoil(c, false);
     lk__session_break(c, err == LK_ERR_NO_MEMORY ? err : LK_ERR_PROTOCOL,
                       "an answer that cannot be read");
   } else {
-    lk_request r = *head;
+    lk_request own = take_request(c, r, oldest);
 
-    lk__ring_pop(&c->sent);
-    deliver(c, &r, header, &body);
+    deliver(c, &own, header, &body);
   }
   lk__arena_reset(&c->arena, ARENA_KEEP);
 }

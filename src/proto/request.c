@@ -135,7 +135,7 @@ static lk_watch *new_watch(lk_client *c, const lk_ask *ask)
 
   if (whole_path(c, ask, &path) != 0)
     return NULL;
-  lk_watch *w = lk__watch_new(&c->watches, path, ask->kind, &ask->call);
+  lk_watch *w = lk__watch_new(&c->watches, path, ask->kind, ask->call);
 
   if (w != NULL) {
     w->covered = ask->covered;
@@ -165,7 +165,7 @@ static int64_t deadline_of(const lk_client *c, const lk_call *call, bool *late)
 
 static int equip_watch(lk_client *c, lk_request *r, const lk_ask *ask)
 {
-  const lk_call *call = &ask->call;
+  const lk_call *call = ask->call;
 
   if (call->on_event != NULL) {
     r->watch = new_watch(c, ask);
@@ -183,7 +183,7 @@ static int equip(lk_client *c, lk_request *r, const lk_ask *ask,
 {
   if (deadline_ms != LK_NEVER && !lk__deadline_add(c, r, deadline_ms))
     return LK_ERR_NO_MEMORY;
-  if (ask->call.repeat) {
+  if (ask->call->repeat) {
     r->copy = lk__mem_resize(&c->mem, NULL, r->len);
     if (r->copy == NULL)
       goto fail;
@@ -240,8 +240,9 @@ static int queue_late(lk_client *c, const lk_ask *ask)
 
 int lk__request_queue(lk_client *c, const lk_ask *ask)
 {
-  bool live = c->phase == LK_PHASE_LIVE, late;
-  int64_t deadline_ms = deadline_of(c, &ask->call, &late);
+  bool live = c->phase == LK_PHASE_LIVE, late = false;
+  int64_t deadline_ms =
+      ask->call == NULL ? LK_NEVER : deadline_of(c, ask->call, &late);
 
   if (late)
     return queue_late(c, ask);
@@ -263,7 +264,7 @@ int lk__request_queue(lk_client *c, const lk_ask *ask)
                     .arg = ask->arg};
   int err = encode(c, b, ask, r->xid, &r->len);
 
-  if (err == 0)
+  if (err == 0 && ask->call != NULL)
     err = equip(c, r, ask, deadline_ms, lk__buf_room(b));
   if (err != 0) {
     lk__ring_unpush(ring);

@@ -149,11 +149,12 @@ int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
                                               : LK_WATCH_PERSISTENT,
                 .done = (void (*)(void))done,
                 .arg = arg};
-  int err = lk__ask_take(c, &ask, call, true);
+  lk_call own;
+  int err = lk__ask_take(c, &ask, &own, call, true);
 
   if (err != 0)
     return err;
-  if (ask.call.on_event == NULL ||
+  if (ask.call == NULL || ask.call->on_event == NULL ||
       (mode != LK_WATCH_NODE && mode != LK_WATCH_TREE))
     return LK_ERR_BAD_ARGUMENT;
   if (!lk__path_valid(path, false))
