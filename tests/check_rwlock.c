@@ -13,6 +13,7 @@ typedef struct owner {
   lk_rwlock *rw;
   locker r;
   locker w;
+  bool gives_up; /* cancels its reader when its writer is lost */
 } owner;
 
 static fake_server server;
@@ -34,6 +35,8 @@ static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
   owner *o = arg;
 
   locker_on_event(lock, e, lock == o->r.lock ? &o->r : &o->w);
+  if (o->gives_up && lock == o->w.lock && e->type == LK_LOCK_EVENT_LOST)
+    lk_lock_cancel(o->r.lock);
 }
 
 static bool try_join(owner *o)
@@ -359,6 +362,24 @@ START_TEST(a_writer_that_is_none_any_more_does_not_read)
 }
 END_TEST
 
+/* The read node is refused, as the write node is gone: that is told to the
+ * writer first, and the attempt to read may be over then. */
+START_TEST(reader_cancelled_as_its_writer_is_lost_leaves_nothing)
+{
+  begin();
+  one.gives_up = true;
+  get(&one.w);
+  fake_delete(&server, lk_lock_node(one.w.lock));
+  fake_turn(&server);
+  want(&one.r);
+  ck_assert(locker_told(&one.w, "lost NO_NODE\n"));
+  ck_assert_int_eq(one.r.acquired, LK_ERR_CANCELLED);
+  ck_assert_uint_eq(fake_children(&server, LOCKS), 0);
+  one.gives_up = false;
+  end();
+}
+END_TEST
+
 static void cut(bool executed)
 {
   begin();
@@ -485,6 +506,7 @@ SUITE("rwlock", readers_share_and_cost_what_a_mutex_costs,
       a_reader_cannot_become_a_writer, nor_can_one_that_was_a_writer_once,
       one_side_is_acquired_at_a_time, sides_count_by_themselves,
       a_writer_that_is_none_any_more_does_not_read,
+      reader_cancelled_as_its_writer_is_lost_leaves_nothing,
       a_break_before_the_read_node_is_made_again,
       a_break_after_the_read_node_finds_it_again,
       a_read_side_that_is_cancelled_at_once_leaves_nothing,

@@ -30,7 +30,8 @@ static const char *suffix_of(const lk_contend *ct)
 static void judge_lonely(lk_contend *ct)
 {
   lk__contend_checked(ct->beside, LK_VERDICT_MISSING);
-  lk__contend_step(ct, LK_EV_ABSENT);
+  if (ct->state == LK_CONTEND_CREATING)
+    lk__contend_step(ct, LK_EV_ABSENT);
 }
 
 static void judge(lk_contend *ct, int err)
