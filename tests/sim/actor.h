@@ -19,7 +19,7 @@ typedef struct sim_trade {
 
 extern const sim_trade sim_locker, sim_clerk, sim_stranger, sim_peer,
     sim_warden, sim_sitter, sim_subscriber, sim_auditor, sim_lookout,
-    sim_writer;
+    sim_writer, sim_bearer;
 
 /** A handle for the lock of a single node. */
 typedef struct sim_sitting {
@@ -72,7 +72,7 @@ typedef struct sim_actor {
   unsigned deep;    /**< calls of it on the stack */
   lk_lock_config options;
 
-  /* a clerk's */
+  /* a clerk's, a bearer's */
   lk_listener listener;
   bool reading; /**< of the large node */
 
@@ -84,6 +84,9 @@ typedef struct sim_actor {
 
   /* a writer's */
   struct sim_write *write; /**< under way, or NULL */
+
+  /* a bearer's */
+  unsigned identities; /**< that it has added in this life */
 
   /* a stranger's, a peer's */
   struct sim_visit *visit;

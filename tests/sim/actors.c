@@ -84,6 +84,8 @@ static void engage(sim_process *p)
     engage_two(p, &sim_subscriber, number + 2, 'u', 3);
   if (sim_has_condition(p->world, SIM_WRITERS))
     add(p, &sim_writer, number + 7);
+  if (sim_has_condition(p->world, SIM_IDENTITIES))
+    add(p, &sim_bearer, number + 8);
   if (p->world->audited) {
     add(p, &sim_auditor, number + 4);
     add(p, &sim_lookout, number + 5);

@@ -48,6 +48,9 @@ const sim_condition sim_conditions[SIM_NCONDITIONS] = {
    .faults = {F(EAGER) = 4, F(HOSTS) = 1, F(CUT) = 2}},
   [SIM_KEEPERS] = {.name = "keepers", .weight = 0,
    .text = "processes have several session leases, made late and freed"},
+  [SIM_IDENTITIES] = {.name = "identities", .weight = 0, .gap_pm = 400,
+   .text = "clients add identities while they work, also without a connection",
+   .faults = {F(CUT) = 2, F(CUT_AT) = 3, F(HOSTS) = 1, F(EXPIRE) = 1}},
 };
 /* clang-format on */
 

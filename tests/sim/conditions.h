@@ -25,6 +25,7 @@ typedef enum sim_condition_id {
   SIM_NO_MEMORY,
   SIM_EAGER,
   SIM_KEEPERS,
+  SIM_IDENTITIES,
   SIM_NCONDITIONS
 } sim_condition_id;
 

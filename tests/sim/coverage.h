@@ -31,7 +31,9 @@
   M(BEGUN_ANEW, "a part goes before the grant, and all begins anew")  \
   M(REVOKED, "a holder is asked to let go")                           \
   M(LATE_KEEPER, "a session lease is made after the session")         \
-  M(KEEPER_FREED, "one is freed, and its client lives on")
+  M(KEEPER_FREED, "one is freed, and its client lives on")            \
+  M(LATE_IDENTITY, "an identity is added to a connection")            \
+  M(IDENTITY_AWAY, "one is added where there is none")
 /* clang-format on */
 
 #define SIM_MOMENT_ENUM(name, text) SIM_MOMENT_##name,

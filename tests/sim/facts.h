@@ -112,7 +112,9 @@ typedef enum sim_verb {
   SIM_GET_ACL,
   SIM_SET_ACL,
   /* a lookout's */
-  SIM_ADD_WATCH
+  SIM_ADD_WATCH,
+  /* a bearer's */
+  SIM_ADD_AUTH
 } sim_verb;
 
 enum { SIM_MOST_ERRANDS = 4 };
@@ -166,6 +168,17 @@ typedef struct sim_request {
   sim_stay *stay;      /**< NULL: it is for one event */
   int64_t late_us;     /**< since when an event is due that may come late; 0 */
 } sim_request;
+
+enum { SIM_MOST_IDENTITIES = 3 };
+
+/** An identity that is added, or a request that needs the first one. */
+typedef struct sim_proof {
+  struct sim_actor *actor;
+  sim_verb verb;
+  unsigned known; /**< identities that had been added before */
+  unsigned ends;
+  bool missing; /**< the server does not know one of them */
+} sim_proof;
 
 /** A write that is retried until its outcome is known. */
 typedef struct sim_write {
@@ -226,6 +239,7 @@ typedef enum sim_fact_type {
   SIM_ENDED,   /**< request, result */
   SIM_EVENT,   /**< request (its watch), watched */
   SIM_SETTLED, /**< write */
+  SIM_PROVED,  /**< proof: it ended: err */
   /* a subscription */
   SIM_NEWS, /**< notice as it was before, known: what it is told, stray */
   SIM_NFACTS
@@ -267,6 +281,7 @@ typedef struct sim_fact {
       const lk_event *watched;
     };
     const struct sim_write *write;
+    const struct sim_proof *proof;
     struct {
       const struct sim_notice *notice;
       const struct sim_state *known;

@@ -127,6 +127,8 @@
     "a watch is told once, in time, of what happened") \
   P(reliable_write, "RELIABLE-WRITE", ON(SETTLED) | ON(CALM), \
     "a reliable write that says 0 was executed once, one that is refused never") \
+  P(identities, "IDENTITIES", ON(PROVED), \
+    "an identity goes ahead of all that is asked for later, on every connection") \
   P(session_states, "SESSION-STATES", ON(STATE), \
     "a session's state goes along known ways") \
   /* properties_life.c */ \

@@ -3,6 +3,7 @@
 
 #include "sim/properties.h"
 
+#include "sim/actor.h"
 #include "sim/sessions.h"
 
 #include <string.h>
@@ -266,6 +267,33 @@ void sim_reliable_write(sim_judge *j, const sim_fact *f)
     if (x->verb != SIM_DELETE)
       judge_write(j, x);
   }
+}
+
+/* ---- identities --------------------------------------------------------- */
+
+static bool may_end_adding(int err)
+{
+  return err == 0 || err == LK_ERR_CLOSED || err == LK_ERR_SESSION_EXPIRED;
+}
+
+/* An identity goes ahead of all that is asked for later, on every
+ * connection. */
+void sim_identities(sim_judge *j, const sim_fact *f)
+{
+  const sim_proof *x = f->proof;
+  const char *name = x->actor->name;
+
+  if (x->ends > 1)
+    sim_accuse(j, "%s is called back twice", name);
+  if (x->verb == SIM_ADD_AUTH && !may_end_adding(f->err))
+    sim_accuse(j, "%s adds an identity and is told %s", name,
+               lk_error_name(f->err));
+  if (x->missing)
+    sim_accuse(j, "%s has %u identities, and the server does not know them",
+               name, x->known);
+  if (f->err == LK_ERR_NO_AUTH || f->err == LK_ERR_INVALID_ACL)
+    sim_accuse(j, "%s is told %s, and has an identity for it", name,
+               lk_error_name(f->err));
 }
 
 /* ---- sessions ----------------------------------------------------------- */
