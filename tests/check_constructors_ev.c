@@ -163,8 +163,11 @@ static int make_multilock(void **out, unsigned bad)
   const lk_sync_lock_config config = lock_config(bad);
   const lk_multilock_config options = {.size = bad == 5 ? 0 : sizeof options};
   const lk_multilock_member members[] = {
-      {path(bad), LK_MULTILOCK_MUTEX},
-      {bad == 6 ? "/a" : "/b", LK_MULTILOCK_READ},
+      {bad == 8 ? NULL : path(bad), LK_MULTILOCK_MUTEX},
+      {bad == 6   ? "/a"
+       : bad == 9 ? NULL
+                  : "/b",
+       LK_MULTILOCK_READ},
   };
   lk_sync_lock *l = *out;
   int err = lk_sync_multilock_new(&l, client_or_none(bad), members,
@@ -270,7 +273,7 @@ static const constructor blocking[] = {
     {"lk_sync_cancel_new", make_cancel, free_cancel, 1},
     {"lk_sync_lock_new", make_lock, free_lock, 4},
     {"lk_sync_semaphore_new", make_semaphore, free_lock, 7},
-    {"lk_sync_multilock_new", make_multilock, free_lock, 7},
+    {"lk_sync_multilock_new", make_multilock, free_lock, 9},
     {"lk_sync_single_new", make_single, free_lock, 6},
     {"lk_sync_rwlock_new", make_rwlock, free_rwlock, 5},
     {"lk_sync_subscribe_children", make_children, free_subscription, 4},

@@ -261,23 +261,27 @@ int lk_sync_single_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
   return err != 0 ? discard(out, err) : lk__sync_lock_try_out(out);
 }
 
-static bool copy_members(lk_sync_lock *l, const lk_multilock_member *members,
-                         size_t count)
+static int copy_members(lk_sync_lock *l, const lk_multilock_member *members,
+                        size_t count)
 {
   const lk_mem *mem = &l->client->mem;
 
   l->members = lk__mem_new(mem, count * sizeof *members);
   if (l->members == NULL)
-    return false;
+    return LK_ERR_NO_MEMORY;
   for (; l->count < count; l->count++) {
-    const char *path = lk__mem_text(mem, members[l->count].path);
+    const lk_multilock_member *from = &members[l->count];
+
+    if (from->path == NULL)
+      return LK_ERR_BAD_PATH;
+    const char *path = lk__mem_text(mem, from->path);
 
     if (path == NULL)
-      return false;
-    l->members[l->count].side = members[l->count].side;
+      return LK_ERR_NO_MEMORY;
+    l->members[l->count].side = from->side;
     l->members[l->count].path = path;
   }
-  return true;
+  return 0;
 }
 
 int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
@@ -292,21 +296,15 @@ int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
   *out = NULL;
   if (members == NULL || count == 0 || count > 1000)
     return LK_ERR_BAD_ARGUMENT;
-  for (size_t i = 0; i < count; i++) {
-    if (members[i].path == NULL)
-      return LK_ERR_BAD_PATH;
-  }
   int err =
       lk__sync_lock_make(out, c, LK_KIND_MULTILOCK, members[0].path, config);
 
   if (err != 0)
     return err;
   err = lk__sync_take(c, &what, &(*out)->together, options);
-  if (err != 0)
-    return discard(out, err);
-  if (!copy_members(*out, members, count))
-    return discard(out, LK_ERR_NO_MEMORY);
-  return lk__sync_lock_try_out(out);
+  if (err == 0)
+    err = copy_members(*out, members, count);
+  return err != 0 ? discard(out, err) : lk__sync_lock_try_out(out);
 }
 
 /* ---- the tokens of several ----------------------------------------------- */
