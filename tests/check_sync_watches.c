@@ -6,6 +6,7 @@
 #include <latchkey/sync.h>
 
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -192,6 +193,66 @@ START_TEST(watch_that_is_freed_is_told_nothing)
 }
 END_TEST
 
+static atomic_bool returned;
+
+static void on_event_slowly(lk_sync_client *c, const lk_event *event, void *arg)
+{
+  (void)c;
+  (void)event;
+  sem_post(arg);
+  usleep(50000);
+  returned = true;
+}
+
+START_TEST(free_of_a_watch_waits_for_its_callback)
+{
+  lk_sync_watch *w;
+  const lk_sync_call call = {.size = sizeof call,
+                             .on_event = on_event_slowly,
+                             .watch_arg = &told.count,
+                             .watch = &w};
+
+  start();
+  ck_assert_int_eq(sem_init(&told.count, 0, 0), 0);
+  scripted_set(&zk, reads[0].replies, 0);
+  ck_assert_int_eq(do_exists(&call), 0);
+  scripted_send_event(&zk, LK_EVENT_CHANGED, "/a");
+  ck_assert_int_eq(sem_wait(&told.count), 0);
+  lk_sync_watch_free(w);
+  ck_assert(returned);
+  stop();
+}
+END_TEST
+
+static lk_sync_watch *freed_watch;
+
+static void on_event_free(lk_sync_client *c, const lk_event *event, void *arg)
+{
+  (void)c;
+  (void)event;
+  lk_sync_watch_free(freed_watch);
+  sem_post(arg);
+}
+
+START_TEST(watch_that_its_callback_frees_is_told_once)
+{
+  const lk_sync_call call = {.size = sizeof call,
+                             .on_event = on_event_free,
+                             .watch_arg = &told.count,
+                             .watch = &freed_watch};
+
+  start();
+  ck_assert_int_eq(sem_init(&told.count, 0, 0), 0);
+  scripted_set(&zk, reads[READS - 1].replies, 0);
+  ck_assert_int_eq(do_add(&call), 0);
+  scripted_send_event(&zk, LK_EVENT_CHANGED, "/a");
+  ck_assert_int_eq(sem_wait(&told.count), 0);
+  scripted_send_event(&zk, LK_EVENT_CHANGED, "/a");
+  ck_assert(is_told_no_more());
+  stop();
+}
+END_TEST
+
 START_TEST(watch_until_break_ends_with_the_connection)
 {
   for (size_t i = 0; i < READS; i++) {
@@ -276,6 +337,8 @@ END_TEST
 
 SUITE("sync_watches", watch_of_every_call_is_set_and_told,
       watch_that_is_freed_is_told_nothing,
+      free_of_a_watch_waits_for_its_callback,
+      watch_that_its_callback_frees_is_told_once,
       watch_until_break_ends_with_the_connection,
       other_watch_is_ended_by_closing_alone,
       read_is_repeated_only_if_that_is_asked_for)
