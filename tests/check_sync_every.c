@@ -126,6 +126,22 @@ START_TEST(null_place_of_the_result_is_refused_where_one_is_needed)
 }
 END_TEST
 
+START_TEST(null_array_is_refused_without_a_result)
+{
+  lk_sync_result junk, *r = &junk;
+
+  start();
+  ck_assert_int_eq(lk_sync_multi(objects.client, &r, NULL, 1, NULL),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_ptr_null(r);
+  r = &junk;
+  ck_assert_int_eq(lk_sync_multi_read(objects.client, &r, NULL, 1, NULL),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_ptr_null(r);
+  every_object_free(&objects);
+}
+END_TEST
+
 /* ---- the options of a call ----------------------------------------------- */
 
 START_TEST(every_call_that_waits_ends_at_its_deadline_or_by_a_cancel)
@@ -233,6 +249,7 @@ END_TEST
 SUITE("sync_every", every_function_of_the_header_is_listed,
       null_object_is_refused_or_does_not_hold, null_path_is_refused,
       null_place_of_the_result_is_refused_where_one_is_needed,
+      null_array_is_refused_without_a_result,
       every_call_that_waits_ends_at_its_deadline_or_by_a_cancel,
       no_call_is_a_cancellation_point,
       thread_that_ends_while_cancelled_releases)

@@ -26,6 +26,14 @@ static void on_event(lk_sync_client *c, const lk_event *event, void *arg)
 /* Where the result of a call goes. */
 #define OUT(at) (o->no_out ? NULL : (at))
 
+/* What a call has to replace. */
+static lk_sync_result *result_before(const every_object *o)
+{
+  static lk_sync_result junk;
+
+  return o->no_out ? NULL : &junk;
+}
+
 /* What a function gives that has no error: 0, if it is what a NULL object
    gives. */
 #define VALUE(name, is_so)                      \
@@ -62,7 +70,7 @@ static void on_event(lk_sync_client *c, const lk_event *event, void *arg)
 #define GIVES(name, ...)                                       \
   static int call_##name(const every_object *o)                \
   {                                                            \
-    lk_sync_result *r = NULL;                                  \
+    lk_sync_result *r = result_before(o);                      \
     int err = lk_sync_##name(o->client, OUT(&r), __VA_ARGS__); \
                                                                \
     lk_sync_result_free(r);                                    \
@@ -136,7 +144,7 @@ VOID(cancel_clear, o->cancel)
 static int call_multi(const every_object *o)
 {
   lk_op op = lk_op_check(o->path, -1);
-  lk_sync_result *r = NULL;
+  lk_sync_result *r = result_before(o);
   int err = lk_sync_multi(o->client, OUT(&r), &op, 1, o->call);
 
   lk_sync_result_free(r);
@@ -146,7 +154,7 @@ static int call_multi(const every_object *o)
 static int call_multi_read(const every_object *o)
 {
   lk_read read = lk_read_get(o->path);
-  lk_sync_result *r = NULL;
+  lk_sync_result *r = result_before(o);
   int err = lk_sync_multi_read(o->client, OUT(&r), &read, 1, o->call);
 
   lk_sync_result_free(r);
@@ -214,7 +222,7 @@ ERROR(delete_settled, o->client, o->path, -1, true, o->call)
 
 static int call_subscription_next(const every_object *o)
 {
-  lk_sync_result *r = NULL;
+  lk_sync_result *r = result_before(o);
   int err = lk_sync_subscription_next(o->subscription, OUT(&r), o->call);
 
   lk_sync_result_free(r);
@@ -244,7 +252,7 @@ static int call_multilock_new(const every_object *o)
 static int call_lock_guarded(const every_object *o)
 {
   lk_op op = lk_op_check(o->path, -1);
-  lk_sync_result *r = NULL;
+  lk_sync_result *r = result_before(o);
   int err = lk_sync_lock_guarded(o->lock, OUT(&r), &op, 1, o->call);
 
   lk_sync_result_free(r);
