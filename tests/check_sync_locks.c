@@ -23,6 +23,8 @@ static struct {
   atomic_uint ended; /**< threads that have left their call */
 } slow;
 
+static atomic_int blocks; /* allocated, and not freed */
+
 /* The handle's thread frees nothing before a thread has left its call, where
    that happens soon: what it uses afterwards must not be that thread's. */
 static void *resize(void *arg, void *p, size_t size)
@@ -32,8 +34,11 @@ static void *resize(void *arg, void *p, size_t size)
     for (int i = 0; i < 200 && slow.ended == 0; i++)
       usleep(1000);
   }
-  if (size > 0)
+  if (size > 0) {
+    blocks += p == NULL;
     return realloc(p, size);
+  }
+  blocks--;
   free(p);
   return NULL;
 }
@@ -238,6 +243,25 @@ static int thaw(void *arg)
   return 0;
 }
 
+START_TEST(locks_freed_while_held_leave_no_memory)
+{
+  int before = 0;
+
+  start_with(NULL);
+  for (int i = 0; i < 30; i++) {
+    lk_sync_lock *held;
+
+    ck_assert_int_eq(lk_sync_lock_new(&held, client, "/locks/b", NULL), 0);
+    ck_assert_int_eq(lk_sync_lock_acquire(held, NULL), 0);
+    lk_sync_lock_free(held);
+    if (i == 10)
+      before = blocks;
+  }
+  ck_assert_int_lt(blocks, before + 10);
+  stop();
+}
+END_TEST
+
 START_TEST(wait_ends_when_the_lock_is_proven_again)
 {
   waiter w;
@@ -379,6 +403,7 @@ END_TEST
 SUITE("sync_locks", close_in_the_turn_of_a_refused_try_ends_both,
       free_in_the_turn_of_a_refused_try_ends_both,
       acquire_that_is_posted_behind_a_free_ends,
+      locks_freed_while_held_leave_no_memory,
       wait_ends_when_the_lock_is_proven_again, wait_ends_when_the_lock_is_lost,
       wait_ends_when_the_client_is_closed_or_the_lock_freed,
       wait_ends_when_it_is_cancelled,
