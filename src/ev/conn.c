@@ -154,7 +154,6 @@ static void advance(lk_conn *n, lk_flow flow)
   case LK_FLOW_DONE: break;
   }
   n->stage = LK_STAGE_OPEN;
-  watch(n, EV_READ);
   lk__conn_touch(n);
   lk_client_connected(n->client, n->attempt);
 }
