@@ -33,8 +33,6 @@ static void close_session(cli_runner *r)
 
 void cli_leave(cli_runner *r, int code, const char *reason, bool silently)
 {
-  if (r->phase >= CLI_PHASE_RUNNING)
-    return;
   r->code = code;
   cli_events_failed(&r->events, code, reason, silently);
   r->phase = CLI_PHASE_CLOSING;

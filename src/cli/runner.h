@@ -84,7 +84,8 @@ void cli_hold_renew(cli_runner *r);
 
 /* ---- leave.c ---- */
 
-/** End without the lock: `code` and `reason`, for people unless `silently`. */
+/** Before COMMAND was started: end without the lock, with `code` and `reason`,
+    for people unless `silently`. */
 void cli_leave(cli_runner *r, int code, const char *reason, bool silently);
 /** COMMAND has ended: release, close, and exit with r->code. */
 void cli_leave_after(cli_runner *r);
