@@ -166,8 +166,6 @@ void lk__holder_publish(lk_holder *h)
   int64_t until = lk_lock_deadline(h->handle);
   bool sure = lk_lock_get_state(h->handle) == LK_LOCK_HELD;
 
-  if (until == INT64_MIN)
-    until++; /* held, with a lease that is over */
   store(h, sure ? until : INT64_MIN, until);
 }
 
