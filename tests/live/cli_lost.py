@@ -18,9 +18,10 @@ folder = tempfile.TemporaryDirectory()
 # last line it wrote tells until when it lived.
 WITNESS = """
 import os, signal, sys, time
-out = open(sys.argv[1], "a", buffering=1)
-def say(what):
-    print(what, int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000), file=out)
+out = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND)
+def say(what):  # one write: a signal can come in the middle of another line
+    now = int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000)
+    os.write(out, b"%s %d\n" % (what.encode(), now))
 def term(number, frame):
     say("TERM")
     if sys.argv[2] == "obey":
