@@ -21,7 +21,7 @@ import os, signal, sys, time
 out = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND)
 def say(what):  # one write: a signal can come in the middle of another line
     now = int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000)
-    os.write(out, b"%s %d\n" % (what.encode(), now))
+    os.write(out, b"%s %d\\n" % (what.encode(), now))
 def term(number, frame):
     say("TERM")
     if sys.argv[2] == "obey":
