@@ -419,6 +419,13 @@ static void judge_token(sim_judge *j, const sim_handle *h)
                h->name, lk_lock_token(h->lock), should);
 }
 
+/* Held by the process that had the session before, and taken over by one that
+ * had no reply yet when it asked for its own: is_older() says how. */
+static bool is_inherited(const sim_handle *h, const sim_entry *e)
+{
+  return e->by != NULL && e->by->resumed && is_older(e, h);
+}
+
 /* Of those who are alone each has a larger one, or the next turn with the same;
  * readers fence nothing. */
 static void judge_growth(sim_judge *j, const sim_handle *h, const sim_entry *e)
@@ -427,7 +434,7 @@ static void judge_growth(sim_judge *j, const sim_handle *h, const sim_entry *e)
   uint64_t *turn = &j->turn[e->lock_at];
   uint64_t own = lk_lock_turn(h->lock);
 
-  if (e->reader || !e->contends)
+  if (e->reader || !e->contends || is_inherited(h, e))
     return;
   if (token_of(e) < *last || (token_of(e) == *last && own <= *turn))
     sim_accuse(j, "%s has token 0x%" PRIx64 " after 0x%" PRIx64, h->name,
