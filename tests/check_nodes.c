@@ -1275,9 +1275,10 @@ END_TEST
 
 static const int32_t give_up_ms = T / 4;
 
-/* A write is sent, and its answer lost with the server; the client gives its
- * session up, and then there are servers again. */
-static void give_session_up(int64_t timeout_ms)
+/* A write is sent, `after_ms` after a request that was answered, and its answer
+ * lost with the server; the client gives its session up, and then there are
+ * servers again. */
+static void give_session_up(int64_t timeout_ms, int64_t after_ms)
 {
   lk_client_config config = {.size = sizeof config,
                              .session_timeout_ms = T,
@@ -1296,6 +1297,7 @@ static void give_session_up(int64_t timeout_ms)
   link->frozen = true;
   ended = NOT_YET;
   calls = 0;
+  fake_run(&server, after_ms);
   ck_assert_int_eq(lk_create_settled(link->client, "/d/n", lk_text("x"), NULL,
                                      0, true, &call, on_created, made),
                    0);
@@ -1303,14 +1305,14 @@ static void give_session_up(int64_t timeout_ms)
   server.down = true;
   fake_drop(link);
   link->frozen = false;
-  fake_run(&server, give_up_ms + 1);
+  fake_run(&server, give_up_ms + 1 - after_ms);
   server.down = false;
 }
 
 /* The servers keep it for a timeout and a tick, and may execute the write. */
 START_TEST(a_session_that_was_given_up_is_waited_for)
 {
-  give_session_up(0);
+  give_session_up(0, 0);
   int64_t left = lk_client_lives_until(link->client) - server.now;
 
   ck_assert_int_eq(left, T + T / 4 - 1);
@@ -1328,9 +1330,24 @@ START_TEST(a_session_that_was_given_up_is_waited_for)
 }
 END_TEST
 
+/* The server counts from what it heard last, answered or not. */
+START_TEST(given_up_session_lives_on_from_the_last_bytes_that_left)
+{
+  give_session_up(0, T / 8);
+  int64_t left = lk_client_lives_until(link->client) - server.now;
+
+  ck_assert_int_eq(left, T + T / 4 + T / 8 - 1);
+  fake_run(&server, left - 1);
+  ck_assert_int_eq(ended, NOT_YET);
+  fake_run(&server, 1);
+  ck_assert_int_eq(ended, 0);
+  finish();
+}
+END_TEST
+
 START_TEST(the_wait_for_a_session_ends_at_the_deadline)
 {
-  give_session_up(T);
+  give_session_up(T, 0);
   fake_run(&server, T - T / 4 - 2);
   ck_assert_int_eq(ended, NOT_YET);
   fake_run(&server, 2);
@@ -1637,6 +1654,7 @@ SUITE("nodes", where_the_parents_are_there_it_is_one_request,
       an_ephemeral_node_goes_with_its_session, a_set_is_settled,
       a_delete_is_settled, what_was_not_sent_is_sent_again,
       a_session_that_was_given_up_is_waited_for,
+      given_up_session_lives_on_from_the_last_bytes_that_left,
       the_wait_for_a_session_ends_at_the_deadline,
       what_was_not_sent_before_its_session_ended_is_sent_in_the_next,
       refused_credentials_end_a_rest_at_once,

@@ -276,8 +276,8 @@ LK_API uint64_t lk_client_connection(const lk_client *c);
 LK_API int64_t lk_client_zxid(const lk_client *c);
 /** Until when, in ms on lk_client_clock(), a session that the client gave up by
     itself (`give_up_ms`) may live on at the servers, which until then may still
-    execute its writes: one and a half session timeouts after the last request
-    that was answered. INT64_MIN: no session was given up. */
+    execute its writes: one and a half session timeouts after the last bytes that
+    left the client. INT64_MIN: no session was given up. */
 LK_API int64_t lk_client_lives_until(const lk_client *c);
 /** "host:port" of the server in use or tried; valid until the next input. */
 LK_API const char *lk_client_server(const lk_client *c);

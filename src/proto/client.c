@@ -247,6 +247,9 @@ void lk__client_enter(lk_client *c)
   if (c->depth++ > 0)
     return;
   c->now = c->hooks.now(c->hooks.arg);
+  if (c->has_left)
+    c->left_ms = c->now;
+  c->has_left = false;
 }
 
 void lk__client_leave(lk_client *c)
@@ -445,6 +448,7 @@ void lk_client_sent(lk_client *c, uint64_t attempt, size_t len)
     return;
   lk__buf_consume(&c->out, len);
   c->out_sent += len;
+  c->has_left = c->has_left || len > 0;
   c->now_stale = true;
   if (lk__buf_len(&c->out) > 0)
     return;

@@ -124,6 +124,8 @@ struct lk_client {
   int64_t live_ms;    /* when the handshake was answered */
   int64_t heard_ms;   /* when bytes last arrived, of whole frames or not */
   int64_t written_ms; /* output was last empty */
+  int64_t left_ms;    /* when bytes last left, or a little later */
+  bool has_left;      /* some have since; that moment is not read yet */
   lk_ring pings;      /* int64_t: when those without a reply were sent */
   uint64_t ping_end;  /* where the newest one ends in the output */
   int64_t touched_ms; /* when the newest one was sent that followed another: it

@@ -274,10 +274,12 @@ static void run_timers(lk_client *c)
 }
 
 /* At the servers it may live on. They count its timeout from what they heard
- * last, and round up to a tick; a timeout has two ticks at least. */
+ * last, be it answered or not, and round up to a tick; a timeout has two ticks
+ * at least. */
 static void give_session_up(lk_client *c)
 {
-  int64_t until = c->proven_ms + (int64_t)c->timeout_ms * 3 / 2;
+  int64_t until =
+      later(c->proven_ms, c->left_ms) + (int64_t)c->timeout_ms * 3 / 2;
 
   if (until > c->lives_until_ms)
     c->lives_until_ms = until;
