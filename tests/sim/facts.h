@@ -129,15 +129,18 @@ typedef struct sim_errand {
   int64_t ttl_ms;
 } sim_errand;
 
+enum { SIM_MOST_PLACES = 64 };
+
 /** A watch that stays, as far as it was told. */
 typedef struct sim_stay {
   lk_watch_mode mode;
   bool armed;   /**< on the connection at hand, since a zxid that is known */
-  size_t next;  /**< the change that it must be told of next, or one behind */
+  size_t next[SIM_MOST_PLACES]; /**< the change that it must be told of next,
+                     or one behind; several, ascending, where an event
+                     was that change or was made up for another like it */
+  size_t count;                 /**< how many of these there are */
   size_t heard; /**< behind what it was told of last on this connection */
-  size_t away;  /**< what `next` was when its connection broke */
-  size_t maybe; /**< one behind the change that it was told of, or else that
-                     was another like it, made up for; 0: none */
+  size_t away;  /**< the first of `next` when its connection broke */
 } sim_stay;
 
 /** A request that an actor has made by itself. */

@@ -41,11 +41,12 @@ static lk_event_type event_of(const sim_request *r, const sim_change *c)
   return NOTHING;
 }
 
-/* The next change of which it must be told; NULL: none yet. */
-static const sim_change *next_change(const sim_judge *j, const sim_request *r)
+/* The change at `*at` or behind it of which it must be told; NULL: none yet. */
+static const sim_change *next_change(const sim_judge *j, const sim_request *r,
+                                     size_t *at)
 {
-  for (; r->stay->next < j->journal.count; r->stay->next++) {
-    const sim_change *c = &j->journal.changes[r->stay->next];
+  for (; *at < j->journal.count; (*at)++) {
+    const sim_change *c = &j->journal.changes[*at];
 
     if (event_of(r, c) != NOTHING)
       return c;
@@ -66,7 +67,8 @@ static bool is_about(const sim_request *r, const sim_change *c,
 static void arm(const sim_judge *j, const sim_request *r, int64_t zxid)
 {
   r->stay->armed = true;
-  r->stay->next = sim_journal_behind(&j->journal, zxid);
+  r->stay->next[0] = sim_journal_behind(&j->journal, zxid);
+  r->stay->count = 1;
 }
 
 /* It is set again with the first setWatches of a connection; `until`: what has
@@ -125,6 +127,40 @@ static size_t find(const sim_hearing *h, const sim_request *r,
   return i;
 }
 
+/* What comes is larger than all before it, or the last one again. Of too many
+ * the oldest are forgotten. */
+static void add_place(sim_stay *s, size_t next)
+{
+  if (s->count > 0 && s->next[s->count - 1] >= next)
+    return;
+  if (s->count == SIM_MOST_PLACES)
+    memmove(s->next, s->next + 1, --s->count * sizeof *s->next);
+  s->next[s->count++] = next;
+}
+
+/* The event is the next change, or is `made_up` for one that was missed. false:
+ * neither can be. */
+static bool can_be_told(const sim_judge *j, const sim_request *r,
+                        const lk_event *e, bool made_up)
+{
+  sim_stay was = *r->stay;
+
+  r->stay->count = 0;
+  for (size_t i = 0; i < was.count; i++) {
+    size_t at = was.next[i];
+    const sim_change *c = was.armed ? next_change(j, r, &at) : NULL;
+
+    if (made_up)
+      add_place(r->stay, at);
+    if (c != NULL && is_about(r, c, e))
+      add_place(r->stay, at + 1);
+  }
+  if (r->stay->count > 0 || made_up)
+    return true;
+  *r->stay = was;
+  return false;
+}
+
 static void judge_told(sim_judge *j, sim_life *l, const sim_request *r,
                        const lk_event *e)
 {
@@ -138,19 +174,16 @@ static void judge_told(sim_judge *j, sim_life *l, const sim_request *r,
   l->hearing.told = at;
   r->stay->heard = at + 1;
   see_armed(j, l, r, at);
-  const sim_change *c = r->stay->armed ? next_change(j, r) : NULL;
-  bool made_up = makes_up(&l->hearing, at);
+  bool made_up = makes_up(&l->hearing, at) && was_missed(j, l, r, e);
 
-  if (c != NULL && is_about(r, c, e)) {
-    r->stay->next++;
-    r->stay->maybe = made_up ? r->stay->next : 0;
-  } else if (r->stay->maybe > 0 &&
-             is_about(r, &j->journal.changes[r->stay->maybe - 1], e))
-    r->stay->maybe = 0;
-  else if (!made_up || !was_missed(j, l, r, e))
+  if (!can_be_told(j, r, e, made_up)) {
+    size_t next = r->stay->next[0];
+    const sim_change *c = r->stay->armed ? next_change(j, r, &next) : NULL;
+
     sim_accuse(j, "a watch on %s is told of %d of %s, not of 0x%" PRIx64,
                r->path, (int)e->type, (const char *)e->path.at,
                c == NULL ? 0 : (uint64_t)c->zxid);
+  }
 }
 
 static void judge_back(sim_judge *j, sim_request *r, uint64_t connection)
@@ -161,7 +194,7 @@ static void judge_back(sim_judge *j, sim_request *r, uint64_t connection)
     sim_accuse(j, "a watch on %s outlives its connection", r->path);
   r->connection = connection;
   r->stay->armed = false;
-  r->stay->away = r->stay->next;
+  r->stay->away = r->stay->next[0];
   r->stay->heard = 0;
 }
 
@@ -187,6 +220,30 @@ static void judge_event(sim_judge *j, sim_life *l, sim_request *r,
 
 /* ---- what is not -------------------------------------------------------- */
 
+/* Where a change is due by then it cannot be. The result is such a change, if
+ * that is so everywhere; the last place is left then. */
+static const sim_change *drop_places(const sim_judge *j, const sim_request *r,
+                                     int64_t zxid)
+{
+  sim_stay was = *r->stay;
+  const sim_change *due = NULL;
+
+  r->stay->count = 0;
+  for (size_t i = 0; i < was.count; i++) {
+    const sim_change *c = next_change(j, r, &was.next[i]);
+
+    if (c == NULL || c->zxid > zxid)
+      add_place(r->stay, was.next[i]);
+    else
+      due = c;
+  }
+  if (r->stay->count > 0)
+    return NULL;
+  r->stay->next[0] = was.next[was.count - 1];
+  r->stay->count = 1;
+  return due;
+}
+
 static void judge_silent(sim_judge *j, const sim_life *l, const sim_request *r,
                          const lk_answer *a)
 {
@@ -195,12 +252,14 @@ static void judge_silent(sim_judge *j, const sim_life *l, const sim_request *r,
     return;
   }
   see_armed(j, l, r, l->hearing.count);
-  const sim_change *c = r->stay->armed ? next_change(j, r) : NULL;
+  if (!r->stay->armed)
+    return;
+  const sim_change *due = drop_places(j, r, a->zxid);
 
-  if (c != NULL && c->zxid <= a->zxid)
+  if (due != NULL)
     sim_accuse(j,
                "a watch on %s is not told of 0x%" PRIx64 " before 0x%" PRIx64,
-               r->path, (uint64_t)c->zxid, (uint64_t)a->zxid);
+               r->path, (uint64_t)due->zxid, (uint64_t)a->zxid);
 }
 
 static void judge_silence(sim_judge *j, const sim_life *l, const lk_answer *a)
@@ -232,6 +291,6 @@ void sim_watch_stays(sim_judge *j, const sim_fact *f)
     judge_event(j, sim_life_of(j, r->process), r, f->watched);
   else if (r->stands) {
     arm(j, r, r->since);
-    r->stay->away = r->stay->next;
+    r->stay->away = r->stay->next[0];
   }
 }
