@@ -800,8 +800,17 @@ END_TEST
 
 static void change_margin_at_the_end(locker *l, const char *what)
 {
-  if (strcmp(what, "lost CLOSED") == 0)
+  if (strcmp(what, "lost CLOSED") == 0 || strcmp(what, "released") == 0)
     lk_keeper_set_margin(l->p->keeper, 1);
+}
+
+static void on_released(lk_lock *lock, int err, void *arg)
+{
+  locker *l = arg;
+
+  (void)lock;
+  l->released = err;
+  l->react(l, "released");
 }
 
 static void free_all(lk_client *c, int err, void *arg)
@@ -824,6 +833,24 @@ START_TEST(a_change_while_the_client_closes_starts_nothing)
   fake_turn(&sc.server);
   ck_assert(locker_told(&sc.a, "lost CLOSED\n"));
   ck_assert_ptr_null(sc.one.link->client);
+  scene_end(&sc);
+}
+END_TEST
+
+/* A release without a limit ends when the client is CLOSED already. */
+START_TEST(change_when_a_closed_client_ends_a_release_starts_nothing)
+{
+  begin(LK_ASSURE_QUORUM);
+  scene_hold(&sc);
+  sc.a.react = change_margin_at_the_end;
+  sc.one.link->frozen = true;
+  ck_assert_int_eq(
+      lk_lock_release_until(sc.a.lock, LK_NO_LIMIT, on_released, &sc.a), 0);
+  ck_assert_int_eq(lk_client_close(sc.one.link->client, free_all, NULL), 0);
+  fake_run(&sc.server, T / 2);
+  ck_assert_int_ne(sc.a.released, NOT_YET);
+  ck_assert_ptr_null(sc.one.link->client);
+  fake_expire(&sc.server, sc.one.link->last_session);
   scene_end(&sc);
 }
 END_TEST
@@ -1028,6 +1055,7 @@ SUITE("keeper", a_holder_beats_each_quarter_of_the_timeout,
       a_late_keeper_grants_when_it_has_seen_enough,
       one_made_after_the_end_outlives_the_client,
       a_change_while_the_client_closes_starts_nothing,
+      change_when_a_closed_client_ends_a_release_starts_nothing,
       the_margin_can_be_changed_while_held, a_verify_proves_and_renews,
       a_verify_tells_of_a_loss_first, a_verify_that_is_cut_off_knows_nothing,
       a_verify_ends_with_the_hold_and_with_the_handle,
