@@ -8,11 +8,13 @@
 #include "cli/lease.h"
 #include "cli/number.h"
 #include "cli/options.h"
+#include "cli/print.h"
 #include "cli/queue.h"
 #include "cli/word.h"
 #include "suite.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 /* ---- text, JSON ---------------------------------------------------------- */
 
@@ -91,6 +93,30 @@ START_TEST(times_are_rfc_3339_in_utc)
   cli_text_puts(&t, " ");
   cli_text_time(&t, -1);
   expect_text(&t, "2023-11-14T22:13:20.123Z 1969-12-31T23:59:59.999Z");
+}
+END_TEST
+
+START_TEST(message_that_is_too_long_is_cut_and_still_a_line)
+{
+  char longer[6000], line[8000];
+  int ends[2], saved = dup(STDERR_FILENO);
+
+  memset(longer, 'x', sizeof longer - 1);
+  longer[sizeof longer - 1] = '\0';
+  ck_assert_int_eq(pipe(ends), 0);
+  dup2(ends[1], STDERR_FILENO);
+  cli_say("%s", longer);
+  dup2(saved, STDERR_FILENO);
+  ssize_t n = read(ends[0], line, sizeof line);
+
+  ck_assert_int_gt(n, 4000);
+  ck_assert_int_lt(n, 4097);
+  ck_assert_mem_eq(line, "latchkey: x", 11);
+  ck_assert_mem_eq(line + n - 2, "x\n", 2);
+  ck_assert_ptr_null(memchr(line, '\0', (size_t)n));
+  close(saved);
+  close(ends[0]);
+  close(ends[1]);
 }
 END_TEST
 
@@ -750,6 +776,7 @@ START_TEST(versions_are_numbers)
   ck_assert(!cli_word_before(lk_text("4.0"), 3, 5));
   ck_assert(!cli_word_before(lk_text("3"), 3, 5));
   ck_assert(!cli_word_before(lk_text("3.x"), 3, 5));
+  ck_assert(!cli_word_before(lk_text("3./:"), 3, 5)); /* -1 and 10 behind '0' */
   ck_assert(!cli_word_before(lk_text("3.99999999999"), 3, 5));
   ck_assert(!cli_word_before(lk_text(""), 3, 5));
   ck_assert(!cli_word_before(lk_text(NULL), 3, 5));
@@ -789,7 +816,9 @@ END_TEST
 
 SUITE("cli", utf8_is_what_the_standard_says,
       what_others_wrote_cannot_speak_to_the_terminal, base64_is_padded,
-      times_are_rfc_3339_in_utc, text_grows_and_counts_what_was_printed,
+      times_are_rfc_3339_in_utc,
+      message_that_is_too_long_is_cut_and_still_a_line,
+      text_grows_and_counts_what_was_printed,
       json_has_commas_between_and_nowhere_else, json_text_is_quoted,
       json_data_that_are_no_text_are_base64, seconds_are_decimal_and_exact,
       whole_numbers_keep_their_range, options_end_at_the_first_operand,

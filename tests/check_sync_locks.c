@@ -303,6 +303,44 @@ static int end_when_inside(void *end)
   return (*(int (**)(void *))end)(NULL);
 }
 
+static lk_sync_rwlock *rw;
+
+static int hold_write(void *arg)
+{
+  int err = lk_sync_lock_acquire(lk_sync_rwlock_write(rw), &soon);
+
+  (void)arg;
+  holding++;
+  while (go_on == 0)
+    usleep(200);
+  return err;
+}
+
+START_TEST(downgrade_of_a_lost_lock_waits_for_nobody)
+{
+  waiter other;
+
+  start_with(NULL);
+  ck_assert_int_eq(lk_sync_rwlock_new(&rw, client, "/locks/rw", NULL), 0);
+  lk_sync_lock *write = lk_sync_rwlock_write(rw);
+
+  ck_assert_int_eq(lk_sync_lock_acquire(write, &soon), 0);
+  loopback_lock(&zk);
+  fake_delete(&zk.server, fake_child(&zk.server, "/locks/rw", 0));
+  loopback_unlock(&zk);
+  while (lk_sync_lock_get_state(write) != LK_LOCK_LOST)
+    (void)lk_sync_lock_verify(write, &soon);
+  waiter_start(&other, hold_write, NULL);
+  while (holding == 0)
+    usleep(200);
+  ck_assert_int_eq(lk_sync_rwlock_downgrade(rw, &brief), LK_ERR_LOST);
+  go_on = 1;
+  ck_assert_int_eq(waiter_end(&other), 0);
+  lk_sync_rwlock_free(rw);
+  stop();
+}
+END_TEST
+
 START_TEST(wait_ends_when_the_client_is_closed_or_the_lock_freed)
 {
   int (*const ends[])(void *) = {close_client, free_lock};
@@ -405,6 +443,7 @@ SUITE("sync_locks", close_in_the_turn_of_a_refused_try_ends_both,
       acquire_that_is_posted_behind_a_free_ends,
       locks_freed_while_held_leave_no_memory,
       wait_ends_when_the_lock_is_proven_again, wait_ends_when_the_lock_is_lost,
+      downgrade_of_a_lost_lock_waits_for_nobody,
       wait_ends_when_the_client_is_closed_or_the_lock_freed,
       wait_ends_when_it_is_cancelled,
       release_with_a_cancel_that_is_set_already_releases,

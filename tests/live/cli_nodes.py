@@ -80,9 +80,12 @@ def the_end_of_its_session_is_told():
         with start("create", "-e", "-T", "3", "-z", way.address,
                    "/over") as process:
             process.stdout.readline()
+            way.drop()
+            live.eventually(lambda: way.accepted == 2)
             way.freeze()
             done = process.end()
-            assert done.code == 125 and "the node is gone" in done.err, done
+            assert done.code == 125, done
+            assert "gone: the session has expired" in done.err, done
     live.eventually(lambda: run("stat", "/over").code == 1)
 
 

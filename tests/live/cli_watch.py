@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """latchkey watch, acl."""
 
+import array
+import fcntl
 import os
 import re
 import signal
 import subprocess
 import tempfile
+import termios
 import time
 
 import command
@@ -155,6 +158,27 @@ def a_reader_that_goes_ends_it():
         assert process.end().code != 0
 
 
+def output_that_it_can_read_itself_is_no_reader_that_goes():
+    with tempfile.TemporaryDirectory() as folder:
+        name = os.path.join(folder, "fifo")
+        os.mkfifo(name)
+        with open(os.open(name, os.O_RDWR), "r+b", buffering=0) as fifo:
+            with start("watch", "/fifo", stdout=fifo) as process:
+                live.eventually(lambda: pending(fifo) > 0)
+                size = pending(fifo)
+                expect(0, "create", "/fifo")
+                live.eventually(lambda: pending(fifo) > size)
+                process.terminate()
+                assert process.end().code == 0
+
+
+def pending(pipe):
+    """The bytes in it."""
+    size = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, size)
+    return size[0]
+
+
 def a_reader_that_is_slow_is_told_what_it_missed():
     crowd = puppet.Puppet()
     client = crowd.client(zk.connect)
@@ -263,6 +287,7 @@ live.run(live.together(
     a_connection_that_breaks_at_once_is_no_matter,
     an_expired_session_is_said_and_followed_by_another,
     a_reader_that_goes_ends_it,
+    output_that_it_can_read_itself_is_no_reader_that_goes,
     a_reader_that_is_slow_is_told_what_it_missed,
     usage_of_watch_is_125,
     acl_shows_an_entry_a_line,
