@@ -37,9 +37,13 @@ START_TEST(utf8_is_what_the_standard_says)
                                      "\xc2\x80",
                                      "\xdf\xbf",
                                      "\xe0\xa0\x80",
+                                     "\xe0\xbf\xbf",
+                                     "\xed\x80\x80",
                                      "\xed\x9f\xbf",
                                      "\xef\xbf\xbf",
                                      "\xf0\x90\x80\x80",
+                                     "\xf0\xbf\xbf\xbf",
+                                     "\xf4\x80\x80\x80",
                                      "\xf4\x8f\xbf\xbf"};
   static const char *const bad[] = {"\x80",
                                     "\xbf",
@@ -47,9 +51,13 @@ START_TEST(utf8_is_what_the_standard_says)
                                     "\xc1\xbf",
                                     "\xc2",
                                     "\xe0\x9f\xbf",
+                                    "\xe0\xc0\x80",
+                                    "\xed\x7f\x80",
                                     "\xed\xa0\x80",
                                     "\xe2\x82",
                                     "\xf0\x8f\xbf\xbf",
+                                    "\xf0\xc0\x80\x80",
+                                    "\xf4\x7f\x80\x80",
                                     "\xf4\x90\x80\x80",
                                     "\xf5\x80\x80\x80",
                                     "\xff",
@@ -381,6 +389,12 @@ START_TEST(a_wrong_access_list_is_refused_and_named)
     ck_assert_uint_gt(wrong.len, 0);
     cli_text_free(&wrong);
   }
+  cli_text wrong = {0};
+  cli_acl acl;
+
+  ck_assert(!cli_acl_read(&acl, "--acl", "world:a:r,bad,closed", &wrong));
+  ck_assert_ptr_nonnull(strstr(cli_text_end(&wrong), "--acl: \"bad\" is"));
+  cli_text_free(&wrong);
 }
 END_TEST
 
