@@ -19,7 +19,7 @@ typedef struct sim_trade {
 
 extern const sim_trade sim_locker, sim_clerk, sim_stranger, sim_peer,
     sim_warden, sim_sitter, sim_subscriber, sim_auditor, sim_lookout,
-    sim_writer, sim_bearer;
+    sim_writer, sim_bearer, sim_crowd;
 
 /** A handle for the lock of a single node. */
 typedef struct sim_sitting {
@@ -87,6 +87,9 @@ typedef struct sim_actor {
 
   /* a bearer's */
   unsigned identities; /**< that it has added in this life */
+
+  /* a crowd's */
+  struct sim_crowd *crowd;
 
   /* a stranger's, a peer's */
   struct sim_visit *visit;

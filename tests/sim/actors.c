@@ -86,6 +86,8 @@ static void engage(sim_process *p)
     add(p, &sim_writer, number + 7);
   if (sim_has_condition(p->world, SIM_IDENTITIES))
     add(p, &sim_bearer, number + 8);
+  if (sim_has_condition(p->world, SIM_CROWD) && p->index == 0)
+    add(p, &sim_crowd, number + 9);
   if (p->world->audited) {
     add(p, &sim_auditor, number + 4);
     add(p, &sim_lookout, number + 5);
@@ -143,6 +145,7 @@ void sim_actors_done(sim_process *p)
     sim_drop(&p->world->agenda, &a->job);
     free(a->visit);
     free(a->notice);
+    free(a->crowd);
     free(a);
   }
 }

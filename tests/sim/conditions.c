@@ -51,6 +51,9 @@ const sim_condition sim_conditions[SIM_NCONDITIONS] = {
   [SIM_IDENTITIES] = {.name = "identities", .weight = 0, .gap_pm = 400,
    .text = "clients add identities while they work, also without a connection",
    .faults = {F(CUT) = 2, F(CUT_AT) = 3, F(HOSTS) = 1, F(EXPIRE) = 1}},
+  [SIM_CROWD] = {.name = "crowd", .weight = 0, .gap_pm = 1000,
+   .text = "one process has many readers, and its requests are small",
+   .faults = {F(CUT) = 2, F(DELETE_NODE) = 1}},
 };
 /* clang-format on */
 

@@ -26,6 +26,7 @@ typedef enum sim_condition_id {
   SIM_EAGER,
   SIM_KEEPERS,
   SIM_IDENTITIES,
+  SIM_CROWD,
   SIM_NCONDITIONS
 } sim_condition_id;
 

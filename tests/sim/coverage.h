@@ -33,7 +33,8 @@
   M(LATE_KEEPER, "a session lease is made after the session")         \
   M(KEEPER_FREED, "one is freed, and its client lives on")            \
   M(LATE_IDENTITY, "an identity is added to a connection")            \
-  M(IDENTITY_AWAY, "one is added where there is none")
+  M(IDENTITY_AWAY, "one is added where there is none")                \
+  M(CROWD, "a heartbeat takes several requests")
 /* clang-format on */
 
 #define SIM_MOMENT_ENUM(name, text) SIM_MOMENT_##name,

@@ -142,6 +142,8 @@ static void hosts_of(const sim_process *p, char *out, size_t size)
     at += (size_t)snprintf(out + at, size - at, "%ss%u", i == 0 ? "" : ",", i);
 }
 
+enum { LEAST_REQUEST = 7000 };
+
 static void start(sim_process *p)
 {
   char hosts[64];
@@ -157,6 +159,8 @@ static void start(sim_process *p)
   if (sim_has_condition(p->world, SIM_WRITERS) && p->index % 2 == 0)
     cc.give_up_ms = (int32_t)sim_between(&p->rng, p->world->timeout_ms / 2,
                                          p->world->timeout_ms);
+  if (sim_has_condition(p->world, SIM_CROWD))
+    cc.send_limit = (size_t)sim_between(&p->rng, LEAST_REQUEST, 8192);
 
   p->life++;
   p->starves = 0;

@@ -211,9 +211,15 @@ static size_t most_dialed(const sim_judge *j)
   return 24 + 12 * (size_t)j->world->config.servers;
 }
 
+/* Each of a crowd has a list and a watch on each connection. */
+static size_t most_sent(const sim_judge *j)
+{
+  return sim_has_condition(j->world, SIM_CROWD) ? 8 * MOST_SENT : MOST_SENT;
+}
+
 static void judge_count(sim_judge *j, const sim_life *l)
 {
-  if (l->nsent > MOST_SENT)
+  if (l->nsent > most_sent(j))
     sim_accuse(j, "%s sends %zu requests in a session timeout",
                l->process->name, l->nsent);
   if (l->ndialed > most_dialed(j))

@@ -73,17 +73,24 @@ static unsigned some_conditions(const sim_world *w, const unsigned *chosen)
   return chosen == NULL ? sim_conditions_of(w->seed) : *chosen;
 }
 
+/* A crowd shares. */
+static const sim_menu *some_menu(const sim_world *w)
+{
+  return sim_has_condition(w, SIM_CROWD) ? sim_menu_find("rwlock")
+                                         : sim_menu_of(w->seed);
+}
+
 void sim_world_choose(sim_world *w, uint64_t seed, const sim_choice *choice)
 {
   memset(w, 0, sizeof *w);
   w->seed = seed;
   w->scenario =
       choice->scenario == NULL ? sim_scenario_of(seed) : choice->scenario;
-  w->menu = choice->menu == NULL ? sim_menu_of(seed) : choice->menu;
+  w->conditions = some_conditions(w, choice->conditions);
+  w->menu = choice->menu == NULL ? some_menu(w) : choice->menu;
   w->habit =
       choice->habit == NULL ? sim_habit_of(seed, w->menu) : choice->habit;
   w->audited = choice->audited;
-  w->conditions = some_conditions(w, choice->conditions);
 }
 
 void sim_world_init(sim_world *w, uint64_t seed, const sim_choice *choice)
