@@ -54,6 +54,9 @@ const sim_condition sim_conditions[SIM_NCONDITIONS] = {
   [SIM_CROWD] = {.name = "crowd", .weight = 0, .gap_pm = 1000,
    .text = "one process has many readers, and its requests are small",
    .faults = {F(CUT) = 2, F(DELETE_NODE) = 1}},
+  [SIM_LIMITS] = {.name = "limits", .weight = 0, .gap_pm = 1000,
+   .text = "limits and times of clients and session leases are not the usual",
+   .faults = {F(PARTITION) = 1, F(CUT) = 1}},
 };
 /* clang-format on */
 

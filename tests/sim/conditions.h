@@ -27,6 +27,7 @@ typedef enum sim_condition_id {
   SIM_KEEPERS,
   SIM_IDENTITIES,
   SIM_CROWD,
+  SIM_LIMITS,
   SIM_NCONDITIONS
 } sim_condition_id;
 

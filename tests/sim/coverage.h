@@ -34,6 +34,7 @@
   M(KEEPER_FREED, "one is freed, and its client lives on")            \
   M(LATE_IDENTITY, "an identity is added to a connection")            \
   M(IDENTITY_AWAY, "one is added where there is none")                \
+  M(LIMITS, "a client has other limits and times")                    \
   M(CROWD, "a heartbeat takes several requests")
 /* clang-format on */
 

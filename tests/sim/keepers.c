@@ -6,6 +6,7 @@
 #include "sim/conditions.h"
 #include "sim/coverage.h"
 #include "sim/judge.h"
+#include "sim/limits.h"
 #include "sim/scenario.h"
 
 #include <stdlib.h>
@@ -42,6 +43,7 @@ static void make(sim_process *p, unsigned at)
                              .left_behind = on_left_behind,
                              .arg = p};
 
+  sim_limit_keeper(p, at, &config);
   p->starves = 0;
   if (lk_keeper_new(&kept->keeper, p->client, &config) != 0)
     abort();

@@ -8,6 +8,7 @@
 #include "sim/driver.h"
 #include "sim/judge.h"
 #include "sim/keepers.h"
+#include "sim/limits.h"
 #include "sim/scenario.h"
 
 #include <inttypes.h>
@@ -163,6 +164,7 @@ static void start(sim_process *p)
     cc.send_limit = (size_t)sim_between(&p->rng, LEAST_REQUEST, 8192);
 
   p->life++;
+  sim_limit_client(p, &cc);
   p->starves = 0;
   p->leaving = false;
   p->closing = false;

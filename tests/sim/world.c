@@ -53,7 +53,7 @@ static void draw(sim_world *w)
       .ttls = w->audited,
       .epoch_ms = INT64_C(1700000000000) + sim_between(&r, 0, 1000000)};
   w->shortest_ms = w->longest_ms = w->timeout_ms;
-  if (sim_may_strike(w, SIM_FAULT_BOUNDS)) {
+  if (sim_may_strike(w, SIM_FAULT_BOUNDS) || sim_has_condition(w, SIM_LIMITS)) {
     w->shortest_ms = 2 * tick;
     w->longest_ms = SIM_LONGEST * w->timeout_ms;
   }
