@@ -76,9 +76,15 @@ bool sim_strike_set_node(sim_faults *f)
   return true;
 }
 
+/* A leader that is deposed may not bring its delete about. */
 static bool heal_foreign(sim_wound *x)
 {
-  return sim_operator_delete(x->faults->world->ensemble, x->path);
+  sim_ensemble *e = x->faults->world->ensemble;
+
+  if (sim_tree_find(sim_ensemble_truth(e), x->path) == NULL)
+    return true;
+  (void)sim_operator_delete(e, x->path);
+  return false;
 }
 
 /* None of these parses as a contender. */

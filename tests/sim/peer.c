@@ -37,7 +37,8 @@ typedef struct sim_visit {
   lk_watch *watch;
   size_t asked; /* requests under way */
   int32_t limit;
-  size_t unseen; /* directories to be looked at while it cleans up */
+  size_t unseen; /* directories to be looked at while it cleans up … */
+  size_t seen;   /* … and those it has looked at */
   bool some;     /* … where something was left */
 } sim_visit;
 
@@ -434,7 +435,7 @@ static void on_left(lk_client *c, int err, const lk_bytes *names, size_t count,
 {
   sim_actor *a = arg;
   sim_visit *v = a->visit;
-  const post *p = &v->posts[v->nposts - v->unseen];
+  const post *p = &v->posts[v->seen++];
 
   (void)stat;
   for (size_t i = 0; i < count; i++) {
@@ -468,12 +469,16 @@ static void look(sim_actor *a)
   }
   v->step = LOOK;
   v->some = false;
-  v->unseen = v->nposts;
+  v->seen = 0;
   (void)lk_sync(client_of(a), v->posts[0].dir, NULL, NULL, NULL);
   for (size_t i = 0; i < v->nposts; i++) {
-    if (lk_children(client_of(a), v->posts[i].dir, NULL, on_left, a) != 0)
-      v->unseen--; /* the client has ended, and so do all */
+    if (lk_children(client_of(a), v->posts[i].dir, NULL, on_left, a) == 0)
+      v->unseen++;
+    else
+      v->some = true; /* too many are under way, or the client has ended */
   }
+  if (v->unseen == 0)
+    clean_up(a);
 }
 
 /* ---- the trade ---------------------------------------------------------- */
