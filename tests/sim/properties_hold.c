@@ -29,8 +29,12 @@ void sim_lease_deadline(sim_judge *j, const sim_fact *f)
 /* It runs out, and it should have been told so that it can stop in time. */
 static void judge_holder(sim_judge *j, const sim_handle *h)
 {
-  int64_t limit =
-      lk__keeper_doubt_ms(h->keeper, lk_lock_deadline(h->lock)) + SLACK_MS;
+  int64_t margin = h->keeper->config.margin_ms;
+  int64_t limit;
+
+  if (margin == 0)
+    margin = lk__keeper_timeout_ms(h->keeper) / MARGIN;
+  limit = lk_lock_deadline(h->lock) - margin + SLACK_MS;
 
   if (lk_lock_get_state(h->lock) == LK_LOCK_HELD &&
       sim_process_clock(h->process) > limit)
