@@ -57,6 +57,9 @@ const sim_condition sim_conditions[SIM_NCONDITIONS] = {
   [SIM_LIMITS] = {.name = "limits", .weight = 0, .gap_pm = 1000,
    .text = "limits and times of clients and session leases are not the usual",
    .faults = {F(PARTITION) = 1, F(CUT) = 1}},
+  [SIM_RESTORES] = {.name = "restores", .weight = 0, .gap_pm = 5000,
+   .text = "the ensemble is restored from an older snapshot",
+   .faults = {F(RESTORE) = 1}},
 };
 /* clang-format on */
 

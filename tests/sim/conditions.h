@@ -28,6 +28,7 @@ typedef enum sim_condition_id {
   SIM_IDENTITIES,
   SIM_CROWD,
   SIM_LIMITS,
+  SIM_RESTORES,
   SIM_NCONDITIONS
 } sim_condition_id;
 

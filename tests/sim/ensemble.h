@@ -114,6 +114,13 @@ bool sim_server_serves(const sim_server *s);
     after `epoch`, which is smaller than all before. The hooks are told that all
     sessions have ended and all nodes are gone, with INT64_MAX for a zxid. */
 void sim_ensemble_wipe(sim_ensemble *e, int32_t epoch);
+/** How many transactions there have been since it last began anew. */
+size_t sim_ensemble_committed(const sim_ensemble *e);
+/** Right after a wipe: the first `count` transactions from before it come back,
+    with epochs that are smaller by `epochs`, as from a snapshot. The hooks are
+    told of all of them once more. Sessions of that time live until they run
+    out. */
+void sim_ensemble_restore(sim_ensemble *e, size_t count, int32_t epochs);
 /** It grants session timeouts within these bounds from now on; 0: the
     ensemble's. */
 void sim_server_bound(sim_server *s, int32_t min_ms, int32_t max_ms);

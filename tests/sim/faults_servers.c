@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "sim/conditions.h"
 #include "sim/judge.h"
 #include "sim/wound.h"
 
@@ -156,18 +157,12 @@ bool sim_strike_bounds(sim_faults *f)
   return true;
 }
 
-/* Nothing of what was before is known to those that follow. With `others` they
- * have other names, which all processes are told. */
-bool sim_strike_wipe(sim_faults *f)
+static void wipe(sim_faults *f)
 {
   sim_world *w = f->world;
-  bool others = sim_roll(&f->rng, 3) == 0;
 
-  if (w->wipes == SIM_MOST_WIPES || w->audited)
-    return false;
   w->wipes++;
   sim_judge_doom_all(w->judge);
-  SAY(f, "%s", others ? "another ensemble" : "all servers are wiped");
   sim_ensemble_wipe(w->ensemble,
                     (int32_t)(SIM_MOST_WIPES - w->wipes) * SIM_AGE_EPOCHS);
   sim_judge_wiped(w->judge);
@@ -175,8 +170,45 @@ bool sim_strike_wipe(sim_faults *f)
     f->standing[i] = false;
     sim_hurt(f, heal_server, sim_fault_timeout(f) / 8)->a = i;
   }
+}
+
+static bool may_wipe(const sim_world *w)
+{
+  return w->wipes < SIM_MOST_WIPES && !w->audited;
+}
+
+/* Nothing of what was before is known to those that follow. With `others` they
+ * have other names, which all processes are told. */
+bool sim_strike_wipe(sim_faults *f)
+{
+  sim_world *w = f->world;
+  bool others = sim_roll(&f->rng, 3) == 0;
+
+  if (!may_wipe(w))
+    return false;
+  SAY(f, "%s", others ? "another ensemble" : "all servers are wiped");
+  wipe(f);
   for (size_t i = 0; others && i < w->nprocesses; i++)
     sim_tell_hosts(&w->processes[i], ~0U);
+  return true;
+}
+
+/* Clients have seen more than these servers know of. What an operator has
+ * denied or counted up since then would stay. */
+bool sim_strike_restore(sim_faults *f)
+{
+  sim_world *w = f->world;
+  size_t count = sim_ensemble_committed(w->ensemble);
+
+  if (!may_wipe(w) || count == 0 || sim_may_strike(w, SIM_FAULT_DENY) ||
+      sim_may_strike(w, SIM_FAULT_COUNTER))
+    return false;
+  count = (size_t)sim_between(&f->rng, 1, (int64_t)count);
+  SAY(f, "all servers are restored from a snapshot");
+  wipe(f);
+  sim_judge_restores(w->judge, true);
+  sim_ensemble_restore(w->ensemble, count, SIM_AGE_EPOCHS);
+  sim_judge_restores(w->judge, false);
   return true;
 }
 

@@ -214,6 +214,11 @@ static void on_made(const sim_node *node, void *arg)
   note(j, node, LK_EVENT_CREATED, node->stat.czxid);
   if (e == NULL)
     return;
+  if (j->restores) {
+    e->left = true;
+    e->key[0] = '\0'; /* what made it goes by another node of that name */
+    return;
+  }
   see_made(j, e);
   sim_judge_tell(j, &(sim_fact){.type = SIM_MADE, .entry = e});
 }
@@ -266,10 +271,13 @@ static void on_committed(const sim_commit *commit, const sim_tree *truth,
 
     j->ledger.going = e->next;
     e->next = NULL;
+    if (j->restores)
+      continue;
     see_removed(e);
     sim_judge_tell(j, &(sim_fact){.type = SIM_REMOVED, .entry = e});
   }
-  sim_judge_tell(j, &(sim_fact){.type = SIM_COMMITTED, .commit = commit});
+  if (!j->restores)
+    sim_judge_tell(j, &(sim_fact){.type = SIM_COMMITTED, .commit = commit});
 }
 
 static void on_session_ended(int64_t session, bool expired, void *arg)
@@ -277,6 +285,8 @@ static void on_session_ended(int64_t session, bool expired, void *arg)
   sim_judge *j = arg;
 
   sim_ledger_ended(&j->ledger, session, expired);
+  if (j->restores)
+    return;
   sim_judge_tell(
       j, &(sim_fact){.type = SIM_OVER,
                      .session = sim_ledger_session(&j->ledger, session)});
@@ -306,6 +316,11 @@ void sim_judge_wiped(sim_judge *j)
   j->ledger.wiped = true;
   memset(j->token, 0, sizeof j->token);
   memset(j->turn, 0, sizeof j->turn);
+}
+
+void sim_judge_restores(sim_judge *j, bool restores)
+{
+  j->restores = restores;
 }
 
 void sim_judge_doomed(sim_judge *j, int64_t session)

@@ -55,6 +55,10 @@ void sim_judge_doom_all(sim_judge *j);
 /** The ensemble has begun anew, with smaller zxids. */
 void sim_judge_wiped(sim_judge *j);
 
+/** What the ensemble tells from now on is what a snapshot has brought back: it
+    was judged before, and has no owner. */
+void sim_judge_restores(sim_judge *j, bool restores);
+
 /* ---- told by peers ------------------------------------------------------ */
 
 /** It holds by this node, as far as it knows. */

@@ -435,8 +435,9 @@ static int64_t since(const sim_entry *e)
 bool sim_ahead(const sim_entry *rival, const sim_entry *own)
 {
   if (rival == own || !rival->contends || !own->contends ||
-      rival->lock_at != own->lock_at || rival->suffix >= own->suffix ||
-      (rival->reader && own->reader))
+      rival->lock_at != own->lock_at ||
+      sim_age(rival->made) != sim_age(own->made) ||
+      rival->suffix >= own->suffix || (rival->reader && own->reader))
     return false;
   return since(rival) < since(own);
 }

@@ -245,6 +245,7 @@ struct sim_judge {
   sim_ledger ledger;
   sim_journal journal;
   sim_life lives[SIM_MOST_PROCESSES];
+  bool restores; /**< what it is told of has come back from a snapshot */
   sim_attempt *attempts;
   struct sim_disowned *disowned;
   sim_handle *all; /**< that ever were */

@@ -3,11 +3,13 @@
 
 #include "proto/opcode.h"
 #include "sim/model.h"
+#include "sim/need.h"
 
 /**
  * @file
  * The end of all that an ensemble knows: its servers begin anew with empty
- * disks, as after an operator has wiped them, or as if others had their names.
+ * disks, as after an operator has wiped them, or as if others had their names;
+ * or with what an older snapshot has.
  */
 
 /* A node is told before what is above it. */
@@ -74,4 +76,49 @@ void sim_ensemble_wipe(sim_ensemble *e, int32_t epoch)
   e->committed = 0;
   forget(&e->truth, e, (int64_t)epoch << 32);
   tell_commit(e, 0, LK_OPCODE_DELETE);
+}
+
+/* ---- a snapshot ---------------------------------------------------------- */
+
+size_t sim_ensemble_committed(const sim_ensemble *e)
+{
+  return e->committed;
+}
+
+static const sim_txn *older_txn(sim_ensemble *e, const sim_txn *x,
+                                int32_t epochs)
+{
+  sim_txn *older = lk__arena_take(&e->arena, 1, sizeof *older);
+
+  *older = *x;
+  older->zxid -= (int64_t)epochs << 32;
+  return older;
+}
+
+static void restore_server(sim_server *s, const sim_txn **log, size_t count)
+{
+  const sim_changes none = {0};
+
+  if (s->cap < count) {
+    s->cap = count;
+    s->log = realloc(s->log, s->cap * sizeof *s->log);
+  }
+  memcpy(s->log, log, count * sizeof *log);
+  for (size_t i = 0; i < count; i++)
+    sim_txn_apply(log[i], &s->tree, &none, NULL);
+  s->count = s->logged = s->logging = s->applied = s->committed = count;
+  s->epoch = s->promised_epoch = (int32_t)(log[count - 1]->zxid >> 32);
+}
+
+void sim_ensemble_restore(sim_ensemble *e, size_t count, int32_t epochs)
+{
+  const sim_txn **log = sim_need(count * sizeof *log);
+
+  SIM_SAY(e->trace, "ensemble", "has %zu transactions of before", count);
+  for (size_t i = 0; i < count; i++)
+    log[i] = older_txn(e, e->history[i], epochs);
+  for (unsigned i = 0; i < e->count; i++)
+    restore_server(&e->servers[i], log, count);
+  sim_ensemble_commit(e, &e->servers[0], count);
+  free(log);
 }

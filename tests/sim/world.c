@@ -57,7 +57,7 @@ static void draw(sim_world *w)
     w->shortest_ms = 2 * tick;
     w->longest_ms = SIM_LONGEST * w->timeout_ms;
   }
-  if (sim_may_strike(w, SIM_FAULT_WIPE))
+  if (sim_may_strike(w, SIM_FAULT_WIPE) || sim_may_strike(w, SIM_FAULT_RESTORE))
     w->config.first_epoch = SIM_MOST_WIPES * SIM_AGE_EPOCHS;
   w->nprocesses = (size_t)sim_between(&r, 4, 6);
   w->nlocks = (size_t)sim_between(&r, 1, 2);
