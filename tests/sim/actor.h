@@ -19,7 +19,7 @@ typedef struct sim_trade {
 
 extern const sim_trade sim_locker, sim_clerk, sim_stranger, sim_peer,
     sim_warden, sim_sitter, sim_subscriber, sim_auditor, sim_lookout,
-    sim_writer, sim_bearer, sim_crowd;
+    sim_writer, sim_bearer, sim_crowd, sim_gardener;
 
 /** A handle for the lock of a single node. */
 typedef struct sim_sitting {
@@ -82,8 +82,9 @@ typedef struct sim_actor {
   /* a subscriber's */
   sim_notice *notice;
 
-  /* a writer's */
+  /* a writer's, a gardener's */
   struct sim_write *write; /**< under way, or NULL */
+  unsigned garden;         /**< the one that it uses */
 
   /* a bearer's */
   unsigned identities; /**< that it has added in this life */

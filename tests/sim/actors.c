@@ -88,6 +88,8 @@ static void engage(sim_process *p)
     add(p, &sim_bearer, number + 8);
   if (sim_has_condition(p->world, SIM_CROWD) && p->index == 0)
     add(p, &sim_crowd, number + 9);
+  if (sim_has_condition(p->world, SIM_GARDENS))
+    add(p, &sim_gardener, number + 10);
   if (p->world->audited) {
     add(p, &sim_auditor, number + 4);
     add(p, &sim_lookout, number + 5);

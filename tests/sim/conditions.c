@@ -60,6 +60,9 @@ const sim_condition sim_conditions[SIM_NCONDITIONS] = {
   [SIM_RESTORES] = {.name = "restores", .weight = 0, .gap_pm = 5000,
    .text = "the ensemble is restored from an older snapshot",
    .faults = {F(RESTORE) = 1}},
+  [SIM_GARDENS] = {.name = "gardens", .weight = 0, .gap_pm = 400,
+   .text = "nodes are made with their parents, and trees are deleted",
+   .faults = {F(CUT_AT) = 4, F(CUT) = 1, F(THROTTLE) = 1}},
 };
 /* clang-format on */
 

@@ -29,6 +29,7 @@ typedef enum sim_condition_id {
   SIM_CROWD,
   SIM_LIMITS,
   SIM_RESTORES,
+  SIM_GARDENS,
   SIM_NCONDITIONS
 } sim_condition_id;
 

@@ -34,6 +34,8 @@
   M(KEEPER_FREED, "one is freed, and its client lives on")            \
   M(LATE_IDENTITY, "an identity is added to a connection")            \
   M(IDENTITY_AWAY, "one is added where there is none")                \
+  M(DEEP_CREATE, "a node is made with its parents")                   \
+  M(DEEP_DELETE, "a tree is deleted")                                 \
   M(LIMITS, "a client has other limits and times")                    \
   M(CROWD, "a heartbeat takes several requests")
 /* clang-format on */

@@ -243,6 +243,7 @@ typedef enum sim_fact_type {
   SIM_EVENT,   /**< request (its watch), watched */
   SIM_SETTLED, /**< write */
   SIM_PROVED,  /**< proof: it ended: err */
+  SIM_GROWN,   /**< write, of a gardener: it ended: err */
   /* a subscription */
   SIM_NEWS, /**< notice as it was before, known: what it is told, stray */
   SIM_NFACTS

@@ -129,6 +129,8 @@
     "a reliable write that says 0 was executed once, one that is refused never") \
   P(identities, "IDENTITIES", ON(PROVED), \
     "an identity goes ahead of all that is asked for later, on every connection") \
+  P(deep, "DEEP", ON(GROWN), \
+    "a node that was made with its parents stands, a tree that was deleted does not") \
   P(session_states, "SESSION-STATES", ON(STATE), \
     "a session's state goes along known ways") \
   /* properties_life.c */ \

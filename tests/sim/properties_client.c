@@ -296,6 +296,27 @@ void sim_identities(sim_judge *j, const sim_fact *f)
                lk_error_name(f->err));
 }
 
+/* ---- trees --------------------------------------------------------------- */
+
+/* A node that was made with its parents stands, a tree that was deleted does
+ * not; and parents that are missing, or children that are there, end nothing.
+ * Empty containers are swept. */
+void sim_deep(sim_judge *j, const sim_fact *f)
+{
+  const sim_write *x = f->write;
+  const sim_tree *truth = sim_ensemble_truth(j->world->ensemble);
+  bool stands = sim_tree_find(truth, x->path) != NULL;
+  bool makes = x->verb == SIM_CREATE;
+
+  if (f->err == 0 && stands != makes && j->world->wipes == 0)
+    sim_accuse(j, "%s %s %s, and it %s", x->actor->name,
+               makes ? "makes" : "deletes", x->path,
+               stands ? "stands" : "does not stand");
+  if ((makes && f->err == LK_ERR_NO_NODE) || f->err == LK_ERR_NOT_EMPTY)
+    sim_accuse(j, "%s is told %s of %s", x->actor->name, lk_error_name(f->err),
+               x->path);
+}
+
 /* ---- sessions ----------------------------------------------------------- */
 
 /* A session's state goes along known ways. One that is to be resumed may have
