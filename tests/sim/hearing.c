@@ -26,6 +26,16 @@ void sim_hearing_end(sim_life *l)
   l->hearing = (sim_hearing){0};
 }
 
+/* What the client had seen when it asked for the setWatches that is being sent:
+ * it says so there. Since then it may have seen more. */
+static int64_t relative_zxid(const sim_life *l)
+{
+  enum { RELATIVE_ZXID = 12 };
+  const unsigned char *at = l->head + RELATIVE_ZXID;
+
+  return (int64_t)((uint64_t)lk__get32(at) << 32 | lk__get32(at + 4));
+}
+
 void sim_hearing_asked(sim_life *l, int32_t xid)
 {
   sim_hearing *h = &l->hearing;
@@ -34,8 +44,8 @@ void sim_hearing_asked(sim_life *l, int32_t xid)
   if (xid == LK_XID_SET_WATCHES)
     return;
   h->mends[h->nmends++ % SIM_MOST_MENDS] = xid;
-  if (l->seen_zxid < h->mended_zxid)
-    h->mended_zxid = l->seen_zxid;
+  if (relative_zxid(l) < h->mended_zxid)
+    h->mended_zxid = relative_zxid(l);
 }
 
 static bool mends(const sim_hearing *h, int32_t xid)
