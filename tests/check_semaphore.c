@@ -932,6 +932,9 @@ START_TEST(another_number_is_an_error_and_nothing_is_left)
   fake_set(&server, "/s", "20000000000000000000");
   want(0);
   ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
+  fake_set(&server, "/s", " \t\r\n3 \t\r\n");
+  want(0);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
   fake_set(&server, "/s", " 2\n");
   get(0);
   end();

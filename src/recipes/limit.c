@@ -153,16 +153,21 @@ static void make(lk_permits *p)
   ask_again(p);
 }
 
+static bool is_blank(char c)
+{
+  return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 /* As Python reads a number, within reason. -1: it is none. */
 static int64_t parse_text(const char *at, size_t len)
 {
   int64_t n = 0;
 
-  while (len > 0 && strchr(" \t\r\n", *at) != NULL && *at != '\0') {
+  while (len > 0 && is_blank(*at)) {
     at++;
     len--;
   }
-  while (len > 0 && strchr(" \t\r\n", at[len - 1]) != NULL && at[len - 1])
+  while (len > 0 && is_blank(at[len - 1]))
     len--;
   for (size_t i = 0; i < len; i++) {
     if (at[i] < '0' || at[i] > '9')
