@@ -274,6 +274,41 @@ START_TEST(one_that_stays_serves_once_its_request_has_left)
 }
 END_TEST
 
+/* In a callback, while others are still to be told. */
+START_TEST(one_shot_watch_that_fires_stands_no_more)
+{
+  lk_link fired;
+
+  begin();
+  const lk_watch *w = standing("/a", LK_WATCH_DATA);
+
+  standing("/a", LK_WATCH_DATA);
+  lk__list_init(&fired);
+  lk__watches_match(&ws, LK_EVENT_CHANGED, lk_text("/a"), &fired);
+  ck_assert(!lk__watched_has(w->on, LK_WATCH_DATA, NULL));
+  while (!lk__list_empty(&fired))
+    lk__watch_drop(&ws, LK_OWNER(fired.next, lk_watch, tell));
+  end();
+}
+END_TEST
+
+START_TEST(watch_dropped_while_its_request_waits_is_not_counted_as_waiting)
+{
+  begin();
+  lk_watch *data = standing("/a", LK_WATCH_DATA);
+  lk_watch *first = pending("/a", LK_WATCH_RECURSIVE, false);
+
+  lk__watch_hold(first, true);
+  lk__watch_drop(&ws, first);
+  lk_watch *second = pending("/a", LK_WATCH_RECURSIVE, false);
+
+  ck_assert(lk__watched_covers(data->on, LK_WATCH_DATA, true));
+  lk__watch_drop(&ws, second);
+  lk__watch_drop(&ws, data);
+  end();
+}
+END_TEST
+
 static size_t take(bool all)
 {
   lk_link taken;
@@ -405,6 +440,8 @@ SUITE("watch", each_event_fires_what_the_server_lets_go,
       only_the_very_path_is_meant, a_watch_that_is_under_way_hears_nothing,
       alone_is_who_shares_the_servers_watch_with_nobody,
       one_that_stays_serves_once_its_request_has_left,
+      one_shot_watch_that_fires_stands_no_more,
+      watch_dropped_while_its_request_waits_is_not_counted_as_waiting,
       until_break_watches_are_taken_alone_or_with_all,
       what_was_used_once_is_used_again,
       a_handle_that_outlives_its_watch_is_of_no_other,
