@@ -496,6 +496,27 @@ START_TEST(requests_that_completed_while_they_waited_are_not_sent)
 }
 END_TEST
 
+/* Half of what waits has completed when the memory of all those is freed. */
+START_TEST(requests_that_completed_while_they_waited_keep_no_memory)
+{
+  lk_client_config config = {.size = sizeof config};
+  lk_call call = {.size = sizeof call, .timeout_ms = 10};
+
+  begin(&config);
+  ck_assert_int_eq(lk_get(p->client, "/a", NULL, NULL, NULL), 0);
+  ck_assert_int_eq(lk_get(p->client, "/a", NULL, NULL, NULL), 0);
+  ck_assert_int_eq(lk_get(p->client, "/a", &call, on_late, NULL), 0);
+  peer_pass(p, 11);
+  ck_assert_uint_eq(p->client->waiting.count, 3);
+  ck_assert_int_eq(lk_get(p->client, "/a", &call, on_late, NULL), 0);
+  peer_pass(p, 11);
+  ck_assert_uint_eq(told.gets, 2);
+  ck_assert_uint_eq(p->client->waiting.count, 2);
+  ck_assert_uint_eq(lk__buf_len(&p->client->held), 2 * GET_LEN);
+  end();
+}
+END_TEST
+
 START_TEST(a_request_of_the_send_limit_goes_and_one_more_byte_does_not)
 {
   lk_client_config config = {.size = sizeof config};
@@ -632,6 +653,7 @@ SUITE("counts", in_the_steady_state_nothing_is_allocated,
       many_watches_of_one_path_cost_no_more_each,
       many_deadlines_cost_no_more_each,
       requests_that_completed_while_they_waited_are_not_sent,
+      requests_that_completed_while_they_waited_keep_no_memory,
       a_request_of_the_send_limit_goes_and_one_more_byte_does_not,
       so_many_requests_may_wait_and_no_more,
       a_listing_of_1600000_bytes_arrives_in_pieces,
