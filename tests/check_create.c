@@ -212,5 +212,21 @@ START_TEST(opcode_and_flags_agree)
 }
 END_TEST
 
+START_TEST(read_of_unknown_type_is_refused)
+{
+  lk_read r = lk_read_get("/a");
+
+  begin();
+  for (r.type = -1; r.type <= LK_READ_LIST + 1; r.type++) {
+    bool known = r.type == LK_READ_GET || r.type == LK_READ_LIST;
+
+    ck_assert_int_eq(lk_multi_read(p->client, &r, 1, NULL, NULL, NULL),
+                     known ? 0 : LK_ERR_BAD_ARGUMENT);
+  }
+  end();
+}
+END_TEST
+
 SUITE("create", no_wrong_ttl_leaves_alone_or_in_a_multi,
-      a_part_that_was_not_looked_at_is_not_encoded, opcode_and_flags_agree)
+      a_part_that_was_not_looked_at_is_not_encoded, opcode_and_flags_agree,
+      read_of_unknown_type_is_refused)
