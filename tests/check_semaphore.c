@@ -362,6 +362,15 @@ START_TEST(bad_numbers_are_refused)
   ck_assert_int_eq(
       lk_semaphore_new(&x, parties[0].keeper, "/s", NULL, &options),
       LK_ERR_BAD_PATH);
+  options.limit_path = NULL;
+  for (int beyond = 0; beyond < 4; beyond++) {
+    options.permits = 1000000 + beyond % 2;
+    options.take = 1000 + beyond / 2;
+    ck_assert_int_eq(
+        lk_semaphore_new(&x, parties[0].keeper, "/s", NULL, &options),
+        beyond == 0 ? 0 : LK_ERR_BAD_ARGUMENT);
+    lk_lock_free(x);
+  }
   end();
 }
 END_TEST

@@ -824,6 +824,20 @@ START_TEST(bad_options_are_refused)
 }
 END_TEST
 
+START_TEST(the_largest_options_are_accepted)
+{
+  lk_single_config config = {
+      .size = sizeof config, .poll_ms = 3600000, .spread_ms = 60000};
+  lk_lock *x;
+
+  begin();
+  ck_assert_int_eq(lk_single_new(&x, parties[0].keeper, NODE, NULL, &config),
+                   0);
+  lk_lock_free(x);
+  end();
+}
+END_TEST
+
 /* ---- memory ------------------------------------------------------------ */
 
 static bool play_without(size_t fail_at)
@@ -898,4 +912,5 @@ SUITE("single", a_free_lock_costs_one_write_and_its_release_another,
       a_create_in_doubt_that_was_given_up_takes_nothing_from_another,
       a_break_at_any_request_is_survived, a_create_in_doubt_is_looked_for,
       a_break_while_it_waits_is_survived, an_overloaded_server_is_asked_again,
-      bad_options_are_refused, memory_may_run_out_anywhere)
+      bad_options_are_refused, the_largest_options_are_accepted,
+      memory_may_run_out_anywhere)

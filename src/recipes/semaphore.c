@@ -9,13 +9,13 @@
 
 #include <stdio.h>
 
-enum { MAX_PERMITS = 1000000, MAX_TAKE = 1000, NUMBER_LEN = 11 };
+enum { MAX_PERMITS = 1000000, MAX_TAKE = 1000 };
 
 /* What its attempts are for. The paths stand behind it. */
 typedef struct plan {
   lk_permits_config what;
   lk_semaphore_memory memory; /* where it has one of its own */
-  char text[NUMBER_LEN + 1];  /* how many, in decimal */
+  char text[12];              /* how many, in decimal */
   char paths[];
 } plan;
 
