@@ -448,6 +448,26 @@ START_TEST(the_last_one_ahead_has_gone_so_it_is_granted)
 }
 END_TEST
 
+START_TEST(names_of_those_ahead_take_memory_only_where_they_need_more)
+{
+  lk_place p = {.ahead = 1, .near_count = 1};
+  size_t before;
+
+  begin_queue();
+  lk_contend *holder = sc.a.lock->attempt->parts[0];
+  lk_contend *waiter = sc.b.lock->attempt->parts[0];
+
+  ck_assert_ptr_null(holder->ahead.block);
+  p.head.name = lk_bytes_of(holder->node + strlen(holder->dir) + 1,
+                            strlen(holder->node) - strlen(holder->dir) - 1);
+  p.near[0].name = p.head.name;
+  before = sc.two.mem.count;
+  ck_assert(lk__ahead_keep(waiter, &p));
+  ck_assert_uint_eq(sc.two.mem.count, before);
+  scene_end(&sc);
+}
+END_TEST
+
 START_TEST(h1_somebody_else_is_left)
 {
   begin();
@@ -1279,6 +1299,7 @@ START_TEST(a_create_of_a_dying_session_is_not_taken_for_ours)
 END_TEST
 
 SUITE("contend", every_state_before_the_end_can_be_left,
+      names_of_those_ahead_take_memory_only_where_they_need_more,
       what_is_leaving_or_over_never_comes_back,
       who_recovers_lists_verifies_or_cleans_up_again,
       only_first_grants_and_only_held_becomes_unsure,
