@@ -9,10 +9,13 @@
  * length, 0 if it is malformed. */
 static size_t decode(const unsigned char *s, uint32_t *out)
 {
-  size_t len = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 0;
-  static const uint32_t least[] = {0, 0, 0x80, 0x800};
+  size_t len = s[0] < 0x80   ? 1
+               : s[0] < 0xc2 ? 0 /* a later byte, or too long a form */
+               : s[0] < 0xe0 ? 2
+               : s[0] < 0xf0 ? 3
+                             : 0;
 
-  if (len == 0 || (s[0] >= 0x80 && s[0] < 0xc2))
+  if (len == 0)
     return 0;
   *out = len == 1 ? s[0] : s[0] & (0xffU >> (len + 1));
   for (size_t i = 1; i < len; i++) {
@@ -20,7 +23,7 @@ static size_t decode(const unsigned char *s, uint32_t *out)
       return 0;
     *out = *out << 6 | (s[i] & 0x3fU);
   }
-  return *out < least[len] ? 0 : len;
+  return len == 3 && *out < 0x800 ? 0 : len;
 }
 
 static bool allowed(uint32_t ch)
