@@ -289,11 +289,9 @@ void lk__client_release(lk_client *c)
 
 void lk__client_wake(lk_client *c)
 {
+  lk__client_hold(c);
   c->wake_wanted = true;
-  if (c->depth > 0)
-    return;
-  c->depth = 1;
-  end_outermost(c);
+  lk__client_release(c);
 }
 
 void lk_client_want(lk_client *c, lk_want *out)

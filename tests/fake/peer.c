@@ -68,11 +68,14 @@ static void on_wake(lk_client *c, void *arg)
 
   peer_must(p, p->client == NULL || p->client == c, "woken for another");
   peer_must(p, p->depth == 0, "woken in a callback");
+  peer_must(p, !p->waking, "woken while it is being woken");
+  p->waking = true;
   p->wakes++;
   if (p->eager && follow(p) && p->want.attempt != 0) {
     p->open = true;
     lk_client_connected(c, p->want.attempt);
   }
+  p->waking = false;
 }
 
 static void on_freed(lk_client *c, void *arg)

@@ -51,6 +51,7 @@ struct peer {
   uint64_t seed;        /**< not 0: random bytes follow from it instead */
   bool forked;
   unsigned wakes;
+  bool waking; /**< the hook `wake` is running */
   int depth; /**< callbacks on the stack */
   peer_thing *things;
   peer_thing base; /**< the listener that is always attached */
