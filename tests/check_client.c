@@ -402,7 +402,10 @@ static size_t sent_at_welcome(size_t fail_at, bool *failed)
   size_t len = lk_client_state(p->client) == LK_STATE_CONNECTED
                    ? lk_client_pending(p->client).len
                    : 0;
+  const char *why;
 
+  if (*failed)
+    ck_assert_int_eq(lk_client_trouble(p->client, &why), LK_ERR_NO_MEMORY);
   lk__buf_free(&b);
   peer_done(p);
   free(p);
