@@ -386,6 +386,19 @@ START_TEST(a_handle_that_outlives_its_watch_is_of_no_other)
 }
 END_TEST
 
+/* As far apart as 2^31 watches are. */
+START_TEST(handles_differ_in_each_bit_of_the_serial_number)
+{
+  lk_watch w = {.serial = 0};
+  const lk_watch *first = lk__watch_handle(&w);
+
+  for (int bit = 0; bit < (sizeof(uintptr_t) > 4 ? 32 : 12); bit++) {
+    w.serial = (uint32_t)1 << bit;
+    ck_assert_ptr_ne(lk__watch_handle(&w), first);
+  }
+}
+END_TEST
+
 START_TEST(a_longer_path_than_ever_takes_its_room)
 {
   char path[1000];
@@ -445,4 +458,5 @@ SUITE("watch", each_event_fires_what_the_server_lets_go,
       until_break_watches_are_taken_alone_or_with_all,
       what_was_used_once_is_used_again,
       a_handle_that_outlives_its_watch_is_of_no_other,
+      handles_differ_in_each_bit_of_the_serial_number,
       a_longer_path_than_ever_takes_its_room, without_memory_there_is_no_watch)
