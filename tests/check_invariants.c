@@ -234,6 +234,16 @@ static void mend_under_way(lk_client *c)
   sent(c, 0)->watch->on->under_way[LK_WATCH_DATA]--;
 }
 
+static void harm_pending_stands(lk_client *c)
+{
+  sent(c, 0)->watch->standing = true;
+}
+
+static void mend_pending_stands(lk_client *c)
+{
+  sent(c, 0)->watch->standing = false;
+}
+
 /* What is done to a client, the words that name it, and what else is to be
  * undone than the client and its requests. */
 typedef struct harm {
@@ -264,6 +274,7 @@ static const harm live[] = {
     {harm_standing, "fewer watches", NULL},
     {harm_standing_less, "more watches", NULL},
     {harm_under_way, "counted wrong", mend_under_way},
+    {harm_pending_stands, "pending in a wrong list", mend_pending_stands},
 };
 
 static const harm away[] = {
@@ -313,6 +324,25 @@ START_TEST(each_broken_invariant_is_named)
 }
 END_TEST
 
+/* Between two connections; that of an expiry is told in the middle of a call.
+ */
+START_TEST(states_without_a_connection_are_these)
+{
+  begin_waiting();
+  for (lk_moment m = LK_MOMENT_ANSWER; m <= LK_MOMENT_REST; m++) {
+    for (lk_state s = LK_STATE_CONNECTING; s <= LK_STATE_CLOSED; s++) {
+      bool fits = s == LK_STATE_CONNECTING || s == LK_STATE_SUSPENDED ||
+                  (s == LK_STATE_EXPIRED && m != LK_MOMENT_REST);
+
+      p->client->state = s;
+      ck_assert((lk__invariants_broken(p->client, m) == NULL) == fits);
+    }
+  }
+  p->client->state = LK_STATE_SUSPENDED;
+  end();
+}
+END_TEST
+
 /* How a process ends whose client counts a request too much. */
 static int end_of_harmed(void)
 {
@@ -342,4 +372,5 @@ START_TEST(only_a_debug_build_aborts)
 }
 END_TEST
 
-SUITE("invariants", each_broken_invariant_is_named, only_a_debug_build_aborts)
+SUITE("invariants", each_broken_invariant_is_named,
+      states_without_a_connection_are_these, only_a_debug_build_aborts)
