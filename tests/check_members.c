@@ -68,6 +68,8 @@ START_TEST(what_cannot_be_read_is_told_and_skipped)
   static const char *const bad[] = {
       "server.=a:1:2",
       "server.x=a:1:2",
+      "server.a=a:1:2",
+      "server.1f=a:1:2",
       "server.1",
       "server.1=",
       "server.1=;2181",

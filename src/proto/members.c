@@ -43,11 +43,12 @@ static bool ends(span *s, const char *text)
   return true;
 }
 
-static int digit_of(char c)
+/* 16: it is none. */
+static unsigned digit_of(char c)
 {
   if (c >= '0' && c <= '9')
-    return c - '0';
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    return (unsigned)(c - '0');
+  return c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
 }
 
 static bool number(span s, unsigned base, uint64_t most, uint64_t *out)
@@ -55,12 +56,11 @@ static bool number(span s, unsigned base, uint64_t most, uint64_t *out)
   uint64_t value = 0;
 
   for (size_t i = 0; i < s.len; i++) {
-    int digit = digit_of(s.at[i]);
+    unsigned digit = digit_of(s.at[i]);
 
-    if (digit < 0 || (unsigned)digit >= base ||
-        value > (most - (unsigned)digit) / base)
+    if (digit >= base || value > (most - digit) / base)
       return false;
-    value = value * base + (unsigned)digit;
+    value = value * base + digit;
   }
   *out = value;
   return s.len > 0;
