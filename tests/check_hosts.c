@@ -51,6 +51,7 @@ START_TEST(servers_ports_and_chroot_are_told_apart)
   ck_assert_str_eq(parsed("10.0.0.1:2181"), "10.0.0.1 2181 ");
   ck_assert_str_eq(parsed("a/"), "a 2181 ");
   ck_assert_str_eq(parsed("a:00080"), "a 80 ");
+  ck_assert_str_eq(parsed("!a~:1"), "!a~ 1 ");
 }
 END_TEST
 

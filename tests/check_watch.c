@@ -386,6 +386,28 @@ START_TEST(a_handle_that_outlives_its_watch_is_of_no_other)
 }
 END_TEST
 
+/* There is no memory for so many: the table says that it has them. */
+START_TEST(no_more_watches_are_made_than_handles_can_tell_apart)
+{
+  lk_call call = {.size = sizeof call, .on_event = on_event};
+  size_t before;
+
+  begin();
+  standing("/a", LK_WATCH_DATA);
+  uint32_t free_slot = ws.free_slot, nslots = ws.nslots;
+
+  ws.nslots = (uint32_t)1 << 31;
+  ws.free_slot = ws.nslots;
+  before = mem.count;
+  ck_assert_ptr_null(lk__watch_new(&ws, lk_text("/a"), LK_WATCH_DATA, &call));
+  ck_assert_uint_eq(mem.count, before + 1); /* the watch; no slots */
+  ws.nslots = nslots;
+  ws.free_slot = free_slot;
+  ck_assert_uint_eq(fire(LK_EVENT_CHANGED, "/a"), 1);
+  end();
+}
+END_TEST
+
 /* As far apart as 2^31 watches are. */
 START_TEST(handles_differ_in_each_bit_of_the_serial_number)
 {
@@ -458,5 +480,6 @@ SUITE("watch", each_event_fires_what_the_server_lets_go,
       until_break_watches_are_taken_alone_or_with_all,
       what_was_used_once_is_used_again,
       a_handle_that_outlives_its_watch_is_of_no_other,
+      no_more_watches_are_made_than_handles_can_tell_apart,
       handles_differ_in_each_bit_of_the_serial_number,
       a_longer_path_than_ever_takes_its_room, without_memory_there_is_no_watch)
