@@ -17,7 +17,7 @@ static lk_bytes name_in_dir(const lk_contend *ct, lk_bytes path)
   size_t dir_len = strlen(ct->dir);
   const char *at = path.at;
 
-  if (path.len <= dir_len + 1 || memcmp(at, ct->dir, dir_len) != 0 ||
+  if (path.len <= dir_len || memcmp(at, ct->dir, dir_len) != 0 ||
       at[dir_len] != '/' ||
       memchr(at + dir_len + 1, '/', path.len - dir_len - 1) != NULL)
     return lk_bytes_of(NULL, 0);

@@ -195,9 +195,7 @@ static void place_granted(void *arg)
     *p->config->failures = 0; /* nobody else: asking for all at once is right */
   if (p->attempt.count == 0)
     lk__leases_ask(p);
-  if (!p->over)
-    lk__permits_try(p);
-  if (!p->over && !p->attempt.whole && counted(p))
+  if (!p->over && counted(p))
     lk__permits_tell_first(p);
   lk__permits_unref(p);
 }
