@@ -96,12 +96,14 @@ static void tell_acl(lk_client *c, const lk_request *r, int err,
                      const lk_body *body)
 {
   lk_acl_cb done = (lk_acl_cb)r->done;
-  lk_acls acl = {NULL, 0};
 
-  if (err == 0)
-    acl = (lk_acls){body->acl.acl.items, body->acl.acl.count};
-  done(c, err, err == 0 ? &acl : NULL, err == 0 ? &body->acl.stat : NULL,
-       r->arg);
+  if (err != 0) {
+    done(c, err, NULL, NULL, r->arg);
+    return;
+  }
+  lk_acls acl = {body->acl.acl.items, body->acl.acl.count};
+
+  done(c, 0, &acl, &body->acl.stat, r->arg);
 }
 
 static void tell_children(lk_client *c, const lk_request *r, int err,

@@ -51,12 +51,13 @@ static size_t fixed_of(const lk_watches *ws)
   return FIXED - 4 * (size_t)(LK_WATCH_NKINDS - lists_of(ws));
 }
 
+/* Its bytes are reserved. */
 static void put(lk_buf *out, void (*write)(lk_writer *w, const void *v),
-                const void *v, size_t room)
+                const void *v)
 {
   lk_writer w;
 
-  lk__writer_init(&w, lk__buf_room(out), room);
+  lk__writer_init(&w, lk__buf_room(out), out->cap - out->end);
   write(&w, v);
   out->end += w.len;
 }
@@ -104,7 +105,7 @@ static bool put_kind(const lk_watches *ws, cursor *c, int kind, size_t *budget,
 {
   size_t count_at = lk__buf_len(out), count = 0;
 
-  put(out, put_zero, NULL, 4);
+  put(out, put_zero, NULL);
   for (settle(ws, c); c->kind == kind; settle(ws, c)) {
     size_t need = 4 + c->node->len;
 
@@ -113,7 +114,7 @@ static bool put_kind(const lk_watches *ws, cursor *c, int kind, size_t *budget,
     /* what follows in any case: the counts of the kinds behind this one */
     if (!lk__buf_reserve(out, need + FIXED))
       return false;
-    put(out, put_path, c->node, need);
+    put(out, put_path, c->node);
     *budget -= need;
     count++;
     c->node = lk__map_next(c->node);
@@ -133,7 +134,7 @@ static bool put_chunk(const lk_watches *ws, cursor *c, int64_t zxid,
 
   if (!lk__buf_reserve(out, FIXED))
     return false;
-  put(out, put_head, &h, 20);
+  put(out, put_head, &h);
   for (int kind = 0; kind < lists_of(ws); kind++) {
     if (!put_kind(ws, c, kind, &budget, out))
       return false;
