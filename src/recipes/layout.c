@@ -88,7 +88,9 @@ void lk__plain_init(lk_plain *p, const char *prefix)
   p->mark = (lk_mark){prefix == NULL ? "seq-" : prefix, LK_FAMILY_NATIVE,
                       LK_SIDE_WRITER};
   p->marks[0] = &p->mark;
-  p->naming = (lk_naming){.marks = p->marks, .count = 1, .exact = true};
+  p->naming = (lk_naming){.marks = p->marks,
+                          .count = sizeof p->marks / sizeof p->marks[0],
+                          .exact = true};
   p->role = (lk_role){.mark = &p->mark,
                       .naming = &p->naming,
                       .exclusive = true,
