@@ -836,6 +836,36 @@ START_TEST(the_reason_counts_that_was_given_for_what_is_missing)
 }
 END_TEST
 
+static int comings;
+
+/* Somebody else makes the directory, and deletes it again. */
+static void come_and_go(fake_server *s, fake_link *l, int32_t op,
+                        const char *path)
+{
+  (void)l;
+  if (op == 19 && comings == 0 && strcmp(path, LOCKS) == 0) {
+    fake_create(s, LOCKS);
+    comings++;
+  } else if (op == 15 && comings == 1) {
+    fake_delete(s, LOCKS);
+    comings++;
+  }
+}
+
+START_TEST(directory_that_comes_and_goes_is_made)
+{
+  begin();
+  fake_delete(&sc.server, LOCKS);
+  comings = 0;
+  sc.server.before = come_and_go;
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(comings, 2);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
 START_TEST(without_read_on_the_directory_the_node_is_taken_back)
 {
   begin();
@@ -1300,6 +1330,7 @@ END_TEST
 
 SUITE("contend", every_state_before_the_end_can_be_left,
       names_of_those_ahead_take_memory_only_where_they_need_more,
+      directory_that_comes_and_goes_is_made,
       what_is_leaving_or_over_never_comes_back,
       who_recovers_lists_verifies_or_cleans_up_again,
       only_first_grants_and_only_held_becomes_unsure,

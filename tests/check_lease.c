@@ -240,6 +240,18 @@ START_TEST(what_follows_an_answer_at_once_does_not_hide_it)
 }
 END_TEST
 
+START_TEST(worse_answers_do_not_hide_the_best_one_that_follows)
+{
+  start(0);
+  answer(LK_PROOF_NEW_SESSION, 0, 10);
+  answer(LK_PROOF_CONTACT, 100, 110);
+  answer(LK_PROOF_CONTACT, 109, 111);
+  answer(LK_PROOF_CONTACT, 110, 140); /* worse */
+  answer(LK_PROOF_COMMIT, 111 + GAP, 120 + GAP);
+  ck_assert_int_eq(lk__lease_deadline(&l, LK_ASSURE_QUORUM), from(109));
+}
+END_TEST
+
 START_TEST(samples_reach_back_over_a_slow_answer)
 {
   start(0);
@@ -254,6 +266,7 @@ START_TEST(samples_reach_back_over_a_slow_answer)
 END_TEST
 
 SUITE("lease", nothing_proves_nothing,
+      worse_answers_do_not_hide_the_best_one_that_follows,
       what_a_server_without_a_quorum_answers_is_as_if_it_were_not,
       a_new_session_is_proof_by_itself, contact_counts_for_ping_only,
       a_commit_proves_what_was_answered_a_gap_before_it_was_sent,

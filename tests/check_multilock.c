@@ -283,7 +283,28 @@ START_TEST(without_waiting_nothing_is_kept)
   ck_assert_int_eq(locker_want(&all, 0), 0);
   fake_turn(&server);
   ck_assert_int_eq(all.acquired, LK_ERR_BUSY);
+  ck_assert_uint_eq(fake_count(one.link, "multi"), 1);
   ck_assert_uint_eq(left(), 1);
+  end();
+}
+END_TEST
+
+/* The other directory is there. */
+START_TEST(reason_is_told_why_a_directory_cannot_be_made)
+{
+  static const lk_multilock_member far[] = {{"/d/c", LK_MULTILOCK_MUTEX},
+                                            {"/m/a", LK_MULTILOCK_MUTEX}};
+  locker l;
+
+  begin();
+  fake_create(&server, "/d");
+  fake_deny(&server, "/d", LK_PERM_CREATE);
+  wrap(&l, &one);
+  ck_assert_int_eq(lk_multilock_new(&l.lock, one.keeper, far, 2, NULL, NULL),
+                   0);
+  want(&l);
+  ck_assert_int_eq(l.acquired, LK_ERR_NO_AUTH);
+  locker_free(&l);
   end();
 }
 END_TEST
@@ -638,8 +659,9 @@ SUITE("multilock", all_cost_one_write, missing_directories_cost_one_more,
       who_has_a_part_is_asked_to_let_go_when_it_has_the_whole,
       in_pure_mode_the_places_are_kept, sides_of_read_write_locks_are_members,
       bad_members_are_refused, without_waiting_nothing_is_kept,
-      a_timeout_leaves_nothing, cancelled_at_once_it_leaves_nothing,
-      it_is_lost_as_a_whole, one_that_is_lost_while_it_waits_begins_anew,
+      a_timeout_leaves_nothing, reason_is_told_why_a_directory_cannot_be_made,
+      cancelled_at_once_it_leaves_nothing, it_is_lost_as_a_whole,
+      one_that_is_lost_while_it_waits_begins_anew,
       member_lost_while_others_are_asked_for_begins_anew,
       verify_and_guarded_ask_for_all, a_break_at_any_request_is_survived,
       nothing_is_asked_for_before_all_before_it_are_held,

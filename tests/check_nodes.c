@@ -1273,6 +1273,23 @@ START_TEST(a_delete_is_settled)
 }
 END_TEST
 
+START_TEST(node_made_by_the_last_transaction_seen_is_deleted)
+{
+  begin();
+  fake_create(&server, "/d");
+  fake_create(&server, "/d/n");
+  ck_assert_int_eq(lk_sync(link->client, "/d", NULL, on_done, NULL), 0);
+  ck_assert_int_eq(outcome(), 0);
+  cut(false, nothing);
+  ck_assert_int_eq(
+      lk_delete_settled(link->client, "/d/n", -1, false, NULL, on_done, NULL),
+      0);
+  ck_assert_int_eq(outcome(), 0);
+  ck_assert_ptr_null(node("/d/n"));
+  finish();
+}
+END_TEST
+
 static const int32_t give_up_ms = T / 4;
 
 /* A write is sent, `after_ms` after a request that was answered, and its answer
@@ -1640,6 +1657,7 @@ SUITE("nodes", where_the_parents_are_there_it_is_one_request,
       it_can_be_stopped, only_so_many_lists_are_asked_for_at_a_time,
       with_many_names_in_memory_one_list_is_asked_for_at_a_time,
       with_one_name_less_in_memory_lists_are_asked_for_together,
+      node_made_by_the_last_transaction_seen_is_deleted,
       it_does_with_few_requests_at_a_time,
       over_lost_connections_it_goes_on_where_that_is_wanted,
       what_went_with_a_lost_answer_has_gone, and_else_ends,

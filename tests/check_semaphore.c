@@ -645,6 +645,24 @@ START_TEST(number_that_is_too_big_to_be_made_ends_it)
 }
 END_TEST
 
+/* The first of two is held, and the one that counts waits. */
+START_TEST(revocation_of_one_permit_is_told_when_all_are_held)
+{
+  begin(2);
+  change(1, 2);
+  get(0);
+  want(1);
+  fake_run(&server, T / 2);
+  fake_set(&server, fake_child(&server, leases, 1), "__REVOKE__");
+  fake_turn(&server);
+  ck_assert_ptr_null(strstr(l[1].told, "revoked"));
+  let_go(0);
+  ck_assert_int_eq(l[1].acquired, 0);
+  ck_assert_ptr_nonnull(strstr(l[1].told, "revoked\n"));
+  end();
+}
+END_TEST
+
 /* ---- not at all -------------------------------------------------------- */
 
 START_TEST(without_waiting_nothing_is_kept)
@@ -1100,6 +1118,7 @@ int main(void)
       a_number_that_cannot_be_made_ends_it,
       a_number_that_cannot_be_made_for_now_is_asked_for_again_later,
       number_that_is_too_big_to_be_made_ends_it,
+      revocation_of_one_permit_is_told_when_all_are_held,
       bad_numbers_are_refused};
   const TTest *const kazoos[] = {
       the_node_says_how_many_in_decimal,

@@ -292,6 +292,29 @@ START_TEST(the_longest_timeout_is_none)
 }
 END_TEST
 
+static unsigned fires;
+
+static void fire_again(lk_client *c, void *arg)
+{
+  fires++;
+  lk_timer_start(c, arg, p->now);
+}
+
+START_TEST(timers_that_start_themselves_again_leave_the_loop)
+{
+  lk_timer t = {.fire = fire_again, .arg = &t};
+
+  begin("a", 60000);
+  fires = 0;
+  lk_timer_start(p->client, &t, p->now);
+  lk_client_tick(p->client);
+  ck_assert_uint_eq(fires, 10000);
+  ck_assert_int_eq(lk_client_deadline(p->client), p->now);
+  lk_timer_stop(p->client, &t);
+  end();
+}
+END_TEST
+
 SUITE("timing", a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds,
       a_pause_is_neither_long_nor_nothing,
       all_servers_together_have_two_thirds_of_the_timeout,
@@ -303,4 +326,5 @@ SUITE("timing", a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds,
       a_timeout_begins_when_the_request_is_made,
       a_timeout_begins_when_the_request_is_made_while_output_is_blocked,
       a_timeout_in_a_callback_begins_when_the_request_is_made,
-      a_timeout_rounds_up, the_longest_timeout_is_none)
+      a_timeout_rounds_up, the_longest_timeout_is_none,
+      timers_that_start_themselves_again_leave_the_loop)
