@@ -61,6 +61,10 @@ START_TEST(a_refused_connection_says_where_and_why)
   engine_dial(c, 2, "::1", 9, 0);
   expect(c, "failed 2 CONNECT: connect to [::1]:9: Too many open files\n");
   calls.no_socket = false;
+  /* Refused by connect() itself. */
+  engine_dial(c, 3, "255.255.255.255", 9, 0);
+  expect(c, "failed 3 CONNECT: connect to 255.255.255.255:9: "
+            "Network is unreachable\n");
   stop();
 }
 END_TEST

@@ -24,7 +24,6 @@ bool cli_acl_read(cli_acl *out, const char *what, const char *spec,
     cli_text_puts(complaint, lk_error_text(err));
     return false;
   }
-  wrong = wrong == NULL ? spec : wrong;
   cli_text_printf(complaint, "%s: \"", what);
   cli_text_clean(complaint, lk_bytes_of(wrong, strcspn(wrong, ",")));
   cli_text_puts(complaint, "\" is none of open, creator, scheme:id:perms "

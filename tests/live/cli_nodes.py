@@ -151,7 +151,8 @@ def set_and_delete_can_ask_for_a_version():
     expect(0, "create", "/version", "0")
     no("set", "-V", "1", "/version", "x", hint="another version")
     expect(0, "set", "-V", "0", "/version", "1")
-    expect(0, "set", "/version", "2")
+    done = expect(0, "set", "/version", "2")
+    assert (done.out, done.err) == ("", ""), done
     raw("set", "/version", "-", input=b"3")
     assert raw("get", "/version") == b"3"
     no("delete", "-V", "2", "/version", hint="another version")
