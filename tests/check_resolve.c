@@ -13,9 +13,10 @@
 #include "suite.h"
 
 /* Built with each resolver there is. What a question without a thread or its
-   memory is answered with; c-ares needs neither, nor a descriptor at first. */
+   memory is answered with; c-ares needs no thread, and no descriptor at first.
+ */
 #ifndef WITHOUT_MEMORY
-#  define WITHOUT_MEMORY      "127.0.0.1:0 |"
+#  define WITHOUT_MEMORY      "resolve twice.test: Out of memory|"
 #  define WITHOUT_THREAD      "127.0.0.1:0 |"
 #  define WITHOUT_DESCRIPTORS 0
 #endif

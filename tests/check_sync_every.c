@@ -126,6 +126,19 @@ START_TEST(null_place_of_the_result_is_refused_where_one_is_needed)
 }
 END_TEST
 
+START_TEST(more_operations_than_memory_are_refused)
+{
+  const lk_op op = lk_op_check("/x", -1);
+  lk_sync_result *r;
+
+  start();
+  ck_assert_int_eq(lk_sync_multi(objects.client, &r, &op, SIZE_MAX, NULL),
+                   LK_ERR_NO_MEMORY);
+  ck_assert_ptr_null(r);
+  every_object_free(&objects);
+}
+END_TEST
+
 START_TEST(null_array_is_refused_without_a_result)
 {
   lk_sync_result junk, *r = &junk;
@@ -249,6 +262,7 @@ END_TEST
 SUITE("sync_every", every_function_of_the_header_is_listed,
       null_object_is_refused_or_does_not_hold, null_path_is_refused,
       null_place_of_the_result_is_refused_where_one_is_needed,
+      more_operations_than_memory_are_refused,
       null_array_is_refused_without_a_result,
       every_call_that_waits_ends_at_its_deadline_or_by_a_cancel,
       no_call_is_a_cancellation_point,

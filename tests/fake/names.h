@@ -28,7 +28,7 @@ void fake_names_stop(void);
 unsigned fake_names_asked(void);
 /** How long c-ares waits before it asks again; 0: as usual, seconds. */
 extern int fake_names_patience_ms;
-/** What the resolver with threads cannot have. */
+/** What the resolvers cannot have; c-ares has no memory for a channel. */
 extern bool fake_names_no_memory, fake_names_no_thread;
 /** Whether c-ares has connected to the name server over TCP. */
 bool fake_names_tcp_waits(void);

@@ -18,6 +18,8 @@ int __wrap_ares_init_options(ares_channel *channel,
 {
   char server[32];
 
+  if (fake_names_no_memory)
+    return ARES_ENOMEM;
   if (fake_names_patience_ms > 0) {
     options->timeout = fake_names_patience_ms;
     mask |= ARES_OPT_TIMEOUTMS;
