@@ -205,10 +205,15 @@ void sim_bytes_arrive(sim_judge *j, const sim_fact *f)
 enum { MOST_SENT = 2500 };
 
 /* Each server once in a round, and a pause of a twentieth of the session
- * timeout at least between two rounds, once the first ones have failed. */
+ * timeout at least between two rounds, once the first ones have failed; in the
+ * time counted a session may have a few timeouts that are shorter. */
 static size_t most_dialed(const sim_judge *j)
 {
-  return 24 + 12 * (size_t)j->world->config.servers;
+  const sim_world *w = j->world;
+  size_t timeouts =
+      (size_t)((w->timeout_ms + w->shortest_ms - 1) / w->shortest_ms);
+
+  return timeouts * (24 + 12 * (size_t)w->config.servers);
 }
 
 /* Each of a crowd has a list and a watch on each connection. */
