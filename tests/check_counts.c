@@ -329,6 +329,26 @@ static lk_watch *watch_missing(const char *path)
   return w;
 }
 
+START_TEST(output_keeps_one_mebibyte)
+{
+  lk_client_config config = {.size = sizeof config};
+  char data[64] = "";
+
+  begin(&config);
+  connect_it();
+  p->room = 0;
+  while (p->client->out.cap < 1024 * 1024)
+    ck_assert_int_eq(lk_set(p->client, "/a", lk_bytes_of(data, sizeof data), -1,
+                            NULL, NULL, NULL),
+                     0);
+  ck_assert_uint_eq(p->client->out.cap, 1024 * 1024);
+  p->room = SIZE_MAX;
+  peer_settle(p);
+  ck_assert_uint_eq(p->client->out.cap, 1024 * 1024);
+  end();
+}
+END_TEST
+
 START_TEST(memory_of_watches_that_fired_is_given_back)
 {
   enum { COUNT = 10000 };
@@ -649,7 +669,7 @@ SUITE("counts", in_the_steady_state_nothing_is_allocated,
       so_do_those_that_waited_for_a_connection,
       memory_of_what_waited_is_given_back,
       memory_of_a_burst_is_given_back_when_it_has_been_sent,
-      memory_of_watches_that_fired_is_given_back,
+      output_keeps_one_mebibyte, memory_of_watches_that_fired_is_given_back,
       many_watches_of_one_path_cost_no_more_each,
       many_deadlines_cost_no_more_each,
       requests_that_completed_while_they_waited_are_not_sent,

@@ -61,6 +61,23 @@ START_TEST(a_beat_counts_from_the_answer_to_the_last)
 }
 END_TEST
 
+/* What the lease rests on is old by then. */
+START_TEST(heartbeat_answered_late_is_followed_sooner)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  sc.one.link->allow = 0;
+  fake_run(&sc.server, T / 4);
+  ck_assert(fake_said(sc.one.link, "getData multi"));
+  fake_run(&sc.server, T / 3);
+  sc.one.link->allow = SIZE_MAX;
+  fake_run(&sc.server, T / 16 - 1);
+  ck_assert(fake_said(sc.one.link, ""));
+  fake_run(&sc.server, 1);
+  ck_assert(fake_said(sc.one.link, "multi"));
+  scene_end(&sc);
+}
+END_TEST
+
 START_TEST(other_assurances_sync_or_just_ping)
 {
   begin_held(LK_ASSURE_SYNC);
@@ -1022,6 +1039,7 @@ START_TEST(a_guarded_write_outlives_its_lock)
 END_TEST
 
 SUITE("keeper", a_holder_beats_each_quarter_of_the_timeout,
+      heartbeat_answered_late_is_followed_sooner,
       a_beat_counts_from_the_answer_to_the_last,
       other_assurances_sync_or_just_ping,
       the_next_to_hold_checks_its_node_and_others_who_wait_sync,

@@ -642,6 +642,8 @@ START_TEST(it_can_be_stopped)
 END_TEST
 
 static unsigned most_lists; /* in one write */
+static unsigned writes;
+static unsigned deletes_in[8]; /* each of the first writes */
 
 static void on_write(fake_server *s, fake_link *l, const char *names)
 {
@@ -651,6 +653,9 @@ static void on_write(fake_server *s, fake_link *l, const char *names)
   for (const char *at = names; (at = strstr(at, "getChildren2")) != NULL; at++)
     count++;
   most_lists = count > most_lists ? count : most_lists;
+  for (const char *at = names; (at = strstr(at, "delete")) != NULL; at++)
+    deletes_in[writes % 8]++;
+  writes++;
   l->log[0] = '\0';
 }
 
@@ -671,6 +676,8 @@ static void grow_wide(int leaves, int directories)
     fake_create(&server, path);
   }
   most_lists = 0;
+  writes = 0;
+  memset(deletes_in, 0, sizeof deletes_in);
   server.wrote = on_write;
 }
 
@@ -1273,6 +1280,19 @@ START_TEST(a_delete_is_settled)
 }
 END_TEST
 
+/* The rest of the leaves goes with the list of the directory. */
+START_TEST(directory_among_leaves_keeps_none_of_them_waiting)
+{
+  begin();
+  grow_wide(300, 1);
+  ck_assert_int_eq(wipe("/w"), 0);
+  ck_assert_uint_eq(deleted, 303);
+  ck_assert_uint_eq(writes, 5);
+  ck_assert_uint_eq(deletes_in[3], 45);
+  finish();
+}
+END_TEST
+
 START_TEST(node_made_by_the_last_transaction_seen_is_deleted)
 {
   begin();
@@ -1657,6 +1677,7 @@ SUITE("nodes", where_the_parents_are_there_it_is_one_request,
       it_can_be_stopped, only_so_many_lists_are_asked_for_at_a_time,
       with_many_names_in_memory_one_list_is_asked_for_at_a_time,
       with_one_name_less_in_memory_lists_are_asked_for_together,
+      directory_among_leaves_keeps_none_of_them_waiting,
       node_made_by_the_last_transaction_seen_is_deleted,
       it_does_with_few_requests_at_a_time,
       over_lost_connections_it_goes_on_where_that_is_wanted,

@@ -802,6 +802,41 @@ START_TEST(an_overloaded_server_is_asked_again)
 }
 END_TEST
 
+static bool theirs; /* somebody else makes the node anew */
+
+/* Between the create and the read behind it. */
+static void delete_before_read(fake_server *s, fake_link *link, int32_t op,
+                               const char *path)
+{
+  (void)link;
+  if (op != 4 || strcmp(path, NODE) != 0)
+    return;
+  s->before = NULL;
+  fake_delete(s, NODE);
+  if (theirs)
+    fake_create(s, NODE);
+}
+
+START_TEST(node_deleted_before_it_was_read_is_made_anew)
+{
+  for (int i = 0; i < 2; i++) {
+    theirs = i == 1;
+    begin();
+    server.before = delete_before_read;
+    want(0);
+    fake_run(&server, T / 4);
+    ck_assert_ptr_null(server.before);
+    ck_assert_int_eq(l[0].acquired, theirs ? NOT_YET : 0);
+    if (theirs)
+      fake_delete(&server, NODE);
+    fake_run(&server, T / 4);
+    ck_assert_int_eq(l[0].acquired, 0);
+    ck_assert_int_eq(holder(), 0);
+    end();
+  }
+}
+END_TEST
+
 START_TEST(bad_options_are_refused)
 {
   lk_single_config bad[] = {{0},
@@ -912,5 +947,5 @@ SUITE("single", a_free_lock_costs_one_write_and_its_release_another,
       a_create_in_doubt_that_was_given_up_takes_nothing_from_another,
       a_break_at_any_request_is_survived, a_create_in_doubt_is_looked_for,
       a_break_while_it_waits_is_survived, an_overloaded_server_is_asked_again,
-      bad_options_are_refused, the_largest_options_are_accepted,
-      memory_may_run_out_anywhere)
+      node_deleted_before_it_was_read_is_made_anew, bad_options_are_refused,
+      the_largest_options_are_accepted, memory_may_run_out_anywhere)

@@ -292,6 +292,37 @@ START_TEST(the_longest_timeout_is_none)
 }
 END_TEST
 
+static bool late;
+
+/* The driver needs some time before it connects. */
+static void connect_late(lk_client *c, void *arg)
+{
+  lk_want want;
+
+  (void)arg;
+  if (late)
+    return;
+  late = true;
+  p->now += 100;
+  lk_client_want(c, &want);
+  lk_client_connected(c, want.attempt);
+}
+
+START_TEST(handshake_in_the_hook_begins_when_it_connects)
+{
+  begin("a", 60000);
+  void (*wake)(lk_client * c, void *arg) = p->client->hooks.wake;
+
+  late = false;
+  p->client->hooks.wake = connect_late;
+  lk_client_tick(p->client);
+  ck_assert(late);
+  ck_assert_int_eq(p->client->handshake_sent_ms, p->now);
+  p->client->hooks.wake = wake;
+  end();
+}
+END_TEST
+
 static unsigned fires;
 
 static void fire_again(lk_client *c, void *arg)
@@ -327,4 +358,5 @@ SUITE("timing", a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds,
       a_timeout_begins_when_the_request_is_made_while_output_is_blocked,
       a_timeout_in_a_callback_begins_when_the_request_is_made,
       a_timeout_rounds_up, the_longest_timeout_is_none,
+      handshake_in_the_hook_begins_when_it_connects,
       timers_that_start_themselves_again_leave_the_loop)
