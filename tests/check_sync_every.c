@@ -204,6 +204,30 @@ static void *call_while_cancelled(void *arg)
   return NULL;
 }
 
+static void expect_cancellable(const char *name)
+{
+  int before;
+
+  pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &before);
+  ck_assert_msg(before == PTHREAD_CANCEL_ENABLE, "%s", name);
+}
+
+START_TEST(calls_leave_cancellation_enabled)
+{
+  start();
+  for (size_t i = 0; i < every_call_count; i++) {
+    const every_call *c = &every_calls[i];
+
+    if (strcmp(c->name, "client_close") == 0)
+      continue; /* nothing goes on after it */
+    (void)c->call(&objects);
+    expect_cancellable(c->name);
+  }
+  every_object_free(&objects);
+  expect_cancellable("free");
+}
+END_TEST
+
 START_TEST(no_call_is_a_cancellation_point)
 {
   lk_sync_call limit = {.size = sizeof limit, .timeout_ms = 500};
@@ -265,5 +289,5 @@ SUITE("sync_every", every_function_of_the_header_is_listed,
       more_operations_than_memory_are_refused,
       null_array_is_refused_without_a_result,
       every_call_that_waits_ends_at_its_deadline_or_by_a_cancel,
-      no_call_is_a_cancellation_point,
+      calls_leave_cancellation_enabled, no_call_is_a_cancellation_point,
       thread_that_ends_while_cancelled_releases)
