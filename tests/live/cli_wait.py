@@ -8,6 +8,7 @@ import signal
 import command
 from command import expect, run, start
 import live
+import relay
 
 zk = command.serve()
 
@@ -152,6 +153,14 @@ def signals_end_the_attempt_to_connect():
         assert process.end().code == 128 + 15
 
 
+def n_does_not_wait_for_a_server_that_is_silent():
+    with relay.Relay(zk.connect) as way:
+        way.trap("freeze")
+        done = run("run", "-n", "-z", way.address, "--connect-timeout", "3",
+                   "/silent", "true")
+        assert done.code == 125 and "no answer in time" in done.err, done
+
+
 def other_signals_do_not_end_the_wait():
     with holding("/on") as holder:
         with waiting("/on", 2) as waiter:
@@ -215,6 +224,7 @@ live.run(
         without_a_terminal_nothing_is_said,
         signals_end_the_wait_and_leave_no_node,
         signals_end_the_attempt_to_connect,
+        n_does_not_wait_for_a_server_that_is_silent,
         other_signals_do_not_end_the_wait,
         what_nohup_ignores_stays_ignored,
         a_waiter_whose_node_is_deleted_queues_anew),
