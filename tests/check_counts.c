@@ -349,6 +349,50 @@ START_TEST(output_keeps_one_mebibyte)
 }
 END_TEST
 
+START_TEST(input_keeps_64_kibibytes)
+{
+  static const char zeros[40000];
+  lk_client_config config = {.size = sizeof config};
+  lk_buf b = wire_buf();
+
+  begin(&config);
+  connect_it();
+  wire_int(&b, 50000);
+  ck_assert(lk__buf_append(&b, zeros, sizeof zeros));
+  p->step = 100;
+  say(&b);
+  ck_assert_uint_eq(p->client->frames.partial.cap, 64 * 1024);
+  peer_failed(p, 0, NULL);
+  ck_assert_uint_eq(p->client->frames.partial.cap, 64 * 1024);
+  end();
+}
+END_TEST
+
+START_TEST(replies_keep_256_kibibytes)
+{
+  lk_client_config config = {.size = sizeof config};
+  int32_t count = 256 * 1024 / (int32_t)sizeof(lk_bytes);
+  lk_buf b = wire_buf();
+
+  begin(&config);
+  connect_it();
+  ck_assert_int_eq(lk_children(p->client, "/a", NULL, NULL, NULL), 0);
+  size_t mark = wire_begin(&b);
+
+  wire_header(&b, p->client->xid, 1, 0);
+  wire_int(&b, count);
+  for (int32_t i = 0; i < count; i++)
+    wire_bytes(&b, lk_text("a"));
+  for (int i = 0; i < 17; i++)
+    wire_int(&b, 0); /* the Stat */
+  wire_end(&b, mark);
+  say(&b);
+  ck_assert_int_eq(lk_client_state(p->client), LK_STATE_CONNECTED);
+  ck_assert_ptr_nonnull(p->client->arena.first);
+  end();
+}
+END_TEST
+
 START_TEST(memory_of_watches_that_fired_is_given_back)
 {
   enum { COUNT = 10000 };
@@ -669,7 +713,8 @@ SUITE("counts", in_the_steady_state_nothing_is_allocated,
       so_do_those_that_waited_for_a_connection,
       memory_of_what_waited_is_given_back,
       memory_of_a_burst_is_given_back_when_it_has_been_sent,
-      output_keeps_one_mebibyte, memory_of_watches_that_fired_is_given_back,
+      output_keeps_one_mebibyte, input_keeps_64_kibibytes,
+      replies_keep_256_kibibytes, memory_of_watches_that_fired_is_given_back,
       many_watches_of_one_path_cost_no_more_each,
       many_deadlines_cost_no_more_each,
       requests_that_completed_while_they_waited_are_not_sent,
