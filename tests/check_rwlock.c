@@ -130,7 +130,7 @@ END_TEST
 
 START_TEST(a_writer_waits_for_all_readers)
 {
-  owner three;
+  owner three = {.gives_up = false};
 
   begin();
   join(&three);
@@ -151,7 +151,7 @@ END_TEST
 
 START_TEST(a_reader_does_not_overtake_a_writer_that_waits)
 {
-  owner three;
+  owner three = {.gives_up = false};
 
   begin();
   join(&three);
@@ -174,7 +174,7 @@ END_TEST
 
 START_TEST(all_readers_behind_a_writer_are_served_together)
 {
-  owner three;
+  owner three = {.gives_up = false};
 
   begin();
   join(&three);
