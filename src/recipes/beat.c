@@ -281,10 +281,12 @@ static int64_t first_due(const lk_keeper *k)
 {
   int64_t now = lk_client_now(k->client);
   int64_t deadline = lk__keeper_deadline(k);
+
+  if (deadline == LK_NO_LEASE)
+    return due_for(k, deadline);
   int64_t left = lk__keeper_doubt_ms(k, deadline) - now;
 
-  if (deadline != LK_NO_LEASE && left > 0 &&
-      left < lk__keeper_timeout_ms(k) / 4)
+  if (left > 0 && left < lk__keeper_timeout_ms(k) / 4)
     return now;
   return due_for(k, deadline);
 }
