@@ -112,7 +112,41 @@ static bool route_is_clear(const sim_judge *j, const sim_life *l, unsigned i)
          r->kb_us == 0 && r->delay_us[SIM_UP] + r->delay_us[SIM_DOWN] < most;
 }
 
-/* All servers serve, and nothing is between them and the process. */
+/* The client divides the time of a round by the number of its addresses. */
+static unsigned address_count(const sim_judge *j, const sim_life *l)
+{
+  return l->process->naddresses > 0 ? l->process->naddresses
+                                    : j->world->config.servers;
+}
+
+enum {
+  LEAST_ATTEMPT_MS = 250,
+  LONGEST_PAUSE_MS = 1000,
+  USUAL_WRITE_MS = 10 /* links and disks of servers that are not slow */
+};
+
+/* How long an attempt at one address lasts at least. */
+static int64_t attempt_us(const sim_judge *j, const sim_life *l)
+{
+  int64_t ms = j->world->shortest_ms * 2 / 3 / (int32_t)address_count(j, l);
+
+  return (ms > LEAST_ATTEMPT_MS ? ms : LEAST_ATTEMPT_MS) * SIM_MS;
+}
+
+/* A createSession that a follower passes on crosses links between servers four
+ * times: request, proposal, acknowledgement, commit. The connection and the
+ * request cross the route twice each way. */
+static int64_t handshake_us(const sim_judge *j, const sim_life *l, unsigned i)
+{
+  const sim_route *r =
+      sim_network_route(j->world->network, l->process->index, i);
+
+  return 2 * (r->delay_us[SIM_UP] + r->delay_us[SIM_DOWN]) +
+         4 * sim_links_slowest_us(j->world->ensemble) + USUAL_WRITE_MS * SIM_MS;
+}
+
+/* All servers serve, nothing is between them and the process, and each answers
+ * within one attempt. */
 static bool is_within_reach(const sim_judge *j, const sim_life *l)
 {
   sim_ensemble *e = j->world->ensemble;
@@ -123,7 +157,7 @@ static bool is_within_reach(const sim_judge *j, const sim_life *l)
   for (unsigned i = 0; clear && i < j->world->config.servers; i++)
     clear = sim_server_serves(sim_ensemble_server(e, i)) &&
             !sim_server_is_curt(sim_ensemble_server(e, i)) &&
-            route_is_clear(j, l, i);
+            route_is_clear(j, l, i) && handshake_us(j, l, i) < attempt_us(j, l);
   return clear;
 }
 
@@ -132,12 +166,8 @@ static bool is_within_reach(const sim_judge *j, const sim_life *l)
  * an attempt that has begun before. */
 static int64_t patience_to_connect(const sim_judge *j, const sim_life *l)
 {
-  enum { LEAST_ATTEMPT_MS = 250, LONGEST_PAUSE_MS = 1000 };
-
-  unsigned servers = j->world->config.servers;
-  unsigned n = l->process->naddresses > 0 ? l->process->naddresses : servers;
   int64_t round = j->world->longest_ms * SIM_MS * 2 / 3;
-  int64_t least = (int64_t)n * LEAST_ATTEMPT_MS * SIM_MS;
+  int64_t least = (int64_t)address_count(j, l) * LEAST_ATTEMPT_MS * SIM_MS;
   int64_t limit = (round > least ? round : least) + LONGEST_PAUSE_MS * SIM_MS;
 
   if (j->world->wipes > 0) /* servers do not take whom they have not seen */
