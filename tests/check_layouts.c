@@ -767,6 +767,47 @@ START_TEST(a_cancel_while_it_is_looked_for_leaves_nothing)
 }
 END_TEST
 
+static void on_break(lk_client *c, lk_state state, int err, void *arg)
+{
+  bool *frees = arg;
+
+  (void)c;
+  (void)err;
+  if (state != LK_STATE_SUSPENDED || !*frees)
+    return;
+  *frees = false;
+  locker_free(&sc.a);
+  lk_keeper_free(sc.one.keeper);
+  sc.one.keeper = NULL;
+}
+
+/* The client tells of a break before the requests that were under way end. */
+START_TEST(search_that_ends_after_its_keeper_was_freed_is_ignored)
+{
+  bool frees = false;
+  lk_listener listener = {.state = on_break, .arg = &frees};
+
+  begin(&native);
+  lk_client_attach(sc.one.link->client, &listener);
+  sc.server.down = true;
+  cut_the_create(true);
+  lk_lock_cancel(sc.a.lock);
+  sc.one.link->log[0] = '\0';
+  sc.one.link->requests = 0;
+  sc.one.link->cut_at = 3; /* multi, list, own node */
+  sc.one.link->cut_after = false;
+  sc.server.down = false;
+  frees = true;
+  fake_run(&sc.server, T / 4);
+  ck_assert(!frees);
+  ck_assert(fake_said(sc.one.link, "multi getChildren2 | getData"));
+  ck_assert_uint_eq(sc.one.errors, 0); /* the state machine has no such step */
+  fake_expire(&sc.server, sc.one.link->session);
+  lk_client_detach(sc.one.link->client, &listener);
+  scene_end(&sc);
+}
+END_TEST
+
 START_TEST(names_that_cannot_be_read_end_the_search)
 {
   begin(&native);
@@ -1099,6 +1140,7 @@ SUITE("layouts", nodes_are_named_as_the_layout_says,
       but_not_the_revoked_node_of_another,
       a_revoked_node_is_found_by_one_handle,
       a_cancel_while_it_is_looked_for_leaves_nothing,
+      search_that_ends_after_its_keeper_was_freed_is_ignored,
       names_that_cannot_be_read_end_the_search,
       a_delete_is_not_repeated_on_anothers_node,
       a_delete_whose_answer_is_lost_is_repeated_where_it_is_ours,

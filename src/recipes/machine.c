@@ -54,6 +54,7 @@ const lk_contend_state lk__contend_table[LK_CONTEND_NSTATES][LK_EV_COUNT] = {
 static void enter_over(lk_contend *ct)
 {
   ct->own = LK_OWN_NONE;
+  lk__contend_outdate(ct); /* replies that are still to come */
   lk__contend_drop_watches(ct);
   lk__keeper_stop_timer(ct->keeper, &ct->rest);
   lk__keeper_remove(ct->keeper, ct);
