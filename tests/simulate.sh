@@ -13,6 +13,12 @@ trap 'rm -rf "$stories"' EXIT
 "$simulate" --audited --seeds 1:20 || exit 1
 "$simulate" --scenario slow --seeds 1:30 || exit 1
 
+# A createSession takes longer than an attempt at one of six addresses.
+"$simulate" --seed 11987 --scenario operator --locks multilock --habit brief \
+  --condition addresses --condition narrow >/dev/null || exit 1
+# Servers are wiped, and a client has an unusual limit for its session.
+"$simulate" --seed 327 --condition wipes --condition limits >/dev/null || exit 1
+
 # Only what happened, not what is said about it.
 story() { # OPTION...
   "$simulate" --trace "$@" >"$stories/all" || exit 1

@@ -14,11 +14,21 @@ static sim_rng rng_of(const sim_process *p, uint64_t salt)
   return sim_rng_fork(&p->rng, 'l' * 256 * 256 + p->life * 256 + salt);
 }
 
-/* Less, equal, more, or for ever, as the session timeout goes. */
-static int32_t some_give_up(sim_rng *r, int32_t t)
+/* Servers that have lost what a client saw refuse it until it gives its session
+ * up. */
+static bool may_be_refused(const sim_world *w)
 {
+  return sim_may_strike(w, SIM_FAULT_WIPE) ||
+         sim_may_strike(w, SIM_FAULT_RESTORE);
+}
+
+/* Less, equal, more, or for ever, as the session timeout goes. */
+static int32_t some_give_up(sim_rng *r, const sim_world *w)
+{
+  int32_t t = w->timeout_ms;
+
   switch (sim_roll(r, 4)) {
-  case 0: return LK_NO_LIMIT;
+  case 0: return may_be_refused(w) ? 4 * t : LK_NO_LIMIT;
   case 1: return (int32_t)sim_between(r, t / 2, t);
   case 2: return (int32_t)sim_between(r, t, 4 * (int64_t)t);
   default: return 0;
@@ -43,7 +53,7 @@ void sim_limit_client(const sim_process *p, lk_client_config *config)
           ? t
           : (int32_t)sim_between(&r, p->world->shortest_ms,
                                  p->world->longest_ms);
-  config->give_up_ms = some_give_up(&r, t);
+  config->give_up_ms = some_give_up(&r, p->world);
   config->send_limit = some_size(&r, LEAST_REQUEST);
   config->receive_limit = some_size(&r, LEAST_REPLY);
   config->outstanding_limit = some_size(&r, LEAST_OUTSTANDING);
