@@ -622,17 +622,52 @@ START_TEST(kill_comes_the_margin_before_the_deadline_or_with_the_loss)
 }
 END_TEST
 
-START_TEST(stop_waits_for_news_and_kills_what_is_lost)
+START_TEST(stopped_command_waits_for_a_new_lease_and_is_killed_when_lost)
 {
   cli_lease l = lease(CLI_ON_LOST_STOP);
 
-  expect(&l, 95, CLI_ACT_STOP, INT64_MAX);
+  expect(&l, 95, CLI_ACT_STOP, 100);
+  l.all_stopped = true;
   expect(&l, 500, CLI_ACT_NONE, INT64_MAX);
   l.until = 600;
   expect(&l, 510, CLI_ACT_CONT, 595);
-  expect(&l, 595, CLI_ACT_STOP, INT64_MAX);
+  expect(&l, 595, CLI_ACT_STOP, 600);
+  l.all_stopped = true;
   cli_lease_lose(&l, 700);
   expect(&l, 700, CLI_ACT_KILL, INT64_MAX);
+}
+END_TEST
+
+START_TEST(command_that_cannot_be_stopped_in_time_is_killed)
+{
+  cli_lease l = lease(CLI_ON_LOST_STOP);
+
+  l.margin_ms = 30;
+  expect(&l, 70, CLI_ACT_STOP, 97);
+  expect(&l, 96, CLI_ACT_NONE, 97);
+  expect(&l, 97, CLI_ACT_KILL, INT64_MAX);
+}
+END_TEST
+
+START_TEST(kill_leaves_a_tenth_of_the_margin_to_die)
+{
+  cli_lease l = lease(CLI_ON_LOST_TERM);
+
+  l.margin_ms = 50;
+  expect(&l, 50, CLI_ACT_TERM, 95);
+  expect(&l, 95, CLI_ACT_KILL, INT64_MAX);
+}
+END_TEST
+
+START_TEST(earlier_deadline_and_shorter_margin_count_at_once)
+{
+  cli_lease l = lease(CLI_ON_LOST_TERM);
+
+  expect(&l, 0, CLI_ACT_NONE, 95);
+  l.until = 50;
+  l.margin_ms = 2;
+  expect(&l, 1, CLI_ACT_NONE, 48);
+  expect(&l, 48, CLI_ACT_TERM, 50);
 }
 END_TEST
 
@@ -676,7 +711,9 @@ START_TEST(after_the_longest_hold_kill_and_stop_kill)
   expect(&l, 50, CLI_ACT_KILL, INT64_MAX);
   l = lease(CLI_ON_LOST_STOP);
   l.over_at = 200;
-  expect(&l, 95, CLI_ACT_STOP, 200);
+  expect(&l, 95, CLI_ACT_STOP, 100);
+  l.all_stopped = true;
+  expect(&l, 95, CLI_ACT_NONE, 200);
   expect(&l, 200, CLI_ACT_KILL, INT64_MAX);
 }
 END_TEST
@@ -850,7 +887,10 @@ SUITE("cli", utf8_is_what_the_standard_says,
       what_is_left_of_a_command_gets_no_more_time_than_the_margin,
       who_slept_past_the_deadline_still_gets_time_to_stop,
       kill_comes_the_margin_before_the_deadline_or_with_the_loss,
-      stop_waits_for_news_and_kills_what_is_lost,
+      stopped_command_waits_for_a_new_lease_and_is_killed_when_lost,
+      command_that_cannot_be_stopped_in_time_is_killed,
+      kill_leaves_a_tenth_of_the_margin_to_die,
+      earlier_deadline_and_shorter_margin_count_at_once,
       after_the_longest_hold_term_and_kill_come_however_long_the_lease,
       after_the_longest_hold_kill_and_stop_kill, ignore_does_nothing,
       our_cgroup_is_found_where_version_2_is_mounted,

@@ -21,7 +21,9 @@ static char sh[] = "sh", minus_c[] = "-c";
 typedef struct scene {
   cli_guard guard;
   char *words[4];
-  int out[2]; /* what the command writes */
+  int out[2];          /* what the command writes */
+  cli_news heard;      /* of which only a part was looked at */
+  unsigned heard_acts; /* likewise */
 } scene;
 
 /* A pipe out of the way of what the command is given. */
@@ -59,6 +61,8 @@ static void set(scene *s, char *text, cli_policy policy)
   static char title[] = "check_guard";
   cli_job job = {.argv = s->words, .group = getpgrp(), .cgroup = {.fd = -1}};
 
+  s->heard = (cli_news){0};
+  s->heard_acts = 0;
   prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that orphans can be waited for */
   s->words[0] = sh;
   s->words[1] = minus_c;
@@ -75,29 +79,64 @@ static void set(scene *s, char *text, cli_policy policy)
   give_back(STDOUT_FILENO, own);
 }
 
-static void order(const scene *s, cli_order_type type, int signal,
-                  int64_t lease_ms)
+static void start(scene *s, int64_t lease_ms)
 {
-  cli_order o = {.type = type,
-                 .signal = signal,
+  cli_order o = {.what = CLI_ORDER_START,
                  .lease = cli_guard_clock() + lease_ms,
-                 .margin_ms = 100};
+                 .margin_ms = 10000};
 
-  ck_assert(cli_guard_order(
-      &s->guard, &o,
-      lk_bytes_of("WORD=from us", type == CLI_ORDER_START ? 13 : 0)));
+  ck_assert_int_eq(
+      cli_guard_start(&s->guard, &o, lk_bytes_of("WORD=from us", 13)), 0);
 }
 
-/* The next news, which must be this one; its value. */
-static int news(const scene *s, cli_news_type type)
+static void order_signal(scene *s, int number)
+{
+  cli_order o = cli_order_signal(number);
+
+  cli_guard_order(&s->guard, &o);
+}
+
+static void order_lease(scene *s, int64_t lease_ms, int64_t margin_ms)
+{
+  cli_order o = {.what = CLI_ORDER_LEASE,
+                 .lease = cli_guard_clock() + lease_ms,
+                 .margin_ms = margin_ms};
+
+  cli_guard_order(&s->guard, &o);
+}
+
+static void order_loss(scene *s)
+{
+  cli_order o = {.what = CLI_ORDER_LOST};
+
+  cli_guard_order(&s->guard, &o);
+}
+
+/* The next part of the news, which must be this one. */
+static cli_news news(scene *s, unsigned what)
 {
   struct pollfd ready = {s->guard.fd, POLLIN, 0};
-  cli_news n;
 
-  ck_assert_int_eq(poll(&ready, 1, -1), 1);
-  ck_assert_int_eq(cli_guard_news(&s->guard, &n), 1);
-  ck_assert_int_eq(n.type, type);
-  return n.value;
+  if (s->heard.what == 0) {
+    ck_assert_int_eq(poll(&ready, 1, -1), 1);
+    ck_assert_int_eq(cli_guard_news(&s->guard, &s->heard), 1);
+  }
+  unsigned first = s->heard.what & (~s->heard.what + 1);
+
+  ck_assert_uint_eq(first, what);
+  s->heard.what &= ~first;
+  return s->heard;
+}
+
+/* --on-lost did this next. */
+static void acts(scene *s, cli_act act)
+{
+  unsigned did = s->heard_acts;
+
+  if (did == 0)
+    did = news(s, CLI_NEWS_ACTED).acts;
+  ck_assert_uint_ne(did & 1u << act, 0);
+  s->heard_acts = did & ~(1u << act);
 }
 
 /* The command writes this line next; NULL: nothing more, from nobody. */
@@ -120,8 +159,8 @@ static void line(const scene *s, const char *wanted)
 static void begin(scene *s, char *text, cli_policy policy)
 {
   set(s, text, policy);
-  order(s, CLI_ORDER_START, 0, 1000000);
-  ck_assert_int_gt(news(s, CLI_NEWS_STARTED), 0);
+  start(s, 1000000);
+  ck_assert_int_gt(news(s, CLI_NEWS_STARTED).child, 0);
 }
 
 static void end(scene *s)
@@ -143,7 +182,7 @@ START_TEST(a_command_runs_with_our_words_and_its_status_comes_back)
 
   begin(&s, text, CLI_ON_LOST_TERM);
   line(&s, "from us");
-  ck_assert_int_eq(WEXITSTATUS(news(&s, CLI_NEWS_ENDED)), 7);
+  ck_assert_int_eq(WEXITSTATUS(news(&s, CLI_NEWS_ENDED).status), 7);
   news(&s, CLI_NEWS_EMPTY);
   end(&s);
 }
@@ -163,8 +202,8 @@ START_TEST(what_cannot_be_executed_is_told_with_its_errno)
   ck_assert_int_eq(
       cli_guard_open(&s.guard, &job, CLI_ON_LOST_TERM, (cli_title){NULL, 0}),
       0);
-  order(&s, CLI_ORDER_START, 0, 1000000);
-  ck_assert_int_eq(news(&s, CLI_NEWS_NOT_STARTED), ENOENT);
+  start(&s, 1000000);
+  ck_assert_int_eq(news(&s, CLI_NEWS_NOT_STARTED).error, ENOENT);
   end(&s);
 }
 END_TEST
@@ -175,8 +214,8 @@ START_TEST(a_lease_that_has_run_out_starts_nothing)
   scene s;
 
   set(&s, text, CLI_ON_LOST_IGNORE);
-  order(&s, CLI_ORDER_START, 0, 0);
-  ck_assert_int_eq(news(&s, CLI_NEWS_FAILED), ETIMEDOUT);
+  start(&s, 0);
+  ck_assert_int_eq(news(&s, CLI_NEWS_FAILED).error, ETIMEDOUT);
   cli_guard_close(&s.guard);
   line(&s, NULL);
   end(&s);
@@ -242,12 +281,12 @@ START_TEST(signals_reach_the_group_and_only_the_group)
 
   begin(&s, text, CLI_ON_LOST_TERM);
   line(&s, "up");
-  order(&s, CLI_ORDER_SIGNAL, SIGUSR1, 0);
+  order_signal(&s, SIGUSR1);
   ck_assert_int_eq(read(s.out[0], first, 4), 4);
   ck_assert_int_eq(read(s.out[0], second, 4), 4);
   ck_assert_mem_ne(first, second, 3);
-  order(&s, CLI_ORDER_SIGNAL, SIGKILL, 0);
-  ck_assert_int_eq(WTERMSIG(news(&s, CLI_NEWS_ENDED)), SIGKILL);
+  order_signal(&s, SIGKILL);
+  ck_assert_int_eq(WTERMSIG(news(&s, CLI_NEWS_ENDED).status), SIGKILL);
   line(&s, NULL);
   end(&s);
 }
@@ -262,10 +301,10 @@ START_TEST(term_and_then_kill_end_all_when_no_news_comes)
 
   begin(&s, family, CLI_ON_LOST_TERM);
   line(&s, "in");
-  order(&s, CLI_ORDER_LEASE, 0, 150);
-  ck_assert_int_eq(news(&s, CLI_NEWS_ACTED), CLI_ACT_TERM);
-  ck_assert_int_eq(news(&s, CLI_NEWS_ACTED), CLI_ACT_KILL);
-  ck_assert_int_eq(WTERMSIG(news(&s, CLI_NEWS_ENDED)), SIGKILL);
+  order_lease(&s, 150, 100);
+  acts(&s, CLI_ACT_TERM);
+  acts(&s, CLI_ACT_KILL);
+  ck_assert_int_eq(WTERMSIG(news(&s, CLI_NEWS_ENDED).status), SIGKILL);
   news(&s, CLI_NEWS_EMPTY);
   line(&s, NULL);
   end(&s);
@@ -280,10 +319,10 @@ START_TEST(a_lost_lock_ends_the_command_at_once)
 
   begin(&s, text, CLI_ON_LOST_TERM);
   line(&s, "up");
-  order(&s, CLI_ORDER_LOST, 0, 0);
-  ck_assert_int_eq(news(&s, CLI_NEWS_ACTED), CLI_ACT_TERM);
+  order_loss(&s);
+  acts(&s, CLI_ACT_TERM);
   line(&s, "asked");
-  ck_assert_int_eq(WEXITSTATUS(news(&s, CLI_NEWS_ENDED)), 3);
+  ck_assert_int_eq(WEXITSTATUS(news(&s, CLI_NEWS_ENDED).status), 3);
   news(&s, CLI_NEWS_EMPTY);
   end(&s);
 }
@@ -299,14 +338,195 @@ START_TEST(a_stopped_command_goes_on_when_news_comes)
   take(STDIN_FILENO, in[0]);
   begin(&s, text, CLI_ON_LOST_STOP);
   line(&s, "up");
-  order(&s, CLI_ORDER_LEASE, 0, 50);
-  ck_assert_int_eq(news(&s, CLI_NEWS_ACTED), CLI_ACT_STOP);
-  ck_assert_int_eq(news(&s, CLI_NEWS_STOPPED), SIGSTOP);
+  order_lease(&s, 10000, 10000);
+  acts(&s, CLI_ACT_STOP);
+  ck_assert_int_eq(news(&s, CLI_NEWS_STOPPED).signal, SIGSTOP);
   ck_assert_int_eq(write(in[1], "go\n", 3), 3);
-  order(&s, CLI_ORDER_LEASE, 0, 1000000);
-  ck_assert_int_eq(news(&s, CLI_NEWS_ACTED), CLI_ACT_CONT);
+  order_lease(&s, 1000000, 100);
+  acts(&s, CLI_ACT_CONT);
   line(&s, "on");
   news(&s, CLI_NEWS_ENDED);
+  end(&s);
+}
+END_TEST
+
+/* ---- messages ---------------------------------------------------------------
+ */
+
+START_TEST(orders_that_wait_are_merged_and_none_is_lost)
+{
+  cli_order all = {0};
+  cli_order lost = {.what = CLI_ORDER_LOST};
+  cli_order lease = {.what = CLI_ORDER_LEASE, .lease = 7, .margin_ms = 2};
+  cli_order sooner = {.what = CLI_ORDER_LEASE, .lease = 5, .margin_ms = 1};
+  static const int numbers[] = {SIGTERM, SIGTSTP, SIGUSR1, SIGCONT, SIGTERM};
+
+  cli_order_merge(&all, &lease);
+  cli_order_merge(&all, &lost);
+  for (int i = 0; i < 5; i++) {
+    cli_order one = cli_order_signal(numbers[i]);
+
+    cli_order_merge(&all, &one);
+  }
+  cli_order_merge(&all, &sooner);
+  ck_assert_uint_eq(all.what,
+                    CLI_ORDER_LEASE | CLI_ORDER_LOST | CLI_ORDER_SIGNAL);
+  ck_assert_int_eq(all.lease, 5);
+  ck_assert_int_eq(all.margin_ms, 1);
+  ck_assert_uint_eq(all.signals, 1u << SIGTERM | 1u << SIGUSR1 | 1u << SIGCONT);
+  cli_order stop = cli_order_signal(SIGTSTP);
+
+  cli_order_merge(&all, &stop);
+  ck_assert_uint_eq(all.signals, 1u << SIGTERM | 1u << SIGUSR1 | 1u << SIGTSTP);
+}
+END_TEST
+
+START_TEST(news_that_waits_is_merged_and_none_is_lost)
+{
+  cli_news all = {0};
+  static const cli_news parts[] = {
+      {.what = CLI_NEWS_STARTED, .child = 4711},
+      {.what = CLI_NEWS_ACTED, .acts = 1u << CLI_ACT_STOP},
+      {.what = CLI_NEWS_STOPPED, .signal = SIGSTOP},
+      {.what = CLI_NEWS_ACTED, .acts = 1u << CLI_ACT_CONT},
+      {.what = CLI_NEWS_STOPPED, .signal = SIGTSTP},
+      {.what = CLI_NEWS_ENDED, .status = 0x700},
+  };
+
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+    cli_news_merge(&all, &parts[i]);
+  ck_assert_uint_eq(all.what, CLI_NEWS_STARTED | CLI_NEWS_ACTED |
+                                  CLI_NEWS_STOPPED | CLI_NEWS_ENDED);
+  ck_assert_int_eq(all.child, 4711);
+  ck_assert_int_eq(all.signal, SIGTSTP);
+  ck_assert_int_eq(all.status, 0x700);
+  ck_assert_uint_eq(all.acts, 1u << CLI_ACT_STOP | 1u << CLI_ACT_CONT);
+  cli_news_merge(&all, &parts[1]);
+  ck_assert_uint_eq(all.acts, 1u << CLI_ACT_STOP);
+}
+END_TEST
+
+/* More stops than the socket holds, while nobody reads the news. */
+START_TEST(news_that_nobody_reads_does_not_block_the_guard)
+{
+  static char text[] = "echo up; while :; do sleep 600; done";
+  int pid;
+  scene s;
+
+  set(&s, text, CLI_ON_LOST_KILL);
+  start(&s, 1000000);
+  pid = news(&s, CLI_NEWS_STARTED).child;
+  line(&s, "up");
+  for (int i = 0; i < 1000; i++) {
+    kill(pid, i % 2 == 0 ? SIGSTOP : SIGCONT);
+    usleep(1000);
+  }
+  order_lease(&s, 150, 100);
+  line(&s, NULL);
+  cli_news all = {0};
+
+  while ((all.what & CLI_NEWS_EMPTY) == 0) {
+    struct pollfd ready = {s.guard.fd, POLLIN, 0};
+    cli_news more;
+
+    ck_assert_int_eq(poll(&ready, 1, 10000), 1);
+    ck_assert_int_eq(cli_guard_news(&s.guard, &more), 1);
+    cli_news_merge(&all, &more);
+  }
+  ck_assert_int_eq(WTERMSIG(all.status), SIGKILL);
+  end(&s);
+}
+END_TEST
+
+/* More orders than the socket holds, faster than they are read. */
+START_TEST(an_order_behind_a_flood_of_signals_is_obeyed)
+{
+  static char text[] = "trap '' USR1 USR2 WINCH; echo up; "
+                       "while :; do sleep 600; done";
+  int waited = 0;
+  scene s;
+
+  begin(&s, text, CLI_ON_LOST_KILL);
+  line(&s, "up");
+  for (int i = 0; i < 20000; i++) {
+    order_signal(&s, i % 2 == 0 ? SIGUSR1 : SIGWINCH);
+    waited += s.guard.waiting.what != 0 ? 1 : 0;
+  }
+  order_loss(&s);
+  ck_assert_int_gt(waited, 0);
+  while (s.guard.waiting.what != 0) {
+    struct pollfd ready = {s.guard.fd, POLLOUT, 0};
+
+    ck_assert_int_eq(poll(&ready, 1, 10000), 1);
+    cli_guard_flush(&s.guard);
+  }
+  acts(&s, CLI_ACT_KILL);
+  line(&s, NULL);
+  end(&s);
+}
+END_TEST
+
+/* ---- the tree ---------------------------------------------------------------
+ */
+
+static char deep[] =
+    "t='if [ $1 = 0 ]; then echo in; exec sleep 600; fi; "
+    "setsid sh -c \"$t\" x $(($1 - 1)) & wait'; export t; "
+    "sh -c \"$t\" x 40";
+
+/* Each level is a session of its own, so one dies after the other. */
+START_TEST(a_deep_tree_dies_at_once)
+{
+  scene s;
+
+  begin(&s, deep, CLI_ON_LOST_KILL);
+  line(&s, "in");
+  int64_t before = cli_guard_clock();
+
+  order_loss(&s);
+  acts(&s, CLI_ACT_KILL);
+  line(&s, NULL);
+  ck_assert_int_lt(cli_guard_clock() - before, 1000);
+  end(&s);
+}
+END_TEST
+
+/* A process of a session of its own goes on writing unless it is stopped. */
+static char writers[] =
+    "setsid sh -c 'while :; do echo on; sleep 0.01; done' & "
+    "while :; do sleep 600; done";
+
+/* Whether something is written within this time. */
+static bool writes(const scene *s, int ms)
+{
+  struct pollfd ready = {s->out[0], POLLIN, 0};
+
+  return poll(&ready, 1, ms) == 1;
+}
+
+START_TEST(stop_reaches_what_left_the_group_and_undoes_sigcont)
+{
+  char text[4096];
+  int pid;
+  scene s;
+
+  set(&s, writers, CLI_ON_LOST_STOP);
+  start(&s, 1000000);
+  pid = news(&s, CLI_NEWS_STARTED).child;
+  line(&s, "on");
+  order_lease(&s, 10000, 10000);
+  acts(&s, CLI_ACT_STOP);
+  fcntl(s.out[0], F_SETFL, O_NONBLOCK);
+  while (writes(&s, 300))
+    ck_assert_int_ge(read(s.out[0], text, sizeof text), 1);
+  order_signal(&s, SIGCONT); /* as fg sends it */
+  kill(pid, SIGCONT);        /* and to COMMAND itself */
+  ck_assert(!writes(&s, 300));
+  order_lease(&s, 1000000, 100);
+  ck_assert(writes(&s, 10000));
+  order_signal(&s, SIGKILL);
+  close(s.guard.fd);
+  s.guard.fd = -1;
   end(&s);
 }
 END_TEST
@@ -319,4 +539,9 @@ SUITE("guard", a_command_runs_with_our_words_and_its_status_comes_back,
       signals_reach_the_group_and_only_the_group,
       term_and_then_kill_end_all_when_no_news_comes,
       a_lost_lock_ends_the_command_at_once,
-      a_stopped_command_goes_on_when_news_comes)
+      a_stopped_command_goes_on_when_news_comes,
+      orders_that_wait_are_merged_and_none_is_lost,
+      news_that_waits_is_merged_and_none_is_lost,
+      news_that_nobody_reads_does_not_block_the_guard,
+      an_order_behind_a_flood_of_signals_is_obeyed, a_deep_tree_dies_at_once,
+      stop_reaches_what_left_the_group_and_undoes_sigcont)

@@ -113,24 +113,46 @@ static void on_acquired(lk_lock *l, int err, void *arg)
 
 /* ---- connected ---------------------------------------------------------- */
 
-/* The margin counts from what the server grants, not from what was asked. */
-static bool set_margin(cli_runner *r)
+/* The margin counts from what the server grants, not from what was asked. False:
+   --kill-after leaves nothing of the session timeout. */
+static bool fit_margin(cli_runner *r)
 {
   int64_t timeout = lk_client_timeout_ms(r->link.client);
   int64_t wanted = r->options->kill_after_ms;
+  bool fits = 2 * wanted < timeout;
+
+  r->margin_ms = fits && wanted > 0 ? wanted : timeout / MARGIN_PART;
+  lk_keeper_set_margin(r->keeper, (int32_t)r->margin_ms);
+  return fits;
+}
+
+static bool set_margin(cli_runner *r)
+{
+  int64_t timeout = lk_client_timeout_ms(r->link.client);
   char line[160];
 
-  r->margin_ms = wanted > 0 ? wanted : timeout / MARGIN_PART;
-  if (2 * r->margin_ms >= timeout) {
-    snprintf(line, sizeof line,
-             "--kill-after must be less than half the session timeout, which "
-             "is %d.%03d s; -T asks for another",
-             (int)(timeout / 1000), (int)(timeout % 1000));
-    cli_leave(r, CLI_FAILED, line, false);
-    return false;
-  }
-  lk_keeper_set_margin(r->keeper, (int32_t)r->margin_ms);
-  return true;
+  if (fit_margin(r))
+    return true;
+  snprintf(line, sizeof line,
+           "--kill-after must be less than half the session timeout, which "
+           "is %d.%03d s; -T asks for another",
+           (int)(timeout / 1000), (int)(timeout % 1000));
+  cli_leave(r, CLI_FAILED, line, false);
+  return false;
+}
+
+/* The session may have got another timeout while COMMAND runs. */
+static void adapt_margin(cli_runner *r)
+{
+  int64_t timeout = lk_client_timeout_ms(r->link.client);
+
+  if (!fit_margin(r))
+    cli_events_notice(&r->events,
+                      "warning: the session timeout is %d.%03d s now: TERM is "
+                      "sent only %d.%03d s ahead of KILL",
+                      (int)(timeout / 1000), (int)(timeout % 1000),
+                      (int)(r->margin_ms / 1000), (int)(r->margin_ms % 1000));
+  cli_hold_renew(r);
 }
 
 static void on_no_answer(struct ev_loop *loop, ev_timer *timer, int events)
@@ -205,6 +227,10 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
     cli_events_notice(&r->events, "connected again");
   if (state == LK_STATE_CONNECTED)
     r->suspended = false;
+  if (state == LK_STATE_CONNECTED && r->phase == CLI_PHASE_RUNNING)
+    adapt_margin(r);
+  else if (state == LK_STATE_CONNECTED && !set_margin(r))
+    return;
   if (state != LK_STATE_SUSPENDED)
     return;
   r->suspended = true;

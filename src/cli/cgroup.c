@@ -73,9 +73,9 @@ bool cli_cgroup_locate(const char *mounts, const char *groups, char *out,
   return snprintf(out, size, "%s%s", point, rest) < (int)size;
 }
 
-static bool read_proc(const char *name, char *out, size_t size)
+static bool read_text(int dir, const char *name, char *out, size_t size)
 {
-  int fd = open(name, O_RDONLY | O_CLOEXEC);
+  int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
   size_t len = 0;
   ssize_t n;
 
@@ -97,8 +97,8 @@ void cli_cgroup_find(cli_cgroup *g)
 
   g->path[0] = '\0';
   g->fd = -1;
-  if (!read_proc("/proc/self/mountinfo", mounts, sizeof mounts) ||
-      !read_proc("/proc/self/cgroup", groups, sizeof groups) ||
+  if (!read_text(AT_FDCWD, "/proc/self/mountinfo", mounts, sizeof mounts) ||
+      !read_text(AT_FDCWD, "/proc/self/cgroup", groups, sizeof groups) ||
       !cli_cgroup_locate(mounts, groups, base, sizeof base))
     return;
   /* Not our process id: another PID namespace can have the same cgroup. */
@@ -177,6 +177,16 @@ void cli_cgroup_kill(const cli_cgroup *g)
 {
   if (g->fd >= 0)
     write_file(g->fd, "cgroup.kill", "1");
+}
+
+bool cli_cgroup_freeze(const cli_cgroup *g, bool frozen)
+{
+  char events[256];
+
+  if (g->fd < 0 || !write_file(g->fd, "cgroup.freeze", frozen ? "1" : "0"))
+    return false;
+  return read_text(g->fd, "cgroup.events", events, sizeof events) &&
+         (strstr(events, "frozen 1") != NULL) == frozen;
 }
 
 /* Send those that are left to the group above. */

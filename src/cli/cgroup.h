@@ -26,6 +26,8 @@ void cli_cgroup_open(cli_cgroup *g);
 /** fork(), the child being in the group if there is one. */
 pid_t cli_cgroup_fork(const cli_cgroup *g);
 void cli_cgroup_kill(const cli_cgroup *g);
+/** Freeze or thaw it. Gives whether that is done; ask again until it is. */
+bool cli_cgroup_freeze(const cli_cgroup *g, bool frozen);
 /** Remove it; processes that are left go back to where we are. */
 void cli_cgroup_remove(cli_cgroup *g);
 

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -68,7 +69,7 @@ int cli_guard_open(cli_guard *g, const cli_job *job, cli_policy on_lost,
 {
   int ends[2];
 
-  g->fd = -1;
+  *g = (cli_guard){.fd = -1};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
     return errno;
   g->pid = fork();
@@ -88,8 +89,14 @@ int cli_guard_open(cli_guard *g, const cli_job *job, cli_policy on_lost,
   return 0;
 }
 
-bool cli_guard_order(const cli_guard *g, const cli_order *order,
-                     lk_bytes environment)
+/* Somebody may have stopped it. */
+static void keep_going(const cli_guard *g)
+{
+  kill(g->pid, SIGCONT);
+}
+
+int cli_guard_start(const cli_guard *g, const cli_order *order,
+                    lk_bytes environment)
 {
   cli_order copy = *order;
   /* sendmsg() writes to none of these. */
@@ -101,10 +108,25 @@ bool cli_guard_order(const cli_guard *g, const cli_order *order,
   struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
 
   if (g->fd < 0)
-    return false;
-  /* Somebody may have stopped it. */
-  kill(g->pid, SIGCONT);
-  return sendmsg(g->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+    return EPIPE;
+  keep_going(g);
+  return sendmsg(g->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? errno : 0;
+}
+
+void cli_guard_order(cli_guard *g, const cli_order *order)
+{
+  if (g->fd < 0)
+    return;
+  cli_order_merge(&g->waiting, order);
+  keep_going(g);
+  cli_guard_flush(g);
+}
+
+void cli_guard_flush(cli_guard *g)
+{
+  if (g->waiting.what != 0 &&
+      cli_message_send(g->fd, &g->waiting, sizeof g->waiting))
+    g->waiting = (cli_order){0};
 }
 
 int cli_guard_news(const cli_guard *g, cli_news *out)
@@ -119,15 +141,34 @@ int cli_guard_news(const cli_guard *g, cli_news *out)
   return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? 0 : -1;
 }
 
+enum { LOOK_MS = 100 };
+
+/* If this end were closed with news unread, the guard would see a connection
+   reset in place of the goodbye. */
+static void part(cli_guard *g)
+{
+  cli_order bye = {.what = CLI_ORDER_BYE};
+  cli_news unread;
+  int got = 0;
+
+  cli_guard_order(g, &bye);
+  while (got >= 0) {
+    short events = g->waiting.what != 0 ? POLLIN | POLLOUT : POLLIN;
+    struct pollfd ready = {g->fd, events, 0};
+
+    if (poll(&ready, 1, LOOK_MS) == 0)
+      keep_going(g);
+    cli_guard_flush(g);
+    got = cli_guard_news(g, &unread);
+  }
+  close(g->fd);
+  g->fd = -1;
+}
+
 void cli_guard_close(cli_guard *g)
 {
-  cli_order bye = {.type = CLI_ORDER_BYE};
-
-  if (g->fd >= 0) {
-    cli_guard_order(g, &bye, lk_text(NULL));
-    close(g->fd);
-  }
-  g->fd = -1;
+  if (g->fd >= 0)
+    part(g);
   while (g->pid > 0 && waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
     ;
   g->pid = 0;

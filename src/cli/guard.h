@@ -3,7 +3,7 @@
 #define LK_CLI_GUARD_H
 
 #include "cli/child.h"
-#include "cli/lease.h"
+#include "cli/messages.h"
 #include "cli/text.h"
 
 /**
@@ -18,45 +18,12 @@
  * leaving its process group or session.
  */
 
-/** What latchkey tells the guard. */
-typedef enum cli_order_type {
-  CLI_ORDER_START,  /**< `lease`, `margin_ms`, `max_hold_ms`; the environment
-                         follows */
-  CLI_ORDER_LEASE,  /**< `lease` */
-  CLI_ORDER_LOST,   /**< the lock is lost */
-  CLI_ORDER_SIGNAL, /**< send `signal` */
-  CLI_ORDER_BYE     /**< leave alone what is left, and end */
-} cli_order_type;
-
-typedef struct cli_order {
-  cli_order_type type;
-  int signal;
-  int64_t lease;     /**< its deadline, on cli_guard_clock() */
-  int64_t margin_ms; /**< of the lease */
-  int64_t max_hold_ms; /**< 0: without end */
-} cli_order;
-
-/** What the guard tells latchkey. */
-typedef enum cli_news_type {
-  CLI_NEWS_STARTED,     /**< `value`: its process id */
-  CLI_NEWS_NOT_STARTED, /**< it cannot be executed; `value`: an errno */
-  CLI_NEWS_FAILED,      /**< it was not tried; `value`: an errno, ETIMEDOUT
-                             when the lease had run out already */
-  CLI_NEWS_ACTED,       /**< on_lost did something: `value` is the cli_act */
-  CLI_NEWS_STOPPED,     /**< `value`: the signal that stopped it */
-  CLI_NEWS_ENDED,       /**< `value`: its wait status */
-  CLI_NEWS_EMPTY        /**< and nothing of it is left */
-} cli_news_type;
-
-typedef struct cli_news {
-  cli_news_type type;
-  int value;
-} cli_news;
-
 /** latchkey's end. */
 typedef struct cli_guard {
-  pid_t pid; /**< 0: none */
-  int fd;    /**< becomes readable with news, or at its end; -1: none */
+  pid_t pid;         /**< 0: none */
+  int fd;            /**< becomes readable with news, or at its end; -1: none */
+  cli_order waiting; /**< for room in the socket: wait until `fd` is writable,
+                          then cli_guard_flush(); `what` 0: nothing waits */
 } cli_guard;
 
 /** The name that processes have for themselves, to be changed in the guard, so
@@ -72,12 +39,17 @@ int64_t cli_guard_clock(void);
 /** Fork it. 0, or an errno. `job` is copied as it is now. */
 int cli_guard_open(cli_guard *g, const cli_job *job, cli_policy on_lost,
                    cli_title title);
-/** `environment`: what to add, NAME=VALUE with a NUL behind each; for START. */
-bool cli_guard_order(const cli_guard *g, const cli_order *order,
-                     lk_bytes environment);
+/** The first order, CLI_ORDER_START. `environment`: what to add, NAME=VALUE with
+    a NUL behind each. 0, or an errno. */
+int cli_guard_start(const cli_guard *g, const cli_order *order,
+                    lk_bytes environment);
+/** Send an order, or merge it into the one that waits. */
+void cli_guard_order(cli_guard *g, const cli_order *order);
+/** Send the order that waits, if there is room. */
+void cli_guard_flush(cli_guard *g);
 /** 1: there is news; 0: none at present; -1: the guard is gone. */
 int cli_guard_news(const cli_guard *g, cli_news *out);
-/** Say goodbye and wait until it has ended. */
+/** Say goodbye, read its news to the end, and wait until it has ended. */
 void cli_guard_close(cli_guard *g);
 
 /** What the guard does; for guard.c. */

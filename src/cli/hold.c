@@ -23,17 +23,44 @@ static int64_t lease_of(const cli_runner *r)
   return now + (deadline - lk_client_clock(r->link.client));
 }
 
-/* Moves of less than a fiftieth of the margin are not worth a message. */
+static void watch_guard(cli_runner *r)
+{
+  int events = r->guard.waiting.what != 0 ? EV_READ | EV_WRITE : EV_READ;
+
+  if (!ev_is_active(&r->guard_news) || r->guard_news.events == events)
+    return;
+  ev_io_stop(r->link.loop, &r->guard_news);
+  ev_io_set(&r->guard_news, r->guard.fd, events);
+  ev_io_start(r->link.loop, &r->guard_news);
+}
+
+static void give_order(cli_runner *r, const cli_order *order)
+{
+  cli_guard_order(&r->guard, order);
+  watch_guard(r);
+}
+
+/* A later deadline by less than a fiftieth of the margin is not worth a
+   message; an earlier one always is. */
+static bool is_worth_telling(const cli_runner *r, const cli_order *order)
+{
+  return order->lease < r->told.lease ||
+         order->lease > r->told.lease + r->margin_ms / 50 ||
+         order->margin_ms != r->told.margin_ms;
+}
+
 void cli_hold_renew(cli_runner *r)
 {
   if (r->phase != CLI_PHASE_RUNNING || r->lost || r->ended)
     return;
-  cli_order order = {.type = CLI_ORDER_LEASE, .lease = lease_of(r)};
+  cli_order order = {.what = CLI_ORDER_LEASE,
+                     .lease = lease_of(r),
+                     .margin_ms = r->margin_ms};
 
-  if (order.lease <= r->lease_told + r->margin_ms / 50)
+  if (!is_worth_telling(r, &order))
     return;
-  if (cli_guard_order(&r->guard, &order, lk_text(NULL)))
-    r->lease_told = order.lease;
+  r->told = order;
+  give_order(r, &order);
 }
 
 /* ---- start -------------------------------------------------------------- */
@@ -81,7 +108,7 @@ static void not_started(cli_runner *r, int code, int error)
 
 void cli_hold_begin(cli_runner *r)
 {
-  cli_order order = {.type = CLI_ORDER_START,
+  cli_order order = {.what = CLI_ORDER_START,
                      .lease = lease_of(r),
                      .margin_ms = r->margin_ms,
                      .max_hold_ms = r->options->max_hold_ms};
@@ -93,14 +120,15 @@ void cli_hold_begin(cli_runner *r)
   cli_events_detail(&r->events, "%s: obtained, token %" PRIu64, r->path,
                     lk_lock_token(r->lock));
   add_environment(r, &environment);
-  r->lease_told = order.lease;
-  bool ok = !environment.failed &&
-            cli_guard_order(&r->guard, &order,
-                            lk_bytes_of(environment.at, environment.len));
-  int error = environment.failed ? ENOMEM : errno;
+  r->told = order;
+  int error = environment.failed
+                  ? ENOMEM
+                  : cli_guard_start(
+                        &r->guard, &order,
+                        lk_bytes_of(environment.at, environment.len));
 
   cli_text_free(&environment);
-  if (!ok) {
+  if (error != 0) {
     not_started(r, CLI_FAILED, error);
     return;
   }
@@ -113,7 +141,7 @@ void cli_hold_begin(cli_runner *r)
 
 static void lose(cli_runner *r, const lk_lock_event *event)
 {
-  cli_order order = {.type = CLI_ORDER_LOST};
+  cli_order order = {.what = CLI_ORDER_LOST};
 
   r->lost = true;
   cli_events_lock(&r->events, "lost", NULL, r->link.client,
@@ -122,7 +150,7 @@ static void lose(cli_runner *r, const lk_lock_event *event)
                  r->path,
                  event->err == LK_ERR_NO_NODE ? "somebody deleted its node"
                                               : lk_error_text(event->err));
-  cli_guard_order(&r->guard, &order, lk_text(NULL));
+  give_order(r, &order);
 }
 
 /* COMMAND has ended, well: there is nothing left to warn. */
@@ -182,19 +210,31 @@ static const char *why_acted(const cli_runner *r)
              : "the lease runs out";
 }
 
-static void acted(cli_runner *r, cli_act what)
+static void say_act(cli_runner *r, cli_act what, const char *did)
 {
-  static const char *const texts[] = {
-      [CLI_ACT_NONE] = "nothing",      [CLI_ACT_TERM] = "sent TERM",
-      [CLI_ACT_KILL] = "sent KILL",    [CLI_ACT_STOP] = "stopped it",
-      [CLI_ACT_CONT] = "continued it",
-  };
-
   r->acted = true;
   r->killing = r->killing || what == CLI_ACT_TERM || what == CLI_ACT_KILL;
-  if (what <= CLI_ACT_CONT)
-    cli_events_say(&r->events, "%s: %s: %s", r->path, why_acted(r),
-                   texts[what]);
+  if (what == CLI_ACT_CONT)
+    cli_events_say(&r->events, "%s: the lease is renewed: continued it",
+                   r->path);
+  else
+    cli_events_say(&r->events, "%s: %s: %s", r->path, why_acted(r), did);
+}
+
+/* In the order in which they can have happened. */
+static void acted(cli_runner *r, unsigned acts)
+{
+  static const struct {
+    cli_act act;
+    const char *did;
+  } known[] = {{CLI_ACT_STOP, "stopped it"},
+               {CLI_ACT_CONT, "continued it"},
+               {CLI_ACT_TERM, "sent TERM"},
+               {CLI_ACT_KILL, "sent KILL"}};
+
+  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+    if ((acts >> known[i].act & 1) != 0)
+      say_act(r, known[i].act, known[i].did);
 }
 
 static int exit_code(int status)
@@ -233,11 +273,9 @@ static void command_stopped(const cli_runner *r, int signal)
 /* Somebody killed it. What it looked after is ours now. */
 static void end_command(cli_runner *r)
 {
-  cli_ended ended = {0};
-
   cli_cgroup_open(&r->job.cgroup);
   if (r->alone) {
-    cli_tree_end(&r->job.cgroup, 0, &ended);
+    cli_tree_end(&r->job.cgroup, 0, false);
   } else {
     cli_cgroup_kill(&r->job.cgroup);
     if (r->child != 0 && !r->job.foreground)
@@ -264,23 +302,27 @@ static void guard_gone(cli_runner *r)
   cli_leave(r, CLI_FAILED, "the guard process was killed; try again", false);
 }
 
+static void not_executed(cli_runner *r, int error)
+{
+  not_started(r, error == ENOENT ? CLI_NOT_FOUND : CLI_NOT_RUNNABLE, error);
+}
+
 static void take_news(cli_runner *r, const cli_news *news)
 {
-  switch (news->type) {
-  case CLI_NEWS_STARTED: r->child = (pid_t)news->value; break;
-  case CLI_NEWS_NOT_STARTED:
-    not_started(r, news->value == ENOENT ? CLI_NOT_FOUND : CLI_NOT_RUNNABLE,
-                news->value);
-    break;
-  case CLI_NEWS_FAILED: not_started(r, CLI_FAILED, news->value); break;
-  case CLI_NEWS_ACTED: acted(r, (cli_act)news->value); break;
-  case CLI_NEWS_STOPPED: command_stopped(r, news->value); break;
-  case CLI_NEWS_ENDED: command_ended(r, news->value); break;
-  case CLI_NEWS_EMPTY:
-    if (r->phase == CLI_PHASE_RUNNING)
-      finish(r);
-    break;
-  }
+  if ((news->what & CLI_NEWS_STARTED) != 0)
+    r->child = news->child;
+  if ((news->what & CLI_NEWS_NOT_STARTED) != 0)
+    not_executed(r, news->error);
+  if ((news->what & CLI_NEWS_FAILED) != 0)
+    not_started(r, CLI_FAILED, news->error);
+  if ((news->what & CLI_NEWS_ACTED) != 0)
+    acted(r, news->acts);
+  if ((news->what & CLI_NEWS_STOPPED) != 0)
+    command_stopped(r, news->signal);
+  if ((news->what & CLI_NEWS_ENDED) != 0)
+    command_ended(r, news->status);
+  if ((news->what & CLI_NEWS_EMPTY) != 0 && r->phase == CLI_PHASE_RUNNING)
+    finish(r);
 }
 
 void cli_hold_news(cli_runner *r)
@@ -288,6 +330,8 @@ void cli_hold_news(cli_runner *r)
   cli_news news;
   int got = 1;
 
+  cli_guard_flush(&r->guard);
+  watch_guard(r);
   while (got > 0 && r->guard.fd >= 0) { /* news can be its end */
     got = cli_guard_news(&r->guard, &news);
     if (got > 0)
@@ -301,13 +345,12 @@ void cli_hold_news(cli_runner *r)
 
 void cli_hold_signal(cli_runner *r, cli_signal signal)
 {
-  cli_order order = {.type = CLI_ORDER_SIGNAL, .signal = signal.number};
+  cli_order order = cli_order_signal(signal.number);
   /* Before it was started it got nothing. */
   bool has_it = r->job.foreground && signal.from_terminal && r->child != 0;
 
-  if (!has_it && !cli_guard_order(&r->guard, &order, lk_text(NULL)))
-    cli_events_notice(&r->events, "cannot pass on SIG%s: %s",
-                      cli_signal_name(signal.number), strerror(errno));
+  if (!has_it)
+    give_order(r, &order);
   /* In the foreground the command's own stop tells (command_stopped). */
   if (signal.number == SIGTSTP && signal.from_terminal && !r->job.foreground)
     cli_signals_stop_self();

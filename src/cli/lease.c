@@ -8,6 +8,14 @@ static int64_t earlier(int64_t a, int64_t b)
   return a < b ? a : b;
 }
 
+/* Nothing may run at the deadline, and dying takes time. */
+enum { KILL_PART = 10 };
+
+static int64_t last_moment(const cli_lease *l)
+{
+  return l->until - l->margin_ms / KILL_PART;
+}
+
 /* It has been held long enough. */
 static bool is_over(const cli_lease *l, int64_t now)
 {
@@ -24,7 +32,7 @@ static int64_t kill_time(const cli_lease *l)
 {
   if (l->late)
     return l->kill_at;
-  return l->over ? earlier(l->kill_at, l->until) : l->until;
+  return l->over ? earlier(l->kill_at, last_moment(l)) : last_moment(l);
 }
 
 void cli_lease_lose(cli_lease *l, int64_t now)
@@ -44,7 +52,7 @@ void cli_lease_hurry(cli_lease *l)
 {
   if (l->stage != CLI_STAGE_TERMED || l->late)
     return;
-  l->kill_at = earlier(l->kill_at, l->until);
+  l->kill_at = earlier(l->kill_at, last_moment(l));
   l->late = true;
 }
 
@@ -82,10 +90,23 @@ static cli_act act_calm(cli_lease *l, int64_t now, int64_t *next)
   case CLI_ON_LOST_STOP:
     if (l->lost || is_over(l, now))
       return enter(l, CLI_STAGE_KILLED, CLI_ACT_KILL);
+    l->all_stopped = false;
     return enter(l, CLI_STAGE_STOPPED, CLI_ACT_STOP);
   case CLI_ON_LOST_IGNORE: break;
   }
   return CLI_ACT_NONE;
+}
+
+static cli_act act_stopped(cli_lease *l, int64_t now, int64_t *next)
+{
+  if (l->lost || is_over(l, now))
+    return enter(l, CLI_STAGE_KILLED, CLI_ACT_KILL);
+  if (now < l->until - l->margin_ms)
+    return enter(l, CLI_STAGE_CALM, CLI_ACT_CONT);
+  if (!l->all_stopped && now >= last_moment(l))
+    return enter(l, CLI_STAGE_KILLED, CLI_ACT_KILL);
+  return wait_for(or_over(l, l->all_stopped ? INT64_MAX : last_moment(l)),
+                  next);
 }
 
 cli_act cli_lease_step(cli_lease *l, int64_t now, int64_t *next)
@@ -100,12 +121,7 @@ cli_act cli_lease_step(cli_lease *l, int64_t now, int64_t *next)
       return wait_for(kill_time(l), next);
     return enter(l, CLI_STAGE_KILLED, CLI_ACT_KILL);
   case CLI_STAGE_STOPPED:
-    if (l->lost || is_over(l, now))
-      return enter(l, CLI_STAGE_KILLED, CLI_ACT_KILL);
-    if (now < l->until - l->margin_ms)
-      return enter(l, CLI_STAGE_CALM, CLI_ACT_CONT);
-    *next = or_over(l, INT64_MAX);
-    return CLI_ACT_NONE;
+    return act_stopped(l, now, next);
   case CLI_STAGE_KILLED: break;
   }
   return CLI_ACT_NONE;

@@ -9,7 +9,8 @@
 typedef enum cli_policy {
   CLI_ON_LOST_TERM,  /**< TERM, then KILL */
   CLI_ON_LOST_KILL,  /**< KILL at once */
-  CLI_ON_LOST_STOP,  /**< STOP while unsure, KILL when lost */
+  CLI_ON_LOST_STOP,  /**< STOP while unsure, KILL when lost, or when it could
+                          not be stopped in time */
   CLI_ON_LOST_IGNORE /**< nothing */
 } cli_policy;
 
@@ -30,7 +31,9 @@ typedef enum cli_act {
 
 /**
  * When the command has to go: the lease as the guard sees it. Times are
- * milliseconds on one clock.
+ * milliseconds on one clock. KILL is sent a tenth of the margin before the
+ * lease deadline, so that nothing runs at the deadline itself, however many
+ * processes have to die one after the other.
  */
 typedef struct cli_lease {
   cli_policy policy;
@@ -40,6 +43,7 @@ typedef struct cli_lease {
   int64_t over_at;   /**< --max-hold ends; 0: it does not */
   bool over;         /**< TERM went out because it has */
   bool lost;
+  bool all_stopped; /**< nothing that came of the command runs */
   bool late;       /**< TERM went out when the deadline had passed already, or
                         the lock was lost: `kill_at` counts, not `until` */
   int64_t kill_at; /**< --kill-after from TERM or the loss */

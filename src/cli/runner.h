@@ -53,7 +53,7 @@ typedef struct cli_runner {
   int64_t margin_ms;    /**< --kill-after */
 
   int64_t held_at;    /**< since when, on cli_guard_clock() */
-  int64_t lease_told; /**< what the guard knows of the lease */
+  cli_order told;     /**< what the guard knows of the lease */
   bool suspended;     /**< the connection is lost */
   bool lost;          /**< the lock, while COMMAND ran */
   bool acted;         /**< --on-lost did something */
@@ -75,7 +75,7 @@ void cli_acquire_down(cli_link *l, int err, void *arg);
 void cli_hold_begin(cli_runner *r);
 /** What the lock tells while COMMAND runs. */
 void cli_hold_event(cli_runner *r, const lk_lock_event *event);
-/** The guard has news, or is gone. */
+/** The guard has news, has room for orders, or is gone. */
 void cli_hold_news(cli_runner *r);
 /** A signal came. */
 void cli_hold_signal(cli_runner *r, cli_signal signal);

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/children.h"
 #include "cli/tree.h"
 
 bool cli_tree_alone(void)
@@ -28,91 +26,220 @@ void cli_tree_adopt(void)
   prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-/* Whether /proc counts processes as we do. It may be another PID namespace's,
-   and then its numbers are somebody else's here. */
-static bool proc_is_ours(void)
-{
-  char text[32];
-  ssize_t len = readlink("/proc/self", text, sizeof text - 1);
+/* ---- dead children ------------------------------------------------------- */
 
-  if (len <= 0)
-    return false;
-  text[len] = '\0';
-  return strtol(text, NULL, 10) == getpid();
+typedef struct census {
+  pid_t command;
+  size_t reaped;
+  size_t left;
+} census;
+
+static bool is_dead(pid_t child)
+{
+  siginfo_t info = {.si_pid = 0};
+
+  return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == child;
 }
 
-/* The parent of a process; 0: it is gone. */
-static pid_t parent_of(const char *number)
+static void reap_child(pid_t child, void *arg)
 {
-  char name[64];
-  char stat[512];
+  census *c = arg;
+  pid_t got = 0;
 
-  snprintf(name, sizeof name, "/proc/%.20s/stat", number);
-  int fd = open(name, O_RDONLY | O_CLOEXEC);
-
-  if (fd < 0)
-    return 0;
-  ssize_t len = read(fd, stat, sizeof stat - 1);
-
-  close(fd);
-  if (len <= 0)
-    return 0;
-  stat[len] = '\0';
-  /* 4711 (any ) text) S 1 …: the name may hold anything. */
-  const char *s = strrchr(stat, ')');
-
-  if (s == NULL || strlen(s) < 5)
-    return 0;
-  return (pid_t)strtol(s + 3, NULL, 10);
+  if (child == c->command)
+    got = is_dead(child) ? -1 : 0;
+  else
+    got = waitpid(child, NULL, WNOHANG);
+  c->reaped += got > 0 ? 1 : 0;
+  c->left += got == 0 ? 1 : 0;
 }
 
-void cli_tree_kill_children(void)
+cli_left cli_tree_reap(pid_t command)
 {
-  DIR *dir = proc_is_ours() ? opendir("/proc") : NULL;
-  struct dirent *entry;
+  census c;
+  bool listed;
 
-  if (dir == NULL)
+  /* Where one was waited for, the list may have lacked another. */
+  do {
+    c = (census){.command = command};
+    listed = cli_children_each(getpid(), reap_child, &c);
+  } while (c.reaped > 0);
+  if (!listed)
+    return CLI_LEFT_UNKNOWN;
+  return c.left > 0 ? CLI_LEFT_SOME : CLI_LEFT_NONE;
+}
+
+/* ---- stop and go on ------------------------------------------------------ */
+
+typedef struct descendant {
+  pid_t pid;
+  pid_t parent;
+} descendant;
+
+/* Parents come before their children. */
+typedef struct descendants {
+  descendant *at;
+  size_t count;
+  size_t size;
+  pid_t parent; /* of those that are added next */
+  bool complete;
+} descendants;
+
+static void add_descendant(pid_t child, void *arg)
+{
+  descendants *d = arg;
+
+  if (d->count == d->size) {
+    size_t size = d->size == 0 ? 64 : 2 * d->size;
+    void *more = realloc(d->at, size * sizeof *d->at);
+
+    d->complete = d->complete && more != NULL;
+    if (more == NULL)
+      return;
+    d->at = more;
+    d->size = size;
+  }
+  d->at[d->count++] = (descendant){child, d->parent};
+}
+
+static void add_children(descendants *d, pid_t parent)
+{
+  d->parent = parent;
+  if (!cli_children_each(parent, add_descendant, d))
+    d->complete = false;
+}
+
+/* A descendant that is not our child may be gone and its number another's. */
+static void signal_descendant(const descendant *d, int number)
+{
+  pid_t parent = 0;
+
+#ifdef SYS_pidfd_open
+  int fd = (int)syscall(SYS_pidfd_open, d->pid, 0);
+
+  if (fd >= 0) {
+    if (cli_children_state(d->pid, &parent) != '\0' && parent == d->parent)
+      syscall(SYS_pidfd_send_signal, fd, number, NULL, 0);
+    close(fd);
     return;
-  while ((entry = readdir(dir)) != NULL)
-    if (isdigit((unsigned char)entry->d_name[0]) &&
-        parent_of(entry->d_name) == getpid())
-      kill((pid_t)strtol(entry->d_name, NULL, 10), SIGKILL);
-  closedir(dir);
+  }
+#endif
+  if (cli_children_state(d->pid, &parent) != '\0' && parent == d->parent)
+    kill(d->pid, number);
 }
 
-/* Whether any child is left, dead ones having been waited for. */
-static bool any_left(cli_ended *ended)
+/* Whether it was stopped before; if so, it has no more children than we are
+   going to find. */
+static bool stop_descendant(const descendant *d)
 {
-  for (;;) {
-    int status;
-    pid_t pid = waitpid(-1, &status, WNOHANG);
+  pid_t parent = 0;
 
-    if (pid == 0)
-      return true;
-    if (pid < 0 && errno == EINTR)
-      continue;
-    if (pid < 0)
-      return false;
-    if (pid == ended->child && !ended->known) {
-      ended->known = true;
-      ended->status = status;
-    }
+  switch (cli_children_state(d->pid, &parent)) {
+  case 'T':
+  case 't':
+  case 'Z':
+  case 'X': return true;
+  default: signal_descendant(d, SIGSTOP); return false;
   }
 }
 
-void cli_tree_end(const cli_cgroup *cgroup, pid_t group, cli_ended *ended)
+static bool stop_all(void)
 {
-  struct timespec pause = {0, 1000000};
+  descendants d = {.complete = true};
 
-  do {
+  add_children(&d, getpid());
+  for (size_t i = 0; i < d.count; i++) {
+    pid_t pid = d.at[i].pid;
+
+    if (!stop_descendant(&d.at[i]))
+      d.complete = false;
+    add_children(&d, pid);
+  }
+  free(d.at);
+  return d.complete;
+}
+
+bool cli_tree_stop(const cli_cgroup *cgroup)
+{
+  return cgroup->fd >= 0 ? cli_cgroup_freeze(cgroup, true) : stop_all();
+}
+
+/* Children first: a parent that goes on may wait for them. */
+void cli_tree_continue(const cli_cgroup *cgroup)
+{
+  descendants d = {.complete = true};
+
+  if (cgroup->fd >= 0) {
+    cli_cgroup_freeze(cgroup, false);
+    return;
+  }
+  add_children(&d, getpid());
+  for (size_t i = 0; i < d.count; i++)
+    add_children(&d, d.at[i].pid);
+  while (d.count > 0)
+    signal_descendant(&d.at[--d.count], SIGCONT);
+  free(d.at);
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+enum { SHORT_PAUSE_MS = 1, LONG_PAUSE_MS = 100, BLIND_MS = 1000 };
+
+static void kill_child(pid_t child, void *arg)
+{
+  (void)arg;
+  kill(child, SIGKILL);
+}
+
+/* Wait for the death of a child. SIGCHLD is blocked here. */
+static void await_death(int64_t most_ms)
+{
+  struct timespec t = {0, most_ms * 1000000};
+  sigset_t deaths;
+
+  sigemptyset(&deaths);
+  sigaddset(&deaths, SIGCHLD);
+  sigtimedwait(&deaths, NULL, &t);
+}
+
+/* Children cannot be listed, so `command` cannot be spared. False: none is
+   left. */
+static bool reap_any(pid_t *command)
+{
+  for (;;) {
+    pid_t pid = waitpid(-1, NULL, WNOHANG);
+
+    if (pid == *command)
+      *command = 0;
+    if (pid == 0)
+      return true;
+    if (pid < 0 && errno != EINTR)
+      return false;
+  }
+}
+
+void cli_tree_end(const cli_cgroup *cgroup, pid_t command, bool own_group)
+{
+  int64_t pause_ms = SHORT_PAUSE_MS;
+  int64_t blind_ms = 0;
+  cli_left left = CLI_LEFT_SOME;
+
+  for (;;) {
     cli_cgroup_kill(cgroup);
-    if (group > 0)
-      kill(-group, SIGKILL);
-    cli_tree_kill_children();
-    /* Killed processes take a moment; what was born meanwhile shows up in the
-       next round. */
-    nanosleep(&pause, NULL);
-    if (pause.tv_nsec < 100000000)
-      pause.tv_nsec *= 2;
-  } while (any_left(ended));
+    if (command > 0 && own_group)
+      kill(-command, SIGKILL);
+    cli_children_each(getpid(), kill_child, NULL);
+    left = cli_tree_reap(command);
+    if (left == CLI_LEFT_UNKNOWN && reap_any(&command))
+      blind_ms += pause_ms;
+    else if (left != CLI_LEFT_SOME)
+      return;
+    if (blind_ms > BLIND_MS)
+      return;
+    /* A death wakes us, and its children are ours then. */
+    await_death(pause_ms);
+    if (pause_ms < LONG_PAUSE_MS)
+      pause_ms *= 2;
+  }
 }

@@ -8,6 +8,14 @@
 
 #include "cli/cgroup.h"
 
+/**
+ * @file
+ * The descendants of this process: COMMAND and all that came of it. All are
+ * reached without a cgroup as well, since orphans become children of this
+ * process (cli_tree_adopt()). The number of a child is its own until it is
+ * waited for, so none is mistaken for another process.
+ */
+
 /** Whether this process has no child; one that was started by exec can have
     some. */
 bool cli_tree_alone(void);
@@ -16,20 +24,33 @@ bool cli_tree_alone(void);
     their process group or session is. */
 void cli_tree_adopt(void);
 
-/** KILL every child of this process. With cli_tree_adopt() and repeated until
-    no child is left, this reaches all descendants. None of them can be
-    mistaken: until it is waited for, a child's number is its own. */
-void cli_tree_kill_children(void);
+typedef enum cli_left {
+  CLI_LEFT_NONE,
+  CLI_LEFT_SOME,
+  CLI_LEFT_UNKNOWN /**< children cannot be listed; nothing was done */
+} cli_left;
 
-/** Somebody to watch in cli_tree_end(): gets the wait status of `child`. */
-typedef struct cli_ended {
-  pid_t child;
-  bool known;
-  int status;
-} cli_ended;
+/** Wait for all dead children but `command`, which stays a zombie, so that its
+    number stays its own. Gives whether a child other than a dead `command` is
+    left. */
+cli_left cli_tree_reap(pid_t command);
 
-/** KILL the cgroup, the process group `group` (0: none) and all descendants,
-    and wait until they are gone. */
-void cli_tree_end(const cli_cgroup *cgroup, pid_t group, cli_ended *ended);
+/**
+ * Stop all descendants: freeze the cgroup, or send SIGSTOP to each. To be
+ * repeated until it gives true: then none of them runs.
+ */
+bool cli_tree_stop(const cli_cgroup *cgroup);
+
+/** Let them go on. */
+void cli_tree_continue(const cli_cgroup *cgroup);
+
+/**
+ * KILL the cgroup, the process group of `command` (0: none) and all
+ * descendants, and wait until they are gone. `command` stays a zombie where
+ * children can be listed. Where they cannot, descendants that have left the
+ * process group are only reached through the cgroup, and it returns after a
+ * second.
+ */
+void cli_tree_end(const cli_cgroup *cgroup, pid_t command, bool own_group);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,56 +21,49 @@ enum { MOST_BYTES = 256 * 1024 };
 typedef struct warden {
   cli_job job;
   cli_lease lease;
-  int fd;      /* to latchkey */
-  int deaths;  /* a signalfd for SIGCHLD */
-  int report;  /* from a child that is being executed; -1: none */
+  int fd;     /* to latchkey */
+  int deaths; /* a signalfd for SIGCHLD */
+  int alarm;  /* a timerfd on the lease's clock */
+  int report; /* from a child that is being executed; -1: none */
   pid_t child; /* 0: not started */
-  cli_ended ended;
-  bool told_ended;
+  bool ended;  /* COMMAND has; it stays a zombie, so that its number and that of
+                  its group stay its own */
+  bool reaped; /* it did not, since children cannot be listed */
   bool told_empty;
+  cli_news waiting; /* for room in the socket */
 } warden;
 
-static void tell(const warden *w, cli_news_type type, int value)
+static void flush(warden *w)
 {
-  cli_news news = {.type = type, .value = value};
-
-  send(w->fd, &news, sizeof news, MSG_NOSIGNAL);
+  if (w->waiting.what != 0 &&
+      cli_message_send(w->fd, &w->waiting, sizeof w->waiting))
+    w->waiting = (cli_news){0};
 }
 
-/* The group to signal; 0: there is only the child. */
-static pid_t group_of(const warden *w)
+static void tell(warden *w, cli_news news)
 {
-  return w->job.foreground ? 0 : w->child;
+  cli_news_merge(&w->waiting, &news);
+  flush(w);
 }
 
-/* The child is not waited for before it ended, so its number is its own, and
-   that of its group while anything is left in it. */
+static void tell_failed(warden *w, int error)
+{
+  tell(w, (cli_news){.what = CLI_NEWS_FAILED, .error = error});
+}
+
 static void signal_it(const warden *w, int number)
 {
-  if (w->child == 0)
+  if (w->child == 0 || w->reaped || w->told_empty)
     return;
-  if (group_of(w) != 0 && !w->told_empty && kill(-w->child, number) == 0)
-    return;
-  if (!w->ended.known)
+  if (w->job.foreground)
     kill(w->child, number);
-}
-
-static void tell_ends(warden *w, bool empty)
-{
-  if (w->ended.known && !w->told_ended) {
-    w->told_ended = true;
-    tell(w, CLI_NEWS_ENDED, w->ended.status);
-  }
-  if (w->told_ended && empty && !w->told_empty) {
-    w->told_empty = true;
-    tell(w, CLI_NEWS_EMPTY, 0);
-  }
+  else
+    kill(-w->child, number);
 }
 
 static void end_all(warden *w)
 {
-  w->ended.child = w->child;
-  cli_tree_end(&w->job.cgroup, group_of(w), &w->ended);
+  cli_tree_end(&w->job.cgroup, w->reaped ? 0 : w->child, !w->job.foreground);
 }
 
 /* latchkey is gone, or said goodbye. */
@@ -78,15 +72,15 @@ static _Noreturn void leave(warden *w, bool killing)
   if (killing && w->child != 0)
     end_all(w);
   else if (w->lease.stage == CLI_STAGE_STOPPED)
-    signal_it(w, SIGCONT);
+    cli_tree_continue(&w->job.cgroup);
   cli_cgroup_remove(&w->job.cgroup);
   _exit(0);
 }
 
 static bool is_ours(const warden *w, int fd)
 {
-  return fd <= 2 || fd == w->fd || fd == w->deaths || fd == w->report ||
-         fd == w->job.cgroup.fd;
+  return fd <= 2 || fd == w->fd || fd == w->deaths || fd == w->alarm ||
+         fd == w->report || fd == w->job.cgroup.fd;
 }
 
 /* Nothing may stay open because of us that the command closes. */
@@ -128,18 +122,17 @@ static void start(warden *w, const cli_order *order)
   if (order->max_hold_ms > 0)
     w->lease.over_at = cli_guard_clock() + order->max_hold_ms;
   if (cli_guard_clock() >= order->lease) {
-    tell(w, CLI_NEWS_FAILED, ETIMEDOUT);
+    tell_failed(w, ETIMEDOUT);
     return;
   }
   cli_cgroup_make(&w->job.cgroup);
   pid_t pid = cli_child_start(&w->job, &w->report);
 
   if (pid < 0) {
-    tell(w, CLI_NEWS_FAILED, errno);
+    tell_failed(w, errno);
     return;
   }
   w->child = pid;
-  w->ended.child = pid;
   let_go(w);
 }
 
@@ -158,10 +151,23 @@ static void wait_for_start(warden *w)
   if (n < (ssize_t)sizeof order)
     leave(w, false);
   memcpy(&order, bytes, sizeof order);
-  if (order.type != CLI_ORDER_START)
+  if ((order.what & CLI_ORDER_START) == 0)
     leave(w, false);
   set_environment(bytes + sizeof order, (size_t)n - sizeof order);
   start(w, &order);
+}
+
+/* What --on-lost has stopped, `fg` and `bg` of a shell do not continue. */
+static bool is_undoing(const warden *w, int number)
+{
+  return number == SIGCONT && w->lease.stage == CLI_STAGE_STOPPED;
+}
+
+static void pass_on(warden *w, uint64_t signals)
+{
+  for (int n = 1; signals >> n != 0; n++)
+    if ((signals >> n & 1) != 0 && !is_undoing(w, n))
+      signal_it(w, n);
 }
 
 static void obey(warden *w)
@@ -173,13 +179,16 @@ static void obey(warden *w)
     return;
   if (n < (ssize_t)sizeof order)
     leave(w, true);
-  switch (order.type) {
-  case CLI_ORDER_LEASE: w->lease.until = order.lease; break;
-  case CLI_ORDER_LOST: cli_lease_lose(&w->lease, cli_guard_clock()); break;
-  case CLI_ORDER_SIGNAL: signal_it(w, order.signal); break;
-  case CLI_ORDER_BYE: leave(w, false);
-  case CLI_ORDER_START: break;
+  if ((order.what & CLI_ORDER_LEASE) != 0) {
+    w->lease.until = order.lease;
+    w->lease.margin_ms = order.margin_ms;
   }
+  if ((order.what & CLI_ORDER_LOST) != 0)
+    cli_lease_lose(&w->lease, cli_guard_clock());
+  if ((order.what & CLI_ORDER_SIGNAL) != 0)
+    pass_on(w, order.signals);
+  if ((order.what & CLI_ORDER_BYE) != 0)
+    leave(w, false);
 }
 
 /* The child has been executed, or could not be. */
@@ -191,31 +200,89 @@ static void hear_child(warden *w)
   close(w->report);
   w->report = -1;
   if (n == (ssize_t)sizeof error)
-    tell(w, CLI_NEWS_NOT_STARTED, error);
+    tell(w, (cli_news){.what = CLI_NEWS_NOT_STARTED, .error = error});
   else
-    tell(w, CLI_NEWS_STARTED, (int)w->child);
+    tell(w, (cli_news){.what = CLI_NEWS_STARTED, .child = w->child});
+}
+
+static void tell_end(warden *w, int status)
+{
+  w->ended = true;
+  cli_lease_hurry(&w->lease);
+  tell(w, (cli_news){.what = CLI_NEWS_ENDED, .status = status});
+}
+
+/* What waitpid() would have given. */
+static int status_of(const siginfo_t *info)
+{
+  if (info->si_code == CLD_EXITED)
+    return (info->si_status & 0xff) << 8;
+  return info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
+}
+
+/* Somebody continued what we have stopped. */
+static void look_again(warden *w)
+{
+  if (w->lease.stage == CLI_STAGE_STOPPED)
+    w->lease.all_stopped = cli_tree_stop(&w->job.cgroup);
+}
+
+/* Whether COMMAND was stopped, was continued, or has ended. */
+static void look_at_command(warden *w)
+{
+  siginfo_t info = {.si_pid = 0};
+  id_t child = (id_t)w->child;
+
+  while (waitid(P_PID, child, &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
+         info.si_pid != 0) {
+    if (info.si_code == CLD_CONTINUED)
+      look_again(w);
+    else
+      tell(w,
+           (cli_news){.what = CLI_NEWS_STOPPED, .signal = info.si_status});
+    info.si_pid = 0;
+  }
+  info.si_pid = 0;
+  if (!w->ended &&
+      waitid(P_PID, child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+      info.si_pid != 0)
+    tell_end(w, status_of(&info));
+}
+
+/* Where children cannot be listed, COMMAND is waited for like others. Gives
+   whether any is left. */
+static bool reap_any(warden *w)
+{
+  pid_t pid;
+
+  if (!w->ended)
+    return true;
+  while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+    w->reaped = w->reaped || pid == w->child;
+  return pid == 0;
+}
+
+static void tell_empty(warden *w)
+{
+  if (w->ended && !w->told_empty) {
+    w->told_empty = true;
+    tell(w, (cli_news){.what = CLI_NEWS_EMPTY});
+  }
 }
 
 static void reap(warden *w)
 {
   struct signalfd_siginfo info;
   ssize_t n = read(w->deaths, &info, sizeof info);
-  int status;
-  pid_t pid;
 
   (void)n;
-  while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
-    if (pid != w->child || w->ended.known)
-      continue;
-    if (WIFSTOPPED(status)) {
-      tell(w, CLI_NEWS_STOPPED, WSTOPSIG(status));
-    } else {
-      w->ended.known = true;
-      w->ended.status = status;
-      cli_lease_hurry(&w->lease);
-    }
-  }
-  tell_ends(w, pid < 0 && errno == ECHILD);
+  if (w->child == 0)
+    return;
+  look_at_command(w);
+  cli_left left = cli_tree_reap(w->child);
+
+  if (left == CLI_LEFT_NONE || (left == CLI_LEFT_UNKNOWN && !reap_any(w)))
+    tell_empty(w);
 }
 
 static void act(warden *w, cli_act what)
@@ -226,54 +293,96 @@ static void act(warden *w, cli_act what)
     signal_it(w, SIGTERM);
     signal_it(w, SIGCONT); /* one that is stopped would not hear it */
     break;
-  case CLI_ACT_STOP: signal_it(w, SIGSTOP); break;
-  case CLI_ACT_CONT: signal_it(w, SIGCONT); break;
+  case CLI_ACT_STOP:
+    w->lease.all_stopped = cli_tree_stop(&w->job.cgroup);
+    break;
+  case CLI_ACT_CONT: cli_tree_continue(&w->job.cgroup); break;
   case CLI_ACT_KILL: break;
   }
-  tell(w, CLI_NEWS_ACTED, (int)what);
+  tell(w, (cli_news){.what = CLI_NEWS_ACTED, .acts = 1u << what});
   if (what == CLI_ACT_KILL) {
     end_all(w);
-    tell_ends(w, true);
+    look_at_command(w);
+    tell_empty(w);
   }
 }
 
-/* Do what the lease asks for; returns how long there is to wait, -1: for
-   ever. */
-static int mind_lease(warden *w)
+/* ---- time ---------------------------------------------------------------- */
+
+/* While not all is stopped, and where a signal can continue what is. */
+enum { RESTOP_MS = 20, LOOK_MS = 100 };
+
+static int64_t next_look(warden *w, int64_t now)
+{
+  if (w->lease.stage != CLI_STAGE_STOPPED)
+    return INT64_MAX;
+  look_again(w);
+  if (!w->lease.all_stopped)
+    return now + RESTOP_MS;
+  return w->job.cgroup.fd < 0 ? now + LOOK_MS : INT64_MAX;
+}
+
+/* Let the alarm ring at `at`, on the lease's clock. */
+static void set_alarm(const warden *w, int64_t at)
+{
+  struct itimerspec when = {{0, 0}, {0, 0}};
+
+  if (at != INT64_MAX) {
+    when.it_value.tv_sec = (time_t)(at / 1000);
+    when.it_value.tv_nsec = at > 0 ? at % 1000 * 1000000 : 1;
+  }
+  timerfd_settime(w->alarm, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+/* Do what the lease asks for, and set the alarm for the next time. */
+static void mind_lease(warden *w)
 {
   int64_t next = INT64_MAX;
   cli_act what = CLI_ACT_NONE;
+  int64_t now = cli_guard_clock();
 
-  if (w->child == 0 || w->told_empty)
-    return -1;
-  do {
-    what = cli_lease_step(&w->lease, cli_guard_clock(), &next);
-    act(w, what);
-  } while (what != CLI_ACT_NONE);
-  int64_t left = next - cli_guard_clock();
+  if (w->child != 0 && !w->told_empty) {
+    int64_t look = next_look(w, now);
 
-  if (next == INT64_MAX)
-    return -1;
-  return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
+    do {
+      what = cli_lease_step(&w->lease, now, &next);
+      act(w, what);
+      now = cli_guard_clock();
+    } while (what != CLI_ACT_NONE);
+    next = look < next ? look : next;
+  }
+  set_alarm(w, next);
 }
 
 static void run(warden *w)
 {
   for (;;) {
-    struct pollfd fds[3] = {
-        {w->fd, POLLIN, 0}, {w->deaths, POLLIN, 0}, {w->report, POLLIN, 0}};
-    int wait_ms = mind_lease(w);
+    short events = w->waiting.what != 0 ? POLLIN | POLLOUT : POLLIN;
+    struct pollfd fds[4] = {{w->fd, events, 0},
+                            {w->deaths, POLLIN, 0},
+                            {w->report, POLLIN, 0},
+                            {w->alarm, POLLIN, 0}};
 
-    if (poll(fds, 3, wait_ms) < 0)
+    mind_lease(w);
+    if (poll(fds, 4, -1) < 0)
       continue;
+    flush(w);
     /* First whether it was started, then how it ended. */
     if (fds[2].revents != 0)
       hear_child(w);
     else if (fds[1].revents != 0)
       reap(w);
-    if (fds[0].revents != 0)
+    if ((fds[0].revents & ~POLLOUT) != 0)
       obey(w);
   }
+}
+
+static int open_alarm(void)
+{
+  int flags = TFD_CLOEXEC | TFD_NONBLOCK;
+  int fd = timerfd_create(CLOCK_BOOTTIME, flags);
+
+  return fd >= 0 ? fd : timerfd_create(CLOCK_MONOTONIC, flags);
 }
 
 void cli_warden(const cli_job *job, cli_policy on_lost, int fd)
@@ -285,7 +394,8 @@ void cli_warden(const cli_job *job, cli_policy on_lost, int fd)
   sigaddset(&deaths, SIGCHLD);
   w.lease.policy = on_lost;
   w.deaths = signalfd(-1, &deaths, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (w.deaths < 0)
+  w.alarm = open_alarm();
+  if (w.deaths < 0 || w.alarm < 0)
     _exit(1);
   cli_tree_adopt();
   wait_for_start(&w);
