@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -189,10 +190,10 @@ bool cli_cgroup_freeze(const cli_cgroup *g, bool frozen)
          (strstr(events, "frozen 1") != NULL) == frozen;
 }
 
-/* Send those that are left to the group above. */
-static void empty(const cli_cgroup *g)
+/* Send those that are left in `dir` to the group `above`. */
+static void empty_into(int dir, int above)
 {
-  int from = openat(g->fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+  int from = openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
   char numbers[4096];
   ssize_t len = from < 0 ? -1 : read(from, numbers, sizeof numbers - 1);
 
@@ -206,18 +207,51 @@ static void empty(const cli_cgroup *g)
     bool last = *end == '\0';
 
     *end = '\0';
-    write_file(g->fd, "../cgroup.procs", s);
+    write_file(above, "cgroup.procs", s);
     s = last ? end : end + 1;
   }
 }
+
+/* Deepest first: a group that has groups cannot be removed. COMMAND may have
+   made some, another latchkey for one. What is left in them goes `above`. */
+static void remove_below(int dir, int above)
+{
+  int own = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *list = own < 0 ? NULL : fdopendir(own);
+  struct dirent *entry;
+
+  if (list == NULL && own >= 0)
+    close(own);
+  while (list != NULL && (entry = readdir(list)) != NULL) {
+    if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+      continue;
+    int sub = openat(dir, entry->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    if (sub >= 0)
+      remove_below(sub, above);
+    if (sub >= 0)
+      close(sub);
+    unlinkat(dir, entry->d_name, AT_REMOVEDIR);
+  }
+  if (list != NULL)
+    closedir(list);
+  empty_into(dir, above);
+}
+
+enum { MOST_TRIES = 4 };
 
 void cli_cgroup_remove(cli_cgroup *g)
 {
   if (g->path[0] == '\0')
     return;
-  for (int i = 0; i < 4 && rmdir(g->path) != 0 && errno == EBUSY; i++)
-    if (g->fd >= 0)
-      empty(g);
+  int above = g->fd < 0 ? -1
+                        : openat(g->fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+  for (int i = 0; i < MOST_TRIES && rmdir(g->path) != 0 && errno == EBUSY; i++)
+    if (above >= 0)
+      remove_below(g->fd, above);
+  if (above >= 0)
+    close(above);
   if (g->fd >= 0)
     close(g->fd);
   g->fd = -1;

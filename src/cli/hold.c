@@ -273,9 +273,11 @@ static void command_stopped(const cli_runner *r, int signal)
 /* Somebody killed it. What it looked after is ours now. */
 static void end_command(cli_runner *r)
 {
+  cli_reaped reaped;
+
   cli_cgroup_open(&r->job.cgroup);
   if (r->alone) {
-    cli_tree_end(&r->job.cgroup, 0, false);
+    cli_tree_end(&r->job.cgroup, 0, false, &reaped);
   } else {
     cli_cgroup_kill(&r->job.cgroup);
     if (r->child != 0 && !r->job.foreground)

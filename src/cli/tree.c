@@ -205,13 +205,14 @@ static void await_death(int64_t most_ms)
 
 /* Children cannot be listed, so `command` cannot be spared. False: none is
    left. */
-static bool reap_any(pid_t *command)
+static bool reap_any(pid_t command, cli_reaped *out)
 {
   for (;;) {
-    pid_t pid = waitpid(-1, NULL, WNOHANG);
+    int status;
+    pid_t pid = waitpid(-1, &status, WNOHANG);
 
-    if (pid == *command)
-      *command = 0;
+    if (pid > 0 && pid == command)
+      *out = (cli_reaped){.known = true, .status = status};
     if (pid == 0)
       return true;
     if (pid < 0 && errno != EINTR)
@@ -219,23 +220,28 @@ static bool reap_any(pid_t *command)
   }
 }
 
-void cli_tree_end(const cli_cgroup *cgroup, pid_t command, bool own_group)
+static void kill_all(const cli_cgroup *cgroup, pid_t group)
+{
+  cli_cgroup_kill(cgroup);
+  if (group > 0)
+    kill(-group, SIGKILL);
+  cli_children_each(getpid(), kill_child, NULL);
+}
+
+void cli_tree_end(const cli_cgroup *cgroup, pid_t command, bool own_group,
+                  cli_reaped *out)
 {
   int64_t pause_ms = SHORT_PAUSE_MS;
   int64_t blind_ms = 0;
-  cli_left left = CLI_LEFT_SOME;
 
-  for (;;) {
-    cli_cgroup_kill(cgroup);
-    if (command > 0 && own_group)
-      kill(-command, SIGKILL);
-    cli_children_each(getpid(), kill_child, NULL);
-    left = cli_tree_reap(command);
-    if (left == CLI_LEFT_UNKNOWN && reap_any(&command))
+  *out = (cli_reaped){.known = false};
+  while (blind_ms < BLIND_MS) {
+    kill_all(cgroup, own_group && !out->known ? command : 0);
+    cli_left left = cli_tree_reap(command);
+
+    if (left == CLI_LEFT_UNKNOWN && reap_any(command, out))
       blind_ms += pause_ms;
     else if (left != CLI_LEFT_SOME)
-      return;
-    if (blind_ms > BLIND_MS)
       return;
     /* A death wakes us, and its children are ours then. */
     await_death(pause_ms);

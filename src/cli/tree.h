@@ -44,13 +44,20 @@ bool cli_tree_stop(const cli_cgroup *cgroup);
 /** Let them go on. */
 void cli_tree_continue(const cli_cgroup *cgroup);
 
+/** A child that had to be waited for. */
+typedef struct cli_reaped {
+  bool known;
+  int status; /**< as waitpid() has it */
+} cli_reaped;
+
 /**
  * KILL the cgroup, the process group of `command` (0: none) and all
  * descendants, and wait until they are gone. `command` stays a zombie where
- * children can be listed. Where they cannot, descendants that have left the
- * process group are only reached through the cgroup, and it returns after a
- * second.
+ * children can be listed. Where they cannot, it is waited for, which `out`
+ * tells; descendants that have left the process group are only reached through
+ * the cgroup then, and it returns after a second.
  */
-void cli_tree_end(const cli_cgroup *cgroup, pid_t command, bool own_group);
+void cli_tree_end(const cli_cgroup *cgroup, pid_t command, bool own_group,
+                  cli_reaped *out);
 
 #endif

@@ -61,16 +61,14 @@ static void signal_it(const warden *w, int number)
     kill(-w->child, number);
 }
 
-static void end_all(warden *w)
-{
-  cli_tree_end(&w->job.cgroup, w->reaped ? 0 : w->child, !w->job.foreground);
-}
-
 /* latchkey is gone, or said goodbye. */
 static _Noreturn void leave(warden *w, bool killing)
 {
+  cli_reaped reaped;
+
   if (killing && w->child != 0)
-    end_all(w);
+    cli_tree_end(&w->job.cgroup, w->reaped ? 0 : w->child, !w->job.foreground,
+                 &reaped);
   else if (w->lease.stage == CLI_STAGE_STOPPED)
     cli_tree_continue(&w->job.cgroup);
   cli_cgroup_remove(&w->job.cgroup);
@@ -285,6 +283,20 @@ static void reap(warden *w)
     tell_empty(w);
 }
 
+static void end_all(warden *w)
+{
+  cli_reaped reaped;
+
+  cli_tree_end(&w->job.cgroup, w->reaped ? 0 : w->child, !w->job.foreground,
+               &reaped);
+  if (!reaped.known)
+    look_at_command(w);
+  else if (!w->ended)
+    tell_end(w, reaped.status);
+  w->reaped = w->reaped || reaped.known;
+  tell_empty(w);
+}
+
 static void act(warden *w, cli_act what)
 {
   switch (what) {
@@ -300,11 +312,8 @@ static void act(warden *w, cli_act what)
   case CLI_ACT_KILL: break;
   }
   tell(w, (cli_news){.what = CLI_NEWS_ACTED, .acts = 1u << what});
-  if (what == CLI_ACT_KILL) {
+  if (what == CLI_ACT_KILL)
     end_all(w);
-    look_at_command(w);
-    tell_empty(w);
-  }
 }
 
 /* ---- time ---------------------------------------------------------------- */

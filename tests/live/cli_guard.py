@@ -195,17 +195,36 @@ def cgroups_of(pid):
     return found
 
 
+def cgroup_stands(name):
+    return glob.glob("/sys/fs/cgroup/**/" + name, recursive=True)
+
+
+def nested_runs_leave_no_cgroup_behind():
+    inner = os.path.join(folder.name, "inner")
+    with start("run", "-T", "4", "--on-lost", "kill", "/outer",
+               command.PROGRAM, "run", "-T", "4", "/inner", "sh", "-c",
+               "echo $$ > %s; sleep 600" % inner) as process:
+        command.number_in(inner)
+        names = cgroups_of(process.pid)
+        if len(names) < 2:
+            raise live.NotTested("no right to make cgroups")
+        assert all(cgroup_stands(name) for name in names)
+        command.expect(0, "delete",
+                       command.status("/outer")["holders"][0]["node"])
+        assert process.end().code == 123
+    for name in names:
+        live.eventually(lambda: not cgroup_stands(name), "no cgroup " + name)
+
+
 def nothing_is_left_of_us():
-    def left(name):
-        return glob.glob("/sys/fs/cgroup/**/" + name, recursive=True)
     with start("run", "/left", "sleep", "600") as process:
         command.held("/left")
         names = cgroups_of(process.pid)
-        assert all(left(name) for name in names)
+        assert all(cgroup_stands(name) for name in names)
         process.terminate()
         process.end()
     for name in names:
-        live.eventually(lambda: not left(name), "no cgroup " + name)
+        live.eventually(lambda: not cgroup_stands(name), "no cgroup " + name)
 
 
 live.run(
@@ -219,5 +238,6 @@ live.run(
         when_the_guard_is_killed_latchkey_ends_the_command,
         when_the_guard_is_killed_while_waiting_it_is_an_error,
         what_a_command_leaves_behind_lives_on,
-        children_that_came_with_exec_are_not_ours),
+        children_that_came_with_exec_are_not_ours,
+        nested_runs_leave_no_cgroup_behind),
     nothing_is_left_of_us)

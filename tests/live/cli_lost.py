@@ -192,11 +192,11 @@ def on_lost_stop_stops_and_continues(zk):
         job.event("acquired")
         zk.stop()
         pid = command.children_of(command.guard_of(job.process.pid))[0]
-        live.eventually(lambda: command.state(pid) == "T")
+        live.eventually(lambda: command.is_stopped(pid))
         # The server was stopped too, so no session ended meanwhile.
         zk.cont()
         job.event("held")
-        live.eventually(lambda: command.state(pid) != "T")
+        live.eventually(lambda: not command.is_stopped(pid))
         assert job.when("TERM") is None
         job.process.send_signal(signal.SIGTERM)
         assert job.end().code == 123
@@ -212,9 +212,9 @@ def a_stopped_command_that_is_killed_leaves_nothing_stopped(zk):
         pid = command.children_of(command.guard_of(process.pid))[0]
         zk.stop()
         for one in (pid, child):
-            live.eventually(lambda: command.state(one) == "T")
+            live.eventually(lambda: command.is_stopped(one))
         os.kill(pid, signal.SIGKILL)
-        live.eventually(lambda: command.state(child) == "S")
+        live.eventually(lambda: not command.is_stopped(child))
         os.kill(child, signal.SIGKILL)
         zk.cont()
         done = process.end()

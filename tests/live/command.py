@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import pty
 import signal
 import subprocess
@@ -121,6 +122,23 @@ def state(pid):
             return f.read().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
         return None
+
+
+def _is_frozen(pid):
+    """Whether its cgroup is, which --on-lost stop freezes where there is one."""
+    mounts = [line.split()[4] for line in open("/proc/self/mountinfo")
+              if " - cgroup2 " in line]
+    try:
+        with open("/proc/%d/cgroup" % pid) as f:
+            path = re.search(r"^0::(.*)$", f.read(), re.M)
+        with open("%s%s/cgroup.events" % (mounts[0], path[1])) as f:
+            return "frozen 1" in f.read()
+    except (FileNotFoundError, ProcessLookupError, IndexError, TypeError):
+        return False
+
+
+def is_stopped(pid):
+    return state(pid) == "T" or _is_frozen(pid)
 
 
 def lives(pid):
