@@ -21,6 +21,24 @@ int cli_events_keep(int fd)
   return fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 ? fd : -1;
 }
 
+static void say_dropped(cli_text *out, size_t lines)
+{
+  cli_text_printf(out,
+                  "latchkey: %zu lines dropped: standard error was full\n",
+                  lines);
+}
+
+static void say_dropped_json(cli_text *out, size_t lines)
+{
+  cli_json j = {.out = out};
+
+  cli_json_open(&j, NULL, '{');
+  cli_json_text(&j, "event", lk_text("dropped"));
+  cli_json_number(&j, "lines", (int64_t)lines);
+  cli_json_close(&j, '}');
+  cli_text_add(out, "\n", 1);
+}
+
 void cli_events_open(cli_events *e, const cli_options *o, int fd,
                      const char *lock, struct ev_loop *loop)
 {
@@ -29,14 +47,15 @@ void cli_events_open(cli_events *e, const cli_options *o, int fd,
   e->verbose = o->verbose && !o->quiet;
   e->quiet = o->quiet;
   e->progress = e->verbose || (!o->quiet && isatty(STDERR_FILENO) != 0);
-  cli_outlet_init(&e->people, STDERR_FILENO, loop);
-  if (fd >= 0) {
-    cli_outlet_init(&e->programs, fd, loop);
+  e->json_only = fd < 0 && o->json;
+  cli_outlet_init(&e->people, STDERR_FILENO, loop,
+                  e->json_only ? say_dropped_json : say_dropped);
+  if (fd >= 0)
+    cli_outlet_init(&e->programs, fd, loop, say_dropped_json);
+  if (fd >= 0)
     e->json = &e->programs;
-  } else if (o->json) {
+  else if (o->json)
     e->json = &e->people;
-    e->json_only = true;
-  }
 }
 
 void cli_events_close(cli_events *e)

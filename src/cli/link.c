@@ -125,28 +125,40 @@ static bool add_identities(cli_link *l, lk_bytes text, cli_text *complaint)
   return true;
 }
 
-static bool add_auth(cli_link *l, cli_text *complaint)
+bool cli_link_read_auth(cli_link *l, const cli_options *o, cli_text *complaint)
 {
-  const char *name = l->options->auth_file;
-  cli_text text = {0};
+  const char *name = o->auth_file;
   mode_t mode = 0;
-  bool ok = true;
 
-  if (name == NULL)
+  l->options = o;
+  if (name == NULL || l->auth_read)
     return true;
-  if (!read_file(name, &text, &mode)) {
+  if (!read_file(name, &l->auth, &mode)) {
     cli_text_printf(complaint, "--auth-file: cannot read %s: %s", name,
                     strerror(errno));
-    ok = false;
-  } else {
-    if (S_ISREG(mode) && (mode & (S_IRWXG | S_IRWXO)) != 0 &&
-        !l->options->quiet)
-      cli_say("warning: others may read %s; chmod 600 keeps them out", name);
-    ok = add_identities(l, lk_bytes_of(text.at, text.len), complaint);
+    return false;
   }
-  if (text.at != NULL)
-    memset(text.at, 0, text.len);
-  cli_text_free(&text);
+  l->auth_read = true;
+  if (S_ISREG(mode) && (mode & (S_IRWXG | S_IRWXO)) != 0 && !o->quiet)
+    cli_say("warning: others may read %s; chmod 600 keeps them out", name);
+  return true;
+}
+
+static void forget_auth(cli_link *l)
+{
+  if (l->auth.at != NULL)
+    memset(l->auth.at, 0, l->auth.len);
+  cli_text_free(&l->auth);
+}
+
+static bool add_auth(cli_link *l, cli_text *complaint)
+{
+  if (!cli_link_read_auth(l, l->options, complaint))
+    return false;
+  bool ok =
+      add_identities(l, lk_bytes_of(l->auth.at, l->auth.len), complaint);
+
+  forget_auth(l);
   return ok;
 }
 
@@ -169,6 +181,10 @@ void cli_link_refuse(const cli_options *o, int err, cli_text *out)
 {
   char wrong[160] = "";
 
+  if (err == LK_ERR_SYSTEM) {
+    cli_text_printf(out, "cannot make a client: %s", strerror(errno));
+    return;
+  }
   if (err == LK_ERR_BAD_HOSTS)
     lk_hosts_check(o->hosts, wrong, sizeof wrong);
   cli_text_puts(out, *wrong == '\0' ? lk_error_text(err) : wrong);
@@ -280,6 +296,7 @@ void cli_link_close(cli_link *l)
 
 void cli_link_free(cli_link *l)
 {
+  forget_auth(l);
   l->decided = true;
   lk_client_free(l->client);
   lk_ev_free(l->ev);

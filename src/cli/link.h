@@ -27,11 +27,18 @@ struct cli_link {
   const cli_options *options;
   lk_ev *ev;
   lk_listener listener;
+  cli_text auth; /**< what --auth-file says, until the client has it */
+  bool auth_read;
   ev_timer patience;
   double patience_s;
   bool decided; /**< `up` or `down` was told */
   int trouble;
 };
+
+/** Read --auth-file, which can be a FIFO or a terminal and take its time: for a
+    program that blocks signals before cli_link_open(), which reads it
+    otherwise. False, with one line in `complaint`: it cannot be read. */
+bool cli_link_read_auth(cli_link *l, const cli_options *o, cli_text *complaint);
 
 /** Begin to connect, for `patience_ms` at most. False, with one line in
     `complaint`: it cannot even begin; cli_link_free() all the same. */

@@ -2,10 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "cli/outlet.h"
 
@@ -17,26 +14,16 @@ static void forget(cli_outlet *o)
   o->sent = 0;
 }
 
-/* A pipe that is ready takes PIPE_BUF bytes without blocking. Sockets are
-   told not to block. */
-static ssize_t write_some(int fd, const char *at, size_t len)
-{
-  size_t part = len < PIPE_BUF ? len : PIPE_BUF;
-  ssize_t n = send(fd, at, part, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-  return n < 0 && errno == ENOTSOCK ? write(fd, at, part) : n;
-}
-
 /* Write what can be written within `wait_ms`. */
 static void pump(cli_outlet *o, int wait_ms)
 {
   while (!o->broken && o->sent < o->queue.len) {
-    struct pollfd ready = {o->fd, POLLOUT, 0};
+    struct pollfd ready = {o->sink.fd, POLLOUT, 0};
 
     if (poll(&ready, 1, wait_ms) <= 0)
       return;
-    ssize_t n =
-        write_some(o->fd, o->queue.at + o->sent, o->queue.len - o->sent);
+    ssize_t n = cli_sink_write(&o->sink, o->queue.at + o->sent,
+                               o->queue.len - o->sent);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
       return;
@@ -64,23 +51,38 @@ static void on_ready(struct ev_loop *loop, ev_io *watcher, int events)
   watch(watcher->data);
 }
 
-void cli_outlet_init(cli_outlet *o, int fd, struct ev_loop *loop)
+void cli_outlet_init(cli_outlet *o, int fd, struct ev_loop *loop,
+                     void (*say_dropped)(cli_text *out, size_t lines))
 {
   memset(o, 0, sizeof *o);
-  o->fd = fd;
   o->loop = loop;
-  ev_io_init(&o->watcher, on_ready, fd, EV_WRITE);
+  o->say_dropped = say_dropped;
+  o->broken = cli_sink_open(&o->sink, fd) != 0;
+  ev_io_init(&o->watcher, on_ready, o->sink.fd, EV_WRITE);
   o->watcher.data = o;
+}
+
+static void tell_dropped(cli_outlet *o)
+{
+  if (o->dropped > 0 && o->say_dropped != NULL)
+    o->say_dropped(&o->queue, o->dropped);
+  o->dropped = 0;
 }
 
 void cli_outlet_put(cli_outlet *o, lk_bytes line)
 {
-  if (o->loop == NULL || o->broken || o->queue.len - o->sent > MOST_QUEUED)
+  if (o->loop == NULL || o->broken)
     return;
+  if (o->queue.len - o->sent > MOST_QUEUED) {
+    o->dropped++;
+    return;
+  }
+  tell_dropped(o);
   cli_text_add(&o->queue, line.at, line.len);
   if (o->queue.failed) {
     cli_text_free(&o->queue);
     o->sent = 0;
+    o->dropped++;
   }
   pump(o, 0);
   watch(o);
@@ -91,7 +93,10 @@ void cli_outlet_close(cli_outlet *o)
   if (o->loop == NULL)
     return;
   ev_io_stop(o->loop, &o->watcher);
+  if (!o->broken)
+    tell_dropped(o);
   pump(o, LAST_WAIT_MS);
+  cli_sink_close(&o->sink, LAST_WAIT_MS);
   cli_text_free(&o->queue);
   o->loop = NULL;
 }

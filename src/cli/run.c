@@ -176,6 +176,7 @@ static bool begin(cli_runner *r, cli_title title, cli_text *complaint)
     return false;
   }
   if (!cli_acl_read(&r->acl, "--acl", r->options->acl, complaint) ||
+      !cli_link_read_auth(&r->link, r->options, complaint) ||
       !prepare(r, title, complaint) || !cli_acquire_open(r, complaint))
     return false;
   cli_events_open(&r->events, r->options, events_fd, r->path, r->link.loop);

@@ -36,8 +36,10 @@ int cli_signals_open(cli_signals *s)
   /* Whoever ignores SIGCHLD learns of no child; that is inherited. */
   sigaction(SIGCHLD, &action, NULL);
   s->pipe_ignored = is_ignored(SIGPIPE);
+  s->size_ignored = is_ignored(SIGXFSZ);
   action.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &action, NULL);
+  sigaction(SIGXFSZ, &action, NULL);
   sigemptyset(&wanted);
   sigaddset(&wanted, SIGCHLD);
   for (int i = 0; i < NKNOWN; i++)
@@ -83,6 +85,8 @@ void cli_signals_restore(const cli_signals *s)
   sigemptyset(&action.sa_mask);
   if (!s->pipe_ignored)
     sigaction(SIGPIPE, &action, NULL);
+  if (!s->size_ignored)
+    sigaction(SIGXFSZ, &action, NULL);
   sigprocmask(SIG_SETMASK, &s->mask_before, NULL);
 }
 

@@ -14,6 +14,7 @@ typedef struct cli_signals {
   int fd; /**< becomes readable */
   sigset_t mask_before;
   bool pipe_ignored; /**< SIGPIPE was ignored when we began */
+  bool size_ignored; /**< so was SIGXFSZ */
 } cli_signals;
 
 /** One that arrived. */
@@ -22,7 +23,8 @@ typedef struct cli_signal {
   bool from_terminal; /**< sent by the kernel, to the whole foreground group */
 } cli_signal;
 
-/** 0, or an errno. From now on SIGPIPE is ignored. */
+/** 0, or an errno. From now on SIGPIPE and SIGXFSZ are ignored: a write tells
+    by its error. */
 int cli_signals_open(cli_signals *s);
 /** Take one; false: none is left. */
 bool cli_signals_next(const cli_signals *s, cli_signal *out);

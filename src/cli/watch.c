@@ -205,7 +205,7 @@ static void run(watch *w)
   struct ev_loop *loop = w->ask.link.loop;
   cli_interrupt interrupt;
 
-  cli_outlet_init(&w->out, STDOUT_FILENO, loop);
+  cli_outlet_init(&w->out, STDOUT_FILENO, loop, NULL);
   cli_interrupt_open(&interrupt, loop, &w->done);
   watch_reader(w);
   w->listener.state = on_state;

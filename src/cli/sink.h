@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_CLI_SINK_H
+#define LK_CLI_SINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/**
+ * A descriptor to write to that never blocks, for one that other processes
+ * share: O_NONBLOCK belongs to the open file description, so setting it there
+ * would change theirs. A pipe or a terminal is opened once more through /proc;
+ * where that is refused, a thread copies to it from a pipe of our own. A socket
+ * is told with each write not to block, and a regular file does not.
+ */
+typedef struct cli_sink {
+  int fd;   /**< to wait until there is room; -1: not open */
+  bool own; /**< it is to be closed */
+  int copied; /**< becomes readable when the thread has ended; -1: none */
+} cli_sink;
+
+/** Open one for `fd`, which stays open. 0, or an errno. */
+int cli_sink_open(cli_sink *s, int fd);
+/** As write(): the number of bytes, or -1 with errno. */
+ssize_t cli_sink_write(const cli_sink *s, const char *at, size_t len);
+/** Give it back. A thread that cannot write what it has is left behind after
+    `most_ms`. */
+void cli_sink_close(cli_sink *s, int most_ms);
+
+#endif
