@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -129,14 +130,18 @@ int cli_sink_open(cli_sink *s, int fd)
   snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
   s->fd = open(name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   s->own = s->fd >= 0;
-  return s->own ? 0 : open_copy(s, fd);
+  if (!s->own && open_copy(s, fd) != 0)
+    s->fd = fd; /* for want of descriptors; see cli_sink_write() */
+  return 0;
 }
 
+/* A pipe that is ready takes PIPE_BUF bytes, unless another process is faster. */
 ssize_t cli_sink_write(const cli_sink *s, const char *at, size_t len)
 {
-  ssize_t n = send(s->fd, at, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+  size_t part = len < PIPE_BUF ? len : PIPE_BUF;
+  ssize_t n = send(s->fd, at, part, MSG_DONTWAIT | MSG_NOSIGNAL);
 
-  return n < 0 && errno == ENOTSOCK ? write(s->fd, at, len) : n;
+  return n < 0 && errno == ENOTSOCK ? write(s->fd, at, part) : n;
 }
 
 void cli_sink_close(cli_sink *s, int most_ms)

@@ -11,7 +11,8 @@
  * share: O_NONBLOCK belongs to the open file description, so setting it there
  * would change theirs. A pipe or a terminal is opened once more through /proc;
  * where that is refused, a thread copies to it from a pipe of our own. A socket
- * is told with each write not to block, and a regular file does not.
+ * is told with each write not to block, and a regular file does not. Without a
+ * descriptor left for any of this, `fd` itself is written to.
  */
 typedef struct cli_sink {
   int fd;   /**< to wait until there is room; -1: not open */
@@ -21,7 +22,8 @@ typedef struct cli_sink {
 
 /** Open one for `fd`, which stays open. 0, or an errno. */
 int cli_sink_open(cli_sink *s, int fd);
-/** As write(): the number of bytes, or -1 with errno. */
+/** As write(), once poll() says that `fd` is ready: the number of bytes, or -1
+    with errno. */
 ssize_t cli_sink_write(const cli_sink *s, const char *at, size_t len);
 /** Give it back. A thread that cannot write what it has is left behind after
     `most_ms`. */
