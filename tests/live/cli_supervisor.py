@@ -6,6 +6,7 @@ import glob
 import os
 import pty
 import re
+import select
 import signal
 import subprocess
 import tempfile
@@ -246,26 +247,42 @@ def fill(fd):
     return count
 
 
-def a_full_standard_error_blocks_nothing(read, write, name):
-    """The pipe or terminal takes nothing more when latchkey has lines."""
-    with start("run", "-v", "-T", "4", "/" + name, "sleep", "600",
-               stderr=write) as process:
-        command.held("/" + name)
-        fill(write)
-        os.close(write)
-        node = command.status("/" + name)["holders"][0]["node"]
-        command.expect(0, "delete", node)  # which it says at length
-        assert process.wait(20) == 123
-        os.close(read)
-
-
 def a_full_pipe_blocks_nothing():
-    a_full_standard_error_blocks_nothing(*os.pipe(), "full-pipe")
+    """COMMAND fills the pipe between our poll() and our write()."""
+    read, write = os.pipe()
+    with Relay(zk.connect) as wire:
+        with start("run", "-v", "-z", wire.address, "-T", "4", "/full-pipe",
+                   "sh", "-c", "yes >&2 & yes >&2 & wait",
+                   stderr=write) as process:
+            os.close(write)
+            for n in range(400):
+                assert select.select([read], [], [], 20)[0]
+                os.read(read, 4096)
+                if n % 20 == 19:
+                    wire.drop()  # which latchkey says
+                    time.sleep(0.05)
+            wire.drop()
+            time.sleep(0.5)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) == 143
+            os.close(read)
 
 
 def a_full_terminal_blocks_nothing():
+    """It has room for less than a line when latchkey begins to write."""
     command.needs_terminals()
-    a_full_standard_error_blocks_nothing(*pty.openpty(), "full-tty")
+    read, write = pty.openpty()
+    fill(write)
+    left = 300
+    while left > 0:
+        left -= len(os.read(read, left))
+    with start("run", "-v", "-T", "4", "/full-tty", "sleep", "600",
+               stderr=write) as process:
+        os.close(write)
+        command.held("/full-tty")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 143
+        os.close(read)
 
 
 def signals_end_the_reading_of_an_auth_file():
