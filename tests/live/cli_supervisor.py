@@ -236,50 +236,54 @@ def the_supervisor_waits_on_the_clock_of_the_lease():
 # ---- latchkey's own output and input
 
 def fill(fd):
+    """Write until there is no room."""
     os.set_blocking(fd, False)
-    count = 0
     try:
         while True:
-            count += os.write(fd, b"x" * 1000)
+            os.write(fd, b"x" * 1000)
     except BlockingIOError:
         pass
     os.set_blocking(fd, True)
-    return count
 
 
-def a_full_pipe_blocks_nothing():
-    """COMMAND fills the pipe between our poll() and our write()."""
+def non_blocking_outputs(pid):
+    """Which pipes ("pipe:[N]") and terminals it writes to without blocking."""
+    found = set()
+    for number in os.listdir("/proc/%d/fdinfo" % pid):
+        with open("/proc/%d/fdinfo/%s" % (pid, number)) as f:
+            flags = int(re.search(r"flags:\s*(\d+)", f.read())[1], 8)
+        if flags & os.O_NONBLOCK and flags & os.O_ACCMODE == os.O_WRONLY:
+            found.add(os.readlink("/proc/%d/fd/%s" % (pid, number)))
+    return found
+
+
+def a_pipe_that_command_shares_blocks_only_command():
     read, write = os.pipe()
-    with Relay(zk.connect) as wire:
-        with start("run", "-v", "-z", wire.address, "-T", "4", "/full-pipe",
-                   "sh", "-c", "yes >&2 & yes >&2 & wait",
-                   stderr=write) as process:
-            os.close(write)
-            for n in range(400):
-                assert select.select([read], [], [], 20)[0]
-                os.read(read, 4096)
-                if n % 20 == 19:
-                    wire.drop()  # which latchkey says
-                    time.sleep(0.05)
-            wire.drop()
-            time.sleep(0.5)
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(20) == 143
-            os.close(read)
+    name = os.readlink("/proc/self/fd/%d" % write)
+    with start("run", "-v", "-T", "4", "/full-pipe", "sh", "-c",
+               "while :; do echo %s; done >&2" % (200 * "x"),
+               stderr=write) as process:
+        os.close(write)
+        command.held("/full-pipe")
+        assert name in non_blocking_outputs(process.pid)
+        pid = command.children_of(command.guard_of(process.pid))[0]
+        assert name not in non_blocking_outputs(pid)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 143
+        os.close(read)
 
 
 def a_full_terminal_blocks_nothing():
-    """It has room for less than a line when latchkey begins to write."""
     command.needs_terminals()
     read, write = pty.openpty()
-    fill(write)
-    left = 300
-    while left > 0:
-        left -= len(os.read(read, left))
+    name = os.ttyname(write)
     with start("run", "-v", "-T", "4", "/full-tty", "sleep", "600",
                stderr=write) as process:
-        os.close(write)
         command.held("/full-tty")
+        assert name in non_blocking_outputs(process.pid)
+        assert os.get_blocking(write)
+        fill(write)
+        os.close(write)
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 143
         os.close(read)
@@ -328,7 +332,7 @@ live.run(live.together(
     a_stopped_latchkey_and_many_stops_do_not_delay_the_end,
     a_flood_of_signals_loses_no_order,
     the_supervisor_waits_on_the_clock_of_the_lease,
-    a_full_pipe_blocks_nothing,
+    a_pipe_that_command_shares_blocks_only_command,
     a_full_terminal_blocks_nothing,
     signals_end_the_reading_of_an_auth_file,
     few_descriptors_are_an_error_of_ours,
