@@ -469,10 +469,9 @@ END_TEST
 /* ---- the tree ---------------------------------------------------------------
  */
 
-static char deep[] =
-    "t='if [ $1 = 0 ]; then echo in; exec sleep 600; fi; "
-    "setsid sh -c \"$t\" x $(($1 - 1)) & wait'; export t; "
-    "sh -c \"$t\" x 40";
+static char deep[] = "t='if [ $1 = 0 ]; then echo in; exec sleep 600; fi; "
+                     "setsid sh -c \"$t\" x $(($1 - 1)) & wait'; export t; "
+                     "sh -c \"$t\" x 40";
 
 /* Each level is a session of its own, so one dies after the other. */
 START_TEST(a_deep_tree_dies_at_once)

@@ -244,8 +244,8 @@ void cli_cgroup_remove(cli_cgroup *g)
 {
   if (g->path[0] == '\0')
     return;
-  int above = g->fd < 0 ? -1
-                        : openat(g->fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  int above =
+      g->fd < 0 ? -1 : openat(g->fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
   for (int i = 0; i < MOST_TRIES && rmdir(g->path) != 0 && errno == EBUSY; i++)
     if (above >= 0)

@@ -53,9 +53,8 @@ void cli_hold_renew(cli_runner *r)
 {
   if (r->phase != CLI_PHASE_RUNNING || r->lost || r->ended)
     return;
-  cli_order order = {.what = CLI_ORDER_LEASE,
-                     .lease = lease_of(r),
-                     .margin_ms = r->margin_ms};
+  cli_order order = {
+      .what = CLI_ORDER_LEASE, .lease = lease_of(r), .margin_ms = r->margin_ms};
 
   if (!is_worth_telling(r, &order))
     return;
@@ -121,11 +120,11 @@ void cli_hold_begin(cli_runner *r)
                     lk_lock_token(r->lock));
   add_environment(r, &environment);
   r->told = order;
-  int error = environment.failed
-                  ? ENOMEM
-                  : cli_guard_start(
-                        &r->guard, &order,
-                        lk_bytes_of(environment.at, environment.len));
+  int error =
+      environment.failed
+          ? ENOMEM
+          : cli_guard_start(&r->guard, &order,
+                            lk_bytes_of(environment.at, environment.len));
 
   cli_text_free(&environment);
   if (error != 0) {

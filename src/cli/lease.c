@@ -120,8 +120,7 @@ cli_act cli_lease_step(cli_lease *l, int64_t now, int64_t *next)
     if (now < kill_time(l))
       return wait_for(kill_time(l), next);
     return enter(l, CLI_STAGE_KILLED, CLI_ACT_KILL);
-  case CLI_STAGE_STOPPED:
-    return act_stopped(l, now, next);
+  case CLI_STAGE_STOPPED: return act_stopped(l, now, next);
   case CLI_STAGE_KILLED: break;
   }
   return CLI_ACT_NONE;

@@ -51,18 +51,18 @@ enum {
 
 /** What the supervisor tells latchkey. */
 typedef struct cli_news {
-  unsigned what;  /**< CLI_NEWS_..., or-ed */
-  unsigned acts;  /**< bit N: the cli_act N */
-  pid_t child;    /**< process id of COMMAND */
-  int error;      /**< an errno */
-  int signal;     /**< the last one that stopped COMMAND */
-  int status;     /**< as waitpid() has it */
+  unsigned what; /**< CLI_NEWS_..., or-ed */
+  unsigned acts; /**< bit N: the cli_act N */
+  pid_t child;   /**< process id of COMMAND */
+  int error;     /**< an errno */
+  int signal;    /**< the last one that stopped COMMAND */
+  int status;    /**< as waitpid() has it */
 } cli_news;
 
 /**
  * Send it without waiting. False: there is no room, so it has to be sent again
- * when the socket is writable. True: it was sent, or there is nobody to read it,
- * which the reading side of the socket tells.
+ * when the socket is writable. True: it was sent, or there is nobody to read
+ * it, which the reading side of the socket tells.
  */
 bool cli_message_send(int fd, const void *message, size_t size);
 

@@ -22,8 +22,8 @@ static void pump(cli_outlet *o, int wait_ms)
 
     if (poll(&ready, 1, wait_ms) <= 0)
       return;
-    ssize_t n = cli_sink_write(&o->sink, o->queue.at + o->sent,
-                               o->queue.len - o->sent);
+    ssize_t n =
+        cli_sink_write(&o->sink, o->queue.at + o->sent, o->queue.len - o->sent);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
       return;

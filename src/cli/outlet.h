@@ -17,8 +17,8 @@ typedef struct cli_outlet {
   struct ev_loop *loop;
   ev_io watcher;
   cli_text queue;
-  size_t sent; /**< of the queue */
-  bool broken; /**< nobody reads any more */
+  size_t sent;    /**< of the queue */
+  bool broken;    /**< nobody reads any more */
   size_t dropped; /**< lines, since a line was taken */
   /** Make a line that says how many were dropped. May be NULL. */
   void (*say_dropped)(cli_text *out, size_t lines);

@@ -135,7 +135,8 @@ int cli_sink_open(cli_sink *s, int fd)
   return 0;
 }
 
-/* A pipe that is ready takes PIPE_BUF bytes, unless another process is faster. */
+/* A pipe that is ready takes PIPE_BUF bytes, unless another process is faster.
+ */
 ssize_t cli_sink_write(const cli_sink *s, const char *at, size_t len)
 {
   size_t part = len < PIPE_BUF ? len : PIPE_BUF;

@@ -15,8 +15,8 @@
  * descriptor left for any of this, `fd` itself is written to.
  */
 typedef struct cli_sink {
-  int fd;   /**< to wait until there is room; -1: not open */
-  bool own; /**< it is to be closed */
+  int fd;     /**< to wait until there is room; -1: not open */
+  bool own;   /**< it is to be closed */
   int copied; /**< becomes readable when the thread has ended; -1: none */
 } cli_sink;
 

@@ -21,10 +21,10 @@ enum { MOST_BYTES = 256 * 1024 };
 typedef struct warden {
   cli_job job;
   cli_lease lease;
-  int fd;     /* to latchkey */
-  int deaths; /* a signalfd for SIGCHLD */
-  int alarm;  /* a timerfd on the lease's clock */
-  int report; /* from a child that is being executed; -1: none */
+  int fd;      /* to latchkey */
+  int deaths;  /* a signalfd for SIGCHLD */
+  int alarm;   /* a timerfd on the lease's clock */
+  int report;  /* from a child that is being executed; -1: none */
   pid_t child; /* 0: not started */
   bool ended;  /* COMMAND has; it stays a zombie, so that its number and that of
                   its group stay its own */
@@ -236,8 +236,7 @@ static void look_at_command(warden *w)
     if (info.si_code == CLD_CONTINUED)
       look_again(w);
     else
-      tell(w,
-           (cli_news){.what = CLI_NEWS_STOPPED, .signal = info.si_status});
+      tell(w, (cli_news){.what = CLI_NEWS_STOPPED, .signal = info.si_status});
     info.si_pid = 0;
   }
   info.si_pid = 0;
