@@ -47,7 +47,11 @@ class Log:
 
     def wait(self):
         live.eventually(self.last, "the writer writes")
-        return self
+
+    def is_silent_since(self, granted):
+        """It wrote nothing from then on."""
+        time.sleep(0.3)
+        return self.last() < granted
 
 
 def next_holder(lock, *options):
@@ -91,11 +95,10 @@ def stop_reaches(name, options, text, wrap=()):
             command.held(lock)
             wire.freeze()
             granted = next_holder(lock)
-            assert log.last() < granted, (log.last(), granted)
+            assert log.is_silent_since(granted), (log.last(), granted)
             pid = process.pid
             os.kill(pid, signal.SIGCONT)
-            time.sleep(0.5)
-            assert log.last() < granted, (log.last(), granted)
+            assert log.is_silent_since(granted), (log.last(), granted)
             wire.thaw()
             assert process.end().code == 123
 
@@ -140,7 +143,7 @@ def a_deep_tree_is_dead_at_the_deadline():
             log.wait()
             wire.freeze()
             granted = next_holder("/deep")
-            assert log.last() < granted, (log.last(), granted)
+            assert log.is_silent_since(granted), (log.last(), granted)
             wire.thaw()
             assert process.end().code == 123
 
@@ -159,7 +162,7 @@ def a_stopped_latchkey_and_many_stops_do_not_delay_the_end():
             os.kill(pid, signal.SIGCONT)
             time.sleep(0.002)
         granted = next_holder("/flood-news")
-        assert log.last() < granted, (log.last(), granted)
+        assert log.is_silent_since(granted), (log.last(), granted)
         process.send_signal(signal.SIGCONT)
         assert process.end().code == 123
 
@@ -230,7 +233,7 @@ def stop_after_a_shorter_timeout(name):
             time.sleep(1)
             process.send_signal(signal.SIGSTOP)
             granted = next_holder("/" + name, "-z", own.connect, "-T", "4")
-            assert log.last() < granted, (log.last(), granted)
+            assert log.is_silent_since(granted), (log.last(), granted)
             process.send_signal(signal.SIGCONT)
             process.wait(60)
             return process.returncode == 123
