@@ -56,7 +56,9 @@ void sim_limit_client(const sim_process *p, lk_client_config *config)
   config->give_up_ms = some_give_up(&r, p->world);
   config->send_limit = some_size(&r, LEAST_REQUEST);
   config->receive_limit = some_size(&r, LEAST_REPLY);
-  config->outstanding_limit = some_size(&r, LEAST_OUTSTANDING);
+  /* A crowd has more requests under way than that. */
+  if (!sim_has_condition(p->world, SIM_CROWD))
+    config->outstanding_limit = some_size(&r, LEAST_OUTSTANDING);
 }
 
 /* A gap that is not smaller than the period of the leader's pings. */
