@@ -16,12 +16,14 @@ static void judge_news(sim_judge *j, const sim_fact *f)
     sim_accuse(j, "%s is told twice", f->notice->path);
 }
 
-/* Nothing changes any more, and all links are there. */
+/* Nothing changes any more, and all links are there. How long a client takes to
+   connect, RECONNECTS judges. */
 static void judge_subscriber(sim_judge *j, const sim_actor *a)
 {
   sim_notice *n = a->notice;
   const sim_life *l = sim_life_of(j, a->process);
-  bool right = n->subscription == NULL || sim_is_up_to_date(a);
+  bool right = n->subscription == NULL || l->state != LK_STATE_CONNECTED ||
+               sim_is_up_to_date(a);
 
   if (right || n->wrong_us == 0 || n->wrong_us < l->smooth_us)
     n->wrong_us = right ? 0 : sim_now_us(j);
