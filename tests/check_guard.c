@@ -406,7 +406,7 @@ START_TEST(news_that_waits_is_merged_and_none_is_lost)
 }
 END_TEST
 
-/* More stops than the socket holds, while nobody reads the news. */
+/* More stops than the socket holds, while the news is not read. */
 START_TEST(news_that_nobody_reads_does_not_block_the_guard)
 {
   static char text[] = "echo up; while :; do sleep 600; done";

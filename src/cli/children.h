@@ -6,8 +6,7 @@
 #include <sys/types.h>
 
 /**
- * Invoke `each` for every child of `parent`, dead ones that nobody has waited
- * for included. False: they cannot all be listed.
+ * Invoke `each` for every child of `parent`, including zombies. False: they cannot all be listed.
  *
  * The kernel lists them in /proc/PID/task/TID/children (since Linux 3.5, where
  * it is configured), which a process can read of itself even where `hidepid`

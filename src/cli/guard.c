@@ -89,7 +89,7 @@ int cli_guard_open(cli_guard *g, const cli_job *job, cli_policy on_lost,
   return 0;
 }
 
-/* Somebody may have stopped it. */
+/* Another process may have stopped the guard. */
 static void keep_going(const cli_guard *g)
 {
   kill(g->pid, SIGCONT);

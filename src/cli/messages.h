@@ -61,8 +61,8 @@ typedef struct cli_news {
 
 /**
  * Send it without waiting. False: there is no room, so it has to be sent again
- * when the socket is writable. True: it was sent, or there is nobody to read
- * it, which the reading side of the socket tells.
+ * when the socket is writable. True: it was sent, or the other side is gone,
+ * which reading from the socket tells.
  */
 bool cli_message_send(int fd, const void *message, size_t size);
 

@@ -18,7 +18,7 @@ typedef struct cli_outlet {
   ev_io watcher;
   cli_text queue;
   size_t sent;    /**< of the queue */
-  bool broken;    /**< nobody reads any more */
+  bool broken;    /**< the reader is gone */
   size_t dropped; /**< lines, since a line was taken */
   /** Make a line that says how many were dropped. May be NULL. */
   void (*say_dropped)(cli_text *out, size_t lines);

@@ -27,7 +27,7 @@ void cli_tree_adopt(void);
 typedef enum cli_left {
   CLI_LEFT_NONE,
   CLI_LEFT_SOME,
-  CLI_LEFT_UNKNOWN /**< children cannot be listed; nothing was done */
+  CLI_LEFT_UNKNOWN /**< not all children can be listed */
 } cli_left;
 
 /** Wait for all dead children but `command`, which stays a zombie, so that its
@@ -51,8 +51,8 @@ typedef struct cli_reaped {
 } cli_reaped;
 
 /**
- * KILL the cgroup, the process group of `command` (0: none) and all
- * descendants, and wait until they are gone. `command` stays a zombie where
+ * KILL the cgroup, the process group of `command` (0: none; `own_group`: it has
+ * one of its own) and all descendants, and wait until they are gone. `command` stays a zombie where
  * children can be listed. Where they cannot, it is waited for, which `out`
  * tells; descendants that have left the process group are only reached through
  * the cgroup then, and it returns after a second.

@@ -28,7 +28,7 @@ typedef struct warden {
   pid_t child; /* 0: not started */
   bool ended;  /* COMMAND has; it stays a zombie, so that its number and that of
                   its group stay its own */
-  bool reaped; /* it did not, since children cannot be listed */
+  bool reaped; /* it does not, since children cannot be listed */
   bool told_empty;
   cli_news waiting; /* for room in the socket */
 } warden;
@@ -61,14 +61,20 @@ static void signal_it(const warden *w, int number)
     kill(-w->child, number);
 }
 
-/* latchkey is gone, or said goodbye. */
-static _Noreturn void leave(warden *w, bool killing)
+static cli_reaped kill_descendants(const warden *w)
 {
   cli_reaped reaped;
 
+  cli_tree_end(&w->job.cgroup, w->reaped ? 0 : w->child, !w->job.foreground,
+               &reaped);
+  return reaped;
+}
+
+/* latchkey is gone, or said goodbye. */
+static _Noreturn void leave(warden *w, bool killing)
+{
   if (killing && w->child != 0)
-    cli_tree_end(&w->job.cgroup, w->reaped ? 0 : w->child, !w->job.foreground,
-                 &reaped);
+    kill_descendants(w);
   else if (w->lease.stage == CLI_STAGE_STOPPED)
     cli_tree_continue(&w->job.cgroup);
   cli_cgroup_remove(&w->job.cgroup);
@@ -218,7 +224,7 @@ static int status_of(const siginfo_t *info)
   return info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
-/* Somebody continued what we have stopped. */
+/* SIGCONT may have continued what --on-lost has stopped. */
 static void look_again(warden *w)
 {
   if (w->lease.stage == CLI_STAGE_STOPPED)
@@ -284,10 +290,8 @@ static void reap(warden *w)
 
 static void end_all(warden *w)
 {
-  cli_reaped reaped;
+  cli_reaped reaped = kill_descendants(w);
 
-  cli_tree_end(&w->job.cgroup, w->reaped ? 0 : w->child, !w->job.foreground,
-               &reaped);
   if (!reaped.known)
     look_at_command(w);
   else if (!w->ended)

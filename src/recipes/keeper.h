@@ -20,8 +20,8 @@ struct lk_keeper {
   int over;           /* why there will be no requests any more, or 0 */
   bool no_containers; /* a server said it cannot make them */
   lk_listener listener;
-  lk_listener presence; /* for the other keepers of the client, as long as there
-                           are attempts; it is told nothing that matters */
+  lk_listener presence; /* by it the keepers of a client find each other, until
+                           the last attempt of this one is over */
   bool present;         /* it is attached */
   lk_lease lease;
   uint64_t seen_zxid; /* of any answer in this session, the largest */

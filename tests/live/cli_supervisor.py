@@ -277,10 +277,13 @@ def non_blocking_outputs(pid):
     """Which pipes ("pipe:[N]") and terminals it writes to without blocking."""
     found = set()
     for number in os.listdir("/proc/%d/fdinfo" % pid):
-        with open("/proc/%d/fdinfo/%s" % (pid, number)) as f:
-            flags = int(re.search(r"flags:\s*(\d+)", f.read())[1], 8)
-        if flags & os.O_NONBLOCK and flags & os.O_ACCMODE == os.O_WRONLY:
-            found.add(os.readlink("/proc/%d/fd/%s" % (pid, number)))
+        try:
+            with open("/proc/%d/fdinfo/%s" % (pid, number)) as f:
+                flags = int(re.search(r"flags:\s*(\d+)", f.read())[1], 8)
+            if flags & os.O_NONBLOCK and flags & os.O_ACCMODE == os.O_WRONLY:
+                found.add(os.readlink("/proc/%d/fd/%s" % (pid, number)))
+        except FileNotFoundError:
+            pass  # it was closed meanwhile
     return found
 
 
@@ -321,14 +324,18 @@ def signals_end_the_reading_of_an_auth_file():
     os.mkfifo(name)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         with start("run", "--auth-file", name, "/auth", "true") as process:
-            live.eventually(lambda: is_opening_a_fifo(process.pid))
+            write = live.eventually(lambda: writing_end(name))
             process.send_signal(number)
             assert process.wait(10) == -number
+            os.close(write)
 
 
-def is_opening_a_fifo(pid):
-    with open("/proc/%d/wchan" % pid) as f:
-        return "wait_for_partner" in f.read()
+def writing_end(name):
+    """Of a FIFO, once a process has opened it to read; or None."""
+    try:
+        return os.open(name, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return None
 
 
 def few_descriptors_are_an_error_of_ours():
