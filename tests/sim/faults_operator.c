@@ -76,14 +76,15 @@ bool sim_strike_set_node(sim_faults *f)
   return true;
 }
 
-/* A leader that is deposed may not bring its delete about. */
+/* The create may still be under way: only behind a delete no node is none. A
+ * leader that is deposed may not bring its delete about. */
 static bool heal_foreign(sim_wound *x)
 {
   sim_ensemble *e = x->faults->world->ensemble;
 
-  if (sim_tree_find(sim_ensemble_truth(e), x->path) == NULL)
+  if (sim_tree_find(sim_ensemble_truth(e), x->path) == NULL && x->a > 0)
     return true;
-  (void)sim_operator_delete(e, x->path);
+  x->a += sim_operator_delete(e, x->path);
   return false;
 }
 
