@@ -6,8 +6,9 @@
 #include "sim/conditions.h"
 #include "sim/coverage.h"
 
-/* A heartbeat of the locks of a process, and a list of a queue, are smaller. */
-enum { LEAST_REQUEST = 7000, LEAST_REPLY = 30000, LEAST_OUTSTANDING = 100 };
+/* A heartbeat of the locks of a process, and a list of a queue, are smaller;
+ * fewer requests look for the nodes of all that began in a break. */
+enum { LEAST_REQUEST = 7000, LEAST_REPLY = 30000, LEAST_OUTSTANDING = 400 };
 
 static sim_rng rng_of(const sim_process *p, uint64_t salt)
 {
