@@ -195,11 +195,7 @@ static void resume_session(sim_conn *c, int64_t id, lk_bytes password)
     return;
   }
   if (s->role == SIM_LEADING) {
-    bool valid = sim_tracker_touch(s, id, c->timeout_ms);
-
-    if (valid)
-      sim_tracker_find(s, id)->owner = (int)s->index;
-    sim_conn_welcome(c, valid);
+    sim_conn_welcome(c, sim_tracker_resume(s, id, c->timeout_ms, s->index));
     return;
   }
   sim_message m = {

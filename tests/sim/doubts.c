@@ -94,6 +94,12 @@ bool sim_is_written(const sim_judge *j, const char *data)
   return false;
 }
 
+/* The reply to a resume with a shorter timeout never reached its client. */
+static bool is_shortened_unseen(const sim_session *s)
+{
+  return s != NULL && s->granted_ms < s->known_ms && s->granted_ms > 0;
+}
+
 bool sim_beyond_promise(const sim_judge *j, const sim_entry *e)
 {
   if (e->how == SIM_BY_OTHERS || e->how == SIM_BY_OPERATOR)
@@ -101,6 +107,8 @@ bool sim_beyond_promise(const sim_judge *j, const sim_entry *e)
   if (e->how != SIM_BY_EXPIRY)
     return false;
   if (j->stood_us > 0 && sim_now_us(j) - j->stood_us < 2 * sim_T_us(j))
+    return true;
+  if (is_shortened_unseen(e->by))
     return true;
   switch (e->assurance) {
   case LK_ASSURE_QUORUM: return false;

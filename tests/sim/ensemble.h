@@ -66,6 +66,9 @@ typedef struct sim_ensemble_hooks {
   void (*access_set)(const sim_node *node, int64_t zxid, void *arg);
   /** A session's end was committed. */
   void (*session_ended)(int64_t session, bool expired, void *arg);
+  /** The leader granted this timeout to a client that resumes the session; the
+      reply may never reach it. */
+  void (*session_resumed)(int64_t session, int32_t timeout_ms, void *arg);
   void *arg;
 } sim_ensemble_hooks;
 

@@ -292,6 +292,13 @@ static void on_session_ended(int64_t session, bool expired, void *arg)
                      .session = sim_ledger_session(&j->ledger, session)});
 }
 
+static void on_session_resumed(int64_t session, int32_t timeout_ms, void *arg)
+{
+  sim_judge *j = arg;
+
+  sim_ledger_session(&j->ledger, session)->granted_ms = timeout_ms;
+}
+
 sim_ensemble_hooks sim_judge_hooks(sim_judge *j)
 {
   return (sim_ensemble_hooks){.committed = on_committed,
@@ -300,6 +307,7 @@ sim_ensemble_hooks sim_judge_hooks(sim_judge *j)
                               .data_set = on_data_set,
                               .access_set = on_access_set,
                               .session_ended = on_session_ended,
+                              .session_resumed = on_session_resumed,
                               .arg = j};
 }
 

@@ -222,9 +222,7 @@ static void revalidate(sim_server *s, unsigned from, const sim_message *m)
   sim_message answer = {.type = SIM_MSG_VALID, .session = m->session};
 
   answer.valid =
-      s->established && sim_tracker_touch(s, m->session, m->timeout_ms);
-  if (answer.valid)
-    sim_tracker_find(s, m->session)->owner = (int)from;
+      s->established && sim_tracker_resume(s, m->session, m->timeout_ms, from);
   sim_send(s, from, &answer);
 }
 

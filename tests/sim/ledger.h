@@ -96,6 +96,8 @@ typedef struct sim_session {
   bool over;
   bool expired;
   int64_t over_us;
+  int32_t granted_ms; /**< its timeout by the last resume; 0: there was none */
+  int32_t known_ms;   /**< … as its client knows it; 0 */
   struct sim_xids *xids; /**< that were committed */
   int32_t top_xid;       /**< the largest of them */
 } sim_session;

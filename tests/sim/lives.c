@@ -30,13 +30,14 @@ static void begin_session(sim_judge *j, sim_life *l)
 {
   int64_t id = lk_client_session(l->process->client).id;
 
-  if (l->session != NULL && l->session->id == id)
-    return;
-  l->session = sim_ledger_session(&j->ledger, id);
+  if (l->session == NULL || l->session->id != id) {
+    l->session = sim_ledger_session(&j->ledger, id);
+    l->top_zxid = 0;
+    l->xid = 0;
+  }
+  l->session->known_ms = lk_client_timeout_ms(l->process->client);
   l->session->process = l->process->index;
   l->session->life = l->process->life;
-  l->top_zxid = 0;
-  l->xid = 0;
 }
 
 static void on_state(lk_client *c, lk_state state, int err, void *arg)

@@ -152,6 +152,9 @@ void sim_tracker_remove(sim_server *s, int64_t id);
 sim_tracked *sim_tracker_find(const sim_server *s, int64_t id);
 /** false: it is not known, or ends. */
 bool sim_tracker_touch(sim_server *s, int64_t id, int32_t timeout_ms);
+/** A client resumes it at server `owner`. false: the same. */
+bool sim_tracker_resume(sim_server *s, int64_t id, int32_t timeout_ms,
+                        unsigned owner);
 /** What the leader thinks of a request that came through server `owner`: 0,
     SESSIONEXPIRED, SESSIONMOVED. Who asks first owns it. */
 int sim_tracker_check(sim_server *s, int64_t id, int owner);

@@ -35,6 +35,20 @@ bool sim_tracker_touch(sim_server *s, int64_t id, int32_t timeout_ms)
   return true;
 }
 
+bool sim_tracker_resume(sim_server *s, int64_t id, int32_t timeout_ms,
+                        unsigned owner)
+{
+  const sim_ensemble_hooks *hooks = &s->ensemble->hooks;
+  sim_tracked *x = sim_tracker_find(s, id);
+
+  if (x == NULL || !sim_tracker_touch(s, id, timeout_ms))
+    return false;
+  x->owner = (int)owner;
+  if (hooks->session_resumed != NULL)
+    hooks->session_resumed(id, timeout_ms, hooks->arg);
+  return true;
+}
+
 void sim_tracker_add(sim_server *s, int64_t id, int32_t timeout_ms, int owner)
 {
   sim_tracker *t = &s->tracker;
