@@ -252,12 +252,13 @@ static int take(cli_options *o, char *complaint, char **words)
     argv[argc] = words[argc - 1];
   cli_options_init(o);
   int first = cli_options_take(o, run_lists, argc, argv, &text);
+  bool wrong = text.len > 0;
 
   complaint[0] = '\0';
-  if (text.len > 0)
+  if (wrong)
     strcpy(complaint, cli_text_end(&text));
   cli_text_free(&text);
-  return first;
+  return wrong ? -1 : first;
 }
 
 #define WORDS(...)    \
@@ -278,6 +279,42 @@ START_TEST(options_end_at_the_first_operand)
   ck_assert_int_eq(o.conflict_code, 7);
   ck_assert(!o.verbose);
   ck_assert_int_eq(take(&o, wrong, WORDS(W("-v"), W("--"), W("/l"))), 3);
+}
+END_TEST
+
+START_TEST(options_are_taken_wherever_they_stand)
+{
+  char *argv[] = {W("run"), W("/l"), W("-v"), W("data"), W("-E"),
+                  W("7"),   W("--"), W("-n"), NULL};
+  cli_text wrong = {0};
+  cli_options o;
+
+  cli_options_init(&o);
+  ck_assert_int_eq(cli_options_take_anywhere(&o, run_lists, 8, argv, &wrong),
+                   3);
+  ck_assert_str_eq(argv[1], "/l");
+  ck_assert_str_eq(argv[2], "data");
+  ck_assert_str_eq(argv[3], "-n");
+  ck_assert_ptr_null(argv[4]);
+  ck_assert(o.verbose);
+  ck_assert_int_eq(o.conflict_code, 7);
+  ck_assert_int_eq(o.wait_ms, -1);
+  ck_assert_uint_eq(wrong.len, 0);
+}
+END_TEST
+
+START_TEST(first_complaint_is_kept_and_later_options_are_taken)
+{
+  char *argv[] = {W("run"), W("-S"),     W("/l"), W("-E"),
+                  W("x"),   W("--json"), NULL};
+  cli_text wrong = {0};
+  cli_options o;
+
+  cli_options_init(&o);
+  ck_assert_int_eq(cli_options_take_anywhere(&o, run_lists, 6, argv, &wrong),
+                   1);
+  ck_assert(o.json);
+  expect_text(&wrong, "unknown option -S");
 }
 END_TEST
 
@@ -873,6 +910,8 @@ SUITE("cli", utf8_is_what_the_standard_says,
       json_has_commas_between_and_nowhere_else, json_text_is_quoted,
       json_data_that_are_no_text_are_base64, seconds_are_decimal_and_exact,
       whole_numbers_keep_their_range, options_end_at_the_first_operand,
+      options_are_taken_wherever_they_stand,
+      first_complaint_is_kept_and_later_options_are_taken,
       every_name_of_an_option_is_the_same_option, a_wrong_option_is_named,
       help_has_every_option_once, access_lists_are_read,
       a_wrong_access_list_is_refused_and_named,

@@ -137,10 +137,8 @@ int cli_access(const cli_options *o, char **operands)
 
   if (operands[1] == NULL)
     return get(o, operands[0]);
-  if (!cli_acl_read(&acl, "acl", operands[1], &complaint)) {
-    cli_say_text(&complaint);
-    return CLI_FAILED;
-  }
+  if (!cli_acl_read(&acl, "SPEC", operands[1], &complaint))
+    return cli_fail_text(CLI_FAILED, "acl", &complaint);
   int code = set(o, operands[0], &acl.list);
 
   cli_acl_free(&acl);

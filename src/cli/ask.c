@@ -31,7 +31,7 @@ bool cli_ask_open(cli_ask *a, const cli_options *o, const char *verb,
   cli_text complaint = {0};
 
   if (!cli_ask_begin(a, o, verb, path, &complaint)) {
-    cli_say_text(&complaint);
+    cli_fail_text(CLI_FAILED, NULL, &complaint);
     return false;
   }
   if (!cli_link_wait(&a->link)) {
@@ -39,8 +39,8 @@ bool cli_ask_open(cli_ask *a, const cli_options *o, const char *verb,
     return false;
   }
   if (lk_client_state(a->link.client) == LK_STATE_READ_ONLY)
-    cli_say("warning: %s has no quorum; what it shows may be old",
-            lk_client_server(a->link.client));
+    cli_warn("%s has no quorum; what it shows may be old",
+             lk_client_server(a->link.client));
   return true;
 }
 

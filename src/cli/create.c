@@ -162,32 +162,35 @@ static int create_and_stay(cli_ask *a, lk_bytes data, const lk_acls *acl)
   return code != CLI_DONE ? code : closed;
 }
 
-/* True once it has complained of options that exclude each other. */
-static bool disagree(const cli_options *o)
+/* Which options exclude each other; NULL: none of those given. */
+static const char *find_conflict(const cli_options *o)
 {
-  if (o->container && (o->ephemeral || o->sequential))
-    cli_say("create: -c goes with neither -e nor -s");
-  else if (o->ttl_ms != 0 && (o->ephemeral || o->container))
-    cli_say("create: -t goes with neither -e nor -c");
-  else
-    return false;
-  return true;
+  if (o->container && o->ephemeral)
+    return "-c and -e exclude each other";
+  if (o->container && o->sequential)
+    return "-c and -s exclude each other";
+  if (o->ttl_ms != 0 && o->ephemeral)
+    return "-t and -e exclude each other";
+  if (o->ttl_ms != 0 && o->container)
+    return "-t and -c exclude each other";
+  return NULL;
 }
 
 int cli_create(const cli_options *o, char **operands)
 {
+  const char *conflict = find_conflict(o);
   cli_text complaint = {0};
   cli_text data = {0};
   int code = CLI_FAILED;
   cli_acl acl;
   cli_ask a;
 
-  if (disagree(o))
-    return CLI_FAILED;
-  if (!cli_acl_read(&acl, "--acl", o->acl, &complaint)) {
-    cli_say_text(&complaint);
-    return CLI_FAILED;
-  }
+  if (conflict != NULL)
+    return cli_fail(CLI_FAILED,
+                    "create: %s; latchkey create --help says what they mean",
+                    conflict);
+  if (!cli_acl_read(&acl, "--acl", o->acl, &complaint))
+    return cli_fail_text(CLI_FAILED, "create", &complaint);
   if (cli_data_read(operands[1], &data) &&
       cli_ask_open(&a, o, "create", operands[0]))
     code = create_and_stay(&a, cli_data_bytes(&data), &acl.list);

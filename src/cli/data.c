@@ -25,13 +25,13 @@ bool cli_data_read(const char *word, cli_text *out)
       if (n > 0)
         cli_text_add(out, bytes, (size_t)n);
       if (n < 0 && errno != EINTR) {
-        cli_say("cannot read standard input: %s", strerror(errno));
+        cli_fail(CLI_FAILED, "cannot read standard input: %s", strerror(errno));
         return false;
       }
     }
   }
   if (out->failed)
-    cli_say("%s", lk_error_text(LK_ERR_NO_MEMORY));
+    cli_fail(CLI_FAILED, "%s", lk_error_text(LK_ERR_NO_MEMORY));
   return !out->failed;
 }
 

@@ -239,8 +239,7 @@ static int complain(const cli_options *o, int err)
   cli_text line = {0};
 
   cli_link_refuse(o, err, &line);
-  cli_say_text(&line);
-  return CLI_FAILED;
+  return cli_fail_text(CLI_FAILED, "doctor", &line);
 }
 
 static int examine(checkup *c, cli_servers *s, const char *path)

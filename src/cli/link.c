@@ -140,7 +140,7 @@ bool cli_link_read_auth(cli_link *l, const cli_options *o, cli_text *complaint)
   }
   l->auth_read = true;
   if (S_ISREG(mode) && (mode & (S_IRWXG | S_IRWXO)) != 0 && !o->quiet)
-    cli_say("warning: others may read %s; chmod 600 keeps them out", name);
+    cli_warn("others may read %s; chmod 600 keeps them out", name);
   return true;
 }
 
@@ -273,7 +273,7 @@ bool cli_link_wait(cli_link *l)
   cli_text text = {0};
 
   cli_link_complain(l, &text);
-  cli_say_text(&text);
+  cli_fail_text(CLI_FAILED, NULL, &text);
   return false;
 }
 

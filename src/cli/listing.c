@@ -18,10 +18,9 @@ static int close_walk(cli_walk *w, cli_ask *a, int err)
   cli_walk_free(w);
   if (shut == 0 || code != CLI_DONE)
     return code;
-  cli_say("%s %s: %zu node%s not read: %s%s", a->verb, a->path, shut,
-          shut == 1 ? "" : "s", lk_error_text(LK_ERR_NO_AUTH),
-          cli_hint(LK_ERR_NO_AUTH));
-  return CLI_FAILED;
+  return cli_fail(CLI_FAILED, "%s %s: %zu node%s not read: %s%s", a->verb,
+                  a->path, shut, shut == 1 ? "" : "s",
+                  lk_error_text(LK_ERR_NO_AUTH), cli_hint(LK_ERR_NO_AUTH));
 }
 
 /* ---- ls --------------------------------------------------------------------

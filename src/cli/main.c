@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/path.h"
 #include "cli/print.h"
 #include "cli/run.h"
 
@@ -61,79 +62,165 @@ static int show_version(void)
   return code;
 }
 
-static int refuse(const cli_command *c, const char *wrong)
+/* Usage errors end with where the form is shown. */
+static int refuse_usage(const cli_command *c, const char *wrong)
 {
-  cli_say("%s%s%s; latchkey %s --help shows the form", c->name,
-          *wrong == '\0' ? "" : ": ", wrong, c->name);
-  return CLI_FAILED;
+  return cli_fail(CLI_FAILED, "%s: %s; latchkey %s --help shows the form",
+                  c->name, wrong, c->name);
 }
 
-static int check_operands(const cli_command *c, char **operands, int count)
+static int refuse_option(const cli_command *c, cli_text *complaint)
 {
-  if (count < c->least)
-    return refuse(c, strstr(c->form, "LOCK") != NULL ? "there is no LOCK"
-                                                     : "there is no PATH");
-  if (c->most >= 0 && count > c->most)
-    return refuse(c, "too many operands");
-  if (count == 0 || operands[0][0] == '/')
-    return CLI_DONE;
-  cli_text word = {0};
+  /* What looks like an option can be meant as data. */
+  bool data = strstr(c->form, "DATA") != NULL &&
+              strncmp(complaint->at, "unknown", strlen("unknown")) == 0;
 
-  cli_text_clean(&word, lk_text(operands[0]));
-  const char *text = cli_text_end(&word);
+  if (data)
+    cli_text_puts(complaint, " (-- goes in front of data that begin with -)");
+  const char *line = cli_text_end(complaint);
+  int code = refuse_usage(c, line == NULL ? "" : line);
 
-  cli_say("%s: \"%s\" is no path: it begins with /", c->name,
-          text == NULL ? "" : text);
-  cli_text_free(&word);
-  return CLI_FAILED;
+  cli_text_free(complaint);
+  return code;
 }
 
-/* `argv[0]` is the verb, or stands in its place; `bare`: there was none. */
-static int do_command(const cli_command *c, bool bare, int argc, char **argv,
-                      cli_title title)
+static const char *missing_operand(const cli_command *c, int count)
+{
+  if (count > 0)
+    return "DATA is missing, or - for standard input";
+  return strstr(c->form, "LOCK") != NULL ? "LOCK is missing"
+                                         : "PATH is missing";
+}
+
+static int check_operands(const cli_command *c, const cli_options *o,
+                          char **operands, int count)
 {
   cli_text complaint = {0};
-  cli_options o;
 
-  cli_options_init(&o);
+  if (count < c->least)
+    return refuse_usage(c, missing_operand(c, count));
+  if (c->most >= 0 && count > c->most)
+    return refuse_usage(c, "too many operands");
+  if (count == 0 || cli_path_check(operands[0], o->sequential, &complaint))
+    return CLI_DONE;
+  return cli_fail_text(CLI_FAILED, c->name, &complaint);
+}
+
+static int run_command(const cli_command *c, const cli_options *o,
+                       char **operands, int count, cli_title title)
+{
+  int code = check_operands(c, o, operands, count);
+
+  if (code != CLI_DONE)
+    return code;
+  return c->run != NULL ? c->run(o, operands) : cli_run(o, operands, title);
+}
+
+static bool is_empty(const cli_text *complaint)
+{
+  return complaint->len == 0 && !complaint->failed;
+}
+
+/* Options in front of LOCK. `bare`: the verb is left out. */
+static int do_run(const cli_options *before, bool bare, int argc, char **argv,
+                  cli_title title)
+{
+  const cli_command *c = cli_commands;
+  cli_text complaint = {0};
+  cli_options o = *before;
   int first = cli_options_take(&o, c->options, argc, argv, &complaint);
 
-  if (first < 0) {
-    const char *line = cli_text_end(&complaint);
-    int code = refuse(c, line == NULL ? "" : line);
-
-    cli_text_free(&complaint);
-    return code;
-  }
+  cli_print_as_json(o.json && o.events_fd < 0);
+  if (!is_empty(&complaint))
+    return refuse_option(c, &complaint);
   if (o.help)
     return show_help(c, bare);
   if (o.version)
     return show_version();
-  int code = check_operands(c, argv + first, argc - first);
+  return run_command(c, &o, argv + first, argc - first, title);
+}
 
-  if (code != CLI_DONE)
-    return code;
-  return c->run != NULL ? c->run(&o, argv + first)
-                        : cli_run(&o, argv + first, title);
+/* Options wherever they stand. */
+static int do_verb(const cli_command *c, const cli_options *before, int argc,
+                   char **argv, cli_title title)
+{
+  cli_text complaint = {0};
+  cli_options o = *before;
+  int count = cli_options_take_anywhere(&o, c->options, argc, argv, &complaint);
+
+  cli_print_as_json(o.json && o.events_fd < 0);
+  if (!is_empty(&complaint))
+    return refuse_option(c, &complaint);
+  if (o.help)
+    return show_help(c, false);
+  if (o.version)
+    return show_version();
+  return run_command(c, &o, argv + 1, count, title);
+}
+
+/* --json may stand behind what is wrong. */
+static int refuse_verb(cli_options *o, int argc, char **argv)
+{
+  cli_text word = {0};
+  cli_text ignored = {0};
+
+  cli_text_clean(&word, lk_text(argv[0]));
+  cli_options_take_anywhere(o, cli_options_general, argc, argv, &ignored);
+  cli_text_free(&ignored);
+  cli_print_as_json(o->json);
+  const char *text = cli_text_end(&word);
+  int code = cli_fail(CLI_FAILED,
+                      "\"%s\" is neither a verb nor a path that begins with "
+                      "\"/\"; latchkey --help lists the verbs",
+                      text == NULL ? "" : text);
+
+  cli_text_free(&word);
+  return code;
+}
+
+/* Options may stand before the verb: those that every verb has. */
+static int do_prefixed(int argc, char **argv, int first, cli_title title)
+{
+  const cli_command *c = cli_command_find(argv[first]);
+  cli_text complaint = {0};
+  cli_options o;
+
+  cli_options_init(&o);
+  cli_options_take(&o, c == cli_commands ? c->options : cli_options_general,
+                   first, argv, &complaint);
+  if (c == NULL) {
+    cli_text_free(&complaint);
+    return refuse_verb(&o, argc - first, argv + first);
+  }
+  if (is_empty(&complaint))
+    return c == cli_commands
+               ? do_run(&o, false, argc - first, argv + first, title)
+               : do_verb(c, &o, argc - first, argv + first, title);
+  cli_text_puts(&complaint, " in front of the verb");
+  cli_print_as_json(o.json && o.events_fd < 0);
+  return refuse_option(c, &complaint);
 }
 
 int main(int argc, char **argv)
 {
   open_standard_ones();
-  if (argc < 2) {
-    cli_say("nothing to do; latchkey --help shows what there is");
-    return CLI_FAILED;
-  }
+  if (argc < 2)
+    return cli_fail(CLI_FAILED, "the command line is empty; latchkey --help "
+                                "shows what there is");
   cli_title title = title_of(argc, argv);
-  bool bare = argv[1][0] == '/' || argv[1][0] == '-';
-  const cli_command *c = bare ? cli_commands : cli_command_find(argv[1]);
+  cli_text ignored = {0};
+  cli_options scratch;
+  cli_options o;
 
-  if (c == NULL) {
-    cli_say("\"%s\" is neither a verb nor a path; latchkey --help lists the "
-            "verbs",
-            argv[1]);
-    return CLI_FAILED;
-  }
-  return bare ? do_command(c, true, argc, argv, title)
-              : do_command(c, false, argc - 1, argv + 1, title);
+  /* The options of `run` are the only ones that may precede an operand which
+     is not a verb. Which of them take arguments tells where it stands. */
+  cli_options_init(&scratch);
+  int first =
+      cli_options_take(&scratch, cli_commands->options, argc, argv, &ignored);
+
+  cli_text_free(&ignored);
+  if (first < argc && argv[first][0] != '/')
+    return do_prefixed(argc, argv, first, title);
+  cli_options_init(&o);
+  return do_run(&o, true, argc, argv, title);
 }

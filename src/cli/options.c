@@ -281,7 +281,7 @@ const cli_option cli_options_session[] = {
   {0}};
 
 const cli_option cli_options_json[] = {
-  {0, "json", NULL, "print JSON", take_json},
+  {0, "json", NULL, "print JSON, also for errors", take_json},
   {0}};
 
 const cli_option cli_options_layout[] = {
@@ -349,3 +349,7 @@ const cli_option cli_options_watch[] = {
   {'n', "count", "COUNT", "end after so many events", take_count},
   {0}};
 /* clang-format on */
+
+const cli_option_lists cli_options_general = {
+    cli_options_session, cli_options_json, cli_options_common,
+    cli_options_version};

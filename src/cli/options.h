@@ -91,15 +91,26 @@ extern const cli_option cli_options_watch[];
 enum { CLI_MOST_LISTS = 6 };
 typedef const cli_option *cli_option_lists[CLI_MOST_LISTS];
 
+/** The options that may stand before any verb. */
+extern const cli_option_lists cli_options_general;
+
 /** As usual, and as the environment says. */
 void cli_options_init(cli_options *o);
 
 /**
  * Take the options at the start of `argv`, where argv[0] is a name. Returns
- * the index of the first operand, or -1 with one line in `complaint`.
+ * the index of the first operand. `complaint` is empty, or gets one line.
  */
 int cli_options_take(cli_options *o, const cli_option_lists lists, int argc,
                      char **argv, cli_text *complaint);
+
+/**
+ * Take options before, between and behind operands; -- ends them. The operands
+ * move to argv[1] and after, followed by NULL. Returns how many there are.
+ * `complaint` is empty, or gets one line.
+ */
+int cli_options_take_anywhere(cli_options *o, const cli_option_lists lists,
+                              int argc, char **argv, cli_text *complaint);
 
 /** The help for some lists. */
 void cli_options_help(const cli_option_lists lists, cli_text *out);

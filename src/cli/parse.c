@@ -21,6 +21,9 @@ struct table {
    beyond all letters. */
 enum { LONG_FORM = 256 };
 
+/* What it returns for an operand where options may follow operands. */
+enum { OPERAND = 1 };
+
 static void enter_option(struct table *t, const cli_option *o)
 {
   if (o->letter != '\0') {
@@ -38,12 +41,13 @@ static void enter_option(struct table *t, const cli_option *o)
   t->options[t->count++] = o;
 }
 
-static void fill(struct table *t, const cli_option_lists lists)
+/* `order`: '+' stops at the first operand, '-' returns operands in order, also
+   with POSIXLY_CORRECT in the environment. */
+static void fill(struct table *t, const cli_option_lists lists, char order)
 {
   memset(t, 0, sizeof *t);
-  /* Stop at the first operand; tell a missing argument from an unknown
-     option. */
-  t->letters[t->nletters++] = '+';
+  t->letters[t->nletters++] = order;
+  /* Tell a missing argument from an unknown option. */
   t->letters[t->nletters++] = ':';
   for (size_t i = 0; i < CLI_MOST_LISTS && lists[i] != NULL; i++)
     for (const cli_option *o = lists[i]; o->take != NULL; o++)
@@ -69,58 +73,96 @@ static void show_name(cli_text *out, const cli_option *o)
     cli_text_printf(out, "-%c", o->letter);
 }
 
-/* What getopt_long() stumbled over: a letter, or a whole argument. */
-static void show_unknown(cli_text *out, char **argv)
+/* What getopt_long() does not know: a letter of `word`, or all of it. */
+static void show_unknown(cli_text *out, const char *word)
 {
-  if (optopt > 0 && optopt < LONG_FORM)
+  if (optopt > ' ' && optopt < 0x7f && strncmp(word, "--", 2) != 0) {
     cli_text_printf(out, "unknown option -%c", optopt);
-  else
-    cli_text_printf(out, "unknown option %s", argv[optind - 1]);
+  } else {
+    cli_text_puts(out, "unknown option ");
+    cli_text_clean(out, lk_text(word));
+  }
 }
 
-static bool take_one(cli_options *o, const struct table *t, int got,
-                     char **argv, cli_text *complaint)
+/* Take the option that was found in `word`; what is wrong goes to
+   `complaint`. */
+static void take_one(cli_options *o, const struct table *t, int got,
+                     const char *word, cli_text *complaint)
 {
   const cli_option *option = find(t, got == ':' ? optopt : got);
 
   if (got == '?' && optopt >= LONG_FORM) {
     cli_text_printf(complaint, "--%s takes no argument",
                     t->options[optopt - LONG_FORM]->name);
-    return false;
+    return;
   }
   if (option == NULL || got == '?') {
-    show_unknown(complaint, argv);
-    return false;
+    show_unknown(complaint, word);
+    return;
   }
   if (got == ':') {
     show_name(complaint, option);
     cli_text_printf(complaint, " needs an argument: %s", option->arg);
-    return false;
+    return;
   }
   const char *wrong = option->take(o, optarg);
 
   if (wrong == NULL)
-    return true;
+    return;
   show_name(complaint, option);
   cli_text_puts(complaint, ": \"");
   cli_text_clean(complaint, lk_text(optarg));
   cli_text_printf(complaint, "\" %s", wrong);
-  return false;
+}
+
+/* Take options; operands move to argv[1] and after. Returns how many there
+   were. The first complaint is kept, and options behind it are taken: --json
+   decides how the complaint is printed. */
+static int take_options(cli_options *o, const struct table *t, int argc,
+                        char **argv, cli_text *complaint)
+{
+  int operands = 0;
+
+  opterr = 0;
+  optind = 0; /* so that getopt_long() looks at the order anew */
+  for (;;) {
+    const char *word = argv[optind == 0 ? 1 : optind];
+    int got = getopt_long(argc, argv, t->letters, t->longs, NULL);
+    cli_text ignored = {0};
+    bool first = complaint->len == 0 && !complaint->failed;
+
+    if (got == -1)
+      return operands;
+    if (got == OPERAND)
+      argv[++operands] = optarg;
+    else
+      take_one(o, t, got, word, first ? complaint : &ignored);
+    cli_text_free(&ignored);
+  }
 }
 
 int cli_options_take(cli_options *o, const cli_option_lists lists, int argc,
                      char **argv, cli_text *complaint)
 {
   struct table t;
-  int got;
 
-  fill(&t, lists);
-  opterr = 0;
-  optind = 1;
-  while ((got = getopt_long(argc, argv, t.letters, t.longs, NULL)) != -1)
-    if (!take_one(o, &t, got, argv, complaint))
-      return -1;
+  fill(&t, lists, '+');
+  take_options(o, &t, argc, argv, complaint);
   return optind;
+}
+
+int cli_options_take_anywhere(cli_options *o, const cli_option_lists lists,
+                              int argc, char **argv, cli_text *complaint)
+{
+  struct table t;
+
+  fill(&t, lists, '-');
+  int operands = take_options(o, &t, argc, argv, complaint);
+
+  while (optind < argc) /* behind -- */
+    argv[++operands] = argv[optind++];
+  argv[operands + 1] = NULL;
+  return operands;
 }
 
 void cli_options_help(const cli_option_lists lists, cli_text *out)

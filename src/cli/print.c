@@ -4,58 +4,166 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "cli/json.h"
 #include "cli/print.h"
 
-void cli_say(const char *format, ...)
-{
-  char line[4096] = "latchkey: ";
-  size_t len = strlen(line);
-  va_list args;
+/* One process has one standard error: --json decides for all its messages. */
+static bool as_json;
 
-  va_start(args, format);
-  int more = vsnprintf(line + len, sizeof line - len - 1, format, args);
-  va_end(args);
-  if (more > 0)
-    len += (size_t)more;
-  if (len > sizeof line - 2)
-    len = sizeof line - 2;
-  line[len++] = '\n';
-  /* One write, so that lines of several processes do not mix. There is nobody
-     to tell when it fails. */
+void cli_print_as_json(bool yes)
+{
+  as_json = yes;
+}
+
+/* One write, so that lines of several processes do not mix. Nothing can be done
+   when it fails. */
+static void write_line(const char *line, size_t len)
+{
   ssize_t n = write(STDERR_FILENO, line, len);
 
   (void)n;
 }
 
-void cli_say_text(cli_text *line)
+static int64_t wall_ms(void)
+{
+  struct timespec now = {0, 0};
+
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static cli_json open_message(cli_text *out, const char *event)
+{
+  cli_json j = {.out = out};
+
+  cli_json_open(&j, NULL, '{');
+  cli_json_text(&j, "event", lk_text(event));
+  cli_json_time(&j, "time", wall_ms());
+  return j;
+}
+
+static void close_message(cli_json *j)
+{
+  cli_json_close(j, '}');
+  cli_text_puts(j->out, "\n");
+}
+
+void cli_failed_json(cli_text *out, const char *lock, int code,
+                     const char *reason)
+{
+  cli_json j = open_message(out, "failed");
+
+  if (lock != NULL)
+    cli_json_text(&j, "lock", lk_text(lock));
+  cli_json_text(&j, "reason", lk_text(reason));
+  cli_json_number(&j, "code", code);
+  close_message(&j);
+}
+
+static void say_json(const char *event, const char *reason, int code)
+{
+  cli_text line = {0};
+
+  if (strcmp(event, "failed") == 0) {
+    cli_failed_json(&line, NULL, code, reason);
+  } else {
+    cli_json j = open_message(&line, event);
+
+    cli_json_text(&j, "reason", lk_text(reason));
+    close_message(&j);
+  }
+  if (!line.failed)
+    write_line(line.at, line.len);
+  cli_text_free(&line);
+}
+
+static void say(const char *event, int code, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
+
+static void say(const char *event, int code, const char *format, va_list args)
+{
+  char line[4096] = "latchkey: ";
+  size_t start = strlen(line);
+
+  if (!as_json && strcmp(event, "warning") == 0)
+    strcpy(line + start, "warning: ");
+  size_t len = strlen(line);
+  int more = vsnprintf(line + len, sizeof line - len - 1, format, args);
+
+  if (more > 0)
+    len += (size_t)more;
+  if (len > sizeof line - 2)
+    len = sizeof line - 2;
+  if (as_json) {
+    say_json(event, line + start, code);
+    return;
+  }
+  line[len++] = '\n';
+  write_line(line, len);
+}
+
+void cli_say(const char *format, ...)
+{
+  va_list args;
+
+  va_start(args, format);
+  say("notice", 0, format, args);
+  va_end(args);
+}
+
+void cli_warn(const char *format, ...)
+{
+  va_list args;
+
+  va_start(args, format);
+  say("warning", 0, format, args);
+  va_end(args);
+}
+
+int cli_fail(int code, const char *format, ...)
+{
+  va_list args;
+
+  va_start(args, format);
+  say("failed", code, format, args);
+  va_end(args);
+  return code;
+}
+
+int cli_fail_text(int code, const char *verb, cli_text *line)
 {
   const char *text = cli_text_end(line);
 
-  cli_say("%s", text == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : text);
+  cli_fail(code, "%s%s%s", verb == NULL ? "" : verb, verb == NULL ? "" : ": ",
+           text == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : text);
   cli_text_free(line);
+  return code;
+}
+
+bool cli_write_all(int fd, const cli_text *out)
+{
+  size_t done = 0;
+
+  while (done < out->len) {
+    ssize_t n = write(fd, out->at + done, out->len - done);
+
+    if (n < 0 && errno != EINTR)
+      return false;
+    done += n < 0 ? 0 : (size_t)n;
+  }
+  return true;
 }
 
 int cli_print(const cli_text *out)
 {
-  size_t done = 0;
-
-  if (out->failed) {
-    cli_say("%s", lk_error_text(LK_ERR_NO_MEMORY));
-    return CLI_FAILED;
-  }
-  while (done < out->len) {
-    ssize_t n = write(STDOUT_FILENO, out->at + done, out->len - done);
-
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n < 0) {
-      cli_say("cannot write to standard output: %s", strerror(errno));
-      return CLI_FAILED;
-    }
-    done += (size_t)n;
-  }
+  if (out->failed)
+    return cli_fail(CLI_FAILED, "%s", lk_error_text(LK_ERR_NO_MEMORY));
+  if (!cli_write_all(STDOUT_FILENO, out))
+    return cli_fail(CLI_FAILED, "cannot write to standard output: %s",
+                    strerror(errno));
   return CLI_DONE;
 }
 
@@ -116,8 +224,10 @@ int cli_complain(const char *verb, const char *path, int err)
   cli_text_clean(&clean, lk_text(path));
   const char *text = cli_text_end(&clean);
 
-  cli_say("%s %s: %s%s", verb, text == NULL ? "" : text, lk_error_text(err),
-          cli_hint(err));
+  int code =
+      cli_fail(cli_code_of(err), "%s %s: %s%s", verb, text == NULL ? "" : text,
+               lk_error_text(err), cli_hint(err));
+
   cli_text_free(&clean);
-  return cli_code_of(err);
+  return code;
 }

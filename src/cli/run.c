@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -199,6 +200,33 @@ static void end(cli_runner *r)
   cli_acl_free(&r->acl);
 }
 
+/* Before events have their outlets. */
+static void fail_early(const cli_options *o, const char *path,
+                       const char *reason)
+{
+  bool apart = o->events_fd >= 0;
+  cli_text line = {0};
+
+  if (apart || !o->json)
+    cli_fail(CLI_FAILED, "%s", reason);
+  if (apart || o->json) {
+    signal(SIGPIPE, SIG_IGN); /* 125 even if the reader is gone */
+    cli_failed_json(&line, path, CLI_FAILED, reason);
+    cli_write_all(apart ? o->events_fd : STDERR_FILENO, &line);
+  }
+  cli_text_free(&line);
+}
+
+static int refuse(const cli_options *o, const char *path, const char *wrong)
+{
+  char line[512];
+
+  snprintf(line, sizeof line, "run: %s; latchkey run --help shows the form",
+           wrong);
+  fail_early(o, path, line);
+  return CLI_FAILED;
+}
+
 static void run(cli_runner *r, cli_title title)
 {
   cli_text complaint = {0};
@@ -208,7 +236,8 @@ static void run(cli_runner *r, cli_title title)
   } else {
     const char *line = cli_text_end(&complaint);
 
-    cli_say("%s", line == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : line);
+    fail_early(r->options, r->path,
+               line == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : line);
   }
   end(r);
   cli_text_free(&complaint);
@@ -240,10 +269,8 @@ int cli_run(const cli_options *o, char **operands, cli_title title)
   char **words = wrong != NULL || text == NULL ? NULL : shell_words(text);
   cli_runner r = {.options = o, .path = operands[0], .code = CLI_FAILED};
 
-  if (wrong != NULL) {
-    cli_say("%s; latchkey run --help shows the form", wrong);
-    return CLI_FAILED;
-  }
+  if (wrong != NULL)
+    return refuse(o, operands[0], wrong);
   r.guard.fd = -1;
   r.job.cgroup.fd = -1;
   r.link.up = cli_acquire_up;
@@ -252,7 +279,7 @@ int cli_run(const cli_options *o, char **operands, cli_title title)
   r.link.arg = &r;
   r.job.argv = text == NULL ? rest : words;
   if (r.job.argv == NULL)
-    cli_say("%s", lk_error_text(LK_ERR_NO_MEMORY));
+    fail_early(o, r.path, lk_error_text(LK_ERR_NO_MEMORY));
   else
     run(&r, title);
   free_words(words);

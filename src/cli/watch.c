@@ -193,8 +193,7 @@ static int end_without_reader(bool ignored)
     signal(SIGPIPE, SIG_DFL);
     raise(SIGPIPE);
   }
-  cli_say("watch: nobody reads standard output any more");
-  return CLI_FAILED;
+  return cli_fail(CLI_FAILED, "watch: standard output has no reader any more");
 }
 
 /* ----------------------------------------------------------------------------

@@ -78,10 +78,9 @@ int cli_delete(const cli_options *o, char **operands)
 {
   cli_ask a;
 
-  if (o->recursive && o->node_version != -1) {
-    cli_say("delete: -V does not go with -r");
-    return CLI_FAILED;
-  }
+  if (o->recursive && o->node_version != -1)
+    return cli_fail(CLI_FAILED,
+                    "delete: -V and -r exclude each other; give one of them");
   if (!cli_ask_open(&a, o, "delete", operands[0]))
     return CLI_FAILED;
   return cli_ask_close(&a, o->recursive ? delete_tree(&a) : delete_node(&a));

@@ -331,14 +331,15 @@ def verbs_have_the_options_of_a_session():
                   env=dict(os.environ, LATCHKEY_ZK="127.0.0.1:1")).code == 0
     for verb in ("ls", "tree", "get", "stat", "set", "create", "delete",
                  "watch", "acl", "status", "wait", "revoke"):
+        data = ("data",) if verb == "set" else ()
         assert "usage: latchkey " + verb in expect(0, verb, "--help").out
-        assert "begins with /" in expect(125, verb, "x").err
-        assert "no " in expect(125, verb).err
+        assert "must begin with" in expect(125, verb, "x", *data).err
+        assert "missing" in expect(125, verb).err
         assert "too many" in expect(125, verb, "/x", "y", "z").err
-        assert "unknown option" in expect(125, verb, "-Q", "/x").err
+        assert "unknown option" in expect(125, verb, "-Q", "/x", *data).err
         assert "no-such-host" in expect(
             125, verb, "--connect-timeout", "0.3", "-z",
-            "no-such-host.invalid", "/x").err
+            "no-such-host.invalid", "/x", *data).err
 
 
 live.run(live.together(

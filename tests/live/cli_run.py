@@ -257,10 +257,10 @@ def what_is_no_zookeeper_is_125():
 def wrong_words_are_125_with_a_hint():
     for words, hint in (
             ((), "--help"),
-            (("run",), "no LOCK"),
+            (("run",), "LOCK is missing"),
             (("run", "/l"), "COMMAND"),
             (("run", "/l", "--"), "COMMAND"),
-            (("run", "l", "true"), "begins with /"),
+            (("run", "l", "true"), "must begin with"),
             (("/l",), "COMMAND"),
             (("run", "/l", "-n", "true"), "options go before LOCK"),
             (("run", "/l", "-c"), "exactly one"),

@@ -152,7 +152,7 @@ def a_reader_that_goes_ends_it():
             assert process.wait(command.SECONDS) == (
                 125 if ignored else -signal.SIGPIPE)
             err = process.stderr.read()
-            assert ("nobody reads" in err) == ignored, err
+            assert ("no reader any more" in err) == ignored, err
             process.stdout = None
     with start("watch", "/reader", stdout=open("/dev/full", "w")) as process:
         assert process.end().code != 0
@@ -205,8 +205,8 @@ def a_reader_that_is_slow_is_told_what_it_missed():
 
 def usage_of_watch_is_125():
     assert "usage: latchkey watch" in expect(0, "watch", "--help").out
-    assert "begins with /" in expect(125, "watch", "x").err
-    assert "no empty" in expect(125, "watch", "/x//y").err
+    assert "must begin with" in expect(125, "watch", "x").err
+    assert 'must not hold "//"' in expect(125, "watch", "/x//y").err
     assert "out of range" in expect(125, "watch", "-n", "0", "/x").err
     assert "whole number" in expect(125, "watch", "-n", "x", "/x").err
     assert "cannot connect" in expect(
@@ -268,7 +268,7 @@ def acl_knows_identities():
 
 def usage_of_acl_is_125():
     assert "usage: latchkey acl" in expect(0, "acl", "--help").out
-    assert "begins with /" in expect(125, "acl", "x").err
+    assert "must begin with" in expect(125, "acl", "x").err
     for spec in ("", "closed", "world:anyone", "world:anyone:x"):
         done = expect(125, "acl", "/x", spec)
         assert done.err.startswith("latchkey: acl: "), done

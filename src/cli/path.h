@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_CLI_PATH_H
+#define LK_CLI_PATH_H
+
+#include "cli/text.h"
+
+/** Whether requests take `path`; a sequential create takes one that ends with
+    "/", too. False, with one line in `complaint`: which rule it breaks. */
+bool cli_path_check(const char *path, bool sequential, cli_text *complaint);
+
+#endif
