@@ -173,6 +173,13 @@ START_TEST(two_that_want_the_same_take_turns)
 }
 END_TEST
 
+/* The node of the member at `path` is the only one there. */
+static void expect_node(const char *path)
+{
+  ck_assert_str_eq(lk_multilock_node(all.lock, path),
+                   fake_child(&server, path, 0));
+}
+
 START_TEST(what_comes_after_one_that_is_held_is_given_back)
 {
   locker c;
@@ -185,11 +192,16 @@ START_TEST(what_comes_after_one_that_is_held_is_given_back)
   ck_assert_uint_eq(fake_children(&server, "/m/a"), 1);
   ck_assert_uint_eq(fake_children(&server, "/m/b"), 2);
   ck_assert_uint_eq(fake_children(&server, "/m/c"), 0);
+  expect_node("/m/a");
+  ck_assert_ptr_null(lk_multilock_node(all.lock, "/m/c"));
   get(&c);
   let_go(&b);
   ck_assert_int_eq(all.acquired, NOT_YET);
   let_go(&c);
   ck_assert_int_eq(all.acquired, 0);
+  expect_node("/m/b");
+  expect_node("/m/c");
+  ck_assert_ptr_null(lk_multilock_node(all.lock, "/m/d"));
   ck_assert_uint_gt(lk_multilock_token(all.lock, "/m/c"),
                     lk_multilock_token(all.lock, "/m/a"));
   ck_assert_uint_eq(lk_lock_token(all.lock),

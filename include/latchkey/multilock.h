@@ -72,6 +72,12 @@ LK_API int lk_multilock_new(lk_lock **out, lk_keeper *k,
     the largest. */
 LK_API uint64_t lk_multilock_token(const lk_lock *l, const char *path);
 
+/** The path of our node in the queue of the member at `path`, as
+    lk_lock_node(), which gives that of the first member in the order of the
+    paths' bytes; NULL: it is not known to exist, or no such member. Borrowed
+    until the next event. */
+LK_API const char *lk_multilock_node(const lk_lock *l, const char *path);
+
 #ifdef __cplusplus
 }
 #endif

@@ -166,13 +166,30 @@ int lk_multilock_new(lk_lock **out, lk_keeper *k,
   return err;
 }
 
-uint64_t lk_multilock_token(const lk_lock *l, const char *path)
+/* ---- facts of one member ----------------------------------------------- */
+
+/* The contender for the member at `path`; NULL: there is none. */
+static const lk_contend *find_member(const lk_lock *l, const char *path)
 {
   const lk_attempt *a = l->attempt;
 
-  for (size_t i = 0; lk__lock_holds(l) && i < a->count; i++) {
+  for (size_t i = 0; a != NULL && i < a->count; i++) {
     if (strcmp(a->parts[i]->dir, path) == 0)
-      return lk__contend_token(a->parts[i]);
+      return a->parts[i];
   }
-  return 0;
+  return NULL;
+}
+
+uint64_t lk_multilock_token(const lk_lock *l, const char *path)
+{
+  const lk_contend *ct = lk__lock_holds(l) ? find_member(l, path) : NULL;
+
+  return ct == NULL ? 0 : lk__contend_token(ct);
+}
+
+const char *lk_multilock_node(const lk_lock *l, const char *path)
+{
+  const lk_contend *ct = find_member(l, path);
+
+  return ct != NULL && ct->own == LK_OWN_MADE ? ct->node : NULL;
 }
