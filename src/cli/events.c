@@ -180,13 +180,15 @@ void cli_events_waiting(cli_events *e, const char *node, size_t position,
   end(e, &j);
 }
 
-void cli_events_acquired(cli_events *e, const lk_lock *l, const lk_client *c)
+void cli_events_acquired(cli_events *e, const cli_kind *k, const lk_client *c)
 {
-  e->token = lk_lock_token(l);
+  const char *node = cli_kind_node(k, e->lock);
+
+  e->token = cli_kind_token(k, e->lock);
   e->session = lk_client_session(c).id;
   e->node.len = 0;
-  cli_text_puts(&e->node, lk_lock_node(l) == NULL ? "" : lk_lock_node(l));
-  cli_events_lock(e, "acquired", l, c, NULL);
+  cli_text_puts(&e->node, node == NULL ? "" : node);
+  cli_events_lock(e, "acquired", k->lock, c, NULL);
 }
 
 void cli_events_lock(cli_events *e, const char *event, const lk_lock *l,

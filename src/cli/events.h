@@ -4,6 +4,7 @@
 
 #include <latchkey/lock.h>
 
+#include "cli/kind.h"
 #include "cli/options.h"
 #include "cli/outlet.h"
 
@@ -53,7 +54,7 @@ void cli_events_waiting(cli_events *e, const char *node, size_t position,
                         lk_bytes holder);
 
 /** The lock was obtained; its facts are remembered for what follows. */
-void cli_events_acquired(cli_events *e, const lk_lock *l, const lk_client *c);
+void cli_events_acquired(cli_events *e, const cli_kind *k, const lk_client *c);
 
 /** "unsure", "held", "lost" (with `reason`) or "released". `l` NULL: it is not
     held any more. */

@@ -72,11 +72,14 @@ static void add_variable(cli_text *out, const char *name, const char *value)
 
 static void add_environment(const cli_runner *r, cli_text *out)
 {
-  const char *node = lk_lock_node(r->lock);
+  const char *node = cli_kind_node(&r->kind, r->path);
   char text[32];
 
-  snprintf(text, sizeof text, "%" PRIu64, lk_lock_token(r->lock));
+  snprintf(text, sizeof text, "%" PRIu64, cli_kind_token(&r->kind, r->path));
   add_variable(out, "LATCHKEY_FENCING_TOKEN", text);
+  cli_text_puts(out, "LATCHKEY_FENCING_TOKENS=");
+  cli_kind_tokens(&r->kind, r->options, r->path, out);
+  cli_text_add(out, "", 1);
   snprintf(text, sizeof text, "0x%" PRIx64,
            (uint64_t)lk_client_session(r->link.client).id);
   add_variable(out, "LATCHKEY_SESSION", text);
@@ -115,9 +118,9 @@ void cli_hold_begin(cli_runner *r)
 
   r->phase = CLI_PHASE_RUNNING;
   r->held_at = cli_guard_clock();
-  cli_events_acquired(&r->events, r->lock, r->link.client);
+  cli_events_acquired(&r->events, &r->kind, r->link.client);
   cli_events_detail(&r->events, "%s: obtained, token %" PRIu64, r->path,
-                    lk_lock_token(r->lock));
+                    r->events.token);
   add_environment(r, &environment);
   r->told = order;
   int error =

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "cli/kind.h"
@@ -56,6 +57,7 @@ static int open_several(cli_kind *k, const cli_options *o, lk_keeper *keeper,
   members[0] = (lk_multilock_member){path, side_of(o->side)};
   for (size_t i = 0; i < o->more_count; i++)
     members[i + 1] = member(o->more[i]);
+  k->several = true;
   return lk_multilock_new(&k->lock, keeper, members, o->more_count + 1, config,
                           NULL);
 }
@@ -98,5 +100,39 @@ void cli_kind_free(cli_kind *k)
     lk_rwlock_free(k->rw);
   else
     lk_lock_free(k->lock);
-  *k = (cli_kind){NULL, NULL};
+  *k = (cli_kind){.lock = NULL};
+}
+
+uint64_t cli_kind_token(const cli_kind *k, const char *path)
+{
+  return k->several ? lk_multilock_token(k->lock, path)
+                    : lk_lock_token(k->lock);
+}
+
+const char *cli_kind_node(const cli_kind *k, const char *path)
+{
+  return k->several ? lk_multilock_node(k->lock, path) : lk_lock_node(k->lock);
+}
+
+/* Whether one of the paths before number `at` of -l is the same. */
+static bool is_named_before(const cli_options *o, const char *path, size_t at)
+{
+  const char *wanted = member(o->more[at]).path;
+  bool same = strcmp(path, wanted) == 0;
+
+  for (size_t i = 0; i < at && !same; i++)
+    same = strcmp(member(o->more[i]).path, wanted) == 0;
+  return same;
+}
+
+void cli_kind_tokens(const cli_kind *k, const cli_options *o, const char *path,
+                     cli_text *out)
+{
+  cli_text_printf(out, "%" PRIu64 " %s", cli_kind_token(k, path), path);
+  for (size_t i = 0; i < o->more_count; i++) {
+    const char *other = member(o->more[i]).path;
+
+    if (!is_named_before(o, path, i))
+      cli_text_printf(out, "\n%" PRIu64 " %s", cli_kind_token(k, other), other);
+  }
 }

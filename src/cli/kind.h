@@ -12,6 +12,7 @@
 typedef struct cli_kind {
   lk_lock *lock;
   lk_rwlock *rw; /**< whose side `lock` is; or NULL */
+  bool several;  /**< `lock` is a multi-lock */
 } cli_kind;
 
 /** Whether the options go together; else what is wrong. */
@@ -20,6 +21,16 @@ const char *cli_kind_check(const cli_options *o);
 int cli_kind_open(cli_kind *k, const cli_options *o, lk_keeper *keeper,
                   const char *path, const lk_lock_config *config);
 void cli_kind_free(cli_kind *k);
+
+/** What concerns LOCK itself, at `path`, of all that are held. */
+uint64_t cli_kind_token(const cli_kind *k, const char *path);
+/** Our node in its queue; NULL: not known. */
+const char *cli_kind_node(const cli_kind *k, const char *path);
+/** A line "TOKEN PATH" for each lock, LOCK first, without the last line's end:
+    for LATCHKEY_FENCING_TOKENS. */
+void cli_kind_tokens(const cli_kind *k, const cli_options *o, const char *path,
+                     cli_text *out);
+
 /** "exclusive", "shared", "permits": for LATCHKEY_MODE. */
 const char *cli_kind_mode(const cli_options *o);
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """latchkey run with -s, -x, -l and -p: who holds with whom."""
 
+import json
 import os
 import tempfile
 
@@ -71,6 +72,46 @@ def the_mode_is_told():
     assert mode("-s", "/mode") == "shared"
     assert mode("-p", "2", "/perm") == "permits"
     assert mode("-p", "1", "/one") == "permits"
+
+
+FACTS = ("echo $LATCHKEY_FENCING_TOKEN; echo $LATCHKEY_NODE; "
+         "echo \"$LATCHKEY_FENCING_TOKENS\"; echo end; sleep 600")
+
+
+def token_and_node_of_several_locks_are_those_of_the_first_operand():
+    # /t/a is waited for, so that /t/b is queued for later.
+    for lock, other in (("/t/a", "/t/b"), ("/t/b", "/t/a")):
+        with holding("/t/a") as blocks:
+            held("/t/a")
+            with start("run", "--json", "-l", other, lock, "sh", "-c",
+                       FACTS) as a:
+                live.eventually(lambda: command.status("/t/a")["waiters"])
+                end(blocks)
+                token, node, *lines = (
+                    line.strip() for line in iter(a.stdout.readline, "end\n"))
+                tokens = {path: command.status(path)["holders"][0]["token"]
+                          for path in (lock, other)}
+                assert token == tokens[lock], (token, tokens)
+                assert node.startswith(lock + "/"), node
+                assert lines == ["%s %s" % (tokens[p], p)
+                                 for p in (lock, other)], (lines, tokens)
+                a.terminate()
+                events = [json.loads(line) for line in
+                          a.end().err.splitlines()]
+        acquired = [e for e in events if e["event"] == "acquired"][0]
+        assert (acquired["token"], acquired["node"]) == (token, node)
+        # Otherwise nothing is shown.
+        assert int(tokens["/t/a"]) < int(tokens["/t/b"]), tokens
+
+
+def tokens_of_one_lock_are_one_line():
+    for words in (("/t1",), ("-s", "/t1"), ("-p", "2", "/t2"),
+                  ("-l", "/t1", "/t1")):
+        done = expect(0, "run", *words, "sh", "-c",
+                      "echo $LATCHKEY_FENCING_TOKEN $LATCHKEY_LOCK; "
+                      "echo \"$LATCHKEY_FENCING_TOKENS\"")
+        first, *others = done.out.splitlines()
+        assert others == [first] and first.split()[0].isdigit(), done
 
 
 def several_are_taken_or_none():
@@ -185,6 +226,8 @@ with command.serve():
             readers_share_and_writers_do_not,
             a_reader_behind_a_writer_waits_its_turn,
             the_mode_is_told,
+            token_and_node_of_several_locks_are_those_of_the_first_operand,
+            tokens_of_one_lock_are_one_line,
             several_are_taken_or_none,
             so_many_permits_and_no_more,
             who_holds_is_asked_to_let_go,
