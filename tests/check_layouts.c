@@ -1106,6 +1106,42 @@ static bool runs_out(const lk_lock_config *c, size_t n)
   return failed;
 }
 
+/* A create is cut, and the acquire ends before the search for the node. Seven
+ * nodes of others are newer. Memory runs out once in that search. */
+static bool runs_out_in_search(size_t n)
+{
+  begin(&native);
+  sc.server.down = true;
+  cut_the_create(true);
+  lk_lock_cancel(sc.a.lock);
+  for (int i = 1; i <= 7; i++) {
+    char name[32];
+
+    snprintf(name, sizeof name, "seq-%010d", i);
+    stranger(name, "");
+  }
+  sc.one.mem.fail_at = sc.one.mem.count + n;
+  sc.server.down = false;
+  fake_run(&sc.server, T / 2);
+  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 7);
+  bool failed = failing_mem_failed(&sc.one.mem);
+
+  while (fake_children(&sc.server, LOCKS) > 0)
+    fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
+  scene_end(&sc);
+  return failed;
+}
+
+START_TEST(search_without_memory_for_all_reads_begins_again)
+{
+  size_t n = 1;
+
+  while (runs_out_in_search(n))
+    n++;
+  ck_assert_uint_gt(n, 3);
+}
+END_TEST
+
 START_TEST(memory_may_run_out_anywhere)
 {
   for (size_t i = 0; i < COUNT; i++) {
@@ -1149,4 +1185,6 @@ SUITE("layouts", nodes_are_named_as_the_layout_says,
       a_cut_at_any_request_loses_no_node_and_no_turn,
       a_cut_in_the_search_begins_it_anew,
       search_that_found_the_node_before_a_break_is_not_repeated,
-      any_answer_of_the_search_may_be_throttled, memory_may_run_out_anywhere)
+      any_answer_of_the_search_may_be_throttled,
+      search_without_memory_for_all_reads_begins_again,
+      memory_may_run_out_anywhere)

@@ -176,6 +176,38 @@ START_TEST(a_full_queue_is_seen_before_standing_in_it)
 }
 END_TEST
 
+static unsigned throttled;
+
+/* The first four looks are throttled, and then the first create. */
+static void throttle_looks_and_create(fake_server *s, fake_link *l, int32_t op,
+                                      const char *path)
+{
+  (void)s;
+  (void)path;
+  if (op != (throttled < 4 ? 12 : 15) || throttled == 5)
+    return;
+  l->throttle_at = l->requests;
+  throttled++;
+}
+
+START_TEST(look_that_succeeds_makes_the_next_pause_short)
+{
+  lk_lock_config config = {.size = sizeof config, .peek = true};
+
+  scene_begin(&sc, NULL, &config);
+  throttled = 0;
+  sc.server.before = throttle_looks_and_create;
+  ck_assert_int_eq(locker_want(&sc.a, 0), 0);
+  for (int ms = 0; ms < 2000 && throttled < 5; ms++)
+    fake_run(&sc.server, 1);
+  ck_assert_uint_eq(throttled, 5);
+  ck_assert_int_eq(sc.a.acquired, NOT_YET);
+  fake_run(&sc.server, 100); /* the first pause is shorter */
+  ck_assert_int_eq(sc.a.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
 START_TEST(where_there_is_no_directory_nobody_is)
 {
   lk_lock_config config = {.size = sizeof config, .peek = true};
@@ -409,6 +441,7 @@ SUITE("queue", who_finds_too_many_ahead_goes_at_once,
       a_queue_of_ten_thousand_is_warned_of_once,
       who_looks_first_writes_nothing_where_others_are,
       a_full_queue_is_seen_before_standing_in_it,
+      look_that_succeeds_makes_the_next_pause_short,
       where_there_is_no_directory_nobody_is, a_look_promises_nothing,
       a_look_that_is_cut_off_or_put_off_is_taken_again,
       who_has_waited_says_that_it_is_the_first,
