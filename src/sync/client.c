@@ -201,7 +201,6 @@ static lk_sync_client *new_handle(const lk_sync_config *config)
   c->mem = *mem;
   c->on_state = config->on_state;
   c->arg = config->arg;
-  c->lease_ms = INT64_MIN;
   lk__list_init(&c->tasks);
   lk__safe_list_init(&c->errands);
   lk__safe_list_init(&c->holders);

@@ -333,8 +333,7 @@ uint64_t lk_sync_multilock_token(lk_sync_lock *l, const char *path)
       lk__sync_refusal(l->client) != 0)
     return 0;
   q.holder = lk__holder_find(l);
-  if (q.holder == NULL || lk__holder_is_lost(q.holder) ||
-      lk__errand_do(&q.errand, l->client, begin_question) != 0)
-    return 0;
-  return q.token;
+  if (q.holder != NULL && !lk__holder_is_lost(q.holder))
+    (void)lk__errand_do(&q.errand, l->client, begin_question);
+  return q.token; /* 0 unless the question was asked */
 }
