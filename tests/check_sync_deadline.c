@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* Deadlines of blocking calls, with a clock that moves at every reading. */
+/* Deadlines of blocking calls, with a clock that moves at every reading, and
+ * with a server that stops. */
 
 #include <stdio.h>
 #include <unistd.h>
 
+#include "fake/loopback.h"
 #include "fake/sockets.h"
 #include "proto/engine.h"
 #include "suite.h"
@@ -124,4 +126,42 @@ START_TEST(call_that_begins_just_before_its_deadline_ends_at_it)
 }
 END_TEST
 
-SUITE("sync_deadline", call_that_begins_just_before_its_deadline_ends_at_it)
+/* ---- a server that stops in the middle ----------------------------------- */
+
+/* The delete of the first child is refused, and then nothing is answered. */
+static void refuse_delete_and_freeze(fake_server *s, fake_link *l, int32_t op,
+                                     const char *path)
+{
+  (void)s;
+  if (op != 2 || strcmp(path, "/t") == 0)
+    return;
+  l->answer_at = l->requests;
+  l->answer_err = LK_ERR_NO_AUTH;
+  l->frozen = true;
+}
+
+/* The deadline ends the deletes that are under way, but was not the reason. */
+START_TEST(refusal_before_the_deadline_is_the_result)
+{
+  static loopback zk;
+  lk_client_config how = {.size = sizeof how, .hosts = zk.hosts};
+  lk_sync_config config = {.size = sizeof config, .client = &how};
+  const lk_sync_call call = {.size = sizeof call, .timeout_ms = 400};
+  size_t deleted;
+
+  loopback_start(&zk);
+  fake_create(&zk.server, "/t");
+  fake_create(&zk.server, "/t/a");
+  fake_create(&zk.server, "/t/b");
+  zk.server.before = refuse_delete_and_freeze;
+  ck_assert_int_eq(lk_sync_client_new(&client, &config), 0);
+  ck_assert_int_eq(lk_sync_delete_deep(client, &deleted, "/t", &call),
+                   LK_ERR_NO_AUTH);
+  ck_assert_uint_eq(deleted, 0);
+  lk_sync_client_free(client);
+  loopback_stop(&zk);
+}
+END_TEST
+
+SUITE("sync_deadline", call_that_begins_just_before_its_deadline_ends_at_it,
+      refusal_before_the_deadline_is_the_result)

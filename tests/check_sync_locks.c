@@ -379,6 +379,70 @@ START_TEST(wait_ends_when_it_is_cancelled)
 }
 END_TEST
 
+/* ---- calls of the holder ------------------------------------------------- */
+
+START_TEST(acquire_by_the_holder_counts_and_sends_nothing)
+{
+  start_with(NULL);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  unsigned creates = loopback_requests(&zk, "create2");
+
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_sync(client, "/", &soon), 0);
+  ck_assert_uint_eq(loopback_requests(&zk, "create2"), creates);
+  ck_assert_int_eq(lk_sync_lock_release(lock), 0);
+  ck_assert(lk_sync_lock_ok(lock));
+  ck_assert_int_eq(lk_sync_lock_release(lock), 0);
+  ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
+  stop();
+}
+END_TEST
+
+static void on_event(lk_sync_client *c, const lk_event *e, void *arg)
+{
+  (void)c;
+  (void)e;
+  (void)arg;
+}
+
+START_TEST(calls_for_locks_refuse_a_watch)
+{
+  const lk_sync_call watching = {
+      .size = sizeof watching, .timeout_ms = 5000, .on_event = on_event};
+
+  start_with(NULL);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &watching), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_verify(lock, &watching), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_sync_lock_wait(lock, &watching), LK_ERR_BAD_ARGUMENT);
+  ck_assert(lk_sync_lock_ok(lock));
+  ck_assert_int_eq(lk_sync_lock_release_wait(lock, &watching),
+                   LK_ERR_BAD_ARGUMENT);
+  stop();
+}
+END_TEST
+
+START_TEST(semaphore_copies_the_path_of_its_limit)
+{
+  char path[] = "/locks/n";
+  const lk_semaphore_config options = {
+      .size = sizeof options, .permits = 2, .limit_path = path};
+  lk_sync_lock *semaphore;
+
+  start_with(NULL);
+  ck_assert_int_eq(
+      lk_sync_semaphore_new(&semaphore, client, "/locks/s", NULL, &options), 0);
+  path[sizeof path - 2] = 'm';
+  ck_assert_int_eq(lk_sync_lock_acquire(semaphore, &soon), 0);
+  loopback_lock(&zk);
+  ck_assert_ptr_nonnull(tree_find(&zk.server.nodes, "/locks/n"));
+  ck_assert_ptr_null(tree_find(&zk.server.nodes, "/locks/m"));
+  loopback_unlock(&zk);
+  lk_sync_lock_free(semaphore);
+  stop();
+}
+END_TEST
+
 /* ---- releasing ----------------------------------------------------------- */
 
 static size_t contenders(void)
@@ -446,5 +510,7 @@ SUITE("sync_locks", close_in_the_turn_of_a_refused_try_ends_both,
       downgrade_of_a_lost_lock_waits_for_nobody,
       wait_ends_when_the_client_is_closed_or_the_lock_freed,
       wait_ends_when_it_is_cancelled,
+      acquire_by_the_holder_counts_and_sends_nothing,
+      calls_for_locks_refuse_a_watch, semaphore_copies_the_path_of_its_limit,
       release_with_a_cancel_that_is_set_already_releases,
       release_that_waits_has_the_deadline_of_its_call_alone)

@@ -5,6 +5,7 @@
 #include "suite.h"
 
 #include <latchkey/sync.h>
+#include <stdio.h>
 
 /* Structs of older and newer programs, and those whose size was forgotten, of
  * the blocking interface. The others: check_sized.c. */
@@ -184,6 +185,14 @@ static const sized_row rows[] = {
               .hand_in = do_next),
 };
 
+static char said[256]; /* the last line of the log */
+
+static void keep_line(void *arg, int level, int err, const char *text)
+{
+  sized_log(arg, level, err, text);
+  snprintf(said, sizeof said, "%s", text);
+}
+
 static void start(void)
 {
   lk_client_config c = a_client;
@@ -191,6 +200,7 @@ static void start(void)
 
   c.size = sizeof c;
   c.hosts = "127.0.0.1:1";
+  c.log = keep_line;
   ck_assert_int_eq(lk_sync_client_new(&client, &config), 0);
   ck_assert_int_eq(lk_sync_lock_new(&lock, client, "/x", NULL), 0);
   ck_assert_int_eq(lk_sync_subscribe_data(&subscription, client, "/x", NULL),
@@ -216,13 +226,15 @@ END_TEST
 static void complain_in_callback(lk_client *c, lk_keeper *k, void *arg)
 {
   static const lk_sync_call none = {0};
+  static const lk_sized what = LK_SIZED(lk_sync_call);
 
   (void)c;
   (void)k;
   *(int *)arg = lk_sync_get(client, NULL, "/x", &none);
+  ck_assert_str_eq(said, what.unset);
 }
 
-START_TEST(a_forgotten_size_does_not_hang_a_callback)
+START_TEST(forgotten_size_is_logged_in_a_callback_too)
 {
   int err = 0;
 
@@ -234,4 +246,4 @@ START_TEST(a_forgotten_size_does_not_hang_a_callback)
 END_TEST
 
 SUITE("sync_sized", structs_may_be_older_or_newer_but_need_a_size,
-      a_forgotten_size_does_not_hang_a_callback)
+      forgotten_size_is_logged_in_a_callback_too)
