@@ -5,6 +5,88 @@
 
 #include "cli/access.h"
 
+/* ---- ids of digests ------------------------------------------------------ */
+
+static int base64_digit(char c)
+{
+  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                               "abcdefghijklmnopqrstuvwxyz0123456789+/";
+  const char *at = c == '\0' ? NULL : strchr(digits, c);
+
+  return at == NULL ? -1 : (int)(at - digits);
+}
+
+/* Whether `b` is base64 of `size` bytes, of which one or two are left for the
+   last group. */
+static bool is_base64_of(lk_bytes b, size_t size)
+{
+  const char *s = b.at;
+  size_t used = (size * 8 + 5) / 6;
+  int unused_bits = size % 3 == 1 ? 15 : 3;
+
+  if (b.len != (size + 2) / 3 * 4)
+    return false;
+  for (size_t i = 0; i < used; i++)
+    if (base64_digit(s[i]) < 0)
+      return false;
+  for (size_t i = used; i < b.len; i++)
+    if (s[i] != '=')
+      return false;
+  return (base64_digit(s[used - 1]) & unused_bits) == 0;
+}
+
+/* "user:BASE64(SHA1(user:password))". Servers can be told to use a hash of 32
+   or 64 bytes (DigestAuthenticationProvider.digestAlg). */
+static bool is_digest_id(lk_bytes id)
+{
+  const char *colon = memchr(id.at, ':', id.len);
+
+  if (colon == NULL || colon == id.at)
+    return false;
+  size_t user = (size_t)(colon - (const char *)id.at);
+  lk_bytes hash = lk_bytes_of(colon + 1, id.len - user - 1);
+
+  return is_base64_of(hash, 20) || is_base64_of(hash, 32) ||
+         is_base64_of(hash, 64);
+}
+
+static bool is_digest(const lk_acl *entry)
+{
+  return entry->scheme.len == strlen("digest") &&
+         memcmp(entry->scheme.at, "digest", entry->scheme.len) == 0;
+}
+
+/* Without what may be a password. */
+static void refuse_digest(cli_text *out, const char *what, lk_bytes id)
+{
+  const char *colon = memchr(id.at, ':', id.len);
+  size_t user = colon == NULL ? 0 : (size_t)(colon - (const char *)id.at);
+
+  cli_text_printf(out, "%s: \"digest:", what);
+  cli_text_clean(out, lk_bytes_of(id.at, user));
+  cli_text_puts(out, ":...\" does not hold base64 of the SHA-1 of "
+                     "user:password, so nobody could use the node; put "
+                     "digest:USER:PASSWORD into a file for --auth-file, and "
+                     "say creator");
+}
+
+/* A password in clear matches no identity. */
+static bool check_digests(const lk_acls *acl, const char *what,
+                          cli_text *complaint)
+{
+  for (size_t i = 0; i < acl->count; i++) {
+    const lk_acl *entry = &acl->entries[i];
+
+    if (!is_digest(entry) || is_digest_id(entry->id))
+      continue;
+    refuse_digest(complaint, what, entry->id);
+    return false;
+  }
+  return true;
+}
+
+/* ---- access lists -------------------------------------------------------- */
+
 bool cli_acl_read(cli_acl *out, const char *what, const char *spec,
                   cli_text *complaint)
 {
@@ -18,10 +100,13 @@ bool cli_acl_read(cli_acl *out, const char *what, const char *spec,
 
   if (err == 0) {
     out->list = *out->made;
-    return true;
+    if (check_digests(&out->list, what, complaint))
+      return true;
+    cli_acl_free(out);
+    return false;
   }
   if (err != LK_ERR_BAD_ARGUMENT) {
-    cli_text_puts(complaint, lk_error_text(err));
+    cli_text_printf(complaint, "%s: %s", what, lk_error_text(err));
     return false;
   }
   cli_text_printf(complaint, "%s: \"", what);

@@ -12,8 +12,9 @@ typedef struct cli_acl {
   lk_acls *made;
 } cli_acl;
 
-/** Read "open", "creator" or what lk_acl_parse() reads. False with one line in
-    `complaint`, which begins with `what`; there is nothing to free then. */
+/** Read "open", "creator" or what lk_acl_parse() reads, with ids of digests
+   that hold a hash. False with one line in `complaint`, which begins with
+   `what`; there is nothing to free then. */
 bool cli_acl_read(cli_acl *out, const char *what, const char *spec,
                   cli_text *complaint);
 void cli_acl_free(cli_acl *acl);

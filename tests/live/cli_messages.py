@@ -145,6 +145,26 @@ def paths_are_checked_before_a_server_is_asked():
          "/sequential//")
 
 
+# ---- access lists ----------------------------------------------------------------
+
+def access_lists_are_checked():
+    letters = (' is none of open, creator, scheme:id:perms with perms from the '
+               'letters cdrwa')
+    digest = (': "digest:bob:..." does not hold base64 of the SHA-1 of '
+              "user:password, so nobody could use the node; put "
+              "digest:USER:PASSWORD into a file for --auth-file, and say "
+              "creator")
+    expect(0, "create", "/acl")
+    for wrong, text in (("world:anyone:x", ': "world:anyone:x"' + letters),
+                        ("me", ': "me"' + letters),
+                        ("digest:bob:secret:cdrwa", digest)):
+        says(125, "create: --acl" + text, "create", "/acl/x", "--acl", wrong)
+        says(125, "acl: SPEC" + text, "acl", "/acl", wrong)
+        says(125, "--acl" + text, "run", "--acl", wrong, "/acl/l", "true")
+    assert expect(0, "acl", "/acl").out == "world:anyone:cdrwa\n"
+    assert expect(0, "ls", "/acl").out == ""
+
+
 # ---- --json ----------------------------------------------------------------------
 
 def with_json_errors_are_objects():
@@ -219,6 +239,7 @@ live.run(live.together(
     operands_are_counted,
     set_needs_data,
     paths_are_checked_before_a_server_is_asked,
+    access_lists_are_checked,
     with_json_errors_are_objects,
     events_say_why_a_run_did_not_begin,
     warnings_are_objects_too))
