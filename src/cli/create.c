@@ -8,17 +8,23 @@
 #include "cli/access.h"
 #include "cli/ask.h"
 #include "cli/data.h"
-#include "cli/interrupt.h"
 #include "cli/json.h"
 #include "cli/nodes.h"
 #include "cli/print.h"
+#include "cli/stay.h"
 
 /* ---- asking ------------------------------------------------------------- */
+
+typedef struct creation {
+  cli_ask ask;
+  cli_text name; /* of the node that was made */
+} creation;
 
 static void on_created(lk_client *c, int err, const char *path,
                        const lk_stat *stat, void *arg)
 {
-  cli_ask *a = arg;
+  creation *n = arg;
+  cli_ask *a = &n->ask;
   cli_json j = {.out = &a->out};
 
   (void)c;
@@ -26,6 +32,7 @@ static void on_created(lk_client *c, int err, const char *path,
   cli_ask_answer(a, err);
   if (err != 0)
     return;
+  cli_text_puts(&n->name, path);
   if (a->options->json) {
     cli_json_open(&j, NULL, '{');
     cli_json_text(&j, "path", lk_text(path));
@@ -44,13 +51,14 @@ static int kind_of(const cli_options *o)
          (o->sequential ? LK_SEQUENTIAL : 0);
 }
 
-static int create_deep(cli_ask *a, lk_bytes data, const lk_acls *acl)
+static int create_deep(creation *n, lk_bytes data, const lk_acls *acl)
 {
+  cli_ask *a = &n->ask;
   lk_parents parents = {.size = sizeof parents, .acl = acl};
   lk_call call = cli_ask_call(a, false);
 
   return lk_create_deep(a->link.client, a->path, data, acl, kind_of(a->options),
-                        &parents, &call, on_created, a);
+                        &parents, &call, on_created, n);
 }
 
 static void on_parent(lk_client *c, int err, const char *path,
@@ -84,81 +92,56 @@ static int make_parents(cli_ask *a, const lk_acls *acl)
 }
 
 /* Not settled: whose node it is cannot be told when the answer was lost. */
-static int create_ttl(cli_ask *a, lk_bytes data, const lk_acls *acl)
+static int create_ttl(creation *n, lk_bytes data, const lk_acls *acl)
 {
+  cli_ask *a = &n->ask;
   int err = a->options->parents ? make_parents(a, acl) : 0;
   lk_call call = cli_ask_call(a, false);
 
   return err != 0 ? err
                   : lk_create_ttl(a->link.client, a->path, data, acl,
                                   kind_of(a->options), a->options->ttl_ms,
-                                  &call, on_created, a);
+                                  &call, on_created, n);
 }
 
-static int create_settled(cli_ask *a, lk_bytes data, const lk_acls *acl)
+static int create_settled(creation *n, lk_bytes data, const lk_acls *acl)
 {
+  cli_ask *a = &n->ask;
   lk_call call = cli_ask_call(a, true);
 
   return lk_create_settled(a->link.client, a->path, data, acl,
-                           kind_of(a->options), false, &call, on_created, a);
+                           kind_of(a->options), false, &call, on_created, n);
 }
 
-static int create(cli_ask *a, lk_bytes data, const lk_acls *acl)
+static int create(creation *n, lk_bytes data, const lk_acls *acl)
 {
-  int err = a->options->ttl_ms != 0 ? create_ttl(a, data, acl)
-            : a->options->parents   ? create_deep(a, data, acl)
-                                    : create_settled(a, data, acl);
+  cli_ask *a = &n->ask;
+  int err = a->options->ttl_ms != 0 ? create_ttl(n, data, acl)
+            : a->options->parents   ? create_deep(n, data, acl)
+                                    : create_settled(n, data, acl);
 
   return cli_ask_wait(a, err);
 }
 
-/* ---- -e: stay ----------------------------------------------------------- */
-
-typedef struct stay {
-  bool done;
-  int code;
-} stay;
-
-static void on_state(lk_client *c, lk_state state, int err, void *arg)
+/* An ephemeral node lives as long as its session, so this process stays. */
+static int create_and_stay(creation *n, lk_bytes data, const lk_acls *acl)
 {
-  stay *s = arg;
+  cli_ask *a = &n->ask;
+  int err = create(n, data, acl);
+  const char *name = err == 0 ? cli_text_end(&n->name) : NULL;
+  int code = CLI_DONE;
 
-  (void)c;
-  if (state != LK_STATE_EXPIRED && state != LK_STATE_AUTH_FAILED)
-    return;
-  cli_say("the session is over and the node is gone: %s", lk_error_text(err));
-  s->code = CLI_FAILED;
-  s->done = true;
-}
+  if (err == 0 && name == NULL)
+    err = LK_ERR_NO_MEMORY;
+  if (err == 0 && a->options->ephemeral) {
+    code = cli_print(&a->out);
+    a->out.len = 0;
+    if (code == CLI_DONE)
+      code = cli_stay(a, name);
+  }
+  int closed = cli_ask_close(a, err);
 
-/* An ephemeral node lives as long as its session. */
-static int stay_until_interrupted(cli_ask *a)
-{
-  stay s = {.code = CLI_DONE};
-  lk_listener listener = {.state = on_state, .arg = &s};
-  cli_interrupt interrupt;
-
-  lk_client_attach(a->link.client, &listener);
-  cli_interrupt_open(&interrupt, a->link.loop, &s.done);
-  cli_link_run(&a->link, &s.done);
-  cli_interrupt_close(&interrupt);
-  lk_client_detach(a->link.client, &listener);
-  return s.code;
-}
-
-static int create_and_stay(cli_ask *a, lk_bytes data, const lk_acls *acl)
-{
-  int err = create(a, data, acl);
-
-  if (err != 0 || !a->options->ephemeral)
-    return cli_ask_close(a, err);
-  int code = cli_print(&a->out);
-
-  a->out.len = 0;
-  if (code == CLI_DONE)
-    code = stay_until_interrupted(a);
-  int closed = cli_ask_close(a, 0);
-
+  cli_text_free(&n->name);
   return code != CLI_DONE ? code : closed;
 }
 
@@ -182,8 +165,8 @@ int cli_create(const cli_options *o, char **operands)
   cli_text complaint = {0};
   cli_text data = {0};
   int code = CLI_FAILED;
+  creation n = {.name = {.at = NULL}};
   cli_acl acl;
-  cli_ask a;
 
   if (conflict != NULL)
     return cli_fail(CLI_FAILED,
@@ -192,8 +175,8 @@ int cli_create(const cli_options *o, char **operands)
   if (!cli_acl_read(&acl, "--acl", o->acl, &complaint))
     return cli_fail_text(CLI_FAILED, "create", &complaint);
   if (cli_data_read(operands[1], &data) &&
-      cli_ask_open(&a, o, "create", operands[0]))
-    code = create_and_stay(&a, cli_data_bytes(&data), &acl.list);
+      cli_ask_open(&n.ask, o, "create", operands[0]))
+    code = create_and_stay(&n, cli_data_bytes(&data), &acl.list);
   cli_text_free(&data);
   cli_acl_free(&acl);
   return code;

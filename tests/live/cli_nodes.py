@@ -75,6 +75,41 @@ def an_ephemeral_node_lives_until_interrupted():
         process.terminate()
 
 
+def create_e_ends_when_its_node_is_deleted():
+    """It outlived the node without a word."""
+    with start("create", "-e", "-s", "/deleted-") as process:
+        path = process.stdout.readline().strip()
+        for n in range(3):
+            expect(0, "set", path, str(n))
+        expect(0, "delete", path)
+        done = process.end()
+    assert done.code == 1 and done.err == (
+        "latchkey: create %s: another client deleted the node\n" % path), done
+
+
+def create_e_sees_a_deletion_while_it_was_cut_off():
+    """Also where a node of the same name is there when it comes back."""
+    for again in (False, True):
+        with relay.Relay(zk.connect) as way:
+            with start("create", "-e", "-z", way.address, "/cut") as process:
+                process.stdout.readline()
+                way.freeze()
+                way.drop()
+                expect(0, "delete", "/cut")
+                if again:
+                    expect(0, "create", "/cut")
+                way.thaw()
+                done = process.end()
+        assert done.code == 1, done
+        lines = done.err.splitlines()
+        assert lines[0] == (
+            "latchkey: warning: connection lost; reconnecting: without a "
+            "server for 30 s, /cut is gone"), done
+        assert lines[-1] == (
+            "latchkey: create /cut: another client deleted the node"), done
+    expect(0, "delete", "/cut")
+
+
 def the_end_of_its_session_is_told():
     with relay.Relay(zk.connect) as way:
         with start("create", "-e", "-T", "3", "-z", way.address,
@@ -347,6 +382,8 @@ live.run(live.together(
     create_takes_data_from_a_word_or_standard_input,
     p_makes_parents,
     an_ephemeral_node_lives_until_interrupted,
+    create_e_ends_when_its_node_is_deleted,
+    create_e_sees_a_deletion_while_it_was_cut_off,
     the_end_of_its_session_is_told,
     a_container_goes_with_its_last_child,
     a_node_with_a_ttl_goes_by_itself,
