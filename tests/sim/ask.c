@@ -3,6 +3,7 @@
 
 #include "proto/multi.h"
 #include "sim/ask.h"
+#include "sim/paths.h"
 #include "sim/text.h"
 
 enum { MOST_SCRATCH = 1 << 16 };
@@ -157,8 +158,9 @@ static void read_one(sim_ask *a, lk_reader *in, lk_arena *memory,
     from_part(a->wants, &part, memory);
 }
 
-const sim_ask *sim_ask_read(int64_t session, const sim_ids *who, int32_t xid,
-                            int32_t op, lk_reader *body, lk_arena *memory,
+const sim_ask *sim_ask_read(int64_t session, const sim_ids *who,
+                            const char *chroot, int32_t xid, int32_t op,
+                            lk_reader *body, lk_arena *memory,
                             lk_arena *scratch)
 {
   sim_ask *a = lk__arena_take(memory, 1, sizeof *a);
@@ -169,6 +171,7 @@ const sim_ask *sim_ask_read(int64_t session, const sim_ids *who, int32_t xid,
   else if (op != LK_OPCODE_CLOSE_SESSION)
     read_one(a, body, memory, scratch);
   for (size_t i = 0; body->err == 0 && i < a->count; i++) {
+    a->wants[i].path = sim_path_from(chroot, a->wants[i].path);
     if (a->wants[i].path.at == NULL)
       lk__reader_fail(body, LK_ERR_MARSHALLING);
   }

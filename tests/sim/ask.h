@@ -34,9 +34,11 @@ typedef struct sim_ask {
   sim_want *wants;
 } sim_ask;
 
-/** Read the body of a write; `scratch` is free afterwards. */
-const sim_ask *sim_ask_read(int64_t session, const sim_ids *who, int32_t xid,
-                            int32_t op, lk_reader *body, lk_arena *memory,
+/** Read the body of a write, whose client has that chroot or ""; `scratch` is
+    free afterwards. */
+const sim_ask *sim_ask_read(int64_t session, const sim_ids *who,
+                            const char *chroot, int32_t xid, int32_t op,
+                            lk_reader *body, lk_arena *memory,
                             lk_arena *scratch);
 /** One of our own, with one want. */
 const sim_ask *sim_ask_new(int64_t session, int32_t op, const sim_want *want,

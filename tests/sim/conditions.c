@@ -63,6 +63,9 @@ const sim_condition sim_conditions[SIM_NCONDITIONS] = {
   [SIM_GARDENS] = {.name = "gardens", .weight = 1, .gap_pm = 400,
    .text = "nodes are made with their parents, and trees are deleted",
    .faults = {F(CUT_AT) = 4, F(CUT) = 1, F(THROTTLE) = 1}},
+  [SIM_CHROOTS] = {.name = "chroots", .weight = 1, .gap_pm = 700,
+   .text = "clients have chroots that name the same nodes",
+   .faults = {F(CUT_AT) = 2, F(CUT) = 1, F(HOSTS) = 1}},
 };
 /* clang-format on */
 

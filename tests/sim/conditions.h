@@ -30,6 +30,7 @@ typedef enum sim_condition_id {
   SIM_LIMITS,
   SIM_RESTORES,
   SIM_GARDENS,
+  SIM_CHROOTS,
   SIM_NCONDITIONS
 } sim_condition_id;
 

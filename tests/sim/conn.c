@@ -31,10 +31,16 @@ sim_conn *sim_server_accept(sim_server *s, const sim_conn_hooks *hooks)
   c->server = s;
   c->hooks = *hooks;
   c->in.mem = &lk__mem_libc;
+  c->chroot = "";
   c->who = sim_ids_new(&s->ensemble->arena);
   c->heard_us = s->ensemble->agenda->now_us;
   lk__list_add(&s->conns, &c->link);
   return c;
+}
+
+void sim_conn_chroot(sim_conn *c, const char *chroot)
+{
+  c->chroot = chroot;
 }
 
 static void destroy(sim_conn *c)

@@ -99,6 +99,9 @@ typedef struct sim_conn_hooks {
 /** A client's connection reached a server. NULL: refused; the process is not
     there. A server that does not serve takes it and closes it. */
 sim_conn *sim_server_accept(sim_server *s, const sim_conn_hooks *hooks);
+/** Its client has a chroot (kept by the caller): what it calls by paths below
+    that is the tree's without it. */
+void sim_conn_chroot(sim_conn *c, const char *chroot);
 void sim_conn_input(sim_conn *c, const void *bytes, size_t len);
 /** The client's side is gone, and the server learnt it; `c` is void. A server
     that is never told keeps it until it notices silence, as the real one. */

@@ -4,6 +4,7 @@
 #include "sim/properties.h"
 
 #include "proto/opcode.h"
+#include "sim/paths.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +76,7 @@ static void keep(sim_hearing *h, int32_t type, int64_t zxid, lk_bytes path)
 }
 
 /* Of what is longer only the beginning is here, which is enough. */
-static void hear(sim_hearing *h)
+static void hear(sim_hearing *h, const char *chroot)
 {
   size_t len = h->len < sizeof h->frame ? h->len : sizeof h->frame;
   struct lk_reply_header head;
@@ -91,7 +92,7 @@ static void hear(sim_hearing *h)
     keep(h, -1, head.zxid, lk_text(""));
   else if (head.xid == LK_XID_EVENT &&
            lk__record_decode(&lk__watcher_event_record, &event, &in, NULL) == 0)
-    keep(h, event.type, 0, event.path);
+    keep(h, event.type, 0, sim_path_from(chroot, event.path));
 }
 
 static size_t missing(const sim_hearing *h)
@@ -123,7 +124,7 @@ void sim_judge_received(sim_judge *j, sim_process *p, const void *bytes,
     if (h->came < 4 || missing(h) > 0)
       continue;
     if (h->welcomed)
-      hear(h);
+      hear(h, p->chroot);
     h->welcomed = true;
     h->came = 0;
   }

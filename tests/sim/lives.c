@@ -140,10 +140,15 @@ static int32_t int_at(const unsigned char *b)
                    (uint32_t)b[2] << 8 | b[3]);
 }
 
-static bool is_path(const unsigned char *at, const char *path)
+static bool is_path(const unsigned char *at, const sim_life *l,
+                    const char *path)
 {
-  return (size_t)int_at(at) == strlen(path) &&
-         memcmp(at + 4, path, strlen(path)) == 0;
+  const char *chroot = l->process->chroot;
+  size_t len = strlen(chroot);
+
+  return (size_t)int_at(at) == len + strlen(path) &&
+         memcmp(at + 4, chroot, len) == 0 &&
+         memcmp(at + 4 + len, path, strlen(path)) == 0;
 }
 
 /* A multi that checks the directory of a lock looks for a node there; so does a
@@ -154,14 +159,14 @@ static bool is_look(const sim_judge *j, const sim_life *l)
   int32_t op = int_at(l->head + OP);
 
   if (op == READ)
-    return is_path(l->head + READ_PATH, SIM_SINGLE);
+    return is_path(l->head + READ_PATH, l, SIM_SINGLE);
   if (op != MULTI || l->frame < CHECK_PATH + 4)
     return false;
   for (size_t i = 0; i < j->world->nlocks; i++) {
-    if (is_path(l->head + CHECK_PATH, j->world->locks[i]))
+    if (is_path(l->head + CHECK_PATH, l, j->world->locks[i]))
       return true;
   }
-  return is_path(l->head + CHECK_PATH, SIM_RAW);
+  return is_path(l->head + CHECK_PATH, l, SIM_RAW);
 }
 
 static void end_frame(sim_judge *j, sim_life *l)

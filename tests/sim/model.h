@@ -31,6 +31,7 @@ struct sim_conn {
   int64_t session; /**< 0: not known yet */
   int32_t timeout_ms;
   const sim_ids *who;
+  const char *chroot;  /**< its client's, or "" */
   bool greeted;        /**< its connect request was read */
   bool read_only_byte; /**< … and had that byte, so has the reply */
   bool waits;          /**< for its session: nothing more is read */

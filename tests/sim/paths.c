@@ -112,3 +112,38 @@ sim_path *sim_path_get(sim_paths *p, lk_bytes text)
 
   return at != NULL ? at : add(p, text.at, text.len, hash);
 }
+
+/* ---- chroots ------------------------------------------------------------ */
+
+static bool is_below(lk_bytes path, const char *top)
+{
+  size_t len = strlen(top);
+  const char *at = path.at;
+
+  return path.len >= len && memcmp(at, top, len) == 0 &&
+         (path.len == len || at[len] == '/');
+}
+
+lk_bytes sim_path_from(const char *chroot, lk_bytes path)
+{
+  size_t len = strlen(chroot);
+
+  if (len == 0 || path.at == NULL || is_below(path, "/zookeeper"))
+    return path;
+  if (!is_below(path, chroot))
+    return (lk_bytes){0};
+  return path.len == len
+             ? lk_text("/")
+             : lk_bytes_of((const char *)path.at + len, path.len - len);
+}
+
+void sim_path_to(lk_writer *w, const char *chroot, lk_bytes path)
+{
+  size_t len = strlen(chroot);
+
+  if (len > 0 && path.len == 1)
+    path.len = 0;
+  lk__writer_count(w, len + path.len);
+  lk__writer_raw(w, chroot, len);
+  lk__writer_raw(w, path.at, path.len);
+}

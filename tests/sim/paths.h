@@ -3,6 +3,7 @@
 #define LK_SIM_PATHS_H
 
 #include "jute/arena.h"
+#include "jute/writer.h"
 
 /**
  * A path that somebody has named, once in an ensemble. Its number finds its
@@ -38,5 +39,11 @@ void sim_paths_free(sim_paths *p);
 sim_path *sim_path_find(const sim_paths *p, lk_bytes text);
 /** Find, or add with its parents; `text` has no NUL inside. */
 sim_path *sim_path_get(sim_paths *p, lk_bytes text);
+
+/** What a client with that chroot calls by a path; a path that is not below it,
+    but /zookeeper's, is no path at all. */
+lk_bytes sim_path_from(const char *chroot, lk_bytes path);
+/** The same back. */
+void sim_path_to(lk_writer *w, const char *chroot, lk_bytes path);
 
 #endif

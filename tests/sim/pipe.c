@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "sim/need.h"
+#include "sim/process.h"
 
 #include <stdlib.h>
 
@@ -302,8 +303,10 @@ static void knock(sim_pipe *p)
   if (route_of(p)->proxies == 0) {
     sim_conn *c = sim_server_accept(s, &hooks);
 
-    if (c != NULL && !p->refused)
+    if (c != NULL && !p->refused) {
       p->conn = c;
+      sim_conn_chroot(c, n->world->processes[p->process].chroot);
+    }
     p->refused = c == NULL;
   }
   p->answered = true;

@@ -226,8 +226,8 @@ void sim_pipeline_take(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
     take_sync(c, xid, body);
   else if (lk__opcode_info(op)->write)
     sim_pipeline_ask(s, c,
-                     sim_ask_read(c->session, c->who, xid, op, body, &e->arena,
-                                  &e->scratch));
+                     sim_ask_read(c->session, c->who, c->chroot, xid, op, body,
+                                  &e->arena, &e->scratch));
   else
     take_read(c, xid, op, body, false);
 }

@@ -136,11 +136,12 @@ static void hosts_of(const sim_process *p, char *out, size_t size)
   size_t at = 0;
 
   if (p->naddresses > 0) { /* a name for all */
-    snprintf(out, size, "ensemble");
+    snprintf(out, size, "ensemble%s", p->chroot);
     return;
   }
   for (unsigned i = 0; i < p->world->config.servers; i++)
     at += (size_t)snprintf(out + at, size - at, "%ss%u", i == 0 ? "" : ",", i);
+  snprintf(out + at, size - at, "%s", p->chroot);
 }
 
 enum { LEAST_REQUEST = 7000 };
@@ -230,6 +231,16 @@ static int32_t some_drift(sim_rng *r, bool always)
   }
 }
 
+/* Different ones name the same nodes, as in a namespace of a server's own. */
+static const char *some_chroot(const sim_process *p)
+{
+  static const char *const chroots[] = {"", "/c", "/tenants/of this one"};
+  sim_rng r = sim_rng_fork(&p->rng, 'c');
+
+  return sim_has_condition(p->world, SIM_CHROOTS) ? chroots[sim_roll(&r, 3)]
+                                                  : "";
+}
+
 void sim_process_init(sim_process *p, sim_world *w, unsigned index)
 {
   const sim_scenario *s = w->scenario;
@@ -249,6 +260,7 @@ void sim_process_init(sim_process *p, sim_world *w, unsigned index)
   p->mem = (lk_mem){.resize = resize, .arg = p};
   p->resume = (sim_job){.run = on_resume, .arg = p};
   p->rng = r;
+  p->chroot = some_chroot(p);
   sim_driver_init(p);
 }
 

@@ -44,6 +44,7 @@ typedef struct sim_process {
   int64_t clock_base_ms; /**< its clock when true time was 0 */
   int32_t drift_ppm;     /**< faster (> 0) or slower than true time */
   lk_assurance assurance;   /**< of its first session lease */
+  const char *chroot;       /**< its clients', or "" */
   bool one_session;         /**< its clients end with their sessions */
   lk_mem mem;               /**< counts; what is in it is gone when it dies */
   size_t memory;            /**< bytes its client and locks have taken */

@@ -232,7 +232,7 @@ typedef struct sim_life {
   int64_t top_zxid;       /**< of the last of these in the session */
   int32_t xid;            /**< the last that was sent in the session */
   size_t deletes_due;     /**< to be sent first on this connection */
-  unsigned char head[56]; /**< of the frame being sent */
+  unsigned char head[72]; /**< of the frame being sent */
   size_t sent;            /**< bytes of it */
   size_t frame;           /**< its length, with the four bytes before it */
   bool greeted;           /**< the handshake was sent */

@@ -24,6 +24,8 @@ const sim_node *sim_seen(const sim_conn *c, lk_bytes path)
 {
   sim_paths *paths = &c->server->ensemble->paths;
 
+  path = sim_path_from(c->chroot, path);
+
   return sim_has_nul(path)
              ? NULL
              : sim_tree_node(&c->server->tree, sim_path_find(paths, path));
@@ -32,6 +34,8 @@ const sim_node *sim_seen(const sim_conn *c, lk_bytes path)
 sim_path *sim_watched(const sim_conn *c, lk_bytes path)
 {
   sim_paths *paths = &c->server->ensemble->paths;
+
+  path = sim_path_from(c->chroot, path);
 
   return path.len == 0 ? paths->nameless : sim_path_get(paths, path);
 }
@@ -283,7 +287,7 @@ static void write_ephemerals(lk_writer *w, const void *arg)
   lk__writer_count(w, count);
   for (const sim_node *n = first; n != NULL; n = n->next_owned) {
     if (begins_with(n->path, r->path))
-      lk__writer_bytes(w, lk_text(n->path));
+      sim_path_to(w, r->c->chroot, lk_text(n->path));
   }
 }
 
@@ -300,7 +304,7 @@ static void write_ids(lk_writer *w, const void *arg)
 
 static void list_ephemerals(sim_reading *r, lk_reader *in)
 {
-  r->path = lk__reader_bytes(in);
+  r->path = sim_path_from(r->c->chroot, lk__reader_bytes(in));
   if (in->err != 0)
     sim_refuse(r, LK_ERR_MARSHALLING);
   else

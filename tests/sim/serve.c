@@ -53,6 +53,7 @@ void sim_serve_error(sim_conn *c, int32_t xid, int64_t zxid, int err)
 /* ---- events ------------------------------------------------------------- */
 
 typedef struct event {
+  const char *chroot;
   int32_t type;
   const sim_path *path;
 } event;
@@ -63,7 +64,7 @@ static void write_event(lk_writer *w, const void *arg)
 
   lk__writer_int(w, e->type);
   lk__writer_int(w, 3); /* SyncConnected */
-  lk__writer_bytes(w, lk_bytes_of(e->path->text, e->path->len));
+  sim_path_to(w, e->chroot, lk_bytes_of(e->path->text, e->path->len));
 }
 
 /* Until 3.9 events have no zxid. */
@@ -71,7 +72,7 @@ void sim_serve_event(sim_conn *c, int32_t type, const sim_path *p)
 {
   static const char *const words[] = {"", "created", "deleted", "changed",
                                       "children"};
-  event e = {type, p};
+  event e = {c->chroot, type, p};
 
   SIM_SAY(c->server->ensemble->trace, c->server->name,
           "tells %" PRIx64 ": %s %s", (uint64_t)c->session, words[type],
@@ -82,6 +83,7 @@ void sim_serve_event(sim_conn *c, int32_t type, const sim_path *p)
 /* ---- writes ------------------------------------------------------------- */
 
 typedef struct written {
+  const char *chroot;
   int32_t op; /* that was asked for */
   const sim_txn *x;
   const lk_stat *stats;
@@ -93,15 +95,16 @@ static bool creates(int32_t op)
          op == LK_OPCODE_CREATE_CONTAINER || op == LK_OPCODE_CREATE_TTL;
 }
 
-static void write_path(lk_writer *w, const sim_act *a)
+static void write_path(lk_writer *w, const written *r, const sim_act *a)
 {
-  lk__writer_bytes(w, lk_bytes_of(a->path->text, a->path->len));
+  sim_path_to(w, r->chroot, lk_bytes_of(a->path->text, a->path->len));
 }
 
 /* Parts are labelled; that a create2 was one is forgotten by then. */
-static void write_part(lk_writer *w, const sim_act *a, const lk_stat *stat,
-                       bool failed)
+static void write_part(lk_writer *w, const written *r, size_t at)
 {
+  const sim_act *a = &r->x->acts[at];
+  bool failed = r->x->err != 0;
   bool rare = creates(a->op) && a->op != LK_OPCODE_CREATE;
   int32_t label = failed ? LK_OPCODE_ERROR : rare ? LK_OPCODE_CREATE2 : a->op;
 
@@ -111,9 +114,9 @@ static void write_part(lk_writer *w, const sim_act *a, const lk_stat *stat,
   if (failed)
     lk__writer_int(w, a->err);
   if (label == LK_OPCODE_CREATE || label == LK_OPCODE_CREATE2)
-    write_path(w, a);
+    write_path(w, r, a);
   if (label == LK_OPCODE_CREATE2 || label == LK_OPCODE_SET_DATA)
-    lk__writer_stat(w, stat);
+    lk__writer_stat(w, &r->stats[at]);
 }
 
 static void write_multi(lk_writer *w, const void *arg)
@@ -121,7 +124,7 @@ static void write_multi(lk_writer *w, const void *arg)
   const written *r = arg;
 
   for (size_t i = 0; i < r->x->count; i++)
-    write_part(w, &r->x->acts[i], &r->stats[i], r->x->err != 0);
+    write_part(w, r, i);
   lk__part_encode_end(w);
 }
 
@@ -132,7 +135,7 @@ static void write_one(lk_writer *w, const void *arg)
   if (r->x->count == 0)
     return;
   if (creates(r->op))
-    write_path(w, r->x->acts);
+    write_path(w, r, r->x->acts);
   if ((creates(r->op) && r->op != LK_OPCODE_CREATE) ||
       r->op == LK_OPCODE_SET_DATA || r->op == LK_OPCODE_SET_ACL)
     lk__writer_stat(w, r->stats);
@@ -141,7 +144,7 @@ static void write_one(lk_writer *w, const void *arg)
 void sim_serve_write(sim_conn *c, int32_t xid, int32_t op, const sim_txn *x,
                      const lk_stat *stats)
 {
-  written r = {op, x, stats};
+  written r = {c->chroot, op, x, stats};
 
   if (op == LK_OPCODE_MULTI && x->op == LK_OPCODE_MULTI &&
       x->err != LK_ERR_MARSHALLING)
