@@ -4,6 +4,7 @@
 /* The locks of the blocking interface with a fake server on loopback: what
    several threads do in one turn of the handle's thread. */
 
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -422,6 +423,103 @@ START_TEST(calls_for_locks_refuse_a_watch)
 }
 END_TEST
 
+START_TEST(verify_asks_the_server_and_ends_at_its_deadline)
+{
+  start_with(NULL);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  unsigned reads = loopback_requests(&zk, "getData");
+
+  ck_assert_int_eq(lk_sync_lock_verify(lock, &soon), 0);
+  ck_assert_uint_eq(loopback_requests(&zk, "getData"), reads + 1);
+  loopback_freeze(&zk, true);
+  ck_assert_int_eq(lk_sync_lock_verify(lock, &brief), LK_ERR_DEADLINE);
+  loopback_freeze(&zk, false);
+  stop();
+}
+END_TEST
+
+static void do_nothing(lk_client *c, lk_keeper *k, void *arg)
+{
+  (void)c;
+  (void)k;
+  (void)arg;
+}
+
+START_TEST(verify_with_a_cancel_that_is_set_already_sends_nothing)
+{
+  lk_sync_call call = {.size = sizeof call, .timeout_ms = 10000};
+
+  start_with(NULL);
+  ck_assert_int_eq(lk_sync_cancel_new(&call.cancel, client), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  unsigned reads = loopback_requests(&zk, "getData");
+
+  lk_sync_cancel_set(call.cancel);
+  /* The handle's thread has looked at the calls under way already. */
+  ck_assert_int_eq(lk_sync_client_run(client, do_nothing, NULL), 0);
+  ck_assert_int_eq(lk_sync_lock_verify(lock, &call), LK_ERR_CANCELLED);
+  ck_assert_uint_eq(loopback_requests(&zk, "getData"), reads);
+  lk_sync_cancel_free(call.cancel);
+  stop();
+}
+END_TEST
+
+START_TEST(descriptor_of_a_lock_is_closed_when_it_is_released)
+{
+  start_with(NULL);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  int fd = lk_sync_lock_fd(lock);
+
+  ck_assert_int_ge(fd, 0);
+  ck_assert_int_ge(fcntl(fd, F_GETFD), 0);
+  ck_assert_int_eq(lk_sync_lock_release_wait(lock, &soon), 0);
+  ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
+  stop();
+}
+END_TEST
+
+START_TEST(node_of_a_lock_has_its_access_list)
+{
+  const lk_acl entry = {LK_PERM_ALL, lk_text("digest"), lk_text("u:h")};
+  const lk_acls acls = {&entry, 1};
+  const lk_sync_lock_config config = {.size = sizeof config, .acl = &acls};
+
+  start_with(&config);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  loopback_lock(&zk);
+  const char *node = fake_child(&zk.server, "/locks/a", 0);
+
+  ck_assert_str_eq(tree_find(&zk.server.nodes, node)->acl, "31 digest u:h");
+  loopback_unlock(&zk);
+  stop();
+}
+END_TEST
+
+START_TEST(members_of_a_multilock_have_tokens_while_it_is_held)
+{
+  const lk_multilock_member members[] = {{"/locks/m", LK_MULTILOCK_MUTEX},
+                                         {"/locks/n", LK_MULTILOCK_MUTEX}};
+  lk_sync_lock *both;
+
+  start_with(NULL);
+  ck_assert_int_eq(lk_sync_multilock_new(&both, client, members, 2, NULL, NULL),
+                   0);
+  ck_assert_uint_eq(lk_sync_multilock_token(both, "/locks/n"), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(both, &soon), 0);
+  loopback_lock(&zk);
+  const char *node = fake_child(&zk.server, "/locks/n", 0);
+  int64_t czxid = tree_find(&zk.server.nodes, node)->stat.czxid;
+
+  loopback_unlock(&zk);
+  ck_assert_uint_eq(lk_sync_multilock_token(both, "/locks/n"), (uint64_t)czxid);
+  ck_assert_uint_eq(lk_sync_multilock_token(both, "/locks/a"), 0);
+  ck_assert_int_eq(lk_sync_lock_release(both), 0);
+  ck_assert_uint_eq(lk_sync_multilock_token(both, "/locks/n"), 0);
+  lk_sync_lock_free(both);
+  stop();
+}
+END_TEST
+
 START_TEST(semaphore_copies_the_path_of_its_limit)
 {
   char path[] = "/locks/n";
@@ -452,13 +550,6 @@ static size_t contenders(void)
 
   loopback_unlock(&zk);
   return count;
-}
-
-static void do_nothing(lk_client *c, lk_keeper *k, void *arg)
-{
-  (void)c;
-  (void)k;
-  (void)arg;
 }
 
 START_TEST(release_with_a_cancel_that_is_set_already_releases)
@@ -511,6 +602,12 @@ SUITE("sync_locks", close_in_the_turn_of_a_refused_try_ends_both,
       wait_ends_when_the_client_is_closed_or_the_lock_freed,
       wait_ends_when_it_is_cancelled,
       acquire_by_the_holder_counts_and_sends_nothing,
-      calls_for_locks_refuse_a_watch, semaphore_copies_the_path_of_its_limit,
+      calls_for_locks_refuse_a_watch,
+      verify_asks_the_server_and_ends_at_its_deadline,
+      verify_with_a_cancel_that_is_set_already_sends_nothing,
+      descriptor_of_a_lock_is_closed_when_it_is_released,
+      node_of_a_lock_has_its_access_list,
+      members_of_a_multilock_have_tokens_while_it_is_held,
+      semaphore_copies_the_path_of_its_limit,
       release_with_a_cancel_that_is_set_already_releases,
       release_that_waits_has_the_deadline_of_its_call_alone)
