@@ -450,6 +450,28 @@ START_TEST(what_cannot_be_is_refused)
 }
 END_TEST
 
+START_TEST(multilock_has_one_to_a_thousand_members)
+{
+  static lk_multilock_member members[1001];
+  lk_sync_lock *l;
+
+  for (size_t i = 0; i < 1001; i++)
+    members[i].path = "/x";
+  start();
+  ck_assert_int_eq(lk_sync_multilock_new(&l, client, NULL, 2, NULL, NULL),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_sync_multilock_new(&l, client, members, 0, NULL, NULL),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_sync_multilock_new(&l, client, members, 1001, NULL, NULL),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_ptr_null(l);
+  ck_assert_int_eq(lk_sync_multilock_new(&l, client, members, 1000, NULL, NULL),
+                   0);
+  lk_sync_lock_free(l);
+  stop();
+}
+END_TEST
+
 START_TEST(who_does_not_hold_has_nothing)
 {
   lk_op op = lk_op_check("/x", -1);
@@ -666,6 +688,6 @@ SUITE("sync", a_call_ends_at_its_deadline, trouble_says_why_nothing_came,
       freeing_a_lock_ends_who_waits_for_it,
       freeing_a_subscription_ends_who_waits_for_it,
       a_thread_is_not_cancelled_in_a_call, what_cannot_be_is_refused,
-      who_does_not_hold_has_nothing, callbacks_do_not_wait, states_are_told,
-      without_memory_calls_are_refused,
+      multilock_has_one_to_a_thousand_members, who_does_not_hold_has_nothing,
+      callbacks_do_not_wait, states_are_told, without_memory_calls_are_refused,
       a_forked_child_has_nothing_and_does_not_hang)

@@ -44,11 +44,14 @@ static void *resize(void *arg, void *p, size_t size)
   return NULL;
 }
 
+static const lk_keeper_config *keeper; /* of the next client */
+
 static void start_with(const lk_sync_lock_config *config)
 {
   static const lk_mem mem = {.resize = resize};
   lk_client_config how = {.size = sizeof how, .hosts = zk.hosts, .mem = &mem};
-  lk_sync_config options = {.size = sizeof options, .client = &how};
+  lk_sync_config options = {
+      .size = sizeof options, .client = &how, .keeper = keeper};
 
   loopback_start(&zk);
   fake_create(&zk.server, "/locks");
@@ -520,6 +523,43 @@ START_TEST(members_of_a_multilock_have_tokens_while_it_is_held)
 }
 END_TEST
 
+START_TEST(each_answer_moves_the_deadline_of_the_holder)
+{
+  const lk_keeper_config ping = {.size = sizeof ping,
+                                 .assurance = LK_ASSURE_PING};
+
+  keeper = &ping;
+  start_with(NULL);
+  keeper = NULL;
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  int64_t first_ms = lk_sync_lock_deadline(lock);
+
+  usleep(5000);
+  ck_assert_int_eq(lk_sync_exists(client, NULL, "/locks", &soon), 0);
+  /* The handle's thread publishes it before it looks at the next call. */
+  ck_assert_int_eq(lk_sync_client_run(client, do_nothing, NULL), 0);
+  ck_assert_int_ge(lk_sync_lock_deadline(lock), first_ms + 5);
+  stop();
+}
+END_TEST
+
+START_TEST(semaphore_keeps_its_failures_where_the_program_says)
+{
+  lk_semaphore_memory memory = {.failures = 1};
+  const lk_semaphore_config options = {
+      .size = sizeof options, .permits = 2, .memory = &memory};
+  lk_sync_lock *semaphore;
+
+  start_with(NULL);
+  ck_assert_int_eq(
+      lk_sync_semaphore_new(&semaphore, client, "/locks/s", NULL, &options), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(semaphore, &soon), 0);
+  ck_assert_uint_eq(memory.failures, 0); /* nobody else was in the queue */
+  lk_sync_lock_free(semaphore);
+  stop();
+}
+END_TEST
+
 START_TEST(semaphore_copies_the_path_of_its_limit)
 {
   char path[] = "/locks/n";
@@ -593,6 +633,36 @@ START_TEST(release_that_waits_has_the_deadline_of_its_call_alone)
 }
 END_TEST
 
+static atomic_uint losses;
+
+static void count_loss(lk_sync_lock *l, const lk_lock_event *event,
+                       uint64_t token, void *arg)
+{
+  (void)l;
+  (void)token;
+  (void)arg;
+  losses += event->type == LK_LOCK_EVENT_LOST;
+}
+
+START_TEST(lock_that_is_being_released_is_not_lost_by_closing)
+{
+  const lk_sync_lock_config config = {.size = sizeof config,
+                                      .on_event = count_loss};
+  int (*const end)(void *) = close_client;
+  waiter w;
+
+  start_with(&config);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  loopback_freeze(&zk, true);
+  waiter_start(&w, end_when_inside, (void *)(uintptr_t)&end);
+  ck_assert_int_ne(lk_sync_lock_release_wait(lock, &soon), 0);
+  (void)waiter_end(&w);
+  ck_assert_uint_eq(losses, 0);
+  loopback_freeze(&zk, false);
+  stop();
+}
+END_TEST
+
 SUITE("sync_locks", close_in_the_turn_of_a_refused_try_ends_both,
       free_in_the_turn_of_a_refused_try_ends_both,
       acquire_that_is_posted_behind_a_free_ends,
@@ -608,6 +678,9 @@ SUITE("sync_locks", close_in_the_turn_of_a_refused_try_ends_both,
       descriptor_of_a_lock_is_closed_when_it_is_released,
       node_of_a_lock_has_its_access_list,
       members_of_a_multilock_have_tokens_while_it_is_held,
+      each_answer_moves_the_deadline_of_the_holder,
+      semaphore_keeps_its_failures_where_the_program_says,
       semaphore_copies_the_path_of_its_limit,
       release_with_a_cancel_that_is_set_already_releases,
+      lock_that_is_being_released_is_not_lost_by_closing,
       release_that_waits_has_the_deadline_of_its_call_alone)

@@ -70,7 +70,6 @@ lk_holder *lk__holder_new(lk_sync_lock *l)
   atomic_init(&h->lock, l);
   atomic_init(&h->sure_ms, INT64_MIN);
   atomic_init(&h->until_ms, INT64_MIN);
-  h->doubt = true;
   h->fd = -1;
   lk__list_init(&h->link);
   h->next = without_dead(pthread_getspecific(c->held));

@@ -42,7 +42,7 @@ typedef struct lk_holder {
   bool once;      /**< acquire only what is free */
   bool verifying; /**< its thread waits for a verify */
   bool waiting;   /**< its thread waits until it holds for certain, or lost */
-  bool doubt;     /**< unsure, or not held */
+  bool doubt;     /**< of what was held; false before the grant */
   int cut_err;    /**< why its errand was cut short, or 0 */
 
   int fd; /**< readable in doubt; -1: none. Under the client's mutex */
