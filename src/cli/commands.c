@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "cli/commands.h"
+#include "cli/fence.h"
 #include "cli/nodes.h"
 
 #define USUAL                                                \
@@ -55,6 +56,8 @@ const cli_command cli_commands[] = {
     cli_options_common, cli_options_version}, cli_watch},
   {"acl", "[OPTION...] PATH [SPEC]", "show or replace the access list of a node", 1, 2,
    READING, cli_access},
+  {"fence", "[OPTION...] FILE TOKEN", "remember TOKEN in FILE, unless FILE has seen a larger one", 2, 2,
+   {cli_options_json, cli_options_common, cli_options_version}, cli_fence},
   {"doctor", "[OPTION...] [PATH]", "find out what is wrong on the way to the servers, and at PATH", 0, 1,
    READING, cli_doctor},
   {0}};

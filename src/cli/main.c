@@ -84,8 +84,16 @@ static int refuse_option(const cli_command *c, cli_text *complaint)
   return code;
 }
 
+/* Its first operand is a file of this machine. */
+static bool takes_file(const cli_command *c)
+{
+  return strstr(c->form, "FILE") != NULL;
+}
+
 static const char *missing_operand(const cli_command *c, int count)
 {
+  if (takes_file(c))
+    return count > 0 ? "TOKEN is missing" : "FILE is missing";
   if (count > 0)
     return "DATA is missing, or - for standard input";
   return strstr(c->form, "LOCK") != NULL ? "LOCK is missing"
@@ -101,7 +109,8 @@ static int check_operands(const cli_command *c, const cli_options *o,
     return refuse_usage(c, missing_operand(c, count));
   if (c->most >= 0 && count > c->most)
     return refuse_usage(c, "too many operands");
-  if (count == 0 || cli_path_check(operands[0], o->sequential, &complaint))
+  if (count == 0 || takes_file(c) ||
+      cli_path_check(operands[0], o->sequential, &complaint))
     return CLI_DONE;
   return cli_fail_text(CLI_FAILED, c->name, &complaint);
 }
