@@ -259,6 +259,8 @@ static void command_ended(cli_runner *r, int status)
     return;
   r->ended = true;
   r->code = exit_code(status);
+  if (WIFSIGNALED(status) && cli_signal_ends_loops(WTERMSIG(status)))
+    r->died_of = WTERMSIG(status);
   /* What --on-lost has begun goes on until nothing is left. */
   if (!r->killing)
     finish(r);

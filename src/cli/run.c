@@ -90,6 +90,8 @@ static void while_waiting(cli_runner *r, int number)
     cli_signals_stop_self();
   if (!cli_signal_ends_wait(number))
     return;
+  if (cli_signal_ends_loops(number))
+    r->died_of = number;
   snprintf(line, sizeof line, "ended by SIG%s while waiting",
            cli_signal_name(number));
   cli_leave(r, CLI_SIGNAL + number, line, r->options->quiet);
@@ -283,5 +285,8 @@ int cli_run(const cli_options *o, char **operands, cli_title title)
   else
     run(&r, title);
   free_words(words);
+  /* A shell ends its loop on ^C only if the command dies of the signal, too. */
+  if (r.died_of != 0 && r.code == CLI_SIGNAL + r.died_of)
+    cli_signals_die_of(r.died_of);
   return r.code;
 }

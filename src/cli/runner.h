@@ -29,7 +29,8 @@ typedef struct cli_runner {
   const cli_options *options;
   const char *path; /**< of the lock */
   cli_phase phase;
-  int code; /**< exit code */
+  int code;    /**< exit code */
+  int died_of; /**< INT or QUIT ended COMMAND or the wait; 0: neither */
   bool over;
 
   cli_job job;

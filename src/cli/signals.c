@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -70,6 +71,11 @@ bool cli_signal_ends_wait(int number)
   return false;
 }
 
+bool cli_signal_ends_loops(int number)
+{
+  return number == SIGINT || number == SIGQUIT;
+}
+
 const char *cli_signal_name(int number)
 {
   for (int i = 0; i < NKNOWN; i++)
@@ -99,4 +105,21 @@ void cli_signals_stop_self(void)
   kill(getpid(), SIGTSTP);
   sigprocmask(SIG_UNBLOCK, &stop, NULL); /* here it stops */
   sigprocmask(SIG_BLOCK, &stop, NULL);
+}
+
+void cli_signals_die_of(int number)
+{
+  struct sigaction action = {.sa_handler = SIG_DFL};
+  sigset_t set;
+
+  if (getpid() == 1)
+    return;
+  /* RLIMIT_CORE does not count where core_pattern is a program. */
+  prctl(PR_SET_DUMPABLE, 0);
+  sigemptyset(&action.sa_mask);
+  sigaction(number, &action, NULL);
+  sigemptyset(&set);
+  sigaddset(&set, number);
+  raise(number);
+  sigprocmask(SIG_UNBLOCK, &set, NULL);
 }

@@ -35,6 +35,12 @@ void cli_signals_restore(const cli_signals *s);
 /** Stop as SIGTSTP does; returns when continued, or at once where no shell is
     there to do that. */
 void cli_signals_stop_self(void);
+/** Whether a shell ends its loops when it sees a command die of it: INT, QUIT.
+ */
+bool cli_signal_ends_loops(int number);
+/** Die of it, without a core dump. Returns as process 1, which it does not end.
+ */
+void cli_signals_die_of(int number);
 /** "INT", …; never NULL. */
 const char *cli_signal_name(int number);
 

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """latchkey run: signals while COMMAND runs, terminals, and PID 1."""
 
+import json
 import os
 import pty
+import resource
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -227,6 +230,100 @@ def a_job_that_stops_while_waiting_is_seen_too():
             assert terminal.says.readline() == "ended 0\n"
 
 
+# A loop of bash, which catches INT and looks at how its command ended.
+LOOP = 'for i in 1 2 3; do "$0" run "$@"; echo "again $?"; done'
+
+
+def bash_on_a_terminal(key, lock, ready):
+    """The loop on a terminal of its own, where a key is pressed when `ready()`
+    returns; how bash ended, and what it showed."""
+    command.needs_terminals()
+    if shutil.which("bash") is None:
+        raise live.NotTested("there is no bash")
+    pid, master = pty.fork()
+    if pid == 0:
+        os.execvp("bash", ["bash", "-c", LOOP, command.PROGRAM, lock, "sleep",
+                           "8"])
+    shown = b""
+    ready()
+    os.write(master, key)
+    try:
+        while data := os.read(master, 4096):
+            shown += data
+    except OSError:  # the other end was closed
+        pass
+    os.close(master)
+    return os.waitpid(pid, 0)[1], shown.decode()
+
+
+def an_interrupt_ends_a_loop_of_the_shell():
+    lock = "/loop"
+    status, shown = bash_on_a_terminal(
+        b"\x03", lock, lambda: command.held(lock))
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGINT, (
+        status, shown)
+    assert "again" not in shown, shown
+    assert command.children(lock) == []
+
+
+def an_interrupt_of_the_wait_ends_a_loop_of_the_shell():
+    lock = "/wloop"
+    with start("run", lock, "sleep", "600") as holder:
+        command.held(lock)
+        status, shown = bash_on_a_terminal(
+            b"\x03", lock, lambda: command.queued(lock, 2))
+        assert os.WIFSIGNALED(status), (status, shown)
+        assert os.WTERMSIG(status) == signal.SIGINT, status
+        assert "again" not in shown, shown
+        assert len(command.children(lock)) == 1
+        holder.terminate()
+
+
+def it_dies_of_int_and_quit_as_command_did():
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        done = command.run("run", "--json", "/dies", "sh", "-c",
+                           "ulimit -c 0; kill -%d $$" % number)
+        events = [json.loads(line)["event"] for line in done.err.splitlines()]
+        assert done.code == -number, done
+        assert events == ["acquired", "released"], done
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        done = command.run("run", "/dies", "sh", "-c", "kill -%d $$" % number)
+        assert done.code == 128 + number, done
+
+
+def it_dies_without_a_core_dump():
+    most = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    if most == 0:
+        raise live.NotTested("core dumps are not allowed")
+    with start("run", "/core", "sleep", "600") as holder:
+        command.held("/core")
+        pid = os.fork()
+        if pid == 0:
+            resource.setrlimit(resource.RLIMIT_CORE, (most, most))
+            os.chdir(folder.name)
+            os.execv(command.PROGRAM, [command.PROGRAM, "run", "-q", "/core",
+                                       "true"])
+        command.queued("/core", 2)
+        os.kill(pid, signal.SIGQUIT)
+        _, status = os.waitpid(pid, 0)
+        assert os.WIFSIGNALED(status), status
+        assert os.WTERMSIG(status) == signal.SIGQUIT, status
+        assert not os.WCOREDUMP(status), status
+        holder.terminate()
+
+
+def a_lock_that_was_lost_is_told_by_the_exit_code_all_the_same():
+    with start("run", "--on-lost", "ignore", "/lostint", "sh", "-c",
+               "echo go; read x; kill -INT $$", stdin=subprocess.PIPE) as job:
+        assert job.stdout.readline() == "go\n"
+        node = command.status("/lostint")["holders"][0]["node"]
+        command.expect(0, "delete", node)
+        assert "is lost" in job.stderr.readline()
+        job.stdin.write("on\n")
+        job.stdin.flush()
+        assert job.end().code == 123
+
+
 # ---- PID 1 --------------------------------------------------------------------
 
 def as_pid_1_it_forwards_signals_and_reaps_orphans():
@@ -267,6 +364,21 @@ time.sleep(600)
         assert f.read() == "True 0 1\n"
 
 
+def as_pid_1_an_interrupt_is_an_exit_code():
+    if not command.is_root() or subprocess.run(
+            ["unshare", "--pid", "--fork", "--mount-proc", "true"],
+            stderr=subprocess.DEVNULL).returncode != 0:
+        raise live.NotTested("no right to make a PID namespace")
+    with start("--pid", "--fork", "--mount-proc", "--kill-child",
+               command.PROGRAM, "run", "/pid1int", "sh", "-c",
+               "echo go; sleep 600", program="unshare") as process:
+        assert process.stdout.readline() == "go\n", process.end()
+        os.kill(command.children_of(process.pid)[0], signal.SIGINT)
+        done = process.end()
+        assert done.code == 128 + signal.SIGINT and not done.err, done
+    assert command.children("/pid1int") == []
+
+
 def as_pid_1_with_the_proc_of_others_it_kills_nobody_else():
     if not command.is_root() or subprocess.run(
             ["unshare", "--pid", "--fork", "true"],
@@ -302,9 +414,15 @@ live.run(
         signals_go_to_the_whole_group,
         in_the_foreground_they_go_to_the_command_alone,
         a_command_that_is_stopped_holds_on,
+        it_dies_of_int_and_quit_as_command_did,
+        it_dies_without_a_core_dump,
+        a_lock_that_was_lost_is_told_by_the_exit_code_all_the_same,
+        as_pid_1_an_interrupt_is_an_exit_code,
         as_pid_1_it_forwards_signals_and_reaps_orphans,
         as_pid_1_with_the_proc_of_others_it_kills_nobody_else),
     an_interrupt_from_the_terminal_arrives_once,
+    an_interrupt_ends_a_loop_of_the_shell,
+    an_interrupt_of_the_wait_ends_a_loop_of_the_shell,
     the_command_reads_the_terminal,
     a_job_that_stops_is_seen_by_the_shell,
     a_job_that_stops_while_waiting_is_seen_too)
