@@ -22,8 +22,8 @@ typedef struct cli_contender {
     numbers and mark the holders: the first, and readers before any writer.
     Returns how many there are. */
 size_t cli_queue_order(cli_contender *all, size_t count);
-/** The same for places and permits of a semaphore; permits that somebody waits
-    with are dropped, too. */
+/** The same for places and permits of a semaphore: the holders are permits.
+    Those that the first in the queue waits with are dropped, too. */
 size_t cli_queue_order_permits(cli_contender *all, size_t count);
 
 #endif

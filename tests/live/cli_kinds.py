@@ -193,6 +193,31 @@ def who_waits_for_permits_is_not_asked():
             assert (done.code, done.out) == (0, "in\n"), done
 
 
+def semaphore_is_held_while_others_queue():
+    """A permit that is younger than the places of those who wait."""
+    words = ("-p", "1", "/four", "sh", "-c",
+             "trap 'exit 7' TERM; echo in; while :; do sleep 0.1; done")
+    jobs = [start("run", "-i", str(n), *words) for n in range(4)]
+    live.eventually(lambda: len(command.status("/four")["waiters"]) == 3)
+    for left in (3, 2, 1, 0):
+        # The next has a permit that waits, or is about to get one.
+        live.eventually(lambda: len(command.children("/four/leases"))
+                        == min(left + 1, 2))
+        assert expect(1, "status", "/four").out.startswith(
+            "/four: held, %d waiting\n" % left)
+        holders, waiters = command.queue("/four")
+        assert len(holders) == 1 and len(waiters) == left, (holders, waiters)
+        assert holders[0] not in waiters, (holders, waiters)
+        holder = jobs[int(holders[0])]
+        assert holder.stdout.readline() == "in\n"
+        assert run("wait", "-w", "0", "/four").code == 1
+        expect(0, "revoke", "/four")
+        assert holder.end().code == 7
+        live.eventually(lambda: command.status("/four")["holders"] or
+                        left == 0)
+    assert run("revoke", "/four").code == 1
+
+
 def wait_waits_until_nobody_holds():
     expect(0, "wait", "/w")
     with holding("/w") as a:
@@ -232,6 +257,7 @@ with command.serve():
             so_many_permits_and_no_more,
             who_holds_is_asked_to_let_go,
         who_waits_for_permits_is_not_asked,
+            semaphore_is_held_while_others_queue,
             wait_waits_until_nobody_holds,
             what_does_not_go_together_is_refused),
         opposite_orders_do_not_block)
