@@ -8,6 +8,7 @@
 #include "cli/lease.h"
 #include "cli/number.h"
 #include "cli/options.h"
+#include "cli/path.h"
 #include "cli/print.h"
 #include "cli/queue.h"
 #include "cli/word.h"
@@ -267,6 +268,45 @@ static int take(cli_options *o, char *complaint, char **words)
     __VA_ARGS__, NULL \
   }
 #define W(text) ((char[]){text})
+
+START_TEST(n_counts_in_any_order_with_w)
+{
+  char wrong[200];
+  cli_options o;
+
+  ck_assert_int_eq(take(&o, wrong, WORDS(W("-n"), W("-w"), W("3"), W("/l"))),
+                   4);
+  ck_assert_int_eq(o.wait_ms, 0);
+  ck_assert_int_eq(take(&o, wrong, WORDS(W("-w"), W("3"), W("-n"), W("/l"))),
+                   4);
+  ck_assert_int_eq(o.wait_ms, 0);
+  ck_assert_int_eq(take(&o, wrong, WORDS(W("-w"), W("3"), W("/l"))), 3);
+  ck_assert_int_eq(o.wait_ms, 3000);
+  ck_assert_int_eq(take(&o, wrong, WORDS(W("-n"), W("-w"), W("x"), W("/l"))),
+                   -1);
+}
+END_TEST
+
+START_TEST(nodes_of_zookeeper_are_known_with_a_chroot_and_without)
+{
+  static const struct {
+    const char *hosts, *path;
+    bool reserved;
+  } rows[] = {{"h:1", "/zookeeper", true},
+              {"h:1,i:2/", "/zookeeper/quota", true},
+              {"h:1", "/zookeepers", false},
+              {"h:1", "/a/zookeeper", false},
+              {"h:1/app", "/zookeeper", false},
+              {"h:1/zookeeper", "/a", true},
+              {"h:1/zookeeper/x", "/a", true},
+              {"h:1/zookeepers", "/a", false}};
+
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    ck_assert_msg(cli_path_is_reserved(rows[i].hosts, rows[i].path) ==
+                      rows[i].reserved,
+                  "%zu", i);
+}
+END_TEST
 
 START_TEST(options_end_at_the_first_operand)
 {
@@ -1049,7 +1089,8 @@ SUITE("cli", utf8_is_what_the_standard_says,
       digest_with_a_password_in_clear_is_refused,
       a_layout_is_a_word_and_perhaps_a_prefix,
       one_writer_holds_and_readers_before_it_hold_together,
-      a_writer_that_also_reads_holds_twice, who_has_left_is_not_counted,
+      a_writer_that_also_reads_holds_twice, who_has_left_is_not_counted, n_counts_in_any_order_with_w,
+      nodes_of_zookeeper_are_known_with_a_chroot_and_without,
       permit_that_is_younger_than_the_first_place_holds,
       permits_of_the_first_place_wait, permits_hold_when_nobody_else_has_any,
       session_of_many_threads_waits_with_its_youngest_permit,

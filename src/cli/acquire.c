@@ -155,6 +155,27 @@ static void adapt_margin(cli_runner *r)
   cli_hold_renew(r);
 }
 
+/* Without a word for the whole of --connect-timeout it would seem to hang. With
+   -v the library tells more. */
+void cli_acquire_mention(struct ev_loop *loop, ev_timer *timer, int events)
+{
+  cli_runner *r = timer->data;
+  const char *trouble = "";
+  cli_text line = {0};
+
+  (void)loop;
+  (void)events;
+  if (lk_client_trouble(r->link.client, &trouble) == 0 ||
+      r->phase != CLI_PHASE_CONNECTING || r->events.verbose)
+    return;
+  cli_link_complain(&r->link, &line);
+  const char *text = cli_text_end(&line);
+
+  if (text != NULL)
+    cli_events_notice(&r->events, "%s; still trying", text);
+  cli_text_free(&line);
+}
+
 static void on_no_answer(struct ev_loop *loop, ev_timer *timer, int events)
 {
   cli_runner *r = timer->data;
@@ -172,6 +193,7 @@ void cli_acquire_up(cli_link *l, void *arg)
   cli_runner *r = arg;
   int64_t wait_ms = r->options->wait_ms;
 
+  ev_timer_stop(l->loop, &r->timer);
   if (r->acl.list.entries == lk_acl_open.entries)
     cli_events_detail(&r->events,
                       "everybody may read, create and delete in this queue; "
@@ -286,13 +308,10 @@ static int make_lock(cli_runner *r)
 bool cli_acquire_open(cli_runner *r, cli_text *complaint)
 {
   const cli_options *o = r->options;
-  int64_t patience = o->connect_timeout_ms;
 
-  if (o->wait_ms > 0 && o->wait_ms < patience)
-    patience = o->wait_ms;
-  if (!cli_link_open(&r->link, o, patience, complaint))
+  if (!cli_link_open(&r->link, o, complaint))
     return false;
-  r->give_up_at = lk_client_clock(r->link.client) + o->wait_ms;
+  r->give_up_at = cli_link_limit(&r->link);
   int err = make_lock(r);
 
   if (err != 0) {

@@ -19,7 +19,7 @@ bool cli_ask_begin(cli_ask *a, const cli_options *o, const char *verb,
   a->verb = verb;
   a->path = path;
   a->link.log = on_log;
-  if (cli_link_open(&a->link, o, o->connect_timeout_ms, complaint))
+  if (cli_link_open(&a->link, o, complaint))
     return true;
   cli_ask_free(a);
   return false;
@@ -47,9 +47,12 @@ bool cli_ask_open(cli_ask *a, const cli_options *o, const char *verb,
 lk_call cli_ask_call(const cli_ask *a, bool repeat)
 {
   lk_call call = {.size = sizeof call, .repeat = repeat};
+  int64_t limit = cli_link_limit(&a->link);
 
   call.deadline_ms =
       lk_client_clock(a->link.client) + a->options->session_timeout_ms;
+  if (limit != LK_NO_LIMIT && limit < call.deadline_ms)
+    call.deadline_ms = limit;
   return call;
 }
 

@@ -49,6 +49,11 @@ static lk_multilock_member member(const char *word)
   return (lk_multilock_member){word, LK_MULTILOCK_MUTEX};
 }
 
+const char *cli_kind_path(const cli_options *o, size_t i)
+{
+  return member(o->more[i]).path;
+}
+
 static int open_several(cli_kind *k, const cli_options *o, lk_keeper *keeper,
                         const char *path, const lk_lock_config *config)
 {
@@ -117,11 +122,11 @@ const char *cli_kind_node(const cli_kind *k, const char *path)
 /* Whether one of the paths before number `at` of -l is the same. */
 static bool is_named_before(const cli_options *o, const char *path, size_t at)
 {
-  const char *wanted = member(o->more[at]).path;
+  const char *wanted = cli_kind_path(o, at);
   bool same = strcmp(path, wanted) == 0;
 
   for (size_t i = 0; i < at && !same; i++)
-    same = strcmp(member(o->more[i]).path, wanted) == 0;
+    same = strcmp(cli_kind_path(o, i), wanted) == 0;
   return same;
 }
 
@@ -130,7 +135,7 @@ void cli_kind_tokens(const cli_kind *k, const cli_options *o, const char *path,
 {
   cli_text_printf(out, "%" PRIu64 " %s", cli_kind_token(k, path), path);
   for (size_t i = 0; i < o->more_count; i++) {
-    const char *other = member(o->more[i]).path;
+    const char *other = cli_kind_path(o, i);
 
     if (!is_named_before(o, path, i))
       cli_text_printf(out, "\n%" PRIu64 " %s", cli_kind_token(k, other), other);

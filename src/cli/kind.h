@@ -17,6 +17,8 @@ typedef struct cli_kind {
 
 /** Whether the options go together; else what is wrong. */
 const char *cli_kind_check(const cli_options *o);
+/** The path of -l number `i`. */
+const char *cli_kind_path(const cli_options *o, size_t i);
 /** Make it, with LOCK at `path`. 0, or why not. */
 int cli_kind_open(cli_kind *k, const cli_options *o, lk_keeper *keeper,
                   const char *path, const lk_lock_config *config);

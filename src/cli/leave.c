@@ -23,12 +23,30 @@ static void on_closed(lk_client *c, int err, void *arg)
   over(r);
 }
 
+static void on_unconfirmed(struct ev_loop *loop, ev_timer *timer, int events)
+{
+  (void)loop;
+  (void)events;
+  over(timer->data);
+}
+
 static void close_session(cli_runner *r)
 {
   r->phase = CLI_PHASE_CLOSING;
   ev_timer_stop(r->link.loop, &r->timer);
   if (lk_client_close(r->link.client, on_closed, r) != 0)
     over(r);
+}
+
+/* The lock was not obtained. When -w is over, the server has only so long to
+   confirm that our node is gone; it is deleted all the same. */
+static void close_in_time(cli_runner *r)
+{
+  close_session(r);
+  if (r->over || !cli_link_is_late(&r->link))
+    return;
+  ev_timer_init(&r->timer, on_unconfirmed, CLI_LINK_CLOSE_S, 0);
+  ev_timer_start(r->link.loop, &r->timer);
 }
 
 void cli_leave(cli_runner *r, int code, const char *reason, bool silently)
@@ -39,7 +57,7 @@ void cli_leave(cli_runner *r, int code, const char *reason, bool silently)
   /* It ends without a call back into an attempt that is of no interest. */
   if (r->lock != NULL)
     lk_lock_cancel(r->lock);
-  close_session(r);
+  close_in_time(r);
 }
 
 static void on_released(lk_lock *l, int err, void *arg)

@@ -111,6 +111,8 @@ static int list(cli_line *l, const char *part)
 
   err = cli_ask_wait(l->ask, err);
   cli_text_free(&path);
+  if (*part == '\0')
+    l->missing = err == LK_ERR_NO_NODE;
   return err == LK_ERR_NO_NODE ? 0 : err;
 }
 
@@ -145,6 +147,7 @@ int cli_line_read(cli_line *l, cli_ask *ask)
   else if (err == 0 && l->semaphore && l->count == 0)
     err = list_semaphore(l);
   l->found = l->count;
+  l->missing = l->missing && l->count == 0;
   return err;
 }
 

@@ -10,6 +10,7 @@ typedef struct cli_line {
   cli_ask *ask;     /**< its path is the lock's */
   const char *part; /**< of a semaphore: "locks/", "leases/"; else "" */
   bool semaphore;
+  bool missing; /**< there is no such node, so nobody can queue */
   cli_contender *all;
   size_t count; /**< of those that are still there */
   size_t found;

@@ -191,10 +191,28 @@ void cli_link_refuse(const cli_options *o, int err, cli_text *out)
   cli_text_puts(out, cli_hint(err));
 }
 
-bool cli_link_open(cli_link *l, const cli_options *o, int64_t patience_ms,
-                   cli_text *complaint)
+int64_t cli_link_limit(const cli_link *l)
+{
+  return l->limit;
+}
+
+bool cli_link_is_late(const cli_link *l)
+{
+  return l->limit != LK_NO_LIMIT && lk_client_clock(l->client) >= l->limit;
+}
+
+/* How long a session is waited for. */
+static double patience_of(const cli_options *o)
+{
+  bool shorter = o->wait_ms > 0 && o->wait_ms < o->connect_timeout_ms;
+
+  return (double)(shorter ? o->wait_ms : o->connect_timeout_ms) / 1000;
+}
+
+bool cli_link_open(cli_link *l, const cli_options *o, cli_text *complaint)
 {
   l->options = o;
+  l->limit = LK_NO_LIMIT;
   l->loop = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
   if (l->loop == NULL) {
     cli_text_printf(complaint, "cannot make an event loop: %s",
@@ -212,7 +230,9 @@ bool cli_link_open(cli_link *l, const cli_options *o, int64_t patience_ms,
   l->listener.state = on_state;
   l->listener.arg = l;
   lk_client_attach(l->client, &l->listener);
-  l->patience_s = (double)patience_ms / 1000;
+  if (o->wait_ms > 0)
+    l->limit = lk_client_clock(l->client) + o->wait_ms;
+  l->patience_s = patience_of(o);
   ev_timer_init(&l->patience, on_impatience, l->patience_s, 0);
   l->patience.data = l;
   ev_timer_start(l->loop, &l->patience);
@@ -279,19 +299,32 @@ bool cli_link_wait(cli_link *l)
 
 static void on_closed(lk_client *c, int err, void *arg)
 {
-  bool *done = arg;
+  cli_link *l = arg;
 
   (void)c;
   (void)err;
-  *done = true;
+  l->closed = true;
+}
+
+static void on_unconfirmed(struct ev_loop *loop, ev_timer *timer, int events)
+{
+  cli_link *l = timer->data;
+
+  (void)loop;
+  (void)events;
+  l->closed = true;
 }
 
 void cli_link_close(cli_link *l)
 {
-  bool done = false;
-
-  if (l->client != NULL && lk_client_close(l->client, on_closed, &done) == 0)
-    cli_link_run(l, &done);
+  if (l->client == NULL || lk_client_close(l->client, on_closed, l) != 0)
+    return;
+  ev_timer_init(&l->leave, on_unconfirmed, CLI_LINK_CLOSE_S, 0);
+  l->leave.data = l;
+  if (cli_link_is_late(l))
+    ev_timer_start(l->loop, &l->leave);
+  cli_link_run(l, &l->closed);
+  ev_timer_stop(l->loop, &l->leave);
 }
 
 void cli_link_free(cli_link *l)

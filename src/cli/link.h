@@ -31,6 +31,9 @@ struct cli_link {
   bool auth_read;
   ev_timer patience;
   double patience_s;
+  int64_t limit;  /**< -w: when it is over; else LK_NO_LIMIT */
+  ev_timer leave; /**< the end of the patience with the end of the session */
+  bool closed;
   bool decided; /**< `up` or `down` was told */
   int trouble;
 };
@@ -40,10 +43,17 @@ struct cli_link {
     otherwise. False, with one line in `complaint`: it cannot be read. */
 bool cli_link_read_auth(cli_link *l, const cli_options *o, cli_text *complaint);
 
-/** Begin to connect, for `patience_ms` at most. False, with one line in
-    `complaint`: it cannot even begin; cli_link_free() all the same. */
-bool cli_link_open(cli_link *l, const cli_options *o, int64_t patience_ms,
-                   cli_text *complaint);
+/** Begin to connect, for --connect-timeout and -w at most. False, with one line
+    in `complaint`: it cannot even begin; cli_link_free() all the same. */
+bool cli_link_open(cli_link *l, const cli_options *o, cli_text *complaint);
+
+/** -w counts from cli_link_open(): when it is over, on lk_client_clock();
+    LK_NO_LIMIT: without -w, or with 0. */
+int64_t cli_link_limit(const cli_link *l);
+bool cli_link_is_late(const cli_link *l);
+
+/** How long the end of a session is waited for when -w is over. */
+#define CLI_LINK_CLOSE_S .2
 
 /** Why a client or its list of servers could not be made, as one line. */
 void cli_link_refuse(const cli_options *o, int err, cli_text *out);
@@ -59,7 +69,8 @@ void cli_link_run(cli_link *l, const bool *done);
     without a quorum serves, and for a second none with one was found. */
 bool cli_link_wait(cli_link *l);
 
-/** End the session, waiting for the server's word, 1.5 s at most. */
+/** End the session, waiting for the server's word, 1.5 s at most;
+    CLI_LINK_CLOSE_S when -w is over. */
 void cli_link_close(cli_link *l);
 
 void cli_link_free(cli_link *l);

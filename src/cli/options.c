@@ -131,12 +131,18 @@ static const char *take_nonblock(cli_options *o, const char *value)
 {
   (void)value;
   o->wait_ms = 0;
+  o->nonblock = true;
   return NULL;
 }
 
 static const char *take_wait(cli_options *o, const char *value)
 {
-  return cli_number_seconds(value, &o->wait_ms);
+  int64_t ms;
+  const char *wrong = cli_number_seconds(value, &ms);
+
+  if (wrong == NULL && !o->nonblock)
+    o->wait_ms = ms;
+  return wrong;
 }
 
 static const char *take_conflict_code(cli_options *o, const char *value)

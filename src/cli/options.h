@@ -31,6 +31,7 @@ typedef struct cli_options {
   const char *auth_file; /**< NULL: none */
   /* run */
   int64_t wait_ms; /**< -1: for ever; 0: not at all */
+  bool nonblock;   /**< -n was given: -w does not count */
   int conflict_code;
   const char *command; /**< for the shell; NULL: none */
   const char *label;   /**< NULL: host, pid, start time */

@@ -58,3 +58,20 @@ bool cli_path_check(const char *path, bool sequential, cli_text *complaint)
   cli_text_printf(complaint, "\" %s", broken_rule(path));
   return false;
 }
+
+/* What stands behind `start` in `path`; NULL: `path` begins otherwise. */
+static const char *path_behind(const char *path, const char *start)
+{
+  size_t len = strlen(start);
+
+  return strncmp(path, start, len) == 0 ? path + len : NULL;
+}
+
+bool cli_path_is_reserved(const char *hosts, const char *path)
+{
+  const char *chroot = strchr(hosts, '/');
+  bool none = chroot == NULL || chroot[1] == '\0';
+  const char *rest = path_behind(none ? path : chroot, "/zookeeper");
+
+  return rest != NULL && (*rest == '/' || *rest == '\0');
+}

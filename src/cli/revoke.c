@@ -54,8 +54,11 @@ int cli_revoke(const cli_options *o, char **operands)
   }
   int code = cli_ask_close(&ask, err);
 
+  if (code == CLI_DONE && holders == 0)
+    code = cli_fail(CLI_NO, "revoke %s: nobody holds it%s", operands[0],
+                    line.missing ? ": no such node" : "");
   cli_line_free(&line);
-  return code == CLI_DONE && holders == 0 ? CLI_NO : code;
+  return code;
 }
 
 /* ---- wait ---------------------------------------------------------------- */
@@ -63,6 +66,7 @@ int cli_revoke(const cli_options *o, char **operands)
 typedef struct patience {
   cli_ask ask;
   ev_timer timer;
+  bool seen; /* it was looked at before */
   bool late; /* -w is over */
   bool over; /* or the node that was watched has changed */
 } patience;
@@ -131,6 +135,9 @@ static int look(patience *p, bool *held)
   if (err == 0)
     cli_line_order(&line);
   *held = cli_line_holders(&line) > 0;
+  if (err == 0 && line.missing && !p->seen)
+    cli_say("wait %s: no such node, so nobody holds it", p->ask.path);
+  p->seen = true;
   if (err == 0 && *held && !p->late) {
     size_t last = line.count - 1;
 
@@ -145,6 +152,20 @@ static int look(patience *p, bool *held)
   return err;
 }
 
+/* What is left of -w. */
+static void start_limit(patience *p)
+{
+  cli_link *l = &p->ask.link;
+  int64_t limit = cli_link_limit(l);
+  int64_t left = limit - lk_client_clock(l->client);
+
+  p->late = p->ask.options->wait_ms == 0;
+  ev_timer_init(&p->timer, on_late, left > 0 ? (double)left / 1000 : 0, 0);
+  p->timer.data = p;
+  if (limit != LK_NO_LIMIT)
+    ev_timer_start(l->loop, &p->timer);
+}
+
 int cli_wait(const cli_options *o, char **operands)
 {
   patience p = {.late = false};
@@ -153,14 +174,15 @@ int cli_wait(const cli_options *o, char **operands)
 
   if (!cli_ask_open(&p.ask, o, "wait", operands[0]))
     return CLI_FAILED;
-  ev_timer_init(&p.timer, on_late, (double)o->wait_ms / 1000, 0);
-  p.timer.data = &p;
-  if (o->wait_ms > 0)
-    ev_timer_start(p.ask.link.loop, &p.timer);
-  p.late = o->wait_ms == 0;
+  start_limit(&p);
   do
     err = look(&p, &held);
   while (err == 0 && held && !p.late);
+  /* No answer came in time: it is not known to be free. */
+  if (err == LK_ERR_DEADLINE && cli_link_is_late(&p.ask.link)) {
+    err = 0;
+    held = true;
+  }
   ev_timer_stop(p.ask.link.loop, &p.timer);
   int code = cli_ask_close(&p.ask, err);
 

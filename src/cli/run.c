@@ -8,9 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/path.h"
 #include "cli/run.h"
 #include "cli/runner.h"
 #include "cli/tree.h"
+
+/* A server that refuses is mentioned then. */
+#define MENTION_S 1.
 
 /* ---- operands ------------------------------------------------------------ */
 
@@ -145,8 +149,9 @@ static void watch(cli_runner *r)
   ev_io_init(&r->signals, on_signal, r->job.signals.fd, EV_READ);
   r->signals.data = r;
   ev_io_start(loop, &r->signals);
-  ev_init(&r->timer, NULL);
+  ev_timer_init(&r->timer, cli_acquire_mention, MENTION_S, 0);
   r->timer.data = r;
+  ev_timer_start(loop, &r->timer);
 }
 
 /* ---- life ---------------------------------------------------------------- */
@@ -257,6 +262,32 @@ static const char *check_hold(const cli_options *o)
              : NULL;
 }
 
+/* A lock that would stand among the nodes of ZooKeeper itself, or NULL. */
+static const char *find_reserved(const cli_options *o, const char *path)
+{
+  if (cli_path_is_reserved(o->hosts, path))
+    return path;
+  for (size_t i = 0; i < o->more_count; i++)
+    if (cli_path_is_reserved(o->hosts, cli_kind_path(o, i)))
+      return cli_kind_path(o, i);
+  return NULL;
+}
+
+static int refuse_reserved(const cli_options *o, const char *path)
+{
+  cli_text line = {0};
+
+  cli_text_puts(&line, "run: cannot lock ");
+  cli_text_clean(&line, lk_text(path));
+  cli_text_puts(&line, ": /zookeeper belongs to the servers; choose another "
+                       "path");
+  const char *text = cli_text_end(&line);
+
+  fail_early(o, path, text == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : text);
+  cli_text_free(&line);
+  return CLI_FAILED;
+}
+
 int cli_run(const cli_options *o, char **operands, cli_title title)
 {
   char **rest = operands + 1;
@@ -267,12 +298,16 @@ int cli_run(const cli_options *o, char **operands, cli_title title)
     wrong = check_hold(o);
   if (wrong == NULL)
     wrong = find_command(o, &rest, &after);
+  const char *reserved = find_reserved(o, operands[0]);
   const char *text = after ? *rest : o->command;
-  char **words = wrong != NULL || text == NULL ? NULL : shell_words(text);
-  cli_runner r = {.options = o, .path = operands[0], .code = CLI_FAILED};
 
   if (wrong != NULL)
     return refuse(o, operands[0], wrong);
+  if (reserved != NULL)
+    return refuse_reserved(o, reserved);
+  char **words = text == NULL ? NULL : shell_words(text);
+  cli_runner r = {.options = o, .path = operands[0], .code = CLI_FAILED};
+
   r.guard.fd = -1;
   r.job.cgroup.fd = -1;
   r.link.up = cli_acquire_up;

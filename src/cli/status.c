@@ -56,7 +56,10 @@ static void show(status *s)
   size_t holders = cli_line_holders(&s->line);
 
   cli_text_clean(out, lk_text(s->ask.path));
-  if (s->line.count == 0)
+  if (s->line.missing)
+    cli_text_puts(out, ": free: no such node; the first use of a lock makes "
+                       "it\n");
+  else if (s->line.count == 0)
     cli_text_puts(out, ": free\n");
   else
     cli_text_printf(out, ": %s, %zu waiting\n", holders == 0 ? "free" : "held",
@@ -93,6 +96,7 @@ static void show_json(status *s)
   cli_json_text(&j, "lock", lk_text(s->ask.path));
   cli_json_text(&j, "state",
                 lk_text(cli_line_holders(&s->line) == 0 ? "free" : "held"));
+  cli_json_yes(&j, "missing", s->line.missing);
   for (int holding = 1; holding >= 0; holding--) {
     cli_json_open(&j, holding == 1 ? "holders" : "waiters", '[');
     for (size_t i = 0; i < s->line.count; i++)

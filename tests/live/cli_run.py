@@ -241,8 +241,8 @@ def what_is_no_zookeeper_is_125():
         other.bind(("127.0.0.1", 0))
         other.listen()
         there = "127.0.0.1:%d" % other.getsockname()[1]
-        with command.start("run", "--connect-timeout", "3", "-z", there, "/l",
-                           "true") as process:
+        with command.start("run", "-q", "--connect-timeout", "3", "-z", there,
+                           "/l", "true") as process:
             peer, _ = other.accept()
             peer.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
             peer.close()

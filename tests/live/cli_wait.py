@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """latchkey run: waiting for the lock, and what ends it."""
 
+import json
 import os
 import pty
 import signal
+import time
 
 import command
 from command import expect, run, start
@@ -163,6 +165,91 @@ def n_does_not_wait_for_a_server_that_is_silent():
         assert done.code == 125 and "no answer in time" in done.err, done
 
 
+def deadline_of_w_holds_when_the_server_stops_answering():
+    with relay.Relay(zk.connect) as way:
+        with holding("/hung"):
+            for words in (("run", "-w", "1.5", "/hung", "true"),
+                          ("wait", "-w", "1.5", "/hung")):
+                begun = time.monotonic()
+                with start(words[0], "-z", way.address, "-v",
+                           *words[1:]) as waiter:
+                    time.sleep(1)  # it waits
+                    way.freeze()
+                    done = waiter.end()
+                    took = time.monotonic() - begun
+                way.drop()
+                way.thaw()
+                assert done.code == (124 if words[0] == "run" else 1), done
+                # 0.2 s to close, and a slow machine.
+                assert 1.5 <= took < 2.6, (words, took)
+
+
+def wait_includes_connecting():
+    begun = time.monotonic()
+    done = run("wait", "-w", "0.5", "-z", "127.0.0.1:1", "/x")
+    assert done.code == 125 and time.monotonic() - begun < 3, done
+
+
+def server_that_refuses_is_mentioned_after_a_second():
+    for words in ((), ("-w", "60")):
+        begun = time.monotonic()
+        with start("run", *words, "-z", "127.0.0.1:1", "/x",
+                   "true") as process:
+            line = process.stderr.readline()
+            assert 0.9 < time.monotonic() - begun < 4, line
+            assert "connect to 127.0.0.1:1" in line, line
+            assert line.endswith("; still trying\n"), line
+            process.terminate()
+            assert process.end().err == (
+                "latchkey: ended by SIGTERM while waiting\n")
+    done = run("run", "-q", "--connect-timeout", "1.5", "-z", "127.0.0.1:1",
+               "/x", "true")
+    assert done.code == 125 and "still" not in done.err, done
+
+
+def job_of_cron_that_loses_is_silent():
+    """The example of the manual: no byte, so no mail, and success."""
+    with holding("/nightly"):
+        for before in ((), ("-w", "0.3")):
+            done = run("run", "-q", *(before or ("-n",)), "-E", "0",
+                       "/nightly", "--", "echo", "ran")
+            assert (done.code, done.out, done.err) == (0, "", ""), done
+    source = os.environ.get("abs_top_srcdir", ".")
+    with open(os.path.join(source, "man/latchkey.1")) as f:
+        assert "latchkey run -q -n -E 0 /locks/nightly" in f.read()
+
+
+def nodes_of_zookeeper_are_no_locks():
+    for words in (("/zookeeper", "true"), ("/zookeeper/quota", "true"),
+                  ("-l", "s:/zookeeper/l", "/l", "true"),
+                  ("-z", zk.connect + "/zookeeper", "/l", "true")):
+        done = expect(125, "run", *words)
+        assert "/zookeeper belongs to the servers" in done.err, done
+    done = run("run", "--json", "/zookeeper", "true")
+    assert json.loads(done.err)["code"] == 125, done
+
+
+def path_that_does_not_exist_is_told():
+    done = expect(0, "status", "/none")
+    assert done.out == ("/none: free: no such node; the first use of a lock "
+                        "makes it\n"), done
+    assert command.status("/none") == {
+        "lock": "/none", "state": "free", "missing": True, "holders": [],
+        "waiters": []}
+    done = expect(0, "wait", "/none")
+    assert done.err == ("latchkey: wait /none: no such node, so nobody holds "
+                        "it\n"), done
+    done = run("revoke", "/none")
+    assert (done.code, done.err) == (
+        1, "latchkey: revoke /none: nobody holds it: no such node\n"), done
+    expect(0, "create", "/there")
+    assert command.status("/there")["missing"] is False
+    assert expect(0, "wait", "/there").err == ""
+    assert run("revoke", "/there").err == (
+        "latchkey: revoke /there: nobody holds it\n")
+    expect(0, "status", "--layout", "kazoo", "/none")
+
+
 def other_signals_do_not_end_the_wait():
     with holding("/on") as holder:
         with waiting("/on", 2) as waiter:
@@ -227,6 +314,12 @@ live.run(
         signals_end_the_wait_and_leave_no_node,
         signals_end_the_attempt_to_connect,
         n_does_not_wait_for_a_server_that_is_silent,
+        deadline_of_w_holds_when_the_server_stops_answering,
+        wait_includes_connecting,
+        server_that_refuses_is_mentioned_after_a_second,
+        job_of_cron_that_loses_is_silent,
+        nodes_of_zookeeper_are_no_locks,
+        path_that_does_not_exist_is_told,
         other_signals_do_not_end_the_wait,
         what_nohup_ignores_stays_ignored,
         a_waiter_whose_node_is_deleted_queues_anew),
