@@ -814,6 +814,8 @@ START_TEST(who_slept_past_the_deadline_still_gets_time_to_stop)
   cli_lease_lose(&l, 1003);
   expect(&l, 1003, CLI_ACT_NONE, 1005);
   expect(&l, 1005, CLI_ACT_KILL, INT64_MAX);
+  l = lease(CLI_ON_LOST_TERM);
+  expect(&l, 100, CLI_ACT_TERM, 105); /* at the deadline it has passed */
 }
 END_TEST
 

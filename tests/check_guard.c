@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -292,6 +293,30 @@ START_TEST(signals_reach_the_group_and_only_the_group)
 }
 END_TEST
 
+/* ---- the socket -------------------------------------------------------------
+ */
+
+/* The guard's end is closed, with or without orders that it has not read. */
+START_TEST(end_of_the_guard_is_no_silence)
+{
+  for (int unread = 0; unread < 2; unread++) {
+    cli_guard g = {.fd = -1};
+    cli_news heard;
+    int ends[2];
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+    g.fd = ends[0];
+    ck_assert_int_eq(cli_guard_news(&g, &heard), 0); /* and errno is EAGAIN */
+    if (unread)
+      ck_assert_int_eq(write(g.fd, "x", 1), 1);
+    close(ends[1]);
+    errno = EAGAIN;
+    ck_assert_int_eq(cli_guard_news(&g, &heard), -1);
+    close(g.fd);
+  }
+}
+END_TEST
+
 /* ---- the lease --------------------------------------------------------------
  */
 
@@ -307,6 +332,29 @@ START_TEST(term_and_then_kill_end_all_when_no_news_comes)
   ck_assert_int_eq(WTERMSIG(news(&s, CLI_NEWS_ENDED).status), SIGKILL);
   news(&s, CLI_NEWS_EMPTY);
   line(&s, NULL);
+  end(&s);
+}
+END_TEST
+
+START_TEST(longest_hold_of_a_millisecond_ends_the_command)
+{
+  static char text[] = "exec sleep 100";
+  cli_order o = {.what = CLI_ORDER_START,
+                 .lease = cli_guard_clock() + 1000000,
+                 .margin_ms = 10000,
+                 .max_hold_ms = 1};
+  scene s;
+
+  set(&s, text, CLI_ON_LOST_TERM);
+  ck_assert_int_eq(cli_guard_start(&s.guard, &o, lk_bytes_of("", 0)), 0);
+  /* It may be ended before it is executed, so the order of news varies. */
+  for (unsigned seen = 0; (seen & CLI_NEWS_ENDED) == 0; seen |= s.heard.what) {
+    struct pollfd ready = {s.guard.fd, POLLIN, 0};
+
+    ck_assert_int_eq(poll(&ready, 1, -1), 1);
+    ck_assert_int_eq(cli_guard_news(&s.guard, &s.heard), 1);
+  }
+  ck_assert_int_eq(WTERMSIG(s.heard.status), SIGTERM);
   end(&s);
 }
 END_TEST
@@ -537,7 +585,8 @@ SUITE("guard", a_command_runs_with_our_words_and_its_status_comes_back,
       after_a_goodbye_what_is_left_lives_on,
       signals_reach_the_group_and_only_the_group,
       term_and_then_kill_end_all_when_no_news_comes,
-      a_lost_lock_ends_the_command_at_once,
+      longest_hold_of_a_millisecond_ends_the_command,
+      a_lost_lock_ends_the_command_at_once, end_of_the_guard_is_no_silence,
       a_stopped_command_goes_on_when_news_comes,
       orders_that_wait_are_merged_and_none_is_lost,
       news_that_waits_is_merged_and_none_is_lost,

@@ -176,6 +176,14 @@ def who_accepts_and_never_answers_is_named():
         assert "gives no answer" in findings[0]["text"], findings
 
 
+def slow_server_is_waited_for():
+    with relay.Relay(zk.connect, frames=False) as way:
+        way.delays[False] = 0.2
+        findings = examine("-z", way.address, code=0)
+    one = finding("session", findings)
+    assert one["verdict"] == "ok", findings
+
+
 def nobody_is_waited_for_longer_than_asked():
     def drip(guest):
         while True:
@@ -444,6 +452,7 @@ live.run(live.together(
     without_any_server_it_ends_there,
     an_address_in_brackets_is_one,
     who_accepts_and_never_answers_is_named,
+    slow_server_is_waited_for,
     nobody_is_waited_for_longer_than_asked,
     what_is_no_zookeeper_is_not_taken_for_one,
     an_old_server_is_named,

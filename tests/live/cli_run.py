@@ -287,6 +287,9 @@ def wrong_words_are_125_with_a_hint():
     bad = file("bad-auth", "digest\n")
     assert "digest:user:password" in expect(
         125, "run", "--auth-file", bad, "/l", "true").err
+    large = file("large-auth", "digest:u:%s\n" % ("p" * (1 << 20)))
+    done = expect(125, "run", "--auth-file", large, "/l", "true")
+    assert large in done.err and "limit" in done.err, done
 
 
 def help_and_version_are_0():
