@@ -141,6 +141,7 @@ typedef struct sim_stay {
   size_t count;                 /**< how many of these there are */
   size_t heard; /**< behind what it was told of last on this connection */
   size_t away;  /**< the first of `next` when its connection broke */
+  int back;     /**< how often it was told on this connection to be back */
 } sim_stay;
 
 /** A request that an actor has made by itself. */
@@ -170,6 +171,11 @@ typedef struct sim_request {
   uint64_t connection; /**< on which it was set, or was told to be back */
   sim_stay *stay;      /**< NULL: it is for one event */
   int64_t late_us;     /**< since when an event is due that may come late; 0 */
+  int64_t told_us;     /**< when a watch for one event was told; 0: never */
+  bool throttled;      /**< a setWatches was, while it stood */
+  int64_t mended;      /**< one behind what the client had seen when the first
+                            was sent later than for a reconnect, while it stood
+                            or was under way; 0: none was */
 } sim_request;
 
 enum { SIM_MOST_IDENTITIES = 3 };

@@ -4,6 +4,7 @@
 #include "sim/properties.h"
 
 #include "proto/opcode.h"
+#include "sim/conditions.h"
 #include "sim/paths.h"
 
 #include <stdlib.h>
@@ -45,8 +46,14 @@ void sim_hearing_asked(sim_life *l, int32_t xid)
   if (xid == LK_XID_SET_WATCHES)
     return;
   h->mends[h->nmends++ % SIM_MOST_MENDS] = xid;
-  if (relative_zxid(l) < h->mended_zxid)
-    h->mended_zxid = relative_zxid(l);
+  int64_t zxid = relative_zxid(l);
+
+  if (zxid < h->mended_zxid)
+    h->mended_zxid = zxid;
+  for (sim_request *r = l->requests; r != NULL; r = r->next) {
+    if (r->mended == 0 && (r->stands || (r->watches && r->ends == 0)))
+      r->mended = zxid + 1;
+  }
 }
 
 static bool mends(const sim_hearing *h, int32_t xid)
@@ -75,9 +82,17 @@ static void keep(sim_hearing *h, int32_t type, int64_t zxid, lk_bytes path)
     memcpy(heard->path, path.at, path.len);
 }
 
-/* Of what is longer only the beginning is here, which is enough. */
-static void hear(sim_hearing *h, const char *chroot)
+/* A server was too busy to register watches. */
+static void note_throttled(const sim_life *l)
 {
+  for (sim_request *r = l->requests; r != NULL; r = r->next)
+    r->throttled = r->throttled || r->stands;
+}
+
+/* Of what is longer only the beginning is here, which is enough. */
+static void hear(sim_life *l)
+{
+  sim_hearing *h = &l->hearing;
   size_t len = h->len < sizeof h->frame ? h->len : sizeof h->frame;
   struct lk_reply_header head;
   struct lk_watcher_event event;
@@ -86,13 +101,22 @@ static void hear(sim_hearing *h, const char *chroot)
   lk__reader_init(&in, h->frame + 4, len - 4);
   if (lk__record_decode(&lk__reply_header_record, &head, &in, NULL) != 0)
     return;
+  if (head.err == LK_ERR_THROTTLED &&
+      (head.xid == LK_XID_SET_WATCHES || mends(h, head.xid)))
+    note_throttled(l);
   if (head.xid == LK_XID_SET_WATCHES)
-    keep(h, 0, head.zxid, lk_text(""));
+    keep(h, head.err == LK_ERR_THROTTLED ? -2 : 0, head.zxid, lk_text(""));
   else if (mends(h, head.xid))
     keep(h, -1, head.zxid, lk_text(""));
   else if (head.xid == LK_XID_EVENT &&
            lk__record_decode(&lk__watcher_event_record, &event, &in, NULL) == 0)
-    keep(h, event.type, 0, sim_path_from(chroot, event.path));
+    keep(h, event.type, 0, sim_path_from(l->process->chroot, event.path));
+}
+
+static bool hears(const sim_world *w)
+{
+  return w->audited || sim_may_strike(w, SIM_FAULT_THROTTLE) ||
+         sim_may_strike(w, SIM_FAULT_THROTTLE_WATCHES);
 }
 
 static size_t missing(const sim_hearing *h)
@@ -110,7 +134,7 @@ void sim_judge_received(sim_judge *j, sim_process *p, const void *bytes,
   if (l->hears_us < sim_now_us(j))
     l->heard_us = l->hears_us;
   l->hears_us = sim_now_us(j);
-  while (j->world->audited && len > 0) {
+  while (hears(j->world) && len > 0) {
     size_t n = missing(h) < len ? missing(h) : len;
     size_t room = h->came < sizeof h->frame ? sizeof h->frame - h->came : 0;
 
@@ -124,7 +148,7 @@ void sim_judge_received(sim_judge *j, sim_process *p, const void *bytes,
     if (h->came < 4 || missing(h) > 0)
       continue;
     if (h->welcomed)
-      hear(h, p->chroot);
+      hear(l);
     h->welcomed = true;
     h->came = 0;
   }

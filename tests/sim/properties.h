@@ -185,7 +185,7 @@ typedef struct sim_attempt {
 /** An event, or the answer to a setWatches, as it came. */
 typedef struct sim_heard {
   int32_t type; /**< of an event; 0: an answer to a reconnect's; -1: to one
-                     that the client sent later */
+                     that the client sent later; -2: one that was throttled */
   int64_t zxid; /**< of an answer */
   char path[SIM_CHANGE_PATH];
 } sim_heard;
@@ -239,7 +239,7 @@ typedef struct sim_life {
   bool must_lose;         /**< its session has ended: holders are to be told */
   bool must_be_empty;     /**< it was freed: so is its memory */
 
-  sim_hearing hearing; /**< only with lookouts */
+  sim_hearing hearing; /**< only with lookouts, or where servers throttle */
 } sim_life;
 
 struct sim_judge {
@@ -290,6 +290,11 @@ void sim_hearing_begin(sim_life *l);
 void sim_hearing_end(sim_life *l);
 /** A setWatches was sent. */
 void sim_hearing_asked(sim_life *l, int32_t xid);
+
+/** Whether a watch of one shot is rightly told of that at this moment, which
+    may have been registered again late: a setWatches was throttled, or one that
+    was sent later than for a reconnect was lost. */
+bool sim_is_told_late(const sim_judge *j, const sim_life *l, const lk_event *e);
 
 /** It is broken. */
 void sim_accuse(sim_judge *j, const char *format, ...)

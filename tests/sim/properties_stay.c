@@ -71,6 +71,23 @@ static void arm(const sim_judge *j, const sim_request *r, int64_t zxid)
   r->stay->count = 1;
 }
 
+/* Whether a setWatches of this connection was throttled. */
+static bool is_late(const sim_hearing *h)
+{
+  size_t i = 0;
+
+  while (i < h->count && h->heard[i].type != -2)
+    i++;
+  return i < h->count;
+}
+
+/* Then it is not known here when this watch was set again: not before it is
+ * told so once more, and perhaps by something else. */
+static bool waits(const sim_hearing *h, const sim_request *r)
+{
+  return is_late(h) && (r->stay->back == 1 || !r->stay->armed);
+}
+
 /* It is set again with the first setWatches of a connection; `until`: what has
  * been told so far. */
 static void see_armed(const sim_judge *j, const sim_life *l,
@@ -78,20 +95,38 @@ static void see_armed(const sim_judge *j, const sim_life *l,
 {
   const sim_hearing *h = &l->hearing;
 
+  if (waits(h, r)) {
+    r->stay->armed = false;
+    return;
+  }
   for (size_t i = 0; i < until && !r->stay->armed; i++) {
     if (h->heard[i].type == 0)
       arm(j, r, h->heard[i].zxid);
   }
 }
 
-/* Whether a setWatches had not been answered before that was heard. */
+/* Whether a setWatches had not been answered before that was heard, or is to
+ * be repeated, since it was throttled. */
 static bool makes_up(const sim_hearing *h, size_t heard)
 {
   size_t answered = 0;
+  int32_t last = 0;
 
-  for (size_t i = 0; i < heard; i++)
-    answered += h->heard[i].type <= 0;
-  return answered < h->asked;
+  for (size_t i = 0; i < heard; i++) {
+    if (h->heard[i].type > 0)
+      continue;
+    answered++;
+    last = h->heard[i].type;
+  }
+  return answered < h->asked || last == -2;
+}
+
+/* What stays is told that it is back with the connection; and once more, when
+ * it is set again only later. */
+static bool is_back(sim_judge *j, const sim_request *r, uint64_t connection)
+{
+  return r->connection != connection ||
+         (r->stay->back == 1 && is_late(&sim_life_of(j, r->process)->hearing));
 }
 
 /* Whether it is true of what one may have missed. */
@@ -174,7 +209,8 @@ static void judge_told(sim_judge *j, sim_life *l, const sim_request *r,
   l->hearing.told = at;
   r->stay->heard = at + 1;
   see_armed(j, l, r, at);
-  bool made_up = makes_up(&l->hearing, at) && was_missed(j, l, r, e);
+  bool made_up = (makes_up(&l->hearing, at) || waits(&l->hearing, r)) &&
+                 (was_missed(j, l, r, e) || sim_is_told_late(j, l, e));
 
   if (!can_be_told(j, r, e, made_up)) {
     size_t next = r->stay->next[0];
@@ -186,16 +222,32 @@ static void judge_told(sim_judge *j, sim_life *l, const sim_request *r,
   }
 }
 
+/* It is told so behind the last answer; or later, if it was registered by
+ * something else. */
+static void arm_late(const sim_judge *j, const sim_request *r,
+                     const sim_hearing *h)
+{
+  size_t i = h->count;
+
+  while (i > 0 && h->heard[i - 1].type != 0 && h->heard[i - 1].type != -2)
+    i--;
+  if (i > 0 && h->heard[i - 1].type == 0 && h->told < i)
+    arm(j, r, h->heard[i - 1].zxid);
+}
+
 static void judge_back(sim_judge *j, sim_request *r, uint64_t connection)
 {
-  if (r->connection == connection)
+  if (!is_back(j, r, connection))
     sim_accuse(j, "a watch on %s is back, and never was away", r->path);
   else if (r->until_break)
     sim_accuse(j, "a watch on %s outlives its connection", r->path);
+  r->stay->back = r->connection == connection ? r->stay->back + 1 : 1;
   r->connection = connection;
   r->stay->armed = false;
   r->stay->away = r->stay->next[0];
   r->stay->heard = 0;
+  if (r->stay->back > 1)
+    arm_late(j, r, &sim_life_of(j, r->process)->hearing);
 }
 
 static void judge_event(sim_judge *j, sim_life *l, sim_request *r,

@@ -78,7 +78,8 @@ static bool is_late(const sim_judge *j, const sim_life *l, sim_request *r)
   while (other != NULL &&
          (other->stay == NULL || strcmp(other->path, r->path) != 0))
     other = other->next;
-  if (other == NULL)
+  /* a setWatches that was throttled is repeated after a rest */
+  if (other == NULL && !r->throttled)
     return false;
   if (r->late_us == 0)
     r->late_us = sim_now_us(j);
@@ -115,10 +116,9 @@ static bool is_right(const sim_request *r, lk_event_type told, change c)
 static bool is_made_up(const sim_judge *j, const sim_request *r,
                        const lk_event *e)
 {
-  int64_t since = j->lives[r->process->index].hearing.mended_zxid;
+  size_t i = sim_journal_behind(&j->journal, r->mended - 1);
 
-  for (size_t i = sim_journal_behind(&j->journal, since); i < j->journal.count;
-       i++) {
+  for (; r->mended != 0 && i < j->journal.count; i++) {
     const sim_change *c = &j->journal.changes[i];
 
     if (e->type == LK_EVENT_CHILDREN ? sim_is_child(c, r->path)
@@ -144,19 +144,53 @@ static bool is_part(const sim_judge *j, const sim_request *r, const lk_event *e,
   return false;
 }
 
+static bool tells_late(const sim_judge *j, const sim_request *o,
+                       const lk_event *e)
+{
+  return (o->throttled || o->mended != 0) && o->stay == NULL &&
+         strcmp(o->path, e->path.at) == 0 &&
+         (o->told_us == 0 || o->told_us == sim_now_us(j)) &&
+         is_right(o, e->type, first_change(j, o));
+}
+
+bool sim_is_told_late(const sim_judge *j, const sim_life *l, const lk_event *e)
+{
+  const sim_request *o = l->requests;
+
+  while (o != NULL && !tells_late(j, o, e))
+    o = o->next;
+  return o != NULL;
+}
+
+/* An event has only a path. So a watch that was set while another one on its
+ * path was not registered is told what that has missed, though its own read
+ * showed it. A server says that a node is gone only if it is missing:
+ * had the read shown the node, it must have gone since. Likewise with the
+ * other types. */
+static bool is_for_older(const sim_judge *j, const sim_request *r,
+                         const lk_event *e)
+{
+  bool gone = e->type == LK_EVENT_DELETED;
+
+  return (r->verb == SIM_CHILDREN ||
+          gone == (sim_ledger_at(&j->ledger, r->path, r->since) == NULL)) &&
+         sim_is_told_late(j, &j->lives[r->process->index], e);
+}
+
 /* Whether that was so, as far as a server can have known it. */
 static bool was_so(const sim_judge *j, const sim_request *r, const lk_event *e)
 {
   change c = first_change(j, r);
 
   return is_right(r, e->type, c) || is_part(j, r, e, c.zxid) ||
-         is_made_up(j, r, e);
+         is_made_up(j, r, e) || is_for_older(j, r, e);
 }
 
-static void judge_event(sim_judge *j, const sim_request *r, const lk_event *e)
+static void judge_event(sim_judge *j, sim_request *r, const lk_event *e)
 {
   const lk_client *c = r->process->client;
 
+  r->told_us = sim_now_us(j);
   if (!r->stands)
     sim_accuse(j, "a watch on %s is told of %d without standing", r->path,
                (int)e->type);
