@@ -51,6 +51,13 @@ static void watch(lk_bytes path, lk_watch_kind kind)
   lk__watch_stand(&ws, w, kind);
 }
 
+/* All that stands may miss what is later than `zxid`. */
+static int encode(int64_t zxid, size_t send_limit)
+{
+  lk__rearm_miss_all(&ws, zxid);
+  return lk__rearm_encode(&ws, zxid, send_limit, &out);
+}
+
 /* ---- what was written --------------------------------------------------- */
 
 /* A setWatches decoded, and where the next begins. */
@@ -121,7 +128,7 @@ START_TEST(one_request_is_as_it_was_captured)
       for (size_t k = 0; k < lists[kind]->count; k++)
         watch(paths[k], (lk_watch_kind)kind);
     }
-    ck_assert_int_eq(lk__rearm_encode(&ws, r.relative_zxid, 0xfffff, &out), 1);
+    ck_assert_int_eq(encode(r.relative_zxid, 0xfffff), 1);
     ck_assert_uint_eq(lk__buf_len(&out), v->len);
     ck_assert_mem_eq(lk__buf_bytes(&out), v->bytes, v->len);
     end();
@@ -139,7 +146,7 @@ START_TEST(without_watches_there_is_nothing_to_say)
 
   begin();
   lk_watch *w = lk__watch_new(&ws, lk_text("/a"), LK_WATCH_DATA, &call);
-  ck_assert_int_eq(lk__rearm_encode(&ws, 1, 0xfffff, &out), 0);
+  ck_assert_int_eq(encode(1, 0xfffff), 0);
   ck_assert_uint_eq(lk__buf_len(&out), 0);
   lk__watch_drop(&ws, w);
   end();
@@ -156,7 +163,7 @@ START_TEST(a_path_stands_once_in_a_list_and_in_each_that_it_is_in)
   watch(lk_text("/a"), LK_WATCH_CHILD);
   watch(lk_text("/b"), LK_WATCH_EXIST);
   watch(lk_text("/a"), LK_WATCH_EXIST);
-  ck_assert_int_eq(lk__rearm_encode(&ws, 77, 0xfffff, &out), 1);
+  ck_assert_int_eq(encode(77, 0xfffff), 1);
   chunk c = read_chunk(&at);
   ck_assert_int_eq(c.r.relative_zxid, 77);
   ck_assert_uint_eq(c.r.data.count, 1);
@@ -183,7 +190,7 @@ START_TEST(watches_that_stay_have_lists_of_their_own)
     watch(lk_text("/g/p"), LK_WATCH_PERSISTENT);
     watch(lk_text("/g/r"), LK_WATCH_RECURSIVE);
     watch(lk_text("/g/r"), LK_WATCH_RECURSIVE);
-    ck_assert_int_eq(lk__rearm_encode(&ws, 0x36, 0xfffff, &out), 1);
+    ck_assert_int_eq(encode(0x36, 0xfffff), 1);
     ck_assert_uint_eq(lk__buf_len(&out), v->len);
     ck_assert_mem_eq(lk__buf_bytes(&out), v->bytes, v->len);
     end();
@@ -241,7 +248,7 @@ START_TEST(lists_of_watches_that_stay_are_cut_like_the_others)
     }
     watch(lk_text("/both"), LK_WATCH_RECURSIVE);
     watch(lk_text("/both"), LK_WATCH_CHILD);
-    int chunks = lk__rearm_encode(&ws, 9, limit, &out);
+    int chunks = encode(9, limit);
 
     ck_assert_int_eq(count_lists(&out, counts, limit), chunks);
     ck_assert_int_ge(chunks, 2);
@@ -290,7 +297,7 @@ static int check_chunks(size_t count, size_t len, size_t send_limit)
   begin();
   watch_many(count, len);
   memset(seen, 0, sizeof seen);
-  int chunks = lk__rearm_encode(&ws, 5, send_limit, &out);
+  int chunks = encode(5, send_limit);
 
   for (int i = 0; i < chunks; i++) {
     chunk c = read_chunk(&at);
@@ -350,7 +357,7 @@ START_TEST(each_failing_allocation_is_told)
     begin();
     watch_many(200, 100);
     mem.fail_at = mem.count + n;
-    int chunks = lk__rearm_encode(&ws, 5, 2000, &out);
+    int chunks = encode(5, 2000);
     bool failed = failing_mem_failed(&mem);
 
     ck_assert(failed == (chunks < 0));
@@ -363,6 +370,205 @@ START_TEST(each_failing_allocation_is_told)
 }
 END_TEST
 
+/* ---- what was throttled ------------------------------------------------- */
+
+static lk_watch *add(const char *path, lk_watch_kind kind)
+{
+  lk_call call = {.size = sizeof call, .on_event = on_event};
+  lk_watch *w = lk__watch_new(&ws, lk_text(path), kind, &call);
+
+  ck_assert_ptr_nonnull(w);
+  return w;
+}
+
+static void forget_output(void)
+{
+  lk__buf_consume(&out, lk__buf_len(&out));
+}
+
+START_TEST(each_watch_keeps_the_zxid_of_its_own_break)
+{
+  size_t at = 0;
+
+  begin();
+  watch(lk_text("/a"), LK_WATCH_DATA);
+  lk__rearm_miss_all(&ws, 5);
+  watch(lk_text("/b"), LK_WATCH_DATA);
+  watch(lk_text("/a"), LK_WATCH_CHILD);
+  ck_assert_int_eq(encode(9, 0xfffff), 2);
+  chunk c = read_chunk(&at);
+  ck_assert_int_eq(c.r.relative_zxid, 5);
+  ck_assert_uint_eq(c.r.data.count, 1);
+  ck_assert_uint_eq(c.paths, 1);
+  c = read_chunk(&at);
+  ck_assert_int_eq(c.r.relative_zxid, 9);
+  ck_assert_uint_eq(c.r.data.count, 1);
+  ck_assert_uint_eq(c.r.child.count, 1);
+  ck_assert_uint_eq(at, lk__buf_len(&out));
+  lk__arena_free(&arena);
+  end();
+}
+END_TEST
+
+START_TEST(oldest_zxid_of_a_path_is_kept_and_ends_with_its_watches)
+{
+  begin();
+  lk_watch *old = add("/a", LK_WATCH_DATA);
+
+  lk__watch_stand(&ws, old, LK_WATCH_DATA);
+  lk__rearm_miss_all(&ws, 5);
+  watch(lk_text("/a"), LK_WATCH_DATA);
+  lk__rearm_miss_all(&ws, 9);
+  ck_assert_int_eq(old->on->missing[LK_WATCH_DATA], 5);
+  lk__rearm_miss(old->on, LK_WATCH_DATA, 3);
+  ck_assert_int_eq(old->on->missing[LK_WATCH_DATA], 3);
+  end();
+  begin();
+  lk_watch *next = add("/a", LK_WATCH_DATA);
+
+  old = add("/a", LK_WATCH_DATA);
+  lk__watch_stand(&ws, old, LK_WATCH_DATA);
+  lk__rearm_miss_all(&ws, 5);
+  lk__watch_drop(&ws, old);
+  lk__watch_stand(&ws, next, LK_WATCH_DATA);
+  ck_assert_int_eq(lk__rearm_encode(&ws, 99, 0xfffff, &out), 0);
+  end();
+}
+END_TEST
+
+START_TEST(all_from_the_first_throttled_request_on_are_repeated)
+{
+  size_t at = 0;
+
+  begin();
+  for (int i = 1; i <= 3; i++) {
+    char path[16];
+
+    snprintf(path, sizeof path, "/%d", i);
+    watch(lk_text(path), LK_WATCH_EXIST);
+    lk__rearm_miss_all(&ws, i);
+  }
+  ck_assert_int_eq(lk__rearm_encode(&ws, 99, 0xfffff, &out), 3);
+  ck_assert(lk__rearm_acknowledge(&ws, 2));
+  forget_output();
+  ck_assert_int_eq(lk__rearm_encode(&ws, 99, 0xfffff, &out), 2);
+  ck_assert_int_eq(read_chunk(&at).r.relative_zxid, 2);
+  ck_assert_int_eq(read_chunk(&at).r.relative_zxid, 3);
+  ck_assert(!lk__rearm_acknowledge(&ws, UINT32_MAX));
+  ck_assert_int_eq(lk__rearm_encode(&ws, 99, 0xfffff, &out), 0);
+  lk__arena_free(&arena);
+  end();
+}
+END_TEST
+
+START_TEST(persistent_watch_covers_nothing_while_it_is_not_registered)
+{
+  begin();
+  lk_watch *stays = add("/a", LK_WATCH_PERSISTENT);
+
+  lk__watch_stand(&ws, stays, LK_WATCH_PERSISTENT);
+  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_CHILD, true));
+  lk__rearm_miss_all(&ws, 5);
+  ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_CHILD, true));
+  ck_assert_int_eq(lk__rearm_encode(&ws, 99, 0xfffff, &out), 1);
+  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_CHILD, true));
+  ck_assert(lk__rearm_acknowledge(&ws, 1));
+  ck_assert(stays->resumes);
+  ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_CHILD, true));
+  watch(lk_text("/a"), LK_WATCH_PERSISTENT); /* registers it */
+  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_CHILD, true));
+  ck_assert_int_eq(lk__rearm_encode(&ws, 99, 0xfffff, &out), 0);
+  end();
+}
+END_TEST
+
+START_TEST(persistent_watches_come_behind_one_shot_ones_of_any_zxid)
+{
+  size_t counts[5] = {0};
+
+  begin();
+  lk_watch *stays = add("/a", LK_WATCH_PERSISTENT);
+
+  lk__watch_stand(&ws, stays, LK_WATCH_PERSISTENT);
+  lk__rearm_miss_all(&ws, 3);
+  watch(lk_text("/b"), LK_WATCH_DATA);
+  lk__rearm_miss_all(&ws, 5);
+  watch(lk_text("/a"), LK_WATCH_DATA);
+  ck_assert_int_eq(encode(7, 0xfffff), 2); /* none with zxid 3 */
+  ck_assert_int_eq(count_lists(&out, counts, 0xfffff), 2);
+  ck_assert_uint_eq(counts[LK_WATCH_DATA], 2);
+  ck_assert_uint_eq(counts[LK_WATCH_PERSISTENT], 1);
+  ck_assert_uint_eq(stays->on->chunk, 2);
+  end();
+}
+END_TEST
+
+/* In one request it misses nothing; in two it does. */
+START_TEST(registered_persistent_watch_follows_what_takes_its_place)
+{
+  size_t counts[5] = {0};
+
+  begin();
+  watch(lk_text("/a"), LK_WATCH_DATA);
+  lk__rearm_miss_all(&ws, 5);
+  lk_watch *stays = add("/a", LK_WATCH_PERSISTENT);
+
+  lk__watch_stand(&ws, stays, LK_WATCH_PERSISTENT);
+  ck_assert_int_eq(lk__rearm_encode(&ws, 99, 0xfffff, &out), 1);
+  ck_assert_int_eq(count_lists(&out, counts, 0xfffff), 1);
+  ck_assert_uint_eq(counts[LK_WATCH_DATA], 1);
+  ck_assert_uint_eq(counts[LK_WATCH_PERSISTENT], 1);
+  ck_assert(lk__rearm_acknowledge(&ws, 1)); /* throttled */
+  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_DATA, true));
+  ck_assert(!stays->resumes);
+  ck_assert_int_eq(lk__rearm_encode(&ws, 99, 0, &out), 2); /* a path in each */
+  ck_assert(stays->resumes);
+  ck_assert(lk__rearm_acknowledge(&ws, 2));
+  ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_DATA, true));
+  end();
+}
+END_TEST
+
+START_TEST(children_come_again_behind_a_tree_that_is_repeated)
+{
+  size_t counts[5] = {0};
+
+  begin();
+  lk_watch *tree = add("/a", LK_WATCH_RECURSIVE);
+
+  lk__watch_stand(&ws, tree, LK_WATCH_RECURSIVE);
+  lk__rearm_miss_all(&ws, 5);
+  watch(lk_text("/a"), LK_WATCH_CHILD);
+  lk_watch *pending = add("/a", LK_WATCH_CHILD);
+
+  ck_assert_int_eq(lk__rearm_encode(&ws, 99, 0xfffff, &out), 2);
+  ck_assert_int_eq(tree->on->missing[LK_WATCH_CHILD], 99);
+  ck_assert(pending->covered);
+  ck_assert_int_eq(count_lists(&out, counts, 0xfffff), 2);
+  ck_assert_uint_eq(counts[LK_WATCH_RECURSIVE], 1);
+  ck_assert_uint_eq(counts[LK_WATCH_CHILD], 2);
+  ck_assert_uint_eq(tree->on->chunk, 2);
+  lk__watch_drop(&ws, pending);
+  end();
+}
+END_TEST
+
+START_TEST(one_shot_watch_waits_for_an_add_watch_under_way)
+{
+  begin();
+  watch(lk_text("/a"), LK_WATCH_DATA);
+  lk__rearm_miss_all(&ws, 5);
+  lk_watch *stays = add("/a", LK_WATCH_PERSISTENT);
+
+  ck_assert_int_eq(lk__rearm_encode(&ws, 99, 0xfffff, &out), 0);
+  ck_assert(lk__rearm_acknowledge(&ws, UINT32_MAX));
+  lk__watch_hold(stays, true); /* it comes behind */
+  ck_assert_int_eq(lk__rearm_encode(&ws, 99, 0xfffff, &out), 1);
+  lk__watch_drop(&ws, stays);
+  end();
+}
+END_TEST
+
 SUITE("rearm", one_request_is_as_it_was_captured,
       without_watches_there_is_nothing_to_say,
       a_path_stands_once_in_a_list_and_in_each_that_it_is_in,
@@ -370,4 +576,12 @@ SUITE("rearm", one_request_is_as_it_was_captured,
       lists_of_watches_that_stay_are_cut_like_the_others,
       every_path_comes_exactly_once_however_it_is_cut,
       chunks_are_as_full_as_they_may_be, a_single_long_path_always_goes,
-      each_failing_allocation_is_told)
+      each_failing_allocation_is_told,
+      each_watch_keeps_the_zxid_of_its_own_break,
+      oldest_zxid_of_a_path_is_kept_and_ends_with_its_watches,
+      all_from_the_first_throttled_request_on_are_repeated,
+      persistent_watch_covers_nothing_while_it_is_not_registered,
+      persistent_watches_come_behind_one_shot_ones_of_any_zxid,
+      registered_persistent_watch_follows_what_takes_its_place,
+      children_come_again_behind_a_tree_that_is_repeated,
+      one_shot_watch_waits_for_an_add_watch_under_way)

@@ -259,15 +259,15 @@ START_TEST(one_that_stays_serves_once_its_request_has_left)
   lk_watch *tree = pending("/a", LK_WATCH_RECURSIVE, false);
 
   lk__watch_hold(tree, true);
-  ck_assert(lk__watched_covers(tree->on, LK_WATCH_DATA, false));
-  ck_assert(!lk__watched_covers(tree->on, LK_WATCH_DATA, true));
+  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_DATA, false));
+  ck_assert(!lk__watched_covers(&ws, tree->on, LK_WATCH_DATA, true));
   lk__watch_hold(tree, false);
-  ck_assert(lk__watched_covers(tree->on, LK_WATCH_EXIST, true));
-  ck_assert(!lk__watched_covers(tree->on, LK_WATCH_CHILD, true));
+  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_EXIST, true));
+  ck_assert(!lk__watched_covers(&ws, tree->on, LK_WATCH_CHILD, true));
   lk__watch_stand(&ws, tree, LK_WATCH_RECURSIVE);
-  ck_assert(lk__watched_covers(tree->on, LK_WATCH_DATA, true));
+  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_DATA, true));
   lk_watch *node = pending("/a", LK_WATCH_PERSISTENT, false);
-  ck_assert(lk__watched_covers(tree->on, LK_WATCH_CHILD, true));
+  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_CHILD, true));
   lk__watch_drop(&ws, node);
   lk__watch_drop(&ws, tree);
   end();
@@ -302,7 +302,7 @@ START_TEST(watch_dropped_while_its_request_waits_is_not_counted_as_waiting)
   lk__watch_drop(&ws, first);
   lk_watch *second = pending("/a", LK_WATCH_RECURSIVE, false);
 
-  ck_assert(lk__watched_covers(data->on, LK_WATCH_DATA, true));
+  ck_assert(lk__watched_covers(&ws, data->on, LK_WATCH_DATA, true));
   lk__watch_drop(&ws, second);
   lk__watch_drop(&ws, data);
   end();

@@ -166,8 +166,9 @@ LK_API int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
  * event and behind the requests that were waiting: the server tells nothing of
  * what happened meanwhile, but to watches of one shot; what one of this client
  * has missed, on the same node or below that of a tree, this one hears too, and
- * perhaps twice. With `until_break` it ends instead. An expired session ends it
- * as it ends every watch.
+ * perhaps twice. It is told LK_EVENT_RESUMED once more if the server throttled
+ * the request that sets it again. With `until_break` it ends instead. An
+ * expired session ends it as it ends every watch.
  *
  * Servers from 3.7.3, 3.8.4 and 3.9.2 on do not tell of a node that may not be
  * read; what is not told once comes with the next event or not at all.

@@ -43,8 +43,19 @@ typedef struct lk_event {
                 server before 3.6). Else 0 */
 } lk_event;
 
-/** Called once for a one-shot watch, any number of times for one that stays;
-    LK_EVENT_ENDED is the last. The watch has ended when the last returns. */
+/**
+ * Called once for a one-shot watch, any number of times for one that stays;
+ * LK_EVENT_ENDED is the last. The watch has ended when the last returns.
+ *
+ * A server may throttle the requests that re-register watches after a reconnect
+ * (LK_ERR_THROTTLED). The client repeats them on the same connection. Until
+ * they succeed, a reply may show a change before the event of an older watch.
+ * An event names only a path: one that an older watch has missed is then
+ * reported to younger watches on that path as well, even if their own reads
+ * have shown the change. The same happens where a connection breaks before
+ * watches on a path are registered that a watch that stays has served (see
+ * lk_add_watch()).
+ */
 typedef void (*lk_watch_cb)(lk_client *c, lk_watch *w, const lk_event *event,
                             void *arg);
 

@@ -80,8 +80,8 @@ static int look_for_cover(lk_client *c, lk_ask *ask)
   if (c->watches.adding == 0)
     return 0;
   err = lk__request_watched(c, ask, &on);
-  ask->covered = on != NULL &&
-                 lk__watched_covers(on, ask->kind, c->phase == LK_PHASE_LIVE);
+  ask->covered = on != NULL && lk__watched_covers(&c->watches, on, ask->kind,
+                                                  c->phase == LK_PHASE_LIVE);
   return err;
 }
 

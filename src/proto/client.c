@@ -42,6 +42,7 @@ static void init(lk_client *c, const lk_client_config *config,
   c->close_end_ms = LK_NEVER;
   c->fence = UINT64_MAX;
   c->probe_ms = LK_NEVER;
+  c->rearm_ms = LK_NEVER;
   c->proven_ms = c->now;
   c->lives_until_ms = INT64_MIN;
   c->refused_round = true;

@@ -101,7 +101,6 @@ struct lk_client {
   lk_session session;
   int32_t timeout_ms; /* negotiated, or wanted */
   int64_t last_zxid;
-  int64_t relative_zxid; /* last_zxid when the connection broke */
   int32_t xid;           /* last one used */
   int64_t proven_ms;     /* when the newest answered request was sent */
   int64_t lives_until_ms; /* a session that was given up, at the servers */
@@ -135,7 +134,11 @@ struct lk_client {
   int32_t unknown_op; /* the server does not know it and will close; or 0 */
   uint64_t unknown_end;  /* where that request ends in the output */
   int64_t unknown_until; /* then the connection is given up */
-  size_t rearms_out;  /* setWatches without a reply */
+  size_t rearms;         /* setWatches that were sent together last */
+  size_t rearms_out;     /* of these: without a reply */
+  bool rearm_again;      /* one of them was throttled */
+  unsigned rearm_tries; /* so often, in a row, something was left to register */
+  int64_t rearm_ms;     /* when that is tried again; or LK_NEVER */
   bool watch_lost;    /* one could not be set again: try a new connection */
   bool input_lost;    /* one came inside a callback: likewise */
   lk_auth *auths;
@@ -213,6 +216,11 @@ void lk__session_greet(lk_client *c);
 void lk__session_welcome(lk_client *c, lk_bytes frame);
 /** The connection or the attempt at one is over; go on elsewhere. */
 void lk__session_break(lk_client *c, int err, const char *why);
+/** Send the setWatches that are due. false: no memory. */
+bool lk__session_rearm(lk_client *c);
+/** None of them is without a reply. `missing`: something is to be tried again.
+ */
+void lk__session_rearmed(lk_client *c, bool missing);
 /** Use these servers from now on; `fresh` is used up. */
 void lk__session_rehost(lk_client *c, lk_hosts *fresh);
 /** A request or ping was answered: if the connection has lasted, the next pause
@@ -234,6 +242,8 @@ void lk__timing_run(lk_client *c);
 int64_t lk__timing_deadline(const lk_client *c);
 /** How long to wait before the next attempt, with jitter. */
 int64_t lk__timing_pause(lk_client *c);
+/** Repeat setWatches later, with jitter: the server was too busy. */
+void lk__timing_rearm_later(lk_client *c);
 /** How long one attempt may take, from resolving to the handshake's answer,
     where no session is about to end. */
 int64_t lk__timing_attempt(const lk_client *c);
@@ -344,11 +354,15 @@ void lk__notify(lk_client *c, lk_link *list, lk_event_type type, lk_bytes path,
                 int err);
 /** Tell them that they are void. */
 void lk__notify_end(lk_client *c, lk_link *list, int err);
-/** Tell those that stay that the connection was away. */
-void lk__notify_resumed(lk_client *c);
+/** Tell those that stay that the connection was away. `late`: those which were
+    told so before they were registered. */
+void lk__notify_resumed(lk_client *c, bool late);
 
 /* watching.c */
 /** The request of `w` ended with `err`: it stands, or is dropped. */
 void lk__watch_settle(lk_client *c, lk_watch *w, int32_t op, int err);
+/** A setWatches that is no part of a reconnect ended with `err`; `mend` is its
+    `arg`, and freed. */
+void lk__watch_mended(lk_client *c, void *mend, int err);
 
 #endif

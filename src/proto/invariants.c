@@ -41,7 +41,8 @@ static const char *broken_phase(const lk_client *c, lk_moment moment)
   if (live && (c->session.id == 0) != c->no_quorum)
     return "connected without a session, or a session without a quorum";
   if (!live && (c->moving || c->pings.count > 0 || c->rearms_out > 0 ||
-                c->no_quorum || c->auth_next != NULL || c->unknown_op != 0))
+                c->no_quorum || c->auth_next != NULL || c->unknown_op != 0 ||
+                c->rearm_ms != LK_NEVER || c->watches.on_its_way))
     return "something of a live connection outlives it";
   if (!greeted && lk__buf_len(&c->out) > 0)
     return "output without a connection";
@@ -170,7 +171,7 @@ static const char *broken_rings(const lk_client *c, lk_moment moment,
 /* ---- watches ------------------------------------------------------------ */
 
 typedef struct tally {
-  size_t standing, added, recursive, pending;
+  size_t standing, added, recursive, pending, missing;
 } tally;
 
 /* The counts of what is under way on a path. */
@@ -198,6 +199,8 @@ static const char *count_watched(const lk_watched *on, tally *t)
   size_t watches = 0;
 
   for (int i = 0; i < LK_WATCH_NKINDS; i++) {
+    t->missing +=
+        on->missing[i] != LK_REGISTERED && !lk__list_empty(&on->kinds[i]);
     for (lk_link *l = on->kinds[i].next; l != &on->kinds[i]; l = l->next) {
       const lk_watch *w = LK_OWNER(l, lk_watch, link);
 
@@ -228,7 +231,7 @@ static const char *broken_watches(const lk_client *c, lk_moment moment,
 {
   const lk_watches *ws = &c->watches;
   const char *broken = NULL;
-  tally t = {0, 0, 0, 0};
+  tally t = {0, 0, 0, 0, 0};
 
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL && broken == NULL;
        n = lk__map_next(n))
@@ -244,6 +247,10 @@ static const char *broken_watches(const lk_client *c, lk_moment moment,
       (t.standing != ws->standing || t.added != ws->added ||
        t.recursive != ws->recursive))
     return "fewer watches stand than are counted";
+  if (moment == LK_MOMENT_REST && c->phase == LK_PHASE_LIVE && t.missing > 0 &&
+      c->rearms_out == 0 && c->rearm_ms == LK_NEVER && !c->closing &&
+      !c->watch_lost)
+    return "a watch is not registered, and no setWatches will come";
   return NULL;
 }
 

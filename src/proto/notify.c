@@ -54,11 +54,20 @@ void lk__notify_end(lk_client *c, lk_link *list, int err)
   lk__notify(c, list, LK_EVENT_ENDED, lk_bytes_of(NULL, 0), err);
 }
 
-void lk__notify_resumed(lk_client *c)
+void lk__notify_resumed(lk_client *c, bool late)
 {
   lk_link staying;
 
   lk__list_init(&staying);
   lk__watches_staying(&c->watches, &staying);
+  for (lk_link *l = staying.next, *next; l != &staying; l = next) {
+    lk_watch *w = LK_OWNER(l, lk_watch, tell);
+
+    next = l->next;
+    if (late && (!w->resumes || w->on->missing[w->kind] != LK_REGISTERED))
+      lk__list_remove(l);
+    else
+      w->resumes = false;
+  }
   lk__notify(c, &staying, LK_EVENT_RESUMED, lk_bytes_of(NULL, 0), 0);
 }

@@ -3,6 +3,7 @@
 
 #include "proto/body.h"
 #include "proto/invariants.h"
+#include "proto/rearm.h"
 
 enum { ARENA_KEEP = 256 * 1024 };
 
@@ -32,7 +33,7 @@ static void consequences(lk_client *c, int32_t op, int err)
     lk__session_refused(c, err);
   else if (err == LK_ERR_SESSION_MOVED || err == LK_ERR_SESSION_EXPIRED)
     lk__session_break(c, err, NULL); /* the next handshake tells */
-  else if (op == LK_OPCODE_SET_WATCHES && err != 0)
+  else if (op == LK_OPCODE_SET_WATCHES && err != 0 && err != LK_ERR_THROTTLED)
     lk__session_break(c, err, "cannot register a watch again");
 }
 
@@ -64,6 +65,8 @@ static void deliver(lk_client *c, lk_request *r,
   lk__mem_free(&c->mem, r->copy);
   if (r->watch != NULL)
     lk__watch_settle(c, r->watch, r->op, header->err);
+  if (r->op == LK_OPCODE_SET_WATCHES && !r->ended)
+    lk__watch_mended(c, r->arg, header->err);
   tell_proof(c, &answer);
   c->answer = &answer;
   if (!r->ended)
@@ -227,16 +230,33 @@ static void take_auth(lk_client *c, const struct lk_reply_header *header)
     done(c, 0, a->arg);
 }
 
+/* All from the first throttled one on are repeated, so that the order on a path
+ * stays. */
 static void take_rearm(lk_client *c, const struct lk_reply_header *header)
 {
-  if (c->rearms_out == 0)
+  bool throttled = header->err == LK_ERR_THROTTLED;
+  bool late = c->rearm_tries > 0;
+
+  if (c->rearms_out == 0) {
     lk__session_break(c, LK_ERR_PROTOCOL, "an answer to nothing");
-  else if (header->err != 0) {
+    return;
+  }
+  if (header->err != 0 && !throttled) {
     if (is_unknown(header) && c->watches.added > 0)
       lk__request_note_unknown(c, LK_OPCODE_SET_WATCHES2);
     lk__session_break(c, header->err, "cannot register watches again");
-  } else
-    c->rearms_out--;
+    return;
+  }
+  if (throttled && !c->rearm_again) {
+    c->rearm_again = true;
+    (void)lk__rearm_acknowledge(&c->watches,
+                                (uint32_t)(c->rearms - c->rearms_out + 1));
+  }
+  if (--c->rearms_out == 0)
+    lk__session_rearmed(c, c->rearm_again ||
+                               lk__rearm_acknowledge(&c->watches, UINT32_MAX));
+  if (late)
+    lk__notify_resumed(c, true);
 }
 
 /* Read straight: every answer has one. */

@@ -315,7 +315,8 @@ int lk__request_close_verdict(const lk_client *c, int unanswered)
 /* Its watch is asked for unless one that stays serves it, by what has left
  * before: that may have changed while the request waited, and what is asked for
  * in LK_STATE_CONNECTED goes ahead. The flag is a frame's last byte. */
-static void settle_watch(const lk_request *r, unsigned char *frame)
+static void settle_watch(const lk_client *c, const lk_request *r,
+                         unsigned char *frame)
 {
   lk_watch *w = r->watch;
 
@@ -324,7 +325,7 @@ static void settle_watch(const lk_request *r, unsigned char *frame)
   lk__watch_hold(w, false);
   if (lk__watch_stays(w->kind))
     return;
-  w->covered = lk__watched_covers(w->on, w->kind, true);
+  w->covered = lk__watched_covers(&c->watches, w->on, w->kind, true);
   frame[r->len - 1] = !w->covered;
 }
 
@@ -347,7 +348,7 @@ static bool release_one(lk_client *c)
   stamp(c, r);
   lk__writer_init(&w, lk__buf_room(&c->out) - len, len);
   lk__writer_patch(&w, 4, r->xid);
-  settle_watch(r, lk__buf_room(&c->out) - len);
+  settle_watch(c, r, lk__buf_room(&c->out) - len);
   lk__ring_pop(&c->waiting);
   lk__buf_consume(&c->held, len);
   return true;
@@ -541,6 +542,8 @@ static void finish(lk_client *c, lk_request *r, int err)
   r->watch = NULL;
   if (w != NULL)
     lk__watch_settle(c, w, r->xid == 0 ? 0 : r->op, err);
+  if (r->op == LK_OPCODE_SET_WATCHES && !r->ended)
+    lk__watch_mended(c, r->arg, err);
   if (!r->ended)
     lk__body_tell(c, r, err, NULL);
 }

@@ -38,6 +38,10 @@ static void drop_connection(lk_client *c)
     lk__ring_pop(&c->pings);
   c->unknown_op = 0;
   c->rearms_out = 0;
+  c->rearm_again = false;
+  c->rearm_tries = 0;
+  c->rearm_ms = LK_NEVER;
+  c->watches.on_its_way = false;
   c->watch_lost = false;
   c->input_lost = false;
   c->auth_next = NULL;
@@ -100,8 +104,8 @@ void lk__session_break(lk_client *c, int err, const char *why)
   set_trouble(c, err, why);
   c->refused_round = c->refused_round && err == LK_ERR_REFUSED;
   c->phase = LK_PHASE_PAUSE;
-  if (was_live && c->rearms_out == 0)
-    c->relative_zxid = known_until(c);
+  if (was_live)
+    lk__rearm_miss_all(&c->watches, known_until(c));
   drop_connection(c);
   c->close_lost =
       lk__request_close_verdict(c, LK_ERR_UNKNOWN) == LK_ERR_UNKNOWN;
@@ -165,7 +169,6 @@ static void forget_session(lk_client *c)
   drop_connection(c);
   clear_session(c);
   c->last_zxid = 0;
-  c->relative_zxid = 0;
   c->xid = 0;
 }
 
@@ -201,6 +204,26 @@ void lk__session_greet(lk_client *c)
   lk__client_wake(c);
 }
 
+bool lk__session_rearm(lk_client *c)
+{
+  int count =
+      lk__rearm_encode(&c->watches, c->last_zxid, c->send_limit, &c->out);
+
+  if (count < 0)
+    return false;
+  c->rearms = c->rearms_out = (size_t)count;
+  c->rearm_again = false;
+  return true;
+}
+
+void lk__session_rearmed(lk_client *c, bool missing)
+{
+  if (missing)
+    lk__timing_rearm_later(c);
+  else
+    c->rearm_tries = 0;
+}
+
 /* What belongs to a connection goes first: identities, then watches. */
 static bool restore(lk_client *c)
 {
@@ -209,15 +232,7 @@ static bool restore(lk_client *c)
     if (!lk__buf_append(&c->out, a->frame, a->len))
       return false;
   }
-  if (c->watches.standing == 0)
-    return true;
-  int count =
-      lk__rearm_encode(&c->watches, c->relative_zxid, c->send_limit, &c->out);
-
-  if (count < 0)
-    return false;
-  c->rearms_out = (size_t)count;
-  return true;
+  return c->watches.standing == 0 || lk__session_rearm(c);
 }
 
 static void begin_live(lk_client *c, const lk_handshake *h)
@@ -309,7 +324,7 @@ static void establish(lk_client *c, const lk_handshake *h)
   if (!released || (c->closing && !c->close_sent && !lk__request_close(c)))
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
   else
-    lk__notify_resumed(c);
+    lk__notify_resumed(c, false);
   lk__notify_end(c, &unknown, LK_ERR_UNIMPLEMENTED);
 }
 

@@ -3,6 +3,7 @@
 
 #include "jute/writer.h"
 #include "proto/invariants.h"
+#include "proto/rearm.h"
 
 #include <stdio.h>
 
@@ -25,7 +26,8 @@ static int64_t later(int64_t a, int64_t b)
   return a > b ? a : b;
 }
 
-int64_t lk__timing_pause(lk_client *c)
+/* The pause after so many failures. */
+static int64_t pause_after(const lk_client *c, unsigned failures)
 {
   int64_t cap = c->timeout_ms / 10;
   uint32_t r;
@@ -34,10 +36,41 @@ int64_t lk__timing_pause(lk_client *c)
     cap = LONGEST_PAUSE_MS;
   if (cap < SHORTEST_CAP_MS)
     cap = SHORTEST_CAP_MS;
-  int64_t pause = c->rounds > 3 ? cap : cap >> (3 - c->rounds);
+  int64_t pause = failures > 3 ? cap : cap >> (3 - failures);
 
   c->hooks.random(c->hooks.arg, &r, sizeof r);
   return pause / 2 + (int64_t)(r % (uint32_t)(pause / 2 + 1));
+}
+
+int64_t lk__timing_pause(lk_client *c)
+{
+  return pause_after(c, c->rounds);
+}
+
+void lk__timing_rearm_later(lk_client *c)
+{
+  if (c->rearms_out > 0 || c->rearm_ms != LK_NEVER)
+    return;
+  c->rearm_tries++;
+  c->rearm_ms = c->now + pause_after(c, c->rearm_tries);
+  lk__client_wake(c);
+}
+
+static void run_rearm(lk_client *c)
+{
+  if (c->now < c->rearm_ms)
+    return;
+  c->rearm_ms = LK_NEVER;
+  if (c->closing)
+    return; /* nothing follows closeSession */
+  if (!lk__session_rearm(c))
+    lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+  else if (c->rearms_out ==
+           0) { /* addWatch has registered them, or they ended */
+    lk__session_rearmed(c, lk__rearm_acknowledge(&c->watches, UINT32_MAX));
+    lk__notify_resumed(c, true);
+  }
+  lk__client_wake(c);
 }
 
 /* Servers, and further addresses of the one in turn. */
@@ -248,6 +281,7 @@ static void run_phase(lk_client *c)
   case LK_PHASE_DIALING:
   case LK_PHASE_HANDSHAKE: run_attempt(c); break;
   case LK_PHASE_LIVE:
+    run_rearm(c);
     run_unknown(c);
     run_move(c);
     lk__probe_run(c);
@@ -318,7 +352,7 @@ int64_t lk__timing_deadline(const lk_client *c)
     if (c->watch_lost)
       return c->now;
     at = earlier(at, earlier(move_deadline(c), unknown_deadline(c)));
-    at = earlier(at, c->probe_ms);
+    at = earlier(at, earlier(c->probe_ms, c->rearm_ms));
     return earlier(at, earlier(silence_end(c), ping_due(c)));
   case LK_PHASE_ENDED: break;
   }

@@ -90,6 +90,10 @@ static lk_watched *new_path(lk_watches *ws, lk_bytes path)
   memset(on->under_way, 0, sizeof on->under_way);
   memset(on->held, 0, sizeof on->held);
   memset(on->covered, 0, sizeof on->covered);
+  memset(on->asked, 0, sizeof on->asked);
+  for (int i = 0; i < LK_WATCH_NKINDS; i++)
+    on->missing[i] = LK_REGISTERED;
+  on->chunk = 0;
   on->refs = 0;
   if (set_path(ws, on, path) &&
       lk__map_add(&ws->paths, &on->map, on->path, path.len))
@@ -235,6 +239,7 @@ lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
   w->standing = false;
   w->held = false;
   w->remove = false;
+  w->resumes = false;
   w->covered = false;
   ws->adding += lk__watch_stays(kind);
   lk__list_add(&w->on->pending, &w->link);
@@ -267,6 +272,10 @@ void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind)
   ws->standing++;
   ws->added += lk__watch_stays(kind);
   ws->recursive += kind == LK_WATCH_RECURSIVE;
+  /* addWatch registers all of its kind; what one-shot ones have missed is
+   * reported by a setWatches only */
+  if (lk__watch_stays(kind) || lk__list_empty(&w->on->kinds[kind]))
+    w->on->missing[kind] = LK_REGISTERED;
   lk__list_remove(&w->link);
   lk__list_add(&w->on->kinds[kind], &w->link);
   if (w->covered && !lk__watch_stays(kind))
@@ -322,17 +331,22 @@ bool lk__watched_has(const lk_watched *on, lk_watch_kind kind,
   return other_in(&on->kinds[kind], w) || on->under_way[kind] > counted;
 }
 
-static bool is_covered_by(const lk_watched *on, lk_watch_kind stays, bool sent)
+static bool is_covered_by(const lk_watches *ws, const lk_watched *on,
+                          lk_watch_kind stays, bool sent)
 {
-  return !lk__list_empty(&on->kinds[stays]) ||
+  bool registered = on->missing[stays] == LK_REGISTERED ||
+                    (ws->on_its_way && on->asked[stays]);
+
+  return (registered && !lk__list_empty(&on->kinds[stays])) ||
          on->under_way[stays] > (sent ? on->held[stays] : 0);
 }
 
-bool lk__watched_covers(const lk_watched *on, lk_watch_kind kind, bool sent)
+bool lk__watched_covers(const lk_watches *ws, const lk_watched *on,
+                        lk_watch_kind kind, bool sent)
 {
-  return is_covered_by(on, LK_WATCH_PERSISTENT, sent) ||
+  return is_covered_by(ws, on, LK_WATCH_PERSISTENT, sent) ||
          (kind != LK_WATCH_CHILD &&
-          is_covered_by(on, LK_WATCH_RECURSIVE, sent));
+          is_covered_by(ws, on, LK_WATCH_RECURSIVE, sent));
 }
 
 /* The server keeps one watch for data and exist together, one for children.

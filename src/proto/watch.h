@@ -24,6 +24,9 @@ static inline bool lk__watch_stays(lk_watch_kind kind)
   return kind >= LK_WATCH_ADDED;
 }
 
+/** In lk_watched.missing: no setWatches is due. */
+#define LK_REGISTERED INT64_MAX
+
 /** All watches of one path. Lives as long as one of them does. */
 typedef struct lk_watched {
   lk_map_node map;
@@ -33,6 +36,12 @@ typedef struct lk_watched {
   uint32_t held[LK_WATCH_NKINDS];      /**< of those: whose request waits */
   bool covered[LK_WATCH_ADDED]; /**< some that stand may have no watch of their
                                      own on the server */
+  int64_t
+      missing[LK_WATCH_NKINDS]; /**< of those that stand: the zxid from which
+                                     on the server at hand may have reported
+                                     nothing, or LK_REGISTERED; rearm.h */
+  bool asked[LK_WATCH_NKINDS];  /**< the setWatches under way have that kind */
+  uint32_t chunk;               /**< the last of them with this path */
   size_t refs; /**< watches that point here, also those firing */
   size_t path_cap;
   char *path;               /**< server path, NUL-terminated */
@@ -53,6 +62,8 @@ struct lk_watch {
   bool standing; /**< its request succeeded */
   bool held;     /**< its request waits for a connection; lk__watch_hold() */
   bool remove;   /**< cancelled while under way: tell the server */
+  bool resumes;  /**< it stays, and LK_EVENT_RESUMED was reported too early: its
+                      setWatches was throttled */
   bool covered;  /**< one-shot: perhaps without a watch of its own on the
                       server, where one that stays serves it */
 };
@@ -71,6 +82,7 @@ typedef struct lk_watches {
   size_t added;     /**< of those: that stay */
   size_t recursive; /**< of those: for what is below, too */
   size_t adding;    /**< that stay, standing or with their request under way */
+  bool on_its_way;  /**< setWatches are, and none of them was throttled */
   lk_watched *spare_paths;
   size_t nspare_paths;
   lk_link spare_watches;
@@ -117,8 +129,10 @@ bool lk__watched_has(const lk_watched *on, lk_watch_kind kind,
                      const lk_watch *w);
 /** Whether a watch that stays is on the path, which tells all that a one-shot
     one of `kind` waits for. `sent`: those count of which the request has left;
-    else also those of which it waits. */
-bool lk__watched_covers(const lk_watched *on, lk_watch_kind kind, bool sent);
+    else also those of which it waits. One that stood before the connection
+    counts if the server has registered it, or its setWatches is on its way. */
+bool lk__watched_covers(const lk_watches *ws, const lk_watched *on,
+                        lk_watch_kind kind, bool sent);
 
 /** Whether the server's watch behind `w` serves nobody else here. */
 bool lk__watch_alone(const lk_watch *w);

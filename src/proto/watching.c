@@ -8,43 +8,98 @@
  * that stays is on the path, a one-shot watch is kept here alone and served by
  * its events: it is covered. When what covers goes, or has taken the place of
  * another, the one-shot ones are set again, by a setWatches with the last zxid:
- * what it missed the server then tells.
+ * what it missed the server then tells. A watch that stays covers nothing
+ * while its setWatches is throttled (rearm.h).
  */
 
 #include "proto/ask.h"
 #include "proto/path.h"
+#include "proto/rearm.h"
 
-/* Whether `kind` is to be set again: one of it was covered and is no more. */
-static bool uncovered(lk_watched *on, lk_watch_kind kind)
+/* Whether `kind` is to be set again: one of it was covered and is no more. What
+ * is missing comes with the next setWatches of a reconnect, also if it is on
+ * its way now: it may be taken away behind that. */
+static bool uncovered(const lk_client *c, lk_watched *on, lk_watch_kind kind)
 {
-  if (!on->covered[kind] || lk__watched_covers(on, kind, true))
+  if (!on->covered[kind] || lk__watched_covers(&c->watches, on, kind, true))
     return false;
   on->covered[kind] = false;
+  if (on->missing[kind] != LK_REGISTERED) {
+    on->asked[kind] = false;
+    return false;
+  }
   return !lk__list_empty(&on->kinds[kind]);
+}
+
+/* What a setWatches under way sets again. */
+typedef struct mending {
+  lk_watched *on; /* with a reference */
+  int64_t zxid;
+  bool kinds[LK_WATCH_ADDED];
+} mending;
+
+static void miss(const mending *m)
+{
+  for (int i = 0; i < LK_WATCH_ADDED; i++) {
+    if (m->kinds[i])
+      lk__rearm_miss(m->on, (lk_watch_kind)i, m->zxid);
+  }
+}
+
+static bool queue_mending(lk_client *c, const mending *m)
+{
+  lk_bytes path = lk_bytes_of(m->on->path, m->on->map.len);
+  struct lk_set_watches_request r = {.relative_zxid = m->zxid};
+  lk_vec *lists[] = {&r.data, &r.exist, &r.child};
+  mending *kept = lk__mem_new(&c->mem, sizeof *kept);
+  lk_ask ask = {.op = LK_OPCODE_SET_WATCHES,
+                .rec = &lk__set_watches_request_record,
+                .value = &r,
+                .arg = kept};
+
+  if (kept == NULL)
+    return false;
+  *kept = *m;
+  for (int i = 0; i < LK_WATCH_ADDED; i++)
+    *lists[i] = lk__vec_of(&path, m->kinds[i] ? 1 : 0);
+  if (lk__request_queue(c, &ask) != 0) {
+    lk__mem_free(&c->mem, kept);
+    return false;
+  }
+  lk__watched_ref(m->on);
+  return true;
 }
 
 /* Set again what is covered no more. Without a connection that comes by itself;
  * without memory we get a new one. */
 static void mend(lk_client *c, lk_watched *on)
 {
-  lk_bytes path = lk_bytes_of(on->path, on->map.len);
-  struct lk_set_watches_request r = {.relative_zxid = c->last_zxid};
-  lk_vec *lists[] = {&r.data, &r.exist, &r.child};
-  lk_ask ask = {.op = LK_OPCODE_SET_WATCHES,
-                .rec = &lk__set_watches_request_record,
-                .value = &r};
-  size_t count = 0;
+  mending m = {.on = on, .zxid = c->last_zxid};
+  bool any = false;
 
   if (c->phase != LK_PHASE_LIVE || c->closing)
     return;
   for (int i = 0; i < LK_WATCH_ADDED; i++) {
-    *lists[i] = lk__vec_of(&path, uncovered(on, (lk_watch_kind)i) ? 1 : 0);
-    count += lists[i]->count;
+    m.kinds[i] = uncovered(c, on, (lk_watch_kind)i);
+    any = any || m.kinds[i];
   }
-  if (count == 0 || lk__request_queue(c, &ask) == 0)
+  if (!any || queue_mending(c, &m))
     return;
+  miss(&m);
   c->watch_lost = true;
   lk__client_wake(c);
+}
+
+void lk__watch_mended(lk_client *c, void *mend, int err)
+{
+  mending *m = mend;
+
+  if (err != 0)
+    miss(m);
+  if (err == LK_ERR_THROTTLED)
+    lk__timing_rearm_later(c);
+  lk__watched_unref(&c->watches, m->on);
+  lk__mem_free(&c->mem, m);
 }
 
 /* A removeWatches for one that stays takes all of its path away, and also what
