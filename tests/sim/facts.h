@@ -172,10 +172,11 @@ typedef struct sim_request {
   sim_stay *stay;      /**< NULL: it is for one event */
   int64_t late_us;     /**< since when an event is due that may come late; 0 */
   int64_t told_us;     /**< when a watch for one event was told; 0: never */
-  bool throttled;      /**< a setWatches was, while it stood */
-  int64_t mended;      /**< one behind what the client had seen when the first
-                            was sent later than for a reconnect, while it stood
-                            or was under way; 0: none was */
+  bool throttled;      /**< a setWatches was while it stood, on this connection
+                            or the one before */
+  int64_t mended;      /**< one behind the zxid of the oldest that was sent
+                            later than for a reconnect, while it stood or was
+                            under way; 0: none was, or all have succeeded */
 } sim_request;
 
 enum { SIM_MOST_IDENTITIES = 3 };

@@ -13,13 +13,47 @@
 /* What comes to a process, in its order: events, and answers to setWatches,
  * behind which a watch that stays stands again. */
 
+bool sim_hearing_waits(const sim_hearing *h)
+{
+  size_t answered = 0;
+
+  for (size_t i = 0; i < h->count; i++)
+    answered += h->heard[i].type <= 0;
+  return answered < h->asked;
+}
+
+/* All setWatches of the connection succeeded. Where one was throttled it is not
+ * known here whether all that it had was registered later. */
+static bool has_succeeded(const sim_hearing *h)
+{
+  return !sim_hearing_waits(h) && !h->throttled;
+}
+
+/* Nothing is due from the connection before: no event is late. */
+static void forget_late(const sim_life *l)
+{
+  for (sim_request *r = l->requests; r != NULL; r = r->next) {
+    r->mended = 0;
+    r->throttled = false;
+  }
+}
+
+/* A setWatches that was lost with its connection is sent again with its zxid.
+ */
 void sim_hearing_begin(sim_life *l)
 {
   sim_hearing *h = &l->hearing;
-  sim_hearing none = {.heard = h->heard, .cap = h->cap};
+  sim_hearing none = {.heard = h->heard,
+                      .cap = h->cap,
+                      .mended_zxid = INT64_MAX,
+                      .asked_zxid = INT64_MAX,
+                      .lost = h->asked > 0 ? !has_succeeded(h) : h->lost};
 
+  if (none.lost)
+    none.mended_zxid = none.asked_zxid = h->asked_zxid;
+  else
+    forget_late(l);
   *h = none;
-  h->mended_zxid = INT64_MAX;
 }
 
 void sim_hearing_end(sim_life *l)
@@ -38,22 +72,46 @@ static int64_t relative_zxid(const sim_life *l)
   return (int64_t)((uint64_t)lk__get32(at) << 32 | lk__get32(at + 4));
 }
 
+/* A setWatches of a reconnect has been answered on this connection. */
+static bool has_answer(const sim_hearing *h)
+{
+  size_t i = 0;
+
+  while (i < h->count && h->heard[i].type != 0 && h->heard[i].type != -2)
+    i++;
+  return i < h->count;
+}
+
+/* The server reports all changes since the zxid of that setWatches. A watch
+ * that is younger than some of them receives these events as well. */
+static void note_mended(sim_life *l, int64_t zxid)
+{
+  if (zxid < l->hearing.mended_zxid)
+    l->hearing.mended_zxid = zxid;
+  for (sim_request *r = l->requests; r != NULL; r = r->next) {
+    if ((r->stands || (r->watches && r->ends == 0)) &&
+        (r->mended == 0 || zxid + 1 < r->mended))
+      r->mended = zxid + 1;
+  }
+}
+
+/* A client repeats the setWatches of a reconnect if it was throttled, and also
+ * if a removeWatches behind it may have taken its watches away. */
 void sim_hearing_asked(sim_life *l, int32_t xid)
 {
   sim_hearing *h = &l->hearing;
-
-  h->asked++;
-  if (xid == LK_XID_SET_WATCHES)
-    return;
-  h->mends[h->nmends++ % SIM_MOST_MENDS] = xid;
   int64_t zxid = relative_zxid(l);
 
-  if (zxid < h->mended_zxid)
-    h->mended_zxid = zxid;
-  for (sim_request *r = l->requests; r != NULL; r = r->next) {
-    if (r->mended == 0 && (r->stands || (r->watches && r->ends == 0)))
-      r->mended = zxid + 1;
+  h->asked++;
+  if (zxid < h->asked_zxid)
+    h->asked_zxid = zxid;
+  if (xid != LK_XID_SET_WATCHES)
+    h->mends[h->nmends++ % SIM_MOST_MENDS] = xid;
+  else if (!has_answer(h)) {
+    h->together++;
+    return;
   }
+  note_mended(l, zxid);
 }
 
 static bool mends(const sim_hearing *h, int32_t xid)
@@ -82,11 +140,14 @@ static void keep(sim_hearing *h, int32_t type, int64_t zxid, lk_bytes path)
     memcpy(heard->path, path.at, path.len);
 }
 
-/* A server was too busy to register watches. */
-static void note_throttled(const sim_life *l)
+/* A server was too busy to register watches: events are late anew. */
+static void note_throttled(sim_life *l)
 {
-  for (sim_request *r = l->requests; r != NULL; r = r->next)
+  l->hearing.throttled = true;
+  for (sim_request *r = l->requests; r != NULL; r = r->next) {
     r->throttled = r->throttled || r->stands;
+    r->late_us = 0;
+  }
 }
 
 /* Of what is longer only the beginning is here, which is enough. */

@@ -200,9 +200,13 @@ typedef struct sim_hearing {
   size_t cap;
   size_t told;                   /**< the one that a watch was told of last */
   size_t asked;                  /**< setWatches that were sent */
+  size_t together; /**< of these: for the reconnect, each with its zxid */
   size_t nmends;                 /**< of these later than for the reconnect */
   int32_t mends[SIM_MOST_MENDS]; /**< xids of the last ones */
   int64_t mended_zxid;     /**< what the client had seen at the oldest of all */
+  int64_t asked_zxid;      /**< likewise, with those for the reconnect */
+  bool throttled;          /**< one of this connection was */
+  bool lost; /**< one for an earlier connection has not succeeded since */
   unsigned char frame[96]; /**< the beginning of what is coming */
   size_t came;             /**< bytes of it */
   size_t len;              /**< its length, with the four bytes before it */
@@ -288,6 +292,8 @@ bool sim_is_disowned(const sim_judge *j, const sim_entry *e);
 void sim_life_end(sim_life *l);
 void sim_hearing_begin(sim_life *l);
 void sim_hearing_end(sim_life *l);
+/** A setWatches has not been answered. */
+bool sim_hearing_waits(const sim_hearing *h);
 /** A setWatches was sent. */
 void sim_hearing_asked(sim_life *l, int32_t xid);
 

@@ -88,8 +88,8 @@ static bool waits(const sim_hearing *h, const sim_request *r)
   return is_late(h) && (r->stay->back == 1 || !r->stay->armed);
 }
 
-/* It is set again with the first setWatches of a connection; `until`: what has
- * been told so far. */
+/* It is set again with the setWatches of the reconnect, which are one for each
+ * zxid: not behind the last of them. `until`: what has been told so far. */
 static void see_armed(const sim_judge *j, const sim_life *l,
                       const sim_request *r, size_t until)
 {
@@ -99,8 +99,8 @@ static void see_armed(const sim_judge *j, const sim_life *l,
     r->stay->armed = false;
     return;
   }
-  for (size_t i = 0; i < until && !r->stay->armed; i++) {
-    if (h->heard[i].type == 0)
+  for (size_t i = 0, n = 0; i < until && !r->stay->armed; i++) {
+    if (h->heard[i].type == 0 && ++n == h->together)
       arm(j, r, h->heard[i].zxid);
   }
 }

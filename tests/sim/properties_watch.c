@@ -81,7 +81,9 @@ static bool is_late(const sim_judge *j, const sim_life *l, sim_request *r)
   /* a setWatches that was throttled is repeated after a rest */
   if (other == NULL && !r->throttled)
     return false;
-  if (r->late_us == 0)
+  /* on a narrow route its answer may take long; a process may stand still */
+  if (r->late_us == 0 || r->late_us < l->smooth_us ||
+      sim_hearing_waits(&l->hearing))
     r->late_us = sim_now_us(j);
   return sim_now_us(j) - r->late_us <= sim_patience_us(j);
 }
@@ -111,21 +113,31 @@ static bool is_right(const sim_request *r, lk_event_type told, change c)
   return told != LK_EVENT_CHILDREN;
 }
 
-/* The same setWatches tells of what has changed since it was sent; a watch that
+/* Whether that was so at some time behind `zxid`. A server that compares zxids
+ * says that a node which is made anew has changed. */
+static bool happened(const sim_judge *j, const sim_request *r,
+                     const lk_event *e, int64_t zxid)
+{
+  size_t i = sim_journal_behind(&j->journal, zxid);
+
+  for (; i < j->journal.count; i++) {
+    const sim_change *c = &j->journal.changes[i];
+    bool made_anew = e->type == LK_EVENT_CHANGED && c->type == LK_EVENT_CREATED;
+
+    if (e->type == LK_EVENT_CHILDREN ? sim_is_child(c, r->path)
+                                     : (made_anew || c->type == e->type) &&
+                                           strcmp(c->path, r->path) == 0)
+      return true;
+  }
+  return false;
+}
+
+/* The same setWatches tells of what has changed since its zxid; a watch that
  * was asked for before, and answered behind that change, is told as well. */
 static bool is_made_up(const sim_judge *j, const sim_request *r,
                        const lk_event *e)
 {
-  size_t i = sim_journal_behind(&j->journal, r->mended - 1);
-
-  for (; r->mended != 0 && i < j->journal.count; i++) {
-    const sim_change *c = &j->journal.changes[i];
-
-    if (e->type == LK_EVENT_CHILDREN ? sim_is_child(c, r->path)
-                                     : strcmp(c->path, r->path) == 0)
-      return true;
-  }
-  return false;
+  return r->mended != 0 && happened(j, r, e, r->mended - 1);
 }
 
 /* An auditor's multi may write to a node and delete it: the ledger has only how
