@@ -184,8 +184,11 @@ const char *sim_wrong_audit(const sim_judge *j, const sim_request *r,
 {
   const sim_change *c = sim_journal_at(&j->journal, r->path, zxid);
   bool reads = r->verb == SIM_LIST || r->verb == SIM_COUNT;
+  bool refused = res->err == LK_ERR_THROTTLED ||
+                 (res->err == LK_ERR_UNIMPLEMENTED &&
+                  sim_may_strike(j->world, SIM_FAULT_OLDER));
 
-  if (reads && res->err != LK_ERR_THROTTLED && res->err != err_of_read(c))
+  if (reads && !refused && res->err != err_of_read(c))
     return "another error";
   if (res->err != 0)
     return NULL;
