@@ -326,6 +326,7 @@ static void settle_watch(const lk_client *c, const lk_request *r,
   if (lk__watch_stays(w->kind))
     return;
   w->covered = lk__watched_covers(&c->watches, w->on, w->kind, true);
+  w->bare = false;
   frame[r->len - 1] = !w->covered;
 }
 

@@ -241,6 +241,7 @@ lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
   w->remove = false;
   w->resumes = false;
   w->covered = false;
+  w->bare = false;
   ws->adding += lk__watch_stays(kind);
   lk__list_add(&w->on->pending, &w->link);
   w->on->under_way[kind]++;
@@ -339,6 +340,16 @@ static bool is_covered_by(const lk_watches *ws, const lk_watched *on,
 
   return (registered && !lk__list_empty(&on->kinds[stays])) ||
          on->under_way[stays] > (sent ? on->held[stays] : 0);
+}
+
+void lk__watched_bare(lk_watched *on, bool all)
+{
+  for (lk_link *l = on->pending.next; l != &on->pending; l = l->next) {
+    lk_watch *w = LK_OWNER(l, lk_watch, link);
+
+    if (!w->held && (all || w->covered))
+      w->covered = w->bare = true;
+  }
 }
 
 bool lk__watched_covers(const lk_watches *ws, const lk_watched *on,

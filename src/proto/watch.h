@@ -66,6 +66,8 @@ struct lk_watch {
                       setWatches was throttled */
   bool covered;  /**< one-shot: perhaps without a watch of its own on the
                       server, where one that stays serves it */
+  bool bare;     /**< one-shot, its request under way: what covered it failed or
+                      was removed. What is sent later does not tell it all */
 };
 
 /** A place in the table of handles. */
@@ -133,6 +135,11 @@ bool lk__watched_has(const lk_watched *on, lk_watch_kind kind,
     counts if the server has registered it, or its setWatches is on its way. */
 bool lk__watched_covers(const lk_watches *ws, const lk_watched *on,
                         lk_watch_kind kind, bool sent);
+
+/** A watch that stays, which covers others, failed: those that wait for the
+    reply to a request without a watch are not registered. `all`: it was
+   removed, and with it what their requests register. */
+void lk__watched_bare(lk_watched *on, bool all);
 
 /** Whether the server's watch behind `w` serves nobody else here. */
 bool lk__watch_alone(const lk_watch *w);

@@ -108,8 +108,7 @@ static void mark_removed(lk_watched *on)
 {
   for (int i = 0; i < LK_WATCH_ADDED; i++)
     on->covered[i] = true;
-  for (lk_link *l = on->pending.next; l != &on->pending; l = l->next)
-    LK_OWNER(l, lk_watch, link)->covered = true;
+  lk__watched_bare(on, true);
 }
 
 /* What a removeWatches means with its type. */
@@ -149,9 +148,24 @@ static void drop(lk_client *c, lk_watch *w)
   lk__watched_unref(&c->watches, on);
 }
 
+/* A watch that stays may have been sent for since the one-shot watches of a
+ * path were covered last. It tells nothing older: they are registered once
+ * more, behind it. */
+static void cover_again(lk_client *c, lk_watched *on, lk_watch_kind kind)
+{
+  if (!lk__watched_covers(&c->watches, on, kind, true))
+    return; /* mend() does it */
+  lk__rearm_miss(on, kind, c->last_zxid);
+  lk__timing_rearm_later(c);
+}
+
 static void stand(lk_client *c, lk_watch *w, lk_watch_kind kind)
 {
+  bool bare = w->bare;
+
   lk__watch_stand(&c->watches, w, kind);
+  if (bare)
+    cover_again(c, w->on, kind);
   /* it has taken the place of those of children, and does not serve them */
   if (kind == LK_WATCH_RECURSIVE)
     w->on->covered[LK_WATCH_CHILD] = true;
@@ -171,6 +185,8 @@ void lk__watch_settle(lk_client *c, lk_watch *w, int32_t op, int err)
   }
   if ((stands && w->remove) || late)
     remove_on_server(c, w);
+  if (!stands && lk__watch_stays(w->kind) && !w->held)
+    lk__watched_bare(w->on, false);
   drop(c, w);
 }
 
