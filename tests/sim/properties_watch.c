@@ -189,13 +189,21 @@ static bool is_for_older(const sim_judge *j, const sim_request *r,
          sim_is_told_late(j, &j->lives[r->process->index], e);
 }
 
+/* The setWatches that tells of its first change is due or on its way, and the
+ * watch that stays on its path receives an event of a later one. */
+static bool is_overtaken(const sim_judge *j, sim_request *r, const lk_event *e)
+{
+  return happened(j, r, e, r->since) &&
+         is_late(j, &j->lives[r->process->index], r);
+}
+
 /* Whether that was so, as far as a server can have known it. */
-static bool was_so(const sim_judge *j, const sim_request *r, const lk_event *e)
+static bool was_so(const sim_judge *j, sim_request *r, const lk_event *e)
 {
   change c = first_change(j, r);
 
   return is_right(r, e->type, c) || is_part(j, r, e, c.zxid) ||
-         is_made_up(j, r, e) || is_for_older(j, r, e);
+         is_made_up(j, r, e) || is_for_older(j, r, e) || is_overtaken(j, r, e);
 }
 
 static void judge_event(sim_judge *j, sim_request *r, const lk_event *e)
