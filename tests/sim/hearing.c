@@ -174,7 +174,7 @@ static void hear(sim_life *l)
     keep(h, event.type, 0, sim_path_from(l->process->chroot, event.path));
 }
 
-static bool hears(const sim_world *w)
+bool sim_hears(const sim_world *w)
 {
   return w->audited || sim_may_strike(w, SIM_FAULT_THROTTLE) ||
          sim_may_strike(w, SIM_FAULT_THROTTLE_WATCHES);
@@ -195,7 +195,7 @@ void sim_judge_received(sim_judge *j, sim_process *p, const void *bytes,
   if (l->hears_us < sim_now_us(j))
     l->heard_us = l->hears_us;
   l->hears_us = sim_now_us(j);
-  while (hears(j->world) && len > 0) {
+  while (sim_hears(j->world) && len > 0) {
     size_t n = missing(h) < len ? missing(h) : len;
     size_t room = h->came < sizeof h->frame ? sizeof h->frame - h->came : 0;
 

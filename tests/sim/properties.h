@@ -292,6 +292,8 @@ bool sim_is_disowned(const sim_judge *j, const sim_entry *e);
 void sim_life_end(sim_life *l);
 void sim_hearing_begin(sim_life *l);
 void sim_hearing_end(sim_life *l);
+/** Whether what follows is noted: with lookouts, or where servers throttle. */
+bool sim_hears(const sim_world *w);
 /** A setWatches has not been answered. */
 bool sim_hearing_waits(const sim_hearing *h);
 /** A setWatches was sent. */

@@ -330,12 +330,13 @@ void sim_watch_stays(sim_judge *j, const sim_fact *f)
 {
   sim_request *r = f->request;
 
-  if (!j->world->audited)
-    return;
   if (f->type == SIM_SENT) {
-    if (f->op == LK_OPCODE_SET_WATCHES || f->op == LK_OPCODE_SET_WATCHES2)
+    if (sim_hears(j->world) &&
+        (f->op == LK_OPCODE_SET_WATCHES || f->op == LK_OPCODE_SET_WATCHES2))
       sim_hearing_asked(f->life, f->xid);
-  } else if (f->type == SIM_ANSWER)
+  } else if (!j->world->audited)
+    return;
+  else if (f->type == SIM_ANSWER)
     judge_silence(j, f->life, f->answer);
   else if (r->stay == NULL)
     return;
