@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "cli/access.h"
+#include "cli/attempts.h"
 #include "cli/cgroup.h"
 #include "cli/clocks.h"
 #include "cli/json.h"
@@ -423,6 +424,89 @@ START_TEST(help_has_every_option_once)
   ck_assert_ptr_nonnull(strstr(s, "  -w, --wait SECS "));
   ck_assert_ptr_null(strstr(s, "--timeout SECS"));
   cli_text_free(&text);
+}
+END_TEST
+
+/* ---- connection attempts ------------------------------------------------- */
+
+/* One line of the log for each server, "" for none. */
+static void expect_attempts(const char *hosts, const int *errs,
+                            const char *const *lines, const char *told,
+                            const char *advice)
+{
+  cli_attempts a;
+  cli_text t = {0};
+
+  cli_attempts_init(&a, hosts);
+  for (size_t i = 0; lines[i] != NULL; i++)
+    cli_attempts_note(&a, errs[i], lines[i]);
+  cli_attempts_tell(&a, "a:2181", 1.5, &t);
+  expect_text(&t, told);
+  ck_assert_str_eq(cli_attempts_advice(&a), advice);
+  cli_attempts_free(&a);
+}
+
+#define LINES(...) ((const char *[]){__VA_ARGS__, NULL})
+#define ERRS(...)  ((const int[]){__VA_ARGS__})
+
+START_TEST(attempts_tell_each_server_and_the_likely_cause)
+{
+  expect_attempts("a/x", ERRS(0), LINES("a:2181: not ended"),
+                  "cannot connect to a:2181: no answer within 1.5 s",
+                  "the host is down, the server hangs, or a firewall drops "
+                  "packets");
+  expect_attempts("[::1]:7", ERRS(LK_ERR_CONNECT),
+                  LINES("[::1]:7: connect to [::1]:7: Connection refused"),
+                  "cannot connect to [::1]:7: Connection refused",
+                  "nothing listens there: start ZooKeeper, or correct -z");
+  expect_attempts("a:1", ERRS(LK_ERR_CONNECT),
+                  LINES("a:1: connect to 10.0.0.1:1: No route to host"),
+                  "cannot connect to a:1 at 10.0.0.1:1: No route to host",
+                  "the host is down, the server hangs, or a firewall drops "
+                  "packets");
+  expect_attempts("a:1", ERRS(LK_ERR_RESOLVE),
+                  LINES("a:1: resolve a: not found"),
+                  "cannot connect to a:1: the name cannot be resolved: not "
+                  "found",
+                  "correct the name in -z, or the name service");
+  expect_attempts("a:1", ERRS(LK_ERR_REFUSED), LINES("a:1: hung up\x1b"),
+                  "cannot connect to a:1: hung up\\x1b",
+                  "it has no quorum, or is full (maxClientCnxns), or wants "
+                  "TLS");
+  expect_attempts("a:1", ERRS(LK_ERR_PROTOCOL), LINES("a:1: what?"),
+                  "cannot connect to a:1: what?",
+                  "that is not the client port of a ZooKeeper server, or it "
+                  "wants TLS");
+}
+END_TEST
+
+START_TEST(attempts_at_several_servers_are_judged_together)
+{
+  expect_attempts("a:1,a:11,b",
+                  ERRS(LK_ERR_CONNECT, LK_ERR_REFUSED, LK_ERR_CONNECT),
+                  LINES("a:1: connect to a:1: Connection refused",
+                        "a:1: hung up", "a:11: connect to a:11: timed out"),
+                  "cannot connect to any server: a:1: hung up, a:11: timed "
+                  "out, b:2181: not tried yet",
+                  "likely there is no quorum: start a majority of the servers");
+  expect_attempts(
+      "a:1,b:1", ERRS(LK_ERR_CONNECT, LK_ERR_REFUSED),
+      LINES("a:1: connect to a:1: Connection refused", "b:1: hung up"),
+      "cannot connect to any server: a:1: Connection refused, b:1: "
+      "hung up",
+      "likely there is no quorum: start a majority of the servers");
+  expect_attempts("a:1,b:1", ERRS(LK_ERR_CONNECT, LK_ERR_RESOLVE),
+                  LINES("a:1: connect to a:1: Connection refused",
+                        "b:1: resolve b: not found"),
+                  "cannot connect to any server: a:1: Connection refused, b:1: "
+                  "the name cannot be resolved: not found",
+                  "start the servers, or correct -z");
+  expect_attempts("a,b,c,d,e,f,g", ERRS(0), LINES("x:1: what?"),
+                  "cannot connect to any server: a:2181: no answer within 1.5 "
+                  "s, b:2181: not tried yet, c:2181: not tried yet, d:2181: "
+                  "not tried yet, e:2181: not tried yet, and 2 more",
+                  "the host is down, the server hangs, or a firewall drops "
+                  "packets");
 }
 END_TEST
 
@@ -1089,6 +1173,8 @@ SUITE("cli", utf8_is_what_the_standard_says,
       a_wrong_access_list_is_refused_and_named,
       an_auth_file_has_comments_and_passwords_with_colons,
       digest_with_a_password_in_clear_is_refused,
+      attempts_tell_each_server_and_the_likely_cause,
+      attempts_at_several_servers_are_judged_together,
       a_layout_is_a_word_and_perhaps_a_prefix,
       one_writer_holds_and_readers_before_it_hold_together,
       a_writer_that_also_reads_holds_twice, who_has_left_is_not_counted, n_counts_in_any_order_with_w,

@@ -90,9 +90,9 @@ START_TEST(what_is_wrong_is_said)
   static const struct {
     const char *text, *why;
   } bad[] = {
-      {"", "it names no host"},
-      {",, ,", "it names no host"},
-      {"/root", "it names no host"},
+      {"", "no host is named"},
+      {",, ,", "no host is named"},
+      {"/root", "no host is named"},
       {"a:", "a port is a number from 1 to 65535"},
       {"a:0", "a port is a number from 1 to 65535"},
       {"a:65536", "a port is a number from 1 to 65535"},
@@ -136,7 +136,7 @@ START_TEST(what_is_wrong_is_said)
 
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
     ck_assert_str_eq(complaint(bad[i].text), bad[i].why);
-  ck_assert_str_eq(complaint(NULL), "it names no host");
+  ck_assert_str_eq(complaint(NULL), "no host is named");
   ck_assert_str_eq(complaint("a:1,[::1]:2/c"), "");
 }
 END_TEST

@@ -85,14 +85,32 @@ static const char *reason_of(int err)
   case LK_ERR_DEADLINE: return "is still held by another";
   case LK_ERR_NO_AUTH:
     return "the access list lacks READ, CREATE or DELETE for us";
-  default: return lk_error_text(err);
+  default: return cli_reason(err);
   }
+}
+
+/* A lock makes its own parents, so only the chroot can be missing. */
+static void say_why_not(const cli_runner *r, int err, cli_text *out)
+{
+  bool busy = err == LK_ERR_BUSY || err == LK_ERR_DEADLINE;
+
+  cli_text_clean(out, lk_text(r->path));
+  cli_text_puts(out, ": ");
+  if (err == LK_ERR_NO_NODE && *lk_client_chroot(r->link.client) != '\0') {
+    cli_link_no_chroot(&r->link, out);
+    return;
+  }
+  cli_text_puts(out, reason_of(err));
+  if (!busy)
+    cli_text_printf(out, "%s%s", cli_hint(err), cli_hint_doctor(err));
+  else if (r->options->wait_ms == 0)
+    cli_text_puts(out, "; -w waits for it");
 }
 
 static void on_acquired(lk_lock *l, int err, void *arg)
 {
   cli_runner *r = arg;
-  char line[1024];
+  cli_text text = {0};
 
   (void)l;
   if (r->phase != CLI_PHASE_QUEUEING)
@@ -104,11 +122,13 @@ static void on_acquired(lk_lock *l, int err, void *arg)
   }
   bool busy = err == LK_ERR_BUSY || err == LK_ERR_DEADLINE;
 
-  snprintf(line, sizeof line, "%s: %s%s", r->path, reason_of(err),
-           busy ? (r->options->wait_ms == 0 ? "; -w waits for it" : "")
-                : cli_hint(err));
-  cli_leave(r, busy ? r->options->conflict_code : CLI_FAILED, line,
+  say_why_not(r, err, &text);
+  const char *line = cli_text_end(&text);
+
+  cli_leave(r, busy ? r->options->conflict_code : CLI_FAILED,
+            line == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : line,
             busy && r->options->quiet);
+  cli_text_free(&text);
 }
 
 /* ---- connected ---------------------------------------------------------- */
@@ -155,27 +175,6 @@ static void adapt_margin(cli_runner *r)
   cli_hold_renew(r);
 }
 
-/* Without a word for the whole of --connect-timeout it would seem to hang. With
-   -v the library tells more. */
-void cli_acquire_mention(struct ev_loop *loop, ev_timer *timer, int events)
-{
-  cli_runner *r = timer->data;
-  const char *trouble = "";
-  cli_text line = {0};
-
-  (void)loop;
-  (void)events;
-  if (lk_client_trouble(r->link.client, &trouble) == 0 ||
-      r->phase != CLI_PHASE_CONNECTING || r->events.verbose)
-    return;
-  cli_link_complain(&r->link, &line);
-  const char *text = cli_text_end(&line);
-
-  if (text != NULL)
-    cli_events_notice(&r->events, "%s; still trying", text);
-  cli_text_free(&line);
-}
-
 static void on_no_answer(struct ev_loop *loop, ev_timer *timer, int events)
 {
   cli_runner *r = timer->data;
@@ -184,7 +183,8 @@ static void on_no_answer(struct ev_loop *loop, ev_timer *timer, int events)
   (void)events;
   if (r->phase == CLI_PHASE_QUEUEING)
     cli_leave(r, CLI_FAILED,
-              "connected, but no answer in time; try again, or wait with -w",
+              "connected, but no answer in time; try again, or wait with -w; "
+              "latchkey doctor tells more",
               false);
 }
 
@@ -193,7 +193,6 @@ void cli_acquire_up(cli_link *l, void *arg)
   cli_runner *r = arg;
   int64_t wait_ms = r->options->wait_ms;
 
-  ev_timer_stop(l->loop, &r->timer);
   if (r->acl.list.entries == lk_acl_open.entries)
     cli_events_detail(&r->events,
                       "everybody may read, create and delete in this queue; "
@@ -237,11 +236,24 @@ static void on_answer(lk_client *c, const lk_answer *answer, void *arg)
   cli_hold_renew(arg);
 }
 
+static void tell_lost_connection(cli_runner *r)
+{
+  cli_text text = {0};
+
+  cli_link_lost(&r->link, &text);
+  const char *line = cli_text_end(&text);
+
+  if (line != NULL)
+    cli_events_notice(&r->events, "%s; reconnecting", line);
+  cli_text_free(&text);
+}
+
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
   cli_runner *r = arg;
 
   (void)c;
+  (void)err;
   if (r->phase != CLI_PHASE_QUEUEING && r->phase != CLI_PHASE_RUNNING)
     return;
   /* With -v the library's own words are there. */
@@ -257,8 +269,7 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
     return;
   r->suspended = true;
   if (!r->events.verbose)
-    cli_events_notice(&r->events, "connection lost (%s); reconnecting",
-                      lk_error_text(err));
+    tell_lost_connection(r);
 }
 
 static void add_label(const cli_runner *r, cli_text *out)

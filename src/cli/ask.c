@@ -11,6 +11,13 @@ static void on_log(cli_link *l, const char *text, void *arg)
   cli_say("%s", text);
 }
 
+static void on_slow(cli_link *l, const char *text, void *arg)
+{
+  (void)l;
+  (void)arg;
+  cli_say("%s", text);
+}
+
 bool cli_ask_begin(cli_ask *a, const cli_options *o, const char *verb,
                    const char *path, cli_text *complaint)
 {
@@ -19,10 +26,44 @@ bool cli_ask_begin(cli_ask *a, const cli_options *o, const char *verb,
   a->verb = verb;
   a->path = path;
   a->link.log = on_log;
+  a->link.slow = on_slow;
   if (cli_link_open(&a->link, o, complaint))
     return true;
   cli_ask_free(a);
   return false;
+}
+
+static void on_chroot(lk_client *c, int err, const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)stat;
+  cli_ask_answer(arg, err);
+}
+
+/* `create` may be meant to make it, and `watch` to see it come. False once it
+   has said that it does not exist; other errors happen again. */
+static bool check_chroot(cli_ask *a)
+{
+  lk_call call = cli_ask_call(a, true);
+  cli_text line = {0};
+
+  if (*lk_client_chroot(a->link.client) == '\0' ||
+      strcmp(a->verb, "create") == 0)
+    return true;
+  int err = lk_exists(a->link.client, "/", &call, on_chroot, a);
+
+  if (cli_ask_wait(a, err) != LK_ERR_NO_NODE)
+    return true;
+  cli_link_no_chroot(&a->link, &line);
+  if (strcmp(a->verb, "watch") != 0) {
+    cli_fail_text(CLI_FAILED, a->verb, &line);
+    return false;
+  }
+  const char *text = cli_text_end(&line);
+
+  cli_warn("%s", text == NULL ? "the chroot does not exist" : text);
+  cli_text_free(&line);
+  return true;
 }
 
 bool cli_ask_open(cli_ask *a, const cli_options *o, const char *verb,
@@ -35,6 +76,11 @@ bool cli_ask_open(cli_ask *a, const cli_options *o, const char *verb,
     return false;
   }
   if (!cli_link_wait(&a->link)) {
+    cli_ask_free(a);
+    return false;
+  }
+  if (!check_chroot(a)) {
+    cli_link_close(&a->link);
     cli_ask_free(a);
     return false;
   }

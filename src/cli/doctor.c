@@ -30,8 +30,8 @@ static void tell_no_session(checkup *c, const cli_link *link)
   cli_text said = {0};
 
   cli_findings_begin(&c->findings, CLI_BROKEN, auth ? "auth" : "session");
-  cli_link_complain(link, &said);
-  cli_findings_end(&c->findings, &said, NULL);
+  cli_link_tell(link, &said);
+  cli_findings_end(&c->findings, &said, cli_link_advice(link));
 }
 
 static void tell_timeout(checkup *c)

@@ -17,6 +17,9 @@ enum { MOST_AUTH_BYTES = 1 << 20 };
 /* How long a server with a quorum is looked for where one without was found. */
 #define SEARCH_S 1.
 
+/* After so long without a session the attempts are mentioned. */
+#define SLOW_S 1.
+
 static void decide(cli_link *l, int err)
 {
   if (l->decided)
@@ -24,6 +27,7 @@ static void decide(cli_link *l, int err)
   l->decided = true;
   l->trouble = err;
   ev_timer_stop(l->loop, &l->patience);
+  ev_timer_stop(l->loop, &l->slowness);
   if (err == 0 && l->up != NULL)
     l->up(l, l->arg);
   if (err != 0 && l->down != NULL)
@@ -69,9 +73,31 @@ static void on_log(void *arg, int level, int err, const char *text)
 {
   cli_link *l = arg;
 
-  (void)err;
-  if (level <= LK_LOG_INFO && l->log != NULL)
+  if (!l->decided)
+    cli_attempts_note(&l->attempts, err, text);
+  if (level <= LK_LOG_INFO && l->log != NULL && l->options->verbose)
     l->log(l, text, l->arg);
+}
+
+/* With -v the attempts are told one by one. */
+static void on_slow(struct ev_loop *loop, ev_timer *timer, int events)
+{
+  cli_link *l = timer->data;
+  cli_text text = {0};
+
+  (void)loop;
+  (void)events;
+  if (l->decided || l->slow == NULL || l->options->verbose ||
+      lk_client_state(l->client) == LK_STATE_READ_ONLY)
+    return;
+  cli_text_puts(&text, "no session yet: ");
+  cli_attempts_list(&l->attempts, lk_client_server(l->client), SLOW_S, &text);
+  cli_text_printf(&text, "; trying for another %g s", l->patience_s - SLOW_S);
+  const char *line = cli_text_end(&text);
+
+  if (line != NULL)
+    l->slow(l, line, l->arg);
+  cli_text_free(&text);
 }
 
 static bool read_file(const char *name, cli_text *out, mode_t *mode)
@@ -108,8 +134,8 @@ static bool add_identities(cli_link *l, lk_bytes text, cli_text *complaint)
 
     if (scheme.len == 0 || scheme.len >= sizeof word) {
       cli_text_printf(complaint,
-                      "%s: a line is not scheme:credentials, such as "
-                      "digest:user:password",
+                      "--auth-file: a line of %s is not scheme:credentials, "
+                      "such as digest:user:password",
                       name);
       return false;
     }
@@ -118,7 +144,8 @@ static bool add_identities(cli_link *l, lk_bytes text, cli_text *complaint)
     int err = lk_add_auth(l->client, word, auth, NULL, NULL);
 
     if (err != 0) {
-      cli_text_printf(complaint, "%s: %s", name, lk_error_text(err));
+      cli_text_printf(complaint, "--auth-file: %s: %s", name,
+                      lk_error_text(err));
       return false;
     }
   }
@@ -170,7 +197,7 @@ static int make_client(cli_link *l)
   config.hosts = o->hosts;
   config.session_timeout_ms = (int32_t)o->session_timeout_ms;
   config.read_only = o->read_only;
-  config.log = o->verbose ? on_log : NULL;
+  config.log = on_log;
   config.log_arg = l;
   int err = lk_ev_new(&l->ev, l->loop, NULL);
 
@@ -185,10 +212,14 @@ void cli_link_refuse(const cli_options *o, int err, cli_text *out)
     cli_text_printf(out, "cannot make a client: %s", strerror(errno));
     return;
   }
-  if (err == LK_ERR_BAD_HOSTS)
-    lk_hosts_check(o->hosts, wrong, sizeof wrong);
-  cli_text_puts(out, *wrong == '\0' ? lk_error_text(err) : wrong);
-  cli_text_puts(out, cli_hint(err));
+  if (err != LK_ERR_BAD_HOSTS) {
+    cli_text_printf(out, "cannot make a client: %s", lk_error_text(err));
+    return;
+  }
+  lk_hosts_check(o->hosts, wrong, sizeof wrong);
+  cli_text_puts(out, "servers \"");
+  cli_text_clean(out, lk_text(o->hosts));
+  cli_text_printf(out, "\": %s; -z takes host:port,host:port/chroot", wrong);
 }
 
 int64_t cli_link_limit(const cli_link *l)
@@ -219,6 +250,7 @@ bool cli_link_open(cli_link *l, const cli_options *o, cli_text *complaint)
                     strerror(errno));
     return false;
   }
+  cli_attempts_init(&l->attempts, o->hosts);
   int err = make_client(l);
 
   if (err != 0) {
@@ -236,47 +268,70 @@ bool cli_link_open(cli_link *l, const cli_options *o, cli_text *complaint)
   ev_timer_init(&l->patience, on_impatience, l->patience_s, 0);
   l->patience.data = l;
   ev_timer_start(l->loop, &l->patience);
+  ev_timer_init(&l->slowness, on_slow, SLOW_S, 0);
+  l->slowness.data = l;
+  if (l->patience_s > SLOW_S)
+    ev_timer_start(l->loop, &l->slowness);
   return true;
 }
 
-/* The library's text names the server it tried last, and then what it did
-   there: "HOST:PORT: connect to ADDRESS: …". */
-static void complain_of(cli_text *out, const char *text)
+/* The library's text is "HOST:PORT: why", and its text for a connection that
+   the server closed says no more than that it is lost. */
+void cli_link_lost(const cli_link *l, cli_text *out)
 {
-  const char *did = strstr(text, ": connect to ");
+  const char *text;
+  int err = lk_client_trouble(l->client, &text);
+  const char *colon = strstr(text, ": ");
+  size_t len = colon == NULL ? strlen(text) : (size_t)(colon - text);
 
-  if (did == NULL)
-    did = strstr(text, ": resolve ");
-  cli_text_puts(out, did == NULL ? "cannot connect to " : "cannot ");
-  cli_text_clean(out, lk_text(did == NULL ? text : did + 2));
+  cli_text_puts(out, "connection to ");
+  cli_text_clean(out, lk_bytes_of(text, len));
+  cli_text_puts(out, " lost");
+  if (colon == NULL || strcmp(colon + 2, lk_error_text(LK_ERR_LOSS)) == 0)
+    return;
+  cli_text_puts(out, ": ");
+  cli_text_clean(
+      out, lk_text(err == LK_ERR_REFUSED ? "the server hung up" : colon + 2));
+}
+
+void cli_link_tell(const cli_link *l, cli_text *out)
+{
+  if (l->trouble == LK_ERR_AUTH_FAILED)
+    cli_text_puts(out, lk_error_text(LK_ERR_AUTH_FAILED));
+  else
+    cli_attempts_tell(&l->attempts, lk_client_server(l->client), l->patience_s,
+                      out);
+}
+
+const char *cli_link_advice(const cli_link *l)
+{
+  return l->trouble == LK_ERR_AUTH_FAILED ? "check the lines of --auth-file"
+                                          : cli_attempts_advice(&l->attempts);
+}
+
+void cli_link_make_chroot(const cli_link *l, cli_text *out)
+{
+  const char *hosts = l->options->hosts;
+
+  cli_text_puts(out, "latchkey create -p -z ");
+  cli_text_clean(out, lk_bytes_of(hosts, strcspn(hosts, "/")));
+  cli_text_puts(out, " ");
+  cli_text_clean(out, lk_text(lk_client_chroot(l->client)));
+  cli_text_puts(out, " makes it");
+}
+
+void cli_link_no_chroot(const cli_link *l, cli_text *out)
+{
+  cli_text_puts(out, "the chroot ");
+  cli_text_clean(out, lk_text(lk_client_chroot(l->client)));
+  cli_text_puts(out, " does not exist; ");
+  cli_link_make_chroot(l, out);
 }
 
 void cli_link_complain(const cli_link *l, cli_text *out)
 {
-  const char *hosts = l->options->hosts;
-  const char *text = "";
-  int err = l->trouble;
-
-  if (l->client != NULL) {
-    int last = lk_client_trouble(l->client, &text);
-
-    err = last == 0 ? err : last;
-  }
-  if (text == NULL || *text == '\0') {
-    cli_text_puts(out, "cannot connect to ");
-    cli_text_clean(out, lk_text(hosts));
-    cli_text_printf(out, ": %s",
-                    err == LK_ERR_DEADLINE ? "nobody answered in time"
-                                           : lk_error_text(err));
-  } else {
-    complain_of(out, text);
-    if (strchr(hosts, ',') != NULL) {
-      cli_text_puts(out, " (tried last of ");
-      cli_text_clean(out, lk_text(hosts));
-      cli_text_puts(out, ")");
-    }
-  }
-  cli_text_puts(out, cli_hint(err));
+  cli_link_tell(l, out);
+  cli_text_printf(out, "; %s; latchkey doctor tells more", cli_link_advice(l));
 }
 
 void cli_link_run(cli_link *l, const bool *done)
@@ -330,11 +385,13 @@ void cli_link_close(cli_link *l)
 void cli_link_free(cli_link *l)
 {
   forget_auth(l);
+  cli_attempts_free(&l->attempts);
   l->decided = true;
   lk_client_free(l->client);
   lk_ev_free(l->ev);
   if (l->loop != NULL) {
     ev_timer_stop(l->loop, &l->patience);
+    ev_timer_stop(l->loop, &l->slowness);
     ev_loop_destroy(l->loop);
   }
   l->client = NULL;

@@ -5,12 +5,13 @@
 #include <ev.h>
 #include <latchkey/ev.h>
 
+#include "cli/attempts.h"
 #include "cli/options.h"
 
 typedef struct cli_link cli_link;
 
 /** The loop, a client on it, and the patience until its first session. Zero it
-    and fill in the first three members. */
+    and fill in the first members. */
 struct cli_link {
   /** The first session stands. May be NULL. */
   void (*up)(cli_link *l, void *arg);
@@ -19,6 +20,9 @@ struct cli_link {
   void (*down)(cli_link *l, int err, void *arg);
   /** One line of the library's log; only with -v. */
   void (*log)(cli_link *l, const char *text, void *arg);
+  /** A second has passed without a session, and `text` says how attempts to
+      connect have ended; not with -v. May be NULL. */
+  void (*slow)(cli_link *l, const char *text, void *arg);
   void *arg;
   /* for all to use */
   struct ev_loop *loop;
@@ -30,10 +34,12 @@ struct cli_link {
   cli_text auth; /**< what --auth-file says, until the client has it */
   bool auth_read;
   ev_timer patience;
+  ev_timer slowness; /**< until `slow` */
   double patience_s;
   int64_t limit;  /**< -w: when it is over; else LK_NO_LIMIT */
   ev_timer leave; /**< the end of the patience with the end of the session */
   bool closed;
+  cli_attempts attempts; /**< to get the first session */
   bool decided; /**< `up` or `down` was told */
   int trouble;
 };
@@ -58,8 +64,20 @@ bool cli_link_is_late(const cli_link *l);
 /** Why a client or its list of servers could not be made, as one line. */
 void cli_link_refuse(const cli_options *o, int err, cli_text *out);
 
-/** Why no session stands, as one line without an end. */
+/** Why no session stands, the likely cause, and what to do, as one line without
+    an end. */
 void cli_link_complain(const cli_link *l, cli_text *out);
+/** Its first part, and its second. */
+void cli_link_tell(const cli_link *l, cli_text *out);
+const char *cli_link_advice(const cli_link *l);
+
+/** That the chroot does not exist, and how it is made. */
+void cli_link_no_chroot(const cli_link *l, cli_text *out);
+/** The latter alone. */
+void cli_link_make_chroot(const cli_link *l, cli_text *out);
+
+/** "connection to HOST:PORT lost", and why where that is known. */
+void cli_link_lost(const cli_link *l, cli_text *out);
 
 /** Run the loop until `*done`, or until nothing can happen any more. */
 void cli_link_run(cli_link *l, const bool *done);

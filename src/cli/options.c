@@ -99,10 +99,10 @@ static const char *take_lock(cli_options *o, const char *value)
 
   if (strncmp(path, "x:", 2) == 0 || strncmp(path, "s:", 2) == 0)
     path += 2;
-  if (lk_path_check(path) != 0)
-    return "is not a path, nor x: or s: and a path";
+  if (lk_path_check(path) != 0 || strcmp(path, "/") == 0)
+    return "is not a path below \"/\", nor x: or s: and such a path";
   if (o->more_count == CLI_MOST_LOCKS)
-    return "is one lock too many";
+    return "is one lock too many: 64 are the most";
   o->more[o->more_count++] = value;
   return NULL;
 }
@@ -261,12 +261,16 @@ static const char *take_node_version(cli_options *o, const char *value)
 
 static const char *take_ttl(cli_options *o, const char *value)
 {
-  return cli_number_whole(value, 1, LK_TTL_MAX_MS, &o->ttl_ms);
+  return cli_number_whole(value, 1, LK_TTL_MAX_MS, &o->ttl_ms) == NULL
+             ? NULL
+             : "is not a number of milliseconds from 1 to 1099511627775";
 }
 
 static const char *take_count(cli_options *o, const char *value)
 {
-  return cli_number_whole(value, 1, INT64_MAX, &o->count);
+  return cli_number_whole(value, 1, INT64_MAX, &o->count) == NULL
+             ? NULL
+             : "is not a number of events, 1 or more";
 }
 
 /* clang-format off */

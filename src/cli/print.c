@@ -183,50 +183,114 @@ int cli_code_of(int err)
 const char *cli_hint(int err)
 {
   switch (err) {
-  case LK_ERR_CONNECT:
-  case LK_ERR_DEADLINE:
-    return "; is a ZooKeeper server running there? -z names another";
-  case LK_ERR_RESOLVE: return "; -z names other servers";
-  case LK_ERR_BAD_HOSTS: return "; -z takes host:port,host:port/chroot";
   case LK_ERR_PROTOCOL:
   case LK_ERR_MARSHALLING:
   case LK_ERR_REFUSED:
-    return "; is that the client port of a ZooKeeper server, and without TLS?";
+    return "; that is not the client port of a ZooKeeper server, or it wants "
+           "TLS";
   case LK_ERR_AUTH_FAILED: return "; check the lines of --auth-file";
+  case LK_ERR_AUTH_REQUIRED: return "; --auth-file gives an identity";
   case LK_ERR_NO_AUTH:
     return "; --auth-file gives an identity that the access list names";
-  case LK_ERR_INVALID_ACL: return "; check the access list (--acl; creator needs --auth-file)";
-  case LK_ERR_BAD_PATH:
-    return "; a path begins with /, does not end with one, and has no empty, "
-           ". or .. part";
+  case LK_ERR_INVALID_ACL:
+    return ": it does not know a scheme or an id there, or creator (auth) "
+           "stands there without --auth-file";
   case LK_ERR_NO_CHILDREN_FOR_EPHEMERALS:
     return "; choose a path that is not below an ephemeral node";
   case LK_ERR_TOO_BIG: return "; servers take 1 MiB at most";
   case LK_ERR_NOT_EMPTY: return "; delete its children first, or with -r";
-  case LK_ERR_BAD_VERSION: return "; read it again";
+  case LK_ERR_BAD_VERSION: return "; latchkey stat shows its version";
+  case LK_ERR_NOT_READ_ONLY:
+    return "; start a majority of the ensemble's servers";
+  case LK_ERR_EPHEMERAL_ON_LOCAL_SESSION:
+    return "; zoo.cfg needs localSessionsUpgradingEnabled=true";
+  case LK_ERR_DEADLINE:
   case LK_ERR_LOSS:
   case LK_ERR_NOT_SENT:
   case LK_ERR_THROTTLED:
   case LK_ERR_SESSION_EXPIRED: return "; try again";
   case LK_ERR_QUOTA_EXCEEDED: return "; delete something there, or raise it";
   case LK_ERR_UNKNOWN: return "; look, and try again if it is not";
-  case LK_ERR_UNIMPLEMENTED:
-    return "; a newer server is needed (3.5.1 for containers, 3.6 to watch), or "
-           "for -t one with zookeeper.extendedTypesEnabled";
   default: return "";
+  }
+}
+
+const char *cli_hint_doctor(int err)
+{
+  switch (err) {
+  case LK_ERR_PROTOCOL:
+  case LK_ERR_MARSHALLING:
+  case LK_ERR_REFUSED:
+  case LK_ERR_AUTH_FAILED:
+  case LK_ERR_AUTH_REQUIRED:
+  case LK_ERR_NOT_READ_ONLY:
+  case LK_ERR_DEADLINE:
+  case LK_ERR_LOSS:
+  case LK_ERR_NOT_SENT:
+  case LK_ERR_UNKNOWN:
+  case LK_ERR_SESSION_EXPIRED: return "; latchkey doctor tells more";
+  default: return "";
+  }
+}
+
+/* Errors that mean more to one verb than their texts say. */
+static const char *special_reason(const char *verb, int err)
+{
+  static const struct {
+    const char *verb;
+    int err;
+    const char *reason;
+  } known[] = {
+      {"create", LK_ERR_NO_NODE,
+       "the parent does not exist; -p makes missing parents"},
+      {"create", LK_ERR_UNIMPLEMENTED,
+       "the server has no such nodes; -c needs ZooKeeper 3.5.1 or newer, -t "
+       "also zookeeper.extendedTypesEnabled=true"},
+      {"watch", LK_ERR_UNIMPLEMENTED,
+       "the server has no persistent watches; ZooKeeper 3.6 or newer is "
+       "needed"},
+      {"create", LK_ERR_NO_AUTH,
+       "not allowed by the access list of the parent; --auth-file gives an "
+       "identity that the access list names"},
+      {"delete", LK_ERR_NO_AUTH,
+       "not allowed by the access list of the parent; --auth-file gives an "
+       "identity that the access list names"},
+      {"delete", LK_ERR_BAD_ARGUMENT, /* the library's */
+       "the root and ZooKeeper's own nodes cannot be deleted"},
+      {"delete", LK_ERR_BAD_ARGUMENTS, /* the server's */
+       "the root and ZooKeeper's own nodes cannot be deleted"},
+  };
+
+  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+    if (known[i].err == err && strcmp(known[i].verb, verb) == 0)
+      return known[i].reason;
+  return NULL;
+}
+
+const char *cli_reason(int err)
+{
+  switch (err) {
+  case LK_ERR_DEADLINE: return "the servers did not answer in time";
+  case LK_ERR_INVALID_ACL: return "the server refuses the access list";
+  default: return lk_error_text(err);
   }
 }
 
 int cli_complain(const char *verb, const char *path, int err)
 {
+  const char *special = special_reason(verb, err);
   cli_text clean = {0};
 
   cli_text_clean(&clean, lk_text(path));
   const char *text = cli_text_end(&clean);
 
+  if (text == NULL)
+    text = "";
   int code =
-      cli_fail(cli_code_of(err), "%s %s: %s%s", verb, text == NULL ? "" : text,
-               lk_error_text(err), cli_hint(err));
+      special != NULL
+          ? cli_fail(cli_code_of(err), "%s %s: %s", verb, text, special)
+          : cli_fail(cli_code_of(err), "%s %s: %s%s%s", verb, text,
+                     cli_reason(err), cli_hint(err), cli_hint_doctor(err));
 
   cli_text_free(&clean);
   return code;

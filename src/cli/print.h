@@ -50,10 +50,16 @@ int cli_print(const cli_text *out);
     server is a plain no, else CLI_FAILED. */
 int cli_code_of(int err);
 
+/** What happened, for messages. */
+const char *cli_reason(int err);
+
 /** "; what to do about it", or "". */
 const char *cli_hint(int err);
 
-/** Say "latchkey: VERB PATH: error; hint" and return cli_code_of(err). */
+/** "; latchkey doctor tells more" where it does, or "". */
+const char *cli_hint_doctor(int err);
+
+/** Say "latchkey: VERB PATH: error; hints" and return cli_code_of(err). */
 int cli_complain(const char *verb, const char *path, int err);
 
 #endif

@@ -13,9 +13,6 @@
 #include "cli/runner.h"
 #include "cli/tree.h"
 
-/* A server that refuses is mentioned then. */
-#define MENTION_S 1.
-
 /* ---- operands ------------------------------------------------------------ */
 
 /* What is wrong with LOCK and what follows; NULL: nothing. `*rest` is moved to
@@ -139,6 +136,14 @@ static void on_log(cli_link *l, const char *text, void *arg)
   cli_events_detail(&r->events, "%s", text);
 }
 
+static void on_slow(cli_link *l, const char *text, void *arg)
+{
+  cli_runner *r = arg;
+
+  (void)l;
+  cli_events_notice(&r->events, "%s", text);
+}
+
 static void watch(cli_runner *r)
 {
   struct ev_loop *loop = r->link.loop;
@@ -149,9 +154,8 @@ static void watch(cli_runner *r)
   ev_io_init(&r->signals, on_signal, r->job.signals.fd, EV_READ);
   r->signals.data = r;
   ev_io_start(loop, &r->signals);
-  ev_timer_init(&r->timer, cli_acquire_mention, MENTION_S, 0);
+  ev_init(&r->timer, NULL);
   r->timer.data = r;
-  ev_timer_start(loop, &r->timer);
 }
 
 /* ---- life ---------------------------------------------------------------- */
@@ -296,6 +300,8 @@ int cli_run(const cli_options *o, char **operands, cli_title title)
 
   if (wrong == NULL)
     wrong = check_hold(o);
+  if (wrong == NULL && strcmp(operands[0], "/") == 0)
+    wrong = "LOCK must be a path below \"/\"";
   if (wrong == NULL)
     wrong = find_command(o, &rest, &after);
   const char *reserved = find_reserved(o, operands[0]);
@@ -313,6 +319,7 @@ int cli_run(const cli_options *o, char **operands, cli_title title)
   r.link.up = cli_acquire_up;
   r.link.down = cli_acquire_down;
   r.link.log = on_log;
+  r.link.slow = on_slow;
   r.link.arg = &r;
   r.job.argv = text == NULL ? rest : words;
   if (r.job.argv == NULL)

@@ -47,8 +47,8 @@ typedef struct cli_runner {
   cli_kind kind;
   lk_lock *lock; /**< that of `kind` */
   lk_listener listener; /**< after the keeper's, for new deadlines */
-  ev_timer timer;       /**< a second without a session; -n: the answer;
-                             --min-hold; releasing: the session timeout */
+  ev_timer timer;       /**< -n: the answer; --min-hold; releasing: the session
+                             timeout */
   int64_t give_up_at;   /**< -w: when, on lk_client_clock(); else
                              LK_NO_LIMIT */
   uint64_t place_asked; /**< numbers the questions who holds */
@@ -70,8 +70,6 @@ bool cli_acquire_open(cli_runner *r, cli_text *complaint);
 /** For the link. */
 void cli_acquire_up(cli_link *l, void *arg);
 void cli_acquire_down(cli_link *l, int err, void *arg);
-/** `timer`, whose data is the runner: tell why there is no session yet. */
-void cli_acquire_mention(struct ev_loop *loop, ev_timer *timer, int events);
 
 /* ---- hold.c ---- */
 

@@ -80,17 +80,31 @@ static void session_over(stay *s, int err)
   s->done = true;
 }
 
+static void tell_lost_connection(stay *s)
+{
+  const cli_link *l = &s->ask->link;
+  int64_t timeout_ms = lk_client_timeout_ms(l->client);
+  cli_text text = {0};
+
+  cli_link_lost(l, &text);
+  const char *line = cli_text_end(&text);
+
+  cli_warn("%s; reconnecting: after %g s without a server %s is gone",
+           line == NULL ? "connection lost" : line, (double)timeout_ms / 1000,
+           s->clean);
+  cli_text_free(&text);
+}
+
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
   stay *s = arg;
 
+  (void)c;
   if (state == LK_STATE_EXPIRED || state == LK_STATE_AUTH_FAILED)
     session_over(s, err);
   /* With -v the library's own lines are there. */
   if (state == LK_STATE_SUSPENDED && !s->ask->options->verbose)
-    cli_warn("connection lost; reconnecting: without a server for %d s, %s is "
-             "gone",
-             (int)(lk_client_timeout_ms(c) / 1000), s->clean);
+    tell_lost_connection(s);
   if (state == LK_STATE_CONNECTED && s->suspended)
     cli_say("connected again");
   s->suspended = state == LK_STATE_SUSPENDED;

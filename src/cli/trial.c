@@ -123,15 +123,16 @@ static void tell_error(const trial *t, int err, cli_findings *f)
 
 static void tell_no_chroot(const trial *t, cli_findings *f)
 {
+  cli_text advice = {0};
   cli_text said = {0};
   cli_json *facts = cli_findings_begin(f, CLI_BROKEN, "access");
 
   cli_json_text(facts, "path", lk_text(t->ask->path));
   cli_text_printf(&said, "the chroot %s does not exist",
                   lk_client_chroot(t->ask->link.client));
-  cli_findings_end(f, &said,
-                   "latchkey create -p makes it, with a -z that ends before "
-                   "it");
+  cli_link_make_chroot(&t->ask->link, &advice);
+  cli_findings_end(f, &said, cli_text_end(&advice));
+  cli_text_free(&advice);
 }
 
 static void list(cli_text *said, const char *word)

@@ -154,7 +154,7 @@ static const char *cut(lk_hosts *h, char *text, size_t hosts_len)
     text[(name.at - text) + (ptrdiff_t)name.len] = '\0';
     h->items[h->count++] = (lk_host){.name = name.at, .port = port};
   }
-  return h->count == 0 ? "it names no host" : NULL;
+  return h->count == 0 ? "no host is named" : NULL;
 }
 
 int lk__hosts_init(lk_hosts *h, const lk_mem *mem, const char *text,

@@ -2,13 +2,19 @@
 """What the verbs of latchkey print when something is wrong: each message once,
 whole, with its exit code."""
 
+import contextlib
 import json
 import os
+import re
+import socket
 import subprocess
+import tempfile
+import threading
 
 import command
 from command import expect, run
 import live
+import relay
 
 zk = command.serve()
 HELP = "; latchkey %s --help shows the form"
@@ -145,6 +151,394 @@ def paths_are_checked_before_a_server_is_asked():
          "/sequential//")
 
 
+# ---- the way to a server ---------------------------------------------------------
+
+DOCTOR = "; latchkey doctor tells more"
+SILENT = "; the host is down, the server hangs, or a firewall drops packets"
+VERBS = (("status",), ("wait",), ("revoke",), ("ls",), ("tree",), ("get",),
+         ("stat",), ("create",), ("delete",), ("watch",), ("acl",), ("set",),
+         ("run",))
+
+
+def words(verb, path, *options):
+    """A command line that needs a server."""
+    last = {"set": ("data",), "run": ("true",)}.get(verb, ())
+    return (verb, *options, path, *last)
+
+
+SOON = ("--connect-timeout", "0.9")
+
+
+@contextlib.contextmanager
+def listener(serve):
+    """Where a server should be: serve(connection) is called for each guest."""
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        def attend():
+            with contextlib.suppress(OSError):
+                while True:
+                    guest, _ = door.accept()
+                    with guest:
+                        serve(guest)
+        threading.Thread(target=attend, daemon=True).start()
+        yield "127.0.0.1:%d" % door.getsockname()[1]
+        door.shutdown(socket.SHUT_RDWR)
+
+
+def closed_port():
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        return "127.0.0.1:%d" % door.getsockname()[1]
+
+
+def hang_up(guest):
+    guest.recv(100)
+
+
+def every_verb_says_why_it_cannot_connect():
+    there = closed_port()
+    for (verb,) in VERBS:
+        says(125, "cannot connect to %s: Connection refused; nothing listens "
+             "there: start ZooKeeper, or correct -z%s" % (there, DOCTOR),
+             "-z", there, *words(verb, "/x", *SOON))
+
+
+def connect_failures_name_the_likely_cause():
+    closed = closed_port()
+    with socket.create_server(("127.0.0.1", 0)) as door, \
+            listener(hang_up) as closer, \
+            listener(lambda guest: guest.sendall(b"HTTP/1.1 400 no\r\n\r\n")) \
+            as web:
+        silent = "127.0.0.1:%d" % door.getsockname()[1]
+        for verb in ("ls", "run"):
+            for servers, text in (
+                    (silent, "%s: no answer within 0.9 s%s" % (silent, SILENT)),
+                    (closer, closer + ": the server hung up without an answer; "
+                     "it has no quorum, or is full (maxClientCnxns), or wants "
+                     "TLS"),
+                    (web, web + ": a frame longer than the limit; that is not "
+                     "the client port of a ZooKeeper server, or it wants TLS"),
+                    ("localhost:" + closed.split(":")[1], None),
+                    ("no-such-host.invalid", None)):
+                if text is not None:
+                    says(125, "cannot connect to " + text + DOCTOR,
+                         "-z", servers, *words(verb, "/x", *SOON))
+                    continue
+                done = expect(125, "-z", servers, *words(verb, "/x", *SOON))
+                assert re.match(
+                    "latchkey: cannot connect to (localhost:[0-9]+ at "
+                    r"(127\.0\.0\.1|\[::1\]):[0-9]+: Connection refused; nothing|"
+                    "no-such-host.invalid:2181: (no answer within|the name "
+                    "cannot be resolved:)) .*latchkey doctor", done.err), done
+            says(125, "cannot connect to any server: %s: Connection refused, "
+                 "%s: the server hung up without an answer; likely there "
+                 "is no quorum: start a majority of the servers" % (closed, closer) +
+                 DOCTOR, "-z", closed + "," + closer,
+                 *words(verb, "/x", *SOON))
+
+
+def wrong_servers_are_shown():
+    for servers, text in (
+            ("", "no host is named"),
+            (" , /x", "no host is named"),
+            ("a:0", "a port is a number from 1 to 65535"),
+            ("a,:1", "a host name is missing"),
+            ("::1", "an IPv6 address needs brackets, as in [::1]:2181"),
+            ("[::1", "a bracket is not closed, as in [::1]:2181"),
+            ("a/b/", "what follows the first / must be a valid path (the "
+             "chroot)")):
+        for (verb,) in (*VERBS, ("doctor",)):
+            prefix = "doctor: " if verb == "doctor" else ""
+            says(125, prefix + 'servers "%s": %s; -z takes '
+                 "host:port,host:port/chroot" % (servers, text),
+                 "-z", servers, *words(verb, "/x", *SOON))
+
+
+def attempts_are_mentioned_after_a_second():
+    """They were after ten, when there were no more."""
+    there = closed_port()
+    notice = ("no session yet: %s: Connection refused; trying for another 0.5 s"
+              % there)
+    more = ("-z", there, "--connect-timeout", "1.5")
+    for verb in (("ls", "/"), ("run", "/x", "true")):
+        done = run(*more, *verb)
+        assert done.code == 125 and len(done.err.splitlines()) == 2, done
+        assert done.err.splitlines()[0] == "latchkey: " + notice, done
+    assert len(run(*more, "run", "-q", "/x", "true").err.splitlines()) == 1
+    lines = [json.loads(line) for line in
+             run("--json", *more, "ls", "/").err.splitlines()]
+    assert [line["event"] for line in lines] == ["notice", "failed"], lines
+    assert lines[0]["reason"] == notice, lines
+
+
+def a_missing_chroot_is_named():
+    """It was "no such node", or a lock that is free."""
+    text = ("the chroot /no/root does not exist; latchkey create -p -z " +
+            zk.connect + " /no/root makes it")
+    where = ("-z", zk.connect + "/no/root")
+    for (verb,) in VERBS:
+        if verb in ("create", "watch"):
+            continue
+        prefix = "/x: " if verb == "run" else verb + ": "
+        says(125, prefix + text, *where, *words(verb, "/x"))
+    with command.start("watch", *where, "/") as process:
+        assert process.stdout.readline() == "watching /\n"
+        process.terminate()
+        assert process.end().err == "latchkey: warning: " + text + "\n"
+    says(1, "create /x: the parent does not exist; -p makes missing parents",
+         "create", *where, "/x")
+    expect(0, *re.search("create .*(?= makes)", text)[0].split())
+    assert expect(0, "ls", *where, "/").out == ""
+
+
+def a_lost_connection_is_named():
+    """It was "connection lost (connection lost before the answer came)"."""
+    with relay.Relay(zk.connect) as way, command.start(
+            "run", "-z", way.address, "/lost", "sleep", "600") as process:
+        command.held("/lost")
+        way.drop()
+        lines = [process.stderr.readline() for _ in range(2)]
+        assert lines == [
+            "latchkey: connection to %s lost: the server closed the connection; "
+            "reconnecting\n" % way.address,
+            "latchkey: connected again\n"], lines
+        process.terminate()
+
+
+def identities_that_do_not_work_are_named():
+    with tempfile.TemporaryDirectory() as folder:
+        def file(name, text):
+            path = os.path.join(folder, name)
+            with open(path, "w") as out:
+                out.write(text)
+            os.chmod(path, 0o600)
+            return ("--auth-file", path)
+
+        scheme = file("scheme", "no-such-scheme:x\n")
+        line = file("line", "digest:me:secret\ndigest\n")
+        refused = ("the server refuses the credentials; check the lines of "
+                   "--auth-file" + DOCTOR)
+        says(125, "ls /: " + refused, "ls", *scheme, "/")
+        says(125, "set /: " + refused, "set", *scheme, "/", "x")
+        says(125, "/x: " + refused, "run", *scheme, "/x", "true")
+        for verb in (("ls", "/"), ("run", "/x", "true")):
+            says(125, "--auth-file: a line of %s is not scheme:credentials, "
+                 "such as digest:user:password" % line[1], *line, *verb)
+            says(125, "--auth-file: cannot read %s: Is a directory" % folder,
+                 "--auth-file", folder, *verb)
+            says(125, "--auth-file: cannot read /nowhere: No such file or "
+                 "directory", "--auth-file", "/nowhere", *verb)
+
+
+def servers_without_quorum_are_named():
+    with command.zkserver.Server(servers=3) as ensemble:
+        a, b, c = ensemble.addresses
+        ensemble.kill(2)
+        ensemble.kill(3)
+        text = (
+            "latchkey: cannot connect to any server: %s: the server hung up "
+            "without an answer, %s: Connection refused, %s: Connection "
+            "refused; likely there is no quorum: start a majority of the "
+            "servers%s\n"
+            % (a, b, c, DOCTOR))
+        # It serves on until it has noticed, and each attempt takes its time.
+        live.eventually(lambda: run(
+            "ls", "--connect-timeout", "1", "-z", ensemble.connect,
+            "/").err == text)
+
+
+# ---- nodes -----------------------------------------------------------------------
+
+NOBODY = "; --auth-file gives an identity that the access list names"
+
+
+def nodes_that_are_not_there_are_named():
+    for verb in ("ls", "tree", "get", "stat", "delete", "acl"):
+        says(1, verb + " /none: no such node", verb, "/none")
+    says(1, "ls /none: no such node", "ls", "-R", "/none")
+    says(1, "set /none: no such node", "set", "/none", "x")
+    says(1, "acl /none: no such node", "acl", "/none", "open")
+    says(1, "delete /none: no such node", "delete", "-r", "/none")
+    for kind in ((), ("-s",), ("-e",), ("-c",), ("-t", "60000")):
+        says(1, "create /none/x: the parent does not exist; -p makes missing "
+             "parents", "create", *kind, "/none/x")
+
+
+def nodes_in_the_wrong_state_are_named():
+    expect(0, "create", "-p", "/state/child")
+    for more in ((), ("-p",), ("-c",)):
+        says(1, "create /state: the node exists already", "create", *more,
+             "/state")
+    says(1, "delete /state: the node has children; delete its children first, "
+         "or with -r", "delete", "/state")
+    version = "the node has another version; latchkey stat shows its version"
+    says(1, "set /state: " + version, "set", "-V", "7", "/state", "x")
+    says(1, "delete /state/child: " + version, "delete", "-V", "7",
+         "/state/child")
+    says(125, "delete: -V and -r exclude each other; give one of them",
+         "delete", "-r", "-V", "7", "/state")
+    for path in ("/", "/zookeeper", "/zookeeper/quota"):
+        for more in ((), ("-r",)):
+            says(125, "delete %s: the root and ZooKeeper's own nodes cannot be "
+                 "deleted" % path, "delete", *more, path)
+    with command.start("create", "-e", "/state/e") as process:
+        process.stdout.readline()
+        says(1, "create /state/e/x: an ephemeral node cannot have children; "
+             "choose a path that is not below an ephemeral node", "create",
+             "/state/e/x")
+        process.terminate()
+    says(125, "set /state: larger than the configured limit; servers take 1 "
+         "MiB at most", "set", "/state", "-", input="x" * 1100000)
+
+
+def kinds_of_nodes_that_exclude_each_other_are_named():
+    for a, b in (("-c", "-e"), ("-c", "-s"), ("-t", "-e"), ("-t", "-c")):
+        given = [a, "5", b] if a == "-t" else [a, b]
+        says(125, "create: %s and %s exclude each other; latchkey create "
+             "--help says what they mean" % (a, b), "create", *given, "/kind")
+    says(1, "stat /kind: no such node", "stat", "/kind")
+
+
+def what_access_lists_forbid_is_named():
+    not_allowed = "not allowed by the node's access list" + NOBODY
+    parent = "not allowed by the access list of the parent" + NOBODY
+    expect(0, "create", "/shut")
+    expect(0, "create", "/shut/x")
+    expect(0, "create", "/open")
+    expect(0, "create", "--acl", "world:anyone:c", "/open/none")
+    expect(0, "acl", "/shut", "world:anyone:a")
+    for verb in ("ls", "tree", "get"):
+        says(125, "%s /shut: %s" % (verb, not_allowed), verb, "/shut")
+    says(125, "set /shut: " + not_allowed, "set", "/shut", "x")
+    says(125, "create /shut/y: " + parent, "create", "/shut/y")
+    says(125, "delete /shut/x: " + parent, "delete", "/shut/x")
+    says(125, "acl /open/none: " + not_allowed, "acl", "/open/none")
+    says(125, "acl /open/none: " + not_allowed, "acl", "/open/none", "open")
+    for verb in ("status", "wait", "revoke"):
+        says(125, "%s /shut: %s" % (verb, not_allowed), verb, "/shut")
+    says(125, "/shut: the access list lacks READ, CREATE or DELETE for us" +
+         NOBODY, "run", "/shut", "true")
+    for verb in ("ls", "tree"):
+        done = run(*((verb, "-R") if verb == "ls" else (verb,)), "/open")
+        assert done.code == 125 and done.err == (
+            "latchkey: %s /open: 1 node not read: %s\n" %
+            (verb, not_allowed)), done
+
+
+def access_lists_that_the_server_refuses_are_named():
+    refused = ("the server refuses the access list: it does not know a scheme "
+               "or an id there, or creator (auth) stands there without "
+               "--auth-file")
+    for spec in ("creator", "world:bob:r", "no-such-scheme:bob:r", "ip:bob:r"):
+        says(125, "acl /zookeeper: " + refused, "acl", "/zookeeper", spec)
+        says(125, "create /refused: " + refused, "create", "/refused", "--acl",
+             spec)
+        says(125, "/refused-lock: " + refused, "run", "--acl", spec,
+             "/refused-lock", "true")
+
+
+def numbers_out_of_range_are_named():
+    for text, *command_line in (
+            ('--count: "0" is not a number of events, 1 or more', "watch", "-n",
+             "0", "/x"),
+            ('--ttl: "0" is not a number of milliseconds from 1 to '
+             "1099511627775", "create", "-t", "0", "/x"),
+            ('--node-version: "x" is not a version (0 and up; -1 is any)',
+             "set", "-V", "x", "/x", "y"),
+            ('--node-version: "-2" is not a version (0 and up; -1 is any)',
+             "delete", "-V", "-2", "/x"),
+            ('--session-timeout: "0" must be more than 0', "ls", "-T", "0",
+             "/x"),
+            ('--session-timeout: "x" is not a number of seconds, such as 10 or '
+             "0.5", "ls", "-T", "x", "/x"),
+            ('--session-timeout: "9999999999" is too long a time (24 days are '
+             "the most)", "ls", "-T", "9999999999", "/x"),
+            ('--connect-timeout: "0" must be more than 0', "ls",
+             "--connect-timeout", "0", "/x"),
+            ('--wait: "-1" is not a number of seconds, such as 10 or 0.5',
+             "wait", "-w", "-1", "/x"),
+            ("--zk needs an argument: CONNECT", "ls", "/x", "-z"),
+            ("--json takes no argument", "ls", "/x", "--json=yes"),
+            ('--layout: "x" is none of curator, kazoo, native[:PREFIX], '
+             "native-uuid[:PREFIX]", "status", "--layout", "x", "/x")):
+        usage(text, *command_line)
+
+
+def output_that_cannot_be_written_is_named():
+    expect(0, "create", "/full", "data")
+    expect(0, "create", "/full/child")
+    for verb in ("ls", "get", "stat", "tree", "acl", "status", "doctor"):
+        with open("/dev/full", "w") as full:
+            done = run(verb, "/full", stdout=full)
+        assert (done.code, done.err) == (
+            125, "latchkey: cannot write to standard output: No space left on "
+            "device\n"), (verb, done)
+
+
+# ---- run -------------------------------------------------------------------------
+
+def usage_of_run_is_named():
+    for text, *more in (
+            ("there is no COMMAND to run", "/x"),
+            ("there is no COMMAND to run", "/x", "--"),
+            ('LOCK must be a path below "/"', "/", "true"),
+            ("LOCK -c takes exactly one argument", "/x", "-c"),
+            ("LOCK -c takes exactly one argument", "/x", "-c", "a", "b"),
+            ("-c STRING is all there is to run; nothing may follow LOCK", "-c",
+             "a", "/x", "b"),
+            ('--lock: "/" is not a path below "/", nor x: or s: and such a '
+             "path", "-l", "/", "/x", "true"),
+            ('--lock: "y" is not a path below "/", nor x: or s: and such a '
+             "path", "-l", "y", "/x", "true"),
+            ('--permits: "0" is not a number of permits from 1 to 1000000',
+             "-p", "0", "/x", "true"),
+            ('--take: "0" is not a number of permits from 1 to 1000', "--take",
+             "0", "/x", "true"),
+            ("--take goes with -p", "--take", "1", "/x", "true"),
+            ("--take asks for more than there are (-p)", "-p", "1", "--take",
+             "2", "/x", "true"),
+            ("-p does not go with -s, -x or -l", "-p", "1", "-s", "/x", "true"),
+            ("-p goes with --layout curator and kazoo only", "-p", "1",
+             "--layout", "native", "/x", "true"),
+            ("-s and -x have names of their own; --layout takes no prefix "
+             "there", "-s", "--layout", "native:a-", "/x", "true"),
+            ("--max-hold ends COMMAND as --on-lost says, which is ignore",
+             "--max-hold", "1", "--on-lost", "ignore", "/x", "true"),
+            ("--min-hold is longer than --max-hold", "--max-hold", "1",
+             "--min-hold", "2", "/x", "true"),
+            ('--on-lost: "cry" is none of term, kill, stop, ignore',
+             "--on-lost", "cry", "/x", "true"),
+            ('--assurance: "hope" is none of quorum, sync, ping',
+             "--assurance", "hope", "/x", "true"),
+            ('--conflict-exit-code: "256" is not an exit code from 0 to 255',
+             "-E", "256", "/x", "true"),
+            ('--kill-after: "0" must be more than 0 (--on-lost kill kills at '
+             "once)", "--kill-after", "0", "/x", "true"),
+            ('--max-hold: "0" must be more than 0', "--max-hold", "0", "/x",
+             "true"),
+            ('--events-fd: "99" is not an open descriptor (in a shell: 3>FILE '
+             "opens number 3)", "--events-fd", "99", "/x", "true")):
+        usage(text, "run", *more)
+    with open("/dev/null") as null:
+        says(125, 'run: --events-fd: "0" is a descriptor that cannot be written '
+             "to" + HELP % "run", "run", "--events-fd", "0", "/x", "true",
+             stdin=null)
+
+
+def ends_of_run_are_named():
+    with command.start("run", "/busy", "sleep", "600") as process:
+        command.held("/busy")
+        says(124, "/busy: is held by another; -w waits for it", "run", "-n",
+             "/busy", "true")
+        says(124, "/busy: is still held by another", "run", "-w", "0.3",
+             "/busy", "true")
+        process.terminate()
+    says(125, "--kill-after must be less than half the session timeout, which "
+         "is 10.000 s; -T asks for another", "run", "-T", "10", "--kill-after",
+         "5", "/x", "true")
+    says(127, "cannot run /nowhere: No such file or directory; check the name "
+         "and PATH", "run", "/x", "/nowhere")
+    says(126, "cannot run /etc: Permission denied", "run", "/x", "/etc")
+
+
 # ---- access lists ----------------------------------------------------------------
 
 def access_lists_are_checked():
@@ -239,7 +633,24 @@ live.run(live.together(
     operands_are_counted,
     set_needs_data,
     paths_are_checked_before_a_server_is_asked,
+    every_verb_says_why_it_cannot_connect,
+    connect_failures_name_the_likely_cause,
+    wrong_servers_are_shown,
+    attempts_are_mentioned_after_a_second,
+    a_missing_chroot_is_named,
+    a_lost_connection_is_named,
+    identities_that_do_not_work_are_named,
+    nodes_that_are_not_there_are_named,
+    nodes_in_the_wrong_state_are_named,
+    kinds_of_nodes_that_exclude_each_other_are_named,
+    what_access_lists_forbid_is_named,
+    access_lists_that_the_server_refuses_are_named,
+    numbers_out_of_range_are_named,
+    output_that_cannot_be_written_is_named,
+    usage_of_run_is_named,
+    ends_of_run_are_named,
     access_lists_are_checked,
     with_json_errors_are_objects,
     events_say_why_a_run_did_not_begin,
-    warnings_are_objects_too))
+    warnings_are_objects_too),
+    servers_without_quorum_are_named)

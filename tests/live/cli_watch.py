@@ -65,9 +65,10 @@ def r_watches_all_below():
 
 
 def n_counts_events():
+    expect(0, "create", "/n")
     with watching("-n", "2", "-z", zk.connect + "/n", "/x",
                   stdout=subprocess.PIPE) as process:
-        expect(0, "create", "-p", "/n/x")
+        expect(0, "create", "/n/x")
         expect(0, "set", "/n/x", "y")
         done = process.end()
         assert done.code == 0 and done.err == "", done
@@ -208,8 +209,8 @@ def usage_of_watch_is_125():
     assert "usage: latchkey watch" in expect(0, "watch", "--help").out
     assert "must begin with" in expect(125, "watch", "x").err
     assert 'must not hold "//"' in expect(125, "watch", "/x//y").err
-    assert "out of range" in expect(125, "watch", "-n", "0", "/x").err
-    assert "whole number" in expect(125, "watch", "-n", "x", "/x").err
+    assert "1 or more" in expect(125, "watch", "-n", "0", "/x").err
+    assert "1 or more" in expect(125, "watch", "-n", "x", "/x").err
     assert "cannot connect" in expect(
         125, "watch", "-z", "127.0.0.1:1", "--connect-timeout", ".3",
         "/x").err
@@ -259,7 +260,7 @@ def acl_knows_identities():
         file.flush()
         me = ("--auth-file", file.name)
         expect(0, "create", "/own")
-        assert "creator needs" in expect(125, "acl", "/own", "creator").err
+        assert "refuses the access list" in expect(125, "acl", "/own", "creator").err
         expect(0, "acl", *me, "/own", "creator")
         assert expect(0, "acl", *me, "/own").out == (
             "digest:bob:fyVmFCwVbTJYrznoSu1koqYEYF0=:cdrwa\n")

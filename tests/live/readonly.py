@@ -60,7 +60,9 @@ def the_command_reads(path):
     done = get(path, "--read-only")
     assert done.code == 0 and done.out == "old", done
     assert "has no quorum; what it shows may be old" in done.err, done
-    assert len(done.err.splitlines()) == 1, done
+    lines = [line for line in done.err.splitlines()
+             if "no session yet" not in line]  # it may take its time
+    assert len(lines) == 1, done
 
 
 def one_that_is_cut_off_serves_until_another_is_found():

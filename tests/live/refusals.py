@@ -97,7 +97,8 @@ def a_local_session_has_no_ephemeral_nodes():
             "EPHEMERAL_ON_LOCAL_SESSION")
         done = command.run("run", "-z", zk.connect, "/l", "true")
         assert done.code == 125 and done.err == (
-            "latchkey: /l: ephemeral node on a local session\n"), done
+            "latchkey: /l: ephemeral node on a local session; zoo.cfg needs "
+            "localSessionsUpgradingEnabled=true\n"), done
 
 
 live.run(a_busy_server, a_local_session_has_no_ephemeral_nodes)

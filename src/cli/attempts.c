@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include <latchkey/client.h>
+
+#include "cli/attempts.h"
+
+/* More servers are only counted. */
+enum { MOST_TOLD = 5 };
+
+/* ---- the list ------------------------------------------------------------ */
+
+static void add_server(const char *host, uint16_t port, void *arg)
+{
+  cli_attempts *a = arg;
+  cli_text name = {0};
+  void *items = realloc(a->items, (a->count + 1) * sizeof *a->items);
+
+  if (items == NULL)
+    return;
+  a->items = items;
+  if (strchr(host, ':') != NULL)
+    cli_text_printf(&name, "[%s]:%u", host, (unsigned)port);
+  else
+    cli_text_printf(&name, "%s:%u", host, (unsigned)port);
+  if (cli_text_end(&name) == NULL)
+    cli_text_free(&name);
+  else
+    a->items[a->count++] = (cli_attempt){.server = name.at};
+}
+
+void cli_attempts_init(cli_attempts *a, const char *hosts)
+{
+  memset(a, 0, sizeof *a);
+  lk_hosts_each(hosts, add_server, a);
+}
+
+void cli_attempts_note(cli_attempts *a, int err, const char *line)
+{
+  for (size_t i = 0; i < a->count && err != 0; i++) {
+    cli_attempt *one = &a->items[i];
+    size_t len = strlen(one->server);
+
+    if (strncmp(line, one->server, len) != 0 ||
+        strncmp(line + len, ": ", 2) != 0)
+      continue;
+    free(one->why);
+    one->why = strdup(line + len + 2);
+    one->err = err;
+  }
+}
+
+void cli_attempts_free(cli_attempts *a)
+{
+  for (size_t i = 0; i < a->count; i++) {
+    free(a->items[i].server);
+    free(a->items[i].why);
+  }
+  free(a->items);
+  memset(a, 0, sizeof *a);
+}
+
+/* ---- what they tell ------------------------------------------------------ */
+
+/* What follows `mark` and the word behind it, as in "resolve HOST: why"; NULL:
+   `why` does not begin with `mark`. `word` gets that word. */
+static const char *behind_step(const char *why, const char *mark,
+                               lk_bytes *word)
+{
+  size_t len = strlen(mark);
+  const char *colon = strncmp(why, mark, len) == 0 ? strstr(why, ": ") : NULL;
+
+  if (colon == NULL)
+    return NULL;
+  *word = lk_bytes_of(why + len, (size_t)(colon - why) - len);
+  return colon + 2;
+}
+
+static bool is_text(lk_bytes b, const char *text)
+{
+  return b.len == strlen(text) && memcmp(b.at, text, b.len) == 0;
+}
+
+/* "host:port: why", with the address where that is not the name. */
+static void tell_ended(const cli_attempt *one, cli_text *out)
+{
+  lk_bytes word;
+  const char *why = behind_step(one->why, "resolve ", &word);
+
+  cli_text_clean(out, lk_text(one->server));
+  if (why != NULL) {
+    cli_text_puts(out, ": the name cannot be resolved: ");
+    cli_text_clean(out, lk_text(why));
+    return;
+  }
+  why = behind_step(one->why, "connect to ", &word);
+  if (why != NULL && !is_text(word, one->server)) {
+    cli_text_puts(out, " at ");
+    cli_text_clean(out, word);
+  }
+  cli_text_puts(out, ": ");
+  cli_text_clean(out, lk_text(why != NULL ? why : one->why));
+}
+
+static void tell_one(const cli_attempt *one, const char *current,
+                     double seconds, cli_text *out)
+{
+  if (one->why != NULL) {
+    tell_ended(one, out);
+    return;
+  }
+  cli_text_clean(out, lk_text(one->server));
+  if (strcmp(one->server, current) == 0)
+    cli_text_printf(out, ": no answer within %g s", seconds);
+  else
+    cli_text_puts(out, ": not tried yet");
+}
+
+void cli_attempts_list(const cli_attempts *a, const char *current,
+                       double seconds, cli_text *out)
+{
+  for (size_t i = 0; i < a->count && i < MOST_TOLD; i++) {
+    cli_text_puts(out, i == 0 ? "" : ", ");
+    tell_one(&a->items[i], current, seconds, out);
+  }
+  if (a->count > MOST_TOLD)
+    cli_text_printf(out, ", and %zu more", a->count - MOST_TOLD);
+}
+
+void cli_attempts_tell(const cli_attempts *a, const char *current,
+                       double seconds, cli_text *out)
+{
+  cli_text_puts(out, a->count > 1 ? "cannot connect to any server: "
+                                  : "cannot connect to ");
+  cli_attempts_list(a, current, seconds, out);
+}
+
+/* ---- what it means ------------------------------------------------------- */
+
+typedef struct census {
+  size_t refused;    /* nothing listens */
+  size_t unreached;  /* no answer from the host */
+  size_t unresolved; /* no address */
+  size_t hung_up;    /* ZooKeeper does so where it does not serve */
+  size_t strange;    /* not ZooKeeper, or TLS */
+  size_t silent;     /* connected, or on the way, and nothing comes */
+  size_t unwelcome;  /* --auth-file */
+} census;
+
+static void count_one(census *c, const cli_attempt *one)
+{
+  switch (one->err) {
+  case LK_ERR_CONNECT:
+    if (strstr(one->why, "refused") != NULL)
+      c->refused++;
+    else
+      c->unreached++;
+    break;
+  case LK_ERR_RESOLVE: c->unresolved++; break;
+  case LK_ERR_REFUSED: c->hung_up++; break;
+  case LK_ERR_PROTOCOL:
+  case LK_ERR_MARSHALLING:
+  case LK_ERR_TOO_BIG: c->strange++; break;
+  case LK_ERR_AUTH_FAILED: c->unwelcome++; break;
+  default: c->silent++; break;
+  }
+}
+
+const char *cli_attempts_advice(const cli_attempts *a)
+{
+  census c = {0};
+
+  for (size_t i = 0; i < a->count; i++)
+    count_one(&c, &a->items[i]);
+  if (c.unwelcome > 0)
+    return "check the lines of --auth-file";
+  if (c.hung_up > 0 && c.hung_up < a->count)
+    return "likely there is no quorum: start a majority of the servers";
+  if (c.hung_up > 0)
+    return "it has no quorum, or is full (maxClientCnxns), or wants TLS";
+  if (c.strange > 0)
+    return "that is not the client port of a ZooKeeper server, or it wants TLS";
+  if (c.unresolved == a->count)
+    return "correct the name in -z, or the name service";
+  if (c.refused == a->count)
+    return "nothing listens there: start ZooKeeper, or correct -z";
+  if (c.unreached + c.silent == a->count)
+    return "the host is down, the server hangs, or a firewall drops packets";
+  return "start the servers, or correct -z";
+}

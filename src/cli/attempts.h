@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_CLI_ATTEMPTS_H
+#define LK_CLI_ATTEMPTS_H
+
+#include "cli/text.h"
+
+/** How the last connection attempt to one server ended. */
+typedef struct cli_attempt {
+  char *server; /**< "host:port", as the library's log has it */
+  int err;      /**< 0: none has ended */
+  char *why;    /**< own memory; NULL: none has ended */
+} cli_attempt;
+
+/** The servers of a connect string, in its order. Zero it to begin. Where
+    memory is short servers are missing. */
+typedef struct cli_attempts {
+  cli_attempt *items;
+  size_t count;
+} cli_attempts;
+
+void cli_attempts_init(cli_attempts *a, const char *hosts);
+/** Take note of a line of the library's log that begins with a server's name;
+    others are left alone. */
+void cli_attempts_note(cli_attempts *a, int err, const char *line);
+void cli_attempts_free(cli_attempts *a);
+
+/** List how they ended, as part of a line. `current` is the server that is
+   tried now; `seconds` have passed. */
+void cli_attempts_list(const cli_attempts *a, const char *current,
+                       double seconds, cli_text *out);
+
+/** The same as the start of a line which says that no server gives a session.
+ */
+void cli_attempts_tell(const cli_attempts *a, const char *current,
+                       double seconds, cli_text *out);
+
+/** The likely cause and what to do, as part of a line; a constant. */
+const char *cli_attempts_advice(const cli_attempts *a);
+
+#endif
