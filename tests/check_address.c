@@ -34,6 +34,7 @@ START_TEST(literals_are_read_and_written)
   expect_text("::ffff:1.2.3.4", "[::ffff:1.2.3.4]:2181");
   expect_text("fe80::1%7", "[fe80::1%7]:2181");
   ck_assert_uint_eq(parse("fe80::1%4000000").v6.sin6_scope_id, 4000000);
+  ck_assert_uint_eq(parse("fe80::1%999999999").v6.sin6_scope_id, 999999999);
   ck_assert_uint_ne(parse("fe80::1%lo").v6.sin6_scope_id, 0);
 }
 END_TEST
@@ -52,6 +53,7 @@ START_TEST(names_are_no_literals)
       "::1%",
       "::1%nosuchdevice",
       "::1%1x",
+      "::1%1000000000",
       "::1%99999999999",
       "127.0.0.1%lo",
       ":::",

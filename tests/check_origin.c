@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "ev/bell.h"
 #include "ev/clock.h"
 #include "ev/origin.h"
 
@@ -132,12 +133,58 @@ static void ring_once(clockid_t id)
   lk__clock_ring_by(&c, due - 1000); /* long ago */
   ck_assert(rings(&c, -1));
   lk__clock_rang(&c);
-  lk__clock_ring_by(&c, -5);
-  ck_assert(rings(&c, -1));
-  lk__clock_rang(&c);
+  for (int64_t at = -5; at <= 0; at++) {
+    lk__clock_ring_by(&c, at);
+    ck_assert(rings(&c, -1));
+    lk__clock_rang(&c);
+  }
   lk__clock_rang(&c); /* does not wait */
   lk__clock_close(&c);
 }
+
+static int64_t whole_ms(clockid_t id)
+{
+  struct timespec t;
+
+  ck_assert_int_eq(clock_gettime(id, &t), 0);
+  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Often enough to read it within a microsecond of the next millisecond. */
+START_TEST(clock_counts_whole_milliseconds)
+{
+  lk_clock c;
+
+  ck_assert_int_eq(lk__clock_open(&c), 0);
+  for (int i = 0; i < 50000; i++) {
+    int64_t before = whole_ms(c.id), now = lk__clock_now(&c);
+
+    ck_assert(before <= now && now <= whole_ms(c.id));
+  }
+  lk__clock_close(&c);
+}
+END_TEST
+
+static void do_nothing(void *arg)
+{
+  (void)arg;
+}
+
+START_TEST(bell_may_have_descriptor_0)
+{
+  struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+  int own = dup(STDIN_FILENO);
+  lk_bell b;
+
+  close(STDIN_FILENO);
+  ck_assert_int_eq(lk__bell_open(&b, loop, do_nothing, NULL), 0);
+  ck_assert_int_eq(b.io.fd, STDIN_FILENO);
+  lk__bell_close(&b);
+  ev_loop_destroy(loop);
+  dup2(own, STDIN_FILENO);
+  close(own);
+}
+END_TEST
 
 START_TEST(alarm_is_set_to_the_millisecond)
 {
@@ -200,6 +247,7 @@ END_TEST
 
 SUITE("origin", a_child_knows_and_draws_anew,
       a_child_knows_on_an_old_kernel_too, no_bytes_are_handed_out_twice,
-      nor_when_the_system_has_no_more, alarm_is_set_to_the_millisecond,
+      nor_when_the_system_has_no_more, clock_counts_whole_milliseconds,
+      bell_may_have_descriptor_0, alarm_is_set_to_the_millisecond,
       the_alarm_rings_when_it_is_due, it_does_so_on_an_old_kernel_too,
       origin_that_is_freed_leaves_no_page)
