@@ -141,6 +141,16 @@ int cli_guard_news(const cli_guard *g, cli_news *out)
   return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? 0 : -1;
 }
 
+void cli_guard_continue(const cli_guard *g)
+{
+  siginfo_t info = {.si_pid = 0};
+
+  if (g->pid > 0 &&
+      waitid(P_PID, (id_t)g->pid, &info, WSTOPPED | WNOHANG) == 0 &&
+      info.si_pid != 0)
+    keep_going(g);
+}
+
 enum { LOOK_MS = 100 };
 
 /* If this end were closed with news unread, the guard would see a connection

@@ -49,6 +49,8 @@ void cli_guard_order(cli_guard *g, const cli_order *order);
 void cli_guard_flush(cli_guard *g);
 /** 1: there is news; 0: none at present; -1: the guard is gone. */
 int cli_guard_news(const cli_guard *g, cli_news *out);
+/** After SIGCHLD: let it go on if a process has stopped it. */
+void cli_guard_continue(const cli_guard *g);
 /** Say goodbye, read its news to the end, and wait until it has ended. */
 void cli_guard_close(cli_guard *g);
 

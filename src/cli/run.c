@@ -71,11 +71,12 @@ static void on_guard(struct ev_loop *loop, ev_io *watcher, int events)
   cli_hold_news(watcher->data);
 }
 
-/* As PID 1 we are everybody's parent. */
-static void reap(const cli_runner *r)
+/* A child was stopped or has ended. As PID 1 we are everybody's parent. */
+static void look_at_children(const cli_runner *r)
 {
   siginfo_t info = {.si_pid = 0};
 
+  cli_guard_continue(&r->guard);
   while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
          info.si_pid != 0 && info.si_pid != r->guard.pid) {
     waitpid(info.si_pid, NULL, WNOHANG);
@@ -115,7 +116,7 @@ static void on_signal(struct ev_loop *loop, ev_io *watcher, int events)
   (void)events;
   while (cli_signals_next(&r->job.signals, &signal)) {
     if (signal.number == SIGCHLD)
-      reap(r);
+      look_at_children(r);
     else if (r->phase == CLI_PHASE_RUNNING)
       cli_hold_signal(r, signal);
     else if (r->phase < CLI_PHASE_RUNNING)

@@ -119,6 +119,23 @@ def stop_reaches_a_group_of_job_control():
     stop_reaches("stop-monitor", [], "set -m; %s & wait", run_as_nobody())
 
 
+# ---- a stopped supervisor
+
+def a_stopped_supervisor_is_continued():
+    log = Log("stopped")
+    with Relay(zk.connect) as wire:
+        with start("run", "-z", wire.address, "-T", "4", "/stopped",
+                   *log.writer) as process:
+            log.wait()
+            guard = command.guard_of(process.pid)
+            wire.freeze()
+            os.kill(guard, signal.SIGSTOP)
+            granted = next_holder("/stopped")
+            assert log.is_silent_since(granted), (log.last(), granted)
+            wire.thaw()
+            assert process.end().code == 123
+
+
 # ---- deep trees
 
 DEEP = """
@@ -362,6 +379,7 @@ live.run(live.together(
     stop_reaches_another_session,
     stop_reaches_another_session_without_a_cgroup,
     stop_reaches_a_group_of_job_control,
+    a_stopped_supervisor_is_continued,
     a_deep_tree_is_dead_at_the_deadline,
     a_stopped_latchkey_and_many_stops_do_not_delay_the_end,
     a_flood_of_signals_loses_no_order,
