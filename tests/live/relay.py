@@ -126,10 +126,21 @@ class _Side:
             size, = struct.unpack_from(">i", self.rest)
             if len(self.rest) < 4 + size:
                 break
+            if self.first and self.up:
+                self.limit_timeout()
             frame = self.frame(self.rest[4:4 + size])
             self.connection.relay.log.append(frame)
             self.put(now, self.rest[:4 + size], frame)
             self.rest = self.rest[4 + size:]
+
+    def limit_timeout(self):
+        """In the handshake of a session that is resumed: version, zxid,
+        timeout, session, password."""
+        most = self.connection.relay.most_timeout
+        _, _, timeout, session = struct.unpack_from(">iqiq", self.rest, 4)
+        if most is not None and session != 0 and timeout > most:
+            self.rest = self.rest[:16] + struct.pack(">i", most) + \
+                self.rest[20:]
 
     def put(self, now, piece, frame):
         """Not what is in `rest`: it goes on only when more has come."""
@@ -249,6 +260,7 @@ class Relay:
         self.connections = set()
         self.accepted = 0
         self.traps = []
+        self.most_timeout = None    # of sessions that are resumed, in ms
         self.delays = {True: 0.0, False: 0.0}
         self.port = 0
         self.server = None
@@ -365,6 +377,11 @@ class Relay:
         for way, wanted in ((True, up), (False, down)):
             if wanted:
                 self.delays[way] = ms / 1000
+
+    def limit_timeout(self, ms):
+        """Resumed sessions get so much at most from now on, as from a server
+        with another maxSessionTimeout; None: what they ask for."""
+        self.most_timeout = ms
 
     def trap(self, action, up=True, op=None, count=1, forward=False):
         """At the `count`-th frame from now (`op`: of these; None: of all but
