@@ -357,7 +357,7 @@ def writing_end(name):
 
 def few_descriptors_are_an_error_of_ours():
     for most in range(4, 16):
-        done = command.run("-c", "ulimit -n %d; exec %s run /few true" % (
+        done = command.run("-c", "ulimit -n %d; exec %s run -q /few true" % (
             most, command.PROGRAM), program="sh",
             env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
         assert done.code in (0, 125), (most, done)
