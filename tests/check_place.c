@@ -106,11 +106,52 @@ END_TEST
 START_TEST(foreign_names_do_not_count)
 {
   lk_place p = PLACE("a-lock-0000000005", "a-lock-0000000005", "config",
-                     "lock-", "-0000000001", "latch-0000000001",
-                     "lease-0000000002", "latch--000000001", "");
+                     "lock-", "000000001", "locks", "");
 
   ck_assert(p.found && !p.unsafe && p.in_range);
   ck_assert_uint_eq(p.ahead, 0);
+  ck_assert_ptr_null(p.stranger.at);
+}
+END_TEST
+
+START_TEST(other_kinds_and_layouts_do_not_count_and_are_named)
+{
+  static const char *const names[] = {"-0000000001",
+                                      "latch-0000000001",
+                                      "latch--0000000001",
+                                      "lease-0000000002",
+                                      "leases",
+                                      "r-0000000000",
+                                      "seq-0000000000",
+                                      "0123456789abcdef0123456789abcdef"};
+
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    lk_place p = PLACE("a-lock-0000000005", names[i], "a-lock-0000000005");
+
+    ck_assert(p.found && !p.unsafe && p.in_range);
+    ck_assert_uint_eq(p.ahead, 0);
+    assert_name(p.stranger, names[i]);
+  }
+}
+END_TEST
+
+/* What is no permit counts all the same. */
+START_TEST(other_nodes_among_permits_are_named)
+{
+  static const char hex[] = "0123456789abcdef0123456789abcdef";
+  lk_bytes names[] = {lk_text("a-lease-0000000001"), lk_text(hex),
+                      lk_text("config")};
+  lk_place p;
+
+  lk__place_count(&p, &lk__role_lease, names[0], names, 3, 1);
+  ck_assert(p.found);
+  ck_assert_uint_eq(p.ahead, 2);
+  assert_name(p.stranger, hex);
+  lk__place_count(&p, &lk__role_kazoo_lease, names[1], names, 3, 3);
+  ck_assert(p.found);
+  ck_assert_uint_eq(p.ahead, 0);
+  assert_name(p.stranger, "a-lease-0000000001");
+  lk__place_count(&p, &lk__role_kazoo_lease, names[1], names + 1, 2, 3);
   ck_assert_ptr_null(p.stranger.at);
 }
 END_TEST
@@ -268,7 +309,10 @@ SUITE("place", alone_nobody_is_ahead,
       ahead_are_those_with_a_smaller_number_nearest_first,
       numbers_are_compared_not_texts,
       of_many_the_nearest_nine_and_the_first_are_kept, own_missing_is_seen,
-      foreign_names_do_not_count, other_families_of_locks_count_and_are_named,
+      foreign_names_do_not_count,
+      other_kinds_and_layouts_do_not_count_and_are_named,
+      other_nodes_among_permits_are_named,
+      other_families_of_locks_count_and_are_named,
       a_writ_counts_as_ahead_only_before_us,
       near_the_end_of_the_counter_nobody_plays,
       twins_are_refused_but_for_a_downgrade,

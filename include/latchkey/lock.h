@@ -67,8 +67,9 @@ typedef enum lk_lock_event_type {
   /** The lock is gone; `err`: LK_ERR_NO_NODE (somebody deleted our node),
       LK_ERR_SESSION_EXPIRED, LK_ERR_CLOSED, LK_ERR_AUTH_FAILED. */
   LK_LOCK_EVENT_LOST,
-  /** The queue also holds `node` of another family of locks, which may not
-      wait for us (Curator's read-write lock beside its mutex). Told once. */
+  /** The queue also holds `node` of another kind of lock or layout, which may
+      not wait for us (Curator's read-write lock beside its mutex, a semaphore's
+      "leases", any sequential node of another program). Told once. */
   LK_LOCK_EVENT_MIXED_QUEUE,
   /** Our node cannot be read (its access list): a deletion by somebody else
       will be noticed late, by the beat. Told once. */

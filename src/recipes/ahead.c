@@ -144,19 +144,23 @@ static void place_permit(lk_contend *ct, const lk_bytes *names, size_t count)
 {
   const int32_t *limit = ct->config->limit;
   size_t most = limit == NULL ? SIZE_MAX : *limit < 0 ? 0 : (size_t)*limit;
+  lk_contend_state state = ct->state;
   lk_place p;
 
-  lk__place_count(&p, lk_text(lk__contend_name(ct)), names, count, most);
+  lk__place_count(&p, ct->role, lk_text(lk__contend_name(ct)), names, count,
+                  most);
   ct->rests = 0;
   ct->recount = false;
   ct->counted = ct->keeper->seen_zxid;
   ct->ahead.count = p.ahead;
   ct->ahead.kept = 0;
   ct->ahead.head = NULL;
-  if (p.found)
-    take_place(ct, &p);
-  else
+  if (!p.found)
     lk__contend_absent(ct, LK_ERR_NO_NODE);
+  else if (p.stranger.at != NULL)
+    tell_stranger(ct, p.stranger);
+  if (p.found && ct->state == state)
+    take_place(ct, &p);
 }
 
 void lk__contend_placed(lk_contend *ct, const lk_bytes *names, size_t count)

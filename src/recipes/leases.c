@@ -165,9 +165,9 @@ static void permit_news(void *arg, const lk_news *news)
   case LK_NEWS_UNSURE: permit_unsure(p); break;
   case LK_NEWS_PROVEN: permit_proven(p); break;
   case LK_NEWS_REVOKED: lk__permits_tell_revoked(p); break;
+  case LK_NEWS_MIXED:
   case LK_NEWS_UNWATCHED: lk__permits_tell(p, news); break;
   case LK_NEWS_PLACE_LOST:
-  case LK_NEWS_MIXED:
   case LK_NEWS_NEAR_LIMIT: break;
   }
   lk__permits_unref(p);

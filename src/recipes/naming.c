@@ -144,6 +144,22 @@ bool lk__name_parse(const lk_naming *naming, lk_bytes name, lk_name *out)
                        : parse_known(naming, name, out);
 }
 
+/* The directory of a semaphore's permits, in Curator's layout. */
+static const char permits_dir[] = "leases";
+enum { SEQUENCE_LEN = 10 };
+
+bool lk__name_is_queued(lk_bytes name)
+{
+  const unsigned char *at = name.at;
+  size_t digits = 0;
+
+  while (digits < name.len && is_digit(at[name.len - digits - 1]))
+    digits++;
+  return digits >= SEQUENCE_LEN || lk__name_is_hex(name) ||
+         (name.len == strlen(permits_dir) &&
+          memcmp(at, permits_dir, name.len) == 0);
+}
+
 bool lk__mark_contends(const lk_mark *a, const lk_mark *b)
 {
   if (a->side == LK_SIDE_OWN || b->side == LK_SIDE_OWN)

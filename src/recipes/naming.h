@@ -62,6 +62,10 @@ typedef struct lk_name {
 /** Whether `name`, without its directory, is a contender's. */
 bool lk__name_parse(const lk_naming *naming, lk_bytes name, lk_name *out);
 
+/** Whether a lock or semaphore of any kind that is known makes such a node, or
+    any program that queues by sequential nodes. */
+bool lk__name_is_queued(lk_bytes name);
+
 /** Whether the two marks stand in one queue. */
 bool lk__mark_contends(const lk_mark *a, const lk_mark *b);
 

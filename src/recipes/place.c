@@ -151,8 +151,11 @@ void lk__place_find(lk_place *out, const lk_role *role, lk_bytes own,
     lk_name n;
 
     if (!lk__name_parse(role->naming, names[i], &n) ||
-        !lk__mark_contends(role->mark, n.mark))
+        !lk__mark_contends(role->mark, n.mark)) {
+      if (lk__name_is_queued(names[i]))
+        out->stranger = names[i];
       continue;
+    }
     scratch[keys++] = key_of(&n);
     out->found = out->found || same(names[i], own);
     out->unsafe = out->unsafe || n.suffix < 0;
@@ -167,12 +170,24 @@ void lk__place_find(lk_place *out, const lk_role *role, lk_bytes own,
       out->unsafe || us.suffix > LK_SUFFIX_LIMIT || has_twins(scratch, keys);
 }
 
-void lk__place_count(lk_place *out, lk_bytes own, const lk_bytes *names,
-                     size_t count, size_t limit)
+static bool is_permit(const lk_role *role, lk_bytes name)
+{
+  lk_name n;
+
+  return role->mark == &lk__mark_none
+             ? lk__name_is_hex(name)
+             : lk__name_parse(role->naming, name, &n) && n.mark == role->mark;
+}
+
+void lk__place_count(lk_place *out, const lk_role *role, lk_bytes own,
+                     const lk_bytes *names, size_t count, size_t limit)
 {
   memset(out, 0, sizeof *out);
-  for (size_t i = 0; i < count && !out->found; i++)
-    out->found = same(names[i], own);
+  for (size_t i = 0; i < count; i++) {
+    out->found = out->found || same(names[i], own);
+    if (!is_permit(role, names[i]) && lk__name_is_queued(names[i]))
+      out->stranger = names[i];
+  }
   out->ahead = count > limit ? count - limit : 0;
 }
 

@@ -64,7 +64,8 @@ typedef struct lk_place {
   size_t near_count;
   lk_rival near[LK_NEAREST]; /**< the nearest of them, nearest first */
   lk_rival head;             /**< the first of them; meant if ahead > 0 */
-  lk_bytes stranger; /**< a contender of another family; `at` NULL: none */
+  lk_bytes stranger; /**< of another kind of lock, or another layout; `at`
+                          NULL: none */
 } lk_place;
 
 /**
@@ -76,8 +77,8 @@ void lk__place_find(lk_place *out, const lk_role *role, lk_bytes own,
 
 /** The same for a role that counts, where `limit` nodes may hold: `ahead` is
    how many are too many. */
-void lk__place_count(lk_place *out, lk_bytes own, const lk_bytes *names,
-                     size_t count, size_t limit);
+void lk__place_count(lk_place *out, const lk_role *role, lk_bytes own,
+                     const lk_bytes *names, size_t count, size_t limit);
 
 /** How many in a list keep out one of `role` that comes behind them all. */
 size_t lk__place_rivals(const lk_role *role, const lk_bytes *names,
