@@ -56,7 +56,11 @@ static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
 
   (void)l;
   switch (event->type) {
-  case LK_LOCK_EVENT_WAITING: ask_who_holds(r, event); break;
+  case LK_LOCK_EVENT_WAITING:
+    ask_who_holds(r, event);
+    if (event->position == 1 && event->node == NULL)
+      cli_permits_look_later(r);
+    break;
   case LK_LOCK_EVENT_PLACE_LOST:
     cli_events_notice(&r->events,
                       "lost the place in the queue (%s); "
@@ -65,8 +69,9 @@ static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
     break;
   case LK_LOCK_EVENT_MIXED_QUEUE:
     cli_events_notice(&r->events,
-                      "warning: %s is of another kind of lock in the same "
-                      "queue, which may not wait for us",
+                      "warning: %s is of another kind of lock or another "
+                      "--layout, and may not wait for us; use the same options "
+                      "everywhere, or another path",
                       event->node == NULL ? "a node" : event->node);
     break;
   case LK_LOCK_EVENT_SUSPENDED:

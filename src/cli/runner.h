@@ -47,11 +47,13 @@ typedef struct cli_runner {
   cli_kind kind;
   lk_lock *lock; /**< that of `kind` */
   lk_listener listener; /**< after the keeper's, for new deadlines */
-  ev_timer timer;       /**< -n: the answer; --min-hold; releasing: the session
-                             timeout */
+  ev_timer timer;       /**< -n: the answer; a look at permits; --min-hold;
+                             releasing: the session timeout */
   int64_t give_up_at;   /**< -w: when, on lk_client_clock(); else
                              LK_NO_LIMIT */
   uint64_t place_asked; /**< numbers the questions who holds */
+  int64_t permits_seen; /**< pzxid of their directory, as last seen */
+  int permits_looks;    /**< so many so far */
   int64_t margin_ms;    /**< --kill-after */
 
   int64_t held_at;    /**< since when, on cli_guard_clock() */
@@ -70,6 +72,12 @@ bool cli_acquire_open(cli_runner *r, cli_text *complaint);
 /** For the link. */
 void cli_acquire_up(cli_link *l, void *arg);
 void cli_acquire_down(cli_link *l, int err, void *arg);
+
+/* ---- permits.c ---- */
+
+/** First in the queue of a semaphore, without permits enough: see whether
+   others count another number than -p. */
+void cli_permits_look_later(cli_runner *r);
 
 /* ---- hold.c ---- */
 

@@ -218,6 +218,45 @@ def semaphore_is_held_while_others_queue():
     assert run("revoke", "/four").code == 1
 
 
+def other_locks_beside_ours_are_told():
+    """One line that says what to do, once."""
+    for number, (theirs, ours) in enumerate((
+            ("seq-0000000007", ()),
+            ("x-latch-0000000000", ("-s",)),
+            ("leases/x", ()),
+            ("_c_0-lock-0000000000", ("--layout", "native")),
+            ("leases/0123456789abcdef0123456789abcdef", ("-p", "2")))):
+        lock = "/beside%d" % number
+        expect(0, "create", "-p", lock + "/" + theirs)
+        done = expect(0, "run", *ours, lock, "true")
+        node = lock + "/" + (theirs if "-p" in ours else theirs.split("/")[0])
+        assert done.err == (
+            "latchkey: warning: %s is of another kind of lock or another "
+            "--layout, and may not wait for us; use the same options "
+            "everywhere, or another path\n" % node), done
+        done = expect(0, "run", "-q", *ours, lock, "true")
+        assert not done.err, done
+
+
+def another_number_of_permits_is_told():
+    with holding("-p", "3", "/many") as a, holding("-p", "3", "/many") as b, \
+            holding("-p", "3", "/many") as c:
+        held("/many", 3)
+        with start("run", "-p", "1", "/many", "true") as waits:
+            assert waits.stderr.readline() == (
+                "latchkey: warning: /many: others hold 3 permits, and -p says "
+                "that there are 1; all must say the same number\n")
+            end(a, b, c)
+            done = waits.end()
+            assert (done.code, done.err) == (0, ""), done
+    # The same number: nothing is told.
+    with holding("-p", "1", "/few") as a:
+        held("/few")
+        done = run("run", "-p", "1", "-w", "3", "/few", "true")
+        assert done.code == 124 and "warning" not in done.err, done
+        end(a)
+
+
 def wait_waits_until_nobody_holds():
     expect(0, "wait", "/w")
     with holding("/w") as a:
@@ -258,6 +297,8 @@ with command.serve():
             who_holds_is_asked_to_let_go,
         who_waits_for_permits_is_not_asked,
             semaphore_is_held_while_others_queue,
+            other_locks_beside_ours_are_told,
+            another_number_of_permits_is_told,
             wait_waits_until_nobody_holds,
             what_does_not_go_together_is_refused),
         opposite_orders_do_not_block)
