@@ -199,7 +199,13 @@ def on_lost_stop_stops_and_continues(zk):
         live.eventually(lambda: not command.is_stopped(pid))
         assert job.when("TERM") is None
         job.process.send_signal(signal.SIGTERM)
-        assert job.end().code == 123
+        done = job.end()
+        assert done.code == 123, done
+        lines = [line.partition(": /stop: ")[2]
+                 for line in done.err.splitlines()]
+        assert [line for line in lines if line.endswith(" it")] == [
+            "the lease runs out: stopped it",
+            "the lease is renewed: continued it"], done
 
 
 @with_server
