@@ -282,6 +282,46 @@ static void on_deleted(lk_client *c, int err, size_t count, void *arg)
   ended = err;
 }
 
+/* It can neither be sent nor settled there: its deadline ends it. */
+START_TEST(a_write_without_a_quorum_ends_at_its_deadline)
+{
+  lk_call call = {.size = sizeof call, .timeout_ms = T};
+
+  begin(true, LK_ASSURE_QUORUM);
+  fake_create(&server, "/x");
+  fake_drop(one.link);
+  ended = NOT_YET;
+  ck_assert_int_eq(
+      lk_delete_settled(one.link->client, "/x", -1, true, &call, on_done, NULL),
+      0);
+  fake_run(&server, T / 2);
+  ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
+  ck_assert_int_eq(ended, NOT_YET);
+  fake_run(&server, T);
+  ck_assert_int_eq(ended, LK_ERR_DEADLINE);
+  finish();
+}
+END_TEST
+
+/* The same for the nodes of a tree. */
+START_TEST(a_tree_without_a_quorum_ends_at_its_deadline)
+{
+  lk_call call = {.size = sizeof call, .timeout_ms = T, .repeat = true};
+
+  begin(true, LK_ASSURE_QUORUM);
+  fake_create(&server, "/x");
+  fake_drop(one.link);
+  ended = NOT_YET;
+  ck_assert_int_eq(
+      lk_delete_deep(one.link->client, "/x", &call, NULL, on_deleted, NULL), 0);
+  fake_run(&server, T / 2);
+  ck_assert_int_eq(ended, NOT_YET);
+  fake_run(&server, T);
+  ck_assert_int_eq(ended, LK_ERR_DEADLINE);
+  finish();
+}
+END_TEST
+
 /* The delete is executed, and its answer lost. What the other server shows is
  * the past: it is no proof of anything. */
 START_TEST(what_became_of_a_write_is_told_by_a_quorum)
@@ -403,5 +443,7 @@ SUITE("read_only", no_lock_is_granted_before_there_is_a_quorum,
       a_lock_that_is_held_is_lost_before_reads_go_on, any_allocation_may_fail,
       what_became_of_a_write_is_told_by_a_quorum,
       a_write_that_is_to_be_settled_waits_for_a_quorum,
+      a_write_without_a_quorum_ends_at_its_deadline,
+      a_tree_without_a_quorum_ends_at_its_deadline,
       a_tree_that_is_being_deleted_waits_for_a_quorum,
       a_subscription_is_served_without_a_quorum)

@@ -13,7 +13,9 @@ static void end(lk_pause *p, lk_client *c, int err)
 
 static void on_timer(lk_client *c, void *arg)
 {
-  end(arg, c, 0);
+  lk_pause *p = arg;
+
+  end(p, c, p->last ? LK_ERR_DEADLINE : 0);
 }
 
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
@@ -33,6 +35,7 @@ void lk__pause_until(lk_pause *p, lk_client *c, int64_t at_ms,
   p->over = over;
   p->arg = arg;
   p->on = true;
+  p->last = false;
   lk_client_attach(c, &p->listener);
   lk_timer_start(c, &p->timer, at_ms);
 }
@@ -41,8 +44,10 @@ void lk__pause_start(lk_pause *p, lk_client *c, int64_t latest_ms,
                      void (*over)(void *arg, int err), void *arg)
 {
   int64_t at = lk_client_clock(c) + PAUSE_MS;
+  bool last = at >= latest_ms;
 
-  lk__pause_until(p, c, at < latest_ms ? at : latest_ms, over, arg);
+  lk__pause_until(p, c, last ? latest_ms : at, over, arg);
+  p->last = last;
 }
 
 void lk__pause_stop(lk_pause *p, lk_client *c)

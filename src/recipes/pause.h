@@ -15,13 +15,16 @@ typedef struct lk_pause {
   void (*over)(void *arg, int err);
   void *arg;
   bool on;
+  bool last; /**< nothing is tried after it */
 } lk_pause;
 
 /** `over` is called once: with 0 at `at_ms`; with LK_ERR_CLOSED or
     LK_ERR_AUTH_FAILED if the client ends first. */
 void lk__pause_until(lk_pause *p, lk_client *c, int64_t at_ms,
                      void (*over)(void *arg, int err), void *arg);
-/** The same after a while, and at the latest at `latest_ms`. */
+/** The same after a while; or with LK_ERR_DEADLINE at `latest_ms`, when the
+   time of the call is over: who may be refused at once must not try again then.
+ */
 void lk__pause_start(lk_pause *p, lk_client *c, int64_t latest_ms,
                      void (*over)(void *arg, int err), void *arg);
 /** `over` is not called any more. */
