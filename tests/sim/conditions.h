@@ -31,6 +31,7 @@ typedef enum sim_condition_id {
   SIM_RESTORES,
   SIM_GARDENS,
   SIM_CHROOTS,
+  SIM_READ_ONLY,
   SIM_NCONDITIONS
 } sim_condition_id;
 

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "proto/opcode.h"
-#include "sim/model.h"
+#include "sim/alone.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -154,7 +154,7 @@ void sim_conn_welcome(sim_conn *c, bool valid)
   lk__writer_int(&w, valid ? c->timeout_ms : 0);
   lk__writer_long(&w, valid ? c->session : 0);
   lk__writer_bytes(&w, lk_bytes_of(password, sizeof password));
-  lk__writer_bool(&w, false);
+  lk__writer_bool(&w, c->server->alone);
   sim_conn_send(c, frame, c->read_only_byte ? 41 : 40);
   c->waits = false;
   if (valid && c->server->curt == 0)
@@ -163,7 +163,7 @@ void sim_conn_welcome(sim_conn *c, bool valid)
     sim_conn_hang_up(c);
 }
 
-static int64_t new_session(sim_server *s)
+int64_t sim_conn_new_session(sim_server *s)
 {
   uint64_t id = (uint64_t)++s->last_session & (UINT64_C(~0) >> 8);
 
@@ -176,7 +176,7 @@ static void begin_session(sim_conn *c)
   sim_server *s = c->server;
   sim_ask *ask = lk__arena_take(&s->ensemble->arena, 1, sizeof *ask);
 
-  c->session = new_session(s);
+  c->session = sim_conn_new_session(s);
   if (s->role == SIM_LEADING)
     sim_tracker_add(s, c->session, c->timeout_ms, SIM_NO_OWNER);
   *ask = (sim_ask){.session = c->session,
@@ -221,6 +221,8 @@ static void greet(sim_conn *c, lk_reader *in)
   }
   c->greeted = true;
   c->read_only_byte = lk__reader_left(in) > 0;
+  bool will_do = c->read_only_byte && lk__reader_bool(in);
+
   if (r.last_zxid_seen > c->server->tree.zxid) {
     SIM_SAY(trace_of(c), c->server->name, "%s is ahead of %s: refused",
             sim_zxid(r.last_zxid_seen), sim_zxid(c->server->tree.zxid));
@@ -233,7 +235,9 @@ static void greet(sim_conn *c, lk_reader *in)
   if (c->timeout_ms > bounds[1])
     c->timeout_ms = bounds[1];
   c->waits = true;
-  if (r.session_id == 0)
+  if (c->server->alone)
+    sim_alone_greet(c, will_do, r.session_id);
+  else if (r.session_id == 0)
     begin_session(c);
   else
     resume_session(c, r.session_id, r.password);
@@ -289,7 +293,11 @@ static size_t take(sim_conn *c, const unsigned char *bytes, size_t len)
 
     if (size < 0)
       break;
-    if (!c->server->serves || size > MOST_FRAME) {
+    if (!c->greeted && memcmp(bytes + done, "isro", 4) == 0) {
+      sim_alone_tell(c);
+      break;
+    }
+    if (!(c->server->serves || c->server->alone) || size > MOST_FRAME) {
       sim_conn_hang_up(c);
       break;
     }

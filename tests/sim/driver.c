@@ -5,6 +5,7 @@
 
 #include "sim/conditions.h"
 #include "sim/judge.h"
+#include "sim/prober.h"
 
 #include <stdlib.h>
 
@@ -238,13 +239,27 @@ static void set_alarm(sim_process *p)
               at + sim_between(&p->rng, 0, SIM_MS / 4));
 }
 
+static void read_both(sim_process *p)
+{
+  receive(p);
+  if (p->client != NULL)
+    sim_prober_look(p);
+}
+
+static void follow_both(sim_process *p)
+{
+  follow_wish(p);
+  if (p->client != NULL)
+    sim_prober_follow(p);
+}
+
 static void do_step(sim_process *p, enum sim_step step)
 {
   switch (step) {
   case SIM_STEP_TICK:
   case SIM_STEP_TICK_AGAIN: tick(p); break;
-  case SIM_STEP_READ: receive(p); break;
-  case SIM_STEP_WISH: follow_wish(p); break;
+  case SIM_STEP_READ: read_both(p); break;
+  case SIM_STEP_WISH: follow_both(p); break;
   case SIM_STEP_WRITE: transmit(p); break;
   case SIM_STEP_ALARM: set_alarm(p); break;
   case SIM_STEP_END: break;
@@ -335,6 +350,7 @@ void sim_driver_quit(sim_process *p, bool silent)
   sim_agenda *a = &p->world->agenda;
 
   hang_up(p, silent);
+  sim_prober_quit(p, silent);
   sim_drop(a, &p->turn);
   sim_drop(a, &p->alarm);
   p->attempt = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sim/model.h"
+#include "sim/alone.h"
 
 /**
  * @file
@@ -29,6 +29,7 @@ void sim_enter_looking(sim_server *s, const char *why)
     SIM_SAY(s->ensemble->trace, s->name, "%s: looks for a leader", why);
   s->role = SIM_LOOKING;
   s->serves = false;
+  s->alone = false;
   s->established = false;
   for (size_t i = 0; i < sizeof over / sizeof over[0]; i++)
     sim_server_undo(s, over[i]);
@@ -41,8 +42,11 @@ void sim_enter_looking(sim_server *s, const char *why)
   s->head.first = s->head.count = 0;
   s->nsyncs = s->ntouches = 0;
   s->logged = s->logging = s->count; /* it takes the time to write */
-  if (s->runs)
-    try_later(s);
+  if (!s->runs)
+    return;
+  try_later(s);
+  if (s->ensemble->config.alone_us > 0)
+    sim_server_do(s, SIM_DUTY_ALONE, s->ensemble->config.alone_us);
 }
 
 void sim_enter_following(sim_server *s, unsigned leader)
@@ -51,6 +55,7 @@ void sim_enter_following(sim_server *s, unsigned leader)
   sim_message join = {.type = SIM_MSG_JOIN};
 
   SIM_SAY(e->trace, s->name, "follows server %u", leader);
+  sim_alone_end(s);
   s->role = SIM_FOLLOWING;
   s->leader = leader;
   s->heard_us = e->agenda->now_us;
@@ -63,6 +68,7 @@ void sim_enter_following(sim_server *s, unsigned leader)
 void sim_enter_leading(sim_server *s, int32_t epoch)
 {
   SIM_SAY(s->ensemble->trace, s->name, "is elected, epoch %d", (int)epoch);
+  sim_alone_end(s);
   s->role = SIM_LEADING;
   s->epoch = s->promised_epoch = epoch;
   sim_server_undo(s, SIM_DUTY_ELECT);

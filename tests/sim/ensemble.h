@@ -43,6 +43,8 @@ typedef struct sim_ensemble_config {
   int64_t election_us[2];   /**< 20,000, 200,000 */
   int64_t epoch_ms;         /**< the leader's wall clock at the start */
   int32_t first_epoch;      /**< 0 */
+  int64_t alone_us; /**< a server that has looked for a leader for so long
+                         serves reads; 0: it never does */
 } sim_ensemble_config;
 
 /** What a committed transaction was: told once, in order of zxid, when it is

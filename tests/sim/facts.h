@@ -166,6 +166,7 @@ typedef struct sim_request {
   lk_watch *watch; /**< NULL: none */
   bool watches;
   bool until_break;
+  bool fires; /**< it was with a server without a quorum: whatever happens */
   bool stands;
   int64_t since;       /**< zxid of the answer that made it stand */
   uint64_t connection; /**< on which it was set, or was told to be back */

@@ -96,7 +96,7 @@ void sim_keepers_give(sim_process *p, lk_keeper *k, sim_rng *r)
       continue;
     SIM_SAY(&p->world->trace, p->name, "frees keeper %u", i);
     sim_coverage_moment(SIM_MOMENT_KEEPER_FREED);
-    sim_judge_unkept(p->world->judge, k);
+    sim_judge_unkept(p->world->judge, p, k);
     free_one(kept);
   }
 }

@@ -92,6 +92,7 @@ typedef struct sim_session {
   unsigned process;
   uint64_t life;
   bool doomed;  /**< an operator ends it */
+  bool deserted; /**< a session lease was freed that had nodes to delete */
   bool resumed; /**< by another process than began it */
   bool over;
   bool expired;

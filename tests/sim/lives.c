@@ -40,6 +40,17 @@ static void begin_session(sim_judge *j, sim_life *l)
   l->session->life = l->process->life;
 }
 
+/* Without a session, and perhaps of what is older than what was seen: the next
+ * connection makes the watches of this one fire. */
+static void begin_reading(sim_life *l)
+{
+  l->session = NULL;
+  l->top_zxid = 0;
+  l->xid = 0;
+  for (sim_request *r = l->requests; r != NULL; r = r->next)
+    r->fires = r->fires || r->stands;
+}
+
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
   sim_life *l = arg;
@@ -58,6 +69,8 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
                                 .from = from,
                                 .state = state,
                                 .err = err});
+  if (state == LK_STATE_READ_ONLY)
+    begin_reading(l);
 }
 
 static void on_answer(lk_client *c, const lk_answer *answer, void *arg)
@@ -97,8 +110,12 @@ void sim_judge_kept(sim_judge *j, sim_process *p, lk_keeper *k)
 }
 
 /* Its attempts go on, or not; what they have and make is nobody's. */
-void sim_judge_unkept(sim_judge *j, lk_keeper *k)
+void sim_judge_unkept(sim_judge *j, sim_process *p, lk_keeper *k)
 {
+  sim_life *l = sim_life_of(j, p);
+
+  if (l->session != NULL && lk_keeper_unfinished(k) > 0)
+    l->session->deserted = true;
   k->on_step = NULL;
   sim_attempts_disown(j, k);
 }

@@ -48,6 +48,8 @@ void sim_conn_send(sim_conn *c, const void *bytes, size_t len);
 void sim_conn_hang_up(sim_conn *c);
 /** The connect response; `valid` false: the session is not, and hang up. */
 void sim_conn_welcome(sim_conn *c, bool valid);
+/** An id that no session has. */
+int64_t sim_conn_new_session(sim_server *s);
 /** What waited in `in`, if it may be read now. */
 void sim_conn_go_on(sim_conn *c);
 /** Its server goes on: take what has come meanwhile, also that it ended. */
@@ -303,6 +305,7 @@ enum sim_duty {
   SIM_DUTY_SWEEP,   /**< leader: containers */
   SIM_DUTY_SILENCE, /**< follower: nothing heard from its leader */
   SIM_DUTY_IDLE,    /**< connections without traffic */
+  SIM_DUTY_ALONE,   /**< it has had no leader for a while */
   SIM_DUTIES
 };
 
@@ -347,6 +350,7 @@ struct sim_server {
   int64_t phase_ms;     /**< its clock is that much off */
   int64_t last_session; /**< id given */
   int curt;             /**< by how many it is so */
+  bool alone;           /**< it has no quorum, and serves reads */
   bool older;           /**< it does not know all requests */
   int32_t bounds_ms[2]; /**< of session timeouts that it grants */
 

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "proto/opcode.h"
-#include "sim/model.h"
+#include "sim/alone.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -213,14 +213,16 @@ void sim_pipeline_take(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
   sim_server *s = c->server;
   sim_ensemble *e = s->ensemble;
 
-  if (!touch(c))
+  if (!s->alone && !touch(c))
     return;
   if (!understood(s, op)) {
     sim_serve_error(c, xid, -1, LK_ERR_UNIMPLEMENTED);
     sim_conn_hang_up(c);
     return;
   }
-  if (throttles(s, op))
+  if (s->alone)
+    sim_alone_take(c, xid, op, body);
+  else if (throttles(s, op))
     take_read(c, xid, op, body, true);
   else if (op == LK_OPCODE_SYNC && s->role == SIM_FOLLOWING)
     take_sync(c, xid, body);

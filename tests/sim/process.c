@@ -153,6 +153,7 @@ static void start(sim_process *p)
                          .hosts = hosts,
                          .session_timeout_ms = p->world->timeout_ms,
                          .one_session = p->one_session,
+                         .read_only = p->read_only,
                          .mem = &p->mem,
                          .log = on_log,
                          .log_arg = p};
@@ -241,6 +242,13 @@ static const char *some_chroot(const sim_process *p)
                                                   : "";
 }
 
+static bool will_read_only(const sim_process *p)
+{
+  sim_rng r = sim_rng_fork(&p->rng, 'r');
+
+  return sim_has_condition(p->world, SIM_READ_ONLY) && sim_roll(&r, 4) > 0;
+}
+
 void sim_process_init(sim_process *p, sim_world *w, unsigned index)
 {
   const sim_scenario *s = w->scenario;
@@ -261,6 +269,7 @@ void sim_process_init(sim_process *p, sim_world *w, unsigned index)
   p->resume = (sim_job){.run = on_resume, .arg = p};
   p->rng = r;
   p->chroot = some_chroot(p);
+  p->read_only = will_read_only(p);
   sim_driver_init(p);
 }
 

@@ -21,6 +21,15 @@ typedef struct sim_kept {
   bool first;        /**< it was made with the client */
 } sim_kept;
 
+/** A question to a server, on a connection of its own. */
+typedef struct sim_prober {
+  uint64_t attempt; /**< 0: none */
+  sim_pipe *pipe;   /**< or NULL */
+  size_t asked;     /**< bytes sent of it */
+  size_t len;
+  char answer[LK_PROBE_ROOM];
+} sim_prober;
+
 /**
  * A process with one client, session leases and some actors that want locks. It
  * is the engine's driver: it gives it time, bytes and connections, when the
@@ -45,6 +54,7 @@ typedef struct sim_process {
   int32_t drift_ppm;     /**< faster (> 0) or slower than true time */
   lk_assurance assurance;   /**< of its first session lease */
   const char *chroot;       /**< its clients', or "" */
+  bool read_only;           /**< a server without a quorum will do for them */
   bool one_session;         /**< its clients end with their sessions */
   lk_mem mem;               /**< counts; what is in it is gone when it dies */
   size_t memory;            /**< bytes its client and locks have taken */
@@ -61,6 +71,7 @@ typedef struct sim_process {
   uint64_t attempt;         /**< the wish that is seen to */
   sim_job lookup;           /**< of a name */
   sim_pipe *pipe;           /**< its connection, or NULL */
+  sim_prober prober;        /**< its second connection */
   bool told_open;           /**< the client knows that it is open */
   unsigned naddresses;      /**< where one name stands for all servers … */
   unsigned addresses[SIM_MOST_ADDRESSES]; /**< … which, or SIM_DEAD */

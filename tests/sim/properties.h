@@ -131,7 +131,7 @@
     "an identity goes ahead of all that is asked for later, on every connection") \
   P(deep, "DEEP", ON(GROWN), \
     "a node that was made with its parents stands, a tree that was deleted does not") \
-  P(session_states, "SESSION-STATES", ON(STATE), \
+  P(session_states, "SESSION-STATES", ON(STATE) | ON(SENT), \
     "a session's state goes along known ways") \
   /* properties_life.c */ \
   P(close_ends, "CLOSE-ENDS", ON(LOOK) | ON(GOT) | ON(CLOSED), \

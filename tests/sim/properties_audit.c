@@ -129,6 +129,8 @@ static const char *wrong_owned(const sim_judge *j, const sim_request *r,
     if (c == NULL || c->stat.ephemeral_owner != session)
       return "the path of a node that is not its session's";
   }
+  if (session == 0) /* a server without a quorum gave none */
+    return res->count == 0 ? NULL : "paths without a session";
   for (size_t i = 0; i < sim_journal_behind(&j->journal, zxid); i++) {
     const sim_change *c = &j->journal.changes[i];
     bool below = strncmp(c->path, r->path, strlen(r->path)) == 0;

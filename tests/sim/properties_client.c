@@ -3,6 +3,7 @@
 
 #include "sim/properties.h"
 
+#include "proto/opcode.h"
 #include "sim/actor.h"
 #include "sim/sessions.h"
 
@@ -319,14 +320,34 @@ void sim_deep(sim_judge *j, const sim_fact *f)
 
 /* ---- sessions ----------------------------------------------------------- */
 
+/* A server without a quorum refuses it, ahead of what came before. */
+static void judge_sent(sim_judge *j, const sim_fact *f)
+{
+  const lk_opcode_info *info = lk__opcode_info(f->op);
+
+  if (f->life->state == LK_STATE_READ_ONLY && !info->read_only &&
+      f->op != LK_OPCODE_CLOSE_SESSION)
+    sim_accuse(j, "%s sends %s to a server without a quorum",
+               f->life->process->name, info->name);
+}
+
 /* A session's state goes along known ways. One that is to be resumed may have
- * ended. */
+ * ended. None is offered to a server without a quorum. */
 void sim_session_states(sim_judge *j, const sim_fact *f)
 {
   bool refused = f->from == LK_STATE_CONNECTING &&
                  f->state == LK_STATE_EXPIRED && f->life->process->resumes;
+  bool risked = f->from == LK_STATE_SUSPENDED &&
+                f->state == LK_STATE_READ_ONLY && f->life->session != NULL;
+  bool had_none = f->from == LK_STATE_SUSPENDED &&
+                  f->state == LK_STATE_EXPIRED && f->life->session == NULL;
 
-  if (!sim_session_may((int)f->from, (int)f->state) && !refused)
+  if (f->type == SIM_SENT) {
+    judge_sent(j, f);
+    return;
+  }
+  if ((!sim_session_may((int)f->from, (int)f->state) && !refused) || risked ||
+      had_none)
     sim_accuse(j, "%s is %s after %s", f->life->process->name,
                lk_state_text(f->state), lk_state_text(f->from));
 }

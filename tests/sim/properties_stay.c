@@ -209,8 +209,9 @@ static void judge_told(sim_judge *j, sim_life *l, const sim_request *r,
   l->hearing.told = at;
   r->stay->heard = at + 1;
   see_armed(j, l, r, at);
-  bool made_up = (makes_up(&l->hearing, at) || waits(&l->hearing, r)) &&
-                 (was_missed(j, l, r, e) || sim_is_told_late(j, l, e));
+  bool made_up =
+      (makes_up(&l->hearing, at) || waits(&l->hearing, r)) &&
+      (r->fires || was_missed(j, l, r, e) || sim_is_told_late(j, l, e));
 
   if (!can_be_told(j, r, e, made_up)) {
     size_t next = r->stay->next[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sim/model.h"
+#include "sim/alone.h"
 
 #include <stdlib.h>
 
@@ -37,6 +37,7 @@ static void do_duty(sim_server *s, enum sim_duty duty)
   case SIM_DUTY_SWEEP: sim_lead_sweep(s); break;
   case SIM_DUTY_SILENCE: sim_follow_silence(s); break;
   case SIM_DUTY_IDLE: sim_conns_check(s); break;
+  case SIM_DUTY_ALONE: sim_alone_begin(s); break;
   case SIM_DUTIES: break;
   }
 }

@@ -57,6 +57,8 @@ static void draw(sim_world *w)
     w->shortest_ms = 2 * tick;
     w->longest_ms = SIM_LONGEST * w->timeout_ms;
   }
+  if (sim_has_condition(w, SIM_READ_ONLY))
+    w->config.alone_us = tick / 2 * SIM_MS;
   if (sim_may_strike(w, SIM_FAULT_WIPE) || sim_may_strike(w, SIM_FAULT_RESTORE))
     w->config.first_epoch = SIM_MOST_WIPES * SIM_AGE_EPOCHS;
   w->nprocesses = (size_t)sim_between(&r, 4, 6);
