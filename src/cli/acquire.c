@@ -105,6 +105,7 @@ static void say_why_not(const cli_runner *r, int err, cli_text *out)
     cli_link_no_chroot(&r->link, out);
     return;
   }
+  err = cli_link_error(&r->link, err);
   cli_text_puts(out, reason_of(err));
   if (!busy)
     cli_text_printf(out, "%s%s", cli_hint(err), cli_hint_doctor(err));

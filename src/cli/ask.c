@@ -126,8 +126,9 @@ void cli_ask_free(cli_ask *a)
 
 int cli_ask_close(cli_ask *a, int err)
 {
-  int code =
-      err != 0 ? cli_complain(a->verb, a->path, err) : cli_print(&a->out);
+  int code = err != 0
+                 ? cli_complain(a->verb, a->path, cli_link_error(&a->link, err))
+                 : cli_print(&a->out);
 
   cli_link_close(&a->link);
   cli_ask_free(a);

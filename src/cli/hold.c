@@ -101,7 +101,10 @@ static void not_started(cli_runner *r, int code, int error)
   if (r->ended)
     return;
   snprintf(line, sizeof line, "cannot run %s: %s%s", r->job.argv[0],
-           why_not(error), error == ENOENT ? "; check the name and PATH" : "");
+           why_not(error),
+           error == ENOENT   ? "; check the name and PATH"
+           : error == EACCES ? "; it must be a file that may be executed"
+                             : "");
   r->ended = true;
   r->code = code;
   cli_events_failed(&r->events, r->code, line, false);
@@ -148,17 +151,18 @@ static void lose(cli_runner *r, const lk_lock_event *event)
   r->lost = true;
   cli_events_lock(&r->events, "lost", NULL, r->link.client,
                   lk_error_text(event->err));
-  cli_events_say(&r->events, "%s: the lock is lost while the command runs: %s",
-                 r->path,
-                 event->err == LK_ERR_NO_NODE ? "somebody deleted its node"
-                                              : lk_error_text(event->err));
+  cli_events_say(
+      &r->events, "%s: the lock is lost while COMMAND runs: %s", r->path,
+      event->err == LK_ERR_NO_NODE ? "another client deleted its node"
+                                   : lk_error_text(event->err));
   give_order(r, &order);
 }
 
 /* COMMAND has ended, well: there is nothing left to warn. */
 static void lose_kept(cli_runner *r)
 {
-  cli_events_notice(&r->events, "%s: lost before --min-hold was over", r->path);
+  cli_events_notice(&r->events,
+                    "%s: the lock is lost before --min-hold was over", r->path);
   cli_leave_kept(r);
 }
 
@@ -172,14 +176,14 @@ void cli_hold_event(cli_runner *r, const lk_lock_event *event)
   case LK_LOCK_EVENT_UNSURE:
     cli_events_lock(&r->events, "unsure", r->lock, r->link.client, NULL);
     cli_events_notice(&r->events,
-                      "%s: no news from the servers: the lease "
-                      "runs out",
+                      "%s: no answer from the servers: the lease runs out",
                       r->path);
     break;
   case LK_LOCK_EVENT_HELD:
     cli_hold_renew(r);
     cli_events_lock(&r->events, "held", r->lock, r->link.client, NULL);
-    cli_events_notice(&r->events, "%s: held after all", r->path);
+    cli_events_notice(
+        &r->events, "%s: the servers answer again: the lock is held", r->path);
     break;
   case LK_LOCK_EVENT_LOST: lose(r, event); break;
   case LK_LOCK_EVENT_UNWATCHED:
@@ -188,8 +192,8 @@ void cli_hold_event(cli_runner *r, const lk_lock_event *event)
                       "would be noticed late; --acl should give us READ");
     break;
   case LK_LOCK_EVENT_REVOKED:
-    cli_events_say(&r->events, "%s: asked to let go: TERM to the command",
-                   r->path);
+    cli_events_say(&r->events,
+                   "%s: another client asks for the lock: sent TERM", r->path);
     cli_hold_signal(r, (cli_signal){.number = SIGTERM});
     break;
   case LK_LOCK_EVENT_SUSPENDED: /* told by the session's state */
@@ -300,7 +304,7 @@ static void guard_gone(cli_runner *r)
     r->ended = true;
     r->code = CLI_FAILED;
     cli_events_failed(&r->events, r->code,
-                      "the guard process was killed, so the command was too",
+                      "the guard process was killed, and COMMAND with it",
                       false);
     finish(r);
     return;

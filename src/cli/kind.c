@@ -9,16 +9,16 @@
 const char *cli_kind_check(const cli_options *o)
 {
   if (o->permits == 0 && o->take > 0)
-    return "--take goes with -p";
+    return "--take needs -p";
   if (o->permits > 0 && o->take > o->permits)
-    return "--take asks for more than there are (-p)";
+    return "--take asks for more permits than -p has";
   if (o->permits > 0 && (o->side != CLI_SIDE_MUTEX || o->more_count > 0))
-    return "-p does not go with -s, -x or -l";
+    return "-p excludes -s, -x and -l";
   if (o->permits > 0 && o->layout != LK_LAYOUT_CURATOR &&
       o->layout != LK_LAYOUT_KAZOO)
-    return "-p goes with --layout curator and kazoo only";
+    return "-p needs --layout curator or kazoo";
   if (o->prefix != NULL && o->side != CLI_SIDE_MUTEX && o->more_count == 0)
-    return "-s and -x have names of their own; --layout takes no prefix there";
+    return "-s and -x exclude a prefix of --layout: their names are r- and w-";
   return NULL;
 }
 

@@ -294,10 +294,17 @@ void cli_link_lost(const cli_link *l, cli_text *out)
       out, lk_text(err == LK_ERR_REFUSED ? "the server hung up" : colon + 2));
 }
 
+int cli_link_error(const cli_link *l, int err)
+{
+  return err == LK_ERR_AUTH_FAILED && l->options->auth_file == NULL
+             ? LK_ERR_AUTH_REQUIRED
+             : err;
+}
+
 void cli_link_tell(const cli_link *l, cli_text *out)
 {
   if (l->trouble == LK_ERR_AUTH_FAILED)
-    cli_text_puts(out, lk_error_text(LK_ERR_AUTH_FAILED));
+    cli_text_puts(out, lk_error_text(cli_link_error(l, l->trouble)));
   else
     cli_attempts_tell(&l->attempts, lk_client_server(l->client), l->patience_s,
                       out);
@@ -305,8 +312,9 @@ void cli_link_tell(const cli_link *l, cli_text *out)
 
 const char *cli_link_advice(const cli_link *l)
 {
-  return l->trouble == LK_ERR_AUTH_FAILED ? "check the lines of --auth-file"
-                                          : cli_attempts_advice(&l->attempts);
+  return l->trouble == LK_ERR_AUTH_FAILED
+             ? cli_hint(cli_link_error(l, l->trouble)) + strlen("; ")
+             : cli_attempts_advice(&l->attempts);
 }
 
 void cli_link_make_chroot(const cli_link *l, cli_text *out)

@@ -64,6 +64,10 @@ bool cli_link_is_late(const cli_link *l);
 /** Why a client or its list of servers could not be made, as one line. */
 void cli_link_refuse(const cli_options *o, int err, cli_text *out);
 
+/** The error to tell of: a server that refuses credentials where there are none
+    insists on some. */
+int cli_link_error(const cli_link *l, int err);
+
 /** Why no session stands, the likely cause, and what to do, as one line without
     an end. */
 void cli_link_complain(const cli_link *l, cli_text *out);

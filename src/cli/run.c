@@ -23,19 +23,19 @@ static const char *find_command(const cli_options *o, char ***rest, bool *shell)
 
   if (o->command != NULL)
     return word == NULL ? NULL
-                        : "-c STRING is all there is to run; nothing may "
-                          "follow LOCK";
+                        : "-c STRING is the whole command: nothing may follow "
+                          "LOCK";
   if (word == NULL)
-    return "there is no COMMAND to run";
+    return "COMMAND is missing";
   *shell = strcmp(word, "-c") == 0 || strcmp(word, "--command") == 0;
   if (*shell) {
     ++*rest;
     return **rest != NULL && (*rest)[1] == NULL
                ? NULL
-               : "LOCK -c takes exactly one argument";
+               : "-c behind LOCK takes one STRING, and nothing may follow it";
   }
   if (strcmp(word, "--") == 0)
-    return *++*rest == NULL ? "there is no COMMAND to run" : NULL;
+    return *++*rest == NULL ? "COMMAND is missing" : NULL;
   return *word != '-' ? NULL
                       : "options go before LOCK (and -- before a COMMAND that "
                         "begins with -)";
@@ -261,7 +261,7 @@ static const char *check_hold(const cli_options *o)
   if (o->max_hold_ms == 0)
     return NULL;
   if (o->on_lost == CLI_ON_LOST_IGNORE)
-    return "--max-hold ends COMMAND as --on-lost says, which is ignore";
+    return "--max-hold and --on-lost ignore exclude each other";
   return o->min_hold_ms > o->max_hold_ms
              ? "--min-hold is longer than --max-hold"
              : NULL;

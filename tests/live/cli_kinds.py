@@ -175,7 +175,7 @@ def who_holds_is_asked_to_let_go():
             live.eventually(lambda: command.status("/r")["waiters"])
             expect(0, "revoke", "/r")
             done = a.end()
-            assert done.code == 7 and "asked to let go" in done.err, done
+            assert done.code == 7 and "another client asks for the lock" in done.err, done
             assert b.end().code == 0
 
 
@@ -188,7 +188,7 @@ def who_waits_for_permits_is_not_asked():
             live.eventually(lambda: len(command.children("/rp/leases")) == 2)
             expect(0, "revoke", "/rp")
             done = a.end()
-            assert done.code == 7 and "asked to let go" in done.err, done
+            assert done.code == 7 and "another client asks for the lock" in done.err, done
             done = b.end()
             assert (done.code, done.out) == (0, "in\n"), done
 
@@ -273,10 +273,10 @@ def wait_waits_until_nobody_holds():
 
 def what_does_not_go_together_is_refused():
     for words, text in (
-            (("--take", "2", "/x", "true"), "--take goes with -p"),
-            (("-p", "2", "--take", "3", "/x", "true"), "more than there are"),
-            (("-p", "2", "-s", "/x", "true"), "-p does not go"),
-            (("-p", "2", "-l", "/y", "/x", "true"), "-p does not go"),
+            (("--take", "2", "/x", "true"), "--take needs -p"),
+            (("-p", "2", "--take", "3", "/x", "true"), "more permits than"),
+            (("-p", "2", "-s", "/x", "true"), "-p excludes"),
+            (("-p", "2", "-l", "/y", "/x", "true"), "-p excludes"),
             (("-p", "0", "/x", "true"), "number of permits"),
             (("-l", "y", "/x", "true"), "not a path"),
             (("-l", "s:/x", "/x", "true"), "/x")):

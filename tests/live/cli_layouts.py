@@ -130,7 +130,7 @@ def who_holds_is_asked_to_let_go():
             assert a.stdout.readline() == "go\n"
             expect(0, "revoke", "--layout", layout, path)
             done = a.end()
-            assert done.code == 7 and "asked to let go" in done.err, done
+            assert done.code == 7 and "another client asks for the lock" in done.err, done
         live.eventually(lambda: not command.children(path))
 
 
@@ -147,7 +147,7 @@ def who_holds_permits_of_kazoo_is_asked_to_let_go():
             expect(0, "revoke", "--layout", "kazoo", path)
             for holder in (a, b):
                 done = holder.end()
-                assert done.code == 7 and "asked to let go" in done.err, done
+                assert done.code == 7 and "another client asks for the lock" in done.err, done
             # Who waited was not asked.
             done = c.end()
             assert (done.code, done.out) == (0, "in\n"), done
@@ -197,8 +197,9 @@ def what_does_not_go_together_is_refused():
             (("--layout", "kazoo:x", "/x", "true"), "prefix"),
             (("--layout", "native:a/b", "/x", "true"), "prefix"),
             (("--layout", "native:w-", "/x", "true"), "prefix"),
-            (("--layout", "native:x", "-s", "/x", "true"), "no prefix"),
-            (("--layout", "native", "-p", "2", "/x", "true"), "-p goes")):
+            (("--layout", "native:x", "-s", "/x", "true"),
+             "exclude a prefix"),
+            (("--layout", "native", "-p", "2", "/x", "true"), "-p needs")):
         done = expect(125, "run", *words)
         assert text in done.err, (words, done)
 

@@ -166,6 +166,7 @@ def words(verb, path, *options):
     return (verb, *options, path, *last)
 
 
+CLOSED = "127.0.0.1:1"  # other ports are used by other tests
 SOON = ("--connect-timeout", "0.9")
 
 
@@ -184,17 +185,12 @@ def listener(serve):
         door.shutdown(socket.SHUT_RDWR)
 
 
-def closed_port():
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        return "127.0.0.1:%d" % door.getsockname()[1]
-
-
 def hang_up(guest):
     guest.recv(100)
 
 
 def every_verb_says_why_it_cannot_connect():
-    there = closed_port()
+    there = CLOSED
     for (verb,) in VERBS:
         says(125, "cannot connect to %s: Connection refused; nothing listens "
              "there: start ZooKeeper, or correct -z%s" % (there, DOCTOR),
@@ -202,7 +198,7 @@ def every_verb_says_why_it_cannot_connect():
 
 
 def connect_failures_name_the_likely_cause():
-    closed = closed_port()
+    closed = CLOSED
     with socket.create_server(("127.0.0.1", 0)) as door, \
             listener(hang_up) as closer, \
             listener(lambda guest: guest.sendall(b"HTTP/1.1 400 no\r\n\r\n")) \
@@ -254,7 +250,7 @@ def wrong_servers_are_shown():
 
 def attempts_are_mentioned_after_a_second():
     """They were after ten, when there were no more."""
-    there = closed_port()
+    there = CLOSED
     notice = ("no session yet: %s: Connection refused; trying for another 0.5 s"
               % there)
     more = ("-z", there, "--connect-timeout", "1.5")
@@ -477,12 +473,12 @@ def output_that_cannot_be_written_is_named():
 
 def usage_of_run_is_named():
     for text, *more in (
-            ("there is no COMMAND to run", "/x"),
-            ("there is no COMMAND to run", "/x", "--"),
+            ("COMMAND is missing", "/x"),
+            ("COMMAND is missing", "/x", "--"),
             ('LOCK must be a path below "/"', "/", "true"),
-            ("LOCK -c takes exactly one argument", "/x", "-c"),
-            ("LOCK -c takes exactly one argument", "/x", "-c", "a", "b"),
-            ("-c STRING is all there is to run; nothing may follow LOCK", "-c",
+            ("-c behind LOCK takes one STRING, and nothing may follow it", "/x", "-c"),
+            ("-c behind LOCK takes one STRING, and nothing may follow it", "/x", "-c", "a", "b"),
+            ("-c STRING is the whole command: nothing may follow LOCK", "-c",
              "a", "/x", "b"),
             ('--lock: "/" is not a path below "/", nor x: or s: and such a '
              "path", "-l", "/", "/x", "true"),
@@ -492,15 +488,15 @@ def usage_of_run_is_named():
              "-p", "0", "/x", "true"),
             ('--take: "0" is not a number of permits from 1 to 1000', "--take",
              "0", "/x", "true"),
-            ("--take goes with -p", "--take", "1", "/x", "true"),
-            ("--take asks for more than there are (-p)", "-p", "1", "--take",
+            ("--take needs -p", "--take", "1", "/x", "true"),
+            ("--take asks for more permits than -p has", "-p", "1", "--take",
              "2", "/x", "true"),
-            ("-p does not go with -s, -x or -l", "-p", "1", "-s", "/x", "true"),
-            ("-p goes with --layout curator and kazoo only", "-p", "1",
+            ("-p excludes -s, -x and -l", "-p", "1", "-s", "/x", "true"),
+            ("-p needs --layout curator or kazoo", "-p", "1",
              "--layout", "native", "/x", "true"),
-            ("-s and -x have names of their own; --layout takes no prefix "
-             "there", "-s", "--layout", "native:a-", "/x", "true"),
-            ("--max-hold ends COMMAND as --on-lost says, which is ignore",
+            ("-s and -x exclude a prefix of --layout: their names are r- and "
+             "w-", "-s", "--layout", "native:a-", "/x", "true"),
+            ("--max-hold and --on-lost ignore exclude each other",
              "--max-hold", "1", "--on-lost", "ignore", "/x", "true"),
             ("--min-hold is longer than --max-hold", "--max-hold", "1",
              "--min-hold", "2", "/x", "true"),
@@ -536,7 +532,95 @@ def ends_of_run_are_named():
          "5", "/x", "true")
     says(127, "cannot run /nowhere: No such file or directory; check the name "
          "and PATH", "run", "/x", "/nowhere")
-    says(126, "cannot run /etc: Permission denied", "run", "/x", "/etc")
+    says(126, "cannot run /etc: Permission denied; it must be a file that may be "
+         "executed", "run", "/x", "/etc")
+
+
+# ---- locks, fence ----------------------------------------------------------------
+
+def locks_that_nobody_holds_are_named():
+    says(1, "revoke /nobody: nobody holds it: no such node", "revoke",
+         "/nobody")
+    expect(0, "create", "/nobody")
+    says(1, "revoke /nobody: nobody holds it", "revoke", "/nobody")
+    says(125, "run: cannot lock /zookeeper/x: /zookeeper belongs to the servers; "
+         "choose another path", "run", "/zookeeper/x", "true")
+
+
+def errors_of_fence_are_named():
+    usage("FILE is missing", "fence")
+    usage("TOKEN is missing", "fence", "f")
+    usage("too many operands", "fence", "f", "1", "2")
+    usage("unknown option -Q", "fence", "f", "1", "-Q")
+    for token in ("0", "x", "-1", "18446744073709551616"):
+        says(125, 'fence: TOKEN "%s" is not a decimal number from 1 to 2^64-1; '
+             "COMMAND of latchkey run has it in LATCHKEY_FENCING_TOKEN" % token,
+             "fence", "--", "f", token)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "f")
+        expect(0, "fence", path, "7")
+        says(1, "fence: %s: token 6 is refused: 7 was seen, so the lock has "
+             "passed to another holder" % path, "fence", path, "6")
+        says(125, "fence: %s: cannot open it: Is a directory" % folder, "fence",
+             folder, "6")
+
+
+# ---- what servers refuse ---------------------------------------------------------
+
+def lost_writes_are_named():
+    """A node with a TTL is not known by its session, so it is in doubt."""
+    with relay.Relay(zk.connect) as way:
+        way.trap("cut", op=21)
+        says(125, "create /ttl: connection lost: the write may or may not be "
+             "done; look, and try again if it is not" + DOCTOR, "create", "-t",
+             "60000", "-z", way.address, "/ttl")
+
+
+def servers_that_do_not_answer_in_time_are_named():
+    with relay.Relay(zk.connect) as way:
+        way.trap("freeze", op=4)
+        says(125, "get /: the servers did not answer in time; try again" +
+             DOCTOR, "get", "-T", "2", "-z", way.address, "/")
+
+
+def servers_that_lack_something_are_named():
+    with command.zkserver.Server(
+            "--property", "zookeeper.extendedTypesEnabled=false",
+            "--property", "zookeeper.enforceQuota=true") as other:
+        where = ("-z", other.connect)
+        says(125, "create /ttl: the server has no such nodes; -c needs ZooKeeper "
+             "3.5.1 or newer, -t also zookeeper.extendedTypesEnabled=true",
+             "create", *where, "-t", "5", "/ttl")
+        expect(0, "create", *where, "/q")
+        expect(0, "create", *where, "-p", "/zookeeper/quota/q/zookeeper_limits",
+               "count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=3")
+        expect(0, "create", *where, "/zookeeper/quota/q/zookeeper_stats",
+               "count=0,bytes=0")
+        # The server goes by what it has counted, which takes its time.
+        live.eventually(lambda: run("create", *where, "-s", "/q/x-").code != 0)
+        says(125, "create /q/x: quota exceeded; delete something there, or raise "
+             "it", "create", *where, "/q/x")
+
+
+def servers_that_insist_on_identities_are_named():
+    with command.zkserver.Server(
+            "--property", "zookeeper.enforce.auth.enabled=true",
+            "--property", "zookeeper.enforce.auth.schemes=digest") as other:
+        where = ("-z", other.connect)
+        insists = ("the server insists on authentication; --auth-file gives an "
+                   "identity" + DOCTOR)
+        says(125, "ls /: " + insists, "ls", *where, "/")
+        says(125, "/x: " + insists, "run", *where, "/x", "true")
+
+
+def local_sessions_are_named():
+    with command.zkserver.Server(
+            "--config", "localSessionsEnabled=true",
+            "--config", "localSessionsUpgradingEnabled=false",
+            servers=3) as other:
+        says(125, "create /e: ephemeral node on a local session; zoo.cfg needs "
+             "localSessionsUpgradingEnabled=true", "create", "-e", "-z",
+             other.connect, "/e")
 
 
 # ---- access lists ----------------------------------------------------------------
@@ -584,7 +668,7 @@ def with_json_errors_are_objects():
     failed(1, "set /none: no such node", "set", "/none", "x", "--json")
     failed(1, "delete /none: no such node", "delete", "/none", "--json")
     failed(125, 'run: path "x" must begin with "/"', "run", "--json", "x", "y")
-    failed(125, "run: there is no COMMAND to run" + HELP % "run",
+    failed(125, "run: COMMAND is missing" + HELP % "run",
            "run", "--json", "/x", lock="/x")
     for verb in (("ls",), ("doctor",), ("status",), ("wait",), ("revoke",),
                  ("set", "/x")):
@@ -649,8 +733,15 @@ live.run(live.together(
     output_that_cannot_be_written_is_named,
     usage_of_run_is_named,
     ends_of_run_are_named,
+    locks_that_nobody_holds_are_named,
+    errors_of_fence_are_named,
+    lost_writes_are_named,
+    servers_that_do_not_answer_in_time_are_named,
     access_lists_are_checked,
     with_json_errors_are_objects,
     events_say_why_a_run_did_not_begin,
     warnings_are_objects_too),
-    servers_without_quorum_are_named)
+    servers_without_quorum_are_named,
+    servers_that_lack_something_are_named,
+    servers_that_insist_on_identities_are_named,
+    local_sessions_are_named)
