@@ -301,8 +301,11 @@ def it_dies_without_a_core_dump():
         if pid == 0:
             resource.setrlimit(resource.RLIMIT_CORE, (most, most))
             os.chdir(folder.name)
-            os.execv(command.PROGRAM, [command.PROGRAM, "run", "-q", "/core",
-                                       "true"])
+            # A build with sanitizers does not dump otherwise.
+            asan = os.environ.get("ASAN_OPTIONS", "") + ":disable_coredump=0"
+            os.execve(command.PROGRAM, [command.PROGRAM, "run", "-q", "/core",
+                                        "true"],
+                      dict(os.environ, ASAN_OPTIONS=asan))
         command.queued("/core", 2)
         os.kill(pid, signal.SIGQUIT)
         _, status = os.waitpid(pid, 0)
