@@ -56,12 +56,15 @@ static void give_back(int fd, int own)
   close(own);
 }
 
+enum { MOST_SECONDS = 20 };
+
 /* A guard that is ready to run `text`. */
 static void set(scene *s, char *text, cli_policy policy)
 {
   static char title[] = "check_guard";
   cli_job job = {.argv = s->words, .group = getpgrp(), .cgroup = {.fd = -1}};
 
+  alarm(MOST_SECONDS); /* a test that hangs is named */
   s->heard = (cli_news){0};
   s->heard_acts = 0;
   prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that orphans can be waited for */
@@ -270,6 +273,44 @@ START_TEST(after_a_goodbye_what_is_left_lives_on)
   ck_assert_int_eq(write(in[1], "go\n", 3), 3);
   line(&s, "still here");
   end(&s);
+}
+END_TEST
+
+/* The guard has sent news by then, which nobody has read. */
+START_TEST(a_goodbye_ahead_of_unread_news_is_heard)
+{
+  static char text[] = "exec 4<&0; (read word; echo still here) <&4 & exit 0";
+  struct pollfd ready = {-1, POLLIN, 0};
+  int in[2];
+  scene s;
+
+  make_pipe(in);
+  take(STDIN_FILENO, in[0]);
+  begin(&s, text, CLI_ON_LOST_TERM);
+  ready.fd = s.guard.fd;
+  ck_assert_int_eq(poll(&ready, 1, 10000), 1);
+  cli_guard_close(&s.guard);
+  ck_assert_int_eq(write(in[1], "go\n", 3), 3);
+  line(&s, "still here");
+  end(&s);
+}
+END_TEST
+
+/* A signal that is late hits no stranger. */
+START_TEST(an_ended_command_keeps_its_number_until_the_guard_ends)
+{
+  static char text[] = "exit 7";
+  pid_t pid;
+  scene s;
+
+  set(&s, text, CLI_ON_LOST_TERM);
+  start(&s, 1000000);
+  pid = news(&s, CLI_NEWS_STARTED).child;
+  news(&s, CLI_NEWS_ENDED);
+  news(&s, CLI_NEWS_EMPTY);
+  ck_assert_int_eq(kill(pid, 0), 0);
+  end(&s);
+  ck_assert_int_eq(kill(pid, 0), -1);
 }
 END_TEST
 
@@ -578,11 +619,49 @@ START_TEST(stop_reaches_what_left_the_group_and_undoes_sigcont)
 }
 END_TEST
 
+/* Read until nothing is written for a while. */
+static bool falls_silent(const scene *s)
+{
+  char text[4096];
+
+  fcntl(s->out[0], F_SETFL, O_NONBLOCK);
+  for (int i = 0; i < 100; i++)
+    if (!writes(s, 300))
+      return true;
+    else if (read(s->out[0], text, sizeof text) < 1)
+      return false;
+  return false;
+}
+
+START_TEST(sigcont_to_latchkey_continues_nothing_that_was_stopped)
+{
+  static char text[] = "while :; do echo on; sleep 0.01; done";
+  int pid;
+  scene s;
+
+  set(&s, text, CLI_ON_LOST_STOP);
+  start(&s, 1000000);
+  pid = news(&s, CLI_NEWS_STARTED).child;
+  line(&s, "on");
+  order_lease(&s, 10000, 10000);
+  acts(&s, CLI_ACT_STOP);
+  ck_assert(falls_silent(&s));
+  order_signal(&s, SIGCONT);
+  ck_assert(!writes(&s, 300));
+  kill(pid, SIGCONT); /* not through the guard, which stops it again */
+  ck_assert(falls_silent(&s));
+  order_signal(&s, SIGKILL);
+  end(&s);
+}
+END_TEST
+
 SUITE("guard", a_command_runs_with_our_words_and_its_status_comes_back,
       what_cannot_be_executed_is_told_with_its_errno,
       a_lease_that_has_run_out_starts_nothing,
       a_guard_that_was_told_nothing_leaves, when_we_are_gone_nothing_is_left,
       after_a_goodbye_what_is_left_lives_on,
+      a_goodbye_ahead_of_unread_news_is_heard,
+      an_ended_command_keeps_its_number_until_the_guard_ends,
       signals_reach_the_group_and_only_the_group,
       term_and_then_kill_end_all_when_no_news_comes,
       longest_hold_of_a_millisecond_ends_the_command,
@@ -592,4 +671,5 @@ SUITE("guard", a_command_runs_with_our_words_and_its_status_comes_back,
       news_that_waits_is_merged_and_none_is_lost,
       news_that_nobody_reads_does_not_block_the_guard,
       an_order_behind_a_flood_of_signals_is_obeyed, a_deep_tree_dies_at_once,
-      stop_reaches_what_left_the_group_and_undoes_sigcont)
+      stop_reaches_what_left_the_group_and_undoes_sigcont,
+      sigcont_to_latchkey_continues_nothing_that_was_stopped)

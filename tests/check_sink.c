@@ -12,6 +12,8 @@
 #include "cli/sink.h"
 #include "suite.h"
 
+enum { MOST_SECONDS = 20 };
+
 static char block[4096];
 
 /* Write until nothing more is taken; gives how much was. */
@@ -20,6 +22,7 @@ static size_t fill(const cli_sink *s)
   size_t len = 0;
   ssize_t n;
 
+  alarm(MOST_SECONDS); /* a test that hangs is named */
   while ((n = cli_sink_write(s, block, sizeof block)) > 0)
     len += (size_t)n;
   ck_assert_int_eq(n, -1);
