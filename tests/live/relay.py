@@ -141,6 +141,7 @@ class _Side:
         if most is not None and session != 0 and timeout > most:
             self.rest = self.rest[:16] + struct.pack(">i", most) + \
                 self.rest[20:]
+            self.connection.shortens = True
 
     def put(self, now, piece, frame):
         """Not what is in `rest`: it goes on only when more has come."""
@@ -186,10 +187,11 @@ class _Side:
         relay = self.connection.relay
         while True:
             at, piece, frame = await self.queue.get()
-            late = at + relay.delays[self.up] - time.monotonic()
-            if late > 0:
-                await asyncio.sleep(late)
-            await relay.gates[self.up].wait()
+            if self.up or not self.connection.shortens:
+                late = at + relay.delays[self.up] - time.monotonic()
+                if late > 0:
+                    await asyncio.sleep(late)
+                await relay.gates[self.up].wait()
             if piece is None:
                 break
             trap = frame and relay.sprung(frame)
@@ -205,6 +207,8 @@ class _Side:
                 await self.writer.drain()
             except OSError:
                 break
+            if not self.up:
+                self.connection.shortens = False
             if trap and trap.forward and await self.spring(trap):
                 return
         self.connection.end()
@@ -235,6 +239,7 @@ def _text(body, at):
 class _Connection:
     def __init__(self, relay, number, client, server):
         self.relay, self.number, self.asked = relay, number, {}
+        self.shortens = False  # until its client has got the reply
         self.writers = [client[1], server[1]]
         self.sides = [_Side(self, True, client[0], server[1]),
                       _Side(self, False, server[0], client[1])]
@@ -328,12 +333,13 @@ class Relay:
         for gate in self.gates.values():
             gate.set()
 
-    def _drop(self):
+    def _drop(self, closing=False):
         for writer, task in list(self.opening.items()):
             writer.close()
             task.cancel()
         for connection in list(self.connections):
-            connection.end()
+            if closing or not connection.shortens:
+                connection.end()
 
     async def _refuse(self):
         if self.server is not None:
@@ -343,7 +349,7 @@ class Relay:
 
     async def _close(self):
         await self._refuse()
-        self._drop()
+        self._drop(True)
 
     # ---- what tests call
 
@@ -380,8 +386,13 @@ class Relay:
 
     def limit_timeout(self, ms):
         """Resumed sessions get so much at most from now on, as from a server
-        with another maxSessionTimeout; None: what they ask for."""
+        with another maxSessionTimeout; None: what they ask for. No reply that
+        says so is lost, since a client cannot know what it never heard."""
         self.most_timeout = ms
+
+    def is_shortening(self):
+        """A session is being resumed with a shorter timeout."""
+        return any(c.shortens for c in list(self.connections))
 
     def trap(self, action, up=True, op=None, count=1, forward=False):
         """At the `count`-th frame from now (`op`: of these; None: of all but

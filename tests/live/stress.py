@@ -220,6 +220,10 @@ class Contender:
     # ---- what is done to it; gives what undoes it, and when
 
     def stop(self, seconds):
+        """Not before it has heard of a shorter timeout."""
+        end = time.monotonic() + 1
+        while self.relay.is_shortening() and time.monotonic() < end:
+            time.sleep(.05)
         if not self.alone:
             self.process.send_signal(signal.SIGSTOP)
             return seconds, self.cont
