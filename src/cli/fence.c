@@ -217,7 +217,7 @@ static int replace_file(fence *f)
   char *name = NULL;
 
   f->step = "cannot write the new file beside it";
-  if (asprintf(&name, "%s.new", f->name) < 0)
+  if (asprintf(&name, "%s.latchkey-new", f->name) < 0)
     return ENOMEM;
   unlinkat(f->dir, name, 0);
   int fd = openat(f->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,

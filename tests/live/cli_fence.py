@@ -78,7 +78,7 @@ def file_that_cannot_be_written_is_named():
     assert done.code == 125 and not done.out, done  # standard error is a pipe
     assert "File too large" in done.err, done
     assert open(file).read() == "1\n" and os.listdir(folder.name).count(
-        "limited.new") == 0
+        "limited.latchkey-new") == 0
 
 
 def it_is_no_deadlock_below_flock_of_the_same_file():
@@ -115,7 +115,7 @@ for _ in range(25):
     accepted = [t for t in tries if t[3] == 0]
     assert number(file) == max(t[0] for t in accepted)
     assert len(accepted) > 12 and any(t[3] == 1 for t in tries), len(accepted)
-    assert sorted(os.listdir(folder.name)).count("many.new") == 0
+    assert sorted(os.listdir(folder.name)).count("many.latchkey-new") == 0
 
 
 def judge(tries):
@@ -166,7 +166,7 @@ def kill_at_any_point_loses_no_token():
     assert any(t[3] == 0 for t in tries) and any(t[3] == 1 for t in tries)
     # What was left is no obstacle.
     expect(0, "fence", file, str(max(t[0] for t in tries) + 1))
-    assert not os.path.exists(file + ".new")
+    assert not os.path.exists(file + ".latchkey-new")
 
 
 def example_script():
