@@ -50,7 +50,7 @@ def _compile():
              "jdk.compiler/com.sun.tools.javac.Main", "-nowarn", "-d", folder,
              "-cp", ":".join(path), *sources],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    except FileNotFoundError:
+    except OSError:  # also PermissionError, for a folder in PATH
         live.missing("there is no java (Debian: default-jdk-headless)")
     if "jdk.compiler not found" in done.stdout:
         live.missing("there is no javac (Debian: default-jdk-headless)")
