@@ -194,17 +194,17 @@ static void on_found(void *arg, int status, int timeouts,
 
 void lk__names_ask(lk_names *n, lk_query *q)
 {
-  struct ares_addrinfo_hints hints;
+  const struct ares_addrinfo_hints hints = {
+      .ai_family = AF_UNSPEC,
+      .ai_socktype = SOCK_STREAM,
+      .ai_flags = ARES_AI_NOSORT, /* they are shuffled anyway */
+  };
   int status = open_channel(n);
 
   if (status != ARES_SUCCESS) {
     lk__query_end(q, ares_strerror(status));
     return;
   }
-  memset(&hints, 0, sizeof hints);
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = ARES_AI_NOSORT; /* they are shuffled anyway */
   ares_getaddrinfo(n->channel, q->host, NULL, &hints, on_found, q);
   set_timer(n);
 }

@@ -63,11 +63,9 @@ static void *work(void *arg)
 {
   job *j = arg;
   desk *d = j->desk;
-  struct addrinfo hints;
+  const struct addrinfo hints = {.ai_family = AF_UNSPEC,
+                                 .ai_socktype = SOCK_STREAM};
 
-  memset(&hints, 0, sizeof hints);
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
   j->failed = getaddrinfo(j->host, NULL, &hints, &j->found);
 
   pthread_mutex_lock(&d->lock);

@@ -6,11 +6,14 @@
 #include <arpa/inet.h>
 #include <check.h>
 #include <errno.h>
+#include <latchkey/types.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,6 +40,13 @@ int __real_socket(int domain, int type, int protocol);
 int __wrap_socket(int domain, int type, int protocol);
 pid_t __real_getpid(void);
 pid_t __wrap_getpid(void);
+
+/* libev is a shared library, which --wrap does not reach. */
+LK_API int epoll_ctl(int poll, int how, int fd, struct epoll_event *event)
+{
+  calls.epoll_ctl++;
+  return (int)syscall(SYS_epoll_ctl, poll, how, fd, event);
+}
 
 static int refuse(int number)
 {

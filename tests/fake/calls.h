@@ -17,6 +17,7 @@ typedef struct fake_calls {
   unsigned settime; /**< timerfd_settime() */
   struct timespec alarm; /**< the time last passed to it */
   unsigned getpid;
+  unsigned epoll_ctl; /**< of libev, which finds ours before the system's */
   bool endless;      /**< recv() always fills its room */
   bool no_boottime;  /**< timerfd_create() refuses that clock */
   bool no_timer;     /**< and every other */
