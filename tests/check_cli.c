@@ -578,8 +578,8 @@ START_TEST(digest_with_a_password_in_clear_is_refused)
   static const char *const good[] = {
       "digest:bob:fyVmFCwVbTJYrznoSu1koqYEYF0=:r",
       "digest:u:/Y8xRBngpX5duYn15uUqIRaIaCviy5TEwSk419hCwuA=:r",
-      "digest:u:JuOwXdmk4f1omXNJj7k4ILDOHOlc+"
-      "8PMyEaxl9nrWl6OmV83jKYivSqJWsp5PsMTda6BtnipueoU1r5DtBd7CA==:r"};
+      ("digest:u:JuOwXdmk4f1omXNJj7k4ILDOHOlc+"
+       "8PMyEaxl9nrWl6OmV83jKYivSqJWsp5PsMTda6BtnipueoU1r5DtBd7CA==:r")};
 
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     cli_text wrong = {0};
