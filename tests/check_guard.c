@@ -655,6 +655,30 @@ START_TEST(sigcont_to_latchkey_continues_nothing_that_was_stopped)
 }
 END_TEST
 
+/* dash waits in vfork() for each of these programs. */
+START_TEST(a_command_that_forks_all_the_time_is_stopped_not_killed)
+{
+  static char text[] = "while :; do /bin/true; done";
+  scene s;
+
+  begin(&s, text, CLI_ON_LOST_STOP);
+  for (int i = 0; i < 15; i++) {
+    order_lease(&s, 500, 450);
+    usleep(650000);
+    order_lease(&s, 1000000, 450);
+    usleep(20000);
+  }
+  cli_news all = {0}, more;
+
+  while (cli_guard_news(&s.guard, &more) == 1)
+    cli_news_merge(&all, &more);
+  ck_assert_uint_ne(all.acts & 1u << CLI_ACT_STOP, 0);
+  ck_assert_uint_eq(all.what & CLI_NEWS_ENDED, 0);
+  order_signal(&s, SIGKILL);
+  end(&s);
+}
+END_TEST
+
 SUITE("guard", a_command_runs_with_our_words_and_its_status_comes_back,
       what_cannot_be_executed_is_told_with_its_errno,
       a_lease_that_has_run_out_starts_nothing,
@@ -672,4 +696,5 @@ SUITE("guard", a_command_runs_with_our_words_and_its_status_comes_back,
       news_that_nobody_reads_does_not_block_the_guard,
       an_order_behind_a_flood_of_signals_is_obeyed, a_deep_tree_dies_at_once,
       stop_reaches_what_left_the_group_and_undoes_sigcont,
-      sigcont_to_latchkey_continues_nothing_that_was_stopped)
+      sigcont_to_latchkey_continues_nothing_that_was_stopped,
+      a_command_that_forks_all_the_time_is_stopped_not_killed)

@@ -75,6 +75,7 @@ cli_left cli_tree_reap(pid_t command)
 typedef struct descendant {
   pid_t pid;
   pid_t parent;
+  bool parent_waits;
 } descendant;
 
 /* Parents come before their children. */
@@ -83,6 +84,7 @@ typedef struct descendants {
   size_t count;
   size_t size;
   pid_t parent; /* of those that are added next */
+  bool parent_waits;
   bool complete;
 } descendants;
 
@@ -100,7 +102,7 @@ static void add_descendant(pid_t child, void *arg)
     d->at = more;
     d->size = size;
   }
-  d->at[d->count++] = (descendant){child, d->parent};
+  d->at[d->count++] = (descendant){child, d->parent, d->parent_waits};
 }
 
 static void add_children(descendants *d, pid_t parent)
@@ -129,32 +131,39 @@ static void signal_descendant(const descendant *d, int number)
     kill(d->pid, number);
 }
 
-/* Whether it was stopped before; if so, it has no more children than we are
-   going to find. */
-static bool stop_descendant(const descendant *d)
+static bool is_stopped(char state)
 {
-  pid_t parent = 0;
-
-  switch (cli_children_state(d->pid, &parent)) {
-  case 'T':
-  case 't':
-  case 'Z':
-  case 'X': return true;
-  default: signal_descendant(d, SIGSTOP); return false;
-  }
+  return state == 'T' || state == 't' || state == 'Z' || state == 'X';
 }
 
+/* Its parent is 'D', maybe in vfork(), where it waits until this one calls
+   exec(): stopped ahead of that, it would keep the parent from stopping. */
+static void let_parent_stop(const descendant *d, char state)
+{
+  if (state == 'T')
+    signal_descendant(d, SIGCONT);
+}
+
+/* One that was stopped before has no more children than are found now. */
 static bool stop_all(void)
 {
   descendants d = {.complete = true};
 
   add_children(&d, getpid());
   for (size_t i = 0; i < d.count; i++) {
-    pid_t pid = d.at[i].pid;
+    descendant one = d.at[i];
+    char state = cli_children_state(one.pid, &one.parent);
 
-    if (!stop_descendant(&d.at[i]))
+    if (one.parent_waits) {
+      let_parent_stop(&d.at[i], state);
+      continue;
+    }
+    if (!is_stopped(state)) {
+      signal_descendant(&d.at[i], SIGSTOP);
       d.complete = false;
-    add_children(&d, pid);
+    }
+    d.parent_waits = state == 'D';
+    add_children(&d, one.pid);
   }
   free(d.at);
   return d.complete;
