@@ -32,7 +32,6 @@ lk_conn *lk__conn_new(lk_ev *ev, const lk_transport_type *type)
   n->users = 1;
   n->ev = ev;
   ev->users++;
-  lk__list_init(&n->all);
   lk__list_add(&ev->conns, &n->all);
   lk__list_init(&n->dirty);
   lk__list_init(&n->lookup.link);

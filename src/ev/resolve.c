@@ -76,7 +76,6 @@ static lk_query *make(lk_resolver *r, const char *host)
   q->resolver = r;
   memcpy(q->host, host, size);
   lk__list_init(&q->lookups);
-  lk__list_init(&q->link);
   lk__list_add(&r->asked, &q->link);
   return q;
 }

@@ -104,7 +104,6 @@ static port *open_port(lk_names *n)
     return NULL;
   ev_init(&p->io, on_port);
   p->io.data = n;
-  lk__list_init(&p->link);
   lk__list_add(&n->ports, &p->link);
   return p;
 }
