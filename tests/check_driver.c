@@ -490,6 +490,34 @@ START_TEST(a_hang_up_is_told_from_a_reset)
 }
 END_TEST
 
+/* The loop cannot say when it is ready. */
+START_TEST(descriptor_that_the_loop_refuses_ends_the_connection)
+{
+  static const char reason[] = "the event loop refuses the descriptor";
+  unsigned char *all = calloc(1, 16 * 1024 * 1024);
+  char text[128];
+  uint16_t port;
+  int listener = sockets_listen("127.0.0.1", &port), peer;
+
+  start();
+  ck_assert_uint_eq(ev_backend(loop), EVBACKEND_EPOLL);
+  lk_client *c = new_connected(&peer);
+
+  calls.no_epoll = true;
+  engine_write(c, all, 16 * 1024 * 1024); /* it waits for room */
+  snprintf(text, sizeof text, "failed 1 LOSS: %s\n", reason);
+  expect(c, text);
+  engine_dial(c, 2, "127.0.0.1", port, 0);
+  snprintf(text, sizeof text, "failed 2 CONNECT: %s\n", reason);
+  expect(c, text);
+  calls.no_epoll = false;
+  close(peer);
+  close(listener);
+  free(all);
+  stop();
+}
+END_TEST
+
 START_TEST(answers_are_read_before_a_failed_write_is_told)
 {
   int peer;
@@ -901,6 +929,7 @@ SUITE("driver", literals_are_connected_to,
       bytes_arrive_where_the_client_has_room,
       one_client_does_not_keep_the_others_waiting,
       a_hang_up_is_told_from_a_reset,
+      descriptor_that_the_loop_refuses_ends_the_connection,
       answers_are_read_before_a_failed_write_is_told,
       a_tick_comes_when_it_is_due, after_a_stall_deadlines_come_before_bytes,
       a_deadline_that_moves_on_costs_no_system_call,

@@ -106,6 +106,10 @@ START_TEST(a_server_that_cannot_be_asked_is_told_at_once)
   engine_probe(c, 4, "127.0.0.1", port);
   expect(c, "probed 4 \n");
   calls.no_socket = false;
+  calls.no_epoll = true;
+  engine_probe(c, 9, "127.0.0.1", port);
+  expect(c, "probed 9 \n");
+  calls.no_epoll = false;
   engine_probe(c, 5, "127.0.0.1", port);
   calls.send_error = EPIPE;
   expect(c, "probed 5 \n");

@@ -41,17 +41,19 @@ int __wrap_socket(int domain, int type, int protocol);
 pid_t __real_getpid(void);
 pid_t __wrap_getpid(void);
 
-/* libev is a shared library, which --wrap does not reach. */
-LK_API int epoll_ctl(int poll, int how, int fd, struct epoll_event *event)
-{
-  calls.epoll_ctl++;
-  return (int)syscall(SYS_epoll_ctl, poll, how, fd, event);
-}
-
 static int refuse(int number)
 {
   errno = number;
   return -1;
+}
+
+/* libev is a shared library, which --wrap does not reach. */
+LK_API int epoll_ctl(int poll, int how, int fd, struct epoll_event *event)
+{
+  calls.epoll_ctl++;
+  if (calls.no_epoll && how != EPOLL_CTL_DEL)
+    return refuse(ENOMEM);
+  return (int)syscall(SYS_epoll_ctl, poll, how, fd, event);
 }
 
 ssize_t __wrap_send(int fd, const void *bytes, size_t len, int flags)

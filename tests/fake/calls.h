@@ -24,6 +24,7 @@ typedef struct fake_calls {
   bool no_random;    /**< getrandom() fails */
   bool no_wipe;      /**< madvise() fails */
   bool no_socket;    /**< socket() fails: no descriptors */
+  bool no_epoll;     /**< the poll set takes no change: no memory */
   int send_error;    /**< of the next send(); then 0 again */
   uint16_t own_port; /**< sockets are bound to 127.0.0.1 and this one */
 } fake_calls;
