@@ -84,7 +84,10 @@ void cli_command_help(const cli_command *c, bool all, cli_text *out)
                        "ZooKeeper.\n\n");
     for (const cli_command *v = c; v->name != NULL; v++)
       cli_text_printf(out, "  %-8s %s\n", v->name, v->help);
-    cli_text_puts(out, "\nOptions of run:\n");
+    cli_text_puts(out,
+                  "\nOptions may stand before, between and behind operands, "
+                  "those of run before LOCK.\n-- ends them.\n\nOptions of "
+                  "run:\n");
   } else {
     cli_text_printf(out, "\n%c%s.\n\n", c->help[0] - 'a' + 'A', c->help + 1);
   }
