@@ -52,6 +52,14 @@ void cli_attempts_note(cli_attempts *a, int err, const char *line)
   }
 }
 
+bool cli_attempts_any(const cli_attempts *a)
+{
+  for (size_t i = 0; i < a->count; i++)
+    if (a->items[i].why != NULL)
+      return true;
+  return false;
+}
+
 void cli_attempts_free(cli_attempts *a)
 {
   for (size_t i = 0; i < a->count; i++) {

@@ -22,6 +22,8 @@ void cli_attempts_init(cli_attempts *a, const char *hosts);
 /** Take note of a line of the library's log that begins with a server's name;
     others are left alone. */
 void cli_attempts_note(cli_attempts *a, int err, const char *line);
+/** Whether any has ended. */
+bool cli_attempts_any(const cli_attempts *a);
 void cli_attempts_free(cli_attempts *a);
 
 /** List how they ended, as part of a line. `current` is the server that is

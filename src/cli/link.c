@@ -17,7 +17,7 @@ enum { MOST_AUTH_BYTES = 1 << 20 };
 /* How long a server with a quorum is looked for where one without was found. */
 #define SEARCH_S 1.
 
-/* After so long without a session the attempts are mentioned. */
+/* After so long without a session failed attempts are mentioned. */
 #define SLOW_S 1.
 
 static void decide(cli_link *l, int err)
@@ -79,20 +79,25 @@ static void on_log(void *arg, int level, int err, const char *text)
     l->log(l, text, l->arg);
 }
 
-/* With -v the attempts are told one by one. */
+/* Once. A server that is only slow is not mentioned; with -v the attempts are
+   told one by one. */
 static void on_slow(struct ev_loop *loop, ev_timer *timer, int events)
 {
   cli_link *l = timer->data;
   cli_text text = {0};
 
-  (void)loop;
   (void)events;
-  if (l->decided || l->slow == NULL || l->options->verbose ||
-      lk_client_state(l->client) == LK_STATE_READ_ONLY)
+  l->waited_s += SLOW_S;
+  if (l->slow == NULL || l->options->verbose || l->waited_s >= l->patience_s ||
+      lk_client_state(l->client) == LK_STATE_READ_ONLY ||
+      !cli_attempts_any(&l->attempts))
     return;
+  ev_timer_stop(loop, timer);
   cli_text_puts(&text, "no session yet: ");
-  cli_attempts_list(&l->attempts, lk_client_server(l->client), SLOW_S, &text);
-  cli_text_printf(&text, "; trying for another %g s", l->patience_s - SLOW_S);
+  cli_attempts_list(&l->attempts, lk_client_server(l->client), l->waited_s,
+                    &text);
+  cli_text_printf(&text, "; trying for another %g s",
+                  l->patience_s - l->waited_s);
   const char *line = cli_text_end(&text);
 
   if (line != NULL)
@@ -268,7 +273,7 @@ bool cli_link_open(cli_link *l, const cli_options *o, cli_text *complaint)
   ev_timer_init(&l->patience, on_impatience, l->patience_s, 0);
   l->patience.data = l;
   ev_timer_start(l->loop, &l->patience);
-  ev_timer_init(&l->slowness, on_slow, SLOW_S, 0);
+  ev_timer_init(&l->slowness, on_slow, SLOW_S, SLOW_S);
   l->slowness.data = l;
   if (l->patience_s > SLOW_S)
     ev_timer_start(l->loop, &l->slowness);

@@ -20,8 +20,8 @@ struct cli_link {
   void (*down)(cli_link *l, int err, void *arg);
   /** One line of the library's log; only with -v. */
   void (*log)(cli_link *l, const char *text, void *arg);
-  /** A second has passed without a session, and `text` says how attempts to
-      connect have ended; not with -v. May be NULL. */
+  /** A second or more has passed without a session, and `text` says how
+     attempts to connect have failed; not with -v. Told once. May be NULL. */
   void (*slow)(cli_link *l, const char *text, void *arg);
   void *arg;
   /* for all to use */
@@ -36,6 +36,7 @@ struct cli_link {
   ev_timer patience;
   ev_timer slowness; /**< until `slow` */
   double patience_s;
+  double waited_s; /**< whole seconds without a session */
   int64_t limit;  /**< -w: when it is over; else LK_NO_LIMIT */
   ev_timer leave; /**< the end of the patience with the end of the session */
   bool closed;
