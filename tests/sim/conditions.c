@@ -25,7 +25,7 @@ const sim_condition sim_conditions[SIM_NCONDITIONS] = {
   [SIM_WIPES] = {.name = "wipes", .weight = 1, .gap_pm = 5000,
    .text = "the ensemble is wiped, or another one has its place",
    .faults = {F(WIPE) = 1}},
-  [SIM_REFUSALS] = {.name = "refusals", .weight = 0, .gap_pm = 500,
+  [SIM_REFUSALS] = {.name = "refusals", .weight = 1, .gap_pm = 500,
    .text = "servers close after the handshake, throttle setWatches, are older",
    .faults = {F(CURT) = 2, F(THROTTLE_WATCHES) = 1, F(OLDER) = 2}},
   [SIM_ADDRESSES] = {.name = "addresses", .weight = 1, .gap_pm = 500,
