@@ -151,7 +151,7 @@ class Contender:
         self.name = "%d.%d" % (slot, generation)
         self.choice = Choice(random.Random("%s/%s" % (run.seed, self.name)))
         self.sent = set()       # names of signals
-        self.faults = run.faults[slot]  # of its connection, and before
+        self.faults = run.faults[slot]  # of it and those before it
         self.guard = None
         self.alone = False      # its guard was killed
         self.excused = False    # both were stopped at the same time
@@ -441,14 +441,12 @@ class Run:
 
     def restart_ended(self, relays):
         """With a pause that a seed chooses."""
-        now = time.monotonic()
         for slot, contender in enumerate(self.now):
             if not contender.has_ended():
                 continue
             if contender.ended_us + self.pauses[slot] * 1e6 < now_us():
                 generation = int(contender.name.split(".")[1]) + 1
                 self.now[slot] = self.begin(slot, generation, relays[slot])
-        return now
 
     def go(self, relays):
         self.now = [self.begin(slot, 0, relays[slot])
