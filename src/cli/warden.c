@@ -324,11 +324,10 @@ static void act(warden *w, cli_act what)
 /* While not all is stopped, and where a signal can continue what is. */
 enum { RESTOP_MS = 20, LOOK_MS = 100 };
 
-static int64_t next_look(warden *w, int64_t now)
+static int64_t next_look(const warden *w, int64_t now)
 {
   if (w->lease.stage != CLI_STAGE_STOPPED)
     return INT64_MAX;
-  look_again(w);
   if (!w->lease.all_stopped)
     return now + RESTOP_MS;
   return w->job.cgroup.fd < 0 ? now + LOOK_MS : INT64_MAX;
@@ -354,13 +353,14 @@ static void mind_lease(warden *w)
   int64_t now = cli_guard_clock();
 
   if (w->child != 0 && !w->told_empty) {
-    int64_t look = next_look(w, now);
-
+    look_again(w);
     do {
       what = cli_lease_step(&w->lease, now, &next);
       act(w, what);
       now = cli_guard_clock();
     } while (what != CLI_ACT_NONE);
+    int64_t look = next_look(w, now);
+
     next = look < next ? look : next;
   }
   set_alarm(w, next);
