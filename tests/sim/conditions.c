@@ -66,7 +66,7 @@ const sim_condition sim_conditions[SIM_NCONDITIONS] = {
   [SIM_CHROOTS] = {.name = "chroots", .weight = 1, .gap_pm = 700,
    .text = "clients have chroots that name the same nodes",
    .faults = {F(CUT_AT) = 2, F(CUT) = 1, F(HOSTS) = 1}},
-  [SIM_READ_ONLY] = {.name = "read-only", .weight = 0, .gap_pm = 700,
+  [SIM_READ_ONLY] = {.name = "read-only", .weight = 1, .gap_pm = 700,
    .text = "servers without a quorum serve reads, to clients that will do",
    .faults = {F(LEADER_CUT) = 2, F(FOLLOWER_CUT) = 3, F(PARTITION) = 2,
               F(EXPIRE) = 2, F(CRASH) = 2}},
