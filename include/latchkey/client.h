@@ -156,7 +156,9 @@ typedef struct lk_client_config {
    * lk_client_session() has none. Watches and identities outlast the change;
    * but a one-shot watch that was set there fires on the next connection,
    * whether anything has changed or not, unless it waits for a node that is
-   * still missing: look again.
+   * still missing: look again. The client does not go on with a server that has
+   * less than it was shown, until all have refused it for half of the session
+   * timeout; then it forgets what it was shown.
    *
    * A session that a server with a quorum gave is never taken to one without,
    * who would call it expired though it lives. So a client that has one is

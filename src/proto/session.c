@@ -57,6 +57,21 @@ static void set_trouble(lk_client *c, int err, const char *why)
   lk__client_logf(c, LK_LOG_INFO, err, "%s", c->trouble);
 }
 
+/* A session that is refused is given up some time, and forgets. Where there is
+ * none, what a server without a quorum has shown is forgotten now. */
+static void report_refusals(lk_client *c)
+{
+  bool session = c->session.id != 0;
+
+  lk__client_logf(c, LK_LOG_WARNING, LK_ERR_REFUSED,
+                  "no server takes this %s: they may have lost what it has "
+                  "seen (zxid 0x%" PRIx64 ")%s",
+                  session ? "session back" : "client", (uint64_t)c->last_zxid,
+                  session ? "" : ", which it forgets");
+  if (!session)
+    c->last_zxid = 0;
+}
+
 /* If every server hangs up on a session that has seen more than they have, they
  * were restored or wiped, and it will not end by itself: say so. While they
  * elect a leader they hang up as well, for a shorter time. */
@@ -65,10 +80,7 @@ static void end_round(lk_client *c)
   bool long_since = c->now - c->heard_ms >= c->timeout_ms / 2;
 
   if (c->refused_round && c->last_zxid > 0 && long_since)
-    lk__client_logf(c, LK_LOG_WARNING, LK_ERR_REFUSED,
-                    "no server takes this session back: they may have lost "
-                    "what it has seen (zxid 0x%" PRIx64 ")",
-                    (uint64_t)c->last_zxid);
+    report_refusals(c);
   c->refused_round = true;
   c->insists = false;
   c->rounds++;
