@@ -458,9 +458,11 @@ static void on_left(lk_client *c, int err, const lk_bytes *names, size_t count,
     go_on(a, REST, 2 * some_time(a));
 }
 
-/* Until nothing is left, whatever it remembers. */
+/* Until nothing is left, whatever it remembers. A leader that is deposed and does
+ * not know it answers a sync, but no transaction. */
 static void look(sim_actor *a)
 {
+  const lk_op check = lk_op_check("/", -1);
   sim_visit *v = a->visit;
 
   if (v->asked > 0 || v->unseen > 0) {
@@ -470,7 +472,7 @@ static void look(sim_actor *a)
   v->step = LOOK;
   v->some = false;
   v->seen = 0;
-  (void)lk_sync(client_of(a), v->posts[0].dir, NULL, NULL, NULL);
+  (void)lk_multi(client_of(a), &check, 1, NULL, NULL, NULL);
   for (size_t i = 0; i < v->nposts; i++) {
     if (lk_children(client_of(a), v->posts[i].dir, NULL, on_left, a) == 0)
       v->unseen++;
