@@ -113,11 +113,14 @@ static void patrol_permit(sim_judge *j, sim_attempt *a)
     sim_accuse(j, "%s keeps %s, and it is not its turn", h->name, e->name);
 }
 
-/* What its owner may not delete stays until the session ends. */
+/* What its owner may not delete, or does not know any more, stays until the
+ * session ends. */
 static bool is_left(const sim_judge *j)
 {
   for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
-    if (e->left)
+    bool deserted = e->by != NULL && e->by->deserted;
+
+    if (e->left || (deserted && strcmp(e->path, SIM_SINGLE) == 0))
       return true;
   }
   return false;
