@@ -458,8 +458,8 @@ static void on_left(lk_client *c, int err, const lk_bytes *names, size_t count,
     go_on(a, REST, 2 * some_time(a));
 }
 
-/* Until nothing is left, whatever it remembers. A leader that is deposed and does
- * not know it answers a sync, but no transaction. */
+/* Until nothing is left, whatever it remembers. A leader that is deposed and
+ * does not know it answers a sync, but no transaction. */
 static void look(sim_actor *a)
 {
   const lk_op check = lk_op_check("/", -1);

@@ -7,6 +7,8 @@
 
 #include "sim/actors.h"
 
+#include <string.h>
+
 /* Permits, and the queue for them. */
 
 static bool is_semaphore(const sim_fact *f)

@@ -156,13 +156,14 @@ static bool is_part(const sim_judge *j, const sim_request *r, const lk_event *e,
   return false;
 }
 
+/* One that was with a server without a quorum is told of anything. */
 static bool tells_late(const sim_judge *j, const sim_request *o,
                        const lk_event *e)
 {
-  return (o->throttled || o->mended != 0) && o->stay == NULL &&
+  return (o->fires || o->throttled || o->mended != 0) && o->stay == NULL &&
          strcmp(o->path, e->path.at) == 0 &&
          (o->told_us == 0 || o->told_us == sim_now_us(j)) &&
-         is_right(o, e->type, first_change(j, o));
+         (o->fires || is_right(o, e->type, first_change(j, o)));
 }
 
 bool sim_is_told_late(const sim_judge *j, const sim_life *l, const lk_event *e)
