@@ -418,6 +418,59 @@ START_TEST(a_lost_lock_ends_the_command_at_once)
 }
 END_TEST
 
+/* The lease is unsure from the start: COMMAND is executed before it is stopped,
+ * since nobody would end a child that was stopped ahead of that. */
+START_TEST(a_command_is_executed_before_it_is_stopped)
+{
+  for (int i = 0; i < 20; i++) {
+    static char text[] = "sleep 30";
+    unsigned what = 0;
+    scene s;
+
+    set(&s, text, CLI_ON_LOST_STOP);
+    start(&s, 9000);
+    while ((what & CLI_NEWS_STARTED) == 0) {
+      struct pollfd ready = {s.guard.fd, POLLIN, 0};
+      cli_news part;
+
+      ck_assert_int_eq(poll(&ready, 1, 5000), 1);
+      ck_assert_int_eq(cli_guard_news(&s.guard, &part), 1);
+      what |= part.what;
+    }
+    order_signal(&s, SIGKILL);
+    end(&s);
+  }
+}
+END_TEST
+
+/* Somebody else has its end of the socket, so that there is no end to read. */
+START_TEST(a_guard_that_died_is_noticed_behind_its_news)
+{
+  cli_news sent = {.what = CLI_NEWS_EMPTY}, got;
+  cli_guard g;
+  int ends[2];
+
+  ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends),
+                   0);
+  g = (cli_guard){.fd = ends[0], .pid = fork()};
+  if (g.pid == 0)
+    pause();
+  ck_assert_int_gt(g.pid, 0);
+  ck_assert_int_eq(cli_guard_news(&g, &got), 0);
+  ck_assert_int_eq(send(ends[1], &sent, sizeof sent, 0), (int)sizeof sent);
+  kill(g.pid, SIGKILL);
+  siginfo_t info;
+
+  ck_assert_int_eq(waitid(P_PID, (id_t)g.pid, &info, WEXITED | WNOWAIT), 0);
+  ck_assert_int_eq(cli_guard_news(&g, &got), 1);
+  ck_assert_uint_eq(got.what, CLI_NEWS_EMPTY);
+  ck_assert_int_eq(cli_guard_news(&g, &got), -1);
+  waitpid(g.pid, NULL, 0);
+  close(ends[0]);
+  close(ends[1]);
+}
+END_TEST
+
 START_TEST(a_stopped_command_goes_on_when_news_comes)
 {
   static char text[] = "echo up; read word; echo on";
@@ -699,6 +752,8 @@ SUITE("guard", a_command_runs_with_our_words_and_its_status_comes_back,
       term_and_then_kill_end_all_when_no_news_comes,
       longest_hold_of_a_millisecond_ends_the_command,
       a_lost_lock_ends_the_command_at_once, end_of_the_guard_is_no_silence,
+      a_command_is_executed_before_it_is_stopped,
+      a_guard_that_died_is_noticed_behind_its_news,
       a_stopped_command_goes_on_when_news_comes,
       orders_that_wait_are_merged_and_none_is_lost,
       news_that_waits_is_merged_and_none_is_lost,

@@ -129,7 +129,7 @@ void cli_guard_flush(cli_guard *g)
     g->waiting = (cli_order){0};
 }
 
-int cli_guard_news(const cli_guard *g, cli_news *out)
+static int take_news(const cli_guard *g, cli_news *out)
 {
   ssize_t n;
 
@@ -139,6 +139,27 @@ int cli_guard_news(const cli_guard *g, cli_news *out)
   if (n == (ssize_t)sizeof *out)
     return 1;
   return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? 0 : -1;
+}
+
+/* It stays a zombie. */
+static bool is_dead(const cli_guard *g)
+{
+  siginfo_t info = {.si_pid = 0};
+
+  return g->pid > 0 &&
+         waitid(P_PID, (id_t)g->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid != 0;
+}
+
+/* A child of the guard that was stopped before exec() still has its socket. */
+int cli_guard_news(const cli_guard *g, cli_news *out)
+{
+  int got = take_news(g, out);
+
+  if (got != 0 || !is_dead(g))
+    return got;
+  got = take_news(g, out); /* what it sent before it died */
+  return got == 0 ? -1 : got;
 }
 
 void cli_guard_continue(const cli_guard *g)

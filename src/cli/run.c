@@ -72,11 +72,13 @@ static void on_guard(struct ev_loop *loop, ev_io *watcher, int events)
 }
 
 /* A child was stopped or has ended. As PID 1 we are everybody's parent. */
-static void look_at_children(const cli_runner *r)
+static void look_at_children(cli_runner *r)
 {
   siginfo_t info = {.si_pid = 0};
 
   cli_guard_continue(&r->guard);
+  if (r->guard.fd >= 0)
+    cli_hold_news(r);
   while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
          info.si_pid != 0 && info.si_pid != r->guard.pid) {
     waitpid(info.si_pid, NULL, WNOHANG);

@@ -224,11 +224,18 @@ static int status_of(const siginfo_t *info)
   return info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
+/* A child that is stopped ahead of exec() would outlive a guard that is killed
+   then: it may not have asked for a signal at its parent's death yet. */
+static void stop_all(warden *w)
+{
+  w->lease.all_stopped = w->report < 0 && cli_tree_stop(&w->job.cgroup);
+}
+
 /* SIGCONT may have continued what --on-lost has stopped. */
 static void look_again(warden *w)
 {
   if (w->lease.stage == CLI_STAGE_STOPPED)
-    w->lease.all_stopped = cli_tree_stop(&w->job.cgroup);
+    stop_all(w);
 }
 
 /* Whether COMMAND was stopped, was continued, or has ended. */
@@ -308,9 +315,7 @@ static void act(warden *w, cli_act what)
     signal_it(w, SIGTERM);
     signal_it(w, SIGCONT); /* one that is stopped would not hear it */
     break;
-  case CLI_ACT_STOP:
-    w->lease.all_stopped = cli_tree_stop(&w->job.cgroup);
-    break;
+  case CLI_ACT_STOP: stop_all(w); break;
   case CLI_ACT_CONT: cli_tree_continue(&w->job.cgroup); break;
   case CLI_ACT_KILL: break;
   }

@@ -153,7 +153,7 @@ class Contender:
         self.sent = set()       # names of signals
         self.faults = run.faults[slot]  # of it and those before it
         self.guard = None
-        self.alone = False      # its guard was killed
+        self.alone = False      # it or its guard was killed
         self.excused = False    # both were stopped at the same time
         self.ended_us = None
         self.err = open(os.path.join(run.folder, self.name + ".err"), "w+")
@@ -287,7 +287,9 @@ class Contender:
         return seconds, self.cont
 
     def kill(self, _=None):
+        """Its guard is not stopped or killed then."""
         if not self.alone:
+            self.alone = True
             self.sent.add("KILL")
             self.process.kill()
 
