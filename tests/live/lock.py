@@ -388,8 +388,23 @@ def others_in_the_queue_are_waited_for_or_ignored(puppet, far, base):
         far.do("delete", path=base + "/l/" + name)
         asked.good()
         lock.release()
-    mixed = lock.said("lock", "mixed_queue")
-    assert [line.node for line in mixed] == [base + "/l/x-__READ__0000000000"]
+    told = lock.said("lock", "mixed_queue")
+    assert [line.node for line in told] == [base + "/l/latch-0000000000"]
+
+
+@on_server
+def nodes_of_another_lock_are_named_once(puppet, far, base):
+    far.create(base + "/l")
+    lock = far.lock(base + "/l")
+    for _ in range(2):
+        far.create(base + "/l/x-__READ__0000000000")
+        asked = lock.ask("acquire")
+        lock.waits()
+        far.do("delete", path=base + "/l/x-__READ__0000000000")
+        asked.good()
+        lock.release()
+    told = lock.said("lock", "mixed_queue")
+    assert [line.node for line in told] == [base + "/l/x-__READ__0000000000"]
 
 
 @on_server
@@ -592,6 +607,7 @@ with shared.serve("--tick", "500", "--container-check", "300") as zk:
         an_operator_may_delete_a_place,
         a_change_of_the_preds_data_is_no_release,
         others_in_the_queue_are_waited_for_or_ignored,
+        nodes_of_another_lock_are_named_once,
         a_counter_that_ends_is_not_played_with,
         directories_that_are_swept_lose_no_acquire,
         a_check_and_a_guarded_write_tell_the_truth,
