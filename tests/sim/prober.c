@@ -39,13 +39,15 @@ void sim_prober_follow(sim_process *p)
 /* false: it goes on. */
 static bool ends(sim_prober *x)
 {
+  static const char question[] = LK_PROBE;
+
   switch (sim_pipe_look(x->pipe)) {
   case SIM_PIPE_CLOSED:
   case SIM_PIPE_RESET:
   case SIM_PIPE_REFUSED: return true;
   case SIM_PIPE_OPEN:
-    x->asked += sim_pipe_send(x->pipe, LK_PROBE + x->asked,
-                              strlen(LK_PROBE) - x->asked);
+    x->asked += sim_pipe_send(x->pipe, &question[x->asked],
+                              strlen(&question[x->asked]));
     return false;
   case SIM_PIPE_DIALING: return false;
   }
