@@ -62,7 +62,8 @@ void sim_prober_look(sim_process *p)
   if (x->pipe == NULL)
     return;
   len = sim_pipe_arrived(x->pipe) < room ? sim_pipe_arrived(x->pipe) : room;
-  sim_pipe_receive(x->pipe, x->answer + x->len, len);
+  if (len > 0)
+    sim_pipe_receive(x->pipe, x->answer + x->len, len);
   x->len += len;
   if (!ends(x))
     return;
