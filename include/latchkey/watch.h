@@ -44,7 +44,7 @@ typedef struct lk_event {
 } lk_event;
 
 /**
- * Called once for a one-shot watch, any number of times for one that stays;
+ * Called once for a one-shot watch, any number of times for a persistent one;
  * LK_EVENT_ENDED is the last. The watch has ended when the last returns.
  *
  * A server may throttle the requests that re-register watches after a reconnect
@@ -53,7 +53,7 @@ typedef struct lk_event {
  * An event names only a path: one that an older watch has missed is then
  * reported to younger watches on that path as well, even if their own reads
  * have shown the change. The same happens where a connection breaks before
- * watches on a path are registered that a watch that stays has served (see
+ * watches on a path are registered that a persistent watch has served (see
  * lk_add_watch()).
  */
 typedef void (*lk_watch_cb)(lk_client *c, lk_watch *w, const lk_event *event,

@@ -28,8 +28,7 @@ typedef struct fence {
   const char *step; /* what fails, for the message */
 } fence;
 
-/* ---- tokens ---------------------------------------------------------------
- */
+/* ---- tokens ------------------------------------------------------------- */
 
 bool cli_fence_read(lk_bytes text, uint64_t *out)
 {
@@ -49,8 +48,7 @@ bool cli_fence_read(lk_bytes text, uint64_t *out)
   return text.len > 0;
 }
 
-/* ---- finding FILE ---------------------------------------------------------
- */
+/* ---- finding FILE ------------------------------------------------------- */
 
 /* `path` without its last part. */
 static int folder_len(const char *path)
@@ -108,8 +106,7 @@ static int open_folder(fence *f)
   return error;
 }
 
-/* ---- the lock -------------------------------------------------------------
- */
+/* ---- the lock ----------------------------------------------------------- */
 
 /* O_NONBLOCK: what is not a regular file does not block before that is seen. */
 static int open_file(const fence *f, int flags)
@@ -164,8 +161,7 @@ static int open_locked(fence *f)
   return error != 0 ? error : check_current(f);
 }
 
-/* ---- reading and writing --------------------------------------------------
- */
+/* ---- reading and writing ------------------------------------------------ */
 
 static int read_file(fence *f, uint64_t *seen)
 {
@@ -236,8 +232,7 @@ static int replace_file(fence *f)
   return error;
 }
 
-/* ---- making FILE ----------------------------------------------------------
- */
+/* ---- making FILE -------------------------------------------------------- */
 
 static mode_t usual_mode(void)
 {
@@ -273,8 +268,7 @@ static int make_file(fence *f)
   return error;
 }
 
-/* ---- all of it ------------------------------------------------------------
- */
+/* ---- all of it ---------------------------------------------------------- */
 
 /* FILE exists: compare. Its token may have been written by a process that was
    killed before it was certain to stay, so an equal one is made certain. */

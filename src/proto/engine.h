@@ -354,8 +354,8 @@ void lk__notify(lk_client *c, lk_link *list, lk_event_type type, lk_bytes path,
                 int err);
 /** Tell them that they are void. */
 void lk__notify_end(lk_client *c, lk_link *list, int err);
-/** Tell those that stay that the connection was away. `late`: those which were
-    told so before they were registered. */
+/** Tell persistent watches that the connection was away. `late`: those which
+    were told so before they were registered. */
 void lk__notify_resumed(lk_client *c, bool late);
 
 /* watching.c */

@@ -84,9 +84,9 @@ static void push_children(lk_watched *on, int64_t zxid)
   }
 }
 
-/* One that stays is registered, but a one-shot one on its path is missing: that
- * takes its place, so that both are registered. A tree has no use for the place
- * of watches of children. */
+/* A persistent one is registered, but a one-shot one on its path is missing:
+ * that takes its place, so that both are registered. A tree has no use for the
+ * place of watches of children. */
 static void prepare(lk_watches *ws, int64_t zxid)
 {
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
@@ -136,7 +136,7 @@ static int64_t newest_of(const lk_watched *on)
 
 /* Walks the (kind, path) pairs of a zxid, kind by kind; or again those of
  * children where a recursive watch, set after them, has taken their place
- * (before 3.9). Watches that stay have no use for a zxid: they go with the
+ * (before 3.9). Persistent watches have no use for a zxid: they go with the
  * newest of all, or behind what takes their place. */
 typedef struct cursor {
   int64_t zxid;
@@ -229,7 +229,7 @@ static void patch(lk_buf *out, size_t offset, size_t v)
   lk__writer_patch(&w, offset, (int32_t)v);
 }
 
-/* A request takes the place of those that stay, and a later one gives it back:
+/* A request takes the place of persistent watches, a later one gives it back:
  * between them they miss events. */
 static void lose_place(lk_watched *on, int kind, int64_t zxid)
 {

@@ -23,7 +23,7 @@ void lk__rearm_miss_all(lk_watches *ws, int64_t zxid);
  * Append the setWatches requests that register what is missing, as many as it
  * takes to keep each below 128 KiB of paths (ZOOKEEPER-706) and its frame
  * within `send_limit`; one with a single path is never too long. Requests with
- * an older zxid come first. Watches that stay come behind all others, since
+ * an older zxid come first. Persistent watches come behind all others, since
  * before 3.9 the last one on a path takes the place of others. One-shot watches
  * are left out while an addWatch for their path is under way. `last_zxid`: of
  * the last reply; registered watches have been told of all that came before.

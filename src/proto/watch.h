@@ -136,7 +136,7 @@ bool lk__watched_has(const lk_watched *on, lk_watch_kind kind,
 bool lk__watched_covers(const lk_watches *ws, const lk_watched *on,
                         lk_watch_kind kind, bool sent);
 
-/** A watch that stays, which covers others, failed: those that wait for the
+/** A persistent watch, which covers others, failed: those that wait for the
     reply to a request without a watch are not registered. `all`: it was
    removed, and with it what their requests register. */
 void lk__watched_bare(lk_watched *on, bool all);

@@ -8,7 +8,7 @@
  * that stays is on the path, a one-shot watch is kept here alone and served by
  * its events: it is covered. When what covers goes, or has taken the place of
  * another, the one-shot ones are set again, by a setWatches with the last zxid:
- * what it missed the server then tells. A watch that stays covers nothing
+ * what it missed the server then tells. A persistent watch covers nothing
  * while its setWatches is throttled (rearm.h).
  */
 
@@ -148,7 +148,7 @@ static void drop(lk_client *c, lk_watch *w)
   lk__watched_unref(&c->watches, on);
 }
 
-/* A watch that stays may have been sent for since the one-shot watches of a
+/* A persistent watch may have been sent for since the one-shot watches of a
  * path were covered last. It tells nothing older: they are registered once
  * more, behind it. */
 static void cover_again(lk_client *c, lk_watched *on, lk_watch_kind kind)
