@@ -202,7 +202,7 @@ static void see_removed(const sim_entry *e)
 static void note(sim_judge *j, const sim_node *node, lk_event_type type,
                  int64_t zxid)
 {
-  if (j->world->audited)
+  if (sim_hears(j->world))
     sim_journal_note(&j->journal, node, type, zxid);
 }
 
