@@ -100,15 +100,22 @@ static bool is_shortened_unseen(const sim_session *s)
   return s != NULL && s->granted_ms < s->known_ms && s->granted_ms > 0;
 }
 
+/* keeper.h: the lease deadline counts on the leader's pings, and on time. */
+static bool is_pinged_late(const sim_judge *j)
+{
+  int64_t limit = 2 * sim_T_us(j);
+
+  return (j->stood_us > 0 && sim_now_us(j) - j->stood_us < limit) ||
+         (j->late_us > 0 && sim_now_us(j) - j->late_us < limit);
+}
+
 bool sim_beyond_promise(const sim_judge *j, const sim_entry *e)
 {
   if (e->how == SIM_BY_OTHERS || e->how == SIM_BY_OPERATOR)
     return true;
   if (e->how != SIM_BY_EXPIRY)
     return false;
-  if (j->stood_us > 0 && sim_now_us(j) - j->stood_us < 2 * sim_T_us(j))
-    return true;
-  if (is_shortened_unseen(e->by))
+  if (is_pinged_late(j) || is_shortened_unseen(e->by))
     return true;
   switch (e->assurance) {
   case LK_ASSURE_QUORUM: return false;

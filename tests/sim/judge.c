@@ -4,6 +4,7 @@
 #include "sim/properties.h"
 
 #include "sim/actors.h"
+#include "sim/conditions.h"
 #include "sim/habits.h"
 #include "sim/keepers.h"
 #include "sim/need.h"
@@ -382,13 +383,27 @@ static void see_stand(sim_judge *j)
     j->stood_us = sim_now_us(j);
 }
 
+/* By how much a ping of the leader may be late: what the gap of a session lease
+ * is longer than their period. */
+static int64_t spare_us(const sim_world *w)
+{
+  int64_t period = w->config.tick_ms * SIM_MS / 2;
+
+  return sim_has_condition(w, SIM_LIMITS)
+             ? 0
+             : w->shortest_ms * SIM_MS / 4 - period;
+}
+
 /* A write takes four of them: no lease bears that it takes as long as it
  * lasts. */
 static void see_links(sim_judge *j)
 {
-  if (sim_links_slowest_us(j->world->ensemble) >
-      j->world->shortest_ms * SIM_MS / 16)
+  int64_t slowest = sim_links_slowest_us(j->world->ensemble);
+
+  if (slowest > j->world->shortest_ms * SIM_MS / 16)
     j->slow_us = sim_now_us(j);
+  if (slowest > spare_us(j->world))
+    j->late_us = sim_now_us(j);
 }
 
 void sim_judge_look(sim_judge *j)
