@@ -35,6 +35,7 @@ class Server:
         self.connect = facts["connect"]
         self.addresses = self.connect.split(",")
         self.dir = facts["dir"]
+        self.tls_addresses = facts.get("tls", "").split(",")
 
     def ask(self, command):
         """Give a command of script/server; its answer after "ok"."""
@@ -45,6 +46,10 @@ class Server:
         if verb != "ok":
             raise RuntimeError("%s: %s" % (command, answer or "no answer"))
         return rest
+
+    def certificate(self, name):
+        """The path of a file that script/certificates made for --tls."""
+        return os.path.join(self.dir, "tls", name)
 
     def kill(self, n=1):
         self.ask("kill %d" % n)
