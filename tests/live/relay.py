@@ -8,12 +8,14 @@
         relay.requests()            # what clients have asked so far
 
 It stands between clients and a server, or, with frames=False, between servers,
-where it carries bytes that it does not look at. All relays of a process share
-one thread; methods may be called from any.
+where it carries bytes that it does not look at. With frames=RECORDS it carries
+TLS, which it cannot read: its frames are TLS records then, and `op` is their
+type. All relays of a process share one thread; methods may be called from any.
 """
 
 import asyncio
 import collections
+import socket
 import struct
 import threading
 import time
@@ -24,6 +26,9 @@ REMOVE_WATCHES, CREATE_CONTAINER, AUTH, SET_WATCHES = 18, 19, 100, 101
 CLOSE = -11
 CONNECT = "connect"  # the first frame of each direction
 EVENT = "event"
+
+RECORDS = "records"
+CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, DATA = 20, 21, 22, 23  # types of records
 
 KEEP = 1 << 20
 
@@ -65,9 +70,10 @@ def _loop():
 class Trap:
     """Something that happens at a certain frame; see Relay.trap()."""
 
-    def __init__(self, action, up, op, count, forward):
+    def __init__(self, action, up, op, count, forward, lasting):
         self.action, self.up, self.op = action, up, op
-        self.left, self.forward = count, forward
+        self.count, self.forward, self.lasting = count, forward, lasting
+        self._seen = collections.Counter()
         self._hit = threading.Event()
 
     def wait(self, seconds=20):
@@ -79,14 +85,33 @@ class Trap:
         return self._hit.is_set()
 
     def takes(self, frame):
-        if self.has_hit() or frame.up != self.up:
+        if frame.up != self.up or (self.has_hit() and not self.lasting):
             return False
         if self.op is None and frame.op == CONNECT:
             return False
         if self.op is not None and frame.op != self.op:
             return False
-        self.left -= 1
-        return self.left == 0
+        of = frame.connection if self.lasting else None
+        self._seen[of] += 1
+        return self._seen[of] == self.count
+
+    def ends(self):
+        """Whether nothing behind it is carried on this connection."""
+        return self.action in ("cut", "tear", "reset", "stall")
+
+    def first(self, piece):
+        """The bytes that are carried before it happens."""
+        if self.action == "tear":
+            return piece[:len(piece) // 2]
+        if self.forward is True:
+            return piece
+        return piece[:self.forward] if self.forward else b""
+
+    def rest(self, piece):
+        """The bytes that are carried when it has happened."""
+        if isinstance(self.action, bytes):
+            return self.action
+        return b"" if self.ends() else piece[len(self.first(piece)):]
 
     def spring(self):
         self._hit.set()
@@ -114,6 +139,8 @@ class _Side:
                     await asyncio.sleep(.01)
         except OSError:
             pass
+        if self.rest and self.connection.relay.frames == RECORDS:
+            self.put(time.monotonic(), self.rest, None)
         self.queue.put_nowait((time.monotonic(), None, None))
 
     def take(self, piece):
@@ -122,6 +149,9 @@ class _Side:
             self.put(now, self.signed(piece), None)
             return
         self.rest += piece
+        if self.connection.relay.frames == RECORDS:
+            self.take_records(now)
+            return
         while len(self.rest) >= 4:
             size, = struct.unpack_from(">i", self.rest)
             if len(self.rest) < 4 + size:
@@ -132,6 +162,22 @@ class _Side:
             self.connection.relay.log.append(frame)
             self.put(now, self.rest[:4 + size], frame)
             self.rest = self.rest[4 + size:]
+
+    def take_records(self, now):
+        """Type, version, length of the rest. Other bytes are one frame."""
+        while self.rest:
+            size = len(self.rest)
+            if self.rest[0] in (CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, DATA):
+                if size < 5:
+                    return
+                size = 5 + struct.unpack_from(">H", self.rest, 3)[0]
+            if len(self.rest) < size:
+                return
+            piece, self.rest = self.rest[:size], self.rest[size:]
+            frame = Frame(now, self.connection.number, self.up, self.reads,
+                          piece[0], None, None, None, size, piece[5:517])
+            self.connection.relay.log.append(frame)
+            self.put(now, piece, frame)
 
     def limit_timeout(self):
         """In the handshake of a session that is resumed: version, zxid,
@@ -195,35 +241,48 @@ class _Side:
             if piece is None:
                 break
             trap = frame and relay.sprung(frame)
-            if trap and trap.action == "tear":
-                self.writer.write(piece[:len(piece) // 2])
-            if trap and not trap.forward:
-                if await self.spring(trap):
-                    return
-                await relay.gates[self.up].wait()
             self.kept -= len(piece)
             try:
-                self.writer.write(piece)
-                await self.writer.drain()
+                if not trap:
+                    await self.carry(piece)
+                else:
+                    await self.carry(trap.first(piece))
+                    if await self.spring(trap):
+                        return
+                    if rest := trap.rest(piece):
+                        await relay.gates[self.up].wait()
+                        await self.carry(rest)
             except OSError:
                 break
             if not self.up:
                 self.connection.shortens = False
-            if trap and trap.forward and await self.spring(trap):
-                return
         self.connection.end()
 
+    async def carry(self, piece):
+        """To the other side; in small parts where that is wanted."""
+        size, pause = self.connection.relay.drips[self.up] or (len(piece), 0)
+        while piece:
+            self.writer.write(piece[:size])
+            await self.writer.drain()
+            piece = piece[size:]
+            if piece:
+                await asyncio.sleep(pause)
+
     async def spring(self, trap):
-        """True when the connection has ended by it."""
+        """True when nothing more is carried on the connection by it."""
         if trap.action in ("cut", "tear"):
             self.connection.end()
+        elif trap.action == "reset":
+            self.connection.end(reset=True)
+        elif trap.action == "stall":
+            self.connection.stall()
         elif trap.action == "freeze":
             self.connection.relay.shut(True, True)
-        else:
+        elif not isinstance(trap.action, bytes):
             await asyncio.get_running_loop().run_in_executor(
                 None, trap.action)
         trap.spring()
-        return trap.action in ("cut", "tear")
+        return trap.ends()
 
 
 def _text(body, at):
@@ -246,10 +305,19 @@ class _Connection:
         self.tasks = [asyncio.ensure_future(work) for side in self.sides
                       for work in (side.read(), side.write())]
 
-    def end(self):
+    def end(self, reset=False):
         self.relay.connections.discard(self)
         for writer in self.writers:
+            if reset:
+                writer.get_extra_info("socket").setsockopt(
+                    socket.SOL_SOCKET, socket.SO_LINGER,
+                    struct.pack("ii", 1, 0))
+                writer.transport.abort()
             writer.close()
+        self.stall()
+
+    def stall(self):
+        """Carry nothing any more, and read nothing."""
         me = asyncio.current_task()
         for task in self.tasks:
             if task is not me:
@@ -267,6 +335,7 @@ class Relay:
         self.traps = []
         self.most_timeout = None    # of sessions that are resumed, in ms
         self.delays = {True: 0.0, False: 0.0}
+        self.drips = {True: None, False: None}  # size and pause in s
         self.port = 0
         self.server = None
         self.gates = {}
@@ -319,7 +388,8 @@ class Relay:
     def sprung(self, frame):
         for trap in list(self.traps):
             if trap.takes(frame):
-                self.traps.remove(trap)
+                if not trap.lasting:
+                    self.traps.remove(trap)
                 return trap
         return None
 
@@ -384,6 +454,13 @@ class Relay:
             if wanted:
                 self.delays[way] = ms / 1000
 
+    def drip(self, size, ms=0, up=True, down=True):
+        """Forward so many bytes at a time in these directions, with a pause
+        behind each. A size of 0: whole frames again."""
+        for way, wanted in ((True, up), (False, down)):
+            if wanted:
+                self.drips[way] = (size, ms / 1000) if size else None
+
     def limit_timeout(self, ms):
         """Resumed sessions get so much at most from now on, as from a server
         with another maxSessionTimeout; None: what they ask for. No reply that
@@ -394,14 +471,18 @@ class Relay:
         """A session is being resumed with a shorter timeout."""
         return any(c.shortens for c in list(self.connections))
 
-    def trap(self, action, up=True, op=None, count=1, forward=False):
+    def trap(self, action, up=True, op=None, count=1, forward=False,
+             lasting=False):
         """At the `count`-th frame from now (`op`: of these; None: of all but
         the handshake's) in a direction do `action`: "cut" that connection,
-        "tear" it after half of the frame, "freeze" the relay, or call a
-        function. The frame itself is forwarded before it (`forward`), after
-        it (a function, "freeze"), or not ("cut").
+        "tear" it after half of the frame, "reset" it (RST), "stall" it (it
+        stays and carries nothing more, nor its end), "freeze" the relay, call
+        a function, or carry these bytes instead of the frame. The frame itself
+        is forwarded before it (`forward`), or so many bytes of it are, or it
+        is after it (a function, "freeze"), or not (the others). With `lasting`
+        it happens on each connection, at its `count`-th frame.
         """
-        trap = Trap(action, up, op, count, forward)
+        trap = Trap(action, up, op, count, forward, lasting)
         _loop().run(self.traps.append, trap)
         return trap
 

@@ -9,6 +9,7 @@ import struct
 import subprocess
 
 import live
+import relay
 import zkserver
 
 SECONDS = 10
@@ -22,10 +23,10 @@ def parts(address):
 class Peer:
     """What is known of the other side: its address, and certificates."""
 
-    def __init__(self, zk, n=1):
+    def __init__(self, zk, n=1, way=None):
         self.zk = zk
         self.plain = parts(zk.addresses[n - 1])
-        self.secure = parts(zk.tls_addresses[n - 1])
+        self.secure = parts(way.address if way else zk.tls_addresses[n - 1])
 
     def context(self, ca="ca.crt", client=None, crl=None, **options):
         context = ssl.create_default_context(cafile=self.zk.certificate(ca))
@@ -40,9 +41,9 @@ class Peer:
                                     self.zk.certificate(client + ".key"))
         return context
 
-    def connect(self, name=None, **options):
+    def connect(self, name=None, seconds=SECONDS, **options):
         """A connection that has shaken hands."""
-        raw = socket.create_connection(self.secure, SECONDS)
+        raw = socket.create_connection(self.secure, seconds)
         try:
             return self.context(**options).wrap_socket(
                 raw, server_hostname=name or self.secure[0])
@@ -182,6 +183,70 @@ def revoked_client_is_refused_and_its_identity_is_its_subject():
     assert b"CN=alice,O=latchkey" in identities, identities
 
 
+ALERT = b"\x15\x03\x03\0\2\2\x2a"  # a record: fatal, bad certificate
+
+
+def types(records, up):
+    return [f.op for f in records if f.up == up]
+
+
+def relay_knows_records():
+    """The handshake of TLS 1.2 with a server that asks for a certificate."""
+    with relay.Relay(want.tls_addresses[0], relay.RECORDS) as way:
+        peer = Peer(want, way=way)
+        peer.session()
+        hello, cipher, data = (relay.HANDSHAKE, relay.CHANGE_CIPHER_SPEC,
+                               relay.DATA)
+        records = way.frames_since()
+        assert types(records, True)[:5] == [
+            hello, hello, hello, cipher, hello], records
+        assert data in types(records, True), records
+        assert data in types(records, False), records
+        whole = sum(f.size for f in records if f.up)
+        way.drip(1)
+        peer.session()
+        way.drip(7, 1, down=False)
+        peer.session()
+        way.drip(0)
+        again = sum(f.size for f in way.frames_since(len(records)) if f.up)
+        assert abs(again / 2 - whole) < 40, (whole, again)
+
+
+def relay_misbehaves_in_a_handshake_as_asked():
+    reset, timeout = ConnectionResetError, TimeoutError
+    end = (ssl.SSLEOFError, ssl.SSLZeroReturnError, reset)
+    with relay.Relay(want.tls_addresses[0], relay.RECORDS) as way:
+        peer = Peer(want, way=way)
+        for up in (True, False):
+            for action, errors in (
+                    ("cut", end),
+                    ("tear", end),
+                    ("reset", (reset,)),
+                    ("stall", (timeout,)),
+                    (b"HTTP/1.1 400\r\n\r\n", (ssl.SSLError, reset)),
+                    (ALERT, (ssl.SSLError,))):
+                trap = way.trap(action, up=up)
+                try:
+                    peer.connect(seconds=.3).close()
+                except (ssl.SSLError, OSError) as why:
+                    assert isinstance(why, errors), (action, up, repr(why))
+                    assert up or action != ALERT or (
+                        "ALERT_BAD_CERTIFICATE" in why.reason), repr(why)
+                else:
+                    raise AssertionError("%s, %s: no effect" % (action, up))
+                assert trap.has_hit()
+        trap = way.trap("reset", up=False, forward=3, lasting=True)
+        for _ in range(2):
+            try:
+                peer.connect()
+            except (ConnectionResetError, ssl.SSLError):
+                pass
+            else:
+                raise AssertionError("no effect")
+        way.clear_traps()
+        peer.session()
+
+
 def revoked_client_is_served_where_nobody_looks():
     peer = Peer(want)
     assert peer.session(client="client-revoked") == "TLSv1.2"
@@ -239,6 +304,8 @@ with zkserver.Server("--tls", "--tls-client-auth", "want") as want:
         plain_port_serves_beside_it,
         tls_to_the_plain_port_and_plain_to_the_tls_port_end,
         revoked_client_is_served_where_nobody_looks,
+        relay_knows_records,
+        relay_misbehaves_in_a_handshake_as_asked,
     )
 with zkserver.Server("--tls", "--tls-client-auth", "need", "--tls-crl",
                      "--tls-version", "1.3", "--tls-cert", "1=server-rsa",
