@@ -62,7 +62,8 @@ static char *plainest(const lk_hosts *h)
 
 static void same(const lk_hosts *a, const lk_hosts *b)
 {
-  must(a->count == b->count && strcmp(a->chroot, b->chroot) == 0);
+  must(a->count == b->count && a->tls == b->tls &&
+       strcmp(a->chroot, b->chroot) == 0);
   for (size_t i = 0; i < a->count; i++)
     must(strcmp(a->items[i].name, b->items[i].name) == 0 &&
          a->items[i].port == b->items[i].port);
@@ -74,7 +75,7 @@ static void parse_again(const lk_hosts *h)
   const char *why;
   lk_hosts again;
 
-  must(lk__hosts_init(&again, &lk__mem_libc, text, &why) == 0);
+  must(lk__hosts_init(&again, &lk__mem_libc, text, h->tls, &why) == 0);
   same(h, &again);
   lk__hosts_free(&again);
   free(text);
@@ -95,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   char *text = text_of(data, size), said[64];
   const char *why;
   lk_hosts h;
-  int err = lk__hosts_init(&h, &lk__mem_libc, text, &why);
+  int err = lk__hosts_init(&h, &lk__mem_libc, text, false, &why);
 
   must(lk_hosts_check(text, said, sizeof said) == err);
   must((err == 0) == (why == NULL) && (err == 0) == (said[0] == '\0'));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "ev/address.h"
+#include "net/address.h"
 
 #include <string.h>
 

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 
 #include "ev/bell.h"
-#include "ev/transport.h"
+#include "net/transport.h"
 
 /* ---- connecting ---------------------------------------------------------- */
 
@@ -905,7 +905,7 @@ START_TEST(descriptor_0_is_as_good_as_any)
   ck_assert_uint_eq(rings, 1);
   lk__bell_close(&b);
   ck_assert_int_eq(dup(1), 0);
-  lk__tcp.close(&t);
+  lk_transport_tcp()->close(&t);
   ck_assert_int_eq(fcntl(0, F_GETFD), -1);
   ev_loop_destroy(loop);
 }

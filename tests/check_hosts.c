@@ -18,7 +18,7 @@ static void parse(const char *text)
   char *exact = malloc(size); /* for who reads too far, or keeps it */
 
   memcpy(exact, text, size);
-  int err = lk__hosts_init(&hosts, &lk__mem_libc, exact, &why);
+  int err = lk__hosts_init(&hosts, &lk__mem_libc, exact, false, &why);
 
   free(exact);
   ck_assert_msg(err == 0, "%s: %s", text, why);
@@ -65,6 +65,26 @@ START_TEST(ipv6_addresses_stand_in_brackets)
 }
 END_TEST
 
+START_TEST(tls_in_front_changes_the_default_port)
+{
+  parse("tls://a");
+  ck_assert(hosts.tls);
+  lk__hosts_free(&hosts);
+  parse("a");
+  ck_assert(!hosts.tls);
+  lk__hosts_free(&hosts);
+  ck_assert_int_eq(lk__hosts_init(&hosts, &lk__mem_libc, "a,b:1", true, &why),
+                   0);
+  ck_assert(hosts.tls);
+  ck_assert_uint_eq(hosts.items[0].port, 2281);
+  ck_assert_uint_eq(hosts.items[1].port, 1);
+  lk__hosts_free(&hosts);
+  ck_assert_str_eq(parsed("tls://a:1,b,[::1]/root"),
+                   "a 1 b 2281 ::1 2281 /root");
+  ck_assert_str_eq(parsed(" tls:// a "), "a 2281 ");
+}
+END_TEST
+
 START_TEST(blanks_and_empty_entries_are_left_out)
 {
   ck_assert_str_eq(parsed(" a:1 ,\tb "), "a 1 b 2181 ");
@@ -92,6 +112,11 @@ START_TEST(what_is_wrong_is_said)
   } bad[] = {
       {"", "no host is named"},
       {",, ,", "no host is named"},
+      {"tls://", "no host is named"},
+      {"http://a", "only tls:// may come before the servers"},
+      {"TLS://a", "only tls:// may come before the servers"},
+      {"a,tls://b", "a port is a number from 1 to 65535"},
+      {"tls:/a", "a port is a number from 1 to 65535"},
       {"/root", "no host is named"},
       {"a:", "a port is a number from 1 to 65535"},
       {"a:0", "a port is a number from 1 to 65535"},
@@ -196,7 +221,7 @@ START_TEST(without_memory_nothing_is_kept)
   do {
     failing_mem_init(&f);
     f.fail_at = ++n;
-    err = lk__hosts_init(&hosts, &f.mem, "a:1,b/root", &why);
+    err = lk__hosts_init(&hosts, &f.mem, "a:1,b/root", false, &why);
     ck_assert_int_eq(err, failing_mem_failed(&f) ? LK_ERR_NO_MEMORY : 0);
     if (err == 0)
       lk__hosts_free(&hosts);
@@ -333,7 +358,7 @@ static void replace(const char *text)
 {
   lk_hosts fresh;
 
-  ck_assert_int_eq(lk__hosts_init(&fresh, &lk__mem_libc, text, &why), 0);
+  ck_assert_int_eq(lk__hosts_init(&fresh, &lk__mem_libc, text, false, &why), 0);
   lk__hosts_replace(&hosts, &fresh, draw_any, NULL);
 }
 
@@ -378,9 +403,9 @@ START_TEST(what_a_server_lacks_is_not_filed_under_the_next_one)
 END_TEST
 
 SUITE("hosts", servers_ports_and_chroot_are_told_apart,
-      ipv6_addresses_stand_in_brackets, blanks_and_empty_entries_are_left_out,
-      what_is_wrong_is_said, a_name_has_255_bytes_at_most,
-      a_complaint_is_cut_to_its_room,
+      ipv6_addresses_stand_in_brackets, tls_in_front_changes_the_default_port,
+      blanks_and_empty_entries_are_left_out, what_is_wrong_is_said,
+      a_name_has_255_bytes_at_most, a_complaint_is_cut_to_its_room,
       servers_are_handed_out_in_order_or_not_at_all,
       without_memory_nothing_is_kept, servers_take_turns_and_a_round_has_an_end,
       every_address_of_a_name_has_a_turn,

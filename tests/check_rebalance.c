@@ -79,7 +79,7 @@ static lk_hosts parsed(const char *text)
   lk_hosts h;
   const char *why;
 
-  ck_assert_int_eq(lk__hosts_init(&h, &lk__mem_libc, text, &why), 0);
+  ck_assert_int_eq(lk__hosts_init(&h, &lk__mem_libc, text, false, &why), 0);
   return h;
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-#include "ev/transport.h"
+#include "net/transport.h"
 
 /*
  * The driver on a transport that is as difficult as TLS can be: it has to wait
@@ -21,15 +21,16 @@ static unsigned opened, sends, receipts, closes;
 static lk_flow hard_handshake(lk_transport *t)
 {
   snprintf(t->why, sizeof t->why, "no luck");
+  t->err = LK_ERR_CONNECT;
   opened++;
   return *opening++;
 }
 
-static lk_flow hard_open(lk_transport *t, const lk_address *to,
-                         const char *host)
+static lk_flow hard_open(lk_transport *t, const lk_endpoint *to)
 {
-  ck_assert_int_eq(to->any.sa_family, AF_INET);
-  ck_assert_str_eq(host, "127.0.0.1");
+  ck_assert_int_eq(to->address->sa_family, AF_INET);
+  ck_assert_str_eq(to->host, "127.0.0.1");
+  ck_assert_ptr_null(to->tls);
   t->fd = dup(ends[0]);
   return hard_handshake(t);
 }
@@ -48,6 +49,7 @@ static lk_flow hard_send(lk_transport *t, const void *bytes, size_t len,
   lk_flow flow = take(&sending);
 
   sends++;
+  t->err = LK_ERR_LOSS;
   *done = 0;
   if (flow != LK_FLOW_DONE)
     return flow;
@@ -66,6 +68,7 @@ static lk_flow hard_recv(lk_transport *t, void *room, size_t size, size_t *got)
   ssize_t n = held_len;
 
   receipts++;
+  t->err = LK_ERR_LOSS;
   *got = 0;
   if (flow != LK_FLOW_DONE) {
     held_len = read(t->fd, held, sizeof held);
@@ -90,14 +93,19 @@ static void hard_close(lk_transport *t)
   closes++;
 }
 
-const lk_transport_type lk__tcp = {
-    .size = sizeof(lk_transport),
-    .open = hard_open,
-    .handshake = hard_handshake,
-    .send = hard_send,
-    .recv = hard_recv,
-    .close = hard_close,
-};
+const lk_transport_type *lk_transport_tcp(void)
+{
+  static const lk_transport_type type = {
+      .size = sizeof(lk_transport),
+      .open = hard_open,
+      .handshake = hard_handshake,
+      .send = hard_send,
+      .recv = hard_recv,
+      .close = hard_close,
+  };
+
+  return &type;
+}
 
 static lk_client *begin(const lk_flow *flows)
 {

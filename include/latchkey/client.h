@@ -76,6 +76,7 @@
 #include <latchkey/ensemble.h>
 #include <latchkey/multi.h>
 #include <latchkey/request.h>
+#include <latchkey/tls.h>
 #include <latchkey/watch.h>
 
 #ifdef __cplusplus
@@ -129,8 +130,8 @@ typedef struct lk_hooks {
 /** Options of a client. Set `size`, leave at 0 what should be as usual. */
 typedef struct lk_client_config {
   size_t size; /**< sizeof(lk_client_config) */
-  /** "host[:port]{,host[:port]}[/chroot]", IPv6 literals in brackets, port
-      2181 where none is given. Copied. NULL: "127.0.0.1:2181". */
+  /** "[tls://]host[:port]{,host[:port]}[/chroot]", IPv6 literals in brackets.
+      Without a port: 2181, with TLS 2281. Copied. NULL: "127.0.0.1". */
   const char *hosts;
   int32_t session_timeout_ms; /**< wanted; the server decides. 0: 30,000 */
   /** Give the session up as expired after so long without an answer, even if
@@ -178,6 +179,9 @@ typedef struct lk_client_config {
       call any function of this client. */
   void (*log)(void *arg, int level, int err, const char *text);
   void *log_arg;
+  /** What to trust and to show in TLS. Copied, see <latchkey/tls.h>. NULL: the
+      defaults where `hosts` begins with "tls://"; else no TLS. */
+  const lk_tls_config *tls;
 } lk_client_config;
 
 /**
@@ -186,7 +190,7 @@ typedef struct lk_client_config {
  *
  * @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_ARGUMENT, or LK_ERR_BAD_HOSTS: then
  *         lk_hosts_check() says what is wrong with the text. After an error
- *         `*out` is NULL.
+ *         `*out` is NULL. Files of `tls` are not read yet: see lk_tls_check().
  */
 LK_API int lk_client_new(lk_client **out, const lk_client_config *config,
                          const lk_hooks *hooks);
@@ -210,7 +214,8 @@ LK_API int lk_hosts_each(const char *hosts,
 
 /**
  * Use the servers of this connect string from now on, in place of those known
- * so far. It may repeat the chroot, but not change it. The session stays, and
+ * so far. It may repeat the chroot and "tls://", but not change them: a client
+ * with TLS keeps it, also where the text does not say so. The session stays, and
  * so mostly does the connection: a client moves to another server only if its
  * own is not listed any more, or if the list has grown, with the probability
  * that spreads many clients evenly over all servers.
@@ -223,7 +228,8 @@ LK_API int lk_hosts_each(const char *hosts,
  * unanswered then as after a broken connection.
  *
  * @return 0; else nothing has changed: LK_ERR_BAD_HOSTS (lk_hosts_check() says
- *         why), LK_ERR_BAD_ARGUMENT (another chroot), LK_ERR_NO_MEMORY,
+ *         why), LK_ERR_BAD_ARGUMENT (another chroot, or "tls://" for a client
+ *         without TLS), LK_ERR_NO_MEMORY,
  *         LK_ERR_CLOSED (also while closing), LK_ERR_AUTH_FAILED,
  *         LK_ERR_FORKED.
  */
@@ -283,6 +289,9 @@ LK_API int64_t lk_client_zxid(const lk_client *c);
 LK_API int64_t lk_client_lives_until(const lk_client *c);
 /** "host:port" of the server in use or tried; valid until the next input. */
 LK_API const char *lk_client_server(const lk_client *c);
+/** What its transport has to do in TLS; NULL: plain TCP. Valid as long as the
+    client. */
+LK_API const lk_tls_config *lk_client_tls(const lk_client *c);
 /** The chroot, "" if none. Valid as long as the client. */
 LK_API const char *lk_client_chroot(const lk_client *c);
 /** Why the last connection or attempt ended: error, and text, valid until the

@@ -4,10 +4,11 @@
 
 /**
  * @file
- * The contract for driving a client by another loop than libev. Part of
- * <latchkey/client.h>.
+ * The contract for driving a client by another loop than libev, and the
+ * transports for one. Part of <latchkey/client.h>.
  */
 
+#include <latchkey/tls.h>
 #include <latchkey/types.h>
 
 #ifdef __cplusplus
@@ -50,8 +51,9 @@ LK_API void lk_client_want(lk_client *c, lk_want *out);
  */
 LK_API void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count);
 LK_API void lk_client_connected(lk_client *c, uint64_t attempt);
-/** The attempt is over: LK_ERR_RESOLVE, LK_ERR_CONNECT, or LK_ERR_LOSS for one
-    that was connected (0: the peer closed). `why` for people, or NULL. */
+/** The attempt is over: LK_ERR_RESOLVE, LK_ERR_CONNECT, LK_ERR_TLS, or
+    LK_ERR_LOSS for one that was connected (0: the peer closed). `why` for
+    people, or NULL. */
 LK_API void lk_client_failed(lk_client *c, uint64_t attempt, int err,
                              const char *why);
 /** Where the next bytes can be received without being copied once more: at
@@ -90,6 +92,77 @@ enum { LK_PROBE_ROOM = 16 };
 /** When lk_client_tick() is due, in ms on the hook's clock; INT64_MAX: never */
 LK_API int64_t lk_client_deadline(const lk_client *c);
 LK_API void lk_client_tick(lk_client *c);
+
+/* ---- transports --------------------------------------------------------- */
+
+/**
+ * How the bytes of a connection reach a server. The library has two transports,
+ * which any loop can use; a driver may bring its own.
+ *
+ * No step blocks on the network. A step that could not finish says what the
+ * descriptor has to be before it is called again.
+ *
+ * Threads: an lk_transport belongs to one thread at a time.
+ */
+typedef enum lk_flow {
+  LK_FLOW_DONE,   /**< finished */
+  LK_FLOW_READ,   /**< call again when the descriptor is readable */
+  LK_FLOW_WRITE,  /**< call again when it is writable */
+  LK_FLOW_END,    /**< the server has closed the connection; not of send() */
+  LK_FLOW_FAILED, /**< `err` and `why` say why; only close() may follow */
+} lk_flow;
+
+/** The first member of each transport's object. */
+typedef struct lk_transport {
+  int fd;             /**< -1 while closed */
+  int err;            /**< after LK_FLOW_FAILED, for lk_client_failed() */
+  int number;         /**< … the errno behind it; 0: none */
+  lk_tls_cause cause; /**< after LK_ERR_TLS: what kind of failure it was */
+  char why[384];      /**< after LK_FLOW_FAILED: a line for people */
+} lk_transport;
+
+struct sockaddr;
+
+/** The server that a transport connects to. Borrowed during open(). */
+typedef struct lk_endpoint {
+  const struct sockaddr *address; /**< IPv4 or IPv6, with the port */
+  unsigned address_len;
+  const char *host;         /**< lk_want.host, which a certificate must name */
+  const lk_tls_config *tls; /**< lk_client_tls() */
+} lk_endpoint;
+
+/** A kind of transport. All members but `has_more` and `end` are set. */
+typedef struct lk_transport_type {
+  size_t size; /**< of its object, which starts as zeros with fd -1 */
+  /** Begin to connect. Results as those of handshake(). */
+  lk_flow (*open)(lk_transport *t, const lk_endpoint *to);
+  /** Go on connecting. LK_FLOW_DONE: call lk_client_connected(). */
+  lk_flow (*handshake)(lk_transport *t);
+  /** Send what the system takes now. `done`: how many bytes it took, whatever
+      the result. The rest must be offered again, and may be longer by then. */
+  lk_flow (*send)(lk_transport *t, const void *bytes, size_t len, size_t *done);
+  /** LK_FLOW_DONE: `got` bytes (> 0) were received. */
+  lk_flow (*recv)(lk_transport *t, void *room, size_t size, size_t *got);
+  /** Whether recv() has more to give without the descriptor becoming readable;
+      ask after recv(), and if so call it before waiting. NULL: never. */
+  bool (*has_more)(const lk_transport *t);
+  /** Close the descriptor. Sends nothing, so that a forked child can close its
+      copy of a connection. open() may follow. */
+  void (*close)(lk_transport *t);
+  /** Free what the object keeps from one connection to the next, once it is
+      closed. NULL: nothing. */
+  void (*end)(lk_transport *t);
+} lk_transport_type;
+
+/** Plain TCP. */
+LK_API const lk_transport_type *lk_transport_tcp(void);
+
+/** TLS on TCP, as <latchkey/tls.h> says. NULL: the library was built without
+    OpenSSL. */
+LK_API const lk_transport_type *lk_transport_tls(void);
+
+/** The transport that `c` asks for. NULL: TLS, which this build lacks. */
+LK_API const lk_transport_type *lk_transport_of(const lk_client *c);
 
 #ifdef __cplusplus
 }

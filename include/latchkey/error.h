@@ -83,7 +83,8 @@ extern "C" {
   X(DEADLOCK, -1024, "it would wait for what its own owner holds: release that first") \
   X(QUEUE_FULL, -1025, "more contenders are ahead than this lock accepts")     \
   X(WATCH_MODE, -1026, "the node has a watch of the other mode, which one would replace") \
-  X(OTHER_LIMIT, -1027, "the semaphore has another number of permits")
+  X(OTHER_LIMIT, -1027, "the semaphore has another number of permits")         \
+  X(TLS, -1028, "cannot set up TLS")
 /* clang-format on */
 
 enum lk_error {

@@ -45,3 +45,11 @@ char *lk__mem_text(const lk_mem *mem, const char *s)
     memcpy(copy, s, size);
   return copy;
 }
+
+void lk__mem_wipe(void *at, size_t len)
+{
+  volatile unsigned char *byte = at;
+
+  while (len-- > 0)
+    *byte++ = 0;
+}

@@ -12,6 +12,8 @@ void *lk__mem_new(const lk_mem *mem, size_t size);
 /** As realloc; `p` stays whole when this gives NULL. */
 void *lk__mem_resize(const lk_mem *mem, void *p, size_t size);
 void lk__mem_free(const lk_mem *mem, void *p);
+/** Overwrite a secret with zeros, which the compiler must not leave out. */
+void lk__mem_wipe(void *at, size_t len);
 /** A copy of a C string, or NULL. */
 char *lk__mem_text(const lk_mem *mem, const char *s);
 

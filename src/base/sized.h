@@ -29,6 +29,7 @@
 #define LK_FIRST_lk_sync_call           timeout_ms
 #define LK_FIRST_lk_sync_config         client
 #define LK_FIRST_lk_sync_lock_config    data
+#define LK_FIRST_lk_tls_config          ca_file
 
 /** How long a struct of this library is, and what is said of a wrong one. */
 typedef struct lk_sized {

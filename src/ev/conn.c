@@ -16,19 +16,12 @@ static void on_io(struct ev_loop *loop, ev_io *w, int revents);
 static void on_lookup(lk_lookup *l, const lk_address *list, size_t count,
                       const char *why);
 
-lk_conn *lk__conn_new(lk_ev *ev, const lk_transport_type *type)
+lk_conn *lk__conn_new(lk_ev *ev)
 {
   lk_conn *n = lk__mem_new(&ev->mem, sizeof *n);
 
   if (n == NULL)
     return NULL;
-  n->transport = lk__mem_new(&ev->mem, type->size);
-  if (n->transport == NULL) {
-    lk__mem_free(&ev->mem, n);
-    return NULL;
-  }
-  n->type = type;
-  n->transport->fd = -1;
   n->users = 1;
   n->ev = ev;
   ev->users++;
@@ -41,12 +34,28 @@ lk_conn *lk__conn_new(lk_ev *ev, const lk_transport_type *type)
   return n;
 }
 
+int lk__conn_init_transport(lk_conn *n)
+{
+  const lk_transport_type *type = lk_transport_of(n->client);
+
+  if (type == NULL)
+    return LK_ERR_UNIMPLEMENTED;
+  n->transport = lk__mem_new(&n->ev->mem, type->size);
+  if (n->transport == NULL)
+    return LK_ERR_NO_MEMORY;
+  n->transport->fd = -1;
+  n->type = type;
+  return 0;
+}
+
 static void release(lk_conn *n)
 {
   lk_ev *ev = n->ev;
 
   if (--n->users > 0)
     return;
+  if (n->transport != NULL && n->type->end != NULL)
+    n->type->end(n->transport);
   lk__mem_free(&ev->mem, n->list);
   lk__mem_free(&ev->mem, n->host);
   lk__mem_free(&ev->mem, n->transport);
@@ -103,7 +112,8 @@ static void hang_up(lk_conn *n)
 {
   lk__lookup_cancel(&n->lookup);
   watch(n, 0);
-  n->type->close(n->transport);
+  if (n->transport != NULL)
+    n->type->close(n->transport);
   n->stage = LK_STAGE_NONE;
   n->send_on = 0;
   n->recv_on = 0;
@@ -149,7 +159,7 @@ static void advance(lk_conn *n, lk_flow flow)
   case LK_FLOW_READ: watch(n, EV_READ); return;
   case LK_FLOW_WRITE: watch(n, EV_WRITE); return;
   case LK_FLOW_END: fail(n, LK_ERR_CONNECT, "the peer hung up"); return;
-  case LK_FLOW_FAILED: fail(n, LK_ERR_CONNECT, n->transport->why); return;
+  case LK_FLOW_FAILED: fail(n, n->transport->err, n->transport->why); return;
   case LK_FLOW_DONE: break;
   }
   n->stage = LK_STAGE_OPEN;
@@ -160,16 +170,25 @@ static void advance(lk_conn *n, lk_flow flow)
 static void open_to(lk_conn *n, const lk_address *to)
 {
   lk_address a = *to;
+  lk_endpoint endpoint = {.address = &a.any,
+                          .address_len = lk__address_len(&a),
+                          .host = n->host,
+                          .tls = lk_client_tls(n->client)};
 
   lk__address_set_port(&a, n->port);
   n->stage = LK_STAGE_CONNECTING;
-  advance(n, n->type->open(n->transport, &a, n->host));
+  advance(n, n->type->open(n->transport, &endpoint));
 }
 
 static void open_in_list(lk_conn *n)
 {
   n->used = n->list[n->address % n->count];
   open_to(n, &n->used);
+}
+
+static bool has_more(const lk_conn *n)
+{
+  return n->type->has_more != NULL && n->type->has_more(n->transport);
 }
 
 static void receive(lk_conn *n)
@@ -195,14 +214,17 @@ static void receive(lk_conn *n)
       lk__conn_touch(n);
       return;
     case LK_FLOW_END: fail(n, 0, NULL); return;
-    case LK_FLOW_FAILED: fail(n, LK_ERR_LOSS, n->transport->why); return;
+    case LK_FLOW_FAILED: fail(n, n->transport->err, n->transport->why); return;
     case LK_FLOW_DONE: break;
     }
     lk__conn_touch(n);
     lk_client_received(n->client, attempt, room, got);
-    if (got < size || !goes_on(n, attempt))
+    if (!goes_on(n, attempt) || (got < size && !has_more(n)))
       return;
   }
+  /* The transport may hold bytes for which the descriptor will not stir. */
+  if (has_more(n))
+    ev_feed_event(ev->loop, &n->io, EV_READ);
 }
 
 static void transmit(lk_conn *n)
@@ -228,7 +250,7 @@ static void transmit(lk_conn *n)
   if (goes_on(n, attempt))
     receive(n);
   if (goes_on(n, attempt))
-    fail(n, LK_ERR_LOSS, n->transport->why);
+    fail(n, n->transport->err, n->transport->why);
 }
 
 static void on_io(struct ev_loop *loop, ev_io *w, int revents)

@@ -8,7 +8,6 @@
 
 #include "base/list.h"
 #include "ev/resolve.h"
-#include "ev/transport.h"
 
 /** How far a client's transport is. */
 typedef enum lk_stage {
@@ -55,7 +54,10 @@ typedef struct lk_conn {
 } lk_conn;
 
 /** NULL: no memory. The one use is the caller's, for the client to come. */
-lk_conn *lk__conn_new(struct lk_ev *ev, const lk_transport_type *type);
+lk_conn *lk__conn_new(struct lk_ev *ev);
+/** The client's transport: as its config says. LK_ERR_NO_MEMORY,
+    LK_ERR_UNIMPLEMENTED. */
+int lk__conn_init_transport(lk_conn *n);
 /** Its client is gone, or never came: give up the transport and that use. */
 void lk__conn_leave(lk_conn *n);
 /** Do before the loop waits what its client wishes. */

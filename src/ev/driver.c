@@ -55,7 +55,7 @@ int lk_ev_client_new(lk_client **out, lk_ev *ev, const lk_client_config *config)
   if (ev->freed)
     return LK_ERR_CLOSED;
 
-  lk_conn *n = lk__conn_new(ev, &lk__tcp);
+  lk_conn *n = lk__conn_new(ev);
 
   if (n == NULL)
     return LK_ERR_NO_MEMORY;
@@ -65,6 +65,11 @@ int lk_ev_client_new(lk_client **out, lk_ev *ev, const lk_client_config *config)
 
   if (err != 0) {
     lk__conn_leave(n);
+    return err;
+  }
+  err = lk__conn_init_transport(n);
+  if (err != 0) {
+    lk_client_free(n->client); /* which ends in hook_freed() */
     return err;
   }
   lk__conn_touch(n);

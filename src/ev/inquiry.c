@@ -55,6 +55,8 @@ void lk__inquiry_end(lk_conn *n)
   lk__lookup_cancel(&q->lookup);
   watch(q, 0);
   n->type->close(q->transport);
+  if (n->type->end != NULL)
+    n->type->end(q->transport);
   lk__mem_free(&n->ev->mem, q->transport);
   lk__mem_free(&n->ev->mem, q);
 }
@@ -153,9 +155,13 @@ static void on_io(struct ev_loop *loop, ev_io *w, int revents)
 static void open_to(lk_inquiry *q, const lk_address *to)
 {
   lk_address a = *to;
+  lk_endpoint endpoint = {.address = &a.any,
+                          .address_len = lk__address_len(&a),
+                          .host = q->host,
+                          .tls = lk_client_tls(q->conn->client)};
 
   lk__address_set_port(&a, q->port);
-  advance(q, q->conn->type->open(q->transport, &a, q->host));
+  advance(q, q->conn->type->open(q->transport, &endpoint));
 }
 
 /* Another one each time: of several not all may have a quorum. */

@@ -4,7 +4,7 @@
 
 #include "base/list.h"
 #include "base/mem.h"
-#include "ev/address.h"
+#include "net/address.h"
 
 struct ev_loop;
 

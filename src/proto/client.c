@@ -3,6 +3,7 @@
 
 #include "base/sized.h"
 #include "proto/invariants.h"
+#include "proto/tls.h"
 
 enum {
   DEFAULT_TIMEOUT_MS = 30000,
@@ -91,11 +92,30 @@ static bool acceptable(const lk_client_config *config, const lk_hooks *hooks)
          config->receive_limit <= INT32_MAX;
 }
 
+static int init_hosts(lk_client *c, const lk_client_config *config)
+{
+  const char *hosts = config->hosts == NULL ? "127.0.0.1" : config->hosts;
+  const char *why;
+
+  return lk__hosts_init(&c->hosts, &c->mem, hosts, config->tls != NULL, &why);
+}
+
+static int init_tls(lk_client *c, const lk_client_config *config)
+{
+  const char *wrong = NULL;
+  int err = 0;
+
+  if (c->hosts.tls)
+    err = lk__tls_copy(&c->tls, &c->mem, config->tls, &wrong);
+  if (wrong != NULL)
+    lk_client_log(c, LK_LOG_ERROR, err, wrong);
+  return err;
+}
+
 int lk_client_new(lk_client **out, const lk_client_config *config,
                   const lk_hooks *hooks)
 {
   lk_client_config own;
-  const char *why;
 
   *out = NULL;
   if (!copy_config(&own, config) || !acceptable(&own, hooks))
@@ -106,17 +126,16 @@ int lk_client_new(lk_client **out, const lk_client_config *config,
   if (c == NULL)
     return LK_ERR_NO_MEMORY;
   init(c, &own, hooks, mem);
-  int err =
-      lk__hosts_init(&c->hosts, &c->mem,
-                     own.hosts == NULL ? "127.0.0.1:2181" : own.hosts, &why);
+  int err = init_hosts(c, &own);
 
-  if (err == 0 && !lk__watches_init(&c->watches, &c->mem)) {
-    lk__hosts_free(&c->hosts);
+  if (err != 0)
+    goto fail_hosts;
+  err = init_tls(c, &own);
+  if (err != 0)
+    goto fail_tls;
+  if (!lk__watches_init(&c->watches, &c->mem)) {
     err = LK_ERR_NO_MEMORY;
-  }
-  if (err != 0) {
-    lk__mem_free(mem, c);
-    return err;
+    goto fail_watches;
   }
   lk__hosts_shuffle(&c->hosts, hooks->random, hooks->arg);
   if (own.resume != NULL)
@@ -124,6 +143,14 @@ int lk_client_new(lk_client **out, const lk_client_config *config,
   c->retry_ms = c->now; /* dialled by the driver's first tick */
   *out = c;
   return 0;
+
+fail_watches:
+  lk__tls_free(mem, c->tls);
+fail_tls:
+  lk__hosts_free(&c->hosts);
+fail_hosts:
+  lk__mem_free(mem, c);
+  return err;
 }
 
 static void free_auths(lk_client *c)
@@ -164,6 +191,7 @@ static void destroy(lk_client *c)
   lk__ring_free(&c->ending[0]);
   lk__ring_free(&c->ending[1]);
   lk__hosts_free(&c->hosts);
+  lk__tls_free(&c->mem, c->tls);
   lk__mem_free(&mem, c);
   if (hooks.freed != NULL)
     hooks.freed(c, hooks.arg);
@@ -228,10 +256,12 @@ int lk_client_set_hosts(lk_client *c, const char *hosts)
   int err = lk__client_refusal(c);
 
   if (err == 0)
-    err = lk__hosts_init(&fresh, &c->mem, hosts == NULL ? "" : hosts, &why);
+    err = lk__hosts_init(&fresh, &c->mem, hosts == NULL ? "" : hosts,
+                         c->hosts.tls, &why);
   if (err != 0)
     return err;
-  if (fresh.chroot_len > 0 && strcmp(fresh.chroot, c->hosts.chroot) != 0) {
+  if (fresh.tls != c->hosts.tls ||
+      (fresh.chroot_len > 0 && strcmp(fresh.chroot, c->hosts.chroot) != 0)) {
     lk__hosts_free(&fresh);
     return LK_ERR_BAD_ARGUMENT;
   }
@@ -358,10 +388,20 @@ void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
   lk__client_leave(c);
 }
 
+static void warn_of_tls(const lk_client *c)
+{
+  if (c->tls != NULL && (c->tls->any_certificate || c->tls->any_name))
+    lk__client_logf(c, LK_LOG_WARNING, LK_ERR_TLS,
+                    "%s: TLS: the server's %s is not verified", c->server,
+                    c->tls->any_certificate ? "certificate" : "name");
+}
+
 void lk_client_connected(lk_client *c, uint64_t attempt)
 {
-  if (begin_anywhere(c, attempt) && c->phase == LK_PHASE_DIALING)
+  if (begin_anywhere(c, attempt) && c->phase == LK_PHASE_DIALING) {
+    warn_of_tls(c);
     lk__session_greet(c);
+  }
   lk__client_leave(c);
 }
 

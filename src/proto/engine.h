@@ -108,6 +108,7 @@ struct lk_client {
   /* connection */
   lk_phase phase;
   lk_hosts hosts;
+  lk_tls_config *tls; /* for the transport; NULL: plain TCP */
   bool moving; /* the server in turn is where to go, not the one in use */
   int64_t moving_since_ms;
   bool insists;   /* for a round only a server with a quorum will do */

@@ -38,6 +38,11 @@ const char *lk_client_server(const lk_client *c)
   return c->server;
 }
 
+const lk_tls_config *lk_client_tls(const lk_client *c)
+{
+  return c->tls;
+}
+
 const char *lk_client_chroot(const lk_client *c)
 {
   return c->hosts.chroot;

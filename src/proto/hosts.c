@@ -9,7 +9,9 @@
 
 #include <stdio.h>
 
-enum { DEFAULT_PORT = 2181, NAME_MAX_LEN = 255 };
+enum { DEFAULT_PORT = 2181, DEFAULT_TLS_PORT = 2281, NAME_MAX_LEN = 255 };
+
+static const char tls_prefix[] = "tls://";
 
 typedef struct span {
   const char *at;
@@ -89,12 +91,11 @@ static const char *parse_bracketed(span s, span *name, uint16_t *port)
   return parse_port((span){rest.at + 1, rest.len - 1}, port);
 }
 
-/* NULL, or what is wrong with one entry. */
+/* NULL, or what is wrong with one entry. One without a port leaves `*port`. */
 static const char *parse_entry(span s, span *name, uint16_t *port)
 {
   const char *why = NULL;
 
-  *port = DEFAULT_PORT;
   *name = s;
   if (s.at[0] == '[') {
     why = parse_bracketed(s, name, port);
@@ -111,6 +112,23 @@ static const char *parse_entry(span s, span *name, uint16_t *port)
     }
   }
   return why != NULL ? why : check_name(*name);
+}
+
+/* What follows "tls://"; `*tls` is set if that was there. NULL: it begins like
+ * the URL of something else. */
+static const char *skip_scheme(const char *text, bool *tls)
+{
+  size_t len = sizeof tls_prefix - 1;
+
+  text += strspn(text, " \t");
+  if (strncmp(text, tls_prefix, len) == 0) {
+    *tls = true;
+    return text + len;
+  }
+  len = strcspn(text, ",/");
+  return len > 0 && text[len - 1] == ':' && strncmp(text + len, "//", 2) == 0
+             ? NULL
+             : text;
 }
 
 /* Where the servers end and the chroot begins; "" if there is none. */
@@ -143,7 +161,7 @@ static const char *cut(lk_hosts *h, char *text, size_t hosts_len)
 
   for (const char *p = text; p < end;) {
     span name, s = entry(&p, end);
-    uint16_t port;
+    uint16_t port = h->tls ? DEFAULT_TLS_PORT : DEFAULT_PORT;
 
     if (s.len == 0)
       continue;
@@ -157,14 +175,19 @@ static const char *cut(lk_hosts *h, char *text, size_t hosts_len)
   return h->count == 0 ? "no host is named" : NULL;
 }
 
-int lk__hosts_init(lk_hosts *h, const lk_mem *mem, const char *text,
+int lk__hosts_init(lk_hosts *h, const lk_mem *mem, const char *text, bool tls,
                    const char **why)
 {
   span chroot;
-  const char *end = split(text, &chroot);
 
-  *h = (lk_hosts){.mem = mem};
+  *h = (lk_hosts){.mem = mem, .tls = tls};
   *why = NULL;
+  text = skip_scheme(text, &h->tls);
+  if (text == NULL) {
+    *why = "only tls:// may come before the servers";
+    return LK_ERR_BAD_HOSTS;
+  }
+  const char *end = split(text, &chroot);
   size_t hosts_len = (size_t)(end - text);
 
   h->text = lk__mem_new(mem, hosts_len + 1);
@@ -353,7 +376,7 @@ int lk_hosts_check(const char *hosts, char *text, size_t size)
 {
   lk_hosts h;
   const char *why = "";
-  int err = lk__hosts_init(&h, &lk__mem_libc, hosts == NULL ? "" : hosts, &why);
+  int err = lk__hosts_init(&h, &lk__mem_libc, hosts == NULL ? "" : hosts, false, &why);
 
   if (err == 0)
     lk__hosts_free(&h);
@@ -368,7 +391,7 @@ int lk_hosts_each(const char *hosts,
 {
   lk_hosts h;
   const char *why;
-  int err = lk__hosts_init(&h, &lk__mem_libc, hosts == NULL ? "" : hosts, &why);
+  int err = lk__hosts_init(&h, &lk__mem_libc, hosts == NULL ? "" : hosts, false, &why);
 
   if (err != 0)
     return err;

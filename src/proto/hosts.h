@@ -22,6 +22,7 @@ typedef struct lk_hosts {
   char *text; /**< the names, cut up */
   lk_host *items;
   size_t count;
+  bool tls;     /**< they are reached by TLS */
   char *chroot; /**< "" if none; stays where it is */
   size_t chroot_len;
   size_t at;          /**< the one in turn */
@@ -34,10 +35,11 @@ typedef struct lk_hosts {
 } lk_hosts;
 
 /**
- * Parse a connect string. `why` gets what is wrong, a constant text.
+ * Parse a connect string. `tls`: the servers are reached by TLS, whether the
+ * text says so or not. `why` gets what is wrong, a constant text.
  * @return 0, LK_ERR_BAD_HOSTS, LK_ERR_NO_MEMORY.
  */
-int lk__hosts_init(lk_hosts *h, const lk_mem *mem, const char *text,
+int lk__hosts_init(lk_hosts *h, const lk_mem *mem, const char *text, bool tls,
                    const char **why);
 void lk__hosts_free(lk_hosts *h);
 

@@ -1,39 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "ev/transport.h"
+#include "net/tcp.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <unistd.h>
 
-typedef struct tcp {
-  lk_transport base;
-  lk_address to;
-} tcp;
-
 static lk_flow cannot_connect(lk_transport *t, int number)
 {
   char what[16 + LK_ADDRESS_TEXT_SIZE] = "connect to ";
 
-  lk__address_text(&((const tcp *)(void *)t)->to, what + 11, sizeof what - 11);
-  return lk__transport_fail(t, what, number);
+  lk__address_text(&((const lk_tcp *)(void *)t)->to, what + 11,
+                   sizeof what - 11);
+  return lk__transport_fail(t, LK_ERR_CONNECT, what, number);
 }
 
-static lk_flow tcp_open(lk_transport *t, const lk_address *to, const char *host)
+static lk_flow tcp_open(lk_transport *t, const lk_endpoint *to)
 {
   const int yes = 1;
+  lk_address *address = &((lk_tcp *)(void *)t)->to;
 
-  (void)host;
-  ((tcp *)(void *)t)->to = *to;
-  t->fd =
-      socket(to->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (!lk__address_copy(address, to->address))
+    return cannot_connect(t, EAFNOSUPPORT);
+  t->fd = socket(address->any.sa_family,
+                 SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (t->fd < 0)
     return cannot_connect(t, errno);
   /* Without it a small request waits for the acknowledgement of the last. */
   setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  if (connect(t->fd, &to->any, lk__address_len(to)) == 0 ||
+  if (connect(t->fd, &address->any, lk__address_len(address)) == 0 ||
       errno == EINPROGRESS || errno == EINTR)
     return LK_FLOW_WRITE;
   return cannot_connect(t, errno);
@@ -71,7 +68,7 @@ static lk_flow tcp_send(lk_transport *t, const void *bytes, size_t len,
     n = send(t->fd, bytes, len, MSG_NOSIGNAL);
   } while (n < 0 && errno == EINTR);
   if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
-    return lk__transport_fail(t, "send", errno);
+    return lk__transport_fail(t, LK_ERR_LOSS, "send", errno);
   if (n > 0)
     *done = (size_t)n;
   return *done == len ? LK_FLOW_DONE : LK_FLOW_WRITE;
@@ -90,7 +87,7 @@ static lk_flow tcp_recv(lk_transport *t, void *room, size_t size, size_t *got)
   if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
     return LK_FLOW_READ;
   if (n < 0)
-    return lk__transport_fail(t, "receive", errno);
+    return lk__transport_fail(t, LK_ERR_LOSS, "receive", errno);
   *got = (size_t)n;
   return LK_FLOW_DONE;
 }
@@ -102,11 +99,16 @@ static void tcp_close(lk_transport *t)
   t->fd = -1;
 }
 
-const lk_transport_type lk__tcp = {
-    .size = sizeof(tcp),
-    .open = tcp_open,
-    .handshake = tcp_handshake,
-    .send = tcp_send,
-    .recv = tcp_recv,
-    .close = tcp_close,
-};
+const lk_transport_type *lk_transport_tcp(void)
+{
+  static const lk_transport_type type = {
+      .size = sizeof(lk_tcp),
+      .open = tcp_open,
+      .handshake = tcp_handshake,
+      .send = tcp_send,
+      .recv = tcp_recv,
+      .close = tcp_close,
+  };
+
+  return &type;
+}

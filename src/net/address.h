@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_EV_ADDRESS_H
-#define LK_EV_ADDRESS_H
+#ifndef LK_NET_ADDRESS_H
+#define LK_NET_ADDRESS_H
 
 #include <netinet/in.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "ev/transport.h"
+#include "net/transport.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,11 +21,19 @@ static inline const char *text_filled(int failed, const char *buffer)
 #define TEXT_OF(result, buffer) \
   _Generic((result), char * : text_given, int : text_filled)(result, buffer)
 
-lk_flow lk__transport_fail(lk_transport *t, const char *what, int number)
+lk_flow lk__transport_fail(lk_transport *t, int err, const char *what,
+                           int number)
 {
   char buffer[96] = "";
   const char *text = TEXT_OF(strerror_r(number, buffer, sizeof buffer), buffer);
 
+  t->err = err;
+  t->number = number;
   snprintf(t->why, sizeof t->why, "%s: %s", what, text);
   return LK_FLOW_FAILED;
+}
+
+const lk_transport_type *lk_transport_of(const lk_client *c)
+{
+  return lk_client_tls(c) == NULL ? lk_transport_tcp() : lk_transport_tls();
 }

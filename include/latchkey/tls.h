@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_TLS_H
+#define LK_TLS_H
+
+/**
+ * @file
+ * TLS. A client whose connect string begins with "tls://", or whose
+ * lk_client_config.tls is set, speaks TLS with every server, and never plain
+ * TCP. Part of <latchkey/client.h>.
+ *
+ * A server must prove by a chain of certificates up to a trusted CA that it has
+ * the name or the address which the connect string gives it. Names are compared
+ * with the DNS names of the certificate's subjectAltName, addresses with its IP
+ * addresses; the subject's common name is not used (RFC 9525, section 6.3). A
+ * name is sent to the server as well (SNI). TLS 1.2 is the least, compression
+ * and renegotiation are off. The system's OpenSSL configuration applies.
+ *
+ * Files are PEM. They are read again at each connection attempt, on the thread
+ * of the client, so a replaced certificate or CRL counts from the next
+ * connection on. A TLS session is resumed only while all of them, and the name,
+ * are the same, and for ten minutes at most.
+ *
+ * ZooKeeper takes the subject of a client's certificate for an identity of the
+ * scheme "x509" (X509AuthenticationProvider), without lk_add_auth(). It has
+ * TLS on `secureClientPort`, and asks for a client's certificate unless
+ * `ssl.clientAuth` says otherwise.
+ *
+ * A failed handshake is a failed connection attempt: the client goes on to the
+ * next server and tries again, and lk_client_trouble() and the log have
+ * LK_ERR_TLS and the reason.
+ */
+
+#include <latchkey/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * What to trust, and what to show. Set `size`; 0 and NULL select the default.
+ * Texts and bytes are copied by lk_client_new(), and its copies of `key_pem`
+ * are wiped before they are freed.
+ */
+typedef struct lk_tls_config {
+  size_t size; /**< sizeof(lk_tls_config) */
+  /** Certificates of trusted CAs: a file, a folder with hashed names (openssl
+      rehash), or PEM in memory. Several add up. Without any: the system's. */
+  const char *ca_file;
+  const char *ca_dir;
+  lk_bytes ca_pem;
+  /** The client's certificate, with the chain behind it. Without one the client
+      has none to show. */
+  const char *cert_file;
+  lk_bytes cert_pem;
+  /** Its key. Without one it is in the same PEM as the certificate. */
+  const char *key_file;
+  lk_bytes key_pem;
+  /** The password of an encrypted key: the first line of a file, or what a
+      function writes to `out`. It returns the length, at most `size`, or -1 for
+      none. It is called during connection attempts, on the thread of the
+      client, and must not call any function of the client. */
+  const char *password_file;
+  int (*password)(char *out, size_t size, void *arg);
+  void *password_arg;
+  /** Certificate revocation lists. With one, each certificate of a chain needs
+      the current list of its CA: one that is missing or outdated refuses the
+      server. */
+  const char *crl_file;
+  lk_bytes crl_pem;
+  /** The name that servers must have, and that is sent as SNI, in place of that
+      in the connect string: where servers are reached by address, or all share
+      one certificate. */
+  const char *server_name;
+  /** Opt out: accept a trusted certificate whatever name it has. Anybody with
+      a certificate of that CA can pretend to be a server. Logged as a warning
+      at each connection. */
+  bool any_name;
+  /** Opt out: accept any certificate. Anybody on the way can read and change
+      everything. Logged as a warning at each connection. */
+  bool any_certificate;
+} lk_tls_config;
+
+/** Why a handshake failed, in so far as it is known. */
+typedef enum lk_tls_cause {
+  LK_TLS_OTHER = 0,
+  LK_TLS_NAME,          /**< the certificate is for another name */
+  LK_TLS_ISSUER,        /**< no chain leads to a trusted CA */
+  LK_TLS_EXPIRED,       /**< a certificate of the chain has expired */
+  LK_TLS_NOT_YET_VALID, /**< one is not valid yet: is the clock right? */
+  LK_TLS_REVOKED,       /**< one is on a revocation list */
+  LK_TLS_CRL,           /**< a revocation list is missing, outdated or forged */
+  LK_TLS_WANTS_CERTIFICATE,   /**< the server wants a client's certificate */
+  LK_TLS_REFUSES_CERTIFICATE, /**< it does not accept the client's */
+  LK_TLS_NOT_TLS,             /**< the port does not speak TLS */
+  LK_TLS_FILES /**< a file of the lk_tls_config is missing or wrong */
+} lk_tls_cause;
+
+/**
+ * Load what `config` names, as each connection attempt does, without
+ * connecting. `text` gets what is wrong, at most `size` bytes with the final
+ * NUL, and nothing if nothing is.
+ *
+ * @return 0; LK_ERR_TLS: a file is missing or wrong; LK_ERR_BAD_ARGUMENT: its
+ *         options contradict each other, or `size` is not set; LK_ERR_NO_MEMORY;
+ *         LK_ERR_UNIMPLEMENTED: the library was built without OpenSSL.
+ */
+LK_API int lk_tls_check(const lk_tls_config *config, char *text, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "net/tls_context.h"
+
+#include <limits.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+
+#include "base/mem.h"
+#include "net/tls_why.h"
+
+/* Seconds: how old a session may be that is resumed. */
+enum { SESSION_LIFE_S = 600 };
+
+/* What is loaded, and for whom. */
+typedef struct loading {
+  lk_transport *t;
+  const lk_tls_config *config;
+  const lk_tls_files *files;
+  SSL_CTX *context;
+} loading;
+
+/* ---- PEM ------------------------------------------------------------------
+ */
+
+/* Hand each object of a PEM to `add`, which takes it; -1: it or the PEM is
+ * broken. Else how many there were. */
+static int each_of(lk_bytes pem, void *(*read)(BIO *from),
+                   bool (*add)(loading *l, void *object), loading *l)
+{
+  BIO *from = pem.len > INT_MAX ? NULL : BIO_new_mem_buf(pem.at, (int)pem.len);
+  int count = 0;
+  void *object;
+
+  if (from == NULL)
+    return -1;
+  ERR_clear_error();
+  while (count >= 0 && (object = read(from)) != NULL)
+    count = add(l, object) ? count + 1 : -1;
+  BIO_free(from);
+  if (count < 0 ||
+      (ERR_peek_last_error() != 0 &&
+       ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE))
+    return -1;
+  ERR_clear_error();
+  return count;
+}
+
+static void *read_certificate(BIO *from)
+{
+  return PEM_read_bio_X509(from, NULL, NULL, NULL);
+}
+
+static void *read_crl(BIO *from)
+{
+  return PEM_read_bio_X509_CRL(from, NULL, NULL, NULL);
+}
+
+static bool add_ca(loading *l, void *object)
+{
+  bool ok =
+      X509_STORE_add_cert(SSL_CTX_get_cert_store(l->context), object) == 1;
+
+  X509_free(object);
+  return ok;
+}
+
+static bool add_crl(loading *l, void *object)
+{
+  bool ok = X509_STORE_add_crl(SSL_CTX_get_cert_store(l->context), object) == 1;
+
+  X509_CRL_free(object);
+  return ok;
+}
+
+/* The first is the client's own, the others are its chain. */
+static bool add_own(loading *l, void *object)
+{
+  bool ok = SSL_CTX_get0_certificate(l->context) == NULL
+                ? SSL_CTX_use_certificate(l->context, object) == 1
+                : SSL_CTX_add1_chain_cert(l->context, object) == 1;
+
+  X509_free(object);
+  return ok;
+}
+
+/* ---- trust ----------------------------------------------------------------
+ */
+
+static bool load_list(loading *l, lk_bytes pem, const char *name,
+                      void *(*read)(BIO *from),
+                      bool (*add)(loading *l, void *object))
+{
+  int count = pem.at == NULL ? 1 : each_of(pem, read, add, l);
+
+  if (count > 0)
+    return true;
+  lk__tls_why_file(l->t, name,
+                   count < 0          ? "is damaged"
+                   : read == read_crl ? "has no revocation list"
+                                      : "has no certificate");
+  return false;
+}
+
+static bool load_folder(loading *l, const char *folder)
+{
+  if (folder == NULL || SSL_CTX_load_verify_dir(l->context, folder) == 1)
+    return true;
+  lk__tls_why_file(l->t, folder, "cannot be used as a folder of CAs");
+  return false;
+}
+
+static const char *name_of(const char *file, const char *member)
+{
+  return file == NULL ? member : file;
+}
+
+static bool load_trust(loading *l)
+{
+  const lk_tls_config *c = l->config;
+
+  if (c->any_certificate)
+    return true;
+  if (c->ca_file == NULL && c->ca_dir == NULL && c->ca_pem.at == NULL &&
+      SSL_CTX_set_default_verify_paths(l->context) != 1) {
+    lk__tls_why_library(l->t, "cannot use the system's CAs");
+    return false;
+  }
+  return load_list(l, l->files->read[LK_TLS_FILE_CA],
+                   name_of(c->ca_file, "ca_file"), read_certificate, add_ca) &&
+         load_list(l, c->ca_pem, "ca_pem", read_certificate, add_ca) &&
+         load_folder(l, c->ca_dir);
+}
+
+static bool load_crls(loading *l)
+{
+  const lk_tls_config *c = l->config;
+
+  if (c->any_certificate || (c->crl_file == NULL && c->crl_pem.at == NULL))
+    return true;
+  X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(l->context),
+                              X509_V_FLAG_CRL_CHECK |
+                                  X509_V_FLAG_CRL_CHECK_ALL);
+  return load_list(l, l->files->read[LK_TLS_FILE_CRL],
+                   name_of(c->crl_file, "crl_file"), read_crl, add_crl) &&
+         load_list(l, c->crl_pem, "crl_pem", read_crl, add_crl);
+}
+
+/* ---- the client's own -----------------------------------------------------
+ */
+
+static int first_line(lk_bytes text, char *out, size_t size)
+{
+  const char *at = text.at;
+  size_t len = 0;
+
+  while (len < text.len && at[len] != '\n' && at[len] != '\r')
+    len++;
+  if (len > size)
+    return -1;
+  if (len > 0)
+    memcpy(out, at, len);
+  return (int)len;
+}
+
+/* Always given, since OpenSSL asks the terminal without one. */
+static int give_password(char *out, int size, int writing, void *arg)
+{
+  const loading *l = arg;
+  lk_bytes file = l->files->read[LK_TLS_FILE_PASSWORD];
+
+  (void)writing;
+  if (file.at != NULL)
+    return first_line(file, out, (size_t)size);
+  if (l->config->password == NULL)
+    return -1;
+  return l->config->password(out, (size_t)size, l->config->password_arg);
+}
+
+static lk_bytes given(lk_bytes file, lk_bytes pem)
+{
+  return file.at != NULL ? file : pem;
+}
+
+static bool load_key(loading *l, lk_bytes pem, const char *name)
+{
+  BIO *from = pem.len > INT_MAX ? NULL : BIO_new_mem_buf(pem.at, (int)pem.len);
+  EVP_PKEY *key = from == NULL
+                      ? NULL
+                      : PEM_read_bio_PrivateKey(from, NULL, give_password, l);
+  const char *what = NULL;
+
+  BIO_free(from);
+  if (key == NULL)
+    what = "has no key that can be read";
+  else if (SSL_CTX_use_PrivateKey(l->context, key) != 1)
+    what = "does not fit the certificate";
+  EVP_PKEY_free(key);
+  if (what != NULL)
+    lk__tls_why_file(l->t, name, what);
+  return what == NULL;
+}
+
+static bool load_own(loading *l)
+{
+  const lk_tls_config *c = l->config;
+  const char *cert_name = name_of(c->cert_file, "cert_pem");
+  lk_bytes cert = given(l->files->read[LK_TLS_FILE_CERT], c->cert_pem);
+  lk_bytes key = given(l->files->read[LK_TLS_FILE_KEY], c->key_pem);
+
+  if (cert.at == NULL)
+    return true;
+  if (!load_list(l, cert, cert_name, read_certificate, add_own))
+    return false;
+  return key.at == NULL ? load_key(l, cert, cert_name)
+                        : load_key(l, key, name_of(c->key_file, "key_pem"));
+}
+
+/* ---- all of it ------------------------------------------------------------
+ */
+
+static void set_options(loading *l)
+{
+  SSL_CTX *context = l->context;
+  bool any = l->config->any_certificate;
+
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                                   SSL_OP_IGNORE_UNEXPECTED_EOF);
+  SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_verify(context, any ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT |
+                                              SSL_SESS_CACHE_NO_INTERNAL);
+  SSL_CTX_set_timeout(context, SESSION_LIFE_S);
+}
+
+SSL_CTX *lk__tls_context(lk_transport *t, const lk_tls_config *config,
+                         const lk_tls_files *files)
+{
+  loading l = {t, config, files, SSL_CTX_new(TLS_client_method())};
+
+  if (l.context == NULL) {
+    lk__tls_why_library(t, "cannot make a context");
+    return NULL;
+  }
+  set_options(&l);
+  if (SSL_CTX_set_min_proto_version(l.context, TLS1_2_VERSION) != 1)
+    lk__tls_why_library(t, "TLS 1.2 is not available");
+  else if (load_trust(&l) && load_crls(&l) && load_own(&l))
+    return l.context;
+  SSL_CTX_free(l.context);
+  return NULL;
+}

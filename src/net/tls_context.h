@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_NET_TLS_CONTEXT_H
+#define LK_NET_TLS_CONTEXT_H
+
+#include "net/tls_files.h"
+
+#include <openssl/ssl.h>
+
+/**
+ * An SSL_CTX as `config` says, from files that were read; sessions are not kept
+ * in it. NULL: `t` has the error.
+ */
+SSL_CTX *lk__tls_context(lk_transport *t, const lk_tls_config *config,
+                         const lk_tls_files *files);
+
+#endif

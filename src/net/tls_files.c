@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "net/tls_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "net/tls_why.h"
+
+/* A list of all public CAs has a quarter of a million bytes. */
+enum { LARGEST_FILE = 16 * 1024 * 1024, FIRST_ROOM = 16 * 1024 };
+
+static const char *path_of(const lk_tls_config *c, enum lk_tls_file which)
+{
+  switch (which) {
+  case LK_TLS_FILE_CA: return c->ca_file;
+  case LK_TLS_FILE_CERT: return c->cert_file;
+  case LK_TLS_FILE_KEY: return c->key_file;
+  case LK_TLS_FILE_CRL: return c->crl_file;
+  case LK_TLS_FILE_PASSWORD: return c->password_file;
+  case LK_TLS_FILE_COUNT: break;
+  }
+  return NULL;
+}
+
+static void fail(lk_transport *t, const char *path, int number)
+{
+  char what[160];
+
+  snprintf(what, sizeof what, "TLS: cannot read %s", path);
+  (void)lk__transport_fail(t, LK_ERR_TLS, what, number);
+  t->cause = LK_TLS_FILES;
+}
+
+/* Move to `size` bytes; the old ones may be a key. */
+static unsigned char *grow(unsigned char *old, size_t len, size_t size)
+{
+  unsigned char *new = malloc(size);
+
+  if (new != NULL && len > 0)
+    memcpy(new, old, len);
+  if (old != NULL)
+    lk__mem_wipe(old, len);
+  free(old);
+  return new;
+}
+
+/* Gives the errno, or 0. */
+static int read_all(int fd, lk_bytes *out)
+{
+  unsigned char *at = NULL;
+  size_t len = 0, room = 0;
+
+  for (;;) {
+    if (len == room) {
+      room = room == 0 ? FIRST_ROOM : 2 * room;
+      at = room > LARGEST_FILE ? (free(at), NULL) : grow(at, len, room);
+      if (at == NULL)
+        return room > LARGEST_FILE ? EFBIG : ENOMEM;
+    }
+    ssize_t n = read(fd, at + len, room - len);
+
+    *out = lk_bytes_of(at, len);
+    if (n < 0 && errno != EINTR)
+      return errno;
+    if (n == 0)
+      return 0;
+    len += n < 0 ? 0 : (size_t)n;
+  }
+}
+
+/* Opening must not wait, as it would for a pipe without a writer. */
+static int read_file(const char *path, lk_bytes *out)
+{
+  struct stat st;
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  int number = 0;
+
+  if (fd < 0)
+    return errno;
+  if (fstat(fd, &st) != 0)
+    number = errno;
+  else if (!S_ISREG(st.st_mode))
+    number = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+  else
+    number = read_all(fd, out);
+  close(fd);
+  return number;
+}
+
+bool lk__tls_files_read(lk_transport *t, lk_tls_files *f,
+                        const lk_tls_config *config)
+{
+  memset(f, 0, sizeof *f);
+  for (int i = 0; i < LK_TLS_FILE_COUNT; i++) {
+    const char *path = path_of(config, (enum lk_tls_file)i);
+    int number = path == NULL ? 0 : read_file(path, &f->read[i]);
+
+    if (number != 0) {
+      fail(t, path, number);
+      return false;
+    }
+  }
+  return true;
+}
+
+void lk__tls_files_free(lk_tls_files *f)
+{
+  for (int i = 0; i < LK_TLS_FILE_COUNT; i++) {
+    void *at = (void *)(uintptr_t)f->read[i].at;
+
+    lk__mem_wipe(at, f->read[i].len);
+    free(at);
+    f->read[i] = lk_bytes_of(NULL, 0);
+  }
+}
+
+/* ---- what they are --------------------------------------------------------
+ */
+
+/* With its length before it, so that no two lists are alike. */
+static bool add(EVP_MD_CTX *md, lk_bytes bytes)
+{
+  uint64_t head = bytes.at == NULL ? UINT64_MAX : bytes.len;
+
+  return EVP_DigestUpdate(md, &head, sizeof head) == 1 &&
+         (bytes.len == 0 || EVP_DigestUpdate(md, bytes.at, bytes.len) == 1);
+}
+
+bool lk__tls_files_digest(lk_transport *t, const lk_tls_files *f,
+                          const lk_tls_config *c,
+                          unsigned char out[LK_TLS_DIGEST_LEN])
+{
+  const unsigned char optouts[] = {c->any_name, c->any_certificate};
+  EVP_MD_CTX *md = EVP_MD_CTX_new();
+  bool ok = md != NULL && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1;
+
+  for (int i = 0; i < LK_TLS_FILE_COUNT; i++)
+    ok = ok && add(md, f->read[i]);
+  ok = ok && add(md, c->ca_pem) && add(md, c->cert_pem) &&
+       add(md, c->key_pem) && add(md, c->crl_pem) &&
+       add(md, lk_text(c->ca_dir)) && add(md, lk_text(c->server_name)) &&
+       add(md, lk_bytes_of(optouts, sizeof optouts)) &&
+       EVP_DigestFinal_ex(md, out, NULL) == 1;
+  EVP_MD_CTX_free(md);
+  if (!ok)
+    lk__tls_why_library(t, "cannot compute a digest");
+  return ok;
+}

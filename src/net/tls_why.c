@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "net/tls_why.h"
+
+#include <arpa/inet.h>
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+
+/* Why a connection by TLS failed, for programs and for people. A text may hold
+ * what came from the wire: it is printed without what is not a letter, a digit
+ * or a plain sign. */
+
+void lk__tls_why_set(lk_transport *t, lk_tls_cause cause, const char *text)
+{
+  t->err = LK_ERR_TLS;
+  t->cause = cause;
+  snprintf(t->why, sizeof t->why, "TLS: %.370s", text);
+}
+
+static bool is_memory(unsigned long code)
+{
+  return ERR_GET_REASON(code) == ERR_R_MALLOC_FAILURE;
+}
+
+static const char *reason_of(unsigned long code)
+{
+  const char *reason = code == 0 ? NULL : ERR_reason_error_string(code);
+
+  return reason == NULL ? "no reason given" : reason;
+}
+
+void lk__tls_why_library(lk_transport *t, const char *what)
+{
+  char text[200];
+  unsigned long code = ERR_peek_last_error();
+
+  snprintf(text, sizeof text, "%s: %s", what, reason_of(code));
+  lk__tls_why_set(t, LK_TLS_OTHER, text);
+  if (is_memory(code))
+    t->err = LK_ERR_NO_MEMORY;
+  ERR_clear_error();
+}
+
+void lk__tls_why_file(lk_transport *t, const char *name, const char *what)
+{
+  char text[240];
+  unsigned long code = ERR_peek_last_error();
+
+  if (code == 0 || ERR_GET_REASON(code) == PEM_R_NO_START_LINE)
+    snprintf(text, sizeof text, "%s: %s", name, what);
+  else
+    snprintf(text, sizeof text, "%s: %s: %s", name, what, reason_of(code));
+  lk__tls_why_set(t, LK_TLS_FILES, text);
+  if (is_memory(code))
+    t->err = LK_ERR_NO_MEMORY;
+  ERR_clear_error();
+}
+
+/* ---- a certificate that was refused ---------------------------------------
+ */
+
+static lk_tls_cause cause_of(long verdict)
+{
+  switch (verdict) {
+  case X509_V_ERR_HOSTNAME_MISMATCH:
+  case X509_V_ERR_IP_ADDRESS_MISMATCH: return LK_TLS_NAME;
+  case X509_V_ERR_CERT_HAS_EXPIRED: return LK_TLS_EXPIRED;
+  case X509_V_ERR_CERT_NOT_YET_VALID: return LK_TLS_NOT_YET_VALID;
+  case X509_V_ERR_CERT_REVOKED: return LK_TLS_REVOKED;
+  case X509_V_ERR_UNABLE_TO_GET_CRL:
+  case X509_V_ERR_UNABLE_TO_DECRYPT_CRL_SIGNATURE:
+  case X509_V_ERR_CRL_SIGNATURE_FAILURE:
+  case X509_V_ERR_CRL_NOT_YET_VALID:
+  case X509_V_ERR_CRL_HAS_EXPIRED:
+  case X509_V_ERR_ERROR_IN_CRL_LAST_UPDATE_FIELD:
+  case X509_V_ERR_ERROR_IN_CRL_NEXT_UPDATE_FIELD:
+  case X509_V_ERR_UNABLE_TO_GET_CRL_ISSUER: return LK_TLS_CRL;
+  case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+  case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+  case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+  case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+  case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+  case X509_V_ERR_CERT_SIGNATURE_FAILURE:
+  case X509_V_ERR_CERT_UNTRUSTED:
+  case X509_V_ERR_CERT_REJECTED:
+  case X509_V_ERR_INVALID_CA: return LK_TLS_ISSUER;
+  default: return LK_TLS_OTHER;
+  }
+}
+
+/* Append `len` bytes as an item of a list, or dots where they do not fit. */
+static void add_name(char *list, size_t size, const void *name, size_t len)
+{
+  static const char dots[] = ", ...";
+  size_t at = strlen(list);
+  const unsigned char *bytes = name;
+
+  if (at + 2 + len + sizeof dots > size) {
+    if (at + sizeof dots <= size && (at == 0 || list[at - 1] != '.'))
+      memcpy(list + at, dots, sizeof dots);
+    return;
+  }
+  if (at > 0) {
+    list[at++] = ',';
+    list[at++] = ' ';
+  }
+  for (size_t i = 0; i < len; i++)
+    list[at++] = bytes[i] > ' ' && bytes[i] < 0x7f ? (char)bytes[i] : '?';
+  list[at] = '\0';
+}
+
+static void add_address(char *list, size_t size, const ASN1_STRING *s)
+{
+  int len = ASN1_STRING_length(s);
+  int family = len == 4 ? AF_INET : AF_INET6;
+  char text[INET6_ADDRSTRLEN];
+
+  if ((len == 4 || len == 16) &&
+      inet_ntop(family, ASN1_STRING_get0_data(s), text, sizeof text) != NULL)
+    add_name(list, size, text, strlen(text));
+}
+
+void lk__tls_facts_names(lk_tls_facts *facts, X509 *certificate)
+{
+  GENERAL_NAMES *all =
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+
+  facts->names[0] = '\0';
+  for (int i = 0; i < sk_GENERAL_NAME_num(all); i++) {
+    int type;
+    const ASN1_STRING *s =
+        GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(all, i), &type);
+
+    if (type == GEN_DNS)
+      add_name(facts->names, sizeof facts->names, ASN1_STRING_get0_data(s),
+               (size_t)ASN1_STRING_length(s));
+    else if (type == GEN_IPADD)
+      add_address(facts->names, sizeof facts->names, s);
+  }
+  GENERAL_NAMES_free(all);
+}
+
+static void set_verdict(lk_transport *t, long verdict,
+                        const lk_tls_facts *facts)
+{
+  char text[371];
+  lk_tls_cause cause = cause_of(verdict);
+
+  if (cause != LK_TLS_NAME)
+    snprintf(text, sizeof text, "the server's certificate is refused: %s",
+             X509_verify_cert_error_string(verdict));
+  else if (facts->names[0] == '\0')
+    snprintf(text, sizeof text,
+             "the server's certificate has no subjectAltName, which must have "
+             "%.240s",
+             facts->name);
+  else
+    snprintf(text, sizeof text,
+             "the server's certificate is for %s, not for %.180s", facts->names,
+             facts->name);
+  lk__tls_why_set(t, cause, text);
+}
+
+/* ---- a step that failed ----------------------------------------------------
+ */
+
+/* The alerts by which a server refuses a certificate, or wants one. */
+static bool is_about_certificate(int reason)
+{
+  switch (reason) {
+  case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
+  case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+  case SSL_R_SSLV3_ALERT_NO_CERTIFICATE:
+  case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+  case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+  case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+  case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+  case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+  case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
+  case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED: return true;
+  default: return false;
+  }
+}
+
+static bool is_not_tls(int reason)
+{
+  switch (reason) {
+  case SSL_R_WRONG_VERSION_NUMBER:
+  case SSL_R_WRONG_SSL_VERSION:
+  case SSL_R_HTTP_REQUEST:
+  case SSL_R_PACKET_LENGTH_TOO_LONG:
+  case SSL_R_RECORD_LENGTH_MISMATCH: return true;
+  default: return false;
+  }
+}
+
+static void set_alert(lk_transport *t, const lk_tls_facts *facts,
+                      const char *reason)
+{
+  char text[200];
+
+  if (facts->has_key)
+    snprintf(text, sizeof text,
+             "the server does not accept the client's certificate: %s", reason);
+  else
+    snprintf(text, sizeof text, "the server wants a client certificate: %s",
+             reason);
+  lk__tls_why_set(
+      t, facts->has_key ? LK_TLS_REFUSES_CERTIFICATE : LK_TLS_WANTS_CERTIFICATE,
+      text);
+}
+
+static void set_closed(lk_transport *t, const lk_tls_facts *facts)
+{
+  if (facts->number != 0) {
+    (void)lk__transport_fail(t, LK_ERR_TLS, "TLS: the handshake broke",
+                             facts->number);
+    t->cause = facts->heard ? LK_TLS_OTHER : LK_TLS_NOT_TLS;
+  } else if (facts->heard) {
+    lk__tls_why_set(t, LK_TLS_OTHER,
+                    "the server closed the connection during the handshake");
+  } else {
+    lk__tls_why_set(t, LK_TLS_NOT_TLS,
+                    "the server closed the connection instead of answering: "
+                    "is this a port without TLS?");
+  }
+}
+
+static void set_library(lk_transport *t, const SSL *ssl,
+                        const lk_tls_facts *facts, unsigned long code)
+{
+  int reason = ERR_GET_REASON(code);
+  long verdict = SSL_get_verify_result(ssl);
+  char text[200];
+
+  if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED && verdict != X509_V_OK) {
+    set_verdict(t, verdict, facts);
+  } else if (is_about_certificate(reason) && (facts->asked || facts->has_key)) {
+    set_alert(t, facts, reason_of(code));
+  } else if (is_not_tls(reason) && !SSL_is_init_finished(ssl)) {
+    snprintf(text, sizeof text,
+             "the server does not speak TLS on this port (%s)",
+             reason_of(code));
+    lk__tls_why_set(t, LK_TLS_NOT_TLS, text);
+  } else {
+    snprintf(text, sizeof text, "%s", reason_of(code));
+    lk__tls_why_set(t, LK_TLS_OTHER, text);
+  }
+  if (is_memory(code))
+    t->err = LK_ERR_NO_MEMORY;
+}
+
+void lk__tls_why_step(lk_transport *t, const SSL *ssl, int error,
+                      const lk_tls_facts *facts)
+{
+  unsigned long code = ERR_peek_error();
+  bool live = SSL_is_init_finished(ssl);
+
+  if (error == SSL_ERROR_SSL && code != 0 &&
+      ERR_GET_REASON(code) != SSL_R_UNEXPECTED_EOF_WHILE_READING)
+    set_library(t, ssl, facts, code);
+  else if (live && facts->number != 0)
+    (void)lk__transport_fail(t, LK_ERR_LOSS, "TLS connection", facts->number);
+  else
+    set_closed(t, facts);
+  ERR_clear_error();
+}

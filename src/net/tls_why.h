@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_NET_TLS_WHY_H
+#define LK_NET_TLS_WHY_H
+
+#include "net/transport.h"
+
+#include <openssl/ssl.h>
+
+/** What is known of a connection beside OpenSSL's own errors. */
+typedef struct lk_tls_facts {
+  const char *name; /**< that the server's certificate must have */
+  char names[128];  /**< that it has instead; "" if none */
+  bool has_key;     /**< the client has a certificate to show */
+  bool asked;       /**< the server asked for one, and the client has none */
+  bool heard;       /**< bytes have come from the server */
+  int number;       /**< errno of the socket; 0: none */
+} lk_tls_facts;
+
+/** Note which names the certificate has that was refused for its name. */
+void lk__tls_facts_names(lk_tls_facts *facts, X509 *certificate);
+
+/** Set LK_ERR_TLS with `cause` and a line: "TLS: " and the text. */
+void lk__tls_why_set(lk_transport *t, lk_tls_cause cause, const char *text);
+
+/** OpenSSL failed outside a connection: "TLS: what: its reason". */
+void lk__tls_why_library(lk_transport *t, const char *what);
+
+/** A file of the config is wrong: "TLS: name: what: OpenSSL's reason". */
+void lk__tls_why_file(lk_transport *t, const char *name, const char *what);
+
+/** A step of `ssl` failed with the SSL_get_error() `error`. */
+void lk__tls_why_step(lk_transport *t, const SSL *ssl, int error,
+                      const lk_tls_facts *facts);
+
+#endif
