@@ -29,11 +29,12 @@ $wrong"
 # C11's headers without those that know files or the time. <stdio.h> is for
 # snprintf; check_symbols.sh sees to it that nothing else of it is used.
 plain='<(assert|ctype|errno|inttypes|limits|stdalign|stdarg|stdbool|stddef|stdint|stdio|stdlib|string)\.h>'
-public='<latchkey/(acl|client|driver|ensemble|error|keeper|leader|lock|multi|multilock|nodes|request|rwlock|semaphore|single|subscribe|tls|types|version|watch)\.h>'
+public='<latchkey/(acl|client|driver|ensemble|error|keeper|leader|lock|multi|multilock|nodes|request|rwlock|sasl|semaphore|single|subscribe|tls|types|version|watch)\.h>'
 
 may_include base "\"config\.h\"|\"base/.*\"|$plain|<latchkey/(acl|error|types|version)\.h>|<uthash\.h>"
 may_include jute "\"config\.h\"|\"(base|jute)/.*\"|$plain|<latchkey/(error|types)\.h>"
-may_include proto "\"config\.h\"|\"(base|jute|proto)/.*\"|$plain|$public"
+may_include sasl "\"config\.h\"|\"(base|sasl)/.*\"|<latchkey/(error|sasl|types)\.h>|<(errno|fcntl|gsasl|stdbool|stddef|unistd)\.h>"
+may_include proto "\"config\.h\"|\"(base|jute|proto|sasl)/.*\"|$plain|$public"
 may_include net "\"config\.h\"|\"(base|net)/.*\"|\"proto/tls\.h\"|<.*>"
 may_include recipes "\"config\.h\"|\"(base|recipes)/.*\"|$plain|$public"
 may_include ev "\"config\.h\"|\"(base|net|ev)/.*\"|<.*>"

@@ -76,6 +76,7 @@
 #include <latchkey/ensemble.h>
 #include <latchkey/multi.h>
 #include <latchkey/request.h>
+#include <latchkey/sasl.h>
 #include <latchkey/tls.h>
 #include <latchkey/watch.h>
 
@@ -182,6 +183,9 @@ typedef struct lk_client_config {
   /** What to trust and to show in TLS. Copied, see <latchkey/tls.h>. NULL: the
       defaults where `hosts` begins with "tls://"; else no TLS. */
   const lk_tls_config *tls;
+  /** Prove by SASL who the client is, on each connection. Copied, see
+      <latchkey/sasl.h>. NULL: no SASL. */
+  const lk_sasl_config *sasl;
 } lk_client_config;
 
 /**
@@ -189,8 +193,10 @@ typedef struct lk_client_config {
  * libev call lk_ev_client_new() instead.
  *
  * @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_ARGUMENT, or LK_ERR_BAD_HOSTS: then
- *         lk_hosts_check() says what is wrong with the text. After an error
- *         `*out` is NULL. Files of `tls` are not read yet: see lk_tls_check().
+ *         lk_hosts_check() says what is wrong with the text. Of `sasl`:
+ *         LK_ERR_UNIMPLEMENTED (no libgsasl), LK_ERR_SYSTEM (a password cannot
+ *         be read: errno, and the log). After an error `*out` is NULL. Files of
+ *         `tls` are not read yet: see lk_tls_check().
  */
 LK_API int lk_client_new(lk_client **out, const lk_client_config *config,
                          const lk_hooks *hooks);

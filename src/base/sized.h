@@ -23,6 +23,8 @@
 #define LK_FIRST_lk_multilock_config    keep_order
 #define LK_FIRST_lk_parents             containers
 #define LK_FIRST_lk_reconfiguration     joining
+#define LK_FIRST_lk_sasl_config         mechanism
+#define LK_FIRST_lk_sasl_mechanism      end
 #define LK_FIRST_lk_semaphore_config    permits
 #define LK_FIRST_lk_single_config       poll_ms
 #define LK_FIRST_lk_subscription_config check_ms

@@ -9,12 +9,15 @@
 #include "cli/print.h"
 #include "cli/run.h"
 
-static const char features[] =
+/* A word each, with a blank in front. */
+static const char features[] = ""
 #ifdef LK_WITH_CARES
-    "cares";
-#else
-    "none";
+                               " cares"
 #endif
+#ifdef LK_WITH_GSASL
+                               " sasl"
+#endif
+    ;
 
 /* Descriptors that are closed would be taken by our own. Writing to them stays
    an error. */
@@ -54,8 +57,8 @@ static int show_version(void)
 {
   cli_text out = {0};
 
-  cli_text_printf(&out, "latchkey %s\nfeatures: %s\n", PACKAGE_VERSION,
-                  features);
+  cli_text_printf(&out, "latchkey %s\nfeatures:%s\n", PACKAGE_VERSION,
+                  features[0] == '\0' ? " none" : features);
   int code = cli_print(&out);
 
   cli_text_free(&out);

@@ -133,6 +133,10 @@ int lk_client_new(lk_client **out, const lk_client_config *config,
   err = init_tls(c, &own);
   if (err != 0)
     goto fail_tls;
+  if (own.sasl != NULL)
+    err = lk__sasl_new(c, own.sasl);
+  if (err != 0)
+    goto fail_sasl;
   if (!lk__watches_init(&c->watches, &c->mem)) {
     err = LK_ERR_NO_MEMORY;
     goto fail_watches;
@@ -145,6 +149,8 @@ int lk_client_new(lk_client **out, const lk_client_config *config,
   return 0;
 
 fail_watches:
+  lk__sasl_free(c);
+fail_sasl:
   lk__tls_free(mem, c->tls);
 fail_tls:
   lk__hosts_free(&c->hosts);
@@ -177,6 +183,7 @@ static void destroy(lk_client *c)
   while (c->timers.root != NULL)
     lk__heap_remove(&c->timers, c->timers.root);
   free_auths(c);
+  lk__sasl_free(c);
   lk__deadlines_free(c);
   lk__watches_free(&c->watches);
   lk__arena_free(&c->arena);
@@ -411,7 +418,9 @@ void lk_client_failed(lk_client *c, uint64_t attempt, int err, const char *why)
     if (err == 0)
       err = c->phase == LK_PHASE_HANDSHAKE ? LK_ERR_REFUSED : LK_ERR_LOSS;
     if (why == NULL && err == LK_ERR_LOSS)
-      why = "the server closed the connection";
+      why = c->phase == LK_PHASE_SASL
+                ? "the server closed the connection during the SASL exchange"
+                : "the server closed the connection";
     lk__session_break(c, err, why);
   } else if (c->waking) {
     lose_input(c, attempt);
@@ -421,17 +430,20 @@ void lk_client_failed(lk_client *c, uint64_t attempt, int err, const char *why)
 
 static void take_frame(lk_client *c, lk_bytes frame)
 {
-  if (c->phase == LK_PHASE_HANDSHAKE)
+  if (c->phase == LK_PHASE_LIVE)
+    lk__reply_take(c, frame);
+  else if (c->phase == LK_PHASE_HANDSHAKE)
     lk__session_welcome(c, frame);
   else
-    lk__reply_take(c, frame);
+    lk__sasl_take(c, frame);
 }
 
 /* Whether the connection that brought the bytes at hand still stands. */
 static bool serving(const lk_client *c, uint64_t attempt)
 {
   return c->attempt == attempt && !c->free_wanted &&
-         (c->phase == LK_PHASE_HANDSHAKE || c->phase == LK_PHASE_LIVE);
+         (c->phase == LK_PHASE_LIVE || c->phase == LK_PHASE_HANDSHAKE ||
+          c->phase == LK_PHASE_SASL);
 }
 
 static void receive(lk_client *c, uint64_t attempt, lk_bytes bytes)

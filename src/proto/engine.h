@@ -5,10 +5,10 @@
 /**
  * @file
  * A client from inside. client.c has its life and its inputs, session.c the
- * states of its connection, request.c what is on its way, reply.c what
- * arrives, body.c what is in it, watch.c who watches, timing.c what is due,
- * probe.c the search for a server with a quorum, invariants.c what must be true
- * of it. The calls are in ask.h.
+ * states of its connection, sasl.c what proves who it is, request.c what is on
+ * its way, reply.c what arrives, body.c what is in it, watch.c who watches,
+ * timing.c what is due, probe.c the search for a server with a quorum,
+ * invariants.c what must be true of it. The calls are in ask.h.
  */
 
 #include <latchkey/client.h>
@@ -22,6 +22,7 @@
 #include "proto/handshake.h"
 #include "proto/hosts.h"
 #include "proto/opcode.h"
+#include "proto/sasl.h"
 #include "proto/watch.h"
 
 #define LK_NEVER INT64_MAX
@@ -31,6 +32,7 @@ typedef enum lk_phase {
   LK_PHASE_PAUSE,     /**< no transport wanted before retry_ms */
   LK_PHASE_DIALING,   /**< a transport is wanted */
   LK_PHASE_HANDSHAKE, /**< connected; the connect request is out */
+  LK_PHASE_SASL,      /**< it was answered; nothing but SASL is sent */
   LK_PHASE_LIVE,      /**< requests are served */
   LK_PHASE_ENDED      /**< closed, or failed for good */
 } lk_phase;
@@ -142,6 +144,7 @@ struct lk_client {
   int64_t rearm_ms;     /* when that is tried again; or LK_NEVER */
   bool watch_lost;    /* one could not be set again: try a new connection */
   bool input_lost;    /* one came inside a callback: likewise */
+  lk_sasl *sasl;      /* or NULL */
   lk_auth *auths;
   lk_auth *auth_next; /* whose reply comes next */
   char trouble[512];
@@ -215,6 +218,8 @@ void lk__session_dial(lk_client *c);
 void lk__session_greet(lk_client *c);
 /** The first frame of a connection. */
 void lk__session_welcome(lk_client *c, lk_bytes frame);
+/** All that goes before requests is done: serve them. */
+void lk__session_establish(lk_client *c, const lk_handshake *h);
 /** The connection or the attempt at one is over; go on elsewhere. */
 void lk__session_break(lk_client *c, int err, const char *why);
 /** Send the setWatches that are due. false: no memory. */
@@ -231,8 +236,9 @@ void lk__session_answered(lk_client *c);
 void lk__session_move(lk_client *c);
 /** The session is gone: start anew, unless that is not wanted. */
 void lk__session_expire(lk_client *c, const char *why);
-/** The server refuses the credentials, or insists on some: end for good. */
-void lk__session_refused(lk_client *c, int err);
+/** The server refuses the credentials, or insists on some: end for good.
+    `why`: a line for the log, or NULL. */
+void lk__session_refused(lk_client *c, int err, const char *why);
 /** closeSession was answered, or will not be: end for good, with `err` for its
     caller. */
 void lk__session_closed(lk_client *c, int err);
@@ -283,6 +289,8 @@ typedef struct lk_ask {
 
 /** Whether a new request would be taken now: 0, or why not. */
 int lk__request_refusal(lk_client *c);
+/** The xid after the last one that was used. */
+int32_t lk__request_next_xid(const lk_client *c);
 /** The server at hand has answered `op` as one that it does not know, and will
     close: it is not asked again for an hour. */
 void lk__request_note_unknown(lk_client *c, int32_t op);

@@ -18,6 +18,7 @@ static bool state_fits(const lk_client *c, lk_moment moment)
   case LK_PHASE_PAUSE:
   case LK_PHASE_DIALING:
   case LK_PHASE_HANDSHAKE:
+  case LK_PHASE_SASL:
     return c->state == LK_STATE_CONNECTING || c->state == LK_STATE_SUSPENDED ||
            (c->state == LK_STATE_EXPIRED && moment != LK_MOMENT_REST);
   case LK_PHASE_ENDED:
@@ -30,7 +31,9 @@ static bool state_fits(const lk_client *c, lk_moment moment)
 static const char *broken_phase(const lk_client *c, lk_moment moment)
 {
   bool live = c->phase == LK_PHASE_LIVE;
-  bool greeted = live || c->phase == LK_PHASE_HANDSHAKE;
+  bool proving = c->phase == LK_PHASE_SASL;
+  bool greeted = live || proving || c->phase == LK_PHASE_HANDSHAKE;
+  bool running = c->sasl != NULL && c->sasl->running;
 
   if (!state_fits(c, moment))
     return "the state is not that of the phase";
@@ -44,6 +47,9 @@ static const char *broken_phase(const lk_client *c, lk_moment moment)
                 c->no_quorum || c->auth_next != NULL || c->unknown_op != 0 ||
                 c->rearm_ms != LK_NEVER || c->watches.on_its_way))
     return "something of a live connection outlives it";
+  if (proving ? moment == LK_MOMENT_REST && !running && !c->free_wanted
+              : running)
+    return "a SASL exchange without its connection, or the other way round";
   if (!greeted && lk__buf_len(&c->out) > 0)
     return "output without a connection";
   if (c->fence != UINT64_MAX && !c->moving && c->unknown_op == 0)

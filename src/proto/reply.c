@@ -30,7 +30,7 @@ static void tell_proof(lk_client *c, const lk_answer *answer)
 static void consequences(lk_client *c, int32_t op, int err)
 {
   if (err == LK_ERR_AUTH_REQUIRED)
-    lk__session_refused(c, err);
+    lk__session_refused(c, err, NULL);
   else if (err == LK_ERR_SESSION_MOVED || err == LK_ERR_SESSION_EXPIRED)
     lk__session_break(c, err, NULL); /* the next handshake tells */
   else if (op == LK_OPCODE_SET_WATCHES && err != 0 && err != LK_ERR_THROTTLED)
@@ -202,7 +202,7 @@ static void take_ping(lk_client *c, const struct lk_reply_header *header)
   memcpy(&answer.sent_ms, lk__ring_at(&c->pings, 0), sizeof answer.sent_ms);
   lk__ring_pop(&c->pings);
   if (header->err == LK_ERR_AUTH_REQUIRED)
-    lk__session_refused(c, header->err);
+    lk__session_refused(c, header->err, NULL);
   else if (header->err != 0)
     lk__session_break(c, header->err, NULL);
   else
@@ -218,7 +218,7 @@ static void take_auth(lk_client *c, const struct lk_reply_header *header)
     return;
   }
   if (header->err != 0) {
-    lk__session_refused(c, header->err);
+    lk__session_refused(c, header->err, NULL);
     return;
   }
   lk_done_cb done = a->done;
@@ -239,6 +239,10 @@ static void take_rearm(lk_client *c, const struct lk_reply_header *header)
 
   if (c->rearms_out == 0) {
     lk__session_break(c, LK_ERR_PROTOCOL, "an answer to nothing");
+    return;
+  }
+  if (header->err == LK_ERR_AUTH_REQUIRED) {
+    lk__session_refused(c, header->err, NULL);
     return;
   }
   if (header->err != 0 && !throttled) {

@@ -62,7 +62,7 @@ int lk__request_unfit(const lk_client *c, int32_t op)
   return lk__request_is_unknown(c, op) ? LK_ERR_UNIMPLEMENTED : 0;
 }
 
-static int32_t next_xid(const lk_client *c)
+int32_t lk__request_next_xid(const lk_client *c)
 {
   return c->xid == INT32_MAX ? 1 : c->xid + 1;
 }
@@ -258,7 +258,7 @@ int lk__request_queue(lk_client *c, const lk_ask *ask)
   lk_request *r = lk__ring_push(ring);
 
   *r = (lk_request){.op = ask->op,
-                    .xid = live ? next_xid(c) : 0,
+                    .xid = live ? lk__request_next_xid(c) : 0,
                     .parts = ask->parts,
                     .done = ask->done,
                     .arg = ask->arg};
@@ -344,7 +344,7 @@ static bool release_one(lk_client *c)
   lk_request *r = lk__ring_push(&c->sent);
 
   *r = *waiting;
-  r->xid = next_xid(c);
+  r->xid = lk__request_next_xid(c);
   c->xid = r->xid;
   stamp(c, r);
   lk__writer_init(&w, lk__buf_room(&c->out) - len, len);

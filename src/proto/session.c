@@ -47,14 +47,15 @@ static void drop_connection(lk_client *c)
   c->auth_next = NULL;
   c->no_quorum = false;
   lk__probe_stop(c);
+  lk__sasl_drop(c);
 }
 
-static void set_trouble(lk_client *c, int err, const char *why)
+static void set_trouble(lk_client *c, int level, int err, const char *why)
 {
   c->trouble_err = err;
   snprintf(c->trouble, sizeof c->trouble, "%s: %s", c->server,
            why == NULL ? lk_error_text(err) : why);
-  lk__client_logf(c, LK_LOG_INFO, err, "%s", c->trouble);
+  lk__client_logf(c, level, err, "%s", c->trouble);
 }
 
 /* A session that is refused is given up some time, and forgets. Where there is
@@ -113,7 +114,7 @@ void lk__session_break(lk_client *c, int err, const char *why)
   bool moves = c->moving;
   lk_link fired;
 
-  set_trouble(c, err, why);
+  set_trouble(c, LK_LOG_INFO, err, why);
   c->refused_round = c->refused_round && err == LK_ERR_REFUSED;
   c->phase = LK_PHASE_PAUSE;
   if (was_live)
@@ -161,6 +162,7 @@ void lk__session_rehost(lk_client *c, lk_hosts *fresh)
   switch (c->phase) {
   case LK_PHASE_DIALING:
   case LK_PHASE_HANDSHAKE:
+  case LK_PHASE_SASL:
     drop_connection(c);
     lk__session_dial(c);
     break;
@@ -320,7 +322,7 @@ static bool set_up(lk_client *c, const lk_handshake *h, lk_link *unknown)
   return false;
 }
 
-static void establish(lk_client *c, const lk_handshake *h)
+void lk__session_establish(lk_client *c, const lk_handshake *h)
 {
   bool resumed = c->session.id != 0;
   lk_link unknown;
@@ -345,7 +347,12 @@ void lk__session_welcome(lk_client *c, lk_bytes frame)
   lk_handshake h = greeting(c);
 
   switch (lk__handshake_decode(&h, frame)) {
-  case LK_WELCOME_SESSION: establish(c, &h); break;
+  case LK_WELCOME_SESSION:
+    if (c->sasl != NULL)
+      lk__sasl_begin(c, &h);
+    else
+      lk__session_establish(c, &h);
+    break;
   case LK_WELCOME_EXPIRED:
     if (c->session.id != 0)
       lk__session_expire(c, "the server does not know the session any more");
@@ -392,7 +399,7 @@ static void end_auths(lk_client *c, int err)
 
 void lk__session_expire(lk_client *c, const char *why)
 {
-  set_trouble(c, LK_ERR_SESSION_EXPIRED, why);
+  set_trouble(c, LK_LOG_INFO, LK_ERR_SESSION_EXPIRED, why);
   lk__client_logf(c, LK_LOG_WARNING, LK_ERR_SESSION_EXPIRED,
                   "session 0x%" PRIx64 " has expired: %s",
                   (uint64_t)c->session.id, why);
@@ -420,9 +427,20 @@ static void end(lk_client *c, lk_state state, int state_err, int err)
   end_auths(c, err);
 }
 
-void lk__session_refused(lk_client *c, int err)
+/* What a server wants that insists on authentication. */
+static const char *wanted_identity(const lk_client *c)
 {
-  set_trouble(c, err, NULL);
+  return c->sasl == NULL ? "the server insists on authentication; "
+                           "lk_client_config.sasl gives an identity"
+                         : "the server insists on another authentication than "
+                           "that of lk_client_config.sasl";
+}
+
+void lk__session_refused(lk_client *c, int err, const char *why)
+{
+  if (why == NULL && err == LK_ERR_AUTH_REQUIRED)
+    why = wanted_identity(c);
+  set_trouble(c, LK_LOG_ERROR, err, why);
   end(c, LK_STATE_AUTH_FAILED, err, LK_ERR_AUTH_FAILED);
   if (c->closing)
     lk__session_closed(c, LK_ERR_AUTH_FAILED);

@@ -263,8 +263,9 @@ static void run_attempt(lk_client *c)
   if (c->now < c->attempt_end_ms)
     return;
   snprintf(why, sizeof why, "%s within %d ms",
-           c->phase == LK_PHASE_DIALING ? "no connection"
-                                        : "connected, but no answer",
+           c->phase == LK_PHASE_DIALING     ? "no connection"
+           : c->phase == LK_PHASE_HANDSHAKE ? "connected, but no answer"
+                                            : "the SASL exchange did not end",
            (int)(c->attempt_end_ms - c->attempt_began_ms));
   lk__session_break(c, LK_ERR_CONNECT, why);
 }
@@ -279,7 +280,8 @@ static void run_phase(lk_client *c)
       lk__session_dial(c);
     break;
   case LK_PHASE_DIALING:
-  case LK_PHASE_HANDSHAKE: run_attempt(c); break;
+  case LK_PHASE_HANDSHAKE:
+  case LK_PHASE_SASL: run_attempt(c); break;
   case LK_PHASE_LIVE:
     run_rearm(c);
     run_unknown(c);
@@ -347,7 +349,8 @@ int64_t lk__timing_deadline(const lk_client *c)
   switch (c->phase) {
   case LK_PHASE_PAUSE: return earlier(at, c->retry_ms);
   case LK_PHASE_DIALING:
-  case LK_PHASE_HANDSHAKE: return earlier(at, c->attempt_end_ms);
+  case LK_PHASE_HANDSHAKE:
+  case LK_PHASE_SASL: return earlier(at, c->attempt_end_ms);
   case LK_PHASE_LIVE:
     if (c->watch_lost)
       return c->now;

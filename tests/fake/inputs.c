@@ -28,14 +28,37 @@ static void do_on(player *y, words *w)
   }
 }
 
+/* An option of the mechanism of SASL. */
+static bool take_sasl(player *y, words *w)
+{
+  const char *v;
+
+  if ((v = words_value(w, "sasl")) != NULL) {
+    y->sasl.tokens = atoi(v);
+    y->sasl.p = &y->p;
+    y->p.sasl = &y->sasl;
+  } else if ((v = words_value(w, "sasl-fails")) != NULL) {
+    y->sasl.fail_at = atoi(v);
+    y->sasl.fail_err = words_error(w);
+  } else if (words_are(w, "sasl-speaks-last")) {
+    y->sasl.speaks_last = true;
+  } else {
+    return false;
+  }
+  return true;
+}
+
 static void do_new(player *y, words *w)
 {
   lk_client_config config = {.size = sizeof config};
   lk_session resume = {0, {0}};
+  lk_sasl_config sasl;
   const char *v;
   char name[16];
 
   while (words_left(w)) {
+    if (take_sasl(y, w))
+      continue;
     if ((v = words_value(w, "hosts")) != NULL)
       config.hosts = v;
     else if ((v = words_value(w, "timeout")) != NULL)
@@ -58,6 +81,10 @@ static void do_new(player *y, words *w)
       config.read_only = true;
     else
       abort();
+  }
+  if (y->p.sasl != NULL) {
+    fake_mechanism_config(&y->sasl, &sasl);
+    config.sasl = &sasl;
   }
   int err = peer_init(&y->p, &config);
 

@@ -23,6 +23,7 @@ typedef struct player {
   size_t received;
   plan plans[MAX_PLANS];
   size_t count;
+  fake_mechanism sasl;
 } player;
 
 typedef struct input {

@@ -84,6 +84,7 @@ static void on_freed(lk_client *c, void *arg)
 
   peer_must(p, p->client == c && p->depth == 0, "freed in a callback");
   p->client = NULL;
+  peer_must(p, p->sasl == NULL || !p->sasl->running, "an exchange never ended");
   p->open = false;
   p->probe = 0;
   peer_things_freed(p);
@@ -124,6 +125,7 @@ int peer_init(peer *p, const lk_client_config *config)
   p->resumed = config->resume != NULL;
   p->session = p->resumed ? config->resume->id : 0;
   p->read_only = config->read_only;
+  p->proves = config->sasl != NULL;
   p->hooks = (lk_hooks){.now = on_now,
                         .random = on_random,
                         .wake = on_wake,
@@ -186,6 +188,8 @@ static bool follow(peer *p)
   snprintf(p->host, sizeof p->host, "%s", want.host);
   p->open = false;
   p->hello = true;
+  if (p->sasl != NULL)
+    p->sasl->proved = false;
   lk__buf_consume(&p->wire, lk__buf_len(&p->wire));
   say_want(p);
   return true;
@@ -241,6 +245,17 @@ static void mark_left(peer *p, const char *shown)
     t->left = true;
 }
 
+/* Nothing goes ahead of the tokens of SASL, and none comes behind. */
+static void check_sasl(peer *p, const char *shown)
+{
+  bool token = strncmp(shown, "sasl ", 5) == 0;
+
+  if (!p->hello && p->sasl != NULL)
+    peer_must(p, token != p->sasl->proved,
+              token ? "a token behind the end of the SASL exchange"
+                    : "something was sent ahead of the SASL exchange's end");
+}
+
 static void see_frame(peer *p, lk_bytes frame)
 {
   lk_buf text = wire_buf();
@@ -254,6 +269,7 @@ static void see_frame(peer *p, lk_bytes frame)
                 strstr(shown, "MALFORMED") == NULL &&
                 strstr(shown, "UNKNOWN") == NULL,
             "a request that cannot be read was sent");
+  check_sasl(p, shown);
   if (!p->hello)
     check_xid(p, frame);
   mark_left(p, shown);

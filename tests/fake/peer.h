@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "fake/failing_mem.h"
+#include "fake/mechanism.h"
 
 /**
  * One client without a network: a clock that stands still, a transport that
@@ -59,6 +60,8 @@ struct peer {
   bool resumed;    /**< the client was given a session to begin with */
   bool read_only;  /**< a server without a quorum will do */
   int64_t session; /**< that a server with one gave; 0: none, or it expired */
+  bool proves;     /**< the client has SASL */
+  fake_mechanism *sasl; /**< in lk_client_config.sasl; or NULL */
 
   lk_want want;      /**< as last seen */
   uint64_t attempts; /**< the last one that was not 0 */

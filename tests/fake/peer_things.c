@@ -183,7 +183,9 @@ static bool follows(const peer *p, lk_state from, lk_state to)
     return p->session != 0 && (from == LK_STATE_SUSPENDED ||
                                (from == LK_STATE_CONNECTING && p->resumed));
   case LK_STATE_AUTH_FAILED:
-    return from == LK_STATE_CONNECTED || from == LK_STATE_READ_ONLY;
+    return from == LK_STATE_CONNECTED || from == LK_STATE_READ_ONLY ||
+           (p->proves &&
+            (from == LK_STATE_CONNECTING || from == LK_STATE_SUSPENDED));
   case LK_STATE_CLOSED: return from != LK_STATE_CLOSED;
   }
   return false;
@@ -214,6 +216,10 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   peer_must(p, fits(state, err), "a state with a wrong error");
   if (t == &p->base) {
     peer_must(p, follows(p, p->state, state), "a state out of order");
+    peer_must(p,
+              p->sasl == NULL || p->sasl->proved ||
+                  (state != LK_STATE_CONNECTED && state != LK_STATE_READ_ONLY),
+              "connected ahead of the SASL exchange's end");
     p->state = state;
     p->session = state == LK_STATE_CONNECTED ? lk_client_session(c).id
                  : state == LK_STATE_EXPIRED ? 0

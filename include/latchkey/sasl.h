@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SASL_H
+#define LK_SASL_H
+
+/**
+ * @file
+ * SASL (RFC 4422). A client whose lk_client_config.sasl is set proves who it is
+ * on each connection, before it sends anything else there. Part of
+ * <latchkey/client.h>.
+ *
+ * The mechanism of the library is DIGEST-MD5 (RFC 2831), which needs libgsasl.
+ * A server takes it with `authProvider.1=org.apache.zookeeper.server.auth.
+ * SASLAuthenticationProvider` in its zoo.cfg and a section `Server` with
+ * DigestLoginModule in its JAAS file. The client then has an identity of the
+ * scheme "sasl", whose id is the user. The server proves that it knows the
+ * password, too. The password does not travel, but what does travel can be
+ * attacked offline, and nothing protects the requests that follow: use TLS.
+ *
+ * A failed exchange is final: LK_STATE_AUTH_FAILED with LK_ERR_AUTH_FAILED.
+ * lk_client_trouble() and the log name the mechanism and the step:
+ *   "cannot start"                 no password, or the mechanism lacks
+ *                                  something;
+ *   "cannot answer the challenge"  the server sent something unexpected;
+ *   "the server refuses ..."       user or password are wrong for the server;
+ *   "the server is not authentic"  it did not prove that it knows the password;
+ *   "the server does not support SASL".
+ * A connection that breaks during the exchange is lost like any other, and so
+ * is one on which the exchange takes longer than a connection attempt may. The
+ * state meanwhile is that of a client without a connection.
+ *
+ * A server with sessionRequireClientSASLAuth=true refuses each request of a
+ * client without SASL, which is final as well (LK_ERR_AUTH_REQUIRED).
+ */
+
+#include <latchkey/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What an exchange is about. Borrowed until `end` of its mechanism returns. */
+typedef struct lk_sasl_facts {
+  size_t size;        /**< sizeof(lk_sasl_facts), of the library */
+  const char *user;   /**< lk_sasl_config.user; may be NULL */
+  lk_bytes password;  /**< `at` NULL: none is configured */
+  const char *service; /**< lk_sasl_config.service */
+  const char *host;   /**< lk_sasl_config.host */
+  const char *server; /**< name or address of the server that is connected, as
+                           the connect string has it, without brackets */
+  const lk_mem *mem;
+  lk_client *client;
+  void *arg; /**< lk_sasl_config.mechanism_arg */
+} lk_sasl_facts;
+
+/** Results of lk_sasl_mechanism.step(). */
+enum {
+  LK_SASL_DONE = 0,    /**< the client has all it wants: see `response` */
+  LK_SASL_CONTINUE = 1 /**< the server has to answer `response` */
+};
+
+/**
+ * A mechanism. The library copies the table.
+ *
+ * `start` and `step` are called on the thread of the client, between its inputs.
+ * They must not block. They may call any function of the client, and free it:
+ * then only `end` follows. `end` must not call any function of the client.
+ */
+typedef struct lk_sasl_mechanism {
+  size_t size;      /**< sizeof(lk_sasl_mechanism) */
+  const char *name; /**< for the log: "DIGEST-MD5". Borrowed as long as the
+                         client */
+  /**
+   * A connection stands: begin an exchange. `*state` is handed to `step` and
+   * `end`; it may stay NULL. `*why` may be set to a line for the log, a text
+   * that lasts until the next call.
+   *
+   * @return 0; or an error: `end` is not called. LK_ERR_NO_MEMORY ends the
+   *         connection, every other error the client.
+   */
+  int (*start)(void **state, const lk_sasl_facts *facts, const char **why);
+  /**
+   * Make the next token for the server. `challenge`: what it sent; `at` is NULL
+   * in the first call, before it has sent anything. `*response` is NULL with
+   * length 0 at first; it may be set to bytes that last until the next call.
+   *
+   * @return LK_SASL_CONTINUE: send `*response`, an empty token where it is NULL.
+   *         LK_SASL_DONE: without a `*response` the exchange has succeeded. With
+   *         one, it is sent, and the exchange has succeeded when the server
+   *         answers without an error and without a token.
+   *         LK_ERR_AUTH_FAILED: the server is not authentic. LK_ERR_NO_MEMORY:
+   *         the connection ends. Other errors: cannot answer the challenge.
+   */
+  int (*step)(void *state, lk_bytes challenge, lk_bytes *response,
+              const char **why);
+  /** The exchange is over: free `state`. Called once for each `start` that
+      gave 0. */
+  void (*end)(void *state);
+} lk_sasl_mechanism;
+
+/** DIGEST-MD5. NULL: the library was built without libgsasl. */
+LK_API const lk_sasl_mechanism *lk_sasl_digest_md5(void);
+
+/** Longest password, in bytes. */
+enum { LK_SASL_PASSWORD_MAX = 1024 };
+
+/**
+ * Who the client is. Set `size`; 0 and NULL select the default. Texts are copied
+ * by lk_client_new(). Passwords are wiped when the exchange or the client that
+ * needs them ends; libgsasl frees copies of its own, which it does not wipe all.
+ */
+typedef struct lk_sasl_config {
+  size_t size; /**< sizeof(lk_sasl_config) */
+  /** NULL: DIGEST-MD5, which wants `user` and a password. */
+  const lk_sasl_mechanism *mechanism;
+  void *mechanism_arg; /**< lk_sasl_facts.arg */
+  const char *user;    /**< UTF-8 */
+  /** Where the password comes from; one of the three. The first line of a file
+      is read by lk_client_new(), which waits for it where the file is a FIFO. */
+  const char *password_file;
+  /** The same of an open descriptor, more than 0. It is read to the end of the
+      line and not closed. */
+  int password_fd;
+  /** Called at each exchange, on the thread of the client: write the password
+      to `out` and return its length, at most `size`; or an LK_ERR_...: then the
+      exchange cannot start. LK_ERR_NO_MEMORY ends only the connection. It may
+      do what lk_sasl_mechanism.start may. */
+  int (*password)(char *out, size_t size, void *arg);
+  void *password_arg;
+  const char *service; /**< NULL: "zookeeper" */
+  /** What a server calls itself in DIGEST-MD5. NULL: "zk-sasl-md5", the name
+      that ZooKeeper's servers have. */
+  const char *host;
+} lk_sasl_config;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* DIGEST-MD5 (RFC 2831) by libgsasl, which is handed tokens and hands out
+ * tokens. Its memory is that of the C library. */
+
+#include <gsasl.h>
+
+#include <latchkey/sasl.h>
+
+#include "base/mem.h"
+
+typedef struct digest {
+  const lk_mem *mem;
+  Gsasl *library;
+  Gsasl_session *session;
+  char *token;   /* the last one, of libgsasl's memory */
+  bool answered; /* the challenge is, so the server has to prove itself */
+} digest;
+
+/* libgsasl's own copy, which it does not wipe. */
+static void digest_wipe_password(Gsasl_session *session)
+{
+  const char *held = gsasl_property_fast(session, GSASL_PASSWORD);
+  char *own;
+
+  if (held == NULL)
+    return;
+  memcpy(&own, &held, sizeof own);
+  lk__mem_wipe(own, strlen(own));
+}
+
+static void digest_end(void *state)
+{
+  digest *d = state;
+
+  gsasl_free(d->token);
+  if (d->session != NULL) {
+    digest_wipe_password(d->session);
+    gsasl_finish(d->session);
+  }
+  gsasl_done(d->library);
+  lk__mem_free(d->mem, d);
+}
+
+static int digest_error(int result, const char **why)
+{
+  *why = gsasl_strerror(result);
+  return result == GSASL_MALLOC_ERROR ? LK_ERR_NO_MEMORY : LK_ERR_SYSTEM;
+}
+
+static int digest_set(Gsasl_session *session, const lk_sasl_facts *facts)
+{
+  int result = gsasl_property_set(session, GSASL_AUTHID, facts->user);
+
+  if (result == GSASL_OK)
+    result = gsasl_property_set(session, GSASL_SERVICE, facts->service);
+  if (result == GSASL_OK)
+    result = gsasl_property_set(session, GSASL_HOSTNAME, facts->host);
+  if (result == GSASL_OK)
+    result = gsasl_property_set_raw(session, GSASL_PASSWORD, facts->password.at,
+                                    facts->password.len);
+  return result;
+}
+
+static int digest_start(void **state, const lk_sasl_facts *facts,
+                        const char **why)
+{
+  lk_bytes password = facts->password;
+
+  if (facts->user == NULL || password.at == NULL) {
+    *why = "it needs a user and a password";
+    return LK_ERR_BAD_ARGUMENT;
+  }
+  if (memchr(password.at, '\0', password.len) != NULL) {
+    *why = "the password contains a NUL";
+    return LK_ERR_BAD_ARGUMENT;
+  }
+  digest *d = lk__mem_new(facts->mem, sizeof *d);
+
+  if (d == NULL)
+    return LK_ERR_NO_MEMORY;
+  d->mem = facts->mem;
+  int result = gsasl_init(&d->library);
+
+  if (result == GSASL_OK)
+    result = gsasl_client_start(d->library, "DIGEST-MD5", &d->session);
+  if (result == GSASL_OK)
+    result = digest_set(d->session, facts);
+  if (result == GSASL_OK) {
+    *state = d;
+    return 0;
+  }
+  digest_end(d);
+  return digest_error(result, why);
+}
+
+/* What went wrong in a step. */
+static int digest_fail(const digest *d, int result, const char **why)
+{
+  int err = digest_error(result, why);
+
+  if (err == LK_ERR_NO_MEMORY || !d->answered)
+    return err == LK_ERR_NO_MEMORY ? err : LK_ERR_PROTOCOL;
+  *why = "its rspauth is wrong";
+  return LK_ERR_AUTH_FAILED;
+}
+
+static int digest_step(void *state, lk_bytes challenge, lk_bytes *response,
+                       const char **why)
+{
+  digest *d = state;
+  size_t len = 0;
+
+  gsasl_free(d->token);
+  d->token = NULL;
+  int result =
+      gsasl_step(d->session, challenge.at, challenge.len, &d->token, &len);
+
+  if (result != GSASL_OK && result != GSASL_NEEDS_MORE)
+    return digest_fail(d, result, why);
+  if (len > 0)
+    *response = lk_bytes_of(d->token, len);
+  d->answered = len > 0;
+  return result == GSASL_OK ? LK_SASL_DONE : LK_SASL_CONTINUE;
+}
+
+const lk_sasl_mechanism *lk_sasl_digest_md5(void)
+{
+  static const lk_sasl_mechanism mechanism = {.size = sizeof mechanism,
+                                              .name = "DIGEST-MD5",
+                                              .start = digest_start,
+                                              .step = digest_step,
+                                              .end = digest_end};
+
+  return &mechanism;
+}

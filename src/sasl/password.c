@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sasl/password.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#include <latchkey/error.h>
+
+#include "base/mem.h"
+
+/* One byte: 1; the end: 0; or -1. */
+static ssize_t read_byte(int fd, char *out)
+{
+  ssize_t n;
+
+  do
+    n = read(fd, out, 1);
+  while (n < 0 && errno == EINTR);
+  return n;
+}
+
+/* Byte by byte: what follows the line is for other readers. */
+static int read_line(char *out, size_t size, int fd)
+{
+  size_t len = 0;
+  char byte = '\0';
+  ssize_t n;
+
+  while ((n = read_byte(fd, &byte)) > 0 && byte != '\n') {
+    if (len == size)
+      return LK_ERR_TOO_BIG;
+    out[len++] = byte;
+  }
+  lk__mem_wipe(&byte, 1);
+  if (n < 0)
+    return LK_ERR_SYSTEM;
+  if (len > 0 && out[len - 1] == '\r')
+    len--;
+  return len == 0 ? LK_ERR_BAD_ARGUMENT : (int)len;
+}
+
+int lk__password_read(char *out, size_t size, const char *file, int fd)
+{
+  bool opened = file != NULL;
+
+  if (opened)
+    fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (fd < 0)
+    return LK_ERR_SYSTEM;
+  int result = read_line(out, size, fd);
+  int error = errno;
+
+  if (opened)
+    close(fd);
+  if (result < 0)
+    lk__mem_wipe(out, size);
+  errno = error;
+  return result;
+}
