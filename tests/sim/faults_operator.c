@@ -119,9 +119,17 @@ bool sim_strike_expire(sim_faults *f)
   return true;
 }
 
+/* Again until it is committed: a leader that is deposed may not bring it about.
+ */
 static bool heal_deny(sim_wound *x)
 {
-  return sim_operator_deny(x->faults->world->ensemble, x->path, 0);
+  sim_ensemble *e = x->faults->world->ensemble;
+  const sim_node *n = sim_tree_find(sim_ensemble_truth(e), x->path);
+
+  if (x->a > 0 && (n == NULL || n->perms == LK_PERM_ALL))
+    return true;
+  x->a += sim_operator_deny(e, x->path, 0);
+  return false;
 }
 
 bool sim_strike_deny(sim_faults *f)
