@@ -309,6 +309,45 @@ START_TEST(nodes_of_zookeeper_are_known_with_a_chroot_and_without)
 }
 END_TEST
 
+START_TEST(paths_are_checked_and_the_broken_rule_is_named)
+{
+  static const char bytes[] = "holds bytes that ZooKeeper refuses: a path is "
+                              "UTF-8 without control characters";
+  static const char dots[] = "must not have \".\" or \"..\" between slashes";
+  static const char end[] = "must not end with \"/\"";
+  static const struct {
+    const char *path;
+    bool sequential;
+    const char *broken;
+  } rows[] = {{"/", false, NULL},
+              {"/a/.b/..c/d.", false, NULL},
+              {"/a/", true, NULL},
+              {"/", true, NULL},
+              {"a", false, "must begin with \"/\""},
+              {"", true, "must begin with \"/\""},
+              {"/a//b", false, "must not hold \"//\""},
+              {"//", true, "must not hold \"//\""},
+              {"/a/", false, end},
+              {"/a/./b", false, dots},
+              {"/a/..", false, dots},
+              {"/../", true, end},
+              {"/a\x01", false, bytes},
+              {"/a\xff/", true, end}};
+
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    cli_text wrong = {0};
+
+    ck_assert_msg(cli_path_check(rows[i].path, rows[i].sequential, &wrong) ==
+                      (rows[i].broken == NULL),
+                  "%zu", i);
+    if (rows[i].broken != NULL)
+      ck_assert_msg(strstr(cli_text_end(&wrong), rows[i].broken) != NULL,
+                    "%zu: %s", i, wrong.at);
+    cli_text_free(&wrong);
+  }
+}
+END_TEST
+
 START_TEST(options_end_at_the_first_operand)
 {
   char wrong[200];
@@ -1169,6 +1208,7 @@ SUITE("cli", utf8_is_what_the_standard_says,
       options_are_taken_wherever_they_stand,
       first_complaint_is_kept_and_later_options_are_taken,
       every_name_of_an_option_is_the_same_option, a_wrong_option_is_named,
+      paths_are_checked_and_the_broken_rule_is_named,
       help_has_every_option_once, access_lists_are_read,
       a_wrong_access_list_is_refused_and_named,
       an_auth_file_has_comments_and_passwords_with_colons,

@@ -39,7 +39,7 @@ static bool is_start_of_sequential(const char *path)
   size_t len = strlen(path);
   cli_text start = {0};
 
-  if (len < 2 || path[len - 1] != '/')
+  if (len < 3 || path[len - 1] != '/')
     return false;
   cli_text_add(&start, path, len - 1);
   const char *text = cli_text_end(&start);
