@@ -15,6 +15,7 @@
 #include "cli/word.h"
 #include "suite.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -91,7 +92,11 @@ START_TEST(base64_is_padded)
   cli_text_base64(&t, BYTES("\xff\xfe"));
   cli_text_puts(&t, " ");
   cli_text_base64(&t, BYTES("\xff\xfe\xfd\0"));
-  expect_text(&t, "/w== //4= //79AA==");
+  cli_text_puts(&t, " ");
+  cli_text_base64(&t, lk_bytes_of("\0\xff\xff", 1));
+  cli_text_puts(&t, " ");
+  cli_text_base64(&t, lk_bytes_of("\0\0\xff", 2));
+  expect_text(&t, "/w== //4= //79AA== AA== AAA=");
 }
 END_TEST
 
@@ -127,6 +132,16 @@ START_TEST(message_that_is_too_long_is_cut_and_still_a_line)
   close(saved);
   close(ends[0]);
   close(ends[1]);
+}
+END_TEST
+
+START_TEST(errors_that_can_pass_have_the_hint_to_try_again)
+{
+  static const int errs[] = {LK_ERR_DEADLINE, LK_ERR_LOSS, LK_ERR_NOT_SENT,
+                             LK_ERR_THROTTLED, LK_ERR_SESSION_EXPIRED};
+
+  for (size_t i = 0; i < sizeof errs / sizeof errs[0]; i++)
+    ck_assert_str_eq(cli_hint(errs[i]), "; try again");
 }
 END_TEST
 
@@ -170,8 +185,8 @@ START_TEST(json_text_is_quoted)
   cli_text t = {0};
   cli_json j = {.out = &t};
 
-  cli_json_text(&j, NULL, BYTES("\"\\\n\0/\xe2\x82\xac\x7f\xff."));
-  expect_text(&t, "\"\\\"\\\\\\u000a\\u0000/\xe2\x82\xac\\u007f\\ufffd.\"");
+  cli_json_text(&j, NULL, BYTES("\"\\\n\0 /\xe2\x82\xac\x7f\xff."));
+  expect_text(&t, "\"\\\"\\\\\\u000a\\u0000 /\xe2\x82\xac\\u007f\\ufffd.\"");
 }
 END_TEST
 
@@ -424,6 +439,45 @@ START_TEST(every_name_of_an_option_is_the_same_option)
 }
 END_TEST
 
+START_TEST(every_action_of_on_lost_has_a_word)
+{
+  static const struct {
+    char word[8];
+    cli_policy policy;
+  } rows[] = {{"term", CLI_ON_LOST_TERM},
+              {"kill", CLI_ON_LOST_KILL},
+              {"stop", CLI_ON_LOST_STOP},
+              {"ignore", CLI_ON_LOST_IGNORE}};
+  char wrong[200];
+  char word[8];
+  cli_options o;
+
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    memcpy(word, rows[i].word, sizeof word);
+    ck_assert_int_eq(take(&o, wrong, WORDS(W("--on-lost"), word, W("/l"))), 3);
+    ck_assert_int_eq(o.on_lost, rows[i].policy);
+  }
+  ck_assert_int_eq(take(&o, wrong, WORDS(W("--on-lost"), W("kil"), W("/l"))),
+                   -1);
+}
+END_TEST
+
+START_TEST(letters_of_options_are_letters)
+{
+  static const cli_option *const lists[] = {
+      cli_options_common, cli_options_version, cli_options_session,
+      cli_options_json,   cli_options_layout,  cli_options_run,
+      cli_options_wait,   cli_options_write,   cli_options_delete,
+      cli_options_create, cli_options_ls,      cli_options_read,
+      cli_options_watch};
+
+  for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+    for (const cli_option *o = lists[i]; o->take != NULL; o++)
+      ck_assert_msg(o->letter == '\0' || isalpha((unsigned char)o->letter),
+                    "%s", o->name);
+}
+END_TEST
+
 START_TEST(a_wrong_option_is_named)
 {
   char wrong[200];
@@ -433,6 +487,8 @@ START_TEST(a_wrong_option_is_named)
   ck_assert_str_eq(wrong, "unknown option -S");
   ck_assert_int_eq(take(&o, wrong, WORDS(W("-nu"), W("/l"))), -1);
   ck_assert_str_eq(wrong, "unknown option -u");
+  ck_assert_int_eq(take(&o, wrong, WORDS(W("-\x7f"), W("/l"))), -1);
+  ck_assert_str_eq(wrong, "unknown option -\\x7f");
   ck_assert_int_eq(take(&o, wrong, WORDS(W("--permutes=2"), W("/l"))), -1);
   ck_assert_str_eq(wrong, "unknown option --permutes=2");
   ck_assert_int_eq(take(&o, wrong, WORDS(W("--nb=2"), W("/l"))), -1);
@@ -613,7 +669,9 @@ START_TEST(digest_with_a_password_in_clear_is_refused)
       "digest:bob:fyVmFCwVbTJYrznoSu1koqYEYFAA:r",
       "digest:bob:fyVmFCwVbTJYrznoSu1koqYEYF1=:r",
       "digest:bob:fyVmFCwVbTJYrz-oSu1koqYEYF0=:r",
-      "digest:bob:fyVmFCwVbTJYrznoSu1koqYE====:r"};
+      "digest:bob:fyVmFCwVbTJYrznoSu1koqYE====:r",
+      ("digest:u:JuOwXdmk4f1omXNJj7k4ILDOHOlc+"
+       "8PMyEaxl9nrWl6OmV83jKYivSqJWsp5PsMTda6BtnipueoU1r5DtBd7CB==:r")};
   static const char *const good[] = {
       "digest:bob:fyVmFCwVbTJYrznoSu1koqYEYF0=:r",
       "digest:u:/Y8xRBngpX5duYn15uUqIRaIaCviy5TEwSk419hCwuA=:r",
@@ -1090,6 +1148,7 @@ START_TEST(our_cgroup_is_found_where_version_2_is_mounted)
                 "/mnt/b");
   expect_cgroup("30 25 0:26 /a /mnt rw - cgroup2 none rw\n", "0::/a\n", "/mnt");
   expect_cgroup("30 25 0:26 /a /mnt rw - cgroup2 none rw\n", "0::/ab\n", NULL);
+  expect_cgroup("30 - cgroup2 \n/mnt\n", "0::/a\n", NULL);
 }
 END_TEST
 
@@ -1201,14 +1260,16 @@ SUITE("cli", utf8_is_what_the_standard_says,
       what_others_wrote_cannot_speak_to_the_terminal, base64_is_padded,
       times_are_rfc_3339_in_utc,
       message_that_is_too_long_is_cut_and_still_a_line,
+      errors_that_can_pass_have_the_hint_to_try_again,
       text_grows_and_counts_what_was_printed,
       json_has_commas_between_and_nowhere_else, json_text_is_quoted,
       json_data_that_are_no_text_are_base64, seconds_are_decimal_and_exact,
       whole_numbers_keep_their_range, options_end_at_the_first_operand,
       options_are_taken_wherever_they_stand,
       first_complaint_is_kept_and_later_options_are_taken,
-      every_name_of_an_option_is_the_same_option, a_wrong_option_is_named,
-      paths_are_checked_and_the_broken_rule_is_named,
+      every_name_of_an_option_is_the_same_option,
+      every_action_of_on_lost_has_a_word, letters_of_options_are_letters,
+      a_wrong_option_is_named, paths_are_checked_and_the_broken_rule_is_named,
       help_has_every_option_once, access_lists_are_read,
       a_wrong_access_list_is_refused_and_named,
       an_auth_file_has_comments_and_passwords_with_colons,
@@ -1217,7 +1278,8 @@ SUITE("cli", utf8_is_what_the_standard_says,
       attempts_at_several_servers_are_judged_together,
       a_layout_is_a_word_and_perhaps_a_prefix,
       one_writer_holds_and_readers_before_it_hold_together,
-      a_writer_that_also_reads_holds_twice, who_has_left_is_not_counted, n_counts_in_any_order_with_w,
+      a_writer_that_also_reads_holds_twice, who_has_left_is_not_counted,
+      n_counts_in_any_order_with_w,
       nodes_of_zookeeper_are_known_with_a_chroot_and_without,
       permit_that_is_younger_than_the_first_place_holds,
       permits_of_the_first_place_wait, permits_hold_when_nobody_else_has_any,
