@@ -416,7 +416,7 @@ START_TEST(mode_and_owner_are_kept)
   ck_assert_int_eq(stat(file, &st), 0);
   ck_assert_uint_eq(st.st_uid, root ? 1234 : getuid());
   ck_assert_uint_eq(st.st_gid, root ? 4321 : getgid());
-  umask(mask);
+  ck_assert_uint_eq(umask(mask), 027);
   end();
 }
 END_TEST
