@@ -3,11 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -240,6 +245,63 @@ START_TEST(a_guard_that_was_told_nothing_leaves)
 }
 END_TEST
 
+static int64_t cpu_ms_of_children(void)
+{
+  struct rusage used;
+
+  ck_assert_int_eq(getrusage(RUSAGE_CHILDREN, &used), 0);
+  return (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 +
+         (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000;
+}
+
+START_TEST(a_guard_that_waits_uses_no_processor_time)
+{
+  static char text[] = "echo up; exec sleep 1";
+  int64_t before = cpu_ms_of_children();
+  scene s;
+
+  begin(&s, text, CLI_ON_LOST_TERM);
+  line(&s, "up");
+  news(&s, CLI_NEWS_ENDED);
+  end(&s);
+  ck_assert_int_lt(cpu_ms_of_children() - before, 250);
+}
+END_TEST
+
+/* Leave this process so many descriptors. */
+static void limit_descriptors(int more)
+{
+  struct rlimit limit;
+  int fds[8];
+
+  ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  for (int i = 0; i < more; i++)
+    fds[i] = dup(STDIN_FILENO);
+  limit.rlim_cur = (rlim_t)fds[more - 1] + 1;
+  for (int i = 0; i < more; i++)
+    close(fds[i]);
+  ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* Of the two descriptors of its socket it closes one, and it needs two more. */
+START_TEST(a_guard_without_descriptors_for_its_signals_and_its_clock_ends)
+{
+  static char *words[] = {sh, NULL};
+  cli_job job = {.argv = words, .group = getpgrp(), .cgroup = {.fd = -1}};
+  struct pollfd ready = {-1, POLLIN, 0};
+  cli_guard g;
+  cli_news got;
+
+  limit_descriptors(2);
+  ck_assert_int_eq(
+      cli_guard_open(&g, &job, CLI_ON_LOST_TERM, (cli_title){NULL, 0}), 0);
+  ready.fd = g.fd;
+  ck_assert_int_eq(poll(&ready, 1, 10000), 1);
+  ck_assert_int_eq(cli_guard_news(&g, &got), -1);
+  cli_guard_close(&g);
+}
+END_TEST
+
 /* ---- its end ----------------------------------------------------------------
  */
 
@@ -290,6 +352,27 @@ START_TEST(a_goodbye_ahead_of_unread_news_is_heard)
   begin(&s, text, CLI_ON_LOST_TERM);
   ready.fd = s.guard.fd;
   ck_assert_int_eq(poll(&ready, 1, 10000), 1);
+  cli_guard_close(&s.guard);
+  ck_assert_int_eq(write(in[1], "go\n", 3), 3);
+  line(&s, "still here");
+  end(&s);
+}
+END_TEST
+
+/* The socket has no room for it at first. */
+START_TEST(a_goodbye_behind_many_orders_is_heard)
+{
+  static char text[] = "exec 4<&0; (read word; echo still here) <&4 & exit 0";
+  cli_order o = cli_order_signal(SIGWINCH);
+  int in[2];
+  scene s;
+
+  make_pipe(in);
+  take(STDIN_FILENO, in[0]);
+  begin(&s, text, CLI_ON_LOST_TERM);
+  kill(s.guard.pid, SIGSTOP);
+  while (cli_message_send(s.guard.fd, &o, sizeof o))
+    ;
   cli_guard_close(&s.guard);
   ck_assert_int_eq(write(in[1], "go\n", 3), 3);
   line(&s, "still here");
@@ -496,6 +579,24 @@ END_TEST
 /* ---- messages ---------------------------------------------------------------
  */
 
+START_TEST(a_message_waits_for_room_and_not_for_a_process_that_is_gone)
+{
+  cli_order o = cli_order_signal(SIGTERM);
+  int ends[2];
+
+  ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+  alarm(MOST_SECONDS);
+  while (cli_message_send(ends[0], &o, sizeof o))
+    ;
+  ck_assert_int_eq(recv(ends[1], &o, sizeof o, 0), (int)sizeof o);
+  ck_assert(cli_message_send(ends[0], &o, sizeof o));
+  ck_assert(!cli_message_send(ends[0], &o, sizeof o));
+  close(ends[1]);
+  ck_assert(cli_message_send(ends[0], &o, sizeof o));
+  close(ends[0]);
+}
+END_TEST
+
 START_TEST(orders_that_wait_are_merged_and_none_is_lost)
 {
   cli_order all = {0};
@@ -646,7 +747,7 @@ static bool writes(const scene *s, int ms)
   return poll(&ready, 1, ms) == 1;
 }
 
-START_TEST(stop_reaches_what_left_the_group_and_undoes_sigcont)
+static void stop_and_continue_writers(void)
 {
   char text[4096];
   int pid;
@@ -671,7 +772,41 @@ START_TEST(stop_reaches_what_left_the_group_and_undoes_sigcont)
   s.guard.fd = -1;
   end(&s);
 }
+
+START_TEST(stop_reaches_what_left_the_group_and_undoes_sigcont)
+{
+  stop_and_continue_writers();
+}
 END_TEST
+
+#ifdef SYS_pidfd_open
+/* As before Linux 5.3, and in a sandbox that does not know it. */
+static bool forbid_pidfds(void)
+{
+  struct sock_filter steps[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  struct sock_fprog filter = {sizeof steps / sizeof steps[0], steps};
+
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+START_TEST(stop_needs_no_pidfds)
+{
+  if (forbid_pidfds())
+    stop_and_continue_writers();
+}
+END_TEST
+#else
+START_TEST(stop_needs_no_pidfds)
+{
+  stop_and_continue_writers();
+}
+END_TEST
+#endif
 
 /* Read until nothing is written for a while. */
 static bool falls_silent(const scene *s)
@@ -706,6 +841,29 @@ START_TEST(sigcont_to_latchkey_continues_nothing_that_was_stopped)
   ck_assert(falls_silent(&s));
   order_signal(&s, SIGKILL);
   end(&s);
+}
+END_TEST
+
+/* What the next function finds where its own variables will be. */
+__attribute__((noinline)) static void fill_stack(char with)
+{
+  volatile char bytes[8192];
+
+  for (size_t i = 0; i < sizeof bytes; i++)
+    bytes[i] = with;
+}
+
+START_TEST(state_and_parent_are_those_of_the_process)
+{
+  pid_t self = getpid();
+  pid_t parent = 0;
+
+  fill_stack(')');
+  char state = cli_children_state(self, &parent);
+
+  ck_assert_int_eq(state, 'R');
+  ck_assert_int_eq(parent, getppid());
+  ck_assert_int_eq(cli_children_state(INT32_MAX, &parent), '\0');
 }
 END_TEST
 
@@ -744,9 +902,12 @@ END_TEST
 SUITE("guard", a_command_runs_with_our_words_and_its_status_comes_back,
       what_cannot_be_executed_is_told_with_its_errno,
       a_lease_that_has_run_out_starts_nothing,
-      a_guard_that_was_told_nothing_leaves, when_we_are_gone_nothing_is_left,
-      after_a_goodbye_what_is_left_lives_on,
+      a_guard_that_was_told_nothing_leaves,
+      a_guard_that_waits_uses_no_processor_time,
+      a_guard_without_descriptors_for_its_signals_and_its_clock_ends,
+      when_we_are_gone_nothing_is_left, after_a_goodbye_what_is_left_lives_on,
       a_goodbye_ahead_of_unread_news_is_heard,
+      a_goodbye_behind_many_orders_is_heard,
       an_ended_command_keeps_its_number_until_the_guard_ends,
       signals_reach_the_group_and_only_the_group,
       term_and_then_kill_end_all_when_no_news_comes,
@@ -755,10 +916,12 @@ SUITE("guard", a_command_runs_with_our_words_and_its_status_comes_back,
       a_command_is_executed_before_it_is_stopped,
       a_guard_that_died_is_noticed_behind_its_news,
       a_stopped_command_goes_on_when_news_comes,
+      a_message_waits_for_room_and_not_for_a_process_that_is_gone,
       orders_that_wait_are_merged_and_none_is_lost,
       news_that_waits_is_merged_and_none_is_lost,
       news_that_nobody_reads_does_not_block_the_guard,
       an_order_behind_a_flood_of_signals_is_obeyed, a_deep_tree_dies_at_once,
-      stop_reaches_what_left_the_group_and_undoes_sigcont,
+      stop_reaches_what_left_the_group_and_undoes_sigcont, stop_needs_no_pidfds,
+      state_and_parent_are_those_of_the_process,
       sigcont_to_latchkey_continues_nothing_that_was_stopped,
       a_command_that_forks_all_the_time_can_be_stopped)
