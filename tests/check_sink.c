@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/sink.h"
@@ -101,13 +104,30 @@ START_TEST(descriptor_that_is_not_open_is_refused)
 END_TEST
 
 /* A pipe of root may not be opened by another user, so a thread copies. */
-static void be_another_user(void)
+static void as_another_user(void (*act)(const int *ends))
+{
+  int status;
+  pid_t pid;
+
+  if (getuid() != 0)
+    return;
+  pid = fork();
+  if (pid == 0) {
+    int ends[2];
+
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert_int_eq(setuid(65534), 0);
+    act(ends);
+    _exit(0);
+  }
+  ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+  ck_assert_int_eq(status, 0);
+}
+
+static void fill_beyond_the_thread(const int *ends)
 {
   cli_sink s;
-  int ends[2];
 
-  ck_assert_int_eq(pipe(ends), 0);
-  ck_assert_int_eq(setuid(65534), 0);
   ck_assert_int_eq(cli_sink_open(&s, ends[1]), 0);
   ck_assert_int_ge(s.copied, 0);
   ck_assert_int_eq(cli_sink_write(&s, "line\n", 5), 5);
@@ -126,22 +146,97 @@ static void be_another_user(void)
 
 START_TEST(where_it_cannot_be_opened_again_a_thread_copies)
 {
-  int status;
-  pid_t pid;
+  as_another_user(fill_beyond_the_thread);
+}
+END_TEST
 
-  if (getuid() != 0)
-    return;
-  pid = fork();
-  if (pid == 0) {
-    be_another_user();
-    _exit(0);
-  }
-  ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-  ck_assert_int_eq(status, 0);
+/* How many descriptors are open. */
+static int count_open(void)
+{
+  int count = 0;
+
+  for (int fd = 0; fd < 100; fd++)
+    count += fcntl(fd, F_GETFD) >= 0 ? 1 : 0;
+  return count;
+}
+
+/* Long before the limit, which is how long a thread that is stuck gets. */
+static void close_and_expect_no_wait(cli_sink *s)
+{
+  struct timespec before, after;
+
+  clock_gettime(CLOCK_MONOTONIC, &before);
+  cli_sink_close(s, 1000 * MOST_SECONDS);
+  clock_gettime(CLOCK_MONOTONIC, &after);
+  ck_assert_int_lt(after.tv_sec - before.tv_sec, MOST_SECONDS / 2);
+}
+
+static void copy_a_line(const int *ends)
+{
+  int before = count_open();
+  cli_sink s;
+
+  ck_assert_int_eq(cli_sink_open(&s, ends[1]), 0);
+  ck_assert_int_eq(cli_sink_write(&s, "line\n", 5), 5);
+  close_and_expect_no_wait(&s);
+  ck_assert_int_eq(count_open(), before);
+  close(ends[1]);
+  expect_end(ends[0], 5);
+}
+
+START_TEST(end_of_the_thread_is_waited_for_and_no_descriptor_is_left)
+{
+  as_another_user(copy_a_line);
+}
+END_TEST
+
+static void copy_to_nobody(const int *ends)
+{
+  cli_sink s;
+
+  signal(SIGPIPE, SIG_IGN);
+  close(ends[0]);
+  ck_assert_int_eq(cli_sink_open(&s, ends[1]), 0);
+  ck_assert_int_eq(cli_sink_write(&s, "line\n", 5), 5);
+  close_and_expect_no_wait(&s);
+}
+
+START_TEST(thread_ends_when_the_reader_is_gone)
+{
+  as_another_user(copy_to_nobody);
+}
+END_TEST
+
+/* Enough for two pipes, and not for what the thread writes to. */
+static void open_with_four_descriptors(const int *ends)
+{
+  struct rlimit limit;
+  int before = count_open();
+  cli_sink s;
+
+  ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  limit.rlim_cur = (rlim_t)ends[1] + 5;
+  ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  ck_assert_int_eq(cli_sink_open(&s, ends[1]), 0);
+  ck_assert_int_eq(s.fd, ends[1]);
+  ck_assert_int_lt(s.copied, 0);
+  ck_assert_int_eq(cli_sink_write(&s, "line\n", 5), 5);
+  cli_sink_close(&s, 0);
+  ck_assert_int_eq(count_open(), before);
+  close(ends[1]);
+  expect_end(ends[0], 5);
+}
+
+START_TEST(without_a_descriptor_for_the_thread_it_is_written_to_itself)
+{
+  as_another_user(open_with_four_descriptors);
 }
 END_TEST
 
 SUITE("sink", full_pipe_does_not_block_and_keeps_its_flags,
       full_socket_does_not_block, regular_file_keeps_its_offset,
       descriptor_that_is_not_open_is_refused,
-      where_it_cannot_be_opened_again_a_thread_copies)
+      where_it_cannot_be_opened_again_a_thread_copies,
+      end_of_the_thread_is_waited_for_and_no_descriptor_is_left,
+      thread_ends_when_the_reader_is_gone,
+      without_a_descriptor_for_the_thread_it_is_written_to_itself)
