@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 from live import NotTested, eventually
+import tls
 import zkserver
 
 PROGRAM = os.environ.get("LATCHKEY") or os.path.abspath("latchkey")
@@ -58,6 +59,8 @@ def start(*words, program=PROGRAM, **options):
     options.setdefault("stdout", subprocess.PIPE)
     options.setdefault("stderr", subprocess.PIPE)
     options.setdefault("text", True)
+    words = [tls.secure(word) if before in ("-z", "--zk") else word
+             for before, word in zip((None, *words), words)]
     return Started([program, *words], **options)
 
 
@@ -83,7 +86,7 @@ def expect(code, *words, **options):
 def serve(*options, **more):
     """Start a server for all commands of a test."""
     zk = zkserver.Server(*options, **more)
-    os.environ["LATCHKEY_ZK"] = zk.connect
+    os.environ["LATCHKEY_ZK"] = tls.secure(zk.connect)
     return zk
 
 

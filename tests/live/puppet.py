@@ -21,6 +21,8 @@ import subprocess
 import threading
 import time
 
+import tls
+
 # For anything that should happen.
 SECONDS = float(os.environ.get("LATCHKEY_TEST_SECONDS", 40))
 
@@ -310,6 +312,8 @@ class Puppet:
 
     def ask(self, verb, name, **options):
         tag = str(next(self._numbers))
+        if "hosts" in options:
+            options["hosts"] = tls.secure(options["hosts"])
         text = " ".join([tag, verb, name] + [
             "%s=%s" % (key, _text(value)) for key, value in options.items()
             if value is not None])

@@ -20,6 +20,8 @@ import struct
 import threading
 import time
 
+import tls
+
 CREATE, DELETE, EXISTS, GET, SET = 1, 2, 3, 4, 5
 SYNC, PING, CHILDREN, CHECK, MULTI, CREATE2 = 9, 11, 12, 13, 14, 15
 REMOVE_WATCHES, CREATE_CONTAINER, AUTH, SET_WATCHES = 18, 19, 100, 101
@@ -338,10 +340,13 @@ class Relay:
         self.drips = {True: None, False: None}  # size and pause in s
         self.port = 0
         self.server = None
+        self.tls = tls.for_relay() if frames is True else None
         self.gates = {}
         self.opening = {}       # those that reach nobody yet, and their tasks
         _loop().run(self._start)
         self.address = "127.0.0.1:%d" % self.port
+        if self.tls:
+            tls.add_relay(self.address)
 
     async def _start(self):
         self.gates = {True: asyncio.Event(), False: asyncio.Event()}
@@ -352,7 +357,7 @@ class Relay:
         if self.server is None:
             self.server = await asyncio.start_server(
                 self._accepted, "127.0.0.1", self.port, limit=1 << 18,
-                backlog=1024)
+                backlog=1024, ssl=self.tls)
             self.port = self.server.sockets[0].getsockname()[1]
 
     async def _accepted(self, reader, writer):

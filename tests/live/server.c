@@ -22,6 +22,13 @@ static void give_up(const char *what)
   exit(BROKEN);
 }
 
+static bool wants_tls(void)
+{
+  const char *text = getenv("LATCHKEY_TEST_TLS");
+
+  return text != NULL && strcmp(text, "1") == 0;
+}
+
 /* The child: become script/server with these pipes. */
 static void become_script(const char *const *options, int in, int out)
 {
@@ -30,6 +37,8 @@ static void become_script(const char *const *options, int in, int out)
   char path[4096];
   size_t n = 2;
 
+  if (wants_tls())
+    argv[n++] = "--tls";
   for (; *options != NULL && n < 31; options++)
     argv[n++] = *options;
   argv[n] = NULL;
@@ -71,6 +80,24 @@ static int wait_for(pid_t pid)
   return WIFEXITED(status) ? WEXITSTATUS(status) : BROKEN;
 }
 
+/* Where clients under test connect to, and whom they trust. */
+static void choose_hosts(server *s, const char *facts)
+{
+  const char *tls = strstr(facts, " tls=");
+  char path[512];
+
+  snprintf(s->hosts, sizeof(s->hosts), "%s", s->connect);
+  if (!wants_tls())
+    return;
+  if (tls == NULL || sscanf(tls, " tls=%249s", s->hosts + 6) != 1) {
+    fprintf(stderr, "script/server: no TLS: %s\n", facts);
+    exit(BROKEN);
+  }
+  memcpy(s->hosts, "tls://", 6);
+  snprintf(path, sizeof(path), "%s/tls/ca.crt", s->dir);
+  setenv("SSL_CERT_FILE", path, 1);
+}
+
 void server_start(server *s, const char *const *options)
 {
   int in[2], out[2], result;
@@ -99,6 +126,7 @@ void server_start(server *s, const char *const *options)
     fprintf(stderr, "script/server: unexpected facts: %s\n", facts);
     exit(BROKEN);
   }
+  choose_hosts(s, facts);
 }
 
 const char *server_ask(server *s, const char *format, ...)

@@ -15,7 +15,8 @@ typedef struct server {
   pid_t pid; /* of script/server */
   int to;    /* its standard input and output */
   int from;
-  char connect[256]; /* connect string */
+  char connect[256]; /* connect string, for plain TCP */
+  char hosts[256];   /* the same for the clients under test; see below */
   char dir[256];     /* the servers' folder */
   char answer[512];  /* to the last command, after "ok" */
 } server;
@@ -23,7 +24,8 @@ typedef struct server {
 /**
  * Start servers with `options`, NULL-terminated, such as "-n", "3", and wait
  * until they serve. They end when server_end() is called, or when the thread
- * that called this does.
+ * that called this does. With LATCHKEY_TEST_TLS=1 they serve TLS as well, and
+ * `hosts` begins with tls://; their CA is trusted as the system's are.
  */
 void server_start(server *s, const char *const *options);
 

@@ -315,7 +315,7 @@ START_TEST(a_lock_in_the_place_of_another_is_another)
 {
   niche n = {.thread = pthread_self()};
   lk_mem mem = {.resize = resize, .arg = &n};
-  lk_client_config how = {.size = sizeof how, .hosts = zk.connect, .mem = &mem};
+  lk_client_config how = {.size = sizeof how, .hosts = zk.hosts, .mem = &mem};
   lk_sync_config config = {.size = sizeof config, .client = &how};
   lk_sync_client *c;
 

@@ -45,7 +45,7 @@ static void on_event(lk_sync_lock *l, const lk_lock_event *event,
 static lk_sync_client *new_client(int32_t timeout_ms)
 {
   lk_client_config how = {.size = sizeof how,
-                          .hosts = zk.connect,
+                          .hosts = zk.hosts,
                           .session_timeout_ms = timeout_ms};
   lk_sync_config config = {.size = sizeof config, .client = &how};
   lk_sync_client *c;

@@ -32,7 +32,7 @@ lk_client_config config_of(const char *chroot)
   static unsigned turn;
   char *text = hosts[turn++ % 2];
 
-  snprintf(text, sizeof hosts[0], "%s%s", zk.connect, chroot);
+  snprintf(text, sizeof hosts[0], "%s%s", zk.hosts, chroot);
   return (lk_client_config){
       .size = sizeof(lk_client_config),
       .hosts = text,

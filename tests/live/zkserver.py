@@ -10,6 +10,8 @@ import os
 import subprocess
 import sys
 
+import tls
+
 _ROOT = os.environ.get("abs_top_srcdir") or os.path.dirname(
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SCRIPT = os.path.join(_ROOT, "script", "server")
@@ -19,23 +21,37 @@ class Server:
     """One server, or an ensemble; started by the constructor, which returns
     when all serve. Use it from the main thread: the servers end when the
     thread that started them does. Exits the test with 77 (skipped) where
-    ZooKeeper is not installed."""
+    ZooKeeper is not installed.
+
+    With LATCHKEY_TEST_SERVER, the `facts` of another test's server, it is that
+    one, whatever the options: for tests that leave their server alone."""
 
     def __init__(self, *options, servers=1):
         self.count = servers
+        self._process = None
+        self.facts = os.environ.get("LATCHKEY_TEST_SERVER")
+        if self.facts is None:
+            self.facts = self._start(options)
+        facts = dict(fact.split("=", 1) for fact in self.facts.split())
+        self.connect = facts["connect"]
+        self.addresses = self.connect.split(",")
+        self.dir = facts["dir"]
+        self.tls_addresses = facts.get("tls", "").split(",")
+        if tls.ON:
+            tls.add_servers(self.certificate(""), self.addresses,
+                            self.tls_addresses)
+
+    def _start(self, options):
         self._process = subprocess.Popen(
-            [SCRIPT, "run", "-n", str(servers), *options],
+            [SCRIPT, "run", "-n", str(self.count), *options,
+             *(["--tls"] if tls.ON else [])],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         line = self._process.stdout.readline()
         if not line:
             code = self._process.wait()
             sys.exit(77 if code == 77 else
                      "script/server ended with %d" % code)
-        facts = dict(fact.split("=", 1) for fact in line.split())
-        self.connect = facts["connect"]
-        self.addresses = self.connect.split(",")
-        self.dir = facts["dir"]
-        self.tls_addresses = facts.get("tls", "").split(",")
+        return line.strip()
 
     def ask(self, command):
         """Give a command of script/server; its answer after "ok"."""
@@ -96,7 +112,7 @@ class Server:
         return None
 
     def close(self):
-        if self._process.stdin.closed:
+        if self._process is None or self._process.stdin.closed:
             return
         self._process.stdin.close()
         self._process.wait()
