@@ -51,7 +51,8 @@ LK_API void lk_ev_free(lk_ev *ev);
  * the loop. End it with lk_client_close() and lk_client_free().
  *
  * @return as lk_client_new(); LK_ERR_FORKED in a forked child, LK_ERR_CLOSED
- *         inside lk_ev_free().
+ *         inside lk_ev_free(), LK_ERR_UNIMPLEMENTED for TLS in a build without
+ *         OpenSSL.
  */
 LK_API int lk_ev_client_new(lk_client **out, lk_ev *ev,
                             const lk_client_config *config);

@@ -79,7 +79,8 @@ typedef struct lk_sync_config {
  *
  * @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_HOSTS,
  *         LK_ERR_SYSTEM (no thread, no pthread_key, or fewer than four
- *         descriptors left; the log says which). After an error `*out` is NULL.
+ *         descriptors left; the log says which), LK_ERR_UNIMPLEMENTED (TLS, in
+ *         a build without OpenSSL). After an error `*out` is NULL.
  */
 LK_API int lk_sync_client_new(lk_sync_client **out,
                               const lk_sync_config *config);
