@@ -438,7 +438,98 @@ START_TEST(a_password_is_wiped_when_its_exchange_is_cut_short)
 }
 END_TEST
 
-SUITE("sasl", incomplete_options_are_refused,
+static void add_secret(lk_client *c)
+{
+  ck_assert_int_eq(lk_add_auth(c, "digest", lk_text("bob:secret"), NULL, NULL),
+                   0);
+}
+
+/* More output than the memory of the first identities has room for. */
+static void crowd(lk_client *c)
+{
+  for (int i = 0; i < 50; i++)
+    ck_assert_int_eq(lk_delete(c, "/of/some/length", -1, NULL, NULL, NULL), 0);
+}
+
+static void break_connection(lk_client *c)
+{
+  lk_want want;
+
+  lk_client_want(c, &want);
+  lk_client_failed(c, want.attempt, LK_ERR_LOSS, NULL);
+}
+
+START_TEST(no_identity_outlives_its_use)
+{
+  lk_client *c = new_watched(NULL);
+  lk_want want;
+
+  add_secret(c);
+  crowd(c);
+  lk_client_want(c, &want);
+  lk_client_connected(c, want.attempt);
+  send_all(c);
+  lk_buf b = wire_buf();
+
+  wire_welcome(&b, 7, 30000);
+  feed(c, &b); /* the identity is in the output, and requests behind it */
+  crowd(c);
+  lk_client_sent(c, want.attempt, 20);
+  add_secret(c);
+  crowd(c);
+  crowd(c);
+  send_all(c);
+  crowd(c);
+  send_all(c);
+  ck_assert_uint_eq(spills, 0);
+  add_secret(c);
+  break_connection(c);
+  ck_assert_uint_eq(spills, 0);
+  lk_client_free(c);
+  ck_assert_uint_eq(spills, 0);
+  lk__buf_free(&b);
+}
+END_TEST
+
+START_TEST(an_identity_that_is_never_sent_is_wiped)
+{
+  lk_client *c = new_watched(NULL);
+
+  add_secret(c);
+  lk_client_free(c);
+  ck_assert_uint_eq(spills, 0);
+  c = new_watched(NULL);
+  connect(c);
+  add_secret(c);
+  lk_client_free(c);
+  ck_assert_uint_eq(spills, 0);
+}
+END_TEST
+
+/* The buffer of a client that lives on. */
+START_TEST(what_was_sent_does_not_stay_in_the_output)
+{
+  lk_client *c = new_watched(NULL);
+
+  connect(c);
+  add_secret(c);
+  lk_bytes pending = lk_client_pending(c);
+  size_t len = pending.len;
+
+  spills = 0;
+  look_at(pending.at, len);
+  ck_assert_uint_eq(spills, 1);
+  send_all(c);
+  spills = 0;
+  look_at(pending.at, len); /* small buffers are kept */
+  ck_assert_uint_eq(spills, 0);
+  lk_client_free(c);
+}
+END_TEST
+
+SUITE("sasl", no_identity_outlives_its_use,
+      an_identity_that_is_never_sent_is_wiped,
+      what_was_sent_does_not_stay_in_the_output, incomplete_options_are_refused,
       a_mechanism_may_need_neither_user_nor_password,
       digest_md5_needs_user_and_password, without_memory_there_is_no_client,
       a_password_is_the_first_line, nothing_behind_the_line_is_read,

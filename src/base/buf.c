@@ -5,6 +5,13 @@
 
 #define SMALLEST 256
 
+/* The secrets where they are now. */
+static void wipe(const lk_buf *b)
+{
+  if (b->secret > 0)
+    lk__mem_wipe(lk__buf_bytes(b), b->secret);
+}
+
 /* What is left of the bytes goes into new memory, so that nothing has happened
  * when there is none. */
 static bool move(lk_buf *b, size_t cap)
@@ -15,6 +22,7 @@ static bool move(lk_buf *b, size_t cap)
   if (at == NULL)
     return false;
   memcpy(at, lk__buf_bytes(b), len);
+  wipe(b);
   lk__mem_free(b->mem, b->at);
   b->at = at;
   b->cap = cap;
@@ -25,7 +33,7 @@ static bool move(lk_buf *b, size_t cap)
 
 static bool grow(lk_buf *b, size_t cap)
 {
-  if (b->start > 0)
+  if (b->start > 0 || b->secret > 0)
     return move(b, cap);
   /* A large block can be given more room without being copied. */
   unsigned char *at = lk__mem_resize(b->mem, b->at, cap);
@@ -47,6 +55,7 @@ bool lk__buf_make_room(lk_buf *b, size_t len)
   /* Moving down costs no more than what was consumed since the last time. */
   if (held + len <= b->cap && held <= b->start) {
     memcpy(b->at, lk__buf_bytes(b), held);
+    wipe(b);
     b->start = 0;
     b->end = held;
     return true;
@@ -66,8 +75,26 @@ bool lk__buf_append(lk_buf *b, const void *bytes, size_t len)
   return true;
 }
 
+bool lk__buf_append_secret(lk_buf *b, const void *bytes, size_t len)
+{
+  if (!lk__buf_append(b, bytes, len))
+    return false;
+  b->secret = lk__buf_len(b);
+  return true;
+}
+
+static void consume_secret(lk_buf *b, size_t len)
+{
+  size_t secret = len < b->secret ? len : b->secret;
+
+  lk__mem_wipe(lk__buf_bytes(b), secret);
+  b->secret -= secret;
+}
+
 void lk__buf_consume(lk_buf *b, size_t len)
 {
+  if (b->secret > 0)
+    consume_secret(b, len);
   b->start += len;
   if (b->start == b->end) {
     b->start = 0;
@@ -77,6 +104,8 @@ void lk__buf_consume(lk_buf *b, size_t len)
 
 void lk__buf_free(lk_buf *b)
 {
+  wipe(b);
+  b->secret = 0;
   lk__mem_free(b->mem, b->at);
   b->at = NULL;
   b->cap = 0;

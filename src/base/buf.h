@@ -14,6 +14,8 @@ typedef struct lk_buf {
   size_t cap;
   size_t start; /**< first byte that is still wanted */
   size_t end;   /**< one after the last */
+  size_t secret; /**< so many of the first bytes that are wanted may hold
+                      secrets: they are wiped wherever they are left */
 } lk_buf;
 
 static inline size_t lk__buf_len(const lk_buf *b)
@@ -45,6 +47,8 @@ static inline unsigned char *lk__buf_room(const lk_buf *b)
 }
 
 bool lk__buf_append(lk_buf *b, const void *bytes, size_t len);
+/** The same for a secret. */
+bool lk__buf_append_secret(lk_buf *b, const void *bytes, size_t len);
 /** Drop `len` bytes, no more than there are, at the start; an empty buffer
     begins anew. */
 void lk__buf_consume(lk_buf *b, size_t len);

@@ -165,8 +165,7 @@ static void free_auths(lk_client *c)
     lk_auth *a = c->auths;
 
     c->auths = a->next;
-    memset(a->frame, 0, a->len);
-    lk__mem_free(&c->mem, a);
+    lk__auth_free(c, a);
   }
 }
 

@@ -352,6 +352,10 @@ static inline int64_t lk__deadline_next(const lk_client *c)
 /** Free what is kept to be used again. */
 void lk__deadlines_free(lk_client *c);
 
+/* identity.c */
+/** Wipe and free an identity, which is in no list. */
+void lk__auth_free(lk_client *c, lk_auth *a);
+
 /* reply.c */
 /** A frame after the handshake. */
 void lk__reply_take(lk_client *c, lk_bytes frame);

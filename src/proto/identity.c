@@ -27,6 +27,12 @@ static lk_auth *new_auth(lk_client *c, const char *scheme, lk_bytes auth)
   return a;
 }
 
+void lk__auth_free(lk_client *c, lk_auth *a)
+{
+  lk__mem_wipe(a->frame, a->len);
+  lk__mem_free(&c->mem, a);
+}
+
 int lk_add_auth(lk_client *c, const char *scheme, lk_bytes auth,
                 lk_done_cb done, void *arg)
 {
@@ -40,9 +46,11 @@ int lk_add_auth(lk_client *c, const char *scheme, lk_bytes auth,
     return LK_ERR_TOO_BIG;
   lk_auth *a = new_auth(c, scheme, auth);
 
-  if (a == NULL || (c->phase == LK_PHASE_LIVE &&
-                    !lk__buf_append(&c->out, a->frame, a->len))) {
-    lk__mem_free(&c->mem, a);
+  if (a == NULL)
+    return LK_ERR_NO_MEMORY;
+  if (c->phase == LK_PHASE_LIVE &&
+      !lk__buf_append_secret(&c->out, a->frame, a->len)) {
+    lk__auth_free(c, a);
     return LK_ERR_NO_MEMORY;
   }
   a->done = done;

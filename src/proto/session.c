@@ -243,7 +243,7 @@ static bool restore(lk_client *c)
 {
   c->auth_next = c->auths;
   for (const lk_auth *a = c->auths; a != NULL; a = a->next) {
-    if (!lk__buf_append(&c->out, a->frame, a->len))
+    if (!lk__buf_append_secret(&c->out, a->frame, a->len))
       return false;
   }
   return c->watches.standing == 0 || lk__session_rearm(c);
