@@ -214,6 +214,9 @@ START_TEST(it_does_not_start_without_user_or_password)
   f.password = lk_bytes_of("se\0cret", 7);
   ck_assert_int_eq(md5->start(&state, &f, &why), LK_ERR_BAD_ARGUMENT);
   ck_assert_str_eq(why, "the password contains a NUL");
+  f = facts("jos\xc3\xa9", "secret");
+  ck_assert_int_eq(md5->start(&state, &f, &why), LK_ERR_BAD_ARGUMENT);
+  ck_assert_str_eq(why, "the user is not ASCII");
   f = facts("bob", "secret");
   mem.fail_at = 1;
   ck_assert_int_eq(md5->start(&state, &f, &why), LK_ERR_NO_MEMORY);

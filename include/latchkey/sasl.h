@@ -28,6 +28,9 @@
  * is one on which the exchange takes longer than a connection attempt may. The
  * state meanwhile is that of a client without a connection.
  *
+ * Servers may refuse a right password while another user proves who he is at
+ * the same moment (ZOOKEEPER-4839): have one user for all clients there.
+ *
  * A server with sessionRequireClientSASLAuth=true refuses each request of a
  * client without SASL, which is final as well (LK_ERR_AUTH_REQUIRED).
  */
@@ -113,7 +116,8 @@ typedef struct lk_sasl_config {
   /** NULL: DIGEST-MD5, which wants `user` and a password. */
   const lk_sasl_mechanism *mechanism;
   void *mechanism_arg; /**< lk_sasl_facts.arg */
-  const char *user;    /**< UTF-8 */
+  /** ASCII: Java and libgsasl hash other names in different ways. */
+  const char *user;
   /** Where the password comes from; one of the three. The first line of a file
       is read by lk_client_new(), which waits for it where the file is a FIFO. */
   const char *password_file;

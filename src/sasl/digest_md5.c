@@ -63,17 +63,28 @@ static int digest_set(Gsasl_session *session, const lk_sasl_facts *facts)
   return result;
 }
 
+static const char *digest_complaint(const char *user, lk_bytes password)
+{
+  if (user == NULL || password.at == NULL)
+    return "it needs a user and a password";
+  if (memchr(password.at, '\0', password.len) != NULL)
+    return "the password contains a NUL";
+  for (; *user != '\0'; user++) {
+    if ((unsigned char)*user >= 0x80)
+      return "the user is not ASCII";
+  }
+  return NULL;
+}
+
 static int digest_start(void **state, const lk_sasl_facts *facts,
                         const char **why)
 {
   lk_bytes password = facts->password;
 
-  if (facts->user == NULL || password.at == NULL) {
-    *why = "it needs a user and a password";
-    return LK_ERR_BAD_ARGUMENT;
-  }
-  if (memchr(password.at, '\0', password.len) != NULL) {
-    *why = "the password contains a NUL";
+  const char *wrong = digest_complaint(facts->user, password);
+
+  if (wrong != NULL) {
+    *why = wrong;
     return LK_ERR_BAD_ARGUMENT;
   }
   digest *d = lk__mem_new(facts->mem, sizeof *d);
