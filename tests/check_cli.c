@@ -5,6 +5,7 @@
 #include "cli/attempts.h"
 #include "cli/cgroup.h"
 #include "cli/clocks.h"
+#include "cli/identity.h"
 #include "cli/json.h"
 #include "cli/lease.h"
 #include "cli/number.h"
@@ -717,6 +718,68 @@ START_TEST(an_auth_file_has_comments_and_passwords_with_colons)
 }
 END_TEST
 
+/* A file of identities with that content; it is gone when it has been read. */
+static bool read_identities(cli_identities *i, const char *text,
+                            cli_text *complaint)
+{
+  char name[] = "/tmp/check_cli.XXXXXX";
+  int fd = mkstemp(name);
+
+  memset(i, 0, sizeof *i);
+  ck_assert_int_ge(fd, 0);
+  ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+  close(fd);
+  bool ok = cli_identities_read(i, name, complaint);
+
+  unlink(name);
+  i->name = NULL;
+  return ok;
+}
+
+START_TEST(a_line_of_sasl_is_a_user_and_a_password)
+{
+  cli_text wrong = {0};
+  cli_identities i;
+  char out[LK_SASL_PASSWORD_MAX];
+
+  ck_assert(read_identities(&i, "digest:a:b\n", &wrong));
+  ck_assert_ptr_null(cli_identities_sasl(&i));
+  cli_identities_free(&i);
+  if (lk_sasl_digest_md5() == NULL)
+    return;
+  ck_assert(read_identities(&i, "digest:a:b\n sasl:bob:se:cret\r\n", &wrong));
+  const lk_sasl_config *sasl = cli_identities_sasl(&i);
+
+  ck_assert_ptr_nonnull(sasl);
+  ck_assert_str_eq(sasl->user, "bob");
+  ck_assert_int_eq(sasl->password(out, sizeof out, sasl->password_arg), 7);
+  ck_assert_mem_eq(out, "se:cret", 7);
+  ck_assert_int_eq(sasl->password(out, 6, sasl->password_arg), LK_ERR_TOO_BIG);
+  cli_identities_free(&i);
+  ck_assert_ptr_null(cli_identities_sasl(&i));
+  ck_assert_ptr_null(i.at);
+}
+END_TEST
+
+START_TEST(other_lines_of_sasl_are_refused_without_the_password)
+{
+  static const char *const bad[] = {"sasl:secret",
+                                    "sasl:", "sasl:bob:", "sasl::secret",
+                                    "sasl:bob:secret\nsasl:bob:secret"};
+
+  for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+    cli_text wrong = {0};
+    cli_identities i;
+
+    ck_assert_msg(!read_identities(&i, bad[k], &wrong), "%s", bad[k]);
+    ck_assert_ptr_nonnull(strstr(cli_text_end(&wrong), "--auth-file: "));
+    ck_assert_ptr_null(strstr(wrong.at, "secret"));
+    cli_text_free(&wrong);
+    cli_identities_free(&i);
+  }
+}
+END_TEST
+
 /* ---- the queue ------------------------------------------------------------
  */
 
@@ -1273,6 +1336,8 @@ SUITE("cli", utf8_is_what_the_standard_says,
       help_has_every_option_once, access_lists_are_read,
       a_wrong_access_list_is_refused_and_named,
       an_auth_file_has_comments_and_passwords_with_colons,
+      a_line_of_sasl_is_a_user_and_a_password,
+      other_lines_of_sasl_are_refused_without_the_password,
       digest_with_a_password_in_clear_is_refused,
       attempts_tell_each_server_and_the_likely_cause,
       attempts_at_several_servers_are_judged_together,

@@ -71,7 +71,7 @@ static void tell_session(checkup *c, const cli_link *link)
   tell_timeout(c);
 }
 
-static void tell_auth(checkup *c, int err)
+static void tell_auth(checkup *c, const cli_link *link, int err)
 {
   const char *name = c->options->auth_file;
   bool refused = err == LK_ERR_AUTH_FAILED || err == LK_ERR_AUTH_REQUIRED;
@@ -85,6 +85,8 @@ static void tell_auth(checkup *c, int err)
                                   : "check the lines of --auth-file");
   } else if (name != NULL && err == 0) {
     cli_findings_begin(&c->findings, CLI_WELL, "auth");
+    if (cli_identities_sasl(&link->identities) != NULL)
+      cli_text_puts(&said, "SASL DIGEST-MD5 has succeeded on both sides; ");
     cli_text_printf(&said,
                     "the identities of %s are taken (a wrong password of "
                     "digest is another identity)",
@@ -164,7 +166,7 @@ static void use_session(checkup *c, cli_ask *a)
   tell_session(c, &a->link);
   int err = time_rounds(a, took);
 
-  tell_auth(c, err);
+  tell_auth(c, &a->link, err);
   if (err != LK_ERR_AUTH_FAILED && err != LK_ERR_AUTH_REQUIRED)
     tell_rounds(c, a, err, took[ROUNDS / 2]);
   if (err == 0)

@@ -2,17 +2,9 @@
 #include "config.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "cli/access.h"
 #include "cli/link.h"
 #include "cli/print.h"
-
-/* More than this is no auth file. */
-enum { MOST_AUTH_BYTES = 1 << 20 };
 
 /* How long a server with a quorum is looked for where one without was found. */
 #define SEARCH_S 1.
@@ -105,93 +97,16 @@ static void on_slow(struct ev_loop *loop, ev_timer *timer, int events)
   cli_text_free(&text);
 }
 
-static bool read_file(const char *name, cli_text *out, mode_t *mode)
-{
-  int fd = open(name, O_RDONLY | O_CLOEXEC);
-  struct stat st;
-  char bytes[4096];
-  ssize_t n = -1;
-
-  if (fd < 0)
-    return false;
-  if (fstat(fd, &st) == 0) {
-    *mode = st.st_mode;
-    while ((n = read(fd, bytes, sizeof bytes)) > 0 &&
-           out->len < MOST_AUTH_BYTES)
-      cli_text_add(out, bytes, (size_t)n);
-  }
-  int error = errno;
-
-  memset(bytes, 0, sizeof bytes);
-  close(fd);
-  errno = error;
-  return n >= 0;
-}
-
-static bool add_identities(cli_link *l, lk_bytes text, cli_text *complaint)
-{
-  const char *name = l->options->auth_file;
-  lk_bytes scheme;
-  lk_bytes auth;
-
-  while (cli_auth_next(&text, &scheme, &auth)) {
-    char word[64];
-
-    if (scheme.len == 0 || scheme.len >= sizeof word) {
-      cli_text_printf(complaint,
-                      "--auth-file: a line of %s is not scheme:credentials, "
-                      "such as digest:user:password",
-                      name);
-      return false;
-    }
-    memcpy(word, scheme.at, scheme.len);
-    word[scheme.len] = '\0';
-    int err = lk_add_auth(l->client, word, auth, NULL, NULL);
-
-    if (err != 0) {
-      cli_text_printf(complaint, "--auth-file: %s: %s", name,
-                      lk_error_text(err));
-      return false;
-    }
-  }
-  return true;
-}
-
 bool cli_link_read_auth(cli_link *l, const cli_options *o, cli_text *complaint)
 {
-  const char *name = o->auth_file;
-  mode_t mode = 0;
+  bool before = l->identities.name != NULL;
 
   l->options = o;
-  if (name == NULL || l->auth_read)
-    return true;
-  if (!read_file(name, &l->auth, &mode)) {
-    cli_text_printf(complaint, "--auth-file: cannot read %s: %s", name,
-                    strerror(errno));
+  if (!cli_identities_read(&l->identities, o->auth_file, complaint))
     return false;
-  }
-  l->auth_read = true;
-  if (S_ISREG(mode) && (mode & (S_IRWXG | S_IRWXO)) != 0 && !o->quiet)
-    cli_warn("others may read %s; chmod 600 keeps them out", name);
+  if (!before && l->identities.others && !o->quiet)
+    cli_warn("others may read %s; chmod 600 keeps them out", o->auth_file);
   return true;
-}
-
-static void forget_auth(cli_link *l)
-{
-  if (l->auth.at != NULL)
-    memset(l->auth.at, 0, l->auth.len);
-  cli_text_free(&l->auth);
-}
-
-static bool add_auth(cli_link *l, cli_text *complaint)
-{
-  if (!cli_link_read_auth(l, l->options, complaint))
-    return false;
-  bool ok =
-      add_identities(l, lk_bytes_of(l->auth.at, l->auth.len), complaint);
-
-  forget_auth(l);
-  return ok;
 }
 
 static int make_client(cli_link *l)
@@ -204,6 +119,7 @@ static int make_client(cli_link *l)
   config.read_only = o->read_only;
   config.log = on_log;
   config.log_arg = l;
+  config.sasl = cli_identities_sasl(&l->identities);
   int err = lk_ev_new(&l->ev, l->loop, NULL);
 
   return err != 0 ? err : lk_ev_client_new(&l->client, l->ev, &config);
@@ -256,13 +172,15 @@ bool cli_link_open(cli_link *l, const cli_options *o, cli_text *complaint)
     return false;
   }
   cli_attempts_init(&l->attempts, o->hosts);
+  if (!cli_link_read_auth(l, o, complaint))
+    return false;
   int err = make_client(l);
 
   if (err != 0) {
     cli_link_refuse(o, err, complaint);
     return false;
   }
-  if (!add_auth(l, complaint))
+  if (!cli_identities_add(&l->identities, l->client, complaint))
     return false;
   l->listener.state = on_state;
   l->listener.arg = l;
@@ -306,10 +224,23 @@ int cli_link_error(const cli_link *l, int err)
              : err;
 }
 
+/* The library's text is "HOST:PORT: why"; of SASL it names the step. */
+static void tell_refusal(const cli_link *l, cli_text *out)
+{
+  const char *text = NULL;
+  int err = lk_client_trouble(l->client, &text);
+  const char *sasl = err == LK_ERR_AUTH_FAILED ? strstr(text, ": SASL ") : NULL;
+
+  if (sasl != NULL)
+    cli_text_clean(out, lk_text(sasl + 2));
+  else
+    cli_text_puts(out, lk_error_text(cli_link_error(l, l->trouble)));
+}
+
 void cli_link_tell(const cli_link *l, cli_text *out)
 {
   if (l->trouble == LK_ERR_AUTH_FAILED)
-    cli_text_puts(out, lk_error_text(cli_link_error(l, l->trouble)));
+    tell_refusal(l, out);
   else
     cli_attempts_tell(&l->attempts, lk_client_server(l->client), l->patience_s,
                       out);
@@ -397,10 +328,10 @@ void cli_link_close(cli_link *l)
 
 void cli_link_free(cli_link *l)
 {
-  forget_auth(l);
   cli_attempts_free(&l->attempts);
   l->decided = true;
   lk_client_free(l->client);
+  cli_identities_free(&l->identities);
   lk_ev_free(l->ev);
   if (l->loop != NULL) {
     ev_timer_stop(l->loop, &l->patience);

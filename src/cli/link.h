@@ -6,6 +6,7 @@
 #include <latchkey/ev.h>
 
 #include "cli/attempts.h"
+#include "cli/identity.h"
 #include "cli/options.h"
 
 typedef struct cli_link cli_link;
@@ -31,8 +32,7 @@ struct cli_link {
   const cli_options *options;
   lk_ev *ev;
   lk_listener listener;
-  cli_text auth; /**< what --auth-file says, until the client has it */
-  bool auth_read;
+  cli_identities identities; /**< what --auth-file says */
   ev_timer patience;
   ev_timer slowness; /**< until `slow` */
   double patience_s;

@@ -286,7 +286,7 @@ const cli_option cli_options_session[] = {
   {'z', "zk", "CONNECT", "servers: host:port,host:port/chroot (else $LATCHKEY_ZK, else 127.0.0.1:2181)", take_hosts},
   {'T', "session-timeout", "SECS", "session timeout to ask for (30)", take_session_timeout},
   {0, "connect-timeout", "SECS", "how long to look for a server (10)", take_connect_timeout},
-  {0, "auth-file", "FILE", "identities: a line digest:USER:PASSWORD each", take_auth_file},
+  {0, "auth-file", "FILE", "identities: a line digest:USER:PASSWORD or sasl:USER:PASSWORD each", take_auth_file},
   {'v', "verbose", NULL, "say what happens, on standard error", take_verbose},
   {0}};
 

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_CLI_IDENTITY_H
+#define LK_CLI_IDENTITY_H
+
+#include <latchkey/client.h>
+
+#include "cli/text.h"
+
+enum { CLI_USER_ROOM = 256 };
+
+/** What --auth-file says. Zero it to begin; it stays where it is while a client
+    uses it. */
+typedef struct cli_identities {
+  const char *name; /**< of the file; NULL: there is none */
+  char *at;         /**< what it contains; wiped when it is not needed */
+  size_t len;
+  bool others; /**< somebody else may read the file */
+  bool sasl;   /**< it has a line of SASL */
+  char user[CLI_USER_ROOM];
+  lk_bytes password; /**< in `at` */
+  lk_sasl_config config;
+} cli_identities;
+
+/** Read the file `name`, which can be a FIFO or a terminal and take its time.
+    False with one line in `complaint`: it cannot be read, or not understood. */
+bool cli_identities_read(cli_identities *i, const char *name,
+                         cli_text *complaint);
+
+/** For lk_client_config.sasl; NULL: no line of SASL. */
+const lk_sasl_config *cli_identities_sasl(const cli_identities *i);
+
+/** Hand all others to `c`, and forget what is not needed any more. */
+bool cli_identities_add(cli_identities *i, lk_client *c, cli_text *complaint);
+
+/** Wipe and free it. */
+void cli_identities_free(cli_identities *i);
+
+#endif
