@@ -3,6 +3,7 @@
 
 #include "driver.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
@@ -208,6 +209,37 @@ START_TEST(receiving_may_wait_for_room)
 }
 END_TEST
 
+START_TEST(receiving_that_waits_for_room_does_not_spin)
+{
+  enum { LEN = 1024 * 1024 };
+  char *bytes = calloc(1, LEN);
+  ssize_t n = 1;
+  lk_client *c = begin(at_once);
+
+  expect(c, "connected 1\n");
+  ck_assert_ptr_nonnull(bytes);
+  ck_assert_int_eq(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+  while (n > 0)
+    n = write(ends[0], bytes, LEN);
+  receipts = 0;
+  receiving = LK_FLOW_WRITE;
+  sockets_write(ends[1], "x", 1);
+  for (int i = 0; i < 5; i++)
+    turn();
+  sockets_write(ends[1], "y", 1);
+  for (int i = 0; i < 5; i++)
+    turn();
+  ck_assert_uint_eq(receipts, 1);
+  for (int i = 0; i < 100 && !engine_said(c, "received 1\n"); i++) {
+    ck_assert_int_gt(read(ends[1], bytes, LEN), 0);
+    turn();
+  }
+  ck_assert_uint_gt(receipts, 1);
+  free(bytes);
+  finish();
+}
+END_TEST
+
 START_TEST(nothing_to_receive_is_no_end)
 {
   lk_client *c = begin(at_once);
@@ -229,4 +261,4 @@ END_TEST
 
 SUITE("transport", a_handshake_waits_for_what_it_needs, a_handshake_may_fail,
       sending_may_wait_for_the_peer, receiving_may_wait_for_room,
-      nothing_to_receive_is_no_end)
+      receiving_that_waits_for_room_does_not_spin, nothing_to_receive_is_no_end)

@@ -271,7 +271,7 @@ static void on_io(struct ev_loop *loop, ev_io *w, int revents)
       n->send_on = 0;
       lk__conn_touch(n);
     }
-    if ((revents & (EV_READ | n->recv_on)) != 0)
+    if ((revents & (n->recv_on != 0 ? n->recv_on : EV_READ)) != 0)
       receive(n);
   }
   release(n);
@@ -440,8 +440,10 @@ void lk__conn_settle(lk_conn *n)
   if (n->client != NULL && !lk__ev_forked(ev)) {
     int64_t at = lk_client_deadline(n->client);
 
+    /* What has come stays unread while recv() has to wait for something else.
+     */
     if (n->stage == LK_STAGE_OPEN)
-      watch(n, EV_READ | n->send_on | n->recv_on);
+      watch(n, n->send_on | (n->recv_on != 0 ? n->recv_on : EV_READ));
     set_deadline(n, at);
     set_live(n,
              n->attempt != 0 || at != INT64_MAX || !lk__list_empty(&n->dirty));
