@@ -52,7 +52,7 @@ static unsigned char *grow(unsigned char *old, size_t len, size_t size)
   return new;
 }
 
-/* Gives the errno, or 0. */
+/* Gives the errno, or 0. What was read until then is in `out` in any case. */
 static int read_all(int fd, lk_bytes *out)
 {
   unsigned char *at = NULL;
@@ -60,10 +60,13 @@ static int read_all(int fd, lk_bytes *out)
 
   for (;;) {
     if (len == room) {
+      if (room == LARGEST_FILE)
+        return EFBIG;
       room = room == 0 ? FIRST_ROOM : 2 * room;
-      at = room > LARGEST_FILE ? (free(at), NULL) : grow(at, len, room);
+      at = grow(at, len, room);
+      *out = lk_bytes_of(at, at == NULL ? 0 : len);
       if (at == NULL)
-        return room > LARGEST_FILE ? EFBIG : ENOMEM;
+        return ENOMEM;
     }
     ssize_t n = read(fd, at + len, room - len);
 
