@@ -99,8 +99,10 @@ LK_API void lk_client_tick(lk_client *c);
  * How the bytes of a connection reach a server. The library has two transports,
  * which any loop can use; a driver may bring its own.
  *
- * No step blocks on the network. A step that could not finish says what the
- * descriptor has to be before it is called again.
+ * No step blocks on the network, or goes on for long while the server keeps
+ * sending. A step that could not finish says what the descriptor has to be
+ * before it is called again. It may be so already: watch its level, not its
+ * edges.
  *
  * Threads: an lk_transport belongs to one thread at a time.
  */
@@ -109,7 +111,8 @@ typedef enum lk_flow {
   LK_FLOW_READ,   /**< call again when the descriptor is readable */
   LK_FLOW_WRITE,  /**< call again when it is writable */
   LK_FLOW_END,    /**< the server has closed the connection; not of send() */
-  LK_FLOW_FAILED, /**< `err` and `why` say why; only close() may follow */
+  LK_FLOW_FAILED, /**< `err` and `why` say why; only close() may follow, and
+                       recv() after send(): answers may have come before */
 } lk_flow;
 
 /** The first member of each transport's object. */

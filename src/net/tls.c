@@ -5,6 +5,7 @@
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "net/tcp.h"
 #include "net/tls_context.h"
@@ -14,7 +15,15 @@
 /* TLS on TCP. OpenSSL reads and writes through a BIO of ours, since its own may
  * raise SIGPIPE. */
 
-enum { LONGEST_NAME = 256 };
+enum {
+  LONGEST_NAME = LK_TLS_LONGEST_NAME + 1,
+  /* A step reads the socket at most so often; a record takes two reads. Without
+     a limit a server that never pauses can hold the loop inside OpenSSL by
+     messages that are no data: HelloRequests, KeyUpdates, tickets. */
+  READS_PER_STEP = 256,
+  /* and sends at most so many bytes */
+  SENT_PER_STEP = 1024 * 1024,
+};
 
 typedef struct lk_tls {
   lk_tcp tcp;
@@ -24,6 +33,8 @@ typedef struct lk_tls {
   bool connected;       /* TCP is */
   bool ended;           /* the server has closed TCP */
   bool more;            /* recv() left bytes behind */
+  bool refused;         /* by OpenSSL, which takes no further step */
+  unsigned reads;       /* of the socket in this step */
   lk_flow over;         /* what recv() has to say once more; or DONE */
   lk_tls_facts facts;
   char name[LONGEST_NAME];
@@ -32,6 +43,7 @@ typedef struct lk_tls {
   SSL_CTX *context;
   unsigned char digest[LK_TLS_DIGEST_LEN]; /* of what it was made from */
   SSL_SESSION *session;                    /* with a server of `session_name` */
+  time_t verified; /* when the certificate was that `session` stands for */
   char session_name[LONGEST_NAME];
 } lk_tls;
 
@@ -69,10 +81,11 @@ static int bio_write(BIO *bio, const char *bytes, int len)
 static int bio_read(BIO *bio, char *room, int size)
 {
   lk_tls *s = BIO_get_data(bio);
-  size_t got;
-  lk_flow flow =
-      lk_transport_tcp()->recv(&s->tcp.base, room, (size_t)size, &got);
+  size_t got = 0;
+  lk_flow flow = LK_FLOW_READ;
 
+  if (s->reads++ < READS_PER_STEP)
+    flow = lk_transport_tcp()->recv(&s->tcp.base, room, (size_t)size, &got);
   s->facts.heard = s->facts.heard || got > 0;
   return bio_result(bio, s, flow, got, BIO_FLAGS_READ);
 }
@@ -147,11 +160,16 @@ static int on_asked(SSL *ssl, X509 **certificate, EVP_PKEY **key)
 /* ---- a context ------------------------------------------------------------
  */
 
-static void drop_context(lk_tls *s)
+static void drop_session(lk_tls *s)
 {
   SSL_SESSION_free(s->session);
-  SSL_CTX_free(s->context);
   s->session = NULL;
+}
+
+static void drop_context(lk_tls *s)
+{
+  drop_session(s);
+  SSL_CTX_free(s->context);
   s->context = NULL;
 }
 
@@ -233,21 +251,22 @@ static bool expect_name(lk_tls *s)
                     : SSL_set1_host(s->ssl, s->name) == 1;
 }
 
-/* The certificate was verified when the session was made; it may have expired
- * since. */
-static bool is_current(const SSL_SESSION *session)
+/* The certificate may have expired since it was verified. OpenSSL's own limit
+ * of a session's age begins anew with each ticket, and binds servers only. */
+static bool is_current(const lk_tls *s)
 {
-  X509 *certificate =
-      SSL_SESSION_get0_peer((SSL_SESSION *)(uintptr_t)(const void *)session);
+  X509 *certificate = SSL_SESSION_get0_peer(s->session);
+  time_t now = time(NULL);
 
-  return certificate != NULL && SSL_SESSION_is_resumable(session) == 1 &&
+  return certificate != NULL && SSL_SESSION_is_resumable(s->session) == 1 &&
+         now >= s->verified && now - s->verified < LK_TLS_SESSION_LIFE_S &&
          X509_cmp_current_time(X509_get0_notAfter(certificate)) > 0;
 }
 
 static void offer_session(lk_tls *s)
 {
   if (s->session != NULL && strcmp(s->session_name, s->name) == 0 &&
-      is_current(s->session))
+      is_current(s))
     (void)SSL_set_session(s->ssl, s->session);
 }
 
@@ -281,6 +300,7 @@ static lk_flow tls_open(lk_transport *t, const lk_endpoint *to)
   s->connected = false;
   s->ended = false;
   s->more = false;
+  s->refused = false;
   s->over = LK_FLOW_DONE;
   s->facts = (lk_tls_facts){.name = s->name};
   t->cause = LK_TLS_OTHER;
@@ -304,6 +324,7 @@ static lk_flow flow_of(lk_tls *s, int result)
     break;
   default: break;
   }
+  s->refused = error == SSL_ERROR_SSL;
   lk__tls_why_step(&s->tcp.base, s->ssl, error, &s->facts);
   return LK_FLOW_FAILED;
 }
@@ -323,9 +344,14 @@ static lk_flow tls_handshake(lk_transport *t)
       return flow;
   }
   ERR_clear_error();
+  s->reads = 0;
   int result = SSL_do_handshake(s->ssl);
 
-  return result == 1 ? LK_FLOW_DONE : flow_of(s, result);
+  if (result != 1)
+    return flow_of(s, result);
+  if (SSL_session_reused(s->ssl) == 0)
+    s->verified = time(NULL);
+  return LK_FLOW_DONE;
 }
 
 static lk_flow tls_send(lk_transport *t, const void *bytes, size_t len,
@@ -335,8 +361,14 @@ static lk_flow tls_send(lk_transport *t, const void *bytes, size_t len,
   const unsigned char *at = bytes;
 
   *done = 0;
+  s->reads = 0;
+  if (s->refused)
+    return LK_FLOW_FAILED;
   while (*done < len) {
     size_t n = 0;
+
+    if (*done >= SENT_PER_STEP)
+      return LK_FLOW_WRITE;
 
     ERR_clear_error();
     int result = SSL_write_ex(s->ssl, at + *done, len - *done, &n);
@@ -352,10 +384,11 @@ static lk_flow tls_recv(lk_transport *t, void *room, size_t size, size_t *got)
 {
   lk_tls *s = tls_of(t);
   unsigned char *at = room;
-  lk_flow flow = s->over;
+  lk_flow flow = s->refused ? LK_FLOW_FAILED : s->over;
 
   *got = 0;
   s->more = false;
+  s->reads = 0;
   while (flow == LK_FLOW_DONE && *got < size) {
     size_t n = 0;
 
@@ -380,17 +413,28 @@ static bool tls_has_more(const lk_transport *t)
   return ((const lk_tls *)(const void *)t)->more;
 }
 
-/* A session of a connection that was not shut down would not be resumed. */
+/* A session of a connection that was not shut down would not be resumed. One
+ * that did not lead to a connection is not offered again: some servers refuse
+ * it in that way. */
+static void end_ssl(lk_tls *s)
+{
+  if (SSL_is_init_finished(s->ssl)) {
+    SSL_set_quiet_shutdown(s->ssl, 1);
+    (void)SSL_shutdown(s->ssl);
+  } else {
+    drop_session(s);
+  }
+  SSL_free(s->ssl);
+  s->ssl = NULL;
+  ERR_clear_error();
+}
+
 static void tls_close(lk_transport *t)
 {
   lk_tls *s = tls_of(t);
 
-  if (s->ssl != NULL) {
-    SSL_set_quiet_shutdown(s->ssl, 1);
-    (void)SSL_shutdown(s->ssl);
-    SSL_free(s->ssl);
-    s->ssl = NULL;
-  }
+  if (s->ssl != NULL)
+    end_ssl(s);
   lk_transport_tcp()->close(t);
 }
 

@@ -10,9 +10,6 @@
 #include "base/mem.h"
 #include "net/tls_why.h"
 
-/* Seconds: how old a session may be that is resumed. */
-enum { SESSION_LIFE_S = 600 };
-
 /* What is loaded, and for whom. */
 typedef struct loading {
   lk_transport *t;
@@ -39,22 +36,33 @@ static int each_of(lk_bytes pem, void *(*read)(BIO *from),
   while (count >= 0 && (object = read(from)) != NULL)
     count = add(l, object) ? count + 1 : -1;
   BIO_free(from);
-  if (count < 0 ||
-      (ERR_peek_last_error() != 0 &&
-       ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE))
+  unsigned long code = ERR_peek_last_error();
+
+  if (count < 0 || (code != 0 && (ERR_GET_LIB(code) != ERR_LIB_PEM ||
+                                  ERR_GET_REASON(code) != PEM_R_NO_START_LINE)))
     return -1;
   ERR_clear_error();
   return count;
 }
 
+/* Always given, since OpenSSL asks the terminal without one. */
+static int give_none(char *out, int size, int writing, void *arg)
+{
+  (void)out;
+  (void)size;
+  (void)writing;
+  (void)arg;
+  return -1;
+}
+
 static void *read_certificate(BIO *from)
 {
-  return PEM_read_bio_X509(from, NULL, NULL, NULL);
+  return PEM_read_bio_X509(from, NULL, give_none, NULL);
 }
 
 static void *read_crl(BIO *from)
 {
-  return PEM_read_bio_X509_CRL(from, NULL, NULL, NULL);
+  return PEM_read_bio_X509_CRL(from, NULL, give_none, NULL);
 }
 
 static bool add_ca(loading *l, void *object)
@@ -164,7 +172,7 @@ static int first_line(lk_bytes text, char *out, size_t size)
   return (int)len;
 }
 
-/* Always given, since OpenSSL asks the terminal without one. */
+/* Always given, too. */
 static int give_password(char *out, int size, int writing, void *arg)
 {
   const loading *l = arg;
@@ -175,7 +183,9 @@ static int give_password(char *out, int size, int writing, void *arg)
     return first_line(file, out, (size_t)size);
   if (l->config->password == NULL)
     return -1;
-  return l->config->password(out, (size_t)size, l->config->password_arg);
+  int len = l->config->password(out, (size_t)size, l->config->password_arg);
+
+  return len > size ? -1 : len;
 }
 
 static lk_bytes given(lk_bytes file, lk_bytes pem)
@@ -233,7 +243,14 @@ static void set_options(loading *l)
   SSL_CTX_set_verify(context, any ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT |
                                               SSL_SESS_CACHE_NO_INTERNAL);
-  SSL_CTX_set_timeout(context, SESSION_LIFE_S);
+  SSL_CTX_set_timeout(context, LK_TLS_SESSION_LIFE_S);
+}
+
+/* The system's configuration may demand more. */
+static bool demand_version(SSL_CTX *context)
+{
+  return SSL_CTX_get_min_proto_version(context) >= TLS1_2_VERSION ||
+         SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1;
 }
 
 SSL_CTX *lk__tls_context(lk_transport *t, const lk_tls_config *config,
@@ -246,7 +263,7 @@ SSL_CTX *lk__tls_context(lk_transport *t, const lk_tls_config *config,
     return NULL;
   }
   set_options(&l);
-  if (SSL_CTX_set_min_proto_version(l.context, TLS1_2_VERSION) != 1)
+  if (!demand_version(l.context))
     lk__tls_why_library(t, "TLS 1.2 is not available");
   else if (load_trust(&l) && load_crls(&l) && load_own(&l))
     return l.context;

@@ -6,6 +6,10 @@
 
 #include <openssl/ssl.h>
 
+/** Seconds after the certificate was verified: how long a session may stand for
+    that. */
+enum { LK_TLS_SESSION_LIFE_S = 600 };
+
 /**
  * An SSL_CTX as `config` says, from files that were read; sessions are not kept
  * in it. NULL: `t` has the error.

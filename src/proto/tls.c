@@ -44,6 +44,11 @@ const char *lk__tls_complaint(const lk_tls_config *c)
     return "lk_tls_config has both password_file and password";
   if (c->server_name != NULL && c->server_name[0] == '\0')
     return "lk_tls_config.server_name is empty";
+  /* OpenSSL would take it for any name that ends so */
+  if (c->server_name != NULL && c->server_name[0] == '.')
+    return "lk_tls_config.server_name begins with a dot";
+  if (c->server_name != NULL && strlen(c->server_name) > LK_TLS_LONGEST_NAME)
+    return "lk_tls_config.server_name has more than 255 bytes";
   return NULL;
 }
 

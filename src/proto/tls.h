@@ -6,6 +6,9 @@
 
 #include <latchkey/tls.h>
 
+/** Bytes of a server's name; those of the DNS are no longer. */
+enum { LK_TLS_LONGEST_NAME = 255 };
+
 /** NULL, or what is wrong with these options: a line for the log. */
 const char *lk__tls_complaint(const lk_tls_config *config);
 
