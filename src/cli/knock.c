@@ -51,18 +51,14 @@ static void tell_error(door *d, cli_knock_stage stage, const char *text)
   tell(d, stage, text, strlen(text));
 }
 
-/* Wait until `fd` is ready for `what`; false: it is not in time. */
+/* Wait until `fd` is ready for `what`; false: it is not in time. No signal of
+   this process has a handler, so none interrupts poll(). */
 static bool wait_for(int fd, short what, int64_t until)
 {
   struct pollfd ready = {fd, what, 0};
-  int n;
+  int64_t left = until - cli_guard_clock();
 
-  do {
-    int64_t left = until - cli_guard_clock();
-
-    n = left <= 0 ? 0 : poll(&ready, 1, (int)left);
-  } while (n < 0 && errno == EINTR);
-  return n > 0;
+  return left > 0 && poll(&ready, 1, (int)left) > 0;
 }
 
 static void name_address(door *d, const struct addrinfo *a)
