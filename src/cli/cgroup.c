@@ -98,12 +98,11 @@ void cli_cgroup_find(cli_cgroup *g)
 
   g->path[0] = '\0';
   g->fd = -1;
-  if (!read_text(AT_FDCWD, "/proc/self/mountinfo", mounts, sizeof mounts) ||
-      !read_text(AT_FDCWD, "/proc/self/cgroup", groups, sizeof groups) ||
-      !cli_cgroup_locate(mounts, groups, base, sizeof base))
-    return;
   /* Not our process id: another PID namespace can have the same cgroup. */
-  if (getrandom(&random, sizeof random, 0) == (ssize_t)sizeof random)
+  if (read_text(AT_FDCWD, "/proc/self/mountinfo", mounts, sizeof mounts) &&
+      read_text(AT_FDCWD, "/proc/self/cgroup", groups, sizeof groups) &&
+      cli_cgroup_locate(mounts, groups, base, sizeof base) &&
+      getrandom(&random, sizeof random, 0) == (ssize_t)sizeof random)
     snprintf(g->path, sizeof g->path, "%s/latchkey-%016" PRIx64, base, random);
 }
 
