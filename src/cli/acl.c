@@ -16,7 +16,7 @@
  */
 
 /* "scheme:id:perms" */
-static void add_entry(cli_text *out, const lk_acl *entry)
+static void show_entry(cli_text *out, const lk_acl *entry)
 {
   lk_acls one = {entry, 1};
   size_t len = lk_acl_print(NULL, 0, &one);
@@ -27,21 +27,15 @@ static void add_entry(cli_text *out, const lk_acl *entry)
     return;
   }
   lk_acl_print(text, len + 1, &one);
-  cli_text_add(out, text, len);
+  cli_text_clean(out, lk_bytes_of(text, len));
+  cli_text_puts(out, "\n");
   free(text);
 }
 
 static void show(cli_text *out, const lk_acls *acl)
 {
-  for (size_t i = 0; i < acl->count; i++) {
-    cli_text entry = {0};
-
-    add_entry(&entry, &acl->entries[i]);
-    cli_text_clean(out, lk_bytes_of(entry.at, entry.len));
-    cli_text_puts(out, "\n");
-    out->failed = out->failed || entry.failed;
-    cli_text_free(&entry);
-  }
+  for (size_t i = 0; i < acl->count; i++)
+    show_entry(out, &acl->entries[i]);
 }
 
 /* The letters, which come last in the text of an entry. */
@@ -49,14 +43,11 @@ static void perms_json(cli_json *j, const lk_acl *entry)
 {
   lk_acl bare = {
       .perms = entry->perms, .scheme = lk_text("x"), .id = lk_text("")};
-  cli_text text = {0};
+  lk_acls one = {&bare, 1};
+  char text[32]; /* a number where there are other bits */
 
-  add_entry(&text, &bare);
-  const char *s = cli_text_end(&text);
-
-  cli_json_text(j, "perms", lk_text(s == NULL ? "" : s + strlen("x::")));
-  j->out->failed = j->out->failed || s == NULL;
-  cli_text_free(&text);
+  lk_acl_print(text, sizeof text, &one);
+  cli_json_text(j, "perms", lk_text(text + strlen("x::")));
 }
 
 static void show_json(cli_ask *a, const lk_acls *acl, const lk_stat *stat)
