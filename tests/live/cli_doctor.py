@@ -132,6 +132,8 @@ def json_has_the_same_facts():
     assert (clocks["verdict"] == "ok") == (
         (clocks["stood_ms"], clocks["set_ms"]) == (0, 0)), clocks
     assert clocks["took_ms"] < 60000, clocks
+    assert (clocks["verdict"] == "ok") == (
+        "ran evenly for the %d ms" % clocks["took_ms"] in clocks["text"]), clocks
 
 
 # ---- the way to a server --------------------------------------------------------------
@@ -259,12 +261,38 @@ def a_server_without_quorum_is_named():
             assert one["layer"] == layer and "majority" in one["advice"], one
 
 
+FOLLOWER = b"Zookeeper version: 3.8.0-x, built on x\nMode: follower\n"
+
+
 def a_session_is_what_counts():
-    """Words are fine, and sessions are refused."""
-    with listener(saying(b"Zookeeper version: 3.8.0-x, built on x\nMode: "
-                         b"follower\n")) as address:
-        (one, _) = examine("-z", address, code=1)
-        assert one["layer"] == "session" and "log" in one["advice"], one
+    """Words are fine, and sessions are refused, or answered by nobody."""
+    def hang_up(guest, first):
+        guest.recv(65536)
+
+    def say_nothing(guest, first):
+        guest.recv(65536)
+        guest.recv(1)
+
+    for rest, why in ((hang_up, "the server hung up without an answer"),
+                      (say_nothing, "no answer in time")):
+        with listener(saying(FOLLOWER, rest)) as address:
+            (one, _) = examine("-z", address, "--connect-timeout", "1",
+                               code=1)
+            assert one["layer"] == "session" and "log" in one["advice"], one
+            assert one["text"] == "%s: gives no session: %s" % (
+                address, why), one
+
+
+def the_shortest_session_is_one():
+    """A server that grants a millisecond, and says no more."""
+    def grant(guest, first):
+        guest.recv(65536)
+        guest.sendall(struct.pack(">iiiqi16s?", 37, 0, 1, 4711, 16, b"", False))
+        guest.recv(1)
+
+    with listener(saying(FOLLOWER, grant)) as address:
+        one = examine("-z", address, "--connect-timeout", "1", code=1)[0]
+        assert one["verdict"] == "ok" and one["timeout_ms"] == 1, one
 
 
 def words_that_are_off_are_no_error():
@@ -338,7 +366,7 @@ def a_session_timeout_that_is_changed_is_noted():
 
 def identities_are_shown_to_the_server():
     with tempfile.NamedTemporaryFile("w", suffix=".auth") as file:
-        file.write("digest:me:secret\n")
+        file.write("digest:me:secret\nip:\n")  # a scheme with a shorter name
         file.flush()
         findings = examine("--auth-file", file.name, code=0)
         assert finding("auth", findings)["verdict"] == "ok"
@@ -428,6 +456,7 @@ def standing_still_is_noticed():
         one = finding("clocks", done.json()[0]["findings"])
         assert one["verdict"] == verdict and one["stood_ms"] >= 1000, one
         assert "stood still" in one["text"] and "-T" in one["advice"], one
+        assert "evenly" not in one["text"], one
 
 
 def usage_is_125():
@@ -459,6 +488,7 @@ live.run(live.together(
     a_server_that_lies_of_itself_is_only_quoted,
     a_server_without_quorum_is_named,
     a_session_is_what_counts,
+    the_shortest_session_is_one,
     words_that_are_off_are_no_error,
     servers_of_two_ensembles_are_strangers,
     a_session_timeout_that_is_changed_is_noted,
