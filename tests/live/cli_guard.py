@@ -100,10 +100,26 @@ def a_kill_by_name_spares_the_guard():
             assert text.startswith("lk-guard") and "latchkey" not in text, text
 
 
+def cgroup_mounts():
+    """(what part of the tree, where)"""
+    with open("/proc/self/mountinfo") as f:
+        return [line.split()[3:5] for line in f if " - cgroup2 " in line]
+
+
+def cgroup_folder():
+    """The folder of the own cgroup, or None."""
+    with open("/proc/self/cgroup") as f:
+        own = re.search("^0::(.*)$", f.read(), re.M)
+    for root, point in cgroup_mounts()[:1]:
+        root = root.rstrip("/")
+        if own is not None and (own[1] + "/").startswith(root + "/"):
+            return point + own[1][len(root):].rstrip("/")
+    return None
+
+
 def without_a_cgroup_they_die_as_well():
-    mounts = [line.split()[4] for line in open("/proc/self/mountinfo")
-              if " - cgroup2 " in line]
-    hide = " && ".join("umount -l %s" % m for m in mounts) or "true"
+    hide = " && ".join("umount -l %s" % point
+                       for _, point in cgroup_mounts()) or "true"
     wrap = ["unshare", "--mount", "sh", "-c", hide + ' && exec "$@"', "sh"]
     if not command.is_root() or subprocess.run(
             [*wrap, "true"], stderr=subprocess.DEVNULL).returncode != 0:
@@ -153,31 +169,65 @@ def when_the_guard_is_killed_while_waiting_it_is_an_error():
 
 
 def what_a_command_leaves_behind_lives_on():
-    pid_file = os.path.join(folder.name, "daemon")
-    done = command.run("run", "/daemon", "sh", "-c",
-                       "sleep 600 > /dev/null 2>&1 & echo $! > %s" % pid_file)
+    """More than one in its cgroup, and a cgroup of its own without any, whose
+    list of processes cannot be read."""
+    file = os.path.join(folder.name, "daemon")
+    done = command.run("run", "/daemon", "sh", "-c", """
+name=$(sed -n 's,^0::.*/,,p' /proc/self/cgroup)
+case $name in latchkey-*)
+  mkdir "$0/$name/own" && echo threaded > "$0/$name/own/cgroup.type"
+  echo "$name" ;;
+esac
+for n in 0 1 2 3 4 5; do sleep 600 > /dev/null 2>&1 & echo $! > %s.$n; done
+""" % file, str(cgroup_folder()))
     assert done.code == 0, done
-    pid = command.number_in(pid_file)
-    assert command.lives(pid)
-    with open("/proc/%d/cgroup" % pid) as f:
-        assert "latchkey-" not in f.read()
-    os.kill(pid, signal.SIGKILL)
+    pids = [command.number_in("%s.%d" % (file, n)) for n in range(6)]
+    for pid in pids:
+        assert command.lives(pid)
+        with open("/proc/%d/cgroup" % pid) as f:
+            assert "latchkey-" not in f.read()
+        os.kill(pid, signal.SIGKILL)
+    assert done.out == "" or not cgroup_stands(done.out.strip()), done
 
 
 def children_that_came_with_exec_are_not_ours():
-    # A shell that has children of its own becomes latchkey.
-    pid_file = os.path.join(folder.name, "foreign")
-    with start("-c", "sleep 600 >/dev/null 2>&1 & echo $! > %s; "
-               "exec %s run /foreign sleep 600" % (pid_file, command.PROGRAM),
-               program="sh") as process:
-        foreign = command.number_in(pid_file)
-        command.held("/foreign")
+    # A shell that has children of its own becomes latchkey. COMMAND has one in
+    # a session of its own, which nothing but a cgroup tells from them.
+    file = os.path.join(folder.name, "foreign")
+    own = ("setsid sh -c 'echo $$ > %s.stray; exec sleep 600' & sleep 600" %
+           file)
+    with start("-c", 'sleep 600 >/dev/null 2>&1 & echo $! > %s; '
+               'exec "$0" run /foreign sh -c "$1" > /dev/null' % file,
+               command.PROGRAM, own, program="sh") as process:
+        foreign = command.number_in(file)
+        stray = command.number_in(file + ".stray")
         guard = [pid for pid in command.children_of(process.pid)
                  if pid != foreign][0]
+        in_cgroup = bool(cgroups_of(process.pid))
+        assert in_cgroup == can_make_cgroups()
         os.kill(guard, signal.SIGKILL)
-        assert process.end().code == 125
+        assert process.wait(command.SECONDS) == 125
         assert command.lives(foreign)
         os.kill(foreign, signal.SIGKILL)
+        if in_cgroup:
+            live.eventually(lambda: not command.lives(stray), "its end")
+        else:
+            os.kill(stray, signal.SIGKILL)
+
+
+def can_make_cgroups():
+    """As latchkey does: below the own one, and with cgroup.kill."""
+    base = cgroup_folder()
+    if base is None:
+        return False
+    probe = "%s/probe-%d" % (base, os.getpid())
+    try:
+        os.mkdir(probe)
+    except OSError:
+        return False
+    able = os.access(probe + "/cgroup.kill", os.W_OK)
+    os.rmdir(probe)
+    return able
 
 
 def cgroups_of(pid):
