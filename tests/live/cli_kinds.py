@@ -3,10 +3,13 @@
 
 import json
 import os
+import signal
 import tempfile
+import time
 
 import command
 import live
+import relay
 from command import expect, run, start
 
 folder = tempfile.TemporaryDirectory()
@@ -149,7 +152,11 @@ def so_many_permits_and_no_more():
     with holding("-p", "2", "/p") as a, holding("-p", "2", "/p") as b:
         held("/p", 2)
         assert is_busy("-p", "2", "/p")
-        with start("run", "-p", "2", "/p", "sleep", "600") as c:
+        with start("run", "--json", "-p", "2", "/p", "sleep", "600") as c:
+            # Permits are what it waits for, and no node of another.
+            waits = json.loads(c.stderr.readline())
+            assert waits["event"] == "waiting" and waits["position"] == 1, waits
+            assert "holder" not in waits, waits
             live.eventually(lambda: command.status("/p")["waiters"])
             assert len(command.status("/p")["holders"]) == 2
             end(a)
@@ -257,6 +264,22 @@ def another_number_of_permits_is_told():
         end(a)
 
 
+def number_of_permits_is_looked_at_until_the_end():
+    """It ends while that is asked, and the answer never comes."""
+    with holding("-p", "1", "/asked") as a, \
+            relay.Relay(os.environ["LATCHKEY_ZK"]) as way:
+        held("/asked")
+        with start("run", "-p", "1", "-z", way.address, "/asked",
+                   "true") as waits:
+            live.eventually(lambda: command.status("/asked")["waiters"])
+            way.freeze()
+            time.sleep(1.5)
+            waits.terminate()
+            done = waits.end()
+            assert done.code == 128 + signal.SIGTERM, done
+        end(a)
+
+
 def wait_waits_until_nobody_holds():
     expect(0, "wait", "/w")
     with holding("/w") as a:
@@ -299,6 +322,7 @@ with command.serve():
             semaphore_is_held_while_others_queue,
             other_locks_beside_ours_are_told,
             another_number_of_permits_is_told,
+            number_of_permits_is_looked_at_until_the_end,
             wait_waits_until_nobody_holds,
             what_does_not_go_together_is_refused),
         opposite_orders_do_not_block)
