@@ -141,6 +141,8 @@ def a_node_with_a_ttl_goes_by_itself():
         where = ("-z", other.connect)
         made = expect(0, "create", "-t", "300", "-p", "-s", *where, "/a/b/t-", "x")
         assert made.out == "/a/b/t-0000000000\n", made
+        made = expect(0, "create", "-t", "300", "-p", "-s", *where, "/a/b/t-")
+        assert made.out == "/a/b/t-0000000001\n", made
         long = ("-t", "1099511627775", *where)
         expect(0, "create", *long, "/t")
         live.eventually(lambda: run("stat", *where, made.out[:-1]).code == 1)
