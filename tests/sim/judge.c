@@ -402,8 +402,9 @@ static void see_links(sim_judge *j)
 
   if (slowest > j->world->shortest_ms * SIM_MS / 16)
     j->slow_us = sim_now_us(j);
-  if (slowest > spare_us(j->world))
+  if (slowest > j->slowest_us + spare_us(j->world))
     j->late_us = sim_now_us(j);
+  j->slowest_us = slowest;
 }
 
 void sim_judge_look(sim_judge *j)

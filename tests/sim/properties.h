@@ -265,7 +265,8 @@ struct sim_judge {
   int64_t stood_us;   /**< when a leader last stood still; 0 */
   int64_t led_us;     /**< since when it leads */
   int64_t slow_us;    /**< when servers last heard late of each other; 0 */
-  int64_t late_us;    /**< … later than a session lease bears; 0 */
+  int64_t slowest_us; /**< what the slowest of their links takes more */
+  int64_t late_us;    /**< when that last grew by more than a lease bears; 0 */
   int64_t calming_us; /**< since when all is well; 0 */
   size_t current;     /**< the property being asked */
   size_t violations;
