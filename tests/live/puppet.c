@@ -24,6 +24,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <ev.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -294,6 +295,17 @@ static bool makes(const char *what)
   return false;
 }
 
+/* Have so many descriptors open beside its own. */
+static void obey_descriptors(const command *cmd)
+{
+  long long count = option_number(cmd, "count", 0);
+  int fd = 0;
+
+  while (count-- > 0 && fd >= 0)
+    fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  say(cmd->tag, "err=%d last=%d", fd < 0 ? errno : 0, fd);
+}
+
 static void obey(char *text)
 {
   command cmd = {.tag = strtok(text, " "),
@@ -308,6 +320,10 @@ static void obey(char *text)
   bytes_len = 0;
   if (strcmp(cmd.verb, "sends") == 0) {
     say(cmd.tag, "err=0 sends=%lu", sends);
+    return;
+  }
+  if (strcmp(cmd.verb, "descriptors") == 0) {
+    obey_descriptors(&cmd);
     return;
   }
   o = object_find(cmd.name);

@@ -51,9 +51,27 @@ static bool read_session(const char *text, lk_session *out)
   return text != NULL;
 }
 
+/* False: the command says nothing of TLS. */
+static bool read_tls(const command *cmd, lk_tls_config *out)
+{
+  *out = (lk_tls_config){
+      .size = sizeof *out,
+      .ca_file = option(cmd, "ca"),
+      .cert_file = option(cmd, "cert"),
+      .key_file = option(cmd, "key"),
+      .password_file = option(cmd, "password_file"),
+      .crl_file = option(cmd, "crl"),
+      .server_name = option(cmd, "server_name"),
+      .any_name = option_number(cmd, "any_name", 0) != 0,
+      .any_certificate = option_number(cmd, "any_certificate", 0) != 0,
+  };
+  return out->ca_file != NULL || out->any_certificate;
+}
+
 static int make(const command *cmd, object *o)
 {
   lk_session session = {0};
+  lk_tls_config tls;
   lk_client_config config = {
       .size = sizeof config,
       .hosts = option(cmd, "hosts"),
@@ -67,6 +85,7 @@ static int make(const command *cmd, object *o)
       .resume = read_session(option(cmd, "resume"), &session) ? &session : NULL,
       .log = on_log,
       .log_arg = o,
+      .tls = read_tls(cmd, &tls) ? &tls : NULL,
   };
   lk_keeper_config keeper = {
       .size = sizeof keeper,
