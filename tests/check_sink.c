@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/sink.h"
+#include "cli/outlet.h"
 #include "suite.h"
 
 enum { MOST_SECONDS = 20 };
@@ -233,10 +233,40 @@ START_TEST(without_a_descriptor_for_the_thread_it_is_written_to_itself)
 }
 END_TEST
 
+/* ---- lines ------------------------------------------------------------------
+ */
+
+static void say_dropped(cli_text *out, size_t lines)
+{
+  cli_text_printf(out, "dropped %zu\n", lines);
+}
+
+START_TEST(line_without_memory_is_counted_and_later_ones_are_written)
+{
+  struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+  char text[64] = "";
+  cli_outlet o;
+  int ends[2];
+
+  ck_assert_int_eq(pipe(ends), 0);
+  cli_outlet_init(&o, ends[1], loop, say_dropped);
+  o.queue.failed = true; /* as after an allocation that failed */
+  cli_outlet_put(&o, lk_text("lost\n"));
+  cli_outlet_put(&o, lk_text("line\n"));
+  cli_outlet_close(&o);
+  ck_assert_int_eq(read(ends[0], text, sizeof text - 1), 15);
+  ck_assert_str_eq(text, "dropped 1\nline\n");
+  close(ends[0]);
+  close(ends[1]);
+  ev_loop_destroy(loop);
+}
+END_TEST
+
 SUITE("sink", full_pipe_does_not_block_and_keeps_its_flags,
       full_socket_does_not_block, regular_file_keeps_its_offset,
       descriptor_that_is_not_open_is_refused,
       where_it_cannot_be_opened_again_a_thread_copies,
       end_of_the_thread_is_waited_for_and_no_descriptor_is_left,
       thread_ends_when_the_reader_is_gone,
-      without_a_descriptor_for_the_thread_it_is_written_to_itself)
+      without_a_descriptor_for_the_thread_it_is_written_to_itself,
+      line_without_memory_is_counted_and_later_ones_are_written)

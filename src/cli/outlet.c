@@ -80,8 +80,7 @@ void cli_outlet_put(cli_outlet *o, lk_bytes line)
   tell_dropped(o);
   cli_text_add(&o->queue, line.at, line.len);
   if (o->queue.failed) {
-    cli_text_free(&o->queue);
-    o->sent = 0;
+    cli_text_free(&o->queue); /* nothing is left that pump() could write */
     o->dropped++;
   }
   pump(o, 0);
