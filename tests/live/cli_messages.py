@@ -650,6 +650,12 @@ def access_lists_are_checked():
         says(125, "create: --acl" + text, "create", "/acl/x", "--acl", wrong)
         says(125, "acl: SPEC" + text, "acl", "/acl", wrong)
         says(125, "--acl" + text, "run", "--acl", wrong, "/acl/l", "true")
+    # There is no supervisor yet, which would be told goodbye.
+    ours, theirs = socket.socketpair()
+    with ours:
+        with theirs:
+            expect(125, "run", "--acl", "me", "/acl/l", "true", stdin=theirs)
+        assert ours.recv(1) == b""
     assert expect(0, "acl", "/acl").out == "world:anyone:cdrwa\n"
     assert expect(0, "ls", "/acl").out == ""
 
