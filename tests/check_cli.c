@@ -13,12 +13,37 @@
 #include "cli/path.h"
 #include "cli/print.h"
 #include "cli/queue.h"
+#include "cli/servers.h"
 #include "cli/word.h"
 #include "suite.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <unistd.h>
+
+/* ---- memory that runs out -------------------------------------------------
+ */
+
+static int allocations_left = -1; /* the next fails at 0; below: none does */
+
+static bool fails(void)
+{
+  return allocations_left >= 0 && allocations_left-- == 0;
+}
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_malloc(size_t size)
+{
+  return fails() ? NULL : __real_malloc(size);
+}
+
+void *__real_realloc(void *at, size_t size);
+void *__wrap_realloc(void *at, size_t size);
+void *__wrap_realloc(void *at, size_t size)
+{
+  return fails() ? NULL : __real_realloc(at, size);
+}
 
 /* ---- text, JSON ---------------------------------------------------------- */
 
@@ -1272,6 +1297,29 @@ START_TEST(no_byte_of_it_is_believed)
 }
 END_TEST
 
+START_TEST(servers_that_no_memory_is_left_for_are_an_error)
+{
+  static char hosts[] = "a:1,b:2,c:3";
+  int err = LK_ERR_NO_MEMORY;
+  int tries = 0;
+  cli_options o;
+  cli_servers s;
+
+  cli_options_init(&o);
+  o.hosts = hosts;
+  for (; err != 0; tries++) {
+    allocations_left = tries;
+    err = cli_servers_open(&s, &o);
+    bool failed = allocations_left < 0;
+
+    allocations_left = -1;
+    ck_assert_int_eq(err, failed ? LK_ERR_NO_MEMORY : 0);
+    cli_servers_free(&s);
+  }
+  ck_assert_int_gt(tries, 6); /* a list and a name for each */
+}
+END_TEST
+
 START_TEST(versions_are_numbers)
 {
   ck_assert(cli_word_before(lk_text("3.4.14"), 3, 5));
@@ -1365,6 +1413,6 @@ SUITE("cli", utf8_is_what_the_standard_says,
       after_the_longest_hold_kill_and_stop_kill, ignore_does_nothing,
       our_cgroup_is_found_where_version_2_is_mounted,
       what_a_server_says_of_itself_is_read, no_byte_of_it_is_believed,
-      versions_are_numbers,
+      versions_are_numbers, servers_that_no_memory_is_left_for_are_an_error,
       a_wall_clock_that_is_set_is_seen_and_one_that_is_kept_right_is_not,
       a_process_that_stood_still_sees_the_longest_time)
