@@ -241,7 +241,56 @@ START_TEST(opt_outs_are_logged_at_each_connection)
 }
 END_TEST
 
+/* What the client says when its log gets the line about a failed attempt. */
+static lk_tls_cause cause_in_log;
+static lk_client *client_in_log;
+
+static void note_cause(void *arg, int level, int err, const char *text)
+{
+  (void)arg;
+  (void)level;
+  (void)text;
+  if (err == LK_ERR_TLS)
+    cause_in_log = lk_client_tls_cause(client_in_log);
+}
+
+START_TEST(cause_of_a_failed_handshake_is_known_until_the_next_failure)
+{
+  const lk_tls_config tls = {.size = sizeof tls};
+  const lk_client_config config = {
+      .size = sizeof config, .hosts = "a,b", .log = note_cause, .tls = &tls};
+  lk_client *c;
+  lk_want want;
+  const char *why;
+
+  ck_assert_int_eq(lk_client_new(&c, &config, &hooks), 0);
+  client_in_log = c;
+  cause_in_log = LK_TLS_OTHER;
+  ck_assert_int_eq(lk_client_tls_cause(c), LK_TLS_OTHER);
+  lk_client_tick(c);
+  lk_client_want(c, &want);
+  lk_client_failed_tls(c, want.attempt + 1, LK_TLS_EXPIRED, "TLS: late");
+  ck_assert_int_eq(lk_client_tls_cause(c), LK_TLS_OTHER);
+  lk_client_failed_tls(c, want.attempt, LK_TLS_NAME, "TLS: name");
+  ck_assert_int_eq(lk_client_trouble(c, &why), LK_ERR_TLS);
+  ck_assert_ptr_nonnull(strstr(why, ": TLS: name"));
+  ck_assert_int_eq(lk_client_tls_cause(c), LK_TLS_NAME);
+  ck_assert_int_eq(cause_in_log, LK_TLS_NAME);
+  lk_client_want(c, &want);
+  lk_client_failed(c, want.attempt, LK_ERR_CONNECT, "refused");
+  ck_assert_int_eq(lk_client_tls_cause(c), LK_TLS_OTHER);
+  now += 60000;
+  lk_client_tick(c);
+  lk_client_want(c, &want);
+  lk_client_failed(c, want.attempt, LK_ERR_TLS, "by another transport");
+  ck_assert_int_eq(lk_client_trouble(c, &why), LK_ERR_TLS);
+  ck_assert_int_eq(lk_client_tls_cause(c), LK_TLS_OTHER);
+  lk_client_free(c);
+}
+END_TEST
+
 SUITE("tls_options", connect_string_alone_selects_tls_with_defaults,
       options_alone_select_tls, options_are_copied_and_wiped,
       options_that_contradict_each_other_are_refused,
-      another_list_of_servers_keeps_tls, opt_outs_are_logged_at_each_connection)
+      another_list_of_servers_keeps_tls, opt_outs_are_logged_at_each_connection,
+      cause_of_a_failed_handshake_is_known_until_the_next_failure)

@@ -303,6 +303,8 @@ LK_API const char *lk_client_chroot(const lk_client *c);
 /** Why the last connection or attempt ended: error, and text, valid until the
     next input; "" if none has. */
 LK_API int lk_client_trouble(const lk_client *c, const char **text);
+/** What kind of failure that was, after LK_ERR_TLS; else LK_TLS_OTHER. */
+LK_API lk_tls_cause lk_client_tls_cause(const lk_client *c);
 /** The clock as read at the last input (older is safer), in ms. */
 LK_API int64_t lk_client_now(const lk_client *c);
 /** The clock read afresh, in ms. */

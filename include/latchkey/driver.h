@@ -24,17 +24,17 @@ extern "C" {
  * attempt than the present wish is ignored, so late news do no harm. Every
  * input can end in lk_hooks.freed.
  *
- * The inputs are lk_client_resolved(), _connected(), _failed(), _received(),
- * _probed() and _tick(). They come from the driver's loop. Inside a callback of
- * the client no input is taken: the connection that it was about is given up
- * when the callback has returned.
+ * The inputs are lk_client_resolved(), _connected(), _failed(), _failed_tls(),
+ * _received(), _probed() and _tick(). They come from the driver's loop. Inside
+ * a callback of the client no input is taken: the connection that it was about
+ * is given up when the callback has returned.
  *
  * The client calls the hook `wake` last, when all its callbacks have returned.
  * From there a driver may call lk_client_want(), _want_probe(), _pending(),
  * _sent() and _deadline(), and for an attempt that is not connected yet
- * lk_client_resolved(), _connected() and _failed(). Other inputs have to wait
- * until the call that woke the driver has returned. lk_client_free() is allowed
- * and takes effect when `wake` has returned.
+ * lk_client_resolved(), _connected(), _failed() and _failed_tls(). Other inputs
+ * have to wait until the call that woke the driver has returned.
+ * lk_client_free() is allowed and takes effect when `wake` has returned.
  */
 typedef struct lk_want {
   uint64_t attempt; /**< 0: no transport, close what there is */
@@ -56,6 +56,9 @@ LK_API void lk_client_connected(lk_client *c, uint64_t attempt);
     people, or NULL. */
 LK_API void lk_client_failed(lk_client *c, uint64_t attempt, int err,
                              const char *why);
+/** The same after LK_ERR_TLS, with lk_transport.cause. */
+LK_API void lk_client_failed_tls(lk_client *c, uint64_t attempt,
+                                 lk_tls_cause cause, const char *why);
 /** Where the next bytes can be received without being copied once more: at
     least `least` of the `*size` bytes that are still to come of a long answer.
     NULL: receive into memory of your own, as a driver may always do. What is

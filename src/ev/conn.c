@@ -152,6 +152,19 @@ static void fail(lk_conn *n, int err, const char *why)
   lk_client_failed(n->client, n->attempt, err, why);
 }
 
+static void fail_transport(lk_conn *n)
+{
+  const lk_transport *t = n->transport;
+
+  if (t->err != LK_ERR_TLS) {
+    fail(n, t->err, t->why);
+    return;
+  }
+  hang_up(n);
+  lk__conn_touch(n);
+  lk_client_failed_tls(n->client, n->attempt, t->cause, t->why);
+}
+
 /* A step of connecting ended. */
 static void advance(lk_conn *n, lk_flow flow)
 {
@@ -159,7 +172,7 @@ static void advance(lk_conn *n, lk_flow flow)
   case LK_FLOW_READ: watch(n, EV_READ); return;
   case LK_FLOW_WRITE: watch(n, EV_WRITE); return;
   case LK_FLOW_END: fail(n, LK_ERR_CONNECT, "the peer hung up"); return;
-  case LK_FLOW_FAILED: fail(n, n->transport->err, n->transport->why); return;
+  case LK_FLOW_FAILED: fail_transport(n); return;
   case LK_FLOW_DONE: break;
   }
   n->stage = LK_STAGE_OPEN;
@@ -214,7 +227,7 @@ static void receive(lk_conn *n)
       lk__conn_touch(n);
       return;
     case LK_FLOW_END: fail(n, 0, NULL); return;
-    case LK_FLOW_FAILED: fail(n, n->transport->err, n->transport->why); return;
+    case LK_FLOW_FAILED: fail_transport(n); return;
     case LK_FLOW_DONE: break;
     }
     lk__conn_touch(n);
@@ -250,7 +263,7 @@ static void transmit(lk_conn *n)
   if (goes_on(n, attempt))
     receive(n);
   if (goes_on(n, attempt))
-    fail(n, n->transport->err, n->transport->why);
+    fail_transport(n);
 }
 
 static void on_io(struct ev_loop *loop, ev_io *w, int revents)

@@ -411,9 +411,11 @@ void lk_client_connected(lk_client *c, uint64_t attempt)
   lk__client_leave(c);
 }
 
-void lk_client_failed(lk_client *c, uint64_t attempt, int err, const char *why)
+static void end_attempt(lk_client *c, uint64_t attempt, int err,
+                        lk_tls_cause cause, const char *why)
 {
   if (begin_anywhere(c, attempt)) {
+    c->tls_cause = cause;
     if (err == 0)
       err = c->phase == LK_PHASE_HANDSHAKE ? LK_ERR_REFUSED : LK_ERR_LOSS;
     if (why == NULL && err == LK_ERR_LOSS)
@@ -425,6 +427,17 @@ void lk_client_failed(lk_client *c, uint64_t attempt, int err, const char *why)
     lose_input(c, attempt);
   }
   lk__client_leave(c);
+}
+
+void lk_client_failed(lk_client *c, uint64_t attempt, int err, const char *why)
+{
+  end_attempt(c, attempt, err, LK_TLS_OTHER, why);
+}
+
+void lk_client_failed_tls(lk_client *c, uint64_t attempt, lk_tls_cause cause,
+                          const char *why)
+{
+  end_attempt(c, attempt, LK_ERR_TLS, cause, why);
 }
 
 static void take_frame(lk_client *c, lk_bytes frame)

@@ -149,6 +149,7 @@ struct lk_client {
   lk_auth *auth_next; /* whose reply comes next */
   char trouble[512];
   int trouble_err;
+  lk_tls_cause tls_cause; /* of `trouble`, where that is LK_ERR_TLS */
   char server[272];
 
   /* looking for a server with a quorum */

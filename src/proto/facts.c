@@ -54,6 +54,11 @@ int lk_client_trouble(const lk_client *c, const char **text)
   return c->trouble_err;
 }
 
+lk_tls_cause lk_client_tls_cause(const lk_client *c)
+{
+  return c->trouble_err == LK_ERR_TLS ? c->tls_cause : LK_TLS_OTHER;
+}
+
 int64_t lk_client_now(const lk_client *c)
 {
   return c->now;

@@ -150,6 +150,12 @@ void lk_client_failed(lk_client *c, uint64_t attempt, int err, const char *why)
       err == 0 ? "0" : lk_error_name(err), why == NULL ? "-" : why);
 }
 
+void lk_client_failed_tls(lk_client *c, uint64_t attempt, lk_tls_cause cause,
+                          const char *why)
+{
+  say(c, "failed %lu TLS %d: %s", (unsigned long)attempt, (int)cause, why);
+}
+
 void *lk_client_room(lk_client *c, uint64_t attempt, size_t least, size_t *size)
 {
   ck_assert_uint_gt(least, 0);
