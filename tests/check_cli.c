@@ -19,6 +19,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* ---- memory that runs out -------------------------------------------------
@@ -341,7 +342,11 @@ START_TEST(nodes_of_zookeeper_are_known_with_a_chroot_and_without)
               {"h:1/app", "/zookeeper", false},
               {"h:1/zookeeper", "/a", true},
               {"h:1/zookeeper/x", "/a", true},
-              {"h:1/zookeepers", "/a", false}};
+              {"h:1/zookeepers", "/a", false},
+              {"tls://h:1", "/zookeeper", true},
+              {"tls://h:1", "/a", false},
+              {"tls://h:1/zookeeper/x", "/a", true},
+              {" tls://h:1/app", "/zookeeper", false}};
 
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
     ck_assert_msg(cli_path_is_reserved(rows[i].hosts, rows[i].path) ==
@@ -541,7 +546,7 @@ START_TEST(help_has_every_option_once)
 
   for (size_t i = 0; i < text.len; i++)
     lines += s[i] == '\n' ? 1 : 0;
-  ck_assert_uint_eq(lines, 28);
+  ck_assert_uint_eq(lines, 36);
   ck_assert_ptr_nonnull(strstr(s, "  -w, --wait SECS "));
   ck_assert_ptr_null(strstr(s, "--timeout SECS"));
   cli_text_free(&text);
@@ -557,10 +562,11 @@ static void expect_attempts(const char *hosts, const int *errs,
 {
   cli_attempts a;
   cli_text t = {0};
+  const cli_tls tls = {0};
 
-  cli_attempts_init(&a, hosts);
+  cli_attempts_init(&a, &tls, hosts);
   for (size_t i = 0; lines[i] != NULL; i++)
-    cli_attempts_note(&a, errs[i], lines[i]);
+    cli_attempts_note(&a, errs[i], LK_TLS_OTHER, lines[i]);
   cli_attempts_tell(&a, "a:2181", 1.5, &t);
   expect_text(&t, told);
   ck_assert_str_eq(cli_attempts_advice(&a), advice);
@@ -593,11 +599,132 @@ START_TEST(attempts_tell_each_server_and_the_likely_cause)
   expect_attempts("a:1", ERRS(LK_ERR_REFUSED), LINES("a:1: hung up\x1b"),
                   "cannot connect to a:1: hung up\\x1b",
                   "it has no quorum, or is full (maxClientCnxns), or wants "
-                  "TLS");
+                  "TLS (--tls)");
   expect_attempts("a:1", ERRS(LK_ERR_PROTOCOL), LINES("a:1: what?"),
                   "cannot connect to a:1: what?",
                   "that is not the client port of a ZooKeeper server, or it "
-                  "wants TLS");
+                  "wants TLS (--tls)");
+}
+END_TEST
+
+START_TEST(attempt_that_failed_by_tls_names_what_to_do_for_each_cause)
+{
+  static const struct {
+    lk_tls_cause cause;
+    const char *word;
+  } rows[] = {{LK_TLS_NAME, "--tls-name"},
+              {LK_TLS_ISSUER, "--cacert"},
+              {LK_TLS_EXPIRED, "renew it"},
+              {LK_TLS_NOT_YET_VALID, "clock"},
+              {LK_TLS_REVOKED, "its CA has withdrawn it"},
+              {LK_TLS_CRL, "--crl"},
+              {LK_TLS_WANTS_CERTIFICATE, "--cert"},
+              {LK_TLS_REFUSES_CERTIFICATE, "trust store"},
+              {LK_TLS_NOT_TLS, "secureClientPort"},
+              {LK_TLS_FILES, "correct the file"},
+              {LK_TLS_OTHER, "the server's log"}};
+  const cli_tls tls = {.selected = true};
+
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    cli_attempts a;
+    cli_text t = {0};
+
+    /* Servers that are down do not hide it; the default port is that of TLS. */
+    cli_attempts_init(&a, &tls, "a,b:1/x");
+    cli_attempts_note(&a, LK_ERR_CONNECT, LK_TLS_OTHER,
+                      "b:1: connect to b:1: Connection refused");
+    cli_attempts_note(&a, LK_ERR_TLS, rows[i].cause, "a:2281: TLS: why");
+    cli_attempts_tell(&a, "", 1, &t);
+    expect_text(&t, "cannot connect to any server: a:2281: TLS: why, b:1: "
+                    "Connection refused");
+    ck_assert_ptr_nonnull(strstr(cli_attempts_advice(&a), rows[i].word));
+    cli_attempts_free(&a);
+  }
+}
+END_TEST
+
+START_TEST(tls_is_selected_by_its_options_and_before_the_servers)
+{
+  static const char *const options[] = {
+      "--tls",   "--cacert=x",   "--cert=x",   "--key=x",
+      "--crl=x", "--tls-name=x", "--insecure", "--key-password-file=x"};
+  cli_options o;
+  char wrong[200];
+
+  for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+    char word[40];
+
+    snprintf(word, sizeof word, "%s", options[i]);
+    take(&o, wrong, WORDS(word, W("/l")));
+    ck_assert_str_eq(wrong, "");
+    ck_assert(cli_tls_selected(&o.tls, "h:1"));
+  }
+  take(&o, wrong, WORDS(W("-v"), W("/l")));
+  ck_assert(!cli_tls_selected(&o.tls, "h:1/tls://"));
+  ck_assert(cli_tls_selected(&o.tls, "tls://h:1"));
+  ck_assert(cli_tls_selected(&o.tls, " tls://h:1"));
+  setenv("LATCHKEY_TLS_CACERT", "x", 1);
+  ck_assert(!cli_tls_selected(&o.tls, "h:1"));
+  unsetenv("LATCHKEY_TLS_CACERT");
+}
+END_TEST
+
+START_TEST(option_of_tls_wins_over_the_environment)
+{
+  cli_tls t = {.selected = true};
+
+  setenv("LATCHKEY_TLS_CACERT", "ca", 1);
+  setenv("LATCHKEY_TLS_CERT", "cert", 1);
+  setenv("LATCHKEY_TLS_KEY", "key", 1);
+  setenv("LATCHKEY_TLS_KEY_PASSWORD_FILE", "password", 1);
+  setenv("LATCHKEY_TLS_CRL", "", 1);
+  setenv("LATCHKEY_TLS_NAME", "name", 1);
+  lk_tls_config c = cli_tls_config(&t);
+
+  ck_assert_str_eq(c.ca_file, "ca");
+  ck_assert_str_eq(c.cert_file, "cert");
+  ck_assert_str_eq(c.key_file, "key");
+  ck_assert_str_eq(c.password_file, "password");
+  ck_assert_str_eq(c.server_name, "name");
+  ck_assert_ptr_null(c.crl_file);
+  t.items[CLI_TLS_CACERT] = "other";
+  t.items[CLI_TLS_KEY] = "other key";
+  c = cli_tls_config(&t);
+  ck_assert_str_eq(c.ca_file, "other");
+  ck_assert_str_eq(c.key_file, "other key");
+  ck_assert_str_eq(c.cert_file, "cert");
+  ck_assert_ptr_null(c.password_file);
+  t.items[CLI_TLS_KEY] = NULL;
+  t.items[CLI_TLS_CERT] = "other cert";
+  c = cli_tls_config(&t);
+  ck_assert_str_eq(c.cert_file, "other cert");
+  ck_assert_ptr_null(c.key_file);
+  ck_assert_ptr_null(c.password_file);
+  unsetenv("LATCHKEY_TLS_CACERT");
+  unsetenv("LATCHKEY_TLS_CERT");
+  unsetenv("LATCHKEY_TLS_KEY");
+  unsetenv("LATCHKEY_TLS_KEY_PASSWORD_FILE");
+  unsetenv("LATCHKEY_TLS_CRL");
+  unsetenv("LATCHKEY_TLS_NAME");
+}
+END_TEST
+
+START_TEST(command_line_that_is_suggested_has_the_options_of_tls)
+{
+  cli_tls t = {.selected = true, .items = {[CLI_TLS_CACERT] = "ca.pem"}};
+  cli_text out = {0};
+
+  cli_tls_add_servers(&t, "a:1,b/x/y", &out);
+  cli_tls_add_options(&t, &out);
+  expect_text(&out, "tls://a:1,b --cacert ca.pem");
+  t = (cli_tls){.selected = true, .insecure = true};
+  cli_tls_add_servers(&t, "tls://a:1/x", &out);
+  cli_tls_add_options(&t, &out);
+  expect_text(&out, "tls://a:1 --insecure");
+  t = (cli_tls){0};
+  cli_tls_add_servers(&t, "a:1/x", &out);
+  cli_tls_add_options(&t, &out);
+  expect_text(&out, "a:1");
 }
 END_TEST
 
@@ -1388,6 +1515,10 @@ SUITE("cli", utf8_is_what_the_standard_says,
       other_lines_of_sasl_are_refused_without_the_password,
       digest_with_a_password_in_clear_is_refused,
       attempts_tell_each_server_and_the_likely_cause,
+      attempt_that_failed_by_tls_names_what_to_do_for_each_cause,
+      tls_is_selected_by_its_options_and_before_the_servers,
+      option_of_tls_wins_over_the_environment,
+      command_line_that_is_suggested_has_the_options_of_tls,
       attempts_at_several_servers_are_judged_together,
       a_layout_is_a_word_and_perhaps_a_prefix,
       one_writer_holds_and_readers_before_it_hold_together,

@@ -75,6 +75,7 @@ bool cli_ask_open(cli_ask *a, const cli_options *o, const char *verb,
     cli_fail_text(CLI_FAILED, NULL, &complaint);
     return false;
   }
+  cli_tls_warn(&o->tls);
   if (!cli_link_wait(&a->link)) {
     cli_ask_free(a);
     return false;

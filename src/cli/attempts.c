@@ -31,13 +31,14 @@ static void add_server(const char *host, uint16_t port, void *arg)
     a->items[a->count++] = (cli_attempt){.server = name.at};
 }
 
-void cli_attempts_init(cli_attempts *a, const char *hosts)
+void cli_attempts_init(cli_attempts *a, const cli_tls *tls, const char *hosts)
 {
   memset(a, 0, sizeof *a);
-  lk_hosts_each(hosts, add_server, a);
+  cli_tls_hosts_each(tls, hosts, add_server, a);
 }
 
-void cli_attempts_note(cli_attempts *a, int err, const char *line)
+void cli_attempts_note(cli_attempts *a, int err, lk_tls_cause cause,
+                       const char *line)
 {
   for (size_t i = 0; i < a->count && err != 0; i++) {
     cli_attempt *one = &a->items[i];
@@ -49,6 +50,7 @@ void cli_attempts_note(cli_attempts *a, int err, const char *line)
     free(one->why);
     one->why = strdup(line + len + 2);
     one->err = err;
+    one->cause = cause;
   }
 }
 
@@ -155,6 +157,7 @@ typedef struct census {
   size_t strange;    /* not ZooKeeper, or TLS */
   size_t silent;     /* connected, or on the way, and nothing comes */
   size_t unwelcome;  /* --auth-file */
+  const cli_attempt *tls; /* the first that failed by TLS, or NULL */
 } census;
 
 static void count_one(census *c, const cli_attempt *one)
@@ -172,8 +175,35 @@ static void count_one(census *c, const cli_attempt *one)
   case LK_ERR_MARSHALLING:
   case LK_ERR_TOO_BIG: c->strange++; break;
   case LK_ERR_AUTH_FAILED: c->unwelcome++; break;
+  case LK_ERR_TLS: c->tls = c->tls == NULL ? one : c->tls; break;
   default: c->silent++; break;
   }
+}
+
+const char *cli_attempts_tls_advice(lk_tls_cause cause)
+{
+  switch (cause) {
+  case LK_TLS_NAME:
+    return "name the server in -z as its certificate does, or say --tls-name";
+  case LK_TLS_ISSUER:
+    return "--cacert must name the CA that signed it (and the server must send "
+           "the CAs in between)";
+  case LK_TLS_EXPIRED: return "renew it; if it is current, correct the clock";
+  case LK_TLS_NOT_YET_VALID: return "is the clock of this machine right?";
+  case LK_TLS_REVOKED:
+    return "its CA has withdrawn it: the server needs another one";
+  case LK_TLS_CRL:
+    return "the file of --crl needs the current list of each CA in the chain";
+  case LK_TLS_WANTS_CERTIFICATE: return "--cert and --key give one";
+  case LK_TLS_REFUSES_CERTIFICATE:
+    return "its trust store must hold the CA of --cert, which must be current "
+           "and for clients";
+  case LK_TLS_NOT_TLS:
+    return "connect to its secureClientPort, or leave TLS out";
+  case LK_TLS_FILES: return "correct the file";
+  case LK_TLS_OTHER: break;
+  }
+  return "the server's log says more";
 }
 
 const char *cli_attempts_advice(const cli_attempts *a)
@@ -184,12 +214,16 @@ const char *cli_attempts_advice(const cli_attempts *a)
     count_one(&c, &a->items[i]);
   if (c.unwelcome > 0)
     return "check the lines of --auth-file";
+  if (c.tls != NULL)
+    return cli_attempts_tls_advice(c.tls->cause);
   if (c.hung_up > 0 && c.hung_up < a->count)
     return "likely there is no quorum: start a majority of the servers";
   if (c.hung_up > 0)
-    return "it has no quorum, or is full (maxClientCnxns), or wants TLS";
+    return "it has no quorum, or is full (maxClientCnxns), or wants TLS "
+           "(--tls)";
   if (c.strange > 0)
-    return "that is not the client port of a ZooKeeper server, or it wants TLS";
+    return "that is not the client port of a ZooKeeper server, or it wants TLS "
+           "(--tls)";
   if (c.unresolved == a->count)
     return "correct the name in -z, or the name service";
   if (c.refused == a->count)

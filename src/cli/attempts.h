@@ -2,12 +2,16 @@
 #ifndef LK_CLI_ATTEMPTS_H
 #define LK_CLI_ATTEMPTS_H
 
+#include <latchkey/tls.h>
+
 #include "cli/text.h"
+#include "cli/tls.h"
 
 /** How the last connection attempt to one server ended. */
 typedef struct cli_attempt {
   char *server; /**< "host:port", as the library's log has it */
   int err;      /**< 0: none has ended */
+  lk_tls_cause cause; /**< after LK_ERR_TLS */
   char *why;    /**< own memory; NULL: none has ended */
 } cli_attempt;
 
@@ -18,10 +22,11 @@ typedef struct cli_attempts {
   size_t count;
 } cli_attempts;
 
-void cli_attempts_init(cli_attempts *a, const char *hosts);
+void cli_attempts_init(cli_attempts *a, const cli_tls *tls, const char *hosts);
 /** Take note of a line of the library's log that begins with a server's name;
     others are left alone. */
-void cli_attempts_note(cli_attempts *a, int err, const char *line);
+void cli_attempts_note(cli_attempts *a, int err, lk_tls_cause cause,
+                       const char *line);
 /** Whether any has ended. */
 bool cli_attempts_any(const cli_attempts *a);
 void cli_attempts_free(cli_attempts *a);
@@ -35,6 +40,10 @@ void cli_attempts_list(const cli_attempts *a, const char *current,
  */
 void cli_attempts_tell(const cli_attempts *a, const char *current,
                        double seconds, cli_text *out);
+
+/** What to do about a connection by TLS that failed, as part of a line; a
+    constant. */
+const char *cli_attempts_tls_advice(lk_tls_cause cause);
 
 /** The likely cause and what to do, as part of a line; a constant. */
 const char *cli_attempts_advice(const cli_attempts *a);

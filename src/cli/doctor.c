@@ -261,10 +261,14 @@ int cli_doctor(const cli_options *o, char **operands)
 {
   const char *path = operands[0] == NULL ? "/" : operands[0];
   checkup c = {.options = o, .timeout_ms = o->session_timeout_ms};
+  cli_text wrong = {0};
   cli_servers s;
 
   if (lk_path_check(path) != 0)
     return cli_complain("doctor", path, LK_ERR_BAD_PATH);
+  if (!cli_tls_check(&o->tls, o->hosts, &wrong))
+    return cli_fail_text(CLI_FAILED, NULL, &wrong);
+  cli_tls_warn(&o->tls);
   c.findings.as_json = o->json;
   cli_clocks_begin(&c.clocks, cli_clocks_now());
   int err = cli_servers_open(&s, o);

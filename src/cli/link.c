@@ -64,9 +64,11 @@ static void on_impatience(struct ev_loop *loop, ev_timer *timer, int events)
 static void on_log(void *arg, int level, int err, const char *text)
 {
   cli_link *l = arg;
+  lk_tls_cause cause =
+      l->client == NULL ? LK_TLS_OTHER : lk_client_tls_cause(l->client);
 
   if (!l->decided)
-    cli_attempts_note(&l->attempts, err, text);
+    cli_attempts_note(&l->attempts, err, cause, text);
   if (level <= LK_LOG_INFO && l->log != NULL && l->options->verbose)
     l->log(l, text, l->arg);
 }
@@ -113,6 +115,7 @@ static int make_client(cli_link *l)
 {
   const cli_options *o = l->options;
   lk_client_config config = {.size = sizeof config};
+  lk_tls_config tls = cli_tls_config(&o->tls);
 
   config.hosts = o->hosts;
   config.session_timeout_ms = (int32_t)o->session_timeout_ms;
@@ -120,6 +123,7 @@ static int make_client(cli_link *l)
   config.log = on_log;
   config.log_arg = l;
   config.sasl = cli_identities_sasl(&l->identities);
+  config.tls = cli_tls_selected(&o->tls, o->hosts) ? &tls : NULL;
   int err = lk_ev_new(&l->ev, l->loop, NULL);
 
   return err != 0 ? err : lk_ev_client_new(&l->client, l->ev, &config);
@@ -165,13 +169,15 @@ bool cli_link_open(cli_link *l, const cli_options *o, cli_text *complaint)
 {
   l->options = o;
   l->limit = LK_NO_LIMIT;
+  if (!cli_tls_check(&o->tls, o->hosts, complaint))
+    return false;
   l->loop = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
   if (l->loop == NULL) {
     cli_text_printf(complaint, "cannot make an event loop: %s",
                     strerror(errno));
     return false;
   }
-  cli_attempts_init(&l->attempts, o->hosts);
+  cli_attempts_init(&l->attempts, &o->tls, o->hosts);
   if (!cli_link_read_auth(l, o, complaint))
     return false;
   int err = make_client(l);
@@ -255,10 +261,11 @@ const char *cli_link_advice(const cli_link *l)
 
 void cli_link_make_chroot(const cli_link *l, cli_text *out)
 {
-  const char *hosts = l->options->hosts;
+  const cli_options *o = l->options;
 
   cli_text_puts(out, "latchkey create -p -z ");
-  cli_text_clean(out, lk_bytes_of(hosts, strcspn(hosts, "/")));
+  cli_tls_add_servers(&o->tls, o->hosts, out);
+  cli_tls_add_options(&o->tls, out);
   cli_text_puts(out, " ");
   cli_text_clean(out, lk_text(lk_client_chroot(l->client)));
   cli_text_puts(out, " makes it");

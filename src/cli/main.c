@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <latchkey/client.h>
+
 #include "cli/commands.h"
 #include "cli/path.h"
 #include "cli/print.h"
@@ -57,8 +59,11 @@ static int show_version(void)
 {
   cli_text out = {0};
 
-  cli_text_printf(&out, "latchkey %s\nfeatures:%s\n", PACKAGE_VERSION,
-                  features[0] == '\0' ? " none" : features);
+  bool tls = lk_transport_tls() != NULL;
+
+  cli_text_printf(&out, "latchkey %s\nfeatures:%s%s%s\n", PACKAGE_VERSION,
+                  features, tls ? " tls" : "",
+                  features[0] == '\0' && !tls ? " none" : "");
   int code = cli_print(&out);
 
   cli_text_free(&out);

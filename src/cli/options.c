@@ -61,6 +61,42 @@ TEXT(command)
 TEXT(label)
 TEXT(acl)
 
+/* Each of them selects TLS. */
+#define TLS_FILE(name, item)                                        \
+  static const char *take_##name(cli_options *o, const char *value) \
+  {                                                                 \
+    o->tls.selected = true;                                         \
+    o->tls.items[item] = value;                                     \
+    return NULL;                                                    \
+  }
+TLS_FILE(cacert, CLI_TLS_CACERT)
+TLS_FILE(crl, CLI_TLS_CRL)
+TLS_FILE(cert, CLI_TLS_CERT)
+TLS_FILE(key, CLI_TLS_KEY)
+TLS_FILE(key_password_file, CLI_TLS_KEY_PASSWORD_FILE)
+
+static const char *take_tls(cli_options *o, const char *value)
+{
+  (void)value;
+  o->tls.selected = true;
+  return NULL;
+}
+
+static const char *take_tls_name(cli_options *o, const char *value)
+{
+  o->tls.selected = true;
+  o->tls.items[CLI_TLS_NAME] = value;
+  return *value == '\0' ? "is not a name that a certificate can have" : NULL;
+}
+
+static const char *take_insecure(cli_options *o, const char *value)
+{
+  (void)value;
+  o->tls.selected = true;
+  o->tls.insecure = true;
+  return NULL;
+}
+
 static const char *take_session_timeout(cli_options *o, const char *value)
 {
   const char *wrong = cli_number_seconds(value, &o->session_timeout_ms);
@@ -287,6 +323,14 @@ const cli_option cli_options_session[] = {
   {'T', "session-timeout", "SECS", "session timeout to ask for (30)", take_session_timeout},
   {0, "connect-timeout", "SECS", "how long to look for a server (10)", take_connect_timeout},
   {0, "auth-file", "FILE", "identities: a line digest:USER:PASSWORD or sasl:USER:PASSWORD each", take_auth_file},
+  {0, "tls", NULL, "use TLS, as tls:// before the servers and all options below do", take_tls},
+  {0, "cacert", "FILE", "trust these CAs (PEM; the system's)", take_cacert},
+  {0, "cert", "FILE", "certificate to show to servers, with its chain (PEM)", take_cert},
+  {0, "key", "FILE", "its key (PEM; in the file of --cert)", take_key},
+  {0, "key-password-file", "FILE", "the password of the key is the first line", take_key_password_file},
+  {0, "crl", "FILE", "refuse what these revocation lists name (PEM)", take_crl},
+  {0, "tls-name", "NAME", "name that certificates of servers must have (that of -z)", take_tls_name},
+  {0, "insecure", NULL, "accept any certificate of a server", take_insecure},
   {'v', "verbose", NULL, "say what happens, on standard error", take_verbose},
   {0}};
 

@@ -7,6 +7,7 @@
 
 #include "cli/lease.h"
 #include "cli/text.h"
+#include "cli/tls.h"
 
 enum { CLI_MOST_LOCKS = 64 };
 
@@ -29,6 +30,7 @@ typedef struct cli_options {
   int64_t session_timeout_ms;
   int64_t connect_timeout_ms;
   const char *auth_file; /**< NULL: none */
+  cli_tls tls;           /**< and see the environment */
   /* run */
   int64_t wait_ms; /**< -1: for ever; 0: not at all */
   bool nonblock;   /**< -n was given: -w does not count */

@@ -4,6 +4,7 @@
 #include <latchkey/client.h>
 
 #include "cli/path.h"
+#include "cli/tls.h"
 
 /* Whether `path` has the component `name`. */
 static bool path_has(const char *path, const char *name)
@@ -69,7 +70,7 @@ static const char *path_behind(const char *path, const char *start)
 
 bool cli_path_is_reserved(const char *hosts, const char *path)
 {
-  const char *chroot = strchr(hosts, '/');
+  const char *chroot = strchr(cli_tls_behind_scheme(hosts), '/');
   bool none = chroot == NULL || chroot[1] == '\0';
   const char *rest = path_behind(none ? path : chroot, "/zookeeper");
 

@@ -48,7 +48,7 @@ int cli_servers_open(cli_servers *s, const cli_options *o)
 {
   memset(s, 0, sizeof *s);
   s->options = o;
-  int err = lk_hosts_each(o->hosts, add, s);
+  int err = cli_tls_hosts_each(&o->tls, o->hosts, add, s);
 
   return err != 0 ? err : s->err;
 }
@@ -127,9 +127,11 @@ static int begin_session(cli_server *s)
 {
   const cli_options *o = s->all->options;
   lk_client_config config = {.size = sizeof config};
+  lk_tls_config tls = cli_tls_config(&o->tls);
 
   config.hosts = s->name;
   config.session_timeout_ms = (int32_t)o->session_timeout_ms;
+  config.tls = cli_tls_selected(&o->tls, o->hosts) ? &tls : NULL;
   config.log = o->verbose ? on_log : NULL;
   s->listener.state = on_state;
   s->listener.arg = s;

@@ -220,9 +220,10 @@ def connect_failures_name_the_likely_cause():
                     (silent, "%s: no answer within 0.9 s%s" % (silent, SILENT)),
                     (closer, closer + ": the server hung up without an answer; "
                      "it has no quorum, or is full (maxClientCnxns), or wants "
-                     "TLS"),
+                     "TLS (--tls)"),
                     (web, web + ": a frame longer than the limit; that is not "
-                     "the client port of a ZooKeeper server, or it wants TLS"),
+                     "the client port of a ZooKeeper server, or it wants TLS "
+                     "(--tls)"),
                     ("localhost:" + closed.split(":")[1], None),
                     ("no-such-host.invalid", None)):
                 if text is not None:
