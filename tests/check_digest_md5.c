@@ -199,6 +199,28 @@ START_TEST(a_challenge_that_is_none_gets_no_response)
 }
 END_TEST
 
+/* The byte at the end of a block is the sanitizer's. */
+START_TEST(an_empty_challenge_is_not_read)
+{
+  char *block = malloc(1);
+  lk_bytes out = {NULL, 0};
+  char mine[1000];
+  const char *why = NULL;
+
+  ck_assert_ptr_nonnull(block);
+  *block = 'x';
+  begin();
+  void *state = start("bob", "secret");
+
+  ck_assert_int_eq(step(state, NULL, mine, &why), LK_SASL_CONTINUE);
+  ck_assert_int_eq(md5->step(state, lk_bytes_of(block, 0), &out, &why),
+                   LK_ERR_PROTOCOL);
+  md5->end(state);
+  free(block);
+  finish();
+}
+END_TEST
+
 START_TEST(it_does_not_start_without_user_or_password)
 {
   lk_sasl_facts f = facts(NULL, "secret");
@@ -227,5 +249,5 @@ END_TEST
 SUITE("digest_md5", client_and_server_prove_that_they_know_the_password,
       a_wrong_password_convinces_no_server,
       a_server_without_the_password_is_not_authentic,
-      a_challenge_that_is_none_gets_no_response,
+      a_challenge_that_is_none_gets_no_response, an_empty_challenge_is_not_read,
       it_does_not_start_without_user_or_password)

@@ -125,6 +125,9 @@ static int digest_step(void *state, lk_bytes challenge, lk_bytes *response,
 
   gsasl_free(d->token);
   d->token = NULL;
+  /* Of no bytes libgsasl believes that they end with a NUL. */
+  if (challenge.at != NULL && challenge.len == 0)
+    return digest_fail(d, GSASL_MECHANISM_PARSE_ERROR, why);
   int result =
       gsasl_step(d->session, challenge.at, challenge.len, &d->token, &len);
 

@@ -93,7 +93,7 @@ static int step(void *state, lk_bytes challenge, lk_bytes *response,
 {
   fake_exchange *e = state;
   fake_mechanism *m = e->m;
-  lk_bytes seen = challenge;
+  char first = challenge.len == 0 ? '\0' : *(const char *)challenge.at;
 
   say_challenge(m, challenge);
   peer_must(m->p, m->running && !m->done, "a step behind the end");
@@ -102,7 +102,7 @@ static int step(void *state, lk_bytes challenge, lk_bytes *response,
     return m->fail_err;
   }
   /* still there, whatever was done to the client */
-  peer_must(m->p, seen.len == 0 || ((const char *)seen.at)[0] != '\0',
+  peer_must(m->p, challenge.len == 0 || *(const char *)challenge.at == first,
             "the challenge is gone");
   if (e->sent < m->tokens) {
     int result = make_token(e, response);

@@ -249,9 +249,12 @@ static void mark_left(peer *p, const char *shown)
 static void check_sasl(peer *p, const char *shown)
 {
   bool token = strncmp(shown, "sasl ", 5) == 0;
+  bool proved = p->sasl != NULL ? p->sasl->proved
+                                : p->state == LK_STATE_CONNECTED ||
+                                      p->state == LK_STATE_READ_ONLY;
 
-  if (!p->hello && p->sasl != NULL)
-    peer_must(p, token != p->sasl->proved,
+  if (!p->hello && p->proves)
+    peer_must(p, token != proved,
               token ? "a token behind the end of the SASL exchange"
                     : "something was sent ahead of the SASL exchange's end");
 }
