@@ -39,6 +39,37 @@ static const lk_hooks hooks = {
     .now = on_now, .random = on_random, .wake = on_wake};
 
 static const lk_client_config a_client = {.log = sized_log};
+static int sasl_start(void **state, const lk_sasl_facts *facts,
+                      const char **why)
+{
+  (void)state;
+  (void)facts;
+  (void)why;
+  return 0;
+}
+
+static int sasl_step(void *state, lk_bytes challenge, lk_bytes *response,
+                     const char **why)
+{
+  (void)state;
+  (void)challenge;
+  (void)response;
+  (void)why;
+  return LK_SASL_DONE;
+}
+
+static void sasl_end(void *state)
+{
+  (void)state;
+}
+
+/* All that a table has is needed. */
+static const lk_sasl_mechanism a_mechanism = {.size = sizeof a_mechanism,
+                                              .name = "SIZED",
+                                              .start = sasl_start,
+                                              .step = sasl_step,
+                                              .end = sasl_end};
+static const lk_sasl_config a_sasl = {.mechanism = &a_mechanism};
 static const lk_call a_call = {0};
 static const lk_reconfiguration a_change = {.joining = "server.4=h:1:2;3"};
 static const lk_parents the_parents = {.containers = true};
@@ -109,6 +140,22 @@ static int new_client(const void *s)
 
   lk_client_free(c);
   return err;
+}
+
+static int new_sasl(const void *s)
+{
+  lk_client_config c = a_client;
+
+  c.size = sizeof c;
+  c.sasl = s;
+  return new_client(&c);
+}
+
+static int new_mechanism(const void *s)
+{
+  lk_sasl_config sasl = {.size = sizeof sasl, .mechanism = s};
+
+  return new_sasl(&sasl);
 }
 
 static int new_keeper(const void *s)
@@ -299,6 +346,10 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
 static const sized_row rows[] = {
     SIZED_ROW(lk_client_config, a_client, .name = "lk_client_new",
               .hand_in = new_client, .silent_unset = true),
+    SIZED_ROW(lk_sasl_config, a_sasl, .name = "lk_client_new, sasl",
+              .hand_in = new_sasl),
+    SIZED_ROW(lk_sasl_mechanism, a_mechanism,
+              .name = "lk_client_new, mechanism", .hand_in = new_mechanism),
     SIZED_ROW(lk_keeper_config, a_keeper, .name = "lk_keeper_new",
               .hand_in = new_keeper),
     SIZED_ROW(lk_lock_config, a_lock, .name = "lk_lock_new",

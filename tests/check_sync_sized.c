@@ -48,6 +48,47 @@ static int new_inner_client(const void *s)
       &(lk_sync_config){.size = sizeof(lk_sync_config), .client = s});
 }
 
+/* lk_client_config.sasl reaches the client. */
+static int new_inner_sasl(const void *s)
+{
+  lk_client_config c = a_client;
+
+  c.size = sizeof c;
+  c.sasl = s;
+  return new_inner_client(&c);
+}
+
+static int sasl_start(void **state, const lk_sasl_facts *facts,
+                      const char **why)
+{
+  (void)state;
+  (void)facts;
+  (void)why;
+  return LK_ERR_STATE;
+}
+
+static int sasl_step(void *state, lk_bytes challenge, lk_bytes *response,
+                     const char **why)
+{
+  (void)state;
+  (void)challenge;
+  (void)response;
+  (void)why;
+  return LK_ERR_STATE;
+}
+
+static void sasl_end(void *state)
+{
+  (void)state;
+}
+
+static const lk_sasl_mechanism a_mechanism = {.size = sizeof a_mechanism,
+                                              .name = "SIZED",
+                                              .start = sasl_start,
+                                              .step = sasl_step,
+                                              .end = sasl_end};
+static const lk_sasl_config a_sasl = {.mechanism = &a_mechanism};
+
 static int new_inner_keeper(const void *s)
 {
   lk_client_config c = a_client;
@@ -162,6 +203,8 @@ static const sized_row rows[] = {
               .silent_beyond = true),
     SIZED_ROW(lk_client_config, a_client, .name = "lk_sync_client_new, client",
               .hand_in = new_inner_client, .silent_unset = true),
+    SIZED_ROW(lk_sasl_config, a_sasl, .name = "lk_sync_client_new, sasl",
+              .hand_in = new_inner_sasl),
     SIZED_ROW(lk_keeper_config, a_keeper, .name = "lk_sync_client_new, keeper",
               .hand_in = new_inner_keeper),
     SIZED_ROW(lk_sync_lock_config, a_lock, .name = "lk_sync_lock_new",
