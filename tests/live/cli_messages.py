@@ -327,6 +327,10 @@ def identities_that_do_not_work_are_named():
         says(125, "ls /: " + refused, "ls", *scheme, "/")
         says(125, "set /: " + refused, "set", *scheme, "/", "x")
         says(125, "/x: " + refused, "run", *scheme, "/x", "true")
+        says(125, "watch /x: " + refused, "watch", *scheme, "/x")
+        # While the chroot is looked for, before the watch is set.
+        says(125, "watch /x: " + refused, "watch", *scheme, "-z",
+             zk.connect + "/none", "/x")
         for verb in (("ls", "/"), ("run", "/x", "true")):
             says(125, "--auth-file: a line of %s is not scheme:credentials, "
                  "such as digest:user:password" % line[1], *line, *verb)
