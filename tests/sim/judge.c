@@ -216,7 +216,7 @@ static void on_made(const sim_node *node, void *arg)
   if (e == NULL)
     return;
   if (j->restores) {
-    e->left = true;
+    e->restored = e->left = true;
     e->key[0] = '\0'; /* what made it goes by another node of that name */
     return;
   }

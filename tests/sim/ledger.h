@@ -69,6 +69,7 @@ typedef struct sim_entry {
                                 locally; or NULL */
   lk_assurance assurance;  /**< of the session lease of who made it */
   bool left;    /**< its owner may not delete it, or cannot know it */
+  bool restored; /**< it came back with an older snapshot */
   bool entered; /**< another library's, which holds by it */
   bool revoked; /**< its owner was asked to let go */
   bool nameless; /**< … and its data, which tell whose it is, were replaced

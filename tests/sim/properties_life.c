@@ -22,11 +22,12 @@ static void judge_closing(sim_judge *j, const sim_life *l)
   }
 }
 
-/* Of a session that was closed nothing is left when that is answered. */
+/* Of a session that was closed nothing is left when that is answered, unless the
+ * ensemble was restored while the answer was on its way. */
 static void judge_closed(sim_judge *j, const sim_process *p)
 {
   for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
-    if (e->session != 0 && e->session == p->closed_session)
+    if (e->session != 0 && e->session == p->closed_session && !e->restored)
       sim_accuse(j, "%s stands although %s has closed its session", e->path,
                  p->name);
   }
