@@ -5,6 +5,7 @@
 
 #include <check.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
@@ -193,9 +194,13 @@ void tls_server_open(tls_server *s, const tls_identity *own,
 
 static void accept_one(tls_server *s)
 {
+  const int yes = 1;
+
   s->fd = accept4(s->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (s->fd < 0)
     return;
+  /* What was sent is there at once, not after an acknowledgement. */
+  setsockopt(s->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   s->ssl = SSL_new(s->context);
   must(s->ssl != NULL && SSL_set_fd(s->ssl, s->fd) == 1);
   SSL_set_accept_state(s->ssl);
