@@ -12,9 +12,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,6 +31,15 @@ static tls_identity ca, own;
 static char *ca_pem, *own_pem, *key_pem;
 static tls_server server;
 static lk_tls_config config;
+
+/* How often anything in this program called recv(), which this stands for. */
+static int receives;
+
+ssize_t recv(int fd, void *room, size_t size, int flags)
+{
+  receives++;
+  return recvfrom(fd, room, size, flags, NULL, NULL);
+}
 
 static const tls_wish for_server = {.names = "DNS:zk.test, IP:127.0.0.1",
                                     .serial = 7};
@@ -730,6 +741,147 @@ START_TEST(what_is_held_back_is_announced)
 }
 END_TEST
 
+static void set_tcp_option(int option, int value)
+{
+  ck_assert_int_eq(
+      setsockopt(server.fd, IPPROTO_TCP, option, &value, sizeof value), 0);
+}
+
+static void await_bytes(void)
+{
+  struct pollfd p = {.fd = t->fd, .events = POLLIN};
+
+  ck_assert_int_eq(poll(&p, 1, 10000), 1);
+}
+
+/* What the server would send; it is not sent. */
+static size_t seal(char *out, size_t size, const void *bytes, size_t len)
+{
+  BIO *wire = SSL_get_wbio(server.ssl), *kept = BIO_new(BIO_s_mem());
+  int sealed;
+
+  ck_assert_ptr_nonnull(kept);
+  ck_assert_int_eq(BIO_up_ref(wire) == 1 && BIO_up_ref(kept) == 1, 1);
+  SSL_set0_wbio(server.ssl, kept);
+  ck_assert_int_eq(SSL_write(server.ssl, bytes, (int)len), (int)len);
+  sealed = BIO_read(kept, out, (int)size);
+  SSL_set0_wbio(server.ssl, wire);
+  BIO_free(kept);
+  ck_assert_int_gt(sealed, (int)len);
+  return (size_t)sealed;
+}
+
+/* A connection on which nothing is under way, tickets neither. */
+static void connect_and_rest(void)
+{
+  char room[2];
+  size_t got = 0;
+
+  begin();
+  expect_connected("zk.test");
+  set_tcp_option(TCP_NODELAY, 1);
+  tls_server_send(&server, "x", 1);
+  for (int i = 0; i < STEPS && got == 0; i++) {
+    rest();
+    ck_assert_int_le((int)type->recv(t, room, sizeof room, &got),
+                     (int)LK_FLOW_READ);
+  }
+  ck_assert_uint_eq(got, 1);
+}
+
+START_TEST(records_that_came_together_take_one_read)
+{
+  enum { RECORD = 100, RECORDS = 60 };
+  char sent[RECORD * RECORDS], sealed[2 * sizeof sent], room[64 * 1024];
+  size_t got, len = 0;
+
+  connect_and_rest();
+  for (size_t i = 0; i < sizeof sent; i++)
+    sent[i] = pattern(i);
+  for (size_t i = 0; i < RECORDS; i++)
+    len += seal(sealed + len, sizeof sealed - len, sent + i * RECORD, RECORD);
+  ck_assert_int_eq(send(server.fd, sealed, len, MSG_NOSIGNAL), (int)len);
+  await_bytes();
+  receives = 0;
+  ck_assert_int_eq(type->recv(t, room, sizeof room, &got), LK_FLOW_DONE);
+  ck_assert_uint_eq(got, sizeof sent);
+  ck_assert_int_eq(memcmp(room, sent, got), 0);
+  ck_assert(!type->has_more(t));
+  ck_assert_int_eq(receives, 1);
+  teardown();
+}
+END_TEST
+
+START_TEST(half_a_record_is_waited_for_by_its_descriptor)
+{
+  char sealed[200], room[10];
+  size_t got, first, both;
+
+  connect_and_rest();
+  first = seal(sealed, sizeof sealed, "0123456789", sizeof room);
+  both = first + seal(sealed + first, sizeof sealed - first, "abcdefghij", 10);
+  ck_assert_int_eq(send(server.fd, sealed, first + 1, MSG_NOSIGNAL),
+                   (int)first + 1);
+  await_bytes();
+  ck_assert_int_eq(type->recv(t, room, sizeof room, &got), LK_FLOW_DONE);
+  ck_assert_uint_eq(got, sizeof room);
+  for (size_t i = first + 1; i < both; i++) {
+    if (type->has_more(t))
+      ck_assert_int_eq(type->recv(t, room, sizeof room, &got), LK_FLOW_READ);
+    ck_assert(!type->has_more(t));
+    ck_assert_int_eq(send(server.fd, sealed + i, 1, MSG_NOSIGNAL), 1);
+    await_bytes();
+    ck_assert_int_eq(type->recv(t, room, sizeof room, &got),
+                     i + 1 < both ? LK_FLOW_READ : LK_FLOW_DONE);
+  }
+  ck_assert_uint_eq(got, sizeof room);
+  ck_assert_int_eq(memcmp(room, "abcdefghij", got), 0);
+  ck_assert(!type->has_more(t));
+  teardown();
+}
+END_TEST
+
+/* Its last flight and a byte of data come in one segment. */
+static void finish_handshake_with_a_byte(lk_flow flow)
+{
+  for (int i = 0; i < STEPS; i++) {
+    if (server.fd >= 0)
+      set_tcp_option(TCP_CORK, 1);
+    tls_server_step(&server);
+    if (server.ready)
+      break;
+    if (server.fd >= 0)
+      set_tcp_option(TCP_CORK, 0);
+    ck_assert(flow == LK_FLOW_READ || flow == LK_FLOW_WRITE);
+    rest();
+    flow = type->handshake(t);
+  }
+  tls_server_send(&server, "x", 1);
+  set_tcp_option(TCP_CORK, 0);
+  await_bytes();
+  ck_assert_int_eq(type->handshake(t), LK_FLOW_DONE);
+}
+
+START_TEST(data_right_behind_the_handshake_leave_the_descriptor_readable)
+{
+  char room[8];
+  size_t got;
+
+  begin();
+  SSL_CTX_set_max_proto_version(server.context, TLS1_2_VERSION);
+  const lk_endpoint to = {.address = &server.at.any,
+                          .address_len = lk__address_len(&server.at),
+                          .host = "zk.test",
+                          .tls = &config};
+
+  finish_handshake_with_a_byte(type->open(t, &to));
+  await_bytes();
+  ck_assert_int_eq(type->recv(t, room, sizeof room, &got), LK_FLOW_DONE);
+  ck_assert_uint_eq(got, 1);
+  teardown();
+}
+END_TEST
+
 START_TEST(end_without_an_alert_is_an_ordinary_end)
 {
   char room[16];
@@ -739,10 +891,13 @@ START_TEST(end_without_an_alert_is_an_ordinary_end)
   expect_connected("zk.test");
   ck_assert_int_eq(type->recv(t, room, sizeof room, &got), LK_FLOW_READ);
   tls_server_hang_up(&server, false);
-  rest();
   for (int i = 0; i < 2; i++) {
-    lk_flow flow = type->recv(t, room, sizeof room, &got);
+    lk_flow flow = LK_FLOW_READ;
 
+    for (int k = 0; k < STEPS && flow == LK_FLOW_READ; k++) {
+      rest();
+      flow = type->recv(t, room, sizeof room, &got);
+    }
     ck_assert_msg(flow == LK_FLOW_END, "%s", t->why);
   }
   teardown();
@@ -882,6 +1037,9 @@ SUITE("tls", server_with_name_or_address_is_trusted,
       check_says_what_is_wrong_with_the_files,
       session_is_resumed_while_nothing_has_changed, revocation_ends_a_session,
       more_is_sent_than_the_system_takes, what_is_held_back_is_announced,
+      records_that_came_together_take_one_read,
+      half_a_record_is_waited_for_by_its_descriptor,
+      data_right_behind_the_handshake_leave_the_descriptor_readable,
       end_without_an_alert_is_an_ordinary_end,
       sending_to_a_closed_connection_raises_no_signal, damaged_record_fails,
       port_without_tls_is_named, nobody_listens_is_no_matter_of_tls,

@@ -194,7 +194,7 @@ START_TEST(endless_key_updates_do_not_hold_the_reader)
 
   begin();
   expect_connected();
-  for (int i = 0; i < 1000; i++) {
+  for (int i = 0; i < 10000; i++) {
     ck_assert_int_eq(SSL_key_update(server.ssl, SSL_KEY_UPDATE_NOT_REQUESTED),
                      1);
     ck_assert_int_eq(SSL_do_handshake(server.ssl), 1);

@@ -17,10 +17,13 @@
 
 enum {
   LONGEST_NAME = LK_TLS_LONGEST_NAME + 1,
-  /* A step reads the socket at most so often; a record takes two reads. Without
-     a limit a server that never pauses can hold the loop inside OpenSSL by
-     messages that are no data: HelloRequests, KeyUpdates, tickets. */
+  /* A step of the handshake reads the socket at most so often; a record takes
+     two reads. Without a limit a server that never pauses can hold the loop
+     inside OpenSSL by messages that are no data: HelloRequests, KeyUpdates,
+     tickets. */
   READS_PER_STEP = 256,
+  /* and a later step so often; a read takes 16 KB of records */
+  READS_AHEAD_PER_STEP = 8,
   /* and sends at most so many bytes */
   SENT_PER_STEP = 1024 * 1024,
 };
@@ -34,7 +37,8 @@ typedef struct lk_tls {
   bool ended;           /* the server has closed TCP */
   bool more;            /* recv() left bytes behind */
   bool refused;         /* by OpenSSL, which takes no further step */
-  unsigned reads;       /* of the socket in this step */
+  bool drained;         /* the socket, by a read in this step */
+  unsigned reads;       /* of the socket that this step has left */
   lk_flow over;         /* what recv() has to say once more; or DONE */
   lk_tls_facts facts;
   char name[LONGEST_NAME];
@@ -84,8 +88,11 @@ static int bio_read(BIO *bio, char *room, int size)
   size_t got = 0;
   lk_flow flow = LK_FLOW_READ;
 
-  if (s->reads++ < READS_PER_STEP)
+  if (!s->drained && s->reads > 0) {
+    s->reads--;
     flow = lk_transport_tcp()->recv(&s->tcp.base, room, (size_t)size, &got);
+    s->drained = got > 0 && got < (size_t)size;
+  }
   s->facts.heard = s->facts.heard || got > 0;
   return bio_result(bio, s, flow, got, BIO_FLAGS_READ);
 }
@@ -310,6 +317,17 @@ static lk_flow tls_open(lk_transport *t, const lk_endpoint *to)
   return lk_transport_tcp()->open(t, to);
 }
 
+/* Errors of other users of OpenSSL on this thread are none of ours. A read that
+ * brought less than there was room for has drained the socket: another one
+ * would be a system call that brings nothing. */
+static void begin_step(lk_tls *s)
+{
+  ERR_clear_error();
+  s->drained = false;
+  s->reads =
+      SSL_get_read_ahead(s->ssl) == 1 ? READS_AHEAD_PER_STEP : READS_PER_STEP;
+}
+
 /* How a step of OpenSSL ended that did not succeed. */
 static lk_flow flow_of(lk_tls *s, int result)
 {
@@ -343,14 +361,16 @@ static lk_flow tls_handshake(lk_transport *t)
     if (flow != LK_FLOW_DONE)
       return flow;
   }
-  ERR_clear_error();
-  s->reads = 0;
+  begin_step(s);
   int result = SSL_do_handshake(s->ssl);
 
   if (result != 1)
     return flow_of(s, result);
   if (SSL_session_reused(s->ssl) == 0)
     s->verified = time(NULL);
+  /* Not before: records right behind the handshake would wait inside OpenSSL,
+     where no readable descriptor announces them. */
+  SSL_set_read_ahead(s->ssl, 1);
   return LK_FLOW_DONE;
 }
 
@@ -361,9 +381,9 @@ static lk_flow tls_send(lk_transport *t, const void *bytes, size_t len,
   const unsigned char *at = bytes;
 
   *done = 0;
-  s->reads = 0;
   if (s->refused)
     return LK_FLOW_FAILED;
+  begin_step(s);
   while (*done < len) {
     size_t n = 0;
 
@@ -388,7 +408,7 @@ static lk_flow tls_recv(lk_transport *t, void *room, size_t size, size_t *got)
 
   *got = 0;
   s->more = false;
-  s->reads = 0;
+  begin_step(s);
   while (flow == LK_FLOW_DONE && *got < size) {
     size_t n = 0;
 
@@ -398,6 +418,8 @@ static lk_flow tls_recv(lk_transport *t, void *room, size_t size, size_t *got)
     *got += n;
     if (result != 1)
       flow = flow_of(s, result);
+    else if (s->drained && SSL_has_pending(s->ssl) == 0)
+      flow = LK_FLOW_READ;
   }
   if (*got == 0)
     return flow;
