@@ -6,6 +6,9 @@
  *
  *     latchkey-bench WORKLOAD HOST:PORT N [key=value ...]
  *
+ * With tls:// in front of HOST:PORT, LATCHKEY_TLS_CACERT names a file of CAs,
+ * LATCHKEY_TLS_CERT and LATCHKEY_TLS_KEY those of a client certificate.
+ *
  * Exit codes: 0; 1, it went wrong; 2, bad usage; 3, no such workload.
  */
 
@@ -54,6 +57,10 @@ static const workload workloads[] = {
      bench_lock_contended,
      "contenders for one lock",
      {"each=20", "mode=sessions|shared", "hold=0"}},
+    {"connect",
+     bench_connects,
+     "connections, each with a question of four letters",
+     {"session=new|resumed"}},
     {"sessions", bench_sessions, "sessions on one loop", {NULL}},
     {"idle",
      bench_idle,

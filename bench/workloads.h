@@ -21,6 +21,9 @@ void bench_watch_storm(bench *b);
 void bench_lock_uncontended(bench *b);
 void bench_lock_contended(bench *b);
 
+/* connects.c */
+void bench_connects(bench *b);
+
 /* sessions.c */
 void bench_sessions(bench *b);
 void bench_idle(bench *b);

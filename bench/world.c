@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 enum { PATIENCE = 5 }; /* seconds without one more session */
@@ -84,13 +85,24 @@ static void raise_descriptors(void)
   }
 }
 
+static lk_tls_config tls_config(void)
+{
+  return (lk_tls_config){.size = sizeof(lk_tls_config),
+                         .ca_file = getenv("LATCHKEY_TLS_CACERT"),
+                         .cert_file = getenv("LATCHKEY_TLS_CERT"),
+                         .key_file = getenv("LATCHKEY_TLS_KEY")};
+}
+
 void bench_dial(bench *b, bench_session *sessions, size_t count)
 {
   lk_client_config config = {.size = sizeof config,
                              .hosts = b->hosts,
                              .outstanding_limit = SIZE_MAX,
                              .mem = &bench_mem};
+  lk_tls_config tls = tls_config();
 
+  if (strncmp(b->hosts, "tls://", 6) == 0)
+    config.tls = &tls;
   raise_descriptors();
   await(b, count);
   for (bench_session *s = sessions; s < sessions + count; s++) {

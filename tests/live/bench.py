@@ -73,6 +73,12 @@ def the_comparison_refuses_what_it_does_not_know():
     assert done.code == 2 and "no such workload: nothing" in done.err, done
     done = command.run("--build", "/nowhere", "children", program=COMPARE)
     assert done.code == 1 and "configure and make first" in done.err, done
+    done = command.run("reconnect", program=COMPARE)
+    assert done.code == 2 and "no such workload: reconnect" in done.err, done
+    done = command.run("--tls", "--build", os.path.dirname(
+        os.path.dirname(PROGRAM)), "children", program=COMPARE,
+                       env={**os.environ, "LATCHKEY_ZK": "127.0.0.1:1"})
+    assert done.code == 1 and "begins with tls://" in done.err, done
 
 
 def a_server_that_is_not_there():
@@ -117,6 +123,11 @@ def locks():
 def sessions():
     said = one("sessions", 5)
     assert int(said["heap_per_session"]) > 1000, said
+
+
+def connections():
+    for session in "new", "resumed":
+        one("connect", 3, "session=" + session, session=session)
 
 
 def idle_until_its_input_ends():
@@ -165,6 +176,7 @@ def nothing_is_left():
 live.run(bad_usage_says_what, the_comparison_refuses_what_it_does_not_know,
          live.together(a_server_that_is_not_there,
                        marks_stand_around_the_region, reads_and_creates,
-                       listings, locks, sessions, idle_until_its_input_ends,
+                       listings, locks, sessions, connections,
+                       idle_until_its_input_ends,
                        a_storm_of_watches, a_storm_that_others_begin),
          nothing_is_left)
