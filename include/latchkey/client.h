@@ -95,7 +95,8 @@ typedef enum lk_state {
   LK_STATE_SUSPENDED,  /**< connection lost or left; the session may live on */
   LK_STATE_EXPIRED,    /**< session, ephemeral nodes and watches are gone;
                             CONNECTING follows unless `one_session` is set */
-  LK_STATE_AUTH_FAILED, /**< credentials refused: final */
+  LK_STATE_AUTH_FAILED, /**< credentials refused, or wanted: final. With SASL
+                             also where the server is not authentic */
   LK_STATE_CLOSED       /**< final */
 } lk_state;
 
