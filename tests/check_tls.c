@@ -653,6 +653,44 @@ START_TEST(session_is_resumed_while_nothing_has_changed)
 }
 END_TEST
 
+static int write_nothing(SSL *ssl, void *arg)
+{
+  (void)ssl;
+  (void)arg;
+  return 1;
+}
+
+static SSL_TICKET_RETURN renew_ticket(SSL *ssl, SSL_SESSION *session,
+                                      const unsigned char *name, size_t len,
+                                      SSL_TICKET_STATUS status, void *arg)
+{
+  (void)ssl;
+  (void)session;
+  (void)name;
+  (void)len;
+  (void)arg;
+  return status == SSL_TICKET_SUCCESS || status == SSL_TICKET_SUCCESS_RENEW
+             ? SSL_TICKET_RETURN_USE_RENEW
+             : SSL_TICKET_RETURN_IGNORE_RENEW;
+}
+
+START_TEST(session_is_resumed_again_after_its_ticket_was_renewed)
+{
+  for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
+    begin();
+    SSL_CTX_set_max_proto_version(server.context, version);
+    ck_assert_int_eq(SSL_CTX_set_session_ticket_cb(
+                         server.context, write_nothing, renew_ticket, NULL),
+                     1);
+    ck_assert(!was_resumed("zk.test"));
+    for (int i = 0; i < 4; i++)
+      ck_assert_msg(was_resumed("zk.test"), "version %x, connection %d",
+                    (unsigned)version, i);
+    teardown();
+  }
+}
+END_TEST
+
 START_TEST(revocation_ends_a_session)
 {
   const long serials[] = {7};
@@ -1035,9 +1073,10 @@ SUITE("tls", server_with_name_or_address_is_trusted,
       certificate_key_and_password_come_from_files,
       key_may_stand_beside_the_certificate,
       check_says_what_is_wrong_with_the_files,
-      session_is_resumed_while_nothing_has_changed, revocation_ends_a_session,
-      more_is_sent_than_the_system_takes, what_is_held_back_is_announced,
-      records_that_came_together_take_one_read,
+      session_is_resumed_while_nothing_has_changed,
+      session_is_resumed_again_after_its_ticket_was_renewed,
+      revocation_ends_a_session, more_is_sent_than_the_system_takes,
+      what_is_held_back_is_announced, records_that_came_together_take_one_read,
       half_a_record_is_waited_for_by_its_descriptor,
       data_right_behind_the_handshake_leave_the_descriptor_readable,
       end_without_an_alert_is_an_ordinary_end,

@@ -129,14 +129,18 @@ static BIO *new_bio(lk_tls *s)
 /* ---- what OpenSSL tells ---------------------------------------------------
  */
 
-/* The last one counts: TLS 1.3 sends tickets after the handshake. */
-static int on_session(SSL *ssl, SSL_SESSION *session)
+/* Take over a session. */
+static void keep_session(lk_tls *s, SSL_SESSION *session)
 {
-  lk_tls *s = SSL_get_app_data(ssl);
-
   SSL_SESSION_free(s->session);
   s->session = session;
   memcpy(s->session_name, s->name, sizeof s->session_name);
+}
+
+/* The last one counts: TLS 1.3 sends tickets after the handshake. */
+static int on_session(SSL *ssl, SSL_SESSION *session)
+{
+  keep_session(SSL_get_app_data(ssl), session);
   return 1; /* it is ours now */
 }
 
@@ -368,6 +372,10 @@ static lk_flow tls_handshake(lk_transport *t)
     return flow_of(s, result);
   if (SSL_session_reused(s->ssl) == 0)
     s->verified = time(NULL);
+  /* With TLS 1.2 a new ticket ends the session that was resumed, and OpenSSL
+     does not call on_session() for the one that takes its place. */
+  else if (SSL_version(s->ssl) < TLS1_3_VERSION)
+    keep_session(s, SSL_get1_session(s->ssl));
   /* Not before: records right behind the handshake would wait inside OpenSSL,
      where no readable descriptor announces them. */
   SSL_set_read_ahead(s->ssl, 1);
