@@ -9,6 +9,7 @@ import sys
 
 os.environ["LATCHKEY_TEST_TLS"] = "1"
 
+import command
 import live
 import puppet
 import relay
@@ -119,6 +120,15 @@ def locks_of_the_blocking_interface():
     assert done.returncode == 0, done.stdout
 
 
+def command_finds_all_in_the_environment():
+    """Of script/server with: servers, CA, and a certificate to show."""
+    nowhere = {"SSL_CERT_FILE": "/dev/null"}
+    done = run(zkserver.SCRIPT, "with", "--tls", "--tls-client-auth", "need",
+               "--", command.PROGRAM, "run", "--acl", "x509:CN=alice,O=latchkey"
+               ":rwcda", "/l", "echo", "inside", **nowhere)
+    assert done.returncode == 0 and done.stdout == "inside\n", done
+
+
 def session_moves_in_an_ensemble():
     run_file("ensemble.py", ENSEMBLE)
 
@@ -129,5 +139,6 @@ with zkserver.Server("--tick", "500") as zk:
 live.run(
     requests_of_the_library,
     locks_of_the_blocking_interface,
+    command_finds_all_in_the_environment,
     session_moves_in_an_ensemble,
 )
