@@ -607,6 +607,67 @@ START_TEST(check_says_what_is_wrong_with_the_files)
 }
 END_TEST
 
+/* ---- what a connection is like ---------------------------------------------
+ */
+
+START_TEST(connection_is_described_with_both_certificates)
+{
+  lk_tls_connection c;
+  int64_t now_s = time(NULL);
+
+  setup();
+  want_certificate(&ca, NULL);
+  expect_connected("zk.test");
+  ck_assert_int_eq(lk_tls_inspect(t, &c, sizeof c), 0);
+  ck_assert_str_eq(c.version, SSL_get_version(server.ssl));
+  ck_assert_str_eq(c.cipher, SSL_get_cipher_name(server.ssl));
+  ck_assert_str_eq(c.server.subject, "CN=server");
+  ck_assert_str_eq(c.server.issuer, "CN=latchkey test CA");
+  ck_assert_str_eq(c.server.names, "zk.test, 127.0.0.1");
+  ck_assert_int_ge(c.server.not_before_s, now_s - 60);
+  ck_assert_int_le(c.server.not_before_s, now_s + 60);
+  ck_assert_int_eq(c.server.not_after_s - c.server.not_before_s, 30L * 86400);
+  ck_assert_str_eq(c.own.subject, "CN=alice");
+  ck_assert_str_eq(c.own.names, "");
+  /* Of a program with a shorter struct; one with a longer gets zeros. */
+  char more[sizeof c + 8];
+
+  memset(more, 'x', sizeof more);
+  ck_assert_int_eq(lk_tls_inspect(t, (lk_tls_connection *)(void *)more, 3), 0);
+  ck_assert_mem_eq(more, "TLSx", 4);
+  ck_assert_int_eq(
+      lk_tls_inspect(t, (lk_tls_connection *)(void *)more, sizeof more), 0);
+  ck_assert_mem_eq(more, &c, sizeof c);
+  ck_assert_int_eq(more[sizeof c], 0);
+  type->close(t);
+  ck_assert_int_eq(lk_tls_inspect(t, &c, sizeof c), LK_ERR_STATE);
+  ck_assert_str_eq(c.version, "");
+  teardown();
+}
+END_TEST
+
+START_TEST(certificate_that_was_refused_is_described)
+{
+  const tls_wish old = {.names = "DNS:old.test", .from_days = -9, .days = 8};
+  lk_tls_connection c;
+
+  for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
+    setup();
+    setup_server(&old, &ca, NULL);
+    SSL_CTX_set_max_proto_version(server.context, version);
+    ck_assert_int_eq(lk_tls_inspect(t, &c, sizeof c), LK_ERR_STATE);
+    ck_assert_int_eq(connect_to("old.test"), LK_FLOW_FAILED);
+    ck_assert_int_eq(lk_tls_inspect(t, &c, sizeof c), 0);
+    ck_assert_str_eq(c.version,
+                     version == TLS1_2_VERSION ? "TLSv1.2" : "TLSv1.3");
+    ck_assert_str_eq(c.server.names, "old.test");
+    ck_assert_int_lt(c.server.not_after_s, time(NULL));
+    ck_assert_str_eq(c.own.issuer, "");
+    teardown();
+  }
+}
+END_TEST
+
 /* ---- sessions -------------------------------------------------------------
  */
 
@@ -1082,4 +1143,5 @@ SUITE("tls", server_with_name_or_address_is_trusted,
       end_without_an_alert_is_an_ordinary_end,
       sending_to_a_closed_connection_raises_no_signal, damaged_record_fails,
       port_without_tls_is_named, nobody_listens_is_no_matter_of_tls,
-      old_versions_are_refused)
+      old_versions_are_refused, connection_is_described_with_both_certificates,
+      certificate_that_was_refused_is_described)

@@ -115,7 +115,8 @@ typedef enum lk_flow {
   LK_FLOW_WRITE,  /**< call again when it is writable */
   LK_FLOW_END,    /**< the server has closed the connection; not of send() */
   LK_FLOW_FAILED, /**< `err` and `why` say why; only close() may follow, and
-                       recv() after send(): answers may have come before */
+                       lk_tls_inspect(), and recv() after send(): answers may
+                       have come before */
 } lk_flow;
 
 /** The first member of each transport's object. */

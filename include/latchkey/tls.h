@@ -106,6 +106,36 @@ typedef enum lk_tls_cause {
  */
 LK_API int lk_tls_check(const lk_tls_config *config, char *text, size_t size);
 
+/** A certificate. Names are as RFC 2253 writes them, such as
+    "CN=alice,O=latchkey", in ASCII; texts are cut where they are too long. */
+typedef struct lk_tls_certificate {
+  char subject[192]; /**< "": there is no certificate */
+  char issuer[192];
+  char names[256];      /**< DNS names and addresses, ", " between; or "" */
+  int64_t not_before_s; /**< in seconds since 1970 */
+  int64_t not_after_s;
+} lk_tls_certificate;
+
+/** What a connection by TLS is like. What is not known is "". */
+typedef struct lk_tls_connection {
+  char version[16]; /**< "TLSv1.3" */
+  char cipher[64];
+  lk_tls_certificate server; /**< whether or not it was refused */
+  lk_tls_certificate own;    /**< that the client shows if it is asked */
+} lk_tls_connection;
+
+struct lk_transport;
+
+/**
+ * Describe the connection of `t`, an object of lk_transport_tls(), for people.
+ * Also after LK_FLOW_FAILED, and not after close(). `size`: of `out`.
+ *
+ * @return 0; LK_ERR_STATE: TCP is not connected; LK_ERR_UNIMPLEMENTED: the
+ *         library was built without OpenSSL.
+ */
+LK_API int lk_tls_inspect(const struct lk_transport *t, lk_tls_connection *out,
+                          size_t size);
+
 #ifdef __cplusplus
 }
 #endif

@@ -9,6 +9,7 @@
 
 #include "net/tcp.h"
 #include "net/tls_context.h"
+#include "net/tls_inspect.h"
 #include "net/tls_why.h"
 #include "proto/tls.h"
 
@@ -153,7 +154,8 @@ static int on_verdict(int ok, X509_STORE_CTX *verifying)
 
   if (ok == 0 && (verdict == X509_V_ERR_HOSTNAME_MISMATCH ||
                   verdict == X509_V_ERR_IP_ADDRESS_MISMATCH))
-    lk__tls_facts_names(&s->facts, X509_STORE_CTX_get0_cert(verifying));
+    lk__tls_names(X509_STORE_CTX_get0_cert(verifying), s->facts.names,
+                  sizeof s->facts.names);
   return ok;
 }
 
@@ -491,6 +493,20 @@ const lk_transport_type *lk_transport_tls(void)
   };
 
   return &type;
+}
+
+int lk_tls_inspect(const lk_transport *t, lk_tls_connection *out, size_t size)
+{
+  const lk_tls *s = (const lk_tls *)(const void *)t;
+  lk_tls_connection whole;
+  size_t len = size < sizeof whole ? size : sizeof whole;
+
+  memset(out, 0, size);
+  if (s->ssl == NULL)
+    return LK_ERR_STATE;
+  lk__tls_describe(s->ssl, &whole);
+  memcpy(out, &whole, len);
+  return 0;
 }
 
 int lk_tls_check(const lk_tls_config *config, char *text, size_t size)

@@ -122,22 +122,22 @@ static void add_address(char *list, size_t size, const ASN1_STRING *s)
     add_name(list, size, text, strlen(text));
 }
 
-void lk__tls_facts_names(lk_tls_facts *facts, X509 *certificate)
+void lk__tls_names(const X509 *certificate, char *list, size_t size)
 {
   GENERAL_NAMES *all =
       X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
 
-  facts->names[0] = '\0';
+  list[0] = '\0';
   for (int i = 0; i < sk_GENERAL_NAME_num(all); i++) {
     int type;
     const ASN1_STRING *s =
         GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(all, i), &type);
 
     if (type == GEN_DNS)
-      add_name(facts->names, sizeof facts->names, ASN1_STRING_get0_data(s),
+      add_name(list, size, ASN1_STRING_get0_data(s),
                (size_t)ASN1_STRING_length(s));
     else if (type == GEN_IPADD)
-      add_address(facts->names, sizeof facts->names, s);
+      add_address(list, size, s);
   }
   GENERAL_NAMES_free(all);
 }

@@ -16,8 +16,9 @@ typedef struct lk_tls_facts {
   int number;       /**< errno of the socket; 0: none */
 } lk_tls_facts;
 
-/** Note which names the certificate has that was refused for its name. */
-void lk__tls_facts_names(lk_tls_facts *facts, X509 *certificate);
+/** The DNS names and addresses that a certificate has, as a list; "" if none.
+ */
+void lk__tls_names(const X509 *certificate, char *list, size_t size);
 
 /** Set LK_ERR_TLS with `cause` and a line: "TLS: " and the text. */
 void lk__tls_why_set(lk_transport *t, lk_tls_cause cause, const char *text);
