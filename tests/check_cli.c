@@ -14,12 +14,14 @@
 #include "cli/print.h"
 #include "cli/queue.h"
 #include "cli/servers.h"
+#include "cli/tls_opinion.h"
 #include "cli/word.h"
 #include "suite.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- memory that runs out -------------------------------------------------
@@ -725,6 +727,52 @@ START_TEST(command_line_that_is_suggested_has_the_options_of_tls)
   cli_tls_add_servers(&t, "a:1/x", &out);
   cli_tls_add_options(&t, &out);
   expect_text(&out, "a:1");
+}
+END_TEST
+
+START_TEST(days_of_a_certificate_are_whole_and_negative_once_it_has_expired)
+{
+  static const struct {
+    int64_t left_s, days;
+  } rows[] = {{0, 0},   {86399, 0},   {86400, 1},  {30 * 86400, 30},
+              {-1, -1}, {-86400, -1}, {-86401, -2}};
+
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    const lk_tls_certificate c = {.not_after_s = 1700000000 + rows[i].left_s};
+
+    ck_assert_int_eq(cli_tls_days(&c, 1700000000), rows[i].days);
+  }
+}
+END_TEST
+
+/* What the doctor says of a certificate with so many days left. */
+static void expect_own(int64_t from_days, int64_t days, const char *verdict)
+{
+  int64_t now_s = time(NULL);
+  cli_findings f = {.as_json = true};
+  lk_tls_certificate own = {.subject = "CN=a",
+                            .issuer = "CN=ca",
+                            .not_before_s = now_s + from_days * 86400,
+                            .not_after_s = now_s + days * 86400 + 3600};
+
+  cli_tls_tell_own(&own, &f);
+  ck_assert_msg(strstr(cli_text_end(&f.text), verdict) != NULL, "%s",
+                f.text.at);
+  cli_text_free(&f.text);
+}
+
+START_TEST(certificate_is_told_of_a_month_before_it_expires)
+{
+  cli_findings none = {.as_json = true};
+  const lk_tls_certificate no_certificate = {.subject = ""};
+
+  expect_own(-9, 30, "\"verdict\":\"ok\"");
+  expect_own(-9, 29, "\"verdict\":\"note\"");
+  expect_own(-9, 0, "\"verdict\":\"note\"");
+  expect_own(-9, -1, "\"verdict\":\"broken\"");
+  expect_own(1, 90, "\"verdict\":\"broken\"");
+  cli_tls_tell_own(&no_certificate, &none);
+  ck_assert_uint_eq(none.text.len, 0);
 }
 END_TEST
 
@@ -1519,6 +1567,8 @@ SUITE("cli", utf8_is_what_the_standard_says,
       tls_is_selected_by_its_options_and_before_the_servers,
       option_of_tls_wins_over_the_environment,
       command_line_that_is_suggested_has_the_options_of_tls,
+      days_of_a_certificate_are_whole_and_negative_once_it_has_expired,
+      certificate_is_told_of_a_month_before_it_expires,
       attempts_at_several_servers_are_judged_together,
       a_layout_is_a_word_and_perhaps_a_prefix,
       one_writer_holds_and_readers_before_it_hold_together,

@@ -2,10 +2,8 @@
 #include "config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <netdb.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,14 +12,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/dial.h"
 #include "cli/guard.h"
 #include "cli/knock.h"
 #include "cli/word.h"
 
 _Static_assert(sizeof(cli_knock_news) <= PIPE_BUF, "news go in one piece");
-
-/* Between two parts of an answer. */
-enum { MOST_PAUSE_MS = 1000, WORD_LEN = 4 };
 
 /* ---- the child -------------------------------------------------------------
  */
@@ -31,6 +27,8 @@ typedef struct door {
   char port[8];
   int64_t until; /* on cli_guard_clock() */
   int fd;        /* for news */
+  const lk_tls_config *tls; /* NULL: plain TCP */
+  cli_dial dial;
   cli_knock_news news;
 } door;
 
@@ -51,16 +49,6 @@ static void tell_error(door *d, cli_knock_stage stage, const char *text)
   tell(d, stage, text, strlen(text));
 }
 
-/* Wait until `fd` is ready for `what`; false: it is not in time. No signal of
-   this process has a handler, so none interrupts poll(). */
-static bool wait_for(int fd, short what, int64_t until)
-{
-  struct pollfd ready = {fd, what, 0};
-  int64_t left = until - cli_guard_clock();
-
-  return left > 0 && poll(&ready, 1, (int)left) > 0;
-}
-
 static void name_address(door *d, const struct addrinfo *a)
 {
   char host[64];
@@ -73,90 +61,239 @@ static void name_address(door *d, const struct addrinfo *a)
            strchr(host, ':') != NULL ? "[%s]:%s" : "%s:%s", host, port);
 }
 
-/* A connection, or -1 with errno. */
-static int dial(const struct addrinfo *a, int64_t until)
+static const lk_transport_type *transport_of(const lk_tls_config *tls)
 {
-  int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
-  socklen_t size = sizeof errno;
-  int error = 0;
+  return tls == NULL ? lk_transport_tcp() : lk_transport_tls();
+}
 
-  if (fd < 0)
-    return -1;
-  if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0 ||
-      (connect(fd, a->ai_addr, a->ai_addrlen) != 0 && errno != EINPROGRESS))
-    error = errno;
-  else if (!wait_for(fd, POLLOUT, until))
-    error = ETIMEDOUT;
-  else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
-    error = errno;
-  if (error == 0)
-    return fd;
-  close(fd);
-  errno = error;
-  return -1;
+static lk_endpoint endpoint_of(const door *d, const struct addrinfo *a,
+                               const lk_tls_config *tls)
+{
+  return (lk_endpoint){.address = a->ai_addr,
+                       .address_len = a->ai_addrlen,
+                       .host = d->host,
+                       .tls = tls};
+}
+
+/* When something is tried beside what is under way, which goes on. */
+enum { SOON_MS = 2000 };
+
+/* Half of the time that is left: the other half is for another attempt. */
+static int64_t half_of(int64_t until)
+{
+  int64_t now = cli_guard_clock();
+
+  return now + (until - now) / 2;
+}
+
+static int64_t soon(int64_t until)
+{
+  int64_t half = half_of(until);
+  int64_t limit = cli_guard_clock() + SOON_MS;
+
+  return half < limit ? half : limit;
+}
+
+/* ---- the other transport ---------------------------------------------------
+ */
+
+/* Whether a port that does not speak TLS obeys a four-letter word without. */
+static bool speaks_plain(const door *d, const struct addrinfo *a, int64_t until)
+{
+  char answer[sizeof d->news.text];
+  lk_endpoint to = endpoint_of(d, a, NULL);
+  cli_word word = {.kind = CLI_WORD_STRANGE};
+  cli_dial dial;
+  ssize_t len = 0;
+
+  if (cli_dial_init(&dial, lk_transport_tcp()) &&
+      cli_dial_connect(&dial, &to, until) == CLI_DIAL_DONE &&
+      cli_dial_send_word(&dial, cli_words[0], until))
+    len = cli_dial_receive(&dial, until, answer, sizeof answer);
+  if (len > 0)
+    cli_word_read(&word, lk_bytes_of(answer, (size_t)len));
+  cli_dial_free(&dial);
+  return word.kind != CLI_WORD_STRANGE;
+}
+
+/* Whether a port that does not obey speaks TLS, whatever its certificate, or
+   would if it got a certificate. */
+static bool speaks_tls(const door *d, const struct addrinfo *a, int64_t until)
+{
+  const lk_tls_config any = {.size = sizeof any, .any_certificate = true};
+  lk_endpoint to = endpoint_of(d, a, &any);
+  lk_tls_connection found;
+  cli_dial dial;
+  bool does = false;
+
+  if (lk_transport_tls() == NULL)
+    return false;
+  if (cli_dial_init(&dial, lk_transport_tls()))
+    does = cli_dial_connect(&dial, &to, until) == CLI_DIAL_DONE ||
+           (lk_tls_inspect(dial.transport, &found, sizeof found) == 0 &&
+            found.version[0] != '\0');
+  cli_dial_free(&dial);
+  return does;
+}
+
+static bool speaks_other(door *d, const struct addrinfo *a)
+{
+  int64_t until = half_of(d->until);
+
+  d->news.other =
+      d->tls == NULL ? speaks_tls(d, a, until) : speaks_plain(d, a, until);
+  return d->news.other;
+}
+
+/* ---- connecting ------------------------------------------------------------
+ */
+
+static void note_connection(door *d)
+{
+  d->news.tls =
+      d->tls != NULL && lk_tls_inspect(d->dial.transport, &d->news.connection,
+                                       sizeof d->news.connection) == 0;
+}
+
+/* TLS failed on the connection. A port without TLS is asked for what it is. */
+static void tell_no_tls(door *d, const struct addrinfo *a)
+{
+  const lk_transport *t = d->dial.transport;
+  const char *mark = "TLS: ";
+  const char *why =
+      strncmp(t->why, mark, strlen(mark)) == 0 ? t->why + strlen(mark) : t->why;
+
+  note_connection(d);
+  d->news.cause = t->cause;
+  tell_error(d, CLI_KNOCK_NO_TLS, why);
+  if (t->cause == LK_TLS_NOT_TLS && speaks_other(d, a))
+    tell_error(d, CLI_KNOCK_NO_TLS, why);
+}
+
+/* TCP is connected, and TLS takes its time: is there any? */
+static cli_dialed wait_for_tls(door *d, const struct addrinfo *a)
+{
+  tell(d, CLI_KNOCK_SHAKING, NULL, 0);
+  if (!speaks_other(d, a))
+    return cli_dial_go_on(&d->dial, d->until);
+  tell(d, CLI_KNOCK_SHAKING, NULL, 0);
+  return CLI_DIAL_LATE;
+}
+
+/* Whether one address is connected. `*number`: an errno, or 0 once it is told
+   why TLS is not. */
+static bool call(door *d, const struct addrinfo *a, int64_t until, int *number)
+{
+  lk_endpoint to = endpoint_of(d, a, d->tls);
+  cli_dialed dialed;
+
+  name_address(d, a);
+  tell(d, CLI_KNOCK_CALLING, NULL, 0);
+  dialed =
+      cli_dial_connect(&d->dial, &to, d->tls == NULL ? until : soon(until));
+  *number = 0;
+  if (dialed == CLI_DIAL_LATE && !cli_dial_reached(&d->dial))
+    dialed = cli_dial_go_on(&d->dial, until);
+  if (dialed == CLI_DIAL_LATE && cli_dial_reached(&d->dial))
+    dialed = wait_for_tls(d, a);
+  else if (dialed == CLI_DIAL_LATE)
+    *number = ETIMEDOUT;
+  if (dialed == CLI_DIAL_FAILED && d->dial.transport->err != LK_ERR_TLS)
+    *number = d->dial.transport->number != 0 ? d->dial.transport->number : EIO;
+  else if (dialed == CLI_DIAL_FAILED)
+    tell_no_tls(d, a);
+  if (dialed != CLI_DIAL_DONE)
+    cli_dial_close(&d->dial);
+  return dialed == CLI_DIAL_DONE;
 }
 
 /* Each address gets its share of the time that is left. */
-static const struct addrinfo *find_open(door *d, const struct addrinfo *list,
-                                        int *fd)
+static const struct addrinfo *find_open(door *d, const struct addrinfo *list)
 {
   int64_t count = 0;
+  int number = 0;
 
   for (const struct addrinfo *a = list; a != NULL; a = a->ai_next)
     count++;
   for (const struct addrinfo *a = list; a != NULL; a = a->ai_next, count--) {
     int64_t now = cli_guard_clock();
+    int64_t until = now + (d->until - now) / count;
 
-    name_address(d, a);
-    tell(d, CLI_KNOCK_CALLING, NULL, 0);
-    *fd = dial(a, now + (d->until - now) / count);
-    if (*fd >= 0)
+    if (call(d, a, until, &number))
       return a;
+    if (number == 0)
+      return NULL;
   }
-  tell_error(d, CLI_KNOCK_CLOSED, strerror(errno));
+  tell_error(d, CLI_KNOCK_CLOSED, strerror(number));
   return NULL;
 }
 
-/* Ask, and take what comes until the other side hangs up or has nothing more to
-   say. Gives its length; -1: nothing came in time. */
-static ssize_t ask(int fd, const char *word, int64_t until, char *out,
-                   size_t size)
+/* ---- asking ----------------------------------------------------------------
+ */
+
+/* Ask and wait for the answer; a port that is silent is asked for TLS
+   meanwhile. Gives its length; 0: the server closed the connection; -1: nothing
+   came. */
+static ssize_t ask(door *d, const struct addrinfo *a, const char *word,
+                   char *answer, size_t size)
 {
-  size_t len = 0;
+  ssize_t len;
 
-  if (send(fd, word, WORD_LEN, MSG_NOSIGNAL) != WORD_LEN)
-    return 0;
-  while (len < size) {
-    if (!wait_for(fd, POLLIN, until))
-      return len == 0 ? -1 : (ssize_t)len;
-    ssize_t n = recv(fd, out + len, size - len, 0);
-
-    if (n <= 0)
-      break;
-    len += (size_t)n;
-    if (until > cli_guard_clock() + MOST_PAUSE_MS)
-      until = cli_guard_clock() + MOST_PAUSE_MS;
+  /* Why it was closed may have come before. */
+  (void)cli_dial_send_word(&d->dial, word, d->until);
+  len = cli_dial_receive(&d->dial, soon(d->until), answer, size);
+  if (len < 0) {
+    tell(d, CLI_KNOCK_OPEN, NULL, 0);
+    if (d->tls != NULL || !speaks_other(d, a))
+      len = cli_dial_receive(&d->dial, d->until, answer, size);
   }
-  return (ssize_t)len;
+  return len;
 }
 
-/* Ask one word after the other until one is obeyed. Each takes a connection;
-   `fd` is the first. */
-static void ask_words(door *d, const struct addrinfo *a, int fd)
+static bool is_strange(const char *answer, size_t len)
 {
+  cli_word word;
+
+  cli_word_read(&word, lk_bytes_of(answer, len));
+  return word.kind == CLI_WORD_STRANGE;
+}
+
+/* What came of one word. Gives whether another should be asked. */
+static bool take_answer(door *d, const struct addrinfo *a, const char *answer,
+                        ssize_t len)
+{
+  bool tls_failed =
+      d->dial.flow == LK_FLOW_FAILED && d->dial.transport->err == LK_ERR_TLS;
+
+  if (len <= 0 && tls_failed) { /* as TLS 1.3 refuses a certificate */
+    tell_no_tls(d, a);
+    return false;
+  }
+  if (d->tls == NULL && !d->news.other &&
+      (len == 0 || (len > 0 && is_strange(answer, (size_t)len))))
+    speaks_other(d, a);
+  if (len > 0)
+    tell(d, CLI_KNOCK_ANSWERED, answer, (size_t)len);
+  else if (d->news.stage != CLI_KNOCK_ANSWERED)
+    tell(d, len < 0 ? CLI_KNOCK_OPEN : CLI_KNOCK_HUNG_UP, NULL, 0);
+  return len > 0 && cli_word_off(lk_bytes_of(answer, (size_t)len));
+}
+
+/* Ask one word after the other until one is obeyed. Each takes a connection,
+   the first of which there is. */
+static void ask_words(door *d, const struct addrinfo *a)
+{
+  lk_endpoint to = endpoint_of(d, a, d->tls);
   char answer[sizeof d->news.text];
 
-  for (const char *const *word = cli_words; *word != NULL && fd >= 0; word++) {
-    ssize_t len = ask(fd, *word, d->until, answer, sizeof answer);
+  for (const char *const *word = cli_words; *word != NULL; word++) {
+    ssize_t len = ask(d, a, *word, answer, sizeof answer);
+    bool more = take_answer(d, a, answer, len);
 
-    close(fd);
-    fd = -1;
-    if (len > 0)
-      tell(d, CLI_KNOCK_ANSWERED, answer, (size_t)len);
-    else if (d->news.stage != CLI_KNOCK_ANSWERED)
-      tell(d, len < 0 ? CLI_KNOCK_OPEN : CLI_KNOCK_HUNG_UP, NULL, 0);
-    if (len > 0 && cli_word_off(lk_bytes_of(answer, (size_t)len)))
-      fd = dial(a, d->until);
+    cli_dial_close(&d->dial);
+    if (!more || word[1] == NULL ||
+        cli_dial_connect(&d->dial, &to, d->until) != CLI_DIAL_DONE)
+      return;
   }
 }
 
@@ -165,7 +302,6 @@ static void knock(door *d)
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
                            .ai_flags = AI_NUMERICSERV};
   struct addrinfo *list = NULL;
-  int fd = -1;
   int wrong = getaddrinfo(d->host, d->port, &hints, &list);
 
   if (wrong != 0) {
@@ -173,12 +309,18 @@ static void knock(door *d)
                wrong == EAI_SYSTEM ? strerror(errno) : gai_strerror(wrong));
     return;
   }
-  const struct addrinfo *a = find_open(d, list, &fd);
+  if (!cli_dial_init(&d->dial, transport_of(d->tls))) {
+    tell_error(d, CLI_KNOCK_CLOSED, strerror(ENOMEM));
+    return;
+  }
+  const struct addrinfo *a = find_open(d, list);
 
   if (a != NULL) {
+    note_connection(d);
     tell(d, CLI_KNOCK_OPEN, NULL, 0);
-    ask_words(d, a, fd);
+    ask_words(d, a);
   }
+  cli_dial_free(&d->dial);
   freeaddrinfo(list);
 }
 
@@ -212,9 +354,10 @@ static _Noreturn void be_child(door *d, uint16_t port, const int *fds)
 }
 
 int cli_knock_begin(cli_knock *k, const char *host, uint16_t port,
-                    int64_t patience_ms, struct ev_loop *loop)
+                    const lk_tls_config *tls, int64_t patience_ms,
+                    struct ev_loop *loop)
 {
-  door d = {.host = host, .until = cli_guard_clock() + patience_ms};
+  door d = {.host = host, .until = cli_guard_clock() + patience_ms, .tls = tls};
   int fds[2];
 
   if (pipe(fds) != 0)

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "cli/servers.h"
+#include "cli/tls_opinion.h"
 
 /* What a server's state means, and what to do about it. */
 typedef struct opinion {
@@ -53,9 +54,8 @@ static opinion judge_silent(const cli_server *s, cli_text *said)
     return (opinion){CLI_BROKEN, "session",
                      "its log says why; it may be full (maxClientCnxns)"};
   return (opinion){CLI_BROKEN, "session",
-                   "is that the client port of a ZooKeeper server, and without "
-                   "TLS? Then it may be full (maxClientCnxns) or have no "
-                   "quorum: its log tells"};
+                   "is that the client port of a ZooKeeper server? Then it may "
+                   "be full (maxClientCnxns) or have no quorum: its log tells"};
 }
 
 /* It could be talked to. */
@@ -82,6 +82,8 @@ static opinion judge(const cli_server *s, cli_text *said)
   const cli_knock_news *n = &s->knock.news;
 
   cli_text_printf(said, "%s: ", s->name);
+  if (n->other)
+    return (opinion){CLI_BROKEN, "tls", cli_tls_judge(n, said)};
   switch (n->stage) {
   case CLI_KNOCK_NAMING:
     cli_text_puts(said, "looking up the name does not end");
@@ -101,6 +103,9 @@ static opinion judge(const cli_server *s, cli_text *said)
     cli_text_add(said, n->text, n->len);
     return (opinion){CLI_BROKEN, "port",
                      "start ZooKeeper there, or correct the port"};
+  case CLI_KNOCK_SHAKING:
+  case CLI_KNOCK_NO_TLS:
+    return (opinion){CLI_BROKEN, "tls", cli_tls_judge(n, said)};
   case CLI_KNOCK_OPEN:
     cli_text_printf(said, "%s accepts connections and gives no answer",
                     n->address);
@@ -117,12 +122,18 @@ static void tell(const cli_server *s, cli_findings *f)
 {
   const cli_knock_news *n = &s->knock.news;
   cli_text said = {0};
+  bool tls_works = n->tls && n->stage != CLI_KNOCK_NO_TLS;
+
+  if (tls_works)
+    cli_tls_tell(s->name, n, s->all->options->tls.insecure, f);
   opinion o = judge(s, &said);
   cli_json *facts = cli_findings_begin(f, o.verdict, o.layer);
 
   cli_json_text(facts, "server", lk_text(s->name));
   if (n->address[0] != '\0')
     cli_json_text(facts, "address", lk_text(n->address));
+  if (!tls_works)
+    cli_tls_facts(n, facts);
   if (s->word.version.at != NULL)
     cli_json_text(facts, "version", s->word.version);
   if (s->word.mode.at != NULL)
@@ -169,10 +180,21 @@ static void tell_strangers(const cli_server *a, const cli_server *b,
   cli_findings_end(f, &said, "name the servers of one ensemble only");
 }
 
+/* They are all shown the same one. */
+static void tell_own_certificate(const cli_servers *s, cli_findings *f)
+{
+  for (size_t i = 0; i < s->count; i++)
+    if (s->items[i].knock.news.tls) {
+      cli_tls_tell_own(&s->items[i].knock.news.connection.own, f);
+      return;
+    }
+}
+
 void cli_servers_tell(const cli_servers *s, cli_findings *f)
 {
   for (size_t i = 0; i < s->count; i++)
     tell(&s->items[i], f);
+  tell_own_certificate(s, f);
   for (size_t i = 0; i < s->count; i++)
     for (size_t k = i + 1; k < s->count; k++)
       if (are_strangers(&s->items[i], &s->items[k])) {

@@ -65,14 +65,34 @@ size_t cli_servers_serving(const cli_servers *s)
 /* ---- examining one ---------------------------------------------------------
  */
 
+/* With TLS 1.3 a server refuses a client's certificate when both think the
+   connection stands, and the word may be lost with it. */
+static void take_tls_trouble(cli_server *s, const char *text)
+{
+  cli_knock_news *n = &s->knock.news;
+  const char *mark = strstr(text, "TLS: ");
+
+  n->stage = CLI_KNOCK_NO_TLS;
+  n->cause = lk_client_tls_cause(s->client);
+  n->len = 0;
+  if (mark != NULL) {
+    text = mark + strlen("TLS: ");
+    n->len = strlen(text) < sizeof n->text ? strlen(text) : sizeof n->text;
+    memcpy(n->text, text, n->len);
+  }
+}
+
 /* The library's text begins with the server's name. */
 static void take_trouble(cli_server *s)
 {
   size_t len = strlen(s->name);
   const char *text;
+  int err = lk_client_trouble(s->client, &text);
 
-  if (lk_client_trouble(s->client, &text) == 0)
+  if (err == 0)
     return;
+  if (err == LK_ERR_TLS && s->timeout_ms == 0)
+    take_tls_trouble(s, text);
   if (strncmp(text, s->name, len) == 0 && text[len] == ':')
     text += len + 2;
   s->trouble.len = 0;
@@ -147,6 +167,8 @@ static bool may_serve(const cli_server *s)
 {
   const cli_knock_news *n = &s->knock.news;
 
+  if (n->other)
+    return false;
   return n->stage == CLI_KNOCK_HUNG_UP || (n->stage == CLI_KNOCK_ANSWERED &&
                                            s->word.kind != CLI_WORD_NO_QUORUM &&
                                            s->word.kind != CLI_WORD_READ_ONLY);
@@ -201,6 +223,10 @@ static void on_impatience(struct ev_loop *loop, ev_timer *timer, int events)
 
 static int begin_all(cli_servers *s)
 {
+  const cli_options *o = s->options;
+  const lk_tls_config tls = cli_tls_config(&o->tls);
+  bool selected = cli_tls_selected(&o->tls, o->hosts);
+
   for (size_t i = 0; i < s->count; i++) {
     cli_server *one = &s->items[i];
 
@@ -208,7 +234,8 @@ static int begin_all(cli_servers *s)
     one->knock.over = on_knocked;
     one->knock.arg = one;
     if (cli_knock_begin(&one->knock, one->host, one->port,
-                        s->options->connect_timeout_ms, s->loop) != 0)
+                        selected ? &tls : NULL, o->connect_timeout_ms,
+                        s->loop) != 0)
       return LK_ERR_SYSTEM;
   }
   /* Not before: it may start threads, and processes with threads should not be

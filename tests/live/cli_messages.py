@@ -260,6 +260,22 @@ def wrong_servers_are_shown():
                  "-z", servers, *words(verb, "/x", *SOON))
 
 
+def files_of_tls_that_cannot_be_used_are_named():
+    """Before any server is asked; the rest is in cli_tls.py."""
+    text = "cannot read /nowhere: No such file or directory"
+    if "tls" in run("--version").out.split():
+        option, variable = "--cacert: " + text, "LATCHKEY_TLS_CACERT: " + text
+    else:
+        option = variable = ("this build of latchkey has no TLS: it was built "
+                             "without OpenSSL")
+    for (verb,) in (*VERBS, ("doctor",)):
+        says(125, option, "--cacert", "/nowhere", "-z", CLOSED,
+             *words(verb, "/x"))
+    says(125, variable, "-z", "tls://" + CLOSED, "ls", "/",
+         env=dict(os.environ, LATCHKEY_TLS_CACERT="/nowhere"))
+    usage("unknown option --tls", "fence", "--tls", "f", "1")
+
+
 def attempts_are_mentioned_after_a_second():
     """They were after ten, when there were no more."""
     there = CLOSED
@@ -742,6 +758,7 @@ live.run(live.together(
     every_verb_says_why_it_cannot_connect,
     connect_failures_name_the_likely_cause,
     wrong_servers_are_shown,
+    files_of_tls_that_cannot_be_used_are_named,
     attempts_are_mentioned_after_a_second,
     a_missing_chroot_is_named,
     a_lost_connection_is_named,

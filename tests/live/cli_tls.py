@@ -8,7 +8,9 @@ import os
 import select
 import socket
 import ssl
+import subprocess
 import threading
+from concurrent import futures
 
 import command
 from command import expect, run, start
@@ -177,7 +179,7 @@ def empty_variable_counts_as_unset():
 def insecure_prints_a_line_at_each_run():
     where = ("-z", want.tls, "--insecure")
     line = "latchkey: warning: " + INSECURE + "\n"
-    for words in (("ls", "/"), ("status", "/insecure"),
+    for words in (("ls", "/"), ("status", "/insecure"), ("doctor",),
                   ("run", "/insecure", "true"),
                   ("run", "-q", "/insecure", "true")):
         done = expect(0, *where, *words)
@@ -307,10 +309,12 @@ def failed_connection_names_cause_and_remedy():
              "CA in the chain"),
             ("server-purpose", trust, REFUSED + "unsuitable certificate "
              "purpose; the server's log says more")):
-        with front(certificate) as there:
+        with front(certificate) as there, \
+                futures.ThreadPoolExecutor(2) as pool:
             address = there.partition("//")[2]
-            for verb in (("ls", "/"), ("run", "/x", "true")):
-                says_soon(text % address, "-z", there, *options, *SOON, *verb)
+            list(pool.map(lambda verb: says_soon(
+                text % address, "-z", there, *options, *SOON, *verb), (
+                    ("ls", "/"), ("run", "/x", "true"))))
     with front("server-chain") as there:
         lists("-z", there, *trust, "--crl", file("crl-chain.pem"))
 
@@ -392,6 +396,179 @@ def subject_of_the_client_is_an_identity():
         assert run(*where, *other, "get", "/tls-own").code == 125
 
 
+# ---- the doctor -------------------------------------------------------------------
+
+ADVICE = {
+    "name": "name the server in -z as its certificate does, or say --tls-name",
+    "issuer": "--cacert must name the CA that signed it (and the server must "
+    "send the CAs in between)",
+    "expired": "renew it; if it is current, correct the clock",
+    "early": "is the clock of this machine right?",
+    "revoked": "its CA has withdrawn it: the server needs another one",
+    "crl": "the file of --crl needs the current list of each CA in the chain",
+    "wanted": "--cert and --key give one",
+    "refused": "its trust store must hold the CA of --cert, which must be "
+    "current and for clients",
+    "plain": "connect to its secureClientPort, or leave TLS out",
+    "tls": "select it with tls:// in front of the servers or --tls; --cacert "
+    "names the CA",
+    "silent": "does the server hang, or is that another port than its "
+    "secureClientPort?"}
+
+
+def examine(*words, code, **options):
+    """What the doctor finds, as JSON, but for the clocks: where much is going
+    on processes stand still for a while."""
+    done = run("doctor", "--json", *words, **options)
+    assert done.code == code, done
+    (facts,) = done.json()
+    return [f for f in facts["findings"] if f["layer"] != "clocks"]
+
+
+def layers(findings):
+    return [(f["layer"], f["verdict"]) for f in findings]
+
+
+def doctor_shows_the_tls_connection():
+    where = ("-z", want.tls, "--cacert", file("ca.crt"))
+    findings = examine(*where, *own("client"), code=0)
+    assert layers(findings) == [
+        (layer, "ok") for layer in ("tls", "server", "certificate", "session",
+                                    "round-trip", "access")], findings
+    tls, _, mine = findings[:3]
+    assert tls["tls_version"] == "TLSv1.2" and "AES" in tls["cipher"], tls
+    assert tls["verified"] is True and tls["server"] == want.tls[6:], tls
+    theirs = tls["certificate"]
+    assert theirs["subject"] == "CN=server,O=latchkey", tls
+    assert theirs["issuer"] == "CN=test CA,O=latchkey", tls
+    assert theirs["names"].startswith("localhost, zookeeper.test, 127."), tls
+    assert theirs["not_before"] == "2020-01-01T00:00:00.000Z", tls
+    assert theirs["not_after"] == "2049-12-31T23:59:59.000Z", tls
+    assert 5000 < theirs["days_left"] < 9000, tls
+    assert tls["text"].endswith(
+        ", issued by CN=test CA,O=latchkey, expires in %d days, on 2049-12-31" %
+        theirs["days_left"]), tls
+    assert mine["certificate"]["subject"] == "CN=alice,O=latchkey", mine
+    assert "text" in mine and "password" not in json.dumps(findings)
+    # Without one there is none to show.
+    assert "certificate" not in dict(layers(examine(*where, code=0)))
+    with front("server", version=ssl.TLSVersion.TLSv1_3) as there:
+        findings = examine("-z", there, *where[2:], code=0)
+        assert findings[0]["tls_version"] == "TLSv1.3", findings
+
+
+def doctor_warns_of_certificates_that_expire_soon():
+    """One of ten days, as a server's and as a client's."""
+    new = os.path.join(want.dir, "tls", "soon")
+    ca = file("ca.crt"), file("ca.key")
+    for words in (
+            ("req", "-new", "-newkey", "ec", "-pkeyopt",
+             "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=soon",
+             "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", new + ".key",
+             "-out", new + ".csr"),
+            ("x509", "-req", "-in", new + ".csr", "-CA", ca[0], "-CAkey", ca[1],
+             "-set_serial", "4711", "-days", "10", "-copy_extensions", "copy",
+             "-out", new + ".crt")):
+        subprocess.run(["openssl", *words], check=True, capture_output=True)
+    with front("soon") as there:
+        findings = examine("-z", there, "--cacert", ca[0], *own("soon"), code=0)
+        assert layers(findings)[:3] == [
+            ("tls", "note"), ("server", "ok"), ("certificate", "note")], findings
+        for one in (findings[0], findings[2]):
+            assert one["certificate"]["days_left"] in (9, 10), one
+            assert one["advice"] == "renew it", one
+    mine = examine("-z", want.tls, "--cacert", ca[0], *own("client-expired"),
+                   code=1)[-1]
+    assert (mine["layer"], mine["verdict"]) == ("certificate", "broken"), mine
+    assert mine["text"].endswith("expired on 2021-01-01"), mine
+
+
+def doctor_names_what_is_wrong_with_a_certificate():
+    trust = ("--cacert", file("ca.crt"))
+    crl = ("--crl", file("crl.pem"))
+    issued = " (it is issued by CN=test CA,O=latchkey)"
+    for certificate, options, text, advice in (
+            ("server-wrong-address", trust,
+             "the server's certificate is for 127.254.254.254, not for 127.0.0.1",
+             "name"),
+            ("server", (*trust, "--tls-name", "zk.example"), None, "name"),
+            ("server", ("--cacert", file("other-ca.crt")), "the server's "
+             "certificate is refused: unable to get local issuer certificate" +
+             issued, "issuer"),
+            ("server-expired", trust, "the server's certificate is refused: "
+             "certificate has expired (expired on 2021-01-01)", "expired"),
+            ("server-early", trust, "the server's certificate is refused: "
+             "certificate is not yet valid (not valid before 2050-01-01)",
+             "early"),
+            ("server-revoked", (*trust, *crl), "the server's certificate is "
+             "refused: certificate revoked" + issued, "revoked"),
+            ("server", (*trust, "--crl", file("crl-expired.pem")), "the server's "
+             "certificate is refused: CRL has expired" + issued, "crl")):
+        with front(certificate) as there:
+            address = there.partition("//")[2]
+            (one,) = examine("-z", there, *options, code=1)
+            assert (one["layer"], one["verdict"]) == ("tls", "broken"), one
+            assert one["advice"] == ADVICE[advice], one
+            assert text is None or one["text"] == address + ": " + text, one
+            assert one["tls_version"] == "TLSv1.2", one
+            assert one["certificate"]["subject"].endswith("O=latchkey"), one
+            line = expect(1, "doctor", "-z", there, *options).out.splitlines()[0]
+            assert line.startswith("broken  tls          " + address), line
+            assert line.endswith("; " + ADVICE[advice]), line
+
+
+def doctor_names_a_client_certificate_that_is_wanted_or_refused():
+    trust = ("--cacert", file("ca.crt"))
+    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        with front("server", trust="ca", version=version) as there:
+            (one,) = examine("-z", there, *trust, code=1)
+            assert (one["layer"], one["advice"]) == ("tls", ADVICE["wanted"]), one
+            assert "wants a client certificate: " in one["text"], one
+            one, mine = examine("-z", there, *trust, *own("client-other-ca"),
+                                code=1)
+            assert (one["layer"], one["advice"]) == (
+                "tls", ADVICE["refused"]), one
+            assert mine["certificate"]["issuer"] == "CN=other CA,O=latchkey"
+            assert layers(examine("-z", there, *trust, *own("client"),
+                                  code=0))[0] == ("tls", "ok")
+
+
+def doctor_tries_the_other_transport():
+    plain, secure = want.addresses[0], want.tls_addresses[0]
+    trust = ("--cacert", file("ca.crt"))
+    (one,) = examine("-z", "tls://" + plain, *trust, code=1)
+    assert one["layer"] == "tls" and one["advice"] == ADVICE["plain"], one
+    assert one["text"] == "%s: %s speaks no TLS: it is a port of plain TCP" % (
+        plain, plain), one
+    # A port that demands a client certificate speaks TLS as well.
+    with front("server-other-ca", trust="ca") as there:
+        for address in (secure, there.partition("//")[2]):
+            (one,) = examine("-z", address, code=1)
+            assert (one["layer"], one["advice"]) == ("tls", ADVICE["tls"]), one
+            assert one["text"] == "%s: %s speaks TLS, which is not selected" % (
+                address, address), one
+    # Neither.
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        silent = "127.0.0.1:%d" % door.getsockname()[1]
+        (one,) = examine("-z", "tls://" + silent, *trust, "--connect-timeout",
+                         "1.5", code=1)
+        assert (one["layer"], one["advice"]) == ("tls", ADVICE["silent"]), one
+        assert one["text"] == "%s: %s accepts connections and does not answer " \
+            "by TLS" % (silent, silent), one
+        (one,) = examine("-z", silent, "--connect-timeout", "1.5", code=1)
+        assert one["layer"] == "answer", one
+    (one,) = examine("-z", "tls://127.0.0.1:1", *trust, code=1)
+    assert (one["layer"], one["verdict"]) == ("port", "broken"), one
+
+
+def doctor_says_what_is_not_verified():
+    with front("server-self") as there:
+        one = examine("-z", there, "--insecure", code=0)[0]
+        assert (one["layer"], one["verdict"]) == ("tls", "note"), one
+        assert one["verified"] is False, one
+        assert "certificate not verified, for localhost" in one["text"], one
+
+
 with zkserver.Server("--tls", "--tls-client-auth", "want", "--config",
                      "authProvider.x509=org.apache.zookeeper.server.auth."
                      "X509AuthenticationProvider") as want:
@@ -409,6 +586,13 @@ with zkserver.Server("--tls", "--tls-client-auth", "want", "--config",
         failed_connection_is_told_as_json,
         port_without_tls_is_named,
         client_certificate_that_is_missing_or_wrong_is_named),
+        live.together(
         failed_connection_names_cause_and_remedy,
+        doctor_shows_the_tls_connection,
+        doctor_warns_of_certificates_that_expire_soon,
+        doctor_names_what_is_wrong_with_a_certificate,
+        doctor_names_a_client_certificate_that_is_wanted_or_refused,
+        doctor_tries_the_other_transport,
+        doctor_says_what_is_not_verified),
         run_holds_a_lock_over_tls,
         subject_of_the_client_is_an_identity)
