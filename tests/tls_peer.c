@@ -3,21 +3,26 @@
 
 #include "tls_peer.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { DAY_S = 24 * 60 * 60 };
 
+/* Also for programs that are no tests. */
 static void must(bool ok)
 {
-  ck_assert_msg(ok, "OpenSSL: %s", ERR_error_string(ERR_peek_error(), NULL));
+  if (ok)
+    return;
+  perror("the TLS server of the test");
+  ERR_print_errors_fp(stderr);
+  abort();
 }
 
 /* ---- certificates ---------------------------------------------------------
@@ -88,7 +93,7 @@ static char *text_of(BIO *bio)
   long len = BIO_get_mem_data(bio, &bytes);
   char *text = malloc((size_t)len + 1);
 
-  ck_assert_ptr_nonnull(text);
+  must(text != NULL);
   memcpy(text, bytes, (size_t)len);
   text[len] = '\0';
   BIO_free(bio);
@@ -159,14 +164,14 @@ static void listen_somewhere(tls_server *s)
   const int room = 16 * 1024;
   socklen_t len = sizeof s->at;
 
-  ck_assert(lk__address_parse(&s->at, "127.0.0.1"));
+  must(lk__address_parse(&s->at, "127.0.0.1"));
   s->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  ck_assert_int_ge(s->listener, 0);
+  must(s->listener >= 0);
   /* so that a few megabytes fill it */
   setsockopt(s->listener, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
-  ck_assert_int_eq(bind(s->listener, &s->at.any, sizeof s->at.v4), 0);
-  ck_assert_int_eq(listen(s->listener, 8), 0);
-  ck_assert_int_eq(getsockname(s->listener, &s->at.any, &len), 0);
+  must(bind(s->listener, &s->at.any, sizeof s->at.v4) == 0);
+  must(listen(s->listener, 8) == 0);
+  must(getsockname(s->listener, &s->at.any, &len) == 0);
 }
 
 void tls_server_open(tls_server *s, const tls_identity *own,

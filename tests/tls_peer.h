@@ -60,7 +60,7 @@ void tls_server_open(tls_server *s, const tls_identity *own,
                      const tls_identity *trust);
 /** Accept, go on with the handshake, receive: whatever is possible now. */
 void tls_server_step(tls_server *s);
-/** All of it, or the test fails. */
+/** All of it, or the program aborts. */
 void tls_server_send(tls_server *s, const void *bytes, size_t len);
 /** Close the connection, with or without the alert that announces it. */
 void tls_server_hang_up(tls_server *s, bool announced);

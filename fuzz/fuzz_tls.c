@@ -1,0 +1,647 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/*
+ * What a TLS peer may send. The first byte selects one of two peers:
+ *
+ * - even: the input is all that the peer sends, as chunks with a byte of length
+ *   before each. No such input can prove a name: the handshake has to fail.
+ * - odd: an OpenSSL server in this process, and somebody between it and the
+ *   client who executes the input: see enum step. The client may only connect
+ *   to a server whose certificate is right, what it receives must be what the
+ *   server sent, and if nobody changes a byte everything must arrive.
+ *
+ * The bytes go through memory: this program has a TCP transport of its own. No
+ * step may end without a reason: READ only after the TCP transport said so, or
+ * after many reads. OpenSSL draws random bytes, so no two runs are the same.
+ */
+
+#include <latchkey/client.h>
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "net/tcp.h"
+#include "tls_peer.h"
+
+enum {
+  MOST_STEPS = 100000,
+  MOST_READS = 256, /* in a step */
+  FROM_CLIENT = 300,
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool is_so)
+{
+  if (!is_so)
+    abort();
+}
+
+static unsigned char pattern(size_t i)
+{
+  return (unsigned char)(i * 31 + i / 251);
+}
+
+static bool is_pattern(const unsigned char *at, size_t len, size_t from)
+{
+  for (size_t i = 0; i < len; i++) {
+    if (at[i] != pattern(from + i))
+      return false;
+  }
+  return true;
+}
+
+static void append(lk_buf *b, const void *bytes, size_t len)
+{
+  must(len == 0 || lk__buf_append(b, bytes, len));
+}
+
+/* ---- TCP in memory --------------------------------------------------------
+ */
+
+static struct {
+  lk_buf to_client, to_server;
+  bool ended;      /* once `to_client` is read */
+  bool reset;      /* and so it is */
+  size_t most;     /* bytes in one read */
+  size_t room;     /* bytes that the client may write before it has to wait */
+  unsigned reads;  /* in this step of the client */
+  lk_flow blocked; /* why the last call did not do all; or DONE */
+} wire;
+
+static lk_flow wire_open(lk_transport *t, const lk_endpoint *to)
+{
+  (void)t;
+  (void)to;
+  return LK_FLOW_WRITE;
+}
+
+static lk_flow wire_handshake(lk_transport *t)
+{
+  (void)t;
+  return LK_FLOW_DONE;
+}
+
+static lk_flow wire_send(lk_transport *t, const void *bytes, size_t len,
+                         size_t *done)
+{
+  *done = 0;
+  if (wire.reset)
+    return lk__transport_fail(t, LK_ERR_LOSS, "send", EPIPE);
+  *done = len < wire.room ? len : wire.room;
+  wire.room -= *done;
+  append(&wire.to_server, bytes, *done);
+  wire.blocked = *done < len ? LK_FLOW_WRITE : LK_FLOW_DONE;
+  return wire.blocked;
+}
+
+static lk_flow wire_recv(lk_transport *t, void *room, size_t size, size_t *got)
+{
+  size_t len = lk__buf_len(&wire.to_client);
+
+  must(++wire.reads <= MOST_READS);
+  len = len < size ? len : size;
+  *got = len < wire.most ? len : wire.most;
+  wire.blocked = LK_FLOW_DONE;
+  if (*got == 0 && wire.reset)
+    return lk__transport_fail(t, LK_ERR_LOSS, "receive", ECONNRESET);
+  if (*got == 0 && wire.ended)
+    return LK_FLOW_END;
+  if (*got == 0) {
+    wire.blocked = LK_FLOW_READ;
+    return LK_FLOW_READ;
+  }
+  memcpy(room, lk__buf_bytes(&wire.to_client), *got);
+  lk__buf_consume(&wire.to_client, *got);
+  return LK_FLOW_DONE;
+}
+
+static void wire_close(lk_transport *t)
+{
+  (void)t;
+}
+
+/* In place of that of the library. */
+const lk_transport_type *lk_transport_tcp(void)
+{
+  static const lk_transport_type type = {
+      .size = sizeof(lk_tcp),
+      .open = wire_open,
+      .handshake = wire_handshake,
+      .send = wire_send,
+      .recv = wire_recv,
+      .close = wire_close,
+  };
+
+  return &type;
+}
+
+static void wire_reset(void)
+{
+  lk__buf_free(&wire.to_client);
+  lk__buf_free(&wire.to_server);
+  wire.ended = wire.reset = false;
+  wire.most = wire.room = SIZE_MAX;
+}
+
+/* ---- the client -----------------------------------------------------------
+ */
+
+static struct {
+  lk_transport *t;
+  lk_tls_config config;
+  lk_flow flow; /* of the last step */
+  bool connected;
+  size_t sent;
+  size_t received;
+} client;
+
+static void client_check_failure(void)
+{
+  const char *why = client.t->why;
+  size_t len = strnlen(why, sizeof client.t->why);
+
+  must(client.t->err < 0 && len > 0 && len < sizeof client.t->why);
+  for (size_t i = 0; i < len; i++)
+    must(why[i] >= ' ' && why[i] < 0x7f);
+}
+
+/* What every step owes. */
+static void client_check(lk_flow flow)
+{
+  client.flow = flow;
+  if (flow == LK_FLOW_READ)
+    must(wire.blocked == LK_FLOW_READ || wire.reads >= MOST_READS);
+  if (flow == LK_FLOW_WRITE)
+    must(wire.blocked == LK_FLOW_WRITE || !client.connected);
+  if (flow == LK_FLOW_FAILED)
+    client_check_failure();
+}
+
+static void client_send(const lk_transport_type *type)
+{
+  unsigned char bytes[FROM_CLIENT];
+  size_t done;
+
+  for (size_t i = 0; i < sizeof bytes; i++)
+    bytes[i] = pattern(i);
+  client_check(type->send(client.t, bytes + client.sent,
+                          sizeof bytes - client.sent, &done));
+  must(client.flow != LK_FLOW_END && done <= sizeof bytes - client.sent);
+  client.sent += done;
+}
+
+static void client_receive(const lk_transport_type *type)
+{
+  unsigned char room[1000];
+  size_t got;
+
+  client_check(type->recv(client.t, room, sizeof room, &got));
+  must((client.flow == LK_FLOW_DONE) == (got > 0) && got <= sizeof room);
+  must(is_pattern(room, got, client.received));
+  client.received += got;
+}
+
+/* One step, or two once it is connected. */
+static void client_step(void)
+{
+  const lk_transport_type *type = lk_transport_tls();
+
+  wire.reads = 0;
+  if (!client.connected) {
+    client_check(type->handshake(client.t));
+    must(client.flow != LK_FLOW_END);
+    client.connected = client.flow == LK_FLOW_DONE;
+    return;
+  }
+  if (client.sent < FROM_CLIENT)
+    client_send(type);
+  wire.reads = 0;
+  /* it is allowed after a failed send() */
+  client_receive(type);
+}
+
+static bool client_over(void)
+{
+  return client.flow == LK_FLOW_FAILED || client.flow == LK_FLOW_END;
+}
+
+static void client_open(void)
+{
+  static lk_address address;
+  const lk_endpoint to = {.address = &address.any,
+                          .address_len = sizeof address.v4,
+                          .host = "zk.test",
+                          .tls = &client.config};
+
+  must(lk__address_parse(&address, "127.0.0.1"));
+  client.connected = false;
+  client.sent = client.received = 0;
+  client_check(lk_transport_tls()->open(client.t, &to));
+  must(client.flow == LK_FLOW_WRITE);
+}
+
+static void client_new(void)
+{
+  client.t = calloc(1, lk_transport_tls()->size);
+  must(client.t != NULL);
+  client.t->fd = -1;
+}
+
+static void client_free(void)
+{
+  lk_transport_tls()->end(client.t);
+  free(client.t);
+}
+
+/* ---- the input ------------------------------------------------------------
+ */
+
+typedef struct script {
+  const uint8_t *at;
+  size_t left;
+} script;
+
+static uint8_t script_byte(script *s)
+{
+  if (s->left == 0)
+    return 0;
+  s->left--;
+  return *s->at++;
+}
+
+static size_t script_bytes(script *s, size_t most, const uint8_t **out)
+{
+  size_t len = most < s->left ? most : s->left;
+
+  *out = s->at;
+  s->at += len;
+  s->left -= len;
+  return len;
+}
+
+/* ---- a peer that sends the input -------------------------------------------
+ */
+
+static void run_raw(script *s)
+{
+  wire_reset();
+  client_open();
+  for (int i = 0; !client_over(); i++) {
+    const uint8_t *bytes;
+
+    must(i < MOST_STEPS);
+    client_step();
+    must(client.flow != LK_FLOW_DONE);
+    if (client.flow != LK_FLOW_READ || lk__buf_len(&wire.to_client) > 0)
+      continue;
+    wire.ended = s->left == 0;
+    size_t len = script_bytes(s, script_byte(s), &bytes);
+
+    append(&wire.to_client, bytes, len);
+  }
+  lk_transport_tls()->close(client.t);
+}
+
+/* ---- an OpenSSL server -----------------------------------------------------
+ */
+
+/* Its certificate. */
+enum { RIGHT, WRONG_NAME, WRONG_CA, EXPIRED, IDENTITIES };
+
+static struct {
+  SSL_CTX *contexts[IDENTITIES];
+  SSL *ssl;
+  size_t sent, received;
+  bool closed; /* announced, or failed */
+} server;
+
+static void server_open(int identity, bool old, bool asks)
+{
+  server.ssl = SSL_new(server.contexts[identity]);
+  BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_mem());
+
+  must(server.ssl != NULL && in != NULL && out != NULL);
+  SSL_set_bio(server.ssl, in, out);
+  SSL_set_accept_state(server.ssl);
+  if (old)
+    SSL_set_max_proto_version(server.ssl, TLS1_2_VERSION);
+  if (asks)
+    SSL_set_verify(server.ssl, SSL_VERIFY_PEER, NULL);
+  server.sent = server.received = 0;
+  server.closed = false;
+}
+
+static bool server_ready(void)
+{
+  return SSL_is_init_finished(server.ssl) && !server.closed;
+}
+
+static void server_receive(void)
+{
+  unsigned char room[1000];
+  size_t got = 0;
+
+  while (SSL_read_ex(server.ssl, room, sizeof room, &got) == 1) {
+    must(is_pattern(room, got, server.received));
+    server.received += got;
+  }
+}
+
+/* All that it can do with what the client has sent. */
+static void server_step(void)
+{
+  size_t len = lk__buf_len(&wire.to_server);
+
+  ERR_clear_error();
+  if (len > 0)
+    must(BIO_write(SSL_get_rbio(server.ssl), lk__buf_bytes(&wire.to_server),
+                   (int)len) == (int)len);
+  lk__buf_consume(&wire.to_server, len);
+  if (!server.closed) {
+    if (!SSL_is_init_finished(server.ssl))
+      (void)SSL_do_handshake(server.ssl);
+    if (SSL_is_init_finished(server.ssl))
+      server_receive();
+  }
+  ERR_clear_error();
+}
+
+static void server_send(size_t len)
+{
+  unsigned char bytes[4096];
+  size_t n = 0;
+
+  must(len <= sizeof bytes);
+  for (size_t i = 0; i < len; i++)
+    bytes[i] = pattern(server.sent + i);
+  if (SSL_write_ex(server.ssl, bytes, len, &n) == 1)
+    server.sent += n;
+  ERR_clear_error();
+}
+
+enum { NEW_KEYS, TICKET, RENEGOTIATION, CLOSE, BEHAVIOURS };
+
+static void server_behave(int how)
+{
+  switch (how) {
+  case NEW_KEYS:
+    (void)SSL_key_update(server.ssl, SSL_KEY_UPDATE_REQUESTED);
+    (void)SSL_do_handshake(server.ssl);
+    break;
+  case TICKET:
+    (void)SSL_new_session_ticket(server.ssl);
+    (void)SSL_do_handshake(server.ssl);
+    break;
+  case RENEGOTIATION:
+    (void)SSL_renegotiate(server.ssl);
+    (void)SSL_do_handshake(server.ssl);
+    break;
+  default:
+    (void)SSL_shutdown(server.ssl);
+    server.closed = true;
+    break;
+  }
+  ERR_clear_error();
+}
+
+/* ---- and somebody between them ---------------------------------------------
+ */
+
+/* A byte of the input: its lower three bits, and a number above them. */
+enum step {
+  PASS,   /* so many bytes, eight times */
+  FLIP,   /* a byte, with the next byte of the input */
+  INSERT, /* so many bytes of the input */
+  DROP,   /* so many bytes */
+  END,    /* of the connection: by a reset if the number is odd */
+  SEND,   /* the server sends a hundred times so many bytes */
+  BEHAVE, /* it does something else */
+  LIMIT,  /* bytes of a read, if the number is odd; else of a write */
+};
+
+static struct {
+  lk_buf held;    /* came from the server, not passed on */
+  size_t passing; /* bytes of `held` that are decided on */
+  bool tampers;   /* something has been changed */
+} between;
+
+static void pass(size_t len)
+{
+  append(&wire.to_client, lk__buf_bytes(&between.held), len);
+  lk__buf_consume(&between.held, len);
+}
+
+static void pass_decided(void)
+{
+  size_t len = lk__buf_len(&between.held);
+
+  len = len < between.passing ? len : between.passing;
+  pass(len);
+  between.passing -= len;
+}
+
+static void cut(bool reset)
+{
+  between.tampers = true;
+  wire.ended = !reset;
+  wire.reset = reset;
+}
+
+static void limit(size_t number)
+{
+  if (number % 2 == 1)
+    wire.most = number;
+  else
+    wire.room = number;
+}
+
+static void flip(uint8_t with)
+{
+  unsigned char byte = lk__buf_bytes(&between.held)[0] ^ with;
+
+  between.tampers = between.tampers || with != 0;
+  append(&wire.to_client, &byte, 1);
+  lk__buf_consume(&between.held, 1);
+}
+
+static void insert(script *s, size_t number)
+{
+  const uint8_t *bytes;
+  size_t len = script_bytes(s, number, &bytes);
+
+  between.tampers = between.tampers || len > 0;
+  append(&wire.to_client, bytes, len);
+}
+
+static void drop(size_t number)
+{
+  size_t len = lk__buf_len(&between.held);
+
+  between.tampers = true;
+  lk__buf_consume(&between.held, number < len ? number : len);
+}
+
+static void obey(script *s)
+{
+  uint8_t byte = script_byte(s);
+  size_t number = byte >> 3;
+
+  switch ((enum step)(byte & 7)) {
+  case PASS: between.passing = 8 * number + 1; break;
+  case FLIP:
+    if (lk__buf_len(&between.held) > 0)
+      flip(script_byte(s));
+    break;
+  case INSERT: insert(s, number); break;
+  case DROP: drop(number + 1); break;
+  case END: cut(number % 2 == 1); break;
+  case SEND:
+    if (server_ready())
+      server_send(100 * number + 1);
+    break;
+  case BEHAVE:
+    /* it takes the client's refusal of a renegotiation for a failure */
+    between.tampers = between.tampers || number % BEHAVIOURS == RENEGOTIATION;
+    if (server_ready())
+      server_behave((int)(number % BEHAVIOURS));
+    break;
+  case LIMIT: limit(number); break;
+  }
+}
+
+static void take_from_server(void)
+{
+  char room[4096];
+  int n;
+
+  server_step();
+  while ((n = BIO_read(SSL_get_wbio(server.ssl), room, sizeof room)) > 0)
+    append(&between.held, room, (size_t)n);
+}
+
+/* The client can do nothing more with what it has. */
+static void turn(script *s)
+{
+  wire.room = wire.room > SIZE_MAX / 2 ? SIZE_MAX : 64;
+  take_from_server();
+  pass_decided();
+  while (lk__buf_len(&wire.to_client) == 0 && s->left > 0 && !wire.ended &&
+         !wire.reset && between.passing == 0) {
+    obey(s);
+    take_from_server();
+    pass_decided();
+  }
+  if (lk__buf_len(&wire.to_client) > 0 || s->left > 0)
+    return;
+  between.passing = 0;
+  pass(lk__buf_len(&between.held));
+  if (lk__buf_len(&wire.to_client) == 0 && client.flow == LK_FLOW_READ &&
+      (!client.connected || client.sent == FROM_CLIENT))
+    wire.ended = true;
+}
+
+/* `decided on` but not there: then it is not waited for, or nobody would go on.
+ */
+static void turn_on(script *s)
+{
+  turn(s);
+  if (lk__buf_len(&wire.to_client) == 0 && lk__buf_len(&between.held) == 0)
+    between.passing = 0;
+}
+
+static void run_between(script *s, int identity, uint8_t options)
+{
+  bool right =
+      identity == RIGHT || (identity == WRONG_NAME && client.config.any_name);
+
+  wire_reset();
+  lk__buf_free(&between.held);
+  between.passing = 0;
+  between.tampers = false;
+  server_open(identity, (options & 4) != 0, (options & 8) != 0);
+  client_open();
+  for (int i = 0; !client_over(); i++) {
+    must(i < MOST_STEPS);
+    client_step();
+    must(!client.connected || right);
+    if (client.flow == LK_FLOW_READ || client.flow == LK_FLOW_WRITE)
+      turn_on(s);
+  }
+  must(client.received <= server.sent);
+  must(right || client.flow == LK_FLOW_FAILED);
+  if (right && !between.tampers)
+    must(client.flow == LK_FLOW_END && client.received == server.sent &&
+         (server.closed || server.received == FROM_CLIENT));
+  lk_transport_tls()->close(client.t);
+  SSL_free(server.ssl);
+}
+
+/* ---- all of it ------------------------------------------------------------
+ */
+
+static void start_server(int which, const tls_identity *own)
+{
+  static const unsigned char label[] = "latchkey";
+  SSL_CTX *c = SSL_CTX_new(TLS_server_method());
+
+  must(c != NULL && SSL_CTX_use_certificate(c, own->certificate) == 1 &&
+       SSL_CTX_use_PrivateKey(c, own->key) == 1 &&
+       SSL_CTX_set_session_id_context(c, label, sizeof label) == 1);
+  server.contexts[which] = c;
+}
+
+static void start(void)
+{
+  const tls_wish authority = {.ca = true, .from_days = -60, .days = 90};
+  const tls_wish right = {.names = "DNS:zk.test"};
+  const tls_wish wrong = {.names = "DNS:other.test"};
+  const tls_wish old = {.names = "DNS:zk.test", .from_days = -9, .days = 8};
+  tls_identity ca = tls_issue(NULL, "CA", &authority);
+  tls_identity other = tls_issue(NULL, "another CA", &authority);
+  tls_identity own[IDENTITIES] = {
+      [RIGHT] = tls_issue(&ca, "server", &right),
+      [WRONG_NAME] = tls_issue(&ca, "server", &wrong),
+      [WRONG_CA] = tls_issue(&other, "server", &right),
+      [EXPIRED] = tls_issue(&ca, "server", &old),
+  };
+  static char *pem;
+
+  wire.to_client.mem = wire.to_server.mem = between.held.mem = &lk__mem_libc;
+  for (int i = 0; i < IDENTITIES; i++) {
+    start_server(i, &own[i]);
+    tls_identity_free(&own[i]);
+  }
+  pem = tls_pem_of_certificate(&ca);
+  tls_identity_free(&ca);
+  tls_identity_free(&other);
+  client.config =
+      (lk_tls_config){.size = sizeof client.config, .ca_pem = lk_text(pem)};
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+  script s = {data, size};
+  uint8_t options = script_byte(&s);
+
+  if (client.config.size == 0)
+    start();
+  client_new();
+  client.config.any_name = (options & 64) != 0;
+  if ((options & 1) == 0) {
+    run_raw(&s);
+  } else {
+    run_between(&s, (options >> 4) % IDENTITIES, options);
+    if ((options & 2) != 0) /* perhaps the session is resumed */
+      run_between(&s, (options >> 4) % IDENTITIES, options);
+  }
+  client_free();
+  wire_reset();
+  lk__buf_free(&between.held);
+  return 0;
+}
