@@ -429,6 +429,8 @@ static struct {
   lk_buf held;    /* came from the server, not passed on */
   size_t passing; /* bytes of `held` that are decided on */
   bool tampers;   /* something has been changed */
+  bool narrow;    /* the client has to wait for room */
+  bool new_keys;  /* the server asks for new keys */
 } between;
 
 static void pass(size_t len)
@@ -459,6 +461,7 @@ static void limit(size_t number)
     wire.most = number;
   else
     wire.room = number;
+  between.narrow = between.narrow || number % 2 == 0;
 }
 
 static void flip(uint8_t with)
@@ -506,6 +509,7 @@ static void obey(script *s)
       server_send(100 * number + 1);
     break;
   case BEHAVE:
+    between.new_keys = between.new_keys || number % BEHAVIOURS == NEW_KEYS;
     /* it takes the client's refusal of a renegotiation for a failure */
     between.tampers = between.tampers || number % BEHAVIOURS == RENEGOTIATION;
     if (server_ready())
@@ -563,7 +567,7 @@ static void run_between(script *s, int identity, uint8_t options)
   wire_reset();
   lk__buf_free(&between.held);
   between.passing = 0;
-  between.tampers = false;
+  between.tampers = between.narrow = between.new_keys = false;
   server_open(identity, (options & 4) != 0, (options & 8) != 0);
   client_open();
   for (int i = 0; !client_over(); i++) {
@@ -575,6 +579,9 @@ static void run_between(script *s, int identity, uint8_t options)
   }
   must(client.received <= server.sent);
   must(right || client.flow == LK_FLOW_FAILED);
+  /* OpenSSL 3.0 cannot answer by new keys while a record waits for room. */
+  if (between.narrow && between.new_keys)
+    between.tampers = true;
   if (right && !between.tampers)
     must(client.flow == LK_FLOW_END && client.received == server.sent &&
          (server.closed || server.received == FROM_CLIENT));
