@@ -94,9 +94,10 @@ static lk_flow hard_recv(lk_transport *t, void *room, size_t size, size_t *got)
   if (n > 0)
     memcpy(room, held, (size_t)n);
   else
-    n = read(t->fd, room, size);
+    n = recv(t->fd, room, size, MSG_DONTWAIT);
   held_len = 0;
-  ck_assert_int_ge(n, 0);
+  if (n < 0)
+    return LK_FLOW_READ;
   *got = (size_t)n;
   return n == 0 ? LK_FLOW_END : LK_FLOW_DONE;
 }
