@@ -36,7 +36,8 @@ static int each_of(lk_bytes pem, void *(*read)(BIO *from),
   while (count >= 0 && (object = read(from)) != NULL)
     count = add(l, object) ? count + 1 : -1;
   BIO_free(from);
-  unsigned long code = ERR_peek_last_error();
+  /* The first: when memory runs out this one may follow. */
+  unsigned long code = ERR_peek_error();
 
   if (count < 0 || (code != 0 && (ERR_GET_LIB(code) != ERR_LIB_PEM ||
                                   ERR_GET_REASON(code) != PEM_R_NO_START_LINE)))
