@@ -607,6 +607,23 @@ START_TEST(check_says_what_is_wrong_with_the_files)
 }
 END_TEST
 
+/* With its name whole, so that a program can tell which file it is. */
+START_TEST(check_names_a_file_with_a_long_path)
+{
+  char text[400], path[260] = "", wanted[400];
+
+  while (strlen(path) < 250)
+    strcat(path, "/long-name");
+  setup();
+  config.ca_file = path;
+  ck_assert_int_eq(lk_tls_check(&config, text, sizeof text), LK_ERR_TLS);
+  snprintf(wanted, sizeof wanted,
+           "TLS: cannot read %s: No such file or directory", path);
+  ck_assert_str_eq(text, wanted);
+  teardown();
+}
+END_TEST
+
 /* ---- what a connection is like ---------------------------------------------
  */
 
@@ -1144,4 +1161,5 @@ SUITE("tls", server_with_name_or_address_is_trusted,
       sending_to_a_closed_connection_raises_no_signal, damaged_record_fails,
       port_without_tls_is_named, nobody_listens_is_no_matter_of_tls,
       old_versions_are_refused, connection_is_described_with_both_certificates,
-      certificate_that_was_refused_is_described)
+      certificate_that_was_refused_is_described,
+      check_names_a_file_with_a_long_path)

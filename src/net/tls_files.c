@@ -32,7 +32,7 @@ static const char *path_of(const lk_tls_config *c, enum lk_tls_file which)
 
 static void fail(lk_transport *t, const char *path, int number)
 {
-  char what[160];
+  char what[300];
 
   snprintf(what, sizeof what, "TLS: cannot read %s", path);
   (void)lk__transport_fail(t, LK_ERR_TLS, what, number);

@@ -45,7 +45,7 @@ void lk__tls_why_library(lk_transport *t, const char *what)
 
 void lk__tls_why_file(lk_transport *t, const char *name, const char *what)
 {
-  char text[240];
+  char text[371];
   unsigned long code = ERR_peek_last_error();
 
   if (code == 0 || ERR_GET_REASON(code) == PEM_R_NO_START_LINE)
