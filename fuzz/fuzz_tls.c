@@ -475,7 +475,11 @@ static void limit(size_t number)
 
 static void flip(uint8_t with)
 {
-  unsigned char byte = lk__buf_bytes(&between.held)[0] ^ with;
+  const unsigned char *held = lk__buf_bytes(&between.held);
+
+  if (held == NULL)
+    return;
+  unsigned char byte = held[0] ^ with;
 
   between.tampers = between.tampers || with != 0;
   append(&wire.to_client, &byte, 1);
