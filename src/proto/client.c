@@ -223,6 +223,12 @@ static void close_live(lk_client *c)
     (void)lk__request_close(c); /* no memory: the deadline ends it */
 }
 
+bool lk__client_ended(const lk_client *c)
+{
+  return c->phase != LK_PHASE_LIVE && c->session.id == 0 &&
+         c->waiting.count == c->waiting_ended;
+}
+
 int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
 {
   if (lk__client_refusal(c) == LK_ERR_FORKED)
@@ -236,8 +242,8 @@ int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
   lk__probe_stop(c);
   if (c->phase == LK_PHASE_LIVE)
     close_live(c);
-  else if (c->session.id == 0 && c->waiting.count == 0)
-    c->close_end_ms = c->now; /* nothing to end: tell in the next turn */
+  else if (lk__client_ended(c))
+    c->close_end_ms = c->now; /* complete the close in the next turn */
   c->closing = true;
   lk__client_wake(c);
   lk__client_tell_closing(c);

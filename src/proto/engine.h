@@ -201,6 +201,8 @@ void lk__client_release(lk_client *c);
     need not be whole. Outside of enter and hold that is now, and can free the
     client. */
 void lk__client_wake(lk_client *c);
+/** Whether a close has nothing to wait for: no session, and no request. */
+bool lk__client_ended(const lk_client *c);
 /** Why it takes nothing new: 0, LK_ERR_FORKED, CLOSED, AUTH_FAILED. */
 int lk__client_refusal(const lk_client *c);
 /** Enter a state, and tell the listeners: all else is as it shall be. */

@@ -263,7 +263,8 @@ static void run_attempt(lk_client *c)
   if (c->now < c->attempt_end_ms)
     return;
   snprintf(why, sizeof why, "%s within %d ms",
-           c->phase == LK_PHASE_DIALING     ? "no connection"
+           c->phase == LK_PHASE_DIALING && c->tls != NULL ? "no TLS connection"
+           : c->phase == LK_PHASE_DIALING                 ? "no connection"
            : c->phase == LK_PHASE_HANDSHAKE ? "connected, but no answer"
                                             : "the SASL exchange did not end",
            (int)(c->attempt_end_ms - c->attempt_began_ms));
@@ -327,7 +328,8 @@ void lk__timing_run(lk_client *c)
   run_timers(c);
   if (c->late.count > 0 || c->now >= lk__deadline_next(c))
     lk__requests_overdue(c);
-  if (c->closing && c->now >= c->close_end_ms)
+  if (c->closing && c->final_err == 0 &&
+      (c->now >= c->close_end_ms || lk__client_ended(c)))
     lk__session_closed(c, lk__request_close_verdict(c, LK_ERR_DEADLINE));
   if (c->now >= give_up(c))
     give_session_up(c);
