@@ -322,6 +322,37 @@ START_TEST(missing_or_outdated_revocation_list_refuses)
 }
 END_TEST
 
+START_TEST(list_signed_by_another_ca_of_that_name_refuses)
+{
+  const tls_wish wish = {.ca = true};
+  tls_identity other;
+  char *crl;
+
+  begin();
+  other = tls_issue(NULL, "latchkey test CA", &wish);
+  crl = tls_pem_of_crl(&other, NULL, 0, false);
+  config.crl_pem = lk_text(crl);
+  expect_refusal("zk.test", LK_TLS_CRL, "CRL signature failure");
+  free(crl);
+  tls_identity_free(&other);
+  teardown();
+}
+END_TEST
+
+START_TEST(another_ca_of_that_name_is_refused)
+{
+  const tls_wish wish = {.ca = true};
+  tls_identity other;
+
+  setup();
+  other = tls_issue(NULL, "latchkey test CA", &wish);
+  setup_server(&for_server, &other, NULL);
+  expect_refusal("zk.test", LK_TLS_ISSUER, "no trusted CA has issued it");
+  tls_identity_free(&other);
+  teardown();
+}
+END_TEST
+
 START_TEST(opt_outs_accept_what_they_say)
 {
   const tls_wish old = {.names = "DNS:old", .from_days = -9, .days = 8};
@@ -1130,6 +1161,7 @@ START_TEST(old_versions_are_refused)
   SSL_CTX_set_max_proto_version(server.context, TLS1_1_VERSION);
   ck_assert_int_eq(connect_to("zk.test"), LK_FLOW_FAILED);
   ck_assert_int_eq(t->err, LK_ERR_TLS);
+  ck_assert_ptr_nonnull(strstr(t->why, "no TLS 1.2 or later"));
   teardown();
 }
 END_TEST
@@ -1143,7 +1175,8 @@ SUITE("tls", server_with_name_or_address_is_trusted,
       expired_certificate_is_refused, certificate_of_tomorrow_is_refused,
       revoked_certificate_is_refused,
       missing_or_outdated_revocation_list_refuses,
-      opt_outs_accept_what_they_say, client_certificate_is_shown,
+      list_signed_by_another_ca_of_that_name_refuses,
+      another_ca_of_that_name_is_refused, opt_outs_accept_what_they_say, client_certificate_is_shown,
       server_that_wants_a_certificate_is_named,
       certificate_that_the_server_refuses_is_named,
       encrypted_key_needs_its_password, key_of_another_certificate_is_refused,

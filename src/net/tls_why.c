@@ -24,10 +24,15 @@ static bool is_memory(unsigned long code)
   return ERR_GET_REASON(code) == ERR_R_MALLOC_FAILURE;
 }
 
+/* OpenSSL names alerts by the protocol that had them first: "sslv3 alert bad
+ * certificate" comes in TLS 1.3, too. */
 static const char *reason_of(unsigned long code)
 {
   const char *reason = code == 0 ? NULL : ERR_reason_error_string(code);
+  const char *alert = reason == NULL ? NULL : strstr(reason, " alert ");
 
+  if (alert != NULL)
+    return alert + 1;
   return reason == NULL ? "no reason given" : reason;
 }
 
@@ -149,8 +154,10 @@ static void set_verdict(lk_transport *t, long verdict,
   lk_tls_cause cause = cause_of(verdict);
 
   if (cause != LK_TLS_NAME)
-    snprintf(text, sizeof text, "the server's certificate is refused: %s",
-             X509_verify_cert_error_string(verdict));
+    snprintf(text, sizeof text, "the server's certificate is refused: %s%s%s",
+             cause == LK_TLS_ISSUER ? "no trusted CA has issued it (" : "",
+             X509_verify_cert_error_string(verdict),
+             cause == LK_TLS_ISSUER ? ")" : "");
   else if (facts->names[0] == '\0')
     snprintf(text, sizeof text,
              "the server's certificate has no subjectAltName, which must have "
@@ -196,6 +203,12 @@ static bool is_not_tls(int reason)
   }
 }
 
+static bool is_too_old(int reason)
+{
+  return reason == SSL_R_UNSUPPORTED_PROTOCOL ||
+         reason == SSL_R_TLSV1_ALERT_PROTOCOL_VERSION;
+}
+
 static void set_alert(lk_transport *t, const lk_tls_facts *facts,
                       const char *reason)
 {
@@ -235,7 +248,9 @@ static void set_library(lk_transport *t, const SSL *ssl,
   long verdict = SSL_get_verify_result(ssl);
   char text[200];
 
-  if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED && verdict != X509_V_OK) {
+  /* The first error may be that of a signature, from inside of verifying. */
+  if (verdict != X509_V_OK && !SSL_is_init_finished(ssl) &&
+      SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE) {
     set_verdict(t, verdict, facts);
   } else if (is_about_certificate(reason) && (facts->asked || facts->has_key)) {
     set_alert(t, facts, reason_of(code));
@@ -244,9 +259,12 @@ static void set_library(lk_transport *t, const SSL *ssl,
              "the server does not speak TLS on this port (%s)",
              reason_of(code));
     lk__tls_why_set(t, LK_TLS_NOT_TLS, text);
-  } else {
-    snprintf(text, sizeof text, "%s", reason_of(code));
+  } else if (is_too_old(reason)) {
+    snprintf(text, sizeof text, "the server has no TLS 1.2 or later (%s)",
+             reason_of(code));
     lk__tls_why_set(t, LK_TLS_OTHER, text);
+  } else {
+    lk__tls_why_set(t, LK_TLS_OTHER, reason_of(code));
   }
   if (is_memory(code))
     t->err = LK_ERR_NO_MEMORY;

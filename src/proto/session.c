@@ -114,7 +114,7 @@ void lk__session_break(lk_client *c, int err, const char *why)
   bool moves = c->moving;
   lk_link fired;
 
-  set_trouble(c, LK_LOG_INFO, err, why);
+  set_trouble(c, err == LK_ERR_TLS ? LK_LOG_WARNING : LK_LOG_INFO, err, why);
   c->refused_round = c->refused_round && err == LK_ERR_REFUSED;
   c->phase = LK_PHASE_PAUSE;
   if (was_live)
