@@ -128,6 +128,8 @@ static int call_client_trouble(const every_object *o)
   return lk_sync_client_trouble(o->client, OUT(text), sizeof text);
 }
 
+VALUE(client_tls_cause,
+      lk_sync_client_tls_cause(o->client) == LK_TLS_OTHER)
 FREES(lk_sync_client, client_free, make_client(&made, o->hosts))
 ERROR(client_close, o->client)
 VALUE(client_state, lk_sync_client_state(o->client) == LK_STATE_CLOSED)
@@ -318,6 +320,7 @@ const every_call every_calls[] = {
     SILENT(client_state),
     SILENT(client_clock),
     ROW(client_trouble, LK_ERR_BAD_ARGUMENT, NONE, LK_ERR_BAD_ARGUMENT),
+    SILENT(client_tls_cause),
     OTHER(client_set_hosts),
     ROW(client_run, LK_ERR_BAD_ARGUMENT, NONE, LK_ERR_BAD_ARGUMENT),
     ROW(cancel_new, LK_ERR_BAD_ARGUMENT, NONE, LK_ERR_BAD_ARGUMENT),

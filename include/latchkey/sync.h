@@ -125,6 +125,10 @@ LK_API int64_t lk_sync_client_clock(const lk_sync_client *c);
  */
 LK_API int lk_sync_client_trouble(lk_sync_client *c, char *text, size_t size);
 
+/** What kind of failure that was, if it was LK_ERR_TLS; else LK_TLS_OTHER, also
+    for a closed client. Waits as lk_sync_client_trouble(). */
+LK_API lk_tls_cause lk_sync_client_tls_cause(lk_sync_client *c);
+
 /** Other servers from now on: lk_client_set_hosts(), with its results, or
     LK_ERR_STATE. Waits for the handle's thread alone, not for a move. */
 LK_API int lk_sync_client_set_hosts(lk_sync_client *c, const char *hosts);
@@ -150,7 +154,8 @@ typedef struct lk_sync_cancel lk_sync_cancel;
 /** @return 0, LK_ERR_NO_MEMORY, LK_ERR_FORKED. After an error `*out` is NULL.
  */
 LK_API int lk_sync_cancel_new(lk_sync_cancel **out, lk_sync_client *c);
-/** Does not wait, also works in callbacks and in signal handlers. */
+/** Does not wait, also works in callbacks, that of the log included, and in
+    signal handlers. */
 LK_API void lk_sync_cancel_set(lk_sync_cancel *x);
 LK_API void lk_sync_cancel_clear(lk_sync_cancel *x);
 /** Free, when no call has it any more. NULL is fine. */

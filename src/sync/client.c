@@ -372,11 +372,12 @@ int lk_sync_client_set_hosts(lk_sync_client *c, const char *hosts)
   return err == 0 ? r.err : err;
 }
 
-/** What lk_sync_client_trouble() wants. */
+/** What lk_sync_client_trouble() and lk_sync_client_tls_cause() want. */
 typedef struct question {
   char *text;
   size_t size;
   int err;
+  lk_tls_cause cause;
 } question;
 
 static void look(lk_client *client, lk_keeper *keeper, void *arg)
@@ -386,7 +387,9 @@ static void look(lk_client *client, lk_keeper *keeper, void *arg)
 
   (void)keeper;
   q->err = lk_client_trouble(client, &text);
-  snprintf(q->text, q->size, "%s", text);
+  q->cause = lk_client_tls_cause(client);
+  if (q->size > 0)
+    snprintf(q->text, q->size, "%s", text);
 }
 
 int lk_sync_client_trouble(lk_sync_client *c, char *text, size_t size)
@@ -400,4 +403,12 @@ int lk_sync_client_trouble(lk_sync_client *c, char *text, size_t size)
   if (err != 0 && size > 0)
     text[0] = '\0';
   return err == 0 ? q.err : err;
+}
+
+lk_tls_cause lk_sync_client_tls_cause(lk_sync_client *c)
+{
+  question q = {.cause = LK_TLS_OTHER};
+
+  (void)lk_sync_client_run(c, look, &q);
+  return q.cause;
 }
