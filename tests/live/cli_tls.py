@@ -268,9 +268,9 @@ def wrong_usage_is_named():
 # ---- connections that fail --------------------------------------------------------
 
 REFUSED = "%s: TLS: the server's certificate is refused: "
-NO_ISSUER = (REFUSED + "unable to get local issuer certificate; --cacert must "
-             "name the CA that signed it (and the server must send the CAs in "
-             "between)")
+NO_ISSUER = (REFUSED + "no trusted CA has issued it (unable to get local issuer "
+             "certificate); --cacert must name the CA that signed it (and the "
+             "server must send the CAs in between)")
 
 
 def failed_connection_names_cause_and_remedy():
@@ -292,9 +292,10 @@ def failed_connection_names_cause_and_remedy():
              "certificate does, or say --tls-name"),
             ("server", (), NO_ISSUER),
             ("server-other-ca", trust, NO_ISSUER),
-            ("server-self", trust, REFUSED + "self-signed certificate; --cacert "
-             "must name the CA that signed it (and the server must send the CAs "
-             "in between)"),
+            ("server-self", trust, REFUSED + "no trusted "
+             "CA has issued it (self-signed certificate); --cacert must name "
+             "the CA that signed it (and the server must send the CAs in "
+             "between)"),
             ("server-expired", trust, REFUSED + "certificate has expired; renew "
              "it; if it is current, correct the clock"),
             ("server-early", trust, REFUSED + "certificate is not yet valid; is "
@@ -493,8 +494,8 @@ def doctor_names_what_is_wrong_with_a_certificate():
              "name"),
             ("server", (*trust, "--tls-name", "zk.example"), None, "name"),
             ("server", ("--cacert", file("other-ca.crt")), "the server's "
-             "certificate is refused: unable to get local issuer certificate" +
-             issued, "issuer"),
+             "certificate is refused: no trusted CA has issued it (unable to get "
+             "local issuer certificate)" + issued, "issuer"),
             ("server-expired", trust, "the server's certificate is refused: "
              "certificate has expired (expired on 2021-01-01)", "expired"),
             ("server-early", trust, "the server's certificate is refused: "
