@@ -131,6 +131,19 @@ static const char *skip_scheme(const char *text, bool *tls)
              : text;
 }
 
+/* Whether "tls://" is in front of a server here, where the first slash is. */
+static bool has_scheme_again(const char *text, const char *slash)
+{
+  size_t len = strlen("tls:");
+
+  if ((size_t)(slash - text) < len || strncmp(slash, "//", 2) != 0)
+    return false;
+  const char *at = slash - len;
+
+  return strncmp(at, tls_prefix, len) == 0 &&
+         (at == text || strchr(", \t", at[-1]) != NULL);
+}
+
 /* Where the servers end and the chroot begins; "" if there is none. */
 static const char *split(const char *text, span *chroot)
 {
@@ -190,6 +203,10 @@ int lk__hosts_init(lk_hosts *h, const lk_mem *mem, const char *text, bool tls,
   const char *end = split(text, &chroot);
   size_t hosts_len = (size_t)(end - text);
 
+  if (has_scheme_again(text, end)) {
+    *why = "tls:// stands once, before the first server";
+    return LK_ERR_BAD_HOSTS;
+  }
   h->text = lk__mem_new(mem, hosts_len + 1);
   h->chroot = lk__mem_new(mem, chroot.len + 1);
   h->items = lk__mem_new(mem, (count_entries(text, end) + 1) * sizeof(lk_host));
