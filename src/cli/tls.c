@@ -146,6 +146,8 @@ static cli_tls_item find_own_item(const cli_tls *t, const char *text)
 /* What to do about a key that cannot be read, or "". */
 static const char *remedy_of(const cli_tls *t, const char *text)
 {
+  if (strstr(text, "has no private key") != NULL)
+    return value_of(t, CLI_TLS_KEY) == NULL ? "; --key gives one" : "";
   if (strstr(text, "has no key that can be read") == NULL)
     return "";
   if (value_of(t, CLI_TLS_KEY_PASSWORD_FILE) != NULL)

@@ -194,6 +194,18 @@ static lk_bytes given(lk_bytes file, lk_bytes pem)
   return file.at != NULL ? file : pem;
 }
 
+/* Whether a block of the PEM is a private key of any kind. */
+static bool has_key_block(lk_bytes pem)
+{
+  static const char end[] = "PRIVATE KEY-----";
+  size_t len = sizeof end - 1;
+
+  for (size_t i = 0; i + len <= pem.len; i++)
+    if (memcmp((const char *)pem.at + i, end, len) == 0)
+      return true;
+  return false;
+}
+
 static bool load_key(loading *l, lk_bytes pem, const char *name)
 {
   BIO *from = pem.len > INT_MAX ? NULL : BIO_new_mem_buf(pem.at, (int)pem.len);
@@ -203,7 +215,10 @@ static bool load_key(loading *l, lk_bytes pem, const char *name)
   const char *what = NULL;
 
   BIO_free(from);
-  if (key == NULL)
+  if (key == NULL && !has_key_block(pem)) {
+    what = "has no private key";
+    ERR_clear_error(); /* "unsupported" */
+  } else if (key == NULL)
     what = "has no key that can be read";
   else if (SSL_CTX_use_PrivateKey(l->context, key) != 1)
     what = "does not fit the certificate";

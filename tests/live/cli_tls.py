@@ -218,8 +218,10 @@ def wrong_file_is_named_before_connecting():
             (("--cert", crt, "--key", bob), {},
              "--key: %s: does not fit the certificate: key values mismatch" %
              bob),
-            (("--cert", crt), {}, "--cert: %s: has no key that can be read: "
-             "unsupported; --key gives one" % crt),
+            (("--cert", crt), {}, "--cert: %s: has no private key; --key gives "
+             "one" % crt),
+            (("--cert", crt, "--key", file("ca.crt")), {},
+             "--key: %s: has no private key" % file("ca.crt")),
             (("--cert", crt, "--key", encrypted), {},
              "--key: %s: has no key that can be read: bad password read; "
              "--key-password-file gives its password" % encrypted),
