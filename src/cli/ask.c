@@ -75,7 +75,7 @@ bool cli_ask_open(cli_ask *a, const cli_options *o, const char *verb,
     cli_fail_text(CLI_FAILED, NULL, &complaint);
     return false;
   }
-  cli_tls_warn(&o->tls);
+  cli_tls_warn(&o->tls, o->hosts, o->quiet);
   if (!cli_link_wait(&a->link)) {
     cli_ask_free(a);
     return false;

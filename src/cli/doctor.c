@@ -268,7 +268,7 @@ int cli_doctor(const cli_options *o, char **operands)
     return cli_complain("doctor", path, LK_ERR_BAD_PATH);
   if (!cli_tls_check(&o->tls, o->hosts, &wrong))
     return cli_fail_text(CLI_FAILED, NULL, &wrong);
-  cli_tls_warn(&o->tls);
+  cli_tls_warn(&o->tls, o->hosts, o->quiet);
   c.findings.as_json = o->json;
   cli_clocks_begin(&c.clocks, cli_clocks_now());
   int err = cli_servers_open(&s, o);

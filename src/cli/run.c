@@ -196,7 +196,7 @@ static bool begin(cli_runner *r, cli_title title, cli_text *complaint)
     return false;
   cli_events_open(&r->events, r->options, events_fd, r->path, r->link.loop);
   watch(r);
-  cli_tls_warn(&r->options->tls);
+  cli_tls_warn(&r->options->tls, r->options->hosts, r->options->quiet);
   return true;
 }
 

@@ -212,8 +212,28 @@ bool cli_tls_check(const cli_tls *t, const char *hosts, cli_text *complaint)
   return is_complete(t, complaint) && check_files(t, complaint);
 }
 
-void cli_tls_warn(const cli_tls *t)
+/* The first variable that describes TLS, or NULL. */
+static const char *find_variable(void)
 {
+  for (int i = 0; i < CLI_TLS_COUNT; i++) {
+    const char *name = variable_name((cli_tls_item)i);
+    const char *value = getenv(name);
+
+    if (value != NULL && *value != '\0')
+      return name;
+  }
+  return NULL;
+}
+
+void cli_tls_warn(const cli_tls *t, const char *hosts, bool quiet)
+{
+  const char *variable =
+      quiet || cli_tls_selected(t, hosts) ? NULL : find_variable();
+
+  if (variable != NULL)
+    cli_warn("%s is set, but TLS is not selected: the connection is not "
+             "encrypted; tls:// in front of the servers or --tls selects TLS",
+             variable);
   if (t->insecure)
     cli_warn("--insecure: the server's certificate is not verified; anybody on "
              "the way can read and change everything");

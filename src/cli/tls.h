@@ -42,8 +42,9 @@ lk_tls_config cli_tls_config(const cli_tls *t);
     `complaint`. */
 bool cli_tls_check(const cli_tls *t, const char *hosts, cli_text *complaint);
 
-/** Print the line that --insecure prints at each run. */
-void cli_tls_warn(const cli_tls *t);
+/** Print the line that --insecure prints at each run, and, unless `quiet`, one
+    for a variable that describes TLS where TLS is not selected. */
+void cli_tls_warn(const cli_tls *t, const char *hosts, bool quiet);
 
 /** `hosts` without "tls://". */
 const char *cli_tls_behind_scheme(const char *hosts);

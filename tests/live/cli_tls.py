@@ -144,12 +144,23 @@ def variables_describe_and_do_not_select():
     lists("--tls", "-z", address, env=all_of_them)
     lists(env=dict(all_of_them, LATCHKEY_ZK="tls://" + address))
     # A plain port stays one, and wrong files do not matter.
+    line = ("latchkey: warning: %s is set, but TLS is not selected: the "
+            "connection is not encrypted; tls:// in front of the servers or "
+            "--tls selects TLS\n")
     nothing = environment(**{name.partition("_")[2]: "/nowhere"
                              for name in VARIABLES})
-    lists("-z", want.connect, env=nothing)
+    plain = ("-z", want.connect)
+    for words in (("ls", "/"), ("doctor",), ("run", "/plain", "true")):
+        done = expect(0, *plain, *words, env=nothing)
+        assert done.err == line % "LATCHKEY_TLS_CACERT", (words, done)
+    assert expect(0, *plain, "run", "-q", "/plain", "true",
+                  env=nothing).err == ""
+    for name in VARIABLES:
+        one = environment(**{name.partition("_")[2]: "/nowhere"})
+        assert expect(0, *plain, "ls", "/", env=one).err == line % name, name
     says_soon("%s: the server hung up without an answer; it has no quorum, or "
               "is full (maxClientCnxns), or wants TLS (--tls)" % address,
-              "-z", address, *SOON, "ls", "/", env=all_of_them)
+              "-z", address, *SOON, "ls", "/")
 
 
 def option_wins_over_its_variable():
