@@ -174,6 +174,21 @@ START_TEST(errors_that_can_pass_have_the_hint_to_try_again)
 }
 END_TEST
 
+/* Each names the option that helps. */
+START_TEST(hints_name_the_options_of_tls)
+{
+  static const int strange[] = {LK_ERR_PROTOCOL, LK_ERR_MARSHALLING,
+                                LK_ERR_REFUSED};
+
+  for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++)
+    ck_assert_ptr_nonnull(strstr(cli_hint(strange[i]), "wants TLS (--tls)"));
+  ck_assert_ptr_nonnull(
+      strstr(cli_hint(LK_ERR_NO_AUTH), "--auth-file or --cert gives"));
+  ck_assert_ptr_nonnull(
+      strstr(cli_hint(LK_ERR_INVALID_ACL), "ssl.clientAuth=none"));
+}
+END_TEST
+
 START_TEST(text_grows_and_counts_what_was_printed)
 {
   cli_text t = {0};
@@ -1547,7 +1562,7 @@ SUITE("cli", utf8_is_what_the_standard_says,
       times_are_rfc_3339_in_utc,
       message_that_is_too_long_is_cut_and_still_a_line,
       errors_that_can_pass_have_the_hint_to_try_again,
-      text_grows_and_counts_what_was_printed,
+      hints_name_the_options_of_tls, text_grows_and_counts_what_was_printed,
       json_has_commas_between_and_nowhere_else, json_text_is_quoted,
       json_data_that_are_no_text_are_base64, seconds_are_decimal_and_exact,
       whole_numbers_keep_their_range, options_end_at_the_first_operand,

@@ -89,7 +89,8 @@ static const char *reason_of(int err)
   case LK_ERR_BUSY: return "is held by another";
   case LK_ERR_DEADLINE: return "is still held by another";
   case LK_ERR_NO_AUTH:
-    return "the access list lacks READ, CREATE or DELETE for us";
+    return "its access list, or that of a node above it, lacks READ, CREATE or "
+           "DELETE for us";
   default: return cli_reason(err);
   }
 }
@@ -200,9 +201,10 @@ void cli_acquire_up(cli_link *l, void *arg)
   int64_t wait_ms = r->options->wait_ms;
 
   if (r->acl.list.entries == lk_acl_open.entries)
-    cli_events_detail(&r->events,
-                      "everybody may read, create and delete in this queue; "
-                      "--acl creator with --auth-file keeps others out");
+    cli_events_detail(
+        &r->events, "everybody may read, create and delete in this queue if "
+                    "it is made now; --acl creator with --auth-file or --cert "
+                    "keeps others out");
   if (!set_margin(r))
     return;
   r->phase = CLI_PHASE_QUEUEING;

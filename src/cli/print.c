@@ -187,14 +187,14 @@ const char *cli_hint(int err)
   case LK_ERR_MARSHALLING:
   case LK_ERR_REFUSED:
     return "; that is not the client port of a ZooKeeper server, or it wants "
-           "TLS";
+           "TLS (--tls)";
   case LK_ERR_AUTH_FAILED: return "; check the lines of --auth-file";
   case LK_ERR_AUTH_REQUIRED: return "; --auth-file gives an identity";
-  case LK_ERR_NO_AUTH:
-    return "; --auth-file gives an identity that the access list names";
+  case LK_ERR_NO_AUTH: return "; " CLI_ADVICE_IDENTITY;
   case LK_ERR_INVALID_ACL:
     return ": it does not know a scheme or an id there, or creator (auth) "
-           "stands there without --auth-file";
+           "stands there without --auth-file or --cert (a server with "
+           "ssl.clientAuth=none never sees --cert)";
   case LK_ERR_NO_CHILDREN_FOR_EPHEMERALS:
     return "; choose a path that is not below an ephemeral node";
   case LK_ERR_TOO_BIG: return "; servers take 1 MiB at most";
@@ -250,11 +250,9 @@ static const char *special_reason(const char *verb, int err)
        "the server has no persistent watches; ZooKeeper 3.6 or newer is "
        "needed"},
       {"create", LK_ERR_NO_AUTH,
-       "not allowed by the access list of the parent; --auth-file gives an "
-       "identity that the access list names"},
+       "not allowed by the access list of the parent; " CLI_ADVICE_IDENTITY},
       {"delete", LK_ERR_NO_AUTH,
-       "not allowed by the access list of the parent; --auth-file gives an "
-       "identity that the access list names"},
+       "not allowed by the access list of the parent; " CLI_ADVICE_IDENTITY},
       {"delete", LK_ERR_BAD_ARGUMENT, /* the library's */
        "the root and ZooKeeper's own nodes cannot be deleted"},
       {"delete", LK_ERR_BAD_ARGUMENTS, /* the server's */

@@ -53,6 +53,10 @@ int cli_code_of(int err);
 /** What happened, for messages. */
 const char *cli_reason(int err);
 
+/** What to do where an access list forbids something. */
+#define CLI_ADVICE_IDENTITY \
+  "--auth-file or --cert gives an identity that the access list names"
+
 /** "; what to do about it", or "". */
 const char *cli_hint(int err);
 

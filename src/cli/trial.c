@@ -172,8 +172,8 @@ static void tell_rights(const trial *t, cli_findings *f)
   cli_text_free(&missing);
   cli_findings_end(f, &said,
                    well ? NULL
-                        : "--auth-file gives an identity that the access list "
-                          "names, or an administrator changes the list");
+                        : CLI_ADVICE_IDENTITY
+                       ", or an administrator changes the list");
 }
 
 static void judge(const trial *t, int err, cli_findings *f)

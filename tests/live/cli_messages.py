@@ -375,7 +375,8 @@ def servers_without_quorum_are_named():
 
 # ---- nodes -----------------------------------------------------------------------
 
-NOBODY = "; --auth-file gives an identity that the access list names"
+NOBODY = ("; --auth-file or --cert gives an identity that the access list "
+          "names")
 
 
 def nodes_that_are_not_there_are_named():
@@ -442,8 +443,11 @@ def what_access_lists_forbid_is_named():
     says(125, "acl /open/none: " + not_allowed, "acl", "/open/none", "open")
     for verb in ("status", "wait", "revoke"):
         says(125, "%s /shut: %s" % (verb, not_allowed), verb, "/shut")
-    says(125, "/shut: the access list lacks READ, CREATE or DELETE for us" +
-         NOBODY, "run", "/shut", "true")
+    lacks = (": its access list, or that of a node above it, lacks READ, "
+             "CREATE or DELETE for us" + NOBODY)
+    # Below it, the list that forbids is not the lock's own.
+    for lock in ("/shut", "/shut/lock"):
+        says(125, lock + lacks, "run", lock, "true")
     for verb in ("ls", "tree"):
         done = run(*((verb, "-R") if verb == "ls" else (verb,)), "/open")
         assert done.code == 125 and done.err == (
@@ -454,7 +458,8 @@ def what_access_lists_forbid_is_named():
 def access_lists_that_the_server_refuses_are_named():
     refused = ("the server refuses the access list: it does not know a scheme "
                "or an id there, or creator (auth) stands there without "
-               "--auth-file")
+               "--auth-file or --cert (a server with ssl.clientAuth=none never "
+               "sees --cert)")
     for spec in ("creator", "world:bob:r", "no-such-scheme:bob:r", "ip:bob:r"):
         says(125, "acl /zookeeper: " + refused, "acl", "/zookeeper", spec)
         says(125, "create /refused: " + refused, "create", "/refused", "--acl",

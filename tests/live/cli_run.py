@@ -188,7 +188,8 @@ def credentials_that_a_server_refuses_are_125():
 
 
 def an_open_queue_is_noticed_under_v():
-    assert "--acl creator" in expect(0, "run", "-v", "/notice", "true").err
+    assert ("if it is made now; --acl creator with --auth-file or --cert keeps "
+            "others out\n") in expect(0, "run", "-v", "/notice", "true").err
     assert expect(0, "run", "/notice", "true").err == ""
 
 
@@ -267,7 +268,7 @@ def wrong_words_are_125_with_a_hint():
             (("run", "/l", "-c", "a", "b"), "takes one STRING"),
             (("run", "-c", "a", "/l", "b"), "-c"),
             (("run", "-u", "/l", "true"), "unknown option -u"),
-            (("run", "--tls", "/l", "true"), "unknown option --tls"),
+            (("run", "--stl", "/l", "true"), "unknown option --stl"),
             (("elect", "/l", "true"), "elect"),
             (("run", "-w", "abc", "/l", "true"), "abc"),
             (("run", "-w", "-1", "/l", "true"), "-1"),

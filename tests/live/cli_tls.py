@@ -408,6 +408,16 @@ def subject_of_the_client_is_an_identity():
     assert expect(0, *where, *own("client"), "get", "/tls-own").out == "x"
     for other in ((), own("client-bob")):
         assert run(*where, *other, "get", "/tls-own").code == 125
+    # A server that does not ask for certificates.
+    with zkserver.Server("--tls", "--tls-client-auth", "none") as other:
+        done = expect(125, "-z", "tls://" + other.tls_addresses[0], "--cacert",
+                      other.certificate("ca.crt"), "--cert",
+                      other.certificate("client.crt"), "--key",
+                      other.certificate("client.key"), "create", "/own", "--acl",
+                      "creator")
+    assert done.err.endswith("stands there without --auth-file or --cert (a "
+                             "server with ssl.clientAuth=none never sees --cert)"
+                             "\n"), done
 
 
 # ---- the doctor -------------------------------------------------------------------
