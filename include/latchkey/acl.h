@@ -7,7 +7,8 @@
  * Access lists as text, and the ids of digests. The lists that most programs
  * need, lk_acl_open, lk_acl_creator and lk_acl_read, are in <latchkey/types.h>;
  * those that a server keeps are read and replaced by lk_get_acl() and
- * lk_set_acl().
+ * lk_set_acl(). Servers check LK_PERM_CREATE and LK_PERM_DELETE at the parent:
+ * a node's own list does not protect it from deletion.
  */
 
 #include <latchkey/types.h>

@@ -70,8 +70,8 @@ typedef struct lk_stat {
 enum lk_perm {
   LK_PERM_READ = 1,
   LK_PERM_WRITE = 2,
-  LK_PERM_CREATE = 4,
-  LK_PERM_DELETE = 8,
+  LK_PERM_CREATE = 4, /**< make children of the node */
+  LK_PERM_DELETE = 8, /**< delete children of the node, not the node itself */
   LK_PERM_ADMIN = 16,
   LK_PERM_ALL = 31
 };
@@ -91,7 +91,8 @@ typedef struct lk_acls {
 
 /** Everybody may do everything: what NULL means where a node is made. */
 LK_API extern const lk_acls lk_acl_open;
-/** All to the identities this connection has proved (ZOOKEEPER's "auth"). */
+/** All to the identities this connection has proved (ZOOKEEPER's "auth"). The
+    parent's list decides who may delete the node. */
 LK_API extern const lk_acls lk_acl_creator;
 /** Everybody may read. */
 LK_API extern const lk_acls lk_acl_read;

@@ -117,6 +117,29 @@ def clients_may_do_what_the_access_lists_say():
         print("not tested: ports with TLS, as this latchkey has none")
 
 
+def lists_do_not_protect_their_own_node_from_deletion():
+    """ZooKeeper checks DELETE at the parent."""
+    mine = ("create", "--auth-file", DIGEST, "--acl", "creator")
+    expect(0, "create", "/open-parent")
+    expect(0, *mine, "/open-parent/x")
+    expect(125, "get", "/open-parent/x")
+    expect(0, "delete", "/open-parent/x")
+    expect(0, *mine, "/my-parent")
+    expect(0, *mine, "/my-parent/x")
+    expect(125, "delete", "/my-parent/x")
+
+
+def ids_of_x509_are_compared_letter_by_letter():
+    if "tls" not in FEATURES:
+        raise live.NotTested("this latchkey has no TLS")
+    for number, (subject, code) in enumerate((
+            ("CN=alice,O=latchkey", 0), ("O=latchkey,CN=alice", 125),
+            ("CN=alice, O=latchkey", 125))):
+        path = "/letters-%d" % number
+        expect(0, "create", *ALICE, "--acl", "x509:%s:cdrwa" % subject, path)
+        expect(code, "get", *ALICE, path)
+
+
 def a_refusal_is_final():
     """A client that is refused is not heard of again."""
     done = expect(125, "run", "--auth-file", WRONG_PASSWORD, "-w", "20",
@@ -205,6 +228,8 @@ def a_server_that_requires_sasl_ends_clients_without():
 
 live.run(
     clients_may_do_what_the_access_lists_say,
+    lists_do_not_protect_their_own_node_from_deletion,
+    ids_of_x509_are_compared_letter_by_letter,
     a_refusal_is_final,
     a_password_may_be_any_text,
     the_doctor_names_the_step,
