@@ -440,6 +440,15 @@ START_TEST(password_longer_than_its_room_is_refused)
 }
 END_TEST
 
+START_TEST(certificate_without_any_key_is_refused)
+{
+  begin();
+  config.cert_pem = lk_text(own_pem);
+  expect_failed_files("cert_pem: has no private key");
+  finish();
+}
+END_TEST
+
 /* OpenSSL asks the terminal for a password, or standard input without one. */
 START_TEST(nobody_is_asked_for_the_password_of_a_certificate)
 {
@@ -546,6 +555,7 @@ SUITE("tls_hostile", endless_hello_requests_do_not_hold_the_handshake,
       session_that_breaks_a_handshake_is_not_offered_again,
       a_file_of_any_length_is_read_or_refused,
       password_longer_than_its_room_is_refused,
+      certificate_without_any_key_is_refused,
       nobody_is_asked_for_the_password_of_a_certificate,
       certificates_that_cannot_be_parsed_are_damage,
       stricter_settings_of_the_system_stay,
