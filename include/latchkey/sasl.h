@@ -28,8 +28,8 @@
  * is one on which the exchange takes longer than a connection attempt may. The
  * state meanwhile is that of a client without a connection.
  *
- * Servers may refuse a right password while another user proves who he is at
- * the same moment (ZOOKEEPER-4839): have one user for all clients there.
+ * Servers may refuse a right password while another user authenticates at the
+ * same moment (ZOOKEEPER-4839): have one user for all clients there.
  *
  * A server with sessionRequireClientSASLAuth=true refuses each request of a
  * client without SASL, which is final as well (LK_ERR_AUTH_REQUIRED).
@@ -107,9 +107,9 @@ LK_API const lk_sasl_mechanism *lk_sasl_digest_md5(void);
 enum { LK_SASL_PASSWORD_MAX = 1024 };
 
 /**
- * Who the client is. Set `size`; 0 and NULL select the default. Texts are copied
- * by lk_client_new(). Passwords are wiped when the exchange or the client that
- * needs them ends; libgsasl frees copies of its own, which it does not wipe all.
+ * A client's user and password. Set `size`; 0 and NULL select the default.
+ * Texts are copied by lk_client_new(). Passwords are wiped when the exchange or
+ * the client that needs them ends; libgsasl does not wipe all of its own copies.
  */
 typedef struct lk_sasl_config {
   size_t size; /**< sizeof(lk_sasl_config) */

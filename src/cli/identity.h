@@ -14,7 +14,7 @@ typedef struct cli_identities {
   const char *name; /**< of the file; NULL: there is none */
   char *at;         /**< what it contains; wiped when it is not needed */
   size_t len;
-  bool others; /**< somebody else may read the file */
+  bool others; /**< the file's mode lets other users read it */
   bool sasl;   /**< it has a line of SASL */
   char user[CLI_USER_ROOM];
   lk_bytes password; /**< in `at` */

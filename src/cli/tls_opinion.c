@@ -7,7 +7,7 @@
 #include "cli/attempts.h"
 #include "cli/tls_opinion.h"
 
-/* A certificate with fewer days left is told as a note. */
+/* A certificate with fewer days left is reported as a note. */
 enum { FEW_DAYS = 30, SECONDS_PER_DAY = 86400 };
 
 /* ---- a certificate ---------------------------------------------------------

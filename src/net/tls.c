@@ -433,7 +433,7 @@ static lk_flow tls_recv(lk_transport *t, void *room, size_t size, size_t *got)
   }
   if (*got == 0)
     return flow;
-  /* What ended the loop is told by the next call. */
+  /* The next call returns the flow that ended the loop. */
   s->over = flow == LK_FLOW_END || flow == LK_FLOW_FAILED ? flow : LK_FLOW_DONE;
   s->more = flow != LK_FLOW_READ &&
             (flow != LK_FLOW_DONE || SSL_has_pending(s->ssl) == 1);

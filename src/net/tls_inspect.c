@@ -8,7 +8,7 @@
 
 #include "net/tls_why.h"
 
-/* What a TLS connection is like, for people who look for what is wrong. */
+/* Facts of a TLS connection, for its diagnosis. */
 
 enum { SECONDS_PER_DAY = 86400 };
 

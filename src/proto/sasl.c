@@ -233,7 +233,8 @@ static void take_token(lk_client *c, lk_bytes token)
     run_step(c, token);
 }
 
-/* Of a server that says no. Other errors are no verdict on who we are. */
+/* The server answered with an error. Errors that say nothing about the
+ * credentials end the connection alone. */
 static void take_error(lk_client *c, int err)
 {
   switch (err) {
