@@ -15,7 +15,7 @@ complain() {
 
 # The includes of all files of a folder, as FILE:LINE:"name" or <name>.
 includes_of() {
-  grep -nE '^ *# *include' "$1"/*.[ch] /dev/null 2>/dev/null |
+  find "$1" -name '*.[ch]' -exec grep -nE '^ *# *include' /dev/null {} + |
     sed 's/# *include *//; s/ *\/\*.*//'
 }
 
@@ -52,17 +52,15 @@ wrong=$(includes_of bench | grep -vE ':("(bench|workloads)\.h"|<.*>)$')
 [ -z "$wrong" ] || complain "bench must not include:
 $wrong"
 
-for f in src/*/*.c tests/*.c tests/*/*.c; do
-  [ -e "$f" ] || continue
+for f in $(find src tests -name '*.c' | sort); do
   first=$(sed -n 's/^ *# *include *//p' "$f" | head -n 1)
   [ "$first" = '"config.h"' ] || complain "$f: config.h must come first"
 done
 
 # By their names: in a build in the source tree objects are there, too.
-for f in src/*/*.[ch] src/*/*.def include/latchkey/* tests/*.[ch] tests/*.sh \
-  tests/*/*.[ch] tests/*/*.py fuzz/*.[ch] bench/*.[ch] examples/*.c script/* \
-  Makefile.am configure.ac; do
-  [ -f "$f" ] || continue
+for f in $(find src include/latchkey tests fuzz bench examples \
+  -name '*.[ch]' -o -name '*.def' -o -name '*.h.in' -o -name '*.am' \
+  -o -name '*.py' -o -name '*.sh' | sort) script/* Makefile.am configure.ac; do
   head -n 3 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' ||
     complain "$f: no licence line"
 done
