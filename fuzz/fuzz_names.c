@@ -7,7 +7,7 @@
  * the same rules, and must not depend on the order of the list.
  */
 
-#include "recipes/place.h"
+#include "recipes/queue/roles.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "locks.h"
-#include "recipes/lock.h"
+#include "recipes/lock/lock.h"
 #include "suite.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "locks.h"
-#include "recipes/contend.h"
+#include "recipes/queue/contender.h"
 #include "suite.h"
 
 #include <latchkey/multilock.h>

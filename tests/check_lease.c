@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/lease.h"
+#include "recipes/lease/evidence.h"
 #include "suite.h"
 
 /* With a timeout of 4 s the gap is 1 s, and 50 ms go for drifting clocks. */

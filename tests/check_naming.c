@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/naming.h"
+#include "recipes/queue/names.h"
 #include "suite.h"
 
 static const lk_naming *naming = &lk__naming_known;

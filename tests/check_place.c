@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/place.h"
+#include "recipes/queue/roles.h"
 #include "suite.h"
 
 #include <stdio.h>

@@ -7,8 +7,8 @@
 
 #include "sim/need.h"
 
-#include "recipes/lock.h"
-#include "recipes/permits.h"
+#include "recipes/lock/lock.h"
+#include "recipes/semaphore/permits.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef LK_SIM_COVERAGE_H
 #define LK_SIM_COVERAGE_H
 
-#include "recipes/contend.h"
+#include "recipes/queue/contender.h"
 #include "sim/faults.h"
 
 #include <stdio.h>

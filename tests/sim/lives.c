@@ -5,7 +5,7 @@
 
 #include "sim/need.h"
 
-#include "recipes/lock.h"
+#include "recipes/lock/lock.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "sim/facts.h"
 #include "sim/scenario.h"
 
-#include "recipes/keeper.h"
+#include "recipes/lease/session_lease.h"
 
 #include <inttypes.h>
 

@@ -3,7 +3,7 @@
 
 #include "sim/properties.h"
 
-#include "recipes/lock.h"
+#include "recipes/lock/lock.h"
 
 /* Owners of one process behind one node. */
 

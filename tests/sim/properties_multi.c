@@ -3,7 +3,7 @@
 
 #include "sim/properties.h"
 
-#include "recipes/lock.h"
+#include "recipes/lock/lock.h"
 
 /* Locks that are made of several nodes. */
 

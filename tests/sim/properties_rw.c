@@ -3,7 +3,7 @@
 
 #include "sim/properties.h"
 
-#include "recipes/lock.h"
+#include "recipes/lock/lock.h"
 
 #include <string.h>
 

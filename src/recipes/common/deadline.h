@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_RECIPES_COMMON_DEADLINE_H
+#define LK_RECIPES_COMMON_DEADLINE_H
+
+#include "base/timeout.h"
+#include "recipes/common/sized.h"
+
+/** One deadline over the many requests of a call. */
+
+/** Copy the options of such a call; NULL: there are none. 0, or
+    LK_ERR_BAD_ARGUMENT. */
+static inline int lk__span_take(const lk_client *c, lk_call *out,
+                                const lk_call *call)
+{
+  static const lk_sized what = LK_SIZED(lk_call);
+  int err = lk__sized_take(c, &what, out, call);
+
+  if (err == 0 && out->on_event != NULL)
+    err = LK_ERR_BAD_ARGUMENT;
+  return err;
+}
+
+/** When a call that begins now must be over; INT64_MAX: it need not. */
+static inline int64_t lk__span_end(const lk_client *c, const lk_call *call)
+{
+  return lk__timeout_end(lk_client_clock(c), call->timeout_ms,
+                         call->deadline_ms);
+}
+
+/** The options of one of its requests. */
+static inline lk_call lk__span_call(int64_t end)
+{
+  return (lk_call){.size = sizeof(lk_call),
+                   .deadline_ms = end == INT64_MAX ? LK_NO_LIMIT : end};
+}
+
+#endif

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/local/local_request.h"
+
+#include "recipes/common/memory.h"
+
+/* ---- life -------------------------------------------------------------- */
+
+void lk__local_unref(lk_local *q)
+{
+  lk_keeper *k = q->keeper;
+
+  if (--q->refs > 0)
+    return;
+  lk__list_remove(&q->link);
+  lk__keeper_stop_timer(k, &q->soon);
+  lk__options_free(&q->options, &k->mem);
+  lk__give(&k->mem, q);
+  lk__keeper_unref(k);
+}
+
+void lk__local_soon(lk_local *q)
+{
+  lk_keeper *k = q->keeper;
+
+  if (!k->detached)
+    lk__keeper_start_timer(k, &q->soon, lk_client_now(k->client));
+}
+
+void lk__locals_stop_timers(lk_keeper *k)
+{
+  for (lk_link *l = k->locals.next; l != &k->locals; l = l->next)
+    lk__keeper_stop_timer(k, &LK_OWNER(l, lk_local, link)->soon);
+}
+
+/* ---- the node ---------------------------------------------------------- */
+
+static const lk_owner of_queue;
+
+/* Ours no more. */
+static void part(lk_local *q)
+{
+  lk_contend *node = q->node;
+
+  q->node = NULL;
+  q->handoffs = 0;
+  lk__contend_unref(node);
+}
+
+/* Whoever is the first must not wait where it will not. */
+static void aim(lk_local *q)
+{
+  const lk_turn *first = lk__turn_first(q);
+
+  q->options.what.once = first != NULL && first->once;
+}
+
+/* Want a node while somebody waits and there is none. */
+static void want(lk_local *q)
+{
+  while (lk__turn_first(q) != NULL && q->node == NULL) {
+    if (q->keeper->over != 0) {
+      lk__turn_end_first(q, q->keeper->over);
+      continue;
+    }
+    aim(q);
+    q->node = lk__contend_new(q->keeper, &q->options.what, &of_queue, q);
+    if (q->node == NULL) {
+      lk__turn_end_first(q, LK_ERR_NO_MEMORY);
+      continue;
+    }
+    lk__contend_ref(q->node);
+    lk__contend_begin(q->node);
+  }
+  if (q->node == NULL)
+    lk__turn_tell_ends(q);
+}
+
+static void give_back(lk_local *q)
+{
+  lk__contend_stop(q->node, false);
+  part(q);
+  want(q);
+}
+
+/* ---- handing on -------------------------------------------------------- */
+
+/* It is held, and nobody here has it. */
+static bool is_free(const lk_local *q)
+{
+  return q->node != NULL && q->holder == NULL && lk__contend_holds(q->node);
+}
+
+/* Those elsewhere may wait for it, or ask for it; or it may be lost. */
+static bool may_keep(const lk_local *q)
+{
+  const lk_contend *node = q->node;
+
+  return lk__turn_first(q) != NULL && q->handoffs < LK_HANDOFFS &&
+         !node->revoked && node->state == LK_CONTEND_HELD;
+}
+
+static void grant(lk_local *q)
+{
+  lk_turn *t = lk__turn_first(q);
+
+  lk__turn_unlist(t);
+  q->holder = t;
+  t->node = q->node;
+  lk__contend_ref(t->node);
+  t->attempt.count = 1;
+  t->attempt.whole = true;
+  t->attempt.turn = q->handoffs;
+  if (lk__turn_first(q) != NULL)
+    lk__local_soon(q);
+  t->owner->granted(t->arg);
+}
+
+/* To the first who waits, once the lease is long enough. */
+static void hand_over(lk_local *q)
+{
+  lk_keeper *k = q->keeper;
+
+  if (!may_keep(q)) {
+    give_back(q);
+  } else if (lk__keeper_may_grant(k, lk_client_clock(k->client))) {
+    q->handoffs++;
+    grant(q);
+  } else {
+    lk__contend_await(q->node);
+  }
+}
+
+static void on_soon(lk_client *c, void *arg)
+{
+  lk_local *q = arg;
+
+  (void)c;
+  q->refs++;
+  lk__turn_tell_ends(q);
+  if (is_free(q))
+    hand_over(q);
+  lk__turn_tell_places(q);
+  lk__local_unref(q);
+}
+
+/* ---- what the node's attempt says -------------------------------------- */
+
+static void on_granted(void *arg)
+{
+  lk_local *q = arg;
+
+  q->refs++;
+  grant(q);
+  lk__local_unref(q);
+}
+
+/* Of those who wait now; who asks again when it is told wants a new node. */
+static void end_all(lk_local *q, int err)
+{
+  for (lk_turn *t; (t = lk__turn_first(q)) != NULL;) {
+    lk__turn_unlist(t);
+    lk__turn_end_later(t, t->owner->ended, err);
+  }
+  lk__turn_tell_ends(q);
+}
+
+static void on_ended(void *arg, int err)
+{
+  lk_local *q = arg;
+
+  q->refs++;
+  part(q);
+  if (q->keeper->over != 0 || err == LK_ERR_SESSION_EXPIRED)
+    end_all(q, err);
+  else
+    lk__turn_end_first(q, err);
+  want(q);
+  lk__local_unref(q);
+}
+
+static void on_lost(void *arg, int err)
+{
+  lk_local *q = arg;
+  lk_turn *t = q->holder;
+
+  q->refs++;
+  part(q);
+  q->holder = NULL;
+  if (t != NULL) {
+    t->attempt.whole = false;
+    t->owner->lost(t->arg, err);
+    lk__turn_over(t);
+  }
+  want(q);
+  lk__local_unref(q);
+}
+
+static void on_news(void *arg, const lk_news *news)
+{
+  lk_local *q = arg;
+  lk_turn *t = q->holder != NULL ? q->holder : lk__turn_first(q);
+
+  q->refs++;
+  if (t != NULL && news->type == LK_NEWS_WAITING) {
+    t->told = true;
+    lk__local_soon(q); /* those behind it */
+  }
+  if (is_free(q))
+    lk__local_soon(q); /* it was to be handed over */
+  else if (t != NULL && (t == q->holder || !lk__contend_holds(q->node)))
+    t->owner->news(t->arg, news);
+  lk__local_unref(q);
+}
+
+static const lk_owner of_queue = {
+    .granted = on_granted, .ended = on_ended, .lost = on_lost, .news = on_news};
+
+/* The node that its last holder gave back is gone. */
+static void on_gone(void *arg, int err)
+{
+  lk_turn *t = arg;
+
+  if (t->owner != NULL)
+    t->owner->gone(t->arg, err);
+  lk__turn_over(t);
+}
+
+static void ignore(void *arg, const lk_news *news)
+{
+  (void)arg;
+  (void)news;
+}
+
+static const lk_owner of_leaver = {.news = ignore, .gone = on_gone};
+
+/* ---- what the owner says ----------------------------------------------- */
+
+static lk_turn *of(lk_attempt *a)
+{
+  return (lk_turn *)a;
+}
+
+/* Why it is turned away by who waits here already, or 0. */
+static int refusal(const lk_local *q, const lk_turn *t)
+{
+  size_t most = q->options.what.max_queue;
+  size_t ahead = q->node == NULL ? 0 : lk__turn_ahead(q, NULL);
+
+  if (q->node == NULL)
+    return 0;
+  if (t->once)
+    return LK_ERR_BUSY;
+  return most > 0 && ahead > most ? LK_ERR_QUEUE_FULL : 0;
+}
+
+static void begin(lk_attempt *a)
+{
+  lk_turn *t = of(a);
+  lk_local *q = t->queue;
+  int err = refusal(q, t);
+
+  if (err != 0) {
+    lk__turn_end_later(t, t->owner->ended, err);
+    return;
+  }
+  lk__turn_enlist(t);
+  q->refs++;
+  if (q->node == NULL)
+    want(q);
+  else
+    lk__local_soon(q);
+  lk__local_unref(q);
+}
+
+static void stop_waiting(lk_turn *t)
+{
+  lk_local *q = t->queue;
+
+  lk__turn_unlist(t);
+  lk__turn_over(t);
+  aim(q);
+  if (lk__turn_first(q) == NULL && q->holder == NULL && q->node != NULL)
+    give_back(q);
+}
+
+/* Its turn is over: the next one's, or the node goes. */
+static void let_go(lk_turn *t, bool tell)
+{
+  lk_local *q = t->queue;
+
+  q->holder = NULL;
+  t->attempt.whole = false;
+  if (may_keep(q)) {
+    if (tell)
+      lk__turn_end_later(t, t->owner->gone, 0);
+    else
+      lk__turn_over(t);
+    lk__local_soon(q);
+    return;
+  }
+  if (tell) {
+    q->node->owner = &of_leaver;
+    q->node->owner_arg = t;
+  }
+  lk__contend_stop(q->node, tell);
+  part(q);
+  if (!tell)
+    lk__turn_over(t);
+  want(q);
+}
+
+static void stop(lk_attempt *a, bool tell)
+{
+  lk_turn *t = of(a);
+  lk_local *q = t->queue;
+
+  q->refs++;
+  if (!tell && t != q->holder && !lk__turn_waits(t))
+    t->owner = NULL; /* its end will be told nobody */
+  else if (t == q->holder)
+    let_go(t, tell);
+  else
+    stop_waiting(t);
+  lk__local_unref(q);
+}
+
+static void disown(lk_attempt *a)
+{
+  of(a)->owner = NULL;
+}
+
+static void ref_turn(lk_attempt *a)
+{
+  of(a)->refs++;
+}
+
+static void unref_attempt(lk_attempt *a)
+{
+  lk__turn_unref(of(a));
+}
+
+static const lk_attempt_kind a_turn = {.begin = begin,
+                                       .stop = stop,
+                                       .disown = disown,
+                                       .ref = ref_turn,
+                                       .unref = unref_attempt};
+
+/* ---- handles ----------------------------------------------------------- */
+
+static lk_attempt *make(lk_lock *l, const lk_owner *who)
+{
+  lk_turn *t = lk__turn_new(l->plan, l, who);
+
+  if (t == NULL)
+    return NULL;
+  t->attempt.kind = &a_turn;
+  t->attempt.parts = &t->node;
+  return &t->attempt;
+}
+
+/* Where names differ there are two queues: one node cannot stand in both. */
+static bool is_same_queue(const lk_options *a, const lk_options *b)
+{
+  return a->rules == b->rules && strcmp(a->path, b->path) == 0 &&
+         strcmp(a->what.role->mark->text, b->what.role->mark->text) == 0;
+}
+
+static lk_local *find(const lk_lock *l)
+{
+  lk_link *all = &l->keeper->locals;
+
+  for (lk_link *at = all->next; at != all; at = at->next) {
+    lk_local *q = LK_OWNER(at, lk_local, link);
+
+    if (is_same_queue(&q->options, &l->options))
+      return q;
+  }
+  return NULL;
+}
+
+static lk_local *open(lk_lock *l, const lk_lock_config *config)
+{
+  lk_keeper *k = l->keeper;
+  lk_local *q = lk__take(&k->mem, sizeof *q);
+
+  if (q == NULL)
+    return NULL;
+  if (!lk__options_init(&q->options, &k->mem, l->options.path, config,
+                        LK_MULTILOCK_MUTEX)) {
+    lk__options_free(&q->options, &k->mem);
+    lk__give(&k->mem, q);
+    return NULL;
+  }
+  q->keeper = k;
+  q->soon = (lk_timer){.fire = on_soon, .arg = q};
+  lk__safe_list_init(&q->waiters);
+  lk__list_init(&q->ends);
+  lk__list_add(&k->locals, &q->link);
+  lk__keeper_ref(k);
+  return q;
+}
+
+static void leave(void *plan, const lk_mem *mem)
+{
+  (void)mem;
+  lk__local_unref(plan);
+}
+
+bool lk__local_adopt(lk_lock *l, const lk_lock_config *config)
+{
+  lk_local *q = find(l);
+
+  if (q == NULL)
+    q = open(l, config);
+  if (q == NULL)
+    return false;
+  q->refs++;
+  l->make = make;
+  l->plan = q;
+  l->free_plan = leave;
+  return true;
+}

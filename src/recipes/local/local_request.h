@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_RECIPES_LOCAL_LOCAL_REQUEST_H
+#define LK_RECIPES_LOCAL_LOCAL_REQUEST_H
+
+/**
+ * @file
+ * Turns: the wishes of the owners who stand behind one node (local.h), their
+ * order, their places, and their ends.
+ */
+
+#include "recipes/local/local_queue.h"
+
+/** One owner's wish. */
+typedef struct lk_turn {
+  lk_attempt attempt;
+  lk_contend *node; /**< once it was granted: the only part */
+  lk_local *queue;
+  size_t refs; /**< the owner's, until it was told the end; questions */
+  const lk_owner *owner; /**< NULL: it hears no more of it */
+  void *arg;
+  bool once;
+  bool told;                       /**< its place */
+  int err;                         /**< of an end that is to be told */
+  void (*end)(void *arg, int err); /**< NULL: none is to be told */
+  lk_link link; /**< in the queue's list of waiters, or of ends; or in none */
+} lk_turn;
+
+struct lk_local {
+  lk_link link; /**< in the keeper's list */
+  lk_keeper *keeper;
+  size_t refs;          /**< handles, turns, whoever is inside */
+  lk_options options;   /**< of the handle that was the first */
+  lk_contend *node;     /**< wanted or held; or NULL */
+  lk_turn *holder;      /**< whose turn it is, or NULL */
+  lk_safe_list waiters; /**< turns, in order */
+  lk_link ends;         /**< of turns: to be told, in order */
+  unsigned handoffs;    /**< in a row */
+  lk_timer soon;
+};
+
+/** One user of the queue less; the last one frees it. */
+void lk__local_unref(lk_local *q);
+/** Have the queue's timer fire, in no call of an owner. */
+void lk__local_soon(lk_local *q);
+
+/** What `l` wants of `q`, with one reference: its owner's. NULL: no memory. */
+lk_turn *lk__turn_new(lk_local *q, lk_lock *l, const lk_owner *who);
+void lk__turn_unref(lk_turn *t);
+/** It is over; its owner hears no more of it. */
+void lk__turn_over(lk_turn *t);
+
+/** Put it behind all who wait. */
+void lk__turn_enlist(lk_turn *t);
+void lk__turn_unlist(lk_turn *t);
+bool lk__turn_waits(const lk_turn *t);
+/** The waiter that is next, or NULL. */
+lk_turn *lk__turn_first(const lk_local *q);
+
+/** Tell its owner the end, not in the call that brought it about. */
+void lk__turn_end_later(lk_turn *t, void (*end)(void *arg, int err), int err);
+/** Those that there are now. */
+void lk__turn_tell_ends(lk_local *q);
+/** The first one's wish ends with `err`, now. */
+void lk__turn_end_first(lk_local *q, int err);
+
+/** How many stand before it; NULL: before one who comes now. Only while the
+    queue has a node. */
+size_t lk__turn_ahead(const lk_local *q, const lk_turn *t);
+/** Tell those who were not told yet, as far as places are known. */
+void lk__turn_tell_places(lk_local *q);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "base/acl.h"
+#include "recipes/common/memory.h"
+#include "recipes/lease/session_lease.h"
+#include "recipes/lock/lock_options.h"
+
+static bool is_revocation(lk_bytes data)
+{
+  static const char word[] = LK_REVOKE_WORD;
+
+  return data.len == sizeof word - 1 && memcmp(data.at, word, data.len) == 0;
+}
+
+bool lk__is_announcement(lk_bytes data)
+{
+  static const char word[] = LK_HEAD_WORD;
+  size_t len = sizeof word - 1;
+
+  return data.at != NULL && data.len >= len &&
+         memcmp((const char *)data.at + data.len - len, word, len) == 0;
+}
+
+/* Only plain names have a prefix, and only in Curator's nodes nobody else minds
+ * the data. */
+static bool is_layout(const lk_lock_config *config)
+{
+  const lk_layout_rules *rules = lk__layout_rules(config->layout);
+
+  if (rules == NULL ||
+      (config->announce && config->layout != LK_LAYOUT_CURATOR))
+    return false;
+  return rules->roles[LK_MULTILOCK_MUTEX] == NULL
+             ? lk__plain_check(config->prefix)
+             : config->prefix == NULL;
+}
+
+/* A keeper that is detached may have outlived its client. */
+int lk__options_take_more(const lk_keeper *k, const lk_sized *what, void *out,
+                          const void *from)
+{
+  return lk__sized_take(k->detached ? NULL : k->client, what, out, from);
+}
+
+int lk__options_take(const lk_keeper *k, lk_lock_config *out,
+                     const lk_lock_config *config)
+{
+  static const lk_sized what = LK_SIZED(lk_lock_config);
+
+  return lk__options_take_more(k, &what, out, config);
+}
+
+int lk__options_check(const char *path, const lk_lock_config *config)
+{
+  if (is_revocation(config->data) || lk__is_announcement(config->data) ||
+      !is_layout(config))
+    return LK_ERR_BAD_ARGUMENT;
+  if (lk_path_check(path) != 0 || strcmp(path, "/") == 0)
+    return LK_ERR_BAD_PATH;
+  return 0;
+}
+
+const lk_role *lk__options_role(const lk_options *o, lk_multilock_side side)
+{
+  const lk_role *role = o->rules->roles[side];
+
+  return role == NULL ? &o->plain.role : role;
+}
+
+static char *copy(const lk_mem *mem, const void *from, size_t len)
+{
+  char *to = lk__take(mem, len + 1);
+
+  if (to != NULL && len > 0)
+    memcpy(to, from, len);
+  return to;
+}
+
+/* With the word behind it, for an announcement. */
+static char *copy_data(const lk_mem *mem, lk_bytes data)
+{
+  static const char word[] = LK_HEAD_WORD;
+  char *to = lk__take(mem, data.len + sizeof word);
+
+  if (to == NULL)
+    return NULL;
+  if (data.len > 0)
+    memcpy(to, data.at, data.len);
+  memcpy(to + data.len, word, sizeof word);
+  return to;
+}
+
+/* Who holds a side of a read-write lock can become a reader, and a reader is
+ * never the first for certain. */
+static bool can_announce(const lk_role *role)
+{
+  return role->exclusive && role->mark->family != LK_FAMILY_RW;
+}
+
+bool lk__options_init(lk_options *o, const lk_mem *mem, const char *path,
+                      const lk_lock_config *config, lk_multilock_side side)
+{
+  const lk_acls *parent =
+      config->parent_acl == NULL ? config->acl : config->parent_acl;
+
+  o->path = copy(mem, path, strlen(path));
+  o->data = copy_data(mem, config->data);
+  if (config->prefix != NULL)
+    o->prefix = copy(mem, config->prefix, strlen(config->prefix));
+  if (config->acl != NULL)
+    o->acl = lk__acls_copy(mem, config->acl);
+  if (parent != NULL)
+    o->parent_acl = lk__acls_copy(mem, parent);
+  o->rules = lk__layout_rules(config->layout);
+  lk__plain_init(&o->plain, o->prefix);
+  o->what = (lk_contend_config){
+      .role = lk__options_role(o, side),
+      .unique = o->rules->unique,
+      .dir = o->path,
+      .data = lk_bytes_of(o->data, config->data.len),
+      .acl = o->acl,
+      .parent_acl = o->parent_acl,
+      .persistent_parents = config->persistent_parents || !o->rules->containers,
+      .unsure_when_suspended = config->unsure_when_suspended,
+      .fail_on_expiry = config->fail_on_expiry,
+      .revocable = config->revocable,
+      .max_queue = config->max_queue,
+      .peek = config->peek};
+  if (config->announce && can_announce(o->what.role))
+    o->what.announcement =
+        lk_bytes_of(o->data, config->data.len + sizeof LK_HEAD_WORD - 1);
+  return o->path != NULL && o->data != NULL &&
+         (o->prefix != NULL || config->prefix == NULL) &&
+         (o->acl != NULL || config->acl == NULL) &&
+         (o->parent_acl != NULL || parent == NULL);
+}
+
+void lk__options_free(lk_options *o, const lk_mem *mem)
+{
+  lk__give(mem, o->path);
+  lk__give(mem, o->data);
+  lk__give(mem, o->prefix);
+  lk__give(mem, o->acl);
+  lk__give(mem, o->parent_acl);
+}

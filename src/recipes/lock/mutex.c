@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "base/timeout.h"
+#include "recipes/common/memory.h"
+#include "recipes/local/local_queue.h"
+
+enum {
+  RELEASE_MS = 1500 /* as lk_client_close() waits */
+};
+
+/* ---- calling the user -------------------------------------------------- */
+
+static void destroy(lk_lock *l)
+{
+  lk_keeper *k = l->keeper;
+
+  lk__options_free(&l->options, &k->mem);
+  if (l->free_plan != NULL)
+    l->free_plan(l->plan, &k->mem);
+  lk__give(&k->mem, l);
+  lk__keeper_unref(k);
+}
+
+void lk__lock_enter(lk_lock *l)
+{
+  l->busy++;
+}
+
+void lk__lock_leave(lk_lock *l)
+{
+  if (--l->busy == 0 && l->freed)
+    destroy(l);
+}
+
+void lk__lock_await(lk_waiter *w, lk_lock_cb done, void *arg)
+{
+  *w = (lk_waiter){.done = done, .arg = arg, .waits = true};
+}
+
+void lk__lock_call(lk_lock *l, lk_waiter *w, int err)
+{
+  lk_waiter now = *w;
+
+  w->waits = false;
+  if (now.waits && now.done != NULL)
+    now.done(l, err, now.arg);
+}
+
+/* ---- timers ------------------------------------------------------------ */
+
+static void start_timer(lk_lock *l, lk_timer *t, int64_t in_ms)
+{
+  lk_keeper *k = l->keeper;
+
+  lk__keeper_start_timer(k, t, lk_client_clock(k->client) + in_ms);
+}
+
+void lk__lock_stop_timer(lk_lock *l, lk_timer *t)
+{
+  lk__keeper_stop_timer(l->keeper, t);
+}
+
+lk_attempt *lk__lock_part(lk_lock *l)
+{
+  lk_attempt *a = l->attempt;
+
+  l->attempt = NULL;
+  lk__lock_stop_timer(l, &l->timeout);
+  return a;
+}
+
+static void stop(lk_attempt *a, bool tell)
+{
+  a->kind->stop(a, tell);
+}
+
+static void give_up(lk_lock *l, int err)
+{
+  lk_attempt *a = lk__lock_part(l);
+
+  lk__lock_enter(l);
+  l->late = false;
+  if (a != NULL)
+    stop(a, false);
+  lk__lock_call(l, &l->acquire, err);
+  lk__lock_leave(l);
+}
+
+static void on_timeout(lk_client *c, void *arg)
+{
+  (void)c;
+  give_up(arg, LK_ERR_DEADLINE);
+}
+
+/* No callback is invoked any more for the released attempt, which goes on by
+ * itself. */
+static void disown_released(lk_lock *l)
+{
+  if (l->released != NULL)
+    l->released->kind->disown(l->released);
+  l->released = NULL;
+  lk__lock_stop_timer(l, &l->release_timeout);
+}
+
+static void on_release_timeout(lk_client *c, void *arg)
+{
+  lk_lock *l = arg;
+
+  (void)c;
+  lk__lock_enter(l);
+  disown_released(l);
+  lk__lock_call(l, &l->release, LK_ERR_DEADLINE);
+  lk__lock_leave(l);
+}
+
+bool lk__lock_holds(const lk_lock *l)
+{
+  return l->attempt != NULL && lk__attempt_holds(l->attempt);
+}
+
+/* Not one that a callback has begun meanwhile. */
+static void end_again(lk_lock *l, int err)
+{
+  if (l->again)
+    lk__lock_call(l, &l->acquire, err);
+}
+
+void lk__lock_call_soon(lk_lock *l, int acquire_err)
+{
+  lk__lock_stop_timer(l, &l->soon);
+  end_again(l, acquire_err);
+  if (l->released == NULL)
+    lk__lock_call(l, &l->release, 0);
+}
+
+static void on_soon(lk_client *c, void *arg)
+{
+  lk_lock *l = arg;
+
+  (void)c;
+  lk__lock_enter(l);
+  lk__lock_call_soon(l, 0);
+  lk__lock_leave(l);
+}
+
+/* ---- life -------------------------------------------------------------- */
+
+static lk_attempt *make_contend(lk_lock *l, const lk_owner *who)
+{
+  lk_contend *ct = lk__contend_new(l->keeper, &l->options.what, who, l);
+
+  if (ct == NULL)
+    return NULL;
+  if (l->partner != NULL && lk__lock_holds(l->partner))
+    lk__contend_beside(ct, l->partner->attempt->parts[0]);
+  return &ct->attempt;
+}
+
+static int make_lock(lk_lock **out, lk_keeper *k, const char *path,
+                     const lk_lock_config *config, lk_multilock_side side)
+{
+  *out = NULL;
+  int err = lk__options_check(path, config);
+
+  if (err != 0)
+    return err;
+  lk_lock *l = lk__take(&k->mem, sizeof *l);
+
+  if (l == NULL)
+    return LK_ERR_NO_MEMORY;
+  l->keeper = k;
+  lk__keeper_ref(k);
+  l->timeout = (lk_timer){.fire = on_timeout, .arg = l};
+  l->release_timeout = (lk_timer){.fire = on_release_timeout, .arg = l};
+  l->soon = (lk_timer){.fire = on_soon, .arg = l};
+  l->make = make_contend;
+  l->on_event = config->on_event;
+  l->arg = config->arg;
+  if (!lk__options_init(&l->options, &k->mem, path, config, side)) {
+    destroy(l);
+    return LK_ERR_NO_MEMORY;
+  }
+  *out = l;
+  return 0;
+}
+
+int lk__lock_make(lk_lock **out, lk_keeper *k, const char *path,
+                  const lk_lock_config *config, lk_multilock_side side)
+{
+  *out = NULL;
+  if (config->local_queue)
+    return LK_ERR_BAD_ARGUMENT;
+  return make_lock(out, k, path, config, side);
+}
+
+int lk_lock_new(lk_lock **out, lk_keeper *k, const char *path,
+                const lk_lock_config *config)
+{
+  lk_lock_config own;
+  int err = lk__options_take(k, &own, config);
+
+  *out = NULL;
+  if (err == 0)
+    err = make_lock(out, k, path, &own, LK_MULTILOCK_MUTEX);
+  if (err == 0 && own.local_queue && !lk__local_adopt(*out, &own)) {
+    destroy(*out);
+    *out = NULL;
+    err = LK_ERR_NO_MEMORY;
+  }
+  return err;
+}
+
+/* What it wants and holds is given up; who waits for it is told, last of all,
+ * by waiters that a callback cannot have put there. */
+static void drop(lk_lock *l)
+{
+  lk_waiter acquire = l->acquire, release = l->release;
+  lk_attempt *a = lk__lock_part(l);
+
+  lk__lock_stop_timer(l, &l->soon);
+  l->acquire.waits = false;
+  l->release.waits = false;
+  l->late = false;
+  l->lost = false;
+  l->count = 0;
+  disown_released(l);
+  if (a != NULL)
+    stop(a, false);
+  lk__lock_end_verify(l, LK_ERR_CLOSED);
+  lk__lock_call(l, &acquire, LK_ERR_CLOSED);
+  lk__lock_call(l, &release, LK_ERR_CLOSED);
+}
+
+void lk_lock_reset(lk_lock *l)
+{
+  if (l->freed)
+    return;
+  lk__lock_enter(l);
+  drop(l);
+  lk__lock_leave(l);
+}
+
+void lk_lock_free(lk_lock *l)
+{
+  if (l == NULL || l->freed)
+    return;
+  lk__lock_enter(l);
+  l->freed = true;
+  drop(l);
+  lk__lock_leave(l);
+}
+
+/* ---- acquire and release ----------------------------------------------- */
+
+static int acquire_again(lk_lock *l, lk_lock_cb done, void *arg)
+{
+  if (l->once)
+    return LK_ERR_DEADLOCK;
+  l->count++;
+  l->again = true;
+  lk__lock_await(&l->acquire, done, arg);
+  start_timer(l, &l->soon, 0);
+  return 0;
+}
+
+static int acquire_first(lk_lock *l, bool once, int64_t deadline_ms,
+                         lk_lock_cb done, void *arg)
+{
+  l->options.what.once = once;
+  l->attempt = l->make(l, &lk__lock_owner);
+  if (l->attempt == NULL)
+    return LK_ERR_NO_MEMORY;
+  l->start_err = 0;
+  l->attempt->kind->begin(l->attempt); /* nobody waits yet: nobody is called */
+  if (l->start_err != 0)
+    return l->start_err;
+  l->again = false;
+  lk__lock_await(&l->acquire, done, arg);
+  if (deadline_ms != INT64_MAX)
+    lk__keeper_start_timer(l->keeper, &l->timeout, deadline_ms);
+  return 0;
+}
+
+/* It may have been cancelled meanwhile. */
+static void on_late(lk_client *c, int err, const lk_stat *stat, void *arg)
+{
+  lk_lock *l = arg;
+
+  (void)c;
+  (void)stat;
+  if (l->late) {
+    l->late = false;
+    lk__lock_call(l, &l->acquire, err);
+  }
+  lk__lock_leave(l);
+}
+
+/* The deadline has passed. A request that is late, too, is never sent, and ends
+ * in the next turn, or with the client. */
+static int acquire_late(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
+                        void *arg)
+{
+  const lk_call call = {.size = sizeof call, .deadline_ms = deadline_ms};
+  int err = lk_exists(l->keeper->client, l->options.path, &call, on_late, l);
+
+  if (err != 0)
+    return err;
+  lk__lock_enter(l);
+  l->late = true;
+  l->again = false;
+  lk__lock_await(&l->acquire, done, arg);
+  return 0;
+}
+
+/* Why this handle cannot acquire now, or 0: then its client is still there. */
+static int acquire_refusal(const lk_lock *l)
+{
+  if (l->freed)
+    return LK_ERR_CLOSED;
+  if (l->keeper->over != 0)
+    return l->keeper->over;
+  if (l->lost || l->acquire.waits || (l->attempt != NULL && !lk__lock_holds(l)))
+    return LK_ERR_STATE;
+  return l->partner != NULL && !lk__lock_holds(l) ? lk__lock_beside(l) : 0;
+}
+
+/* `deadline_ms` is not before `now`. What is held already needs no time. */
+static int acquire(lk_lock *l, int64_t now, int64_t deadline_ms, bool once,
+                   lk_lock_cb done, void *arg)
+{
+  if (lk__lock_holds(l))
+    return acquire_again(l, done, arg);
+  return deadline_ms <= now ? acquire_late(l, now, done, arg)
+                            : acquire_first(l, once, deadline_ms, done, arg);
+}
+
+int lk_lock_acquire(lk_lock *l, int64_t timeout_ms, lk_lock_cb done, void *arg)
+{
+  int err = acquire_refusal(l);
+
+  if (err != 0)
+    return err;
+  int64_t now = lk_client_clock(l->keeper->client);
+  bool once = timeout_ms == 0;
+  int64_t deadline_ms = once ? INT64_MAX : lk__timeout_after(now, timeout_ms);
+
+  return acquire(l, now, deadline_ms, once, done, arg);
+}
+
+int lk_lock_acquire_until(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
+                          void *arg)
+{
+  int err = acquire_refusal(l);
+
+  if (err != 0)
+    return err;
+  int64_t now = lk_client_clock(l->keeper->client);
+
+  return acquire(l, now, lk__timeout_until(now, deadline_ms), false, done, arg);
+}
+
+void lk_lock_cancel(lk_lock *l)
+{
+  if (!l->acquire.waits)
+    return;
+  if (!lk__lock_holds(l)) {
+    give_up(l, LK_ERR_CANCELLED);
+    return;
+  }
+  lk__lock_enter(l);
+  (void)lk_lock_release(l, NULL, NULL);
+  end_again(l, LK_ERR_CANCELLED);
+  lk__lock_leave(l);
+}
+
+static void release_last(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
+                         void *arg)
+{
+  lk_attempt *a = lk__lock_part(l);
+
+  lk__lock_enter(l);
+  l->count = 0;
+  if (done != NULL) {
+    lk__lock_await(&l->release, done, arg);
+    l->released = a;
+    if (deadline_ms != INT64_MAX)
+      lk__keeper_start_timer(l->keeper, &l->release_timeout, deadline_ms);
+  }
+  stop(a, done != NULL);
+  lk__lock_end_verify(l, LK_ERR_NOT_HELD);
+  lk__lock_call_soon(l, LK_ERR_CANCELLED);
+  lk__lock_leave(l);
+}
+
+static void count_down(lk_lock *l, lk_lock_cb done, void *arg)
+{
+  l->count--;
+  if (done != NULL) {
+    lk__lock_await(&l->release, done, arg);
+    start_timer(l, &l->soon, 0);
+  }
+}
+
+/* Why this handle cannot release now, or 0: then its client is still there. */
+static int release_refusal(lk_lock *l, bool waits)
+{
+  if (l->lost) {
+    l->lost = false;
+    l->count = 0;
+    return LK_ERR_LOST;
+  }
+  if (!lk__lock_holds(l))
+    return LK_ERR_NOT_HELD;
+  return waits && l->release.waits ? LK_ERR_STATE : 0;
+}
+
+static void release(lk_lock *l, int64_t deadline_ms, lk_lock_cb done, void *arg)
+{
+  if (l->count == 1)
+    release_last(l, deadline_ms, done, arg);
+  else
+    count_down(l, done, arg);
+}
+
+int lk_lock_release(lk_lock *l, lk_lock_cb done, void *arg)
+{
+  int err = release_refusal(l, done != NULL);
+
+  if (err != 0)
+    return err;
+  int64_t now = lk_client_clock(l->keeper->client);
+
+  release(l, lk__timeout_after(now, RELEASE_MS), done, arg);
+  return 0;
+}
+
+int lk_lock_release_until(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
+                          void *arg)
+{
+  int err = release_refusal(l, done != NULL);
+
+  if (err != 0)
+    return err;
+  int64_t now = lk_client_clock(l->keeper->client);
+
+  release(l, lk__timeout_until(now, deadline_ms), done, arg);
+  return 0;
+}
+
+/* ---- facts ------------------------------------------------------------- */
+
+lk_lock_state lk_lock_get_state(const lk_lock *l)
+{
+  if (l->late)
+    return LK_LOCK_ACQUIRING;
+  if (l->attempt == NULL)
+    return l->lost ? LK_LOCK_LOST : LK_LOCK_IDLE;
+  if (!lk__lock_holds(l))
+    return LK_LOCK_ACQUIRING;
+  return lk__attempt_unsure(l->attempt) ? LK_LOCK_UNSURE : LK_LOCK_HELD;
+}
+
+bool lk_lock_ok(const lk_lock *l)
+{
+  return lk__lock_holds(l) &&
+         lk_client_clock(l->keeper->client) < lk__attempt_deadline(l->attempt);
+}
+
+int64_t lk_lock_deadline(const lk_lock *l)
+{
+  return lk__lock_holds(l) ? lk__attempt_deadline(l->attempt) : LK_NO_LEASE;
+}
+
+uint64_t lk_lock_token(const lk_lock *l)
+{
+  return lk__lock_holds(l) ? lk__attempt_token(l->attempt) : 0;
+}
+
+uint64_t lk_lock_turn(const lk_lock *l)
+{
+  return lk__lock_holds(l) ? l->attempt->turn : 0;
+}
+
+const char *lk_lock_node(const lk_lock *l)
+{
+  return l->attempt == NULL ? NULL : lk__attempt_node(l->attempt);
+}
+
+const char *lk_lock_path(const lk_lock *l)
+{
+  return l->options.path;
+}
+
+size_t lk_lock_count(const lk_lock *l)
+{
+  return l->count;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/common/memory.h"
+#include "recipes/lock/lock.h"
+
+#include <latchkey/rwlock.h>
+
+struct lk_rwlock {
+  lk_keeper *keeper;
+  lk_lock *read;
+  lk_lock *write;
+};
+
+/* One owner asks for one thing at a time. A reader that wants to write would
+ * wait for its own read node, and two of them for each other; a writer that
+ * wants to read would wait for its write node, unless the layout has another
+ * way. */
+int lk__lock_beside(const lk_lock *l)
+{
+  const lk_lock *other = l->partner;
+  bool writes = l->options.what.role->exclusive;
+
+  if (other->attempt == NULL)
+    return 0;
+  if (!lk__lock_holds(other))
+    return LK_ERR_STATE;
+  return writes || !l->options.rules->downgrades ? LK_ERR_DEADLOCK : 0;
+}
+
+int lk_rwlock_new(lk_rwlock **out, lk_keeper *k, const char *path,
+                  const lk_lock_config *config)
+{
+  lk_lock_config own;
+  int err = lk__options_take(k, &own, config);
+
+  *out = NULL;
+  if (err != 0 || own.prefix != NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  lk_rwlock *rw = lk__take(&k->mem, sizeof *rw);
+
+  if (rw == NULL)
+    return LK_ERR_NO_MEMORY;
+  rw->keeper = k;
+  lk__keeper_ref(k);
+  err = lk__lock_make(&rw->read, k, path, &own, LK_MULTILOCK_READ);
+
+  if (err == 0)
+    err = lk__lock_make(&rw->write, k, path, &own, LK_MULTILOCK_WRITE);
+  if (err != 0) {
+    lk_rwlock_free(rw);
+    return err;
+  }
+  rw->read->partner = rw->write;
+  rw->write->partner = rw->read;
+  *out = rw;
+  return 0;
+}
+
+/* Each side calls those who still wait for it; they may not ask for a side any
+ * more. */
+void lk_rwlock_free(lk_rwlock *rw)
+{
+  if (rw == NULL)
+    return;
+  lk_keeper *k = rw->keeper;
+  lk_lock *read = rw->read;
+  lk_lock *write = rw->write;
+
+  lk__give(&k->mem, rw);
+  if (read != NULL)
+    read->partner = NULL;
+  if (write != NULL)
+    write->partner = NULL;
+  lk_lock_free(read);
+  lk_lock_free(write);
+  lk__keeper_unref(k);
+}
+
+lk_lock *lk_rwlock_read(const lk_rwlock *rw)
+{
+  return rw->read;
+}
+
+lk_lock *lk_rwlock_write(const lk_rwlock *rw)
+{
+  return rw->write;
+}

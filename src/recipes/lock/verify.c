@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/common/memory.h"
+#include "recipes/lock/lock.h"
+
+/* A check of each part's node in front of `ops`; NULL: no memory. */
+static lk_op *guard(const lk_attempt *a, const lk_mem *mem, const lk_op *ops,
+                    size_t count)
+{
+  lk_op *all = lk__take(mem, (a->count + count) * sizeof *all);
+
+  if (all == NULL)
+    return NULL;
+  for (size_t i = 0; i < a->count; i++)
+    all[i] = lk_op_check(a->parts[i]->node, -1);
+  if (count > 0)
+    memcpy(all + a->count, ops, count * sizeof *ops);
+  return all;
+}
+
+/* Send `ops` behind checks of our nodes. What waits for a connection may be
+ * overtaken: such a multi is not counted among the attempt's requests. */
+static int ask(lk_lock *l, const lk_op *ops, size_t count, const lk_call *call,
+               lk_multi_cb answered, lk_question **out)
+{
+  const lk_mem *mem = &l->keeper->mem;
+  lk_attempt *a = l->attempt;
+
+  if (l->lost)
+    return LK_ERR_LOST;
+  if (!lk__lock_holds(l))
+    return LK_ERR_NOT_HELD;
+  if (count >= SIZE_MAX / sizeof *ops - a->count)
+    return LK_ERR_BAD_ARGUMENT;
+  lk_question *q = lk__take(mem, sizeof *q);
+  lk_op *all = guard(a, mem, ops, count);
+  int err = LK_ERR_NO_MEMORY;
+
+  if (q != NULL && all != NULL) {
+    q->attempt = a;
+    err = lk_multi(l->keeper->client, all, a->count + count, call, answered, q);
+  }
+  lk__give(mem, all);
+  if (err != 0) {
+    lk__give(mem, q);
+    return err;
+  }
+  a->kind->ref(a);
+  *out = q;
+  return 0;
+}
+
+static void forget(lk_question *q)
+{
+  lk_attempt *a = q->attempt;
+
+  lk__give(&a->parts[0]->keeper->mem, q);
+  a->kind->unref(a);
+}
+
+/* What the multi said of part `i`. */
+static int part_err(size_t i, int err, const lk_op_result *results,
+                    size_t count)
+{
+  return i < count ? results[i].err : err;
+}
+
+/* Each part learns what was said of it; whether all are there. */
+static lk_verdict judge(lk_question *q, int err, const lk_op_result *results,
+                        size_t count)
+{
+  lk_attempt *a = q->attempt;
+  lk_verdict all = LK_VERDICT_THERE;
+
+  for (size_t i = 0; i < a->count; i++) {
+    lk_verdict v =
+        lk__contend_weigh(a->parts[i], part_err(i, err, results, count));
+
+    if (all == LK_VERDICT_THERE || v == LK_VERDICT_MISSING)
+      all = v;
+  }
+  for (size_t i = 0; i < a->count; i++)
+    lk__contend_checked(
+        a->parts[i],
+        lk__contend_weigh(a->parts[i], part_err(i, err, results, count)));
+  return all;
+}
+
+/* ---- verify ------------------------------------------------------------ */
+
+static void on_verified(lk_client *c, int err, const lk_op_result *results,
+                        size_t count, void *arg)
+{
+  lk_question *q = arg;
+
+  (void)c;
+  lk_verdict v = judge(q, err, results, count);
+
+  if (q->lock != NULL)
+    lk__lock_end_verify(q->lock, v == LK_VERDICT_THERE ? 0 : LK_ERR_UNSURE);
+  forget(q);
+}
+
+void lk__lock_end_verify(lk_lock *l, int err)
+{
+  if (l->verifying != NULL)
+    l->verifying->lock = NULL;
+  l->verifying = NULL;
+  lk__lock_enter(l);
+  lk__lock_call(l, &l->verify, err);
+  lk__lock_leave(l);
+}
+
+static void supervise(lk_lock *l)
+{
+  lk_attempt *a = l->attempt;
+
+  for (size_t i = 0; i < a->count; i++) {
+    a->parts[i]->read_due_ms = lk_client_now(l->keeper->client);
+    if (lk__keeper_online(l->keeper))
+      lk__contend_supervise(a->parts[i]);
+  }
+}
+
+int lk_lock_verify(lk_lock *l, lk_lock_cb done, void *arg)
+{
+  if (l->verifying != NULL)
+    return LK_ERR_STATE;
+  int err = ask(l, NULL, 0, NULL, on_verified, &l->verifying);
+
+  if (err != 0)
+    return err;
+  l->verifying->lock = l;
+  lk__lock_await(&l->verify, done, arg);
+  supervise(l);
+  return 0;
+}
+
+/* ---- guarded ----------------------------------------------------------- */
+
+static void on_guarded(lk_client *c, int err, const lk_op_result *results,
+                       size_t count, void *arg)
+{
+  lk_question *q = arg;
+  size_t own = q->attempt->count;
+
+  if (judge(q, count > 0 ? err : LK_ERR_UNKNOWN, results, count) ==
+      LK_VERDICT_MISSING)
+    err = LK_ERR_LOST;
+  if (q->done != NULL)
+    q->done(c, err, count > own ? results + own : NULL,
+            count > own ? count - own : 0, q->arg);
+  forget(q);
+}
+
+int lk_lock_guarded(lk_lock *l, const lk_op *ops, size_t count,
+                    const lk_call *call, lk_multi_cb done, void *arg)
+{
+  lk_question *q;
+  int err = ask(l, ops, count, call, on_guarded, &q);
+
+  if (err != 0)
+    return err;
+  q->done = done;
+  q->arg = arg;
+  return 0;
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/multilock/group.h"
+
+#include "recipes/common/memory.h"
+
+enum { MAX_MISSES = 3 };
+
+/* ---- life -------------------------------------------------------------- */
+
+static lk_team *of(lk_attempt *a)
+{
+  return (lk_team *)(void *)a;
+}
+
+void lk__team_ref(lk_team *t)
+{
+  t->refs++;
+}
+
+void lk__team_unref(lk_team *t)
+{
+  lk_keeper *k = t->keeper;
+
+  if (--t->refs > 0)
+    return;
+  for (size_t i = 0; i < t->attempt.count; i++)
+    lk__contend_unref(t->parts[i]);
+  lk__give(&k->mem, t);
+  lk__keeper_unref(k);
+}
+
+static void tell(lk_team *t, const lk_news *news)
+{
+  if (t->owner != NULL)
+    t->owner->news(t->owner_arg, news);
+}
+
+static bool is_ready(const lk_team *t);
+
+static void orphan_gone(void *arg, int err)
+{
+  lk_team *t = arg;
+
+  (void)err; /* the session lease says that it stays */
+  if (--t->orphans == 0 && !t->over && is_ready(t))
+    lk__round_begin(t);
+  lk__team_unref(t);
+}
+
+static void orphan_news(void *arg, const lk_news *news)
+{
+  (void)arg;
+  (void)news;
+}
+
+static const lk_owner of_orphan = {.news = orphan_news, .gone = orphan_gone};
+
+/* It is in doubt whether its node exists, and no delete is on its way that a
+ * later create would follow. */
+static void drop_orphan(lk_team *t, lk_contend *ct)
+{
+  bool leaves = ct->owner == NULL; /* it has ended by itself */
+
+  ct->owner = &of_orphan;
+  ct->owner_arg = t;
+  t->orphans++;
+  lk__team_ref(t);
+  if (!leaves)
+    lk__contend_stop(ct, true);
+}
+
+/* Give back the nodes of mate `from` and those after it. */
+void lk__team_drop(lk_team *t, size_t from)
+{
+  while (t->attempt.count > from) {
+    lk_contend *ct = t->parts[--t->attempt.count];
+
+    if (ct->own == LK_OWN_ASKED || ct->own == LK_OWN_MAYBE)
+      drop_orphan(t, ct);
+    else if (ct->owner != NULL)
+      lk__contend_stop(ct, false);
+    lk__contend_unref(ct);
+  }
+}
+
+/* Nothing more is wanted; the parts are kept for who still looks at them. */
+static void close(lk_team *t)
+{
+  t->over = true;
+  if (t->keeper->detached)
+    return;
+  lk__keeper_stop_timer(t->keeper, &t->rest);
+  if (t->listens)
+    lk__keeper_listen_less(t->keeper, &t->listener);
+  t->listens = false;
+}
+
+static void stop_parts(lk_team *t)
+{
+  for (size_t i = 0; i < t->attempt.count; i++) {
+    if (t->parts[i]->owner != NULL)
+      lk__contend_stop(t->parts[i], false);
+  }
+}
+
+/* How it ends by itself: `lost` if it was held. */
+void lk__team_end(lk_team *t, int err)
+{
+  const lk_owner *owner = t->owner;
+  void (*told)(void *arg, int err) = NULL;
+
+  if (t->over)
+    return;
+  if (owner != NULL)
+    told = t->attempt.whole ? owner->lost : owner->ended;
+  t->owner = NULL;
+  close(t);
+  stop_parts(t);
+  if (told != NULL)
+    told(t->owner_arg, err);
+  lk__keeper_listened(t->keeper);
+  lk__team_unref(t);
+}
+
+/* ---- what the mates say ------------------------------------------------ */
+
+static void start_over(lk_team *t, int err)
+{
+  lk_news news = {.type = LK_NEWS_PLACE_LOST, .err = err};
+
+  bool expired = err == LK_ERR_SESSION_EXPIRED;
+
+  if (t->keeper->over != 0 ||
+      (expired ? t->config->fail_on_expiry : ++t->misses == MAX_MISSES)) {
+    lk__team_end(t, err);
+    return;
+  }
+  lk__team_ref(t);
+  if (t->asked) {
+    t->again = true; /* its answer names nodes that are to be deleted */
+  } else {
+    lk__team_drop(t, 0);
+    lk__round_begin(t);
+  }
+  tell(t, &news);
+  lk__team_unref(t);
+}
+
+/* It was asked to let go of a part, perhaps before it had the whole. */
+static void tell_revoked(lk_team *t)
+{
+  lk_news news = {.type = LK_NEWS_REVOKED};
+  bool some = false;
+
+  for (size_t i = 0; i < t->attempt.count; i++)
+    some = some || t->parts[i]->revoked;
+  if (!some || !t->attempt.whole || t->over || t->revoked)
+    return;
+  t->revoked = true;
+  tell(t, &news);
+}
+
+/* All are there: but does the lease hold as well? */
+static void try_grant(lk_team *t)
+{
+  if (t->again || t->attempt.count < t->config->count)
+    return;
+  if (lk__attempt_try(&t->attempt) && t->owner != NULL)
+    t->owner->granted(t->owner_arg);
+  tell_revoked(t);
+}
+
+static void on_granted(void *arg)
+{
+  lk_mate *m = arg;
+  lk_team *t = m->team;
+
+  lk__team_ref(t);
+  if (t->attempt.count == t->config->count)
+    try_grant(t);
+  else if (is_ready(t))
+    lk__round_begin(t);
+  lk__team_unref(t);
+}
+
+static void on_ended(void *arg, int err)
+{
+  lk_mate *m = arg;
+
+  if (err == LK_ERR_SESSION_EXPIRED)
+    start_over(m->team, err);
+  else
+    lk__team_end(m->team, err);
+}
+
+static void on_lost(void *arg, int err)
+{
+  lk_mate *m = arg;
+
+  if (m->team->attempt.whole)
+    lk__team_end(m->team, err);
+  else
+    start_over(m->team, err);
+}
+
+static void on_gone(void *arg, int err)
+{
+  lk_mate *m = arg;
+  lk_team *t = m->team;
+  const lk_owner *owner = t->owner;
+
+  if (err != 0)
+    t->left_err = err;
+  if (--t->leaving == 0) {
+    t->owner = NULL;
+    if (owner != NULL)
+      owner->gone(t->owner_arg, t->left_err);
+  }
+  lk__team_unref(t);
+}
+
+/* One news of the whole for those of its parts. */
+static void tell_once(lk_team *t, const lk_news *news, bool *told)
+{
+  lk_news whole = {.type = news->type,
+                   .deadline_ms = lk__attempt_deadline(&t->attempt)};
+
+  if (!t->attempt.whole || *told)
+    return;
+  *told = true;
+  tell(t, &whole);
+}
+
+static void on_waiting(lk_team *t, const lk_mate *m, const lk_news *news)
+{
+  if (!t->config->pure && m->index + 1 < t->attempt.count)
+    lk__team_drop(t, m->index + 1);
+  tell(t, news);
+}
+
+static void on_proven(lk_team *t, const lk_news *news)
+{
+  bool told = !t->unsure || lk__attempt_unsure(&t->attempt);
+
+  if (!t->attempt.whole) {
+    try_grant(t);
+    return;
+  }
+  t->unsure = t->unsure && told;
+  tell_once(t, news, &told);
+}
+
+static void on_news(void *arg, const lk_news *news)
+{
+  lk_mate *m = arg;
+  lk_team *t = m->team;
+
+  lk__team_ref(t);
+  switch (news->type) {
+  case LK_NEWS_WAITING: on_waiting(t, m, news); break;
+  case LK_NEWS_PLACE_LOST:
+    if (t->config->pure)
+      start_over(t, news->err); /* its place must be as old as the others' */
+    else
+      tell(t, news);
+    break;
+  case LK_NEWS_SUSPENDED: tell_once(t, news, &t->suspended); break;
+  case LK_NEWS_UNSURE: tell_once(t, news, &t->unsure); break;
+  case LK_NEWS_PROVEN: on_proven(t, news); break;
+  case LK_NEWS_REVOKED: tell_revoked(t); break;
+  case LK_NEWS_MIXED:
+  case LK_NEWS_UNWATCHED:
+  case LK_NEWS_NEAR_LIMIT: tell(t, news); break;
+  }
+  lk__team_unref(t);
+}
+
+static const lk_owner mate = {.granted = on_granted,
+                              .ended = on_ended,
+                              .lost = on_lost,
+                              .news = on_news,
+                              .gone = on_gone};
+
+lk_contend *lk__mate_new(lk_team *t, size_t index)
+{
+  lk_mate *m = &t->mates[index];
+
+  m->team = t;
+  m->index = index;
+  return lk__contend_new(t->keeper, &t->config->members[index], &mate, m);
+}
+
+/* ---- what the owner wants ---------------------------------------------- */
+
+/* Nobody of it waits: what it lacks may be asked for. */
+static bool is_ready(const lk_team *t)
+{
+  for (size_t i = 0; i < t->attempt.count; i++) {
+    if (!lk__contend_holds(t->parts[i]))
+      return false;
+  }
+  return t->attempt.count < t->config->count;
+}
+
+static void on_rest(lk_client *c, void *arg)
+{
+  lk_team *t = arg;
+
+  if (lk_client_state(c) == LK_STATE_EXPIRED)
+    lk__team_end(t, LK_ERR_SESSION_EXPIRED); /* and no new session follows */
+  else if (is_ready(t))
+    lk__round_begin(t);
+}
+
+static void on_state(lk_client *c, lk_state state, int err, void *arg)
+{
+  lk_team *t = arg;
+
+  (void)err;
+  lk__team_ref(t);
+  switch (state) {
+  case LK_STATE_CONNECTED:
+    t->suspended = false;
+    if (is_ready(t))
+      lk__round_begin(t);
+    break;
+  case LK_STATE_EXPIRED:
+    lk__keeper_start_timer(t->keeper, &t->rest, lk_client_now(c));
+    break;
+  case LK_STATE_AUTH_FAILED:
+  case LK_STATE_CLOSED: lk__team_end(t, t->keeper->over); break;
+  case LK_STATE_CONNECTING:
+  case LK_STATE_READ_ONLY:
+  case LK_STATE_SUSPENDED: break;
+  }
+  lk__team_unref(t);
+}
+
+static void on_closing(lk_client *c, void *arg)
+{
+  lk_team *t = arg;
+
+  (void)c;
+  lk__team_end(t, t->keeper->over);
+}
+
+static void begin(lk_attempt *a)
+{
+  lk_team *t = of(a);
+
+  t->listens = true;
+  lk__keeper_listen_more(t->keeper, &t->listener);
+  lk__round_begin(t);
+}
+
+static void stop(lk_attempt *a, bool wait)
+{
+  lk_team *t = of(a);
+  size_t count = t->attempt.count;
+
+  lk__team_ref(t);
+  if (!wait)
+    t->owner = NULL;
+  close(t);
+  lk__keeper_listened(t->keeper);
+  if (wait)
+    t->leaving = count;
+  t->refs += t->leaving;
+  for (size_t i = 0; i < count; i++) {
+    if (t->parts[i]->owner != NULL)
+      lk__contend_stop(t->parts[i], wait);
+  }
+  lk__team_unref(t);
+  lk__team_unref(t);
+}
+
+static void disown(lk_attempt *a)
+{
+  of(a)->owner = NULL;
+}
+
+static void ref_attempt(lk_attempt *a)
+{
+  lk__team_ref(of(a));
+}
+
+static void unref_attempt(lk_attempt *a)
+{
+  lk__team_unref(of(a));
+}
+
+static const lk_attempt_kind team = {.begin = begin,
+                                     .stop = stop,
+                                     .disown = disown,
+                                     .ref = ref_attempt,
+                                     .unref = unref_attempt};
+
+lk_team *lk__team_new(lk_keeper *k, lk_team_config *config,
+                      const lk_owner *owner, void *arg)
+{
+  lk_team *t =
+      lk__take(&k->mem, sizeof *t + config->count * (sizeof *t->mates +
+                                                     sizeof(lk_contend *)));
+
+  if (t == NULL)
+    return NULL;
+  t->parts = (lk_contend **)(void *)(t->mates + config->count);
+  t->attempt = (lk_attempt){.kind = &team, .parts = t->parts};
+  t->keeper = k;
+  lk__keeper_ref(k);
+  t->refs = 1;
+  t->owner = owner;
+  t->owner_arg = arg;
+  t->config = config;
+  t->listener =
+      (lk_listener){.state = on_state, .closing = on_closing, .arg = t};
+  t->rest = (lk_timer){.fire = on_rest, .arg = t};
+  return t;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_RECIPES_MULTILOCK_GROUP_H
+#define LK_RECIPES_MULTILOCK_GROUP_H
+
+#include "recipes/lease/session_lease.h"
+
+/**
+ * @file
+ * An attempt at several locks at once: a node in each queue, made in one
+ * transaction. Where one of them has to wait, those after it are given back, so
+ * that the nodes it has are always those of the first members; when it is
+ * granted, the rest is asked for again: the next round.
+ */
+
+typedef struct lk_team_config {
+  lk_contend_config *members; /**< in the order in which they are taken */
+  size_t count;
+  bool pure; /**< keep also what comes after one that waits */
+  bool once; /**< end with LK_ERR_BUSY instead of waiting */
+  bool fail_on_expiry;
+} lk_team_config;
+
+typedef struct lk_team lk_team;
+
+/** One node of it. */
+typedef struct lk_mate {
+  lk_team *team;
+  size_t index;
+} lk_mate;
+
+struct lk_team {
+  lk_attempt attempt; /* of the contends there are: those of the first mates */
+  lk_keeper *keeper;
+  size_t refs; /* the owner's, a multi's, callers, and those of nodes that will
+                  tell when they are gone */
+  const lk_owner *owner;
+  void *owner_arg;
+  lk_team_config *config;
+  bool over;      /* no more is wanted */
+  bool unsure;    /* told */
+  bool revoked;   /* told */
+  bool listens;   /* to the client */
+  bool suspended; /* told of this break */
+  bool asked;     /* a round's multi is under way */
+  bool again;     /* after it all is to be begun anew */
+  bool parents;   /* the next round makes directories first */
+  size_t fresh;   /* first mate of the newest round */
+  size_t orphans; /* nodes given back that may exist: no round before they are
+                     gone, since it would find them ahead of its own */
+  size_t leaving; /* mates that will tell when they are gone */
+  int left_err;   /* why one of them stays */
+  unsigned misses;
+  unsigned missing; /* rounds in a row that met a missing directory */
+  lk_listener listener;
+  lk_timer rest;
+  lk_contend **parts; /* behind the mates */
+  lk_mate mates[];
+};
+
+/** Prepare an attempt; NULL: no memory. `config` must stay until it is stopped,
+    has ended or was lost. */
+lk_team *lk__team_new(lk_keeper *k, lk_team_config *config,
+                      const lk_owner *owner, void *arg);
+
+/* ---- between team.c and round.c ---------------------------------------- */
+
+void lk__team_ref(lk_team *t);
+void lk__team_unref(lk_team *t);
+/** Give back the nodes of mate `from` and those after it. */
+void lk__team_drop(lk_team *t, size_t from);
+/** It ends by itself: not granted, or lost. */
+void lk__team_end(lk_team *t, int err);
+lk_contend *lk__mate_new(lk_team *t, size_t index);
+/** Ask for the nodes that are lacking, if that can be done now. */
+void lk__round_begin(lk_team *t);
+
+#endif

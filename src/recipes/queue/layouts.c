@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/queue/layouts.h"
+
+#include <latchkey/semaphore.h>
+
+/* The one list of layouts. */
+static const lk_layout_rules layouts[] = {
+    [LK_LAYOUT_CURATOR] = {.unique = LK_UNIQUE_CURATOR,
+                           .roles = {&lk__role_mutex, &lk__role_read,
+                                     &lk__role_write},
+                           .lease = &lk__role_lease,
+                           .lease_unique = LK_UNIQUE_CURATOR,
+                           .containers = true,
+                           .downgrades = true},
+    [LK_LAYOUT_KAZOO] = {.unique = LK_UNIQUE_HEX,
+                         .roles = {&lk__role_kazoo_write, &lk__role_kazoo_read,
+                                   &lk__role_kazoo_write},
+                         .lease = &lk__role_kazoo_lease,
+                         .lease_unique = LK_UNIQUE_WHOLE},
+    [LK_LAYOUT_NATIVE] = {.unique = LK_UNIQUE_DATA,
+                          .roles = {NULL, &lk__role_r, &lk__role_w}},
+    [LK_LAYOUT_NATIVE_UUID] = {.unique = LK_UNIQUE_UUID,
+                               .roles = {NULL, &lk__role_r, &lk__role_w}}};
+
+const lk_layout_rules *lk__layout_rules(lk_layout layout)
+{
+  size_t at = (size_t)layout;
+
+  return at < sizeof layouts / sizeof layouts[0] ? &layouts[at] : NULL;
+}
+
+static bool contends(const lk_role *role, lk_bytes name, int64_t *number,
+                     bool *shared)
+{
+  lk_name n;
+
+  if (!lk__name_parse(role->naming, name, &n) || n.mark->side == LK_SIDE_OWN)
+    return false;
+  *number = n.suffix;
+  *shared = n.mark->side == LK_SIDE_READER;
+  return true;
+}
+
+bool lk_layout_contends(lk_layout layout, const char *prefix, lk_bytes name,
+                        int64_t *number, bool *shared)
+{
+  const lk_layout_rules *rules = lk__layout_rules(layout);
+  lk_plain plain;
+
+  if (rules == NULL || !lk__plain_check(prefix))
+    return false;
+  lk__plain_init(&plain, prefix);
+  return contends(rules->roles[LK_MULTILOCK_READ], name, number, shared) ||
+         (rules->roles[LK_MULTILOCK_MUTEX] == NULL &&
+          contends(&plain.role, name, number, shared));
+}
+
+bool lk_layout_permit(lk_layout layout, lk_bytes name, int64_t *number)
+{
+  const lk_layout_rules *rules = lk__layout_rules(layout);
+  lk_name n;
+
+  if (rules == NULL || rules->lease == NULL)
+    return false;
+  if (rules->lease_unique == LK_UNIQUE_WHOLE) {
+    *number = 0;
+    return lk__name_is_hex(name);
+  }
+  if (!lk__name_parse(rules->lease->naming, name, &n) ||
+      n.mark != rules->lease->mark)
+    return false;
+  *number = n.suffix;
+  return true;
+}
+
+/* Those of the shared lock have readers, which a mutex would not see. */
+bool lk__plain_check(const char *prefix)
+{
+  return prefix == NULL ||
+         (strchr(prefix, '/') == NULL && strcmp(prefix, "r-") != 0 &&
+          strcmp(prefix, "w-") != 0);
+}
+
+void lk__plain_init(lk_plain *p, const char *prefix)
+{
+  p->mark = (lk_mark){prefix == NULL ? "seq-" : prefix, LK_FAMILY_NATIVE,
+                      LK_SIDE_WRITER};
+  p->marks[0] = &p->mark;
+  p->naming = (lk_naming){.marks = p->marks,
+                          .count = sizeof p->marks / sizeof p->marks[0],
+                          .exact = true};
+  p->role = (lk_role){.mark = &p->mark,
+                      .naming = &p->naming,
+                      .exclusive = true,
+                      .excludes = lk__excludes_writer};
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_RECIPES_QUEUE_LAYOUTS_H
+#define LK_RECIPES_QUEUE_LAYOUTS_H
+
+#include "recipes/queue/roles.h"
+
+#include <latchkey/multilock.h>
+
+/** What a layout of names means for a lock. */
+typedef struct lk_layout_rules {
+  lk_unique unique;
+  /** By lk_multilock_side; NULL: made of the prefix, see lk_plain. */
+  const lk_role *roles[LK_MULTILOCK_WRITE + 1];
+  const lk_role *lease; /**< a semaphore's permits; NULL: it has none */
+  lk_unique lease_unique;
+  bool containers; /**< its directories go when they are empty */
+  bool downgrades; /**< peers know the read node of a writer */
+} lk_layout_rules;
+
+/** NULL: there is no such layout. */
+const lk_layout_rules *lk__layout_rules(lk_layout layout);
+
+/** What a mutex of plain names is to its queue. It must not be moved. */
+typedef struct lk_plain {
+  lk_mark mark;
+  const lk_mark *marks[1];
+  lk_naming naming;
+  lk_role role;
+} lk_plain;
+
+/** Whether names may begin with `prefix`; NULL stands for the usual one. */
+bool lk__plain_check(const char *prefix);
+/** `prefix` is borrowed. */
+void lk__plain_init(lk_plain *p, const char *prefix);
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/queue/names.h"
+
+/* Of those that are known together no mark is the end of another, and none ends
+ * in a digit: at most one stands directly before the digits, and that is its
+ * last occurrence. */
+const lk_mark lk__mark_lock = {"lock-", LK_FAMILY_MUTEX, LK_SIDE_WRITER};
+const lk_mark lk__mark_write = {"__WRIT__", LK_FAMILY_RW, LK_SIDE_WRITER};
+const lk_mark lk__mark_read = {"__READ__", LK_FAMILY_RW, LK_SIDE_READER};
+const lk_mark lk__mark_kazoo_write = {"__lock__", LK_FAMILY_KAZOO,
+                                      LK_SIDE_WRITER};
+const lk_mark lk__mark_kazoo_read = {"__rlock__", LK_FAMILY_KAZOO,
+                                     LK_SIDE_READER};
+static const lk_mark latch = {"latch-", LK_FAMILY_LATCH, LK_SIDE_OWN};
+const lk_mark lk__mark_lease = {"lease-", LK_FAMILY_LEASE, LK_SIDE_OWN};
+const lk_mark lk__mark_none = {"", LK_FAMILY_LEASE, LK_SIDE_OWN};
+const lk_mark lk__mark_w = {"w-", LK_FAMILY_NATIVE, LK_SIDE_WRITER};
+const lk_mark lk__mark_r = {"r-", LK_FAMILY_NATIVE, LK_SIDE_READER};
+
+static const lk_mark *const known[] = {
+    &lk__mark_lock,        &lk__mark_write,      &lk__mark_read,
+    &lk__mark_kazoo_write, &lk__mark_kazoo_read, &latch,
+    &lk__mark_lease};
+static const lk_mark *const shared[] = {&lk__mark_w, &lk__mark_r};
+
+const lk_naming lk__naming_known = {.marks = known,
+                                    .count = sizeof known / sizeof known[0]};
+const lk_naming lk__naming_shared = {
+    .marks = shared, .count = sizeof shared / sizeof shared[0], .exact = true};
+
+static bool is_digit(unsigned char c)
+{
+  return c >= '0' && c <= '9';
+}
+
+/* As "%010d" prints it: ten places with the minus, eleven where they are too
+ * few. So the mark may end as it likes. */
+static bool read_suffix(const char *at, size_t len, int64_t *out)
+{
+  bool minus = len > 0 && at[0] == '-';
+  int64_t n = 0;
+
+  for (size_t i = minus; i < len; i++) {
+    if (!is_digit((unsigned char)at[i]))
+      return false;
+    n = n * 10 + (at[i] - '0');
+  }
+  *out = minus ? -n : n;
+  return (len == 10 && !(minus && n == 0)) ||
+         (minus && len == 11 && at[1] != '0');
+}
+
+/* ---- a mark somewhere in the name --------------------------------------- */
+
+static const lk_mark *mark_at_end(const lk_naming *naming, const char *at,
+                                  size_t len)
+{
+  for (size_t i = 0; i < naming->count; i++) {
+    size_t n = strlen(naming->marks[i]->text);
+
+    if (len >= n && memcmp(at + len - n, naming->marks[i]->text, n) == 0)
+      return naming->marks[i];
+  }
+  return NULL;
+}
+
+static bool parse_known(const lk_naming *naming, lk_bytes name, lk_name *out)
+{
+  const char *at = name.at;
+  size_t len = name.len;
+  size_t digits = 0;
+  int64_t suffix = 0;
+  int64_t unit = 1;
+
+  for (; len > 0 && is_digit((unsigned char)at[len - 1]); len--) {
+    if (++digits > 10)
+      return false;
+    suffix += (at[len - 1] - '0') * unit;
+    unit *= 10;
+  }
+  if (digits == 0)
+    return false;
+  out->suffix = suffix;
+  out->mark = mark_at_end(naming, at, len);
+  if (out->mark == NULL && len > 0 && at[len - 1] == '-') {
+    out->suffix = -suffix;
+    out->mark = mark_at_end(naming, at, len - 1);
+  }
+  return out->mark != NULL;
+}
+
+/* ---- a mark and nothing else -------------------------------------------- */
+
+static bool is_hex(char c)
+{
+  return is_digit((unsigned char)c) || (c >= 'a' && c <= 'f');
+}
+
+/* Behind a UUID and "-", or 0. */
+static size_t skip_uuid(const char *at, size_t len)
+{
+  if (len <= LK_UUID_LEN || at[LK_UUID_LEN] != '-')
+    return 0;
+  for (size_t i = 0; i < LK_UUID_LEN; i++) {
+    bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+
+    if (dash ? at[i] != '-' : !is_hex(at[i]))
+      return 0;
+  }
+  return LK_UUID_LEN + 1;
+}
+
+static bool parse_behind(const lk_mark *mark, const char *at, size_t len,
+                         lk_name *out)
+{
+  size_t n = strlen(mark->text);
+
+  out->mark = mark;
+  return len > n && len - n <= LK_SUFFIX_MAX &&
+         memcmp(at, mark->text, n) == 0 &&
+         read_suffix(at + n, len - n, &out->suffix);
+}
+
+static bool parse_exact(const lk_naming *naming, lk_bytes name, lk_name *out)
+{
+  const char *at = name.at;
+  size_t skip = skip_uuid(at, name.len);
+
+  for (size_t i = 0; i < naming->count; i++) {
+    const lk_mark *m = naming->marks[i];
+
+    if (parse_behind(m, at, name.len, out) ||
+        (skip > 0 && parse_behind(m, at + skip, name.len - skip, out)))
+      return true;
+  }
+  return false;
+}
+
+bool lk__name_parse(const lk_naming *naming, lk_bytes name, lk_name *out)
+{
+  return naming->exact ? parse_exact(naming, name, out)
+                       : parse_known(naming, name, out);
+}
+
+/* The directory of a semaphore's permits, in Curator's layout. */
+static const char permits_dir[] = "leases";
+enum { SEQUENCE_LEN = 10 };
+
+bool lk__name_is_queued(lk_bytes name)
+{
+  const unsigned char *at = name.at;
+  size_t digits = 0;
+
+  while (digits < name.len && is_digit(at[name.len - digits - 1]))
+    digits++;
+  return digits >= SEQUENCE_LEN || lk__name_is_hex(name) ||
+         (name.len == strlen(permits_dir) &&
+          memcmp(at, permits_dir, name.len) == 0);
+}
+
+bool lk__mark_contends(const lk_mark *a, const lk_mark *b)
+{
+  if (a->side == LK_SIDE_OWN || b->side == LK_SIDE_OWN)
+    return a->family == b->family;
+  return true;
+}
+
+size_t lk__name_prefix_len(lk_unique unique)
+{
+  switch (unique) {
+  case LK_UNIQUE_CURATOR: return LK_PREFIX_LEN;
+  case LK_UNIQUE_HEX:
+  case LK_UNIQUE_WHOLE: return 32;
+  case LK_UNIQUE_UUID: return LK_UUID_LEN + 1;
+  case LK_UNIQUE_DATA:
+  case LK_UNIQUE_NOT: break;
+  }
+  return 0;
+}
+
+void lk__name_prefix(lk_unique unique, char out[LK_PREFIX_LEN + 1],
+                     const unsigned char random[16])
+{
+  static const char hex[] = "0123456789abcdef";
+  bool dashes = unique != LK_UNIQUE_HEX && unique != LK_UNIQUE_WHOLE;
+  char *p = out;
+
+  if (unique == LK_UNIQUE_CURATOR) {
+    memcpy(p, "_c_", 3);
+    p += 3;
+  }
+  for (size_t i = 0; i < 16; i++) {
+    unsigned b = random[i];
+
+    if (i == 6)
+      b = 0x40 | (b & 0x0f); /* version 4 */
+    if (i == 8)
+      b = 0x80 | (b & 0x3f); /* the usual variant */
+    if (dashes && (i == 4 || i == 6 || i == 8 || i == 10))
+      *p++ = '-';
+    *p++ = hex[b >> 4];
+    *p++ = hex[b & 0x0f];
+  }
+  if (unique == LK_UNIQUE_CURATOR || unique == LK_UNIQUE_UUID)
+    *p++ = '-';
+  *p = '\0';
+}
+
+bool lk__name_is_hex(lk_bytes name)
+{
+  const char *at = name.at;
+
+  for (size_t i = 0; i < name.len; i++) {
+    if (!is_hex(at[i]))
+      return false;
+  }
+  return name.len == lk__name_prefix_len(LK_UNIQUE_WHOLE);
+}
+
+bool lk__name_is_ours(lk_bytes name, lk_bytes base, int64_t *suffix)
+{
+  return name.len > base.len && name.len - base.len <= LK_SUFFIX_MAX &&
+         memcmp(name.at, base.at, base.len) == 0 &&
+         read_suffix((const char *)name.at + base.len, name.len - base.len,
+                     suffix);
+}

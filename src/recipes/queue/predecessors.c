@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/common/memory.h"
+#include "recipes/lease/session_lease.h"
+
+/* ---- paths ------------------------------------------------------------- */
+
+static const char *put_path(lk_contend *ct, char **at, lk_bytes name)
+{
+  size_t dir_len = strlen(ct->dir);
+  char *path = *at;
+
+  memcpy(path, ct->dir, dir_len);
+  path[dir_len] = '/';
+  memcpy(path + dir_len + 1, name.at, name.len);
+  path[dir_len + 1 + name.len] = '\0';
+  *at += dir_len + name.len + 2;
+  return path;
+}
+
+/* Names are kept only where they will be probed: of a long queue, pred. */
+bool lk__ahead_keep(lk_contend *ct, const lk_place *p)
+{
+  lk_ahead *a = &ct->ahead;
+  size_t kept = p->ahead > LK_NEAREST ? 1 : p->near_count;
+  size_t room = strlen(ct->dir) + 2;
+  size_t size = room + p->head.name.len;
+
+  for (size_t i = 0; i < kept; i++)
+    size += room + p->near[i].name.len;
+  if (p->ahead > 0 && size > a->cap) {
+    char *block = ct->keeper->mem.resize(ct->keeper->mem.arg, a->block, size);
+
+    if (block == NULL)
+      return false;
+    a->block = block;
+    a->cap = size;
+  }
+  char *at = a->block;
+
+  a->count = p->ahead;
+  a->kept = kept;
+  a->writ_ahead = p->writ_ahead;
+  a->in_range = p->in_range;
+  a->connection = lk_client_connection(lk__contend_client(ct));
+  for (size_t i = 0; i < kept; i++)
+    a->path[i] = put_path(ct, &at, p->near[i].name);
+  a->head = kept > 0 ? put_path(ct, &at, p->head.name) : NULL;
+  return true;
+}
+
+void lk__ahead_drop(lk_ahead *a, size_t i)
+{
+  a->count--;
+  a->kept--;
+  for (; i < a->kept; i++)
+    a->path[i] = a->path[i + 1];
+  if (a->count <= LK_PROBES && a->kept > 0)
+    a->head = a->path[a->kept - 1];
+}
+
+void lk__ahead_is_pred(lk_ahead *a)
+{
+  a->count = 1;
+  a->kept = 1;
+  a->head = a->path[0];
+}
+
+/* ---- a list came ------------------------------------------------------- */
+
+static void warn_limit(lk_contend *ct, int64_t suffix)
+{
+  lk_news news = {.type = LK_NEWS_NEAR_LIMIT};
+
+  if (suffix >= LK_SUFFIX_WARN)
+    lk__contend_tell(ct, &news);
+}
+
+static void tell_stranger(lk_contend *ct, lk_bytes name)
+{
+  size_t size = strlen(ct->dir) + 2 + name.len;
+  lk_news news = {.type = LK_NEWS_MIXED};
+  char *path = lk__take(&ct->keeper->mem, size);
+  char *at = path;
+
+  if (path == NULL)
+    return; /* the next list shows it again */
+  news.node = put_path(ct, &at, name);
+  lk__contend_tell(ct, &news);
+  lk__give(&ct->keeper->mem, path);
+}
+
+/* Lists grow with the queue, and a Java client refuses those of 17,000. */
+static void warn_length(lk_contend *ct, size_t ahead)
+{
+  lk_keeper *k = ct->keeper;
+
+  if (ahead < LK_LONG_QUEUE || k->warned_length)
+    return;
+  k->warned_length = true;
+  lk_client_log(k->client, LK_LOG_WARNING, LK_ERR_TOO_MANY,
+                "ten thousand contenders and more in one queue: think of "
+                "max_queue, or of fewer contenders");
+}
+
+/* Why one with `ahead` before it is turned away, or 0. */
+static int refusal(const lk_contend *ct, size_t ahead)
+{
+  if (ahead > 0 && ct->config->once)
+    return LK_ERR_BUSY;
+  if (ct->config->max_queue > 0 && ahead > ct->config->max_queue)
+    return LK_ERR_QUEUE_FULL;
+  return 0;
+}
+
+void lk__contend_peeked(lk_contend *ct, const lk_bytes *names, size_t count)
+{
+  int err = refusal(ct, lk__place_rivals(ct->role, names, count));
+
+  ct->rests = 0;
+  if (err != 0)
+    lk__contend_end(ct, err);
+  else
+    lk__contend_step(ct, LK_EV_NEW);
+}
+
+static void take_place(lk_contend *ct, const lk_place *p)
+{
+  int err = refusal(ct, p->ahead);
+
+  if (p->ahead == 0) {
+    lk__contend_first(ct, lk_client_clock(lk__contend_client(ct)));
+  } else if (err != 0) {
+    lk__contend_end(ct, err);
+  } else {
+    lk__contend_step(ct, LK_EV_BEHIND);
+    lk__contend_tell_position(ct);
+  }
+}
+
+/* A permit: which nodes there are does not matter, only how many. */
+static void place_permit(lk_contend *ct, const lk_bytes *names, size_t count)
+{
+  const int32_t *limit = ct->config->limit;
+  size_t most = limit == NULL ? SIZE_MAX : *limit < 0 ? 0 : (size_t)*limit;
+  lk_contend_state state = ct->state;
+  lk_place p;
+
+  lk__place_count(&p, ct->role, lk_text(lk__contend_name(ct)), names, count,
+                  most);
+  ct->rests = 0;
+  ct->recount = false;
+  ct->counted = ct->keeper->seen_zxid;
+  ct->ahead.count = p.ahead;
+  ct->ahead.kept = 0;
+  ct->ahead.head = NULL;
+  if (!p.found)
+    lk__contend_absent(ct, LK_ERR_NO_NODE);
+  else if (p.stranger.at != NULL)
+    tell_stranger(ct, p.stranger);
+  if (p.found && ct->state == state)
+    take_place(ct, &p);
+}
+
+void lk__contend_placed(lk_contend *ct, const lk_bytes *names, size_t count)
+{
+  if (ct->role->counts) {
+    place_permit(ct, names, count);
+    return;
+  }
+  int64_t *scratch = lk__keeper_scratch(ct->keeper, count);
+  lk_contend_state state = ct->state;
+  lk_place p;
+
+  if (scratch == NULL) {
+    lk__contend_end(ct, LK_ERR_NO_MEMORY);
+    return;
+  }
+  lk__place_find(&p, ct->role, lk_text(lk__contend_name(ct)), names, count,
+                 scratch);
+  ct->rests = 0;
+  if (!p.found) {
+    lk__contend_absent(ct, LK_ERR_NO_NODE);
+  } else if (p.unsafe) {
+    lk__contend_end(ct, LK_ERR_SEQ_UNSAFE);
+  } else if (!lk__ahead_keep(ct, &p)) {
+    lk__contend_end(ct, LK_ERR_NO_MEMORY);
+  } else {
+    warn_limit(ct, p.suffix);
+    warn_length(ct, p.ahead);
+    if (p.stranger.at != NULL)
+      tell_stranger(ct, p.stranger);
+    if (ct->state == state)
+      take_place(ct, &p);
+  }
+}

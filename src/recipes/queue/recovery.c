@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/common/memory.h"
+#include "recipes/lease/session_lease.h"
+
+#include <inttypes.h>
+#include <latchkey/lock.h>
+#include <stdio.h>
+
+/**
+ * @file
+ * Which of the names in a queue is our node, where a name does not tell: a
+ * create whose answer was lost, or a node that was ours before the connection
+ * broke. It belongs to our session, and was created when we were told that it
+ * was or, if we were not, holds our UUID. The newest are read first, and none
+ * that is older than our create.
+ */
+
+void lk__search_free(lk_contend *ct)
+{
+  lk__give(&ct->keeper->mem, ct->search.suffix);
+  ct->search = (lk_search){.suffix = NULL};
+}
+
+/* A node that we were told of keeps its name. */
+static bool could_be(const lk_contend *ct, lk_bytes name)
+{
+  const char *own = lk__contend_name(ct);
+
+  return ct->token == 0 ||
+         (name.len == strlen(own) && memcmp(name.at, own, name.len) == 0);
+}
+
+int lk__search_take(lk_contend *ct, const lk_bytes *names, size_t count)
+{
+  lk_search *s = &ct->search;
+  int64_t suffix;
+
+  lk__search_free(ct);
+  s->suffix = lk__take(&ct->keeper->mem, count * sizeof *s->suffix);
+  if (s->suffix == NULL)
+    return LK_ERR_NO_MEMORY;
+  for (size_t i = 0; i < count; i++) {
+    if (lk__name_is_ours(names[i], lk__contend_base(ct), &suffix) &&
+        could_be(ct, names[i]))
+      s->suffix[s->count++] = suffix;
+  }
+  lk__place_sort(s->suffix, s->count);
+  s->next = s->count;
+  s->strict = s->count > 0 && s->suffix[0] >= 0 &&
+              s->suffix[s->count - 1] <= LK_SUFFIX_LIMIT;
+  return 0;
+}
+
+/* ---- what the answers mean --------------------------------------------- */
+
+/* Somebody may have asked us to let go before we knew that we had come. The
+ * other nodes of this session are those of other attempts. */
+static bool is_revoked(const lk_contend *ct, const lk_bytes *data)
+{
+  static const char word[] = LK_REVOKE_WORD;
+
+  if (data->len != sizeof word - 1 || memcmp(data->at, word, data->len) != 0)
+    return false;
+  lk_contend *o = NULL;
+
+  while ((o = lk__keeper_next_of_all(ct->keeper, o)) != NULL) {
+    if (o->own == LK_OWN_MADE && strcmp(o->node, ct->node) == 0)
+      return false;
+  }
+  return true;
+}
+
+static bool is_own(const lk_contend *ct, const lk_bytes *data,
+                   const lk_stat *stat)
+{
+  if (stat->ephemeral_owner != lk_client_session(lk__contend_client(ct)).id)
+    return false;
+  if (ct->token != 0)
+    return ct->token == (uint64_t)stat->czxid;
+  return (data->len == ct->data_len &&
+          memcmp(data->at, ct->data, data->len) == 0) ||
+         ((uint64_t)stat->czxid > ct->older && is_revoked(ct, data));
+}
+
+/* The node that is looked at. */
+static void point_at(lk_contend *ct, int64_t suffix)
+{
+  snprintf(ct->node + ct->base_len, LK_SUFFIX_MAX + 1, "%010" PRId64, suffix);
+}
+
+static void take_own(lk_contend *ct, const lk_stat *stat)
+{
+  ct->own = LK_OWN_MADE;
+  ct->token = (uint64_t)stat->czxid;
+  ct->seen_on = lk_client_connection(lk__contend_client(ct));
+  ct->search.found = true;
+}
+
+static void take(lk_contend *ct, int err, const lk_bytes *data,
+                 const lk_stat *stat)
+{
+  lk_search *s = &ct->search;
+  int64_t suffix = s->suffix[--s->next];
+
+  if (err == LK_ERR_NO_NODE || s->found)
+    return;
+  if (err != 0) {
+    s->err = err;
+    return;
+  }
+  point_at(ct, suffix);
+  s->enough = s->strict && (uint64_t)stat->czxid <= ct->older;
+  if (is_own(ct, data, stat))
+    take_own(ct, stat);
+}
+
+static void end(lk_contend *ct, int err)
+{
+  bool found = ct->search.found;
+
+  lk__search_free(ct);
+  if (!found && err == 0)
+    ct->own = LK_OWN_NONE;
+  if (ct->state == LK_CONTEND_LEAVING)
+    lk__pending_searched(ct, found ? 0 : err);
+  else if (found)
+    lk__contend_step(ct, LK_EV_AGAIN);
+  else if (err != 0)
+    lk__contend_trouble(ct, err);
+  else
+    lk__contend_step(ct, LK_EV_ABSENT);
+}
+
+/* ---- reads ------------------------------------------------------------- */
+
+static void on_read(lk_client *c, int err, const lk_bytes *data,
+                    const lk_stat *stat, void *arg)
+{
+  lk_contend *ct = arg;
+
+  (void)c;
+  if (lk__contend_answered(ct)) {
+    take(ct, err, data, stat);
+    if (!lk__contend_too_big(ct, err) && lk__contend_quiet(ct)) {
+      err = lk__enter_searching(ct);
+      if (err != 0)
+        end(ct, err);
+    }
+  }
+  lk__contend_unref(ct);
+}
+
+/* Some more, or the end. */
+int lk__enter_searching(lk_contend *ct)
+{
+  lk_search *s = &ct->search;
+  int err = 0;
+
+  if (s->found || s->err != 0 || s->enough || s->count == 0) {
+    end(ct, s->err);
+    return 0;
+  }
+  for (size_t i = 0; i < LK_PROBES && s->count > 0 && err == 0; i++) {
+    point_at(ct, s->suffix[--s->count]);
+    err = lk__contend_asked(
+        ct, lk_get(lk__contend_client(ct), ct->node, NULL, on_read, ct));
+  }
+  if (err != 0)
+    lk__contend_outdate(ct); /* what was asked of these is in vain */
+  return err;
+}

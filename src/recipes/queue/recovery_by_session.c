@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/common/memory.h"
+#include "recipes/lease/session_lease.h"
+
+/**
+ * @file
+ * How the own node is found in a queue whose list is larger than the client
+ * takes (`receive_limit`): getEphemerals names the nodes of this session alone.
+ * Servers before 3.6 do not know it.
+ */
+
+/* The name of a node in our directory; `at` NULL: it is elsewhere. */
+static lk_bytes name_in_dir(const lk_contend *ct, lk_bytes path)
+{
+  size_t dir_len = strlen(ct->dir);
+  const char *at = path.at;
+
+  if (path.len <= dir_len || memcmp(at, ct->dir, dir_len) != 0 ||
+      at[dir_len] != '/' ||
+      memchr(at + dir_len + 1, '/', path.len - dir_len - 1) != NULL)
+    return lk_bytes_of(NULL, 0);
+  return lk_bytes_of(at + dir_len + 1, path.len - dir_len - 1);
+}
+
+static void take_paths(lk_contend *ct, const lk_bytes *paths, size_t count)
+{
+  lk_bytes *names = lk__take(&ct->keeper->mem, (count + 1) * sizeof *names);
+  size_t found = 0;
+
+  if (names == NULL) {
+    lk__pending_listed(ct, LK_ERR_NO_MEMORY, NULL, 0);
+    return;
+  }
+  for (size_t i = 0; i < count; i++) {
+    names[found] = name_in_dir(ct, paths[i]);
+    found += names[found].at != NULL;
+  }
+  lk_mem mem = ct->keeper->mem;
+
+  lk__pending_listed(ct, 0, names, found);
+  lk__give(&mem, names);
+}
+
+static void on_paths(lk_client *c, int err, const lk_bytes *paths, size_t count,
+                     void *arg)
+{
+  lk_contend *ct = arg;
+
+  (void)c;
+  if (lk__contend_answered(ct) && ct->state == LK_CONTEND_LEAVING) {
+    if (err == 0)
+      take_paths(ct, paths, count);
+    else
+      lk__pending_listed(ct, err == LK_ERR_UNIMPLEMENTED ? LK_ERR_TOO_BIG : err,
+                         NULL, 0);
+  }
+  lk__contend_unref(ct);
+}
+
+int lk__owned_ask(lk_contend *ct)
+{
+  if (ct->own == LK_OWN_MAYBE)
+    ct->node[ct->base_len] = '\0';
+  int err = lk_ephemerals(lk__contend_client(ct), ct->node, NULL, on_paths, ct);
+
+  return lk__contend_asked(ct,
+                           err == LK_ERR_UNIMPLEMENTED ? LK_ERR_TOO_BIG : err);
+}

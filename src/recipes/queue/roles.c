@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/queue/roles.h"
+
+/* ---- roles ------------------------------------------------------------- */
+
+/* Every writer and every reader before it keeps a writer out. */
+bool lk__excludes_writer(const lk_mark *other)
+{
+  return other->side != LK_SIDE_OWN;
+}
+
+static bool excludes_reader(const lk_mark *other)
+{
+  return other->side == LK_SIDE_WRITER;
+}
+
+#define WRITER(of, in)                                 \
+  {                                                    \
+    .mark = &(of), .naming = &(in), .exclusive = true, \
+    .excludes = lk__excludes_writer                    \
+  }
+#define READER(of, in)                                          \
+  {                                                             \
+    .mark = &(of), .naming = &(in), .excludes = excludes_reader \
+  }
+
+const lk_role lk__role_mutex = WRITER(lk__mark_lock, lk__naming_known);
+const lk_role lk__role_write = WRITER(lk__mark_write, lk__naming_known);
+const lk_role lk__role_read = READER(lk__mark_read, lk__naming_known);
+const lk_role lk__role_kazoo_write =
+    WRITER(lk__mark_kazoo_write, lk__naming_known);
+const lk_role lk__role_kazoo_read =
+    READER(lk__mark_kazoo_read, lk__naming_known);
+const lk_role lk__role_w = WRITER(lk__mark_w, lk__naming_shared);
+const lk_role lk__role_r = READER(lk__mark_r, lk__naming_shared);
+const lk_role lk__role_lease = {
+    .mark = &lk__mark_lease, .naming = &lk__naming_known, .counts = true};
+const lk_role lk__role_kazoo_lease = {
+    .mark = &lk__mark_none, .naming = &lk__naming_known, .counts = true};
+
+/* ---- order ------------------------------------------------------------- */
+
+/* Sink item `i` of the heap `a` of `n`, largest on top. */
+static void sink(int64_t *a, size_t i, size_t n)
+{
+  int64_t v = a[i];
+
+  for (size_t child; (child = 2 * i + 1) < n; i = child) {
+    if (child + 1 < n && a[child + 1] > a[child])
+      child++;
+    if (a[child] <= v)
+      break;
+    a[i] = a[child];
+  }
+  a[i] = v;
+}
+
+/* In place, since a list may be long and qsort() may allocate. */
+void lk__place_sort(int64_t *a, size_t n)
+{
+  for (size_t i = n / 2; i-- > 0;)
+    sink(a, i, n);
+  while (n > 1) {
+    int64_t top = a[0];
+
+    n--;
+    a[0] = a[n];
+    a[n] = top;
+    sink(a, 0, n);
+  }
+}
+
+/* Suffix and mark in one number, in order of the suffix. */
+static int64_t key_of(const lk_name *n)
+{
+  return n->suffix * 64 + (int64_t)n->mark->family * 4 + (int64_t)n->mark->side;
+}
+
+static int64_t suffix_of(int64_t key)
+{
+  return (key - (key % 64 + 64) % 64) / 64;
+}
+
+/* A holder of a read-write lock's write side makes a READ node with the suffix
+ * of its WRIT node, and another one while the first, which it has given up, is
+ * not gone; nothing else shares a suffix. */
+static bool is_downgrade(int64_t a, int64_t b)
+{
+  int64_t pair = LK_FAMILY_RW * 4;
+
+  return b % 64 == pair + LK_SIDE_READER && (b == a || b == a + 1);
+}
+
+static bool has_twins(int64_t *keys, size_t count)
+{
+  lk__place_sort(keys, count);
+  for (size_t i = 1; i < count; i++) {
+    if (suffix_of(keys[i]) == suffix_of(keys[i - 1]) &&
+        !is_downgrade(keys[i - 1], keys[i]))
+      return true;
+  }
+  return false;
+}
+
+/* ---- the place --------------------------------------------------------- */
+
+static void insert_near(lk_place *p, lk_rival r)
+{
+  size_t i = p->near_count;
+
+  if (i == LK_NEAREST && r.suffix < p->near[i - 1].suffix)
+    return;
+  if (i < LK_NEAREST)
+    p->near_count++;
+  else
+    i--;
+  for (; i > 0 && p->near[i - 1].suffix < r.suffix; i--)
+    p->near[i] = p->near[i - 1];
+  p->near[i] = r;
+}
+
+static void add_ahead(lk_place *p, lk_rival r, const lk_mark *mark)
+{
+  if (p->ahead == 0 || r.suffix < p->head.suffix)
+    p->head = r;
+  p->ahead++;
+  insert_near(p, r);
+  if (mark->family == LK_FAMILY_RW && mark->side == LK_SIDE_WRITER)
+    p->writ_ahead = true;
+}
+
+static bool same(lk_bytes a, lk_bytes b)
+{
+  return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
+}
+
+void lk__place_find(lk_place *out, const lk_role *role, lk_bytes own,
+                    const lk_bytes *names, size_t count, int64_t *scratch)
+{
+  lk_name us;
+  size_t keys = 0;
+
+  memset(out, 0, sizeof *out);
+  if (!lk__name_parse(role->naming, own, &us) || us.mark != role->mark)
+    return;
+  out->suffix = us.suffix;
+  out->in_range = true;
+  for (size_t i = 0; i < count; i++) {
+    lk_name n;
+
+    if (!lk__name_parse(role->naming, names[i], &n) ||
+        !lk__mark_contends(role->mark, n.mark)) {
+      if (lk__name_is_queued(names[i]))
+        out->stranger = names[i];
+      continue;
+    }
+    scratch[keys++] = key_of(&n);
+    out->found = out->found || same(names[i], own);
+    out->unsafe = out->unsafe || n.suffix < 0;
+    out->in_range = out->in_range && n.suffix <= LK_SUFFIX_LIMIT;
+    if (n.mark->family != role->mark->family)
+      out->stranger = names[i];
+    if (n.suffix < us.suffix && role->excludes(n.mark))
+      add_ahead(out, (lk_rival){names[i], n.suffix}, n.mark);
+  }
+  out->in_range = out->in_range && !out->unsafe;
+  out->unsafe =
+      out->unsafe || us.suffix > LK_SUFFIX_LIMIT || has_twins(scratch, keys);
+}
+
+static bool is_permit(const lk_role *role, lk_bytes name)
+{
+  lk_name n;
+
+  return role->mark == &lk__mark_none
+             ? lk__name_is_hex(name)
+             : lk__name_parse(role->naming, name, &n) && n.mark == role->mark;
+}
+
+void lk__place_count(lk_place *out, const lk_role *role, lk_bytes own,
+                     const lk_bytes *names, size_t count, size_t limit)
+{
+  memset(out, 0, sizeof *out);
+  for (size_t i = 0; i < count; i++) {
+    out->found = out->found || same(names[i], own);
+    if (!is_permit(role, names[i]) && lk__name_is_queued(names[i]))
+      out->stranger = names[i];
+  }
+  out->ahead = count > limit ? count - limit : 0;
+}
+
+size_t lk__place_rivals(const lk_role *role, const lk_bytes *names,
+                        size_t count)
+{
+  size_t rivals = 0;
+
+  for (size_t i = 0; i < count; i++) {
+    lk_name n;
+
+    rivals += lk__name_parse(role->naming, names[i], &n) &&
+              lk__mark_contends(role->mark, n.mark) && role->excludes(n.mark);
+  }
+  return rivals;
+}
+
+lk_bytes lk__place_ours(const lk_bytes *names, size_t count, lk_bytes base)
+{
+  lk_bytes ours = {NULL, 0};
+  int64_t lowest = INT64_MAX;
+  int64_t suffix;
+
+  for (size_t i = 0; i < count; i++) {
+    if (!lk__name_is_ours(names[i], base, &suffix) || suffix >= lowest)
+      continue;
+    lowest = suffix;
+    ours = names[i];
+  }
+  return ours;
+}
+
+bool lk__may_grant_on_deletion(const lk_handoff *h)
+{
+  return h->ahead == 0 && h->same_connection && h->own_watched &&
+         !(h->exclusive && h->writ_ahead) && h->in_range && h->leased;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/semaphore/permits.h"
+
+/**
+ * @file
+ * The permits of an attempt: a node for each, of which the last one counts.
+ */
+
+/* ---- giving back ------------------------------------------------------- */
+
+void lk__leases_stop(lk_permits *p, bool wait)
+{
+  for (size_t i = 0; i < p->attempt.count; i++) {
+    if (p->parts[i]->owner != NULL)
+      lk__contend_stop(p->parts[i], wait);
+  }
+}
+
+void lk__leases_drop(lk_permits *p)
+{
+  lk__leases_stop(p, false);
+  while (p->attempt.count > 0)
+    lk__contend_unref(p->parts[--p->attempt.count]);
+}
+
+static void drop_last(lk_permits *p)
+{
+  lk_contend *last = p->parts[--p->attempt.count];
+
+  lk__contend_stop(last, false);
+  lk__contend_unref(last);
+}
+
+/* ---- what the permits say ---------------------------------------------- */
+
+static void ask_last(lk_permits *p);
+
+static bool others_hold(const lk_permits *p)
+{
+  for (size_t i = 0; i + 1 < p->config->take; i++) {
+    if (i >= p->attempt.count || !lk__contend_holds(p->parts[i]))
+      return false;
+  }
+  return true;
+}
+
+/* Its list shows all the others: each was made before it. */
+static bool has_seen_all(const lk_permits *p, const lk_contend *last)
+{
+  for (size_t i = 0; i + 1 < p->config->take; i++) {
+    if (p->parts[i]->token > last->counted)
+      return false;
+  }
+  return true;
+}
+
+/* The one that counts. Where the others were not there yet when it did, because
+ * the server was busy or a connection broke, it has counted too few, and is
+ * asked for again when they are. */
+static void last_granted(lk_permits *p)
+{
+  const lk_contend *last = p->parts[p->attempt.count - 1];
+  bool others = others_hold(p);
+
+  if (!p->first) {
+    lk__leases_drop(p); /* the place is not known: it comes first */
+  } else if (others && has_seen_all(p, last)) {
+    lk__permits_try(p);
+  } else {
+    drop_last(p);
+    if (others)
+      ask_last(p);
+  }
+}
+
+static void permit_granted(void *arg)
+{
+  lk_permit *one = arg;
+  lk_permits *p = one->of;
+  size_t take = p->config->take;
+
+  lk__permits_ref(p);
+  if (one == &p->permits[take - 1])
+    last_granted(p);
+  else if (p->attempt.count + 1 == take && others_hold(p))
+    ask_last(p);
+  else
+    lk__permits_try(p);
+  lk__permits_unref(p);
+}
+
+static void permit_ended(void *arg, int err)
+{
+  lk_permit *one = arg;
+
+  lk__permits_failed(one->of, err);
+}
+
+static void permit_lost(void *arg, int err)
+{
+  lk_permit *one = arg;
+
+  if (one->of->attempt.whole)
+    lk__permits_end(one->of, err);
+  else
+    lk__permits_again(one->of, err);
+}
+
+static void permit_gone(void *arg, int err)
+{
+  lk_permit *one = arg;
+  lk_permits *p = one->of;
+  const lk_owner *owner = p->owner;
+
+  if (err != 0)
+    p->left_err = err;
+  if (--p->leaving == 0) {
+    p->owner = NULL;
+    if (owner != NULL)
+      owner->gone(p->owner_arg, p->left_err);
+  }
+  lk__permits_unref(p);
+}
+
+static void tell_whole(lk_permits *p, lk_news_type type)
+{
+  lk_news news = {.type = type,
+                  .deadline_ms = lk__attempt_deadline(&p->attempt)};
+
+  lk__permits_tell(p, &news);
+}
+
+static void permit_proven(lk_permits *p)
+{
+  if (!p->attempt.whole) {
+    lk__permits_try(p);
+  } else if (p->unsure && !lk__attempt_unsure(&p->attempt)) {
+    p->unsure = false;
+    tell_whole(p, LK_NEWS_PROVEN);
+  }
+}
+
+static void permit_unsure(lk_permits *p)
+{
+  if (!p->attempt.whole || p->unsure)
+    return;
+  p->unsure = true;
+  tell_whole(p, LK_NEWS_UNSURE);
+}
+
+static void permit_news(void *arg, const lk_news *news)
+{
+  lk_permit *one = arg;
+  lk_permits *p = one->of;
+
+  lk__permits_ref(p);
+  switch (news->type) {
+  case LK_NEWS_WAITING: lk__permits_tell_first(p); break;
+  case LK_NEWS_SUSPENDED: /* each is told; one speaks for all */
+    if (p->attempt.whole && one == &p->permits[0])
+      tell_whole(p, LK_NEWS_SUSPENDED);
+    break;
+  case LK_NEWS_UNSURE: permit_unsure(p); break;
+  case LK_NEWS_PROVEN: permit_proven(p); break;
+  case LK_NEWS_REVOKED: lk__permits_tell_revoked(p); break;
+  case LK_NEWS_MIXED:
+  case LK_NEWS_UNWATCHED: lk__permits_tell(p, news); break;
+  case LK_NEWS_PLACE_LOST:
+  case LK_NEWS_NEAR_LIMIT: break;
+  }
+  lk__permits_unref(p);
+}
+
+static const lk_owner of_permit = {.granted = permit_granted,
+                                   .ended = permit_ended,
+                                   .lost = permit_lost,
+                                   .news = permit_news,
+                                   .gone = permit_gone};
+
+/* ---- asking ------------------------------------------------------------ */
+
+/* One more; false: no memory. */
+static bool add_permit(lk_permits *p)
+{
+  size_t i = p->attempt.count;
+  const lk_contend_config *what =
+      i + 1 == p->config->take ? &p->config->count : &p->config->permit;
+  lk_contend *ct = lk__contend_new(p->keeper, what, &of_permit, &p->permits[i]);
+
+  if (ct == NULL) {
+    lk__permits_end(p, LK_ERR_NO_MEMORY);
+    return false;
+  }
+  lk__contend_ref(ct);
+  p->parts[p->attempt.count++] = ct;
+  return true;
+}
+
+static void ask_last(lk_permits *p)
+{
+  if (add_permit(p))
+    lk__contend_begin(p->parts[p->attempt.count - 1]);
+}
+
+/* All are begun in one turn, so their creates leave in one write, and the list
+ * of the last shows them all. */
+void lk__leases_ask(lk_permits *p)
+{
+  size_t take = p->config->take;
+
+  while (p->attempt.count < take) {
+    if (!add_permit(p))
+      return;
+  }
+  for (size_t i = 0; i < take && p->attempt.count == take && !p->over; i++)
+    lk__contend_begin(p->parts[i]);
+}

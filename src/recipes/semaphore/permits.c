@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/semaphore/permits.h"
+
+#include "recipes/common/memory.h"
+
+enum { MAX_MISSES = 3, MAX_FAILURES = 3 };
+
+/* ---- life -------------------------------------------------------------- */
+
+static lk_permits *of(lk_attempt *a)
+{
+  return (lk_permits *)(void *)a;
+}
+
+void lk__permits_ref(lk_permits *p)
+{
+  p->refs++;
+}
+
+void lk__permits_unref(lk_permits *p)
+{
+  lk_keeper *k = p->keeper;
+
+  if (--p->refs > 0)
+    return;
+  for (size_t i = 0; i < p->attempt.count; i++)
+    lk__contend_unref(p->parts[i]);
+  lk__give(&k->mem, p);
+  lk__keeper_unref(k);
+}
+
+void lk__permits_tell(lk_permits *p, const lk_news *news)
+{
+  if (p->owner != NULL)
+    p->owner->news(p->owner_arg, news);
+}
+
+/* ---- giving back ------------------------------------------------------- */
+
+static void drop_place(lk_permits *p)
+{
+  lk_contend *place = p->place;
+
+  p->place = NULL;
+  p->first = false;
+  if (place == NULL)
+    return;
+  if (place->owner != NULL)
+    lk__contend_stop(place, false);
+  lk__contend_unref(place);
+}
+
+static void close(lk_permits *p)
+{
+  p->over = true;
+  lk__limit_forget(p);
+}
+
+void lk__permits_end(lk_permits *p, int err)
+{
+  const lk_owner *owner = p->owner;
+  void (*told)(void *arg, int err) = NULL;
+
+  if (p->over)
+    return;
+  if (owner != NULL)
+    told = p->attempt.whole ? owner->lost : owner->ended;
+  p->owner = NULL;
+  close(p);
+  lk__leases_stop(p, false); /* permits first: the place keeps others waiting */
+  drop_place(p);
+  if (told != NULL)
+    told(p->owner_arg, err);
+  lk__permits_unref(p);
+}
+
+/* ---- asking ------------------------------------------------------------ */
+
+static void begin(lk_attempt *a);
+
+/* Something of it was deleted, or went with its session. */
+void lk__permits_again(lk_permits *p, int err)
+{
+  bool expired = err == LK_ERR_SESSION_EXPIRED;
+  lk_news news = {.type = LK_NEWS_PLACE_LOST, .err = err};
+
+  if (p->keeper->over != 0 ||
+      (expired ? p->config->fail_on_expiry : ++p->misses == MAX_MISSES)) {
+    lk__permits_end(p, err);
+    return;
+  }
+  lk__permits_ref(p);
+  lk__leases_drop(p);
+  drop_place(p);
+  p->told_waiting = false;
+  lk__permits_tell(p, &news);
+  if (!p->over)
+    begin(&p->attempt);
+  lk__permits_unref(p);
+}
+
+/* It was asked to let go of a part, perhaps before it had the whole. */
+void lk__permits_tell_revoked(lk_permits *p)
+{
+  lk_news news = {.type = LK_NEWS_REVOKED};
+  bool some = false;
+
+  for (size_t i = 0; i < p->attempt.count; i++)
+    some = some || p->parts[i]->revoked;
+  if (!some || !p->attempt.whole || p->over || p->revoked)
+    return;
+  p->revoked = true;
+  lk__permits_tell(p, &news);
+}
+
+/* The place is the first, and there are permits enough. */
+void lk__permits_try(lk_permits *p)
+{
+  const lk_attempt *a = &p->attempt;
+
+  if (!p->first || a->count < p->config->take ||
+      (p->config->limit_path != NULL && (!p->limit_known || p->limit_moved)))
+    return;
+  if (!lk__attempt_try(&p->attempt))
+    return;
+  drop_place(p);
+  lk__limit_forget(p);
+  if (p->owner != NULL)
+    p->owner->granted(p->owner_arg);
+  lk__permits_tell_revoked(p);
+}
+
+/* All are there, and were not too many. */
+static bool has_counted(const lk_permits *p)
+{
+  const lk_attempt *a = &p->attempt;
+
+  return a->count == p->config->take &&
+         lk__contend_holds(a->parts[a->count - 1]);
+}
+
+/* Who waits looks again. What was counted by another number is not worth much:
+ * only so much may be held by then as nobody has been told of. */
+void lk__permits_limit(lk_permits *p, int32_t limit)
+{
+  bool same = limit == p->config->limit;
+  bool moved = p->limit_moved;
+  bool news = !p->limit_known || (moved && has_counted(p));
+
+  p->config->limit = limit;
+  p->limit_known = true;
+  p->limit_moved = false;
+  if (same && (news || moved)) {
+    lk__permits_try(p);
+  } else if (news && p->attempt.count > 0) {
+    lk__leases_drop(p);
+    if (p->first)
+      lk__leases_ask(p);
+  } else if (p->attempt.count == p->config->take) {
+    lk__contend_recount(p->parts[p->attempt.count - 1]);
+  }
+}
+
+/* ---- what the place says ----------------------------------------------- */
+
+/* First, and not enough permits. */
+void lk__permits_tell_first(lk_permits *p)
+{
+  lk_news news = {.type = LK_NEWS_WAITING, .position = 1};
+
+  if (!p->first || p->told_waiting)
+    return;
+  p->told_waiting = true;
+  lk__permits_tell(p, &news);
+}
+
+/* They were counted before the place was first, and were not enough. */
+static bool counted(const lk_permits *p)
+{
+  const lk_attempt *a = &p->attempt;
+
+  return a->count == p->config->take &&
+         a->parts[a->count - 1]->told_position > 0;
+}
+
+static void place_granted(void *arg)
+{
+  lk_permits *p = arg;
+
+  lk__permits_ref(p);
+  p->first = true;
+  if (!p->queued)
+    *p->config->failures = 0; /* nobody else: asking for all at once is right */
+  if (p->attempt.count == 0)
+    lk__leases_ask(p);
+  if (!p->over && counted(p))
+    lk__permits_tell_first(p);
+  lk__permits_unref(p);
+}
+
+void lk__permits_failed(lk_permits *p, int err)
+{
+  if (err == LK_ERR_BUSY && !p->first && p->attempt.count > 0)
+    ++*p->config->failures;
+  if (err == LK_ERR_SESSION_EXPIRED)
+    lk__permits_again(p, err);
+  else
+    lk__permits_end(p, err);
+}
+
+static void place_ended(void *arg, int err)
+{
+  lk__permits_failed(arg, err);
+}
+
+static void place_lost(void *arg, int err)
+{
+  lk_permits *p = arg;
+
+  if (!p->attempt.whole)
+    lk__permits_again(p, err);
+}
+
+static void place_news(void *arg, const lk_news *news)
+{
+  lk_permits *p = arg;
+
+  lk__permits_ref(p);
+  switch (news->type) {
+  case LK_NEWS_WAITING:
+    p->queued = true;
+    if (p->attempt.count > 0) {
+      lk__leases_drop(p); /* somebody is ahead: permits are theirs first */
+      ++*p->config->failures;
+    }
+    lk__permits_tell(p, news);
+    break;
+  case LK_NEWS_PLACE_LOST:
+    lk__leases_drop(p);
+    lk__permits_tell(p, news);
+    break;
+  case LK_NEWS_MIXED:
+  case LK_NEWS_UNWATCHED:
+  case LK_NEWS_NEAR_LIMIT: lk__permits_tell(p, news); break;
+  case LK_NEWS_SUSPENDED:
+  case LK_NEWS_UNSURE:
+  case LK_NEWS_REVOKED:
+  case LK_NEWS_PROVEN: break; /* nobody relies on the place */
+  }
+  lk__permits_unref(p);
+}
+
+static void nothing(void *arg, int err)
+{
+  (void)arg;
+  (void)err;
+}
+
+static const lk_owner of_place = {.granted = place_granted,
+                                  .ended = place_ended,
+                                  .lost = place_lost,
+                                  .news = place_news,
+                                  .gone = nothing};
+
+static void ask_place(lk_permits *p)
+{
+  p->place = lk__contend_new(p->keeper, &p->config->place, &of_place, p);
+  if (p->place == NULL) {
+    lk__permits_end(p, LK_ERR_NO_MEMORY);
+    return;
+  }
+  lk__contend_ref(p->place);
+  lk__contend_begin(p->place);
+}
+
+/* ---- what the owner wants ---------------------------------------------- */
+
+static void begin(lk_attempt *a)
+{
+  lk_permits *p = of(a);
+
+  lk__permits_ref(p);
+  int err = lk__limit_ask(p);
+
+  if (err != 0)
+    lk__permits_end(p, err);
+  else
+    ask_place(p);
+  if (!p->over && lk__keeper_online(p->keeper) &&
+      *p->config->failures < MAX_FAILURES)
+    lk__leases_ask(p);
+  lk__permits_unref(p);
+}
+
+static void stop(lk_attempt *a, bool wait)
+{
+  lk_permits *p = of(a);
+
+  lk__permits_ref(p);
+  if (!wait)
+    p->owner = NULL;
+  close(p);
+  p->leaving = wait ? p->attempt.count : 0;
+  p->refs += p->leaving;
+  lk__leases_stop(p, wait);
+  drop_place(p);
+  lk__permits_unref(p);
+  lk__permits_unref(p);
+}
+
+static void disown(lk_attempt *a)
+{
+  of(a)->owner = NULL;
+}
+
+static void ref_attempt(lk_attempt *a)
+{
+  lk__permits_ref(of(a));
+}
+
+static void unref_attempt(lk_attempt *a)
+{
+  lk__permits_unref(of(a));
+}
+
+static const lk_attempt_kind kind = {.begin = begin,
+                                     .stop = stop,
+                                     .disown = disown,
+                                     .ref = ref_attempt,
+                                     .unref = unref_attempt};
+
+lk_permits *lk__permits_new(lk_keeper *k, lk_permits_config *config,
+                            const lk_owner *owner, void *arg)
+{
+  size_t each = sizeof(lk_permit) + sizeof(lk_contend *);
+  lk_permits *p = lk__take(&k->mem, sizeof *p + config->take * each);
+
+  if (p == NULL)
+    return NULL;
+  p->parts = (lk_contend **)(void *)(p->permits + config->take);
+  p->attempt = (lk_attempt){.kind = &kind, .parts = p->parts};
+  p->keeper = k;
+  lk__keeper_ref(k);
+  p->refs = 1;
+  p->owner = owner;
+  p->owner_arg = arg;
+  p->config = config;
+  p->limit_rest = (lk_timer){.fire = lk__limit_fire, .arg = p};
+  for (size_t i = 0; i < config->take; i++)
+    p->permits[i].of = p;
+  return p;
+}

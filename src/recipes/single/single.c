@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/common/memory.h"
+#include "recipes/lock/lock.h"
+
+#include <latchkey/single.h>
+
+enum { MAX_POLL_MS = 3600000, MAX_SPREAD_MS = 60000, USUAL_SPREAD_MS = 50 };
+
+/* What its attempts are for besides. */
+typedef struct plan {
+  lk_fixed fixed; /* the name is a part of the lock's path */
+  char dir[];
+} plan;
+
+static void free_plan(void *p, const lk_mem *mem)
+{
+  lk__give(mem, p);
+}
+
+static bool acceptable(const lk_single_config *o)
+{
+  return o->poll_ms >= 0 && o->poll_ms <= MAX_POLL_MS && o->spread_ms >= -1 &&
+         o->spread_ms <= MAX_SPREAD_MS;
+}
+
+static plan *make_plan(const lk_mem *mem, const char *path,
+                       const lk_single_config *o)
+{
+  const char *name = strrchr(path, '/') + 1;
+  size_t dir_len = (size_t)(name - path) - 1;
+  plan *p = lk__take(mem, sizeof *p + dir_len + 1);
+
+  if (p == NULL)
+    return NULL;
+  memcpy(p->dir, path, dir_len);
+  p->fixed.name = name;
+  p->fixed.poll_ms = o->poll_ms;
+  p->fixed.spread_ms = o->spread_ms == 0    ? USUAL_SPREAD_MS
+                       : o->spread_ms == -1 ? 0
+                                            : o->spread_ms;
+  return p;
+}
+
+static void take_plan(lk_lock *l, plan *p)
+{
+  lk_contend_config *what = &l->options.what;
+
+  l->plan = p;
+  l->free_plan = free_plan;
+  what->dir = p->dir;
+  what->fixed = &p->fixed;
+  what->unique = LK_UNIQUE_NOT;
+  what->persistent_parents = true;
+  what->announcement = lk_text(NULL);
+}
+
+int lk_single_new(lk_lock **out, lk_keeper *k, const char *path,
+                  const lk_lock_config *config, const lk_single_config *options)
+{
+  static const lk_sized what = LK_SIZED(lk_single_config);
+  lk_single_config single;
+  lk_lock_config own;
+  int err = lk__options_take(k, &own, config);
+
+  *out = NULL;
+  if (err == 0)
+    err = lk__options_take_more(k, &what, &single, options);
+  if (err != 0)
+    return err;
+  if (!acceptable(&single) || own.layout != LK_LAYOUT_CURATOR)
+    return LK_ERR_BAD_ARGUMENT;
+  err = lk__lock_make(out, k, path, &own, LK_MULTILOCK_MUTEX);
+  if (err != 0)
+    return err;
+  plan *p = make_plan(&k->mem, lk_lock_path(*out), &single);
+
+  if (p == NULL) {
+    lk_lock_free(*out);
+    *out = NULL;
+    return LK_ERR_NO_MEMORY;
+  }
+  take_plan(*out, p);
+  return 0;
+}
