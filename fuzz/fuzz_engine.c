@@ -11,8 +11,8 @@
 
 #include "fake/peer.h"
 #include "fake/wire.h"
-#include "proto/engine.h"
-#include "proto/multi.h"
+#include "proto/engine/engine.h"
+#include "proto/wire/multi.h"
 
 #include <stdio.h>
 #include <stdlib.h>

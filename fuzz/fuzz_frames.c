@@ -7,7 +7,7 @@
  * same refusal, and takes no more memory than has arrived.
  */
 
-#include "proto/frame.h"
+#include "proto/wire/frame.h"
 
 #include <stdlib.h>
 

@@ -6,8 +6,8 @@
  * and must be understood the same; what was not is told with a reason.
  */
 
-#include "proto/hosts.h"
-#include "proto/path.h"
+#include "proto/engine/hosts.h"
+#include "proto/wire/path.h"
 
 #include <latchkey/client.h>
 

@@ -7,7 +7,7 @@
  * back as it was.
  */
 
-#include "proto/path.h"
+#include "proto/wire/path.h"
 
 #include <latchkey/client.h>
 

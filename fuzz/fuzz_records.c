@@ -8,7 +8,7 @@
  * same; it takes no more memory than the bytes are worth; it is printed.
  */
 
-#include "proto/multi.h"
+#include "proto/wire/multi.h"
 
 #include <stdlib.h>
 

@@ -13,7 +13,7 @@
 
 #include "fake/peer.h"
 #include "fake/wire.h"
-#include "proto/engine.h"
+#include "proto/engine/engine.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 
 #include "fake/peer.h"
 #include "fake/wire.h"
-#include "proto/engine.h"
+#include "proto/engine/engine.h"
 #include "suite.h"
 
 #include <stdio.h>

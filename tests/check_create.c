@@ -7,9 +7,9 @@
 
 #include "fake/peer.h"
 #include "fake/wire.h"
-#include "proto/create.h"
-#include "proto/engine.h"
-#include "proto/multi.h"
+#include "proto/engine/create_calls.h"
+#include "proto/engine/engine.h"
+#include "proto/wire/multi.h"
 #include "suite.h"
 
 #include <limits.h>

@@ -24,7 +24,7 @@
 #include "fake/wire.h"
 #include "jute/reader.h"
 #include "net/tcp.h"
-#include "proto/opcode.h"
+#include "proto/wire/opcode.h"
 #include "suite.h"
 #include "tls_peer.h"
 

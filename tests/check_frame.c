@@ -3,7 +3,7 @@
 
 #include "fake/failing_mem.h"
 #include "fake/wire.h"
-#include "proto/frame.h"
+#include "proto/wire/frame.h"
 #include "suite.h"
 #include "vectors.h"
 

@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "fake/wire.h"
-#include "proto/handshake.h"
-#include "proto/records.h"
+#include "proto/wire/handshake.h"
+#include "proto/wire/records.h"
 #include "suite.h"
 #include "vectors.h"
 

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "fake/failing_mem.h"
-#include "proto/hosts.h"
+#include "proto/engine/hosts.h"
 #include "suite.h"
 
 #include <latchkey/client.h>

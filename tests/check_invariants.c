@@ -6,7 +6,7 @@
  * must be named.
  */
 
-#include "proto/invariants.h"
+#include "proto/engine/invariants.h"
 
 #include "fake/peer.h"
 #include "fake/wire.h"

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "fake/failing_mem.h"
-#include "proto/multi.h"
+#include "proto/wire/multi.h"
 #include "suite.h"
 #include "vectors.h"
 

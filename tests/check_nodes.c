@@ -6,7 +6,7 @@
 
 #include <latchkey/nodes.h>
 
-#include "proto/opcode.h"
+#include "proto/wire/opcode.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "proto/path.h"
+#include "proto/wire/path.h"
 #include "suite.h"
 
 #include <latchkey/client.h>

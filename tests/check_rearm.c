@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "fake/failing_mem.h"
-#include "proto/opcode.h"
-#include "proto/rearm.h"
+#include "proto/engine/set_watches.h"
+#include "proto/wire/opcode.h"
 #include "suite.h"
 #include "vectors.h"
 

@@ -5,8 +5,8 @@
 #include "fake/peer.h"
 #include "fake/wire.h"
 #include "fake/words.h"
-#include "proto/hosts.h"
-#include "proto/rebalance.h"
+#include "proto/engine/hosts.h"
+#include "proto/engine/load_balancing.h"
 #include "suite.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 
 #include "fake/loopback.h"
 #include "fake/sockets.h"
-#include "proto/engine.h"
+#include "proto/engine/engine.h"
 #include "suite.h"
 #include "sync/errand.h"
 #include "waiters.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "proto/tls.h"
+#include "proto/engine/tls_config.h"
 
 static const char secret[] = "-----BEGIN PRIVATE KEY-----";
 static char logged[512];

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "fake/failing_mem.h"
-#include "proto/watch.h"
+#include "proto/engine/watch_table.h"
 #include "suite.h"
 
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #include "net/tls_context.h"
 #include "net/tls_inspect.h"
 #include "net/tls_why.h"
-#include "proto/tls.h"
+#include "proto/engine/tls_config.h"
 
 /* TLS on TCP. OpenSSL reads and writes through a BIO of ours, since its own may
  * raise SIGPIPE. */

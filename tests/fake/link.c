@@ -3,7 +3,7 @@
 
 #include "fake/server.h"
 #include "fake/wire.h"
-#include "proto/opcode.h"
+#include "proto/wire/opcode.h"
 
 #include <stdio.h>
 #include <stdlib.h>

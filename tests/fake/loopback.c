@@ -15,7 +15,7 @@
 #include "fake/sockets.h"
 #include "fake/wire.h"
 #include "jute/reader.h"
-#include "proto/opcode.h"
+#include "proto/wire/opcode.h"
 
 /* ---- connections, under the mutex ---------------------------------------- */
 

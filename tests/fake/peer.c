@@ -4,7 +4,7 @@
 #include "fake/peer.h"
 #include "fake/peer_things.h"
 #include "fake/wire.h"
-#include "proto/engine.h"
+#include "proto/engine/engine.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 /* The calls that are rarer than those of peer_calls.c. */
 
 #include "fake/peer_calls.h"
-#include "proto/records.h"
+#include "proto/wire/records.h"
 
 /* ---- callbacks ---------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 
 #include "fake/peer_things.h"
 #include "fake/wire.h"
-#include "proto/records.h"
+#include "proto/wire/records.h"
 
 #include <inttypes.h>
 #include <stdio.h>

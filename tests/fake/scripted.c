@@ -8,7 +8,7 @@
 
 #include "fake/wire.h"
 #include "fake/words.h"
-#include "proto/opcode.h"
+#include "proto/wire/opcode.h"
 
 static void keep_request(scripted *s, lk_bytes frame)
 {

@@ -3,7 +3,7 @@
 
 #include "fake/server.h"
 #include "fake/wire.h"
-#include "proto/multi.h"
+#include "proto/wire/multi.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "fake/wire.h"
-#include "proto/multi.h"
+#include "proto/wire/multi.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

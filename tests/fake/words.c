@@ -3,7 +3,7 @@
 
 #include "fake/wire.h"
 #include "fake/words.h"
-#include "proto/records.h"
+#include "proto/wire/records.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 
 #include "sim/alone.h"
 
-#include "proto/opcode.h"
+#include "proto/wire/opcode.h"
 
 void sim_alone_begin(sim_server *s)
 {

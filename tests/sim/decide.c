@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "proto/opcode.h"
-#include "proto/path.h"
+#include "proto/wire/opcode.h"
+#include "proto/wire/path.h"
 #include "sim/model.h"
 
 #include <inttypes.h>

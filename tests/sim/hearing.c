@@ -3,7 +3,7 @@
 
 #include "sim/properties.h"
 
-#include "proto/opcode.h"
+#include "proto/wire/opcode.h"
 #include "sim/conditions.h"
 #include "sim/paths.h"
 

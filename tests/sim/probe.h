@@ -3,7 +3,7 @@
 #define LK_SIM_PROBE_H
 
 #include "base/buf.h"
-#include "proto/opcode.h"
+#include "proto/wire/opcode.h"
 #include "sim/ensemble.h"
 
 /**

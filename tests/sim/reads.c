@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "proto/multi.h"
+#include "proto/wire/multi.h"
 #include "sim/reads.h"
 #include "sim/text.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "proto/multi.h"
-#include "proto/opcode.h"
+#include "proto/wire/multi.h"
+#include "proto/wire/opcode.h"
 #include "sim/model.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "proto/opcode.h"
+#include "proto/wire/opcode.h"
 #include "sim/model.h"
 
 #include <inttypes.h>

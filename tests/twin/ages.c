@@ -6,7 +6,7 @@
 #include <latchkey/client.h>
 
 #include "fake/wire.h"
-#include "proto/opcode.h"
+#include "proto/wire/opcode.h"
 
 enum { WITNESS, MORTAL, IDLER, GHOST }; /* connections */
 

@@ -4,7 +4,7 @@
 #include "twin/pair.h"
 
 #include "fake/wire.h"
-#include "proto/opcode.h"
+#include "proto/wire/opcode.h"
 
 #include <inttypes.h>
 #include <stdio.h>

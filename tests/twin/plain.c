@@ -4,7 +4,7 @@
 #include "twin/plain.h"
 
 #include "fake/wire.h"
-#include "proto/multi.h"
+#include "proto/wire/multi.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #include <latchkey/client.h>
 
 #include "fake/wire.h"
-#include "proto/multi.h"
+#include "proto/wire/multi.h"
 #include "twin/words.h"
 
 typedef union request {

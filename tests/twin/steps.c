@@ -4,7 +4,7 @@
 #include "twin/steps.h"
 
 #include "fake/wire.h"
-#include "proto/opcode.h"
+#include "proto/wire/opcode.h"
 #include "twin/walk.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 
 #include "twin/tally.h"
 
-#include "proto/multi.h"
+#include "proto/wire/multi.h"
 #include "twin/plain.h"
 
 #include <inttypes.h>

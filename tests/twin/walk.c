@@ -4,7 +4,7 @@
 #include "twin/walk.h"
 
 #include "fake/wire.h"
-#include "proto/opcode.h"
+#include "proto/wire/opcode.h"
 
 #include <stdio.h>
 #include <stdlib.h>

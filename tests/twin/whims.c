@@ -3,7 +3,7 @@
 
 /* What is believed to be there. */
 
-#include "proto/multi.h"
+#include "proto/wire/multi.h"
 #include "twin/words.h"
 
 #include <stdio.h>

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine/calls.h"
+
+/* The length of the frame, without the length field itself. */
+static size_t auth_frame_len(const char *scheme, lk_bytes auth)
+{
+  return 8 + 4 + 4 + strlen(scheme) + 4 + auth.len;
+}
+
+static lk_auth *new_auth(lk_client *c, const char *scheme, lk_bytes auth)
+{
+  struct lk_request_header header = {LK_XID_AUTH, LK_OPCODE_AUTH};
+  struct lk_auth_request r = {.scheme = lk_text(scheme), .auth = auth};
+  size_t len = auth_frame_len(scheme, auth);
+  lk_auth *a = lk__mem_new(&c->mem, sizeof *a + 4 + len);
+  lk_writer w;
+
+  if (a == NULL)
+    return NULL;
+  lk__writer_init(&w, a->frame, 4 + len);
+  lk__writer_int(&w, (int32_t)len);
+  lk__record_encode(&lk__request_header_record, &header, &w);
+  lk__record_encode(&lk__auth_request_record, &r, &w);
+  a->len = w.len;
+  return a;
+}
+
+void lk__auth_free(lk_client *c, lk_auth *a)
+{
+  lk__mem_wipe(a->frame, a->len);
+  lk__mem_free(&c->mem, a);
+}
+
+int lk_add_auth(lk_client *c, const char *scheme, lk_bytes auth,
+                lk_done_cb done, void *arg)
+{
+  int err = lk__request_refusal(c);
+
+  if (err != 0)
+    return err;
+  if (scheme == NULL || scheme[0] == '\0' || auth.at == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  if (auth.len > c->send_limit || auth_frame_len(scheme, auth) > c->send_limit)
+    return LK_ERR_TOO_BIG;
+  lk_auth *a = new_auth(c, scheme, auth);
+
+  if (a == NULL)
+    return LK_ERR_NO_MEMORY;
+  if (c->phase == LK_PHASE_LIVE &&
+      !lk__buf_append_secret(&c->out, a->frame, a->len)) {
+    lk__auth_free(c, a);
+    return LK_ERR_NO_MEMORY;
+  }
+  a->done = done;
+  a->arg = arg;
+  lk_auth **last = &c->auths;
+
+  while (*last != NULL)
+    last = &(*last)->next;
+  *last = a;
+  if (c->phase == LK_PHASE_LIVE && c->auth_next == NULL)
+    c->auth_next = a;
+  lk__client_wake(c);
+  return 0;
+}
+
+int lk_who_am_i(lk_client *c, const lk_call *call, lk_identities_cb done,
+                void *arg)
+{
+  lk_ask ask = {
+      .op = LK_OPCODE_WHO_AM_I, .done = (void (*)(void))done, .arg = arg};
+  lk_call own;
+  int err = lk__ask_take(c, &ask, &own, call, false);
+
+  return err != 0 ? err : lk__ask_send(c, &ask, NULL, NULL);
+}

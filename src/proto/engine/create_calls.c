@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine/create_calls.h"
+
+#include "proto/engine/calls.h"
+
+bool lk__create_flags_valid(int flags)
+{
+  return (flags >= 0 && flags <= (LK_EPHEMERAL | LK_SEQUENTIAL)) ||
+         flags == LK_CONTAINER;
+}
+
+bool lk__create_ttl_valid(int flags, int64_t ttl_ms)
+{
+  return (flags == LK_PERSISTENT || flags == LK_SEQUENTIAL) && ttl_ms > 0 &&
+         ttl_ms <= LK_TTL_MAX_MS;
+}
+
+int32_t lk__create_opcode(int32_t op, int flags)
+{
+  return flags == LK_CONTAINER ? LK_OPCODE_CREATE_CONTAINER : op;
+}
+
+static struct lk_create_request body(lk_bytes data, const lk_acls *acl,
+                                     int32_t flags)
+{
+  if (acl == NULL)
+    acl = &lk_acl_open;
+  return (struct lk_create_request){.data = data,
+                                    .acl = lk__vec_of(acl->entries, acl->count),
+                                    .flags = flags};
+}
+
+static int create(lk_client *c, int32_t op, const char *path, lk_bytes data,
+                  const lk_acls *acl, int flags, const lk_call *call,
+                  lk_create_cb done, void *arg)
+{
+  if (!lk__create_flags_valid(flags))
+    return LK_ERR_BAD_ARGUMENT;
+  struct lk_create_request r = body(data, acl, flags);
+  lk_ask ask = {.op = lk__create_opcode(op, flags),
+                .path = path,
+                .done = (void (*)(void))done,
+                .arg = arg};
+
+  return lk__ask_node(c, &ask, lk__create_sequential(flags),
+                      &lk__create_request_record, &r, call);
+}
+
+int lk_create(lk_client *c, const char *path, lk_bytes data, const lk_acls *acl,
+              int flags, const lk_call *call, lk_create_cb done, void *arg)
+{
+  return create(c, LK_OPCODE_CREATE, path, data, acl, flags, call, done, arg);
+}
+
+int lk_create2(lk_client *c, const char *path, lk_bytes data,
+               const lk_acls *acl, int flags, const lk_call *call,
+               lk_create_cb done, void *arg)
+{
+  return create(c, LK_OPCODE_CREATE2, path, data, acl, flags, call, done, arg);
+}
+
+int lk_create_ttl(lk_client *c, const char *path, lk_bytes data,
+                  const lk_acls *acl, int flags, int64_t ttl_ms,
+                  const lk_call *call, lk_create_cb done, void *arg)
+{
+  if (!lk__create_ttl_valid(flags, ttl_ms))
+    return LK_ERR_BAD_ARGUMENT;
+  struct lk_create_ttl_request r = {
+      .create = body(data, acl, lk__create_ttl_flags(flags)), .ttl_ms = ttl_ms};
+  lk_ask ask = {.op = LK_OPCODE_CREATE_TTL,
+                .path = path,
+                .done = (void (*)(void))done,
+                .arg = arg};
+
+  return lk__ask_node(c, &ask, lk__create_sequential(flags),
+                      &lk__create_ttl_request_record, &r, call);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_PROTO_ENGINE_CREATE_CALLS_H
+#define LK_PROTO_ENGINE_CREATE_CALLS_H
+
+#include <latchkey/client.h>
+
+/**
+ * @file
+ * What may be made, and how that is said. A server does not see to it that the
+ * opcode and the flags of a create agree: some pairs make another kind of node,
+ * and one, createTTL of what has no TTL with a negative one, ends the server
+ * and each of its restarts.
+ */
+
+/** The flags of a node with a TTL on the wire; others have those of
+    lk_create_flags. */
+enum { LK_FLAGS_TTL = 5, LK_FLAGS_TTL_SEQUENTIAL = 6 };
+
+/** Whether a node without TTL can be made with these lk_create_flags. */
+bool lk__create_flags_valid(int flags);
+
+/** Whether a node can be made with these lk_create_flags and that TTL. */
+bool lk__create_ttl_valid(int flags, int64_t ttl_ms);
+
+/** The opcode for `flags` where `op` would make a node that is no container:
+    the plain ones would make a plain node of it. */
+int32_t lk__create_opcode(int32_t op, int flags);
+
+static inline int32_t lk__create_ttl_flags(int flags)
+{
+  return flags == LK_SEQUENTIAL ? LK_FLAGS_TTL_SEQUENTIAL : LK_FLAGS_TTL;
+}
+
+static inline bool lk__create_sequential(int flags)
+{
+  return (flags & LK_SEQUENTIAL) != 0;
+}
+
+#endif

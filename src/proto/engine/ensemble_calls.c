@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* The configuration of an ensemble: read, and changed. */
+
+#include "proto/engine/calls.h"
+
+int lk_get_config(lk_client *c, const lk_call *call, lk_get_cb done, void *arg)
+{
+  lk_ask ask = {.op = LK_OPCODE_GET_DATA,
+                .chroot = "",
+                .path = "/zookeeper/config",
+                .kind = LK_WATCH_DATA,
+                .done = (void (*)(void))done,
+                .arg = arg};
+
+  return lk__ask_read(c, &ask, call);
+}
+
+int lk_reconfig(lk_client *c, const lk_reconfiguration *change,
+                const lk_call *call, lk_get_cb done, void *arg)
+{
+  static const lk_sized what = LK_SIZED(lk_reconfiguration);
+  lk_reconfiguration own;
+  int err = lk__ask_copy(c, &what, &own, change);
+
+  if (err != 0)
+    return err;
+  struct lk_reconfig_request r = {.joining = lk_text(own.joining),
+                                  .leaving = lk_text(own.leaving),
+                                  .new_members = lk_text(own.members),
+                                  .config_id = own.version};
+  lk_ask ask = {
+      .op = LK_OPCODE_RECONFIG, .done = (void (*)(void))done, .arg = arg};
+  bool some = own.joining != NULL || own.leaving != NULL;
+  lk_call options;
+
+  err = lk__ask_take(c, &ask, &options, call, false);
+
+  if (err == 0 && some == (own.members != NULL))
+    err = LK_ERR_BAD_ARGUMENT; /* the one or the other */
+  return err != 0 ? err
+                  : lk__ask_send(c, &ask, &lk__reconfig_request_record, &r);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_PROTO_ENGINE_HOSTS_H
+#define LK_PROTO_ENGINE_HOSTS_H
+
+#include "base/mem.h"
+
+/** What a server does not know. */
+typedef struct lk_lacks {
+  uint64_t requests; /**< a bit for each */
+  int64_t until_ms;  /**< then it is asked again: servers are upgraded */
+} lk_lacks;
+
+typedef struct lk_host {
+  const char *name; /**< no brackets */
+  uint16_t port;
+  lk_lacks lacks; /**< all servers of that name and port */
+} lk_host;
+
+/** The servers of a connect string and which one is tried. */
+typedef struct lk_hosts {
+  const lk_mem *mem;
+  char *text; /**< the names, cut up */
+  lk_host *items;
+  size_t count;
+  bool tls;     /**< they are reached by TLS */
+  char *chroot; /**< "" if none; stays where it is */
+  size_t chroot_len;
+  size_t at;          /**< the one in turn */
+  uint32_t address;   /**< which of its addresses */
+  uint32_t addresses; /**< how many it has, as far as known */
+  size_t tried;       /**< hosts tried without success in this round */
+  size_t used;        /**< the one of the present connection or attempt;
+                           `count`: it is not listed any more */
+  lk_lacks lacks;     /**< of that one */
+} lk_hosts;
+
+/**
+ * Parse a connect string. `tls`: the servers are reached by TLS, whether the
+ * text says so or not. `why` gets what is wrong, a constant text.
+ * @return 0, LK_ERR_BAD_HOSTS, LK_ERR_NO_MEMORY.
+ */
+int lk__hosts_init(lk_hosts *h, const lk_mem *mem, const char *text, bool tls,
+                   const char **why);
+void lk__hosts_free(lk_hosts *h);
+
+/** Put the servers in random order; `random` as in lk_hooks. */
+void lk__hosts_shuffle(lk_hosts *h,
+                       void (*random)(void *arg, void *out, size_t len),
+                       void *arg);
+
+/**
+ * Take over the servers of `fresh`, which is used up, in random order. The
+ * chroot stays, and so does the server in turn, unless it has to be another for
+ * the sake of balance (rebalance.h).
+ * @return whether it is another.
+ */
+bool lk__hosts_replace(lk_hosts *h, lk_hosts *fresh,
+                       void (*random)(void *arg, void *out, size_t len),
+                       void *arg);
+
+static inline const lk_host *lk__hosts_current(const lk_hosts *h)
+{
+  return &h->items[h->at];
+}
+
+/** The next address, or the next server. true: a round is over. */
+bool lk__hosts_next(lk_hosts *h);
+
+/** An attempt begins at the one in turn: it is the one in use from now on, also
+    when another one is in turn, or another list has come. */
+void lk__hosts_use(lk_hosts *h);
+
+/** The one in use does not know a request, `which` < 64 of those there are,
+    or so we say until then. That is kept under its name and port. */
+void lk__hosts_lack(lk_hosts *h, unsigned which, int64_t until_ms);
+bool lk__hosts_lacks(const lk_hosts *h, unsigned which, int64_t now);
+
+/** The one in turn works: a new round begins with the next. */
+void lk__hosts_worked(lk_hosts *h);
+
+#endif

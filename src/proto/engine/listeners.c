@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine/invariants.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* Listeners are being notified. Any of them may be detached meanwhile: then
+ * `next` moves on. Those attached meanwhile are not meant. A listener may close
+ * the client, which notifies all of that within the first notification. */
+typedef struct lk_telling {
+  lk_listener *next; /* NULL: nobody */
+  lk_listener *last;
+  struct lk_telling *outer;
+} lk_telling;
+
+static void begin_telling(lk_client *c, lk_telling *t)
+{
+  *t = (lk_telling){c->listeners, c->listeners_last, c->telling};
+  c->telling = t;
+}
+
+static lk_listener *next_to_tell(lk_telling *t)
+{
+  lk_listener *l = t->next;
+
+  if (l != NULL)
+    t->next = l == t->last ? NULL : l->next;
+  return l;
+}
+
+static void skip_listener(lk_client *c, const lk_listener *l)
+{
+  for (lk_telling *t = c->telling; t != NULL; t = t->outer) {
+    if (t->next == l)
+      t->next = l == t->last ? NULL : l->next;
+    else if (t->last == l)
+      t->last = l->prev;
+  }
+}
+
+void lk_client_attach(lk_client *c, lk_listener *l)
+{
+  l->next = NULL;
+  l->prev = c->listeners_last;
+  if (l->prev == NULL)
+    c->listeners = l;
+  else
+    l->prev->next = l;
+  c->listeners_last = l;
+}
+
+void lk_client_detach(lk_client *c, lk_listener *l)
+{
+  if (l->prev == NULL && c->listeners != l)
+    return; /* it is not attached */
+  skip_listener(c, l);
+  if (l->prev == NULL)
+    c->listeners = l->next;
+  else
+    l->prev->next = l->next;
+  if (l->next == NULL)
+    c->listeners_last = l->prev;
+  else
+    l->next->prev = l->prev;
+  l->next = NULL;
+  l->prev = NULL;
+}
+
+void lk__client_tell(lk_client *c, lk_state state, int err)
+{
+  lk_telling t;
+
+  c->state = state;
+  begin_telling(c, &t);
+  for (lk_listener *l; (l = next_to_tell(&t)) != NULL;) {
+    if (l->state != NULL)
+      l->state(c, state, err, l->arg);
+  }
+  c->telling = t.outer;
+}
+
+void lk__client_tell_answer(lk_client *c, const lk_answer *answer)
+{
+  lk_telling t;
+
+  begin_telling(c, &t);
+  for (lk_listener *l; (l = next_to_tell(&t)) != NULL;) {
+    if (l->answer != NULL)
+      l->answer(c, answer, l->arg);
+  }
+  c->telling = t.outer;
+}
+
+void lk__client_tell_closing(lk_client *c)
+{
+  lk_telling t;
+
+  begin_telling(c, &t);
+  for (lk_listener *l; (l = next_to_tell(&t)) != NULL;) {
+    if (l->closing != NULL)
+      l->closing(c, l->arg);
+  }
+  c->telling = t.outer;
+}
+
+void lk_timer_start(lk_client *c, lk_timer *t, int64_t at_ms)
+{
+  lk__heap_remove(&c->timers, &t->node);
+  lk__heap_add(&c->timers, &t->node, at_ms);
+  lk__client_wake(c);
+}
+
+void lk_timer_stop(lk_client *c, lk_timer *t)
+{
+  lk__heap_remove(&c->timers, &t->node);
+}
+
+void lk_client_log(const lk_client *c, int level, int err, const char *text)
+{
+  if (c->log != NULL)
+    c->log(c->log_arg, level, err, text);
+}
+
+void lk__client_logf(const lk_client *c, int level, int err, const char *format,
+                     ...)
+{
+  char text[320];
+  va_list args;
+
+  if (c->log == NULL)
+    return;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  c->log(c->log_arg, level, err, text);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine/load_balancing.h"
+
+static bool happens(double probability, uint32_t random)
+{
+  return (double)random / 4294967296.0 < probability;
+}
+
+/* The list has grown, and each server of the old one has too many clients:
+ * `after` servers have what `before` had. */
+static lk_shift spread(double before, double after, bool listed,
+                       uint32_t random)
+{
+  return listed && happens(before / after, random) ? LK_SHIFT_NONE
+                                                   : LK_SHIFT_TO_NEW;
+}
+
+/* The list has not grown, and the clients of servers that are gone are handed
+ * out. Each server should end up with 1/after of all clients. One that was kept
+ * has 1/before already; what these lack is handed out by the servers gone, of
+ * which there were before - kept. */
+static lk_shift hand_out(double before, double after, double kept,
+                         uint32_t random)
+{
+  double to_old = kept * (before - after) / (after * (before - kept));
+
+  return happens(to_old, random) ? LK_SHIFT_TO_OLD : LK_SHIFT_TO_NEW;
+}
+
+lk_shift lk__rebalance(const lk_list_change *change, uint32_t random)
+{
+  double before = (double)change->before;
+  double after = (double)change->after;
+
+  if (change->after > change->before)
+    return spread(before, after, change->listed, random);
+  if (change->listed)
+    return LK_SHIFT_NONE;
+  return hand_out(before, after, (double)change->kept, random);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine/engine.h"
+
+lk_state lk_client_state(const lk_client *c)
+{
+  return c->state;
+}
+
+int32_t lk_client_timeout_ms(const lk_client *c)
+{
+  return c->timeout_ms;
+}
+
+lk_session lk_client_session(const lk_client *c)
+{
+  return c->session;
+}
+
+uint64_t lk_client_connection(const lk_client *c)
+{
+  return c->connection;
+}
+
+int64_t lk_client_zxid(const lk_client *c)
+{
+  return c->last_zxid;
+}
+
+int64_t lk_client_lives_until(const lk_client *c)
+{
+  return c->lives_until_ms;
+}
+
+const char *lk_client_server(const lk_client *c)
+{
+  return c->server;
+}
+
+const lk_tls_config *lk_client_tls(const lk_client *c)
+{
+  return c->tls;
+}
+
+const char *lk_client_chroot(const lk_client *c)
+{
+  return c->hosts.chroot;
+}
+
+int lk_client_trouble(const lk_client *c, const char **text)
+{
+  *text = c->trouble;
+  return c->trouble_err;
+}
+
+lk_tls_cause lk_client_tls_cause(const lk_client *c)
+{
+  return c->trouble_err == LK_ERR_TLS ? c->tls_cause : LK_TLS_OTHER;
+}
+
+int64_t lk_client_now(const lk_client *c)
+{
+  return c->now;
+}
+
+int64_t lk_client_clock(const lk_client *c)
+{
+  return c->hooks.now(c->hooks.arg);
+}
+
+void lk_client_random(lk_client *c, void *out, size_t len)
+{
+  c->hooks.random(c->hooks.arg, out, len);
+}
+
+const lk_mem *lk_client_mem(const lk_client *c)
+{
+  return &c->mem;
+}
+
+const lk_answer *lk_client_answer(const lk_client *c)
+{
+  return c->answer;
+}
+
+const char *lk_state_text(lk_state state)
+{
+  switch (state) {
+  case LK_STATE_CONNECTING: return "connecting";
+  case LK_STATE_CONNECTED: return "connected";
+  case LK_STATE_READ_ONLY: return "read-only";
+  case LK_STATE_SUSPENDED: return "suspended";
+  case LK_STATE_EXPIRED: return "expired";
+  case LK_STATE_AUTH_FAILED: return "auth failed";
+  case LK_STATE_CLOSED: return "closed";
+  }
+  return "unknown state";
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine/invariants.h"
+#include "proto/engine/reply_body.h"
+#include "proto/engine/set_watches.h"
+
+enum { ARENA_KEEP = 256 * 1024 };
+
+static lk_proof proof_of(const lk_client *c, int32_t op, int err)
+{
+  const lk_opcode_info *info = lk__opcode_info(op);
+
+  if (c->no_quorum)
+    return LK_PROOF_NONE;
+  if (err != 0 || !info->leader)
+    return LK_PROOF_CONTACT;
+  return info->write ? LK_PROOF_COMMIT : LK_PROOF_LEADER;
+}
+
+static void tell_proof(lk_client *c, const lk_answer *answer)
+{
+  if (answer->sent_ms > c->proven_ms)
+    c->proven_ms = answer->sent_ms;
+  lk__session_answered(c);
+  lk__client_tell_answer(c, answer);
+}
+
+/* What an error means for the connection, beside its request. */
+static void consequences(lk_client *c, int32_t op, int err)
+{
+  if (err == LK_ERR_AUTH_REQUIRED)
+    lk__session_refused(c, err, NULL);
+  else if (err == LK_ERR_SESSION_MOVED || err == LK_ERR_SESSION_EXPIRED)
+    lk__session_break(c, err, NULL); /* the next handshake tells */
+  else if (op == LK_OPCODE_SET_WATCHES && err != 0 && err != LK_ERR_THROTTLED)
+    lk__session_break(c, err, "cannot register a watch again");
+}
+
+/* Others that a server cannot do, because of how it was started, have a zxid.
+ */
+static bool is_unknown(const struct lk_reply_header *header)
+{
+  return header->err == LK_ERR_UNIMPLEMENTED && header->zxid == -1;
+}
+
+static void deliver(lk_client *c, lk_request *r,
+                    const struct lk_reply_header *header, const lk_body *body)
+{
+  lk_answer answer = {.proof = proof_of(c, r->op, header->err),
+                      .err = header->err,
+                      .zxid = header->zxid,
+                      .sent_ms = r->sent_ms,
+                      .answered_ms = c->now,
+                      .connection = c->connection};
+
+  if (header->zxid > c->last_zxid)
+    c->last_zxid = header->zxid;
+  if (r->op == LK_OPCODE_CLOSE_SESSION)
+    c->close_sent = false; /* it is under way no more */
+  if (is_unknown(header))
+    lk__request_unknown(c, r);
+  if (r->deadline != NULL)
+    lk__deadline_drop(c, r);
+  lk__mem_free(&c->mem, r->copy);
+  if (r->watch != NULL)
+    lk__watch_settle(c, r->watch, r->op, header->err);
+  if (r->op == LK_OPCODE_SET_WATCHES && !r->ended)
+    lk__watch_mended(c, r->arg, header->err);
+  tell_proof(c, &answer);
+  c->answer = &answer;
+  if (!r->ended)
+    lk__body_tell(c, r, header->err, body);
+  c->answer = NULL;
+  if (r->op == LK_OPCODE_CLOSE_SESSION)
+    lk__session_closed(c, header->err);
+  else
+    consequences(c, r->op, header->err);
+}
+
+static lk_request *find_sent(const lk_client *c, int32_t xid)
+{
+  for (size_t i = 0; i < c->sent.count; i++) {
+    lk_request *r = lk__ring_at(&c->sent, i);
+
+    if (r->xid == xid)
+      return r;
+  }
+  return NULL;
+}
+
+/* An answer that is not for the oldest request. A server says that it does not
+ * know a request as soon as it has read it, ahead of answers to earlier ones;
+ * those mostly follow before it closes. NULL: it is for none. */
+static lk_request *find_early(lk_client *c,
+                              const struct lk_reply_header *header)
+{
+  lk_request *r = is_unknown(header) ? find_sent(c, header->xid) : NULL;
+
+  if (r == NULL)
+    lk__session_break(c, LK_ERR_PROTOCOL,
+                      c->sent.count == 0 ? "an answer to nothing"
+                                         : "an answer out of order");
+  return r;
+}
+
+/* Take it out of its place: the oldest leaves, any other keeps it. */
+static lk_request take_request(lk_client *c, lk_request *r, bool oldest)
+{
+  lk_request own = *r;
+
+  if (oldest) {
+    lk__ring_pop(&c->sent);
+    return own;
+  }
+  r->deadline = NULL;
+  r->ended = true;
+  r->copy = NULL;
+  r->watch = NULL;
+  return own;
+}
+
+static void take_reply(lk_client *c, const struct lk_reply_header *header,
+                       lk_reader *in)
+{
+  lk_request *head = c->sent.count > 0 ? lk__ring_at(&c->sent, 0) : NULL;
+  bool oldest = head != NULL && head->xid == header->xid;
+  lk_request *r = oldest ? head : find_early(c, header);
+  lk_body body;
+  int err = 0;
+
+  if (r == NULL)
+    return;
+  if (header->err == 0)
+    err = lk__body_decode(c, r, in, &body);
+  if (err != 0) {
+    if (err != LK_ERR_NO_MEMORY)
+      lk__request_spoil(c, false);
+    lk__session_break(c, err == LK_ERR_NO_MEMORY ? err : LK_ERR_PROTOCOL,
+                      "an answer that cannot be read");
+  } else {
+    lk_request own = take_request(c, r, oldest);
+
+    deliver(c, &own, header, &body);
+  }
+  lk__arena_reset(&c->arena, ARENA_KEEP);
+}
+
+/* A copy for those that stay, who are told of other paths than their own: with
+ * a NUL, and no request made in a callback writes over it. */
+static bool keep_path(lk_client *c, lk_bytes *path)
+{
+  char *copy;
+
+  if (c->watches.added == 0)
+    return true;
+  copy = lk__arena_take(&c->arena, path->len + 1, 1);
+  if (copy == NULL)
+    return false;
+  if (path->len > 0)
+    memcpy(copy, path->at, path->len);
+  path->at = copy;
+  return true;
+}
+
+static void take_event(lk_client *c, lk_reader *in)
+{
+  struct lk_watcher_event event;
+  lk_link fired;
+
+  if (lk__record_decode(&lk__watcher_event_record, &event, in, NULL) != 0 ||
+      event.path.at == NULL) {
+    lk__session_break(c, LK_ERR_PROTOCOL, "an event that cannot be read");
+    return;
+  }
+  if (memchr(event.path.at, '\0', event.path.len) != NULL)
+    return; /* of no node that there can be */
+  if (!keep_path(c, &event.path)) {
+    lk__session_break(c, LK_ERR_NO_MEMORY, NULL); /* they are told of that */
+    return;
+  }
+  lk__list_init(&fired);
+  lk__watches_match(&c->watches, event.type, event.path, &fired);
+  lk__notify(c, &fired, (lk_event_type)event.type, event.path, 0);
+  lk__arena_reset(&c->arena, ARENA_KEEP);
+}
+
+/* All pings have one xid. Even if a server changed the order of its replies,
+ * the first one to come proves no less than that the first ping was answered.
+ */
+static void take_ping(lk_client *c, const struct lk_reply_header *header)
+{
+  lk_answer answer = {.proof = proof_of(c, LK_OPCODE_PING, header->err),
+                      .zxid = header->zxid,
+                      .answered_ms = c->now,
+                      .connection = c->connection};
+
+  if (c->pings.count == 0) {
+    lk__session_break(c, LK_ERR_PROTOCOL, "an answer to nothing");
+    return;
+  }
+  memcpy(&answer.sent_ms, lk__ring_at(&c->pings, 0), sizeof answer.sent_ms);
+  lk__ring_pop(&c->pings);
+  if (header->err == LK_ERR_AUTH_REQUIRED)
+    lk__session_refused(c, header->err, NULL);
+  else if (header->err != 0)
+    lk__session_break(c, header->err, NULL);
+  else
+    tell_proof(c, &answer);
+}
+
+static void take_auth(lk_client *c, const struct lk_reply_header *header)
+{
+  lk_auth *a = c->auth_next;
+
+  if (a == NULL) {
+    lk__session_break(c, LK_ERR_PROTOCOL, "an answer to nothing");
+    return;
+  }
+  if (header->err != 0) {
+    lk__session_refused(c, header->err, NULL);
+    return;
+  }
+  lk_done_cb done = a->done;
+
+  c->auth_next = a->next;
+  a->done = NULL;
+  lk__invariants_check(c, LK_MOMENT_CALLBACK);
+  if (done != NULL)
+    done(c, 0, a->arg);
+}
+
+/* All from the first throttled one on are repeated, so that the order on a path
+ * stays. */
+static void take_rearm(lk_client *c, const struct lk_reply_header *header)
+{
+  bool throttled = header->err == LK_ERR_THROTTLED;
+  bool late = c->rearm_tries > 0;
+
+  if (c->rearms_out == 0) {
+    lk__session_break(c, LK_ERR_PROTOCOL, "an answer to nothing");
+    return;
+  }
+  if (header->err == LK_ERR_AUTH_REQUIRED) {
+    lk__session_refused(c, header->err, NULL);
+    return;
+  }
+  if (header->err != 0 && !throttled) {
+    if (is_unknown(header) && c->watches.added > 0)
+      lk__request_note_unknown(c, LK_OPCODE_SET_WATCHES2);
+    lk__session_break(c, header->err, "cannot register watches again");
+    return;
+  }
+  if (throttled && !c->rearm_again) {
+    c->rearm_again = true;
+    (void)lk__rearm_acknowledge(&c->watches,
+                                (uint32_t)(c->rearms - c->rearms_out + 1));
+  }
+  if (--c->rearms_out == 0)
+    lk__session_rearmed(c, c->rearm_again ||
+                               lk__rearm_acknowledge(&c->watches, UINT32_MAX));
+  if (late)
+    lk__notify_resumed(c, true);
+}
+
+/* Read straight: every answer has one. */
+static bool take_header(lk_reader *in, struct lk_reply_header *out)
+{
+  out->xid = lk__reader_int(in);
+  out->zxid = lk__reader_long(in);
+  out->err = lk__reader_int(in);
+  return in->err == 0;
+}
+
+void lk__reply_take(lk_client *c, lk_bytes frame)
+{
+  struct lk_reply_header header;
+  lk_reader in;
+
+  lk__reader_init(&in, frame.at, frame.len);
+  if (!take_header(&in, &header)) {
+    lk__session_break(c, LK_ERR_PROTOCOL, "an answer without a header");
+    return;
+  }
+  if (!lk__server_can_say(header.err)) {
+    lk__session_break(c, LK_ERR_PROTOCOL, "an error that no server has");
+    return;
+  }
+  switch (header.xid) {
+  case LK_XID_EVENT: take_event(c, &in); break;
+  case LK_XID_PING: take_ping(c, &header); break;
+  case LK_XID_AUTH: take_auth(c, &header); break;
+  case LK_XID_SET_WATCHES: take_rearm(c, &header); break;
+  default: take_reply(c, &header, &in); break;
+  }
+}

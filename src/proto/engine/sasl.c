@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine/sasl.h"
+
+#include "jute/writer.h"
+#include "proto/engine/invariants.h"
+
+#include <stdio.h>
+
+/* ---- ends --------------------------------------------------------------- */
+
+void lk__sasl_drop(lk_client *c)
+{
+  lk_sasl *s = c->sasl;
+
+  if (s == NULL || !s->running)
+    return;
+  s->running = false;
+  s->mechanism.end(s->state);
+  lk__mem_wipe(s->secret, sizeof s->secret);
+}
+
+static const char *step_text(lk_sasl_step step)
+{
+  switch (step) {
+  case LK_SASL_START: return "cannot start";
+  case LK_SASL_CHALLENGE: return "cannot answer the challenge";
+  case LK_SASL_REFUSED: return "the server refuses user or password";
+  case LK_SASL_SERVER: return "the server is not authentic";
+  case LK_SASL_UNSUPPORTED: return "the server does not support SASL";
+  }
+  return "";
+}
+
+/* `err` that is no verdict on anybody ends the connection alone. */
+static void sasl_fail(lk_client *c, lk_sasl_step step, int err, const char *why)
+{
+  char text[256];
+
+  if (err == LK_ERR_NO_MEMORY) {
+    lk__session_break(c, err, NULL);
+    return;
+  }
+  snprintf(text, sizeof text, "SASL %s: %s%s%s", c->sasl->mechanism.name,
+           step_text(step), why == NULL ? "" : ": ", why == NULL ? "" : why);
+  lk__session_refused(c, LK_ERR_AUTH_FAILED, text);
+}
+
+static void sasl_succeed(lk_client *c)
+{
+  lk_handshake welcome = c->sasl->welcome;
+
+  lk__sasl_drop(c);
+  lk__client_logf(c, LK_LOG_INFO, 0, "%s: authenticated by SASL %s", c->server,
+                  c->sasl->mechanism.name);
+  lk__session_establish(c, &welcome);
+}
+
+/* ---- tokens ------------------------------------------------------------- */
+
+/* Servers drop a connection for a null token. */
+static bool send_token(lk_client *c, lk_bytes token)
+{
+  lk_sasl *s = c->sasl;
+  int32_t xid = lk__request_next_xid(c);
+  struct lk_request_header header = {xid, LK_OPCODE_SASL};
+  struct lk_sasl_request request = {token.at == NULL ? lk_text("") : token};
+  size_t len = 8 + 4 + token.len;
+  lk_writer w;
+
+  if (!lk__buf_reserve(&c->out, 4 + len))
+    return false;
+  lk__writer_init(&w, lk__buf_room(&c->out), 4 + len);
+  lk__writer_int(&w, (int32_t)len);
+  lk__record_encode(&lk__request_header_record, &header, &w);
+  lk__record_encode(&lk__sasl_request_record, &request, &w);
+  c->out.end += w.len;
+  c->xid = s->xid = xid;
+  lk__client_wake(c);
+  return true;
+}
+
+/* What the mechanism made of the server's last token. */
+static void take_result(lk_client *c, int result, lk_bytes response,
+                        const char *why)
+{
+  lk_sasl *s = c->sasl;
+
+  if (result != LK_SASL_DONE && result != LK_SASL_CONTINUE) {
+    sasl_fail(c,
+              result == LK_ERR_AUTH_FAILED ? LK_SASL_SERVER
+              : s->replies == 0            ? LK_SASL_START
+                                           : LK_SASL_CHALLENGE,
+              result, why);
+    return;
+  }
+  s->satisfied = result == LK_SASL_DONE;
+  if (s->satisfied && response.at == NULL)
+    sasl_succeed(c);
+  else if (response.len > c->send_limit)
+    sasl_fail(c, LK_SASL_CHALLENGE, LK_ERR_TOO_BIG, "the token is too long");
+  else if (!send_token(c, response))
+    lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+}
+
+/* ---- calls of the mechanism --------------------------------------------- */
+
+/* Whether the exchange of that attempt goes on: a callback can end it. */
+static bool goes_on(const lk_client *c, uint64_t attempt)
+{
+  return c->phase == LK_PHASE_SASL && c->attempt == attempt && !c->free_wanted;
+}
+
+/* A callback of the program may do anything, also end this connection: until it
+ * returns, the state is ours alone. */
+static void run_step(lk_client *c, lk_bytes challenge)
+{
+  lk_sasl *s = c->sasl;
+  lk_bytes response = {NULL, 0};
+  const char *why = NULL;
+  uint64_t attempt = c->attempt;
+  void *state = s->state;
+
+  s->running = false;
+  lk__invariants_check(c, LK_MOMENT_CALLBACK);
+  int result = s->mechanism.step(state, challenge, &response, &why);
+
+  s->state = state;
+  s->running = true;
+  if (goes_on(c, attempt))
+    take_result(c, result, response, why);
+  else
+    lk__sasl_drop(c);
+}
+
+/* The length of the password, or an error. */
+static int fetch_password(lk_client *c)
+{
+  lk_sasl *s = c->sasl;
+
+  if (s->kept != NULL) {
+    memcpy(s->secret, s->kept, s->kept_len);
+    return (int)s->kept_len;
+  }
+  if (s->password == NULL)
+    return 0;
+  lk__invariants_check(c, LK_MOMENT_CALLBACK);
+  int len = s->password(s->secret, sizeof s->secret, s->password_arg);
+
+  return len > (int)sizeof s->secret ? LK_ERR_TOO_BIG : len;
+}
+
+static lk_sasl_facts facts_of(lk_client *c, int len)
+{
+  lk_sasl *s = c->sasl;
+  bool has_password = s->kept != NULL || s->password != NULL;
+
+  return (lk_sasl_facts){
+      .size = sizeof(lk_sasl_facts),
+      .user = s->user,
+      .password = lk_bytes_of(has_password ? s->secret : NULL, (size_t)len),
+      .service = s->service,
+      .host = s->host,
+      .server = c->hosts.items[c->hosts.at].name,
+      .mem = &c->mem,
+      .client = c,
+      .arg = s->mechanism_arg};
+}
+
+/* Start the mechanism; false: the exchange is over. */
+static bool run_start(lk_client *c)
+{
+  lk_sasl *s = c->sasl;
+  uint64_t attempt = c->attempt;
+  const char *why = NULL;
+  int len = fetch_password(c);
+  int err = len < 0 ? len : 0;
+
+  s->state = NULL;
+  if (err != 0)
+    why = "no password";
+  else if (goes_on(c, attempt)) {
+    lk_sasl_facts facts = facts_of(c, len);
+
+    lk__invariants_check(c, LK_MOMENT_CALLBACK);
+    err = s->mechanism.start(&s->state, &facts, &why);
+    s->running = err == 0;
+  }
+  if (s->running && goes_on(c, attempt))
+    return true;
+  if (!s->running)
+    lk__mem_wipe(s->secret, sizeof s->secret);
+  lk__sasl_drop(c);
+  if (goes_on(c, attempt))
+    sasl_fail(c, LK_SASL_START, err, why);
+  return false;
+}
+
+void lk__sasl_begin(lk_client *c, const lk_handshake *welcome)
+{
+  lk_sasl *s = c->sasl;
+
+  s->welcome = *welcome;
+  s->satisfied = false;
+  s->replies = 0;
+  s->xid = 0;
+  c->phase = LK_PHASE_SASL;
+  if (run_start(c))
+    run_step(c, lk_bytes_of(NULL, 0));
+}
+
+/* ---- replies ------------------------------------------------------------ */
+
+static void take_token(lk_client *c, lk_bytes token)
+{
+  lk_sasl *s = c->sasl;
+
+  s->replies++;
+  if (s->satisfied && token.len == 0)
+    sasl_succeed(c);
+  else if (s->satisfied)
+    sasl_fail(c, LK_SASL_SERVER, LK_ERR_PROTOCOL,
+              "it goes on behind the end of the exchange");
+  else if (token.at == NULL && s->replies == 1)
+    sasl_fail(c, LK_SASL_UNSUPPORTED, LK_ERR_UNIMPLEMENTED,
+              "its zoo.cfg needs SASLAuthenticationProvider, and Java a JAAS "
+              "file");
+  else if (token.at == NULL)
+    sasl_fail(c, LK_SASL_SERVER, LK_ERR_AUTH_FAILED,
+              "it ends the exchange without a proof");
+  else
+    run_step(c, token);
+}
+
+/* The server answered with an error. Errors that say nothing about the
+ * credentials end the connection alone. */
+static void take_error(lk_client *c, int err)
+{
+  switch (err) {
+  case LK_ERR_UNIMPLEMENTED:
+    sasl_fail(c, LK_SASL_UNSUPPORTED, err, NULL);
+    break;
+  case LK_ERR_AUTH_FAILED:
+  case LK_ERR_AUTH_REQUIRED:
+  case LK_ERR_NO_AUTH: sasl_fail(c, LK_SASL_REFUSED, err, NULL); break;
+  default: lk__session_break(c, err, NULL);
+  }
+}
+
+/* The mechanism gets a copy: a callback can end the connection, and with it
+ * what has arrived there. */
+static void take_reply_token(lk_client *c, lk_reader *in)
+{
+  struct lk_sasl_reply reply;
+
+  if (lk__record_decode(&lk__sasl_reply_record, &reply, in, NULL) != 0) {
+    lk__session_break(c, LK_ERR_PROTOCOL, "a SASL token that cannot be read");
+    return;
+  }
+  size_t len = reply.token.len;
+  char *copy = lk__mem_resize(&c->mem, NULL, len + 1);
+
+  if (copy == NULL) {
+    lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+    return;
+  }
+  if (len > 0)
+    memcpy(copy, reply.token.at, len);
+  take_token(c, lk_bytes_of(reply.token.at == NULL ? NULL : copy, len));
+  lk__mem_free(&c->mem, copy);
+}
+
+void lk__sasl_take(lk_client *c, lk_bytes frame)
+{
+  struct lk_reply_header header;
+  lk_reader in;
+
+  lk__reader_init(&in, frame.at, frame.len);
+  if (lk__record_decode(&lk__reply_header_record, &header, &in, NULL) != 0)
+    lk__session_break(c, LK_ERR_PROTOCOL, "an answer without a header");
+  else if (header.xid != c->sasl->xid || !lk__server_can_say(header.err))
+    lk__session_break(c, LK_ERR_PROTOCOL,
+                      "something else than an answer to the SASL token");
+  else if (header.err != 0)
+    take_error(c, header.err);
+  else
+    take_reply_token(c, &in);
+}

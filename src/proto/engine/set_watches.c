@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "jute/writer.h"
+#include "proto/engine/set_watches.h"
+#include "proto/wire/opcode.h"
+
+enum {
+  FIXED = 4 + 8 + 8 + 5 * 4, /* length, header, zxid, counts; two less where no
+                                watch stays */
+  PATHS_LIMIT = 128 * 1024   /* bytes, with their lengths */
+};
+
+/* In lk_watched.missing, while setWatches are under way: registered, but a
+ * one-shot watch in the same request takes its place first. Whether or not that
+ * request succeeds, it is registered afterwards. */
+#define TAKEN (LK_REGISTERED - 1)
+#define NONE  TAKEN /* no zxid is so large */
+
+static lk_watched *watched_of(lk_map_node *node)
+{
+  return (lk_watched *)(void *)node; /* its first member */
+}
+
+void lk__rearm_miss(lk_watched *on, lk_watch_kind kind, int64_t zxid)
+{
+  if (lk__list_empty(&on->kinds[kind]))
+    return;
+  if (zxid < on->missing[kind])
+    on->missing[kind] = zxid;
+  on->asked[kind] = false; /* what is under way may not have it */
+}
+
+void lk__rearm_miss_all(lk_watches *ws, int64_t zxid)
+{
+  for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
+       n = lk__map_next(n)) {
+    for (int kind = 0; kind < LK_WATCH_NKINDS; kind++)
+      lk__rearm_miss(watched_of(n), (lk_watch_kind)kind, zxid);
+  }
+}
+
+/* ---- which come now ----------------------------------------------------- */
+
+static bool is_missing(const lk_watched *on, int kind)
+{
+  return on->missing[kind] != LK_REGISTERED &&
+         !lk__list_empty(&on->kinds[kind]);
+}
+
+static bool is_being_added(const lk_watched *on, lk_watch_kind stays)
+{
+  return on->under_way[stays] > on->held[stays];
+}
+
+/* A one-shot watch would take the place of one that is being added. */
+static bool is_due(const lk_watched *on, int kind)
+{
+  return is_missing(on, kind) &&
+         (kind >= LK_WATCH_ADDED || (!is_being_added(on, LK_WATCH_PERSISTENT) &&
+                                     !is_being_added(on, LK_WATCH_RECURSIVE)));
+}
+
+static void take_place(lk_watched *on, lk_watch_kind stays, int kind)
+{
+  if (is_due(on, kind) && on->missing[stays] == LK_REGISTERED &&
+      !lk__list_empty(&on->kinds[stays]))
+    on->missing[stays] = TAKEN;
+}
+
+/* A tree takes the place of watches of its root's children, also of those that
+ * are being set, and does not serve them. They stood until `zxid` at least. */
+static void push_children(lk_watched *on, int64_t zxid)
+{
+  const lk_link *list = &on->pending;
+
+  if (!is_due(on, LK_WATCH_RECURSIVE))
+    return;
+  lk__rearm_miss(on, LK_WATCH_CHILD, zxid);
+  for (lk_link *l = list->next; l != list; l = l->next) {
+    lk_watch *w = LK_OWNER(l, lk_watch, link);
+
+    w->covered = w->covered || w->kind == LK_WATCH_CHILD;
+  }
+}
+
+/* A persistent one is registered, but a one-shot one on its path is missing:
+ * that takes its place, so that both are registered. A tree has no use for the
+ * place of watches of children. */
+static void prepare(lk_watches *ws, int64_t zxid)
+{
+  for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
+       n = lk__map_next(n)) {
+    lk_watched *on = watched_of(n);
+
+    on->chunk = 0;
+    memset(on->asked, 0, sizeof on->asked);
+    for (int kind = 0; kind < LK_WATCH_ADDED; kind++) {
+      take_place(on, LK_WATCH_PERSISTENT, kind);
+      if (kind != LK_WATCH_CHILD)
+        take_place(on, LK_WATCH_RECURSIVE, kind);
+    }
+    push_children(on, zxid);
+  }
+}
+
+/* The oldest zxid of what is due, behind `zxid`; or NONE. */
+static int64_t next_zxid(const lk_watches *ws, int64_t zxid)
+{
+  int64_t next = NONE;
+
+  for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
+       n = lk__map_next(n)) {
+    const lk_watched *on = watched_of(n);
+
+    for (int kind = 0; kind < LK_WATCH_NKINDS; kind++) {
+      if (is_due(on, kind) && on->missing[kind] > zxid &&
+          on->missing[kind] < next)
+        next = on->missing[kind];
+    }
+  }
+  return next;
+}
+
+/* The newest zxid of one-shot watches on a path that are due. */
+static int64_t newest_of(const lk_watched *on)
+{
+  int64_t zxid = INT64_MIN;
+
+  for (int kind = 0; kind < LK_WATCH_ADDED; kind++) {
+    if (is_due(on, kind) && on->missing[kind] > zxid)
+      zxid = on->missing[kind];
+  }
+  return zxid;
+}
+
+/* Walks the (kind, path) pairs of a zxid, kind by kind; or again those of
+ * children where a recursive watch, set after them, has taken their place
+ * (before 3.9). Persistent watches have no use for a zxid: they go with the
+ * newest of all, or behind what takes their place. */
+typedef struct cursor {
+  int64_t zxid;
+  bool newest;
+  int kind;
+  lk_map_node *node;
+  bool again;
+} cursor;
+
+static bool stops_at(const cursor *c, const lk_watched *on)
+{
+  if (c->again &&
+      (c->kind != LK_WATCH_CHILD || !is_missing(on, LK_WATCH_RECURSIVE)))
+    return false;
+  if (!is_due(on, c->kind))
+    return false;
+  if (c->kind < LK_WATCH_ADDED)
+    return on->missing[c->kind] == c->zxid;
+  return on->missing[c->kind] == TAKEN ? newest_of(on) == c->zxid : c->newest;
+}
+
+static void settle(const lk_watches *ws, cursor *c)
+{
+  while (c->kind < LK_WATCH_NKINDS) {
+    for (; c->node != NULL; c->node = lk__map_next(c->node)) {
+      if (stops_at(c, watched_of(c->node)))
+        return;
+    }
+    c->kind++;
+    c->node = lk__map_first(&ws->paths);
+  }
+}
+
+/* How many lists a request has: servers before 3.6 know only three, and hear
+ * no more where that is enough. */
+static int lists_of(const lk_watches *ws)
+{
+  return ws->added > 0 ? LK_WATCH_NKINDS : LK_WATCH_ADDED;
+}
+
+static size_t fixed_of(const lk_watches *ws)
+{
+  return FIXED - 4 * (size_t)(LK_WATCH_NKINDS - lists_of(ws));
+}
+
+/* Its bytes are reserved. */
+static void put(lk_buf *out, void (*write)(lk_writer *w, const void *v),
+                const void *v)
+{
+  lk_writer w;
+
+  lk__writer_init(&w, lk__buf_room(out), out->cap - out->end);
+  write(&w, v);
+  out->end += w.len;
+}
+
+static void put_path(lk_writer *w, const void *v)
+{
+  const lk_map_node *node = v;
+
+  lk__writer_bytes(w, lk_bytes_of(node->key, node->len));
+}
+
+typedef struct head {
+  int32_t op;
+  int64_t zxid;
+} head;
+
+static void put_head(lk_writer *w, const void *v)
+{
+  const head *h = v;
+
+  lk__writer_int(w, 0);
+  lk__writer_int(w, LK_XID_SET_WATCHES);
+  lk__writer_int(w, h->op);
+  lk__writer_long(w, h->zxid);
+}
+
+static void put_zero(lk_writer *w, const void *v)
+{
+  (void)v;
+  lk__writer_int(w, 0);
+}
+
+static void patch(lk_buf *out, size_t offset, size_t v)
+{
+  lk_writer w;
+
+  lk__writer_init(&w, lk__buf_bytes(out), lk__buf_len(out));
+  lk__writer_patch(&w, offset, (int32_t)v);
+}
+
+/* A request takes the place of persistent watches, a later one gives it back:
+ * between them they miss events. */
+static void lose_place(lk_watched *on, int kind, int64_t zxid)
+{
+  const lk_link *list = &on->kinds[kind];
+
+  on->missing[kind] = zxid;
+  for (lk_link *l = list->next; l != list; l = l->next)
+    LK_OWNER(l, lk_watch, link)->resumes = true;
+}
+
+/* The paths of one kind from the cursor on, as far as `budget` goes. When it
+ * is used up the cursor stays, and the kinds behind get nothing. */
+static bool put_kind(const lk_watches *ws, cursor *c, int kind, uint32_t chunk,
+                     size_t *budget, lk_buf *out)
+{
+  size_t count_at = lk__buf_len(out), count = 0;
+
+  put(out, put_zero, NULL);
+  for (settle(ws, c); c->kind == kind; settle(ws, c)) {
+    lk_watched *on = watched_of(c->node);
+    size_t need = 4 + c->node->len;
+
+    if (need > *budget)
+      break;
+    /* what follows in any case: the counts of the kinds behind this one */
+    if (!lk__buf_reserve(out, need + FIXED))
+      return false;
+    put(out, put_path, c->node);
+    *budget -= need;
+    if (on->missing[kind] == TAKEN && on->chunk != chunk)
+      lose_place(on, kind, c->zxid);
+    on->asked[kind] = true;
+    on->chunk = chunk;
+    count++;
+    c->node = lk__map_next(c->node);
+  }
+  patch(out, count_at, count);
+  return true;
+}
+
+static bool put_chunk(const lk_watches *ws, cursor *c, uint32_t chunk,
+                      size_t limit, lk_buf *out)
+{
+  size_t start = lk__buf_len(out);
+  size_t first = 4 + c->node->len;
+  size_t budget = limit > first ? limit : first;
+  head h = {ws->added > 0 ? LK_OPCODE_SET_WATCHES2 : LK_OPCODE_SET_WATCHES,
+            c->zxid};
+
+  if (!lk__buf_reserve(out, FIXED))
+    return false;
+  put(out, put_head, &h);
+  for (int kind = 0; kind < lists_of(ws); kind++) {
+    if (!put_kind(ws, c, kind, chunk, &budget, out))
+      return false;
+  }
+  patch(out, start, lk__buf_len(out) - start - 4);
+  return true;
+}
+
+/* Bytes of paths in one request. */
+static size_t paths_limit(const lk_watches *ws, size_t send_limit)
+{
+  size_t fixed = fixed_of(ws) - 4;
+  size_t rest = send_limit > fixed ? send_limit - fixed : 0;
+
+  return rest < PATHS_LIMIT ? rest : PATHS_LIMIT;
+}
+
+/* All of a zxid; gives the number of requests so far, `count` among them, or
+ * -1. */
+static int put_all(const lk_watches *ws, cursor c, int count, size_t limit,
+                   lk_buf *out)
+{
+  for (settle(ws, &c); c.kind < LK_WATCH_NKINDS; settle(ws, &c)) {
+    if (!put_chunk(ws, &c, (uint32_t)++count, limit, out))
+      return -1;
+  }
+  return count;
+}
+
+int lk__rearm_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
+                     lk_buf *out)
+{
+  size_t limit = paths_limit(ws, send_limit);
+  int count = 0;
+
+  prepare(ws, last_zxid);
+  for (int pass = 0; pass < (ws->recursive > 0 ? 2 : 1); pass++) {
+    int64_t zxid = next_zxid(ws, INT64_MIN);
+
+    while (zxid != NONE && count >= 0) {
+      int64_t next = next_zxid(ws, zxid);
+      cursor c = {.zxid = zxid,
+                  .newest = next == NONE,
+                  .node = lk__map_first(&ws->paths),
+                  .again = pass > 0};
+
+      count = put_all(ws, c, count, limit, out);
+      zxid = next;
+    }
+  }
+  ws->on_its_way = count > 0;
+  return count;
+}
+
+/* ---- what came of it ---------------------------------------------------- */
+
+static bool acknowledge_kind(lk_watched *on, int kind, uint32_t end)
+{
+  const lk_link *list = &on->kinds[kind];
+
+  if ((on->asked[kind] && on->chunk < end) || on->missing[kind] == TAKEN)
+    on->missing[kind] = LK_REGISTERED;
+  on->asked[kind] = false;
+  if (!is_missing(on, kind))
+    return false;
+  if (kind >= LK_WATCH_ADDED)
+    lk__watched_bare(on, false);
+  for (lk_link *l = list->next; kind >= LK_WATCH_ADDED && l != list;
+       l = l->next)
+    LK_OWNER(l, lk_watch, link)->resumes = true;
+  return true;
+}
+
+bool lk__rearm_acknowledge(lk_watches *ws, uint32_t end)
+{
+  bool missing = false;
+
+  for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
+       n = lk__map_next(n)) {
+    for (int kind = 0; kind < LK_WATCH_NKINDS; kind++)
+      missing = acknowledge_kind(watched_of(n), kind, end) || missing;
+  }
+  ws->on_its_way = false;
+  return missing;
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "jute/writer.h"
+#include "proto/engine/invariants.h"
+#include "proto/engine/set_watches.h"
+
+#include <stdio.h>
+
+enum {
+  MAX_FIRES = 10000, /* timers in one go: those that start themselves again
+                        must not keep the loop for ever */
+  PING_LEN = 12,
+  LEAST_ATTEMPT_MS = 250,
+  LONGEST_PAUSE_MS = 1000,
+  SHORTEST_CAP_MS = 20
+};
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+  return a < b ? a : b;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+  return a > b ? a : b;
+}
+
+/* The pause after so many failures. */
+static int64_t pause_after(const lk_client *c, unsigned failures)
+{
+  int64_t cap = c->timeout_ms / 10;
+  uint32_t r;
+
+  if (cap > LONGEST_PAUSE_MS)
+    cap = LONGEST_PAUSE_MS;
+  if (cap < SHORTEST_CAP_MS)
+    cap = SHORTEST_CAP_MS;
+  int64_t pause = failures > 3 ? cap : cap >> (3 - failures);
+
+  c->hooks.random(c->hooks.arg, &r, sizeof r);
+  return pause / 2 + (int64_t)(r % (uint32_t)(pause / 2 + 1));
+}
+
+int64_t lk__timing_pause(lk_client *c)
+{
+  return pause_after(c, c->rounds);
+}
+
+void lk__timing_rearm_later(lk_client *c)
+{
+  if (c->rearms_out > 0 || c->rearm_ms != LK_NEVER)
+    return;
+  c->rearm_tries++;
+  c->rearm_ms = c->now + pause_after(c, c->rearm_tries);
+  lk__client_wake(c);
+}
+
+static void run_rearm(lk_client *c)
+{
+  if (c->now < c->rearm_ms)
+    return;
+  c->rearm_ms = LK_NEVER;
+  if (c->closing)
+    return; /* nothing follows closeSession */
+  if (!lk__session_rearm(c))
+    lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+  else if (c->rearms_out ==
+           0) { /* addWatch has registered them, or they ended */
+    lk__session_rearmed(c, lk__rearm_acknowledge(&c->watches, UINT32_MAX));
+    lk__notify_resumed(c, true);
+  }
+  lk__client_wake(c);
+}
+
+/* Servers, and further addresses of the one in turn. */
+static size_t endpoints(const lk_client *c)
+{
+  size_t more = c->hosts.addresses > 1 ? c->hosts.addresses - 1 : 0;
+
+  return c->hosts.count + more;
+}
+
+/* All servers together may take two thirds of the timeout. */
+int64_t lk__timing_attempt(const lk_client *c)
+{
+  int64_t ms = (int64_t)c->timeout_ms * 2 / 3 / (int64_t)endpoints(c);
+
+  return later(ms, LEAST_ATTEMPT_MS);
+}
+
+/* When a session that is left without a server may end at the servers. */
+static int64_t session_end(const lk_client *c)
+{
+  return c->session.id == 0
+             ? LK_NEVER
+             : later(c->proven_ms, c->touched_ms) + c->timeout_ms;
+}
+
+/* Endpoints share what is left of the session, so that each has its attempt
+ * before the session ends; but half of the usual share is left to each. */
+static int64_t attempt_limit(const lk_client *c)
+{
+  int64_t count = (int64_t)endpoints(c);
+  int64_t usual = lk__timing_attempt(c);
+  int64_t left = session_end(c) - c->now;
+
+  if (count == 1 || left <= 0)
+    return usual;
+  return earlier(usual,
+                 later(left / count, later(usual / 2, LEAST_ATTEMPT_MS)));
+}
+
+void lk__timing_begin_attempt(lk_client *c)
+{
+  c->attempt_began_ms = c->now;
+  c->attempt_end_ms = c->now + attempt_limit(c);
+}
+
+void lk__timing_resolved(lk_client *c)
+{
+  int64_t end_ms = c->now + attempt_limit(c);
+
+  if (end_ms >= c->attempt_end_ms)
+    return;
+  c->attempt_end_ms = end_ms;
+  lk__client_wake(c);
+}
+
+static int64_t silence_end(const lk_client *c)
+{
+  return c->heard_ms + (int64_t)c->timeout_ms * 2 / 3;
+}
+
+/* One ping is enough while a server is silent. But the reply comes behind what
+ * arrives, and a long answer on a slow link takes longer than the session lives
+ * without a request: as long as bytes arrive, another ping follows. None
+ * follows one that could not leave yet. */
+static int64_t ping_due(const lk_client *c)
+{
+  int64_t third = c->timeout_ms / 3, newest;
+
+  if (c->pings.count == 0)
+    return c->written_ms + third;
+  memcpy(&newest, lk__ring_at(&c->pings, c->pings.count - 1), sizeof newest);
+  if (c->heard_ms <= newest || c->ping_end > c->out_sent)
+    return LK_NEVER;
+  return later(c->written_ms, newest) + third;
+}
+
+/* When the session is given up though nobody says so. */
+static int64_t give_up(const lk_client *c)
+{
+  if (c->session.id == 0 || c->phase == LK_PHASE_LIVE ||
+      c->phase == LK_PHASE_ENDED || c->give_up_ms < 0)
+    return LK_NEVER;
+  int64_t ms =
+      c->give_up_ms > 0 ? c->give_up_ms : (int64_t)c->timeout_ms * 4 / 3;
+
+  return later(c->proven_ms, c->touched_ms) + ms;
+}
+
+static void ping(lk_client *c)
+{
+  lk_writer w;
+
+  if (!lk__ring_reserve(&c->pings) || !lk__buf_reserve(&c->out, PING_LEN)) {
+    lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+    return;
+  }
+  lk__writer_init(&w, lk__buf_room(&c->out), PING_LEN);
+  lk__writer_int(&w, PING_LEN - 4);
+  lk__writer_int(&w, LK_XID_PING);
+  lk__writer_int(&w, LK_OPCODE_PING);
+  c->out.end += PING_LEN;
+  c->ping_end = c->out_sent + lk__buf_len(&c->out);
+  if (c->pings.count > 0)
+    c->touched_ms = c->now;
+  memcpy(lk__ring_push(&c->pings), &c->now, sizeof c->now);
+  lk__client_wake(c);
+}
+
+/* ---- moving to another server ------------------------------------------ */
+
+static bool moves(const lk_client *c)
+{
+  return c->moving && !c->closing;
+}
+
+/* Until then it waits for a moment when no answer is due. */
+static int64_t fence_at(const lk_client *c)
+{
+  return c->moving_since_ms + c->timeout_ms / 6;
+}
+
+static int64_t leave_at(const lk_client *c)
+{
+  return lk__requests_answered(c, c->fence)
+             ? c->now
+             : c->moving_since_ms + c->timeout_ms / 3;
+}
+
+static int64_t move_deadline(const lk_client *c)
+{
+  if (!moves(c))
+    return LK_NEVER;
+  return c->fence == UINT64_MAX ? earlier(leave_at(c), fence_at(c))
+                                : leave_at(c);
+}
+
+/* No write shall be in doubt because of a move. A client that always has
+ * something on its way sends no more at some time, and moves when what was sent
+ * before has been answered: the rest was certainly not executed. */
+static void run_move(lk_client *c)
+{
+  if (!moves(c))
+    return;
+  if (c->fence == UINT64_MAX && c->now >= fence_at(c))
+    c->fence = c->out_sent + lk__buf_len(&c->out);
+  if (c->now >= leave_at(c))
+    lk__session_break(c, 0,
+                      c->insists ? "left for a server that has a quorum"
+                                 : "left for another server of the new list");
+}
+
+/* ---- a server that is about to close ----------------------------------- */
+
+static int64_t unknown_deadline(const lk_client *c)
+{
+  if (c->unknown_op == 0)
+    return LK_NEVER;
+  /* the request itself is still in its place, or was the oldest */
+  return lk__requests_answered(c, c->unknown_end - 1) ? c->now
+                                                      : c->unknown_until;
+}
+
+static void run_unknown(lk_client *c)
+{
+  char why[64];
+
+  if (c->now < unknown_deadline(c))
+    return;
+  snprintf(why, sizeof why, "does not know %s",
+           lk__opcode_info(c->unknown_op)->name);
+  lk__session_break(c, LK_ERR_UNIMPLEMENTED, why);
+}
+
+static void run_live(lk_client *c)
+{
+  if (c->watch_lost)
+    lk__session_break(c, LK_ERR_NO_MEMORY, "no memory to set a watch again");
+  else if (c->now >= silence_end(c))
+    lk__session_break(c, LK_ERR_LOSS,
+                      "silent for two thirds of the session timeout");
+  else if (c->now >= ping_due(c))
+    ping(c);
+}
+
+static void run_attempt(lk_client *c)
+{
+  char why[96];
+
+  if (c->now < c->attempt_end_ms)
+    return;
+  snprintf(why, sizeof why, "%s within %d ms",
+           c->phase == LK_PHASE_DIALING && c->tls != NULL ? "no TLS connection"
+           : c->phase == LK_PHASE_DIALING                 ? "no connection"
+           : c->phase == LK_PHASE_HANDSHAKE ? "connected, but no answer"
+                                            : "the SASL exchange did not end",
+           (int)(c->attempt_end_ms - c->attempt_began_ms));
+  lk__session_break(c, LK_ERR_CONNECT, why);
+}
+
+static void run_phase(lk_client *c)
+{
+  if (c->input_lost)
+    lk__session_break(c, LK_ERR_LOSS, "the driver called from a callback");
+  switch (c->phase) {
+  case LK_PHASE_PAUSE:
+    if (c->now >= c->retry_ms)
+      lk__session_dial(c);
+    break;
+  case LK_PHASE_DIALING:
+  case LK_PHASE_HANDSHAKE:
+  case LK_PHASE_SASL: run_attempt(c); break;
+  case LK_PHASE_LIVE:
+    run_rearm(c);
+    run_unknown(c);
+    run_move(c);
+    lk__probe_run(c);
+    if (c->phase == LK_PHASE_LIVE)
+      run_live(c);
+    break;
+  case LK_PHASE_ENDED: break;
+  }
+}
+
+static void run_timers(lk_client *c)
+{
+  for (int fires = 0; fires < MAX_FIRES; fires++) {
+    lk_heap_node *first = c->timers.root;
+
+    if (first == NULL || first->at > c->now || c->free_wanted)
+      return;
+    lk_timer *t = LK_OWNER(first, lk_timer, node);
+
+    lk__heap_remove(&c->timers, first);
+    lk__invariants_check(c, LK_MOMENT_CALLBACK);
+    t->fire(c, t->arg);
+  }
+}
+
+/* At the servers it may live on. They count its timeout from what they heard
+ * last, be it answered or not, and round up to a tick; a timeout has two ticks
+ * at least. */
+static void give_session_up(lk_client *c)
+{
+  int64_t until =
+      later(c->proven_ms, c->left_ms) + (int64_t)c->timeout_ms * 3 / 2;
+
+  if (until > c->lives_until_ms)
+    c->lives_until_ms = until;
+  lk__session_expire(c, "no server has answered for too long");
+}
+
+void lk__timing_run(lk_client *c)
+{
+  run_timers(c);
+  if (c->late.count > 0 || c->now >= lk__deadline_next(c))
+    lk__requests_overdue(c);
+  if (c->closing && c->final_err == 0 &&
+      (c->now >= c->close_end_ms || lk__client_ended(c)))
+    lk__session_closed(c, lk__request_close_verdict(c, LK_ERR_DEADLINE));
+  if (c->now >= give_up(c))
+    give_session_up(c);
+  run_phase(c);
+}
+
+int64_t lk__timing_deadline(const lk_client *c)
+{
+  int64_t at = earlier(lk__deadline_next(c), give_up(c));
+
+  if (c->late.count > 0)
+    return c->now;
+  if (c->timers.root != NULL)
+    at = earlier(at, c->timers.root->at);
+  if (c->closing)
+    at = earlier(at, c->close_end_ms);
+  if (c->input_lost && c->depth == 0)
+    return c->now;
+  switch (c->phase) {
+  case LK_PHASE_PAUSE: return earlier(at, c->retry_ms);
+  case LK_PHASE_DIALING:
+  case LK_PHASE_HANDSHAKE:
+  case LK_PHASE_SASL: return earlier(at, c->attempt_end_ms);
+  case LK_PHASE_LIVE:
+    if (c->watch_lost)
+      return c->now;
+    at = earlier(at, earlier(move_deadline(c), unknown_deadline(c)));
+    at = earlier(at, earlier(c->probe_ms, c->rearm_ms));
+    return earlier(at, earlier(silence_end(c), ping_due(c)));
+  case LK_PHASE_ENDED: break;
+  }
+  return at;
+}

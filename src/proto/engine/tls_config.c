@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine/tls_config.h"
+
+#include "base/sized.h"
+
+/* The options of TLS. The client keeps a copy for its transport, and does not
+ * read the files itself. */
+
+/* What a config points to. */
+enum { TEXTS = 7, PEMS = 4 };
+
+static void list_texts(lk_tls_config *c, const char **at[TEXTS])
+{
+  at[0] = &c->ca_file;
+  at[1] = &c->ca_dir;
+  at[2] = &c->cert_file;
+  at[3] = &c->key_file;
+  at[4] = &c->password_file;
+  at[5] = &c->crl_file;
+  at[6] = &c->server_name;
+}
+
+static void list_pems(lk_tls_config *c, lk_bytes *at[PEMS])
+{
+  at[0] = &c->ca_pem;
+  at[1] = &c->cert_pem;
+  at[2] = &c->key_pem;
+  at[3] = &c->crl_pem;
+}
+
+const char *lk__tls_complaint(const lk_tls_config *c)
+{
+  bool cert = c->cert_file != NULL || c->cert_pem.at != NULL;
+
+  if (c->cert_file != NULL && c->cert_pem.at != NULL)
+    return "lk_tls_config has both cert_file and cert_pem";
+  if (c->key_file != NULL && c->key_pem.at != NULL)
+    return "lk_tls_config has both key_file and key_pem";
+  if (!cert && (c->key_file != NULL || c->key_pem.at != NULL))
+    return "lk_tls_config has a key without a certificate";
+  if (c->password_file != NULL && c->password != NULL)
+    return "lk_tls_config has both password_file and password";
+  if (c->server_name != NULL && c->server_name[0] == '\0')
+    return "lk_tls_config.server_name is empty";
+  /* OpenSSL would take it for any name that ends so */
+  if (c->server_name != NULL && c->server_name[0] == '.')
+    return "lk_tls_config.server_name begins with a dot";
+  if (c->server_name != NULL && strlen(c->server_name) > LK_TLS_LONGEST_NAME)
+    return "lk_tls_config.server_name has more than 255 bytes";
+  return NULL;
+}
+
+/* How many bytes the copies of what it points to take. */
+static size_t room_for(lk_tls_config *c)
+{
+  const char **texts[TEXTS];
+  lk_bytes *pems[PEMS];
+  size_t size = 0;
+
+  list_texts(c, texts);
+  list_pems(c, pems);
+  for (size_t i = 0; i < TEXTS; i++)
+    size += *texts[i] == NULL ? 0 : strlen(*texts[i]) + 1;
+  for (size_t i = 0; i < PEMS; i++)
+    size += pems[i]->len;
+  return size;
+}
+
+/* Copy `len` bytes to `*at`, which moves behind them. */
+static const void *put(char **at, const void *from, size_t len)
+{
+  char *copy = *at;
+
+  if (len > 0)
+    memcpy(copy, from, len);
+  *at += len;
+  return copy;
+}
+
+/* Let it point to copies at `room` instead. */
+static void keep(lk_tls_config *c, char *room)
+{
+  const char **texts[TEXTS];
+  lk_bytes *pems[PEMS];
+
+  list_texts(c, texts);
+  list_pems(c, pems);
+  for (size_t i = 0; i < TEXTS; i++) {
+    if (*texts[i] != NULL)
+      *texts[i] = put(&room, *texts[i], strlen(*texts[i]) + 1);
+  }
+  for (size_t i = 0; i < PEMS; i++) {
+    if (pems[i]->at != NULL)
+      pems[i]->at = put(&room, pems[i]->at, pems[i]->len);
+  }
+}
+
+int lk__tls_copy(lk_tls_config **out, const lk_mem *mem,
+                 const lk_tls_config *from, const char **wrong)
+{
+  static const lk_sized what = LK_SIZED(lk_tls_config);
+  lk_tls_config own;
+
+  *out = NULL;
+  *wrong = lk__sized_copy(&what, &own, from);
+  if (*wrong == NULL)
+    *wrong = lk__tls_complaint(&own);
+  if (*wrong != NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  lk_tls_config *copy = lk__mem_new(mem, sizeof *copy + room_for(&own));
+
+  if (copy == NULL)
+    return LK_ERR_NO_MEMORY;
+  *copy = own;
+  keep(copy, (char *)(copy + 1));
+  *out = copy;
+  return 0;
+}
+
+void lk__tls_free(const lk_mem *mem, lk_tls_config *config)
+{
+  if (config == NULL)
+    return;
+  lk__mem_wipe(config, sizeof *config + room_for(config));
+  lk__mem_free(mem, config);
+}

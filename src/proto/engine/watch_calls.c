@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/*
+ * Watches are set, and let go. A server before 3.9 has one watch of a path and
+ * a connection, for the node and for its children: a one-shot one takes the
+ * place of one that stays, is used up, and then there is none. So where one
+ * that stays is on the path, a one-shot watch is kept here alone and served by
+ * its events: it is covered. When what covers goes, or has taken the place of
+ * another, the one-shot ones are set again, by a setWatches with the last zxid:
+ * what it missed the server then tells. A persistent watch covers nothing
+ * while its setWatches is throttled (rearm.h).
+ */
+
+#include "proto/engine/calls.h"
+#include "proto/engine/set_watches.h"
+#include "proto/wire/path.h"
+
+/* Whether `kind` is to be set again: one of it was covered and is no more. What
+ * is missing comes with the next setWatches of a reconnect, also if it is on
+ * its way now: it may be taken away behind that. */
+static bool uncovered(const lk_client *c, lk_watched *on, lk_watch_kind kind)
+{
+  if (!on->covered[kind] || lk__watched_covers(&c->watches, on, kind, true))
+    return false;
+  on->covered[kind] = false;
+  if (on->missing[kind] != LK_REGISTERED) {
+    on->asked[kind] = false;
+    return false;
+  }
+  return !lk__list_empty(&on->kinds[kind]);
+}
+
+/* What a setWatches under way sets again. */
+typedef struct mending {
+  lk_watched *on; /* with a reference */
+  int64_t zxid;
+  bool kinds[LK_WATCH_ADDED];
+} mending;
+
+static void miss(const mending *m)
+{
+  for (int i = 0; i < LK_WATCH_ADDED; i++) {
+    if (m->kinds[i])
+      lk__rearm_miss(m->on, (lk_watch_kind)i, m->zxid);
+  }
+}
+
+static bool queue_mending(lk_client *c, const mending *m)
+{
+  lk_bytes path = lk_bytes_of(m->on->path, m->on->map.len);
+  struct lk_set_watches_request r = {.relative_zxid = m->zxid};
+  lk_vec *lists[] = {&r.data, &r.exist, &r.child};
+  mending *kept = lk__mem_new(&c->mem, sizeof *kept);
+  lk_ask ask = {.op = LK_OPCODE_SET_WATCHES,
+                .rec = &lk__set_watches_request_record,
+                .value = &r,
+                .arg = kept};
+
+  if (kept == NULL)
+    return false;
+  *kept = *m;
+  for (int i = 0; i < LK_WATCH_ADDED; i++)
+    *lists[i] = lk__vec_of(&path, m->kinds[i] ? 1 : 0);
+  if (lk__request_queue(c, &ask) != 0) {
+    lk__mem_free(&c->mem, kept);
+    return false;
+  }
+  lk__watched_ref(m->on);
+  return true;
+}
+
+/* Set again what is covered no more. Without a connection that comes by itself;
+ * without memory we get a new one. */
+static void mend(lk_client *c, lk_watched *on)
+{
+  mending m = {.on = on, .zxid = c->last_zxid};
+  bool any = false;
+
+  if (c->phase != LK_PHASE_LIVE || c->closing)
+    return;
+  for (int i = 0; i < LK_WATCH_ADDED; i++) {
+    m.kinds[i] = uncovered(c, on, (lk_watch_kind)i);
+    any = any || m.kinds[i];
+  }
+  if (!any || queue_mending(c, &m))
+    return;
+  miss(&m);
+  c->watch_lost = true;
+  lk__client_wake(c);
+}
+
+void lk__watch_mended(lk_client *c, void *mend, int err)
+{
+  mending *m = mend;
+
+  if (err != 0)
+    miss(m);
+  if (err == LK_ERR_THROTTLED)
+    lk__timing_rearm_later(c);
+  lk__watched_unref(&c->watches, m->on);
+  lk__mem_free(&c->mem, m);
+}
+
+/* A removeWatches for one that stays takes all of its path away, and also what
+ * requests ahead of it on the way will have set. */
+static void mark_removed(lk_watched *on)
+{
+  for (int i = 0; i < LK_WATCH_ADDED; i++)
+    on->covered[i] = true;
+  lk__watched_bare(on, true);
+}
+
+/* What a removeWatches means with its type. */
+enum { CHILDREN = 1, DATA = 2, ANY = 3 };
+
+static int32_t type_of(lk_watch_kind kind)
+{
+  return lk__watch_stays(kind) ? ANY : kind == LK_WATCH_CHILD ? CHILDREN : DATA;
+}
+
+/* A removeWatches that cannot be sent does no harm: events without a watch are
+ * ignored. A server that does not know the request would close. */
+static void remove_on_server(lk_client *c, const lk_watch *w)
+{
+  struct lk_path_type_request r = {.type = type_of(w->kind)};
+  lk_ask ask = {.op = LK_OPCODE_REMOVE_WATCHES,
+                .rec = &lk__path_type_request_record,
+                .value = &r,
+                .chroot = "", /* watches have it in their paths */
+                .path = w->on->path};
+
+  if (c->phase == LK_PHASE_LIVE && lk__request_refusal(c) == 0 &&
+      lk__request_unfit(c, ask.op) == 0 && lk__watch_alone(w)) {
+    if (lk__request_queue(c, &ask) == 0 && lk__watch_stays(w->kind))
+      mark_removed(w->on);
+  }
+}
+
+/* It is gone; what it covered may need one of its own. */
+static void drop(lk_client *c, lk_watch *w)
+{
+  lk_watched *on = w->on;
+
+  lk__watched_ref(on);
+  lk__watch_drop(&c->watches, w);
+  mend(c, on);
+  lk__watched_unref(&c->watches, on);
+}
+
+/* A persistent watch may have been sent for since the one-shot watches of a
+ * path were covered last. It tells nothing older: they are registered once
+ * more, behind it. */
+static void cover_again(lk_client *c, lk_watched *on, lk_watch_kind kind)
+{
+  if (!lk__watched_covers(&c->watches, on, kind, true))
+    return; /* mend() does it */
+  lk__rearm_miss(on, kind, c->last_zxid);
+  lk__timing_rearm_later(c);
+}
+
+static void stand(lk_client *c, lk_watch *w, lk_watch_kind kind)
+{
+  bool bare = w->bare;
+
+  lk__watch_stand(&c->watches, w, kind);
+  if (bare)
+    cover_again(c, w->on, kind);
+  /* it has taken the place of those of children, and does not serve them */
+  if (kind == LK_WATCH_RECURSIVE)
+    w->on->covered[LK_WATCH_CHILD] = true;
+  mend(c, w->on);
+}
+
+void lk__watch_settle(lk_client *c, lk_watch *w, int32_t op, int err)
+{
+  bool missing = op == LK_OPCODE_EXISTS && err == LK_ERR_NO_NODE;
+  bool stands = err == 0 || missing;
+  /* the server will do it, if it was sent */
+  bool late = op == LK_OPCODE_ADD_WATCH && err == LK_ERR_DEADLINE;
+
+  if (stands && w->cb != NULL) {
+    stand(c, w, missing ? LK_WATCH_EXIST : w->kind);
+    return;
+  }
+  if ((stands && w->remove) || late)
+    remove_on_server(c, w);
+  if (!stands && lk__watch_stays(w->kind) && !w->held)
+    lk__watched_bare(w->on, false);
+  drop(c, w);
+}
+
+void lk_watch_cancel(lk_client *c, lk_watch *handle, bool on_server)
+{
+  lk_watch *w = lk__watch_of(&c->watches, handle);
+
+  if (w == NULL || w->cb == NULL)
+    return; /* it has ended, or its last event is being told */
+  bool taken = lk__list_empty(&w->link); /* nothing is left on the server */
+
+  w->cb = NULL;
+  if (!taken && !w->standing) {
+    w->remove = on_server; /* once its request has been answered */
+    return;
+  }
+  lk__client_hold(c);
+  if (!taken && on_server)
+    remove_on_server(c, w);
+  drop(c, w);
+  lk__client_release(c);
+}
+
+int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
+                 const lk_call *call, lk_done_cb done, void *arg)
+{
+  struct lk_add_watch_request r = {.mode = (int32_t)mode};
+  lk_ask ask = {.op = LK_OPCODE_ADD_WATCH,
+                .path = path,
+                .kind = mode == LK_WATCH_TREE ? LK_WATCH_RECURSIVE
+                                              : LK_WATCH_PERSISTENT,
+                .done = (void (*)(void))done,
+                .arg = arg};
+  lk_call own;
+  int err = lk__ask_take(c, &ask, &own, call, true);
+
+  if (err != 0)
+    return err;
+  if (ask.call == NULL || ask.call->on_event == NULL ||
+      (mode != LK_WATCH_NODE && mode != LK_WATCH_TREE))
+    return LK_ERR_BAD_ARGUMENT;
+  if (!lk__path_valid(path, false))
+    return LK_ERR_BAD_PATH;
+  ask.path = lk__path_rest(c->hosts.chroot, path, false);
+  ask.chroot = c->hosts.chroot;
+  lk_watched *on;
+
+  err = lk__request_watched(c, &ask, &on);
+  if (err != 0)
+    return err;
+  if (on != NULL && lk__watched_has(on,
+                                    mode == LK_WATCH_TREE ? LK_WATCH_PERSISTENT
+                                                          : LK_WATCH_RECURSIVE,
+                                    NULL))
+    return LK_ERR_WATCH_MODE;
+  return lk__ask_send(c, &ask, &lk__add_watch_request_record, &r);
+}

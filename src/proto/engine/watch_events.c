@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* Telling watches. */
+
+#include "proto/engine/invariants.h"
+#include "proto/wire/path.h"
+
+/* It ends: from now on cancelling it is nothing. */
+static void tell_last(lk_client *c, lk_watch *w, const lk_event *event)
+{
+  lk_watch_cb cb = w->cb;
+
+  w->cb = NULL;
+  cb(c, lk__watch_handle(w), event, w->arg);
+  lk__watch_drop(&c->watches, w);
+}
+
+/* It stays, unless its callback cancels it; the path is still needed then. */
+static void tell_staying(lk_client *c, lk_watch *w, const lk_event *event)
+{
+  lk_watched *on = w->on;
+
+  lk__watched_ref(on);
+  w->cb(c, lk__watch_handle(w), event, w->arg);
+  lk__watched_unref(&c->watches, on);
+}
+
+void lk__notify(lk_client *c, lk_link *list, lk_event_type type, lk_bytes path,
+                int err)
+{
+  while (!lk__list_empty(list)) {
+    lk_watch *w = LK_OWNER(list->next, lk_watch, tell);
+    bool stays = lk__watch_stays(w->kind) && type != LK_EVENT_ENDED;
+    lk_bytes on = stays && path.at != NULL
+                      ? path
+                      : lk_bytes_of(w->on->path, w->on->map.len);
+    lk_event event = {
+        .type = type,
+        .path = lk__path_strip(c->hosts.chroot, c->hosts.chroot_len, on),
+        .err = err};
+
+    lk__list_remove(&w->tell);
+    lk__invariants_check(c, LK_MOMENT_CALLBACK);
+    if (stays)
+      tell_staying(c, w, &event);
+    else
+      tell_last(c, w, &event);
+  }
+}
+
+void lk__notify_end(lk_client *c, lk_link *list, int err)
+{
+  lk__notify(c, list, LK_EVENT_ENDED, lk_bytes_of(NULL, 0), err);
+}
+
+void lk__notify_resumed(lk_client *c, bool late)
+{
+  lk_link staying;
+
+  lk__list_init(&staying);
+  lk__watches_staying(&c->watches, &staying);
+  for (lk_link *l = staying.next, *next; l != &staying; l = next) {
+    lk_watch *w = LK_OWNER(l, lk_watch, tell);
+
+    next = l->next;
+    if (late && (!w->resumes || w->on->missing[w->kind] != LK_REGISTERED))
+      lk__list_remove(l);
+    else
+      w->resumes = false;
+  }
+  lk__notify(c, &staying, LK_EVENT_RESUMED, lk_bytes_of(NULL, 0), 0);
+}

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine/watch_table.h"
+
+enum {
+  PATH_STEP = 128, /* room for paths comes in steps, so that it fits again */
+  MAX_SPARES = 1024,
+  FIRST_SLOTS = 16,
+  /* Of a handle: 32 of 64, or 20 of 32, which is a million watches. */
+  SLOT_BITS = sizeof(uintptr_t) > 4 ? 32 : 20
+};
+
+#define MAX_SLOTS ((uint32_t)(((uintptr_t)1 << SLOT_BITS) - 1))
+
+bool lk__watches_init(lk_watches *ws, const lk_mem *mem)
+{
+  *ws = (lk_watches){.mem = mem};
+  lk__list_init(&ws->spare_watches);
+  return lk__map_init(&ws->paths, mem);
+}
+
+void lk__watches_free(lk_watches *ws)
+{
+  while (!lk__list_empty(&ws->spare_watches)) {
+    lk_link *link = ws->spare_watches.next;
+
+    lk__list_remove(link);
+    lk__mem_free(ws->mem, LK_OWNER(link, lk_watch, link));
+  }
+  while (ws->spare_paths != NULL) {
+    lk_watched *on = ws->spare_paths;
+
+    ws->spare_paths = on->spare;
+    lk__mem_free(ws->mem, on->path);
+    lk__mem_free(ws->mem, on);
+  }
+  lk__mem_free(ws->mem, ws->slots);
+  lk__map_free(&ws->paths);
+}
+
+static bool set_path(lk_watches *ws, lk_watched *on, lk_bytes path)
+{
+  if (path.len >= on->path_cap) {
+    size_t cap = (path.len / PATH_STEP + 1) * PATH_STEP;
+    char *room = lk__mem_resize(ws->mem, on->path, cap);
+
+    if (room == NULL)
+      return false;
+    on->path = room;
+    on->path_cap = cap;
+  }
+  memcpy(on->path, path.at, path.len);
+  on->path[path.len] = '\0';
+  return true;
+}
+
+static void spare_path(lk_watches *ws, lk_watched *on)
+{
+  if (ws->nspare_paths == MAX_SPARES) {
+    lk__mem_free(ws->mem, on->path);
+    lk__mem_free(ws->mem, on);
+    return;
+  }
+  on->spare = ws->spare_paths;
+  ws->spare_paths = on;
+  ws->nspare_paths++;
+}
+
+static lk_watched *take_spare_path(lk_watches *ws)
+{
+  lk_watched *on = ws->spare_paths;
+
+  if (on == NULL)
+    return lk__mem_new(ws->mem, sizeof *on);
+  ws->spare_paths = on->spare;
+  ws->nspare_paths--;
+  return on;
+}
+
+static lk_watched *new_path(lk_watches *ws, lk_bytes path)
+{
+  lk_watched *on = take_spare_path(ws);
+
+  if (on == NULL)
+    return NULL;
+  for (int i = 0; i < LK_WATCH_NKINDS; i++)
+    lk__list_init(&on->kinds[i]);
+  lk__list_init(&on->pending);
+  memset(on->under_way, 0, sizeof on->under_way);
+  memset(on->held, 0, sizeof on->held);
+  memset(on->covered, 0, sizeof on->covered);
+  memset(on->asked, 0, sizeof on->asked);
+  for (int i = 0; i < LK_WATCH_NKINDS; i++)
+    on->missing[i] = LK_REGISTERED;
+  on->chunk = 0;
+  on->refs = 0;
+  if (set_path(ws, on, path) &&
+      lk__map_add(&ws->paths, &on->map, on->path, path.len))
+    return on;
+  spare_path(ws, on);
+  return NULL;
+}
+
+lk_watched *lk__watched_find(const lk_watches *ws, lk_bytes path)
+{
+  /* the map's node is the first member */
+  return (lk_watched *)(void *)lk__map_find(&ws->paths, path.at, path.len);
+}
+
+void lk__watched_ref(lk_watched *on)
+{
+  on->refs++;
+}
+
+/* The last watch has gone: many do not determine for ever what few cost. */
+static void trim(lk_watches *ws)
+{
+  lk__map_trim(&ws->paths, MAX_SPARES);
+  if (ws->nslots <= MAX_SPARES)
+    return;
+  lk__mem_free(ws->mem, ws->slots);
+  ws->slots = NULL;
+  ws->nslots = 0;
+  ws->free_slot = 0;
+}
+
+void lk__watched_unref(lk_watches *ws, lk_watched *on)
+{
+  if (--on->refs > 0)
+    return;
+  lk__map_remove(&ws->paths, &on->map);
+  spare_path(ws, on);
+  if (lk__map_count(&ws->paths) == 0)
+    trim(ws);
+}
+
+/* ---- handles ------------------------------------------------------------ */
+
+static bool add_slots(lk_watches *ws)
+{
+  uint32_t more = ws->nslots == 0 ? FIRST_SLOTS : ws->nslots;
+  lk_watch_slot *slots;
+
+  if (more > MAX_SLOTS - ws->nslots)
+    return false;
+  slots = lk__mem_resize(ws->mem, ws->slots,
+                         ((size_t)ws->nslots + more) * sizeof *slots);
+  if (slots == NULL)
+    return false;
+  ws->slots = slots;
+  for (uint32_t i = 0; i < more; i++, ws->nslots++)
+    slots[ws->nslots] = (lk_watch_slot){NULL, ws->nslots + 1};
+  return true;
+}
+
+static bool take_slot(lk_watches *ws, lk_watch *w)
+{
+  if (ws->free_slot == ws->nslots && !add_slots(ws))
+    return false;
+  w->slot = ws->free_slot;
+  w->serial = ++ws->serial;
+  ws->free_slot = ws->slots[w->slot].next;
+  ws->slots[w->slot].watch = w;
+  return true;
+}
+
+static void free_slot(lk_watches *ws, const lk_watch *w)
+{
+  ws->slots[w->slot] = (lk_watch_slot){NULL, ws->free_slot};
+  ws->free_slot = w->slot;
+}
+
+lk_watch *lk__watch_handle(const lk_watch *w)
+{
+  uintptr_t place = (uintptr_t)w->slot + 1; /* no handle is NULL */
+
+  return (lk_watch *)((uintptr_t)w->serial << SLOT_BITS | place);
+}
+
+lk_watch *lk__watch_of(const lk_watches *ws, const lk_watch *handle)
+{
+  uintptr_t place = (uintptr_t)handle & MAX_SLOTS;
+  lk_watch *w =
+      place == 0 || place > ws->nslots ? NULL : ws->slots[place - 1].watch;
+
+  return w != NULL && lk__watch_handle(w) == handle ? w : NULL;
+}
+
+/* ---- watches ------------------------------------------------------------ */
+
+static lk_watch *new_watch(lk_watches *ws)
+{
+  if (lk__list_empty(&ws->spare_watches))
+    return lk__mem_new(ws->mem, sizeof(lk_watch));
+  lk_link *link = ws->spare_watches.next;
+
+  lk__list_remove(link);
+  ws->spares--;
+  return LK_OWNER(link, lk_watch, link);
+}
+
+static void spare_watch(lk_watches *ws, lk_watch *w)
+{
+  if (ws->spares == MAX_SPARES) {
+    lk__mem_free(ws->mem, w);
+    return;
+  }
+  lk__list_add(&ws->spare_watches, &w->link);
+  ws->spares++;
+}
+
+lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
+                        const lk_call *call)
+{
+  lk_watch *w = new_watch(ws);
+
+  if (w == NULL)
+    return NULL;
+  lk__list_init(&w->link);
+  lk__list_init(&w->tell);
+  w->on = lk__watched_find(ws, path);
+  if (w->on == NULL)
+    w->on = new_path(ws, path);
+  if (w->on == NULL) {
+    spare_watch(ws, w);
+    return NULL;
+  }
+  w->on->refs++;
+  if (!take_slot(ws, w)) {
+    lk__watched_unref(ws, w->on);
+    spare_watch(ws, w);
+    return NULL;
+  }
+  w->cb = call->on_event;
+  w->arg = call->watch_arg;
+  w->kind = kind;
+  w->until_break = call->until_break;
+  w->standing = false;
+  w->held = false;
+  w->remove = false;
+  w->resumes = false;
+  w->covered = false;
+  w->bare = false;
+  ws->adding += lk__watch_stays(kind);
+  lk__list_add(&w->on->pending, &w->link);
+  w->on->under_way[kind]++;
+  return w;
+}
+
+void lk__watch_hold(lk_watch *w, bool held)
+{
+  if (w->held == held)
+    return;
+  w->held = held;
+  if (held)
+    w->on->held[w->kind]++;
+  else
+    w->on->held[w->kind]--;
+}
+
+static void leave_pending(lk_watch *w)
+{
+  lk__watch_hold(w, false);
+  w->on->under_way[w->kind]--;
+}
+
+void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind)
+{
+  leave_pending(w);
+  w->kind = kind;
+  w->standing = true;
+  ws->standing++;
+  ws->added += lk__watch_stays(kind);
+  ws->recursive += kind == LK_WATCH_RECURSIVE;
+  /* addWatch registers all of its kind; what one-shot ones have missed is
+   * reported by a setWatches only */
+  if (lk__watch_stays(kind) || lk__list_empty(&w->on->kinds[kind]))
+    w->on->missing[kind] = LK_REGISTERED;
+  lk__list_remove(&w->link);
+  lk__list_add(&w->on->kinds[kind], &w->link);
+  if (w->covered && !lk__watch_stays(kind))
+    w->on->covered[kind] = true;
+}
+
+static void fall(lk_watches *ws, lk_watch *w)
+{
+  if (!w->standing)
+    return;
+  w->standing = false;
+  ws->standing--;
+  ws->added -= lk__watch_stays(w->kind);
+  ws->recursive -= w->kind == LK_WATCH_RECURSIVE;
+}
+
+void lk__watch_drop(lk_watches *ws, lk_watch *w)
+{
+  lk_watched *on = w->on;
+
+  if (!w->standing && !lk__list_empty(&w->link))
+    leave_pending(w);
+  lk__list_remove(&w->link);
+  lk__list_remove(&w->tell);
+  fall(ws, w);
+  ws->adding -= lk__watch_stays(w->kind);
+  free_slot(ws, w);
+  spare_watch(ws, w);
+  lk__watched_unref(ws, on);
+}
+
+/* ---- who else is there -------------------------------------------------- */
+
+/* None of these walks a list: many may watch one path. */
+static bool other_in(const lk_link *list, const lk_watch *w)
+{
+  const lk_link *first = list->next;
+
+  return first != list &&
+         (w == NULL || first != &w->link || first->next != list);
+}
+
+static bool is_pending(const lk_watch *w)
+{
+  return !w->standing && !lk__list_empty(&w->link);
+}
+
+bool lk__watched_has(const lk_watched *on, lk_watch_kind kind,
+                     const lk_watch *w)
+{
+  bool counted = w != NULL && w->on == on && w->kind == kind && is_pending(w);
+
+  return other_in(&on->kinds[kind], w) || on->under_way[kind] > counted;
+}
+
+static bool is_covered_by(const lk_watches *ws, const lk_watched *on,
+                          lk_watch_kind stays, bool sent)
+{
+  bool registered = on->missing[stays] == LK_REGISTERED ||
+                    (ws->on_its_way && on->asked[stays]);
+
+  return (registered && !lk__list_empty(&on->kinds[stays])) ||
+         on->under_way[stays] > (sent ? on->held[stays] : 0);
+}
+
+void lk__watched_bare(lk_watched *on, bool all)
+{
+  for (lk_link *l = on->pending.next; l != &on->pending; l = l->next) {
+    lk_watch *w = LK_OWNER(l, lk_watch, link);
+
+    if (!w->held && (all || w->covered))
+      w->covered = w->bare = true;
+  }
+}
+
+bool lk__watched_covers(const lk_watches *ws, const lk_watched *on,
+                        lk_watch_kind kind, bool sent)
+{
+  return is_covered_by(ws, on, LK_WATCH_PERSISTENT, sent) ||
+         (kind != LK_WATCH_CHILD &&
+          is_covered_by(ws, on, LK_WATCH_RECURSIVE, sent));
+}
+
+/* The server keeps one watch for data and exist together, one for children.
+ * Those that stay are of both, and before 3.9 to remove one of one shot tears
+ * half of them away. */
+static bool same_on_server(lk_watch_kind a, lk_watch_kind b)
+{
+  return lk__watch_stays(a)   ? lk__watch_stays(b)
+         : lk__watch_stays(b) ? true
+                              : (a == LK_WATCH_CHILD) == (b == LK_WATCH_CHILD);
+}
+
+bool lk__watch_alone(const lk_watch *w)
+{
+  for (int i = 0; i < LK_WATCH_NKINDS; i++) {
+    if (same_on_server(w->kind, (lk_watch_kind)i) &&
+        lk__watched_has(w->on, (lk_watch_kind)i, w))
+      return false;
+  }
+  return true;
+}
+
+/* ---- whom it concerns --------------------------------------------------- */
+
+/* Which kinds an event of `type` on their own path is for; data and exist
+ * watches both see a creation, since a server may say so after a reconnect. */
+static bool fires(int32_t type, lk_watch_kind kind)
+{
+  switch (type) {
+  case LK_EVENT_CREATED: return kind != LK_WATCH_CHILD;
+  case LK_EVENT_DELETED: return true;
+  case LK_EVENT_CHANGED: return kind != LK_WATCH_CHILD;
+  case LK_EVENT_CHILDREN:
+    return kind == LK_WATCH_CHILD || kind == LK_WATCH_PERSISTENT;
+  default: return false;
+  }
+}
+
+/* The watches of a list are to be told; those that end by it leave the list. */
+static void tell_all(lk_link *list, bool ends, lk_link *out)
+{
+  for (lk_link *l = list->next, *next; l != list; l = next) {
+    lk_watch *w = LK_OWNER(l, lk_watch, link);
+
+    next = l->next;
+    lk__list_add(out, &w->tell);
+    if (ends)
+      lk__list_remove(&w->link);
+  }
+}
+
+/* The recursive watches of a path and of all above it. */
+static void match_above(const lk_watches *ws, int32_t type, lk_bytes path,
+                        lk_link *out)
+{
+  const char *at = path.at;
+  size_t len = path.len;
+
+  while (len > 0 && fires(type, LK_WATCH_RECURSIVE)) {
+    lk_watched *on = lk__watched_find(ws, lk_bytes_of(at, len));
+
+    if (on != NULL)
+      tell_all(&on->kinds[LK_WATCH_RECURSIVE], false, out);
+    if (len == 1)
+      return;
+    while (len > 0 && at[len - 1] != '/')
+      len--;
+    len -= len > 1; /* the slash, unless it is the root */
+  }
+}
+
+void lk__watches_match(lk_watches *ws, int32_t type, lk_bytes path,
+                       lk_link *out)
+{
+  lk_watched *on = lk__watched_find(ws, path);
+
+  for (int i = 0; on != NULL && i < LK_WATCH_RECURSIVE; i++) {
+    if (fires(type, (lk_watch_kind)i))
+      tell_all(&on->kinds[i], i < LK_WATCH_ADDED, out);
+  }
+  if (ws->recursive > 0 && type != LK_EVENT_CHILDREN)
+    match_above(ws, type, path, out);
+}
+
+static void take_from(lk_link *list, bool all, lk_link *out)
+{
+  for (lk_link *l = list->next, *next; l != list; l = next) {
+    lk_watch *w = LK_OWNER(l, lk_watch, link);
+
+    next = l->next;
+    if (!all && !w->until_break)
+      continue;
+    lk__list_remove(l);
+    lk__list_add(out, &w->tell);
+  }
+}
+
+void lk__watches_take(lk_watches *ws, bool all, lk_link *out)
+{
+  for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
+       n = lk__map_next(n)) {
+    for (int i = 0; i < LK_WATCH_NKINDS; i++)
+      take_from(&((lk_watched *)(void *)n)->kinds[i], all, out);
+  }
+}
+
+void lk__watches_staying(lk_watches *ws, lk_link *out)
+{
+  for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL && ws->added > 0;
+       n = lk__map_next(n)) {
+    for (int i = LK_WATCH_ADDED; i < LK_WATCH_NKINDS; i++)
+      tell_all(&((lk_watched *)(void *)n)->kinds[i], false, out);
+  }
+}
+
+void lk__watches_take_staying(lk_watches *ws, lk_link *out)
+{
+  size_t last = ws->added;
+
+  lk__watches_staying(ws, out);
+  for (lk_link *l = out->prev; last > 0; l = l->prev, last--) {
+    lk_watch *w = LK_OWNER(l, lk_watch, tell);
+
+    lk__list_remove(&w->link);
+    fall(ws, w);
+  }
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_PROTO_WIRE_OPCODE_H
+#define LK_PROTO_WIRE_OPCODE_H
+
+#include "proto/wire/records.h"
+
+/** LK_OPCODE_CREATE, … */
+enum lk_opcode {
+#define LK__OPCODE(constant, number, name, request, reply, flags) \
+  LK_OPCODE_##constant = (number),
+  LK_OPCODES(LK__OPCODE)
+#undef LK__OPCODE
+};
+
+/** What is known of an opcode; see records.def. */
+typedef struct lk_opcode_info {
+  int32_t number;
+  const char *name; /**< as the protocol has it: "getData" */
+  const lk_record *request;
+  const lk_record *reply;
+  bool write;      /**< the leader orders it and gives it a zxid */
+  bool leader;     /**< it goes to the leader, as all writes do */
+  bool read_only;  /**< a server without quorum answers it */
+  bool multi;      /**< may be a part of a multi */
+  bool multi_read; /**< may be a part of a multiRead */
+  bool result;     /**< what a part's result may be labelled as */
+  bool parts;      /**< its bodies are lists of parts; see multi.h */
+  bool never;      /**< not to be sent on its own */
+} lk_opcode_info;
+
+/** All of them. */
+extern const lk_opcode_info lk__opcodes[];
+extern const size_t lk__nopcodes;
+
+/** What is known of opcode `op`; NULL: nothing. */
+const lk_opcode_info *lk__opcode_info(int32_t op);
+
+/** Whether `err` can be a server's: what is beyond has a meaning of our own,
+    which no peer may put into our mouth. */
+static inline bool lk__server_can_say(int32_t err)
+{
+  return err <= 0 && err > -1000;
+}
+
+/** xids with a meaning; requests count from 1 and return to 1. */
+enum lk_xid {
+  LK_XID_EVENT = -1,
+  LK_XID_PING = -2,
+  LK_XID_AUTH = -4,
+  LK_XID_SET_WATCHES = -8
+};
+
+#endif

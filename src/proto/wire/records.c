@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/wire/records.h"
+
+#include <assert.h>
+
+#define ELEM_INT(elem)    NULL
+#define ELEM_LONG(elem)   NULL
+#define ELEM_ID(elem)     NULL
+#define ELEM_BOOL(elem)   NULL
+#define ELEM_BYTES(elem)  NULL
+#define ELEM_SECRET(elem) NULL
+#define ELEM_STAT(elem)   NULL
+#define ELEM_RECORD(elem) &lk__##elem##_record
+#define ELEM_VECTOR(elem) &lk__##elem##_record
+
+/* A struct written by hand may have been given another member. */
+#define CHECK_FIELD(record, kind, name, elem)                     \
+  static_assert(_Generic(((struct lk_##record *)0)->name,         \
+                         LK__TYPE_##kind(elem) : 1, default : 0), \
+                "lk_" #record "." #name                           \
+                " is of another type than its record");
+#define CHECK(name, FIELDS) FIELDS(name, CHECK_FIELD)
+LK_OWN_RECORDS(CHECK)
+
+#define FIELD(record, kind, name, elem)                       \
+  {#name, LK_KIND_##kind, offsetof(struct lk_##record, name), \
+   ELEM_##kind(elem)},
+#define TABLE(name, FIELDS)                                      \
+  static const lk_field name##_fields[] = {FIELDS(name, FIELD)}; \
+  const lk_record lk__##name##_record = {                        \
+      #name, sizeof(struct lk_##name),                           \
+      sizeof name##_fields / sizeof name##_fields[0], name##_fields};
+LK_OWN_RECORDS(TABLE)
+LK_RECORDS(TABLE)
+
+const lk_record lk__empty_record = {"empty", 0, 0, NULL};
+
+#define ADDRESS(name, FIELDS) &lk__##name##_record,
+const lk_record *const lk__records[] = {LK_OWN_RECORDS(ADDRESS)
+                                            LK_RECORDS(ADDRESS)};
+const size_t lk__nrecords = sizeof lk__records / sizeof lk__records[0];
+
+void lk__path_encode(const lk_record *rec, const void *value,
+                     const char *chroot, const char *path, lk_writer *out)
+{
+  const lk_field *first = rec->fields;
+  lk_record rest = *rec;
+
+  rest.fields++;
+  rest.nfields--;
+  if (first->kind == LK_KIND_RECORD) {
+    lk__path_encode(first->elem, (const char *)value + first->offset, chroot,
+                    path, out);
+  } else {
+    size_t root_len = chroot[0] == '\0' ? 0 : strlen(chroot);
+    size_t len = strlen(path);
+
+    lk__writer_count(out, root_len + len);
+    lk__writer_raw(out, chroot, root_len);
+    lk__writer_raw(out, path, len);
+  }
+  lk__record_encode(&rest, value, out);
+}

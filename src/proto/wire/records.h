@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_PROTO_WIRE_RECORDS_H
+#define LK_PROTO_WIRE_RECORDS_H
+
+#include "jute/record.h"
+#include "proto/wire/records.def"
+
+/* A struct of each list of fields: struct lk_create_request, … */
+#define LK__TYPE_INT(elem)    int32_t
+#define LK__TYPE_LONG(elem)   int64_t
+#define LK__TYPE_ID(elem)     int64_t
+#define LK__TYPE_BOOL(elem)   bool
+#define LK__TYPE_BYTES(elem)  lk_bytes
+#define LK__TYPE_SECRET(elem) lk_bytes
+#define LK__TYPE_STAT(elem)   lk_stat
+#define LK__TYPE_RECORD(elem) struct lk_##elem
+#define LK__TYPE_VECTOR(elem) lk_vec
+
+#define LK__MEMBER(record, kind, name, elem) LK__TYPE_##kind(elem) name;
+#define LK__STRUCT(name, FIELDS) \
+  struct lk_##name {             \
+    FIELDS(name, LK__MEMBER)     \
+  };
+LK_RECORDS(LK__STRUCT)
+
+/* The table of each: lk__create_request_record, … */
+#define LK__DECLARE(name, FIELDS) extern const lk_record lk__##name##_record;
+LK_OWN_RECORDS(LK__DECLARE)
+LK_RECORDS(LK__DECLARE)
+#undef LK__DECLARE
+
+/** The record without fields: body of a ping, of a deleted node's reply. */
+extern const lk_record lk__empty_record;
+
+/** All of them, for those who try each. */
+extern const lk_record *const lk__records[];
+extern const size_t lk__nrecords;
+
+/**
+ * Encode a request whose first field is its path, of which `chroot` ("" if
+ * none) is the start and `path` the rest. What `value` says of it is not
+ * looked at.
+ */
+void lk__path_encode(const lk_record *rec, const void *value,
+                     const char *chroot, const char *path, lk_writer *out);
+
+#endif
