@@ -22,7 +22,7 @@ static void complain(lk_sync_client *client, const char *what, int err)
   char trouble[512] = "";
 
   if (client != NULL && err == LK_ERR_DEADLINE)
-    lk_sync_client_trouble(client, trouble, sizeof trouble);
+    lk_sync_client_last_error(client, trouble, sizeof trouble);
   fprintf(stderr, "%s: %s%s%s\n", what, lk_error_text(err),
           trouble[0] == '\0' ? "" : ": ", trouble);
 }

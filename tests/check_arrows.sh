@@ -37,7 +37,6 @@ may_include sasl "\"config\.h\"|\"(base|sasl)/.*\"|<latchkey/(error|sasl|types)\
 may_include proto "\"config\.h\"|\"(base|jute|proto|sasl)/.*\"|$plain|$public"
 may_include net "\"config\.h\"|\"(base|net)/.*\"|\"proto/engine/tls_config\.h\"|<.*>"
 may_include recipes "\"config\.h\"|\"(base|recipes)/.*\"|$plain|$public"
-may_include ev "\"config\.h\"|\"(base|net|ev)/.*\"|<.*>"
 may_include sync "\"config\.h\"|\"(base|sync)/.*\"|<.*>"
 may_include cli "\"config\.h\"|\"cli/.*\"|<.*>"
 

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-#include "ev/bell.h"
 #include "net/transport.h"
+#include "net/wakeup.h"
 
 /* ---- connecting ---------------------------------------------------------- */
 
@@ -893,17 +893,17 @@ START_TEST(descriptor_0_is_as_good_as_any)
 {
   unsigned rings = 0;
   lk_transport t = {.fd = 0};
-  lk_bell b;
+  lk_wakeup b;
 
   loop = ev_loop_new(EVFLAG_AUTO);
   close(0);
   errno = EINVAL;
-  ck_assert_int_eq(lk__bell_open(&b, loop, count_ring, &rings), 0);
+  ck_assert_int_eq(lk__wakeup_open(&b, loop, count_ring, &rings), 0);
   ck_assert_int_eq(b.io.fd, 0);
-  lk__bell_ring(&b);
+  lk__wakeup_signal(&b);
   ev_run(loop, EVRUN_NOWAIT);
   ck_assert_uint_eq(rings, 1);
-  lk__bell_close(&b);
+  lk__wakeup_close(&b);
   ck_assert_int_eq(dup(1), 0);
   lk_transport_tcp()->close(&t);
   ck_assert_int_eq(fcntl(0, F_GETFD), -1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "ev/resolve.h"
+#include "net/resolver.h"
 
 #include <ev.h>
 #include <poll.h>
@@ -68,7 +68,7 @@ static void init_lookup(lk_lookup *l)
 static void ask(lk_lookup *l, const char *host)
 {
   init_lookup(l);
-  ck_assert(lk__resolver_ask(resolver, l, host));
+  ck_assert(lk__resolver_lookup(resolver, l, host));
 }
 
 static void start(void)
@@ -282,7 +282,7 @@ START_TEST(missing_memory_ends_a_question_or_refuses_it)
     mem.count = 0;
     mem.fail_at = ++n;
     init_lookup(&l);
-    if (!lk__resolver_ask(resolver, &l, "dead.test")) {
+    if (!lk__resolver_lookup(resolver, &l, "dead.test")) {
       refused++;
       continue;
     }

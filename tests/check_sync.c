@@ -86,7 +86,7 @@ static int do_set(void *call)
 static int do_children(void *call)
 {
   lk_sync_result *r;
-  int err = lk_sync_children(client, &r, "/x", call);
+  int err = lk_sync_get_children(client, &r, "/x", call);
 
   ck_assert_ptr_null(r);
   return err;
@@ -186,10 +186,10 @@ START_TEST(trouble_says_why_nothing_came)
 
   start();
   ck_assert_int_eq(do_get(&call), LK_ERR_DEADLINE);
-  ck_assert_int_eq(lk_sync_client_trouble(client, text, sizeof text),
+  ck_assert_int_eq(lk_sync_client_last_error(client, text, sizeof text),
                    LK_ERR_CONNECT);
   ck_assert_ptr_nonnull(strstr(text, "Connection refused"));
-  lk_sync_client_trouble(client, less, sizeof less);
+  lk_sync_client_last_error(client, less, sizeof less);
   ck_assert_int_eq(strncmp(less, text, 7), 0);
   ck_assert_uint_eq(strlen(less), 7);
   ck_assert_int_eq(lk_sync_client_state(client), LK_STATE_CONNECTING);
@@ -209,7 +209,7 @@ START_TEST(servers_can_be_others_from_now_on)
   snprintf(named, sizeof named, "127.0.0.2:%u", (unsigned)sockets_dead_port());
   ck_assert_int_eq(lk_sync_client_set_hosts(client, named), 0);
   ck_assert_int_eq(do_get(&call), LK_ERR_DEADLINE);
-  (void)lk_sync_client_trouble(client, text, sizeof text);
+  (void)lk_sync_client_last_error(client, text, sizeof text);
   ck_assert_int_eq(strncmp(text, named, strlen(named)), 0);
   lk_sync_client_close(client);
   ck_assert_int_eq(lk_sync_client_set_hosts(client, named), LK_ERR_CLOSED);

@@ -77,7 +77,7 @@ ERROR(delete, "/a", 7, call)
 STAT(exists, "/a", call)
 RESULT(get, "/a", call)
 STAT(set, "/a", lk_text("data"), 7, call)
-RESULT(children, "/a", call)
+RESULT(get_children, "/a", call)
 ERROR(sync, "/a", call)
 RESULT(create_ttl, "/a", lk_text("data"), &acls, LK_SEQUENTIAL, 5000, call)
 RESULT(list, "/a", call)
@@ -87,14 +87,14 @@ STAT(set_acl, "/a", &acls, 7, call)
 RESULT(who_am_i, call)
 RESULT(get_config, call)
 ERROR(add_auth, "digest", lk_text("bob:secret"), call)
-RESULT(create_settled, "/a", lk_text("data"), &acls, LK_CONTAINER, true, call)
-STAT(set_settled, "/a", lk_text("data"), 7, true, call)
-ERROR(delete_settled, "/a", 7, true, call)
-RESULT_OF(create_settled_with_others, create_settled, "/a", lk_text("data"),
+RESULT(create_reliable, "/a", lk_text("data"), &acls, LK_CONTAINER, true, call)
+STAT(set_reliable, "/a", lk_text("data"), 7, true, call)
+ERROR(delete_reliable, "/a", 7, true, call)
+RESULT_OF(create_reliable_with_others, create_reliable, "/a", lk_text("data"),
           &acls, LK_CONTAINER, false, call)
-STAT_OF(set_settled_with_others, set_settled, "/a", lk_text("data"), 7, false,
+STAT_OF(set_reliable_with_others, set_reliable, "/a", lk_text("data"), 7, false,
         call)
-ERROR_OF(delete_settled_with_others, delete_settled, "/a", 7, false, call)
+ERROR_OF(delete_reliable_with_others, delete_reliable, "/a", 7, false, call)
 
 static int do_count(const lk_sync_call *call)
 {
@@ -142,22 +142,22 @@ static int do_reconfig(const lk_sync_call *call)
   return err;
 }
 
-static int do_create_deep(const lk_sync_call *call)
+static int do_create_with_parents(const lk_sync_call *call)
 {
   const lk_parents parents = {
       .size = sizeof parents, .containers = true, .acl = &lk_acl_read};
   lk_sync_result *r = NULL;
-  int err = lk_sync_create_deep(client, &r, "/a/b", lk_text("data"), &acls,
-                                LK_EPHEMERAL, &parents, call);
+  int err = lk_sync_create_with_parents(client, &r, "/a/b", lk_text("data"),
+                                        &acls, LK_EPHEMERAL, &parents, call);
 
   shown_add_result(r);
   return err;
 }
 
-static int do_delete_deep(const lk_sync_call *call)
+static int do_delete_recursive(const lk_sync_call *call)
 {
   size_t deleted = 99;
-  int err = lk_sync_delete_deep(client, &deleted, "/a", call);
+  int err = lk_sync_delete_recursive(client, &deleted, "/a", call);
 
   shown_add(" %zu", deleted);
   return err;
@@ -219,7 +219,7 @@ static const row rows[] = {
      0,
      0,
      " " STAT_SHOWN},
-    {ROW(children),
+    {ROW(get_children),
      "getChildren2 path=\"/a\" watch=0\n",
      {"7 ok count=2 \"x\" \"yy\"" STAT_BODY},
      0,
@@ -309,7 +309,7 @@ static const row rows[] = {
      0,
      0,
      ""},
-    {ROW(create_deep),
+    {ROW(create_with_parents),
      "create2 path=\"/a/b\" data=\"data\"" ACLS " flags=1\n"
      "createContainer path=\"/a\" data=\"\" acl#=1 perms=1 scheme=\"world\" "
      "id=\"anyone\" flags=4\n"
@@ -318,7 +318,7 @@ static const row rows[] = {
      0,
      0,
      " result /a/b " STAT_SHOWN " zxid=9"},
-    {ROW(delete_deep),
+    {ROW(delete_recursive),
      "delete path=\"/a\" version=-1\n"
      "getChildren2 path=\"/a\" watch=0\n"
      "delete path=\"/a/b\" version=-1\n"
@@ -327,21 +327,21 @@ static const row rows[] = {
      0,
      0,
      " 2"},
-    {ROW(create_settled),
+    {ROW(create_reliable),
      "exists path=\"/\" watch=0\n"
      "createContainer path=\"/a\" data=\"data\"" ACLS " flags=4\n",
      {"5 ok" STAT_BODY, "7 ok \"/a\"" STAT_BODY},
      0,
      0,
      " result /a " STAT_SHOWN " zxid=7"},
-    {ROW(set_settled),
+    {ROW(set_reliable),
      "exists path=\"/\" watch=0\n"
      "setData path=\"/a\" data=\"data\" version=7\n",
      {"5 ok" STAT_BODY, "7 ok" STAT_BODY},
      0,
      0,
      " " STAT_SHOWN},
-    {ROW(delete_settled),
+    {ROW(delete_reliable),
      "exists path=\"/\" watch=0\n"
      "delete path=\"/a\" version=7\n",
      {"5 ok" STAT_BODY, "7 ok"},
@@ -349,14 +349,14 @@ static const row rows[] = {
      0,
      ""},
     /* The write is lost with its connection, and looked for on the next. */
-    {ROW(create_settled),
+    {ROW(create_reliable),
      ASKS_FIRST "createContainer path=\"/a\" data=\"data\"" ACLS
                 " flags=4\n" LOOKS,
      {"5 ok" STAT_BODY, PROOF, FOUND},
      2,
      0,
      " result /a " STAT_SHOWN " zxid=8"},
-    {ROW(create_settled_with_others),
+    {ROW(create_reliable_with_others),
      ASKS_FIRST "createContainer path=\"/a\" data=\"data\"" ACLS " flags=4\n"
                 "multi | check path=\"/\" version=-1\n"
                 "exists path=\"/\" watch=0\n"
@@ -365,25 +365,25 @@ static const row rows[] = {
      2,
      LK_ERR_UNKNOWN,
      ""},
-    {ROW(set_settled),
+    {ROW(set_reliable),
      ASKS_FIRST "setData path=\"/a\" data=\"data\" version=7\n" LOOKS,
      {"5 ok" STAT_BODY, PROOF, FOUND},
      2,
      0,
      " " STAT_SHOWN},
-    {ROW(set_settled_with_others),
+    {ROW(set_reliable_with_others),
      ASKS_FIRST "setData path=\"/a\" data=\"data\" version=7\n" LOOKS,
      {"5 ok" STAT_BODY, PROOF, FOUND},
      2,
      LK_ERR_UNKNOWN,
      ""},
-    {ROW(delete_settled),
+    {ROW(delete_reliable),
      ASKS_FIRST "delete path=\"/a\" version=7\n" LOOKS,
      {"5 ok" STAT_BODY, PROOF, "8 NO_NODE"},
      2,
      0,
      ""},
-    {ROW(delete_settled_with_others),
+    {ROW(delete_reliable_with_others),
      ASKS_FIRST "delete path=\"/a\" version=7\n" LOOKS,
      {"5 ok" STAT_BODY, PROOF, "8 NO_NODE"},
      2,

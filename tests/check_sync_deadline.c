@@ -11,7 +11,7 @@
 #include "fake/sockets.h"
 #include "proto/engine/engine.h"
 #include "suite.h"
-#include "sync/errand.h"
+#include "sync/blocking_call.h"
 #include "waiters.h"
 
 static lk_sync_client *client;
@@ -62,8 +62,8 @@ static void set_clock_before_deadline(lk_client *c, lk_keeper *k, void *left_ms)
     if (posted) {
       lk_task *t = LK_OWNER(client->tasks.next, lk_task, link);
 
-      moving.now_ms =
-          LK_OWNER(t, lk_errand, task)->deadline_ms - *(int64_t *)left_ms;
+      moving.now_ms = LK_OWNER(t, lk_blocking_call, task)->deadline_ms -
+                      *(int64_t *)left_ms;
     }
     pthread_mutex_unlock(&client->mutex);
   }
@@ -155,7 +155,7 @@ START_TEST(refusal_before_the_deadline_is_the_result)
   fake_create(&zk.server, "/t/b");
   zk.server.before = refuse_delete_and_freeze;
   ck_assert_int_eq(lk_sync_client_new(&client, &config), 0);
-  ck_assert_int_eq(lk_sync_delete_deep(client, &deleted, "/t", &call),
+  ck_assert_int_eq(lk_sync_delete_recursive(client, &deleted, "/t", &call),
                    LK_ERR_NO_AUTH);
   ck_assert_uint_eq(deleted, 0);
   lk_sync_client_free(client);

@@ -190,8 +190,8 @@ static int do_parents(const void *s)
 {
   const lk_sync_call call = {.size = sizeof call, .timeout_ms = 300};
   lk_sync_result junk, *r = &junk;
-  int err =
-      lk_sync_create_deep(client, &r, "/x", lk_text(""), NULL, 0, s, &call);
+  int err = lk_sync_create_with_parents(client, &r, "/x", lk_text(""), NULL, 0,
+                                        s, &call);
 
   ck_assert_ptr_null(r);
   return ended(err);
@@ -219,7 +219,8 @@ static const sized_row rows[] = {
               .hand_in = new_single),
     SIZED_ROW(lk_subscription_config, a_subscription,
               .name = "lk_sync_subscribe_data", .hand_in = subscribe),
-    SIZED_ROW(lk_parents, the_parents, .name = "lk_sync_create_deep, parents",
+    SIZED_ROW(lk_parents, the_parents,
+              .name = "lk_sync_create_with_parents, parents",
               .hand_in = do_parents),
     SIZED_ROW(lk_sync_call, a_call, .name = "lk_sync_get", .hand_in = do_get),
     SIZED_ROW(lk_sync_call, a_call, .name = "lk_sync_lock_acquire",

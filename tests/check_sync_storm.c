@@ -140,7 +140,7 @@ static void make_request(actor *a)
     call.watch = &w;
     (void)lk_sync_get(client, &r, "/s", &call);
     break;
-  case 3: (void)lk_sync_children(client, &r, "/", &call); break;
+  case 3: (void)lk_sync_get_children(client, &r, "/", &call); break;
   case 4: (void)lk_sync_cancel_set(cancel); break;
   default: lk_sync_cancel_clear(cancel); break;
   }

@@ -58,18 +58,18 @@ static int do_auth(void *call)
 
 static int do_create_deep(void *call)
 {
-  return lk_sync_create_deep(client, NULL, "/x", lk_text(""), NULL, 0, NULL,
-                             call);
+  return lk_sync_create_with_parents(client, NULL, "/x", lk_text(""), NULL, 0,
+                                     NULL, call);
 }
 
 static int do_delete_deep(void *call)
 {
-  return lk_sync_delete_deep(client, NULL, "/x", call);
+  return lk_sync_delete_recursive(client, NULL, "/x", call);
 }
 
 static int do_set_settled(void *call)
 {
-  return lk_sync_set_settled(client, NULL, "/x", lk_text(""), -1, false, call);
+  return lk_sync_set_reliable(client, NULL, "/x", lk_text(""), -1, false, call);
 }
 
 static int do_acquire(void *call)

@@ -51,7 +51,7 @@ static int do_get(const lk_sync_call *call)
 
 static int do_children(const lk_sync_call *call)
 {
-  return lk_sync_children(client, NULL, "/a", call);
+  return lk_sync_get_children(client, NULL, "/a", call);
 }
 
 static int do_list(const lk_sync_call *call)

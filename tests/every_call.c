@@ -121,11 +121,11 @@ static int call_client_new(const every_object *o)
   return err;
 }
 
-static int call_client_trouble(const every_object *o)
+static int call_client_last_error(const every_object *o)
 {
   char text[80];
 
-  return lk_sync_client_trouble(o->client, OUT(text), sizeof text);
+  return lk_sync_client_last_error(o->client, OUT(text), sizeof text);
 }
 
 VALUE(client_tls_cause,
@@ -202,7 +202,7 @@ ERROR(delete, o->client, o->path, -1, o->call)
 FILLS(lk_stat, exists, o->path, o->call)
 GIVES(get, o->path, o->call)
 FILLS(lk_stat, set, o->path, lk_text("x"), -1, o->call)
-GIVES(children, o->path, o->call)
+GIVES(get_children, o->path, o->call)
 ERROR(sync, o->client, o->path, o->call)
 GIVES(create_ttl, o->path, lk_text("x"), NULL, LK_PERSISTENT, 1000, o->call)
 GIVES(list, o->path, o->call)
@@ -214,11 +214,12 @@ GIVES(who_am_i, o->call)
 GIVES(get_config, o->call)
 GIVES(reconfig, &change, o->call)
 ERROR(add_auth, o->client, o->path, lk_text("x"), o->call)
-GIVES(create_deep, o->path, lk_text("x"), NULL, LK_PERSISTENT, NULL, o->call)
-FILLS(size_t, delete_deep, o->path, o->call)
-GIVES(create_settled, o->path, lk_text("x"), NULL, 0, true, o->call)
-FILLS(lk_stat, set_settled, o->path, lk_text("x"), -1, true, o->call)
-ERROR(delete_settled, o->client, o->path, -1, true, o->call)
+GIVES(create_with_parents, o->path, lk_text("x"), NULL, LK_PERSISTENT, NULL,
+      o->call)
+FILLS(size_t, delete_recursive, o->path, o->call)
+GIVES(create_reliable, o->path, lk_text("x"), NULL, 0, true, o->call)
+FILLS(lk_stat, set_reliable, o->path, lk_text("x"), -1, true, o->call)
+ERROR(delete_reliable, o->client, o->path, -1, true, o->call)
 
 /* ---- subscriptions ------------------------------------------------------- */
 
@@ -319,7 +320,7 @@ const every_call every_calls[] = {
     OTHER(client_close),
     SILENT(client_state),
     SILENT(client_clock),
-    ROW(client_trouble, LK_ERR_BAD_ARGUMENT, NONE, LK_ERR_BAD_ARGUMENT),
+    ROW(client_last_error, LK_ERR_BAD_ARGUMENT, NONE, LK_ERR_BAD_ARGUMENT),
     SILENT(client_tls_cause),
     OTHER(client_set_hosts),
     ROW(client_run, LK_ERR_BAD_ARGUMENT, NONE, LK_ERR_BAD_ARGUMENT),
@@ -334,7 +335,7 @@ const every_call every_calls[] = {
     PATH(exists),
     PATH(get),
     PATH(set),
-    PATH(children),
+    PATH(get_children),
     PATH(sync),
     PATH(multi),
     PATH(create_ttl),
@@ -353,11 +354,11 @@ const every_call every_calls[] = {
     MAKER(subscribe_data),
     OTHER(subscription_next),
     SILENT(subscription_free),
-    PATH(create_deep),
-    PATH(delete_deep),
-    PATH(create_settled),
-    PATH(set_settled),
-    PATH(delete_settled),
+    PATH(create_with_parents),
+    PATH(delete_recursive),
+    PATH(create_reliable),
+    PATH(set_reliable),
+    PATH(delete_reliable),
     MAKER(lock_new),
     MAKER(semaphore_new),
     MAKER(multilock_new),

@@ -123,10 +123,11 @@ LK_API int64_t lk_sync_client_clock(const lk_sync_client *c);
  * `size` bytes with the final NUL; 0 and "" if none has. Waits for the handle's
  * thread alone. What to say after an LK_ERR_DEADLINE.
  */
-LK_API int lk_sync_client_trouble(lk_sync_client *c, char *text, size_t size);
+LK_API int lk_sync_client_last_error(lk_sync_client *c, char *text,
+                                     size_t size);
 
 /** What kind of failure that was, if it was LK_ERR_TLS; else LK_TLS_OTHER, also
-    for a closed client. Waits as lk_sync_client_trouble(). */
+    for a closed client. Waits as lk_sync_client_last_error(). */
 LK_API lk_tls_cause lk_sync_client_tls_cause(lk_sync_client *c);
 
 /** Other servers from now on: lk_client_set_hosts(), with its results, or
@@ -167,7 +168,7 @@ typedef struct lk_sync_watch lk_sync_watch;
 /**
  * Options of one call; NULL stands for none. Set `size`.
  *
- * lk_sync_exists(), lk_sync_get(), lk_sync_children(), lk_sync_list() and
+ * lk_sync_exists(), lk_sync_get(), lk_sync_get_children(), lk_sync_list() and
  * lk_sync_get_config() may set a watch: give `on_event`. It stands when the
  * call returned 0 (lk_sync_exists(): also LK_ERR_NO_NODE, then waiting for the
  * creation) and is called once: with the event, or with LK_EVENT_ENDED when it
@@ -250,8 +251,8 @@ LK_API int lk_sync_set(lk_sync_client *c, lk_stat *out, const char *path,
                        lk_bytes data, int32_t version,
                        const lk_sync_call *call);
 /** Gives names and stat. */
-LK_API int lk_sync_children(lk_sync_client *c, lk_sync_result **out,
-                            const char *path, const lk_sync_call *call);
+LK_API int lk_sync_get_children(lk_sync_client *c, lk_sync_result **out,
+                                const char *path, const lk_sync_call *call);
 LK_API int lk_sync_sync(lk_sync_client *c, const char *path,
                         const lk_sync_call *call);
 /** Gives results, also with the error of a part, if the server said which. */
@@ -345,29 +346,30 @@ LK_API void lk_sync_subscription_free(lk_sync_subscription *s);
 /* ---- nodes ------------------------------------------------------------ */
 
 /* As their namesakes in <latchkey/nodes.h>, otherwise as the requests above.
-   `call->repeat` is refused by lk_sync_create_deep() alone. */
+   `call->repeat` is refused by lk_sync_create_with_parents() alone. */
 
-LK_API int lk_sync_create_deep(lk_sync_client *c, lk_sync_result **out,
-                               const char *path, lk_bytes data,
-                               const lk_acls *acl, int flags,
-                               const lk_parents *parents,
-                               const lk_sync_call *call);
+LK_API int lk_sync_create_with_parents(lk_sync_client *c, lk_sync_result **out,
+                                       const char *path, lk_bytes data,
+                                       const lk_acls *acl, int flags,
+                                       const lk_parents *parents,
+                                       const lk_sync_call *call);
 /** `deleted`, if it is not NULL, gets how many nodes are known to be deleted,
     whatever is returned. Nothing more is asked to go once this has returned:
     what is under way then, 256 nodes at most, may still go. */
-LK_API int lk_sync_delete_deep(lk_sync_client *c, size_t *deleted,
-                               const char *path, const lk_sync_call *call);
-LK_API int lk_sync_create_settled(lk_sync_client *c, lk_sync_result **out,
-                                  const char *path, lk_bytes data,
-                                  const lk_acls *acl, int flags, bool sole,
-                                  const lk_sync_call *call);
+LK_API int lk_sync_delete_recursive(lk_sync_client *c, size_t *deleted,
+                                    const char *path, const lk_sync_call *call);
+LK_API int lk_sync_create_reliable(lk_sync_client *c, lk_sync_result **out,
+                                   const char *path, lk_bytes data,
+                                   const lk_acls *acl, int flags, bool sole,
+                                   const lk_sync_call *call);
 /** `out` is filled in when 0 is returned. */
-LK_API int lk_sync_set_settled(lk_sync_client *c, lk_stat *out,
-                               const char *path, lk_bytes data, int32_t version,
-                               bool sole, const lk_sync_call *call);
-LK_API int lk_sync_delete_settled(lk_sync_client *c, const char *path,
-                                  int32_t version, bool sole,
-                                  const lk_sync_call *call);
+LK_API int lk_sync_set_reliable(lk_sync_client *c, lk_stat *out,
+                                const char *path, lk_bytes data,
+                                int32_t version, bool sole,
+                                const lk_sync_call *call);
+LK_API int lk_sync_delete_reliable(lk_sync_client *c, const char *path,
+                                   int32_t version, bool sole,
+                                   const lk_sync_call *call);
 
 /* ---- locks ------------------------------------------------------------ */
 

@@ -9,8 +9,8 @@
 
 #include "net/tcp.h"
 #include "net/tls_context.h"
+#include "net/tls_error.h"
 #include "net/tls_inspect.h"
-#include "net/tls_why.h"
 #include "proto/engine/tls_config.h"
 
 /* TLS on TCP. OpenSSL reads and writes through a BIO of ours, since its own may
@@ -41,7 +41,7 @@ typedef struct lk_tls {
   bool drained;         /* the socket, by a read in this step */
   unsigned reads;       /* of the socket that this step has left */
   lk_flow over;         /* what recv() has to say once more; or DONE */
-  lk_tls_facts facts;
+  lk_tls_step_info facts;
   char name[LONGEST_NAME];
 
   /* kept from one connection to the next */
@@ -289,7 +289,7 @@ static lk_flow begin_tls(lk_tls *s)
   BIO *bio = s->ssl == NULL ? NULL : new_bio(s);
 
   if (bio == NULL) {
-    lk__tls_why_library(&s->tcp.base, "cannot begin");
+    lk__tls_error_set_library(&s->tcp.base, "cannot begin");
     return LK_FLOW_FAILED;
   }
   SSL_set_bio(s->ssl, bio, bio);
@@ -298,7 +298,7 @@ static lk_flow begin_tls(lk_tls *s)
   SSL_set_connect_state(s->ssl);
   s->facts.has_key = SSL_get_certificate(s->ssl) != NULL;
   if (!expect_name(s)) {
-    lk__tls_why_library(&s->tcp.base, "cannot demand the server's name");
+    lk__tls_error_set_library(&s->tcp.base, "cannot demand the server's name");
     return LK_FLOW_FAILED;
   }
   offer_session(s);
@@ -315,7 +315,7 @@ static lk_flow tls_open(lk_transport *t, const lk_endpoint *to)
   s->more = false;
   s->refused = false;
   s->over = LK_FLOW_DONE;
-  s->facts = (lk_tls_facts){.name = s->name};
+  s->facts = (lk_tls_step_info){.name = s->name};
   t->cause = LK_TLS_OTHER;
   set_name(s, to->host);
   if (!load_context(s))
@@ -349,7 +349,7 @@ static lk_flow flow_of(lk_tls *s, int result)
   default: break;
   }
   s->refused = error == SSL_ERROR_SSL;
-  lk__tls_why_step(&s->tcp.base, s->ssl, error, &s->facts);
+  lk__tls_error_set_step(&s->tcp.base, s->ssl, error, &s->facts);
   return LK_FLOW_FAILED;
 }
 

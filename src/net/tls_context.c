@@ -8,7 +8,7 @@
 #include <openssl/pem.h>
 
 #include "base/mem.h"
-#include "net/tls_why.h"
+#include "net/tls_error.h"
 
 /* What is loaded, and for whom. */
 typedef struct loading {
@@ -105,10 +105,10 @@ static bool load_list(loading *l, lk_bytes pem, const char *name,
 
   if (count > 0)
     return true;
-  lk__tls_why_file(l->t, name,
-                   count < 0          ? "is damaged"
-                   : read == read_crl ? "has no revocation list"
-                                      : "has no certificate");
+  lk__tls_error_set_file(l->t, name,
+                         count < 0          ? "is damaged"
+                         : read == read_crl ? "has no revocation list"
+                                            : "has no certificate");
   return false;
 }
 
@@ -116,7 +116,7 @@ static bool load_folder(loading *l, const char *folder)
 {
   if (folder == NULL || SSL_CTX_load_verify_dir(l->context, folder) == 1)
     return true;
-  lk__tls_why_file(l->t, folder, "cannot be used as a folder of CAs");
+  lk__tls_error_set_file(l->t, folder, "cannot be used as a folder of CAs");
   return false;
 }
 
@@ -133,7 +133,7 @@ static bool load_trust(loading *l)
     return true;
   if (c->ca_file == NULL && c->ca_dir == NULL && c->ca_pem.at == NULL &&
       SSL_CTX_set_default_verify_paths(l->context) != 1) {
-    lk__tls_why_library(l->t, "cannot use the system's CAs");
+    lk__tls_error_set_library(l->t, "cannot use the system's CAs");
     return false;
   }
   return load_list(l, l->files->read[LK_TLS_FILE_CA],
@@ -224,7 +224,7 @@ static bool load_key(loading *l, lk_bytes pem, const char *name)
     what = "does not fit the certificate";
   EVP_PKEY_free(key);
   if (what != NULL)
-    lk__tls_why_file(l->t, name, what);
+    lk__tls_error_set_file(l->t, name, what);
   return what == NULL;
 }
 
@@ -275,12 +275,12 @@ SSL_CTX *lk__tls_context(lk_transport *t, const lk_tls_config *config,
   loading l = {t, config, files, SSL_CTX_new(TLS_client_method())};
 
   if (l.context == NULL) {
-    lk__tls_why_library(t, "cannot make a context");
+    lk__tls_error_set_library(t, "cannot make a context");
     return NULL;
   }
   set_options(&l);
   if (!demand_version(l.context))
-    lk__tls_why_library(t, "TLS 1.2 is not available");
+    lk__tls_error_set_library(t, "TLS 1.2 is not available");
   else if (load_trust(&l) && load_crls(&l) && load_own(&l))
     return l.context;
   SSL_CTX_free(l.context);

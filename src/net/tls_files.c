@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "net/tls_why.h"
+#include "net/tls_error.h"
 
 /* A list of all public CAs has a quarter of a million bytes. */
 enum { LARGEST_FILE = 16 * 1024 * 1024, FIRST_ROOM = 16 * 1024 };
@@ -154,6 +154,6 @@ bool lk__tls_files_digest(lk_transport *t, const lk_tls_files *f,
        EVP_DigestFinal_ex(md, out, NULL) == 1;
   EVP_MD_CTX_free(md);
   if (!ok)
-    lk__tls_why_library(t, "cannot compute a digest");
+    lk__tls_error_set_library(t, "cannot compute a digest");
   return ok;
 }

@@ -6,7 +6,7 @@
 #include <openssl/err.h>
 #include <stdio.h>
 
-#include "net/tls_why.h"
+#include "net/tls_error.h"
 
 /* Facts of a TLS connection, for its diagnosis. */
 

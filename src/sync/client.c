@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "sync/errand.h"
+#include "sync/blocking_call.h"
 #include "sync/holder.h"
 
 /* ---- what every call asks ------------------------------------------------ */
@@ -69,7 +69,7 @@ void lk__sync_leave(lk_sync_client *c, int cancelling)
   lk__sync_leave_object(c, NULL, cancelling);
 }
 
-void lk__sync_await_empty(lk_sync_client *c, const size_t *inside)
+void lk__sync_await_calls(lk_sync_client *c, const size_t *inside)
 {
   int cancelling = lk__sync_hold_cancel();
 
@@ -105,7 +105,7 @@ static bool start_thread(lk_sync_client *c)
   sigfillset(&all);
   pthread_mutex_lock(&c->mutex);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  int failed = pthread_create(&c->thread, NULL, lk__sync_loop, c);
+  int failed = pthread_create(&c->thread, NULL, lk__sync_thread_main, c);
 
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_mutex_unlock(&c->mutex);
@@ -287,28 +287,28 @@ void lk_sync_client_free(lk_sync_client *c)
 static void on_closed(lk_client *client, int err, void *arg)
 {
   (void)client;
-  lk__errand_end(arg, err);
+  lk__blocking_call_complete(arg, err);
 }
 
-static void begin_close(lk_errand *e)
+static void begin_close(lk_blocking_call *e)
 {
   lk_sync_client *c = e->client;
   int err = LK_ERR_CLOSED;
 
   if (!c->closed) {
     c->closed = true;
-    lk__holders_give_up(c);
+    lk__holders_close(c);
     err = lk_client_close(c->client, on_closed, e);
   }
   if (err != 0)
-    lk__errand_end(e, err);
+    lk__blocking_call_complete(e, err);
 }
 
 int lk_sync_client_close(lk_sync_client *c)
 {
-  lk_errand e;
+  lk_blocking_call e;
 
-  return lk__errand_do(&e, c, begin_close);
+  return lk__blocking_call_do(&e, c, begin_close);
 }
 
 /* ---- facts --------------------------------------------------------------- */
@@ -325,17 +325,17 @@ int64_t lk_sync_client_clock(const lk_sync_client *c)
 
 /** A function to be called on the handle's thread. */
 typedef struct visit {
-  lk_errand errand;
+  lk_blocking_call errand;
   void (*what)(lk_client *client, lk_keeper *keeper, void *arg);
   void *arg;
 } visit;
 
-static void begin_visit(lk_errand *e)
+static void begin_visit(lk_blocking_call *e)
 {
   visit *v = LK_OWNER(e, visit, errand);
 
   v->what(e->client->client, e->client->keeper, v->arg);
-  lk__errand_end(e, 0);
+  lk__blocking_call_complete(e, 0);
 }
 
 int lk_sync_client_run(lk_sync_client *c,
@@ -347,7 +347,7 @@ int lk_sync_client_run(lk_sync_client *c,
 
   if (what == NULL)
     return LK_ERR_BAD_ARGUMENT;
-  return lk__errand_do(&v.errand, c, begin_visit);
+  return lk__blocking_call_do(&v.errand, c, begin_visit);
 }
 
 /** What lk_sync_client_set_hosts() wants. */
@@ -372,7 +372,7 @@ int lk_sync_client_set_hosts(lk_sync_client *c, const char *hosts)
   return err == 0 ? r.err : err;
 }
 
-/** What lk_sync_client_trouble() and lk_sync_client_tls_cause() want. */
+/** What lk_sync_client_last_error() and lk_sync_client_tls_cause() want. */
 typedef struct question {
   char *text;
   size_t size;
@@ -392,7 +392,7 @@ static void look(lk_client *client, lk_keeper *keeper, void *arg)
     snprintf(q->text, q->size, "%s", text);
 }
 
-int lk_sync_client_trouble(lk_sync_client *c, char *text, size_t size)
+int lk_sync_client_last_error(lk_sync_client *c, char *text, size_t size)
 {
   question q = {.text = text, .size = size};
 

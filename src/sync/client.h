@@ -77,12 +77,12 @@ void lk__sync_leave(lk_sync_client *c, int cancelling);
 int lk__sync_enter_object(lk_sync_client *c, size_t *inside, int *cancelling);
 void lk__sync_leave_object(lk_sync_client *c, size_t *inside, int cancelling);
 /** Wait until all calls of that object have left; each must have been ended. */
-void lk__sync_await_empty(lk_sync_client *c, const size_t *inside);
+void lk__sync_await_calls(lk_sync_client *c, const size_t *inside);
 
 /** Have it begun by the handle's thread. false: that ends, it never will. */
 bool lk__sync_post(lk_sync_client *c, lk_task *t);
 
 /** What the handle's thread does until the handle is freed. */
-void *lk__sync_loop(void *c);
+void *lk__sync_thread_main(void *c);
 
 #endif

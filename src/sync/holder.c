@@ -28,8 +28,8 @@ static void begin_retire(lk_task *t)
 {
   lk_holder *h = LK_OWNER(t, lk_holder, retire);
 
-  lk__holder_part(h);
-  lk__holder_drop(h);
+  lk__holder_remove(h);
+  lk__holder_free_lock(h);
   destroy(h);
 }
 
@@ -93,7 +93,7 @@ static void unlist(lk_holder *h)
   (void)pthread_setspecific(h->client->held, first);
 }
 
-void lk__holder_leave(lk_holder *h)
+void lk__holder_release(lk_holder *h)
 {
   lk_sync_client *c = h->client;
   int cancelling = lk__sync_hold_cancel();
@@ -108,7 +108,7 @@ void lk__holder_leave(lk_holder *h)
   lk__sync_restore_cancel(cancelling);
 }
 
-void lk__holder_forget(lk_holder *h)
+void lk__holder_delete(lk_holder *h)
 {
   unlist(h);
   destroy(h);
@@ -152,10 +152,10 @@ static void store(lk_holder *h, int64_t sure_ms, int64_t until_ms)
   atomic_store_explicit(&h->sure_ms, sure_ms, memory_order_release);
   atomic_store_explicit(&h->until_ms, until_ms, memory_order_release);
   set_doubt(h, sure_ms == INT64_MIN);
-  lk__holder_decide_wait(h);
+  lk__holder_check_wait(h);
 }
 
-void lk__holder_lose(lk_holder *h)
+void lk__holder_set_lost(lk_holder *h)
 {
   store(h, INT64_MIN, INT64_MIN);
 }
@@ -197,7 +197,7 @@ void lk__holder_on_event(lk_lock *l, const lk_lock_event *event, void *arg)
   switch (event->type) {
   case LK_LOCK_EVENT_UNSURE:
   case LK_LOCK_EVENT_HELD: lk__holder_publish(h); break;
-  case LK_LOCK_EVENT_LOST: lk__holder_lose(h); break;
+  case LK_LOCK_EVENT_LOST: lk__holder_set_lost(h); break;
   case LK_LOCK_EVENT_WAITING:
   case LK_LOCK_EVENT_PLACE_LOST:
   case LK_LOCK_EVENT_SUSPENDED:
@@ -208,12 +208,12 @@ void lk__holder_on_event(lk_lock *l, const lk_lock_event *event, void *arg)
   tell(h, event);
 }
 
-void lk__holder_part(lk_holder *h)
+void lk__holder_remove(lk_holder *h)
 {
   lk__safe_list_remove(&h->client->holders, &h->link);
 }
 
-void lk__holders_give_up(lk_sync_client *c)
+void lk__holders_close(lk_sync_client *c)
 {
   const lk_lock_event lost = {.type = LK_LOCK_EVENT_LOST, .err = LK_ERR_CLOSED};
   lk_walk w;
@@ -223,10 +223,10 @@ void lk__holders_give_up(lk_sync_client *c)
     lk_holder *h = LK_OWNER(l, lk_holder, link);
 
     if (!lk__holder_is_lost(h)) {
-      lk__holder_lose(h);
+      lk__holder_set_lost(h);
       tell(h, &lost);
     }
-    lk__holder_drop(h);
+    lk__holder_free_lock(h);
   }
 }
 
@@ -238,7 +238,7 @@ void lk__holders_free(lk_sync_client *c)
   for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
     lk_holder *h = LK_OWNER(l, lk_holder, link);
 
-    lk__holder_part(h);
+    lk__holder_remove(h);
     destroy(h);
   }
 }

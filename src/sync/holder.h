@@ -2,14 +2,14 @@
 #ifndef LK_SYNC_HOLDER_H
 #define LK_SYNC_HOLDER_H
 
-#include "sync/errand.h"
+#include "sync/blocking_call.h"
 
 /** What the two sides of a read-write lock have in common that one thread wants
     or holds. Of the handle's thread. */
-typedef struct lk_pair {
+typedef struct lk_thread_rwlock {
   lk_rwlock *rw;
   struct lk_holder *sides[2]; /**< read and write; NULL: not wanted */
-} lk_pair;
+} lk_thread_rwlock;
 
 /**
  * A thread that wants a lock, holds it, or has lost it and not released. The
@@ -23,7 +23,7 @@ typedef struct lk_holder {
   /* Of its thread. */
   struct lk_holder *next; /**< the next of the same thread */
   size_t count;           /**< 0: it does not hold yet */
-  lk_errand errand;       /**< what it waits for */
+  lk_blocking_call errand; /**< what it waits for */
   lk_task retire;         /**< gives it back */
 
   /* Published by the handle's thread; see lk__holder_ok(). */
@@ -35,7 +35,7 @@ typedef struct lk_holder {
   /* Of the handle's thread. */
   lk_link link; /**< in lk_sync_client.holders */
   lk_lock *handle;
-  lk_pair *pair; /**< of a side: its handle belongs to it */
+  lk_thread_rwlock *pair; /**< of a side: its handle belongs to it */
   /** A side: whoever of this thread has the other one, as long as this thread
       waits in an acquire. */
   struct lk_holder *partner;
@@ -101,9 +101,9 @@ lk_holder *lk__holder_find(const lk_sync_lock *l);
 /** Make this thread one; NULL: no memory. */
 lk_holder *lk__holder_new(lk_sync_lock *l);
 /** This thread is it no more; what else there was goes with it. */
-void lk__holder_leave(lk_holder *h);
+void lk__holder_release(lk_holder *h);
 /** The same, if the handle's thread does not know it. */
-void lk__holder_forget(lk_holder *h);
+void lk__holder_delete(lk_holder *h);
 /** A thread ends; `first` of its list. */
 void lk__holders_thread_ended(void *first);
 
@@ -114,19 +114,19 @@ int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
                        const char *path, const lk_sync_lock_config *config);
 /** Whether the recipe takes what it was given: 0, or its error; then the lock
     is gone. */
-int lk__sync_lock_try_out(lk_sync_lock **l);
+int lk__sync_lock_check_options(lk_sync_lock **l);
 /** Without a look at who holds. */
 void lk__sync_lock_destroy(lk_sync_lock *l);
 /** Nobody holds it, or waits for it, any more. false: not from here. */
-bool lk__sync_lock_empty(lk_sync_lock *l);
+bool lk__sync_lock_end_holders(lk_sync_lock *l);
 
 /* ---- for the handle's thread --------------------------------------------- */
 
 /** Make its lk_lock: 0, or what the recipe says. */
-int lk__holder_make(lk_holder *h);
+int lk__holder_make_lock(lk_holder *h);
 /** The same for a side of a read-write lock, and giving it back: rwlock.c. */
-int lk__side_make(lk_holder *h);
-void lk__side_drop(lk_holder *h, lk_lock *handle);
+int lk__rwlock_side_make_lock(lk_holder *h);
+void lk__rwlock_side_free_lock(lk_holder *h, lk_lock *handle);
 
 /** For lk_lock_config.on_event; `arg` is the holder. */
 void lk__holder_on_event(lk_lock *l, const lk_lock_event *event, void *arg);
@@ -134,15 +134,15 @@ void lk__holder_on_event(lk_lock *l, const lk_lock_event *event, void *arg);
 void lk__holder_publish(lk_holder *h);
 void lk__holders_publish(lk_sync_client *c);
 /** Give its lk_lock back, which ends its errand. It may be gone then. */
-void lk__holder_drop(lk_holder *h);
+void lk__holder_free_lock(lk_holder *h);
 /** It was published: end the wait of its thread, if that is decided. */
-void lk__holder_decide_wait(lk_holder *h);
+void lk__holder_check_wait(lk_holder *h);
 /** Take it out, before its errand ends and its thread forgets it. */
-void lk__holder_part(lk_holder *h);
+void lk__holder_remove(lk_holder *h);
 /** The lock is not held any more. */
-void lk__holder_lose(lk_holder *h);
+void lk__holder_set_lost(lk_holder *h);
 /** All locks are lost: the client is closed. */
-void lk__holders_give_up(lk_sync_client *c);
+void lk__holders_close(lk_sync_client *c);
 /** Once that thread has ended: what was never released. */
 void lk__holders_free(lk_sync_client *c);
 

@@ -9,11 +9,11 @@
 
 /** The end of a lock. */
 typedef struct farewell {
-  lk_errand errand;
+  lk_blocking_call errand;
   lk_sync_lock *lock;
 } farewell;
 
-static void begin_free(lk_errand *e)
+static void begin_free(lk_blocking_call *e)
 {
   farewell *f = LK_OWNER(e, farewell, errand);
   lk_walk w;
@@ -25,26 +25,26 @@ static void begin_free(lk_errand *e)
 
     if (atomic_load(&h->lock) == f->lock) {
       atomic_store(&h->lock, NULL);
-      lk__holder_lose(h);
-      lk__holder_drop(h);
+      lk__holder_set_lost(h);
+      lk__holder_free_lock(h);
     }
   }
-  lk__errand_end(e, 0);
+  lk__blocking_call_complete(e, 0);
 }
 
-bool lk__sync_lock_empty(lk_sync_lock *l)
+bool lk__sync_lock_end_holders(lk_sync_lock *l)
 {
   farewell f = {.lock = l};
 
-  if (lk__errand_do(&f.errand, l->client, begin_free) != 0)
+  if (lk__blocking_call_do(&f.errand, l->client, begin_free) != 0)
     return false;
-  lk__sync_await_empty(l->client, &l->inside);
+  lk__sync_await_calls(l->client, &l->inside);
   return true;
 }
 
 void lk_sync_lock_free(lk_sync_lock *l)
 {
-  if (l != NULL && lk__sync_lock_empty(l))
+  if (l != NULL && lk__sync_lock_end_holders(l))
     lk__sync_lock_destroy(l);
 }
 

@@ -10,7 +10,7 @@
 /* Whoever waits is told how far it has come. */
 static void count_deleted(lk_sync_request *r, size_t deleted)
 {
-  if (lk__sync_answered(r) && r->deleted != NULL)
+  if (lk__sync_request_is_awaited(r) && r->deleted != NULL)
     *r->deleted = deleted;
 }
 
@@ -19,14 +19,14 @@ static bool on_more(lk_client *client, size_t deleted, void *arg)
 {
   (void)client;
   count_deleted(arg, deleted);
-  return lk__sync_answered(arg);
+  return lk__sync_request_is_awaited(arg);
 }
 
 static void on_deleted(lk_client *client, int err, size_t deleted, void *arg)
 {
   (void)client;
   count_deleted(arg, deleted);
-  lk__sync_settle(arg, err);
+  lk__sync_request_complete(arg, err);
 }
 
 /* ---- what is asked ------------------------------------------------------- */
@@ -64,10 +64,11 @@ static int ask_delete_settled(lk_sync_request *r, const lk_call *call)
 /* ---- the calls -------------------------------------------------------------
  */
 
-int lk_sync_create_deep(lk_sync_client *c, lk_sync_result **out,
-                        const char *path, lk_bytes data, const lk_acls *acl,
-                        int flags, const lk_parents *parents,
-                        const lk_sync_call *call)
+int lk_sync_create_with_parents(lk_sync_client *c, lk_sync_result **out,
+                                const char *path, lk_bytes data,
+                                const lk_acls *acl, int flags,
+                                const lk_parents *parents,
+                                const lk_sync_call *call)
 {
   static const lk_sized sized = LK_SIZED(lk_parents);
   lk_parents own;
@@ -80,7 +81,7 @@ int lk_sync_create_deep(lk_sync_client *c, lk_sync_result **out,
 
   if (out != NULL)
     *out = NULL;
-  int err = lk__sync_take(c, &sized, &own, parents);
+  int err = lk__sync_copy_options(c, &sized, &own, parents);
 
   if (err != 0)
     return err;
@@ -88,8 +89,8 @@ int lk_sync_create_deep(lk_sync_client *c, lk_sync_result **out,
                           NULL);
 }
 
-int lk_sync_delete_deep(lk_sync_client *c, size_t *deleted, const char *path,
-                        const lk_sync_call *call)
+int lk_sync_delete_recursive(lk_sync_client *c, size_t *deleted,
+                             const char *path, const lk_sync_call *call)
 {
   const lk_sync_request what = {
       .ask = ask_delete_deep, .path = path, .deleted = deleted};
@@ -99,9 +100,9 @@ int lk_sync_delete_deep(lk_sync_client *c, size_t *deleted, const char *path,
   return lk__sync_request(c, &what, call, 0, NULL, NULL);
 }
 
-int lk_sync_create_settled(lk_sync_client *c, lk_sync_result **out,
-                           const char *path, lk_bytes data, const lk_acls *acl,
-                           int flags, bool sole, const lk_sync_call *call)
+int lk_sync_create_reliable(lk_sync_client *c, lk_sync_result **out,
+                            const char *path, lk_bytes data, const lk_acls *acl,
+                            int flags, bool sole, const lk_sync_call *call)
 {
   const lk_sync_request what = {.ask = ask_create_settled,
                                 .path = path,
@@ -114,9 +115,9 @@ int lk_sync_create_settled(lk_sync_client *c, lk_sync_result **out,
                           NULL);
 }
 
-int lk_sync_set_settled(lk_sync_client *c, lk_stat *out, const char *path,
-                        lk_bytes data, int32_t version, bool sole,
-                        const lk_sync_call *call)
+int lk_sync_set_reliable(lk_sync_client *c, lk_stat *out, const char *path,
+                         lk_bytes data, int32_t version, bool sole,
+                         const lk_sync_call *call)
 {
   const lk_sync_request what = {.ask = ask_set_settled,
                                 .path = path,
@@ -127,8 +128,9 @@ int lk_sync_set_settled(lk_sync_client *c, lk_stat *out, const char *path,
   return lk__sync_request(c, &what, call, 0, NULL, out);
 }
 
-int lk_sync_delete_settled(lk_sync_client *c, const char *path, int32_t version,
-                           bool sole, const lk_sync_call *call)
+int lk_sync_delete_reliable(lk_sync_client *c, const char *path,
+                            int32_t version, bool sole,
+                            const lk_sync_call *call)
 {
   const lk_sync_request what = {.ask = ask_delete_settled,
                                 .path = path,

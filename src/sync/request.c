@@ -14,7 +14,7 @@ static void unref(lk_sync_request *r)
   if (!last)
     return;
   lk_sync_result_free(r->result);
-  lk__errand_destroy(&r->errand);
+  lk__blocking_call_destroy(&r->errand);
   lk__mem_free(&c->mem, r);
 }
 
@@ -27,20 +27,20 @@ static void drop_watch(lk_sync_request *r)
 }
 
 /* What the client still has to say will not be heard. */
-static void cut(lk_errand *e, int err)
+static void cut(lk_blocking_call *e, int err)
 {
   lk_sync_request *r = LK_OWNER(e, lk_sync_request, errand);
 
   if (r->watch != NULL)
     lk_watch_cancel(e->client->client, r->watch->watch, true);
   drop_watch(r);
-  lk__errand_end(e, err);
+  lk__blocking_call_complete(e, err);
 }
 
-static void begin(lk_errand *e)
+static void begin(lk_blocking_call *e)
 {
   lk_sync_request *r = LK_OWNER(e, lk_sync_request, errand);
-  int err = lk__errand_hindrance(e, lk__errand_clock(e));
+  int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
   r->options.deadline_ms =
       e->deadline_ms == INT64_MAX ? LK_NO_LIMIT : e->deadline_ms;
@@ -50,33 +50,34 @@ static void begin(lk_errand *e)
     err = r->ask(r, &r->options);
   if (err != 0) {
     drop_watch(r);
-    lk__errand_end(e, err);
+    lk__blocking_call_complete(e, err);
     return;
   }
   r->refs++; /* nobody else looks at it before the errand ends */
-  lk__errand_stay(e, cut);
+  lk__blocking_call_allow_interrupt(e, cut);
   if (r->untimed)
-    lk__errand_watch(e);
+    lk__blocking_call_start_timer(e);
 }
 
-bool lk__sync_answered(const lk_sync_request *r)
+bool lk__sync_request_is_awaited(const lk_sync_request *r)
 {
-  return lk__errand_stays(&r->errand);
+  return lk__blocking_call_is_interruptible(&r->errand);
 }
 
-void lk__sync_settle(lk_sync_request *r, int err)
+void lk__sync_request_complete(lk_sync_request *r, int err)
 {
   bool stands = err == 0 || (r->until_made && err == LK_ERR_NO_NODE);
 
-  if (lk__sync_answered(r)) {
+  if (lk__sync_request_is_awaited(r)) {
     if (!stands)
       drop_watch(r);
-    lk__errand_end(&r->errand, err);
+    lk__blocking_call_complete(&r->errand, err);
   }
   unref(r);
 }
 
-lk_sync_result *lk__sync_room(lk_sync_request *r, size_t size, int *err)
+lk_sync_result *lk__sync_request_result(lk_sync_request *r, size_t size,
+                                        int *err)
 {
   if (!r->wanted)
     return NULL;
@@ -153,7 +154,7 @@ static lk_sync_request *new_request(lk_sync_client *c,
   *r = *what;
   r->refs = 1;
   fill_options(r, call);
-  *err = lk__errand_init(&r->errand, c, call);
+  *err = lk__blocking_call_init(&r->errand, c, call);
   if (*err == 0)
     return r;
   lk__mem_free(&c->mem, r);
@@ -169,7 +170,7 @@ int lk__sync_request(lk_sync_client *c, const lk_sync_request *what,
   if (out != NULL)
     *out = NULL;
   lk_sync_call own;
-  int wrong = lk__sync_take_call(c, &own, call);
+  int wrong = lk__sync_copy_call(c, &own, call);
 
   if (wrong == 0 && own.watch != NULL)
     *own.watch = NULL;
@@ -183,7 +184,7 @@ int lk__sync_request(lk_sync_client *c, const lk_sync_request *what,
     r->wanted = out != NULL;
     err = equip(r, &own, room);
     if (err == 0)
-      err = lk__errand_wait(&r->errand, begin);
+      err = lk__blocking_call_wait(&r->errand, begin);
     hand_over(r, err, &own, out, stat);
     unref(r);
   }

@@ -11,7 +11,7 @@
  * long gone, so that it belongs to both.
  */
 typedef struct lk_sync_request {
-  lk_errand errand;
+  lk_blocking_call errand;
   unsigned refs; /**< the caller, the client. Under the client's mutex */
 
   /* What is asked. The caller's memory, until it is accepted. */
@@ -54,12 +54,13 @@ int lk__sync_request(lk_sync_client *c, const lk_sync_request *what,
 /* ---- for the callbacks of the client ------------------------------------- */
 
 /** Whether the caller still waits; otherwise only the next is to be called. */
-bool lk__sync_answered(const lk_sync_request *r);
+bool lk__sync_request_is_awaited(const lk_sync_request *r);
 /** It ended. */
-void lk__sync_settle(lk_sync_request *r, int err);
+void lk__sync_request_complete(lk_sync_request *r, int err);
 /** The result, with room for `size` bytes. NULL: none is wanted, or
     (`*err` is LK_ERR_NO_MEMORY then) can be had. */
-lk_sync_result *lk__sync_room(lk_sync_request *r, size_t size, int *err);
+lk_sync_result *lk__sync_request_result(lk_sync_request *r, size_t size,
+                                        int *err);
 
 static inline lk_client *lk__sync_client_of(const lk_sync_request *r)
 {

@@ -23,16 +23,16 @@ static bool writes(const lk_holder *h)
 
 static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
 {
-  const lk_pair *p = arg;
+  const lk_thread_rwlock *p = arg;
   lk_holder *h = p->sides[l == lk_rwlock_write(p->rw)];
 
   if (h != NULL)
     lk__holder_on_event(l, event, h);
 }
 
-static int pair_new(lk_pair **out, const lk_sync_lock *l)
+static int pair_new(lk_thread_rwlock **out, const lk_sync_lock *l)
 {
-  lk_pair *p = lk__mem_new(&l->client->mem, sizeof *p);
+  lk_thread_rwlock *p = lk__mem_new(&l->client->mem, sizeof *p);
   lk_lock_config how = l->how;
 
   if (p == NULL)
@@ -48,7 +48,7 @@ static int pair_new(lk_pair **out, const lk_sync_lock *l)
   return err;
 }
 
-int lk__side_make(lk_holder *h)
+int lk__rwlock_side_make_lock(lk_holder *h)
 {
   const lk_holder *other = h->partner;
   bool write = writes(h);
@@ -67,10 +67,10 @@ int lk__side_make(lk_holder *h)
 }
 
 /* Its errand ends on the way, and then it may be gone. */
-void lk__side_drop(lk_holder *h, lk_lock *handle)
+void lk__rwlock_side_free_lock(lk_holder *h, lk_lock *handle)
 {
   lk_sync_client *c = h->client;
-  lk_pair *p = h->pair;
+  lk_thread_rwlock *p = h->pair;
 
   h->pair = NULL;
   p->sides[p->sides[1] == h] = NULL;
@@ -104,7 +104,7 @@ int lk_sync_rwlock_new(lk_sync_rwlock **out, lk_sync_client *c,
 
   *out = NULL;
   if (err == 0)
-    err = lk__sync_lock_try_out(&read);
+    err = lk__sync_lock_check_options(&read);
   if (err != 0)
     return err;
   lk_sync_rwlock *rw = lk__mem_new(&c->mem, sizeof *rw);
@@ -127,8 +127,8 @@ int lk_sync_rwlock_new(lk_sync_rwlock **out, lk_sync_client *c,
 
 void lk_sync_rwlock_free(lk_sync_rwlock *rw)
 {
-  if (rw != NULL && lk__sync_lock_empty(rw->read) &&
-      lk__sync_lock_empty(rw->write))
+  if (rw != NULL && lk__sync_lock_end_holders(rw->read) &&
+      lk__sync_lock_end_holders(rw->write))
     destroy(rw);
 }
 

@@ -13,13 +13,14 @@ static void on_acl(lk_client *client, int err, const lk_acls *acl,
   lk_sync_request *r = arg;
 
   (void)client;
-  if (err == 0 && lk__sync_answered(r)) {
-    lk_sync_result *result = lk__sync_room(r, lk__result_acl_size(acl), &err);
+  if (err == 0 && lk__sync_request_is_awaited(r)) {
+    lk_sync_result *result =
+        lk__sync_request_result(r, lk__result_acl_size(acl), &err);
 
     if (result != NULL)
       lk__result_set_acl(result, acl, stat);
   }
-  lk__sync_settle(r, err);
+  lk__sync_request_complete(r, err);
 }
 
 static void on_paths(lk_client *client, int err, const lk_bytes *paths,
@@ -33,9 +34,9 @@ static void on_count(lk_client *client, int err, int32_t count, void *arg)
   lk_sync_request *r = arg;
 
   (void)client;
-  if (err == 0 && lk__sync_answered(r) && r->number != NULL)
+  if (err == 0 && lk__sync_request_is_awaited(r) && r->number != NULL)
     *r->number = count;
-  lk__sync_settle(r, err);
+  lk__sync_request_complete(r, err);
 }
 
 static void on_identities(lk_client *client, int err, const lk_identity *ids,
@@ -44,14 +45,14 @@ static void on_identities(lk_client *client, int err, const lk_identity *ids,
   lk_sync_request *r = arg;
 
   (void)client;
-  if (err == 0 && lk__sync_answered(r)) {
+  if (err == 0 && lk__sync_request_is_awaited(r)) {
     lk_sync_result *result =
-        lk__sync_room(r, lk__result_ids_size(ids, count), &err);
+        lk__sync_request_result(r, lk__result_ids_size(ids, count), &err);
 
     if (result != NULL)
       lk__result_set_ids(result, ids, count);
   }
-  lk__sync_settle(r, err);
+  lk__sync_request_complete(r, err);
 }
 
 static void on_reads(lk_client *client, int err, const lk_read_result *reads,
@@ -60,14 +61,14 @@ static void on_reads(lk_client *client, int err, const lk_read_result *reads,
   lk_sync_request *r = arg;
 
   (void)client;
-  if (err == 0 && lk__sync_answered(r)) {
+  if (err == 0 && lk__sync_request_is_awaited(r)) {
     lk_sync_result *result =
-        lk__sync_room(r, lk__result_reads_size(reads, count), &err);
+        lk__sync_request_result(r, lk__result_reads_size(reads, count), &err);
 
     if (result != NULL)
       lk__result_set_reads(result, reads, count);
   }
-  lk__sync_settle(r, err);
+  lk__sync_request_complete(r, err);
 }
 
 /* ---- what is asked ------------------------------------------------------- */

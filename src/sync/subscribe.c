@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sync/errand.h"
+#include "sync/blocking_call.h"
 #include "sync/result.h"
 
 /**
@@ -27,7 +27,7 @@ struct lk_sync_subscription {
 
 /** A caller that waits for news. */
 typedef struct taker {
-  lk_errand errand;
+  lk_blocking_call errand;
   lk_sync_subscription *from;
   lk_link link;
   lk_sync_result *result;
@@ -45,7 +45,7 @@ static void hand_out(lk_sync_subscription *s)
     t->result = s->result;
     s->result = NULL;
     s->fresh = s->told_by == NULL;
-    lk__errand_end(&t->errand, s->err);
+    lk__blocking_call_complete(&t->errand, s->err);
   }
 }
 
@@ -114,27 +114,27 @@ static int subscribe(lk_sync_subscription *s)
                                          on_data, s);
 }
 
-static void cut(lk_errand *e, int err)
+static void cut(lk_blocking_call *e, int err)
 {
   lk__list_remove(&LK_OWNER(e, taker, errand)->link);
-  lk__errand_end(e, err);
+  lk__blocking_call_complete(e, err);
 }
 
-static void begin_take(lk_errand *e)
+static void begin_take(lk_blocking_call *e)
 {
   taker *t = LK_OWNER(e, taker, errand);
   lk_sync_subscription *s = t->from;
-  int err = lk__errand_hindrance(e, lk__errand_clock(e));
+  int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
   if (err == 0 && s->told_by == NULL && !is_final(s->err))
     err = subscribe(s);
   if (err != 0) {
-    lk__errand_end(e, err);
+    lk__blocking_call_complete(e, err);
     return;
   }
   lk__list_add(&s->waiting, &t->link);
-  lk__errand_stay(e, cut);
-  lk__errand_watch(e);
+  lk__blocking_call_allow_interrupt(e, cut);
+  lk__blocking_call_start_timer(e);
   hand_out(s);
 }
 
@@ -153,22 +153,22 @@ static void end(lk_sync_subscription *s)
 
 /** One that begins, or ends. */
 typedef struct step {
-  lk_errand errand;
+  lk_blocking_call errand;
   lk_sync_subscription *what;
 } step;
 
-static void begin_subscribe(lk_errand *e)
+static void begin_subscribe(lk_blocking_call *e)
 {
-  int err = lk__errand_hindrance(e, lk__errand_clock(e));
+  int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
-  lk__errand_end(e,
-                 err == 0 ? subscribe(LK_OWNER(e, step, errand)->what) : err);
+  lk__blocking_call_complete(
+      e, err == 0 ? subscribe(LK_OWNER(e, step, errand)->what) : err);
 }
 
-static void begin_end(lk_errand *e)
+static void begin_end(lk_blocking_call *e)
 {
   end(LK_OWNER(e, step, errand)->what);
-  lk__errand_end(e, 0);
+  lk__blocking_call_complete(e, 0);
 }
 
 static int make(lk_sync_subscription **out, lk_sync_client *c, const char *path,
@@ -186,7 +186,7 @@ static int make(lk_sync_subscription **out, lk_sync_client *c, const char *path,
     return LK_ERR_BAD_PATH;
   if (lk_ev_forked(c->ev))
     return LK_ERR_FORKED;
-  int err = lk__sync_take(c, &what, &own, config);
+  int err = lk__sync_copy_options(c, &what, &own, config);
 
   if (err != 0)
     return err;
@@ -200,7 +200,7 @@ static int make(lk_sync_subscription **out, lk_sync_client *c, const char *path,
   s->config = own;
   lk__list_init(&s->waiting);
   memcpy(s->path, path, strlen(path));
-  err = lk__errand_do(&begins.errand, c, begin_subscribe);
+  err = lk__blocking_call_do(&begins.errand, c, begin_subscribe);
 
   if (err != 0)
     lk__mem_free(&c->mem, s);
@@ -227,21 +227,22 @@ void lk_sync_subscription_free(lk_sync_subscription *s)
 {
   step ends = {.what = s};
 
-  if (s == NULL || lk__errand_do(&ends.errand, s->client, begin_end) != 0)
+  if (s == NULL ||
+      lk__blocking_call_do(&ends.errand, s->client, begin_end) != 0)
     return;
-  lk__sync_await_empty(s->client, &s->inside);
+  lk__sync_await_calls(s->client, &s->inside);
   lk__mem_free(&s->client->mem, s);
 }
 
 static int take(taker *t, lk_sync_client *c, const lk_sync_call *call)
 {
-  int err = lk__errand_open(&t->errand, c, call);
+  int err = lk__blocking_call_init_from(&t->errand, c, call);
 
   if (err != 0)
     return err;
   lk__list_init(&t->link);
-  err = lk__errand_wait(&t->errand, begin_take);
-  lk__errand_destroy(&t->errand);
+  err = lk__blocking_call_wait(&t->errand, begin_take);
+  lk__blocking_call_destroy(&t->errand);
   return err;
 }
 

@@ -11,7 +11,7 @@
 
 /* ---- the handle's thread ------------------------------------------------- */
 
-static lk_holder *holder_that_waits(lk_errand *e)
+static lk_holder *holder_that_waits(lk_blocking_call *e)
 {
   return LK_OWNER(e, lk_holder, errand);
 }
@@ -20,18 +20,18 @@ static bool holds_for_certain(lk_holder *h)
 {
   int64_t sure_ms = atomic_load(&h->sure_ms);
 
-  return sure_ms != INT64_MIN && lk__errand_clock(&h->errand) < sure_ms;
+  return sure_ms != INT64_MIN && lk__blocking_call_clock(&h->errand) < sure_ms;
 }
 
-static void cut_wait(lk_errand *e, int err)
+static void cut_wait(lk_blocking_call *e, int err)
 {
   holder_that_waits(e)->waiting = false;
-  lk__errand_end(e, err);
+  lk__blocking_call_complete(e, err);
 }
 
 /* A lease that is over without a doubt is decided by what comes next: another
    lease, or the doubt. */
-void lk__holder_decide_wait(lk_holder *h)
+void lk__holder_check_wait(lk_holder *h)
 {
   bool closed = h->client->closed || atomic_load(&h->lock) == NULL;
 
@@ -43,19 +43,19 @@ void lk__holder_decide_wait(lk_holder *h)
     cut_wait(&h->errand, 0);
 }
 
-static void begin_wait(lk_errand *e)
+static void begin_wait(lk_blocking_call *e)
 {
   lk_holder *h = holder_that_waits(e);
-  int err = lk__errand_hindrance(e, lk__errand_clock(e));
+  int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
   if (err != 0) {
-    lk__errand_end(e, err);
+    lk__blocking_call_complete(e, err);
     return;
   }
   h->waiting = true;
-  lk__errand_stay(e, cut_wait);
-  lk__errand_watch(e);
-  lk__holder_decide_wait(h);
+  lk__blocking_call_allow_interrupt(e, cut_wait);
+  lk__blocking_call_start_timer(e);
+  lk__holder_check_wait(h);
 }
 
 /* ---- the holder's thread ------------------------------------------------- */
@@ -66,12 +66,12 @@ static int wait_for_certainty(lk_sync_lock *l, const lk_sync_call *call)
 
   if (h == NULL)
     return LK_ERR_NOT_HELD;
-  int err = lk__errand_open(&h->errand, h->client, call);
+  int err = lk__blocking_call_init_from(&h->errand, h->client, call);
 
   if (err != 0)
     return err;
-  err = lk__errand_wait(&h->errand, begin_wait);
-  lk__errand_destroy(&h->errand);
+  err = lk__blocking_call_wait(&h->errand, begin_wait);
+  lk__blocking_call_destroy(&h->errand);
   return err;
 }
 

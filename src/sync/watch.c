@@ -3,7 +3,7 @@
 
 #include "sync/watch.h"
 
-#include "sync/errand.h"
+#include "sync/blocking_call.h"
 
 lk_sync_watch *lk__sync_watch_new(lk_sync_client *c, const lk_sync_call *call)
 {
@@ -52,14 +52,14 @@ static void end(lk_sync_watch *w)
 
 /** A watch that is to be dropped. */
 typedef struct farewell {
-  lk_errand errand;
+  lk_blocking_call errand;
   lk_sync_watch *watch;
 } farewell;
 
-static void begin_end(lk_errand *e)
+static void begin_end(lk_blocking_call *e)
 {
   end(LK_OWNER(e, farewell, errand)->watch);
-  lk__errand_end(e, 0);
+  lk__blocking_call_complete(e, 0);
 }
 
 void lk_sync_watch_free(lk_sync_watch *w)
@@ -71,5 +71,5 @@ void lk_sync_watch_free(lk_sync_watch *w)
   if (lk__sync_refusal(w->client) == LK_ERR_STATE)
     end(w);
   else
-    (void)lk__errand_do(&f.errand, w->client, begin_end);
+    (void)lk__blocking_call_do(&f.errand, w->client, begin_end);
 }

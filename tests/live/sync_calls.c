@@ -78,7 +78,7 @@ START_TEST(children_are_listed)
   size_t len = 0;
 
   begin();
-  ck_assert_int_eq(lk_sync_children(here, &r, place, &soon), 0);
+  ck_assert_int_eq(lk_sync_get_children(here, &r, place, &soon), 0);
   ck_assert_uint_eq(r->count, 0);
   lk_sync_result_free(r);
   ck_assert_int_eq(lk_sync_create(here, NULL, in("a"), lk_text(""), NULL,
@@ -86,7 +86,7 @@ START_TEST(children_are_listed)
                    0);
   ck_assert_int_eq(
       lk_sync_create(here, NULL, in("bcd"), lk_text(""), NULL, 0, NULL), 0);
-  ck_assert_int_eq(lk_sync_children(here, &r, place, &soon), 0);
+  ck_assert_int_eq(lk_sync_get_children(here, &r, place, &soon), 0);
   ck_assert_uint_eq(r->count, 2);
   ck_assert_int_eq(r->stat.num_children, 2);
   for (size_t i = 0; i < 2; i++) {
@@ -96,7 +96,8 @@ START_TEST(children_are_listed)
   ck_assert_uint_eq(len, 4);
   lk_sync_result_free(r);
   ck_assert_int_eq(lk_sync_sync(here, place, &soon), 0);
-  ck_assert_int_eq(lk_sync_children(here, &r, "/none", &soon), LK_ERR_NO_NODE);
+  ck_assert_int_eq(lk_sync_get_children(here, &r, "/none", &soon),
+                   LK_ERR_NO_NODE);
   ck_assert_ptr_null(r);
 }
 END_TEST
@@ -112,8 +113,9 @@ static size_t grow(void)
     for (int b = 0; b < 8; b++) {
       for (int d = 0; d < 16; d++) {
         snprintf(name, sizeof name, "tree/%d/%d/%d", a, b, d);
-        ck_assert_int_eq(lk_sync_create_deep(here, NULL, in(name), lk_text(""),
-                                             NULL, 0, &containers, &soon),
+        ck_assert_int_eq(lk_sync_create_with_parents(here, NULL, in(name),
+                                                     lk_text(""), NULL, 0,
+                                                     &containers, &soon),
                          0);
         count += d > 0 ? 1 : b > 0 ? 2 : 3;
       }
@@ -132,16 +134,17 @@ START_TEST(a_tree_is_made_and_deleted)
 
   ck_assert_int_eq(lk_sync_cancel_new(&never.cancel, here), 0);
   lk_sync_cancel_set(never.cancel);
-  ck_assert_int_eq(lk_sync_delete_deep(here, &deleted, in("tree"), &never),
+  ck_assert_int_eq(lk_sync_delete_recursive(here, &deleted, in("tree"), &never),
                    LK_ERR_CANCELLED);
   ck_assert_uint_eq(deleted, 0);
   lk_sync_cancel_free(never.cancel);
-  ck_assert_int_eq(lk_sync_delete_deep(here, &deleted, in("tree"), &soon), 0);
+  ck_assert_int_eq(lk_sync_delete_recursive(here, &deleted, in("tree"), &soon),
+                   0);
   ck_assert_uint_eq(deleted, count);
-  ck_assert_int_eq(lk_sync_delete_deep(here, &deleted, in("tree"), &soon),
+  ck_assert_int_eq(lk_sync_delete_recursive(here, &deleted, in("tree"), &soon),
                    LK_ERR_NO_NODE);
   ck_assert_int_eq(lk_sync_exists(here, NULL, place, &soon), 0);
-  ck_assert_int_eq(lk_sync_delete_deep(here, NULL, "/", &soon),
+  ck_assert_int_eq(lk_sync_delete_recursive(here, NULL, "/", &soon),
                    LK_ERR_BAD_ARGUMENT);
 }
 END_TEST
@@ -179,7 +182,7 @@ START_TEST(a_tree_in_which_others_make_nodes_is_deleted)
 
   waiter_start(&other, join_in, &j);
   do {
-    err = lk_sync_delete_deep(here, &deleted, in("tree"), &soon);
+    err = lk_sync_delete_recursive(here, &deleted, in("tree"), &soon);
     sum += deleted;
   } while (err == LK_ERR_NOT_EMPTY);
   ck_assert_int_eq(err, 0);
@@ -195,23 +198,23 @@ START_TEST(writes_are_settled)
   lk_stat stat;
 
   begin();
-  ck_assert_int_eq(lk_sync_create_settled(here, &r, in("n"), lk_text("1"), NULL,
-                                          LK_EPHEMERAL, false, &soon),
+  ck_assert_int_eq(lk_sync_create_reliable(here, &r, in("n"), lk_text("1"),
+                                           NULL, LK_EPHEMERAL, false, &soon),
                    0);
   ck_assert_str_eq(r->path, in("n"));
   ck_assert_int_ne(r->stat.ephemeral_owner, 0);
   lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_create_settled(here, NULL, in("n"), lk_text("1"),
-                                          NULL, 0, false, &soon),
+  ck_assert_int_eq(lk_sync_create_reliable(here, NULL, in("n"), lk_text("1"),
+                                           NULL, 0, false, &soon),
                    LK_ERR_NODE_EXISTS);
   ck_assert_int_eq(
-      lk_sync_set_settled(here, &stat, in("n"), lk_text("2"), 0, true, &soon),
+      lk_sync_set_reliable(here, &stat, in("n"), lk_text("2"), 0, true, &soon),
       0);
   ck_assert_int_eq(stat.version, 1);
-  ck_assert_int_eq(lk_sync_delete_settled(here, in("n"), 0, false, &soon),
+  ck_assert_int_eq(lk_sync_delete_reliable(here, in("n"), 0, false, &soon),
                    LK_ERR_BAD_VERSION);
-  ck_assert_int_eq(lk_sync_delete_settled(here, in("n"), 1, false, &soon), 0);
-  ck_assert_int_eq(lk_sync_delete_settled(here, in("n"), 1, false, &soon),
+  ck_assert_int_eq(lk_sync_delete_reliable(here, in("n"), 1, false, &soon), 0);
+  ck_assert_int_eq(lk_sync_delete_reliable(here, in("n"), 1, false, &soon),
                    LK_ERR_NO_NODE);
 }
 END_TEST
@@ -421,7 +424,7 @@ START_TEST(a_watch_is_told_once)
   call.watch_arg = &none;
   ck_assert_int_eq(lk_sync_exists(here, NULL, in("x"), &call), LK_ERR_NO_NODE);
   call.watch_arg = &names;
-  ck_assert_int_eq(lk_sync_children(here, NULL, place, &call), 0);
+  ck_assert_int_eq(lk_sync_get_children(here, NULL, place, &call), 0);
   lk_sync_set(there, NULL, place, lk_text("new"), -1, &soon);
   lk_sync_create(there, NULL, in("x"), lk_text(""), NULL, 0, &soon);
   sync_world_await(&data.count);

@@ -67,7 +67,7 @@ static int do_everything(void *arg)
     lk_sync_result_free(r);
     if (err == 0)
       err = lk_sync_set(here, NULL, path, lk_text("y"), 0, &soon);
-    (void)lk_sync_children(here, &r, counter, &brief);
+    (void)lk_sync_get_children(here, &r, counter, &brief);
     lk_sync_result_free(r);
     (void)lk_sync_lock_acquire(lock, &brief);
     (void)lk_sync_lock_release(lock);
@@ -157,7 +157,7 @@ static int evict(void *arg)
     char node[256];
 
     usleep(5000);
-    if (lk_sync_children(there, &r, lk_sync_lock_path(lock), &soon) == 0 &&
+    if (lk_sync_get_children(there, &r, lk_sync_lock_path(lock), &soon) == 0 &&
         r->count > 0) {
       snprintf(node, sizeof node, "%s/%s", lk_sync_lock_path(lock),
                (const char *)r->names[0].at);

@@ -109,7 +109,7 @@ void sync_world_await(const atomic_uint *count)
 static lk_sync_result *list(void)
 {
   lk_sync_result *r;
-  int err = lk_sync_children(there, &r, path, &soon);
+  int err = lk_sync_get_children(there, &r, path, &soon);
 
   ck_assert(err == 0 || err == LK_ERR_NO_NODE);
   return r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "ev/resolve.h"
+#include "net/resolver.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ev/bell.h"
+#include "net/wakeup.h"
 
 /*
  * A thread per name, which lives as long as getaddrinfo() takes. A desk stands
@@ -21,7 +21,7 @@
 typedef struct job {
   struct job *next;
   struct desk *desk;
-  lk_query *query; /* the loop's; the thread does not look at it */
+  lk_name_query *query; /* the loop's; the thread does not look at it */
   struct addrinfo *found;
   int failed;
   char host[];
@@ -30,12 +30,12 @@ typedef struct job {
 typedef struct desk {
   pthread_mutex_t lock;
   bool closed; /* the resolver is gone, and the bell */
-  lk_bell bell;
+  lk_wakeup bell;
   job *finished;
   size_t users; /* the resolver, and each thread */
 } desk;
 
-struct lk_names {
+struct lk_name_service {
   const lk_mem *mem;
   desk *desk;
 };
@@ -74,7 +74,7 @@ static void *work(void *arg)
   } else {
     j->next = d->finished;
     d->finished = j;
-    lk__bell_ring(&d->bell);
+    lk__wakeup_signal(&d->bell);
   }
   leave(d);
   return NULL;
@@ -83,8 +83,9 @@ static void *work(void *arg)
 static void finish(job *j)
 {
   for (const struct addrinfo *a = j->found; a != NULL; a = a->ai_next)
-    lk__query_add(j->query, a->ai_addr);
-  lk__query_end(j->query, j->failed == 0 ? NULL : gai_strerror(j->failed));
+    lk__name_query_add_address(j->query, a->ai_addr);
+  lk__name_query_complete(j->query,
+                          j->failed == 0 ? NULL : gai_strerror(j->failed));
   free_job(j);
 }
 
@@ -105,9 +106,10 @@ static void on_bell(void *arg)
   }
 }
 
-int lk__names_new(lk_names **out, struct ev_loop *loop, const lk_mem *mem)
+int lk__name_service_new(lk_name_service **out, struct ev_loop *loop,
+                         const lk_mem *mem)
 {
-  lk_names *n = lk__mem_new(mem, sizeof *n);
+  lk_name_service *n = lk__mem_new(mem, sizeof *n);
   desk *d = calloc(1, sizeof *d);
 
   *out = NULL;
@@ -116,7 +118,7 @@ int lk__names_new(lk_names **out, struct ev_loop *loop, const lk_mem *mem)
     free(d);
     return LK_ERR_NO_MEMORY;
   }
-  if (lk__bell_open(&d->bell, loop, on_bell, d) != 0) {
+  if (lk__wakeup_open(&d->bell, loop, on_bell, d) != 0) {
     pthread_mutex_destroy(&d->lock);
     lk__mem_free(mem, n);
     free(d);
@@ -148,13 +150,13 @@ static int start(job *j)
   return failed;
 }
 
-void lk__names_ask(lk_names *n, lk_query *q)
+void lk__name_service_query(lk_name_service *n, lk_name_query *q)
 {
   size_t size = strlen(q->host) + 1;
   job *j = calloc(1, sizeof *j + size);
 
   if (j == NULL) {
-    lk__query_end(q, "out of memory");
+    lk__name_query_complete(q, "out of memory");
     return;
   }
   memcpy(j->host, q->host, size);
@@ -168,26 +170,26 @@ void lk__names_ask(lk_names *n, lk_query *q)
   pthread_mutex_lock(&n->desk->lock);
   leave(n->desk);
   free_job(j);
-  lk__query_end(q, "cannot start a thread");
+  lk__name_query_complete(q, "cannot start a thread");
 }
 
-void lk__names_rest(lk_names *n)
+void lk__name_service_idle(lk_name_service *n)
 {
   (void)n;
 }
 
-void lk__names_free(lk_names *n, bool forked)
+void lk__name_service_free(lk_name_service *n, bool forked)
 {
   desk *d = n->desk;
 
   lk__mem_free(n->mem, n);
   /* A child has no such threads, and one of them may have held the lock. */
   if (forked) {
-    lk__bell_close(&d->bell);
+    lk__wakeup_close(&d->bell);
     return;
   }
   pthread_mutex_lock(&d->lock);
-  lk__bell_close(&d->bell);
+  lk__wakeup_close(&d->bell);
   d->closed = true;
   while (d->finished != NULL) {
     job *j = d->finished;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_EV_RESOLVE_H
-#define LK_EV_RESOLVE_H
+#ifndef LK_NET_RESOLVER_H
+#define LK_NET_RESOLVER_H
 
 #include "base/list.h"
 #include "base/mem.h"
@@ -33,7 +33,7 @@ void lk__resolver_free(lk_resolver *r, bool forked);
 
 /** `done` is called once by lk__resolver_deliver(), unless it is cancelled.
     false: no memory, then never. */
-bool lk__resolver_ask(lk_resolver *r, lk_lookup *l, const char *host);
+bool lk__resolver_lookup(lk_resolver *r, lk_lookup *l, const char *host);
 /** Nothing happens to one that does not wait. */
 void lk__lookup_cancel(lk_lookup *l);
 /** Hand out what has been answered; to be called before the loop waits. */
@@ -41,10 +41,11 @@ void lk__resolver_deliver(lk_resolver *r);
 
 /* ---- between resolve.c and the file that really asks -------------------- */
 
-typedef struct lk_names lk_names; /**< resolve_cares.c or resolve_thread.c */
+typedef struct lk_name_service
+    lk_name_service; /**< resolve_cares.c or resolve_thread.c */
 
 /** A name that is being asked for. */
-typedef struct lk_query {
+typedef struct lk_name_query {
   lk_link link;
   lk_link lookups;
   lk_resolver *resolver;
@@ -53,19 +54,21 @@ typedef struct lk_query {
   bool starved; /**< no memory for an address */
   char why[160];
   char host[]; /**< NUL-terminated */
-} lk_query;
+} lk_name_query;
 
-int lk__names_new(lk_names **out, struct ev_loop *loop, const lk_mem *mem);
-/** lk__query_end() is called once, by this or later on the loop's thread, not
-    after lk__names_free(). */
-void lk__names_ask(lk_names *n, lk_query *q);
+int lk__name_service_new(lk_name_service **out, struct ev_loop *loop,
+                         const lk_mem *mem);
+/** lk__name_query_complete() is called once, by this or later on the loop's
+   thread, not after lk__name_service_free(). */
+void lk__name_service_query(lk_name_service *n, lk_name_query *q);
 /** No query is under way: keep nothing that grows stale. */
-void lk__names_rest(lk_names *n);
-void lk__names_free(lk_names *n, bool forked);
+void lk__name_service_idle(lk_name_service *n);
+void lk__name_service_free(lk_name_service *n, bool forked);
 
 /** An address was found; without memory for it, it is forgotten. */
-void lk__query_add(lk_query *q, const struct sockaddr *address);
+void lk__name_query_add_address(lk_name_query *q,
+                                const struct sockaddr *address);
 /** The answer is complete. `trouble`: why there is none, or NULL. */
-void lk__query_end(lk_query *q, const char *trouble);
+void lk__name_query_complete(lk_name_query *q, const char *trouble);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_EV_CLOCK_H
-#define LK_EV_CLOCK_H
+#ifndef LK_NET_CLOCK_H
+#define LK_NET_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
@@ -24,9 +24,9 @@ int64_t lk__clock_now(const lk_clock *c);
  * early stays: one needless call then, instead of one system call each time
  * that a deadline moves on.
  */
-void lk__clock_ring_by(lk_clock *c, int64_t at);
+void lk__clock_set_alarm(lk_clock *c, int64_t at);
 /** It rang, and is off now. */
-void lk__clock_rang(lk_clock *c);
+void lk__clock_clear_alarm(lk_clock *c);
 void lk__clock_close(lk_clock *c);
 
 #endif

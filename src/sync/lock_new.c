@@ -93,7 +93,7 @@ static int check(lk_sync_client *c, const char *path, lk_sync_lock_config *out,
     return LK_ERR_BAD_ARGUMENT;
   if (lk_ev_forked(c->ev))
     return LK_ERR_FORKED;
-  int err = lk__sync_take(c, &what, out, config);
+  int err = lk__sync_copy_options(c, &what, out, config);
 
   if (err != 0)
     return err;
@@ -148,24 +148,24 @@ static int make_plain(const lk_sync_lock *l, lk_lock **out,
   return LK_ERR_BAD_ARGUMENT;
 }
 
-int lk__holder_make(lk_holder *h)
+int lk__holder_make_lock(lk_holder *h)
 {
   const lk_sync_lock *l = atomic_load(&h->lock);
   lk_lock_config how = l->how;
 
   if (l->partner != NULL)
-    return lk__side_make(h);
+    return lk__rwlock_side_make_lock(h);
   how.arg = h;
   return make_plain(l, &h->handle, &how);
 }
 
-void lk__holder_drop(lk_holder *h)
+void lk__holder_free_lock(lk_holder *h)
 {
   lk_lock *handle = h->handle;
 
   h->handle = NULL;
   if (h->pair != NULL)
-    lk__side_drop(h, handle);
+    lk__rwlock_side_free_lock(h, handle);
   else
     lk_lock_free(handle);
 }
@@ -174,7 +174,7 @@ void lk__holder_drop(lk_holder *h)
 
 /** Whether the recipe takes what it is given. */
 typedef struct trial {
-  lk_errand errand;
+  lk_blocking_call errand;
   const lk_sync_lock *lock;
 } trial;
 
@@ -194,9 +194,9 @@ static int try_out(const lk_sync_lock *l)
   return err;
 }
 
-static void begin_trial(lk_errand *e)
+static void begin_trial(lk_blocking_call *e)
 {
-  lk__errand_end(e, try_out(LK_OWNER(e, trial, errand)->lock));
+  lk__blocking_call_complete(e, try_out(LK_OWNER(e, trial, errand)->lock));
 }
 
 /* It could not be made: `err` says why. */
@@ -208,12 +208,12 @@ static int discard(lk_sync_lock **l, int err)
 }
 
 /* A client that has ended can be asked nothing any more; nor need it be. */
-int lk__sync_lock_try_out(lk_sync_lock **l)
+int lk__sync_lock_check_options(lk_sync_lock **l)
 {
   trial t = {.lock = *l};
   int err = lk__sync_refusal((*l)->client) == LK_ERR_STATE
                 ? try_out(*l)
-                : lk__errand_do(&t.errand, (*l)->client, begin_trial);
+                : lk__blocking_call_do(&t.errand, (*l)->client, begin_trial);
 
   return err == 0 || err == LK_ERR_CLOSED ? 0 : discard(l, err);
 }
@@ -223,7 +223,7 @@ int lk_sync_lock_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
 {
   int err = lk__sync_lock_make(out, c, LK_KIND_MUTEX, path, config);
 
-  return err != 0 ? err : lk__sync_lock_try_out(out);
+  return err != 0 ? err : lk__sync_lock_check_options(out);
 }
 
 int lk_sync_semaphore_new(lk_sync_lock **out, lk_sync_client *c,
@@ -237,7 +237,7 @@ int lk_sync_semaphore_new(lk_sync_lock **out, lk_sync_client *c,
     return err;
   lk_semaphore_config *own = &(*out)->permits;
 
-  err = lk__sync_take(c, &what, own, options);
+  err = lk__sync_copy_options(c, &what, own, options);
   if (err != 0)
     return discard(out, err);
   if (!copy_text(&c->mem, &(*out)->limit_path, own->limit_path))
@@ -245,7 +245,7 @@ int lk_sync_semaphore_new(lk_sync_lock **out, lk_sync_client *c,
   own->limit_path = (*out)->limit_path;
   if (own->memory == NULL)
     own->memory = &(*out)->learned;
-  return lk__sync_lock_try_out(out);
+  return lk__sync_lock_check_options(out);
 }
 
 int lk_sync_single_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
@@ -257,8 +257,8 @@ int lk_sync_single_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
 
   if (err != 0)
     return err;
-  err = lk__sync_take(c, &what, &(*out)->single, options);
-  return err != 0 ? discard(out, err) : lk__sync_lock_try_out(out);
+  err = lk__sync_copy_options(c, &what, &(*out)->single, options);
+  return err != 0 ? discard(out, err) : lk__sync_lock_check_options(out);
 }
 
 static int copy_members(lk_sync_lock *l, const lk_multilock_member *members,
@@ -301,28 +301,28 @@ int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
 
   if (err != 0)
     return err;
-  err = lk__sync_take(c, &what, &(*out)->together, options);
+  err = lk__sync_copy_options(c, &what, &(*out)->together, options);
   if (err == 0)
     err = copy_members(*out, members, count);
-  return err != 0 ? discard(out, err) : lk__sync_lock_try_out(out);
+  return err != 0 ? discard(out, err) : lk__sync_lock_check_options(out);
 }
 
 /* ---- the tokens of several ----------------------------------------------- */
 
 typedef struct question {
-  lk_errand errand;
+  lk_blocking_call errand;
   const lk_holder *holder;
   const char *path;
   uint64_t token;
 } question;
 
-static void begin_question(lk_errand *e)
+static void begin_question(lk_blocking_call *e)
 {
   question *q = LK_OWNER(e, question, errand);
 
   if (q->holder->handle != NULL)
     q->token = lk_multilock_token(q->holder->handle, q->path);
-  lk__errand_end(e, 0);
+  lk__blocking_call_complete(e, 0);
 }
 
 uint64_t lk_sync_multilock_token(lk_sync_lock *l, const char *path)
@@ -334,6 +334,6 @@ uint64_t lk_sync_multilock_token(lk_sync_lock *l, const char *path)
     return 0;
   q.holder = lk__holder_find(l);
   if (q.holder != NULL && !lk__holder_is_lost(q.holder))
-    (void)lk__errand_do(&q.errand, l->client, begin_question);
+    (void)lk__blocking_call_do(&q.errand, l->client, begin_question);
   return q.token; /* 0 unless the question was asked */
 }

@@ -2,19 +2,20 @@
 #include "config.h"
 
 #include "base/timeout.h"
-#include "sync/errand.h"
+#include "sync/blocking_call.h"
 
 /* ---- the caller ---------------------------------------------------------- */
 
 static void on_deadline(lk_client *client, void *arg)
 {
-  lk_errand *e = arg;
+  lk_blocking_call *e = arg;
 
   (void)client;
   e->cut(e, LK_ERR_DEADLINE);
 }
 
-int lk__errand_init(lk_errand *e, lk_sync_client *c, const lk_sync_call *call)
+int lk__blocking_call_init(lk_blocking_call *e, lk_sync_client *c,
+                           const lk_sync_call *call)
 {
   if (pthread_cond_init(&e->end, NULL) != 0)
     return LK_ERR_NO_MEMORY;
@@ -31,25 +32,26 @@ int lk__errand_init(lk_errand *e, lk_sync_client *c, const lk_sync_call *call)
   return 0;
 }
 
-int lk__errand_open(lk_errand *e, lk_sync_client *c, const lk_sync_call *call)
+int lk__blocking_call_init_from(lk_blocking_call *e, lk_sync_client *c,
+                                const lk_sync_call *call)
 {
   lk_sync_call own;
-  int err = lk__sync_take_call(c, &own, call);
+  int err = lk__sync_copy_call(c, &own, call);
 
   if (err != 0)
     return err;
   return own.on_event != NULL ? LK_ERR_BAD_ARGUMENT
-                              : lk__errand_init(e, c, &own);
+                              : lk__blocking_call_init(e, c, &own);
 }
 
 static void begin(lk_task *t)
 {
-  lk_errand *e = LK_OWNER(t, lk_errand, task);
+  lk_blocking_call *e = LK_OWNER(t, lk_blocking_call, task);
 
   e->begin(e);
 }
 
-static int await(lk_errand *e)
+static int await(lk_blocking_call *e)
 {
   pthread_mutex_t *mutex = &e->client->mutex;
 
@@ -60,29 +62,31 @@ static int await(lk_errand *e)
   return e->err;
 }
 
-int lk__errand_wait(lk_errand *e, void (*first)(lk_errand *e))
+int lk__blocking_call_wait(lk_blocking_call *e,
+                           void (*first)(lk_blocking_call *e))
 {
   e->task.begin = begin;
   e->begin = first;
   return lk__sync_post(e->client, &e->task) ? await(e) : LK_ERR_CLOSED;
 }
 
-void lk__errand_destroy(lk_errand *e)
+void lk__blocking_call_destroy(lk_blocking_call *e)
 {
   pthread_cond_destroy(&e->end);
 }
 
-int lk__errand_do(lk_errand *e, lk_sync_client *c, void (*first)(lk_errand *e))
+int lk__blocking_call_do(lk_blocking_call *e, lk_sync_client *c,
+                         void (*first)(lk_blocking_call *e))
 {
   int cancelling;
   int err = lk__sync_enter(c, &cancelling);
 
   if (err != 0)
     return err;
-  err = lk__errand_init(e, c, NULL);
+  err = lk__blocking_call_init(e, c, NULL);
   if (err == 0) {
-    err = lk__errand_wait(e, first);
-    lk__errand_destroy(e);
+    err = lk__blocking_call_wait(e, first);
+    lk__blocking_call_destroy(e);
   }
   lk__sync_leave(c, cancelling);
   return err;
@@ -93,19 +97,19 @@ int lk__errand_do(lk_errand *e, lk_sync_client *c, void (*first)(lk_errand *e))
 
 /** A line for the log, which belongs to the handle's thread. */
 typedef struct complaint {
-  lk_errand errand;
+  lk_blocking_call errand;
   const char *text;
 } complaint;
 
-static void begin_complaint(lk_errand *e)
+static void begin_complaint(lk_blocking_call *e)
 {
   lk_client_log(e->client->client, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT,
                 LK_OWNER(e, complaint, errand)->text);
-  lk__errand_end(e, 0);
+  lk__blocking_call_complete(e, 0);
 }
 
-int lk__sync_take(lk_sync_client *c, const lk_sized *what, void *out,
-                  const void *from)
+int lk__sync_copy_options(lk_sync_client *c, const lk_sized *what, void *out,
+                          const void *from)
 {
   complaint x = {.text = lk__sized_copy(what, out, from)};
 
@@ -114,26 +118,26 @@ int lk__sync_take(lk_sync_client *c, const lk_sized *what, void *out,
   if (lk__sync_refusal(c) == LK_ERR_STATE) /* this is the handle's thread */
     lk_client_log(c->client, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT, x.text);
   else
-    (void)lk__errand_do(&x.errand, c, begin_complaint);
+    (void)lk__blocking_call_do(&x.errand, c, begin_complaint);
   return LK_ERR_BAD_ARGUMENT;
 }
 
-int lk__sync_take_call(lk_sync_client *c, lk_sync_call *out,
+int lk__sync_copy_call(lk_sync_client *c, lk_sync_call *out,
                        const lk_sync_call *call)
 {
   static const lk_sized what = LK_SIZED(lk_sync_call);
 
-  return lk__sync_take(c, &what, out, call);
+  return lk__sync_copy_options(c, &what, out, call);
 }
 
 /* ---- the handle's thread ------------------------------------------------- */
 
-static bool cancelled(const lk_errand *e)
+static bool cancelled(const lk_blocking_call *e)
 {
   return e->cancel != NULL && atomic_load(&e->cancel->set);
 }
 
-int lk__errand_hindrance(const lk_errand *e, int64_t now)
+int lk__blocking_call_refusal(const lk_blocking_call *e, int64_t now)
 {
   if (e->client->closed)
     return LK_ERR_CLOSED;
@@ -142,19 +146,21 @@ int lk__errand_hindrance(const lk_errand *e, int64_t now)
   return e->deadline_ms <= now ? LK_ERR_DEADLINE : 0;
 }
 
-void lk__errand_stay(lk_errand *e, void (*cut)(lk_errand *e, int err))
+void lk__blocking_call_allow_interrupt(lk_blocking_call *e,
+                                       void (*cut)(lk_blocking_call *e,
+                                                   int err))
 {
   e->cut = cut;
   lk__safe_list_add(&e->client->errands, &e->link);
 }
 
-void lk__errand_watch(lk_errand *e)
+void lk__blocking_call_start_timer(lk_blocking_call *e)
 {
   if (e->deadline_ms != INT64_MAX)
     lk_timer_start(e->client->client, &e->timer, e->deadline_ms);
 }
 
-void lk__errand_end(lk_errand *e, int err)
+void lk__blocking_call_complete(lk_blocking_call *e, int err)
 {
   pthread_mutex_t *mutex = &e->client->mutex;
 
@@ -168,13 +174,13 @@ void lk__errand_end(lk_errand *e, int err)
   pthread_mutex_unlock(mutex);
 }
 
-void lk__errands_cancel(lk_sync_client *c)
+void lk__blocking_calls_cancel(lk_sync_client *c)
 {
   lk_walk w;
 
   lk__walk_begin(&w, &c->errands);
   for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
-    lk_errand *e = LK_OWNER(l, lk_errand, link);
+    lk_blocking_call *e = LK_OWNER(l, lk_blocking_call, link);
 
     if (cancelled(e))
       e->cut(e, LK_ERR_CANCELLED);

@@ -5,7 +5,7 @@
 
 /* ---- acquire ------------------------------------------------------------- */
 
-static lk_holder *holder_of(lk_errand *e)
+static lk_holder *holder_of(lk_blocking_call *e)
 {
   return LK_OWNER(e, lk_holder, errand);
 }
@@ -13,9 +13,9 @@ static lk_holder *holder_of(lk_errand *e)
 /* The errand ends, and with it what was begun for it. */
 static void fail(lk_holder *h, int err)
 {
-  lk__holder_part(h);
-  lk__holder_drop(h);
-  lk__errand_end(&h->errand, h->cut_err != 0 ? h->cut_err : err);
+  lk__holder_remove(h);
+  lk__holder_free_lock(h);
+  lk__blocking_call_complete(&h->errand, h->cut_err != 0 ? h->cut_err : err);
 }
 
 static void on_acquired(lk_lock *l, int err, void *arg)
@@ -29,10 +29,10 @@ static void on_acquired(lk_lock *l, int err, void *arg)
   h->token = lk_lock_token(l);
   h->turn = lk_lock_turn(l);
   lk__holder_publish(h);
-  lk__errand_end(&h->errand, 0);
+  lk__blocking_call_complete(&h->errand, 0);
 }
 
-static void cut_acquire(lk_errand *e, int err)
+static void cut_acquire(lk_blocking_call *e, int err)
 {
   lk_holder *h = holder_of(e);
 
@@ -43,18 +43,18 @@ static void cut_acquire(lk_errand *e, int err)
 /* The lock may have been freed after the call had begun. */
 static int start(lk_holder *h)
 {
-  int err = atomic_load(&h->lock)->freed ? LK_ERR_CLOSED : lk__holder_make(h);
+  int err =
+      atomic_load(&h->lock)->freed ? LK_ERR_CLOSED : lk__holder_make_lock(h);
 
-  return err != 0
-             ? err
-             : lk_lock_acquire(h->handle, h->once ? 0 : LK_NO_LIMIT,
-                               on_acquired, h);
+  return err != 0 ? err
+                  : lk_lock_acquire(h->handle, h->once ? 0 : LK_NO_LIMIT,
+                                    on_acquired, h);
 }
 
-static void begin_acquire(lk_errand *e)
+static void begin_acquire(lk_blocking_call *e)
 {
   lk_holder *h = holder_of(e);
-  int err = lk__errand_hindrance(e, lk__errand_clock(e));
+  int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
   if (err == 0)
     err = start(h);
@@ -63,8 +63,8 @@ static void begin_acquire(lk_errand *e)
     return;
   }
   lk__safe_list_add(&h->client->holders, &h->link);
-  lk__errand_stay(e, cut_acquire);
-  lk__errand_watch(e);
+  lk__blocking_call_allow_interrupt(e, cut_acquire);
+  lk__blocking_call_start_timer(e);
 }
 
 static int acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
@@ -85,16 +85,16 @@ static int acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
   h->once = once;
   if (l->partner != NULL)
     h->partner = lk__holder_find(l->partner);
-  int err = lk__errand_open(&h->errand, h->client, call);
+  int err = lk__blocking_call_init_from(&h->errand, h->client, call);
 
   if (err == 0) {
-    err = lk__errand_wait(&h->errand, begin_acquire);
-    lk__errand_destroy(&h->errand);
+    err = lk__blocking_call_wait(&h->errand, begin_acquire);
+    lk__blocking_call_destroy(&h->errand);
   }
   if (err == 0)
     h->count = 1;
   else
-    lk__holder_forget(h);
+    lk__holder_delete(h);
   return err;
 }
 
@@ -149,7 +149,7 @@ int lk_sync_lock_release(lk_sync_lock *l)
   lk_holder *h = lk__holder_find(l);
 
   if (last_release(h, &err))
-    lk__holder_leave(h);
+    lk__holder_release(h);
   return err;
 }
 
@@ -159,20 +159,20 @@ static void on_released(lk_lock *l, int err, void *arg)
   fail(arg, err);
 }
 
-static void cut_release(lk_errand *e, int err)
+static void cut_release(lk_blocking_call *e, int err)
 {
   lk_holder *h = holder_of(e);
 
   h->cut_err = err;
-  lk__holder_drop(h);
+  lk__holder_free_lock(h);
 }
 
-static void begin_release(lk_errand *e)
+static void begin_release(lk_blocking_call *e)
 {
   lk_holder *h = holder_of(e);
-  int hindrance = lk__errand_hindrance(e, lk__errand_clock(e));
+  int hindrance = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
-  lk__holder_lose(h);
+  lk__holder_set_lost(h);
   int err = h->handle == NULL
                 ? LK_ERR_CLOSED
                 : lk_lock_release_until(h->handle, LK_NO_LIMIT, on_released, h);
@@ -181,21 +181,21 @@ static void begin_release(lk_errand *e)
     fail(h, err);
     return;
   }
-  lk__errand_stay(e, cut_release);
-  lk__errand_watch(e);
+  lk__blocking_call_allow_interrupt(e, cut_release);
+  lk__blocking_call_start_timer(e);
   if (hindrance != 0)
     e->cut(e, hindrance);
 }
 
 static int release_and_wait(lk_holder *h, const lk_sync_call *call)
 {
-  int err = lk__errand_open(&h->errand, h->client, call);
+  int err = lk__blocking_call_init_from(&h->errand, h->client, call);
 
   if (err != 0)
     return err;
-  err = lk__errand_wait(&h->errand, begin_release);
-  lk__errand_destroy(&h->errand);
-  lk__holder_forget(h);
+  err = lk__blocking_call_wait(&h->errand, begin_release);
+  lk__blocking_call_destroy(&h->errand);
+  lk__holder_delete(h);
   return err;
 }
 
@@ -225,7 +225,7 @@ static void end_verify(lk_holder *h, int err)
   if (!h->verifying)
     return;
   h->verifying = false;
-  lk__errand_end(&h->errand, err);
+  lk__blocking_call_complete(&h->errand, err);
 }
 
 static void on_verified(lk_lock *l, int err, void *arg)
@@ -234,36 +234,36 @@ static void on_verified(lk_lock *l, int err, void *arg)
   end_verify(arg, err);
 }
 
-static void cut_verify(lk_errand *e, int err)
+static void cut_verify(lk_blocking_call *e, int err)
 {
   end_verify(holder_of(e), err);
 }
 
-static void begin_verify(lk_errand *e)
+static void begin_verify(lk_blocking_call *e)
 {
   lk_holder *h = holder_of(e);
-  int err = lk__errand_hindrance(e, lk__errand_clock(e));
+  int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
   if (err == 0)
     err = h->handle == NULL ? LK_ERR_CLOSED
                             : lk_lock_verify(h->handle, on_verified, h);
   if (err != 0) {
-    lk__errand_end(e, err);
+    lk__blocking_call_complete(e, err);
     return;
   }
   h->verifying = true;
-  lk__errand_stay(e, cut_verify);
-  lk__errand_watch(e);
+  lk__blocking_call_allow_interrupt(e, cut_verify);
+  lk__blocking_call_start_timer(e);
 }
 
 static int verify(lk_holder *h, const lk_sync_call *call)
 {
-  int err = lk__errand_open(&h->errand, h->client, call);
+  int err = lk__blocking_call_init_from(&h->errand, h->client, call);
 
   if (err != 0)
     return err;
-  err = lk__errand_wait(&h->errand, begin_verify);
-  lk__errand_destroy(&h->errand);
+  err = lk__blocking_call_wait(&h->errand, begin_verify);
+  lk__blocking_call_destroy(&h->errand);
   return err;
 }
 

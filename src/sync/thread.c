@@ -3,7 +3,7 @@
 
 #include <ev.h>
 
-#include "sync/errand.h"
+#include "sync/blocking_call.h"
 #include "sync/holder.h"
 
 /* Begin what was posted; true: the handle is to be freed. */
@@ -34,7 +34,7 @@ static void on_woken(lk_ev *ev, void *arg)
   if (work(c))
     ev_break(c->loop, EVBREAK_ALL);
   if (atomic_exchange(&c->cancels, false))
-    lk__errands_cancel(c);
+    lk__blocking_calls_cancel(c);
 }
 
 static void on_state(lk_client *client, lk_state state, int err, void *arg)
@@ -70,7 +70,7 @@ static void wind_up(lk_sync_client *c)
   lk_client_free(c->client);
 }
 
-void *lk__sync_loop(void *arg)
+void *lk__sync_thread_main(void *arg)
 {
   lk_sync_client *c = arg;
 

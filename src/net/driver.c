@@ -1,42 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "ev/driver.h"
+#include "net/driver.h"
 
-#include "ev/conn.h"
+#include "net/connection.h"
 
 /* ---- what a client asks its surroundings ----------------------------------
  */
 
 static int64_t hook_now(void *arg)
 {
-  const lk_conn *n = arg;
+  const lk_connection *n = arg;
 
   return lk__clock_now(&n->ev->clock);
 }
 
 static void hook_random(void *arg, void *out, size_t len)
 {
-  const lk_conn *n = arg;
+  const lk_connection *n = arg;
 
-  lk__origin_random(n->ev->origin, out, len);
+  lk__fork_check_random(n->ev->origin, out, len);
 }
 
 static void hook_wake(lk_client *c, void *arg)
 {
   (void)c;
-  lk__conn_touch(arg);
+  lk__connection_schedule_update(arg);
 }
 
 static void hook_freed(lk_client *c, void *arg)
 {
   (void)c;
-  lk__conn_leave(arg);
+  lk__connection_detach_client(arg);
 }
 
 static bool hook_forked(void *arg)
 {
-  const lk_conn *n = arg;
+  const lk_connection *n = arg;
 
   return lk__ev_forked(n->ev);
 }
@@ -55,7 +55,7 @@ int lk_ev_client_new(lk_client **out, lk_ev *ev, const lk_client_config *config)
   if (ev->freed)
     return LK_ERR_CLOSED;
 
-  lk_conn *n = lk__conn_new(ev);
+  lk_connection *n = lk__connection_new(ev);
 
   if (n == NULL)
     return LK_ERR_NO_MEMORY;
@@ -64,15 +64,15 @@ int lk_ev_client_new(lk_client **out, lk_ev *ev, const lk_client_config *config)
   int err = lk_client_new(&n->client, config, &hooks);
 
   if (err != 0) {
-    lk__conn_leave(n);
+    lk__connection_detach_client(n);
     return err;
   }
-  err = lk__conn_init_transport(n);
+  err = lk__connection_init_transport(n);
   if (err != 0) {
     lk_client_free(n->client); /* which ends in hook_freed() */
     return err;
   }
-  lk__conn_touch(n);
+  lk__connection_schedule_update(n);
   *out = n->client;
   return 0;
 }
@@ -83,10 +83,10 @@ int lk_ev_client_new(lk_client **out, lk_ev *ev, const lk_client_config *config)
 static void settle_all(lk_ev *ev)
 {
   while (!lk__list_empty(&ev->dirty) && !lk__ev_forked(ev)) {
-    lk_conn *n = LK_OWNER(ev->dirty.next, lk_conn, dirty);
+    lk_connection *n = LK_OWNER(ev->dirty.next, lk_connection, dirty);
 
     lk__list_remove(&n->dirty);
-    lk__conn_settle(n);
+    lk__connection_update(n);
   }
 }
 
@@ -118,14 +118,14 @@ static void stop_watchers(lk_ev *ev)
   ev_prepare_stop(ev->loop, &ev->prepare);
   ev_ref(ev->loop);
   ev_io_stop(ev->loop, &ev->alarm);
-  lk__bell_stop(&ev->bell);
+  lk__wakeup_stop(&ev->bell);
 }
 
 /* The loop goes on in a child: none of this is its own. */
 static void abandon(lk_ev *ev)
 {
   for (lk_link *l = ev->conns.next; l != &ev->conns; l = l->next)
-    lk__conn_abandon(LK_OWNER(l, lk_conn, all));
+    lk__connection_abandon(LK_OWNER(l, lk_connection, all));
   lk__resolver_free(ev->resolver, true);
   ev->resolver = NULL;
   stop_watchers(ev);
@@ -153,7 +153,7 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *w, int revents)
   ev->walking = false;
   ev->settled = ev_iteration(loop);
   if (ev->due.root != NULL && !lk__ev_forked(ev))
-    lk__clock_ring_by(&ev->clock, ev->due.root->at);
+    lk__clock_set_alarm(&ev->clock, ev->due.root->at);
   lk__ev_release(ev);
 }
 
@@ -166,14 +166,14 @@ static void on_alarm(struct ev_loop *loop, ev_io *w, int revents)
   if (lk__ev_forked(ev))
     return;
   ev->users++;
-  lk__clock_rang(&ev->clock);
+  lk__clock_clear_alarm(&ev->clock);
   ev->now = lk__clock_now(&ev->clock);
   while (ev->due.root != NULL && ev->due.root->at <= ev->now &&
          !lk__ev_forked(ev)) {
-    lk_conn *n = LK_OWNER(ev->due.root, lk_conn, due);
+    lk_connection *n = LK_OWNER(ev->due.root, lk_connection, due);
 
     lk__heap_remove(&ev->due, &n->due);
-    lk__conn_ring(n);
+    lk__connection_on_deadline(n);
   }
   lk__ev_release(ev);
 }
@@ -206,12 +206,12 @@ int lk_ev_new(lk_ev **out, struct ev_loop *loop, const lk_mem *mem)
   if (ev->room == NULL)
     goto fail_room;
   err = LK_ERR_SYSTEM;
-  ev->origin = lk__origin_new();
+  ev->origin = lk__fork_check_new();
   if (ev->origin == NULL)
     goto fail_origin;
   if (lk__clock_open(&ev->clock) != 0)
     goto fail_clock;
-  if (lk__bell_open(&ev->bell, loop, on_bell, ev) != 0)
+  if (lk__wakeup_open(&ev->bell, loop, on_bell, ev) != 0)
     goto fail_bell;
   err = lk__resolver_new(&ev->resolver, loop, &ev->mem);
   if (err != 0)
@@ -221,11 +221,11 @@ int lk_ev_new(lk_ev **out, struct ev_loop *loop, const lk_mem *mem)
   return 0;
 
 fail_resolver:
-  lk__bell_close(&ev->bell);
+  lk__wakeup_close(&ev->bell);
 fail_bell:
   lk__clock_close(&ev->clock);
 fail_clock:
-  lk__origin_free(ev->origin);
+  lk__fork_check_free(ev->origin);
 fail_origin:
   lk__mem_free(&ev->mem, ev->room);
 fail_room:
@@ -241,9 +241,9 @@ void lk__ev_release(lk_ev *ev)
     return;
   stop_watchers(ev);
   lk__resolver_free(ev->resolver, lk__ev_forked(ev));
-  lk__bell_close(&ev->bell);
+  lk__wakeup_close(&ev->bell);
   lk__clock_close(&ev->clock);
-  lk__origin_free(ev->origin);
+  lk__fork_check_free(ev->origin);
   lk__mem_free(&mem, ev->room);
   lk__mem_free(&mem, ev);
 }
@@ -258,7 +258,7 @@ void lk_ev_free(lk_ev *ev)
   /* A client whose callback we are in stays until that has returned. */
   lk__list_init(&going);
   while (!lk__list_empty(&ev->conns)) {
-    lk_conn *n = LK_OWNER(ev->conns.next, lk_conn, all);
+    lk_connection *n = LK_OWNER(ev->conns.next, lk_connection, all);
 
     lk__list_remove(&n->all);
     lk__list_add(&going, &n->all);
@@ -281,7 +281,7 @@ void lk_ev_wake(lk_ev *ev)
 {
   /* A child would ring the parent's bell. */
   if (!lk__ev_forked(ev))
-    lk__bell_ring(&ev->bell);
+    lk__wakeup_signal(&ev->bell);
 }
 
 int64_t lk_ev_clock(const lk_ev *ev)

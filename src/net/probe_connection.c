@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "ev/inquiry.h"
+#include "net/probe_connection.h"
 
 #include <string.h>
 
-#include "ev/driver.h"
+#include "net/driver.h"
 
 static const char word[] = LK_PROBE;
 
 enum { WORD_LEN = sizeof word - 1 };
 
-struct lk_inquiry {
-  lk_conn *conn;
+struct lk_probe_connection {
+  lk_connection *conn;
   uint64_t number; /* of the client's wish */
   uint16_t port;
   lk_lookup lookup;
@@ -27,7 +27,7 @@ struct lk_inquiry {
 };
 
 /* Keeps no loop alive: the client does. */
-static void watch(lk_inquiry *q, int events)
+static void watch(lk_probe_connection *q, int events)
 {
   struct ev_loop *loop = q->conn->ev->loop;
 
@@ -45,9 +45,9 @@ static void watch(lk_inquiry *q, int events)
   ev_unref(loop);
 }
 
-void lk__inquiry_end(lk_conn *n)
+void lk__probe_connection_end(lk_connection *n)
 {
-  lk_inquiry *q = n->inquiry;
+  lk_probe_connection *q = n->inquiry;
 
   if (q == NULL)
     return;
@@ -62,26 +62,27 @@ void lk__inquiry_end(lk_conn *n)
 }
 
 /* Tell what was answered. The client can be freed, and `n` with it. */
-static void tell(lk_conn *n, uint64_t number, const char *answer, size_t len)
+static void tell(lk_connection *n, uint64_t number, const char *answer,
+                 size_t len)
 {
-  lk__conn_touch(n);
+  lk__connection_schedule_update(n);
   lk_client_probed(n->client, number, answer, len);
 }
 
 /* The last that is done with it. */
-static void finish(lk_inquiry *q, size_t len)
+static void finish(lk_probe_connection *q, size_t len)
 {
-  lk_conn *n = q->conn;
+  lk_connection *n = q->conn;
   uint64_t number = q->number;
   char answer[LK_PROBE_ROOM];
 
   memcpy(answer, q->answer, sizeof answer);
-  lk__inquiry_end(n);
+  lk__probe_connection_end(n);
   tell(n, number, answer, len);
 }
 
 /* A step did not get to its end. */
-static void wait_or_fail(lk_inquiry *q, lk_flow flow)
+static void wait_or_fail(lk_probe_connection *q, lk_flow flow)
 {
   if (flow == LK_FLOW_READ)
     watch(q, EV_READ);
@@ -91,9 +92,9 @@ static void wait_or_fail(lk_inquiry *q, lk_flow flow)
     finish(q, 0);
 }
 
-static void listen_to(lk_inquiry *q)
+static void listen_to(lk_probe_connection *q)
 {
-  lk_conn *n = q->conn;
+  lk_connection *n = q->conn;
 
   while (q->got < sizeof q->answer) {
     size_t got;
@@ -111,7 +112,7 @@ static void listen_to(lk_inquiry *q)
   finish(q, q->got);
 }
 
-static void talk(lk_inquiry *q)
+static void talk(lk_probe_connection *q)
 {
   while (q->sent < WORD_LEN) {
     size_t done;
@@ -128,7 +129,7 @@ static void talk(lk_inquiry *q)
 }
 
 /* A step of connecting ended. */
-static void advance(lk_inquiry *q, lk_flow flow)
+static void advance(lk_probe_connection *q, lk_flow flow)
 {
   q->open = flow == LK_FLOW_DONE;
   if (q->open)
@@ -139,7 +140,7 @@ static void advance(lk_inquiry *q, lk_flow flow)
 
 static void on_io(struct ev_loop *loop, ev_io *w, int revents)
 {
-  lk_inquiry *q = w->data;
+  lk_probe_connection *q = w->data;
 
   (void)loop;
   if (lk__ev_forked(q->conn->ev))
@@ -152,7 +153,7 @@ static void on_io(struct ev_loop *loop, ev_io *w, int revents)
     advance(q, q->conn->type->handshake(q->transport));
 }
 
-static void open_to(lk_inquiry *q, const lk_address *to)
+static void open_to(lk_probe_connection *q, const lk_address *to)
 {
   lk_address a = *to;
   lk_endpoint endpoint = {.address = &a.any,
@@ -168,25 +169,25 @@ static void open_to(lk_inquiry *q, const lk_address *to)
 static void on_lookup(lk_lookup *l, const lk_address *list, size_t count,
                       const char *why)
 {
-  lk_inquiry *q = LK_OWNER(l, lk_inquiry, lookup);
+  lk_probe_connection *q = LK_OWNER(l, lk_probe_connection, lookup);
   lk_ev *ev = q->conn->ev;
   uint32_t r;
 
   (void)why;
   if (lk__ev_forked(ev))
     return;
-  lk__origin_random(ev->origin, &r, sizeof r);
+  lk__fork_check_random(ev->origin, &r, sizeof r);
   if (count == 0)
     finish(q, 0);
   else
     open_to(q, &list[r % count]);
 }
 
-static lk_inquiry *new_inquiry(lk_conn *n, const lk_want *want)
+static lk_probe_connection *new_inquiry(lk_connection *n, const lk_want *want)
 {
   lk_ev *ev = n->ev;
   size_t size = strlen(want->host) + 1;
-  lk_inquiry *q = lk__mem_new(&ev->mem, sizeof *q + size);
+  lk_probe_connection *q = lk__mem_new(&ev->mem, sizeof *q + size);
 
   if (q == NULL)
     return NULL;
@@ -208,27 +209,27 @@ static lk_inquiry *new_inquiry(lk_conn *n, const lk_want *want)
   return q;
 }
 
-static void begin(lk_conn *n, const lk_want *want)
+static void begin(lk_connection *n, const lk_want *want)
 {
-  lk_inquiry *q = new_inquiry(n, want);
+  lk_probe_connection *q = new_inquiry(n, want);
   lk_address literal;
 
   if (q == NULL)
     tell(n, want->attempt, NULL, 0);
   else if (lk__address_parse(&literal, q->host))
     open_to(q, &literal);
-  else if (!lk__resolver_ask(n->ev->resolver, &q->lookup, q->host))
+  else if (!lk__resolver_lookup(n->ev->resolver, &q->lookup, q->host))
     finish(q, 0);
 }
 
-void lk__inquiry_follow(lk_conn *n)
+void lk__probe_connection_update(lk_connection *n)
 {
   lk_want want;
 
   lk_client_want_probe(n->client, &want);
   if (want.attempt == (n->inquiry == NULL ? 0 : n->inquiry->number))
     return;
-  lk__inquiry_end(n);
+  lk__probe_connection_end(n);
   if (want.attempt != 0)
     begin(n, &want);
 }

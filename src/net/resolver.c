@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "ev/resolve.h"
+#include "net/resolver.h"
 
 #include <stdio.h>
 #include <string.h>
 
 struct lk_resolver {
   const lk_mem *mem;
-  lk_names *names;
+  lk_name_service *names;
   lk_link asked; /* queries under way */
   lk_link ended; /* to be handed out */
 };
@@ -24,7 +24,7 @@ int lk__resolver_new(lk_resolver **out, struct ev_loop *loop, const lk_mem *mem)
   lk__list_init(&r->asked);
   lk__list_init(&r->ended);
 
-  int err = lk__names_new(&r->names, loop, mem);
+  int err = lk__name_service_new(&r->names, loop, mem);
 
   if (err != 0) {
     lk__mem_free(mem, r);
@@ -33,7 +33,7 @@ int lk__resolver_new(lk_resolver **out, struct ev_loop *loop, const lk_mem *mem)
   return err;
 }
 
-static void drop(lk_query *q)
+static void drop(lk_name_query *q)
 {
   const lk_mem *mem = q->resolver->mem;
 
@@ -48,17 +48,17 @@ void lk__resolver_free(lk_resolver *r, bool forked)
 {
   if (r == NULL)
     return;
-  lk__names_free(r->names, forked);
+  lk__name_service_free(r->names, forked);
   lk__list_move(&r->ended, &r->asked);
   while (!lk__list_empty(&r->ended))
-    drop(LK_OWNER(r->ended.next, lk_query, link));
+    drop(LK_OWNER(r->ended.next, lk_name_query, link));
   lk__mem_free(r->mem, r);
 }
 
-static lk_query *find(lk_resolver *r, const char *host)
+static lk_name_query *find(lk_resolver *r, const char *host)
 {
   for (lk_link *l = r->asked.next; l != &r->asked; l = l->next) {
-    lk_query *q = LK_OWNER(l, lk_query, link);
+    lk_name_query *q = LK_OWNER(l, lk_name_query, link);
 
     if (strcmp(q->host, host) == 0)
       return q;
@@ -66,10 +66,10 @@ static lk_query *find(lk_resolver *r, const char *host)
   return NULL;
 }
 
-static lk_query *make(lk_resolver *r, const char *host)
+static lk_name_query *make(lk_resolver *r, const char *host)
 {
   size_t size = strlen(host) + 1;
-  lk_query *q = lk__mem_new(r->mem, sizeof *q + size);
+  lk_name_query *q = lk__mem_new(r->mem, sizeof *q + size);
 
   if (q == NULL)
     return NULL;
@@ -80,9 +80,9 @@ static lk_query *make(lk_resolver *r, const char *host)
   return q;
 }
 
-bool lk__resolver_ask(lk_resolver *r, lk_lookup *l, const char *host)
+bool lk__resolver_lookup(lk_resolver *r, lk_lookup *l, const char *host)
 {
-  lk_query *q = find(r, host);
+  lk_name_query *q = find(r, host);
   bool fresh = q == NULL;
 
   if (fresh)
@@ -91,7 +91,7 @@ bool lk__resolver_ask(lk_resolver *r, lk_lookup *l, const char *host)
     return false;
   lk__list_add(&q->lookups, &l->link);
   if (fresh)
-    lk__names_ask(r->names, q);
+    lk__name_service_query(r->names, q);
   return true;
 }
 
@@ -100,7 +100,7 @@ void lk__lookup_cancel(lk_lookup *l)
   lk__list_remove(&l->link);
 }
 
-static void hand_out(lk_query *q)
+static void hand_out(lk_name_query *q)
 {
   while (!lk__list_empty(&q->lookups)) {
     lk_lookup *l = LK_OWNER(q->lookups.next, lk_lookup, link);
@@ -115,16 +115,16 @@ void lk__resolver_deliver(lk_resolver *r)
   if (lk__list_empty(&r->ended))
     return;
   while (!lk__list_empty(&r->ended)) {
-    lk_query *q = LK_OWNER(r->ended.next, lk_query, link);
+    lk_name_query *q = LK_OWNER(r->ended.next, lk_name_query, link);
 
     hand_out(q);
     drop(q);
   }
   if (lk__list_empty(&r->asked))
-    lk__names_rest(r->names);
+    lk__name_service_idle(r->names);
 }
 
-static bool known(const lk_query *q, const lk_address *a)
+static bool known(const lk_name_query *q, const lk_address *a)
 {
   for (size_t i = 0; i < q->count; i++)
     if (lk__address_equal(&q->list[i], a))
@@ -132,7 +132,8 @@ static bool known(const lk_query *q, const lk_address *a)
   return false;
 }
 
-void lk__query_add(lk_query *q, const struct sockaddr *address)
+void lk__name_query_add_address(lk_name_query *q,
+                                const struct sockaddr *address)
 {
   lk_address a;
 
@@ -155,7 +156,7 @@ void lk__query_add(lk_query *q, const struct sockaddr *address)
   q->list[q->count++] = a;
 }
 
-void lk__query_end(lk_query *q, const char *trouble)
+void lk__name_query_complete(lk_name_query *q, const char *trouble)
 {
   if (trouble == NULL)
     trouble = q->starved ? "out of memory" : "no address";

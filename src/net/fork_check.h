@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_EV_ORIGIN_H
-#define LK_EV_ORIGIN_H
+#ifndef LK_NET_FORK_CHECK_H
+#define LK_NET_FORK_CHECK_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,18 +12,18 @@
  * that the kernel wipes in a child, so that asking costs no system call; where
  * the kernel cannot, the process id is compared.
  */
-typedef struct lk_origin {
+typedef struct lk_fork_check {
   bool here; /**< gone in a child */
   pid_t pid; /**< the maker's, if the page is not wiped; else 0 */
   size_t left;
   unsigned char pool[256]; /**< its last `left` bytes are fresh */
-} lk_origin;
+} lk_fork_check;
 
 /** NULL: no memory, or the system has no random bytes. */
-lk_origin *lk__origin_new(void);
+lk_fork_check *lk__fork_check_new(void);
 /** Any thread, and signal handlers. */
-bool lk__origin_forked(const lk_origin *o);
-void lk__origin_random(lk_origin *o, void *out, size_t len);
-void lk__origin_free(lk_origin *o);
+bool lk__fork_check_in_child(const lk_fork_check *o);
+void lk__fork_check_random(lk_fork_check *o, void *out, size_t len);
+void lk__fork_check_free(lk_fork_check *o);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "ev/bell.h"
+#include "net/wakeup.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 
 static void on_ring(struct ev_loop *loop, ev_io *w, int revents)
 {
-  lk_bell *b = w->data;
+  lk_wakeup *b = w->data;
   eventfd_t rings;
 
   (void)loop;
@@ -19,8 +19,8 @@ static void on_ring(struct ev_loop *loop, ev_io *w, int revents)
   b->rung(b->arg);
 }
 
-int lk__bell_open(lk_bell *b, struct ev_loop *loop, void (*rung)(void *arg),
-                  void *arg)
+int lk__wakeup_open(lk_wakeup *b, struct ev_loop *loop, void (*rung)(void *arg),
+                    void *arg)
 {
   int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 
@@ -37,7 +37,7 @@ int lk__bell_open(lk_bell *b, struct ev_loop *loop, void (*rung)(void *arg),
 }
 
 /* A bell that cannot take another ring has not been heard yet. */
-void lk__bell_ring(const lk_bell *b)
+void lk__wakeup_signal(const lk_wakeup *b)
 {
   int cancelling, before = errno;
 
@@ -47,7 +47,7 @@ void lk__bell_ring(const lk_bell *b)
   errno = before;
 }
 
-void lk__bell_stop(lk_bell *b)
+void lk__wakeup_stop(lk_wakeup *b)
 {
   if (!ev_is_active(&b->io))
     return;
@@ -55,8 +55,8 @@ void lk__bell_stop(lk_bell *b)
   ev_io_stop(b->loop, &b->io);
 }
 
-void lk__bell_close(lk_bell *b)
+void lk__wakeup_close(lk_wakeup *b)
 {
-  lk__bell_stop(b);
+  lk__wakeup_stop(b);
   close(b->io.fd);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "ev/conn.h"
+#include "net/connection.h"
 
 #include <string.h>
 
-#include "ev/driver.h"
-#include "ev/inquiry.h"
+#include "net/driver.h"
+#include "net/probe_connection.h"
 
 /* One client may not keep the others waiting: it is read so many times before
    it is their turn. */
@@ -16,9 +16,9 @@ static void on_io(struct ev_loop *loop, ev_io *w, int revents);
 static void on_lookup(lk_lookup *l, const lk_address *list, size_t count,
                       const char *why);
 
-lk_conn *lk__conn_new(lk_ev *ev)
+lk_connection *lk__connection_new(lk_ev *ev)
 {
-  lk_conn *n = lk__mem_new(&ev->mem, sizeof *n);
+  lk_connection *n = lk__mem_new(&ev->mem, sizeof *n);
 
   if (n == NULL)
     return NULL;
@@ -34,7 +34,7 @@ lk_conn *lk__conn_new(lk_ev *ev)
   return n;
 }
 
-int lk__conn_init_transport(lk_conn *n)
+int lk__connection_init_transport(lk_connection *n)
 {
   const lk_transport_type *type = lk_transport_of(n->client);
 
@@ -48,7 +48,7 @@ int lk__conn_init_transport(lk_conn *n)
   return 0;
 }
 
-static void release(lk_conn *n)
+static void release(lk_connection *n)
 {
   lk_ev *ev = n->ev;
 
@@ -65,7 +65,7 @@ static void release(lk_conn *n)
 
 /* Our watchers keep no loop alive: each start is followed by an ev_unref().
    What does is the client, while it has something to wait for. */
-static void watch(lk_conn *n, int events)
+static void watch(lk_connection *n, int events)
 {
   struct ev_loop *loop = n->ev->loop;
 
@@ -83,7 +83,7 @@ static void watch(lk_conn *n, int events)
   ev_unref(loop);
 }
 
-static void set_live(lk_conn *n, bool live)
+static void set_live(lk_connection *n, bool live)
 {
   if (live == n->live)
     return;
@@ -94,7 +94,7 @@ static void set_live(lk_conn *n, bool live)
     ev_unref(n->ev->loop);
 }
 
-void lk__conn_touch(lk_conn *n)
+void lk__connection_schedule_update(lk_connection *n)
 {
   lk_ev *ev = n->ev;
 
@@ -108,7 +108,7 @@ void lk__conn_touch(lk_conn *n)
 }
 
 /* Close what there is. */
-static void hang_up(lk_conn *n)
+static void hang_up(lk_connection *n)
 {
   lk__lookup_cancel(&n->lookup);
   watch(n, 0);
@@ -119,18 +119,18 @@ static void hang_up(lk_conn *n)
   n->recv_on = 0;
 }
 
-void lk__conn_abandon(lk_conn *n)
+void lk__connection_abandon(lk_connection *n)
 {
   hang_up(n);
-  lk__inquiry_end(n);
+  lk__probe_connection_end(n);
   lk__list_remove(&n->dirty);
   lk__heap_remove(&n->ev->due, &n->due);
   set_live(n, false);
 }
 
-void lk__conn_leave(lk_conn *n)
+void lk__connection_detach_client(lk_connection *n)
 {
-  lk__conn_abandon(n);
+  lk__connection_abandon(n);
   lk__list_remove(&n->all);
   n->client = NULL;
   release(n);
@@ -139,20 +139,20 @@ void lk__conn_leave(lk_conn *n)
 /* ---- inputs: each can free the client, fork, or change its wish ---------- */
 
 /* Whether the transport is still the one of `attempt`, and ours. */
-static bool goes_on(const lk_conn *n, uint64_t attempt)
+static bool goes_on(const lk_connection *n, uint64_t attempt)
 {
   return n->attempt == attempt && n->stage != LK_STAGE_NONE &&
          !lk__ev_forked(n->ev);
 }
 
-static void fail(lk_conn *n, int err, const char *why)
+static void fail(lk_connection *n, int err, const char *why)
 {
   hang_up(n);
-  lk__conn_touch(n);
+  lk__connection_schedule_update(n);
   lk_client_failed(n->client, n->attempt, err, why);
 }
 
-static void fail_transport(lk_conn *n)
+static void fail_transport(lk_connection *n)
 {
   const lk_transport *t = n->transport;
 
@@ -161,12 +161,12 @@ static void fail_transport(lk_conn *n)
     return;
   }
   hang_up(n);
-  lk__conn_touch(n);
+  lk__connection_schedule_update(n);
   lk_client_failed_tls(n->client, n->attempt, t->cause, t->why);
 }
 
 /* A step of connecting ended. */
-static void advance(lk_conn *n, lk_flow flow)
+static void advance(lk_connection *n, lk_flow flow)
 {
   switch (flow) {
   case LK_FLOW_READ: watch(n, EV_READ); return;
@@ -176,11 +176,11 @@ static void advance(lk_conn *n, lk_flow flow)
   case LK_FLOW_DONE: break;
   }
   n->stage = LK_STAGE_OPEN;
-  lk__conn_touch(n);
+  lk__connection_schedule_update(n);
   lk_client_connected(n->client, n->attempt);
 }
 
-static void open_to(lk_conn *n, const lk_address *to)
+static void open_to(lk_connection *n, const lk_address *to)
 {
   lk_address a = *to;
   lk_endpoint endpoint = {.address = &a.any,
@@ -193,18 +193,18 @@ static void open_to(lk_conn *n, const lk_address *to)
   advance(n, n->type->open(n->transport, &endpoint));
 }
 
-static void open_in_list(lk_conn *n)
+static void open_in_list(lk_connection *n)
 {
   n->used = n->list[n->address % n->count];
   open_to(n, &n->used);
 }
 
-static bool has_more(const lk_conn *n)
+static bool has_more(const lk_connection *n)
 {
   return n->type->has_more != NULL && n->type->has_more(n->transport);
 }
 
-static void receive(lk_conn *n)
+static void receive(lk_connection *n)
 {
   lk_ev *ev = n->ev;
   uint64_t attempt = n->attempt;
@@ -224,13 +224,13 @@ static void receive(lk_conn *n)
     case LK_FLOW_READ: return;
     case LK_FLOW_WRITE:
       n->recv_on = EV_WRITE;
-      lk__conn_touch(n);
+      lk__connection_schedule_update(n);
       return;
     case LK_FLOW_END: fail(n, 0, NULL); return;
     case LK_FLOW_FAILED: fail_transport(n); return;
     case LK_FLOW_DONE: break;
     }
-    lk__conn_touch(n);
+    lk__connection_schedule_update(n);
     lk_client_received(n->client, attempt, room, got);
     if (!goes_on(n, attempt) || (got < size && !has_more(n)))
       return;
@@ -240,7 +240,7 @@ static void receive(lk_conn *n)
     ev_feed_event(ev->loop, &n->io, EV_READ);
 }
 
-static void transmit(lk_conn *n)
+static void transmit(lk_connection *n)
 {
   uint64_t attempt = n->attempt;
   lk_bytes bytes = lk_client_pending(n->client);
@@ -268,7 +268,7 @@ static void transmit(lk_conn *n)
 
 static void on_io(struct ev_loop *loop, ev_io *w, int revents)
 {
-  lk_conn *n = w->data;
+  lk_connection *n = w->data;
 
   (void)loop;
   if (lk__ev_forked(n->ev))
@@ -282,7 +282,7 @@ static void on_io(struct ev_loop *loop, ev_io *w, int revents)
   } else {
     if ((revents & n->send_on) != 0) {
       n->send_on = 0;
-      lk__conn_touch(n);
+      lk__connection_schedule_update(n);
     }
     if ((revents & (n->recv_on != 0 ? n->recv_on : EV_READ)) != 0)
       receive(n);
@@ -292,7 +292,7 @@ static void on_io(struct ev_loop *loop, ev_io *w, int revents)
 
 /* ---- names --------------------------------------------------------------- */
 
-static void swap_addresses(const lk_conn *n, size_t i, size_t k)
+static void swap_addresses(const lk_connection *n, size_t i, size_t k)
 {
   lk_address swap = n->list[i];
 
@@ -301,7 +301,7 @@ static void swap_addresses(const lk_conn *n, size_t i, size_t k)
 }
 
 /* The address in the last attempt comes last: its server has just been lost. */
-static void put_used_address_last(const lk_conn *n)
+static void put_used_address_last(const lk_connection *n)
 {
   for (size_t i = 0; i < n->count; i++) {
     if (lk__address_equal(&n->list[i], &n->used)) {
@@ -312,17 +312,17 @@ static void put_used_address_last(const lk_conn *n)
 }
 
 /* Nobody shall always come first. */
-static void shuffle(lk_conn *n)
+static void shuffle(lk_connection *n)
 {
   for (size_t i = n->count; i > 1; i--) {
     uint32_t r;
 
-    lk__origin_random(n->ev->origin, &r, sizeof r);
+    lk__fork_check_random(n->ev->origin, &r, sizeof r);
     swap_addresses(n, r % i, i - 1);
   }
 }
 
-static bool keep(lk_conn *n, const lk_address *list, size_t count)
+static bool keep(lk_connection *n, const lk_address *list, size_t count)
 {
   lk_address *copy = lk__mem_resize(&n->ev->mem, n->list, count * sizeof *copy);
 
@@ -336,12 +336,12 @@ static bool keep(lk_conn *n, const lk_address *list, size_t count)
   return true;
 }
 
-static void connect_found(lk_conn *n)
+static void connect_found(lk_connection *n)
 {
   lk_want want;
   uint64_t attempt = n->attempt;
 
-  lk__conn_touch(n);
+  lk__connection_schedule_update(n);
   lk_client_resolved(n->client, attempt, (uint32_t)n->count);
   if (!goes_on(n, attempt))
     return;
@@ -353,7 +353,7 @@ static void connect_found(lk_conn *n)
 static void on_lookup(lk_lookup *l, const lk_address *list, size_t count,
                       const char *why)
 {
-  lk_conn *n = LK_OWNER(l, lk_conn, lookup);
+  lk_connection *n = LK_OWNER(l, lk_connection, lookup);
 
   if (lk__ev_forked(n->ev))
     return;
@@ -368,7 +368,7 @@ static void on_lookup(lk_lookup *l, const lk_address *list, size_t count,
 }
 
 /* Remember whom the attempt is about; false: no memory. */
-static bool set_host(lk_conn *n, const char *host)
+static bool set_host(lk_connection *n, const char *host)
 {
   if (n->host != NULL && strcmp(n->host, host) == 0)
     return true;
@@ -383,7 +383,7 @@ static bool set_host(lk_conn *n, const char *host)
   return true;
 }
 
-static void start(lk_conn *n, const lk_want *want)
+static void start(lk_connection *n, const lk_want *want)
 {
   lk_address literal;
 
@@ -400,14 +400,14 @@ static void start(lk_conn *n, const lk_want *want)
     open_in_list(n);
   } else {
     n->stage = LK_STAGE_RESOLVING;
-    if (!lk__resolver_ask(n->ev->resolver, &n->lookup, n->host))
+    if (!lk__resolver_lookup(n->ev->resolver, &n->lookup, n->host))
       fail(n, LK_ERR_RESOLVE, "out of memory");
   }
 }
 
 /* ---- the turn ------------------------------------------------------------ */
 
-static void follow_wish(lk_conn *n)
+static void follow_wish(lk_connection *n)
 {
   lk_want want;
 
@@ -418,15 +418,15 @@ static void follow_wish(lk_conn *n)
   start(n, &want);
 }
 
-static void tick(lk_conn *n)
+static void tick(lk_connection *n)
 {
   n->ticked = n->ev->turn;
-  lk__conn_touch(n);
+  lk__connection_schedule_update(n);
   lk_client_tick(n->client);
 }
 
 /* An entry of the heap that is too early stays; it costs one look. */
-static void set_deadline(lk_conn *n, int64_t at)
+static void set_deadline(lk_connection *n, int64_t at)
 {
   lk_heap *due = &n->ev->due;
 
@@ -436,7 +436,7 @@ static void set_deadline(lk_conn *n, int64_t at)
   lk__heap_add(due, &n->due, at);
 }
 
-void lk__conn_settle(lk_conn *n)
+void lk__connection_update(lk_connection *n)
 {
   lk_ev *ev = n->ev;
 
@@ -446,7 +446,7 @@ void lk__conn_settle(lk_conn *n)
   if (n->client != NULL && !lk__ev_forked(ev))
     follow_wish(n);
   if (n->client != NULL && !lk__ev_forked(ev))
-    lk__inquiry_follow(n);
+    lk__probe_connection_update(n);
   if (n->client != NULL && n->stage == LK_STAGE_OPEN && n->send_on == 0 &&
       !lk__ev_forked(ev))
     transmit(n);
@@ -464,7 +464,7 @@ void lk__conn_settle(lk_conn *n)
   release(n);
 }
 
-void lk__conn_ring(lk_conn *n)
+void lk__connection_on_deadline(lk_connection *n)
 {
   n->users++;
   if (lk_client_deadline(n->client) <= n->ev->now)

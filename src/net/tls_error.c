@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "net/tls_why.h"
+#include "net/tls_error.h"
 
 #include <arpa/inet.h>
 #include <openssl/err.h>
@@ -12,7 +12,7 @@
  * what came from the wire: it is printed without what is not a letter, a digit
  * or a plain sign. */
 
-void lk__tls_why_set(lk_transport *t, lk_tls_cause cause, const char *text)
+void lk__tls_error_set(lk_transport *t, lk_tls_cause cause, const char *text)
 {
   t->err = LK_ERR_TLS;
   t->cause = cause;
@@ -36,19 +36,19 @@ static const char *reason_of(unsigned long code)
   return reason == NULL ? "no reason given" : reason;
 }
 
-void lk__tls_why_library(lk_transport *t, const char *what)
+void lk__tls_error_set_library(lk_transport *t, const char *what)
 {
   char text[200];
   unsigned long code = ERR_peek_last_error();
 
   snprintf(text, sizeof text, "%s: %s", what, reason_of(code));
-  lk__tls_why_set(t, LK_TLS_OTHER, text);
+  lk__tls_error_set(t, LK_TLS_OTHER, text);
   if (is_memory(code))
     t->err = LK_ERR_NO_MEMORY;
   ERR_clear_error();
 }
 
-void lk__tls_why_file(lk_transport *t, const char *name, const char *what)
+void lk__tls_error_set_file(lk_transport *t, const char *name, const char *what)
 {
   char text[371];
   unsigned long code = ERR_peek_last_error();
@@ -57,7 +57,7 @@ void lk__tls_why_file(lk_transport *t, const char *name, const char *what)
     snprintf(text, sizeof text, "%s: %s", name, what);
   else
     snprintf(text, sizeof text, "%s: %s: %s", name, what, reason_of(code));
-  lk__tls_why_set(t, LK_TLS_FILES, text);
+  lk__tls_error_set(t, LK_TLS_FILES, text);
   if (is_memory(code))
     t->err = LK_ERR_NO_MEMORY;
   ERR_clear_error();
@@ -148,7 +148,7 @@ void lk__tls_names(const X509 *certificate, char *list, size_t size)
 }
 
 static void set_verdict(lk_transport *t, long verdict,
-                        const lk_tls_facts *facts)
+                        const lk_tls_step_info *facts)
 {
   char text[371];
   lk_tls_cause cause = cause_of(verdict);
@@ -167,7 +167,7 @@ static void set_verdict(lk_transport *t, long verdict,
     snprintf(text, sizeof text,
              "the server's certificate is for %s, not for %.180s", facts->names,
              facts->name);
-  lk__tls_why_set(t, cause, text);
+  lk__tls_error_set(t, cause, text);
 }
 
 /* ---- a step that failed ----------------------------------------------------
@@ -209,7 +209,7 @@ static bool is_too_old(int reason)
          reason == SSL_R_TLSV1_ALERT_PROTOCOL_VERSION;
 }
 
-static void set_alert(lk_transport *t, const lk_tls_facts *facts,
+static void set_alert(lk_transport *t, const lk_tls_step_info *facts,
                       const char *reason)
 {
   char text[200];
@@ -220,29 +220,29 @@ static void set_alert(lk_transport *t, const lk_tls_facts *facts,
   else
     snprintf(text, sizeof text, "the server wants a client certificate: %s",
              reason);
-  lk__tls_why_set(
+  lk__tls_error_set(
       t, facts->has_key ? LK_TLS_REFUSES_CERTIFICATE : LK_TLS_WANTS_CERTIFICATE,
       text);
 }
 
-static void set_closed(lk_transport *t, const lk_tls_facts *facts)
+static void set_closed(lk_transport *t, const lk_tls_step_info *facts)
 {
   if (facts->number != 0) {
     (void)lk__transport_fail(t, LK_ERR_TLS, "TLS: the handshake broke",
                              facts->number);
     t->cause = facts->heard ? LK_TLS_OTHER : LK_TLS_NOT_TLS;
   } else if (facts->heard) {
-    lk__tls_why_set(t, LK_TLS_OTHER,
-                    "the server closed the connection during the handshake");
+    lk__tls_error_set(t, LK_TLS_OTHER,
+                      "the server closed the connection during the handshake");
   } else {
-    lk__tls_why_set(t, LK_TLS_NOT_TLS,
-                    "the server closed the connection instead of answering: "
-                    "is this a port without TLS?");
+    lk__tls_error_set(t, LK_TLS_NOT_TLS,
+                      "the server closed the connection instead of answering: "
+                      "is this a port without TLS?");
   }
 }
 
 static void set_library(lk_transport *t, const SSL *ssl,
-                        const lk_tls_facts *facts, unsigned long code)
+                        const lk_tls_step_info *facts, unsigned long code)
 {
   int reason = ERR_GET_REASON(code);
   long verdict = SSL_get_verify_result(ssl);
@@ -258,20 +258,20 @@ static void set_library(lk_transport *t, const SSL *ssl,
     snprintf(text, sizeof text,
              "the server does not speak TLS on this port (%s)",
              reason_of(code));
-    lk__tls_why_set(t, LK_TLS_NOT_TLS, text);
+    lk__tls_error_set(t, LK_TLS_NOT_TLS, text);
   } else if (is_too_old(reason)) {
     snprintf(text, sizeof text, "the server has no TLS 1.2 or later (%s)",
              reason_of(code));
-    lk__tls_why_set(t, LK_TLS_OTHER, text);
+    lk__tls_error_set(t, LK_TLS_OTHER, text);
   } else {
-    lk__tls_why_set(t, LK_TLS_OTHER, reason_of(code));
+    lk__tls_error_set(t, LK_TLS_OTHER, reason_of(code));
   }
   if (is_memory(code))
     t->err = LK_ERR_NO_MEMORY;
 }
 
-void lk__tls_why_step(lk_transport *t, const SSL *ssl, int error,
-                      const lk_tls_facts *facts)
+void lk__tls_error_set_step(lk_transport *t, const SSL *ssl, int error,
+                            const lk_tls_step_info *facts)
 {
   unsigned long code = ERR_peek_error();
   bool live = SSL_is_init_finished(ssl);

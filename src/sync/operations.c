@@ -8,7 +8,7 @@
 void lk__sync_on_done(lk_client *client, int err, void *arg)
 {
   (void)client;
-  lk__sync_settle(arg, err);
+  lk__sync_request_complete(arg, err);
 }
 
 void lk__sync_on_stat(lk_client *client, int err, const lk_stat *stat,
@@ -17,9 +17,9 @@ void lk__sync_on_stat(lk_client *client, int err, const lk_stat *stat,
   lk_sync_request *r = arg;
 
   (void)client;
-  if (err == 0 && lk__sync_answered(r))
+  if (err == 0 && lk__sync_request_is_awaited(r))
     r->stat = *stat;
-  lk__sync_settle(r, err);
+  lk__sync_request_complete(r, err);
 }
 
 static int64_t zxid_of(const lk_client *client)
@@ -34,15 +34,16 @@ void lk__sync_on_created(lk_client *client, int err, const char *path,
 {
   lk_sync_request *r = arg;
 
-  if (err == 0 && lk__sync_answered(r)) {
-    lk_sync_result *result = lk__sync_room(r, lk__result_path_size(path), &err);
+  if (err == 0 && lk__sync_request_is_awaited(r)) {
+    lk_sync_result *result =
+        lk__sync_request_result(r, lk__result_path_size(path), &err);
 
     if (result != NULL) {
       lk__result_set_path(result, path, stat);
       result->zxid = zxid_of(client);
     }
   }
-  lk__sync_settle(r, err);
+  lk__sync_request_complete(r, err);
 }
 
 void lk__sync_on_get(lk_client *client, int err, const lk_bytes *data,
@@ -51,13 +52,14 @@ void lk__sync_on_get(lk_client *client, int err, const lk_bytes *data,
   lk_sync_request *r = arg;
 
   (void)client;
-  if (err == 0 && lk__sync_answered(r)) {
-    lk_sync_result *result = lk__sync_room(r, lk__result_data_size(data), &err);
+  if (err == 0 && lk__sync_request_is_awaited(r)) {
+    lk_sync_result *result =
+        lk__sync_request_result(r, lk__result_data_size(data), &err);
 
     if (result != NULL)
       lk__result_set_data(result, data, stat);
   }
-  lk__sync_settle(r, err);
+  lk__sync_request_complete(r, err);
 }
 
 void lk__sync_on_children(lk_client *client, int err, const lk_bytes *names,
@@ -66,14 +68,14 @@ void lk__sync_on_children(lk_client *client, int err, const lk_bytes *names,
   lk_sync_request *r = arg;
 
   (void)client;
-  if (err == 0 && lk__sync_answered(r)) {
+  if (err == 0 && lk__sync_request_is_awaited(r)) {
     lk_sync_result *result =
-        lk__sync_room(r, lk__result_names_size(names, count), &err);
+        lk__sync_request_result(r, lk__result_names_size(names, count), &err);
 
     if (result != NULL)
       lk__result_set_names(result, names, count, stat);
   }
-  lk__sync_settle(r, err);
+  lk__sync_request_complete(r, err);
 }
 
 static void on_multi(lk_client *client, int err, const lk_op_result *parts,
@@ -81,16 +83,16 @@ static void on_multi(lk_client *client, int err, const lk_op_result *parts,
 {
   lk_sync_request *r = arg;
 
-  if ((err == 0 || count > 0) && lk__sync_answered(r)) {
+  if ((err == 0 || count > 0) && lk__sync_request_is_awaited(r)) {
     lk_sync_result *result =
-        lk__sync_room(r, lk__result_parts_size(parts, count), &err);
+        lk__sync_request_result(r, lk__result_parts_size(parts, count), &err);
 
     if (result != NULL) {
       lk__result_set_parts(result, parts, count);
       result->zxid = zxid_of(client);
     }
   }
-  lk__sync_settle(r, err);
+  lk__sync_request_complete(r, err);
 }
 
 /* ---- what is asked ------------------------------------------------------- */
@@ -203,8 +205,8 @@ int lk_sync_set(lk_sync_client *c, lk_stat *out, const char *path,
   return lk__sync_request(c, &what, call, 0, NULL, out);
 }
 
-int lk_sync_children(lk_sync_client *c, lk_sync_result **out, const char *path,
-                     const lk_sync_call *call)
+int lk_sync_get_children(lk_sync_client *c, lk_sync_result **out,
+                         const char *path, const lk_sync_call *call)
 {
   const lk_sync_request what = {.ask = ask_children, .path = path};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "ev/clock.h"
+#include "net/clock.h"
 
 #include <errno.h>
 #include <sys/timerfd.h>
@@ -33,7 +33,7 @@ int64_t lk__clock_now(const lk_clock *c)
   return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-void lk__clock_ring_by(lk_clock *c, int64_t at)
+void lk__clock_set_alarm(lk_clock *c, int64_t at)
 {
   struct itimerspec when = {{0, 0}, {0, 0}};
 
@@ -49,7 +49,7 @@ void lk__clock_ring_by(lk_clock *c, int64_t at)
   timerfd_settime(c->fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-void lk__clock_rang(lk_clock *c)
+void lk__clock_clear_alarm(lk_clock *c)
 {
   uint64_t times;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "ev/origin.h"
+#include "net/fork_check.h"
 
 #include <errno.h>
 #include <string.h>
@@ -30,17 +30,17 @@ static bool draw(void *out, size_t len)
   return true;
 }
 
-lk_origin *lk__origin_new(void)
+lk_fork_check *lk__fork_check_new(void)
 {
-  lk_origin *o = mmap(NULL, sizeof *o, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  lk_fork_check *o = mmap(NULL, sizeof *o, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
   if (o == MAP_FAILED)
     return NULL;
   if (madvise(o, sizeof *o, MADV_WIPEONFORK) != 0)
     o->pid = getpid();
   if (!draw(o->pool, sizeof o->pool)) {
-    lk__origin_free(o);
+    lk__fork_check_free(o);
     return NULL;
   }
   o->left = sizeof o->pool;
@@ -48,7 +48,7 @@ lk_origin *lk__origin_new(void)
   return o;
 }
 
-bool lk__origin_forked(const lk_origin *o)
+bool lk__fork_check_in_child(const lk_fork_check *o)
 {
   return !o->here || (o->pid != 0 && o->pid != getpid());
 }
@@ -56,7 +56,7 @@ bool lk__origin_forked(const lk_origin *o)
 /* getrandom() cannot fail once it has worked, unless somebody forbids it
    later. Then what is left of the pool is stirred: not secret, still unlike
    anybody else's. */
-static void stir(lk_origin *o)
+static void stir(lk_fork_check *o)
 {
   unsigned long long sum = 0;
 
@@ -69,11 +69,11 @@ static void stir(lk_origin *o)
   }
 }
 
-void lk__origin_random(lk_origin *o, void *out, size_t len)
+void lk__fork_check_random(lk_fork_check *o, void *out, size_t len)
 {
   unsigned char *at = out;
 
-  if (lk__origin_forked(o))
+  if (lk__fork_check_in_child(o))
     o->left = 0;
   while (len > 0) {
     if (o->left == 0) {
@@ -90,7 +90,7 @@ void lk__origin_random(lk_origin *o, void *out, size_t len)
   }
 }
 
-void lk__origin_free(lk_origin *o)
+void lk__fork_check_free(lk_fork_check *o)
 {
   if (o != NULL)
     munmap(o, sizeof *o);

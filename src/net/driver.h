@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_EV_DRIVER_H
-#define LK_EV_DRIVER_H
+#ifndef LK_NET_DRIVER_H
+#define LK_NET_DRIVER_H
 
 #include <latchkey/ev.h>
 
@@ -9,10 +9,10 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/mem.h"
-#include "ev/bell.h"
-#include "ev/clock.h"
-#include "ev/origin.h"
-#include "ev/resolve.h"
+#include "net/clock.h"
+#include "net/fork_check.h"
+#include "net/resolver.h"
+#include "net/wakeup.h"
 
 /** Room for what arrives: one for all clients of a loop. */
 #define LK_EV_ROOM ((size_t)64 * 1024)
@@ -23,7 +23,7 @@ struct lk_ev {
   struct ev_loop *loop;
   size_t users; /**< who made it, each conn, and the turn at work */
   bool freed;   /**< by the one who made it */
-  lk_origin *origin;
+  lk_fork_check *origin;
   lk_clock clock;
   lk_resolver *resolver;
   unsigned char *room;
@@ -36,14 +36,14 @@ struct lk_ev {
   int64_t now;      /**< when the last one began, ms */
   ev_prepare prepare;
   ev_io alarm;
-  lk_bell bell;
+  lk_wakeup bell;
   void (*woken)(lk_ev *ev, void *arg);
   void *woken_arg;
 };
 
 static inline bool lk__ev_forked(const lk_ev *ev)
 {
-  return lk__origin_forked(ev->origin);
+  return lk__fork_check_in_child(ev->origin);
 }
 
 /** Freed when nobody uses it any more. */

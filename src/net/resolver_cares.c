@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "ev/resolve.h"
+#include "net/resolver.h"
 
 #include <ares.h>
 #include <ev.h>
@@ -13,7 +13,7 @@ typedef struct port {
   lk_link link;
 } port;
 
-struct lk_names {
+struct lk_name_service {
   const lk_mem *mem;
   struct ev_loop *loop;
   bool open;    /* there is a channel */
@@ -24,7 +24,7 @@ struct lk_names {
 };
 
 /* Our watchers keep no loop alive: each start is followed by an ev_unref(). */
-static void stop_timer(lk_names *n)
+static void stop_timer(lk_name_service *n)
 {
   if (!ev_is_active(&n->timer))
     return;
@@ -33,7 +33,7 @@ static void stop_timer(lk_names *n)
 }
 
 /* After each call into the channel: when does it want to be called next? */
-static void set_timer(lk_names *n)
+static void set_timer(lk_name_service *n)
 {
   struct timeval left;
 
@@ -55,7 +55,7 @@ static void set_timer(lk_names *n)
 
 static void on_port(struct ev_loop *loop, ev_io *w, int revents)
 {
-  lk_names *n = w->data;
+  lk_name_service *n = w->data;
   ares_socket_t fd = w->fd;
 
   (void)loop;
@@ -66,7 +66,7 @@ static void on_port(struct ev_loop *loop, ev_io *w, int revents)
 
 static void on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 {
-  lk_names *n = w->data;
+  lk_name_service *n = w->data;
 
   (void)loop;
   (void)revents;
@@ -74,7 +74,7 @@ static void on_timer(struct ev_loop *loop, ev_timer *w, int revents)
   set_timer(n);
 }
 
-static port *find(lk_names *n, ares_socket_t fd)
+static port *find(lk_name_service *n, ares_socket_t fd)
 {
   for (lk_link *l = n->ports.next; l != &n->ports; l = l->next) {
     port *p = LK_OWNER(l, port, link);
@@ -85,7 +85,7 @@ static port *find(lk_names *n, ares_socket_t fd)
   return NULL;
 }
 
-static void close_port(lk_names *n, port *p)
+static void close_port(lk_name_service *n, port *p)
 {
   if (ev_is_active(&p->io)) {
     ev_ref(n->loop);
@@ -95,7 +95,7 @@ static void close_port(lk_names *n, port *p)
   lk__mem_free(n->mem, p);
 }
 
-static port *open_port(lk_names *n)
+static port *open_port(lk_name_service *n)
 {
   port *p = lk__mem_new(n->mem, sizeof *p);
 
@@ -111,7 +111,7 @@ static port *open_port(lk_names *n)
 /* The channel says what it waits for. */
 static void on_socket(void *arg, ares_socket_t fd, int readable, int writable)
 {
-  lk_names *n = arg;
+  lk_name_service *n = arg;
   port *p = find(n, fd);
 
   if (readable == 0 && writable == 0) {
@@ -133,9 +133,10 @@ static void on_socket(void *arg, ares_socket_t fd, int readable, int writable)
   ev_unref(n->loop);
 }
 
-int lk__names_new(lk_names **out, struct ev_loop *loop, const lk_mem *mem)
+int lk__name_service_new(lk_name_service **out, struct ev_loop *loop,
+                         const lk_mem *mem)
 {
-  lk_names *n = lk__mem_new(mem, sizeof *n);
+  lk_name_service *n = lk__mem_new(mem, sizeof *n);
 
   *out = n;
   if (n == NULL)
@@ -150,7 +151,7 @@ int lk__names_new(lk_names **out, struct ev_loop *loop, const lk_mem *mem)
 
 /* A channel knows only the name servers there were when it was opened, so it
    lives no longer than the queries. */
-static int open_channel(lk_names *n)
+static int open_channel(lk_name_service *n)
 {
   struct ares_options options;
 
@@ -166,7 +167,7 @@ static int open_channel(lk_names *n)
   return status;
 }
 
-static void close_channel(lk_names *n)
+static void close_channel(lk_name_service *n)
 {
   if (!n->open)
     return;
@@ -178,20 +179,21 @@ static void close_channel(lk_names *n)
 static void on_found(void *arg, int status, int timeouts,
                      struct ares_addrinfo *found)
 {
-  lk_query *q = arg;
+  lk_name_query *q = arg;
 
   (void)timeouts;
   for (const struct ares_addrinfo_node *a = found == NULL ? NULL : found->nodes;
        a != NULL; a = a->ai_next)
-    lk__query_add(q, a->ai_addr);
+    lk__name_query_add_address(q, a->ai_addr);
   if (found != NULL)
     ares_freeaddrinfo(found);
   if (status == ARES_ECANCELLED)
     status = ARES_ENOMEM;
-  lk__query_end(q, status == ARES_SUCCESS ? NULL : ares_strerror(status));
+  lk__name_query_complete(q, status == ARES_SUCCESS ? NULL
+                                                    : ares_strerror(status));
 }
 
-void lk__names_ask(lk_names *n, lk_query *q)
+void lk__name_service_query(lk_name_service *n, lk_name_query *q)
 {
   const struct ares_addrinfo_hints hints = {
       .ai_family = AF_UNSPEC,
@@ -201,19 +203,19 @@ void lk__names_ask(lk_names *n, lk_query *q)
   int status = open_channel(n);
 
   if (status != ARES_SUCCESS) {
-    lk__query_end(q, ares_strerror(status));
+    lk__name_query_complete(q, ares_strerror(status));
     return;
   }
   ares_getaddrinfo(n->channel, q->host, NULL, &hints, on_found, q);
   set_timer(n);
 }
 
-void lk__names_rest(lk_names *n)
+void lk__name_service_idle(lk_name_service *n)
 {
   close_channel(n);
 }
 
-void lk__names_free(lk_names *n, bool forked)
+void lk__name_service_free(lk_name_service *n, bool forked)
 {
   (void)forked; /* closing sends nothing */
   close_channel(n);
