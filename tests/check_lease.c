@@ -7,11 +7,11 @@
 /* With a timeout of 4 s the gap is 1 s, and 50 ms go for drifting clocks. */
 enum { T = 4000, GAP = T / 4, DRIFT = T / 100 + 10 };
 
-static lk_lease l;
+static lk_evidence_record l;
 
 static void start(int32_t gap_ms)
 {
-  lk__lease_init(&l, gap_ms);
+  lk__evidence_init(&l, gap_ms);
 }
 
 static void answer(lk_proof proof, int64_t sent_ms, int64_t answered_ms)
@@ -21,7 +21,7 @@ static void answer(lk_proof proof, int64_t sent_ms, int64_t answered_ms)
                  .answered_ms = answered_ms,
                  .connection = 1};
 
-  lk__lease_answer(&l, &a, T);
+  lk__evidence_add(&l, &a, T);
 }
 
 /* The deadline that follows from a touch at `ms`. */
@@ -32,9 +32,9 @@ static int64_t from(int64_t ms)
 
 static void assert_until(int64_t quorum, int64_t sync, int64_t ping)
 {
-  ck_assert_int_eq(lk__lease_deadline(&l, LK_ASSURE_QUORUM), quorum);
-  ck_assert_int_eq(lk__lease_deadline(&l, LK_ASSURE_SYNC), sync);
-  ck_assert_int_eq(lk__lease_deadline(&l, LK_ASSURE_PING), ping);
+  ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_QUORUM), quorum);
+  ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_SYNC), sync);
+  ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_PING), ping);
 }
 
 START_TEST(nothing_proves_nothing)
@@ -101,9 +101,9 @@ START_TEST(beats_keep_the_deadline_half_a_timeout_ahead)
 
     answer(LK_PROOF_COMMIT, now, answered);
     if (i > 0) {
-      ck_assert_int_eq(lk__lease_deadline(&l, LK_ASSURE_QUORUM),
+      ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_QUORUM),
                        from(now - GAP - 20));
-      ck_assert_int_ge(lk__lease_deadline(&l, LK_ASSURE_QUORUM),
+      ck_assert_int_ge(lk__evidence_deadline(&l, LK_ASSURE_QUORUM),
                        answered + T / 2);
     }
     now = answered + GAP;
@@ -117,9 +117,10 @@ START_TEST(a_busy_session_renews_for_free)
   for (int64_t t = 0; t <= 20000; t += 7)
     answer(LK_PROOF_COMMIT, t, t + 3);
   /* a sample is kept for each 48th of the timeout */
-  ck_assert_int_ge(lk__lease_deadline(&l, LK_ASSURE_QUORUM),
+  ck_assert_int_ge(lk__evidence_deadline(&l, LK_ASSURE_QUORUM),
                    from(19999 - GAP - T / 48 - 10));
-  ck_assert_int_le(lk__lease_deadline(&l, LK_ASSURE_QUORUM), from(19999 - GAP));
+  ck_assert_int_le(lk__evidence_deadline(&l, LK_ASSURE_QUORUM),
+                   from(19999 - GAP));
 }
 END_TEST
 
@@ -142,8 +143,8 @@ START_TEST(answers_of_another_connection_do_not_mix)
 
   start(0);
   answer(LK_PROOF_RESUMED, 1000, 1010);
-  lk__lease_answer(&l, &a, T);
-  ck_assert_int_eq(lk__lease_deadline(&l, LK_ASSURE_QUORUM), LK_NO_LEASE);
+  lk__evidence_add(&l, &a, T);
+  ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_QUORUM), LK_NO_LEASE);
 }
 END_TEST
 
@@ -153,9 +154,9 @@ START_TEST(what_was_earned_outlives_the_connection_not_the_session)
 
   start(0);
   answer(LK_PROOF_NEW_SESSION, 0, 10);
-  lk__lease_answer(&l, &a, T);
+  lk__evidence_add(&l, &a, T);
   assert_until(from(0), from(0), from(0));
-  lk__lease_end(&l);
+  lk__evidence_end(&l);
   assert_until(LK_NO_LEASE, LK_NO_LEASE, LK_NO_LEASE);
 }
 END_TEST
@@ -178,7 +179,7 @@ START_TEST(a_shorter_timeout_takes_back_what_it_must)
 
   start(0);
   answer(LK_PROOF_NEW_SESSION, 900, 910);
-  lk__lease_answer(&l, &a, 2000);
+  lk__evidence_add(&l, &a, 2000);
   /* older evidence counts from when it was sent, not from the resume */
   assert_until(900 + 2000 - 30, 1000 + 2000 - 30, 1000 + 2000 - 30);
 }
@@ -194,15 +195,15 @@ START_TEST(a_longer_timeout_counts_for_no_evidence)
 
   start(0);
   answer(LK_PROOF_NEW_SESSION, 900, 910);
-  lk__lease_answer(&l, &a, 2000);
+  lk__evidence_add(&l, &a, 2000);
   a.connection = 3;
   a.sent_ms = 1100;
-  lk__lease_answer(&l, &a, 8000);
+  lk__evidence_add(&l, &a, 8000);
   assert_until(900 + 2000 - 30, 1100 + 2000 - 30, 1100 + 2000 - 30);
   a.connection = 4;
   a.sent_ms = 1200;
   a.proof = LK_PROOF_NEW_SESSION;
-  lk__lease_answer(&l, &a, 8000);
+  lk__evidence_add(&l, &a, 8000);
   assert_until(1200 + 8000 - 90, 1200 + 8000 - 90, 1200 + 8000 - 90);
 }
 END_TEST
@@ -212,9 +213,9 @@ START_TEST(the_gap_can_be_chosen)
   start(300);
   answer(LK_PROOF_CONTACT, 1000, 1010);
   answer(LK_PROOF_COMMIT, 1309, 1311);
-  ck_assert_int_eq(lk__lease_deadline(&l, LK_ASSURE_QUORUM), LK_NO_LEASE);
+  ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_QUORUM), LK_NO_LEASE);
   answer(LK_PROOF_COMMIT, 1310, 1312);
-  ck_assert_int_eq(lk__lease_deadline(&l, LK_ASSURE_QUORUM), from(1000));
+  ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_QUORUM), from(1000));
 }
 END_TEST
 
@@ -224,7 +225,7 @@ START_TEST(after_a_stall_the_newest_of_the_burst_counts)
   answer(LK_PROOF_CONTACT, 0, 3000); /* hung for 3 s */
   answer(LK_PROOF_CONTACT, 2990, 3002);
   answer(LK_PROOF_COMMIT, 3002 + GAP, 3010 + GAP);
-  ck_assert_int_eq(lk__lease_deadline(&l, LK_ASSURE_QUORUM), from(2990));
+  ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_QUORUM), from(2990));
 }
 END_TEST
 
@@ -234,9 +235,9 @@ START_TEST(what_follows_an_answer_at_once_does_not_hide_it)
   answer(LK_PROOF_CONTACT, 100, 107);
   answer(LK_PROOF_CONTACT, 107, 112); /* better, but too late for the next */
   answer(LK_PROOF_COMMIT, 107 + GAP, 115 + GAP);
-  ck_assert_int_eq(lk__lease_deadline(&l, LK_ASSURE_QUORUM), from(100));
+  ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_QUORUM), from(100));
   answer(LK_PROOF_COMMIT, 112 + GAP, 120 + GAP);
-  ck_assert_int_eq(lk__lease_deadline(&l, LK_ASSURE_QUORUM), from(107));
+  ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_QUORUM), from(107));
 }
 END_TEST
 
@@ -248,7 +249,7 @@ START_TEST(worse_answers_do_not_hide_the_best_one_that_follows)
   answer(LK_PROOF_CONTACT, 109, 111);
   answer(LK_PROOF_CONTACT, 110, 140); /* worse */
   answer(LK_PROOF_COMMIT, 111 + GAP, 120 + GAP);
-  ck_assert_int_eq(lk__lease_deadline(&l, LK_ASSURE_QUORUM), from(109));
+  ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_QUORUM), from(109));
 }
 END_TEST
 
@@ -259,9 +260,10 @@ START_TEST(samples_reach_back_over_a_slow_answer)
     answer(LK_PROOF_CONTACT, t, t + 5);
   /* sent 2.5 s ago: what counts is what was answered 3.5 s ago */
   answer(LK_PROOF_COMMIT, 17500, 20000);
-  ck_assert_int_ge(lk__lease_deadline(&l, LK_ASSURE_QUORUM),
+  ck_assert_int_ge(lk__evidence_deadline(&l, LK_ASSURE_QUORUM),
                    from(17500 - GAP - T / 48 - 20));
-  ck_assert_int_le(lk__lease_deadline(&l, LK_ASSURE_QUORUM), from(17500 - GAP));
+  ck_assert_int_le(lk__evidence_deadline(&l, LK_ASSURE_QUORUM),
+                   from(17500 - GAP));
 }
 END_TEST
 

@@ -154,7 +154,7 @@ void sim_attempts_disown(sim_judge *j, const lk_keeper *k)
 {
   for (sim_attempt *a = j->attempts, *next; a != NULL; a = next) {
     next = a->next;
-    if (a->ct->keeper == k) {
+    if (a->ct->lease == k) {
       disown_one(j, a);
       drop_attempt(j, a->ct);
     }
@@ -219,7 +219,7 @@ void sim_attempt_step(void *arg, const lk_contend *ct, lk_contend_event ev,
   if (a == NULL)
     a = new_attempt(j, l, ct);
   if (has_listed(ev, from))
-    see_list(a, ct->keeper->client);
+    see_list(a, ct->lease->client);
   if (ev == LK_EV_STOP)
     a->leave = why(j, a->handle);
   sim_judge_tell(j, &(sim_fact){.type = SIM_STEP,

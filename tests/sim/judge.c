@@ -160,7 +160,7 @@ static lk_assurance assurance_of(const sim_judge *j, const sim_attempt *a,
                                  const sim_entry *e)
 {
   if (a != NULL)
-    return a->ct->keeper->config.assurance;
+    return a->ct->lease->config.assurance;
   return e->by == NULL ? LK_ASSURE_QUORUM
                        : j->world->processes[e->by->process].assurance;
 }

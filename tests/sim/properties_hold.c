@@ -33,7 +33,7 @@ static void judge_holder(sim_judge *j, const sim_handle *h)
   int64_t limit;
 
   if (margin == 0)
-    margin = lk__keeper_timeout_ms(h->keeper) / MARGIN;
+    margin = lk__lease_timeout_ms(h->keeper) / MARGIN;
   limit = lk_lock_deadline(h->lock) - margin + SLACK_MS;
 
   if (lk_lock_get_state(h->lock) == LK_LOCK_HELD &&
@@ -77,8 +77,8 @@ void sim_lease_pause(sim_judge *j, const sim_fact *f)
 /* A gap above half of the timeout leaves less. */
 static int64_t quarter_of(const lk_keeper *k)
 {
-  int64_t timeout = lk__keeper_timeout_ms(k);
-  int64_t spare = (timeout - lk__keeper_gap_ms(k)) / 2;
+  int64_t timeout = lk__lease_timeout_ms(k);
+  int64_t spare = (timeout - lk__lease_gap_ms(k)) / 2;
 
   return spare < timeout / 4 ? spare : timeout / 4;
 }
@@ -103,7 +103,7 @@ void sim_grant_lease(sim_judge *j, const sim_fact *f)
  * trouble came before its first beat. */
 static bool is_short(const sim_handle *h)
 {
-  int32_t timeout = lk__keeper_timeout_ms(h->keeper);
+  int32_t timeout = lk__lease_timeout_ms(h->keeper);
 
   return h->granted_for_ms < timeout / 4 + timeout / MARGIN &&
          sim_process_clock(h->process) < h->granted_ms + timeout / 4;

@@ -63,7 +63,7 @@ static const sim_entry *idle_node(const sim_judge *j, const sim_life *l,
     if (e->behind != l || e->lock_at != (int)h->seats[0].lock_at)
       continue;
     a = sim_attempt_for(j, e);
-    if (a != NULL && a->ct->keeper == h->keeper && lk__contend_holds(a->ct))
+    if (a != NULL && a->ct->lease == h->keeper && lk__contend_holds(a->ct))
       return e;
   }
   return NULL;

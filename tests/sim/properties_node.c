@@ -326,7 +326,7 @@ static void note_before(const sim_judge *j, sim_attempt *a)
 {
   a->nbefore = 0;
   for (const sim_attempt *o = j->attempts; o != NULL; o = o->next) {
-    if (o->ct->keeper == a->ct->keeper && is_released(o) &&
+    if (o->ct->lease == a->ct->lease && is_released(o) &&
         strcmp(o->ct->dir, a->ct->dir) == 0 &&
         a->nbefore < sizeof a->before / sizeof *a->before)
       a->before[a->nbefore++] = o->ct;
@@ -356,7 +356,7 @@ static size_t count_due(const sim_judge *j, const sim_life *l)
 
   for (const sim_attempt *a = j->attempts; a != NULL && first != NULL;
        a = a->next)
-    n += a->life == l && a->ct->keeper == first && is_released(a);
+    n += a->life == l && a->ct->lease == first && is_released(a);
   return n;
 }
 

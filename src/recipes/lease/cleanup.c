@@ -16,7 +16,7 @@
 /* Nothing of ours is left, or (`err`) it stays until the session ends. */
 static void finish(lk_contend *ct, int err)
 {
-  lk_keeper *k = ct->keeper;
+  lk_keeper *k = ct->lease;
   const lk_owner *owner = ct->owner;
   void *arg = ct->owner_arg;
 
@@ -31,7 +31,7 @@ static void finish(lk_contend *ct, int err)
 /* A request for the removal ended with an error that is not good news. */
 static void trouble(lk_contend *ct, int err)
 {
-  if (ct->keeper->freed) {
+  if (ct->lease->freed) {
     finish(ct, 0);
     return;
   }
@@ -101,19 +101,19 @@ static void look_closer(lk_contend *ct, const lk_bytes *names, size_t count)
   if (err == 0)
     err = lk__enter_searching(ct);
   if (err != 0)
-    lk__pending_searched(ct, err);
+    lk__cleanup_searched(ct, err);
 }
 
-void lk__pending_searched(lk_contend *ct, int err)
+void lk__cleanup_searched(lk_contend *ct, int err)
 {
   ct->looking = false;
   if (err != 0)
     trouble(ct, err);
   else
-    lk__pending_go(ct);
+    lk__cleanup_go(ct);
 }
 
-void lk__pending_listed(lk_contend *ct, int err, const lk_bytes *names,
+void lk__cleanup_listed(lk_contend *ct, int err, const lk_bytes *names,
                         size_t count)
 {
   lk_bytes ours = {NULL, 0};
@@ -135,11 +135,11 @@ void lk__pending_listed(lk_contend *ct, int err, const lk_bytes *names,
     finish(ct, 0);
   } else {
     lk__contend_adopt(ct, ours);
-    lk__pending_go(ct);
+    lk__cleanup_go(ct);
   }
 }
 
-void lk__pending_read(lk_contend *ct, int err, const lk_stat *stat)
+void lk__cleanup_read(lk_contend *ct, int err, const lk_stat *stat)
 {
   if (!ct->looking)
     return; /* the read that belonged to the create */
@@ -155,7 +155,7 @@ void lk__pending_read(lk_contend *ct, int err, const lk_stat *stat)
     ct->own = LK_OWN_MADE;
     ct->token = (uint64_t)stat->czxid; /* nobody else here claims it now */
     ct->seen_on = lk_client_connection(lk__contend_client(ct));
-    lk__pending_go(ct);
+    lk__cleanup_go(ct);
   }
 }
 
@@ -167,9 +167,9 @@ static void remove_own(lk_contend *ct)
     ask_delete(ct);
 }
 
-void lk__pending_go(lk_contend *ct)
+void lk__cleanup_go(lk_contend *ct)
 {
-  bool online = lk__keeper_online(ct->keeper);
+  bool online = lk__lease_is_online(ct->lease);
 
   switch (ct->own) {
   case LK_OWN_NONE: finish(ct, 0); return;
@@ -183,6 +183,6 @@ void lk__pending_go(lk_contend *ct)
       remove_own(ct);
     break;
   }
-  if (!online && ct->keeper->freed)
+  if (!online && ct->lease->freed)
     finish(ct, 0); /* there is nobody to come back */
 }

@@ -5,15 +5,15 @@
 
 enum { DRIFT_PERCENT = 1, DRIFT_MS = 10 };
 
-void lk__lease_init(lk_lease *l, int32_t gap_ms)
+void lk__evidence_init(lk_evidence_record *l, int32_t gap_ms)
 {
   memset(l, 0, sizeof *l);
   l->wanted_gap_ms = gap_ms;
-  lk__lease_end(l);
+  lk__evidence_end(l);
 }
 
 /* The samples of a connection end with it. */
-static void forget(lk_lease *l)
+static void forget(lk_evidence_record *l)
 {
   l->count = 0;
   l->first = 0;
@@ -21,16 +21,16 @@ static void forget(lk_lease *l)
   l->resumed_ms = LK_NO_LEASE;
 }
 
-void lk__lease_end(lk_lease *l)
+void lk__evidence_end(lk_evidence_record *l)
 {
   forget(l);
   l->timeout_ms = 0;
-  for (size_t i = 0; i < LK_LEASE_LEVELS; i++)
+  for (size_t i = 0; i < LK_EVIDENCE_LEVELS; i++)
     l->evidence_ms[i] = LK_NO_LEASE;
 }
 
 /* Two clocks may differ in speed. */
-int64_t lk__lease_deadline(const lk_lease *l, lk_assurance level)
+int64_t lk__evidence_deadline(const lk_evidence_record *l, lk_assurance level)
 {
   if (l->evidence_ms[level] == LK_NO_LEASE)
     return LK_NO_LEASE;
@@ -40,9 +40,9 @@ int64_t lk__lease_deadline(const lk_lease *l, lk_assurance level)
 
 /* The session was touched at `sent_ms` or later: proven at `level`, and so at
  * all weaker ones. */
-static void raise(lk_lease *l, lk_assurance level, int64_t sent_ms)
+static void raise(lk_evidence_record *l, lk_assurance level, int64_t sent_ms)
 {
-  for (size_t i = level; i < LK_LEASE_LEVELS; i++) {
+  for (size_t i = level; i < LK_EVIDENCE_LEVELS; i++) {
     if (sent_ms > l->evidence_ms[i])
       l->evidence_ms[i] = sent_ms;
   }
@@ -52,19 +52,19 @@ static void raise(lk_lease *l, lk_assurance level, int64_t sent_ms)
  * on. A longer one never does: a leader that is elected later starts with the
  * timeout that the session was created with, and what the server before reports
  * late sets the one that it knows. */
-static void adopt_timeout(lk_lease *l, int32_t timeout_ms)
+static void adopt_timeout(lk_evidence_record *l, int32_t timeout_ms)
 {
   if (l->timeout_ms == 0 || timeout_ms < l->timeout_ms)
     l->timeout_ms = timeout_ms;
 }
 
-static const lk_sample *sample(const lk_lease *l, size_t i)
+static const lk_evidence_sample *sample(const lk_evidence_record *l, size_t i)
 {
-  return &l->samples[(l->first + i) % LK_LEASE_SAMPLES];
+  return &l->samples[(l->first + i) % LK_EVIDENCE_SAMPLES];
 }
 
 /* When the newest request was sent that was answered a gap before `ms`. */
-static int64_t touched_before(const lk_lease *l, int64_t ms)
+static int64_t touched_before(const lk_evidence_record *l, int64_t ms)
 {
   int64_t gap = l->wanted_gap_ms > 0 ? l->wanted_gap_ms : l->timeout_ms / 4;
 
@@ -75,7 +75,8 @@ static int64_t touched_before(const lk_lease *l, int64_t ms)
   return LK_NO_LEASE;
 }
 
-static bool is_better(const lk_sample *new, const lk_sample *old)
+static bool is_better(const lk_evidence_sample *new,
+                      const lk_evidence_sample *old)
 {
   return new->sent_ms - old->sent_ms > new->answered_ms - old->answered_ms;
 }
@@ -83,10 +84,12 @@ static bool is_better(const lk_sample *new, const lk_sample *old)
 /* Two samples are kept for each 48th of the timeout: the first, which counts
  * for what is sent just a gap later, as beats are; and the best, which was sent
  * later by more than it was answered later. */
-static void remember(lk_lease *l, int64_t sent_ms, int64_t answered_ms)
+static void remember(lk_evidence_record *l, int64_t sent_ms,
+                     int64_t answered_ms)
 {
-  lk_sample new = {sent_ms, answered_ms};
-  lk_sample *last = &l->samples[(l->first + l->count - 1) % LK_LEASE_SAMPLES];
+  lk_evidence_sample new = {sent_ms, answered_ms};
+  lk_evidence_sample *last =
+      &l->samples[(l->first + l->count - 1) % LK_EVIDENCE_SAMPLES];
   bool follows = l->count > 0 && answered_ms < l->bucket_ms;
 
   if (follows && !is_better(&new, last))
@@ -95,18 +98,18 @@ static void remember(lk_lease *l, int64_t sent_ms, int64_t answered_ms)
     *last = new;
     return;
   }
-  if (l->count == LK_LEASE_SAMPLES) {
-    l->first = (l->first + 1) % LK_LEASE_SAMPLES;
+  if (l->count == LK_EVIDENCE_SAMPLES) {
+    l->first = (l->first + 1) % LK_EVIDENCE_SAMPLES;
     l->count--;
   }
-  l->samples[(l->first + l->count) % LK_LEASE_SAMPLES] = new;
+  l->samples[(l->first + l->count) % LK_EVIDENCE_SAMPLES] = new;
   l->count++;
   l->bucket_full = follows;
   if (!follows)
-    l->bucket_ms = answered_ms + l->timeout_ms / LK_LEASE_BUCKETS;
+    l->bucket_ms = answered_ms + l->timeout_ms / LK_EVIDENCE_BUCKETS;
 }
 
-static void commit(lk_lease *l, int64_t sent_ms)
+static void commit(lk_evidence_record *l, int64_t sent_ms)
 {
   raise(l, LK_ASSURE_QUORUM, touched_before(l, sent_ms));
   /* Revalidation touched the session at the leader itself, and the commit
@@ -114,14 +117,15 @@ static void commit(lk_lease *l, int64_t sent_ms)
   raise(l, LK_ASSURE_QUORUM, l->resumed_ms);
 }
 
-void lk__lease_answer(lk_lease *l, const lk_answer *a, int32_t timeout_ms)
+void lk__evidence_add(lk_evidence_record *l, const lk_answer *a,
+                      int32_t timeout_ms)
 {
   if (a->proof == LK_PROOF_NONE)
     return;
   if (a->connection != l->connection)
     forget(l);
   if (a->proof == LK_PROOF_NEW_SESSION)
-    lk__lease_end(l);
+    lk__evidence_end(l);
   l->connection = a->connection;
   adopt_timeout(l, timeout_ms);
   switch (a->proof) {

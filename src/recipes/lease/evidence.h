@@ -16,20 +16,20 @@
  */
 
 enum {
-  LK_LEASE_BUCKETS = 48, /**< spread over one session timeout */
-  LK_LEASE_SAMPLES = 2 * LK_LEASE_BUCKETS,
-  LK_LEASE_LEVELS = LK_ASSURE_PING + 1
+  LK_EVIDENCE_BUCKETS = 48, /**< spread over one session timeout */
+  LK_EVIDENCE_SAMPLES = 2 * LK_EVIDENCE_BUCKETS,
+  LK_EVIDENCE_LEVELS = LK_ASSURE_PING + 1
 };
 
 #define LK_NO_LEASE INT64_MIN
 
 /** A request that was answered. */
-typedef struct lk_sample {
+typedef struct lk_evidence_sample {
   int64_t sent_ms;
   int64_t answered_ms;
-} lk_sample;
+} lk_evidence_sample;
 
-typedef struct lk_lease {
+typedef struct lk_evidence_record {
   int32_t wanted_gap_ms; /**< 0: a quarter of the session timeout */
   int32_t timeout_ms;    /**< the smallest that was negotiated in this session;
                               0: none was */
@@ -38,23 +38,24 @@ typedef struct lk_lease {
                               session on it; or LK_NO_LEASE */
   /** By lk_assurance: when the newest request was sent that proves that the
       session lived; or LK_NO_LEASE. That of a weaker one is never earlier. */
-  int64_t evidence_ms[LK_LEASE_LEVELS];
+  int64_t evidence_ms[LK_EVIDENCE_LEVELS];
   int64_t bucket_ms; /**< when the newest samples' share of time ends */
   bool bucket_full;  /**< it has two */
   size_t first;      /**< oldest sample */
   size_t count;
-  lk_sample samples[LK_LEASE_SAMPLES];
-} lk_lease;
+  lk_evidence_sample samples[LK_EVIDENCE_SAMPLES];
+} lk_evidence_record;
 
-void lk__lease_init(lk_lease *l, int32_t gap_ms);
+void lk__evidence_init(lk_evidence_record *l, int32_t gap_ms);
 /** A request, a ping or a handshake was answered. `timeout_ms` is the session
     timeout now. On another connection the evidence stays, and ages. */
-void lk__lease_answer(lk_lease *l, const lk_answer *a, int32_t timeout_ms);
+void lk__evidence_add(lk_evidence_record *l, const lk_answer *a,
+                      int32_t timeout_ms);
 /** Until when the evidence of `level` proves that the session lives: when it
     was sent, plus the smallest timeout of the session, less what two clocks may
     differ by. LK_NO_LEASE: there is no evidence. */
-int64_t lk__lease_deadline(const lk_lease *l, lk_assurance level);
+int64_t lk__evidence_deadline(const lk_evidence_record *l, lk_assurance level);
 /** The session is over. */
-void lk__lease_end(lk_lease *l);
+void lk__evidence_end(lk_evidence_record *l);
 
 #endif

@@ -65,7 +65,7 @@ static void on_multi(lk_client *c, int err, const lk_op_result *results,
   if (!k->freed)
     judge_multi(k, k->beat_chunk++, err, results, count);
   on_beat_end(k);
-  lk__keeper_unref(k);
+  lk__lease_unref(k);
 }
 
 static bool send_checks(lk_keeper *k, const lk_op *ops, size_t count)
@@ -75,7 +75,7 @@ static bool send_checks(lk_keeper *k, const lk_op *ops, size_t count)
   if (lk_multi(k->client, ops, count, NULL, on_multi, k) != 0)
     return false; /* the next beat tries again */
   k->beat_out++;
-  lk__keeper_ref(k);
+  lk__lease_ref(k);
   return true;
 }
 
@@ -88,7 +88,7 @@ static void ask_checks(lk_keeper *k)
   size_t bytes = 0;
   size_t chunk = 0;
 
-  for (lk_contend *ct = NULL; (ct = lk__keeper_next(k, ct)) != NULL;) {
+  for (lk_contend *ct = NULL; (ct = lk__lease_next_contender(k, ct)) != NULL;) {
     if (!holds(ct))
       continue;
     ct->beat = k->beat_no;
@@ -117,7 +117,7 @@ static void on_sync(lk_client *c, int err, void *arg)
   k->beat_out--;
   k->beat_rest = k->beat_rest || err == LK_ERR_THROTTLED;
   on_beat_end(k);
-  lk__keeper_unref(k);
+  lk__lease_unref(k);
 }
 
 static void ask_sync(lk_keeper *k)
@@ -125,7 +125,7 @@ static void ask_sync(lk_keeper *k)
   if (lk_sync(k->client, "/", NULL, on_sync, k) != 0)
     return;
   k->beat_out++;
-  lk__keeper_ref(k);
+  lk__lease_ref(k);
 }
 
 /* ---- who waits --------------------------------------------------------- */
@@ -145,7 +145,7 @@ static const lk_contend *next_to_hold(const lk_keeper *k)
   const lk_contend *ct = NULL;
 
   do
-    ct = lk__keeper_next(k, ct);
+    ct = lk__lease_next_contender(k, ct);
   while (ct != NULL && !is_next(ct));
   return ct;
 }
@@ -175,7 +175,7 @@ static void ask_check(lk_keeper *k, const lk_contend *ct)
   if (lk_multi(k->client, &check, 1, NULL, on_waiting_check, k) != 0)
     return;
   k->beat_out++;
-  lk__keeper_ref(k);
+  lk__lease_ref(k);
 }
 
 static void beat_waiting(lk_keeper *k)
@@ -201,7 +201,7 @@ static void beat(lk_keeper *k)
     beat_waiting(k);
     return;
   }
-  for (lk_contend *ct = NULL; (ct = lk__keeper_next(k, ct)) != NULL;) {
+  for (lk_contend *ct = NULL; (ct = lk__lease_next_contender(k, ct)) != NULL;) {
     if (holds(ct))
       lk__contend_supervise(ct);
   }
@@ -214,7 +214,7 @@ static void beat(lk_keeper *k)
 
 static void start(lk_keeper *k, int64_t at_ms)
 {
-  lk__keeper_start_timer(k, &k->beat, at_ms);
+  lk__lease_start_timer(k, &k->beat, at_ms);
   k->beat_set = true;
 }
 
@@ -224,11 +224,11 @@ static void start(lk_keeper *k, int64_t at_ms)
 static int64_t due_for(const lk_keeper *k, int64_t until_ms)
 {
   int64_t now = lk_client_now(k->client);
-  int64_t quarter = lk__keeper_timeout_ms(k) / 4;
+  int64_t quarter = lk__lease_timeout_ms(k) / 4;
 
   if (until_ms == LK_NO_LEASE)
     return now + quarter;
-  int64_t left = lk__keeper_doubt_ms(k, until_ms) - now - quarter;
+  int64_t left = lk__lease_unsure_ms(k, until_ms) - now - quarter;
 
   if (left <= -quarter || left >= quarter)
     return now + quarter;
@@ -240,12 +240,12 @@ static int64_t due(const lk_keeper *k)
   int64_t waits = LK_NO_LEASE;
 
   if (k->parked > 0)
-    waits = lk__lease_deadline(&k->lease, waiting_level(k));
+    waits = lk__evidence_deadline(&k->evidence, waiting_level(k));
   int64_t at = due_for(k, waits);
 
   if (k->held == 0)
     return at;
-  for (lk_contend *ct = NULL; (ct = lk__keeper_next(k, ct)) != NULL;) {
+  for (lk_contend *ct = NULL; (ct = lk__lease_next_contender(k, ct)) != NULL;) {
     int64_t his = ct->state == LK_CONTEND_HELD
                       ? due_for(k, lk__contend_deadline(ct))
                       : at;
@@ -258,17 +258,17 @@ static int64_t due(const lk_keeper *k)
 
 static bool wanted(const lk_keeper *k)
 {
-  if (k->freed || k->detached || !lk__keeper_online(k))
+  if (k->freed || k->detached || !lk__lease_is_online(k))
     return false;
   return k->held > 0 ||
          (k->parked > 0 && k->config.assurance != LK_ASSURE_PING);
 }
 
-void lk__beat_plan(lk_keeper *k)
+void lk__heartbeat_plan(lk_keeper *k)
 {
   if (!wanted(k)) {
     if (k->beat_set)
-      lk__keeper_stop_timer(k, &k->beat);
+      lk__lease_stop_timer(k, &k->beat);
     k->beat_set = false;
   } else if (!k->beat_set && k->beat_out == 0) {
     start(k, due(k));
@@ -280,20 +280,20 @@ void lk__beat_plan(lk_keeper *k)
 static int64_t first_due(const lk_keeper *k)
 {
   int64_t now = lk_client_now(k->client);
-  int64_t deadline = lk__keeper_deadline(k);
+  int64_t deadline = lk__lease_deadline(k);
 
   if (deadline == LK_NO_LEASE)
     return due_for(k, deadline);
-  int64_t left = lk__keeper_doubt_ms(k, deadline) - now;
+  int64_t left = lk__lease_unsure_ms(k, deadline) - now;
 
-  if (left > 0 && left < lk__keeper_timeout_ms(k) / 4)
+  if (left > 0 && left < lk__lease_timeout_ms(k) / 4)
     return now;
   return due_for(k, deadline);
 }
 
-void lk__beat_granted(lk_contend *ct)
+void lk__heartbeat_granted(lk_contend *ct)
 {
-  lk_keeper *k = ct->keeper;
+  lk_keeper *k = ct->lease;
   int64_t at = first_due(k);
 
   if (at < ct->read_due_ms)
@@ -302,31 +302,31 @@ void lk__beat_granted(lk_contend *ct)
     start(k, at);
 }
 
-void lk__beat_put_off(lk_keeper *k)
+void lk__heartbeat_put_off(lk_keeper *k)
 {
   if (k->beat_set && k->held == 1)
     start(k, due(k));
 }
 
-bool lk__beat_now(lk_keeper *k)
+bool lk__heartbeat_now(lk_keeper *k)
 {
   if (!wanted(k) || k->beat_out > 0)
     return false;
   if (k->beat_set)
-    lk__keeper_stop_timer(k, &k->beat);
+    lk__lease_stop_timer(k, &k->beat);
   k->beat_set = false;
   beat(k);
-  lk__beat_plan(k);
+  lk__heartbeat_plan(k);
   return true;
 }
 
-void lk__beat_fire(lk_client *c, void *arg)
+void lk__heartbeat_fire(lk_client *c, void *arg)
 {
   lk_keeper *k = arg;
 
   (void)c;
   k->beat_set = false;
-  (void)lk__beat_now(k);
+  (void)lk__heartbeat_now(k);
 }
 
 /* One of a beat's requests has ended. */
@@ -335,9 +335,9 @@ static void on_beat_end(lk_keeper *k)
   if (k->beat_out > 0 || k->freed)
     return;
   if (k->beat_again)
-    (void)lk__beat_now(k);
+    (void)lk__heartbeat_now(k);
   else if (k->beat_rest && wanted(k) && !k->beat_set)
     start(k, lk_client_now(k->client) + REST_MS);
   else
-    lk__beat_plan(k);
+    lk__heartbeat_plan(k);
 }

@@ -8,13 +8,13 @@
 
 /* ---- attempts ---------------------------------------------------------- */
 
-void lk__keeper_add(lk_keeper *k, lk_contend *ct)
+void lk__lease_add_contender(lk_keeper *k, lk_contend *ct)
 {
   lk__safe_list_add(&k->contends, &ct->link);
-  lk__keeper_ref(k);
+  lk__lease_ref(k);
 }
 
-void lk__keeper_remove(lk_keeper *k, lk_contend *ct)
+void lk__lease_remove_contender(lk_keeper *k, lk_contend *ct)
 {
   lk__safe_list_remove(&k->contends, &ct->link);
 }
@@ -45,10 +45,10 @@ static bool is_held(lk_contend_state s)
   return s == LK_CONTEND_HELD || s == LK_CONTEND_UNSURE;
 }
 
-void lk__keeper_count(const lk_contend *ct, lk_contend_state from,
-                      lk_contend_state to)
+void lk__lease_count_contender(const lk_contend *ct, lk_contend_state from,
+                               lk_contend_state to)
 {
-  lk_keeper *k = ct->keeper;
+  lk_keeper *k = ct->lease;
 
   k->held += is_held(to);
   k->held -= is_held(from);
@@ -58,10 +58,10 @@ void lk__keeper_count(const lk_contend *ct, lk_contend_state from,
   k->parked -= is_parked(ct, from);
   k->leaving += to == LK_CONTEND_LEAVING;
   k->leaving -= from == LK_CONTEND_LEAVING;
-  lk__beat_plan(k);
+  lk__heartbeat_plan(k);
 }
 
-int64_t *lk__keeper_scratch(lk_keeper *k, size_t count)
+int64_t *lk__lease_scratch(lk_keeper *k, size_t count)
 {
   if (count > SIZE_MAX / sizeof *k->scratch)
     return NULL;
@@ -79,13 +79,13 @@ int64_t *lk__keeper_scratch(lk_keeper *k, size_t count)
 
 /* ---- timers ------------------------------------------------------------ */
 
-void lk__keeper_start_timer(lk_keeper *k, lk_timer *t, int64_t at_ms)
+void lk__lease_start_timer(lk_keeper *k, lk_timer *t, int64_t at_ms)
 {
   if (!k->detached && lk_client_state(k->client) != LK_STATE_CLOSED)
     lk_timer_start(k->client, t, at_ms);
 }
 
-void lk__keeper_stop_timer(lk_keeper *k, lk_timer *t)
+void lk__lease_stop_timer(lk_keeper *k, lk_timer *t)
 {
   if (!k->detached)
     lk_timer_stop(k->client, t);
@@ -93,69 +93,69 @@ void lk__keeper_stop_timer(lk_keeper *k, lk_timer *t)
 
 /* ---- the lease --------------------------------------------------------- */
 
-int32_t lk__keeper_timeout_ms(const lk_keeper *k)
+int32_t lk__lease_timeout_ms(const lk_keeper *k)
 {
-  return k->lease.timeout_ms > 0 ? k->lease.timeout_ms
-                                 : lk_client_timeout_ms(k->client);
+  return k->evidence.timeout_ms > 0 ? k->evidence.timeout_ms
+                                    : lk_client_timeout_ms(k->client);
 }
 
-int64_t lk__keeper_gap_ms(const lk_keeper *k)
+int64_t lk__lease_gap_ms(const lk_keeper *k)
 {
-  return k->config.gap_ms > 0 ? k->config.gap_ms : lk__keeper_timeout_ms(k) / 4;
+  return k->config.gap_ms > 0 ? k->config.gap_ms : lk__lease_timeout_ms(k) / 4;
 }
 
-int64_t lk__keeper_doubt_ms(const lk_keeper *k, int64_t deadline_ms)
+int64_t lk__lease_unsure_ms(const lk_keeper *k, int64_t deadline_ms)
 {
   int64_t margin = k->config.margin_ms > 0 ? k->config.margin_ms
-                                           : lk__keeper_timeout_ms(k) / 8;
+                                           : lk__lease_timeout_ms(k) / 8;
 
   return deadline_ms == LK_NO_LEASE ? LK_NO_LEASE : deadline_ms - margin;
 }
 
-int64_t lk__keeper_deadline(const lk_keeper *k)
+int64_t lk__lease_deadline(const lk_keeper *k)
 {
-  return lk__lease_deadline(&k->lease, k->config.assurance);
+  return lk__evidence_deadline(&k->evidence, k->config.assurance);
 }
 
 /* A gap above half of the timeout never leaves a quarter: half of what it
  * leaves must do. */
 static int64_t grant_needs_ms(const lk_keeper *k)
 {
-  int64_t timeout = lk__keeper_timeout_ms(k);
-  int64_t spare = (timeout - lk__keeper_gap_ms(k)) / 2;
+  int64_t timeout = lk__lease_timeout_ms(k);
+  int64_t spare = (timeout - lk__lease_gap_ms(k)) / 2;
 
   return spare < timeout / 4 ? spare : timeout / 4;
 }
 
-bool lk__keeper_may_grant(const lk_keeper *k, int64_t now_ms)
+bool lk__lease_may_grant(const lk_keeper *k, int64_t now_ms)
 {
-  int64_t deadline = lk__keeper_deadline(k);
+  int64_t deadline = lk__lease_deadline(k);
 
   return deadline != LK_NO_LEASE && now_ms < deadline &&
          deadline - now_ms >= grant_needs_ms(k);
 }
 
-void lk__keeper_watch(lk_keeper *k, const lk_contend *ct)
+void lk__lease_watch_deadline(lk_keeper *k, const lk_contend *ct)
 {
-  int64_t at = lk__keeper_doubt_ms(k, lk__contend_deadline(ct));
+  int64_t at = lk__lease_unsure_ms(k, lk__contend_deadline(ct));
 
   if (at >= k->watch_at_ms)
     return;
   k->watch_at_ms = at;
-  lk__keeper_start_timer(k, &k->watchdog, at);
+  lk__lease_start_timer(k, &k->watchdog, at);
 }
 
 static void watch_held(lk_keeper *k)
 {
-  for (lk_contend *ct = NULL; (ct = lk__keeper_next(k, ct)) != NULL;) {
+  for (lk_contend *ct = NULL; (ct = lk__lease_next_contender(k, ct)) != NULL;) {
     if (ct->state == LK_CONTEND_HELD)
-      lk__keeper_watch(k, ct);
+      lk__lease_watch_deadline(k, ct);
   }
 }
 
 static void tell_awaiting(lk_keeper *k)
 {
-  if (!k->awaited || !lk__keeper_may_grant(k, lk_client_clock(k->client)))
+  if (!k->awaited || !lk__lease_may_grant(k, lk_client_clock(k->client)))
     return;
   k->awaited = false;
   for_each(k, lk__contend_stop_await);
@@ -168,45 +168,45 @@ static void on_watchdog(lk_client *c, void *arg)
   lk_keeper *k = arg;
 
   (void)c;
-  lk__keeper_ref(k);
+  lk__lease_ref(k);
   k->watch_at_ms = INT64_MAX;
   tell_awaiting(k);
   for_each(k, lk__contend_review);
   if (!k->detached)
     watch_held(k);
-  lk__keeper_unref(k);
+  lk__lease_unref(k);
 }
 
 /* In the next turn, where all may call the user. */
 static void look_now(lk_keeper *k)
 {
   k->watch_at_ms = lk_client_now(k->client);
-  lk__keeper_start_timer(k, &k->watchdog, k->watch_at_ms);
+  lk__lease_start_timer(k, &k->watchdog, k->watch_at_ms);
 }
 
 static void on_answer(lk_client *c, const lk_answer *a, void *arg)
 {
   lk_keeper *k = arg;
-  int64_t before = lk__keeper_deadline(k);
-  int32_t timeout_before = k->lease.timeout_ms;
+  int64_t before = lk__lease_deadline(k);
+  int32_t timeout_before = k->evidence.timeout_ms;
 
-  lk__keeper_check(k); /* no callback is running */
+  lk__lease_check(k); /* no callback is running */
   if (a->proof == LK_PROOF_NONE)
     return;
   if (a->zxid > 0 && (uint64_t)a->zxid > k->seen_zxid)
     k->seen_zxid = (uint64_t)a->zxid;
   if (k->over != 0)
     return;
-  lk__lease_answer(&k->lease, a, lk_client_timeout_ms(c));
-  if ((k->unsure > 0 || k->awaited) && lk__keeper_deadline(k) > before)
+  lk__evidence_add(&k->evidence, a, lk_client_timeout_ms(c));
+  if ((k->unsure > 0 || k->awaited) && lk__lease_deadline(k) > before)
     look_now(k);
-  else if (k->lease.timeout_ms != timeout_before)
+  else if (k->evidence.timeout_ms != timeout_before)
     watch_held(k); /* deadlines and margins are others, perhaps earlier */
 }
 
 /* ---- the session ------------------------------------------------------- */
 
-bool lk__keeper_online(const lk_keeper *k)
+bool lk__lease_is_online(const lk_keeper *k)
 {
   return k->over == 0 && lk_client_state(k->client) == LK_STATE_CONNECTED;
 }
@@ -223,14 +223,14 @@ static void connected(lk_keeper *k)
 {
   for_each(k, leave);
   if (k->held > 0)
-    (void)lk__beat_now(k);
+    (void)lk__heartbeat_now(k);
   for_each(k, lk__contend_go);
-  lk__beat_plan(k);
+  lk__heartbeat_plan(k);
 }
 
 static void suspended(lk_keeper *k)
 {
-  lk__beat_plan(k);
+  lk__heartbeat_plan(k);
   for_each(k, lk__contend_break);
 }
 
@@ -238,10 +238,10 @@ static void suspended(lk_keeper *k)
  * wiped: its zxids cannot be compared with those seen so far. */
 static void expired(lk_keeper *k)
 {
-  lk__lease_end(&k->lease);
+  lk__evidence_end(&k->evidence);
   k->seen_zxid = 0;
-  lk__beat_plan(k);
-  lk__keeper_start_timer(k, &k->final, lk_client_now(k->client));
+  lk__heartbeat_plan(k);
+  lk__lease_start_timer(k, &k->final, lk_client_now(k->client));
   for_each(k, lk__contend_expire);
 }
 
@@ -258,22 +258,22 @@ static void on_final(lk_client *c, void *arg)
 
   if (lk_client_state(c) != LK_STATE_EXPIRED)
     return;
-  lk__keeper_ref(k);
+  lk__lease_ref(k);
   k->over = LK_ERR_CLOSED;
   for_each(k, end_waiting);
-  lk__keeper_unref(k);
+  lk__lease_unref(k);
 }
 
 static void close_one(lk_contend *ct)
 {
-  lk__contend_close(ct, ct->keeper->over);
+  lk__contend_close(ct, ct->lease->over);
 }
 
 static void stop_timers(lk_keeper *k)
 {
-  lk__keeper_stop_timer(k, &k->watchdog);
-  lk__keeper_stop_timer(k, &k->final);
-  lk__keeper_stop_timer(k, &k->beat);
+  lk__lease_stop_timer(k, &k->watchdog);
+  lk__lease_stop_timer(k, &k->final);
+  lk__lease_stop_timer(k, &k->beat);
   k->beat_set = false;
   k->watch_at_ms = INT64_MAX;
 }
@@ -281,7 +281,7 @@ static void stop_timers(lk_keeper *k)
 static void ended(lk_keeper *k, int err)
 {
   k->over = err;
-  lk__lease_end(&k->lease);
+  lk__evidence_end(&k->evidence);
   stop_timers(k);
   for_each(k, close_one);
 }
@@ -304,20 +304,20 @@ static void closed(lk_keeper *k)
     detach(k);
 }
 
-void lk__keeper_listen_more(lk_keeper *k, lk_listener *l)
+void lk__lease_attach_listener(lk_keeper *k, lk_listener *l)
 {
   k->listening++;
   lk_client_attach(k->client, l);
 }
 
-void lk__keeper_listen_less(lk_keeper *k, lk_listener *l)
+void lk__lease_detach_listener(lk_keeper *k, lk_listener *l)
 {
   lk_client_detach(k->client, l);
   k->listening--;
 }
 
 /* Last of all, when what it was told has been done. */
-void lk__keeper_listened(lk_keeper *k)
+void lk__lease_listener_done(lk_keeper *k)
 {
   if (k->closed && !k->detached && k->listening == 0)
     detach(k);
@@ -336,12 +336,12 @@ static void on_closing(lk_client *c, void *arg)
   lk_keeper *k = arg;
 
   (void)c;
-  lk__keeper_ref(k);
+  lk__lease_ref(k);
   k->over = LK_ERR_CLOSED;
-  lk__lease_end(&k->lease);
+  lk__evidence_end(&k->evidence);
   stop_timers(k);
   for_each(k, close_unless_leaving);
-  lk__keeper_unref(k);
+  lk__lease_unref(k);
 }
 
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
@@ -350,7 +350,7 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
 
   (void)c;
   (void)err;
-  lk__keeper_ref(k);
+  lk__lease_ref(k);
   switch (state) {
   case LK_STATE_CONNECTING:
   case LK_STATE_READ_ONLY: break;
@@ -360,7 +360,7 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   case LK_STATE_AUTH_FAILED: ended(k, LK_ERR_AUTH_FAILED); break;
   case LK_STATE_CLOSED: closed(k); break;
   }
-  lk__keeper_unref(k);
+  lk__lease_unref(k);
 }
 
 /* ---- other keepers of the client --------------------------------------- */
@@ -406,13 +406,13 @@ static const lk_keeper *next_keeper(const lk_keeper *k)
   return l->arg;
 }
 
-lk_contend *lk__keeper_next_of_all(const lk_keeper *k, const lk_contend *ct)
+lk_contend *lk__lease_next_of_all(const lk_keeper *k, const lk_contend *ct)
 {
-  const lk_keeper *at = ct == NULL ? k : ct->keeper;
-  lk_contend *next = lk__keeper_next(at, ct);
+  const lk_keeper *at = ct == NULL ? k : ct->lease;
+  lk_contend *next = lk__lease_next_contender(at, ct);
 
   while (next == NULL && (at = next_keeper(at)) != k)
-    next = lk__keeper_next(at, NULL);
+    next = lk__lease_next_contender(at, NULL);
   return next;
 }
 
@@ -421,7 +421,7 @@ lk_contend *lk__keeper_next_of_all(const lk_keeper *k, const lk_contend *ct)
 static bool acceptable(const lk_keeper_config *config)
 {
   return config->margin_ms >= 0 && config->gap_ms >= 0 &&
-         (unsigned)config->assurance < LK_LEASE_LEVELS;
+         (unsigned)config->assurance < LK_EVIDENCE_LEVELS;
 }
 
 /* A keeper may be late: the client has had its say already. */
@@ -429,7 +429,7 @@ static void join(lk_keeper *k)
 {
   switch (lk_client_state(k->client)) {
   case LK_STATE_EXPIRED:
-    lk__keeper_start_timer(k, &k->final, lk_client_now(k->client));
+    lk__lease_start_timer(k, &k->final, lk_client_now(k->client));
     break;
   case LK_STATE_AUTH_FAILED: k->over = LK_ERR_AUTH_FAILED; break;
   case LK_STATE_CLOSED: /* it tells nothing any more, also when it is freed */
@@ -471,19 +471,19 @@ int lk_keeper_new(lk_keeper **out, lk_client *client,
       .state = on_state, .answer = on_answer, .closing = on_closing, .arg = k};
   k->watchdog = (lk_timer){.fire = on_watchdog, .arg = k};
   k->final = (lk_timer){.fire = on_final, .arg = k};
-  k->beat = (lk_timer){.fire = lk__beat_fire, .arg = k};
-  lk__lease_init(&k->lease, own.gap_ms);
+  k->beat = (lk_timer){.fire = lk__heartbeat_fire, .arg = k};
+  lk__evidence_init(&k->evidence, own.gap_ms);
   join(k);
   *out = k;
   return 0;
 }
 
-void lk__keeper_ref(lk_keeper *k)
+void lk__lease_ref(lk_keeper *k)
 {
   k->refs++;
 }
 
-void lk__keeper_unref(lk_keeper *k)
+void lk__lease_unref(lk_keeper *k)
 {
   lk_mem mem = k->mem;
 
@@ -505,7 +505,7 @@ void lk_keeper_free(lk_keeper *k)
     lk_client_detach(k->client, &k->listener);
     for_each(k, leave);
   }
-  lk__keeper_unref(k);
+  lk__lease_unref(k);
 }
 
 lk_client *lk_keeper_client(const lk_keeper *k)
@@ -515,7 +515,7 @@ lk_client *lk_keeper_client(const lk_keeper *k)
 
 int64_t lk_keeper_deadline(const lk_keeper *k)
 {
-  return lk__keeper_deadline(k);
+  return lk__lease_deadline(k);
 }
 
 void lk_keeper_set_margin(lk_keeper *k, int32_t margin_ms)

@@ -23,7 +23,7 @@ struct lk_keeper {
   lk_listener presence; /* by it the keepers of a client find each other, until
                            the last attempt of this one is over */
   bool present;         /* it is attached */
-  lk_lease lease;
+  lk_evidence_record evidence;
   uint64_t seen_zxid; /* of any answer in this session, the largest */
 
   lk_link locals;        /* queues in this process: lk_local */
@@ -57,48 +57,48 @@ struct lk_keeper {
   void *on_step_arg;
 };
 
-void lk__keeper_ref(lk_keeper *k);
+void lk__lease_ref(lk_keeper *k);
 /** An attempt hears of the client itself, behind the keeper; and no more. */
-void lk__keeper_listen_more(lk_keeper *k, lk_listener *l);
-void lk__keeper_listen_less(lk_keeper *k, lk_listener *l);
+void lk__lease_attach_listener(lk_keeper *k, lk_listener *l);
+void lk__lease_detach_listener(lk_keeper *k, lk_listener *l);
 /** Whoever has listened less has no timer left, nor has its owner. */
-void lk__keeper_listened(lk_keeper *k);
-void lk__keeper_unref(lk_keeper *k);
+void lk__lease_listener_done(lk_keeper *k);
+void lk__lease_unref(lk_keeper *k);
 /** All timers of what hangs on a keeper: none is started once the client is
     closed, when their owners have been told to stop them, nor is the client
     touched once the keeper is detached from it. */
-void lk__keeper_start_timer(lk_keeper *k, lk_timer *t, int64_t at_ms);
-void lk__keeper_stop_timer(lk_keeper *k, lk_timer *t);
+void lk__lease_start_timer(lk_keeper *k, lk_timer *t, int64_t at_ms);
+void lk__lease_stop_timer(lk_keeper *k, lk_timer *t);
 /** Requests can be made, leave at once, and meet a quorum. */
-bool lk__keeper_online(const lk_keeper *k);
+bool lk__lease_is_online(const lk_keeper *k);
 /** Memory for `count` numbers until the next call, or NULL. */
-int64_t *lk__keeper_scratch(lk_keeper *k, size_t count);
+int64_t *lk__lease_scratch(lk_keeper *k, size_t count);
 /** When a lock with a lease until `deadline_ms` becomes unsure. */
-int64_t lk__keeper_doubt_ms(const lk_keeper *k, int64_t deadline_ms);
+int64_t lk__lease_unsure_ms(const lk_keeper *k, int64_t deadline_ms);
 /** The session timeout by which leases are counted: the smallest that was
     negotiated in this session. */
-int32_t lk__keeper_timeout_ms(const lk_keeper *k);
+int32_t lk__lease_timeout_ms(const lk_keeper *k);
 /** What lies between a request and the one that proves it. */
-int64_t lk__keeper_gap_ms(const lk_keeper *k);
+int64_t lk__lease_gap_ms(const lk_keeper *k);
 /** The lease deadline by the assurance asked for, or LK_NO_LEASE. */
-int64_t lk__keeper_deadline(const lk_keeper *k);
+int64_t lk__lease_deadline(const lk_keeper *k);
 /** Whether a grant at `now_ms` leaves its holder enough of the lease: a quarter
     of the session timeout. Otherwise a check of the own node comes first; see
     "The lease" in doc/architecture.md. */
-bool lk__keeper_may_grant(const lk_keeper *k, int64_t now_ms);
+bool lk__lease_may_grant(const lk_keeper *k, int64_t now_ms);
 
-void lk__keeper_add(lk_keeper *k, lk_contend *ct);
-void lk__keeper_remove(lk_keeper *k, lk_contend *ct);
+void lk__lease_add_contender(lk_keeper *k, lk_contend *ct);
+void lk__lease_remove_contender(lk_keeper *k, lk_contend *ct);
 /** An attempt changed its state. */
-void lk__keeper_count(const lk_contend *ct, lk_contend_state from,
-                      lk_contend_state to);
+void lk__lease_count_contender(const lk_contend *ct, lk_contend_state from,
+                               lk_contend_state to);
 /** Something is held that may run out: see that the watchdog knows. */
-void lk__keeper_watch(lk_keeper *k, const lk_contend *ct);
+void lk__lease_watch_deadline(lk_keeper *k, const lk_contend *ct);
 
 /** The one behind `ct`, or for NULL the first; NULL: there is none. For loops
     that call nobody; others need an lk_walk. */
-static inline lk_contend *lk__keeper_next(const lk_keeper *k,
-                                          const lk_contend *ct)
+static inline lk_contend *lk__lease_next_contender(const lk_keeper *k,
+                                                   const lk_contend *ct)
 {
   const lk_link *all = &k->contends.members;
   lk_link *l = ct == NULL ? all->next : ct->link.next;
@@ -108,13 +108,13 @@ static inline lk_contend *lk__keeper_next(const lk_keeper *k,
 
 /** The same for the attempts of all keepers of the client, beginning with those
     of `k`, which may be freed already. */
-lk_contend *lk__keeper_next_of_all(const lk_keeper *k, const lk_contend *ct);
+lk_contend *lk__lease_next_of_all(const lk_keeper *k, const lk_contend *ct);
 
 #ifdef LK_DEBUG
 /** No contender waits for nothing; otherwise end the process. */
-void lk__keeper_check(const lk_keeper *k);
+void lk__lease_check(const lk_keeper *k);
 #else
-static inline void lk__keeper_check(const lk_keeper *k)
+static inline void lk__lease_check(const lk_keeper *k)
 {
   (void)k;
 }
@@ -123,14 +123,14 @@ static inline void lk__keeper_check(const lk_keeper *k)
 /* ---- beat.c ------------------------------------------------------------ */
 
 /** Start or stop the beat by what there is to prove. */
-void lk__beat_plan(lk_keeper *k);
+void lk__heartbeat_plan(lk_keeper *k);
 /** It is held, with a lease that may be short. */
-void lk__beat_granted(lk_contend *ct);
+void lk__heartbeat_granted(lk_contend *ct);
 /** Something else proved the lease just now: the next beat a quarter of the
     session timeout from here. */
-void lk__beat_put_off(lk_keeper *k);
+void lk__heartbeat_put_off(lk_keeper *k);
 /** Beat at once. false: one is under way already, or there is no need. */
-bool lk__beat_now(lk_keeper *k);
-void lk__beat_fire(lk_client *c, void *arg);
+bool lk__heartbeat_now(lk_keeper *k);
+void lk__heartbeat_fire(lk_client *c, void *arg);
 
 #endif

@@ -9,29 +9,29 @@
 
 void lk__local_unref(lk_local *q)
 {
-  lk_keeper *k = q->keeper;
+  lk_keeper *k = q->lease;
 
   if (--q->refs > 0)
     return;
   lk__list_remove(&q->link);
-  lk__keeper_stop_timer(k, &q->soon);
+  lk__lease_stop_timer(k, &q->soon);
   lk__options_free(&q->options, &k->mem);
   lk__give(&k->mem, q);
-  lk__keeper_unref(k);
+  lk__lease_unref(k);
 }
 
 void lk__local_soon(lk_local *q)
 {
-  lk_keeper *k = q->keeper;
+  lk_keeper *k = q->lease;
 
   if (!k->detached)
-    lk__keeper_start_timer(k, &q->soon, lk_client_now(k->client));
+    lk__lease_start_timer(k, &q->soon, lk_client_now(k->client));
 }
 
 void lk__locals_stop_timers(lk_keeper *k)
 {
   for (lk_link *l = k->locals.next; l != &k->locals; l = l->next)
-    lk__keeper_stop_timer(k, &LK_OWNER(l, lk_local, link)->soon);
+    lk__lease_stop_timer(k, &LK_OWNER(l, lk_local, link)->soon);
 }
 
 /* ---- the node ---------------------------------------------------------- */
@@ -60,12 +60,12 @@ static void aim(lk_local *q)
 static void want(lk_local *q)
 {
   while (lk__turn_first(q) != NULL && q->node == NULL) {
-    if (q->keeper->over != 0) {
-      lk__turn_end_first(q, q->keeper->over);
+    if (q->lease->over != 0) {
+      lk__turn_end_first(q, q->lease->over);
       continue;
     }
     aim(q);
-    q->node = lk__contend_new(q->keeper, &q->options.what, &of_queue, q);
+    q->node = lk__contend_new(q->lease, &q->options.what, &of_queue, q);
     if (q->node == NULL) {
       lk__turn_end_first(q, LK_ERR_NO_MEMORY);
       continue;
@@ -120,11 +120,11 @@ static void grant(lk_local *q)
 /* To the first who waits, once the lease is long enough. */
 static void hand_over(lk_local *q)
 {
-  lk_keeper *k = q->keeper;
+  lk_keeper *k = q->lease;
 
   if (!may_keep(q)) {
     give_back(q);
-  } else if (lk__keeper_may_grant(k, lk_client_clock(k->client))) {
+  } else if (lk__lease_may_grant(k, lk_client_clock(k->client))) {
     q->handoffs++;
     grant(q);
   } else {
@@ -172,7 +172,7 @@ static void on_ended(void *arg, int err)
 
   q->refs++;
   part(q);
-  if (q->keeper->over != 0 || err == LK_ERR_SESSION_EXPIRED)
+  if (q->lease->over != 0 || err == LK_ERR_SESSION_EXPIRED)
     end_all(q, err);
   else
     lk__turn_end_first(q, err);
@@ -369,7 +369,7 @@ static bool is_same_queue(const lk_options *a, const lk_options *b)
 
 static lk_local *find(const lk_lock *l)
 {
-  lk_link *all = &l->keeper->locals;
+  lk_link *all = &l->lease->locals;
 
   for (lk_link *at = all->next; at != all; at = at->next) {
     lk_local *q = LK_OWNER(at, lk_local, link);
@@ -382,7 +382,7 @@ static lk_local *find(const lk_lock *l)
 
 static lk_local *open(lk_lock *l, const lk_lock_config *config)
 {
-  lk_keeper *k = l->keeper;
+  lk_keeper *k = l->lease;
   lk_local *q = lk__take(&k->mem, sizeof *q);
 
   if (q == NULL)
@@ -393,12 +393,12 @@ static lk_local *open(lk_lock *l, const lk_lock_config *config)
     lk__give(&k->mem, q);
     return NULL;
   }
-  q->keeper = k;
+  q->lease = k;
   q->soon = (lk_timer){.fire = on_soon, .arg = q};
   lk__safe_list_init(&q->waiters);
   lk__list_init(&q->ends);
   lk__list_add(&k->locals, &q->link);
-  lk__keeper_ref(k);
+  lk__lease_ref(k);
   return q;
 }
 

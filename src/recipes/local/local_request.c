@@ -9,7 +9,7 @@
 
 lk_turn *lk__turn_new(lk_local *q, lk_lock *l, const lk_owner *who)
 {
-  lk_turn *t = lk__take(&q->keeper->mem, sizeof *t);
+  lk_turn *t = lk__take(&q->lease->mem, sizeof *t);
 
   if (t == NULL)
     return NULL;
@@ -31,7 +31,7 @@ void lk__turn_unref(lk_turn *t)
     return;
   if (t->node != NULL)
     lk__contend_unref(t->node);
-  lk__give(&q->keeper->mem, t);
+  lk__give(&q->lease->mem, t);
   lk__local_unref(q);
 }
 

@@ -27,7 +27,7 @@ typedef struct lk_turn {
 
 struct lk_local {
   lk_link link; /**< in the keeper's list */
-  lk_keeper *keeper;
+  lk_keeper *lease;
   size_t refs;          /**< handles, turns, whoever is inside */
   lk_options options;   /**< of the handle that was the first */
   lk_contend *node;     /**< wanted or held; or NULL */

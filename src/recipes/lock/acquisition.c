@@ -23,11 +23,11 @@ bool lk__attempt_unsure(const lk_attempt *a)
 
 bool lk__attempt_try(lk_attempt *a)
 {
-  lk_keeper *k = a->parts[0]->keeper;
+  lk_keeper *k = a->parts[0]->lease;
 
   a->whole = true;
   a->whole = lk__attempt_holds(a) && !lk__attempt_unsure(a);
-  if (a->whole && !lk__keeper_may_grant(k, lk_client_clock(k->client))) {
+  if (a->whole && !lk__lease_may_grant(k, lk_client_clock(k->client))) {
     a->whole = false;
     lk__contend_await(a->parts[0]);
   }

@@ -23,7 +23,7 @@ typedef struct lk_question {
 } lk_question;
 
 struct lk_lock {
-  lk_keeper *keeper;
+  lk_keeper *lease;
   lk_options options; /**< what its attempts are for */
   void (*on_event)(lk_lock *l, const lk_lock_event *event, void *arg);
   void *arg;

@@ -102,7 +102,7 @@ static void on_news(void *arg, const lk_news *news)
   if (is_old(l, news->type))
     return;
   if (news->type == LK_NEWS_NEAR_LIMIT)
-    lk_client_log(l->keeper->client, LK_LOG_WARNING, LK_ERR_SEQ_UNSAFE,
+    lk_client_log(l->lease->client, LK_LOG_WARNING, LK_ERR_SEQ_UNSAFE,
                   "a queue's sequence counter is past half of its range: let "
                   "the queue run empty and delete its directory");
   else

@@ -13,13 +13,13 @@ enum {
 
 static void destroy(lk_lock *l)
 {
-  lk_keeper *k = l->keeper;
+  lk_keeper *k = l->lease;
 
   lk__options_free(&l->options, &k->mem);
   if (l->free_plan != NULL)
     l->free_plan(l->plan, &k->mem);
   lk__give(&k->mem, l);
-  lk__keeper_unref(k);
+  lk__lease_unref(k);
 }
 
 void lk__lock_enter(lk_lock *l)
@@ -51,14 +51,14 @@ void lk__lock_call(lk_lock *l, lk_waiter *w, int err)
 
 static void start_timer(lk_lock *l, lk_timer *t, int64_t in_ms)
 {
-  lk_keeper *k = l->keeper;
+  lk_keeper *k = l->lease;
 
-  lk__keeper_start_timer(k, t, lk_client_clock(k->client) + in_ms);
+  lk__lease_start_timer(k, t, lk_client_clock(k->client) + in_ms);
 }
 
 void lk__lock_stop_timer(lk_lock *l, lk_timer *t)
 {
-  lk__keeper_stop_timer(l->keeper, t);
+  lk__lease_stop_timer(l->lease, t);
 }
 
 lk_attempt *lk__lock_part(lk_lock *l)
@@ -148,7 +148,7 @@ static void on_soon(lk_client *c, void *arg)
 
 static lk_attempt *make_contend(lk_lock *l, const lk_owner *who)
 {
-  lk_contend *ct = lk__contend_new(l->keeper, &l->options.what, who, l);
+  lk_contend *ct = lk__contend_new(l->lease, &l->options.what, who, l);
 
   if (ct == NULL)
     return NULL;
@@ -169,8 +169,8 @@ static int make_lock(lk_lock **out, lk_keeper *k, const char *path,
 
   if (l == NULL)
     return LK_ERR_NO_MEMORY;
-  l->keeper = k;
-  lk__keeper_ref(k);
+  l->lease = k;
+  lk__lease_ref(k);
   l->timeout = (lk_timer){.fire = on_timeout, .arg = l};
   l->release_timeout = (lk_timer){.fire = on_release_timeout, .arg = l};
   l->soon = (lk_timer){.fire = on_soon, .arg = l};
@@ -278,7 +278,7 @@ static int acquire_first(lk_lock *l, bool once, int64_t deadline_ms,
   l->again = false;
   lk__lock_await(&l->acquire, done, arg);
   if (deadline_ms != INT64_MAX)
-    lk__keeper_start_timer(l->keeper, &l->timeout, deadline_ms);
+    lk__lease_start_timer(l->lease, &l->timeout, deadline_ms);
   return 0;
 }
 
@@ -302,7 +302,7 @@ static int acquire_late(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
                         void *arg)
 {
   const lk_call call = {.size = sizeof call, .deadline_ms = deadline_ms};
-  int err = lk_exists(l->keeper->client, l->options.path, &call, on_late, l);
+  int err = lk_exists(l->lease->client, l->options.path, &call, on_late, l);
 
   if (err != 0)
     return err;
@@ -318,8 +318,8 @@ static int acquire_refusal(const lk_lock *l)
 {
   if (l->freed)
     return LK_ERR_CLOSED;
-  if (l->keeper->over != 0)
-    return l->keeper->over;
+  if (l->lease->over != 0)
+    return l->lease->over;
   if (l->lost || l->acquire.waits || (l->attempt != NULL && !lk__lock_holds(l)))
     return LK_ERR_STATE;
   return l->partner != NULL && !lk__lock_holds(l) ? lk__lock_beside(l) : 0;
@@ -341,7 +341,7 @@ int lk_lock_acquire(lk_lock *l, int64_t timeout_ms, lk_lock_cb done, void *arg)
 
   if (err != 0)
     return err;
-  int64_t now = lk_client_clock(l->keeper->client);
+  int64_t now = lk_client_clock(l->lease->client);
   bool once = timeout_ms == 0;
   int64_t deadline_ms = once ? INT64_MAX : lk__timeout_after(now, timeout_ms);
 
@@ -355,7 +355,7 @@ int lk_lock_acquire_until(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
 
   if (err != 0)
     return err;
-  int64_t now = lk_client_clock(l->keeper->client);
+  int64_t now = lk_client_clock(l->lease->client);
 
   return acquire(l, now, lk__timeout_until(now, deadline_ms), false, done, arg);
 }
@@ -385,7 +385,7 @@ static void release_last(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
     lk__lock_await(&l->release, done, arg);
     l->released = a;
     if (deadline_ms != INT64_MAX)
-      lk__keeper_start_timer(l->keeper, &l->release_timeout, deadline_ms);
+      lk__lease_start_timer(l->lease, &l->release_timeout, deadline_ms);
   }
   stop(a, done != NULL);
   lk__lock_end_verify(l, LK_ERR_NOT_HELD);
@@ -429,7 +429,7 @@ int lk_lock_release(lk_lock *l, lk_lock_cb done, void *arg)
 
   if (err != 0)
     return err;
-  int64_t now = lk_client_clock(l->keeper->client);
+  int64_t now = lk_client_clock(l->lease->client);
 
   release(l, lk__timeout_after(now, RELEASE_MS), done, arg);
   return 0;
@@ -442,7 +442,7 @@ int lk_lock_release_until(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
 
   if (err != 0)
     return err;
-  int64_t now = lk_client_clock(l->keeper->client);
+  int64_t now = lk_client_clock(l->lease->client);
 
   release(l, lk__timeout_until(now, deadline_ms), done, arg);
   return 0;
@@ -464,7 +464,7 @@ lk_lock_state lk_lock_get_state(const lk_lock *l)
 bool lk_lock_ok(const lk_lock *l)
 {
   return lk__lock_holds(l) &&
-         lk_client_clock(l->keeper->client) < lk__attempt_deadline(l->attempt);
+         lk_client_clock(l->lease->client) < lk__attempt_deadline(l->attempt);
 }
 
 int64_t lk_lock_deadline(const lk_lock *l)

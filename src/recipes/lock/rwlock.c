@@ -7,7 +7,7 @@
 #include <latchkey/rwlock.h>
 
 struct lk_rwlock {
-  lk_keeper *keeper;
+  lk_keeper *lease;
   lk_lock *read;
   lk_lock *write;
 };
@@ -41,8 +41,8 @@ int lk_rwlock_new(lk_rwlock **out, lk_keeper *k, const char *path,
 
   if (rw == NULL)
     return LK_ERR_NO_MEMORY;
-  rw->keeper = k;
-  lk__keeper_ref(k);
+  rw->lease = k;
+  lk__lease_ref(k);
   err = lk__lock_make(&rw->read, k, path, &own, LK_MULTILOCK_READ);
 
   if (err == 0)
@@ -63,7 +63,7 @@ void lk_rwlock_free(lk_rwlock *rw)
 {
   if (rw == NULL)
     return;
-  lk_keeper *k = rw->keeper;
+  lk_keeper *k = rw->lease;
   lk_lock *read = rw->read;
   lk_lock *write = rw->write;
 
@@ -74,7 +74,7 @@ void lk_rwlock_free(lk_rwlock *rw)
     write->partner = NULL;
   lk_lock_free(read);
   lk_lock_free(write);
-  lk__keeper_unref(k);
+  lk__lease_unref(k);
 }
 
 lk_lock *lk_rwlock_read(const lk_rwlock *rw)

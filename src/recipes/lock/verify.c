@@ -24,7 +24,7 @@ static lk_op *guard(const lk_attempt *a, const lk_mem *mem, const lk_op *ops,
 static int ask(lk_lock *l, const lk_op *ops, size_t count, const lk_call *call,
                lk_multi_cb answered, lk_question **out)
 {
-  const lk_mem *mem = &l->keeper->mem;
+  const lk_mem *mem = &l->lease->mem;
   lk_attempt *a = l->attempt;
 
   if (l->lost)
@@ -39,7 +39,7 @@ static int ask(lk_lock *l, const lk_op *ops, size_t count, const lk_call *call,
 
   if (q != NULL && all != NULL) {
     q->attempt = a;
-    err = lk_multi(l->keeper->client, all, a->count + count, call, answered, q);
+    err = lk_multi(l->lease->client, all, a->count + count, call, answered, q);
   }
   lk__give(mem, all);
   if (err != 0) {
@@ -55,7 +55,7 @@ static void forget(lk_question *q)
 {
   lk_attempt *a = q->attempt;
 
-  lk__give(&a->parts[0]->keeper->mem, q);
+  lk__give(&a->parts[0]->lease->mem, q);
   a->kind->unref(a);
 }
 
@@ -117,8 +117,8 @@ static void supervise(lk_lock *l)
   lk_attempt *a = l->attempt;
 
   for (size_t i = 0; i < a->count; i++) {
-    a->parts[i]->read_due_ms = lk_client_now(l->keeper->client);
-    if (lk__keeper_online(l->keeper))
+    a->parts[i]->read_due_ms = lk_client_now(l->lease->client);
+    if (lk__lease_is_online(l->lease))
       lk__contend_supervise(a->parts[i]);
   }
 }

@@ -21,14 +21,14 @@ void lk__team_ref(lk_team *t)
 
 void lk__team_unref(lk_team *t)
 {
-  lk_keeper *k = t->keeper;
+  lk_keeper *k = t->lease;
 
   if (--t->refs > 0)
     return;
   for (size_t i = 0; i < t->attempt.count; i++)
     lk__contend_unref(t->parts[i]);
   lk__give(&k->mem, t);
-  lk__keeper_unref(k);
+  lk__lease_unref(k);
 }
 
 static void tell(lk_team *t, const lk_news *news)
@@ -89,11 +89,11 @@ void lk__team_drop(lk_team *t, size_t from)
 static void close(lk_team *t)
 {
   t->over = true;
-  if (t->keeper->detached)
+  if (t->lease->detached)
     return;
-  lk__keeper_stop_timer(t->keeper, &t->rest);
+  lk__lease_stop_timer(t->lease, &t->rest);
   if (t->listens)
-    lk__keeper_listen_less(t->keeper, &t->listener);
+    lk__lease_detach_listener(t->lease, &t->listener);
   t->listens = false;
 }
 
@@ -120,7 +120,7 @@ void lk__team_end(lk_team *t, int err)
   stop_parts(t);
   if (told != NULL)
     told(t->owner_arg, err);
-  lk__keeper_listened(t->keeper);
+  lk__lease_listener_done(t->lease);
   lk__team_unref(t);
 }
 
@@ -132,7 +132,7 @@ static void start_over(lk_team *t, int err)
 
   bool expired = err == LK_ERR_SESSION_EXPIRED;
 
-  if (t->keeper->over != 0 ||
+  if (t->lease->over != 0 ||
       (expired ? t->config->fail_on_expiry : ++t->misses == MAX_MISSES)) {
     lk__team_end(t, err);
     return;
@@ -289,7 +289,7 @@ lk_contend *lk__mate_new(lk_team *t, size_t index)
 
   m->team = t;
   m->index = index;
-  return lk__contend_new(t->keeper, &t->config->members[index], &mate, m);
+  return lk__contend_new(t->lease, &t->config->members[index], &mate, m);
 }
 
 /* ---- what the owner wants ---------------------------------------------- */
@@ -327,10 +327,10 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
       lk__round_begin(t);
     break;
   case LK_STATE_EXPIRED:
-    lk__keeper_start_timer(t->keeper, &t->rest, lk_client_now(c));
+    lk__lease_start_timer(t->lease, &t->rest, lk_client_now(c));
     break;
   case LK_STATE_AUTH_FAILED:
-  case LK_STATE_CLOSED: lk__team_end(t, t->keeper->over); break;
+  case LK_STATE_CLOSED: lk__team_end(t, t->lease->over); break;
   case LK_STATE_CONNECTING:
   case LK_STATE_READ_ONLY:
   case LK_STATE_SUSPENDED: break;
@@ -343,7 +343,7 @@ static void on_closing(lk_client *c, void *arg)
   lk_team *t = arg;
 
   (void)c;
-  lk__team_end(t, t->keeper->over);
+  lk__team_end(t, t->lease->over);
 }
 
 static void begin(lk_attempt *a)
@@ -351,7 +351,7 @@ static void begin(lk_attempt *a)
   lk_team *t = of(a);
 
   t->listens = true;
-  lk__keeper_listen_more(t->keeper, &t->listener);
+  lk__lease_attach_listener(t->lease, &t->listener);
   lk__round_begin(t);
 }
 
@@ -364,7 +364,7 @@ static void stop(lk_attempt *a, bool wait)
   if (!wait)
     t->owner = NULL;
   close(t);
-  lk__keeper_listened(t->keeper);
+  lk__lease_listener_done(t->lease);
   if (wait)
     t->leaving = count;
   t->refs += t->leaving;
@@ -408,8 +408,8 @@ lk_team *lk__team_new(lk_keeper *k, lk_team_config *config,
     return NULL;
   t->parts = (lk_contend **)(void *)(t->mates + config->count);
   t->attempt = (lk_attempt){.kind = &team, .parts = t->parts};
-  t->keeper = k;
-  lk__keeper_ref(k);
+  t->lease = k;
+  lk__lease_ref(k);
   t->refs = 1;
   t->owner = owner;
   t->owner_arg = arg;

@@ -30,7 +30,7 @@ typedef struct lk_mate {
 
 struct lk_team {
   lk_attempt attempt; /* of the contends there are: those of the first mates */
-  lk_keeper *keeper;
+  lk_keeper *lease;
   size_t refs; /* the owner's, a multi's, callers, and those of nodes that will
                   tell when they are gone */
   const lk_owner *owner;

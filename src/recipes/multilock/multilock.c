@@ -94,7 +94,7 @@ static bool unite(lk_team_config *t)
 static lk_attempt *make(lk_lock *l, const lk_owner *who)
 {
   plan *p = l->plan;
-  lk_team *t = lk__team_new(l->keeper, &p->team, who, l);
+  lk_team *t = lk__team_new(l->lease, &p->team, who, l);
 
   p->team.once = l->options.what.once;
   for (size_t i = 0; i < p->team.count; i++)

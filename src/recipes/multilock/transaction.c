@@ -14,12 +14,12 @@ enum { MAX_MISSING = 10, REST_MS = 100 };
 
 static void trouble(lk_team *t, int err)
 {
-  lk_keeper *k = t->keeper;
+  lk_keeper *k = t->lease;
 
   switch (lk__trouble_of(err)) {
   case LK_TROUBLE_BROKEN: break; /* the listener goes on */
   case LK_TROUBLE_BUSY:
-    lk__keeper_start_timer(k, &t->rest, lk_client_clock(k->client) + REST_MS);
+    lk__lease_start_timer(k, &t->rest, lk_client_clock(k->client) + REST_MS);
     break;
   case LK_TROUBLE_FATAL: lk__team_end(t, err); break;
   }
@@ -49,7 +49,7 @@ static void judge_failed(lk_team *t, int err, int parent_err)
 static int deliver(lk_team *t, int err, const lk_op_result *results,
                    size_t count)
 {
-  const lk_answer *a = lk_client_answer(t->keeper->client);
+  const lk_answer *a = lk_client_answer(t->lease->client);
   uint64_t zxid = a == NULL ? 0 : (uint64_t)a->zxid;
   int parent_err = 0;
 
@@ -95,7 +95,7 @@ static void on_round(lk_client *c, int err, const lk_op_result *results,
 static int ask_round(lk_team *t)
 {
   size_t count = t->attempt.count - t->fresh;
-  lk_op *ops = lk__take(&t->keeper->mem, count * sizeof *ops);
+  lk_op *ops = lk__take(&t->lease->mem, count * sizeof *ops);
   int err = ops == NULL ? LK_ERR_NO_MEMORY : 0;
 
   for (size_t i = 0; i < count && err == 0; i++) {
@@ -107,14 +107,14 @@ static int ask_round(lk_team *t)
                           LK_EPHEMERAL | LK_SEQUENTIAL);
   }
   if (err == 0)
-    err = lk_multi(t->keeper->client, ops, count, NULL, on_round, t);
-  lk__give(&t->keeper->mem, ops);
+    err = lk_multi(t->lease->client, ops, count, NULL, on_round, t);
+  lk__give(&t->lease->mem, ops);
   return err;
 }
 
 void lk__round_begin(lk_team *t)
 {
-  if (t->over || t->asked || t->orphans > 0 || !lk__keeper_online(t->keeper))
+  if (t->over || t->asked || t->orphans > 0 || !lk__lease_is_online(t->lease))
     return;
   t->fresh = t->attempt.count;
   for (size_t i = t->fresh; i < t->config->count; i++) {

@@ -14,7 +14,7 @@ static void draw_name(lk_contend *ct)
 
   if (lk__contend_is_fixed(ct))
     return;
-  lk_client_random(ct->keeper->client, random, sizeof random);
+  lk_client_random(ct->lease->client, random, sizeof random);
   lk__name_prefix(ct->unique, ct->prefix, random);
   if (ct->data == NULL)
     memcpy(lk__contend_name(ct), ct->prefix, strlen(ct->prefix));
@@ -39,7 +39,7 @@ static void on_rest(lk_client *c, void *arg)
 
   (void)c;
   lk__contend_ref(ct);
-  if (lk__keeper_online(ct->keeper))
+  if (lk__lease_is_online(ct->lease))
     lk__contend_go(ct);
   lk__contend_unref(ct);
 }
@@ -98,7 +98,7 @@ lk_contend *lk__contend_new(lk_keeper *k, const lk_contend_config *config,
   ct->self = ct;
   ct->attempt = (lk_attempt){
       .kind = &one_node, .whole = true, .parts = &ct->self, .count = 1};
-  ct->keeper = k;
+  ct->lease = k;
   ct->refs = 1;
   ct->owner = owner;
   ct->owner_arg = arg;
@@ -119,7 +119,7 @@ lk_contend *lk__contend_new(lk_keeper *k, const lk_contend_config *config,
   if (in_data)
     join_data(ct, config->data);
   draw_name(ct);
-  lk__keeper_add(k, ct);
+  lk__lease_add_contender(k, ct);
   return ct;
 }
 
@@ -130,7 +130,7 @@ void lk__contend_ref(lk_contend *ct)
 
 void lk__contend_unref(lk_contend *ct)
 {
-  lk_keeper *k = ct->keeper;
+  lk_keeper *k = ct->lease;
 
   if (--ct->refs > 0)
     return;
@@ -139,7 +139,7 @@ void lk__contend_unref(lk_contend *ct)
   lk__search_free(ct);
   lk__give(&k->mem, ct->ahead.block);
   lk__give(&k->mem, ct);
-  lk__keeper_unref(k);
+  lk__lease_unref(k);
 }
 
 lk_bytes lk__contend_base(const lk_contend *ct)
@@ -161,7 +161,7 @@ bool lk__contend_doubtful(const lk_contend *ct)
 
 lk_client *lk__contend_client(const lk_contend *ct)
 {
-  return ct->keeper->client;
+  return ct->lease->client;
 }
 
 bool lk__contend_holds(const lk_contend *ct)
@@ -215,7 +215,7 @@ void lk__contend_rest(lk_contend *ct, int64_t ms)
 {
   lk_client *c = lk__contend_client(ct);
 
-  lk__keeper_start_timer(ct->keeper, &ct->rest, lk_client_clock(c) + ms);
+  lk__lease_start_timer(ct->lease, &ct->rest, lk_client_clock(c) + ms);
 }
 
 int64_t lk__contend_rest_ms(lk_contend *ct)
@@ -265,7 +265,7 @@ static lk_contend_event first_step(const lk_contend *ct)
 
 void lk__contend_begin(lk_contend *ct)
 {
-  if (lk__keeper_online(ct->keeper))
+  if (lk__lease_is_online(ct->lease))
     lk__contend_step(ct, first_step(ct));
   else
     lk__contend_step(ct, LK_EV_HALT);
@@ -274,12 +274,12 @@ void lk__contend_begin(lk_contend *ct)
 void lk__contend_go(lk_contend *ct)
 {
   if (ct->state == LK_CONTEND_LEAVING) {
-    lk__pending_go(ct);
+    lk__cleanup_go(ct);
     return;
   }
   if (ct->state != LK_CONTEND_PAUSED)
     return;
-  lk__keeper_stop_timer(ct->keeper, &ct->rest);
+  lk__lease_stop_timer(ct->lease, &ct->rest);
   ct->checked = false;
   switch (ct->own) {
   case LK_OWN_NONE: lk__contend_step(ct, first_step(ct)); break;
@@ -343,7 +343,7 @@ void lk__contend_expire(lk_contend *ct)
   }
   forget_own(ct);
   if (ct->state == LK_CONTEND_LEAVING) {
-    lk__pending_go(ct);
+    lk__cleanup_go(ct);
     return;
   }
   if (ct->config->fail_on_expiry) {
@@ -384,7 +384,7 @@ void lk__contend_absent(lk_contend *ct, int err)
     return;
   }
   renew(ct);
-  if (lk__keeper_online(ct->keeper))
+  if (lk__lease_is_online(ct->lease))
     lk__contend_step(ct, LK_EV_ABSENT);
   else
     lk__contend_step(ct, LK_EV_HALT);
@@ -399,7 +399,7 @@ void lk__contend_stop(lk_contend *ct, bool tell)
   if (ct->own != LK_OWN_ASKED)
     lk__contend_outdate(ct);
   lk__contend_drop_watches(ct);
-  lk__keeper_stop_timer(ct->keeper, &ct->rest);
+  lk__lease_stop_timer(ct->lease, &ct->rest);
   lk__contend_step(ct, LK_EV_STOP);
 }
 

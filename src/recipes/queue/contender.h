@@ -149,7 +149,7 @@ struct lk_contend {
   lk_attempt attempt; /* of one part: itself */
   lk_contend *self;
   lk_link link; /* in the keeper's list, until it is OVER */
-  lk_keeper *keeper;
+  lk_keeper *lease;
   size_t refs;           /* the machine's until it is OVER, requests, callers */
   const lk_owner *owner; /* NULL: nobody */
   void *owner_arg;
@@ -415,13 +415,13 @@ bool lk__fixed_is_ours(const lk_contend *ct, const lk_stat *stat);
 int lk__owned_ask(lk_contend *ct);
 
 /** LEAVING: do the next thing, if it can be done now. */
-void lk__pending_go(lk_contend *ct);
+void lk__cleanup_go(lk_contend *ct);
 /** LEAVING: nothing of ours was found, or why it could not be looked for. */
-void lk__pending_searched(lk_contend *ct, int err);
+void lk__cleanup_searched(lk_contend *ct, int err);
 /** LEAVING: the list that was asked for came. */
-void lk__pending_listed(lk_contend *ct, int err, const lk_bytes *names,
+void lk__cleanup_listed(lk_contend *ct, int err, const lk_bytes *names,
                         size_t count);
 /** LEAVING: the read of a fixed name came; NULL: `err` says why not. */
-void lk__pending_read(lk_contend *ct, int err, const lk_stat *stat);
+void lk__cleanup_read(lk_contend *ct, int err, const lk_stat *stat);
 
 #endif

@@ -93,7 +93,7 @@ void lk__contend_created(lk_contend *ct, int err, const char *path,
   if (lk__contend_answered(ct)) {
     ct->create_err = take_created(ct, err, path, zxid);
     if (ct->state == LK_CONTEND_LEAVING)
-      lk__pending_go(ct);
+      lk__cleanup_go(ct);
     else if (is_creating(ct) && is_unlisted(ct))
       judge_created(ct, 0, NULL, 0);
   }
@@ -110,7 +110,7 @@ static void on_created(lk_client *c, int err, const char *path,
 static void asked(lk_contend *ct)
 {
   ct->own = LK_OWN_ASKED;
-  ct->older = ct->keeper->seen_zxid;
+  ct->older = ct->lease->seen_zxid;
 }
 
 void lk__contend_mark_joint(lk_contend *ct)
@@ -228,7 +228,7 @@ static void judge_names(lk_contend *ct, int err, const lk_bytes *names,
   case LK_CONTEND_PARENTS: judge_created(ct, err, names, count); break;
   case LK_CONTEND_LISTING: judge_list(ct, err, names, count); break;
   case LK_CONTEND_LOOKING: judge_looked(ct, err, names, count); break;
-  case LK_CONTEND_LEAVING: lk__pending_listed(ct, err, names, count); break;
+  case LK_CONTEND_LEAVING: lk__cleanup_listed(ct, err, names, count); break;
   case LK_CONTEND_NO_STEP:
   case LK_CONTEND_IDLE:
   case LK_CONTEND_PAUSED:
@@ -325,7 +325,7 @@ static void on_parent(lk_client *c, int err, const char *path,
   (void)path;
   (void)stat;
   if (err == LK_ERR_UNIMPLEMENTED)
-    ct->keeper->no_containers = true;
+    ct->lease->no_containers = true;
   if (lk__contend_answered(ct)) {
     if (err == 0 || err == LK_ERR_NODE_EXISTS || err == LK_ERR_UNIMPLEMENTED)
       ct->parent_err = 0;
@@ -344,11 +344,11 @@ static int make_parent(lk_contend *ct, const char *path, lk_bytes data,
 
 static int ask_parent(lk_contend *ct, const char *path, lk_bytes data)
 {
-  bool plain = ct->keeper->no_containers || ct->config->persistent_parents;
+  bool plain = ct->lease->no_containers || ct->config->persistent_parents;
   int err = make_parent(ct, path, data, plain ? LK_PERSISTENT : LK_CONTAINER);
 
   if (err == LK_ERR_UNIMPLEMENTED) { /* it said so before, to somebody else */
-    ct->keeper->no_containers = true;
+    ct->lease->no_containers = true;
     err = make_parent(ct, path, data, LK_PERSISTENT);
   }
   return lk__contend_asked(ct, err);

@@ -57,7 +57,7 @@ static void on_made(lk_client *c, int err, const lk_op_result *results,
     if (err == 0 && a != NULL)
       ct->token = (uint64_t)a->zxid;
     if (ct->state == LK_CONTEND_LEAVING)
-      lk__pending_go(ct);
+      lk__cleanup_go(ct);
     else
       judge(ct, err);
   }

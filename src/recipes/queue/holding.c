@@ -5,12 +5,12 @@
 
 static lk_assurance assurance(const lk_contend *ct)
 {
-  return ct->keeper->config.assurance;
+  return ct->lease->config.assurance;
 }
 
 int64_t lk__contend_deadline(const lk_contend *ct)
 {
-  return lk__contend_holds(ct) ? lk__keeper_deadline(ct->keeper) : LK_NO_LEASE;
+  return lk__contend_holds(ct) ? lk__lease_deadline(ct->lease) : LK_NO_LEASE;
 }
 
 /* ---- check ------------------------------------------------------------- */
@@ -95,7 +95,7 @@ static void on_announced(lk_client *c, int err, const lk_stat *stat, void *arg)
   (void)c;
   (void)stat;
   if (lk__contend_answered(ct)) {
-    lk__beat_put_off(ct->keeper);
+    lk__heartbeat_put_off(ct->lease);
     lk__contend_checked(ct, lk__contend_verdict(err));
   }
   lk__contend_unref(ct);
@@ -122,7 +122,7 @@ static void tell_revoked(lk_contend *ct)
 
 bool lk__contend_is_leased(const lk_contend *ct, int64_t now_ms)
 {
-  return ct->config->passing || lk__keeper_may_grant(ct->keeper, now_ms);
+  return ct->config->passing || lk__lease_may_grant(ct->lease, now_ms);
 }
 
 /* The lease is too old for a grant, and a check renews it. If one was answered
@@ -135,7 +135,7 @@ static void renew_lease(lk_contend *ct)
     return;
   }
   ct->checked = false;
-  lk__contend_rest(ct, lk__keeper_gap_ms(ct->keeper) + 1);
+  lk__contend_rest(ct, lk__lease_gap_ms(ct->lease) + 1);
   lk__contend_step(ct, LK_EV_HALT);
 }
 
@@ -158,17 +158,17 @@ void lk__contend_first(lk_contend *ct, int64_t now_ms)
 
 void lk__enter_held(lk_contend *ct)
 {
-  lk_keeper *k = ct->keeper;
+  lk_keeper *k = ct->lease;
 
   if (ct->pred_watch != NULL)
     lk_watch_cancel(k->client, ct->pred_watch, true);
   ct->pred_watch = NULL;
   ct->proven = true;
   ct->awaits = false;
-  ct->read_due_ms = lk_client_now(k->client) + lk__keeper_timeout_ms(k) / 4;
+  ct->read_due_ms = lk_client_now(k->client) + lk__lease_timeout_ms(k) / 4;
   ct->look_due_ms = lk_client_now(k->client) + lk_client_timeout_ms(k->client);
-  lk__keeper_watch(k, ct);
-  lk__beat_granted(ct);
+  lk__lease_watch_deadline(k, ct);
+  lk__heartbeat_granted(ct);
   /* Refused: those behind it list the queue. */
   if (ct->waited && ct->config->announcement.at != NULL)
     (void)announce(ct);
@@ -200,7 +200,7 @@ static void doubt(lk_contend *ct)
   ct->proven = false;
   ct->read_due_ms = lk_client_now(lk__contend_client(ct));
   lk__contend_step(ct, LK_EV_DOUBT);
-  if (!lk__beat_now(ct->keeper) && lk__keeper_online(ct->keeper))
+  if (!lk__heartbeat_now(ct->lease) && lk__lease_is_online(ct->lease))
     lk__contend_supervise(ct); /* the beat under way may not ask for own */
   lk__contend_tell(ct, &news);
 }
@@ -217,15 +217,15 @@ static void tell_proven(lk_contend *ct)
 static void prove(lk_contend *ct)
 {
   lk__contend_step(ct, LK_EV_PROVEN);
-  lk__keeper_watch(ct->keeper, ct);
+  lk__lease_watch_deadline(ct->lease, ct);
   tell_proven(ct);
 }
 
 void lk__contend_await(lk_contend *ct)
 {
   ct->awaits = true;
-  ct->keeper->awaited = true;
-  (void)lk__beat_now(ct->keeper);
+  ct->lease->awaited = true;
+  (void)lk__heartbeat_now(ct->lease);
 }
 
 void lk__contend_stop_await(lk_contend *ct)
@@ -236,10 +236,10 @@ void lk__contend_stop_await(lk_contend *ct)
 
 void lk__contend_review(lk_contend *ct)
 {
-  lk_keeper *k = ct->keeper;
-  bool online = lk__keeper_online(k);
+  lk_keeper *k = ct->lease;
+  bool online = lk__lease_is_online(k);
   bool late = lk_client_clock(k->client) >=
-              lk__keeper_doubt_ms(k, lk__contend_deadline(ct));
+              lk__lease_unsure_ms(k, lk__contend_deadline(ct));
 
   if (ct->state == LK_CONTEND_HELD &&
       (late || (!online && ct->config->unsure_when_suspended)))

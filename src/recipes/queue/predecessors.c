@@ -30,7 +30,7 @@ bool lk__ahead_keep(lk_contend *ct, const lk_place *p)
   for (size_t i = 0; i < kept; i++)
     size += room + p->near[i].name.len;
   if (p->ahead > 0 && size > a->cap) {
-    char *block = ct->keeper->mem.resize(ct->keeper->mem.arg, a->block, size);
+    char *block = ct->lease->mem.resize(ct->lease->mem.arg, a->block, size);
 
     if (block == NULL)
       return false;
@@ -81,20 +81,20 @@ static void tell_stranger(lk_contend *ct, lk_bytes name)
 {
   size_t size = strlen(ct->dir) + 2 + name.len;
   lk_news news = {.type = LK_NEWS_MIXED};
-  char *path = lk__take(&ct->keeper->mem, size);
+  char *path = lk__take(&ct->lease->mem, size);
   char *at = path;
 
   if (path == NULL)
     return; /* the next list shows it again */
   news.node = put_path(ct, &at, name);
   lk__contend_tell(ct, &news);
-  lk__give(&ct->keeper->mem, path);
+  lk__give(&ct->lease->mem, path);
 }
 
 /* Lists grow with the queue, and a Java client refuses those of 17,000. */
 static void warn_length(lk_contend *ct, size_t ahead)
 {
-  lk_keeper *k = ct->keeper;
+  lk_keeper *k = ct->lease;
 
   if (ahead < LK_LONG_QUEUE || k->warned_length)
     return;
@@ -151,7 +151,7 @@ static void place_permit(lk_contend *ct, const lk_bytes *names, size_t count)
                   most);
   ct->rests = 0;
   ct->recount = false;
-  ct->counted = ct->keeper->seen_zxid;
+  ct->counted = ct->lease->seen_zxid;
   ct->ahead.count = p.ahead;
   ct->ahead.kept = 0;
   ct->ahead.head = NULL;
@@ -169,7 +169,7 @@ void lk__contend_placed(lk_contend *ct, const lk_bytes *names, size_t count)
     place_permit(ct, names, count);
     return;
   }
-  int64_t *scratch = lk__keeper_scratch(ct->keeper, count);
+  int64_t *scratch = lk__lease_scratch(ct->lease, count);
   lk_contend_state state = ct->state;
   lk_place p;
 

@@ -19,7 +19,7 @@
 
 void lk__search_free(lk_contend *ct)
 {
-  lk__give(&ct->keeper->mem, ct->search.suffix);
+  lk__give(&ct->lease->mem, ct->search.suffix);
   ct->search = (lk_search){.suffix = NULL};
 }
 
@@ -38,7 +38,7 @@ int lk__search_take(lk_contend *ct, const lk_bytes *names, size_t count)
   int64_t suffix;
 
   lk__search_free(ct);
-  s->suffix = lk__take(&ct->keeper->mem, count * sizeof *s->suffix);
+  s->suffix = lk__take(&ct->lease->mem, count * sizeof *s->suffix);
   if (s->suffix == NULL)
     return LK_ERR_NO_MEMORY;
   for (size_t i = 0; i < count; i++) {
@@ -65,7 +65,7 @@ static bool is_revoked(const lk_contend *ct, const lk_bytes *data)
     return false;
   lk_contend *o = NULL;
 
-  while ((o = lk__keeper_next_of_all(ct->keeper, o)) != NULL) {
+  while ((o = lk__lease_next_of_all(ct->lease, o)) != NULL) {
     if (o->own == LK_OWN_MADE && strcmp(o->node, ct->node) == 0)
       return false;
   }
@@ -124,7 +124,7 @@ static void end(lk_contend *ct, int err)
   if (!found && err == 0)
     ct->own = LK_OWN_NONE;
   if (ct->state == LK_CONTEND_LEAVING)
-    lk__pending_searched(ct, found ? 0 : err);
+    lk__cleanup_searched(ct, found ? 0 : err);
   else if (found)
     lk__contend_step(ct, LK_EV_AGAIN);
   else if (err != 0)

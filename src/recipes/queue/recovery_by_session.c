@@ -26,20 +26,20 @@ static lk_bytes name_in_dir(const lk_contend *ct, lk_bytes path)
 
 static void take_paths(lk_contend *ct, const lk_bytes *paths, size_t count)
 {
-  lk_bytes *names = lk__take(&ct->keeper->mem, (count + 1) * sizeof *names);
+  lk_bytes *names = lk__take(&ct->lease->mem, (count + 1) * sizeof *names);
   size_t found = 0;
 
   if (names == NULL) {
-    lk__pending_listed(ct, LK_ERR_NO_MEMORY, NULL, 0);
+    lk__cleanup_listed(ct, LK_ERR_NO_MEMORY, NULL, 0);
     return;
   }
   for (size_t i = 0; i < count; i++) {
     names[found] = name_in_dir(ct, paths[i]);
     found += names[found].at != NULL;
   }
-  lk_mem mem = ct->keeper->mem;
+  lk_mem mem = ct->lease->mem;
 
-  lk__pending_listed(ct, 0, names, found);
+  lk__cleanup_listed(ct, 0, names, found);
   lk__give(&mem, names);
 }
 
@@ -53,7 +53,7 @@ static void on_paths(lk_client *c, int err, const lk_bytes *paths, size_t count,
     if (err == 0)
       take_paths(ct, paths, count);
     else
-      lk__pending_listed(ct, err == LK_ERR_UNIMPLEMENTED ? LK_ERR_TOO_BIG : err,
+      lk__cleanup_listed(ct, err == LK_ERR_UNIMPLEMENTED ? LK_ERR_TOO_BIG : err,
                          NULL, 0);
   }
   lk__contend_unref(ct);

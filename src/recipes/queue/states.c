@@ -56,8 +56,8 @@ static void enter_over(lk_contend *ct)
   ct->own = LK_OWN_NONE;
   lk__contend_outdate(ct); /* replies that are still to come */
   lk__contend_drop_watches(ct);
-  lk__keeper_stop_timer(ct->keeper, &ct->rest);
-  lk__keeper_remove(ct->keeper, ct);
+  lk__lease_stop_timer(ct->lease, &ct->rest);
+  lk__lease_remove_contender(ct->lease, ct);
   lk__contend_unref(ct);
 }
 
@@ -79,7 +79,7 @@ static int enter(lk_contend *ct, lk_contend_state from)
     if (from != LK_CONTEND_UNSURE)
       lk__enter_held(ct);
     break;
-  case LK_CONTEND_LEAVING: lk__pending_go(ct); break;
+  case LK_CONTEND_LEAVING: lk__cleanup_go(ct); break;
   case LK_CONTEND_OVER: enter_over(ct); break;
   case LK_CONTEND_NO_STEP:
   case LK_CONTEND_IDLE:
@@ -95,17 +95,17 @@ static int enter(lk_contend *ct, lk_contend_state from)
 
 void lk__contend_recover(lk_contend *ct)
 {
-  lk_keeper *k = ct->keeper;
+  lk_keeper *k = ct->lease;
 
   switch (ct->state) {
   case LK_CONTEND_HELD:
   case LK_CONTEND_UNSURE:
     ct->proven = false;
     ct->read_due_ms = lk_client_now(k->client);
-    if (!lk__beat_now(k) && lk__keeper_online(k))
+    if (!lk__heartbeat_now(k) && lk__lease_is_online(k))
       lk__contend_supervise(ct);
     break;
-  case LK_CONTEND_LEAVING: lk__pending_go(ct); break;
+  case LK_CONTEND_LEAVING: lk__cleanup_go(ct); break;
   case LK_CONTEND_PAUSED:
   case LK_CONTEND_PEEKING:
   case LK_CONTEND_CREATING:
@@ -160,9 +160,9 @@ bool lk__contend_is_stuck(const lk_contend *ct)
 }
 
 #ifdef LK_DEBUG
-void lk__keeper_check(const lk_keeper *k)
+void lk__lease_check(const lk_keeper *k)
 {
-  for (lk_contend *ct = NULL; (ct = lk__keeper_next(k, ct)) != NULL;) {
+  for (lk_contend *ct = NULL; (ct = lk__lease_next_contender(k, ct)) != NULL;) {
     if (!lk__contend_is_stuck(ct))
       continue;
     fprintf(stderr, "latchkey: a contender in state %d waits for nothing\n",
@@ -186,7 +186,7 @@ static void report_misstep(lk_contend *ct, lk_contend_event ev)
   snprintf(text, sizeof text,
            "a contender in state %d has no step for event %d: it recovers",
            (int)ct->state, (int)ev);
-  lk_client_log(ct->keeper->client, LK_LOG_ERROR, LK_ERR_STATE, text);
+  lk_client_log(ct->lease->client, LK_LOG_ERROR, LK_ERR_STATE, text);
   lk__contend_recover(ct);
 }
 #endif
@@ -204,9 +204,9 @@ void lk__contend_step(lk_contend *ct, lk_contend_event ev)
   }
   lk__contend_ref(ct);
   ct->state = next;
-  lk__keeper_count(ct, from, next);
-  if (ct->keeper->on_step != NULL)
-    ct->keeper->on_step(ct->keeper->on_step_arg, ct, ev, from);
+  lk__lease_count_contender(ct, from, next);
+  if (ct->lease->on_step != NULL)
+    ct->lease->on_step(ct->lease->on_step_arg, ct, ev, from);
   int err = enter(ct, from);
 
   if (err != 0)

@@ -43,10 +43,10 @@ static void ask_again(lk_permits *p)
 
 static void ask_in(lk_permits *p, int64_t ms)
 {
-  lk_keeper *k = p->keeper;
+  lk_keeper *k = p->lease;
 
   if (!p->over)
-    lk__keeper_start_timer(k, &p->limit_rest, lk_client_clock(k->client) + ms);
+    lk__lease_start_timer(k, &p->limit_rest, lk_client_clock(k->client) + ms);
 }
 
 void lk__limit_fire(lk_client *c, void *arg)
@@ -142,7 +142,7 @@ static void make(lk_permits *p)
   if (!is_text(p))
     data = lk_bytes_of(bytes, sizeof bytes);
   int err =
-      lk_create(p->keeper->client, p->config->limit_path, data,
+      lk_create(p->lease->client, p->config->limit_path, data,
                 p->config->place.parent_acl, LK_PERSISTENT, NULL, on_made, p);
 
   if (err != 0) {
@@ -238,14 +238,13 @@ int lk__limit_ask(lk_permits *p)
 
   if (p->config->limit_path == NULL || p->limit_watch != NULL || p->over)
     return 0;
-  if (lk_client_state(p->keeper->client) == LK_STATE_READ_ONLY) {
+  if (lk_client_state(p->lease->client) == LK_STATE_READ_ONLY) {
     ask_in(p, REST_MS);
     return 0;
   }
   if (is_text(p)) /* it does not change */
     call = (lk_call){.size = sizeof call, .repeat = true};
-  int err =
-      lk_get(p->keeper->client, p->config->limit_path, &call, on_limit, p);
+  int err = lk_get(p->lease->client, p->config->limit_path, &call, on_limit, p);
 
   if (err == 0)
     lk__permits_ref(p);
@@ -254,8 +253,8 @@ int lk__limit_ask(lk_permits *p)
 
 void lk__limit_forget(lk_permits *p)
 {
-  lk__keeper_stop_timer(p->keeper, &p->limit_rest);
-  if (p->limit_watch != NULL && !p->keeper->detached)
-    lk_watch_cancel(p->keeper->client, p->limit_watch, true);
+  lk__lease_stop_timer(p->lease, &p->limit_rest);
+  if (p->limit_watch != NULL && !p->lease->detached)
+    lk_watch_cancel(p->lease->client, p->limit_watch, true);
   p->limit_watch = NULL;
 }

@@ -187,7 +187,7 @@ static bool add_permit(lk_permits *p)
   size_t i = p->attempt.count;
   const lk_contend_config *what =
       i + 1 == p->config->take ? &p->config->count : &p->config->permit;
-  lk_contend *ct = lk__contend_new(p->keeper, what, &of_permit, &p->permits[i]);
+  lk_contend *ct = lk__contend_new(p->lease, what, &of_permit, &p->permits[i]);
 
   if (ct == NULL) {
     lk__permits_end(p, LK_ERR_NO_MEMORY);

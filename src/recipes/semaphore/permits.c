@@ -21,14 +21,14 @@ void lk__permits_ref(lk_permits *p)
 
 void lk__permits_unref(lk_permits *p)
 {
-  lk_keeper *k = p->keeper;
+  lk_keeper *k = p->lease;
 
   if (--p->refs > 0)
     return;
   for (size_t i = 0; i < p->attempt.count; i++)
     lk__contend_unref(p->parts[i]);
   lk__give(&k->mem, p);
-  lk__keeper_unref(k);
+  lk__lease_unref(k);
 }
 
 void lk__permits_tell(lk_permits *p, const lk_news *news)
@@ -86,7 +86,7 @@ void lk__permits_again(lk_permits *p, int err)
   bool expired = err == LK_ERR_SESSION_EXPIRED;
   lk_news news = {.type = LK_NEWS_PLACE_LOST, .err = err};
 
-  if (p->keeper->over != 0 ||
+  if (p->lease->over != 0 ||
       (expired ? p->config->fail_on_expiry : ++p->misses == MAX_MISSES)) {
     lk__permits_end(p, err);
     return;
@@ -266,7 +266,7 @@ static const lk_owner of_place = {.granted = place_granted,
 
 static void ask_place(lk_permits *p)
 {
-  p->place = lk__contend_new(p->keeper, &p->config->place, &of_place, p);
+  p->place = lk__contend_new(p->lease, &p->config->place, &of_place, p);
   if (p->place == NULL) {
     lk__permits_end(p, LK_ERR_NO_MEMORY);
     return;
@@ -288,7 +288,7 @@ static void begin(lk_attempt *a)
     lk__permits_end(p, err);
   else
     ask_place(p);
-  if (!p->over && lk__keeper_online(p->keeper) &&
+  if (!p->over && lk__lease_is_online(p->lease) &&
       *p->config->failures < MAX_FAILURES)
     lk__leases_ask(p);
   lk__permits_unref(p);
@@ -341,8 +341,8 @@ lk_permits *lk__permits_new(lk_keeper *k, lk_permits_config *config,
     return NULL;
   p->parts = (lk_contend **)(void *)(p->permits + config->take);
   p->attempt = (lk_attempt){.kind = &kind, .parts = p->parts};
-  p->keeper = k;
-  lk__keeper_ref(k);
+  p->lease = k;
+  lk__lease_ref(k);
   p->refs = 1;
   p->owner = owner;
   p->owner_arg = arg;

@@ -35,7 +35,7 @@ typedef struct lk_permit {
 
 struct lk_permits {
   lk_attempt attempt; /* its parts are the permits */
-  lk_keeper *keeper;
+  lk_keeper *lease;
   size_t refs; /* the owner's, permits' that are leaving, requests, callers */
   const lk_owner *owner;
   void *owner_arg;

@@ -22,7 +22,7 @@ typedef struct plan {
 static lk_attempt *make(lk_lock *l, const lk_owner *who)
 {
   plan *p = l->plan;
-  lk_permits *attempt = lk__permits_new(l->keeper, &p->what, who, l);
+  lk_permits *attempt = lk__permits_new(l->lease, &p->what, who, l);
 
   p->what.place.once = l->options.what.once;
   p->what.count.once = l->options.what.once;

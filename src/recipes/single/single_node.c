@@ -18,7 +18,7 @@ static bool is_claimed(const lk_contend *ct, uint64_t token)
 {
   lk_contend *other = NULL;
 
-  while ((other = lk__keeper_next_of_all(ct->keeper, other)) != NULL) {
+  while ((other = lk__lease_next_of_all(ct->lease, other)) != NULL) {
     if (other != ct && other->token == token &&
         strcmp(other->node, ct->node) == 0)
       return true;
@@ -175,7 +175,7 @@ static void judge(lk_contend *ct, int err, const lk_stat *stat)
   case LK_CONTEND_LOOKING: judge_looked(ct, err, stat); break;
   case LK_CONTEND_PEEKING: judge_others(ct, err, stat); break;
   case LK_CONTEND_LISTING: judge_made(ct, err, stat); break;
-  case LK_CONTEND_LEAVING: lk__pending_read(ct, err, stat); break;
+  case LK_CONTEND_LEAVING: lk__cleanup_read(ct, err, stat); break;
   case LK_CONTEND_NO_STEP:
   case LK_CONTEND_IDLE:
   case LK_CONTEND_PAUSED:
