@@ -84,12 +84,12 @@ static bool parse(lk_bytes name, lk_name *out)
 {
   lk_name plain = {NULL, 0};
   const char *mark = NULL;
-  bool is_one = lk__name_parse(&lk__naming_known, name, out);
+  bool is_one = lk__name_parse(&lk__name_format_known, name, out);
 
   must(is_one == plain_parse(name, &plain, &mark));
   if (is_one) {
     must(out->suffix == plain.suffix && strcmp(out->mark->text, mark) == 0);
-    must(lk__mark_contends(out->mark, out->mark));
+    must(lk__node_kinds_contend(out->mark, out->mark));
   }
   return is_one;
 }
@@ -106,7 +106,7 @@ static void try_ours(lk_bytes name)
   memcpy(base + LK_PREFIX_LEN, "lock-", sizeof "lock-");
   if (!lk__name_is_ours(name, lk_bytes_of(base, sizeof base - 1), &suffix))
     return;
-  must(parse(name, &n) && n.mark == &lk__mark_lock && n.suffix == suffix);
+  must(parse(name, &n) && n.mark == &lk__node_kind_mutex && n.suffix == suffix);
   must(name.len > LK_PREFIX_LEN + 5 && name.len <= LK_PREFIX_LEN + 5 + 11);
 }
 
@@ -116,7 +116,7 @@ static void try_plain(lk_bytes name)
   char text[16];
   lk_name n;
 
-  if (!lk__name_parse(&lk__naming_shared, name, &n))
+  if (!lk__name_parse(&lk__name_format_plain, name, &n))
     return;
   size_t len = (size_t)snprintf(text, sizeof text, "%s%010lld", n.mark->text,
                                 (long long)n.suffix);
@@ -129,13 +129,13 @@ static void try_plain(lk_bytes name)
 
 /* ---- places ------------------------------------------------------------ */
 
-static bool excludes(const lk_mark *other)
+static bool excludes(const lk_node_kind *other)
 {
-  return other->side != LK_SIDE_OWN;
+  return other->side != LK_SIDE_FAMILY_ONLY;
 }
 
-static const lk_role mutex = {.mark = &lk__mark_lock,
-                              .naming = &lk__naming_known,
+static const lk_role mutex = {.mark = &lk__node_kind_mutex,
+                              .naming = &lk__name_format_known,
                               .exclusive = true,
                               .excludes = excludes};
 
@@ -152,9 +152,10 @@ static bool may_share(const lk_name *a, const lk_name *b)
          (a->mark->side == LK_SIDE_READER || b->mark->side == LK_SIDE_READER);
 }
 
-static void check_order(const lk_place *p)
+static void check_order(const lk_queue_position *p)
 {
-  must(p->near_count == (p->ahead < LK_NEAREST ? p->ahead : LK_NEAREST));
+  must(p->near_count ==
+       (p->ahead < LK_KEPT_PREDECESSORS ? p->ahead : LK_KEPT_PREDECESSORS));
   for (size_t i = 0; i < p->near_count; i++) {
     must(p->near[i].suffix < p->suffix);
     must(i == 0 || p->near[i].suffix <= p->near[i - 1].suffix);
@@ -163,8 +164,8 @@ static void check_order(const lk_place *p)
 }
 
 /* How many of the list stand between `p` and its k-th nearest, k from 1. */
-static size_t nearer(const lk_place *p, const lk_bytes *names, size_t count,
-                     int64_t than)
+static size_t nearer(const lk_queue_position *p, const lk_bytes *names,
+                     size_t count, int64_t than)
 {
   size_t found = 0;
 
@@ -177,8 +178,8 @@ static size_t nearer(const lk_place *p, const lk_bytes *names, size_t count,
   return found;
 }
 
-static void check_place(const lk_place *p, lk_bytes own, const lk_bytes *names,
-                        size_t count)
+static void check_place(const lk_queue_position *p, lk_bytes own,
+                        const lk_bytes *names, size_t count)
 {
   bool found = false, unsafe = p->suffix > LK_SUFFIX_LIMIT;
   size_t ahead = 0;
@@ -203,13 +204,14 @@ static void check_place(const lk_place *p, lk_bytes own, const lk_bytes *names,
     must(nearer(p, names, count, p->near[i].suffix) <= i);
 }
 
-static lk_place place_of(lk_bytes own, const lk_bytes *names, size_t count)
+static lk_queue_position place_of(lk_bytes own, const lk_bytes *names,
+                                  size_t count)
 {
   int64_t *scratch = malloc(count * sizeof *scratch + 1);
-  lk_place p;
+  lk_queue_position p;
 
   must(scratch != NULL);
-  lk__place_find(&p, &mutex, own, names, count, scratch);
+  lk__queue_position_find(&p, &mutex, own, names, count, scratch);
   free(scratch);
   return p;
 }
@@ -217,9 +219,9 @@ static lk_place place_of(lk_bytes own, const lk_bytes *names, size_t count)
 static void try_place(lk_bytes own, lk_bytes *names, size_t count)
 {
   lk_name us;
-  lk_place p = place_of(own, names, count);
+  lk_queue_position p = place_of(own, names, count);
 
-  if (!parse(own, &us) || us.mark != &lk__mark_lock) {
+  if (!parse(own, &us) || us.mark != &lk__node_kind_mutex) {
     must(!p.found);
     return;
   }
@@ -230,7 +232,7 @@ static void try_place(lk_bytes own, lk_bytes *names, size_t count)
     names[i] = names[count - 1 - i];
     names[count - 1 - i] = other;
   }
-  lk_place q = place_of(own, names, count);
+  lk_queue_position q = place_of(own, names, count);
 
   must(p.found == q.found && p.unsafe == q.unsafe && p.ahead == q.ahead &&
        p.in_range == q.in_range && p.writ_ahead == q.writ_ahead &&

@@ -54,23 +54,28 @@ static void take_turns(void)
 
 START_TEST(every_state_before_the_end_can_be_left)
 {
-  for (int s = LK_CONTEND_IDLE; s < LK_CONTEND_LEAVING; s++) {
-    ck_assert_int_eq(lk__contend_table[s][LK_EV_STOP], LK_CONTEND_LEAVING);
-    ck_assert_int_eq(lk__contend_table[s][LK_EV_GONE], LK_CONTEND_OVER);
+  for (int s = LK_CONTENDER_IDLE; s < LK_CONTENDER_CLEANING_UP; s++) {
+    ck_assert_int_eq(lk__contender_table[s][LK_CONTENDER_ON_STOP],
+                     LK_CONTENDER_CLEANING_UP);
+    ck_assert_int_eq(lk__contender_table[s][LK_CONTENDER_ON_OWN_GONE],
+                     LK_CONTENDER_FINISHED);
   }
-  ck_assert_int_eq(lk__contend_table[LK_CONTEND_LEAVING][LK_EV_GONE],
-                   LK_CONTEND_OVER);
+  ck_assert_int_eq(
+      lk__contender_table[LK_CONTENDER_CLEANING_UP][LK_CONTENDER_ON_OWN_GONE],
+      LK_CONTENDER_FINISHED);
 }
 END_TEST
 
 START_TEST(what_is_leaving_or_over_never_comes_back)
 {
-  for (int e = 0; e < LK_EV_COUNT; e++) {
-    if (e != LK_EV_GONE)
-      ck_assert_int_eq(lk__contend_table[LK_CONTEND_LEAVING][e],
-                       e == LK_EV_HALT ? LK_CONTEND_STAY : LK_CONTEND_NO_STEP);
-    ck_assert_int_eq(lk__contend_table[LK_CONTEND_OVER][e],
-                     e == LK_EV_GONE ? LK_CONTEND_STAY : LK_CONTEND_NO_STEP);
+  for (int e = 0; e < LK_CONTENDER_NEVENTS; e++) {
+    if (e != LK_CONTENDER_ON_OWN_GONE)
+      ck_assert_int_eq(lk__contender_table[LK_CONTENDER_CLEANING_UP][e],
+                       e == LK_CONTENDER_ON_PAUSE ? LK_CONTENDER_STAY
+                                                  : LK_CONTENDER_NO_STEP);
+    ck_assert_int_eq(lk__contender_table[LK_CONTENDER_FINISHED][e],
+                     e == LK_CONTENDER_ON_OWN_GONE ? LK_CONTENDER_STAY
+                                                   : LK_CONTENDER_NO_STEP);
   }
 }
 END_TEST
@@ -78,11 +83,11 @@ END_TEST
 START_TEST(who_recovers_lists_verifies_or_cleans_up_again)
 {
   begin_queue();
-  lk__contend_recover(sc.b.lock->attempt->parts[0]);
+  lk__contender_restart(sc.b.lock->attempt->parts[0]);
   fake_run(&sc.server, 10);
   ck_assert(fake_said(sc.two.link, "getChildren2 | getData"));
   sc.one.link->log[0] = '\0';
-  lk__contend_recover(sc.a.lock->attempt->parts[0]);
+  lk__contender_restart(sc.a.lock->attempt->parts[0]);
   fake_run(&sc.server, 10);
   ck_assert(fake_said(sc.one.link, "getData multi"));
   ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
@@ -95,15 +100,16 @@ END_TEST
 
 START_TEST(only_first_grants_and_only_held_becomes_unsure)
 {
-  for (int s = 0; s < LK_CONTEND_NSTATES; s++) {
-    for (int e = 0; e < LK_EV_COUNT; e++) {
-      lk_contend_state to = lk__contend_table[s][e];
+  for (int s = 0; s < LK_CONTENDER_NSTATES; s++) {
+    for (int e = 0; e < LK_CONTENDER_NEVENTS; e++) {
+      lk_contender_state to = lk__contender_table[s][e];
 
-      if (to == LK_CONTEND_HELD)
-        ck_assert(e == LK_EV_FIRST ||
-                  (s == LK_CONTEND_UNSURE && e == LK_EV_PROVEN));
-      if (to == LK_CONTEND_UNSURE)
-        ck_assert(s == LK_CONTEND_HELD && e == LK_EV_DOUBT);
+      if (to == LK_CONTENDER_HELD)
+        ck_assert(
+            e == LK_CONTENDER_ON_GRANT ||
+            (s == LK_CONTENDER_UNSURE && e == LK_CONTENDER_ON_LEASE_PROVEN));
+      if (to == LK_CONTENDER_UNSURE)
+        ck_assert(s == LK_CONTENDER_HELD && e == LK_CONTENDER_ON_LEASE_ENDING);
     }
   }
 }
@@ -450,19 +456,19 @@ END_TEST
 
 START_TEST(names_of_those_ahead_take_memory_only_where_they_need_more)
 {
-  lk_place p = {.ahead = 1, .near_count = 1};
+  lk_queue_position p = {.ahead = 1, .near_count = 1};
   size_t before;
 
   begin_queue();
-  lk_contend *holder = sc.a.lock->attempt->parts[0];
-  lk_contend *waiter = sc.b.lock->attempt->parts[0];
+  lk_contender *holder = sc.a.lock->attempt->parts[0];
+  lk_contender *waiter = sc.b.lock->attempt->parts[0];
 
   ck_assert_ptr_null(holder->ahead.block);
   p.head.name = lk_bytes_of(holder->node + strlen(holder->dir) + 1,
                             strlen(holder->node) - strlen(holder->dir) - 1);
   p.near[0].name = p.head.name;
   before = sc.two.mem.count;
-  ck_assert(lk__ahead_keep(waiter, &p));
+  ck_assert(lk__predecessors_set(waiter, &p));
   ck_assert_uint_eq(sc.two.mem.count, before);
   scene_end(&sc);
 }

@@ -674,7 +674,7 @@ START_TEST(who_was_asked_to_let_go_before_it_knew_its_node_finds_it)
   begin(&native);
   sc.server.down = true;
   cut_the_create(true);
-  fake_set(&sc.server, LOCKS "/seq-0000000000", LK_REVOKE_WORD);
+  fake_set(&sc.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
   sc.server.down = false;
   fake_run(&sc.server, T / 2);
   ck_assert_int_eq(sc.a.acquired, 0);
@@ -694,7 +694,7 @@ START_TEST(but_not_the_revoked_node_of_another)
   fake_turn(&sc.server);
   sc.server.down = true;
   cut_the_create(false);
-  fake_set(&sc.server, LOCKS "/seq-0000000000", LK_REVOKE_WORD);
+  fake_set(&sc.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
   sc.server.down = false;
   fake_run(&sc.server, T / 2);
   ck_assert_int_eq(sc.a.acquired, NOT_YET);
@@ -722,7 +722,7 @@ static void claim_revoked_node(lk_keeper *keeper)
   ck_assert_int_eq(locker_want(&other, -1), 0);
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
   fake_run(&sc.server, T / 10);
-  fake_set(&sc.server, LOCKS "/seq-0000000000", LK_REVOKE_WORD);
+  fake_set(&sc.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
   sc.server.down = false;
   fake_run(&sc.server, T / 2);
   ck_assert((sc.a.acquired == 0) != (other.acquired == 0));
@@ -892,7 +892,7 @@ START_TEST(a_node_that_was_written_to_is_still_taken_away)
 {
   begin(&native);
   scene_queue(&sc);
-  fake_set(&sc.server, lk_lock_node(sc.a.lock), LK_REVOKE_WORD);
+  fake_set(&sc.server, lk_lock_node(sc.a.lock), LK_REVOKE_MESSAGE);
   sc.one.link->requests = 0;
   sc.one.link->cut_at = 1;
   locker_release(&sc.a);

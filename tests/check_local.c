@@ -71,7 +71,7 @@ START_TEST(many_owners_have_one_node_and_pass_it_on_without_traffic)
     ck_assert_int_eq(order[i], i);
     ck_assert(lk_lock_ok(crowd[i].lock));
     ck_assert_uint_eq(lk_lock_token(crowd[i].lock), token);
-    ck_assert_uint_eq(lk_lock_turn(crowd[i].lock), (uint64_t)i);
+    ck_assert_uint_eq(lk_lock_handoffs(crowd[i].lock), (uint64_t)i);
     for (int j = 0; j < 10; j++)
       ck_assert(j == i || !lk_lock_ok(crowd[j].lock));
     locker_release(&crowd[i]);
@@ -157,9 +157,9 @@ START_TEST(after_sixteen_handoffs_others_have_their_turn)
     ck_assert_int_eq(order[i], i);
     ck_assert_uint_ge(lk_lock_token(crowd[i].lock), last_token);
     ck_assert(lk_lock_token(crowd[i].lock) > last_token ||
-              lk_lock_turn(crowd[i].lock) > last_turn);
+              lk_lock_handoffs(crowd[i].lock) > last_turn);
     last_token = lk_lock_token(crowd[i].lock);
-    last_turn = lk_lock_turn(crowd[i].lock);
+    last_turn = lk_lock_handoffs(crowd[i].lock);
     sc.one.link->log[0] = '\0';
     locker_release(&crowd[i]);
     fake_turn(&sc.server);
@@ -302,7 +302,7 @@ START_TEST(what_somebody_asks_for_is_given_back)
   add(2);
   want_all(2);
   fake_run(&sc.server, T / 2);
-  fake_set(&sc.server, lk_lock_node(crowd[0].lock), LK_REVOKE_WORD);
+  fake_set(&sc.server, lk_lock_node(crowd[0].lock), LK_REVOKE_MESSAGE);
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
   fake_turn(&sc.server);
   ck_assert(locker_told(&crowd[0], "revoked\n"));
@@ -657,7 +657,7 @@ static void judge(locker *l, const char *what)
   if (strcmp(what, "acquired") == 0 && l->acquired == 0 &&
       lk_lock_count(l->lock) == 1) {
     token = lk_lock_token(l->lock);
-    turn = lk_lock_turn(l->lock);
+    turn = lk_lock_handoffs(l->lock);
     ck_assert(token > newest_token ||
               (token == newest_token && turn > newest_turn));
     newest_token = token;

@@ -768,9 +768,9 @@ START_TEST(a_revocable_lock_is_told_at_once_and_once)
   fake_set(&sc.server, lk_lock_node(sc.a.lock), "let go");
   fake_turn(&sc.server);
   ck_assert(locker_told(&sc.a, ""));
-  fake_set(&sc.server, lk_lock_node(sc.a.lock), LK_REVOKE_WORD);
+  fake_set(&sc.server, lk_lock_node(sc.a.lock), LK_REVOKE_MESSAGE);
   fake_turn(&sc.server);
-  fake_set(&sc.server, lk_lock_node(sc.a.lock), LK_REVOKE_WORD);
+  fake_set(&sc.server, lk_lock_node(sc.a.lock), LK_REVOKE_MESSAGE);
   fake_turn(&sc.server);
   ck_assert(locker_told(&sc.a, "revoked\n"));
   ck_assert(lk_lock_ok(sc.a.lock));
@@ -781,7 +781,7 @@ END_TEST
 START_TEST(who_is_asked_while_it_waits_is_told_when_it_holds)
 {
   begin_queue();
-  fake_set(&sc.server, lk_lock_node(sc.b.lock), LK_REVOKE_WORD);
+  fake_set(&sc.server, lk_lock_node(sc.b.lock), LK_REVOKE_MESSAGE);
   fake_turn(&sc.server);
   ck_assert(locker_told(&sc.b, ""));
   locker_release(&sc.a);
@@ -798,7 +798,7 @@ START_TEST(data_that_look_like_a_revocation_are_refused)
   lk_lock *l;
 
   begin();
-  config.data = lk_text(LK_REVOKE_WORD);
+  config.data = lk_text(LK_REVOKE_MESSAGE);
   ck_assert_int_eq(lk_lock_new(&l, sc.one.keeper, LOCKS, &config),
                    LK_ERR_BAD_ARGUMENT);
   scene_end(&sc);

@@ -4,7 +4,7 @@
 #include "recipes/queue/names.h"
 #include "suite.h"
 
-static const lk_naming *naming = &lk__naming_known;
+static const lk_name_format *naming = &lk__name_format_known;
 
 /* In a block of its own, so that a byte too far is found. */
 static bool parse(const char *text, lk_name *out)
@@ -96,7 +96,7 @@ START_TEST(all_locks_contend_and_others_only_among_themselves)
       lk_name a, b;
 
       ck_assert(parse(names[i], &a) && parse(names[j], &b));
-      ck_assert_int_eq(lk__mark_contends(a.mark, b.mark),
+      ck_assert_int_eq(lk__node_kinds_contend(a.mark, b.mark),
                        (i < 5 && j < 5) || i == j);
     }
   }
@@ -119,15 +119,15 @@ END_TEST
 
 static bool plain(const char *prefix, const char *text, int64_t *suffix)
 {
-  const lk_mark mark = {prefix, LK_FAMILY_NATIVE, LK_SIDE_WRITER};
-  const lk_mark *const marks[] = {&mark};
-  const lk_naming exact = {.marks = marks, .count = 1, .exact = true};
+  const lk_node_kind mark = {prefix, LK_FAMILY_PLAIN, LK_SIDE_WRITER};
+  const lk_node_kind *const marks[] = {&mark};
+  const lk_name_format exact = {.marks = marks, .count = 1, .exact = true};
   lk_name n = {NULL, 0};
   bool is_one;
 
   naming = &exact;
   is_one = parse(text, &n);
-  naming = &lk__naming_known;
+  naming = &lk__name_format_known;
   *suffix = n.suffix;
   ck_assert(!is_one || n.mark == &mark);
   return is_one;
@@ -188,7 +188,7 @@ START_TEST(readers_and_writers_of_plain_names_are_known_by_a_letter)
 {
   lk_name n;
 
-  naming = &lk__naming_shared;
+  naming = &lk__name_format_plain;
   ck_assert(parse("r-0000000001", &n) && n.mark->side == LK_SIDE_READER);
   ck_assert(parse("w-0000000001", &n) && n.mark->side == LK_SIDE_WRITER);
   ck_assert(parse(UUID "-w-0000000001", &n) && n.mark->side == LK_SIDE_WRITER);
@@ -196,7 +196,7 @@ START_TEST(readers_and_writers_of_plain_names_are_known_by_a_letter)
   assert_none("r-w-0000000001");
   assert_none("x-0000000001");
   assert_none("lock-0000000001");
-  naming = &lk__naming_known;
+  naming = &lk__name_format_known;
 }
 END_TEST
 
@@ -204,18 +204,18 @@ START_TEST(a_prefix_is_what_the_layout_says)
 {
   static const unsigned char zeros[16] = {0};
   static const char *const forms[] = {
-      [LK_UNIQUE_CURATOR] = "_c_00000000-0000-4000-8000-000000000000-",
-      [LK_UNIQUE_HEX] = "00000000000040008000000000000000",
-      [LK_UNIQUE_WHOLE] = "00000000000040008000000000000000",
-      [LK_UNIQUE_UUID] = "00000000-0000-4000-8000-000000000000-",
-      [LK_UNIQUE_DATA] = "00000000-0000-4000-8000-000000000000"};
+      [LK_IDENTITY_CURATOR] = "_c_00000000-0000-4000-8000-000000000000-",
+      [LK_IDENTITY_HEX] = "00000000000040008000000000000000",
+      [LK_IDENTITY_HEX_ONLY] = "00000000000040008000000000000000",
+      [LK_IDENTITY_UUID] = "00000000-0000-4000-8000-000000000000-",
+      [LK_IDENTITY_DATA] = "00000000-0000-4000-8000-000000000000"};
   char prefix[LK_PREFIX_LEN + 1];
 
-  for (lk_unique u = LK_UNIQUE_CURATOR; u <= LK_UNIQUE_DATA; u++) {
+  for (lk_node_identity u = LK_IDENTITY_CURATOR; u <= LK_IDENTITY_DATA; u++) {
     lk__name_prefix(u, prefix, zeros);
     ck_assert_str_eq(prefix, forms[u]);
     ck_assert_uint_eq(lk__name_prefix_len(u),
-                      u == LK_UNIQUE_DATA ? 0 : strlen(forms[u]));
+                      u == LK_IDENTITY_DATA ? 0 : strlen(forms[u]));
   }
 }
 END_TEST
@@ -229,11 +229,11 @@ START_TEST(a_prefix_is_a_version_4_uuid_in_curators_form)
                                          0x89, 0xab, 0xcd, 0xef};
 
   memset(ones, 0xff, sizeof ones);
-  lk__name_prefix(LK_UNIQUE_CURATOR, prefix, ones);
+  lk__name_prefix(LK_IDENTITY_CURATOR, prefix, ones);
   ck_assert_str_eq(prefix, "_c_ffffffff-ffff-4fff-bfff-ffffffffffff-");
-  lk__name_prefix(LK_UNIQUE_CURATOR, prefix, zeros);
+  lk__name_prefix(LK_IDENTITY_CURATOR, prefix, zeros);
   ck_assert_str_eq(prefix, "_c_00000000-0000-4000-8000-000000000000-");
-  lk__name_prefix(LK_UNIQUE_CURATOR, prefix, some);
+  lk__name_prefix(LK_IDENTITY_CURATOR, prefix, some);
   ck_assert_str_eq(prefix, "_c_01234567-89ab-4def-8123-456789abcdef-");
 }
 END_TEST

@@ -8,27 +8,27 @@
 
 enum { MAX = 200 };
 
-static bool writers_and_readers(const lk_mark *other)
+static bool writers_and_readers(const lk_node_kind *other)
 {
-  return other->side != LK_SIDE_OWN;
+  return other->side != LK_SIDE_FAMILY_ONLY;
 }
 
-static const lk_role mutex = {.mark = &lk__mark_lock,
-                              .naming = &lk__naming_known,
+static const lk_role mutex = {.mark = &lk__node_kind_mutex,
+                              .naming = &lk__name_format_known,
                               .exclusive = true,
                               .excludes = writers_and_readers};
 
 /* The place of `own` in a list that ends with NULL. */
-static lk_place place(const char *own, const char *const *list)
+static lk_queue_position place(const char *own, const char *const *list)
 {
   lk_bytes names[MAX];
   int64_t scratch[MAX];
   size_t count = 0;
-  lk_place p;
+  lk_queue_position p;
 
   for (; list[count] != NULL; count++)
     names[count] = lk_text(list[count]);
-  lk__place_find(&p, &mutex, lk_text(own), names, count, scratch);
+  lk__queue_position_find(&p, &mutex, lk_text(own), names, count, scratch);
   return p;
 }
 
@@ -42,7 +42,7 @@ static void assert_name(lk_bytes name, const char *text)
 
 START_TEST(alone_nobody_is_ahead)
 {
-  lk_place p = PLACE("a-lock-0000000005", "a-lock-0000000005");
+  lk_queue_position p = PLACE("a-lock-0000000005", "a-lock-0000000005");
 
   ck_assert(p.found && !p.unsafe && p.in_range && !p.writ_ahead);
   ck_assert_uint_eq(p.ahead, 0);
@@ -53,7 +53,7 @@ END_TEST
 
 START_TEST(ahead_are_those_with_a_smaller_number_nearest_first)
 {
-  lk_place p =
+  lk_queue_position p =
       PLACE("d-lock-0000000010", "z-lock-0000000003", "b-lock-0000000011",
             "d-lock-0000000010", "a-lock-0000000009", "c-lock-0000000001");
 
@@ -69,7 +69,8 @@ END_TEST
 
 START_TEST(numbers_are_compared_not_texts)
 {
-  lk_place p = PLACE("a-lock-0000000100", "b-lock-99", "a-lock-0000000100");
+  lk_queue_position p =
+      PLACE("a-lock-0000000100", "b-lock-99", "a-lock-0000000100");
 
   ck_assert_uint_eq(p.ahead, 1);
 }
@@ -85,11 +86,11 @@ START_TEST(of_many_the_nearest_nine_and_the_first_are_kept)
     list[i] = text[i];
   }
   list[100] = NULL;
-  lk_place p = place("x-lock-0000000090", list);
+  lk_queue_position p = place("x-lock-0000000090", list);
 
   ck_assert_uint_eq(p.ahead, 90);
-  ck_assert_uint_eq(p.near_count, LK_NEAREST);
-  for (int i = 0; i < LK_NEAREST; i++)
+  ck_assert_uint_eq(p.near_count, LK_KEPT_PREDECESSORS);
+  for (int i = 0; i < LK_KEPT_PREDECESSORS; i++)
     ck_assert_int_eq(p.near[i].suffix, 89 - i);
   ck_assert_int_eq(p.head.suffix, 0);
 }
@@ -105,8 +106,8 @@ END_TEST
 
 START_TEST(foreign_names_do_not_count)
 {
-  lk_place p = PLACE("a-lock-0000000005", "a-lock-0000000005", "config",
-                     "lock-", "000000001", "locks", "");
+  lk_queue_position p = PLACE("a-lock-0000000005", "a-lock-0000000005",
+                              "config", "lock-", "000000001", "locks", "");
 
   ck_assert(p.found && !p.unsafe && p.in_range);
   ck_assert_uint_eq(p.ahead, 0);
@@ -126,7 +127,8 @@ START_TEST(other_kinds_and_layouts_do_not_count_and_are_named)
                                       "0123456789abcdef0123456789abcdef"};
 
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-    lk_place p = PLACE("a-lock-0000000005", names[i], "a-lock-0000000005");
+    lk_queue_position p =
+        PLACE("a-lock-0000000005", names[i], "a-lock-0000000005");
 
     ck_assert(p.found && !p.unsafe && p.in_range);
     ck_assert_uint_eq(p.ahead, 0);
@@ -141,24 +143,26 @@ START_TEST(other_nodes_among_permits_are_named)
   static const char hex[] = "0123456789abcdef0123456789abcdef";
   lk_bytes names[] = {lk_text("a-lease-0000000001"), lk_text(hex),
                       lk_text("config")};
-  lk_place p;
+  lk_queue_position p;
 
-  lk__place_count(&p, &lk__role_lease, names[0], names, 3, 1);
+  lk__queue_position_of_permit(&p, &lk__role_permit, names[0], names, 3, 1);
   ck_assert(p.found);
   ck_assert_uint_eq(p.ahead, 2);
   assert_name(p.stranger, hex);
-  lk__place_count(&p, &lk__role_kazoo_lease, names[1], names, 3, 3);
+  lk__queue_position_of_permit(&p, &lk__role_kazoo_permit, names[1], names, 3,
+                               3);
   ck_assert(p.found);
   ck_assert_uint_eq(p.ahead, 0);
   assert_name(p.stranger, "a-lease-0000000001");
-  lk__place_count(&p, &lk__role_kazoo_lease, names[1], names + 1, 2, 3);
+  lk__queue_position_of_permit(&p, &lk__role_kazoo_permit, names[1], names + 1,
+                               2, 3);
   ck_assert_ptr_null(p.stranger.at);
 }
 END_TEST
 
 START_TEST(other_families_of_locks_count_and_are_named)
 {
-  lk_place p =
+  lk_queue_position p =
       PLACE("a-lock-0000000005", "a-lock-0000000005", "b-__READ__0000000004");
 
   ck_assert_uint_eq(p.ahead, 1);
@@ -191,7 +195,7 @@ START_TEST(near_the_end_of_the_counter_nobody_plays)
   char own[32];
 
   snprintf(own, sizeof own, "a-lock-%010d", (int)LK_SUFFIX_LIMIT);
-  lk_place p = PLACE(own, own);
+  lk_queue_position p = PLACE(own, own);
 
   ck_assert(!p.unsafe && p.in_range);
   snprintf(own, sizeof own, "a-lock-%010d", (int)LK_SUFFIX_LIMIT + 1);
@@ -226,7 +230,7 @@ START_TEST(twins_are_refused_but_for_a_downgrade)
   ck_assert(PLACE("a-lock-0000000009", "a-lock-0000000009",
                   "b__lock__0000000002", "c__rlock__0000000002")
                 .unsafe);
-  lk_place p =
+  lk_queue_position p =
       PLACE("a-lock-0000000009", "a-lock-0000000009", "b-__WRIT__0000000002",
             "x-lock-0000000003", "c-__READ__0000000002");
 
@@ -242,7 +246,7 @@ END_TEST
 /* Its owner gave up one of them and reads again. */
 START_TEST(a_writer_may_have_two_readers_of_its_number)
 {
-  lk_place p =
+  lk_queue_position p =
       PLACE("a-lock-0000000009", "a-lock-0000000009", "b-__WRIT__0000000002",
             "d-__READ__0000000002", "c-__READ__0000000002");
 
@@ -264,10 +268,10 @@ START_TEST(our_node_is_found_again_by_its_prefix)
       lk_text("_c_6f1c1d2e-3a4b-4c5d-8e9f-001122334455-lock-0000000003"),
       lk_text("_c_6f1c1d2e-3a4b-4c5d-8e9f-001122334455-latch-0000000002")};
 
-  assert_name(lk__place_ours(names, 4, base),
+  assert_name(lk__names_find_own(names, 4, base),
               "_c_6f1c1d2e-3a4b-4c5d-8e9f-001122334455-lock-0000000003");
-  ck_assert_ptr_null(lk__place_ours(names, 1, base).at);
-  ck_assert_ptr_null(lk__place_ours(NULL, 0, base).at);
+  ck_assert_ptr_null(lk__names_find_own(names, 1, base).at);
+  ck_assert_ptr_null(lk__names_find_own(NULL, 0, base).at);
 }
 END_TEST
 

@@ -290,7 +290,7 @@ START_TEST(who_has_waited_says_that_it_is_the_first)
   ck_assert(fake_said(sc.two.link, "setData | getData"));
   n = tree_find(&sc.server.nodes, lk_lock_node(sc.b.lock));
   ck_assert_int_eq(n->stat.data_length, 2 + 8);
-  ck_assert_mem_eq(n->data, "me" LK_HEAD_WORD, 10);
+  ck_assert_mem_eq(n->data, "me" LK_ANNOUNCEMENT, 10);
   scene_end(&sc);
 }
 END_TEST
@@ -369,7 +369,7 @@ START_TEST(a_reader_that_says_so_proves_nothing)
   fake_create(&sc.server, LOCKS "/b-__READ__0000000001");
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
   fake_turn(&sc.server);
-  fake_set(&sc.server, LOCKS "/b-__READ__0000000001", LK_HEAD_WORD);
+  fake_set(&sc.server, LOCKS "/b-__READ__0000000001", LK_ANNOUNCEMENT);
   fake_turn(&sc.server);
   fake_delete(&sc.server, LOCKS "/b-__READ__0000000001");
   fake_turn(&sc.server);
@@ -389,14 +389,14 @@ START_TEST(a_request_to_let_go_is_not_written_over)
   scene_queue(&sc);
   /* both are executed before b hears of either */
   sc.two.link->allow = 0;
-  fake_set(&sc.server, lk_lock_node(sc.b.lock), LK_REVOKE_WORD);
+  fake_set(&sc.server, lk_lock_node(sc.b.lock), LK_REVOKE_MESSAGE);
   sc.two.link->allow = SIZE_MAX;
   locker_release(&sc.a);
   fake_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
   ck_assert(locker_told(&sc.b, "revoked\n"));
   n = tree_find(&sc.server.nodes, lk_lock_node(sc.b.lock));
-  ck_assert_mem_eq(n->data, LK_REVOKE_WORD, 10);
+  ck_assert_mem_eq(n->data, LK_REVOKE_MESSAGE, 10);
   fake_run(&sc.server, T);
   ck_assert(lk_lock_ok(sc.b.lock));
   scene_end(&sc);
@@ -425,10 +425,10 @@ START_TEST(data_that_look_like_the_word_are_refused)
   lk_lock *l;
 
   scene_begin(&sc, NULL, NULL);
-  config.data = lk_text("me " LK_HEAD_WORD);
+  config.data = lk_text("me " LK_ANNOUNCEMENT);
   ck_assert_int_eq(lk_lock_new(&l, sc.one.keeper, LOCKS, &config),
                    LK_ERR_BAD_ARGUMENT);
-  config.data = lk_text(LK_HEAD_WORD " me");
+  config.data = lk_text(LK_ANNOUNCEMENT " me");
   ck_assert_int_eq(lk_lock_new(&l, sc.one.keeper, LOCKS, &config), 0);
   lk_lock_free(l);
   scene_end(&sc);

@@ -411,7 +411,7 @@ START_TEST(a_holder_is_asked_to_let_go)
 {
   begin();
   get(0);
-  fake_set(&server, NODE, LK_REVOKE_WORD);
+  fake_set(&server, NODE, LK_REVOKE_MESSAGE);
   fake_turn(&server);
   ck_assert(locker_told(&l[0], "revoked\n"));
   end();

@@ -74,7 +74,7 @@ typedef enum lk_lock_event_type {
   /** Our node cannot be read (its access list): a deletion by somebody else
       will be noticed late, by the beat. Told once. */
   LK_LOCK_EVENT_UNWATCHED,
-  /** Holding: somebody asks us to let go; see LK_REVOKE_WORD. Told once a
+  /** Holding: somebody asks us to let go; see LK_REVOKE_MESSAGE. Told once a
       grant; without `revocable` perhaps a quarter of the session timeout late.
    */
   LK_LOCK_EVENT_REVOKED
@@ -86,10 +86,10 @@ typedef enum lk_lock_event_type {
  * names (LK_ERR_NO_NODE: it has let go already). A holder should then release,
  * and need not. Those behind it are not disturbed.
  */
-#define LK_REVOKE_WORD "__REVOKE__"
+#define LK_REVOKE_MESSAGE "__REVOKE__"
 
 /** What a holder with `announce` writes behind its data. */
-#define LK_HEAD_WORD "__HEAD__"
+#define LK_ANNOUNCEMENT "__HEAD__"
 
 typedef struct lk_lock_event {
   lk_lock_event_type type;
@@ -136,7 +136,7 @@ typedef enum lk_layout {
 typedef struct lk_lock_config {
   size_t size;   /**< sizeof(lk_lock_config) */
   lk_bytes data; /**< kept in our node for people to read; default empty. Not
-                      LK_REVOKE_WORD, and not ending with LK_HEAD_WORD */
+                      LK_REVOKE_MESSAGE, and not ending with LK_ANNOUNCEMENT */
   const lk_acls *acl;        /**< of our node; NULL: open. All contenders need
                                   READ; and READ, CREATE and DELETE on the
                                   directory */
@@ -169,7 +169,7 @@ typedef struct lk_lock_config {
       in one process cost the server as much as one, and handing on to the next
       costs nothing. After 16 such handoffs in a row the node goes to the end of
       the queue, so that others get their turn. All of these handles have the
-      options of the first of them. Tokens: see lk_lock_turn(). For mutexes
+      options of the first of them. Tokens: see lk_lock_handoffs(). For mutexes
       only: others refuse it with LK_ERR_BAD_ARGUMENT. */
   bool local_queue;
   lk_layout layout; /**< semaphores: Curator's or kazoo's */
@@ -292,7 +292,7 @@ LK_API uint64_t lk_lock_token(const lk_lock *l);
 /** With local_queue: how many of this process have held by the same node
     before. Then token and turn together grow with every grant: compare the
     token first. 0: the first, or not held, or no local_queue. */
-LK_API uint64_t lk_lock_turn(const lk_lock *l);
+LK_API uint64_t lk_lock_handoffs(const lk_lock *l);
 
 /** The path of our node, or NULL while there is none; until the next event.
     With local_queue: while it is held. */

@@ -559,7 +559,7 @@ LK_API int64_t lk_sync_lock_deadline(const lk_sync_lock *l);
 /** The fencing token; 0: not held. */
 LK_API uint64_t lk_sync_lock_token(const lk_sync_lock *l);
 
-/** With local_queue: lk_lock_turn(). */
+/** With local_queue: lk_lock_handoffs(). */
 LK_API uint64_t lk_sync_lock_turn(const lk_sync_lock *l);
 
 /** LK_LOCK_IDLE, LK_LOCK_HELD, LK_LOCK_UNSURE or LK_LOCK_LOST. */

@@ -157,10 +157,10 @@ int cli_line_read(cli_line *l, cli_ask *ask)
 /* Without the word behind it that is meant for who waits. */
 static size_t label_len(const lk_bytes *data)
 {
-  size_t len = sizeof LK_HEAD_WORD - 1;
+  size_t len = sizeof LK_ANNOUNCEMENT - 1;
   bool head =
-      data->len >= len &&
-      memcmp((const char *)data->at + data->len - len, LK_HEAD_WORD, len) == 0;
+      data->len >= len && memcmp((const char *)data->at + data->len - len,
+                                 LK_ANNOUNCEMENT, len) == 0;
 
   return head ? data->len - len : data->len;
 }

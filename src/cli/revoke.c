@@ -22,9 +22,10 @@ static void on_set(lk_client *c, int err, const lk_stat *stat, void *arg)
 static int ask_to_let_go(cli_ask *a, const char *node)
 {
   lk_call call = cli_ask_call(a, false);
-  int err = node == NULL ? LK_ERR_NO_MEMORY
-                         : lk_set(a->link.client, node, lk_text(LK_REVOKE_WORD),
-                                  -1, &call, on_set, a);
+  int err = node == NULL
+                ? LK_ERR_NO_MEMORY
+                : lk_set(a->link.client, node, lk_text(LK_REVOKE_MESSAGE), -1,
+                         &call, on_set, a);
 
   err = cli_ask_wait(a, err);
   return err == LK_ERR_NO_NODE ? 0 : err;

@@ -27,7 +27,7 @@ static void on_acquired(lk_lock *l, int err, void *arg)
     return;
   }
   h->token = lk_lock_token(l);
-  h->turn = lk_lock_turn(l);
+  h->turn = lk_lock_handoffs(l);
   lk__holder_publish(h);
   lk__blocking_call_complete(&h->errand, 0);
 }

@@ -343,7 +343,7 @@ START_TEST(constructors_refuse_what_the_recipes_refuse)
   lk_semaphore_config none = {.size = sizeof none};
   lk_sync_lock_config local = {.size = sizeof local, .local_queue = true};
   lk_sync_lock_config word = {.size = sizeof word,
-                              .data = lk_text(LK_REVOKE_WORD)};
+                              .data = lk_text(LK_REVOKE_MESSAGE)};
   lk_multilock_member twice[] = {{"/a", LK_MULTILOCK_READ},
                                  {"/a", LK_MULTILOCK_WRITE}};
   lk_sync_rwlock *none_rw;

@@ -29,7 +29,7 @@ void sim_attempts_forget(sim_judge *j, const sim_life *l)
   }
 }
 
-static sim_attempt *find_attempt(const sim_judge *j, const lk_contend *ct)
+static sim_attempt *find_attempt(const sim_judge *j, const lk_contender *ct)
 {
   sim_attempt *a = j->attempts;
 
@@ -40,11 +40,12 @@ static sim_attempt *find_attempt(const sim_judge *j, const lk_contend *ct)
 
 /* Where the data tell whose a node is, and the word that revokes has replaced
  * them, any attempt of its session that finds it takes it for its own. */
-static bool has_adopted(const sim_judge *j, const lk_contend *ct,
+static bool has_adopted(const sim_judge *j, const lk_contender *ct,
                         const sim_entry *e)
 {
-  return j->world->habit->unique == 0 && e->revoked && ct->own == LK_OWN_MADE &&
-         ct->token == (uint64_t)e->made && strcmp(ct->node, e->path) == 0;
+  return j->world->habit->unique == 0 && e->revoked &&
+         ct->own == LK_OWN_CREATED && ct->token == (uint64_t)e->made &&
+         strcmp(ct->node, e->path) == 0;
 }
 
 sim_attempt *sim_attempt_for(const sim_judge *j, const sim_entry *e)
@@ -60,13 +61,13 @@ sim_attempt *sim_attempt_for(const sim_judge *j, const sim_entry *e)
   return NULL;
 }
 
-static bool is_its(const sim_entry *e, const lk_contend *ct)
+static bool is_its(const sim_entry *e, const lk_contender *ct)
 {
   return strcmp(e->key, ct->prefix) == 0;
 }
 
 /* Who has made two stands where the first is that it can know of. */
-sim_entry *sim_entry_of(const sim_judge *j, const lk_contend *ct)
+sim_entry *sim_entry_of(const sim_judge *j, const lk_contender *ct)
 {
   sim_entry *first = NULL;
 
@@ -79,9 +80,9 @@ sim_entry *sim_entry_of(const sim_judge *j, const lk_contend *ct)
 }
 
 /* Whether it is a part of what the handle wants. */
-static bool is_of(const sim_handle *h, const lk_contend *ct)
+static bool is_of(const sim_handle *h, const lk_contender *ct)
 {
-  const lk_attempt *a = h->lock->attempt;
+  const lk_acquisition *a = h->lock->attempt;
 
   for (size_t i = 0; a != NULL && i < a->count; i++) {
     if (a->parts[i] == ct)
@@ -91,7 +92,8 @@ static bool is_of(const sim_handle *h, const lk_contend *ct)
          ((const lk_permits *)(const void *)a)->place == ct;
 }
 
-static sim_attempt *new_attempt(sim_judge *j, sim_life *l, const lk_contend *ct)
+static sim_attempt *new_attempt(sim_judge *j, sim_life *l,
+                                const lk_contender *ct)
 {
   sim_attempt *a = sim_need(sizeof *a);
 
@@ -107,7 +109,7 @@ static sim_attempt *new_attempt(sim_judge *j, sim_life *l, const lk_contend *ct)
   return a;
 }
 
-static void forget_before(sim_attempt *a, const lk_contend *ct)
+static void forget_before(sim_attempt *a, const lk_contender *ct)
 {
   size_t left = 0;
 
@@ -118,7 +120,7 @@ static void forget_before(sim_attempt *a, const lk_contend *ct)
   a->nbefore = left;
 }
 
-static void drop_attempt(sim_judge *j, const lk_contend *ct)
+static void drop_attempt(sim_judge *j, const lk_contender *ct)
 {
   for (sim_attempt *a = j->attempts; a != NULL; a = a->next)
     forget_before(a, ct);
@@ -189,13 +191,16 @@ static sim_leave why(const sim_judge *j, const sim_handle *h)
 }
 
 /* A list that shows who is ahead was answered: by which state of a server? */
-static bool has_listed(lk_contend_event ev, lk_contend_state from)
+static bool has_listed(lk_contender_event ev, lk_contender_state from)
 {
-  bool lists = from == LK_CONTEND_CREATING || from == LK_CONTEND_PARENTS ||
-               from == LK_CONTEND_LISTING || from == LK_CONTEND_LOOKING;
+  bool lists = from == LK_CONTENDER_CREATING ||
+               from == LK_CONTENDER_CREATING_PARENTS ||
+               from == LK_CONTENDER_LISTING || from == LK_CONTENDER_RECOVERING;
 
-  return lists && (ev == LK_EV_BEHIND || ev == LK_EV_FIRST ||
-                   ev == LK_EV_STALE || ev == LK_EV_UNREAD);
+  return lists &&
+         (ev == LK_CONTENDER_ON_PREDECESSORS || ev == LK_CONTENDER_ON_GRANT ||
+          ev == LK_CONTENDER_ON_CHECK_NEEDED ||
+          ev == LK_CONTENDER_ON_TOKEN_NEEDED);
 }
 
 static void see_list(sim_attempt *a, const lk_client *c)
@@ -206,27 +211,27 @@ static void see_list(sim_attempt *a, const lk_client *c)
   a->list_connection = lk_client_connection(c);
 }
 
-void sim_attempt_step(void *arg, const lk_contend *ct, lk_contend_event ev,
-                      lk_contend_state from)
+void sim_attempt_step(void *arg, const lk_contender *ct, lk_contender_event ev,
+                      lk_contender_state from)
 {
   sim_life *l = arg;
   sim_judge *j = l->process->world->judge;
   sim_attempt *a = find_attempt(j, ct);
 
   sim_coverage_step(ev, from);
-  if (ct->unique == LK_UNIQUE_NOT)
+  if (ct->unique == LK_IDENTITY_NONE)
     return; /* it stands in no queue; see properties_single.c */
   if (a == NULL)
     a = new_attempt(j, l, ct);
   if (has_listed(ev, from))
     see_list(a, ct->lease->client);
-  if (ev == LK_EV_STOP)
+  if (ev == LK_CONTENDER_ON_STOP)
     a->leave = why(j, a->handle);
   sim_judge_tell(j, &(sim_fact){.type = SIM_STEP,
                                 .life = l,
                                 .attempt = a,
                                 .event = ev,
                                 .before = from});
-  if (ct->state == LK_CONTEND_OVER)
+  if (ct->state == LK_CONTENDER_FINISHED)
     drop_attempt(j, ct);
 }

@@ -9,29 +9,44 @@
 #include <string.h>
 
 static struct {
-  uint64_t steps[LK_CONTEND_NSTATES][LK_EV_COUNT];
+  uint64_t steps[LK_CONTENDER_NSTATES][LK_CONTENDER_NEVENTS];
   uint64_t changes[SIM_SESSION_STATES][SIM_SESSION_STATES];
   uint64_t moments[SIM_NMOMENTS];
   uint64_t faults[SIM_NFAULTS];
 } seen;
 
-#define STATE(name) [LK_CONTEND_##name] = #name
-#define EVENT(name) [LK_EV_##name] = #name
+#define STATE(name) [LK_CONTENDER_##name] = #name
+#define EVENT(name) [LK_CONTENDER_ON_##name] = #name
 
-static const char *const states[LK_CONTEND_NSTATES] = {
-    STATE(IDLE),     STATE(PAUSED),  STATE(PEEKING),   STATE(CREATING),
-    STATE(PARENTS),  STATE(LOOKING), STATE(SEARCHING), STATE(LISTING),
-    STATE(PARKING),  STATE(WAITING), STATE(PROBING),   STATE(READING),
-    STATE(CHECKING), STATE(HELD),    STATE(UNSURE),    STATE(LEAVING),
-    STATE(OVER)};
+static const char *const states[LK_CONTENDER_NSTATES] = {
+    STATE(IDLE),
+    STATE(PAUSED),
+    STATE(LISTING_FIRST),
+    STATE(CREATING),
+    STATE(CREATING_PARENTS),
+    STATE(RECOVERING),
+    STATE(READING_CANDIDATES),
+    STATE(LISTING),
+    STATE(SETTING_WATCHES),
+    STATE(WAITING),
+    STATE(READING_PREDECESSORS),
+    STATE(READING_OWN),
+    STATE(CHECKING_OWN),
+    STATE(HELD),
+    STATE(UNSURE),
+    STATE(CLEANING_UP),
+    STATE(FINISHED)};
 
-static const char *const events[LK_EV_COUNT] = {
-    EVENT(NEW),   EVENT(PEEK),   EVENT(MAYBE),  EVENT(MADE),   EVENT(NO_PARENT),
-    EVENT(ALIKE), EVENT(ABSENT), EVENT(BEHIND), EVENT(PARKED), EVENT(LEFT),
-    EVENT(AGAIN), EVENT(UNREAD), EVENT(STALE),  EVENT(FIRST),  EVENT(HALT),
-    EVENT(DOUBT), EVENT(PROVEN), EVENT(STOP),   EVENT(GONE)};
+static const char *const events[LK_CONTENDER_NEVENTS] = {
+    EVENT(START),        EVENT(LIST_FIRST),   EVENT(OWN_IN_DOUBT),
+    EVENT(OWN_EXISTS),   EVENT(NO_PARENT),    EVENT(CANDIDATES),
+    EVENT(OWN_MISSING),  EVENT(PREDECESSORS), EVENT(WATCHES_SET),
+    EVENT(FEW_LEFT),     EVENT(LIST_NEEDED),  EVENT(TOKEN_NEEDED),
+    EVENT(CHECK_NEEDED), EVENT(GRANT),        EVENT(PAUSE),
+    EVENT(LEASE_ENDING), EVENT(LEASE_PROVEN), EVENT(STOP),
+    EVENT(OWN_GONE)};
 
-void sim_coverage_step(lk_contend_event ev, lk_contend_state from)
+void sim_coverage_step(lk_contender_event ev, lk_contender_state from)
 {
   seen.steps[from][ev]++;
 }
@@ -43,23 +58,23 @@ void sim_coverage_session(lk_state from, lk_state to)
 
 static bool is_step(size_t s, size_t e)
 {
-  return lk__contend_table[s][e] != LK_CONTEND_NO_STEP &&
-         lk__contend_table[s][e] != LK_CONTEND_STAY;
+  return lk__contender_table[s][e] != LK_CONTENDER_NO_STEP &&
+         lk__contender_table[s][e] != LK_CONTENDER_STAY;
 }
 
 static void tell_steps(FILE *out)
 {
   unsigned all = 0, some = 0;
 
-  for (size_t s = 0; s < LK_CONTEND_NSTATES; s++) {
-    for (size_t e = 0; e < LK_EV_COUNT; e++) {
+  for (size_t s = 0; s < LK_CONTENDER_NSTATES; s++) {
+    for (size_t e = 0; e < LK_CONTENDER_NEVENTS; e++) {
       all += is_step(s, e);
       some += seen.steps[s][e] > 0;
     }
   }
   fprintf(out, "recipe machine: %u of %u steps\n", some, all);
-  for (size_t s = 0; s < LK_CONTEND_NSTATES; s++) {
-    for (size_t e = 0; e < LK_EV_COUNT; e++) {
+  for (size_t s = 0; s < LK_CONTENDER_NSTATES; s++) {
+    for (size_t e = 0; e < LK_CONTENDER_NEVENTS; e++) {
       if (is_step(s, e) && seen.steps[s][e] == 0)
         fprintf(out, "  never: %s in %s\n", events[e], states[s]);
     }

@@ -46,7 +46,7 @@ typedef enum sim_moment {
 } sim_moment;
 
 void sim_coverage_moment(sim_moment m);
-void sim_coverage_step(lk_contend_event ev, lk_contend_state from);
+void sim_coverage_step(lk_contender_event ev, lk_contender_state from);
 void sim_coverage_session(lk_state from, lk_state to);
 void sim_coverage_fault(enum sim_fault fault);
 /** Write how much was seen, and by name what was not; with `counts` also how

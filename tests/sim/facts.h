@@ -276,8 +276,8 @@ typedef struct sim_fact {
       bool looks; /* it checks the directory of a lock */
       bool left;
       struct sim_attempt *attempt;
-      lk_contend_event event;
-      lk_contend_state before;
+      lk_contender_event event;
+      lk_contender_state before;
     };
     struct {
       sim_handle *handle;

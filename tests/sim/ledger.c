@@ -297,11 +297,11 @@ static void see_data(sim_ledger *l, const sim_tree *truth, int64_t zxid)
 /* Who watches a node has to watch it again after a change. */
 static void take_change(const sim_ledger *l, sim_entry *e, const sim_node *n)
 {
-  size_t len = strlen(LK_REVOKE_WORD);
+  size_t len = strlen(LK_REVOKE_MESSAGE);
 
   e->changed_us = l->agenda->now_us;
   e->revoked = (size_t)n->stat.data_length == len &&
-               memcmp(n->data, LK_REVOKE_WORD, len) == 0;
+               memcmp(n->data, LK_REVOKE_MESSAGE, len) == 0;
 }
 
 static void see_change(sim_ledger *l, const sim_tree *truth, int64_t zxid)

@@ -337,8 +337,8 @@ static void revoke(sim_actor *a, const lk_lock_event *e)
   if (e->type != LK_LOCK_EVENT_WAITING || e->node == NULL ||
       sim_plain(world_of(a)) || sim_roll(&a->rng, 4) > 0)
     return;
-  (void)lk_set(a->process->client, e->node, lk_text(LK_REVOKE_WORD), -1, NULL,
-               NULL, NULL);
+  (void)lk_set(a->process->client, e->node, lk_text(LK_REVOKE_MESSAGE), -1,
+               NULL, NULL, NULL);
 }
 
 static void react(sim_handle *h, int news, int err, const lk_lock_event *e)

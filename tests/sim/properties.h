@@ -165,14 +165,14 @@ typedef enum sim_leave {
 /** An attempt of the recipe machine, from its first step to its last. */
 typedef struct sim_attempt {
   struct sim_attempt *next;
-  const lk_contend *ct;
+  const lk_contender *ct;
   struct sim_life *life;
   sim_handle *handle;          /**< whose it was at first */
   uint64_t acquire;            /**< … which one of that handle's */
   sim_leave leave;             /**< why it is LEAVING */
   int64_t list_zxid;           /**< what its last list showed */
   uint64_t list_connection;    /**< … and where it came from */
-  const lk_contend *before[4]; /**< to be gone when its node is made */
+  const lk_contender *before[4]; /**< to be gone when its node is made */
   size_t nbefore;
   sim_stuck first;  /**< it is, and is not granted */
   sim_stuck gone;   /**< its node is, and it goes on */
@@ -283,8 +283,8 @@ struct sim_judge {
 /** What is new in it counts for the coverage. */
 void sim_moments_see(const sim_fact *f);
 /** lk_keeper.on_step of all. */
-void sim_attempt_step(void *arg, const lk_contend *ct, lk_contend_event ev,
-                      lk_contend_state from);
+void sim_attempt_step(void *arg, const lk_contender *ct, lk_contender_event ev,
+                      lk_contender_state from);
 /** Those of a life, or all. */
 void sim_attempts_forget(sim_judge *j, const sim_life *l);
 /** Those of a session lease have no owner any more. */
@@ -356,7 +356,7 @@ sim_life *sim_owner_of(sim_judge *j, const sim_entry *e);
 /** The attempt that made a node; NULL: it is over. */
 sim_attempt *sim_attempt_for(const sim_judge *j, const sim_entry *e);
 /** The node of an attempt that stands, or stood last; NULL: there was none. */
-sim_entry *sim_entry_of(const sim_judge *j, const lk_contend *ct);
+sim_entry *sim_entry_of(const sim_judge *j, const lk_contender *ct);
 /** How often the directories of a handle have gone. */
 unsigned sim_vanished(const sim_judge *j, const sim_handle *h);
 /** Where it stands, or wants to stand, in a queue; NULL: nowhere. */

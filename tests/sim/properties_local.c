@@ -38,9 +38,9 @@ static void judge_turn(sim_judge *j, const sim_handle *h)
 {
   const sim_life *l = sim_life_of(j, h->process);
 
-  if (lk_lock_turn(h->lock) > MOST_TURNS)
+  if (lk_lock_handoffs(h->lock) > MOST_TURNS)
     sim_accuse(j, "%s is the %" PRIu64 ". in a row", h->name,
-               lk_lock_turn(h->lock));
+               lk_lock_handoffs(h->lock));
   for (const sim_handle *o = l->handles; o != NULL; o = o->next) {
     if (are_mates(o, h) && sim_holds(o))
       sim_accuse(j, "%s is granted, and %s holds", h->name, o->name);
@@ -63,7 +63,7 @@ static const sim_entry *idle_node(const sim_judge *j, const sim_life *l,
     if (e->behind != l || e->lock_at != (int)h->seats[0].lock_at)
       continue;
     a = sim_attempt_for(j, e);
-    if (a != NULL && a->ct->lease == h->keeper && lk__contend_holds(a->ct))
+    if (a != NULL && a->ct->lease == h->keeper && lk__contender_holds(a->ct))
       return e;
   }
   return NULL;

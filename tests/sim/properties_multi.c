@@ -43,13 +43,13 @@ static sim_entry *gone_part(const sim_handle *h)
 /* All that it lacks is somebody who says so. */
 static sim_entry *last_part(const sim_judge *j, const sim_handle *h)
 {
-  const lk_attempt *a = h->lock->attempt;
+  const lk_acquisition *a = h->lock->attempt;
   sim_entry *e = NULL;
 
   if (!h->wants || h->again || a == NULL || a->count != parts_of(h))
     return NULL;
   for (size_t i = 0; i < a->count; i++) {
-    if (a->parts[i]->state != LK_CONTEND_HELD)
+    if (a->parts[i]->state != LK_CONTENDER_HELD)
       return NULL;
     e = sim_entry_of(j, a->parts[i]);
     if (e == NULL || e->removed != 0)
@@ -76,7 +76,7 @@ static void patrol_rest(sim_judge *j, sim_attempt *a)
   const sim_handle *h = a->handle;
   const sim_entry *e = NULL;
 
-  if (h != NULL && a->ct->state != LK_CONTEND_LEAVING &&
+  if (h != NULL && a->ct->state != LK_CONTENDER_CLEANING_UP &&
       !(h->lock != NULL && h->acquire == a->acquire &&
         (h->wants || sim_holds(h))))
     e = sim_entry_of(j, a->ct);

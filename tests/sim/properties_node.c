@@ -29,7 +29,7 @@ static void excuse(sim_judge *j, const sim_fact *f)
   const lk_answer *answer = lk_client_answer(p->client);
   sim_entry *e = sim_entry_of(j, f->attempt->ct);
 
-  if (f->attempt->ct->state == LK_CONTEND_OVER && e != NULL &&
+  if (f->attempt->ct->state == LK_CONTENDER_FINISHED && e != NULL &&
       e->removed == 0 && answer != NULL &&
       sim_denied(j, e->lock_at, sim_process_true_us(p, answer->sent_ms)))
     e->left = true;
@@ -142,9 +142,9 @@ static void patrol_attempt(sim_judge *j, sim_attempt *a)
 {
   const sim_entry *e = NULL;
 
-  if ((a->ct->state >= LK_CONTEND_LISTING &&
-       a->ct->state <= LK_CONTEND_CHECKING) ||
-      lk__contend_holds(a->ct))
+  if ((a->ct->state >= LK_CONTENDER_LISTING &&
+       a->ct->state <= LK_CONTENDER_CHECKING_OWN) ||
+      lk__contender_holds(a->ct))
     e = sim_entry_of(j, a->ct);
   if (e != NULL && e->removed == 0)
     e = NULL;
@@ -276,7 +276,7 @@ static void patrol_leaving(sim_judge *j, sim_leave first, sim_leave last)
 
     if (a->leave < first || a->leave > last)
       continue;
-    if (a->ct->state == LK_CONTEND_LEAVING)
+    if (a->ct->state == LK_CONTENDER_CLEANING_UP)
       e = sim_entry_of(j, a->ct);
     if (e != NULL &&
         (e->removed != 0 ||
@@ -313,11 +313,11 @@ void sim_cancel_everywhere(sim_judge *j, const sim_fact *f)
  * has to come first, as the name may be another's by now. */
 static bool is_released(const sim_attempt *a)
 {
-  const lk_contend *ct = a->ct;
+  const lk_contender *ct = a->ct;
 
-  return a->leave >= SIM_RELEASES && ct->state == LK_CONTEND_LEAVING &&
-         ct->own == LK_OWN_MADE && ct->rests == 0 && !ct->looking &&
-         !lk__contend_doubtful(ct);
+  return a->leave >= SIM_RELEASES && ct->state == LK_CONTENDER_CLEANING_UP &&
+         ct->own == LK_OWN_CREATED && ct->rests == 0 && !ct->looking &&
+         !lk__contender_own_unverified(ct);
 }
 
 /* What is to be gone when its node is made: what its session has released
@@ -338,11 +338,11 @@ static void note_before(const sim_judge *j, sim_attempt *a)
 static void judge_place(sim_judge *j, const sim_attempt *a)
 {
   for (size_t i = 0; i < a->nbefore; i++) {
-    const lk_contend *o = a->before[i];
+    const lk_contender *o = a->before[i];
     const sim_entry *e = sim_entry_of(j, o);
 
     if (e != NULL && sim_stood(e, a->list_zxid) && o->rests == 0 &&
-        !lk__contend_doubtful(o))
+        !lk__contender_own_unverified(o))
       sim_accuse(j, "%s queues behind %s, which was released before",
                  a->handle == NULL ? "?" : a->handle->name, e->name);
   }
@@ -393,12 +393,12 @@ void sim_release_async(sim_judge *j, const sim_fact *f)
   else if (f->type == SIM_SENT)
     judge_first(j, f->life, f);
   else if (f->type == SIM_STEP &&
-           (f->attempt->ct->state == LK_CONTEND_CREATING ||
-            f->attempt->ct->state == LK_CONTEND_PARENTS))
+           (f->attempt->ct->state == LK_CONTENDER_CREATING ||
+            f->attempt->ct->state == LK_CONTENDER_CREATING_PARENTS))
     note_before(j, f->attempt);
-  else if (f->type == SIM_STEP && f->event == LK_EV_BEHIND &&
-           (f->before == LK_CONTEND_CREATING ||
-            f->before == LK_CONTEND_PARENTS))
+  else if (f->type == SIM_STEP && f->event == LK_CONTENDER_ON_PREDECESSORS &&
+           (f->before == LK_CONTENDER_CREATING ||
+            f->before == LK_CONTENDER_CREATING_PARENTS))
     judge_place(j, f->attempt);
   else if (f->type == SIM_RELEASED && f->err == 0)
     judge_released(j, f->handle);

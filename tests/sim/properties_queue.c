@@ -123,7 +123,7 @@ void sim_no_barging(sim_judge *j, const sim_fact *f)
 {
   const sim_entry *own;
 
-  if (f->event != LK_EV_FIRST)
+  if (f->event != LK_CONTENDER_ON_GRANT)
     return;
   own = sim_entry_of(j, f->attempt->ct);
   for (const sim_entry *e = j->ledger.standing; own != NULL && e != NULL;
@@ -133,10 +133,10 @@ void sim_no_barging(sim_judge *j, const sim_fact *f)
   }
 }
 
-static bool was_parked(lk_contend_state s)
+static bool was_parked(lk_contender_state s)
 {
-  return s == LK_CONTEND_PARKING || s == LK_CONTEND_WAITING ||
-         s == LK_CONTEND_PROBING;
+  return s == LK_CONTENDER_SETTING_WATCHES || s == LK_CONTENDER_WAITING ||
+         s == LK_CONTENDER_READING_PREDECESSORS;
 }
 
 /* What the last list showed forbids a grant without another. */
@@ -171,7 +171,7 @@ void sim_handoff_rule(sim_judge *j, const sim_fact *f)
   const sim_attempt *a = f->attempt;
   const sim_entry *own;
 
-  if (f->event != LK_EV_FIRST || !was_parked(f->before))
+  if (f->event != LK_CONTENDER_ON_GRANT || !was_parked(f->before))
     return;
   own = sim_entry_of(j, a->ct);
   if (own == NULL)
@@ -187,9 +187,9 @@ void sim_handoff_rule(sim_judge *j, const sim_fact *f)
 /* ---- going on ----------------------------------------------------------- */
 
 /* It wants to hold, and can do something about it. */
-static bool stands_in_line(lk_contend_state s)
+static bool stands_in_line(lk_contender_state s)
 {
-  return s >= LK_CONTEND_PAUSED && s <= LK_CONTEND_CHECKING;
+  return s >= LK_CONTENDER_PAUSED && s <= LK_CONTENDER_CHECKING_OWN;
 }
 
 static bool is_first(const sim_judge *j, const sim_entry *own)
@@ -375,7 +375,7 @@ void sim_queue_full(sim_judge *j, const sim_fact *f)
       judge_refusal(j, h);
     return;
   }
-  if (f->event != LK_EV_BEHIND || h == NULL || h->most == 0 ||
+  if (f->event != LK_CONTENDER_ON_PREDECESSORS || h == NULL || h->most == 0 ||
       was_parked(f->before))
     return;
   const sim_entry *own = sim_entry_of(j, f->attempt->ct);
@@ -433,7 +433,7 @@ static void judge_growth(sim_judge *j, const sim_handle *h, const sim_entry *e)
 {
   uint64_t *last = &j->token[e->lock_at];
   uint64_t *turn = &j->turn[e->lock_at];
-  uint64_t own = lk_lock_turn(h->lock);
+  uint64_t own = lk_lock_handoffs(h->lock);
 
   if (e->reader || !e->contends || is_inherited(h, e))
     return;

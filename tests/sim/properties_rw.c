@@ -88,7 +88,7 @@ static void judge_peers(sim_judge *j)
 
 /* ---- who watches whom --------------------------------------------------- */
 
-static const sim_entry *pred_of(const sim_judge *j, const lk_contend *ct)
+static const sim_entry *pred_of(const sim_judge *j, const lk_contender *ct)
 {
   for (const sim_entry *e = j->ledger.newest; e != NULL; e = e->older) {
     if (strcmp(e->path, ct->ahead.path[0]) == 0)
@@ -120,14 +120,14 @@ static void judge_watch(sim_judge *j, const sim_attempt *a)
 /* A writer is alone, readers share; each watches the nearest in its way. */
 void sim_rw_matrix(sim_judge *j, const sim_fact *f)
 {
-  const lk_contend *ct = f->type == SIM_STEP ? f->attempt->ct : NULL;
+  const lk_contender *ct = f->type == SIM_STEP ? f->attempt->ct : NULL;
 
   if (sim_plain(j->world))
     return;
   if (ct == NULL) {
     judge_holders(j);
     judge_peers(j);
-  } else if (ct->state == LK_CONTEND_WAITING && !ct->by_children) {
+  } else if (ct->state == LK_CONTENDER_WAITING && !ct->by_children) {
     judge_watch(j, f->attempt);
   }
 }

@@ -103,7 +103,7 @@ static void patrol_permit(sim_judge *j, sim_attempt *a)
   const sim_entry *e = NULL;
 
   if (h != NULL && h->wants && !h->again && a->ct->role->counts &&
-      a->acquire == h->acquire && a->ct->state != LK_CONTEND_LEAVING) {
+      a->acquire == h->acquire && a->ct->state != LK_CONTENDER_CLEANING_UP) {
     const sim_entry *place = place_of(j, h);
 
     if (place != NULL && place->removed == 0 && one_ahead(j, place) != NULL)

@@ -14,14 +14,14 @@
  */
 
 /* Nothing of ours is left, or (`err`) it stays until the session ends. */
-static void finish(lk_contend *ct, int err)
+static void finish(lk_contender *ct, int err)
 {
   lk_keeper *k = ct->lease;
-  const lk_owner *owner = ct->owner;
+  const lk_acquisition_callbacks *owner = ct->owner;
   void *arg = ct->owner_arg;
 
   ct->owner = NULL;
-  lk__contend_step(ct, LK_EV_GONE);
+  lk__contender_step(ct, LK_CONTENDER_ON_OWN_GONE);
   if (err != 0 && !k->freed && k->config.left_behind != NULL)
     k->config.left_behind(k, ct->node, err, k->config.arg);
   if (owner != NULL)
@@ -29,7 +29,7 @@ static void finish(lk_contend *ct, int err)
 }
 
 /* A request for the removal ended with an error that is not good news. */
-static void trouble(lk_contend *ct, int err)
+static void trouble(lk_contender *ct, int err)
 {
   if (ct->lease->freed) {
     finish(ct, 0);
@@ -48,7 +48,9 @@ static void trouble(lk_contend *ct, int err)
   case LK_ERR_SESSION_MOVED:
   case LK_ERR_NOT_READ_ONLY:
   case LK_ERR_NO_MEMORY:
-  case LK_ERR_TOO_MANY: lk__contend_rest(ct, lk__contend_rest_ms(ct)); break;
+  case LK_ERR_TOO_MANY:
+    lk__contender_start_pause(ct, lk__contender_pause_ms(ct));
+    break;
   case LK_ERR_TOO_BIG:
     if (ct->too_long)
       finish(ct, err);
@@ -60,32 +62,33 @@ static void trouble(lk_contend *ct, int err)
 
 static void on_deleted(lk_client *c, int err, void *arg)
 {
-  lk_contend *ct = arg;
+  lk_contender *ct = arg;
 
   (void)c;
-  if (lk__contend_answered(ct)) {
+  if (lk__contender_take_reply(ct)) {
     ct->deleting = false;
     if (err == 0 || err == LK_ERR_NO_NODE)
       finish(ct, 0);
     else
       trouble(ct, err);
   }
-  lk__contend_unref(ct);
+  lk__contender_unref(ct);
 }
 
-static void ask_delete(lk_contend *ct)
+static void ask_delete(lk_contender *ct)
 {
-  int err = lk__contend_asked(ct, lk_delete(lk__contend_client(ct), ct->node,
-                                            -1, NULL, on_deleted, ct));
+  int err = lk__contender_count_request(
+      ct,
+      lk_delete(lk__contender_client(ct), ct->node, -1, NULL, on_deleted, ct));
 
   ct->deleting = err == 0;
   if (err != 0)
     trouble(ct, err);
 }
 
-static void ask_look(lk_contend *ct)
+static void ask_look(lk_contender *ct)
 {
-  int err = lk__enter_looking(ct);
+  int err = lk__enter_recovering(ct);
 
   ct->looking = err == 0;
   if (err != 0)
@@ -93,18 +96,18 @@ static void ask_look(lk_contend *ct)
 }
 
 /* Their owners tell which of these is ours. */
-static void look_closer(lk_contend *ct, const lk_bytes *names, size_t count)
+static void look_closer(lk_contender *ct, const lk_bytes *names, size_t count)
 {
-  int err = lk__search_take(ct, names, count);
+  int err = lk__candidates_take(ct, names, count);
 
   ct->looking = true;
   if (err == 0)
-    err = lk__enter_searching(ct);
+    err = lk__enter_reading_candidates(ct);
   if (err != 0)
     lk__cleanup_searched(ct, err);
 }
 
-void lk__cleanup_searched(lk_contend *ct, int err)
+void lk__cleanup_searched(lk_contender *ct, int err)
 {
   ct->looking = false;
   if (err != 0)
@@ -113,7 +116,7 @@ void lk__cleanup_searched(lk_contend *ct, int err)
     lk__cleanup_go(ct);
 }
 
-void lk__cleanup_listed(lk_contend *ct, int err, const lk_bytes *names,
+void lk__cleanup_listed(lk_contender *ct, int err, const lk_bytes *names,
                         size_t count)
 {
   lk_bytes ours = {NULL, 0};
@@ -126,20 +129,20 @@ void lk__cleanup_listed(lk_contend *ct, int err, const lk_bytes *names,
     return;
   }
   if (err == 0)
-    ours = lk__contend_ours(ct, names, count);
+    ours = lk__contender_find_own_name(ct, names, count);
   if (err != 0 && err != LK_ERR_NO_NODE) {
     trouble(ct, err);
-  } else if (ours.at != NULL && ct->unique == LK_UNIQUE_DATA) {
+  } else if (ours.at != NULL && ct->unique == LK_IDENTITY_DATA) {
     look_closer(ct, names, count);
   } else if (ours.at == NULL) {
     finish(ct, 0);
   } else {
-    lk__contend_adopt(ct, ours);
+    lk__contender_set_own_name(ct, ours);
     lk__cleanup_go(ct);
   }
 }
 
-void lk__cleanup_read(lk_contend *ct, int err, const lk_stat *stat)
+void lk__cleanup_read(lk_contender *ct, int err, const lk_stat *stat)
 {
   if (!ct->looking)
     return; /* the read that belonged to the create */
@@ -147,38 +150,38 @@ void lk__cleanup_read(lk_contend *ct, int err, const lk_stat *stat)
   if (ct->proof_err != 0) {
     trouble(ct, ct->proof_err);
   } else if (err == LK_ERR_NO_NODE ||
-             (stat != NULL && !lk__fixed_is_ours(ct, stat))) {
+             (stat != NULL && !lk__single_node_is_ours(ct, stat))) {
     finish(ct, 0);
   } else if (stat == NULL) {
     trouble(ct, err);
   } else {
-    ct->own = LK_OWN_MADE;
+    ct->own = LK_OWN_CREATED;
     ct->token = (uint64_t)stat->czxid; /* nobody else here claims it now */
-    ct->seen_on = lk_client_connection(lk__contend_client(ct));
+    ct->seen_on = lk_client_connection(lk__contender_client(ct));
     lk__cleanup_go(ct);
   }
 }
 
-static void remove_own(lk_contend *ct)
+static void remove_own(lk_contender *ct)
 {
-  if (lk__contend_doubtful(ct))
+  if (lk__contender_own_unverified(ct))
     ask_look(ct);
   else
     ask_delete(ct);
 }
 
-void lk__cleanup_go(lk_contend *ct)
+void lk__cleanup_go(lk_contender *ct)
 {
   bool online = lk__lease_is_online(ct->lease);
 
   switch (ct->own) {
   case LK_OWN_NONE: finish(ct, 0); return;
-  case LK_OWN_ASKED: return; /* its answer brings us back */
-  case LK_OWN_MAYBE:
+  case LK_OWN_REQUESTED: return; /* its answer brings us back */
+  case LK_OWN_IN_DOUBT:
     if (online && !ct->looking)
       ask_look(ct);
     break;
-  case LK_OWN_MADE:
+  case LK_OWN_CREATED:
     if (online && !ct->deleting && !ct->looking)
       remove_own(ct);
     break;

@@ -16,31 +16,31 @@ enum { MULTI_OPS = 64, MULTI_BYTES = 128 * 1024, REST_MS = 100 };
 
 static void on_beat_end(lk_keeper *k);
 
-static bool holds(const lk_contend *ct)
+static bool holds(const lk_contender *ct)
 {
-  return ct->state == LK_CONTEND_HELD || ct->state == LK_CONTEND_UNSURE;
+  return ct->state == LK_CONTENDER_HELD || ct->state == LK_CONTENDER_UNSURE;
 }
 
 /* ---- checks ------------------------------------------------------------ */
 
 /* One of those checked in the multi. Each callback may end others. */
-static void judge_one(lk_contend *ct, int err)
+static void judge_one(lk_contender *ct, int err)
 {
   if (err == LK_ERR_NO_AUTH)
-    lk__contend_unwatched(ct);
-  lk__contend_checked(ct, lk__contend_weigh(ct, err));
+    lk__contender_own_unreadable(ct);
+  lk__contender_own_checked(ct, lk__contender_check_result(ct, err));
 }
 
 static void judge_multi(lk_keeper *k, size_t chunk, int err,
                         const lk_op_result *results, size_t count)
 {
-  bool named = lk__contend_verdict(err) != LK_VERDICT_UNKNOWN;
+  bool named = lk__check_result_of(err) != LK_CHECK_UNKNOWN;
   uint64_t beat = k->beat_no;
   lk_walk w;
 
   lk__walk_begin(&w, &k->contends);
   for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
-    lk_contend *ct = LK_OWNER(l, lk_contend, link);
+    lk_contender *ct = LK_OWNER(l, lk_contender, link);
 
     if (!holds(ct) || ct->beat != beat || ct->beat_chunk != chunk)
       continue;
@@ -48,9 +48,9 @@ static void judge_multi(lk_keeper *k, size_t chunk, int err,
 
     if (own == LK_ERR_RUNTIME_INCONSISTENCY && named)
       k->beat_again = true;
-    lk__contend_ref(ct);
+    lk__contender_ref(ct);
     judge_one(ct, own);
-    lk__contend_unref(ct);
+    lk__contender_unref(ct);
   }
 }
 
@@ -88,7 +88,8 @@ static void ask_checks(lk_keeper *k)
   size_t bytes = 0;
   size_t chunk = 0;
 
-  for (lk_contend *ct = NULL; (ct = lk__lease_next_contender(k, ct)) != NULL;) {
+  for (lk_contender *ct = NULL;
+       (ct = lk__lease_next_contender(k, ct)) != NULL;) {
     if (!holds(ct))
       continue;
     ct->beat = k->beat_no;
@@ -132,17 +133,18 @@ static void ask_sync(lk_keeper *k)
 
 /* It has exactly one predecessor, whose deletion may grant. There is no other
  * proof of the lease then than what was asked for before. */
-static bool is_next(const lk_contend *ct)
+static bool is_next(const lk_contender *ct)
 {
-  return ct->state >= LK_CONTEND_PARKING && ct->state <= LK_CONTEND_PROBING &&
+  return ct->state >= LK_CONTENDER_SETTING_WATCHES &&
+         ct->state <= LK_CONTENDER_READING_PREDECESSORS &&
          ct->ahead.count == 1 && !ct->role->counts && !ct->config->passing &&
-         !lk__contend_is_fixed(ct);
+         !lk__contender_is_single_node(ct);
 }
 
 /* One that is; NULL: none is. */
-static const lk_contend *next_to_hold(const lk_keeper *k)
+static const lk_contender *next_to_hold(const lk_keeper *k)
 {
-  const lk_contend *ct = NULL;
+  const lk_contender *ct = NULL;
 
   do
     ct = lk__lease_next_contender(k, ct);
@@ -168,7 +170,7 @@ static void on_waiting_check(lk_client *c, int err, const lk_op_result *results,
 }
 
 /* Whether own stands is not looked at: it is watched. */
-static void ask_check(lk_keeper *k, const lk_contend *ct)
+static void ask_check(lk_keeper *k, const lk_contender *ct)
 {
   lk_op check = lk_op_check(ct->node, -1);
 
@@ -180,7 +182,7 @@ static void ask_check(lk_keeper *k, const lk_contend *ct)
 
 static void beat_waiting(lk_keeper *k)
 {
-  const lk_contend *next =
+  const lk_contender *next =
       k->config.assurance == LK_ASSURE_QUORUM ? next_to_hold(k) : NULL;
 
   if (next != NULL)
@@ -201,9 +203,10 @@ static void beat(lk_keeper *k)
     beat_waiting(k);
     return;
   }
-  for (lk_contend *ct = NULL; (ct = lk__lease_next_contender(k, ct)) != NULL;) {
+  for (lk_contender *ct = NULL;
+       (ct = lk__lease_next_contender(k, ct)) != NULL;) {
     if (holds(ct))
-      lk__contend_supervise(ct);
+      lk__contender_supervise_own(ct);
   }
   switch (k->config.assurance) {
   case LK_ASSURE_QUORUM: ask_checks(k); break;
@@ -245,9 +248,10 @@ static int64_t due(const lk_keeper *k)
 
   if (k->held == 0)
     return at;
-  for (lk_contend *ct = NULL; (ct = lk__lease_next_contender(k, ct)) != NULL;) {
-    int64_t his = ct->state == LK_CONTEND_HELD
-                      ? due_for(k, lk__contend_deadline(ct))
+  for (lk_contender *ct = NULL;
+       (ct = lk__lease_next_contender(k, ct)) != NULL;) {
+    int64_t his = ct->state == LK_CONTENDER_HELD
+                      ? due_for(k, lk__contender_deadline(ct))
                       : at;
 
     if (his < at)
@@ -291,7 +295,7 @@ static int64_t first_due(const lk_keeper *k)
   return due_for(k, deadline);
 }
 
-void lk__heartbeat_granted(lk_contend *ct)
+void lk__heartbeat_granted(lk_contender *ct)
 {
   lk_keeper *k = ct->lease;
   int64_t at = first_due(k);

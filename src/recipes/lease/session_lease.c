@@ -8,56 +8,56 @@
 
 /* ---- attempts ---------------------------------------------------------- */
 
-void lk__lease_add_contender(lk_keeper *k, lk_contend *ct)
+void lk__lease_add_contender(lk_keeper *k, lk_contender *ct)
 {
   lk__safe_list_add(&k->contends, &ct->link);
   lk__lease_ref(k);
 }
 
-void lk__lease_remove_contender(lk_keeper *k, lk_contend *ct)
+void lk__lease_remove_contender(lk_keeper *k, lk_contender *ct)
 {
   lk__safe_list_remove(&k->contends, &ct->link);
 }
 
-static void for_each(lk_keeper *k, void (*what)(lk_contend *ct))
+static void for_each(lk_keeper *k, void (*what)(lk_contender *ct))
 {
   lk_walk w;
 
   lk__walk_begin(&w, &k->contends);
   for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
-    lk_contend *ct = LK_OWNER(l, lk_contend, link);
+    lk_contender *ct = LK_OWNER(l, lk_contender, link);
 
-    lk__contend_ref(ct);
+    lk__contender_ref(ct);
     what(ct);
-    lk__contend_unref(ct);
+    lk__contender_unref(ct);
   }
 }
 
 /* Who waits for a fixed name has no node, and will be granted by its create. */
-static bool is_parked(const lk_contend *ct, lk_contend_state s)
+static bool is_parked(const lk_contender *ct, lk_contender_state s)
 {
-  return !lk__contend_is_fixed(ct) && s >= LK_CONTEND_LISTING &&
-         s <= LK_CONTEND_CHECKING;
+  return !lk__contender_is_single_node(ct) && s >= LK_CONTENDER_LISTING &&
+         s <= LK_CONTENDER_CHECKING_OWN;
 }
 
-static bool is_held(lk_contend_state s)
+static bool is_held(lk_contender_state s)
 {
-  return s == LK_CONTEND_HELD || s == LK_CONTEND_UNSURE;
+  return s == LK_CONTENDER_HELD || s == LK_CONTENDER_UNSURE;
 }
 
-void lk__lease_count_contender(const lk_contend *ct, lk_contend_state from,
-                               lk_contend_state to)
+void lk__lease_count_contender(const lk_contender *ct, lk_contender_state from,
+                               lk_contender_state to)
 {
   lk_keeper *k = ct->lease;
 
   k->held += is_held(to);
   k->held -= is_held(from);
-  k->unsure += to == LK_CONTEND_UNSURE;
-  k->unsure -= from == LK_CONTEND_UNSURE;
+  k->unsure += to == LK_CONTENDER_UNSURE;
+  k->unsure -= from == LK_CONTENDER_UNSURE;
   k->parked += is_parked(ct, to);
   k->parked -= is_parked(ct, from);
-  k->leaving += to == LK_CONTEND_LEAVING;
-  k->leaving -= from == LK_CONTEND_LEAVING;
+  k->leaving += to == LK_CONTENDER_CLEANING_UP;
+  k->leaving -= from == LK_CONTENDER_CLEANING_UP;
   lk__heartbeat_plan(k);
 }
 
@@ -135,9 +135,9 @@ bool lk__lease_may_grant(const lk_keeper *k, int64_t now_ms)
          deadline - now_ms >= grant_needs_ms(k);
 }
 
-void lk__lease_watch_deadline(lk_keeper *k, const lk_contend *ct)
+void lk__lease_watch_deadline(lk_keeper *k, const lk_contender *ct)
 {
-  int64_t at = lk__lease_unsure_ms(k, lk__contend_deadline(ct));
+  int64_t at = lk__lease_unsure_ms(k, lk__contender_deadline(ct));
 
   if (at >= k->watch_at_ms)
     return;
@@ -147,8 +147,9 @@ void lk__lease_watch_deadline(lk_keeper *k, const lk_contend *ct)
 
 static void watch_held(lk_keeper *k)
 {
-  for (lk_contend *ct = NULL; (ct = lk__lease_next_contender(k, ct)) != NULL;) {
-    if (ct->state == LK_CONTEND_HELD)
+  for (lk_contender *ct = NULL;
+       (ct = lk__lease_next_contender(k, ct)) != NULL;) {
+    if (ct->state == LK_CONTENDER_HELD)
       lk__lease_watch_deadline(k, ct);
   }
 }
@@ -158,7 +159,7 @@ static void tell_awaiting(lk_keeper *k)
   if (!k->awaited || !lk__lease_may_grant(k, lk_client_clock(k->client)))
     return;
   k->awaited = false;
-  for_each(k, lk__contend_stop_await);
+  for_each(k, lk__contender_lease_renewed);
 }
 
 /* Deadlines move on all the time; the timer looks only when the one it was set
@@ -171,7 +172,7 @@ static void on_watchdog(lk_client *c, void *arg)
   lk__lease_ref(k);
   k->watch_at_ms = INT64_MAX;
   tell_awaiting(k);
-  for_each(k, lk__contend_review);
+  for_each(k, lk__contender_review_lease);
   if (!k->detached)
     watch_held(k);
   lk__lease_unref(k);
@@ -211,10 +212,10 @@ bool lk__lease_is_online(const lk_keeper *k)
   return k->over == 0 && lk_client_state(k->client) == LK_STATE_CONNECTED;
 }
 
-static void leave(lk_contend *ct)
+static void leave(lk_contender *ct)
 {
-  if (ct->state == LK_CONTEND_LEAVING)
-    lk__contend_go(ct);
+  if (ct->state == LK_CONTENDER_CLEANING_UP)
+    lk__contender_resume(ct);
 }
 
 /* What is to be deleted goes first: a new attempt would queue behind it. Then
@@ -224,14 +225,14 @@ static void connected(lk_keeper *k)
   for_each(k, leave);
   if (k->held > 0)
     (void)lk__heartbeat_now(k);
-  for_each(k, lk__contend_go);
+  for_each(k, lk__contender_resume);
   lk__heartbeat_plan(k);
 }
 
 static void suspended(lk_keeper *k)
 {
   lk__heartbeat_plan(k);
-  for_each(k, lk__contend_break);
+  for_each(k, lk__contender_suspend);
 }
 
 /* The next session may be one of another ensemble, or of the same after it was
@@ -242,13 +243,13 @@ static void expired(lk_keeper *k)
   k->seen_zxid = 0;
   lk__heartbeat_plan(k);
   lk__lease_start_timer(k, &k->final, lk_client_now(k->client));
-  for_each(k, lk__contend_expire);
+  for_each(k, lk__contender_session_expired);
 }
 
-static void end_waiting(lk_contend *ct)
+static void end_waiting(lk_contender *ct)
 {
-  if (ct->state == LK_CONTEND_PAUSED)
-    lk__contend_end(ct, LK_ERR_SESSION_EXPIRED);
+  if (ct->state == LK_CONTENDER_PAUSED)
+    lk__contender_fail(ct, LK_ERR_SESSION_EXPIRED);
 }
 
 /* Unless a new session follows an expiry at once, none will. */
@@ -264,9 +265,9 @@ static void on_final(lk_client *c, void *arg)
   lk__lease_unref(k);
 }
 
-static void close_one(lk_contend *ct)
+static void close_one(lk_contender *ct)
 {
-  lk__contend_close(ct, ct->lease->over);
+  lk__contender_client_closed(ct, ct->lease->over);
 }
 
 static void stop_timers(lk_keeper *k)
@@ -323,9 +324,9 @@ void lk__lease_listener_done(lk_keeper *k)
     detach(k);
 }
 
-static void close_unless_leaving(lk_contend *ct)
+static void close_unless_leaving(lk_contender *ct)
 {
-  if (ct->state != LK_CONTEND_LEAVING)
+  if (ct->state != LK_CONTENDER_CLEANING_UP)
     close_one(ct);
 }
 
@@ -406,10 +407,10 @@ static const lk_keeper *next_keeper(const lk_keeper *k)
   return l->arg;
 }
 
-lk_contend *lk__lease_next_of_all(const lk_keeper *k, const lk_contend *ct)
+lk_contender *lk__lease_next_of_all(const lk_keeper *k, const lk_contender *ct)
 {
   const lk_keeper *at = ct == NULL ? k : ct->lease;
-  lk_contend *next = lk__lease_next_contender(at, ct);
+  lk_contender *next = lk__lease_next_contender(at, ct);
 
   while (next == NULL && (at = next_keeper(at)) != k)
     next = lk__lease_next_contender(at, NULL);

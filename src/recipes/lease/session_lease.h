@@ -52,8 +52,8 @@ struct lk_keeper {
 
   /** For tests: told of each step, when `ct` has its new state and has not
       begun it yet. NULL: nobody. */
-  void (*on_step)(void *arg, const lk_contend *ct, lk_contend_event ev,
-                  lk_contend_state from);
+  void (*on_step)(void *arg, const lk_contender *ct, lk_contender_event ev,
+                  lk_contender_state from);
   void *on_step_arg;
 };
 
@@ -87,28 +87,28 @@ int64_t lk__lease_deadline(const lk_keeper *k);
     "The lease" in doc/architecture.md. */
 bool lk__lease_may_grant(const lk_keeper *k, int64_t now_ms);
 
-void lk__lease_add_contender(lk_keeper *k, lk_contend *ct);
-void lk__lease_remove_contender(lk_keeper *k, lk_contend *ct);
+void lk__lease_add_contender(lk_keeper *k, lk_contender *ct);
+void lk__lease_remove_contender(lk_keeper *k, lk_contender *ct);
 /** An attempt changed its state. */
-void lk__lease_count_contender(const lk_contend *ct, lk_contend_state from,
-                               lk_contend_state to);
+void lk__lease_count_contender(const lk_contender *ct, lk_contender_state from,
+                               lk_contender_state to);
 /** Something is held that may run out: see that the watchdog knows. */
-void lk__lease_watch_deadline(lk_keeper *k, const lk_contend *ct);
+void lk__lease_watch_deadline(lk_keeper *k, const lk_contender *ct);
 
 /** The one behind `ct`, or for NULL the first; NULL: there is none. For loops
     that call nobody; others need an lk_walk. */
-static inline lk_contend *lk__lease_next_contender(const lk_keeper *k,
-                                                   const lk_contend *ct)
+static inline lk_contender *lk__lease_next_contender(const lk_keeper *k,
+                                                     const lk_contender *ct)
 {
   const lk_link *all = &k->contends.members;
   lk_link *l = ct == NULL ? all->next : ct->link.next;
 
-  return l == all ? NULL : LK_OWNER(l, lk_contend, link);
+  return l == all ? NULL : LK_OWNER(l, lk_contender, link);
 }
 
 /** The same for the attempts of all keepers of the client, beginning with those
     of `k`, which may be freed already. */
-lk_contend *lk__lease_next_of_all(const lk_keeper *k, const lk_contend *ct);
+lk_contender *lk__lease_next_of_all(const lk_keeper *k, const lk_contender *ct);
 
 #ifdef LK_DEBUG
 /** No contender waits for nothing; otherwise end the process. */
@@ -125,7 +125,7 @@ static inline void lk__lease_check(const lk_keeper *k)
 /** Start or stop the beat by what there is to prove. */
 void lk__heartbeat_plan(lk_keeper *k);
 /** It is held, with a lease that may be short. */
-void lk__heartbeat_granted(lk_contend *ct);
+void lk__heartbeat_granted(lk_contender *ct);
 /** Something else proved the lease just now: the next beat a quarter of the
     session timeout from here. */
 void lk__heartbeat_put_off(lk_keeper *k);

@@ -15,7 +15,7 @@ void lk__local_unref(lk_local *q)
     return;
   lk__list_remove(&q->link);
   lk__lease_stop_timer(k, &q->soon);
-  lk__options_free(&q->options, &k->mem);
+  lk__lock_options_free(&q->options, &k->mem);
   lk__give(&k->mem, q);
   lk__lease_unref(k);
 }
@@ -36,16 +36,16 @@ void lk__locals_stop_timers(lk_keeper *k)
 
 /* ---- the node ---------------------------------------------------------- */
 
-static const lk_owner of_queue;
+static const lk_acquisition_callbacks of_queue;
 
 /* Ours no more. */
 static void part(lk_local *q)
 {
-  lk_contend *node = q->node;
+  lk_contender *node = q->node;
 
   q->node = NULL;
   q->handoffs = 0;
-  lk__contend_unref(node);
+  lk__contender_unref(node);
 }
 
 /* Whoever is the first must not wait where it will not. */
@@ -65,13 +65,13 @@ static void want(lk_local *q)
       continue;
     }
     aim(q);
-    q->node = lk__contend_new(q->lease, &q->options.what, &of_queue, q);
+    q->node = lk__contender_new(q->lease, &q->options.what, &of_queue, q);
     if (q->node == NULL) {
       lk__turn_end_first(q, LK_ERR_NO_MEMORY);
       continue;
     }
-    lk__contend_ref(q->node);
-    lk__contend_begin(q->node);
+    lk__contender_ref(q->node);
+    lk__contender_begin(q->node);
   }
   if (q->node == NULL)
     lk__turn_tell_ends(q);
@@ -79,7 +79,7 @@ static void want(lk_local *q)
 
 static void give_back(lk_local *q)
 {
-  lk__contend_stop(q->node, false);
+  lk__contender_stop(q->node, false);
   part(q);
   want(q);
 }
@@ -89,16 +89,16 @@ static void give_back(lk_local *q)
 /* It is held, and nobody here has it. */
 static bool is_free(const lk_local *q)
 {
-  return q->node != NULL && q->holder == NULL && lk__contend_holds(q->node);
+  return q->node != NULL && q->holder == NULL && lk__contender_holds(q->node);
 }
 
 /* Those elsewhere may wait for it, or ask for it; or it may be lost. */
 static bool may_keep(const lk_local *q)
 {
-  const lk_contend *node = q->node;
+  const lk_contender *node = q->node;
 
   return lk__turn_first(q) != NULL && q->handoffs < LK_HANDOFFS &&
-         !node->revoked && node->state == LK_CONTEND_HELD;
+         !node->revoked && node->state == LK_CONTENDER_HELD;
 }
 
 static void grant(lk_local *q)
@@ -108,7 +108,7 @@ static void grant(lk_local *q)
   lk__turn_unlist(t);
   q->holder = t;
   t->node = q->node;
-  lk__contend_ref(t->node);
+  lk__contender_ref(t->node);
   t->attempt.count = 1;
   t->attempt.whole = true;
   t->attempt.turn = q->handoffs;
@@ -128,7 +128,7 @@ static void hand_over(lk_local *q)
     q->handoffs++;
     grant(q);
   } else {
-    lk__contend_await(q->node);
+    lk__contender_await_lease(q->node);
   }
 }
 
@@ -197,24 +197,24 @@ static void on_lost(void *arg, int err)
   lk__local_unref(q);
 }
 
-static void on_news(void *arg, const lk_news *news)
+static void on_news(void *arg, const lk_notice *news)
 {
   lk_local *q = arg;
   lk_turn *t = q->holder != NULL ? q->holder : lk__turn_first(q);
 
   q->refs++;
-  if (t != NULL && news->type == LK_NEWS_WAITING) {
+  if (t != NULL && news->type == LK_NOTICE_WAITING) {
     t->told = true;
     lk__local_soon(q); /* those behind it */
   }
   if (is_free(q))
     lk__local_soon(q); /* it was to be handed over */
-  else if (t != NULL && (t == q->holder || !lk__contend_holds(q->node)))
+  else if (t != NULL && (t == q->holder || !lk__contender_holds(q->node)))
     t->owner->news(t->arg, news);
   lk__local_unref(q);
 }
 
-static const lk_owner of_queue = {
+static const lk_acquisition_callbacks of_queue = {
     .granted = on_granted, .ended = on_ended, .lost = on_lost, .news = on_news};
 
 /* The node that its last holder gave back is gone. */
@@ -227,17 +227,18 @@ static void on_gone(void *arg, int err)
   lk__turn_over(t);
 }
 
-static void ignore(void *arg, const lk_news *news)
+static void ignore(void *arg, const lk_notice *news)
 {
   (void)arg;
   (void)news;
 }
 
-static const lk_owner of_leaver = {.news = ignore, .gone = on_gone};
+static const lk_acquisition_callbacks of_leaver = {.news = ignore,
+                                                   .gone = on_gone};
 
 /* ---- what the owner says ----------------------------------------------- */
 
-static lk_turn *of(lk_attempt *a)
+static lk_turn *of(lk_acquisition *a)
 {
   return (lk_turn *)a;
 }
@@ -255,7 +256,7 @@ static int refusal(const lk_local *q, const lk_turn *t)
   return most > 0 && ahead > most ? LK_ERR_QUEUE_FULL : 0;
 }
 
-static void begin(lk_attempt *a)
+static void begin(lk_acquisition *a)
 {
   lk_turn *t = of(a);
   lk_local *q = t->queue;
@@ -304,14 +305,14 @@ static void let_go(lk_turn *t, bool tell)
     q->node->owner = &of_leaver;
     q->node->owner_arg = t;
   }
-  lk__contend_stop(q->node, tell);
+  lk__contender_stop(q->node, tell);
   part(q);
   if (!tell)
     lk__turn_over(t);
   want(q);
 }
 
-static void stop(lk_attempt *a, bool tell)
+static void stop(lk_acquisition *a, bool tell)
 {
   lk_turn *t = of(a);
   lk_local *q = t->queue;
@@ -326,30 +327,30 @@ static void stop(lk_attempt *a, bool tell)
   lk__local_unref(q);
 }
 
-static void disown(lk_attempt *a)
+static void disown(lk_acquisition *a)
 {
   of(a)->owner = NULL;
 }
 
-static void ref_turn(lk_attempt *a)
+static void ref_turn(lk_acquisition *a)
 {
   of(a)->refs++;
 }
 
-static void unref_attempt(lk_attempt *a)
+static void unref_attempt(lk_acquisition *a)
 {
   lk__turn_unref(of(a));
 }
 
-static const lk_attempt_kind a_turn = {.begin = begin,
-                                       .stop = stop,
-                                       .disown = disown,
-                                       .ref = ref_turn,
-                                       .unref = unref_attempt};
+static const lk_acquisition_kind a_turn = {.begin = begin,
+                                           .stop = stop,
+                                           .disown = disown,
+                                           .ref = ref_turn,
+                                           .unref = unref_attempt};
 
 /* ---- handles ----------------------------------------------------------- */
 
-static lk_attempt *make(lk_lock *l, const lk_owner *who)
+static lk_acquisition *make(lk_lock *l, const lk_acquisition_callbacks *who)
 {
   lk_turn *t = lk__turn_new(l->plan, l, who);
 
@@ -361,7 +362,7 @@ static lk_attempt *make(lk_lock *l, const lk_owner *who)
 }
 
 /* Where names differ there are two queues: one node cannot stand in both. */
-static bool is_same_queue(const lk_options *a, const lk_options *b)
+static bool is_same_queue(const lk_lock_options *a, const lk_lock_options *b)
 {
   return a->rules == b->rules && strcmp(a->path, b->path) == 0 &&
          strcmp(a->what.role->mark->text, b->what.role->mark->text) == 0;
@@ -387,9 +388,9 @@ static lk_local *open(lk_lock *l, const lk_lock_config *config)
 
   if (q == NULL)
     return NULL;
-  if (!lk__options_init(&q->options, &k->mem, l->options.path, config,
-                        LK_MULTILOCK_MUTEX)) {
-    lk__options_free(&q->options, &k->mem);
+  if (!lk__lock_options_init(&q->options, &k->mem, l->options.path, config,
+                             LK_MULTILOCK_MUTEX)) {
+    lk__lock_options_free(&q->options, &k->mem);
     lk__give(&k->mem, q);
     return NULL;
   }

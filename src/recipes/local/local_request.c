@@ -7,7 +7,8 @@
 
 /* ---- life -------------------------------------------------------------- */
 
-lk_turn *lk__turn_new(lk_local *q, lk_lock *l, const lk_owner *who)
+lk_turn *lk__turn_new(lk_local *q, lk_lock *l,
+                      const lk_acquisition_callbacks *who)
 {
   lk_turn *t = lk__take(&q->lease->mem, sizeof *t);
 
@@ -30,7 +31,7 @@ void lk__turn_unref(lk_turn *t)
   if (--t->refs > 0)
     return;
   if (t->node != NULL)
-    lk__contend_unref(t->node);
+    lk__contender_unref(t->node);
   lk__give(&q->lease->mem, t);
   lk__local_unref(q);
 }
@@ -107,7 +108,7 @@ void lk__turn_end_first(lk_local *q, int err)
 
 static size_t ahead_of_first(const lk_local *q)
 {
-  return lk__contend_holds(q->node) ? 1 : q->node->ahead.count;
+  return lk__contender_holds(q->node) ? 1 : q->node->ahead.count;
 }
 
 size_t lk__turn_ahead(const lk_local *q, const lk_turn *t)
@@ -126,14 +127,14 @@ static const char *head(const lk_local *q)
 {
   if (q->node == NULL)
     return NULL;
-  return lk__contend_holds(q->node) ? q->node->node : q->node->ahead.head;
+  return lk__contender_holds(q->node) ? q->node->node : q->node->ahead.head;
 }
 
 static void tell_place(lk_local *q, lk_turn *t)
 {
-  lk_news news = {.type = LK_NEWS_WAITING,
-                  .position = lk__turn_ahead(q, t),
-                  .node = head(q)};
+  lk_notice news = {.type = LK_NOTICE_WAITING,
+                    .position = lk__turn_ahead(q, t),
+                    .node = head(q)};
 
   t->told = true;
   t->owner->news(t->arg, &news);

@@ -12,11 +12,11 @@
 
 /** One owner's wish. */
 typedef struct lk_turn {
-  lk_attempt attempt;
-  lk_contend *node; /**< once it was granted: the only part */
+  lk_acquisition attempt;
+  lk_contender *node; /**< once it was granted: the only part */
   lk_local *queue;
   size_t refs; /**< the owner's, until it was told the end; questions */
-  const lk_owner *owner; /**< NULL: it hears no more of it */
+  const lk_acquisition_callbacks *owner; /**< NULL: it hears no more of it */
   void *arg;
   bool once;
   bool told;                       /**< its place */
@@ -28,13 +28,13 @@ typedef struct lk_turn {
 struct lk_local {
   lk_link link; /**< in the keeper's list */
   lk_keeper *lease;
-  size_t refs;          /**< handles, turns, whoever is inside */
-  lk_options options;   /**< of the handle that was the first */
-  lk_contend *node;     /**< wanted or held; or NULL */
-  lk_turn *holder;      /**< whose turn it is, or NULL */
-  lk_safe_list waiters; /**< turns, in order */
-  lk_link ends;         /**< of turns: to be told, in order */
-  unsigned handoffs;    /**< in a row */
+  size_t refs;             /**< handles, turns, whoever is inside */
+  lk_lock_options options; /**< of the handle that was the first */
+  lk_contender *node;      /**< wanted or held; or NULL */
+  lk_turn *holder;         /**< whose turn it is, or NULL */
+  lk_safe_list waiters;    /**< turns, in order */
+  lk_link ends;            /**< of turns: to be told, in order */
+  unsigned handoffs;       /**< in a row */
   lk_timer soon;
 };
 
@@ -44,7 +44,8 @@ void lk__local_unref(lk_local *q);
 void lk__local_soon(lk_local *q);
 
 /** What `l` wants of `q`, with one reference: its owner's. NULL: no memory. */
-lk_turn *lk__turn_new(lk_local *q, lk_lock *l, const lk_owner *who);
+lk_turn *lk__turn_new(lk_local *q, lk_lock *l,
+                      const lk_acquisition_callbacks *who);
 void lk__turn_unref(lk_turn *t);
 /** It is over; its owner hears no more of it. */
 void lk__turn_over(lk_turn *t);

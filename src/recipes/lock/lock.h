@@ -8,41 +8,41 @@
 #include <latchkey/lock.h>
 
 /** Somebody who is to be called once. */
-typedef struct lk_waiter {
+typedef struct lk_completion {
   lk_lock_cb done;
   void *arg;
   bool waits;
-} lk_waiter;
+} lk_completion;
 
 /** A multi that begins with checks of our nodes. It outlives the lock. */
-typedef struct lk_question {
-  lk_attempt *attempt;
+typedef struct lk_lock_multi {
+  lk_acquisition *attempt;
   lk_lock *lock; /**< whose verify it is; or NULL */
   lk_multi_cb done;
   void *arg;
-} lk_question;
+} lk_lock_multi;
 
 struct lk_lock {
   lk_keeper *lease;
-  lk_options options; /**< what its attempts are for */
+  lk_lock_options options; /**< what its attempts are for */
   void (*on_event)(lk_lock *l, const lk_lock_event *event, void *arg);
   void *arg;
   /** Prepare an attempt; NULL: no memory. */
-  lk_attempt *(*make)(lk_lock *l, const lk_owner *who);
-  lk_attempt *attempt;  /**< acquiring or holding; else NULL */
-  lk_attempt *released; /**< whose end `release` waits for; or NULL */
+  lk_acquisition *(*make)(lk_lock *l, const lk_acquisition_callbacks *who);
+  lk_acquisition *attempt;  /**< acquiring or holding; else NULL */
+  lk_acquisition *released; /**< whose end `release` waits for; or NULL */
   size_t count;
   bool lost;
   int start_err; /**< why the last acquire ended, if it could not begin */
   bool told_mixed;
   bool told_unwatched;
   bool told_limit;
-  lk_waiter acquire;
-  bool again;        /**< it is that of a re-entrance */
-  bool late;         /**< its deadline had passed: there is no attempt */
-  lk_waiter release; /**< also that of a count-down */
-  lk_waiter verify;
-  lk_question *verifying; /**< under way for `verify`; or NULL */
+  lk_completion acquire;
+  bool again;            /**< it is that of a re-entrance */
+  bool late;             /**< its deadline had passed: there is no attempt */
+  lk_completion release; /**< also that of a count-down */
+  lk_completion verify;
+  lk_lock_multi *verifying; /**< under way for `verify`; or NULL */
   lk_timer timeout;
   lk_timer release_timeout; /**< runs only while `released` is there */
   lk_timer soon; /**< calls those who wait for no server, in the next turn */
@@ -56,7 +56,7 @@ struct lk_lock {
 
 /** Whether this side may be wanted, as its partner stands: 0, or what
     lk_lock_acquire() is refused with. */
-int lk__lock_beside(const lk_lock *l);
+int lk__lock_side_refusal(const lk_lock *l);
 
 /** As lk_lock_new(), for any place in a queue; of a config that was copied. */
 int lk__lock_make(lk_lock **out, lk_keeper *k, const char *path,
@@ -65,19 +65,19 @@ int lk__lock_make(lk_lock **out, lk_keeper *k, const char *path,
 /** Around all that calls the user: afterwards the lock may be freed. */
 void lk__lock_enter(lk_lock *l);
 void lk__lock_leave(lk_lock *l);
-void lk__lock_await(lk_waiter *w, lk_lock_cb done, void *arg);
+void lk__completion_set(lk_completion *w, lk_lock_cb done, void *arg);
 /** Call who waits, if anybody does. */
-void lk__lock_call(lk_lock *l, lk_waiter *w, int err);
+void lk__lock_complete(lk_lock *l, lk_completion *w, int err);
 bool lk__lock_holds(const lk_lock *l);
 void lk__lock_stop_timer(lk_lock *l, lk_timer *t);
 /** Its attempt, which is its own no more. */
-lk_attempt *lk__lock_part(lk_lock *l);
+lk_acquisition *lk__lock_detach_acquisition(lk_lock *l);
 /** Call those who wait for no answer of a server: of a re-entrance, with
     `acquire_err`, and of a count-down. */
-void lk__lock_call_soon(lk_lock *l, int acquire_err);
+void lk__lock_complete_local(lk_lock *l, int acquire_err);
 /** What a lock hears of its attempt (heard.c). */
-extern const lk_owner lk__lock_owner;
+extern const lk_acquisition_callbacks lk__lock_callbacks;
 /** The verify under way ends with `err`, whatever is answered. */
-void lk__lock_end_verify(lk_lock *l, int err);
+void lk__lock_complete_verify(lk_lock *l, int err);
 
 #endif

@@ -8,14 +8,14 @@
 
 static bool is_revocation(lk_bytes data)
 {
-  static const char word[] = LK_REVOKE_WORD;
+  static const char word[] = LK_REVOKE_MESSAGE;
 
   return data.len == sizeof word - 1 && memcmp(data.at, word, data.len) == 0;
 }
 
 bool lk__is_announcement(lk_bytes data)
 {
-  static const char word[] = LK_HEAD_WORD;
+  static const char word[] = LK_ANNOUNCEMENT;
   size_t len = sizeof word - 1;
 
   return data.at != NULL && data.len >= len &&
@@ -32,26 +32,26 @@ static bool is_layout(const lk_lock_config *config)
       (config->announce && config->layout != LK_LAYOUT_CURATOR))
     return false;
   return rules->roles[LK_MULTILOCK_MUTEX] == NULL
-             ? lk__plain_check(config->prefix)
+             ? lk__plain_prefix_check(config->prefix)
              : config->prefix == NULL;
 }
 
 /* A keeper that is detached may have outlived its client. */
-int lk__options_take_more(const lk_keeper *k, const lk_sized *what, void *out,
-                          const void *from)
+int lk__config_take(const lk_keeper *k, const lk_sized *what, void *out,
+                    const void *from)
 {
   return lk__sized_take(k->detached ? NULL : k->client, what, out, from);
 }
 
-int lk__options_take(const lk_keeper *k, lk_lock_config *out,
-                     const lk_lock_config *config)
+int lk__lock_config_take(const lk_keeper *k, lk_lock_config *out,
+                         const lk_lock_config *config)
 {
   static const lk_sized what = LK_SIZED(lk_lock_config);
 
-  return lk__options_take_more(k, &what, out, config);
+  return lk__config_take(k, &what, out, config);
 }
 
-int lk__options_check(const char *path, const lk_lock_config *config)
+int lk__lock_options_check(const char *path, const lk_lock_config *config)
 {
   if (is_revocation(config->data) || lk__is_announcement(config->data) ||
       !is_layout(config))
@@ -61,7 +61,8 @@ int lk__options_check(const char *path, const lk_lock_config *config)
   return 0;
 }
 
-const lk_role *lk__options_role(const lk_options *o, lk_multilock_side side)
+const lk_role *lk__lock_options_role(const lk_lock_options *o,
+                                     lk_multilock_side side)
 {
   const lk_role *role = o->rules->roles[side];
 
@@ -80,7 +81,7 @@ static char *copy(const lk_mem *mem, const void *from, size_t len)
 /* With the word behind it, for an announcement. */
 static char *copy_data(const lk_mem *mem, lk_bytes data)
 {
-  static const char word[] = LK_HEAD_WORD;
+  static const char word[] = LK_ANNOUNCEMENT;
   char *to = lk__take(mem, data.len + sizeof word);
 
   if (to == NULL)
@@ -98,8 +99,9 @@ static bool can_announce(const lk_role *role)
   return role->exclusive && role->mark->family != LK_FAMILY_RW;
 }
 
-bool lk__options_init(lk_options *o, const lk_mem *mem, const char *path,
-                      const lk_lock_config *config, lk_multilock_side side)
+bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,
+                           const char *path, const lk_lock_config *config,
+                           lk_multilock_side side)
 {
   const lk_acls *parent =
       config->parent_acl == NULL ? config->acl : config->parent_acl;
@@ -113,9 +115,9 @@ bool lk__options_init(lk_options *o, const lk_mem *mem, const char *path,
   if (parent != NULL)
     o->parent_acl = lk__acls_copy(mem, parent);
   o->rules = lk__layout_rules(config->layout);
-  lk__plain_init(&o->plain, o->prefix);
-  o->what = (lk_contend_config){
-      .role = lk__options_role(o, side),
+  lk__plain_names_init(&o->plain, o->prefix);
+  o->what = (lk_contender_config){
+      .role = lk__lock_options_role(o, side),
       .unique = o->rules->unique,
       .dir = o->path,
       .data = lk_bytes_of(o->data, config->data.len),
@@ -129,14 +131,14 @@ bool lk__options_init(lk_options *o, const lk_mem *mem, const char *path,
       .peek = config->peek};
   if (config->announce && can_announce(o->what.role))
     o->what.announcement =
-        lk_bytes_of(o->data, config->data.len + sizeof LK_HEAD_WORD - 1);
+        lk_bytes_of(o->data, config->data.len + sizeof LK_ANNOUNCEMENT - 1);
   return o->path != NULL && o->data != NULL &&
          (o->prefix != NULL || config->prefix == NULL) &&
          (o->acl != NULL || config->acl == NULL) &&
          (o->parent_acl != NULL || parent == NULL);
 }
 
-void lk__options_free(lk_options *o, const lk_mem *mem)
+void lk__lock_options_free(lk_lock_options *o, const lk_mem *mem)
 {
   lk__give(mem, o->path);
   lk__give(mem, o->data);

@@ -15,7 +15,7 @@ static void destroy(lk_lock *l)
 {
   lk_keeper *k = l->lease;
 
-  lk__options_free(&l->options, &k->mem);
+  lk__lock_options_free(&l->options, &k->mem);
   if (l->free_plan != NULL)
     l->free_plan(l->plan, &k->mem);
   lk__give(&k->mem, l);
@@ -33,14 +33,14 @@ void lk__lock_leave(lk_lock *l)
     destroy(l);
 }
 
-void lk__lock_await(lk_waiter *w, lk_lock_cb done, void *arg)
+void lk__completion_set(lk_completion *w, lk_lock_cb done, void *arg)
 {
-  *w = (lk_waiter){.done = done, .arg = arg, .waits = true};
+  *w = (lk_completion){.done = done, .arg = arg, .waits = true};
 }
 
-void lk__lock_call(lk_lock *l, lk_waiter *w, int err)
+void lk__lock_complete(lk_lock *l, lk_completion *w, int err)
 {
-  lk_waiter now = *w;
+  lk_completion now = *w;
 
   w->waits = false;
   if (now.waits && now.done != NULL)
@@ -61,29 +61,29 @@ void lk__lock_stop_timer(lk_lock *l, lk_timer *t)
   lk__lease_stop_timer(l->lease, t);
 }
 
-lk_attempt *lk__lock_part(lk_lock *l)
+lk_acquisition *lk__lock_detach_acquisition(lk_lock *l)
 {
-  lk_attempt *a = l->attempt;
+  lk_acquisition *a = l->attempt;
 
   l->attempt = NULL;
   lk__lock_stop_timer(l, &l->timeout);
   return a;
 }
 
-static void stop(lk_attempt *a, bool tell)
+static void stop(lk_acquisition *a, bool tell)
 {
   a->kind->stop(a, tell);
 }
 
 static void give_up(lk_lock *l, int err)
 {
-  lk_attempt *a = lk__lock_part(l);
+  lk_acquisition *a = lk__lock_detach_acquisition(l);
 
   lk__lock_enter(l);
   l->late = false;
   if (a != NULL)
     stop(a, false);
-  lk__lock_call(l, &l->acquire, err);
+  lk__lock_complete(l, &l->acquire, err);
   lk__lock_leave(l);
 }
 
@@ -110,28 +110,28 @@ static void on_release_timeout(lk_client *c, void *arg)
   (void)c;
   lk__lock_enter(l);
   disown_released(l);
-  lk__lock_call(l, &l->release, LK_ERR_DEADLINE);
+  lk__lock_complete(l, &l->release, LK_ERR_DEADLINE);
   lk__lock_leave(l);
 }
 
 bool lk__lock_holds(const lk_lock *l)
 {
-  return l->attempt != NULL && lk__attempt_holds(l->attempt);
+  return l->attempt != NULL && lk__acquisition_holds(l->attempt);
 }
 
 /* Not one that a callback has begun meanwhile. */
 static void end_again(lk_lock *l, int err)
 {
   if (l->again)
-    lk__lock_call(l, &l->acquire, err);
+    lk__lock_complete(l, &l->acquire, err);
 }
 
-void lk__lock_call_soon(lk_lock *l, int acquire_err)
+void lk__lock_complete_local(lk_lock *l, int acquire_err)
 {
   lk__lock_stop_timer(l, &l->soon);
   end_again(l, acquire_err);
   if (l->released == NULL)
-    lk__lock_call(l, &l->release, 0);
+    lk__lock_complete(l, &l->release, 0);
 }
 
 static void on_soon(lk_client *c, void *arg)
@@ -140,20 +140,21 @@ static void on_soon(lk_client *c, void *arg)
 
   (void)c;
   lk__lock_enter(l);
-  lk__lock_call_soon(l, 0);
+  lk__lock_complete_local(l, 0);
   lk__lock_leave(l);
 }
 
 /* ---- life -------------------------------------------------------------- */
 
-static lk_attempt *make_contend(lk_lock *l, const lk_owner *who)
+static lk_acquisition *make_contend(lk_lock *l,
+                                    const lk_acquisition_callbacks *who)
 {
-  lk_contend *ct = lk__contend_new(l->lease, &l->options.what, who, l);
+  lk_contender *ct = lk__contender_new(l->lease, &l->options.what, who, l);
 
   if (ct == NULL)
     return NULL;
   if (l->partner != NULL && lk__lock_holds(l->partner))
-    lk__contend_beside(ct, l->partner->attempt->parts[0]);
+    lk__contender_set_writer(ct, l->partner->attempt->parts[0]);
   return &ct->attempt;
 }
 
@@ -161,7 +162,7 @@ static int make_lock(lk_lock **out, lk_keeper *k, const char *path,
                      const lk_lock_config *config, lk_multilock_side side)
 {
   *out = NULL;
-  int err = lk__options_check(path, config);
+  int err = lk__lock_options_check(path, config);
 
   if (err != 0)
     return err;
@@ -177,7 +178,7 @@ static int make_lock(lk_lock **out, lk_keeper *k, const char *path,
   l->make = make_contend;
   l->on_event = config->on_event;
   l->arg = config->arg;
-  if (!lk__options_init(&l->options, &k->mem, path, config, side)) {
+  if (!lk__lock_options_init(&l->options, &k->mem, path, config, side)) {
     destroy(l);
     return LK_ERR_NO_MEMORY;
   }
@@ -198,7 +199,7 @@ int lk_lock_new(lk_lock **out, lk_keeper *k, const char *path,
                 const lk_lock_config *config)
 {
   lk_lock_config own;
-  int err = lk__options_take(k, &own, config);
+  int err = lk__lock_config_take(k, &own, config);
 
   *out = NULL;
   if (err == 0)
@@ -215,8 +216,8 @@ int lk_lock_new(lk_lock **out, lk_keeper *k, const char *path,
  * by waiters that a callback cannot have put there. */
 static void drop(lk_lock *l)
 {
-  lk_waiter acquire = l->acquire, release = l->release;
-  lk_attempt *a = lk__lock_part(l);
+  lk_completion acquire = l->acquire, release = l->release;
+  lk_acquisition *a = lk__lock_detach_acquisition(l);
 
   lk__lock_stop_timer(l, &l->soon);
   l->acquire.waits = false;
@@ -227,9 +228,9 @@ static void drop(lk_lock *l)
   disown_released(l);
   if (a != NULL)
     stop(a, false);
-  lk__lock_end_verify(l, LK_ERR_CLOSED);
-  lk__lock_call(l, &acquire, LK_ERR_CLOSED);
-  lk__lock_call(l, &release, LK_ERR_CLOSED);
+  lk__lock_complete_verify(l, LK_ERR_CLOSED);
+  lk__lock_complete(l, &acquire, LK_ERR_CLOSED);
+  lk__lock_complete(l, &release, LK_ERR_CLOSED);
 }
 
 void lk_lock_reset(lk_lock *l)
@@ -259,7 +260,7 @@ static int acquire_again(lk_lock *l, lk_lock_cb done, void *arg)
     return LK_ERR_DEADLOCK;
   l->count++;
   l->again = true;
-  lk__lock_await(&l->acquire, done, arg);
+  lk__completion_set(&l->acquire, done, arg);
   start_timer(l, &l->soon, 0);
   return 0;
 }
@@ -268,7 +269,7 @@ static int acquire_first(lk_lock *l, bool once, int64_t deadline_ms,
                          lk_lock_cb done, void *arg)
 {
   l->options.what.once = once;
-  l->attempt = l->make(l, &lk__lock_owner);
+  l->attempt = l->make(l, &lk__lock_callbacks);
   if (l->attempt == NULL)
     return LK_ERR_NO_MEMORY;
   l->start_err = 0;
@@ -276,7 +277,7 @@ static int acquire_first(lk_lock *l, bool once, int64_t deadline_ms,
   if (l->start_err != 0)
     return l->start_err;
   l->again = false;
-  lk__lock_await(&l->acquire, done, arg);
+  lk__completion_set(&l->acquire, done, arg);
   if (deadline_ms != INT64_MAX)
     lk__lease_start_timer(l->lease, &l->timeout, deadline_ms);
   return 0;
@@ -291,7 +292,7 @@ static void on_late(lk_client *c, int err, const lk_stat *stat, void *arg)
   (void)stat;
   if (l->late) {
     l->late = false;
-    lk__lock_call(l, &l->acquire, err);
+    lk__lock_complete(l, &l->acquire, err);
   }
   lk__lock_leave(l);
 }
@@ -309,7 +310,7 @@ static int acquire_late(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
   lk__lock_enter(l);
   l->late = true;
   l->again = false;
-  lk__lock_await(&l->acquire, done, arg);
+  lk__completion_set(&l->acquire, done, arg);
   return 0;
 }
 
@@ -322,7 +323,8 @@ static int acquire_refusal(const lk_lock *l)
     return l->lease->over;
   if (l->lost || l->acquire.waits || (l->attempt != NULL && !lk__lock_holds(l)))
     return LK_ERR_STATE;
-  return l->partner != NULL && !lk__lock_holds(l) ? lk__lock_beside(l) : 0;
+  return l->partner != NULL && !lk__lock_holds(l) ? lk__lock_side_refusal(l)
+                                                  : 0;
 }
 
 /* `deadline_ms` is not before `now`. What is held already needs no time. */
@@ -377,19 +379,19 @@ void lk_lock_cancel(lk_lock *l)
 static void release_last(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
                          void *arg)
 {
-  lk_attempt *a = lk__lock_part(l);
+  lk_acquisition *a = lk__lock_detach_acquisition(l);
 
   lk__lock_enter(l);
   l->count = 0;
   if (done != NULL) {
-    lk__lock_await(&l->release, done, arg);
+    lk__completion_set(&l->release, done, arg);
     l->released = a;
     if (deadline_ms != INT64_MAX)
       lk__lease_start_timer(l->lease, &l->release_timeout, deadline_ms);
   }
   stop(a, done != NULL);
-  lk__lock_end_verify(l, LK_ERR_NOT_HELD);
-  lk__lock_call_soon(l, LK_ERR_CANCELLED);
+  lk__lock_complete_verify(l, LK_ERR_NOT_HELD);
+  lk__lock_complete_local(l, LK_ERR_CANCELLED);
   lk__lock_leave(l);
 }
 
@@ -397,7 +399,7 @@ static void count_down(lk_lock *l, lk_lock_cb done, void *arg)
 {
   l->count--;
   if (done != NULL) {
-    lk__lock_await(&l->release, done, arg);
+    lk__completion_set(&l->release, done, arg);
     start_timer(l, &l->soon, 0);
   }
 }
@@ -458,33 +460,33 @@ lk_lock_state lk_lock_get_state(const lk_lock *l)
     return l->lost ? LK_LOCK_LOST : LK_LOCK_IDLE;
   if (!lk__lock_holds(l))
     return LK_LOCK_ACQUIRING;
-  return lk__attempt_unsure(l->attempt) ? LK_LOCK_UNSURE : LK_LOCK_HELD;
+  return lk__acquisition_is_unsure(l->attempt) ? LK_LOCK_UNSURE : LK_LOCK_HELD;
 }
 
 bool lk_lock_ok(const lk_lock *l)
 {
-  return lk__lock_holds(l) &&
-         lk_client_clock(l->lease->client) < lk__attempt_deadline(l->attempt);
+  return lk__lock_holds(l) && lk_client_clock(l->lease->client) <
+                                  lk__acquisition_deadline(l->attempt);
 }
 
 int64_t lk_lock_deadline(const lk_lock *l)
 {
-  return lk__lock_holds(l) ? lk__attempt_deadline(l->attempt) : LK_NO_LEASE;
+  return lk__lock_holds(l) ? lk__acquisition_deadline(l->attempt) : LK_NO_LEASE;
 }
 
 uint64_t lk_lock_token(const lk_lock *l)
 {
-  return lk__lock_holds(l) ? lk__attempt_token(l->attempt) : 0;
+  return lk__lock_holds(l) ? lk__acquisition_token(l->attempt) : 0;
 }
 
-uint64_t lk_lock_turn(const lk_lock *l)
+uint64_t lk_lock_handoffs(const lk_lock *l)
 {
   return lk__lock_holds(l) ? l->attempt->turn : 0;
 }
 
 const char *lk_lock_node(const lk_lock *l)
 {
-  return l->attempt == NULL ? NULL : lk__attempt_node(l->attempt);
+  return l->attempt == NULL ? NULL : lk__acquisition_node(l->attempt);
 }
 
 const char *lk_lock_path(const lk_lock *l)

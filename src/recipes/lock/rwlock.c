@@ -16,7 +16,7 @@ struct lk_rwlock {
  * wait for its own read node, and two of them for each other; a writer that
  * wants to read would wait for its write node, unless the layout has another
  * way. */
-int lk__lock_beside(const lk_lock *l)
+int lk__lock_side_refusal(const lk_lock *l)
 {
   const lk_lock *other = l->partner;
   bool writes = l->options.what.role->exclusive;
@@ -32,7 +32,7 @@ int lk_rwlock_new(lk_rwlock **out, lk_keeper *k, const char *path,
                   const lk_lock_config *config)
 {
   lk_lock_config own;
-  int err = lk__options_take(k, &own, config);
+  int err = lk__lock_config_take(k, &own, config);
 
   *out = NULL;
   if (err != 0 || own.prefix != NULL)

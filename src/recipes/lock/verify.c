@@ -5,8 +5,8 @@
 #include "recipes/lock/lock.h"
 
 /* A check of each part's node in front of `ops`; NULL: no memory. */
-static lk_op *guard(const lk_attempt *a, const lk_mem *mem, const lk_op *ops,
-                    size_t count)
+static lk_op *guard(const lk_acquisition *a, const lk_mem *mem,
+                    const lk_op *ops, size_t count)
 {
   lk_op *all = lk__take(mem, (a->count + count) * sizeof *all);
 
@@ -22,10 +22,10 @@ static lk_op *guard(const lk_attempt *a, const lk_mem *mem, const lk_op *ops,
 /* Send `ops` behind checks of our nodes. What waits for a connection may be
  * overtaken: such a multi is not counted among the attempt's requests. */
 static int ask(lk_lock *l, const lk_op *ops, size_t count, const lk_call *call,
-               lk_multi_cb answered, lk_question **out)
+               lk_multi_cb answered, lk_lock_multi **out)
 {
   const lk_mem *mem = &l->lease->mem;
-  lk_attempt *a = l->attempt;
+  lk_acquisition *a = l->attempt;
 
   if (l->lost)
     return LK_ERR_LOST;
@@ -33,7 +33,7 @@ static int ask(lk_lock *l, const lk_op *ops, size_t count, const lk_call *call,
     return LK_ERR_NOT_HELD;
   if (count >= SIZE_MAX / sizeof *ops - a->count)
     return LK_ERR_BAD_ARGUMENT;
-  lk_question *q = lk__take(mem, sizeof *q);
+  lk_lock_multi *q = lk__take(mem, sizeof *q);
   lk_op *all = guard(a, mem, ops, count);
   int err = LK_ERR_NO_MEMORY;
 
@@ -51,9 +51,9 @@ static int ask(lk_lock *l, const lk_op *ops, size_t count, const lk_call *call,
   return 0;
 }
 
-static void forget(lk_question *q)
+static void forget(lk_lock_multi *q)
 {
-  lk_attempt *a = q->attempt;
+  lk_acquisition *a = q->attempt;
 
   lk__give(&a->parts[0]->lease->mem, q);
   a->kind->unref(a);
@@ -67,23 +67,23 @@ static int part_err(size_t i, int err, const lk_op_result *results,
 }
 
 /* Each part learns what was said of it; whether all are there. */
-static lk_verdict judge(lk_question *q, int err, const lk_op_result *results,
-                        size_t count)
+static lk_check_result judge(lk_lock_multi *q, int err,
+                             const lk_op_result *results, size_t count)
 {
-  lk_attempt *a = q->attempt;
-  lk_verdict all = LK_VERDICT_THERE;
+  lk_acquisition *a = q->attempt;
+  lk_check_result all = LK_CHECK_EXISTS;
 
   for (size_t i = 0; i < a->count; i++) {
-    lk_verdict v =
-        lk__contend_weigh(a->parts[i], part_err(i, err, results, count));
+    lk_check_result v = lk__contender_check_result(
+        a->parts[i], part_err(i, err, results, count));
 
-    if (all == LK_VERDICT_THERE || v == LK_VERDICT_MISSING)
+    if (all == LK_CHECK_EXISTS || v == LK_CHECK_MISSING)
       all = v;
   }
   for (size_t i = 0; i < a->count; i++)
-    lk__contend_checked(
-        a->parts[i],
-        lk__contend_weigh(a->parts[i], part_err(i, err, results, count)));
+    lk__contender_own_checked(
+        a->parts[i], lk__contender_check_result(
+                         a->parts[i], part_err(i, err, results, count)));
   return all;
 }
 
@@ -92,34 +92,34 @@ static lk_verdict judge(lk_question *q, int err, const lk_op_result *results,
 static void on_verified(lk_client *c, int err, const lk_op_result *results,
                         size_t count, void *arg)
 {
-  lk_question *q = arg;
+  lk_lock_multi *q = arg;
 
   (void)c;
-  lk_verdict v = judge(q, err, results, count);
+  lk_check_result v = judge(q, err, results, count);
 
   if (q->lock != NULL)
-    lk__lock_end_verify(q->lock, v == LK_VERDICT_THERE ? 0 : LK_ERR_UNSURE);
+    lk__lock_complete_verify(q->lock, v == LK_CHECK_EXISTS ? 0 : LK_ERR_UNSURE);
   forget(q);
 }
 
-void lk__lock_end_verify(lk_lock *l, int err)
+void lk__lock_complete_verify(lk_lock *l, int err)
 {
   if (l->verifying != NULL)
     l->verifying->lock = NULL;
   l->verifying = NULL;
   lk__lock_enter(l);
-  lk__lock_call(l, &l->verify, err);
+  lk__lock_complete(l, &l->verify, err);
   lk__lock_leave(l);
 }
 
 static void supervise(lk_lock *l)
 {
-  lk_attempt *a = l->attempt;
+  lk_acquisition *a = l->attempt;
 
   for (size_t i = 0; i < a->count; i++) {
     a->parts[i]->read_due_ms = lk_client_now(l->lease->client);
     if (lk__lease_is_online(l->lease))
-      lk__contend_supervise(a->parts[i]);
+      lk__contender_supervise_own(a->parts[i]);
   }
 }
 
@@ -132,7 +132,7 @@ int lk_lock_verify(lk_lock *l, lk_lock_cb done, void *arg)
   if (err != 0)
     return err;
   l->verifying->lock = l;
-  lk__lock_await(&l->verify, done, arg);
+  lk__completion_set(&l->verify, done, arg);
   supervise(l);
   return 0;
 }
@@ -142,11 +142,11 @@ int lk_lock_verify(lk_lock *l, lk_lock_cb done, void *arg)
 static void on_guarded(lk_client *c, int err, const lk_op_result *results,
                        size_t count, void *arg)
 {
-  lk_question *q = arg;
+  lk_lock_multi *q = arg;
   size_t own = q->attempt->count;
 
   if (judge(q, count > 0 ? err : LK_ERR_UNKNOWN, results, count) ==
-      LK_VERDICT_MISSING)
+      LK_CHECK_MISSING)
     err = LK_ERR_LOST;
   if (q->done != NULL)
     q->done(c, err, count > own ? results + own : NULL,
@@ -157,7 +157,7 @@ static void on_guarded(lk_client *c, int err, const lk_op_result *results,
 int lk_lock_guarded(lk_lock *l, const lk_op *ops, size_t count,
                     const lk_call *call, lk_multi_cb done, void *arg)
 {
-  lk_question *q;
+  lk_lock_multi *q;
   int err = ask(l, ops, count, call, on_guarded, &q);
 
   if (err != 0)

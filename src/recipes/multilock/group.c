@@ -9,7 +9,7 @@ enum { MAX_MISSES = 3 };
 
 /* ---- life -------------------------------------------------------------- */
 
-static lk_team *of(lk_attempt *a)
+static lk_team *of(lk_acquisition *a)
 {
   return (lk_team *)(void *)a;
 }
@@ -26,12 +26,12 @@ void lk__team_unref(lk_team *t)
   if (--t->refs > 0)
     return;
   for (size_t i = 0; i < t->attempt.count; i++)
-    lk__contend_unref(t->parts[i]);
+    lk__contender_unref(t->parts[i]);
   lk__give(&k->mem, t);
   lk__lease_unref(k);
 }
 
-static void tell(lk_team *t, const lk_news *news)
+static void tell(lk_team *t, const lk_notice *news)
 {
   if (t->owner != NULL)
     t->owner->news(t->owner_arg, news);
@@ -49,17 +49,18 @@ static void orphan_gone(void *arg, int err)
   lk__team_unref(t);
 }
 
-static void orphan_news(void *arg, const lk_news *news)
+static void orphan_news(void *arg, const lk_notice *news)
 {
   (void)arg;
   (void)news;
 }
 
-static const lk_owner of_orphan = {.news = orphan_news, .gone = orphan_gone};
+static const lk_acquisition_callbacks of_orphan = {.news = orphan_news,
+                                                   .gone = orphan_gone};
 
 /* It is in doubt whether its node exists, and no delete is on its way that a
  * later create would follow. */
-static void drop_orphan(lk_team *t, lk_contend *ct)
+static void drop_orphan(lk_team *t, lk_contender *ct)
 {
   bool leaves = ct->owner == NULL; /* it has ended by itself */
 
@@ -68,20 +69,20 @@ static void drop_orphan(lk_team *t, lk_contend *ct)
   t->orphans++;
   lk__team_ref(t);
   if (!leaves)
-    lk__contend_stop(ct, true);
+    lk__contender_stop(ct, true);
 }
 
 /* Give back the nodes of mate `from` and those after it. */
 void lk__team_drop(lk_team *t, size_t from)
 {
   while (t->attempt.count > from) {
-    lk_contend *ct = t->parts[--t->attempt.count];
+    lk_contender *ct = t->parts[--t->attempt.count];
 
-    if (ct->own == LK_OWN_ASKED || ct->own == LK_OWN_MAYBE)
+    if (ct->own == LK_OWN_REQUESTED || ct->own == LK_OWN_IN_DOUBT)
       drop_orphan(t, ct);
     else if (ct->owner != NULL)
-      lk__contend_stop(ct, false);
-    lk__contend_unref(ct);
+      lk__contender_stop(ct, false);
+    lk__contender_unref(ct);
   }
 }
 
@@ -101,14 +102,14 @@ static void stop_parts(lk_team *t)
 {
   for (size_t i = 0; i < t->attempt.count; i++) {
     if (t->parts[i]->owner != NULL)
-      lk__contend_stop(t->parts[i], false);
+      lk__contender_stop(t->parts[i], false);
   }
 }
 
 /* How it ends by itself: `lost` if it was held. */
 void lk__team_end(lk_team *t, int err)
 {
-  const lk_owner *owner = t->owner;
+  const lk_acquisition_callbacks *owner = t->owner;
   void (*told)(void *arg, int err) = NULL;
 
   if (t->over)
@@ -128,7 +129,7 @@ void lk__team_end(lk_team *t, int err)
 
 static void start_over(lk_team *t, int err)
 {
-  lk_news news = {.type = LK_NEWS_PLACE_LOST, .err = err};
+  lk_notice news = {.type = LK_NOTICE_PLACE_LOST, .err = err};
 
   bool expired = err == LK_ERR_SESSION_EXPIRED;
 
@@ -151,7 +152,7 @@ static void start_over(lk_team *t, int err)
 /* It was asked to let go of a part, perhaps before it had the whole. */
 static void tell_revoked(lk_team *t)
 {
-  lk_news news = {.type = LK_NEWS_REVOKED};
+  lk_notice news = {.type = LK_NOTICE_REVOKED};
   bool some = false;
 
   for (size_t i = 0; i < t->attempt.count; i++)
@@ -167,7 +168,7 @@ static void try_grant(lk_team *t)
 {
   if (t->again || t->attempt.count < t->config->count)
     return;
-  if (lk__attempt_try(&t->attempt) && t->owner != NULL)
+  if (lk__acquisition_try_grant(&t->attempt) && t->owner != NULL)
     t->owner->granted(t->owner_arg);
   tell_revoked(t);
 }
@@ -209,7 +210,7 @@ static void on_gone(void *arg, int err)
 {
   lk_mate *m = arg;
   lk_team *t = m->team;
-  const lk_owner *owner = t->owner;
+  const lk_acquisition_callbacks *owner = t->owner;
 
   if (err != 0)
     t->left_err = err;
@@ -222,10 +223,10 @@ static void on_gone(void *arg, int err)
 }
 
 /* One news of the whole for those of its parts. */
-static void tell_once(lk_team *t, const lk_news *news, bool *told)
+static void tell_once(lk_team *t, const lk_notice *news, bool *told)
 {
-  lk_news whole = {.type = news->type,
-                   .deadline_ms = lk__attempt_deadline(&t->attempt)};
+  lk_notice whole = {.type = news->type,
+                     .deadline_ms = lk__acquisition_deadline(&t->attempt)};
 
   if (!t->attempt.whole || *told)
     return;
@@ -233,16 +234,16 @@ static void tell_once(lk_team *t, const lk_news *news, bool *told)
   tell(t, &whole);
 }
 
-static void on_waiting(lk_team *t, const lk_mate *m, const lk_news *news)
+static void on_waiting(lk_team *t, const lk_mate *m, const lk_notice *news)
 {
   if (!t->config->pure && m->index + 1 < t->attempt.count)
     lk__team_drop(t, m->index + 1);
   tell(t, news);
 }
 
-static void on_proven(lk_team *t, const lk_news *news)
+static void on_proven(lk_team *t, const lk_notice *news)
 {
-  bool told = !t->unsure || lk__attempt_unsure(&t->attempt);
+  bool told = !t->unsure || lk__acquisition_is_unsure(&t->attempt);
 
   if (!t->attempt.whole) {
     try_grant(t);
@@ -252,44 +253,44 @@ static void on_proven(lk_team *t, const lk_news *news)
   tell_once(t, news, &told);
 }
 
-static void on_news(void *arg, const lk_news *news)
+static void on_news(void *arg, const lk_notice *news)
 {
   lk_mate *m = arg;
   lk_team *t = m->team;
 
   lk__team_ref(t);
   switch (news->type) {
-  case LK_NEWS_WAITING: on_waiting(t, m, news); break;
-  case LK_NEWS_PLACE_LOST:
+  case LK_NOTICE_WAITING: on_waiting(t, m, news); break;
+  case LK_NOTICE_PLACE_LOST:
     if (t->config->pure)
       start_over(t, news->err); /* its place must be as old as the others' */
     else
       tell(t, news);
     break;
-  case LK_NEWS_SUSPENDED: tell_once(t, news, &t->suspended); break;
-  case LK_NEWS_UNSURE: tell_once(t, news, &t->unsure); break;
-  case LK_NEWS_PROVEN: on_proven(t, news); break;
-  case LK_NEWS_REVOKED: tell_revoked(t); break;
-  case LK_NEWS_MIXED:
-  case LK_NEWS_UNWATCHED:
-  case LK_NEWS_NEAR_LIMIT: tell(t, news); break;
+  case LK_NOTICE_SUSPENDED: tell_once(t, news, &t->suspended); break;
+  case LK_NOTICE_UNSURE: tell_once(t, news, &t->unsure); break;
+  case LK_NOTICE_LEASE_PROVEN: on_proven(t, news); break;
+  case LK_NOTICE_REVOKED: tell_revoked(t); break;
+  case LK_NOTICE_MIXED_QUEUE:
+  case LK_NOTICE_UNWATCHED:
+  case LK_NOTICE_COUNTER_NEAR_END: tell(t, news); break;
   }
   lk__team_unref(t);
 }
 
-static const lk_owner mate = {.granted = on_granted,
-                              .ended = on_ended,
-                              .lost = on_lost,
-                              .news = on_news,
-                              .gone = on_gone};
+static const lk_acquisition_callbacks mate = {.granted = on_granted,
+                                              .ended = on_ended,
+                                              .lost = on_lost,
+                                              .news = on_news,
+                                              .gone = on_gone};
 
-lk_contend *lk__mate_new(lk_team *t, size_t index)
+lk_contender *lk__mate_new(lk_team *t, size_t index)
 {
   lk_mate *m = &t->mates[index];
 
   m->team = t;
   m->index = index;
-  return lk__contend_new(t->lease, &t->config->members[index], &mate, m);
+  return lk__contender_new(t->lease, &t->config->members[index], &mate, m);
 }
 
 /* ---- what the owner wants ---------------------------------------------- */
@@ -298,7 +299,7 @@ lk_contend *lk__mate_new(lk_team *t, size_t index)
 static bool is_ready(const lk_team *t)
 {
   for (size_t i = 0; i < t->attempt.count; i++) {
-    if (!lk__contend_holds(t->parts[i]))
+    if (!lk__contender_holds(t->parts[i]))
       return false;
   }
   return t->attempt.count < t->config->count;
@@ -346,7 +347,7 @@ static void on_closing(lk_client *c, void *arg)
   lk__team_end(t, t->lease->over);
 }
 
-static void begin(lk_attempt *a)
+static void begin(lk_acquisition *a)
 {
   lk_team *t = of(a);
 
@@ -355,7 +356,7 @@ static void begin(lk_attempt *a)
   lk__round_begin(t);
 }
 
-static void stop(lk_attempt *a, bool wait)
+static void stop(lk_acquisition *a, bool wait)
 {
   lk_team *t = of(a);
   size_t count = t->attempt.count;
@@ -370,44 +371,44 @@ static void stop(lk_attempt *a, bool wait)
   t->refs += t->leaving;
   for (size_t i = 0; i < count; i++) {
     if (t->parts[i]->owner != NULL)
-      lk__contend_stop(t->parts[i], wait);
+      lk__contender_stop(t->parts[i], wait);
   }
   lk__team_unref(t);
   lk__team_unref(t);
 }
 
-static void disown(lk_attempt *a)
+static void disown(lk_acquisition *a)
 {
   of(a)->owner = NULL;
 }
 
-static void ref_attempt(lk_attempt *a)
+static void ref_attempt(lk_acquisition *a)
 {
   lk__team_ref(of(a));
 }
 
-static void unref_attempt(lk_attempt *a)
+static void unref_attempt(lk_acquisition *a)
 {
   lk__team_unref(of(a));
 }
 
-static const lk_attempt_kind team = {.begin = begin,
-                                     .stop = stop,
-                                     .disown = disown,
-                                     .ref = ref_attempt,
-                                     .unref = unref_attempt};
+static const lk_acquisition_kind team = {.begin = begin,
+                                         .stop = stop,
+                                         .disown = disown,
+                                         .ref = ref_attempt,
+                                         .unref = unref_attempt};
 
 lk_team *lk__team_new(lk_keeper *k, lk_team_config *config,
-                      const lk_owner *owner, void *arg)
+                      const lk_acquisition_callbacks *owner, void *arg)
 {
   lk_team *t =
       lk__take(&k->mem, sizeof *t + config->count * (sizeof *t->mates +
-                                                     sizeof(lk_contend *)));
+                                                     sizeof(lk_contender *)));
 
   if (t == NULL)
     return NULL;
-  t->parts = (lk_contend **)(void *)(t->mates + config->count);
-  t->attempt = (lk_attempt){.kind = &team, .parts = t->parts};
+  t->parts = (lk_contender **)(void *)(t->mates + config->count);
+  t->attempt = (lk_acquisition){.kind = &team, .parts = t->parts};
   t->lease = k;
   lk__lease_ref(k);
   t->refs = 1;

@@ -13,7 +13,7 @@
  */
 
 typedef struct lk_team_config {
-  lk_contend_config *members; /**< in the order in which they are taken */
+  lk_contender_config *members; /**< in the order in which they are taken */
   size_t count;
   bool pure; /**< keep also what comes after one that waits */
   bool once; /**< end with LK_ERR_BUSY instead of waiting */
@@ -29,11 +29,12 @@ typedef struct lk_mate {
 } lk_mate;
 
 struct lk_team {
-  lk_attempt attempt; /* of the contends there are: those of the first mates */
+  lk_acquisition
+      attempt; /* of the contends there are: those of the first mates */
   lk_keeper *lease;
   size_t refs; /* the owner's, a multi's, callers, and those of nodes that will
                   tell when they are gone */
-  const lk_owner *owner;
+  const lk_acquisition_callbacks *owner;
   void *owner_arg;
   lk_team_config *config;
   bool over;      /* no more is wanted */
@@ -53,14 +54,14 @@ struct lk_team {
   unsigned missing; /* rounds in a row that met a missing directory */
   lk_listener listener;
   lk_timer rest;
-  lk_contend **parts; /* behind the mates */
+  lk_contender **parts; /* behind the mates */
   lk_mate mates[];
 };
 
 /** Prepare an attempt; NULL: no memory. `config` must stay until it is stopped,
     has ended or was lost. */
 lk_team *lk__team_new(lk_keeper *k, lk_team_config *config,
-                      const lk_owner *owner, void *arg);
+                      const lk_acquisition_callbacks *owner, void *arg);
 
 /* ---- between team.c and round.c ---------------------------------------- */
 
@@ -70,7 +71,7 @@ void lk__team_unref(lk_team *t);
 void lk__team_drop(lk_team *t, size_t from);
 /** It ends by itself: not granted, or lost. */
 void lk__team_end(lk_team *t, int err);
-lk_contend *lk__mate_new(lk_team *t, size_t index);
+lk_contender *lk__mate_new(lk_team *t, size_t index);
 /** Ask for the nodes that are lacking, if that can be done now. */
 void lk__round_begin(lk_team *t);
 

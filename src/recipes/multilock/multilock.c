@@ -14,7 +14,7 @@ enum { MAX_MEMBERS = 1000 };
 /* What its attempts are for. The texts stand behind the members. */
 typedef struct plan {
   lk_team_config team;
-  lk_contend_config members[];
+  lk_contender_config members[];
 } plan;
 
 /* ---- members ----------------------------------------------------------- */
@@ -38,7 +38,7 @@ static int check(const lk_layout_rules *rules,
 static plan *make_plan(const lk_mem *mem, const lk_layout_rules *rules,
                        const lk_multilock_member *members, size_t count)
 {
-  size_t size = sizeof(plan) + count * sizeof(lk_contend_config);
+  size_t size = sizeof(plan) + count * sizeof(lk_contender_config);
   size_t texts = 0;
 
   for (size_t i = 0; i < count; i++)
@@ -64,8 +64,8 @@ static plan *make_plan(const lk_mem *mem, const lk_layout_rules *rules,
 
 static int by_path(const void *a, const void *b)
 {
-  const lk_contend_config *x = a;
-  const lk_contend_config *y = b;
+  const lk_contender_config *x = a;
+  const lk_contender_config *y = b;
 
   return strcmp(x->dir, y->dir);
 }
@@ -91,7 +91,7 @@ static bool unite(lk_team_config *t)
 
 /* ---- life -------------------------------------------------------------- */
 
-static lk_attempt *make(lk_lock *l, const lk_owner *who)
+static lk_acquisition *make(lk_lock *l, const lk_acquisition_callbacks *who)
 {
   plan *p = l->plan;
   lk_team *t = lk__team_new(l->lease, &p->team, who, l);
@@ -115,7 +115,7 @@ static void take_plan(lk_lock *l, plan *p)
   l->free_plan = free_plan;
   p->team.fail_on_expiry = l->options.what.fail_on_expiry;
   for (size_t i = 0; i < p->team.count; i++) {
-    lk_contend_config own = p->members[i];
+    lk_contender_config own = p->members[i];
     bool mutex = own.role == &lk__role_mutex;
 
     p->members[i] = l->options.what;
@@ -137,11 +137,11 @@ int lk_multilock_new(lk_lock **out, lk_keeper *k,
   static const lk_sized what = LK_SIZED(lk_multilock_config);
   lk_multilock_config several;
   lk_lock_config own;
-  int err = lk__options_take(k, &own, config);
+  int err = lk__lock_config_take(k, &own, config);
 
   *out = NULL;
   if (err == 0)
-    err = lk__options_take_more(k, &what, &several, options);
+    err = lk__config_take(k, &what, &several, options);
   if (err != 0)
     return err;
   const lk_layout_rules *rules = lk__layout_rules(own.layout);
@@ -169,9 +169,9 @@ int lk_multilock_new(lk_lock **out, lk_keeper *k,
 /* ---- facts of one member ----------------------------------------------- */
 
 /* The contender for the member at `path`; NULL: there is none. */
-static const lk_contend *find_member(const lk_lock *l, const char *path)
+static const lk_contender *find_member(const lk_lock *l, const char *path)
 {
-  const lk_attempt *a = l->attempt;
+  const lk_acquisition *a = l->attempt;
 
   for (size_t i = 0; a != NULL && i < a->count; i++) {
     if (strcmp(a->parts[i]->dir, path) == 0)
@@ -182,14 +182,14 @@ static const lk_contend *find_member(const lk_lock *l, const char *path)
 
 uint64_t lk_multilock_token(const lk_lock *l, const char *path)
 {
-  const lk_contend *ct = lk__lock_holds(l) ? find_member(l, path) : NULL;
+  const lk_contender *ct = lk__lock_holds(l) ? find_member(l, path) : NULL;
 
-  return ct == NULL ? 0 : lk__contend_token(ct);
+  return ct == NULL ? 0 : lk__contender_token(ct);
 }
 
 const char *lk_multilock_node(const lk_lock *l, const char *path)
 {
-  const lk_contend *ct = find_member(l, path);
+  const lk_contender *ct = find_member(l, path);
 
-  return ct != NULL && ct->own == LK_OWN_MADE ? ct->node : NULL;
+  return ct != NULL && ct->own == LK_OWN_CREATED ? ct->node : NULL;
 }

@@ -58,8 +58,8 @@ static int deliver(lk_team *t, int err, const lk_op_result *results,
 
     if (at < count && results[at].err == err)
       parent_err = t->parts[i]->parent_err;
-    lk__contend_created(t->parts[i], err, at < count ? results[at].path : NULL,
-                        zxid);
+    lk__contender_own_created(t->parts[i], err,
+                              at < count ? results[at].path : NULL, zxid);
   }
   return parent_err;
 }
@@ -99,11 +99,11 @@ static int ask_round(lk_team *t)
   int err = ops == NULL ? LK_ERR_NO_MEMORY : 0;
 
   for (size_t i = 0; i < count && err == 0; i++) {
-    lk_contend *ct = t->parts[t->fresh + i];
+    lk_contender *ct = t->parts[t->fresh + i];
 
     if (t->parents)
-      err = lk__contend_ask_parents(ct);
-    ops[i] = lk_op_create(ct->node, lk__contend_data(ct), ct->config->acl,
+      err = lk__contender_create_parents(ct);
+    ops[i] = lk_op_create(ct->node, lk__contender_data(ct), ct->config->acl,
                           LK_EPHEMERAL | LK_SEQUENTIAL);
   }
   if (err == 0)
@@ -118,13 +118,13 @@ void lk__round_begin(lk_team *t)
     return;
   t->fresh = t->attempt.count;
   for (size_t i = t->fresh; i < t->config->count; i++) {
-    lk_contend *ct = lk__mate_new(t, i);
+    lk_contender *ct = lk__mate_new(t, i);
 
     if (ct == NULL) {
       lk__team_end(t, LK_ERR_NO_MEMORY);
       return;
     }
-    lk__contend_ref(ct);
+    lk__contender_ref(ct);
     t->parts[t->attempt.count++] = ct;
   }
   int err = ask_round(t);
@@ -135,10 +135,10 @@ void lk__round_begin(lk_team *t)
   }
   t->asked = true;
   for (size_t i = t->fresh; i < t->attempt.count; i++)
-    lk__contend_mark_joint(t->parts[i]);
+    lk__contender_mark_created_by_group(t->parts[i]);
   lk__team_ref(t);
   lk__team_ref(t);
   for (size_t i = t->fresh; i < t->attempt.count && !t->over; i++)
-    lk__contend_begin(t->parts[i]);
+    lk__contender_begin(t->parts[i]);
   lk__team_unref(t);
 }

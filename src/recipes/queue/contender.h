@@ -28,80 +28,87 @@
 
 typedef struct lk_keeper lk_keeper;
 
-typedef enum lk_contend_state {
-  LK_CONTEND_NO_STEP, /* what the table holds for an event that cannot be */
-  LK_CONTEND_IDLE,
-  LK_CONTEND_PAUSED,   /* until there is a connection, or the server had rest */
-  LK_CONTEND_PEEKING,  /* list under way: is it worth while to make own? */
-  LK_CONTEND_CREATING, /* create and list under way */
-  LK_CONTEND_PARENTS,  /* creates of directories, create and list under way */
-  LK_CONTEND_LOOKING,  /* check and list under way: was the create executed? */
-  LK_CONTEND_SEARCHING, /* reads of names that could be ours under way */
-  LK_CONTEND_LISTING,   /* list under way */
-  LK_CONTEND_PARKING,   /* reads of pred and own under way */
-  LK_CONTEND_WAITING,   /* for the pred's deletion */
-  LK_CONTEND_PROBING,   /* reads of all that are left before us under way */
-  LK_CONTEND_READING,   /* nobody ahead; read of own under way, for the token */
-  LK_CONTEND_CHECKING, /* nobody ahead; check of own under way, for the lease */
-  LK_CONTEND_HELD,
-  LK_CONTEND_UNSURE,  /* held, but the lease runs out */
-  LK_CONTEND_LEAVING, /* own is to be deleted, see lk_own */
-  LK_CONTEND_OVER,    /* nothing of ours is on the server */
-  LK_CONTEND_NSTATES,
+typedef enum lk_contender_state {
+  LK_CONTENDER_NO_STEP, /* what the table holds for an event that cannot be */
+  LK_CONTENDER_IDLE,
+  LK_CONTENDER_PAUSED, /* until there is a connection, or the server had rest */
+  LK_CONTENDER_LISTING_FIRST, /* list under way: is it worth while to make own?
+                               */
+  LK_CONTENDER_CREATING,      /* create and list under way */
+  LK_CONTENDER_CREATING_PARENTS, /* creates of directories, create and list
+                                    under way */
+  LK_CONTENDER_RECOVERING, /* check and list under way: was the create executed?
+                            */
+  LK_CONTENDER_READING_CANDIDATES,   /* reads of names that could be ours under
+                                        way */
+  LK_CONTENDER_LISTING,              /* list under way */
+  LK_CONTENDER_SETTING_WATCHES,      /* reads of pred and own under way */
+  LK_CONTENDER_WAITING,              /* for the pred's deletion */
+  LK_CONTENDER_READING_PREDECESSORS, /* reads of all that are left before us
+                                        under way */
+  LK_CONTENDER_READING_OWN,  /* nobody ahead; read of own under way, for the
+                                token */
+  LK_CONTENDER_CHECKING_OWN, /* nobody ahead; check of own under way, for the
+                                lease */
+  LK_CONTENDER_HELD,
+  LK_CONTENDER_UNSURE,      /* held, but the lease runs out */
+  LK_CONTENDER_CLEANING_UP, /* own is to be deleted, see lk_own_state */
+  LK_CONTENDER_FINISHED,    /* nothing of ours is on the server */
+  LK_CONTENDER_NSTATES,
   /* what the table holds for an event that changes nothing */
-  LK_CONTEND_STAY = LK_CONTEND_NSTATES
-} lk_contend_state;
+  LK_CONTENDER_STAY = LK_CONTENDER_NSTATES
+} lk_contender_state;
 
-typedef enum lk_contend_event {
-  LK_EV_NEW,       /* go on: own does not exist */
-  LK_EV_PEEK,      /* the same, and may not have to */
-  LK_EV_MAYBE,     /* go on: own may exist */
-  LK_EV_MADE,      /* go on: own exists */
-  LK_EV_NO_PARENT, /* the directory is missing */
-  LK_EV_ALIKE,     /* names that could be ours are there */
-  LK_EV_ABSENT,    /* own is not there */
-  LK_EV_BEHIND,    /* somebody is ahead */
-  LK_EV_PARKED,    /* pred is watched */
-  LK_EV_LEFT,      /* pred has gone, a few are left */
-  LK_EV_AGAIN,     /* only a list can tell */
-  LK_EV_UNREAD,    /* nobody ahead, but the token is not known */
-  LK_EV_STALE,     /* nobody ahead, but the lease has run out */
-  LK_EV_FIRST,     /* nobody ahead: granted */
-  LK_EV_HALT,      /* the connection broke, or the server is overloaded */
-  LK_EV_DOUBT,     /* the lease runs out */
-  LK_EV_PROVEN,    /* it does not */
-  LK_EV_STOP,      /* cancelled, failed, released */
-  LK_EV_GONE,      /* own does not exist and will not */
-  LK_EV_COUNT
-} lk_contend_event;
+typedef enum lk_contender_event {
+  LK_CONTENDER_ON_START,        /* go on: own does not exist */
+  LK_CONTENDER_ON_LIST_FIRST,   /* the same, and may not have to */
+  LK_CONTENDER_ON_OWN_IN_DOUBT, /* go on: own may exist */
+  LK_CONTENDER_ON_OWN_EXISTS,   /* go on: own exists */
+  LK_CONTENDER_ON_NO_PARENT,    /* the directory is missing */
+  LK_CONTENDER_ON_CANDIDATES,   /* names that could be ours are there */
+  LK_CONTENDER_ON_OWN_MISSING,  /* own is not there */
+  LK_CONTENDER_ON_PREDECESSORS, /* somebody is ahead */
+  LK_CONTENDER_ON_WATCHES_SET,  /* pred is watched */
+  LK_CONTENDER_ON_FEW_LEFT,     /* pred has gone, a few are left */
+  LK_CONTENDER_ON_LIST_NEEDED,  /* only a list can tell */
+  LK_CONTENDER_ON_TOKEN_NEEDED, /* nobody ahead, but the token is not known */
+  LK_CONTENDER_ON_CHECK_NEEDED, /* nobody ahead, but the lease has run out */
+  LK_CONTENDER_ON_GRANT,        /* nobody ahead: granted */
+  LK_CONTENDER_ON_PAUSE, /* the connection broke, or the server is overloaded */
+  LK_CONTENDER_ON_LEASE_ENDING, /* the lease runs out */
+  LK_CONTENDER_ON_LEASE_PROVEN, /* it does not */
+  LK_CONTENDER_ON_STOP,         /* cancelled, failed, released */
+  LK_CONTENDER_ON_OWN_GONE,     /* own does not exist and will not */
+  LK_CONTENDER_NEVENTS
+} lk_contender_event;
 
-extern const lk_contend_state lk__contend_table[LK_CONTEND_NSTATES]
-                                               [LK_EV_COUNT];
+extern const lk_contender_state lk__contender_table[LK_CONTENDER_NSTATES]
+                                                   [LK_CONTENDER_NEVENTS];
 
 /** What is known of our node. */
-typedef enum lk_own {
-  LK_OWN_NONE,  /**< it does not exist */
-  LK_OWN_ASKED, /**< its create is under way */
-  LK_OWN_MAYBE, /**< its create was sent and the answer was lost */
-  LK_OWN_MADE   /**< it exists, as far as we were told */
-} lk_own;
+typedef enum lk_own_state {
+  LK_OWN_NONE,      /**< it does not exist */
+  LK_OWN_REQUESTED, /**< its create is under way */
+  LK_OWN_IN_DOUBT,  /**< its create was sent and the answer was lost */
+  LK_OWN_CREATED    /**< it exists, as far as we were told */
+} lk_own_state;
 
-/** A node whose name is fixed (LK_UNIQUE_NOT): there is no queue, and who makes
-    it holds. */
-typedef struct lk_fixed {
+/** A node whose name is fixed (LK_IDENTITY_NONE): there is no queue, and who
+   makes it holds. */
+typedef struct lk_single_node_config {
   const char *name;  /**< without the directory */
   int32_t poll_ms;   /**< look again after so long; 0: watch */
   int32_t spread_ms; /**< how much of a pause chance adds; 0: nothing */
-} lk_fixed;
+} lk_single_node_config;
 
 /** What an attempt is for. All of it must stay until the attempt is stopped,
     has ended or was lost. */
-typedef struct lk_contend_config {
+typedef struct lk_contender_config {
   const lk_role *role;
-  lk_unique unique;
-  const lk_fixed *fixed; /**< of LK_UNIQUE_NOT */
-  const char *dir;       /**< there "" for the root */
-  lk_bytes dir_data;     /**< what it is made with; `at` NULL: nothing */
+  lk_node_identity unique;
+  const lk_single_node_config *fixed; /**< of LK_IDENTITY_NONE */
+  const char *dir;                    /**< there "" for the root */
+  lk_bytes dir_data; /**< what it is made with; `at` NULL: nothing */
   lk_bytes data;
   const lk_acls *acl;
   const lk_acls *parent_acl;
@@ -119,23 +126,24 @@ typedef struct lk_contend_config {
   bool revocable; /**< watch own from the grant on */
   bool passing;   /**< its grant needs no lease: who gets it asks for more, and
                        that is granted */
-} lk_contend_config;
+} lk_contender_config;
 
 /** Who stands before us, as full paths. */
-typedef struct lk_ahead {
+typedef struct lk_predecessors {
   char *block; /**< holds the paths */
   size_t cap;
   size_t count;
-  size_t kept;                  /**< min(count, LK_NEAREST), or 1 of more */
-  const char *path[LK_NEAREST]; /**< nearest first; the first is pred */
-  const char *head;             /**< the first of all */
+  size_t kept; /**< min(count, LK_KEPT_PREDECESSORS), or 1 of more */
+  const char
+      *path[LK_KEPT_PREDECESSORS]; /**< nearest first; the first is pred */
+  const char *head;                /**< the first of all */
   bool writ_ahead;
   bool in_range;
   uint64_t connection; /**< which the list came on */
-} lk_ahead;
+} lk_predecessors;
 
 /** What could be our node, by the numbers in the names. */
-typedef struct lk_search {
+typedef struct lk_candidates {
   int64_t *suffix; /**< ascending; read from the end */
   size_t count;    /**< not yet asked for */
   size_t next;     /**< the next to be answered */
@@ -143,21 +151,21 @@ typedef struct lk_search {
   bool enough; /**< the rest is too old */
   bool strict; /**< the numbers are in the order of creation */
   int err;
-} lk_search;
+} lk_candidates;
 
-struct lk_contend {
-  lk_attempt attempt; /* of one part: itself */
-  lk_contend *self;
+struct lk_contender {
+  lk_acquisition attempt; /* of one part: itself */
+  lk_contender *self;
   lk_link link; /* in the keeper's list, until it is OVER */
   lk_keeper *lease;
-  size_t refs;           /* the machine's until it is OVER, requests, callers */
-  const lk_owner *owner; /* NULL: nobody */
+  size_t refs; /* the machine's until it is OVER, requests, callers */
+  const lk_acquisition_callbacks *owner; /* NULL: nobody */
   void *owner_arg;
-  const lk_contend_config *config; /* only while it is neither LEAVING nor
+  const lk_contender_config *config; /* only while it is neither LEAVING nor
                                       OVER; dir and unique are kept */
-  const lk_role *role;             /* as the config */
-  lk_unique unique;
-  lk_contend_state state;
+  const lk_role *role;               /* as the config */
+  lk_node_identity unique;
+  lk_contender_state state;
   uint64_t asked;    /* requests made */
   uint64_t answered; /* of these */
   uint64_t outdated; /* answers up to this one are of an earlier try */
@@ -165,19 +173,19 @@ struct lk_contend {
   unsigned rests;    /* pauses in a row */
 
   /* our node */
-  lk_own own;
+  lk_own_state own;
   uint64_t token; /* its czxid, 0: not known */
   bool unreadable;
-  lk_watch *own_watch; /* asked for or confirmed */
-  uint64_t watched_on; /* connection on which it was confirmed */
-  unsigned misses;     /* how often it was gone */
-  lk_contend *beside;  /* of the same owner, which held when this began: a
-                          writer that takes the read side as well; or NULL */
-  uint64_t lent;       /* its token, which counts instead of ours; 0: none */
-  uint64_t seen_on;    /* connection on which it was known to be ours */
-  uint64_t older;      /* zxid seen before its create was sent */
-  lk_search search;
-  char prefix[LK_PREFIX_LEN + 1]; /* see lk_unique */
+  lk_watch *own_watch;  /* asked for or confirmed */
+  uint64_t watched_on;  /* connection on which it was confirmed */
+  unsigned misses;      /* how often it was gone */
+  lk_contender *beside; /* of the same owner, which held when this began: a
+                         writer that takes the read side as well; or NULL */
+  uint64_t lent;        /* its token, which counts instead of ours; 0: none */
+  uint64_t seen_on;     /* connection on which it was known to be ours */
+  uint64_t older;       /* zxid seen before its create was sent */
+  lk_candidates search;
+  char prefix[LK_PREFIX_LEN + 1]; /* see lk_node_identity */
   size_t base_len;                /* of `node` without the suffix */
   char *dir;                      /* behind this struct */
   char *node;                     /* behind that; room for the suffix */
@@ -192,7 +200,7 @@ struct lk_contend {
   int pred_err;
   int own_err;
   size_t probe_at; /* probes answered */
-  bool probe_gone[LK_PROBES];
+  bool probe_gone[LK_MAX_PREDECESSOR_READS];
   lk_watch *pred_watch; /* of the pred's data, or of the directory's children */
   bool pred_gone;
   bool by_children; /* the pred cannot be read */
@@ -202,13 +210,13 @@ struct lk_contend {
   bool checked;     /* a check was answered, just before what is judged */
   bool occupied;    /* a node of our fixed name was another's: look first */
   size_t told_position;
-  lk_ahead ahead;
+  lk_predecessors ahead;
 
   /* held */
   int64_t read_due_ms; /* when own is to be watched, if it is not */
   int64_t look_due_ms; /* when it is to be looked at, if nothing checks it */
   bool proven;         /* own was seen since the last doubt */
-  bool awaits;         /* see lk__contend_await() */
+  bool awaits;         /* see lk__contender_await_lease() */
   bool revoked;        /* somebody asked us to let go */
   uint64_t beat;       /* number of the beat that last checked own, and where */
   size_t beat_chunk;
@@ -223,205 +231,210 @@ struct lk_contend {
 /* ---- for owners -------------------------------------------------------- */
 
 /** Prepare an attempt; NULL: no memory. */
-lk_contend *lk__contend_new(lk_keeper *k, const lk_contend_config *config,
-                            const lk_owner *owner, void *arg);
+lk_contender *lk__contender_new(lk_keeper *k, const lk_contender_config *config,
+                                const lk_acquisition_callbacks *owner,
+                                void *arg);
 /** Before it begins: `writer`, of the same owner, holds. Our node is then made
     with its number and granted at once. */
-void lk__contend_beside(lk_contend *ct, lk_contend *writer);
+void lk__contender_set_writer(lk_contender *ct, lk_contender *writer);
 /** Begin. The owner may be told of an end before this returns. */
-void lk__contend_begin(lk_contend *ct);
+void lk__contender_begin(lk_contender *ct);
 /** Want it no more: cancel, give up or release. The owner is told nothing,
     except `gone` if `tell` is set. */
-void lk__contend_stop(lk_contend *ct, bool tell);
+void lk__contender_stop(lk_contender *ct, bool tell);
 /** Begin where somebody else has just asked for our node, together with others;
-    lk__contend_created() tells what became of it. Mark all, then begin. */
-void lk__contend_mark_joint(lk_contend *ct);
-void lk__contend_created(lk_contend *ct, int err, const char *path,
-                         uint64_t zxid);
+    lk__contender_own_created() tells what became of it. Mark all, then begin.
+ */
+void lk__contender_mark_created_by_group(lk_contender *ct);
+void lk__contender_own_created(lk_contender *ct, int err, const char *path,
+                               uint64_t zxid);
 /** Before that: ask for the directories. 0, or why a request was refused. */
-int lk__contend_ask_parents(lk_contend *ct);
-bool lk__contend_holds(const lk_contend *ct);
+int lk__contender_create_parents(lk_contender *ct);
+bool lk__contender_holds(const lk_contender *ct);
 /** The fencing token. */
-uint64_t lk__contend_token(const lk_contend *ct);
+uint64_t lk__contender_token(const lk_contender *ct);
 /** Until when it is certain that we hold; INT64_MIN unless held. */
-int64_t lk__contend_deadline(const lk_contend *ct);
+int64_t lk__contender_deadline(const lk_contender *ct);
 
 /** What a check of our node says. */
-typedef enum lk_verdict {
-  LK_VERDICT_UNKNOWN, /**< the check was not executed, as far as is known */
-  LK_VERDICT_THERE,
-  LK_VERDICT_MISSING
-} lk_verdict;
+typedef enum lk_check_result {
+  LK_CHECK_UNKNOWN, /**< the check was not executed, as far as is known */
+  LK_CHECK_EXISTS,
+  LK_CHECK_MISSING
+} lk_check_result;
 
 /** By `err` of a check, a read or a write of own. All need a permission, and a
     server looks for the node first: NO_AUTH means that it is there. */
-lk_verdict lk__contend_verdict(int err);
+lk_check_result lk__check_result_of(int err);
 /** The same of this node, which may be another's by now where the name is not
     unique. */
-lk_verdict lk__contend_weigh(const lk_contend *ct, int err);
+lk_check_result lk__contender_check_result(const lk_contender *ct, int err);
 /** A check or a read of own was answered. */
-void lk__contend_checked(lk_contend *ct, lk_verdict v);
+void lk__contender_own_checked(lk_contender *ct, lk_check_result v);
 
 /* ---- for the keeper ---------------------------------------------------- */
 
 /** There is a connection. */
-void lk__contend_go(lk_contend *ct);
+void lk__contender_resume(lk_contender *ct);
 /** There is none any more. */
-void lk__contend_break(lk_contend *ct);
+void lk__contender_suspend(lk_contender *ct);
 /** The session is over, and with it our node. */
-void lk__contend_expire(lk_contend *ct);
+void lk__contender_session_expired(lk_contender *ct);
 /** No request will be possible any more. */
-void lk__contend_close(lk_contend *ct, int err);
+void lk__contender_client_closed(lk_contender *ct, int err);
 /** Own cannot be read, so it will not be watched. */
-void lk__contend_unwatched(lk_contend *ct);
+void lk__contender_own_unreadable(lk_contender *ct);
 /** A role that counts, and another limit: look whether it is enough by now. */
-void lk__contend_recount(lk_contend *ct);
+void lk__contender_limit_changed(lk_contender *ct);
 /** HELD, but its owner may grant it to nobody: the lease is not long enough.
-    Renew that; LK_NEWS_PROVEN follows, unless it is UNSURE or lost by then. */
-void lk__contend_await(lk_contend *ct);
+    Renew that; LK_NOTICE_LEASE_PROVEN follows, unless it is UNSURE or lost by
+   then. */
+void lk__contender_await_lease(lk_contender *ct);
 /** It is long enough: tell who awaits it. */
-void lk__contend_stop_await(lk_contend *ct);
+void lk__contender_lease_renewed(lk_contender *ct);
 /** HELD or UNSURE: see whether the other is right by now. */
-void lk__contend_review(lk_contend *ct);
+void lk__contender_review_lease(lk_contender *ct);
 /** HELD or UNSURE: read and watch own where that is due. */
-void lk__contend_supervise(lk_contend *ct);
+void lk__contender_supervise_own(lk_contender *ct);
 
 /* ---- among the files of the machine ------------------------------------ */
 
 /** Take the step that the table has. Without one the event was raised in error:
     debug builds end the process, others log it and recover. */
-void lk__contend_step(lk_contend *ct, lk_contend_event ev);
+void lk__contender_step(lk_contender *ct, lk_contender_event ev);
 /** It is neither held nor leaving, and has no request under way, and no watch
     that wakes it. */
-bool lk__contend_is_stuck(const lk_contend *ct);
+bool lk__contender_is_stuck(const lk_contender *ct);
 /** Something went wrong here: go on from what a server says. A contender that
     waits lists anew, a holder verifies, and one that leaves cleans up again. */
-void lk__contend_recover(lk_contend *ct);
+void lk__contender_restart(lk_contender *ct);
 /** Fail: tell the owner, and leave. */
-void lk__contend_end(lk_contend *ct, int err);
+void lk__contender_fail(lk_contender *ct, int err);
 /** A request ended with `err`, which says nothing of the recipe: pause, or
     fail. */
-void lk__contend_trouble(lk_contend *ct, int err);
+void lk__contender_request_failed(lk_contender *ct, int err);
 /** Whether a read ended since its answer was larger than the client takes. That
     breaks the connection, which is told first: the attempt would pause, and ask
     for the same on each connection. It ends instead. */
-bool lk__contend_too_big(lk_contend *ct, int err);
+bool lk__contender_fail_if_too_big(lk_contender *ct, int err);
 /** Own is not there: try anew, at the end of the queue. */
-void lk__contend_absent(lk_contend *ct, int err);
+void lk__contender_own_missing(lk_contender *ct, int err);
 /** Nobody is ahead, and it is `now_ms`. */
-void lk__contend_first(lk_contend *ct, int64_t now_ms);
+void lk__contender_try_grant(lk_contender *ct, int64_t now_ms);
 /** Whether it may be granted at `now_ms`, as far as the lease goes. */
-bool lk__contend_is_leased(const lk_contend *ct, int64_t now_ms);
+bool lk__contender_lease_suffices(const lk_contender *ct, int64_t now_ms);
 /** A check of own: proves that it stands, and renews the lease. */
-int lk__contend_check(lk_contend *ct, lk_multi_cb done);
+int lk__contender_check_own(lk_contender *ct, lk_multi_cb done);
 /** Held, and own is gone. */
-void lk__contend_lost(lk_contend *ct, int err);
+void lk__contender_lose(lk_contender *ct, int err);
 /** A list came before own was made: go on, or not. */
-void lk__contend_peeked(lk_contend *ct, const lk_bytes *names, size_t count);
+void lk__contender_take_first_list(lk_contender *ct, const lk_bytes *names,
+                                   size_t count);
 /** A list came that shows who is ahead. */
-void lk__contend_placed(lk_contend *ct, const lk_bytes *names, size_t count);
-void lk__contend_tell(lk_contend *ct, const lk_news *news);
-void lk__contend_tell_position(lk_contend *ct);
+void lk__contender_take_list(lk_contender *ct, const lk_bytes *names,
+                             size_t count);
+void lk__contender_notify(lk_contender *ct, const lk_notice *news);
+void lk__contender_notify_position(lk_contender *ct);
 
-lk_client *lk__contend_client(const lk_contend *ct);
+lk_client *lk__contender_client(const lk_contender *ct);
 /** The name of our node is fixed. */
-static inline bool lk__contend_is_fixed(const lk_contend *ct)
+static inline bool lk__contender_is_single_node(const lk_contender *ct)
 {
-  return ct->unique == LK_UNIQUE_NOT;
+  return ct->unique == LK_IDENTITY_NONE;
 }
 /** The name of our node; as far as it is known before it is made. */
-static inline char *lk__contend_name(const lk_contend *ct)
+static inline char *lk__contender_own_name(const lk_contender *ct)
 {
   return ct->node + strlen(ct->dir) + 1;
 }
 /** What a server makes our names of. */
-lk_bytes lk__contend_base(const lk_contend *ct);
+lk_bytes lk__contender_name_base(const lk_contender *ct);
 /** What our node is to hold. */
-lk_bytes lk__contend_data(const lk_contend *ct);
+lk_bytes lk__contender_data(const lk_contender *ct);
 /** A name that is not unique may be another's by now: read it first. */
-bool lk__contend_doubtful(const lk_contend *ct);
-void lk__contend_ref(lk_contend *ct);
-void lk__contend_unref(lk_contend *ct);
+bool lk__contender_own_unverified(const lk_contender *ct);
+void lk__contender_ref(lk_contender *ct);
+void lk__contender_unref(lk_contender *ct);
 /** The result of a request: counts it if it was accepted. */
-int lk__contend_asked(lk_contend *ct, int err);
+int lk__contender_count_request(lk_contender *ct, int err);
 /** At the start of each callback; false: its answer means nothing any more.
-    lk__contend_unref() ends the callback. */
-bool lk__contend_answered(lk_contend *ct);
+    lk__contender_unref() ends the callback. */
+bool lk__contender_take_reply(lk_contender *ct);
 /** What is under way means nothing any more. */
-void lk__contend_outdate(lk_contend *ct);
+void lk__contender_ignore_replies(lk_contender *ct);
 /** All requests have been answered. */
-static inline bool lk__contend_quiet(const lk_contend *ct)
+static inline bool lk__contender_has_all_replies(const lk_contender *ct)
 {
   return ct->asked == ct->answered;
 }
-/** Let the server rest; lk__contend_go() follows. */
-void lk__contend_rest(lk_contend *ct, int64_t ms);
+/** Let the server rest; lk__contender_resume() follows. */
+void lk__contender_start_pause(lk_contender *ct, int64_t ms);
 /** As long as seems right, longer each time in a row. */
-int64_t lk__contend_rest_ms(lk_contend *ct);
+int64_t lk__contender_pause_ms(lk_contender *ct);
 
 /** What became of our node, by the error that its create ended with. */
-lk_own lk__own_after(int err);
+lk_own_state lk__own_state_after_create(int err);
 /** Ours among names that were listed; `at` NULL: none. */
-lk_bytes lk__contend_ours(const lk_contend *ct, const lk_bytes *names,
-                          size_t count);
+lk_bytes lk__contender_find_own_name(const lk_contender *ct,
+                                     const lk_bytes *names, size_t count);
 /** Take over the name that a server made of ours. false: it is another. */
-bool lk__contend_adopt(lk_contend *ct, lk_bytes name);
+bool lk__contender_set_own_name(lk_contender *ct, lk_bytes name);
 /** Keep in `ahead` who is ahead by `p`. false: no memory. */
-bool lk__ahead_keep(lk_contend *ct, const lk_place *p);
+bool lk__predecessors_set(lk_contender *ct, const lk_queue_position *p);
 /** Drop path `i`. */
-void lk__ahead_drop(lk_ahead *a, size_t i);
+void lk__predecessors_remove(lk_predecessors *a, size_t i);
 /** Pred is the first of all. */
-void lk__ahead_is_pred(lk_ahead *a);
+void lk__predecessors_keep_direct(lk_predecessors *a);
 
-void lk__contend_drop_watches(lk_contend *ct);
+void lk__contender_cancel_watches(lk_contender *ct);
 /** A read of own, with a watch; with a fixed name, of whose node is there. */
-int lk__contend_watch(lk_contend *ct, lk_get_cb done);
+int lk__contender_read_own(lk_contender *ct, lk_get_cb done);
 /** The read of own, with a watch. */
-int lk__contend_watch_own(lk_contend *ct);
+int lk__contender_watch_own(lk_contender *ct);
 /** See whether somebody has written Curator's request to let go into own. */
-void lk__contend_seek_revocation(lk_contend *ct, const lk_bytes *data);
+void lk__contender_check_revocation(lk_contender *ct, const lk_bytes *data);
 /** The directory is missing. */
-void lk__contend_no_parent(lk_contend *ct);
+void lk__contender_parent_missing(lk_contender *ct);
 
 /* What states begin with: 0, or why a request was refused. */
-int lk__enter_peeking(lk_contend *ct);
-int lk__enter_creating(lk_contend *ct);
+int lk__enter_listing_first(lk_contender *ct);
+int lk__enter_creating(lk_contender *ct);
 /** The same, where `beside` holds. */
-int lk__enter_creating_beside(lk_contend *ct);
-int lk__enter_parents(lk_contend *ct);
-int lk__enter_looking(lk_contend *ct);
-int lk__enter_searching(lk_contend *ct);
-int lk__enter_listing(lk_contend *ct);
-int lk__enter_parking(lk_contend *ct);
-int lk__enter_probing(lk_contend *ct);
-int lk__enter_reading(lk_contend *ct);
-int lk__enter_checking(lk_contend *ct);
-void lk__enter_held(lk_contend *ct);
+int lk__enter_creating_downgraded(lk_contender *ct);
+int lk__enter_creating_parents(lk_contender *ct);
+int lk__enter_recovering(lk_contender *ct);
+int lk__enter_reading_candidates(lk_contender *ct);
+int lk__enter_listing(lk_contender *ct);
+int lk__enter_setting_watches(lk_contender *ct);
+int lk__enter_reading_predecessors(lk_contender *ct);
+int lk__enter_reading_own(lk_contender *ct);
+int lk__enter_checking_own(lk_contender *ct);
+void lk__enter_held(lk_contender *ct);
 
 /** Take down which of the names that were listed could be our node. 0 or
     LK_ERR_NO_MEMORY. */
-int lk__search_take(lk_contend *ct, const lk_bytes *names, size_t count);
-void lk__search_free(lk_contend *ct);
+int lk__candidates_take(lk_contender *ct, const lk_bytes *names, size_t count);
+void lk__candidates_free(lk_contender *ct);
 
 /** A node of its own name: ask whose it is. 0, or why that was refused. */
-int lk__fixed_ask(lk_contend *ct);
+int lk__single_node_read(lk_contender *ct);
 /** What was watched while it was another's has changed. */
-void lk__fixed_event(lk_contend *ct, lk_event_type type);
+void lk__single_node_on_event(lk_contender *ct, lk_event_type type);
 /** Whether a node is the one that we made. */
-bool lk__fixed_is_ours(const lk_contend *ct, const lk_stat *stat);
+bool lk__single_node_is_ours(const lk_contender *ct, const lk_stat *stat);
 
 /** LEAVING: ask for the nodes of this session instead of a list that is too
     long. */
-int lk__owned_ask(lk_contend *ct);
+int lk__contender_list_by_session(lk_contender *ct);
 
 /** LEAVING: do the next thing, if it can be done now. */
-void lk__cleanup_go(lk_contend *ct);
+void lk__cleanup_go(lk_contender *ct);
 /** LEAVING: nothing of ours was found, or why it could not be looked for. */
-void lk__cleanup_searched(lk_contend *ct, int err);
+void lk__cleanup_searched(lk_contender *ct, int err);
 /** LEAVING: the list that was asked for came. */
-void lk__cleanup_listed(lk_contend *ct, int err, const lk_bytes *names,
+void lk__cleanup_listed(lk_contender *ct, int err, const lk_bytes *names,
                         size_t count);
 /** LEAVING: the read of a fixed name came; NULL: `err` says why not. */
-void lk__cleanup_read(lk_contend *ct, int err, const lk_stat *stat);
+void lk__cleanup_read(lk_contender *ct, int err, const lk_stat *stat);
 
 #endif

@@ -14,71 +14,71 @@
  * lock and does not know it.
  */
 
-void lk__contend_beside(lk_contend *ct, lk_contend *writer)
+void lk__contender_set_writer(lk_contender *ct, lk_contender *writer)
 {
-  lk__contend_ref(writer);
+  lk__contender_ref(writer);
   ct->beside = writer;
 }
 
-static const char *suffix_of(const lk_contend *ct)
+static const char *suffix_of(const lk_contender *ct)
 {
   return ct->node + ct->base_len;
 }
 
 /* The writer's node is gone, so that it can be wanted only like any other. The
  * writer is told first; its owner may give up. */
-static void judge_lonely(lk_contend *ct)
+static void judge_lonely(lk_contender *ct)
 {
-  lk__contend_checked(ct->beside, LK_VERDICT_MISSING);
-  if (ct->state == LK_CONTEND_CREATING)
-    lk__contend_step(ct, LK_EV_ABSENT);
+  lk__contender_own_checked(ct->beside, LK_CHECK_MISSING);
+  if (ct->state == LK_CONTENDER_CREATING)
+    lk__contender_step(ct, LK_CONTENDER_ON_OWN_MISSING);
 }
 
-static void judge(lk_contend *ct, int err)
+static void judge(lk_contender *ct, int err)
 {
   if (err == 0)
-    lk__contend_first(ct, lk_client_clock(lk__contend_client(ct)));
+    lk__contender_try_grant(ct, lk_client_clock(lk__contender_client(ct)));
   else if (err == LK_ERR_NO_NODE)
     judge_lonely(ct);
   else
-    lk__contend_trouble(ct, err);
+    lk__contender_request_failed(ct, err);
 }
 
 static void on_made(lk_client *c, int err, const lk_op_result *results,
                     size_t count, void *arg)
 {
-  lk_contend *ct = arg;
+  lk_contender *ct = arg;
   const lk_answer *a = lk_client_answer(c);
 
   (void)results;
   (void)count;
-  if (lk__contend_answered(ct)) {
-    ct->own = err == 0 ? LK_OWN_MADE : lk__own_after(err);
+  if (lk__contender_take_reply(ct)) {
+    ct->own = err == 0 ? LK_OWN_CREATED : lk__own_state_after_create(err);
     if (err == 0 && a != NULL)
       ct->token = (uint64_t)a->zxid;
-    if (ct->state == LK_CONTEND_LEAVING)
+    if (ct->state == LK_CONTENDER_CLEANING_UP)
       lk__cleanup_go(ct);
     else
       judge(ct, err);
   }
-  lk__contend_unref(ct);
+  lk__contender_unref(ct);
 }
 
-int lk__enter_creating_beside(lk_contend *ct)
+int lk__enter_creating_downgraded(lk_contender *ct)
 {
-  const lk_contend *writer = ct->beside;
+  const lk_contender *writer = ct->beside;
   lk_op ops[2];
 
   snprintf(ct->node + ct->base_len, LK_SUFFIX_MAX + 1, "%s", suffix_of(writer));
   ops[0] = lk_op_check(writer->node, -1);
   ops[1] =
       lk_op_create(ct->node, ct->config->data, ct->config->acl, LK_EPHEMERAL);
-  int err = lk__contend_asked(
-      ct, lk_multi(lk__contend_client(ct), ops, 2, NULL, on_made, ct));
+  int err = lk__contender_count_request(
+      ct, lk_multi(lk__contender_client(ct), ops, 2, NULL, on_made, ct));
 
   if (err == 0) {
-    ct->own = LK_OWN_ASKED;
-    ct->lent = lk__contend_token(writer);
+    ct->own = LK_OWN_REQUESTED;
+    ct->lent = lk__contender_token(writer);
   }
   return err;
 }

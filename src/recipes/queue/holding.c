@@ -3,60 +3,63 @@
 
 #include "recipes/lease/session_lease.h"
 
-static lk_assurance assurance(const lk_contend *ct)
+static lk_assurance assurance(const lk_contender *ct)
 {
   return ct->lease->config.assurance;
 }
 
-int64_t lk__contend_deadline(const lk_contend *ct)
+int64_t lk__contender_deadline(const lk_contender *ct)
 {
-  return lk__contend_holds(ct) ? lk__lease_deadline(ct->lease) : LK_NO_LEASE;
+  return lk__contender_holds(ct) ? lk__lease_deadline(ct->lease) : LK_NO_LEASE;
 }
 
 /* ---- check ------------------------------------------------------------- */
 
-lk_verdict lk__contend_verdict(int err)
+lk_check_result lk__check_result_of(int err)
 {
   switch (err) {
   case 0:
   case LK_ERR_BAD_VERSION:
-  case LK_ERR_NO_AUTH: return LK_VERDICT_THERE;
-  case LK_ERR_NO_NODE: return LK_VERDICT_MISSING;
-  default: return LK_VERDICT_UNKNOWN;
+  case LK_ERR_NO_AUTH: return LK_CHECK_EXISTS;
+  case LK_ERR_NO_NODE: return LK_CHECK_MISSING;
+  default: return LK_CHECK_UNKNOWN;
   }
 }
 
-lk_verdict lk__contend_weigh(const lk_contend *ct, int err)
+lk_check_result lk__contender_check_result(const lk_contender *ct, int err)
 {
-  lk_verdict v = lk__contend_verdict(err);
-  bool watched = ct->own_watch != NULL &&
-                 ct->watched_on == lk_client_connection(lk__contend_client(ct));
-  bool sure = lk__contend_is_fixed(ct) ? watched : !lk__contend_doubtful(ct);
+  lk_check_result v = lk__check_result_of(err);
+  bool watched =
+      ct->own_watch != NULL &&
+      ct->watched_on == lk_client_connection(lk__contender_client(ct));
+  bool sure = lk__contender_is_single_node(ct)
+                  ? watched
+                  : !lk__contender_own_unverified(ct);
 
-  return v == LK_VERDICT_THERE && !sure ? LK_VERDICT_UNKNOWN : v;
+  return v == LK_CHECK_EXISTS && !sure ? LK_CHECK_UNKNOWN : v;
 }
 
-void lk__contend_checked(lk_contend *ct, lk_verdict v)
+void lk__contender_own_checked(lk_contender *ct, lk_check_result v)
 {
-  if (!lk__contend_holds(ct) || v == LK_VERDICT_UNKNOWN)
+  if (!lk__contender_holds(ct) || v == LK_CHECK_UNKNOWN)
     return;
-  if (v == LK_VERDICT_MISSING) {
-    lk__contend_lost(ct, LK_ERR_NO_NODE);
+  if (v == LK_CHECK_MISSING) {
+    lk__contender_lose(ct, LK_ERR_NO_NODE);
     return;
   }
   ct->proven = true;
-  lk__contend_review(ct);
+  lk__contender_review_lease(ct);
 }
 
 /* Before the grant: own is there; is the lease renewed as well? */
-static void judge_check(lk_contend *ct, int err, int64_t now_ms)
+static void judge_check(lk_contender *ct, int err, int64_t now_ms)
 {
-  switch (lk__contend_verdict(err)) {
-  case LK_VERDICT_UNKNOWN: lk__contend_trouble(ct, err); break;
-  case LK_VERDICT_MISSING: lk__contend_absent(ct, err); break;
-  case LK_VERDICT_THERE:
+  switch (lk__check_result_of(err)) {
+  case LK_CHECK_UNKNOWN: lk__contender_request_failed(ct, err); break;
+  case LK_CHECK_MISSING: lk__contender_own_missing(ct, err); break;
+  case LK_CHECK_EXISTS:
     ct->checked = true;
-    lk__contend_first(ct, now_ms);
+    lk__contender_try_grant(ct, now_ms);
     break;
   }
 }
@@ -64,63 +67,63 @@ static void judge_check(lk_contend *ct, int err, int64_t now_ms)
 static void on_checked(lk_client *c, int err, const lk_op_result *results,
                        size_t count, void *arg)
 {
-  lk_contend *ct = arg;
+  lk_contender *ct = arg;
 
   (void)results;
   (void)count;
-  if (lk__contend_answered(ct) && ct->state == LK_CONTEND_CHECKING)
+  if (lk__contender_take_reply(ct) && ct->state == LK_CONTENDER_CHECKING_OWN)
     judge_check(ct, err, lk_client_clock(c));
-  lk__contend_unref(ct);
+  lk__contender_unref(ct);
 }
 
-int lk__contend_check(lk_contend *ct, lk_multi_cb done)
+int lk__contender_check_own(lk_contender *ct, lk_multi_cb done)
 {
   lk_op check = lk_op_check(ct->node, -1);
 
-  return lk__contend_asked(
-      ct, lk_multi(lk__contend_client(ct), &check, 1, NULL, done, ct));
+  return lk__contender_count_request(
+      ct, lk_multi(lk__contender_client(ct), &check, 1, NULL, done, ct));
 }
 
-int lk__enter_checking(lk_contend *ct)
+int lk__enter_checking_own(lk_contender *ct)
 {
-  return lk__contend_check(ct, on_checked);
+  return lk__contender_check_own(ct, on_checked);
 }
 
 /* ---- announcement ------------------------------------------------------- */
 
 static void on_announced(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
-  lk_contend *ct = arg;
+  lk_contender *ct = arg;
 
   (void)c;
   (void)stat;
-  if (lk__contend_answered(ct)) {
+  if (lk__contender_take_reply(ct)) {
     lk__heartbeat_put_off(ct->lease);
-    lk__contend_checked(ct, lk__contend_verdict(err));
+    lk__contender_own_checked(ct, lk__check_result_of(err));
   }
-  lk__contend_unref(ct);
+  lk__contender_unref(ct);
 }
 
 /* Over what was there from the start only: somebody's request to let go is not
  * written over. */
-static int announce(lk_contend *ct)
+static int announce(lk_contender *ct)
 {
-  return lk__contend_asked(ct, lk_set(lk__contend_client(ct), ct->node,
-                                      ct->config->announcement, 0, NULL,
-                                      on_announced, ct));
+  return lk__contender_count_request(
+      ct, lk_set(lk__contender_client(ct), ct->node, ct->config->announcement,
+                 0, NULL, on_announced, ct));
 }
 
 /* ---- grant ------------------------------------------------------------- */
 
 /* It was asked for while we waited. */
-static void tell_revoked(lk_contend *ct)
+static void tell_revoked(lk_contender *ct)
 {
-  lk_news news = {.type = LK_NEWS_REVOKED};
+  lk_notice news = {.type = LK_NOTICE_REVOKED};
 
-  lk__contend_tell(ct, &news);
+  lk__contender_notify(ct, &news);
 }
 
-bool lk__contend_is_leased(const lk_contend *ct, int64_t now_ms)
+bool lk__contender_lease_suffices(const lk_contender *ct, int64_t now_ms)
 {
   return ct->config->passing || lk__lease_may_grant(ct->lease, now_ms);
 }
@@ -128,35 +131,35 @@ bool lk__contend_is_leased(const lk_contend *ct, int64_t now_ms)
 /* The lease is too old for a grant, and a check renews it. If one was answered
  * just now, all that is known is too recent for it to prove; that takes a
  * gap. */
-static void renew_lease(lk_contend *ct)
+static void renew_lease(lk_contender *ct)
 {
   if (!ct->checked) {
-    lk__contend_step(ct, LK_EV_STALE);
+    lk__contender_step(ct, LK_CONTENDER_ON_CHECK_NEEDED);
     return;
   }
   ct->checked = false;
-  lk__contend_rest(ct, lk__lease_gap_ms(ct->lease) + 1);
-  lk__contend_step(ct, LK_EV_HALT);
+  lk__contender_start_pause(ct, lk__lease_gap_ms(ct->lease) + 1);
+  lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
 }
 
-void lk__contend_first(lk_contend *ct, int64_t now_ms)
+void lk__contender_try_grant(lk_contender *ct, int64_t now_ms)
 {
-  if (ct->token == 0 || lk__contend_doubtful(ct)) {
-    lk__contend_step(ct, LK_EV_UNREAD);
+  if (ct->token == 0 || lk__contender_own_unverified(ct)) {
+    lk__contender_step(ct, LK_CONTENDER_ON_TOKEN_NEEDED);
     return;
   }
-  if (!lk__contend_is_leased(ct, now_ms)) {
+  if (!lk__contender_lease_suffices(ct, now_ms)) {
     renew_lease(ct);
     return;
   }
-  lk__contend_step(ct, LK_EV_FIRST);
-  if (lk__contend_holds(ct) && ct->owner != NULL)
+  lk__contender_step(ct, LK_CONTENDER_ON_GRANT);
+  if (lk__contender_holds(ct) && ct->owner != NULL)
     ct->owner->granted(ct->owner_arg);
-  if (lk__contend_holds(ct) && ct->revoked)
+  if (lk__contender_holds(ct) && ct->revoked)
     tell_revoked(ct);
 }
 
-void lk__enter_held(lk_contend *ct)
+void lk__enter_held(lk_contender *ct)
 {
   lk_keeper *k = ct->lease;
 
@@ -174,109 +177,111 @@ void lk__enter_held(lk_contend *ct)
     (void)announce(ct);
   if (ct->config->revocable) {
     ct->read_due_ms = lk_client_now(k->client);
-    lk__contend_supervise(ct);
+    lk__contender_supervise_own(ct);
   }
 }
 
-void lk__contend_lost(lk_contend *ct, int err)
+void lk__contender_lose(lk_contender *ct, int err)
 {
-  const lk_owner *owner = ct->owner;
+  const lk_acquisition_callbacks *owner = ct->owner;
   void *arg = ct->owner_arg;
 
   ct->owner = NULL;
-  lk__contend_outdate(ct);
-  lk__contend_step(ct, LK_EV_GONE);
+  lk__contender_ignore_replies(ct);
+  lk__contender_step(ct, LK_CONTENDER_ON_OWN_GONE);
   if (owner != NULL)
     owner->lost(arg, err);
 }
 
 /* ---- supervision ------------------------------------------------------- */
 
-static void doubt(lk_contend *ct)
+static void doubt(lk_contender *ct)
 {
-  lk_news news = {.type = LK_NEWS_UNSURE,
-                  .deadline_ms = lk__contend_deadline(ct)};
+  lk_notice news = {.type = LK_NOTICE_UNSURE,
+                    .deadline_ms = lk__contender_deadline(ct)};
 
   ct->proven = false;
-  ct->read_due_ms = lk_client_now(lk__contend_client(ct));
-  lk__contend_step(ct, LK_EV_DOUBT);
+  ct->read_due_ms = lk_client_now(lk__contender_client(ct));
+  lk__contender_step(ct, LK_CONTENDER_ON_LEASE_ENDING);
   if (!lk__heartbeat_now(ct->lease) && lk__lease_is_online(ct->lease))
-    lk__contend_supervise(ct); /* the beat under way may not ask for own */
-  lk__contend_tell(ct, &news);
+    lk__contender_supervise_own(
+        ct); /* the beat under way may not ask for own */
+  lk__contender_notify(ct, &news);
 }
 
-static void tell_proven(lk_contend *ct)
+static void tell_proven(lk_contender *ct)
 {
-  lk_news news = {.type = LK_NEWS_PROVEN,
-                  .deadline_ms = lk__contend_deadline(ct)};
+  lk_notice news = {.type = LK_NOTICE_LEASE_PROVEN,
+                    .deadline_ms = lk__contender_deadline(ct)};
 
   ct->awaits = false;
-  lk__contend_tell(ct, &news);
+  lk__contender_notify(ct, &news);
 }
 
-static void prove(lk_contend *ct)
+static void prove(lk_contender *ct)
 {
-  lk__contend_step(ct, LK_EV_PROVEN);
+  lk__contender_step(ct, LK_CONTENDER_ON_LEASE_PROVEN);
   lk__lease_watch_deadline(ct->lease, ct);
   tell_proven(ct);
 }
 
-void lk__contend_await(lk_contend *ct)
+void lk__contender_await_lease(lk_contender *ct)
 {
   ct->awaits = true;
   ct->lease->awaited = true;
   (void)lk__heartbeat_now(ct->lease);
 }
 
-void lk__contend_stop_await(lk_contend *ct)
+void lk__contender_lease_renewed(lk_contender *ct)
 {
-  if (ct->awaits && ct->state == LK_CONTEND_HELD)
+  if (ct->awaits && ct->state == LK_CONTENDER_HELD)
     tell_proven(ct);
 }
 
-void lk__contend_review(lk_contend *ct)
+void lk__contender_review_lease(lk_contender *ct)
 {
   lk_keeper *k = ct->lease;
   bool online = lk__lease_is_online(k);
   bool late = lk_client_clock(k->client) >=
-              lk__lease_unsure_ms(k, lk__contend_deadline(ct));
+              lk__lease_unsure_ms(k, lk__contender_deadline(ct));
 
-  if (ct->state == LK_CONTEND_HELD &&
+  if (ct->state == LK_CONTENDER_HELD &&
       (late || (!online && ct->config->unsure_when_suspended)))
     doubt(ct);
-  else if (ct->state == LK_CONTEND_UNSURE && !late && online && ct->proven)
+  else if (ct->state == LK_CONTENDER_UNSURE && !late && online && ct->proven)
     prove(ct);
 }
 
 static void on_seen(lk_client *c, int err, const lk_bytes *data,
                     const lk_stat *stat, void *arg)
 {
-  lk_contend *ct = arg;
+  lk_contender *ct = arg;
 
   (void)c;
   (void)data;
   (void)stat;
-  if (lk__contend_answered(ct)) {
+  if (lk__contender_take_reply(ct)) {
     if (err == LK_ERR_NO_AUTH)
-      lk__contend_unwatched(ct);
-    lk__contend_checked(ct, lk__contend_weigh(ct, err));
+      lk__contender_own_unreadable(ct);
+    lk__contender_own_checked(ct, lk__contender_check_result(ct, err));
   }
-  lk__contend_unref(ct);
+  lk__contender_unref(ct);
 }
 
 /* What is refused is asked for again by the next beat. A watch alone does not
  * tell of a node that may not be read any more: where no multi checks own, it
  * is looked at once in a session timeout. */
-void lk__contend_supervise(lk_contend *ct)
+void lk__contender_supervise_own(lk_contender *ct)
 {
-  lk_client *c = lk__contend_client(ct);
+  lk_client *c = lk__contender_client(ct);
   int64_t now = lk_client_now(c);
 
   if (ct->own_watch == NULL && !ct->unreadable && now >= ct->read_due_ms) {
-    (void)lk__contend_watch_own(ct);
+    (void)lk__contender_watch_own(ct);
   } else if (assurance(ct) != LK_ASSURE_QUORUM &&
              (!ct->proven || now >= ct->look_due_ms)) {
     ct->look_due_ms = now + lk_client_timeout_ms(c);
-    (void)lk__contend_asked(ct, lk_get(c, ct->node, NULL, on_seen, ct));
+    (void)lk__contender_count_request(ct,
+                                      lk_get(c, ct->node, NULL, on_seen, ct));
   }
 }

@@ -7,22 +7,24 @@
 
 /* The one list of layouts. */
 static const lk_layout_rules layouts[] = {
-    [LK_LAYOUT_CURATOR] = {.unique = LK_UNIQUE_CURATOR,
+    [LK_LAYOUT_CURATOR] = {.unique = LK_IDENTITY_CURATOR,
                            .roles = {&lk__role_mutex, &lk__role_read,
                                      &lk__role_write},
-                           .lease = &lk__role_lease,
-                           .lease_unique = LK_UNIQUE_CURATOR,
+                           .lease = &lk__role_permit,
+                           .lease_unique = LK_IDENTITY_CURATOR,
                            .containers = true,
                            .downgrades = true},
-    [LK_LAYOUT_KAZOO] = {.unique = LK_UNIQUE_HEX,
+    [LK_LAYOUT_KAZOO] = {.unique = LK_IDENTITY_HEX,
                          .roles = {&lk__role_kazoo_write, &lk__role_kazoo_read,
                                    &lk__role_kazoo_write},
-                         .lease = &lk__role_kazoo_lease,
-                         .lease_unique = LK_UNIQUE_WHOLE},
-    [LK_LAYOUT_NATIVE] = {.unique = LK_UNIQUE_DATA,
-                          .roles = {NULL, &lk__role_r, &lk__role_w}},
-    [LK_LAYOUT_NATIVE_UUID] = {.unique = LK_UNIQUE_UUID,
-                               .roles = {NULL, &lk__role_r, &lk__role_w}}};
+                         .lease = &lk__role_kazoo_permit,
+                         .lease_unique = LK_IDENTITY_HEX_ONLY},
+    [LK_LAYOUT_NATIVE] = {.unique = LK_IDENTITY_DATA,
+                          .roles = {NULL, &lk__role_plain_read,
+                                    &lk__role_plain_write}},
+    [LK_LAYOUT_NATIVE_UUID] = {
+        .unique = LK_IDENTITY_UUID,
+        .roles = {NULL, &lk__role_plain_read, &lk__role_plain_write}}};
 
 const lk_layout_rules *lk__layout_rules(lk_layout layout)
 {
@@ -36,7 +38,8 @@ static bool contends(const lk_role *role, lk_bytes name, int64_t *number,
 {
   lk_name n;
 
-  if (!lk__name_parse(role->naming, name, &n) || n.mark->side == LK_SIDE_OWN)
+  if (!lk__name_parse(role->naming, name, &n) ||
+      n.mark->side == LK_SIDE_FAMILY_ONLY)
     return false;
   *number = n.suffix;
   *shared = n.mark->side == LK_SIDE_READER;
@@ -47,11 +50,11 @@ bool lk_layout_contends(lk_layout layout, const char *prefix, lk_bytes name,
                         int64_t *number, bool *shared)
 {
   const lk_layout_rules *rules = lk__layout_rules(layout);
-  lk_plain plain;
+  lk_plain_names plain;
 
-  if (rules == NULL || !lk__plain_check(prefix))
+  if (rules == NULL || !lk__plain_prefix_check(prefix))
     return false;
-  lk__plain_init(&plain, prefix);
+  lk__plain_names_init(&plain, prefix);
   return contends(rules->roles[LK_MULTILOCK_READ], name, number, shared) ||
          (rules->roles[LK_MULTILOCK_MUTEX] == NULL &&
           contends(&plain.role, name, number, shared));
@@ -64,7 +67,7 @@ bool lk_layout_permit(lk_layout layout, lk_bytes name, int64_t *number)
 
   if (rules == NULL || rules->lease == NULL)
     return false;
-  if (rules->lease_unique == LK_UNIQUE_WHOLE) {
+  if (rules->lease_unique == LK_IDENTITY_HEX_ONLY) {
     *number = 0;
     return lk__name_is_hex(name);
   }
@@ -76,21 +79,21 @@ bool lk_layout_permit(lk_layout layout, lk_bytes name, int64_t *number)
 }
 
 /* Those of the shared lock have readers, which a mutex would not see. */
-bool lk__plain_check(const char *prefix)
+bool lk__plain_prefix_check(const char *prefix)
 {
   return prefix == NULL ||
          (strchr(prefix, '/') == NULL && strcmp(prefix, "r-") != 0 &&
           strcmp(prefix, "w-") != 0);
 }
 
-void lk__plain_init(lk_plain *p, const char *prefix)
+void lk__plain_names_init(lk_plain_names *p, const char *prefix)
 {
-  p->mark = (lk_mark){prefix == NULL ? "seq-" : prefix, LK_FAMILY_NATIVE,
-                      LK_SIDE_WRITER};
+  p->mark = (lk_node_kind){prefix == NULL ? "seq-" : prefix, LK_FAMILY_PLAIN,
+                           LK_SIDE_WRITER};
   p->marks[0] = &p->mark;
-  p->naming = (lk_naming){.marks = p->marks,
-                          .count = sizeof p->marks / sizeof p->marks[0],
-                          .exact = true};
+  p->naming = (lk_name_format){.marks = p->marks,
+                               .count = sizeof p->marks / sizeof p->marks[0],
+                               .exact = true};
   p->role = (lk_role){.mark = &p->mark,
                       .naming = &p->naming,
                       .exclusive = true,

@@ -8,11 +8,11 @@
 
 /** What a layout of names means for a lock. */
 typedef struct lk_layout_rules {
-  lk_unique unique;
-  /** By lk_multilock_side; NULL: made of the prefix, see lk_plain. */
+  lk_node_identity unique;
+  /** By lk_multilock_side; NULL: made of the prefix, see lk_plain_names. */
   const lk_role *roles[LK_MULTILOCK_WRITE + 1];
   const lk_role *lease; /**< a semaphore's permits; NULL: it has none */
-  lk_unique lease_unique;
+  lk_node_identity lease_unique;
   bool containers; /**< its directories go when they are empty */
   bool downgrades; /**< peers know the read node of a writer */
 } lk_layout_rules;
@@ -21,16 +21,16 @@ typedef struct lk_layout_rules {
 const lk_layout_rules *lk__layout_rules(lk_layout layout);
 
 /** What a mutex of plain names is to its queue. It must not be moved. */
-typedef struct lk_plain {
-  lk_mark mark;
-  const lk_mark *marks[1];
-  lk_naming naming;
+typedef struct lk_plain_names {
+  lk_node_kind mark;
+  const lk_node_kind *marks[1];
+  lk_name_format naming;
   lk_role role;
-} lk_plain;
+} lk_plain_names;
 
 /** Whether names may begin with `prefix`; NULL stands for the usual one. */
-bool lk__plain_check(const char *prefix);
+bool lk__plain_prefix_check(const char *prefix);
 /** `prefix` is borrowed. */
-void lk__plain_init(lk_plain *p, const char *prefix);
+void lk__plain_names_init(lk_plain_names *p, const char *prefix);
 
 #endif

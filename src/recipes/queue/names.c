@@ -6,28 +6,37 @@
 /* Of those that are known together no mark is the end of another, and none ends
  * in a digit: at most one stands directly before the digits, and that is its
  * last occurrence. */
-const lk_mark lk__mark_lock = {"lock-", LK_FAMILY_MUTEX, LK_SIDE_WRITER};
-const lk_mark lk__mark_write = {"__WRIT__", LK_FAMILY_RW, LK_SIDE_WRITER};
-const lk_mark lk__mark_read = {"__READ__", LK_FAMILY_RW, LK_SIDE_READER};
-const lk_mark lk__mark_kazoo_write = {"__lock__", LK_FAMILY_KAZOO,
-                                      LK_SIDE_WRITER};
-const lk_mark lk__mark_kazoo_read = {"__rlock__", LK_FAMILY_KAZOO,
-                                     LK_SIDE_READER};
-static const lk_mark latch = {"latch-", LK_FAMILY_LATCH, LK_SIDE_OWN};
-const lk_mark lk__mark_lease = {"lease-", LK_FAMILY_LEASE, LK_SIDE_OWN};
-const lk_mark lk__mark_none = {"", LK_FAMILY_LEASE, LK_SIDE_OWN};
-const lk_mark lk__mark_w = {"w-", LK_FAMILY_NATIVE, LK_SIDE_WRITER};
-const lk_mark lk__mark_r = {"r-", LK_FAMILY_NATIVE, LK_SIDE_READER};
+const lk_node_kind lk__node_kind_mutex = {"lock-", LK_FAMILY_MUTEX,
+                                          LK_SIDE_WRITER};
+const lk_node_kind lk__node_kind_write = {"__WRIT__", LK_FAMILY_RW,
+                                          LK_SIDE_WRITER};
+const lk_node_kind lk__node_kind_read = {"__READ__", LK_FAMILY_RW,
+                                         LK_SIDE_READER};
+const lk_node_kind lk__node_kind_kazoo_write = {"__lock__", LK_FAMILY_KAZOO,
+                                                LK_SIDE_WRITER};
+const lk_node_kind lk__node_kind_kazoo_read = {"__rlock__", LK_FAMILY_KAZOO,
+                                               LK_SIDE_READER};
+static const lk_node_kind latch = {"latch-", LK_FAMILY_LATCH,
+                                   LK_SIDE_FAMILY_ONLY};
+const lk_node_kind lk__node_kind_permit = {"lease-", LK_FAMILY_PERMIT,
+                                           LK_SIDE_FAMILY_ONLY};
+const lk_node_kind lk__node_kind_kazoo_permit = {"", LK_FAMILY_PERMIT,
+                                                 LK_SIDE_FAMILY_ONLY};
+const lk_node_kind lk__node_kind_plain_write = {"w-", LK_FAMILY_PLAIN,
+                                                LK_SIDE_WRITER};
+const lk_node_kind lk__node_kind_plain_read = {"r-", LK_FAMILY_PLAIN,
+                                               LK_SIDE_READER};
 
-static const lk_mark *const known[] = {
-    &lk__mark_lock,        &lk__mark_write,      &lk__mark_read,
-    &lk__mark_kazoo_write, &lk__mark_kazoo_read, &latch,
-    &lk__mark_lease};
-static const lk_mark *const shared[] = {&lk__mark_w, &lk__mark_r};
+static const lk_node_kind *const known[] = {
+    &lk__node_kind_mutex,       &lk__node_kind_write,      &lk__node_kind_read,
+    &lk__node_kind_kazoo_write, &lk__node_kind_kazoo_read, &latch,
+    &lk__node_kind_permit};
+static const lk_node_kind *const shared[] = {&lk__node_kind_plain_write,
+                                             &lk__node_kind_plain_read};
 
-const lk_naming lk__naming_known = {.marks = known,
-                                    .count = sizeof known / sizeof known[0]};
-const lk_naming lk__naming_shared = {
+const lk_name_format lk__name_format_known = {
+    .marks = known, .count = sizeof known / sizeof known[0]};
+const lk_name_format lk__name_format_plain = {
     .marks = shared, .count = sizeof shared / sizeof shared[0], .exact = true};
 
 static bool is_digit(unsigned char c)
@@ -54,8 +63,8 @@ static bool read_suffix(const char *at, size_t len, int64_t *out)
 
 /* ---- a mark somewhere in the name --------------------------------------- */
 
-static const lk_mark *mark_at_end(const lk_naming *naming, const char *at,
-                                  size_t len)
+static const lk_node_kind *mark_at_end(const lk_name_format *naming,
+                                       const char *at, size_t len)
 {
   for (size_t i = 0; i < naming->count; i++) {
     size_t n = strlen(naming->marks[i]->text);
@@ -66,7 +75,8 @@ static const lk_mark *mark_at_end(const lk_naming *naming, const char *at,
   return NULL;
 }
 
-static bool parse_known(const lk_naming *naming, lk_bytes name, lk_name *out)
+static bool parse_known(const lk_name_format *naming, lk_bytes name,
+                        lk_name *out)
 {
   const char *at = name.at;
   size_t len = name.len;
@@ -112,7 +122,7 @@ static size_t skip_uuid(const char *at, size_t len)
   return LK_UUID_LEN + 1;
 }
 
-static bool parse_behind(const lk_mark *mark, const char *at, size_t len,
+static bool parse_behind(const lk_node_kind *mark, const char *at, size_t len,
                          lk_name *out)
 {
   size_t n = strlen(mark->text);
@@ -123,13 +133,14 @@ static bool parse_behind(const lk_mark *mark, const char *at, size_t len,
          read_suffix(at + n, len - n, &out->suffix);
 }
 
-static bool parse_exact(const lk_naming *naming, lk_bytes name, lk_name *out)
+static bool parse_exact(const lk_name_format *naming, lk_bytes name,
+                        lk_name *out)
 {
   const char *at = name.at;
   size_t skip = skip_uuid(at, name.len);
 
   for (size_t i = 0; i < naming->count; i++) {
-    const lk_mark *m = naming->marks[i];
+    const lk_node_kind *m = naming->marks[i];
 
     if (parse_behind(m, at, name.len, out) ||
         (skip > 0 && parse_behind(m, at + skip, name.len - skip, out)))
@@ -138,7 +149,7 @@ static bool parse_exact(const lk_naming *naming, lk_bytes name, lk_name *out)
   return false;
 }
 
-bool lk__name_parse(const lk_naming *naming, lk_bytes name, lk_name *out)
+bool lk__name_parse(const lk_name_format *naming, lk_bytes name, lk_name *out)
 {
   return naming->exact ? parse_exact(naming, name, out)
                        : parse_known(naming, name, out);
@@ -160,34 +171,34 @@ bool lk__name_is_queued(lk_bytes name)
           memcmp(at, permits_dir, name.len) == 0);
 }
 
-bool lk__mark_contends(const lk_mark *a, const lk_mark *b)
+bool lk__node_kinds_contend(const lk_node_kind *a, const lk_node_kind *b)
 {
-  if (a->side == LK_SIDE_OWN || b->side == LK_SIDE_OWN)
+  if (a->side == LK_SIDE_FAMILY_ONLY || b->side == LK_SIDE_FAMILY_ONLY)
     return a->family == b->family;
   return true;
 }
 
-size_t lk__name_prefix_len(lk_unique unique)
+size_t lk__name_prefix_len(lk_node_identity unique)
 {
   switch (unique) {
-  case LK_UNIQUE_CURATOR: return LK_PREFIX_LEN;
-  case LK_UNIQUE_HEX:
-  case LK_UNIQUE_WHOLE: return 32;
-  case LK_UNIQUE_UUID: return LK_UUID_LEN + 1;
-  case LK_UNIQUE_DATA:
-  case LK_UNIQUE_NOT: break;
+  case LK_IDENTITY_CURATOR: return LK_PREFIX_LEN;
+  case LK_IDENTITY_HEX:
+  case LK_IDENTITY_HEX_ONLY: return 32;
+  case LK_IDENTITY_UUID: return LK_UUID_LEN + 1;
+  case LK_IDENTITY_DATA:
+  case LK_IDENTITY_NONE: break;
   }
   return 0;
 }
 
-void lk__name_prefix(lk_unique unique, char out[LK_PREFIX_LEN + 1],
+void lk__name_prefix(lk_node_identity unique, char out[LK_PREFIX_LEN + 1],
                      const unsigned char random[16])
 {
   static const char hex[] = "0123456789abcdef";
-  bool dashes = unique != LK_UNIQUE_HEX && unique != LK_UNIQUE_WHOLE;
+  bool dashes = unique != LK_IDENTITY_HEX && unique != LK_IDENTITY_HEX_ONLY;
   char *p = out;
 
-  if (unique == LK_UNIQUE_CURATOR) {
+  if (unique == LK_IDENTITY_CURATOR) {
     memcpy(p, "_c_", 3);
     p += 3;
   }
@@ -203,7 +214,7 @@ void lk__name_prefix(lk_unique unique, char out[LK_PREFIX_LEN + 1],
     *p++ = hex[b >> 4];
     *p++ = hex[b & 0x0f];
   }
-  if (unique == LK_UNIQUE_CURATOR || unique == LK_UNIQUE_UUID)
+  if (unique == LK_IDENTITY_CURATOR || unique == LK_IDENTITY_UUID)
     *p++ = '-';
   *p = '\0';
 }
@@ -216,7 +227,7 @@ bool lk__name_is_hex(lk_bytes name)
     if (!is_hex(at[i]))
       return false;
   }
-  return name.len == lk__name_prefix_len(LK_UNIQUE_WHOLE);
+  return name.len == lk__name_prefix_len(LK_IDENTITY_HEX_ONLY);
 }
 
 bool lk__name_is_ours(lk_bytes name, lk_bytes base, int64_t *suffix)

@@ -6,7 +6,7 @@
 
 /* ---- paths ------------------------------------------------------------- */
 
-static const char *put_path(lk_contend *ct, char **at, lk_bytes name)
+static const char *put_path(lk_contender *ct, char **at, lk_bytes name)
 {
   size_t dir_len = strlen(ct->dir);
   char *path = *at;
@@ -20,10 +20,10 @@ static const char *put_path(lk_contend *ct, char **at, lk_bytes name)
 }
 
 /* Names are kept only where they will be probed: of a long queue, pred. */
-bool lk__ahead_keep(lk_contend *ct, const lk_place *p)
+bool lk__predecessors_set(lk_contender *ct, const lk_queue_position *p)
 {
-  lk_ahead *a = &ct->ahead;
-  size_t kept = p->ahead > LK_NEAREST ? 1 : p->near_count;
+  lk_predecessors *a = &ct->ahead;
+  size_t kept = p->ahead > LK_KEPT_PREDECESSORS ? 1 : p->near_count;
   size_t room = strlen(ct->dir) + 2;
   size_t size = room + p->head.name.len;
 
@@ -43,24 +43,24 @@ bool lk__ahead_keep(lk_contend *ct, const lk_place *p)
   a->kept = kept;
   a->writ_ahead = p->writ_ahead;
   a->in_range = p->in_range;
-  a->connection = lk_client_connection(lk__contend_client(ct));
+  a->connection = lk_client_connection(lk__contender_client(ct));
   for (size_t i = 0; i < kept; i++)
     a->path[i] = put_path(ct, &at, p->near[i].name);
   a->head = kept > 0 ? put_path(ct, &at, p->head.name) : NULL;
   return true;
 }
 
-void lk__ahead_drop(lk_ahead *a, size_t i)
+void lk__predecessors_remove(lk_predecessors *a, size_t i)
 {
   a->count--;
   a->kept--;
   for (; i < a->kept; i++)
     a->path[i] = a->path[i + 1];
-  if (a->count <= LK_PROBES && a->kept > 0)
+  if (a->count <= LK_MAX_PREDECESSOR_READS && a->kept > 0)
     a->head = a->path[a->kept - 1];
 }
 
-void lk__ahead_is_pred(lk_ahead *a)
+void lk__predecessors_keep_direct(lk_predecessors *a)
 {
   a->count = 1;
   a->kept = 1;
@@ -69,30 +69,30 @@ void lk__ahead_is_pred(lk_ahead *a)
 
 /* ---- a list came ------------------------------------------------------- */
 
-static void warn_limit(lk_contend *ct, int64_t suffix)
+static void warn_limit(lk_contender *ct, int64_t suffix)
 {
-  lk_news news = {.type = LK_NEWS_NEAR_LIMIT};
+  lk_notice news = {.type = LK_NOTICE_COUNTER_NEAR_END};
 
   if (suffix >= LK_SUFFIX_WARN)
-    lk__contend_tell(ct, &news);
+    lk__contender_notify(ct, &news);
 }
 
-static void tell_stranger(lk_contend *ct, lk_bytes name)
+static void tell_stranger(lk_contender *ct, lk_bytes name)
 {
   size_t size = strlen(ct->dir) + 2 + name.len;
-  lk_news news = {.type = LK_NEWS_MIXED};
+  lk_notice news = {.type = LK_NOTICE_MIXED_QUEUE};
   char *path = lk__take(&ct->lease->mem, size);
   char *at = path;
 
   if (path == NULL)
     return; /* the next list shows it again */
   news.node = put_path(ct, &at, name);
-  lk__contend_tell(ct, &news);
+  lk__contender_notify(ct, &news);
   lk__give(&ct->lease->mem, path);
 }
 
 /* Lists grow with the queue, and a Java client refuses those of 17,000. */
-static void warn_length(lk_contend *ct, size_t ahead)
+static void warn_length(lk_contender *ct, size_t ahead)
 {
   lk_keeper *k = ct->lease;
 
@@ -105,7 +105,7 @@ static void warn_length(lk_contend *ct, size_t ahead)
 }
 
 /* Why one with `ahead` before it is turned away, or 0. */
-static int refusal(const lk_contend *ct, size_t ahead)
+static int refusal(const lk_contender *ct, size_t ahead)
 {
   if (ahead > 0 && ct->config->once)
     return LK_ERR_BUSY;
@@ -114,41 +114,42 @@ static int refusal(const lk_contend *ct, size_t ahead)
   return 0;
 }
 
-void lk__contend_peeked(lk_contend *ct, const lk_bytes *names, size_t count)
+void lk__contender_take_first_list(lk_contender *ct, const lk_bytes *names,
+                                   size_t count)
 {
-  int err = refusal(ct, lk__place_rivals(ct->role, names, count));
+  int err = refusal(ct, lk__names_count_excluding(ct->role, names, count));
 
   ct->rests = 0;
   if (err != 0)
-    lk__contend_end(ct, err);
+    lk__contender_fail(ct, err);
   else
-    lk__contend_step(ct, LK_EV_NEW);
+    lk__contender_step(ct, LK_CONTENDER_ON_START);
 }
 
-static void take_place(lk_contend *ct, const lk_place *p)
+static void take_place(lk_contender *ct, const lk_queue_position *p)
 {
   int err = refusal(ct, p->ahead);
 
   if (p->ahead == 0) {
-    lk__contend_first(ct, lk_client_clock(lk__contend_client(ct)));
+    lk__contender_try_grant(ct, lk_client_clock(lk__contender_client(ct)));
   } else if (err != 0) {
-    lk__contend_end(ct, err);
+    lk__contender_fail(ct, err);
   } else {
-    lk__contend_step(ct, LK_EV_BEHIND);
-    lk__contend_tell_position(ct);
+    lk__contender_step(ct, LK_CONTENDER_ON_PREDECESSORS);
+    lk__contender_notify_position(ct);
   }
 }
 
 /* A permit: which nodes there are does not matter, only how many. */
-static void place_permit(lk_contend *ct, const lk_bytes *names, size_t count)
+static void place_permit(lk_contender *ct, const lk_bytes *names, size_t count)
 {
   const int32_t *limit = ct->config->limit;
   size_t most = limit == NULL ? SIZE_MAX : *limit < 0 ? 0 : (size_t)*limit;
-  lk_contend_state state = ct->state;
-  lk_place p;
+  lk_contender_state state = ct->state;
+  lk_queue_position p;
 
-  lk__place_count(&p, ct->role, lk_text(lk__contend_name(ct)), names, count,
-                  most);
+  lk__queue_position_of_permit(
+      &p, ct->role, lk_text(lk__contender_own_name(ct)), names, count, most);
   ct->rests = 0;
   ct->recount = false;
   ct->counted = ct->lease->seen_zxid;
@@ -156,36 +157,37 @@ static void place_permit(lk_contend *ct, const lk_bytes *names, size_t count)
   ct->ahead.kept = 0;
   ct->ahead.head = NULL;
   if (!p.found)
-    lk__contend_absent(ct, LK_ERR_NO_NODE);
+    lk__contender_own_missing(ct, LK_ERR_NO_NODE);
   else if (p.stranger.at != NULL)
     tell_stranger(ct, p.stranger);
   if (p.found && ct->state == state)
     take_place(ct, &p);
 }
 
-void lk__contend_placed(lk_contend *ct, const lk_bytes *names, size_t count)
+void lk__contender_take_list(lk_contender *ct, const lk_bytes *names,
+                             size_t count)
 {
   if (ct->role->counts) {
     place_permit(ct, names, count);
     return;
   }
   int64_t *scratch = lk__lease_scratch(ct->lease, count);
-  lk_contend_state state = ct->state;
-  lk_place p;
+  lk_contender_state state = ct->state;
+  lk_queue_position p;
 
   if (scratch == NULL) {
-    lk__contend_end(ct, LK_ERR_NO_MEMORY);
+    lk__contender_fail(ct, LK_ERR_NO_MEMORY);
     return;
   }
-  lk__place_find(&p, ct->role, lk_text(lk__contend_name(ct)), names, count,
-                 scratch);
+  lk__queue_position_find(&p, ct->role, lk_text(lk__contender_own_name(ct)),
+                          names, count, scratch);
   ct->rests = 0;
   if (!p.found) {
-    lk__contend_absent(ct, LK_ERR_NO_NODE);
+    lk__contender_own_missing(ct, LK_ERR_NO_NODE);
   } else if (p.unsafe) {
-    lk__contend_end(ct, LK_ERR_SEQ_UNSAFE);
-  } else if (!lk__ahead_keep(ct, &p)) {
-    lk__contend_end(ct, LK_ERR_NO_MEMORY);
+    lk__contender_fail(ct, LK_ERR_SEQ_UNSAFE);
+  } else if (!lk__predecessors_set(ct, &p)) {
+    lk__contender_fail(ct, LK_ERR_NO_MEMORY);
   } else {
     warn_limit(ct, p.suffix);
     warn_length(ct, p.ahead);

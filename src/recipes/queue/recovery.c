@@ -17,36 +17,36 @@
  * that is older than our create.
  */
 
-void lk__search_free(lk_contend *ct)
+void lk__candidates_free(lk_contender *ct)
 {
   lk__give(&ct->lease->mem, ct->search.suffix);
-  ct->search = (lk_search){.suffix = NULL};
+  ct->search = (lk_candidates){.suffix = NULL};
 }
 
 /* A node that we were told of keeps its name. */
-static bool could_be(const lk_contend *ct, lk_bytes name)
+static bool could_be(const lk_contender *ct, lk_bytes name)
 {
-  const char *own = lk__contend_name(ct);
+  const char *own = lk__contender_own_name(ct);
 
   return ct->token == 0 ||
          (name.len == strlen(own) && memcmp(name.at, own, name.len) == 0);
 }
 
-int lk__search_take(lk_contend *ct, const lk_bytes *names, size_t count)
+int lk__candidates_take(lk_contender *ct, const lk_bytes *names, size_t count)
 {
-  lk_search *s = &ct->search;
+  lk_candidates *s = &ct->search;
   int64_t suffix;
 
-  lk__search_free(ct);
+  lk__candidates_free(ct);
   s->suffix = lk__take(&ct->lease->mem, count * sizeof *s->suffix);
   if (s->suffix == NULL)
     return LK_ERR_NO_MEMORY;
   for (size_t i = 0; i < count; i++) {
-    if (lk__name_is_ours(names[i], lk__contend_base(ct), &suffix) &&
+    if (lk__name_is_ours(names[i], lk__contender_name_base(ct), &suffix) &&
         could_be(ct, names[i]))
       s->suffix[s->count++] = suffix;
   }
-  lk__place_sort(s->suffix, s->count);
+  lk__numbers_sort(s->suffix, s->count);
   s->next = s->count;
   s->strict = s->count > 0 && s->suffix[0] >= 0 &&
               s->suffix[s->count - 1] <= LK_SUFFIX_LIMIT;
@@ -57,25 +57,25 @@ int lk__search_take(lk_contend *ct, const lk_bytes *names, size_t count)
 
 /* Somebody may have asked us to let go before we knew that we had come. The
  * other nodes of this session are those of other attempts. */
-static bool is_revoked(const lk_contend *ct, const lk_bytes *data)
+static bool is_revoked(const lk_contender *ct, const lk_bytes *data)
 {
-  static const char word[] = LK_REVOKE_WORD;
+  static const char word[] = LK_REVOKE_MESSAGE;
 
   if (data->len != sizeof word - 1 || memcmp(data->at, word, data->len) != 0)
     return false;
-  lk_contend *o = NULL;
+  lk_contender *o = NULL;
 
   while ((o = lk__lease_next_of_all(ct->lease, o)) != NULL) {
-    if (o->own == LK_OWN_MADE && strcmp(o->node, ct->node) == 0)
+    if (o->own == LK_OWN_CREATED && strcmp(o->node, ct->node) == 0)
       return false;
   }
   return true;
 }
 
-static bool is_own(const lk_contend *ct, const lk_bytes *data,
+static bool is_own(const lk_contender *ct, const lk_bytes *data,
                    const lk_stat *stat)
 {
-  if (stat->ephemeral_owner != lk_client_session(lk__contend_client(ct)).id)
+  if (stat->ephemeral_owner != lk_client_session(lk__contender_client(ct)).id)
     return false;
   if (ct->token != 0)
     return ct->token == (uint64_t)stat->czxid;
@@ -85,23 +85,23 @@ static bool is_own(const lk_contend *ct, const lk_bytes *data,
 }
 
 /* The node that is looked at. */
-static void point_at(lk_contend *ct, int64_t suffix)
+static void point_at(lk_contender *ct, int64_t suffix)
 {
   snprintf(ct->node + ct->base_len, LK_SUFFIX_MAX + 1, "%010" PRId64, suffix);
 }
 
-static void take_own(lk_contend *ct, const lk_stat *stat)
+static void take_own(lk_contender *ct, const lk_stat *stat)
 {
-  ct->own = LK_OWN_MADE;
+  ct->own = LK_OWN_CREATED;
   ct->token = (uint64_t)stat->czxid;
-  ct->seen_on = lk_client_connection(lk__contend_client(ct));
+  ct->seen_on = lk_client_connection(lk__contender_client(ct));
   ct->search.found = true;
 }
 
-static void take(lk_contend *ct, int err, const lk_bytes *data,
+static void take(lk_contender *ct, int err, const lk_bytes *data,
                  const lk_stat *stat)
 {
-  lk_search *s = &ct->search;
+  lk_candidates *s = &ct->search;
   int64_t suffix = s->suffix[--s->next];
 
   if (err == LK_ERR_NO_NODE || s->found)
@@ -116,21 +116,21 @@ static void take(lk_contend *ct, int err, const lk_bytes *data,
     take_own(ct, stat);
 }
 
-static void end(lk_contend *ct, int err)
+static void end(lk_contender *ct, int err)
 {
   bool found = ct->search.found;
 
-  lk__search_free(ct);
+  lk__candidates_free(ct);
   if (!found && err == 0)
     ct->own = LK_OWN_NONE;
-  if (ct->state == LK_CONTEND_LEAVING)
+  if (ct->state == LK_CONTENDER_CLEANING_UP)
     lk__cleanup_searched(ct, found ? 0 : err);
   else if (found)
-    lk__contend_step(ct, LK_EV_AGAIN);
+    lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
   else if (err != 0)
-    lk__contend_trouble(ct, err);
+    lk__contender_request_failed(ct, err);
   else
-    lk__contend_step(ct, LK_EV_ABSENT);
+    lk__contender_step(ct, LK_CONTENDER_ON_OWN_MISSING);
 }
 
 /* ---- reads ------------------------------------------------------------- */
@@ -138,36 +138,38 @@ static void end(lk_contend *ct, int err)
 static void on_read(lk_client *c, int err, const lk_bytes *data,
                     const lk_stat *stat, void *arg)
 {
-  lk_contend *ct = arg;
+  lk_contender *ct = arg;
 
   (void)c;
-  if (lk__contend_answered(ct)) {
+  if (lk__contender_take_reply(ct)) {
     take(ct, err, data, stat);
-    if (!lk__contend_too_big(ct, err) && lk__contend_quiet(ct)) {
-      err = lk__enter_searching(ct);
+    if (!lk__contender_fail_if_too_big(ct, err) &&
+        lk__contender_has_all_replies(ct)) {
+      err = lk__enter_reading_candidates(ct);
       if (err != 0)
         end(ct, err);
     }
   }
-  lk__contend_unref(ct);
+  lk__contender_unref(ct);
 }
 
 /* Some more, or the end. */
-int lk__enter_searching(lk_contend *ct)
+int lk__enter_reading_candidates(lk_contender *ct)
 {
-  lk_search *s = &ct->search;
+  lk_candidates *s = &ct->search;
   int err = 0;
 
   if (s->found || s->err != 0 || s->enough || s->count == 0) {
     end(ct, s->err);
     return 0;
   }
-  for (size_t i = 0; i < LK_PROBES && s->count > 0 && err == 0; i++) {
+  for (size_t i = 0; i < LK_MAX_PREDECESSOR_READS && s->count > 0 && err == 0;
+       i++) {
     point_at(ct, s->suffix[--s->count]);
-    err = lk__contend_asked(
-        ct, lk_get(lk__contend_client(ct), ct->node, NULL, on_read, ct));
+    err = lk__contender_count_request(
+        ct, lk_get(lk__contender_client(ct), ct->node, NULL, on_read, ct));
   }
   if (err != 0)
-    lk__contend_outdate(ct); /* what was asked of these is in vain */
+    lk__contender_ignore_replies(ct); /* what was asked of these is in vain */
   return err;
 }

@@ -12,7 +12,7 @@
  */
 
 /* The name of a node in our directory; `at` NULL: it is elsewhere. */
-static lk_bytes name_in_dir(const lk_contend *ct, lk_bytes path)
+static lk_bytes name_in_dir(const lk_contender *ct, lk_bytes path)
 {
   size_t dir_len = strlen(ct->dir);
   const char *at = path.at;
@@ -24,7 +24,7 @@ static lk_bytes name_in_dir(const lk_contend *ct, lk_bytes path)
   return lk_bytes_of(at + dir_len + 1, path.len - dir_len - 1);
 }
 
-static void take_paths(lk_contend *ct, const lk_bytes *paths, size_t count)
+static void take_paths(lk_contender *ct, const lk_bytes *paths, size_t count)
 {
   lk_bytes *names = lk__take(&ct->lease->mem, (count + 1) * sizeof *names);
   size_t found = 0;
@@ -46,25 +46,26 @@ static void take_paths(lk_contend *ct, const lk_bytes *paths, size_t count)
 static void on_paths(lk_client *c, int err, const lk_bytes *paths, size_t count,
                      void *arg)
 {
-  lk_contend *ct = arg;
+  lk_contender *ct = arg;
 
   (void)c;
-  if (lk__contend_answered(ct) && ct->state == LK_CONTEND_LEAVING) {
+  if (lk__contender_take_reply(ct) && ct->state == LK_CONTENDER_CLEANING_UP) {
     if (err == 0)
       take_paths(ct, paths, count);
     else
       lk__cleanup_listed(ct, err == LK_ERR_UNIMPLEMENTED ? LK_ERR_TOO_BIG : err,
                          NULL, 0);
   }
-  lk__contend_unref(ct);
+  lk__contender_unref(ct);
 }
 
-int lk__owned_ask(lk_contend *ct)
+int lk__contender_list_by_session(lk_contender *ct)
 {
-  if (ct->own == LK_OWN_MAYBE)
+  if (ct->own == LK_OWN_IN_DOUBT)
     ct->node[ct->base_len] = '\0';
-  int err = lk_ephemerals(lk__contend_client(ct), ct->node, NULL, on_paths, ct);
+  int err =
+      lk_ephemerals(lk__contender_client(ct), ct->node, NULL, on_paths, ct);
 
-  return lk__contend_asked(ct,
-                           err == LK_ERR_UNIMPLEMENTED ? LK_ERR_TOO_BIG : err);
+  return lk__contender_count_request(
+      ct, err == LK_ERR_UNIMPLEMENTED ? LK_ERR_TOO_BIG : err);
 }

@@ -6,12 +6,12 @@
 /* ---- roles ------------------------------------------------------------- */
 
 /* Every writer and every reader before it keeps a writer out. */
-bool lk__excludes_writer(const lk_mark *other)
+bool lk__excludes_writer(const lk_node_kind *other)
 {
-  return other->side != LK_SIDE_OWN;
+  return other->side != LK_SIDE_FAMILY_ONLY;
 }
 
-static bool excludes_reader(const lk_mark *other)
+static bool excludes_reader(const lk_node_kind *other)
 {
   return other->side == LK_SIDE_WRITER;
 }
@@ -26,19 +26,25 @@ static bool excludes_reader(const lk_mark *other)
     .mark = &(of), .naming = &(in), .excludes = excludes_reader \
   }
 
-const lk_role lk__role_mutex = WRITER(lk__mark_lock, lk__naming_known);
-const lk_role lk__role_write = WRITER(lk__mark_write, lk__naming_known);
-const lk_role lk__role_read = READER(lk__mark_read, lk__naming_known);
+const lk_role lk__role_mutex =
+    WRITER(lk__node_kind_mutex, lk__name_format_known);
+const lk_role lk__role_write =
+    WRITER(lk__node_kind_write, lk__name_format_known);
+const lk_role lk__role_read = READER(lk__node_kind_read, lk__name_format_known);
 const lk_role lk__role_kazoo_write =
-    WRITER(lk__mark_kazoo_write, lk__naming_known);
+    WRITER(lk__node_kind_kazoo_write, lk__name_format_known);
 const lk_role lk__role_kazoo_read =
-    READER(lk__mark_kazoo_read, lk__naming_known);
-const lk_role lk__role_w = WRITER(lk__mark_w, lk__naming_shared);
-const lk_role lk__role_r = READER(lk__mark_r, lk__naming_shared);
-const lk_role lk__role_lease = {
-    .mark = &lk__mark_lease, .naming = &lk__naming_known, .counts = true};
-const lk_role lk__role_kazoo_lease = {
-    .mark = &lk__mark_none, .naming = &lk__naming_known, .counts = true};
+    READER(lk__node_kind_kazoo_read, lk__name_format_known);
+const lk_role lk__role_plain_write =
+    WRITER(lk__node_kind_plain_write, lk__name_format_plain);
+const lk_role lk__role_plain_read =
+    READER(lk__node_kind_plain_read, lk__name_format_plain);
+const lk_role lk__role_permit = {.mark = &lk__node_kind_permit,
+                                 .naming = &lk__name_format_known,
+                                 .counts = true};
+const lk_role lk__role_kazoo_permit = {.mark = &lk__node_kind_kazoo_permit,
+                                       .naming = &lk__name_format_known,
+                                       .counts = true};
 
 /* ---- order ------------------------------------------------------------- */
 
@@ -58,7 +64,7 @@ static void sink(int64_t *a, size_t i, size_t n)
 }
 
 /* In place, since a list may be long and qsort() may allocate. */
-void lk__place_sort(int64_t *a, size_t n)
+void lk__numbers_sort(int64_t *a, size_t n)
 {
   for (size_t i = n / 2; i-- > 0;)
     sink(a, i, n);
@@ -95,7 +101,7 @@ static bool is_downgrade(int64_t a, int64_t b)
 
 static bool has_twins(int64_t *keys, size_t count)
 {
-  lk__place_sort(keys, count);
+  lk__numbers_sort(keys, count);
   for (size_t i = 1; i < count; i++) {
     if (suffix_of(keys[i]) == suffix_of(keys[i - 1]) &&
         !is_downgrade(keys[i - 1], keys[i]))
@@ -106,13 +112,13 @@ static bool has_twins(int64_t *keys, size_t count)
 
 /* ---- the place --------------------------------------------------------- */
 
-static void insert_near(lk_place *p, lk_rival r)
+static void insert_near(lk_queue_position *p, lk_queue_entry r)
 {
   size_t i = p->near_count;
 
-  if (i == LK_NEAREST && r.suffix < p->near[i - 1].suffix)
+  if (i == LK_KEPT_PREDECESSORS && r.suffix < p->near[i - 1].suffix)
     return;
-  if (i < LK_NEAREST)
+  if (i < LK_KEPT_PREDECESSORS)
     p->near_count++;
   else
     i--;
@@ -121,7 +127,8 @@ static void insert_near(lk_place *p, lk_rival r)
   p->near[i] = r;
 }
 
-static void add_ahead(lk_place *p, lk_rival r, const lk_mark *mark)
+static void add_ahead(lk_queue_position *p, lk_queue_entry r,
+                      const lk_node_kind *mark)
 {
   if (p->ahead == 0 || r.suffix < p->head.suffix)
     p->head = r;
@@ -136,8 +143,9 @@ static bool same(lk_bytes a, lk_bytes b)
   return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
 }
 
-void lk__place_find(lk_place *out, const lk_role *role, lk_bytes own,
-                    const lk_bytes *names, size_t count, int64_t *scratch)
+void lk__queue_position_find(lk_queue_position *out, const lk_role *role,
+                             lk_bytes own, const lk_bytes *names, size_t count,
+                             int64_t *scratch)
 {
   lk_name us;
   size_t keys = 0;
@@ -151,7 +159,7 @@ void lk__place_find(lk_place *out, const lk_role *role, lk_bytes own,
     lk_name n;
 
     if (!lk__name_parse(role->naming, names[i], &n) ||
-        !lk__mark_contends(role->mark, n.mark)) {
+        !lk__node_kinds_contend(role->mark, n.mark)) {
       if (lk__name_is_queued(names[i]))
         out->stranger = names[i];
       continue;
@@ -163,7 +171,7 @@ void lk__place_find(lk_place *out, const lk_role *role, lk_bytes own,
     if (n.mark->family != role->mark->family)
       out->stranger = names[i];
     if (n.suffix < us.suffix && role->excludes(n.mark))
-      add_ahead(out, (lk_rival){names[i], n.suffix}, n.mark);
+      add_ahead(out, (lk_queue_entry){names[i], n.suffix}, n.mark);
   }
   out->in_range = out->in_range && !out->unsafe;
   out->unsafe =
@@ -174,13 +182,14 @@ static bool is_permit(const lk_role *role, lk_bytes name)
 {
   lk_name n;
 
-  return role->mark == &lk__mark_none
+  return role->mark == &lk__node_kind_kazoo_permit
              ? lk__name_is_hex(name)
              : lk__name_parse(role->naming, name, &n) && n.mark == role->mark;
 }
 
-void lk__place_count(lk_place *out, const lk_role *role, lk_bytes own,
-                     const lk_bytes *names, size_t count, size_t limit)
+void lk__queue_position_of_permit(lk_queue_position *out, const lk_role *role,
+                                  lk_bytes own, const lk_bytes *names,
+                                  size_t count, size_t limit)
 {
   memset(out, 0, sizeof *out);
   for (size_t i = 0; i < count; i++) {
@@ -191,8 +200,8 @@ void lk__place_count(lk_place *out, const lk_role *role, lk_bytes own,
   out->ahead = count > limit ? count - limit : 0;
 }
 
-size_t lk__place_rivals(const lk_role *role, const lk_bytes *names,
-                        size_t count)
+size_t lk__names_count_excluding(const lk_role *role, const lk_bytes *names,
+                                 size_t count)
 {
   size_t rivals = 0;
 
@@ -200,12 +209,13 @@ size_t lk__place_rivals(const lk_role *role, const lk_bytes *names,
     lk_name n;
 
     rivals += lk__name_parse(role->naming, names[i], &n) &&
-              lk__mark_contends(role->mark, n.mark) && role->excludes(n.mark);
+              lk__node_kinds_contend(role->mark, n.mark) &&
+              role->excludes(n.mark);
   }
   return rivals;
 }
 
-lk_bytes lk__place_ours(const lk_bytes *names, size_t count, lk_bytes base)
+lk_bytes lk__names_find_own(const lk_bytes *names, size_t count, lk_bytes base)
 {
   lk_bytes ours = {NULL, 0};
   int64_t lowest = INT64_MAX;

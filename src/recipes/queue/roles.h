@@ -7,8 +7,8 @@
 enum {
   /** Up to so many names that are left before us are read one by one; more of
       them are cheaper as one list. */
-  LK_PROBES = 8,
-  LK_NEAREST = LK_PROBES + 1
+  LK_MAX_PREDECESSOR_READS = 8,
+  LK_KEPT_PREDECESSORS = LK_MAX_PREDECESSOR_READS + 1
 };
 
 /** Beyond it a queue's counter is too near its end: isolated
@@ -21,11 +21,11 @@ enum {
 
 /** What a recipe is to a queue. */
 typedef struct lk_role {
-  const lk_mark *mark;     /**< of the nodes it makes */
-  const lk_naming *naming; /**< of all who contend */
-  bool exclusive;          /**< its holder is alone */
+  const lk_node_kind *mark;     /**< of the nodes it makes */
+  const lk_name_format *naming; /**< of all who contend */
+  bool exclusive;               /**< its holder is alone */
   /** Whether one before us with this mark keeps us out. */
-  bool (*excludes)(const lk_mark *other);
+  bool (*excludes)(const lk_node_kind *other);
   bool counts; /**< instead: what keeps us out is that there are too many */
 } lk_role;
 
@@ -34,26 +34,26 @@ extern const lk_role lk__role_mutex;
 extern const lk_role lk__role_read;
 extern const lk_role lk__role_write;
 /** A permit of Curator's semaphore. */
-extern const lk_role lk__role_lease;
+extern const lk_role lk__role_permit;
 /** kazoo's locks. */
 extern const lk_role lk__role_kazoo_read;
 extern const lk_role lk__role_kazoo_write;
 /** A permit of kazoo's semaphore. */
-extern const lk_role lk__role_kazoo_lease;
+extern const lk_role lk__role_kazoo_permit;
 /** The shared lock of plain names. */
-extern const lk_role lk__role_r;
-extern const lk_role lk__role_w;
+extern const lk_role lk__role_plain_read;
+extern const lk_role lk__role_plain_write;
 /** For a role made of a mark of its own. */
-bool lk__excludes_writer(const lk_mark *other);
+bool lk__excludes_writer(const lk_node_kind *other);
 
 /** A contender in a list. */
-typedef struct lk_rival {
+typedef struct lk_queue_entry {
   lk_bytes name; /**< a view into the list */
   int64_t suffix;
-} lk_rival;
+} lk_queue_entry;
 
 /** Where we stand, by one list of names. */
-typedef struct lk_place {
+typedef struct lk_queue_position {
   bool found;      /**< our node is there; without it nothing else counts */
   bool unsafe;     /**< the sequence cannot be trusted: leave the queue */
   bool in_range;   /**< all suffixes lie within the limit */
@@ -62,34 +62,37 @@ typedef struct lk_place {
   int64_t suffix;  /**< ours */
   size_t ahead;    /**< how many exclude us */
   size_t near_count;
-  lk_rival near[LK_NEAREST]; /**< the nearest of them, nearest first */
-  lk_rival head;             /**< the first of them; meant if ahead > 0 */
+  lk_queue_entry
+      near[LK_KEPT_PREDECESSORS]; /**< the nearest of them, nearest first */
+  lk_queue_entry head;            /**< the first of them; meant if ahead > 0 */
   lk_bytes stranger; /**< of another kind of lock, or another layout; `at`
                           NULL: none */
-} lk_place;
+} lk_queue_position;
 
 /**
  * Find the place of the node `own` in a list of `count` names, in any order.
  * `scratch` has room for `count` numbers.
  */
-void lk__place_find(lk_place *out, const lk_role *role, lk_bytes own,
-                    const lk_bytes *names, size_t count, int64_t *scratch);
+void lk__queue_position_find(lk_queue_position *out, const lk_role *role,
+                             lk_bytes own, const lk_bytes *names, size_t count,
+                             int64_t *scratch);
 
 /** The same for a role that counts, where `limit` nodes may hold: `ahead` is
    how many are too many. */
-void lk__place_count(lk_place *out, const lk_role *role, lk_bytes own,
-                     const lk_bytes *names, size_t count, size_t limit);
+void lk__queue_position_of_permit(lk_queue_position *out, const lk_role *role,
+                                  lk_bytes own, const lk_bytes *names,
+                                  size_t count, size_t limit);
 
 /** How many in a list keep out one of `role` that comes behind them all. */
-size_t lk__place_rivals(const lk_role *role, const lk_bytes *names,
-                        size_t count);
+size_t lk__names_count_excluding(const lk_role *role, const lk_bytes *names,
+                                 size_t count);
 
 /** Ascending. */
-void lk__place_sort(int64_t *a, size_t n);
+void lk__numbers_sort(int64_t *a, size_t n);
 
 /** The name that was made of `base`, the lowest if there are several; `at`
    NULL: none. */
-lk_bytes lk__place_ours(const lk_bytes *names, size_t count, lk_bytes base);
+lk_bytes lk__names_find_own(const lk_bytes *names, size_t count, lk_bytes base);
 
 /** What is known when the last one ahead has gone. */
 typedef struct lk_handoff {
@@ -98,8 +101,8 @@ typedef struct lk_handoff {
   bool own_watched; /**< a watch on our node was confirmed on this connection
                          and has not fired */
   bool exclusive;   /**< nobody else may hold with us */
-  bool writ_ahead;  /**< as in lk_place, by that list */
-  bool in_range;    /**< as in lk_place, by that list */
+  bool writ_ahead;  /**< as in lk_queue_position, by that list */
+  bool in_range;    /**< as in lk_queue_position, by that list */
   bool leased;      /**< the lease is long enough for a grant */
 } lk_handoff;
 

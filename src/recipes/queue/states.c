@@ -7,154 +7,156 @@
 #include <stdlib.h>
 
 /* clang-format off */
-#define NAME(state) [LK_CONTEND_##state]
-#define ON(event, state) [LK_EV_##event] = LK_CONTEND_##state
+#define NAME(state) [LK_CONTENDER_##state]
+#define ON(event, state) [LK_CONTENDER_ON_##event] = LK_CONTENDER_##state
 
 /* From any state before the grant it can stop, and its node can be gone for
  * good together with its session. */
-#define WANTING ON(HALT, PAUSED), ON(STOP, LEAVING), ON(GONE, OVER)
+#define WANTING ON(PAUSE, PAUSED), ON(STOP, CLEANING_UP), ON(OWN_GONE, FINISHED)
 /* Own was listed, so it can be found missing. */
-#define QUEUED WANTING, ON(ABSENT, CREATING)
+#define QUEUED WANTING, ON(OWN_MISSING, CREATING)
 
-const lk_contend_state lk__contend_table[LK_CONTEND_NSTATES][LK_EV_COUNT] = {
-  NAME(IDLE)     = {ON(NEW, CREATING), ON(PEEK, PEEKING), WANTING},
+const lk_contender_state lk__contender_table[LK_CONTENDER_NSTATES][LK_CONTENDER_NEVENTS] = {
+  NAME(IDLE)     = {ON(START, CREATING), ON(LIST_FIRST, LISTING_FIRST), WANTING},
   /* AGAIN: own was found, and the reads behind it ended with the connection. */
-  NAME(PAUSED)   = {ON(NEW, CREATING), ON(PEEK, PEEKING), ON(MAYBE, LOOKING),
-                    ON(MADE, LISTING), ON(AGAIN, STAY), QUEUED},
-  NAME(PEEKING)  = {ON(NEW, CREATING), ON(PARKED, WAITING), WANTING},
-  NAME(CREATING) = {ON(NO_PARENT, PARENTS), ON(BEHIND, PARKING),
-                    ON(PARKED, WAITING), ON(FIRST, HELD), ON(STALE, CHECKING),
+  NAME(PAUSED)   = {ON(START, CREATING), ON(LIST_FIRST, LISTING_FIRST), ON(OWN_IN_DOUBT, RECOVERING),
+                    ON(OWN_EXISTS, LISTING), ON(LIST_NEEDED, STAY), QUEUED},
+  NAME(LISTING_FIRST)  = {ON(START, CREATING), ON(WATCHES_SET, WAITING), WANTING},
+  NAME(CREATING) = {ON(NO_PARENT, CREATING_PARENTS), ON(PREDECESSORS, SETTING_WATCHES),
+                    ON(WATCHES_SET, WAITING), ON(GRANT, HELD), ON(CHECK_NEEDED, CHECKING_OWN),
                     QUEUED},
-  NAME(PARENTS)  = {ON(NO_PARENT, PARENTS), ON(BEHIND, PARKING),
-                    ON(PARKED, WAITING), ON(FIRST, HELD), ON(STALE, CHECKING),
+  NAME(CREATING_PARENTS)  = {ON(NO_PARENT, CREATING_PARENTS), ON(PREDECESSORS, SETTING_WATCHES),
+                    ON(WATCHES_SET, WAITING), ON(GRANT, HELD), ON(CHECK_NEEDED, CHECKING_OWN),
                     QUEUED},
-  NAME(LOOKING)  = {ON(BEHIND, PARKING), ON(PARKED, WAITING), ON(FIRST, HELD),
-                    ON(STALE, CHECKING), ON(UNREAD, READING),
-                    ON(ALIKE, SEARCHING), QUEUED},
-  NAME(SEARCHING) = {ON(AGAIN, LISTING), QUEUED},
-  NAME(LISTING)  = {ON(BEHIND, PARKING), ON(FIRST, HELD), ON(STALE, CHECKING),
-                    ON(UNREAD, READING), QUEUED},
-  NAME(PARKING)  = {ON(PARKED, WAITING), ON(LEFT, PROBING), ON(AGAIN, LISTING),
-                    ON(FIRST, HELD), QUEUED},
-  NAME(WAITING)  = {ON(LEFT, PROBING), ON(AGAIN, LISTING), ON(PEEK, PEEKING),
-                    ON(FIRST, HELD), QUEUED},
-  NAME(PROBING)  = {ON(PARKED, WAITING), ON(BEHIND, PARKING),
-                    ON(AGAIN, LISTING), ON(FIRST, HELD), QUEUED},
-  NAME(READING)  = {ON(FIRST, HELD), ON(STALE, CHECKING), QUEUED},
-  NAME(CHECKING) = {ON(FIRST, HELD), QUEUED},
-  NAME(HELD)     = {ON(DOUBT, UNSURE), ON(STOP, LEAVING), ON(GONE, OVER)},
-  NAME(UNSURE)   = {ON(PROVEN, HELD), ON(STOP, LEAVING), ON(GONE, OVER)},
+  NAME(RECOVERING)  = {ON(PREDECESSORS, SETTING_WATCHES), ON(WATCHES_SET, WAITING), ON(GRANT, HELD),
+                    ON(CHECK_NEEDED, CHECKING_OWN), ON(TOKEN_NEEDED, READING_OWN),
+                    ON(CANDIDATES, READING_CANDIDATES), QUEUED},
+  NAME(READING_CANDIDATES) = {ON(LIST_NEEDED, LISTING), QUEUED},
+  NAME(LISTING)  = {ON(PREDECESSORS, SETTING_WATCHES), ON(GRANT, HELD), ON(CHECK_NEEDED, CHECKING_OWN),
+                    ON(TOKEN_NEEDED, READING_OWN), QUEUED},
+  NAME(SETTING_WATCHES)  = {ON(WATCHES_SET, WAITING), ON(FEW_LEFT, READING_PREDECESSORS), ON(LIST_NEEDED, LISTING),
+                    ON(GRANT, HELD), QUEUED},
+  NAME(WAITING)  = {ON(FEW_LEFT, READING_PREDECESSORS), ON(LIST_NEEDED, LISTING), ON(LIST_FIRST, LISTING_FIRST),
+                    ON(GRANT, HELD), QUEUED},
+  NAME(READING_PREDECESSORS)  = {ON(WATCHES_SET, WAITING), ON(PREDECESSORS, SETTING_WATCHES),
+                    ON(LIST_NEEDED, LISTING), ON(GRANT, HELD), QUEUED},
+  NAME(READING_OWN)  = {ON(GRANT, HELD), ON(CHECK_NEEDED, CHECKING_OWN), QUEUED},
+  NAME(CHECKING_OWN) = {ON(GRANT, HELD), QUEUED},
+  NAME(HELD)     = {ON(LEASE_ENDING, UNSURE), ON(STOP, CLEANING_UP), ON(OWN_GONE, FINISHED)},
+  NAME(UNSURE)   = {ON(LEASE_PROVEN, HELD), ON(STOP, CLEANING_UP), ON(OWN_GONE, FINISHED)},
   /* After a break it goes on when the next connection stands. */
-  NAME(LEAVING)  = {ON(HALT, STAY), ON(GONE, OVER)},
+  NAME(CLEANING_UP)  = {ON(PAUSE, STAY), ON(OWN_GONE, FINISHED)},
   /* Requests that were under way when its keeper was freed end later. */
-  NAME(OVER)     = {ON(GONE, STAY)},
+  NAME(FINISHED)     = {ON(OWN_GONE, STAY)},
 };
 /* clang-format on */
 
-static void enter_over(lk_contend *ct)
+static void enter_over(lk_contender *ct)
 {
   ct->own = LK_OWN_NONE;
-  lk__contend_outdate(ct); /* replies that are still to come */
-  lk__contend_drop_watches(ct);
+  lk__contender_ignore_replies(ct); /* replies that are still to come */
+  lk__contender_cancel_watches(ct);
   lk__lease_stop_timer(ct->lease, &ct->rest);
   lk__lease_remove_contender(ct->lease, ct);
-  lk__contend_unref(ct);
+  lk__contender_unref(ct);
 }
 
 /* The one thing a state begins with. */
-static int enter(lk_contend *ct, lk_contend_state from)
+static int enter(lk_contender *ct, lk_contender_state from)
 {
   switch (ct->state) {
-  case LK_CONTEND_PEEKING: return lk__enter_peeking(ct);
-  case LK_CONTEND_CREATING: return lk__enter_creating(ct);
-  case LK_CONTEND_PARENTS: return lk__enter_parents(ct);
-  case LK_CONTEND_LOOKING: return lk__enter_looking(ct);
-  case LK_CONTEND_SEARCHING: return lk__enter_searching(ct);
-  case LK_CONTEND_LISTING: return lk__enter_listing(ct);
-  case LK_CONTEND_PARKING: return lk__enter_parking(ct);
-  case LK_CONTEND_PROBING: return lk__enter_probing(ct);
-  case LK_CONTEND_READING: return lk__enter_reading(ct);
-  case LK_CONTEND_CHECKING: return lk__enter_checking(ct);
-  case LK_CONTEND_HELD:
-    if (from != LK_CONTEND_UNSURE)
+  case LK_CONTENDER_LISTING_FIRST: return lk__enter_listing_first(ct);
+  case LK_CONTENDER_CREATING: return lk__enter_creating(ct);
+  case LK_CONTENDER_CREATING_PARENTS: return lk__enter_creating_parents(ct);
+  case LK_CONTENDER_RECOVERING: return lk__enter_recovering(ct);
+  case LK_CONTENDER_READING_CANDIDATES: return lk__enter_reading_candidates(ct);
+  case LK_CONTENDER_LISTING: return lk__enter_listing(ct);
+  case LK_CONTENDER_SETTING_WATCHES: return lk__enter_setting_watches(ct);
+  case LK_CONTENDER_READING_PREDECESSORS:
+    return lk__enter_reading_predecessors(ct);
+  case LK_CONTENDER_READING_OWN: return lk__enter_reading_own(ct);
+  case LK_CONTENDER_CHECKING_OWN: return lk__enter_checking_own(ct);
+  case LK_CONTENDER_HELD:
+    if (from != LK_CONTENDER_UNSURE)
       lk__enter_held(ct);
     break;
-  case LK_CONTEND_LEAVING: lk__cleanup_go(ct); break;
-  case LK_CONTEND_OVER: enter_over(ct); break;
-  case LK_CONTEND_NO_STEP:
-  case LK_CONTEND_IDLE:
-  case LK_CONTEND_PAUSED:
-  case LK_CONTEND_WAITING:
-  case LK_CONTEND_UNSURE:
-  case LK_CONTEND_NSTATES: break;
+  case LK_CONTENDER_CLEANING_UP: lk__cleanup_go(ct); break;
+  case LK_CONTENDER_FINISHED: enter_over(ct); break;
+  case LK_CONTENDER_NO_STEP:
+  case LK_CONTENDER_IDLE:
+  case LK_CONTENDER_PAUSED:
+  case LK_CONTENDER_WAITING:
+  case LK_CONTENDER_UNSURE:
+  case LK_CONTENDER_NSTATES: break;
   }
   return 0;
 }
 
 /* ---- events without a step ---------------------------------------------- */
 
-void lk__contend_recover(lk_contend *ct)
+void lk__contender_restart(lk_contender *ct)
 {
   lk_keeper *k = ct->lease;
 
   switch (ct->state) {
-  case LK_CONTEND_HELD:
-  case LK_CONTEND_UNSURE:
+  case LK_CONTENDER_HELD:
+  case LK_CONTENDER_UNSURE:
     ct->proven = false;
     ct->read_due_ms = lk_client_now(k->client);
     if (!lk__heartbeat_now(k) && lk__lease_is_online(k))
-      lk__contend_supervise(ct);
+      lk__contender_supervise_own(ct);
     break;
-  case LK_CONTEND_LEAVING: lk__cleanup_go(ct); break;
-  case LK_CONTEND_PAUSED:
-  case LK_CONTEND_PEEKING:
-  case LK_CONTEND_CREATING:
-  case LK_CONTEND_PARENTS:
-  case LK_CONTEND_LOOKING:
-  case LK_CONTEND_SEARCHING:
-  case LK_CONTEND_LISTING:
-  case LK_CONTEND_PARKING:
-  case LK_CONTEND_WAITING:
-  case LK_CONTEND_PROBING:
-  case LK_CONTEND_READING:
-  case LK_CONTEND_CHECKING:
+  case LK_CONTENDER_CLEANING_UP: lk__cleanup_go(ct); break;
+  case LK_CONTENDER_PAUSED:
+  case LK_CONTENDER_LISTING_FIRST:
+  case LK_CONTENDER_CREATING:
+  case LK_CONTENDER_CREATING_PARENTS:
+  case LK_CONTENDER_RECOVERING:
+  case LK_CONTENDER_READING_CANDIDATES:
+  case LK_CONTENDER_LISTING:
+  case LK_CONTENDER_SETTING_WATCHES:
+  case LK_CONTENDER_WAITING:
+  case LK_CONTENDER_READING_PREDECESSORS:
+  case LK_CONTENDER_READING_OWN:
+  case LK_CONTENDER_CHECKING_OWN:
     /* The answer to a create under way tells the name of the node. */
-    if (ct->own != LK_OWN_ASKED)
-      lk__contend_outdate(ct);
-    lk__contend_rest(ct, 0);
-    lk__contend_step(ct, LK_EV_HALT);
+    if (ct->own != LK_OWN_REQUESTED)
+      lk__contender_ignore_replies(ct);
+    lk__contender_start_pause(ct, 0);
+    lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
     break;
-  case LK_CONTEND_NO_STEP:
-  case LK_CONTEND_IDLE:
-  case LK_CONTEND_OVER:
-  case LK_CONTEND_NSTATES: break;
+  case LK_CONTENDER_NO_STEP:
+  case LK_CONTENDER_IDLE:
+  case LK_CONTENDER_FINISHED:
+  case LK_CONTENDER_NSTATES: break;
   }
 }
 
-bool lk__contend_is_stuck(const lk_contend *ct)
+bool lk__contender_is_stuck(const lk_contender *ct)
 {
   switch (ct->state) {
-  case LK_CONTEND_PEEKING:
-  case LK_CONTEND_CREATING:
-  case LK_CONTEND_PARENTS:
-  case LK_CONTEND_LOOKING:
-  case LK_CONTEND_SEARCHING:
-  case LK_CONTEND_LISTING:
-  case LK_CONTEND_PARKING:
-  case LK_CONTEND_PROBING:
-  case LK_CONTEND_READING:
-  case LK_CONTEND_CHECKING: return lk__contend_quiet(ct);
-  case LK_CONTEND_WAITING:
-    return lk__contend_quiet(ct) &&
-           (lk__contend_is_fixed(ct) ? ct->own_watch : ct->pred_watch) == NULL;
-  case LK_CONTEND_NO_STEP:
-  case LK_CONTEND_IDLE:
-  case LK_CONTEND_PAUSED:
-  case LK_CONTEND_HELD:
-  case LK_CONTEND_UNSURE:
-  case LK_CONTEND_LEAVING:
-  case LK_CONTEND_OVER:
-  case LK_CONTEND_NSTATES: break;
+  case LK_CONTENDER_LISTING_FIRST:
+  case LK_CONTENDER_CREATING:
+  case LK_CONTENDER_CREATING_PARENTS:
+  case LK_CONTENDER_RECOVERING:
+  case LK_CONTENDER_READING_CANDIDATES:
+  case LK_CONTENDER_LISTING:
+  case LK_CONTENDER_SETTING_WATCHES:
+  case LK_CONTENDER_READING_PREDECESSORS:
+  case LK_CONTENDER_READING_OWN:
+  case LK_CONTENDER_CHECKING_OWN: return lk__contender_has_all_replies(ct);
+  case LK_CONTENDER_WAITING:
+    return lk__contender_has_all_replies(ct) &&
+           (lk__contender_is_single_node(ct) ? ct->own_watch
+                                             : ct->pred_watch) == NULL;
+  case LK_CONTENDER_NO_STEP:
+  case LK_CONTENDER_IDLE:
+  case LK_CONTENDER_PAUSED:
+  case LK_CONTENDER_HELD:
+  case LK_CONTENDER_UNSURE:
+  case LK_CONTENDER_CLEANING_UP:
+  case LK_CONTENDER_FINISHED:
+  case LK_CONTENDER_NSTATES: break;
   }
   return false;
 }
@@ -162,8 +164,9 @@ bool lk__contend_is_stuck(const lk_contend *ct)
 #ifdef LK_DEBUG
 void lk__lease_check(const lk_keeper *k)
 {
-  for (lk_contend *ct = NULL; (ct = lk__lease_next_contender(k, ct)) != NULL;) {
-    if (!lk__contend_is_stuck(ct))
+  for (lk_contender *ct = NULL;
+       (ct = lk__lease_next_contender(k, ct)) != NULL;) {
+    if (!lk__contender_is_stuck(ct))
       continue;
     fprintf(stderr, "latchkey: a contender in state %d waits for nothing\n",
             (int)ct->state);
@@ -171,7 +174,7 @@ void lk__lease_check(const lk_keeper *k)
   }
 }
 
-static void report_misstep(lk_contend *ct, lk_contend_event ev)
+static void report_misstep(lk_contender *ct, lk_contender_event ev)
 {
   fprintf(stderr,
           "latchkey: a contender in state %d has no step for event %d\n",
@@ -179,7 +182,7 @@ static void report_misstep(lk_contend *ct, lk_contend_event ev)
   abort();
 }
 #else
-static void report_misstep(lk_contend *ct, lk_contend_event ev)
+static void report_misstep(lk_contender *ct, lk_contender_event ev)
 {
   char text[80];
 
@@ -187,22 +190,22 @@ static void report_misstep(lk_contend *ct, lk_contend_event ev)
            "a contender in state %d has no step for event %d: it recovers",
            (int)ct->state, (int)ev);
   lk_client_log(ct->lease->client, LK_LOG_ERROR, LK_ERR_STATE, text);
-  lk__contend_recover(ct);
+  lk__contender_restart(ct);
 }
 #endif
 
-void lk__contend_step(lk_contend *ct, lk_contend_event ev)
+void lk__contender_step(lk_contender *ct, lk_contender_event ev)
 {
-  lk_contend_state from = ct->state;
-  lk_contend_state next = lk__contend_table[from][ev];
+  lk_contender_state from = ct->state;
+  lk_contender_state next = lk__contender_table[from][ev];
 
-  if (next == LK_CONTEND_STAY)
+  if (next == LK_CONTENDER_STAY)
     return;
-  if (next == LK_CONTEND_NO_STEP) {
+  if (next == LK_CONTENDER_NO_STEP) {
     report_misstep(ct, ev);
     return;
   }
-  lk__contend_ref(ct);
+  lk__contender_ref(ct);
   ct->state = next;
   lk__lease_count_contender(ct, from, next);
   if (ct->lease->on_step != NULL)
@@ -210,6 +213,6 @@ void lk__contend_step(lk_contend *ct, lk_contend_event ev)
   int err = enter(ct, from);
 
   if (err != 0)
-    lk__contend_end(ct, err);
-  lk__contend_unref(ct);
+    lk__contender_fail(ct, err);
+  lk__contender_unref(ct);
 }

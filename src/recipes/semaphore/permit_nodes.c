@@ -14,7 +14,7 @@ void lk__leases_stop(lk_permits *p, bool wait)
 {
   for (size_t i = 0; i < p->attempt.count; i++) {
     if (p->parts[i]->owner != NULL)
-      lk__contend_stop(p->parts[i], wait);
+      lk__contender_stop(p->parts[i], wait);
   }
 }
 
@@ -22,15 +22,15 @@ void lk__leases_drop(lk_permits *p)
 {
   lk__leases_stop(p, false);
   while (p->attempt.count > 0)
-    lk__contend_unref(p->parts[--p->attempt.count]);
+    lk__contender_unref(p->parts[--p->attempt.count]);
 }
 
 static void drop_last(lk_permits *p)
 {
-  lk_contend *last = p->parts[--p->attempt.count];
+  lk_contender *last = p->parts[--p->attempt.count];
 
-  lk__contend_stop(last, false);
-  lk__contend_unref(last);
+  lk__contender_stop(last, false);
+  lk__contender_unref(last);
 }
 
 /* ---- what the permits say ---------------------------------------------- */
@@ -40,14 +40,14 @@ static void ask_last(lk_permits *p);
 static bool others_hold(const lk_permits *p)
 {
   for (size_t i = 0; i + 1 < p->config->take; i++) {
-    if (i >= p->attempt.count || !lk__contend_holds(p->parts[i]))
+    if (i >= p->attempt.count || !lk__contender_holds(p->parts[i]))
       return false;
   }
   return true;
 }
 
 /* Its list shows all the others: each was made before it. */
-static bool has_seen_all(const lk_permits *p, const lk_contend *last)
+static bool has_seen_all(const lk_permits *p, const lk_contender *last)
 {
   for (size_t i = 0; i + 1 < p->config->take; i++) {
     if (p->parts[i]->token > last->counted)
@@ -61,7 +61,7 @@ static bool has_seen_all(const lk_permits *p, const lk_contend *last)
  * asked for again when they are. */
 static void last_granted(lk_permits *p)
 {
-  const lk_contend *last = p->parts[p->attempt.count - 1];
+  const lk_contender *last = p->parts[p->attempt.count - 1];
   bool others = others_hold(p);
 
   if (!p->first) {
@@ -112,7 +112,7 @@ static void permit_gone(void *arg, int err)
 {
   lk_permit *one = arg;
   lk_permits *p = one->of;
-  const lk_owner *owner = p->owner;
+  const lk_acquisition_callbacks *owner = p->owner;
 
   if (err != 0)
     p->left_err = err;
@@ -124,10 +124,10 @@ static void permit_gone(void *arg, int err)
   lk__permits_unref(p);
 }
 
-static void tell_whole(lk_permits *p, lk_news_type type)
+static void tell_whole(lk_permits *p, lk_notice_type type)
 {
-  lk_news news = {.type = type,
-                  .deadline_ms = lk__attempt_deadline(&p->attempt)};
+  lk_notice news = {.type = type,
+                    .deadline_ms = lk__acquisition_deadline(&p->attempt)};
 
   lk__permits_tell(p, &news);
 }
@@ -136,9 +136,9 @@ static void permit_proven(lk_permits *p)
 {
   if (!p->attempt.whole) {
     lk__permits_try(p);
-  } else if (p->unsure && !lk__attempt_unsure(&p->attempt)) {
+  } else if (p->unsure && !lk__acquisition_is_unsure(&p->attempt)) {
     p->unsure = false;
-    tell_whole(p, LK_NEWS_PROVEN);
+    tell_whole(p, LK_NOTICE_LEASE_PROVEN);
   }
 }
 
@@ -147,37 +147,37 @@ static void permit_unsure(lk_permits *p)
   if (!p->attempt.whole || p->unsure)
     return;
   p->unsure = true;
-  tell_whole(p, LK_NEWS_UNSURE);
+  tell_whole(p, LK_NOTICE_UNSURE);
 }
 
-static void permit_news(void *arg, const lk_news *news)
+static void permit_news(void *arg, const lk_notice *news)
 {
   lk_permit *one = arg;
   lk_permits *p = one->of;
 
   lk__permits_ref(p);
   switch (news->type) {
-  case LK_NEWS_WAITING: lk__permits_tell_first(p); break;
-  case LK_NEWS_SUSPENDED: /* each is told; one speaks for all */
+  case LK_NOTICE_WAITING: lk__permits_tell_first(p); break;
+  case LK_NOTICE_SUSPENDED: /* each is told; one speaks for all */
     if (p->attempt.whole && one == &p->permits[0])
-      tell_whole(p, LK_NEWS_SUSPENDED);
+      tell_whole(p, LK_NOTICE_SUSPENDED);
     break;
-  case LK_NEWS_UNSURE: permit_unsure(p); break;
-  case LK_NEWS_PROVEN: permit_proven(p); break;
-  case LK_NEWS_REVOKED: lk__permits_tell_revoked(p); break;
-  case LK_NEWS_MIXED:
-  case LK_NEWS_UNWATCHED: lk__permits_tell(p, news); break;
-  case LK_NEWS_PLACE_LOST:
-  case LK_NEWS_NEAR_LIMIT: break;
+  case LK_NOTICE_UNSURE: permit_unsure(p); break;
+  case LK_NOTICE_LEASE_PROVEN: permit_proven(p); break;
+  case LK_NOTICE_REVOKED: lk__permits_tell_revoked(p); break;
+  case LK_NOTICE_MIXED_QUEUE:
+  case LK_NOTICE_UNWATCHED: lk__permits_tell(p, news); break;
+  case LK_NOTICE_PLACE_LOST:
+  case LK_NOTICE_COUNTER_NEAR_END: break;
   }
   lk__permits_unref(p);
 }
 
-static const lk_owner of_permit = {.granted = permit_granted,
-                                   .ended = permit_ended,
-                                   .lost = permit_lost,
-                                   .news = permit_news,
-                                   .gone = permit_gone};
+static const lk_acquisition_callbacks of_permit = {.granted = permit_granted,
+                                                   .ended = permit_ended,
+                                                   .lost = permit_lost,
+                                                   .news = permit_news,
+                                                   .gone = permit_gone};
 
 /* ---- asking ------------------------------------------------------------ */
 
@@ -185,15 +185,16 @@ static const lk_owner of_permit = {.granted = permit_granted,
 static bool add_permit(lk_permits *p)
 {
   size_t i = p->attempt.count;
-  const lk_contend_config *what =
+  const lk_contender_config *what =
       i + 1 == p->config->take ? &p->config->count : &p->config->permit;
-  lk_contend *ct = lk__contend_new(p->lease, what, &of_permit, &p->permits[i]);
+  lk_contender *ct =
+      lk__contender_new(p->lease, what, &of_permit, &p->permits[i]);
 
   if (ct == NULL) {
     lk__permits_end(p, LK_ERR_NO_MEMORY);
     return false;
   }
-  lk__contend_ref(ct);
+  lk__contender_ref(ct);
   p->parts[p->attempt.count++] = ct;
   return true;
 }
@@ -201,7 +202,7 @@ static bool add_permit(lk_permits *p)
 static void ask_last(lk_permits *p)
 {
   if (add_permit(p))
-    lk__contend_begin(p->parts[p->attempt.count - 1]);
+    lk__contender_begin(p->parts[p->attempt.count - 1]);
 }
 
 /* All are begun in one turn, so their creates leave in one write, and the list
@@ -215,5 +216,5 @@ void lk__leases_ask(lk_permits *p)
       return;
   }
   for (size_t i = 0; i < take && p->attempt.count == take && !p->over; i++)
-    lk__contend_begin(p->parts[i]);
+    lk__contender_begin(p->parts[i]);
 }

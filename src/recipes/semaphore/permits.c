@@ -9,7 +9,7 @@ enum { MAX_MISSES = 3, MAX_FAILURES = 3 };
 
 /* ---- life -------------------------------------------------------------- */
 
-static lk_permits *of(lk_attempt *a)
+static lk_permits *of(lk_acquisition *a)
 {
   return (lk_permits *)(void *)a;
 }
@@ -26,12 +26,12 @@ void lk__permits_unref(lk_permits *p)
   if (--p->refs > 0)
     return;
   for (size_t i = 0; i < p->attempt.count; i++)
-    lk__contend_unref(p->parts[i]);
+    lk__contender_unref(p->parts[i]);
   lk__give(&k->mem, p);
   lk__lease_unref(k);
 }
 
-void lk__permits_tell(lk_permits *p, const lk_news *news)
+void lk__permits_tell(lk_permits *p, const lk_notice *news)
 {
   if (p->owner != NULL)
     p->owner->news(p->owner_arg, news);
@@ -41,15 +41,15 @@ void lk__permits_tell(lk_permits *p, const lk_news *news)
 
 static void drop_place(lk_permits *p)
 {
-  lk_contend *place = p->place;
+  lk_contender *place = p->place;
 
   p->place = NULL;
   p->first = false;
   if (place == NULL)
     return;
   if (place->owner != NULL)
-    lk__contend_stop(place, false);
-  lk__contend_unref(place);
+    lk__contender_stop(place, false);
+  lk__contender_unref(place);
 }
 
 static void close(lk_permits *p)
@@ -60,7 +60,7 @@ static void close(lk_permits *p)
 
 void lk__permits_end(lk_permits *p, int err)
 {
-  const lk_owner *owner = p->owner;
+  const lk_acquisition_callbacks *owner = p->owner;
   void (*told)(void *arg, int err) = NULL;
 
   if (p->over)
@@ -78,13 +78,13 @@ void lk__permits_end(lk_permits *p, int err)
 
 /* ---- asking ------------------------------------------------------------ */
 
-static void begin(lk_attempt *a);
+static void begin(lk_acquisition *a);
 
 /* Something of it was deleted, or went with its session. */
 void lk__permits_again(lk_permits *p, int err)
 {
   bool expired = err == LK_ERR_SESSION_EXPIRED;
-  lk_news news = {.type = LK_NEWS_PLACE_LOST, .err = err};
+  lk_notice news = {.type = LK_NOTICE_PLACE_LOST, .err = err};
 
   if (p->lease->over != 0 ||
       (expired ? p->config->fail_on_expiry : ++p->misses == MAX_MISSES)) {
@@ -104,7 +104,7 @@ void lk__permits_again(lk_permits *p, int err)
 /* It was asked to let go of a part, perhaps before it had the whole. */
 void lk__permits_tell_revoked(lk_permits *p)
 {
-  lk_news news = {.type = LK_NEWS_REVOKED};
+  lk_notice news = {.type = LK_NOTICE_REVOKED};
   bool some = false;
 
   for (size_t i = 0; i < p->attempt.count; i++)
@@ -118,12 +118,12 @@ void lk__permits_tell_revoked(lk_permits *p)
 /* The place is the first, and there are permits enough. */
 void lk__permits_try(lk_permits *p)
 {
-  const lk_attempt *a = &p->attempt;
+  const lk_acquisition *a = &p->attempt;
 
   if (!p->first || a->count < p->config->take ||
       (p->config->limit_path != NULL && (!p->limit_known || p->limit_moved)))
     return;
-  if (!lk__attempt_try(&p->attempt))
+  if (!lk__acquisition_try_grant(&p->attempt))
     return;
   drop_place(p);
   lk__limit_forget(p);
@@ -135,10 +135,10 @@ void lk__permits_try(lk_permits *p)
 /* All are there, and were not too many. */
 static bool has_counted(const lk_permits *p)
 {
-  const lk_attempt *a = &p->attempt;
+  const lk_acquisition *a = &p->attempt;
 
   return a->count == p->config->take &&
-         lk__contend_holds(a->parts[a->count - 1]);
+         lk__contender_holds(a->parts[a->count - 1]);
 }
 
 /* Who waits looks again. What was counted by another number is not worth much:
@@ -159,7 +159,7 @@ void lk__permits_limit(lk_permits *p, int32_t limit)
     if (p->first)
       lk__leases_ask(p);
   } else if (p->attempt.count == p->config->take) {
-    lk__contend_recount(p->parts[p->attempt.count - 1]);
+    lk__contender_limit_changed(p->parts[p->attempt.count - 1]);
   }
 }
 
@@ -168,7 +168,7 @@ void lk__permits_limit(lk_permits *p, int32_t limit)
 /* First, and not enough permits. */
 void lk__permits_tell_first(lk_permits *p)
 {
-  lk_news news = {.type = LK_NEWS_WAITING, .position = 1};
+  lk_notice news = {.type = LK_NOTICE_WAITING, .position = 1};
 
   if (!p->first || p->told_waiting)
     return;
@@ -179,7 +179,7 @@ void lk__permits_tell_first(lk_permits *p)
 /* They were counted before the place was first, and were not enough. */
 static bool counted(const lk_permits *p)
 {
-  const lk_attempt *a = &p->attempt;
+  const lk_acquisition *a = &p->attempt;
 
   return a->count == p->config->take &&
          a->parts[a->count - 1]->told_position > 0;
@@ -223,13 +223,13 @@ static void place_lost(void *arg, int err)
     lk__permits_again(p, err);
 }
 
-static void place_news(void *arg, const lk_news *news)
+static void place_news(void *arg, const lk_notice *news)
 {
   lk_permits *p = arg;
 
   lk__permits_ref(p);
   switch (news->type) {
-  case LK_NEWS_WAITING:
+  case LK_NOTICE_WAITING:
     p->queued = true;
     if (p->attempt.count > 0) {
       lk__leases_drop(p); /* somebody is ahead: permits are theirs first */
@@ -237,17 +237,17 @@ static void place_news(void *arg, const lk_news *news)
     }
     lk__permits_tell(p, news);
     break;
-  case LK_NEWS_PLACE_LOST:
+  case LK_NOTICE_PLACE_LOST:
     lk__leases_drop(p);
     lk__permits_tell(p, news);
     break;
-  case LK_NEWS_MIXED:
-  case LK_NEWS_UNWATCHED:
-  case LK_NEWS_NEAR_LIMIT: lk__permits_tell(p, news); break;
-  case LK_NEWS_SUSPENDED:
-  case LK_NEWS_UNSURE:
-  case LK_NEWS_REVOKED:
-  case LK_NEWS_PROVEN: break; /* nobody relies on the place */
+  case LK_NOTICE_MIXED_QUEUE:
+  case LK_NOTICE_UNWATCHED:
+  case LK_NOTICE_COUNTER_NEAR_END: lk__permits_tell(p, news); break;
+  case LK_NOTICE_SUSPENDED:
+  case LK_NOTICE_UNSURE:
+  case LK_NOTICE_REVOKED:
+  case LK_NOTICE_LEASE_PROVEN: break; /* nobody relies on the place */
   }
   lk__permits_unref(p);
 }
@@ -258,26 +258,26 @@ static void nothing(void *arg, int err)
   (void)err;
 }
 
-static const lk_owner of_place = {.granted = place_granted,
-                                  .ended = place_ended,
-                                  .lost = place_lost,
-                                  .news = place_news,
-                                  .gone = nothing};
+static const lk_acquisition_callbacks of_place = {.granted = place_granted,
+                                                  .ended = place_ended,
+                                                  .lost = place_lost,
+                                                  .news = place_news,
+                                                  .gone = nothing};
 
 static void ask_place(lk_permits *p)
 {
-  p->place = lk__contend_new(p->lease, &p->config->place, &of_place, p);
+  p->place = lk__contender_new(p->lease, &p->config->place, &of_place, p);
   if (p->place == NULL) {
     lk__permits_end(p, LK_ERR_NO_MEMORY);
     return;
   }
-  lk__contend_ref(p->place);
-  lk__contend_begin(p->place);
+  lk__contender_ref(p->place);
+  lk__contender_begin(p->place);
 }
 
 /* ---- what the owner wants ---------------------------------------------- */
 
-static void begin(lk_attempt *a)
+static void begin(lk_acquisition *a)
 {
   lk_permits *p = of(a);
 
@@ -294,7 +294,7 @@ static void begin(lk_attempt *a)
   lk__permits_unref(p);
 }
 
-static void stop(lk_attempt *a, bool wait)
+static void stop(lk_acquisition *a, bool wait)
 {
   lk_permits *p = of(a);
 
@@ -310,37 +310,37 @@ static void stop(lk_attempt *a, bool wait)
   lk__permits_unref(p);
 }
 
-static void disown(lk_attempt *a)
+static void disown(lk_acquisition *a)
 {
   of(a)->owner = NULL;
 }
 
-static void ref_attempt(lk_attempt *a)
+static void ref_attempt(lk_acquisition *a)
 {
   lk__permits_ref(of(a));
 }
 
-static void unref_attempt(lk_attempt *a)
+static void unref_attempt(lk_acquisition *a)
 {
   lk__permits_unref(of(a));
 }
 
-static const lk_attempt_kind kind = {.begin = begin,
-                                     .stop = stop,
-                                     .disown = disown,
-                                     .ref = ref_attempt,
-                                     .unref = unref_attempt};
+static const lk_acquisition_kind kind = {.begin = begin,
+                                         .stop = stop,
+                                         .disown = disown,
+                                         .ref = ref_attempt,
+                                         .unref = unref_attempt};
 
 lk_permits *lk__permits_new(lk_keeper *k, lk_permits_config *config,
-                            const lk_owner *owner, void *arg)
+                            const lk_acquisition_callbacks *owner, void *arg)
 {
-  size_t each = sizeof(lk_permit) + sizeof(lk_contend *);
+  size_t each = sizeof(lk_permit) + sizeof(lk_contender *);
   lk_permits *p = lk__take(&k->mem, sizeof *p + config->take * each);
 
   if (p == NULL)
     return NULL;
-  p->parts = (lk_contend **)(void *)(p->permits + config->take);
-  p->attempt = (lk_attempt){.kind = &kind, .parts = p->parts};
+  p->parts = (lk_contender **)(void *)(p->permits + config->take);
+  p->attempt = (lk_acquisition){.kind = &kind, .parts = p->parts};
   p->lease = k;
   lk__lease_ref(k);
   p->refs = 1;

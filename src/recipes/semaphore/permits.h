@@ -14,9 +14,9 @@
 
 /** What is remembered between attempts. */
 typedef struct lk_permits_config {
-  lk_contend_config place;
-  lk_contend_config permit; /**< of those that do not count */
-  lk_contend_config count;  /**< of the one that does */
+  lk_contender_config place;
+  lk_contender_config permit; /**< of those that do not count */
+  lk_contender_config count;  /**< of the one that does */
   size_t take;
   int32_t limit;          /**< how many there are, as last known */
   const char *limit_path; /**< or NULL */
@@ -34,16 +34,16 @@ typedef struct lk_permit {
 } lk_permit;
 
 struct lk_permits {
-  lk_attempt attempt; /* its parts are the permits */
+  lk_acquisition attempt; /* its parts are the permits */
   lk_keeper *lease;
   size_t refs; /* the owner's, permits' that are leaving, requests, callers */
-  const lk_owner *owner;
+  const lk_acquisition_callbacks *owner;
   void *owner_arg;
   lk_permits_config *config;
-  lk_contend *place; /* in the queue; NULL: none */
-  bool first;        /* the place is the first */
-  bool over;         /* no more is wanted */
-  bool queued;       /* somebody was ahead */
+  lk_contender *place; /* in the queue; NULL: none */
+  bool first;          /* the place is the first */
+  bool over;           /* no more is wanted */
+  bool queued;         /* somebody was ahead */
   bool told_waiting;
   bool unsure;    /* told */
   bool revoked;   /* told */
@@ -55,15 +55,15 @@ struct lk_permits {
   unsigned limit_misses; /* creates in a row that met no directory */
   bool limit_later;      /* the next create comes after a pause */
   lk_watch *limit_watch;
-  lk_timer limit_rest; /**< ends a pause before it is asked for again */
-  lk_contend **parts;  /* behind the permits */
+  lk_timer limit_rest;  /**< ends a pause before it is asked for again */
+  lk_contender **parts; /* behind the permits */
   lk_permit permits[];
 };
 
 /** Prepare an attempt; NULL: no memory. `config` must stay until it is stopped,
     has ended or was lost. */
 lk_permits *lk__permits_new(lk_keeper *k, lk_permits_config *config,
-                            const lk_owner *owner, void *arg);
+                            const lk_acquisition_callbacks *owner, void *arg);
 
 /* ---- limit.c: the node that says how many there are --------------------- */
 
@@ -96,7 +96,7 @@ void lk__permits_try(lk_permits *p);
 void lk__permits_failed(lk_permits *p, int err);
 /** Something of it was deleted, or went with its session: begin anew. */
 void lk__permits_again(lk_permits *p, int err);
-void lk__permits_tell(lk_permits *p, const lk_news *news);
+void lk__permits_tell(lk_permits *p, const lk_notice *news);
 /** First, and not enough permits. */
 void lk__permits_tell_first(lk_permits *p);
 /** It was asked to let go of a part, perhaps before it had the whole. */

@@ -19,7 +19,7 @@ typedef struct plan {
   char paths[];
 } plan;
 
-static lk_attempt *make(lk_lock *l, const lk_owner *who)
+static lk_acquisition *make(lk_lock *l, const lk_acquisition_callbacks *who)
 {
   plan *p = l->plan;
   lk_permits *attempt = lk__permits_new(l->lease, &p->what, who, l);
@@ -96,10 +96,10 @@ static plan *make_plan(const lk_mem *mem, const char *path, lk_layout layout,
   return p;
 }
 
-static lk_contend_config part(const lk_lock *l, const lk_role *role,
-                              const char *dir)
+static lk_contender_config part(const lk_lock *l, const lk_role *role,
+                                const char *dir)
 {
-  lk_contend_config c = l->options.what;
+  lk_contender_config c = l->options.what;
 
   c.role = role;
   c.dir = dir;
@@ -136,11 +136,11 @@ int lk_semaphore_new(lk_lock **out, lk_keeper *k, const char *path,
   static const lk_sized what = LK_SIZED(lk_semaphore_config);
   lk_semaphore_config permits;
   lk_lock_config own;
-  int err = lk__options_take(k, &own, config);
+  int err = lk__lock_config_take(k, &own, config);
 
   *out = NULL;
   if (err == 0)
-    err = lk__options_take_more(k, &what, &permits, options);
+    err = lk__config_take(k, &what, &permits, options);
   if (err != 0)
     return err;
   if (!acceptable(&permits, own.layout))

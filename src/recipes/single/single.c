@@ -10,7 +10,7 @@ enum { MAX_POLL_MS = 3600000, MAX_SPREAD_MS = 60000, USUAL_SPREAD_MS = 50 };
 
 /* What its attempts are for besides. */
 typedef struct plan {
-  lk_fixed fixed; /* the name is a part of the lock's path */
+  lk_single_node_config fixed; /* the name is a part of the lock's path */
   char dir[];
 } plan;
 
@@ -45,13 +45,13 @@ static plan *make_plan(const lk_mem *mem, const char *path,
 
 static void take_plan(lk_lock *l, plan *p)
 {
-  lk_contend_config *what = &l->options.what;
+  lk_contender_config *what = &l->options.what;
 
   l->plan = p;
   l->free_plan = free_plan;
   what->dir = p->dir;
   what->fixed = &p->fixed;
-  what->unique = LK_UNIQUE_NOT;
+  what->unique = LK_IDENTITY_NONE;
   what->persistent_parents = true;
   what->announcement = lk_text(NULL);
 }
@@ -62,11 +62,11 @@ int lk_single_new(lk_lock **out, lk_keeper *k, const char *path,
   static const lk_sized what = LK_SIZED(lk_single_config);
   lk_single_config single;
   lk_lock_config own;
-  int err = lk__options_take(k, &own, config);
+  int err = lk__lock_config_take(k, &own, config);
 
   *out = NULL;
   if (err == 0)
-    err = lk__options_take_more(k, &what, &single, options);
+    err = lk__config_take(k, &what, &single, options);
   if (err != 0)
     return err;
   if (!acceptable(&single) || own.layout != LK_LAYOUT_CURATOR)
