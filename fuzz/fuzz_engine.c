@@ -9,10 +9,10 @@
  * knows what a client promises and aborts when it is not so.
  */
 
-#include "fake/peer.h"
-#include "fake/wire.h"
 #include "proto/engine/engine.h"
 #include "proto/wire/multi.h"
+#include "support/peer.h"
+#include "support/wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>

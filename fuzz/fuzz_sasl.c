@@ -11,9 +11,9 @@
  * password.
  */
 
-#include "fake/peer.h"
-#include "fake/wire.h"
 #include "proto/engine/engine.h"
+#include "support/peer.h"
+#include "support/wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>

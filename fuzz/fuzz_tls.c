@@ -26,7 +26,7 @@
 
 #include "base/buf.h"
 #include "net/tcp.h"
-#include "tls_peer.h"
+#include "support/tls_peer.h"
 
 enum {
   MOST_IDLE = 1000, /* steps in a row for which nothing moves */

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/*
+ * The simulated ensemble is compared with real servers: what sessions ask at
+ * random must be answered alike.
+ *
+ *   differential [--ops N|--ages] [--seed N] [--servers 1|3] [--self]
+ *                [--tally]
+ *
+ * Without --ops: 5,000 requests to one server, 2,000 to three, and what time
+ * does to either (--ages: only that). --self
+ * compares two sets of real servers, which tests the comparison itself.
+ * --tally tells how often each kind of request and answer was compared.
+ */
+
+#include "differential/ages.h"
+#include "differential/steps.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+typedef struct choice {
+  uint64_t ops;
+  uint64_t seed;
+  unsigned servers;
+  bool ages;
+  bool self;
+  bool tally;
+} choice;
+
+static double seconds(void)
+{
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static pair *start(const choice *c, const side_config *config,
+                   const char *again)
+{
+  side *real = side_real_new(config);
+  side *other =
+      c->self ? side_real_new(config) : side_model_new(config, real, c->seed);
+  pair *p = pair_new(real, other);
+
+  p->tally.counts = c->tally;
+  snprintf(p->story.again, sizeof p->story.again,
+           "tests/differential/differential --servers %u --seed %" PRIu64 "%s%s",
+           c->servers, c->seed, again, c->self ? " --self" : "");
+  return p;
+}
+
+static void end(const choice *c, pair *p)
+{
+  if (c->tally)
+    tally_print(&p->tally);
+  fflush(stdout);
+  pair_free(p);
+}
+
+/* Nothing happens by itself. */
+static void compare_requests(const choice *c)
+{
+  /* With TTLs one server, three without; or the other way round. */
+  bool ttls = (c->seed + (c->servers == 1 ? 0 : 1)) % 2 == 1;
+  const side_config config = {c->servers, 2000, 40000, 60000, 36000000, ttls};
+  char again[40];
+
+  snprintf(again, sizeof again, " --ops %" PRIu64, c->ops);
+  pair *p = start(c, &config, again);
+  double before = seconds();
+  uint64_t count = steps_run(p, c->servers, c->seed, c->ops);
+
+  printf("%u server%s, seed %" PRIu64 ": %" PRIu64
+         " requests, no difference, %.0f a second\n",
+         c->servers, c->servers == 1 ? "" : "s", c->seed, count,
+         (double)count / (seconds() - before));
+  end(c, p);
+}
+
+/* A lot does. */
+static void compare_ages(const choice *c)
+{
+  const side_config config = {c->servers, 500, 2000, 60000, 300, true};
+  pair *p = start(c, &config, " --ages");
+
+  ages_run(p, c->servers);
+  printf("%u server%s: containers, TTL nodes and sessions end alike\n",
+         c->servers, c->servers == 1 ? "" : "s");
+  end(c, p);
+}
+
+static uint64_t number(const char *text)
+{
+  char *end;
+  uint64_t n = text == NULL ? 0 : strtoull(text, &end, 10);
+
+  if (text == NULL || *text == '\0' || *end != '\0') {
+    fprintf(stderr, "differential: a number is missing\n");
+    exit(2);
+  }
+  return n;
+}
+
+int main(int argc, char **argv)
+{
+  choice c = {.seed = 1};
+
+  (void)argc;
+  for (char **arg = argv + 1; *arg != NULL; arg++) {
+    if (strcmp(*arg, "--ops") == 0)
+      c.ops = number(*++arg);
+    else if (strcmp(*arg, "--seed") == 0)
+      c.seed = number(*++arg);
+    else if (strcmp(*arg, "--servers") == 0)
+      c.servers = number(*++arg) == 3 ? 3 : 1;
+    else if (strcmp(*arg, "--self") == 0)
+      c.self = true;
+    else if (strcmp(*arg, "--ages") == 0)
+      c.ages = true;
+    else if (strcmp(*arg, "--tally") == 0)
+      c.tally = true;
+    else {
+      fprintf(stderr, "differential: unknown option %s\n", *arg);
+      return 2;
+    }
+  }
+  for (unsigned servers = 1; servers <= 3; servers += 2) {
+    choice one = c;
+
+    if (c.servers != 0 && c.servers != servers)
+      continue;
+    one.servers = servers;
+    if (c.ops == 0)
+      one.ops = servers == 1 ? 5000 : 2000;
+    if (!c.ages)
+      compare_requests(&one);
+    if (c.ages || c.ops == 0)
+      compare_ages(&one);
+  }
+  return 0;
+}

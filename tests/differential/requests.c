@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <latchkey/client.h>
+
+#include "differential/words.h"
+#include "proto/wire/multi.h"
+#include "support/wire.h"
+
+typedef union request {
+  struct lk_create_request create;
+  struct lk_create_ttl_request create_ttl; /* begins with a create */
+  struct lk_path_version_request path_version;
+  struct lk_set_data_request set_data;
+  struct lk_path_watch_request path_watch;
+} request;
+
+/* Where the flags are not of a TTL node, none below zero: a server would die of
+ * it, and of each restart. */
+static int64_t some_ttl(whims *w, int32_t flags)
+{
+  static const int64_t right[] = {1, 1000, 3600000, LK_TTL_MAX_MS},
+                       wrong[] = {LK_TTL_MAX_MS + 1, 0, -1, INT64_MIN};
+
+  if (flags != 5 && flags != 6)
+    return (int64_t)sim_roll(&w->rng, 1000);
+  return sim_chance(&w->rng, 900) ? ANY_OF(w, right) : ANY_OF(w, wrong);
+}
+
+static int32_t some_create(whims *w, struct lk_create_ttl_request *ttl,
+                           lk_acl entries[4])
+{
+  static const weighted ops[] = {{LK_OPCODE_CREATE, 50},
+                                 {LK_OPCODE_CREATE2, 35},
+                                 {LK_OPCODE_CREATE_CONTAINER, 15},
+                                 {LK_OPCODE_CREATE_TTL, 12},
+                                 {0, 0}};
+  static const weighted plain[] = {{0, 400}, {1, 200}, {2, 180}, {3, 120},
+                                   {4, 20},  {5, 10},  {6, 10},  {7, 10},
+                                   {-1, 10}, {100, 5}, {0, 0}};
+  static const weighted container[] = {{4, 800}, {0, 20}, {1, 20}, {2, 50},
+                                       {3, 20},  {5, 5},  {6, 5},  {7, 5},
+                                       {-1, 5},  {0, 0}};
+  static const weighted timed[] = {{5, 400}, {6, 400}, {0, 20}, {1, 20},
+                                   {2, 20},  {3, 20},  {4, 20}, {7, 10},
+                                   {-1, 10}, {0, 0}};
+  int32_t op = pick(w, ops);
+  struct lk_create_request *r = &ttl->create;
+
+  r->flags = pick(w, op == LK_OPCODE_CREATE_CONTAINER ? container
+                     : op == LK_OPCODE_CREATE_TTL     ? timed
+                                                      : plain);
+  if (op == LK_OPCODE_CREATE_TTL)
+    ttl->ttl_ms = some_ttl(w, r->flags);
+  r->path = seldom(w) ? odd_path(w) : seldom(w) ? some_path(w) : new_path(w);
+  if ((r->flags & 2) != 0 && r->path.len > 1 && often(w))
+    r->path.len -= 1; /* "/a/", or half a letter */
+  r->data = some_data(w);
+  r->acl = some_acl(w, entries, true);
+  return op;
+}
+
+static int32_t some_change(whims *w, request *r, lk_acl entries[4])
+{
+  /* Many nodes: rather fewer. */
+  uint32_t full = w->count > WHIMS_NODES / 2 ? 40 : 15;
+  const weighted ops[] = {{LK_OPCODE_CREATE, 30},
+                          {LK_OPCODE_DELETE, full},
+                          {LK_OPCODE_SET_DATA, 16},
+                          {0, 0}};
+
+  switch (pick(w, ops)) {
+  case LK_OPCODE_CREATE: return some_create(w, &r->create_ttl, entries);
+  case LK_OPCODE_DELETE:
+    r->path_version.path = path_to_delete(w);
+    r->path_version.version = version_of(w, r->path_version.path);
+    return LK_OPCODE_DELETE;
+  default:
+    r->set_data.path = some_path(w);
+    r->set_data.data = some_data(w);
+    r->set_data.version = version_of(w, r->set_data.path);
+    return LK_OPCODE_SET_DATA;
+  }
+}
+
+static void put_part(int32_t op, const request *r, lk_buf *body)
+{
+  struct lk_multi_header head = {op, false, -1};
+
+  wire_record(body, &lk__multi_header_record, &head);
+  wire_record(body, lk__part_record(op, false), r);
+}
+
+static void put_end(lk_buf *body)
+{
+  static const struct lk_multi_header end = {-1, true, -1};
+
+  wire_record(body, &lk__multi_header_record, &end);
+}
+
+static int32_t put_multi(whims *w, lk_buf *body)
+{
+  uint32_t count = sim_roll(&w->rng, 6);
+  lk_acl entries[4];
+  request r;
+
+  for (uint32_t i = 0; i < count; i++) {
+    int32_t op = LK_OPCODE_CHECK;
+
+    if (sim_chance(&w->rng, 250)) {
+      r.path_version.path = some_path(w);
+      r.path_version.version = version_of(w, r.path_version.path);
+    } else
+      op = some_change(w, &r, entries);
+    /* Servers fail so badly at flags for a TTL without one that they keep what
+       the parts before wanted, for some time. */
+    if (lk__opcode_info(op)->request == &lk__create_request_record &&
+        (r.create.flags == 5 || r.create.flags == 6))
+      w->last = true;
+    put_part(op, &r, body);
+  }
+  put_end(body);
+  return LK_OPCODE_MULTI;
+}
+
+static int32_t put_multi_read(whims *w, lk_buf *body)
+{
+  uint32_t count = sim_roll(&w->rng, 4);
+  request r;
+
+  for (uint32_t i = 0; i < count; i++) {
+    r.path_watch.path = some_path(w);
+    r.path_watch.watch = seldom(w);
+    put_part(often(w) ? LK_OPCODE_GET_DATA : LK_OPCODE_GET_CHILDREN, &r, body);
+  }
+  put_end(body);
+  return LK_OPCODE_MULTI_READ;
+}
+
+static int32_t put_change(whims *w, lk_buf *body)
+{
+  lk_acl entries[4];
+  request r;
+  int32_t op = some_change(w, &r, entries);
+
+  wire_record(body, lk__opcode_info(op)->request, &r);
+  return op;
+}
+
+static int32_t put_set_acl(whims *w, lk_buf *body)
+{
+  lk_acl entries[4];
+  struct lk_set_acl_request r = {.path = some_path(w)};
+  const whims_node *n = known_node(w, r.path);
+
+  r.acl = some_acl(w, entries, false);
+  r.version = some_version(w, n == NULL ? 0 : n->aversion);
+  if (r.path.len <= strlen(w->base)) /* this stays open */
+    return put_change(w, body);
+  /* The next request is judged by the old list or the new one, as it happens:
+     servers forget that the list is about to change. */
+  w->last = true;
+  wire_record(body, &lk__set_acl_request_record, &r);
+  return LK_OPCODE_SET_ACL;
+}
+
+/* Nobody may do it, whatever it is. */
+static int32_t put_reconfig(whims *w, lk_buf *body)
+{
+  static const char *const members[] = {
+      NULL, "", "3", "server.4=127.0.0.1:2888:3888;127.0.0.1:2181", "x"};
+  struct lk_reconfig_request r = {
+      lk_text(ANY_OF(w, members)), lk_text(ANY_OF(w, members)),
+      lk_text(ANY_OF(w, members)), often(w) ? -1 : 0};
+
+  wire_record(body, &lk__reconfig_request_record, &r);
+  return LK_OPCODE_RECONFIG;
+}
+
+static int32_t put_path(whims *w, int32_t op, lk_buf *body)
+{
+  struct lk_path_request r = {some_path(w)};
+
+  if (op == LK_OPCODE_SYNC && r.path.at == NULL)
+    r.path = lk_text("/");
+  wire_record(body, &lk__path_request_record, &r);
+  return op;
+}
+
+static int32_t put_path_watch(whims *w, int32_t op, lk_buf *body)
+{
+  struct lk_path_watch_request r = {some_path(w), often(w)};
+
+  if (hardly_ever(w)) /* alone: in a multi it ends a follower's thread */
+    r.path = lk_text(NULL);
+  wire_record(body, &lk__path_watch_request_record, &r);
+  return op;
+}
+
+static int32_t put_path_type(whims *w, int32_t op, lk_buf *body)
+{
+  struct lk_path_type_request r = {path_to_watch(w),
+                                   (int32_t)sim_between(&w->rng, 1, 3)};
+
+  if (hardly_ever(w))
+    r.type = (int32_t)sim_between(&w->rng, -1, 6);
+  wire_record(body, &lk__path_type_request_record, &r);
+  return op;
+}
+
+static int32_t put_add_watch(whims *w, lk_buf *body)
+{
+  struct lk_add_watch_request r = {path_to_watch(w), often(w)};
+
+  if (hardly_ever(w))
+    r.mode = 2;
+  wire_record(body, &lk__add_watch_request_record, &r);
+  return LK_OPCODE_ADD_WATCH;
+}
+
+int32_t whims_read(whims *w, lk_buf *body)
+{
+  static const weighted ops[] = {{LK_OPCODE_EXISTS, 16},
+                                 {LK_OPCODE_GET_DATA, 16},
+                                 {LK_OPCODE_GET_CHILDREN, 8},
+                                 {LK_OPCODE_GET_CHILDREN2, 8},
+                                 {LK_OPCODE_GET_ACL, 3},
+                                 {LK_OPCODE_GET_EPHEMERALS, 2},
+                                 {LK_OPCODE_GET_ALL_CHILDREN_NUMBER, 2},
+                                 {LK_OPCODE_MULTI_READ, 4},
+                                 {LK_OPCODE_WHO_AM_I, 1},
+                                 {LK_OPCODE_PING, 1},
+                                 {0, 0}};
+  int32_t op = pick(w, ops);
+
+  if (op == LK_OPCODE_MULTI_READ)
+    return put_multi_read(w, body);
+  if (op == LK_OPCODE_WHO_AM_I || op == LK_OPCODE_PING)
+    return op;
+  if (lk__opcode_info(op)->request == &lk__path_request_record)
+    return put_path(w, op, body);
+  return put_path_watch(w, op, body);
+}
+
+int32_t whims_set(whims *w, lk_buf *body)
+{
+  struct lk_set_data_request r = {some_path(w), some_data(w), -1};
+
+  wire_record(body, &lk__set_data_request_record, &r);
+  return LK_OPCODE_SET_DATA;
+}
+
+int32_t whims_write(whims *w, lk_buf *body)
+{
+  static const weighted ops[] = {{LK_OPCODE_CREATE, 70},
+                                 {LK_OPCODE_SET_ACL, 6},
+                                 {LK_OPCODE_MULTI, 14},
+                                 {LK_OPCODE_RECONFIG, 1},
+                                 {0, 0}};
+
+  switch (pick(w, ops)) {
+  case LK_OPCODE_RECONFIG: return put_reconfig(w, body);
+  case LK_OPCODE_SET_ACL: return put_set_acl(w, body);
+  case LK_OPCODE_MULTI: return put_multi(w, body);
+  default: return put_change(w, body);
+  }
+}
+
+static int32_t whims_watch(whims *w, lk_buf *body)
+{
+  static const weighted ops[] = {{LK_OPCODE_ADD_WATCH, 3},
+                                 {LK_OPCODE_REMOVE_WATCHES, 4},
+                                 {LK_OPCODE_CHECK_WATCHES, 2},
+                                 {0, 0}};
+  int32_t op = pick(w, ops);
+
+  return op == LK_OPCODE_ADD_WATCH ? put_add_watch(w, body)
+                                   : put_path_type(w, op, body);
+}
+
+int32_t whims_request(whims *w, lk_buf *body)
+{
+  uint32_t at = sim_roll(&w->rng, 100);
+
+  w->last = false;
+  return at < 48   ? whims_write(w, body)
+         : at < 91 ? whims_read(w, body)
+         : at < 98 ? whims_watch(w, body)
+                   : put_path(w, LK_OPCODE_SYNC, body);
+}
+
+static lk_vec some_paths(whims *w, lk_bytes paths[4])
+{
+  size_t count = sim_roll(&w->rng, 4);
+
+  for (size_t i = 0; i < count; i++) {
+    const whims_node *n = some_node(w);
+
+    paths[i] = n == NULL || seldom(w) ? lk_text(w->base) : lk_text(n->path);
+  }
+  return lk__vec_of(paths, count);
+}
+
+int32_t whims_set_watches(whims *w, int64_t zxid, lk_buf *body)
+{
+  lk_bytes paths[5][4];
+  struct lk_set_watches2_request r = {{zxid, some_paths(w, paths[0]),
+                                       some_paths(w, paths[1]),
+                                       some_paths(w, paths[2])},
+                                      some_paths(w, paths[3]),
+                                      some_paths(w, paths[4])};
+
+  if (often(w)) {
+    wire_record(body, &lk__set_watches_request_record, &r.one_shot);
+    return LK_OPCODE_SET_WATCHES;
+  }
+  wire_record(body, &lk__set_watches2_request_record, &r);
+  return LK_OPCODE_SET_WATCHES2;
+}
+
+void whims_auth(whims *w, bool known, lk_buf *body)
+{
+  static const char *const users[] = {"bob:secret", "ann:secret", "nocolon",
+                                      ""};
+  struct lk_auth_request r = {0, lk_text("digest"), lk_text(ANY_OF(w, users))};
+
+  if (!known)
+    r.scheme = lk_text("nosuch");
+  wire_record(body, &lk__auth_request_record, &r);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* The model: its time passes when somebody waits. */
+
+#include "differential/side.h"
+#include "sim/model/probe.h"
+
+#include <stdlib.h>
+
+#define PATIENCE_US (60 * 1000 * SIM_MS)
+#define EPOCH_MS    INT64_C(1700000000000)
+
+typedef struct model_conn {
+  side *side;
+  unsigned number;
+  sim_conn *conn; /* NULL: the server has closed it */
+} model_conn;
+
+typedef struct model {
+  side base;
+  sim_lab lab;
+  unsigned leader;
+  model_conn conns[SIDE_CONNS];
+} model;
+
+static model *model_of(side *s)
+{
+  return (model *)s;
+}
+
+static void on_output(const void *bytes, size_t len, void *arg)
+{
+  model_conn *c = arg;
+
+  if (!lk__buf_append(&c->side->conns[c->number].in, bytes, len))
+    abort();
+}
+
+static void on_closed(void *arg)
+{
+  model_conn *c = arg;
+
+  c->conn = NULL;
+  c->side->conns[c->number].closed = true;
+}
+
+/* Server 0 is the leader, as of real ones. */
+static unsigned server_of(const model *m, unsigned number)
+{
+  return number == 0 ? m->leader : number == m->leader ? 0 : number;
+}
+
+static void open_conn(side *s, unsigned conn, unsigned number)
+{
+  model *m = model_of(s);
+  model_conn *c = &m->conns[conn];
+  sim_conn_hooks hooks = {on_output, on_closed, c};
+
+  c->side = s;
+  c->number = conn;
+  c->conn =
+      sim_server_accept(sim_lab_server(&m->lab, server_of(m, number)), &hooks);
+}
+
+static void send_bytes(side *s, unsigned conn, const void *bytes, size_t len)
+{
+  model_conn *c = &model_of(s)->conns[conn];
+
+  if (c->conn != NULL)
+    sim_conn_input(c->conn, bytes, len);
+}
+
+static bool wait_for_bytes(side *s, unsigned conn)
+{
+  sim_agenda *agenda = &model_of(s)->lab.agenda;
+  size_t before = lk__buf_len(&s->conns[conn].in);
+  int64_t end = agenda->now_us + PATIENCE_US;
+
+  while (lk__buf_len(&s->conns[conn].in) == before && !s->conns[conn].closed) {
+    if (agenda->now_us > end || !sim_step(agenda))
+      return false;
+  }
+  return true;
+}
+
+static void close_conn(side *s, unsigned conn)
+{
+  model_conn *c = &model_of(s)->conns[conn];
+
+  if (c->conn != NULL)
+    sim_conn_close(c->conn);
+  c->conn = NULL;
+}
+
+static void rest(side *s)
+{
+  sim_step(&model_of(s)->lab.agenda);
+}
+
+static int64_t now_ms(side *s)
+{
+  return EPOCH_MS + model_of(s)->lab.agenda.now_us / SIM_MS;
+}
+
+static void free_model(side *s)
+{
+  sim_lab_free(&model_of(s)->lab);
+  free(s);
+}
+
+side *side_model_new(const side_config *config, const side *like, uint64_t seed)
+{
+  static const side_kind kind = {"model",        open_conn,  send_bytes,
+                                 wait_for_bytes, close_conn, rest,
+                                 now_ms,         free_model};
+  model *m = calloc(1, sizeof *m);
+
+  if (m == NULL)
+    abort();
+  const char *members = m->base.members;
+  const sim_ensemble_config all = {
+      .servers = config->servers,
+      .tick_ms = config->tick,
+      .min_timeout_ms = config->min_timeout,
+      .max_timeout_ms = config->max_timeout,
+      .sweep_ms = config->sweep,
+      .ttls = config->ttls,
+      .members = like->members[0] == '\0' ? NULL : members,
+      .epoch_ms = EPOCH_MS};
+
+  memcpy(m->base.members, like->members, sizeof like->members);
+  m->base.kind = &kind;
+  m->base.servers = config->servers;
+  sim_lab_init(&m->lab, &all, seed, NULL);
+  m->leader = (unsigned)sim_lab_leader(&m->lab, -1);
+  return &m->base;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* Watches that stay, against a real server: what they are told, what goes on
+ * beside them on the same node, and a server that was away. */
+
+#include "live/client/world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What a watch was told, a line each: "created /a". */
+typedef struct diary {
+  lk_call call;
+  lk_watch *watch;
+  unsigned count;
+  bool resumed;
+  bool ended;
+  int err;
+  char text[1024];
+} diary;
+
+static const char *name_of(lk_event_type type)
+{
+  switch (type) {
+  case LK_EVENT_CREATED: return "created";
+  case LK_EVENT_DELETED: return "deleted";
+  case LK_EVENT_CHANGED: return "changed";
+  case LK_EVENT_CHILDREN: return "children";
+  case LK_EVENT_RESUMED: return "resumed";
+  case LK_EVENT_ENDED: return "ended";
+  }
+  return "?";
+}
+
+static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
+                     void *arg)
+{
+  diary *d = arg;
+  size_t len = strlen(d->text);
+
+  (void)c;
+  ck_assert_ptr_eq(w, d->watch);
+  ck_assert(!d->ended);
+  d->count++;
+  d->resumed = d->resumed || event->type == LK_EVENT_RESUMED;
+  d->ended = event->type == LK_EVENT_ENDED;
+  d->err = event->err;
+  snprintf(d->text + len, sizeof d->text - len, "%s%s %s", len == 0 ? "" : ", ",
+           name_of(event->type), (const char *)event->path.at);
+}
+
+static void begin_diary(diary *d)
+{
+  memset(d, 0, sizeof *d);
+  d->call.size = sizeof d->call;
+  d->call.on_event = on_event;
+  d->call.watch_arg = d;
+  d->call.watch = &d->watch;
+}
+
+static int add(lk_client *c, diary *d, const char *path, lk_watch_mode mode)
+{
+  begin_diary(d);
+  memset(&last, 0, sizeof last);
+  int err = lk_add_watch(c, path, mode, &d->call, on_done, &last);
+
+  if (err != 0)
+    return err;
+  wait_until(&last.done);
+  return last.err;
+}
+
+/* All that was done before has been told when a sync is answered. */
+static void assert_told(diary *d, const char *text)
+{
+  ck_assert_int_eq(sync_with(here, "/"), 0);
+  ck_assert_str_eq(d->text, text);
+  d->text[0] = '\0';
+}
+
+START_TEST(a_node_is_watched_while_it_comes_and_goes)
+{
+  diary d;
+
+  world_enter(_i);
+  ck_assert_int_eq(add(here, &d, "/w", LK_WATCH_NODE), 0);
+  for (int i = 0; i < 2; i++) {
+    ck_assert_int_eq(create(there, full("/w"), "", 0), 0);
+    ck_assert_int_eq(set(there, full("/w"), lk_text("1"), -1), 0);
+    ck_assert_int_eq(create(there, full("/w/x"), "", 0), 0);
+    ck_assert_int_eq(set(there, full("/w/x"), lk_text("1"), -1), 0);
+    ck_assert_int_eq(erase(there, full("/w/x"), -1), 0);
+    ck_assert_int_eq(erase(there, full("/w"), -1), 0);
+    assert_told(&d, "created /w, changed /w, children /w, children /w, "
+                    "deleted /w");
+  }
+  lk_watch_cancel(here, d.watch, true);
+  ck_assert_int_eq(create(there, full("/w"), "", 0), 0);
+  assert_told(&d, "");
+  ck_assert_int_eq(erase(there, full("/w"), -1), 0);
+}
+END_TEST
+
+START_TEST(a_tree_is_watched_at_any_depth)
+{
+  diary d, top;
+
+  world_enter(_i);
+  ck_assert_int_eq(add(here, &d, "/t", LK_WATCH_TREE), 0);
+  ck_assert_int_eq(add(here, &top, "/", LK_WATCH_TREE), 0);
+  ck_assert_int_eq(create(there, full("/t"), "", 0), 0);
+  ck_assert_int_eq(create(there, full("/t/a"), "", 0), 0);
+  ck_assert_int_eq(create(there, full("/t/a/b"), "", 0), 0);
+  ck_assert_int_eq(set(there, full("/t/a/b"), lk_text("1"), -1), 0);
+  ck_assert_int_eq(erase(there, full("/t/a/b"), -1), 0);
+  ck_assert_int_eq(create(there, full("/tt"), "", 0), 0);
+  ck_assert_int_eq(erase(there, full("/tt"), -1), 0);
+  assert_told(&d, "created /t, created /t/a, created /t/a/b, changed /t/a/b, "
+                  "deleted /t/a/b");
+  assert_told(&top, "created /t, created /t/a, created /t/a/b, changed /t/a/b, "
+                    "deleted /t/a/b, created /tt, deleted /tt");
+  ck_assert_int_eq(erase(here, "/t/a", -1), 0);
+  ck_assert_int_eq(erase(here, "/t", -1), 0);
+  lk_watch_cancel(here, d.watch, true);
+  lk_watch_cancel(here, top.watch, true);
+}
+END_TEST
+
+START_TEST(one_shot_watches_beside_it_take_nothing_away)
+{
+  diary stays, data, child;
+
+  world_enter(_i);
+  ck_assert_int_eq(create(here, "/m", "", 0), 0);
+  ck_assert_int_eq(add(here, &stays, "/m", LK_WATCH_NODE), 0);
+  for (int i = 0; i < 2; i++) {
+    begin_diary(&data);
+    begin_diary(&child);
+    ck_assert_int_eq(get(here, "/m", &data.call), 0);
+    ck_assert_int_eq(children(here, "/m", &child.call), 0);
+    ck_assert_int_eq(set(there, full("/m"), lk_text("1"), -1), 0);
+    ck_assert_int_eq(create(there, full("/m/x"), "", 0), 0);
+    ck_assert_int_eq(set(there, full("/m"), lk_text("2"), -1), 0);
+    ck_assert_int_eq(erase(there, full("/m/x"), -1), 0);
+    assert_told(&stays, "changed /m, children /m, changed /m, children /m");
+    assert_told(&data, "changed /m");
+    assert_told(&child, "children /m");
+  }
+  /* when it goes the others are served all the same */
+  begin_diary(&data);
+  begin_diary(&child);
+  ck_assert_int_eq(get(here, "/m", &data.call), 0);
+  ck_assert_int_eq(children(here, "/m", &child.call), 0);
+  lk_watch_cancel(here, stays.watch, true);
+  ck_assert_int_eq(sync_with(here, "/"), 0);
+  ck_assert_int_eq(create(there, full("/m/y"), "", 0), 0);
+  ck_assert_int_eq(set(there, full("/m"), lk_text("3"), -1), 0);
+  assert_told(&data, "changed /m");
+  assert_told(&child, "children /m");
+  assert_told(&stays, "");
+  ck_assert_int_eq(erase(here, "/m/y", -1), 0);
+  ck_assert_int_eq(erase(here, "/m", -1), 0);
+}
+END_TEST
+
+START_TEST(a_tree_and_the_children_of_its_root_go_together)
+{
+  diary tree, before, after, node;
+
+  world_enter(_i);
+  ck_assert_int_eq(create(here, "/wn", "", 0), 0);
+  begin_diary(&before);
+  ck_assert_int_eq(children(here, "/wn", &before.call), 0);
+  ck_assert_int_eq(add(here, &tree, "/wn", LK_WATCH_TREE), 0);
+  ck_assert_int_eq(add(here, &node, "/wn", LK_WATCH_NODE), LK_ERR_WATCH_MODE);
+  ck_assert_ptr_null(node.watch);
+  ck_assert_int_eq(sync_with(here, "/"), 0);
+  ck_assert_int_eq(create(there, full("/wn/x"), "", 0), 0);
+  assert_told(&before, "children /wn");
+  assert_told(&tree, "created /wn/x");
+  begin_diary(&after);
+  ck_assert_int_eq(children(here, "/wn", &after.call), 0);
+  ck_assert_int_eq(set(there, full("/wn/x"), lk_text("1"), -1), 0);
+  ck_assert_int_eq(erase(there, full("/wn/x"), -1), 0);
+  ck_assert_int_eq(create(there, full("/wn/y"), "", 0), 0);
+  assert_told(&after, "children /wn");
+  assert_told(&tree, "changed /wn/x, deleted /wn/x, created /wn/y");
+  ck_assert_int_eq(erase(here, "/wn/y", -1), 0);
+  ck_assert_int_eq(erase(here, "/wn", -1), 0);
+  lk_watch_cancel(here, tree.watch, true);
+}
+END_TEST
+
+START_TEST(the_last_of_a_path_goes_from_the_server)
+{
+  diary a, b;
+  long before;
+
+  world_enter(_i);
+  wait_for_state(here, LK_STATE_CONNECTED);
+  before = watches_on_server();
+  ck_assert_int_eq(add(here, &a, "/g", LK_WATCH_TREE), 0);
+  ck_assert_int_eq(add(here, &b, "/g", LK_WATCH_TREE), 0);
+  ck_assert_int_gt(watches_on_server(), before);
+  lk_watch_cancel(here, a.watch, true);
+  ck_assert_int_eq(create(here, "/g", "", LK_EPHEMERAL), 0);
+  assert_told(&b, "created /g");
+  ck_assert_int_gt(watches_on_server(), before);
+  lk_watch_cancel(here, b.watch, true);
+  ck_assert_int_eq(sync_with(here, "/"), 0);
+  ck_assert_int_eq(watches_on_server(), before);
+  ck_assert_str_eq(a.text, "");
+}
+END_TEST
+
+START_TEST(what_was_away_is_told_and_goes_on)
+{
+  diary node, tree, once, shot;
+
+  world_enter(_i);
+  ck_assert_int_eq(create(here, "/wr", "", 0), 0);
+  ck_assert_int_eq(add(here, &node, "/wr", LK_WATCH_NODE), 0);
+  ck_assert_int_eq(add(here, &tree, "/s", LK_WATCH_TREE), 0);
+  begin_diary(&once);
+  once.call.until_break = true;
+  memset(&last, 0, sizeof last);
+  ck_assert_int_eq(
+      lk_add_watch(here, "/o", LK_WATCH_NODE, &once.call, on_done, &last), 0);
+  wait_until(&last.done);
+  begin_diary(&shot);
+  ck_assert_int_eq(get(here, "/wr", &shot.call), 0);
+  server_ask(&zk, "restart 1");
+  wait_until(&node.resumed);
+  wait_until(&tree.resumed);
+  ck_assert_str_eq(once.text, "ended /o");
+  ck_assert_int_eq(once.err, LK_ERR_LOSS);
+  ck_assert_int_eq(set(here, "/wr", lk_text("1"), -1), 0);
+  ck_assert_int_eq(create(here, "/s", "", 0), 0);
+  ck_assert_int_eq(create(here, "/s/x", "", 0), 0);
+  ck_assert_int_eq(create(here, "/wr/x", "", 0), 0);
+  assert_told(&node, "resumed /wr, changed /wr, children /wr");
+  assert_told(&tree, "resumed /s, created /s, created /s/x");
+  assert_told(&shot, "changed /wr");
+  ck_assert_int_eq(erase(here, "/s/x", -1), 0);
+  ck_assert_int_eq(erase(here, "/s", -1), 0);
+  ck_assert_int_eq(erase(here, "/wr/x", -1), 0);
+  ck_assert_int_eq(erase(here, "/wr", -1), 0);
+  ck_assert_int_eq(close_client(here), 0);
+  ck_assert(node.ended && tree.ended);
+  ck_assert_int_eq(node.err, LK_ERR_CLOSED);
+}
+END_TEST
+
+TCase *added_tests(void)
+{
+  const TTest *const tests[] = {
+      a_node_is_watched_while_it_comes_and_goes,
+      a_tree_is_watched_at_any_depth,
+      one_shot_watches_beside_it_take_nothing_away,
+      a_tree_and_the_children_of_its_root_go_together,
+      the_last_of_a_path_goes_from_the_server,
+      what_was_away_is_told_and_goes_on,
+  };
+  TCase *t = tcase_create("added");
+
+  for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
+    tcase_add_loop_test(t, tests[i], 0, 2);
+  return t;
+}

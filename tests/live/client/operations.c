@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/*
+ * Every request, alone and in an ensemble, with a chroot and without: what it
+ * brings and leaves, and what its caller is told where the connection breaks
+ * before the server has it, or before its answer has come.
+ */
+
+#include "live/client/operations.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+wire *near;
+bool is_ensemble;
+
+/* ---- where it happens -----------------------------------------------------
+ */
+
+enum {
+  TIMEOUT_MS = 3000 /* short pauses before a new connection go with it */
+};
+
+static char place[sizeof last.path];
+
+/* A path below a node of it; of the last eight. */
+static const char *path_in(const char *start, const char *node,
+                           const char *name)
+{
+  static char text[8][sizeof place + 256];
+  static unsigned turn;
+  char *out = text[turn++ % 8];
+
+  snprintf(out, sizeof text[0], "%s%s%s", start, node, name);
+  return out;
+}
+
+const char *at(const char *node, const char *name)
+{
+  return path_in(chroot_path[0] == '\0' ? place : "", node, name);
+}
+
+const char *beyond(const char *node, const char *name)
+{
+  return path_in(place, node, name);
+}
+
+/* The address of the n-th server, from 1 on. */
+static const char *server_address(int n)
+{
+  static char text[64];
+  const char *from = zk.connect;
+
+  for (; n > 1; n--)
+    from += strcspn(from, ",") + 1;
+  snprintf(text, sizeof text, "%.*s", (int)strcspn(from, ","), from);
+  return text;
+}
+
+static lk_client *client_at(const char *address, const char *chroot)
+{
+  char hosts[256];
+  lk_client_config config = {
+      .size = sizeof config, .hosts = hosts, .session_timeout_ms = TIMEOUT_MS};
+
+  snprintf(hosts, sizeof hosts, "%s%s", address, chroot);
+  return client_of(&config);
+}
+
+lk_client *client_to(int n)
+{
+  return client_at(server_address(n), "");
+}
+
+const char *all_members(void)
+{
+  static char text[512];
+
+  text[0] = '\0';
+  for (int n = 1; n <= 3; n++) {
+    size_t len = strlen(text);
+    char host[64];
+
+    snprintf(host, sizeof host, "%s", server_address(n));
+    host[strcspn(host, ":")] = '\0';
+    snprintf(text + len, sizeof text - len,
+             "%sserver.%d=%s:2888:3888:participant;%s:2181", n == 1 ? "" : ",",
+             n, host, host);
+  }
+  return text;
+}
+
+static int own_server, other_server;
+
+/* Two followers: what one has done the other has from the leader. */
+static void choose_servers(void)
+{
+  own_server = is_ensemble ? server_in_mode(&zk, "leader") % 3 + 1 : 1;
+  other_server = is_ensemble ? own_server % 3 + 1 : 1;
+}
+
+void place_enter(bool chroot)
+{
+  loop = ev_loop_new(0);
+  ck_assert_ptr_nonnull(loop);
+  ck_assert_int_eq(lk_ev_new(&ev, loop, NULL), 0);
+  there = client_to(other_server);
+  ck_assert_int_eq(create(there, "/p-", "", LK_SEQUENTIAL), 0);
+  snprintf(place, sizeof place, "%s", last.path);
+  chroot_path = chroot ? place : "";
+  near = wire_new(loop, server_address(own_server));
+  here = client_at(wire_address(near), chroot_path);
+  ck_assert_int_eq(sync_with(here, "/"), 0);
+}
+
+void place_leave(void)
+{
+  if (lk_client_state(here) == LK_STATE_CONNECTED)
+    close_client(here);
+  lk_client_free(here);
+  close_client(there);
+  lk_client_free(there);
+  wire_free(near);
+  lk_ev_free(ev);
+  ev_loop_destroy(loop);
+}
+
+/* ---- what is there --------------------------------------------------------
+ */
+
+const char furniture[] = ".=one /kid=x /mine*=";
+
+static int64_t config_zxid;
+
+static int64_t last_reconfig(void)
+{
+  ck_assert_int_eq(get(there, "/zookeeper/config", NULL), 0);
+  return last.stat.mzxid;
+}
+
+void furnish(const char *node)
+{
+  ck_assert_int_eq(create(there, beyond(node, ""), "one", 0), 0);
+  ck_assert_int_eq(create(there, beyond(node, "/kid"), "x", 0), 0);
+  ck_assert_int_eq(sync_with(here, "/"), 0);
+  ck_assert_int_eq(create(here, at(node, "/mine"), "", LK_EPHEMERAL), 0);
+  config_zxid = last_reconfig();
+}
+
+static int by_text(const void *a, const void *b)
+{
+  return strcmp(a, b);
+}
+
+/* Add a node and those below it, in the order of their names. */
+static void draw(const char *node, const char *path, char *out, size_t size)
+{
+  size_t len = strlen(out), count;
+  char names[8][64], inner[640];
+
+  if (get(there, beyond(node, path), NULL) != 0)
+    return;
+  snprintf(out + len, size - len, "%s%s%s", len == 0 ? "" : " ",
+           path[0] == '\0' ? "." : path,
+           last.stat.ephemeral_owner == 0 ? "" : "*");
+  len = strlen(out);
+  if (last.stat.version != 0)
+    len +=
+        (size_t)snprintf(out + len, size - len, "@%d", (int)last.stat.version);
+  if (last.stat.aversion != 0)
+    len +=
+        (size_t)snprintf(out + len, size - len, "#%d", (int)last.stat.aversion);
+  snprintf(out + len, size - len, "=%s", last.data);
+  ck_assert_int_eq(children(there, beyond(node, path), NULL), 0);
+  count = last.count;
+  ck_assert_uint_le(count, 8);
+  memcpy(names, last.names, sizeof names);
+  qsort(names, count, sizeof names[0], by_text);
+  for (size_t i = 0; i < count; i++) {
+    snprintf(inner, sizeof inner, "%s/%s", path, names[i]);
+    draw(node, inner, out, size);
+  }
+}
+
+const char *picture(const char *node)
+{
+  static char text[512];
+
+  ck_assert_int_eq(sync_with(there, "/"), 0);
+  text[0] = '\0';
+  draw(node, "", text, sizeof text);
+  if (last_reconfig() != config_zxid)
+    strcat(text, " reconfigured");
+  return text;
+}
+
+/* ---- asking ---------------------------------------------------------------
+ */
+
+int ended(int refused)
+{
+  if (refused != 0)
+    return refused;
+  ck_assert_msg(!said.done, "it ended before the call returned");
+  wait_until(&said.done);
+  return said.err;
+}
+
+int do_ask(const operation *o, const char *node, const lk_call *call)
+{
+  memset(&said, 0, sizeof said);
+  return ended(o->ask(here, node, call));
+}
+
+const operation *operation_of(int i)
+{
+  return &operations[i / 2];
+}
+
+bool with_chroot(int i)
+{
+  return i % 2 == 1;
+}
+
+/* ---- running ---------------------------------------------------------------
+ */
+
+static int run(bool ensemble)
+{
+  char digest[64], super[128];
+  Suite *suite = suite_create(ensemble ? "in an ensemble" : "alone");
+  SRunner *runner;
+  int failed;
+
+  lk_acl_digest(digest, sizeof digest, "super:secret");
+  snprintf(super, sizeof super,
+           "zookeeper.DigestAuthenticationProvider.superDigest=%s", digest);
+  const char *const options[] = {"-n",         ensemble ? "3" : "1",
+                                 "--config",   "reconfigEnabled=true",
+                                 "--property", "zookeeper.enforceQuota=true",
+                                 "--property", super,
+                                 NULL};
+
+  is_ensemble = ensemble;
+  world_begin(options);
+  choose_servers();
+  suite_add_tcase(suite, error_tests(ensemble));
+  suite_add_tcase(suite, deed_tests(ensemble));
+  suite_add_tcase(suite, watch_over_tests(ensemble));
+  runner = srunner_create(suite);
+  srunner_set_fork_status(runner, CK_NOFORK); /* they are many, and short */
+  srunner_run_all(runner, CK_ENV);
+  failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  server_end(&zk);
+  return failed;
+}
+
+/* Both at once: they wait most of their time. */
+int main(void)
+{
+  int failed, result = 0;
+  pid_t child = fork();
+
+  if (child < 0)
+    return EXIT_FAILURE;
+  failed = run(child == 0);
+  if (child > 0 && (waitpid(child, &result, 0) != child || result != 0))
+    failed++;
+  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

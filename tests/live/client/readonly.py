@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that have lost their quorum and serve reads, and clients that take
+them until they find a better one."""
+
+import sys
+import time
+
+sys.path.append(sys.path[0] + "/../support")
+
+import command
+import live
+from live import eventually
+from puppet import Puppet
+
+T = 3000
+MODE = ("--tick", "200", "--property", "readonlymode.enabled=true")
+LOCAL = ("--config", "localSessionsEnabled=true",
+         "--config", "localSessionsUpgradingEnabled=true")
+
+
+def word_of(n):
+    try:
+        return live.word(three.zk.addresses[n - 1], "isro")
+    except OSError:
+        return "gone"
+
+
+def becomes(n, word):
+    eventually(lambda: word_of(n) == word, "server %d %s" % (n, word))
+
+
+def others_than(n):
+    return [m for m in (1, 2, 3) if m != n]
+
+
+def knows(puppet, n, path):
+    near = puppet.client(three.client[n].address, timeout=T)
+    eventually(lambda: near.ask("get", path=path).result().err == "0")
+    near.do("close")
+
+
+def refuses(client, base):
+    """Every write, and no read, however many are on their way."""
+    reads, writes = [], []
+    for _ in range(100):
+        reads.append(client.ask("get", path=base))
+        writes.append(client.ask("create", path=base + "/x"))
+        writes.append(client.ask("sync", path="/"))
+    for r in reads:
+        assert r.good().data == b"old"
+    for w in writes:
+        w.fails("NOT_READ_ONLY")
+    assert client.facts().session == 0
+
+
+def get(path, *options):
+    return command.run("get", "-z", three.connect, *options, path)
+
+
+def the_command_reads(path):
+    done = get(path, "--connect-timeout", "1")
+    assert done.code == 125 and done.out == "", done
+    done = get(path, "--read-only")
+    assert done.code == 0 and done.out == "old", done
+    assert "has no quorum; what it shows may be old" in done.err, done
+    lines = [line for line in done.err.splitlines()
+             if "no session yet" not in line]  # it may take its time
+    assert len(lines) == 1, done
+
+
+def one_that_is_cut_off_serves_until_another_is_found():
+    """The rest has a quorum all the time; it is found when it can be reached,
+    though nobody hangs up."""
+    with Puppet() as puppet:
+        n = three.zk.follower()
+        rest = others_than(n)
+        maker = puppet.client(three.client[rest[0]].address, timeout=T)
+        maker.state("connected")
+        base = maker.create("/cut-", data=b"old", flags=2).path
+        calm = maker.create(base + "/calm").path
+        knows(puppet, n, calm)
+        three.cut_off(n)
+        for m in rest:
+            three.client[m].refuse()
+        becomes(n, "ro")
+        plain = puppet.client(three.client[n].address, timeout=T)
+        client = puppet.client(three.connect, timeout=T, read_only=1)
+        client.state("read-only")
+        lock = client.lock(base + "/l")
+        asked = lock.ask("acquire")
+        watch = client.ask("get", path=base, watch=1)
+        assert watch.good().data == b"old"
+        unchanged = client.ask("get", path=calm, watch=1)
+        unchanged.good()
+        refuses(client, base)
+        assert not asked.is_done()
+        assert lock.look().state == "acquiring", lock.look()
+        for m in rest:
+            three.client[m].accept()
+        maker.do("set", path=base, data=b"new")
+        shown = get(base, "--read-only")  # it looks for a quorum first
+        assert shown.out == "new" and shown.err == "", shown
+        began = time.monotonic()
+        client.state("suspended")
+        client.state("connected")
+        took = time.monotonic() - began
+        assert word_of(n) == "ro"
+        client.event(watch, type=3)
+        client.event(unchanged, type=3)  # what was read may have been undone
+        asked.good()
+        assert client.get(base).data == b"new"
+        client.create(base + "/x")
+        assert client.facts().session != 0
+        assert not client.said("state", "expired")
+        assert lock.look().state == "held"
+        lock.release()
+        assert not plain.said("state"), plain.said("state")
+        assert plain.facts().trouble == "REFUSED", plain.facts()
+        print("moved after %.1f s" % took)
+        client.do("close")
+    three.heal()
+    three.zk.wait()
+
+
+def the_last_one_serves_until_there_are_two_again():
+    """A client that has a session keeps to it, and to what it knows of its
+    lock, until it is over; then it reads."""
+    with Puppet() as puppet:
+        n = three.zk.follower()
+        rest = others_than(n)
+        client = puppet.client(three.connect, timeout=T, read_only=1)
+        client.state("connected")
+        base = client.create("/last-", data=b"old", flags=2).path
+        lock = client.lock(base + "/l")
+        lock.acquire()
+        knows(puppet, n, base)
+        for m in rest:
+            three.zk.kill(m)
+        client.state("suspended")
+        becomes(n, "ro")
+        client.state("expired")
+        client.state("read-only")
+        lost = [line.word for line in lock.said("lock")]
+        assert lost[-2:] == ["unsure", "lost"], lost
+        assert lock.look().deadline < client.facts().at, lock.look()
+        refuses(client, base)
+        the_command_reads(base)
+        lock.ask("release").fails("LOST")
+        asked = lock.ask("acquire")
+        time.sleep(.5)
+        assert not asked.is_done()
+        three.zk.start(rest[0])
+        client.state("suspended")
+        client.state("connected")
+        asked.good()
+        client.create(base + "/x")
+        assert client.facts().session != 0
+        lock.release()
+        client.do("close")
+
+
+def without_local_sessions_it_gives_none():
+    """The answer is an error where a session should be, and the connection is
+    left open."""
+    with Puppet() as puppet:
+        three.zk.kill(2)
+        three.zk.kill(3)
+        becomes(1, "ro")
+        client = puppet.client(three.client[1].address, timeout=T, read_only=1)
+        eventually(lambda: client.facts().trouble == "NOT_READ_ONLY")
+        assert not client.said("state")
+        three.zk.start(2)
+        client.state("connected")
+        client.create("/made")
+        client.do("close")
+
+
+def ensemble(*options):
+    servers = live.Ensemble(*MODE, *options)
+    for wire in servers.client.values():
+        wire.frames = False  # a word of four letters is none
+    return servers
+
+
+with ensemble(*LOCAL) as three:
+    live.run(
+        one_that_is_cut_off_serves_until_another_is_found,
+        the_last_one_serves_until_there_are_two_again,
+    )
+with ensemble() as three:
+    live.run(without_local_sessions_it_gives_none)

@@ -1,0 +1,419 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One server: a session over broken connections, and its end."""
+
+import sys
+import time
+
+sys.path.append(sys.path[0] + "/../support")
+
+import live
+import relay
+import zkserver
+from live import eventually
+from puppet import Puppet, boottime
+from relay import Relay
+
+T = 4000
+
+
+def on_relay(test):
+    """A test of a client behind a relay, and another one straight."""
+    def with_them():
+        with Relay(zk.connect) as wire, Puppet() as puppet:
+            near = puppet.client(wire.address, timeout=T)
+            far = puppet.client(zk.connect, timeout=T)
+            near.state("connected")
+            far.state("connected")
+            base = far.create("/test-", flags=2).path
+            test(wire, puppet, near, far, base)
+            near.ask("close").result()
+            far.create(base + "/end")  # close waits for no server
+            far.do("close")
+    with_them.__name__ = test.__name__
+    return with_them
+
+
+def same_session(client, before):
+    now = client.facts()
+    assert now.session == before.session, (before, now)
+    return now
+
+
+# ---- connections that break
+
+@on_relay
+def a_broken_connection_is_replaced(wire, puppet, near, far, base):
+    before = near.facts()
+    near.create(base + "/mine", flags=1)
+    wire.drop()
+    near.state("suspended")
+    near.state("connected")
+    after = same_session(near, before)
+    assert after.connection == before.connection + 1
+    assert far.get(base + "/mine").owner == after.session
+
+
+@on_relay
+def xids_go_on_over_connections(wire, puppet, near, far, base):
+    for _ in range(3):
+        near.do("sync", path="/")
+        wire.drop()
+        near.state("connected")
+    near.do("sync", path="/")
+    xids = [f.xid for f in wire.requests()]
+    assert xids == list(range(1, len(xids) + 1)), xids
+    assert wire.accepted == 4
+
+
+@on_relay
+def what_a_break_means_depends_on_where_it_came(wire, puppet, near, far, base):
+    # Before the server saw it, or half of it: a client cannot know.
+    for action in ("cut", "tear"):
+        wire.trap(action, op=relay.CREATE2)
+        near.ask("create", path=base + "/never").fails("UNKNOWN")
+        near.state("connected")
+        far.ask("exists", path=base + "/never").fails("NO_NODE")
+    # After it was done, or in the middle of the answer.
+    for action in ("cut", "tear"):
+        wire.trap(action, up=False, op=relay.CREATE2)
+        near.ask("create", path=base + "/" + action).fails("UNKNOWN")
+        near.state("connected")
+        assert far.get(base + "/" + action)
+    for action, up in (("cut", True), ("tear", True), ("cut", False),
+                       ("tear", False)):
+        wire.trap(action, up=up, op=relay.GET)
+        near.ask("get", path=base).fails("LOSS")
+        near.state("connected")
+        wire.trap(action, up=up, op=relay.GET)
+        near.get(base, repeat=1)
+
+
+@on_relay
+def what_did_not_leave_was_not_done(wire, puppet, near, far, base):
+    wire.freeze()
+    asked = [near.ask("create", path="%s/%d" % (base, n), data=b"x" * 500000)
+             for n in range(30)]
+    near.state("suspended")
+    wire.drop()
+    wire.thaw()
+    near.state("connected")
+    ends = [a.fails("UNKNOWN", "NOT_SENT").err for a in asked]
+    # What the system took before it was full, then the rest.
+    assert ends == sorted(ends, reverse=True) and ends[-1] == "NOT_SENT", ends
+    assert "UNKNOWN" in ends, ends
+    assert far.children(base).count <= ends.count("UNKNOWN")
+
+
+@on_relay
+def a_handshake_may_break_anywhere(wire, puppet, near, far, base):
+    session = near.facts()
+    for action in ("cut", "tear"):
+        for up in (True, False):
+            trap = wire.trap(action, up=up, op=relay.CONNECT)
+            wire.drop()
+            trap.wait()
+            near.state("connected")
+            same_session(near, session)
+            new = wire.trap(action, up=up, op=relay.CONNECT)
+            third = puppet.client(wire.address, timeout=T)
+            new.wait()
+            third.state("connected")
+            third.do("close")
+
+
+@on_relay
+def nothing_is_mixed_up_by_slow_wires(wire, puppet, near, far, base):
+    wire.delay(60)
+    asked = [near.ask("create", path=base + "/n-", flags=3)
+             for _ in range(300)]
+    names = [a.good().path for a in asked]
+    assert names == ["%s/n-%010d" % (base, n) for n in range(300)]
+
+
+# ---- requests that wait, and end
+
+@on_relay
+def requests_wait_for_a_server(wire, puppet, near, far, base):
+    wire.refuse()
+    wire.drop()
+    near.state("suspended")
+    late = near.ask("get", path=base, wait=300)
+    waiting = near.ask("create", path=base + "/waited")
+    late.fails("DEADLINE")
+    assert not waiting.is_done()
+    wire.accept()
+    waiting.good()
+
+
+@on_relay
+def a_late_answer_is_nobodys(wire, puppet, near, far, base):
+    zk.stop()
+    asked = near.ask("create", path=base + "/late", wait=200)
+    read = near.ask("get", path=base, wait=200, watch=1)
+    asked.fails("DEADLINE")
+    read.fails("DEADLINE")
+    zk.cont()
+    near.do("set", path=base, data=b"1")
+    assert near.get(base).data == b"1"
+    assert near.facts().connection == 1
+    # It was done, and nobody was told of a watch that nobody has.
+    assert far.get(base + "/late")
+    assert not near.said("event")
+
+
+@on_relay
+def closing_without_a_server_does_not_wait_long(wire, puppet, near, far, base):
+    near.create(base + "/mine", flags=1)
+    wire.freeze()
+    began = boottime()
+    end = near.ask("close").fails("DEADLINE", "UNKNOWN", "NOT_SENT")
+    assert end.at - began < T / 2, end.at - began
+    assert far.get(base + "/mine")
+
+
+# ---- watches
+
+@on_relay
+def watches_outlive_connections(wire, puppet, near, far, base):
+    paths = {n: base + "/" + n for n in ("data", "gone", "dir", "calm")}
+    for path in paths.values():
+        near.create(path)
+    events = {
+        "data": (near.ask("get", path=paths["data"], watch=1), 3),
+        "gone": (near.ask("exists", path=paths["gone"], watch=1), 2),
+        "dir": (near.ask("children", path=paths["dir"], watch=1), 4),
+        "calm": (near.ask("get", path=paths["calm"], watch=1), 3),
+    }
+    born = near.ask("exists", path=base + "/born", watch=1)
+    born.fails("NO_NODE")
+    brief = near.ask("get", path=paths["calm"], watch=1, until_break=1)
+    for asked, _ in events.values():
+        asked.good()
+    brief.good()
+    wire.freeze()
+    far.do("set", path=paths["data"], data=b"1")
+    far.do("delete", path=paths["gone"])
+    far.create(paths["dir"] + "/x")
+    far.create(base + "/born")
+    mark = wire.mark()
+    wire.drop()
+    near.state("suspended")
+    waiting = near.ask("get", path=base)
+    wire.thaw()
+    near.state("connected")
+    waiting.good()
+    # All that was missed has been told before the answer.
+    told = {line.tag: line for line in near.said("event")}
+    for name in ("data", "gone", "dir"):
+        asked, kind = events[name]
+        assert told[asked.tag].type == kind, told
+        assert told[asked.tag].path == paths[name]
+        assert told[asked.tag].at <= waiting.result().at
+    assert told[born.tag].type == 1
+    assert told[brief.tag].type == 0 and told[brief.tag].err == "LOSS"
+    assert events["calm"][0].tag not in told
+    assert wire.ops(mark) == [relay.SET_WATCHES, relay.GET], wire.ops(mark)
+    far.do("set", path=paths["calm"], data=b"1")
+    near.event(events["calm"][0], type=3)
+    assert len(near.said("event")) == 6
+
+
+@on_relay
+def many_watches_come_back_in_pieces(wire, puppet, near, far, base):
+    long = "x" * 200
+    asked = [near.ask("exists", path="%s/%s%d" % (base, long, n), watch=1)
+             for n in range(2000)]
+    for a in asked:
+        a.fails("NO_NODE")
+    mark = wire.mark()
+    wire.drop()
+    near.state("suspended")
+    near.state("connected")
+    near.do("sync", path="/")
+    frames = [f for f in wire.requests(mark) if f.op == relay.SET_WATCHES]
+    assert len(frames) > 2 and max(f.size for f in frames) < 150000, [
+        f.size for f in frames]
+    assert live.watch_count(zk.connect) == 2000
+    for n in (0, 777, 1999):
+        far.create("%s/%s%d" % (base, long, n))
+        near.event(asked[n], type=1)
+
+
+# ---- the end of sessions
+
+@on_relay
+def a_server_tells_of_the_end(wire, puppet, near, far, base):
+    stubborn = puppet.client(wire.address, timeout=T, give_up=-1)
+    stubborn.state("connected")
+    mine = stubborn.create(base + "/mine", flags=1)
+    watch = stubborn.ask("get", path=base, watch=1)
+    watch.good()
+    gone = far.ask("exists", path=mine.path, watch=1)
+    wire.freeze()
+    far.event(gone, type=2)
+    waiting = stubborn.ask("get", path=base)
+    wire.drop()
+    wire.thaw()
+    stubborn.state("expired")
+    waiting.fails("SESSION_EXPIRED")
+    assert stubborn.event(watch).err == "SESSION_EXPIRED"
+    stubborn.state("connecting")
+    stubborn.state("connected")
+    assert stubborn.facts().session != mine.owner
+    stubborn.get(base)
+    stubborn.do("close")
+
+
+@on_relay
+def without_any_server_it_is_given_up(wire, puppet, near, far, base):
+    final = puppet.client(wire.address, timeout=T, one_session=1)
+    final.state("connected")
+    heard = max(f.at for f in wire.frames_since() if not f.up) * 1000
+    wire.freeze()
+    final.state("suspended")
+    waiting = final.ask("get", path=base)
+    offset = boottime() - time.monotonic() * 1000
+    expired = final.state("expired")
+    near.state("expired")
+    # By 4/3 of the timeout; hardly before the server would.
+    assert T < expired.at - offset - heard < 5 * T / 3, (
+        expired.at - offset - heard)
+    waiting.fails("SESSION_EXPIRED")
+    final.ask("get", path=base).fails("CLOSED")
+    wire.thaw()
+    near.state("connected")
+    assert not final.said("state", "connecting", since=expired.at)
+
+
+@on_relay
+def another_connection_can_take_the_session(wire, puppet, near, far, base):
+    facts = near.facts()
+    near.create(base + "/mine", flags=1)
+    wire.refuse()
+    other = puppet.client(
+        zk.connect, timeout=T,
+        resume="0x%x:%s" % (facts.session & (1 << 64) - 1, facts.password))
+    other.state("connected")
+    near.state("suspended")
+    assert other.facts().session == facts.session
+    assert other.get(base + "/mine").owner == facts.session
+    other.do("close")
+    far.ask("exists", path=base + "/mine").fails("NO_NODE")
+    wire.accept()
+    near.state("expired")
+    near.state("connected")
+
+
+@on_relay
+def a_pause_of_the_process_is_seen_first(wire, puppet, near, far, base):
+    near.create(base + "/mine", flags=1)
+    with Puppet() as other:
+        sleeper = other.client(wire.address, timeout=T)
+        sleeper.state("connected")
+        sleeper.create(base + "/sleeper", flags=1)
+        gone = far.ask("exists", path=base + "/sleeper", watch=1)
+        gone.good()
+        other.stop()
+        far.event(gone, type=2)
+        time.sleep(T / 3000)
+        woken = boottime()
+        other.cont()
+        sleeper.state("expired")
+        sleeper.state("connected")
+        first = [line for line in sleeper.said("state", since=woken)][0]
+        assert first.word in ("suspended", "expired"), first
+
+
+# ---- the server
+
+@on_relay
+def a_server_that_is_stopped_and_goes_on(wire, puppet, near, far, base):
+    before = near.facts()
+    near.create(base + "/mine", flags=1)
+    zk.stop()
+    time.sleep(T / 4000)
+    zk.cont()
+    near.do("sync", path="/")
+    same_session(near, before)
+    zk.stop()
+    near.state("expired")
+    zk.cont()
+    near.state("connected")
+    assert near.facts().session != before.session
+    near.get(base)
+    eventually(lambda: far.ask("exists", path=base + "/mine").result().err ==
+               "NO_NODE")
+
+
+@on_relay
+def a_server_that_is_restarted(wire, puppet, near, far, base):
+    slow = puppet.client(wire.address, timeout=30000)
+    slow.state("connected")
+    before = slow.facts()
+    slow.create(base + "/mine", flags=1)
+    watch = slow.ask("get", path=base, watch=1)
+    watch.good()
+    reading = slow.ask("get", path=base + "/mine", repeat=1)
+    zk.kill()
+    slow.state("suspended")
+    unsent = slow.ask("set", path=base + "/mine", data=b"after")
+    zk.start()
+    slow.state("connected")
+    reading.good()
+    unsent.good()
+    same_session(slow, before)
+    assert slow.get(base + "/mine").owner == before.session
+    late = puppet.client(zk.connect, timeout=T)
+    late.do("set", path=base, data=b"1")
+    slow.event(watch, type=3)
+    slow.do("close")
+
+
+# ---- finding a server
+
+def hosts_are_tried_until_one_serves():
+    with Relay(zk.connect) as dead, Relay(zk.connect) as mute, \
+            Relay(zk.connect) as good, Puppet() as puppet:
+        dead.refuse()
+        mute.freeze()
+        for _ in range(6):  # they are shuffled
+            client = puppet.client("%s,nosuch.invalid,%s,%s" % (
+                dead.address, mute.address, good.address), timeout=T)
+            client.state("connected")
+            assert client.facts().server == good.address
+            client.do("close")
+        wanderer = puppet.client("%s,%s" % (mute.address, good.address),
+                                 timeout=T)
+        wanderer.state("connected")
+        before = wanderer.facts()
+        mute.thaw()
+        good.freeze()
+        wanderer.state("suspended")
+        wanderer.state("connected")
+        assert same_session(wanderer, before).server == mute.address
+
+
+with zkserver.Server("--tick", "500") as zk:
+    live.run(
+        a_broken_connection_is_replaced,
+        xids_go_on_over_connections,
+        what_a_break_means_depends_on_where_it_came,
+        a_handshake_may_break_anywhere,
+        nothing_is_mixed_up_by_slow_wires,
+        requests_wait_for_a_server,
+        a_late_answer_is_nobodys,
+        watches_outlive_connections,
+        many_watches_come_back_in_pieces,
+        another_connection_can_take_the_session,
+        # These wait most of their time.
+        live.together(
+            what_did_not_leave_was_not_done,
+            closing_without_a_server_does_not_wait_long,
+            a_server_tells_of_the_end,
+            without_any_server_it_is_given_up,
+            a_pause_of_the_process_is_seen_first,
+            hosts_are_tried_until_one_serves,
+        ),
+        a_server_that_is_stopped_and_goes_on,
+        a_server_that_is_restarted,
+    )

@@ -1,0 +1,682 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* The blocking face against a real server: requests and watches. */
+
+#include "live/client/sync_world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char place[64]; /* a node of this test's own */
+
+static const char *in(const char *name)
+{
+  static char text[4][128];
+  static unsigned turn;
+  char *out = text[turn++ % 4];
+
+  snprintf(out, sizeof text[0], "%s/%s", place, name);
+  return out;
+}
+
+static void begin(void)
+{
+  lk_sync_result *r;
+
+  ck_assert_int_eq(
+      lk_sync_create(here, &r, "/c-", lk_text(""), NULL, LK_SEQUENTIAL, &soon),
+      0);
+  snprintf(place, sizeof place, "%s", r->path);
+  lk_sync_result_free(r);
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+START_TEST(a_node_is_made_read_changed_and_deleted)
+{
+  lk_sync_result *r;
+  lk_stat stat;
+
+  begin();
+  ck_assert_int_eq(lk_sync_create(here, &r, in("n-"), lk_text("one"), NULL,
+                                  LK_EPHEMERAL | LK_SEQUENTIAL, &soon),
+                   0);
+  ck_assert_str_eq(r->path, in("n-0000000000"));
+  ck_assert_int_eq(r->stat.czxid, r->zxid);
+  ck_assert_int_ne(r->stat.ephemeral_owner, 0);
+  lk_sync_result_free(r);
+  ck_assert_int_eq(lk_sync_get(here, &r, in("n-0000000000"), &soon), 0);
+  ck_assert_str_eq(r->data.at, "one");
+  ck_assert_uint_eq(r->data.len, 3);
+  ck_assert_int_eq(r->stat.version, 0);
+  lk_sync_result_free(r);
+  ck_assert_int_eq(lk_sync_set(here, &stat, in("n-0000000000"),
+                               lk_bytes_of(NULL, 0), 0, &soon),
+                   0);
+  ck_assert_int_eq(stat.version, 1);
+  ck_assert_int_eq(lk_sync_get(here, &r, in("n-0000000000"), NULL), 0);
+  ck_assert_ptr_null(r->data.at);
+  lk_sync_result_free(r);
+  ck_assert_int_eq(
+      lk_sync_set(here, NULL, in("n-0000000000"), lk_text("x"), 0, &soon),
+      LK_ERR_BAD_VERSION);
+  ck_assert_int_eq(lk_sync_delete(here, in("n-0000000000"), 1, &soon), 0);
+  ck_assert_int_eq(lk_sync_exists(here, &stat, in("n-0000000000"), &soon),
+                   LK_ERR_NO_NODE);
+  ck_assert_int_eq(lk_sync_exists(here, NULL, place, &soon), 0);
+  ck_assert_int_eq(lk_sync_exists(here, &stat, place, &soon), 0);
+  ck_assert_int_eq(stat.cversion, 2);
+}
+END_TEST
+
+START_TEST(children_are_listed)
+{
+  lk_sync_result *r;
+  size_t len = 0;
+
+  begin();
+  ck_assert_int_eq(lk_sync_get_children(here, &r, place, &soon), 0);
+  ck_assert_uint_eq(r->count, 0);
+  lk_sync_result_free(r);
+  ck_assert_int_eq(lk_sync_create(here, NULL, in("a"), lk_text(""), NULL,
+                                  LK_CONTAINER, NULL),
+                   0);
+  ck_assert_int_eq(
+      lk_sync_create(here, NULL, in("bcd"), lk_text(""), NULL, 0, NULL), 0);
+  ck_assert_int_eq(lk_sync_get_children(here, &r, place, &soon), 0);
+  ck_assert_uint_eq(r->count, 2);
+  ck_assert_int_eq(r->stat.num_children, 2);
+  for (size_t i = 0; i < 2; i++) {
+    ck_assert_uint_eq(strlen(r->names[i].at), r->names[i].len);
+    len += r->names[i].len;
+  }
+  ck_assert_uint_eq(len, 4);
+  lk_sync_result_free(r);
+  ck_assert_int_eq(lk_sync_sync(here, place, &soon), 0);
+  ck_assert_int_eq(lk_sync_get_children(here, &r, "/none", &soon),
+                   LK_ERR_NO_NODE);
+  ck_assert_ptr_null(r);
+}
+END_TEST
+
+/* Three levels: 1,097 nodes. */
+static size_t grow(void)
+{
+  lk_parents containers = {.size = sizeof containers, .containers = true};
+  char name[64];
+  size_t count = 0;
+
+  for (int a = 0; a < 8; a++) {
+    for (int b = 0; b < 8; b++) {
+      for (int d = 0; d < 16; d++) {
+        snprintf(name, sizeof name, "tree/%d/%d/%d", a, b, d);
+        ck_assert_int_eq(lk_sync_create_with_parents(here, NULL, in(name),
+                                                     lk_text(""), NULL, 0,
+                                                     &containers, &soon),
+                         0);
+        count += d > 0 ? 1 : b > 0 ? 2 : 3;
+      }
+    }
+  }
+  return count + 1;
+}
+
+START_TEST(a_tree_is_made_and_deleted)
+{
+  lk_sync_call never = {.size = sizeof never};
+  size_t deleted;
+
+  begin();
+  size_t count = grow();
+
+  ck_assert_int_eq(lk_sync_cancel_new(&never.cancel, here), 0);
+  lk_sync_cancel_set(never.cancel);
+  ck_assert_int_eq(lk_sync_delete_recursive(here, &deleted, in("tree"), &never),
+                   LK_ERR_CANCELLED);
+  ck_assert_uint_eq(deleted, 0);
+  lk_sync_cancel_free(never.cancel);
+  ck_assert_int_eq(lk_sync_delete_recursive(here, &deleted, in("tree"), &soon),
+                   0);
+  ck_assert_uint_eq(deleted, count);
+  ck_assert_int_eq(lk_sync_delete_recursive(here, &deleted, in("tree"), &soon),
+                   LK_ERR_NO_NODE);
+  ck_assert_int_eq(lk_sync_exists(here, NULL, place, &soon), 0);
+  ck_assert_int_eq(lk_sync_delete_recursive(here, NULL, "/", &soon),
+                   LK_ERR_BAD_ARGUMENT);
+}
+END_TEST
+
+typedef struct joiner {
+  atomic_bool stop;
+  unsigned made;
+} joiner;
+
+/* Makes nodes in the tree until it has gone and is told to stop. */
+static int join_in(void *arg)
+{
+  joiner *j = arg;
+  char name[128];
+  int err = 0;
+
+  while (!atomic_load(&j->stop) && (err == 0 || err == LK_ERR_NO_NODE)) {
+    snprintf(name, sizeof name, "%s/tree/3/3/new-%u", place, j->made);
+    err = lk_sync_create(there, NULL, name, lk_text(""), NULL, 0, &soon);
+    j->made += err == 0;
+  }
+  return err == LK_ERR_NO_NODE ? 0 : err;
+}
+
+START_TEST(a_tree_in_which_others_make_nodes_is_deleted)
+{
+  joiner j = {.made = 0};
+  waiter other;
+  size_t deleted = 0;
+  size_t sum = 0;
+  int err;
+
+  begin();
+  size_t count = grow();
+
+  waiter_start(&other, join_in, &j);
+  do {
+    err = lk_sync_delete_recursive(here, &deleted, in("tree"), &soon);
+    sum += deleted;
+  } while (err == LK_ERR_NOT_EMPTY);
+  ck_assert_int_eq(err, 0);
+  atomic_store(&j.stop, true);
+  ck_assert_int_eq(waiter_end(&other), 0);
+  ck_assert_uint_eq(sum, count + j.made);
+}
+END_TEST
+
+START_TEST(writes_are_settled)
+{
+  lk_sync_result *r;
+  lk_stat stat;
+
+  begin();
+  ck_assert_int_eq(lk_sync_create_reliable(here, &r, in("n"), lk_text("1"),
+                                           NULL, LK_EPHEMERAL, false, &soon),
+                   0);
+  ck_assert_str_eq(r->path, in("n"));
+  ck_assert_int_ne(r->stat.ephemeral_owner, 0);
+  lk_sync_result_free(r);
+  ck_assert_int_eq(lk_sync_create_reliable(here, NULL, in("n"), lk_text("1"),
+                                           NULL, 0, false, &soon),
+                   LK_ERR_NODE_EXISTS);
+  ck_assert_int_eq(
+      lk_sync_set_reliable(here, &stat, in("n"), lk_text("2"), 0, true, &soon),
+      0);
+  ck_assert_int_eq(stat.version, 1);
+  ck_assert_int_eq(lk_sync_delete_reliable(here, in("n"), 0, false, &soon),
+                   LK_ERR_BAD_VERSION);
+  ck_assert_int_eq(lk_sync_delete_reliable(here, in("n"), 1, false, &soon), 0);
+  ck_assert_int_eq(lk_sync_delete_reliable(here, in("n"), 1, false, &soon),
+                   LK_ERR_NO_NODE);
+}
+END_TEST
+
+START_TEST(a_multi_says_what_became_of_each_part)
+{
+  lk_sync_result *r;
+
+  begin();
+  lk_op ops[] = {lk_op_create(in("m-"), lk_text("1"), NULL, LK_SEQUENTIAL),
+                 lk_op_set(place, lk_text("2"), 0),
+                 lk_op_create(in("e"), lk_text(""), NULL, LK_EPHEMERAL)};
+
+  ck_assert_int_eq(lk_sync_multi(here, &r, ops, 3, &soon), 0);
+  ck_assert_uint_eq(r->count, 3);
+  ck_assert_str_eq(r->results[0].path, in("m-0000000000"));
+  ck_assert_int_eq(r->results[1].stat->version, 1);
+  ck_assert_str_eq(r->results[2].path, in("e"));
+  ck_assert_int_gt(r->zxid, 0);
+  lk_sync_result_free(r);
+  ck_assert_int_eq(lk_sync_multi(here, &r, ops, 3, &soon), LK_ERR_BAD_VERSION);
+  ck_assert_uint_eq(r->count, 3);
+  ck_assert_int_eq(r->results[1].err, LK_ERR_BAD_VERSION);
+  ck_assert_int_eq(r->results[2].err, LK_ERR_RUNTIME_INCONSISTENCY);
+  lk_sync_result_free(r);
+  ck_assert_int_eq(lk_sync_multi(here, NULL, ops, 3, &soon),
+                   LK_ERR_BAD_VERSION);
+  ck_assert_int_eq(lk_sync_multi(here, &r, NULL, 0, &soon), 0);
+  ck_assert_uint_eq(r->count, 0);
+  lk_sync_result_free(r);
+}
+END_TEST
+
+START_TEST(an_identity_is_added)
+{
+  begin();
+  ck_assert_int_eq(lk_sync_create(here, NULL, in("x"), lk_text(""),
+                                  &lk_acl_creator, 0, &soon),
+                   LK_ERR_INVALID_ACL);
+  ck_assert_int_eq(
+      lk_sync_add_auth(here, "digest", lk_text("bob:secret"), &soon), 0);
+  ck_assert_int_eq(lk_sync_create(here, NULL, in("x"), lk_text(""),
+                                  &lk_acl_creator, 0, &soon),
+                   0);
+  ck_assert_int_eq(lk_sync_get(there, NULL, in("x"), &soon), LK_ERR_NO_AUTH);
+}
+END_TEST
+
+START_TEST(the_rarer_requests_bring_what_they_should)
+{
+  lk_read reads[] = {lk_read_get(place), lk_read_list(place),
+                     lk_read_get("/none")};
+  lk_sync_result *r;
+  int32_t count = -1;
+  lk_stat stat;
+
+  begin();
+  ck_assert_int_eq(lk_sync_create_ttl(here, &r, in("t"), lk_text("one"), NULL,
+                                      0, LK_TTL_MAX_MS, &soon),
+                   0);
+  ck_assert_str_eq(r->path, in("t"));
+  ck_assert_int_eq(r->stat.czxid, r->zxid);
+  lk_sync_result_free(r);
+  ck_assert_int_eq(lk_sync_create_ttl(here, &r, in("t"), lk_text(""), NULL,
+                                      LK_EPHEMERAL, 1, &soon),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_ptr_null(r);
+  ck_assert_int_eq(lk_sync_create(here, NULL, in("e"), lk_text(""), NULL,
+                                  LK_EPHEMERAL, &soon),
+                   0);
+  ck_assert_int_eq(lk_sync_list(here, &r, place, &soon), 0);
+  ck_assert_uint_eq(r->count, 2);
+  lk_sync_result_free(r);
+  ck_assert_int_eq(lk_sync_count(here, &count, place, &soon), 0);
+  ck_assert_int_eq(count, 2);
+  ck_assert_int_eq(lk_sync_ephemerals(here, &r, place, &soon), 0);
+  ck_assert_uint_eq(r->count, 1);
+  ck_assert_str_eq(r->names[0].at, in("e"));
+  lk_sync_result_free(r);
+  ck_assert_int_eq(
+      lk_sync_set_acl(here, &stat, in("e"), &lk_acl_read, 0, &soon), 0);
+  ck_assert_int_eq(stat.aversion, 1);
+  ck_assert_int_eq(lk_sync_get_acl(here, &r, in("e"), &soon), 0);
+  ck_assert_uint_eq(r->acl->count, 1);
+  ck_assert_int_eq(r->acl->entries->perms, LK_PERM_READ);
+  ck_assert_str_eq(r->acl->entries->id.at, "anyone");
+  ck_assert_int_eq(r->stat.aversion, 1);
+  lk_sync_result_free(r);
+  ck_assert_int_eq(lk_sync_multi_read(here, &r, reads, 3, &soon), 0);
+  ck_assert_uint_eq(r->count, 3);
+  ck_assert_int_eq(r->reads[0].stat->num_children, 2);
+  ck_assert_uint_eq(r->reads[1].count, 2);
+  ck_assert_uint_eq(strlen(r->reads[1].names[0].at), 1);
+  ck_assert_int_eq(r->reads[2].err, LK_ERR_NO_NODE);
+  ck_assert_ptr_null(r->reads[2].names);
+  lk_sync_result_free(r);
+  ck_assert_int_eq(lk_sync_who_am_i(here, &r, &soon), 0);
+  ck_assert_uint_eq(r->count, 1);
+  ck_assert_str_eq(r->ids[0].scheme.at, "ip");
+  lk_sync_result_free(r);
+  ck_assert_int_eq(lk_sync_get_config(here, &r, &soon), 0);
+  ck_assert_uint_eq(r->data.len, 0);
+  lk_sync_result_free(r);
+  ck_assert_int_eq(lk_sync_get_acl(here, &r, "/none", &soon), LK_ERR_NO_NODE);
+  ck_assert_ptr_null(r);
+}
+END_TEST
+
+START_TEST(a_silent_server_costs_no_more_than_the_deadline)
+{
+  lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 100};
+
+  begin();
+  server_ask(&zk, "stop 1");
+  int64_t begun = lk_sync_client_clock(here);
+
+  ck_assert_int_eq(lk_sync_get(here, NULL, place, &brief), LK_ERR_DEADLINE);
+  ck_assert_int_eq(lk_sync_add_auth(here, "digest", lk_text("a:b"), &brief),
+                   LK_ERR_DEADLINE);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &brief), LK_ERR_DEADLINE);
+  ck_assert_int_lt(lk_sync_client_clock(here), begun + 2000);
+  server_ask(&zk, "cont 1");
+  ck_assert_int_eq(lk_sync_get(here, NULL, place, &soon), 0);
+}
+END_TEST
+
+/* ---- watches ------------------------------------------------------------- */
+
+typedef struct sight {
+  atomic_uint count;
+  atomic_int type;
+  lk_sync_watch **free_it;
+} sight;
+
+static void on_sight(lk_sync_client *c, const lk_event *event, void *arg)
+{
+  sight *s = arg;
+
+  ck_assert_ptr_eq(c, here);
+  if (s->free_it != NULL)
+    lk_sync_watch_free(*s->free_it);
+  s->type = (int)event->type;
+  s->count++;
+}
+
+static lk_sync_call watching(sight *s)
+{
+  return (lk_sync_call){.size = sizeof(lk_sync_call),
+                        .timeout_ms = 10000,
+                        .on_event = on_sight,
+                        .watch_arg = s};
+}
+
+static void wait_for_count(const sight *s, unsigned count)
+{
+  for (int i = 0; s->count < count; i++) {
+    ck_assert_int_lt(i, 1000);
+    usleep(10000);
+  }
+}
+
+START_TEST(a_watch_that_stays_is_told_until_it_is_freed)
+{
+  sight handed = {.type = -1}, other = {.type = -1}, self = {.type = -1};
+  lk_sync_call call = watching(&handed);
+  lk_sync_watch *watch, *own;
+
+  begin();
+  call.watch = &watch;
+  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_NODE, &call), 0);
+  ck_assert_ptr_nonnull(watch);
+  call = watching(&other);
+  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_NODE, &call), 0);
+  call = watching(&self);
+  call.watch = &own;
+  self.free_it = &own;
+  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_NODE, &call), 0);
+  for (unsigned i = 1; i <= 3; i++) {
+    ck_assert_int_eq(lk_sync_set(there, NULL, place, lk_text("x"), -1, &soon),
+                     0);
+    wait_for_count(&other, i);
+    wait_for_count(&self, 1);
+    ck_assert_uint_eq(handed.count, i);
+  }
+  lk_sync_watch_free(watch);
+  ck_assert_int_eq(lk_sync_set(there, NULL, place, lk_text("x"), -1, &soon), 0);
+  wait_for_count(&other, 4);
+  ck_assert_uint_eq(handed.count, 3);
+  ck_assert_uint_eq(self.count, 1);
+  ck_assert_int_eq(other.type, LK_EVENT_CHANGED);
+  call = watching(&handed);
+  call.on_event = NULL;
+  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_NODE, &call),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_sync_client_close(here), 0);
+  ck_assert_int_eq(other.type, LK_EVENT_ENDED);
+}
+END_TEST
+
+START_TEST(a_watch_is_told_once)
+{
+  sight data = {.type = -1}, none = {.type = -1}, names = {.type = -1};
+  lk_sync_call call = watching(&data);
+
+  begin();
+  ck_assert_int_eq(lk_sync_get(here, NULL, place, &call), 0);
+  call.watch_arg = &none;
+  ck_assert_int_eq(lk_sync_exists(here, NULL, in("x"), &call), LK_ERR_NO_NODE);
+  call.watch_arg = &names;
+  ck_assert_int_eq(lk_sync_get_children(here, NULL, place, &call), 0);
+  lk_sync_set(there, NULL, place, lk_text("new"), -1, &soon);
+  lk_sync_create(there, NULL, in("x"), lk_text(""), NULL, 0, &soon);
+  sync_world_await(&data.count);
+  sync_world_await(&none.count);
+  sync_world_await(&names.count);
+  ck_assert_int_eq(data.type, LK_EVENT_CHANGED);
+  ck_assert_int_eq(none.type, LK_EVENT_CREATED);
+  ck_assert_int_eq(names.type, LK_EVENT_CHILDREN);
+  lk_sync_set(there, NULL, place, lk_text("newer"), -1, &soon);
+  ck_assert_int_eq(lk_sync_sync(here, place, &soon), 0);
+  ck_assert_uint_eq(data.count, 1);
+}
+END_TEST
+
+START_TEST(a_watch_with_a_handle_can_be_dropped)
+{
+  sight seen = {.type = -1}, next = {.type = -1};
+  lk_sync_watch *watch;
+  lk_sync_call call = watching(&seen);
+
+  begin();
+  call.watch = &watch;
+  ck_assert_int_eq(lk_sync_get(here, NULL, in("no"), &call), LK_ERR_NO_NODE);
+  ck_assert_ptr_null(watch);
+  ck_assert_int_eq(lk_sync_get(here, NULL, place, &call), 0);
+  ck_assert_ptr_nonnull(watch);
+  lk_sync_watch_free(watch);
+  lk_sync_set(there, NULL, place, lk_text("new"), -1, &soon);
+  ck_assert_int_eq(lk_sync_sync(here, place, &soon), 0);
+  ck_assert_uint_eq(seen.count, 0);
+  ck_assert_int_eq(lk_sync_get(here, NULL, place, &call), 0);
+  lk_sync_set(there, NULL, place, lk_text("newer"), -1, &soon);
+  sync_world_await(&seen.count);
+  call.watch_arg = &next;
+  call.watch = NULL;
+  ck_assert_int_eq(lk_sync_get(here, NULL, place, &call), 0);
+  lk_sync_watch_free(watch); /* told already; the next one stays */
+  lk_sync_watch_free(NULL);
+  lk_sync_set(there, NULL, place, lk_text("newest"), -1, &soon);
+  sync_world_await(&next.count);
+}
+END_TEST
+
+START_TEST(a_watch_may_be_freed_by_its_callback)
+{
+  lk_sync_watch *watch;
+  sight seen = {.type = -1, .free_it = &watch};
+  lk_sync_call call = watching(&seen);
+
+  begin();
+  call.watch = &watch;
+  ck_assert_int_eq(lk_sync_get(here, NULL, place, &call), 0);
+  lk_sync_delete(there, place, -1, &soon);
+  sync_world_await(&seen.count);
+  ck_assert_int_eq(seen.type, LK_EVENT_DELETED);
+}
+END_TEST
+
+START_TEST(a_watch_ends_with_its_client)
+{
+  sight seen = {.type = -1};
+  lk_sync_call call = watching(&seen);
+
+  begin();
+  ck_assert_int_eq(lk_sync_get(here, NULL, place, &call), 0);
+  ck_assert_int_eq(lk_sync_client_close(here), 0);
+  ck_assert_uint_eq(seen.count, 1);
+  ck_assert_int_eq(seen.type, LK_EVENT_ENDED);
+}
+END_TEST
+
+static int get_and_watch(void *call)
+{
+  return lk_sync_get(here, NULL, place, call);
+}
+
+START_TEST(a_cancelled_call_leaves_no_watch)
+{
+  sight seen = {.type = -1};
+  lk_sync_watch *watch = (void *)&seen;
+  lk_sync_cancel *cancel;
+  lk_sync_call call = watching(&seen);
+  waiter w;
+
+  begin();
+  ck_assert_int_eq(lk_sync_cancel_new(&cancel, here), 0);
+  call.cancel = cancel;
+  call.watch = &watch;
+  server_ask(&zk, "stop 1");
+  waiter_start(&w, get_and_watch, &call);
+  waiters_inside(here, 1);
+  lk_sync_cancel_set(cancel);
+  ck_assert_int_eq(waiter_end(&w), LK_ERR_CANCELLED);
+  ck_assert_ptr_null(watch);
+  server_ask(&zk, "cont 1");
+  lk_sync_cancel_free(cancel);
+  lk_sync_set(there, NULL, place, lk_text("new"), -1, &soon);
+  ck_assert_int_eq(lk_sync_sync(here, place, &soon), 0);
+  ck_assert_uint_eq(seen.count, 0);
+}
+END_TEST
+
+/* ---- subscriptions ------------------------------------------------------- */
+
+static lk_sync_subscription *paper;
+
+/* What is told next, within ten seconds: names or data, or an error. */
+static const char *news(void)
+{
+  static char text[128];
+  lk_sync_result *r;
+  int err = lk_sync_subscription_next(paper, &r, &soon);
+
+  text[0] = '\0';
+  if (err != 0) {
+    ck_assert_ptr_null(r);
+    return lk_error_name(err);
+  }
+  for (size_t i = 0; i < r->count; i++) {
+    strcat(text, r->names[i].at);
+    strcat(text, " ");
+  }
+  if (r->names == NULL)
+    strcat(text, r->data.at);
+  ck_assert_int_ne(r->stat.czxid, 0);
+  lk_sync_result_free(r);
+  return text;
+}
+
+static int take_news(void *call)
+{
+  return lk_sync_subscription_next(paper, NULL, call);
+}
+
+START_TEST(children_are_told_until_somebody_takes_the_news)
+{
+  lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 50};
+
+  begin();
+  ck_assert_int_eq(lk_sync_subscribe_children(&paper, here, in("d"), NULL), 0);
+  ck_assert_str_eq(news(), "NO_NODE");
+  lk_sync_create(there, NULL, in("d"), lk_text(""), NULL, 0, &soon);
+  ck_assert_str_eq(news(), "");
+  ck_assert_int_eq(take_news(&brief), LK_ERR_DEADLINE);
+  lk_sync_create(there, NULL, in("d/a"), lk_text(""), NULL, 0, &soon);
+  ck_assert_str_eq(news(), "a ");
+  lk_sync_delete(there, in("d/a"), -1, &soon);
+  lk_sync_create(there, NULL, in("d/b"), lk_text(""), NULL, 0, &soon);
+  /* Somebody is slow: what comes meanwhile is told as one. */
+  ck_assert_int_eq(lk_sync_sync(here, place, &soon), 0);
+  ck_assert_int_eq(lk_sync_sync(here, place, &soon), 0);
+  ck_assert_str_eq(news(), "b ");
+  ck_assert_int_eq(take_news(&brief), LK_ERR_DEADLINE);
+  lk_sync_subscription_free(paper);
+}
+END_TEST
+
+START_TEST(data_are_told_to_one_thread_after_another)
+{
+  waiter w[3];
+
+  begin();
+  ck_assert_int_eq(lk_sync_subscribe_data(&paper, here, place, NULL), 0);
+  ck_assert_str_eq(news(), "");
+  for (int i = 0; i < 3; i++)
+    waiter_start(&w[i], take_news, NULL);
+  waiters_inside(here, 3);
+  for (int i = 0; i < 2; i++) {
+    ck_assert_int_eq(lk_sync_set(there, NULL, place, lk_text("new"), -1, &soon),
+                     0);
+    ck_assert_int_eq(lk_sync_sync(here, place, &soon), 0);
+    ck_assert_int_eq(lk_sync_sync(here, place, &soon), 0);
+  }
+  ck_assert_int_eq(lk_sync_client_close(here), 0);
+  int closed = 0;
+
+  for (int i = 0; i < 3; i++) {
+    int err = waiter_end(&w[i]);
+
+    ck_assert(err == 0 || err == LK_ERR_CLOSED);
+    closed += err == LK_ERR_CLOSED;
+  }
+  ck_assert_int_eq(closed, 1);
+  ck_assert_int_eq(take_news(NULL), LK_ERR_CLOSED);
+  lk_sync_subscription_free(paper);
+}
+END_TEST
+
+/* ---- close --------------------------------------------------------------- */
+
+START_TEST(closing_takes_the_session_along)
+{
+  begin();
+  ck_assert_int_eq(lk_sync_create(here, NULL, in("e"), lk_text(""), NULL,
+                                  LK_EPHEMERAL, &soon),
+                   0);
+  ck_assert_int_eq(lk_sync_client_close(here), 0);
+  ck_assert_int_eq(lk_sync_exists(there, NULL, in("e"), &soon), LK_ERR_NO_NODE);
+  ck_assert_int_eq(lk_sync_get(here, NULL, place, &soon), LK_ERR_CLOSED);
+}
+END_TEST
+
+TCase *call_tests(void)
+{
+  const TTest *const tests[] = {
+      a_node_is_made_read_changed_and_deleted,
+      children_are_listed,
+      a_tree_is_made_and_deleted,
+      a_tree_in_which_others_make_nodes_is_deleted,
+      writes_are_settled,
+      a_multi_says_what_became_of_each_part,
+      an_identity_is_added,
+      the_rarer_requests_bring_what_they_should,
+      a_silent_server_costs_no_more_than_the_deadline,
+      a_watch_that_stays_is_told_until_it_is_freed,
+      a_watch_is_told_once,
+      a_watch_with_a_handle_can_be_dropped,
+      a_watch_may_be_freed_by_its_callback,
+      a_watch_ends_with_its_client,
+      a_cancelled_call_leaves_no_watch,
+      children_are_told_until_somebody_takes_the_news,
+      data_are_told_to_one_thread_after_another,
+      closing_takes_the_session_along,
+  };
+  TCase *t = tcase_create("calls");
+
+  for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
+    tcase_add_test(t, tests[i]);
+  return t;
+}
+
+int main(void)
+{
+  TCase *cases[] = {call_tests(), lock_tests(), lease_tests(), thread_tests(),
+                    kind_tests()};
+  const char *const options[] = {"--property",
+                                 "zookeeper.extendedTypesEnabled=true", NULL};
+  Suite *suite = suite_create("sync");
+  SRunner *runner;
+  int failed;
+
+  server_start(&zk, options);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    tcase_set_timeout(cases[i], 0);
+    tcase_add_checked_fixture(cases[i], sync_world_set_up,
+                              sync_world_tear_down);
+    suite_add_tcase(suite, cases[i]);
+  }
+  runner = srunner_create(suite);
+  srunner_run_all(runner, CK_ENV);
+  failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  server_end(&zk);
+  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* The blocking face under many threads at once. */
+
+#include "live/client/sync_world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { THREADS = 100, ROUNDS = 10 };
+
+static char counter[64];
+static int inside; /* who holds `lock` or `rival`; guarded by them */
+static atomic_uint guarded;
+
+static void begin(void)
+{
+  lk_sync_result *r;
+
+  ck_assert_int_eq(lk_sync_create(there, &r, "/t-", lk_text("0"), NULL,
+                                  LK_SEQUENTIAL, &soon),
+                   0);
+  snprintf(counter, sizeof counter, "%s", r->path);
+  lk_sync_result_free(r);
+}
+
+static long value(lk_sync_client *c)
+{
+  lk_sync_result *r;
+  long n = -1;
+
+  if (lk_sync_get(c, &r, counter, &soon) == 0)
+    n = strtol(r->data.at, NULL, 10);
+  lk_sync_result_free(r);
+  return n;
+}
+
+/* One more, if nobody was faster. */
+static int add_one(lk_sync_client *c, lk_sync_lock *l)
+{
+  char text[24];
+
+  snprintf(text, sizeof text, "%ld", value(c) + 1);
+  lk_op op = lk_op_set(counter, lk_text(text), -1);
+
+  return l == NULL ? lk_sync_set(c, NULL, counter, lk_text(text), -1, &soon)
+                   : lk_sync_lock_guarded(l, NULL, &op, 1, &soon);
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+static int do_everything(void *arg)
+{
+  unsigned seed = (unsigned)(uintptr_t)arg;
+  lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 1 + seed % 7};
+  char path[128];
+  int err = 0;
+
+  snprintf(path, sizeof path, "%s/%u", counter, seed);
+  for (int i = 0; i < ROUNDS && err == 0; i++) {
+    lk_sync_result *r;
+
+    err =
+        lk_sync_create(here, &r, path, lk_text("x"), NULL, LK_EPHEMERAL, &soon);
+    lk_sync_result_free(r);
+    if (err == 0)
+      err = lk_sync_set(here, NULL, path, lk_text("y"), 0, &soon);
+    (void)lk_sync_get_children(here, &r, counter, &brief);
+    lk_sync_result_free(r);
+    (void)lk_sync_lock_acquire(lock, &brief);
+    (void)lk_sync_lock_release(lock);
+    if (err == 0)
+      err = lk_sync_delete(here, path, 1, &soon);
+  }
+  return err;
+}
+
+START_TEST(a_hundred_threads_do_everything)
+{
+  waiter w[THREADS];
+
+  begin();
+  for (size_t i = 0; i < THREADS; i++)
+    waiter_start(&w[i], do_everything, (void *)(uintptr_t)i);
+  for (size_t i = 0; i < THREADS; i++)
+    ck_assert_int_eq(waiter_end(&w[i]), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_sync(here, "/", &soon), 0);
+  ck_assert_uint_eq(contenders(), 1);
+}
+END_TEST
+
+/* ---- the lock ------------------------------------------------------------ */
+
+static int count_up(void *arg)
+{
+  bool even = (uintptr_t)arg % 2 == 0;
+  lk_sync_client *c = even ? here : there;
+  lk_sync_lock *l = even ? lock : rival;
+  lk_sync_call call = {.size = sizeof call, .timeout_ms = 120000};
+  int err = 0;
+
+  for (int i = 0; i < ROUNDS / 2 && err == 0; i++) {
+    err = lk_sync_lock_acquire(l, &call);
+    if (err != 0)
+      return err;
+    if (++inside != 1 || !lk_sync_lock_ok(l))
+      err = LK_ERR_BUSY;
+    if (err == 0)
+      err = add_one(c, i % 2 == 0 ? l : NULL);
+    inside--;
+    lk_sync_lock_release(l);
+  }
+  return err;
+}
+
+START_TEST(two_clients_with_threads_count_together)
+{
+  waiter w[THREADS];
+
+  begin();
+  for (size_t i = 0; i < THREADS; i++)
+    waiter_start(&w[i], count_up, (void *)(uintptr_t)i);
+  for (size_t i = 0; i < THREADS; i++)
+    ck_assert_int_eq(waiter_end(&w[i]), 0);
+  ck_assert_int_eq(lk_sync_sync(here, counter, &soon), 0);
+  ck_assert_int_eq(value(here), THREADS * (ROUNDS / 2));
+}
+END_TEST
+
+/* The node is taken away from whoever holds, at any time: what was not done
+   under the lock must not have been done. */
+static int count_guarded(void *arg)
+{
+  (void)arg;
+  for (int i = 0; i < ROUNDS; i++) {
+    int err = lk_sync_lock_acquire(lock, &soon);
+
+    if (err == 0)
+      err = add_one(here, lock);
+    if (err == 0)
+      guarded++;
+    else if (err != LK_ERR_LOST && err != LK_ERR_NO_NODE)
+      return err; /* NO_NODE: evicted three times while waiting */
+    lk_sync_lock_release(lock);
+  }
+  return 0;
+}
+
+static int evict(void *arg)
+{
+  (void)arg;
+  for (int i = 0; i < 20; i++) {
+    lk_sync_result *r;
+    char node[256];
+
+    usleep(5000);
+    if (lk_sync_get_children(there, &r, lk_sync_lock_path(lock), &soon) == 0 &&
+        r->count > 0) {
+      snprintf(node, sizeof node, "%s/%s", lk_sync_lock_path(lock),
+               (const char *)r->names[0].at);
+      (void)lk_sync_delete(there, node, -1, &soon);
+    }
+    lk_sync_result_free(r);
+  }
+  return 0;
+}
+
+START_TEST(guarded_writes_survive_an_operator)
+{
+  waiter w[10], other;
+
+  begin();
+  waiter_start(&other, evict, NULL);
+  for (size_t i = 0; i < 10; i++)
+    waiter_start(&w[i], count_guarded, NULL);
+  for (size_t i = 0; i < 10; i++)
+    ck_assert_int_eq(waiter_end(&w[i]), 0);
+  ck_assert_int_eq(waiter_end(&other), 0);
+  ck_assert_int_eq(value(here), (long)guarded);
+}
+END_TEST
+
+/* ---- the end ------------------------------------------------------------- */
+
+static int work_until_closed(void *arg)
+{
+  int err = 0;
+
+  (void)arg;
+  while (err == 0) {
+    err = lk_sync_lock_acquire(lock, NULL);
+    if (err == 0)
+      err = lk_sync_sync(here, counter, NULL);
+    lk_sync_lock_release(lock);
+  }
+  return err;
+}
+
+START_TEST(closing_ends_threads_in_every_state)
+{
+  waiter w[THREADS];
+
+  begin();
+  for (size_t i = 0; i < THREADS; i++)
+    waiter_start(&w[i], work_until_closed, NULL);
+  usleep((unsigned)(_i * 20000));
+  int err = lk_sync_client_close(here);
+
+  ck_assert_int_eq(err, 0);
+  for (size_t i = 0; i < THREADS; i++) {
+    err = waiter_end(&w[i]);
+    ck_assert(err == LK_ERR_CLOSED || err == LK_ERR_LOST);
+  }
+  ck_assert_uint_eq(contenders(), 0);
+}
+END_TEST
+
+TCase *thread_tests(void)
+{
+  TCase *t = tcase_create("threads");
+
+  tcase_add_test(t, a_hundred_threads_do_everything);
+  tcase_add_test(t, two_clients_with_threads_count_together);
+  tcase_add_test(t, guarded_writes_survive_an_operator);
+  tcase_add_loop_test(t, closing_ends_threads_in_every_state, 0, 5);
+  return t;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "live/client/sync_world.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+server zk;
+lk_sync_client *here;
+lk_sync_client *there;
+lk_sync_lock *lock;
+lk_sync_lock *rival;
+telling told;
+const lk_sync_call soon = {.size = sizeof soon, .timeout_ms = 10000};
+
+static char path[64];
+
+static void on_event(lk_sync_lock *l, const lk_lock_event *event,
+                     uint64_t token, void *arg)
+{
+  telling *t = arg;
+
+  ck_assert_ptr_eq(l, lock);
+  if (token != 0)
+    atomic_store(&t->token, token);
+  switch (event->type) {
+  case LK_LOCK_EVENT_WAITING: t->waiting++; break;
+  case LK_LOCK_EVENT_UNSURE: t->unsure++; break;
+  case LK_LOCK_EVENT_HELD: t->held++; break;
+  case LK_LOCK_EVENT_LOST:
+    t->lost_err = event->err;
+    t->lost++;
+    break;
+  case LK_LOCK_EVENT_PLACE_LOST:
+  case LK_LOCK_EVENT_SUSPENDED:
+  case LK_LOCK_EVENT_MIXED_QUEUE:
+  case LK_LOCK_EVENT_REVOKED:
+  case LK_LOCK_EVENT_UNWATCHED: break;
+  }
+}
+
+static lk_sync_client *new_client(int32_t timeout_ms)
+{
+  lk_client_config how = {.size = sizeof how,
+                          .hosts = zk.hosts,
+                          .session_timeout_ms = timeout_ms};
+  lk_sync_config config = {.size = sizeof config, .client = &how};
+  lk_sync_client *c;
+
+  ck_assert_int_eq(lk_sync_client_new(&c, &config), 0);
+  return c;
+}
+
+static void make_here(int32_t timeout_ms)
+{
+  lk_sync_lock_config config = {
+      .size = sizeof config, .on_event = on_event, .arg = &told};
+
+  here = new_client(timeout_ms);
+  ck_assert_int_eq(lk_sync_lock_new(&lock, here, path, &config), 0);
+}
+
+static void end_here(void)
+{
+  lk_sync_lock_free(lock);
+  if (lk_sync_client_state(here) == LK_STATE_CONNECTED)
+    lk_sync_client_close(here);
+  lk_sync_client_free(here);
+}
+
+void sync_world_set_up(void)
+{
+  lk_sync_result *r;
+
+  there = new_client(10000);
+  ck_assert_int_eq(
+      lk_sync_create(there, &r, "/w-", lk_text(""), NULL, LK_SEQUENTIAL, &soon),
+      0);
+  snprintf(path, sizeof path, "%s/lock", r->path);
+  lk_sync_result_free(r);
+  ck_assert_int_eq(lk_sync_lock_new(&rival, there, path, NULL), 0);
+  make_here(10000);
+}
+
+void sync_world_tear_down(void)
+{
+  end_here();
+  lk_sync_lock_free(rival);
+  ck_assert_int_eq(lk_sync_client_close(there), 0);
+  lk_sync_client_free(there);
+}
+
+void sync_world_timeout(int32_t ms)
+{
+  end_here();
+  make_here(ms);
+}
+
+void sync_world_await(const atomic_uint *count)
+{
+  for (int i = 0; i < 10000 && *count == 0; i++)
+    usleep(1000);
+  ck_assert_uint_gt(*count, 0);
+}
+
+static lk_sync_result *list(void)
+{
+  lk_sync_result *r;
+  int err = lk_sync_get_children(there, &r, path, &soon);
+
+  ck_assert(err == 0 || err == LK_ERR_NO_NODE);
+  return r;
+}
+
+size_t contenders(void)
+{
+  lk_sync_result *r = list();
+  size_t count = r == NULL ? 0 : r->count;
+
+  lk_sync_result_free(r);
+  return count;
+}
+
+void evict_all(void)
+{
+  lk_sync_result *r = list();
+  char node[256];
+
+  ck_assert_ptr_nonnull(r);
+  for (size_t i = 0; i < r->count; i++) {
+    snprintf(node, sizeof node, "%s/%s", path, (const char *)r->names[i].at);
+    ck_assert_int_eq(lk_sync_delete(there, node, -1, &soon), 0);
+  }
+  lk_sync_result_free(r);
+}
+
+bool readable(int fd)
+{
+  struct pollfd p = {.fd = fd, .events = POLLIN};
+
+  return poll(&p, 1, 0) == 1;
+}
+
+int take_lock(void *call)
+{
+  return lk_sync_lock_acquire(lock, call);
+}
+
+int try_lock(void *call)
+{
+  return lk_sync_lock_try(lock, call);
+}
+
+int take_rival(void *call)
+{
+  return lk_sync_lock_acquire(rival, call);
+}

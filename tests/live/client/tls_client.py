@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client over TLS with real servers: whom it trusts, what it shows, and
+handshakes that are slow, stuck or cut at any record."""
+
+import os
+import resource
+import shutil
+import sys
+import tempfile
+
+sys.path.append(sys.path[0] + "/../support")
+
+import live
+import relay
+import zkserver
+from live import NotTested, eventually
+from puppet import Puppet
+
+T = 4000        # a session timeout; an attempt at one server takes a third
+LONG = 30000
+
+FILES = ("ca", "cert", "key", "password_file", "crl")
+
+
+class Peer:
+    """Clients of server `n`, or of `hosts`."""
+
+    def __init__(self, zk, puppet, n=1):
+        self.zk, self.puppet, self.n = zk, puppet, n
+
+    def client(self, hosts=None, timeout=T, own=None, **options):
+        """`own`: the certificate to show, and its key."""
+        options.setdefault("ca", "ca.crt")
+        if own:
+            options = {"cert": own + ".crt", "key": own + ".key", **options}
+        for name in FILES:
+            if name in options and not os.path.isabs(options[name]):
+                options[name] = self.zk.certificate(options[name])
+        return self.puppet.client(hosts or self.zk.tls_addresses[self.n - 1],
+                                  timeout=timeout, **options)
+
+    def good(self, **options):
+        client = self.client(**options)
+        client.state("connected")
+        assert client.do("sync", path="/").err == "0"
+        client.do("close")
+
+    def refused(self, text, **options):
+        """Attempts fail with LK_ERR_TLS for this reason, again and again."""
+        client = self.client(**options)
+        lines = eventually(lambda: client.said("log")[1:])
+        for line in lines:
+            assert " TLS " in line.text and text in line.text, line
+        assert not client.said("state", "connected")
+        assert client.facts().trouble == "TLS"
+        client.free()
+
+
+def with_puppet(test):
+    def run():
+        with Puppet() as puppet:
+            test(puppet)
+    run.__name__ = test.__name__
+    return run
+
+
+# ---- whom the client trusts --------------------------------------------------
+
+@with_puppet
+def servers_are_verified_by_chain_and_name(puppet):
+    peer = Peer(good, puppet)
+    peer.good()
+    peer.good(server_name="zookeeper.test")
+    peer.good(crl="crl.pem")
+    Peer(good, puppet, 2).good(server_name="localhost")
+    peer.refused("not for other.test", server_name="other.test")
+    peer.refused("not for 127.254.254.254", server_name="127.254.254.254")
+    peer.refused("unable to get local issuer", ca="other-ca.crt")
+    peer.refused("CRL has expired", crl="crl-expired.pem")
+    peer.refused("cannot read", ca="no-such-file")
+    # Of a chain each CA needs its list.
+    Peer(good, puppet, 2).good(crl="crl-chain.pem")
+    Peer(good, puppet, 2).refused("unable to get certificate CRL",
+                                  crl="crl.pem")
+
+
+@with_puppet
+def who_opts_out_is_warned_each_time(puppet):
+    for options, text in (
+            ({"any_name": 1, "server_name": "other.test"}, "name is not"),
+            ({"any_certificate": 1, "ca": "other-ca.crt"},
+             "certificate is not")):
+        client = Peer(good, puppet).client(**options)
+        client.state("connected")
+        warned = client.said("log", "1")
+        assert len(warned) == 1 and text in warned[0].text, warned
+        client.do("close")
+
+
+@with_puppet
+def bad_certificates_are_refused(puppet):
+    Peer(bad, puppet, 1).refused("certificate has expired")
+    Peer(bad, puppet, 2).refused("not yet valid")
+    Peer(bad, puppet, 3).refused("certificate revoked", crl="crl.pem")
+
+
+@with_puppet
+def server_behind_a_bad_one_is_found(puppet):
+    """Expired, not yet valid; the third one's is on a list that is not used."""
+    client = Peer(bad, puppet).client(",".join(bad.tls_addresses),
+                                      own="client")
+    client.state("connected")
+    assert client.facts().server == bad.tls_addresses[2]
+    client.do("close")
+
+
+@with_puppet
+def replaced_files_count_from_the_next_attempt_on(puppet):
+    with tempfile.TemporaryDirectory() as folder:
+        crl = os.path.join(folder, "crl.pem")
+        shutil.copy(bad.certificate("crl.pem"), crl)
+        client = Peer(bad, puppet, 3).client(own="client", crl=crl)
+        eventually(lambda: client.said("log"))
+        shutil.copy(bad.certificate("crl-empty.pem"), crl + ".new")
+        os.rename(crl + ".new", crl)
+        client.state("connected")
+        client.do("close")
+
+
+@with_puppet
+def ports_are_mixed_up(puppet):
+    Peer(good, puppet).refused("is this a port without TLS?",
+                               hosts=good.addresses[0])
+    client = puppet.client(good.tls_addresses[0], timeout=T)
+    eventually(lambda: client.said("log")[1:])
+    assert not client.said("state", "connected")
+    client.free()
+
+
+# ---- what the client shows ---------------------------------------------------
+
+@with_puppet
+def client_certificate_is_shown_where_it_is_needed(puppet):
+    peer = Peer(bad, puppet, 3)
+    for own in ("client", "client-rsa", "client-chain"):
+        peer.good(own=own)
+    peer.good(own="client", key="client-encrypted.key",
+              password_file="client.password")
+    peer.good(own="client-rsa", key="client-pkcs1.key")
+    peer.good(cert="client.pem")
+    peer.refused("wants a client certificate")
+    for own in ("client-revoked", "client-expired", "client-early",
+                "client-other-ca"):
+        peer.refused("does not accept the client's certificate", own=own)
+    peer.refused("no key that can be read", own="client",
+                 key="client-encrypted.key", password_file="ca.crt")
+    peer.refused("does not fit the certificate", own="client",
+                 key="client-bob.key")
+
+
+@with_puppet
+def certificate_is_an_identity(puppet):
+    """CN=alice,O=latchkey of the scheme x509, without lk_add_auth()."""
+    peer = Peer(good, puppet)
+    alice = peer.client(own="client")
+    bob = peer.client(own="client-bob")
+    stranger = peer.client()
+    for client in (alice, bob, stranger):
+        client.state("connected")
+    alice.create("/x509", data=b"1", acl="31:x509:CN=alice,O=latchkey")
+    assert alice.get("/x509").data == b"1"
+    for client in (bob, stranger):
+        client.ask("get", path="/x509").fails("NO_AUTH")
+        client.ask("set", path="/x509", data=b"2").fails("NO_AUTH")
+    alice.do("delete", path="/x509")
+    alice.create("/creator", acl="creator")
+    bob.ask("get", path="/creator").fails("NO_AUTH")
+    alice.do("delete", path="/creator")
+    for client in (alice, bob, stranger):
+        client.do("close")
+
+
+# ---- handshakes that go wrong ------------------------------------------------
+
+ALERT = b"\x15\x03\x03\0\2\2\x28"     # a record: fatal, handshake failure
+GARBAGE = b"HTTP/1.1 400 Bad Request\r\n\r\n"
+
+
+def records_of_a_handshake(puppet, zk, n):
+    """(up, down): how many there are until the client has a session."""
+    with relay.Relay(zk.tls_addresses[n - 1], relay.RECORDS) as wire:
+        client = Peer(zk, puppet, n).client(wire.address, own="client")
+        client.state("connected")
+        ways = [frame.up for frame in wire.frames_since()]
+        client.do("close")
+    assert ways.count(True) > 2 and ways.count(False) > 2, ways
+    return ways.count(True), ways.count(False)
+
+
+def at_each_record(puppet, zk, n, actions, ways=(True, False)):
+    """Something happens at each record of a client's first connection, up to
+    the reply that gives it a session; a later connection is good."""
+    counts = dict(zip((True, False), records_of_a_handshake(puppet, zk, n)))
+    cases = []
+    for up in ways:
+        for at in range(1, counts[up] + 1):
+            for action, forward in actions:
+                wire = relay.Relay(zk.tls_addresses[n - 1], relay.RECORDS)
+                cases.append((wire, wire.trap(action, up=up, count=at,
+                                              forward=forward),
+                              (action, forward, up, at)))
+    try:
+        clients = [Peer(zk, puppet, n).client(wire.address, own="client")
+                   for wire, _, _ in cases]
+        for client, (wire, trap, case) in zip(clients, cases):
+            client.state("connected")
+            assert client.do("sync", path="/", repeat=1).err == "0", case
+            eventually(lambda w=wire, t=trap: t.has_hit() and w.accepted > 1,
+                       case)
+        asked = [client.ask("close") for client in clients]
+        for a in asked:
+            a.good()
+    finally:
+        for wire, _, _ in cases:
+            wire.close()
+
+
+# `good` has TLS 1.2, `bad` TLS 1.3; its third server's certificate is good where
+# no CRL is used.
+@with_puppet
+def handshake_may_be_cut_at_each_record(puppet):
+    actions = (("cut", False), ("tear", False), ("reset", True))
+    at_each_record(puppet, good, 1, actions)
+    at_each_record(puppet, bad, 3, actions)
+
+
+@with_puppet
+def handshake_may_get_stuck_at_each_record(puppet):
+    at_each_record(puppet, good, 1, (("stall", 3),))
+    at_each_record(puppet, bad, 3, (("stall", 3),))
+
+
+@with_puppet
+def server_may_answer_with_anything(puppet):
+    at_each_record(puppet, good, 1, (
+        (ALERT, False), (GARBAGE, False), (b"", False)), ways=(False,))
+    for said, text in ((GARBAGE, "does not speak TLS"),
+                       (ALERT, "handshake failure")):
+        with relay.Relay(good.tls_addresses[0], relay.RECORDS) as wire:
+            wire.trap(said, up=False, lasting=True)
+            Peer(good, puppet).refused(text, hosts=wire.address)
+
+
+@with_puppet
+def slow_wires_only_take_longer(puppet):
+    with relay.Relay(good.tls_addresses[0], relay.RECORDS) as wire:
+        wire.drip(1)
+        client = Peer(good, puppet).client(wire.address, timeout=LONG)
+        client.state("connected")
+        client.create("/slow", data=b"x" * 3000)
+        assert client.get("/slow").data == b"x" * 3000
+        wire.drip(3, 1)
+        client.do("sync", path="/")
+        client.do("delete", path="/slow")
+        assert wire.accepted == 1
+        client.do("close")
+
+
+@with_puppet
+def connection_may_break_in_any_record(puppet):
+    """What was under way is in doubt, the session goes on."""
+    with relay.Relay(good.tls_addresses[0], relay.RECORDS) as wire:
+        client = Peer(good, puppet).client(wire.address, timeout=LONG)
+        client.state("connected")
+        session = client.facts().session
+        client.create("/data")
+        for action, up, at in (("tear", True, 1), ("tear", False, 1),
+                               ("tear", False, 3), ("reset", False, 2),
+                               ("cut", True, 2)):
+            trap = wire.trap(action, up=up, op=relay.DATA, count=at)
+            for n in range(4):
+                if trap.has_hit():
+                    break
+                client.ask("set", path="/data", data=b"%d" % n).result()
+            trap.wait()
+            client.do("sync", path="/", repeat=1)
+            assert client.facts().session == session
+        client.do("delete", path="/data")
+        client.do("close")
+
+
+# ---- many, and elsewhere -----------------------------------------------------
+
+def five_thousand_descriptors_are_open():
+    """Beyond what select() can wait for."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 5200:
+        raise NotTested("no more than %d descriptors are allowed" % hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 5200), hard))
+    try:
+        with Puppet() as puppet:
+            opened = puppet.ask("descriptors", "-", count=5000).good()
+            assert opened.last >= 5000, opened
+            peer = Peer(good, puppet)
+            peer.good(own="client")
+            peer.refused("not for other.test", server_name="other.test")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@with_puppet
+def session_moves_to_another_server(puppet):
+    """From server to server as they are killed, with its lock."""
+    client = Peer(good, puppet).client(",".join(good.tls_addresses),
+                                       timeout=LONG, own="client")
+    client.state("connected")
+    session = client.facts().session
+    lock = client.lock("/moves")
+    token = lock.acquire().token
+    seen = []
+    for _ in range(2):
+        server = client.facts().server
+        n = good.tls_addresses.index(server) + 1
+        seen.append(server)
+        good.kill(n)
+        client.state("suspended")
+        client.state("connected")
+        client.do("sync", path="/", repeat=1)
+        good.start(n)
+        good.wait()
+        assert client.facts().session == session
+        assert client.facts().server != server
+        assert lock.look().token == token
+    assert not lock.said("lock", "lost")
+    lock.release()
+    client.do("close")
+
+
+with zkserver.Server("--tls", "--tick", "500", "--tls-client-auth", "want",
+                     "--tls-crl", "--tls-cert", "2=server-chain",
+                     "--tls-cert", "3=server-rsa", servers=3) as good:
+    live.run(
+        servers_are_verified_by_chain_and_name,
+        who_opts_out_is_warned_each_time,
+        ports_are_mixed_up,
+        certificate_is_an_identity,
+        server_may_answer_with_anything,
+        slow_wires_only_take_longer,
+        connection_may_break_in_any_record,
+        five_thousand_descriptors_are_open,
+    )
+    with zkserver.Server("--tls", "--tick", "500", "--tls-client-auth", "need",
+                         "--tls-crl", "--tls-version", "1.3",
+                         "--tls-cert", "1=server-expired",
+                         "--tls-cert", "2=server-early",
+                         "--tls-cert", "3=server-revoked", servers=3) as bad:
+        live.run(
+            bad_certificates_are_refused,
+            server_behind_a_bad_one_is_found,
+            replaced_files_count_from_the_next_attempt_on,
+            client_certificate_is_shown_where_it_is_needed,
+            handshake_may_be_cut_at_each_record,
+            handshake_may_get_stuck_at_each_record,
+        )
+    live.run(session_moves_to_another_server)

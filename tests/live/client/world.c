@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "live/client/world.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+server zk;
+struct ev_loop *loop;
+lk_ev *ev;
+lk_client *here;
+lk_client *there;
+answer last;
+const char *chroot_path;
+
+/* ---- life
+ * -------------------------------------------------------------------- */
+
+void world_begin(const char *const *options)
+{
+  server_start(&zk, options);
+}
+
+lk_client_config config_of(const char *chroot)
+{
+  static char hosts[2][1024];
+  static unsigned turn;
+  char *text = hosts[turn++ % 2];
+
+  snprintf(text, sizeof hosts[0], "%s%s", zk.hosts, chroot);
+  return (lk_client_config){
+      .size = sizeof(lk_client_config),
+      .hosts = text,
+      .session_timeout_ms = 10000,
+  };
+}
+
+lk_client *client_of(const lk_client_config *config)
+{
+  lk_client *c = NULL;
+
+  ck_assert_int_eq(lk_ev_client_new(&c, ev, config), 0);
+  return c;
+}
+
+void world_set_up(void)
+{
+  lk_client_config config = config_of("");
+
+  loop = ev_loop_new(0);
+  ck_assert_ptr_nonnull(loop);
+  ck_assert_int_eq(lk_ev_new(&ev, loop, NULL), 0);
+  there = client_of(&config);
+  here = NULL;
+}
+
+/* Each test has a place of its own on the server. */
+void world_enter(int with_chroot)
+{
+  static char path[sizeof last.path];
+  lk_client_config config;
+
+  ck_assert_int_eq(create(there, "/c-", "", LK_SEQUENTIAL), 0);
+  snprintf(path, sizeof path, "%s", last.path);
+  chroot_path = with_chroot ? path : "";
+  config = config_of(chroot_path);
+  here = client_of(&config);
+}
+
+void world_tear_down(void)
+{
+  if (here != NULL && lk_client_state(here) == LK_STATE_CONNECTED)
+    close_client(here);
+  lk_client_free(here);
+  lk_ev_free(ev);
+  ev_loop_destroy(loop);
+}
+
+static void on_time(struct ev_loop *l, ev_timer *t, int revents)
+{
+  (void)revents;
+  *(bool *)t->data = true;
+  ev_break(l, EVBREAK_ONE);
+}
+
+void wait_until(const bool *flag)
+{
+  bool late = false;
+  ev_timer limit;
+
+  ev_timer_init(&limit, on_time, 30., 0.);
+  limit.data = &late;
+  ev_timer_start(loop, &limit);
+  while (!*flag && !late)
+    ev_run(loop, EVRUN_ONCE);
+  ev_timer_stop(loop, &limit);
+  ck_assert_msg(*flag, "nothing happened for 30 s");
+}
+
+typedef struct hope {
+  lk_state state;
+  bool fulfilled;
+} hope;
+
+static void on_state(lk_client *c, lk_state state, int err, void *arg)
+{
+  hope *h = arg;
+
+  (void)c;
+  (void)err;
+  h->fulfilled = h->fulfilled || state == h->state;
+}
+
+void wait_for_state(lk_client *c, lk_state state)
+{
+  hope h = {state, lk_client_state(c) == state};
+  lk_listener listener = {.state = on_state, .arg = &h};
+
+  lk_client_attach(c, &listener);
+  wait_until(&h.fulfilled);
+  lk_client_detach(c, &listener);
+}
+
+/* ---- ends of requests
+ * -------------------------------------------------------- */
+
+static answer *begin(void *arg, lk_client *c, int err)
+{
+  static uint64_t order;
+  const lk_answer *said = lk_client_answer(c);
+  answer *a = arg;
+
+  ck_assert_msg(!a->done, "a request ended twice");
+  memset(a, 0, sizeof *a);
+  a->err = err;
+  a->order = ++order;
+  if (said != NULL) {
+    a->proof = said->proof;
+    a->zxid = said->zxid;
+  }
+  return a;
+}
+
+static void note_stat(answer *a, const lk_stat *stat)
+{
+  a->has_stat = stat != NULL;
+  if (stat != NULL)
+    a->stat = *stat;
+}
+
+void on_done(lk_client *c, int err, void *arg)
+{
+  begin(arg, c, err)->done = true;
+}
+
+void on_created(lk_client *c, int err, const char *path, const lk_stat *stat,
+                void *arg)
+{
+  answer *a = begin(arg, c, err);
+
+  ck_assert((path != NULL) == (err == 0));
+  snprintf(a->path, sizeof a->path, "%s", path == NULL ? "" : path);
+  note_stat(a, stat);
+  a->done = true;
+}
+
+void on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
+{
+  answer *a = begin(arg, c, err);
+
+  ck_assert((stat != NULL) == (err == 0));
+  note_stat(a, stat);
+  a->done = true;
+}
+
+void on_get(lk_client *c, int err, const lk_bytes *data, const lk_stat *stat,
+            void *arg)
+{
+  answer *a = begin(arg, c, err);
+
+  ck_assert((data != NULL) == (err == 0));
+  note_stat(a, stat);
+  if (data != NULL) {
+    a->is_null = data->at == NULL;
+    a->len = data->len;
+    if (data->at != NULL)
+      memcpy(a->data, data->at, data->len < 256 ? data->len : 256);
+  }
+  a->done = true;
+}
+
+void on_children(lk_client *c, int err, const lk_bytes *names, size_t count,
+                 const lk_stat *stat, void *arg)
+{
+  answer *a = begin(arg, c, err);
+
+  ck_assert(err == 0 || (stat == NULL && count == 0));
+  note_stat(a, stat);
+  a->count = count;
+  for (size_t i = 0; i < count && i < 8; i++)
+    snprintf(a->names[i], sizeof a->names[i], "%.*s", (int)names[i].len,
+             (const char *)names[i].at);
+  a->done = true;
+}
+
+void on_multi(lk_client *c, int err, const lk_op_result *results, size_t count,
+              void *arg)
+{
+  answer *a = begin(arg, c, err);
+
+  a->count = count;
+  for (size_t i = 0; i < count && i < 8; i++) {
+    a->results[i] = results[i];
+    a->results[i].stat = NULL;
+    a->versions[i] = results[i].stat == NULL ? -1 : results[i].stat->version;
+    if (results[i].path != NULL) {
+      snprintf(a->paths[i], sizeof a->paths[i], "%s", results[i].path);
+      a->results[i].path = a->paths[i];
+    }
+  }
+  a->done = true;
+}
+
+static void on_closed(lk_client *c, int err, void *arg)
+{
+  begin(arg, c, err)->done = true;
+}
+
+/* ---- requests that wait
+ * -------------------------------------------------------- */
+
+static answer *ask(void)
+{
+  memset(&last, 0, sizeof last);
+  return &last;
+}
+
+static int end(int refused)
+{
+  if (refused != 0)
+    return refused;
+  ck_assert_msg(!last.done, "it ended before the call returned");
+  wait_until(&last.done);
+  return last.err;
+}
+
+int create(lk_client *c, const char *path, const char *data, int flags)
+{
+  return end(
+      lk_create2(c, path, lk_text(data), NULL, flags, NULL, on_created, ask()));
+}
+
+int create_as(lk_client *c, const char *path, const lk_acls *acl, int flags)
+{
+  return end(
+      lk_create2(c, path, lk_text("x"), acl, flags, NULL, on_created, ask()));
+}
+
+int erase(lk_client *c, const char *path, int32_t version)
+{
+  return end(lk_delete(c, path, version, NULL, on_done, ask()));
+}
+
+int exists(lk_client *c, const char *path, const lk_call *call)
+{
+  return end(lk_exists(c, path, call, on_stat, ask()));
+}
+
+int get(lk_client *c, const char *path, const lk_call *call)
+{
+  return end(lk_get(c, path, call, on_get, ask()));
+}
+
+int set(lk_client *c, const char *path, lk_bytes data, int32_t version)
+{
+  return end(lk_set(c, path, data, version, NULL, on_stat, ask()));
+}
+
+int children(lk_client *c, const char *path, const lk_call *call)
+{
+  return end(lk_children(c, path, call, on_children, ask()));
+}
+
+int sync_with(lk_client *c, const char *path)
+{
+  return end(lk_sync(c, path, NULL, on_done, ask()));
+}
+
+int multi(lk_client *c, const lk_op *ops, size_t count)
+{
+  return end(lk_multi(c, ops, count, NULL, on_multi, ask()));
+}
+
+int add_auth(lk_client *c, const char *scheme, const char *auth)
+{
+  return end(lk_add_auth(c, scheme, lk_text(auth), on_done, ask()));
+}
+
+int close_client(lk_client *c)
+{
+  return end(lk_client_close(c, on_closed, ask()));
+}
+
+const char *full(const char *path)
+{
+  static char text[4][256];
+  static unsigned turn;
+  char *out = text[turn++ % 4];
+
+  snprintf(out, sizeof text[0], "%s%s", chroot_path, path);
+  return out;
+}
+
+/* ---- the server's own words -------------------------------------------------
+ */
+
+long watches_on_server(void)
+{
+  struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(2181)};
+  int fd = socket(AF_INET, SOCK_STREAM, 0);
+  char host[64] = "", text[32768];
+  const char *at;
+  size_t len = 0;
+  ssize_t got;
+
+  snprintf(host, sizeof host, "%.*s", (int)strcspn(zk.connect, ":"),
+           zk.connect);
+  ck_assert_int_eq(inet_pton(AF_INET, host, &to.sin_addr), 1);
+  ck_assert_int_eq(connect(fd, (struct sockaddr *)(void *)&to, sizeof to), 0);
+  /* wchs would tell of data watches alone */
+  ck_assert_int_eq(write(fd, "mntr", 4), 4);
+  while ((got = read(fd, text + len, sizeof text - 1 - len)) > 0)
+    len += (size_t)got;
+  close(fd);
+  text[len] = '\0';
+  at = strstr(text, "zk_watch_count\t");
+  ck_assert_ptr_nonnull(at);
+  return strtol(at + strlen("zk_watch_count\t"), NULL, 10);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_LIVE_CLIENT_WORLD_H
+#define LK_LIVE_CLIENT_WORLD_H
+
+/**
+ * @file
+ * One real server, and for each test a loop, a client `here` and another one,
+ * `there`, without chroot. Requests made by what stands below wait for their
+ * end: they return its error, or the refusal, and leave the rest in `last`.
+ */
+
+#include "support/real_server.h"
+
+#include <check.h>
+#include <ev.h>
+#include <latchkey/latchkey.h>
+
+extern server zk;
+extern struct ev_loop *loop;
+extern lk_ev *ev;
+extern lk_client *here;
+extern lk_client *there;
+
+/** What the last request ended with. */
+typedef struct answer {
+  bool done;
+  int err;
+  char path[512];
+  bool has_stat;
+  lk_stat stat;
+  bool is_null; /* the data */
+  char data[256];
+  size_t len;
+  size_t count; /* of children, or of results */
+  char names[8][64];
+  lk_op_result results[8]; /* without stat */
+  char paths[8][128];      /* of results */
+  int32_t versions[8];     /* of results that have a stat, else -1 */
+  lk_proof proof;
+  int64_t zxid;
+  uint64_t order; /* grows with each answer */
+} answer;
+
+extern answer last;
+
+/** Start the server, before all tests; `options` as of server_start(). */
+void world_begin(const char *const *options);
+/** For tcase_add_checked_fixture(). */
+void world_set_up(void);
+void world_tear_down(void);
+/** What "/" of `here` is: "" or "/x/…", made new for each test. */
+extern const char *chroot_path;
+/** The `_i` of a loop test: with or without a chroot. */
+void world_enter(int with_chroot);
+
+lk_client_config config_of(const char *chroot);
+lk_client *client_of(const lk_client_config *config);
+/** Turn the loop until it is true; fails after 30 s. */
+void wait_until(const bool *flag);
+void wait_for_state(lk_client *c, lk_state state);
+
+int create(lk_client *c, const char *path, const char *data, int flags);
+int create_as(lk_client *c, const char *path, const lk_acls *acl, int flags);
+int erase(lk_client *c, const char *path, int32_t version);
+int exists(lk_client *c, const char *path, const lk_call *call);
+int get(lk_client *c, const char *path, const lk_call *call);
+int set(lk_client *c, const char *path, lk_bytes data, int32_t version);
+int children(lk_client *c, const char *path, const lk_call *call);
+int sync_with(lk_client *c, const char *path);
+int multi(lk_client *c, const lk_op *ops, size_t count);
+int add_auth(lk_client *c, const char *scheme, const char *auth);
+int close_client(lk_client *c);
+
+/** A path of `here`, in its full length. */
+const char *full(const char *path);
+
+/** Callbacks for requests that do not wait; `arg` is an answer. */
+void on_done(lk_client *c, int err, void *arg);
+void on_created(lk_client *c, int err, const char *path, const lk_stat *stat,
+                void *arg);
+void on_stat(lk_client *c, int err, const lk_stat *stat, void *arg);
+void on_get(lk_client *c, int err, const lk_bytes *data, const lk_stat *stat,
+            void *arg);
+void on_children(lk_client *c, int err, const lk_bytes *names, size_t count,
+                 const lk_stat *stat, void *arg);
+void on_multi(lk_client *c, int err, const lk_op_result *results, size_t count,
+              void *arg);
+
+/** How many watches stand on the server. */
+long watches_on_server(void);
+
+/* Parts of this program. */
+TCase *data_tests(void);
+TCase *watch_tests(void);
+TCase *access_tests(void);
+TCase *limit_tests(void);
+TCase *rest_tests(void);
+TCase *added_tests(void);
+
+#endif

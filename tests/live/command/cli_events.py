@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""latchkey run: events as JSON, and readers that are slow or gone."""
+
+import fcntl
+import json
+import os
+import re
+import signal
+import sys
+
+sys.path.append(sys.path[0] + "/../support")
+
+import command
+from command import expect, run, start
+import live
+
+zk = command.serve("--tick", "200")
+
+
+def events_of(*words, **options):
+    """Run with events on a pipe; what became of it, and the events."""
+    read, write = os.pipe()
+    with start("run", "--events-fd", str(write), *words, pass_fds=[write],
+               **options) as process:
+        os.close(write)
+        done = process.end()
+    with os.fdopen(read) as stream:
+        return done, [json.loads(line) for line in stream]
+
+
+def check(event, name, lock, *more):
+    """This event has these members and no others."""
+    assert event["event"] == name, event
+    assert event["lock"] == lock, event
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z",
+                        event["time"]), event
+    assert set(event) == {"event", "time", "lock", *more}, event
+
+
+GRANT = ("node", "token", "session")
+
+
+def a_grant_and_a_release_are_told():
+    done, events = events_of("-T", "10", "/told", "sh", "-c",
+                             "echo $LATCHKEY_NODE $LATCHKEY_FENCING_TOKEN "
+                             "$LATCHKEY_SESSION")
+    assert (done.code, done.err) == (0, ""), done
+    acquired, released = events
+    check(acquired, "acquired", "/told", *GRANT, "lease_ms")
+    check(released, "released", "/told", *GRANT)
+    for event in events:
+        assert [event[key] for key in GRANT] == done.out.split(), (event, done)
+    assert 5000 < acquired["lease_ms"] <= 10000, acquired
+
+
+def waiting_is_told_with_place_and_holder():
+    with start("run", "-i", "first", "/place", "sleep", "600") as holder:
+        command.held("/place")
+        done, events = events_of("-w", "3", "/place", "true")
+        assert done.code == 124, done
+        waiting, failed = events
+        check(waiting, "waiting", "/place", "node", "position", "holder")
+        assert waiting["position"] == 1 and waiting["holder"] == "first"
+        assert waiting["node"].startswith("/place/_c_"), waiting
+        check(failed, "failed", "/place", "reason", "code")
+        assert failed["code"] == 124, failed
+        holder.terminate()
+
+
+def a_holder_that_is_no_text_is_base64():
+    with start("run", "-i", b"\xff\xfe", "/bytes", "sleep", "600") as holder:
+        command.held("/bytes")
+        _, (waiting, _) = events_of("-w", "3", "/bytes", "true")
+        check(waiting, "waiting", "/bytes", "node", "position", "data_base64")
+        assert waiting["data_base64"] == "//4=", waiting
+        holder.terminate()
+
+
+def json_alone_goes_to_standard_error_and_is_all_there():
+    done = expect(0, "run", "--json", "-v", "/err", "true")
+    events = [json.loads(line) for line in done.err.splitlines()]
+    assert [e["event"] for e in events] == ["acquired", "released"], events
+    done = run("run", "--json", "--connect-timeout", "0.3", "-z",
+               "127.0.0.1:1", "/err", "true")
+    (failed,) = [json.loads(line) for line in done.err.splitlines()]
+    check(failed, "failed", "/err", "reason", "code")
+    assert done.code == failed["code"] == 125, done
+    assert "Connection refused" in failed["reason"], done
+
+
+def a_failure_is_told_to_people_and_programs():
+    done, (acquired, failed, released) = events_of("/fail", "no-such-command")
+    assert done.code == 127 and "no-such-command" in done.err, done
+    check(failed, "failed", "/fail", "reason", "code")
+    assert failed["code"] == 127, failed
+    check(released, "released", "/fail", *GRANT)
+
+
+def a_signal_while_waiting_is_a_failure():
+    with start("run", "/sig", "sleep", "600") as holder:
+        command.held("/sig")
+        with start("run", "--json", "/sig", "true") as waiter:
+            command.queued("/sig", 2)
+            waiter.send_signal(signal.SIGINT)
+            done = waiter.end()
+            failed = json.loads(done.err.splitlines()[-1])
+            assert failed["event"] == "failed" and failed["code"] == 130, done
+        holder.terminate()
+
+
+def a_lost_lock_is_told_once():
+    read, write = os.pipe()
+    with start("run", "--events-fd", str(write), "/lost", "sleep", "600",
+               pass_fds=[write]) as process:
+        os.close(write)
+        stream = os.fdopen(read)
+        acquired = json.loads(stream.readline())
+        expect(0, "delete", acquired["node"])
+        done = process.end()
+        events = [json.loads(line) for line in stream]
+        stream.close()
+    assert done.code == 123, done
+    assert [e["event"] for e in events] == ["lost"], events
+    check(events[0], "lost", "/lost", *GRANT, "reason")
+    assert events[0]["token"] == acquired["token"]
+
+
+def events_may_go_to_standard_output():
+    done = expect(0, "run", "--events-fd", "1", "/one", "echo", "said")
+    assert sorted(line[:8] for line in done.out.splitlines()) == [
+        "said", '{"event"', '{"event"'], done
+
+
+# ---- readers --------------------------------------------------------------------
+
+def full_pipe():
+    read, write = os.pipe()
+    fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
+    os.set_blocking(write, False)
+    try:
+        while os.write(write, b"x" * 512):
+            pass
+    except BlockingIOError:
+        pass
+    os.set_blocking(write, True)
+    return read, write
+
+
+def a_reader_that_sleeps_does_not_cost_the_lock():
+    read, write = full_pipe()
+    with start("run", "-T", "2", "-v", "--events-fd", str(write), "/sleepy",
+               "sh", "-c", "sleep 4; exit 3", pass_fds=[write], stderr=write
+               ) as process:
+        done = process.end()
+    assert done.code == 3, done
+    os.close(write)
+    # A reader that wakes up finds all of it.
+    read2, write2 = full_pipe()
+    with start("run", "--events-fd", str(write2), "/sleepy", "sleep", "1",
+               pass_fds=[write2]) as process:
+        os.close(write2)
+        command.held("/sleepy")
+        with os.fdopen(read2) as stream:
+            text = stream.read()
+        assert process.end().code == 0
+    events = [json.loads(line) for line in text.lstrip("x").splitlines()]
+    assert [e["event"] for e in events] == ["acquired", "released"], events
+    os.close(read)
+
+
+def a_reader_that_is_gone_does_not_cost_the_lock():
+    read, write = os.pipe()
+    os.close(read)
+    with start("run", "-v", "--events-fd", str(write), "/gone", "sh", "-c",
+               "exit 4", pass_fds=[write], stderr=write) as process:
+        assert process.end().code == 4
+    os.close(write)
+
+
+def output_that_cannot_be_written_is_an_error():
+    with open("/dev/full", "w") as full:
+        for words in (("get", "/zookeeper/config"), ("ls", "/"), ("stat", "/"),
+                      ("status", "/x"), ("--help",), ("-V",),
+                      ("create", "-s", "/full-")):
+            done = run(*words, stdout=full)
+            if words[0] == "get" and done.code == 0:
+                continue  # no data, nothing to write
+            assert done.code == 125 and "standard output" in done.err, done
+
+    def close():
+        os.close(1)
+    done = run("ls", "/", preexec_fn=close, stdout=None)
+    assert done.code == 125 and "standard output" in done.err, done
+
+
+live.run(live.together(
+    a_grant_and_a_release_are_told,
+    waiting_is_told_with_place_and_holder,
+    a_holder_that_is_no_text_is_base64,
+    json_alone_goes_to_standard_error_and_is_all_there,
+    a_failure_is_told_to_people_and_programs,
+    a_signal_while_waiting_is_a_failure,
+    a_lost_lock_is_told_once,
+    events_may_go_to_standard_output,
+    a_reader_that_sleeps_does_not_cost_the_lock,
+    a_reader_that_is_gone_does_not_cost_the_lock,
+    output_that_cannot_be_written_is_an_error))

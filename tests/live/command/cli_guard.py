@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""latchkey run: what becomes of COMMAND when latchkey is killed."""
+
+import glob
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.path.append(sys.path[0] + "/../support")
+
+import command
+from command import start
+import live
+
+zk = command.serve()
+folder = tempfile.TemporaryDirectory()
+
+# A child, a grandchild in the same group and one in a session of its own, which
+# nobody waits for; their numbers go to files.
+FAMILY = """
+echo $$ > $0.child
+trap '' TERM INT HUP
+sh -c 'echo $$ > $0.grandchild; exec sleep 600' $0 &
+setsid sh -c 'echo $$ > $0.stray.; mv $0.stray. $0.stray; exec sleep 600' $0 &
+sh -c 'sh -c "echo \\$\\$ > $0.orphan; exec sleep 600" & ' $0
+sleep 600 & wait
+"""
+MEMBERS = ("child", "grandchild", "stray", "orphan")
+
+
+class Family:
+    """latchkey with a command that has descendants."""
+
+    def __init__(self, lock, *words, wrap=(), **options):
+        base = os.path.join(folder.name, lock.strip("/"))
+        line = [*wrap, command.PROGRAM, "run", "-T", "4", *words, lock, "sh",
+                "-c", FAMILY, base]
+        self.process = start(*line[1:], program=line[0], **options)
+        self.pids = [command.number_in(base + "." + m) for m in MEMBERS]
+        assert all(command.lives(pid) for pid in self.pids)
+
+    def is_gone(self):
+        return not any(command.lives(pid) for pid in self.pids)
+
+    def dies(self):
+        live.eventually(self.is_gone, "the end of all descendants")
+
+    def clean_up(self):
+        # First latchkey: without it nothing is left behind on purpose.
+        self.process.kill()
+        try:
+            self.dies()
+        finally:
+            for pid in filter(command.lives, self.pids):
+                os.kill(pid, signal.SIGKILL)
+            self.process.end()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.clean_up()
+
+
+def when_latchkey_is_killed_all_descendants_die():
+    with Family("/killed") as family:
+        guard = command.guard_of(family.process.pid)
+        family.process.kill()
+        family.dies()
+        live.eventually(lambda: not command.lives(guard), "the guard's end")
+
+
+def the_next_holder_begins_when_they_are_gone():
+    with Family("/next") as family:
+        look = "for p in %s; do kill -0 $p 2>/dev/null && echo $p; done; true"
+        with start("run", "/next", "sh", "-c",
+                   look % " ".join(map(str, family.pids))) as waiter:
+            command.queued("/next", 2)
+            family.process.kill()
+            done = waiter.end()
+            assert (done.code, done.out) == (0, ""), done
+
+
+def when_its_whole_group_is_killed_they_die_too():
+    with Family("/group", start_new_session=True) as family:
+        os.killpg(family.process.pid, signal.SIGKILL)
+        family.dies()
+    with Family("/group-fore", "--foreground",
+                start_new_session=True) as family:
+        os.killpg(family.process.pid, signal.SIGKILL)
+        family.dies()
+
+
+def a_kill_by_name_spares_the_guard():
+    with Family("/name") as family:
+        guard = command.guard_of(family.process.pid)
+        for file in ("comm", "cmdline"):
+            with open("/proc/%d/%s" % (guard, file)) as f:
+                text = f.read()
+            assert text.startswith("lk-guard") and "latchkey" not in text, text
+
+
+def cgroup_mounts():
+    """(what part of the tree, where)"""
+    with open("/proc/self/mountinfo") as f:
+        return [line.split()[3:5] for line in f if " - cgroup2 " in line]
+
+
+def cgroup_folder():
+    """The folder of the own cgroup, or None."""
+    with open("/proc/self/cgroup") as f:
+        own = re.search("^0::(.*)$", f.read(), re.M)
+    for root, point in cgroup_mounts()[:1]:
+        root = root.rstrip("/")
+        if own is not None and (own[1] + "/").startswith(root + "/"):
+            return point + own[1][len(root):].rstrip("/")
+    return None
+
+
+def without_a_cgroup_they_die_as_well():
+    hide = " && ".join("umount -l %s" % point
+                       for _, point in cgroup_mounts()) or "true"
+    wrap = ["unshare", "--mount", "sh", "-c", hide + ' && exec "$@"', "sh"]
+    if not command.is_root() or subprocess.run(
+            [*wrap, "true"], stderr=subprocess.DEVNULL).returncode != 0:
+        raise live.NotTested("no right to hide the cgroups")
+    with Family("/nocgroup", wrap=wrap) as family:
+        for pid in family.pids:
+            with open("/proc/%d/cgroup" % pid) as f:
+                assert "latchkey-" not in f.read()
+        family.process.kill()
+        family.dies()
+    with Family("/nocgroup2", "--on-lost", "kill", wrap=wrap) as family:
+        node = command.status("/nocgroup2")["holders"][0]["node"]
+        command.expect(0, "delete", node)
+        family.dies()
+        assert family.process.end().code == 123
+
+
+def the_guard_obeys_no_signal_but_kill():
+    with Family("/obeys") as family:
+        guard = command.guard_of(family.process.pid)
+        for number in set(range(1, 32)) - {signal.SIGKILL, signal.SIGSTOP}:
+            os.kill(guard, number)
+        os.kill(guard, signal.SIGSTOP)  # latchkey continues it at once
+        live.eventually(lambda: command.state(guard) == "S")
+        assert all(command.lives(pid) for pid in family.pids)
+
+
+def when_the_guard_is_killed_latchkey_ends_the_command():
+    with Family("/guard") as family:
+        os.kill(command.guard_of(family.process.pid), signal.SIGKILL)
+        done = family.process.end()
+        assert done.code == 125 and "guard" in done.err, done
+        assert family.is_gone()
+        assert command.children("/guard") == []
+
+
+def when_the_guard_is_killed_while_waiting_it_is_an_error():
+    with start("run", "/early", "sleep", "600") as holder:
+        command.held("/early")
+        with start("run", "/early", "true") as waiter:
+            command.queued("/early", 2)
+            os.kill(command.guard_of(waiter.pid), signal.SIGKILL)
+            done = waiter.end()
+            assert done.code == 125 and "guard" in done.err, done
+            assert len(command.children("/early")) == 1
+        holder.terminate()
+
+
+def what_a_command_leaves_behind_lives_on():
+    """More than one in its cgroup, and a cgroup of its own without any, whose
+    list of processes cannot be read."""
+    file = os.path.join(folder.name, "daemon")
+    done = command.run("run", "/daemon", "sh", "-c", """
+name=$(sed -n 's,^0::.*/,,p' /proc/self/cgroup)
+case $name in latchkey-*)
+  mkdir "$0/$name/own" && echo threaded > "$0/$name/own/cgroup.type"
+  echo "$name" ;;
+esac
+for n in 0 1 2 3 4 5; do sleep 600 > /dev/null 2>&1 & echo $! > %s.$n; done
+""" % file, str(cgroup_folder()))
+    assert done.code == 0, done
+    pids = [command.number_in("%s.%d" % (file, n)) for n in range(6)]
+    for pid in pids:
+        assert command.lives(pid)
+        with open("/proc/%d/cgroup" % pid) as f:
+            assert "latchkey-" not in f.read()
+        os.kill(pid, signal.SIGKILL)
+    assert done.out == "" or not cgroup_stands(done.out.strip()), done
+
+
+def children_that_came_with_exec_are_not_ours():
+    # A shell that has children of its own becomes latchkey. COMMAND has one in
+    # a session of its own, which nothing but a cgroup tells from them.
+    file = os.path.join(folder.name, "foreign")
+    own = ("setsid sh -c 'echo $$ > %s.stray; exec sleep 600' & sleep 600" %
+           file)
+    with start("-c", 'sleep 600 >/dev/null 2>&1 & echo $! > %s; '
+               'exec "$0" run /foreign sh -c "$1" > /dev/null' % file,
+               command.PROGRAM, own, program="sh") as process:
+        foreign = command.number_in(file)
+        stray = command.number_in(file + ".stray")
+        guard = [pid for pid in command.children_of(process.pid)
+                 if pid != foreign][0]
+        in_cgroup = bool(cgroups_of(process.pid))
+        assert in_cgroup == can_make_cgroups()
+        os.kill(guard, signal.SIGKILL)
+        assert process.wait(command.SECONDS) == 125
+        assert command.lives(foreign)
+        os.kill(foreign, signal.SIGKILL)
+        if in_cgroup:
+            live.eventually(lambda: not command.lives(stray), "its end")
+        else:
+            os.kill(stray, signal.SIGKILL)
+
+
+def can_make_cgroups():
+    """As latchkey does: below the own one, and with cgroup.kill."""
+    base = cgroup_folder()
+    if base is None:
+        return False
+    probe = "%s/probe-%d" % (base, os.getpid())
+    try:
+        os.mkdir(probe)
+    except OSError:
+        return False
+    able = os.access(probe + "/cgroup.kill", os.W_OK)
+    os.rmdir(probe)
+    return able
+
+
+def cgroups_of(pid):
+    """The cgroups that descendants of a latchkey are in because of it."""
+    found = set()
+    for child in command.children_of(pid):
+        found |= cgroups_of(child)
+        try:
+            with open("/proc/%d/cgroup" % child) as f:
+                found |= set(re.findall(r"latchkey-[0-9a-f]+", f.read()))
+        except OSError:
+            pass  # it has ended
+    return found
+
+
+def cgroup_stands(name):
+    return glob.glob("/sys/fs/cgroup/**/" + name, recursive=True)
+
+
+def nested_runs_leave_no_cgroup_behind():
+    inner = os.path.join(folder.name, "inner")
+    with start("run", "-T", "4", "--on-lost", "kill", "/outer",
+               command.PROGRAM, "run", "-T", "4", "/inner", "sh", "-c",
+               "echo $$ > %s; sleep 600" % inner) as process:
+        command.number_in(inner)
+        names = cgroups_of(process.pid)
+        if len(names) < 2:
+            raise live.NotTested("no right to make cgroups")
+        assert all(cgroup_stands(name) for name in names)
+        command.expect(0, "delete",
+                       command.status("/outer")["holders"][0]["node"])
+        assert process.end().code == 123
+    for name in names:
+        live.eventually(lambda: not cgroup_stands(name), "no cgroup " + name)
+
+
+def nothing_is_left_of_us():
+    with start("run", "/left", "sleep", "600") as process:
+        command.held("/left")
+        names = cgroups_of(process.pid)
+        assert all(cgroup_stands(name) for name in names)
+        process.terminate()
+        process.end()
+    for name in names:
+        live.eventually(lambda: not cgroup_stands(name), "no cgroup " + name)
+
+
+live.run(
+    live.together(
+        when_latchkey_is_killed_all_descendants_die,
+        the_next_holder_begins_when_they_are_gone,
+        when_its_whole_group_is_killed_they_die_too,
+        a_kill_by_name_spares_the_guard,
+        without_a_cgroup_they_die_as_well,
+        the_guard_obeys_no_signal_but_kill,
+        when_the_guard_is_killed_latchkey_ends_the_command,
+        when_the_guard_is_killed_while_waiting_it_is_an_error,
+        what_a_command_leaves_behind_lives_on,
+        children_that_came_with_exec_are_not_ours,
+        nested_runs_leave_no_cgroup_behind),
+    nothing_is_left_of_us)

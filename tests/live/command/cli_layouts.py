@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""latchkey with --layout: run, status, wait and revoke in queues whose nodes
+have other names than Curator's."""
+
+import re
+import sys
+
+sys.path.append(sys.path[0] + "/../support")
+
+import command
+import live
+from command import expect, run, start
+
+UUID = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+NAMES = (("curator", "_c_" + UUID + r"-lock-\d{10}"),
+         ("kazoo", r"[0-9a-f]{32}__lock__\d{10}"),
+         ("native", r"seq-\d{10}"),
+         ("native:", r"\d{10}"),
+         ("native:lock", r"lock\d{10}"),
+         ("native-uuid", UUID + r"-seq-\d{10}"),
+         ("native-uuid:job-", UUID + r"-job-\d{10}"))
+SIDES = (("kazoo", r"[0-9a-f]{32}__rlock__\d{10}",
+          r"[0-9a-f]{32}__lock__\d{10}"),
+         ("native", r"r-\d{10}", r"w-\d{10}"),
+         ("native-uuid", UUID + r"-r-\d{10}", UUID + r"-w-\d{10}"))
+
+
+def path_of(*words):
+    return "/" + "-".join(words).replace(":", "_")
+
+
+def state(layout, path):
+    done = run("status", "--json", "--layout", layout, path)
+    assert done.code in (0, 1), done
+    return done.json()[0]
+
+
+def held(layout, path, holders, waiters=0):
+    def is_so():
+        s = state(layout, path)
+        return len(s["holders"]) == holders and len(s["waiters"]) == waiters
+    live.eventually(is_so, "%s is held by %d" % (path, holders))
+
+
+def names_are_those_of_the_layout():
+    for layout, form in NAMES:
+        path = path_of("names", layout)
+        with start("run", "--layout", layout, "--id", "me", path, "sleep",
+                   "600") as a:
+            held(layout, path, 1)
+            names = command.children(path)
+            assert len(names) == 1 and re.fullmatch(form, names[0]), names
+            label = state(layout, path)["holders"][0]["label"]
+            if layout.startswith("native:") or layout == "native":
+                assert re.fullmatch("me " + UUID, label), label
+            else:
+                assert label == "me", label
+            assert run("run", "-n", "--layout", layout, path, "true").code \
+                == 124
+            assert run("wait", "-w", "0.1", "--layout", layout,
+                       path).code == 1
+            a.terminate()
+            a.end()
+        expect(0, "run", "-n", "--layout", layout, path, "true")
+        expect(0, "status", "--layout", layout, path)
+
+
+def sides_share_and_exclude():
+    for layout, reader, writer in SIDES:
+        path = path_of("sides", layout)
+        share = ("run", "--layout", layout, "-s", path, "sleep", "600")
+        with start(*share) as a, start(*share) as b:
+            held(layout, path, 2)
+            for name in command.children(path):
+                assert re.fullmatch(reader, name), name
+            assert run("run", "-n", "--layout", layout, "-x", path,
+                       "true").code == 124
+            with start("run", "--layout", layout, "-x", path, "sleep",
+                       "600") as c:
+                held(layout, path, 2, 1)
+                a.terminate()
+                b.terminate()
+                held(layout, path, 1)
+                names = command.children(path)
+                assert re.fullmatch(writer, names[0]), names
+                assert run("run", "-n", "--layout", layout, "-s", path,
+                           "true").code == 124
+                c.terminate()
+                c.end()
+        expect(0, "wait", "--layout", layout, path)
+
+
+def each_waits_for_the_one_before():
+    with start("run", "--layout", "native", "/turns", "sleep", "600") as a:
+        held("native", "/turns", 1)
+        with start("run", "--layout", "native-uuid", "/turns", "echo",
+                   "in") as b:
+            held("native", "/turns", 1, 1)
+            with start("wait", "--layout", "native", "/turns") as c:
+                assert b.poll() is None and c.poll() is None
+                a.terminate()
+                a.end()
+                assert b.end().out == "in\n"
+                assert c.end().code == 0
+
+
+def other_children_are_nobody():
+    expect(0, "create", "/others")
+    for name in ("seq-1", "x-seq-0000000001", "lock-0000000001", "config"):
+        expect(0, "create", "/others/" + name)
+    expect(0, "status", "--layout", "native", "/others")
+    expect(1, "status", "/others")  # Curator's mutex
+    expect(0, "run", "-n", "--layout", "native", "/others", "true")
+    assert len(command.children("/others")) == 4
+
+
+def directories_stay():
+    for layout in ("kazoo", "native"):
+        path = path_of("stay", layout)
+        expect(0, "run", "--layout", layout, path, "true")
+        done = expect(0, "stat", path)
+        live.eventually(lambda: not command.children(path))
+        assert "ephemeral_owner 0x0\n" in done.out, done
+
+
+def who_holds_is_asked_to_let_go():
+    for layout in ("kazoo", "native", "native-uuid"):
+        path = path_of("revoke", layout)
+        expect(1, "revoke", "--layout", layout, path)
+        with start("run", "--layout", layout, path, "sh", "-c",
+                   "trap 'exit 7' TERM; echo go; while :; do sleep 0.1; done"
+                   ) as a:
+            assert a.stdout.readline() == "go\n"
+            expect(0, "revoke", "--layout", layout, path)
+            done = a.end()
+            assert done.code == 7 and "another client asks for the lock" in done.err, done
+        live.eventually(lambda: not command.children(path))
+
+
+def who_holds_permits_of_kazoo_is_asked_to_let_go():
+    path = "/revoke-permits"
+    take = ("run", "--layout", "kazoo", "-p", "2", path, "sh", "-c")
+    until = "trap 'exit 7' TERM; echo go; while :; do sleep 0.1; done"
+    expect(1, "revoke", "--layout", "kazoo", path)
+    with start(*take, until) as a, start(*take, until) as b:
+        for holder in (a, b):
+            assert holder.stdout.readline() == "go\n"
+        with start(*take, "echo in") as c:
+            held("kazoo", path, 2, 1)
+            expect(0, "revoke", "--layout", "kazoo", path)
+            for holder in (a, b):
+                done = holder.end()
+                assert done.code == 7 and "another client asks for the lock" in done.err, done
+            # Who waited was not asked.
+            done = c.end()
+            assert (done.code, done.out) == (0, "in\n"), done
+    live.eventually(lambda: not command.children(path))
+    expect(1, "revoke", "--layout", "kazoo", path)
+
+
+def several_of_them():
+    with start("run", "--layout", "native", "-l", "s:/m/b", "-l", "/m/c",
+               "/m/a", "sleep", "600") as a:
+        held("native", "/m/a", 1)
+        held("native", "/m/c", 1)
+        assert re.fullmatch(r"r-\d{10}", command.children("/m/b")[0])
+        assert run("run", "-n", "--layout", "native", "/m/c",
+                   "true").code == 124
+        a.terminate()
+        a.end()
+
+
+def permits_of_kazoo():
+    path = "/permits"
+    take = ("run", "--layout", "kazoo", "-p", "2", path, "sleep", "600")
+    with start(*take) as a, start(*take) as b:
+        held("kazoo", path, 2)
+        names = command.children(path)
+        assert all(re.fullmatch("[0-9a-f]{32}", name) for name in names), names
+        assert expect(0, "get", path).out == "2"
+        with start(*take) as c:
+            held("kazoo", path, 2, 1)
+            (waiter,) = state("kazoo", path)["waiters"]
+            assert re.fullmatch(path + r"-__lock__/[0-9a-f]{32}__lock__\d{10}",
+                                waiter["node"]), waiter
+            done = run("run", "-n", "--layout", "kazoo", "-p", "3", path,
+                       "true")
+            assert done.code == 125 and "number of permits" in done.err, done
+            a.terminate()
+            b.terminate()
+            held("kazoo", path, 1)
+            c.terminate()
+            c.end()
+    expect(0, "status", "--layout", "kazoo", path)
+
+
+def what_does_not_go_together_is_refused():
+    for words, text in (
+            (("--layout", "zookeeper", "/x", "true"), "none of curator"),
+            (("--layout", "kazoo:x", "/x", "true"), "prefix"),
+            (("--layout", "native:a/b", "/x", "true"), "prefix"),
+            (("--layout", "native:w-", "/x", "true"), "prefix"),
+            (("--layout", "native:x", "-s", "/x", "true"),
+             "exclude a prefix"),
+            (("--layout", "native", "-p", "2", "/x", "true"), "-p needs")):
+        done = expect(125, "run", *words)
+        assert text in done.err, (words, done)
+
+
+with command.serve():
+    live.run(live.together(
+        names_are_those_of_the_layout,
+        sides_share_and_exclude,
+        each_waits_for_the_one_before,
+        other_children_are_nobody,
+        directories_stay,
+        who_holds_is_asked_to_let_go,
+        several_of_them,
+        permits_of_kazoo,
+        who_holds_permits_of_kazoo_is_asked_to_let_go,
+        what_does_not_go_together_is_refused))

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""latchkey ls -l -R, tree."""
+
+import re
+import sys
+
+sys.path.append(sys.path[0] + "/../support")
+
+import command
+from command import expect, run, start
+import live
+import puppet
+
+zk = command.serve()
+
+
+def make(*paths):
+    for path in paths:
+        expect(0, "create", "-p", path)
+
+
+def facts_of(path):
+    """What stat --json says, without the path."""
+    facts = expect(0, "stat", "--json", path).json()[0]
+    del facts["path"]
+    return facts
+
+
+def names(*words):
+    return expect(0, *words).out.splitlines()
+
+
+def R_lists_all_that_is_below():
+    make("/R/b/c/d", "/R/b-", "/R/b/a", "/R/a", "/R/b/c-", "/R/\u00fc/x")
+    wanted = ["a", "b", "b/a", "b/c", "b/c/d", "b/c-", "b-", "\u00fc",
+              "\u00fc/x"]
+    assert names("ls", "-R", "/R") == wanted
+    assert expect(0, "ls", "--recursive", "--json", "/R").json() == [
+        {"path": "/R", "children": wanted}]
+    assert names("ls", "-R", "/R/a") == []
+    assert names("ls", "-R", "/R/b/c") == ["d"]
+    everything = run("ls", "-R", "/").out.split()
+    assert "R/b/c/d" in everything and "zookeeper/config" in everything
+    assert names("ls", "-R", "-z", zk.connect + "/R/b", "/") == [
+        "a", "c", "c/d", "c-"]
+    done = run("ls", "-R", "/R/none")
+    assert done.code == 1 and "no such node" in done.err, done
+
+
+def l_shows_what_is_known_of_each():
+    expect(0, "create", "/l")
+    expect(0, "create", "/l/plain", "12345")
+    expect(0, "set", "/l/plain", "123456")
+    make("/l/full/a", "/l/full/b")
+    with start("create", "-e", "/l/owned") as owner:
+        owner.stdout.readline()
+        facts = {name: facts_of("/l/" + name)
+                 for name in ("full", "owned", "plain")}
+        lines = [line.split() for line in names("ls", "-l", "/l")]
+        assert lines == [
+            ["2", "0", "0", facts["full"]["mtime"], "-", "full"],
+            ["0", "0", "0", facts["owned"]["mtime"],
+             facts["owned"]["ephemeral_owner"], "owned"],
+            ["0", "6", "1", facts["plain"]["mtime"], "-", "plain"]], lines
+        assert names("ls", "--long", "-R", "/l")[1].endswith(" full/a")
+        (listed,) = expect(0, "ls", "-l", "--json", "/l").json()
+        assert listed == {"path": "/l", "children": [
+            {"name": name, **facts[name]} for name in facts]}, listed
+        (deep,) = expect(0, "ls", "-lR", "--json", "/l").json()
+        assert deep["children"][0] == listed["children"][0], deep
+        assert deep["children"][1]["name"] == "full/a", deep
+        owner.terminate()
+
+
+def tree_draws_it():
+    make("/tree/b/c/d", "/tree/b-", "/tree/a")
+    with start("create", "-e", "/tree/a/mine") as owner:
+        owner.stdout.readline()
+        assert names("tree", "/tree") == [
+            "/tree", "  a", "    mine  (ephemeral)", "  b", "    c", "      d",
+            "  b-"]
+        facts = expect(0, "tree", "--json", "/tree").json()
+        owner.terminate()
+    assert names("tree", "/tree/b-") == ["/tree/b-"]
+    assert names("tree", "-z", zk.connect + "/tree/b", "/") == [
+        "/", "  c", "    d"]
+
+    def node(name, *children, key="name", ephemeral=False):
+        return {key: name, "ephemeral": ephemeral, "children": list(children)}
+
+    assert facts == [node(
+        "/tree", node("a", node("mine", ephemeral=True)),
+        node("b", node("c", node("d"))), node("b-"), key="path")], facts
+    assert expect(0, "tree", "--json", "/tree/b-").json() == [
+        node("/tree/b-", key="path")]
+    done = run("tree", "/none")
+    assert done.code == 1 and "no such node" in done.err, done
+
+
+def what_may_not_be_read_is_not_passed_over():
+    make("/shut/a/b", "/shut/c")
+    expect(0, "create", "--acl", "world:anyone:c", "/shut/b")
+    expect(0, "create", "/shut/b/hidden")
+    done = run("ls", "-R", "/shut")
+    assert done.code == 125 and done.out.split() == ["a", "a/b", "b", "c"]
+    assert "1 node not read" in done.err and "--auth-file" in done.err, done
+    done = run("ls", "-lR", "/shut")
+    assert re.search(r"^ +-( +-)* +b$", done.out, re.M), done
+    done = run("tree", "/shut")
+    assert done.code == 125 and "  b  (may not be read)\n" in done.out, done
+    (facts,) = run("tree", "--json", "/shut").json()
+    assert facts["children"][1] == {"name": "b", "children": []}, facts
+    (facts,) = run("ls", "-lR", "--json", "/shut").json()
+    assert facts["children"][2] == {"name": "b"}, facts
+    done = run("ls", "-R", "/shut/b")
+    assert done.code == 125 and done.out == "", done
+
+
+def a_large_tree_is_whole():
+    """More nodes than questions that are on their way at a time."""
+    crowd = puppet.Puppet()
+    client = crowd.client(zk.connect)
+    client.create("/large")
+    dirs = ["/large/%d" % i for i in range(30)]
+    paths = ["%s/%d" % (d, k) for d in dirs for k in range(20)]
+    for some in (dirs, paths):
+        for asked in [client.ask("create", path=path, data=b"")
+                      for path in some]:
+            asked.good()
+    crowd.close()
+    found = names("ls", "-R", "/large")
+    assert len(found) == 630, len(found)
+    assert sorted("/large/" + name for name in found if "/" in name) == \
+        sorted(paths)
+    assert len(names("tree", "/large")) == 631
+    assert len(expect(0, "ls", "-l", "/large").out.splitlines()) == 30
+
+
+def usage_is_125():
+    for verb in ("ls", "tree"):
+        assert "usage: latchkey " + verb in expect(0, verb, "--help").out
+        assert "must begin with" in expect(125, verb, "-v", "x").err
+        assert 'must not hold "//"' in expect(125, verb, "/x//y").err
+    assert "unknown option" in expect(125, "tree", "-R", "/x").err
+
+
+live.run(live.together(
+    R_lists_all_that_is_below,
+    l_shows_what_is_known_of_each,
+    tree_draws_it,
+    what_may_not_be_read_is_not_passed_over,
+    usage_is_125),
+    a_large_tree_is_whole)

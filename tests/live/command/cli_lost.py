@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: Apache-2.0
+"""latchkey run: the lease runs out, or the lock is lost, while COMMAND runs."""
+
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+
+sys.path.append(sys.path[0] + "/../support")
+
+import command
+from command import start
+import live
+
+zk = command.serve("--tick", "200")  # nobody disturbs it
+folder = tempfile.TemporaryDirectory()
+
+# Says on which millisecond of CLOCK_BOOTTIME it heard what, into a file; the
+# last line it wrote tells until when it lived.
+WITNESS = """
+import os, signal, sys, time
+out = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND)
+def say(what):  # one write: a signal can come in the middle of another line
+    now = int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000)
+    os.write(out, b"%s %d\\n" % (what.encode(), now))
+def term(number, frame):
+    say("TERM")
+    if sys.argv[2] == "obey":
+        os._exit(0)
+signal.signal(signal.SIGTERM, term)
+say("begin")
+end = time.monotonic() + float(sys.argv[3])
+while time.monotonic() < end:
+    time.sleep(0.02)
+    say("alive")
+say("end")
+"""
+
+
+def boottime():
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000)
+
+
+class Job:
+    """latchkey with a witness, and its events."""
+
+    def __init__(self, zk, lock, *words, obey="obey", seconds=600):
+        self.lock = lock
+        self.zk = zk
+        self.out = os.path.join(folder.name, lock.strip("/"))
+        open(self.out, "w").close()
+        self.events = []
+        self.read, write = os.pipe()
+        self.process = start(
+            "run", "-z", zk.connect, "--events-fd", str(write), *words, lock,
+            *command.python(WITNESS, self.out, obey, seconds),
+            pass_fds=[write])
+        os.close(write)
+        self.stream = os.fdopen(self.read)
+        self.wait_for("begin")
+
+    def said(self):
+        with open(self.out) as f:
+            return [line.split() for line in f.read().splitlines()]
+
+    def when(self, what, last=False):
+        times = [int(line[1]) for line in self.said() if line[0] == what]
+        return times[-1 if last else 0] if times else None
+
+    def wait_for(self, what):
+        return live.eventually(lambda: self.when(what), what)
+
+    def event(self, name):
+        """Read events up to this one."""
+        while True:
+            line = self.stream.readline()
+            assert line, (name, self.events)
+            self.events.append(json.loads(line))
+            if self.events[-1]["event"] == name:
+                return self.events[-1]
+
+    def end(self):
+        done = self.process.end()
+        self.events += [json.loads(line) for line in self.stream]
+        return done
+
+    def names(self):
+        return [e["event"] for e in self.events]
+
+    def delete_node(self):
+        node = command.run("status", "-z", self.zk.connect, "--json",
+                           self.lock).json()[0]["holders"][0]["node"]
+        command.expect(0, "delete", "-z", self.zk.connect, node)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.end()
+        self.stream.close()
+
+
+def with_server(test):
+    """The test gets a server of its own, which it may stop."""
+    def wrapped():
+        with command.zkserver.Server("--tick", "200") as zk:
+            test(zk)
+    wrapped.__name__ = test.__name__
+    return wrapped
+
+
+# ---- the server is gone ----------------------------------------------------------
+
+@with_server
+def without_news_term_comes_before_the_deadline_and_the_lock_is_over(zk):
+    with Job(zk, "/term", "-T", "4") as job:
+        job.event("acquired")
+        stopped = boottime()
+        zk.stop()
+        term = job.wait_for("TERM")
+        assert stopped < term < stopped + 4000, (stopped, term)
+        job.event("unsure")
+        zk.cont()
+        done = job.end()
+        assert done.code == 123 and "sent TERM" in done.err, done
+
+
+@with_server
+def who_ignores_term_is_killed_at_the_deadline(zk):
+    with Job(zk, "/kill", "-T", "4", "--kill-after", "1",
+             obey="ignore") as job:
+        job.event("acquired")
+        stopped = boottime()
+        zk.stop()
+        unsure = job.event("unsure")
+        assert unsure["lease_ms"] <= 1000, unsure
+        pid = command.children_of(command.guard_of(job.process.pid))[0]
+        live.eventually(lambda: not command.lives(pid))
+        term, last = job.when("TERM"), job.when("alive", last=True)
+        assert term < last < stopped + 4000, (stopped, job.said()[-5:])
+        assert last - term <= 1000 + 100, (term, last)
+        zk.cont()
+        done = job.end()
+        assert done.code == 123 and "sent KILL" in done.err, done
+
+
+@with_server
+def a_descendant_that_ignores_term_is_killed_at_the_deadline(zk):
+    pid_file = os.path.join(folder.name, "deaf")
+    with start("run", "-z", zk.connect, "-T", "3", "/deaf", "sh", "-c",
+               "(trap '' TERM; sleep 600) & echo $! > %s; wait" % pid_file
+               ) as process:
+        pid = command.number_in(pid_file)
+        zk.stop()
+        live.eventually(lambda: not command.lives(pid))
+        zk.cont()
+        done = process.end()
+        assert done.code == 123 and "sent KILL" in done.err, done
+
+
+@with_server
+def when_latchkey_itself_is_stopped_the_guard_keeps_the_time(zk):
+    with Job(zk, "/stopped", "-T", "3", obey="ignore") as job:
+        job.event("acquired")
+        stopped = boottime()
+        job.process.send_signal(signal.SIGSTOP)
+        pid = command.children_of(command.guard_of(job.process.pid))[0]
+        live.eventually(lambda: not command.lives(pid))
+        term, last = job.when("TERM"), job.when("alive", last=True)
+        assert stopped < term < last < stopped + 3000, (stopped, term, last)
+        job.process.send_signal(signal.SIGCONT)
+        assert job.end().code == 123
+
+
+@with_server
+def on_lost_kill_kills_at_once(zk):
+    with Job(zk, "/at-once", "-T", "3", "--on-lost", "kill") as job:
+        job.event("acquired")
+        stopped = boottime()
+        zk.stop()
+        pid = command.children_of(command.guard_of(job.process.pid))[0]
+        live.eventually(lambda: not command.lives(pid))
+        assert job.when("TERM") is None
+        assert job.when("alive", last=True) < stopped + 3000
+        zk.cont()
+        assert job.end().code == 123
+
+
+@with_server
+def on_lost_stop_stops_and_continues(zk):
+    with Job(zk, "/stop", "-T", "6", "--on-lost", "stop") as job:
+        job.event("acquired")
+        zk.stop()
+        pid = command.children_of(command.guard_of(job.process.pid))[0]
+        live.eventually(lambda: command.is_stopped(pid))
+        # The server was stopped too, so no session ended meanwhile.
+        zk.cont()
+        job.event("held")
+        live.eventually(lambda: not command.is_stopped(pid))
+        assert job.when("TERM") is None
+        job.process.send_signal(signal.SIGTERM)
+        done = job.end()
+        assert done.code == 123, done
+        lines = [line.partition(": /stop: ")[2]
+                 for line in done.err.splitlines()]
+        assert [line for line in lines if line.endswith(" it")] == [
+            "the lease runs out: stopped it",
+            "the lease is renewed: continued it"], done
+
+
+@with_server
+def a_stopped_command_that_is_killed_leaves_nothing_stopped(zk):
+    child_file = os.path.join(folder.name, "child")
+    script = "sleep 600 >/dev/null 2>&1 & echo $! >$0; wait"
+    with start("run", "-z", zk.connect, "-T", "6", "--on-lost", "stop",
+               "/stop-kill", "sh", "-c", script, child_file) as process:
+        child = command.number_in(child_file)
+        pid = command.children_of(command.guard_of(process.pid))[0]
+        zk.stop()
+        for one in (pid, child):
+            live.eventually(lambda: command.is_stopped(one))
+        os.kill(pid, signal.SIGKILL)
+        live.eventually(lambda: not command.is_stopped(child))
+        os.kill(child, signal.SIGKILL)
+        zk.cont()
+        done = process.end()
+        assert done.code == 123 and "stopped it" in done.err, done
+
+
+@with_server
+def on_lost_ignore_leaves_the_command_alone(zk):
+    with Job(zk, "/ignore", "-T", "4", "--on-lost", "ignore",
+             seconds=8) as job:
+        job.event("acquired")
+        zk.stop()
+        job.event("unsure")
+        zk.cont()
+        job.event("held")
+        done = job.end()
+        assert job.when("end") and job.when("TERM") is None, job.said()[-3:]
+        assert done.code == 0, done
+        assert job.names()[-1] == "released", job.names()
+    with Job(zk, "/ignore2", "-T", "4", "--on-lost", "ignore",
+             seconds=2) as job:
+        job.event("acquired")
+        job.delete_node()
+        job.event("lost")
+        done = job.end()
+        assert job.when("end") and job.when("TERM") is None, job.said()[-3:]
+        assert done.code == 123, done
+
+
+@with_server
+def a_short_silence_disturbs_nobody(zk):
+    with Job(zk, "/short", "-T", "20", seconds=2) as job:
+        job.event("acquired")
+        zk.restart()
+        done = job.end()
+        assert done.code == 0 and job.when("end"), done
+        assert job.names() == ["acquired", "released"], job.names()
+
+
+@with_server
+def a_command_that_ends_without_a_server_leaves_a_warning(zk):
+    with Job(zk, "/late", "-T", "3", "--on-lost", "ignore",
+             seconds=0.5) as job:
+        job.event("acquired")
+        zk.kill()
+        done = job.end()
+        assert done.code == 0 and "warning" in done.err, done
+        assert "session timeout" in done.err, done
+
+
+# ---- the node is deleted ------------------------------------------------------------
+
+def a_lost_lock_means_term_at_once():
+    with Job(zk, "/lost", "-T", "60") as job:
+        job.event("acquired")
+        job.delete_node()
+        lost = job.event("lost")
+        assert lost["reason"], lost
+        done = job.end()
+        assert job.when("TERM"), job.said()[-3:]
+        assert done.code == 123, done
+        assert "lost" in done.err and "deleted" in done.err, done
+
+
+def and_kill_after_so_long():
+    with Job(zk, "/lost2", "-T", "60", "--kill-after", "0.5",
+             obey="ignore") as job:
+        job.event("acquired")
+        job.delete_node()
+        done = job.end()
+        term, last = job.when("TERM"), job.when("alive", last=True)
+        assert 300 < last - term <= 600, (term, last)
+        assert done.code == 123, done
+
+
+def the_command_is_looked_after_from_the_grant_on():
+    # The first beat would come after 15 s; the node goes before.
+    with Job(zk, "/beat", "-T", "60") as job:
+        began = boottime()
+        job.event("acquired")
+        job.delete_node()
+        job.event("lost")
+        assert boottime() - began < 10000
+        assert job.end().code == 123
+
+
+# ---- the lease goes on ---------------------------------------------------------------
+
+def every_assurance_keeps_the_lease():
+    jobs = [Job(zk, "/" + how, "-T", "2", "--assurance", how, seconds=5)
+            for how in ("quorum", "sync", "ping")]
+    for job in jobs:
+        with job:
+            assert job.end().code == 0
+            assert job.names() == ["acquired", "released"], job.names()
+
+
+def the_margin_counts_from_what_the_server_grants():
+    done = command.expect(125, "run", "-z", zk.connect, "-T", "10",
+                          "--kill-after", "5", "/margin", "true")
+    assert "--kill-after" in done.err and "-T" in done.err, done
+    # 600 s are asked for, 60 granted: a sixth is 10 s, not 100.
+    with Job(zk, "/granted", "-T", "600", seconds=1) as job:
+        acquired = job.event("acquired")
+        assert acquired["lease_ms"] <= 60000, acquired
+        assert job.end().code == 0
+
+
+live.run(live.together(
+    without_news_term_comes_before_the_deadline_and_the_lock_is_over,
+    who_ignores_term_is_killed_at_the_deadline,
+    a_descendant_that_ignores_term_is_killed_at_the_deadline,
+    when_latchkey_itself_is_stopped_the_guard_keeps_the_time,
+    on_lost_kill_kills_at_once,
+    on_lost_stop_stops_and_continues,
+    a_stopped_command_that_is_killed_leaves_nothing_stopped,
+    on_lost_ignore_leaves_the_command_alone),
+    live.together(
+    a_short_silence_disturbs_nobody,
+    a_command_that_ends_without_a_server_leaves_a_warning,
+    a_lost_lock_means_term_at_once,
+    and_kill_after_so_long,
+    the_command_is_looked_after_from_the_grant_on,
+    every_assurance_keeps_the_lease,
+    the_margin_counts_from_what_the_server_grants))

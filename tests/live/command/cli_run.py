@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""latchkey run: what COMMAND gets, what comes back, what is refused."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+
+sys.path.append(sys.path[0] + "/../support")
+
+import command
+from command import expect, run
+import live
+
+zk = command.serve()
+folder = tempfile.TemporaryDirectory()
+
+
+def file(name, text="", mode=0o600):
+    path = os.path.join(folder.name, name)
+    with open(path, "w") as f:
+        f.write(text)
+    os.chmod(path, mode)
+    return path
+
+
+def one_line(done, *words):
+    lines = done.err.splitlines()
+    assert len(lines) == 1 and lines[0].startswith("latchkey: "), done
+    for word in words:
+        assert word in lines[0], (word, done)
+
+
+# ---- the command ------------------------------------------------------------
+
+def the_lock_is_held_while_the_command_runs_and_free_afterwards():
+    done = run("run", "-i", "me", "/held", "--", command.PROGRAM, "status",
+               "--json", "/held")
+    assert done.code == 1, done
+    facts = json.loads(done.out)
+    assert facts["state"] == "held", facts
+    assert [c["label"] for c in facts["holders"]] == ["me"], facts
+    assert command.children("/held") == []
+    assert expect(0, "status", "/held").out == "/held: free\n"
+
+
+def the_exit_code_is_the_commands_own():
+    for code in (0, 1, 7, 255):
+        done = run("run", "/code", "sh", "-c", "exit %d" % code)
+        assert done.code == code and done.err == "", done
+    for number in (9, 15, 10):
+        done = run("run", "/code", "sh", "-c", "kill -%d $$" % number)
+        assert done.code == 128 + number, done
+
+
+def the_verb_may_be_left_out():
+    done = expect(3, "/bare", "sh", "-c", "echo $LATCHKEY_LOCK; exit 3")
+    assert done.out == "/bare\n", done
+    done = expect(0, "-w", "5", "-i", "x", "/bare", "--", "echo", "-n", "hi")
+    assert done.out == "hi", done
+
+
+def the_command_finds_the_lock_in_its_environment():
+    done = run("run", "/env", "sh", "-c",
+               "env | grep ^LATCHKEY_; exec %s status --json /env"
+               % command.PROGRAM)
+    lines = done.out.splitlines()
+    env = dict(line.split("=", 1) for line in lines[:-1])
+    holder = json.loads(lines[-1])["holders"][0]
+    assert env["LATCHKEY_LOCK"] == "/env"
+    assert env["LATCHKEY_MODE"] == "exclusive"
+    assert env["LATCHKEY_NODE"] == holder["node"]
+    assert env["LATCHKEY_FENCING_TOKEN"] == holder["token"]
+    assert env["LATCHKEY_SESSION"] == holder["session"]
+    assert re.fullmatch("[0-9]+", env["LATCHKEY_FENCING_TOKEN"])
+    assert re.fullmatch("0x[0-9a-f]+", env["LATCHKEY_SESSION"])
+
+
+def tokens_grow():
+    say = ("run", "/token", "sh", "-c", "echo $LATCHKEY_FENCING_TOKEN")
+    tokens = [int(expect(0, *say).out) for _ in range(3)]
+    assert tokens == sorted(set(tokens)), tokens
+
+
+def standard_input_reaches_the_command():
+    text = "line\n" * 20000
+    assert expect(0, "run", "/in", "cat", input=text).out == text
+
+
+def a_string_is_run_by_the_shell():
+    for words in (("run", "-c", "echo $0 $((1+1))", "/c"),
+                  ("run", "/c", "-c", "echo $0 $((1+1))"),
+                  ("/c", "--command", "echo $0 $((1+1))"),
+                  ("--command=echo $0 $((1+1))", "/c")):
+        env = dict(os.environ, SHELL="/bin/sh")
+        done = expect(0, *words, env=env)
+        assert done.out == "/bin/sh 2\n", done
+    shell = file("shell", "#!/bin/sh\necho mine \"$@\"\n", 0o700)
+    done = expect(0, "/c", "-c", "a b", env=dict(os.environ, SHELL=shell))
+    assert done.out == "mine -c a b\n", done
+    env = dict(os.environ)
+    env.pop("SHELL", None)
+    assert expect(0, "/c", "-c", "echo x", env=env).out == "x\n"
+
+
+def the_command_gets_no_descriptor_of_ours():
+    show = command.python(
+        "import os; print(sorted(int(n) for n in os.listdir('/proc/self/fd')))")
+    plain = subprocess.run(show, stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, text=True).stdout
+    assert expect(0, "run", "/fd", *show).out == plain
+    read, write = os.pipe()
+    done = expect(0, "run", "--events-fd", str(write), "/fd", *show,
+                  pass_fds=[write])
+    assert done.out == plain, (done, plain)
+    os.close(read)
+    os.close(write)
+
+
+def the_command_has_the_signals_that_we_were_given():
+    show = ["grep", "^Sig[BI]", "/proc/self/status"]
+
+    def ignoring():
+        import signal
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
+
+    for prepare in (None, ignoring):
+        plain = subprocess.run(show, stdout=subprocess.PIPE, text=True,
+                               preexec_fn=prepare).stdout
+        done = expect(0, "run", "/signals", *show, preexec_fn=prepare)
+        assert done.out == plain, (done, plain)
+
+
+def what_cannot_be_run_is_126_and_what_is_not_there_127():
+    done = run("run", "/run", folder.name)
+    assert done.code == 126, done
+    one_line(done, folder.name)
+    done = run("run", "/run", "no-such-command-here")
+    assert done.code == 127, done
+    one_line(done, "no-such-command-here", "PATH")
+    assert command.children("/run") == []
+
+
+# ---- who may ------------------------------------------------------------------
+
+def identities_come_from_a_file_and_acl_creator_keeps_others_out():
+    auth = file("auth", "# mine\n\ndigest:me:se:cret\n")
+    other = file("other", "digest:you:secret\n")
+    with command.start("run", "--auth-file", auth, "--acl", "creator", "-i",
+                       "secret", "/acl/own", "sleep", "60") as holder:
+        live.eventually(lambda: run("status", "--auth-file", auth,
+                                    "/acl/own").code == 1)
+        done = run("status", "--auth-file", auth, "--json", "/acl/own")
+        assert done.json()[0]["holders"][0]["label"] == "secret", done
+        for words in (("--auth-file", other), ()):
+            done = run("status", *words, "/acl/own")
+            assert done.code == 125 and "--auth-file" in done.err, done
+            done = run("run", "-n", *words, "/acl/own", "true")
+            assert done.code == 125 and "access list" in done.err, done
+        holder.terminate()
+        assert holder.end().code == 143
+
+
+def an_access_list_can_be_spelt_out():
+    with command.start("run", "--acl", "ip:127.0.0.0/8:cdrwa,world:anyone:r",
+                       "-i", "l", "/spelt/l", "sleep", "60") as holder:
+        command.held("/spelt/l")
+        assert command.queue("/spelt/l") == (["l"], [])
+        holder.terminate()
+    done = expect(125, "run", "--acl", "creator", "/nobody", "true")
+    assert "refuses the access list" in done.err, done
+
+
+def an_auth_file_that_others_may_read_is_warned_of():
+    auth = file("open-auth", "digest:a:b\n", 0o644)
+    done = expect(0, "run", "--auth-file", auth, "/warn", "true")
+    one_line(done, "chmod 600")
+    assert expect(0, "run", "-q", "--auth-file", auth, "/warn", "true").err == ""
+
+
+def credentials_that_a_server_refuses_are_125():
+    auth = file("strange-auth", "nobody-knows-this:x\n")
+    for verb in ("run", "get"):
+        done = expect(125, verb, "--auth-file", auth, "/strange",
+                      *(["true"] if verb == "run" else []))
+        assert "--auth-file" in done.err, done
+
+
+def an_open_queue_is_noticed_under_v():
+    assert ("if it is made now; --acl creator with --auth-file or --cert keeps "
+            "others out\n") in expect(0, "run", "-v", "/notice", "true").err
+    assert expect(0, "run", "/notice", "true").err == ""
+
+
+# ---- servers ------------------------------------------------------------------
+
+def servers_come_from_the_option_or_the_environment():
+    nowhere = dict(os.environ, LATCHKEY_ZK="127.0.0.1:1")
+    expect(0, "run", "-z", zk.connect, "/z", "true", env=nowhere)
+    done = expect(125, "run", "--connect-timeout", "0.3", "/z", "true",
+                  env=nowhere)
+    assert "127.0.0.1:1: Connection refused" in done.err, done
+    assert "-z" in done.err, done
+
+
+def without_either_the_server_is_the_one_at_home():
+    """Whether there is one or not."""
+    bare = {k: v for k, v in os.environ.items() if k != "LATCHKEY_ZK"}
+    done = run("stat", "-v", "--connect-timeout", "0.3", "/", env=bare)
+    assert "127.0.0.1:2181" in done.err, done
+
+
+def a_chroot_is_part_of_the_servers():
+    expect(0, "create", "/root", "")
+    done = expect(0, "run", "-z", zk.connect + "/root", "/inside", "sh", "-c",
+                  "echo $LATCHKEY_LOCK; env -u LATCHKEY_ZK %s ls -z %s /root"
+                  % (command.PROGRAM, zk.connect))
+    assert done.out == "/inside\ninside\n", done
+
+
+def the_negotiated_timeout_is_shown_under_v():
+    done = expect(0, "run", "-v", "-T", "500", "/timeout", "true")
+    assert "60000 ms" in done.err, done
+
+
+def no_session_within_the_connect_timeout_is_125():
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        there = "127.0.0.1:%d" % silent.getsockname()[1]
+        for words in (("--connect-timeout", "0.5"), ("-w", "0.5"),
+                      ("-n", "--connect-timeout", "0.5")):
+            done = expect(125, "run", *words, "-z", there, "/l", "true")
+            assert there in done.err, done
+        for verb in ("get", "status"):
+            expect(125, verb, "--connect-timeout", "0.5", "-z", there, "/l")
+
+
+def what_is_no_zookeeper_is_125():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        there = "127.0.0.1:%d" % other.getsockname()[1]
+        with command.start("run", "-q", "--connect-timeout", "3", "-z", there,
+                           "/l", "true") as process:
+            peer, _ = other.accept()
+            peer.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            peer.close()
+            other.close()
+            done = process.end()
+    assert done.code == 125, done
+    one_line(done, "cannot connect to")
+
+
+# ---- what is refused ------------------------------------------------------------
+
+def wrong_words_are_125_with_a_hint():
+    for words, hint in (
+            ((), "--help"),
+            (("run",), "LOCK is missing"),
+            (("run", "/l"), "COMMAND"),
+            (("run", "/l", "--"), "COMMAND"),
+            (("run", "l", "true"), "must begin with"),
+            (("/l",), "COMMAND"),
+            (("run", "/l", "-n", "true"), "options go before LOCK"),
+            (("run", "/l", "-c"), "takes one STRING"),
+            (("run", "/l", "-c", "a", "b"), "takes one STRING"),
+            (("run", "-c", "a", "/l", "b"), "-c"),
+            (("run", "-u", "/l", "true"), "unknown option -u"),
+            (("run", "--stl", "/l", "true"), "unknown option --stl"),
+            (("elect", "/l", "true"), "elect"),
+            (("run", "-w", "abc", "/l", "true"), "abc"),
+            (("run", "-w", "-1", "/l", "true"), "-1"),
+            (("run", "-E", "256", "/l", "true"), "0 to 255"),
+            (("run", "-T", "0", "/l", "true"), "more than 0"),
+            (("run", "--on-lost", "cry", "/l", "true"), "ignore"),
+            (("run", "--assurance", "hope", "/l", "true"), "quorum"),
+            (("run", "--acl", "me", "/l", "true"), "creator"),
+            (("run", "--events-fd", "99", "/l", "true"), "descriptor"),
+            (("run", "--auth-file", "/nowhere", "/l", "true"), "/nowhere"),
+            (("run", "-z", "host:0", "/l", "true"), "port"),
+            (("run", "/l/", "true"), "path"),
+            (("run", "/", "true"), "path"),
+            (("run", "/a//b", "true"), "path")):
+        done = expect(125, *words)
+        assert hint in done.err, (words, done)
+    bad = file("bad-auth", "digest\n")
+    assert "digest:user:password" in expect(
+        125, "run", "--auth-file", bad, "/l", "true").err
+    large = file("large-auth", "digest:u:%s\n" % ("p" * (1 << 20)))
+    done = expect(125, "run", "--auth-file", large, "/l", "true")
+    assert large in done.err and "limit" in done.err, done
+
+
+def help_and_version_are_0():
+    assert "usage: latchkey run" in expect(0, "--help").out
+    assert "--kill-after" in expect(0, "run", "-h").out
+    for words in (("-V",), ("run", "--version"), ("--version",)):
+        assert re.match(r"latchkey [0-9]+\.[0-9]+\.[0-9]+\nfeatures: ",
+                        expect(0, *words).out)
+
+
+live.run(
+    the_lock_is_held_while_the_command_runs_and_free_afterwards,
+    the_exit_code_is_the_commands_own,
+    the_verb_may_be_left_out,
+    the_command_finds_the_lock_in_its_environment,
+    tokens_grow,
+    standard_input_reaches_the_command,
+    a_string_is_run_by_the_shell,
+    the_command_gets_no_descriptor_of_ours,
+    the_command_has_the_signals_that_we_were_given,
+    what_cannot_be_run_is_126_and_what_is_not_there_127,
+    identities_come_from_a_file_and_acl_creator_keeps_others_out,
+    an_access_list_can_be_spelt_out,
+    an_auth_file_that_others_may_read_is_warned_of,
+    credentials_that_a_server_refuses_are_125,
+    an_open_queue_is_noticed_under_v,
+    servers_come_from_the_option_or_the_environment,
+    without_either_the_server_is_the_one_at_home,
+    a_chroot_is_part_of_the_servers,
+    the_negotiated_timeout_is_shown_under_v,
+    no_session_within_the_connect_timeout_is_125,
+    what_is_no_zookeeper_is_125,
+    wrong_words_are_125_with_a_hint,
+    help_and_version_are_0)

@@ -1,0 +1,434 @@
+# SPDX-License-Identifier: Apache-2.0
+"""latchkey run: signals while COMMAND runs, terminals, and PID 1."""
+
+import json
+import os
+import pty
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+
+sys.path.append(sys.path[0] + "/../support")
+
+import command
+from command import start
+import live
+
+zk = command.serve()
+folder = tempfile.TemporaryDirectory()
+
+# Says each signal that it gets, then its number of children's; ends with TERM.
+LISTENER = """
+import os, signal, sys, time
+names = sys.argv[1].split(",")
+def say(text):
+    os.write(1, (text + "\\n").encode())
+def heard(number, frame):
+    say("%s %s" % (who, signal.Signals(number).name))
+    if number == signal.SIGTERM:
+        os._exit(7)
+who = "child"
+if len(sys.argv) > 2 and os.fork() == 0:
+    who = "grandchild"
+for name in names + ["SIGTERM"]:
+    signal.signal(getattr(signal, name), heard)
+say(who + " ready")
+while True:
+    time.sleep(60)
+"""
+
+
+def listener(names, *more):
+    return command.python(LISTENER, names, *more)
+
+
+def read_until(stream, lines, wanted):
+    while wanted not in lines:
+        line = stream.readline()
+        assert line, (wanted, lines)
+        lines.append(line.rstrip("\r\n"))
+
+
+def signals_go_on_to_the_command():
+    names = ["SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH",
+             "SIGCONT"]
+    with start("run", "/pass", *listener(",".join(names))) as process:
+        lines = []
+        read_until(process.stdout, lines, "child ready")
+        for name in names:
+            process.send_signal(getattr(signal, name))
+            read_until(process.stdout, lines, "child " + name)
+        process.send_signal(signal.SIGTERM)
+        read_until(process.stdout, lines, "child SIGTERM")
+        assert process.end().code == 7
+        assert len(lines) == len(set(lines)), lines
+
+
+def signals_go_to_the_whole_group():
+    with start("run", "/group", *listener("SIGUSR1", "fork")) as process:
+        lines = []
+        read_until(process.stdout, lines, "child ready")
+        read_until(process.stdout, lines, "grandchild ready")
+        process.send_signal(signal.SIGUSR1)
+        read_until(process.stdout, lines, "child SIGUSR1")
+        read_until(process.stdout, lines, "grandchild SIGUSR1")
+        process.send_signal(signal.SIGTERM)
+        read_until(process.stdout, lines, "grandchild SIGTERM")
+        assert process.end().code == 7
+
+
+def in_the_foreground_they_go_to_the_command_alone():
+    with start("run", "--foreground", "/fore", *listener("SIGUSR1", "fork"),
+               start_new_session=True) as process:
+        lines = []
+        read_until(process.stdout, lines, "child ready")
+        read_until(process.stdout, lines, "grandchild ready")
+        process.send_signal(signal.SIGUSR1)
+        read_until(process.stdout, lines, "child SIGUSR1")
+        process.send_signal(signal.SIGTERM)
+        read_until(process.stdout, lines, "child SIGTERM")
+        process.wait()
+        assert process.returncode == 7
+        assert not [l for l in lines if l.startswith("grandchild SIG")], lines
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def a_command_that_is_stopped_holds_on():
+    pid_file = os.path.join(folder.name, "stopped")
+    with start("run", "-T", "4", "/stopped", "sh", "-c",
+               "echo $$ > %s; sleep 600 & wait" % pid_file) as process:
+        pid = command.number_in(pid_file)
+        process.send_signal(signal.SIGTSTP)
+        live.eventually(lambda: command.state(pid) == "T")
+        time.sleep(5)  # longer than a session that nobody renews
+        assert command.status("/stopped")["state"] == "held"
+        assert command.state(process.pid) != "T"
+        process.send_signal(signal.SIGCONT)
+        live.eventually(lambda: command.state(pid) == "S")
+        process.send_signal(signal.SIGTERM)
+        assert process.end().code == 143
+
+
+# ---- terminals ----------------------------------------------------------------
+
+# A shell of the simplest kind: runs one job in the foreground of the terminal,
+# says when it stops, and continues it when it gets a line.
+SHELL = """
+import os, signal, sys
+pid = os.fork()
+if pid == 0:
+    os.setpgid(0, 0)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTTOU])
+    os.tcsetpgrp(0, os.getpgrp())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTTOU])
+    os.execv(sys.argv[1], sys.argv[1:])
+out = os.fdopen(int(os.environ["SAYS"]), "w", buffering=1)
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+while True:
+    _, status = os.waitpid(pid, os.WUNTRACED)
+    if not os.WIFSTOPPED(status):
+        print("ended", os.waitstatus_to_exitcode(status), file=out)
+        break
+    print("stopped", signal.Signals(os.WSTOPSIG(status)).name, file=out)
+    os.tcsetpgrp(0, os.getpgrp())
+    os.read(int(os.environ["HEARS"]), 1)
+    os.tcsetpgrp(0, pid)
+    os.killpg(pid, signal.SIGCONT)
+"""
+
+
+class Terminal:
+    """latchkey as a job of a shell on a terminal."""
+
+    def __init__(self, *words):
+        command.needs_terminals()
+        says, self._says = os.pipe()
+        self._hears, self.hears = os.pipe()
+        for fd in (self._says, self._hears):
+            os.set_inheritable(fd, True)
+        env = dict(os.environ, SAYS=str(self._says), HEARS=str(self._hears))
+        shell = command.python(SHELL, command.PROGRAM, "run", *words)
+        self.pid, self.master = pty.fork()
+        if self.pid == 0:
+            # An interrupt throws away what was written just before.
+            mode = termios.tcgetattr(0)
+            mode[3] |= termios.NOFLSH
+            termios.tcsetattr(0, termios.TCSANOW, mode)
+            os.execve(shell[0], shell, env)
+        os.close(self._says)
+        os.close(self._hears)
+        self.says = os.fdopen(says)
+        self.said = b""
+
+    def wait_for(self, text, times=1):
+        while self.said.count(text) < times:
+            self.said += os.read(self.master, 4096)
+
+    def press(self, key):
+        os.write(self.master, key)
+
+    def close(self):
+        self.says.close()
+        os.close(self.hears)
+        os.close(self.master)
+        os.waitpid(self.pid, 0)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def an_interrupt_from_the_terminal_arrives_once():
+    with Terminal("/once", *listener("SIGINT,SIGWINCH")) as terminal:
+        terminal.wait_for(b"child ready")
+        for n in (1, 2):
+            terminal.press(b"\x03")
+            terminal.wait_for(b"SIGINT", n)
+        # A third one that is sent to latchkey alone is passed on.
+        latchkey = command.children_of(terminal.pid)[0]
+        os.kill(latchkey, signal.SIGWINCH)
+        terminal.wait_for(b"SIGWINCH")
+        os.kill(latchkey, signal.SIGTERM)
+        terminal.wait_for(b"SIGTERM")
+        assert terminal.says.readline() == "ended 7\n"
+        assert terminal.said.count(b"SIGINT") == 2, terminal.said
+
+
+def the_command_reads_the_terminal():
+    with Terminal("/reads", "sh", "-c", "read x; echo got $x") as terminal:
+        command.held("/reads")
+        terminal.press(b"this\n")
+        terminal.wait_for(b"got this")
+        assert terminal.says.readline() == "ended 0\n"
+
+
+def a_job_that_stops_is_seen_by_the_shell():
+    with Terminal("/job", "sh", "-c", "echo go; read x; echo got $x"
+                  ) as terminal:
+        terminal.wait_for(b"go")
+        terminal.press(b"\x1a")
+        assert terminal.says.readline() == "stopped SIGTSTP\n"
+        os.write(terminal.hears, b".")
+        terminal.press(b"on\n")
+        terminal.wait_for(b"got on")
+        assert terminal.says.readline() == "ended 0\n"
+
+
+def a_job_that_stops_while_waiting_is_seen_too():
+    with start("run", "/wjob", "sleep", "600") as holder:
+        command.held("/wjob")
+        with Terminal("/wjob", "true") as terminal:
+            terminal.wait_for(b"waiting for")
+            terminal.press(b"\x1a")
+            assert terminal.says.readline() == "stopped SIGTSTP\n"
+            os.write(terminal.hears, b".")
+            holder.terminate()
+            assert terminal.says.readline() == "ended 0\n"
+
+
+# A loop of bash, which catches INT and looks at how its command ended.
+LOOP = 'for i in 1 2 3; do "$0" run "$@"; echo "again $?"; done'
+
+
+def bash_on_a_terminal(key, lock, ready):
+    """The loop on a terminal of its own, where a key is pressed when `ready()`
+    returns; how bash ended, and what it showed."""
+    command.needs_terminals()
+    if shutil.which("bash") is None:
+        raise live.NotTested("there is no bash")
+    pid, master = pty.fork()
+    if pid == 0:
+        os.execvp("bash", ["bash", "-c", LOOP, command.PROGRAM, lock, "sleep",
+                           "8"])
+    shown = b""
+    ready()
+    os.write(master, key)
+    try:
+        while data := os.read(master, 4096):
+            shown += data
+    except OSError:  # the other end was closed
+        pass
+    os.close(master)
+    return os.waitpid(pid, 0)[1], shown.decode()
+
+
+def an_interrupt_ends_a_loop_of_the_shell():
+    lock = "/loop"
+    status, shown = bash_on_a_terminal(
+        b"\x03", lock, lambda: command.held(lock))
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGINT, (
+        status, shown)
+    assert "again" not in shown, shown
+    assert command.children(lock) == []
+
+
+def an_interrupt_of_the_wait_ends_a_loop_of_the_shell():
+    lock = "/wloop"
+    with start("run", lock, "sleep", "600") as holder:
+        command.held(lock)
+        status, shown = bash_on_a_terminal(
+            b"\x03", lock, lambda: command.queued(lock, 2))
+        assert os.WIFSIGNALED(status), (status, shown)
+        assert os.WTERMSIG(status) == signal.SIGINT, status
+        assert "again" not in shown, shown
+        assert len(command.children(lock)) == 1
+        holder.terminate()
+
+
+def it_dies_of_int_and_quit_as_command_did():
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        done = command.run("run", "--json", "/dies", "sh", "-c",
+                           "ulimit -c 0; kill -%d $$" % number)
+        events = [json.loads(line)["event"] for line in done.err.splitlines()]
+        assert done.code == -number, done
+        assert events == ["acquired", "released"], done
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        done = command.run("run", "/dies", "sh", "-c", "kill -%d $$" % number)
+        assert done.code == 128 + number, done
+
+
+def it_dies_without_a_core_dump():
+    most = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    if most == 0:
+        raise live.NotTested("core dumps are not allowed")
+    with start("run", "/core", "sleep", "600") as holder:
+        command.held("/core")
+        pid = os.fork()
+        if pid == 0:
+            resource.setrlimit(resource.RLIMIT_CORE, (most, most))
+            os.chdir(folder.name)
+            # A build with sanitizers does not dump otherwise.
+            asan = os.environ.get("ASAN_OPTIONS", "") + ":disable_coredump=0"
+            os.execve(command.PROGRAM, [command.PROGRAM, "run", "-q", "/core",
+                                        "true"],
+                      dict(os.environ, ASAN_OPTIONS=asan))
+        command.queued("/core", 2)
+        os.kill(pid, signal.SIGQUIT)
+        _, status = os.waitpid(pid, 0)
+        assert os.WIFSIGNALED(status), status
+        assert os.WTERMSIG(status) == signal.SIGQUIT, status
+        assert not os.WCOREDUMP(status), status
+        holder.terminate()
+
+
+def a_lock_that_was_lost_is_told_by_the_exit_code_all_the_same():
+    with start("run", "--on-lost", "ignore", "/lostint", "sh", "-c",
+               "echo go; read x; kill -INT $$", stdin=subprocess.PIPE) as job:
+        assert job.stdout.readline() == "go\n"
+        node = command.status("/lostint")["holders"][0]["node"]
+        command.expect(0, "delete", node)
+        assert "is lost" in job.stderr.readline()
+        job.stdin.write("on\n")
+        job.stdin.flush()
+        assert job.end().code == 123
+
+
+# ---- PID 1 --------------------------------------------------------------------
+
+def as_pid_1_it_forwards_signals_and_reaps_orphans():
+    if not command.is_root() or subprocess.run(
+            ["unshare", "--pid", "--fork", "--mount-proc", "true"],
+            stderr=subprocess.DEVNULL).returncode != 0:
+        raise live.NotTested("no right to make a PID namespace")
+    out = os.path.join(folder.name, "pid1")
+    text = """
+import os, signal, subprocess, sys, time
+def heard(number, frame):
+    with open(sys.argv[1], "w") as f:
+        f.write("%s %s %d\\n" % (os.getppid() != 0, zombies(),
+                                 os.path.exists("/proc/1/exe")))
+    os._exit(5)
+def zombies():
+    found = 0
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with open("/proc/%s/stat" % name) as f:
+                found += f.read().rpartition(")")[2].split()[0] == "Z"
+    return found
+signal.signal(signal.SIGTERM, heard)
+for _ in range(5):  # orphans that end soon
+    subprocess.run(["sh", "-c", "sleep 0.2 &"])
+time.sleep(1)
+print("ready", flush=True)
+time.sleep(600)
+"""
+    with start("--pid", "--fork", "--mount-proc", "--kill-child",
+               command.PROGRAM, "run", "/pid1", *command.python(text, out),
+               program="unshare") as process:
+        assert process.stdout.readline() == "ready\n", process.end()
+        pid1 = command.children_of(process.pid)[0]
+        os.kill(pid1, signal.SIGTERM)
+        assert process.end().code == 5
+    with open(out) as f:
+        assert f.read() == "True 0 1\n"
+
+
+def as_pid_1_an_interrupt_is_an_exit_code():
+    if not command.is_root() or subprocess.run(
+            ["unshare", "--pid", "--fork", "--mount-proc", "true"],
+            stderr=subprocess.DEVNULL).returncode != 0:
+        raise live.NotTested("no right to make a PID namespace")
+    with start("--pid", "--fork", "--mount-proc", "--kill-child",
+               command.PROGRAM, "run", "/pid1int", "sh", "-c",
+               "echo go; sleep 600", program="unshare") as process:
+        assert process.stdout.readline() == "go\n", process.end()
+        os.kill(command.children_of(process.pid)[0], signal.SIGINT)
+        done = process.end()
+        assert done.code == 128 + signal.SIGINT and not done.err, done
+    assert command.children("/pid1int") == []
+
+
+def as_pid_1_with_the_proc_of_others_it_kills_nobody_else():
+    if not command.is_root() or subprocess.run(
+            ["unshare", "--pid", "--fork", "true"],
+            stderr=subprocess.DEVNULL).returncode != 0:
+        raise live.NotTested("no right to make a PID namespace")
+    other_zk = command.zkserver.Server("--tick", "200")
+    with other_zk, start(
+            "--pid", "--fork", "--kill-child", command.PROGRAM, "run", "-z",
+            other_zk.connect, "-T", "4", "--on-lost", "kill", "/l", "sh", "-c",
+            "sleep 600 & echo go; wait", program="unshare") as process:
+        assert process.stdout.readline() == "go\n"
+        # The guard is number 2 here; in that /proc, the kernel's threads are
+        # the children of number 2, and have the numbers of these here.
+        latchkey = command.children_of(process.pid)[0]
+        others = [start("--target", str(latchkey), "--pid", "sleep", "600",
+                        program="nsenter") for _ in range(10)]
+        pids = [live.eventually(lambda: command.children_of(other.pid))[0]
+                for other in others]
+        mine = command.children_of(command.guard_of(latchkey))[0]
+        other_zk.stop()
+        live.eventually(lambda: not command.lives(mine))
+        # latchkey still tries to release; with it all here would end.
+        assert all(command.lives(pid) for pid in pids)
+        other_zk.cont()
+        assert process.end().code == 123
+        for other in others:
+            other.end()
+
+
+live.run(
+    live.together(
+        signals_go_on_to_the_command,
+        signals_go_to_the_whole_group,
+        in_the_foreground_they_go_to_the_command_alone,
+        a_command_that_is_stopped_holds_on,
+        it_dies_of_int_and_quit_as_command_did,
+        it_dies_without_a_core_dump,
+        a_lock_that_was_lost_is_told_by_the_exit_code_all_the_same,
+        as_pid_1_an_interrupt_is_an_exit_code,
+        as_pid_1_it_forwards_signals_and_reaps_orphans,
+        as_pid_1_with_the_proc_of_others_it_kills_nobody_else),
+    an_interrupt_from_the_terminal_arrives_once,
+    an_interrupt_ends_a_loop_of_the_shell,
+    an_interrupt_of_the_wait_ends_a_loop_of_the_shell,
+    the_command_reads_the_terminal,
+    a_job_that_stops_is_seen_by_the_shell,
+    a_job_that_stops_while_waiting_is_seen_too)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""latchkey run: random faults of latchkey, its guard and their connections;
+no COMMAND runs beside another. See script/stress."""
+
+import argparse
+import collections
+import itertools
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from concurrent import futures
+
+sys.path.append(sys.path[0] + "/../support")
+
+import command
+import live
+from relay import Relay
+import stress
+
+
+class Totals:
+    """What happened in all runs."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.runs = self.wrong = self.excused = 0
+        self.grants = self.overlaps = 0
+        self.codes = collections.Counter()
+        self.faults = collections.Counter()
+
+    def add(self, run):
+        with self.lock:
+            self.runs += 1
+            self.wrong += bool(run.bad)
+            self.faults.update(line.split()[2] for line in run.done)
+            self.codes.update(c.process.returncode for c in run.contenders)
+            self.excused += sum(c.excused for c in run.contenders)
+            if run.lines is None:
+                return
+            self.grants += len(run.lines.tokens)
+            self.overlaps += len(run.lines.overlaps)
+
+    def show(self):
+        def counts(counter):
+            return ", ".join("%s %d" % (k, n)
+                             for k, n in sorted(counter.items()))
+        print("faults: %s" % counts(self.faults))
+        print("exit codes: %s" % counts(
+            {str(k): n for k, n in self.codes.items()}))
+        print("%d runs, %d wrong: %d grants, %d ended for the lease, %d lines "
+              "beside the next holder's, %d excused" % (
+                  self.runs, self.wrong, self.grants,
+                  self.codes[stress.LOST], self.overlaps, self.excused),
+              flush=True)
+
+
+def the_judge_notices(zk, folder):
+    """A COMMAND that goes on without the lock."""
+    run = stress.Run(zk, folder, "judge")
+    with Relay(zk.connect) as wire:
+        words = [stress.WRITERS, run.log]
+        with command.start("run", "-z", wire.address, "-T", "2", "--on-lost",
+                           "ignore", run.lock, *words, "0.0", "polite",
+                           "60000", "0", "session") as first:
+            live.eventually(lambda: os.path.getsize(run.log), "a line")
+            wire.freeze()
+            done = command.run("run", run.lock, *words, "1.0", "polite",
+                               "500", "0")
+            assert done.code == 0, done
+            wire.thaw()
+            first.terminate()
+            first.wait(20)
+    with open(run.log) as f:
+        assert stress.Lines(f.read()).overlaps
+    print("the judge notices a COMMAND that goes on")
+
+
+def one_run(zk, folder, seed, totals):
+    run = stress.Run(zk, folder, seed)
+    try:
+        run.run()
+    except Exception as why:
+        run.bad.append("the driver failed: %r" % why)
+    totals.add(run)
+    if run.bad:
+        print("\n".join(run.report()), flush=True)
+    else:
+        shutil.rmtree(run.folder)
+
+
+def seeds_of(given):
+    """Until the number of runs, or the time, is reached."""
+    end = given.seconds and time.monotonic() + given.seconds
+    for n in itertools.count():
+        if time.monotonic() >= end if end else n >= given.runs:
+            return
+        yield given.seed + n
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="stress")
+    parser.add_argument("--runs", type=int, default=32)
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=16)
+    parser.add_argument("--keep-going", action="store_true",
+                        help="also after a run that is wrong")
+    given = parser.parse_args()
+    totals, began = Totals(), time.monotonic()
+    folder = tempfile.mkdtemp(prefix="latchkey-stress-")
+    os.chmod(folder, 0o755)
+    with command.serve("--tick", "200", "--min-timeout", "1000") as zk:
+        the_judge_notices(zk, folder)
+        seeds, taking = seeds_of(given), threading.Lock()
+
+        def work():
+            while given.keep_going or not totals.wrong:
+                with taking:
+                    seed = next(seeds, None)
+                if seed is None:
+                    return
+                one_run(zk, folder, seed, totals)
+
+        with futures.ThreadPoolExecutor(given.jobs) as pool:
+            for worker in [pool.submit(work) for _ in range(given.jobs)]:
+                worker.result()
+    totals.show()
+    print("%.0f s" % (time.monotonic() - began))
+    if totals.wrong:
+        print("logs are in " + folder)
+        sys.exit(1)
+    shutil.rmtree(folder)
+
+
+main()

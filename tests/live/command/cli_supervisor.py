@@ -1,0 +1,395 @@
+# SPDX-License-Identifier: Apache-2.0
+"""latchkey run: the supervisor ends COMMAND by the lease deadline, also while
+latchkey is stopped, blocked or flooded."""
+
+import glob
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.append(sys.path[0] + "/../support")
+
+import command
+from command import start
+import live
+from relay import Relay
+
+zk = command.serve("--tick", "500")
+folder = tempfile.TemporaryDirectory()
+
+# Appends a line with the time to $1 every 20 ms.
+WRITER = """
+import sys, time
+while True:
+    with open(sys.argv[1], "a") as f:
+        f.write("%d\\n" % (time.clock_gettime(time.CLOCK_BOOTTIME) * 1000))
+    time.sleep(0.02)
+"""
+
+
+class Log:
+    """When a writer wrote."""
+
+    def __init__(self, name):
+        self.name = os.path.join(folder.name, name)
+        self.writer = command.python(WRITER, self.name)
+
+    def last(self):
+        try:
+            with open(self.name) as f:
+                lines = f.read().split()
+        except FileNotFoundError:
+            return 0
+        return int(lines[-1]) if lines else 0
+
+    def wait(self):
+        live.eventually(self.last, "the writer writes")
+
+    def is_silent_since(self, granted):
+        """It wrote nothing from then on."""
+        time.sleep(0.3)
+        return self.last() < granted
+
+
+def next_holder(lock, *options):
+    """Acquires the lock straight at the server; gives when it was granted."""
+    done = command.run(
+        "run", "-w", "30", *options, lock,
+        *command.python("import time; print(int(time.clock_gettime("
+                        "time.CLOCK_BOOTTIME) * 1000))"))
+    assert done.code == 0, done
+    return int(done.out)
+
+
+def quoted(words):
+    return " ".join("'%s'" % w.replace("'", "'\\''") for w in words)
+
+
+def run_as_nobody():
+    """What to put in front of a command line, so that there is no cgroup."""
+    if not command.is_root():
+        return []
+    return ["setpriv", "--reuid", "65534", "--regid", "65534",
+            "--clear-groups"]
+
+
+# ---- --on-lost stop
+
+def stop_reaches(name, options, text, wrap=()):
+    """A writer that is not COMMAND itself writes nothing when the next holder
+    begins, nor when latchkey gets SIGCONT."""
+    log = Log(name)
+    open(log.name, "w").close()
+    os.chmod(log.name, 0o666)
+    os.chmod(folder.name, 0o755)
+    lock = "/" + name
+    with Relay(zk.connect) as wire:
+        line = [*wrap, command.PROGRAM, "run", "-z", wire.address, "-T", "4",
+                "--on-lost", "stop", *options, lock, "sh", "-c",
+                text % quoted(log.writer)]
+        with start(*line[1:], program=line[0]) as process:
+            log.wait()
+            command.held(lock)
+            wire.freeze()
+            granted = next_holder(lock)
+            assert log.is_silent_since(granted), (log.last(), granted)
+            pid = process.pid
+            os.kill(pid, signal.SIGCONT)
+            assert log.is_silent_since(granted), (log.last(), granted)
+            wire.thaw()
+            assert process.end().code == 123
+
+
+def stop_reaches_children_in_the_foreground():
+    stop_reaches("stop-fore", ["--foreground"], "%s & wait")
+
+
+def stop_reaches_another_session():
+    stop_reaches("stop-setsid", [], "setsid %s & wait")
+
+
+def stop_reaches_another_session_without_a_cgroup():
+    stop_reaches("stop-nobody", [], "setsid %s & wait", run_as_nobody())
+
+
+def stop_reaches_a_group_of_job_control():
+    stop_reaches("stop-monitor", [], "set -m; %s & wait", run_as_nobody())
+
+
+# ---- a stopped supervisor
+
+def a_stopped_supervisor_is_continued():
+    log = Log("stopped")
+    with Relay(zk.connect) as wire:
+        with start("run", "-z", wire.address, "-T", "4", "/stopped",
+                   *log.writer) as process:
+            log.wait()
+            guard = command.guard_of(process.pid)
+            wire.freeze()
+            os.kill(guard, signal.SIGSTOP)
+            granted = next_holder("/stopped")
+            assert log.is_silent_since(granted), (log.last(), granted)
+            wire.thaw()
+            assert process.end().code == 123
+
+
+# ---- deep trees
+
+DEEP = """
+import os, sys, time
+for i in range(40):
+    if os.fork():
+        time.sleep(600)
+    os.setsid()
+exec(sys.argv[2])
+"""
+
+
+def a_deep_tree_is_dead_at_the_deadline():
+    log = Log("deep")
+    open(log.name, "w").close()
+    os.chmod(log.name, 0o666)
+    os.chmod(folder.name, 0o755)
+    with Relay(zk.connect) as wire:
+        line = [*run_as_nobody(), command.PROGRAM, "run", "-z", wire.address,
+                "-T", "4", "/deep", *command.python(DEEP, log.name, WRITER)]
+        with start(*line[1:], program=line[0]) as process:
+            log.wait()
+            wire.freeze()
+            granted = next_holder("/deep")
+            assert log.is_silent_since(granted), (log.last(), granted)
+            wire.thaw()
+            assert process.end().code == 123
+
+
+# ---- the channel
+
+def a_stopped_latchkey_and_many_stops_do_not_delay_the_end():
+    log = Log("flood-news")
+    with start("run", "-T", "4", "/flood-news", *log.writer) as process:
+        log.wait()
+        pid = command.children_of(command.guard_of(process.pid))[0]
+        process.send_signal(signal.SIGSTOP)
+        for _ in range(500):
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(0.002)
+            os.kill(pid, signal.SIGCONT)
+            time.sleep(0.002)
+        granted = next_holder("/flood-news")
+        assert log.is_silent_since(granted), (log.last(), granted)
+        process.send_signal(signal.SIGCONT)
+        assert process.end().code == 123
+
+
+PATIENT = """
+import signal, sys, time
+for s in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH, signal.SIGHUP):
+    signal.signal(s, lambda n, f: None)
+exec(sys.argv[2])
+"""
+
+
+def a_flood_of_signals_loses_no_order():
+    log = Log("flood-orders")
+    with start("run", "-T", "20", "--on-lost", "kill", "/flood-orders",
+               *command.python(PATIENT, log.name, WRITER)) as process:
+        log.wait()
+        guard = command.guard_of(process.pid)
+        os.setpriority(os.PRIO_PROCESS, guard, 19)
+        node = command.status("/flood-orders")["holders"][0]["node"]
+        deleting = start("delete", node)
+        end = time.monotonic() + 20
+        numbers = [signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH,
+                   signal.SIGHUP]
+        while process.poll() is None and time.monotonic() < end:
+            for number in numbers:
+                process.send_signal(number)
+        assert deleting.end().code == 0
+        done = process.end()
+        assert done.code == 123 and "KILL" in done.err, done
+
+
+# ---- the deadline
+
+def shrink_session_timeout(own, most_ms):
+    config = os.path.join(own.dir, "1", "zoo.cfg")
+    with open(config) as f:
+        text = f.read()
+    with open(config, "w") as f:
+        f.write(re.sub(r"(?m)^maxSessionTimeout=.*$",
+                       "maxSessionTimeout=%d" % most_ms, text))
+    own.ask("restart 1")
+
+
+def is_resumed(process):
+    """Read what it says up to this. False: the restart took so long that the
+    lease has run out by the new timeout."""
+    for line in process.stderr:
+        if "sent TERM" in line:
+            return False
+        if "connected again" in line:
+            return True
+    return False
+
+
+def stop_after_a_shorter_timeout(name):
+    """The session is resumed with a shorter timeout, then latchkey is stopped.
+    Gives whether that came about."""
+    log = Log(name)
+    with command.zkserver.Server("--tick", "500", "--max-timeout",
+                                 "60000") as own:
+        with start("run", "-z", own.connect, "-T", "60", "-v", "/" + name,
+                   *log.writer) as process:
+            log.wait()
+            shrink_session_timeout(own, 15000)
+            if not is_resumed(process):
+                return False
+            time.sleep(1)
+            process.send_signal(signal.SIGSTOP)
+            granted = next_holder("/" + name, "-z", own.connect, "-T", "4")
+            assert log.is_silent_since(granted), (log.last(), granted)
+            process.send_signal(signal.SIGCONT)
+            process.wait(60)
+            return process.returncode == 123
+
+
+def an_earlier_deadline_reaches_the_supervisor():
+    for n in range(4):
+        if stop_after_a_shorter_timeout("shrink-%d" % n):
+            return
+    assert False, "the restarts took too long"
+
+
+def the_supervisor_waits_on_the_clock_of_the_lease():
+    with start("run", "/clock", "sleep", "600") as process:
+        command.held("/clock")
+        guard = command.guard_of(process.pid)
+
+        def clocks():
+            found = []
+            for name in glob.glob("/proc/%d/fdinfo/*" % guard):
+                with open(name) as f:
+                    found += re.findall(r"clockid: (\d+)", f.read())
+            return found
+        assert clocks() == [str(time.CLOCK_BOOTTIME)], clocks()
+
+
+# ---- latchkey's own output and input
+
+def fill(fd):
+    """Write until there is no room."""
+    os.set_blocking(fd, False)
+    try:
+        while True:
+            os.write(fd, b"x" * 1000)
+    except BlockingIOError:
+        pass
+    os.set_blocking(fd, True)
+
+
+def non_blocking_outputs(pid):
+    """Which pipes ("pipe:[N]") and terminals it writes to without blocking."""
+    found = set()
+    for number in os.listdir("/proc/%d/fdinfo" % pid):
+        try:
+            with open("/proc/%d/fdinfo/%s" % (pid, number)) as f:
+                flags = int(re.search(r"flags:\s*(\d+)", f.read())[1], 8)
+            if flags & os.O_NONBLOCK and flags & os.O_ACCMODE == os.O_WRONLY:
+                found.add(os.readlink("/proc/%d/fd/%s" % (pid, number)))
+        except FileNotFoundError:
+            pass  # it was closed meanwhile
+    return found
+
+
+def a_pipe_that_command_shares_blocks_only_command():
+    read, write = os.pipe()
+    name = os.readlink("/proc/self/fd/%d" % write)
+    with start("run", "-v", "-T", "4", "/full-pipe", "sh", "-c",
+               "while :; do echo %s; done >&2" % (200 * "x"),
+               stderr=write) as process:
+        os.close(write)
+        command.held("/full-pipe")
+        assert name in non_blocking_outputs(process.pid)
+        pid = command.children_of(command.guard_of(process.pid))[0]
+        assert name not in non_blocking_outputs(pid)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 143
+        os.close(read)
+
+
+def a_full_terminal_blocks_nothing():
+    command.needs_terminals()
+    read, write = pty.openpty()
+    name = os.ttyname(write)
+    with start("run", "-v", "-T", "4", "/full-tty", "sleep", "600",
+               stderr=write) as process:
+        command.held("/full-tty")
+        assert name in non_blocking_outputs(process.pid)
+        assert os.get_blocking(write)
+        fill(write)
+        os.close(write)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 143
+        os.close(read)
+
+
+def signals_end_the_reading_of_an_auth_file():
+    name = os.path.join(folder.name, "auth")
+    os.mkfifo(name)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        with start("run", "--auth-file", name, "/auth", "true") as process:
+            write = live.eventually(lambda: writing_end(name))
+            process.send_signal(number)
+            assert process.wait(10) == -number
+            os.close(write)
+
+
+def writing_end(name):
+    """Of a FIFO, once a process has opened it to read; or None."""
+    try:
+        return os.open(name, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return None
+
+
+def few_descriptors_are_an_error_of_ours():
+    for most in range(4, 16):
+        done = command.run("-c", "ulimit -n %d; exec %s run -q /few true" % (
+            most, command.PROGRAM), program="sh",
+            env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+        assert done.code in (0, 125), (most, done)
+        assert done.code == 0 or len(done.err.splitlines()) == 1, done
+
+
+def a_limit_of_file_sizes_kills_nobody():
+    name = os.path.join(folder.name, "err")
+    with open(name, "w") as err:
+        err.write("x" * 512)
+        err.flush()
+        with start("-c", "ulimit -f 1; exec %s run -v /size true" %
+                   command.PROGRAM, program="sh", stderr=err) as process:
+            assert process.wait(20) == 0
+
+
+live.run(live.together(
+    stop_reaches_children_in_the_foreground,
+    stop_reaches_another_session,
+    stop_reaches_another_session_without_a_cgroup,
+    stop_reaches_a_group_of_job_control,
+    a_stopped_supervisor_is_continued,
+    a_deep_tree_is_dead_at_the_deadline,
+    a_stopped_latchkey_and_many_stops_do_not_delay_the_end,
+    a_flood_of_signals_loses_no_order,
+    the_supervisor_waits_on_the_clock_of_the_lease,
+    a_pipe_that_command_shares_blocks_only_command,
+    a_full_terminal_blocks_nothing,
+    signals_end_the_reading_of_an_auth_file,
+    few_descriptors_are_an_error_of_ours,
+    a_limit_of_file_sizes_kills_nobody),
+    an_earlier_deadline_reaches_the_supervisor)

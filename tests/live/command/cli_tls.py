@@ -1,0 +1,625 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TLS in the command: options, environment, what it says when TLS fails, and
+what latchkey doctor finds."""
+
+import contextlib
+import json
+import os
+import select
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+from concurrent import futures
+
+sys.path.append(sys.path[0] + "/../support")
+
+import command
+from command import expect, run, start
+import live
+import zkserver
+
+DOCTOR = "; latchkey doctor tells more"
+HELP = "; latchkey %s --help shows the form"
+INSECURE = ("--insecure: the server's certificate is not verified; anybody on "
+            "the way can read and change everything")
+SOON = ("--connect-timeout", "0.9")
+VARIABLES = ("LATCHKEY_TLS_CACERT", "LATCHKEY_TLS_CERT", "LATCHKEY_TLS_KEY",
+             "LATCHKEY_TLS_NAME", "LATCHKEY_TLS_CRL",
+             "LATCHKEY_TLS_KEY_PASSWORD_FILE")
+for name in VARIABLES:
+    os.environ.pop(name, None)
+
+
+def file(name):
+    return want.certificate(name)
+
+
+def environment(**variables):
+    return dict(os.environ, **{"LATCHKEY_" + name: value
+                               for name, value in variables.items()})
+
+
+def own(name):
+    """Options that show a client's certificate."""
+    return ("--cert", file(name + ".crt"), "--key", file(name + ".key"))
+
+
+def says(code, text, *words, **options):
+    """It ends with this code, and this is all that it prints."""
+    done = run(*words, **options)
+    assert (done.code, done.out, done.err) == (
+        code, "", "latchkey: " + text + "\n"), (words, done)
+
+
+def says_soon(text, *words, **options):
+    """It gives up connecting, and this is all that it prints. On a busy machine
+    the handshake is not always over in time."""
+    wanted = "latchkey: cannot connect to " + text + DOCTOR + "\n"
+    for _ in range(10):
+        done = run(*words, **options)
+        if done.err == wanted:
+            break
+    assert (done.code, done.out, done.err) == (125, "", wanted), (words, done)
+
+
+def lists(*words, **options):
+    """It lists the children of the root over TLS and prints nothing else."""
+    done = expect(0, *words, "ls", "/", **options)
+    assert "zookeeper" in done.out.split() and done.err == "", done
+
+
+@contextlib.contextmanager
+def front(certificate, trust=None, version=ssl.TLSVersion.TLSv1_2):
+    """A TLS port with any certificate in front of the server's plain port.
+    `trust`: the CA of the client certificates that it demands."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file(certificate + ".crt"),
+                            file(certificate + ".key"))
+    context.maximum_version = version
+    if trust is not None:
+        context.load_verify_locations(file(trust + ".crt"))
+        context.verify_mode = ssl.CERT_REQUIRED
+
+    def pass_on(guest):
+        with guest, contextlib.suppress(OSError), \
+                context.wrap_socket(guest, server_side=True) as tls, \
+                socket.create_connection(parts(want.addresses[0])) as server:
+            while True:
+                if not tls.pending():
+                    select.select([tls, server], [], [])
+                if tls.pending() or select.select([tls], [], [], 0)[0]:
+                    bytes_up = tls.recv(65536)
+                    if not bytes_up:
+                        return
+                    server.sendall(bytes_up)
+                if select.select([server], [], [], 0)[0]:
+                    bytes_down = server.recv(65536)
+                    if not bytes_down:
+                        return
+                    tls.sendall(bytes_down)
+
+    def accept():
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=pass_on, args=(door.accept()[0],),
+                                 daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as door:
+        threading.Thread(target=accept, daemon=True).start()
+        yield "tls://127.0.0.1:%d" % door.getsockname()[1]
+        door.shutdown(socket.SHUT_RDWR)
+
+
+def parts(address):
+    host, _, port = address.rpartition(":")
+    return host, int(port)
+
+
+# ---- options and environment ------------------------------------------------------
+
+def each_option_and_tls_before_servers_select_tls():
+    address = want.tls_addresses[0]
+    host = address.partition(":")[0]
+    trust = ("--cacert", file("ca.crt"))
+    lists("-z", "tls://" + address, *trust)
+    lists("-z", "tls://" + host, *trust)
+    lists("-z", address, *trust)
+    lists("-z", host, "--tls", *trust)
+    lists("--tls", *trust, "-z", "tls://" + address)
+    # Behind the verb, too.
+    assert expect(0, "ls", "/", *trust, "-z", host).err == ""
+    described = environment(TLS_CACERT=file("ca.crt"), ZK=host)
+    for options in (("--tls",), ("--tls-name", "zookeeper.test"),
+                    ("--crl", file("crl.pem")), own("client")):
+        lists(*options, env=described)
+
+
+def variables_describe_and_do_not_select():
+    address = want.tls_addresses[0]
+    all_of_them = environment(
+        TLS_CACERT=file("ca.crt"), TLS_CERT=file("client.crt"),
+        TLS_KEY=file("client-encrypted.key"),
+        TLS_KEY_PASSWORD_FILE=file("client.password"),
+        TLS_CRL=file("crl.pem"), TLS_NAME="zookeeper.test")
+    lists("-z", "tls://" + address, env=all_of_them)
+    lists("--tls", "-z", address, env=all_of_them)
+    lists(env=dict(all_of_them, LATCHKEY_ZK="tls://" + address))
+    # A plain port stays one, and wrong files do not matter.
+    line = ("latchkey: warning: %s is set, but TLS is not selected: the "
+            "connection is not encrypted; tls:// in front of the servers or "
+            "--tls selects TLS\n")
+    nothing = environment(**{name.partition("_")[2]: "/nowhere"
+                             for name in VARIABLES})
+    plain = ("-z", want.connect)
+    for words in (("ls", "/"), ("doctor",), ("run", "/plain", "true")):
+        done = expect(0, *plain, *words, env=nothing)
+        assert done.err == line % "LATCHKEY_TLS_CACERT", (words, done)
+    assert expect(0, *plain, "run", "-q", "/plain", "true",
+                  env=nothing).err == ""
+    for name in VARIABLES:
+        one = environment(**{name.partition("_")[2]: "/nowhere"})
+        assert expect(0, *plain, "ls", "/", env=one).err == line % name, name
+    says_soon("%s: the server hung up without an answer; it has no quorum, or "
+              "is full (maxClientCnxns), or wants TLS (--tls)" % address,
+              "-z", address, *SOON, "ls", "/")
+
+
+def option_wins_over_its_variable():
+    where = ("-z", want.tls)
+    wrong = environment(**{name.partition("_")[2]: "/nowhere"
+                           for name in VARIABLES})
+    right = ("--cacert", file("ca.crt"), "--crl", file("crl.pem"),
+             "--tls-name", "zookeeper.test")
+    lists(*where, *right, *own("client"), "--key-password-file",
+          file("client.password"), env=wrong)
+    # The key and its password belong to the certificate.
+    lists(*where, *right, "--cert", file("client.pem"), env=wrong)
+    lists(*where, *right, "--key", file("client.key"),
+          env=dict(wrong, LATCHKEY_TLS_CERT=file("client.crt")))
+    says(125, "LATCHKEY_TLS_KEY: cannot read /nowhere: No such file or directory",
+         *where, *right, "ls", "/",
+         env=dict(wrong, LATCHKEY_TLS_CERT=file("client.crt")))
+
+
+def empty_variable_counts_as_unset():
+    empty = environment(**{name.partition("_")[2]: "" for name in VARIABLES})
+    lists("-z", want.tls, env=dict(empty, LATCHKEY_TLS_CACERT=file("ca.crt")))
+    says_soon(NO_ISSUER % want.tls_addresses[0], "-z", want.tls, *SOON, "ls", "/",
+              env=empty)
+
+
+def insecure_prints_a_line_at_each_run():
+    where = ("-z", want.tls, "--insecure")
+    line = "latchkey: warning: " + INSECURE + "\n"
+    for words in (("ls", "/"), ("status", "/insecure"), ("doctor",),
+                  ("run", "/insecure", "true"),
+                  ("run", "-q", "/insecure", "true")):
+        done = expect(0, *where, *words)
+        assert done.err == line, (words, done)
+    for words in (("ls", "/"), ("run", "/insecure", "true")):
+        first = expect(0, *where, "--json", *words).err.splitlines()[0]
+        facts = json.loads(first)
+        assert (facts["event"], facts["reason"]) == ("warning", INSECURE), facts
+    # It accepts another name and another CA.
+    for certificate in ("server-wrong-name", "server-other-ca", "server-self",
+                        "server-expired"):
+        with front(certificate) as there:
+            expect(0, "--insecure", "--cacert", file("ca.crt"), "-z", there,
+                   "ls", "/")
+
+
+def version_names_the_feature():
+    assert "tls" in expect(0, "--version").out.splitlines()[1].split(), run("-V")
+
+
+# ---- files and options that are wrong ---------------------------------------------
+
+def wrong_file_is_named_before_connecting():
+    there = ("-z", "tls://127.0.0.1:1")
+    key, encrypted = file("client.key"), file("client-encrypted.key")
+    bob, crt = file("client-bob.key"), file("client.crt")
+    for options, variables, text in (
+            (("--cacert", "/nowhere"), {},
+             "--cacert: cannot read /nowhere: No such file or directory"),
+            (("--cacert", key), {}, "--cacert: %s: has no certificate" % key),
+            (("--cacert", want.dir), {},
+             "--cacert: cannot read %s: Is a directory" % want.dir),
+            (("--crl", crt), {}, "--crl: %s: has no revocation list" % crt),
+            (("--cert", key, "--key", key), {},
+             "--cert: %s: has no certificate" % key),
+            (("--cert", crt, "--key", bob), {},
+             "--key: %s: does not fit the certificate: key values mismatch" %
+             bob),
+            (("--cert", crt), {}, "--cert: %s: has no private key; --key gives "
+             "one" % crt),
+            (("--cert", crt, "--key", file("ca.crt")), {},
+             "--key: %s: has no private key" % file("ca.crt")),
+            (("--cert", crt, "--key", encrypted), {},
+             "--key: %s: has no key that can be read: bad password read; "
+             "--key-password-file gives its password" % encrypted),
+            (("--cert", crt, "--key", encrypted, "--key-password-file",
+              "/nowhere"), {}, "--key-password-file: cannot read /nowhere: "
+             "No such file or directory"),
+            (("--key", key), {}, "--key needs a certificate: --cert or "
+             "LATCHKEY_TLS_CERT"),
+            (("--key-password-file", key), {}, "--key-password-file needs a "
+             "certificate: --cert or LATCHKEY_TLS_CERT"),
+            ((), {"TLS_CACERT": "/nowhere"}, "LATCHKEY_TLS_CACERT: cannot read "
+             "/nowhere: No such file or directory"),
+            ((), {"TLS_CRL": "/nowhere"}, "LATCHKEY_TLS_CRL: cannot read "
+             "/nowhere: No such file or directory"),
+            ((), {"TLS_CERT": "/nowhere"}, "LATCHKEY_TLS_CERT: cannot read "
+             "/nowhere: No such file or directory"),
+            ((), {"TLS_KEY": key}, "LATCHKEY_TLS_KEY needs a certificate: "
+             "--cert or LATCHKEY_TLS_CERT")):
+        for verb in (("ls", "/"), ("run", "/x", "true"), ("doctor",)):
+            says(125, text, *there, *options, *verb,
+                 env=environment(**variables))
+    done = run(*there, "--cert", crt, "--key", encrypted, "--key-password-file",
+               crt, "ls", "/")
+    assert done.err.startswith(
+        "latchkey: --key: %s: has no key that can be read: " % encrypted), done
+    assert done.err.endswith("; --key-password-file must hold its password\n")
+    facts = json.loads(run(*there, "--json", "--cacert", "/nowhere", "ls",
+                           "/").err)
+    assert (facts["event"], facts["code"], facts["reason"]) == (
+        "failed", 125, "--cacert: cannot read /nowhere: No such file or "
+        "directory"), facts
+
+
+def wrong_usage_is_named():
+    says(125, 'ls: --tls-name: "" is not a name that a certificate can have' +
+         HELP % "ls", "ls", "--tls-name", "", "/")
+    says(125, "ls: --cacert needs an argument: FILE" + HELP % "ls", "ls", "/",
+         "--cacert")
+    says(125, "fence: unknown option --tls" + HELP % "fence", "fence", "f", "1",
+         "--tls")
+    says(125, 'servers "http://zk1:2181": only tls:// may come before the '
+         "servers; -z takes host:port,host:port/chroot", "-z",
+         "http://zk1:2181", "ls", "/")
+
+
+# ---- connections that fail --------------------------------------------------------
+
+REFUSED = "%s: TLS: the server's certificate is refused: "
+NO_ISSUER = (REFUSED + "no trusted CA has issued it (unable to get local issuer "
+             "certificate); --cacert must name the CA that signed it (and the "
+             "server must send the CAs in between)")
+
+
+def failed_connection_names_cause_and_remedy():
+    trust = ("--cacert", file("ca.crt"))
+    crl = ("--crl", file("crl.pem"))
+    for certificate, options, text in (
+            ("server-wrong-address", trust,
+             "%s: TLS: the server's certificate is for 127.254.254.254, not for "
+             "127.0.0.1; name the server in -z as its certificate does, or say "
+             "--tls-name"),
+            ("server-cn", trust,
+             "%s: TLS: the server's certificate has no subjectAltName, which "
+             "must have 127.0.0.1; name the server in -z as its certificate "
+             "does, or say --tls-name"),
+            ("server", (*trust, "--tls-name", "zk.example"),
+             "%s: TLS: the server's certificate is for localhost, "
+             "zookeeper.test, 127.0.0.1, " + want.tls_addresses[0].partition(
+                 ":")[0] + ", not for zk.example; name the server in -z as its "
+             "certificate does, or say --tls-name"),
+            ("server", (), NO_ISSUER),
+            ("server-other-ca", trust, NO_ISSUER),
+            ("server-self", trust, REFUSED + "no trusted "
+             "CA has issued it (self-signed certificate); --cacert must name "
+             "the CA that signed it (and the server must send the CAs in "
+             "between)"),
+            ("server-expired", trust, REFUSED + "certificate has expired; renew "
+             "it; if it is current, correct the clock"),
+            ("server-early", trust, REFUSED + "certificate is not yet valid; is "
+             "the clock of this machine right?"),
+            ("server-revoked", (*trust, *crl), REFUSED + "certificate revoked; "
+             "its CA has withdrawn it: the server needs another one"),
+            ("server", (*trust, "--crl", file("crl-expired.pem")), REFUSED +
+             "CRL has expired; the file of --crl needs the current list of each "
+             "CA in the chain"),
+            ("server-chain", (*trust, *crl), REFUSED + "unable to get "
+             "certificate CRL; the file of --crl needs the current list of each "
+             "CA in the chain"),
+            ("server-purpose", trust, REFUSED + "unsuitable certificate "
+             "purpose; the server's log says more")):
+        with front(certificate) as there, \
+                futures.ThreadPoolExecutor(2) as pool:
+            address = there.partition("//")[2]
+            list(pool.map(lambda verb: says_soon(
+                text % address, "-z", there, *options, *SOON, *verb), (
+                    ("ls", "/"), ("run", "/x", "true"))))
+    with front("server-chain") as there:
+        lists("-z", there, *trust, "--crl", file("crl-chain.pem"))
+
+
+def failed_connection_is_told_as_json():
+    with front("server-wrong-address") as there:
+        for verb in (("ls", "/"), ("run", "/x", "true")):
+            line = run("-z", there, "--json", "--cacert", file("ca.crt"), *SOON,
+                       *verb).err.splitlines()[-1]
+            facts = json.loads(line)
+            assert facts["event"] == "failed" and facts["code"] == 125, facts
+            assert "is for 127.254.254.254, not for 127.0.0.1; name the " \
+                "server" in facts["reason"], facts
+
+
+def port_without_tls_is_named():
+    plain = want.addresses[0]
+    says_soon("%s: TLS: the server closed the connection instead of answering: "
+              "is this a port without TLS?; connect to its secureClientPort, or "
+              "leave TLS out" % plain, "-z", "tls://" + plain, *SOON, "--cacert",
+              file("ca.crt"), "ls", "/")
+
+
+def client_certificate_that_is_missing_or_wrong_is_named():
+    """Of a server with TLS 1.3 that shows only after the handshake."""
+    trust = ("--cacert", file("ca.crt"))
+    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        with front("server", trust="ca", version=version) as there:
+            lists("-z", there, *trust, *own("client"))
+            done = run("-z", there, *trust, *SOON, "ls", "/")
+            assert done.code == 125, done
+            assert "TLS: the server wants a client certificate: " in done.err
+            assert "; --cert and --key give one" + DOCTOR in done.err, done
+            done = run("-z", there, *trust, *own("client-other-ca"), *SOON, "ls",
+                       "/")
+            assert done.code == 125, done
+            assert "TLS: the server does not accept the client's " \
+                "certificate: " in done.err, done
+            assert "; its trust store must hold the CA of --cert, which must " \
+                "be current and for clients" + DOCTOR in done.err, done
+
+
+# ---- a lock -----------------------------------------------------------------------
+
+def run_holds_a_lock_over_tls():
+    where = ("-z", want.tls, "--cacert", file("ca.crt"), *own("client"))
+    os.environ["LATCHKEY_ZK"] = want.connect
+    with start("run", *where, "/tls/lock", "--", "sh", "-c",
+               "echo $LATCHKEY_FENCING_TOKEN; exec sleep 600") as holder:
+        first = int(holder.stdout.readline())
+        done = run(*where, "-n", "/tls/lock", "true")
+        assert (done.code, done.err) == (
+            124, "latchkey: /tls/lock: is held by another; -w waits for it\n")
+        with start("run", *where, "/tls/lock", "sh", "-c",
+                   "echo $LATCHKEY_FENCING_TOKEN; exit 7") as waiter:
+            command.queued("/tls/lock", 2)
+            # By the plain port it is the same lock.
+            assert run("-n", "-z", want.connect, "/tls/lock", "true").code == 124
+            assert len(command.queue("/tls/lock")[1]) == 1
+            holder.terminate()
+            done = waiter.end()
+            assert done.code == 7 and int(done.out) > first, done
+        assert holder.end().code == 128 + 15
+    with start(*where, "watch", "/tls", "-n", "1") as process:
+        assert process.stdout.readline() == "watching /tls\n"
+        expect(0, *where, "create", "/tls/x", "data")
+        assert process.end().out == "children /tls\n"
+    assert expect(0, *where, "get", "/tls/x").out == "data"
+
+
+def subject_of_the_client_is_an_identity():
+    where = ("-z", want.tls, "--cacert", file("ca.crt"))
+    expect(0, *where, *own("client"), "create", "/tls-own", "x", "--acl",
+           "creator")
+    assert "x509:CN=alice,O=latchkey:" in expect(
+        0, *where, *own("client"), "acl", "/tls-own").out
+    assert expect(0, *where, *own("client"), "get", "/tls-own").out == "x"
+    for other in ((), own("client-bob")):
+        assert run(*where, *other, "get", "/tls-own").code == 125
+    # A server that does not ask for certificates.
+    with zkserver.Server("--tls", "--tls-client-auth", "none") as other:
+        done = expect(125, "-z", "tls://" + other.tls_addresses[0], "--cacert",
+                      other.certificate("ca.crt"), "--cert",
+                      other.certificate("client.crt"), "--key",
+                      other.certificate("client.key"), "create", "/own", "--acl",
+                      "creator")
+    assert done.err.endswith("stands there without --auth-file or --cert (a "
+                             "server with ssl.clientAuth=none never sees --cert)"
+                             "\n"), done
+
+
+# ---- the doctor -------------------------------------------------------------------
+
+ADVICE = {
+    "name": "name the server in -z as its certificate does, or say --tls-name",
+    "issuer": "--cacert must name the CA that signed it (and the server must "
+    "send the CAs in between)",
+    "expired": "renew it; if it is current, correct the clock",
+    "early": "is the clock of this machine right?",
+    "revoked": "its CA has withdrawn it: the server needs another one",
+    "crl": "the file of --crl needs the current list of each CA in the chain",
+    "wanted": "--cert and --key give one",
+    "refused": "its trust store must hold the CA of --cert, which must be "
+    "current and for clients",
+    "plain": "connect to its secureClientPort, or leave TLS out",
+    "tls": "select it with tls:// in front of the servers or --tls; --cacert "
+    "names the CA",
+    "silent": "does the server hang, or is that another port than its "
+    "secureClientPort?"}
+
+
+def examine(*words, code, **options):
+    """What the doctor finds, as JSON, but for the clocks: where much is going
+    on processes stand still for a while."""
+    done = run("doctor", "--json", *words, **options)
+    assert done.code == code, done
+    (facts,) = done.json()
+    return [f for f in facts["findings"] if f["layer"] != "clocks"]
+
+
+def layers(findings):
+    return [(f["layer"], f["verdict"]) for f in findings]
+
+
+def doctor_shows_the_tls_connection():
+    where = ("-z", want.tls, "--cacert", file("ca.crt"))
+    findings = examine(*where, *own("client"), code=0)
+    assert layers(findings) == [
+        (layer, "ok") for layer in ("tls", "server", "certificate", "session",
+                                    "round-trip", "access")], findings
+    tls, _, mine = findings[:3]
+    assert tls["tls_version"] == "TLSv1.2" and "AES" in tls["cipher"], tls
+    assert tls["verified"] is True and tls["server"] == want.tls[6:], tls
+    theirs = tls["certificate"]
+    assert theirs["subject"] == "CN=server,O=latchkey", tls
+    assert theirs["issuer"] == "CN=test CA,O=latchkey", tls
+    assert theirs["names"].startswith("localhost, zookeeper.test, 127."), tls
+    assert theirs["not_before"] == "2020-01-01T00:00:00.000Z", tls
+    assert theirs["not_after"] == "2049-12-31T23:59:59.000Z", tls
+    assert 5000 < theirs["days_left"] < 9000, tls
+    assert tls["text"].endswith(
+        ", issued by CN=test CA,O=latchkey, expires in %d days, on 2049-12-31" %
+        theirs["days_left"]), tls
+    assert mine["certificate"]["subject"] == "CN=alice,O=latchkey", mine
+    assert "text" in mine and "password" not in json.dumps(findings)
+    # Without one there is none to show.
+    assert "certificate" not in dict(layers(examine(*where, code=0)))
+    with front("server", version=ssl.TLSVersion.TLSv1_3) as there:
+        findings = examine("-z", there, *where[2:], code=0)
+        assert findings[0]["tls_version"] == "TLSv1.3", findings
+
+
+def doctor_warns_of_certificates_that_expire_soon():
+    """One of ten days, as a server's and as a client's."""
+    new = os.path.join(want.dir, "tls", "soon")
+    ca = file("ca.crt"), file("ca.key")
+    for words in (
+            ("req", "-new", "-newkey", "ec", "-pkeyopt",
+             "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=soon",
+             "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", new + ".key",
+             "-out", new + ".csr"),
+            ("x509", "-req", "-in", new + ".csr", "-CA", ca[0], "-CAkey", ca[1],
+             "-set_serial", "4711", "-days", "10", "-copy_extensions", "copy",
+             "-out", new + ".crt")):
+        subprocess.run(["openssl", *words], check=True, capture_output=True)
+    with front("soon") as there:
+        findings = examine("-z", there, "--cacert", ca[0], *own("soon"), code=0)
+        assert layers(findings)[:3] == [
+            ("tls", "note"), ("server", "ok"), ("certificate", "note")], findings
+        for one in (findings[0], findings[2]):
+            assert one["certificate"]["days_left"] in (9, 10), one
+            assert one["advice"] == "renew it", one
+    mine = examine("-z", want.tls, "--cacert", ca[0], *own("client-expired"),
+                   code=1)[-1]
+    assert (mine["layer"], mine["verdict"]) == ("certificate", "broken"), mine
+    assert mine["text"].endswith("expired on 2021-01-01"), mine
+
+
+def doctor_names_what_is_wrong_with_a_certificate():
+    trust = ("--cacert", file("ca.crt"))
+    crl = ("--crl", file("crl.pem"))
+    issued = " (it is issued by CN=test CA,O=latchkey)"
+    for certificate, options, text, advice in (
+            ("server-wrong-address", trust,
+             "the server's certificate is for 127.254.254.254, not for 127.0.0.1",
+             "name"),
+            ("server", (*trust, "--tls-name", "zk.example"), None, "name"),
+            ("server", ("--cacert", file("other-ca.crt")), "the server's "
+             "certificate is refused: no trusted CA has issued it (unable to get "
+             "local issuer certificate)" + issued, "issuer"),
+            ("server-expired", trust, "the server's certificate is refused: "
+             "certificate has expired (expired on 2021-01-01)", "expired"),
+            ("server-early", trust, "the server's certificate is refused: "
+             "certificate is not yet valid (not valid before 2050-01-01)",
+             "early"),
+            ("server-revoked", (*trust, *crl), "the server's certificate is "
+             "refused: certificate revoked" + issued, "revoked"),
+            ("server", (*trust, "--crl", file("crl-expired.pem")), "the server's "
+             "certificate is refused: CRL has expired" + issued, "crl")):
+        with front(certificate) as there:
+            address = there.partition("//")[2]
+            (one,) = examine("-z", there, *options, code=1)
+            assert (one["layer"], one["verdict"]) == ("tls", "broken"), one
+            assert one["advice"] == ADVICE[advice], one
+            assert text is None or one["text"] == address + ": " + text, one
+            assert one["tls_version"] == "TLSv1.2", one
+            assert one["certificate"]["subject"].endswith("O=latchkey"), one
+            line = expect(1, "doctor", "-z", there, *options).out.splitlines()[0]
+            assert line.startswith("broken  tls          " + address), line
+            assert line.endswith("; " + ADVICE[advice]), line
+
+
+def doctor_names_a_client_certificate_that_is_wanted_or_refused():
+    trust = ("--cacert", file("ca.crt"))
+    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        with front("server", trust="ca", version=version) as there:
+            (one,) = examine("-z", there, *trust, code=1)
+            assert (one["layer"], one["advice"]) == ("tls", ADVICE["wanted"]), one
+            assert "wants a client certificate: " in one["text"], one
+            one, mine = examine("-z", there, *trust, *own("client-other-ca"),
+                                code=1)
+            assert (one["layer"], one["advice"]) == (
+                "tls", ADVICE["refused"]), one
+            assert mine["certificate"]["issuer"] == "CN=other CA,O=latchkey"
+            assert layers(examine("-z", there, *trust, *own("client"),
+                                  code=0))[0] == ("tls", "ok")
+
+
+def doctor_tries_the_other_transport():
+    plain, secure = want.addresses[0], want.tls_addresses[0]
+    trust = ("--cacert", file("ca.crt"))
+    (one,) = examine("-z", "tls://" + plain, *trust, code=1)
+    assert one["layer"] == "tls" and one["advice"] == ADVICE["plain"], one
+    assert one["text"] == "%s: %s speaks no TLS: it is a port of plain TCP" % (
+        plain, plain), one
+    # A port that demands a client certificate speaks TLS as well.
+    with front("server-other-ca", trust="ca") as there:
+        for address in (secure, there.partition("//")[2]):
+            (one,) = examine("-z", address, code=1)
+            assert (one["layer"], one["advice"]) == ("tls", ADVICE["tls"]), one
+            assert one["text"] == "%s: %s speaks TLS, which is not selected" % (
+                address, address), one
+    # Neither.
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        silent = "127.0.0.1:%d" % door.getsockname()[1]
+        (one,) = examine("-z", "tls://" + silent, *trust, "--connect-timeout",
+                         "1.5", code=1)
+        assert (one["layer"], one["advice"]) == ("tls", ADVICE["silent"]), one
+        assert one["text"] == "%s: %s accepts connections and does not answer " \
+            "by TLS" % (silent, silent), one
+        (one,) = examine("-z", silent, "--connect-timeout", "1.5", code=1)
+        assert one["layer"] == "answer", one
+    (one,) = examine("-z", "tls://127.0.0.1:1", *trust, code=1)
+    assert (one["layer"], one["verdict"]) == ("port", "broken"), one
+
+
+def doctor_says_what_is_not_verified():
+    with front("server-self") as there:
+        one = examine("-z", there, "--insecure", code=0)[0]
+        assert (one["layer"], one["verdict"]) == ("tls", "note"), one
+        assert one["verified"] is False, one
+        assert "certificate not verified, for localhost" in one["text"], one
+
+
+with zkserver.Server("--tls", "--tls-client-auth", "want", "--config",
+                     "authProvider.x509=org.apache.zookeeper.server.auth."
+                     "X509AuthenticationProvider") as want:
+    want.tls = "tls://" + want.tls_addresses[0]
+    live.run(live.together(
+        each_option_and_tls_before_servers_select_tls,
+        variables_describe_and_do_not_select,
+        option_wins_over_its_variable,
+        empty_variable_counts_as_unset,
+        insecure_prints_a_line_at_each_run),
+        live.together(
+        version_names_the_feature,
+        wrong_file_is_named_before_connecting,
+        wrong_usage_is_named,
+        failed_connection_is_told_as_json,
+        port_without_tls_is_named,
+        client_certificate_that_is_missing_or_wrong_is_named),
+        live.together(
+        failed_connection_names_cause_and_remedy,
+        doctor_shows_the_tls_connection,
+        doctor_warns_of_certificates_that_expire_soon,
+        doctor_names_what_is_wrong_with_a_certificate,
+        doctor_names_a_client_certificate_that_is_wanted_or_refused,
+        doctor_tries_the_other_transport,
+        doctor_says_what_is_not_verified),
+        run_holds_a_lock_over_tls,
+        subject_of_the_client_is_an_identity)

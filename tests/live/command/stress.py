@@ -1,0 +1,550 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One random run of several `latchkey run` for one lock, and what it shows. All
+is chosen by the seed, but not when a process gets a processor."""
+
+import heapq
+import os
+import random
+import signal
+import subprocess
+import time
+
+import command
+from relay import Relay
+
+WRITERS = os.path.join(os.environ.get("abs_top_builddir") or os.getcwd(),
+                       "tests", "live", "command", "writers")
+TIMEOUT = 2.0                   # the session timeout
+HANDLED = ("INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "WINCH", "CONT",
+           "TSTP")
+HARMLESS = ("WINCH", "CONT", "TSTP")
+KINDS = ("child", "deaf", "group", "session", "daemon", "thread", "deep",
+         "hopper", "breeder")
+DURATIONS = (0.05, 0.2, 0.5, 1, 2.5, 4)
+LOST, BUSY, FAILED = 123, 124, 125
+# The search for leaks waits for a SIGSTOP, which a SIGCONT takes back.
+NO_LEAKS = "detect_leaks=0:" + os.environ.get("ASAN_OPTIONS", "")
+GONE = 15                       # how long an orderly end may take
+
+
+def number_of(name):
+    return getattr(signal, "SIG" + name)
+
+
+def now_us():
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1e6)
+
+
+def children_of(pid):
+    """Children of a process with one thread."""
+    try:
+        with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+            return [int(word) for word in f.read().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def signal_child(parent, pid, number):
+    """Unless it has ended and its number is another's."""
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        if pid in children_of(parent):
+            signal.pidfd_send_signal(fd, number)
+    except ProcessLookupError:
+        pass
+    finally:
+        os.close(fd)
+
+
+def describe(pid):
+    """A process and its children: state, and where in the kernel it is."""
+    facts = [str(pid)]
+    for name in ("comm", "wchan"):
+        try:
+            with open("/proc/%d/%s" % (pid, name)) as f:
+                facts.append(f.read().strip())
+        except OSError:
+            pass
+    return " ".join(facts + [command.state(pid) or "gone", *(
+        "(%s)" % describe(child) for child in children_of(pid))])
+
+
+# ---- what is chosen
+
+class Choice:
+    """What one `latchkey run` is started with."""
+
+    def __init__(self, rng):
+        self.policy = rng.choice(("term", "term", "kill", "stop", "stop"))
+        self.as_nobody = rng.random() < .5  # then there is no cgroup
+        self.manners = rng.choice(("polite", "careless", "deaf"))
+        if rng.random() < .15:
+            self.manners += "-stops"
+        self.ms = rng.randint(300, 4000)
+        self.code = rng.randint(0, 9)
+        self.kinds = rng.choices(KINDS, k=rng.choice((0, 1, 1, 2, 2, 3)))
+        self.options = ["--on-lost", self.policy]
+        if rng.random() < .4:
+            self.options += ["--kill-after", str(rng.choice(
+                (.1, .2, .5, .9)))]
+        if rng.random() < .3:
+            self.options += ["--foreground"]
+        if rng.random() < .15:
+            self.options += ["--max-hold", "%.1f" % rng.uniform(.5, 2)]
+        elif rng.random() < .1:
+            self.options += ["--min-hold", "%.1f" % rng.uniform(.5, 2)]
+        if rng.random() < .2:
+            self.options += ["-w", "%.1f" % rng.uniform(1, 5)]
+        self.ends_by_kill = rng.random() < .5
+
+    def signals(self):
+        """Those that may be sent to it. What COMMAND leaves behind when a
+        signal ends it is left alone, so one that would leave anything gets
+        none of these."""
+        if self.manners.startswith("careless") and self.kinds:
+            return HARMLESS
+        return HANDLED
+
+    def __str__(self):
+        return "%s%s %s %d ms%s" % (
+            " ".join(self.options), ", no cgroup" if self.as_nobody else "",
+            self.manners, self.ms, "".join(" " + k for k in self.kinds))
+
+
+# What is done, how often, and of what length or size.
+STEPS = {"stop": (6, lambda r: r.choice(DURATIONS)),
+         "freeze": (5, lambda r: (r.choice(DURATIONS), r.choice(
+             ((True, True), (True, True), (True, False), (False, True))))),
+         "drop": (3, lambda r: None),
+         "refuse": (1, lambda r: r.choice(DURATIONS)),
+         "delay": (2, lambda r: (r.choice(DURATIONS), r.randint(50, 900))),
+         "shorten": (2, lambda r: r.randint(1000, 1900)),
+         "flood": (5, lambda r: (r.randint(20, 300), r.random())),
+         "flood_guard": (2, lambda r: (r.randint(20, 300), r.random())),
+         "churn": (2, lambda r: r.randint(10, 100)),
+         "stop_command": (1, lambda r: r.choice(DURATIONS)),
+         "cont": (2, lambda r: None),
+         "kill": (1, lambda r: None),
+         "kill_guard": (1, lambda r: None),
+         "stop_guard": (1, lambda r: None)}
+
+
+def choose_steps(rng, slots, seconds):
+    """[(when, which slot or None for that of the holder, what, with what)]"""
+    steps, at = [], rng.uniform(.3, 1)
+    while at < seconds:
+        what = rng.choices(list(STEPS), [w for w, _ in STEPS.values()])[0]
+        slot = None if rng.random() < .6 else rng.randrange(slots)
+        steps.append((at, slot, what, STEPS[what][1](rng)))
+        at += rng.choice((.02, .1, .2, .3, .5, 1))
+    return steps
+
+
+# ---- one latchkey
+
+class Contender:
+    def __init__(self, run, slot, generation, relay):
+        self.run, self.relay, self.slot = run, relay, slot
+        self.name = "%d.%d" % (slot, generation)
+        self.choice = Choice(random.Random("%s/%s" % (run.seed, self.name)))
+        self.sent = set()       # names of signals
+        self.faults = run.faults[slot]  # of it and those before it
+        self.guard = None
+        self.alone = False      # it or its guard was killed
+        self.excused = False    # both were stopped at the same time
+        self.ended_us = None
+        self.err = open(os.path.join(run.folder, self.name + ".err"), "w+")
+        c = self.choice
+        wrap = []
+        if c.as_nobody and command.is_root():
+            wrap = ["setpriv", "--reuid", "65534", "--regid", "65534",
+                    "--clear-groups"]
+        self.process = subprocess.Popen(
+            [*wrap, command.PROGRAM, "run", "-v", "-z", relay.address, "-T",
+             "%g" % TIMEOUT, *c.options, run.lock, WRITERS, run.log,
+             self.name, c.manners, str(c.ms), str(c.code), *c.kinds],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=self.err, start_new_session=True,
+            env={**os.environ, "LATCHKEY_STRESS": run.mark,
+                 "ASAN_OPTIONS": NO_LEAKS})
+
+    # ---- how it is
+
+    def has_ended(self):
+        if self.process.poll() is None:
+            return False
+        if self.ended_us is None:
+            self.ended_us = now_us()
+        return True
+
+    def is_stopped(self):
+        return command.state(self.process.pid) == "T"
+
+    def find_guard(self):
+        if self.guard is None and not self.has_ended():
+            found = children_of(self.process.pid)
+            self.guard = found[0] if found else None
+        return self.guard
+
+    def find_command(self):
+        found = children_of(self.find_guard() or 0)
+        return found[0] if found else None
+
+    def signal(self, name):
+        self.sent.add(name)
+        self.process.send_signal(number_of(name))
+
+    def signal_guard(self, number):
+        if self.find_guard() is not None:
+            signal_child(self.process.pid, self.guard, number)
+
+    def signal_command(self, name):
+        pid = self.find_command()
+        if pid is not None:
+            signal_child(self.guard, pid, number_of(name))
+
+    def may_be_continued(self):
+        """Whether COMMAND stays stopped when it gets SIGCONT: without a cgroup
+        it runs until the guard notices."""
+        if self.choice.policy != "stop":
+            return True
+        try:
+            with open("/proc/%d/cgroup" % (self.find_command() or 0)) as f:
+                return "latchkey-" in f.read()
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+
+    # ---- what is done to it; gives what undoes it, and when
+
+    def stop(self, seconds):
+        """Not before it has heard of a shorter timeout."""
+        end = time.monotonic() + 1
+        while self.relay.is_shortening() and time.monotonic() < end:
+            time.sleep(.05)
+        if not self.alone:
+            self.process.send_signal(signal.SIGSTOP)
+            return seconds, self.cont
+
+    def cont(self, _=None):
+        self.signal("CONT")
+
+    def freeze(self, how):
+        seconds, (up, down) = how
+        self.relay.freeze(up, down)
+        return seconds, self.relay.thaw
+
+    def drop(self, _):
+        self.relay.drop()
+
+    def refuse(self, seconds):
+        self.relay.refuse()
+        self.relay.drop()
+        return seconds, self.relay.accept
+
+    def delay(self, how):
+        seconds, ms = how
+        self.relay.delay(ms)
+        return seconds, lambda: self.relay.delay(0)
+
+    def shorten(self, ms):
+        self.relay.limit_timeout(ms)
+        self.relay.drop()
+
+    def flood(self, how):
+        count, chance = how
+        if self.alone:
+            return None
+        rng = random.Random(chance)
+        names = rng.sample(self.choice.signals(), rng.randint(1, 3))
+        for i in range(count):
+            self.signal(names[i % len(names)])
+            if i % 4 == 3:
+                time.sleep(.0005)
+        return rng.choice(DURATIONS), self.cont
+
+    def flood_guard(self, how):
+        count, chance = how
+        rng = random.Random(chance)
+        for i in range(count):
+            self.signal_guard(number_of(rng.choice(HANDLED)))
+            if i % 4 == 3:
+                time.sleep(.0005)
+
+    def churn(self, count):
+        if not self.may_be_continued():
+            return
+        for _ in range(count):
+            self.signal_command("STOP")
+            time.sleep(.002)
+            self.signal_command("CONT")
+            time.sleep(.002)
+
+    def stop_command(self, seconds):
+        self.signal_command("STOP")
+        return seconds, self.cont
+
+    def kill(self, _=None):
+        """Its guard is not stopped or killed then."""
+        if not self.alone:
+            self.alone = True
+            self.sent.add("KILL")
+            self.process.kill()
+
+    def kill_guard(self, _):
+        """Not while latchkey is stopped, nor is it then stopped."""
+        if self.alone or self.is_stopped():
+            return
+        self.alone = True
+        self.signal_guard(signal.SIGKILL)
+        self.excuse_if_stopped()
+
+    def stop_guard(self, _):
+        """latchkey continues it."""
+        if self.alone or self.is_stopped() or self.find_guard() is None:
+            return
+        self.signal_guard(signal.SIGSTOP)
+        end = time.monotonic() + 2
+        while command.state(self.guard) == "T":
+            if time.monotonic() > end and not self.excuse_if_stopped():
+                self.run.bad.append("%s: its guard stays stopped" % self.name)
+            if time.monotonic() > end:
+                self.signal_guard(signal.SIGCONT)
+            time.sleep(.01)
+
+    def excuse_if_stopped(self):
+        """Its COMMAND may have stopped it, as a job of a shell."""
+        time.sleep(.02)
+        if self.is_stopped():
+            self.excused = True
+            self.cont()
+        return self.excused
+
+    # ---- its end
+
+    def end(self):
+        c = self.choice
+        self.relay.accept()
+        self.relay.thaw()
+        self.relay.delay(0)
+        self.cont()
+        if self.alone or self.has_ended():
+            return
+        if c.ends_by_kill or c.signals() == HARMLESS:
+            self.kill()
+        else:
+            self.signal("TERM")
+
+    def wait(self, end):
+        while not self.has_ended():
+            if time.monotonic() > end:
+                return False
+            self.cont()
+            time.sleep(.02)
+        return True
+
+    def may_exit_with(self):
+        codes = {self.choice.code, LOST}
+        for number in map(number_of, self.sent - {"KILL"}):
+            codes |= {64 + number, 128 + number, -number}
+        if "KILL" in self.sent:
+            codes.add(-signal.SIGKILL)
+        if "-w" in self.choice.options:
+            codes.add(BUSY)
+        if self.faults:
+            codes.add(FAILED)
+        return codes
+
+    def said(self):
+        self.err.seek(0)
+        return self.err.read()
+
+    def __str__(self):
+        return "%s: %s\n    got %s; exit code %s\n%s" % (
+            self.name, self.choice, " ".join(sorted(self.sent)) or "no signal",
+            self.process.returncode, "".join(
+                "    | " + line + "\n"
+                for line in self.said().splitlines()[-12:]))
+
+
+# ---- the judge
+
+class Lines:
+    """What was written: a smaller token behind a larger one was written by a
+    COMMAND beside the next one."""
+
+    def __init__(self, text, excused=()):
+        self.tokens = []        # in the order of their first lines
+        self.last = {}          # name: when its last line was written
+        self.overlaps = []
+        newest, begun, newest_name = 0, 0, None
+        for line in text.splitlines():
+            token, at, name, pid, kind = line.split()
+            token, at = int(token), int(at)
+            if token > newest:
+                newest, begun, newest_name = token, at, name
+                self.tokens.append(token)
+            elif token < newest and name not in excused:
+                self.overlaps.append(
+                    "%s (process %s, %s) writes %.1f ms after the first line "
+                    "of %s" % (name, pid, kind, (at - begun) / 1000,
+                               newest_name))
+            self.last[name] = at
+
+
+# ---- one run
+
+class Run:
+    def __init__(self, zk, folder, seed):
+        self.zk, self.seed = zk, seed
+        self.mark = "%d-%s" % (os.getpid(), seed)
+        self.lock = "/stress-" + self.mark
+        self.folder = os.path.join(folder, self.mark)
+        os.mkdir(self.folder, 0o755)
+        self.log = os.path.join(self.folder, "log")
+        open(self.log, "w").close()
+        os.chmod(self.log, 0o666)
+        rng = random.Random(seed)
+        self.slots = rng.randint(2, 4)
+        self.seconds = rng.uniform(5, 9)
+        self.steps = choose_steps(rng, self.slots, self.seconds)
+        self.pauses = [rng.uniform(0, .3) for _ in range(self.slots)]
+        self.faults = [set() for _ in range(self.slots)]
+        self.contenders = []
+        self.now = []           # that of each slot
+        self.bad = []
+        self.done = []          # what was done, and when
+        self.lines = None
+
+    def begin(self, slot, generation, relay):
+        contender = Contender(self, slot, generation, relay)
+        self.contenders.append(contender)
+        return contender
+
+    def holder(self):
+        """The slot of the last line."""
+        with open(self.log, "rb") as f:
+            f.seek(max(os.path.getsize(self.log) - 200, 0))
+            lines = f.read().decode().split("\n")
+        # Behind the last end of a line may be a part of the next.
+        return int(lines[-2].split()[2].split(".")[0]) if lines[1:] else 0
+
+    def do(self, began, slot, what, how):
+        """A step; gives what undoes it, or None."""
+        contender = self.now[self.holder() if slot is None else slot]
+        if contender.has_ended():
+            return None
+        self.done.append("%6.3f %s %s %s" % (
+            time.monotonic() - began, contender.name, what, how or ""))
+        contender.faults.add(what)
+        return getattr(contender, what)(how)
+
+    def restart_ended(self, relays):
+        """With a pause that a seed chooses."""
+        for slot, contender in enumerate(self.now):
+            if not contender.has_ended():
+                continue
+            if contender.ended_us + self.pauses[slot] * 1e6 < now_us():
+                generation = int(contender.name.split(".")[1]) + 1
+                self.now[slot] = self.begin(slot, generation, relays[slot])
+
+    def go(self, relays):
+        self.now = [self.begin(slot, 0, relays[slot])
+                    for slot in range(self.slots)]
+        began = time.monotonic()
+        due = [(at, n, what) for n, (at, *what) in enumerate(self.steps)]
+        heapq.heapify(due)
+        while (at := time.monotonic() - began) < self.seconds:
+            self.restart_ended(relays)
+            while due and due[0][0] <= at:
+                _, n, what = heapq.heappop(due)
+                if callable(what):
+                    what()
+                elif (undo := self.do(began, *what)) is not None:
+                    heapq.heappush(due, (at + undo[0], n + 1000 * len(
+                        self.done), undo[1]))
+            time.sleep(.01)
+
+    def end(self):
+        for contender in self.contenders:
+            if not contender.has_ended():
+                contender.end()
+        end = time.monotonic() + GONE
+        for contender in self.contenders:
+            if not contender.wait(end):
+                self.bad.append("%s: latchkey does not end: %s" % (
+                    contender.name, describe(contender.process.pid)))
+
+    # ---- what is judged
+
+    def processes_left(self):
+        left, wanted = [], ("LATCHKEY_STRESS=%s\0" % self.mark).encode()
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open("/proc/%s/environ" % name, "rb") as f:
+                    if wanted in f.read() + b"\0":
+                        left.append(int(name))
+            except OSError:
+                pass
+        return left
+
+    def nodes_left(self):
+        done = command.run("ls", self.lock)
+        return done.out.split() if done.code == 0 else []
+
+    def judge_rest(self, what, look, seconds):
+        end = time.monotonic() + seconds
+        while left := look():
+            if time.monotonic() > end:
+                self.bad.append("left: %s %s" % (what, ", ".join(
+                    describe(one) if what == "processes" else one
+                    for one in left)))
+                return left
+            time.sleep(.1)
+        return []
+
+    def judge_contender(self, contender):
+        code, name = contender.process.returncode, contender.name
+        if code is not None and code not in contender.may_exit_with():
+            self.bad.append("%s: exit code %s" % (name, code))
+        if "Sanitizer" in contender.said() or \
+                "runtime error" in contender.said():
+            self.bad.append("%s: %s" % (name, contender.said()))
+        late = self.lines.last.get(name, 0) - (contender.ended_us or 0)
+        if late > 0 and code != -9 and code is not None:
+            self.bad.append("%s: a line %.1f ms after the end of latchkey" % (
+                name, late / 1000))
+
+    def judge(self):
+        for pid in self.judge_rest("processes", self.processes_left, 5):
+            os.kill(pid, signal.SIGKILL)
+        with open(self.log) as f:
+            self.lines = Lines(f.read(), {c.name for c in self.contenders
+                                          if c.excused})
+        for text in self.lines.overlaps[:5]:
+            self.bad.append("overlap: " + text)
+        for contender in self.contenders:
+            self.judge_contender(contender)
+        self.judge_rest("nodes", self.nodes_left, TIMEOUT + 5)
+
+    def run(self):
+        relays = [Relay(self.zk.connect) for _ in range(self.slots)]
+        try:
+            self.go(relays)
+            self.end()
+            self.judge()
+        finally:
+            for contender in self.contenders:
+                if not contender.has_ended():
+                    contender.process.kill()
+                    contender.process.wait()
+            for relay in relays:
+                relay.close()
+
+    def report(self):
+        yield "run %s: WRONG" % self.seed
+        yield from ("  " + text for text in self.bad)
+        yield from ("  " + text for text in self.done)
+        yield from ("  " + str(c) for c in self.contenders)

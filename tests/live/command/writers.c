@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * COMMAND of tests/live/command/cli_stress.py: a tree of processes, each of which
+ * appends a line to a file every few milliseconds.
+ *
+ *   writers FILE NAME MANNERS MS CODE [DESCENDANT...]
+ *
+ * A line is "TOKEN MICROSECONDS NAME PID KIND", written in one piece; the time
+ * is CLOCK_BOOTTIME. COMMAND itself ends after MS milliseconds: it asks its
+ * descendants to end, waits for them, and exits with CODE. MANNERS say what it
+ * does at the signals that latchkey passes on:
+ *   polite     the same at once, and exit with 64 + the signal
+ *   careless   what is usual; its descendants stay
+ *   deaf       nothing
+ * and "-stops" behind that has it stop itself once in a while.
+ *
+ * DESCENDANTs end at signals as is usual. Kinds of them:
+ *   child      in the same process group
+ *   deaf       the same, and ignores signals
+ *   group      in a process group of its own
+ *   session    in a session of its own
+ *   daemon     in a session of its own, with a parent that has ended
+ *   thread     forked by another thread
+ *   deep       eight generations, each in a session of its own
+ *   hopper     forks and ends, generation after generation
+ *   breeder    forks children that write once and end
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PACE_MS = 5, DEPTH = 8, MOST_PROCESSES = 256, STOP_EVERY = 100 };
+
+static const char *token;
+static const char *name;
+static int log_fd;
+static int quit[2];  /* a byte asks a descendant to end. All keep it open, so
+                        that the death of COMMAND alone asks for nothing */
+static int alive[2]; /* its end tells that no descendant is left */
+
+static volatile sig_atomic_t caught = 0;
+
+static void on_signal(int number)
+{
+  caught = number;
+}
+
+static void at_signals(void (*handler)(int number))
+{
+  static const int numbers[] = {SIGINT,  SIGTERM, SIGHUP,
+                                SIGQUIT, SIGUSR1, SIGUSR2};
+  struct sigaction action = {.sa_handler = handler};
+
+  sigemptyset(&action.sa_mask);
+  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+    sigaction(numbers[i], &action, NULL);
+}
+
+static long long now_us(void)
+{
+  struct timespec t;
+
+  clock_gettime(CLOCK_BOOTTIME, &t);
+  return (long long)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static void write_line(const char *kind)
+{
+  char line[256];
+  int len = snprintf(line, sizeof line, "%s %lld %s %ld %s\n", token, now_us(),
+                     name, (long)getpid(), kind);
+
+  if (write(log_fd, line, (size_t)len) != len)
+    _exit(99);
+}
+
+/* Let some time pass. True: this process is asked to end. */
+static bool pause_or_end(void)
+{
+  struct pollfd asked = {quit[0], POLLIN, 0};
+  char byte;
+
+  return poll(&asked, 1, PACE_MS) == 1 && read(quit[0], &byte, 1) == 1;
+}
+
+static void write_until_asked(const char *kind)
+{
+  while (!pause_or_end())
+    write_line(kind);
+}
+
+/* ---- descendants -------------------------------------------------------- */
+
+static void be_deep(void)
+{
+  for (int i = 1; i < DEPTH && fork() == 0; i++)
+    setsid();
+}
+
+static void hop(void)
+{
+  while (!pause_or_end()) {
+    write_line("hopper");
+    if (fork() > 0)
+      _exit(0);
+  }
+}
+
+static void breed(void)
+{
+  while (!pause_or_end()) {
+    if (fork() == 0) {
+      write_line("breeder");
+      _exit(0);
+    }
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+      ;
+  }
+}
+
+static void become(const char *kind)
+{
+  at_signals(strcmp(kind, "deaf") == 0 ? SIG_IGN : SIG_DFL);
+  if (strcmp(kind, "group") == 0)
+    setpgid(0, 0);
+  if (strcmp(kind, "session") == 0 || strcmp(kind, "daemon") == 0)
+    setsid();
+  if (strcmp(kind, "daemon") == 0 && fork() > 0)
+    _exit(0);
+  if (strcmp(kind, "deep") == 0)
+    be_deep();
+  if (strcmp(kind, "hopper") == 0)
+    hop();
+  else if (strcmp(kind, "breeder") == 0)
+    breed();
+  else
+    write_until_asked(kind);
+  _exit(0);
+}
+
+static sem_t forked;
+
+/* The thread stays, so that the child remains its own. */
+static void *fork_in_thread(void *kind)
+{
+  if (fork() == 0)
+    become(kind);
+  sem_post(&forked);
+  for (;;)
+    pause();
+  return NULL;
+}
+
+static void start_descendant(char *kind)
+{
+  pthread_t thread;
+
+  if (strcmp(kind, "thread") != 0) {
+    if (fork() == 0)
+      become(kind);
+  } else if (pthread_create(&thread, NULL, fork_in_thread, kind) == 0) {
+    while (sem_wait(&forked) != 0)
+      ;
+  }
+}
+
+/* ---- COMMAND itself ----------------------------------------------------- */
+
+static void end_descendants(void)
+{
+  char bytes[MOST_PROCESSES] = {0};
+  char byte;
+
+  close(alive[1]);
+  if (write(quit[1], bytes, sizeof bytes) != (ssize_t)sizeof bytes)
+    _exit(98);
+  while (read(alive[0], &byte, 1) < 0 && errno == EINTR)
+    ;
+}
+
+static int run_command(int ms, int code, bool stops)
+{
+  long long end = now_us() + 1000LL * ms;
+
+  for (int i = 1; caught == 0 && now_us() < end; i++) {
+    write_line("command");
+    poll(NULL, 0, PACE_MS);
+    if (stops && i % STOP_EVERY == 0)
+      raise(SIGSTOP);
+  }
+  end_descendants();
+  return caught != 0 ? 64 + caught : code;
+}
+
+int main(int argc, char **argv)
+{
+  if (argc < 6 || (token = getenv("LATCHKEY_FENCING_TOKEN")) == NULL)
+    return 2;
+  const char *manners = argv[3];
+
+  log_fd = open(argv[1], O_WRONLY | O_APPEND);
+  name = argv[2];
+  sem_init(&forked, 0, 0);
+  if (log_fd < 0 || pipe(quit) != 0 || pipe(alive) != 0)
+    return 3;
+  fcntl(quit[0], F_SETFL, O_NONBLOCK);
+  if (strncmp(manners, "polite", 6) == 0)
+    at_signals(on_signal);
+  else if (strncmp(manners, "deaf", 4) == 0)
+    at_signals(SIG_IGN);
+  for (int i = 6; i < argc; i++)
+    start_descendant(argv[i]);
+  return run_command(atoi(argv[4]), atoi(argv[5]),
+                     strstr(manners, "-stops") != NULL);
+}

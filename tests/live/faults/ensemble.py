@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Three servers: sessions and locks move from one that is killed, stopped or
+cut off to the others."""
+
+import sys
+import time
+
+sys.path.append(sys.path[0] + "/../support")
+
+import live
+import relay
+from live import eventually
+from puppet import Puppet
+
+T = 6000        # where a server falls silent
+LONG = 30000    # where there is an election, which takes its time
+
+
+def with_client(test, timeout=LONG):
+    """A client that may use all servers, and knows of them by relays."""
+    def with_it():
+        three.zk.wait()
+        eventually(three.zk.leader)
+        with Puppet() as puppet:
+            client = puppet.client(three.connect, timeout=timeout)
+            client.state("connected")
+            base = client.create("/ensemble-", flags=2).path
+            test(puppet, client, base)
+            client.do("close")
+        for n in (1, 2, 3):
+            if three.zk.pid(n) is None:
+                three.zk.start(n)
+    with_it.__name__ = test.__name__
+    return with_it
+
+
+def with_quick_client(test):
+    return with_client(test, T)
+
+
+def server_of(client):
+    address = client.facts().server
+    return [n for n, r in three.client.items() if r.address == address][0]
+
+
+def settle_on(client, n):
+    """Have the client use server n."""
+    for m, wire in three.client.items():
+        if m != n:
+            wire.refuse()
+    if server_of(client) != n:
+        three.client[server_of(client)].drop()
+        client.state("suspended")
+        client.state("connected")
+    for wire in three.client.values():
+        wire.accept()
+    assert server_of(client) == n
+
+
+def other_than(*numbers):
+    return [n for n in (1, 2, 3) if n not in numbers][0]
+
+
+def session_moves(puppet, client, base, leave):
+    """The session goes on elsewhere, with its ephemeral nodes, its watches
+    and its waiting requests."""
+    far = puppet.client(",".join(
+        r.address for n, r in three.client.items() if n != server_of(client)),
+        timeout=LONG)
+    far.state("connected")
+    before = client.facts()
+    old = server_of(client)
+    mine = client.create(base + "/mine", flags=1)
+    watch = client.ask("get", path=base, watch=1)
+    calm = client.ask("get", path=mine.path, watch=1)
+    watch.good()
+    calm.good()
+    leave(old)
+    client.state("suspended")
+    client.ask("sync", path="/", repeat=1).good()
+    now = client.facts()
+    assert now.session == before.session, (before, now)
+    assert server_of(client) != old
+    far.do("sync", path="/", repeat=1)
+    assert far.do("get", path=mine.path, repeat=1).owner == before.session
+    eventually(lambda: far.ask("set", path=base, data=b"1").result().err ==
+               "0")
+    client.event(watch, type=3)
+    assert not [e for e in client.said("event") if e.tag == calm.tag]
+    far.do("close")
+
+
+@with_client
+def a_follower_in_use_is_killed(puppet, client, base):
+    settle_on(client, three.zk.follower())
+    session_moves(puppet, client, base, three.zk.kill)
+
+
+@with_client
+def the_leader_in_use_is_killed(puppet, client, base):
+    settle_on(client, three.zk.leader())
+    session_moves(puppet, client, base, three.zk.kill)
+
+
+@with_quick_client
+def the_server_in_use_is_stopped(puppet, client, base):
+    settle_on(client, three.zk.follower())
+    stopped = server_of(client)
+    session_moves(puppet, client, base, three.zk.stop)
+    three.zk.cont(stopped)
+
+
+@with_client
+def a_leader_elsewhere_is_killed(puppet, client, base):
+    settle_on(client, three.zk.follower())
+    before = client.facts()
+    mine = client.create(base + "/mine", flags=1)
+    three.zk.kill(three.zk.leader())
+    eventually(lambda: client.ask("create", path=base + "/x-",
+                                  flags=2).result().err == "0")
+    assert client.facts().session == before.session
+    assert client.do("get", path=mine.path, repeat=1).owner == before.session
+
+
+@with_quick_client
+def a_half_open_connection_is_left_behind(puppet, client, base):
+    """The session moves while its old connection still stands. What was sent
+    over that one is not done twice, nor answered for another request."""
+    before = client.facts()
+    for turn in range(2):
+        wire = three.client[server_of(client)]
+        wire.freeze(up=False)
+        asked = client.ask("create", path=base + "/n-", flags=2)
+        client.state("suspended")
+        asked.fails("UNKNOWN")
+        client.state("connected")
+        client.do("sync", path="/", repeat=1)
+        made = client.ask("create", path="%s/own-%d-" % (base, turn),
+                          flags=2).good()
+        assert made.path.startswith("%s/own-%d-" % (base, turn)), made
+        wire.drop()
+        wire.thaw()
+    assert client.facts().session == before.session
+    names = client.children(base).names
+    assert len([n for n in names if n.startswith("n-")]) == 2, names
+
+
+@with_client
+def xids_go_on_at_another_server(puppet, client, base):
+    marks = {n: wire.mark() for n, wire in three.client.items()}
+    for n in (1, 2, 3, 1):
+        settle_on(client, n)
+        client.do("sync", path="/")
+    frames = sorted((f for n, wire in three.client.items()
+                     for f in wire.requests(marks[n])), key=lambda f: f.at)
+    xids = [f.xid for f in frames]
+    assert len(set(f.connection for f in frames)) > 1
+    assert xids == list(range(xids[0], xids[0] + len(xids))), xids
+
+
+@with_client
+def a_server_that_is_behind_refuses(puppet, client, base):
+    """What was seen is not unseen at a server that has not heard of it."""
+    behind = three.zk.follower()
+    ahead = other_than(behind, three.zk.leader())
+    wire = three.client[ahead]
+    target, lagging = ["%s:%d" % three.client[n].target
+                       for n in (ahead, behind)]
+    mover = puppet.client(wire.address, timeout=T)
+    mover.state("connected")
+    before = mover.facts()
+    three.cut_off(behind)
+    mover.do("set", path=base, data=b"new")
+    wire.lead_to(lagging)
+    wire.drop()
+    eventually(lambda: mover.facts().trouble == "REFUSED")
+    assert three.zk.mode(behind) == "follower"  # it does serve others
+    asked = mover.ask("get", path=base)
+    assert not asked.is_done()
+    wire.lead_to(target)
+    assert asked.good().data == b"new"
+    assert mover.facts().session == before.session
+    mover.do("close")
+    three.heal()
+    three.zk.wait()
+
+
+def lock_survives(leave, come_back, timeout):
+    """Over three servers: the one in use by the holder, then by the one who
+    waits, goes away."""
+    @with_client
+    def test(puppet, client, base):
+        names = ["one", "two"]
+        locks = []
+        for name in names:
+            c = puppet.client(three.connect, timeout=timeout)
+            c.state("connected")
+            locks.append((c, c.lock(base + "/l", data=name.encode())))
+        holder, waiter = locks
+        asked = holder[1].ask("acquire")
+        asked.good()
+        for who in (holder, waiter):
+            behind = waiter[1].ask("acquire")
+            waiter[1].waits()
+            gone = server_of(who[0])
+            leave(gone)
+            who[0].state("suspended")
+            who[0].state("connected")
+            assert not behind.is_done()
+            assert holder[1].look().state in ("held", "unsure")
+            token = holder[1].look().token
+            holder[1].release()
+            assert behind.good().token > token
+            come_back(gone)
+            three.zk.wait()
+            holder, waiter = waiter, holder
+        assert not holder[1].said("lock", "lost")
+        assert not waiter[1].said("lock", "lost")
+        holder[1].release()
+        eventually(lambda: not client.do("children", path=base + "/l",
+                                         repeat=1).names)
+        for c, _ in locks:
+            c.do("close")
+    return test
+
+
+def killed():
+    lock_survives(three.zk.kill, three.zk.start, LONG)()
+
+
+def stopped():
+    lock_survives(three.zk.stop, three.zk.cont, 2 * T)()
+
+
+killed.__name__ = "a_lock_survives_servers_that_are_killed"
+stopped.__name__ = "a_lock_survives_servers_that_are_stopped"
+
+
+@with_client
+def a_cut_during_create_leaves_one_node(puppet, client, base):
+    """F11: the create reaches the old server, the client goes to another one
+    before it is committed; it must not be made twice, or be lost."""
+    lock = client.lock(base + "/l")
+    lock.acquire()
+    lock.release()
+    for turn in range(4):
+        wire = three.client[server_of(client)]
+        trap = wire.trap("cut", op=relay.CREATE2, forward=True)
+        asked = lock.ask("acquire")
+        trap.wait()
+        grant = asked.good()
+        time.sleep(.05)
+        client.do("sync", path="/", repeat=1)
+        names = client.do("children", path=base + "/l", repeat=1).names
+        assert names == [grant.node.rpartition("/")[2]], (turn, names)
+        lock.release()
+
+
+def address(n):
+    return three.client[n].address
+
+
+@with_client
+def a_client_moves_when_its_server_is_taken_off_the_list(puppet, client, base):
+    """The list shrinks to one server, grows again, is another: the session
+    goes on with its lock, and no request fails."""
+    settle_on(client, 1)
+    before = client.facts()
+    lock = client.lock(base + "/l")
+    grant = lock.acquire()
+    watch = client.ask("get", path=base, watch=1)
+    watch.good()
+    for n in (2, 3, 1):
+        asked = [client.ask("create", path=base + "/x-", flags=2)
+                 for _ in range(50)]
+        client.do("hosts", hosts=address(n))
+        asked += [client.ask("create", path=base + "/y-", flags=2)
+                  for _ in range(50)]
+        assert client.state("suspended").err == "0"
+        client.state("connected")
+        for a in asked:
+            a.good()
+        now = client.facts()
+        assert now.session == before.session, (before, now)
+        assert server_of(client) == n, now
+        assert lock.look().token == grant.token
+        client.do("hosts", hosts=address(n))  # that is no news
+    made = len([name for name in client.children(base).names
+                if name[:2] in ("x-", "y-")])
+    assert made == 300, made
+    assert lock.look().state == "held", lock.look()
+    assert not lock.said("lock", "lost") and not lock.said("lock", "unsure")
+    assert client.facts().connection == now.connection
+    client.do("set", path=base, data=b"1")
+    client.event(watch, type=3)
+    client.do("hosts", hosts=three.connect)
+    lock.release()
+
+
+@with_client
+def clients_spread_over_a_list_that_grows(puppet, client, base):
+    """Of thirty at one server some twenty move when there are three."""
+    crowd = [puppet.client(address(1), timeout=LONG) for _ in range(30)]
+    for c in crowd:
+        c.state("connected")
+    sessions = [c.facts().session for c in crowd]
+    for c in crowd:
+        c.do("hosts", hosts=three.connect)
+    for c in crowd:
+        c.do("sync", path="/", repeat=1)
+    at = [server_of(c) for c in crowd]
+    assert min(at.count(n) for n in (1, 2, 3)) >= 1, at
+    assert [c.facts().session for c in crowd] == sessions
+    asked = [c.ask("close") for c in crowd]
+    for a in asked:
+        a.good()
+
+
+with live.Ensemble("--tick", "500") as three:
+    live.run(
+        xids_go_on_at_another_server,
+        a_cut_during_create_leaves_one_node,
+        a_server_that_is_behind_refuses,
+        a_half_open_connection_is_left_behind,
+        a_client_moves_when_its_server_is_taken_off_the_list,
+        clients_spread_over_a_list_that_grows,
+        a_follower_in_use_is_killed,
+        the_leader_in_use_is_killed,
+        the_server_in_use_is_stopped,
+        a_leader_elsewhere_is_killed,
+        killed,
+        stopped,
+    )

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The semaphore in kazoo's layout, beside kazoo: what it costs, and that who
+thinks of another number of permits is turned away on either side."""
+
+import contextlib
+import re
+import sys
+import uuid
+
+sys.path.append(sys.path[0] + "/../support")
+
+import live
+import locks as shared
+from live import eventually
+from locks import Wired, names, on_server, wait_until_empty
+from relay import CHILDREN, CREATE, CREATE2, DELETE, GET, REMOVE_WATCHES
+
+try:
+    import kazoo.client
+    import kazoo.exceptions
+    import kazoos  # which keeps its log quiet, too
+except ImportError:
+    live.missing("there is no kazoo (Debian: python3-kazoo)")
+
+KAZOO = 1  # lk_layout
+LEASE = re.compile(r"[0-9a-f]{32}")
+PLACE = re.compile(r"[0-9a-f]{32}__lock__[0-9]{10}")
+# The number of permits, a place in the queue, and so many permits.
+AT_ONCE = (GET, CREATE2, CHILDREN, CREATE2, CHILDREN)
+
+
+def ours(client, base, permits=1, **options):
+    return client.semaphore(base + "/l", permits=permits, layout=KAZOO,
+                            **options)
+
+
+@contextlib.contextmanager
+def kazoo_client():
+    client = kazoo.client.KazooClient(shared.connect(), timeout=8)
+    client.start(30)
+    try:
+        yield client
+    finally:
+        client.stop()
+        client.close()
+
+
+def theirs(client, base, permits=1):
+    return client.Semaphore(base + "/l", "kazoo", max_leases=permits)
+
+
+def queue(base):
+    return base + "/l-__lock__"
+
+
+def wait_until_free(far, base):
+    wait_until_empty(far, base + "/l")
+    wait_until_empty(far, queue(base))
+
+
+# ---- what it is
+
+@on_server
+def each_sees_what_the_other_holds(puppet, far, base):
+    lock = ours(far, base, permits=2, data=b"latchkey")
+    with kazoo_client() as kz:
+        other = theirs(kz, base, permits=2)
+        last = ours(far, base, permits=2)
+        grant = lock.acquire()
+        found = names(far, base + "/l")
+        assert len(found) == 1 and LEASE.fullmatch(found[0]), found
+        assert grant.node == base + "/l/" + found[0]
+        assert other.acquire(timeout=20)
+        assert sorted(other.lease_holders()) == ["kazoo", "latchkey"]
+        # Now there are none, for neither.
+        asked = last.ask("acquire")
+        last.waits()
+        assert PLACE.fullmatch(names(far, queue(base))[0])
+        assert not kz.Semaphore(base + "/l", max_leases=2).acquire(
+            blocking=False)
+        other.release()
+        asked.good()
+        lock.release()
+        assert other.acquire(timeout=20)
+        last.release()
+        other.release()
+    wait_until_free(far, base)
+
+
+# ---- how many there are
+
+@on_server
+def who_thinks_of_another_number_than_ours_is_refused(puppet, far, base):
+    lock = ours(far, base, permits=2)
+    lock.acquire()
+    assert far.get(base + "/l").data == b"2"
+    with kazoo_client() as kz:
+        for permits in (1, 3):
+            try:
+                theirs(kz, base, permits).acquire(timeout=5)
+            except ValueError as e:
+                assert "Inconsistent max leases: 2, expected: %d" % permits \
+                    in str(e), e
+            else:
+                raise AssertionError("kazoo takes %d for 2" % permits)
+        other = theirs(kz, base, permits=2)
+        assert other.acquire(timeout=20)
+        other.release()
+    lock.release()
+    wait_until_free(far, base)
+
+
+@on_server
+def who_thinks_of_another_number_than_kazoos_is_refused(puppet, far, base):
+    with kazoo_client() as kz:
+        other = theirs(kz, base, permits=3)
+        assert other.acquire(timeout=20)
+        assert far.get(base + "/l").data == b"3"
+        for permits in (2, 4, 30):
+            lock = ours(far, base, permits=permits)
+            lock.ask("acquire").fails("OTHER_LIMIT")
+            # It leaves nothing, and what is kazoo's.
+            eventually(lambda: far.facts().unfinished == 0)
+            assert len(names(far, base + "/l")) == 1
+            assert not names(far, queue(base))
+            assert far.get(base + "/l").data == b"3"
+        lock = ours(far, base, permits=3, take=2)
+        lock.acquire()
+        lock.release()
+        other.release()
+    wait_until_free(far, base)
+
+
+@on_server
+def what_is_no_number_says_nothing_to_either(puppet, far, base):
+    for text in (b"", b"three", b"3 permits"):
+        path = "%s/%s" % (base, uuid.uuid4().hex)
+        far.create(path, data=b"")
+        far.create(path + "/l", data=text)
+        with kazoo_client() as kz:
+            other = theirs(kz, path, permits=2)
+            assert other.acquire(timeout=20)
+            lock = ours(far, path, permits=2)
+            lock.acquire()
+            assert far.get(path + "/l").data == text
+            lock.release()
+            other.release()
+        wait_until_free(far, path)
+
+
+# ---- what it costs
+
+def make(far, base, permits):
+    """As they stay when somebody has held it."""
+    far.create(base + "/l", data=b"%d" % permits)
+    far.create(queue(base))
+
+
+@on_server
+def a_warm_acquire_is_one_write(puppet, far, base):
+    make(far, base, 3)
+    with Wired() as it:
+        for take in (1, 3):
+            lock = ours(it.client, base, permits=3, take=take)
+            for _ in range(3):
+                it.begin()
+                lock.acquire()
+                # The rest is not waited for.
+                it.costs(2, GET, CREATE2, CHILDREN, *take * [CREATE2],
+                         CHILDREN, REMOVE_WATCHES, DELETE)
+                lock.release()
+                it.costs(1, *take * [DELETE])
+
+
+@on_server
+def a_cold_acquire_is_two_round_trips(puppet, far, base):
+    with Wired() as it:
+        lock = ours(it.client, base, permits=2)
+        it.begin()
+        lock.acquire()
+        # The number is made, and read; then each half is asked for again
+        # behind its parents. The answers may come in several pieces.
+        rest = [CREATE, GET, *2 * [CREATE, CREATE, CREATE2, CHILDREN],
+                REMOVE_WATCHES, DELETE]
+        ops = eventually(lambda: it.since()[0][5 + 11:] and it.since()[0])
+        assert ops[:5] == list(AT_ONCE), ops
+        assert sorted(ops[5:]) == sorted(rest), ops
+        assert far.get(base + "/l").data == b"2"
+        lock.release()
+    wait_until_free(far, base)
+
+
+@on_server
+def who_is_first_waits_for_permits_alone(puppet, far, base):
+    make(far, base, 1)
+    with Wired() as it, kazoo_client() as kz:
+        lock, holder = ours(it.client, base), theirs(kz, base)
+        for _ in range(3):
+            assert holder.acquire(timeout=20)
+            it.begin()
+            asked = lock.ask("acquire")
+            assert lock.waits().position == 1
+            it.costs(2, *AT_ONCE, GET)
+            holder.release()
+            asked.good()
+            # The event, one list; and what nobody waits for.
+            it.costs(2, CHILDREN, REMOVE_WATCHES, DELETE)
+            lock.release()
+            it.costs(1, DELETE)
+
+
+@on_server
+def who_is_not_first_gives_its_permits_back(puppet, far, base):
+    make(far, base, 1)
+    holder, first = [ours(far, base) for _ in range(2)]
+    with Wired() as it:
+        lock = ours(it.client, base)
+        for turn in range(4):
+            holder.acquire()
+            before = first.ask("acquire")
+            first.waits()
+            it.begin()
+            asked = lock.ask("acquire")
+            lock.waits()
+            if turn < 3:
+                ops = eventually(lambda: it.since()[0][8:] and it.since()[0])
+                assert ops[:5] == list(AT_ONCE), ops
+                assert sorted(ops[5:]) == sorted(
+                    [GET, GET, DELETE, REMOVE_WATCHES]), ops
+            else:
+                # It learns: the place alone, until there is no queue.
+                it.costs(2, GET, CREATE2, CHILDREN, GET, GET)
+            eventually(lambda: len(names(far, base + "/l")) == 2)
+            it.begin()
+            holder.release()
+            before.good()
+            # It is first now, and asks for permits in one write.
+            it.costs(2, CREATE2, CHILDREN, GET)
+            first.release()
+            asked.good()
+            it.costs(2, CHILDREN, REMOVE_WATCHES, DELETE)
+            lock.release()
+        it.begin()
+        lock.acquire()  # nobody is there
+        it.costs(3, *AT_ONCE, REMOVE_WATCHES, DELETE)
+        lock.release()
+        it.costs(1, DELETE)
+
+
+with shared.serve("--tick", "500"):
+    live.run(
+        each_sees_what_the_other_holds,
+        who_thinks_of_another_number_than_ours_is_refused,
+        who_thinks_of_another_number_than_kazoos_is_refused,
+        what_is_no_number_says_nothing_to_either,
+        a_warm_acquire_is_one_write,
+        a_cold_acquire_is_two_round_trips,
+        who_is_first_waits_for_permits_alone,
+        who_is_not_first_gives_its_permits_back,
+    )

@@ -1,0 +1,626 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The mutex on a real server: order, tokens, what it costs, what it leaves."""
+
+import re
+import sys
+import time
+
+sys.path.append(sys.path[0] + "/../support")
+
+import live
+import locks as shared
+import relay
+from live import eventually
+from locks import (LONG, SHORT, Wired, names, on_server, owned_by,
+                   wait_until_empty)
+from puppet import Puppet
+from relay import Relay
+
+NAME = re.compile(r"_c_[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-"
+                  r"[0-9a-f]{12}-lock-[0-9]{10}")
+
+
+# ---- one holder
+
+@on_server
+def the_node_is_curators(puppet, far, base):
+    lock = far.lock(base + "/deep/er/l", data=b"who")
+    grant = lock.acquire()
+    parent, _, name = grant.node.rpartition("/")
+    assert parent == base + "/deep/er/l" and NAME.fullmatch(name), grant
+    node = far.get(grant.node)
+    assert node.data == b"who" and node.owner == far.facts().session
+    assert node.czxid == grant.token
+    look = lock.look()
+    assert (look.state, look.ok, look.count) == ("held", 1, 1), look
+    # It is no use to others after this, and uses another name next time.
+    lock.release()
+    wait_until_empty(far, parent)
+    assert lock.look().state == "idle" and lock.look().token == 0
+    again = lock.acquire()
+    assert again.token > grant.token
+    assert again.node.rpartition("/")[2][:40] != name[:40]
+    lock.release()
+    # Directories go with their last child.
+    eventually(lambda: far.ask("exists", path=base + "/deep").result().err ==
+               "NO_NODE")
+
+
+@on_server
+def a_handle_counts_and_another_queues(puppet, far, base):
+    one, two = far.lock(base + "/l"), far.lock(base + "/l")
+    first = one.acquire()
+    assert one.acquire().token == first.token
+    assert one.look().count == 2
+    waiting = two.ask("acquire")
+    assert two.waits().position == 1
+    one.release()
+    assert one.look().state == "held" and not waiting.is_done()
+    one.release()
+    waiting.good()
+    one.ask("release").fails("NOT_HELD")
+    two.release()
+
+
+@on_server
+def a_queue_is_served_in_its_order(puppet, far, base):
+    clients = [puppet.client(zk.connect, timeout=LONG) for _ in range(5)]
+    locks, waiting = [], []
+    for n in range(20):
+        lock = clients[n % 5].lock(base + "/l")
+        locks.append(lock)
+        waiting.append(lock.ask("acquire"))
+        if n == 0:
+            waiting[0].good()
+        else:
+            assert lock.waits().position == n
+    tokens = []
+    for n, lock in enumerate(locks):
+        grant = waiting[n].good()
+        tokens.append(grant.token)
+        assert far.get(grant.node).czxid == grant.token
+        assert not any(w.is_done() for w in waiting[n + 1:])
+        last = locks[-1].said("lock", "waiting")
+        lock.release()
+        if n + 1 < len(locks) - 1:
+            waiting[n + 1].good()
+    assert tokens == sorted(tokens) and len(set(tokens)) == 20, tokens
+    assert [line.position for line in last][0] == 19
+    for client in clients:
+        client.do("close")
+
+
+@on_server
+def trying_and_waiting_for_a_while_leave_nothing(puppet, far, base):
+    far.create(base + "/l")
+    holder, lock = far.lock(base + "/l"), far.lock(base + "/l")
+    holder.acquire()
+    watches = live.watch_count(zk.connect)
+    lock.ask("acquire", wait=0).fails("BUSY")
+    lock.ask("acquire", wait=200).fails("DEADLINE")
+    eventually(lambda: far.facts().unfinished == 0)
+    assert len(names(far, base + "/l")) == 1
+    assert live.watch_count(zk.connect) == watches
+    holder.release()
+    lock.ask("acquire", wait=0).good()
+    lock.release()
+
+
+@on_server
+def a_cancelled_wait_ends_at_once(puppet, far, base):
+    holder, lock = far.lock(base + "/l"), far.lock(base + "/l")
+    holder.acquire()
+    asked = lock.ask("acquire")
+    lock.waits()
+    lock.do("cancel")
+    asked.fails("CANCELLED")
+    lock.do("cancel")
+    asked = lock.ask("acquire")
+    lock.waits()
+    lock.free()
+    asked.fails("CLOSED")
+    eventually(lambda: len(names(far, base + "/l")) == 1)
+    holder.free()
+    wait_until_empty(far, base + "/l")
+
+
+@on_server
+def many_short_waits_leave_no_watch(puppet, far, base):
+    far.create(base + "/l")
+    holder = far.lock(base + "/l")
+    holder.acquire()
+    waiters = [puppet.client(zk.connect, timeout=LONG) for _ in range(4)]
+    for client in waiters:
+        client.do("sync", path="/")
+    watches = live.watch_count(zk.connect)
+    cycles = [client.lock(base + "/l").ask("cycle", turns=150, wait=n)
+              for n, client in enumerate(waiters)]
+    for cycle in cycles:
+        end = cycle.good()
+        assert (end.granted, end.missed, end.failed) == (0, 150, 0), end
+    eventually(lambda: len(names(far, base + "/l")) == 1)
+    eventually(lambda: live.watch_count(zk.connect) == watches,
+               "%d watches" % watches)
+    holder.release()
+    for client in waiters:
+        client.do("close")
+
+
+# ---- what it costs
+
+@on_server
+def a_warm_acquire_is_one_write_and_a_short_hold_three_requests(
+        puppet, far, base):
+    far.create(base + "/l")
+    with Relay(zk.connect) as wire, Puppet() as other:
+        client = other.client(wire.address, timeout=LONG)
+        client.state("connected")
+        lock = client.lock(base + "/l")
+        for _ in range(3):
+            mark, sends = wire.mark(), other.sends()
+            lock.acquire()
+            assert other.sends() == sends + 1
+            frames = wire.requests(mark)
+            assert [f.op for f in frames] == [relay.CREATE2, relay.CHILDREN]
+            lock.release()
+            assert other.sends() == sends + 2
+            assert wire.ops(mark) == [relay.CREATE2, relay.CHILDREN,
+                                      relay.DELETE]
+        client.do("close")
+
+
+@on_server
+def names_of_any_layout_cost_the_same(puppet, far, base):
+    at_once, parked = (relay.CREATE2, relay.CHILDREN), 2 * [relay.GET]
+    for layout in range(4):  # lk_layout
+        path = "%s/%d" % (base, layout)
+        far.create(path)
+        holder = far.lock(path, layout=layout)
+        with Wired() as it:
+            lock = it.client.lock(path, layout=layout)
+            it.begin()
+            lock.acquire()
+            it.costs(1, *at_once)
+            lock.release()
+            it.costs(1, relay.DELETE)
+            holder.acquire()
+            asked = lock.ask("acquire")
+            lock.waits()
+            it.costs(2, *at_once, *parked)
+            holder.release()
+            asked.good()
+            it.costs(0)  # the event is the grant
+            lock.release()
+            it.costs(1, relay.DELETE)
+
+
+@on_server
+def a_cold_acquire_is_two_writes_however_deep(puppet, far, base):
+    with Relay(zk.connect) as wire, Puppet() as other:
+        client = other.client(wire.address, timeout=LONG)
+        client.state("connected")
+        lock = client.lock(base + "/a/b/c/d")
+        mark, sends = wire.mark(), other.sends()
+        lock.acquire()
+        assert other.sends() == sends + 2
+        ops = wire.ops(mark)
+        assert ops[:2] == [relay.CREATE2, relay.CHILDREN]
+        assert set(ops[2:-2]) == {relay.CREATE_CONTAINER}, ops
+        assert ops[-2:] == [relay.CREATE2, relay.CHILDREN], ops
+        lock.release()
+        client.do("close")
+
+
+@on_server
+def two_who_alternate_list_once_each(puppet, far, base):
+    far.create(base + "/l")
+    with Relay(zk.connect) as left, Relay(zk.connect) as right:
+        wires = [left, right]
+        clients = [puppet.client(w.address, timeout=LONG) for w in wires]
+        locks = [c.lock(base + "/l") for c in clients]
+        for client in clients:
+            client.state("connected")
+        grants = [locks[0].ask("acquire")]
+        grants[0].good()
+        grants.append(locks[1].ask("acquire"))
+        locks[1].waits()
+        marks = [w.mark() for w in wires]
+        turns = 20
+        for turn in range(turns):
+            now = turn % 2
+            grants[now].good()
+            grants[now] = locks[now].ask("again")
+            locks[now].waits()
+        # The delete, the create, the one list, pred and own: two of them are
+        # writes. The lease needs no third: its evidence is fresh.
+        for wire, mark in zip(wires, marks):
+            ops = wire.ops(mark)
+            for op in (relay.DELETE, relay.CREATE2, relay.CHILDREN):
+                assert ops.count(op) == turns // 2, ops
+            # They leave after it has told that it waits.
+            assert abs(ops.count(relay.GET) - turns) <= 2, ops
+            assert set(ops) == {relay.DELETE, relay.CREATE2, relay.CHILDREN,
+                                relay.GET}, ops
+        for lock, grant in zip(locks, grants):
+            grant.good()
+            lock.release()
+        for client in clients:
+            client.do("close")
+
+
+@on_server
+def a_release_wakes_one_of_a_hundred(puppet, far, base):
+    far.create(base + "/l")
+    with Relay(zk.connect) as wire:
+        clients = [puppet.client(wire.address, timeout=LONG)
+                   for _ in range(100)]
+        locks, waiting = [], []
+        for client in clients:
+            lock = client.lock(base + "/l")
+            waiting.append(lock.ask("acquire"))
+            if locks:
+                lock.waits()
+            else:
+                waiting[0].good()
+            locks.append(lock)
+        for n in range(5):
+            waiting[n].good()
+            mark = wire.mark()
+            locks[n].release()
+            waiting[n + 1].good()
+            clients[-1].do("sync", path="/")
+            told = {f.connection for f in wire.events(mark)}
+            # One who waits; and whoever watched its own node, which is gone.
+            owners = {f.connection for f in wire.requests(mark)
+                      if f.op == relay.DELETE}
+            assert len(owners) == 1 and len(told - owners) == 1, (
+                told, owners)
+            lists = [f for f in wire.requests(mark) if f.op == relay.CHILDREN]
+            assert len(lists) <= 1, lists
+        for lock in reversed(locks):
+            lock.free()
+        wait_until_empty(far, base + "/l")
+
+
+@on_server
+def who_moves_up_in_a_short_queue_does_not_list_again(puppet, far, base):
+    far.create(base + "/l")
+    with Relay(zk.connect) as wire:
+        clients = [puppet.client(wire.address, timeout=LONG)
+                   for _ in range(6)]
+        locks, waiting = [], []
+        for client in clients:
+            lock = client.lock(base + "/l")
+            waiting.append(lock.ask("acquire"))
+            if locks:
+                lock.waits()
+            else:
+                waiting[0].good()
+            locks.append(lock)
+        far.do("sync", path="/")
+        mark = wire.mark()
+        for leaving in (2, 1, 4):
+            if leaving == 4:
+                # its going is what makes the last one look who is left
+                eventually(lambda: len(names(far, base + "/l")) == 4)
+            locks[leaving].do("cancel")
+            waiting[leaving].fails("CANCELLED")
+        eventually(lambda: locks[5].said("lock", "waiting")[-1].position == 2)
+        assert relay.CHILDREN not in wire.ops(mark), wire.ops(mark)
+        for n in (0, 3, 5):
+            waiting[n].good()
+            locks[n].release()
+        assert relay.CHILDREN not in wire.ops(mark), wire.ops(mark)
+        for client in clients:
+            client.do("close")
+
+
+# ---- others meddle
+
+@on_server
+def an_operator_may_delete_a_place(puppet, far, base):
+    holder, lock, last = [far.lock(base + "/l") for _ in range(3)]
+    holder.acquire()
+    asked, behind = lock.ask("acquire"), None
+    lock.waits()
+    behind = last.ask("acquire")
+    last.waits()
+    old = lock.look().node
+    far.do("delete", path=old)
+    assert lock.event("place_lost").err == "NO_NODE"
+    assert eventually(lambda: lock.look().node) != old
+    assert eventually(lambda: lock.said("lock", "waiting")[1:])[0].position == 2
+    holder.release()
+    behind.good()
+    assert not asked.is_done()
+    last.release()
+    asked.good()
+    lock.release()
+
+
+@on_server
+def an_operator_may_delete_what_is_held(puppet, far, base):
+    client = puppet.client(zk.connect, timeout=SHORT)
+    lock = client.lock(base + "/l")
+    # Noticed at the first beat, and at once from then on.
+    for rest in (0, SHORT / 4000 * 1.5):
+        grant = lock.acquire()
+        time.sleep(rest)
+        far.do("delete", path=grant.node)
+        assert lock.event("lost").err == "NO_NODE"
+        assert lock.look().state == "lost" and not lock.look().ok
+        lock.ask("acquire").fails("STATE")
+        lock.ask("release").fails("LOST")
+        assert lock.look().state == "idle"
+    assert len(lock.said("lock", "lost")) == 2
+    lock.acquire()
+    lock.release()
+    client.do("close")
+
+
+@on_server
+def a_change_of_the_preds_data_is_no_release(puppet, far, base):
+    holder, lock = far.lock(base + "/l"), far.lock(base + "/l")
+    node = holder.acquire().node
+    asked = lock.ask("acquire")
+    lock.waits()
+    for n in range(3):
+        far.do("set", path=node, data=b"%d" % n)
+    far.do("sync", path="/")
+    assert not asked.is_done()
+    holder.release()
+    asked.good()
+    lock.release()
+
+
+@on_server
+def others_in_the_queue_are_waited_for_or_ignored(puppet, far, base):
+    far.create(base + "/l")
+    for name in ("note", "lock", "lock-x", "latch-0000000000", "-lock-12a"):
+        far.create(base + "/l/" + name)
+    lock = far.lock(base + "/l")
+    lock.acquire()
+    lock.release()
+    for name in ("x-lock-0000000000", "x-__READ__0000000000",
+                 "x-__WRIT__0000000000", "x__lock__0000000000",
+                 "x__rlock__0000000000"):
+        far.create(base + "/l/" + name)
+        asked = lock.ask("acquire")
+        waits = lock.waits()
+        assert waits.node == base + "/l/" + name, waits
+        far.do("delete", path=base + "/l/" + name)
+        asked.good()
+        lock.release()
+    told = lock.said("lock", "mixed_queue")
+    assert [line.node for line in told] == [base + "/l/latch-0000000000"]
+
+
+@on_server
+def nodes_of_another_lock_are_named_once(puppet, far, base):
+    far.create(base + "/l")
+    lock = far.lock(base + "/l")
+    for _ in range(2):
+        far.create(base + "/l/x-__READ__0000000000")
+        asked = lock.ask("acquire")
+        lock.waits()
+        far.do("delete", path=base + "/l/x-__READ__0000000000")
+        asked.good()
+        lock.release()
+    told = lock.said("lock", "mixed_queue")
+    assert [line.node for line in told] == [base + "/l/x-__READ__0000000000"]
+
+
+@on_server
+def a_counter_that_ends_is_not_played_with(puppet, far, base):
+    far.create(base + "/l")
+    lock = far.lock(base + "/l")
+    for bad in (("a-lock-0000000000", "b-lock-0000000000"),
+                ("a-lock--000000001",), ("a-lock--2147483648",)):
+        for name in bad:
+            far.create(base + "/l/" + name)
+        lock.ask("acquire").fails("SEQ_UNSAFE")
+        eventually(lambda: names(far, base + "/l") == sorted(bad))
+        for name in bad:
+            far.do("delete", path=base + "/l/" + name)
+    lock.acquire()
+    lock.release()
+
+
+@on_server
+def directories_that_are_swept_lose_no_acquire(puppet, far, base):
+    with Relay(zk.connect) as wire:
+        clients = [puppet.client(wire.address, timeout=LONG)
+                   for _ in range(2)]
+        locks = [c.lock(base + "/l") for c in clients]
+        made = 0
+        end = time.monotonic() + 20
+        while made < 4 and time.monotonic() < end:
+            for cycle in [lock.ask("cycle", turns=200) for lock in locks]:
+                done = cycle.good()
+                assert (done.granted, done.failed) == (200, 0), done
+            time.sleep(.35)
+            made = wire.ops().count(relay.CREATE_CONTAINER)
+        assert made >= 4, "the sweep was never in the way"
+        for client in clients:
+            client.do("close")
+
+
+# ---- proofs
+
+@on_server
+def a_check_and_a_guarded_write_tell_the_truth(puppet, far, base):
+    far.create(base + "/data", data=b"0")
+    # A proof is one if it left half a tick or more after an earlier answer;
+    # of these some are kept, one for each 48th of the timeout.
+    client = puppet.client(zk.connect, timeout=12000, gap=250)
+    lock = client.lock(base + "/l")
+    lock.ask("verify").fails("NOT_HELD")
+    lock.ask("guarded", path=base + "/data", data=b"x").fails("NOT_HELD")
+    grant = lock.acquire()
+    before = lock.look().deadline
+    time.sleep(.3)
+    client.do("sync", path="/")
+    time.sleep(.3)
+    lock.do("verify")
+    assert lock.look().deadline > before
+    done = lock.do("guarded", path=base + "/data", data=b"1", version=0)
+    assert (done.count, done.version) == (1, 1)
+    lock.ask("guarded", path=base + "/data", data=b"x",
+             version=0).fails("BAD_VERSION")
+    lock.ask("guarded", path=base + "/nowhere", data=b"x").fails("NO_NODE")
+    assert lock.look().state == "held"
+    far.do("delete", path=grant.node)
+    lock.ask("guarded", path=base + "/data", data=b"x").fails("LOST")
+    assert far.get(base + "/data").data == b"1"
+    lock.event("lost")
+    lock.ask("release").fails("LOST")
+    grant = lock.acquire()
+    far.do("delete", path=grant.node)
+    lock.ask("verify").fails("LOST")
+    lock.event("lost")
+    lock.ask("verify").fails("LOST")
+    lock.ask("release").fails("LOST")
+    assert len(lock.said("lock", "lost")) == 2
+    client.do("close")
+
+
+@on_server
+def a_holder_that_dies_makes_room(puppet, far, base):
+    dying = Puppet()
+    client = dying.client(zk.connect, timeout=SHORT)
+    client.lock(base + "/l").acquire()
+    waiting = far.lock(base + "/l")
+    asked = waiting.ask("acquire")
+    waiting.waits()
+    dying.kill()
+    dying.close()
+    asked.good(SHORT / 1000 + 2)
+    waiting.release()
+
+
+# ---- access lists
+
+@on_server
+def rights_that_lack_are_named(puppet, far, base):
+    for perms, path in ((27, "/no-create"), (30, "/no-read")):
+        far.create(base + path, acl="%d:world:anyone" % perms)
+        lock = far.lock(base + path)
+        lock.ask("acquire").fails("NO_AUTH")
+        eventually(lambda: far.facts().unfinished == 0)
+        assert far.do("exists", path=base + path).children == 0
+    far.create(base + "/no-delete", acl="23:world:anyone")
+    client = puppet.client(zk.connect, timeout=LONG)
+    lock, other = client.lock(base + "/no-delete"), far.lock(
+        base + "/no-delete")
+    node = lock.acquire().node
+    asked = other.ask("acquire")
+    other.waits()
+    lock.ask("release").fails("NO_AUTH")
+    assert client.wait("left_behind").path == node
+    assert not asked.is_done()
+    client.do("close")
+    asked.good()
+    other.ask("release").fails("NO_AUTH")
+    far.ask("exists", path=base).good()
+    lock = far.lock(base + "/creator", acl="creator")
+    lock.ask("acquire").fails("INVALID_ACL")
+
+
+@on_server
+def a_pred_that_cannot_be_read_is_waited_for(puppet, far, base):
+    secret, acl = owned_by("amy")
+    amy = puppet.client(zk.connect, timeout=LONG)
+    amy.do("auth", scheme=b"digest".decode(), auth=secret)
+    holder = amy.lock(base + "/l", acl=acl % 31, parent_acl="open")
+    node = holder.acquire().node
+    far.ask("get", path=node).fails("NO_AUTH")
+    lock = far.lock(base + "/l")
+    asked = lock.ask("acquire")
+    lock.waits()
+    mark = far.create(base + "/l/other").czxid
+    assert mark and not asked.is_done()
+    holder.release()
+    asked.good()
+    lock.release()
+    amy.do("close")
+
+
+@on_server
+def an_own_node_that_cannot_be_read_is_held_all_the_same(puppet, far, base):
+    client = puppet.client(zk.connect, timeout=SHORT)
+    lock = client.lock(base + "/l", acl="30:world:anyone", parent_acl="open")
+    lock.acquire()
+    lock.event("unwatched")
+    time.sleep(SHORT / 1000)
+    assert lock.look().ok == 1, lock.look()
+    lock.release()
+    assert not lock.said("lock", "unsure") and not lock.said("lock", "lost")
+    client.do("close")
+
+
+@on_server
+def identities_are_there_before_the_lock_is(puppet, far, base):
+    secret, acl = owned_by("bob")
+    with Relay(zk.connect) as wire:
+        bobs = [puppet.client(wire.address, timeout=LONG) for _ in range(2)]
+        for bob in bobs:
+            bob.do("auth", scheme="digest", auth=secret)
+        locks = [bob.lock(base + "/l", acl="creator") for bob in bobs]
+        locks[0].acquire()
+        asked = locks[1].ask("acquire")
+        locks[1].waits()
+        far.ask("get", path=locks[0].look().node).fails("NO_AUTH")
+        wire.drop()
+        for bob in bobs:
+            bob.state("suspended")
+            bob.state("connected")
+        locks[0].release()
+        asked.good()
+        locks[1].release()
+        for bob in bobs:
+            bob.do("close")
+
+
+@on_server
+def refused_credentials_end_an_acquire(puppet, far, base):
+    client = puppet.client(zk.connect, timeout=LONG)
+    far.lock(base + "/l").acquire()
+    lock = client.lock(base + "/l")
+    asked = lock.ask("acquire")
+    lock.waits()
+    client.ask("auth", scheme="nosuch", auth=b"x").fails("AUTH_FAILED")
+    asked.fails("AUTH_FAILED")
+    lock.ask("acquire").fails("AUTH_FAILED")
+
+
+with shared.serve("--tick", "500", "--container-check", "300") as zk:
+    live.run(
+        the_node_is_curators,
+        a_handle_counts_and_another_queues,
+        a_queue_is_served_in_its_order,
+        trying_and_waiting_for_a_while_leave_nothing,
+        a_cancelled_wait_ends_at_once,
+        many_short_waits_leave_no_watch,
+        a_warm_acquire_is_one_write_and_a_short_hold_three_requests,
+        names_of_any_layout_cost_the_same,
+        a_cold_acquire_is_two_writes_however_deep,
+        two_who_alternate_list_once_each,
+        a_release_wakes_one_of_a_hundred,
+        who_moves_up_in_a_short_queue_does_not_list_again,
+        an_operator_may_delete_a_place,
+        a_change_of_the_preds_data_is_no_release,
+        others_in_the_queue_are_waited_for_or_ignored,
+        nodes_of_another_lock_are_named_once,
+        a_counter_that_ends_is_not_played_with,
+        directories_that_are_swept_lose_no_acquire,
+        a_check_and_a_guarded_write_tell_the_truth,
+        rights_that_lack_are_named,
+        a_pred_that_cannot_be_read_is_waited_for,
+        identities_are_there_before_the_lock_is,
+        refused_credentials_end_an_acquire,
+        live.together(
+            an_operator_may_delete_what_is_held,
+            an_own_node_that_cannot_be_read_is_held_all_the_same,
+            a_holder_that_dies_makes_room,
+        ),
+    )

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Long queues on a real server, and what many short waits leave behind.
+
+    long_queue.py          what `make check` does: hundreds
+    long_queue.py long     10,000 waiters, 10,000 timeouts: some minutes, 2 GB
+"""
+
+import sys
+import time
+
+sys.path.append(sys.path[0] + "/../support")
+
+import live
+import locks as shared
+import relay
+from live import eventually
+from locks import LONG, Wired, names, on_server
+from puppet import Puppet
+
+IS_LONG = "long" in sys.argv
+if IS_LONG:
+    sys.argv.remove("long")
+WAITERS = 10000 if IS_LONG else 400
+CYCLES = 10000 if IS_LONG else 200
+PATIENCE = 1200
+
+
+class Drain:
+    """A queue of WAITERS in a few sessions, and what it cost to drain it."""
+
+    def __init__(self, path, holder, **options):
+        with Puppet() as crowd:
+            clients = [crowd.client(shared.connect(), timeout=LONG)
+                       for _ in range(10)]
+            grant = holder.acquire()
+            began = time.monotonic()
+            asked = [c.ask("crowd", path=path, count=WAITERS // len(clients),
+                           **options) for c in clients]
+            for client in clients:
+                client.wait("crowd", "standing", PATIENCE)
+            stood = time.monotonic()
+            before = clients[0].do("counted")
+            holder.release()
+            for end in asked:
+                line = end.good(PATIENCE)
+                assert (line.granted, line.failed) == (
+                    WAITERS // len(clients), 0), line
+            ended = time.monotonic()
+            after = clients[0].do("counted")
+            assert after.backwards == 0 and grant.token > 0
+            for client in clients:
+                client.do("close")
+        self.lists = after.lists - before.lists
+        self.bytes = (after.bytes_in - before.bytes_in +
+                      after.bytes_out - before.bytes_out)
+        print("%d waiters %s: came in %.1f s, drained in %.1f s; for each "
+              "handoff %.4f lists, %.0f bytes" % (
+                  WAITERS, options or "", stood - began, ended - stood,
+                  self.lists / WAITERS, self.bytes / WAITERS))
+
+
+@on_server
+def a_long_queue_drains_with_a_list_for_each_at_most(puppet, far, base):
+    drain = Drain(base + "/l", far.lock(base + "/l"))
+    assert drain.lists <= WAITERS, drain.lists
+
+
+@on_server
+def where_holders_announce_themselves_nobody_lists(puppet, far, base):
+    holder = far.lock(base + "/l", announce=1)
+    drain = Drain(base + "/l", holder, announce=1, polite=1)
+    assert drain.lists == 0, drain.lists
+    assert drain.bytes < 2048 * WAITERS, drain.bytes / WAITERS
+
+
+@on_server
+def who_does_not_hold_long_enough_is_just_not_heard(puppet, far, base):
+    holder = far.lock(base + "/l", announce=1)
+    drain = Drain(base + "/l", holder, announce=1)
+    assert drain.lists <= WAITERS, drain.lists
+
+
+@on_server
+def a_list_of_more_than_a_megabyte_is_taken(puppet, far, base):
+    far.create(base + "/l")
+    asked = [far.ask("create", path="%s/l/%s-%d" % (base, "x" * 500, n),
+                     data=b"") for n in range(2300)]
+    for end in asked:
+        end.good()
+    with Wired() as wired:
+        wired.client.lock(base + "/l").acquire()
+        sizes = [f.size for f in wired.wire.frames_since(wired.mark)
+                 if f.op == relay.CHILDREN and not f.up]
+        assert max(sizes) > 1 << 20, sizes
+
+
+@on_server
+def a_full_queue_takes_nobody(puppet, far, base):
+    holder, waiter, late = [far.lock(base + "/l", max_queue=2)
+                            for _ in range(3)]
+    holder.acquire()
+    waiting = waiter.ask("acquire")
+    waiter.waits()
+    more = late.ask("acquire")
+    assert late.waits().position == 2
+    with Wired() as wired:
+        lock = wired.client.lock(base + "/l", max_queue=2)
+        peeking = wired.client.lock(base + "/l", max_queue=2, peek=1)
+        lock.ask("acquire").fails("QUEUE_FULL")
+        wired.costs(2, relay.CREATE2, relay.CHILDREN, relay.DELETE)
+        peeking.ask("acquire").fails("QUEUE_FULL")
+        peeking.ask("acquire", wait=0).fails("BUSY")
+        wired.costs(2, relay.CHILDREN, relay.CHILDREN)
+        assert len(names(far, base + "/l")) == 3
+        for lock in (late, waiter, holder):
+            lock.free()
+        for end in (waiting, more):
+            end.fails("CLOSED")
+        eventually(lambda: not names(far, base + "/l"))
+        peeking.ask("acquire", wait=0).good()
+
+
+@on_server
+def timeouts_leave_no_watch_behind(puppet, far, base):
+    far.create(base + "/l")
+    holder = far.lock(base + "/l")
+    holder.acquire()
+    waiters = [puppet.client(shared.connect(), timeout=LONG)
+               for _ in range(5)]
+    for client in waiters:
+        client.do("sync", path="/")
+    watches = live.watch_count(shared.connect())
+    cycles = [client.lock(base + "/l").ask(
+        "cycle", turns=CYCLES // len(waiters), wait=n)
+        for n, client in enumerate(waiters)]
+    for cycle in cycles:
+        end = cycle.good(PATIENCE)
+        assert (end.granted, end.missed, end.failed) == (
+            0, CYCLES // len(waiters), 0), end
+    eventually(lambda: len(names(far, base + "/l")) == 1)
+    eventually(lambda: live.watch_count(shared.connect()) == watches,
+               "%d watches" % watches)
+    holder.release()
+    for client in waiters:
+        client.do("close")
+
+
+with shared.serve("--heap", "1200" if IS_LONG else "256"):
+    live.run(
+        timeouts_leave_no_watch_behind,
+        a_full_queue_takes_nobody,
+        a_list_of_more_than_a_megabyte_is_taken,
+        where_holders_announce_themselves_nobody_lists,
+        who_does_not_hold_long_enough_is_just_not_heard,
+        a_long_queue_drains_with_a_list_for_each_at_most,
+    )

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lock of one node on a real server: what it costs, who holds, and that a
+delete in doubt takes nothing from the next holder."""
+
+import sys
+
+sys.path.append(sys.path[0] + "/../support")
+
+import live
+import locks as shared
+from live import eventually
+from locks import LONG, Wired, on_server
+from puppet import Puppet
+from relay import CREATE2, DELETE, EVENT, GET, MULTI, \
+    REMOVE_WATCHES, Relay
+
+
+def czxid(far, path):
+    found = far.ask("exists", path=path).result()
+    return found.czxid if found.err == "0" else None
+
+
+def wait_until_gone(far, path):
+    eventually(lambda: czxid(far, path) is None, "%s is gone" % path)
+
+
+# ---- what it is
+
+@on_server
+def the_node_is_the_lock(puppet, far, base):
+    path = base + "/a/b/lock"
+    lock = far.single(path, data=b"who")
+    grant = lock.acquire()
+    assert grant.node == path
+    node = far.get(path)
+    assert node.data == b"who" and node.owner == far.facts().session
+    assert node.czxid == grant.token
+    assert lock.acquire().token == grant.token
+    lock.release()
+    assert lock.look().state == "held"
+    lock.release()
+    wait_until_gone(far, path)
+    # Its directories are nobody's to sweep.
+    assert far.do("exists", path=base + "/a/b").children == 0
+    assert lock.acquire().token > grant.token
+    lock.release()
+
+
+@on_server
+def one_after_the_other(puppet, far, base):
+    path = base + "/lock"
+    clients = [puppet.client(shared.connect(), timeout=LONG)
+               for _ in range(4)]
+    kinds = [{}, {"spread": -1}, {"poll": 20}, {"poll": 50, "spread": -1}]
+    cycles = [client.single(path, **kind).ask("cycle", turns=25)
+              for client in clients for kind in kinds]
+    for cycle in cycles:
+        done = cycle.good()
+        assert (done.granted, done.failed) == (25, 0), done
+    wait_until_gone(far, path)
+    for client in clients:
+        client.do("close")
+
+
+@on_server
+def trying_and_waiting_for_a_while_leave_nothing(puppet, far, base):
+    path = base + "/lock"
+    holder, lock = far.single(path), far.single(path)
+    near = puppet.client(shared.connect(), timeout=LONG)
+    other = near.single(path)
+    token = holder.acquire().token
+    watches = live.watch_count(shared.connect())
+    for one in (lock, other):
+        one.ask("acquire", wait=0).fails("BUSY")
+        one.ask("acquire", wait=200).fails("DEADLINE")
+    eventually(lambda: live.watch_count(shared.connect()) == watches)
+    assert czxid(far, path) == token
+    holder.release()
+    near.do("close")
+
+
+# ---- what it costs
+
+@on_server
+def an_acquire_is_one_write_and_a_wait_none(puppet, far, base):
+    path = base + "/lock"
+    holder = far.single(path)
+    with Wired() as it:
+        lock = it.client.single(path, spread=-1)
+        lock.acquire()
+        it.begin()
+        lock.release()
+        it.costs(1, DELETE)
+        lock.acquire()
+        it.costs(1, CREATE2, GET)
+        lock.release()
+        it.costs(1, DELETE)
+        for _ in range(3):
+            holder.acquire()
+            asked = lock.ask("acquire")
+            lock.waits()
+            it.costs(1, CREATE2, GET)
+            holder.release()
+            asked.good()
+            it.costs(1, CREATE2, GET)
+            lock.release()
+            it.costs(1, DELETE)
+        holder.acquire()
+        lock.ask("acquire", wait=0).fails("BUSY")
+        it.costs(2, CREATE2, GET, REMOVE_WATCHES)
+        holder.release()
+
+
+@on_server
+def a_release_costs_a_crowd_few_writes(puppet, far, base):
+    path = base + "/lock"
+    holder = far.single(path)
+    holder.acquire()
+    wire, locks, asked = shared.crowd(
+        puppet, lambda client: client.single(path, spread=500), 30)
+    mark = wire.mark()
+    holder.release()
+    eventually(lambda: any(one.is_done() for one in asked))
+    eventually(lambda: wire.ops(mark).count(GET) >= 30)
+    creates = wire.ops(mark).count(CREATE2)
+    assert creates <= 10, "%d creates" % creates
+    for lock in locks:
+        lock.free()
+    wait_until_gone(far, path)
+    wire.close()
+
+
+# ---- breaks
+
+class Stage:
+    """Somebody behind a relay, and somebody straight at the server."""
+
+    def __init__(self, puppet, far, wire, base):
+        self.far, self.wire, self.path = far, wire, base + "/lock"
+        far.create(base + "/lock")
+        far.do("delete", path=self.path)
+        self.near = puppet.client(wire.address, timeout=LONG)
+        self.near.state("connected")
+        self.lock = self.near.single(self.path, spread=-1)
+        self.other = far.single(self.path, spread=-1)
+
+    def end(self):
+        wait_until_gone(self.far, self.path)
+        eventually(lambda: self.near.facts().unfinished == 0)
+        self.near.do("close")
+
+
+def with_stage(test):
+    @on_server
+    def with_it(puppet, far, base):
+        for number, step in enumerate(test.steps):
+            part = far.create("%s/%d" % (base, number)).path
+            with Relay(shared.connect()) as wire:
+                stage = Stage(puppet, far, wire, part)
+                test(stage, wire, *step)
+                stage.end()
+    with_it.__name__ = test.__name__
+    return with_it
+
+
+def at(*steps):
+    def mark(test):
+        test.steps = steps
+        return test
+    return mark
+
+
+@with_stage
+@at((True,), (False,))
+def a_delete_in_doubt_takes_nothing_from_the_next(stage, wire, up):
+    stage.lock.acquire()
+    asked = stage.other.ask("acquire")
+    stage.other.waits()
+    trap = wire.trap("cut", up=up, op=DELETE)
+    released = stage.lock.ask("release")
+    trap.wait()
+    wire.refuse()
+    if up:  # it never came to the server: somebody does it
+        stage.far.do("delete", path=stage.path)
+    token = asked.good().token
+    mark = wire.mark()
+    wire.accept()
+    released.good()
+    assert DELETE not in wire.ops(mark), wire.ops(mark)
+    assert MULTI in wire.ops(mark)
+    assert czxid(stage.far, stage.path) == token
+    assert stage.other.look().ok == 1
+    stage.other.release()
+
+
+@with_stage
+@at((True,))
+def a_delete_that_never_came_is_repeated(stage, wire, up):
+    stage.lock.acquire()
+    asked = stage.other.ask("acquire")
+    stage.other.waits()
+    trap = wire.trap("cut", up=up, op=DELETE)
+    released = stage.lock.ask("release")
+    trap.wait()
+    released.good()
+    asked.good()
+    stage.other.release()
+
+
+@with_stage
+@at((True, CREATE2), (True, GET), (False, CREATE2), (False, GET))
+def a_create_in_doubt_is_settled(stage, wire, up, op):
+    trap = wire.trap("cut", up=up, op=op)
+    asked = stage.lock.ask("acquire")
+    trap.wait()
+    grant = asked.good()
+    assert czxid(stage.far, stage.path) == grant.token
+    stage.other.ask("acquire", wait=0).fails("BUSY")
+    stage.lock.release()
+
+
+@with_stage
+@at((True, CREATE2), (False, CREATE2), (False, GET))
+def a_create_in_doubt_that_is_given_up_is_taken_back(stage, wire, up, op):
+    trap = wire.trap("cut", up=up, op=op)
+    asked = stage.lock.ask("acquire")
+    trap.wait()
+    wire.refuse()
+    stage.lock.do("cancel")
+    asked.fails("CANCELLED")
+    wire.accept()
+    stage.other.acquire()
+    stage.other.release()
+
+
+@with_stage
+@at((False, EVENT), (True, CREATE2), (False, GET))
+def a_break_while_it_waits_is_survived(stage, wire, up, op):
+    stage.other.acquire()
+    asked = stage.lock.ask("acquire")
+    stage.lock.waits()
+    trap = wire.trap("cut", up=up, op=op)
+    stage.other.release()
+    trap.wait()
+    assert asked.good().token == czxid(stage.far, stage.path)
+    stage.lock.release()
+
+
+@with_stage
+@at(())
+def another_node_of_that_name_is_a_loss(stage, wire):
+    stage.lock.acquire()
+    wire.refuse()
+    wire.drop()
+    stage.lock.event("suspended")
+    stage.far.do("delete", path=stage.path)
+    token = stage.other.acquire().token
+    wire.accept()
+    stage.lock.event("lost", err="NO_NODE")
+    assert czxid(stage.far, stage.path) == token
+    stage.other.release()
+
+
+@on_server
+def an_operator_may_delete_what_is_held(puppet, far, base):
+    path = base + "/lock"
+    lock, other = far.single(path), far.single(path)
+    lock.acquire()
+    asked = other.ask("acquire")
+    other.waits()
+    far.do("delete", path=path)
+    lock.event("lost", err="NO_NODE")
+    asked.good()
+    lock.ask("release").fails("LOST")
+    assert other.look().ok == 1
+    other.release()
+
+
+@on_server
+def a_holder_that_dies_makes_room(puppet, far, base):
+    path = base + "/lock"
+    with Puppet() as mortal:
+        client = mortal.client(shared.connect(), timeout=shared.SHORT)
+        client.single(path).acquire()
+        lock = far.single(path)
+        asked = lock.ask("acquire")
+        lock.waits()
+        mortal.kill()
+        asked.good()
+        lock.release()
+
+
+@on_server
+def rights_that_lack_are_named(puppet, far, base):
+    far.create(base + "/d", acl="27:world:anyone")
+    far.single(base + "/d/lock").ask("acquire").fails("NO_AUTH")
+    _, acl = shared.owned_by("me")
+    far.create(base + "/lock", acl=acl % 31)
+    far.single(base + "/lock").ask("acquire").fails("NO_AUTH")
+
+
+with shared.serve("--tick", "500", "--container-check", "300") as _zk:
+    live.run(
+        the_node_is_the_lock,
+        one_after_the_other,
+        trying_and_waiting_for_a_while_leave_nothing,
+        an_acquire_is_one_write_and_a_wait_none,
+        a_release_costs_a_crowd_few_writes,
+        a_delete_in_doubt_takes_nothing_from_the_next,
+        a_delete_that_never_came_is_repeated,
+        a_create_in_doubt_is_settled,
+        a_create_in_doubt_that_is_given_up_is_taken_back,
+        a_break_while_it_waits_is_survived,
+        another_node_of_that_name_is_a_loss,
+        an_operator_may_delete_what_is_held,
+        a_holder_that_dies_makes_room,
+        rights_that_lack_are_named,
+    )

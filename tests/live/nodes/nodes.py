@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: Apache-2.0
+"""<latchkey/nodes.h> on a real server, its connection cut at each frame, with
+and without a chroot: what it ends with is true, nothing is done twice, nothing
+is left that it does not speak of."""
+
+import functools
+import itertools
+import sys
+from concurrent import futures
+
+sys.path.append(sys.path[0] + "/../support")
+
+import live
+import locks as shared
+from live import eventually
+from locks import LONG
+from puppet import Puppet
+from relay import CONNECT, CREATE2, DELETE, EXISTS, GET, MULTI, PING, SET, \
+    Relay
+
+AT_ONCE = 16
+EPHEMERAL, SEQUENTIAL = 1, 2
+
+# What becomes of a frame: a request that does not arrive, one that does and
+# whose connection breaks then, and an answer that is lost.
+LOST, SENT, DONE = (True, False), (True, True), (False, False)
+CUTS = (LOST, SENT, DONE)
+
+
+class Stage:
+    """A directory, seen from the server, and by a client behind a relay, for
+    which it may be the root."""
+
+    def __init__(self, puppet, wire, far, chroot):
+        self.wire, self.far = wire, far
+        self.dir = far.create("/nodes-", flags=SEQUENTIAL).path
+        self.near = puppet.client(wire.address + (chroot and self.dir or ""),
+                                  timeout=LONG)
+        self.near.state("connected")
+        self.prefix = "" if chroot else self.dir
+
+    def ask(self, verb, path, **options):
+        return self.near.ask(verb, path=self.prefix + path, **options)
+
+    def trap(self, cut, nth):
+        """Cut at the nth frame from now."""
+        up, forward = cut
+        return self.wire.trap("cut", up=up, count=nth, forward=forward)
+
+    def frames(self, mark):
+        """How many there were, up and down."""
+        found = [f.up for f in self.wire.frames_since(mark)
+                 if f.op not in (CONNECT, PING)]
+        return {True: found.count(True), False: found.count(False)}
+
+    # ---- as the server has it
+
+    def node(self, path):
+        """Its Stat; NO_NODE in it if there is none."""
+        return self.far.ask("exists", path=self.dir + path).result()
+
+    def has(self, path):
+        return self.node(path).err == "0"
+
+    def names(self, path):
+        return shared.names(self.far, self.dir + path)
+
+    def settle(self):
+        """Let what a cut connection had sent arrive."""
+        self.near.do("sync", path="/")
+
+    def end(self):
+        self.wire.clear_traps()
+        self.near.do("close")
+
+
+def in_all(test, cases):
+    """The test of (stage, *case) with each of cases(run), where run(*case)
+    is the test alone; with and without a chroot. Most of the time nobody does
+    anything but wait for a connection, so many go on at once."""
+    with Puppet() as puppet:
+        far = puppet.client(shared.connect(), timeout=LONG)
+
+        def run(chroot, *case):
+            with Relay(shared.connect()) as wire:
+                stage = Stage(puppet, wire, far, chroot)
+                try:
+                    result = test(stage, *case)
+                except AssertionError as e:
+                    raise AssertionError("%s: %s" % ((chroot, *case), e))
+                stage.end()
+                return result
+
+        with futures.ThreadPoolExecutor(AT_ONCE) as pool:
+            for chroot in (False, True):
+                alone = functools.partial(run, chroot)
+                list(pool.map(lambda case: run(chroot, *case),
+                              cases(alone)))
+        far.do("close")
+
+
+def each_frame(undisturbed):
+    """(cut, nth) of a call that has so many frames."""
+    return [(cut, nth) for cut in CUTS
+            for nth in range(1, undisturbed[cut[0]] + 1)]
+
+
+# ---- parents
+
+def a_create(stage, flags, fault):
+    mark = stage.wire.mark()
+    if fault is not None:
+        trap = stage.trap(*fault)
+    done = stage.ask("create_deep", "/x/y/n", data=b"1", flags=flags).result()
+    if fault is None:
+        assert done.err == "0", done
+        return stage.frames(mark)
+    trap.wait()
+    assert done.err == "UNKNOWN", done
+    stage.settle()
+    made = stage.names("/x/y")
+    assert len(made) <= 1 and set(stage.names("")) <= {"x"}, made
+    # Nobody is in the way of the next one.
+    again = stage.ask("create_deep", "/x/y/n", data=b"2",
+                      flags=flags).result()
+    if made and flags & SEQUENTIAL == 0:
+        assert again.err == "NODE_EXISTS", again
+        assert stage.far.get(stage.dir + "/x/y/n").data == b"1"
+    else:
+        assert again.err == "0", again
+        assert len(stage.names("/x/y")) == len(made) + 1
+    return None
+
+
+def creates(run):
+    for flags in (0, SEQUENTIAL):
+        for fault in each_frame(run(flags, None)):
+            yield flags, fault
+
+
+def a_create_with_its_parents_is_told_truly():
+    in_all(a_create, creates)
+
+
+# ---- trees
+
+TREE = ("/t", "/t/a", "/t/a/1", "/t/a/2", "/t/b", "/t/b/c", "/t/b/c/d", "/t/e",
+        "/tt")
+
+
+def a_tree(stage, repeat, fault):
+    for path in TREE:
+        stage.far.create(stage.dir + path)
+    mark = stage.wire.mark()
+    if fault is not None:
+        trap = stage.trap(*fault)
+    done = stage.ask("delete_deep", "/t", repeat=repeat).result()
+    if fault is None:
+        assert done.err == "0" and done.deleted == 8, done
+        return stage.frames(mark)
+    trap.wait()
+    stage.settle()
+    left = len([path for path in TREE[:-1] if stage.has(path)])
+    assert done.deleted <= 8 - left, (done, left)
+    if repeat:
+        assert done.err == "0" and left == 0, (done, left)
+    else:
+        assert done.err in ("UNKNOWN", "LOSS", "NOT_SENT"), done
+        again = stage.ask("delete_deep", "/t").result()
+        assert again.err == ("0" if left > 0 else "NO_NODE"), (again, left)
+    assert stage.names("") == ["tt"]
+    return None
+
+
+def trees(run):
+    for repeat in (False, True):
+        for fault in each_frame(run(repeat, None)):
+            yield repeat, fault
+
+
+def a_tree_goes_whatever_is_cut():
+    in_all(a_tree, trees)
+
+
+# ---- until it is known
+
+class Write:
+    """One of them: how it is asked for, and whether and how often it was
+    executed. `there` is the node before."""
+
+    def __init__(self, name, sole, **options):
+        self.name, self.sole, self.options = name, sole, options
+        self.there = name != "create_settled"
+        self.op = {"create_settled": CREATE2, "set_settled": SET,
+                   "delete_settled": DELETE}[name]
+        self.certain = sole or options.get("flags") == EPHEMERAL
+
+    def __repr__(self):
+        return "%s sole=%s %s" % (self.name, self.sole, self.options)
+
+    def look(self):
+        """What it asks for when it looks."""
+        parent = self.name == "create_settled" and not self.sole
+        return (MULTI, EXISTS, GET) if parent else (MULTI, GET)
+
+    def ask(self, stage):
+        if self.name == "delete_settled":
+            return stage.ask(self.name, "/n", sole=self.sole)
+        return stage.ask(self.name, "/n", sole=self.sole, data=b"ours",
+                         **self.options)
+
+    def times(self, stage):
+        """How often it was executed."""
+        changes = stage.far.get(stage.dir).cversion
+        if self.name == "create_settled":
+            return changes
+        if self.name == "delete_settled":
+            return changes - 1
+        return stage.node("/n").version
+
+    def check_true(self, stage, done):
+        found = stage.node("/n")
+        if self.name == "delete_settled":
+            assert found.err == "NO_NODE", found
+        else:
+            assert (found.mzxid, found.owner) == (done.mzxid, done.owner)
+            assert stage.far.get(stage.dir + "/n").data == b"ours"
+
+
+WRITES = (Write("create_settled", False), Write("create_settled", True),
+          Write("create_settled", False, flags=EPHEMERAL),
+          Write("set_settled", False, version=0),
+          Write("set_settled", True, version=0),
+          Write("set_settled", True, version=-1),
+          Write("delete_settled", False), Write("delete_settled", True))
+
+
+def a_write(stage, write, first, second):
+    """Its connection is cut at the write, and once more while it looks."""
+    if write.there:
+        stage.far.create(stage.dir + "/n", data=b"before")
+    stage.settle()  # and has seen all that
+    traps = [stage.wire.trap("cut", up=up, op=op, forward=forward)
+             for (up, forward), op in
+             ((first, write.op), second) if op is not None]
+    done = write.ask(stage).result()
+    for trap in traps:
+        trap.wait()
+    times = write.times(stage)
+    assert times <= 1, times
+    if write.certain or first == LOST:
+        assert done.err == "0", done
+    elif first == DONE:
+        assert done.err == "UNKNOWN" and times == 1, (done, times)
+    else:
+        assert done.err in ("0", "UNKNOWN"), done
+    if done.err == "0":
+        assert times == 1, done
+        write.check_true(stage, done)
+
+
+def writes(_):
+    for write in WRITES:
+        for first in CUTS:
+            yield write, first, (LOST, None)
+            for cut, op in itertools.product((LOST, DONE), write.look()):
+                yield write, first, (cut, op)
+
+
+def a_write_is_done_once_and_told_truly():
+    in_all(a_write, writes)
+
+
+def a_first_write(stage, write, there, first):
+    """Of a client that has had no answer, where a node may have been before."""
+    if there:
+        stage.far.create(stage.dir + "/n", data=b"before")
+    elif write.name != "create_settled":
+        return
+    up, forward = first
+    trap = stage.wire.trap("cut", up=up, op=write.op, forward=forward)
+    done = write.ask(stage).result()
+    trap.wait()
+    if write.name == "create_settled" and there:
+        assert done.err in ("NODE_EXISTS", "UNKNOWN"), done
+        assert first != DONE or done.err == "NODE_EXISTS", done
+        assert write.times(stage) == 1
+        return
+    times = write.times(stage)
+    if done.err == "UNKNOWN":
+        # Who has seen nothing cannot say whose a node is.
+        assert not write.certain or (times == 1 and write.sole), done
+        return
+    assert done.err == "0" and times == 1, (done, times)
+    write.check_true(stage, done)
+
+
+def first_writes(_):
+    yield from itertools.product(WRITES, (False, True), CUTS)
+
+
+def what_was_there_before_is_not_claimed():
+    in_all(a_first_write, first_writes)
+
+
+def a_session_that_ends_takes_no_write_with_it():
+    """Its answer is lost, and it ends before there is another connection."""
+    with Puppet() as puppet, Relay(shared.connect()) as wire:
+        far = puppet.client(shared.connect(), timeout=LONG)
+        path = far.create("/ended-", flags=SEQUENTIAL).path
+        near = puppet.client(wire.address, timeout=1000)
+        near.state("connected")
+        near.do("sync", path="/")
+        asked = []
+        for name, options in (("kept", {"sole": True}),
+                              ("gone", {"flags": EPHEMERAL})):
+            asked.append(near.ask("create_settled", data=b"ours",
+                                  path="%s/%s" % (path, name), **options))
+        trap = wire.trap("freeze", up=False, op=CREATE2)
+        trap.wait()
+        wire.drop()
+        eventually(lambda: shared.names(far, path) == ["kept"])
+        wire.thaw()
+        assert asked[0].good().czxid == far.get(path + "/kept").czxid
+        asked[1].fails("SESSION_EXPIRED")
+        assert shared.names(far, path) == ["kept"]
+        assert far.get(path).cversion == 3  # two came, one went
+        near.do("close")
+        far.do("close")
+
+
+with shared.serve("--tick", "500"):
+    live.run(live.together(
+        a_create_with_its_parents_is_told_truly,
+        a_tree_goes_whatever_is_cut,
+        a_write_is_done_once_and_told_truly,
+        what_was_there_before_is_not_claimed,
+        a_session_that_ends_takes_no_write_with_it,
+    ))

@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients and locks in a process of their own, moved by a test.
+
+    puppet = Puppet()
+    client = puppet.client("127.1.2.3:2181", timeout=4000)
+    client.state("connected")               # wait for it
+    client.create("/x", data=b"1")          # wait, fail unless it succeeds
+    lock = client.lock("/l")
+    grant = lock.ask("acquire", wait=500)   # do not wait
+    grant.result().err == "DEADLINE"        # wait
+
+Times are in ms on CLOCK_BOOTTIME, as puppet.c wrote them.
+"""
+
+import collections
+import itertools
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+
+import tls
+
+# For anything that should happen.
+SECONDS = float(os.environ.get("LATCHKEY_TEST_SECONDS", 40))
+
+
+def program(name):
+    """Of a folder of tests/live, as in "support/puppet"."""
+    return os.path.join(os.environ.get("abs_top_builddir", "."), "tests",
+                        "live", name)
+
+
+def boottime():
+    return time.clock_gettime(time.CLOCK_BOOTTIME) * 1000
+
+
+class Line:
+    """A line of puppet.c: `at`, `what` (its first word, unless that has a
+    value), and every KEY=VALUE as an attribute; numbers are numbers."""
+
+    def __init__(self, at, words):
+        self.at = at
+        self.text = " ".join(words)
+        self.what = self.word = None
+        self.refused = None
+        for word in words:
+            key, equals, value = word.partition("=")
+            if equals:
+                setattr(self, key, _value(key, value))
+            elif self.what is None:
+                self.what = word
+            elif self.word is None:
+                self.word = word
+
+    def __repr__(self):
+        return "%.3f %s" % (self.at, self.text)
+
+
+def _value(key, value):
+    if key in ("err", "refused", "path", "node", "server", "password"):
+        return None if value in ("none", "null") else value
+    if key == "data":
+        return None if value == "null" else bytes.fromhex(value)
+    if key == "names":
+        return value.split(",") if value else []
+    try:
+        return int(value, 0)
+    except ValueError:
+        return value
+
+
+def _text(value):
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, bool):
+        return str(int(value))
+    return str(value)
+
+
+class Asked:
+    """A command under way."""
+
+    def __init__(self, what):
+        self.what = what
+        self._end = queue.Queue()
+        self._line = None
+
+    def put(self, line):
+        self._end.put(line)
+
+    def is_done(self):
+        return self._line is not None or not self._end.empty()
+
+    def result(self, seconds=SECONDS):
+        if self._line is None:
+            try:
+                self._line = self._end.get(timeout=seconds)
+            except queue.Empty:
+                raise AssertionError("no end within %g s: %s" %
+                                     (seconds, self.what)) from None
+        return self._line
+
+    def good(self, seconds=SECONDS):
+        line = self.result(seconds)
+        assert line.refused is None and line.err == "0", (
+            "%s: %s" % (self.what, line))
+        return line
+
+    def fails(self, *errors, seconds=SECONDS):
+        """It ends with, or is refused with, one of these errors."""
+        line = self.result(seconds)
+        got = line.refused or line.err
+        assert got in errors, "%s: %s, not %s" % (self.what, line, errors)
+        return line
+
+
+class Thing:
+    """A client or a lock: has a name, takes commands, has things happen."""
+
+    def __init__(self, puppet, name):
+        self.puppet, self.name = puppet, name
+        self.lines = []     # all that happened
+        self.told = None    # or what is called with each line as it comes
+        self._read = 0      # how many of them wait() has looked at
+        self._news = threading.Condition()
+        puppet.things[name] = self
+
+    def ask(self, verb, **options):
+        return self.puppet.ask(verb, self.name, **options)
+
+    def do(self, verb, **options):
+        return self.ask(verb, **options).good()
+
+    def put(self, line):
+        with self._news:
+            self.lines.append(line)
+            self._news.notify_all()
+        if self.told is not None:
+            self.told(line)
+
+    def wait(self, what, word=None, seconds=SECONDS, **values):
+        """The next line that is like this; those before it are passed over."""
+        end = time.monotonic() + seconds
+        with self._news:
+            while True:
+                while self._read < len(self.lines):
+                    line = self.lines[self._read]
+                    self._read += 1
+                    if _is_like(line, what, word, values):
+                        return line
+                left = end - time.monotonic()
+                if left <= 0 or not self.puppet.is_alive():
+                    raise AssertionError(
+                        "%s: no %s %s %s within %g s; there was:\n  %s" % (
+                            self.name, what, word or "", values or "",
+                            seconds, "\n  ".join(map(str, self.lines))))
+                self._news.wait(min(left, 1))
+
+    def said(self, what, word=None, since=0.0):
+        """All lines so far that are like this."""
+        with self._news:
+            return [line for line in self.lines if line.at >= since and
+                    _is_like(line, what, word, {})]
+
+    def forget(self):
+        """All that happened so far, where much does."""
+        with self._news:
+            self.lines.clear()
+            self._read = 0
+
+    def free(self):
+        return self.do("free")
+
+
+def _is_like(line, what, word, values):
+    return (line.what == what and (word is None or line.word == word) and
+            all(getattr(line, k, None) == v for k, v in values.items()))
+
+
+class Client(Thing):
+    def state(self, word, seconds=SECONDS):
+        return self.wait("state", word, seconds)
+
+    def event(self, asked=None, seconds=SECONDS, **values):
+        """Of a watch; `asked` is the request that set it."""
+        if asked is not None:
+            values["tag"] = asked.tag
+        return self.wait("event", None, seconds, **values)
+
+    def create(self, path, data=b"", **options):
+        return self.do("create", path=path, data=data, **options)
+
+    def get(self, path, **options):
+        return self.do("get", path=path, **options)
+
+    def children(self, path, **options):
+        return self.do("children", path=path, **options)
+
+    def facts(self):
+        return self.do("facts")
+
+    def lock(self, path, **options):
+        lock = Lock(self.puppet, self.puppet.new_name("lock"))
+        lock.do("lock", client=self.name, path=path, **options)
+        return lock
+
+    def semaphore(self, path, **options):
+        lock = Lock(self.puppet, self.puppet.new_name("semaphore"))
+        lock.do("semaphore", client=self.name, path=path, **options)
+        return lock
+
+    def single(self, path, **options):
+        lock = Lock(self.puppet, self.puppet.new_name("single"))
+        lock.do("single", client=self.name, path=path, **options)
+        return lock
+
+    def multilock(self, *members, **options):
+        """Of "x:PATH", or "r:PATH", "w:PATH"."""
+        lock = Lock(self.puppet, self.puppet.new_name("multilock"))
+        lock.do("multilock", client=self.name, members=",".join(members),
+                **options)
+        return lock
+
+    def subscribe(self, path, **options):
+        """To the children; or to the data, with data=1."""
+        paper = Subscription(self.puppet, self.puppet.new_name("paper"))
+        paper.do("subscribe", client=self.name, path=path, **options)
+        return paper
+
+    def rwlock(self, path, **options):
+        """Its sides: read, write."""
+        name = self.puppet.new_name("rwlock")
+        sides = [Lock(self.puppet, name + side)
+                 for side in (".read", ".write")]
+        self.puppet.ask("rwlock", name, client=self.name, path=path,
+                        **options).good()
+        return sides
+
+
+class Lock(Thing):
+    def acquire(self, wait=-1):
+        return self.do("acquire", wait=wait)
+
+    def release(self):
+        return self.do("release")
+
+    def look(self):
+        return self.do("look")
+
+    def event(self, word, seconds=SECONDS, **values):
+        return self.wait("lock", word, seconds, **values)
+
+    def waits(self, seconds=SECONDS):
+        """Until it has found its place in the queue."""
+        return self.event("waiting", seconds)
+
+
+class Subscription(Thing):
+    def news(self, err="0", **values):
+        """What it is told next is this."""
+        line = self.wait("told")
+        got = sorted(line.names) if "names" in values else None
+        assert line.err == err, line
+        for key, value in values.items():
+            assert (got if key == "names" else getattr(line, key)) == value, (
+                "%s, not %s" % (line, value))
+        return line
+
+    def missing(self):
+        return self.news("NO_NODE")
+
+    def latest(self):
+        """What it was told last; None: nothing."""
+        lines = self.said("told")
+        return lines[-1] if lines else None
+
+    def is_silent(self):
+        """There was nothing that news() has not seen."""
+        with self._news:
+            return self._read == len(self.lines)
+
+
+class Puppet:
+    all = []  # for a report of what went on when a test fails
+
+    def __init__(self):
+        self.things = {}
+        self.asked = {}
+        self.record = collections.deque(maxlen=1000)
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+        self.process = subprocess.Popen(
+            [program("support/puppet")], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True, bufsize=1)
+        threading.Thread(target=self._listen, daemon=True).start()
+        Puppet.all.append(self)
+
+    def new_name(self, kind):
+        return "%s-%d" % (kind, next(self._numbers))
+
+    def _listen(self):
+        for text in self.process.stdout:
+            at, name, *words = text.split()
+            line = Line(float(at), words)
+            self.record.append(text)
+            if name in self.things:
+                self.things[name].put(line)
+            elif name in self.asked:
+                self.asked.pop(name).put(line)
+
+    def ask(self, verb, name, **options):
+        tag = str(next(self._numbers))
+        if "hosts" in options:
+            options["hosts"] = tls.secure(options["hosts"])
+        text = " ".join([tag, verb, name] + [
+            "%s=%s" % (key, _text(value)) for key, value in options.items()
+            if value is not None])
+        asked = Asked(text[:200])
+        asked.tag = int(tag)
+        self.asked[tag] = asked
+        with self._lock:
+            self.record.append("> %s\n" % text[:200])
+            self.process.stdin.write(text + "\n")
+            self.process.stdin.flush()
+        return asked
+
+    def client(self, hosts, **options):
+        client = Client(self, self.new_name("client"))
+        client.do("client", hosts=hosts, **options)
+        return client
+
+    def sends(self):
+        """How often this process has called send()."""
+        return self.ask("sends", "-").good().sends
+
+    def is_alive(self):
+        return self.process.poll() is None
+
+    def stop(self):
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def cont(self):
+        os.kill(self.process.pid, signal.SIGCONT)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def close(self):
+        """End it in good order: that it ends well is part of the test."""
+        if self.process.poll() is None:
+            self.process.stdin.close()
+        code = self.process.wait(SECONDS)
+        if self in Puppet.all:
+            Puppet.all.remove(self)
+        assert code in (0, -signal.SIGKILL), "the puppet ended with %d" % code
+        return code
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            self.close()
+        elif self.is_alive():
+            self.cont()
+            self.process.stdin.close()

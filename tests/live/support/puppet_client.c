@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "live/support/puppet.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- life
+ * -------------------------------------------------------------------- */
+
+static void on_state(lk_client *c, lk_state state, int err, void *arg)
+{
+  object *o = arg;
+
+  say(o->name, "state %s err=%s connection=%" PRIu64 " session=0x%" PRIx64,
+      lk_state_text(state), error_word(err), lk_client_connection(c),
+      (uint64_t)lk_client_session(c).id);
+}
+
+static void on_log(void *arg, int level, int err, const char *text)
+{
+  object *o = arg;
+
+  say(o->name, "log %d %s %s", level, error_word(err), text);
+}
+
+static void on_left_behind(lk_keeper *k, const char *path, int err, void *arg)
+{
+  object *o = arg;
+
+  (void)k;
+  say(o->name, "left_behind path=%s err=%s", path, error_word(err));
+}
+
+static bool read_session(const char *text, lk_session *out)
+{
+  unsigned byte;
+
+  if (text == NULL ||
+      sscanf(text, "%" SCNx64, (uint64_t *)(void *)&out->id) != 1)
+    return false;
+  text = strchr(text, ':');
+  for (size_t i = 0; text != NULL && i < sizeof out->password; i++) {
+    if (sscanf(text + 1 + 2 * i, "%2x", &byte) != 1)
+      return false;
+    out->password[i] = (unsigned char)byte;
+  }
+  return text != NULL;
+}
+
+/* False: the command says nothing of TLS. */
+static bool read_tls(const command *cmd, lk_tls_config *out)
+{
+  *out = (lk_tls_config){
+      .size = sizeof *out,
+      .ca_file = option(cmd, "ca"),
+      .cert_file = option(cmd, "cert"),
+      .key_file = option(cmd, "key"),
+      .password_file = option(cmd, "password_file"),
+      .crl_file = option(cmd, "crl"),
+      .server_name = option(cmd, "server_name"),
+      .any_name = option_number(cmd, "any_name", 0) != 0,
+      .any_certificate = option_number(cmd, "any_certificate", 0) != 0,
+  };
+  return out->ca_file != NULL || out->any_certificate;
+}
+
+static int make(const command *cmd, object *o)
+{
+  lk_session session = {0};
+  lk_tls_config tls;
+  lk_client_config config = {
+      .size = sizeof config,
+      .hosts = option(cmd, "hosts"),
+      .session_timeout_ms = (int32_t)option_number(cmd, "timeout", 0),
+      .give_up_ms = (int32_t)option_number(cmd, "give_up", 0),
+      .one_session = option_number(cmd, "one_session", 0) != 0,
+      .read_only = option_number(cmd, "read_only", 0) != 0,
+      .send_limit = (size_t)option_number(cmd, "send_limit", 0),
+      .receive_limit = (size_t)option_number(cmd, "receive_limit", 0),
+      .outstanding_limit = (size_t)option_number(cmd, "outstanding", 0),
+      .resume = read_session(option(cmd, "resume"), &session) ? &session : NULL,
+      .log = on_log,
+      .log_arg = o,
+      .tls = read_tls(cmd, &tls) ? &tls : NULL,
+  };
+  lk_keeper_config keeper = {
+      .size = sizeof keeper,
+      .assurance = (lk_assurance)option_number(cmd, "assurance", 0),
+      .margin_ms = (int32_t)option_number(cmd, "margin", 0),
+      .gap_ms = (int32_t)option_number(cmd, "gap", 0),
+      .left_behind = on_left_behind,
+      .arg = o,
+  };
+  int err = lk_ev_client_new(&o->client, puppet_ev, &config);
+
+  if (err != 0)
+    return err;
+  o->listener.state = on_state;
+  o->listener.arg = o;
+  lk_client_attach(o->client, &o->listener);
+  return lk_keeper_new(&o->keeper, o->client, &keeper);
+}
+
+static void obey_client(const command *cmd, object *o)
+{
+  int err;
+
+  o = object_new(cmd->name);
+  err = make(cmd, o);
+  if (err != 0)
+    object_free_client(o);
+  say(cmd->tag, err == 0 ? "err=%s" : "refused=%s", error_word(err));
+}
+
+void object_free_client(object *o)
+{
+  if (o->client != NULL)
+    lk_client_detach(o->client, &o->listener);
+  lk_keeper_free(o->keeper);
+  lk_client_free(o->client);
+  object_forget(o);
+}
+
+static void obey_free(const command *cmd, object *o)
+{
+  if (o->lock != NULL)
+    object_free_lock(o);
+  else if (o->subscription != NULL)
+    object_free_subscription(o);
+  else
+    object_free_client(o);
+  say(cmd->tag, "err=0");
+}
+
+static void obey_hosts(const command *cmd, object *o)
+{
+  say(cmd->tag, "err=%s",
+      error_word(lk_client_set_hosts(o->client, option(cmd, "hosts"))));
+}
+
+static void on_closed(lk_client *c, int err, void *tag)
+{
+  (void)c;
+  say(tag, "err=%s", error_word(err));
+  free(tag);
+}
+
+static void obey_close(const command *cmd, object *o)
+{
+  void *tag = keep_tag(cmd);
+
+  received(cmd, lk_client_close(o->client, on_closed, tag), tag);
+}
+
+static void obey_facts(const command *cmd, object *o)
+{
+  lk_client *c = o->client;
+  lk_session s = lk_client_session(c);
+  int64_t deadline = lk_keeper_deadline(o->keeper);
+  const char *why;
+  int trouble = lk_client_trouble(c, &why);
+
+  say(cmd->tag,
+      "err=0 state=%s connection=%" PRIu64 " session=0x%" PRIx64
+      " password=%s server=%s timeout=%" PRId32 " deadline=%" PRId64
+      " unfinished=%zu trouble=%s",
+      lk_state_text(lk_client_state(c)), lk_client_connection(c),
+      (uint64_t)s.id, hex(lk_bytes_of(s.password, sizeof s.password)),
+      lk_client_server(c), lk_client_timeout_ms(c), deadline,
+      lk_keeper_unfinished(o->keeper), error_word(trouble));
+}
+
+/* ---- requests
+ * ------------------------------------------------------------------ */
+
+typedef struct seen {
+  char name[64];
+  char tag[32];
+  lk_watch *watch;
+  struct seen *next;
+} seen;
+
+static seen *all_seen;
+
+static void forget_watch(seen *w)
+{
+  seen **at = &all_seen;
+
+  while (*at != w)
+    at = &(*at)->next;
+  *at = w->next;
+  free(w);
+}
+
+static void on_event(lk_client *c, lk_watch *watch, const lk_event *event,
+                     void *arg)
+{
+  seen *w = arg;
+
+  (void)c;
+  (void)watch;
+  say(w->name, "event tag=%s type=%d err=%s path=%.*s", w->tag,
+      (int)event->type, error_word(event->err), (int)event->path.len,
+      (const char *)event->path.at);
+  forget_watch(w);
+}
+
+typedef struct asked {
+  lk_call call;
+  seen *watch;
+} asked;
+
+static asked ask(const command *cmd)
+{
+  asked a = {.call = {.size = sizeof a.call}};
+
+  a.call.timeout_ms = option_number(cmd, "wait", 0);
+  a.call.repeat = option_number(cmd, "repeat", 0) != 0;
+  a.call.until_break = option_number(cmd, "until_break", 0) != 0;
+  if (option_number(cmd, "watch", 0) == 0)
+    return a;
+  a.watch = calloc(1, sizeof *a.watch);
+  if (a.watch == NULL)
+    abort();
+  snprintf(a.watch->name, sizeof a.watch->name, "%s", cmd->name);
+  snprintf(a.watch->tag, sizeof a.watch->tag, "%s", cmd->tag);
+  a.watch->next = all_seen;
+  all_seen = a.watch;
+  a.call.on_event = on_event;
+  a.call.watch_arg = a.watch;
+  a.call.watch = &a.watch->watch;
+  return a;
+}
+
+static void asked_for(const command *cmd, asked *a, int err, void *tag)
+{
+  if (err != 0 && a->watch != NULL)
+    forget_watch(a->watch);
+  received(cmd, err, tag);
+}
+
+/* A watch whose request failed is not called any more. */
+static void drop_watch(const char *tag)
+{
+  for (seen *w = all_seen; w != NULL; w = w->next) {
+    if (strcmp(w->tag, tag) == 0) {
+      forget_watch(w);
+      return;
+    }
+  }
+}
+
+static void end(void *tag, int err, bool watch_stands, const char *rest)
+{
+  if (!watch_stands)
+    drop_watch(tag);
+  say(tag, "err=%s%s", error_word(err), rest);
+  free(tag);
+}
+
+static void stat_text(char *out, size_t size, const lk_stat *s)
+{
+  out[0] = '\0';
+  if (s != NULL)
+    snprintf(out, size,
+             " czxid=%" PRId64 " mzxid=%" PRId64 " version=%" PRId32
+             " cversion=%" PRId32 " aversion=%" PRId32 " owner=0x%" PRIx64
+             " length=%" PRId32 " children=%" PRId32,
+             s->czxid, s->mzxid, s->version, s->cversion, s->aversion,
+             (uint64_t)s->ephemeral_owner, s->data_length, s->num_children);
+}
+
+void tell_done(lk_client *c, int err, void *tag)
+{
+  (void)c;
+  end(tag, err, false, "");
+}
+
+void tell_created(lk_client *c, int err, const char *path, const lk_stat *stat,
+                  void *tag)
+{
+  char text[1024], facts[512];
+
+  (void)c;
+  stat_text(facts, sizeof facts, stat);
+  snprintf(text, sizeof text, " path=%s%s", path == NULL ? "null" : path,
+           facts);
+  end(tag, err, false, text);
+}
+
+void tell_stat(lk_client *c, int err, const lk_stat *stat, void *tag)
+{
+  char text[512];
+
+  (void)c;
+  stat_text(text, sizeof text, stat);
+  end(tag, err, err == 0 || err == LK_ERR_NO_NODE, text);
+}
+
+static void on_get(lk_client *c, int err, const lk_bytes *data,
+                   const lk_stat *stat, void *tag)
+{
+  static char text[9000];
+  char facts[512];
+
+  (void)c;
+  stat_text(facts, sizeof facts, stat);
+  snprintf(text, sizeof text, " data=%s%s",
+           hex(data == NULL ? lk_text(NULL) : *data), facts);
+  end(tag, err, err == 0, text);
+}
+
+static void on_children(lk_client *c, int err, const lk_bytes *names,
+                        size_t count, const lk_stat *stat, void *tag)
+{
+  static char text[1 << 16];
+  size_t at = 0;
+
+  (void)c;
+  (void)stat;
+  at += (size_t)snprintf(text, sizeof text, " count=%zu names=", count);
+  for (size_t i = 0; i < count && at + names[i].len + 2 < sizeof text; i++)
+    at += (size_t)snprintf(text + at, sizeof text - at, "%s%.*s",
+                           i == 0 ? "" : ",", (int)names[i].len,
+                           (const char *)names[i].at);
+  end(tag, err, err == 0, text);
+}
+
+static void obey_create(const command *cmd, object *o)
+{
+  void *tag = keep_tag(cmd);
+  asked a = ask(cmd);
+
+  asked_for(cmd, &a,
+            lk_create2(o->client, option_path(cmd), option_bytes(cmd, "data"),
+                       option_acl(cmd, "acl"),
+                       (int)option_number(cmd, "flags", 0), &a.call,
+                       tell_created, tag),
+            tag);
+}
+
+static void obey_delete(const command *cmd, object *o)
+{
+  void *tag = keep_tag(cmd);
+  asked a = ask(cmd);
+
+  asked_for(cmd, &a,
+            lk_delete(o->client, option_path(cmd),
+                      (int32_t)option_number(cmd, "version", -1), &a.call,
+                      tell_done, tag),
+            tag);
+}
+
+static void obey_exists(const command *cmd, object *o)
+{
+  void *tag = keep_tag(cmd);
+  asked a = ask(cmd);
+
+  asked_for(cmd, &a,
+            lk_exists(o->client, option_path(cmd), &a.call, tell_stat, tag),
+            tag);
+}
+
+static void obey_get(const command *cmd, object *o)
+{
+  void *tag = keep_tag(cmd);
+  asked a = ask(cmd);
+
+  asked_for(cmd, &a, lk_get(o->client, option_path(cmd), &a.call, on_get, tag),
+            tag);
+}
+
+static void obey_set(const command *cmd, object *o)
+{
+  void *tag = keep_tag(cmd);
+  asked a = ask(cmd);
+
+  asked_for(cmd, &a,
+            lk_set(o->client, option_path(cmd), option_bytes(cmd, "data"),
+                   (int32_t)option_number(cmd, "version", -1), &a.call,
+                   tell_stat, tag),
+            tag);
+}
+
+static void obey_children(const command *cmd, object *o)
+{
+  void *tag = keep_tag(cmd);
+  asked a = ask(cmd);
+
+  asked_for(cmd, &a,
+            lk_children(o->client, option_path(cmd), &a.call, on_children, tag),
+            tag);
+}
+
+static void obey_sync(const command *cmd, object *o)
+{
+  void *tag = keep_tag(cmd);
+  asked a = ask(cmd);
+
+  asked_for(cmd, &a,
+            lk_sync(o->client, option_path(cmd), &a.call, tell_done, tag), tag);
+}
+
+static void obey_auth(const command *cmd, object *o)
+{
+  void *tag = keep_tag(cmd);
+
+  received(cmd,
+           lk_add_auth(o->client, option(cmd, "scheme"),
+                       option_bytes(cmd, "auth"), tell_done, tag),
+           tag);
+}
+
+const verb client_verbs[] = {
+    {"client", obey_client},     {"free", obey_free},
+    {"close", obey_close},       {"facts", obey_facts},
+    {"hosts", obey_hosts},       {"create", obey_create},
+    {"delete", obey_delete},     {"exists", obey_exists},
+    {"get", obey_get},           {"set", obey_set},
+    {"children", obey_children}, {"sync", obey_sync},
+    {"auth", obey_auth},         {NULL, NULL},
+};

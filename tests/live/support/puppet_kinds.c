@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/*
+ * Locks of other kinds than the mutex. Once made they obey as it does; a
+ * read-write lock NAME is two of them, NAME.read and NAME.write.
+ */
+
+#include "live/support/puppet.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_MEMBERS = 32 };
+
+static void made(const command *cmd, object *o, const object *client, int err)
+{
+  o->client = client->client;
+  o->keeper = client->keeper;
+  if (err != 0)
+    object_forget(o);
+  say(cmd->tag, err == 0 ? "err=%s" : "refused=%s", error_word(err));
+}
+
+/* ---- read-write locks ---------------------------------------------------- */
+
+static object *side_new(const char *name, const char *side,
+                        const object *client)
+{
+  char both[64];
+
+  snprintf(both, sizeof both, "%.50s.%s", name, side);
+  object *o = object_new(both);
+
+  o->client = client->client;
+  o->keeper = client->keeper;
+  return o;
+}
+
+static void obey_rwlock(const command *cmd, object *none)
+{
+  object *client = option_owner(cmd);
+
+  (void)none;
+  if (client == NULL)
+    return;
+  object *read = side_new(cmd->name, "read", client);
+  object *write = side_new(cmd->name, "write", client);
+  lk_lock_config config = option_lock(cmd, read);
+  int err =
+      lk_rwlock_new(&read->rwlock, client->keeper, option_path(cmd), &config);
+
+  if (err != 0) {
+    object_forget(write);
+    object_forget(read);
+    say(cmd->tag, "refused=%s", error_word(err));
+    return;
+  }
+  write->rwlock = read->rwlock;
+  read->partner = write;
+  write->partner = read;
+  read->lock = lk_rwlock_read(read->rwlock);
+  write->lock = lk_rwlock_write(read->rwlock);
+  say(cmd->tag, "err=0");
+}
+
+/* ---- semaphores ---------------------------------------------------------- */
+
+static void obey_semaphore(const command *cmd, object *none)
+{
+  object *client = option_owner(cmd), *o;
+  lk_semaphore_config options = {
+      .size = sizeof options,
+      .permits = (int32_t)option_number(cmd, "permits", 1),
+      .take = (int32_t)option_number(cmd, "take", 0),
+      .limit_path = option(cmd, "limit"),
+  };
+
+  (void)none;
+  if (client == NULL)
+    return;
+  o = object_new(cmd->name);
+  lk_lock_config config = option_lock(cmd, o);
+
+  made(cmd, o, client,
+       lk_semaphore_new(&o->lock, client->keeper, option_path(cmd), &config,
+                        &options));
+}
+
+/* ---- locks of one node --------------------------------------------------- */
+
+static void obey_single(const command *cmd, object *none)
+{
+  object *client = option_owner(cmd), *o;
+  lk_single_config options = {
+      .size = sizeof options,
+      .poll_ms = (int32_t)option_number(cmd, "poll", 0),
+      .spread_ms = (int32_t)option_number(cmd, "spread", 0),
+  };
+
+  (void)none;
+  if (client == NULL)
+    return;
+  o = object_new(cmd->name);
+  lk_lock_config config = option_lock(cmd, o);
+
+  made(cmd, o, client,
+       lk_single_new(&o->lock, client->keeper, option_path(cmd), &config,
+                     &options));
+}
+
+/* ---- multi-locks --------------------------------------------------------- */
+
+/* "x:PATH", "r:PATH" or "w:PATH". */
+static lk_multilock_member member_of(const char *text)
+{
+  lk_multilock_member m = {.path = text + 2, .side = LK_MULTILOCK_MUTEX};
+
+  if (text[0] == 'r')
+    m.side = LK_MULTILOCK_READ;
+  else if (text[0] == 'w')
+    m.side = LK_MULTILOCK_WRITE;
+  return m;
+}
+
+static void obey_multilock(const command *cmd, object *none)
+{
+  object *client = option_owner(cmd), *o;
+  const char *list = option(cmd, "members");
+  char *texts = strdup(list == NULL ? "" : list), *rest = texts, *text;
+  lk_multilock_member members[MAX_MEMBERS];
+  lk_multilock_config options = {
+      .size = sizeof options,
+      .keep_order = option_number(cmd, "keep_order", 0) != 0,
+      .pure = option_number(cmd, "pure", 0) != 0,
+  };
+  size_t count = 0;
+
+  (void)none;
+  if (texts == NULL)
+    abort();
+  while (count < MAX_MEMBERS && (text = strtok_r(rest, ",", &rest)) != NULL)
+    members[count++] = member_of(text);
+  if (client != NULL) {
+    o = object_new(cmd->name);
+    lk_lock_config config = option_lock(cmd, o);
+
+    made(cmd, o, client,
+         lk_multilock_new(&o->lock, client->keeper, members, count, &config,
+                          &options));
+  }
+  free(texts);
+}
+
+const verb kind_verbs[] = {
+    {"rwlock", obey_rwlock},
+    {"semaphore", obey_semaphore},
+    {"multilock", obey_multilock},
+    {"single", obey_single},
+    {NULL, NULL},
+};

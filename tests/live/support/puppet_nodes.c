@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/*
+ * What <latchkey/nodes.h> does with plain nodes: "create_deep NAME path=...
+ * data=... flags=... containers=1", "delete_deep NAME path=...", and
+ * "create_settled", "set_settled", "delete_settled" with sole=1. All take
+ * wait=MS, and delete_deep repeat=1.
+ */
+
+#include "live/support/puppet.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static lk_call call_of(const command *cmd)
+{
+  return (lk_call){.size = sizeof(lk_call),
+                   .timeout_ms = option_number(cmd, "wait", 0),
+                   .repeat = option_number(cmd, "repeat", 0) != 0};
+}
+
+static bool is_sole(const command *cmd)
+{
+  return option_number(cmd, "sole", 0) != 0;
+}
+
+static int32_t version_of(const command *cmd)
+{
+  return (int32_t)option_number(cmd, "version", -1);
+}
+
+/* ---- with what is above and below ---------------------------------------- */
+
+static void obey_create_deep(const command *cmd, object *o)
+{
+  void *tag = keep_tag(cmd);
+  lk_call call = call_of(cmd);
+  lk_parents parents = {.size = sizeof parents,
+                        .containers = option_number(cmd, "containers", 0) != 0,
+                        .acl = option_acl(cmd, "acl")};
+
+  received(cmd,
+           lk_create_deep(o->client, option_path(cmd),
+                          option_bytes(cmd, "data"), NULL,
+                          (int)option_number(cmd, "flags", 0), &parents, &call,
+                          tell_created, tag),
+           tag);
+}
+
+static void on_deleted(lk_client *c, int err, size_t deleted, void *tag)
+{
+  (void)c;
+  say(tag, "err=%s deleted=%zu", error_word(err), deleted);
+  free(tag);
+}
+
+static void obey_delete_deep(const command *cmd, object *o)
+{
+  void *tag = keep_tag(cmd);
+  lk_call call = call_of(cmd);
+
+  received(
+      cmd,
+      lk_delete_deep(o->client, option_path(cmd), &call, NULL, on_deleted, tag),
+      tag);
+}
+
+/* ---- until it is known --------------------------------------------------- */
+
+static void obey_create_settled(const command *cmd, object *o)
+{
+  void *tag = keep_tag(cmd);
+  lk_call call = call_of(cmd);
+
+  received(cmd,
+           lk_create_settled(o->client, option_path(cmd),
+                             option_bytes(cmd, "data"), NULL,
+                             (int)option_number(cmd, "flags", 0), is_sole(cmd),
+                             &call, tell_created, tag),
+           tag);
+}
+
+static void obey_set_settled(const command *cmd, object *o)
+{
+  void *tag = keep_tag(cmd);
+  lk_call call = call_of(cmd);
+
+  received(cmd,
+           lk_set_settled(o->client, option_path(cmd),
+                          option_bytes(cmd, "data"), version_of(cmd),
+                          is_sole(cmd), &call, tell_stat, tag),
+           tag);
+}
+
+static void obey_delete_settled(const command *cmd, object *o)
+{
+  void *tag = keep_tag(cmd);
+  lk_call call = call_of(cmd);
+
+  received(cmd,
+           lk_delete_settled(o->client, option_path(cmd), version_of(cmd),
+                             is_sole(cmd), &call, tell_done, tag),
+           tag);
+}
+
+const verb node_verbs[] = {
+    {"create_deep", obey_create_deep},       {"delete_deep", obey_delete_deep},
+    {"create_settled", obey_create_settled}, {"set_settled", obey_set_settled},
+    {"delete_settled", obey_delete_settled}, {NULL, NULL},
+};

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/*
+ * Subscriptions: what they are told is said as "told err=... names=..." or
+ * "told err=... data=...".
+ */
+
+#include "live/support/puppet.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void on_names(lk_subscription *s, int err, const lk_bytes *names,
+                     size_t count, const lk_stat *stat, void *arg)
+{
+  static char text[1 << 16];
+  const object *o = arg;
+  size_t at = 0;
+
+  (void)s;
+  text[0] = '\0';
+  for (size_t i = 0; i < count && at + names[i].len + 2 < sizeof text; i++)
+    at += (size_t)snprintf(text + at, sizeof text - at, "%s%.*s",
+                           i == 0 ? "" : ",", (int)names[i].len,
+                           (const char *)names[i].at);
+  say(o->name, "told err=%s count=%zu pzxid=%" PRId64 " names=%s",
+      error_word(err), count, stat == NULL ? 0 : stat->pzxid, text);
+}
+
+static void on_data(lk_subscription *s, int err, const lk_bytes *data,
+                    const lk_stat *stat, void *arg)
+{
+  const object *o = arg;
+
+  (void)s;
+  say(o->name, "told err=%s mzxid=%" PRId64 " data=%s", error_word(err),
+      stat == NULL ? 0 : stat->mzxid, hex(err == 0 ? *data : lk_text(NULL)));
+}
+
+/* "subscribe NAME client=... path=... data=1 check=MS" */
+static void obey_subscribe(const command *cmd, object *none)
+{
+  const object *client = option_owner(cmd);
+  lk_subscription_config config = {
+      .size = sizeof config,
+      .check_ms = (int32_t)option_number(cmd, "check", -1)};
+
+  (void)none;
+  if (client == NULL)
+    return;
+  object *o = object_new(cmd->name);
+  int err = option_number(cmd, "data", 0) != 0
+                ? lk_subscribe_data(&o->subscription, client->client,
+                                    option_path(cmd), &config, on_data, o)
+                : lk_subscribe_children(&o->subscription, client->client,
+                                        option_path(cmd), &config, on_names, o);
+
+  if (err != 0)
+    object_forget(o);
+  say(cmd->tag, err == 0 ? "err=%s" : "refused=%s", error_word(err));
+}
+
+void object_free_subscription(object *o)
+{
+  lk_subscription_free(o->subscription);
+  object_forget(o);
+}
+
+const verb subscribe_verbs[] = {{"subscribe", obey_subscribe}, {NULL, NULL}};

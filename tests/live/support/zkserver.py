@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Private ZooKeeper servers for tests in Python: wraps script/server.
+
+    with zkserver.Server("--tick", "200", servers=3) as zk:
+        zk.connect          # "127.1.2.3:2181,..."
+        zk.kill(zk.leader())
+"""
+
+import os
+import subprocess
+import sys
+
+import tls
+
+_ROOT = os.environ.get("abs_top_srcdir") or os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
+SCRIPT = os.path.join(_ROOT, "script", "server")
+
+
+class Server:
+    """One server, or an ensemble; started by the constructor, which returns
+    when all serve. Use it from the main thread: the servers end when the
+    thread that started them does. Exits the test with 77 (skipped) where
+    ZooKeeper is not installed.
+
+    With LATCHKEY_TEST_SERVER, the `facts` of another test's server, it is that
+    one, whatever the options: for tests that leave their server alone."""
+
+    def __init__(self, *options, servers=1):
+        self.count = servers
+        self._process = None
+        self.facts = os.environ.get("LATCHKEY_TEST_SERVER")
+        if self.facts is None:
+            self.facts = self._start(options)
+        facts = dict(fact.split("=", 1) for fact in self.facts.split())
+        self.connect = facts["connect"]
+        self.addresses = self.connect.split(",")
+        self.dir = facts["dir"]
+        self.tls_addresses = facts.get("tls", "").split(",")
+        if tls.ON:
+            tls.add_servers(self.certificate(""), self.addresses,
+                            self.tls_addresses)
+
+    def _start(self, options):
+        self._process = subprocess.Popen(
+            [SCRIPT, "run", "-n", str(self.count), *options,
+             *(["--tls"] if tls.ON else [])],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        line = self._process.stdout.readline()
+        if not line:
+            code = self._process.wait()
+            sys.exit(77 if code == 77 else
+                     "script/server ended with %d" % code)
+        return line.strip()
+
+    def ask(self, command):
+        """Give a command of script/server; its answer after "ok"."""
+        self._process.stdin.write(command + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline().strip()
+        verb, _, rest = answer.partition(" ")
+        if verb != "ok":
+            raise RuntimeError("%s: %s" % (command, answer or "no answer"))
+        return rest
+
+    def certificate(self, name):
+        """The path of a file that script/certificates made for --tls."""
+        return os.path.join(self.dir, "tls", name)
+
+    def kill(self, n=1):
+        self.ask("kill %d" % n)
+
+    def term(self, n=1):
+        self.ask("term %d" % n)
+
+    def stop(self, n=1):
+        self.ask("stop %d" % n)
+
+    def cont(self, n=1):
+        self.ask("cont %d" % n)
+
+    def start(self, n=1):
+        self.ask("start %d" % n)
+
+    def restart(self, n=1):
+        self.ask("restart %d" % n)
+
+    def wait(self):
+        """Until every running server serves."""
+        self.ask("wait")
+
+    def mode(self, n=1):
+        """leader, follower, standalone or none."""
+        return self.ask("mode %d" % n)
+
+    def pid(self, n=1):
+        answer = self.ask("pid %d" % n)
+        return None if answer == "none" else int(answer)
+
+    def leader(self):
+        """The number of the leader; None while there is none."""
+        for n in range(1, self.count + 1):
+            if self.mode(n) in ("leader", "standalone"):
+                return n
+        return None
+
+    def follower(self):
+        """The number of a follower; None while there is none."""
+        for n in range(1, self.count + 1):
+            if self.mode(n) == "follower":
+                return n
+        return None
+
+    def close(self):
+        if self._process is None or self._process.stdin.closed:
+            return
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

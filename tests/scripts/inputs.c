@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine/engine.h"
+#include "scripts/inputs.h"
+#include "support/peer_things.h"
+#include "support/wire.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- the client --------------------------------------------------------- */
+
+static void do_on(player *y, words *w)
+{
+  if (y->count == MAX_PLANS)
+    abort();
+  plan *at = &y->plans[y->count++];
+
+  snprintf(at->when, sizeof at->when, "%s", words_text(w, "when?"));
+  at->line[0] = '\0';
+  for (size_t len = 0; words_left(w); len = strlen(at->line)) {
+    const word *next = words_take(w, "what?");
+
+    snprintf(at->line + len, sizeof at->line - len,
+             next->quoted ? "\"%s\" " : "%s ", next->text);
+  }
+}
+
+/* An option of the mechanism of SASL. */
+static bool take_sasl(player *y, words *w)
+{
+  const char *v;
+
+  if ((v = words_value(w, "sasl")) != NULL) {
+    y->sasl.tokens = atoi(v);
+    y->sasl.p = &y->p;
+    y->p.sasl = &y->sasl;
+  } else if ((v = words_value(w, "sasl-fails")) != NULL) {
+    y->sasl.fail_at = atoi(v);
+    y->sasl.fail_err = words_error(w);
+  } else if (words_are(w, "sasl-speaks-last")) {
+    y->sasl.speaks_last = true;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+static void do_new(player *y, words *w)
+{
+  lk_client_config config = {.size = sizeof config};
+  lk_session resume = {0, {0}};
+  lk_sasl_config sasl;
+  const char *v;
+  char name[16];
+
+  while (words_left(w)) {
+    if (take_sasl(y, w))
+      continue;
+    if ((v = words_value(w, "hosts")) != NULL)
+      config.hosts = v;
+    else if ((v = words_value(w, "timeout")) != NULL)
+      config.session_timeout_ms = atoi(v);
+    else if ((v = words_value(w, "give-up")) != NULL)
+      config.give_up_ms = atoi(v);
+    else if ((v = words_value(w, "send-limit")) != NULL)
+      config.send_limit = (size_t)atol(v);
+    else if ((v = words_value(w, "receive-limit")) != NULL)
+      config.receive_limit = (size_t)atol(v);
+    else if ((v = words_value(w, "outstanding")) != NULL)
+      config.outstanding_limit = (size_t)atol(v);
+    else if ((v = words_value(w, "resume")) != NULL) {
+      resume.id = strtoll(v, NULL, 0);
+      memset(resume.password, (int)(resume.id & 0xff), sizeof resume.password);
+      config.resume = &resume;
+    } else if (words_are(w, "one-session"))
+      config.one_session = true;
+    else if (words_are(w, "read-only"))
+      config.read_only = true;
+    else
+      abort();
+  }
+  if (y->p.sasl != NULL) {
+    fake_mechanism_config(&y->sasl, &sasl);
+    config.sasl = &sasl;
+  }
+  int err = peer_init(&y->p, &config);
+
+  if (err != 0)
+    peer_say(&y->p, "no client: %s", peer_error(err, name, sizeof name));
+}
+
+static void do_random(player *y, words *w)
+{
+  y->p.random = (unsigned char)words_number(w, "a byte");
+}
+
+static void do_hosts(player *y, words *w)
+{
+  char room[16];
+  int err = lk_client_set_hosts(y->p.client, words_text(w, "servers"));
+
+  if (err != 0)
+    peer_say(&y->p, "hosts refused: %s", peer_error(err, room, sizeof room));
+}
+
+static void do_free(player *y, words *w)
+{
+  (void)w;
+  peer_free(&y->p);
+}
+
+/* White box: the next request gets the xid after this one. */
+static void do_xid(player *y, words *w)
+{
+  y->p.client->xid = (int32_t)words_number(w, "an xid");
+}
+
+static void do_fork(player *y, words *w)
+{
+  (void)w;
+  y->p.forked = true;
+}
+
+static void do_deadline(player *y, words *w)
+{
+  int64_t at = lk_client_deadline(y->p.client);
+
+  (void)w;
+  if (at == INT64_MAX)
+    peer_say(&y->p, "deadline never");
+  else
+    peer_say(&y->p, "deadline in %" PRId64, at - y->p.now);
+}
+
+static void do_facts(player *y, words *w)
+{
+  const lk_client *c = y->p.client;
+  const char *why;
+  char room[16];
+  int err = lk_client_trouble(c, &why);
+
+  (void)w;
+  peer_say(&y->p, "%s, session 0x%" PRIx64 ", %d ms, connection %" PRIu64,
+           lk_state_text(lk_client_state(c)), (uint64_t)lk_client_session(c).id,
+           (int)lk_client_timeout_ms(c), lk_client_connection(c));
+  peer_say(&y->p, "server %s, trouble %s %s", lk_client_server(c),
+           peer_error(err, room, sizeof room), why);
+}
+
+/* ---- the transport
+ * ----------------------------------------------------------- */
+
+static void do_resolved(player *y, words *w)
+{
+  peer_resolved(&y->p, (uint32_t)words_number(w, "how many?"));
+}
+
+static void do_connected(player *y, words *w)
+{
+  (void)w;
+  peer_connected(&y->p);
+}
+
+static void do_failed(player *y, words *w)
+{
+  int err = words_error(w);
+
+  peer_failed(&y->p, err, words_left(w) ? words_text(w, "why?") : NULL);
+}
+
+static void do_closed(player *y, words *w)
+{
+  (void)w;
+  peer_failed(&y->p, 0, NULL);
+}
+
+static void do_eager(player *y, words *w)
+{
+  (void)w;
+  y->p.eager = true;
+}
+
+static void do_room(player *y, words *w)
+{
+  y->p.room = words_are(w, "all") ? SIZE_MAX : (size_t)words_number(w, "bytes");
+}
+
+static void do_mute(player *y, words *w)
+{
+  y->p.mute = !words_are(w, "off");
+}
+
+static void do_probed(player *y, words *w)
+{
+  peer_probed(&y->p, words_left(w) ? words_text(w, "an answer") : "");
+}
+
+/* Time goes by and nobody looks at the client. */
+static void do_stall(player *y, words *w)
+{
+  y->p.now += words_number(w, "ms");
+  y->asleep = true;
+}
+
+static void do_time(player *y, words *w)
+{
+  peer_pass(&y->p, words_number(w, "ms"));
+}
+
+/* ---- the server
+ * --------------------------------------------------------------- */
+
+/* Hand over bytes, or what of them comes before the cut. */
+static void hand_over(player *y, lk_buf *b)
+{
+  size_t len = lk__buf_len(b);
+  bool cut = y->mode.cut && y->mode.at - y->received <= len;
+
+  if (cut)
+    len = y->mode.at - y->received;
+  y->received += len;
+  peer_receive(&y->p, lk__buf_bytes(b), len);
+  lk__buf_free(b);
+  if (!cut)
+    return;
+  y->mode.cut = false;
+  y->mode.failed = true;
+  peer_failed(&y->p, 0, NULL);
+}
+
+static void do_welcome(player *y, words *w)
+{
+  lk_buf b = wire_buf();
+  int64_t session = words_number(w, "a session");
+  int32_t timeout_ms = (int32_t)words_number(w, "ms");
+
+  if (words_are(w, "read-only"))
+    wire_welcome_read_only(&b, session, timeout_ms);
+  else
+    wire_welcome(&b, session, timeout_ms);
+  hand_over(y, &b);
+}
+
+static void do_reply(player *y, words *w)
+{
+  lk_buf b = wire_buf();
+  size_t mark = wire_begin(&b);
+  int32_t xid = (int32_t)words_number(w, "an xid");
+  int64_t zxid = words_number(w, "a zxid");
+
+  wire_header(&b, xid, zxid, words_error(w));
+  words_encode(w, &b);
+  wire_end(&b, mark);
+  hand_over(y, &b);
+}
+
+static void do_pong(player *y, words *w)
+{
+  lk_buf b = wire_buf();
+
+  wire_reply(&b, LK_XID_PING, 0, words_left(w) ? words_error(w) : 0);
+  hand_over(y, &b);
+}
+
+static void do_event(player *y, words *w)
+{
+  lk_buf b = wire_buf();
+  int32_t type = (int32_t)words_number(w, "a type");
+
+  wire_event(&b, type, words_text(w, "a path"));
+  hand_over(y, &b);
+}
+
+static void do_frame(player *y, words *w)
+{
+  lk_buf b = wire_buf();
+  size_t mark = wire_begin(&b);
+
+  words_encode(w, &b);
+  wire_end(&b, mark);
+  hand_over(y, &b);
+}
+
+static void do_bytes(player *y, words *w)
+{
+  lk_buf b = wire_buf();
+
+  words_encode(w, &b);
+  hand_over(y, &b);
+}
+
+/* ---- calls
+ * ---------------------------------------------------------------------- */
+
+peer_call input_take_name(words *w)
+{
+  peer_call call = {.name = words_text(w, "a name")};
+
+  return call;
+}
+
+void input_take_options(peer_call *call, words *w)
+{
+  const char *v;
+
+  while (words_left(w)) {
+    if ((v = words_value(w, "watch")) != NULL)
+      call->watch = v;
+    else if ((v = words_value(w, "timeout")) != NULL)
+      call->timeout_ms = strtoll(v, NULL, 0);
+    else if (words_are(w, "repeat"))
+      call->repeat = true;
+    else if (words_are(w, "until-break"))
+      call->until_break = true;
+    else
+      words_take(w, "an option"), abort();
+  }
+}
+
+int input_take_flags(words *w)
+{
+  int flags = 0;
+
+  for (;;) {
+    if (words_are(w, "ephemeral"))
+      flags |= LK_EPHEMERAL;
+    else if (words_are(w, "sequential"))
+      flags |= LK_SEQUENTIAL;
+    else if (words_are(w, "container"))
+      flags |= LK_CONTAINER;
+    else
+      return flags;
+  }
+}
+
+void input_read(player *y, words *w,
+                int (*call)(peer *p, const peer_call *call, const char *path))
+{
+  peer_call opts = input_take_name(w);
+  const char *path = words_text(w, "a path");
+
+  input_take_options(&opts, w);
+  call(&y->p, &opts, path);
+}
+
+static void do_get(player *y, words *w)
+{
+  input_read(y, w, peer_get);
+}
+
+static void do_exists(player *y, words *w)
+{
+  input_read(y, w, peer_exists);
+}
+
+static void do_children(player *y, words *w)
+{
+  input_read(y, w, peer_children);
+}
+
+static void do_sync(player *y, words *w)
+{
+  input_read(y, w, peer_sync);
+}
+
+static void make(player *y, words *w, bool with_stat)
+{
+  peer_call opts = input_take_name(w);
+  const char *path = words_text(w, "a path");
+  lk_bytes data = words_bytes(w, "data");
+  int flags = input_take_flags(w);
+
+  input_take_options(&opts, w);
+  peer_create(&y->p, &opts, with_stat, path, data, flags);
+}
+
+static void do_create(player *y, words *w)
+{
+  make(y, w, false);
+}
+
+static void do_create2(player *y, words *w)
+{
+  make(y, w, true);
+}
+
+static void do_delete(player *y, words *w)
+{
+  peer_call opts = input_take_name(w);
+  const char *path = words_text(w, "a path");
+  int32_t version = (int32_t)words_number(w, "a version");
+
+  input_take_options(&opts, w);
+  peer_delete(&y->p, &opts, path, version);
+}
+
+static void do_set(player *y, words *w)
+{
+  peer_call opts = input_take_name(w);
+  const char *path = words_text(w, "a path");
+  lk_bytes data = words_bytes(w, "data");
+  int32_t version = (int32_t)words_number(w, "a version");
+
+  input_take_options(&opts, w);
+  peer_set(&y->p, &opts, path, data, version);
+}
+
+static lk_op take_op(words *w)
+{
+  const char *type = words_text(w, "an operation");
+  const char *path = words_text(w, "a path");
+
+  if (strcmp(type, "create") == 0) {
+    lk_bytes data = words_bytes(w, "data");
+
+    return lk_op_create(path, data, NULL, input_take_flags(w));
+  }
+  if (strcmp(type, "create2") == 0) {
+    lk_bytes data = words_bytes(w, "data");
+
+    return lk_op_create2(path, data, NULL, input_take_flags(w));
+  }
+  if (strcmp(type, "create-ttl") == 0) {
+    lk_bytes data = words_bytes(w, "data");
+    int64_t ttl_ms = words_number(w, "ms");
+
+    return lk_op_create_ttl(path, data, NULL, input_take_flags(w), ttl_ms);
+  }
+  if (strcmp(type, "set") == 0) {
+    lk_bytes data = words_bytes(w, "data");
+
+    return lk_op_set(path, data, (int32_t)words_number(w, "a version"));
+  }
+  int32_t version = (int32_t)words_number(w, "a version");
+
+  return strcmp(type, "check") == 0 ? lk_op_check(path, version)
+                                    : lk_op_delete(path, version);
+}
+
+static void do_multi(player *y, words *w)
+{
+  peer_call opts = input_take_name(w);
+  lk_op ops[8];
+  size_t count = 0;
+
+  while (words_left(w) && count < sizeof ops / sizeof ops[0])
+    ops[count++] = take_op(w);
+  peer_multi(&y->p, &opts, ops, count);
+}
+
+static void do_auth(player *y, words *w)
+{
+  const char *name = words_text(w, "a name");
+  const char *scheme = words_text(w, "a scheme");
+
+  peer_auth(&y->p, name, scheme, words_bytes(w, "data"));
+}
+
+static void do_close(player *y, words *w)
+{
+  peer_close(&y->p, words_text(w, "a name"));
+}
+
+static void do_cancel(player *y, words *w)
+{
+  const char *name = words_text(w, "a watch");
+
+  peer_cancel(&y->p, name, words_are(w, "server"));
+}
+
+static void do_listen(player *y, words *w)
+{
+  const char *name = words_text(w, "a name");
+
+  peer_listen(&y->p, name, words_are(w, "answers"));
+}
+
+static void do_unlisten(player *y, words *w)
+{
+  peer_unlisten(&y->p, words_text(w, "a name"));
+}
+
+static void do_timer(player *y, words *w)
+{
+  const char *name = words_text(w, "a name");
+
+  peer_timer(&y->p, name, words_number(w, "ms"));
+}
+
+static void do_stop(player *y, words *w)
+{
+  peer_stop(&y->p, words_text(w, "a name"));
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+static const input inputs[] = {
+    /* the client */
+    {"new", do_new, true},       /* what lk_client_config has, as key=value */
+    {"random", do_random, true}, /* what every random byte is from now on */
+    {"on", do_on, true}, /* NAME[:EVENT], of a request or "state", and what to
+                            do in that callback */
+    {"hosts", do_hosts, false}, /* the servers from now on */
+    {"free", do_free, false},
+    {"fork", do_fork, false},
+    {"xid", do_xid, false},
+    {"deadline", do_deadline, false},
+    {"facts", do_facts, false},
+    /* the transport */
+    {"resolved", do_resolved, false},
+    {"connected", do_connected, false},
+    {"failed", do_failed, false}, /* ERROR [WHY] */
+    {"closed", do_closed, false},
+    {"probed", do_probed, false}, /* [ANSWER] */
+    {"eager", do_eager, false},   /* from now on `wake` connects */
+    {"room", do_room, false},     /* bytes that it takes, or "all" */
+    {"mute", do_mute, true},      /* [off]: do not show what is sent */
+    {"stall", do_stall, false},
+    {"time", do_time, false},
+    /* the server */
+    {"welcome", do_welcome, false}, /* SESSION MS [read-only] */
+    {"reply", do_reply, false},     /* XID ZXID ERROR BODY, see words.h */
+    {"pong", do_pong, false},       /* [ERROR] */
+    {"event", do_event, false},     /* TYPE PATH */
+    {"frame", do_frame, false},     /* a body with a length before it */
+    {"bytes", do_bytes, false},
+    /* calls: NAME PATH ARGUMENT... [watch=NAME] [timeout=MS] [repeat]
+       [until-break] */
+    {"get", do_get, false},
+    {"exists", do_exists, false},
+    {"children", do_children, false},
+    {"sync", do_sync, false},
+    {"create", do_create, false},
+    {"create2", do_create2, false},
+    {"delete", do_delete, false},
+    {"set", do_set, false},
+    {"multi", do_multi, false},
+    {"list", input_list, false},
+    {"count", input_count, false},
+    {"ephemerals", input_ephemerals, false},
+    {"get-acl", input_get_acl, false},
+    {"set-acl", input_set_acl, false}, /* … VERSION PERMS:SCHEME:ID… */
+    {"create-ttl", input_create_ttl, false}, /* … DATA MS [sequential] */
+    {"multi-read", input_multi_read, false}, /* get|list PATH … */
+    {"who-am-i", input_who_am_i, false},
+    {"config", input_config, false},
+    {"reconfig", input_reconfig, false},   /* [joining=] [leaving=] [members=]
+                                              [version=] */
+    {"add-watch", input_add_watch, false}, /* … [tree] */
+    {"auth", do_auth, false},
+    {"close", do_close, false},
+    {"cancel", do_cancel, false}, /* WATCH [server] */
+    {"listen", do_listen, false}, /* NAME [answers] */
+    {"unlisten", do_unlisten, false},
+    {"timer", do_timer, false}, /* NAME MS */
+    {"stop", do_stop, false},
+};
+
+const input *input_find(const char *name)
+{
+  for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
+    if (strcmp(inputs[i].name, name) == 0)
+      return &inputs[i];
+  }
+  fprintf(stderr, "transcript: there is no input \"%s\"\n", name);
+  abort();
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* Calls that are rarer than those of inputs.c. */
+
+#include "scripts/inputs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void input_list(player *y, words *w)
+{
+  input_read(y, w, peer_list);
+}
+
+void input_count(player *y, words *w)
+{
+  input_read(y, w, peer_count);
+}
+
+void input_ephemerals(player *y, words *w)
+{
+  input_read(y, w, peer_ephemerals);
+}
+
+void input_get_acl(player *y, words *w)
+{
+  input_read(y, w, peer_get_acl);
+}
+
+/* PERMS:SCHEME:ID */
+static bool take_entry(words *w, lk_acl *out)
+{
+  char *scheme, *id;
+
+  if (!words_left(w))
+    return false;
+  out->perms = (int32_t)strtol(words_text(w, "an entry"), &scheme, 10);
+  id = *scheme == '\0' ? NULL : strchr(scheme + 1, ':');
+  if (id == NULL)
+    abort();
+  out->scheme = lk_bytes_of(scheme + 1, (size_t)(id - scheme) - 1);
+  out->id = lk_text(id + 1);
+  return true;
+}
+
+void input_set_acl(player *y, words *w)
+{
+  peer_call opts = input_take_name(w);
+  const char *path = words_text(w, "a path");
+  int32_t version = (int32_t)words_number(w, "a version");
+  lk_acl entries[4];
+  lk_acls acl = {entries, 0};
+
+  while (acl.count < 4 && take_entry(w, &entries[acl.count]))
+    acl.count++;
+  peer_set_acl(&y->p, &opts, path, acl.count == 0 ? NULL : &acl, version);
+}
+
+void input_create_ttl(player *y, words *w)
+{
+  peer_call opts = input_take_name(w);
+  const char *path = words_text(w, "a path");
+  lk_bytes data = words_bytes(w, "data");
+  int64_t ttl_ms = words_number(w, "ms");
+  int flags = input_take_flags(w);
+
+  input_take_options(&opts, w);
+  peer_create_ttl(&y->p, &opts, path, data, flags, ttl_ms);
+}
+
+void input_multi_read(player *y, words *w)
+{
+  peer_call opts = input_take_name(w);
+  lk_read reads[8];
+  size_t count = 0;
+
+  for (; count < 8; count++) {
+    bool list = words_are(w, "list");
+
+    if (!list && !words_are(w, "get"))
+      break;
+    const char *path = words_text(w, "a path");
+
+    reads[count] = list ? lk_read_list(path) : lk_read_get(path);
+  }
+  input_take_options(&opts, w);
+  peer_multi_read(&y->p, &opts, reads, count);
+}
+
+void input_who_am_i(player *y, words *w)
+{
+  peer_call opts = input_take_name(w);
+
+  input_take_options(&opts, w);
+  peer_who_am_i(&y->p, &opts);
+}
+
+void input_config(player *y, words *w)
+{
+  peer_call opts = input_take_name(w);
+
+  input_take_options(&opts, w);
+  peer_config(&y->p, &opts);
+}
+
+void input_reconfig(player *y, words *w)
+{
+  peer_call opts = input_take_name(w);
+  lk_reconfiguration change = {.size = sizeof change, .version = -1};
+  const char *v;
+
+  for (;;) {
+    if ((v = words_value(w, "joining")) != NULL)
+      change.joining = v;
+    else if ((v = words_value(w, "leaving")) != NULL)
+      change.leaving = v;
+    else if ((v = words_value(w, "members")) != NULL)
+      change.members = v;
+    else if ((v = words_value(w, "version")) != NULL)
+      change.version = strtoll(v, NULL, 0);
+    else
+      break;
+  }
+  input_take_options(&opts, w);
+  peer_reconfig(&y->p, &opts, &change);
+}
+
+void input_add_watch(player *y, words *w)
+{
+  peer_call opts = input_take_name(w);
+  const char *path = words_text(w, "a path");
+  lk_watch_mode mode = words_are(w, "tree") ? LK_WATCH_TREE : LK_WATCH_NODE;
+
+  input_take_options(&opts, w);
+  peer_add_watch(&y->p, &opts, path, mode);
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "scripts/stage.h"
+#include "support/locks.h"
+#include "support/wire.h"
+#include "support/words.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MAX = 8 };
+
+typedef struct stage {
+  fake_server server;
+  stage_mode *mode; /* or NULL */
+  lk_buf *out;
+  party parties[MAX];
+  char party_names[MAX][16];
+  size_t nparties;
+  locker lockers[MAX];
+  char locker_names[MAX][16];
+  size_t nlockers;
+} stage;
+
+/* ---- who is who -------------------------------------------------------- */
+
+static void give_up(const char *what, const char *name)
+{
+  fprintf(stderr, "stage: %s: %s\n", what, name);
+  abort();
+}
+
+static party *party_of(stage *s, words *w)
+{
+  const char *name = words_text(w, "a client");
+
+  for (size_t i = 0; i < s->nparties; i++) {
+    if (strcmp(s->party_names[i], name) == 0)
+      return &s->parties[i];
+  }
+  give_up("no such client", name);
+  return NULL;
+}
+
+static fake_link *link_of(stage *s, words *w)
+{
+  return party_of(s, w)->link;
+}
+
+static locker *locker_of(stage *s, words *w)
+{
+  const char *name = words_text(w, "a lock");
+
+  for (size_t i = 0; i < s->nlockers; i++) {
+    if (strcmp(s->locker_names[i], name) == 0)
+      return &s->lockers[i];
+  }
+  give_up("no such lock", name);
+  return NULL;
+}
+
+/* ---- what is written down ---------------------------------------------- */
+
+/* The server is the stage's first member. */
+static stage *stage_of(fake_server *s)
+{
+  return (stage *)(void *)s;
+}
+
+static void on_write(fake_server *server, fake_link *l, const char *names)
+{
+  stage *s = stage_of(server);
+
+  for (size_t i = 0; i < s->nparties; i++) {
+    if (s->parties[i].link == l)
+      wire_say(s->out, "%s: %s\n", s->party_names[i], names);
+  }
+  l->log[0] = '\0';
+}
+
+static const char *error_of(int err)
+{
+  return err == 0 ? "" : lk_error_name(err);
+}
+
+static void on_told(locker *l, const char *what)
+{
+  stage *s = l->arg;
+  const char *name = s->locker_names[l - s->lockers];
+  const int *err = strcmp(what, "acquired") == 0   ? &l->acquired
+                   : strcmp(what, "released") == 0 ? &l->released
+                   : strcmp(what, "verified") == 0 ? &l->verified
+                                                   : NULL;
+
+  l->told[0] = '\0';
+  if (err == NULL)
+    wire_say(s->out, "%s: %s\n", name, what);
+  else if (*err == 0)
+    wire_say(s->out, "%s: %s\n", name, what);
+  else
+    wire_say(s->out, "%s: not %s: %s\n", name, what, error_of(*err));
+}
+
+static void refused(stage *s, int err)
+{
+  if (err != 0)
+    wire_say(s->out, "refused %s\n", error_of(err));
+}
+
+/* ---- inputs ------------------------------------------------------------ */
+
+static void do_client(stage *s, words *w)
+{
+  lk_keeper_config c = {.size = sizeof c};
+  party *p = &s->parties[s->nparties];
+
+  if (s->nparties == MAX)
+    give_up("too many", "clients");
+  snprintf(s->party_names[s->nparties++], 16, "%s", words_text(w, "a name"));
+  if (words_are(w, "sync"))
+    c.assurance = LK_ASSURE_SYNC;
+  else if (words_are(w, "ping"))
+    c.assurance = LK_ASSURE_PING;
+  failing_mem_init(&p->mem);
+  p->mem.fail_at = s->mode == NULL ? 0 : s->mode->fail_at;
+  if (!party_try_join(p, &s->server, &c))
+    return;
+  if (s->mode != NULL && s->mode->cut)
+    p->link->allow = s->mode->at;
+}
+
+static void do_lock(stage *s, words *w)
+{
+  lk_lock_config c = {.size = sizeof c};
+  locker *l = &s->lockers[s->nlockers];
+
+  if (s->nlockers == MAX)
+    give_up("too many", "locks");
+  snprintf(s->locker_names[s->nlockers++], 16, "%s", words_text(w, "a name"));
+  party *p = party_of(s, w);
+
+  c.unsure_when_suspended = words_are(w, "unsure-when-suspended");
+  c.fail_on_expiry = words_are(w, "fail-on-expiry");
+  if (p->keeper != NULL)
+    (void)locker_try_init(l, p, &c);
+  l->react = on_told;
+  l->arg = s;
+}
+
+static void do_acquire(stage *s, words *w)
+{
+  locker *l = locker_of(s, w);
+  int64_t timeout_ms = words_left(w) ? words_number(w, "a timeout") : -1;
+
+  if (l->lock != NULL)
+    refused(s, locker_want(l, timeout_ms));
+}
+
+static void do_release(stage *s, words *w)
+{
+  locker *l = locker_of(s, w);
+
+  if (l->lock != NULL)
+    refused(s, lk_lock_release(l->lock, NULL, NULL));
+}
+
+static void do_release_wait(stage *s, words *w)
+{
+  locker *l = locker_of(s, w);
+
+  if (l->lock != NULL)
+    refused(s, locker_try_release(l));
+}
+
+static void do_verify(stage *s, words *w)
+{
+  locker *l = locker_of(s, w);
+
+  if (l->lock != NULL)
+    refused(s, locker_verify(l));
+}
+
+static void do_cancel(stage *s, words *w)
+{
+  locker *l = locker_of(s, w);
+
+  if (l->lock != NULL)
+    lk_lock_cancel(l->lock);
+}
+
+static void do_free(stage *s, words *w)
+{
+  locker_free(locker_of(s, w));
+}
+
+static void do_run(stage *s, words *w)
+{
+  fake_run(&s->server, words_number(w, "milliseconds"));
+}
+
+static void do_drop(stage *s, words *w)
+{
+  fake_link *l = link_of(s, w);
+
+  if (l != NULL && l->up)
+    fake_drop(l);
+}
+
+static void do_down(stage *s, words *w)
+{
+  (void)w;
+  s->server.down = true;
+}
+
+static void do_up(stage *s, words *w)
+{
+  (void)w;
+  s->server.down = false;
+}
+
+static void do_expire(stage *s, words *w)
+{
+  const fake_link *l = link_of(s, w);
+
+  if (l != NULL)
+    fake_expire(&s->server, l->last_session);
+}
+
+static void do_freeze(stage *s, words *w)
+{
+  fake_link *l = link_of(s, w);
+
+  if (l != NULL)
+    l->frozen = true;
+}
+
+static void do_thaw(stage *s, words *w)
+{
+  fake_link *l = link_of(s, w);
+
+  if (l != NULL)
+    l->frozen = false;
+}
+
+/* cut CLIENT N before|after: at its N-th request from now */
+static void do_cut(stage *s, words *w)
+{
+  fake_link *l = link_of(s, w);
+  int64_t n = words_number(w, "which request");
+  bool after = words_are(w, "after");
+
+  if (!after && !words_are(w, "before"))
+    give_up("before or", "after");
+  if (l == NULL)
+    return;
+  l->cut_at = l->requests + (unsigned)n;
+  l->cut_after = after;
+}
+
+/* answer CLIENT N ERROR: its N-th request from now, unexecuted */
+static void do_answer(stage *s, words *w)
+{
+  fake_link *l = link_of(s, w);
+  int64_t n = words_number(w, "which request");
+  int err = words_error(w);
+
+  if (l == NULL)
+    return;
+  l->answer_at = l->requests + (unsigned)n;
+  l->answer_err = err;
+}
+
+static void do_create(stage *s, words *w)
+{
+  fake_create(&s->server, words_text(w, "a path"));
+}
+
+static void do_delete(stage *s, words *w)
+{
+  fake_delete(&s->server, words_text(w, "a path"));
+}
+
+/* The node of a lock, as an operator sees it; NULL: it has none. */
+static const char *node_of(stage *s, words *w)
+{
+  const locker *l = locker_of(s, w);
+  const char *node = l->lock == NULL ? NULL : lk_lock_node(l->lock);
+
+  return node != NULL && tree_find(&s->server.nodes, node) != NULL ? node
+                                                                   : NULL;
+}
+
+static void do_delete_node(stage *s, words *w)
+{
+  const char *node = node_of(s, w);
+
+  if (node != NULL)
+    fake_delete(&s->server, node);
+}
+
+static void do_set_node(stage *s, words *w)
+{
+  const char *node = node_of(s, w);
+
+  if (node != NULL)
+    fake_set(&s->server, node, words_text(w, "data"));
+}
+
+static int32_t perms_of(words *w)
+{
+  if (words_are(w, "read"))
+    return LK_PERM_READ;
+  if (words_are(w, "create"))
+    return LK_PERM_CREATE;
+  return words_are(w, "delete") ? LK_PERM_DELETE : 0;
+}
+
+static void do_deny(stage *s, words *w)
+{
+  const char *path = words_text(w, "a path");
+
+  fake_deny(&s->server, path, perms_of(w));
+}
+
+static void do_deny_node(stage *s, words *w)
+{
+  const char *node = node_of(s, w);
+
+  if (node != NULL)
+    fake_deny(&s->server, node, perms_of(w));
+}
+
+static void do_counter(stage *s, words *w)
+{
+  const char *path = words_text(w, "a path");
+
+  tree_find(&s->server.nodes, path)->counter =
+      (int32_t)words_number(w, "a number");
+}
+
+static const struct {
+  const char *name;
+  void (*run)(stage *s, words *w);
+} inputs[] = {
+    {"client", do_client},   /* NAME [sync|ping] */
+    {"lock", do_lock},       /* NAME CLIENT [unsure-when-suspended]
+                                [fail-on-expiry] */
+    {"acquire", do_acquire}, /* LOCK [TIMEOUT_MS] */
+    {"release", do_release}, /* LOCK */
+    {"release-wait", do_release_wait},
+    {"verify", do_verify},
+    {"cancel", do_cancel},
+    {"free", do_free},
+    {"run", do_run},   /* MS */
+    {"drop", do_drop}, /* CLIENT */
+    {"down", do_down},
+    {"up", do_up},
+    {"expire", do_expire},
+    {"freeze", do_freeze},
+    {"thaw", do_thaw},
+    {"cut", do_cut},
+    {"answer", do_answer},
+    {"create", do_create}, /* PATH */
+    {"delete", do_delete},
+    {"delete-node", do_delete_node}, /* LOCK */
+    {"set-node", do_set_node},       /* LOCK DATA */
+    {"deny", do_deny},               /* PATH [read|create|delete] */
+    {"deny-node", do_deny_node},
+    {"counter", do_counter}, /* PATH N */
+};
+
+/* ---- play -------------------------------------------------------------- */
+
+static void run_input(stage *s, const char *line, size_t len)
+{
+  words w;
+
+  words_cut(&w, line, len);
+  const char *name = words_text(&w, "an input");
+
+  for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
+    if (strcmp(inputs[i].name, name) == 0) {
+      inputs[i].run(s, &w);
+      return;
+    }
+  }
+  give_up("no such input", name);
+}
+
+/* A connection of which all bytes have come that were to come breaks, once. */
+static void settle(stage *s)
+{
+  fake_turn(&s->server);
+  for (size_t i = 0; i < s->nparties; i++) {
+    fake_link *l = s->parties[i].link;
+
+    if (l == NULL || l->allow > 0)
+      continue;
+    s->mode->happened = true;
+    l->allow = SIZE_MAX;
+    if (l->up)
+      fake_drop(l);
+  }
+  fake_turn(&s->server);
+}
+
+static void clean_up(stage *s)
+{
+  s->server.down = false;
+  for (size_t i = 0; i < s->nparties; i++) {
+    party *p = &s->parties[i];
+
+    if (s->mode != NULL && s->mode->fail_at > 0 &&
+        p->mem.count >= s->mode->fail_at)
+      s->mode->happened = true;
+    p->mem.fail_at = 0;
+    if (p->link != NULL) {
+      p->link->frozen = false;
+      p->link->allow = SIZE_MAX;
+    }
+  }
+  for (size_t i = 0; i < s->nlockers; i++) {
+    s->lockers[i].react = NULL;
+    locker_free(&s->lockers[i]);
+  }
+  fake_run(&s->server, T);
+  for (const tree_node *n = s->server.nodes.nodes; n != NULL; n = n->next) {
+    if (n->stat.ephemeral_owner != 0)
+      give_up("a node is left", n->path);
+  }
+  for (size_t i = 0; i < s->nparties; i++)
+    party_leave(&s->parties[i]);
+  fake_done(&s->server);
+}
+
+void stage_play(const char *text, stage_mode *mode, lk_buf *out)
+{
+  stage *s = calloc(1, sizeof *s);
+
+  if (s == NULL)
+    abort();
+  fake_init(&s->server);
+  s->server.wrote = on_write;
+  s->mode = mode;
+  s->out = out;
+  while (*text != '\0') {
+    size_t len = strcspn(text, "\n");
+    bool input = strncmp(text, "> ", 2) == 0;
+
+    if (input || *text == '#' || len == 0)
+      wire_say(out, "%.*s\n", (int)len, text);
+    if (input) {
+      run_input(s, text + 2, len - 2);
+      settle(s);
+    }
+    text += len + (text[len] == '\n');
+  }
+  s->out = out;
+  s->server.wrote = NULL;
+  clean_up(s);
+  free(s);
+}

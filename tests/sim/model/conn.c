@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/wire/opcode.h"
+#include "sim/model/alone.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/**
+ * @file
+ * A client's connection, as its server has it: frames, the handshake, and what
+ * is answered at once.
+ */
+
+enum { MOST_FRAME = 0xfffff, CHECK_MS = 10000 };
+
+/* ---- life --------------------------------------------------------------- */
+
+static sim_trace *trace_of(const sim_conn *c)
+{
+  return c->server->ensemble->trace;
+}
+
+sim_conn *sim_server_accept(sim_server *s, const sim_conn_hooks *hooks)
+{
+  if (!s->runs)
+    return NULL;
+  sim_conn *c = calloc(1, sizeof *c);
+
+  c->server = s;
+  c->hooks = *hooks;
+  c->in.mem = &lk__mem_libc;
+  c->chroot = "";
+  c->who = sim_ids_new(&s->ensemble->arena);
+  c->heard_us = s->ensemble->agenda->now_us;
+  lk__list_add(&s->conns, &c->link);
+  return c;
+}
+
+void sim_conn_chroot(sim_conn *c, const char *chroot)
+{
+  c->chroot = chroot;
+}
+
+static void destroy(sim_conn *c)
+{
+  lk__buf_free(&c->in);
+  free(c);
+}
+
+/* What it asked for goes on without it. */
+static void leave(sim_conn *c)
+{
+  c->closed = true;
+  sim_watches_drop(c);
+  sim_pipeline_forget(&c->server->pipeline, c);
+  lk__list_remove(&c->link);
+  if (!c->reading)
+    destroy(c);
+}
+
+void sim_conn_close(sim_conn *c)
+{
+  if (c->server->stopped) {
+    c->gone = true;
+    return;
+  }
+  leave(c);
+}
+
+void sim_conn_hang_up(sim_conn *c)
+{
+  sim_conn_hooks hooks = c->hooks;
+  bool told = c->gone || c->closed;
+
+  if (c->closed)
+    return;
+  leave(c);
+  if (!told)
+    hooks.closed(hooks.arg);
+}
+
+void sim_conn_send(sim_conn *c, const void *bytes, size_t len)
+{
+  if (c->closed)
+    return;
+  c->heard_us = c->server->ensemble->agenda->now_us;
+  if (!c->gone)
+    c->hooks.output(bytes, len, c->hooks.arg);
+}
+
+sim_conn *sim_conn_of(const sim_server *s, int64_t session)
+{
+  for (lk_link *l = s->conns.next; l != &s->conns; l = l->next) {
+    sim_conn *c = LK_OWNER(l, sim_conn, link);
+
+    if (c->session == session)
+      return c;
+  }
+  return NULL;
+}
+
+void sim_conns_drop(sim_server *s)
+{
+  while (!lk__list_empty(&s->conns))
+    sim_conn_hang_up(LK_OWNER(s->conns.next, sim_conn, link));
+}
+
+void sim_conns_check(sim_server *s)
+{
+  int64_t now = s->ensemble->agenda->now_us;
+  lk_link *next;
+
+  for (lk_link *l = s->conns.next; l != &s->conns; l = next) {
+    sim_conn *c = LK_OWNER(l, sim_conn, link);
+    int32_t timeout_ms = c->session != 0 ? c->timeout_ms : CHECK_MS;
+
+    next = l->next;
+    if (now - c->heard_us < timeout_ms * SIM_MS)
+      continue;
+    SIM_SAY(trace_of(c), s->name, "connection of %" PRIx64 " is idle: closed",
+            (uint64_t)c->session);
+    sim_conn_hang_up(c);
+  }
+  sim_server_do(s, SIM_DUTY_IDLE, CHECK_MS * SIM_MS);
+}
+
+/* ---- handshake ---------------------------------------------------------- */
+
+/* Whoever knows the id knows the password, for a peer that is honest. */
+static void make_password(int64_t session, unsigned char out[16])
+{
+  sim_rng r = {(uint64_t)session};
+  uint64_t halves[2] = {sim_rng_next(&r), sim_rng_next(&r)};
+
+  memcpy(out, halves, sizeof halves);
+}
+
+void sim_conn_welcome(sim_conn *c, bool valid)
+{
+  unsigned char frame[41], password[16] = {0};
+  lk_writer w;
+
+  SIM_SAY(trace_of(c), c->server->name,
+          valid ? "session %" PRIx64 " is connected, timeout %d"
+                : "session %" PRIx64 " is refused",
+          (uint64_t)c->session, (int)c->timeout_ms);
+  if (valid)
+    make_password(c->session, password);
+  lk__writer_init(&w, frame, sizeof frame);
+  lk__writer_int(&w, c->read_only_byte ? 37 : 36);
+  lk__writer_int(&w, 0);
+  lk__writer_int(&w, valid ? c->timeout_ms : 0);
+  lk__writer_long(&w, valid ? c->session : 0);
+  lk__writer_bytes(&w, lk_bytes_of(password, sizeof password));
+  lk__writer_bool(&w, c->server->alone);
+  sim_conn_send(c, frame, c->read_only_byte ? 41 : 40);
+  c->waits = false;
+  if (valid && c->server->curt == 0)
+    sim_conn_go_on(c);
+  else
+    sim_conn_hang_up(c);
+}
+
+int64_t sim_conn_new_session(sim_server *s)
+{
+  uint64_t id = (uint64_t)++s->last_session & (UINT64_C(~0) >> 8);
+
+  /* Half of the servers give ids that are negative numbers. */
+  return (int64_t)((uint64_t)(s->index + 1 + s->index % 2 * 128) << 56 | id);
+}
+
+static void begin_session(sim_conn *c)
+{
+  sim_server *s = c->server;
+  sim_ask *ask = lk__arena_take(&s->ensemble->arena, 1, sizeof *ask);
+
+  c->session = sim_conn_new_session(s);
+  if (s->role == SIM_LEADING)
+    sim_tracker_add(s, c->session, c->timeout_ms, SIM_NO_OWNER);
+  *ask = (sim_ask){.session = c->session,
+                   .op = SIM_OP_CREATE_SESSION,
+                   .timeout_ms = c->timeout_ms};
+  sim_pipeline_ask(s, c, ask);
+}
+
+static void resume_session(sim_conn *c, int64_t id, lk_bytes password)
+{
+  sim_server *s = c->server;
+  sim_conn *older = sim_conn_of(s, id);
+  unsigned char right[16];
+
+  if (older != NULL)
+    sim_conn_hang_up(older);
+  c->session = id;
+  make_password(id, right);
+  if (password.len != sizeof right ||
+      memcmp(password.at, right, sizeof right) != 0) {
+    sim_conn_welcome(c, false);
+    return;
+  }
+  if (s->role == SIM_LEADING) {
+    sim_conn_welcome(c, sim_tracker_resume(s, id, c->timeout_ms, s->index));
+    return;
+  }
+  sim_message m = {
+      .type = SIM_MSG_REVALIDATE, .session = id, .timeout_ms = c->timeout_ms};
+
+  sim_send(s, s->leader, &m);
+}
+
+static void greet(sim_conn *c, lk_reader *in)
+{
+  const int32_t *bounds = c->server->bounds_ms;
+  struct lk_connect_request r;
+
+  if (lk__record_decode(&lk__connect_request_record, &r, in, NULL) != 0) {
+    sim_conn_hang_up(c);
+    return;
+  }
+  c->greeted = true;
+  c->read_only_byte = lk__reader_left(in) > 0;
+  bool will_do = c->read_only_byte && lk__reader_bool(in);
+
+  if (r.last_zxid_seen > c->server->tree.zxid) {
+    SIM_SAY(trace_of(c), c->server->name, "%s is ahead of %s: refused",
+            sim_zxid(r.last_zxid_seen), sim_zxid(c->server->tree.zxid));
+    sim_conn_hang_up(c);
+    return;
+  }
+  c->timeout_ms = r.timeout_ms;
+  if (c->timeout_ms < bounds[0])
+    c->timeout_ms = bounds[0];
+  if (c->timeout_ms > bounds[1])
+    c->timeout_ms = bounds[1];
+  c->waits = true;
+  if (c->server->alone)
+    sim_alone_greet(c, will_do, r.session_id);
+  else if (r.session_id == 0)
+    begin_session(c);
+  else
+    resume_session(c, r.session_id, r.password);
+}
+
+/* ---- frames ------------------------------------------------------------- */
+
+static void take_auth(sim_conn *c, int32_t xid, lk_reader *in)
+{
+  struct lk_auth_request r;
+  const sim_ids *who = NULL;
+
+  if (lk__record_decode(&lk__auth_request_record, &r, in, NULL) == 0)
+    who = sim_ids_add(c->who, r.scheme, r.auth, &c->server->ensemble->arena);
+  sim_serve_error(c, xid, 0, who == NULL ? LK_ERR_AUTH_FAILED : 0);
+  if (who == NULL)
+    sim_conn_hang_up(c);
+  else
+    c->who = who;
+}
+
+static void take_frame(sim_conn *c, lk_reader *in)
+{
+  struct lk_request_header h;
+
+  if (!c->greeted) {
+    greet(c, in);
+    return;
+  }
+  if (lk__record_decode(&lk__request_header_record, &h, in, NULL) != 0)
+    sim_conn_hang_up(c);
+  else if (h.type == LK_OPCODE_AUTH)
+    take_auth(c, h.xid, in);
+  else
+    sim_pipeline_take(c, h.xid, h.type, in);
+}
+
+/* The length of the frame that begins with these bytes; -1: too few. */
+static int64_t frame_len(const unsigned char *b, size_t len)
+{
+  return len < 4 ? -1
+                 : (int64_t)((uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
+                             (uint32_t)b[2] << 8 | b[3]);
+}
+
+/* Take whole frames as long as they may be read; how many bytes they were. */
+static size_t take(sim_conn *c, const unsigned char *bytes, size_t len)
+{
+  size_t done = 0;
+
+  while (!c->closed && !c->waits && !c->server->stopped) {
+    int64_t size = frame_len(bytes + done, len - done);
+
+    if (size < 0)
+      break;
+    if (!c->greeted && memcmp(bytes + done, "isro", 4) == 0) {
+      sim_alone_tell(c);
+      break;
+    }
+    if (!(c->server->serves || c->server->alone) || size > MOST_FRAME) {
+      sim_conn_hang_up(c);
+      break;
+    }
+    if (len - done - 4 < (uint64_t)size)
+      break;
+    lk_reader in;
+
+    lk__reader_init(&in, bytes + done + 4, (size_t)size);
+    done += 4 + (size_t)size;
+    take_frame(c, &in);
+  }
+  return done;
+}
+
+/* What is read may make this be read again, but only here. */
+static void take_waiting(sim_conn *c)
+{
+  while (lk__buf_len(&c->in) > 0 && !c->closed) {
+    size_t done = take(c, lk__buf_bytes(&c->in), lk__buf_len(&c->in));
+
+    if (done == 0)
+      break;
+    lk__buf_consume(&c->in, done);
+  }
+}
+
+void sim_conn_go_on(sim_conn *c)
+{
+  if (c->reading)
+    return;
+  c->reading = true;
+  take_waiting(c);
+  c->reading = false;
+  if (c->closed)
+    destroy(c);
+}
+
+void sim_conn_wake(sim_conn *c)
+{
+  c->reading = true;
+  take_waiting(c);
+  if (c->gone && !c->closed)
+    leave(c);
+  c->reading = false;
+  if (c->closed)
+    destroy(c);
+}
+
+void sim_conn_input(sim_conn *c, const void *bytes, size_t len)
+{
+  size_t done = 0;
+
+  if (c->closed || len == 0)
+    return;
+  c->heard_us = c->server->ensemble->agenda->now_us;
+  if (lk__buf_len(&c->in) == 0 && !c->reading) {
+    c->reading = true;
+    done = take(c, bytes, len);
+    c->reading = false;
+  }
+  if (c->closed) {
+    destroy(c);
+    return;
+  }
+  if (done < len)
+    lk__buf_append(&c->in, (const unsigned char *)bytes + done, len - done);
+  if (done == 0)
+    sim_conn_go_on(c);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/model/alone.h"
+
+/**
+ * @file
+ * Who leads. A server that looks asks around now and then; when a quorum of
+ * those who can hear it look too, the one with the newest log leads them, and
+ * when a quorum has a leader already, it follows that one.
+ */
+
+/* ---- roles -------------------------------------------------------------- */
+
+static void try_later(sim_server *s)
+{
+  const int64_t *wait = s->ensemble->config.election_us;
+
+  sim_server_do(s, SIM_DUTY_ELECT, sim_between(&s->rng, wait[0], wait[1]));
+}
+
+void sim_enter_looking(sim_server *s, const char *why)
+{
+  static const enum sim_duty over[] = {SIM_DUTY_TICK, SIM_DUTY_EXPIRE,
+                                       SIM_DUTY_SWEEP, SIM_DUTY_SILENCE,
+                                       SIM_DUTY_DISK};
+
+  if (why != NULL)
+    SIM_SAY(s->ensemble->trace, s->name, "%s: looks for a leader", why);
+  s->role = SIM_LOOKING;
+  s->serves = false;
+  s->alone = false;
+  s->established = false;
+  for (size_t i = 0; i < sizeof over / sizeof over[0]; i++)
+    sim_server_undo(s, over[i]);
+  for (unsigned i = 0; i < s->ensemble->count; i++) {
+    s->followers[i] = (sim_follower){0};
+    sim_hang_up(s, i);
+  }
+  sim_conns_drop(s);
+  sim_pipeline_drop(&s->pipeline);
+  s->head.first = s->head.count = 0;
+  s->nsyncs = s->ntouches = 0;
+  s->logged = s->logging = s->count; /* it takes the time to write */
+  if (!s->runs)
+    return;
+  try_later(s);
+  if (s->ensemble->config.alone_us > 0)
+    sim_server_do(s, SIM_DUTY_ALONE, s->ensemble->config.alone_us);
+}
+
+void sim_enter_following(sim_server *s, unsigned leader)
+{
+  sim_ensemble *e = s->ensemble;
+  sim_message join = {.type = SIM_MSG_JOIN};
+
+  SIM_SAY(e->trace, s->name, "follows server %u", leader);
+  sim_alone_end(s);
+  s->role = SIM_FOLLOWING;
+  s->leader = leader;
+  s->heard_us = e->agenda->now_us;
+  s->channels[leader] = ++e->channels;
+  sim_server_undo(s, SIM_DUTY_ELECT);
+  sim_server_do(s, SIM_DUTY_SILENCE, e->config.sync_limit * sim_tick_us(e));
+  sim_send(s, leader, &join);
+}
+
+void sim_enter_leading(sim_server *s, int32_t epoch)
+{
+  SIM_SAY(s->ensemble->trace, s->name, "is elected, epoch %d", (int)epoch);
+  sim_alone_end(s);
+  s->role = SIM_LEADING;
+  s->epoch = s->promised_epoch = epoch;
+  sim_server_undo(s, SIM_DUTY_ELECT);
+  sim_lead(s);
+}
+
+/* ---- elections ---------------------------------------------------------- */
+
+static bool hears(const sim_server *a, const sim_server *b)
+{
+  return a == b || (b->runs && !b->stopped &&
+                    !sim_link_of(a->ensemble, a->index, b->index)->cut &&
+                    !sim_link_of(a->ensemble, b->index, a->index)->cut);
+}
+
+/* The leader that a quorum has, as far as `s` can hear. */
+static sim_server *leader_of_many(const sim_server *s)
+{
+  sim_ensemble *e = s->ensemble;
+
+  for (unsigned i = 0; i < e->count; i++) {
+    sim_server *l = &e->servers[i];
+    unsigned votes = 0;
+
+    if (l->role != SIM_LEADING || !hears(s, l))
+      continue;
+    for (unsigned k = 0; k < e->count; k++) {
+      const sim_server *v = &e->servers[k];
+
+      votes += hears(s, v) &&
+               (v == l || (v->role == SIM_FOLLOWING && v->leader == l->index));
+    }
+    if (votes >= sim_quorum(e))
+      return l;
+  }
+  return NULL;
+}
+
+static bool newer(const sim_server *a, const sim_server *b)
+{
+  if (a->epoch != b->epoch)
+    return a->epoch > b->epoch;
+  if (sim_log_zxid(a) != sim_log_zxid(b))
+    return sim_log_zxid(a) > sim_log_zxid(b);
+  return a->index > b->index;
+}
+
+/* The best of those who look and hear `s`. */
+static sim_server *candidate(sim_server *s)
+{
+  sim_ensemble *e = s->ensemble;
+  sim_server *best = s;
+
+  for (unsigned i = 0; i < e->count; i++) {
+    sim_server *v = &e->servers[i];
+
+    if (v->role == SIM_LOOKING && hears(s, v) && newer(v, best))
+      best = v;
+  }
+  return best;
+}
+
+/* Who would follow `best`: a bit each. They have to hear both. */
+static uint32_t voters(const sim_server *s, const sim_server *best)
+{
+  sim_ensemble *e = s->ensemble;
+  uint32_t found = 0;
+
+  for (unsigned i = 0; i < e->count; i++) {
+    const sim_server *v = &e->servers[i];
+
+    if (v->role == SIM_LOOKING && hears(s, v) && hears(best, v))
+      found |= 1U << i;
+  }
+  return found;
+}
+
+static unsigned bits(uint32_t set)
+{
+  unsigned count = 0;
+
+  for (; set != 0; set &= set - 1)
+    count++;
+  return count;
+}
+
+void sim_elect(sim_server *s)
+{
+  sim_ensemble *e = s->ensemble;
+  sim_server *leader = leader_of_many(s);
+
+  if (leader != NULL) {
+    sim_enter_following(s, leader->index);
+    return;
+  }
+  sim_server *best = candidate(s);
+  uint32_t votes = voters(s, best);
+  int32_t epoch = 0;
+
+  if (bits(votes) < sim_quorum(e)) {
+    try_later(s);
+    return;
+  }
+  for (unsigned i = 0; i < e->count; i++) {
+    if ((votes >> i & 1) != 0 && e->servers[i].promised_epoch > epoch)
+      epoch = e->servers[i].promised_epoch;
+  }
+  /* A server that is alone has no epochs. */
+  epoch += e->count > 1;
+  for (unsigned i = 0; i < e->count; i++) {
+    if ((votes >> i & 1) != 0 && &e->servers[i] != best) {
+      e->servers[i].promised_epoch = epoch;
+      sim_enter_following(&e->servers[i], best->index);
+    }
+  }
+  sim_enter_leading(best, epoch);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/wire/opcode.h"
+#include "sim/model/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- life --------------------------------------------------------------- */
+
+static void fill(int64_t *value, int64_t usual)
+{
+  if (*value == 0)
+    *value = usual;
+}
+
+static void fill_range(int64_t range[2], int64_t low, int64_t high)
+{
+  if (range[0] == 0 && range[1] == 0) {
+    range[0] = low;
+    range[1] = high;
+  }
+}
+
+static sim_ensemble_config complete(const sim_ensemble_config *given)
+{
+  sim_ensemble_config c = *given;
+
+  c.servers = c.servers == 0 ? 3 : c.servers;
+  c.tick_ms = c.tick_ms == 0 ? 2000 : c.tick_ms;
+  c.sync_limit = c.sync_limit == 0 ? 5 : c.sync_limit;
+  if (c.min_timeout_ms == 0)
+    c.min_timeout_ms = 2 * c.tick_ms;
+  if (c.max_timeout_ms == 0)
+    c.max_timeout_ms = 20 * c.tick_ms;
+  c.sweep_ms = c.sweep_ms == 0 ? 60000 : c.sweep_ms;
+  fill_range(c.peer_delay_us, 100, 1000);
+  fill_range(c.disk_delay_us, 50, 500);
+  fill_range(c.election_us, 20000, 200000);
+  fill(&c.epoch_ms, INT64_C(1800000000000));
+  return c;
+}
+
+static void init_server(sim_ensemble *e, unsigned i, const sim_rng *rng)
+{
+  sim_server *s = &e->servers[i];
+
+  s->ensemble = e;
+  s->index = i;
+  snprintf(s->name, sizeof s->name, "server %u", i);
+  s->rng = sim_rng_fork(rng, i + 1);
+  s->phase_ms = sim_between(&s->rng, 0, e->config.tick_ms - 1);
+  s->epoch = s->promised_epoch = e->config.first_epoch;
+  sim_server_init(s);
+  sim_tree_init(&s->tree, &e->paths, e->config.members, e->config.epoch_ms);
+}
+
+sim_ensemble *sim_ensemble_new(const sim_ensemble_config *config,
+                               sim_agenda *agenda, sim_rng rng,
+                               sim_trace *trace,
+                               const sim_ensemble_hooks *hooks)
+{
+  sim_ensemble *e = calloc(1, sizeof *e);
+
+  e->config = complete(config);
+  e->agenda = agenda;
+  e->trace = trace;
+  if (hooks != NULL)
+    e->hooks = *hooks;
+  e->count = e->config.servers;
+  if (e->count > SIM_MOST_SERVERS)
+    abort();
+  e->arena.mem = e->scratch.mem = &lk__mem_libc;
+  sim_paths_init(&e->paths, &e->arena);
+  sim_tree_init(&e->truth, &e->paths, e->config.members, e->config.epoch_ms);
+  e->servers = calloc(e->count, sizeof *e->servers);
+  e->links = calloc((size_t)e->count * e->count, sizeof *e->links);
+  for (unsigned i = 0; i < e->count; i++) {
+    init_server(e, i, &rng);
+    for (unsigned k = 0; k < e->count; k++)
+      sim_link_init(sim_link_of(e, i, k), &e->servers[i], &e->servers[k]);
+  }
+  for (unsigned i = 0; i < e->count; i++)
+    sim_server_start(&e->servers[i]);
+  return e;
+}
+
+static void free_server(sim_server *s)
+{
+  for (int d = 0; d < SIM_DUTIES; d++)
+    sim_server_undo(s, (enum sim_duty)d);
+  sim_drop(s->ensemble->agenda, &s->wake);
+  sim_conns_drop(s);
+  sim_pipeline_free(&s->pipeline);
+  sim_watches_free(&s->watches);
+  sim_tree_free(&s->tree);
+  free(s->log);
+  free(s->touches);
+  free(s->head.futures);
+  free(s->tracker.sessions);
+  free(s->syncs);
+}
+
+void sim_ensemble_free(sim_ensemble *e)
+{
+  if (e == NULL)
+    return;
+  for (unsigned i = 0; i < e->count; i++)
+    free_server(&e->servers[i]);
+  for (unsigned i = 0; i < e->count * e->count; i++)
+    sim_link_free(&e->links[i]);
+  free(e->servers);
+  free(e->links);
+  free(e->history);
+  free(e->frame);
+  free(e->stats);
+  sim_tree_free(&e->truth);
+  sim_paths_free(&e->paths);
+  lk__arena_free(&e->arena);
+  lk__arena_free(&e->scratch);
+  free(e);
+}
+
+/* ---- the truth ---------------------------------------------------------- */
+
+static void on_created(const sim_node *n, void *arg)
+{
+  sim_ensemble *e = arg;
+
+  if (e->hooks.created != NULL)
+    e->hooks.created(n, e->hooks.arg);
+}
+
+static void on_deleted(const sim_node *n, int64_t zxid, void *arg)
+{
+  sim_ensemble *e = arg;
+
+  if (e->hooks.deleted != NULL)
+    e->hooks.deleted(n, zxid, e->hooks.arg);
+}
+
+static void on_data_set(const sim_node *n, void *arg)
+{
+  sim_ensemble *e = arg;
+
+  if (e->hooks.data_set != NULL)
+    e->hooks.data_set(n, e->hooks.arg);
+}
+
+static void on_access_set(const sim_node *n, int64_t zxid, void *arg)
+{
+  sim_ensemble *e = arg;
+
+  if (e->hooks.access_set != NULL)
+    e->hooks.access_set(n, zxid, e->hooks.arg);
+}
+
+static void make_true(sim_ensemble *e, const sim_txn *x)
+{
+  const sim_changes changes = {on_created, on_deleted, on_data_set,
+                               on_access_set, e};
+  sim_commit c = {x->zxid, x->session, x->xid, x->op, x->err};
+  bool lived = sim_tree_logon(&e->truth, x->session) != NULL;
+
+  SIM_SAY(e->trace, "ensemble", "commits %s %s", sim_zxid(x->zxid),
+          sim_txn_words(x));
+  sim_txn_apply(x, &e->truth, &changes, NULL);
+  if (x->op == LK_OPCODE_CLOSE_SESSION && lived &&
+      e->hooks.session_ended != NULL)
+    e->hooks.session_ended(x->session, x->expired, e->hooks.arg);
+  if (e->hooks.committed != NULL)
+    e->hooks.committed(&c, &e->truth, e->hooks.arg);
+}
+
+void sim_ensemble_commit(sim_ensemble *e, const sim_server *s, size_t end)
+{
+  if (e->history_cap < end) {
+    e->history_cap = end * 2;
+    e->history = realloc(e->history, e->history_cap * sizeof *e->history);
+  }
+  size_t known = end < e->committed ? end : e->committed;
+
+  /* Logs that are the same in one place are the same before it. */
+  if (known > 0 && e->history[known - 1] != s->log[known - 1])
+    abort(); /* two leaders have committed different things */
+  while (e->committed < end) {
+    const sim_txn *x = s->log[e->committed];
+
+    e->history[e->committed++] = x;
+    make_true(e, x);
+  }
+}
+
+/* ---- questions ---------------------------------------------------------- */
+
+unsigned sim_ensemble_size(const sim_ensemble *e)
+{
+  return e->count;
+}
+
+sim_server *sim_ensemble_server(sim_ensemble *e, unsigned i)
+{
+  return &e->servers[i];
+}
+
+static bool follows(const sim_server *s, unsigned leader)
+{
+  const sim_server *l = &s->ensemble->servers[leader];
+
+  return s->role == SIM_FOLLOWING && s->leader == leader && s->serves &&
+         s->channels[leader] == l->channels[s->index];
+}
+
+static bool leads(const sim_server *s)
+{
+  unsigned count = 1;
+
+  if (!s->established || s->stopped)
+    return false;
+  for (unsigned i = 0; i < s->ensemble->count; i++)
+    count += follows(&s->ensemble->servers[i], s->index);
+  return count >= sim_quorum(s->ensemble);
+}
+
+int sim_ensemble_leader(const sim_ensemble *e)
+{
+  for (unsigned i = 0; i < e->count; i++) {
+    if (leads(&e->servers[i]))
+      return (int)i;
+  }
+  return -1;
+}
+
+const sim_tree *sim_ensemble_truth(const sim_ensemble *e)
+{
+  return &e->truth;
+}
+
+size_t sim_ensemble_watches(const sim_ensemble *e)
+{
+  size_t count = 0;
+
+  for (unsigned i = 0; i < e->count; i++)
+    count += e->servers[i].watches.count;
+  return count;
+}
+
+bool sim_ensemble_lives(const sim_ensemble *e, int64_t session)
+{
+  return sim_tree_logon(&e->truth, session) != NULL;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/model/model.h"
+
+#include <stdlib.h>
+
+/**
+ * @file
+ * A server's log: what was proposed, in order. Some of it is on disk, some of
+ * it is applied. The disk writes all that waits at once.
+ */
+
+static void begin_writing(sim_server *s)
+{
+  const int64_t *delay = s->ensemble->config.disk_delay_us;
+
+  s->logging = s->count;
+  sim_server_do(s, SIM_DUTY_DISK, sim_between(&s->rng, delay[0], delay[1]));
+}
+
+void sim_log_add(sim_server *s, const sim_txn *x)
+{
+  if (s->count == s->cap) {
+    s->cap = s->cap == 0 ? 256 : s->cap * 2;
+    s->log = realloc(s->log, s->cap * sizeof *s->log);
+  }
+  s->log[s->count++] = x;
+  if (s->logging <= s->logged)
+    begin_writing(s);
+}
+
+void sim_log_flushed(sim_server *s)
+{
+  s->logged = s->logging;
+  if (s->logged < s->count)
+    begin_writing(s);
+  if (s->role == SIM_LEADING)
+    sim_lead_logged(s);
+  else if (s->role == SIM_FOLLOWING)
+    sim_follow_logged(s);
+}
+
+void sim_log_truncate(sim_server *s, size_t count)
+{
+  if (count < s->applied)
+    abort(); /* what is committed would be undone */
+  s->count = count;
+  if (s->logged > count)
+    s->logged = count;
+  if (s->logging > count)
+    s->logging = count;
+}
+
+int64_t sim_log_zxid(const sim_server *s)
+{
+  return s->count == 0 ? 0 : s->log[s->count - 1]->zxid;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/wire/opcode.h"
+#include "sim/model/model.h"
+
+#include <inttypes.h>
+
+/**
+ * @file
+ * Somebody who may do everything, and asks the leader directly.
+ */
+
+static bool ask(sim_ensemble *e, int32_t op, const sim_want *want)
+{
+  int leader = sim_ensemble_leader(e);
+
+  if (leader < 0)
+    return false;
+  sim_server *s = &e->servers[leader];
+
+  SIM_SAY(e->trace, "operator", "asks server %d for opcode %d on %s", leader,
+          (int)op, (const char *)want->path.at);
+  sim_pipeline_ask(s, NULL, sim_ask_new(0, op, want, &e->arena));
+  return true;
+}
+
+bool sim_operator_create(sim_ensemble *e, const char *path, const char *data,
+                         int32_t flags, bool container)
+{
+  sim_want want = {.path = lk_text(path),
+                   .data = lk_text(data),
+                   .flags = flags,
+                   .acl = lk__vec_of(sim_access_open.entries, 1)};
+
+  return ask(e, container ? LK_OPCODE_CREATE_CONTAINER : LK_OPCODE_CREATE,
+             &want);
+}
+
+bool sim_operator_delete(sim_ensemble *e, const char *path)
+{
+  sim_want want = {.path = lk_text(path), .version = -1};
+
+  return ask(e, LK_OPCODE_DELETE, &want);
+}
+
+bool sim_operator_set(sim_ensemble *e, const char *path, const char *data)
+{
+  sim_want want = {.path = lk_text(path), .data = lk_text(data), .version = -1};
+
+  return ask(e, LK_OPCODE_SET_DATA, &want);
+}
+
+bool sim_operator_deny(sim_ensemble *e, const char *path, int32_t perms)
+{
+  const sim_access *left =
+      sim_access_everybody(LK_PERM_ALL & ~perms, &e->arena);
+  sim_want want = {.path = lk_text(path),
+                   .version = -1,
+                   .acl = lk__vec_of(left->entries, 1)};
+
+  return ask(e, LK_OPCODE_SET_ACL, &want);
+}
+
+static void set_counter(sim_tree *t, const sim_path *p, int32_t counter)
+{
+  sim_node *n = sim_tree_node(t, p);
+
+  if (n == NULL)
+    return;
+  n->counter = counter;
+  sim_node_count(n);
+}
+
+void sim_operator_set_counter(sim_ensemble *e, const char *path,
+                              int32_t counter)
+{
+  const sim_path *p = sim_path_find(&e->paths, lk_text(path));
+
+  set_counter(&e->truth, p, counter);
+  for (unsigned i = 0; i < e->count; i++) {
+    set_counter(&e->servers[i].tree, p, counter);
+    sim_head_set_counter(&e->servers[i].head, p, counter);
+  }
+}
+
+bool sim_operator_expire(sim_ensemble *e, int64_t session)
+{
+  int leader = sim_ensemble_leader(e);
+
+  if (leader < 0)
+    return false;
+  sim_tracked *x = sim_tracker_find(&e->servers[leader], session);
+
+  if (x == NULL || x->closing)
+    return true;
+  x->expires_ms = 0;
+  sim_tracker_expire(&e->servers[leader]);
+  return true;
+}
+
+void sim_server_throttle(sim_server *s, unsigned count)
+{
+  s->pipeline.throttle = count;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/model/paths.h"
+
+#include <stdlib.h>
+
+enum { FIRST_BUCKETS = 256 };
+
+static uint32_t hash_of(const char *s, size_t len)
+{
+  uint32_t h = 2166136261U;
+
+  for (size_t i = 0; i < len; i++)
+    h = (h ^ (unsigned char)s[i]) * 16777619U;
+  return h;
+}
+
+static sim_path **bucket(const sim_paths *p, uint32_t hash)
+{
+  return &p->buckets[(hash ^ hash >> 15) & (p->nbuckets - 1)];
+}
+
+static sim_path *find(const sim_paths *p, const char *s, size_t len,
+                      uint32_t hash)
+{
+  for (sim_path *at = *bucket(p, hash); at != NULL; at = at->next) {
+    if (at->hash == hash && at->len == len && memcmp(at->text, s, len) == 0)
+      return at;
+  }
+  return NULL;
+}
+
+static void grow(sim_paths *p)
+{
+  sim_path **old = p->buckets;
+  size_t count = p->nbuckets;
+
+  p->nbuckets = count * 4;
+  p->buckets = calloc(p->nbuckets, sizeof(sim_path *));
+  for (size_t i = 0; i < count; i++) {
+    while (old[i] != NULL) {
+      sim_path *at = old[i];
+      sim_path **to = bucket(p, at->hash);
+
+      old[i] = at->next;
+      at->next = *to;
+      *to = at;
+    }
+  }
+  free(old);
+}
+
+/* Where the last part of a path begins; 0: it has no slash. */
+static size_t last_part(const char *s, size_t len)
+{
+  while (len > 0 && s[len - 1] != '/')
+    len--;
+  return len;
+}
+
+static sim_path *add(sim_paths *p, const char *s, size_t len, uint32_t hash)
+{
+  sim_path *made = lk__arena_take(p->arena, 1, sizeof *made + len + 1);
+  char *text = (char *)(made + 1);
+  size_t last = last_part(s, len);
+
+  memcpy(text, s, len);
+  *made = (sim_path){.text = text,
+                     .name = text + last,
+                     .len = len,
+                     .number = p->count++,
+                     .hash = hash};
+  if (p->root != NULL)
+    made->parent =
+        last > 1 ? sim_path_get(p, lk_bytes_of(s, last - 1)) : p->root;
+  if (p->count > p->nbuckets)
+    grow(p);
+  sim_path **to = bucket(p, hash);
+
+  made->next = *to;
+  *to = made;
+  return made;
+}
+
+void sim_paths_init(sim_paths *p, lk_arena *arena)
+{
+  *p = (sim_paths){.arena = arena, .nbuckets = FIRST_BUCKETS};
+  p->buckets = calloc(p->nbuckets, sizeof(sim_path *));
+  p->root = add(p, "/", 1, hash_of("/", 1));
+  p->nameless = add(p, "", 0, hash_of("", 0));
+}
+
+void sim_paths_free(sim_paths *p)
+{
+  free(p->buckets);
+}
+
+sim_path *sim_path_find(const sim_paths *p, lk_bytes text)
+{
+  if (text.len == 0)
+    return p->root;
+  return find(p, text.at, text.len, hash_of(text.at, text.len));
+}
+
+sim_path *sim_path_get(sim_paths *p, lk_bytes text)
+{
+  if (text.len == 0)
+    return p->root;
+  uint32_t hash = hash_of(text.at, text.len);
+  sim_path *at = find(p, text.at, text.len, hash);
+
+  return at != NULL ? at : add(p, text.at, text.len, hash);
+}
+
+/* ---- chroots ------------------------------------------------------------ */
+
+static bool is_below(lk_bytes path, const char *top)
+{
+  size_t len = strlen(top);
+  const char *at = path.at;
+
+  return path.len >= len && memcmp(at, top, len) == 0 &&
+         (path.len == len || at[len] == '/');
+}
+
+lk_bytes sim_path_from(const char *chroot, lk_bytes path)
+{
+  size_t len = strlen(chroot);
+
+  if (len == 0 || path.at == NULL || is_below(path, "/zookeeper"))
+    return path;
+  if (!is_below(path, chroot))
+    return (lk_bytes){0};
+  return path.len == len
+             ? lk_text("/")
+             : lk_bytes_of((const char *)path.at + len, path.len - len);
+}
+
+void sim_path_to(lk_writer *w, const char *chroot, lk_bytes path)
+{
+  size_t len = strlen(chroot);
+
+  if (len > 0 && path.len == 1)
+    path.len = 0;
+  lk__writer_count(w, len + path.len);
+  lk__writer_raw(w, chroot, len);
+  lk__writer_raw(w, path.at, path.len);
+}

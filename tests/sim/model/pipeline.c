@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/wire/opcode.h"
+#include "sim/model/alone.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/**
+ * @file
+ * Requests on their way through a server. A session's are answered in order:
+ * what comes behind a write waits with it. A write that was committed is that
+ * of the first request that waits for one, if session and xid are the same;
+ * nothing else is compared, so that a client that counts anew is told of an
+ * older request. A leader also keeps what others passed on to it.
+ */
+
+/* ---- queues ------------------------------------------------------------- */
+
+static sim_queue *queue_of(sim_pipeline *p, int64_t session)
+{
+  for (size_t i = 0; i < p->count; i++) {
+    if (p->queues[i].session == session)
+      return &p->queues[i];
+  }
+  return NULL;
+}
+
+static sim_asked *new_asked(sim_server *s, sim_conn *c, int64_t session,
+                            int32_t xid, int32_t op)
+{
+  sim_pipeline *p = &s->pipeline;
+  sim_asked *r = p->spare;
+
+  if (r == NULL)
+    r = calloc(1, sizeof *r);
+  else
+    p->spare = r->next;
+  *r = (sim_asked){.conn = c,
+                   .session = session,
+                   .xid = xid,
+                   .op = op,
+                   .body = r->body,
+                   .cap = r->cap};
+  return r;
+}
+
+static void keep_body(sim_asked *r, const lk_reader *body)
+{
+  r->len = lk__reader_left(body);
+  if (r->len > r->cap) {
+    r->cap = r->len * 2;
+    r->body = realloc(r->body, r->cap);
+  }
+  if (r->len > 0)
+    memcpy(r->body, body->at, r->len);
+}
+
+static void append(sim_pipeline *p, sim_asked *r)
+{
+  sim_queue *q = queue_of(p, r->session);
+
+  if (q == NULL) {
+    if (p->count == p->cap) {
+      p->cap = p->cap == 0 ? 16 : p->cap * 2;
+      p->queues = realloc(p->queues, p->cap * sizeof *p->queues);
+    }
+    q = &p->queues[p->count++];
+    *q = (sim_queue){.session = r->session};
+  }
+  *(q->first == NULL ? &q->first : &q->last->next) = r;
+  q->last = r;
+  if (!r->commits)
+    return;
+  *(p->first_write == NULL ? &p->first_write : &p->last_write->next_write) = r;
+  p->last_write = r;
+}
+
+/* Take the first one of its session out. */
+static sim_asked *shift(sim_pipeline *p, sim_queue *q)
+{
+  sim_asked *r = q->first;
+
+  q->first = r->next;
+  if (q->first == NULL)
+    *q = p->queues[--p->count];
+  return r;
+}
+
+static void reuse(sim_pipeline *p, sim_asked *r)
+{
+  r->next = p->spare;
+  p->spare = r;
+}
+
+/* ---- taking ------------------------------------------------------------- */
+
+/* false: it is of a session that ends, and is forgotten. */
+static bool touch(sim_conn *c)
+{
+  sim_server *s = c->server;
+
+  if (s->role == SIM_LEADING)
+    return sim_tracker_touch(s, c->session, c->timeout_ms);
+  sim_touched(s, c->session, c->timeout_ms);
+  return true;
+}
+
+static void answer_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body,
+                        bool throttled)
+{
+  if (throttled)
+    sim_serve_error(c, xid, c->server->tree.zxid, LK_ERR_THROTTLED);
+  else
+    sim_serve_read(c, xid, op, body);
+}
+
+static void take_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body,
+                      bool throttled)
+{
+  sim_server *s = c->server;
+
+  /* A leader's own clients lose it when they have moved, others stay. */
+  if (s->role == SIM_LEADING && !throttled &&
+      sim_tracker_check(s, c->session, (int)s->index) == LK_ERR_SESSION_MOVED) {
+    sim_conn_hang_up(c);
+    return;
+  }
+  if (queue_of(&s->pipeline, c->session) == NULL) {
+    answer_read(c, xid, op, body, throttled);
+    return;
+  }
+  sim_asked *r = new_asked(s, c, c->session, xid, op);
+
+  r->throttled = throttled;
+  keep_body(r, body);
+  append(&s->pipeline, r);
+}
+
+static void take_sync(sim_conn *c, int32_t xid, lk_reader *body)
+{
+  sim_server *s = c->server;
+  sim_asked *r = new_asked(s, c, c->session, xid, LK_OPCODE_SYNC);
+  sim_message m = {.type = SIM_MSG_SYNC, .session = c->session, .xid = xid};
+
+  r->commits = true;
+  keep_body(r, body);
+  append(&s->pipeline, r);
+  sim_send(s, s->leader, &m);
+}
+
+/* What older servers do not know, of what no lock needs. */
+static bool is_new(int32_t op)
+{
+  return op == LK_OPCODE_MULTI_READ || op == LK_OPCODE_REMOVE_WATCHES ||
+         op == LK_OPCODE_GET_EPHEMERALS || op == LK_OPCODE_WHO_AM_I ||
+         op == LK_OPCODE_GET_ALL_CHILDREN_NUMBER;
+}
+
+static bool understood(const sim_server *s, int32_t op)
+{
+  if (s->older && is_new(op))
+    return false;
+  switch (op) {
+  case LK_OPCODE_CREATE:
+  case LK_OPCODE_DELETE:
+  case LK_OPCODE_EXISTS:
+  case LK_OPCODE_GET_DATA:
+  case LK_OPCODE_SET_DATA:
+  case LK_OPCODE_GET_ACL:
+  case LK_OPCODE_SET_ACL:
+  case LK_OPCODE_GET_CHILDREN:
+  case LK_OPCODE_SYNC:
+  case LK_OPCODE_PING:
+  case LK_OPCODE_GET_CHILDREN2:
+  case LK_OPCODE_CHECK:
+  case LK_OPCODE_MULTI:
+  case LK_OPCODE_CREATE2:
+  case LK_OPCODE_RECONFIG:
+  case LK_OPCODE_CREATE_CONTAINER:
+  case LK_OPCODE_CREATE_TTL:
+  case LK_OPCODE_CHECK_WATCHES:
+  case LK_OPCODE_REMOVE_WATCHES:
+  case LK_OPCODE_MULTI_READ:
+  case LK_OPCODE_SET_WATCHES:
+  case LK_OPCODE_SET_WATCHES2:
+  case LK_OPCODE_ADD_WATCH:
+  case LK_OPCODE_GET_EPHEMERALS:
+  case LK_OPCODE_GET_ALL_CHILDREN_NUMBER:
+  case LK_OPCODE_WHO_AM_I:
+  case LK_OPCODE_CLOSE_SESSION: return true;
+  default: return false;
+  }
+}
+
+static bool throttles(sim_server *s, int32_t op)
+{
+  if (s->pipeline.throttle_watches > 0 &&
+      (op == LK_OPCODE_SET_WATCHES || op == LK_OPCODE_SET_WATCHES2)) {
+    s->pipeline.throttle_watches--;
+    return true;
+  }
+  if (s->pipeline.throttle == 0 || op == LK_OPCODE_PING ||
+      op == LK_OPCODE_CLOSE_SESSION)
+    return false;
+  s->pipeline.throttle--;
+  return sim_roll(&s->rng, 2) == 0;
+}
+
+void sim_pipeline_take(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
+{
+  sim_server *s = c->server;
+  sim_ensemble *e = s->ensemble;
+
+  if (!s->alone && !touch(c))
+    return;
+  if (!understood(s, op)) {
+    sim_serve_error(c, xid, -1, LK_ERR_UNIMPLEMENTED);
+    sim_conn_hang_up(c);
+    return;
+  }
+  if (s->alone)
+    sim_alone_take(c, xid, op, body);
+  else if (throttles(s, op))
+    take_read(c, xid, op, body, true);
+  else if (op == LK_OPCODE_SYNC && s->role == SIM_FOLLOWING)
+    take_sync(c, xid, body);
+  else if (lk__opcode_info(op)->write)
+    sim_pipeline_ask(s, c,
+                     sim_ask_read(c->session, c->who, c->chroot, xid, op, body,
+                                  &e->arena, &e->scratch));
+  else
+    take_read(c, xid, op, body, false);
+}
+
+static void expect(sim_server *s, sim_conn *c, const sim_ask *ask)
+{
+  sim_asked *r = new_asked(s, c, ask->session, ask->xid, ask->op);
+
+  r->commits = true;
+  append(&s->pipeline, r);
+}
+
+void sim_pipeline_ask(sim_server *s, sim_conn *c, const sim_ask *ask)
+{
+  expect(s, c, ask);
+  if (s->role == SIM_LEADING) {
+    sim_lead_propose(s, ask, (int)s->index);
+    return;
+  }
+  sim_message m = {.type = SIM_MSG_REQUEST, .ask = ask};
+
+  sim_send(s, s->leader, &m);
+}
+
+void sim_pipeline_forwarded(sim_server *s, const sim_ask *ask, int from)
+{
+  expect(s, NULL, ask);
+  sim_lead_propose(s, ask, from);
+}
+
+/* ---- commits ------------------------------------------------------------ */
+
+/* What came behind a write, up to the next one. */
+static void drain(sim_server *s, int64_t session)
+{
+  sim_pipeline *p = &s->pipeline;
+  sim_queue *q;
+
+  while ((q = queue_of(p, session)) != NULL && !q->first->commits) {
+    sim_asked *r = shift(p, q);
+    lk_reader body;
+
+    lk__reader_init(&body, r->body, r->len);
+    if (r->conn != NULL)
+      answer_read(r->conn, r->xid, r->op, &body, r->throttled);
+    reuse(p, r);
+  }
+}
+
+/* The request that waits for this; NULL: it came in elsewhere. */
+static sim_asked *match(sim_pipeline *p, int64_t session, int32_t xid)
+{
+  sim_asked *r = p->first_write;
+
+  if (r == NULL || r->session != session || r->xid != xid)
+    return NULL;
+  sim_queue *q = queue_of(p, session);
+
+  if (q == NULL)
+    abort();
+  p->first_write = r->next_write;
+  return shift(p, q);
+}
+
+static void answer(sim_conn *c, const sim_asked *r, const sim_txn *x,
+                   const lk_stat *stats)
+{
+  bool moved = x->err == LK_ERR_SESSION_MOVED;
+
+  if (r->op == SIM_OP_CREATE_SESSION) {
+    sim_conn_welcome(c, true);
+    return;
+  }
+  if (!moved)
+    sim_serve_write(c, r->xid, r->op, x, stats);
+  if (moved || r->op == LK_OPCODE_CLOSE_SESSION)
+    sim_conn_hang_up(c);
+}
+
+static void on_created(const sim_node *n, void *arg)
+{
+  sim_watches_created(arg, n);
+}
+
+static void on_deleted(const sim_node *n, int64_t zxid, void *arg)
+{
+  (void)zxid;
+  sim_watches_deleted(arg, n);
+}
+
+static void on_data_set(const sim_node *n, void *arg)
+{
+  sim_watches_data_set(arg, n);
+}
+
+static lk_stat *stats_for(sim_ensemble *e, size_t count)
+{
+  if (e->stats_cap < count) {
+    e->stats_cap = count * 2;
+    e->stats = realloc(e->stats, e->stats_cap * sizeof *e->stats);
+  }
+  return e->stats;
+}
+
+static void commit(sim_server *s, const sim_txn *x)
+{
+  const sim_changes changes = {on_created, on_deleted, on_data_set, NULL, s};
+  lk_stat *stats = stats_for(s->ensemble, x->count + 1);
+  sim_asked *r = match(&s->pipeline, x->session, x->xid);
+
+  sim_txn_apply(x, &s->tree, &changes, stats);
+  if (s->role == SIM_LEADING)
+    sim_head_forget(&s->head, x->zxid);
+  if (s->role == SIM_LEADING && x->op == LK_OPCODE_CLOSE_SESSION)
+    sim_tracker_remove(s, x->session);
+  if (r != NULL && r->conn != NULL)
+    answer(r->conn, r, x, stats);
+  else if (x->op == LK_OPCODE_CLOSE_SESSION) {
+    sim_conn *c = sim_conn_of(s, x->session);
+
+    if (c != NULL)
+      sim_conn_hang_up(c);
+  }
+  if (r == NULL)
+    return;
+  reuse(&s->pipeline, r);
+  drain(s, x->session);
+}
+
+void sim_pipeline_commit(sim_server *s, size_t end)
+{
+  while (s->applied < end)
+    commit(s, s->log[s->applied++]);
+}
+
+void sim_pipeline_synced(sim_server *s, int64_t session, int32_t xid)
+{
+  sim_asked *r = match(&s->pipeline, session, xid);
+  lk_reader body;
+
+  if (r == NULL)
+    return;
+  lk__reader_init(&body, r->body, r->len);
+  if (r->conn != NULL)
+    sim_serve_sync(r->conn, xid, &body);
+  reuse(&s->pipeline, r);
+  drain(s, session);
+}
+
+/* ---- ends --------------------------------------------------------------- */
+
+void sim_pipeline_forget(sim_pipeline *p, const sim_conn *c)
+{
+  for (size_t i = 0; i < p->count; i++) {
+    for (sim_asked *r = p->queues[i].first; r != NULL; r = r->next) {
+      if (r->conn == c)
+        r->conn = NULL;
+    }
+  }
+}
+
+void sim_pipeline_drop(sim_pipeline *p)
+{
+  while (p->count > 0)
+    reuse(p, shift(p, &p->queues[0]));
+  p->first_write = NULL;
+}
+
+void sim_pipeline_free(sim_pipeline *p)
+{
+  sim_pipeline_drop(p);
+  while (p->spare != NULL) {
+    sim_asked *r = p->spare;
+
+    p->spare = r->next;
+    free(r->body);
+    free(r);
+  }
+  free(p->queues);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/wire/multi.h"
+#include "sim/model/reads.h"
+#include "sim/model/text.h"
+
+/**
+ * @file
+ * Requests that only look at the tree of the server at hand.
+ */
+
+void sim_refuse(const sim_reading *r, int err)
+{
+  sim_serve(r->c, r->xid, err, NULL, NULL);
+}
+
+bool sim_has_nul(lk_bytes b)
+{
+  return b.len > 0 && memchr(b.at, '\0', b.len) != NULL;
+}
+
+const sim_node *sim_seen(const sim_conn *c, lk_bytes path)
+{
+  sim_paths *paths = &c->server->ensemble->paths;
+
+  path = sim_path_from(c->chroot, path);
+
+  return sim_has_nul(path)
+             ? NULL
+             : sim_tree_node(&c->server->tree, sim_path_find(paths, path));
+}
+
+sim_path *sim_watched(const sim_conn *c, lk_bytes path)
+{
+  sim_paths *paths = &c->server->ensemble->paths;
+
+  path = sim_path_from(c->chroot, path);
+
+  return path.len == 0 ? paths->nameless : sim_path_get(paths, path);
+}
+
+/* ---- bodies ------------------------------------------------------------- */
+
+static void write_stat(lk_writer *w, const void *arg)
+{
+  const sim_reading *r = arg;
+
+  lk__writer_stat(w, &r->node->stat);
+}
+
+static void write_data(lk_writer *w, const void *arg)
+{
+  const sim_node *n = ((const sim_reading *)arg)->node;
+
+  lk__writer_bytes(w, lk_bytes_of(n->has_data ? n->data : NULL,
+                                  (size_t)n->stat.data_length));
+  lk__writer_stat(w, &n->stat);
+}
+
+/* Names come in no order; not even in that of their making. */
+static void shuffle(const sim_node *n, const sim_path **names)
+{
+  sim_rng r = {(uint64_t)n->stat.pzxid ^ (uint64_t)n->stat.czxid << 32};
+  uint32_t count = 0;
+
+  for (const sim_node *k = n->children; k != NULL; k = k->next) {
+    uint32_t other = sim_roll(&r, count + 1);
+
+    names[count++] = names[other];
+    names[other] = k->key;
+  }
+}
+
+static void write_names(lk_writer *w, const void *arg)
+{
+  const sim_reading *r = arg;
+  size_t count = (size_t)r->node->stat.num_children;
+  const sim_path **names = lk__arena_take(&r->c->server->ensemble->scratch,
+                                          count + 1, sizeof(const sim_path *));
+
+  shuffle(r->node, names);
+  lk__writer_count(w, count);
+  for (size_t i = 0; i < count; i++)
+    lk__writer_bytes(w, sim_path_name(names[i]));
+  if (r->op == LK_OPCODE_GET_CHILDREN2)
+    lk__writer_stat(w, &r->node->stat);
+}
+
+static void write_secret(lk_writer *w, const lk_acl *a)
+{
+  char text[200];
+  lk_bytes user = sim_id_user(a);
+  size_t len = user.len > sizeof text - 2 ? sizeof text - 2 : user.len;
+
+  if (len > 0)
+    memcpy(text, user.at, len);
+  memcpy(text + len, ":x", 2);
+  lk__writer_bytes(w, lk_bytes_of(text, len + 2));
+}
+
+static void write_acl(lk_writer *w, const void *arg)
+{
+  const sim_reading *r = arg;
+  const sim_access *a = r->node->access;
+
+  lk__writer_count(w, a->count);
+  for (size_t i = 0; i < a->count; i++) {
+    const lk_acl *e = &a->entries[i];
+
+    lk__writer_int(w, e->perms);
+    lk__writer_bytes(w, e->scheme);
+    if (r->secret && e->scheme.len == 6 &&
+        memcmp(e->scheme.at, "digest", 6) == 0)
+      write_secret(w, e);
+    else
+      lk__writer_bytes(w, e->id);
+  }
+  lk__writer_stat(w, &r->node->stat);
+}
+
+static int32_t count_below(const sim_node *n)
+{
+  int32_t count = n->stat.num_children;
+
+  for (const sim_node *k = n->children; k != NULL; k = k->next)
+    count += count_below(k);
+  return count;
+}
+
+static void write_count(lk_writer *w, const void *arg)
+{
+  const sim_reading *r = arg;
+
+  /* Below "" is also the root itself. */
+  lk__writer_int(w, count_below(r->node) + (r->path.len == 0));
+}
+
+/* ---- about a node ------------------------------------------------------- */
+
+static sim_body *body_of(int32_t op)
+{
+  switch (op) {
+  case LK_OPCODE_GET_DATA: return write_data;
+  case LK_OPCODE_GET_ACL: return write_acl;
+  case LK_OPCODE_GET_ALL_CHILDREN_NUMBER: return write_count;
+  case LK_OPCODE_GET_CHILDREN:
+  case LK_OPCODE_GET_CHILDREN2: return write_names;
+  default: return write_stat;
+  }
+}
+
+/* What is wrong with looking at it. */
+static int check(const sim_reading *r)
+{
+  int32_t perms =
+      r->op == LK_OPCODE_GET_ACL ? LK_PERM_READ | LK_PERM_ADMIN : LK_PERM_READ;
+
+  if (r->path.at == NULL)
+    return LK_ERR_MARSHALLING;
+  if (r->op == LK_OPCODE_EXISTS && sim_has_nul(r->path))
+    return LK_ERR_BAD_ARGUMENTS;
+  if (r->node == NULL)
+    return LK_ERR_NO_NODE;
+  if (r->op != LK_OPCODE_EXISTS &&
+      !sim_access_allows(r->node->access, r->c->who, perms))
+    return LK_ERR_NO_AUTH;
+  return 0;
+}
+
+/* Only exists watches what is not there. */
+static void watch(const sim_reading *r, int err)
+{
+  bool children =
+      r->op == LK_OPCODE_GET_CHILDREN || r->op == LK_OPCODE_GET_CHILDREN2;
+
+  if (err == 0 || (err == LK_ERR_NO_NODE && r->op == LK_OPCODE_EXISTS))
+    sim_watch_set(r->c, sim_watched(r->c, r->path),
+                  children ? SIM_WATCH_CHILD : SIM_WATCH_DATA, SIM_WATCH_ONCE);
+}
+
+static void look(sim_reading *r, lk_reader *in)
+{
+  const lk_opcode_info *info = lk__opcode_info(r->op);
+
+  r->path = sim_text(lk__reader_bytes(in), &r->c->server->ensemble->scratch);
+  bool watches =
+      info->request == &lk__path_watch_request_record && lk__reader_bool(in);
+
+  if (in->err != 0)
+    r->path.at = NULL;
+  r->node = r->path.at == NULL ? NULL : sim_seen(r->c, r->path);
+  int err = check(r);
+
+  if (watches)
+    watch(r, err);
+  r->secret = err == 0 && r->op == LK_OPCODE_GET_ACL &&
+              !sim_access_allows(r->node->access, r->c->who, LK_PERM_ADMIN);
+  sim_serve(r->c, r->xid, err, err == 0 ? body_of(r->op) : NULL, r);
+}
+
+/* ---- several at once ---------------------------------------------------- */
+
+typedef struct several {
+  sim_reading *r;
+  lk_reader in;
+} several;
+
+static void write_error(lk_writer *w, int err)
+{
+  lk__writer_int(w, LK_OPCODE_ERROR);
+  lk__writer_bool(w, false);
+  lk__writer_int(w, err);
+  lk__writer_int(w, err);
+}
+
+/* One after the other; what cannot be read ends it, and what was done is told
+ * all the same. */
+static int read_parts(lk_writer *w, const several *s)
+{
+  lk_reader in = s->in;
+  lk_part part;
+  int err = 0;
+
+  while (
+      err == 0 &&
+      lk__part_decode(&in, false, &s->r->c->server->ensemble->scratch, &part)) {
+    sim_reading one = {
+        .c = s->r->c, .op = part.type, .path = part.body.path_watch.path};
+
+    one.node = one.path.at == NULL ? NULL : sim_seen(one.c, one.path);
+    int wrong = check(&one);
+
+    if (wrong == LK_ERR_MARSHALLING)
+      err = wrong;
+    else if (wrong != 0)
+      write_error(w, wrong);
+    else {
+      lk__writer_int(w, part.type);
+      lk__writer_bool(w, false);
+      lk__writer_int(w, 0);
+      body_of(part.type)(w, &one);
+    }
+  }
+  lk__part_encode_end(w);
+  return err;
+}
+
+static void write_parts(lk_writer *w, const void *arg)
+{
+  read_parts(w, arg);
+}
+
+static void look_at_several(sim_reading *r, lk_reader *in)
+{
+  several s = {r, *in};
+  lk_writer nowhere;
+  lk_part part;
+  bool fine = true;
+
+  while (lk__part_decode(in, false, &r->c->server->ensemble->scratch, &part))
+    fine = fine && lk__opcode_info(part.type)->multi_read;
+  if (in->err != 0 || !fine) {
+    sim_refuse(r, LK_ERR_MARSHALLING);
+    return;
+  }
+  lk__writer_init(&nowhere, NULL, 0);
+  sim_serve(r->c, r->xid, read_parts(&nowhere, &s), write_parts, &s);
+}
+
+/* ---- about oneself ------------------------------------------------------ */
+
+static bool begins_with(const char *path, lk_bytes prefix)
+{
+  return prefix.len == 0 || strncmp(path, prefix.at, prefix.len) == 0;
+}
+
+static void write_ephemerals(lk_writer *w, const void *arg)
+{
+  const sim_reading *r = arg;
+  const sim_logon *l = sim_tree_logon(&r->c->server->tree, r->c->session);
+  const sim_node *first = l == NULL ? NULL : l->owned;
+  size_t count = 0;
+
+  for (const sim_node *n = first; n != NULL; n = n->next_owned)
+    count += begins_with(n->path, r->path);
+  lk__writer_count(w, count);
+  for (const sim_node *n = first; n != NULL; n = n->next_owned) {
+    if (begins_with(n->path, r->path))
+      sim_path_to(w, r->c->chroot, lk_text(n->path));
+  }
+}
+
+static void write_ids(lk_writer *w, const void *arg)
+{
+  const sim_ids *who = ((const sim_reading *)arg)->c->who;
+
+  lk__writer_count(w, who->count);
+  for (size_t i = 0; i < who->count; i++) {
+    lk__writer_bytes(w, who->ids[i].scheme);
+    lk__writer_bytes(w, sim_id_user(&who->ids[i]));
+  }
+}
+
+static void list_ephemerals(sim_reading *r, lk_reader *in)
+{
+  r->path = sim_path_from(r->c->chroot, lk__reader_bytes(in));
+  if (in->err != 0)
+    sim_refuse(r, LK_ERR_MARSHALLING);
+  else
+    sim_serve(r->c, r->xid, 0, write_ephemerals, r);
+}
+
+/* ---- which -------------------------------------------------------------- */
+
+static void write_text(lk_writer *w, const void *arg)
+{
+  lk__writer_bytes(w, *(const lk_bytes *)arg);
+}
+
+void sim_serve_sync(sim_conn *c, int32_t xid, lk_reader *body)
+{
+  lk_bytes path =
+      sim_text(lk__reader_bytes(body), &c->server->ensemble->scratch);
+
+  sim_serve(c, xid, body->err == 0 ? 0 : LK_ERR_MARSHALLING,
+            body->err == 0 ? write_text : NULL, &path);
+}
+
+void sim_serve_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
+{
+  sim_reading r = {.c = c, .xid = xid, .op = op};
+
+  switch (op) {
+  case LK_OPCODE_PING:
+    r.xid = LK_XID_PING;
+    sim_refuse(&r, 0);
+    break;
+  case LK_OPCODE_SYNC: sim_serve_sync(c, xid, body); break;
+  case LK_OPCODE_MULTI_READ: look_at_several(&r, body); break;
+  case LK_OPCODE_GET_EPHEMERALS: list_ephemerals(&r, body); break;
+  case LK_OPCODE_WHO_AM_I: sim_serve(c, xid, 0, write_ids, &r); break;
+  case LK_OPCODE_SET_WATCHES:
+  case LK_OPCODE_SET_WATCHES2: sim_set_watches(&r, body); break;
+  case LK_OPCODE_ADD_WATCH: sim_add_watch(&r, body); break;
+  case LK_OPCODE_CHECK_WATCHES:
+  case LK_OPCODE_REMOVE_WATCHES: sim_remove_watches(&r, body); break;
+  default: look(&r, body); break;
+  }
+  lk__arena_reset(&c->server->ensemble->scratch, 1 << 16);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SIM_MODEL_RNG_H
+#define LK_SIM_MODEL_RNG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/**
+ * Chance that follows from a seed. Each part of a simulation has a stream of
+ * its own, so that what one draws does not change what another does.
+ */
+typedef struct sim_rng {
+  uint64_t state;
+} sim_rng;
+
+static inline uint64_t sim_rng_next(sim_rng *r)
+{
+  uint64_t z = (r->state += 0x9e3779b97f4a7c15U);
+
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+  return z ^ (z >> 31);
+}
+
+/** Another stream, which `r` and `salt` decide. */
+static inline sim_rng sim_rng_fork(const sim_rng *r, uint64_t salt)
+{
+  sim_rng child = {r->state ^ (salt * 0xd6e8feb86659fd93U)};
+
+  child.state = sim_rng_next(&child);
+  return child;
+}
+
+/** 0 … sides - 1 */
+static inline uint32_t sim_roll(sim_rng *r, uint32_t sides)
+{
+  return (uint32_t)(((sim_rng_next(r) >> 32) * sides) >> 32);
+}
+
+/** low … high, both included */
+static inline int64_t sim_between(sim_rng *r, int64_t low, int64_t high)
+{
+  return low + (int64_t)(sim_rng_next(r) % (uint64_t)(high - low + 1));
+}
+
+static inline bool sim_chance(sim_rng *r, uint32_t permille)
+{
+  return sim_roll(r, 1000) < permille;
+}
+
+#endif

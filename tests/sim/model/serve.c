@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/wire/multi.h"
+#include "proto/wire/opcode.h"
+#include "sim/model/model.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/**
+ * @file
+ * Answers: bytes for a client. Those to reads are in reads.c.
+ */
+
+/* ---- frames ------------------------------------------------------------- */
+
+/* What does not fit is written again when there is room. */
+static void put(sim_conn *c, int32_t xid, int64_t zxid, int err, sim_body *body,
+                const void *arg)
+{
+  sim_ensemble *e = c->server->ensemble;
+  lk_writer w;
+
+  for (;;) {
+    lk__writer_init(&w, e->frame, e->frame_cap);
+    lk__writer_int(&w, 0);
+    lk__writer_int(&w, xid);
+    lk__writer_long(&w, zxid);
+    lk__writer_int(&w, err);
+    if (body != NULL)
+      body(&w, arg);
+    if (w.len <= e->frame_cap)
+      break;
+    e->frame_cap = w.len * 2;
+    e->frame = realloc(e->frame, e->frame_cap);
+  }
+  lk__writer_patch(&w, 0, (int32_t)(w.len - 4));
+  sim_conn_send(c, e->frame, w.len);
+}
+
+void sim_serve(sim_conn *c, int32_t xid, int err, sim_body *body,
+               const void *arg)
+{
+  put(c, xid, c->server->tree.zxid, err, body, arg);
+}
+
+void sim_serve_error(sim_conn *c, int32_t xid, int64_t zxid, int err)
+{
+  put(c, xid, zxid, err, NULL, NULL);
+}
+
+/* ---- events ------------------------------------------------------------- */
+
+typedef struct event {
+  const char *chroot;
+  int32_t type;
+  const sim_path *path;
+} event;
+
+static void write_event(lk_writer *w, const void *arg)
+{
+  const event *e = arg;
+
+  lk__writer_int(w, e->type);
+  lk__writer_int(w, 3); /* SyncConnected */
+  sim_path_to(w, e->chroot, lk_bytes_of(e->path->text, e->path->len));
+}
+
+/* Until 3.9 events have no zxid. */
+void sim_serve_event(sim_conn *c, int32_t type, const sim_path *p)
+{
+  static const char *const words[] = {"", "created", "deleted", "changed",
+                                      "children"};
+  event e = {c->chroot, type, p};
+
+  SIM_SAY(c->server->ensemble->trace, c->server->name,
+          "tells %" PRIx64 ": %s %s", (uint64_t)c->session, words[type],
+          p->text);
+  put(c, LK_XID_EVENT, -1, 0, write_event, &e);
+}
+
+/* ---- writes ------------------------------------------------------------- */
+
+typedef struct written {
+  const char *chroot;
+  int32_t op; /* that was asked for */
+  const sim_txn *x;
+  const lk_stat *stats;
+} written;
+
+static bool creates(int32_t op)
+{
+  return op == LK_OPCODE_CREATE || op == LK_OPCODE_CREATE2 ||
+         op == LK_OPCODE_CREATE_CONTAINER || op == LK_OPCODE_CREATE_TTL;
+}
+
+static void write_path(lk_writer *w, const written *r, const sim_act *a)
+{
+  sim_path_to(w, r->chroot, lk_bytes_of(a->path->text, a->path->len));
+}
+
+/* Parts are labelled; that a create2 was one is forgotten by then. */
+static void write_part(lk_writer *w, const written *r, size_t at)
+{
+  const sim_act *a = &r->x->acts[at];
+  bool failed = r->x->err != 0;
+  bool rare = creates(a->op) && a->op != LK_OPCODE_CREATE;
+  int32_t label = failed ? LK_OPCODE_ERROR : rare ? LK_OPCODE_CREATE2 : a->op;
+
+  lk__writer_int(w, label);
+  lk__writer_bool(w, false);
+  lk__writer_int(w, a->err);
+  if (failed)
+    lk__writer_int(w, a->err);
+  if (label == LK_OPCODE_CREATE || label == LK_OPCODE_CREATE2)
+    write_path(w, r, a);
+  if (label == LK_OPCODE_CREATE2 || label == LK_OPCODE_SET_DATA)
+    lk__writer_stat(w, &r->stats[at]);
+}
+
+static void write_multi(lk_writer *w, const void *arg)
+{
+  const written *r = arg;
+
+  for (size_t i = 0; i < r->x->count; i++)
+    write_part(w, r, i);
+  lk__part_encode_end(w);
+}
+
+static void write_one(lk_writer *w, const void *arg)
+{
+  const written *r = arg;
+
+  if (r->x->count == 0)
+    return;
+  if (creates(r->op))
+    write_path(w, r, r->x->acts);
+  if ((creates(r->op) && r->op != LK_OPCODE_CREATE) ||
+      r->op == LK_OPCODE_SET_DATA || r->op == LK_OPCODE_SET_ACL)
+    lk__writer_stat(w, r->stats);
+}
+
+void sim_serve_write(sim_conn *c, int32_t xid, int32_t op, const sim_txn *x,
+                     const lk_stat *stats)
+{
+  written r = {c->chroot, op, x, stats};
+
+  if (op == LK_OPCODE_MULTI && x->op == LK_OPCODE_MULTI &&
+      x->err != LK_ERR_MARSHALLING)
+    sim_serve(c, xid, 0, write_multi, &r);
+  else if (x->err != 0)
+    sim_serve(c, xid, x->err, NULL, NULL);
+  else if (op != LK_OPCODE_CHECK) /* nobody thought of answering that */
+    sim_serve(c, xid, 0, write_one, &r);
+}

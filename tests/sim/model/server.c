@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/model/alone.h"
+
+#include <stdlib.h>
+
+/**
+ * @file
+ * A server as a process: what it does by the clock, and how it dies, stands
+ * still and comes back.
+ */
+
+int64_t sim_server_now_ms(const sim_server *s)
+{
+  return s->ensemble->agenda->now_us / SIM_MS + s->phase_ms;
+}
+
+/* ---- duties ------------------------------------------------------------- */
+
+static void expire(sim_server *s)
+{
+  int64_t tick = s->ensemble->config.tick_ms;
+
+  sim_tracker_expire(s);
+  sim_server_do(s, SIM_DUTY_EXPIRE,
+                (tick - sim_server_now_ms(s) % tick) * SIM_MS);
+}
+
+static void do_duty(sim_server *s, enum sim_duty duty)
+{
+  switch (duty) {
+  case SIM_DUTY_DISK: sim_log_flushed(s); break;
+  case SIM_DUTY_ELECT: sim_elect(s); break;
+  case SIM_DUTY_TICK: sim_lead_tick(s); break;
+  case SIM_DUTY_EXPIRE: expire(s); break;
+  case SIM_DUTY_SWEEP: sim_lead_sweep(s); break;
+  case SIM_DUTY_SILENCE: sim_follow_silence(s); break;
+  case SIM_DUTY_IDLE: sim_conns_check(s); break;
+  case SIM_DUTY_ALONE: sim_alone_begin(s); break;
+  case SIM_DUTIES: break;
+  }
+}
+
+static void on_timer(void *arg)
+{
+  sim_timer *t = arg;
+
+  if (t->server->stopped)
+    t->missed = true;
+  else
+    do_duty(t->server, t->duty);
+}
+
+void sim_server_do(sim_server *s, enum sim_duty duty, int64_t in_us)
+{
+  s->timers[duty].missed = false;
+  sim_do_in(s->ensemble->agenda, &s->timers[duty].job, in_us);
+}
+
+void sim_server_undo(sim_server *s, enum sim_duty duty)
+{
+  s->timers[duty].missed = false;
+  sim_drop(s->ensemble->agenda, &s->timers[duty].job);
+}
+
+void sim_server_init(sim_server *s)
+{
+  lk__list_init(&s->conns);
+  sim_server_bound(s, 0, 0);
+  for (int d = 0; d < SIM_DUTIES; d++)
+    s->timers[d] = (sim_timer){.job = {.run = on_timer, .arg = &s->timers[d]},
+                               .server = s,
+                               .duty = (enum sim_duty)d};
+}
+
+void sim_touched(sim_server *s, int64_t session, int32_t timeout_ms)
+{
+  for (size_t i = 0; i < s->ntouches; i++) {
+    if (s->touches[i].session == session) {
+      s->touches[i].timeout_ms = timeout_ms;
+      return;
+    }
+  }
+  if (s->ntouches == s->touches_cap) {
+    s->touches_cap = s->touches_cap == 0 ? 16 : s->touches_cap * 2;
+    s->touches = realloc(s->touches, s->touches_cap * sizeof *s->touches);
+  }
+  s->touches[s->ntouches++] = (sim_touch){session, timeout_ms};
+}
+
+/* ---- dying and coming back ---------------------------------------------- */
+
+static void unpark(sim_server *s)
+{
+  for (unsigned i = 0; i < s->ensemble->count; i++)
+    sim_link_unpark(sim_link_of(s->ensemble, i, s->index));
+}
+
+/* The tree is what the log says, as far as it is certain. */
+static void rebuild(sim_server *s)
+{
+  const sim_changes none = {0};
+  size_t end = s->applied < s->logged ? s->applied : s->logged;
+
+  sim_tree_free(&s->tree);
+  sim_tree_init(&s->tree, &s->ensemble->paths, s->ensemble->config.members,
+                s->ensemble->config.epoch_ms);
+  for (s->applied = 0; s->applied < end; s->applied++)
+    sim_txn_apply(s->log[s->applied], &s->tree, &none, NULL);
+}
+
+void sim_server_crash(sim_server *s)
+{
+  if (!s->runs)
+    return;
+  SIM_SAY(s->ensemble->trace, s->name, "dies; %zu of %zu are on disk",
+          s->logged, s->count);
+  s->stopped = false;
+  unpark(s);
+  sim_drop(s->ensemble->agenda, &s->wake);
+  size_t logged = s->logged; /* going on to look would write the rest */
+
+  sim_enter_looking(s, NULL);
+  s->runs = false;
+  s->logged = s->logging = s->count = logged;
+  if (s->applied > logged)
+    rebuild(s);
+  s->tree.zxid = s->applied == 0 ? 0 : s->log[s->applied - 1]->zxid;
+  for (int d = 0; d < SIM_DUTIES; d++)
+    sim_server_undo(s, (enum sim_duty)d);
+}
+
+void sim_server_start(sim_server *s)
+{
+  if (s->runs)
+    return;
+  s->runs = true;
+  sim_conns_check(s);
+  sim_enter_looking(s, "begins");
+}
+
+void sim_server_bound(sim_server *s, int32_t min_ms, int32_t max_ms)
+{
+  const sim_ensemble_config *c = &s->ensemble->config;
+
+  s->bounds_ms[0] = min_ms > 0 ? min_ms : c->min_timeout_ms;
+  s->bounds_ms[1] = max_ms > 0 ? max_ms : c->max_timeout_ms;
+}
+
+void sim_server_curt(sim_server *s, int more)
+{
+  s->curt += more;
+}
+
+bool sim_server_is_curt(const sim_server *s)
+{
+  return s->curt > 0;
+}
+
+void sim_server_throttle_watches(sim_server *s, unsigned count)
+{
+  s->pipeline.throttle_watches += count;
+}
+
+void sim_server_date(sim_server *s, bool older)
+{
+  s->older = older;
+}
+
+bool sim_server_runs(const sim_server *s)
+{
+  return s->runs;
+}
+
+bool sim_server_serves(const sim_server *s)
+{
+  return s->serves && !s->stopped;
+}
+
+void sim_server_stop(sim_server *s)
+{
+  if (!s->runs || s->stopped)
+    return;
+  SIM_SAY(s->ensemble->trace, s->name, "stands still");
+  s->stopped = true;
+}
+
+/* ---- standing still ----------------------------------------------------- */
+
+/* Reading may end any of them. */
+static void catch_up_with_clients(sim_server *s)
+{
+  lk_link waiting;
+
+  lk__list_init(&waiting);
+  lk__list_move(&waiting, &s->conns);
+  while (!lk__list_empty(&waiting)) {
+    sim_conn *c = LK_OWNER(waiting.next, sim_conn, link);
+
+    lk__list_remove(&c->link);
+    lk__list_add(&s->conns, &c->link);
+    sim_conn_wake(c);
+  }
+}
+
+static void catch_up_with_time(sim_server *s)
+{
+  for (int d = 0; d < SIM_DUTIES; d++) {
+    if (s->timers[d].missed)
+      sim_server_do(s, (enum sim_duty)d, 0);
+  }
+}
+
+/* What came from other servers was taken just before. */
+static void wake(void *arg)
+{
+  sim_server *s = arg;
+
+  if (s->stopped || !s->runs)
+    return;
+  if (sim_roll(&s->rng, 2) == 0)
+    catch_up_with_time(s);
+  catch_up_with_clients(s);
+  catch_up_with_time(s);
+}
+
+bool sim_server_stands(const sim_server *s)
+{
+  return s->stopped;
+}
+
+void sim_server_continue(sim_server *s)
+{
+  sim_ensemble *e = s->ensemble;
+
+  if (!s->stopped)
+    return;
+  SIM_SAY(e->trace, s->name, "goes on");
+  s->stopped = false;
+  unpark(s);
+  s->wake = (sim_job){.node = s->wake.node, .run = wake, .arg = s};
+  sim_do_in(e->agenda, &s->wake, 0);
+}

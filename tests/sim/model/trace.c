@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/model/trace.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void sim_trace_keep(sim_trace *t)
+{
+  t->lines = calloc(SIM_TRACE_LINES, SIM_TRACE_WIDTH);
+  t->count = 0;
+}
+
+void sim_trace_done(sim_trace *t)
+{
+  free(t->lines);
+  t->lines = NULL;
+}
+
+void sim_trace_tell(const sim_trace *t, FILE *out)
+{
+  size_t first = t->count > SIM_TRACE_LINES ? t->count - SIM_TRACE_LINES : 0;
+
+  for (size_t i = first; t->lines != NULL && i < t->count; i++)
+    fprintf(out, "%s\n", t->lines + i % SIM_TRACE_LINES * SIM_TRACE_WIDTH);
+}
+
+void sim_trace_say(sim_trace *t, const char *who, const char *format, ...)
+{
+  char line[SIM_TRACE_WIDTH];
+  int64_t now = t->agenda->now_us;
+  int at = snprintf(line, sizeof line, "%6" PRId64 ".%03" PRId64 " %-9s ",
+                    now / SIM_MS, now % SIM_MS, who);
+  va_list args;
+
+  va_start(args, format);
+  vsnprintf(line + at, sizeof line - (size_t)at, format, args);
+  va_end(args);
+  if (t->out != NULL)
+    fprintf(t->out, "%s\n", line);
+  if (t->lines != NULL)
+    memcpy(t->lines + t->count++ % SIM_TRACE_LINES * SIM_TRACE_WIDTH, line,
+           sizeof line);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SIM_MODEL_TRACE_H
+#define LK_SIM_MODEL_TRACE_H
+
+#include "sim/model/agenda.h"
+
+#include <stdio.h>
+
+/**
+ * What happens, in words, a line each, with the true time in front. Nothing is
+ * written, or even put together, unless somebody wants to read it: a run that
+ * fails is run again for its story.
+ */
+typedef struct sim_trace {
+  const sim_agenda *agenda;
+  FILE *out;   /**< each line goes there at once; NULL: not */
+  char *lines; /**< the last ones, for sim_trace_tell(); NULL: not kept */
+  size_t count;
+} sim_trace;
+
+enum { SIM_TRACE_LINES = 120, SIM_TRACE_WIDTH = 200 };
+
+/** Keep the last lines. */
+void sim_trace_keep(sim_trace *t);
+void sim_trace_done(sim_trace *t);
+/** Write the lines that were kept. */
+void sim_trace_tell(const sim_trace *t, FILE *out);
+
+static inline bool sim_tracing(const sim_trace *t)
+{
+  return t->out != NULL || t->lines != NULL;
+}
+
+/** `who` did something: "p2", "server 1", "network", "judge". */
+#define SIM_SAY(t, ...)              \
+  do {                               \
+    if (sim_tracing(t))              \
+      sim_trace_say(t, __VA_ARGS__); \
+  } while (0)
+void sim_trace_say(sim_trace *t, const char *who, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/wire/opcode.h"
+#include "sim/model/model.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/**
+ * @file
+ * The leader's sessions. They expire in buckets of a tick: a session ends on
+ * the first tick that is strictly later than its last touch and its timeout.
+ */
+
+sim_tracked *sim_tracker_find(const sim_server *s, int64_t id)
+{
+  const sim_tracker *t = &s->tracker;
+
+  for (size_t i = t->count; i-- > 0;) {
+    if (t->sessions[i].id == id)
+      return &t->sessions[i];
+  }
+  return NULL;
+}
+
+bool sim_tracker_touch(sim_server *s, int64_t id, int32_t timeout_ms)
+{
+  sim_tracked *x = sim_tracker_find(s, id);
+  int64_t tick = s->ensemble->config.tick_ms;
+
+  if (x == NULL || x->closing)
+    return false;
+  x->expires_ms = ((sim_server_now_ms(s) + timeout_ms) / tick + 1) * tick;
+  return true;
+}
+
+bool sim_tracker_resume(sim_server *s, int64_t id, int32_t timeout_ms,
+                        unsigned owner)
+{
+  const sim_ensemble_hooks *hooks = &s->ensemble->hooks;
+  sim_tracked *x = sim_tracker_find(s, id);
+
+  if (x == NULL || !sim_tracker_touch(s, id, timeout_ms))
+    return false;
+  x->owner = (int)owner;
+  if (hooks->session_resumed != NULL)
+    hooks->session_resumed(id, timeout_ms, hooks->arg);
+  return true;
+}
+
+void sim_tracker_add(sim_server *s, int64_t id, int32_t timeout_ms, int owner)
+{
+  sim_tracker *t = &s->tracker;
+  sim_tracked *x = sim_tracker_find(s, id);
+
+  if (x == NULL) {
+    if (t->count == t->cap) {
+      t->cap = t->cap == 0 ? 16 : t->cap * 2;
+      t->sessions = realloc(t->sessions, t->cap * sizeof *t->sessions);
+    }
+    x = &t->sessions[t->count++];
+    *x = (sim_tracked){.id = id, .owner = owner};
+  }
+  sim_tracker_touch(s, id, timeout_ms);
+}
+
+void sim_tracker_remove(sim_server *s, int64_t id)
+{
+  sim_tracker *t = &s->tracker;
+  sim_tracked *x = sim_tracker_find(s, id);
+
+  if (x == NULL)
+    return;
+  size_t after = t->count - (size_t)(x - t->sessions) - 1;
+
+  memmove(x, x + 1, after * sizeof *x);
+  t->count--;
+}
+
+/* The timers of a new leader begin when it begins. */
+void sim_tracker_start(sim_server *s)
+{
+  s->tracker.count = 0;
+  for (size_t i = 0; i < s->tree.nsessions; i++)
+    sim_tracker_add(s, s->tree.sessions[i].id, s->tree.sessions[i].timeout_ms,
+                    SIM_NO_OWNER);
+}
+
+int sim_tracker_check(sim_server *s, int64_t id, int owner)
+{
+  sim_tracked *x = sim_tracker_find(s, id);
+
+  if (x == NULL || x->closing)
+    return LK_ERR_SESSION_EXPIRED;
+  if (x->owner == SIM_NO_OWNER)
+    x->owner = owner;
+  return x->owner == owner ? 0 : LK_ERR_SESSION_MOVED;
+}
+
+void sim_tracker_expire(sim_server *s)
+{
+  int64_t now = sim_server_now_ms(s);
+
+  for (size_t i = 0; i < s->tracker.count; i++) {
+    sim_tracked *x = &s->tracker.sessions[i];
+
+    if (x->closing || x->expires_ms > now)
+      continue;
+    sim_ask *ask = lk__arena_take(&s->ensemble->arena, 1, sizeof *ask);
+
+    SIM_SAY(s->ensemble->trace, s->name, "session %" PRIx64 " has expired",
+            (uint64_t)x->id);
+    x->closing = true;
+    *ask = (sim_ask){
+        .session = x->id, .op = LK_OPCODE_CLOSE_SESSION, .expired = true};
+    sim_pipeline_ask(s, NULL, ask);
+  }
+}

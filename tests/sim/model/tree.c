@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/model/tree.h"
+
+#include <stdlib.h>
+
+/* ---- finding ------------------------------------------------------------ */
+
+const sim_node *sim_tree_find(const sim_tree *t, const char *path)
+{
+  return sim_tree_node(t, sim_path_find(t->paths, lk_text(path)));
+}
+
+sim_logon *sim_tree_logon(const sim_tree *t, int64_t id)
+{
+  for (size_t i = t->nsessions; i-- > 0;) {
+    if (t->sessions[i].id == id)
+      return &t->sessions[i];
+  }
+  return NULL;
+}
+
+/* ---- nodes -------------------------------------------------------------- */
+
+/* Memory is the ensemble's, so that it lasts as long as the log. */
+static sim_node *take(sim_tree *t)
+{
+  sim_node *n = t->spare;
+
+  if (n == NULL)
+    return lk__arena_take(t->paths->arena, 1, sizeof *n);
+  t->spare = n->next;
+  memset(n, 0, sizeof *n);
+  return n;
+}
+
+static void put(sim_tree *t, const sim_path *p, sim_node *n)
+{
+  if (p->number >= t->nodes_cap) {
+    size_t cap = t->nodes_cap == 0 ? 256 : t->nodes_cap;
+
+    while (cap <= p->number)
+      cap *= 2;
+    t->nodes = realloc(t->nodes, cap * sizeof(sim_node *));
+    memset(t->nodes + t->nodes_cap, 0,
+           (cap - t->nodes_cap) * sizeof(sim_node *));
+    t->nodes_cap = cap;
+  }
+  t->nodes[p->number] = n;
+}
+
+/* The server keeps the number of children ever made, and shows that of all
+ * changes. */
+void sim_node_count(sim_node *n)
+{
+  n->stat.cversion =
+      (int32_t)((uint32_t)n->counter * 2 - (uint32_t)n->stat.num_children);
+}
+
+sim_node *sim_tree_add(sim_tree *t, const sim_path *p)
+{
+  sim_node *n = take(t);
+  sim_node *parent = sim_tree_node(t, p->parent);
+
+  *n = (sim_node){.parent = parent,
+                  .path = p->text,
+                  .name = p->name,
+                  .perms = LK_PERM_ALL,
+                  .access = &sim_access_open,
+                  .key = p};
+  put(t, p, n);
+  t->count++;
+  if (parent == NULL)
+    return n;
+  n->prev = parent->last;
+  *(parent->last == NULL ? &parent->children : &parent->last->next) = n;
+  parent->last = n;
+  parent->stat.num_children++;
+  sim_node_count(parent);
+  return n;
+}
+
+static void disown(sim_tree *t, sim_node *n)
+{
+  sim_logon *s = sim_tree_logon(t, n->stat.ephemeral_owner);
+
+  if (n->next_owned != NULL)
+    n->next_owned->prev_owned = n->prev_owned;
+  if (n->prev_owned != NULL)
+    n->prev_owned->next_owned = n->next_owned;
+  else if (s != NULL)
+    s->owned = n->next_owned;
+}
+
+void sim_tree_remove(sim_tree *t, sim_node *n)
+{
+  sim_node *parent = n->parent;
+
+  if (n->stat.ephemeral_owner != 0)
+    disown(t, n);
+  *(n->prev == NULL ? &parent->children : &n->prev->next) = n->next;
+  *(n->next == NULL ? &parent->last : &n->next->prev) = n->prev;
+  parent->stat.num_children--;
+  sim_node_count(parent);
+  t->nodes[n->key->number] = NULL;
+  t->count--;
+  n->next = t->spare;
+  t->spare = n;
+}
+
+void sim_tree_own(sim_tree *t, sim_node *n)
+{
+  sim_logon *s = sim_tree_logon(t, n->stat.ephemeral_owner);
+
+  if (s == NULL)
+    return;
+  n->next_owned = s->owned;
+  if (s->owned != NULL)
+    s->owned->prev_owned = n;
+  s->owned = n;
+}
+
+/* ---- sessions ----------------------------------------------------------- */
+
+void sim_tree_begin_session(sim_tree *t, int64_t id, int32_t timeout_ms)
+{
+  if (t->nsessions == t->sessions_cap) {
+    t->sessions_cap = t->sessions_cap == 0 ? 16 : t->sessions_cap * 2;
+    t->sessions = realloc(t->sessions, t->sessions_cap * sizeof(sim_logon));
+  }
+  t->sessions[t->nsessions++] = (sim_logon){id, timeout_ms, NULL};
+}
+
+void sim_tree_end_session(sim_tree *t, int64_t id)
+{
+  sim_logon *s = sim_tree_logon(t, id);
+
+  if (s == NULL)
+    return;
+  size_t after = t->nsessions - (size_t)(s - t->sessions) - 1;
+
+  memmove(s, s + 1, after * sizeof *s);
+  t->nsessions--;
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static sim_node *add_own(sim_tree *t, const char *path)
+{
+  sim_node *n = sim_tree_add(t, sim_path_get(t->paths, lk_text(path)));
+
+  n->has_data = true;
+  n->data = (const unsigned char *)"";
+  sim_node_count(n);
+  return n;
+}
+
+/* Written by the server itself, at no zxid; then its version is -1. */
+static void add_members(sim_tree *t, const char *members, int64_t time_ms)
+{
+  sim_node *n = add_own(t, "/zookeeper/config");
+
+  n->access = sim_access_everybody(LK_PERM_READ, t->paths->arena);
+  n->perms = LK_PERM_READ;
+  n->stat.aversion = -1;
+  if (members == NULL)
+    return;
+  n->data = (const unsigned char *)members;
+  n->stat.data_length = (int32_t)strlen(members);
+  n->stat.version = -1;
+  n->stat.mtime = time_ms;
+}
+
+void sim_tree_init(sim_tree *t, sim_paths *paths, const char *members,
+                   int64_t time_ms)
+{
+  *t = (sim_tree){.paths = paths};
+  t->root = add_own(t, "/");
+  add_own(t, "/zookeeper");
+  add_own(t, "/zookeeper/quota");
+  add_members(t, members, time_ms);
+}
+
+void sim_tree_free(sim_tree *t)
+{
+  free(t->nodes);
+  free(t->sessions);
+  *t = (sim_tree){.paths = t->paths};
+}

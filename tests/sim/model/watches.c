@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/model/model.h"
+
+#include <stdlib.h>
+
+/**
+ * @file
+ * Watches, as many as one of a connection, a path and a kind, as servers had
+ * them before 3.9. A watch that an exists left on a missing node is one of
+ * data; what addWatch sets is of both kinds.
+ */
+
+struct sim_watch {
+  sim_conn *conn;
+  const sim_path *path;
+  enum sim_watch_kind kind;
+  enum sim_watch_mode mode;
+  sim_watch *next; /* on its path */
+  sim_watch *prev;
+  sim_watch *next_of; /* of its connection */
+  sim_watch *prev_of;
+};
+
+static sim_watch **place(sim_watches *w, const sim_path *p,
+                         enum sim_watch_kind kind)
+{
+  size_t cap = w->cap[kind];
+
+  if (p->number >= cap) {
+    size_t more = cap == 0 ? 256 : cap;
+
+    while (more <= p->number)
+      more *= 2;
+    w->at[kind] = realloc(w->at[kind], more * sizeof(sim_watch *));
+    memset(w->at[kind] + cap, 0, (more - cap) * sizeof(sim_watch *));
+    w->cap[kind] = more;
+  }
+  return &w->at[kind][p->number];
+}
+
+static sim_watch *first(const sim_watches *w, const sim_path *p,
+                        enum sim_watch_kind kind)
+{
+  return p->number < w->cap[kind] ? w->at[kind][p->number] : NULL;
+}
+
+static sim_watch *find(sim_conn *c, const sim_path *p, enum sim_watch_kind kind)
+{
+  sim_watch *x = first(&c->server->watches, p, kind);
+
+  while (x != NULL && x->conn != c)
+    x = x->next;
+  return x;
+}
+
+static void set_mode(sim_watch *x, enum sim_watch_mode mode)
+{
+  size_t *recursive = &x->conn->server->watches.recursive[x->kind];
+
+  *recursive -= x->mode == SIM_WATCH_RECURSIVE;
+  x->mode = mode;
+  *recursive += x->mode == SIM_WATCH_RECURSIVE;
+}
+
+static sim_watch *add(sim_conn *c, const sim_path *p, enum sim_watch_kind kind)
+{
+  sim_watches *w = &c->server->watches;
+  sim_watch **at = place(w, p, kind), *x = w->spare;
+
+  if (x == NULL)
+    x = lk__arena_take(&c->server->ensemble->arena, 1, sizeof *x);
+  else
+    w->spare = x->next;
+  *x = (sim_watch){.conn = c,
+                   .path = p,
+                   .kind = kind,
+                   .mode = SIM_WATCH_ONCE,
+                   .next = *at,
+                   .next_of = c->watches};
+  if (*at != NULL)
+    (*at)->prev = x;
+  *at = x;
+  if (c->watches != NULL)
+    c->watches->prev_of = x;
+  c->watches = x;
+  w->count++;
+  return x;
+}
+
+void sim_watch_set(sim_conn *c, const sim_path *p, enum sim_watch_kind kind,
+                   enum sim_watch_mode mode)
+{
+  if (c->closed)
+    return;
+  sim_watch *x = find(c, p, kind);
+
+  if (x == NULL)
+    x = add(c, p, kind);
+  set_mode(x, mode);
+}
+
+static void drop(sim_watch *x)
+{
+  sim_watches *w = &x->conn->server->watches;
+
+  set_mode(x, SIM_WATCH_ONCE);
+  *(x->prev == NULL ? place(w, x->path, x->kind) : &x->prev->next) = x->next;
+  if (x->next != NULL)
+    x->next->prev = x->prev;
+  *(x->prev_of == NULL ? &x->conn->watches : &x->prev_of->next_of) = x->next_of;
+  if (x->next_of != NULL)
+    x->next_of->prev_of = x->prev_of;
+  x->next = w->spare;
+  w->spare = x;
+  w->count--;
+}
+
+bool sim_watch_unset(sim_conn *c, const sim_path *p, enum sim_watch_kind kind)
+{
+  sim_watch *x = p == NULL ? NULL : find(c, p, kind);
+
+  if (x == NULL)
+    return false;
+  drop(x);
+  return true;
+}
+
+bool sim_watch_any(const sim_server *s, const sim_path *p,
+                   enum sim_watch_kind kind)
+{
+  return p != NULL && first(&s->watches, p, kind) != NULL;
+}
+
+void sim_watches_drop(sim_conn *c)
+{
+  while (c->watches != NULL)
+    drop(c->watches);
+}
+
+void sim_watches_free(sim_watches *w)
+{
+  for (int kind = 0; kind < SIM_WATCH_KINDS; kind++)
+    free(w->at[kind]);
+  *w = (sim_watches){0};
+}
+
+/* ---- firing ------------------------------------------------------------- */
+
+/* Once for each event, and only who may read the node: the watch of another is
+ * used up all the same. */
+static void tell(sim_conn *c, const sim_node *n, int32_t type)
+{
+  sim_server *s = c->server;
+
+  if (c->told == s->watches.events)
+    return;
+  c->told = s->watches.events;
+  if (sim_access_allows(n->access, c->who, LK_PERM_READ))
+    sim_serve_event(c, type, n->key);
+}
+
+static void fire_above(sim_server *s, const sim_node *n,
+                       enum sim_watch_kind kind, int32_t type)
+{
+  const sim_path *p = n->key->parent;
+
+  for (; p != NULL && s->watches.recursive[kind] > 0; p = p->parent) {
+    for (sim_watch *x = first(&s->watches, p, kind); x != NULL; x = x->next) {
+      if (x->mode == SIM_WATCH_RECURSIVE)
+        tell(x->conn, n, type);
+    }
+  }
+}
+
+static void fire(sim_server *s, const sim_node *n, enum sim_watch_kind kind,
+                 int32_t type)
+{
+  sim_watch *next;
+
+  for (sim_watch *x = first(&s->watches, n->key, kind); x != NULL; x = next) {
+    sim_conn *c = x->conn;
+
+    next = x->next;
+    if (x->mode == SIM_WATCH_RECURSIVE && type == LK_EVENT_CHILDREN)
+      continue;
+    if (x->mode == SIM_WATCH_ONCE)
+      drop(x);
+    tell(c, n, type);
+  }
+  if (type != LK_EVENT_CHILDREN)
+    fire_above(s, n, kind, type);
+}
+
+void sim_watches_created(sim_server *s, const sim_node *n)
+{
+  s->watches.events++;
+  fire(s, n, SIM_WATCH_DATA, LK_EVENT_CREATED);
+  s->watches.events++;
+  fire(s, n->parent, SIM_WATCH_CHILD, LK_EVENT_CHILDREN);
+}
+
+/* One event for both kinds. */
+void sim_watches_deleted(sim_server *s, const sim_node *n)
+{
+  s->watches.events++;
+  fire(s, n, SIM_WATCH_DATA, LK_EVENT_DELETED);
+  fire(s, n, SIM_WATCH_CHILD, LK_EVENT_DELETED);
+  s->watches.events++;
+  fire(s, n->parent, SIM_WATCH_CHILD, LK_EVENT_CHILDREN);
+}
+
+void sim_watches_data_set(sim_server *s, const sim_node *n)
+{
+  s->watches.events++;
+  fire(s, n, SIM_WATCH_DATA, LK_EVENT_CHANGED);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/wire/opcode.h"
+#include "sim/model/reads.h"
+
+/**
+ * @file
+ * Requests about watches alone: those that come back after a break, those that
+ * stay, and those that go.
+ */
+
+enum list { LIST_DATA, LIST_EXIST, LIST_CHILD, LIST_COUNT };
+
+/* A watch that comes back: what it missed, or it stands again. */
+static void rearm(sim_conn *c, lk_bytes path, int64_t since, enum list list)
+{
+  const sim_node *n = sim_seen(c, path);
+  int32_t missed = 0;
+
+  if (list == LIST_EXIST)
+    missed = n == NULL ? 0 : LK_EVENT_CREATED;
+  else if (n == NULL)
+    missed = LK_EVENT_DELETED;
+  else if (list == LIST_DATA && n->stat.mzxid > since)
+    missed = LK_EVENT_CHANGED;
+  else if (list == LIST_CHILD && n->stat.pzxid > since)
+    missed = LK_EVENT_CHILDREN;
+  if (missed != 0)
+    sim_serve_event(c, missed, sim_watched(c, path));
+  else
+    sim_watch_set(c, sim_watched(c, path),
+                  list == LIST_CHILD ? SIM_WATCH_CHILD : SIM_WATCH_DATA,
+                  SIM_WATCH_ONCE);
+}
+
+static void watch_always(sim_conn *c, lk_bytes path, enum sim_watch_mode mode)
+{
+  sim_watch_set(c, sim_watched(c, path), SIM_WATCH_DATA, mode);
+  sim_watch_set(c, sim_watched(c, path), SIM_WATCH_CHILD, mode);
+}
+
+/* Lists that are null, or have something in them that cannot be a path. */
+static bool unfit(const lk_vec *lists, size_t count)
+{
+  for (size_t i = 0; i < count; i++) {
+    const lk_bytes *paths = lists[i].items;
+
+    if (paths == NULL)
+      return true;
+    for (size_t k = 0; k < lists[i].count; k++) {
+      if (paths[k].at == NULL || sim_has_nul(paths[k]))
+        return true;
+    }
+  }
+  return false;
+}
+
+void sim_set_watches(sim_reading *r, lk_reader *in)
+{
+  struct lk_set_watches2_request q = {.one_shot = {0}};
+  bool two = r->op == LK_OPCODE_SET_WATCHES2;
+  int err =
+      two ? lk__record_decode(&lk__set_watches2_request_record, &q, in,
+                              &r->c->server->ensemble->scratch)
+          : lk__record_decode(&lk__set_watches_request_record, &q.one_shot, in,
+                              &r->c->server->ensemble->scratch);
+  const lk_vec lists[] = {q.one_shot.data, q.one_shot.exist, q.one_shot.child,
+                          q.persistent, q.recursive};
+
+  if (err != 0 || unfit(lists, two ? 5 : 3)) {
+    sim_refuse(r, LK_ERR_MARSHALLING);
+    return;
+  }
+  for (int list = 0; list < (two ? 5 : 3); list++) {
+    const lk_bytes *paths = lists[list].items;
+
+    for (size_t i = 0; i < lists[list].count; i++) {
+      if (list < LIST_COUNT)
+        rearm(r->c, paths[i], q.one_shot.relative_zxid, (enum list)list);
+      else
+        watch_always(r->c, paths[i],
+                     list == LIST_COUNT ? SIM_WATCH_PERSISTENT
+                                        : SIM_WATCH_RECURSIVE);
+    }
+  }
+  sim_refuse(r, 0);
+}
+
+static void write_no_error(lk_writer *w, const void *arg)
+{
+  (void)arg;
+  lk__writer_int(w, 0);
+}
+
+void sim_add_watch(sim_reading *r, lk_reader *in)
+{
+  struct lk_add_watch_request q;
+
+  if (lk__record_decode(&lk__add_watch_request_record, &q, in, NULL) != 0 ||
+      q.path.at == NULL || sim_has_nul(q.path) ||
+      q.mode < SIM_WATCH_PERSISTENT || q.mode > SIM_WATCH_RECURSIVE) {
+    sim_refuse(r, LK_ERR_MARSHALLING);
+    return;
+  }
+  watch_always(r->c, q.path, (enum sim_watch_mode)q.mode);
+  sim_serve(r->c, r->xid, 0, write_no_error, NULL);
+}
+
+/* To check is to ask whether anybody watches. */
+static bool unwatch(const sim_reading *r, lk_bytes path,
+                    enum sim_watch_kind kind)
+{
+  sim_path *p = sim_watched(r->c, path);
+
+  return r->op == LK_OPCODE_CHECK_WATCHES ? sim_watch_any(r->c->server, p, kind)
+                                          : sim_watch_unset(r->c, p, kind);
+}
+
+void sim_remove_watches(sim_reading *r, lk_reader *in)
+{
+  enum { CHILDREN = 1, DATA = 2, ANY = 3 };
+  struct lk_path_type_request q;
+
+  if (lk__record_decode(&lk__path_type_request_record, &q, in, NULL) != 0 ||
+      q.path.at == NULL || sim_has_nul(q.path) || q.type < CHILDREN ||
+      q.type > ANY) {
+    sim_refuse(r, LK_ERR_MARSHALLING);
+    return;
+  }
+  bool child = q.type != DATA && unwatch(r, q.path, SIM_WATCH_CHILD);
+  bool data = q.type != CHILDREN && unwatch(r, q.path, SIM_WATCH_DATA);
+
+  sim_refuse(r, child || data ? 0 : LK_ERR_NO_WATCHER);
+}

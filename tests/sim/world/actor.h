@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SIM_WORLD_ACTOR_H
+#define LK_SIM_WORLD_ACTOR_H
+
+#include "sim/world/actors.h"
+#include "sim/world/handle.h"
+
+/** What an actor does for a living. */
+typedef struct sim_trade {
+  /** It has nothing yet, and `job` is set. */
+  void (*start)(struct sim_actor *a);
+  /** Its job: the process runs. It puts itself down again. */
+  void (*act)(struct sim_actor *a);
+  /** The process frees its client. */
+  void (*leave)(struct sim_actor *a);
+  /** It says when it is idle. */
+  bool rests;
+} sim_trade;
+
+extern const sim_trade sim_locker, sim_clerk, sim_stranger, sim_peer,
+    sim_warden, sim_sitter, sim_subscriber, sim_auditor, sim_lookout,
+    sim_writer, sim_bearer, sim_crowd, sim_gardener;
+
+/** A handle for the lock of a single node. */
+typedef struct sim_sitting {
+  lk_lock *lock; /**< NULL: its process is gone */
+  lk_keeper *keeper;
+  bool wants;
+  bool lost;
+} sim_sitting;
+
+/** How a node stands, as its children or its data: what differs when those
+    do. */
+typedef struct sim_state {
+  int err;
+  int64_t czxid;
+  int64_t zxid; /**< of the last change */
+  int32_t version;
+  uint64_t digest; /**< of the names, of the data */
+} sim_state;
+
+/** What somebody subscribes to, and was told. */
+typedef struct sim_notice {
+  lk_subscription *subscription; /**< NULL: none, or its process is gone */
+  bool children;
+  char path[24];
+  bool told;
+  sim_state last;
+  int64_t wrong_us; /**< since when that is not so; 0: it is */
+} sim_notice;
+
+bool sim_same_state(const sim_state *a, const sim_state *b);
+/** Whether what a subscriber was told last is so. */
+bool sim_is_up_to_date(const struct sim_actor *a);
+
+/** Somebody in a process. */
+typedef struct sim_actor {
+  struct sim_actor *next; /**< of its process */
+  sim_process *process;
+  const sim_trade *trade;
+  unsigned number; /**< in the process */
+  char name[12];
+  sim_rng rng;
+  sim_job job;
+  bool stopping; /**< it wants nothing new */
+  bool idle;     /**< … and has nothing */
+
+  /* a locker's */
+  sim_handle *handle; /**< of a read-write lock the writers' */
+  unsigned lock_at;
+  int64_t until_us; /**< it holds so long */
+  unsigned deep;    /**< calls of it on the stack */
+  lk_lock_config options;
+
+  /* a clerk's, a bearer's */
+  lk_listener listener;
+  bool reading; /**< of the large node */
+
+  /* a sitter's */
+  sim_sitting sitting;
+
+  /* a subscriber's */
+  sim_notice *notice;
+
+  /* a writer's, a gardener's */
+  struct sim_write *write; /**< under way, or NULL */
+  unsigned garden;         /**< the one that it uses */
+
+  /* a bearer's */
+  unsigned identities; /**< that it has added in this life */
+
+  /* a crowd's */
+  struct sim_crowd *crowd;
+
+  /* a stranger's, a peer's */
+  struct sim_visit *visit;
+} sim_actor;
+
+/** Act again after so long. */
+void sim_actor_wait(sim_actor *a, int64_t us);
+
+static inline int64_t sim_actor_T_us(const sim_actor *a)
+{
+  return a->process->world->timeout_ms * SIM_MS;
+}
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/actor.h"
+
+#include "sim/world/conditions.h"
+#include "sim/world/habits.h"
+#include "sim/world/menu.h"
+#include "sim/world/need.h"
+#include "sim/world/scenario.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_LOCKERS = 3, MORE_LOCKERS = 3 };
+
+void sim_actor_wait(sim_actor *a, int64_t us)
+{
+  sim_do_in(&a->process->world->agenda, &a->job, us);
+}
+
+static void on_job(void *arg)
+{
+  sim_actor *a = arg;
+  sim_process *p = a->process;
+
+  if (sim_process_runs(p))
+    a->trade->act(a);
+  else if (p->paused)
+    sim_do_at(&p->world->agenda, &a->job, p->goes_on_us + 1);
+}
+
+static void add(sim_process *p, const sim_trade *trade, unsigned number)
+{
+  sim_actor *a = sim_need(sizeof *a);
+
+  a->process = p;
+  a->trade = trade;
+  a->number = number;
+  snprintf(a->name, sizeof a->name, "%s.%u", p->name, number);
+  a->rng = sim_rng_fork(&p->world->rng,
+                        UINT64_C(0x61) << 32 | p->index << 8 | number);
+  a->job = (sim_job){.run = on_job, .arg = a};
+  a->next = p->actors;
+  p->actors = a;
+}
+
+/* In some worlds, and then everywhere. */
+static void engage_two(sim_process *p, const sim_trade *trade, unsigned number,
+                       uint64_t salt, uint32_t worlds)
+{
+  sim_rng r = sim_rng_fork(&p->world->rng, salt);
+
+  if (sim_roll(&r, worlds) > 0)
+    return;
+  add(p, trade, number);
+  add(p, trade, number + 1);
+}
+
+/* Who there is follows from the seed, and is the same in each life. */
+static void engage(sim_process *p)
+{
+  sim_rng r = sim_rng_fork(&p->world->rng, 'a' * 256 + p->index);
+  unsigned lockers = 1 + sim_roll(&r, MOST_LOCKERS);
+  unsigned number = 0;
+
+  if (p->world->habit->local)
+    lockers += MORE_LOCKERS; /* or nobody would wait behind one node */
+  while (number < lockers)
+    add(p, &sim_locker, number++);
+  if (sim_roll(&r, 3) == 0 || sim_has_condition(p->world, SIM_NARROW))
+    add(p, &sim_clerk, number++);
+  /* It alone stays where numbers are at their end. */
+  if (sim_roll(&r,
+               p->world->scenario->faults[SIM_FAULT_COUNTER] > 0 ? 3 : 12) == 0)
+    add(p, &sim_stranger, number++);
+  if (!sim_plain(p->world) && sim_roll(&r, 3) == 0 && !p->world->menu->pure &&
+      p->world->habit->layout == LK_LAYOUT_CURATOR)
+    add(p, &sim_peer, number++);
+  if (!sim_plain(p->world) && p->world->limited && p->index == 0)
+    add(p, &sim_warden, number++);
+  engage_two(p, &sim_sitter, number, 's', 5);
+  if (p->world->scenario->news)
+    engage_two(p, &sim_subscriber, number + 2, 'u', 3);
+  if (sim_has_condition(p->world, SIM_WRITERS))
+    add(p, &sim_writer, number + 7);
+  if (sim_has_condition(p->world, SIM_IDENTITIES))
+    add(p, &sim_bearer, number + 8);
+  if (sim_has_condition(p->world, SIM_CROWD) && p->index == 0)
+    add(p, &sim_crowd, number + 9);
+  if (sim_has_condition(p->world, SIM_GARDENS))
+    add(p, &sim_gardener, number + 10);
+  if (p->world->audited) {
+    add(p, &sim_auditor, number + 4);
+    add(p, &sim_lookout, number + 5);
+    add(p, &sim_clerk, number + 6); /* for watches of one shot beside them */
+  }
+}
+
+void sim_actors_start(sim_process *p)
+{
+  if (p->actors == NULL)
+    engage(p);
+  for (sim_actor *a = p->actors; a != NULL; a = a->next) {
+    a->stopping = false;
+    a->idle = false;
+    a->trade->start(a);
+  }
+}
+
+void sim_actors_stop(sim_process *p)
+{
+  for (sim_actor *a = p->actors; a != NULL; a = a->next) {
+    a->stopping = true;
+    sim_actor_wait(a, 0);
+  }
+}
+
+void sim_actors_free(sim_process *p)
+{
+  for (sim_actor *a = p->actors; a != NULL; a = a->next) {
+    sim_drop(&p->world->agenda, &a->job);
+    a->trade->leave(a);
+    a->idle = true;
+  }
+}
+
+void sim_actors_die(sim_process *p)
+{
+  for (sim_actor *a = p->actors; a != NULL; a = a->next) {
+    sim_drop(&p->world->agenda, &a->job);
+    a->handle = NULL;
+    a->sitting.lock = NULL;
+    a->write = NULL;
+    if (a->notice != NULL)
+      a->notice->subscription = NULL;
+    a->idle = true;
+  }
+}
+
+void sim_actors_done(sim_process *p)
+{
+  while (p->actors != NULL) {
+    sim_actor *a = p->actors;
+
+    p->actors = a->next;
+    sim_drop(&p->world->agenda, &a->job);
+    free(a->visit);
+    free(a->notice);
+    free(a->crowd);
+    free(a);
+  }
+}
+
+bool sim_actors_idle(const sim_process *p)
+{
+  bool idle = true;
+
+  for (const sim_actor *a = p->actors; a != NULL; a = a->next)
+    idle = idle && (!a->trade->rests || a->idle);
+  return idle;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/process.h"
+
+#include "sim/world/judge.h"
+
+/* A process closes its client, and frees it then or at any other time. */
+
+static void leave_and_come_again(sim_process *p)
+{
+  sim_process_leave(p);
+  sim_process_start_in(p, p->again_us);
+}
+
+static void on_goodbye(void *arg)
+{
+  sim_process *p = arg;
+
+  if (p->paused)
+    sim_do_at(&p->world->agenda, &p->goodbye, p->goes_on_us + 1);
+  else if (p->closing)
+    leave_and_come_again(p);
+}
+
+static void leave_in(sim_process *p, int64_t in_us)
+{
+  sim_do_in(&p->world->agenda, &p->goodbye, in_us);
+}
+
+static void on_closed(lk_client *c, int err, void *arg)
+{
+  sim_process *p = arg;
+
+  (void)c;
+  SIM_SAY(&p->world->trace, p->name, "has closed its client: %s",
+          err == 0 ? "0" : lk_error_name(err));
+  sim_judge_closed(p->world->judge, p, err);
+  switch (p->leaving ? 3 : sim_roll(&p->rng, 3)) {
+  case 0: leave_and_come_again(p); break;
+  case 1: leave_in(p, 0); break;
+  case 2: leave_in(p, sim_between(&p->rng, 0, p->world->timeout_ms * SIM_MS));
+  }
+}
+
+static void on_end_of_life(void *arg)
+{
+  sim_process *p = arg;
+
+  if (p->paused)
+    sim_do_at(&p->world->agenda, &p->goodbye, p->goes_on_us + 1);
+  else
+    (void)sim_process_close(p, 0);
+}
+
+void sim_process_close_in(sim_process *p, int64_t in_us)
+{
+  p->goodbye.run = on_end_of_life;
+  p->goodbye.arg = p;
+  sim_do_in(&p->world->agenda, &p->goodbye, in_us);
+}
+
+bool sim_process_close(sim_process *p, int64_t again_us)
+{
+  if (!sim_process_runs(p) || p->closing)
+    return false;
+  SIM_SAY(&p->world->trace, p->name, "closes its client");
+  p->closing = true;
+  p->goodbye.run = on_goodbye;
+  p->goodbye.arg = p;
+  p->closed_session = lk_client_session(p->client).id;
+  p->again_us = again_us;
+  if (sim_roll(&p->rng, 4) == 0) /* it does not wait */
+    leave_in(p, sim_between(&p->rng, 0, 20 * SIM_MS));
+  if (lk_client_close(p->client, on_closed, p) != 0)
+    leave_in(p, 0);
+  sim_process_settle(p);
+  return true;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/conditions.h"
+
+#include "sim/world/scenario.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+#define F(name) [SIM_FAULT_##name]
+
+const sim_condition sim_conditions[SIM_NCONDITIONS] = {
+  /* weight 0: for a run that asks for it */
+  [SIM_CLOCK_STEPS] = {.name = "clock-steps", .weight = 2, .gap_pm = 250,
+   .text = "time passes between two readings of the clock in one call",
+   .faults = {F(CLOCK_STEP) = 1}},
+  [SIM_TIMEOUTS] = {.name = "timeouts", .weight = 1, .gap_pm = 700,
+   .text = "servers grant shorter and longer session timeouts after a restart",
+   .faults = {F(BOUNDS) = 1}},
+  [SIM_CLOSES] = {.name = "closes", .weight = 1, .gap_pm = 1500,
+   .text = "processes close their clients and free them then or later",
+   .faults = {F(CLOSE) = 1}},
+  [SIM_WIPES] = {.name = "wipes", .weight = 1, .gap_pm = 5000,
+   .text = "the ensemble is wiped, or another one has its place",
+   .faults = {F(WIPE) = 1}},
+  [SIM_REFUSALS] = {.name = "refusals", .weight = 1, .gap_pm = 500,
+   .text = "servers close after the handshake, throttle setWatches, are older",
+   .faults = {F(CURT) = 2, F(THROTTLE_WATCHES) = 1, F(OLDER) = 2}},
+  [SIM_ADDRESSES] = {.name = "addresses", .weight = 1, .gap_pm = 500,
+   .text = "names have several addresses, and nothing answers at some of them",
+   .faults = {F(ADDRESSES) = 3, F(CUT) = 2, F(SERVER_CRASH) = 1}},
+  [SIM_NARROW] = {.name = "narrow", .weight = 1, .gap_pm = 1000,
+   .text = "routes have a bandwidth, and one node is large",
+   .faults = {F(NARROW) = 1}},
+  [SIM_RESUMES] = {.name = "resumes", .weight = 1, .gap_pm = 1000,
+   .text = "processes die, and others go on with their sessions for a while",
+   .faults = {F(RESUME) = 1}},
+  [SIM_WRITERS] = {.name = "writers", .weight = 1, .gap_pm = 400,
+   .text = "writers retry until the outcome is known; sessions are given up soon",
+   .faults = {F(CUT_AT) = 6, F(HALF) = 1, F(LATE_WRITE) = 2, F(PARTITION) = 1}},
+  [SIM_NO_MEMORY] = {.name = "no-memory", .weight = 1, .gap_pm = 200,
+   .text = "allocations of clients fail now and then",
+   .faults = {F(STARVE) = 1}},
+  [SIM_EAGER] = {.name = "eager", .weight = 1, .gap_pm = 200,
+   .text = "drivers connect and send from the hook that wakes them",
+   .faults = {F(EAGER) = 4, F(HOSTS) = 1, F(CUT) = 2}},
+  [SIM_KEEPERS] = {.name = "keepers", .weight = 1,
+   .text = "processes have several session leases, made late and freed"},
+  [SIM_IDENTITIES] = {.name = "identities", .weight = 1, .gap_pm = 400,
+   .text = "clients add identities while they work, also without a connection",
+   .faults = {F(CUT) = 2, F(CUT_AT) = 3, F(HOSTS) = 1, F(EXPIRE) = 1}},
+  [SIM_CROWD] = {.name = "crowd", .weight = 0, .gap_pm = 1000,
+   .text = "one process has many readers, and its requests are small",
+   .faults = {F(CUT) = 2, F(DELETE_NODE) = 1}},
+  [SIM_LIMITS] = {.name = "limits", .weight = 1, .gap_pm = 1000,
+   .text = "limits and times of clients and session leases are not the usual",
+   .faults = {F(PARTITION) = 1, F(CUT) = 1}},
+  [SIM_RESTORES] = {.name = "restores", .weight = 1, .gap_pm = 5000,
+   .text = "the ensemble is restored from an older snapshot",
+   .faults = {F(RESTORE) = 1}},
+  [SIM_GARDENS] = {.name = "gardens", .weight = 1, .gap_pm = 400,
+   .text = "nodes are made with their parents, and trees are deleted",
+   .faults = {F(CUT_AT) = 4, F(CUT) = 1, F(THROTTLE) = 1}},
+  [SIM_CHROOTS] = {.name = "chroots", .weight = 1, .gap_pm = 700,
+   .text = "clients have chroots that name the same nodes",
+   .faults = {F(CUT_AT) = 2, F(CUT) = 1, F(HOSTS) = 1}},
+  [SIM_READ_ONLY] = {.name = "read-only", .weight = 1, .gap_pm = 700,
+   .text = "servers without a quorum serve reads, to clients that will do",
+   .faults = {F(LEADER_CUT) = 2, F(FOLLOWER_CUT) = 3, F(PARTITION) = 2,
+              F(EXPIRE) = 2, F(CRASH) = 2}},
+};
+/* clang-format on */
+
+bool sim_condition_find(const char *name, unsigned *out)
+{
+  *out = 0;
+  for (unsigned i = 0; i < SIM_NCONDITIONS; i++) {
+    if (strcmp(sim_conditions[i].name, name) == 0)
+      *out = SIM_CONDITION(i);
+  }
+  return *out != 0 || strcmp(name, "none") == 0;
+}
+
+static unsigned some_condition(sim_rng *r)
+{
+  uint32_t sum = 0;
+  unsigned i = 0;
+
+  for (size_t k = 0; k < SIM_NCONDITIONS; k++)
+    sum += sim_conditions[k].weight;
+  if (sum == 0)
+    return 0;
+  for (uint32_t left = sim_roll(r, sum); left >= sim_conditions[i].weight; i++)
+    left -= sim_conditions[i].weight;
+  return SIM_CONDITION(i);
+}
+
+unsigned sim_conditions_of(uint64_t seed)
+{
+  sim_rng root = {seed};
+  sim_rng r = sim_rng_fork(&root, 'c');
+
+  if (sim_roll(&r, 2) == 0)
+    return 0;
+  unsigned set = some_condition(&r);
+
+  return sim_roll(&r, 3) > 0 ? set : set | some_condition(&r);
+}
+
+bool sim_may_strike(const sim_world *w, enum sim_fault fault)
+{
+  bool some = w->scenario->faults[fault] > 0;
+
+  for (unsigned i = 0; i < SIM_NCONDITIONS; i++)
+    some = some || (sim_has_condition(w, (sim_condition_id)i) &&
+                    sim_conditions[i].faults[fault] > 0);
+  return some;
+}
+
+void sim_conditions_print(unsigned set, char *out, size_t size)
+{
+  size_t at = 0;
+
+  if (set == 0)
+    snprintf(out, size, " --condition none");
+  for (unsigned i = 0; i < SIM_NCONDITIONS && at < size; i++) {
+    if ((set >> i & 1) != 0)
+      at += (size_t)snprintf(out + at, size - at, " --condition %s",
+                             sim_conditions[i].name);
+  }
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/coverage.h"
+
+#include "sim/world/sessions.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static struct {
+  uint64_t steps[LK_CONTENDER_NSTATES][LK_CONTENDER_NEVENTS];
+  uint64_t changes[SIM_SESSION_STATES][SIM_SESSION_STATES];
+  uint64_t moments[SIM_NMOMENTS];
+  uint64_t faults[SIM_NFAULTS];
+} seen;
+
+#define STATE(name) [LK_CONTENDER_##name] = #name
+#define EVENT(name) [LK_CONTENDER_ON_##name] = #name
+
+static const char *const states[LK_CONTENDER_NSTATES] = {
+    STATE(IDLE),
+    STATE(PAUSED),
+    STATE(LISTING_FIRST),
+    STATE(CREATING),
+    STATE(CREATING_PARENTS),
+    STATE(RECOVERING),
+    STATE(READING_CANDIDATES),
+    STATE(LISTING),
+    STATE(SETTING_WATCHES),
+    STATE(WAITING),
+    STATE(READING_PREDECESSORS),
+    STATE(READING_OWN),
+    STATE(CHECKING_OWN),
+    STATE(HELD),
+    STATE(UNSURE),
+    STATE(CLEANING_UP),
+    STATE(FINISHED)};
+
+static const char *const events[LK_CONTENDER_NEVENTS] = {
+    EVENT(START),        EVENT(LIST_FIRST),   EVENT(OWN_IN_DOUBT),
+    EVENT(OWN_EXISTS),   EVENT(NO_PARENT),    EVENT(CANDIDATES),
+    EVENT(OWN_MISSING),  EVENT(PREDECESSORS), EVENT(WATCHES_SET),
+    EVENT(FEW_LEFT),     EVENT(LIST_NEEDED),  EVENT(TOKEN_NEEDED),
+    EVENT(CHECK_NEEDED), EVENT(GRANT),        EVENT(PAUSE),
+    EVENT(LEASE_ENDING), EVENT(LEASE_PROVEN), EVENT(STOP),
+    EVENT(OWN_GONE)};
+
+void sim_coverage_step(lk_contender_event ev, lk_contender_state from)
+{
+  seen.steps[from][ev]++;
+}
+
+void sim_coverage_session(lk_state from, lk_state to)
+{
+  seen.changes[from][to]++;
+}
+
+static bool is_step(size_t s, size_t e)
+{
+  return lk__contender_table[s][e] != LK_CONTENDER_NO_STEP &&
+         lk__contender_table[s][e] != LK_CONTENDER_STAY;
+}
+
+static void tell_steps(FILE *out)
+{
+  unsigned all = 0, some = 0;
+
+  for (size_t s = 0; s < LK_CONTENDER_NSTATES; s++) {
+    for (size_t e = 0; e < LK_CONTENDER_NEVENTS; e++) {
+      all += is_step(s, e);
+      some += seen.steps[s][e] > 0;
+    }
+  }
+  fprintf(out, "recipe machine: %u of %u steps\n", some, all);
+  for (size_t s = 0; s < LK_CONTENDER_NSTATES; s++) {
+    for (size_t e = 0; e < LK_CONTENDER_NEVENTS; e++) {
+      if (is_step(s, e) && seen.steps[s][e] == 0)
+        fprintf(out, "  never: %s in %s\n", events[e], states[s]);
+    }
+  }
+}
+
+static void tell_changes(FILE *out)
+{
+  unsigned all = 0, some = 0;
+
+  for (int from = 0; from < SIM_SESSION_STATES; from++) {
+    for (int to = 0; to < SIM_SESSION_STATES; to++) {
+      all += sim_session_may(from, to);
+      some += seen.changes[from][to] > 0;
+    }
+  }
+  fprintf(out, "sessions: %u of %u changes\n", some, all);
+  for (int from = 0; from < SIM_SESSION_STATES; from++) {
+    for (int to = 0; to < SIM_SESSION_STATES; to++) {
+      if (sim_session_may(from, to) && seen.changes[from][to] == 0)
+        fprintf(out, "  never: from %s to %s\n", lk_state_text((lk_state)from),
+                lk_state_text((lk_state)to));
+    }
+  }
+}
+
+void sim_coverage_moment(sim_moment m)
+{
+  seen.moments[m]++;
+}
+
+static void tell_moments(FILE *out, bool counts)
+{
+#define TEXT(name, text) text,
+  static const char *const texts[] = {SIM_MOMENTS(TEXT)};
+  unsigned some = 0;
+
+  for (size_t m = 0; m < SIM_NMOMENTS; m++)
+    some += seen.moments[m] > 0;
+  fprintf(out, "moments: %u of %u kinds\n", some, (unsigned)SIM_NMOMENTS);
+  for (size_t m = 0; m < SIM_NMOMENTS; m++) {
+    if (counts)
+      fprintf(out, "  %10" PRIu64 " %s\n", seen.moments[m], texts[m]);
+    else if (seen.moments[m] == 0)
+      fprintf(out, "  never: %s\n", texts[m]);
+  }
+}
+
+void sim_coverage_fault(enum sim_fault fault)
+{
+  seen.faults[fault]++;
+}
+
+static void tell_faults(FILE *out, bool counts)
+{
+#define FUNCTION(name, function, text) #function,
+  static const char *const names[] = {SIM_FAULTS(FUNCTION)};
+  unsigned some = 0;
+
+  for (size_t i = 0; i < SIM_NFAULTS; i++)
+    some += seen.faults[i] > 0;
+  fprintf(out, "faults: %u of %u kinds\n", some, (unsigned)SIM_NFAULTS);
+  for (size_t i = 0; i < SIM_NFAULTS; i++) {
+    if (counts)
+      fprintf(out, "  %10" PRIu64 " %s\n", seen.faults[i], names[i]);
+    else if (seen.faults[i] == 0)
+      fprintf(out, "  never: %s\n", names[i]);
+  }
+}
+
+void sim_coverage_tell(FILE *out, bool counts)
+{
+  tell_steps(out);
+  tell_moments(out, counts);
+  tell_changes(out);
+  tell_faults(out, counts);
+}
+
+size_t sim_coverage_size(void)
+{
+  return sizeof seen;
+}
+
+void sim_coverage_save(void *out)
+{
+  memcpy(out, &seen, sizeof seen);
+}
+
+void sim_coverage_add(const void *saved)
+{
+  uint64_t *sum = (uint64_t *)(void *)&seen;
+
+  for (size_t i = 0; i < sizeof seen / sizeof *sum; i++) {
+    uint64_t more;
+
+    memcpy(&more, (const char *)saved + i * sizeof more, sizeof more);
+    sum[i] += more;
+  }
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SIM_WORLD_COVERAGE_H
+#define LK_SIM_WORLD_COVERAGE_H
+
+#include "recipes/queue/contender.h"
+#include "sim/world/faults.h"
+
+#include <stdio.h>
+
+/**
+ * Which states and steps of the recipe machine, and which changes of a
+ * session's state, and which faults, have happened in any run of this program.
+ */
+
+/** What else is counted, mostly of locks that are more than a place in a queue.
+ */
+/* clang-format off */
+#define SIM_MOMENTS(M)                                                \
+  M(READS_TOO, "a writer reads as well")                              \
+  M(TURNED, "a writer becomes a reader")                              \
+  M(PEER_READS_TOO, "so does a peer")                                 \
+  M(REFUSED, "somebody would wait for himself, and is refused")       \
+  M(PERMITS_AT_ONCE, "permits are there at once")                     \
+  M(PERMITS_LATER, "permits are waited for")                          \
+  M(PERMITS_BACK, "permits are given back before the grant")          \
+  M(FIRST_AND_WAITS, "the first in the queue waits for permits")      \
+  M(ALL_AT_ONCE, "several locks are granted in one round")            \
+  M(ROUNDS, "several locks are granted in more than one")             \
+  M(LATER_BACK, "locks are given back before the grant")              \
+  M(WHOLE_LOST, "all is lost with a part")                            \
+  M(BEGUN_ANEW, "a part goes before the grant, and all begins anew")  \
+  M(REVOKED, "a holder is asked to let go")                           \
+  M(LATE_KEEPER, "a session lease is made after the session")         \
+  M(KEEPER_FREED, "one is freed, and its client lives on")            \
+  M(LATE_IDENTITY, "an identity is added to a connection")            \
+  M(IDENTITY_AWAY, "one is added where there is none")                \
+  M(DEEP_CREATE, "a node is made with its parents")                   \
+  M(DEEP_DELETE, "a tree is deleted")                                 \
+  M(LIMITS, "a client has other limits and times")                    \
+  M(CROWD, "a heartbeat takes several requests")
+/* clang-format on */
+
+#define SIM_MOMENT_ENUM(name, text) SIM_MOMENT_##name,
+typedef enum sim_moment {
+  SIM_MOMENTS(SIM_MOMENT_ENUM) SIM_NMOMENTS
+} sim_moment;
+
+void sim_coverage_moment(sim_moment m);
+void sim_coverage_step(lk_contender_event ev, lk_contender_state from);
+void sim_coverage_session(lk_state from, lk_state to);
+void sim_coverage_fault(enum sim_fault fault);
+/** Write how much was seen, and by name what was not; with `counts` also how
+    often each fault struck, and each moment came. */
+void sim_coverage_tell(FILE *out, bool counts);
+/** What a child process has seen, as bytes for its parent; and add them. */
+size_t sim_coverage_size(void);
+void sim_coverage_save(void *out);
+void sim_coverage_add(const void *saved);
+
+#endif

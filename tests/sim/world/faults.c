@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/wound.h"
+
+#include "sim/world/conditions.h"
+#include "sim/world/coverage.h"
+#include "sim/world/need.h"
+#include "sim/world/scenario.h"
+
+#include <stdlib.h>
+
+/* ---- tools --------------------------------------------------------------- */
+
+int64_t sim_fault_timeout(const sim_faults *f)
+{
+  return f->world->timeout_ms * SIM_MS;
+}
+
+/* Mostly short, sometimes longer than a session lives. */
+int64_t sim_fault_time(sim_faults *f)
+{
+  int64_t t = sim_fault_timeout(f);
+
+  switch (sim_roll(&f->rng, 8)) {
+  case 0: return sim_between(&f->rng, t, 2 * t);
+  case 1:
+  case 2: return sim_between(&f->rng, t / 2, t);
+  case 3:
+  case 4:
+  case 5: return sim_between(&f->rng, t / 8, t / 2);
+  default: return sim_between(&f->rng, t / 100, t / 8);
+  }
+}
+
+unsigned sim_some_process(sim_faults *f)
+{
+  return sim_roll(&f->rng, (uint32_t)f->world->nprocesses);
+}
+
+static bool stands_first(const sim_faults *f, size_t lock, int64_t session)
+{
+  const sim_node *dir = sim_tree_find(sim_ensemble_truth(f->world->ensemble),
+                                      f->world->locks[lock]);
+
+  return session != 0 && dir != NULL && dir->children != NULL &&
+         dir->children->stat.ephemeral_owner == session;
+}
+
+unsigned sim_some_holder(sim_faults *f)
+{
+  size_t lock = sim_roll(&f->rng, (uint32_t)f->world->nlocks);
+
+  for (unsigned i = 0; i < f->world->nprocesses; i++) {
+    const sim_process *p = &f->world->processes[i];
+
+    if (sim_roll(&f->rng, 4) > 0 && p->client != NULL &&
+        stands_first(f, lock, lk_client_session(p->client).id))
+      return i;
+  }
+  return sim_some_process(f);
+}
+
+unsigned sim_some_server(sim_faults *f)
+{
+  return sim_roll(&f->rng, f->world->config.servers);
+}
+
+/* ---- wounds -------------------------------------------------------------- */
+
+static void on_heal(void *arg)
+{
+  sim_wound *x = arg;
+
+  if (!x->heal(x)) {
+    sim_do_in(&x->faults->world->agenda, &x->job, 100 * SIM_MS);
+    return;
+  }
+  sim_drop(&x->faults->world->agenda, &x->job);
+  lk__list_remove(&x->link);
+  free(x);
+}
+
+sim_wound *sim_hurt(sim_faults *f, bool (*heal)(sim_wound *x), int64_t for_us)
+{
+  sim_wound *x = sim_need(sizeof *x);
+
+  x->faults = f;
+  x->heal = heal;
+  x->job = (sim_job){.run = on_heal, .arg = x};
+  lk__list_init(&x->link);
+  lk__list_add(&f->wounds, &x->link);
+  sim_do_in(&f->world->agenda, &x->job, for_us);
+  return x;
+}
+
+/* ---- which, and when ----------------------------------------------------- */
+
+#define STRIKE(name, function, text) [SIM_FAULT_##name] = sim_strike_##function,
+static bool (*const strikes[SIM_NFAULTS])(sim_faults *f) = {SIM_FAULTS(STRIKE)};
+
+static bool strike_one(sim_faults *f, const unsigned *weights)
+{
+  uint32_t sum = 0;
+  size_t i = 0;
+
+  for (size_t k = 0; k < SIM_NFAULTS; k++)
+    sum += weights[k];
+  for (uint32_t left = sim_roll(&f->rng, sum); left >= weights[i]; i++)
+    left -= weights[i];
+  if (!strikes[i](f))
+    return false;
+  sim_coverage_fault((enum sim_fault)i);
+  return true;
+}
+
+static void on_next(void *arg)
+{
+  sim_faults *f = arg;
+  unsigned gap_pm = f->world->scenario->gap_pm;
+  int64_t gap = sim_fault_timeout(f) * (gap_pm == 0 ? 300 : gap_pm) / 1000;
+
+  f->world->nfaults += strike_one(f, f->world->scenario->faults);
+  /* In calm weather one is over before the next begins. */
+  if (!f->world->scenario->calm)
+    gap = sim_between(&f->rng, gap / 10, 2 * gap);
+  sim_do_in(&f->world->agenda, &f->next, gap);
+}
+
+/* With draws of its own. */
+static void on_trouble(void *arg)
+{
+  sim_trouble *t = arg;
+  sim_faults *f = t->faults;
+  sim_rng scenarios = f->rng;
+  int64_t gap = sim_fault_timeout(f) * t->condition->gap_pm / 1000;
+
+  f->rng = t->rng;
+  (void)strike_one(f, t->condition->faults);
+  gap = sim_between(&f->rng, gap / 10, 2 * gap);
+  t->rng = f->rng;
+  f->rng = scenarios;
+  sim_do_in(&f->world->agenda, &t->next, gap);
+}
+
+static void add_trouble(sim_faults *f, sim_condition_id id)
+{
+  sim_trouble *t = &f->troubles[f->ntroubles++];
+
+  *t = (sim_trouble){.faults = f,
+                     .condition = &sim_conditions[id],
+                     .rng = sim_rng_fork(&f->world->rng, 'f' * 256 + id),
+                     .next = {.run = on_trouble, .arg = t}};
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+sim_faults *sim_faults_new(sim_world *w)
+{
+  sim_faults *f = sim_need(sizeof *f);
+
+  f->world = w;
+  f->rng = sim_rng_fork(&w->rng, 'f');
+  f->next = (sim_job){.run = on_next, .arg = f};
+  lk__list_init(&f->wounds);
+  sim_network_pieces(w->network, w->scenario->pieces);
+  for (unsigned i = 0; i < SIM_NCONDITIONS; i++) {
+    if (sim_has_condition(w, (sim_condition_id)i) &&
+        sim_conditions[i].gap_pm > 0)
+      add_trouble(f, (sim_condition_id)i);
+  }
+  return f;
+}
+
+void sim_faults_begin(sim_faults *f)
+{
+  on_next(f);
+  for (size_t i = 0; i < f->ntroubles; i++)
+    on_trouble(&f->troubles[i]);
+}
+
+static void stop(sim_faults *f)
+{
+  sim_drop(&f->world->agenda, &f->next);
+  for (size_t i = 0; i < f->ntroubles; i++)
+    sim_drop(&f->world->agenda, &f->troubles[i].next);
+}
+
+void sim_faults_end(sim_faults *f)
+{
+  f->over = true;
+  stop(f);
+  for (lk_link *l = f->wounds.next, *next; l != &f->wounds; l = next) {
+    next = l->next;
+    on_heal(LK_OWNER(l, sim_wound, link));
+  }
+  sim_network_pieces(f->world->network, 0);
+  sim_network_spare(f->world->network);
+}
+
+void sim_faults_free(sim_faults *f)
+{
+  if (f == NULL)
+    return;
+  while (!lk__list_empty(&f->wounds)) {
+    sim_wound *x = LK_OWNER(f->wounds.next, sim_wound, link);
+
+    sim_drop(&f->world->agenda, &x->job);
+    lk__list_remove(&x->link);
+    free(x);
+  }
+  stop(f);
+  free(f);
+}

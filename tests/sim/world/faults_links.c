@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/driver.h"
+#include "sim/world/wound.h"
+
+#include "sim/world/scenario.h"
+
+/* ---- between processes and servers --------------------------------------- */
+
+static sim_route *route_of(sim_wound *x)
+{
+  return sim_network_route(x->faults->world->network, x->a, x->b);
+}
+
+static bool heal_delay(sim_wound *x)
+{
+  route_of(x)->delay_us[x->direction] -= x->amount;
+  return true;
+}
+
+void sim_slow_route(sim_faults *f, unsigned process, unsigned server,
+                    int direction, int64_t by_us, int64_t for_us)
+{
+  sim_wound *x = sim_hurt(f, heal_delay, for_us);
+
+  x->a = process;
+  x->b = server;
+  x->direction = direction;
+  x->amount = by_us;
+  route_of(x)->delay_us[direction] += by_us;
+  SAY(f, "p%u - server %u: %" PRId64 " ms slower %s", process, server,
+      by_us / SIM_MS, direction == SIM_UP ? "up" : "down");
+}
+
+/* In calm weather it lasts so long and slows so much that no round trip takes
+ * longer than T/4. */
+bool sim_strike_delay(sim_faults *f)
+{
+  int64_t t = sim_fault_timeout(f);
+  bool calm = f->world->scenario->calm;
+  int64_t length = calm ? t / 8 : sim_fault_time(f);
+  unsigned process = sim_some_process(f);
+  int whose = sim_network_whose(f->world->network, process);
+  unsigned server = whose < 0 ? sim_some_server(f) : (unsigned)whose;
+
+  for (int d = 0; d < 2; d++) {
+    if (calm)
+      sim_slow_route(f, process, server, d,
+                     sim_between(&f->rng, t / 160, t / 9), length);
+    else if (sim_roll(&f->rng, 3) > 0)
+      sim_slow_route(f, process, server, d,
+                     sim_between(&f->rng, t / 100, t / 5), length);
+  }
+  return true;
+}
+
+static bool heal_pieces(sim_wound *x)
+{
+  sim_world *w = x->faults->world;
+
+  sim_network_pieces(w->network, w->scenario->pieces);
+  return true;
+}
+
+bool sim_strike_pieces(sim_faults *f)
+{
+  size_t most = 1 + sim_roll(&f->rng, 60);
+
+  sim_hurt(f, heal_pieces, sim_fault_timeout(f) / 8);
+  sim_network_pieces(f->world->network, most);
+  SAY(f, "bytes arrive in pieces of at most %zu", most);
+  return true;
+}
+
+bool sim_strike_cut(sim_faults *f)
+{
+  return sim_network_reset(f->world->network, sim_some_process(f), SIM_UP,
+                           SIZE_MAX);
+}
+
+bool sim_strike_cut_at(sim_faults *f)
+{
+  unsigned process = sim_some_process(f);
+  int direction = (int)sim_roll(&f->rng, 2);
+  size_t bytes = 1 + sim_roll(&f->rng, 700);
+
+  if (sim_network_reset(f->world->network, process, direction, bytes))
+    SAY(f, "p%u: breaks after %zu more bytes %s", process, bytes,
+        direction == SIM_UP ? "up" : "down");
+  return true;
+}
+
+static bool heal_route(sim_wound *x)
+{
+  route_of(x)->cut[x->direction]--;
+  sim_network_changed(x->faults->world->network);
+  return true;
+}
+
+void sim_cut_route(sim_faults *f, unsigned process, unsigned server,
+                   int direction, int64_t for_us)
+{
+  sim_wound *x = sim_hurt(f, heal_route, for_us);
+
+  x->a = process;
+  x->b = server;
+  x->direction = direction;
+  route_of(x)->cut[direction]++;
+}
+
+bool sim_strike_half(sim_faults *f)
+{
+  unsigned process = sim_some_process(f);
+  int server = sim_network_whose(f->world->network, process);
+  int direction = (int)sim_roll(&f->rng, 2);
+
+  if (server < 0)
+    return false;
+  sim_cut_route(f, process, (unsigned)server, direction, sim_fault_time(f));
+  SAY(f, "p%u - server %d: nothing comes %s", process, server,
+      direction == SIM_UP ? "up" : "down");
+  return true;
+}
+
+void sim_cut_both(sim_faults *f, unsigned process, unsigned server,
+                  int64_t for_us)
+{
+  sim_cut_route(f, process, server, SIM_UP, for_us);
+  sim_cut_route(f, process, server, SIM_DOWN, for_us);
+}
+
+bool sim_strike_partition(sim_faults *f)
+{
+  uint32_t processes = 1 + sim_roll(&f->rng, 255);
+  uint32_t servers = 1 + sim_roll(&f->rng, 31);
+  int64_t length = sim_fault_time(f);
+
+  for (unsigned p = 0; p < f->world->nprocesses; p++) {
+    for (unsigned s = 0; s < f->world->config.servers; s++) {
+      if ((processes >> p & 1) != 0 && (servers >> s & 1) != 0)
+        sim_cut_both(f, p, s, length);
+    }
+  }
+  SAY(f,
+      "processes 0x%" PRIx32 " lose servers 0x%" PRIx32 " for %" PRId64 " ms",
+      processes, servers, length / SIM_MS);
+  return true;
+}
+
+static bool heal_proxy(sim_wound *x)
+{
+  route_of(x)->proxies--;
+  return true;
+}
+
+bool sim_strike_proxy(sim_faults *f)
+{
+  sim_wound *x = sim_hurt(f, heal_proxy, sim_fault_time(f));
+
+  x->a = sim_some_process(f);
+  x->b = sim_some_server(f);
+  route_of(x)->proxies++;
+  (void)sim_network_reset(f->world->network, x->a, SIM_UP, SIZE_MAX);
+  SAY(f, "p%u - server %u: a mute proxy", x->a, x->b);
+  return true;
+}
+
+static bool heal_narrow(sim_wound *x)
+{
+  sim_network_widen(x->faults->world->network, x->a, x->b);
+  return true;
+}
+
+/* All routes of a process; the large node takes a third of T to three T. */
+bool sim_strike_narrow(sim_faults *f)
+{
+  int64_t t = sim_fault_timeout(f);
+  int64_t kb_us = sim_between(&f->rng, t / 3, 3 * t) / (SIM_LARGE / 1024);
+  unsigned process = sim_some_process(f);
+  int64_t length = 4 * sim_fault_time(f);
+
+  SAY(f, "p%u: a KB takes %" PRId64 " us", process, kb_us);
+  for (unsigned i = 0; i < f->world->config.servers; i++) {
+    sim_wound *x = sim_hurt(f, heal_narrow, length);
+
+    x->a = process;
+    x->b = i;
+    route_of(x)->kb_us = kb_us;
+  }
+  return true;
+}
+
+/* ---- processes ----------------------------------------------------------- */
+
+bool sim_strike_pause(sim_faults *f)
+{
+  sim_process *p = &f->world->processes[sim_some_holder(f)];
+
+  sim_process_pause(p, sim_fault_time(f), sim_roll(&f->rng, 7));
+  return true;
+}
+
+bool sim_strike_crash(sim_faults *f)
+{
+  sim_process *p = &f->world->processes[sim_some_process(f)];
+
+  sim_process_crash(p, sim_roll(&f->rng, 3) == 0);
+  sim_process_start_in(p, sim_fault_time(f));
+  return true;
+}
+
+bool sim_strike_resume(sim_faults *f)
+{
+  sim_process *p = &f->world->processes[sim_some_holder(f)];
+
+  if (!sim_process_runs(p) || p->closing ||
+      lk_client_session(p->client).id == 0)
+    return false;
+  p->saved = lk_client_session(p->client);
+  sim_process_crash(p, sim_roll(&f->rng, 3) == 0);
+  sim_process_start_in(p, sim_between(&f->rng, 0, sim_fault_timeout(f) / 2));
+  return true;
+}
+
+bool sim_strike_leave(sim_faults *f)
+{
+  sim_process *p = &f->world->processes[sim_some_process(f)];
+
+  if (!sim_process_runs(p))
+    return false;
+  sim_process_leave(p);
+  sim_process_start_in(p, sim_fault_time(f));
+  return true;
+}
+
+bool sim_strike_addresses(sim_faults *f)
+{
+  sim_process *p = &f->world->processes[sim_some_process(f)];
+
+  sim_driver_name(p, &f->rng, 1 + sim_roll(&f->rng, SIM_MOST_DEAD));
+  SAY(f, "%s: other addresses, %u in all", p->name, p->naddresses);
+  return true;
+}
+
+bool sim_strike_starve(sim_faults *f)
+{
+  sim_process *p = &f->world->processes[sim_some_holder(f)];
+
+  if (!sim_process_runs(p))
+    return false;
+  p->starves_after = 1 + sim_roll(&f->rng, 30);
+  p->starves = 1 + sim_roll(&f->rng, 3);
+  SAY(f, "%s: no memory for %u allocations after %u", p->name, p->starves,
+      p->starves_after);
+  return true;
+}
+
+static bool heal_eager(sim_wound *x)
+{
+  x->faults->world->processes[x->a].eager--;
+  return true;
+}
+
+bool sim_strike_eager(sim_faults *f)
+{
+  sim_wound *x = sim_hurt(f, heal_eager, 2 * sim_fault_time(f));
+
+  x->a = sim_some_process(f);
+  f->world->processes[x->a].eager++;
+  return true;
+}
+
+bool sim_strike_close(sim_faults *f)
+{
+  sim_process *p = &f->world->processes[sim_some_holder(f)];
+
+  return sim_process_close(p, sim_fault_time(f));
+}
+
+/* Each reading counts, also those of a call in which much is asked. */
+bool sim_strike_clock_step(sim_faults *f)
+{
+  enum { MOST_READINGS = 24 };
+
+  sim_process *p = &f->world->processes[sim_some_holder(f)];
+  int64_t t = sim_fault_timeout(f);
+
+  if (!sim_process_runs(p))
+    return false;
+  p->step_after = 1 + sim_roll(&f->rng, MOST_READINGS);
+  switch (sim_roll(&f->rng, 4)) {
+  case 0: p->step_us = sim_between(&f->rng, t / 8, 3 * t / 2); break;
+  case 1: p->step_us = sim_between(&f->rng, 0, t / 8); break;
+  case 2: p->step_us = sim_between(&f->rng, 1, 4) * SIM_MS; break;
+  default: p->step_us = 0; break; /* to what is due next */
+  }
+  return true;
+}

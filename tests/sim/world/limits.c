@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/limits.h"
+
+#include "sim/world/conditions.h"
+#include "sim/world/coverage.h"
+
+/* A heartbeat of the locks of a process, and a list of a queue, are smaller;
+ * fewer requests look for the nodes of all that began in a break. */
+enum { LEAST_REQUEST = 7000, LEAST_REPLY = 30000, LEAST_OUTSTANDING = 400 };
+
+static sim_rng rng_of(const sim_process *p, uint64_t salt)
+{
+  return sim_rng_fork(&p->rng, 'l' * 256 * 256 + p->life * 256 + salt);
+}
+
+/* Servers that have lost what a client saw refuse it until it gives its session
+ * up. */
+static bool may_be_refused(const sim_world *w)
+{
+  return sim_may_strike(w, SIM_FAULT_WIPE) ||
+         sim_may_strike(w, SIM_FAULT_RESTORE);
+}
+
+/* Less, equal, more, or for ever, as the session timeout goes. */
+static int32_t some_give_up(sim_rng *r, const sim_world *w)
+{
+  int32_t t = w->timeout_ms;
+
+  switch (sim_roll(r, 4)) {
+  case 0: return may_be_refused(w) ? 4 * t : LK_NO_LIMIT;
+  case 1: return (int32_t)sim_between(r, t / 2, t);
+  case 2: return (int32_t)sim_between(r, t, 4 * (int64_t)t);
+  default: return 0;
+  }
+}
+
+static size_t some_size(sim_rng *r, size_t least)
+{
+  return sim_roll(r, 3) == 0 ? 0 : least + sim_roll(r, (uint32_t)least);
+}
+
+void sim_limit_client(const sim_process *p, lk_client_config *config)
+{
+  sim_rng r = rng_of(p, 0);
+  int32_t t = p->world->timeout_ms;
+
+  if (!sim_has_condition(p->world, SIM_LIMITS))
+    return;
+  sim_coverage_moment(SIM_MOMENT_LIMITS);
+  config->session_timeout_ms =
+      sim_roll(&r, 2) == 0
+          ? t
+          : (int32_t)sim_between(&r, p->world->shortest_ms,
+                                 p->world->longest_ms);
+  config->give_up_ms = some_give_up(&r, p->world);
+  config->send_limit = some_size(&r, LEAST_REQUEST);
+  config->receive_limit = some_size(&r, LEAST_REPLY);
+  /* A crowd has more requests under way than that. */
+  if (!sim_has_condition(p->world, SIM_CROWD))
+    config->outstanding_limit = some_size(&r, LEAST_OUTSTANDING);
+}
+
+/* A gap that is not smaller than the period of the leader's pings. */
+void sim_limit_keeper(const sim_process *p, unsigned at,
+                      lk_keeper_config *config)
+{
+  sim_rng r = rng_of(p, 1 + at);
+  int32_t shortest = p->world->shortest_ms;
+  int32_t ping = p->world->config.tick_ms / 2;
+
+  if (!sim_has_condition(p->world, SIM_LIMITS))
+    return;
+  if (sim_roll(&r, 2) == 0)
+    config->margin_ms = (int32_t)sim_between(&r, 1, shortest / 6);
+  if (sim_roll(&r, 2) == 0)
+    config->gap_ms = (int32_t)sim_between(&r, ping, shortest / 3);
+}

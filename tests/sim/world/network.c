@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/pipe.h"
+
+#include "sim/world/need.h"
+#include "sim/world/scenario.h"
+
+#include <stdlib.h>
+
+/* ---- life ---------------------------------------------------------------- */
+
+sim_network *sim_network_new(sim_world *w)
+{
+  sim_network *n = sim_need(sizeof *n);
+  size_t count = w->nprocesses * w->config.servers;
+
+  n->world = w;
+  n->rng = sim_rng_fork(&w->rng, 'n');
+  n->rough = !w->scenario->calm;
+  lk__list_init(&n->pipes);
+  lk__list_init(&n->buried);
+  n->routes = sim_need(count * sizeof *n->routes);
+  for (size_t i = 0; i < count; i++) {
+    n->routes[i].delay_us[SIM_UP] = sim_between(&n->rng, 50, 3000);
+    n->routes[i].delay_us[SIM_DOWN] = sim_between(&n->rng, 50, 3000);
+  }
+  return n;
+}
+
+void sim_network_free(sim_network *n)
+{
+  if (n == NULL)
+    return;
+  while (!lk__list_empty(&n->pipes)) {
+    sim_pipe *p = LK_OWNER(n->pipes.next, sim_pipe, link);
+
+    if (p->conn != NULL)
+      sim_conn_close(p->conn);
+    p->conn = NULL;
+    p->news = NULL;
+    sim_pipe_bury(p);
+  }
+  sim_pipes_free(n);
+  free(n->routes);
+  free(n);
+}
+
+sim_route *sim_network_route(sim_network *n, unsigned process, unsigned server)
+{
+  return &n->routes[process * n->world->config.servers + server];
+}
+
+/* ---- what can go wrong --------------------------------------------------- */
+
+/* Systems try again after some time, when they heard nothing. */
+static void try_again(sim_network *n, sim_job *job)
+{
+  if (!lk__heap_has(&job->node))
+    sim_do_in(&n->world->agenda, job, sim_between(&n->rng, 0, 300 * SIM_MS));
+}
+
+void sim_network_changed(sim_network *n)
+{
+  for (lk_link *l = n->pipes.next; l != &n->pipes; l = l->next) {
+    sim_pipe *p = LK_OWNER(l, sim_pipe, link);
+
+    if (p->state == SIM_PIPE_DIALING && p->news != NULL)
+      try_again(n, &p->dialing);
+    for (int d = 0; d < 2; d++) {
+      if (p->flows[d].parts.count > 0)
+        try_again(n, &p->flows[d].job);
+    }
+  }
+}
+
+void sim_network_widen(sim_network *n, unsigned process, unsigned server)
+{
+  sim_network_route(n, process, server)->kb_us = 0;
+  for (lk_link *l = n->pipes.next; l != &n->pipes; l = l->next) {
+    sim_pipe *p = LK_OWNER(l, sim_pipe, link);
+
+    if (p->process == process && p->server == server)
+      sim_pipe_widen(p);
+  }
+}
+
+void sim_network_pieces(sim_network *n, size_t most)
+{
+  n->pieces = most;
+}
+
+static sim_pipe *pipe_of(const sim_network *n, unsigned process)
+{
+  for (lk_link *l = n->pipes.next; l != &n->pipes; l = l->next) {
+    sim_pipe *p = LK_OWNER(l, sim_pipe, link);
+
+    if (p->process == process && p->news != NULL && p->state == SIM_PIPE_OPEN)
+      return p;
+  }
+  return NULL;
+}
+
+bool sim_network_reset(sim_network *n, unsigned process, int direction,
+                       size_t bytes)
+{
+  sim_pipe *p = pipe_of(n, process);
+
+  if (p == NULL)
+    return false;
+  if (bytes == SIZE_MAX)
+    sim_pipe_break(p);
+  else
+    p->flows[direction].fuse = bytes;
+  return true;
+}
+
+void sim_network_spare(sim_network *n)
+{
+  for (lk_link *l = n->pipes.next; l != &n->pipes; l = l->next) {
+    sim_pipe *p = LK_OWNER(l, sim_pipe, link);
+
+    p->flows[SIM_UP].fuse = SIZE_MAX;
+    p->flows[SIM_DOWN].fuse = SIZE_MAX;
+  }
+}
+
+void sim_network_unplug(sim_network *n, unsigned server)
+{
+  for (lk_link *l = n->pipes.next; l != &n->pipes; l = l->next) {
+    sim_pipe *p = LK_OWNER(l, sim_pipe, link);
+
+    if (p->server != server)
+      continue;
+    p->mute = true;
+    p->flows[SIM_DOWN].lossy = true;
+    sim_pipe_empty(p, SIM_DOWN);
+  }
+}
+
+int sim_network_whose(const sim_network *n, unsigned process)
+{
+  const sim_pipe *p = pipe_of(n, process);
+
+  return p == NULL ? -1 : (int)p->server;
+}

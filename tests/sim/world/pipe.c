@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/pipe.h"
+
+#include "base/mem.h"
+#include "sim/world/need.h"
+#include "sim/world/process.h"
+
+#include <stdlib.h>
+
+enum { MOST_ON_THE_WAY = 64 * 1024, KB = 1024 };
+
+/* What was sent in one piece, or the end of the stream. */
+typedef struct part {
+  int64_t at_us; /* when it arrives */
+  size_t len;
+  bool end;
+} part;
+
+static sim_route *route_of(const sim_pipe *p)
+{
+  return sim_network_route(p->network, p->process, p->server);
+}
+
+static void say(const sim_pipe *p, const char *what)
+{
+  SIM_SAY(&p->network->world->trace, "network", "p%u - server %u: %s",
+          p->process, p->server, what);
+}
+
+static void tell(sim_pipe *p)
+{
+  if (p->news != NULL)
+    p->news(p->arg);
+}
+
+/* ---- its end ------------------------------------------------------------- */
+
+void sim_pipe_empty(sim_pipe *p, int direction)
+{
+  sim_flow *f = &p->flows[direction];
+
+  sim_drop(&p->network->world->agenda, &f->job);
+  while (f->parts.count > 0)
+    lk__ring_pop(&f->parts);
+  lk__buf_consume(&f->bytes, lk__buf_len(&f->bytes));
+}
+
+void sim_pipe_bury(sim_pipe *p)
+{
+  if (p->news != NULL || p->conn != NULL)
+    return;
+  sim_drop(&p->network->world->agenda, &p->dialing);
+  sim_pipe_empty(p, SIM_UP);
+  sim_pipe_empty(p, SIM_DOWN);
+  lk__list_remove(&p->link);
+  lk__list_add(&p->network->buried, &p->link);
+}
+
+void sim_pipes_free(sim_network *n)
+{
+  while (!lk__list_empty(&n->buried)) {
+    sim_pipe *p = LK_OWNER(n->buried.next, sim_pipe, link);
+
+    lk__list_remove(&p->link);
+    for (int d = 0; d < 2; d++) {
+      lk__buf_free(&p->flows[d].bytes);
+      lk__ring_free(&p->flows[d].parts);
+    }
+    lk__buf_free(&p->arrived);
+    free(p);
+  }
+}
+
+/* ---- on the way ---------------------------------------------------------- */
+
+static int64_t delay(const sim_pipe *p, int direction)
+{
+  int64_t least = route_of(p)->delay_us[direction];
+
+  return sim_between(&p->network->rng, least, least + 200);
+}
+
+/* What comes first arrives in time, if anything passes. */
+static void go_on(sim_pipe *p, int direction)
+{
+  sim_flow *f = &p->flows[direction];
+
+  if (f->parts.count == 0 || route_of(p)->cut[direction] > 0)
+    return;
+  part *first = lk__ring_at(&f->parts, 0);
+
+  sim_do_at(&p->network->world->agenda, &f->job, first->at_us);
+}
+
+static void put_part(sim_pipe *p, int direction, const void *bytes, size_t len,
+                     bool end)
+{
+  sim_flow *f = &p->flows[direction];
+  int64_t at = p->network->world->agenda.now_us + delay(p, direction);
+
+  if (!lk__ring_reserve(&f->parts) ||
+      (len > 0 && !lk__buf_append(&f->bytes, bytes, len)))
+    abort();
+  if (f->last_us < at)
+    f->last_us = at;
+  if (direction == SIM_DOWN)
+    f->last_us += route_of(p)->kb_us * (int64_t)len / KB;
+  *(part *)lk__ring_push(&f->parts) =
+      (part){.at_us = f->last_us, .len = len, .end = end};
+  if (f->parts.count == 1)
+    go_on(p, direction);
+}
+
+/* Where it takes its time, what is long arrives bit by bit. */
+static void put(sim_pipe *p, int direction, const void *bytes, size_t len,
+                bool end)
+{
+  const unsigned char *at = bytes;
+  bool slow = direction == SIM_DOWN && route_of(p)->kb_us > 0;
+
+  for (; slow && len > KB; at += KB, len -= KB)
+    put_part(p, direction, at, KB, false);
+  put_part(p, direction, at, len, end);
+}
+
+void sim_pipe_widen(sim_pipe *p)
+{
+  sim_flow *f = &p->flows[SIM_DOWN];
+  int64_t soon = p->network->world->agenda.now_us + delay(p, SIM_DOWN);
+
+  for (size_t i = 0; i < f->parts.count; i++) {
+    part *a = lk__ring_at(&f->parts, i);
+
+    a->at_us = a->at_us < soon ? a->at_us : soon;
+  }
+  f->last_us = f->last_us < soon ? f->last_us : soon;
+  go_on(p, SIM_DOWN);
+}
+
+/* The connection breaks: one end or both learn of it. What the server was sent
+   may still reach it. */
+void sim_pipe_break(sim_pipe *p)
+{
+  uint32_t how = p->network->rough ? sim_roll(&p->network->rng, 8) : 2;
+
+  say(p, how == 0   ? "broken, and the server does not know"
+         : how == 1 ? "broken, and the process does not know"
+                    : "broken");
+  p->flows[SIM_UP].lossy = true;
+  p->flows[SIM_DOWN].lossy = true;
+  sim_pipe_empty(p, SIM_DOWN);
+  if (sim_roll(&p->network->rng, 2) == 0)
+    sim_pipe_empty(p, SIM_UP);
+  if (how != 0)
+    put(p, SIM_UP, NULL, 0, true);
+  if (how == 1)
+    return;
+  p->state = SIM_PIPE_RESET;
+  tell(p);
+}
+
+/* Take the first part, or a piece of it. In between others have their turn. */
+static part take(sim_pipe *p, int direction)
+{
+  sim_flow *f = &p->flows[direction];
+  sim_network *n = p->network;
+  part *first = lk__ring_at(&f->parts, 0);
+  part piece = *first;
+  int64_t rest_us = 200;
+
+  if (n->pieces > 0 && piece.len > n->pieces) {
+    piece.len = 1 + sim_roll(&n->rng, (uint32_t)n->pieces);
+  } else if (n->rough && piece.len > 1 && sim_chance(&n->rng, 30)) {
+    piece.len = 1 + sim_roll(&n->rng, (uint32_t)piece.len - 1);
+    rest_us = 5 * SIM_MS;
+  }
+  if (piece.len > f->fuse)
+    piece.len = f->fuse;
+  if (piece.len == first->len) {
+    lk__ring_pop(&f->parts);
+    return piece;
+  }
+  first->len -= piece.len;
+  first->at_us = n->world->agenda.now_us + sim_between(&n->rng, 0, rest_us);
+  return piece;
+}
+
+/* The server may answer, and hang up, before it returns. */
+static void hand_over(sim_pipe *p, size_t len)
+{
+  sim_flow *f = &p->flows[SIM_UP];
+  unsigned char *copy = sim_need(len);
+
+  memcpy(copy, lk__buf_bytes(&f->bytes), len);
+  lk__buf_consume(&f->bytes, len);
+  if (p->conn != NULL) {
+    sim_conn_input(p->conn, copy, len);
+  } else if (p->mute && sim_server_runs(sim_ensemble_server(
+                            p->network->world->ensemble, p->server))) {
+    p->state = SIM_PIPE_RESET; /* the machine is back and knows nothing */
+    tell(p);
+  }
+  free(copy);
+}
+
+static void arrive_up(sim_pipe *p, const part *a)
+{
+  sim_conn *c = p->conn;
+
+  if (a->len > 0)
+    hand_over(p, a->len);
+  if (a->end && c != NULL) {
+    p->conn = NULL;
+    sim_conn_close(c);
+  }
+  if (p->choked) {
+    p->choked = false;
+    tell(p);
+  }
+  sim_pipe_bury(p);
+}
+
+static void arrive_down(sim_pipe *p, const part *a)
+{
+  sim_flow *f = &p->flows[SIM_DOWN];
+
+  if (a->end)
+    p->state = SIM_PIPE_CLOSED;
+  if (a->len > 0 &&
+      !lk__buf_append(&p->arrived, lk__buf_bytes(&f->bytes), a->len))
+    abort();
+  lk__buf_consume(&f->bytes, a->len);
+  tell(p);
+}
+
+static void arrive(sim_pipe *p, int direction)
+{
+  sim_flow *f = &p->flows[direction];
+
+  if (route_of(p)->cut[direction] > 0 || p->state == SIM_PIPE_DIALING)
+    return;
+  part piece = take(p, direction);
+  bool breaks = f->fuse == piece.len;
+
+  if (f->fuse != SIZE_MAX)
+    f->fuse = breaks ? SIZE_MAX : f->fuse - piece.len;
+  go_on(p, direction);
+  if (direction == SIM_UP)
+    arrive_up(p, &piece);
+  else
+    arrive_down(p, &piece);
+  if (breaks && p->news != NULL && p->state == SIM_PIPE_OPEN)
+    sim_pipe_break(p);
+}
+
+static void on_up(void *arg)
+{
+  arrive(arg, SIM_UP);
+}
+
+static void on_down(void *arg)
+{
+  arrive(arg, SIM_DOWN);
+}
+
+/* ---- the server's side --------------------------------------------------- */
+
+static void on_output(const void *bytes, size_t len, void *arg)
+{
+  sim_pipe *p = arg;
+
+  if (p->news != NULL && !p->flows[SIM_DOWN].lossy)
+    put(p, SIM_DOWN, bytes, len, false);
+}
+
+/* One that had bytes unread resets the connection, and bytes are lost. */
+static void on_closed(void *arg)
+{
+  sim_pipe *p = arg;
+
+  p->conn = NULL;
+  p->refused = p->refused || !p->answered;
+  if (p->news != NULL && !p->mute && !p->flows[SIM_DOWN].lossy) {
+    if (p->network->rough && sim_roll(&p->network->rng, 8) == 0)
+      sim_pipe_empty(p, SIM_DOWN);
+    put(p, SIM_DOWN, NULL, 0, true);
+  }
+  sim_pipe_bury(p);
+}
+
+/* The call reaches the server. */
+static void knock(sim_pipe *p)
+{
+  sim_network *n = p->network;
+  sim_server *s = sim_ensemble_server(n->world->ensemble, p->server);
+  sim_conn_hooks hooks = {.output = on_output, .closed = on_closed, .arg = p};
+  int64_t back = n->world->agenda.now_us + delay(p, SIM_DOWN);
+
+  sim_do_at(&n->world->agenda, &p->dialing, back);
+  p->flows[SIM_DOWN].last_us = back;
+  if (route_of(p)->proxies == 0) {
+    sim_conn *c = sim_server_accept(s, &hooks);
+
+    if (c != NULL && !p->refused) {
+      p->conn = c;
+      sim_conn_chroot(c, n->world->processes[p->process].chroot);
+    }
+    p->refused = c == NULL;
+  }
+  p->answered = true;
+}
+
+static void on_dialing(void *arg)
+{
+  sim_pipe *p = arg;
+  sim_route *r = route_of(p);
+
+  if (r->cut[SIM_UP] > 0 || r->cut[SIM_DOWN] > 0)
+    return;
+  if (!p->answered) {
+    knock(p);
+    return;
+  }
+  p->state = p->refused ? SIM_PIPE_REFUSED : SIM_PIPE_OPEN;
+  go_on(p, SIM_DOWN);
+  tell(p);
+}
+
+/* ---- the process's side -------------------------------------------------- */
+
+sim_pipe *sim_pipe_open(sim_network *n, unsigned process, unsigned server,
+                        void (*news)(void *arg), void *arg)
+{
+  sim_pipe *p = sim_need(sizeof *p);
+
+  sim_pipes_free(n);
+  p->network = n;
+  p->process = process;
+  p->server = server;
+  p->news = news;
+  p->arg = arg;
+  p->arrived.mem = &lk__mem_libc;
+  p->dialing = (sim_job){.run = on_dialing, .arg = p};
+  for (int d = 0; d < 2; d++) {
+    sim_flow *f = &p->flows[d];
+
+    f->bytes.mem = &lk__mem_libc;
+    f->fuse = SIZE_MAX;
+    f->job = (sim_job){.run = d == SIM_UP ? on_up : on_down, .arg = p};
+    lk__ring_init(&f->parts, &lk__mem_libc, sizeof(part));
+  }
+  lk__list_init(&p->link);
+  lk__list_add(&n->pipes, &p->link);
+  sim_do_in(&n->world->agenda, &p->dialing, delay(p, SIM_UP));
+  return p;
+}
+
+sim_pipe_state sim_pipe_look(const sim_pipe *p)
+{
+  return p->state;
+}
+
+unsigned sim_pipe_server(const sim_pipe *p)
+{
+  return p->server;
+}
+
+size_t sim_pipe_send(sim_pipe *p, const void *bytes, size_t len)
+{
+  sim_network *n = p->network;
+  sim_flow *f = &p->flows[SIM_UP];
+  size_t taken = len;
+
+  if (f->lossy)
+    return len;
+  if (lk__buf_len(&f->bytes) >= MOST_ON_THE_WAY)
+    taken = 0;
+  else if (n->rough && sim_chance(&n->rng, 20))
+    taken = 1 + sim_roll(&n->rng, (uint32_t)len);
+  if (taken > len)
+    taken = len;
+  p->choked = taken < len;
+  if (taken > 0)
+    put(p, SIM_UP, bytes, taken, false);
+  return taken;
+}
+
+size_t sim_pipe_arrived(const sim_pipe *p)
+{
+  return lk__buf_len(&p->arrived);
+}
+
+void sim_pipe_receive(sim_pipe *p, void *out, size_t len)
+{
+  memcpy(out, lk__buf_bytes(&p->arrived), len);
+  lk__buf_consume(&p->arrived, len);
+}
+
+/* A system that closes a socket with bytes unread drops what it has not sent.
+ */
+void sim_pipe_close(sim_pipe *p, bool silent)
+{
+  if (p == NULL)
+    return;
+  p->news = NULL;
+  p->state = SIM_PIPE_CLOSED;
+  sim_drop(&p->network->world->agenda, &p->dialing);
+  sim_pipe_empty(p, SIM_DOWN);
+  if (silent)
+    sim_pipe_empty(p, SIM_UP);
+  if (p->conn != NULL && !silent && !p->flows[SIM_UP].lossy) {
+    if (p->network->rough && sim_roll(&p->network->rng, 8) == 0)
+      sim_pipe_empty(p, SIM_UP);
+    put(p, SIM_UP, NULL, 0, true);
+  }
+  p->flows[SIM_UP].lossy = true;
+  sim_pipe_bury(p);
+}

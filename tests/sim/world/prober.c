@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/prober.h"
+
+#include <string.h>
+
+static void on_news(void *arg)
+{
+  sim_process_settle(arg);
+}
+
+void sim_prober_quit(sim_process *p, bool silent)
+{
+  sim_pipe_close(p->prober.pipe, silent);
+  p->prober = (sim_prober){0};
+}
+
+void sim_prober_follow(sim_process *p)
+{
+  sim_prober *x = &p->prober;
+  unsigned server;
+  lk_want want;
+
+  lk_client_want_probe(p->client, &want);
+  if (want.attempt == x->attempt)
+    return;
+  sim_prober_quit(p, false);
+  x->attempt = want.attempt;
+  if (x->attempt == 0)
+    return;
+  server = want.host[1] >= '0' && want.host[1] <= '9'
+               ? (unsigned)(want.host[1] - '0')
+               : p->addresses[sim_roll(&p->rng, p->naddresses)];
+  if (server != SIM_DEAD)
+    x->pipe = sim_pipe_open(p->world->network, p->index, server, on_news, p);
+}
+
+/* false: it goes on. */
+static bool ends(sim_prober *x)
+{
+  static const char question[] = LK_PROBE;
+
+  switch (sim_pipe_look(x->pipe)) {
+  case SIM_PIPE_CLOSED:
+  case SIM_PIPE_RESET:
+  case SIM_PIPE_REFUSED: return true;
+  case SIM_PIPE_OPEN:
+    x->asked += sim_pipe_send(x->pipe, &question[x->asked],
+                              strlen(&question[x->asked]));
+    return false;
+  case SIM_PIPE_DIALING: return false;
+  }
+  return false;
+}
+
+void sim_prober_look(sim_process *p)
+{
+  sim_prober *x = &p->prober;
+  size_t len, room = sizeof x->answer - x->len;
+
+  if (x->pipe == NULL)
+    return;
+  len = sim_pipe_arrived(x->pipe) < room ? sim_pipe_arrived(x->pipe) : room;
+  if (len > 0)
+    sim_pipe_receive(x->pipe, x->answer + x->len, len);
+  x->len += len;
+  if (!ends(x))
+    return;
+  sim_prober done = *x;
+
+  sim_pipe_close(x->pipe, false);
+  x->pipe = NULL;
+  lk_client_probed(p->client, done.attempt, done.answer, done.len);
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/process.h"
+
+#include "sim/world/actors.h"
+#include "sim/world/conditions.h"
+#include "sim/world/driver.h"
+#include "sim/world/judge.h"
+#include "sim/world/keepers.h"
+#include "sim/world/limits.h"
+#include "sim/world/scenario.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- its clock ----------------------------------------------------------- */
+
+/* Microseconds of true time to milliseconds of the clock, and back. */
+#define PER_MS INT64_C(1000000000)
+
+static int64_t rate(const sim_process *p)
+{
+  return 1000000 + p->drift_ppm;
+}
+
+int64_t sim_process_clock(const sim_process *p)
+{
+  int64_t now_us = p->world->agenda.now_us;
+
+  if (now_us < p->ahead_us)
+    now_us = p->ahead_us;
+  return p->clock_base_ms + now_us * rate(p) / PER_MS;
+}
+
+int64_t sim_process_true_us(const sim_process *p, int64_t ms)
+{
+  if (ms <= p->clock_base_ms)
+    return 0;
+  int64_t since = ms - p->clock_base_ms;
+
+  if (since > INT32_MAX)
+    return INT64_MAX;
+  return (since * PER_MS + rate(p) - 1) / rate(p);
+}
+
+/* ---- its memory ---------------------------------------------------------- */
+
+/* Before each block. */
+typedef struct sim_block {
+  struct sim_block *next;
+  struct sim_block *prev;
+  size_t size;
+  size_t pad; /* what follows is aligned */
+} sim_block;
+
+static void forget(sim_process *p, sim_block *b)
+{
+  if (b->prev == NULL)
+    p->blocks = b->next;
+  else
+    b->prev->next = b->next;
+  if (b->next != NULL)
+    b->next->prev = b->prev;
+  p->memory -= b->size;
+  free(b);
+}
+
+static bool starves(sim_process *p)
+{
+  if (p->starves == 0)
+    return false;
+  if (p->starves_after > 0) {
+    p->starves_after--;
+    return false;
+  }
+  p->starves--;
+  return true;
+}
+
+static void *resize(void *arg, void *old, size_t size)
+{
+  sim_process *p = arg;
+  sim_block *before = old == NULL ? NULL : (sim_block *)old - 1;
+  sim_block *b;
+
+  if (size == 0) {
+    if (before != NULL)
+      forget(p, before);
+    return NULL;
+  }
+  if (starves(p))
+    return NULL;
+  b = malloc(sizeof *b + size);
+  if (b == NULL)
+    abort();
+  *b = (sim_block){.next = p->blocks, .size = size};
+  if (b->next != NULL)
+    b->next->prev = b;
+  p->blocks = b;
+  p->memory += size;
+  if (before != NULL) {
+    memcpy(b + 1, old, before->size < size ? before->size : size);
+    forget(p, before);
+  }
+  return b + 1;
+}
+
+/* ---- its client ---------------------------------------------------------- */
+
+static void on_state(lk_client *c, lk_state state, int err, void *arg)
+{
+  sim_process *p = arg;
+
+  (void)c;
+  p->state = state;
+  SIM_SAY(&p->world->trace, p->name, "is told: %s%s%s", lk_state_text(state),
+          err == 0 ? "" : ", ", err == 0 ? "" : lk_error_name(err));
+  /* Without a session there is nothing to do but to begin anew. */
+  if (p->one_session && state == LK_STATE_EXPIRED && !p->leaving)
+    sim_do_in(&p->world->agenda, &p->resume, 0);
+}
+
+static void on_log(void *arg, int level, int err, const char *text)
+{
+  sim_process *p = arg;
+
+  (void)level;
+  (void)err;
+  SIM_SAY(&p->world->trace, p->name, "logs: %s", text);
+}
+
+static void hosts_of(const sim_process *p, char *out, size_t size)
+{
+  size_t at = 0;
+
+  if (p->naddresses > 0) { /* a name for all */
+    snprintf(out, size, "ensemble%s", p->chroot);
+    return;
+  }
+  for (unsigned i = 0; i < p->world->config.servers; i++)
+    at += (size_t)snprintf(out + at, size - at, "%ss%u", i == 0 ? "" : ",", i);
+  snprintf(out + at, size - at, "%s", p->chroot);
+}
+
+enum { LEAST_REQUEST = 7000 };
+
+static void start(sim_process *p)
+{
+  char hosts[64];
+  lk_client_config cc = {.size = sizeof cc,
+                         .hosts = hosts,
+                         .session_timeout_ms = p->world->timeout_ms,
+                         .one_session = p->one_session,
+                         .read_only = p->read_only,
+                         .mem = &p->mem,
+                         .log = on_log,
+                         .log_arg = p};
+  lk_hooks hooks = sim_driver_hooks(p);
+
+  if (sim_has_condition(p->world, SIM_WRITERS) && p->index % 2 == 0)
+    cc.give_up_ms = (int32_t)sim_between(&p->rng, p->world->timeout_ms / 2,
+                                         p->world->timeout_ms);
+  if (sim_has_condition(p->world, SIM_CROWD))
+    cc.send_limit = (size_t)sim_between(&p->rng, LEAST_REQUEST, 8192);
+
+  p->life++;
+  sim_limit_client(p, &cc);
+  p->starves = 0;
+  p->leaving = false;
+  p->closing = false;
+  p->state = LK_STATE_CONNECTING;
+  hosts_of(p, hosts, sizeof hosts);
+  p->resumes = p->saved.id != 0;
+  if (p->resumes)
+    cc.resume = &p->saved;
+  if (lk_client_new(&p->client, &cc, &hooks) != 0)
+    abort();
+  sim_keepers_start(p);
+  p->listener = (lk_listener){.state = on_state, .arg = p};
+  lk_client_attach(p->client, &p->listener);
+  SIM_SAY(&p->world->trace, p->name, "starts, life %" PRIu64 "%s", p->life,
+          p->resumes ? ", with the session of the last" : "");
+  sim_judge_started(p->world->judge, p);
+  sim_actors_start(p);
+  p->saved.id = 0;
+  if (p->resumes) /* what its predecessor left goes with the session */
+    sim_process_close_in(p, sim_between(&p->rng, 0, 2 * p->world->timeout_ms) *
+                                SIM_MS);
+  if (p->world->calming)
+    sim_actors_stop(p);
+  sim_process_settle(p);
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+/* It was asleep, or dead, or its only session has ended. */
+static void on_resume(void *arg)
+{
+  sim_process *p = arg;
+
+  if (p->paused) {
+    p->paused = false;
+    SIM_SAY(&p->world->trace, p->name, "goes on");
+    sim_process_settle(p);
+  }
+  if (p->client == NULL) {
+    start(p);
+  } else if (p->one_session &&
+             (p->state == LK_STATE_EXPIRED || p->state == LK_STATE_CLOSED)) {
+    sim_process_leave(p);
+    sim_process_start_in(p, 100 * SIM_MS);
+  }
+}
+
+static int64_t some_clock(sim_rng *r)
+{
+  static const int64_t bases[] = {0, INT32_MAX - 9000, UINT32_MAX - 9000,
+                                  INT64_C(1) << 41};
+
+  return bases[sim_roll(r, 4)] + sim_between(r, 0, 10000);
+}
+
+/* Within 1 %, often at the end of that. */
+static int32_t some_drift(sim_rng *r, bool always)
+{
+  switch (sim_roll(r, always ? 2 : 4)) {
+  case 0: return -10000;
+  case 1: return 10000;
+  default: return (int32_t)sim_between(r, -10000, 10000);
+  }
+}
+
+/* Different ones name the same nodes, as in a namespace of a server's own. */
+static const char *some_chroot(const sim_process *p)
+{
+  static const char *const chroots[] = {"", "/c", "/tenants/of this one"};
+  sim_rng r = sim_rng_fork(&p->rng, 'c');
+
+  return sim_has_condition(p->world, SIM_CHROOTS) ? chroots[sim_roll(&r, 3)]
+                                                  : "";
+}
+
+static bool will_read_only(const sim_process *p)
+{
+  sim_rng r = sim_rng_fork(&p->rng, 'r');
+
+  return sim_has_condition(p->world, SIM_READ_ONLY) && sim_roll(&r, 4) > 0;
+}
+
+void sim_process_init(sim_process *p, sim_world *w, unsigned index)
+{
+  const sim_scenario *s = w->scenario;
+  sim_rng r = sim_rng_fork(&w->rng, 'p' * 256 + index);
+
+  memset(p, 0, sizeof *p);
+  p->world = w;
+  p->index = index;
+  snprintf(p->name, sizeof p->name, "p%u", index);
+  p->clock_base_ms = some_clock(&r);
+  p->drift_ppm = some_drift(&r, s->drift);
+  p->assurance = s->assurance > 0      ? (lk_assurance)(s->assurance - 1)
+                 : sim_roll(&r, 4) > 0 ? LK_ASSURE_QUORUM
+                 : sim_roll(&r, 2) > 0 ? LK_ASSURE_SYNC
+                                       : LK_ASSURE_PING;
+  p->one_session = sim_roll(&r, 8) == 0;
+  p->mem = (lk_mem){.resize = resize, .arg = p};
+  p->resume = (sim_job){.run = on_resume, .arg = p};
+  p->rng = r;
+  p->chroot = some_chroot(p);
+  p->read_only = will_read_only(p);
+  sim_driver_init(p);
+}
+
+void sim_process_done(sim_process *p)
+{
+  sim_drop(&p->world->agenda, &p->resume);
+  sim_drop(&p->world->agenda, &p->goodbye);
+  sim_driver_quit(p, true);
+  sim_actors_done(p);
+}
+
+void sim_process_start_in(sim_process *p, int64_t in_us)
+{
+  if (!p->paused)
+    sim_do_in(&p->world->agenda, &p->resume, in_us);
+}
+
+/* Client and session leases are gone, in whatever order. */
+void sim_process_gone(sim_process *p)
+{
+  if (p->client != NULL || sim_keepers_any(p))
+    return;
+  sim_judge_gone(p->world->judge, p);
+  SIM_SAY(&p->world->trace, p->name, "is gone");
+}
+
+void sim_process_crash(sim_process *p, bool silent)
+{
+  if (p->client == NULL)
+    return;
+  SIM_SAY(&p->world->trace, p->name, "dies%s",
+          silent ? " with its machine" : "");
+  p->paused = false;
+  sim_drop(&p->world->agenda, &p->resume);
+  sim_drop(&p->world->agenda, &p->goodbye);
+  sim_driver_quit(p, silent);
+  sim_actors_die(p);
+  p->client = NULL;
+  sim_keepers_die(p);
+  while (p->blocks != NULL)
+    forget(p, p->blocks);
+  sim_process_gone(p);
+}
+
+/* In any order that is allowed: locks go before their session lease, and the
+ * client when it likes. In a callback it goes at its end. */
+void sim_process_leave(sim_process *p)
+{
+  lk_client *client = p->client;
+  unsigned place = sim_roll(&p->rng, 3); /* of the client */
+
+  if (p->client == NULL || p->leaving)
+    return;
+  SIM_SAY(&p->world->trace, p->name, "frees its client");
+  sim_drop(&p->world->agenda, &p->goodbye);
+  p->leaving = true;
+  if (place == 0)
+    lk_client_free(client);
+  sim_actors_free(p);
+  if (place == 1)
+    lk_client_free(client);
+  sim_keepers_free(p);
+  if (place == 2)
+    lk_client_free(client); /* hook_freed() tells */
+  else
+    sim_process_gone(p);
+}
+
+static void move_ahead(sim_process *p, int64_t for_us)
+{
+  if (p->ahead_us < p->world->agenda.now_us)
+    p->ahead_us = p->world->agenda.now_us;
+  p->ahead_us += for_us;
+}
+
+void sim_process_linger(sim_process *p, int64_t for_us)
+{
+  if (!p->turning)
+    return;
+  move_ahead(p, for_us);
+  SIM_SAY(&p->world->trace, p->name, "lingers in a callback for %" PRId64 " ms",
+          for_us / SIM_MS);
+}
+
+/* To just before, at, or just behind what the client waits for. */
+static int64_t until_due(sim_process *p)
+{
+  int64_t due = p->client == NULL ? INT64_MAX : lk_client_deadline(p->client);
+  int64_t us = sim_process_true_us(p, due);
+  int64_t now = p->world->agenda.now_us;
+
+  return us == INT64_MAX || us < now
+             ? SIM_MS
+             : us - now + sim_between(&p->rng, -1, 1) * SIM_MS;
+}
+
+int64_t sim_process_read_clock(sim_process *p)
+{
+  if (p->step_after > 0 && !p->world->judging && --p->step_after == 0) {
+    int64_t us = p->step_us > 0 ? p->step_us : until_due(p);
+
+    SIM_SAY(&p->world->trace, p->name, "reads its clock %" PRId64 " us later",
+            us);
+    p->stepped_ms = sim_process_clock_before(p);
+    p->stepped_us = p->world->agenda.now_us;
+    if (us > 0)
+      move_ahead(p, us);
+  }
+  return sim_process_clock(p);
+}
+
+int64_t sim_process_clock_before(const sim_process *p)
+{
+  return p->stepped_us > 0 && p->stepped_us == p->world->agenda.now_us
+             ? p->stepped_ms
+             : sim_process_clock(p);
+}
+
+void sim_process_catch_up(sim_process *p)
+{
+  int64_t us = p->ahead_us - p->world->agenda.now_us;
+
+  if (us > 0)
+    sim_process_pause(p, us, 0);
+}
+
+void sim_process_pause(sim_process *p, int64_t for_us, unsigned trip)
+{
+  sim_agenda *a = &p->world->agenda;
+
+  if (!sim_process_runs(p))
+    return;
+  if (trip > 0) {
+    p->trip = trip;
+    p->trip_us = for_us;
+    return;
+  }
+  p->paused = true;
+  p->goes_on_us = a->now_us + for_us;
+  SIM_SAY(&p->world->trace, p->name, "stands still for %" PRId64 " ms",
+          for_us / SIM_MS);
+  sim_do_at(a, &p->resume, p->goes_on_us);
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/report.h"
+
+#include "sim/world/conditions.h"
+#include "sim/world/habits.h"
+#include "sim/world/menu.h"
+#include "sim/world/scenario.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_JOBS = 64, MOST_TOLD = 100, MOST_STORIES = 2, LEAST = 20 };
+
+/* What a run, or many, came to. */
+typedef struct tally {
+  uint64_t runs;
+  uint64_t broken; /* runs in which something was */
+  uint64_t grants;
+  uint64_t faults;
+  uint64_t jobs;
+  int64_t time_us;
+  uint64_t few; /* runs with less than LEAST grants or faults */
+} tally;
+
+/* A run in which something was found broken, and what first. */
+typedef struct failure {
+  uint64_t seed;
+  size_t property;
+} failure;
+
+/* A run in which little happened. */
+typedef struct lull {
+  uint64_t seed;
+  uint64_t grants;
+  uint64_t faults;
+} lull;
+
+/* Where a job leaves what its parent reads. */
+typedef struct desk {
+  uint64_t seed; /* the one that it is at */
+  failure failures[MOST_TOLD];
+  size_t nfailures;
+  lull lulls[MOST_TOLD];
+  size_t nlulls;
+  tally tally;
+  unsigned char coverage[];
+} desk;
+
+static void add(tally *sum, const tally *t)
+{
+  sum->runs += t->runs;
+  sum->broken += t->broken;
+  sum->grants += t->grants;
+  sum->faults += t->faults;
+  sum->jobs += t->jobs;
+  sum->time_us += t->time_us;
+  sum->few += t->few;
+}
+
+/* ---- one run ------------------------------------------------------------- */
+
+static void begin(sim_world *w, const sim_plan *plan, uint64_t seed)
+{
+  sim_world_init(w, seed, &plan->choice);
+  w->go_on = plan->go_on;
+  w->trace.out = plan->trace ? stdout : NULL;
+  for (size_t i = 0; i < plan->nwithout; i++)
+    (void)sim_judge_without(w->judge, plan->without[i]);
+}
+
+static tally tally_of(const sim_world *w)
+{
+  bool broken = sim_judge_violations(w->judge) > 0;
+
+  return (tally){.runs = 1,
+                 .broken = broken,
+                 .grants = w->grants,
+                 .faults = w->nfaults,
+                 .jobs = w->agenda.done,
+                 .time_us = w->agenda.now_us,
+                 .few = !broken && (w->grants < LEAST || w->nfaults < LEAST)};
+}
+
+static void run(const sim_plan *plan, desk *d)
+{
+  sim_world w;
+  const char *what;
+
+  begin(&w, plan, d->seed);
+  sim_world_run(&w);
+  tally t = tally_of(&w);
+
+  add(&d->tally, &t);
+  if (t.few > 0 && d->nlulls < MOST_TOLD)
+    d->lulls[d->nlulls++] = (lull){d->seed, t.grants, t.faults};
+  for (size_t i = 0; t.broken > 0 && i < sim_nproperties; i++) {
+    if (sim_judge_broken(w.judge, i, &what) == 0 || d->nfailures == MOST_TOLD)
+      continue;
+    d->failures[d->nfailures++] = (failure){.seed = d->seed, .property = i};
+    break;
+  }
+  sim_world_done(&w);
+}
+
+static void tell_replay(const sim_world *w)
+{
+  char conditions[SIM_CONDITIONS_TEXT];
+
+  sim_conditions_print(w->conditions, conditions, sizeof conditions);
+  printf("replay: simulate --seed %" PRIu64
+         " --scenario %s --locks %s --habit %s%s%s --trace\n",
+         w->seed, w->scenario->name, w->menu->name, w->habit->name, conditions,
+         w->audited ? " --audited" : "");
+}
+
+static void tell_broken(const sim_world *w)
+{
+  for (size_t i = 0; i < sim_nproperties; i++) {
+    const char *what;
+    size_t count = sim_judge_broken(w->judge, i, &what);
+
+    if (count > 0)
+      printf("BROKEN %s: %s%s\n", sim_properties[i].name, what,
+             count > 1 ? " (and more)" : "");
+  }
+  tell_replay(w);
+}
+
+bool sim_report_one(const sim_plan *plan)
+{
+  sim_world w;
+  tally t;
+
+  begin(&w, plan, plan->first);
+  if (!plan->trace)
+    sim_trace_keep(&w.trace);
+  sim_world_run(&w);
+  t = tally_of(&w);
+  if (t.broken > 0) {
+    sim_trace_tell(&w.trace, stdout);
+    tell_broken(&w);
+  }
+  printf("seed %" PRIu64 ", %s, %s, %s: %" PRIu64 " grants, %" PRIu64
+         " faults, %.1f s, %s\n",
+         w.seed, w.scenario->name, w.menu->name, w.habit->name, t.grants,
+         t.faults, (double)t.time_us / 1e6,
+         t.broken > 0 ? "broken" : "all is well");
+  sim_world_done(&w);
+  if (plan->coverage)
+    sim_coverage_tell(stdout, true);
+  return t.broken == 0;
+}
+
+/* ---- many ---------------------------------------------------------------- */
+
+static size_t desk_size(void)
+{
+  return sizeof(desk) + sim_coverage_size();
+}
+
+/* Job `k` runs every jobs-th seed. */
+static void work(const sim_plan *plan, unsigned k, desk *d)
+{
+  for (uint64_t i = k; i < plan->count; i += plan->jobs) {
+    d->seed = plan->first + i;
+    run(plan, d);
+  }
+  sim_coverage_save(d->coverage);
+}
+
+static desk *start(const sim_plan *plan, unsigned k, pid_t *pid)
+{
+  desk *d = mmap(NULL, desk_size(), PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+  if (d == MAP_FAILED)
+    abort();
+  fflush(NULL);
+  *pid = fork();
+  if (*pid < 0)
+    abort();
+  if (*pid == 0) {
+    work(plan, k, d);
+    fflush(stdout);
+    _exit(0);
+  }
+  return d;
+}
+
+static void tell_seed(const sim_plan *plan, uint64_t seed)
+{
+  sim_world w;
+  char conditions[SIM_CONDITIONS_TEXT];
+
+  sim_world_choose(&w, seed, &plan->choice);
+  sim_conditions_print(w.conditions, conditions, sizeof conditions);
+  printf("seed %" PRIu64 ", %s, %s, %s,%s", seed, w.scenario->name,
+         w.menu->name, w.habit->name, conditions);
+}
+
+static void tell_death(const sim_plan *plan, uint64_t seed)
+{
+  sim_world w;
+
+  sim_world_choose(&w, seed, &plan->choice);
+  printf("BROKEN: the program died\n");
+  tell_replay(&w);
+}
+
+/* The story of a failed run, told by running it again. */
+static void retell(const sim_plan *plan, uint64_t seed)
+{
+  sim_plan again = *plan;
+
+  again.first = seed;
+  again.trace = false;
+  again.coverage = false;
+  printf("---- seed %" PRIu64 "\n", seed);
+  (void)sim_report_one(&again);
+}
+
+/* false: it died of a seed. */
+static bool finish(const sim_plan *plan, desk *d, pid_t pid, tally *sum)
+{
+  int status;
+
+  if (waitpid(pid, &status, 0) != pid)
+    abort();
+  add(sum, &d->tally);
+  bool whole = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+
+  if (whole)
+    sim_coverage_add(d->coverage);
+  else
+    tell_death(plan, d->seed);
+  for (size_t i = 0; i < d->nfailures; i++) {
+    const failure *f = &d->failures[i];
+
+    printf("broken: ");
+    tell_seed(plan, f->seed);
+    printf(": %s\n", sim_properties[f->property].name);
+    if (i < MOST_STORIES)
+      retell(plan, f->seed);
+  }
+  for (size_t i = 0; i < d->nlulls; i++) {
+    const lull *l = &d->lulls[i];
+
+    printf("few: ");
+    tell_seed(plan, l->seed);
+    printf(": %" PRIu64 " grants, %" PRIu64 " faults\n", l->grants, l->faults);
+  }
+  munmap(d, desk_size());
+  return whole;
+}
+
+static double now(void)
+{
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+bool sim_report_many(const sim_plan *plan)
+{
+  pid_t pids[MOST_JOBS];
+  desk *desks[MOST_JOBS];
+  tally sum = {0};
+  bool whole = true;
+  double began = now();
+  sim_plan own = *plan;
+
+  if (own.jobs == 0 || own.jobs > MOST_JOBS)
+    own.jobs = 1;
+  for (unsigned k = 0; k < own.jobs; k++)
+    desks[k] = start(&own, k, &pids[k]);
+  for (unsigned k = 0; k < own.jobs; k++)
+    whole = finish(&own, desks[k], pids[k], &sum) && whole;
+  double took = now() - began;
+
+  printf("%" PRIu64 " seeds, %" PRIu64 " broken: %" PRIu64 " grants, %" PRIu64
+         " faults, %.0f simulated seconds, %" PRIu64
+         " steps in %.1f s: %.0f seeds/s\n",
+         sum.runs, sum.broken, sum.grants, sum.faults,
+         (double)sum.time_us / 1e6, sum.jobs, took, (double)sum.runs / took);
+  if (sum.few > 0)
+    printf("%" PRIu64 " seeds had less than %d grants or faults\n", sum.few,
+           LEAST);
+  sim_coverage_tell(stdout, plan->coverage);
+  return whole && sum.broken == 0;
+}

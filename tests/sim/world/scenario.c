@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/scenario.h"
+
+#include <string.h>
+
+/* clang-format off */
+#define F(name) [SIM_FAULT_##name]
+
+const sim_scenario sim_scenarios[] = {
+  {.name = "calm", .weight = 2, .calm = true, .gap_pm = 1100,
+   .text = "nothing takes longer than a quarter of the timeout",
+   .faults = {F(DELAY) = 6, F(PIECES) = 1, F(CUT) = 2, F(SET_NODE) = 1, F(FOREIGN) = 1}},
+  {.name = "storm", .weight = 4, .news = true, .gap_pm = 200,
+   .text = "everything at once",
+   .faults = {F(DELAY) = 2, F(PIECES) = 1, F(CUT) = 4, F(CUT_AT) = 6,
+              F(HALF) = 2, F(PARTITION) = 2, F(PROXY) = 1, F(PAUSE) = 4,
+              F(CRASH) = 2, F(LEAVE) = 1, F(SERVER_CRASH) = 2,
+              F(SERVER_STOP) = 1, F(RESTARTS) = 1, F(FOLLOWER_CUT) = 1,
+              F(LEADER_CUT) = 1, F(DEPOSED) = 1, F(LAG) = 2,
+              F(LATE_WRITE) = 4, F(THROTTLE) = 2, F(DELETE_NODE) = 2,
+              F(DELETE_ALL) = 1, F(SET_NODE) = 2, F(FOREIGN) = 1,
+              F(EXPIRE) = 1}},
+  {.name = "cuts", .weight = 4, .gap_pm = 150, .churn = true,
+   .text = "connections break at every place of a batch",
+   .faults = {F(CUT_AT) = 10, F(CUT) = 2, F(PIECES) = 1, F(LAG) = 1}},
+  {.name = "pieces", .weight = 1, .news = true, .pieces = 30,
+   .text = "bytes arrive a few at a time, and break off",
+   .faults = {F(CUT_AT) = 4, F(DELAY) = 1, F(THROTTLE) = 1}},
+  {.name = "silence", .weight = 2, .news = true,
+   .text = "half-open connections, partitions, mute proxies",
+   .faults = {F(HALF) = 4, F(PARTITION) = 3, F(PROXY) = 2, F(DELAY) = 1,
+              F(CUT) = 2}},
+  {.name = "follower-cut", .weight = 3, .gap_pm = 1000, .hold = true,
+   .text = "followers are cut off from their leader and go on answering",
+   .faults = {F(FOLLOWER_CUT) = 5, F(CUT) = 2, F(LAG) = 1, F(PAUSE) = 1,
+              F(DELAY) = 2}},
+  {.name = "drift", .weight = 2, .gap_pm = 1500, .hold = true, .drift = true,
+   .text = "followers are cut off, and clocks are 1 % off",
+   .faults = {F(FOLLOWER_CUT) = 5, F(LEADER_CUT) = 1, F(CUT) = 1}},
+  {.name = "leader-cut", .weight = 2, .news = true,
+   .text = "the leader is cut off, and another is elected",
+   .faults = {F(LEADER_CUT) = 5, F(CUT) = 2, F(CUT_AT) = 2, F(LAG) = 1}},
+  {.name = "deposed-leader", .weight = 3, .gap_pm = 1200, .hold = true,
+   .text = "a deposed leader goes on answering one of the processes",
+   .faults = {F(DEPOSED) = 5, F(CUT) = 2, F(PAUSE) = 1}},
+  {.name = "pauses", .weight = 3, .gap_pm = 200,
+   .text = "processes stand still, shorter and longer than T",
+   .faults = {F(PAUSE) = 8, F(CUT) = 1, F(DELAY) = 1}},
+  {.name = "crashes", .weight = 3, .gap_pm = 250, .churn = true,
+   .text = "processes die at every step and start again",
+   .faults = {F(CRASH) = 6, F(LEAVE) = 2, F(CUT_AT) = 2, F(DELAY) = 1}},
+  {.name = "expiry", .weight = 2,
+   .text = "sessions end",
+   .faults = {F(EXPIRE) = 6, F(CUT) = 2, F(CUT_AT) = 1, F(PAUSE) = 1}},
+  {.name = "operator", .weight = 3, .gap_pm = 200,
+   .text = "somebody deletes and changes nodes",
+   .faults = {F(DELETE_NODE) = 8, F(DELETE_ALL) = 2, F(SET_NODE) = 3,
+              F(FOREIGN) = 2, F(CUT_AT) = 2, F(LAG) = 1}},
+  {.name = "containers", .weight = 2, .sweep_ms = 300, .churn = true,
+   .text = "empty directories are swept away every 300 ms",
+   .faults = {F(DELETE_ALL) = 1, F(CUT_AT) = 4, F(DELAY) = 1, F(CUT) = 1}},
+  {.name = "throttle", .weight = 2, .gap_pm = 150,
+   .text = "any request may be answered THROTTLED",
+   .faults = {F(THROTTLE) = 8, F(CUT_AT) = 2, F(DELETE_NODE) = 1}},
+  {.name = "acl", .weight = 1, .gap_pm = 800,
+   .text = "permissions come and go",
+   .faults = {F(DENY) = 5, F(CUT_AT) = 2, F(CUT) = 1, F(DELETE_ALL) = 2,
+              F(EXPIRE) = 1}},
+  {.name = "counter-end", .weight = 1,
+   .text = "sequence counters reach their end",
+   .faults = {F(COUNTER) = 2, F(CUT_AT) = 3, F(DELAY) = 2}},
+  {.name = "late-writes", .weight = 4, .gap_pm = 200, .churn = true,
+   .text = "writes commit after their client has reconnected elsewhere",
+   .faults = {F(LATE_WRITE) = 8, F(LAG) = 3, F(CUT_AT) = 2}},
+  {.name = "restarts", .weight = 2, .news = true,
+   .text = "servers are restarted one after the other, and crash",
+   .faults = {F(RESTARTS) = 3, F(SERVER_CRASH) = 3, F(SERVER_STOP) = 2,
+              F(CUT_AT) = 1}},
+  /* for who asks for it: a seed chooses among the others as it always has */
+  {.name = "moves", .weight = 0, .news = true, .gap_pm = 150, .churn = true,
+   .text = "lists of servers change, and clients move",
+   .faults = {F(HOSTS) = 10, F(CUT_AT) = 2, F(CUT) = 1, F(LAG) = 2,
+              F(DELAY) = 1, F(LATE_WRITE) = 2, F(DELETE_NODE) = 1}},
+  {.name = "slow", .weight = 0, .gap_pm = 150,
+   .text = "links take longer, and some of them longer still",
+   .faults = {F(DELAY) = 10, F(CUT) = 1}},
+};
+/* clang-format on */
+const size_t sim_nscenarios = sizeof sim_scenarios / sizeof sim_scenarios[0];
+
+const sim_scenario *sim_scenario_find(const char *name)
+{
+  for (size_t i = 0; i < sim_nscenarios; i++) {
+    if (strcmp(sim_scenarios[i].name, name) == 0)
+      return &sim_scenarios[i];
+  }
+  return NULL;
+}
+
+const sim_scenario *sim_scenario_of(uint64_t seed)
+{
+  sim_rng r = {seed};
+  uint32_t sum = 0;
+
+  for (size_t i = 0; i < sim_nscenarios; i++)
+    sum += sim_scenarios[i].weight;
+  uint32_t left = sim_roll(&r, sum);
+
+  for (size_t i = 0;; i++) {
+    if (left < sim_scenarios[i].weight)
+      return &sim_scenarios[i];
+    left -= sim_scenarios[i].weight;
+  }
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SIM_WORLD_SESSIONS_H
+#define LK_SIM_WORLD_SESSIONS_H
+
+#include <latchkey/client.h>
+
+enum { SIM_SESSION_STATES = LK_STATE_CLOSED + 1 };
+
+/** Whether a client may tell `to` after `from`; it begins as CONNECTING. */
+static inline bool sim_session_may(int from, int to)
+{
+  static const unsigned char may[SIM_SESSION_STATES] = {
+      [LK_STATE_CONNECTING] = 1 << LK_STATE_CONNECTED |
+                              1 << LK_STATE_READ_ONLY | 1 << LK_STATE_CLOSED,
+      [LK_STATE_CONNECTED] = 1 << LK_STATE_SUSPENDED | 1 << LK_STATE_CLOSED,
+      [LK_STATE_READ_ONLY] = 1 << LK_STATE_SUSPENDED | 1 << LK_STATE_CLOSED,
+      [LK_STATE_SUSPENDED] = 1 << LK_STATE_CONNECTED | 1 << LK_STATE_READ_ONLY |
+                             1 << LK_STATE_EXPIRED | 1 << LK_STATE_CLOSED,
+      [LK_STATE_EXPIRED] = 1 << LK_STATE_CONNECTING | 1 << LK_STATE_CLOSED};
+
+  return (may[from] >> to & 1) != 0;
+}
+
+#endif

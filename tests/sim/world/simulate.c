@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/conditions.h"
+#include "sim/world/habits.h"
+#include "sim/world/menu.h"
+#include "sim/world/report.h"
+#include "sim/world/scenario.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+/*
+ * A ZooKeeper ensemble, a network and processes with locks, in one process and
+ * on virtual time; a seed decides what happens.
+ */
+
+static const char help[] =
+    "usage: simulate [OPTION]...\n"
+    "Let clients of a simulated ensemble contend for locks while things go\n"
+    "wrong, and judge what happens.\n"
+    "\n"
+    "  --seed N             this run; shows how it went\n"
+    "  --seeds FIRST:COUNT  so many runs, beginning with seed FIRST\n"
+    "  --scenario NAME      what goes wrong; otherwise the seed chooses\n"
+    "  --locks NAME         what is locked; otherwise the seed chooses\n"
+    "  --habit NAME         how it is; otherwise the seed chooses\n"
+    "  --condition NAME     what is there as well, or none; may be given "
+    "again;\n"
+    "                       otherwise the seed chooses\n"
+    "  --audited            with auditors and lookouts, who ask for the rest\n"
+    "  --trace              write down all that happens\n"
+    "  --without PROPERTY   do not look at that one; may be given again\n"
+    "  --all                go on after something was found broken\n"
+    "  --jobs N             so many runs at a time\n"
+    "  --coverage           how often each fault struck\n"
+    "  --list               show all these names, and the properties\n"
+    "  --help               this text\n"
+    "\n"
+    "Exit code: 0 nothing is broken, 1 something is, 2 wrong usage.\n";
+
+enum {
+  OPT_SEED = 1,
+  OPT_SEEDS,
+  OPT_SCENARIO,
+  OPT_LOCKS,
+  OPT_HABIT,
+  OPT_CONDITION,
+  OPT_AUDITED,
+  OPT_TRACE,
+  OPT_WITHOUT,
+  OPT_ALL,
+  OPT_JOBS,
+  OPT_COVERAGE,
+  OPT_LIST,
+  OPT_HELP
+};
+
+static const struct option options[] = {
+    {"seed", required_argument, NULL, OPT_SEED},
+    {"seeds", required_argument, NULL, OPT_SEEDS},
+    {"scenario", required_argument, NULL, OPT_SCENARIO},
+    {"locks", required_argument, NULL, OPT_LOCKS},
+    {"habit", required_argument, NULL, OPT_HABIT},
+    {"condition", required_argument, NULL, OPT_CONDITION},
+    {"audited", no_argument, NULL, OPT_AUDITED},
+    {"trace", no_argument, NULL, OPT_TRACE},
+    {"without", required_argument, NULL, OPT_WITHOUT},
+    {"all", no_argument, NULL, OPT_ALL},
+    {"jobs", required_argument, NULL, OPT_JOBS},
+    {"coverage", no_argument, NULL, OPT_COVERAGE},
+    {"list", no_argument, NULL, OPT_LIST},
+    {"help", no_argument, NULL, OPT_HELP},
+    {NULL, 0, NULL, 0}};
+
+static void refuse(const char *what)
+{
+  fprintf(stderr, "simulate: %s; see --help\n", what);
+  exit(2);
+}
+
+static uint64_t number(const char *text)
+{
+  char *end;
+  uint64_t n = strtoull(text, &end, 0);
+
+  if (end == text || *end != '\0')
+    refuse("not a number");
+  return n;
+}
+
+static void set_scenario(sim_plan *plan, const char *name)
+{
+  plan->choice.scenario = sim_scenario_find(name);
+  if (plan->choice.scenario == NULL)
+    refuse("no such scenario");
+}
+
+static void set_menu(sim_plan *plan, const char *name)
+{
+  plan->choice.menu = sim_menu_find(name);
+  if (plan->choice.menu == NULL)
+    refuse("no such locks");
+}
+
+static void set_habit(sim_plan *plan, const char *name)
+{
+  plan->choice.habit = sim_habit_find(name);
+  if (plan->choice.habit == NULL)
+    refuse("no such habit");
+}
+
+static void set_condition(sim_plan *plan, const char *name)
+{
+  unsigned bit;
+
+  if (!sim_condition_find(name, &bit))
+    refuse("no such condition");
+  plan->conditions |= bit;
+  plan->choice.conditions = &plan->conditions;
+}
+
+static void set_without(sim_plan *plan, const char *name)
+{
+  if (plan->nwithout == SIM_MOST_WITHOUT)
+    refuse("too many properties");
+  for (size_t i = 0; i < sim_nproperties; i++) {
+    if (strcmp(sim_properties[i].name, name) == 0) {
+      plan->without[plan->nwithout++] = name;
+      return;
+    }
+  }
+  refuse("no such property");
+}
+
+static void set_seeds(sim_plan *plan, char *range)
+{
+  char *colon = strchr(range, ':');
+
+  if (colon == NULL)
+    refuse("a range of seeds is FIRST:COUNT");
+  *colon = '\0';
+  plan->first = number(range);
+  plan->count = number(colon + 1);
+}
+
+static void list(void)
+{
+#define FAULT(name, function, text) printf("  %-16s %s\n", #function, text);
+  printf("scenarios:\n");
+  for (size_t i = 0; i < sim_nscenarios; i++)
+    printf("  %-16s %s\n", sim_scenarios[i].name, sim_scenarios[i].text);
+  printf("locks:\n");
+  for (size_t i = 0; i < sim_nmenus; i++)
+    printf("  %-16s %s\n", sim_menus[i].name, sim_menus[i].text);
+  printf("habits:\n");
+  for (size_t i = 0; i < sim_nhabits; i++)
+    printf("  %-16s %s\n", sim_habits[i].name, sim_habits[i].text);
+  printf("conditions:\n");
+  for (size_t i = 0; i < SIM_NCONDITIONS; i++)
+    printf("  %-16s %s\n", sim_conditions[i].name, sim_conditions[i].text);
+  printf("faults:\n");
+  SIM_FAULTS(FAULT)
+  printf("properties:\n");
+  for (size_t i = 0; i < sim_nproperties; i++)
+    printf("  %-24s %s\n", sim_properties[i].name, sim_properties[i].text);
+#undef FAULT
+}
+
+static void parse(sim_plan *plan, int argc, char **argv)
+{
+  int c;
+
+  while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    switch (c) {
+    case OPT_SEED:
+      plan->first = number(optarg);
+      plan->count = 1;
+      plan->one = true;
+      break;
+    case OPT_SEEDS: set_seeds(plan, optarg); break;
+    case OPT_SCENARIO: set_scenario(plan, optarg); break;
+    case OPT_LOCKS: set_menu(plan, optarg); break;
+    case OPT_HABIT: set_habit(plan, optarg); break;
+    case OPT_CONDITION: set_condition(plan, optarg); break;
+    case OPT_AUDITED: plan->choice.audited = true; break;
+    case OPT_TRACE: plan->trace = true; break;
+    case OPT_WITHOUT: set_without(plan, optarg); break;
+    case OPT_ALL: plan->go_on = true; break;
+    case OPT_JOBS: plan->jobs = (unsigned)number(optarg); break;
+    case OPT_COVERAGE: plan->coverage = true; break;
+    case OPT_LIST: list(); exit(0);
+    case OPT_HELP: fputs(help, stdout); exit(0);
+    default: refuse("wrong usage");
+    }
+  }
+  if (optind < argc || plan->count == 0)
+    refuse("say which seeds");
+  if (plan->choice.menu != NULL && plan->choice.habit != NULL &&
+      !sim_habit_fits(plan->choice.habit, plan->choice.menu))
+    refuse("these locks do not know that habit");
+}
+
+int main(int argc, char **argv)
+{
+  sim_plan plan = {.jobs = 1};
+
+  parse(&plan, argc, argv);
+  return (plan.one ? sim_report_one(&plan) : sim_report_many(&plan)) ? 0 : 1;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/actor.h"
+
+#include "sim/world/need.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/*
+ * Subscribers of all processes want to know what clerks and sitters do: which
+ * nodes there are, what is in them, whether they have children. They give up
+ * and come back, also in callbacks; at the end all of them know how it stands.
+ */
+
+enum { NODES = 4 }; /* the clerks' */
+
+#define SAY(a, ...) SIM_SAY(&(a)->process->world->trace, (a)->name, __VA_ARGS__)
+
+static sim_judge *judge_of(const sim_actor *a)
+{
+  return a->process->world->judge;
+}
+
+static void drop(sim_actor *a)
+{
+  lk_subscription *s = a->notice->subscription;
+
+  a->notice->subscription = NULL;
+  lk_subscription_free(s);
+}
+
+/* ---- what it is told ---------------------------------------------------- */
+
+/* The same for the same names in any order. */
+static uint64_t digest_of(const void *at, size_t len)
+{
+  const unsigned char *b = at;
+  uint64_t sum = UINT64_C(0xcbf29ce484222325);
+
+  for (size_t i = 0; i < len; i++)
+    sum = (sum ^ b[i]) * UINT64_C(0x100000001b3);
+  return sum;
+}
+
+static void take(sim_actor *a, lk_subscription *s, const sim_state *state)
+{
+  sim_notice *n = a->notice;
+  bool stray = n->subscription == NULL || s != n->subscription;
+  sim_fact f = {.type = SIM_NEWS, .notice = n, .known = state, .stray = stray};
+
+  SAY(a, "is told of %s: %s, 0x%llx", n->path,
+      state->err == 0 ? "0" : lk_error_name(state->err),
+      (unsigned long long)state->zxid);
+  sim_judge_tell(judge_of(a), &f);
+  if (stray)
+    return;
+  n->told = true;
+  n->last = *state;
+  if (!a->stopping && sim_roll(&a->rng, 16) == 0)
+    drop(a);
+}
+
+static void on_names(lk_subscription *s, int err, const lk_bytes *names,
+                     size_t count, const lk_stat *stat, void *arg)
+{
+  sim_state state = {.err = err};
+
+  if (err == 0)
+    state = (sim_state){
+        .czxid = stat->czxid, .zxid = stat->pzxid, .version = stat->cversion};
+  for (size_t i = 0; i < count; i++)
+    state.digest += digest_of(names[i].at, names[i].len);
+  take(arg, s, &state);
+}
+
+static void on_data(lk_subscription *s, int err, const lk_bytes *data,
+                    const lk_stat *stat, void *arg)
+{
+  sim_state state = {.err = err};
+
+  if (err == 0)
+    state = (sim_state){.czxid = stat->czxid,
+                        .zxid = stat->mzxid,
+                        .version = stat->version,
+                        .digest = digest_of(data->at, data->len)};
+  take(arg, s, &state);
+}
+
+/* ---- what is so --------------------------------------------------------- */
+
+static sim_state state_of(const sim_node *n, bool children)
+{
+  sim_state state = {.err = LK_ERR_NO_NODE};
+
+  if (n == NULL)
+    return state;
+  state = (sim_state){.czxid = n->stat.czxid,
+                      .zxid = children ? n->stat.pzxid : n->stat.mzxid,
+                      .version = children ? n->stat.cversion : n->stat.version};
+  if (!children)
+    state.digest = digest_of(n->data, (size_t)n->stat.data_length);
+  for (const sim_node *x = n->children; children && x != NULL; x = x->next)
+    state.digest += digest_of(x->name, strlen(x->name));
+  return state;
+}
+
+bool sim_same_state(const sim_state *a, const sim_state *b)
+{
+  return a->err == b->err && a->czxid == b->czxid && a->zxid == b->zxid &&
+         a->version == b->version && a->digest == b->digest;
+}
+
+bool sim_is_up_to_date(const sim_actor *a)
+{
+  const sim_notice *n = a->notice;
+  const sim_tree *truth = sim_ensemble_truth(a->process->world->ensemble);
+  sim_state state = state_of(sim_tree_find(truth, n->path), n->children);
+
+  return n->told && sim_same_state(&n->last, &state);
+}
+
+/* ---- what it does ------------------------------------------------------- */
+
+static void choose(sim_actor *a)
+{
+  sim_notice *n = a->notice;
+  uint32_t node = sim_roll(&a->rng, NODES);
+
+  n->children = sim_roll(&a->rng, 2) == 0;
+  if (n->children && sim_roll(&a->rng, 2) == 0)
+    snprintf(n->path, sizeof n->path, "%s", SIM_RAW);
+  else
+    snprintf(n->path, sizeof n->path, "%s/n%u", SIM_RAW, (unsigned)node);
+}
+
+/* What a check would make up for is mostly not checked. */
+static void subscribe(sim_actor *a)
+{
+  sim_notice *n = a->notice;
+  lk_subscription_config config = {
+      .size = sizeof config, .check_ms = sim_roll(&a->rng, 4) == 0 ? 100 : -1};
+  lk_client *c = a->process->client;
+
+  choose(a);
+  n->told = false;
+  n->wrong_us = 0;
+  SAY(a, "subscribes to the %s of %s", n->children ? "children" : "data",
+      n->path);
+  if ((n->children ? lk_subscribe_children(&n->subscription, c, n->path,
+                                           &config, on_names, a)
+                   : lk_subscribe_data(&n->subscription, c, n->path, &config,
+                                       on_data, a)) != 0)
+    n->subscription = NULL;
+}
+
+static void act(sim_actor *a)
+{
+  sim_notice *n = a->notice;
+
+  if (n->subscription == NULL)
+    subscribe(a);
+  else if (!a->stopping && sim_roll(&a->rng, 24) == 0)
+    drop(a);
+  a->idle = a->stopping && n->subscription != NULL && sim_is_up_to_date(a);
+  sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 2));
+}
+
+static void start(sim_actor *a)
+{
+  if (a->notice == NULL)
+    a->notice = sim_need(sizeof *a->notice);
+  a->notice->subscription = NULL;
+  sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
+}
+
+const sim_trade sim_subscriber = {start, act, drop, .rests = true};

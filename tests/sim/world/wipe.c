@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/wire/opcode.h"
+#include "sim/model/model.h"
+#include "sim/world/need.h"
+
+/**
+ * @file
+ * The end of all that an ensemble knows: its servers begin anew with empty
+ * disks, as after an operator has wiped them, or as if others had their names;
+ * or with what an older snapshot has.
+ */
+
+/* A node is told before what is above it. */
+static void tell_nodes(const sim_ensemble *e, const sim_node *n, int64_t owner)
+{
+  const sim_node *next;
+
+  for (const sim_node *k = n->children; k != NULL; k = next) {
+    next = k->next;
+    tell_nodes(e, k, owner);
+  }
+  if (n->parent != NULL && n->stat.ephemeral_owner == owner &&
+      e->hooks.deleted != NULL)
+    e->hooks.deleted(n, INT64_MAX, e->hooks.arg);
+}
+
+static void tell_commit(const sim_ensemble *e, int64_t session, int32_t op)
+{
+  sim_commit c = {.zxid = e->truth.zxid, .session = session, .op = op};
+
+  if (e->hooks.committed != NULL)
+    e->hooks.committed(&c, &e->truth, e->hooks.arg);
+}
+
+/* As if all sessions had ended, and then all nodes had been deleted. */
+static void tell_end(const sim_ensemble *e)
+{
+  for (size_t i = 0; i < e->truth.nsessions; i++) {
+    int64_t id = e->truth.sessions[i].id;
+
+    tell_nodes(e, e->truth.root, id);
+    if (e->hooks.session_ended != NULL)
+      e->hooks.session_ended(id, true, e->hooks.arg);
+    tell_commit(e, id, LK_OPCODE_CLOSE_SESSION);
+  }
+  tell_nodes(e, e->truth.root, 0);
+  tell_commit(e, 0, LK_OPCODE_DELETE);
+}
+
+static void forget(sim_tree *t, const sim_ensemble *e, int64_t zxid)
+{
+  sim_paths *paths = t->paths;
+
+  sim_tree_free(t);
+  sim_tree_init(t, paths, e->config.members, e->config.epoch_ms);
+  t->zxid = zxid;
+}
+
+static void wipe_server(sim_server *s, int32_t epoch)
+{
+  sim_server_crash(s);
+  forget(&s->tree, s->ensemble, 0);
+  s->count = s->logged = s->logging = s->applied = 0;
+  s->committed = 0;
+  s->epoch = s->promised_epoch = epoch;
+}
+
+void sim_ensemble_wipe(sim_ensemble *e, int32_t epoch)
+{
+  SIM_SAY(e->trace, "ensemble", "begins anew, epoch %d", (int)epoch);
+  for (unsigned i = 0; i < e->count; i++)
+    wipe_server(&e->servers[i], epoch);
+  tell_end(e);
+  e->committed = 0;
+  forget(&e->truth, e, (int64_t)epoch << 32);
+  tell_commit(e, 0, LK_OPCODE_DELETE);
+}
+
+/* ---- a snapshot ---------------------------------------------------------- */
+
+size_t sim_ensemble_committed(const sim_ensemble *e)
+{
+  return e->committed;
+}
+
+static const sim_txn *older_txn(sim_ensemble *e, const sim_txn *x,
+                                int32_t epochs)
+{
+  sim_txn *older = lk__arena_take(&e->arena, 1, sizeof *older);
+
+  *older = *x;
+  older->zxid -= (int64_t)epochs << 32;
+  return older;
+}
+
+static void restore_server(sim_server *s, const sim_txn **log, size_t count)
+{
+  const sim_changes none = {0};
+
+  if (s->cap < count) {
+    s->cap = count;
+    s->log = realloc(s->log, s->cap * sizeof *s->log);
+  }
+  memcpy(s->log, log, count * sizeof *log);
+  for (size_t i = 0; i < count; i++)
+    sim_txn_apply(log[i], &s->tree, &none, NULL);
+  s->count = s->logged = s->logging = s->applied = s->committed = count;
+  s->epoch = s->promised_epoch = (int32_t)(log[count - 1]->zxid >> 32);
+}
+
+void sim_ensemble_restore(sim_ensemble *e, size_t count, int32_t epochs)
+{
+  const sim_txn **log = sim_need(count * sizeof *log);
+
+  SIM_SAY(e->trace, "ensemble", "has %zu transactions of before", count);
+  for (size_t i = 0; i < count; i++)
+    log[i] = older_txn(e, e->history[i], epochs);
+  for (unsigned i = 0; i < e->count; i++)
+    restore_server(&e->servers[i], log, count);
+  sim_ensemble_commit(e, &e->servers[0], count);
+  free(log);
+}

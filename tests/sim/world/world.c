@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/world.h"
+
+#include "sim/world/actors.h"
+#include "sim/world/conditions.h"
+#include "sim/world/faults.h"
+#include "sim/world/habits.h"
+#include "sim/world/judge.h"
+#include "sim/world/menu.h"
+#include "sim/world/need.h"
+#include "sim/world/network.h"
+#include "sim/world/process.h"
+#include "sim/world/scenario.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+  LEAST_FAULTS = 20,
+  LEAST_GRANTS = 20,
+  MOST_TIMEOUTS = 200,      /* a run takes, if the grants do not come */
+  CALM_TIMEOUTS = 60,       /* until all has come to rest */
+  MOST_JOBS_AT_ONCE = 20000 /* of one moment: somebody spins */
+};
+
+/* ---- what the seed decides ----------------------------------------------- */
+
+/* Within the bounds of the servers, and often at the lower one. */
+static int32_t some_timeout(sim_rng *r, int32_t tick)
+{
+  int64_t most = 20 * (int64_t)tick < 6000 ? 20 * (int64_t)tick : 6000;
+
+  return (int32_t)(sim_roll(r, 3) == 0 ? 2 * tick
+                                       : sim_between(r, 2 * tick, most));
+}
+
+static void draw(sim_world *w)
+{
+  static const char *const paths[] = {"/locks/a", "/b", "/very/deep/down/c"};
+  sim_rng r = sim_rng_fork(&w->rng, 'w');
+  bool drift = w->scenario->drift;
+  int32_t tick = (int32_t)sim_between(&r, 100, drift ? 200 : 1000);
+  uint32_t first = sim_roll(&r, 3);
+
+  w->timeout_ms = drift ? 20 * tick : some_timeout(&r, tick);
+  w->config = (sim_ensemble_config){
+      .servers = sim_roll(&r, 4) == 0 ? 5 : 3,
+      .tick_ms = tick,
+      .sync_limit = (int32_t)sim_between(&r, 2, 5),
+      .sweep_ms = w->scenario->sweep_ms == 0 ? 60000 : w->scenario->sweep_ms,
+      .ttls = w->audited,
+      .epoch_ms = INT64_C(1700000000000) + sim_between(&r, 0, 1000000)};
+  w->shortest_ms = w->longest_ms = w->timeout_ms;
+  if (sim_may_strike(w, SIM_FAULT_BOUNDS) || sim_has_condition(w, SIM_LIMITS)) {
+    w->shortest_ms = 2 * tick;
+    w->longest_ms = SIM_LONGEST * w->timeout_ms;
+  }
+  if (sim_has_condition(w, SIM_READ_ONLY))
+    w->config.alone_us = tick / 2 * SIM_MS;
+  if (sim_may_strike(w, SIM_FAULT_WIPE) || sim_may_strike(w, SIM_FAULT_RESTORE))
+    w->config.first_epoch = SIM_MOST_WIPES * SIM_AGE_EPOCHS;
+  w->nprocesses = (size_t)sim_between(&r, 4, 6);
+  w->nlocks = (size_t)sim_between(&r, 1, 2);
+  for (uint32_t i = 0; i < w->nlocks; i++)
+    snprintf(w->locks[i], sizeof w->locks[i], "%s", paths[(first + i) % 3]);
+}
+
+/* In calm weather nothing may happen that its scenario does not know. */
+static unsigned some_conditions(const sim_world *w, const unsigned *chosen)
+{
+  if (w->scenario->calm)
+    return 0;
+  return chosen == NULL ? sim_conditions_of(w->seed) : *chosen;
+}
+
+/* A crowd shares. */
+static const sim_menu *some_menu(const sim_world *w)
+{
+  return sim_has_condition(w, SIM_CROWD) ? sim_menu_find("rwlock")
+                                         : sim_menu_of(w->seed);
+}
+
+void sim_world_choose(sim_world *w, uint64_t seed, const sim_choice *choice)
+{
+  memset(w, 0, sizeof *w);
+  w->seed = seed;
+  w->scenario =
+      choice->scenario == NULL ? sim_scenario_of(seed) : choice->scenario;
+  w->conditions = some_conditions(w, choice->conditions);
+  w->menu = choice->menu == NULL ? some_menu(w) : choice->menu;
+  w->habit =
+      choice->habit == NULL ? sim_habit_of(seed, w->menu) : choice->habit;
+  w->audited = choice->audited;
+}
+
+void sim_world_init(sim_world *w, uint64_t seed, const sim_choice *choice)
+{
+  sim_rng root = {seed};
+
+  sim_world_choose(w, seed, choice);
+  w->rng = sim_rng_fork(&root, 1);
+  w->trace.agenda = &w->agenda;
+  draw(w);
+  sim_menu_lay(w);
+  w->judge = sim_judge_new(w);
+  sim_ensemble_hooks hooks = sim_judge_hooks(w->judge);
+
+  w->ensemble = sim_ensemble_new(&w->config, &w->agenda,
+                                 sim_rng_fork(&w->rng, 'e'), &w->trace, &hooks);
+  w->network = sim_network_new(w);
+  w->processes = sim_need(w->nprocesses * sizeof *w->processes);
+  for (unsigned i = 0; i < w->nprocesses; i++)
+    sim_process_init(&w->processes[i], w, i);
+  w->faults = sim_faults_new(w);
+}
+
+void sim_world_done(sim_world *w)
+{
+  for (size_t i = 0; i < w->nprocesses; i++) {
+    sim_process_crash(&w->processes[i], true);
+    sim_process_done(&w->processes[i]);
+  }
+  sim_faults_free(w->faults);
+  sim_network_free(w->network);
+  sim_ensemble_free(w->ensemble);
+  sim_judge_free(w->judge);
+  free(w->processes);
+  sim_trace_done(&w->trace);
+}
+
+/* ---- time ---------------------------------------------------------------- */
+
+static void on_moment(void *arg)
+{
+  (void)arg;
+}
+
+static void must_move(const sim_world *w, size_t jobs)
+{
+  if (jobs < MOST_JOBS_AT_ONCE)
+    return;
+  fprintf(stderr, "seed %llu: time does not move any more\n",
+          (unsigned long long)w->seed);
+  abort();
+}
+
+/* Others go on while a call takes its time. */
+static void catch_up(sim_world *w)
+{
+  for (size_t i = 0; i < w->nprocesses; i++)
+    sim_process_catch_up(&w->processes[i]);
+}
+
+/* Let time pass; false: something is broken. */
+static bool pass(sim_world *w, int64_t us)
+{
+  sim_job end = {.run = on_moment};
+  int64_t moment = w->agenda.now_us;
+  size_t jobs = 0;
+
+  sim_do_in(&w->agenda, &end, us);
+  while (lk__heap_has(&end.node)) {
+    sim_step(&w->agenda);
+    if (sim_has_condition(w, SIM_CLOCK_STEPS))
+      catch_up(w);
+    sim_judge_look(w->judge);
+    jobs = moment == w->agenda.now_us ? jobs + 1 : 0;
+    moment = w->agenda.now_us;
+    must_move(w, jobs);
+    if (!w->go_on && sim_judge_violations(w->judge) > 0) {
+      sim_drop(&w->agenda, &end);
+      return false;
+    }
+  }
+  return true;
+}
+
+/* ---- the run ------------------------------------------------------------- */
+
+static bool storm(sim_world *w, int64_t t)
+{
+  sim_rng r = sim_rng_fork(&w->rng, 's');
+  size_t faults = LEAST_FAULTS + sim_roll(&r, 10);
+  size_t grants = LEAST_GRANTS + sim_roll(&r, 20);
+
+  for (size_t i = 0; i < w->nprocesses; i++)
+    sim_process_start_in(&w->processes[i], sim_between(&r, 0, t));
+  if (!pass(w, t))
+    return false;
+  sim_faults_begin(w->faults);
+  for (int i = 0; i < MOST_TIMEOUTS; i++) {
+    if (w->nfaults >= faults && w->grants >= grants)
+      return true;
+    if (!pass(w, t))
+      return false;
+  }
+  return true;
+}
+
+/* All is healed and all run; then they want nothing any more. */
+static bool calm_down(sim_world *w, int64_t t)
+{
+  SIM_SAY(&w->trace, "world", "the faults are over");
+  w->calming = true;
+  sim_faults_end(w->faults);
+  for (size_t i = 0; i < w->nprocesses; i++) {
+    if (w->processes[i].client == NULL)
+      sim_process_start_in(&w->processes[i], 0);
+  }
+  for (size_t i = 0; i < w->nprocesses; i++) {
+    while (w->processes[i].paused) {
+      if (!pass(w, t / 4))
+        return false;
+    }
+    if (sim_process_runs(&w->processes[i]))
+      sim_actors_stop(&w->processes[i]);
+    if (w->processes[i].resumes)
+      (void)sim_process_close(&w->processes[i], 0);
+  }
+  for (int i = 0; i < CALM_TIMEOUTS * 4; i++) {
+    if (!pass(w, t / 4))
+      return false;
+    if (sim_judge_is_calm(w->judge))
+      break;
+  }
+  sim_judge_calm(w->judge);
+  return true;
+}
+
+static bool take_apart(sim_world *w, int64_t t)
+{
+  for (size_t i = 0; i < w->nprocesses; i++)
+    sim_process_leave(&w->processes[i]);
+  if (!pass(w, t))
+    return false;
+  sim_judge_end(w->judge);
+  return true;
+}
+
+void sim_world_run(sim_world *w)
+{
+  int64_t t = w->timeout_ms * SIM_MS;
+
+  char conditions[SIM_CONDITIONS_TEXT];
+
+  sim_conditions_print(w->conditions, conditions, sizeof conditions);
+  SIM_SAY(&w->trace, "world",
+          "seed %llu, %s, %s, %s: %u servers, %zu processes, "
+          "timeout %d ms, tick %d ms,%s",
+          (unsigned long long)w->seed, w->scenario->name, w->menu->name,
+          w->habit->name, w->config.servers, w->nprocesses, (int)w->timeout_ms,
+          (int)w->config.tick_ms, conditions);
+  if (storm(w, t) && calm_down(w, t))
+    (void)take_apart(w, t);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "support/failing_mem.h"
+
+#include <stdlib.h>
+
+/* More than any test needs: there is none, and no sanitizer complains. */
+#define TOO_MUCH ((size_t)1 << 30)
+
+/* Before each block. */
+typedef union head {
+  size_t size;
+  max_align_t align;
+} head;
+
+static void give_back(failing_mem *f, void *p)
+{
+  if (p == NULL)
+    return;
+  f->live--;
+  f->held -= ((head *)p - 1)->size;
+  free((head *)p - 1);
+}
+
+static void *resize(void *arg, void *p, size_t size)
+{
+  failing_mem *f = arg;
+  head *block;
+
+  if (size == 0) {
+    give_back(f, p);
+    return NULL;
+  }
+  f->count++;
+  f->bytes += size;
+  if (f->fail_at != 0 &&
+      (f->count == f->fail_at || (f->for_good && f->count > f->fail_at)))
+    return NULL;
+  if (size > TOO_MUCH)
+    return NULL;
+  block = malloc(sizeof *block + size);
+  if (block == NULL)
+    abort();
+  block->size = size;
+  f->live++;
+  f->held += size;
+  if (p != NULL) {
+    size_t old = ((head *)p - 1)->size;
+
+    memcpy(block + 1, p, old < size ? old : size);
+    give_back(f, p);
+  }
+  return block + 1;
+}
+
+void failing_mem_init(failing_mem *f)
+{
+  memset(f, 0, sizeof *f);
+  f->mem.resize = resize;
+  f->mem.arg = f;
+}
+
+bool failing_mem_failed(const failing_mem *f)
+{
+  return f->fail_at != 0 && f->count >= f->fail_at;
+}

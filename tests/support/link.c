@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/wire/opcode.h"
+#include "support/server.h"
+#include "support/wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void must(bool is_so, const char *what)
+{
+  if (is_so)
+    return;
+  fprintf(stderr, "fake server: %s\n", what);
+  abort();
+}
+
+/* ---- connections ------------------------------------------------------- */
+
+static void hang_up(fake_link *l)
+{
+  fake_drop_watches(l);
+  lk__buf_consume(&l->in, lk__buf_len(&l->in));
+  lk__buf_consume(&l->out, lk__buf_len(&l->out));
+  l->up = false;
+  l->greeted = false;
+  l->hung_up = false;
+  l->logged_hello = false;
+  l->session = 0;
+}
+
+/* A client without a session is served if it does not insist on a quorum. */
+static bool takes_in(fake_link *l, const struct lk_connect_request *q, bool any)
+{
+  fake_server *s = l->server;
+
+  must(q->session_id == 0 || q->session_id != s->throwaway,
+       "a throwaway was resumed");
+  must(q->session_id == 0 || !any, "a session was offered to anyone");
+  if (!s->no_quorum)
+    return true;
+  if (!any || q->session_id != 0) {
+    l->hung_up = true;
+    return false;
+  }
+  l->session = fake_new_session(s);
+  s->throwaway = l->session;
+  wire_welcome_read_only(&l->out, l->session, q->timeout_ms);
+  return false;
+}
+
+static void greet(fake_link *l, lk_bytes frame)
+{
+  fake_server *s = l->server;
+  struct lk_connect_request q;
+  lk_reader in;
+
+  lk__reader_init(&in, frame.at, frame.len);
+  must(lk__record_decode(&lk__connect_request_record, &q, &in, NULL) == 0,
+       "malformed connect request");
+  bool any = lk__reader_left(&in) > 0 && lk__reader_bool(&in);
+
+  l->greeted = true;
+  if (!takes_in(l, &q, any))
+    return;
+  if (q.session_id == 0) {
+    l->session = fake_new_session(s);
+  } else if (fake_lives(s, q.session_id)) {
+    l->session = q.session_id;
+  } else {
+    wire_welcome(&l->out, 0, 0);
+    l->hung_up = true;
+    return;
+  }
+  l->last_session = l->session;
+  l->timeout_ms =
+      q.timeout_ms < s->max_timeout_ms ? q.timeout_ms : s->max_timeout_ms;
+  s->timeout_ms = l->timeout_ms;
+  fake_touch(s, l->session);
+  wire_welcome(&l->out, l->session, l->timeout_ms);
+}
+
+static bool next_frame(lk_buf *in, lk_bytes *out)
+{
+  lk_reader r;
+
+  lk__reader_init(&r, lk__buf_bytes(in), lk__buf_len(in));
+  size_t len = (size_t)lk__reader_int(&r);
+
+  if (r.err != 0 || lk__reader_left(&r) < len)
+    return false;
+  *out = lk_bytes_of(r.at, len);
+  return true;
+}
+
+static bool serve_all(fake_link *l)
+{
+  lk_bytes frame;
+  bool moved = false;
+
+  while (l->up && !l->frozen && !l->hung_up && next_frame(&l->in, &frame)) {
+    bool goes_on = true;
+
+    moved = true;
+    if (l->greeted)
+      goes_on = l->server->serve != NULL ? l->server->serve(l, frame)
+                                         : fake_serve(l, frame);
+    else
+      greet(l, frame);
+    if (!goes_on && l->cut_softly) {
+      l->hung_up = true;
+      return true;
+    }
+    if (!goes_on) {
+      fake_drop(l);
+      return true;
+    }
+    lk__buf_consume(&l->in, frame.len + 4);
+  }
+  return moved;
+}
+
+/* ---- what a driver does ------------------------------------------------ */
+
+static void say(fake_link *l, const char *text)
+{
+  size_t at = strlen(l->log);
+
+  must(at + strlen(text) < sizeof l->log, "the log is full");
+  memcpy(l->log + at, text, strlen(text) + 1);
+}
+
+static void log_write(fake_link *l, lk_bytes bytes)
+{
+  lk_buf b = {.mem = &lk__mem_libc,
+              .at = (unsigned char *)(uintptr_t)bytes.at,
+              .end = bytes.len};
+  lk_bytes frame;
+  bool first = true;
+  size_t from = strlen(l->log);
+
+  for (; next_frame(&b, &frame); b.start += frame.len + 4) {
+    lk_reader in;
+
+    if (!l->logged_hello) {
+      l->logged_hello = true;
+      continue;
+    }
+    lk__reader_init(&in, frame.at, frame.len);
+    (void)lk__reader_int(&in);
+    int32_t op = lk__reader_int(&in);
+
+    if (op == LK_OPCODE_PING)
+      continue;
+    if (l->log[0] != '\0')
+      say(l, first ? " | " : " ");
+    say(l, lk__opcode_info(op)->name);
+    first = false;
+  }
+  if (!first && l->server->wrote != NULL)
+    l->server->wrote(l->server, l, l->log + from + (from == 0 ? 0 : 3));
+}
+
+static bool follow_wish(fake_link *l)
+{
+  lk_want w;
+
+  lk_client_want(l->client, &w);
+  if (w.attempt == l->attempt)
+    return false;
+  hang_up(l);
+  l->attempt = w.attempt;
+  if (w.attempt == 0)
+    return true;
+  l->up = !l->server->down;
+  if (l->up)
+    lk_client_connected(l->client, w.attempt);
+  else
+    lk_client_failed(l->client, w.attempt, LK_ERR_CONNECT, "down");
+  return true;
+}
+
+static bool take_output(fake_link *l)
+{
+  lk_bytes bytes = lk_client_pending(l->client);
+
+  if (bytes.len == 0 || !l->up)
+    return false;
+  log_write(l, bytes);
+  must(lk__buf_append(&l->in, bytes.at, bytes.len), "no memory");
+  lk_client_sent(l->client, l->attempt, bytes.len);
+  return true;
+}
+
+bool fake_deliver(fake_link *l)
+{
+  size_t len = lk__buf_len(&l->out), size;
+  unsigned char *room, *copy = NULL;
+
+  if (!l->up)
+    return false;
+  if (len == 0 && l->hung_up && l->allow > 0) {
+    fake_drop(l);
+    return true;
+  }
+  if (l->step > 0 && len > l->step)
+    len = l->step;
+  if (len > l->allow)
+    len = l->allow;
+  if (len == 0)
+    return false;
+  room = lk_client_room(l->client, l->attempt, 1, &size);
+  if (room == NULL) {
+    copy = room = malloc(len); /* of its own: a byte too far is found */
+    must(copy != NULL, "no memory");
+  } else if (len > size) {
+    len = size;
+  }
+  l->allow -= l->allow == SIZE_MAX ? 0 : len;
+  memcpy(room, lk__buf_bytes(&l->out), len);
+  lk__buf_consume(&l->out, len);
+  lk_client_received(l->client, l->attempt, room, len);
+  free(copy);
+  return true;
+}
+
+static bool pump(fake_link *l)
+{
+  bool moved = false;
+
+  if (l->client != NULL)
+    moved = follow_wish(l);
+  if (l->client != NULL && lk_client_deadline(l->client) <= l->server->now) {
+    lk_client_tick(l->client);
+    moved = true;
+  }
+  if (l->client != NULL)
+    moved = take_output(l) || moved;
+  moved = serve_all(l) || moved;
+  if (l->client != NULL)
+    moved = fake_deliver(l) || moved;
+  return moved;
+}
+
+void fake_turn(fake_server *s)
+{
+  bool moved = true;
+
+  for (int i = 0; moved; i++) {
+    must(i < 100000, "it never comes to rest");
+    moved = false;
+    for (fake_link *l = s->links; l != NULL; l = l->next)
+      moved = pump(l) || moved;
+  }
+}
+
+void fake_run(fake_server *s, int64_t ms)
+{
+  int64_t end = s->now + ms;
+
+  fake_turn(s);
+  while (s->now < end) {
+    int64_t expiry = fake_expire_due(s);
+    int64_t next = expiry < end ? expiry : end;
+
+    for (const fake_link *l = s->links; l != NULL; l = l->next) {
+      if (l->client != NULL && lk_client_deadline(l->client) < next)
+        next = lk_client_deadline(l->client);
+    }
+    s->now = next > s->now ? next : s->now + 1;
+    fake_turn(s);
+  }
+}
+
+/* ---- life -------------------------------------------------------------- */
+
+static int64_t hook_now(void *arg)
+{
+  fake_server *s = ((fake_link *)arg)->server;
+
+  return s->now += s->hurry;
+}
+
+static void hook_random(void *arg, void *out, size_t len)
+{
+  uint64_t *x = &((fake_link *)arg)->server->seed;
+  unsigned char *p = out;
+
+  for (size_t i = 0; i < len; i++) {
+    *x = *x * 6364136223846793005U + 1442695040888963407U;
+    p[i] = (unsigned char)(*x >> 33);
+  }
+}
+
+static void hook_wake(lk_client *c, void *arg)
+{
+  (void)c;
+  (void)arg;
+}
+
+static void hook_freed(lk_client *c, void *arg)
+{
+  fake_link *l = arg;
+
+  must(l->client == c, "freed twice");
+  l->client = NULL;
+  hang_up(l);
+}
+
+void fake_init(fake_server *s)
+{
+  memset(s, 0, sizeof *s);
+  s->now = 1000000;
+  s->seed = 1;
+  s->next_session = 0x100;
+  s->max_timeout_ms = 40000;
+  tree_init(&s->nodes);
+}
+
+static fake_link *new_link(fake_server *s)
+{
+  fake_link *l = calloc(1, sizeof *l);
+
+  must(l != NULL, "no memory");
+  l->server = s;
+  l->allow = SIZE_MAX;
+  l->in.mem = &lk__mem_libc;
+  l->out.mem = &lk__mem_libc;
+  return l;
+}
+
+static void add_link(fake_link *l)
+{
+  fake_link **end = &l->server->links;
+
+  while (*end != NULL)
+    end = &(*end)->next;
+  *end = l;
+}
+
+fake_link *fake_client(fake_server *s, lk_client_config *config)
+{
+  fake_link *l = new_link(s);
+  lk_hooks hooks = {.now = hook_now,
+                    .random = hook_random,
+                    .wake = hook_wake,
+                    .freed = hook_freed,
+                    .arg = l};
+
+  if (lk_client_new(&l->client, config, &hooks) != 0) {
+    free(l);
+    return NULL;
+  }
+  add_link(l);
+  return l;
+}
+
+/* ---- clients at the other end of a socket -------------------------------- */
+
+fake_link *fake_accept(fake_server *s)
+{
+  fake_link *l = new_link(s);
+
+  l->up = true;
+  add_link(l);
+  return l;
+}
+
+void fake_take(fake_link *l, lk_bytes frame)
+{
+  log_write(l, frame);
+  must(lk__buf_append(&l->in, frame.at, frame.len), "no memory");
+  (void)serve_all(l);
+}
+
+void fake_done(fake_server *s)
+{
+  for (fake_link *l = s->links; l != NULL; l = l->next)
+    lk_client_free(l->client);
+  while (s->links != NULL) {
+    fake_link *l = s->links;
+
+    s->links = l->next;
+    hang_up(l);
+    lk__buf_free(&l->in);
+    lk__buf_free(&l->out);
+    free(l);
+  }
+  tree_done(&s->nodes);
+}
+
+/* ---- what tests do ------------------------------------------------------- */
+
+void fake_drop(fake_link *l)
+{
+  bool was_up = l->up;
+
+  hang_up(l);
+  if (was_up && l->client != NULL)
+    lk_client_failed(l->client, l->attempt, 0, NULL);
+}
+
+bool fake_said(fake_link *l, const char *text)
+{
+  bool same = strcmp(l->log, text) == 0;
+
+  if (!same)
+    fprintf(stderr, "said: %s\nnot:  %s\n", l->log, text);
+  l->log[0] = '\0';
+  return same;
+}
+
+unsigned fake_count(const fake_link *l, const char *name)
+{
+  unsigned count = 0;
+  size_t len = strlen(name);
+
+  for (const char *p = l->log; (p = strstr(p, name)) != NULL; p += len) {
+    if ((p == l->log || p[-1] == ' ') && (p[len] == ' ' || p[len] == '\0'))
+      count++;
+  }
+  return count;
+}

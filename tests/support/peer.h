@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SUPPORT_PEER_H
+#define LK_SUPPORT_PEER_H
+
+#include <latchkey/client.h>
+
+#include "base/buf.h"
+#include "support/failing_mem.h"
+#include "support/mechanism.h"
+
+/**
+ * One client without a network: a clock that stands still, a transport that
+ * takes what it is told to take, a server that says what a test says. It
+ * writes down as text, one line each, what the client does, and aborts when
+ * the client breaks a promise of <latchkey/client.h>: that an accepted request
+ * ends once and not before it was accepted, what a watch may report and when,
+ * which state follows which, that a driver is woken, that nothing is called
+ * once the client was freed.
+ */
+typedef struct peer peer;
+
+/** Something of the client's under a name: a request, a watch, a timer, a
+    listener. They live as long as the peer. */
+typedef struct peer_thing {
+  struct peer_thing *next;
+  peer *p;
+  char name[24];
+  bool accepted; /**< a request or a watch that was taken */
+  int ended;     /**< how often it was told its end */
+  bool exists;   /**< a request that can leave a watch without a node */
+  bool standing; /**< a watch whose request succeeded */
+  bool telling;  /**< a watch that is being told its last */
+  bool stays;    /**< a watch that was added */
+  bool tree;     /**< a watch of what is below, too */
+  bool attached; /**< a listener */
+  bool answers;  /**< a listener that writes down answers, too */
+  bool marked;   /**< a write of which the data is its name: it is known */
+  bool left;     /**< whether it left whole */
+  char path[64]; /**< of a watch, as it was asked for; "" if longer */
+  lk_watch *watch;
+  struct peer_thing *watcher; /**< of a request: its watch, or NULL */
+  lk_timer timer;
+  lk_listener listener;
+} peer_thing;
+
+struct peer {
+  lk_client *client; /**< NULL: there is none (any more) */
+  lk_hooks hooks;
+  failing_mem mem;
+  int64_t now;
+  unsigned char random; /**< every random byte */
+  uint64_t seed;        /**< not 0: random bytes follow from it instead */
+  bool forked;
+  unsigned wakes;
+  bool waking; /**< the hook `wake` is running */
+  int depth; /**< callbacks on the stack */
+  peer_thing *things;
+  peer_thing base; /**< the listener that is always attached */
+  lk_state state;
+  bool resumed;    /**< the client was given a session to begin with */
+  bool read_only;  /**< a server without a quorum will do */
+  int64_t session; /**< that a server with one gave; 0: none, or it expired */
+  bool proves;     /**< the client has SASL */
+  fake_mechanism *sasl; /**< in lk_client_config.sasl; or NULL */
+
+  lk_want want;      /**< as last seen */
+  uint64_t attempts; /**< the last one that was not 0 */
+  uint64_t probe;    /**< the second wish, as last seen */
+  uint64_t probes;   /**< the last one that was not 0 */
+  int32_t xid;       /**< last one seen in this session */
+  char host[256];
+  bool open;   /**< the transport stands */
+  bool eager;  /**< each transport stands at once: `wake` connects it */
+  size_t room; /**< bytes the transport still takes */
+  size_t step; /**< most bytes that move at once; 0: all */
+  bool mute;   /**< do not write down what is sent */
+  lk_buf wire; /**< what was sent and is no whole frame yet */
+  bool hello;  /**< the first frame is still to come */
+
+  lk_buf log;        /**< what happened; for who reads it to empty */
+  int64_t log_now;   /**< time of the last line */
+  int64_t log_start; /**< what is called 0 in it */
+  /** Called in every callback of the client's, after its line; may do
+      anything. `event`: the name of a state, "ok" or the name of an error. */
+  void (*react)(peer *p, const char *name, const char *event);
+  void *arg; /**< of whoever uses the peer */
+};
+
+/** Make the client; `config` without `mem`. The result of lk_client_new(). */
+int peer_init(peer *p, const lk_client_config *config);
+/** Free the client if it is there still, look whether all has ended and all
+    memory is back. */
+void peer_done(peer *p);
+
+/** A line for the log. */
+void peer_say(peer *p, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* ---- the driver's part; each sees to what the client then wants --------- */
+
+void peer_settle(peer *p);
+void peer_resolved(peer *p, uint32_t count);
+void peer_connected(peer *p);
+void peer_failed(peer *p, int err, const char *why);
+void peer_receive(peer *p, const void *bytes, size_t len);
+/** What a server says whether it has a quorum; "": nothing. */
+void peer_probed(peer *p, const char *answer);
+/** Let time pass, with a look at each deadline. */
+void peer_pass(peer *p, int64_t ms);
+
+/* ---- calls -------------------------------------------------------------- */
+
+/** What goes with a request. */
+typedef struct peer_call {
+  const char *name;
+  const char *watch; /**< name of the watch to set, or NULL */
+  int64_t timeout_ms;
+  bool repeat;
+  bool until_break;
+} peer_call;
+
+/** Each gives the result of the call. */
+int peer_get(peer *p, const peer_call *call, const char *path);
+int peer_exists(peer *p, const peer_call *call, const char *path);
+int peer_children(peer *p, const peer_call *call, const char *path);
+int peer_create(peer *p, const peer_call *call, bool with_stat,
+                const char *path, lk_bytes data, int flags);
+int peer_delete(peer *p, const peer_call *call, const char *path,
+                int32_t version);
+int peer_set(peer *p, const peer_call *call, const char *path, lk_bytes data,
+             int32_t version);
+int peer_sync(peer *p, const peer_call *call, const char *path);
+int peer_multi(peer *p, const peer_call *call, const lk_op *ops, size_t count);
+int peer_list(peer *p, const peer_call *call, const char *path);
+int peer_count(peer *p, const peer_call *call, const char *path);
+int peer_ephemerals(peer *p, const peer_call *call, const char *prefix);
+int peer_get_acl(peer *p, const peer_call *call, const char *path);
+int peer_set_acl(peer *p, const peer_call *call, const char *path,
+                 const lk_acls *acl, int32_t version);
+int peer_create_ttl(peer *p, const peer_call *call, const char *path,
+                    lk_bytes data, int flags, int64_t ttl_ms);
+int peer_multi_read(peer *p, const peer_call *call, const lk_read *reads,
+                    size_t count);
+int peer_who_am_i(peer *p, const peer_call *call);
+int peer_config(peer *p, const peer_call *call);
+int peer_reconfig(peer *p, const peer_call *call,
+                  const lk_reconfiguration *change);
+int peer_add_watch(peer *p, const peer_call *call, const char *path,
+                   lk_watch_mode mode);
+int peer_auth(peer *p, const char *name, const char *scheme, lk_bytes auth);
+int peer_close(peer *p, const char *name);
+void peer_free(peer *p);
+/** Cancel a watch, if it is there. */
+void peer_cancel(peer *p, const char *name, bool on_server);
+void peer_listen(peer *p, const char *name, bool answers);
+void peer_unlisten(peer *p, const char *name);
+void peer_timer(peer *p, const char *name, int64_t in_ms);
+void peer_stop(peer *p, const char *name);
+
+/** How many requests were accepted and have not ended. */
+size_t peer_open_requests(const peer *p);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SUPPORT_PEER_CALLS_H
+#define LK_SUPPORT_PEER_CALLS_H
+
+#include "jute/record.h"
+#include "support/peer_things.h"
+
+/** How the peer makes a request and takes its end, for the files that do. */
+
+/** What a driver would see. */
+typedef struct peer_view {
+  unsigned wakes;
+  uint64_t attempt;
+  size_t len;
+  int64_t due;
+} peer_view;
+
+/** A request that is being made. */
+typedef struct peer_making {
+  peer *p;
+  peer_thing *t;
+  lk_call call;
+  const lk_call *opts; /**< NULL: none */
+  peer_view before;
+} peer_making;
+
+/** Before the call: of `path`, if it watches. */
+void peer_begin(peer_making *m, peer *p, const peer_call *call,
+                const char *path);
+/** After it, with its result, which is given back. */
+int peer_finish(peer_making *m, int err);
+/** The request is a write with that data: if it is its name it is known. */
+void peer_mark(peer_thing *t, lk_bytes data);
+
+/** A request ended: see whether it may have, and what becomes of its watch. */
+void peer_end(lk_client *c, peer_thing *t, int err);
+/** Whether there is an answer where there must be one, and only there. */
+void peer_check_answer(peer *p, int err);
+/** Write it down with what `rec` (or NULL) says of `value`, tell the user. */
+void peer_tell(peer_thing *t, int err, const lk_record *rec, const void *value);
+
+/** Ends requests without a result; `arg` is its thing. */
+void peer_on_done(lk_client *c, int err, void *arg);
+void peer_on_stat(lk_client *c, int err, const lk_stat *stat, void *arg);
+void peer_on_get(lk_client *c, int err, const lk_bytes *data,
+                 const lk_stat *stat, void *arg);
+void peer_on_children(lk_client *c, int err, const lk_bytes *names,
+                      size_t count, const lk_stat *stat, void *arg);
+void peer_on_create(lk_client *c, int err, const char *path,
+                    const lk_stat *stat, void *arg);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "support/waiters.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "sync/client.h"
+
+static void *run(void *arg)
+{
+  waiter *w = arg;
+
+  w->err = w->what(w->arg);
+  return NULL;
+}
+
+void waiter_start(waiter *w, int (*what)(void *arg), void *arg)
+{
+  *w = (waiter){.what = what, .arg = arg};
+  ck_assert_int_eq(pthread_create(&w->thread, NULL, run, w), 0);
+}
+
+int waiter_end(waiter *w)
+{
+  ck_assert_int_eq(pthread_join(w->thread, NULL), 0);
+  return w->err;
+}
+
+void waiters_inside(lk_sync_client *c, size_t count)
+{
+  bool there = false;
+
+  while (!there) {
+    usleep(200);
+    pthread_mutex_lock(&c->mutex);
+    there = c->inside == count && lk__list_empty(&c->tasks);
+    pthread_mutex_unlock(&c->mutex);
+  }
+  usleep(1000); /* the last one may be about to post what it wants */
+}
+
+static void *resize(void *arg, void *p, size_t size)
+{
+  shared_mem *m = arg;
+
+  pthread_mutex_lock(&m->mutex);
+  bool fails = size > 0 && ++m->count == m->fail_at;
+
+  if (!fails && p == NULL)
+    m->live++;
+  if (size == 0)
+    m->live--;
+  pthread_mutex_unlock(&m->mutex);
+  if (size > 0)
+    return fails ? NULL : realloc(p, size);
+  free(p);
+  return NULL;
+}
+
+void shared_mem_init(shared_mem *m)
+{
+  *m = (shared_mem){.mem = {.resize = resize, .arg = m}};
+  pthread_mutex_init(&m->mutex, NULL);
+}

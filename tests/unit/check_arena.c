@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "jute/arena.h"
+#include "support/failing_mem.h"
+#include "support/suite.h"
+
+#include <stdalign.h>
+
+static failing_mem mem;
+static lk_arena arena;
+
+static void begin(void)
+{
+  failing_mem_init(&mem);
+  memset(&arena, 0, sizeof arena);
+  arena.mem = &mem.mem;
+}
+
+/* Take some of every size, fill them, and see that none is in another. */
+static void use(size_t count)
+{
+  unsigned char *taken[100];
+
+  for (size_t i = 0; i < count; i++) {
+    taken[i] = lk__arena_take(&arena, i + 1, 7);
+    ck_assert_ptr_nonnull(taken[i]);
+    ck_assert_uint_eq((uintptr_t)taken[i] % alignof(max_align_t), 0);
+    for (size_t j = 0; j < (i + 1) * 7; j++) {
+      ck_assert_uint_eq(taken[i][j], 0);
+      taken[i][j] = (unsigned char)(i + 1);
+    }
+  }
+  for (size_t i = 0; i < count; i++) {
+    for (size_t j = 0; j < (i + 1) * 7; j++)
+      ck_assert_uint_eq(taken[i][j], i + 1);
+  }
+}
+
+START_TEST(what_is_taken_is_zeroed_aligned_and_apart)
+{
+  begin();
+  use(100);
+  lk__arena_reset(&arena, SIZE_MAX);
+  use(100);
+  lk__arena_free(&arena);
+  ck_assert_uint_eq(mem.live, 0);
+}
+END_TEST
+
+START_TEST(after_the_first_reply_nothing_is_allocated)
+{
+  size_t count;
+
+  begin();
+  use(100);
+  ck_assert_uint_gt(mem.live, 1);
+  lk__arena_reset(&arena, SIZE_MAX);
+  ck_assert_uint_eq(mem.live, 1);
+  count = mem.count;
+  for (size_t i = 0; i < 100; i++) {
+    use(100 - i);
+    lk__arena_reset(&arena, SIZE_MAX);
+  }
+  ck_assert_uint_eq(mem.count, count);
+  lk__arena_free(&arena);
+}
+END_TEST
+
+START_TEST(no_more_than_wanted_is_kept)
+{
+  begin();
+  ck_assert_ptr_nonnull(lk__arena_take(&arena, 1, 50000));
+  lk__arena_reset(&arena, 50000);
+  ck_assert_uint_eq(mem.live, 1);
+  ck_assert_ptr_nonnull(lk__arena_take(&arena, 1, 50000));
+  lk__arena_reset(&arena, 49999);
+  ck_assert_uint_eq(mem.live, 0);
+  use(100);
+  lk__arena_reset(&arena, 1000);
+  ck_assert_uint_eq(mem.live, 0);
+  lk__arena_reset(&arena, 0);
+  use(10);
+  lk__arena_free(&arena);
+  ck_assert_uint_eq(mem.live, 0);
+}
+END_TEST
+
+START_TEST(a_product_that_is_too_large_is_refused)
+{
+  begin();
+  ck_assert_ptr_null(lk__arena_take(&arena, SIZE_MAX / 2, 3));
+  ck_assert_ptr_null(lk__arena_take(&arena, SIZE_MAX, 1));
+  ck_assert_ptr_null(lk__arena_take(&arena, SIZE_MAX - 16, 1));
+  ck_assert_ptr_null(lk__arena_take(&arena, SIZE_MAX / 16 + 2, 16));
+  ck_assert_uint_eq(mem.live, 0);
+  use(5);
+  lk__arena_free(&arena);
+}
+END_TEST
+
+START_TEST(nothing_is_something_too)
+{
+  begin();
+  ck_assert_ptr_nonnull(lk__arena_take(&arena, 0, 8));
+  ck_assert_ptr_nonnull(lk__arena_take(&arena, 8, 0));
+  lk__arena_free(&arena);
+}
+END_TEST
+
+START_TEST(without_memory_what_was_taken_stays)
+{
+  char *first;
+
+  begin();
+  mem.fail_at = 1;
+  ck_assert_ptr_null(lk__arena_take(&arena, 1, 1));
+  first = lk__arena_take(&arena, 1, 6);
+  ck_assert_ptr_nonnull(first);
+  memcpy(first, "first", 6);
+  mem.fail_at = mem.count + 1;
+  ck_assert_ptr_null(lk__arena_take(&arena, 1, 100000));
+  ck_assert_str_eq(first, "first");
+  ck_assert_ptr_nonnull(lk__arena_take(&arena, 1, 100000));
+  ck_assert_str_eq(first, "first");
+  mem.fail_at = mem.count + 1;
+  lk__arena_reset(&arena, SIZE_MAX); /* it cannot fail, only keep nothing */
+  ck_assert_uint_eq(mem.live, 0);
+  use(10);
+  lk__arena_free(&arena);
+  ck_assert_uint_eq(mem.live, 0);
+}
+END_TEST
+
+START_TEST(blocks_double)
+{
+  begin();
+  for (size_t i = 0; i < 1000; i++)
+    ck_assert_ptr_nonnull(lk__arena_take(&arena, 1, 1000));
+  ck_assert_uint_le(mem.count, 10);
+  lk__arena_free(&arena);
+}
+END_TEST
+
+static void use_two_blocks_of_3008(void)
+{
+  begin();
+  ck_assert_ptr_nonnull(lk__arena_take(&arena, 1, 1008));
+  ck_assert_ptr_nonnull(lk__arena_take(&arena, 1, 2000));
+  ck_assert_uint_eq(mem.live, 2);
+}
+
+START_TEST(what_was_used_is_kept_in_one_block_up_to_the_limit)
+{
+  use_two_blocks_of_3008();
+  lk__arena_reset(&arena, 3007);
+  ck_assert_uint_eq(mem.live, 0);
+  use_two_blocks_of_3008();
+  lk__arena_reset(&arena, 3008);
+  ck_assert_uint_eq(mem.live, 1);
+  lk__arena_free(&arena);
+}
+END_TEST
+
+SUITE("arena", what_is_taken_is_zeroed_aligned_and_apart,
+      after_the_first_reply_nothing_is_allocated, no_more_than_wanted_is_kept,
+      a_product_that_is_too_large_is_refused, nothing_is_something_too,
+      without_memory_what_was_taken_stays, blocks_double,
+      what_was_used_is_kept_in_one_block_up_to_the_limit)

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* Constructors where few descriptors or thread keys are free, or none. */
+
+#include <latchkey/ev.h>
+#include <latchkey/sync.h>
+
+#include <ev.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "support/failing_mem.h"
+#include "support/suite.h"
+#include "support/waiters.h"
+
+enum { LIMIT = 64, MOST = 12 };
+
+static int taken[LIMIT];
+static size_t count;
+
+static void take_all(void)
+{
+  for (int fd; (fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;)
+    taken[count++] = fd;
+}
+
+static void give_back(size_t free)
+{
+  while (free-- > 0 && count > 0)
+    close(taken[--count]);
+}
+
+static void start(void)
+{
+  struct rlimit limit = {LIMIT, LIMIT};
+
+  ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* How many are free; then there are none. */
+static size_t take_and_count(void)
+{
+  size_t before = count;
+
+  take_all();
+  return count - before;
+}
+
+/* ---- the blocking interface ---------------------------------------------- */
+
+static char logged[256];
+
+static void on_log(void *arg, int level, int err, const char *text)
+{
+  (void)arg;
+  (void)level;
+  if (err == LK_ERR_SYSTEM)
+    snprintf(logged, sizeof logged, "%s", text);
+}
+
+static int make_and_use(shared_mem *mem)
+{
+  lk_client_config how = {.size = sizeof how,
+                          .hosts = "127.0.0.1:1",
+                          .mem = &mem->mem,
+                          .log = on_log};
+  lk_sync_config config = {.size = sizeof config, .client = &how};
+  lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 5};
+  lk_sync_client *c = (lk_sync_client *)(void *)&how;
+  int err = lk_sync_client_new(&c, &config);
+
+  if (err != 0) {
+    ck_assert_ptr_null(c);
+    return err;
+  }
+  ck_assert_int_eq(lk_sync_get(c, NULL, "/x", &brief), LK_ERR_DEADLINE);
+  lk_sync_client_free(c);
+  return 0;
+}
+
+START_TEST(client_without_descriptors_is_refused)
+{
+  char expected[sizeof logged];
+  bool made = false;
+  shared_mem mem;
+
+  start();
+  for (size_t free = 0; free <= MOST; free++) {
+    take_all();
+    give_back(free);
+    shared_mem_init(&mem);
+    logged[0] = '\0';
+    int err = make_and_use(&mem);
+
+    ck_assert(err == (made ? 0 : LK_ERR_SYSTEM) || err == 0);
+    made = err == 0;
+    snprintf(expected, sizeof expected,
+             "cannot start: no descriptors left (4 needed, %zu free)", free);
+    ck_assert_str_eq(logged, made ? "" : expected);
+    ck_assert_uint_eq(mem.live, 0);
+    ck_assert_uint_eq(take_and_count(), free);
+  }
+  give_back(LIMIT);
+  ck_assert(made);
+}
+END_TEST
+
+START_TEST(client_without_thread_keys_is_refused)
+{
+  static pthread_key_t keys[PTHREAD_KEYS_MAX];
+  size_t made = 0;
+  shared_mem mem;
+
+  while (made < PTHREAD_KEYS_MAX && pthread_key_create(&keys[made], NULL) == 0)
+    made++;
+  shared_mem_init(&mem);
+  ck_assert_int_eq(make_and_use(&mem), LK_ERR_SYSTEM);
+  ck_assert_str_eq(logged, "cannot start: no pthread_key left");
+  ck_assert_uint_eq(mem.live, 0);
+  ck_assert_int_eq(pthread_key_delete(keys[--made]), 0);
+  ck_assert_int_eq(make_and_use(&mem), 0);
+  while (made > 0)
+    pthread_key_delete(keys[--made]);
+}
+END_TEST
+
+/* ---- a loop of the program's --------------------------------------------- */
+
+START_TEST(driver_without_descriptors_is_refused)
+{
+  struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+  bool made = false;
+  failing_mem mem;
+
+  start();
+  for (size_t free = 0; free <= MOST; free++) {
+    lk_ev *ev = (lk_ev *)(void *)&mem;
+
+    take_all();
+    give_back(free);
+    failing_mem_init(&mem);
+    int err = lk_ev_new(&ev, loop, &mem.mem);
+
+    ck_assert(err == (made ? 0 : LK_ERR_SYSTEM) || err == 0);
+    ck_assert_int_eq(ev != NULL, err == 0);
+    made = err == 0;
+    ev_run(loop, EVRUN_NOWAIT);
+    lk_ev_free(ev);
+    ck_assert_uint_eq(mem.live, 0);
+    ck_assert_uint_eq(take_and_count(), free);
+  }
+  give_back(LIMIT);
+  ck_assert(made);
+  ev_loop_destroy(loop);
+}
+END_TEST
+
+SUITE("descriptors", client_without_descriptors_is_refused,
+      client_without_thread_keys_is_refused,
+      driver_without_descriptors_is_refused)

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "support/failing_mem.h"
+#include "support/suite.h"
+
+#include <latchkey/sasl.h>
+
+#include <gsasl.h>
+#include <stdio.h>
+
+/* DIGEST-MD5 against the server's side of libgsasl, as ZooKeeper sets it up;
+ * with ZooKeeper itself: tests/live/client/access.py. */
+
+static failing_mem mem;
+static Gsasl *library;
+static Gsasl_session *server;
+static const char *known; /* the password that the server has */
+static const lk_sasl_mechanism *md5;
+
+static int on_property(Gsasl *g, Gsasl_session *s, Gsasl_property property)
+{
+  (void)g;
+  switch ((int)property) {
+  case GSASL_PASSWORD: return gsasl_property_set(s, GSASL_PASSWORD, known);
+  case GSASL_SERVICE: return gsasl_property_set(s, GSASL_SERVICE, "zookeeper");
+  case GSASL_HOSTNAME:
+    return gsasl_property_set(s, GSASL_HOSTNAME, "zk-sasl-md5");
+  case GSASL_REALM: return gsasl_property_set(s, GSASL_REALM, "zk-sasl-md5");
+  default: return GSASL_NO_CALLBACK;
+  }
+}
+
+static lk_sasl_facts facts(const char *user, const char *password)
+{
+  return (lk_sasl_facts){.size = sizeof(lk_sasl_facts),
+                         .user = user,
+                         .password = lk_text(password),
+                         .service = "zookeeper",
+                         .host = "zk-sasl-md5",
+                         .mem = &mem.mem};
+}
+
+static void begin(void)
+{
+  failing_mem_init(&mem);
+  md5 = lk_sasl_digest_md5();
+  ck_assert_ptr_nonnull(md5);
+  ck_assert_int_eq(gsasl_init(&library), GSASL_OK);
+  gsasl_callback_set(library, on_property);
+  ck_assert_int_eq(gsasl_server_start(library, "DIGEST-MD5", &server),
+                   GSASL_OK);
+}
+
+static void finish(void)
+{
+  gsasl_finish(server);
+  gsasl_done(library);
+  ck_assert_uint_eq(mem.live, 0);
+}
+
+static void *start(const char *user, const char *password)
+{
+  lk_sasl_facts f = facts(user, password);
+  const char *why = NULL;
+  void *state = NULL;
+
+  ck_assert_int_eq(md5->start(&state, &f, &why), 0);
+  return state;
+}
+
+/* One step; NULL: before the server has said anything. */
+static int step(void *state, const char *challenge, char *response,
+                const char **why)
+{
+  lk_bytes out = {NULL, 0};
+  int result = md5->step(state, lk_text(challenge), &out, why);
+
+  response[0] = '\0';
+  if (out.at != NULL)
+    snprintf(response, 1000, "%.*s", (int)out.len, (const char *)out.at);
+  return result;
+}
+
+/* What the server makes of a token: GSASL_..., and its own token. */
+static int serve(const char *token, char *out)
+{
+  char *said = NULL;
+  size_t len = 0;
+  int result = gsasl_step(server, token, strlen(token), &said, &len);
+
+  snprintf(out, 1000, "%.*s", (int)len, said == NULL ? "" : said);
+  gsasl_free(said);
+  return result;
+}
+
+static bool has(const char *text, const char *part)
+{
+  return strstr(text, part) != NULL;
+}
+
+START_TEST(client_and_server_prove_that_they_know_the_password)
+{
+  char mine[1000], its[1000];
+  const char *why = NULL;
+
+  known = "s\xc3\xa4"
+          "cret, \"quoted\"";
+  begin();
+  void *state = start("bob", known);
+
+  ck_assert_int_eq(step(state, NULL, mine, &why), LK_SASL_CONTINUE);
+  ck_assert_str_eq(mine, "");
+  ck_assert_int_eq(serve("", its), GSASL_NEEDS_MORE);
+  ck_assert_int_eq(step(state, its, mine, &why), LK_SASL_CONTINUE);
+  ck_assert(has(mine, "username=\"bob\""));
+  ck_assert(has(mine, "realm=\"zk-sasl-md5\""));
+  ck_assert(has(mine, "digest-uri=\"zookeeper/zk-sasl-md5\""));
+  ck_assert(has(mine, "qop=auth"));
+  ck_assert(!has(mine, "cret"));
+  ck_assert_int_eq(serve(mine, its), GSASL_OK);
+  ck_assert(has(its, "rspauth="));
+  ck_assert_int_eq(step(state, its, mine, &why), LK_SASL_DONE);
+  ck_assert_str_eq(mine, "");
+  md5->end(state);
+  finish();
+}
+END_TEST
+
+/* Up to the server's last word. */
+static void *go_to_proof(const char *password, char *its, int verdict)
+{
+  char mine[1000];
+  const char *why = NULL;
+
+  known = "secret";
+  begin();
+  void *state = start("bob", password);
+
+  ck_assert_int_eq(step(state, NULL, mine, &why), LK_SASL_CONTINUE);
+  serve("", its);
+  ck_assert_int_eq(step(state, its, mine, &why), LK_SASL_CONTINUE);
+  ck_assert_int_eq(serve(mine, its), verdict);
+  return state;
+}
+
+START_TEST(a_wrong_password_convinces_no_server)
+{
+  char its[1000];
+  void *state = go_to_proof("wrong", its, GSASL_AUTHENTICATION_ERROR);
+
+  md5->end(state);
+  finish();
+}
+END_TEST
+
+static void refuse_proof(const char *proof)
+{
+  char its[1000], mine[1000];
+  const char *why = NULL;
+  void *state = go_to_proof("secret", its, GSASL_OK);
+
+  ck_assert_int_eq(step(state, proof, mine, &why), LK_ERR_AUTH_FAILED);
+  ck_assert_str_eq(why, "its rspauth is wrong");
+  md5->end(state);
+  finish();
+}
+
+START_TEST(a_server_without_the_password_is_not_authentic)
+{
+  refuse_proof("rspauth=91e8b37ae9430b2685b5427e67c20103");
+  refuse_proof("rspauth=");
+  refuse_proof("");
+  refuse_proof("nothing of the kind");
+}
+END_TEST
+
+static void refuse_challenge(const char *challenge)
+{
+  char mine[1000];
+  const char *why = NULL;
+
+  begin();
+  void *state = start("bob", "secret");
+
+  ck_assert_int_eq(step(state, NULL, mine, &why), LK_SASL_CONTINUE);
+  ck_assert_int_eq(step(state, challenge, mine, &why), LK_ERR_PROTOCOL);
+  ck_assert_ptr_nonnull(why);
+  md5->end(state);
+  finish();
+}
+
+START_TEST(a_challenge_that_is_none_gets_no_response)
+{
+  refuse_challenge("gibberish");
+  refuse_challenge("realm=\"zk-sasl-md5\",charset=utf-8");
+  refuse_challenge("nonce=\"x\",algorithm=other");
+  refuse_challenge("rspauth=91e8b37ae9430b2685b5427e67c20103");
+}
+END_TEST
+
+/* The byte at the end of a block is the sanitizer's. */
+START_TEST(an_empty_challenge_is_not_read)
+{
+  char *block = malloc(1);
+  lk_bytes out = {NULL, 0};
+  char mine[1000];
+  const char *why = NULL;
+
+  ck_assert_ptr_nonnull(block);
+  *block = 'x';
+  begin();
+  void *state = start("bob", "secret");
+
+  ck_assert_int_eq(step(state, NULL, mine, &why), LK_SASL_CONTINUE);
+  ck_assert_int_eq(md5->step(state, lk_bytes_of(block, 0), &out, &why),
+                   LK_ERR_PROTOCOL);
+  md5->end(state);
+  free(block);
+  finish();
+}
+END_TEST
+
+START_TEST(it_does_not_start_without_user_or_password)
+{
+  lk_sasl_facts f = facts(NULL, "secret");
+  const char *why = NULL;
+  void *state = NULL;
+
+  begin();
+  ck_assert_int_eq(md5->start(&state, &f, &why), LK_ERR_BAD_ARGUMENT);
+  ck_assert_str_eq(why, "it needs a user and a password");
+  f = facts("bob", NULL);
+  ck_assert_int_eq(md5->start(&state, &f, &why), LK_ERR_BAD_ARGUMENT);
+  f = facts("bob", "secret");
+  f.password = lk_bytes_of("se\0cret", 7);
+  ck_assert_int_eq(md5->start(&state, &f, &why), LK_ERR_BAD_ARGUMENT);
+  ck_assert_str_eq(why, "the password contains a NUL");
+  f = facts("jos\xc3\xa9", "secret");
+  ck_assert_int_eq(md5->start(&state, &f, &why), LK_ERR_BAD_ARGUMENT);
+  ck_assert_str_eq(why, "the user is not ASCII");
+  f = facts("bob", "secret");
+  mem.fail_at = 1;
+  ck_assert_int_eq(md5->start(&state, &f, &why), LK_ERR_NO_MEMORY);
+  finish();
+}
+END_TEST
+
+SUITE("digest_md5", client_and_server_prove_that_they_know_the_password,
+      a_wrong_password_convinces_no_server,
+      a_server_without_the_password_is_not_authentic,
+      a_challenge_that_is_none_gets_no_response, an_empty_challenge_is_not_read,
+      it_does_not_start_without_user_or_password)

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/wire/frame.h"
+#include "support/failing_mem.h"
+#include "support/suite.h"
+#include "support/wire.h"
+#include "vectors/vectors.h"
+
+static failing_mem mem;
+static lk_frames frames;
+
+static void begin(size_t limit)
+{
+  failing_mem_init(&mem);
+  frames = (lk_frames){.partial = {.mem = &mem.mem}, .limit = limit};
+}
+
+static void end(void)
+{
+  lk__buf_free(&frames.partial);
+  ck_assert_uint_eq(mem.live, 0);
+}
+
+/* Three frames: one of five bytes, an empty one, one of three hundred. */
+static lk_buf stream(void)
+{
+  static const size_t lens[] = {5, 0, 300};
+  lk_buf b = wire_buf();
+
+  for (size_t i = 0; i < 3; i++) {
+    size_t mark = wire_begin(&b);
+
+    for (size_t k = 0; k < lens[i]; k++) {
+      unsigned char byte = (unsigned char)(k * 7 + i);
+
+      ck_assert(lk__buf_append(&b, &byte, 1));
+    }
+    wire_end(&b, mark);
+  }
+  return b;
+}
+
+/* Feed a piece, in a block of just that size; what comes out is appended. */
+static void feed(const unsigned char *at, size_t len, lk_buf *out)
+{
+  unsigned char *copy = exactly(at, len);
+  lk_bytes bytes = {copy, len}, frame;
+
+  for (;;) {
+    lk_frame_result result = lk__frame_next(&frames, &bytes, &frame);
+
+    if (result == LK_FRAME_NONE)
+      break;
+    ck_assert_int_eq(result, LK_FRAME_WHOLE);
+    size_t mark = wire_begin(out);
+
+    if (frame.len > 0)
+      ck_assert(lk__buf_append(out, frame.at, frame.len));
+    wire_end(out, mark);
+  }
+  ck_assert_uint_eq(bytes.len, 0);
+  free(copy);
+}
+
+/* Feed the stream in pieces that end at `a`, `b`, and at its end. */
+static void feed_in_pieces(const lk_buf *in, size_t a, size_t b)
+{
+  const unsigned char *at = lk__buf_bytes(in);
+  size_t len = lk__buf_len(in);
+  lk_buf out = wire_buf();
+
+  begin(1000);
+  feed(at, a, &out);
+  feed(at + a, b - a, &out);
+  feed(at + b, len - b, &out);
+  ck_assert_uint_eq(lk__buf_len(&out), len);
+  ck_assert_mem_eq(lk__buf_bytes(&out), at, len);
+  lk__buf_free(&out);
+  end();
+}
+
+START_TEST(frames_come_out_however_they_are_cut)
+{
+  lk_buf in = stream();
+  size_t len = lk__buf_len(&in);
+
+  for (size_t a = 0; a <= len; a++) {
+    for (size_t b = a; b <= len; b += a % 10 == 0 ? 1 : 17)
+      feed_in_pieces(&in, a, b);
+  }
+  lk__buf_free(&in);
+}
+END_TEST
+
+START_TEST(frames_come_out_byte_by_byte)
+{
+  lk_buf in = stream(), out = wire_buf();
+  size_t len = lk__buf_len(&in);
+
+  begin(1000);
+  for (size_t i = 0; i < len; i++)
+    feed(lk__buf_bytes(&in) + i, 1, &out);
+  ck_assert_uint_eq(lk__buf_len(&out), len);
+  ck_assert_mem_eq(lk__buf_bytes(&out), lk__buf_bytes(&in), len);
+  lk__buf_free(&in);
+  lk__buf_free(&out);
+  end();
+}
+END_TEST
+
+START_TEST(a_whole_frame_is_handed_out_where_it_is)
+{
+  lk_buf in = stream();
+  lk_bytes bytes = {lk__buf_bytes(&in), lk__buf_len(&in)}, frame;
+
+  begin(1000);
+  ck_assert_int_eq(lk__frame_next(&frames, &bytes, &frame), LK_FRAME_WHOLE);
+  ck_assert_ptr_eq(frame.at, lk__buf_bytes(&in) + 4);
+  ck_assert_uint_eq(frame.len, 5);
+  ck_assert_int_eq(lk__frame_next(&frames, &bytes, &frame), LK_FRAME_WHOLE);
+  ck_assert_int_eq(lk__frame_next(&frames, &bytes, &frame), LK_FRAME_WHOLE);
+  ck_assert_ptr_eq(frame.at, lk__buf_bytes(&in) + 17);
+  ck_assert_int_eq(lk__frame_next(&frames, &bytes, &frame), LK_FRAME_NONE);
+  ck_assert_uint_eq(mem.count, 0);
+  lk__buf_free(&in);
+  end();
+}
+END_TEST
+
+/* The result for a frame of that length, of which one byte has come. */
+static lk_frame_result claim(uint32_t len, size_t pieces)
+{
+  unsigned char head[] = {(unsigned char)(len >> 24),
+                          (unsigned char)(len >> 16), (unsigned char)(len >> 8),
+                          (unsigned char)len, 'x'};
+  lk_bytes bytes = {head, sizeof head}, frame;
+  lk_frame_result result = LK_FRAME_NONE;
+
+  if (pieces == 1)
+    return lk__frame_next(&frames, &bytes, &frame);
+  for (size_t i = 0; i < sizeof head && result == LK_FRAME_NONE; i++) {
+    bytes = lk_bytes_of(head + i, 1);
+    result = lk__frame_next(&frames, &bytes, &frame);
+  }
+  return result;
+}
+
+START_TEST(hostile_lengths_are_refused_and_take_no_memory)
+{
+  static const uint32_t hostile[] = {1001,       0x7fffffff, 0x80000000,
+                                     0xffffffff, 0x72756f6b, 0x10000000};
+
+  for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
+    begin(1000);
+    lk_frame_result refusal =
+        hostile[i] > INT32_MAX ? LK_FRAME_BAD : LK_FRAME_TOO_BIG;
+
+    ck_assert_int_eq(claim(hostile[i], 1), refusal);
+    ck_assert_uint_eq(mem.count, 0);
+    ck_assert_int_eq(claim(hostile[i], 5), refusal);
+    ck_assert_uint_le(mem.bytes, 256);
+    end();
+  }
+}
+END_TEST
+
+START_TEST(memory_follows_what_has_come_and_not_what_is_claimed)
+{
+  begin(0x7fffffff);
+  ck_assert_int_eq(claim(0x7fffffff, 1), LK_FRAME_NONE);
+  ck_assert_int_eq(claim(0x7fffffff, 1), LK_FRAME_NONE);
+  ck_assert_uint_le(mem.bytes, 512);
+  lk__frames_reset(&frames);
+  end();
+}
+END_TEST
+
+/* Receive a piece of a stream where there is room for it, all of it or up to
+   the room's end. Returns how much. */
+static size_t receive_in_place(const unsigned char *at, size_t len,
+                               lk_bytes *out)
+{
+  size_t size = 0;
+  unsigned char *room = lk__frame_room(&frames, 1, &size);
+  unsigned char *copy = NULL;
+  lk_bytes bytes;
+
+  if (room == NULL) {
+    size = len < 100 ? len : 100;
+    copy = room = exactly(at, size);
+  }
+  bytes = lk_bytes_of(room, size < len ? size : len);
+  memcpy(room, at, bytes.len);
+  len = bytes.len;
+  *out = lk_bytes_of(NULL, 0);
+  while (lk__frame_next(&frames, &bytes, out) == LK_FRAME_WHOLE &&
+         out->len < 5000)
+    ;
+  free(copy);
+  return len;
+}
+
+START_TEST(a_long_frame_is_received_in_place)
+{
+  lk_buf in = stream();
+  size_t mark = wire_begin(&in);
+  lk_bytes frame = {NULL, 0};
+  size_t done = 0;
+
+  for (size_t k = 0; k < 5000; k++)
+    ck_assert(lk__buf_append(&in, &(unsigned char){(unsigned char)k}, 1));
+  wire_end(&in, mark);
+  begin(10000);
+  while (done < lk__buf_len(&in)) {
+    done += receive_in_place(lk__buf_bytes(&in) + done, lk__buf_len(&in) - done,
+                             &frame);
+    ck_assert_uint_le(mem.bytes, 512 + 4 * done);
+  }
+  ck_assert_uint_eq(frame.len, 5000);
+  ck_assert_mem_eq(frame.at, lk__buf_bytes(&in) + mark + 4, 5000);
+  ck_assert_uint_le(mem.count, 6); /* 256, 512 ... 8192 */
+  lk__buf_free(&in);
+  end();
+}
+END_TEST
+
+START_TEST(room_is_for_what_is_missing)
+{
+  size_t size;
+
+  begin(0x7fffffff);
+  ck_assert_ptr_null(lk__frame_room(&frames, 1, &size));
+  ck_assert_int_eq(claim(10, 1), LK_FRAME_NONE); /* 5 of 14 have come */
+  ck_assert_ptr_null(lk__frame_room(&frames, 6, &size));
+  ck_assert_ptr_nonnull(lk__frame_room(&frames, 5, &size));
+  ck_assert_uint_eq(size, 5); /* no more than what has come */
+
+  lk_bytes bytes = {"567890", 6}, frame;
+
+  ck_assert_int_eq(lk__frame_next(&frames, &bytes, &frame), LK_FRAME_NONE);
+  ck_assert_ptr_nonnull(lk__frame_room(&frames, 1, &size));
+  ck_assert_uint_eq(size, 3); /* no more than what is to come */
+  bytes = lk_bytes_of("cde", 3);
+  ck_assert_int_eq(lk__frame_next(&frames, &bytes, &frame), LK_FRAME_WHOLE);
+  ck_assert_ptr_null(lk__frame_room(&frames, 1, &size));
+  ck_assert_mem_eq(frame.at, "x567890cde", 10);
+  lk__frames_reset(&frames);
+  end();
+}
+END_TEST
+
+START_TEST(no_room_without_memory)
+{
+  unsigned char some[200] = {0, 0, 1, 0};
+  lk_bytes bytes = {some, sizeof some}, frame;
+  size_t size;
+
+  begin(1000);
+  ck_assert_int_eq(lk__frame_next(&frames, &bytes, &frame), LK_FRAME_NONE);
+  mem.fail_at = mem.count + 1;
+  ck_assert_ptr_null(lk__frame_room(&frames, 60, &size));
+  ck_assert(failing_mem_failed(&mem));
+  bytes = lk_bytes_of(some, 50); /* for these there is still some */
+  ck_assert_int_eq(lk__frame_next(&frames, &bytes, &frame), LK_FRAME_NONE);
+  ck_assert_ptr_nonnull(lk__frame_room(&frames, 10, &size));
+  ck_assert_uint_eq(size, 10);
+  lk__frames_reset(&frames);
+  end();
+}
+END_TEST
+
+START_TEST(the_limit_itself_is_fine)
+{
+  begin(1000);
+  ck_assert_int_eq(claim(1000, 1), LK_FRAME_NONE);
+  lk__frames_reset(&frames);
+  ck_assert_int_eq(claim(1000, 5), LK_FRAME_NONE);
+  lk__frames_reset(&frames);
+  ck_assert_int_eq(claim(1, 5), LK_FRAME_WHOLE);
+  end();
+}
+END_TEST
+
+START_TEST(a_reset_forgets_what_has_come)
+{
+  lk_buf out = wire_buf();
+
+  begin(1000);
+  feed((const unsigned char *)"\0\0\0\5abc", 7, &out);
+  lk__frames_reset(&frames);
+  feed((const unsigned char *)"\0\0\0\2de", 6, &out);
+  ck_assert_uint_eq(lk__buf_len(&out), 6);
+  ck_assert_mem_eq(lk__buf_bytes(&out), "\0\0\0\2de", 6);
+  lk__buf_free(&out);
+  end();
+}
+END_TEST
+
+START_TEST(memory_of_a_large_frame_is_given_back_with_it)
+{
+  size_t len = 1600000;
+  unsigned char *big = calloc(1, len + 4);
+  lk_buf out = wire_buf();
+
+  big[1] = (unsigned char)(len >> 16);
+  big[2] = (unsigned char)(len >> 8 & 0xff);
+  big[3] = (unsigned char)(len & 0xff);
+  begin(16 << 20);
+  for (size_t at = 0; at < len + 4; at += 65536)
+    feed(big + at, len + 4 - at < 65536 ? len + 4 - at : 65536, &out);
+  ck_assert_uint_eq(lk__buf_len(&out), len + 4);
+  ck_assert_uint_gt(mem.count, 0);
+  ck_assert_uint_eq(mem.live, 0); /* feed() has asked for the next */
+  lk__buf_free(&out);
+  free(big);
+  end();
+}
+END_TEST
+
+START_TEST(each_failing_allocation_is_told)
+{
+  lk_buf in = stream();
+  const unsigned char *at = lk__buf_bytes(&in);
+  size_t len = lk__buf_len(&in);
+
+  for (size_t n = 1;; n++) {
+    lk_frame_result result = LK_FRAME_NONE;
+
+    begin(1000);
+    mem.fail_at = n;
+    for (size_t i = 0; i < len && result != LK_FRAME_NO_MEMORY; i++) {
+      lk_bytes bytes = {at + i, 1}, frame;
+
+      result = lk__frame_next(&frames, &bytes, &frame);
+      ck_assert_int_ne(result, LK_FRAME_BAD);
+    }
+    ck_assert(failing_mem_failed(&mem) == (result == LK_FRAME_NO_MEMORY));
+    bool failed = failing_mem_failed(&mem);
+
+    end();
+    if (!failed) {
+      ck_assert_uint_gt(n, 1);
+      break;
+    }
+  }
+  lk__buf_free(&in);
+}
+END_TEST
+
+SUITE("frame", frames_come_out_however_they_are_cut,
+      frames_come_out_byte_by_byte, a_whole_frame_is_handed_out_where_it_is,
+      hostile_lengths_are_refused_and_take_no_memory,
+      memory_follows_what_has_come_and_not_what_is_claimed,
+      a_long_frame_is_received_in_place, room_is_for_what_is_missing,
+      no_room_without_memory, the_limit_itself_is_fine,
+      a_reset_forgets_what_has_come,
+      memory_of_a_large_frame_is_given_back_with_it,
+      each_failing_allocation_is_told)

@@ -1,0 +1,927 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/children.h"
+#include "cli/guard.h"
+#include "support/suite.h"
+
+/* ---- a guard and its command -----------------------------------------------
+ */
+
+static char sh[] = "sh", minus_c[] = "-c";
+
+typedef struct scene {
+  cli_guard guard;
+  char *words[4];
+  int out[2];          /* what the command writes */
+  cli_news heard;      /* of which only a part was looked at */
+  unsigned heard_acts; /* likewise */
+} scene;
+
+/* A pipe out of the way of what the command is given. */
+static void make_pipe(int *ends)
+{
+  int low[2];
+
+  ck_assert_int_eq(pipe(low), 0);
+  for (int i = 0; i < 2; i++) {
+    ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, 20);
+    ck_assert_int_ge(ends[i], 20);
+    close(low[i]);
+  }
+}
+
+/* Let `fd` stand for what the command is given; gives what it was. */
+static int take(int fd, int given)
+{
+  int own = fcntl(fd, F_DUPFD_CLOEXEC, 20);
+
+  fflush(NULL);
+  ck_assert_int_eq(dup2(given, fd), fd);
+  return own;
+}
+
+static void give_back(int fd, int own)
+{
+  ck_assert_int_eq(dup2(own, fd), fd);
+  close(own);
+}
+
+enum { MOST_SECONDS = 20 };
+
+/* A guard that is ready to run `text`. */
+static void set(scene *s, char *text, cli_policy policy)
+{
+  static char title[] = "check_guard";
+  cli_job job = {.argv = s->words, .group = getpgrp(), .cgroup = {.fd = -1}};
+
+  alarm(MOST_SECONDS); /* a test that hangs is named */
+  s->heard = (cli_news){0};
+  s->heard_acts = 0;
+  prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that orphans can be waited for */
+  s->words[0] = sh;
+  s->words[1] = minus_c;
+  s->words[2] = text;
+  s->words[3] = NULL;
+  make_pipe(s->out);
+  int own = take(STDOUT_FILENO, s->out[1]);
+
+  ck_assert_int_eq(cli_signals_open(&job.signals), 0);
+  ck_assert_int_eq(cli_guard_open(&s->guard, &job, policy,
+                                  (cli_title){title, strlen(title)}),
+                   0);
+  close(s->out[1]);
+  give_back(STDOUT_FILENO, own);
+}
+
+static void start(scene *s, int64_t lease_ms)
+{
+  cli_order o = {.what = CLI_ORDER_START,
+                 .lease = cli_guard_clock() + lease_ms,
+                 .margin_ms = 10000};
+
+  ck_assert_int_eq(
+      cli_guard_start(&s->guard, &o, lk_bytes_of("WORD=from us", 13)), 0);
+}
+
+static void order_signal(scene *s, int number)
+{
+  cli_order o = cli_order_signal(number);
+
+  cli_guard_order(&s->guard, &o);
+}
+
+static void order_lease(scene *s, int64_t lease_ms, int64_t margin_ms)
+{
+  cli_order o = {.what = CLI_ORDER_LEASE,
+                 .lease = cli_guard_clock() + lease_ms,
+                 .margin_ms = margin_ms};
+
+  cli_guard_order(&s->guard, &o);
+}
+
+static void order_loss(scene *s)
+{
+  cli_order o = {.what = CLI_ORDER_LOST};
+
+  cli_guard_order(&s->guard, &o);
+}
+
+/* The next part of the news, which must be this one. */
+static cli_news news(scene *s, unsigned what)
+{
+  struct pollfd ready = {s->guard.fd, POLLIN, 0};
+
+  if (s->heard.what == 0) {
+    ck_assert_int_eq(poll(&ready, 1, -1), 1);
+    ck_assert_int_eq(cli_guard_news(&s->guard, &s->heard), 1);
+  }
+  unsigned first = s->heard.what & (~s->heard.what + 1);
+
+  ck_assert_uint_eq(first, what);
+  s->heard.what &= ~first;
+  return s->heard;
+}
+
+/* --on-lost did this next. */
+static void acts(scene *s, cli_act act)
+{
+  unsigned did = s->heard_acts;
+
+  if (did == 0)
+    did = news(s, CLI_NEWS_ACTED).acts;
+  ck_assert_uint_ne(did & 1u << act, 0);
+  s->heard_acts = did & ~(1u << act);
+}
+
+/* The command writes this line next; NULL: nothing more, from nobody. */
+static void line(const scene *s, const char *wanted)
+{
+  char text[64];
+  size_t len = 0;
+  ssize_t n;
+
+  while ((n = read(s->out[0], text + len, 1)) == 1 && text[len] != '\n' &&
+         len < sizeof text - 1)
+    len++;
+  text[len] = '\0';
+  if (wanted == NULL)
+    ck_assert_int_eq(n, 0);
+  else
+    ck_assert_str_eq(text, wanted);
+}
+
+static void begin(scene *s, char *text, cli_policy policy)
+{
+  set(s, text, policy);
+  start(s, 1000000);
+  ck_assert_int_gt(news(s, CLI_NEWS_STARTED).child, 0);
+}
+
+static void end(scene *s)
+{
+  cli_guard_close(&s->guard);
+  close(s->out[0]);
+  while (waitpid(-1, NULL, 0) > 0)
+    ;
+  ck_assert_int_eq(errno, ECHILD);
+}
+
+/* ---- life ------------------------------------------------------------------
+ */
+
+START_TEST(a_command_runs_with_our_words_and_its_status_comes_back)
+{
+  static char text[] = "echo $WORD; exit 7";
+  scene s;
+
+  begin(&s, text, CLI_ON_LOST_TERM);
+  line(&s, "from us");
+  ck_assert_int_eq(WEXITSTATUS(news(&s, CLI_NEWS_ENDED).status), 7);
+  news(&s, CLI_NEWS_EMPTY);
+  end(&s);
+}
+END_TEST
+
+START_TEST(what_cannot_be_executed_is_told_with_its_errno)
+{
+  static char none[] = "/no/such/command";
+  scene s;
+
+  set(&s, none, CLI_ON_LOST_TERM);
+  cli_guard_close(&s.guard);
+  s.words[0] = none;
+  cli_job job = {.argv = s.words, .cgroup = {.fd = -1}};
+
+  ck_assert_int_eq(cli_signals_open(&job.signals), 0);
+  ck_assert_int_eq(
+      cli_guard_open(&s.guard, &job, CLI_ON_LOST_TERM, (cli_title){NULL, 0}),
+      0);
+  start(&s, 1000000);
+  ck_assert_int_eq(news(&s, CLI_NEWS_NOT_STARTED).error, ENOENT);
+  end(&s);
+}
+END_TEST
+
+START_TEST(a_lease_that_has_run_out_starts_nothing)
+{
+  static char text[] = "echo wrong";
+  scene s;
+
+  set(&s, text, CLI_ON_LOST_IGNORE);
+  start(&s, 0);
+  ck_assert_int_eq(news(&s, CLI_NEWS_FAILED).error, ETIMEDOUT);
+  cli_guard_close(&s.guard);
+  line(&s, NULL);
+  end(&s);
+}
+END_TEST
+
+START_TEST(a_guard_that_was_told_nothing_leaves)
+{
+  static char text[] = "echo wrong";
+  scene s;
+
+  set(&s, text, CLI_ON_LOST_TERM);
+  close(s.guard.fd);
+  s.guard.fd = -1;
+  line(&s, NULL);
+  end(&s);
+}
+END_TEST
+
+static int64_t cpu_ms_of_children(void)
+{
+  struct rusage used;
+
+  ck_assert_int_eq(getrusage(RUSAGE_CHILDREN, &used), 0);
+  return (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 +
+         (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000;
+}
+
+START_TEST(a_guard_that_waits_uses_no_processor_time)
+{
+  static char text[] = "echo up; exec sleep 1";
+  int64_t before = cpu_ms_of_children();
+  scene s;
+
+  begin(&s, text, CLI_ON_LOST_TERM);
+  line(&s, "up");
+  news(&s, CLI_NEWS_ENDED);
+  end(&s);
+  ck_assert_int_lt(cpu_ms_of_children() - before, 250);
+}
+END_TEST
+
+/* Leave this process so many descriptors. */
+static void limit_descriptors(int more)
+{
+  struct rlimit limit;
+  int fds[8];
+
+  ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  for (int i = 0; i < more; i++)
+    fds[i] = dup(STDIN_FILENO);
+  limit.rlim_cur = (rlim_t)fds[more - 1] + 1;
+  for (int i = 0; i < more; i++)
+    close(fds[i]);
+  ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* Of the two descriptors of its socket it closes one, and it needs two more. */
+START_TEST(a_guard_without_descriptors_for_its_signals_and_its_clock_ends)
+{
+  static char *words[] = {sh, NULL};
+  cli_job job = {.argv = words, .group = getpgrp(), .cgroup = {.fd = -1}};
+  struct pollfd ready = {-1, POLLIN, 0};
+  cli_guard g;
+  cli_news got;
+
+  limit_descriptors(2);
+  ck_assert_int_eq(
+      cli_guard_open(&g, &job, CLI_ON_LOST_TERM, (cli_title){NULL, 0}), 0);
+  ready.fd = g.fd;
+  ck_assert_int_eq(poll(&ready, 1, 10000), 1);
+  ck_assert_int_eq(cli_guard_news(&g, &got), -1);
+  cli_guard_close(&g);
+}
+END_TEST
+
+/* ---- its end ----------------------------------------------------------------
+ */
+
+static char family[] =
+    "trap '' TERM INT; sleep 600 & setsid sh -c 'echo in; sleep 600' & "
+    "wait; sleep 600";
+
+START_TEST(when_we_are_gone_nothing_is_left)
+{
+  scene s;
+
+  begin(&s, family, CLI_ON_LOST_IGNORE);
+  line(&s, "in");
+  close(s.guard.fd); /* without a goodbye */
+  s.guard.fd = -1;
+  line(&s, NULL); /* all who could write have ended */
+  end(&s);
+}
+END_TEST
+
+START_TEST(after_a_goodbye_what_is_left_lives_on)
+{
+  static char text[] = "exec 4<&0; (read word; echo still here) <&4 & exit 0";
+  int in[2];
+  scene s;
+
+  make_pipe(in);
+  take(STDIN_FILENO, in[0]);
+  begin(&s, text, CLI_ON_LOST_TERM);
+  news(&s, CLI_NEWS_ENDED);
+  cli_guard_close(&s.guard);
+  ck_assert_int_eq(write(in[1], "go\n", 3), 3);
+  line(&s, "still here");
+  end(&s);
+}
+END_TEST
+
+/* The guard has sent news by then, which nobody has read. */
+START_TEST(a_goodbye_ahead_of_unread_news_is_heard)
+{
+  static char text[] = "exec 4<&0; (read word; echo still here) <&4 & exit 0";
+  struct pollfd ready = {-1, POLLIN, 0};
+  int in[2];
+  scene s;
+
+  make_pipe(in);
+  take(STDIN_FILENO, in[0]);
+  begin(&s, text, CLI_ON_LOST_TERM);
+  ready.fd = s.guard.fd;
+  ck_assert_int_eq(poll(&ready, 1, 10000), 1);
+  cli_guard_close(&s.guard);
+  ck_assert_int_eq(write(in[1], "go\n", 3), 3);
+  line(&s, "still here");
+  end(&s);
+}
+END_TEST
+
+/* The socket has no room for it at first. */
+START_TEST(a_goodbye_behind_many_orders_is_heard)
+{
+  static char text[] = "exec 4<&0; (read word; echo still here) <&4 & exit 0";
+  cli_order o = cli_order_signal(SIGWINCH);
+  int in[2];
+  scene s;
+
+  make_pipe(in);
+  take(STDIN_FILENO, in[0]);
+  begin(&s, text, CLI_ON_LOST_TERM);
+  kill(s.guard.pid, SIGSTOP);
+  while (cli_message_send(s.guard.fd, &o, sizeof o))
+    ;
+  cli_guard_close(&s.guard);
+  ck_assert_int_eq(write(in[1], "go\n", 3), 3);
+  line(&s, "still here");
+  end(&s);
+}
+END_TEST
+
+/* A signal that is late hits no stranger. */
+START_TEST(an_ended_command_keeps_its_number_until_the_guard_ends)
+{
+  static char text[] = "exit 7";
+  pid_t pid;
+  scene s;
+
+  set(&s, text, CLI_ON_LOST_TERM);
+  start(&s, 1000000);
+  pid = news(&s, CLI_NEWS_STARTED).child;
+  news(&s, CLI_NEWS_ENDED);
+  news(&s, CLI_NEWS_EMPTY);
+  ck_assert_int_eq(kill(pid, 0), 0);
+  end(&s);
+  ck_assert_int_eq(kill(pid, 0), -1);
+}
+END_TEST
+
+START_TEST(signals_reach_the_group_and_only_the_group)
+{
+  static char text[] = "trap 'echo one' USR1; (trap 'echo two' USR1; echo up; "
+                       "while :; do sleep 0.05; done) & while :; do wait; done";
+  char first[8], second[8];
+  scene s;
+
+  begin(&s, text, CLI_ON_LOST_TERM);
+  line(&s, "up");
+  order_signal(&s, SIGUSR1);
+  ck_assert_int_eq(read(s.out[0], first, 4), 4);
+  ck_assert_int_eq(read(s.out[0], second, 4), 4);
+  ck_assert_mem_ne(first, second, 3);
+  order_signal(&s, SIGKILL);
+  ck_assert_int_eq(WTERMSIG(news(&s, CLI_NEWS_ENDED).status), SIGKILL);
+  line(&s, NULL);
+  end(&s);
+}
+END_TEST
+
+/* ---- the socket -------------------------------------------------------------
+ */
+
+/* The guard's end is closed, with or without orders that it has not read. */
+START_TEST(end_of_the_guard_is_no_silence)
+{
+  for (int unread = 0; unread < 2; unread++) {
+    cli_guard g = {.fd = -1};
+    cli_news heard;
+    int ends[2];
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+    g.fd = ends[0];
+    ck_assert_int_eq(cli_guard_news(&g, &heard), 0); /* and errno is EAGAIN */
+    if (unread)
+      ck_assert_int_eq(write(g.fd, "x", 1), 1);
+    close(ends[1]);
+    errno = EAGAIN;
+    ck_assert_int_eq(cli_guard_news(&g, &heard), -1);
+    close(g.fd);
+  }
+}
+END_TEST
+
+/* ---- the lease --------------------------------------------------------------
+ */
+
+START_TEST(term_and_then_kill_end_all_when_no_news_comes)
+{
+  scene s;
+
+  begin(&s, family, CLI_ON_LOST_TERM);
+  line(&s, "in");
+  order_lease(&s, 150, 100);
+  acts(&s, CLI_ACT_TERM);
+  acts(&s, CLI_ACT_KILL);
+  ck_assert_int_eq(WTERMSIG(news(&s, CLI_NEWS_ENDED).status), SIGKILL);
+  news(&s, CLI_NEWS_EMPTY);
+  line(&s, NULL);
+  end(&s);
+}
+END_TEST
+
+START_TEST(longest_hold_of_a_millisecond_ends_the_command)
+{
+  static char text[] = "exec sleep 100";
+  cli_order o = {.what = CLI_ORDER_START,
+                 .lease = cli_guard_clock() + 1000000,
+                 .margin_ms = 10000,
+                 .max_hold_ms = 1};
+  scene s;
+
+  set(&s, text, CLI_ON_LOST_TERM);
+  ck_assert_int_eq(cli_guard_start(&s.guard, &o, lk_bytes_of("", 0)), 0);
+  /* It may be ended before it is executed, so the order of news varies. */
+  for (unsigned seen = 0; (seen & CLI_NEWS_ENDED) == 0; seen |= s.heard.what) {
+    struct pollfd ready = {s.guard.fd, POLLIN, 0};
+
+    ck_assert_int_eq(poll(&ready, 1, -1), 1);
+    ck_assert_int_eq(cli_guard_news(&s.guard, &s.heard), 1);
+  }
+  ck_assert_int_eq(WTERMSIG(s.heard.status), SIGTERM);
+  end(&s);
+}
+END_TEST
+
+START_TEST(a_lost_lock_ends_the_command_at_once)
+{
+  static char text[] = "trap 'echo asked; exit 3' TERM; echo up; "
+                       "while :; do sleep 0.05; done";
+  scene s;
+
+  begin(&s, text, CLI_ON_LOST_TERM);
+  line(&s, "up");
+  order_loss(&s);
+  acts(&s, CLI_ACT_TERM);
+  line(&s, "asked");
+  ck_assert_int_eq(WEXITSTATUS(news(&s, CLI_NEWS_ENDED).status), 3);
+  news(&s, CLI_NEWS_EMPTY);
+  end(&s);
+}
+END_TEST
+
+/* The lease is unsure from the start: COMMAND is executed before it is stopped,
+ * since nobody would end a child that was stopped ahead of that. */
+START_TEST(a_command_is_executed_before_it_is_stopped)
+{
+  for (int i = 0; i < 20; i++) {
+    static char text[] = "sleep 30";
+    unsigned what = 0;
+    scene s;
+
+    set(&s, text, CLI_ON_LOST_STOP);
+    start(&s, 9000);
+    while ((what & CLI_NEWS_STARTED) == 0) {
+      struct pollfd ready = {s.guard.fd, POLLIN, 0};
+      cli_news part;
+
+      ck_assert_int_eq(poll(&ready, 1, 5000), 1);
+      ck_assert_int_eq(cli_guard_news(&s.guard, &part), 1);
+      what |= part.what;
+    }
+    order_signal(&s, SIGKILL);
+    end(&s);
+  }
+}
+END_TEST
+
+/* Somebody else has its end of the socket, so that there is no end to read. */
+START_TEST(a_guard_that_died_is_noticed_behind_its_news)
+{
+  cli_news sent = {.what = CLI_NEWS_EMPTY}, got;
+  cli_guard g;
+  int ends[2];
+
+  ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends),
+                   0);
+  g = (cli_guard){.fd = ends[0], .pid = fork()};
+  if (g.pid == 0)
+    pause();
+  ck_assert_int_gt(g.pid, 0);
+  ck_assert_int_eq(cli_guard_news(&g, &got), 0);
+  ck_assert_int_eq(send(ends[1], &sent, sizeof sent, 0), (int)sizeof sent);
+  kill(g.pid, SIGKILL);
+  siginfo_t info;
+
+  ck_assert_int_eq(waitid(P_PID, (id_t)g.pid, &info, WEXITED | WNOWAIT), 0);
+  ck_assert_int_eq(cli_guard_news(&g, &got), 1);
+  ck_assert_uint_eq(got.what, CLI_NEWS_EMPTY);
+  ck_assert_int_eq(cli_guard_news(&g, &got), -1);
+  waitpid(g.pid, NULL, 0);
+  close(ends[0]);
+  close(ends[1]);
+}
+END_TEST
+
+START_TEST(a_stopped_command_goes_on_when_news_comes)
+{
+  static char text[] = "echo up; read word; echo on";
+  int in[2];
+  scene s;
+
+  make_pipe(in);
+  take(STDIN_FILENO, in[0]);
+  begin(&s, text, CLI_ON_LOST_STOP);
+  line(&s, "up");
+  order_lease(&s, 10000, 10000);
+  acts(&s, CLI_ACT_STOP);
+  ck_assert_int_eq(news(&s, CLI_NEWS_STOPPED).signal, SIGSTOP);
+  ck_assert_int_eq(write(in[1], "go\n", 3), 3);
+  order_lease(&s, 1000000, 100);
+  acts(&s, CLI_ACT_CONT);
+  line(&s, "on");
+  news(&s, CLI_NEWS_ENDED);
+  end(&s);
+}
+END_TEST
+
+/* ---- messages ---------------------------------------------------------------
+ */
+
+START_TEST(a_message_waits_for_room_and_not_for_a_process_that_is_gone)
+{
+  cli_order o = cli_order_signal(SIGTERM);
+  int ends[2];
+
+  ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+  alarm(MOST_SECONDS);
+  while (cli_message_send(ends[0], &o, sizeof o))
+    ;
+  ck_assert_int_eq(recv(ends[1], &o, sizeof o, 0), (int)sizeof o);
+  ck_assert(cli_message_send(ends[0], &o, sizeof o));
+  ck_assert(!cli_message_send(ends[0], &o, sizeof o));
+  close(ends[1]);
+  ck_assert(cli_message_send(ends[0], &o, sizeof o));
+  close(ends[0]);
+}
+END_TEST
+
+START_TEST(orders_that_wait_are_merged_and_none_is_lost)
+{
+  cli_order all = {0};
+  cli_order lost = {.what = CLI_ORDER_LOST};
+  cli_order lease = {.what = CLI_ORDER_LEASE, .lease = 7, .margin_ms = 2};
+  cli_order sooner = {.what = CLI_ORDER_LEASE, .lease = 5, .margin_ms = 1};
+  static const int numbers[] = {SIGTERM, SIGTSTP, SIGUSR1, SIGCONT, SIGTERM};
+
+  cli_order_merge(&all, &lease);
+  cli_order_merge(&all, &lost);
+  for (int i = 0; i < 5; i++) {
+    cli_order one = cli_order_signal(numbers[i]);
+
+    cli_order_merge(&all, &one);
+  }
+  cli_order_merge(&all, &sooner);
+  ck_assert_uint_eq(all.what,
+                    CLI_ORDER_LEASE | CLI_ORDER_LOST | CLI_ORDER_SIGNAL);
+  ck_assert_int_eq(all.lease, 5);
+  ck_assert_int_eq(all.margin_ms, 1);
+  ck_assert_uint_eq(all.signals, 1u << SIGTERM | 1u << SIGUSR1 | 1u << SIGCONT);
+  cli_order stop = cli_order_signal(SIGTSTP);
+
+  cli_order_merge(&all, &stop);
+  ck_assert_uint_eq(all.signals, 1u << SIGTERM | 1u << SIGUSR1 | 1u << SIGTSTP);
+}
+END_TEST
+
+START_TEST(news_that_waits_is_merged_and_none_is_lost)
+{
+  cli_news all = {0};
+  static const cli_news parts[] = {
+      {.what = CLI_NEWS_STARTED, .child = 4711},
+      {.what = CLI_NEWS_ACTED, .acts = 1u << CLI_ACT_STOP},
+      {.what = CLI_NEWS_STOPPED, .signal = SIGSTOP},
+      {.what = CLI_NEWS_ACTED, .acts = 1u << CLI_ACT_CONT},
+      {.what = CLI_NEWS_STOPPED, .signal = SIGTSTP},
+      {.what = CLI_NEWS_ENDED, .status = 0x700},
+  };
+
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+    cli_news_merge(&all, &parts[i]);
+  ck_assert_uint_eq(all.what, CLI_NEWS_STARTED | CLI_NEWS_ACTED |
+                                  CLI_NEWS_STOPPED | CLI_NEWS_ENDED);
+  ck_assert_int_eq(all.child, 4711);
+  ck_assert_int_eq(all.signal, SIGTSTP);
+  ck_assert_int_eq(all.status, 0x700);
+  ck_assert_uint_eq(all.acts, 1u << CLI_ACT_STOP | 1u << CLI_ACT_CONT);
+  cli_news_merge(&all, &parts[1]);
+  ck_assert_uint_eq(all.acts, 1u << CLI_ACT_STOP);
+}
+END_TEST
+
+/* More stops than the socket holds, while the news is not read. */
+START_TEST(news_that_nobody_reads_does_not_block_the_guard)
+{
+  static char text[] = "echo up; while :; do sleep 600; done";
+  int pid;
+  scene s;
+
+  set(&s, text, CLI_ON_LOST_KILL);
+  start(&s, 1000000);
+  pid = news(&s, CLI_NEWS_STARTED).child;
+  line(&s, "up");
+  for (int i = 0; i < 1000; i++) {
+    kill(pid, i % 2 == 0 ? SIGSTOP : SIGCONT);
+    usleep(1000);
+  }
+  order_lease(&s, 150, 100);
+  line(&s, NULL);
+  cli_news all = {0};
+
+  while ((all.what & CLI_NEWS_EMPTY) == 0) {
+    struct pollfd ready = {s.guard.fd, POLLIN, 0};
+    cli_news more;
+
+    ck_assert_int_eq(poll(&ready, 1, 10000), 1);
+    ck_assert_int_eq(cli_guard_news(&s.guard, &more), 1);
+    cli_news_merge(&all, &more);
+  }
+  ck_assert_int_eq(WTERMSIG(all.status), SIGKILL);
+  end(&s);
+}
+END_TEST
+
+/* More orders than the socket holds, faster than they are read. */
+START_TEST(an_order_behind_a_flood_of_signals_is_obeyed)
+{
+  static char text[] = "trap '' USR1 USR2 WINCH; echo up; "
+                       "while :; do sleep 600; done";
+  int waited = 0;
+  scene s;
+
+  begin(&s, text, CLI_ON_LOST_KILL);
+  line(&s, "up");
+  for (int i = 0; i < 20000; i++) {
+    order_signal(&s, i % 2 == 0 ? SIGUSR1 : SIGWINCH);
+    waited += s.guard.waiting.what != 0 ? 1 : 0;
+  }
+  order_loss(&s);
+  ck_assert_int_gt(waited, 0);
+  while (s.guard.waiting.what != 0) {
+    struct pollfd ready = {s.guard.fd, POLLOUT, 0};
+
+    ck_assert_int_eq(poll(&ready, 1, 10000), 1);
+    cli_guard_flush(&s.guard);
+  }
+  acts(&s, CLI_ACT_KILL);
+  line(&s, NULL);
+  end(&s);
+}
+END_TEST
+
+/* ---- the tree ---------------------------------------------------------------
+ */
+
+static char deep[] = "t='if [ $1 = 0 ]; then echo in; exec sleep 600; fi; "
+                     "setsid sh -c \"$t\" x $(($1 - 1)) & wait'; export t; "
+                     "sh -c \"$t\" x 40";
+
+/* Each level is a session of its own, so one dies after the other. */
+START_TEST(a_deep_tree_dies_at_once)
+{
+  scene s;
+
+  begin(&s, deep, CLI_ON_LOST_KILL);
+  line(&s, "in");
+  int64_t before = cli_guard_clock();
+
+  order_loss(&s);
+  acts(&s, CLI_ACT_KILL);
+  line(&s, NULL);
+  ck_assert_int_lt(cli_guard_clock() - before, 1000);
+  end(&s);
+}
+END_TEST
+
+/* A process of a session of its own goes on writing unless it is stopped. */
+static char writers[] =
+    "setsid sh -c 'while :; do echo on; sleep 0.01; done' & "
+    "while :; do sleep 600; done";
+
+/* Whether something is written within this time. */
+static bool writes(const scene *s, int ms)
+{
+  struct pollfd ready = {s->out[0], POLLIN, 0};
+
+  return poll(&ready, 1, ms) == 1;
+}
+
+static void stop_and_continue_writers(void)
+{
+  char text[4096];
+  int pid;
+  scene s;
+
+  set(&s, writers, CLI_ON_LOST_STOP);
+  start(&s, 1000000);
+  pid = news(&s, CLI_NEWS_STARTED).child;
+  line(&s, "on");
+  order_lease(&s, 10000, 10000);
+  acts(&s, CLI_ACT_STOP);
+  fcntl(s.out[0], F_SETFL, O_NONBLOCK);
+  while (writes(&s, 300))
+    ck_assert_int_ge(read(s.out[0], text, sizeof text), 1);
+  order_signal(&s, SIGCONT); /* as fg sends it */
+  kill(pid, SIGCONT);        /* and to COMMAND itself */
+  ck_assert(!writes(&s, 300));
+  order_lease(&s, 1000000, 100);
+  ck_assert(writes(&s, 10000));
+  order_signal(&s, SIGKILL);
+  close(s.guard.fd);
+  s.guard.fd = -1;
+  end(&s);
+}
+
+START_TEST(stop_reaches_what_left_the_group_and_undoes_sigcont)
+{
+  stop_and_continue_writers();
+}
+END_TEST
+
+#ifdef SYS_pidfd_open
+/* As before Linux 5.3, and in a sandbox that does not know it. */
+static bool forbid_pidfds(void)
+{
+  struct sock_filter steps[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  struct sock_fprog filter = {sizeof steps / sizeof steps[0], steps};
+
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+START_TEST(stop_needs_no_pidfds)
+{
+  if (forbid_pidfds())
+    stop_and_continue_writers();
+}
+END_TEST
+#else
+START_TEST(stop_needs_no_pidfds)
+{
+  stop_and_continue_writers();
+}
+END_TEST
+#endif
+
+/* Read until nothing is written for a while. */
+static bool falls_silent(const scene *s)
+{
+  char text[4096];
+
+  fcntl(s->out[0], F_SETFL, O_NONBLOCK);
+  for (int i = 0; i < 100; i++)
+    if (!writes(s, 300))
+      return true;
+    else if (read(s->out[0], text, sizeof text) < 1)
+      return false;
+  return false;
+}
+
+START_TEST(sigcont_to_latchkey_continues_nothing_that_was_stopped)
+{
+  static char text[] = "while :; do echo on; sleep 0.01; done";
+  int pid;
+  scene s;
+
+  set(&s, text, CLI_ON_LOST_STOP);
+  start(&s, 1000000);
+  pid = news(&s, CLI_NEWS_STARTED).child;
+  line(&s, "on");
+  order_lease(&s, 10000, 10000);
+  acts(&s, CLI_ACT_STOP);
+  ck_assert(falls_silent(&s));
+  order_signal(&s, SIGCONT);
+  ck_assert(!writes(&s, 300));
+  kill(pid, SIGCONT); /* not through the guard, which stops it again */
+  ck_assert(falls_silent(&s));
+  order_signal(&s, SIGKILL);
+  end(&s);
+}
+END_TEST
+
+/* What the next function finds where its own variables will be. */
+__attribute__((noinline)) static void fill_stack(char with)
+{
+  volatile char bytes[8192];
+
+  for (size_t i = 0; i < sizeof bytes; i++)
+    bytes[i] = with;
+}
+
+START_TEST(state_and_parent_are_those_of_the_process)
+{
+  pid_t self = getpid();
+  pid_t parent = 0;
+
+  fill_stack(')');
+  char state = cli_children_state(self, &parent);
+
+  ck_assert_int_eq(state, 'R');
+  ck_assert_int_eq(parent, getppid());
+  ck_assert_int_eq(cli_children_state(INT32_MAX, &parent), '\0');
+}
+END_TEST
+
+/* Whether it is stopped within a few seconds. */
+static bool comes_to_a_stop(pid_t pid)
+{
+  pid_t parent;
+
+  for (int i = 0; i < 500; i++, usleep(10000))
+    if (cli_children_state(pid, &parent) == 'T')
+      return true;
+  return false;
+}
+
+/* dash waits in vfork() for each of these programs. */
+START_TEST(a_command_that_forks_all_the_time_can_be_stopped)
+{
+  static char text[] = "while :; do /bin/true; done";
+  int pid;
+  scene s;
+
+  set(&s, text, CLI_ON_LOST_STOP);
+  start(&s, 1000000);
+  pid = news(&s, CLI_NEWS_STARTED).child;
+  for (int i = 0; i < 40; i++) {
+    order_lease(&s, 60000, 59980);
+    ck_assert(comes_to_a_stop(pid));
+    order_lease(&s, 1000000, 59980);
+    usleep(10000);
+  }
+  order_signal(&s, SIGKILL);
+  end(&s);
+}
+END_TEST
+
+SUITE("guard", a_command_runs_with_our_words_and_its_status_comes_back,
+      what_cannot_be_executed_is_told_with_its_errno,
+      a_lease_that_has_run_out_starts_nothing,
+      a_guard_that_was_told_nothing_leaves,
+      a_guard_that_waits_uses_no_processor_time,
+      a_guard_without_descriptors_for_its_signals_and_its_clock_ends,
+      when_we_are_gone_nothing_is_left, after_a_goodbye_what_is_left_lives_on,
+      a_goodbye_ahead_of_unread_news_is_heard,
+      a_goodbye_behind_many_orders_is_heard,
+      an_ended_command_keeps_its_number_until_the_guard_ends,
+      signals_reach_the_group_and_only_the_group,
+      term_and_then_kill_end_all_when_no_news_comes,
+      longest_hold_of_a_millisecond_ends_the_command,
+      a_lost_lock_ends_the_command_at_once, end_of_the_guard_is_no_silence,
+      a_command_is_executed_before_it_is_stopped,
+      a_guard_that_died_is_noticed_behind_its_news,
+      a_stopped_command_goes_on_when_news_comes,
+      a_message_waits_for_room_and_not_for_a_process_that_is_gone,
+      orders_that_wait_are_merged_and_none_is_lost,
+      news_that_waits_is_merged_and_none_is_lost,
+      news_that_nobody_reads_does_not_block_the_guard,
+      an_order_behind_a_flood_of_signals_is_obeyed, a_deep_tree_dies_at_once,
+      stop_reaches_what_left_the_group_and_undoes_sigcont, stop_needs_no_pidfds,
+      state_and_parent_are_those_of_the_process,
+      sigcont_to_latchkey_continues_nothing_that_was_stopped,
+      a_command_that_forks_all_the_time_can_be_stopped)

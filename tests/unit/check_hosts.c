@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine/hosts.h"
+#include "support/failing_mem.h"
+#include "support/suite.h"
+
+#include <latchkey/client.h>
+
+#include <stdio.h>
+
+static lk_hosts hosts;
+static const char *why;
+
+static void parse(const char *text)
+{
+  size_t size = strlen(text) + 1;
+  char *exact = malloc(size); /* for who reads too far, or keeps it */
+
+  memcpy(exact, text, size);
+  int err = lk__hosts_init(&hosts, &lk__mem_libc, exact, false, &why);
+
+  free(exact);
+  ck_assert_msg(err == 0, "%s: %s", text, why);
+  ck_assert_ptr_null(why);
+}
+
+/* "host port host port … chroot" */
+static const char *parsed(const char *text)
+{
+  static char all[512];
+  size_t len = 0;
+
+  parse(text);
+  for (size_t i = 0; i < hosts.count; i++)
+    len += (size_t)snprintf(all + len, sizeof all - len, "%s %u ",
+                            hosts.items[i].name, (unsigned)hosts.items[i].port);
+  snprintf(all + len, sizeof all - len, "%s", hosts.chroot);
+  ck_assert_uint_eq(hosts.chroot_len, strlen(hosts.chroot));
+  lk__hosts_free(&hosts);
+  return all;
+}
+
+START_TEST(servers_ports_and_chroot_are_told_apart)
+{
+  ck_assert_str_eq(parsed("a"), "a 2181 ");
+  ck_assert_str_eq(parsed("a:1"), "a 1 ");
+  ck_assert_str_eq(parsed("a:65535,b,c:2182"), "a 65535 b 2181 c 2182 ");
+  ck_assert_str_eq(parsed("a:1/root"), "a 1 /root");
+  ck_assert_str_eq(parsed("a,b/root/of it"), "a 2181 b 2181 /root/of it");
+  ck_assert_str_eq(parsed("10.0.0.1:2181"), "10.0.0.1 2181 ");
+  ck_assert_str_eq(parsed("a/"), "a 2181 ");
+  ck_assert_str_eq(parsed("a:00080"), "a 80 ");
+  ck_assert_str_eq(parsed("!a~:1"), "!a~ 1 ");
+}
+END_TEST
+
+START_TEST(ipv6_addresses_stand_in_brackets)
+{
+  ck_assert_str_eq(parsed("[::1]"), "::1 2181 ");
+  ck_assert_str_eq(parsed("[::1]:5"), "::1 5 ");
+  ck_assert_str_eq(parsed("[fe80::1%eth0]:5,[::2]/c"),
+                   "fe80::1%eth0 5 ::2 2181 /c");
+  ck_assert_str_eq(parsed("b:1,[::ffff:10.0.0.1]:7"), "b 1 ::ffff:10.0.0.1 7 ");
+}
+END_TEST
+
+START_TEST(tls_in_front_changes_the_default_port)
+{
+  parse("tls://a");
+  ck_assert(hosts.tls);
+  lk__hosts_free(&hosts);
+  parse("a");
+  ck_assert(!hosts.tls);
+  lk__hosts_free(&hosts);
+  ck_assert_int_eq(lk__hosts_init(&hosts, &lk__mem_libc, "a,b:1", true, &why),
+                   0);
+  ck_assert(hosts.tls);
+  ck_assert_uint_eq(hosts.items[0].port, 2281);
+  ck_assert_uint_eq(hosts.items[1].port, 1);
+  lk__hosts_free(&hosts);
+  ck_assert_str_eq(parsed("tls://a:1,b,[::1]/root"),
+                   "a 1 b 2281 ::1 2281 /root");
+  ck_assert_str_eq(parsed(" tls:// a "), "a 2281 ");
+}
+END_TEST
+
+START_TEST(blanks_and_empty_entries_are_left_out)
+{
+  ck_assert_str_eq(parsed(" a:1 ,\tb "), "a 1 b 2181 ");
+  ck_assert_str_eq(parsed(",a,,b:2,"), "a 2181 b 2 ");
+  ck_assert_str_eq(parsed(" , a:1 , /root "), "a 1 /root");
+}
+END_TEST
+
+/* What lk_hosts_check() says. */
+static const char *complaint(const char *text)
+{
+  static char said[128];
+
+  memset(said, 'x', sizeof said);
+  int err = lk_hosts_check(text, said, sizeof said);
+
+  ck_assert_int_eq(err, said[0] == '\0' ? 0 : LK_ERR_BAD_HOSTS);
+  return said;
+}
+
+START_TEST(what_is_wrong_is_said)
+{
+  static const struct {
+    const char *text, *why;
+  } bad[] = {
+      {"", "no host is named"},
+      {",, ,", "no host is named"},
+      {"tls://", "no host is named"},
+      {"http://a", "only tls:// may come before the servers"},
+      {"TLS://a", "only tls:// may come before the servers"},
+      {"a,tls://b", "tls:// stands once, before the first server"},
+      {"tls://a,tls://b", "tls:// stands once, before the first server"},
+      {"tls://a, tls://b/root", "tls:// stands once, before the first server"},
+      {"tls://tls://a", "tls:// stands once, before the first server"},
+      {"a,xtls://b", "a port is a number from 1 to 65535"},
+      {"a,tls:/b", "a port is a number from 1 to 65535"},
+      {"tls:/a", "a port is a number from 1 to 65535"},
+      {"/root", "no host is named"},
+      {"a:", "a port is a number from 1 to 65535"},
+      {"a:0", "a port is a number from 1 to 65535"},
+      {"a:65536", "a port is a number from 1 to 65535"},
+      {"a:100000", "a port is a number from 1 to 65535"},
+      {"a:4294967297", "a port is a number from 1 to 65535"},
+      {"a:-1", "a port is a number from 1 to 65535"},
+      {"a:+1", "a port is a number from 1 to 65535"},
+      {"a:1x", "a port is a number from 1 to 65535"},
+      {"a: 1", "a port is a number from 1 to 65535"},
+      {"a:x,b", "a port is a number from 1 to 65535"},
+      {"[::1]:", "a port is a number from 1 to 65535"},
+      {"[::1]:99999", "a port is a number from 1 to 65535"},
+      {":1", "a host name is missing"},
+      {"a,:1", "a host name is missing"},
+      {"[]", "a host name is missing"},
+      {"[]:1", "a host name is missing"},
+      {"a b", "a host name holds a blank or another character it cannot have"},
+      {"a\nb", "a host name holds a blank or another character it cannot have"},
+      {"[: :1]",
+       "a host name holds a blank or another character it cannot have"},
+      {"b\xc3\xa4r",
+       "a host name holds a blank or another character it cannot have"},
+      {"a]", "brackets go around a whole IPv6 address, as in [::1]:2181"},
+      {"a[", "brackets go around a whole IPv6 address, as in [::1]:2181"},
+      {"a]:1", "brackets go around a whole IPv6 address, as in [::1]:2181"},
+      {"[[::1]", "brackets go around a whole IPv6 address, as in [::1]:2181"},
+      {"::1", "an IPv6 address needs brackets, as in [::1]:2181"},
+      {"a:1:2", "an IPv6 address needs brackets, as in [::1]:2181"},
+      {"fe80::1,b", "an IPv6 address needs brackets, as in [::1]:2181"},
+      {"[::1", "a bracket is not closed, as in [::1]:2181"},
+      {"[::1,b]", "a bracket is not closed, as in [::1]:2181"},
+      {"[", "a bracket is not closed, as in [::1]:2181"},
+      {"[::1]x", "only :port may follow a closing bracket"},
+      {"[::1]2181", "only :port may follow a closing bracket"},
+      {"[[::1]]", "only :port may follow a closing bracket"},
+      {"a//", "what follows the first / must be a valid path (the chroot)"},
+      {"a/b/", "what follows the first / must be a valid path (the chroot)"},
+      {"a/../b", "what follows the first / must be a valid path (the chroot)"},
+      {"a/b\x01", "what follows the first / must be a valid path (the chroot)"},
+  };
+
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    ck_assert_str_eq(complaint(bad[i].text), bad[i].why);
+  ck_assert_str_eq(complaint(NULL), "no host is named");
+  ck_assert_str_eq(complaint("a:1,[::1]:2/c"), "");
+}
+END_TEST
+
+START_TEST(a_name_has_255_bytes_at_most)
+{
+  char name[300];
+
+  memset(name, 'a', sizeof name);
+  name[255] = '\0';
+  ck_assert_str_eq(complaint(name), "");
+  name[255] = 'a';
+  name[256] = '\0';
+  ck_assert_str_eq(complaint(name), "a host name is longer than 255 bytes");
+}
+END_TEST
+
+START_TEST(a_complaint_is_cut_to_its_room)
+{
+  char said[8];
+
+  ck_assert_int_eq(lk_hosts_check("a:0", said, sizeof said), LK_ERR_BAD_HOSTS);
+  ck_assert_str_eq(said, "a port ");
+  ck_assert_int_eq(lk_hosts_check("a:0", said, 1), LK_ERR_BAD_HOSTS);
+  ck_assert_str_eq(said, "");
+  ck_assert_int_eq(lk_hosts_check("a:0", NULL, 0), LK_ERR_BAD_HOSTS);
+  ck_assert_int_eq(lk_hosts_check("a:1", NULL, 0), 0);
+}
+END_TEST
+
+static void write_down(const char *host, uint16_t port, void *arg)
+{
+  char *all = arg;
+  size_t len = strlen(all);
+
+  snprintf(all + len, 100 - len, "%s %u ", host, (unsigned)port);
+}
+
+START_TEST(servers_are_handed_out_in_order_or_not_at_all)
+{
+  char all[100] = "";
+
+  ck_assert_int_eq(lk_hosts_each("b,[::1]:5,a:1/x", write_down, all), 0);
+  ck_assert_str_eq(all, "b 2181 ::1 5 a 1 ");
+  ck_assert_int_eq(lk_hosts_each("c,a:0", write_down, all), LK_ERR_BAD_HOSTS);
+  ck_assert_int_eq(lk_hosts_each(NULL, write_down, all), LK_ERR_BAD_HOSTS);
+  ck_assert_str_eq(all, "b 2181 ::1 5 a 1 ");
+}
+END_TEST
+
+START_TEST(without_memory_nothing_is_kept)
+{
+  failing_mem f;
+  size_t n = 0;
+  int err;
+
+  do {
+    failing_mem_init(&f);
+    f.fail_at = ++n;
+    err = lk__hosts_init(&hosts, &f.mem, "a:1,b/root", false, &why);
+    ck_assert_int_eq(err, failing_mem_failed(&f) ? LK_ERR_NO_MEMORY : 0);
+    if (err == 0)
+      lk__hosts_free(&hosts);
+    ck_assert_uint_eq(f.live, 0);
+  } while (failing_mem_failed(&f));
+  ck_assert_uint_gt(n, 2);
+}
+END_TEST
+
+/* ---- turns ----------------------------------------------------------------
+ */
+
+START_TEST(servers_take_turns_and_a_round_has_an_end)
+{
+  parse("a,b,c");
+  ck_assert_str_eq(lk__hosts_current(&hosts)->name, "a");
+  ck_assert(!lk__hosts_next(&hosts));
+  ck_assert_str_eq(lk__hosts_current(&hosts)->name, "b");
+  ck_assert(!lk__hosts_next(&hosts));
+  ck_assert_str_eq(lk__hosts_current(&hosts)->name, "c");
+  ck_assert(lk__hosts_next(&hosts));
+  ck_assert_str_eq(lk__hosts_current(&hosts)->name, "a");
+  ck_assert(!lk__hosts_next(&hosts));
+  lk__hosts_worked(&hosts);
+  ck_assert(!lk__hosts_next(&hosts));
+  ck_assert(!lk__hosts_next(&hosts));
+  ck_assert(lk__hosts_next(&hosts));
+  lk__hosts_free(&hosts);
+}
+END_TEST
+
+START_TEST(every_address_of_a_name_has_a_turn)
+{
+  parse("a,b");
+  hosts.addresses = 3;
+  for (uint32_t address = 0; address < 3; address++) {
+    ck_assert_str_eq(lk__hosts_current(&hosts)->name, "a");
+    ck_assert_uint_eq(hosts.address, address);
+    ck_assert(!lk__hosts_next(&hosts));
+  }
+  ck_assert_str_eq(lk__hosts_current(&hosts)->name, "b");
+  ck_assert_uint_eq(hosts.address, 0);
+  ck_assert_uint_eq(hosts.addresses, 0);
+  ck_assert(lk__hosts_next(&hosts));
+  /* fewer than the last time */
+  hosts.addresses = 3;
+  ck_assert(!lk__hosts_next(&hosts));
+  hosts.addresses = 1;
+  ck_assert(!lk__hosts_next(&hosts));
+  ck_assert_str_eq(lk__hosts_current(&hosts)->name, "b");
+  lk__hosts_free(&hosts);
+}
+END_TEST
+
+static uint32_t draws[4];
+static size_t drawn;
+
+static void draw(void *arg, void *out, size_t len)
+{
+  ck_assert_ptr_eq(arg, draws);
+  ck_assert_uint_eq(len, sizeof draws[0]);
+  memcpy(out, &draws[drawn++], len);
+}
+
+START_TEST(each_order_of_the_servers_comes_as_often_as_any_other)
+{
+  int seen[256] = {0}, orders = 0;
+
+  for (uint32_t i = 0; i < 6; i++) {
+    draws[0] = i % 3; /* a choice of three, then one of two */
+    draws[1] = i / 3;
+    drawn = 0;
+    parse("a,b,c");
+    lk__hosts_shuffle(&hosts, draw, draws);
+    ck_assert_uint_eq(drawn, 2);
+    unsigned order = 0;
+
+    for (size_t k = 0; k < 3; k++)
+      order = order << 2 | (unsigned)(hosts.items[k].name[0] - 'a');
+    orders += seen[order]++ == 0;
+    lk__hosts_free(&hosts);
+  }
+  ck_assert_int_eq(orders, 6);
+}
+END_TEST
+
+START_TEST(what_a_server_lacks_is_its_own_and_not_for_ever)
+{
+  parse("a,b");
+  lk__hosts_use(&hosts);
+  ck_assert(!lk__hosts_lacks(&hosts, 5, 0));
+  lk__hosts_lack(&hosts, 5, 1000);
+  lk__hosts_lack(&hosts, 63, 2000);
+  ck_assert(lk__hosts_lacks(&hosts, 5, 1999));
+  ck_assert(lk__hosts_lacks(&hosts, 63, 1999));
+  ck_assert(!lk__hosts_lacks(&hosts, 5, 2000));
+  ck_assert(!lk__hosts_lacks(&hosts, 4, 0));
+  hosts.at = 1; /* in turn, and not in use yet */
+  ck_assert(lk__hosts_lacks(&hosts, 5, 0));
+  lk__hosts_use(&hosts);
+  ck_assert(!lk__hosts_lacks(&hosts, 5, 0));
+  hosts.at = 0;
+  lk__hosts_use(&hosts);
+  ck_assert(lk__hosts_lacks(&hosts, 5, 0));
+  lk__hosts_free(&hosts);
+}
+END_TEST
+
+/* A driver shuffles the addresses each time that it resolves a name. */
+START_TEST(what_a_server_lacks_is_kept_for_all_addresses_of_its_name)
+{
+  parse("a");
+  hosts.addresses = 2;
+  lk__hosts_use(&hosts);
+  lk__hosts_lack(&hosts, 5, 1000);
+  hosts.address = 1;
+  lk__hosts_use(&hosts);
+  ck_assert(lk__hosts_lacks(&hosts, 5, 0));
+  lk__hosts_free(&hosts);
+}
+END_TEST
+
+static void draw_any(void *arg, void *out, size_t len)
+{
+  static uint32_t seed = 1;
+
+  (void)arg;
+  ck_assert_uint_eq(len, sizeof seed);
+  seed = seed * 1664525U + 1013904223U;
+  memcpy(out, &seed, len);
+}
+
+static void replace(const char *text)
+{
+  lk_hosts fresh;
+
+  ck_assert_int_eq(lk__hosts_init(&fresh, &lk__mem_libc, text, false, &why), 0);
+  lk__hosts_replace(&hosts, &fresh, draw_any, NULL);
+}
+
+static bool lacks_five(const char *name)
+{
+  while (strcmp(lk__hosts_current(&hosts)->name, name) != 0)
+    lk__hosts_next(&hosts);
+  lk__hosts_use(&hosts);
+  return lk__hosts_lacks(&hosts, 5, 0);
+}
+
+START_TEST(another_list_keeps_what_its_servers_lack)
+{
+  for (int i = 0; i < 50; i++) {
+    parse("a,b,c");
+    lk__hosts_use(&hosts);
+    lk__hosts_lack(&hosts, 5, 1000);
+    replace("d,c,e,a,f");
+    ck_assert(lk__hosts_lacks(&hosts, 5, 0)); /* a is still in use */
+    ck_assert(!lacks_five("c"));
+    ck_assert(!lacks_five("d"));
+    ck_assert(!lacks_five("f"));
+    ck_assert(lacks_five("a"));
+    lk__hosts_free(&hosts);
+  }
+}
+END_TEST
+
+START_TEST(what_a_server_lacks_is_not_filed_under_the_next_one)
+{
+  parse("a");
+  lk__hosts_use(&hosts);
+  replace("b");
+  lk__hosts_lack(&hosts, 5, 1000); /* a says so, before the client moves */
+  ck_assert(lk__hosts_lacks(&hosts, 5, 0));
+  replace("b,c");
+  lk__hosts_lack(&hosts, 6, 1000);
+  ck_assert(!lacks_five("b"));
+  ck_assert(!lacks_five("c"));
+  lk__hosts_free(&hosts);
+}
+END_TEST
+
+SUITE("hosts", servers_ports_and_chroot_are_told_apart,
+      ipv6_addresses_stand_in_brackets, tls_in_front_changes_the_default_port,
+      blanks_and_empty_entries_are_left_out, what_is_wrong_is_said,
+      a_name_has_255_bytes_at_most, a_complaint_is_cut_to_its_room,
+      servers_are_handed_out_in_order_or_not_at_all,
+      without_memory_nothing_is_kept, servers_take_turns_and_a_round_has_an_end,
+      every_address_of_a_name_has_a_turn,
+      each_order_of_the_servers_comes_as_often_as_any_other,
+      what_a_server_lacks_is_its_own_and_not_for_ever,
+      what_a_server_lacks_is_kept_for_all_addresses_of_its_name,
+      another_list_keeps_what_its_servers_lack,
+      what_a_server_lacks_is_not_filed_under_the_next_one)

@@ -1,0 +1,1081 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "support/locks.h"
+#include "support/suite.h"
+
+#include <stdio.h>
+
+/* What a session does for its locks: the beat, the lease, and what is told when
+ * it runs out. T / 50 is what drifting clocks cost here, 40 + 10 ms. */
+
+enum { DRIFT = T / 100 + 10, MARGIN = T / 8 };
+
+static scene sc;
+
+static void begin(lk_assurance assurance)
+{
+  lk_keeper_config c = {.size = sizeof c, .assurance = assurance};
+
+  scene_begin(&sc, &c, NULL);
+}
+
+static void begin_held(lk_assurance assurance)
+{
+  begin(assurance);
+  scene_hold(&sc);
+}
+
+/* ---- the beat ---------------------------------------------------------- */
+
+START_TEST(a_holder_beats_each_quarter_of_the_timeout)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  fake_run(&sc.server, T / 4 - 1);
+  ck_assert(fake_said(sc.one.link, ""));
+  fake_run(&sc.server, 1);
+  ck_assert(fake_said(sc.one.link, "getData multi"));
+  for (int i = 0; i < 10; i++) {
+    fake_run(&sc.server, T / 4 - 1);
+    ck_assert(fake_said(sc.one.link, ""));
+    fake_run(&sc.server, 1);
+    ck_assert(fake_said(sc.one.link, "multi"));
+  }
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_beat_counts_from_the_answer_to_the_last)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  sc.one.link->allow = 0;
+  fake_run(&sc.server, T / 4);
+  ck_assert(fake_said(sc.one.link, "getData multi"));
+  fake_run(&sc.server, 300); /* the answer takes its time */
+  sc.one.link->allow = SIZE_MAX;
+  fake_run(&sc.server, T / 4 - 1);
+  ck_assert(fake_said(sc.one.link, ""));
+  fake_run(&sc.server, 1);
+  ck_assert(fake_said(sc.one.link, "multi"));
+  scene_end(&sc);
+}
+END_TEST
+
+/* What the lease rests on is old by then. */
+START_TEST(heartbeat_answered_late_is_followed_sooner)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  sc.one.link->allow = 0;
+  fake_run(&sc.server, T / 4);
+  ck_assert(fake_said(sc.one.link, "getData multi"));
+  fake_run(&sc.server, T / 3);
+  sc.one.link->allow = SIZE_MAX;
+  fake_run(&sc.server, T / 16 - 1);
+  ck_assert(fake_said(sc.one.link, ""));
+  fake_run(&sc.server, 1);
+  ck_assert(fake_said(sc.one.link, "multi"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(other_assurances_sync_or_just_ping)
+{
+  begin_held(LK_ASSURE_SYNC);
+  fake_run(&sc.server, T);
+  ck_assert(
+      fake_said(sc.one.link, "getData sync | sync | sync | getData sync"));
+  scene_end(&sc);
+  begin_held(LK_ASSURE_PING);
+  fake_run(&sc.server, T);
+  ck_assert(fake_said(sc.one.link, "getData | getData"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(the_next_to_hold_checks_its_node_and_others_who_wait_sync)
+{
+  const char *const next[] = {"multi | multi | multi | multi",
+                              "sync | sync | sync | sync", ""};
+  const char *const others[] = {"sync | sync | sync | sync",
+                                "sync | sync | sync | sync", ""};
+
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
+    for (int more = 0; more <= 1; more++) {
+      begin((lk_assurance)a);
+      scene_queue(&sc);
+      if (more) {
+        locker_release(&sc.a);
+        fake_turn(&sc.server);
+        locker_release(&sc.b);
+        fake_create(&sc.server, LOCKS "/x-lock-0000000002");
+        fake_create(&sc.server, LOCKS "/x-lock-0000000003");
+        ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+        fake_turn(&sc.server);
+        sc.two.link->log[0] = '\0';
+      }
+      fake_run(&sc.server, T);
+      ck_assert(fake_said(sc.two.link, more ? others[a] : next[a]));
+      if (more) {
+        fake_delete(&sc.server, LOCKS "/x-lock-0000000002");
+        fake_delete(&sc.server, LOCKS "/x-lock-0000000003");
+      }
+      scene_end(&sc);
+    }
+  }
+}
+END_TEST
+
+START_TEST(who_waited_is_watched_already)
+{
+  const char *const said[] = {"multi | multi", "sync | sync", ""};
+
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
+    begin((lk_assurance)a);
+    scene_queue(&sc);
+    ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+    fake_run(&sc.server, T / 2);
+    ck_assert_int_eq(sc.b.acquired, 0);
+    ck_assert(fake_said(sc.two.link, said[a]));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(who_neither_holds_nor_waits_is_quiet)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  fake_run(&sc.server, T);
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  fake_turn(&sc.server);
+  sc.one.link->log[0] = '\0';
+  fake_run(&sc.server, 5 * T);
+  ck_assert(fake_said(sc.one.link, ""));
+  ck_assert(fake_said(sc.two.link, ""));
+  scene_end(&sc);
+}
+END_TEST
+
+/* After a grant that follows a wait it is a quarter, until the beat after the
+ * next. */
+START_TEST(in_calm_weather_the_deadline_is_half_a_timeout_ahead)
+{
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
+    begin((lk_assurance)a);
+    scene_queue(&sc);
+    for (int i = 0; i < 200; i++) {
+      const locker *l = i < 100 ? &sc.a : &sc.b;
+      int64_t least = i < 100 || i > 150 ? T / 2 : T / 4;
+
+      if (i == 100) {
+        ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+        fake_turn(&sc.server);
+        ck_assert_int_eq(sc.b.acquired, 0);
+      }
+      fake_run(&sc.server, 37);
+      ck_assert_int_ge(lk_lock_deadline(l->lock),
+                       sc.server.now + least - DRIFT);
+      ck_assert_int_le(lk_lock_deadline(l->lock), sc.server.now + T);
+    }
+    ck_assert(locker_told(&sc.a, "") && locker_told(&sc.b, ""));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+/* A grant that rests on an idle connection's pings gets there, too. */
+START_TEST(a_grant_after_long_idleness_is_never_unsure)
+{
+  for (int i = 0; i < 60; i++) {
+    begin(LK_ASSURE_QUORUM);
+    fake_run(&sc.server, 5 * T + i * 31);
+    ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+    fake_turn(&sc.server);
+    ck_assert_int_eq(sc.a.acquired, 0);
+    ck_assert(fake_said(sc.one.link, "create2 getChildren2"));
+    fake_run(&sc.server, 2 * T);
+    ck_assert(locker_told(&sc.a, ""));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(a_grant_on_old_evidence_beats_sooner)
+{
+  /* the newest answer is just too new to prove anything, the one before is as
+   * old as answers get */
+  begin(LK_ASSURE_QUORUM);
+  fake_run(&sc.server, T / 3 + T / 4 - 10);
+  scene_hold(&sc);
+  fake_run(&sc.server, T / 16 - 1);
+  ck_assert(fake_said(sc.one.link, ""));
+  fake_run(&sc.server, 1);
+  ck_assert(fake_said(sc.one.link, "getData multi"));
+  fake_run(&sc.server, 2 * T);
+  ck_assert(locker_told(&sc.a, ""));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(many_nodes_are_checked_in_several_multis)
+{
+  lk_lock *locks[150];
+  char path[32];
+
+  begin(LK_ASSURE_QUORUM);
+  for (int i = 0; i < 150; i++) {
+    snprintf(path, sizeof path, "/locks/n%d", i);
+    fake_create(&sc.server, path);
+    ck_assert_int_eq(lk_lock_new(&locks[i], sc.one.keeper, path, NULL), 0);
+    ck_assert_int_eq(lk_lock_acquire(locks[i], -1, NULL, NULL), 0);
+  }
+  fake_run(&sc.server, T / 4);
+  sc.one.link->log[0] = '\0';
+  fake_run(&sc.server, T / 4);
+  ck_assert(fake_said(sc.one.link, "multi multi multi"));
+  /* one that is gone is found, wherever it stands */
+  fake_drop_watches(sc.one.link); /* and no watch tells of it first */
+  fake_delete(&sc.server, lk_lock_node(locks[100]));
+  fake_run(&sc.server, T / 4);
+  ck_assert_int_eq(lk_lock_get_state(locks[100]), LK_LOCK_LOST);
+  /* those behind it are checked again at once */
+  ck_assert(fake_said(sc.one.link, "multi multi multi | multi multi multi"));
+  for (int i = 0; i < 150; i++) {
+    ck_assert_int_eq(lk_lock_get_state(locks[i]),
+                     i == 100 ? LK_LOCK_LOST : LK_LOCK_HELD);
+    lk_lock_free(locks[i]);
+  }
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_throttled_beat_is_repeated_soon)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  fake_run(&sc.server, T);
+  sc.one.link->throttle_at = sc.one.link->requests + 1;
+  sc.one.link->log[0] = '\0';
+  fake_run(&sc.server, T / 4);
+  ck_assert(fake_said(sc.one.link, "multi"));
+  fake_run(&sc.server, T / 20);
+  ck_assert(fake_said(sc.one.link, "multi"));
+  fake_run(&sc.server, T);
+  ck_assert(locker_told(&sc.a, ""));
+  scene_end(&sc);
+}
+END_TEST
+
+/* ---- unsure, held, lost ------------------------------------------------ */
+
+/* The server falls silent until a is unsure, and then goes on. */
+static void fall_silent(void)
+{
+  sc.one.link->frozen = true;
+  int64_t deadline = lk_lock_deadline(sc.a.lock);
+
+  fake_run(&sc.server, deadline - MARGIN - sc.server.now - 1);
+  ck_assert(locker_told(&sc.a, ""));
+  fake_run(&sc.server, 1);
+  ck_assert(locker_told(&sc.a, "unsure\n"));
+  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_UNSURE);
+  ck_assert(lk_lock_ok(sc.a.lock)); /* the lease has not run out yet */
+  sc.one.link->frozen = false;
+  fake_turn(&sc.server);
+  ck_assert(locker_told(&sc.a, "held\n"));
+  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
+  ck_assert(lk_lock_ok(sc.a.lock));
+}
+
+START_TEST(silence_makes_unsure_in_time_and_an_answer_held_again)
+{
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_SYNC; a++) {
+    begin_held((lk_assurance)a);
+    fake_run(&sc.server, T);
+    ck_assert_int_eq(lk_lock_deadline(sc.a.lock),
+                     sc.server.now + T * 3 / 4 - DRIFT);
+    sc.one.link->log[0] = '\0';
+    fall_silent();
+    /* a check under way is proof of own as well */
+    ck_assert(fake_said(sc.one.link,
+                        a == LK_ASSURE_QUORUM ? "multi" : "sync | getData"));
+    /* the stall is worked off */
+    fake_run(&sc.server, T);
+    sc.a.told[0] = '\0';
+    fake_run(&sc.server, 2 * T);
+    ck_assert(locker_told(&sc.a, ""));
+    fall_silent(); /* and it is told again */
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+/* With sync the proof of the lease says nothing of the node. */
+START_TEST(evidence_alone_does_not_make_held)
+{
+  begin_held(LK_ASSURE_SYNC);
+  fake_run(&sc.server, T);
+  sc.one.link->frozen = true;
+  fake_drop_watches(sc.one.link);
+  fake_delete(&sc.server, lk_lock_node(sc.a.lock));
+  fake_run(&sc.server, T * 3 / 4 - DRIFT - MARGIN);
+  ck_assert(locker_told(&sc.a, "unsure\n"));
+  sc.one.link->frozen = false;
+  fake_turn(&sc.server);
+  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
+  scene_end(&sc);
+}
+END_TEST
+
+/* Own was seen at once, and the proof of the lease comes a beat later. */
+START_TEST(a_sync_makes_held_again)
+{
+  begin_held(LK_ASSURE_SYNC);
+  fake_run(&sc.server, 2 * T + T / 4 - 100);
+  lk_keeper_set_margin(sc.one.keeper, T * 5 / 8);
+  fake_turn(&sc.server);
+  ck_assert(locker_told(&sc.a, "unsure\n"));
+  fake_run(&sc.server, T / 4 - 1);
+  ck_assert(locker_told(&sc.a, ""));
+  fake_run(&sc.server, 1);
+  ck_assert(locker_told(&sc.a, "held\n"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(with_ping_the_look_at_own_is_proof_enough)
+{
+  lk_keeper_config c = {
+      .size = sizeof c, .assurance = LK_ASSURE_PING, .margin_ms = T * 2 / 3};
+
+  scene_begin(&sc, &c, NULL);
+  scene_hold(&sc);
+  fake_run(&sc.server, T * 3 / 8);
+  ck_assert(locker_told(&sc.a, ""));
+  fake_run(&sc.server, T / 8);
+  ck_assert(locker_told(&sc.a, "unsure\nheld\n"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(an_unreadable_node_is_held_again_as_well)
+{
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
+    begin_held((lk_assurance)a);
+    fake_deny(&sc.server, fake_child(&sc.server, LOCKS, 0), LK_PERM_READ);
+    fake_run(&sc.server, T / 2);
+    ck_assert(locker_told(&sc.a, "unwatched\n"));
+    sc.server.down = true;
+    fake_drop(sc.one.link);
+    fake_run(&sc.server, T);
+    ck_assert(locker_told(&sc.a, "suspended\nunsure\n"));
+    sc.server.down = false;
+    fake_run(&sc.server, T / 10);
+    ck_assert(locker_told(&sc.a, "held\n"));
+    sc.server.down = true;
+    fake_drop(sc.one.link);
+    fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
+    sc.server.down = false;
+    fake_run(&sc.server, T / 10);
+    ck_assert(locker_told(&sc.a, "suspended\nlost NO_NODE\n"));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+/* Servers keep back the event of a node that cannot be read. */
+START_TEST(a_node_that_goes_unseen_is_missed_by_the_beat)
+{
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
+    for (int known = 0; known <= 1; known++) {
+      begin_held((lk_assurance)a);
+      fake_run(&sc.server, known ? 0 : T / 2); /* it is watched by then */
+      fake_deny(&sc.server, fake_child(&sc.server, LOCKS, 0), LK_PERM_READ);
+      fake_run(&sc.server, known ? T / 2 : 0);
+      ck_assert(locker_told(&sc.a, known ? "unwatched\n" : ""));
+      fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
+      fake_run(&sc.server, T + T / 4);
+      ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
+      scene_end(&sc);
+    }
+  }
+}
+END_TEST
+
+START_TEST(a_node_that_may_be_read_no_more_is_told_of_by_the_beat)
+{
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
+    begin_held((lk_assurance)a);
+    fake_run(&sc.server, T / 2);
+    fake_deny(&sc.server, fake_child(&sc.server, LOCKS, 0), LK_PERM_READ);
+    fake_run(&sc.server, 3 * T);
+    ck_assert(locker_told(&sc.a, "unwatched\n"));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(who_is_unsure_and_gone_is_not_held_in_between)
+{
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
+    begin_held((lk_assurance)a);
+    fake_run(&sc.server, T);
+    sc.server.down = true;
+    fake_drop(sc.one.link);
+    fake_run(&sc.server, T);
+    ck_assert(locker_told(&sc.a, "suspended\nunsure\n"));
+    fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
+    sc.server.down = false;
+    fake_run(&sc.server, T / 10);
+    ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(a_break_is_told_with_what_remains_certain)
+{
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
+    begin_held((lk_assurance)a);
+    fake_run(&sc.server, T);
+    sc.server.down = true;
+    int64_t deadline = lk_lock_deadline(sc.a.lock);
+
+    fake_drop(sc.one.link);
+    ck_assert(locker_told(&sc.a, "suspended\n"));
+    ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
+    ck_assert_int_eq(lk_lock_deadline(sc.a.lock), deadline);
+    fake_run(&sc.server, deadline - MARGIN - sc.server.now - 1);
+    ck_assert(locker_told(&sc.a, ""));
+    fake_run(&sc.server, 1);
+    ck_assert(locker_told(&sc.a, "unsure\n"));
+    fake_run(&sc.server, MARGIN - 1);
+    ck_assert(lk_lock_ok(sc.a.lock));
+    fake_run(&sc.server, 1);
+    ck_assert(!lk_lock_ok(sc.a.lock));
+    ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_UNSURE);
+    sc.server.down = false;
+    fake_run(&sc.server, T / 10);
+    ck_assert(locker_told(&sc.a, "held\n"));
+    ck_assert(lk_lock_ok(sc.a.lock));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(a_short_break_is_no_reason_to_be_unsure)
+{
+  const char *const said[] = {"getData multi", "getData sync", "getData"};
+
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
+    begin_held((lk_assurance)a);
+    fake_run(&sc.server, T);
+    sc.one.link->log[0] = '\0';
+    fake_drop(sc.one.link);
+    fake_run(&sc.server, T / 10);
+    ck_assert(fake_said(sc.one.link, said[a]));
+    fake_run(&sc.server, 2 * T);
+    ck_assert(locker_told(&sc.a, "suspended\n"));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(some_stop_as_soon_as_the_connection_breaks)
+{
+  lk_lock_config c = {.size = sizeof c, .unsure_when_suspended = true};
+
+  scene_begin(&sc, NULL, &c);
+  scene_hold(&sc);
+  fake_run(&sc.server, T);
+  fake_drop(sc.one.link);
+  ck_assert(locker_told(&sc.a, "suspended\nunsure\n"));
+  fake_run(&sc.server, T / 10);
+  ck_assert(locker_told(&sc.a, "held\n"));
+  fake_run(&sc.server, T);
+  fall_silent(); /* the next time counts as well */
+  scene_end(&sc);
+}
+END_TEST
+
+/* The timer for the lease as it was has gone by while it was unsure. */
+START_TEST(who_is_held_again_is_watched_over_again)
+{
+  lk_lock_config c = {.size = sizeof c, .unsure_when_suspended = true};
+
+  scene_begin(&sc, NULL, &c);
+  scene_hold(&sc);
+  fake_run(&sc.server, T - DRIFT - MARGIN - 150);
+  sc.server.down = true;
+  fake_drop(sc.one.link);
+  fake_run(&sc.server, 200);
+  sc.server.down = false;
+  fake_run(&sc.server, T / 10);
+  ck_assert(locker_told(&sc.a, "suspended\nunsure\nheld\n"));
+  fake_run(&sc.server, T);
+  fall_silent();
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_node_that_went_during_a_break_is_lost)
+{
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
+    begin_held((lk_assurance)a);
+    fake_run(&sc.server, T);
+    sc.server.down = true;
+    fake_drop(sc.one.link);
+    fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
+    fake_run(&sc.server, T / 10);
+    ck_assert(locker_told(&sc.a, "suspended\n"));
+    sc.server.down = false;
+    fake_run(&sc.server, T / 10);
+    ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(a_long_break_ends_unsure_then_lost)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  sc.server.down = true;
+  fake_drop(sc.one.link);
+  fake_run(&sc.server, T);
+  ck_assert(locker_told(&sc.a, "suspended\nunsure\n"));
+  fake_run(&sc.server, T); /* the client gives the session up */
+  ck_assert(locker_told(&sc.a, "lost SESSION_EXPIRED\n"));
+  ck_assert_int_eq(lk_keeper_deadline(sc.one.keeper), INT64_MIN);
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), LK_ERR_LOST);
+  fake_expire(&sc.server, sc.one.link->last_session);
+  sc.server.down = false;
+  scene_end(&sc);
+}
+END_TEST
+
+/* The process was stopped: what it is asked first it answers by the clock. */
+START_TEST(after_a_pause_nothing_is_certain)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  fake_run(&sc.server, T);
+  ck_assert(lk_lock_ok(sc.a.lock));
+  sc.server.now += T;
+  ck_assert(!lk_lock_ok(sc.a.lock));
+  fake_turn(&sc.server);
+  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_UNSURE);
+  fake_run(&sc.server, T);
+  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(after_a_pause_no_stale_event_grants)
+{
+  begin(LK_ASSURE_QUORUM);
+  scene_queue(&sc);
+  sc.two.link->allow = 0;
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  fake_turn(&sc.server);
+  sc.server.now += T;
+  sc.two.link->allow = SIZE_MAX;
+  fake_deliver(sc.two.link);
+  ck_assert_int_eq(sc.b.acquired, NOT_YET);
+  fake_run(&sc.server, T / 2);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  ck_assert(lk_lock_ok(sc.b.lock));
+  scene_end(&sc);
+}
+END_TEST
+
+static void take_long(lk_client *c, int err, void *arg)
+{
+  (void)c;
+  ck_assert_int_eq(err, 0);
+  ((fake_server *)arg)->now += T;
+}
+
+START_TEST(after_a_callback_that_took_long_nothing_grants)
+{
+  begin(LK_ASSURE_QUORUM);
+  sc.two.link->allow = 0;
+  ck_assert_int_eq(
+      lk_sync(sc.two.link->client, "/", NULL, take_long, &sc.server), 0);
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  fake_turn(&sc.server);
+  sc.two.link->allow = SIZE_MAX;
+  fake_deliver(sc.two.link); /* the list comes with the sync's answer */
+  ck_assert_int_eq(sc.b.acquired, NOT_YET);
+  fake_run(&sc.server, T / 2);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  ck_assert(lk_lock_ok(sc.b.lock));
+  scene_end(&sc);
+}
+END_TEST
+
+/* ---- grants ------------------------------------------------------------ */
+
+START_TEST(the_next_to_hold_is_granted_by_the_deletion_alone_however_late)
+{
+  begin(LK_ASSURE_QUORUM);
+  scene_queue(&sc);
+  fake_run(&sc.server, 3 * T + 100);
+  sc.two.link->log[0] = '\0';
+  sc.two.link->frozen = true; /* nothing more will be answered */
+  locker_release(&sc.a);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  ck_assert(fake_said(sc.two.link, ""));
+  ck_assert_int_eq(lk_lock_deadline(sc.b.lock),
+                   lk_keeper_deadline(sc.two.keeper));
+  ck_assert_int_ge(lk_lock_deadline(sc.b.lock), sc.server.now + T / 2 - DRIFT);
+  sc.two.link->frozen = false;
+  scene_end(&sc);
+}
+END_TEST
+
+/* b waits behind two, who then leave together. */
+static void wait_behind_two(int64_t ms)
+{
+  fake_create(&sc.server, LOCKS "/x-lock-0000000000");
+  fake_create(&sc.server, LOCKS "/x-lock-0000000001");
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  fake_run(&sc.server, ms);
+  sc.two.link->log[0] = '\0';
+  fake_delete(&sc.server, LOCKS "/x-lock-0000000000");
+  fake_delete(&sc.server, LOCKS "/x-lock-0000000001");
+}
+
+START_TEST(where_the_evidence_is_too_old_a_check_goes_before_the_grant)
+{
+  begin(LK_ASSURE_QUORUM);
+  wait_behind_two(3 * T + 100);
+  ck_assert_int_lt(lk_keeper_deadline(sc.two.keeper), sc.server.now);
+  sc.two.link->allow = 0;
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, NOT_YET);
+  sc.two.link->allow = SIZE_MAX;
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  ck_assert(fake_said(sc.two.link, "getData | multi getChildren2"));
+  ck_assert_int_ge(lk_lock_deadline(sc.b.lock), sc.server.now + T / 4);
+  scene_end(&sc);
+}
+END_TEST
+
+/* With less than that a check leaves with the list. With little more the first
+ * beat follows at once. */
+START_TEST(a_grant_needs_a_quarter_of_the_timeout)
+{
+  for (int late = 0; late <= 1; late++) {
+    begin(LK_ASSURE_QUORUM);
+    fake_run(&sc.server, 3 * T);
+    wait_behind_two(1);
+    int64_t left = lk_keeper_deadline(sc.two.keeper) - sc.server.now;
+
+    fake_turn(&sc.server);
+    scene_end(&sc);
+    begin(LK_ASSURE_QUORUM);
+    fake_run(&sc.server, 3 * T);
+    wait_behind_two(1 + left - T / 4 + late);
+    fake_turn(&sc.server);
+    ck_assert_int_eq(sc.b.acquired, 0);
+    ck_assert(fake_said(sc.two.link, late ? "getData | multi getChildren2"
+                                          : "getData | multi"));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+/* The deadline of the keeper that waits lies between two readings of the
+ * clock. */
+START_TEST(a_lease_that_ends_between_two_readings_leaves_nobody_stuck)
+{
+  lk_keeper_config c = {.size = sizeof c, .gap_ms = T / 2};
+
+  for (int early = -6; early < 20; early++) {
+    scene_begin(&sc, &c, NULL);
+    fake_run(&sc.server, 20 * T + 700);
+    scene_queue(&sc);
+    int64_t until = lk_keeper_deadline(sc.two.keeper) - T / 4;
+
+    locker_release(&sc.a);
+    sc.two.link->allow = 0;
+    fake_turn(&sc.server);
+    if (until > sc.server.now)
+      sc.server.now = until - early;
+    sc.server.hurry = 1; /* time passes whenever the clock is read */
+    sc.two.link->allow = SIZE_MAX;
+    fake_deliver(sc.two.link);
+    sc.server.hurry = 0;
+    fake_run(&sc.server, T);
+    ck_assert_int_eq(sc.b.acquired, 0);
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+/* ---- shorter sessions --------------------------------------------------- */
+
+/* A server that was restarted with another maxSessionTimeout. */
+START_TEST(a_session_that_gets_shorter_takes_its_leases_with_it)
+{
+  begin(LK_ASSURE_QUORUM);
+  sc.server.expires = true;
+  scene_queue(&sc);
+  fake_run(&sc.server, 50);
+  locker_release(&sc.a);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  sc.server.max_timeout_ms = T / 4;
+  fake_drop(sc.two.link);
+  fake_run(&sc.server, T / 16);
+  ck_assert_int_eq(lk_client_timeout_ms(sc.two.link->client), T / 4);
+  ck_assert_int_le(lk_lock_deadline(sc.b.lock), sc.server.now + T / 4);
+  sc.a.acquired = NOT_YET;
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  for (int i = 0; i < T && sc.a.acquired == NOT_YET; i++) {
+    sc.two.link->frozen = true; /* also after it has connected anew */
+    fake_run(&sc.server, 1);
+  }
+  ck_assert_int_eq(sc.a.acquired, 0);
+  ck_assert(!lk_lock_ok(sc.b.lock));
+  ck_assert(strstr(sc.b.told, "unsure\n") != NULL);
+  sc.two.link->frozen = false;
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(who_holds_in_a_session_that_gets_shorter_is_told_in_time)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  sc.server.max_timeout_ms = T / 4;
+  fake_drop(sc.one.link);
+  fake_run(&sc.server, T / 32);
+  ck_assert_int_eq(lk_client_timeout_ms(sc.one.link->client), T / 4);
+  sc.one.link->frozen = true;
+  int64_t left = lk_lock_deadline(sc.a.lock) - sc.server.now;
+
+  ck_assert_int_le(left, T / 4);
+  sc.a.told[0] = '\0';
+  fake_run(&sc.server, left - T / 4 / 8 - 1);
+  ck_assert(locker_told(&sc.a, "suspended\n"));
+  fake_run(&sc.server, 1);
+  ck_assert(locker_told(&sc.a, "unsure\n"));
+  sc.one.link->frozen = false;
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_late_keeper_grants_when_it_has_seen_enough)
+{
+  lk_keeper *late;
+  lk_lock *l;
+
+  begin(LK_ASSURE_QUORUM);
+  fake_run(&sc.server, 10 * T);
+  ck_assert_int_eq(lk_keeper_new(&late, sc.one.link->client, NULL), 0);
+  ck_assert_int_eq(lk_keeper_deadline(late), INT64_MIN);
+  ck_assert_int_eq(lk_lock_new(&l, late, LOCKS, NULL), 0);
+  ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_ACQUIRING);
+  fake_run(&sc.server, T / 4 + 1);
+  ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
+  ck_assert(lk_lock_ok(l));
+  lk_lock_free(l);
+  lk_keeper_free(late);
+  scene_end(&sc);
+}
+END_TEST
+
+static lk_keeper *last_made;
+
+static void make_keeper_and_free_client(lk_client *c, int err, void *arg)
+{
+  (void)err;
+  (void)arg;
+  ck_assert_int_eq(lk_keeper_new(&last_made, c, NULL), 0);
+  lk_keeper_set_margin(last_made, 1);
+  lk_client_free(c);
+}
+
+START_TEST(one_made_after_the_end_outlives_the_client)
+{
+  lk_lock *l;
+
+  begin(LK_ASSURE_QUORUM);
+  ck_assert_int_eq(
+      lk_client_close(sc.one.link->client, make_keeper_and_free_client, NULL),
+      0);
+  fake_turn(&sc.server);
+  ck_assert_ptr_null(sc.one.link->client);
+  ck_assert_int_eq(lk_lock_new(&l, last_made, LOCKS, NULL), 0);
+  ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), LK_ERR_CLOSED);
+  lk_lock_free(l);
+  lk_keeper_free(last_made);
+  scene_end(&sc);
+}
+END_TEST
+
+static void change_margin_at_the_end(locker *l, const char *what)
+{
+  if (strcmp(what, "lost CLOSED") == 0 || strcmp(what, "released") == 0)
+    lk_keeper_set_margin(l->p->keeper, 1);
+}
+
+static void on_released(lk_lock *lock, int err, void *arg)
+{
+  locker *l = arg;
+
+  (void)lock;
+  l->released = err;
+  l->react(l, "released");
+}
+
+static void free_all(lk_client *c, int err, void *arg)
+{
+  (void)err;
+  (void)arg;
+  locker_free(&sc.a);
+  lk_keeper_free(sc.one.keeper);
+  sc.one.keeper = NULL;
+  lk_client_free(c);
+}
+
+/* Nobody would stop a timer that is started then. */
+START_TEST(a_change_while_the_client_closes_starts_nothing)
+{
+  begin(LK_ASSURE_QUORUM);
+  scene_hold(&sc);
+  sc.a.react = change_margin_at_the_end;
+  ck_assert_int_eq(lk_client_close(sc.one.link->client, free_all, NULL), 0);
+  fake_turn(&sc.server);
+  ck_assert(locker_told(&sc.a, "lost CLOSED\n"));
+  ck_assert_ptr_null(sc.one.link->client);
+  scene_end(&sc);
+}
+END_TEST
+
+/* A release without a limit ends when the client is CLOSED already. */
+START_TEST(change_when_a_closed_client_ends_a_release_starts_nothing)
+{
+  begin(LK_ASSURE_QUORUM);
+  scene_hold(&sc);
+  sc.a.react = change_margin_at_the_end;
+  sc.one.link->frozen = true;
+  ck_assert_int_eq(
+      lk_lock_release_until(sc.a.lock, LK_NO_LIMIT, on_released, &sc.a), 0);
+  ck_assert_int_eq(lk_client_close(sc.one.link->client, free_all, NULL), 0);
+  fake_run(&sc.server, T / 2);
+  ck_assert_int_ne(sc.a.released, NOT_YET);
+  ck_assert_ptr_null(sc.one.link->client);
+  fake_expire(&sc.server, sc.one.link->last_session);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(the_margin_can_be_changed_while_held)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  fake_run(&sc.server, T);
+  lk_keeper_set_margin(sc.one.keeper, T / 2);
+  sc.one.link->frozen = true;
+  int64_t deadline = lk_lock_deadline(sc.a.lock);
+
+  fake_run(&sc.server, deadline - T / 2 - sc.server.now - 1);
+  ck_assert(locker_told(&sc.a, ""));
+  fake_run(&sc.server, 1);
+  ck_assert(locker_told(&sc.a, "unsure\n"));
+  sc.one.link->frozen = false;
+  fake_turn(&sc.server);
+  sc.a.told[0] = '\0';
+  lk_keeper_set_margin(sc.one.keeper, MARGIN);
+  fake_turn(&sc.server);
+  ck_assert(locker_told(&sc.a, "held\n"));
+  fake_run(&sc.server, T);
+  /* so large a one leaves no time to be sure, and proof is asked for at once */
+  sc.a.told[0] = '\0';
+  sc.one.link->log[0] = '\0';
+  lk_keeper_set_margin(sc.one.keeper, T);
+  fake_turn(&sc.server);
+  ck_assert(locker_told(&sc.a, "unsure\n"));
+  ck_assert(fake_said(sc.one.link, "multi"));
+  scene_end(&sc);
+}
+END_TEST
+
+/* ---- verify and guarded ------------------------------------------------ */
+
+START_TEST(a_verify_proves_and_renews)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  fake_run(&sc.server, T / 4 - 10);
+  int64_t before = lk_lock_deadline(sc.a.lock);
+
+  sc.one.link->log[0] = '\0';
+  ck_assert_int_eq(locker_verify(&sc.a), 0);
+  ck_assert_int_eq(lk_lock_verify(sc.a.lock, NULL, NULL), LK_ERR_STATE);
+  ck_assert_int_eq(sc.a.verified, NOT_YET);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.a.verified, 0);
+  ck_assert(fake_said(sc.one.link, "multi getData"));
+  ck_assert_int_ge(lk_lock_deadline(sc.a.lock), before);
+  /* from now on its node is watched */
+  fake_delete(&sc.server, lk_lock_node(sc.a.lock));
+  fake_turn(&sc.server);
+  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_verify_tells_of_a_loss_first)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  fake_delete(&sc.server, lk_lock_node(sc.a.lock));
+  ck_assert_int_eq(locker_verify(&sc.a), 0);
+  fake_turn(&sc.server);
+  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
+  ck_assert_int_eq(sc.a.verified, LK_ERR_LOST);
+  ck_assert_int_eq(locker_verify(&sc.a), LK_ERR_LOST);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_verify_that_is_cut_off_knows_nothing)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  sc.one.link->cut_at = sc.one.link->requests + 1;
+  sc.one.link->cut_after = true;
+  ck_assert_int_eq(locker_verify(&sc.a), 0);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.a.verified, LK_ERR_UNSURE);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_verify_ends_with_the_hold_and_with_the_handle)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  ck_assert_int_eq(locker_verify(&sc.a), 0);
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  ck_assert_int_eq(sc.a.verified, LK_ERR_NOT_HELD);
+  fake_turn(&sc.server);
+  scene_hold(&sc);
+  ck_assert_int_eq(locker_verify(&sc.a), 0);
+  locker *l = &sc.a;
+
+  lk_lock_free(l->lock);
+  ck_assert_int_eq(l->verified, LK_ERR_CLOSED);
+  l->lock = NULL;
+  scene_end(&sc);
+}
+END_TEST
+
+typedef struct outcome {
+  int err;
+  size_t count;
+  int first;
+} outcome;
+
+static void on_guarded(lk_client *c, int err, const lk_op_result *results,
+                       size_t count, void *arg)
+{
+  outcome *o = arg;
+
+  ck_assert_ptr_eq(c, sc.one.link->client);
+  ck_assert_int_eq(o->err, NOT_YET);
+  o->err = err;
+  o->count = count;
+  o->first = count > 0 ? results[0].err : NOT_YET;
+}
+
+START_TEST(a_guarded_write_happens_only_while_held)
+{
+  outcome o = {.err = NOT_YET};
+  lk_op ops[] = {lk_op_set("/locks", lk_text("1"), -1),
+                 lk_op_create("/made", lk_bytes_of("", 0), NULL, 0)};
+
+  begin(LK_ASSURE_QUORUM);
+  ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops, 2, NULL, on_guarded, &o),
+                   LK_ERR_NOT_HELD);
+  scene_hold(&sc);
+  ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops, 2, NULL, on_guarded, &o), 0);
+  fake_turn(&sc.server);
+  ck_assert(o.err == 0 && o.count == 2 && o.first == 0);
+  ck_assert_ptr_nonnull(tree_find(&sc.server.nodes, "/made"));
+  /* its own errors are its own */
+  o.err = NOT_YET;
+  ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops + 1, 1, NULL, on_guarded, &o),
+                   0);
+  fake_turn(&sc.server);
+  ck_assert(o.err == LK_ERR_NODE_EXISTS && o.count == 1 &&
+            o.first == LK_ERR_NODE_EXISTS);
+  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
+  /* and without our node nothing is done */
+  o.err = NOT_YET;
+  fake_delete(&sc.server, "/made");
+  fake_delete(&sc.server, lk_lock_node(sc.a.lock));
+  ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops, 2, NULL, on_guarded, &o), 0);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(o.err, LK_ERR_LOST);
+  ck_assert_ptr_null(tree_find(&sc.server.nodes, "/made"));
+  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
+  ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops, 2, NULL, on_guarded, &o),
+                   LK_ERR_LOST);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_guarded_write_outlives_its_lock)
+{
+  outcome o = {.err = NOT_YET};
+  lk_op op = lk_op_set("/locks", lk_text("1"), -1);
+
+  begin_held(LK_ASSURE_QUORUM);
+  ck_assert_int_eq(lk_lock_guarded(sc.a.lock, &op, 1, NULL, on_guarded, &o), 0);
+  locker_free(&sc.a);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(o.err, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+SUITE("keeper", a_holder_beats_each_quarter_of_the_timeout,
+      heartbeat_answered_late_is_followed_sooner,
+      a_beat_counts_from_the_answer_to_the_last,
+      other_assurances_sync_or_just_ping,
+      the_next_to_hold_checks_its_node_and_others_who_wait_sync,
+      who_waited_is_watched_already, who_neither_holds_nor_waits_is_quiet,
+      in_calm_weather_the_deadline_is_half_a_timeout_ahead,
+      a_grant_after_long_idleness_is_never_unsure,
+      a_grant_on_old_evidence_beats_sooner,
+      many_nodes_are_checked_in_several_multis,
+      a_throttled_beat_is_repeated_soon,
+      silence_makes_unsure_in_time_and_an_answer_held_again,
+      evidence_alone_does_not_make_held, a_sync_makes_held_again,
+      with_ping_the_look_at_own_is_proof_enough,
+      an_unreadable_node_is_held_again_as_well,
+      a_node_that_goes_unseen_is_missed_by_the_beat,
+      a_node_that_may_be_read_no_more_is_told_of_by_the_beat,
+      who_is_unsure_and_gone_is_not_held_in_between,
+      a_break_is_told_with_what_remains_certain,
+      a_short_break_is_no_reason_to_be_unsure,
+      some_stop_as_soon_as_the_connection_breaks,
+      who_is_held_again_is_watched_over_again,
+      a_node_that_went_during_a_break_is_lost,
+      a_long_break_ends_unsure_then_lost, after_a_pause_nothing_is_certain,
+      after_a_pause_no_stale_event_grants,
+      after_a_callback_that_took_long_nothing_grants,
+      the_next_to_hold_is_granted_by_the_deletion_alone_however_late,
+      where_the_evidence_is_too_old_a_check_goes_before_the_grant,
+      a_grant_needs_a_quarter_of_the_timeout,
+      a_lease_that_ends_between_two_readings_leaves_nobody_stuck,
+      a_session_that_gets_shorter_takes_its_leases_with_it,
+      who_holds_in_a_session_that_gets_shorter_is_told_in_time,
+      a_late_keeper_grants_when_it_has_seen_enough,
+      one_made_after_the_end_outlives_the_client,
+      a_change_while_the_client_closes_starts_nothing,
+      change_when_a_closed_client_ends_a_release_starts_nothing,
+      the_margin_can_be_changed_while_held, a_verify_proves_and_renews,
+      a_verify_tells_of_a_loss_first, a_verify_that_is_cut_off_knows_nothing,
+      a_verify_ends_with_the_hold_and_with_the_handle,
+      a_guarded_write_happens_only_while_held,
+      a_guarded_write_outlives_its_lock)

@@ -1,0 +1,1191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/queue/contender.h"
+#include "support/locks.h"
+#include "support/suite.h"
+
+#include <latchkey/multilock.h>
+#include <latchkey/rwlock.h>
+#include <latchkey/semaphore.h>
+#include <stdio.h>
+
+/* Mutexes and read-write locks with other names than Curator's. */
+
+static scene sc;
+
+static const lk_lock_config layouts[] = {
+    {.size = sizeof(lk_lock_config), .layout = LK_LAYOUT_KAZOO},
+    {.size = sizeof(lk_lock_config), .layout = LK_LAYOUT_NATIVE},
+    {.size = sizeof(lk_lock_config), .layout = LK_LAYOUT_NATIVE, .prefix = ""},
+    {.size = sizeof(lk_lock_config),
+     .layout = LK_LAYOUT_NATIVE,
+     .prefix = "lock"},
+    {.size = sizeof(lk_lock_config),
+     .layout = LK_LAYOUT_NATIVE_UUID,
+     .prefix = "seq-"}};
+
+enum { COUNT = sizeof layouts / sizeof layouts[0] };
+
+static lk_lock_config native = {.size = sizeof native,
+                                .layout = LK_LAYOUT_NATIVE};
+
+static void begin(const lk_lock_config *config)
+{
+  scene_begin(&sc, NULL, config);
+}
+
+static const char *name_of(const locker *l)
+{
+  return strrchr(lk_lock_node(l->lock), '/') + 1;
+}
+
+static const tree_node *node_of(const locker *l)
+{
+  return tree_find(&sc.server.nodes, lk_lock_node(l->lock));
+}
+
+/* Digits stand for 'x', all else for itself. */
+static bool is_like(const char *text, size_t len, const char *form)
+{
+  if (len != strlen(form))
+    return false;
+  for (size_t i = 0; i < len; i++) {
+    if (form[i] == 'x' ? strchr("0123456789abcdef", text[i]) == NULL
+                       : text[i] != form[i])
+      return false;
+  }
+  return true;
+}
+
+#define UUID_FORM "xxxxxxxx-xxxx-4xxx-xxxx-xxxxxxxxxxxx"
+#define HEX_FORM  "xxxxxxxxxxxx4xxxxxxxxxxxxxxxxxxx"
+
+/* Somebody else's node, in its own session. */
+static tree_node *stranger(const char *name, const char *data)
+{
+  char path[256];
+
+  snprintf(path, sizeof path, LOCKS "/%s", name);
+  return tree_create(&sc.server.nodes, path, lk_text(data), LK_EPHEMERAL, false,
+                     0x5555);
+}
+
+static void leave(const char *name)
+{
+  char path[256];
+
+  snprintf(path, sizeof path, LOCKS "/%s", name);
+  fake_delete(&sc.server, path);
+}
+
+/* ---- names --------------------------------------------------------------- */
+
+START_TEST(nodes_are_named_as_the_layout_says)
+{
+  static const char *const forms[] = {
+      HEX_FORM "__lock__0000000000", "seq-0000000000", "0000000000",
+      "lock0000000000", UUID_FORM "-seq-0000000000"};
+
+  for (size_t i = 0; i < COUNT; i++) {
+    lk_lock_config c = layouts[i];
+
+    c.data = lk_text("me");
+    begin(&c);
+    scene_hold(&sc);
+    const char *name = name_of(&sc.a);
+    const tree_node *n = node_of(&sc.a);
+    size_t len = (size_t)n->stat.data_length;
+
+    ck_assert_msg(is_like(name, strlen(name), forms[i]), "%s", name);
+    if (forms[i][0] == 'x')
+      ck_assert(len == 2 && memcmp(n->data, "me", 2) == 0);
+    else
+      ck_assert(is_like((const char *)n->data, len, "me " UUID_FORM));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(without_data_of_the_users_the_node_holds_the_uuid_alone)
+{
+  begin(&native);
+  scene_hold(&sc);
+  const tree_node *n = node_of(&sc.a);
+
+  ck_assert(
+      is_like((const char *)n->data, (size_t)n->stat.data_length, UUID_FORM));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(directories_of_others_do_not_vanish)
+{
+  for (size_t i = 0; i < COUNT; i++) {
+    begin(&layouts[i]);
+    fake_delete(&sc.server, LOCKS);
+    fake_delete(&sc.server, "/locks");
+    scene_hold(&sc);
+    locker_release(&sc.a);
+    fake_turn(&sc.server);
+    fake_sweep(&sc.server);
+    ck_assert_ptr_nonnull(tree_find(&sc.server.nodes, LOCKS));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(two_wait_for_each_other_in_every_layout)
+{
+  for (size_t i = 0; i < COUNT; i++) {
+    begin(&layouts[i]);
+    scene_queue(&sc);
+    fake_run(&sc.server, 2 * T);
+    ck_assert_int_eq(sc.b.acquired, NOT_YET);
+    locker_release(&sc.a);
+    fake_turn(&sc.server);
+    ck_assert_int_eq(sc.b.acquired, 0);
+    /* Nobody there comes back as a reader: rule H in full. */
+    sc.two.link->log[0] = '\0';
+    ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+    fake_turn(&sc.server);
+    sc.one.link->log[0] = '\0';
+    locker_release(&sc.b);
+    fake_turn(&sc.server);
+    ck_assert_int_eq(sc.a.acquired, 0);
+    ck_assert(fake_said(sc.one.link, ""));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(only_names_of_exactly_that_form_are_waited_for)
+{
+  static const char *const nobody[] = {
+      "x-seq-0000000000",
+      "seq-seq-0000000000",
+      "seq-000000000",
+      "seq-00000000000",
+      "seq--0000000001",
+      "Seq-0000000000",
+      "_c_6f1c1d2e-3a4b-4c5d-8e9f-001122334455-lock-0000000000",
+      "0000000000",
+      "lock-0000000000",
+      "config",
+      "seq-",
+      "6f1c1d2e-3a4b-4c5d-8e9f-00112233445-seq-0000000000"};
+
+  begin(&native);
+  for (size_t i = 0; i < sizeof nobody / sizeof nobody[0]; i++)
+    stranger(nobody[i], "");
+  scene_hold(&sc);
+  ck_assert_str_eq(name_of(&sc.a), "seq-0000000012");
+  ck_assert_ptr_null(strstr(sc.a.told, "waiting"));
+  ck_assert_ptr_nonnull(strstr(sc.a.told, "mixed " LOCKS));
+  locker_release(&sc.a);
+  fake_turn(&sc.server);
+  for (size_t i = 0; i < sizeof nobody / sizeof nobody[0]; i++)
+    leave(nobody[i]);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(with_or_without_a_uuid_they_stand_in_one_queue)
+{
+  lk_lock_config named = native;
+  locker other;
+
+  named.layout = LK_LAYOUT_NATIVE_UUID;
+  begin(&native);
+  locker_init(&other, &sc.two, &named);
+  scene_hold(&sc);
+  ck_assert_int_eq(locker_want(&other, -1), 0);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(other.acquired, NOT_YET);
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  locker_release(&sc.a);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(other.acquired, 0);
+  ck_assert_int_eq(sc.b.acquired, NOT_YET);
+  locker_free(&other);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_negative_number_ends_the_game)
+{
+  for (size_t i = 1; i < COUNT; i++) {
+    char name[64];
+
+    begin(&layouts[i]);
+    snprintf(name, sizeof name, "%s-000000001",
+             layouts[i].prefix == NULL ? "seq-" : layouts[i].prefix);
+    stranger(name, "");
+    ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+    fake_turn(&sc.server);
+    ck_assert_int_eq(sc.a.acquired, LK_ERR_SEQ_UNSAFE);
+    leave(name);
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(kazoos_readers_are_waited_for_and_curators_locks_are_strangers)
+{
+  begin(&layouts[0]);
+  stranger("0123456789abcdef0123456789abcdef__rlock__0000000000", "");
+  stranger("0123456789abcdef0123456789abcdef__lock__0000000009", "");
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.a.acquired, NOT_YET);
+  ck_assert(locker_told(&sc.a, "waiting 1 0000000000\n"));
+  stranger("x-lock-0000000001", "");
+  leave("0123456789abcdef0123456789abcdef__rlock__0000000000");
+  fake_turn(&sc.server);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  /* One behind that is of another kind is told of by a list. */
+  ck_assert_int_eq(locker_want(&sc.b, 0), 0);
+  fake_turn(&sc.server);
+  ck_assert(locker_told(&sc.b, "mixed " LOCKS "/x-lock-0000000001\n"));
+  leave("x-lock-0000000001");
+  leave("0123456789abcdef0123456789abcdef__lock__0000000009");
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(contenders_are_told_from_other_children)
+{
+  static const struct {
+    const char *name;
+    int64_t number;
+    bool shared;
+  } good[] = {
+      {"_c_58ddc2d1-9a3f-4e6e-8f4f-1b8f2a6fb0a1-lock-0000000007", 7, false},
+      {"_c_u-__READ__0000000010", 10, true},
+      {"_c_u-__WRIT__2147483647", 2147483647, false},
+      {"0123456789abcdef__lock__0000000003", 3, false},
+      {"0123456789abcdef__rlock__0000000004", 4, true},
+      {"lock--000000001", -1, false},
+      {"lock-lock-0000000002", 2, false}};
+  static const char *const bad[] = {"",
+                                    "lock-",
+                                    "lock-x",
+                                    "lock-1x",
+                                    "lock-00000000001",
+                                    "lock--",
+                                    "latch-0000000001",
+                                    "lease-0000000001",
+                                    "Lock-1",
+                                    "lock-+1"};
+  int64_t number;
+  bool shared;
+
+  for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+    ck_assert(lk_layout_contends(LK_LAYOUT_CURATOR, NULL, lk_text(good[i].name),
+                                 &number, &shared));
+    ck_assert_int_eq(number, good[i].number);
+    ck_assert_int_eq(shared, good[i].shared);
+  }
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    ck_assert_msg(!lk_layout_contends(LK_LAYOUT_KAZOO, NULL, lk_text(bad[i]),
+                                      &number, &shared),
+                  "%s", bad[i]);
+}
+END_TEST
+
+/* How a child is seen by who only looks: number, "r" or "w"; or nothing. */
+static const char *seen(lk_layout layout, const char *prefix, const char *name)
+{
+  static char text[32];
+  int64_t number;
+  bool shared;
+
+  text[0] = '\0';
+  if (lk_layout_contends(layout, prefix, lk_text(name), &number, &shared))
+    snprintf(text, sizeof text, "%d%s", (int)number, shared ? "r" : "w");
+  return text;
+}
+
+START_TEST(contenders_of_plain_names_are_told_too)
+{
+  lk_layout native_uuid = LK_LAYOUT_NATIVE_UUID;
+
+  ck_assert_str_eq(seen(LK_LAYOUT_NATIVE, NULL, "seq-0000000004"), "4w");
+  ck_assert_str_eq(seen(LK_LAYOUT_NATIVE, NULL, "r-0000000004"), "4r");
+  ck_assert_str_eq(seen(LK_LAYOUT_NATIVE, NULL, "w-0000000004"), "4w");
+  ck_assert_str_eq(seen(LK_LAYOUT_NATIVE, "lock", "lock0000000004"), "4w");
+  ck_assert_str_eq(seen(native_uuid, "", "0000000004"), "4w");
+  ck_assert_str_eq(seen(LK_LAYOUT_NATIVE, "lock", "seq-0000000004"), "");
+  ck_assert_str_eq(seen(LK_LAYOUT_NATIVE, NULL, "x-lock-0000000004"), "");
+  ck_assert_str_eq(seen(LK_LAYOUT_NATIVE, "r-", "r-0000000004"), "");
+  ck_assert_str_eq(seen(LK_LAYOUT_KAZOO, NULL, "x-lock-0000000004"), "4w");
+  ck_assert_str_eq(seen((lk_layout)9, NULL, "x-lock-0000000004"), "");
+}
+END_TEST
+
+/* The number of a permit; -100: it is none. */
+static int permit(lk_layout layout, lk_bytes name)
+{
+  int64_t number;
+
+  return lk_layout_permit(layout, name, &number) ? (int)number : -100;
+}
+
+START_TEST(permits_of_curators_have_a_mark_and_a_number)
+{
+  static const char *const bad[] = {"",
+                                    "lease-",
+                                    "x-lock-0000000004",
+                                    "x-lease-",
+                                    "x-lease-12345678901",
+                                    "x-lease-00x",
+                                    "0123456789abcdef0123456789abcdef"};
+
+  ck_assert_int_eq(permit(LK_LAYOUT_CURATOR, lk_text("x-lease-0000000004")), 4);
+  ck_assert_int_eq(permit(LK_LAYOUT_CURATOR, lk_text("lease--000000001")), -1);
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    ck_assert_msg(permit(LK_LAYOUT_CURATOR, lk_text(bad[i])) == -100, "%s",
+                  bad[i]);
+  ck_assert_int_eq(permit(LK_LAYOUT_NATIVE, lk_text("x-lease-0000000004")),
+                   -100);
+  ck_assert_int_eq(permit((lk_layout)9, lk_text("x-lease-0000000004")), -100);
+}
+END_TEST
+
+START_TEST(a_permit_of_kazoos_is_32_digits_and_nothing_else)
+{
+  static const char digits[] = "0123456789abcdef0123456789abcdef0";
+  static const char nul[] = "0123456789abcdef\0"
+                            "123456789abcdef0";
+
+  ck_assert_int_eq(permit(LK_LAYOUT_KAZOO, lk_bytes_of(digits, 32)), 0);
+  ck_assert_int_eq(permit(LK_LAYOUT_KAZOO, lk_bytes_of(digits, 31)), -100);
+  ck_assert_int_eq(permit(LK_LAYOUT_KAZOO, lk_bytes_of(digits, 33)), -100);
+  ck_assert_int_eq(
+      permit(LK_LAYOUT_KAZOO, lk_text("0123456789ABCDEF0123456789abcdef")),
+      -100);
+  ck_assert_int_eq(
+      permit(LK_LAYOUT_KAZOO, lk_text("0123456789abcdef0123456789abcdef__lock__"
+                                      "0000000000")),
+      -100);
+  ck_assert_int_eq(permit(LK_LAYOUT_KAZOO, lk_bytes_of(nul, 32)), -100);
+}
+END_TEST
+
+/* ---- what does not go together ---------------------------------------------
+ */
+
+static int try_lock(const lk_lock_config *c)
+{
+  lk_lock *l = NULL;
+  int err = lk_lock_new(&l, sc.one.keeper, LOCKS, c);
+
+  ck_assert_int_eq(l == NULL, err != 0);
+  lk_lock_free(l);
+  return err;
+}
+
+START_TEST(what_makes_no_sense_is_refused)
+{
+  lk_lock_config c = native;
+  lk_semaphore_config permits = {.size = sizeof permits, .permits = 1};
+  lk_multilock_member member = {LOCKS, LK_MULTILOCK_MUTEX};
+  lk_lock *l;
+
+  begin(NULL);
+  for (int i = 0; i < 4; i++) {
+    static const char *const wrong[] = {"a/b", "/", "r-", "w-"};
+
+    c.prefix = wrong[i];
+    ck_assert_int_eq(try_lock(&c), LK_ERR_BAD_ARGUMENT);
+  }
+  c = native;
+  c.announce = true;
+  ck_assert_int_eq(try_lock(&c), LK_ERR_BAD_ARGUMENT);
+  c = native;
+  c.layout = (lk_layout)(LK_LAYOUT_NATIVE_UUID + 1);
+  ck_assert_int_eq(try_lock(&c), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_multilock_new(&l, sc.one.keeper, &member, 1, &c, NULL),
+                   LK_ERR_BAD_ARGUMENT);
+  for (int i = LK_LAYOUT_CURATOR; i <= LK_LAYOUT_KAZOO; i++) {
+    c = (lk_lock_config){
+        .size = sizeof c, .layout = (lk_layout)i, .prefix = "seq-"};
+    ck_assert_int_eq(try_lock(&c), LK_ERR_BAD_ARGUMENT);
+  }
+  for (size_t i = 0; i < COUNT; i++) {
+    if (layouts[i].layout != LK_LAYOUT_KAZOO)
+      ck_assert_int_eq(
+          lk_semaphore_new(&l, sc.one.keeper, LOCKS, &layouts[i], &permits),
+          LK_ERR_BAD_ARGUMENT);
+  }
+  scene_end(&sc);
+}
+END_TEST
+
+/* ---- read-write locks ------------------------------------------------------
+ */
+
+typedef struct sides {
+  lk_rwlock *rw;
+  locker r;
+  locker w;
+} sides;
+
+static void sides_init(sides *s, party *p, const lk_lock_config *c)
+{
+  ck_assert_int_eq(lk_rwlock_new(&s->rw, p->keeper, LOCKS, c), 0);
+  s->r = (locker){.p = p,
+                  .lock = lk_rwlock_read(s->rw),
+                  .acquired = NOT_YET,
+                  .released = NOT_YET};
+  s->w = (locker){.p = p,
+                  .lock = lk_rwlock_write(s->rw),
+                  .acquired = NOT_YET,
+                  .released = NOT_YET};
+}
+
+static void want(locker *l)
+{
+  ck_assert_int_eq(locker_want(l, -1), 0);
+  fake_turn(&sc.server);
+}
+
+static void let_go(locker *l)
+{
+  locker_release(l);
+  fake_turn(&sc.server);
+}
+
+static const lk_lock_config kinds_of_rw[] = {
+    {.size = sizeof(lk_lock_config), .layout = LK_LAYOUT_KAZOO},
+    {.size = sizeof(lk_lock_config), .layout = LK_LAYOUT_NATIVE},
+    {.size = sizeof(lk_lock_config), .layout = LK_LAYOUT_NATIVE_UUID}};
+
+static void readers_and_writers(const lk_lock_config *c)
+{
+  sides one, two;
+
+  begin(c);
+  sides_init(&one, &sc.one, c);
+  sides_init(&two, &sc.two, c);
+  want(&one.r);
+  want(&two.r);
+  ck_assert(lk_lock_ok(one.r.lock) && lk_lock_ok(two.r.lock));
+  let_go(&two.r);
+  want(&two.w);
+  ck_assert_int_eq(two.w.acquired, NOT_YET);
+  let_go(&one.r);
+  ck_assert_int_eq(two.w.acquired, 0);
+  /* The read node would stand behind the write node. */
+  ck_assert_int_eq(locker_want(&two.r, -1), LK_ERR_DEADLOCK);
+  want(&one.w);
+  ck_assert_int_eq(one.w.acquired, NOT_YET);
+  sc.one.link->log[0] = '\0';
+  let_go(&two.w);
+  ck_assert_int_eq(one.w.acquired, 0);
+  ck_assert(fake_said(sc.one.link, "")); /* no list: rule H in full */
+  want(&two.r);
+  ck_assert_int_eq(two.r.acquired, NOT_YET);
+  let_go(&one.w);
+  ck_assert_int_eq(two.r.acquired, 0);
+  ck_assert_int_eq(locker_want(&two.w, -1), LK_ERR_DEADLOCK);
+  lk_rwlock_free(one.rw);
+  lk_rwlock_free(two.rw);
+  fake_turn(&sc.server);
+  scene_end(&sc);
+}
+
+START_TEST(readers_share_and_writers_do_not)
+{
+  for (size_t i = 0; i < sizeof kinds_of_rw / sizeof kinds_of_rw[0]; i++)
+    readers_and_writers(&kinds_of_rw[i]);
+}
+END_TEST
+
+START_TEST(sides_are_named_as_the_layout_says)
+{
+  static const char *const forms[][2] = {
+      {HEX_FORM "__rlock__0000000000", HEX_FORM "__lock__0000000001"},
+      {"r-0000000000", "w-0000000001"},
+      {UUID_FORM "-r-0000000000", UUID_FORM "-w-0000000001"}};
+
+  for (size_t i = 0; i < sizeof kinds_of_rw / sizeof kinds_of_rw[0]; i++) {
+    sides s;
+
+    begin(&kinds_of_rw[i]);
+    sides_init(&s, &sc.one, &kinds_of_rw[i]);
+    want(&s.r);
+    ck_assert(is_like(name_of(&s.r), strlen(name_of(&s.r)), forms[i][0]));
+    let_go(&s.r);
+    want(&s.w);
+    ck_assert(is_like(name_of(&s.w), strlen(name_of(&s.w)), forms[i][1]));
+    lk_rwlock_free(s.rw);
+    fake_turn(&sc.server);
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(several_plain_locks_are_one)
+{
+  lk_multilock_member members[] = {{LOCKS, LK_MULTILOCK_MUTEX},
+                                   {"/locks/y", LK_MULTILOCK_READ},
+                                   {"/locks/z", LK_MULTILOCK_WRITE}};
+  locker m = {.p = &sc.two, .acquired = NOT_YET, .released = NOT_YET};
+
+  begin(&native);
+  ck_assert_int_eq(
+      lk_multilock_new(&m.lock, sc.two.keeper, members, 3, &native, NULL), 0);
+  want(&m); /* and the directories are made */
+  ck_assert_int_eq(m.acquired, 0);
+  ck_assert(is_like(name_of(&m), 14, "seq-xxxxxxxxxx"));
+  ck_assert_ptr_nonnull(
+      strstr(fake_child(&sc.server, "/locks/y", 0), "/y/r-0000000000"));
+  ck_assert_ptr_nonnull(
+      strstr(fake_child(&sc.server, "/locks/z", 0), "/z/w-0000000000"));
+  want(&sc.a);
+  ck_assert_int_eq(sc.a.acquired, NOT_YET);
+  let_go(&m);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  want(&m);
+  ck_assert_int_eq(m.acquired, NOT_YET);
+  let_go(&sc.a);
+  ck_assert_int_eq(m.acquired, 0);
+  locker_free(&m);
+  fake_turn(&sc.server);
+  scene_end(&sc);
+}
+END_TEST
+
+/* ---- a create whose answer was lost -----------------------------------------
+ */
+
+static void cut_the_create(bool after)
+{
+  sc.one.link->requests = 0;
+  sc.one.link->cut_at = 1;
+  sc.one.link->cut_after = after;
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  fake_run(&sc.server, T / 10);
+}
+
+START_TEST(a_lost_create_is_found_by_its_data)
+{
+  begin(&native);
+  cut_the_create(true);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  ck_assert(fake_said(sc.one.link,
+                      "create2 getChildren2 | multi getChildren2 | getData | "
+                      "getChildren2"));
+  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
+  ck_assert_uint_eq(lk_lock_token(sc.a.lock),
+                    (uint64_t)node_of(&sc.a)->stat.czxid);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(one_that_was_not_executed_is_sent_again)
+{
+  begin(&native);
+  cut_the_create(false);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  /* There is no name like it, so nothing is read. */
+  ck_assert(fake_said(sc.one.link, "create2 getChildren2 | "
+                                   "multi getChildren2 | "
+                                   "create2 getChildren2"));
+  scene_end(&sc);
+}
+END_TEST
+
+/* Of `before` strangers that stand there and `behind` that come while the
+ * connection is down only these are read, and ours, and one that is older. */
+static void crowd(int before, int behind, bool after, unsigned reads)
+{
+  int ours = after ? 1 : 0; /* has its number by then */
+  char name[64];
+
+  begin(&native);
+  for (int i = 0; i < before; i++) {
+    snprintf(name, sizeof name, "seq-%010d", i);
+    stranger(name, "their data");
+  }
+  fake_run(&sc.server, T); /* a ping shows how far the server is */
+  sc.server.down = true;
+  cut_the_create(after);
+  for (int i = 0; i < behind; i++) {
+    snprintf(name, sizeof name, "seq-%010d", before + ours + i);
+    stranger(name, "their data");
+  }
+  sc.one.link->log[0] = '\0';
+  sc.server.down = false;
+  fake_run(&sc.server, T / 4);
+  ck_assert_uint_eq(fake_children(&sc.server, LOCKS),
+                    (size_t)(before + behind + 1));
+  ck_assert_int_eq(sc.a.acquired,
+                   before > 0 || (behind > 0 && !after) ? NOT_YET : 0);
+  ck_assert_uint_le(fake_count(sc.one.link, "getData"), reads);
+  for (int i = 0; i < before + behind; i++) {
+    snprintf(name, sizeof name, "seq-%010d", i < before ? i : i + ours);
+    leave(name);
+  }
+  fake_run(&sc.server, T / 4);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  scene_end(&sc);
+}
+
+START_TEST(in_a_crowd_only_the_newest_are_read)
+{
+  /* Two more park it. */
+  crowd(0, 0, true, 1 + 2);
+  crowd(100, 0, true, 8 + 2);
+  crowd(0, 20, true, 24 + 2);
+  crowd(100, 20, true, 24 + 2);
+  crowd(100, 0, false, 8 + 2);
+  crowd(100, 20, false, 24 + 2);
+}
+END_TEST
+
+START_TEST(of_two_in_one_session_each_finds_its_own)
+{
+  locker other;
+
+  begin(&native);
+  locker_init(&other, &sc.one, &native);
+  sc.one.link->cut_at = 3; /* create, list, create */
+  sc.one.link->cut_after = true;
+  ck_assert_int_eq(locker_want(&other, -1), 0);
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  fake_run(&sc.server, T / 10);
+  ck_assert_int_eq(other.acquired, 0);
+  ck_assert_int_eq(sc.a.acquired, NOT_YET);
+  ck_assert_str_eq(name_of(&sc.a), "seq-0000000001");
+  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 2);
+  locker_free(&other);
+  fake_run(&sc.server, T / 10);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(who_was_asked_to_let_go_before_it_knew_its_node_finds_it)
+{
+  begin(&native);
+  sc.server.down = true;
+  cut_the_create(true);
+  fake_set(&sc.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
+  sc.server.down = false;
+  fake_run(&sc.server, T / 2);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  ck_assert_str_eq(name_of(&sc.a), "seq-0000000000");
+  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(but_not_the_revoked_node_of_another)
+{
+  locker other;
+
+  begin(&native);
+  locker_init(&other, &sc.one, &native);
+  ck_assert_int_eq(locker_want(&other, -1), 0);
+  fake_turn(&sc.server);
+  sc.server.down = true;
+  cut_the_create(false);
+  fake_set(&sc.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
+  sc.server.down = false;
+  fake_run(&sc.server, T / 2);
+  ck_assert_int_eq(sc.a.acquired, NOT_YET);
+  ck_assert_str_eq(name_of(&sc.a), "seq-0000000001");
+  locker_free(&other);
+  fake_run(&sc.server, T / 10);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+/* Both creates were under way when the connection broke, and one was executed.
+ * The zxid does not tell whose node it is. */
+static void claim_revoked_node(lk_keeper *keeper)
+{
+  party twin = sc.one;
+  locker other;
+
+  twin.keeper = keeper;
+  locker_init(&other, &twin, &native);
+  sc.server.down = true;
+  sc.one.link->requests = 0;
+  sc.one.link->cut_at = 3; /* create, list, create */
+  sc.one.link->cut_after = false;
+  ck_assert_int_eq(locker_want(&other, -1), 0);
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  fake_run(&sc.server, T / 10);
+  fake_set(&sc.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
+  sc.server.down = false;
+  fake_run(&sc.server, T / 2);
+  ck_assert((sc.a.acquired == 0) != (other.acquired == 0));
+  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 2);
+  locker_free(&other);
+  fake_run(&sc.server, T / 10);
+  ck_assert_int_eq(sc.a.acquired, 0);
+}
+
+START_TEST(a_revoked_node_is_found_by_one_handle)
+{
+  lk_keeper *keeper;
+
+  begin(&native);
+  claim_revoked_node(sc.one.keeper);
+  scene_end(&sc);
+  begin(&native);
+  ck_assert_int_eq(
+      lk_keeper_new(&keeper, lk_keeper_client(sc.one.keeper), NULL), 0);
+  claim_revoked_node(keeper);
+  lk_keeper_free(keeper);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_cancel_while_it_is_looked_for_leaves_nothing)
+{
+  for (unsigned turns = 0; turns < 40; turns++) {
+    begin(&native);
+    sc.one.link->cut_at = 1;
+    sc.one.link->cut_after = true;
+    ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+    for (unsigned i = 0; i < turns; i++)
+      fake_run(&sc.server, 4);
+    lk_lock_cancel(sc.a.lock);
+    fake_run(&sc.server, T / 4);
+    if (sc.a.acquired == 0)
+      locker_release(&sc.a);
+    fake_run(&sc.server, T / 4);
+    ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+static void on_break(lk_client *c, lk_state state, int err, void *arg)
+{
+  bool *frees = arg;
+
+  (void)c;
+  (void)err;
+  if (state != LK_STATE_SUSPENDED || !*frees)
+    return;
+  *frees = false;
+  locker_free(&sc.a);
+  lk_keeper_free(sc.one.keeper);
+  sc.one.keeper = NULL;
+}
+
+/* The client tells of a break before the requests that were under way end. */
+START_TEST(search_that_ends_after_its_keeper_was_freed_is_ignored)
+{
+  bool frees = false;
+  lk_listener listener = {.state = on_break, .arg = &frees};
+
+  begin(&native);
+  lk_client_attach(sc.one.link->client, &listener);
+  sc.server.down = true;
+  cut_the_create(true);
+  lk_lock_cancel(sc.a.lock);
+  sc.one.link->log[0] = '\0';
+  sc.one.link->requests = 0;
+  sc.one.link->cut_at = 3; /* multi, list, own node */
+  sc.one.link->cut_after = false;
+  sc.server.down = false;
+  frees = true;
+  fake_run(&sc.server, T / 4);
+  ck_assert(!frees);
+  ck_assert(fake_said(sc.one.link, "multi getChildren2 | getData"));
+  ck_assert_uint_eq(sc.one.errors, 0); /* the state machine has no such step */
+  fake_expire(&sc.server, sc.one.link->session);
+  lk_client_detach(sc.one.link->client, &listener);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(names_that_cannot_be_read_end_the_search)
+{
+  begin(&native);
+  stranger("seq-0000000000", "");
+  fake_deny(&sc.server, LOCKS "/seq-0000000000", LK_PERM_READ);
+  cut_the_create(false);
+  ck_assert_int_eq(sc.a.acquired, LK_ERR_NO_AUTH);
+  leave("seq-0000000000");
+  fake_run(&sc.server, T);
+  scene_end(&sc);
+}
+END_TEST
+
+/* ---- names that may be another's -------------------------------------------
+ */
+
+/* An operator empties the directory and makes it anew, and somebody else comes
+ * first there. */
+static void recreate(void)
+{
+  while (fake_children(&sc.server, LOCKS) > 0)
+    fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
+  fake_delete(&sc.server, LOCKS);
+  fake_create(&sc.server, LOCKS);
+  stranger("seq-0000000000", "theirs");
+  tree_find(&sc.server.nodes, LOCKS)->counter = 1;
+}
+
+static void assert_theirs_stays(void)
+{
+  const tree_node *n = tree_find(&sc.server.nodes, LOCKS "/seq-0000000000");
+
+  ck_assert_ptr_nonnull(n);
+  ck_assert_int_eq(n->stat.ephemeral_owner, 0x5555);
+  leave("seq-0000000000");
+}
+
+START_TEST(a_delete_is_not_repeated_on_anothers_node)
+{
+  for (int after = 0; after < 2; after++) {
+    begin(&native);
+    scene_hold(&sc);
+    sc.server.down = true;
+    sc.one.link->requests = 0;
+    sc.one.link->cut_at = 1;
+    sc.one.link->cut_after = after == 1;
+    locker_release(&sc.a);
+    fake_turn(&sc.server);
+    recreate();
+    sc.server.down = false;
+    fake_run(&sc.server, T / 2);
+    ck_assert_int_eq(sc.a.released, 0);
+    assert_theirs_stays();
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(a_delete_whose_answer_is_lost_is_repeated_where_it_is_ours)
+{
+  for (int after = 0; after < 2; after++) {
+    begin(&native);
+    scene_queue(&sc);
+    sc.one.link->requests = 0;
+    sc.one.link->cut_at = 1;
+    sc.one.link->cut_after = after == 1;
+    locker_release(&sc.a);
+    fake_run(&sc.server, T / 10);
+    ck_assert_int_eq(sc.a.released, 0);
+    ck_assert_int_eq(sc.b.acquired, 0);
+    ck_assert(fake_said(sc.one.link,
+                        after == 1 ? "delete | multi getChildren2"
+                                   : "delete | multi getChildren2 | getData | "
+                                     "delete"));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(a_node_that_was_written_to_is_still_taken_away)
+{
+  begin(&native);
+  scene_queue(&sc);
+  fake_set(&sc.server, lk_lock_node(sc.a.lock), LK_REVOKE_MESSAGE);
+  sc.one.link->requests = 0;
+  sc.one.link->cut_at = 1;
+  locker_release(&sc.a);
+  fake_run(&sc.server, T / 10);
+  ck_assert_int_eq(sc.a.released, 0);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_holder_does_not_take_anothers_node_for_its_own)
+{
+  begin(&native);
+  scene_hold(&sc);
+  sc.server.down = true;
+  fake_drop(sc.one.link);
+  fake_turn(&sc.server);
+  recreate();
+  sc.server.down = false;
+  fake_run(&sc.server, T / 4);
+  ck_assert(locker_told(&sc.a, "suspended\nlost NO_NODE\n"));
+  assert_theirs_stays();
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(nor_does_one_who_waits)
+{
+  begin(&native);
+  scene_queue(&sc);
+  sc.server.down = true;
+  fake_drop(sc.two.link);
+  fake_turn(&sc.server);
+  recreate();
+  leave("seq-0000000000");
+  stranger("seq-0000000001", "theirs");
+  sc.server.down = false;
+  fake_run(&sc.server, T / 4);
+  ck_assert_int_eq(sc.b.acquired, NOT_YET); /* behind theirs */
+  leave("seq-0000000001");
+  fake_run(&sc.server, T / 4);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  ck_assert(lk_lock_ok(sc.b.lock));
+  scene_end(&sc);
+}
+END_TEST
+
+/* ---- whatever breaks --------------------------------------------------------
+ */
+
+/* a and b take the lock once each and hold it for longer than a beat. */
+static void take_turns(void)
+{
+  locker *const lockers[] = {&sc.a, &sc.b};
+  int left[2] = {12, 12};
+
+  for (int i = 0; i < 400 && left[0] + left[1] > 0; i++) {
+    fake_run(&sc.server, T / 40);
+    ck_assert(!lk_lock_ok(sc.a.lock) || !lk_lock_ok(sc.b.lock));
+    for (int j = 0; j < 2; j++) {
+      locker *l = lockers[j];
+
+      if (left[j] == 0 || l->acquired == NOT_YET)
+        continue;
+      ck_assert_int_eq(l->acquired, 0);
+      if (--left[j] == 0)
+        ck_assert_int_eq(lk_lock_release(l->lock, NULL, NULL), 0);
+    }
+  }
+  ck_assert_int_eq(left[0] + left[1], 0);
+}
+
+static bool survives_cut(const lk_lock_config *c, unsigned n, bool after)
+{
+  bool happened;
+
+  begin(c);
+  sc.one.link->cut_at = n;
+  sc.one.link->cut_after = after;
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  take_turns();
+  happened = sc.one.link->requests >= n;
+  scene_end(&sc);
+  return happened;
+}
+
+START_TEST(a_cut_at_any_request_loses_no_node_and_no_turn)
+{
+  for (size_t i = 0; i < COUNT; i++) {
+    for (int after = 0; after < 2; after++) {
+      unsigned n = 1;
+
+      while (survives_cut(&layouts[i], n, after))
+        n++;
+      ck_assert_uint_gt(n, 5);
+    }
+  }
+}
+END_TEST
+
+/* A create is cut, and then request `m` of the search for it. */
+static bool survives_two_cuts(unsigned m, bool after)
+{
+  bool happened;
+
+  begin(&native);
+  sc.server.down = true;
+  cut_the_create(true);
+  stranger("seq-0000000001", "");
+  sc.one.link->requests = 0;
+  sc.one.link->cut_at = m;
+  sc.one.link->cut_after = after;
+  sc.server.down = false;
+  fake_run(&sc.server, T / 2);
+  happened = sc.one.link->requests >= m;
+  ck_assert_int_eq(sc.a.acquired, 0);
+  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 2);
+  leave("seq-0000000001");
+  scene_end(&sc);
+  return happened;
+}
+
+START_TEST(a_cut_in_the_search_begins_it_anew)
+{
+  for (int after = 0; after < 2; after++) {
+    unsigned m = 1;
+
+    while (survives_two_cuts(m, after))
+      m++;
+    ck_assert_uint_ge(m, 5);
+  }
+}
+END_TEST
+
+/* The node is newer than a node of another session, so the search reads both.
+ * The reply for the own node arrives, and then the connection breaks. */
+START_TEST(search_that_found_the_node_before_a_break_is_not_repeated)
+{
+  begin(&native);
+  stranger("seq-0000000000", "their data");
+  fake_run(&sc.server, T); /* a ping shows the server's zxid */
+  sc.server.down = true;
+  cut_the_create(true);
+  sc.one.link->log[0] = '\0';
+  sc.one.link->requests = 0;
+  sc.one.link->cut_at = 4; /* multi, list, own node, the other node */
+  sc.one.link->cut_after = false;
+  sc.one.link->cut_softly = true;
+  sc.server.down = false;
+  fake_run(&sc.server, T / 4);
+  ck_assert_uint_eq(sc.one.link->requests, 4 + 3);
+  ck_assert(fake_said(sc.one.link, "multi getChildren2 | getData getData | "
+                                   "getChildren2 | getData getData"));
+  ck_assert_int_eq(sc.a.acquired, NOT_YET);
+  ck_assert_str_eq(name_of(&sc.a), "seq-0000000001");
+  ck_assert_uint_eq(sc.one.errors, 0); /* the state machine has that step */
+  leave("seq-0000000000");
+  fake_run(&sc.server, T / 4);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(any_answer_of_the_search_may_be_throttled)
+{
+  for (unsigned m = 1; m < 7; m++) {
+    begin(&native);
+    sc.server.down = true;
+    cut_the_create(true);
+    sc.one.link->requests = 0;
+    sc.one.link->throttle_at = m;
+    sc.server.down = false;
+    fake_run(&sc.server, T / 2);
+    ck_assert_int_eq(sc.a.acquired, 0);
+    ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+static bool runs_out(const lk_lock_config *c, size_t n)
+{
+  bool failed;
+
+  fake_init(&sc.server);
+  fake_create(&sc.server, "/locks");
+  fake_create(&sc.server, LOCKS);
+  failing_mem_init(&sc.one.mem);
+  sc.one.mem.fail_at = n;
+  sc.a.lock = NULL;
+  if (party_try_join(&sc.one, &sc.server, NULL) &&
+      locker_try_init(&sc.a, &sc.one, c)) {
+    sc.one.link->cut_at = 1;
+    sc.one.link->cut_after = true;
+    fake_turn(&sc.server);
+    int err = locker_want(&sc.a, -1);
+
+    fake_run(&sc.server, T / 2);
+    if (err == 0)
+      ck_assert(sc.a.acquired == 0 || sc.a.acquired == LK_ERR_NO_MEMORY);
+    if (err == 0 && sc.a.acquired == 0)
+      locker_release(&sc.a);
+    fake_run(&sc.server, T);
+  }
+  locker_free(&sc.a);
+  failed = failing_mem_failed(&sc.one.mem);
+  fake_run(&sc.server, T);
+  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
+  party_leave(&sc.one);
+  fake_done(&sc.server);
+  return failed;
+}
+
+/* A create is cut, and the acquire ends before the search for the node. Seven
+ * nodes of others are newer. Memory runs out once in that search. */
+static bool runs_out_in_search(size_t n)
+{
+  begin(&native);
+  sc.server.down = true;
+  cut_the_create(true);
+  lk_lock_cancel(sc.a.lock);
+  for (int i = 1; i <= 7; i++) {
+    char name[32];
+
+    snprintf(name, sizeof name, "seq-%010d", i);
+    stranger(name, "");
+  }
+  sc.one.mem.fail_at = sc.one.mem.count + n;
+  sc.server.down = false;
+  fake_run(&sc.server, T / 2);
+  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 7);
+  bool failed = failing_mem_failed(&sc.one.mem);
+
+  while (fake_children(&sc.server, LOCKS) > 0)
+    fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
+  scene_end(&sc);
+  return failed;
+}
+
+START_TEST(search_without_memory_for_all_reads_begins_again)
+{
+  size_t n = 1;
+
+  while (runs_out_in_search(n))
+    n++;
+  ck_assert_uint_gt(n, 3);
+}
+END_TEST
+
+START_TEST(memory_may_run_out_anywhere)
+{
+  for (size_t i = 0; i < COUNT; i++) {
+    size_t n = 1;
+
+    while (runs_out(&layouts[i], n))
+      n++;
+    ck_assert_uint_gt(n, 10);
+  }
+}
+END_TEST
+
+SUITE("layouts", nodes_are_named_as_the_layout_says,
+      without_data_of_the_users_the_node_holds_the_uuid_alone,
+      directories_of_others_do_not_vanish,
+      two_wait_for_each_other_in_every_layout,
+      only_names_of_exactly_that_form_are_waited_for,
+      with_or_without_a_uuid_they_stand_in_one_queue,
+      a_negative_number_ends_the_game,
+      kazoos_readers_are_waited_for_and_curators_locks_are_strangers,
+      contenders_are_told_from_other_children,
+      contenders_of_plain_names_are_told_too,
+      permits_of_curators_have_a_mark_and_a_number,
+      a_permit_of_kazoos_is_32_digits_and_nothing_else,
+      what_makes_no_sense_is_refused, readers_share_and_writers_do_not,
+      sides_are_named_as_the_layout_says, several_plain_locks_are_one,
+      a_lost_create_is_found_by_its_data,
+      one_that_was_not_executed_is_sent_again,
+      in_a_crowd_only_the_newest_are_read,
+      of_two_in_one_session_each_finds_its_own,
+      who_was_asked_to_let_go_before_it_knew_its_node_finds_it,
+      but_not_the_revoked_node_of_another,
+      a_revoked_node_is_found_by_one_handle,
+      a_cancel_while_it_is_looked_for_leaves_nothing,
+      search_that_ends_after_its_keeper_was_freed_is_ignored,
+      names_that_cannot_be_read_end_the_search,
+      a_delete_is_not_repeated_on_anothers_node,
+      a_delete_whose_answer_is_lost_is_repeated_where_it_is_ours,
+      a_node_that_was_written_to_is_still_taken_away,
+      a_holder_does_not_take_anothers_node_for_its_own, nor_does_one_who_waits,
+      a_cut_at_any_request_loses_no_node_and_no_turn,
+      a_cut_in_the_search_begins_it_anew,
+      search_that_found_the_node_before_a_break_is_not_repeated,
+      any_answer_of_the_search_may_be_throttled,
+      search_without_memory_for_all_reads_begins_again,
+      memory_may_run_out_anywhere)

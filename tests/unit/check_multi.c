@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/wire/multi.h"
+#include "support/failing_mem.h"
+#include "support/suite.h"
+#include "vectors/vectors.h"
+
+static failing_mem mem;
+static lk_arena arena;
+static lk_op_result *results;
+static int outcome;
+
+/* The body of the captured request, or reply, named so. */
+static lk_bytes captured(const char *name, bool from_server)
+{
+  static vectors all; /* the process ends soon */
+  size_t skip = from_server ? 4 + 16 : 4 + 8;
+
+  if (all.count == 0)
+    all = vectors_load(NULL);
+  for (size_t i = 0; i < all.count; i++) {
+    const vector *v = &all.frames[i];
+
+    if (strcmp(v->name, name) == 0 && v->from_server == from_server)
+      return lk_bytes_of(v->bytes + skip, v->len - skip);
+  }
+  ck_abort_msg("no exchange of that name: %s", name);
+  return lk_bytes_of(NULL, 0);
+}
+
+static int decode_in(const char *chroot, size_t asked, const void *bytes,
+                     size_t len)
+{
+  unsigned char *block = exactly(bytes, len);
+  lk_reader in;
+  int err;
+
+  lk__arena_free(&arena);
+  arena.mem = &mem.mem;
+  results = NULL;
+  outcome = 1;
+  lk__reader_init(&in, block, len);
+  err = lk__multi_decode(&in, asked, chroot, &arena, &results, &outcome);
+  ck_assert_int_eq(err, in.err);
+  free(block); /* nothing of a result is in the frame */
+  return err;
+}
+
+static int decode(size_t asked, const char *name)
+{
+  lk_bytes body = captured(name, true);
+
+  failing_mem_init(&mem);
+  return decode_in("", asked, body.at, body.len);
+}
+
+/* ---- requests --------------------------------------------------------- */
+
+static void check_encoded(const lk_op *ops, size_t count, const char *chroot,
+                          const char *name)
+{
+  lk_bytes body = captured(name, false);
+  unsigned char bytes[512];
+  lk_writer out;
+
+  lk__writer_init(&out, bytes, sizeof bytes);
+  lk__multi_encode(&out, ops, count, chroot);
+  ck_assert_int_eq(out.err, 0);
+  ck_assert_uint_eq(out.len, body.len);
+  ck_assert_mem_eq(bytes, body.at, body.len);
+}
+
+START_TEST(parts_are_encoded_as_another_client_has_sent_them)
+{
+  lk_op ops[] = {lk_op_create("/g/m1", lk_text("1"), NULL, LK_PERSISTENT),
+                 lk_op_create("/g/m2", lk_text("2"), &lk_acl_open, 0),
+                 lk_op_set("/g/m1", lk_text("3"), 0), lk_op_check("/g/m2", 0),
+                 lk_op_delete("/g/m1", 1)};
+  lk_op box = lk_op_create("/g/mbox", lk_text(""), NULL, LK_CONTAINER);
+
+  ops[1].type = LK_OP_CREATE2;
+  check_encoded(ops, 5, "", "multi-ok");
+  check_encoded(&box, 1, "", "multi-container");
+  box.type = LK_OP_CREATE2;
+  check_encoded(&box, 1, "", "multi-container");
+  check_encoded(NULL, 0, "", "multi-empty");
+}
+END_TEST
+
+START_TEST(a_chroot_stands_before_every_path)
+{
+  lk_op ops[] = {lk_op_create("/m1", lk_text("1"), NULL, LK_PERSISTENT),
+                 lk_op_create("/m2", lk_text("2"), NULL, LK_PERSISTENT),
+                 lk_op_set("/m1", lk_text("3"), 0), lk_op_check("/m2", 0),
+                 lk_op_delete("/m1", 1)};
+
+  ops[1].type = LK_OP_CREATE2;
+  check_encoded(ops, 5, "/g", "multi-ok");
+}
+END_TEST
+
+/* The path of a single part as it is sent. */
+static void check_path(lk_op op, const char *chroot, const char *path)
+{
+  unsigned char bytes[512];
+  lk_writer out;
+  lk_reader in;
+  lk_part part;
+
+  failing_mem_init(&mem);
+  arena.mem = &mem.mem;
+  lk__writer_init(&out, bytes, sizeof bytes);
+  lk__multi_encode(&out, &op, 1, chroot);
+  lk__reader_init(&in, bytes, out.len);
+  ck_assert(lk__part_decode(&in, false, &arena, &part));
+  /* all begin with it */
+  ck_assert_uint_eq(part.body.path.path.len, strlen(path));
+  ck_assert_mem_eq(part.body.path.path.at, path, strlen(path));
+  lk__arena_free(&arena);
+}
+
+START_TEST(the_root_stands_for_the_chroot)
+{
+  lk_bytes none = lk_text(NULL);
+
+  check_path(lk_op_set("/", none, -1), "/app", "/app");
+  check_path(lk_op_set("/", none, -1), "", "/");
+  check_path(lk_op_create("/", none, NULL, LK_SEQUENTIAL), "/app", "/app/");
+  check_path(lk_op_create("/", none, NULL, LK_SEQUENTIAL), "", "/");
+  check_path(lk_op_create("/x/", none, NULL, LK_SEQUENTIAL), "/app", "/app/x/");
+  check_path(lk_op_create("/", none, NULL, LK_EPHEMERAL), "/app", "/app");
+}
+END_TEST
+
+START_TEST(a_part_of_unknown_type_is_refused)
+{
+  static const int32_t types[] = {0, -1, 3, 4, 9, 14, 20, 21, 999};
+
+  for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+    lk_op op = lk_op_delete("/x", -1);
+    lk_writer out;
+
+    op.type = types[i];
+    lk__writer_init(&out, NULL, 0);
+    lk__multi_encode(&out, &op, 1, "");
+    ck_assert_int_eq(out.err, LK_ERR_BAD_ARGUMENT);
+  }
+}
+END_TEST
+
+START_TEST(what_is_no_part_has_no_record)
+{
+  static const int32_t never[] = {0, 3, 6, 9, 14, 20, 22, 100, 999};
+  lk_part part;
+  lk_writer out;
+
+  for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) {
+    ck_assert_ptr_null(lk__part_record(never[i], false));
+    ck_assert_ptr_null(lk__part_record(never[i], true));
+    part.type = never[i];
+    lk__writer_init(&out, NULL, 0);
+    lk__part_encode(&part, true, &out);
+    ck_assert_int_eq(out.err, LK_ERR_BAD_ARGUMENT);
+    ck_assert_uint_eq(out.len, 0);
+  }
+  /* a request that is answered as a create2, and a result of no request */
+  ck_assert_ptr_nonnull(lk__part_record(LK_OPCODE_CREATE_TTL, false));
+  ck_assert_ptr_null(lk__part_record(LK_OPCODE_CREATE_TTL, true));
+  ck_assert_ptr_null(lk__part_record(LK_OPCODE_ERROR, false));
+  ck_assert_ptr_nonnull(lk__part_record(LK_OPCODE_ERROR, true));
+}
+END_TEST
+
+START_TEST(a_part_says_what_it_was_made_of)
+{
+  lk_op op = lk_op_create("/c", lk_text("d"), &lk_acl_read, LK_EPHEMERAL);
+
+  ck_assert_int_eq(op.type, LK_OP_CREATE);
+  ck_assert_str_eq(op.path, "/c");
+  ck_assert_mem_eq(op.data.at, "d", 1);
+  ck_assert_ptr_eq(op.acl, &lk_acl_read);
+  ck_assert_int_eq(op.flags, LK_EPHEMERAL);
+  op = lk_op_delete("/d", 4);
+  ck_assert_int_eq(op.type, LK_OP_DELETE);
+  ck_assert_str_eq(op.path, "/d");
+  ck_assert_int_eq(op.version, 4);
+  op = lk_op_set("/s", lk_text(NULL), 5);
+  ck_assert_int_eq(op.type, LK_OP_SET);
+  ck_assert_ptr_null(op.data.at);
+  ck_assert_int_eq(op.version, 5);
+  op = lk_op_check("/k", -1);
+  ck_assert_int_eq(op.type, LK_OP_CHECK);
+  ck_assert_str_eq(op.path, "/k");
+  ck_assert_int_eq(op.version, -1);
+}
+END_TEST
+
+/* ---- results ---------------------------------------------------------- */
+
+START_TEST(results_are_decoded_by_their_labels)
+{
+  ck_assert_int_eq(decode(5, "multi-ok"), 0);
+  ck_assert_int_eq(outcome, 0);
+  ck_assert_int_eq(results[0].type, LK_OP_CREATE);
+  ck_assert_str_eq(results[0].path, "/g/m1");
+  ck_assert_ptr_null(results[0].stat);
+  ck_assert_int_eq(results[1].type, LK_OP_CREATE); /* it was a create2 */
+  ck_assert_str_eq(results[1].path, "/g/m2");
+  ck_assert_int_eq(results[2].type, LK_OP_SET);
+  ck_assert_ptr_null(results[2].path);
+  ck_assert_int_eq(results[2].stat->mzxid, 31);
+  ck_assert_int_eq(results[3].type, LK_OP_CHECK);
+  ck_assert_int_eq(results[4].type, LK_OP_DELETE);
+  ck_assert_ptr_null(results[4].path);
+  ck_assert_ptr_null(results[4].stat);
+  for (size_t i = 0; i < 5; i++)
+    ck_assert_int_eq(results[i].err, 0);
+
+  ck_assert_int_eq(decode(1, "multi-container"), 0);
+  ck_assert_int_eq(outcome, 0);
+  ck_assert_int_eq(results[0].type, LK_OP_CREATE2);
+  ck_assert_str_eq(results[0].path, "/g/mbox");
+  ck_assert_int_eq(results[0].stat->czxid, 33);
+
+  ck_assert_int_eq(decode(0, "multi-empty"), 0);
+  ck_assert_int_eq(outcome, 0);
+  lk__arena_free(&arena);
+}
+END_TEST
+
+START_TEST(the_outcome_is_the_error_of_the_part_that_failed)
+{
+  ck_assert_int_eq(decode(3, "multi-fail"), 0);
+  ck_assert_int_eq(outcome, LK_ERR_NODE_EXISTS);
+  ck_assert_int_eq(results[0].err, 0);
+  ck_assert_int_eq(results[1].err, LK_ERR_NODE_EXISTS);
+  ck_assert_int_eq(results[2].err, LK_ERR_RUNTIME_INCONSISTENCY);
+  for (size_t i = 0; i < 3; i++) {
+    ck_assert_int_eq(results[i].type, -1);
+    ck_assert_ptr_null(results[i].path);
+    ck_assert_ptr_null(results[i].stat);
+  }
+  ck_assert_int_eq(decode(1, "multi-check-fail"), 0);
+  ck_assert_int_eq(outcome, LK_ERR_BAD_VERSION);
+  lk__arena_free(&arena);
+}
+END_TEST
+
+#define END        "\xff\xff\xff\xff\x01\xff\xff\xff\xff"
+#define HEAD(type) "\x00\x00\x00" type "\x00\x00\x00\x00\x00"
+#define OK         "\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+#define NOT_TRIED  "\xff\xff\xff\xff\x00\xff\xff\xff\xfe\xff\xff\xff\xfe"
+#define DECODE(chroot, asked, bytes) \
+  decode_in(chroot, asked, bytes, sizeof(bytes) - 1)
+
+START_TEST(errors_without_a_culprit_are_no_success)
+{
+  failing_mem_init(&mem);
+  ck_assert_int_eq(DECODE("", 2, OK OK END), 0);
+  ck_assert_int_eq(outcome, LK_ERR_RUNTIME_INCONSISTENCY);
+  ck_assert_int_eq(DECODE("", 2, OK NOT_TRIED END), 0);
+  ck_assert_int_eq(outcome, LK_ERR_RUNTIME_INCONSISTENCY);
+  ck_assert_int_eq(DECODE("", 2, HEAD("\x02") OK END), 0);
+  ck_assert_int_eq(outcome, LK_ERR_RUNTIME_INCONSISTENCY);
+  ck_assert_int_eq(DECODE("", 1, HEAD("\x02") END), 0);
+  ck_assert_int_eq(outcome, 0);
+  lk__arena_free(&arena);
+}
+END_TEST
+
+START_TEST(too_few_and_too_many_results_are_refused)
+{
+  ck_assert_int_eq(decode(4, "multi-ok"), LK_ERR_MARSHALLING);
+  ck_assert_int_eq(decode(6, "multi-ok"), LK_ERR_MARSHALLING);
+  ck_assert_int_eq(decode(0, "multi-ok"), LK_ERR_MARSHALLING);
+  ck_assert_int_eq(decode(1, "multi-empty"), LK_ERR_MARSHALLING);
+  ck_assert_ptr_null(results);
+  ck_assert_int_ne(outcome, 0);
+  lk__arena_free(&arena);
+}
+END_TEST
+
+START_TEST(a_result_that_cannot_be_is_refused)
+{
+  failing_mem_init(&mem);
+  /* unknown: 3, 14, 19; of a multiRead: 4, 8 */
+  ck_assert_int_eq(DECODE("", 1, HEAD("\x03") END), LK_ERR_MARSHALLING);
+  ck_assert_int_eq(DECODE("", 1, HEAD("\x0e") END), LK_ERR_MARSHALLING);
+  ck_assert_int_eq(DECODE("", 1, HEAD("\x13") END), LK_ERR_MARSHALLING);
+  ck_assert_int_eq(DECODE("", 1, HEAD("\x08") "\0\0\0\0" END),
+                   LK_ERR_MARSHALLING);
+  /* no path, and one with a NUL in it */
+  ck_assert_int_eq(DECODE("", 1, HEAD("\x01") "\xff\xff\xff\xff" END),
+                   LK_ERR_MARSHALLING);
+  ck_assert_int_eq(DECODE("", 1, HEAD("\x01") "\0\0\0\3/\0a" END),
+                   LK_ERR_MARSHALLING);
+  ck_assert_int_eq(DECODE("", 1, HEAD("\x01") "\0\0\0\2/a" END), 0);
+  /* a success with an error, and two errors for one part */
+  ck_assert_int_eq(DECODE("", 1, "\0\0\0\2\0\xff\xff\xff\x9b" END),
+                   LK_ERR_MARSHALLING);
+  ck_assert_int_eq(DECODE("", 1,
+                          "\xff\xff\xff\xff\0\xff\xff\xff\x9b"
+                          "\0\0\0\0" END),
+                   LK_ERR_MARSHALLING);
+  ck_assert_int_eq(DECODE("", 1,
+                          "\xff\xff\xff\xff\0\xff\xff\xff\x9b"
+                          "\xff\xff\xff\x9b" END),
+                   0);
+  ck_assert_int_eq(outcome, LK_ERR_NO_NODE);
+  lk__arena_free(&arena);
+}
+END_TEST
+
+START_TEST(paths_come_without_the_chroot)
+{
+  failing_mem_init(&mem);
+  ck_assert_int_eq(DECODE("/g", 1, HEAD("\x01") "\0\0\0\5/g/m1" END), 0);
+  ck_assert_str_eq(results[0].path, "/m1");
+  ck_assert_int_eq(DECODE("/g", 1, HEAD("\x01") "\0\0\0\2/g" END), 0);
+  ck_assert_str_eq(results[0].path, "/");
+  ck_assert_int_eq(DECODE("/g", 1, HEAD("\x01") "\0\0\0\3/gm" END), 0);
+  ck_assert_str_eq(results[0].path, "/gm");
+  ck_assert_int_eq(DECODE("/g", 1, HEAD("\x01") "\0\0\0\0" END), 0);
+  ck_assert_str_eq(results[0].path, "");
+  lk__arena_free(&arena);
+}
+END_TEST
+
+static const struct {
+  const char *name;
+  size_t count;
+} replies[] = {{"multi-ok", 5},
+               {"multi-fail", 3},
+               {"multi-container", 1},
+               {"multi-empty", 0}};
+enum { NREPLIES = sizeof replies / sizeof replies[0] };
+
+START_TEST(every_cut_is_refused)
+{
+  for (size_t i = 0; i < NREPLIES; i++) {
+    lk_bytes body = captured(replies[i].name, true);
+
+    failing_mem_init(&mem);
+    for (size_t len = 0; len < body.len; len++) {
+      ck_assert_int_eq(decode_in("", replies[i].count, body.at, len),
+                       LK_ERR_MARSHALLING);
+      ck_assert_ptr_null(results);
+    }
+    lk__arena_free(&arena);
+    ck_assert_uint_eq(mem.live, 0);
+  }
+}
+END_TEST
+
+START_TEST(every_allocation_may_fail)
+{
+  char body[3000] = HEAD("\x01") "\x00\x00\x07\xd0";
+  size_t n = 0;
+  int err;
+
+  /* a path that needs a block of its own and fills it, a Stat behind it */
+  memset(body + 13, 'p', 2000);
+  memcpy(body + 2013, HEAD("\x05"), 9);
+  memset(body + 2022, 1, LK_STAT_SIZE);
+  memcpy(body + 2022 + LK_STAT_SIZE, END, 9);
+  do {
+    lk__arena_free(&arena);
+    failing_mem_init(&mem);
+    mem.fail_at = ++n;
+    err = decode_in("", 2, body, 2031 + LK_STAT_SIZE);
+    ck_assert_int_eq(err, failing_mem_failed(&mem) ? LK_ERR_NO_MEMORY : 0);
+    ck_assert_int_eq(outcome, err);
+  } while (failing_mem_failed(&mem));
+  ck_assert_uint_eq(n, 4);
+  ck_assert_uint_eq(strlen(results[0].path), 2000);
+  ck_assert_int_eq(results[1].stat->version, 0x01010101);
+  lk__arena_free(&arena);
+  ck_assert_uint_eq(mem.live, 0);
+}
+END_TEST
+
+SUITE("multi", parts_are_encoded_as_another_client_has_sent_them,
+      a_chroot_stands_before_every_path, the_root_stands_for_the_chroot,
+      a_part_of_unknown_type_is_refused, what_is_no_part_has_no_record,
+      a_part_says_what_it_was_made_of, results_are_decoded_by_their_labels,
+      the_outcome_is_the_error_of_the_part_that_failed,
+      errors_without_a_culprit_are_no_success,
+      too_few_and_too_many_results_are_refused,
+      a_result_that_cannot_be_is_refused, paths_come_without_the_chroot,
+      every_cut_is_refused, every_allocation_may_fail)

@@ -1,0 +1,687 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "support/locks.h"
+#include "support/suite.h"
+
+#include <latchkey/multilock.h>
+
+/* Several locks as one, and single ones beside it, on one server. */
+
+static fake_server server;
+static party one;
+static party two;
+static locker all;   /* one's: /m/a, /m/b, /m/c */
+static locker other; /* two's: the same */
+static locker b;     /* two's: /m/b alone */
+
+static const lk_multilock_member members[] = {{"/m/b", LK_MULTILOCK_MUTEX},
+                                              {"/m/a", LK_MULTILOCK_MUTEX},
+                                              {"/m/c", LK_MULTILOCK_MUTEX},
+                                              {"/m/b", LK_MULTILOCK_MUTEX}};
+
+static void wrap(locker *l, party *p)
+{
+  memset(l, 0, sizeof *l);
+  l->p = p;
+  l->acquired = NOT_YET;
+  l->released = NOT_YET;
+  l->verified = NOT_YET;
+}
+
+static bool try_init(locker *l, party *p, const lk_multilock_config *options)
+{
+  lk_lock_config config = {
+      .size = sizeof config, .on_event = locker_on_event, .arg = l};
+
+  wrap(l, p);
+  return lk_multilock_new(&l->lock, p->keeper, members, 4, &config, options) ==
+         0;
+}
+
+static void single(locker *l, party *p, const char *path)
+{
+  lk_lock_config config = {
+      .size = sizeof config, .on_event = locker_on_event, .arg = l};
+
+  wrap(l, p);
+  ck_assert_int_eq(lk_lock_new(&l->lock, p->keeper, path, &config), 0);
+}
+
+static void make_dirs(void)
+{
+  fake_create(&server, "/m");
+  fake_create(&server, "/m/a");
+  fake_create(&server, "/m/b");
+  fake_create(&server, "/m/c");
+}
+
+static void begin_with(const lk_multilock_config *options)
+{
+  fake_init(&server);
+  make_dirs();
+  party_join(&one, &server, NULL);
+  party_join(&two, &server, NULL);
+  ck_assert(try_init(&all, &one, options));
+  ck_assert(try_init(&other, &two, options));
+  single(&b, &two, "/m/b");
+  fake_turn(&server);
+}
+
+static void begin(void)
+{
+  begin_with(NULL);
+}
+
+static size_t left(void)
+{
+  return fake_children(&server, "/m/a") + fake_children(&server, "/m/b") +
+         fake_children(&server, "/m/c");
+}
+
+static void end(void)
+{
+  locker_free(&all);
+  locker_free(&other);
+  locker_free(&b);
+  fake_run(&server, T);
+  ck_assert_uint_eq(left(), 0);
+  party_leave(&one);
+  party_leave(&two);
+  fake_done(&server);
+}
+
+static void want(locker *l)
+{
+  ck_assert_int_eq(locker_want(l, -1), 0);
+  fake_turn(&server);
+}
+
+static void get(locker *l)
+{
+  want(l);
+  ck_assert_int_eq(l->acquired, 0);
+}
+
+static void let_go(locker *l)
+{
+  locker_release(l);
+  fake_turn(&server);
+}
+
+/* ---- together ---------------------------------------------------------- */
+
+START_TEST(all_cost_one_write)
+{
+  begin();
+  get(&all);
+  ck_assert(fake_said(one.link, "multi getChildren2 getChildren2 "
+                                "getChildren2"));
+  ck_assert_uint_eq(left(), 3);
+  ck_assert(lk_lock_ok(all.lock));
+  uint64_t token = lk_lock_token(all.lock);
+
+  ck_assert_uint_gt(token, 0);
+  ck_assert_uint_eq(lk_multilock_token(all.lock, "/m/a"), token);
+  ck_assert_uint_eq(lk_multilock_token(all.lock, "/m/c"), token);
+  ck_assert_uint_eq(lk_multilock_token(all.lock, "/m/d"), 0);
+  let_go(&all);
+  ck_assert_int_eq(all.released, 0);
+  ck_assert(fake_said(one.link, "delete delete delete"));
+  end();
+}
+END_TEST
+
+START_TEST(missing_directories_cost_one_more)
+{
+  fake_init(&server);
+  party_join(&one, &server, NULL);
+  party_join(&two, &server, NULL);
+  ck_assert(try_init(&all, &one, NULL));
+  ck_assert(try_init(&other, &two, NULL));
+  single(&b, &two, "/m/b");
+  fake_turn(&server);
+  get(&all);
+  ck_assert(fake_said(one.link,
+                      "multi getChildren2 getChildren2 getChildren2 | "
+                      "createContainer createContainer createContainer "
+                      "createContainer createContainer createContainer "
+                      "multi getChildren2 getChildren2 getChildren2"));
+  end();
+}
+END_TEST
+
+START_TEST(two_that_want_the_same_take_turns)
+{
+  locker *holder = &all, *waiter = &other;
+
+  begin();
+  get(&all);
+  want(&other);
+  for (int i = 0; i < 10; i++) {
+    locker *next = waiter;
+
+    ck_assert_int_eq(next->acquired, NOT_YET);
+    let_go(holder);
+    ck_assert_int_eq(next->acquired, 0);
+    ck_assert(lk_lock_ok(next->lock));
+    want(holder);
+    waiter = holder;
+    holder = next;
+  }
+  end();
+}
+END_TEST
+
+/* The node of the member at `path` is the only one there. */
+static void expect_node(const char *path)
+{
+  ck_assert_str_eq(lk_multilock_node(all.lock, path),
+                   fake_child(&server, path, 0));
+}
+
+START_TEST(what_comes_after_one_that_is_held_is_given_back)
+{
+  locker c;
+
+  begin();
+  single(&c, &two, "/m/c");
+  get(&b);
+  want(&all);
+  ck_assert_int_eq(all.acquired, NOT_YET);
+  ck_assert_uint_eq(fake_children(&server, "/m/a"), 1);
+  ck_assert_uint_eq(fake_children(&server, "/m/b"), 2);
+  ck_assert_uint_eq(fake_children(&server, "/m/c"), 0);
+  expect_node("/m/a");
+  ck_assert_ptr_null(lk_multilock_node(all.lock, "/m/c"));
+  get(&c);
+  let_go(&b);
+  ck_assert_int_eq(all.acquired, NOT_YET);
+  let_go(&c);
+  ck_assert_int_eq(all.acquired, 0);
+  expect_node("/m/b");
+  expect_node("/m/c");
+  ck_assert_ptr_null(lk_multilock_node(all.lock, "/m/d"));
+  ck_assert_uint_gt(lk_multilock_token(all.lock, "/m/c"),
+                    lk_multilock_token(all.lock, "/m/a"));
+  ck_assert_uint_eq(lk_lock_token(all.lock),
+                    lk_multilock_token(all.lock, "/m/c"));
+  locker_free(&c);
+  end();
+}
+END_TEST
+
+/* Somebody asks for the part it has while it waits for another. */
+START_TEST(who_has_a_part_is_asked_to_let_go_when_it_has_the_whole)
+{
+  begin();
+  get(&b);
+  want(&all);
+  fake_run(&server, T / 2);
+  fake_set(&server, fake_child(&server, "/m/a", 0), "__REVOKE__");
+  fake_turn(&server);
+  ck_assert_ptr_null(strstr(all.told, "revoked"));
+  let_go(&b);
+  ck_assert_int_eq(all.acquired, 0);
+  ck_assert_ptr_nonnull(strstr(all.told, "revoked\n"));
+  end();
+}
+END_TEST
+
+START_TEST(in_pure_mode_the_places_are_kept)
+{
+  lk_multilock_config options = {.size = sizeof options, .pure = true};
+
+  begin_with(&options);
+  get(&b);
+  want(&all);
+  ck_assert_uint_eq(fake_children(&server, "/m/c"), 1);
+  let_go(&b);
+  ck_assert_int_eq(all.acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(sides_of_read_write_locks_are_members)
+{
+  static const lk_multilock_member mixed[] = {{"/m/a", LK_MULTILOCK_READ},
+                                              {"/m/b", LK_MULTILOCK_WRITE}};
+  locker first, second;
+
+  begin();
+  wrap(&first, &one);
+  wrap(&second, &two);
+  ck_assert_int_eq(
+      lk_multilock_new(&first.lock, one.keeper, mixed, 2, NULL, NULL), 0);
+  ck_assert_int_eq(
+      lk_multilock_new(&second.lock, two.keeper, mixed, 1, NULL, NULL), 0);
+  get(&first);
+  get(&second); /* reads */
+  want(&b);
+  ck_assert_int_eq(b.acquired, NOT_YET);
+  locker_free(&first);
+  locker_free(&second);
+  fake_turn(&server);
+  ck_assert_int_eq(b.acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(bad_members_are_refused)
+{
+  static const lk_multilock_member twice[] = {{"/m/a", LK_MULTILOCK_READ},
+                                              {"/m/a", LK_MULTILOCK_WRITE}};
+  static const lk_multilock_member bad[] = {{"m", LK_MULTILOCK_MUTEX}};
+  lk_lock *l;
+
+  begin();
+  ck_assert_int_eq(lk_multilock_new(&l, one.keeper, twice, 2, NULL, NULL),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_multilock_new(&l, one.keeper, bad, 1, NULL, NULL),
+                   LK_ERR_BAD_PATH);
+  ck_assert_int_eq(lk_multilock_new(&l, one.keeper, bad, 0, NULL, NULL),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_ptr_null(l);
+  end();
+}
+END_TEST
+
+/* ---- not at all -------------------------------------------------------- */
+
+START_TEST(without_waiting_nothing_is_kept)
+{
+  begin();
+  get(&b);
+  ck_assert_int_eq(locker_want(&all, 0), 0);
+  fake_turn(&server);
+  ck_assert_int_eq(all.acquired, LK_ERR_BUSY);
+  ck_assert_uint_eq(fake_count(one.link, "multi"), 1);
+  ck_assert_uint_eq(left(), 1);
+  end();
+}
+END_TEST
+
+/* The other directory is there. */
+START_TEST(reason_is_told_why_a_directory_cannot_be_made)
+{
+  static const lk_multilock_member far[] = {{"/d/c", LK_MULTILOCK_MUTEX},
+                                            {"/m/a", LK_MULTILOCK_MUTEX}};
+  locker l;
+
+  begin();
+  fake_create(&server, "/d");
+  fake_deny(&server, "/d", LK_PERM_CREATE);
+  wrap(&l, &one);
+  ck_assert_int_eq(lk_multilock_new(&l.lock, one.keeper, far, 2, NULL, NULL),
+                   0);
+  want(&l);
+  ck_assert_int_eq(l.acquired, LK_ERR_NO_AUTH);
+  locker_free(&l);
+  end();
+}
+END_TEST
+
+START_TEST(a_timeout_leaves_nothing)
+{
+  begin();
+  get(&b);
+  ck_assert_int_eq(locker_want(&all, 100), 0);
+  fake_run(&server, 150);
+  ck_assert_int_eq(all.acquired, LK_ERR_DEADLINE);
+  ck_assert_uint_eq(left(), 1);
+  end();
+}
+END_TEST
+
+START_TEST(cancelled_at_once_it_leaves_nothing)
+{
+  begin();
+  ck_assert_int_eq(locker_want(&all, -1), 0);
+  lk_lock_cancel(all.lock);
+  fake_turn(&server);
+  ck_assert_int_eq(all.acquired, LK_ERR_CANCELLED);
+  ck_assert_uint_eq(left(), 0);
+  end();
+}
+END_TEST
+
+/* The third path's node, whichever it is. */
+START_TEST(it_is_lost_as_a_whole)
+{
+  begin();
+  get(&all);
+  fake_run(&server, T / 2); /* watched by now */
+  fake_delete(&server, fake_child(&server, "/m/c", 0));
+  fake_turn(&server);
+  ck_assert(locker_told(&all, "lost NO_NODE\n"));
+  ck_assert_uint_eq(left(), 0);
+  ck_assert_int_eq(lk_lock_release(all.lock, NULL, NULL), LK_ERR_LOST);
+  get(&all);
+  end();
+}
+END_TEST
+
+START_TEST(one_that_is_lost_while_it_waits_begins_anew)
+{
+  begin();
+  get(&b);
+  want(&all);
+  fake_run(&server, T / 2);
+  all.told[0] = '\0';
+  fake_delete(&server, fake_child(&server, "/m/a", 0));
+  fake_turn(&server);
+  ck_assert_ptr_nonnull(strstr(all.told, "place lost NO_NODE\n"));
+  ck_assert_uint_eq(fake_children(&server, "/m/a"), 1);
+  ck_assert_uint_eq(fake_children(&server, "/m/b"), 2);
+  let_go(&b);
+  ck_assert_int_eq(all.acquired, 0);
+  end();
+}
+END_TEST
+
+/* The transaction under way names a node that is to be deleted as well. */
+START_TEST(member_lost_while_others_are_asked_for_begins_anew)
+{
+  begin();
+  get(&b);
+  want(&all);
+  fake_run(&server, T / 2);
+  one.link->frozen = true;
+  let_go(&b);
+  fake_delete(&server, fake_child(&server, "/m/a", 0));
+  fake_turn(&server);
+  ck_assert_ptr_nonnull(strstr(all.told, "place lost NO_NODE\n"));
+  one.link->frozen = false;
+  fake_run(&server, T / 4);
+  ck_assert_int_eq(all.acquired, 0);
+  ck_assert_uint_eq(left(), 3);
+  end();
+}
+END_TEST
+
+START_TEST(verify_and_guarded_ask_for_all)
+{
+  begin();
+  get(&all);
+  one.link->log[0] = '\0';
+  ck_assert_int_eq(locker_verify(&all), 0);
+  fake_turn(&server);
+  ck_assert_int_eq(all.verified, 0);
+  fake_delete(&server, fake_child(&server, "/m/b", 0));
+  ck_assert_int_eq(locker_verify(&all), 0);
+  fake_turn(&server);
+  ck_assert_int_eq(all.verified, LK_ERR_LOST);
+  ck_assert(locker_told(&all, "lost NO_NODE\n"));
+  (void)lk_lock_release(all.lock, NULL, NULL);
+  end();
+}
+END_TEST
+
+static void cut(unsigned at, bool executed)
+{
+  begin();
+  one.link->requests = 0;
+  one.link->cut_at = at;
+  one.link->cut_after = executed;
+  want(&all);
+  fake_run(&server, T / 2);
+  ck_assert_int_eq(all.acquired, 0);
+  ck_assert_uint_eq(left(), 3);
+  ck_assert(lk_lock_ok(all.lock));
+  end();
+}
+
+START_TEST(a_break_at_any_request_is_survived)
+{
+  for (unsigned at = 1; at <= 4; at++) {
+    cut(at, false);
+    cut(at, true);
+  }
+}
+END_TEST
+
+/* Of three lists the first is put off. The second lock is granted before it is
+ * known that the first is not, and the third is asked for in vain. */
+START_TEST(nothing_is_asked_for_before_all_before_it_are_held)
+{
+  locker a;
+
+  begin();
+  single(&a, &two, "/m/a");
+  get(&a);
+  get(&b);
+  one.link->requests = 0;
+  one.link->throttle_at = 2;
+  want(&all);
+  ck_assert(locker_told(&all, "waiting 1 0000000000\n"));
+  one.link->frozen = true;
+  fake_run(&server, 200);
+  let_go(&b);
+  one.link->frozen = false;
+  fake_turn(&server);
+  ck_assert(locker_told(&all, "waiting 1 0000000000\n"));
+  ck_assert_uint_eq(fake_children(&server, "/m/c"), 0);
+  let_go(&a);
+  ck_assert_int_eq(all.acquired, 0);
+  let_go(&all);
+  ck_assert_uint_eq(left(), 0);
+  locker_free(&a);
+  end();
+}
+END_TEST
+
+/* Its own nodes of before the break are not those of somebody else. */
+START_TEST(a_break_at_any_request_is_not_taken_for_a_rival)
+{
+  for (unsigned at = 1; at <= 8; at++) {
+    begin();
+    one.link->requests = 0;
+    one.link->cut_at = at / 2;
+    one.link->cut_after = at % 2 == 0;
+    ck_assert_int_eq(locker_want(&all, 0), 0);
+    fake_run(&server, T / 2);
+    ck_assert_int_eq(all.acquired, 0);
+    ck_assert(locker_told(&all, ""));
+    ck_assert_uint_eq(left(), 3);
+    end();
+  }
+}
+END_TEST
+
+/* One of them cannot be deleted, and that is told; it goes on without. */
+START_TEST(an_orphan_that_stays_does_not_stop_it)
+{
+  begin();
+  one.link->requests = 0;
+  one.link->cut_at = 1;
+  one.link->cut_after = true;
+  fake_deny(&server, "/m/b", LK_PERM_DELETE);
+  ck_assert_int_eq(locker_want(&all, 0), 0);
+  fake_run(&server, T / 2);
+  ck_assert_int_eq(all.acquired, LK_ERR_BUSY);
+  ck_assert_str_ne(one.left_behind, "");
+  fake_deny(&server, "/m/b", 0);
+  fake_expire(&server, one.link->session);
+  fake_drop(one.link);
+  end();
+}
+END_TEST
+
+/* Its memory is given back at every moment at which own nodes of before a
+ * break may be leaving. */
+START_TEST(lock_that_is_freed_while_orphans_leave_leaves_nothing)
+{
+  for (unsigned at = 1; at <= 8; at++) {
+    for (int64_t ms = 0; ms < T / 10; ms += T / 200) {
+      begin();
+      one.link->requests = 0;
+      one.link->cut_at = at / 2;
+      one.link->cut_after = at % 2 == 0;
+      ck_assert_int_eq(locker_want(&all, -1), 0);
+      fake_run(&server, ms);
+      locker_free(&all);
+      fake_run(&server, T);
+      ck_assert_uint_eq(left(), 0);
+      end();
+    }
+  }
+}
+END_TEST
+
+START_TEST(a_session_that_ends_while_it_waits_begins_anew)
+{
+  begin();
+  get(&b);
+  want(&all);
+  fake_expire(&server, one.link->session);
+  fake_drop(one.link);
+  fake_run(&server, T / 4);
+  ck_assert_uint_eq(fake_children(&server, "/m/a"), 1);
+  let_go(&b);
+  fake_turn(&server);
+  ck_assert_int_eq(all.acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(a_session_that_ends_takes_it)
+{
+  begin();
+  get(&all);
+  fake_expire(&server, one.link->session);
+  fake_drop(one.link);
+  fake_run(&server, T / 4);
+  ck_assert(locker_told(&all, "suspended\nlost SESSION_EXPIRED\n"));
+  (void)lk_lock_release(all.lock, NULL, NULL);
+  get(&all);
+  end();
+}
+END_TEST
+
+START_TEST(an_overloaded_server_is_asked_again)
+{
+  for (unsigned at = 1; at <= 4; at++) {
+    begin();
+    one.link->requests = 0;
+    one.link->throttle_at = at;
+    want(&all);
+    fake_run(&server, T / 4);
+    ck_assert_int_eq(all.acquired, 0);
+    end();
+  }
+}
+END_TEST
+
+START_TEST(a_client_that_is_freed_ends_it)
+{
+  begin();
+  get(&b);
+  want(&all);
+  lk_client_free(one.link->client);
+  one.link->client = NULL;
+  ck_assert_int_eq(all.acquired, LK_ERR_CLOSED);
+  fake_expire(&server, one.link->last_session);
+  end();
+}
+END_TEST
+
+static void free_it(lk_lock *l, int err, void *told)
+{
+  *(int *)told = err;
+  lk_lock_free(l);
+}
+
+/* It has no node yet that would end it before. */
+START_TEST(it_may_be_freed_when_its_client_is)
+{
+  int told = NOT_YET;
+
+  begin();
+  server.down = true;
+  fake_drop(one.link);
+  fake_run(&server, T / 10);
+  ck_assert_int_eq(lk_lock_acquire(all.lock, T, free_it, &told), 0);
+  lk_client_free(one.link->client);
+  one.link->client = NULL;
+  all.lock = NULL;
+  ck_assert_int_eq(told, LK_ERR_CLOSED);
+  server.down = false;
+  fake_expire(&server, one.link->last_session);
+  end();
+}
+END_TEST
+
+START_TEST(refused_credentials_end_it_and_the_rest_is_told)
+{
+  begin();
+  get(&b);
+  want(&all);
+  one.link->answer_at = one.link->requests + 1;
+  one.link->answer_err = LK_ERR_AUTH_REQUIRED;
+  lk_get(one.link->client, "/m", NULL, NULL, NULL);
+  fake_turn(&server);
+  ck_assert_int_eq(all.acquired, LK_ERR_AUTH_FAILED);
+  lk_client_free(one.link->client); /* the keeper listens still */
+  one.link->client = NULL;
+  fake_expire(&server, one.link->last_session);
+  end();
+}
+END_TEST
+
+static bool play_without(size_t fail_at)
+{
+  fake_init(&server);
+  make_dirs();
+  party_join(&two, &server, NULL);
+  wrap(&other, &two);
+  single(&b, &two, "/m/b");
+  failing_mem_init(&one.mem);
+  one.mem.fail_at = fail_at;
+  wrap(&all, &one);
+  get(&b);
+  if (party_try_join(&one, &server, NULL) && try_init(&all, &one, NULL)) {
+    fake_run(&server, T / 4);
+    if (locker_want(&all, T) == 0)
+      fake_run(&server, T / 8);
+    let_go(&b);
+    fake_run(&server, T / 4);
+    (void)lk_lock_release(all.lock, NULL, NULL);
+    fake_run(&server, T);
+  }
+  bool failed = failing_mem_failed(&one.mem);
+
+  end();
+  return failed;
+}
+
+START_TEST(memory_may_run_out_anywhere)
+{
+  size_t n = 0;
+
+  do
+    n++;
+  while (play_without(n));
+  ck_assert_int_eq(all.acquired, 0);
+}
+END_TEST
+
+SUITE("multilock", all_cost_one_write, missing_directories_cost_one_more,
+      two_that_want_the_same_take_turns,
+      what_comes_after_one_that_is_held_is_given_back,
+      who_has_a_part_is_asked_to_let_go_when_it_has_the_whole,
+      in_pure_mode_the_places_are_kept, sides_of_read_write_locks_are_members,
+      bad_members_are_refused, without_waiting_nothing_is_kept,
+      a_timeout_leaves_nothing, reason_is_told_why_a_directory_cannot_be_made,
+      cancelled_at_once_it_leaves_nothing, it_is_lost_as_a_whole,
+      one_that_is_lost_while_it_waits_begins_anew,
+      member_lost_while_others_are_asked_for_begins_anew,
+      verify_and_guarded_ask_for_all, a_break_at_any_request_is_survived,
+      nothing_is_asked_for_before_all_before_it_are_held,
+      a_break_at_any_request_is_not_taken_for_a_rival,
+      an_orphan_that_stays_does_not_stop_it,
+      lock_that_is_freed_while_orphans_leave_leaves_nothing,
+      a_session_that_ends_while_it_waits_begins_anew,
+      a_session_that_ends_takes_it, an_overloaded_server_is_asked_again,
+      a_client_that_is_freed_ends_it, it_may_be_freed_when_its_client_is,
+      refused_credentials_end_it_and_the_rest_is_told,
+      memory_may_run_out_anywhere)

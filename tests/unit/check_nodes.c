@@ -1,0 +1,1703 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "support/locks.h"
+#include "support/suite.h"
+
+#include <latchkey/nodes.h>
+
+#include "proto/wire/opcode.h"
+
+#include <stdio.h>
+
+/* Parents, trees, and writes until it is known, on one server in memory. */
+
+static fake_server server;
+static fake_link *link;
+static failing_mem mem;
+static size_t outstanding_limit;
+static const char *hosts; /* for their chroot; NULL: none */
+
+/* What the last call ended with. */
+static int ended;
+static unsigned calls;
+static char made[256];
+static size_t deleted;
+static lk_stat found;
+static bool frees;      /* the client, when a call ends */
+static size_t patience; /* how many nodes may be deleted; then: no more */
+
+static bool try_join(void)
+{
+  lk_client_config config = {.size = sizeof config,
+                             .hosts = hosts,
+                             .session_timeout_ms = T,
+                             .outstanding_limit = outstanding_limit,
+                             .mem = &mem.mem};
+
+  link = fake_client(&server, &config);
+  return link != NULL;
+}
+
+static void begin(void)
+{
+  outstanding_limit = 0;
+  hosts = NULL;
+  frees = false;
+  patience = SIZE_MAX;
+  failing_mem_init(&mem);
+  fake_init(&server);
+  ck_assert(try_join());
+  fake_turn(&server);
+  link->log[0] = '\0';
+}
+
+/* Another client, in `chroot` of the same server. */
+static void move_to(const char *chroot)
+{
+  lk_client_free(link->client);
+  hosts = chroot;
+  ck_assert(try_join());
+  fake_turn(&server);
+  link->log[0] = '\0';
+}
+
+static void finish(void)
+{
+  lk_client_free(link->client);
+  ck_assert_uint_eq(mem.live, 0);
+  fake_done(&server);
+}
+
+static void take_end(int err)
+{
+  ended = err;
+  calls++;
+  if (frees)
+    lk_client_free(link->client);
+}
+
+static void on_created(lk_client *c, int err, const char *path,
+                       const lk_stat *stat, void *arg)
+{
+  (void)c;
+  ck_assert_ptr_eq(arg, made);
+  ck_assert(err == 0 || (path == NULL && stat == NULL));
+  snprintf(made, sizeof made, "%s", err == 0 ? path : "");
+  if (err == 0)
+    found = *stat;
+  take_end(err);
+}
+
+static void on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)arg;
+  if (err == 0)
+    found = *stat;
+  take_end(err);
+}
+
+static void on_done(lk_client *c, int err, void *arg)
+{
+  (void)c;
+  (void)arg;
+  take_end(err);
+}
+
+static void on_deleted(lk_client *c, int err, size_t count, void *arg)
+{
+  (void)c;
+  (void)arg;
+  deleted = count;
+  take_end(err);
+}
+
+static bool more(lk_client *c, size_t count, void *arg)
+{
+  (void)c;
+  (void)arg;
+  return count < patience;
+}
+
+/* Let it come to its end; what it ended with. */
+static int outcome(void)
+{
+  ended = NOT_YET;
+  calls = 0;
+  fake_turn(&server);
+  if (ended == NOT_YET)
+    fake_run(&server, T / 2);
+  ck_assert_uint_le(calls, 1);
+  return ended;
+}
+
+static tree_node *node(const char *path)
+{
+  return tree_find(&server.nodes, path);
+}
+
+static void begin_settled(bool node_there)
+{
+  begin();
+  fake_create(&server, "/d");
+  if (node_there)
+    fake_create(&server, "/d/n");
+  /* So that the client has seen it all. */
+  ck_assert_int_eq(lk_delete(link->client, "/none", -1, NULL, on_done, NULL),
+                   0);
+  ck_assert_int_eq(outcome(), LK_ERR_NO_NODE);
+  link->log[0] = '\0';
+}
+
+/* ---- with parents ------------------------------------------------------ */
+
+static const lk_parents containers = {
+    .size = sizeof containers, .containers = true, .acl = &lk_acl_read};
+
+static int make(const char *path, int flags, const lk_parents *parents)
+{
+  int err = lk_create_deep(link->client, path, lk_text("data"), &lk_acl_creator,
+                           flags, parents, NULL, on_created, made);
+
+  return err != 0 ? err : outcome();
+}
+
+START_TEST(where_the_parents_are_there_it_is_one_request)
+{
+  begin();
+  fake_create(&server, "/a");
+  ck_assert_int_eq(make("/a/b", LK_PERSISTENT, NULL), 0);
+  ck_assert(fake_said(link, "create2"));
+  ck_assert_str_eq(made, "/a/b");
+  ck_assert_int_eq(make("/a/b", LK_PERSISTENT, NULL), LK_ERR_NODE_EXISTS);
+  ck_assert_int_eq(make("/c", LK_PERSISTENT, NULL), 0);
+  finish();
+}
+END_TEST
+
+START_TEST(missing_parents_are_made_in_one_write_with_the_node)
+{
+  begin();
+  fake_create(&server, "/a");
+  ck_assert_int_eq(make("/a/b/c/d-", LK_SEQUENTIAL, NULL), 0);
+  ck_assert(fake_said(link, "create2 | create create create create2"));
+  ck_assert_str_eq(made, "/a/b/c/d-0000000000");
+  ck_assert_int_eq(found.czxid, node(made)->stat.czxid);
+  ck_assert_int_eq(node("/a/b")->stat.data_length, 0);
+  ck_assert(!node("/a/b")->container);
+  ck_assert_str_eq(node("/a/b/c")->acl, "31 world anyone");
+  ck_assert_int_eq(node(made)->stat.data_length, 4);
+  ck_assert_str_eq(node(made)->acl, "31 auth ");
+  finish();
+}
+END_TEST
+
+START_TEST(parents_can_be_containers_with_a_list_of_their_own)
+{
+  begin();
+  ck_assert_int_eq(make("/a/b/c", LK_EPHEMERAL, &containers), 0);
+  ck_assert(node("/a")->container && node("/a/b")->container);
+  ck_assert_str_eq(node("/a/b")->acl, "1 world anyone");
+  ck_assert_int_ne(node("/a/b/c")->stat.ephemeral_owner, 0);
+  finish();
+}
+END_TEST
+
+START_TEST(an_old_server_has_no_containers_and_says_so)
+{
+  begin();
+  server.no_containers = true;
+  ck_assert_int_eq(make("/a/b/c", 0, &containers), LK_ERR_UNIMPLEMENTED);
+  finish();
+}
+END_TEST
+
+static unsigned sweeps;
+
+/* Takes the directory away when the node is asked for. */
+static void sweep_before(fake_server *s, fake_link *l, int32_t op,
+                         const char *path)
+{
+  (void)l;
+  if (op != LK_OPCODE_CREATE2 || sweeps == 0 || node("/a/b") == NULL)
+    return;
+  ck_assert_str_eq(path, "/a/b/c");
+  sweeps--;
+  fake_delete(s, "/a/b");
+}
+
+START_TEST(parents_that_are_swept_away_are_made_again)
+{
+  begin();
+  sweeps = 3;
+  server.before = sweep_before;
+  ck_assert_int_eq(make("/a/b/c", 0, &containers), 0);
+  ck_assert_uint_eq(sweeps, 0);
+  finish();
+}
+END_TEST
+
+START_TEST(but_not_for_ever)
+{
+  begin();
+  sweeps = 100;
+  server.before = sweep_before;
+  ck_assert_int_eq(make("/a/b/c", 0, &containers), LK_ERR_NO_NODE);
+  ck_assert_uint_eq(sweeps, 90);
+  finish();
+}
+END_TEST
+
+START_TEST(who_may_not_make_parents_is_told_why)
+{
+  begin();
+  fake_deny(&server, "/", LK_PERM_CREATE);
+  ck_assert_int_eq(make("/a/b/c", 0, NULL), LK_ERR_NO_AUTH);
+  fake_deny(&server, "/", 0);
+  fake_create(&server, "/a");
+  fake_deny(&server, "/", LK_PERM_CREATE);
+  ck_assert_int_eq(make("/a/b/c", 0, NULL), 0); /* "/a" is there */
+  ck_assert_int_eq(make("/z", 0, NULL), LK_ERR_NO_AUTH);
+  finish();
+}
+END_TEST
+
+START_TEST(an_ephemeral_parent_is_the_reason)
+{
+  begin();
+  ck_assert_int_eq(make("/e", LK_EPHEMERAL, NULL), 0);
+  ck_assert_int_eq(make("/e/x/y", 0, NULL), LK_ERR_NO_CHILDREN_FOR_EPHEMERALS);
+  finish();
+}
+END_TEST
+
+/* A server answers so where there is no chroot. */
+START_TEST(without_a_root_nothing_is_tried_again)
+{
+  begin();
+  link->answer_at = 2;
+  link->answer_err = LK_ERR_NO_NODE;
+  link->requests = 0;
+  server.before = sweep_before;
+  sweeps = 1; /* so that the node is not there either */
+  fake_create(&server, "/a");
+  ck_assert_int_eq(make("/a/b/c", 0, NULL), LK_ERR_NO_NODE);
+  ck_assert_uint_eq(fake_count(link, "create2"), 2);
+  finish();
+}
+END_TEST
+
+START_TEST(parents_end_at_the_chroot)
+{
+  begin();
+  move_to("x/app");
+  ck_assert_int_eq(make("/a/b", 0, NULL), LK_ERR_NO_NODE);
+  ck_assert(fake_said(link, "create2 | create create2"));
+  ck_assert_ptr_null(node("/app"));
+  fake_create(&server, "/app");
+  ck_assert_int_eq(make("/a/b", 0, NULL), 0);
+  ck_assert_str_eq(made, "/a/b");
+  ck_assert_ptr_nonnull(node("/app/a/b"));
+  finish();
+}
+END_TEST
+
+/* Nothing but the first write is answered. */
+static void freeze(fake_server *s, fake_link *l, const char *names)
+{
+  (void)s;
+  l->frozen = strstr(names, "create create") != NULL;
+}
+
+START_TEST(a_deadline_covers_all_of_a_create)
+{
+  lk_call call = {.size = sizeof call, .timeout_ms = 100};
+
+  begin();
+  link->frozen = true;
+  ck_assert_int_eq(lk_create_deep(link->client, "/a/b", lk_text(""), NULL, 0,
+                                  NULL, &call, on_created, made),
+                   0);
+  ended = NOT_YET;
+  fake_run(&server, 99);
+  ck_assert_int_eq(ended, NOT_YET);
+  fake_run(&server, 2);
+  ck_assert_int_eq(ended, LK_ERR_DEADLINE);
+  finish();
+}
+END_TEST
+
+START_TEST(a_node_can_be_over_before_its_parents)
+{
+  lk_call call = {.size = sizeof call, .timeout_ms = 100};
+
+  begin();
+  server.wrote = freeze;
+  ck_assert_int_eq(lk_create_deep(link->client, "/a/b/c", lk_text(""), NULL, 0,
+                                  NULL, &call, on_created, made),
+                   0);
+  server.hurry = 1;
+  ended = NOT_YET;
+  fake_turn(&server);
+  server.hurry = 0;
+  ck_assert_int_eq(ended, NOT_YET);
+  fake_run(&server, 100);
+  ck_assert_int_eq(ended, LK_ERR_DEADLINE);
+  finish();
+}
+END_TEST
+
+START_TEST(what_cannot_be_is_refused)
+{
+  lk_call call = {.size = sizeof call, .repeat = true};
+  lk_parents parents = {0};
+
+  begin_settled(false);
+  ck_assert_int_eq(make("a/b", 0, NULL), LK_ERR_BAD_PATH);
+  ck_assert_int_eq(make("", 0, NULL), LK_ERR_BAD_PATH);
+  ck_assert_int_eq(make(NULL, 0, NULL), LK_ERR_BAD_PATH);
+  ck_assert_int_eq(make("/a", 99, NULL), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(make("/a", 0, &parents), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_create_deep(link->client, "/a", lk_text(""), NULL, 0,
+                                  NULL, &call, NULL, NULL),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(
+      lk_delete_deep(link->client, "/", NULL, NULL, on_deleted, NULL),
+      LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(
+      lk_delete_deep(link->client, "/zookeeper", NULL, NULL, NULL, NULL),
+      LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(
+      lk_delete_deep(link->client, "/zookeeper/quota", NULL, NULL, NULL, NULL),
+      LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_delete_deep(link->client, "x", NULL, NULL, NULL, NULL),
+                   LK_ERR_BAD_PATH);
+  ck_assert_int_eq(lk_set_settled(link->client, "/x", lk_text(""), -2, false,
+                                  NULL, NULL, NULL),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert(fake_said(link, ""));
+  finish();
+}
+END_TEST
+
+/* ---- trees ------------------------------------------------------------- */
+
+static int wipe_with(const char *path, bool repeat)
+{
+  lk_call call = {.size = sizeof call, .repeat = repeat};
+  int err = lk_delete_deep(link->client, path, &call, more, on_deleted, NULL);
+
+  return err != 0 ? err : outcome();
+}
+
+static int wipe(const char *path)
+{
+  return wipe_with(path, false);
+}
+
+/* 13 nodes. */
+static void grow(void)
+{
+  static const char *const paths[] = {
+      "/t",         "/t/a", "/t/b",   "/t/b/c", "/t/b/d",
+      "/t/b/d/e",   "/t/f", "/t/f/g", "/t/f/h", "/t/f/h/i",
+      "/t/f/h/i/j", "/t/k", "/t/l-0", "/tree"};
+
+  for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+    fake_create(&server, paths[i]);
+}
+
+START_TEST(a_leaf_is_one_request)
+{
+  begin();
+  grow();
+  ck_assert_int_eq(wipe("/t/a"), 0);
+  ck_assert(fake_said(link, "delete"));
+  ck_assert_uint_eq(deleted, 1);
+  ck_assert_int_eq(wipe("/t/a"), LK_ERR_NO_NODE);
+  ck_assert_uint_eq(deleted, 0);
+  finish();
+}
+END_TEST
+
+START_TEST(a_tree_goes_and_nothing_else)
+{
+  begin();
+  grow();
+  ck_assert_int_eq(wipe("/t"), 0);
+  ck_assert_uint_eq(deleted, 13);
+  ck_assert_ptr_null(node("/t"));
+  ck_assert_ptr_nonnull(node("/tree"));
+  finish();
+}
+END_TEST
+
+START_TEST(a_directory_of_leaves_is_three_writes)
+{
+  begin();
+  fake_create(&server, "/d");
+  fake_create(&server, "/d/1");
+  fake_create(&server, "/d/2");
+  fake_create(&server, "/d/3");
+  ck_assert_int_eq(wipe("/d"), 0);
+  ck_assert(
+      fake_said(link, "delete | getChildren2 | delete delete delete delete"));
+  ck_assert_uint_eq(deleted, 4);
+  finish();
+}
+END_TEST
+
+START_TEST(the_way_up_is_one_write)
+{
+  char path[64] = "";
+
+  begin();
+  for (int i = 0; i < 10; i++) {
+    strcat(path, "/n");
+    fake_create(&server, path);
+  }
+  ck_assert_int_eq(wipe("/n"), 0);
+  ck_assert_uint_eq(deleted, 10);
+  /* Down to the leaf each asks for the next and for itself behind it. */
+  ck_assert_uint_eq(fake_count(link, "getChildren2"), 9);
+  ck_assert_ptr_nonnull(strstr(link->log,
+                               "| delete delete delete delete delete "
+                               "delete delete delete delete "
+                               "delete"));
+  finish();
+}
+END_TEST
+
+/* Nothing behind the first write is answered. */
+static void freeze_list(fake_server *s, fake_link *l, const char *names)
+{
+  (void)s;
+  l->frozen = strstr(names, "getChildren2") != NULL;
+}
+
+static void wipe_until(int64_t timeout_ms)
+{
+  lk_call call = {
+      .size = sizeof call, .timeout_ms = timeout_ms, .repeat = true};
+
+  ck_assert_int_eq(
+      lk_delete_deep(link->client, "/t", &call, NULL, on_deleted, NULL), 0);
+  ended = NOT_YET;
+  fake_run(&server, timeout_ms - 1);
+  ck_assert_int_eq(ended, NOT_YET);
+  fake_run(&server, 2);
+  ck_assert_int_eq(ended, LK_ERR_DEADLINE);
+}
+
+START_TEST(a_deadline_covers_all_of_a_tree)
+{
+  begin();
+  grow();
+  server.wrote = freeze_list;
+  wipe_until(100);
+  finish();
+  /* A rest too, and what is asked for after it. */
+  begin();
+  grow();
+  link->requests = 0;
+  link->throttle_at = 1;
+  wipe_until(50);
+  finish();
+  begin();
+  grow();
+  link->requests = 0;
+  link->throttle_at = 1;
+  server.wrote = freeze_list;
+  wipe_until(200);
+  finish();
+}
+END_TEST
+
+START_TEST(what_the_server_keeps_its_own_in_is_not_below_a_chroot)
+{
+  begin();
+  fake_create(&server, "/app");
+  fake_create(&server, "/app/zookeeper");
+  fake_create(&server, "/app/zookeeper/x");
+  fake_create(&server, "/zookeepers");
+  ck_assert_int_eq(wipe("/zookeepers"), 0);
+  move_to("x/app");
+  ck_assert_int_eq(wipe("/zookeeper"), 0);
+  ck_assert_ptr_null(node("/app/zookeeper"));
+  ck_assert_int_eq(wipe("/"), LK_ERR_BAD_ARGUMENT);
+  move_to("x/zookeeper");
+  ck_assert_int_eq(wipe("/quota"), LK_ERR_BAD_ARGUMENT);
+  finish();
+}
+END_TEST
+
+static unsigned newcomers;
+
+/* Somebody makes a node in a directory that has just been listed. */
+static void join_before(fake_server *s, fake_link *l, int32_t op,
+                        const char *path)
+{
+  char name[64];
+
+  (void)l;
+  if (op != LK_OPCODE_DELETE || newcomers == 0 || strcmp(path, "/t") != 0)
+    return;
+  snprintf(name, sizeof name, "/t/new-%u", newcomers--);
+  fake_create(s, name);
+}
+
+START_TEST(what_comes_meanwhile_goes_too)
+{
+  begin();
+  grow();
+  newcomers = 4;
+  server.before = join_before;
+  ck_assert_int_eq(wipe("/t"), 0);
+  ck_assert_uint_eq(newcomers, 0);
+  ck_assert_uint_eq(deleted, 17);
+  finish();
+}
+END_TEST
+
+START_TEST(against_those_who_go_on_making_nodes_it_gives_up)
+{
+  begin();
+  grow();
+  newcomers = 1000;
+  server.before = join_before;
+  ck_assert_int_eq(wipe("/t"), LK_ERR_NOT_EMPTY);
+  ck_assert_ptr_nonnull(node("/t"));
+  ck_assert_uint_ge(deleted, 12);
+  finish();
+}
+END_TEST
+
+static int32_t rival_op;
+static unsigned rival_at;
+
+/* Another takes all away, before a list or a delete. */
+static void rival_before(fake_server *s, fake_link *l, int32_t op,
+                         const char *path)
+{
+  static const char *const paths[] = {
+      "/t/b/d/e", "/t/b/d", "/t/b/c", "/t/b", "/t/f/h/i/j",
+      "/t/f/h/i", "/t/f/h", "/t/f/g", "/t/f", "/t/a",
+      "/t/k",     "/t/l-0", "/t"};
+
+  (void)l;
+  (void)path;
+  if (op != rival_op || rival_at == 0 || --rival_at > 0)
+    return;
+  for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+    if (node(paths[i]) != NULL)
+      fake_delete(s, paths[i]);
+  }
+}
+
+START_TEST(what_others_delete_meanwhile_is_fine)
+{
+  for (unsigned at = 1; at < 20; at++) {
+    begin();
+    grow();
+    rival_op = at % 2 == 0 ? LK_OPCODE_DELETE : LK_OPCODE_GET_CHILDREN2;
+    rival_at = at / 2 + 1;
+    server.before = rival_before;
+    int err = wipe("/t");
+
+    ck_assert(err == 0 || (at < 2 && err == LK_ERR_NO_NODE));
+    ck_assert_ptr_null(node("/t"));
+    ck_assert_uint_lt(deleted, 14);
+    server.before = NULL;
+    finish();
+  }
+}
+END_TEST
+
+START_TEST(the_first_refusal_ends_it)
+{
+  begin();
+  grow();
+  fake_deny(&server, "/t/b", LK_PERM_DELETE);
+  ck_assert_int_eq(wipe("/t"), LK_ERR_NO_AUTH);
+  ck_assert_ptr_nonnull(node("/t/b/c"));
+  fake_deny(&server, "/t/b", LK_PERM_READ);
+  ck_assert_int_eq(wipe("/t"), LK_ERR_NO_AUTH);
+  finish();
+}
+END_TEST
+
+START_TEST(it_can_be_stopped)
+{
+  begin();
+  grow();
+  patience = 3;
+  ck_assert_int_eq(wipe("/t"), LK_ERR_CANCELLED);
+  ck_assert_uint_ge(deleted, 3);
+  ck_assert_ptr_nonnull(node("/t"));
+  patience = 0;
+  ck_assert_int_eq(wipe("/tree"), LK_ERR_CANCELLED);
+  finish();
+}
+END_TEST
+
+static unsigned most_lists; /* in one write */
+static unsigned writes;
+static unsigned deletes_in[8]; /* each of the first writes */
+
+static void on_write(fake_server *s, fake_link *l, const char *names)
+{
+  unsigned count = 0;
+
+  (void)s;
+  for (const char *at = names; (at = strstr(at, "getChildren2")) != NULL; at++)
+    count++;
+  most_lists = count > most_lists ? count : most_lists;
+  for (const char *at = names; (at = strstr(at, "delete")) != NULL; at++)
+    deletes_in[writes % 8]++;
+  writes++;
+  l->log[0] = '\0';
+}
+
+/* A directory with so many leaves, and subdirectories that are met first. */
+static void grow_wide(int leaves, int directories)
+{
+  char path[64];
+
+  fake_create(&server, "/w");
+  for (int i = 0; i < leaves; i++) {
+    snprintf(path, sizeof path, "/w/leaf%d", i);
+    fake_create(&server, path);
+  }
+  for (int i = 0; i < directories; i++) {
+    snprintf(path, sizeof path, "/w/dir%d", i);
+    fake_create(&server, path);
+    snprintf(path, sizeof path, "/w/dir%d/leaf", i);
+    fake_create(&server, path);
+  }
+  most_lists = 0;
+  writes = 0;
+  memset(deletes_in, 0, sizeof deletes_in);
+  server.wrote = on_write;
+}
+
+START_TEST(only_so_many_lists_are_asked_for_at_a_time)
+{
+  begin();
+  grow_wide(0, 40);
+  ck_assert_int_eq(wipe("/w"), 0);
+  ck_assert_uint_eq(deleted, 81);
+  ck_assert_uint_eq(most_lists, 16);
+  finish();
+}
+END_TEST
+
+/* 256 names have become requests when the first directory is found not empty;
+ * the others are in memory. */
+START_TEST(with_many_names_in_memory_one_list_is_asked_for_at_a_time)
+{
+  begin();
+  grow_wide(4096 + 256 - 3, 3);
+  ck_assert_int_eq(wipe("/w"), 0);
+  ck_assert_uint_eq(deleted, 4356);
+  ck_assert_uint_eq(most_lists, 1);
+  finish();
+}
+END_TEST
+
+START_TEST(with_one_name_less_in_memory_lists_are_asked_for_together)
+{
+  begin();
+  grow_wide(4095 + 256 - 3, 3);
+  ck_assert_int_eq(wipe("/w"), 0);
+  ck_assert_uint_eq(deleted, 4355);
+  ck_assert_uint_eq(most_lists, 3);
+  finish();
+}
+END_TEST
+
+START_TEST(it_does_with_few_requests_at_a_time)
+{
+  begin();
+  lk_client_free(link->client);
+  outstanding_limit = 2;
+  ck_assert(try_join());
+  grow();
+  ck_assert_int_eq(wipe("/t"), 0);
+  ck_assert_uint_eq(deleted, 13);
+  finish();
+}
+END_TEST
+
+START_TEST(over_lost_connections_it_goes_on_where_that_is_wanted)
+{
+  for (unsigned at = 1; at < 60; at++) {
+    begin();
+    grow();
+    link->requests = 0;
+    link->cut_at = at / 2 + 1;
+    link->cut_after = at % 2 == 0;
+    ck_assert_int_eq(wipe_with("/t", true), 0);
+    ck_assert_ptr_null(node("/t"));
+    ck_assert_uint_le(deleted, 13);
+    finish();
+  }
+}
+END_TEST
+
+START_TEST(what_went_with_a_lost_answer_has_gone)
+{
+  begin();
+  fake_create(&server, "/t");
+  link->requests = 0;
+  link->cut_at = 1;
+  link->cut_after = true;
+  ck_assert_int_eq(wipe_with("/t", true), 0);
+  ck_assert_uint_eq(deleted, 0);
+  finish();
+}
+END_TEST
+
+START_TEST(and_else_ends)
+{
+  begin();
+  grow();
+  link->requests = 0;
+  link->cut_at = 4;
+  ck_assert_int_eq(wipe("/t"), LK_ERR_UNKNOWN);
+  ck_assert_ptr_nonnull(node("/t"));
+  finish();
+}
+END_TEST
+
+static unsigned refuse_from, refuse_until;
+
+static void refuse_some(fake_server *s, fake_link *l, int32_t op,
+                        const char *path)
+{
+  (void)s;
+  (void)op;
+  (void)path;
+  if (l->requests < refuse_from || l->requests >= refuse_until)
+    return;
+  l->answer_at = l->requests;
+  l->answer_err = LK_ERR_THROTTLED;
+}
+
+START_TEST(a_busy_server_is_left_to_rest)
+{
+  for (unsigned at = 1; at < 12; at++) {
+    begin();
+    grow();
+    link->requests = 0;
+    link->throttle_at = at;
+    ck_assert_int_eq(wipe("/t"), 0);
+    ck_assert_uint_eq(deleted, 13);
+    finish();
+  }
+}
+END_TEST
+
+/* How many deletes and lists the tree of grow() costs, when some requests in a
+ * row are refused, the first of them number `at`. */
+static unsigned count_requests(unsigned at, unsigned refusals)
+{
+  unsigned all = 0;
+
+  begin();
+  grow();
+  link->requests = 0;
+  refuse_from = at;
+  refuse_until = at + refusals;
+  server.before = refuse_some;
+  ck_assert_int_eq(wipe("/t"), 0);
+  ck_assert_uint_eq(deleted, 13);
+  all = fake_count(link, "delete") + fake_count(link, "getChildren2");
+  server.before = NULL;
+  finish();
+  return all;
+}
+
+/* A pause changes the order, so that a directory may be asked to go, or be
+ * listed, once more or once less. */
+START_TEST(each_refusal_costs_one_request_more)
+{
+  unsigned usual = count_requests(0, 0);
+
+  ck_assert_uint_eq(usual, 32);
+  for (unsigned at = 1; at <= usual; at++) {
+    for (unsigned refusals = 1; refusals < 6; refusals++)
+      ck_assert_uint_le(count_requests(at, refusals), usual + refusals + 4);
+  }
+}
+END_TEST
+
+START_TEST(a_rest_ends_with_the_client)
+{
+  begin();
+  fake_create(&server, "/t");
+  link->requests = 0;
+  link->throttle_at = 1;
+  ck_assert_int_eq(
+      lk_delete_deep(link->client, "/t", NULL, more, on_deleted, NULL), 0);
+  ended = NOT_YET;
+  fake_turn(&server);
+  ck_assert_int_eq(ended, NOT_YET);
+  lk_client_free(link->client);
+  ck_assert_int_eq(ended, LK_ERR_CLOSED);
+  finish();
+}
+END_TEST
+
+START_TEST(its_client_can_be_freed_at_any_time)
+{
+  for (unsigned turns = 0; turns < 12; turns++) {
+    begin();
+    grow();
+    ck_assert_int_eq(
+        lk_delete_deep(link->client, "/t", NULL, more, on_deleted, NULL), 0);
+    link->step = 40; /* bytes at a time */
+    ended = NOT_YET;
+    calls = 0;
+    for (unsigned i = 0; i < turns; i++) {
+      link->allow = 60;
+      fake_turn(&server);
+    }
+    lk_client_free(link->client);
+    ck_assert(ended == LK_ERR_CLOSED || ended == LK_ERR_NOT_SENT);
+    ck_assert_uint_eq(calls, 1);
+    finish();
+  }
+}
+END_TEST
+
+START_TEST(its_client_can_be_freed_where_it_ends)
+{
+  begin();
+  grow();
+  frees = true;
+  ck_assert_int_eq(wipe("/t"), 0);
+  ck_assert_uint_eq(mem.live, 0);
+  ck_assert_ptr_null(link->client);
+  ck_assert(try_join());
+  ck_assert_int_eq(make("/x/y", 0, NULL), 0);
+  ck_assert_ptr_null(link->client);
+  finish();
+}
+END_TEST
+
+static bool free_in_more(lk_client *c, size_t count, void *arg)
+{
+  (void)count;
+  (void)arg;
+  lk_client_free(c);
+  return true;
+}
+
+START_TEST(its_client_can_be_freed_where_it_is_asked_for_more)
+{
+  begin();
+  grow();
+  ck_assert_int_eq(
+      lk_delete_deep(link->client, "/t", NULL, free_in_more, on_deleted, NULL),
+      0);
+  ck_assert_int_eq(outcome(), LK_ERR_CLOSED);
+  finish();
+}
+END_TEST
+
+/* ---- until it is known ------------------------------------------------- */
+
+/* What others do before the look. */
+static void (*meanwhile)(fake_server *s);
+
+static void on_look(fake_server *s, fake_link *l, int32_t op, const char *path)
+{
+  void (*what)(fake_server * s) = meanwhile;
+
+  (void)l;
+  (void)path;
+  if (op != LK_OPCODE_MULTI || what == NULL)
+    return;
+  meanwhile = NULL;
+  what(s);
+}
+
+static void nothing(fake_server *s)
+{
+  (void)s;
+}
+
+static void make_it(fake_server *s)
+{
+  fake_create(s, "/d/n");
+}
+
+static void take_it_away(fake_server *s)
+{
+  if (node("/d/n") != NULL)
+    fake_delete(s, "/d/n");
+}
+
+static void make_another(fake_server *s)
+{
+  fake_create(s, "/d/other");
+}
+
+static void replace_it(fake_server *s)
+{
+  take_it_away(s);
+  make_it(s);
+}
+
+static void write_other(fake_server *s)
+{
+  fake_set(s, "/d/n", "other");
+}
+
+static void write_ours(fake_server *s)
+{
+  fake_set(s, "/d/n", "ours");
+}
+
+static void write_twice(fake_server *s)
+{
+  write_ours(s);
+  write_other(s);
+}
+
+static void hide_it(fake_server *s)
+{
+  fake_deny(s, "/d/n", LK_PERM_READ);
+}
+
+/* The first request breaks the connection, done or not. */
+static void cut(bool done, void (*others)(fake_server *s))
+{
+  link->requests = 0;
+  link->cut_at = 1;
+  link->cut_after = done;
+  meanwhile = others;
+  server.before = on_look;
+}
+
+static int create_it(int flags, bool sole)
+{
+  int err = lk_create_settled(link->client, "/d/n", lk_text("ours"), NULL,
+                              flags, sole, NULL, on_created, made);
+
+  return err != 0 ? err : outcome();
+}
+
+typedef struct creates {
+  int flags;
+  bool sole;
+  bool there; /* before */
+  bool done;  /* and the answer was lost */
+  void (*others)(fake_server *s);
+  int err;
+  bool left; /* the node is there in the end */
+} creates;
+
+static void check_create(const creates *x)
+{
+  begin_settled(x->there);
+  cut(x->done, x->others);
+  ck_assert_int_eq(create_it(x->flags, x->sole), x->err);
+  ck_assert_ptr_null(meanwhile);
+  ck_assert(x->left == (node("/d/n") != NULL));
+  if (x->err == 0) {
+    ck_assert_str_eq(made, "/d/n");
+    ck_assert_int_eq(found.czxid, node("/d/n")->stat.czxid);
+  }
+  finish();
+}
+
+START_TEST(a_create_is_settled)
+{
+  enum { P = LK_PERSISTENT, E = LK_EPHEMERAL };
+
+  static const creates all[] = {
+      {P, false, false, false, nothing, 0, true},
+      {P, false, false, true, nothing, LK_ERR_UNKNOWN, true},
+      {P, false, true, false, nothing, LK_ERR_NODE_EXISTS, true},
+      {P, false, true, true, nothing, LK_ERR_NODE_EXISTS, true},
+      {P, false, false, false, make_it, LK_ERR_UNKNOWN, true},
+      {P, false, false, false, make_another, LK_ERR_UNKNOWN, false},
+      {P, false, false, true, take_it_away, LK_ERR_UNKNOWN, false},
+      {P, false, true, false, hide_it, LK_ERR_UNKNOWN, true},
+      {P, true, false, false, nothing, 0, true},
+      {P, true, false, true, nothing, 0, true},
+      {P, true, true, false, nothing, LK_ERR_NODE_EXISTS, true},
+      {P, true, false, false, make_another, 0, true},
+      {E, false, false, false, nothing, 0, true},
+      {E, false, false, true, nothing, 0, true},
+      {E, false, true, false, nothing, LK_ERR_NODE_EXISTS, true},
+      {E, false, false, false, make_it, LK_ERR_NODE_EXISTS, true},
+      {E, false, false, false, make_another, 0, true},
+      {E, true, false, true, nothing, 0, true},
+      {LK_CONTAINER, false, false, true, nothing, LK_ERR_UNKNOWN, true},
+      {LK_CONTAINER, true, false, true, nothing, 0, true},
+  };
+
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+    check_create(&all[i]);
+}
+END_TEST
+
+/* A client that has had no answer yet loses a write that is not executed, with
+ * or without having had an answer before. */
+typedef struct firsts {
+  int (*call)(bool sole);
+  bool sole;
+  const char *data; /* of the node; NULL: it is not there */
+  int blind;        /* what it ends with if nothing was answered */
+  int seen;         /* and if something was */
+} firsts;
+
+static int first_create(bool sole)
+{
+  return create_it(LK_PERSISTENT, sole);
+}
+
+static int first_set(bool sole)
+{
+  int err = lk_set_settled(link->client, "/d/n", lk_text("ours"), 1, sole, NULL,
+                           on_stat, NULL);
+
+  return err != 0 ? err : outcome();
+}
+
+static int first_delete(bool sole)
+{
+  int err =
+      lk_delete_settled(link->client, "/d/n", -1, sole, NULL, on_done, NULL);
+
+  return err != 0 ? err : outcome();
+}
+
+static void check_first(const firsts *x, bool blind)
+{
+  bool there = x->data != NULL;
+
+  begin();
+  fake_create(&server, "/d");
+  if (there) {
+    fake_create(&server, "/d/n");
+    fake_set(&server, "/d/n", x->data);
+  }
+  link->requests = 0;
+  link->cut_at = 2;
+  link->cut_softly = !blind;
+  int err = x->call(x->sole);
+
+  ck_assert_int_eq(err, blind ? x->blind : x->seen);
+  if (err == 0)
+    there = x->call != first_delete;
+  ck_assert(there == (node("/d/n") != NULL));
+  if (there && x->call == first_set)
+    ck_assert_int_eq(node("/d/n")->stat.version, err == 0 ? 2 : 1);
+  finish();
+}
+
+START_TEST(a_client_that_has_seen_nothing_claims_nothing)
+{
+  enum { LOST = LK_ERR_UNKNOWN, THERE = LK_ERR_NODE_EXISTS };
+
+  static const firsts all[] = {
+      {first_create, false, NULL, LOST, 0},
+      {first_create, false, "ours", LOST, THERE},
+      {first_create, true, NULL, 0, 0},
+      {first_create, true, "ours", LOST, THERE},
+      {first_create, true, "other", LOST, THERE},
+      {first_set, false, "other", LOST, 0},
+      {first_set, true, "other", 0, 0},
+      {first_set, true, "ours", 0, 0},
+      {first_delete, false, "", LOST, 0},
+      {first_delete, true, "", 0, 0},
+  };
+
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+    check_first(&all[i], true);
+    check_first(&all[i], false);
+  }
+}
+END_TEST
+
+/* Made before the call, and after the last answer that came. */
+START_TEST(what_was_there_and_had_not_been_seen_is_not_ours)
+{
+  begin_settled(false);
+  fake_create(&server, "/d/n");
+  cut(false, nothing);
+  ck_assert_int_eq(create_it(LK_PERSISTENT, true), LK_ERR_NODE_EXISTS);
+  finish();
+  begin_settled(false);
+  fake_create(&server, "/d/n");
+  fake_set(&server, "/d/n", "other");
+  cut(false, nothing);
+  ck_assert_int_eq(first_set(true), 0);
+  ck_assert_int_eq(node("/d/n")->stat.version, 2);
+  cut(false, nothing);
+  ck_assert_int_eq(first_delete(true), 0);
+  ck_assert_ptr_null(node("/d/n"));
+  finish();
+}
+END_TEST
+
+START_TEST(a_look_is_one_write_behind_a_transaction)
+{
+  begin_settled(false);
+  cut(true, NULL);
+  ck_assert_int_eq(create_it(0, true), 0);
+  ck_assert(fake_said(link, "create2 | multi getData") ||
+            fake_said(link, "create2 multi getData"));
+  finish();
+}
+END_TEST
+
+START_TEST(a_sequential_node_cannot_be_settled)
+{
+  begin_settled(false);
+  cut(true, NULL);
+  ck_assert_int_eq(create_it(LK_SEQUENTIAL, true), LK_ERR_UNKNOWN);
+  cut(false, NULL);
+  ck_assert_int_eq(create_it(LK_SEQUENTIAL | LK_EPHEMERAL, false),
+                   LK_ERR_UNKNOWN);
+  finish();
+}
+END_TEST
+
+static void expire(fake_server *s)
+{
+  fake_expire(s, link->session);
+}
+
+START_TEST(an_ephemeral_node_goes_with_its_session)
+{
+  begin_settled(false);
+  cut(true, expire);
+  ck_assert_int_eq(create_it(LK_EPHEMERAL, false), LK_ERR_SESSION_EXPIRED);
+  finish();
+  begin_settled(false);
+  cut(true, expire);
+  ck_assert_int_eq(create_it(LK_PERSISTENT, true), 0);
+  finish();
+}
+END_TEST
+
+typedef struct sets {
+  int32_t version;
+  bool sole;
+  bool done;
+  void (*others)(fake_server *s);
+  int err;
+  int32_t after; /* the version in the end */
+} sets;
+
+static void check_set(const sets *x)
+{
+  begin_settled(true);
+  cut(x->done, x->others);
+  ck_assert_int_eq(lk_set_settled(link->client, "/d/n", lk_text("ours"),
+                                  x->version, x->sole, NULL, on_stat, NULL),
+                   0);
+  ck_assert_int_eq(outcome(), x->err);
+  ck_assert_ptr_null(meanwhile);
+  if (node("/d/n") != NULL)
+    ck_assert_int_eq(node("/d/n")->stat.version, x->after);
+  if (x->err == 0)
+    ck_assert_int_eq(found.version, x->after);
+  finish();
+}
+
+START_TEST(a_set_is_settled)
+{
+  static const sets all[] = {
+      {0, false, false, nothing, 0, 1},
+      {0, false, true, nothing, LK_ERR_UNKNOWN, 1},
+      {0, false, false, write_ours, LK_ERR_UNKNOWN, 1},
+      {0, false, false, write_other, LK_ERR_BAD_VERSION, 1},
+      {0, false, true, write_other, LK_ERR_UNKNOWN, 2},
+      {0, false, false, write_twice, LK_ERR_UNKNOWN, 2},
+      {0, false, false, take_it_away, LK_ERR_UNKNOWN, 0},
+      {0, false, false, replace_it, LK_ERR_UNKNOWN, 0},
+      {0, false, true, hide_it, LK_ERR_UNKNOWN, 1},
+      {0, true, true, nothing, 0, 1},
+      {0, true, false, nothing, 0, 1},
+      {-1, false, false, nothing, 0, 1},
+      {-1, false, true, nothing, LK_ERR_UNKNOWN, 1},
+      {-1, false, false, write_other, LK_ERR_UNKNOWN, 1},
+      {-1, true, true, nothing, 0, 1},
+      {-1, true, false, take_it_away, LK_ERR_NO_NODE, 0},
+      {1, false, false, nothing, LK_ERR_BAD_VERSION, 0},
+  };
+
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+    check_set(&all[i]);
+}
+END_TEST
+
+typedef struct deletes {
+  int32_t version;
+  bool sole;
+  bool done;
+  void (*others)(fake_server *s);
+  int err;
+  bool left;
+} deletes;
+
+static void check_delete(const deletes *x)
+{
+  begin_settled(true);
+  cut(x->done, x->others);
+  ck_assert_int_eq(lk_delete_settled(link->client, "/d/n", x->version, x->sole,
+                                     NULL, on_done, NULL),
+                   0);
+  ck_assert_int_eq(outcome(), x->err);
+  ck_assert_ptr_null(meanwhile);
+  ck_assert(x->left == (node("/d/n") != NULL));
+  finish();
+}
+
+START_TEST(a_delete_is_settled)
+{
+  static const deletes all[] = {
+      {-1, false, false, nothing, 0, false},
+      {-1, false, true, nothing, LK_ERR_UNKNOWN, false},
+      {-1, false, false, take_it_away, LK_ERR_UNKNOWN, false},
+      {-1, false, false, replace_it, LK_ERR_UNKNOWN, true},
+      {-1, false, true, make_it, LK_ERR_UNKNOWN, true},
+      {-1, true, true, nothing, 0, false},
+      {-1, true, false, nothing, 0, false},
+      {0, false, false, write_other, LK_ERR_BAD_VERSION, true},
+      {0, true, true, nothing, 0, false},
+      {7, false, false, nothing, LK_ERR_BAD_VERSION, true},
+  };
+
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+    check_delete(&all[i]);
+}
+END_TEST
+
+/* The rest of the leaves goes with the list of the directory. */
+START_TEST(directory_among_leaves_keeps_none_of_them_waiting)
+{
+  begin();
+  grow_wide(300, 1);
+  ck_assert_int_eq(wipe("/w"), 0);
+  ck_assert_uint_eq(deleted, 303);
+  ck_assert_uint_eq(writes, 5);
+  ck_assert_uint_eq(deletes_in[3], 45);
+  finish();
+}
+END_TEST
+
+START_TEST(node_made_by_the_last_transaction_seen_is_deleted)
+{
+  begin();
+  fake_create(&server, "/d");
+  fake_create(&server, "/d/n");
+  ck_assert_int_eq(lk_sync(link->client, "/d", NULL, on_done, NULL), 0);
+  ck_assert_int_eq(outcome(), 0);
+  cut(false, nothing);
+  ck_assert_int_eq(
+      lk_delete_settled(link->client, "/d/n", -1, false, NULL, on_done, NULL),
+      0);
+  ck_assert_int_eq(outcome(), 0);
+  ck_assert_ptr_null(node("/d/n"));
+  finish();
+}
+END_TEST
+
+static const int32_t give_up_ms = T / 4;
+
+/* A write is sent, `after_ms` after a request that was answered, and its answer
+ * lost with the server; the client gives its session up, and then there are
+ * servers again. */
+static void give_session_up(int64_t timeout_ms, int64_t after_ms)
+{
+  lk_client_config config = {.size = sizeof config,
+                             .session_timeout_ms = T,
+                             .give_up_ms = give_up_ms,
+                             .mem = &mem.mem};
+  lk_call call = {.size = sizeof call, .timeout_ms = timeout_ms};
+
+  begin_settled(false);
+  lk_client_free(link->client);
+  link = fake_client(&server, &config);
+  fake_turn(&server);
+  ck_assert_int_eq(lk_delete(link->client, "/none", -1, NULL, on_done, NULL),
+                   0);
+  ck_assert_int_eq(outcome(), LK_ERR_NO_NODE);
+  link->log[0] = '\0';
+  link->frozen = true;
+  ended = NOT_YET;
+  calls = 0;
+  fake_run(&server, after_ms);
+  ck_assert_int_eq(lk_create_settled(link->client, "/d/n", lk_text("x"), NULL,
+                                     0, true, &call, on_created, made),
+                   0);
+  fake_turn(&server);
+  server.down = true;
+  fake_drop(link);
+  link->frozen = false;
+  fake_run(&server, give_up_ms + 1 - after_ms);
+  server.down = false;
+}
+
+/* The servers keep it for a timeout and a tick, and may execute the write. */
+START_TEST(a_session_that_was_given_up_is_waited_for)
+{
+  give_session_up(0, 0);
+  int64_t left = lk_client_lives_until(link->client) - server.now;
+
+  ck_assert_int_eq(left, T + T / 4 - 1);
+  fake_run(&server, left - 1);
+  ck_assert_int_eq(lk_client_state(link->client), LK_STATE_CONNECTED);
+  ck_assert(fake_said(link, "create2"));
+  ck_assert_int_eq(ended, NOT_YET);
+  fake_create(&server, "/d/n"); /* by the old server, late */
+  fake_set(&server, "/d/n", "x");
+  fake_run(&server, 1);
+  ck_assert(fake_said(link, "multi getData"));
+  ck_assert_int_eq(ended, 0);
+  ck_assert_uint_eq(calls, 1);
+  finish();
+}
+END_TEST
+
+/* The server counts from what it heard last, answered or not. */
+START_TEST(given_up_session_lives_on_from_the_last_bytes_that_left)
+{
+  give_session_up(0, T / 8);
+  int64_t left = lk_client_lives_until(link->client) - server.now;
+
+  ck_assert_int_eq(left, T + T / 4 + T / 8 - 1);
+  fake_run(&server, left - 1);
+  ck_assert_int_eq(ended, NOT_YET);
+  fake_run(&server, 1);
+  ck_assert_int_eq(ended, 0);
+  finish();
+}
+END_TEST
+
+START_TEST(the_wait_for_a_session_ends_at_the_deadline)
+{
+  give_session_up(T, 0);
+  fake_run(&server, T - T / 4 - 2);
+  ck_assert_int_eq(ended, NOT_YET);
+  fake_run(&server, 2);
+  ck_assert_int_eq(ended, LK_ERR_DEADLINE);
+  ck_assert(fake_said(link, "create2"));
+  finish();
+}
+END_TEST
+
+/* Asked for without a connection, it was not sent; but that its session ended
+ * is all that is told of it. */
+START_TEST(what_was_not_sent_before_its_session_ended_is_sent_in_the_next)
+{
+  for (int flags = 0; flags <= LK_EPHEMERAL; flags += LK_EPHEMERAL) {
+    begin_settled(false);
+    server.down = true;
+    fake_drop(link);
+    fake_turn(&server);
+    ck_assert_int_eq(lk_create_settled(link->client, "/d/n", lk_text("x"), NULL,
+                                       flags, false, NULL, on_created, made),
+                     0);
+    ended = NOT_YET;
+    calls = 0;
+    fake_expire(&server, link->last_session);
+    server.down = false;
+    fake_run(&server, T / 2);
+    ck_assert_int_eq(ended, flags == 0 ? 0 : LK_ERR_SESSION_EXPIRED);
+    ck_assert_int_eq(lk_client_lives_until(link->client), INT64_MIN);
+    ck_assert_uint_eq(calls, 1);
+    ck_assert(
+        fake_said(link, flags == 0 ? "multi exists getData | create2" : ""));
+    ck_assert((node("/d/n") != NULL) == (flags == 0));
+    finish();
+  }
+}
+END_TEST
+
+START_TEST(refused_credentials_end_a_rest_at_once)
+{
+  for (int deep = 0; deep < 2; deep++) {
+    begin_settled(true);
+    link->requests = 0;
+    link->throttle_at = 1;
+    link->answer_at = 2;
+    link->answer_err = LK_ERR_AUTH_REQUIRED;
+    ck_assert_int_eq(deep ? lk_delete_deep(link->client, "/d/n", NULL, more,
+                                           on_deleted, NULL)
+                          : lk_delete_settled(link->client, "/d/n", -1, true,
+                                              NULL, on_done, NULL),
+                     0);
+    ended = NOT_YET;
+    calls = 0;
+    fake_turn(&server);
+    ck_assert_int_eq(ended, NOT_YET);
+    ck_assert_int_eq(lk_exists(link->client, "/d", NULL, NULL, NULL), 0);
+    fake_turn(&server);
+    ck_assert_int_eq(lk_client_state(link->client), LK_STATE_AUTH_FAILED);
+    ck_assert_int_eq(ended, LK_ERR_AUTH_FAILED);
+    ck_assert_uint_eq(calls, 1);
+    finish();
+  }
+}
+END_TEST
+
+START_TEST(what_was_not_sent_is_sent_again)
+{
+  begin_settled(false);
+  server.down = true;
+  fake_drop(link);
+  fake_turn(&server);
+  ck_assert_int_eq(lk_create_settled(link->client, "/d/n", lk_text(""), NULL, 0,
+                                     false, NULL, on_created, made),
+                   0);
+  ended = NOT_YET;
+  fake_run(&server, T / 4);
+  ck_assert_int_eq(ended, NOT_YET);
+  server.down = false;
+  ck_assert_int_eq(outcome(), 0);
+  finish();
+}
+END_TEST
+
+START_TEST(below_a_chroot_the_look_is_at_the_same_nodes)
+{
+  static const char *const roots[] = {"x/d", "x/none"};
+
+  for (size_t i = 0; i < 2; i++) {
+    begin_settled(false);
+    move_to(roots[i]);
+    ck_assert_int_eq(lk_delete(link->client, "/other", -1, NULL, on_done, NULL),
+                     0);
+    ck_assert_int_eq(outcome(), LK_ERR_NO_NODE);
+    cut(false, nothing);
+    ck_assert_int_eq(lk_create_settled(link->client, "/n", lk_text(""), NULL, 0,
+                                       i > 0, NULL, on_created, made),
+                     0);
+    ck_assert_int_eq(outcome(), i == 0 ? 0 : LK_ERR_NO_NODE);
+    ck_assert_str_eq(made, i == 0 ? "/n" : "");
+    ck_assert(i > 0 || node("/d/n") != NULL);
+    finish();
+  }
+}
+END_TEST
+
+START_TEST(a_look_that_is_cut_short_begins_anew)
+{
+  for (unsigned at = 1; at < 7; at++) {
+    begin_settled(true);
+    link->requests = 0;
+    link->cut_at = 1;
+    link->cut_after = true;
+    ck_assert_int_eq(
+        lk_delete_settled(link->client, "/d/n", -1, true, NULL, on_done, NULL),
+        0);
+    ended = NOT_YET;
+    calls = 0;
+    fake_turn(&server);
+    while (link->requests < 1)
+      fake_run(&server, 1);
+    link->requests = 0;
+    link->cut_at = at / 2;
+    link->cut_after = at % 2 == 0;
+    ck_assert_int_eq(outcome(), 0);
+    finish();
+  }
+}
+END_TEST
+
+START_TEST(a_busy_server_is_asked_again)
+{
+  for (unsigned at = 1; at < 5; at++) {
+    begin_settled(true);
+    link->requests = 0;
+    link->throttle_at = at;
+    link->cut_at = at == 1 ? 2 : 1;
+    link->cut_after = true;
+    ck_assert_int_eq(lk_set_settled(link->client, "/d/n", lk_text("x"), 0, true,
+                                    NULL, on_stat, NULL),
+                     0);
+    ck_assert_int_eq(outcome(), 0);
+    ck_assert_int_eq(found.version, 1);
+    /* A read without a transaction before it proves nothing. */
+    if (at == 2 || at == 3)
+      ck_assert_uint_eq(fake_count(link, "multi"), 2);
+    finish();
+  }
+}
+END_TEST
+
+START_TEST(a_deadline_ends_a_write_that_is_not_known)
+{
+  lk_call call = {.size = sizeof call, .timeout_ms = 500};
+
+  begin_settled(false);
+  link->requests = 0;
+  link->cut_at = 1;
+  ck_assert_int_eq(lk_create_settled(link->client, "/d/n", lk_text(""), NULL, 0,
+                                     true, &call, on_created, made),
+                   0);
+  ended = NOT_YET;
+  fake_turn(&server);
+  server.down = true;
+  fake_drop(link);
+  fake_run(&server, 500); /* timeouts round up */
+  ck_assert_int_eq(ended, NOT_YET);
+  fake_run(&server, 1);
+  ck_assert_int_eq(ended, LK_ERR_DEADLINE);
+  finish();
+}
+END_TEST
+
+START_TEST(a_write_ends_with_its_client)
+{
+  begin_settled(false);
+  server.down = true;
+  fake_drop(link);
+  fake_turn(&server);
+  ck_assert_int_eq(lk_create_settled(link->client, "/d/n", lk_text(""), NULL, 0,
+                                     false, NULL, on_created, made),
+                   0);
+  ended = NOT_YET;
+  lk_client_free(link->client);
+  ck_assert_int_eq(ended, LK_ERR_CLOSED);
+  finish();
+  begin_settled(false);
+  link->requests = 0;
+  link->throttle_at = 1;
+  ck_assert_int_eq(lk_create_settled(link->client, "/d/n", lk_text(""), NULL, 0,
+                                     false, NULL, on_created, made),
+                   0);
+  ended = NOT_YET;
+  fake_turn(&server);
+  ck_assert_int_eq(ended, NOT_YET);
+  lk_client_free(link->client);
+  ck_assert_int_eq(ended, LK_ERR_CLOSED);
+  finish();
+}
+END_TEST
+
+START_TEST(its_client_can_be_freed_where_a_write_ends)
+{
+  begin_settled(false);
+  frees = true;
+  cut(true, NULL);
+  ck_assert_int_eq(create_it(LK_EPHEMERAL, false), 0);
+  ck_assert_ptr_null(link->client);
+  finish();
+}
+END_TEST
+
+/* ---- memory ------------------------------------------------------------ */
+
+/* What can be wanted at once. */
+static int want_all(unsigned *wanted)
+{
+  lk_client *c = link->client;
+  int err = lk_create_deep(c, "/a/b/c", lk_text("x"), &lk_acl_read, 0,
+                           &containers, NULL, on_created, made);
+
+  *wanted += err == 0;
+  if (err == 0) {
+    err = lk_delete_deep(c, "/t", NULL, more, on_deleted, NULL);
+    *wanted += err == 0;
+  }
+  if (err == 0) {
+    err = lk_create_settled(c, "/d/n", lk_text("x"), &lk_acl_creator, 0, true,
+                            NULL, on_created, made);
+    *wanted += err == 0;
+  }
+  return err;
+}
+
+/* The n-th allocation fails; true: there was one. */
+static bool run_out(size_t n, bool for_good)
+{
+  unsigned wanted = 0;
+
+  frees = false;
+  patience = SIZE_MAX;
+  outstanding_limit = 0;
+  fake_init(&server);
+  fake_create(&server, "/d");
+  grow();
+  failing_mem_init(&mem);
+  mem.fail_at = n;
+  mem.for_good = for_good;
+  if (try_join()) {
+    fake_turn(&server);
+    link->requests = 0;
+    link->cut_at = 9;
+    calls = 0;
+    int err = want_all(&wanted);
+
+    ck_assert(err == 0 || err == LK_ERR_NO_MEMORY);
+    fake_run(&server, T / 2);
+    lk_client_free(link->client);
+    ck_assert_uint_eq(calls, wanted);
+  }
+  bool failed = failing_mem_failed(&mem);
+
+  ck_assert_uint_eq(mem.live, 0);
+  fake_done(&server);
+  return failed;
+}
+
+START_TEST(every_allocation_can_fail)
+{
+  for (size_t n = 1; run_out(n, false);)
+    n++;
+  for (size_t n = 1; run_out(n, true);)
+    n++;
+}
+END_TEST
+
+SUITE("nodes", where_the_parents_are_there_it_is_one_request,
+      missing_parents_are_made_in_one_write_with_the_node,
+      parents_can_be_containers_with_a_list_of_their_own,
+      an_old_server_has_no_containers_and_says_so,
+      parents_that_are_swept_away_are_made_again, but_not_for_ever,
+      who_may_not_make_parents_is_told_why, an_ephemeral_parent_is_the_reason,
+      without_a_root_nothing_is_tried_again, parents_end_at_the_chroot,
+      a_deadline_covers_all_of_a_create, a_node_can_be_over_before_its_parents,
+      what_cannot_be_is_refused, a_leaf_is_one_request,
+      a_tree_goes_and_nothing_else, a_directory_of_leaves_is_three_writes,
+      the_way_up_is_one_write, a_deadline_covers_all_of_a_tree,
+      what_the_server_keeps_its_own_in_is_not_below_a_chroot,
+      what_comes_meanwhile_goes_too,
+      against_those_who_go_on_making_nodes_it_gives_up,
+      what_others_delete_meanwhile_is_fine, the_first_refusal_ends_it,
+      it_can_be_stopped, only_so_many_lists_are_asked_for_at_a_time,
+      with_many_names_in_memory_one_list_is_asked_for_at_a_time,
+      with_one_name_less_in_memory_lists_are_asked_for_together,
+      directory_among_leaves_keeps_none_of_them_waiting,
+      node_made_by_the_last_transaction_seen_is_deleted,
+      it_does_with_few_requests_at_a_time,
+      over_lost_connections_it_goes_on_where_that_is_wanted,
+      what_went_with_a_lost_answer_has_gone, and_else_ends,
+      a_busy_server_is_left_to_rest, each_refusal_costs_one_request_more,
+      a_rest_ends_with_the_client, its_client_can_be_freed_at_any_time,
+      its_client_can_be_freed_where_it_ends,
+      its_client_can_be_freed_where_it_is_asked_for_more, a_create_is_settled,
+      a_client_that_has_seen_nothing_claims_nothing,
+      what_was_there_and_had_not_been_seen_is_not_ours,
+      a_look_is_one_write_behind_a_transaction,
+      a_sequential_node_cannot_be_settled,
+      an_ephemeral_node_goes_with_its_session, a_set_is_settled,
+      a_delete_is_settled, what_was_not_sent_is_sent_again,
+      a_session_that_was_given_up_is_waited_for,
+      given_up_session_lives_on_from_the_last_bytes_that_left,
+      the_wait_for_a_session_ends_at_the_deadline,
+      what_was_not_sent_before_its_session_ended_is_sent_in_the_next,
+      refused_credentials_end_a_rest_at_once,
+      below_a_chroot_the_look_is_at_the_same_nodes,
+      a_look_that_is_cut_short_begins_anew, a_busy_server_is_asked_again,
+      a_deadline_ends_a_write_that_is_not_known, a_write_ends_with_its_client,
+      its_client_can_be_freed_where_a_write_ends, every_allocation_can_fail)

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "jute/reader.h"
+#include "support/suite.h"
+#include "vectors/vectors.h"
+
+static lk_reader in;
+static unsigned char *block;
+
+/* A reader over a block of just these bytes. */
+static void take(const char *bytes, size_t len)
+{
+  free(block);
+  block = exactly(bytes, len);
+  lk__reader_init(&in, block, len);
+}
+
+/* Just what the array holds, without the NUL that C adds. */
+#define TAKE(bytes) take(bytes, sizeof(bytes) - 1)
+
+static void check_failed(void)
+{
+  bool null = false;
+
+  ck_assert_int_eq(in.err, LK_ERR_MARSHALLING);
+  ck_assert_uint_eq(lk__reader_left(&in), 0);
+  ck_assert_int_eq(lk__reader_int(&in), 0);
+  ck_assert_int_eq(lk__reader_long(&in), 0);
+  ck_assert(!lk__reader_bool(&in));
+  ck_assert_ptr_null(lk__reader_bytes(&in).at);
+  ck_assert_uint_eq(lk__reader_count(&in, 1, &null), 0);
+  ck_assert(null);
+  ck_assert_int_eq(in.err, LK_ERR_MARSHALLING);
+}
+
+START_TEST(numbers_are_big_endian_twos_complement)
+{
+  TAKE("\x01\x02\x03\x04\xff\xff\xff\xff\x80\x00\x00\x00\x7f\xff\xff\xff");
+  ck_assert_int_eq(lk__reader_int(&in), 0x01020304);
+  ck_assert_int_eq(lk__reader_int(&in), -1);
+  ck_assert_int_eq(lk__reader_int(&in), INT32_MIN);
+  ck_assert_int_eq(lk__reader_int(&in), INT32_MAX);
+  ck_assert_uint_eq(lk__reader_left(&in), 0);
+  TAKE("\x01\x02\x03\x04\x05\x06\x07\x08\xff\xff\xff\xff\xff\xff\xff\xfe"
+       "\x80\x00\x00\x00\x00\x00\x00\x00\x7f\xff\xff\xff\xff\xff\xff\xff");
+  ck_assert_int_eq(lk__reader_long(&in), 0x0102030405060708);
+  ck_assert_int_eq(lk__reader_long(&in), -2);
+  ck_assert_int_eq(lk__reader_long(&in), INT64_MIN);
+  ck_assert_int_eq(lk__reader_long(&in), INT64_MAX);
+  ck_assert_int_eq(in.err, 0);
+}
+END_TEST
+
+START_TEST(any_byte_but_zero_is_true)
+{
+  TAKE("\x00\x01\x02\xff");
+  ck_assert(!lk__reader_bool(&in));
+  ck_assert(lk__reader_bool(&in));
+  ck_assert(lk__reader_bool(&in));
+  ck_assert(lk__reader_bool(&in));
+  ck_assert_int_eq(in.err, 0);
+}
+END_TEST
+
+START_TEST(a_number_that_is_cut_is_refused)
+{
+  for (size_t len = 0; len < 4; len++) {
+    take("\x01\x01\x01", len);
+    ck_assert_int_eq(lk__reader_int(&in), 0);
+    check_failed();
+  }
+  for (size_t len = 0; len < 8; len++) {
+    take("\x01\x01\x01\x01\x01\x01\x01", len);
+    ck_assert_int_eq(lk__reader_long(&in), 0);
+    check_failed();
+  }
+  take("", 0);
+  ck_assert(!lk__reader_bool(&in));
+  check_failed();
+}
+END_TEST
+
+START_TEST(bytes_are_views_and_null_is_not_empty)
+{
+  lk_bytes b;
+
+  TAKE("\x00\x00\x00\x02hi\x00\x00\x00\x00\xff\xff\xff\xff\x00\x00\x00\x00");
+  b = lk__reader_bytes(&in);
+  ck_assert_ptr_eq(b.at, block + 4);
+  ck_assert_uint_eq(b.len, 2);
+  b = lk__reader_bytes(&in);
+  ck_assert_ptr_nonnull(b.at);
+  ck_assert_uint_eq(b.len, 0);
+  b = lk__reader_bytes(&in);
+  ck_assert_ptr_null(b.at);
+  ck_assert_uint_eq(b.len, 0);
+  b = lk__reader_bytes(&in); /* empty, at the very end */
+  ck_assert_ptr_nonnull(b.at);
+  ck_assert_int_eq(in.err, 0);
+}
+END_TEST
+
+START_TEST(a_length_that_does_not_fit_is_refused)
+{
+  static const char lengths[][5] = {"\x00\x00\x00\x04", "\xff\xff\xff\xfe",
+                                    "\x80\x00\x00\x00", "\x7f\xff\xff\xff",
+                                    "\x00\x00\x01\x00", "\xff\xff\xff\xfc"};
+
+  for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+    char bytes[7] = "....abc";
+
+    memcpy(bytes, lengths[i], 4);
+    take(bytes, sizeof bytes);
+    ck_assert_ptr_null(lk__reader_bytes(&in).at);
+    check_failed();
+  }
+  for (size_t len = 0; len < 4; len++) {
+    take("\x00\x00\x00", len);
+    ck_assert_ptr_null(lk__reader_bytes(&in).at);
+    check_failed();
+  }
+}
+END_TEST
+
+START_TEST(a_count_fits_if_its_least_bytes_do)
+{
+  bool null = true;
+
+  TAKE("\x00\x00\x00\x02________");
+  ck_assert_uint_eq(lk__reader_count(&in, 4, &null), 2);
+  ck_assert(!null);
+  ck_assert_uint_eq(lk__reader_left(&in), 8);
+  TAKE("\x00\x00\x00\x02_______");
+  ck_assert_uint_eq(lk__reader_count(&in, 4, &null), 0);
+  check_failed();
+  TAKE("\x00\x00\x00\x00");
+  ck_assert_uint_eq(lk__reader_count(&in, 4, &null), 0);
+  ck_assert(!null);
+  TAKE("\xff\xff\xff\xff");
+  ck_assert_uint_eq(lk__reader_count(&in, 4, &null), 0);
+  ck_assert(null);
+  ck_assert_int_eq(in.err, 0);
+  TAKE("\xff\xff\xff\xfe________");
+  ck_assert_uint_eq(lk__reader_count(&in, 4, &null), 0);
+  check_failed();
+  TAKE("\x40\x00\x00\x01____"); /* times 4 it wraps around to 4 */
+  ck_assert_uint_eq(lk__reader_count(&in, 4, &null), 0);
+  check_failed();
+  TAKE("\x7f\xff\xff\xff____"); /* elements of no bytes */
+  ck_assert_uint_eq(lk__reader_count(&in, 0, &null), 0);
+  check_failed();
+}
+END_TEST
+
+START_TEST(a_stat_is_its_68_bytes)
+{
+  static const char bytes[] =
+      "\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02"
+      "\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x04"
+      "\x00\x00\x00\x05\xff\xff\xff\xff\x80\x00\x00\x00"
+      "\x81\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x09\x00\x00\x00\x0a"
+      "\xff\xff\xff\xff\xff\xff\xff\xfe";
+  lk_stat s;
+
+  TAKE(bytes);
+  lk__reader_stat(&in, &s);
+  ck_assert_int_eq(in.err, 0);
+  ck_assert_uint_eq(lk__reader_left(&in), 0);
+  ck_assert_int_eq(s.czxid, 1);
+  ck_assert_int_eq(s.mzxid, 2);
+  ck_assert_int_eq(s.ctime, 3);
+  ck_assert_int_eq(s.mtime, 4);
+  ck_assert_int_eq(s.version, 5);
+  ck_assert_int_eq(s.cversion, -1);
+  ck_assert_int_eq(s.aversion, INT32_MIN);
+  ck_assert_uint_eq((uint64_t)s.ephemeral_owner, 0x8100000000000000);
+  ck_assert_int_eq(s.data_length, 9);
+  ck_assert_int_eq(s.num_children, 10);
+  ck_assert_int_eq(s.pzxid, -2);
+  for (size_t len = 0; len < 68; len++) {
+    take(bytes, len);
+    lk__reader_stat(&in, &s);
+    ck_assert_int_eq(s.czxid, 0);
+    ck_assert_int_eq(s.pzxid, 0);
+    check_failed();
+  }
+}
+END_TEST
+
+START_TEST(the_first_failure_is_the_one_reported)
+{
+  TAKE("\x00\x00\x00\x01");
+  lk__reader_fail(&in, LK_ERR_NO_MEMORY);
+  ck_assert_int_eq(lk__reader_int(&in), 0);
+  lk__reader_fail(&in, LK_ERR_MARSHALLING);
+  ck_assert_int_eq(in.err, LK_ERR_NO_MEMORY);
+}
+END_TEST
+
+START_TEST(nothing_at_all_can_be_read)
+{
+  lk__reader_init(&in, NULL, 0);
+  ck_assert_uint_eq(lk__reader_left(&in), 0);
+  ck_assert_int_eq(lk__reader_int(&in), 0);
+  check_failed();
+}
+END_TEST
+
+SUITE("reader", numbers_are_big_endian_twos_complement,
+      any_byte_but_zero_is_true, a_number_that_is_cut_is_refused,
+      bytes_are_views_and_null_is_not_empty,
+      a_length_that_does_not_fit_is_refused, a_count_fits_if_its_least_bytes_do,
+      a_stat_is_its_68_bytes, the_first_failure_is_the_one_reported,
+      nothing_at_all_can_be_read)

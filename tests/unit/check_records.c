@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/wire/opcode.h"
+#include "support/suite.h"
+#include "vectors/vectors.h"
+
+/* The protocol's own table, once more. W: write, L: leader, R: read-only. */
+static const struct {
+  int32_t number;
+  const char *name;
+  const char *flags;
+} table[] = {{1, "create", "WL"},
+             {2, "delete", "WL"},
+             {3, "exists", "R"},
+             {4, "getData", "R"},
+             {5, "setData", "WL"},
+             {6, "getACL", "R"},
+             {7, "setACL", "WL"},
+             {8, "getChildren", "R"},
+             {9, "sync", "L"},
+             {11, "ping", "R"},
+             {12, "getChildren2", "R"},
+             {13, "check", "WL"},
+             {14, "multi", "WL"},
+             {15, "create2", "WL"},
+             {16, "reconfig", "WL"},
+             {17, "checkWatches", "R"},
+             {18, "removeWatches", "R"},
+             {19, "createContainer", "WL"},
+             {21, "createTTL", "WL"},
+             {22, "multiRead", "R"},
+             {100, "auth", "R"},
+             {101, "setWatches", "R"},
+             {102, "sasl", "R"},
+             {103, "getEphemerals", "R"},
+             {104, "getAllChildrenNumber", "R"},
+             {105, "setWatches2", "R"},
+             {106, "addWatch", "R"},
+             {107, "whoAmI", "R"},
+             {-11, "closeSession", "WL"},
+             {-1, "error", ""}};
+enum { NOPCODES = sizeof table / sizeof table[0] };
+
+START_TEST(every_opcode_is_as_the_protocol_has_it)
+{
+  for (size_t i = 0; i < NOPCODES; i++) {
+    const lk_opcode_info *info = lk__opcode_info(table[i].number);
+
+    ck_assert_ptr_nonnull(info);
+    ck_assert_int_eq(info->number, table[i].number);
+    ck_assert_str_eq(info->name, table[i].name);
+    ck_assert_int_eq(info->write, strchr(table[i].flags, 'W') != NULL);
+    ck_assert_int_eq(info->leader, strchr(table[i].flags, 'L') != NULL);
+    ck_assert_int_eq(info->read_only, strchr(table[i].flags, 'R') != NULL);
+  }
+  ck_assert_uint_eq(lk__nopcodes, NOPCODES);
+  ck_assert_uint_le(NOPCODES, 64); /* a bit for each: lk__hosts_lack() */
+}
+END_TEST
+
+START_TEST(what_no_client_sends_is_not_known)
+{
+  static const int32_t unknown[] = {0,  10,  20,  23,        99,
+                                    -2, -10, 108, INT32_MAX, INT32_MIN};
+
+  for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
+    ck_assert_ptr_null(lk__opcode_info(unknown[i]));
+}
+END_TEST
+
+START_TEST(parts_and_results_are_those_of_the_protocol)
+{
+  static const int32_t multi[] = {1, 2, 5, 13, 15, 19, 21};
+  static const int32_t multi_read[] = {4, 8};
+  static const int32_t results[] = {1, 2, 4, 5, 8, 13, 15, -1};
+  size_t counts[3] = {0, 0, 0};
+
+  for (size_t i = 0; i < 7; i++)
+    ck_assert(lk__opcode_info(multi[i])->multi);
+  for (size_t i = 0; i < 2; i++)
+    ck_assert(lk__opcode_info(multi_read[i])->multi_read);
+  for (size_t i = 0; i < 8; i++)
+    ck_assert(lk__opcode_info(results[i])->result);
+  for (size_t i = 0; i < lk__nopcodes; i++) {
+    counts[0] += lk__opcodes[i].multi;
+    counts[1] += lk__opcodes[i].multi_read;
+    counts[2] += lk__opcodes[i].result;
+    ck_assert_int_eq(lk__opcodes[i].parts, lk__opcodes[i].number == 14 ||
+                                               lk__opcodes[i].number == 22);
+    ck_assert_int_eq(lk__opcodes[i].never, lk__opcodes[i].number == 13 ||
+                                               lk__opcodes[i].number == -1);
+  }
+  ck_assert_uint_eq(counts[0], 7);
+  ck_assert_uint_eq(counts[1], 2);
+  ck_assert_uint_eq(counts[2], 8);
+}
+END_TEST
+
+START_TEST(every_record_is_listed_once_and_within_its_struct)
+{
+  for (size_t i = 0; i < lk__nrecords; i++) {
+    const lk_record *rec = lk__records[i];
+
+    ck_assert_uint_gt(rec->nfields, 0);
+    ck_assert_uint_gt(lk__record_min(rec), 0);
+    for (size_t j = 0; j < rec->nfields; j++) {
+      const lk_field *f = &rec->fields[j];
+      bool nested = f->kind == LK_KIND_RECORD || f->kind == LK_KIND_VECTOR;
+
+      ck_assert_uint_lt(f->offset, rec->size);
+      ck_assert(j == 0 || f->offset > rec->fields[j - 1].offset);
+      ck_assert_int_eq(nested, f->elem != NULL);
+    }
+    for (size_t j = 0; j < i; j++)
+      ck_assert_str_ne(rec->name, lk__records[j]->name);
+  }
+}
+END_TEST
+
+START_TEST(a_stat_read_in_one_go_is_a_stat_read_by_its_list)
+{
+  unsigned char bytes[LK_STAT_SIZE], again[LK_STAT_SIZE];
+  lk_stat fast, slow;
+  lk_arena none = {.mem = &lk__mem_libc};
+  lk_reader in;
+  lk_writer out;
+
+  for (size_t i = 0; i < sizeof bytes; i++)
+    bytes[i] = (unsigned char)(i * 37 + 129);
+  lk__reader_init(&in, bytes, sizeof bytes);
+  lk__reader_stat(&in, &fast);
+  memset(&slow, 0, sizeof slow);
+  lk__reader_init(&in, bytes, sizeof bytes);
+  ck_assert_int_eq(lk__record_decode(&lk__stat_record, &slow, &in, &none), 0);
+  ck_assert_uint_eq(lk__reader_left(&in), 0);
+  lk__writer_init(&out, again, sizeof again);
+  lk__record_encode(&lk__stat_record, &fast, &out);
+  ck_assert_mem_eq(again, bytes, sizeof bytes);
+  lk__writer_init(&out, again, sizeof again);
+  lk__writer_stat(&out, &slow);
+  ck_assert_mem_eq(again, bytes, sizeof bytes);
+}
+END_TEST
+
+START_TEST(a_path_is_written_behind_its_chroot)
+{
+  const struct lk_set_data_request value = {lk_text("/app/x"), lk_text("d"), 7};
+  unsigned char plain[64], prefixed[64];
+  lk_writer a, b;
+
+  lk__writer_init(&a, plain, sizeof plain);
+  lk__record_encode(&lk__set_data_request_record, &value, &a);
+  lk__writer_init(&b, prefixed, sizeof prefixed);
+  lk__path_encode(&lk__set_data_request_record, &value, "/app", "/x", &b);
+  ck_assert_uint_eq(a.len, b.len);
+  ck_assert_mem_eq(plain, prefixed, a.len);
+  lk__writer_init(&b, prefixed, sizeof prefixed);
+  lk__path_encode(&lk__set_data_request_record, &value, "", "/app/x", &b);
+  ck_assert_uint_eq(a.len, b.len);
+  ck_assert_mem_eq(plain, prefixed, a.len);
+}
+END_TEST
+
+SUITE("records", every_opcode_is_as_the_protocol_has_it,
+      what_no_client_sends_is_not_known,
+      parts_and_results_are_those_of_the_protocol,
+      every_record_is_listed_once_and_within_its_struct,
+      a_stat_read_in_one_go_is_a_stat_read_by_its_list,
+      a_path_is_written_behind_its_chroot)

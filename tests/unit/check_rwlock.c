@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "support/locks.h"
+#include "support/suite.h"
+
+#include <latchkey/rwlock.h>
+
+/* The read-write lock: two owners with two sides each, on one server. */
+
+typedef struct owner {
+  party p;
+  lk_rwlock *rw;
+  locker r;
+  locker w;
+  bool gives_up; /* cancels its reader when its writer is lost */
+} owner;
+
+static fake_server server;
+static owner one;
+static owner two;
+
+static void side_init(locker *l, party *p, lk_lock *lock)
+{
+  memset(l, 0, sizeof *l);
+  l->p = p;
+  l->lock = lock;
+  l->acquired = NOT_YET;
+  l->released = NOT_YET;
+  l->verified = NOT_YET;
+}
+
+static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
+{
+  owner *o = arg;
+
+  locker_on_event(lock, e, lock == o->r.lock ? &o->r : &o->w);
+  if (o->gives_up && lock == o->w.lock && e->type == LK_LOCK_EVENT_LOST)
+    lk_lock_cancel(o->r.lock);
+}
+
+static bool try_join(owner *o)
+{
+  lk_lock_config config = {
+      .size = sizeof config, .on_event = on_event, .arg = o};
+
+  if (!party_try_join(&o->p, &server, NULL) ||
+      lk_rwlock_new(&o->rw, o->p.keeper, LOCKS, &config) != 0)
+    return false;
+  side_init(&o->r, &o->p, lk_rwlock_read(o->rw));
+  side_init(&o->w, &o->p, lk_rwlock_write(o->rw));
+  return true;
+}
+
+static void join(owner *o)
+{
+  failing_mem_init(&o->p.mem);
+  ck_assert(try_join(o));
+}
+
+static void leave(owner *o)
+{
+  lk_rwlock_free(o->rw);
+  o->rw = NULL;
+  party_leave(&o->p);
+}
+
+static void begin(void)
+{
+  fake_init(&server);
+  fake_create(&server, "/locks");
+  fake_create(&server, LOCKS);
+  join(&one);
+  join(&two);
+  fake_turn(&server);
+}
+
+/* Nothing is left when all have let go. */
+static void end(void)
+{
+  lk_rwlock_free(one.rw);
+  lk_rwlock_free(two.rw);
+  one.rw = NULL;
+  two.rw = NULL;
+  fake_run(&server, T);
+  ck_assert_uint_eq(fake_children(&server, LOCKS), 0);
+  leave(&one);
+  leave(&two);
+  fake_done(&server);
+}
+
+static void want(locker *l)
+{
+  ck_assert_int_eq(locker_want(l, -1), 0);
+  fake_turn(&server);
+}
+
+static void get(locker *l)
+{
+  want(l);
+  ck_assert_int_eq(l->acquired, 0);
+}
+
+static void let_go(locker *l)
+{
+  locker_release(l);
+  fake_turn(&server);
+}
+
+static void forget_logs(void)
+{
+  one.p.link->log[0] = '\0';
+  two.p.link->log[0] = '\0';
+}
+
+/* ---- who waits for whom ------------------------------------------------ */
+
+START_TEST(readers_share_and_cost_what_a_mutex_costs)
+{
+  begin();
+  get(&one.r);
+  ck_assert(fake_said(one.p.link, "create2 getChildren2"));
+  get(&two.r);
+  ck_assert(lk_lock_ok(one.r.lock) && lk_lock_ok(two.r.lock));
+  let_go(&one.r);
+  ck_assert(fake_said(one.p.link, "delete"));
+  end();
+}
+END_TEST
+
+START_TEST(a_writer_waits_for_all_readers)
+{
+  owner three = {.gives_up = false};
+
+  begin();
+  join(&three);
+  fake_turn(&server);
+  get(&one.r);
+  get(&two.r);
+  want(&three.w);
+  ck_assert_int_eq(three.w.acquired, NOT_YET);
+  let_go(&one.r);
+  ck_assert_int_eq(three.w.acquired, NOT_YET);
+  let_go(&two.r);
+  ck_assert_int_eq(three.w.acquired, 0);
+  let_go(&three.w);
+  leave(&three);
+  end();
+}
+END_TEST
+
+START_TEST(a_reader_does_not_overtake_a_writer_that_waits)
+{
+  owner three = {.gives_up = false};
+
+  begin();
+  join(&three);
+  fake_turn(&server);
+  get(&one.r);
+  want(&two.w);
+  want(&three.r);
+  ck_assert_int_eq(two.w.acquired, NOT_YET);
+  ck_assert_int_eq(three.r.acquired, NOT_YET);
+  let_go(&one.r);
+  ck_assert_int_eq(two.w.acquired, 0);
+  ck_assert_int_eq(three.r.acquired, NOT_YET);
+  let_go(&two.w);
+  ck_assert_int_eq(three.r.acquired, 0);
+  let_go(&three.r);
+  leave(&three);
+  end();
+}
+END_TEST
+
+START_TEST(all_readers_behind_a_writer_are_served_together)
+{
+  owner three = {.gives_up = false};
+
+  begin();
+  join(&three);
+  fake_turn(&server);
+  get(&one.w);
+  want(&two.r);
+  want(&three.r);
+  forget_logs();
+  let_go(&one.w);
+  ck_assert_int_eq(two.r.acquired, 0);
+  ck_assert_int_eq(three.r.acquired, 0);
+  /* A reader needs no list: whoever comes below it now is a reader, too. */
+  ck_assert(fake_said(two.p.link, ""));
+  let_go(&three.r);
+  leave(&three);
+  end();
+}
+END_TEST
+
+START_TEST(a_writer_behind_a_writer_lists_before_it_is_granted)
+{
+  begin();
+  get(&one.w);
+  want(&two.w);
+  forget_logs();
+  let_go(&one.w);
+  ck_assert_int_eq(two.w.acquired, 0);
+  ck_assert(fake_said(two.p.link, "getChildren2"));
+  end();
+}
+END_TEST
+
+START_TEST(a_mutex_on_the_same_path_excludes_both_sides)
+{
+  locker m;
+
+  begin();
+  locker_init(&m, &two.p, NULL);
+  get(&m);
+  want(&one.r);
+  ck_assert_int_eq(one.r.acquired, NOT_YET);
+  let_go(&m);
+  ck_assert_int_eq(one.r.acquired, 0);
+  want(&m);
+  ck_assert_int_eq(m.acquired, NOT_YET);
+  let_go(&one.r);
+  ck_assert_int_eq(m.acquired, 0);
+  locker_free(&m);
+  end();
+}
+END_TEST
+
+/* ---- down and up ------------------------------------------------------- */
+
+START_TEST(a_writer_reads_at_once_with_its_own_number)
+{
+  begin();
+  get(&one.w);
+  forget_logs();
+  get(&one.r);
+  ck_assert(fake_said(one.p.link, "multi"));
+  ck_assert_ptr_nonnull(
+      strstr(lk_lock_node(one.r.lock), "-__READ__0000000000"));
+  ck_assert_uint_eq(lk_lock_token(one.r.lock), lk_lock_token(one.w.lock));
+  ck_assert(lk_lock_ok(one.r.lock) && lk_lock_ok(one.w.lock));
+  end();
+}
+END_TEST
+
+START_TEST(no_writer_comes_between_when_a_writer_becomes_a_reader)
+{
+  begin();
+  get(&one.w);
+  want(&two.w);
+  get(&one.r);
+  uint64_t token = lk_lock_token(one.w.lock);
+
+  let_go(&one.w);
+  ck_assert_int_eq(two.w.acquired, NOT_YET);
+  fake_run(&server, 2 * T);
+  ck_assert_int_eq(two.w.acquired, NOT_YET);
+  ck_assert(lk_lock_ok(one.r.lock));
+  ck_assert_uint_eq(lk_lock_token(one.r.lock), token);
+  let_go(&one.r);
+  ck_assert_int_eq(two.w.acquired, 0);
+  ck_assert_uint_gt(lk_lock_token(two.w.lock), token);
+  end();
+}
+END_TEST
+
+START_TEST(the_reader_that_was_a_writer_may_let_go_first)
+{
+  begin();
+  get(&one.w);
+  get(&one.r);
+  want(&two.r);
+  let_go(&one.r);
+  ck_assert_int_eq(two.r.acquired, NOT_YET);
+  let_go(&one.w);
+  ck_assert_int_eq(two.r.acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(a_reader_cannot_become_a_writer)
+{
+  begin();
+  get(&one.r);
+  forget_logs();
+  ck_assert_int_eq(locker_want(&one.w, -1), LK_ERR_DEADLOCK);
+  fake_turn(&server);
+  ck_assert(fake_said(one.p.link, ""));
+  let_go(&one.r);
+  get(&one.w);
+  end();
+}
+END_TEST
+
+START_TEST(nor_can_one_that_was_a_writer_once)
+{
+  begin();
+  get(&one.w);
+  get(&one.r);
+  get(&one.w); /* while it is one still, it counts */
+  let_go(&one.w);
+  let_go(&one.w);
+  ck_assert_int_eq(locker_want(&one.w, -1), LK_ERR_DEADLOCK);
+  end();
+}
+END_TEST
+
+START_TEST(one_side_is_acquired_at_a_time)
+{
+  begin();
+  get(&one.w);
+  want(&two.r);
+  ck_assert_int_eq(locker_want(&two.w, -1), LK_ERR_STATE);
+  lk_lock_cancel(two.r.lock);
+  want(&two.w);
+  ck_assert_int_eq(locker_want(&two.r, -1), LK_ERR_STATE);
+  end();
+}
+END_TEST
+
+START_TEST(sides_count_by_themselves)
+{
+  begin();
+  get(&one.w);
+  get(&one.w);
+  get(&one.r);
+  get(&one.r);
+  ck_assert_uint_eq(lk_lock_count(one.w.lock), 2);
+  ck_assert_uint_eq(lk_lock_count(one.r.lock), 2);
+  let_go(&one.w);
+  let_go(&one.r);
+  ck_assert(lk_lock_ok(one.w.lock) && lk_lock_ok(one.r.lock));
+  let_go(&one.w);
+  ck_assert(!lk_lock_ok(one.w.lock) && lk_lock_ok(one.r.lock));
+  let_go(&one.r);
+  ck_assert_int_eq(locker_try_release(&one.r), LK_ERR_NOT_HELD);
+  end();
+}
+END_TEST
+
+/* ---- what goes wrong --------------------------------------------------- */
+
+START_TEST(a_writer_that_is_none_any_more_does_not_read)
+{
+  begin();
+  get(&one.w); /* nothing is watched before the first beat */
+  want(&two.w);
+  fake_delete(&server, lk_lock_node(one.w.lock));
+  fake_turn(&server);
+  ck_assert_int_eq(two.w.acquired, 0);
+  ck_assert_int_eq(lk_lock_get_state(one.w.lock), LK_LOCK_HELD);
+  want(&one.r);
+  ck_assert(locker_told(&one.w, "lost NO_NODE\n"));
+  ck_assert_int_eq(one.r.acquired, NOT_YET);
+  let_go(&two.w);
+  ck_assert_int_eq(one.r.acquired, 0);
+  /* Its token is its own. */
+  ck_assert_uint_gt(lk_lock_token(one.r.lock), 0);
+  ck_assert_int_eq(lk_lock_release(one.w.lock, NULL, NULL), LK_ERR_LOST);
+  end();
+}
+END_TEST
+
+/* The read node is refused, as the write node is gone: that is told to the
+ * writer first, and the attempt to read may be over then. */
+START_TEST(reader_cancelled_as_its_writer_is_lost_leaves_nothing)
+{
+  begin();
+  one.gives_up = true;
+  get(&one.w);
+  fake_delete(&server, lk_lock_node(one.w.lock));
+  fake_turn(&server);
+  want(&one.r);
+  ck_assert(locker_told(&one.w, "lost NO_NODE\n"));
+  ck_assert_int_eq(one.r.acquired, LK_ERR_CANCELLED);
+  ck_assert_uint_eq(fake_children(&server, LOCKS), 0);
+  one.gives_up = false;
+  end();
+}
+END_TEST
+
+static void cut(bool executed)
+{
+  begin();
+  get(&one.w);
+  want(&two.w);
+  uint64_t token = lk_lock_token(one.w.lock);
+
+  one.p.link->requests = 0;
+  one.p.link->cut_at = 1;
+  one.p.link->cut_after = executed;
+  want(&one.r);
+  fake_run(&server, T / 4);
+  ck_assert_int_eq(one.r.acquired, 0);
+  ck_assert_uint_eq(fake_children(&server, LOCKS), 3);
+  ck_assert_uint_eq(lk_lock_token(one.r.lock), token);
+  let_go(&one.w);
+  ck_assert_int_eq(two.w.acquired, NOT_YET);
+  let_go(&one.r);
+  ck_assert_int_eq(two.w.acquired, 0);
+  end();
+}
+
+START_TEST(a_break_before_the_read_node_is_made_again)
+{
+  cut(false);
+}
+END_TEST
+
+START_TEST(a_break_after_the_read_node_finds_it_again)
+{
+  cut(true);
+}
+END_TEST
+
+START_TEST(a_read_side_that_is_cancelled_at_once_leaves_nothing)
+{
+  begin();
+  get(&one.w);
+  ck_assert_int_eq(locker_want(&one.r, -1), 0);
+  lk_lock_cancel(one.r.lock);
+  ck_assert_int_eq(one.r.acquired, LK_ERR_CANCELLED);
+  fake_run(&server, T);
+  ck_assert_uint_eq(fake_children(&server, LOCKS), 1);
+  ck_assert(lk_lock_ok(one.w.lock));
+  end();
+}
+END_TEST
+
+START_TEST(a_session_that_ends_takes_both_sides)
+{
+  begin();
+  get(&one.w);
+  get(&one.r);
+  fake_expire(&server, one.p.link->session);
+  fake_drop(one.p.link);
+  fake_run(&server, T / 4);
+  ck_assert(locker_told(&one.w, "suspended\nlost SESSION_EXPIRED\n"));
+  ck_assert(locker_told(&one.r, "suspended\nlost SESSION_EXPIRED\n"));
+  (void)lk_lock_release(one.w.lock, NULL, NULL);
+  (void)lk_lock_release(one.r.lock, NULL, NULL);
+  get(&one.r);
+  end();
+}
+END_TEST
+
+START_TEST(the_handle_may_be_freed_while_it_acquires_and_holds)
+{
+  begin();
+  get(&one.w);
+  ck_assert_int_eq(locker_want(&one.r, -1), 0);
+  lk_rwlock_free(one.rw);
+  one.rw = NULL;
+  ck_assert_int_eq(one.r.acquired, LK_ERR_CLOSED);
+  end();
+}
+END_TEST
+
+static bool play_without(size_t fail_at)
+{
+  fake_init(&server);
+  fake_create(&server, "/locks");
+  fake_create(&server, LOCKS);
+  join(&two);
+  memset(&one, 0, sizeof one);
+  failing_mem_init(&one.p.mem);
+  one.p.mem.fail_at = fail_at;
+  if (try_join(&one)) {
+    fake_run(&server, T / 4);
+    if (locker_want(&one.w, T) == 0)
+      fake_run(&server, T / 4);
+    if (locker_want(&one.r, T) == 0)
+      fake_run(&server, T / 4);
+    (void)lk_lock_release(one.w.lock, NULL, NULL);
+    (void)lk_lock_release(one.r.lock, NULL, NULL);
+    fake_run(&server, T);
+  }
+  bool failed = failing_mem_failed(&one.p.mem);
+
+  end();
+  return failed;
+}
+
+START_TEST(memory_may_run_out_anywhere)
+{
+  size_t n = 0;
+
+  do
+    n++;
+  while (play_without(n));
+  ck_assert_int_eq(one.w.acquired, 0);
+  ck_assert_int_eq(one.r.acquired, 0);
+}
+END_TEST
+
+SUITE("rwlock", readers_share_and_cost_what_a_mutex_costs,
+      a_writer_waits_for_all_readers,
+      a_reader_does_not_overtake_a_writer_that_waits,
+      all_readers_behind_a_writer_are_served_together,
+      a_writer_behind_a_writer_lists_before_it_is_granted,
+      a_mutex_on_the_same_path_excludes_both_sides,
+      a_writer_reads_at_once_with_its_own_number,
+      no_writer_comes_between_when_a_writer_becomes_a_reader,
+      the_reader_that_was_a_writer_may_let_go_first,
+      a_reader_cannot_become_a_writer, nor_can_one_that_was_a_writer_once,
+      one_side_is_acquired_at_a_time, sides_count_by_themselves,
+      a_writer_that_is_none_any_more_does_not_read,
+      reader_cancelled_as_its_writer_is_lost_leaves_nothing,
+      a_break_before_the_read_node_is_made_again,
+      a_break_after_the_read_node_finds_it_again,
+      a_read_side_that_is_cancelled_at_once_leaves_nothing,
+      a_session_that_ends_takes_both_sides,
+      the_handle_may_be_freed_while_it_acquires_and_holds,
+      memory_may_run_out_anywhere)

@@ -1,0 +1,1153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "support/locks.h"
+#include "support/suite.h"
+
+#include <latchkey/semaphore.h>
+
+#include <stdio.h>
+
+/* Semaphores of two permits, on one server, each handle a session's. */
+
+enum { PARTIES = 4 };
+
+static fake_server server;
+static party parties[PARTIES];
+static locker l[PARTIES];
+static int32_t permits;
+static int32_t take;
+static const char *limit_path;
+static lk_layout layout;
+static lk_semaphore_memory *memory;
+static const char *dir = "/s";
+static const char *queue = "/s/locks";
+static const char *leases = "/s/leases";
+static lk_lock_event_type deadly = LK_LOCK_EVENT_UNSURE; /* ends l[0] */
+
+static void wrap(locker *x, party *p)
+{
+  memset(x, 0, sizeof *x);
+  x->p = p;
+  x->acquired = NOT_YET;
+  x->released = NOT_YET;
+  x->verified = NOT_YET;
+}
+
+static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
+{
+  lk_lock_event copy = *e;
+
+  if (e->type == LK_LOCK_EVENT_WAITING && e->node == NULL)
+    copy.node = "permits...";
+  locker_on_event(lock, &copy, arg);
+  if (arg == &l[0] && e->type == deadly) {
+    lk_lock_free(lock);
+    l[0].lock = NULL;
+  }
+}
+
+static bool try_init(locker *x, party *p)
+{
+  lk_lock_config config = {
+      .size = sizeof config, .layout = layout, .on_event = on_event, .arg = x};
+  lk_semaphore_config options = {.size = sizeof options,
+                                 .permits = permits,
+                                 .take = take,
+                                 .limit_path = limit_path,
+                                 .memory = memory};
+
+  wrap(x, p);
+  return lk_semaphore_new(&x->lock, p->keeper, dir, &config, &options) == 0;
+}
+
+/* As kazoo leaves them where it says how many. */
+static void make_dirs(void)
+{
+  char number[12];
+
+  snprintf(number, sizeof number, "%d", (int)permits);
+  fake_create(&server, "/s");
+  fake_create(&server, queue);
+  if (layout == LK_LAYOUT_KAZOO)
+    fake_set(&server, "/s", number);
+  else
+    fake_create(&server, leases);
+}
+
+static void begin(int32_t n)
+{
+  permits = n;
+  take = 1;
+  limit_path = NULL;
+  deadly = LK_LOCK_EVENT_UNSURE; /* never */
+  fake_init(&server);
+  make_dirs();
+  for (int i = 0; i < PARTIES; i++) {
+    party_join(&parties[i], &server, NULL);
+    ck_assert(try_init(&l[i], &parties[i]));
+  }
+  fake_turn(&server);
+}
+
+static size_t left(void)
+{
+  return fake_children(&server, queue) + fake_children(&server, leases);
+}
+
+static void end(void)
+{
+  for (int i = 0; i < PARTIES; i++)
+    locker_free(&l[i]);
+  fake_run(&server, T);
+  ck_assert_uint_eq(left(), 0);
+  for (int i = 0; i < PARTIES; i++)
+    party_leave(&parties[i]);
+  fake_done(&server);
+}
+
+/* Make handle `i` anew, to take so many. */
+static void change(int i, int32_t n)
+{
+  locker_free(&l[i]);
+  take = n;
+  ck_assert(try_init(&l[i], &parties[i]));
+}
+
+static void want(int i)
+{
+  ck_assert_int_eq(locker_want(&l[i], -1), 0);
+  fake_turn(&server);
+}
+
+static void get(int i)
+{
+  want(i);
+  ck_assert_int_eq(l[i].acquired, 0);
+}
+
+static void let_go(int i)
+{
+  locker_release(&l[i]);
+  fake_turn(&server);
+  ck_assert_int_eq(l[i].released, 0);
+}
+
+/* ---- how many ---------------------------------------------------------- */
+
+START_TEST(a_permit_costs_one_write)
+{
+  begin(2);
+  get(0);
+  ck_assert(fake_said(parties[0].link,
+                      layout == LK_LAYOUT_KAZOO
+                          ? "getData create2 getChildren2 create2 "
+                            "getChildren2 | removeWatches delete"
+                          : "create2 getChildren2 create2 getChildren2 | "
+                            "removeWatches delete"));
+  ck_assert_uint_eq(fake_children(&server, queue), 0);
+  ck_assert_uint_eq(fake_children(&server, leases), 1);
+  let_go(0);
+  ck_assert(fake_said(parties[0].link, "delete"));
+  end();
+}
+END_TEST
+
+START_TEST(missing_directories_are_made)
+{
+  permits = 1;
+  take = 1;
+  limit_path = NULL;
+  fake_init(&server);
+  for (int i = 0; i < PARTIES; i++) {
+    party_join(&parties[i], &server, NULL);
+    ck_assert(try_init(&l[i], &parties[i]));
+  }
+  fake_turn(&server);
+  get(0);
+  end();
+}
+END_TEST
+
+START_TEST(as_many_hold_as_there_are_permits)
+{
+  begin(2);
+  get(0);
+  get(1);
+  want(2);
+  want(3);
+  ck_assert_int_eq(l[2].acquired, NOT_YET);
+  ck_assert_int_eq(l[3].acquired, NOT_YET);
+  ck_assert(locker_told(&l[2], "waiting 1 permits...\n"));
+  let_go(1);
+  ck_assert_int_eq(l[2].acquired, 0);
+  ck_assert_int_eq(l[3].acquired, NOT_YET);
+  let_go(0);
+  ck_assert_int_eq(l[3].acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(who_is_not_first_keeps_no_permit_from_others)
+{
+  begin(1);
+  get(0);
+  want(1);
+  want(2);
+  /* The holder's, and that of the first in the queue. */
+  ck_assert_uint_eq(fake_children(&server, leases), 2);
+  ck_assert_uint_eq(fake_children(&server, queue), 2);
+  end();
+}
+END_TEST
+
+/* The permits are counted before the place is there. */
+START_TEST(who_is_first_late_is_told_that_it_waits)
+{
+  begin(1);
+  get(0);
+  fake_delete(&server, queue);
+  want(1);
+  ck_assert_uint_eq(fake_children(&server, leases), 2);
+  ck_assert(locker_told(&l[1], "waiting 1 permits...\n"));
+  let_go(0);
+  ck_assert_int_eq(l[1].acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(a_place_that_is_first_is_not_proven_by_itself)
+{
+  begin(1);
+  get(0);
+  want(1);
+  want(2);
+  parties[2].link->log[0] = '\0';
+  let_go(0);
+  ck_assert_int_eq(l[1].acquired, 0);
+  /* It is first now: the create of its permit is proof. */
+  ck_assert_uint_eq(fake_children(&server, queue), 1);
+  ck_assert(strncmp(parties[2].link->log, "create2 getChildren2", 20) == 0);
+  ck_assert_uint_eq(fake_count(parties[2].link, "multi"), 0);
+  let_go(1);
+  ck_assert_int_eq(l[2].acquired, 0);
+  ck_assert_uint_eq(fake_count(parties[2].link, "multi"), 0);
+  end();
+}
+END_TEST
+
+START_TEST(with_one_permit_it_is_a_mutex_that_cannot_be_taken_twice)
+{
+  begin(1);
+  get(0);
+  ck_assert_int_eq(locker_want(&l[0], -1), LK_ERR_DEADLOCK);
+  ck_assert_uint_eq(lk_lock_count(l[0].lock), 1);
+  let_go(0);
+  get(0);
+  end();
+}
+END_TEST
+
+START_TEST(several_are_taken_together)
+{
+  begin(3);
+  change(0, 2);
+  change(1, 2);
+  get(0);
+  ck_assert_uint_eq(fake_children(&server, leases), 2);
+  get(2);
+  want(1);
+  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  let_go(2);
+  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  let_go(0);
+  ck_assert_int_eq(l[1].acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(two_that_want_all_do_not_wait_for_each_other)
+{
+  begin(2);
+  change(0, 2);
+  change(1, 2);
+  ck_assert_int_eq(locker_want(&l[0], -1), 0);
+  ck_assert_int_eq(locker_want(&l[1], -1), 0);
+  fake_turn(&server);
+  int first = l[0].acquired == 0 ? 0 : 1;
+
+  ck_assert_int_eq(l[first].acquired, 0);
+  ck_assert_int_eq(l[1 - first].acquired, NOT_YET);
+  let_go(first);
+  ck_assert_int_eq(l[1 - first].acquired, 0);
+  end();
+}
+END_TEST
+
+/* With l[0]'s permit held and l[1] first in the queue. */
+static void fail_once(int i)
+{
+  ck_assert_int_eq(locker_want(&l[i], 0), 0);
+  fake_turn(&server);
+  ck_assert_int_eq(l[i].acquired, LK_ERR_BUSY);
+}
+
+START_TEST(after_three_failures_the_place_is_asked_for_first)
+{
+  begin(1);
+  get(0);
+  want(1);
+  for (int i = 0; i < 3; i++)
+    fail_once(2);
+  parties[2].link->log[0] = '\0';
+  fail_once(2);
+  ck_assert(
+      fake_said(parties[2].link, layout == LK_LAYOUT_KAZOO
+                                     ? "getData create2 getChildren2 | delete"
+                                     : "create2 getChildren2 | delete"));
+  let_go(0);
+  let_go(1);
+  get(2); /* nobody is there: that ends it */
+  let_go(2);
+  parties[2].link->log[0] = '\0';
+  get(2);
+  ck_assert_uint_eq(fake_count(parties[2].link, "create2"), 2);
+  ck_assert_ptr_nonnull(
+      strstr(parties[2].link->log, "create2 getChildren2 create2"));
+  end();
+}
+END_TEST
+
+/* As where each acquire has a handle of its own. */
+START_TEST(what_a_handle_has_learnt_the_next_one_knows)
+{
+  lk_semaphore_memory shared = {0};
+
+  begin(1);
+  get(0);
+  want(1);
+  for (int i = 0; i < 4; i++) {
+    memory = &shared;
+    change(2, 1);
+    parties[2].link->log[0] = '\0';
+    fail_once(2);
+    memory = NULL;
+    ck_assert_uint_eq(shared.failures, i < 3 ? (unsigned)i + 1 : 3);
+    ck_assert_uint_eq(fake_count(parties[2].link, "create2"), i < 3 ? 2 : 1);
+  }
+  locker_free(&l[2]);
+  change(3, 1);
+  parties[3].link->log[0] = '\0';
+  fail_once(3); /* knows nothing of it */
+  ck_assert_uint_eq(fake_count(parties[3].link, "create2"), 2);
+  end();
+}
+END_TEST
+
+START_TEST(bad_numbers_are_refused)
+{
+  lk_semaphore_config options = {.size = sizeof options};
+  lk_lock *x;
+
+  begin(1);
+  ck_assert_int_eq(
+      lk_semaphore_new(&x, parties[0].keeper, "/s", NULL, &options),
+      LK_ERR_BAD_ARGUMENT);
+  options.permits = 1;
+  options.take = 2;
+  ck_assert_int_eq(
+      lk_semaphore_new(&x, parties[0].keeper, "/s", NULL, &options),
+      LK_ERR_BAD_ARGUMENT);
+  options.limit_path = "n";
+  ck_assert_int_eq(
+      lk_semaphore_new(&x, parties[0].keeper, "/s", NULL, &options),
+      LK_ERR_BAD_PATH);
+  options.limit_path = NULL;
+  for (int beyond = 0; beyond < 4; beyond++) {
+    options.permits = 1000000 + beyond % 2;
+    options.take = 1000 + beyond / 2;
+    ck_assert_int_eq(
+        lk_semaphore_new(&x, parties[0].keeper, "/s", NULL, &options),
+        beyond == 0 ? 0 : LK_ERR_BAD_ARGUMENT);
+    lk_lock_free(x);
+  }
+  end();
+}
+END_TEST
+
+/* ---- a number that changes --------------------------------------------- */
+
+START_TEST(a_node_says_how_many)
+{
+  begin(1);
+  fake_create(&server, "/n");
+  limit_path = "/n/limit";
+  for (int i = 0; i < 3; i++)
+    change(i, 1);
+  get(0); /* the node was missing: it is made with 1 */
+  want(1);
+  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  ck_assert_ptr_nonnull(tree_find(&server.nodes, "/n/limit"));
+  /* fake_set() takes text; so do not look for a zero in it */
+  fake_set(&server, "/n/limit", "\x7f\x01\x01\x01");
+  fake_turn(&server);
+  ck_assert_int_eq(l[1].acquired, 0);
+  get(2);
+  end();
+}
+END_TEST
+
+static void grow_before_count(fake_server *s, fake_link *link, int32_t op,
+                              const char *path)
+{
+  if (op != 12 || link != parties[1].link || strcmp(path, leases) != 0)
+    return;
+  fake_set(s, "/n/limit", "\x7f\x01\x01\x01");
+  s->before = NULL;
+}
+
+/* Its answer comes after the count, and before that to what follows on it. */
+START_TEST(a_number_that_grows_while_it_is_counted_is_not_missed)
+{
+  begin(1);
+  fake_create(&server, "/n");
+  limit_path = "/n/limit";
+  for (int i = 0; i < 2; i++)
+    change(i, 1);
+  get(0);
+  server.before = grow_before_count;
+  want(1);
+  ck_assert(server.before == NULL);
+  ck_assert_int_eq(l[1].acquired, 0);
+  end();
+}
+END_TEST
+
+static void begin_limited(void)
+{
+  begin(1);
+  fake_create(&server, "/n");
+  limit_path = "/n/limit";
+  for (int i = 0; i < 3; i++)
+    change(i, 1);
+}
+
+/* Its watch goes with the session; what waits begins anew, and so does that. */
+START_TEST(the_node_is_watched_in_a_new_session_as_well)
+{
+  begin_limited();
+  get(0);
+  want(1);
+  fake_expire(&server, parties[1].link->session);
+  fake_drop(parties[1].link);
+  fake_run(&server, T / 4);
+  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  fake_set(&server, "/n/limit", "\x7f\x01\x01\x01");
+  fake_turn(&server);
+  ck_assert_int_eq(l[1].acquired, 0);
+  end();
+}
+END_TEST
+
+static void set_limit(unsigned char n)
+{
+  const unsigned char bytes[] = {0, 0, 0, n};
+
+  ck_assert_int_eq(lk_set(lk_keeper_client(parties[0].keeper), "/n/limit",
+                          lk_bytes_of(bytes, sizeof bytes), -1, NULL, NULL,
+                          NULL),
+                   0);
+  fake_turn(&server);
+}
+
+/* Somebody leaves between the news of the change and the new number. */
+START_TEST(who_waits_is_not_granted_by_the_number_that_was)
+{
+  begin_limited();
+  get(0);
+  set_limit(2);
+  get(1);
+  want(2);
+  parties[2].link->requests = 0;
+  parties[2].link->throttle_at = 1;
+  set_limit(1);
+  let_go(0);
+  fake_run(&server, T / 4);
+  ck_assert_int_eq(l[2].acquired, NOT_YET);
+  let_go(1);
+  fake_run(&server, T / 4);
+  ck_assert_int_eq(l[2].acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(an_overloaded_server_is_asked_again_how_many)
+{
+  for (unsigned at = 1; at <= 6; at++) {
+    begin_limited();
+    get(0);
+    let_go(0);
+    parties[1].link->requests = 0;
+    parties[1].link->throttle_at = at;
+    want(1);
+    fake_run(&server, T / 2);
+    ck_assert_int_eq(l[1].acquired, 0);
+    end();
+  }
+}
+END_TEST
+
+/* It is read with each acquire; where it has changed, the first count is void.
+ */
+START_TEST(a_number_that_is_as_before_is_not_asked_for_again)
+{
+  begin_limited();
+  char *log = parties[0].link->log;
+
+  get(0);
+  let_go(0);
+  *log = '\0';
+  get(0);
+  ck_assert_str_eq(log, "getData create2 getChildren2 create2 getChildren2 | "
+                        "removeWatches delete removeWatches");
+  let_go(0);
+  *log = '\0';
+  fake_set(&server, "/n/limit", "\x7f\x01\x01\x01");
+  get(0);
+  ck_assert_str_eq(log, "getData create2 getChildren2 create2 getChildren2 | "
+                        "create2 getChildren2 delete | "
+                        "removeWatches delete removeWatches");
+  end();
+}
+END_TEST
+
+/* The permit was refused, its list was not, and both are asked for again: the
+ * grant leaves a watch on the permit alone. */
+START_TEST(a_list_that_comes_twice_leaves_no_watch)
+{
+  const fake_watch *left = NULL;
+
+  begin(1);
+  parties[0].link->requests = 0;
+  parties[0].link->throttle_at = 3;
+  want(0);
+  fake_run(&server, T / 2);
+  ck_assert_int_eq(l[0].acquired, 0);
+  left = parties[0].link->watches;
+  ck_assert(left != NULL && !left->children && left->next == NULL);
+  end();
+}
+END_TEST
+
+START_TEST(a_node_that_says_nothing_ends_it)
+{
+  begin(1);
+  fake_create(&server, "/n");
+  limit_path = "/n";
+  change(0, 1);
+  fake_set(&server, "/n", "many");
+  get(0);
+  let_go(0);
+  fake_set(&server, "/n", "too many");
+  want(0);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_MARSHALLING);
+  limit_path = "/x/y";
+  change(0, 1);
+  want(0);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_NO_NODE);
+  end();
+}
+END_TEST
+
+static int refusal;
+static unsigned refused;
+
+/* The node that says how many, or the path itself, cannot be made for now. */
+static void refuse_number(fake_server *s, fake_link *link, int32_t op,
+                          const char *path)
+{
+  (void)s;
+  if (op != 1 || link != parties[0].link || refused == 500 ||
+      strcmp(path, layout == LK_LAYOUT_KAZOO ? "/s" : "/n/limit") != 0)
+    return;
+  link->answer_at = link->requests;
+  link->answer_err = refusal;
+  refused++;
+}
+
+START_TEST(a_number_that_cannot_be_made_ends_it)
+{
+  static const int errors[] = {
+      LK_ERR_NO_AUTH, LK_ERR_NO_CHILDREN_FOR_EPHEMERALS, LK_ERR_INVALID_ACL,
+      LK_ERR_QUOTA_EXCEEDED, LK_ERR_BAD_ARGUMENTS};
+
+  for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+    begin_limited();
+    refusal = errors[i];
+    refused = 0;
+    server.before = refuse_number;
+    want(0);
+    ck_assert_int_eq(l[0].acquired, refusal);
+    ck_assert_uint_eq(refused, 1);
+    end();
+  }
+}
+END_TEST
+
+/* It is asked again after a rest, not as fast as it answers. */
+START_TEST(a_number_that_cannot_be_made_for_now_is_asked_for_again_later)
+{
+  begin_limited();
+  refusal = LK_ERR_THROTTLED;
+  refused = 0;
+  server.before = refuse_number;
+  want(0);
+  ck_assert_uint_eq(refused, 1);
+  fake_run(&server, T / 2);
+  ck_assert_int_eq(l[0].acquired, NOT_YET);
+  ck_assert_uint_ge(refused, 5);
+  ck_assert_uint_le(refused, T / 2 / 50);
+  server.before = NULL;
+  fake_run(&server, T / 4);
+  ck_assert_int_eq(l[0].acquired, 0);
+  end();
+}
+END_TEST
+
+/* A read of its path is as long as the client may send; a create is longer. */
+START_TEST(number_that_is_too_big_to_be_made_ends_it)
+{
+  static char path[201];
+  lk_client_config cc = {.size = sizeof cc,
+                         .session_timeout_ms = T,
+                         .send_limit = 8 + 4 + 200 + 1};
+  locker x;
+  party p;
+
+  begin(1);
+  memset(path, 'n', 200);
+  path[0] = '/';
+  limit_path = path;
+  memset(&p, 0, sizeof p);
+  failing_mem_init(&p.mem);
+  cc.mem = &p.mem.mem;
+  p.link = fake_client(&server, &cc);
+  ck_assert_int_eq(lk_keeper_new(&p.keeper, p.link->client, NULL), 0);
+  ck_assert(try_init(&x, &p));
+  fake_turn(&server);
+  ck_assert_int_eq(locker_want(&x, -1), 0);
+  fake_turn(&server);
+  ck_assert_int_eq(x.acquired, LK_ERR_TOO_BIG);
+  locker_free(&x);
+  fake_turn(&server);
+  party_leave(&p);
+  end();
+}
+END_TEST
+
+/* The first of two is held, and the one that counts waits. */
+START_TEST(revocation_of_one_permit_is_told_when_all_are_held)
+{
+  begin(2);
+  change(1, 2);
+  get(0);
+  want(1);
+  fake_run(&server, T / 2);
+  fake_set(&server, fake_child(&server, leases, 1), "__REVOKE__");
+  fake_turn(&server);
+  ck_assert_ptr_null(strstr(l[1].told, "revoked"));
+  let_go(0);
+  ck_assert_int_eq(l[1].acquired, 0);
+  ck_assert_ptr_nonnull(strstr(l[1].told, "revoked\n"));
+  end();
+}
+END_TEST
+
+/* ---- not at all -------------------------------------------------------- */
+
+START_TEST(without_waiting_nothing_is_kept)
+{
+  begin(1);
+  get(0);
+  ck_assert_int_eq(locker_want(&l[1], 0), 0);
+  fake_turn(&server);
+  ck_assert_int_eq(l[1].acquired, LK_ERR_BUSY);
+  ck_assert_uint_eq(left(), 1);
+  end();
+}
+END_TEST
+
+START_TEST(a_timeout_leaves_nothing_first_or_not)
+{
+  begin(1);
+  get(0);
+  ck_assert_int_eq(locker_want(&l[1], 100), 0);
+  ck_assert_int_eq(locker_want(&l[2], 100), 0);
+  fake_run(&server, 150);
+  ck_assert_int_eq(l[1].acquired, LK_ERR_DEADLINE);
+  ck_assert_int_eq(l[2].acquired, LK_ERR_DEADLINE);
+  ck_assert_uint_eq(left(), 1);
+  end();
+}
+END_TEST
+
+START_TEST(cancelled_at_once_it_leaves_nothing)
+{
+  begin(1);
+  ck_assert_int_eq(locker_want(&l[0], -1), 0);
+  lk_lock_cancel(l[0].lock);
+  fake_turn(&server);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_CANCELLED);
+  ck_assert_uint_eq(left(), 0);
+  end();
+}
+END_TEST
+
+START_TEST(a_permit_that_is_deleted_is_lost)
+{
+  begin(2);
+  change(0, 2);
+  get(0);
+  fake_run(&server, T / 2); /* watched by now */
+  fake_delete(&server, fake_child(&server, leases, 0));
+  fake_turn(&server);
+  ck_assert(locker_told(&l[0], "lost NO_NODE\n"));
+  ck_assert_uint_eq(left(), 0);
+  ck_assert_int_eq(lk_lock_release(l[0].lock, NULL, NULL), LK_ERR_LOST);
+  get(0);
+  end();
+}
+END_TEST
+
+START_TEST(a_place_that_is_deleted_begins_anew)
+{
+  begin(1);
+  get(0);
+  want(1);
+  fake_run(&server, T / 2);
+  l[1].told[0] = '\0';
+  fake_delete(&server, fake_child(&server, queue, 0));
+  fake_turn(&server);
+  ck_assert(locker_told(&l[1], "place lost NO_NODE\nwaiting 1 permits...\n"));
+  ck_assert_uint_eq(fake_children(&server, leases), 2);
+  let_go(0);
+  ck_assert_int_eq(l[1].acquired, 0);
+  end();
+}
+END_TEST
+
+static void cut(unsigned at, bool executed)
+{
+  begin(1);
+  parties[0].link->requests = 0;
+  parties[0].link->cut_at = at;
+  parties[0].link->cut_after = executed;
+  want(0);
+  fake_run(&server, T / 2);
+  ck_assert_int_eq(l[0].acquired, 0);
+  ck_assert_uint_eq(left(), 1);
+  end();
+}
+
+START_TEST(a_break_at_any_request_is_survived)
+{
+  for (unsigned at = 1; at <= 6; at++) {
+    cut(at, false);
+    cut(at, true);
+  }
+}
+END_TEST
+
+START_TEST(an_overloaded_server_is_asked_again)
+{
+  for (unsigned at = 1; at <= 5; at++) {
+    begin(1);
+    parties[0].link->requests = 0;
+    parties[0].link->throttle_at = at;
+    want(0);
+    fake_run(&server, T / 2);
+    ck_assert_int_eq(l[0].acquired, 0);
+    ck_assert_uint_eq(left(), 1);
+    end();
+  }
+}
+END_TEST
+
+/* Two of two are wanted while somebody has one; requests number `busy`, refused
+ * for now, and `cut`, with whose answer the connection goes, if not 0. */
+static void want_two_in_trouble(unsigned busy, unsigned cut)
+{
+  begin(2);
+  change(0, 2);
+  get(1);
+  parties[0].link->requests = 0;
+  parties[0].link->throttle_at = busy;
+  parties[0].link->cut_at = cut;
+  parties[0].link->cut_after = true;
+  want(0);
+  fake_run(&server, T / 2);
+  ck_assert_int_eq(l[0].acquired, NOT_YET);
+  let_go(1);
+  fake_run(&server, T / 2);
+  ck_assert_int_eq(l[0].acquired, 0);
+  ck_assert_uint_eq(left(), 2);
+  end();
+}
+
+/* The one that counts them may be there before another one of its own. */
+START_TEST(permits_that_an_overloaded_server_made_late_are_counted)
+{
+  for (unsigned busy = 1; busy <= 8; busy++)
+    want_two_in_trouble(busy, 0);
+}
+END_TEST
+
+/* Nor does the list count with which it was found again after a break, if
+ * another was not made before it. */
+START_TEST(permits_that_were_made_after_a_break_are_counted)
+{
+  for (unsigned busy = 1; busy <= 6; busy++) {
+    for (unsigned cut = busy + 1; cut <= 8; cut++)
+      want_two_in_trouble(busy, cut);
+  }
+}
+END_TEST
+
+START_TEST(it_may_be_freed_when_its_place_is_lost)
+{
+  begin(1);
+  get(1);
+  deadly = LK_LOCK_EVENT_PLACE_LOST;
+  want(0);
+  fake_expire(&server, parties[0].link->session);
+  fake_drop(parties[0].link);
+  fake_run(&server, T / 4);
+  ck_assert_ptr_null(l[0].lock);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_CLOSED);
+  end();
+}
+END_TEST
+
+START_TEST(a_session_that_ends_while_it_waits_begins_anew)
+{
+  begin(1);
+  get(0);
+  want(1);
+  fake_expire(&server, parties[1].link->session);
+  fake_drop(parties[1].link);
+  fake_run(&server, T / 4);
+  let_go(0);
+  fake_turn(&server);
+  ck_assert_int_eq(l[1].acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(a_session_that_ends_takes_the_permits)
+{
+  begin(2);
+  change(0, 2);
+  get(0);
+  fake_expire(&server, parties[0].link->session);
+  fake_drop(parties[0].link);
+  fake_run(&server, T / 4);
+  ck_assert(locker_told(&l[0], "suspended\nlost SESSION_EXPIRED\n"));
+  (void)lk_lock_release(l[0].lock, NULL, NULL);
+  get(0);
+  end();
+}
+END_TEST
+
+static bool play_without(size_t fail_at)
+{
+  permits = 2;
+  take = 2;
+  limit_path = NULL;
+  fake_init(&server);
+  make_dirs();
+  for (int i = 1; i < PARTIES; i++) {
+    party_join(&parties[i], &server, NULL);
+    ck_assert(try_init(&l[i], &parties[i]));
+  }
+  get(1);
+  failing_mem_init(&parties[0].mem);
+  parties[0].mem.fail_at = fail_at;
+  wrap(&l[0], &parties[0]);
+  if (party_try_join(&parties[0], &server, NULL) &&
+      try_init(&l[0], &parties[0])) {
+    fake_run(&server, T / 4);
+    if (locker_want(&l[0], T) == 0)
+      fake_run(&server, T / 8);
+    let_go(1);
+    fake_run(&server, T / 4);
+    (void)lk_lock_release(l[0].lock, NULL, NULL);
+    fake_run(&server, T);
+  }
+  bool failed = failing_mem_failed(&parties[0].mem);
+
+  end();
+  return failed;
+}
+
+START_TEST(memory_may_run_out_anywhere)
+{
+  size_t n = 0;
+
+  do
+    n++;
+  while (play_without(n));
+  ck_assert_int_eq(l[0].acquired, 0);
+}
+END_TEST
+
+/* ---- kazoo's ----------------------------------------------------------- */
+
+static const tree_node *node(const char *path)
+{
+  return tree_find(&server.nodes, path);
+}
+
+static void kazoo(void)
+{
+  layout = LK_LAYOUT_KAZOO;
+  dir = "/s";
+  queue = "/s-__lock__";
+  leases = "/s";
+}
+
+START_TEST(the_node_says_how_many_in_decimal)
+{
+  permits = 12;
+  take = 1;
+  limit_path = NULL;
+  fake_init(&server);
+  for (int i = 0; i < PARTIES; i++) {
+    party_join(&parties[i], &server, NULL);
+    ck_assert(try_init(&l[i], &parties[i]));
+  }
+  fake_turn(&server);
+  parties[0].link->log[0] = '\0';
+  get(0);
+  ck_assert(fake_said(
+      parties[0].link,
+      "getData create2 getChildren2 create2 getChildren2 | create getData "
+      "create create2 getChildren2 create create2 getChildren2 | "
+      "removeWatches delete"));
+  ck_assert_int_eq(node("/s")->stat.data_length, 2);
+  ck_assert(memcmp(node("/s")->data, "12", 2) == 0);
+  ck_assert(!node("/s")->container && !node("/s-__lock__")->container);
+  ck_assert_int_eq(node("/s-__lock__")->stat.data_length, 0);
+  const char *lease = fake_child(&server, "/s", 0);
+
+  ck_assert_uint_eq(strlen(lease), strlen("/s/") + 32);
+  ck_assert_uint_eq(strspn(lease + 3, "0123456789abcdef"), 32);
+  ck_assert_int_ne(node(lease)->stat.ephemeral_owner, 0);
+  ck_assert_uint_eq(lk_lock_token(l[0].lock),
+                    (uint64_t)node(lease)->stat.czxid);
+  end();
+}
+END_TEST
+
+START_TEST(another_number_is_an_error_and_nothing_is_left)
+{
+  begin(2);
+  fake_set(&server, "/s", "3");
+  want(0);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
+  fake_turn(&server);
+  ck_assert_uint_eq(left(), 0);
+  fake_set(&server, "/s", "20000000000000000000");
+  want(0);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
+  fake_set(&server, "/s", " \t\r\n3 \t\r\n");
+  want(0);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
+  fake_set(&server, "/s", " 2\n");
+  get(0);
+  end();
+}
+END_TEST
+
+/* Wherever its node is made first: with the number, or with the permits. */
+START_TEST(below_a_missing_parent_the_node_says_it_as_well)
+{
+  permits = 2;
+  take = 1;
+  limit_path = NULL;
+  dir = "/far/off/s";
+  queue = "/far/off/s-__lock__";
+  leases = dir;
+  fake_init(&server);
+  for (int i = 0; i < PARTIES; i++) {
+    party_join(&parties[i], &server, NULL);
+    ck_assert(try_init(&l[i], &parties[i]));
+  }
+  fake_turn(&server);
+  get(0);
+  ck_assert_int_eq(node(dir)->stat.data_length, 1);
+  ck_assert(memcmp(node(dir)->data, "2", 1) == 0);
+  end();
+}
+END_TEST
+
+/* The server is too busy to say how many there are, and not for the rest. */
+START_TEST(while_the_number_is_not_known_nothing_is_granted)
+{
+  begin(2);
+  fake_set(&server, "/s", "3");
+  parties[0].link->requests = 0;
+  parties[0].link->throttle_at = 1;
+  want(0);
+  ck_assert_int_eq(l[0].acquired, NOT_YET);
+  fake_run(&server, T / 4);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
+  end();
+}
+END_TEST
+
+START_TEST(what_is_no_number_says_nothing)
+{
+  static const char *const texts[] = {"", "many", "2.0", "-2", "0x2", " "};
+
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    begin(2);
+    fake_set(&server, "/s", texts[i]);
+    get(0);
+    get(1);
+    want(2);
+    ck_assert_int_eq(l[2].acquired, NOT_YET);
+    end();
+  }
+}
+END_TEST
+
+START_TEST(a_kazoo_with_a_permit_counts)
+{
+  begin(1);
+  fake_create(&server, "/s/0123456789abcdef0123456789abcdef");
+  want(0);
+  ck_assert(locker_told(&l[0], "waiting 1 permits...\n"));
+  fake_delete(&server, "/s/0123456789abcdef0123456789abcdef");
+  fake_turn(&server);
+  ck_assert_int_eq(l[0].acquired, 0);
+  end();
+}
+END_TEST
+
+/* It takes its permit when it likes. */
+START_TEST(a_kazoo_with_the_lock_comes_first)
+{
+  begin(1);
+  fake_create(&server, "/s-__lock__/0123__lock__0000000000");
+  want(0);
+  ck_assert_int_eq(l[0].acquired, NOT_YET);
+  ck_assert_uint_eq(fake_children(&server, "/s"), 0);
+  fake_create(&server, "/s/0123456789abcdef0123456789abcdef");
+  fake_delete(&server, "/s-__lock__/0123__lock__0000000000");
+  fake_turn(&server);
+  ck_assert_int_eq(l[0].acquired, NOT_YET);
+  fake_delete(&server, "/s/0123456789abcdef0123456789abcdef");
+  fake_turn(&server);
+  ck_assert_int_eq(l[0].acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(what_kazoo_has_not_is_refused)
+{
+  lk_lock_config config = {.size = sizeof config, .layout = LK_LAYOUT_KAZOO};
+  lk_semaphore_config options = {
+      .size = sizeof options, .permits = 1, .limit_path = "/n"};
+  lk_lock *x;
+
+  begin(1);
+  ck_assert_int_eq(
+      lk_semaphore_new(&x, parties[0].keeper, "/s", &config, &options),
+      LK_ERR_BAD_ARGUMENT);
+  options.limit_path = NULL;
+  config.layout = LK_LAYOUT_NATIVE;
+  ck_assert_int_eq(
+      lk_semaphore_new(&x, parties[0].keeper, "/s", &config, &options),
+      LK_ERR_BAD_ARGUMENT);
+  end();
+}
+END_TEST
+
+/* ---- all --------------------------------------------------------------- */
+
+#define ADD(tcase, tests)                                   \
+  for (size_t n = 0; n < sizeof tests / sizeof *tests; n++) \
+    tcase_add_test(tcase, tests[n]);
+
+int main(void)
+{
+  const TTest *const either[] = {
+      a_permit_costs_one_write,
+      missing_directories_are_made,
+      as_many_hold_as_there_are_permits,
+      who_is_not_first_keeps_no_permit_from_others,
+      who_is_first_late_is_told_that_it_waits,
+      a_place_that_is_first_is_not_proven_by_itself,
+      with_one_permit_it_is_a_mutex_that_cannot_be_taken_twice,
+      several_are_taken_together,
+      two_that_want_all_do_not_wait_for_each_other,
+      after_three_failures_the_place_is_asked_for_first,
+      what_a_handle_has_learnt_the_next_one_knows,
+      without_waiting_nothing_is_kept,
+      a_timeout_leaves_nothing_first_or_not,
+      cancelled_at_once_it_leaves_nothing,
+      a_permit_that_is_deleted_is_lost,
+      a_place_that_is_deleted_begins_anew,
+      a_break_at_any_request_is_survived,
+      an_overloaded_server_is_asked_again,
+      permits_that_an_overloaded_server_made_late_are_counted,
+      permits_that_were_made_after_a_break_are_counted,
+      it_may_be_freed_when_its_place_is_lost,
+      a_session_that_ends_while_it_waits_begins_anew,
+      a_session_that_ends_takes_the_permits,
+      memory_may_run_out_anywhere};
+  const TTest *const curators[] = {
+      a_node_says_how_many,
+      a_number_that_grows_while_it_is_counted_is_not_missed,
+      the_node_is_watched_in_a_new_session_as_well,
+      who_waits_is_not_granted_by_the_number_that_was,
+      an_overloaded_server_is_asked_again_how_many,
+      a_number_that_is_as_before_is_not_asked_for_again,
+      a_list_that_comes_twice_leaves_no_watch,
+      a_node_that_says_nothing_ends_it,
+      a_number_that_cannot_be_made_ends_it,
+      a_number_that_cannot_be_made_for_now_is_asked_for_again_later,
+      number_that_is_too_big_to_be_made_ends_it,
+      revocation_of_one_permit_is_told_when_all_are_held,
+      bad_numbers_are_refused};
+  const TTest *const kazoos[] = {
+      the_node_says_how_many_in_decimal,
+      another_number_is_an_error_and_nothing_is_left,
+      what_is_no_number_says_nothing,
+      below_a_missing_parent_the_node_says_it_as_well,
+      while_the_number_is_not_known_nothing_is_granted,
+      a_kazoo_with_a_permit_counts,
+      a_kazoo_with_the_lock_comes_first,
+      what_kazoo_has_not_is_refused};
+
+  Suite *suite = suite_create("semaphore");
+  TCase *here = tcase_create("Curator's");
+  TCase *there = tcase_create("kazoo's");
+  SRunner *runner;
+
+  tcase_set_timeout(here, 0); /* tests/run has the only clock */
+  tcase_set_timeout(there, 0);
+  ADD(here, either)
+  ADD(here, curators)
+  tcase_add_checked_fixture(there, kazoo, NULL);
+  ADD(there, either)
+  ADD(there, kazoos)
+  suite_add_tcase(suite, here);
+  suite_add_tcase(suite, there);
+  runner = srunner_create(suite);
+  srunner_run_all(runner, CK_ENV);
+  int failed = srunner_ntests_failed(runner);
+
+  srunner_free(runner);
+  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

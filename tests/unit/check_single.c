@@ -1,0 +1,951 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "support/locks.h"
+#include "support/suite.h"
+
+#include <latchkey/single.h>
+
+#include <stdio.h>
+
+/* The lock of one node, on one server. The last handle is a second one of the
+ * first session. */
+
+enum { PARTIES = 4, HANDLES = PARTIES + 1, ALSO = PARTIES };
+
+#define NODE    "/one/lock"
+#define WAITING "waiting 0 ./one/lock\n"
+
+static fake_server server;
+static party parties[PARTIES];
+static locker l[HANDLES];
+static lk_single_config how;
+static const char *node;
+
+static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
+{
+  lk_lock_event copy = *e;
+  char text[64];
+
+  if (e->node != NULL) {
+    ck_assert_str_eq(e->node, node);
+    snprintf(text, sizeof text, "..........%s", node);
+    copy.node = text;
+  }
+  locker_on_event(lock, &copy, arg);
+}
+
+static void wrap(locker *x, party *p)
+{
+  memset(x, 0, sizeof *x);
+  x->p = p;
+  x->acquired = NOT_YET;
+  x->released = NOT_YET;
+  x->verified = NOT_YET;
+}
+
+static bool try_init(locker *x, party *p, const lk_lock_config *config)
+{
+  lk_lock_config c = {.size = sizeof c};
+
+  wrap(x, p);
+  if (config != NULL)
+    c = *config;
+  c.on_event = on_event;
+  c.arg = x;
+  return lk_single_new(&x->lock, p->keeper, node, &c, &how) == 0;
+}
+
+static party *party_of(int i)
+{
+  return &parties[i % PARTIES];
+}
+
+static void begin_at(const char *path, int32_t spread_ms)
+{
+  node = path;
+  how = (lk_single_config){.size = sizeof how, .spread_ms = spread_ms};
+  fake_init(&server);
+  for (int i = 0; i < PARTIES; i++)
+    party_join(&parties[i], &server, NULL);
+  for (int i = 0; i < HANDLES; i++)
+    ck_assert(try_init(&l[i], party_of(i), NULL));
+  fake_turn(&server);
+  for (int i = 0; i < PARTIES; i++)
+    parties[i].link->log[0] = '\0';
+}
+
+/* Without a spread, and with the directory there. */
+static void begin(void)
+{
+  begin_at(NODE, -1);
+  fake_create(&server, "/one");
+}
+
+static size_t watches(int i)
+{
+  size_t n = 0;
+
+  for (fake_watch *w = parties[i].link->watches; w != NULL; w = w->next)
+    n++;
+  return n;
+}
+
+/* Nothing of anybody's is left. */
+static void end(void)
+{
+  for (int i = 0; i < HANDLES; i++)
+    locker_free(&l[i]);
+  fake_run(&server, T);
+  ck_assert_ptr_null(tree_find(&server.nodes, node));
+  for (int i = 0; i < PARTIES; i++) {
+    ck_assert_uint_eq(watches(i), 0);
+    ck_assert_uint_eq(lk_keeper_unfinished(parties[i].keeper), 0);
+    party_leave(&parties[i]);
+  }
+  fake_done(&server);
+}
+
+/* Make handle `i` anew, with other options. */
+static void change(int i, const lk_lock_config *config)
+{
+  locker_free(&l[i]);
+  ck_assert(try_init(&l[i], party_of(i), config));
+}
+
+static void want(int i)
+{
+  ck_assert_int_eq(locker_want(&l[i], -1), 0);
+  fake_turn(&server);
+}
+
+static void get(int i)
+{
+  want(i);
+  ck_assert_int_eq(l[i].acquired, 0);
+}
+
+static void let_go(int i)
+{
+  locker_release(&l[i]);
+  fake_turn(&server);
+  ck_assert_int_eq(l[i].released, 0);
+}
+
+static fake_link *link_of(int i)
+{
+  return party_of(i)->link;
+}
+
+/* Break a connection; it does not come back before come_back(). */
+static void cut_off(int i)
+{
+  server.down = true;
+  fake_drop(link_of(i));
+  fake_turn(&server);
+}
+
+static void come_back(int i)
+{
+  link_of(i)->log[0] = '\0';
+  server.down = false;
+  fake_run(&server, T / 3);
+  ck_assert(link_of(i)->up);
+}
+
+/* Whose the node is: a handle that holds, by its token; -1: nobody. */
+static int holder(void)
+{
+  const tree_node *n = tree_find(&server.nodes, node);
+  int found = -1;
+
+  for (int i = 0; i < HANDLES; i++) {
+    if (l[i].lock == NULL || !lk_lock_ok(l[i].lock))
+      continue;
+    ck_assert_int_eq(found, -1);
+    ck_assert_ptr_nonnull(n);
+    ck_assert_uint_eq(lk_lock_token(l[i].lock), (uint64_t)n->stat.czxid);
+    found = i;
+  }
+  return found;
+}
+
+/* ---- what it costs ----------------------------------------------------- */
+
+START_TEST(a_free_lock_costs_one_write_and_its_release_another)
+{
+  begin();
+  get(0);
+  ck_assert(fake_said(link_of(0), "create2 getData"));
+  ck_assert_int_eq(holder(), 0);
+  ck_assert_str_eq(lk_lock_node(l[0].lock), NODE);
+  ck_assert_str_eq(lk_lock_path(l[0].lock), NODE);
+  let_go(0);
+  ck_assert(fake_said(link_of(0), "delete"));
+  ck_assert_ptr_null(tree_find(&server.nodes, NODE));
+  end();
+}
+END_TEST
+
+START_TEST(missing_directories_are_made_and_stay)
+{
+  begin_at("/a/b/lock", -1);
+  get(0);
+  ck_assert(fake_said(link_of(0), "create2 getData | create create create2 "
+                                  "getData"));
+  ck_assert(!tree_find(&server.nodes, "/a")->container);
+  ck_assert(!tree_find(&server.nodes, "/a/b")->container);
+  end();
+}
+END_TEST
+
+START_TEST(it_may_stand_at_the_top)
+{
+  begin_at("/lock", -1);
+  get(0);
+  want(1);
+  cut_off(1);
+  come_back(1);
+  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  let_go(0);
+  ck_assert_int_eq(l[1].acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(a_waiter_watches_and_is_granted_by_one_write)
+{
+  begin();
+  get(0);
+  want(1);
+  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  ck_assert(locker_told(&l[1], WAITING));
+  ck_assert(fake_said(link_of(1), "create2 getData"));
+  fake_run(&server, 2 * T); /* and asks for nothing meanwhile */
+  ck_assert(fake_said(link_of(1), ""));
+  let_go(0);
+  ck_assert_int_eq(l[1].acquired, 0);
+  ck_assert(fake_said(link_of(1), "create2 getData"));
+  ck_assert_int_eq(holder(), 1);
+  end();
+}
+END_TEST
+
+START_TEST(a_release_costs_those_who_wait_one_write_or_two)
+{
+  begin_at(NODE, 0);
+  fake_create(&server, "/one");
+  get(0);
+  for (int i = 1; i < PARTIES; i++) {
+    want(i);
+    link_of(i)->log[0] = '\0';
+  }
+  for (int left = PARTIES - 1; left > 0; left--) {
+    unsigned creates = 0;
+
+    let_go(holder());
+    fake_run(&server, 60);
+    ck_assert_int_ge(holder(), 1);
+    for (int i = 1; i < PARTIES; i++) {
+      creates += fake_count(link_of(i), "create2");
+      link_of(i)->log[0] = '\0';
+    }
+    ck_assert_uint_le(creates, 2);
+  }
+  end();
+}
+END_TEST
+
+START_TEST(who_polls_does_not_watch)
+{
+  begin();
+  how.poll_ms = 100;
+  change(1, NULL);
+  get(0);
+  want(1);
+  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  ck_assert(fake_said(link_of(1), "create2 getData | removeWatches"));
+  ck_assert_uint_eq(watches(1), 0);
+  fake_run(&server, 350);
+  ck_assert(fake_said(link_of(1), "getData | getData | getData"));
+  ck_assert_uint_eq(watches(1), 0);
+  ck_assert(locker_told(&l[1], WAITING));
+  let_go(0);
+  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  fake_run(&server, 100);
+  ck_assert_int_eq(l[1].acquired, 0);
+  ck_assert(fake_said(link_of(1), "getData | create2 getData"));
+  fake_delete(&server, NODE); /* its own node it does watch */
+  fake_turn(&server);
+  ck_assert(locker_told(&l[1], "lost NO_NODE\n"));
+  end();
+}
+END_TEST
+
+/* ---- acquire and release ----------------------------------------------- */
+
+START_TEST(it_counts)
+{
+  begin();
+  get(0);
+  get(0);
+  ck_assert_uint_eq(lk_lock_count(l[0].lock), 2);
+  let_go(0);
+  ck_assert_int_eq(holder(), 0);
+  let_go(0);
+  ck_assert_int_eq(lk_lock_release(l[0].lock, NULL, NULL), LK_ERR_NOT_HELD);
+  end();
+}
+END_TEST
+
+START_TEST(without_waiting_a_held_lock_is_busy)
+{
+  begin();
+  get(0);
+  ck_assert_int_eq(locker_want(&l[1], 0), 0);
+  fake_turn(&server);
+  ck_assert_int_eq(l[1].acquired, LK_ERR_BUSY);
+  ck_assert(fake_said(link_of(1), "create2 getData | removeWatches"));
+  ck_assert_uint_eq(watches(1), 0);
+  ck_assert(locker_told(&l[1], ""));
+  ck_assert_int_eq(holder(), 0);
+  let_go(0);
+  ck_assert_int_eq(locker_want(&l[1], 0), 0);
+  fake_turn(&server);
+  ck_assert_int_eq(l[1].acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(who_looks_first_writes_nothing_for_a_held_lock)
+{
+  const lk_lock_config config = {.size = sizeof config, .peek = true};
+
+  begin();
+  change(1, &config);
+  get(0);
+  ck_assert_int_eq(locker_want(&l[1], 0), 0);
+  fake_turn(&server);
+  ck_assert_int_eq(l[1].acquired, LK_ERR_BUSY);
+  ck_assert(fake_said(link_of(1), "getData"));
+  let_go(0);
+  ck_assert_int_eq(locker_want(&l[1], 0), 0);
+  fake_turn(&server);
+  ck_assert_int_eq(l[1].acquired, 0);
+  ck_assert(fake_said(link_of(1), "getData | create2 getData"));
+  end();
+}
+END_TEST
+
+START_TEST(a_timeout_leaves_no_node_and_no_watch)
+{
+  begin();
+  get(0);
+  ck_assert_int_eq(locker_want(&l[1], 100), 0);
+  fake_run(&server, 150);
+  ck_assert_int_eq(l[1].acquired, LK_ERR_DEADLINE);
+  ck_assert_uint_eq(watches(1), 0);
+  let_go(0);
+  fake_run(&server, 150);
+  ck_assert_ptr_null(tree_find(&server.nodes, NODE));
+  end();
+}
+END_TEST
+
+START_TEST(cancelled_at_once_it_leaves_nothing)
+{
+  begin();
+  ck_assert_int_eq(locker_want(&l[0], -1), 0);
+  lk_lock_cancel(l[0].lock);
+  fake_turn(&server);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_CANCELLED);
+  ck_assert_ptr_null(tree_find(&server.nodes, NODE));
+  get(0);
+  ck_assert_int_eq(locker_want(&l[1], -1), 0);
+  lk_lock_cancel(l[1].lock);
+  fake_turn(&server);
+  ck_assert_int_eq(l[1].acquired, LK_ERR_CANCELLED);
+  ck_assert_int_eq(holder(), 0);
+  end();
+}
+END_TEST
+
+START_TEST(handles_of_one_session_wait_for_each_other)
+{
+  begin();
+  get(0);
+  want(ALSO);
+  ck_assert_int_eq(l[ALSO].acquired, NOT_YET);
+  let_go(0);
+  ck_assert_int_eq(l[ALSO].acquired, 0);
+  ck_assert_int_eq(holder(), ALSO);
+  want(0);
+  want(1);
+  lk_lock_cancel(l[0].lock); /* its watch is the holder's as well */
+  fake_delete(&server, NODE);
+  fake_turn(&server);
+  ck_assert(locker_told(&l[ALSO], WAITING "lost NO_NODE\n"));
+  ck_assert_int_eq(l[1].acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(a_change_of_the_data_is_no_release)
+{
+  begin();
+  get(0);
+  want(1);
+  for (int i = 0; i < 3; i++) {
+    fake_set(&server, NODE, "x");
+    fake_turn(&server);
+  }
+  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  ck_assert_int_eq(holder(), 0);
+  let_go(0);
+  ck_assert_int_eq(l[1].acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(a_holder_is_asked_to_let_go)
+{
+  begin();
+  get(0);
+  fake_set(&server, NODE, LK_REVOKE_MESSAGE);
+  fake_turn(&server);
+  ck_assert(locker_told(&l[0], "revoked\n"));
+  end();
+}
+END_TEST
+
+/* ---- loss -------------------------------------------------------------- */
+
+START_TEST(a_node_that_is_deleted_is_lost_at_once)
+{
+  begin();
+  get(0);
+  want(1);
+  fake_delete(&server, NODE);
+  fake_turn(&server);
+  ck_assert(locker_told(&l[0], "lost NO_NODE\n"));
+  ck_assert_int_eq(l[1].acquired, 0);
+  ck_assert_int_eq(lk_lock_release(l[0].lock, NULL, NULL), LK_ERR_LOST);
+  fake_turn(&server);
+  ck_assert_int_eq(holder(), 1);
+  end();
+}
+END_TEST
+
+START_TEST(another_node_of_that_name_is_not_taken_for_ours)
+{
+  begin();
+  get(0);
+  cut_off(0);
+  fake_delete(&server, NODE);
+  want(1);
+  ck_assert_int_eq(l[1].acquired, 0);
+  come_back(0);
+  ck_assert(locker_told(&l[0], "suspended\nlost NO_NODE\n"));
+  ck_assert_int_eq(holder(), 1);
+  ck_assert_uint_eq(fake_count(link_of(0), "delete"), 0);
+  end();
+}
+END_TEST
+
+START_TEST(a_check_without_a_watch_proves_nothing)
+{
+  begin();
+  get(0);
+  cut_off(0);
+  fake_delete(&server, NODE);
+  want(1);
+  /* The read that comes with the reconnect is not answered. */
+  link_of(0)->requests = 0;
+  link_of(0)->throttle_at = 1;
+  server.down = false;
+  while (!link_of(0)->up || fake_count(link_of(0), "multi") == 0)
+    fake_run(&server, 10);
+  ck_assert(locker_told(&l[0], "suspended\n"));
+  ck_assert_int_eq(locker_verify(&l[0]), 0);
+  fake_turn(&server);
+  ck_assert(locker_told(&l[0], "lost NO_NODE\n"));
+  ck_assert(l[0].verified == LK_ERR_UNSURE || l[0].verified == LK_ERR_LOST);
+  ck_assert_int_eq(holder(), 1);
+  end();
+}
+END_TEST
+
+START_TEST(a_session_that_ends_takes_the_lock)
+{
+  begin();
+  get(0);
+  want(1);
+  cut_off(0);
+  fake_expire(&server, link_of(0)->last_session);
+  fake_turn(&server);
+  ck_assert_int_eq(l[1].acquired, 0);
+  come_back(0);
+  ck_assert(locker_told(&l[0], "suspended\nlost SESSION_EXPIRED\n"));
+  (void)lk_lock_release(l[0].lock, NULL, NULL);
+  want(0);
+  ck_assert_int_eq(l[0].acquired, NOT_YET);
+  let_go(1);
+  ck_assert_int_eq(l[0].acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(a_session_that_ends_while_it_waits_begins_anew)
+{
+  begin();
+  get(0);
+  want(1);
+  cut_off(1);
+  fake_expire(&server, link_of(1)->last_session);
+  come_back(1);
+  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  let_go(0);
+  ck_assert_int_eq(l[1].acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(what_cannot_be_read_is_not_waited_for)
+{
+  begin();
+  get(0);
+  fake_deny(&server, NODE, LK_PERM_READ);
+  want(1);
+  ck_assert_int_eq(l[1].acquired, LK_ERR_NO_AUTH);
+  fake_deny(&server, NODE, 0);
+  end();
+}
+END_TEST
+
+/* ---- breaks ------------------------------------------------------------ */
+
+static void break_at(int i, unsigned at, bool executed)
+{
+  link_of(i)->requests = 0;
+  link_of(i)->cut_at = at;
+  link_of(i)->cut_after = executed;
+}
+
+START_TEST(a_delete_that_was_executed_is_not_repeated)
+{
+  begin();
+  get(0);
+  want(1);
+  server.down = true;
+  break_at(0, 1, true);
+  locker_release(&l[0]);
+  fake_turn(&server);
+  ck_assert_int_eq(l[0].released, NOT_YET);
+  ck_assert_int_eq(l[1].acquired, 0);
+  come_back(0);
+  ck_assert_int_eq(l[0].released, 0);
+  ck_assert_uint_eq(fake_count(link_of(0), "delete"), 0);
+  ck_assert_uint_eq(fake_count(link_of(0), "multi"), 1);
+  ck_assert_int_eq(holder(), 1);
+  end();
+}
+END_TEST
+
+START_TEST(a_delete_that_was_not_executed_is_repeated)
+{
+  begin();
+  get(0);
+  want(1);
+  server.down = true;
+  break_at(0, 1, false);
+  locker_release(&l[0]);
+  fake_turn(&server);
+  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  come_back(0);
+  ck_assert_int_eq(l[0].released, 0);
+  ck_assert_uint_eq(fake_count(link_of(0), "delete"), 1);
+  ck_assert_int_eq(holder(), 1);
+  end();
+}
+END_TEST
+
+START_TEST(a_release_that_was_never_sent_looks_first)
+{
+  begin();
+  get(0);
+  cut_off(0);
+  locker_release(&l[0]);
+  fake_delete(&server, NODE);
+  want(1);
+  ck_assert_int_eq(l[1].acquired, 0);
+  come_back(0);
+  ck_assert_int_eq(l[0].released, 0);
+  ck_assert_uint_eq(fake_count(link_of(0), "delete"), 0);
+  ck_assert_int_eq(holder(), 1);
+  end();
+}
+END_TEST
+
+/* Of the delete of one handle and the create of the next, so many were
+ * executed. */
+static void hand_over(unsigned executed)
+{
+  begin();
+  get(0);
+  server.down = true;
+  break_at(0, executed, true);
+  locker_release(&l[0]);
+  ck_assert_int_eq(locker_want(&l[ALSO], -1), 0);
+  fake_turn(&server);
+  come_back(0);
+  ck_assert_int_eq(l[0].released, 0);
+  ck_assert_int_eq(l[ALSO].acquired, 0);
+  fake_run(&server, T);
+  ck_assert_int_eq(holder(), ALSO);
+  end();
+}
+
+START_TEST(a_delete_in_doubt_spares_the_next_handle_of_its_session)
+{
+  for (unsigned executed = 1; executed <= 3; executed++)
+    hand_over(executed);
+}
+END_TEST
+
+/* Both creates are in doubt; at most one was executed. */
+static void doubt_both(unsigned at, bool executed)
+{
+  begin();
+  break_at(0, at, executed);
+  ck_assert_int_eq(locker_want(&l[0], -1), 0);
+  ck_assert_int_eq(locker_want(&l[ALSO], -1), 0);
+  fake_run(&server, T / 2);
+  int first = holder();
+
+  ck_assert(first == 0 || first == ALSO);
+  ck_assert_int_eq(l[ALSO - first].acquired, NOT_YET);
+  locker_release(&l[first]);
+  fake_run(&server, T / 2);
+  ck_assert_int_eq(l[first].released, 0);
+  ck_assert_int_eq(l[ALSO - first].acquired, 0);
+  end();
+}
+
+START_TEST(two_creates_in_doubt_are_one_lock)
+{
+  for (unsigned at = 1; at <= 6; at++) {
+    doubt_both(at, false);
+    doubt_both(at, true);
+  }
+}
+END_TEST
+
+/* The same where the second handle has a session lease of its own, which may
+ * come first among those of the client. */
+static void doubt_both_apart(unsigned at, bool executed, bool turned)
+{
+  lk_keeper *other;
+  party twin;
+
+  begin();
+  ck_assert_int_eq(
+      lk_keeper_new(&other, lk_keeper_client(parties[0].keeper), NULL), 0);
+  twin = parties[0];
+  twin.keeper = other;
+  int one = turned ? ALSO : 0;
+
+  locker_free(&l[ALSO - one]);
+  ck_assert(try_init(&l[ALSO - one], &twin, NULL));
+  break_at(0, at, executed);
+  ck_assert_int_eq(locker_want(&l[0], -1), 0);
+  ck_assert_int_eq(locker_want(&l[ALSO], -1), 0);
+  fake_run(&server, T / 2);
+  int first = l[0].acquired == 0 ? 0 : ALSO;
+
+  ck_assert_int_eq(l[first].acquired, 0);
+  ck_assert_int_eq(l[ALSO - first].acquired, NOT_YET);
+  locker_release(&l[first]);
+  fake_run(&server, T / 2);
+  ck_assert_int_eq(l[ALSO - first].acquired, 0);
+  change(ALSO - one, NULL);
+  lk_keeper_free(other);
+  end();
+}
+
+START_TEST(two_creates_in_doubt_are_one_lock_with_two_session_leases)
+{
+  for (unsigned at = 1; at <= 6; at++) {
+    for (unsigned kind = 0; kind < 4; kind++)
+      doubt_both_apart(at, kind % 2 == 1, kind >= 2);
+  }
+}
+END_TEST
+
+/* The one in doubt is not wanted any more: whose is the node? */
+static void doubt_and_give_up(unsigned at, bool executed)
+{
+  begin();
+  break_at(0, at, executed);
+  ck_assert_int_eq(locker_want(&l[0], -1), 0);
+  ck_assert_int_eq(locker_want(&l[ALSO], -1), 0);
+  lk_lock_cancel(l[0].lock);
+  fake_run(&server, T / 2);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_CANCELLED);
+  ck_assert_int_eq(holder(), ALSO);
+  fake_run(&server, T);
+  ck_assert_int_eq(holder(), ALSO);
+  end();
+}
+
+START_TEST(a_create_in_doubt_that_was_given_up_takes_nothing_from_another)
+{
+  for (unsigned at = 1; at <= 6; at++) {
+    doubt_and_give_up(at, false);
+    doubt_and_give_up(at, true);
+  }
+}
+END_TEST
+
+static void cut(unsigned at, bool executed)
+{
+  begin_at("/a/b/lock", -1);
+  break_at(0, at, executed);
+  want(0);
+  fake_run(&server, T / 2);
+  ck_assert_int_eq(l[0].acquired, 0);
+  ck_assert_int_eq(holder(), 0);
+  end();
+}
+
+START_TEST(a_break_at_any_request_is_survived)
+{
+  for (unsigned at = 1; at <= 7; at++) {
+    cut(at, false);
+    cut(at, true);
+  }
+}
+END_TEST
+
+/* While it is away another may have taken the lock. */
+static void cut_beside(unsigned at, bool executed)
+{
+  begin();
+  break_at(0, at, executed);
+  server.down = true;
+  want(0);
+  want(1);
+  come_back(0);
+  int first = holder();
+
+  ck_assert_int_ge(first, 0);
+  ck_assert_int_eq(l[1 - first].acquired, NOT_YET);
+  link_of(0)->cut_at = 0;
+  let_go(first);
+  fake_run(&server, T / 4);
+  ck_assert_int_eq(holder(), 1 - first);
+  end();
+}
+
+START_TEST(a_create_in_doubt_is_looked_for)
+{
+  for (unsigned at = 1; at <= 2; at++) {
+    cut_beside(at, false);
+    cut_beside(at, true);
+  }
+}
+END_TEST
+
+START_TEST(a_break_while_it_waits_is_survived)
+{
+  begin();
+  get(0);
+  want(1);
+  for (unsigned at = 1; at <= 2; at++) {
+    break_at(1, at, true);
+    fake_drop(link_of(1));
+    fake_run(&server, T / 4);
+  }
+  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  ck_assert_uint_eq(fake_count(link_of(1), "create2"), 1); /* the first */
+  link_of(1)->cut_at = 0;
+  let_go(0);
+  ck_assert_int_eq(l[1].acquired, 0);
+  end();
+}
+END_TEST
+
+static void throttle(unsigned at)
+{
+  begin_at("/a/lock", -1);
+  link_of(0)->requests = 0;
+  link_of(0)->throttle_at = at;
+  want(0);
+  fake_run(&server, T / 2);
+  ck_assert_int_eq(l[0].acquired, 0);
+  link_of(1)->requests = 0;
+  link_of(1)->throttle_at = at;
+  want(1);
+  fake_run(&server, T / 2);
+  link_of(0)->requests = 0;
+  link_of(0)->throttle_at = 1;
+  locker_release(&l[0]);
+  fake_run(&server, T / 2);
+  ck_assert_int_eq(l[0].released, 0);
+  ck_assert_int_eq(holder(), 1);
+  end();
+}
+
+START_TEST(an_overloaded_server_is_asked_again)
+{
+  for (unsigned at = 1; at <= 6; at++)
+    throttle(at);
+}
+END_TEST
+
+static bool theirs; /* somebody else makes the node anew */
+
+/* Between the create and the read behind it. */
+static void delete_before_read(fake_server *s, fake_link *link, int32_t op,
+                               const char *path)
+{
+  (void)link;
+  if (op != 4 || strcmp(path, NODE) != 0)
+    return;
+  s->before = NULL;
+  fake_delete(s, NODE);
+  if (theirs)
+    fake_create(s, NODE);
+}
+
+START_TEST(node_deleted_before_it_was_read_is_made_anew)
+{
+  for (int i = 0; i < 2; i++) {
+    theirs = i == 1;
+    begin();
+    server.before = delete_before_read;
+    want(0);
+    fake_run(&server, T / 4);
+    ck_assert_ptr_null(server.before);
+    ck_assert_int_eq(l[0].acquired, theirs ? NOT_YET : 0);
+    if (theirs)
+      fake_delete(&server, NODE);
+    fake_run(&server, T / 4);
+    ck_assert_int_eq(l[0].acquired, 0);
+    ck_assert_int_eq(holder(), 0);
+    end();
+  }
+}
+END_TEST
+
+START_TEST(bad_options_are_refused)
+{
+  lk_single_config bad[] = {{0},
+                            {.poll_ms = -1},
+                            {.poll_ms = 3600001},
+                            {.spread_ms = -2},
+                            {.spread_ms = 60001}};
+  lk_lock *x;
+
+  begin();
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    bad[i].size = i == 0 ? 1 : sizeof bad[i];
+    ck_assert_int_eq(lk_single_new(&x, parties[0].keeper, NODE, NULL, &bad[i]),
+                     LK_ERR_BAD_ARGUMENT);
+    ck_assert_ptr_null(x);
+  }
+  ck_assert_int_eq(lk_single_new(&x, parties[0].keeper, "/", NULL, NULL),
+                   LK_ERR_BAD_PATH);
+  end();
+}
+END_TEST
+
+START_TEST(the_largest_options_are_accepted)
+{
+  lk_single_config config = {
+      .size = sizeof config, .poll_ms = 3600000, .spread_ms = 60000};
+  lk_lock *x;
+
+  begin();
+  ck_assert_int_eq(lk_single_new(&x, parties[0].keeper, NODE, NULL, &config),
+                   0);
+  lk_lock_free(x);
+  end();
+}
+END_TEST
+
+/* ---- memory ------------------------------------------------------------ */
+
+static bool play_without(size_t fail_at)
+{
+  node = NODE;
+  how = (lk_single_config){.size = sizeof how, .spread_ms = -1};
+  fake_init(&server);
+  for (int i = 1; i < PARTIES; i++) {
+    party_join(&parties[i], &server, NULL);
+    ck_assert(try_init(&l[i], &parties[i], NULL));
+  }
+  get(1);
+  failing_mem_init(&parties[0].mem);
+  parties[0].mem.fail_at = fail_at;
+  wrap(&l[0], &parties[0]);
+  wrap(&l[ALSO], &parties[0]);
+  if (party_try_join(&parties[0], &server, NULL) &&
+      try_init(&l[0], &parties[0], NULL)) {
+    fake_run(&server, T / 4);
+    if (locker_want(&l[0], T) == 0)
+      fake_run(&server, T / 8);
+    let_go(1);
+    fake_run(&server, T / 4);
+    (void)lk_lock_release(l[0].lock, NULL, NULL);
+    fake_run(&server, T);
+  }
+  bool failed = failing_mem_failed(&parties[0].mem);
+
+  for (int i = 0; i < HANDLES; i++)
+    locker_free(&l[i]);
+  fake_run(&server, T);
+  ck_assert_ptr_null(tree_find(&server.nodes, node));
+  for (int i = 0; i < PARTIES; i++)
+    party_leave(&parties[i]);
+  fake_done(&server);
+  return failed;
+}
+
+START_TEST(memory_may_run_out_anywhere)
+{
+  size_t n = 0;
+
+  do
+    n++;
+  while (play_without(n));
+  ck_assert_int_eq(l[0].acquired, 0);
+}
+END_TEST
+
+SUITE("single", a_free_lock_costs_one_write_and_its_release_another,
+      missing_directories_are_made_and_stay, it_may_stand_at_the_top,
+      a_waiter_watches_and_is_granted_by_one_write,
+      a_release_costs_those_who_wait_one_write_or_two, who_polls_does_not_watch,
+      it_counts, without_waiting_a_held_lock_is_busy,
+      who_looks_first_writes_nothing_for_a_held_lock,
+      a_timeout_leaves_no_node_and_no_watch,
+      cancelled_at_once_it_leaves_nothing,
+      handles_of_one_session_wait_for_each_other,
+      a_change_of_the_data_is_no_release, a_holder_is_asked_to_let_go,
+      a_node_that_is_deleted_is_lost_at_once,
+      another_node_of_that_name_is_not_taken_for_ours,
+      a_check_without_a_watch_proves_nothing,
+      a_session_that_ends_takes_the_lock,
+      a_session_that_ends_while_it_waits_begins_anew,
+      what_cannot_be_read_is_not_waited_for,
+      a_delete_that_was_executed_is_not_repeated,
+      a_delete_that_was_not_executed_is_repeated,
+      a_release_that_was_never_sent_looks_first,
+      a_delete_in_doubt_spares_the_next_handle_of_its_session,
+      two_creates_in_doubt_are_one_lock,
+      two_creates_in_doubt_are_one_lock_with_two_session_leases,
+      a_create_in_doubt_that_was_given_up_takes_nothing_from_another,
+      a_break_at_any_request_is_survived, a_create_in_doubt_is_looked_for,
+      a_break_while_it_waits_is_survived, an_overloaded_server_is_asked_again,
+      node_deleted_before_it_was_read_is_made_anew, bad_options_are_refused,
+      the_largest_options_are_accepted, memory_may_run_out_anywhere)

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine/engine.h"
+#include "support/peer.h"
+#include "support/suite.h"
+#include "support/wire.h"
+
+static peer *p;
+
+static void begin(const char *hosts, int32_t timeout_ms)
+{
+  lk_client_config config = {
+      .size = sizeof config, .hosts = hosts, .session_timeout_ms = timeout_ms};
+
+  p = calloc(1, sizeof *p);
+  failing_mem_init(&p->mem);
+  p->seed = 1;
+  ck_assert_int_eq(peer_init(p, &config), 0);
+}
+
+static void end(void)
+{
+  peer_done(p);
+  free(p);
+}
+
+/* The least and the most of a thousand pauses. */
+static void bounds(unsigned rounds, int64_t *least, int64_t *most)
+{
+  *least = INT64_MAX;
+  *most = INT64_MIN;
+  p->client->rounds = rounds;
+  for (int i = 0; i < 1000; i++) {
+    int64_t pause = lk__timing_pause(p->client);
+
+    if (pause < *least)
+      *least = pause;
+    if (pause > *most)
+      *most = pause;
+  }
+}
+
+START_TEST(a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds)
+{
+  static const int64_t caps[] = {100, 200, 400, 800, 800, 800};
+  int64_t least, most;
+
+  begin("a", 8000);
+  for (unsigned rounds = 0; rounds < 6; rounds++) {
+    bounds(rounds, &least, &most);
+    ck_assert_int_ge(least, caps[rounds] / 2);
+    ck_assert_int_le(least, caps[rounds] / 2 + 5);
+    ck_assert_int_le(most, caps[rounds]);
+    ck_assert_int_ge(most, caps[rounds] - 5);
+  }
+  bounds(UINT32_MAX, &least, &most);
+  ck_assert_int_le(most, 800);
+  end();
+}
+END_TEST
+
+START_TEST(a_pause_is_neither_long_nor_nothing)
+{
+  int64_t least, most;
+
+  begin("a", 60000);
+  bounds(9, &least, &most);
+  ck_assert_int_le(most, 1000);
+  ck_assert_int_ge(most, 990);
+  end();
+  begin("a", 1);
+  bounds(0, &least, &most);
+  ck_assert_int_ge(least, 1);
+  bounds(9, &least, &most);
+  ck_assert_int_eq(most, 20);
+  end();
+}
+END_TEST
+
+START_TEST(all_servers_together_have_two_thirds_of_the_timeout)
+{
+  begin("a", 6000);
+  ck_assert_int_eq(lk__timing_attempt(p->client), 4000);
+  end();
+  begin("a,b,c,d", 6000);
+  ck_assert_int_eq(lk__timing_attempt(p->client), 1000);
+  p->client->hosts.addresses = 1;
+  ck_assert_int_eq(lk__timing_attempt(p->client), 1000);
+  p->client->hosts.addresses = 5; /* of the one in turn */
+  ck_assert_int_eq(lk__timing_attempt(p->client), 500);
+  p->client->hosts.addresses = UINT32_MAX;
+  ck_assert_int_eq(lk__timing_attempt(p->client), 250);
+  end();
+  begin("a", INT32_MAX);
+  ck_assert_int_eq(lk__timing_attempt(p->client), (int64_t)INT32_MAX * 2 / 3);
+  end();
+}
+END_TEST
+
+static int64_t attempt_ends_in(void)
+{
+  return lk_client_deadline(p->client) - p->now;
+}
+
+START_TEST(an_attempt_is_shortened_when_the_addresses_are_known)
+{
+  begin("zk", 30000);
+  peer_settle(p);
+  ck_assert_int_eq(attempt_ends_in(), 20000);
+  p->now += 3000; /* the name server took that long */
+  peer_resolved(p, 5);
+  ck_assert_int_eq(attempt_ends_in(), 4000);
+  peer_failed(p, LK_ERR_CONNECT, NULL);
+  ck_assert_int_eq(attempt_ends_in(), 4000);
+  end();
+}
+END_TEST
+
+START_TEST(a_slow_name_server_does_not_lengthen_an_attempt)
+{
+  begin("zk", 30000);
+  peer_settle(p);
+  p->now += 19000;
+  peer_resolved(p, 5);
+  ck_assert_int_eq(attempt_ends_in(), 1000);
+  end();
+}
+END_TEST
+
+START_TEST(an_address_that_connects_keeps_its_time_when_it_is_resolved_late)
+{
+  begin("zk", 30000);
+  peer_settle(p);
+  peer_connected(p);
+  peer_resolved(p, 5); /* a driver out of order */
+  ck_assert_int_eq(attempt_ends_in(), 20000);
+  end();
+}
+END_TEST
+
+static void welcome(int32_t timeout_ms)
+{
+  lk_buf b = wire_buf();
+
+  wire_welcome(&b, 7, timeout_ms);
+  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+  lk__buf_free(&b);
+}
+
+/* The session was last heard of at 0 and may end at 30 s. */
+START_TEST(each_address_has_its_attempt_before_the_session_ends)
+{
+  begin("zk", 30000);
+  p->mute = true;
+  peer_settle(p);
+  peer_resolved(p, 2);
+  peer_failed(p, LK_ERR_CONNECT, NULL);
+  int64_t start = p->now;
+
+  peer_connected(p);
+  welcome(30000);
+  while (lk_client_connection(p->client) != 0)
+    peer_pass(p, 1);
+  ck_assert_int_eq(p->now - start, 20000);
+  while (p->want.attempt == 0)
+    peer_pass(p, 1);
+  ck_assert_uint_eq(p->want.address, 0); /* silent, too */
+  peer_resolved(p, 2);
+  while (p->want.address == 0)
+    peer_pass(p, 1);
+  ck_assert_int_le(p->now - start, 25500);
+  end();
+}
+END_TEST
+
+START_TEST(an_attempt_keeps_half_of_its_share_however_little_time_is_left)
+{
+  begin("a,b,c,d,e", 30000);
+  p->mute = true;
+  peer_settle(p);
+  peer_connected(p);
+  welcome(30000);
+  peer_failed(p, 0, NULL);
+  p->now += 29999;
+  p->client->now = p->now;
+  lk__timing_begin_attempt(p->client);
+  ck_assert_int_eq(p->client->attempt_end_ms - p->now, 2000);
+  p->client->now++; /* nothing is left to be shared */
+  lk__timing_begin_attempt(p->client);
+  ck_assert_int_eq(p->client->attempt_end_ms - p->client->now, 4000);
+  end();
+}
+END_TEST
+
+/* An attempt at a silent server: nothing is heard for seconds. */
+START_TEST(a_timeout_begins_when_the_request_is_made)
+{
+  const peer_call first = {.name = "first", .timeout_ms = 15000};
+  const peer_call second = {.name = "second", .timeout_ms = 2000};
+
+  begin("a", 60000);
+  peer_settle(p);
+  p->now += 100;
+  ck_assert_int_eq(peer_get(p, &first, "/a"), 0);
+  p->now += 5000;
+  ck_assert_int_eq(peer_get(p, &second, "/a"), 0);
+  ck_assert_int_eq(lk_client_deadline(p->client), p->now + 2001);
+  end();
+}
+END_TEST
+
+static void connect_and_block_output(void)
+{
+  p->mute = true;
+  peer_settle(p);
+  peer_connected(p);
+  welcome(60000);
+  p->room = 0;
+}
+
+START_TEST(a_timeout_begins_when_the_request_is_made_while_output_is_blocked)
+{
+  const peer_call first = {.name = "first"};
+  const peer_call second = {.name = "second", .timeout_ms = 2000};
+
+  begin("a", 60000);
+  connect_and_block_output();
+  ck_assert_int_eq(peer_get(p, &first, "/a"), 0);
+  p->now += 3000;
+  ck_assert_int_eq(peer_get(p, &second, "/a"), 0);
+  ck_assert_int_eq(lk_client_deadline(p->client), p->now + 2001);
+  end();
+}
+END_TEST
+
+static int64_t deadline_seen;
+
+static void ask_late(peer *of, const char *name, const char *event)
+{
+  const peer_call second = {.name = "second", .timeout_ms = 2000};
+
+  (void)event;
+  if (strcmp(name, "first") != 0)
+    return;
+  of->now += 3000; /* other callbacks took that long */
+  ck_assert_int_eq(peer_get(of, &second, "/a"), 0);
+  deadline_seen = lk_client_deadline(of->client) - of->now;
+}
+
+START_TEST(a_timeout_in_a_callback_begins_when_the_request_is_made)
+{
+  const peer_call first = {.name = "first", .timeout_ms = 10};
+
+  begin("a", 60000);
+  connect_and_block_output();
+  p->react = ask_late;
+  ck_assert_int_eq(peer_get(p, &first, "/a"), 0);
+  peer_pass(p, 11);
+  ck_assert_int_eq(deadline_seen, 2001);
+  end();
+}
+END_TEST
+
+/* The clock drops less than a millisecond: one that says 5 may be all but 6. */
+START_TEST(a_timeout_rounds_up)
+{
+  const peer_call call = {.name = "call", .timeout_ms = 10};
+
+  begin("a", 60000);
+  peer_settle(p);
+  ck_assert_int_eq(peer_get(p, &call, "/a"), 0);
+  peer_pass(p, 10);
+  ck_assert_uint_eq(peer_open_requests(p), 1);
+  peer_pass(p, 1);
+  ck_assert_uint_eq(peer_open_requests(p), 0);
+  end();
+}
+END_TEST
+
+START_TEST(the_longest_timeout_is_none)
+{
+  const peer_call call = {.name = "call", .timeout_ms = INT64_MAX};
+
+  begin("a", 60000);
+  connect_and_block_output();
+  int64_t before = lk_client_deadline(p->client);
+
+  ck_assert_int_eq(peer_get(p, &call, "/a"), 0);
+  ck_assert_int_eq(lk_client_deadline(p->client), before);
+  end();
+}
+END_TEST
+
+static bool late;
+
+/* The driver needs some time before it connects. */
+static void connect_late(lk_client *c, void *arg)
+{
+  lk_want want;
+
+  (void)arg;
+  if (late)
+    return;
+  late = true;
+  p->now += 100;
+  lk_client_want(c, &want);
+  lk_client_connected(c, want.attempt);
+}
+
+START_TEST(handshake_in_the_hook_begins_when_it_connects)
+{
+  begin("a", 60000);
+  void (*wake)(lk_client * c, void *arg) = p->client->hooks.wake;
+
+  late = false;
+  p->client->hooks.wake = connect_late;
+  lk_client_tick(p->client);
+  ck_assert(late);
+  ck_assert_int_eq(p->client->handshake_sent_ms, p->now);
+  p->client->hooks.wake = wake;
+  end();
+}
+END_TEST
+
+static unsigned fires;
+
+static void fire_again(lk_client *c, void *arg)
+{
+  fires++;
+  lk_timer_start(c, arg, p->now);
+}
+
+START_TEST(timers_that_start_themselves_again_leave_the_loop)
+{
+  lk_timer t = {.fire = fire_again, .arg = &t};
+
+  begin("a", 60000);
+  fires = 0;
+  lk_timer_start(p->client, &t, p->now);
+  lk_client_tick(p->client);
+  ck_assert_uint_eq(fires, 10000);
+  ck_assert_int_eq(lk_client_deadline(p->client), p->now);
+  lk_timer_stop(p->client, &t);
+  end();
+}
+END_TEST
+
+SUITE("timing", a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds,
+      a_pause_is_neither_long_nor_nothing,
+      all_servers_together_have_two_thirds_of_the_timeout,
+      an_attempt_is_shortened_when_the_addresses_are_known,
+      a_slow_name_server_does_not_lengthen_an_attempt,
+      an_address_that_connects_keeps_its_time_when_it_is_resolved_late,
+      each_address_has_its_attempt_before_the_session_ends,
+      an_attempt_keeps_half_of_its_share_however_little_time_is_left,
+      a_timeout_begins_when_the_request_is_made,
+      a_timeout_begins_when_the_request_is_made_while_output_is_blocked,
+      a_timeout_in_a_callback_begins_when_the_request_is_made,
+      a_timeout_rounds_up, the_longest_timeout_is_none,
+      handshake_in_the_hook_begins_when_it_connects,
+      timers_that_start_themselves_again_leave_the_loop)

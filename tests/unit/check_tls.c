@@ -1,0 +1,1198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/*
+ * The TLS transport against a TLS server in the same thread: whom it trusts,
+ * what it says when it does not, and how it sends and receives.
+ */
+
+#include "support/suite.h"
+
+#include <latchkey/client.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "support/tls_peer.h"
+
+enum { STEPS = 2000 };
+
+static const lk_transport_type *type;
+static lk_transport *t;
+static tls_identity ca, own;
+static char *ca_pem, *own_pem, *key_pem;
+static tls_server server;
+static lk_tls_config config;
+
+/* How often anything in this program called recv(), which this stands for. */
+static int receives;
+
+ssize_t recv(int fd, void *room, size_t size, int flags)
+{
+  receives++;
+  return recvfrom(fd, room, size, flags, NULL, NULL);
+}
+
+static const tls_wish for_server = {.names = "DNS:zk.test, IP:127.0.0.1",
+                                    .serial = 7};
+
+static void setup_server(const tls_wish *wish, const tls_identity *issuer,
+                         const tls_identity *trust)
+{
+  own = tls_issue(issuer, "server", wish);
+  tls_server_open(&server, &own, trust);
+}
+
+static void setup(void)
+{
+  const tls_wish wish = {.ca = true};
+
+  type = lk_transport_tls();
+  ck_assert_ptr_nonnull(type);
+  t = calloc(1, type->size);
+  ck_assert_ptr_nonnull(t);
+  t->fd = -1;
+  ca = tls_issue(NULL, "latchkey test CA", &wish);
+  ca_pem = tls_pem_of_certificate(&ca);
+  config = (lk_tls_config){.size = sizeof config, .ca_pem = lk_text(ca_pem)};
+}
+
+static void teardown(void)
+{
+  type->close(t);
+  type->end(t);
+  free(t);
+  if (own.key != NULL) {
+    tls_server_close(&server);
+    tls_identity_free(&own);
+  }
+  tls_identity_free(&ca);
+  free(ca_pem);
+  free(own_pem);
+  free(key_pem);
+  ca_pem = own_pem = key_pem = NULL;
+}
+
+static void begin(void)
+{
+  setup();
+  setup_server(&for_server, &ca, NULL);
+}
+
+/* Wait shortly for what the other side does. */
+static void rest(void)
+{
+  struct pollfd p = {.fd = t->fd, .events = POLLIN};
+
+  (void)poll(&p, 1, 1);
+}
+
+/* The client takes its steps, and the server its own in between. */
+static lk_flow connect_to(const char *host)
+{
+  const lk_endpoint to = {.address = &server.at.any,
+                          .address_len = lk__address_len(&server.at),
+                          .host = host,
+                          .tls = &config};
+  lk_flow flow = type->open(t, &to);
+
+  for (int i = 0; i < STEPS; i++) {
+    if (flow != LK_FLOW_READ && flow != LK_FLOW_WRITE)
+      return flow;
+    tls_server_step(&server);
+    rest();
+    flow = type->handshake(t);
+  }
+  return flow;
+}
+
+static void expect_connected(const char *host)
+{
+  lk_flow flow = connect_to(host);
+
+  ck_assert_msg(flow == LK_FLOW_DONE, "%s", t->why);
+  for (int i = 0; i < STEPS && !server.ready; i++)
+    tls_server_step(&server);
+  ck_assert(server.ready);
+}
+
+static void expect_refusal(const char *host, lk_tls_cause cause,
+                           const char *why)
+{
+  ck_assert_int_eq(connect_to(host), LK_FLOW_FAILED);
+  ck_assert_msg(strstr(t->why, why) != NULL, "%s", t->why);
+  ck_assert_int_eq(t->err, LK_ERR_TLS);
+  ck_assert_msg(t->cause == cause, "%s", t->why);
+  type->close(t);
+}
+
+static void hang_up(void)
+{
+  type->close(t);
+  tls_server_hang_up(&server, false);
+}
+
+/* ---- whom it trusts -------------------------------------------------------
+ */
+
+START_TEST(server_with_name_or_address_is_trusted)
+{
+  begin();
+  expect_connected("zk.test");
+  hang_up();
+  expect_connected("zk.test.");
+  hang_up();
+  expect_connected("ZK.TEST");
+  hang_up();
+  expect_connected("127.0.0.1");
+  teardown();
+}
+END_TEST
+
+START_TEST(name_is_sent_and_address_is_not)
+{
+  begin();
+  expect_connected("zk.test");
+  ck_assert_str_eq(SSL_get_servername(server.ssl, TLSEXT_NAMETYPE_host_name),
+                   "zk.test");
+  hang_up();
+  expect_connected("127.0.0.1");
+  ck_assert_ptr_null(SSL_get_servername(server.ssl, TLSEXT_NAMETYPE_host_name));
+  teardown();
+}
+END_TEST
+
+START_TEST(certificate_of_another_name_is_refused)
+{
+  begin();
+  expect_refusal("other.test", LK_TLS_NAME,
+                 "is for zk.test, 127.0.0.1, not for other.test");
+  hang_up();
+  expect_refusal("127.0.0.2", LK_TLS_NAME, "not for 127.0.0.2");
+  hang_up();
+  expect_refusal("a.zk.test", LK_TLS_NAME, "not for a.zk.test");
+  teardown();
+}
+END_TEST
+
+START_TEST(common_name_is_not_used)
+{
+  const tls_wish nameless = {.serial = 1};
+
+  setup();
+  setup_server(&nameless, &ca, NULL);
+  expect_refusal("server", LK_TLS_NAME, "no subjectAltName");
+  teardown();
+}
+END_TEST
+
+START_TEST(names_of_certificate_are_shown_without_control_characters)
+{
+  const tls_wish strange = {.names =
+                                "DNS:a\x1b[31mb, DNS:"
+                                "cccccccccccccccccccccccccccccccccccccccc"
+                                "cccccccccccccccccccccccccccccccccccccccc"
+                                ", DNS:d, "
+                                "DNS:eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee"};
+
+  setup();
+  setup_server(&strange, &ca, NULL);
+  expect_refusal("zk.test", LK_TLS_NAME, "a?[31mb, ccc");
+  ck_assert_ptr_null(strchr(t->why, '\x1b'));
+  ck_assert_ptr_nonnull(strstr(t->why, ", ..., not for zk.test"));
+  teardown();
+}
+END_TEST
+
+START_TEST(another_name_can_be_demanded)
+{
+  begin();
+  config.server_name = "zk.test";
+  expect_connected("10.1.2.3");
+  ck_assert_str_eq(SSL_get_servername(server.ssl, TLSEXT_NAMETYPE_host_name),
+                   "zk.test");
+  hang_up();
+  config.server_name = "other.test";
+  expect_refusal("zk.test", LK_TLS_NAME, "not for other.test");
+  teardown();
+}
+END_TEST
+
+START_TEST(unknown_ca_is_refused)
+{
+  const tls_wish wish = {.ca = true};
+  tls_identity other;
+
+  setup();
+  other = tls_issue(NULL, "another CA", &wish);
+  setup_server(&for_server, &other, NULL);
+  expect_refusal("zk.test", LK_TLS_ISSUER, "issuer certificate");
+  tls_identity_free(&other);
+  teardown();
+}
+END_TEST
+
+START_TEST(certificate_signed_by_itself_is_refused)
+{
+  setup();
+  setup_server(&for_server, NULL, NULL);
+  expect_refusal("zk.test", LK_TLS_ISSUER, "self");
+  teardown();
+}
+END_TEST
+
+START_TEST(without_ca_the_system_is_asked)
+{
+  setup();
+  setup_server(&for_server, &ca, NULL);
+  config.ca_pem = lk_text(NULL);
+  expect_refusal("zk.test", LK_TLS_ISSUER, "issuer certificate");
+  teardown();
+}
+END_TEST
+
+START_TEST(expired_certificate_is_refused)
+{
+  const tls_wish old = {.names = "DNS:zk.test", .from_days = -9, .days = 8};
+
+  setup();
+  setup_server(&old, &ca, NULL);
+  expect_refusal("zk.test", LK_TLS_EXPIRED, "expired");
+  teardown();
+}
+END_TEST
+
+START_TEST(certificate_of_tomorrow_is_refused)
+{
+  const tls_wish young = {.names = "DNS:zk.test", .from_days = 1};
+
+  setup();
+  setup_server(&young, &ca, NULL);
+  expect_refusal("zk.test", LK_TLS_NOT_YET_VALID, "not yet valid");
+  teardown();
+}
+END_TEST
+
+START_TEST(revoked_certificate_is_refused)
+{
+  const long serials[] = {3, 7};
+  char *crl;
+
+  begin();
+  crl = tls_pem_of_crl(&ca, serials, 2, false);
+  config.crl_pem = lk_text(crl);
+  expect_refusal("zk.test", LK_TLS_REVOKED, "revoked");
+  hang_up();
+  free(crl);
+  crl = tls_pem_of_crl(&ca, serials, 1, false);
+  config.crl_pem = lk_text(crl);
+  expect_connected("zk.test");
+  free(crl);
+  teardown();
+}
+END_TEST
+
+START_TEST(missing_or_outdated_revocation_list_refuses)
+{
+  const tls_wish wish = {.ca = true};
+  tls_identity other;
+  char *crl;
+
+  begin();
+  crl = tls_pem_of_crl(&ca, NULL, 0, true);
+  config.crl_pem = lk_text(crl);
+  expect_refusal("zk.test", LK_TLS_CRL, "CRL has expired");
+  hang_up();
+  free(crl);
+  other = tls_issue(NULL, "another CA", &wish);
+  crl = tls_pem_of_crl(&other, NULL, 0, false);
+  config.crl_pem = lk_text(crl);
+  expect_refusal("zk.test", LK_TLS_CRL, "unable to get certificate CRL");
+  free(crl);
+  tls_identity_free(&other);
+  teardown();
+}
+END_TEST
+
+START_TEST(list_signed_by_another_ca_of_that_name_refuses)
+{
+  const tls_wish wish = {.ca = true};
+  tls_identity other;
+  char *crl;
+
+  begin();
+  other = tls_issue(NULL, "latchkey test CA", &wish);
+  crl = tls_pem_of_crl(&other, NULL, 0, false);
+  config.crl_pem = lk_text(crl);
+  expect_refusal("zk.test", LK_TLS_CRL, "CRL signature failure");
+  free(crl);
+  tls_identity_free(&other);
+  teardown();
+}
+END_TEST
+
+START_TEST(another_ca_of_that_name_is_refused)
+{
+  const tls_wish wish = {.ca = true};
+  tls_identity other;
+
+  setup();
+  other = tls_issue(NULL, "latchkey test CA", &wish);
+  setup_server(&for_server, &other, NULL);
+  expect_refusal("zk.test", LK_TLS_ISSUER, "no trusted CA has issued it");
+  tls_identity_free(&other);
+  teardown();
+}
+END_TEST
+
+START_TEST(opt_outs_accept_what_they_say)
+{
+  const tls_wish old = {.names = "DNS:old", .from_days = -9, .days = 8};
+
+  begin();
+  config.any_name = true;
+  expect_connected("other.test");
+  hang_up();
+  config.ca_pem = lk_text(NULL);
+  expect_refusal("other.test", LK_TLS_ISSUER, "issuer certificate");
+  tls_server_close(&server);
+  tls_identity_free(&own);
+  setup_server(&old, NULL, NULL);
+  config.any_certificate = true;
+  expect_connected("other.test");
+  teardown();
+}
+END_TEST
+
+/* ---- client certificates --------------------------------------------------
+ */
+
+/* A server that wants one; the client has it, if `issuer` is not NULL. */
+static void want_certificate(const tls_identity *issuer, const char *password)
+{
+  const tls_wish wish = {.serial = 9};
+  tls_identity client;
+
+  setup_server(&for_server, &ca, &ca);
+  if (issuer == NULL)
+    return;
+  client = tls_issue(issuer, "alice", &wish);
+  own_pem = tls_pem_of_certificate(&client);
+  key_pem = tls_pem_of_key(&client, password);
+  config.cert_pem = lk_text(own_pem);
+  config.key_pem = lk_text(key_pem);
+  tls_identity_free(&client);
+}
+
+/* With TLS 1.3 a server says so only after the client's last step. */
+static void expect_refused_later(lk_tls_cause cause, const char *why)
+{
+  char room[16];
+  size_t got;
+  lk_flow flow = connect_to("zk.test");
+
+  for (int i = 0; i < STEPS && flow != LK_FLOW_FAILED; i++) {
+    ck_assert(flow == LK_FLOW_DONE || flow == LK_FLOW_READ);
+    tls_server_step(&server);
+    rest();
+    flow = type->recv(t, room, sizeof room, &got);
+  }
+  ck_assert_int_eq(flow, LK_FLOW_FAILED);
+  ck_assert_msg(t->cause == cause && strstr(t->why, why) != NULL, "%s", t->why);
+  ck_assert_int_eq(t->err, LK_ERR_TLS);
+  type->close(t);
+}
+
+START_TEST(client_certificate_is_shown)
+{
+  char name[64] = "";
+
+  setup();
+  want_certificate(&ca, NULL);
+  expect_connected("zk.test");
+  X509_NAME_get_text_by_NID(
+      X509_get_subject_name(SSL_get0_peer_certificate(server.ssl)),
+      NID_commonName, name, sizeof name);
+  ck_assert_str_eq(name, "alice");
+  teardown();
+}
+END_TEST
+
+START_TEST(server_that_wants_a_certificate_is_named)
+{
+  for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
+    setup();
+    want_certificate(NULL, NULL);
+    SSL_CTX_set_max_proto_version(server.context, version);
+    expect_refused_later(LK_TLS_WANTS_CERTIFICATE,
+                         "wants a client certificate");
+    teardown();
+  }
+}
+END_TEST
+
+START_TEST(certificate_that_the_server_refuses_is_named)
+{
+  const tls_wish wish = {.ca = true};
+
+  for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
+    setup();
+    tls_identity other = tls_issue(NULL, "another CA", &wish);
+
+    want_certificate(&other, NULL);
+    SSL_CTX_set_max_proto_version(server.context, version);
+    expect_refused_later(LK_TLS_REFUSES_CERTIFICATE, "does not accept");
+    tls_identity_free(&other);
+    teardown();
+  }
+}
+END_TEST
+
+static int say_secret(char *out, size_t size, void *arg)
+{
+  const char *secret = arg;
+  size_t len = strlen(secret);
+
+  ck_assert_uint_le(len, size);
+  memcpy(out, secret, len);
+  return (int)len;
+}
+
+static int say_nothing(char *out, size_t size, void *arg)
+{
+  (void)out;
+  (void)size;
+  (void)arg;
+  return -1;
+}
+
+START_TEST(encrypted_key_needs_its_password)
+{
+  char secret[] = "correct horse", wrong[] = "battery staple";
+
+  setup();
+  want_certificate(&ca, secret);
+  expect_refusal("zk.test", LK_TLS_FILES, "key_pem: has no key");
+  config.password = say_nothing;
+  expect_refusal("zk.test", LK_TLS_FILES, "key_pem: has no key");
+  config.password = say_secret;
+  config.password_arg = wrong;
+  expect_refusal("zk.test", LK_TLS_FILES, "key_pem: has no key");
+  ck_assert_ptr_null(strstr(t->why, wrong));
+  config.password_arg = secret;
+  expect_connected("zk.test");
+  teardown();
+}
+END_TEST
+
+START_TEST(key_of_another_certificate_is_refused)
+{
+  const tls_wish wish = {.serial = 10};
+  tls_identity bob;
+
+  setup();
+  want_certificate(&ca, NULL);
+  bob = tls_issue(&ca, "bob", &wish);
+  free(key_pem);
+  key_pem = tls_pem_of_key(&bob, NULL);
+  config.key_pem = lk_text(key_pem);
+  expect_refusal("zk.test", LK_TLS_FILES, "key_pem: does not fit");
+  tls_identity_free(&bob);
+  teardown();
+}
+END_TEST
+
+/* ---- files ----------------------------------------------------------------
+ */
+
+static char folder[] = "/tmp/latchkey-tls-XXXXXX";
+
+static const char *put_file(const char *name, const char *text)
+{
+  static char paths[4][64];
+  static unsigned at;
+  char *path = paths[at++ % 4];
+  int fd;
+
+  snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+  fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  ck_assert_int_ge(fd, 0);
+  ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+  close(fd);
+  return path;
+}
+
+static void remove_file(const char *name)
+{
+  char path[64];
+
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  ck_assert_int_eq(unlink(path), 0);
+}
+
+START_TEST(files_are_read_at_each_attempt)
+{
+  const tls_wish wish = {.ca = true};
+  tls_identity other;
+  char *other_pem;
+
+  begin();
+  ck_assert_ptr_nonnull(mkdtemp(folder));
+  other = tls_issue(NULL, "another CA", &wish);
+  other_pem = tls_pem_of_certificate(&other);
+  config.ca_pem = lk_text(NULL);
+  config.ca_file = put_file("ca", other_pem);
+  expect_refusal("zk.test", LK_TLS_ISSUER, "issuer certificate");
+  hang_up();
+  put_file("ca", ca_pem);
+  expect_connected("zk.test");
+  hang_up();
+  put_file("ca", other_pem);
+  expect_refusal("zk.test", LK_TLS_ISSUER, "issuer certificate");
+  hang_up();
+  remove_file("ca");
+  expect_refusal("zk.test", LK_TLS_FILES, "cannot read");
+  ck_assert_ptr_nonnull(strstr(t->why, "No such file"));
+  ck_assert_int_eq(rmdir(folder), 0);
+  tls_identity_free(&other);
+  free(other_pem);
+  teardown();
+}
+END_TEST
+
+START_TEST(certificate_key_and_password_come_from_files)
+{
+  setup();
+  ck_assert_ptr_nonnull(mkdtemp(folder));
+  want_certificate(&ca, "correct horse");
+  config.cert_pem = config.key_pem = lk_text(NULL);
+  config.cert_file = put_file("cert", own_pem);
+  config.key_file = put_file("key", key_pem);
+  config.password_file = put_file("password", "correct horse\nrest");
+  expect_connected("zk.test");
+  hang_up();
+  put_file("password", "battery staple\n");
+  expect_refusal("zk.test", LK_TLS_FILES, "key: has no key");
+  remove_file("cert");
+  remove_file("key");
+  remove_file("password");
+  ck_assert_int_eq(rmdir(folder), 0);
+  teardown();
+}
+END_TEST
+
+START_TEST(key_may_stand_beside_the_certificate)
+{
+  char both[8192];
+
+  setup();
+  want_certificate(&ca, NULL);
+  snprintf(both, sizeof both, "%s%s", key_pem, own_pem);
+  config.cert_pem = lk_text(both);
+  config.key_pem = lk_text(NULL);
+  expect_connected("zk.test");
+  teardown();
+}
+END_TEST
+
+START_TEST(check_says_what_is_wrong_with_the_files)
+{
+  char text[200] = "x", short_text[5];
+
+  begin();
+  ck_assert_int_eq(lk_tls_check(&config, text, sizeof text), 0);
+  ck_assert_str_eq(text, "");
+  config.ca_file = "/nowhere/ca.pem";
+  ck_assert_int_eq(lk_tls_check(&config, text, sizeof text), LK_ERR_TLS);
+  ck_assert_str_eq(
+      text, "TLS: cannot read /nowhere/ca.pem: No such file or directory");
+  ck_assert_int_eq(lk_tls_check(&config, short_text, sizeof short_text),
+                   LK_ERR_TLS);
+  ck_assert_str_eq(short_text, "TLS:");
+  ck_assert_int_eq(lk_tls_check(&config, NULL, 0), LK_ERR_TLS);
+  config.ca_file = "/";
+  ck_assert_int_eq(lk_tls_check(&config, text, sizeof text), LK_ERR_TLS);
+  ck_assert_ptr_nonnull(strstr(text, "Is a directory"));
+  config.ca_file = "/dev/zero";
+  ck_assert_int_eq(lk_tls_check(&config, text, sizeof text), LK_ERR_TLS);
+  config.ca_file = NULL;
+  config.ca_pem = lk_text("no PEM");
+  ck_assert_int_eq(lk_tls_check(&config, text, sizeof text), LK_ERR_TLS);
+  ck_assert_str_eq(text, "TLS: ca_pem: has no certificate");
+  config.crl_pem = config.ca_pem = lk_text(ca_pem);
+  ck_assert_int_eq(lk_tls_check(&config, text, sizeof text), LK_ERR_TLS);
+  ck_assert_str_eq(text, "TLS: crl_pem: has no revocation list");
+  config.size = 0;
+  ck_assert_int_eq(lk_tls_check(&config, text, sizeof text),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_str_eq(text, "lk_tls_config.size is not set");
+  teardown();
+}
+END_TEST
+
+/* With its name whole, so that a program can tell which file it is. */
+START_TEST(check_names_a_file_with_a_long_path)
+{
+  char text[400], path[260] = "", wanted[400];
+
+  while (strlen(path) < 250)
+    strcat(path, "/long-name");
+  setup();
+  config.ca_file = path;
+  ck_assert_int_eq(lk_tls_check(&config, text, sizeof text), LK_ERR_TLS);
+  snprintf(wanted, sizeof wanted,
+           "TLS: cannot read %s: No such file or directory", path);
+  ck_assert_str_eq(text, wanted);
+  teardown();
+}
+END_TEST
+
+/* ---- what a connection is like ---------------------------------------------
+ */
+
+START_TEST(connection_is_described_with_both_certificates)
+{
+  lk_tls_connection c;
+  int64_t now_s = time(NULL);
+
+  setup();
+  want_certificate(&ca, NULL);
+  expect_connected("zk.test");
+  ck_assert_int_eq(lk_tls_inspect(t, &c, sizeof c), 0);
+  ck_assert_str_eq(c.version, SSL_get_version(server.ssl));
+  ck_assert_str_eq(c.cipher, SSL_get_cipher_name(server.ssl));
+  ck_assert_str_eq(c.server.subject, "CN=server");
+  ck_assert_str_eq(c.server.issuer, "CN=latchkey test CA");
+  ck_assert_str_eq(c.server.names, "zk.test, 127.0.0.1");
+  ck_assert_int_ge(c.server.not_before_s, now_s - 60);
+  ck_assert_int_le(c.server.not_before_s, now_s + 60);
+  ck_assert_int_eq(c.server.not_after_s - c.server.not_before_s, 30L * 86400);
+  ck_assert_str_eq(c.own.subject, "CN=alice");
+  ck_assert_str_eq(c.own.names, "");
+  /* Of a program with a shorter struct; one with a longer gets zeros. */
+  char more[sizeof c + 8];
+
+  memset(more, 'x', sizeof more);
+  ck_assert_int_eq(lk_tls_inspect(t, (lk_tls_connection *)(void *)more, 3), 0);
+  ck_assert_mem_eq(more, "TLSx", 4);
+  ck_assert_int_eq(
+      lk_tls_inspect(t, (lk_tls_connection *)(void *)more, sizeof more), 0);
+  ck_assert_mem_eq(more, &c, sizeof c);
+  ck_assert_int_eq(more[sizeof c], 0);
+  type->close(t);
+  ck_assert_int_eq(lk_tls_inspect(t, &c, sizeof c), LK_ERR_STATE);
+  ck_assert_str_eq(c.version, "");
+  teardown();
+}
+END_TEST
+
+START_TEST(certificate_that_was_refused_is_described)
+{
+  const tls_wish old = {.names = "DNS:old.test", .from_days = -9, .days = 8};
+  lk_tls_connection c;
+
+  for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
+    setup();
+    setup_server(&old, &ca, NULL);
+    SSL_CTX_set_max_proto_version(server.context, version);
+    ck_assert_int_eq(lk_tls_inspect(t, &c, sizeof c), LK_ERR_STATE);
+    ck_assert_int_eq(connect_to("old.test"), LK_FLOW_FAILED);
+    ck_assert_int_eq(lk_tls_inspect(t, &c, sizeof c), 0);
+    ck_assert_str_eq(c.version,
+                     version == TLS1_2_VERSION ? "TLSv1.2" : "TLSv1.3");
+    ck_assert_str_eq(c.server.names, "old.test");
+    ck_assert_int_lt(c.server.not_after_s, time(NULL));
+    ck_assert_str_eq(c.own.issuer, "");
+    teardown();
+  }
+}
+END_TEST
+
+/* ---- sessions -------------------------------------------------------------
+ */
+
+/* One connection with a byte each way, so that tickets arrive. */
+static bool was_resumed(const char *host)
+{
+  char room[4];
+  size_t got = 0;
+  bool resumed;
+
+  expect_connected(host);
+  resumed = SSL_session_reused(server.ssl) == 1;
+  tls_server_send(&server, "x", 1);
+  for (int i = 0; i < STEPS && got == 0; i++) {
+    rest();
+    ck_assert_int_le((int)type->recv(t, room, sizeof room, &got),
+                     (int)LK_FLOW_READ);
+  }
+  ck_assert_uint_eq(got, 1);
+  hang_up();
+  return resumed;
+}
+
+START_TEST(session_is_resumed_while_nothing_has_changed)
+{
+  for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
+    char *crl;
+
+    begin();
+    SSL_CTX_set_max_proto_version(server.context, version);
+    ck_assert(!was_resumed("zk.test"));
+    ck_assert(was_resumed("zk.test"));
+    ck_assert(!was_resumed("127.0.0.1"));
+    ck_assert(was_resumed("127.0.0.1"));
+    crl = tls_pem_of_crl(&ca, NULL, 0, false);
+    config.crl_pem = lk_text(crl);
+    ck_assert(!was_resumed("127.0.0.1"));
+    ck_assert(was_resumed("127.0.0.1"));
+    config.any_name = true;
+    ck_assert(!was_resumed("127.0.0.1"));
+    free(crl);
+    teardown();
+  }
+}
+END_TEST
+
+static int write_nothing(SSL *ssl, void *arg)
+{
+  (void)ssl;
+  (void)arg;
+  return 1;
+}
+
+static SSL_TICKET_RETURN renew_ticket(SSL *ssl, SSL_SESSION *session,
+                                      const unsigned char *name, size_t len,
+                                      SSL_TICKET_STATUS status, void *arg)
+{
+  (void)ssl;
+  (void)session;
+  (void)name;
+  (void)len;
+  (void)arg;
+  return status == SSL_TICKET_SUCCESS || status == SSL_TICKET_SUCCESS_RENEW
+             ? SSL_TICKET_RETURN_USE_RENEW
+             : SSL_TICKET_RETURN_IGNORE_RENEW;
+}
+
+START_TEST(session_is_resumed_again_after_its_ticket_was_renewed)
+{
+  for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
+    begin();
+    SSL_CTX_set_max_proto_version(server.context, version);
+    ck_assert_int_eq(SSL_CTX_set_session_ticket_cb(
+                         server.context, write_nothing, renew_ticket, NULL),
+                     1);
+    ck_assert(!was_resumed("zk.test"));
+    for (int i = 0; i < 4; i++)
+      ck_assert_msg(was_resumed("zk.test"), "version %x, connection %d",
+                    (unsigned)version, i);
+    teardown();
+  }
+}
+END_TEST
+
+START_TEST(revocation_ends_a_session)
+{
+  const long serials[] = {7};
+  char *crl;
+
+  begin();
+  ck_assert(!was_resumed("zk.test"));
+  crl = tls_pem_of_crl(&ca, serials, 1, false);
+  config.crl_pem = lk_text(crl);
+  expect_refusal("zk.test", LK_TLS_REVOKED, "revoked");
+  free(crl);
+  teardown();
+}
+END_TEST
+
+/* ---- bytes ----------------------------------------------------------------
+ */
+
+static char pattern(size_t i)
+{
+  return (char)(i * 31 + i / 251);
+}
+
+START_TEST(more_is_sent_than_the_system_takes)
+{
+  enum { LEN = 8 * 1024 * 1024 };
+  char *bytes = malloc(LEN);
+  size_t sent = 0;
+  bool waited = false;
+
+  begin();
+  expect_connected("zk.test");
+  ck_assert_ptr_nonnull(bytes);
+  for (size_t i = 0; i < LEN; i++)
+    bytes[i] = pattern(i);
+  for (int i = 0; i < 100 * STEPS && sent < LEN; i++) {
+    size_t done, len = sent == 0 ? 100000 : LEN - sent;
+    lk_flow flow = type->send(t, bytes + sent, len, &done);
+
+    ck_assert_uint_le(done, len);
+    ck_assert_int_eq(flow == LK_FLOW_DONE, done == len);
+    sent += done;
+    if (flow == LK_FLOW_DONE)
+      continue;
+    ck_assert_int_eq(flow, LK_FLOW_WRITE);
+    waited = true;
+    tls_server_step(&server);
+  }
+  for (int i = 0; i < STEPS && server.received < LEN; i++)
+    tls_server_step(&server);
+  ck_assert(waited);
+  ck_assert_uint_eq(server.received, LEN);
+  ck_assert_int_eq(memcmp(server.room, bytes, server.got), 0);
+  free(bytes);
+  teardown();
+}
+END_TEST
+
+START_TEST(what_is_held_back_is_announced)
+{
+  char sent[60], room[7];
+  size_t got, total = 0;
+
+  begin();
+  expect_connected("zk.test");
+  for (size_t i = 0; i < sizeof sent; i++)
+    sent[i] = pattern(i);
+  tls_server_send(&server, sent, 30);
+  tls_server_send(&server, sent + 30, 30);
+  tls_server_hang_up(&server, true);
+  rest();
+  for (int i = 0; i < STEPS; i++) {
+    lk_flow flow = type->recv(t, room, sizeof room, &got);
+
+    if (flow == LK_FLOW_END)
+      break;
+    ck_assert_int_eq(flow, LK_FLOW_DONE);
+    ck_assert_uint_gt(got, 0);
+    ck_assert_int_eq(memcmp(room, sent + total, got), 0);
+    total += got;
+    ck_assert(total == sizeof sent || type->has_more(t));
+  }
+  ck_assert_uint_eq(total, sizeof sent);
+  ck_assert_int_eq(type->recv(t, room, sizeof room, &got), LK_FLOW_END);
+  teardown();
+}
+END_TEST
+
+static void set_tcp_option(int option, int value)
+{
+  ck_assert_int_eq(
+      setsockopt(server.fd, IPPROTO_TCP, option, &value, sizeof value), 0);
+}
+
+static void await_bytes(void)
+{
+  struct pollfd p = {.fd = t->fd, .events = POLLIN};
+
+  ck_assert_int_eq(poll(&p, 1, 10000), 1);
+}
+
+/* What the server would send; it is not sent. */
+static size_t seal(char *out, size_t size, const void *bytes, size_t len)
+{
+  BIO *wire = SSL_get_wbio(server.ssl), *kept = BIO_new(BIO_s_mem());
+  int sealed;
+
+  ck_assert_ptr_nonnull(kept);
+  ck_assert_int_eq(BIO_up_ref(wire) == 1 && BIO_up_ref(kept) == 1, 1);
+  SSL_set0_wbio(server.ssl, kept);
+  ck_assert_int_eq(SSL_write(server.ssl, bytes, (int)len), (int)len);
+  sealed = BIO_read(kept, out, (int)size);
+  SSL_set0_wbio(server.ssl, wire);
+  BIO_free(kept);
+  ck_assert_int_gt(sealed, (int)len);
+  return (size_t)sealed;
+}
+
+/* A connection on which nothing is under way, tickets neither. */
+static void connect_and_rest(void)
+{
+  char room[2];
+  size_t got = 0;
+
+  begin();
+  expect_connected("zk.test");
+  set_tcp_option(TCP_NODELAY, 1);
+  tls_server_send(&server, "x", 1);
+  for (int i = 0; i < STEPS && got == 0; i++) {
+    rest();
+    ck_assert_int_le((int)type->recv(t, room, sizeof room, &got),
+                     (int)LK_FLOW_READ);
+  }
+  ck_assert_uint_eq(got, 1);
+}
+
+START_TEST(records_that_came_together_take_one_read)
+{
+  enum { RECORD = 100, RECORDS = 60 };
+  char sent[RECORD * RECORDS], sealed[2 * sizeof sent], room[64 * 1024];
+  size_t got, len = 0;
+
+  connect_and_rest();
+  for (size_t i = 0; i < sizeof sent; i++)
+    sent[i] = pattern(i);
+  for (size_t i = 0; i < RECORDS; i++)
+    len += seal(sealed + len, sizeof sealed - len, sent + i * RECORD, RECORD);
+  ck_assert_int_eq(send(server.fd, sealed, len, MSG_NOSIGNAL), (int)len);
+  await_bytes();
+  receives = 0;
+  ck_assert_int_eq(type->recv(t, room, sizeof room, &got), LK_FLOW_DONE);
+  ck_assert_uint_eq(got, sizeof sent);
+  ck_assert_int_eq(memcmp(room, sent, got), 0);
+  ck_assert(!type->has_more(t));
+  ck_assert_int_eq(receives, 1);
+  teardown();
+}
+END_TEST
+
+START_TEST(half_a_record_is_waited_for_by_its_descriptor)
+{
+  char sealed[200], room[10];
+  size_t got, first, both;
+
+  connect_and_rest();
+  first = seal(sealed, sizeof sealed, "0123456789", sizeof room);
+  both = first + seal(sealed + first, sizeof sealed - first, "abcdefghij", 10);
+  ck_assert_int_eq(send(server.fd, sealed, first + 1, MSG_NOSIGNAL),
+                   (int)first + 1);
+  await_bytes();
+  ck_assert_int_eq(type->recv(t, room, sizeof room, &got), LK_FLOW_DONE);
+  ck_assert_uint_eq(got, sizeof room);
+  for (size_t i = first + 1; i < both; i++) {
+    if (type->has_more(t))
+      ck_assert_int_eq(type->recv(t, room, sizeof room, &got), LK_FLOW_READ);
+    ck_assert(!type->has_more(t));
+    ck_assert_int_eq(send(server.fd, sealed + i, 1, MSG_NOSIGNAL), 1);
+    await_bytes();
+    ck_assert_int_eq(type->recv(t, room, sizeof room, &got),
+                     i + 1 < both ? LK_FLOW_READ : LK_FLOW_DONE);
+  }
+  ck_assert_uint_eq(got, sizeof room);
+  ck_assert_int_eq(memcmp(room, "abcdefghij", got), 0);
+  ck_assert(!type->has_more(t));
+  teardown();
+}
+END_TEST
+
+/* Its last flight and a byte of data come in one segment. */
+static void finish_handshake_with_a_byte(lk_flow flow)
+{
+  for (int i = 0; i < STEPS; i++) {
+    if (server.fd >= 0)
+      set_tcp_option(TCP_CORK, 1);
+    tls_server_step(&server);
+    if (server.ready)
+      break;
+    if (server.fd >= 0)
+      set_tcp_option(TCP_CORK, 0);
+    ck_assert(flow == LK_FLOW_READ || flow == LK_FLOW_WRITE);
+    rest();
+    flow = type->handshake(t);
+  }
+  tls_server_send(&server, "x", 1);
+  set_tcp_option(TCP_CORK, 0);
+  await_bytes();
+  ck_assert_int_eq(type->handshake(t), LK_FLOW_DONE);
+}
+
+START_TEST(data_right_behind_the_handshake_leave_the_descriptor_readable)
+{
+  char room[8];
+  size_t got;
+
+  begin();
+  SSL_CTX_set_max_proto_version(server.context, TLS1_2_VERSION);
+  const lk_endpoint to = {.address = &server.at.any,
+                          .address_len = lk__address_len(&server.at),
+                          .host = "zk.test",
+                          .tls = &config};
+
+  finish_handshake_with_a_byte(type->open(t, &to));
+  await_bytes();
+  ck_assert_int_eq(type->recv(t, room, sizeof room, &got), LK_FLOW_DONE);
+  ck_assert_uint_eq(got, 1);
+  teardown();
+}
+END_TEST
+
+START_TEST(end_without_an_alert_is_an_ordinary_end)
+{
+  char room[16];
+  size_t got;
+
+  begin();
+  expect_connected("zk.test");
+  ck_assert_int_eq(type->recv(t, room, sizeof room, &got), LK_FLOW_READ);
+  tls_server_hang_up(&server, false);
+  for (int i = 0; i < 2; i++) {
+    lk_flow flow = LK_FLOW_READ;
+
+    for (int k = 0; k < STEPS && flow == LK_FLOW_READ; k++) {
+      rest();
+      flow = type->recv(t, room, sizeof room, &got);
+    }
+    ck_assert_msg(flow == LK_FLOW_END, "%s", t->why);
+  }
+  teardown();
+}
+END_TEST
+
+START_TEST(sending_to_a_closed_connection_raises_no_signal)
+{
+  size_t done;
+  lk_flow flow = LK_FLOW_DONE;
+
+  begin();
+  expect_connected("zk.test");
+  tls_server_hang_up(&server, false);
+  for (int i = 0; i < STEPS && flow == LK_FLOW_DONE; i++) {
+    rest();
+    flow = type->send(t, "x", 1, &done);
+  }
+  ck_assert_int_eq(flow, LK_FLOW_FAILED);
+  ck_assert_int_eq(t->err, LK_ERR_LOSS);
+  teardown();
+}
+END_TEST
+
+START_TEST(damaged_record_fails)
+{
+  char room[16];
+  size_t got;
+  lk_flow flow = LK_FLOW_READ;
+
+  begin();
+  expect_connected("zk.test");
+  ck_assert_int_eq(send(server.fd,
+                        "\x17\x03\x03\x00\x20"
+                        "0123456789abcdef0123456789abcdef",
+                        37, MSG_NOSIGNAL),
+                   37);
+  for (int i = 0; i < STEPS && flow == LK_FLOW_READ; i++) {
+    rest();
+    flow = type->recv(t, room, sizeof room, &got);
+  }
+  ck_assert_int_eq(flow, LK_FLOW_FAILED);
+  ck_assert_int_eq(t->err, LK_ERR_TLS);
+  teardown();
+}
+END_TEST
+
+/* ---- what does not speak TLS ----------------------------------------------
+ */
+
+/* Accept, and answer the first bytes by `len` of `answer`; then close, if there
+ * are none. */
+static void expect_of_plain_port(const char *answer, lk_tls_cause cause,
+                                 const char *why)
+{
+  const lk_endpoint to = {.address = &server.at.any,
+                          .address_len = lk__address_len(&server.at),
+                          .host = "zk.test",
+                          .tls = &config};
+  lk_flow flow = type->open(t, &to);
+  char room[4096];
+  int fd = -1;
+
+  for (int i = 0; i < STEPS && flow != LK_FLOW_FAILED; i++) {
+    rest();
+    flow = type->handshake(t);
+    if (fd < 0)
+      fd = accept4(server.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0 || recv(fd, room, sizeof room, 0) <= 0)
+      continue;
+    if (answer == NULL)
+      close(fd);
+    else
+      ck_assert_int_gt(send(fd, answer, strlen(answer), MSG_NOSIGNAL), 0);
+  }
+  ck_assert_int_eq(flow, LK_FLOW_FAILED);
+  ck_assert_msg(t->cause == cause && strstr(t->why, why) != NULL, "%d: %s",
+                (int)t->cause, t->why);
+  ck_assert_int_eq(t->err, LK_ERR_TLS);
+  type->close(t);
+  if (answer != NULL)
+    close(fd);
+}
+
+START_TEST(port_without_tls_is_named)
+{
+  begin();
+  expect_of_plain_port(NULL, LK_TLS_NOT_TLS, "instead of answering");
+  expect_of_plain_port("HTTP/1.1 400 Bad Request\r\n\r\n", LK_TLS_NOT_TLS,
+                       "does not speak TLS");
+  expect_of_plain_port("This ZooKeeper instance is not currently serving "
+                       "requests\n",
+                       LK_TLS_NOT_TLS, "does not speak TLS");
+  teardown();
+}
+END_TEST
+
+START_TEST(nobody_listens_is_no_matter_of_tls)
+{
+  begin();
+  close(server.listener);
+  ck_assert_int_eq(connect_to("zk.test"), LK_FLOW_FAILED);
+  ck_assert_int_eq(t->err, LK_ERR_CONNECT);
+  ck_assert_ptr_nonnull(strstr(t->why, "refused"));
+  server.listener = -1;
+  teardown();
+}
+END_TEST
+
+START_TEST(old_versions_are_refused)
+{
+  begin();
+  SSL_CTX_set_min_proto_version(server.context, TLS1_VERSION);
+  SSL_CTX_set_max_proto_version(server.context, TLS1_1_VERSION);
+  ck_assert_int_eq(connect_to("zk.test"), LK_FLOW_FAILED);
+  ck_assert_int_eq(t->err, LK_ERR_TLS);
+  ck_assert_ptr_nonnull(strstr(t->why, "no TLS 1.2 or later"));
+  teardown();
+}
+END_TEST
+
+SUITE("tls", server_with_name_or_address_is_trusted,
+      name_is_sent_and_address_is_not, certificate_of_another_name_is_refused,
+      common_name_is_not_used,
+      names_of_certificate_are_shown_without_control_characters,
+      another_name_can_be_demanded, unknown_ca_is_refused,
+      certificate_signed_by_itself_is_refused, without_ca_the_system_is_asked,
+      expired_certificate_is_refused, certificate_of_tomorrow_is_refused,
+      revoked_certificate_is_refused,
+      missing_or_outdated_revocation_list_refuses,
+      list_signed_by_another_ca_of_that_name_refuses,
+      another_ca_of_that_name_is_refused, opt_outs_accept_what_they_say, client_certificate_is_shown,
+      server_that_wants_a_certificate_is_named,
+      certificate_that_the_server_refuses_is_named,
+      encrypted_key_needs_its_password, key_of_another_certificate_is_refused,
+      files_are_read_at_each_attempt,
+      certificate_key_and_password_come_from_files,
+      key_may_stand_beside_the_certificate,
+      check_says_what_is_wrong_with_the_files,
+      session_is_resumed_while_nothing_has_changed,
+      session_is_resumed_again_after_its_ticket_was_renewed,
+      revocation_ends_a_session, more_is_sent_than_the_system_takes,
+      what_is_held_back_is_announced, records_that_came_together_take_one_read,
+      half_a_record_is_waited_for_by_its_descriptor,
+      data_right_behind_the_handshake_leave_the_descriptor_readable,
+      end_without_an_alert_is_an_ordinary_end,
+      sending_to_a_closed_connection_raises_no_signal, damaged_record_fails,
+      port_without_tls_is_named, nobody_listens_is_no_matter_of_tls,
+      old_versions_are_refused, connection_is_described_with_both_certificates,
+      certificate_that_was_refused_is_described,
+      check_names_a_file_with_a_long_path)

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/*
+ * Plays tests/scripts/lock/ *.txt. With a file as argument it prints
+ * what is done now, to be read before it is made the transcript.
+ */
+
+#include "scripts/stage.h"
+#include "scripts/transcripts.h"
+#include "support/suite.h"
+#include "support/wire.h"
+
+#include <stdio.h>
+
+static void play_and_compare(const transcript *t)
+{
+  lk_buf out = wire_buf();
+
+  stage_play(t->text, NULL, &out);
+  wire_say(&out, "%c", '\0');
+  transcripts_compare(t, (char *)lk__buf_bytes(&out), "");
+  lk__buf_free(&out);
+}
+
+START_TEST(locks_do_what_the_transcripts_say)
+{
+  ck_assert_uint_gt(transcripts_count, 10);
+  for (size_t i = 0; i < transcripts_count; i++)
+    play_and_compare(&transcripts[i]);
+}
+END_TEST
+
+/* What happens then the transcript cannot tell, but the stage sees whether all
+ * memory comes back and no node is left. */
+static void play_roughly(const transcript *t, stage_mode *mode)
+{
+  lk_buf out = wire_buf();
+
+  stage_play(t->text, mode, &out);
+  lk__buf_free(&out);
+}
+
+START_TEST(each_allocation_may_fail_in_any_transcript)
+{
+  for (size_t i = 0; i < transcripts_count; i++) {
+    stage_mode mode = {.happened = true};
+
+    for (size_t n = 1; mode.happened; n++) {
+      mode = (stage_mode){.fail_at = n};
+      play_roughly(&transcripts[i], &mode);
+    }
+  }
+}
+END_TEST
+
+START_TEST(connections_may_break_after_any_byte)
+{
+  for (size_t i = 0; i < transcripts_count; i++) {
+    stage_mode mode = {.happened = true};
+
+    for (size_t at = 1; mode.happened; at += 3) {
+      mode = (stage_mode){.cut = true, .at = at};
+      play_roughly(&transcripts[i], &mode);
+    }
+  }
+}
+END_TEST
+
+static int print(const char *path)
+{
+  lk_buf out = wire_buf();
+  char *text = transcripts_slurp(path);
+
+  stage_play(text, NULL, &out);
+  fwrite(lk__buf_bytes(&out), 1, lk__buf_len(&out), stdout);
+  lk__buf_free(&out);
+  free(text);
+  return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+  const TTest *const tests[] = {locks_do_what_the_transcripts_say,
+                                each_allocation_may_fail_in_any_transcript,
+                                connections_may_break_after_any_byte};
+
+  if (argc > 1)
+    return print(argv[1]);
+  transcripts_load("lock");
+  int result = suite_run("transcripts", tests, sizeof tests / sizeof tests[0]);
+
+  transcripts_unload();
+  return result;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "unit/fake/calls.h"
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <errno.h>
+#include <latchkey/types.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+fake_calls calls;
+
+ssize_t __real_send(int fd, const void *bytes, size_t len, int flags);
+ssize_t __wrap_send(int fd, const void *bytes, size_t len, int flags);
+ssize_t __real_recv(int fd, void *room, size_t size, int flags);
+ssize_t __wrap_recv(int fd, void *room, size_t size, int flags);
+ssize_t __wrap___recv_chk(int fd, void *room, size_t size, size_t all,
+                          int flags);
+int __real_timerfd_settime(int fd, int flags, const struct itimerspec *value,
+                           struct itimerspec *old);
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *value,
+                           struct itimerspec *old);
+int __real_timerfd_create(clockid_t clock, int flags);
+int __wrap_timerfd_create(clockid_t clock, int flags);
+ssize_t __real_getrandom(void *out, size_t len, unsigned flags);
+ssize_t __wrap_getrandom(void *out, size_t len, unsigned flags);
+int __real_madvise(void *at, size_t len, int advice);
+int __wrap_madvise(void *at, size_t len, int advice);
+int __real_socket(int domain, int type, int protocol);
+int __wrap_socket(int domain, int type, int protocol);
+pid_t __real_getpid(void);
+pid_t __wrap_getpid(void);
+
+static int refuse(int number)
+{
+  errno = number;
+  return -1;
+}
+
+/* libev is a shared library, which --wrap does not reach. */
+LK_API int epoll_ctl(int poll, int how, int fd, struct epoll_event *event)
+{
+  calls.epoll_ctl++;
+  if (calls.no_epoll && how != EPOLL_CTL_DEL)
+    return refuse(ENOMEM);
+  return (int)syscall(SYS_epoll_ctl, poll, how, fd, event);
+}
+
+ssize_t __wrap_send(int fd, const void *bytes, size_t len, int flags)
+{
+  int number = calls.send_error;
+
+  calls.send++;
+  calls.send_error = 0;
+  ck_assert_int_ne(flags & MSG_NOSIGNAL, 0);
+  return number != 0 ? refuse(number) : __real_send(fd, bytes, len, flags);
+}
+
+ssize_t __wrap_recv(int fd, void *room, size_t size, int flags)
+{
+  calls.recv++;
+  if (!calls.endless)
+    return __real_recv(fd, room, size, flags);
+  memset(room, 0, size);
+  return (ssize_t)size;
+}
+
+ssize_t __wrap___recv_chk(int fd, void *room, size_t size, size_t all,
+                          int flags)
+{
+  (void)all;
+  return __wrap_recv(fd, room, size, flags);
+}
+
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *value,
+                           struct itimerspec *old)
+{
+  calls.settime++;
+  calls.alarm = value->it_value;
+  return __real_timerfd_settime(fd, flags, value, old);
+}
+
+int __wrap_timerfd_create(clockid_t clock, int flags)
+{
+  if (calls.no_timer || (calls.no_boottime && clock != CLOCK_MONOTONIC))
+    return refuse(EINVAL);
+  return __real_timerfd_create(clock, flags);
+}
+
+ssize_t __wrap_getrandom(void *out, size_t len, unsigned flags)
+{
+  return calls.no_random ? refuse(ENOSYS) : __real_getrandom(out, len, flags);
+}
+
+int __wrap_madvise(void *at, size_t len, int advice)
+{
+  return calls.no_wipe ? refuse(EINVAL) : __real_madvise(at, len, advice);
+}
+
+int __wrap_socket(int domain, int type, int protocol)
+{
+  struct sockaddr_in own = {.sin_family = AF_INET,
+                            .sin_port = htons(calls.own_port)};
+  int fd;
+
+  if (calls.no_socket)
+    return refuse(EMFILE);
+  fd = __real_socket(domain, type, protocol);
+  own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (calls.own_port != 0)
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&own, sizeof own), 0);
+  return fd;
+}
+
+pid_t __wrap_getpid(void)
+{
+  calls.getpid++;
+  return __real_getpid();
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "unit/fake/engine.h"
+
+#include <check.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int engine_refusal;
+void (*engine_told)(void);
+
+static void destroy(lk_client *c)
+{
+  lk_hooks hooks = c->hooks;
+
+  hooks.freed(c, hooks.arg);
+  free(c->out);
+  free(c);
+}
+
+/* An input: write it down, let the test do what it likes. */
+static void say(lk_client *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void say(lk_client *c, const char *format, ...)
+{
+  char line[256];
+  size_t len = strlen(c->log);
+  va_list args;
+
+  va_start(args, format);
+  vsnprintf(line, sizeof line, format, args);
+  va_end(args);
+  ck_assert_uint_lt(len + strlen(line) + 1, sizeof c->log);
+  snprintf(c->log + len, sizeof c->log - len, "%s\n", line);
+  c->depth++;
+  if (c->react != NULL)
+    c->react(c, line);
+  if (engine_told != NULL)
+    engine_told();
+  if (--c->depth == 0 && c->free_wanted)
+    destroy(c);
+}
+
+bool engine_said(lk_client *c, const char *text)
+{
+  if (strcmp(c->log, text) != 0)
+    return false;
+  c->log[0] = '\0';
+  return true;
+}
+
+void engine_dial(lk_client *c, uint64_t attempt, const char *host,
+                 uint16_t port, uint32_t address)
+{
+  snprintf(c->host, sizeof c->host, "%s", host);
+  c->want = (lk_want){
+      .attempt = attempt, .host = c->host, .port = port, .address = address};
+  c->out_at = 0;
+  c->out_len = 0;
+  c->hooks.wake(c, c->hooks.arg);
+}
+
+void engine_probe(lk_client *c, uint64_t probe, const char *host, uint16_t port)
+{
+  snprintf(c->probe_host, sizeof c->probe_host, "%s", host);
+  c->probe = (lk_want){.attempt = probe, .host = c->probe_host, .port = port};
+  c->hooks.wake(c, c->hooks.arg);
+}
+
+void engine_write(lk_client *c, const void *bytes, size_t len)
+{
+  c->out = realloc(c->out, c->out_len + len);
+  ck_assert_ptr_nonnull(c->out);
+  memcpy(c->out + c->out_len, bytes, len);
+  c->out_len += len;
+  c->hooks.wake(c, c->hooks.arg);
+}
+
+void engine_due(lk_client *c, int64_t at)
+{
+  c->deadline = at;
+  c->hooks.wake(c, c->hooks.arg);
+}
+
+/* ---- what <latchkey/client.h> says for drivers ----------------------------
+ */
+
+int lk_client_new(lk_client **out, const lk_client_config *config,
+                  const lk_hooks *hooks)
+{
+  lk_client *c;
+
+  (void)config;
+  *out = NULL;
+  if (engine_refusal != 0)
+    return engine_refusal;
+  c = calloc(1, sizeof *c);
+  ck_assert_ptr_nonnull(c);
+  c->hooks = *hooks;
+  c->deadline = INT64_MAX;
+  *out = c;
+  return 0;
+}
+
+void lk_client_free(lk_client *c)
+{
+  if (c == NULL)
+    return;
+  c->free_wanted = true;
+  if (c->depth == 0)
+    destroy(c);
+}
+
+void lk_client_want(lk_client *c, lk_want *out)
+{
+  c->wants++;
+  *out = c->want;
+}
+
+void lk_client_want_probe(lk_client *c, lk_want *out)
+{
+  *out = c->probe;
+}
+
+void lk_client_probed(lk_client *c, uint64_t probe, const void *answer,
+                      size_t len)
+{
+  if (c->probe.attempt == probe)
+    c->probe.attempt = 0;
+  say(c, "probed %lu %.*s", (unsigned long)probe, (int)len,
+      (const char *)answer);
+}
+
+void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
+{
+  say(c, "resolved %lu %u", (unsigned long)attempt, (unsigned)count);
+}
+
+void lk_client_connected(lk_client *c, uint64_t attempt)
+{
+  say(c, "connected %lu", (unsigned long)attempt);
+}
+
+void lk_client_failed(lk_client *c, uint64_t attempt, int err, const char *why)
+{
+  say(c, "failed %lu %s: %s", (unsigned long)attempt,
+      err == 0 ? "0" : lk_error_name(err), why == NULL ? "-" : why);
+}
+
+void lk_client_failed_tls(lk_client *c, uint64_t attempt, lk_tls_cause cause,
+                          const char *why)
+{
+  say(c, "failed %lu TLS %d: %s", (unsigned long)attempt, (int)cause, why);
+}
+
+void *lk_client_room(lk_client *c, uint64_t attempt, size_t least, size_t *size)
+{
+  ck_assert_uint_gt(least, 0);
+  if (attempt != c->want.attempt || c->room == NULL || c->room_size < least)
+    return NULL;
+  *size = c->room_size;
+  return c->room;
+}
+
+void lk_client_received(lk_client *c, uint64_t attempt, const void *bytes,
+                        size_t len)
+{
+  ck_assert_uint_gt(len, 0);
+  c->received += len;
+  if (bytes == c->room) {
+    c->in_room += len;
+    c->room += len;
+    c->room_size -= len;
+  }
+  c->last = ((const unsigned char *)bytes)[len - 1];
+  c->receipts++;
+  if (attempt == c->want.attempt)
+    say(c, "received %zu", len);
+}
+
+lk_bytes lk_client_pending(lk_client *c)
+{
+  if (c->out == NULL)
+    return lk_bytes_of(NULL, 0);
+  return lk_bytes_of(c->out + c->out_at, c->out_len - c->out_at);
+}
+
+void lk_client_sent(lk_client *c, uint64_t attempt, size_t len)
+{
+  ck_assert_uint_eq(attempt, c->want.attempt);
+  ck_assert_uint_le(len, c->out_len - c->out_at);
+  c->out_at += len;
+}
+
+int64_t lk_client_deadline(const lk_client *c)
+{
+  return c->deadline;
+}
+
+void lk_client_tick(lk_client *c)
+{
+  c->ticked_at = c->hooks.now(c->hooks.arg);
+  if (c->deadline <= c->ticked_at)
+    c->deadline = INT64_MAX;
+  say(c, "tick");
+}

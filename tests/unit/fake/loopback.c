@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "unit/fake/loopback.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "jute/reader.h"
+#include "proto/wire/opcode.h"
+#include "support/wire.h"
+#include "unit/fake/sockets.h"
+
+/* ---- connections, under the mutex ---------------------------------------- */
+
+static void close_connection(loopback *b, size_t i)
+{
+  fake_link *l = b->connections[i].link;
+
+  l->up = false;
+  fake_drop_watches(l);
+  lk__buf_free(&b->connections[i].in);
+  close(b->connections[i].fd);
+  b->connections[i] = b->connections[--b->count];
+}
+
+static void accept_connection(loopback *b)
+{
+  int fd = accept4(b->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+  if (fd < 0)
+    return;
+  ck_assert_uint_lt(b->count, LOOPBACK_CONNECTIONS);
+  b->connections[b->count].fd = fd;
+  b->connections[b->count].in = (lk_buf){.mem = &lk__mem_libc};
+  b->connections[b->count].link = fake_accept(&b->server);
+  b->connections[b->count].link->frozen = b->frozen;
+  b->count++;
+}
+
+/* Serve the whole frames that have come. */
+static void serve(loopback *b, lk_buf *in, fake_link *l)
+{
+  while (lk__buf_len(in) >= 4 && !l->frozen) {
+    const unsigned char *bytes = lk__buf_bytes(in);
+    lk_reader r;
+
+    if (bytes == NULL)
+      return;
+    lk__reader_init(&r, bytes, lk__buf_len(in));
+    size_t size = 4 + (size_t)lk__reader_int(&r);
+
+    if (lk__buf_len(in) < size)
+      return;
+    if (b->quiet)
+      l->log[0] = '\0';
+    fake_take(l, lk_bytes_of(bytes, size));
+    lk__buf_consume(in, size);
+  }
+}
+
+/* false: the client has closed. */
+static bool receive(loopback *b, size_t i)
+{
+  lk_buf *in = &b->connections[i].in;
+  ssize_t got;
+
+  ck_assert(lk__buf_reserve(in, 65536));
+  got = recv(b->connections[i].fd, lk__buf_room(in), 65536, 0);
+  if (got <= 0)
+    return got < 0 && (errno == EAGAIN || errno == EINTR);
+  in->end += (size_t)got;
+  return true;
+}
+
+/* false: the server has closed, or the client. */
+static bool send_output(loopback *b, size_t i)
+{
+  fake_link *l = b->connections[i].link;
+
+  serve(b, &b->connections[i].in, l);
+  while (lk__buf_len(&l->out) > 0) {
+    ssize_t sent = send(b->connections[i].fd, lk__buf_bytes(&l->out),
+                        lk__buf_len(&l->out), MSG_NOSIGNAL);
+
+    if (sent < 0)
+      return errno == EAGAIN || errno == EINTR;
+    lk__buf_consume(&l->out, (size_t)sent);
+  }
+  return l->up && !l->hung_up;
+}
+
+/* ---- the thread ---------------------------------------------------------- */
+
+static size_t fill(loopback *b, struct pollfd *fds)
+{
+  fds[0] = (struct pollfd){.fd = b->listener, .events = POLLIN};
+  fds[1] = (struct pollfd){.fd = b->wake, .events = POLLIN};
+  for (size_t i = 0; i < b->count; i++) {
+    fds[i + 2] = (struct pollfd){.fd = b->connections[i].fd, .events = POLLIN};
+    if (lk__buf_len(&b->connections[i].link->out) > 0)
+      fds[i + 2].events |= POLLOUT;
+  }
+  return b->count;
+}
+
+static void look(loopback *b, const struct pollfd *fds, size_t count)
+{
+  eventfd_t none;
+
+  if (fds[1].revents != 0)
+    (void)eventfd_read(b->wake, &none);
+  for (size_t i = count; i-- > 0;) {
+    if (fds[i + 2].revents != 0 && !receive(b, i))
+      close_connection(b, i);
+  }
+  for (size_t i = b->count; i-- > 0;) {
+    if (!send_output(b, i))
+      close_connection(b, i);
+  }
+  if (fds[0].revents != 0)
+    accept_connection(b);
+}
+
+static void *run(void *arg)
+{
+  struct pollfd fds[LOOPBACK_CONNECTIONS + 2];
+  loopback *b = arg;
+
+  pthread_mutex_lock(&b->mutex);
+  while (!b->stopping) {
+    size_t count = fill(b, fds);
+
+    pthread_mutex_unlock(&b->mutex);
+    (void)poll(fds, count + 2, -1);
+    pthread_mutex_lock(&b->mutex);
+    if (count == b->count)
+      look(b, fds, count);
+  }
+  while (b->count > 0)
+    close_connection(b, 0);
+  pthread_mutex_unlock(&b->mutex);
+  return NULL;
+}
+
+/* ---- rarer requests ------------------------------------------------------ */
+
+bool loopback_serve(fake_link *l, lk_bytes frame)
+{
+  lk_reader in;
+
+  lk__reader_init(&in, frame.at, frame.len);
+  int32_t xid = lk__reader_int(&in);
+
+  switch (lk__reader_int(&in)) {
+  case LK_OPCODE_CREATE:
+  case LK_OPCODE_CREATE2:
+  case LK_OPCODE_CREATE_CONTAINER:
+  case LK_OPCODE_DELETE:
+  case LK_OPCODE_SET_DATA:
+  case LK_OPCODE_EXISTS:
+  case LK_OPCODE_GET_DATA:
+  case LK_OPCODE_GET_CHILDREN2:
+  case LK_OPCODE_SYNC:
+  case LK_OPCODE_REMOVE_WATCHES:
+  case LK_OPCODE_MULTI:
+  case LK_OPCODE_PING:
+  case LK_OPCODE_CLOSE_SESSION: return fake_serve(l, frame);
+  case LK_OPCODE_SET_WATCHES:
+  case LK_OPCODE_SET_WATCHES2: wire_reply(&l->out, xid, -1, 0); return true;
+  default: wire_reply(&l->out, xid, 1, LK_ERR_NO_AUTH); return true;
+  }
+}
+
+/* ---- for tests ----------------------------------------------------------- */
+
+void loopback_start(loopback *b)
+{
+  uint16_t port;
+
+  memset(b, 0, sizeof *b);
+  fake_init(&b->server);
+  pthread_mutex_init(&b->mutex, NULL);
+  b->listener = sockets_listen("127.0.0.1", &port);
+  ck_assert_int_eq(fcntl(b->listener, F_SETFL, O_NONBLOCK), 0);
+  b->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  ck_assert_int_ge(b->wake, 0);
+  snprintf(b->hosts, sizeof b->hosts, "127.0.0.1:%u", (unsigned)port);
+  ck_assert_int_eq(pthread_create(&b->thread, NULL, run, b), 0);
+}
+
+void loopback_stop(loopback *b)
+{
+  loopback_lock(b);
+  b->stopping = true;
+  loopback_unlock(b);
+  ck_assert_int_eq(pthread_join(b->thread, NULL), 0);
+  close(b->listener);
+  close(b->wake);
+  fake_done(&b->server);
+  pthread_mutex_destroy(&b->mutex);
+}
+
+void loopback_lock(loopback *b)
+{
+  pthread_mutex_lock(&b->mutex);
+}
+
+void loopback_unlock(loopback *b)
+{
+  pthread_mutex_unlock(&b->mutex);
+  ck_assert_int_eq(eventfd_write(b->wake, 1), 0);
+}
+
+void loopback_drop(loopback *b)
+{
+  loopback_lock(b);
+  for (size_t i = 0; i < b->count; i++)
+    b->connections[i].link->hung_up = true;
+  loopback_unlock(b);
+}
+
+void loopback_freeze(loopback *b, bool frozen)
+{
+  loopback_lock(b);
+  b->frozen = frozen;
+  for (size_t i = 0; i < b->count; i++)
+    b->connections[i].link->frozen = frozen;
+  loopback_unlock(b);
+}
+
+unsigned loopback_requests(loopback *b, const char *name)
+{
+  unsigned count = 0;
+
+  loopback_lock(b);
+  for (const fake_link *l = b->server.links; l != NULL; l = l->next)
+    count += fake_count(l, name);
+  loopback_unlock(b);
+  return count;
+}
+
+void loopback_await(loopback *b, const char *name, unsigned count)
+{
+  unsigned tries = 0;
+
+  while (loopback_requests(b, name) < count) {
+    ck_assert_uint_lt(tries++, 10000);
+    usleep(1000);
+  }
+}

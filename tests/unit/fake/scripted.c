@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "unit/fake/scripted.h"
+
+#include <check.h>
+#include <stdio.h>
+
+#include "proto/wire/opcode.h"
+#include "support/wire.h"
+#include "support/words.h"
+
+static void keep_request(scripted *s, lk_bytes frame)
+{
+  lk_buf line = {.mem = &lk__mem_libc};
+
+  wire_print(frame, false, &line);
+  ck_assert(lk__buf_append(&line, "\n", 2));
+  const char *text = (const char *)lk__buf_bytes(&line);
+  const char *xid = strstr(text, " xid=");
+  const char *rest = xid + 1 + strcspn(xid + 1, " \n");
+
+  ck_assert(lk__buf_append(&s->asked, text, (size_t)(xid - text)) &&
+            lk__buf_append(&s->asked, rest, strlen(rest)));
+  lk__buf_free(&line);
+}
+
+static void write_reply(lk_buf *out, int32_t xid, const char *text)
+{
+  size_t mark = wire_begin(out);
+  words w;
+
+  words_cut(&w, text, strlen(text));
+  int64_t zxid = words_number(&w, "a zxid");
+
+  wire_header(out, xid, zxid, words_error(&w));
+  words_encode(&w, out);
+  wire_end(out, mark);
+}
+
+static bool serve(fake_link *l, lk_bytes frame)
+{
+  scripted *s = (scripted *)(void *)l->server;
+  lk_reader in;
+
+  lk__reader_init(&in, frame.at, frame.len);
+  int32_t xid = lk__reader_int(&in);
+  int32_t op = lk__reader_int(&in);
+
+  if (op == LK_OPCODE_PING || op == LK_OPCODE_CLOSE_SESSION)
+    return fake_serve(l, frame);
+  keep_request(s, frame);
+  if (++s->requests == s->lost)
+    l->hung_up = true;
+  else if (s->replies != NULL && s->given < SCRIPTED_REPLIES &&
+           s->replies[s->given] != NULL)
+    write_reply(&l->out, xid, s->replies[s->given++]);
+  else
+    wire_reply(&l->out, xid, 1, LK_ERR_NO_AUTH);
+  return true;
+}
+
+void scripted_start(scripted *s)
+{
+  loopback_start(&s->loopback);
+  s->loopback.server.serve = serve;
+  s->asked = wire_buf();
+  scripted_set(s, NULL, 0);
+}
+
+void scripted_stop(scripted *s)
+{
+  loopback_stop(&s->loopback);
+  lk__buf_free(&s->asked);
+}
+
+void scripted_set(scripted *s, const char *const *replies, unsigned lost)
+{
+  loopback_lock(&s->loopback);
+  s->replies = replies;
+  s->given = 0;
+  s->lost = lost;
+  s->requests = 0;
+  lk__buf_consume(&s->asked, lk__buf_len(&s->asked));
+  loopback_unlock(&s->loopback);
+}
+
+bool scripted_was_asked(scripted *s, const char *text)
+{
+  loopback_lock(&s->loopback);
+  size_t len = lk__buf_len(&s->asked);
+  const char *asked = (const char *)lk__buf_bytes(&s->asked);
+  bool same = len == strlen(text) && memcmp(asked, text, len) == 0;
+
+  if (!same)
+    fprintf(stderr, "asked:\n%.*snot:\n%s", (int)len, asked, text);
+  loopback_unlock(&s->loopback);
+  return same;
+}
+
+void scripted_send_event(scripted *s, int32_t type, const char *path)
+{
+  loopback_lock(&s->loopback);
+  for (size_t i = 0; i < s->loopback.count; i++)
+    wire_event(&s->loopback.connections[i].link->out, type, path);
+  loopback_unlock(&s->loopback);
+}
