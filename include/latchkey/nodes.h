@@ -30,11 +30,11 @@ extern "C" {
 /* ---- with what is above and below --------------------------------------- */
 
 /** How missing parents are made: empty, and as this says. Set `size`. */
-typedef struct lk_parents {
-  size_t size;        /**< sizeof(lk_parents) */
+typedef struct lk_parents_config {
+  size_t size;        /**< sizeof(lk_parents_config) */
   bool containers;    /**< gone with their last child; else persistent */
   const lk_acls *acl; /**< NULL: lk_acl_open */
-} lk_parents;
+} lk_parents_config;
 
 /**
  * lk_create2(), and where a parent is missing, all parents first. Costs one
@@ -50,20 +50,21 @@ typedef struct lk_parents {
  *
  * `done` gets what lk_create2() gives, or why a parent could not be made
  * (LK_ERR_UNIMPLEMENTED: no containers at a server before 3.5.1).
- * `call->repeat` is refused; see lk_create_settled().
+ * `call->repeat` is refused; see lk_create_reliable().
  */
-LK_API int lk_create_deep(lk_client *c, const char *path, lk_bytes data,
-                          const lk_acls *acl, int flags,
-                          const lk_parents *parents, const lk_call *call,
-                          lk_create_cb done, void *arg);
+LK_API int lk_create_with_parents(lk_client *c, const char *path, lk_bytes data,
+                                  const lk_acls *acl, int flags,
+                                  const lk_parents_config *parents,
+                                  const lk_call *call, lk_create_cb done,
+                                  void *arg);
 
-/** Ends lk_delete_deep(). `deleted`: how many nodes a server said it had
+/** Ends lk_delete_recursive(). `deleted`: how many nodes a server said it had
     deleted, also where it ended early. */
 typedef void (*lk_deleted_cb)(lk_client *c, int err, size_t deleted, void *arg);
 
 /** Asked now and then how to go on, with the nodes deleted so far. false: no
     further, and LK_ERR_CANCELLED when what is under way has been answered. */
-typedef bool (*lk_more_cb)(lk_client *c, size_t deleted, void *arg);
+typedef bool (*lk_progress_cb)(lk_client *c, size_t deleted, void *arg);
 
 /**
  * Delete the node at `path` and all below it, whatever its version, from the
@@ -89,8 +90,9 @@ typedef bool (*lk_more_cb)(lk_client *c, size_t deleted, void *arg);
  *         CANCELLED, DEADLINE, NO_MEMORY; without `repeat` NOT_SENT, LOSS,
  *         UNKNOWN.
  */
-LK_API int lk_delete_deep(lk_client *c, const char *path, const lk_call *call,
-                          lk_more_cb more, lk_deleted_cb done, void *arg);
+LK_API int lk_delete_recursive(lk_client *c, const char *path,
+                               const lk_call *call, lk_progress_cb more,
+                               lk_deleted_cb done, void *arg);
 
 /* ---- until it is known --------------------------------------------------- */
 
@@ -145,20 +147,21 @@ LK_API int lk_delete_deep(lk_client *c, const char *path, const lk_call *call,
  */
 
 /** lk_create2() that is settled. `stat` is that of the node. */
-LK_API int lk_create_settled(lk_client *c, const char *path, lk_bytes data,
-                             const lk_acls *acl, int flags, bool sole,
-                             const lk_call *call, lk_create_cb done, void *arg);
+LK_API int lk_create_reliable(lk_client *c, const char *path, lk_bytes data,
+                              const lk_acls *acl, int flags, bool sole,
+                              const lk_call *call, lk_create_cb done,
+                              void *arg);
 
 /** lk_set() that is settled. With `version` -1 it overwrites what was there
     when it was sent, and is not sent again once others have written. */
-LK_API int lk_set_settled(lk_client *c, const char *path, lk_bytes data,
-                          int32_t version, bool sole, const lk_call *call,
-                          lk_stat_cb done, void *arg);
+LK_API int lk_set_reliable(lk_client *c, const char *path, lk_bytes data,
+                           int32_t version, bool sole, const lk_call *call,
+                           lk_stat_cb done, void *arg);
 
 /** lk_delete() that is settled. */
-LK_API int lk_delete_settled(lk_client *c, const char *path, int32_t version,
-                             bool sole, const lk_call *call, lk_done_cb done,
-                             void *arg);
+LK_API int lk_delete_reliable(lk_client *c, const char *path, int32_t version,
+                              bool sole, const lk_call *call, lk_done_cb done,
+                              void *arg);
 
 #ifdef __cplusplus
 }

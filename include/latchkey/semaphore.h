@@ -43,9 +43,9 @@ extern "C" {
 #endif
 
 /** What handles for one semaphore learn for those after them; set to 0. */
-typedef struct lk_semaphore_memory {
+typedef struct lk_semaphore_history {
   unsigned failures; /**< in a row, of asking for place and permits at once */
-} lk_semaphore_memory;
+} lk_semaphore_history;
 
 /** Options beside those of a lock. Set `size`. */
 typedef struct lk_semaphore_config {
@@ -62,7 +62,7 @@ typedef struct lk_semaphore_config {
   const char *limit_path;
   /** Where a handle is made for each acquire: shared by all of one keeper, and
       kept until the last of them is freed. NULL: each learns for itself. */
-  lk_semaphore_memory *memory;
+  lk_semaphore_history *memory;
 } lk_semaphore_config;
 
 /**
@@ -87,7 +87,8 @@ LK_API int lk_semaphore_new(lk_lock **out, lk_keeper *k, const char *path,
     below "leases" in Curator's, in the path itself in kazoo's. `number`: of
     Curator's, in the order of which they were taken; 0 of kazoo's, which have
     none. */
-LK_API bool lk_layout_permit(lk_layout layout, lk_bytes name, int64_t *number);
+LK_API bool lk_layout_is_permit(lk_layout layout, lk_bytes name,
+                                int64_t *number);
 
 #ifdef __cplusplus
 }

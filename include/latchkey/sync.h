@@ -351,7 +351,7 @@ LK_API void lk_sync_subscription_free(lk_sync_subscription *s);
 LK_API int lk_sync_create_with_parents(lk_sync_client *c, lk_sync_result **out,
                                        const char *path, lk_bytes data,
                                        const lk_acls *acl, int flags,
-                                       const lk_parents *parents,
+                                       const lk_parents_config *parents,
                                        const lk_sync_call *call);
 /** `deleted`, if it is not NULL, gets how many nodes are known to be deleted,
     whatever is returned. Nothing more is asked to go once this has returned:

@@ -21,7 +21,7 @@
 #define LK_FIRST_lk_keeper_config       assurance
 #define LK_FIRST_lk_lock_config         data
 #define LK_FIRST_lk_multilock_config    keep_order
-#define LK_FIRST_lk_parents             containers
+#define LK_FIRST_lk_parents_config      containers
 #define LK_FIRST_lk_reconfiguration     joining
 #define LK_FIRST_lk_sasl_config         mechanism
 #define LK_FIRST_lk_sasl_mechanism      end

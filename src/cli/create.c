@@ -54,11 +54,12 @@ static int kind_of(const cli_options *o)
 static int create_deep(creation *n, lk_bytes data, const lk_acls *acl)
 {
   cli_ask *a = &n->ask;
-  lk_parents parents = {.size = sizeof parents, .acl = acl};
+  lk_parents_config parents = {.size = sizeof parents, .acl = acl};
   lk_call call = cli_ask_call(a, false);
 
-  return lk_create_deep(a->link.client, a->path, data, acl, kind_of(a->options),
-                        &parents, &call, on_created, n);
+  return lk_create_with_parents(a->link.client, a->path, data, acl,
+                                kind_of(a->options), &parents, &call,
+                                on_created, n);
 }
 
 static void on_parent(lk_client *c, int err, const char *path,
@@ -74,7 +75,7 @@ static void on_parent(lk_client *c, int err, const char *path,
 static int make_parents(cli_ask *a, const lk_acls *acl)
 {
   size_t len = (size_t)(strrchr(a->path, '/') - a->path);
-  lk_parents parents = {.size = sizeof parents, .acl = acl};
+  lk_parents_config parents = {.size = sizeof parents, .acl = acl};
   lk_call call = cli_ask_call(a, false);
   cli_text path = {0};
 
@@ -84,8 +85,9 @@ static int make_parents(cli_ask *a, const lk_acls *acl)
   const char *above = cli_text_end(&path);
   int err = above == NULL
                 ? LK_ERR_NO_MEMORY
-                : lk_create_deep(a->link.client, above, lk_text(""), acl,
-                                 LK_PERSISTENT, &parents, &call, on_parent, a);
+                : lk_create_with_parents(a->link.client, above, lk_text(""),
+                                         acl, LK_PERSISTENT, &parents, &call,
+                                         on_parent, a);
 
   cli_text_free(&path);
   return cli_ask_wait(a, err);
@@ -109,8 +111,8 @@ static int create_settled(creation *n, lk_bytes data, const lk_acls *acl)
   cli_ask *a = &n->ask;
   lk_call call = cli_ask_call(a, true);
 
-  return lk_create_settled(a->link.client, a->path, data, acl,
-                           kind_of(a->options), false, &call, on_created, n);
+  return lk_create_reliable(a->link.client, a->path, data, acl,
+                            kind_of(a->options), false, &call, on_created, n);
 }
 
 static int create(creation *n, lk_bytes data, const lk_acls *acl)

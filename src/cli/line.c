@@ -21,7 +21,7 @@ static const char *folder(const char *path)
 static bool is_kazoos(const cli_line *l, lk_bytes name, int64_t *number)
 {
   return l->ask->options->layout == LK_LAYOUT_KAZOO && *l->part == '\0' &&
-         lk_layout_permit(LK_LAYOUT_KAZOO, name, number);
+         lk_layout_is_permit(LK_LAYOUT_KAZOO, name, number);
 }
 
 /* Whether it is one of those who hold or wait, and which. */
@@ -35,7 +35,7 @@ static bool take_name(cli_line *l, lk_bytes name, cli_contender *c)
     return true;
   }
   c->lease = strcmp(l->part, "leases/") == 0;
-  return c->lease ? lk_layout_permit(LK_LAYOUT_CURATOR, name, &c->number)
+  return c->lease ? lk_layout_is_permit(LK_LAYOUT_CURATOR, name, &c->number)
                   : lk_layout_contends(o->layout, o->prefix, name, &c->number,
                                        &c->shared);
 }

@@ -37,8 +37,8 @@ int cli_set(const cli_options *o, char **operands)
   if (cli_data_read(operands[1], &data) &&
       cli_ask_open(&a, o, "set", operands[0])) {
     lk_call call = cli_ask_call(&a, true);
-    int err = lk_set_settled(a.link.client, a.path, cli_data_bytes(&data),
-                             o->node_version, false, &call, on_set, &a);
+    int err = lk_set_reliable(a.link.client, a.path, cli_data_bytes(&data),
+                              o->node_version, false, &call, on_set, &a);
 
     code = cli_ask_close(&a, cli_ask_wait(&a, err));
   }
@@ -60,7 +60,8 @@ static void on_deleted(lk_client *c, int err, size_t deleted, void *arg)
 /* As long as the servers answer. */
 static int delete_tree(cli_ask *a)
 {
-  int err = lk_delete_deep(a->link.client, a->path, NULL, NULL, on_deleted, a);
+  int err =
+      lk_delete_recursive(a->link.client, a->path, NULL, NULL, on_deleted, a);
 
   return cli_ask_wait(a, err);
 }
@@ -68,8 +69,9 @@ static int delete_tree(cli_ask *a)
 static int delete_node(cli_ask *a)
 {
   lk_call call = cli_ask_call(a, true);
-  int err = lk_delete_settled(a->link.client, a->path, a->options->node_version,
-                              false, &call, on_done, a);
+  int err =
+      lk_delete_reliable(a->link.client, a->path, a->options->node_version,
+                         false, &call, on_done, a);
 
   return cli_ask_wait(a, err);
 }

@@ -67,7 +67,7 @@ struct lk_sync_lock {
   char *data;
   lk_semaphore_config permits;  /**< SEMAPHORE */
   char *limit_path;             /**< likewise, or NULL */
-  lk_semaphore_memory learned;  /**< likewise; of the handle's thread */
+  lk_semaphore_history learned; /**< likewise; of the handle's thread */
   lk_single_config single;      /**< SINGLE */
   lk_multilock_config together; /**< MULTILOCK */
   lk_multilock_member *members; /**< likewise, `count` */

@@ -33,32 +33,33 @@ static void on_deleted(lk_client *client, int err, size_t deleted, void *arg)
 
 static int ask_create_deep(lk_sync_request *r, const lk_call *call)
 {
-  return lk_create_deep(lk__sync_client_of(r), r->path, r->data, r->acl,
-                        r->flags, r->parents, call, lk__sync_on_created, r);
+  return lk_create_with_parents(lk__sync_client_of(r), r->path, r->data, r->acl,
+                                r->flags, r->parents, call, lk__sync_on_created,
+                                r);
 }
 
 static int ask_delete_deep(lk_sync_request *r, const lk_call *call)
 {
-  return lk_delete_deep(lk__sync_client_of(r), r->path, call, on_more,
-                        on_deleted, r);
+  return lk_delete_recursive(lk__sync_client_of(r), r->path, call, on_more,
+                             on_deleted, r);
 }
 
 static int ask_create_settled(lk_sync_request *r, const lk_call *call)
 {
-  return lk_create_settled(lk__sync_client_of(r), r->path, r->data, r->acl,
-                           r->flags, r->sole, call, lk__sync_on_created, r);
+  return lk_create_reliable(lk__sync_client_of(r), r->path, r->data, r->acl,
+                            r->flags, r->sole, call, lk__sync_on_created, r);
 }
 
 static int ask_set_settled(lk_sync_request *r, const lk_call *call)
 {
-  return lk_set_settled(lk__sync_client_of(r), r->path, r->data, r->version,
-                        r->sole, call, lk__sync_on_stat, r);
+  return lk_set_reliable(lk__sync_client_of(r), r->path, r->data, r->version,
+                         r->sole, call, lk__sync_on_stat, r);
 }
 
 static int ask_delete_settled(lk_sync_request *r, const lk_call *call)
 {
-  return lk_delete_settled(lk__sync_client_of(r), r->path, r->version, r->sole,
-                           call, lk__sync_on_done, r);
+  return lk_delete_reliable(lk__sync_client_of(r), r->path, r->version, r->sole,
+                            call, lk__sync_on_done, r);
 }
 
 /* ---- the calls -------------------------------------------------------------
@@ -67,11 +68,11 @@ static int ask_delete_settled(lk_sync_request *r, const lk_call *call)
 int lk_sync_create_with_parents(lk_sync_client *c, lk_sync_result **out,
                                 const char *path, lk_bytes data,
                                 const lk_acls *acl, int flags,
-                                const lk_parents *parents,
+                                const lk_parents_config *parents,
                                 const lk_sync_call *call)
 {
-  static const lk_sized sized = LK_SIZED(lk_parents);
-  lk_parents own;
+  static const lk_sized sized = LK_SIZED(lk_parents_config);
+  lk_parents_config own;
   const lk_sync_request what = {.ask = ask_create_deep,
                                 .path = path,
                                 .data = data,

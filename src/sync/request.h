@@ -31,7 +31,7 @@ typedef struct lk_sync_request {
   const lk_read *reads;
   const lk_reconfiguration *change;
   size_t count;
-  const lk_parents *parents;
+  const lk_parents_config *parents;
   bool sole;
   size_t *deleted; /**< how many nodes so far, as long as the caller waits */
   lk_holder *holder; /**< NULL: whether a lock is held or not */

@@ -330,7 +330,7 @@ static int permit(lk_layout layout, lk_bytes name)
 {
   int64_t number;
 
-  return lk_layout_permit(layout, name, &number) ? (int)number : -100;
+  return lk_layout_is_permit(layout, name, &number) ? (int)number : -100;
 }
 
 START_TEST(permits_of_curators_have_a_mark_and_a_number)

@@ -152,13 +152,14 @@ static void begin_settled(bool node_there)
 
 /* ---- with parents ------------------------------------------------------ */
 
-static const lk_parents containers = {
+static const lk_parents_config containers = {
     .size = sizeof containers, .containers = true, .acl = &lk_acl_read};
 
-static int make(const char *path, int flags, const lk_parents *parents)
+static int make(const char *path, int flags, const lk_parents_config *parents)
 {
-  int err = lk_create_deep(link->client, path, lk_text("data"), &lk_acl_creator,
-                           flags, parents, NULL, on_created, made);
+  int err = lk_create_with_parents(link->client, path, lk_text("data"),
+                                   &lk_acl_creator, flags, parents, NULL,
+                                   on_created, made);
 
   return err != 0 ? err : outcome();
 }
@@ -316,8 +317,9 @@ START_TEST(a_deadline_covers_all_of_a_create)
 
   begin();
   link->frozen = true;
-  ck_assert_int_eq(lk_create_deep(link->client, "/a/b", lk_text(""), NULL, 0,
-                                  NULL, &call, on_created, made),
+  ck_assert_int_eq(lk_create_with_parents(link->client, "/a/b", lk_text(""),
+                                          NULL, 0, NULL, &call, on_created,
+                                          made),
                    0);
   ended = NOT_YET;
   fake_run(&server, 99);
@@ -334,8 +336,9 @@ START_TEST(a_node_can_be_over_before_its_parents)
 
   begin();
   server.wrote = freeze;
-  ck_assert_int_eq(lk_create_deep(link->client, "/a/b/c", lk_text(""), NULL, 0,
-                                  NULL, &call, on_created, made),
+  ck_assert_int_eq(lk_create_with_parents(link->client, "/a/b/c", lk_text(""),
+                                          NULL, 0, NULL, &call, on_created,
+                                          made),
                    0);
   server.hurry = 1;
   ended = NOT_YET;
@@ -351,7 +354,7 @@ END_TEST
 START_TEST(what_cannot_be_is_refused)
 {
   lk_call call = {.size = sizeof call, .repeat = true};
-  lk_parents parents = {0};
+  lk_parents_config parents = {0};
 
   begin_settled(false);
   ck_assert_int_eq(make("a/b", 0, NULL), LK_ERR_BAD_PATH);
@@ -359,22 +362,23 @@ START_TEST(what_cannot_be_is_refused)
   ck_assert_int_eq(make(NULL, 0, NULL), LK_ERR_BAD_PATH);
   ck_assert_int_eq(make("/a", 99, NULL), LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(make("/a", 0, &parents), LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_create_deep(link->client, "/a", lk_text(""), NULL, 0,
-                                  NULL, &call, NULL, NULL),
+  ck_assert_int_eq(lk_create_with_parents(link->client, "/a", lk_text(""), NULL,
+                                          0, NULL, &call, NULL, NULL),
                    LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(
-      lk_delete_deep(link->client, "/", NULL, NULL, on_deleted, NULL),
+      lk_delete_recursive(link->client, "/", NULL, NULL, on_deleted, NULL),
       LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(
-      lk_delete_deep(link->client, "/zookeeper", NULL, NULL, NULL, NULL),
+      lk_delete_recursive(link->client, "/zookeeper", NULL, NULL, NULL, NULL),
       LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_delete_recursive(link->client, "/zookeeper/quota", NULL,
+                                       NULL, NULL, NULL),
+                   LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(
-      lk_delete_deep(link->client, "/zookeeper/quota", NULL, NULL, NULL, NULL),
-      LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_delete_deep(link->client, "x", NULL, NULL, NULL, NULL),
-                   LK_ERR_BAD_PATH);
-  ck_assert_int_eq(lk_set_settled(link->client, "/x", lk_text(""), -2, false,
-                                  NULL, NULL, NULL),
+      lk_delete_recursive(link->client, "x", NULL, NULL, NULL, NULL),
+      LK_ERR_BAD_PATH);
+  ck_assert_int_eq(lk_set_reliable(link->client, "/x", lk_text(""), -2, false,
+                                   NULL, NULL, NULL),
                    LK_ERR_BAD_ARGUMENT);
   ck_assert(fake_said(link, ""));
   finish();
@@ -386,7 +390,8 @@ END_TEST
 static int wipe_with(const char *path, bool repeat)
 {
   lk_call call = {.size = sizeof call, .repeat = repeat};
-  int err = lk_delete_deep(link->client, path, &call, more, on_deleted, NULL);
+  int err =
+      lk_delete_recursive(link->client, path, &call, more, on_deleted, NULL);
 
   return err != 0 ? err : outcome();
 }
@@ -482,7 +487,8 @@ static void wipe_until(int64_t timeout_ms)
       .size = sizeof call, .timeout_ms = timeout_ms, .repeat = true};
 
   ck_assert_int_eq(
-      lk_delete_deep(link->client, "/t", &call, NULL, on_deleted, NULL), 0);
+      lk_delete_recursive(link->client, "/t", &call, NULL, on_deleted, NULL),
+      0);
   ended = NOT_YET;
   fake_run(&server, timeout_ms - 1);
   ck_assert_int_eq(ended, NOT_YET);
@@ -839,7 +845,7 @@ START_TEST(a_rest_ends_with_the_client)
   link->requests = 0;
   link->throttle_at = 1;
   ck_assert_int_eq(
-      lk_delete_deep(link->client, "/t", NULL, more, on_deleted, NULL), 0);
+      lk_delete_recursive(link->client, "/t", NULL, more, on_deleted, NULL), 0);
   ended = NOT_YET;
   fake_turn(&server);
   ck_assert_int_eq(ended, NOT_YET);
@@ -855,7 +861,8 @@ START_TEST(its_client_can_be_freed_at_any_time)
     begin();
     grow();
     ck_assert_int_eq(
-        lk_delete_deep(link->client, "/t", NULL, more, on_deleted, NULL), 0);
+        lk_delete_recursive(link->client, "/t", NULL, more, on_deleted, NULL),
+        0);
     link->step = 40; /* bytes at a time */
     ended = NOT_YET;
     calls = 0;
@@ -898,9 +905,9 @@ START_TEST(its_client_can_be_freed_where_it_is_asked_for_more)
 {
   begin();
   grow();
-  ck_assert_int_eq(
-      lk_delete_deep(link->client, "/t", NULL, free_in_more, on_deleted, NULL),
-      0);
+  ck_assert_int_eq(lk_delete_recursive(link->client, "/t", NULL, free_in_more,
+                                       on_deleted, NULL),
+                   0);
   ck_assert_int_eq(outcome(), LK_ERR_CLOSED);
   finish();
 }
@@ -983,8 +990,8 @@ static void cut(bool done, void (*others)(fake_server *s))
 
 static int create_it(int flags, bool sole)
 {
-  int err = lk_create_settled(link->client, "/d/n", lk_text("ours"), NULL,
-                              flags, sole, NULL, on_created, made);
+  int err = lk_create_reliable(link->client, "/d/n", lk_text("ours"), NULL,
+                               flags, sole, NULL, on_created, made);
 
   return err != 0 ? err : outcome();
 }
@@ -1062,8 +1069,8 @@ static int first_create(bool sole)
 
 static int first_set(bool sole)
 {
-  int err = lk_set_settled(link->client, "/d/n", lk_text("ours"), 1, sole, NULL,
-                           on_stat, NULL);
+  int err = lk_set_reliable(link->client, "/d/n", lk_text("ours"), 1, sole,
+                            NULL, on_stat, NULL);
 
   return err != 0 ? err : outcome();
 }
@@ -1071,7 +1078,7 @@ static int first_set(bool sole)
 static int first_delete(bool sole)
 {
   int err =
-      lk_delete_settled(link->client, "/d/n", -1, sole, NULL, on_done, NULL);
+      lk_delete_reliable(link->client, "/d/n", -1, sole, NULL, on_done, NULL);
 
   return err != 0 ? err : outcome();
 }
@@ -1199,8 +1206,8 @@ static void check_set(const sets *x)
 {
   begin_settled(true);
   cut(x->done, x->others);
-  ck_assert_int_eq(lk_set_settled(link->client, "/d/n", lk_text("ours"),
-                                  x->version, x->sole, NULL, on_stat, NULL),
+  ck_assert_int_eq(lk_set_reliable(link->client, "/d/n", lk_text("ours"),
+                                   x->version, x->sole, NULL, on_stat, NULL),
                    0);
   ck_assert_int_eq(outcome(), x->err);
   ck_assert_ptr_null(meanwhile);
@@ -1251,8 +1258,8 @@ static void check_delete(const deletes *x)
 {
   begin_settled(true);
   cut(x->done, x->others);
-  ck_assert_int_eq(lk_delete_settled(link->client, "/d/n", x->version, x->sole,
-                                     NULL, on_done, NULL),
+  ck_assert_int_eq(lk_delete_reliable(link->client, "/d/n", x->version, x->sole,
+                                      NULL, on_done, NULL),
                    0);
   ck_assert_int_eq(outcome(), x->err);
   ck_assert_ptr_null(meanwhile);
@@ -1302,7 +1309,7 @@ START_TEST(node_made_by_the_last_transaction_seen_is_deleted)
   ck_assert_int_eq(outcome(), 0);
   cut(false, nothing);
   ck_assert_int_eq(
-      lk_delete_settled(link->client, "/d/n", -1, false, NULL, on_done, NULL),
+      lk_delete_reliable(link->client, "/d/n", -1, false, NULL, on_done, NULL),
       0);
   ck_assert_int_eq(outcome(), 0);
   ck_assert_ptr_null(node("/d/n"));
@@ -1335,8 +1342,8 @@ static void give_session_up(int64_t timeout_ms, int64_t after_ms)
   ended = NOT_YET;
   calls = 0;
   fake_run(&server, after_ms);
-  ck_assert_int_eq(lk_create_settled(link->client, "/d/n", lk_text("x"), NULL,
-                                     0, true, &call, on_created, made),
+  ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text("x"), NULL,
+                                      0, true, &call, on_created, made),
                    0);
   fake_turn(&server);
   server.down = true;
@@ -1403,8 +1410,9 @@ START_TEST(what_was_not_sent_before_its_session_ended_is_sent_in_the_next)
     server.down = true;
     fake_drop(link);
     fake_turn(&server);
-    ck_assert_int_eq(lk_create_settled(link->client, "/d/n", lk_text("x"), NULL,
-                                       flags, false, NULL, on_created, made),
+    ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text("x"),
+                                        NULL, flags, false, NULL, on_created,
+                                        made),
                      0);
     ended = NOT_YET;
     calls = 0;
@@ -1430,10 +1438,10 @@ START_TEST(refused_credentials_end_a_rest_at_once)
     link->throttle_at = 1;
     link->answer_at = 2;
     link->answer_err = LK_ERR_AUTH_REQUIRED;
-    ck_assert_int_eq(deep ? lk_delete_deep(link->client, "/d/n", NULL, more,
-                                           on_deleted, NULL)
-                          : lk_delete_settled(link->client, "/d/n", -1, true,
-                                              NULL, on_done, NULL),
+    ck_assert_int_eq(deep ? lk_delete_recursive(link->client, "/d/n", NULL,
+                                                more, on_deleted, NULL)
+                          : lk_delete_reliable(link->client, "/d/n", -1, true,
+                                               NULL, on_done, NULL),
                      0);
     ended = NOT_YET;
     calls = 0;
@@ -1455,8 +1463,8 @@ START_TEST(what_was_not_sent_is_sent_again)
   server.down = true;
   fake_drop(link);
   fake_turn(&server);
-  ck_assert_int_eq(lk_create_settled(link->client, "/d/n", lk_text(""), NULL, 0,
-                                     false, NULL, on_created, made),
+  ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text(""), NULL,
+                                      0, false, NULL, on_created, made),
                    0);
   ended = NOT_YET;
   fake_run(&server, T / 4);
@@ -1478,8 +1486,8 @@ START_TEST(below_a_chroot_the_look_is_at_the_same_nodes)
                      0);
     ck_assert_int_eq(outcome(), LK_ERR_NO_NODE);
     cut(false, nothing);
-    ck_assert_int_eq(lk_create_settled(link->client, "/n", lk_text(""), NULL, 0,
-                                       i > 0, NULL, on_created, made),
+    ck_assert_int_eq(lk_create_reliable(link->client, "/n", lk_text(""), NULL,
+                                        0, i > 0, NULL, on_created, made),
                      0);
     ck_assert_int_eq(outcome(), i == 0 ? 0 : LK_ERR_NO_NODE);
     ck_assert_str_eq(made, i == 0 ? "/n" : "");
@@ -1497,7 +1505,7 @@ START_TEST(a_look_that_is_cut_short_begins_anew)
     link->cut_at = 1;
     link->cut_after = true;
     ck_assert_int_eq(
-        lk_delete_settled(link->client, "/d/n", -1, true, NULL, on_done, NULL),
+        lk_delete_reliable(link->client, "/d/n", -1, true, NULL, on_done, NULL),
         0);
     ended = NOT_YET;
     calls = 0;
@@ -1521,8 +1529,8 @@ START_TEST(a_busy_server_is_asked_again)
     link->throttle_at = at;
     link->cut_at = at == 1 ? 2 : 1;
     link->cut_after = true;
-    ck_assert_int_eq(lk_set_settled(link->client, "/d/n", lk_text("x"), 0, true,
-                                    NULL, on_stat, NULL),
+    ck_assert_int_eq(lk_set_reliable(link->client, "/d/n", lk_text("x"), 0,
+                                     true, NULL, on_stat, NULL),
                      0);
     ck_assert_int_eq(outcome(), 0);
     ck_assert_int_eq(found.version, 1);
@@ -1541,8 +1549,8 @@ START_TEST(a_deadline_ends_a_write_that_is_not_known)
   begin_settled(false);
   link->requests = 0;
   link->cut_at = 1;
-  ck_assert_int_eq(lk_create_settled(link->client, "/d/n", lk_text(""), NULL, 0,
-                                     true, &call, on_created, made),
+  ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text(""), NULL,
+                                      0, true, &call, on_created, made),
                    0);
   ended = NOT_YET;
   fake_turn(&server);
@@ -1562,8 +1570,8 @@ START_TEST(a_write_ends_with_its_client)
   server.down = true;
   fake_drop(link);
   fake_turn(&server);
-  ck_assert_int_eq(lk_create_settled(link->client, "/d/n", lk_text(""), NULL, 0,
-                                     false, NULL, on_created, made),
+  ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text(""), NULL,
+                                      0, false, NULL, on_created, made),
                    0);
   ended = NOT_YET;
   lk_client_free(link->client);
@@ -1572,8 +1580,8 @@ START_TEST(a_write_ends_with_its_client)
   begin_settled(false);
   link->requests = 0;
   link->throttle_at = 1;
-  ck_assert_int_eq(lk_create_settled(link->client, "/d/n", lk_text(""), NULL, 0,
-                                     false, NULL, on_created, made),
+  ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text(""), NULL,
+                                      0, false, NULL, on_created, made),
                    0);
   ended = NOT_YET;
   fake_turn(&server);
@@ -1601,17 +1609,17 @@ END_TEST
 static int want_all(unsigned *wanted)
 {
   lk_client *c = link->client;
-  int err = lk_create_deep(c, "/a/b/c", lk_text("x"), &lk_acl_read, 0,
-                           &containers, NULL, on_created, made);
+  int err = lk_create_with_parents(c, "/a/b/c", lk_text("x"), &lk_acl_read, 0,
+                                   &containers, NULL, on_created, made);
 
   *wanted += err == 0;
   if (err == 0) {
-    err = lk_delete_deep(c, "/t", NULL, more, on_deleted, NULL);
+    err = lk_delete_recursive(c, "/t", NULL, more, on_deleted, NULL);
     *wanted += err == 0;
   }
   if (err == 0) {
-    err = lk_create_settled(c, "/d/n", lk_text("x"), &lk_acl_creator, 0, true,
-                            NULL, on_created, made);
+    err = lk_create_reliable(c, "/d/n", lk_text("x"), &lk_acl_creator, 0, true,
+                             NULL, on_created, made);
     *wanted += err == 0;
   }
   return err;

@@ -291,9 +291,9 @@ START_TEST(a_write_without_a_quorum_ends_at_its_deadline)
   fake_create(&server, "/x");
   fake_drop(one.link);
   ended = NOT_YET;
-  ck_assert_int_eq(
-      lk_delete_settled(one.link->client, "/x", -1, true, &call, on_done, NULL),
-      0);
+  ck_assert_int_eq(lk_delete_reliable(one.link->client, "/x", -1, true, &call,
+                                      on_done, NULL),
+                   0);
   fake_run(&server, T / 2);
   ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
   ck_assert_int_eq(ended, NOT_YET);
@@ -312,8 +312,9 @@ START_TEST(a_tree_without_a_quorum_ends_at_its_deadline)
   fake_create(&server, "/x");
   fake_drop(one.link);
   ended = NOT_YET;
-  ck_assert_int_eq(
-      lk_delete_deep(one.link->client, "/x", &call, NULL, on_deleted, NULL), 0);
+  ck_assert_int_eq(lk_delete_recursive(one.link->client, "/x", &call, NULL,
+                                       on_deleted, NULL),
+                   0);
   fake_run(&server, T / 2);
   ck_assert_int_eq(ended, NOT_YET);
   fake_run(&server, T);
@@ -333,7 +334,7 @@ START_TEST(what_became_of_a_write_is_told_by_a_quorum)
   one.link->cut_after = true;
   ended = NOT_YET;
   ck_assert_int_eq(
-      lk_delete_settled(one.link->client, "/x", -1, true, NULL, on_done, NULL),
+      lk_delete_reliable(one.link->client, "/x", -1, true, NULL, on_done, NULL),
       0);
   server.down = true;
   fake_turn(&server);
@@ -357,12 +358,12 @@ START_TEST(a_write_that_is_to_be_settled_waits_for_a_quorum)
   begin(true, LK_ASSURE_QUORUM);
   fake_create(&server, "/x");
   ck_assert_int_eq(
-      lk_delete_settled(one.link->client, "/x", -1, true, NULL, on_done, NULL),
+      lk_delete_reliable(one.link->client, "/x", -1, true, NULL, on_done, NULL),
       LK_ERR_NOT_READ_ONLY);
   fake_drop(one.link);
   ended = NOT_YET;
   ck_assert_int_eq(
-      lk_delete_settled(one.link->client, "/x", -1, true, NULL, on_done, NULL),
+      lk_delete_reliable(one.link->client, "/x", -1, true, NULL, on_done, NULL),
       0);
   fake_run(&server, T);
   ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
@@ -382,7 +383,8 @@ START_TEST(a_tree_that_is_being_deleted_waits_for_a_quorum)
   fake_drop(one.link);
   ended = NOT_YET;
   ck_assert_int_eq(
-      lk_delete_deep(one.link->client, "/x", NULL, NULL, on_deleted, NULL), 0);
+      lk_delete_recursive(one.link->client, "/x", NULL, NULL, on_deleted, NULL),
+      0);
   fake_run(&server, T);
   ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
   ck_assert_int_eq(ended, NOT_YET);

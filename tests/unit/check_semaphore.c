@@ -19,7 +19,7 @@ static int32_t permits;
 static int32_t take;
 static const char *limit_path;
 static lk_layout layout;
-static lk_semaphore_memory *memory;
+static lk_semaphore_history *memory;
 static const char *dir = "/s";
 static const char *queue = "/s/locks";
 static const char *leases = "/s/leases";
@@ -321,7 +321,7 @@ END_TEST
 /* As where each acquire has a handle of its own. */
 START_TEST(what_a_handle_has_learnt_the_next_one_knows)
 {
-  lk_semaphore_memory shared = {0};
+  lk_semaphore_history shared = {0};
 
   begin(1);
   get(0);

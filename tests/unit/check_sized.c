@@ -72,7 +72,7 @@ static const lk_sasl_mechanism a_mechanism = {.size = sizeof a_mechanism,
 static const lk_sasl_config a_sasl = {.mechanism = &a_mechanism};
 static const lk_call a_call = {0};
 static const lk_reconfiguration a_change = {.joining = "server.4=h:1:2;3"};
-static const lk_parents the_parents = {.containers = true};
+static const lk_parents_config the_parents = {.containers = true};
 static const lk_keeper_config a_keeper = {.assurance = LK_ASSURE_PING};
 static const lk_lock_config a_lock = {0};
 static const lk_semaphore_config permits = {.permits = 2};
@@ -309,24 +309,25 @@ static int do_multi_read(const void *call)
 
 static int do_create_deep(const void *call)
 {
-  return lk_create_deep(client, "/x", lk_text(""), NULL, 0, NULL, call, NULL,
-                        NULL);
+  return lk_create_with_parents(client, "/x", lk_text(""), NULL, 0, NULL, call,
+                                NULL, NULL);
 }
 
 static int do_parents(const void *s)
 {
-  return lk_create_deep(client, "/x", lk_text(""), NULL, 0, s, NULL, NULL,
-                        NULL);
+  return lk_create_with_parents(client, "/x", lk_text(""), NULL, 0, s, NULL,
+                                NULL, NULL);
 }
 
 static int do_delete_deep(const void *call)
 {
-  return lk_delete_deep(client, "/x", call, NULL, NULL, NULL);
+  return lk_delete_recursive(client, "/x", call, NULL, NULL, NULL);
 }
 
 static int do_set_settled(const void *call)
 {
-  return lk_set_settled(client, "/x", lk_text(""), -1, false, call, NULL, NULL);
+  return lk_set_reliable(client, "/x", lk_text(""), -1, false, call, NULL,
+                         NULL);
 }
 
 static int do_reconfig(const void *s)
@@ -370,8 +371,8 @@ static const sized_row rows[] = {
               .hand_in = new_single),
     SIZED_ROW(lk_subscription_config, a_subscription,
               .name = "lk_subscribe_data", .hand_in = subscribe),
-    SIZED_ROW(lk_parents, the_parents, .name = "lk_create_deep, parents",
-              .hand_in = do_parents),
+    SIZED_ROW(lk_parents_config, the_parents,
+              .name = "lk_create_with_parents, parents", .hand_in = do_parents),
     SIZED_ROW(lk_reconfiguration, a_change, .name = "lk_reconfig",
               .hand_in = do_reconfig),
     SIZED_ROW(lk_call, a_call, .name = "lk_get", .hand_in = do_get),
@@ -383,11 +384,11 @@ static const sized_row rows[] = {
     SIZED_ROW(lk_call, a_call, .name = "lk_multi", .hand_in = do_multi),
     SIZED_ROW(lk_call, a_call, .name = "lk_multi_read",
               .hand_in = do_multi_read),
-    SIZED_ROW(lk_call, a_call, .name = "lk_create_deep",
+    SIZED_ROW(lk_call, a_call, .name = "lk_create_with_parents",
               .hand_in = do_create_deep),
-    SIZED_ROW(lk_call, a_call, .name = "lk_delete_deep",
+    SIZED_ROW(lk_call, a_call, .name = "lk_delete_recursive",
               .hand_in = do_delete_deep),
-    SIZED_ROW(lk_call, a_call, .name = "lk_set_settled",
+    SIZED_ROW(lk_call, a_call, .name = "lk_set_reliable",
               .hand_in = do_set_settled),
 };
 

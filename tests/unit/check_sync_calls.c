@@ -144,7 +144,7 @@ static int do_reconfig(const lk_sync_call *call)
 
 static int do_create_with_parents(const lk_sync_call *call)
 {
-  const lk_parents parents = {
+  const lk_parents_config parents = {
       .size = sizeof parents, .containers = true, .acl = &lk_acl_read};
   lk_sync_result *r = NULL;
   int err = lk_sync_create_with_parents(client, &r, "/a/b", lk_text("data"),

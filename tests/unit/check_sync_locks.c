@@ -545,7 +545,7 @@ END_TEST
 
 START_TEST(semaphore_keeps_its_failures_where_the_program_says)
 {
-  lk_semaphore_memory memory = {.failures = 1};
+  lk_semaphore_history memory = {.failures = 1};
   const lk_semaphore_config options = {
       .size = sizeof options, .permits = 2, .memory = &memory};
   lk_sync_lock *semaphore;

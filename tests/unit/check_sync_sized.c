@@ -23,7 +23,7 @@ static const lk_semaphore_config permits = {.permits = 2};
 static const lk_multilock_config together = {.keep_order = true};
 static const lk_single_config a_single = {.poll_ms = 50};
 static const lk_subscription_config a_subscription = {.check_ms = 500};
-static const lk_parents the_parents = {.containers = true};
+static const lk_parents_config the_parents = {.containers = true};
 
 /* ---- clients ------------------------------------------------------------ */
 
@@ -219,7 +219,7 @@ static const sized_row rows[] = {
               .hand_in = new_single),
     SIZED_ROW(lk_subscription_config, a_subscription,
               .name = "lk_sync_subscribe_data", .hand_in = subscribe),
-    SIZED_ROW(lk_parents, the_parents,
+    SIZED_ROW(lk_parents_config, the_parents,
               .name = "lk_sync_create_with_parents, parents",
               .hand_in = do_parents),
     SIZED_ROW(lk_sync_call, a_call, .name = "lk_sync_get", .hand_in = do_get),

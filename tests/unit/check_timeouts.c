@@ -145,39 +145,40 @@ static int start_create_deep(const limit *m)
 {
   lk_call call = call_of(m);
 
-  return lk_create_deep(p.link->client, "/a/b", lk_text(""), NULL, 0, NULL,
-                        &call, on_create, NULL);
+  return lk_create_with_parents(p.link->client, "/a/b", lk_text(""), NULL, 0,
+                                NULL, &call, on_create, NULL);
 }
 
 static int start_delete_deep(const limit *m)
 {
   lk_call call = call_of(m);
 
-  return lk_delete_deep(p.link->client, "/x", &call, NULL, on_deleted, NULL);
+  return lk_delete_recursive(p.link->client, "/x", &call, NULL, on_deleted,
+                             NULL);
 }
 
 static int start_create_settled(const limit *m)
 {
   lk_call call = call_of(m);
 
-  return lk_create_settled(p.link->client, "/new", lk_text(""), NULL, 0, false,
-                           &call, on_create, NULL);
+  return lk_create_reliable(p.link->client, "/new", lk_text(""), NULL, 0, false,
+                            &call, on_create, NULL);
 }
 
 static int start_set_settled(const limit *m)
 {
   lk_call call = call_of(m);
 
-  return lk_set_settled(p.link->client, "/x", lk_text(""), -1, false, &call,
-                        on_stat, NULL);
+  return lk_set_reliable(p.link->client, "/x", lk_text(""), -1, false, &call,
+                         on_stat, NULL);
 }
 
 static int start_delete_settled(const limit *m)
 {
   lk_call call = call_of(m);
 
-  return lk_delete_settled(p.link->client, "/x", -1, false, &call, on_done,
-                           NULL);
+  return lk_delete_reliable(p.link->client, "/x", -1, false, &call, on_done,
+                            NULL);
 }
 
 /* ---- locks -------------------------------------------------------------- */

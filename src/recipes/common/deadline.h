@@ -9,8 +9,8 @@
 
 /** Copy the options of such a call; NULL: there are none. 0, or
     LK_ERR_BAD_ARGUMENT. */
-static inline int lk__span_take(const lk_client *c, lk_call *out,
-                                const lk_call *call)
+static inline int lk__call_options_take(const lk_client *c, lk_call *out,
+                                        const lk_call *call)
 {
   static const lk_sized what = LK_SIZED(lk_call);
   int err = lk__sized_take(c, &what, out, call);
@@ -21,14 +21,14 @@ static inline int lk__span_take(const lk_client *c, lk_call *out,
 }
 
 /** When a call that begins now must be over; INT64_MAX: it need not. */
-static inline int64_t lk__span_end(const lk_client *c, const lk_call *call)
+static inline int64_t lk__call_deadline(const lk_client *c, const lk_call *call)
 {
   return lk__timeout_end(lk_client_clock(c), call->timeout_ms,
                          call->deadline_ms);
 }
 
 /** The options of one of its requests. */
-static inline lk_call lk__span_call(int64_t end)
+static inline lk_call lk__call_until(int64_t end)
 {
   return (lk_call){.size = sizeof(lk_call),
                    .deadline_ms = end == INT64_MAX ? LK_NO_LIMIT : end};

@@ -3,16 +3,16 @@
 
 #include "recipes/common/error_meaning.h"
 
-lk_trouble lk__trouble_of(int err)
+lk_error_advice lk__error_advice(int err)
 {
   switch (err) {
   case LK_ERR_NOT_SENT:
   case LK_ERR_LOSS:
   case LK_ERR_UNKNOWN:
-  case LK_ERR_SESSION_EXPIRED: return LK_TROUBLE_BROKEN;
+  case LK_ERR_SESSION_EXPIRED: return LK_ADVICE_AWAIT_CONNECTION;
   case LK_ERR_THROTTLED:
   case LK_ERR_SESSION_MOVED:
-  case LK_ERR_NOT_READ_ONLY: return LK_TROUBLE_BUSY;
-  default: return LK_TROUBLE_FATAL;
+  case LK_ERR_NOT_READ_ONLY: return LK_ADVICE_RETRY_LATER;
+  default: return LK_ADVICE_GIVE_UP;
   }
 }

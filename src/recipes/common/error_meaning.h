@@ -5,12 +5,13 @@
 #include <latchkey/error.h>
 
 /** What an error of a request means, where it is none of the recipe's. */
-typedef enum lk_trouble {
-  LK_TROUBLE_BROKEN, /**< the connection is gone; news of the next will come */
-  LK_TROUBLE_BUSY,   /**< not executed, ask again later */
-  LK_TROUBLE_FATAL
-} lk_trouble;
+typedef enum lk_error_advice {
+  LK_ADVICE_AWAIT_CONNECTION, /**< the connection is gone; news of the next will
+                                 come */
+  LK_ADVICE_RETRY_LATER,      /**< not executed, ask again later */
+  LK_ADVICE_GIVE_UP
+} lk_error_advice;
 
-lk_trouble lk__trouble_of(int err);
+lk_error_advice lk__error_advice(int err);
 
 #endif

@@ -299,7 +299,7 @@ static void detach(lk_keeper *k)
 static void closed(lk_keeper *k)
 {
   ended(k, LK_ERR_CLOSED);
-  lk__locals_stop_timers(k);
+  lk__local_queues_stop_timers(k);
   k->closed = true;
   if (k->listening == 0)
     detach(k);
@@ -466,7 +466,7 @@ int lk_keeper_new(lk_keeper **out, lk_client *client,
   k->config = own;
   k->refs = 1;
   k->watch_at_ms = INT64_MAX;
-  lk__list_init(&k->locals);
+  lk__list_init(&k->local_queues);
   lk__safe_list_init(&k->contends);
   k->listener = (lk_listener){
       .state = on_state, .answer = on_answer, .closing = on_closing, .arg = k};

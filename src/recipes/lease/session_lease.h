@@ -26,7 +26,7 @@ struct lk_keeper {
   lk_evidence_record evidence;
   uint64_t seen_zxid; /* of any answer in this session, the largest */
 
-  lk_link locals;        /* queues in this process: lk_local */
+  lk_link local_queues;  /* queues in this process: lk_local_queue */
   lk_safe_list contends; /* attempts that are not over */
   size_t held;           /* HELD, UNSURE */
   size_t unsure;         /* of these */

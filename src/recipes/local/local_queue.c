@@ -7,7 +7,7 @@
 
 /* ---- life -------------------------------------------------------------- */
 
-void lk__local_unref(lk_local *q)
+void lk__local_queue_unref(lk_local_queue *q)
 {
   lk_keeper *k = q->lease;
 
@@ -20,7 +20,7 @@ void lk__local_unref(lk_local *q)
   lk__lease_unref(k);
 }
 
-void lk__local_soon(lk_local *q)
+void lk__local_queue_schedule(lk_local_queue *q)
 {
   lk_keeper *k = q->lease;
 
@@ -28,10 +28,10 @@ void lk__local_soon(lk_local *q)
     lk__lease_start_timer(k, &q->soon, lk_client_now(k->client));
 }
 
-void lk__locals_stop_timers(lk_keeper *k)
+void lk__local_queues_stop_timers(lk_keeper *k)
 {
-  for (lk_link *l = k->locals.next; l != &k->locals; l = l->next)
-    lk__lease_stop_timer(k, &LK_OWNER(l, lk_local, link)->soon);
+  for (lk_link *l = k->local_queues.next; l != &k->local_queues; l = l->next)
+    lk__lease_stop_timer(k, &LK_OWNER(l, lk_local_queue, link)->soon);
 }
 
 /* ---- the node ---------------------------------------------------------- */
@@ -39,7 +39,7 @@ void lk__locals_stop_timers(lk_keeper *k)
 static const lk_acquisition_callbacks of_queue;
 
 /* Ours no more. */
-static void part(lk_local *q)
+static void part(lk_local_queue *q)
 {
   lk_contender *node = q->node;
 
@@ -49,35 +49,35 @@ static void part(lk_local *q)
 }
 
 /* Whoever is the first must not wait where it will not. */
-static void aim(lk_local *q)
+static void aim(lk_local_queue *q)
 {
-  const lk_turn *first = lk__turn_first(q);
+  const lk_local_request *first = lk__local_queue_first(q);
 
   q->options.what.once = first != NULL && first->once;
 }
 
 /* Want a node while somebody waits and there is none. */
-static void want(lk_local *q)
+static void want(lk_local_queue *q)
 {
-  while (lk__turn_first(q) != NULL && q->node == NULL) {
+  while (lk__local_queue_first(q) != NULL && q->node == NULL) {
     if (q->lease->over != 0) {
-      lk__turn_end_first(q, q->lease->over);
+      lk__local_queue_end_first(q, q->lease->over);
       continue;
     }
     aim(q);
     q->node = lk__contender_new(q->lease, &q->options.what, &of_queue, q);
     if (q->node == NULL) {
-      lk__turn_end_first(q, LK_ERR_NO_MEMORY);
+      lk__local_queue_end_first(q, LK_ERR_NO_MEMORY);
       continue;
     }
     lk__contender_ref(q->node);
     lk__contender_begin(q->node);
   }
   if (q->node == NULL)
-    lk__turn_tell_ends(q);
+    lk__local_queue_report_ends(q);
 }
 
-static void give_back(lk_local *q)
+static void give_back(lk_local_queue *q)
 {
   lk__contender_stop(q->node, false);
   part(q);
@@ -87,38 +87,38 @@ static void give_back(lk_local *q)
 /* ---- handing on -------------------------------------------------------- */
 
 /* It is held, and nobody here has it. */
-static bool is_free(const lk_local *q)
+static bool is_free(const lk_local_queue *q)
 {
   return q->node != NULL && q->holder == NULL && lk__contender_holds(q->node);
 }
 
 /* Those elsewhere may wait for it, or ask for it; or it may be lost. */
-static bool may_keep(const lk_local *q)
+static bool may_keep(const lk_local_queue *q)
 {
   const lk_contender *node = q->node;
 
-  return lk__turn_first(q) != NULL && q->handoffs < LK_HANDOFFS &&
+  return lk__local_queue_first(q) != NULL && q->handoffs < LK_MAX_HANDOFFS &&
          !node->revoked && node->state == LK_CONTENDER_HELD;
 }
 
-static void grant(lk_local *q)
+static void grant(lk_local_queue *q)
 {
-  lk_turn *t = lk__turn_first(q);
+  lk_local_request *t = lk__local_queue_first(q);
 
-  lk__turn_unlist(t);
+  lk__local_request_dequeue(t);
   q->holder = t;
   t->node = q->node;
   lk__contender_ref(t->node);
   t->attempt.count = 1;
   t->attempt.whole = true;
   t->attempt.turn = q->handoffs;
-  if (lk__turn_first(q) != NULL)
-    lk__local_soon(q);
+  if (lk__local_queue_first(q) != NULL)
+    lk__local_queue_schedule(q);
   t->owner->granted(t->arg);
 }
 
 /* To the first who waits, once the lease is long enough. */
-static void hand_over(lk_local *q)
+static void hand_over(lk_local_queue *q)
 {
   lk_keeper *k = q->lease;
 
@@ -134,56 +134,56 @@ static void hand_over(lk_local *q)
 
 static void on_soon(lk_client *c, void *arg)
 {
-  lk_local *q = arg;
+  lk_local_queue *q = arg;
 
   (void)c;
   q->refs++;
-  lk__turn_tell_ends(q);
+  lk__local_queue_report_ends(q);
   if (is_free(q))
     hand_over(q);
-  lk__turn_tell_places(q);
-  lk__local_unref(q);
+  lk__local_queue_report_positions(q);
+  lk__local_queue_unref(q);
 }
 
 /* ---- what the node's attempt says -------------------------------------- */
 
 static void on_granted(void *arg)
 {
-  lk_local *q = arg;
+  lk_local_queue *q = arg;
 
   q->refs++;
   grant(q);
-  lk__local_unref(q);
+  lk__local_queue_unref(q);
 }
 
 /* Of those who wait now; who asks again when it is told wants a new node. */
-static void end_all(lk_local *q, int err)
+static void end_all(lk_local_queue *q, int err)
 {
-  for (lk_turn *t; (t = lk__turn_first(q)) != NULL;) {
-    lk__turn_unlist(t);
-    lk__turn_end_later(t, t->owner->ended, err);
+  for (lk_local_request *t; (t = lk__local_queue_first(q)) != NULL;) {
+    lk__local_request_dequeue(t);
+    lk__local_request_end_later(t, t->owner->ended, err);
   }
-  lk__turn_tell_ends(q);
+  lk__local_queue_report_ends(q);
 }
 
 static void on_ended(void *arg, int err)
 {
-  lk_local *q = arg;
+  lk_local_queue *q = arg;
 
   q->refs++;
   part(q);
   if (q->lease->over != 0 || err == LK_ERR_SESSION_EXPIRED)
     end_all(q, err);
   else
-    lk__turn_end_first(q, err);
+    lk__local_queue_end_first(q, err);
   want(q);
-  lk__local_unref(q);
+  lk__local_queue_unref(q);
 }
 
 static void on_lost(void *arg, int err)
 {
-  lk_local *q = arg;
-  lk_turn *t = q->holder;
+  lk_local_queue *q = arg;
+  lk_local_request *t = q->holder;
 
   q->refs++;
   part(q);
@@ -191,27 +191,28 @@ static void on_lost(void *arg, int err)
   if (t != NULL) {
     t->attempt.whole = false;
     t->owner->lost(t->arg, err);
-    lk__turn_over(t);
+    lk__local_request_finish(t);
   }
   want(q);
-  lk__local_unref(q);
+  lk__local_queue_unref(q);
 }
 
 static void on_news(void *arg, const lk_notice *news)
 {
-  lk_local *q = arg;
-  lk_turn *t = q->holder != NULL ? q->holder : lk__turn_first(q);
+  lk_local_queue *q = arg;
+  lk_local_request *t =
+      q->holder != NULL ? q->holder : lk__local_queue_first(q);
 
   q->refs++;
   if (t != NULL && news->type == LK_NOTICE_WAITING) {
     t->told = true;
-    lk__local_soon(q); /* those behind it */
+    lk__local_queue_schedule(q); /* those behind it */
   }
   if (is_free(q))
-    lk__local_soon(q); /* it was to be handed over */
+    lk__local_queue_schedule(q); /* it was to be handed over */
   else if (t != NULL && (t == q->holder || !lk__contender_holds(q->node)))
     t->owner->news(t->arg, news);
-  lk__local_unref(q);
+  lk__local_queue_unref(q);
 }
 
 static const lk_acquisition_callbacks of_queue = {
@@ -220,11 +221,11 @@ static const lk_acquisition_callbacks of_queue = {
 /* The node that its last holder gave back is gone. */
 static void on_gone(void *arg, int err)
 {
-  lk_turn *t = arg;
+  lk_local_request *t = arg;
 
   if (t->owner != NULL)
     t->owner->gone(t->arg, err);
-  lk__turn_over(t);
+  lk__local_request_finish(t);
 }
 
 static void ignore(void *arg, const lk_notice *news)
@@ -238,16 +239,16 @@ static const lk_acquisition_callbacks of_leaver = {.news = ignore,
 
 /* ---- what the owner says ----------------------------------------------- */
 
-static lk_turn *of(lk_acquisition *a)
+static lk_local_request *of(lk_acquisition *a)
 {
-  return (lk_turn *)a;
+  return (lk_local_request *)a;
 }
 
 /* Why it is turned away by who waits here already, or 0. */
-static int refusal(const lk_local *q, const lk_turn *t)
+static int refusal(const lk_local_queue *q, const lk_local_request *t)
 {
   size_t most = q->options.what.max_queue;
-  size_t ahead = q->node == NULL ? 0 : lk__turn_ahead(q, NULL);
+  size_t ahead = q->node == NULL ? 0 : lk__local_queue_count_before(q, NULL);
 
   if (q->node == NULL)
     return 0;
@@ -258,47 +259,47 @@ static int refusal(const lk_local *q, const lk_turn *t)
 
 static void begin(lk_acquisition *a)
 {
-  lk_turn *t = of(a);
-  lk_local *q = t->queue;
+  lk_local_request *t = of(a);
+  lk_local_queue *q = t->queue;
   int err = refusal(q, t);
 
   if (err != 0) {
-    lk__turn_end_later(t, t->owner->ended, err);
+    lk__local_request_end_later(t, t->owner->ended, err);
     return;
   }
-  lk__turn_enlist(t);
+  lk__local_request_enqueue(t);
   q->refs++;
   if (q->node == NULL)
     want(q);
   else
-    lk__local_soon(q);
-  lk__local_unref(q);
+    lk__local_queue_schedule(q);
+  lk__local_queue_unref(q);
 }
 
-static void stop_waiting(lk_turn *t)
+static void stop_waiting(lk_local_request *t)
 {
-  lk_local *q = t->queue;
+  lk_local_queue *q = t->queue;
 
-  lk__turn_unlist(t);
-  lk__turn_over(t);
+  lk__local_request_dequeue(t);
+  lk__local_request_finish(t);
   aim(q);
-  if (lk__turn_first(q) == NULL && q->holder == NULL && q->node != NULL)
+  if (lk__local_queue_first(q) == NULL && q->holder == NULL && q->node != NULL)
     give_back(q);
 }
 
 /* Its turn is over: the next one's, or the node goes. */
-static void let_go(lk_turn *t, bool tell)
+static void let_go(lk_local_request *t, bool tell)
 {
-  lk_local *q = t->queue;
+  lk_local_queue *q = t->queue;
 
   q->holder = NULL;
   t->attempt.whole = false;
   if (may_keep(q)) {
     if (tell)
-      lk__turn_end_later(t, t->owner->gone, 0);
+      lk__local_request_end_later(t, t->owner->gone, 0);
     else
-      lk__turn_over(t);
-    lk__local_soon(q);
+      lk__local_request_finish(t);
+    lk__local_queue_schedule(q);
     return;
   }
   if (tell) {
@@ -308,23 +309,23 @@ static void let_go(lk_turn *t, bool tell)
   lk__contender_stop(q->node, tell);
   part(q);
   if (!tell)
-    lk__turn_over(t);
+    lk__local_request_finish(t);
   want(q);
 }
 
 static void stop(lk_acquisition *a, bool tell)
 {
-  lk_turn *t = of(a);
-  lk_local *q = t->queue;
+  lk_local_request *t = of(a);
+  lk_local_queue *q = t->queue;
 
   q->refs++;
-  if (!tell && t != q->holder && !lk__turn_waits(t))
+  if (!tell && t != q->holder && !lk__local_request_is_waiting(t))
     t->owner = NULL; /* its end will be told nobody */
   else if (t == q->holder)
     let_go(t, tell);
   else
     stop_waiting(t);
-  lk__local_unref(q);
+  lk__local_queue_unref(q);
 }
 
 static void disown(lk_acquisition *a)
@@ -339,7 +340,7 @@ static void ref_turn(lk_acquisition *a)
 
 static void unref_attempt(lk_acquisition *a)
 {
-  lk__turn_unref(of(a));
+  lk__local_request_unref(of(a));
 }
 
 static const lk_acquisition_kind a_turn = {.begin = begin,
@@ -352,7 +353,7 @@ static const lk_acquisition_kind a_turn = {.begin = begin,
 
 static lk_acquisition *make(lk_lock *l, const lk_acquisition_callbacks *who)
 {
-  lk_turn *t = lk__turn_new(l->plan, l, who);
+  lk_local_request *t = lk__local_request_new(l->plan, l, who);
 
   if (t == NULL)
     return NULL;
@@ -368,12 +369,12 @@ static bool is_same_queue(const lk_lock_options *a, const lk_lock_options *b)
          strcmp(a->what.role->mark->text, b->what.role->mark->text) == 0;
 }
 
-static lk_local *find(const lk_lock *l)
+static lk_local_queue *find(const lk_lock *l)
 {
-  lk_link *all = &l->lease->locals;
+  lk_link *all = &l->lease->local_queues;
 
   for (lk_link *at = all->next; at != all; at = at->next) {
-    lk_local *q = LK_OWNER(at, lk_local, link);
+    lk_local_queue *q = LK_OWNER(at, lk_local_queue, link);
 
     if (is_same_queue(&q->options, &l->options))
       return q;
@@ -381,10 +382,10 @@ static lk_local *find(const lk_lock *l)
   return NULL;
 }
 
-static lk_local *open(lk_lock *l, const lk_lock_config *config)
+static lk_local_queue *open(lk_lock *l, const lk_lock_config *config)
 {
   lk_keeper *k = l->lease;
-  lk_local *q = lk__take(&k->mem, sizeof *q);
+  lk_local_queue *q = lk__take(&k->mem, sizeof *q);
 
   if (q == NULL)
     return NULL;
@@ -398,7 +399,7 @@ static lk_local *open(lk_lock *l, const lk_lock_config *config)
   q->soon = (lk_timer){.fire = on_soon, .arg = q};
   lk__safe_list_init(&q->waiters);
   lk__list_init(&q->ends);
-  lk__list_add(&k->locals, &q->link);
+  lk__list_add(&k->local_queues, &q->link);
   lk__lease_ref(k);
   return q;
 }
@@ -406,12 +407,12 @@ static lk_local *open(lk_lock *l, const lk_lock_config *config)
 static void leave(void *plan, const lk_mem *mem)
 {
   (void)mem;
-  lk__local_unref(plan);
+  lk__local_queue_unref(plan);
 }
 
-bool lk__local_adopt(lk_lock *l, const lk_lock_config *config)
+bool lk__local_queue_attach(lk_lock *l, const lk_lock_config *config)
 {
-  lk_local *q = find(l);
+  lk_local_queue *q = find(l);
 
   if (q == NULL)
     q = open(l, config);

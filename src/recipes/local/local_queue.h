@@ -6,8 +6,8 @@
  * @file
  * Owners of one keeper who want the same mutex, behind one node: the node
  * stands in the queue for all of them, and who lets go hands it to the next one
- * here. After LK_HANDOFFS in a row it is given back all the same, and another
- * one is put at the end of the queue, so that others have their turn.
+ * here. After LK_MAX_HANDOFFS in a row it is given back all the same, and
+ * another one is put at the end of the queue, so that others have their turn.
  *
  * A queue has an attempt whenever somebody waits in it, so that the end of the
  * client reaches all of them.
@@ -15,13 +15,13 @@
 
 #include "recipes/lock/lock.h"
 
-enum { LK_HANDOFFS = 16 };
+enum { LK_MAX_HANDOFFS = 16 };
 
-typedef struct lk_local lk_local;
+typedef struct lk_local_queue lk_local_queue;
 
 /** Have `l`, which was made for a mutex, queue locally. false: no memory. */
-bool lk__local_adopt(lk_lock *l, const lk_lock_config *config);
+bool lk__local_queue_attach(lk_lock *l, const lk_lock_config *config);
 /** The client is closed: no queue's timer may stay with it. */
-void lk__locals_stop_timers(lk_keeper *k);
+void lk__local_queues_stop_timers(lk_keeper *k);
 
 #endif

@@ -7,10 +7,10 @@
 
 /* ---- life -------------------------------------------------------------- */
 
-lk_turn *lk__turn_new(lk_local *q, lk_lock *l,
-                      const lk_acquisition_callbacks *who)
+lk_local_request *lk__local_request_new(lk_local_queue *q, lk_lock *l,
+                                        const lk_acquisition_callbacks *who)
 {
-  lk_turn *t = lk__take(&q->lease->mem, sizeof *t);
+  lk_local_request *t = lk__take(&q->lease->mem, sizeof *t);
 
   if (t == NULL)
     return NULL;
@@ -24,94 +24,97 @@ lk_turn *lk__turn_new(lk_local *q, lk_lock *l,
   return t;
 }
 
-void lk__turn_unref(lk_turn *t)
+void lk__local_request_unref(lk_local_request *t)
 {
-  lk_local *q = t->queue;
+  lk_local_queue *q = t->queue;
 
   if (--t->refs > 0)
     return;
   if (t->node != NULL)
     lk__contender_unref(t->node);
   lk__give(&q->lease->mem, t);
-  lk__local_unref(q);
+  lk__local_queue_unref(q);
 }
 
-void lk__turn_over(lk_turn *t)
+void lk__local_request_finish(lk_local_request *t)
 {
   t->owner = NULL;
   t->attempt.whole = false;
-  lk__turn_unref(t);
+  lk__local_request_unref(t);
 }
 
 /* ---- order ------------------------------------------------------------- */
 
-void lk__turn_enlist(lk_turn *t)
+void lk__local_request_enqueue(lk_local_request *t)
 {
   lk__safe_list_add(&t->queue->waiters, &t->link);
 }
 
-void lk__turn_unlist(lk_turn *t)
+void lk__local_request_dequeue(lk_local_request *t)
 {
   lk__safe_list_remove(&t->queue->waiters, &t->link);
 }
 
-bool lk__turn_waits(const lk_turn *t)
+bool lk__local_request_is_waiting(const lk_local_request *t)
 {
   return t->end == NULL && !lk__list_empty(&t->link);
 }
 
-lk_turn *lk__turn_first(const lk_local *q)
+lk_local_request *lk__local_queue_first(const lk_local_queue *q)
 {
   const lk_link *all = &q->waiters.members;
 
-  return lk__list_empty(all) ? NULL : LK_OWNER(all->next, lk_turn, link);
+  return lk__list_empty(all) ? NULL
+                             : LK_OWNER(all->next, lk_local_request, link);
 }
 
 /* ---- ends -------------------------------------------------------------- */
 
 /* Not in the call that brought it about. */
-void lk__turn_end_later(lk_turn *t, void (*end)(void *arg, int err), int err)
+void lk__local_request_end_later(lk_local_request *t,
+                                 void (*end)(void *arg, int err), int err)
 {
   lk__list_add(&t->queue->ends, &t->link);
   t->end = end;
   t->err = err;
-  lk__local_soon(t->queue);
+  lk__local_queue_schedule(t->queue);
 }
 
-void lk__turn_tell_ends(lk_local *q)
+void lk__local_queue_report_ends(lk_local_queue *q)
 {
   lk_link now;
 
   lk__list_init(&now);
   lk__list_move(&now, &q->ends);
   for (lk_link *l; (l = lk__list_pop(&now)) != NULL;) {
-    lk_turn *t = LK_OWNER(l, lk_turn, link);
+    lk_local_request *t = LK_OWNER(l, lk_local_request, link);
 
     if (t->owner != NULL)
       t->end(t->arg, t->err);
-    lk__turn_over(t);
+    lk__local_request_finish(t);
   }
 }
 
-void lk__turn_end_first(lk_local *q, int err)
+void lk__local_queue_end_first(lk_local_queue *q, int err)
 {
-  lk_turn *t = lk__turn_first(q);
+  lk_local_request *t = lk__local_queue_first(q);
 
   if (t == NULL)
     return;
-  lk__turn_unlist(t);
+  lk__local_request_dequeue(t);
   t->owner->ended(t->arg, err);
-  lk__turn_over(t);
+  lk__local_request_finish(t);
 }
 
 /* ---- places ------------------------------------------------------------ */
 
-static size_t ahead_of_first(const lk_local *q)
+static size_t ahead_of_first(const lk_local_queue *q)
 {
   return lk__contender_holds(q->node) ? 1 : q->node->ahead.count;
 }
 
-size_t lk__turn_ahead(const lk_local *q, const lk_turn *t)
+size_t lk__local_queue_count_before(const lk_local_queue *q,
+                                    const lk_local_request *t)
 {
   const lk_link *all = &q->waiters.members;
   const lk_link *end = t == NULL ? all : &t->link;
@@ -123,30 +126,30 @@ size_t lk__turn_ahead(const lk_local *q, const lk_turn *t)
 }
 
 /* Who stands before all of ours, or NULL while that is not known. */
-static const char *head(const lk_local *q)
+static const char *head(const lk_local_queue *q)
 {
   if (q->node == NULL)
     return NULL;
   return lk__contender_holds(q->node) ? q->node->node : q->node->ahead.head;
 }
 
-static void tell_place(lk_local *q, lk_turn *t)
+static void tell_place(lk_local_queue *q, lk_local_request *t)
 {
   lk_notice news = {.type = LK_NOTICE_WAITING,
-                    .position = lk__turn_ahead(q, t),
+                    .position = lk__local_queue_count_before(q, t),
                     .node = head(q)};
 
   t->told = true;
   t->owner->news(t->arg, &news);
 }
 
-void lk__turn_tell_places(lk_local *q)
+void lk__local_queue_report_positions(lk_local_queue *q)
 {
   lk_walk w;
 
   lk__walk_begin(&w, &q->waiters);
   for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
-    lk_turn *t = LK_OWNER(l, lk_turn, link);
+    lk_local_request *t = LK_OWNER(l, lk_local_request, link);
 
     if (!t->told && head(q) != NULL)
       tell_place(q, t);

@@ -204,7 +204,7 @@ int lk_lock_new(lk_lock **out, lk_keeper *k, const char *path,
   *out = NULL;
   if (err == 0)
     err = make_lock(out, k, path, &own, LK_MULTILOCK_MUTEX);
-  if (err == 0 && own.local_queue && !lk__local_adopt(*out, &own)) {
+  if (err == 0 && own.local_queue && !lk__local_queue_attach(*out, &own)) {
     destroy(*out);
     *out = NULL;
     err = LK_ERR_NO_MEMORY;

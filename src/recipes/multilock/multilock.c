@@ -3,7 +3,7 @@
 
 #include "recipes/common/memory.h"
 #include "recipes/lock/lock.h"
-#include "recipes/multilock/group.h"
+#include "recipes/multilock/multilock_acquisition.h"
 
 #include <latchkey/multilock.h>
 
@@ -13,7 +13,7 @@ enum { MAX_MEMBERS = 1000 };
 
 /* What its attempts are for. The texts stand behind the members. */
 typedef struct plan {
-  lk_team_config team;
+  lk_multilock_plan team;
   lk_contender_config members[];
 } plan;
 
@@ -71,7 +71,7 @@ static int by_path(const void *a, const void *b)
 }
 
 /* Drop what stands there twice. false: a path with two sides. */
-static bool unite(lk_team_config *t)
+static bool unite(lk_multilock_plan *t)
 {
   size_t kept = 0;
 
@@ -94,7 +94,8 @@ static bool unite(lk_team_config *t)
 static lk_acquisition *make(lk_lock *l, const lk_acquisition_callbacks *who)
 {
   plan *p = l->plan;
-  lk_team *t = lk__team_new(l->lease, &p->team, who, l);
+  lk_multilock_acquisition *t =
+      lk__multilock_acquisition_new(l->lease, &p->team, who, l);
 
   p->team.once = l->options.what.once;
   for (size_t i = 0; i < p->team.count; i++)

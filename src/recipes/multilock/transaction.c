@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "recipes/common/memory.h"
-#include "recipes/multilock/group.h"
+#include "recipes/multilock/multilock_acquisition.h"
 
 /**
  * @file
@@ -12,31 +12,31 @@
 
 enum { MAX_MISSING = 10, REST_MS = 100 };
 
-static void trouble(lk_team *t, int err)
+static void trouble(lk_multilock_acquisition *t, int err)
 {
   lk_keeper *k = t->lease;
 
-  switch (lk__trouble_of(err)) {
-  case LK_TROUBLE_BROKEN: break; /* the listener goes on */
-  case LK_TROUBLE_BUSY:
+  switch (lk__error_advice(err)) {
+  case LK_ADVICE_AWAIT_CONNECTION: break; /* the listener goes on */
+  case LK_ADVICE_RETRY_LATER:
     lk__lease_start_timer(k, &t->rest, lk_client_clock(k->client) + REST_MS);
     break;
-  case LK_TROUBLE_FATAL: lk__team_end(t, err); break;
+  case LK_ADVICE_GIVE_UP: lk__multilock_end(t, err); break;
   }
 }
 
 /* The directories could not all be there; `culprit` says which. */
-static void no_directory(lk_team *t, int parent_err)
+static void no_directory(lk_multilock_acquisition *t, int parent_err)
 {
   if (parent_err != 0)
     trouble(t, parent_err);
   else if (t->missing++ == MAX_MISSING)
-    lk__team_end(t, LK_ERR_NO_NODE);
+    lk__multilock_end(t, LK_ERR_NO_NODE);
   else
-    lk__round_begin(t);
+    lk__multilock_begin_transaction(t);
 }
 
-static void judge_failed(lk_team *t, int err, int parent_err)
+static void judge_failed(lk_multilock_acquisition *t, int err, int parent_err)
 {
   t->parents = err == LK_ERR_NO_NODE;
   if (t->parents)
@@ -46,8 +46,8 @@ static void judge_failed(lk_team *t, int err, int parent_err)
 }
 
 /* Each contend learns what became of its node. */
-static int deliver(lk_team *t, int err, const lk_op_result *results,
-                   size_t count)
+static int deliver(lk_multilock_acquisition *t, int err,
+                   const lk_op_result *results, size_t count)
 {
   const lk_answer *a = lk_client_answer(t->lease->client);
   uint64_t zxid = a == NULL ? 0 : (uint64_t)a->zxid;
@@ -67,32 +67,32 @@ static int deliver(lk_team *t, int err, const lk_op_result *results,
 static void on_round(lk_client *c, int err, const lk_op_result *results,
                      size_t count, void *arg)
 {
-  lk_team *t = arg;
+  lk_multilock_acquisition *t = arg;
 
   (void)c;
   t->asked = false;
   int parent_err = deliver(t, err, results, count);
 
   if (t->over) {
-    lk__team_unref(t);
+    lk__multilock_unref(t);
     return;
   }
   if (err != 0)
-    lk__team_drop(t, t->fresh);
+    lk__multilock_drop_from(t, t->fresh);
   if (t->again) {
     t->again = false;
-    lk__team_drop(t, 0);
-    lk__round_begin(t);
+    lk__multilock_drop_from(t, 0);
+    lk__multilock_begin_transaction(t);
   } else if (err != 0) {
     judge_failed(t, err, parent_err);
   } else {
     t->parents = false;
     t->missing = 0;
   }
-  lk__team_unref(t);
+  lk__multilock_unref(t);
 }
 
-static int ask_round(lk_team *t)
+static int ask_round(lk_multilock_acquisition *t)
 {
   size_t count = t->attempt.count - t->fresh;
   lk_op *ops = lk__take(&t->lease->mem, count * sizeof *ops);
@@ -112,16 +112,16 @@ static int ask_round(lk_team *t)
   return err;
 }
 
-void lk__round_begin(lk_team *t)
+void lk__multilock_begin_transaction(lk_multilock_acquisition *t)
 {
   if (t->over || t->asked || t->orphans > 0 || !lk__lease_is_online(t->lease))
     return;
   t->fresh = t->attempt.count;
   for (size_t i = t->fresh; i < t->config->count; i++) {
-    lk_contender *ct = lk__mate_new(t, i);
+    lk_contender *ct = lk__multilock_new_contender(t, i);
 
     if (ct == NULL) {
-      lk__team_end(t, LK_ERR_NO_MEMORY);
+      lk__multilock_end(t, LK_ERR_NO_MEMORY);
       return;
     }
     lk__contender_ref(ct);
@@ -130,15 +130,15 @@ void lk__round_begin(lk_team *t)
   int err = ask_round(t);
 
   if (err != 0) {
-    lk__team_end(t, err);
+    lk__multilock_end(t, err);
     return;
   }
   t->asked = true;
   for (size_t i = t->fresh; i < t->attempt.count; i++)
     lk__contender_mark_created_by_group(t->parts[i]);
-  lk__team_ref(t);
-  lk__team_ref(t);
+  lk__multilock_ref(t);
+  lk__multilock_ref(t);
   for (size_t i = t->fresh; i < t->attempt.count && !t->over; i++)
     lk__contender_begin(t->parts[i]);
-  lk__team_unref(t);
+  lk__multilock_unref(t);
 }

@@ -60,7 +60,7 @@ static void on_node(lk_client *c, int err, const char *path,
 
 static int ask_node(deep *d)
 {
-  lk_call call = lk__span_call(d->end_ms);
+  lk_call call = lk__call_until(d->end_ms);
   int err = lk_create2(d->client, d->path, d->data, d->acl, d->flags, &call,
                        on_node, d);
 
@@ -100,7 +100,7 @@ static void on_first_parent(lk_client *c, int err, const char *path,
 
 static int ask_parent(deep *d, bool first)
 {
-  lk_call call = lk__span_call(d->end_ms);
+  lk_call call = lk__call_until(d->end_ms);
   int err =
       lk_create(d->client, d->path, lk_bytes_of("", 0), d->parent_acl,
                 d->parent_flags, &call, first ? on_first_parent : on_parent, d);
@@ -210,14 +210,15 @@ static deep *new_deep(lk_client *c, const char *path, lk_bytes data,
   return NULL;
 }
 
-int lk_create_deep(lk_client *c, const char *path, lk_bytes data,
-                   const lk_acls *acl, int flags, const lk_parents *parents,
-                   const lk_call *call, lk_create_cb done, void *arg)
+int lk_create_with_parents(lk_client *c, const char *path, lk_bytes data,
+                           const lk_acls *acl, int flags,
+                           const lk_parents_config *parents,
+                           const lk_call *call, lk_create_cb done, void *arg)
 {
-  static const lk_sized what = LK_SIZED(lk_parents);
-  lk_parents above;
+  static const lk_sized what = LK_SIZED(lk_parents_config);
+  lk_parents_config above;
   lk_call own;
-  int err = lk__span_take(c, &own, call);
+  int err = lk__call_options_take(c, &own, call);
 
   if (err == 0)
     err = lk__sized_take(c, &what, &above, parents);
@@ -231,7 +232,7 @@ int lk_create_deep(lk_client *c, const char *path, lk_bytes data,
     return LK_ERR_NO_MEMORY;
   d->flags = flags;
   d->parent_flags = above.containers ? LK_CONTAINER : LK_PERSISTENT;
-  d->end_ms = lk__span_end(c, &own);
+  d->end_ms = lk__call_deadline(c, &own);
   d->done = done;
   d->arg = arg;
   err = ask_node(d);

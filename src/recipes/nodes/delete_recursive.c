@@ -49,7 +49,7 @@ typedef struct item {
 
 struct tree {
   lk_client *client;
-  lk_more_cb more;
+  lk_progress_cb more;
   lk_deleted_cb done;
   void *arg;
   int64_t end_ms;
@@ -206,7 +206,7 @@ static int asked(item *i, int err)
 static int ask_delete(item *i)
 {
   tree *t = i->tree;
-  lk_call call = lk__span_call(t->end_ms);
+  lk_call call = lk__call_until(t->end_ms);
   int err = lk_delete(t->client, i->path, -1, &call, on_deleted, i);
 
   if (asked(i, err) == 0)
@@ -217,7 +217,7 @@ static int ask_delete(item *i)
 static int ask_names(item *i)
 {
   tree *t = i->tree;
-  lk_call call = lk__span_call(t->end_ms);
+  lk_call call = lk__call_until(t->end_ms);
   int err = lk_children(t->client, i->path, &call, on_names, i);
 
   t->lists += err == 0;
@@ -282,7 +282,7 @@ static void pump(tree *t)
 
     if (err == LK_ERR_TOO_MANY && t->requests > 0)
       break; /* there will be room */
-    if (err != 0 && lk__trouble_of(err) == LK_TROUBLE_BUSY)
+    if (err != 0 && lk__error_advice(err) == LK_ADVICE_RETRY_LATER)
       rest(t);
     else if (err != 0)
       fail(t, err);
@@ -308,13 +308,13 @@ static void on_trouble(item *i, int err)
   tree *t = i->tree;
 
   i->doubtful = true;
-  switch (lk__trouble_of(err)) {
-  case LK_TROUBLE_BROKEN:
+  switch (lk__error_advice(err)) {
+  case LK_ADVICE_AWAIT_CONNECTION:
     if (!t->repeat)
       fail(t, err);
     break;
-  case LK_TROUBLE_BUSY: rest(t); break;
-  case LK_TROUBLE_FATAL: fail(t, err); break;
+  case LK_ADVICE_RETRY_LATER: rest(t); break;
+  case LK_ADVICE_GIVE_UP: fail(t, err); break;
   }
   reopen(i);
 }
@@ -433,11 +433,11 @@ static bool is_reserved(const lk_client *c, const char *path)
                                     (whole[len] == '\0' || whole[len] == '/'));
 }
 
-int lk_delete_deep(lk_client *c, const char *path, const lk_call *call,
-                   lk_more_cb more, lk_deleted_cb done, void *arg)
+int lk_delete_recursive(lk_client *c, const char *path, const lk_call *call,
+                        lk_progress_cb more, lk_deleted_cb done, void *arg)
 {
   lk_call own;
-  int err = lk__span_take(c, &own, call);
+  int err = lk__call_options_take(c, &own, call);
 
   if (err != 0)
     return err;
@@ -453,7 +453,7 @@ int lk_delete_deep(lk_client *c, const char *path, const lk_call *call,
   t->more = more;
   t->done = done;
   t->arg = arg;
-  t->end_ms = lk__span_end(c, &own);
+  t->end_ms = lk__call_deadline(c, &own);
   t->repeat = own.repeat;
   lk__list_init(&t->items);
   item *top = new_item(t, NULL, path, "");

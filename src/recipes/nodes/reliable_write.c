@@ -156,7 +156,7 @@ static void written(settle *s, int err, const char *path, const lk_stat *stat)
   case LK_ERR_OPERATION_TIMEOUT:
   case LK_ERR_REQUEST_TIMEOUT: lost(s, err); break;
   default:
-    if (err != 0 && lk__trouble_of(err) == LK_TROUBLE_BUSY)
+    if (err != 0 && lk__error_advice(err) == LK_ADVICE_RETRY_LATER)
       rest(s, false);
     else
       end(s, err, path, stat);
@@ -193,7 +193,7 @@ static void glance(settle *s, const lk_call *call)
 static int ask(settle *s)
 {
   lk_client *c = s->client;
-  lk_call call = lk__span_call(s->end_ms);
+  lk_call call = lk__call_until(s->end_ms);
 
   see(s);
   glance(s, &call);
@@ -211,7 +211,7 @@ static void write(settle *s)
 {
   int err = ask(s);
 
-  if (err != 0 && lk__trouble_of(err) == LK_TROUBLE_BUSY)
+  if (err != 0 && lk__error_advice(err) == LK_ADVICE_RETRY_LATER)
     rest(s, false);
   else if (err != 0)
     fail(s, err);
@@ -298,7 +298,7 @@ static void judge(settle *s)
 static bool is_order(int err)
 {
   return err == 0 ||
-         (err > -1000 && lk__trouble_of(err) == LK_TROUBLE_FATAL &&
+         (err > -1000 && lk__error_advice(err) == LK_ADVICE_GIVE_UP &&
           err != LK_ERR_CONNECTION_LOSS && err != LK_ERR_OPERATION_TIMEOUT &&
           err != LK_ERR_REQUEST_TIMEOUT);
 }
@@ -321,10 +321,10 @@ static void looked(settle *s)
   }
   int err = first_trouble(s);
 
-  switch (lk__trouble_of(err)) {
-  case LK_TROUBLE_BROKEN: look(s); break;
-  case LK_TROUBLE_BUSY: rest(s, true); break;
-  case LK_TROUBLE_FATAL:
+  switch (lk__error_advice(err)) {
+  case LK_ADVICE_AWAIT_CONNECTION: look(s); break;
+  case LK_ADVICE_RETRY_LATER: rest(s, true); break;
+  case LK_ADVICE_GIVE_UP:
     fail(s, err == LK_ERR_NO_AUTH ? LK_ERR_UNKNOWN : err);
     break;
   }
@@ -388,7 +388,7 @@ static int ask_parent(settle *s, const lk_call *call)
 static int ask_look(settle *s)
 {
   lk_op check = lk_op_check("/", -1);
-  lk_call call = lk__span_call(s->end_ms);
+  lk_call call = lk__call_until(s->end_ms);
   int err = lk_multi(s->client, &check, 1, &call, on_proof, s);
 
   if (err != 0)
@@ -447,7 +447,7 @@ static int begin(lk_client *c, const settle *what, const char *path,
                  lk_bytes data, const lk_acls *acl, const lk_call *call)
 {
   lk_call own;
-  int err = lk__span_take(c, &own, call);
+  int err = lk__call_options_take(c, &own, call);
 
   if (err != 0)
     return err;
@@ -463,7 +463,7 @@ static int begin(lk_client *c, const settle *what, const char *path,
   s->sole = what->sole;
   s->done = what->done;
   s->arg = what->arg;
-  s->end_ms = lk__span_end(c, &own);
+  s->end_ms = lk__call_deadline(c, &own);
   if (acl != NULL)
     s->acl = lk__acls_copy(lk_client_mem(c), acl);
   err = acl != NULL && s->acl == NULL ? LK_ERR_NO_MEMORY : ask(s);
@@ -473,9 +473,9 @@ static int begin(lk_client *c, const settle *what, const char *path,
   return err;
 }
 
-int lk_create_settled(lk_client *c, const char *path, lk_bytes data,
-                      const lk_acls *acl, int flags, bool sole,
-                      const lk_call *call, lk_create_cb done, void *arg)
+int lk_create_reliable(lk_client *c, const char *path, lk_bytes data,
+                       const lk_acls *acl, int flags, bool sole,
+                       const lk_call *call, lk_create_cb done, void *arg)
 {
   const settle what = {.verb = CREATE,
                        .flags = flags,
@@ -486,9 +486,9 @@ int lk_create_settled(lk_client *c, const char *path, lk_bytes data,
   return begin(c, &what, path, data, acl, call);
 }
 
-int lk_set_settled(lk_client *c, const char *path, lk_bytes data,
-                   int32_t version, bool sole, const lk_call *call,
-                   lk_stat_cb done, void *arg)
+int lk_set_reliable(lk_client *c, const char *path, lk_bytes data,
+                    int32_t version, bool sole, const lk_call *call,
+                    lk_stat_cb done, void *arg)
 {
   const settle what = {.verb = SET,
                        .version = version,
@@ -499,9 +499,9 @@ int lk_set_settled(lk_client *c, const char *path, lk_bytes data,
   return begin(c, &what, path, data, NULL, call);
 }
 
-int lk_delete_settled(lk_client *c, const char *path, int32_t version,
-                      bool sole, const lk_call *call, lk_done_cb done,
-                      void *arg)
+int lk_delete_reliable(lk_client *c, const char *path, int32_t version,
+                       bool sole, const lk_call *call, lk_done_cb done,
+                       void *arg)
 {
   const settle what = {.verb = DELETE,
                        .version = version,

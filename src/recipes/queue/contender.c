@@ -234,13 +234,15 @@ int64_t lk__contender_pause_ms(lk_contender *ct)
 void lk__contender_request_failed(lk_contender *ct, int err)
 {
   ct->too_long = ct->too_long || err == LK_ERR_TOO_BIG;
-  switch (lk__trouble_of(err)) {
-  case LK_TROUBLE_BROKEN: lk__contender_step(ct, LK_CONTENDER_ON_PAUSE); break;
-  case LK_TROUBLE_BUSY:
+  switch (lk__error_advice(err)) {
+  case LK_ADVICE_AWAIT_CONNECTION:
+    lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
+    break;
+  case LK_ADVICE_RETRY_LATER:
     lk__contender_start_pause(ct, lk__contender_pause_ms(ct));
     lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
     break;
-  case LK_TROUBLE_FATAL: lk__contender_fail(ct, err); break;
+  case LK_ADVICE_GIVE_UP: lk__contender_fail(ct, err); break;
   }
 }
 

@@ -60,7 +60,7 @@ bool lk_layout_contends(lk_layout layout, const char *prefix, lk_bytes name,
           contends(&plain.role, name, number, shared));
 }
 
-bool lk_layout_permit(lk_layout layout, lk_bytes name, int64_t *number)
+bool lk_layout_is_permit(lk_layout layout, lk_bytes name, int64_t *number)
 {
   const lk_layout_rules *rules = lk__layout_rules(layout);
   lk_name n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/semaphore/permits.h"
+#include "recipes/semaphore/semaphore_acquisition.h"
 
 /**
  * @file
@@ -28,20 +28,20 @@ static void put_count(unsigned char at[COUNT_LEN], int32_t count)
   at[3] = (unsigned char)n;
 }
 
-static bool is_text(const lk_permits *p)
+static bool is_text(const lk_semaphore_acquisition *p)
 {
   return p->config->limit_text.at != NULL;
 }
 
-static void ask_again(lk_permits *p)
+static void ask_again(lk_semaphore_acquisition *p)
 {
-  int err = lk__limit_ask(p);
+  int err = lk__permit_limit_read(p);
 
   if (err != 0)
-    lk__permits_end(p, err);
+    lk__semaphore_end(p, err);
 }
 
-static void ask_in(lk_permits *p, int64_t ms)
+static void ask_in(lk_semaphore_acquisition *p, int64_t ms)
 {
   lk_keeper *k = p->lease;
 
@@ -49,33 +49,33 @@ static void ask_in(lk_permits *p, int64_t ms)
     lk__lease_start_timer(k, &p->limit_rest, lk_client_clock(k->client) + ms);
 }
 
-void lk__limit_fire(lk_client *c, void *arg)
+void lk__permit_limit_on_timer(lk_client *c, void *arg)
 {
-  lk_permits *p = arg;
+  lk_semaphore_acquisition *p = arg;
 
-  lk__permits_ref(p);
+  lk__semaphore_ref(p);
   if (lk_client_state(c) == LK_STATE_EXPIRED)
-    lk__permits_end(p, LK_ERR_SESSION_EXPIRED); /* and no new one follows */
+    lk__semaphore_end(p, LK_ERR_SESSION_EXPIRED); /* and no new one follows */
   else
     ask_again(p);
-  lk__permits_unref(p);
+  lk__semaphore_unref(p);
 }
 
 /* What watched it has gone with its session, or the server is busy: whatever
  * was asked for meanwhile found it still there. */
-static void on_trouble(lk_permits *p, int err)
+static void on_trouble(lk_semaphore_acquisition *p, int err)
 {
-  switch (lk__trouble_of(err)) {
-  case LK_TROUBLE_BROKEN: ask_in(p, 0); break;
-  case LK_TROUBLE_BUSY: ask_in(p, REST_MS); break;
-  case LK_TROUBLE_FATAL: lk__permits_end(p, err); break;
+  switch (lk__error_advice(err)) {
+  case LK_ADVICE_AWAIT_CONNECTION: ask_in(p, 0); break;
+  case LK_ADVICE_RETRY_LATER: ask_in(p, REST_MS); break;
+  case LK_ADVICE_GIVE_UP: lk__semaphore_end(p, err); break;
   }
 }
 
 static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
                      void *arg)
 {
-  lk_permits *p = arg;
+  lk_semaphore_acquisition *p = arg;
 
   (void)c;
   (void)w;
@@ -89,17 +89,17 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
 
 /* Its directory is missing. Where the node is the directory of the permits,
  * parents are being made with it or with the place in the queue. */
-static void miss_directory(lk_permits *p)
+static void miss_directory(lk_semaphore_acquisition *p)
 {
   if (!is_text(p))
-    lk__permits_end(p, LK_ERR_NO_NODE);
+    lk__semaphore_end(p, LK_ERR_NO_NODE);
   else
     p->limit_later = ++p->limit_misses > MAX_MISSES;
 }
 
 /* The read behind it shows whether there is a node now. A server that refuses
  * to make one is not asked again, or not at once. */
-static void judge_made(lk_permits *p, int err)
+static void judge_made(lk_semaphore_acquisition *p, int err)
 {
   if (err == 0 || err == LK_ERR_NODE_EXISTS) {
     p->limit_misses = 0;
@@ -109,26 +109,26 @@ static void judge_made(lk_permits *p, int err)
     miss_directory(p);
     return;
   }
-  switch (lk__trouble_of(err)) {
-  case LK_TROUBLE_BROKEN: break;
-  case LK_TROUBLE_BUSY: p->limit_later = true; break;
-  case LK_TROUBLE_FATAL: lk__permits_end(p, err); break;
+  switch (lk__error_advice(err)) {
+  case LK_ADVICE_AWAIT_CONNECTION: break;
+  case LK_ADVICE_RETRY_LATER: p->limit_later = true; break;
+  case LK_ADVICE_GIVE_UP: lk__semaphore_end(p, err); break;
   }
 }
 
 static void on_made(lk_client *c, int err, const char *path,
                     const lk_stat *stat, void *arg)
 {
-  lk_permits *p = arg;
+  lk_semaphore_acquisition *p = arg;
 
   (void)c;
   (void)path;
   (void)stat;
   judge_made(p, err);
-  lk__permits_unref(p);
+  lk__semaphore_unref(p);
 }
 
-static void make(lk_permits *p)
+static void make(lk_semaphore_acquisition *p)
 {
   unsigned char bytes[COUNT_LEN];
   lk_bytes data = p->config->limit_text;
@@ -146,10 +146,10 @@ static void make(lk_permits *p)
                 p->config->place.parent_acl, LK_PERSISTENT, NULL, on_made, p);
 
   if (err != 0) {
-    lk__permits_end(p, err);
+    lk__semaphore_end(p, err);
     return;
   }
-  lk__permits_ref(p);
+  lk__semaphore_ref(p);
   ask_again(p);
 }
 
@@ -177,24 +177,24 @@ static int64_t parse_text(const char *at, size_t len)
   return len > 0 ? n : -1;
 }
 
-static void take_text(lk_permits *p, const lk_bytes *data)
+static void take_text(lk_semaphore_acquisition *p, const lk_bytes *data)
 {
   int64_t n = data->at == NULL ? -1 : parse_text(data->at, data->len);
 
   if (n == -1 || n == p->config->limit)
-    lk__permits_limit(p, p->config->limit);
+    lk__semaphore_set_limit(p, p->config->limit);
   else
-    lk__permits_end(p, LK_ERR_OTHER_LIMIT);
+    lk__semaphore_end(p, LK_ERR_OTHER_LIMIT);
 }
 
-static void take_count(lk_permits *p, const lk_bytes *data)
+static void take_count(lk_semaphore_acquisition *p, const lk_bytes *data)
 {
   if (is_text(p))
     take_text(p, data);
   else if (data->at == NULL || data->len != COUNT_LEN)
-    lk__permits_end(p, LK_ERR_MARSHALLING);
+    lk__semaphore_end(p, LK_ERR_MARSHALLING);
   else
-    lk__permits_limit(p, get_count(data->at));
+    lk__semaphore_set_limit(p, get_count(data->at));
 }
 
 /* The answer is of a server without a quorum, and may be an old one. */
@@ -208,15 +208,15 @@ static bool is_doubtful(const lk_client *c)
 static void on_limit(lk_client *c, int err, const lk_bytes *data,
                      const lk_stat *stat, void *arg)
 {
-  lk_permits *p = arg;
+  lk_semaphore_acquisition *p = arg;
 
   (void)stat;
   if (err != 0)
     p->limit_watch = NULL;
   if (p->over) {
-    lk__limit_forget(p);
+    lk__permit_limit_forget(p);
   } else if (is_doubtful(c)) {
-    lk__limit_forget(p);
+    lk__permit_limit_forget(p);
     ask_in(p, REST_MS);
   } else if (err == 0) {
     take_count(p, data);
@@ -225,10 +225,10 @@ static void on_limit(lk_client *c, int err, const lk_bytes *data,
   } else {
     on_trouble(p, err);
   }
-  lk__permits_unref(p);
+  lk__semaphore_unref(p);
 }
 
-int lk__limit_ask(lk_permits *p)
+int lk__permit_limit_read(lk_semaphore_acquisition *p)
 {
   lk_call call = {.size = sizeof call,
                   .repeat = true,
@@ -247,11 +247,11 @@ int lk__limit_ask(lk_permits *p)
   int err = lk_get(p->lease->client, p->config->limit_path, &call, on_limit, p);
 
   if (err == 0)
-    lk__permits_ref(p);
+    lk__semaphore_ref(p);
   return err;
 }
 
-void lk__limit_forget(lk_permits *p)
+void lk__permit_limit_forget(lk_semaphore_acquisition *p)
 {
   lk__lease_stop_timer(p->lease, &p->limit_rest);
   if (p->limit_watch != NULL && !p->lease->detached)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/semaphore/permits.h"
+#include "recipes/semaphore/semaphore_acquisition.h"
 
 /**
  * @file
@@ -10,7 +10,7 @@
 
 /* ---- giving back ------------------------------------------------------- */
 
-void lk__leases_stop(lk_permits *p, bool wait)
+void lk__permit_nodes_stop(lk_semaphore_acquisition *p, bool wait)
 {
   for (size_t i = 0; i < p->attempt.count; i++) {
     if (p->parts[i]->owner != NULL)
@@ -18,14 +18,14 @@ void lk__leases_stop(lk_permits *p, bool wait)
   }
 }
 
-void lk__leases_drop(lk_permits *p)
+void lk__permit_nodes_drop(lk_semaphore_acquisition *p)
 {
-  lk__leases_stop(p, false);
+  lk__permit_nodes_stop(p, false);
   while (p->attempt.count > 0)
     lk__contender_unref(p->parts[--p->attempt.count]);
 }
 
-static void drop_last(lk_permits *p)
+static void drop_last(lk_semaphore_acquisition *p)
 {
   lk_contender *last = p->parts[--p->attempt.count];
 
@@ -35,9 +35,9 @@ static void drop_last(lk_permits *p)
 
 /* ---- what the permits say ---------------------------------------------- */
 
-static void ask_last(lk_permits *p);
+static void ask_last(lk_semaphore_acquisition *p);
 
-static bool others_hold(const lk_permits *p)
+static bool others_hold(const lk_semaphore_acquisition *p)
 {
   for (size_t i = 0; i + 1 < p->config->take; i++) {
     if (i >= p->attempt.count || !lk__contender_holds(p->parts[i]))
@@ -47,7 +47,8 @@ static bool others_hold(const lk_permits *p)
 }
 
 /* Its list shows all the others: each was made before it. */
-static bool has_seen_all(const lk_permits *p, const lk_contender *last)
+static bool has_seen_all(const lk_semaphore_acquisition *p,
+                         const lk_contender *last)
 {
   for (size_t i = 0; i + 1 < p->config->take; i++) {
     if (p->parts[i]->token > last->counted)
@@ -59,15 +60,15 @@ static bool has_seen_all(const lk_permits *p, const lk_contender *last)
 /* The one that counts. Where the others were not there yet when it did, because
  * the server was busy or a connection broke, it has counted too few, and is
  * asked for again when they are. */
-static void last_granted(lk_permits *p)
+static void last_granted(lk_semaphore_acquisition *p)
 {
   const lk_contender *last = p->parts[p->attempt.count - 1];
   bool others = others_hold(p);
 
   if (!p->first) {
-    lk__leases_drop(p); /* the place is not known: it comes first */
+    lk__permit_nodes_drop(p); /* the place is not known: it comes first */
   } else if (others && has_seen_all(p, last)) {
-    lk__permits_try(p);
+    lk__semaphore_try_grant(p);
   } else {
     drop_last(p);
     if (others)
@@ -77,41 +78,41 @@ static void last_granted(lk_permits *p)
 
 static void permit_granted(void *arg)
 {
-  lk_permit *one = arg;
-  lk_permits *p = one->of;
+  lk_semaphore_permit *one = arg;
+  lk_semaphore_acquisition *p = one->of;
   size_t take = p->config->take;
 
-  lk__permits_ref(p);
+  lk__semaphore_ref(p);
   if (one == &p->permits[take - 1])
     last_granted(p);
   else if (p->attempt.count + 1 == take && others_hold(p))
     ask_last(p);
   else
-    lk__permits_try(p);
-  lk__permits_unref(p);
+    lk__semaphore_try_grant(p);
+  lk__semaphore_unref(p);
 }
 
 static void permit_ended(void *arg, int err)
 {
-  lk_permit *one = arg;
+  lk_semaphore_permit *one = arg;
 
-  lk__permits_failed(one->of, err);
+  lk__semaphore_failed(one->of, err);
 }
 
 static void permit_lost(void *arg, int err)
 {
-  lk_permit *one = arg;
+  lk_semaphore_permit *one = arg;
 
   if (one->of->attempt.whole)
-    lk__permits_end(one->of, err);
+    lk__semaphore_end(one->of, err);
   else
-    lk__permits_again(one->of, err);
+    lk__semaphore_begin_again(one->of, err);
 }
 
 static void permit_gone(void *arg, int err)
 {
-  lk_permit *one = arg;
-  lk_permits *p = one->of;
+  lk_semaphore_permit *one = arg;
+  lk_semaphore_acquisition *p = one->of;
   const lk_acquisition_callbacks *owner = p->owner;
 
   if (err != 0)
@@ -121,28 +122,28 @@ static void permit_gone(void *arg, int err)
     if (owner != NULL)
       owner->gone(p->owner_arg, p->left_err);
   }
-  lk__permits_unref(p);
+  lk__semaphore_unref(p);
 }
 
-static void tell_whole(lk_permits *p, lk_notice_type type)
+static void tell_whole(lk_semaphore_acquisition *p, lk_notice_type type)
 {
   lk_notice news = {.type = type,
                     .deadline_ms = lk__acquisition_deadline(&p->attempt)};
 
-  lk__permits_tell(p, &news);
+  lk__semaphore_notify(p, &news);
 }
 
-static void permit_proven(lk_permits *p)
+static void permit_proven(lk_semaphore_acquisition *p)
 {
   if (!p->attempt.whole) {
-    lk__permits_try(p);
+    lk__semaphore_try_grant(p);
   } else if (p->unsure && !lk__acquisition_is_unsure(&p->attempt)) {
     p->unsure = false;
     tell_whole(p, LK_NOTICE_LEASE_PROVEN);
   }
 }
 
-static void permit_unsure(lk_permits *p)
+static void permit_unsure(lk_semaphore_acquisition *p)
 {
   if (!p->attempt.whole || p->unsure)
     return;
@@ -152,25 +153,25 @@ static void permit_unsure(lk_permits *p)
 
 static void permit_news(void *arg, const lk_notice *news)
 {
-  lk_permit *one = arg;
-  lk_permits *p = one->of;
+  lk_semaphore_permit *one = arg;
+  lk_semaphore_acquisition *p = one->of;
 
-  lk__permits_ref(p);
+  lk__semaphore_ref(p);
   switch (news->type) {
-  case LK_NOTICE_WAITING: lk__permits_tell_first(p); break;
+  case LK_NOTICE_WAITING: lk__semaphore_notify_first(p); break;
   case LK_NOTICE_SUSPENDED: /* each is told; one speaks for all */
     if (p->attempt.whole && one == &p->permits[0])
       tell_whole(p, LK_NOTICE_SUSPENDED);
     break;
   case LK_NOTICE_UNSURE: permit_unsure(p); break;
   case LK_NOTICE_LEASE_PROVEN: permit_proven(p); break;
-  case LK_NOTICE_REVOKED: lk__permits_tell_revoked(p); break;
+  case LK_NOTICE_REVOKED: lk__semaphore_notify_revoked(p); break;
   case LK_NOTICE_MIXED_QUEUE:
-  case LK_NOTICE_UNWATCHED: lk__permits_tell(p, news); break;
+  case LK_NOTICE_UNWATCHED: lk__semaphore_notify(p, news); break;
   case LK_NOTICE_PLACE_LOST:
   case LK_NOTICE_COUNTER_NEAR_END: break;
   }
-  lk__permits_unref(p);
+  lk__semaphore_unref(p);
 }
 
 static const lk_acquisition_callbacks of_permit = {.granted = permit_granted,
@@ -182,7 +183,7 @@ static const lk_acquisition_callbacks of_permit = {.granted = permit_granted,
 /* ---- asking ------------------------------------------------------------ */
 
 /* One more; false: no memory. */
-static bool add_permit(lk_permits *p)
+static bool add_permit(lk_semaphore_acquisition *p)
 {
   size_t i = p->attempt.count;
   const lk_contender_config *what =
@@ -191,7 +192,7 @@ static bool add_permit(lk_permits *p)
       lk__contender_new(p->lease, what, &of_permit, &p->permits[i]);
 
   if (ct == NULL) {
-    lk__permits_end(p, LK_ERR_NO_MEMORY);
+    lk__semaphore_end(p, LK_ERR_NO_MEMORY);
     return false;
   }
   lk__contender_ref(ct);
@@ -199,7 +200,7 @@ static bool add_permit(lk_permits *p)
   return true;
 }
 
-static void ask_last(lk_permits *p)
+static void ask_last(lk_semaphore_acquisition *p)
 {
   if (add_permit(p))
     lk__contender_begin(p->parts[p->attempt.count - 1]);
@@ -207,7 +208,7 @@ static void ask_last(lk_permits *p)
 
 /* All are begun in one turn, so their creates leave in one write, and the list
  * of the last shows them all. */
-void lk__leases_ask(lk_permits *p)
+void lk__permit_nodes_create(lk_semaphore_acquisition *p)
 {
   size_t take = p->config->take;
 

@@ -3,7 +3,7 @@
 
 #include "recipes/common/memory.h"
 #include "recipes/lock/lock.h"
-#include "recipes/semaphore/permits.h"
+#include "recipes/semaphore/semaphore_acquisition.h"
 
 #include <latchkey/semaphore.h>
 
@@ -13,8 +13,8 @@ enum { MAX_PERMITS = 1000000, MAX_TAKE = 1000 };
 
 /* What its attempts are for. The paths stand behind it. */
 typedef struct plan {
-  lk_permits_config what;
-  lk_semaphore_memory memory; /* where it has one of its own */
+  lk_semaphore_plan what;
+  lk_semaphore_history memory; /* where it has one of its own */
   char text[12];              /* how many, in decimal */
   char paths[];
 } plan;
@@ -22,7 +22,8 @@ typedef struct plan {
 static lk_acquisition *make(lk_lock *l, const lk_acquisition_callbacks *who)
 {
   plan *p = l->plan;
-  lk_permits *attempt = lk__permits_new(l->lease, &p->what, who, l);
+  lk_semaphore_acquisition *attempt =
+      lk__semaphore_acquisition_new(l->lease, &p->what, who, l);
 
   p->what.place.once = l->options.what.once;
   p->what.count.once = l->options.what.once;
@@ -113,7 +114,7 @@ static lk_contender_config part(const lk_lock *l, const lk_role *role,
 
 static void take_plan(lk_lock *l, plan *p)
 {
-  lk_permits_config *w = &p->what;
+  lk_semaphore_plan *w = &p->what;
 
   l->once = true;
   l->make = make;

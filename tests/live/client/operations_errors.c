@@ -175,8 +175,8 @@ END_TEST
 static void put_deep(const char *path, const char *data)
 {
   memset(&last, 0, sizeof last);
-  ck_assert_int_eq(lk_create_deep(there, path, lk_text(data), NULL, 0, NULL,
-                                  NULL, on_created, &last),
+  ck_assert_int_eq(lk_create_with_parents(there, path, lk_text(data), NULL, 0,
+                                          NULL, NULL, on_created, &last),
                    0);
   wait_until(&last.done);
   ck_assert_int_eq(last.err, 0);

@@ -105,7 +105,8 @@ END_TEST
 /* Three levels: 1,097 nodes. */
 static size_t grow(void)
 {
-  lk_parents containers = {.size = sizeof containers, .containers = true};
+  lk_parents_config containers = {.size = sizeof containers,
+                                  .containers = true};
   char name[64];
   size_t count = 0;
 

@@ -36,15 +36,16 @@ static void obey_create_deep(const command *cmd, object *o)
 {
   void *tag = keep_tag(cmd);
   lk_call call = call_of(cmd);
-  lk_parents parents = {.size = sizeof parents,
-                        .containers = option_number(cmd, "containers", 0) != 0,
-                        .acl = option_acl(cmd, "acl")};
+  lk_parents_config parents = {.size = sizeof parents,
+                               .containers =
+                                   option_number(cmd, "containers", 0) != 0,
+                               .acl = option_acl(cmd, "acl")};
 
   received(cmd,
-           lk_create_deep(o->client, option_path(cmd),
-                          option_bytes(cmd, "data"), NULL,
-                          (int)option_number(cmd, "flags", 0), &parents, &call,
-                          tell_created, tag),
+           lk_create_with_parents(o->client, option_path(cmd),
+                                  option_bytes(cmd, "data"), NULL,
+                                  (int)option_number(cmd, "flags", 0), &parents,
+                                  &call, tell_created, tag),
            tag);
 }
 
@@ -60,10 +61,10 @@ static void obey_delete_deep(const command *cmd, object *o)
   void *tag = keep_tag(cmd);
   lk_call call = call_of(cmd);
 
-  received(
-      cmd,
-      lk_delete_deep(o->client, option_path(cmd), &call, NULL, on_deleted, tag),
-      tag);
+  received(cmd,
+           lk_delete_recursive(o->client, option_path(cmd), &call, NULL,
+                               on_deleted, tag),
+           tag);
 }
 
 /* ---- until it is known --------------------------------------------------- */
@@ -74,10 +75,10 @@ static void obey_create_settled(const command *cmd, object *o)
   lk_call call = call_of(cmd);
 
   received(cmd,
-           lk_create_settled(o->client, option_path(cmd),
-                             option_bytes(cmd, "data"), NULL,
-                             (int)option_number(cmd, "flags", 0), is_sole(cmd),
-                             &call, tell_created, tag),
+           lk_create_reliable(o->client, option_path(cmd),
+                              option_bytes(cmd, "data"), NULL,
+                              (int)option_number(cmd, "flags", 0), is_sole(cmd),
+                              &call, tell_created, tag),
            tag);
 }
 
@@ -87,9 +88,9 @@ static void obey_set_settled(const command *cmd, object *o)
   lk_call call = call_of(cmd);
 
   received(cmd,
-           lk_set_settled(o->client, option_path(cmd),
-                          option_bytes(cmd, "data"), version_of(cmd),
-                          is_sole(cmd), &call, tell_stat, tag),
+           lk_set_reliable(o->client, option_path(cmd),
+                           option_bytes(cmd, "data"), version_of(cmd),
+                           is_sole(cmd), &call, tell_stat, tag),
            tag);
 }
 
@@ -99,8 +100,8 @@ static void obey_delete_settled(const command *cmd, object *o)
   lk_call call = call_of(cmd);
 
   received(cmd,
-           lk_delete_settled(o->client, option_path(cmd), version_of(cmd),
-                             is_sole(cmd), &call, tell_done, tag),
+           lk_delete_reliable(o->client, option_path(cmd), version_of(cmd),
+                              is_sole(cmd), &call, tell_done, tag),
            tag);
 }
 

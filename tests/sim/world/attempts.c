@@ -8,7 +8,7 @@
 #include "sim/world/need.h"
 
 #include "recipes/lock/lock.h"
-#include "recipes/semaphore/permits.h"
+#include "recipes/semaphore/semaphore_acquisition.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -89,7 +89,7 @@ static bool is_of(const sim_handle *h, const lk_contender *ct)
       return true;
   }
   return a != NULL && h->kind == SIM_SEMAPHORE &&
-         ((const lk_permits *)(const void *)a)->place == ct;
+         ((const lk_semaphore_acquisition *)(const void *)a)->place == ct;
 }
 
 static sim_attempt *new_attempt(sim_judge *j, sim_life *l,

@@ -74,8 +74,8 @@ static void some_path(sim_actor *a, sim_write *x)
 
 static void begin_work(sim_actor *a)
 {
-  lk_parents parents = {.size = sizeof parents,
-                        .containers = sim_roll(&a->rng, 3) == 0};
+  lk_parents_config parents = {.size = sizeof parents,
+                               .containers = sim_roll(&a->rng, 3) == 0};
   lk_call call = {.size = sizeof call};
   sim_write *x = sim_judge_take(judge_of(a), sizeof *x);
   lk_client *c = a->process->client;
@@ -87,11 +87,11 @@ static void begin_work(sim_actor *a)
   some_path(a, x);
   a->write = x;
   if (x->verb == SIM_CREATE) {
-    err = lk_create_deep(c, x->path, lk_text("x"), NULL, LK_PERSISTENT,
-                         &parents, &call, on_created, x);
+    err = lk_create_with_parents(c, x->path, lk_text("x"), NULL, LK_PERSISTENT,
+                                 &parents, &call, on_created, x);
   } else {
     call.repeat = sim_roll(&a->rng, 2) == 0;
-    err = lk_delete_deep(c, x->path, &call, NULL, on_deleted, x);
+    err = lk_delete_recursive(c, x->path, &call, NULL, on_deleted, x);
   }
   x->ended = err != 0;
   if (err != 0)

@@ -73,12 +73,12 @@ static int ask(sim_actor *a, sim_write *x, const lk_call *call)
   int flags = lasts ? LK_PERSISTENT : LK_EPHEMERAL;
 
   if (x->verb == SIM_CREATE)
-    return lk_create_settled(c, x->path, lk_text(x->data), NULL, flags, sole,
-                             call, on_create_settled, x);
+    return lk_create_reliable(c, x->path, lk_text(x->data), NULL, flags, sole,
+                              call, on_create_settled, x);
   if (x->verb == SIM_DELETE)
-    return lk_delete_settled(c, x->path, -1, sole, call, on_delete_settled, x);
-  return lk_set_settled(c, x->path, lk_text(x->data), -1, sole, call,
-                        on_set_settled, x);
+    return lk_delete_reliable(c, x->path, -1, sole, call, on_delete_settled, x);
+  return lk_set_reliable(c, x->path, lk_text(x->data), -1, sole, call,
+                         on_set_settled, x);
 }
 
 static void begin_write(sim_actor *a)

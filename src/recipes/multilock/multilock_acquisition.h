@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_RECIPES_MULTILOCK_GROUP_H
-#define LK_RECIPES_MULTILOCK_GROUP_H
+#ifndef LK_RECIPES_MULTILOCK_MULTILOCK_ACQUISITION_H
+#define LK_RECIPES_MULTILOCK_MULTILOCK_ACQUISITION_H
 
 #include "recipes/lease/session_lease.h"
 
@@ -12,23 +12,23 @@
  * granted, the rest is asked for again: the next round.
  */
 
-typedef struct lk_team_config {
+typedef struct lk_multilock_plan {
   lk_contender_config *members; /**< in the order in which they are taken */
   size_t count;
   bool pure; /**< keep also what comes after one that waits */
   bool once; /**< end with LK_ERR_BUSY instead of waiting */
   bool fail_on_expiry;
-} lk_team_config;
+} lk_multilock_plan;
 
-typedef struct lk_team lk_team;
+typedef struct lk_multilock_acquisition lk_multilock_acquisition;
 
 /** One node of it. */
-typedef struct lk_mate {
-  lk_team *team;
+typedef struct lk_multilock_part {
+  lk_multilock_acquisition *team;
   size_t index;
-} lk_mate;
+} lk_multilock_part;
 
-struct lk_team {
+struct lk_multilock_acquisition {
   lk_acquisition
       attempt; /* of the contends there are: those of the first mates */
   lk_keeper *lease;
@@ -36,7 +36,7 @@ struct lk_team {
                   tell when they are gone */
   const lk_acquisition_callbacks *owner;
   void *owner_arg;
-  lk_team_config *config;
+  lk_multilock_plan *config;
   bool over;      /* no more is wanted */
   bool unsure;    /* told */
   bool revoked;   /* told */
@@ -55,24 +55,26 @@ struct lk_team {
   lk_listener listener;
   lk_timer rest;
   lk_contender **parts; /* behind the mates */
-  lk_mate mates[];
+  lk_multilock_part mates[];
 };
 
 /** Prepare an attempt; NULL: no memory. `config` must stay until it is stopped,
     has ended or was lost. */
-lk_team *lk__team_new(lk_keeper *k, lk_team_config *config,
-                      const lk_acquisition_callbacks *owner, void *arg);
+lk_multilock_acquisition *
+lk__multilock_acquisition_new(lk_keeper *k, lk_multilock_plan *config,
+                              const lk_acquisition_callbacks *owner, void *arg);
 
 /* ---- between team.c and round.c ---------------------------------------- */
 
-void lk__team_ref(lk_team *t);
-void lk__team_unref(lk_team *t);
+void lk__multilock_ref(lk_multilock_acquisition *t);
+void lk__multilock_unref(lk_multilock_acquisition *t);
 /** Give back the nodes of mate `from` and those after it. */
-void lk__team_drop(lk_team *t, size_t from);
+void lk__multilock_drop_from(lk_multilock_acquisition *t, size_t from);
 /** It ends by itself: not granted, or lost. */
-void lk__team_end(lk_team *t, int err);
-lk_contender *lk__mate_new(lk_team *t, size_t index);
+void lk__multilock_end(lk_multilock_acquisition *t, int err);
+lk_contender *lk__multilock_new_contender(lk_multilock_acquisition *t,
+                                          size_t index);
 /** Ask for the nodes that are lacking, if that can be done now. */
-void lk__round_begin(lk_team *t);
+void lk__multilock_begin_transaction(lk_multilock_acquisition *t);
 
 #endif

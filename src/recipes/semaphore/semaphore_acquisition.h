@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_RECIPES_SEMAPHORE_PERMITS_H
-#define LK_RECIPES_SEMAPHORE_PERMITS_H
+#ifndef LK_RECIPES_SEMAPHORE_SEMAPHORE_ACQUISITION_H
+#define LK_RECIPES_SEMAPHORE_SEMAPHORE_ACQUISITION_H
 
 #include "recipes/lease/session_lease.h"
 
@@ -13,7 +13,7 @@
  */
 
 /** What is remembered between attempts. */
-typedef struct lk_permits_config {
+typedef struct lk_semaphore_plan {
   lk_contender_config place;
   lk_contender_config permit; /**< of those that do not count */
   lk_contender_config count;  /**< of the one that does */
@@ -25,21 +25,21 @@ typedef struct lk_permits_config {
   lk_bytes limit_text;
   bool fail_on_expiry;
   unsigned *failures; /**< of asking for all at once, in a row */
-} lk_permits_config;
+} lk_semaphore_plan;
 
-typedef struct lk_permits lk_permits;
+typedef struct lk_semaphore_acquisition lk_semaphore_acquisition;
 
-typedef struct lk_permit {
-  lk_permits *of;
-} lk_permit;
+typedef struct lk_semaphore_permit {
+  lk_semaphore_acquisition *of;
+} lk_semaphore_permit;
 
-struct lk_permits {
+struct lk_semaphore_acquisition {
   lk_acquisition attempt; /* its parts are the permits */
   lk_keeper *lease;
   size_t refs; /* the owner's, permits' that are leaving, requests, callers */
   const lk_acquisition_callbacks *owner;
   void *owner_arg;
-  lk_permits_config *config;
+  lk_semaphore_plan *config;
   lk_contender *place; /* in the queue; NULL: none */
   bool first;          /* the place is the first */
   bool over;           /* no more is wanted */
@@ -57,49 +57,50 @@ struct lk_permits {
   lk_watch *limit_watch;
   lk_timer limit_rest;  /**< ends a pause before it is asked for again */
   lk_contender **parts; /* behind the permits */
-  lk_permit permits[];
+  lk_semaphore_permit permits[];
 };
 
 /** Prepare an attempt; NULL: no memory. `config` must stay until it is stopped,
     has ended or was lost. */
-lk_permits *lk__permits_new(lk_keeper *k, lk_permits_config *config,
-                            const lk_acquisition_callbacks *owner, void *arg);
+lk_semaphore_acquisition *
+lk__semaphore_acquisition_new(lk_keeper *k, lk_semaphore_plan *config,
+                              const lk_acquisition_callbacks *owner, void *arg);
 
 /* ---- limit.c: the node that says how many there are --------------------- */
 
 /** Ask for it, if there is one: 0, or why a request was refused. */
-int lk__limit_ask(lk_permits *p);
-void lk__limit_forget(lk_permits *p);
+int lk__permit_limit_read(lk_semaphore_acquisition *p);
+void lk__permit_limit_forget(lk_semaphore_acquisition *p);
 /** `limit_rest` has fired. */
-void lk__limit_fire(lk_client *c, void *arg);
+void lk__permit_limit_on_timer(lk_client *c, void *arg);
 
 /* ---- between permits.c and limit.c -------------------------------------- */
 
-void lk__permits_ref(lk_permits *p);
-void lk__permits_unref(lk_permits *p);
-void lk__permits_end(lk_permits *p, int err);
+void lk__semaphore_ref(lk_semaphore_acquisition *p);
+void lk__semaphore_unref(lk_semaphore_acquisition *p);
+void lk__semaphore_end(lk_semaphore_acquisition *p, int err);
 /** So many there are now. */
-void lk__permits_limit(lk_permits *p, int32_t limit);
+void lk__semaphore_set_limit(lk_semaphore_acquisition *p, int32_t limit);
 
 /* ---- between permits.c and leases.c -------------------------------------- */
 
 /** Ask for all permits that are lacking. */
-void lk__leases_ask(lk_permits *p);
+void lk__permit_nodes_create(lk_semaphore_acquisition *p);
 /** Want them no more; `wait`: and tell when they are gone. */
-void lk__leases_stop(lk_permits *p, bool wait);
+void lk__permit_nodes_stop(lk_semaphore_acquisition *p, bool wait);
 /** The same, and forget them. */
-void lk__leases_drop(lk_permits *p);
+void lk__permit_nodes_drop(lk_semaphore_acquisition *p);
 
 /** See whether all of it is there. */
-void lk__permits_try(lk_permits *p);
+void lk__semaphore_try_grant(lk_semaphore_acquisition *p);
 /** Place or permit ended with `err`. */
-void lk__permits_failed(lk_permits *p, int err);
+void lk__semaphore_failed(lk_semaphore_acquisition *p, int err);
 /** Something of it was deleted, or went with its session: begin anew. */
-void lk__permits_again(lk_permits *p, int err);
-void lk__permits_tell(lk_permits *p, const lk_notice *news);
+void lk__semaphore_begin_again(lk_semaphore_acquisition *p, int err);
+void lk__semaphore_notify(lk_semaphore_acquisition *p, const lk_notice *news);
 /** First, and not enough permits. */
-void lk__permits_tell_first(lk_permits *p);
+void lk__semaphore_notify_first(lk_semaphore_acquisition *p);
 /** It was asked to let go of a part, perhaps before it had the whole. */
-void lk__permits_tell_revoked(lk_permits *p);
+void lk__semaphore_notify_revoked(lk_semaphore_acquisition *p);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/multilock/group.h"
+#include "recipes/multilock/multilock_acquisition.h"
 
 #include "recipes/common/memory.h"
 
@@ -9,17 +9,17 @@ enum { MAX_MISSES = 3 };
 
 /* ---- life -------------------------------------------------------------- */
 
-static lk_team *of(lk_acquisition *a)
+static lk_multilock_acquisition *of(lk_acquisition *a)
 {
-  return (lk_team *)(void *)a;
+  return (lk_multilock_acquisition *)(void *)a;
 }
 
-void lk__team_ref(lk_team *t)
+void lk__multilock_ref(lk_multilock_acquisition *t)
 {
   t->refs++;
 }
 
-void lk__team_unref(lk_team *t)
+void lk__multilock_unref(lk_multilock_acquisition *t)
 {
   lk_keeper *k = t->lease;
 
@@ -31,22 +31,22 @@ void lk__team_unref(lk_team *t)
   lk__lease_unref(k);
 }
 
-static void tell(lk_team *t, const lk_notice *news)
+static void tell(lk_multilock_acquisition *t, const lk_notice *news)
 {
   if (t->owner != NULL)
     t->owner->news(t->owner_arg, news);
 }
 
-static bool is_ready(const lk_team *t);
+static bool is_ready(const lk_multilock_acquisition *t);
 
 static void orphan_gone(void *arg, int err)
 {
-  lk_team *t = arg;
+  lk_multilock_acquisition *t = arg;
 
   (void)err; /* the session lease says that it stays */
   if (--t->orphans == 0 && !t->over && is_ready(t))
-    lk__round_begin(t);
-  lk__team_unref(t);
+    lk__multilock_begin_transaction(t);
+  lk__multilock_unref(t);
 }
 
 static void orphan_news(void *arg, const lk_notice *news)
@@ -60,20 +60,20 @@ static const lk_acquisition_callbacks of_orphan = {.news = orphan_news,
 
 /* It is in doubt whether its node exists, and no delete is on its way that a
  * later create would follow. */
-static void drop_orphan(lk_team *t, lk_contender *ct)
+static void drop_orphan(lk_multilock_acquisition *t, lk_contender *ct)
 {
   bool leaves = ct->owner == NULL; /* it has ended by itself */
 
   ct->owner = &of_orphan;
   ct->owner_arg = t;
   t->orphans++;
-  lk__team_ref(t);
+  lk__multilock_ref(t);
   if (!leaves)
     lk__contender_stop(ct, true);
 }
 
 /* Give back the nodes of mate `from` and those after it. */
-void lk__team_drop(lk_team *t, size_t from)
+void lk__multilock_drop_from(lk_multilock_acquisition *t, size_t from)
 {
   while (t->attempt.count > from) {
     lk_contender *ct = t->parts[--t->attempt.count];
@@ -87,7 +87,7 @@ void lk__team_drop(lk_team *t, size_t from)
 }
 
 /* Nothing more is wanted; the parts are kept for who still looks at them. */
-static void close(lk_team *t)
+static void close(lk_multilock_acquisition *t)
 {
   t->over = true;
   if (t->lease->detached)
@@ -98,7 +98,7 @@ static void close(lk_team *t)
   t->listens = false;
 }
 
-static void stop_parts(lk_team *t)
+static void stop_parts(lk_multilock_acquisition *t)
 {
   for (size_t i = 0; i < t->attempt.count; i++) {
     if (t->parts[i]->owner != NULL)
@@ -107,7 +107,7 @@ static void stop_parts(lk_team *t)
 }
 
 /* How it ends by itself: `lost` if it was held. */
-void lk__team_end(lk_team *t, int err)
+void lk__multilock_end(lk_multilock_acquisition *t, int err)
 {
   const lk_acquisition_callbacks *owner = t->owner;
   void (*told)(void *arg, int err) = NULL;
@@ -122,12 +122,12 @@ void lk__team_end(lk_team *t, int err)
   if (told != NULL)
     told(t->owner_arg, err);
   lk__lease_listener_done(t->lease);
-  lk__team_unref(t);
+  lk__multilock_unref(t);
 }
 
 /* ---- what the mates say ------------------------------------------------ */
 
-static void start_over(lk_team *t, int err)
+static void start_over(lk_multilock_acquisition *t, int err)
 {
   lk_notice news = {.type = LK_NOTICE_PLACE_LOST, .err = err};
 
@@ -135,22 +135,22 @@ static void start_over(lk_team *t, int err)
 
   if (t->lease->over != 0 ||
       (expired ? t->config->fail_on_expiry : ++t->misses == MAX_MISSES)) {
-    lk__team_end(t, err);
+    lk__multilock_end(t, err);
     return;
   }
-  lk__team_ref(t);
+  lk__multilock_ref(t);
   if (t->asked) {
     t->again = true; /* its answer names nodes that are to be deleted */
   } else {
-    lk__team_drop(t, 0);
-    lk__round_begin(t);
+    lk__multilock_drop_from(t, 0);
+    lk__multilock_begin_transaction(t);
   }
   tell(t, &news);
-  lk__team_unref(t);
+  lk__multilock_unref(t);
 }
 
 /* It was asked to let go of a part, perhaps before it had the whole. */
-static void tell_revoked(lk_team *t)
+static void tell_revoked(lk_multilock_acquisition *t)
 {
   lk_notice news = {.type = LK_NOTICE_REVOKED};
   bool some = false;
@@ -164,7 +164,7 @@ static void tell_revoked(lk_team *t)
 }
 
 /* All are there: but does the lease hold as well? */
-static void try_grant(lk_team *t)
+static void try_grant(lk_multilock_acquisition *t)
 {
   if (t->again || t->attempt.count < t->config->count)
     return;
@@ -175,41 +175,41 @@ static void try_grant(lk_team *t)
 
 static void on_granted(void *arg)
 {
-  lk_mate *m = arg;
-  lk_team *t = m->team;
+  lk_multilock_part *m = arg;
+  lk_multilock_acquisition *t = m->team;
 
-  lk__team_ref(t);
+  lk__multilock_ref(t);
   if (t->attempt.count == t->config->count)
     try_grant(t);
   else if (is_ready(t))
-    lk__round_begin(t);
-  lk__team_unref(t);
+    lk__multilock_begin_transaction(t);
+  lk__multilock_unref(t);
 }
 
 static void on_ended(void *arg, int err)
 {
-  lk_mate *m = arg;
+  lk_multilock_part *m = arg;
 
   if (err == LK_ERR_SESSION_EXPIRED)
     start_over(m->team, err);
   else
-    lk__team_end(m->team, err);
+    lk__multilock_end(m->team, err);
 }
 
 static void on_lost(void *arg, int err)
 {
-  lk_mate *m = arg;
+  lk_multilock_part *m = arg;
 
   if (m->team->attempt.whole)
-    lk__team_end(m->team, err);
+    lk__multilock_end(m->team, err);
   else
     start_over(m->team, err);
 }
 
 static void on_gone(void *arg, int err)
 {
-  lk_mate *m = arg;
-  lk_team *t = m->team;
+  lk_multilock_part *m = arg;
+  lk_multilock_acquisition *t = m->team;
   const lk_acquisition_callbacks *owner = t->owner;
 
   if (err != 0)
@@ -219,11 +219,12 @@ static void on_gone(void *arg, int err)
     if (owner != NULL)
       owner->gone(t->owner_arg, t->left_err);
   }
-  lk__team_unref(t);
+  lk__multilock_unref(t);
 }
 
 /* One news of the whole for those of its parts. */
-static void tell_once(lk_team *t, const lk_notice *news, bool *told)
+static void tell_once(lk_multilock_acquisition *t, const lk_notice *news,
+                      bool *told)
 {
   lk_notice whole = {.type = news->type,
                      .deadline_ms = lk__acquisition_deadline(&t->attempt)};
@@ -234,14 +235,15 @@ static void tell_once(lk_team *t, const lk_notice *news, bool *told)
   tell(t, &whole);
 }
 
-static void on_waiting(lk_team *t, const lk_mate *m, const lk_notice *news)
+static void on_waiting(lk_multilock_acquisition *t, const lk_multilock_part *m,
+                       const lk_notice *news)
 {
   if (!t->config->pure && m->index + 1 < t->attempt.count)
-    lk__team_drop(t, m->index + 1);
+    lk__multilock_drop_from(t, m->index + 1);
   tell(t, news);
 }
 
-static void on_proven(lk_team *t, const lk_notice *news)
+static void on_proven(lk_multilock_acquisition *t, const lk_notice *news)
 {
   bool told = !t->unsure || lk__acquisition_is_unsure(&t->attempt);
 
@@ -255,10 +257,10 @@ static void on_proven(lk_team *t, const lk_notice *news)
 
 static void on_news(void *arg, const lk_notice *news)
 {
-  lk_mate *m = arg;
-  lk_team *t = m->team;
+  lk_multilock_part *m = arg;
+  lk_multilock_acquisition *t = m->team;
 
-  lk__team_ref(t);
+  lk__multilock_ref(t);
   switch (news->type) {
   case LK_NOTICE_WAITING: on_waiting(t, m, news); break;
   case LK_NOTICE_PLACE_LOST:
@@ -275,7 +277,7 @@ static void on_news(void *arg, const lk_notice *news)
   case LK_NOTICE_UNWATCHED:
   case LK_NOTICE_COUNTER_NEAR_END: tell(t, news); break;
   }
-  lk__team_unref(t);
+  lk__multilock_unref(t);
 }
 
 static const lk_acquisition_callbacks mate = {.granted = on_granted,
@@ -284,9 +286,10 @@ static const lk_acquisition_callbacks mate = {.granted = on_granted,
                                               .news = on_news,
                                               .gone = on_gone};
 
-lk_contender *lk__mate_new(lk_team *t, size_t index)
+lk_contender *lk__multilock_new_contender(lk_multilock_acquisition *t,
+                                          size_t index)
 {
-  lk_mate *m = &t->mates[index];
+  lk_multilock_part *m = &t->mates[index];
 
   m->team = t;
   m->index = index;
@@ -296,7 +299,7 @@ lk_contender *lk__mate_new(lk_team *t, size_t index)
 /* ---- what the owner wants ---------------------------------------------- */
 
 /* Nobody of it waits: what it lacks may be asked for. */
-static bool is_ready(const lk_team *t)
+static bool is_ready(const lk_multilock_acquisition *t)
 {
   for (size_t i = 0; i < t->attempt.count; i++) {
     if (!lk__contender_holds(t->parts[i]))
@@ -307,61 +310,62 @@ static bool is_ready(const lk_team *t)
 
 static void on_rest(lk_client *c, void *arg)
 {
-  lk_team *t = arg;
+  lk_multilock_acquisition *t = arg;
 
   if (lk_client_state(c) == LK_STATE_EXPIRED)
-    lk__team_end(t, LK_ERR_SESSION_EXPIRED); /* and no new session follows */
+    lk__multilock_end(t,
+                      LK_ERR_SESSION_EXPIRED); /* and no new session follows */
   else if (is_ready(t))
-    lk__round_begin(t);
+    lk__multilock_begin_transaction(t);
 }
 
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
-  lk_team *t = arg;
+  lk_multilock_acquisition *t = arg;
 
   (void)err;
-  lk__team_ref(t);
+  lk__multilock_ref(t);
   switch (state) {
   case LK_STATE_CONNECTED:
     t->suspended = false;
     if (is_ready(t))
-      lk__round_begin(t);
+      lk__multilock_begin_transaction(t);
     break;
   case LK_STATE_EXPIRED:
     lk__lease_start_timer(t->lease, &t->rest, lk_client_now(c));
     break;
   case LK_STATE_AUTH_FAILED:
-  case LK_STATE_CLOSED: lk__team_end(t, t->lease->over); break;
+  case LK_STATE_CLOSED: lk__multilock_end(t, t->lease->over); break;
   case LK_STATE_CONNECTING:
   case LK_STATE_READ_ONLY:
   case LK_STATE_SUSPENDED: break;
   }
-  lk__team_unref(t);
+  lk__multilock_unref(t);
 }
 
 static void on_closing(lk_client *c, void *arg)
 {
-  lk_team *t = arg;
+  lk_multilock_acquisition *t = arg;
 
   (void)c;
-  lk__team_end(t, t->lease->over);
+  lk__multilock_end(t, t->lease->over);
 }
 
 static void begin(lk_acquisition *a)
 {
-  lk_team *t = of(a);
+  lk_multilock_acquisition *t = of(a);
 
   t->listens = true;
   lk__lease_attach_listener(t->lease, &t->listener);
-  lk__round_begin(t);
+  lk__multilock_begin_transaction(t);
 }
 
 static void stop(lk_acquisition *a, bool wait)
 {
-  lk_team *t = of(a);
+  lk_multilock_acquisition *t = of(a);
   size_t count = t->attempt.count;
 
-  lk__team_ref(t);
+  lk__multilock_ref(t);
   if (!wait)
     t->owner = NULL;
   close(t);
@@ -373,8 +377,8 @@ static void stop(lk_acquisition *a, bool wait)
     if (t->parts[i]->owner != NULL)
       lk__contender_stop(t->parts[i], wait);
   }
-  lk__team_unref(t);
-  lk__team_unref(t);
+  lk__multilock_unref(t);
+  lk__multilock_unref(t);
 }
 
 static void disown(lk_acquisition *a)
@@ -384,12 +388,12 @@ static void disown(lk_acquisition *a)
 
 static void ref_attempt(lk_acquisition *a)
 {
-  lk__team_ref(of(a));
+  lk__multilock_ref(of(a));
 }
 
 static void unref_attempt(lk_acquisition *a)
 {
-  lk__team_unref(of(a));
+  lk__multilock_unref(of(a));
 }
 
 static const lk_acquisition_kind team = {.begin = begin,
@@ -398,10 +402,11 @@ static const lk_acquisition_kind team = {.begin = begin,
                                          .ref = ref_attempt,
                                          .unref = unref_attempt};
 
-lk_team *lk__team_new(lk_keeper *k, lk_team_config *config,
-                      const lk_acquisition_callbacks *owner, void *arg)
+lk_multilock_acquisition *
+lk__multilock_acquisition_new(lk_keeper *k, lk_multilock_plan *config,
+                              const lk_acquisition_callbacks *owner, void *arg)
 {
-  lk_team *t =
+  lk_multilock_acquisition *t =
       lk__take(&k->mem, sizeof *t + config->count * (sizeof *t->mates +
                                                      sizeof(lk_contender *)));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/semaphore/permits.h"
+#include "recipes/semaphore/semaphore_acquisition.h"
 
 #include "recipes/common/memory.h"
 
@@ -9,17 +9,17 @@ enum { MAX_MISSES = 3, MAX_FAILURES = 3 };
 
 /* ---- life -------------------------------------------------------------- */
 
-static lk_permits *of(lk_acquisition *a)
+static lk_semaphore_acquisition *of(lk_acquisition *a)
 {
-  return (lk_permits *)(void *)a;
+  return (lk_semaphore_acquisition *)(void *)a;
 }
 
-void lk__permits_ref(lk_permits *p)
+void lk__semaphore_ref(lk_semaphore_acquisition *p)
 {
   p->refs++;
 }
 
-void lk__permits_unref(lk_permits *p)
+void lk__semaphore_unref(lk_semaphore_acquisition *p)
 {
   lk_keeper *k = p->lease;
 
@@ -31,7 +31,7 @@ void lk__permits_unref(lk_permits *p)
   lk__lease_unref(k);
 }
 
-void lk__permits_tell(lk_permits *p, const lk_notice *news)
+void lk__semaphore_notify(lk_semaphore_acquisition *p, const lk_notice *news)
 {
   if (p->owner != NULL)
     p->owner->news(p->owner_arg, news);
@@ -39,7 +39,7 @@ void lk__permits_tell(lk_permits *p, const lk_notice *news)
 
 /* ---- giving back ------------------------------------------------------- */
 
-static void drop_place(lk_permits *p)
+static void drop_place(lk_semaphore_acquisition *p)
 {
   lk_contender *place = p->place;
 
@@ -52,13 +52,13 @@ static void drop_place(lk_permits *p)
   lk__contender_unref(place);
 }
 
-static void close(lk_permits *p)
+static void close(lk_semaphore_acquisition *p)
 {
   p->over = true;
-  lk__limit_forget(p);
+  lk__permit_limit_forget(p);
 }
 
-void lk__permits_end(lk_permits *p, int err)
+void lk__semaphore_end(lk_semaphore_acquisition *p, int err)
 {
   const lk_acquisition_callbacks *owner = p->owner;
   void (*told)(void *arg, int err) = NULL;
@@ -69,11 +69,12 @@ void lk__permits_end(lk_permits *p, int err)
     told = p->attempt.whole ? owner->lost : owner->ended;
   p->owner = NULL;
   close(p);
-  lk__leases_stop(p, false); /* permits first: the place keeps others waiting */
+  lk__permit_nodes_stop(
+      p, false); /* permits first: the place keeps others waiting */
   drop_place(p);
   if (told != NULL)
     told(p->owner_arg, err);
-  lk__permits_unref(p);
+  lk__semaphore_unref(p);
 }
 
 /* ---- asking ------------------------------------------------------------ */
@@ -81,28 +82,28 @@ void lk__permits_end(lk_permits *p, int err)
 static void begin(lk_acquisition *a);
 
 /* Something of it was deleted, or went with its session. */
-void lk__permits_again(lk_permits *p, int err)
+void lk__semaphore_begin_again(lk_semaphore_acquisition *p, int err)
 {
   bool expired = err == LK_ERR_SESSION_EXPIRED;
   lk_notice news = {.type = LK_NOTICE_PLACE_LOST, .err = err};
 
   if (p->lease->over != 0 ||
       (expired ? p->config->fail_on_expiry : ++p->misses == MAX_MISSES)) {
-    lk__permits_end(p, err);
+    lk__semaphore_end(p, err);
     return;
   }
-  lk__permits_ref(p);
-  lk__leases_drop(p);
+  lk__semaphore_ref(p);
+  lk__permit_nodes_drop(p);
   drop_place(p);
   p->told_waiting = false;
-  lk__permits_tell(p, &news);
+  lk__semaphore_notify(p, &news);
   if (!p->over)
     begin(&p->attempt);
-  lk__permits_unref(p);
+  lk__semaphore_unref(p);
 }
 
 /* It was asked to let go of a part, perhaps before it had the whole. */
-void lk__permits_tell_revoked(lk_permits *p)
+void lk__semaphore_notify_revoked(lk_semaphore_acquisition *p)
 {
   lk_notice news = {.type = LK_NOTICE_REVOKED};
   bool some = false;
@@ -112,11 +113,11 @@ void lk__permits_tell_revoked(lk_permits *p)
   if (!some || !p->attempt.whole || p->over || p->revoked)
     return;
   p->revoked = true;
-  lk__permits_tell(p, &news);
+  lk__semaphore_notify(p, &news);
 }
 
 /* The place is the first, and there are permits enough. */
-void lk__permits_try(lk_permits *p)
+void lk__semaphore_try_grant(lk_semaphore_acquisition *p)
 {
   const lk_acquisition *a = &p->attempt;
 
@@ -126,14 +127,14 @@ void lk__permits_try(lk_permits *p)
   if (!lk__acquisition_try_grant(&p->attempt))
     return;
   drop_place(p);
-  lk__limit_forget(p);
+  lk__permit_limit_forget(p);
   if (p->owner != NULL)
     p->owner->granted(p->owner_arg);
-  lk__permits_tell_revoked(p);
+  lk__semaphore_notify_revoked(p);
 }
 
 /* All are there, and were not too many. */
-static bool has_counted(const lk_permits *p)
+static bool has_counted(const lk_semaphore_acquisition *p)
 {
   const lk_acquisition *a = &p->attempt;
 
@@ -143,7 +144,7 @@ static bool has_counted(const lk_permits *p)
 
 /* Who waits looks again. What was counted by another number is not worth much:
  * only so much may be held by then as nobody has been told of. */
-void lk__permits_limit(lk_permits *p, int32_t limit)
+void lk__semaphore_set_limit(lk_semaphore_acquisition *p, int32_t limit)
 {
   bool same = limit == p->config->limit;
   bool moved = p->limit_moved;
@@ -153,11 +154,11 @@ void lk__permits_limit(lk_permits *p, int32_t limit)
   p->limit_known = true;
   p->limit_moved = false;
   if (same && (news || moved)) {
-    lk__permits_try(p);
+    lk__semaphore_try_grant(p);
   } else if (news && p->attempt.count > 0) {
-    lk__leases_drop(p);
+    lk__permit_nodes_drop(p);
     if (p->first)
-      lk__leases_ask(p);
+      lk__permit_nodes_create(p);
   } else if (p->attempt.count == p->config->take) {
     lk__contender_limit_changed(p->parts[p->attempt.count - 1]);
   }
@@ -166,18 +167,18 @@ void lk__permits_limit(lk_permits *p, int32_t limit)
 /* ---- what the place says ----------------------------------------------- */
 
 /* First, and not enough permits. */
-void lk__permits_tell_first(lk_permits *p)
+void lk__semaphore_notify_first(lk_semaphore_acquisition *p)
 {
   lk_notice news = {.type = LK_NOTICE_WAITING, .position = 1};
 
   if (!p->first || p->told_waiting)
     return;
   p->told_waiting = true;
-  lk__permits_tell(p, &news);
+  lk__semaphore_notify(p, &news);
 }
 
 /* They were counted before the place was first, and were not enough. */
-static bool counted(const lk_permits *p)
+static bool counted(const lk_semaphore_acquisition *p)
 {
   const lk_acquisition *a = &p->attempt;
 
@@ -187,69 +188,69 @@ static bool counted(const lk_permits *p)
 
 static void place_granted(void *arg)
 {
-  lk_permits *p = arg;
+  lk_semaphore_acquisition *p = arg;
 
-  lk__permits_ref(p);
+  lk__semaphore_ref(p);
   p->first = true;
   if (!p->queued)
     *p->config->failures = 0; /* nobody else: asking for all at once is right */
   if (p->attempt.count == 0)
-    lk__leases_ask(p);
+    lk__permit_nodes_create(p);
   if (!p->over && counted(p))
-    lk__permits_tell_first(p);
-  lk__permits_unref(p);
+    lk__semaphore_notify_first(p);
+  lk__semaphore_unref(p);
 }
 
-void lk__permits_failed(lk_permits *p, int err)
+void lk__semaphore_failed(lk_semaphore_acquisition *p, int err)
 {
   if (err == LK_ERR_BUSY && !p->first && p->attempt.count > 0)
     ++*p->config->failures;
   if (err == LK_ERR_SESSION_EXPIRED)
-    lk__permits_again(p, err);
+    lk__semaphore_begin_again(p, err);
   else
-    lk__permits_end(p, err);
+    lk__semaphore_end(p, err);
 }
 
 static void place_ended(void *arg, int err)
 {
-  lk__permits_failed(arg, err);
+  lk__semaphore_failed(arg, err);
 }
 
 static void place_lost(void *arg, int err)
 {
-  lk_permits *p = arg;
+  lk_semaphore_acquisition *p = arg;
 
   if (!p->attempt.whole)
-    lk__permits_again(p, err);
+    lk__semaphore_begin_again(p, err);
 }
 
 static void place_news(void *arg, const lk_notice *news)
 {
-  lk_permits *p = arg;
+  lk_semaphore_acquisition *p = arg;
 
-  lk__permits_ref(p);
+  lk__semaphore_ref(p);
   switch (news->type) {
   case LK_NOTICE_WAITING:
     p->queued = true;
     if (p->attempt.count > 0) {
-      lk__leases_drop(p); /* somebody is ahead: permits are theirs first */
+      lk__permit_nodes_drop(p); /* the predecessor takes permits first */
       ++*p->config->failures;
     }
-    lk__permits_tell(p, news);
+    lk__semaphore_notify(p, news);
     break;
   case LK_NOTICE_PLACE_LOST:
-    lk__leases_drop(p);
-    lk__permits_tell(p, news);
+    lk__permit_nodes_drop(p);
+    lk__semaphore_notify(p, news);
     break;
   case LK_NOTICE_MIXED_QUEUE:
   case LK_NOTICE_UNWATCHED:
-  case LK_NOTICE_COUNTER_NEAR_END: lk__permits_tell(p, news); break;
+  case LK_NOTICE_COUNTER_NEAR_END: lk__semaphore_notify(p, news); break;
   case LK_NOTICE_SUSPENDED:
   case LK_NOTICE_UNSURE:
   case LK_NOTICE_REVOKED:
   case LK_NOTICE_LEASE_PROVEN: break; /* nobody relies on the place */
   }
-  lk__permits_unref(p);
+  lk__semaphore_unref(p);
 }
 
 static void nothing(void *arg, int err)
@@ -264,11 +265,11 @@ static const lk_acquisition_callbacks of_place = {.granted = place_granted,
                                                   .news = place_news,
                                                   .gone = nothing};
 
-static void ask_place(lk_permits *p)
+static void ask_place(lk_semaphore_acquisition *p)
 {
   p->place = lk__contender_new(p->lease, &p->config->place, &of_place, p);
   if (p->place == NULL) {
-    lk__permits_end(p, LK_ERR_NO_MEMORY);
+    lk__semaphore_end(p, LK_ERR_NO_MEMORY);
     return;
   }
   lk__contender_ref(p->place);
@@ -279,35 +280,35 @@ static void ask_place(lk_permits *p)
 
 static void begin(lk_acquisition *a)
 {
-  lk_permits *p = of(a);
+  lk_semaphore_acquisition *p = of(a);
 
-  lk__permits_ref(p);
-  int err = lk__limit_ask(p);
+  lk__semaphore_ref(p);
+  int err = lk__permit_limit_read(p);
 
   if (err != 0)
-    lk__permits_end(p, err);
+    lk__semaphore_end(p, err);
   else
     ask_place(p);
   if (!p->over && lk__lease_is_online(p->lease) &&
       *p->config->failures < MAX_FAILURES)
-    lk__leases_ask(p);
-  lk__permits_unref(p);
+    lk__permit_nodes_create(p);
+  lk__semaphore_unref(p);
 }
 
 static void stop(lk_acquisition *a, bool wait)
 {
-  lk_permits *p = of(a);
+  lk_semaphore_acquisition *p = of(a);
 
-  lk__permits_ref(p);
+  lk__semaphore_ref(p);
   if (!wait)
     p->owner = NULL;
   close(p);
   p->leaving = wait ? p->attempt.count : 0;
   p->refs += p->leaving;
-  lk__leases_stop(p, wait);
+  lk__permit_nodes_stop(p, wait);
   drop_place(p);
-  lk__permits_unref(p);
-  lk__permits_unref(p);
+  lk__semaphore_unref(p);
+  lk__semaphore_unref(p);
 }
 
 static void disown(lk_acquisition *a)
@@ -317,12 +318,12 @@ static void disown(lk_acquisition *a)
 
 static void ref_attempt(lk_acquisition *a)
 {
-  lk__permits_ref(of(a));
+  lk__semaphore_ref(of(a));
 }
 
 static void unref_attempt(lk_acquisition *a)
 {
-  lk__permits_unref(of(a));
+  lk__semaphore_unref(of(a));
 }
 
 static const lk_acquisition_kind kind = {.begin = begin,
@@ -331,11 +332,13 @@ static const lk_acquisition_kind kind = {.begin = begin,
                                          .ref = ref_attempt,
                                          .unref = unref_attempt};
 
-lk_permits *lk__permits_new(lk_keeper *k, lk_permits_config *config,
-                            const lk_acquisition_callbacks *owner, void *arg)
+lk_semaphore_acquisition *
+lk__semaphore_acquisition_new(lk_keeper *k, lk_semaphore_plan *config,
+                              const lk_acquisition_callbacks *owner, void *arg)
 {
-  size_t each = sizeof(lk_permit) + sizeof(lk_contender *);
-  lk_permits *p = lk__take(&k->mem, sizeof *p + config->take * each);
+  size_t each = sizeof(lk_semaphore_permit) + sizeof(lk_contender *);
+  lk_semaphore_acquisition *p =
+      lk__take(&k->mem, sizeof *p + config->take * each);
 
   if (p == NULL)
     return NULL;
@@ -347,7 +350,7 @@ lk_permits *lk__permits_new(lk_keeper *k, lk_permits_config *config,
   p->owner = owner;
   p->owner_arg = arg;
   p->config = config;
-  p->limit_rest = (lk_timer){.fire = lk__limit_fire, .arg = p};
+  p->limit_rest = (lk_timer){.fire = lk__permit_limit_on_timer, .arg = p};
   for (size_t i = 0; i < config->take; i++)
     p->permits[i].of = p;
   return p;
