@@ -33,6 +33,7 @@ import org.apache.zookeeper.ZooKeeper;
  *
  *     acquire LOCK MS     held, missed, or failed WHY
  *     release LOCK        released, or failed WHY
+ *     holds LOCK          true, or false: what the lock says of itself
  *     nodes LOCK          who is in the queue of a mutex
  *     downgrade LOCK      ok: of a writer, which is a reader now
  *     revoke CLIENT NODE  ok: asked who holds to let go
@@ -93,6 +94,8 @@ public class Contender {
         case "release":
             lock.release();
             return "released";
+        case "holds":
+            return String.valueOf(lock.holds());
         case "nodes":
             return lock.nodes();
         case "downgrade":

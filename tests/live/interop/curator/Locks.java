@@ -32,6 +32,10 @@ class Locks {
         void release() throws Exception {
         }
 
+        boolean holds() throws Exception {
+            throw new UnsupportedOperationException();
+        }
+
         void downgrade() throws Exception {
         }
 
@@ -55,6 +59,11 @@ class Locks {
         @Override
         void release() throws Exception {
             lock.release();
+        }
+
+        @Override
+        boolean holds() {
+            return lock.isAcquiredInThisProcess();
         }
     }
 

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What README.md says of latchkey's, Curator's and kazoo's mutex, measured: the
+round trips of an acquire and of a handoff, and whether a holder that is cut off
+from the servers still says that it holds when its session has expired."""
+
+import sys
+import time
+
+sys.path.append(sys.path[0] + "/../support")
+
+import curator
+import live
+import locks
+import relay
+from live import eventually
+from puppet import Puppet
+from relay import Relay
+
+try:
+    import kazoo.client
+    import kazoo.recipe.lock
+except ImportError:
+    live.missing("there is no kazoo (Debian: python3-kazoo)")
+import kazoos  # noqa: F401 - quiets kazoo's log
+
+SESSION_MS = 4000
+
+
+class Latchkey:
+    name = "latchkey"
+
+    def __init__(self, connect, directory):
+        self.puppet = Puppet()
+        self.client = self.puppet.client(connect, timeout=SESSION_MS)
+        self.client.state("connected")
+        self.lock = self.client.lock(directory)
+
+    def acquire(self):
+        self.lock.acquire()
+
+    def ask(self):
+        return self.lock.ask("acquire").good
+
+    def release(self):
+        self.lock.release()
+
+    def says_held(self):
+        return self.lock.look().ok == 1
+
+    def close(self):
+        self.puppet.close()
+
+
+class Curator:
+    name = "Curator"
+
+    def __init__(self, connect, directory):
+        self.process = curator.Curator()
+        client = self.process.client(connect, SESSION_MS)
+        self.lock = self.process.lock("mutex", client, directory)
+
+    def acquire(self):
+        assert self.process.do("acquire", self.lock, 20000) == "held"
+
+    def ask(self):
+        asked = self.process.ask("acquire", self.lock, 20000)
+        return lambda: asked.result()
+
+    def release(self):
+        assert self.process.do("release", self.lock) == "released"
+
+    def says_held(self):
+        return self.process.do("holds", self.lock) == "true"
+
+    def close(self):
+        self.process.kill()
+
+
+class Kazoo:
+    name = "kazoo"
+
+    def __init__(self, connect, directory):
+        self.client = kazoo.client.KazooClient(connect,
+                                               timeout=SESSION_MS / 1000)
+        self.client.start(30)
+        self.lock = kazoo.recipe.lock.Lock(self.client, directory)
+
+    def acquire(self):
+        assert self.lock.acquire(timeout=20)
+
+    def ask(self):
+        handler = self.client.handler
+        asked = handler.spawn(self.lock.acquire, timeout=20)
+        return asked.join
+
+    def release(self):
+        self.lock.release()
+
+    def says_held(self):
+        return self.lock.is_acquired
+
+    def close(self):
+        self.client.stop()
+        self.client.close()
+
+
+def round_trips(frames):
+    """How often a request left after all before it had been answered."""
+    open_requests, trips = set(), 0
+    for f in frames:
+        if f.op in (relay.PING, relay.CONNECT, relay.EVENT):
+            continue
+        key = f.connection, f.xid
+        if f.up:
+            trips += not open_requests
+            open_requests.add(key)
+        else:
+            open_requests.discard(key)
+    return trips
+
+
+def measure(make, base):
+    """Round trips of an acquire and of a handoff."""
+    directory = base + "/" + make.name
+    with Relay(server.connect) as wire, Relay(server.connect) as far:
+        near = make(wire.address, directory)
+        holder = make(far.address, directory)
+        try:
+            near.acquire()  # the directory is there from now on
+            near.release()
+            mark = wire.mark()
+            near.acquire()
+            acquire = round_trips(wire.frames_since(mark))
+            near.release()
+            holder.acquire()
+            end = near.ask()
+            eventually(lambda: len(names(directory)) == 2)
+            time.sleep(.5)  # until it waits for the holder's node alone
+            mark = wire.mark()
+            holder.release()
+            end()
+            handoff = round_trips(wire.frames_since(mark))
+            near.release()
+        finally:
+            near.close()
+            holder.close()
+    return acquire, handoff
+
+
+def names(directory):
+    return locks.names(watcher, directory)
+
+
+def round_trips_are_those_of_the_readme():
+    base = watcher.create("/peers-", flags=2).path
+    measured = {make.name: measure(make, base)
+                for make in (Latchkey, Curator, Kazoo)}
+    print(measured)
+    assert measured == {"latchkey": (1, 0), "Curator": (2, 1),
+                        "kazoo": (3, 1)}, measured
+
+
+def holder_that_is_cut_off(make, base):
+    """Whether it says that it holds when its node has gone."""
+    directory = base + "/cut-" + make.name
+    with Relay(server.connect) as wire:
+        holder = make(wire.address, directory)
+        try:
+            holder.acquire()
+            assert holder.says_held()
+            wire.freeze()
+            eventually(lambda: not names(directory), "its session expires")
+            return holder.says_held()
+        finally:
+            wire.thaw()
+            holder.close()
+
+
+def only_latchkey_knows_that_its_lease_has_passed():
+    base = watcher.create("/peers-", flags=2).path
+    said = {make.name: holder_that_is_cut_off(make, base)
+            for make in (Latchkey, Curator, Kazoo)}
+    print(said)
+    assert said == {"latchkey": False, "Curator": True, "kazoo": True}, said
+
+
+with locks.serve() as server, Puppet() as mover:
+    watcher = mover.client(server.connect, timeout=locks.LONG)
+    live.run(round_trips_are_those_of_the_readme,
+             only_latchkey_knows_that_its_lease_has_passed)
+sys.exit(0)
