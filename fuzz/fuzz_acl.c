@@ -2,37 +2,31 @@
 #include "config.h"
 
 /*
- * An access list as text. What was understood of it is written in its plainest
- * form and must be understood the same; of what was not, the place is told.
+ * An access list as text.
+ *
+ * Oracle: a list that is accepted, printed and parsed again is the same_bytes
+ * list; an error points into the text.
  */
+
+#include "target.h"
 
 #include <latchkey/acl.h>
 
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool is_so)
-{
-  if (!is_so)
-    abort();
-}
-
-static bool same(lk_bytes a, lk_bytes b)
+static bool same_bytes(lk_bytes a, lk_bytes b)
 {
   return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
 }
 
-static void compare(const lk_acls *a, const lk_acls *b)
+static void check_same_list(const lk_acls *a, const lk_acls *b)
 {
   must(a->count == b->count && a->count > 0);
   for (size_t i = 0; i < a->count; i++)
     must(a->entries[i].perms == b->entries[i].perms &&
-         same(a->entries[i].scheme, b->entries[i].scheme) &&
-         same(a->entries[i].id, b->entries[i].id));
+         same_bytes(a->entries[i].scheme, b->entries[i].scheme) &&
+         same_bytes(a->entries[i].id, b->entries[i].id));
 }
 
-static void write_and_read(const lk_acls *acl)
+static void print_and_parse(const lk_acls *acl)
 {
   size_t len = lk_acl_print(NULL, 0, acl);
   char *text = malloc(len + 1);
@@ -41,7 +35,7 @@ static void write_and_read(const lk_acls *acl)
   must(text != NULL && lk_acl_print(text, len + 1, acl) == len);
   must(strlen(text) == len);
   must(lk_acl_parse(&again, text, NULL, NULL) == 0);
-  compare(acl, again);
+  check_same_list(acl, again);
   lk_acl_free(again, NULL);
   free(text);
 }
@@ -60,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
   must((err == 0) == (acl != NULL) && (err == 0) == (wrong == NULL));
   if (err == 0)
-    write_and_read(acl);
+    print_and_parse(acl);
   else
     must(err == LK_ERR_BAD_ARGUMENT && wrong >= text &&
          wrong <= text + strlen(text));

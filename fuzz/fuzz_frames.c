@@ -2,38 +2,32 @@
 #include "config.h"
 
 /*
- * A stream cut into frames: first a limit (2 bytes) and the seed of how it is
- * cut (1 byte). It gives the same frames in one piece and in many, up to the
- * same refusal, and takes no more memory than has arrived.
+ * A stream that is cut into frames. The input is a limit of the frame size (2
+ * bytes), a seed of the cuts (1 byte), and the stream.
+ *
+ * Oracle: the stream in one piece and in many pieces gives the same frames up
+ * to the same refusal, and memory grows only with the bytes that have arrived.
  */
 
 #include "proto/wire/frame.h"
+#include "target.h"
 
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool is_so)
-{
-  if (!is_so)
-    abort();
-}
-
-/* All frames so far, each behind its length as the machine has it. */
-typedef struct outcome {
+/* All frames so far; in front of each its length, as a size_t. */
+typedef struct cut_result {
   lk_frames frames;
   lk_buf found;
   size_t arrived;
   bool refused;
-} outcome;
+} cut_result;
 
-static void begin(outcome *o, size_t limit)
+static void cut_result_init(cut_result *o, size_t limit)
 {
-  *o = (outcome){.frames = {.partial = {.mem = &lk__mem_libc}, .limit = limit},
-                 .found = {.mem = &lk__mem_libc}};
+  *o = (cut_result){
+      .frames = {.partial = {.mem = &lk__mem_libc}, .limit = limit},
+      .found = {.mem = &lk__mem_libc}};
 }
 
-static void keep(outcome *o, lk_bytes frame)
+static void cut_result_add(cut_result *o, lk_bytes frame)
 {
   must(frame.len <= o->frames.limit);
   must(lk__buf_append(&o->found, &frame.len, sizeof frame.len));
@@ -42,7 +36,7 @@ static void keep(outcome *o, lk_bytes frame)
 }
 
 /* Feed `len` bytes from a block of just their size. */
-static void feed(outcome *o, const uint8_t *at, size_t len)
+static void feed_copy(cut_result *o, const uint8_t *at, size_t len)
 {
   uint8_t *copy = malloc(len);
   lk_bytes bytes = {copy, len}, frame;
@@ -59,12 +53,12 @@ static void feed(outcome *o, const uint8_t *at, size_t len)
     o->refused = result == LK_FRAME_BAD || result == LK_FRAME_TOO_BIG;
     if (result != LK_FRAME_WHOLE)
       break;
-    keep(o, frame);
+    cut_result_add(o, frame);
   }
   free(copy);
 }
 
-static void end(outcome *o)
+static void cut_result_free(cut_result *o)
 {
   lk__buf_free(&o->frames.partial);
   lk__buf_free(&o->found);
@@ -72,7 +66,7 @@ static void end(outcome *o)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-  outcome whole, pieces;
+  cut_result whole, pieces;
 
   if (size < 3)
     return 0;
@@ -81,16 +75,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
   data += 3;
   size -= 3;
-  begin(&whole, limit);
-  begin(&pieces, limit);
-  feed(&whole, data, size);
+  cut_result_init(&whole, limit);
+  cut_result_init(&pieces, limit);
+  feed_copy(&whole, data, size);
   for (size_t at = 0; at < size && !pieces.refused;) {
     seed = seed * 1103515245 + 12345;
     size_t len = seed >> 16 & 15;
 
     if (len > size - at)
       len = size - at;
-    feed(&pieces, data + at, len);
+    feed_copy(&pieces, data + at, len);
     at += len;
   }
   must(whole.refused == pieces.refused);
@@ -100,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   if (found > 0)
     must(memcmp(lk__buf_bytes(&whole.found), lk__buf_bytes(&pieces.found),
                 found) == 0);
-  end(&whole);
-  end(&pieces);
+  cut_result_free(&whole);
+  cut_result_free(&pieces);
   return 0;
 }

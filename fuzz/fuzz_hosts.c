@@ -2,36 +2,20 @@
 #include "config.h"
 
 /*
- * A connect string. What was understood of it is written in its plainest form
- * and must be understood the same; what was not is told with a reason.
+ * A connect string.
+ *
+ * Oracle: a string that is accepted, printed and parsed again names the
+ * check_same_hosts servers and chroot; a refusal has a reason; each server is
+ * tried once a round.
  */
 
 #include "proto/engine/hosts.h"
 #include "proto/wire/path.h"
+#include "target.h"
 
 #include <latchkey/client.h>
 
 #include <stdio.h>
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool is_so)
-{
-  if (!is_so)
-    abort();
-}
-
-static char *text_of(const uint8_t *data, size_t len)
-{
-  char *text = malloc(len + 1);
-
-  must(text != NULL);
-  if (len > 0)
-    memcpy(text, data, len);
-  text[len] = '\0';
-  return text;
-}
 
 static void check_name(const lk_host *h)
 {
@@ -40,8 +24,8 @@ static void check_name(const lk_host *h)
     must(*s > ' ' && *s < 0x7f && strchr(",/[]", *s) == NULL);
 }
 
-/* "[name]:port,…" and the chroot; names without a colon need no brackets. */
-static char *plainest(const lk_hosts *h)
+/* "name:port,…" and the chroot; IPv6 addresses are in brackets. */
+static char *print_hosts(const lk_hosts *h)
 {
   size_t room = h->count * 300 + h->chroot_len + 1, len = 0;
   char *text = malloc(room);
@@ -60,7 +44,7 @@ static char *plainest(const lk_hosts *h)
   return text;
 }
 
-static void same(const lk_hosts *a, const lk_hosts *b)
+static void check_same_hosts(const lk_hosts *a, const lk_hosts *b)
 {
   must(a->count == b->count && a->tls == b->tls &&
        strcmp(a->chroot, b->chroot) == 0);
@@ -69,19 +53,19 @@ static void same(const lk_hosts *a, const lk_hosts *b)
          a->items[i].port == b->items[i].port);
 }
 
-static void parse_again(const lk_hosts *h)
+static void print_and_parse(const lk_hosts *h)
 {
-  char *text = plainest(h);
+  char *text = print_hosts(h);
   const char *why;
   lk_hosts again;
 
   must(lk__hosts_init(&again, &lk__mem_libc, text, h->tls, &why) == 0);
-  same(h, &again);
+  check_same_hosts(h, &again);
   lk__hosts_free(&again);
   free(text);
 }
 
-static void check_turns(lk_hosts *h)
+static void check_rotation(lk_hosts *h)
 {
   size_t tried = 0;
 
@@ -93,21 +77,21 @@ static void check_turns(lk_hosts *h)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-  char *text = text_of(data, size), said[64];
+  char *text = copy_as_text(data, size), why_not[64];
   const char *why;
   lk_hosts h;
   int err = lk__hosts_init(&h, &lk__mem_libc, text, false, &why);
 
-  must(lk_hosts_check(text, said, sizeof said) == err);
-  must((err == 0) == (why == NULL) && (err == 0) == (said[0] == '\0'));
+  must(lk_hosts_check(text, why_not, sizeof why_not) == err);
+  must((err == 0) == (why == NULL) && (err == 0) == (why_not[0] == '\0'));
   must(err == 0 || err == LK_ERR_BAD_HOSTS);
   free(text);
   if (err != 0)
     return 0;
   must(h.count > 0 && h.chroot_len == strlen(h.chroot));
   must(h.chroot_len == 0 || lk__path_valid(h.chroot, false));
-  parse_again(&h);
-  check_turns(&h);
+  print_and_parse(&h);
+  check_rotation(&h);
   lk__hosts_free(&h);
   return 0;
 }

@@ -2,21 +2,15 @@
 #include "config.h"
 
 /*
- * The text of an ensemble's configuration. All that is told lies within it and
- * in order, and it comes to an end.
+ * The text of an ensemble's configuration.
+ *
+ * Oracle: each part that is returned lies inside the text, in its order, and
+ * the iteration ends.
  */
 
+#include "target.h"
+
 #include <latchkey/client.h>
-
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool is_so)
-{
-  if (!is_so)
-    abort();
-}
 
 static bool within(lk_bytes part, const char *from, const char *to)
 {

@@ -2,33 +2,26 @@
 #include "config.h"
 
 /*
- * A list of children, a name a line; the first line is our own node. What is
- * made of names and of the list is compared with a slow and plain rendering of
- * the same rules, and must not depend on the order of the list.
+ * A list of children, a name a line. The first line is the own node.
+ *
+ * Oracle: a slow, plain implementation of the same rules finds the same
+ * names and predecessors, and the order of the list changes nothing.
  */
 
 #include "recipes/queue/roles.h"
+#include "target.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MAX_NAMES = 80 };
 
-static void must(bool is_so)
-{
-  if (!is_so)
-    abort();
-}
-
 /* ---- names ------------------------------------------------------------- */
 
-static const char *const marks[] = {"lock-",    "__WRIT__",  "__READ__",
-                                    "__lock__", "__rlock__", "latch-",
-                                    "lease-"};
+static const char *const known_marks[] = {"lock-",    "__WRIT__",  "__READ__",
+                                          "__lock__", "__rlock__", "latch-",
+                                          "lease-"};
 
-/* What follows the last occurrence of `mark`; NULL: there is none. */
+/* The text behind the last occurrence of `mark`; NULL if there is none. */
 static const char *behind_last(lk_bytes name, const char *mark)
 {
   size_t len = strlen(mark);
@@ -61,21 +54,21 @@ static bool is_suffix(const char *s, const char *end, int64_t *value)
   return true;
 }
 
-static bool plain_parse(lk_bytes name, lk_name *out, const char **mark)
+static bool reference_parse(lk_bytes name, lk_name *out, const char **mark)
 {
   bool is_one = false;
 
-  for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
-    const char *rest = behind_last(name, marks[i]);
+  for (size_t i = 0; i < sizeof known_marks / sizeof known_marks[0]; i++) {
+    const char *rest = behind_last(name, known_marks[i]);
     int64_t value;
 
     if (rest == NULL ||
         !is_suffix(rest, (const char *)name.at + name.len, &value))
       continue;
-    must(!is_one); /* no name has two marks before its number */
+    must(!is_one); /* no name has two known_marks before its number */
     is_one = true;
     out->suffix = value;
-    *mark = marks[i];
+    *mark = known_marks[i];
   }
   return is_one;
 }
@@ -86,7 +79,7 @@ static bool parse(lk_bytes name, lk_name *out)
   const char *mark = NULL;
   bool is_one = lk__name_parse(&lk__name_format_known, name, out);
 
-  must(is_one == plain_parse(name, &plain, &mark));
+  must(is_one == reference_parse(name, &plain, &mark));
   if (is_one) {
     must(out->suffix == plain.suffix && strcmp(out->mark->text, mark) == 0);
     must(lk__node_kinds_contend(out->mark, out->mark));
@@ -94,7 +87,7 @@ static bool parse(lk_bytes name, lk_name *out)
   return is_one;
 }
 
-static void try_ours(lk_bytes name)
+static void check_own_name(lk_bytes name)
 {
   char base[LK_PREFIX_LEN + sizeof "lock-"] = {0};
   int64_t suffix;
@@ -110,8 +103,8 @@ static void try_ours(lk_bytes name)
   must(name.len > LK_PREFIX_LEN + 5 && name.len <= LK_PREFIX_LEN + 5 + 11);
 }
 
-/* A plain name is what a server prints, behind a UUID or behind nothing. */
-static void try_plain(lk_bytes name)
+/* A native name is a mark and ten digits, with a UUID in front or without. */
+static void check_native_name(lk_bytes name)
 {
   char text[16];
   lk_name n;
@@ -139,13 +132,13 @@ static const lk_role mutex = {.mark = &lk__node_kind_mutex,
                               .exclusive = true,
                               .excludes = excludes};
 
-static bool same(lk_bytes a, lk_bytes b)
+static bool same_bytes(lk_bytes a, lk_bytes b)
 {
   return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
 }
 
-/* Whether two of one number may stand in the queue: a writer, and what it has
- * as a reader. */
+/* Whether two nodes may have the same number: a writer, and the read lock to
+ * which it downgrades. */
 static bool may_share(const lk_name *a, const lk_name *b)
 {
   return a->mark->family == LK_FAMILY_RW && b->mark->family == LK_FAMILY_RW &&
@@ -163,9 +156,9 @@ static void check_order(const lk_queue_position *p)
   }
 }
 
-/* How many of the list stand between `p` and its k-th nearest, k from 1. */
-static size_t nearer(const lk_queue_position *p, const lk_bytes *names,
-                     size_t count, int64_t than)
+/* How many predecessors of `p` in the list have a number above `than`. */
+static size_t count_nearer(const lk_queue_position *p, const lk_bytes *names,
+                           size_t count, int64_t than)
 {
   size_t found = 0;
 
@@ -189,7 +182,7 @@ static void check_place(const lk_queue_position *p, lk_bytes own,
 
     if (!parse(names[i], &a) || !excludes(a.mark))
       continue;
-    found = found || same(names[i], own);
+    found = found || same_bytes(names[i], own);
     unsafe = unsafe || a.suffix < 0;
     ahead += a.suffix < p->suffix;
     must(!p->in_range || (a.suffix >= 0 && a.suffix <= LK_SUFFIX_LIMIT));
@@ -201,11 +194,11 @@ static void check_place(const lk_queue_position *p, lk_bytes own,
   must(!found || (p->unsafe == unsafe && p->ahead == ahead));
   check_order(p);
   for (size_t i = 0; i < p->near_count; i++)
-    must(nearer(p, names, count, p->near[i].suffix) <= i);
+    must(count_nearer(p, names, count, p->near[i].suffix) <= i);
 }
 
-static lk_queue_position place_of(lk_bytes own, const lk_bytes *names,
-                                  size_t count)
+static lk_queue_position find_place(lk_bytes own, const lk_bytes *names,
+                                    size_t count)
 {
   int64_t *scratch = malloc(count * sizeof *scratch + 1);
   lk_queue_position p;
@@ -216,10 +209,10 @@ static lk_queue_position place_of(lk_bytes own, const lk_bytes *names,
   return p;
 }
 
-static void try_place(lk_bytes own, lk_bytes *names, size_t count)
+static void check_list(lk_bytes own, lk_bytes *names, size_t count)
 {
   lk_name us;
-  lk_queue_position p = place_of(own, names, count);
+  lk_queue_position p = find_place(own, names, count);
 
   if (!parse(own, &us) || us.mark != &lk__node_kind_mutex) {
     must(!p.found);
@@ -232,7 +225,7 @@ static void try_place(lk_bytes own, lk_bytes *names, size_t count)
     names[i] = names[count - 1 - i];
     names[count - 1 - i] = other;
   }
-  lk_queue_position q = place_of(own, names, count);
+  lk_queue_position q = find_place(own, names, count);
 
   must(p.found == q.found && p.unsafe == q.unsafe && p.ahead == q.ahead &&
        p.in_range == q.in_range && p.writ_ahead == q.writ_ahead &&
@@ -258,10 +251,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     at = stop + 1;
   }
   for (size_t i = 0; i < count; i++) {
-    try_ours(names[i]);
-    try_plain(names[i]);
+    check_own_name(names[i]);
+    check_native_name(names[i]);
   }
   if (count > 0)
-    try_place(names[0], names, count);
+    check_list(names[0], names, count);
   return 0;
 }

@@ -2,39 +2,20 @@
 #include "config.h"
 
 /*
- * A path, and before it, up to the first NUL, a chroot. What is valid is found
- * out once more in another way; a valid path that was sent with a chroot comes
- * back as it was.
+ * A path, and before it, up to the first NUL, a chroot.
+ *
+ * Oracle: a second implementation of ZooKeeper's rules accepts the same paths;
+ * a reference_valid path that is sent with a chroot is received unchanged.
  */
 
 #include "proto/wire/path.h"
+#include "target.h"
 
 #include <latchkey/client.h>
 
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool is_so)
-{
-  if (!is_so)
-    abort();
-}
-
-/* A copy in a block of just its size. */
-static char *text_of(const uint8_t *data, size_t len)
-{
-  char *text = malloc(len + 1);
-
-  must(text != NULL);
-  if (len > 0)
-    memcpy(text, data, len);
-  text[len] = '\0';
-  return text;
-}
-
-/* The next character, by what its bytes may be; 0 at the end, -1 for none. */
-static int32_t next(const unsigned char **s)
+/* The next_char character, by what its bytes may be; 0 at the end, -1 for none.
+ */
+static int32_t next_char(const unsigned char **s)
 {
   const unsigned char *at = *s;
   unsigned a = at[0];
@@ -59,7 +40,7 @@ static int32_t next(const unsigned char **s)
 
 /* One pass over characters; `dots`: length of the component so far, if it is
  * made of dots alone, else more than two. */
-static bool valid(const char *path, bool sequential)
+static bool reference_valid(const char *path, bool sequential)
 {
   const unsigned char *s = (const unsigned char *)path;
   size_t dots = 0, len = 0;
@@ -69,7 +50,7 @@ static bool valid(const char *path, bool sequential)
   if (*s == '\0')
     return true;
   for (;;) {
-    int32_t ch = next(&s);
+    int32_t ch = next_char(&s);
 
     if (ch == 0 || ch == '/') {
       if (len == 0)
@@ -100,7 +81,7 @@ static void send_and_receive(const char *chroot, const char *path,
   must(full != NULL);
   memcpy(full, chroot, root_len);
   memcpy(full + root_len, rest, strlen(rest) + 1);
-  must(valid(full, sequential));
+  must(reference_valid(full, sequential));
   lk_bytes own = lk__path_strip(chroot, root_len, lk_bytes_of(full, len));
 
   must(own.len == strlen(path) && memcmp(own.at, path, own.len) == 0);
@@ -112,20 +93,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   const uint8_t *nul = size == 0 ? NULL : memchr(data, 0, size);
   size_t root_len = nul == NULL ? 0 : (size_t)(nul - data);
   size_t skip = nul == NULL ? 0 : root_len + 1;
-  char *chroot = text_of(data, root_len);
-  char *path = text_of(data + skip, size - skip);
+  char *chroot = copy_as_text(data, root_len);
+  char *path = copy_as_text(data + skip, size - skip);
 
   for (int sequential = 0; sequential < 2; sequential++) {
     bool fine = lk__path_valid(path, sequential);
 
-    must(fine == valid(path, sequential));
+    must(fine == reference_valid(path, sequential));
     if (!fine)
       continue;
     send_and_receive("", path, sequential);
     if (lk__path_valid(chroot, false) && strcmp(chroot, "/") != 0)
       send_and_receive(chroot, path, sequential);
   }
-  must((lk_path_check(path) == 0) == valid(path, false));
+  must((lk_path_check(path) == 0) == reference_valid(path, false));
   lk_bytes own =
       lk__path_strip(chroot, root_len, lk_bytes_of(path, strlen(path)));
 

@@ -2,26 +2,20 @@
 #include "config.h"
 
 /*
- * Bytes as one record, or as the parts of a multi. The first byte chooses:
- * a record by its place in lk__records, or behind them parts (requests),
- * results. What was decoded is encoded and decoded again and must stay the
- * same; it takes no more memory than the bytes are worth; it is printed.
+ * Bytes as one record, or as the operations of a multi. The first byte selects
+ * a record by its place in lk__records; the next two values select the
+ * operations of a request and of a reply.
+ *
+ * Oracle: what is decoded, recode_into_block and decoded again stays the same;
+ * decoding takes no more memory than a fixed multiple of the input; printing
+ * gives ASCII.
  */
 
 #include "proto/wire/multi.h"
+#include "target.h"
 
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool is_so)
-{
-  if (!is_so)
-    abort();
-}
-
-/* Memory that adds up what is asked for. */
-static void *resize(void *arg, void *p, size_t size)
+/* An allocator that adds up all sizes that are requested. */
+static void *resize_and_count(void *arg, void *p, size_t size)
 {
   size_t *sum = arg;
 
@@ -32,14 +26,14 @@ static void *resize(void *arg, void *p, size_t size)
   return NULL;
 }
 
-typedef struct worker {
+typedef struct codec {
   size_t which;
   size_t sum;
   lk_mem mem;
   lk_arena arena;
-} worker;
+} codec;
 
-static void print(const lk_record *rec, const void *value)
+static void check_printed(const lk_record *rec, const void *value)
 {
   lk_buf text = {.mem = &lk__mem_libc};
   const unsigned char *at;
@@ -51,7 +45,7 @@ static void print(const lk_record *rec, const void *value)
   lk__buf_free(&text);
 }
 
-static void relay_record(worker *w, lk_reader *in, lk_writer *out)
+static void recode_record(codec *w, lk_reader *in, lk_writer *out)
 {
   const lk_record *rec = lk__records[w->which];
   max_align_t value[16];
@@ -60,32 +54,33 @@ static void relay_record(worker *w, lk_reader *in, lk_writer *out)
   if (lk__record_decode(rec, value, in, &w->arena) != 0)
     return;
   lk__record_encode(rec, value, out);
-  print(rec, value);
+  check_printed(rec, value);
 }
 
-static void relay_parts(worker *w, bool result, lk_reader *in, lk_writer *out)
+static void recode_operations(codec *w, bool result, lk_reader *in,
+                              lk_writer *out)
 {
   lk_part part;
 
   while (lk__part_decode(in, result, &w->arena, &part)) {
     lk__part_encode(&part, result, out);
-    print(lk__part_record(part.type, result), &part.body);
+    check_printed(lk__part_record(part.type, result), &part.body);
   }
   if (in->err == 0)
     lk__part_encode_end(out);
 }
 
-/* Decode `bytes` and encode into `out`, of which the length is counted. */
-static int relay(worker *w, const void *bytes, size_t len, lk_writer *out)
+/* Decode `bytes` and encode the result into `out`. */
+static int recode(codec *w, const void *bytes, size_t len, lk_writer *out)
 {
   lk_reader in;
 
   w->sum = 0;
   lk__reader_init(&in, bytes, len);
   if (w->which < lk__nrecords)
-    relay_record(w, &in, out);
+    recode_record(w, &in, out);
   else
-    relay_parts(w, w->which > lk__nrecords, &in, out);
+    recode_operations(w, w->which > lk__nrecords, &in, out);
   must(out->err == 0);
   must(w->sum <= 2048 + 20 * len);
   must(in.err != 0 || out->len == len - lk__reader_left(&in));
@@ -93,26 +88,26 @@ static int relay(worker *w, const void *bytes, size_t len, lk_writer *out)
   return in.err;
 }
 
-/* The same in a block of its own; NULL: it was refused. */
-static unsigned char *encoded(worker *w, const void *bytes, size_t len,
-                              size_t *out_len)
+/* The same into a block of its own; NULL if the bytes are refused. */
+static unsigned char *recode_into_block(codec *w, const void *bytes, size_t len,
+                                        size_t *out_len)
 {
   lk_writer out;
   unsigned char *block;
 
   lk__writer_init(&out, NULL, 0);
-  if (relay(w, bytes, len, &out) != 0)
+  if (recode(w, bytes, len, &out) != 0)
     return NULL;
   *out_len = out.len;
   block = malloc(out.len);
   must(block != NULL || out.len == 0);
   lk__writer_init(&out, block, out.len);
-  must(relay(w, bytes, len, &out) == 0);
+  must(recode(w, bytes, len, &out) == 0);
   return block;
 }
 
-/* As the reply to a multi of `asked` parts. */
-static void try_results(worker *w, const void *bytes, size_t len, size_t asked)
+/* The bytes as the reply to a multi of `asked` operations. */
+static void check_results(codec *w, const void *bytes, size_t len, size_t asked)
 {
   lk_op_result *results;
   lk_reader in;
@@ -132,7 +127,7 @@ static void try_results(worker *w, const void *bytes, size_t len, size_t asked)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-  worker w = {.mem = {resize, NULL}, .arena.mem = NULL};
+  codec w = {.mem = {resize_and_count, NULL}, .arena.mem = NULL};
   unsigned char *first, *again;
   size_t first_len, again_len;
 
@@ -142,11 +137,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   w.mem.arg = &w.sum;
   w.arena.mem = &w.mem;
   for (size_t asked = 0; asked < 6 && w.which > lk__nrecords; asked++)
-    try_results(&w, data + 1, size - 1, asked);
-  first = encoded(&w, data + 1, size - 1, &first_len);
+    check_results(&w, data + 1, size - 1, asked);
+  first = recode_into_block(&w, data + 1, size - 1, &first_len);
   if (first == NULL)
     return 0;
-  again = encoded(&w, first, first_len, &again_len);
+  again = recode_into_block(&w, first, first_len, &again_len);
   must(again != NULL && again_len == first_len &&
        memcmp(again, first, first_len) == 0);
   free(first);

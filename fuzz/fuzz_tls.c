@@ -2,45 +2,39 @@
 #include "config.h"
 
 /*
- * What a TLS peer may send. The first byte selects one of two peers:
+ * What a TLS peer may send. Bit 0 of the first byte selects one of two peers:
  *
- * - even: the input is all that the peer sends, as chunks with a byte of length
- *   before each. No such input can prove a name: the handshake has to fail.
- * - odd: an OpenSSL server in this process, and somebody between it and the
- *   client who executes the input: see enum step. The client may only connect
- *   to a server whose certificate is right, what it receives must be what the
- *   server sent, and if nobody changes a byte everything must arrive.
+ * - 0: the input is everything that the peer sends, as chunks with one byte of
+ *   length before each.
+ * - 1: an OpenSSL server in this process, and an attacker between it and the
+ *   client. The rest of the input is the attacker's program: see enum step.
  *
- * The bytes go through memory: this program has a TCP transport of its own. No
- * step may read without end, or ask for more while bytes are held back. OpenSSL
- * draws random bytes, so no two runs are the same.
+ * Oracle: the client connects only to a server with the right certificate. The
+ * first peer cannot have one, so its handshake fails. The client receives
+ * exactly what the server sent, and all of it if the attacker changed nothing.
+ * No step reads without end, or asks for more while bytes are held back.
+ *
+ * The bytes go through memory: this program has its own TCP transport. OpenSSL
+ * draws random bytes, so two runs of one input differ.
  */
+
+#include "target.h"
+
+#include "base/buf.h"
+#include "net/tcp.h"
+#include "support/tls_peer.h"
 
 #include <latchkey/client.h>
 
 #include <errno.h>
 #include <openssl/err.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/buf.h"
-#include "net/tcp.h"
-#include "support/tls_peer.h"
 
 enum {
   MOST_IDLE = 1000, /* steps in a row for which nothing moves */
   MOST_READS = 256, /* in a step */
   FROM_CLIENT = 300,
 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool is_so)
-{
-  if (!is_so)
-    abort();
-}
 
 static unsigned char pattern(size_t i)
 {
@@ -61,8 +55,7 @@ static void append(lk_buf *b, const void *bytes, size_t len)
   must(len == 0 || lk__buf_append(b, bytes, len));
 }
 
-/* ---- TCP in memory --------------------------------------------------------
- */
+/* ---- TCP in memory ------------------------------------------------------ */
 
 static struct {
   lk_buf to_client, to_server;
@@ -149,8 +142,7 @@ static void wire_reset(void)
   wire.most = wire.room = SIZE_MAX;
 }
 
-/* ---- the client -----------------------------------------------------------
- */
+/* ---- the client --------------------------------------------------------- */
 
 static struct {
   lk_transport *t;
@@ -172,7 +164,7 @@ static void client_check_failure(void)
     must(why[i] >= ' ' && why[i] < 0x7f);
 }
 
-/* What every step owes. */
+/* What must hold after every step. */
 static void client_check(lk_flow flow)
 {
   client.flow = flow;
@@ -225,8 +217,8 @@ static void client_step(void)
   client_receive(type);
 }
 
-/* A step must take something off the wire, now and then. */
-static void client_step_on(void)
+/* Among MOST_IDLE steps in a row at least one must read something. */
+static void client_step_with_progress(void)
 {
   size_t before = lk__buf_len(&wire.to_client);
 
@@ -269,8 +261,7 @@ static void client_free(void)
   free(client.t);
 }
 
-/* ---- the input ------------------------------------------------------------
- */
+/* ---- the input ---------------------------------------------------------- */
 
 typedef struct script {
   const uint8_t *at;
@@ -295,8 +286,7 @@ static size_t script_bytes(script *s, size_t most, const uint8_t **out)
   return len;
 }
 
-/* ---- a peer that sends the input -------------------------------------------
- */
+/* ---- a peer that sends the input ---------------------------------------- */
 
 static void run_raw(script *s)
 {
@@ -305,7 +295,7 @@ static void run_raw(script *s)
   while (!client_over()) {
     const uint8_t *bytes;
 
-    client_step_on();
+    client_step_with_progress();
     must(client.flow != LK_FLOW_DONE);
     if (client.flow != LK_FLOW_READ || lk__buf_len(&wire.to_client) > 0)
       continue;
@@ -317,8 +307,7 @@ static void run_raw(script *s)
   lk_transport_tls()->close(client.t);
 }
 
-/* ---- an OpenSSL server -----------------------------------------------------
- */
+/* ---- an OpenSSL server -------------------------------------------------- */
 
 /* Its certificate. */
 enum { RIGHT, WRONG_NAME, WRONG_CA, EXPIRED, IDENTITIES };
@@ -419,8 +408,7 @@ static void server_behave(int how)
   ERR_clear_error();
 }
 
-/* ---- and somebody between them ---------------------------------------------
- */
+/* ---- the attacker between them ------------------------------------------ */
 
 /* A byte of the input: its lower three bits, and a number above them. */
 enum step {
@@ -437,182 +425,182 @@ enum step {
 static struct {
   lk_buf held;    /* came from the server, not passed on */
   size_t passing; /* bytes of `held` that are decided on */
-  bool tampers;   /* something has been changed */
+  bool tampered;  /* something has been changed */
   bool narrow;    /* the client has to wait for room */
   bool new_keys;  /* the server asks for new keys */
-} between;
+} attacker;
 
-static void pass(size_t len)
+static void attacker_pass(size_t len)
 {
-  append(&wire.to_client, lk__buf_bytes(&between.held), len);
-  lk__buf_consume(&between.held, len);
+  append(&wire.to_client, lk__buf_bytes(&attacker.held), len);
+  lk__buf_consume(&attacker.held, len);
 }
 
-static void pass_decided(void)
+static void attacker_pass_decided(void)
 {
-  size_t len = lk__buf_len(&between.held);
+  size_t len = lk__buf_len(&attacker.held);
 
-  len = len < between.passing ? len : between.passing;
-  pass(len);
-  between.passing -= len;
+  len = len < attacker.passing ? len : attacker.passing;
+  attacker_pass(len);
+  attacker.passing -= len;
 }
 
-static void cut(bool reset)
+static void attacker_cut(bool reset)
 {
-  between.tampers = true;
+  attacker.tampered = true;
   wire.ended = !reset;
   wire.reset = reset;
 }
 
-static void limit(size_t number)
+static void attacker_limit(size_t number)
 {
   if (number % 2 == 1)
     wire.most = number;
   else
     wire.room = number;
-  between.narrow = between.narrow || number % 2 == 0;
+  attacker.narrow = attacker.narrow || number % 2 == 0;
 }
 
-static void flip(uint8_t with)
+static void attacker_flip(uint8_t with)
 {
-  const unsigned char *held = lk__buf_bytes(&between.held);
+  const unsigned char *held = lk__buf_bytes(&attacker.held);
 
   if (held == NULL)
     return;
   unsigned char byte = held[0] ^ with;
 
-  between.tampers = between.tampers || with != 0;
+  attacker.tampered = attacker.tampered || with != 0;
   append(&wire.to_client, &byte, 1);
-  lk__buf_consume(&between.held, 1);
+  lk__buf_consume(&attacker.held, 1);
 }
 
-static void insert(script *s, size_t number)
+static void attacker_insert(script *s, size_t number)
 {
   const uint8_t *bytes;
   size_t len = script_bytes(s, number, &bytes);
 
-  between.tampers = between.tampers || len > 0;
+  attacker.tampered = attacker.tampered || len > 0;
   append(&wire.to_client, bytes, len);
 }
 
-static void drop(size_t number)
+static void attacker_drop(size_t number)
 {
-  size_t len = lk__buf_len(&between.held);
+  size_t len = lk__buf_len(&attacker.held);
 
-  between.tampers = true;
-  lk__buf_consume(&between.held, number < len ? number : len);
+  attacker.tampered = true;
+  lk__buf_consume(&attacker.held, number < len ? number : len);
 }
 
-static void obey(script *s)
+static void attacker_run_step(script *s)
 {
   uint8_t byte = script_byte(s);
   size_t number = byte >> 3;
 
   switch ((enum step)(byte & 7)) {
-  case PASS: between.passing = 8 * number + 1; break;
+  case PASS: attacker.passing = 8 * number + 1; break;
   case FLIP:
-    if (lk__buf_len(&between.held) > 0)
-      flip(script_byte(s));
+    if (lk__buf_len(&attacker.held) > 0)
+      attacker_flip(script_byte(s));
     break;
-  case INSERT: insert(s, number); break;
-  case DROP: drop(number + 1); break;
-  case END: cut(number % 2 == 1); break;
+  case INSERT: attacker_insert(s, number); break;
+  case DROP: attacker_drop(number + 1); break;
+  case END: attacker_cut(number % 2 == 1); break;
   case SEND:
     if (server_ready())
       server_send(100 * number + 1);
     break;
   case BEHAVE:
-    between.new_keys = between.new_keys || number % BEHAVIOURS == NEW_KEYS;
+    attacker.new_keys = attacker.new_keys || number % BEHAVIOURS == NEW_KEYS;
     /* it takes the client's refusal of a renegotiation for a failure */
-    between.tampers = between.tampers || number % BEHAVIOURS == RENEGOTIATION;
+    attacker.tampered =
+        attacker.tampered || number % BEHAVIOURS == RENEGOTIATION;
     if (server_ready())
       server_behave((int)(number % BEHAVIOURS));
     break;
-  case LIMIT: limit(number); break;
+  case LIMIT: attacker_limit(number); break;
   }
 }
 
-static void take_from_server(void)
+static void attacker_take_from_server(void)
 {
   char room[4096];
   int n;
 
   server_step();
   while ((n = BIO_read(SSL_get_wbio(server.ssl), room, sizeof room)) > 0)
-    append(&between.held, room, (size_t)n);
+    append(&attacker.held, room, (size_t)n);
 }
 
-/* The client can do nothing more with what it has. */
-static void turn(script *s)
+/* Called when the client waits. */
+static void attacker_turn(script *s)
 {
   wire.room = wire.room > SIZE_MAX / 2 ? SIZE_MAX : 64;
-  take_from_server();
-  pass_decided();
+  attacker_take_from_server();
+  attacker_pass_decided();
   while (lk__buf_len(&wire.to_client) == 0 && s->left > 0 && !wire.ended &&
-         !wire.reset && between.passing == 0) {
-    obey(s);
-    take_from_server();
-    pass_decided();
+         !wire.reset && attacker.passing == 0) {
+    attacker_run_step(s);
+    attacker_take_from_server();
+    attacker_pass_decided();
   }
   if (lk__buf_len(&wire.to_client) > 0 || s->left > 0)
     return;
-  between.passing = 0;
-  pass(lk__buf_len(&between.held));
+  attacker.passing = 0;
+  attacker_pass(lk__buf_len(&attacker.held));
   if (lk__buf_len(&wire.to_client) == 0 && client.flow == LK_FLOW_READ &&
       (!client.connected || client.sent == FROM_CLIENT))
     wire.ended = true;
 }
 
-/* `decided on` but not there: then it is not waited for, or nobody would go on.
- */
-static void turn_on(script *s)
+/* Bytes that are decided on but have not arrived are not waited for: neither
+ * side would continue. */
+static void attacker_turn_or_give_up(script *s)
 {
-  turn(s);
-  if (lk__buf_len(&wire.to_client) == 0 && lk__buf_len(&between.held) == 0)
-    between.passing = 0;
+  attacker_turn(s);
+  if (lk__buf_len(&wire.to_client) == 0 && lk__buf_len(&attacker.held) == 0)
+    attacker.passing = 0;
 }
 
-/* The client asks for more, so it has given out what has come. */
+/* The client wants to read, so it has returned everything that arrived. */
 static void check_all_received(void)
 {
-  if (client.connected && !between.tampers && !between.new_keys &&
-      lk__buf_len(&between.held) == 0 && lk__buf_len(&wire.to_client) == 0)
+  if (client.connected && !attacker.tampered && !attacker.new_keys &&
+      lk__buf_len(&attacker.held) == 0 && lk__buf_len(&wire.to_client) == 0)
     must(client.received == server.sent);
 }
 
-static void run_between(script *s, int identity, uint8_t options)
+static void run_attacked(script *s, int identity, uint8_t options)
 {
   bool right =
       identity == RIGHT || (identity == WRONG_NAME && client.config.any_name);
 
   wire_reset();
-  lk__buf_free(&between.held);
-  between.passing = 0;
-  between.tampers = between.narrow = between.new_keys = false;
+  lk__buf_free(&attacker.held);
+  attacker.passing = 0;
+  attacker.tampered = attacker.narrow = attacker.new_keys = false;
   server_open(identity, (options & 4) != 0, (options & 8) != 0);
   client_open();
   while (!client_over()) {
-    client_step_on();
+    client_step_with_progress();
     must(!client.connected || right);
     if (client.flow == LK_FLOW_READ)
       check_all_received();
     if (client.flow == LK_FLOW_READ || client.flow == LK_FLOW_WRITE)
-      turn_on(s);
+      attacker_turn_or_give_up(s);
   }
   must(client.received <= server.sent);
   must(right || client.flow == LK_FLOW_FAILED);
   /* OpenSSL 3.0 cannot answer by new keys while a record waits for room. */
-  if (between.narrow && between.new_keys)
-    between.tampers = true;
-  if (right && !between.tampers)
+  if (attacker.narrow && attacker.new_keys)
+    attacker.tampered = true;
+  if (right && !attacker.tampered)
     must(client.flow == LK_FLOW_END && client.received == server.sent &&
          (server.closed || server.received == FROM_CLIENT));
   lk_transport_tls()->close(client.t);
   SSL_free(server.ssl);
 }
 
-/* ---- all of it ------------------------------------------------------------
- */
+/* ---- all of it ---------------------------------------------------------- */
 
 static void start_server(int which, const tls_identity *own)
 {
@@ -625,7 +613,7 @@ static void start_server(int which, const tls_identity *own)
   server.contexts[which] = c;
 }
 
-static void start(void)
+static void start_all_servers(void)
 {
   const tls_wish authority = {.ca = true, .from_days = -60, .days = 90};
   const tls_wish right = {.names = "DNS:zk.test"};
@@ -641,7 +629,7 @@ static void start(void)
   };
   static char *pem;
 
-  wire.to_client.mem = wire.to_server.mem = between.held.mem = &lk__mem_libc;
+  wire.to_client.mem = wire.to_server.mem = attacker.held.mem = &lk__mem_libc;
   for (int i = 0; i < IDENTITIES; i++) {
     start_server(i, &own[i]);
     tls_identity_free(&own[i]);
@@ -659,18 +647,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   uint8_t options = script_byte(&s);
 
   if (client.config.size == 0)
-    start();
+    start_all_servers();
   client_new();
   client.config.any_name = (options & 64) != 0;
   if ((options & 1) == 0) {
     run_raw(&s);
   } else {
-    run_between(&s, (options >> 4) % IDENTITIES, options);
+    run_attacked(&s, (options >> 4) % IDENTITIES, options);
     if ((options & 2) != 0) /* perhaps the session is resumed */
-      run_between(&s, (options >> 4) % IDENTITIES, options);
+      run_attacked(&s, (options >> 4) % IDENTITIES, options);
   }
   client_free();
   wire_reset();
-  lk__buf_free(&between.held);
+  lk__buf_free(&attacker.held);
   return 0;
 }

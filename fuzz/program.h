@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_FUZZ_PROGRAM_H
+#define LK_FUZZ_PROGRAM_H
+
+#include "support/peer.h"
+#include "target.h"
+
+/**
+ * An input that is read as a program: a byte selects an action from a table,
+ * and the action takes its operands from the bytes that follow. Behind the end
+ * of the input every byte is 0. The corpora depend on the order of the tables
+ * and on the number of bytes that each action takes.
+ */
+typedef struct fuzz_program {
+  peer p; /**< the client under test and the oracle of its promises */
+  const uint8_t *at;
+  const uint8_t *end;
+  unsigned number;   /**< of the next request; names it */
+  unsigned deferred; /**< how many actions the next callbacks run */
+  char name[24];     /**< of the request that is being made */
+
+  char watch[24];  /**< engine: of the watch that is being set */
+  int64_t session; /**< engine: the id in the last connect response */
+
+  fake_mechanism mechanism; /**< sasl: unless it is DIGEST-MD5 */
+  bool digest;              /**< sasl: the mechanism is DIGEST-MD5 */
+} fuzz_program;
+
+/** An action; the log that a failure prints shows its name. */
+typedef struct action {
+  const char *name;
+  void (*run)(fuzz_program *g);
+} action;
+
+#define ACTION(name) \
+  {                  \
+#    name, do_##name \
+  }
+
+/** A table of actions and the number of its rows. */
+#define ACTIONS(table) table, sizeof table / sizeof table[0]
+
+unsigned take_byte(fuzz_program *g);
+
+/** One byte of length, and so many bytes, or all that are left. They lie in the
+    input. */
+lk_bytes take_bytes(fuzz_program *g);
+
+/** Run the action that the next byte selects. */
+void run_action(fuzz_program *g, const action *table, size_t count);
+
+/** Hand the bytes to the client as if they came from its server; frees the
+    buffer. */
+void receive_from_server(fuzz_program *g, lk_buf *b);
+
+/**
+ * Run a whole input: `begin` makes the client, and actions of the table follow
+ * until the input or the client has ended. `begin` returns false where no
+ * client could be made.
+ */
+void run_program(const uint8_t *data, size_t size,
+                 bool (*begin)(fuzz_program *g), const action *table,
+                 size_t count);
+
+#endif
