@@ -47,12 +47,6 @@ typedef struct lk_multilock_config {
   /** Take the locks in the order given. Otherwise in the order of their paths'
       bytes, which is the same for everybody. For peers with another order. */
   bool keep_order;
-  /** Wait in all queues at once, and keep the place in each. Only where all who
-      take more than one of these locks do it with this library and this option,
-      and hold no other lock while they wait: otherwise a deadlock is possible,
-      which only a timeout ends. Who loses its place in one queue, or the answer
-      to the transaction, goes to the end of all. */
-  bool pure;
 } lk_multilock_config;
 
 /**

@@ -29,14 +29,13 @@ static void wrap(locker *l, party *p)
   l->verified = NOT_YET;
 }
 
-static bool try_init(locker *l, party *p, const lk_multilock_config *options)
+static bool try_init(locker *l, party *p)
 {
   lk_lock_config config = {
       .size = sizeof config, .on_event = locker_on_event, .arg = l};
 
   wrap(l, p);
-  return lk_multilock_new(&l->lock, p->keeper, members, 4, &config, options) ==
-         0;
+  return lk_multilock_new(&l->lock, p->keeper, members, 4, &config, NULL) == 0;
 }
 
 static void single(locker *l, party *p, const char *path)
@@ -56,21 +55,16 @@ static void make_dirs(void)
   fake_create(&server, "/m/c");
 }
 
-static void begin_with(const lk_multilock_config *options)
+static void begin(void)
 {
   fake_init(&server);
   make_dirs();
   party_join(&one, &server, NULL);
   party_join(&two, &server, NULL);
-  ck_assert(try_init(&all, &one, options));
-  ck_assert(try_init(&other, &two, options));
+  ck_assert(try_init(&all, &one));
+  ck_assert(try_init(&other, &two));
   single(&b, &two, "/m/b");
   fake_turn(&server);
-}
-
-static void begin(void)
-{
-  begin_with(NULL);
 }
 
 static size_t left(void)
@@ -137,8 +131,8 @@ START_TEST(missing_directories_cost_one_more)
   fake_init(&server);
   party_join(&one, &server, NULL);
   party_join(&two, &server, NULL);
-  ck_assert(try_init(&all, &one, NULL));
-  ck_assert(try_init(&other, &two, NULL));
+  ck_assert(try_init(&all, &one));
+  ck_assert(try_init(&other, &two));
   single(&b, &two, "/m/b");
   fake_turn(&server);
   get(&all);
@@ -224,20 +218,6 @@ START_TEST(who_has_a_part_is_asked_to_let_go_when_it_has_the_whole)
   let_go(&b);
   ck_assert_int_eq(all.acquired, 0);
   ck_assert_ptr_nonnull(strstr(all.told, "revoked\n"));
-  end();
-}
-END_TEST
-
-START_TEST(in_pure_mode_the_places_are_kept)
-{
-  lk_multilock_config options = {.size = sizeof options, .pure = true};
-
-  begin_with(&options);
-  get(&b);
-  want(&all);
-  ck_assert_uint_eq(fake_children(&server, "/m/c"), 1);
-  let_go(&b);
-  ck_assert_int_eq(all.acquired, 0);
   end();
 }
 END_TEST
@@ -639,7 +619,7 @@ static bool play_without(size_t fail_at)
   one.mem.fail_at = fail_at;
   wrap(&all, &one);
   get(&b);
-  if (party_try_join(&one, &server, NULL) && try_init(&all, &one, NULL)) {
+  if (party_try_join(&one, &server, NULL) && try_init(&all, &one)) {
     fake_run(&server, T / 4);
     if (locker_want(&all, T) == 0)
       fake_run(&server, T / 8);
@@ -669,9 +649,9 @@ SUITE("multilock", all_cost_one_write, missing_directories_cost_one_more,
       two_that_want_the_same_take_turns,
       what_comes_after_one_that_is_held_is_given_back,
       who_has_a_part_is_asked_to_let_go_when_it_has_the_whole,
-      in_pure_mode_the_places_are_kept, sides_of_read_write_locks_are_members,
-      bad_members_are_refused, without_waiting_nothing_is_kept,
-      a_timeout_leaves_nothing, reason_is_told_why_a_directory_cannot_be_made,
+      sides_of_read_write_locks_are_members, bad_members_are_refused,
+      without_waiting_nothing_is_kept, a_timeout_leaves_nothing,
+      reason_is_told_why_a_directory_cannot_be_made,
       cancelled_at_once_it_leaves_nothing, it_is_lost_as_a_whole,
       one_that_is_lost_while_it_waits_begins_anew,
       member_lost_while_others_are_asked_for_begins_anew,

@@ -156,7 +156,6 @@ int lk_multilock_new(lk_lock **out, lk_keeper *k,
     return LK_ERR_NO_MEMORY;
   if (!several.keep_order)
     qsort(p->members, count, sizeof *p->members, by_path);
-  p->team.pure = several.pure;
   err = unite(&p->team) ? 0 : LK_ERR_BAD_ARGUMENT;
   if (err == 0)
     err = lk__lock_make(out, k, p->members[0].dir, &own, LK_MULTILOCK_MUTEX);

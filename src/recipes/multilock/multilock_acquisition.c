@@ -238,7 +238,7 @@ static void tell_once(lk_multilock_acquisition *t, const lk_notice *news,
 static void on_waiting(lk_multilock_acquisition *t, const lk_multilock_part *m,
                        const lk_notice *news)
 {
-  if (!t->config->pure && m->index + 1 < t->attempt.count)
+  if (m->index + 1 < t->attempt.count)
     lk__multilock_drop_from(t, m->index + 1);
   tell(t, news);
 }
@@ -263,16 +263,11 @@ static void on_news(void *arg, const lk_notice *news)
   lk__multilock_ref(t);
   switch (news->type) {
   case LK_NOTICE_WAITING: on_waiting(t, m, news); break;
-  case LK_NOTICE_PLACE_LOST:
-    if (t->config->pure)
-      start_over(t, news->err); /* its place must be as old as the others' */
-    else
-      tell(t, news);
-    break;
   case LK_NOTICE_SUSPENDED: tell_once(t, news, &t->suspended); break;
   case LK_NOTICE_UNSURE: tell_once(t, news, &t->unsure); break;
   case LK_NOTICE_LEASE_PROVEN: on_proven(t, news); break;
   case LK_NOTICE_REVOKED: tell_revoked(t); break;
+  case LK_NOTICE_PLACE_LOST:
   case LK_NOTICE_MIXED_QUEUE:
   case LK_NOTICE_UNWATCHED:
   case LK_NOTICE_COUNTER_NEAR_END: tell(t, news); break;

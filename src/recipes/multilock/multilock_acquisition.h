@@ -15,7 +15,6 @@
 typedef struct lk_multilock_plan {
   lk_contender_config *members; /**< in the order in which they are taken */
   size_t count;
-  bool pure; /**< keep also what comes after one that waits */
   bool once; /**< end with LK_ERR_BUSY instead of waiting */
   bool fail_on_expiry;
 } lk_multilock_plan;

@@ -133,7 +133,6 @@ static void obey_multilock(const command *cmd, object *none)
   lk_multilock_config options = {
       .size = sizeof options,
       .keep_order = option_number(cmd, "keep_order", 0) != 0,
-      .pure = option_number(cmd, "pure", 0) != 0,
   };
   size_t count = 0;
 

@@ -74,7 +74,7 @@ static void engage(sim_process *p)
   if (sim_roll(&r,
                p->world->scenario->faults[SIM_FAULT_COUNTER] > 0 ? 3 : 12) == 0)
     add(p, &sim_stranger, number++);
-  if (!sim_plain(p->world) && sim_roll(&r, 3) == 0 && !p->world->menu->pure &&
+  if (!sim_plain(p->world) && sim_roll(&r, 3) == 0 &&
       p->world->habit->layout == LK_LAYOUT_CURATOR)
     add(p, &sim_peer, number++);
   if (!sim_plain(p->world) && p->world->limited && p->index == 0)

@@ -59,8 +59,8 @@ static int make_multilock(sim_handle *h, const lk_lock_config *config)
 {
   const sim_world *w = h->process->world;
   lk_multilock_member members[SIM_MOST_SEATS];
-  lk_multilock_config options = {
-      .size = sizeof options, .keep_order = w->reversed, .pure = w->menu->pure};
+  lk_multilock_config options = {.size = sizeof options,
+                                 .keep_order = w->reversed};
   bool turned = h->backwards && !w->reversed;
 
   for (size_t i = 0; i < h->nseats; i++) {

@@ -23,7 +23,6 @@ struct sim_menu {
   const char *text;
   unsigned weight;            /**< how often a seed chooses it */
   unsigned kinds[SIM_NKINDS]; /**< how often an actor does */
-  bool pure;                  /**< its multi-locks wait in all queues at once */
 };
 
 extern const sim_menu sim_menus[];

@@ -110,7 +110,7 @@ static void want_permit(sim_actor *a)
 static void want_queues(sim_actor *a)
 {
   const sim_world *w = a->process->world;
-  bool several = w->menu->kinds[SIM_MULTILOCK] > 0 && !w->menu->pure;
+  bool several = w->menu->kinds[SIM_MULTILOCK] > 0;
   const char *mark = sim_roll(&a->rng, 2) == 0   ? mutex
                      : sim_roll(&a->rng, 3) == 0 ? reads
                                                  : writes;

@@ -247,7 +247,6 @@ void sim_multi_no_deadlock(sim_judge *j, const sim_fact *f)
   if (j->world->menu->kinds[SIM_MULTILOCK] == 0)
     return;
   patrol_circle(j);
-  for (sim_attempt *a = j->attempts; a != NULL && !j->world->menu->pure;
-       a = a->next)
+  for (sim_attempt *a = j->attempts; a != NULL; a = a->next)
     patrol_kept(j, a);
 }

@@ -86,10 +86,10 @@ static bool compete(const sim_handle *a, const sim_handle *b)
   return false;
 }
 
-/* Who waits for several gives places back, unless it waits for all. */
-static bool keeps_its_place(const sim_judge *j, const sim_handle *h)
+/* A multi-lock that waits gives places back. */
+static bool keeps_its_place(const sim_handle *h)
 {
-  return h->kind != SIM_MULTILOCK || j->world->menu->pure;
+  return h->kind != SIM_MULTILOCK;
 }
 
 /* A node of an earlier attempt of its session, which took it for its own: the
@@ -110,7 +110,7 @@ void sim_mutex_fifo(sim_judge *j, const sim_fact *f)
     return;
   SIM_EACH_HANDLE(j, h)
   {
-    if (h->lock != NULL && h->wants && !h->again && keeps_its_place(j, h) &&
+    if (h->lock != NULL && h->wants && !h->again && keeps_its_place(h) &&
         compete(h, f->handle) && h->first_us > 0 &&
         h->first_us < f->handle->asked_us && !h->displaced)
       sim_accuse(j, "%s is granted before %s, which stood there when it asked",
