@@ -83,11 +83,11 @@ END_TEST
 START_TEST(who_recovers_lists_verifies_or_cleans_up_again)
 {
   begin_queue();
-  lk__contender_restart(sc.b.lock->attempt->parts[0]);
+  lk__contender_restart(sc.b.lock->acquisition->parts[0]);
   fake_run(&sc.server, 10);
   ck_assert(fake_said(sc.two.link, "getChildren2 | getData"));
   sc.one.link->log[0] = '\0';
-  lk__contender_restart(sc.a.lock->attempt->parts[0]);
+  lk__contender_restart(sc.a.lock->acquisition->parts[0]);
   fake_run(&sc.server, 10);
   ck_assert(fake_said(sc.one.link, "getData multi"));
   ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
@@ -460,12 +460,13 @@ START_TEST(names_of_those_ahead_take_memory_only_where_they_need_more)
   size_t before;
 
   begin_queue();
-  lk_contender *holder = sc.a.lock->attempt->parts[0];
-  lk_contender *waiter = sc.b.lock->attempt->parts[0];
+  lk_contender *holder = sc.a.lock->acquisition->parts[0];
+  lk_contender *waiter = sc.b.lock->acquisition->parts[0];
 
-  ck_assert_ptr_null(holder->ahead.block);
-  p.head.name = lk_bytes_of(holder->node + strlen(holder->dir) + 1,
-                            strlen(holder->node) - strlen(holder->dir) - 1);
+  ck_assert_ptr_null(holder->predecessors.block);
+  p.head.name =
+      lk_bytes_of(holder->own.path + strlen(holder->own.dir) + 1,
+                  strlen(holder->own.path) - strlen(holder->own.dir) - 1);
   p.near[0].name = p.head.name;
   before = sc.two.mem.count;
   ck_assert(lk__predecessors_set(waiter, &p));

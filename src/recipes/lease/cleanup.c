@@ -17,18 +17,18 @@
 static void finish(lk_contender *ct, int err)
 {
   lk_keeper *k = ct->lease;
-  const lk_acquisition_callbacks *owner = ct->owner;
-  void *arg = ct->owner_arg;
+  const lk_acquisition_callbacks *callbacks = ct->callbacks;
+  void *arg = ct->callbacks_arg;
 
-  ct->owner = NULL;
+  ct->callbacks = NULL;
   lk__contender_step(ct, LK_CONTENDER_ON_OWN_GONE);
   if (err != 0 && !k->freed && k->config.left_behind != NULL)
-    k->config.left_behind(k, ct->node, err, k->config.arg);
-  if (owner != NULL)
-    owner->gone(arg, err);
+    k->config.left_behind(k, ct->own.path, err, k->config.arg);
+  if (callbacks != NULL)
+    callbacks->gone(arg, err);
 }
 
-/* A request for the removal ended with an error that is not good news. */
+/* A request for the removal ended with an error that is not good notice. */
 static void trouble(lk_contender *ct, int err)
 {
   if (ct->lease->freed) {
@@ -52,9 +52,9 @@ static void trouble(lk_contender *ct, int err)
     lk__contender_start_pause(ct, lk__contender_pause_ms(ct));
     break;
   case LK_ERR_TOO_BIG:
-    if (ct->too_long)
+    if (ct->cleanup.too_big)
       finish(ct, err);
-    ct->too_long = true; /* the connection has gone, too: see there */
+    ct->cleanup.too_big = true; /* the connection has gone, too: see there */
     break;
   default: finish(ct, err); break;
   }
@@ -66,7 +66,7 @@ static void on_deleted(lk_client *c, int err, void *arg)
 
   (void)c;
   if (lk__contender_take_reply(ct)) {
-    ct->deleting = false;
+    ct->cleanup.deleting = false;
     if (err == 0 || err == LK_ERR_NO_NODE)
       finish(ct, 0);
     else
@@ -77,11 +77,11 @@ static void on_deleted(lk_client *c, int err, void *arg)
 
 static void ask_delete(lk_contender *ct)
 {
-  int err = lk__contender_count_request(
-      ct,
-      lk_delete(lk__contender_client(ct), ct->node, -1, NULL, on_deleted, ct));
+  int err = lk__contender_count_request(ct, lk_delete(lk__contender_client(ct),
+                                                      ct->own.path, -1, NULL,
+                                                      on_deleted, ct));
 
-  ct->deleting = err == 0;
+  ct->cleanup.deleting = err == 0;
   if (err != 0)
     trouble(ct, err);
 }
@@ -90,7 +90,7 @@ static void ask_look(lk_contender *ct)
 {
   int err = lk__enter_recovering(ct);
 
-  ct->looking = err == 0;
+  ct->cleanup.recovering = err == 0;
   if (err != 0)
     trouble(ct, err);
 }
@@ -100,7 +100,7 @@ static void look_closer(lk_contender *ct, const lk_bytes *names, size_t count)
 {
   int err = lk__candidates_take(ct, names, count);
 
-  ct->looking = true;
+  ct->cleanup.recovering = true;
   if (err == 0)
     err = lk__enter_reading_candidates(ct);
   if (err != 0)
@@ -109,7 +109,7 @@ static void look_closer(lk_contender *ct, const lk_bytes *names, size_t count)
 
 void lk__cleanup_searched(lk_contender *ct, int err)
 {
-  ct->looking = false;
+  ct->cleanup.recovering = false;
   if (err != 0)
     trouble(ct, err);
   else
@@ -121,18 +121,18 @@ void lk__cleanup_listed(lk_contender *ct, int err, const lk_bytes *names,
 {
   lk_bytes ours = {NULL, 0};
 
-  if (!ct->looking)
+  if (!ct->cleanup.recovering)
     return; /* the list that belonged to the create */
-  ct->looking = false;
-  if (ct->proof_err != 0) {
-    trouble(ct, ct->proof_err);
+  ct->cleanup.recovering = false;
+  if (ct->round.transaction_err != 0) {
+    trouble(ct, ct->round.transaction_err);
     return;
   }
   if (err == 0)
     ours = lk__contender_find_own_name(ct, names, count);
   if (err != 0 && err != LK_ERR_NO_NODE) {
     trouble(ct, err);
-  } else if (ours.at != NULL && ct->unique == LK_IDENTITY_DATA) {
+  } else if (ours.at != NULL && ct->own.identity == LK_IDENTITY_DATA) {
     look_closer(ct, names, count);
   } else if (ours.at == NULL) {
     finish(ct, 0);
@@ -144,20 +144,20 @@ void lk__cleanup_listed(lk_contender *ct, int err, const lk_bytes *names,
 
 void lk__cleanup_read(lk_contender *ct, int err, const lk_stat *stat)
 {
-  if (!ct->looking)
+  if (!ct->cleanup.recovering)
     return; /* the read that belonged to the create */
-  ct->looking = false;
-  if (ct->proof_err != 0) {
-    trouble(ct, ct->proof_err);
+  ct->cleanup.recovering = false;
+  if (ct->round.transaction_err != 0) {
+    trouble(ct, ct->round.transaction_err);
   } else if (err == LK_ERR_NO_NODE ||
              (stat != NULL && !lk__single_node_is_ours(ct, stat))) {
     finish(ct, 0);
   } else if (stat == NULL) {
     trouble(ct, err);
   } else {
-    ct->own = LK_OWN_CREATED;
-    ct->token = (uint64_t)stat->czxid; /* nobody else here claims it now */
-    ct->seen_on = lk_client_connection(lk__contender_client(ct));
+    ct->own.state = LK_OWN_CREATED;
+    ct->own.token = (uint64_t)stat->czxid; /* nobody else here claims it now */
+    ct->own.verified_on = lk_client_connection(lk__contender_client(ct));
     lk__cleanup_go(ct);
   }
 }
@@ -174,15 +174,15 @@ void lk__cleanup_go(lk_contender *ct)
 {
   bool online = lk__lease_is_online(ct->lease);
 
-  switch (ct->own) {
+  switch (ct->own.state) {
   case LK_OWN_NONE: finish(ct, 0); return;
   case LK_OWN_REQUESTED: return; /* its answer brings us back */
   case LK_OWN_IN_DOUBT:
-    if (online && !ct->looking)
+    if (online && !ct->cleanup.recovering)
       ask_look(ct);
     break;
   case LK_OWN_CREATED:
-    if (online && !ct->deleting && !ct->looking)
+    if (online && !ct->cleanup.deleting && !ct->cleanup.recovering)
       remove_own(ct);
     break;
   }

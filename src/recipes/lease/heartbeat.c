@@ -42,9 +42,12 @@ static void judge_multi(lk_keeper *k, size_t chunk, int err,
   for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
     lk_contender *ct = LK_OWNER(l, lk_contender, link);
 
-    if (!holds(ct) || ct->beat != beat || ct->beat_chunk != chunk)
+    if (!holds(ct) || ct->holding.heartbeat != beat ||
+        ct->holding.heartbeat_chunk != chunk)
       continue;
-    int own = ct->beat_index < count ? results[ct->beat_index].err : err;
+    int own = ct->holding.heartbeat_index < count
+                  ? results[ct->holding.heartbeat_index].err
+                  : err;
 
     if (own == LK_ERR_RUNTIME_INCONSISTENCY && named)
       k->beat_again = true;
@@ -92,12 +95,12 @@ static void ask_checks(lk_keeper *k)
        (ct = lk__lease_next_contender(k, ct)) != NULL;) {
     if (!holds(ct))
       continue;
-    ct->beat = k->beat_no;
-    ct->beat_chunk = chunk;
-    ct->beat_index = count;
-    ops[count++] = lk_op_check(ct->node, -1);
-    bytes += strlen(ct->node);
-    if (count < MULTI_OPS && bytes < MULTI_BYTES && !ct->unreadable)
+    ct->holding.heartbeat = k->beat_no;
+    ct->holding.heartbeat_chunk = chunk;
+    ct->holding.heartbeat_index = count;
+    ops[count++] = lk_op_check(ct->own.path, -1);
+    bytes += strlen(ct->own.path);
+    if (count < MULTI_OPS && bytes < MULTI_BYTES && !ct->own.unreadable)
       continue;
     if (!send_checks(k, ops, count))
       return;
@@ -137,8 +140,8 @@ static bool is_next(const lk_contender *ct)
 {
   return ct->state >= LK_CONTENDER_SETTING_WATCHES &&
          ct->state <= LK_CONTENDER_READING_PREDECESSORS &&
-         ct->ahead.count == 1 && !ct->role->counts && !ct->config->passing &&
-         !lk__contender_is_single_node(ct);
+         ct->predecessors.count == 1 && !ct->role->counts &&
+         !ct->config->passing && !lk__contender_is_single_node(ct);
 }
 
 /* One that is; NULL: none is. */
@@ -172,7 +175,7 @@ static void on_waiting_check(lk_client *c, int err, const lk_op_result *results,
 /* Whether own stands is not looked at: it is watched. */
 static void ask_check(lk_keeper *k, const lk_contender *ct)
 {
-  lk_op check = lk_op_check(ct->node, -1);
+  lk_op check = lk_op_check(ct->own.path, -1);
 
   if (lk_multi(k->client, &check, 1, NULL, on_waiting_check, k) != 0)
     return;
@@ -300,8 +303,8 @@ void lk__heartbeat_granted(lk_contender *ct)
   lk_keeper *k = ct->lease;
   int64_t at = first_due(k);
 
-  if (at < ct->read_due_ms)
-    ct->read_due_ms = at;
+  if (at < ct->holding.watch_due_ms)
+    ct->holding.watch_due_ms = at;
   if (k->beat_set && at < k->beat.node.at)
     start(k, at);
 }

@@ -98,7 +98,7 @@ static bool may_keep(const lk_local_queue *q)
   const lk_contender *node = q->node;
 
   return lk__local_queue_first(q) != NULL && q->handoffs < LK_MAX_HANDOFFS &&
-         !node->revoked && node->state == LK_CONTENDER_HELD;
+         !node->holding.revoked && node->state == LK_CONTENDER_HELD;
 }
 
 static void grant(lk_local_queue *q)
@@ -109,12 +109,12 @@ static void grant(lk_local_queue *q)
   q->holder = t;
   t->node = q->node;
   lk__contender_ref(t->node);
-  t->attempt.count = 1;
-  t->attempt.whole = true;
-  t->attempt.turn = q->handoffs;
+  t->acquisition.count = 1;
+  t->acquisition.whole = true;
+  t->acquisition.turn = q->handoffs;
   if (lk__local_queue_first(q) != NULL)
     lk__local_queue_schedule(q);
-  t->owner->granted(t->arg);
+  t->callbacks->granted(t->arg);
 }
 
 /* To the first who waits, once the lease is long enough. */
@@ -161,7 +161,7 @@ static void end_all(lk_local_queue *q, int err)
 {
   for (lk_local_request *t; (t = lk__local_queue_first(q)) != NULL;) {
     lk__local_request_dequeue(t);
-    lk__local_request_end_later(t, t->owner->ended, err);
+    lk__local_request_end_later(t, t->callbacks->ended, err);
   }
   lk__local_queue_report_ends(q);
 }
@@ -189,52 +189,54 @@ static void on_lost(void *arg, int err)
   part(q);
   q->holder = NULL;
   if (t != NULL) {
-    t->attempt.whole = false;
-    t->owner->lost(t->arg, err);
+    t->acquisition.whole = false;
+    t->callbacks->lost(t->arg, err);
     lk__local_request_finish(t);
   }
   want(q);
   lk__local_queue_unref(q);
 }
 
-static void on_news(void *arg, const lk_notice *news)
+static void on_news(void *arg, const lk_notice *notice)
 {
   lk_local_queue *q = arg;
   lk_local_request *t =
       q->holder != NULL ? q->holder : lk__local_queue_first(q);
 
   q->refs++;
-  if (t != NULL && news->type == LK_NOTICE_WAITING) {
+  if (t != NULL && notice->type == LK_NOTICE_WAITING) {
     t->told = true;
     lk__local_queue_schedule(q); /* those behind it */
   }
   if (is_free(q))
     lk__local_queue_schedule(q); /* it was to be handed over */
   else if (t != NULL && (t == q->holder || !lk__contender_holds(q->node)))
-    t->owner->news(t->arg, news);
+    t->callbacks->notice(t->arg, notice);
   lk__local_queue_unref(q);
 }
 
-static const lk_acquisition_callbacks of_queue = {
-    .granted = on_granted, .ended = on_ended, .lost = on_lost, .news = on_news};
+static const lk_acquisition_callbacks of_queue = {.granted = on_granted,
+                                                  .ended = on_ended,
+                                                  .lost = on_lost,
+                                                  .notice = on_news};
 
 /* The node that its last holder gave back is gone. */
 static void on_gone(void *arg, int err)
 {
   lk_local_request *t = arg;
 
-  if (t->owner != NULL)
-    t->owner->gone(t->arg, err);
+  if (t->callbacks != NULL)
+    t->callbacks->gone(t->arg, err);
   lk__local_request_finish(t);
 }
 
-static void ignore(void *arg, const lk_notice *news)
+static void ignore(void *arg, const lk_notice *notice)
 {
   (void)arg;
-  (void)news;
+  (void)notice;
 }
 
-static const lk_acquisition_callbacks of_leaver = {.news = ignore,
+static const lk_acquisition_callbacks of_leaver = {.notice = ignore,
                                                    .gone = on_gone};
 
 /* ---- what the owner says ----------------------------------------------- */
@@ -264,7 +266,7 @@ static void begin(lk_acquisition *a)
   int err = refusal(q, t);
 
   if (err != 0) {
-    lk__local_request_end_later(t, t->owner->ended, err);
+    lk__local_request_end_later(t, t->callbacks->ended, err);
     return;
   }
   lk__local_request_enqueue(t);
@@ -293,18 +295,18 @@ static void let_go(lk_local_request *t, bool tell)
   lk_local_queue *q = t->queue;
 
   q->holder = NULL;
-  t->attempt.whole = false;
+  t->acquisition.whole = false;
   if (may_keep(q)) {
     if (tell)
-      lk__local_request_end_later(t, t->owner->gone, 0);
+      lk__local_request_end_later(t, t->callbacks->gone, 0);
     else
       lk__local_request_finish(t);
     lk__local_queue_schedule(q);
     return;
   }
   if (tell) {
-    q->node->owner = &of_leaver;
-    q->node->owner_arg = t;
+    q->node->callbacks = &of_leaver;
+    q->node->callbacks_arg = t;
   }
   lk__contender_stop(q->node, tell);
   part(q);
@@ -320,7 +322,7 @@ static void stop(lk_acquisition *a, bool tell)
 
   q->refs++;
   if (!tell && t != q->holder && !lk__local_request_is_waiting(t))
-    t->owner = NULL; /* its end will be told nobody */
+    t->callbacks = NULL; /* its end will be told nobody */
   else if (t == q->holder)
     let_go(t, tell);
   else
@@ -330,7 +332,7 @@ static void stop(lk_acquisition *a, bool tell)
 
 static void disown(lk_acquisition *a)
 {
-  of(a)->owner = NULL;
+  of(a)->callbacks = NULL;
 }
 
 static void ref_turn(lk_acquisition *a)
@@ -357,9 +359,9 @@ static lk_acquisition *make(lk_lock *l, const lk_acquisition_callbacks *who)
 
   if (t == NULL)
     return NULL;
-  t->attempt.kind = &a_turn;
-  t->attempt.parts = &t->node;
-  return &t->attempt;
+  t->acquisition.kind = &a_turn;
+  t->acquisition.parts = &t->node;
+  return &t->acquisition;
 }
 
 /* Where names differ there are two queues: one node cannot stand in both. */

@@ -17,7 +17,7 @@ lk_local_request *lk__local_request_new(lk_local_queue *q, lk_lock *l,
   t->queue = q;
   lk__list_init(&t->link);
   t->refs = 1;
-  t->owner = who;
+  t->callbacks = who;
   t->arg = l;
   t->once = l->options.what.once;
   q->refs++;
@@ -38,8 +38,8 @@ void lk__local_request_unref(lk_local_request *t)
 
 void lk__local_request_finish(lk_local_request *t)
 {
-  t->owner = NULL;
-  t->attempt.whole = false;
+  t->callbacks = NULL;
+  t->acquisition.whole = false;
   lk__local_request_unref(t);
 }
 
@@ -89,7 +89,7 @@ void lk__local_queue_report_ends(lk_local_queue *q)
   for (lk_link *l; (l = lk__list_pop(&now)) != NULL;) {
     lk_local_request *t = LK_OWNER(l, lk_local_request, link);
 
-    if (t->owner != NULL)
+    if (t->callbacks != NULL)
       t->end(t->arg, t->err);
     lk__local_request_finish(t);
   }
@@ -102,7 +102,7 @@ void lk__local_queue_end_first(lk_local_queue *q, int err)
   if (t == NULL)
     return;
   lk__local_request_dequeue(t);
-  t->owner->ended(t->arg, err);
+  t->callbacks->ended(t->arg, err);
   lk__local_request_finish(t);
 }
 
@@ -110,7 +110,7 @@ void lk__local_queue_end_first(lk_local_queue *q, int err)
 
 static size_t ahead_of_first(const lk_local_queue *q)
 {
-  return lk__contender_holds(q->node) ? 1 : q->node->ahead.count;
+  return lk__contender_holds(q->node) ? 1 : q->node->predecessors.count;
 }
 
 size_t lk__local_queue_count_before(const lk_local_queue *q,
@@ -130,17 +130,18 @@ static const char *head(const lk_local_queue *q)
 {
   if (q->node == NULL)
     return NULL;
-  return lk__contender_holds(q->node) ? q->node->node : q->node->ahead.head;
+  return lk__contender_holds(q->node) ? q->node->own.path
+                                      : q->node->predecessors.head;
 }
 
 static void tell_place(lk_local_queue *q, lk_local_request *t)
 {
-  lk_notice news = {.type = LK_NOTICE_WAITING,
-                    .position = lk__local_queue_count_before(q, t),
-                    .node = head(q)};
+  lk_notice notice = {.type = LK_NOTICE_WAITING,
+                      .position = lk__local_queue_count_before(q, t),
+                      .node = head(q)};
 
   t->told = true;
-  t->owner->news(t->arg, &news);
+  t->callbacks->notice(t->arg, &notice);
 }
 
 void lk__local_queue_report_positions(lk_local_queue *q)

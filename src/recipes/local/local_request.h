@@ -12,11 +12,11 @@
 
 /** One owner's wish. */
 typedef struct lk_local_request {
-  lk_acquisition attempt;
+  lk_acquisition acquisition;
   lk_contender *node; /**< once it was granted: the only part */
   lk_local_queue *queue;
   size_t refs; /**< the owner's, until it was told the end; questions */
-  const lk_acquisition_callbacks *owner; /**< NULL: it hears no more of it */
+  const lk_acquisition_callbacks *callbacks; /**< NULL: it hears no more of it */
   void *arg;
   bool once;
   bool told;                       /**< its place */

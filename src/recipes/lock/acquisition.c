@@ -62,5 +62,6 @@ const char *lk__acquisition_node(const lk_acquisition *a)
 {
   const lk_contender *first = a->count > 0 ? a->parts[0] : NULL;
 
-  return first != NULL && first->own == LK_OWN_CREATED ? first->node : NULL;
+  return first != NULL && first->own.state == LK_OWN_CREATED ? first->own.path
+                                                             : NULL;
 }

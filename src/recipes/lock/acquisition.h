@@ -42,7 +42,7 @@ typedef struct lk_acquisition_callbacks {
   void (*ended)(void *arg, int err);
   /** It was granted and is no longer held. */
   void (*lost)(void *arg, int err);
-  void (*news)(void *arg, const lk_notice *news);
+  void (*notice)(void *arg, const lk_notice *notice);
   /** After lk__contender_stop() with `tell`: own is gone, or (`err`) stays. */
   void (*gone)(void *arg, int err);
 } lk_acquisition_callbacks;

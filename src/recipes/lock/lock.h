@@ -11,12 +11,12 @@
 typedef struct lk_completion {
   lk_lock_cb done;
   void *arg;
-  bool waits;
+  bool pending;
 } lk_completion;
 
 /** A multi that begins with checks of our nodes. It outlives the lock. */
 typedef struct lk_lock_multi {
-  lk_acquisition *attempt;
+  lk_acquisition *acquisition;
   lk_lock *lock; /**< whose verify it is; or NULL */
   lk_multi_cb done;
   void *arg;
@@ -29,8 +29,8 @@ struct lk_lock {
   void *arg;
   /** Prepare an attempt; NULL: no memory. */
   lk_acquisition *(*make)(lk_lock *l, const lk_acquisition_callbacks *who);
-  lk_acquisition *attempt;  /**< acquiring or holding; else NULL */
-  lk_acquisition *released; /**< whose end `release` waits for; or NULL */
+  lk_acquisition *acquisition; /**< acquiring or holding; else NULL */
+  lk_acquisition *released;    /**< whose end `release` waits for; or NULL */
   size_t count;
   bool lost;
   int start_err; /**< why the last acquire ended, if it could not begin */

@@ -5,7 +5,7 @@
 
 /* What an attempt says, told to whoever has the lock. */
 
-static void tell(lk_lock *l, const lk_lock_event *event)
+static void lock_notify(lk_lock *l, const lk_lock_event *event)
 {
   lk__lock_enter(l);
   if (l->on_event != NULL && !l->freed)
@@ -13,7 +13,7 @@ static void tell(lk_lock *l, const lk_lock_event *event)
   lk__lock_leave(l);
 }
 
-static void on_granted(void *arg)
+static void on_acquire_granted(void *arg)
 {
   lk_lock *l = arg;
 
@@ -24,7 +24,7 @@ static void on_granted(void *arg)
   lk__lock_leave(l);
 }
 
-static void on_ended(void *arg, int err)
+static void on_acquire_ended(void *arg, int err)
 {
   lk_lock *l = arg;
 
@@ -35,7 +35,7 @@ static void on_ended(void *arg, int err)
   lk__lock_leave(l);
 }
 
-static void on_lost(void *arg, int err)
+static void on_lock_lost(void *arg, int err)
 {
   lk_lock *l = arg;
   lk_lock_event event = {.type = LK_LOCK_EVENT_LOST, .err = err};
@@ -43,13 +43,13 @@ static void on_lost(void *arg, int err)
   lk__lock_enter(l);
   (void)lk__lock_detach_acquisition(l);
   l->lost = true;
-  tell(l, &event);
+  lock_notify(l, &event);
   lk__lock_complete_verify(l, LK_ERR_LOST);
   lk__lock_complete_local(l, LK_ERR_LOST);
   lk__lock_leave(l);
 }
 
-static void on_gone(void *arg, int err)
+static void on_node_gone(void *arg, int err)
 {
   lk_lock *l = arg;
 
@@ -60,7 +60,7 @@ static void on_gone(void *arg, int err)
   lk__lock_leave(l);
 }
 
-static lk_lock_event_type type_of(lk_notice_type type)
+static lk_lock_event_type lock_event_type(lk_notice_type type)
 {
   switch (type) {
   case LK_NOTICE_WAITING: return LK_LOCK_EVENT_WAITING;
@@ -77,7 +77,7 @@ static lk_lock_event_type type_of(lk_notice_type type)
 }
 
 /* Whether this was told before, of what is told once. */
-static bool is_old(lk_lock *l, lk_notice_type type)
+static bool lock_was_notified(lk_lock *l, lk_notice_type type)
 {
   bool never = false;
   bool *told = type == LK_NOTICE_MIXED_QUEUE        ? &l->told_mixed
@@ -90,27 +90,28 @@ static bool is_old(lk_lock *l, lk_notice_type type)
   return before;
 }
 
-static void on_news(void *arg, const lk_notice *news)
+static void on_notice(void *arg, const lk_notice *notice)
 {
   lk_lock *l = arg;
-  lk_lock_event event = {.type = type_of(news->type),
-                         .err = news->err,
-                         .position = news->position,
-                         .node = news->node,
-                         .deadline_ms = news->deadline_ms};
+  lk_lock_event event = {.type = lock_event_type(notice->type),
+                         .err = notice->err,
+                         .position = notice->position,
+                         .node = notice->node,
+                         .deadline_ms = notice->deadline_ms};
 
-  if (is_old(l, news->type))
+  if (lock_was_notified(l, notice->type))
     return;
-  if (news->type == LK_NOTICE_COUNTER_NEAR_END)
+  if (notice->type == LK_NOTICE_COUNTER_NEAR_END)
     lk_client_log(l->lease->client, LK_LOG_WARNING, LK_ERR_SEQ_UNSAFE,
                   "a queue's sequence counter is past half of its range: let "
                   "the queue run empty and delete its directory");
   else
-    tell(l, &event);
+    lock_notify(l, &event);
 }
 
-const lk_acquisition_callbacks lk__lock_callbacks = {.granted = on_granted,
-                                                     .ended = on_ended,
-                                                     .lost = on_lost,
-                                                     .news = on_news,
-                                                     .gone = on_gone};
+const lk_acquisition_callbacks lk__lock_callbacks = {.granted =
+                                                         on_acquire_granted,
+                                                     .ended = on_acquire_ended,
+                                                     .lost = on_lock_lost,
+                                                     .notice = on_notice,
+                                                     .gone = on_node_gone};

@@ -6,7 +6,7 @@
 #include "recipes/lease/session_lease.h"
 #include "recipes/lock/lock_options.h"
 
-static bool is_revocation(lk_bytes data)
+static bool data_is_revocation(lk_bytes data)
 {
   static const char word[] = LK_REVOKE_MESSAGE;
 
@@ -24,7 +24,7 @@ bool lk__is_announcement(lk_bytes data)
 
 /* Only plain names have a prefix, and only in Curator's nodes nobody else minds
  * the data. */
-static bool is_layout(const lk_lock_config *config)
+static bool layout_is_valid(const lk_lock_config *config)
 {
   const lk_layout_rules *rules = lk__layout_rules(config->layout);
 
@@ -53,8 +53,8 @@ int lk__lock_config_take(const lk_keeper *k, lk_lock_config *out,
 
 int lk__lock_options_check(const char *path, const lk_lock_config *config)
 {
-  if (is_revocation(config->data) || lk__is_announcement(config->data) ||
-      !is_layout(config))
+  if (data_is_revocation(config->data) || lk__is_announcement(config->data) ||
+      !layout_is_valid(config))
     return LK_ERR_BAD_ARGUMENT;
   if (lk_path_check(path) != 0 || strcmp(path, "/") == 0)
     return LK_ERR_BAD_PATH;
@@ -69,7 +69,7 @@ const lk_role *lk__lock_options_role(const lk_lock_options *o,
   return role == NULL ? &o->plain.role : role;
 }
 
-static char *copy(const lk_mem *mem, const void *from, size_t len)
+static char *copy_bytes(const lk_mem *mem, const void *from, size_t len)
 {
   char *to = lk__take(mem, len + 1);
 
@@ -79,7 +79,7 @@ static char *copy(const lk_mem *mem, const void *from, size_t len)
 }
 
 /* With the word behind it, for an announcement. */
-static char *copy_data(const lk_mem *mem, lk_bytes data)
+static char *copy_node_data(const lk_mem *mem, lk_bytes data)
 {
   static const char word[] = LK_ANNOUNCEMENT;
   char *to = lk__take(mem, data.len + sizeof word);
@@ -94,7 +94,7 @@ static char *copy_data(const lk_mem *mem, lk_bytes data)
 
 /* Who holds a side of a read-write lock can become a reader, and a reader is
  * never the first for certain. */
-static bool can_announce(const lk_role *role)
+static bool role_can_announce(const lk_role *role)
 {
   return role->exclusive && role->mark->family != LK_FAMILY_RW;
 }
@@ -106,10 +106,10 @@ bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,
   const lk_acls *parent =
       config->parent_acl == NULL ? config->acl : config->parent_acl;
 
-  o->path = copy(mem, path, strlen(path));
-  o->data = copy_data(mem, config->data);
+  o->path = copy_bytes(mem, path, strlen(path));
+  o->data = copy_node_data(mem, config->data);
   if (config->prefix != NULL)
-    o->prefix = copy(mem, config->prefix, strlen(config->prefix));
+    o->prefix = copy_bytes(mem, config->prefix, strlen(config->prefix));
   if (config->acl != NULL)
     o->acl = lk__acls_copy(mem, config->acl);
   if (parent != NULL)
@@ -129,7 +129,7 @@ bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,
       .revocable = config->revocable,
       .max_queue = config->max_queue,
       .peek = config->peek};
-  if (config->announce && can_announce(o->what.role))
+  if (config->announce && role_can_announce(o->what.role))
     o->what.announcement =
         lk_bytes_of(o->data, config->data.len + sizeof LK_ANNOUNCEMENT - 1);
   return o->path != NULL && o->data != NULL &&

@@ -11,7 +11,7 @@ enum {
 
 /* ---- calling the user -------------------------------------------------- */
 
-static void destroy(lk_lock *l)
+static void lock_destroy(lk_lock *l)
 {
   lk_keeper *k = l->lease;
 
@@ -30,26 +30,26 @@ void lk__lock_enter(lk_lock *l)
 void lk__lock_leave(lk_lock *l)
 {
   if (--l->busy == 0 && l->freed)
-    destroy(l);
+    lock_destroy(l);
 }
 
 void lk__completion_set(lk_completion *w, lk_lock_cb done, void *arg)
 {
-  *w = (lk_completion){.done = done, .arg = arg, .waits = true};
+  *w = (lk_completion){.done = done, .arg = arg, .pending = true};
 }
 
 void lk__lock_complete(lk_lock *l, lk_completion *w, int err)
 {
   lk_completion now = *w;
 
-  w->waits = false;
-  if (now.waits && now.done != NULL)
+  w->pending = false;
+  if (now.pending && now.done != NULL)
     now.done(l, err, now.arg);
 }
 
 /* ---- timers ------------------------------------------------------------ */
 
-static void start_timer(lk_lock *l, lk_timer *t, int64_t in_ms)
+static void lock_start_timer(lk_lock *l, lk_timer *t, int64_t in_ms)
 {
   lk_keeper *k = l->lease;
 
@@ -63,39 +63,39 @@ void lk__lock_stop_timer(lk_lock *l, lk_timer *t)
 
 lk_acquisition *lk__lock_detach_acquisition(lk_lock *l)
 {
-  lk_acquisition *a = l->attempt;
+  lk_acquisition *a = l->acquisition;
 
-  l->attempt = NULL;
+  l->acquisition = NULL;
   lk__lock_stop_timer(l, &l->timeout);
   return a;
 }
 
-static void stop(lk_acquisition *a, bool tell)
+static void acquisition_stop(lk_acquisition *a, bool tell)
 {
   a->kind->stop(a, tell);
 }
 
-static void give_up(lk_lock *l, int err)
+static void lock_give_up(lk_lock *l, int err)
 {
   lk_acquisition *a = lk__lock_detach_acquisition(l);
 
   lk__lock_enter(l);
   l->late = false;
   if (a != NULL)
-    stop(a, false);
+    acquisition_stop(a, false);
   lk__lock_complete(l, &l->acquire, err);
   lk__lock_leave(l);
 }
 
-static void on_timeout(lk_client *c, void *arg)
+static void on_acquire_timeout(lk_client *c, void *arg)
 {
   (void)c;
-  give_up(arg, LK_ERR_DEADLINE);
+  lock_give_up(arg, LK_ERR_DEADLINE);
 }
 
 /* No callback is invoked any more for the released attempt, which goes on by
  * itself. */
-static void disown_released(lk_lock *l)
+static void lock_forget_released(lk_lock *l)
 {
   if (l->released != NULL)
     l->released->kind->disown(l->released);
@@ -109,18 +109,18 @@ static void on_release_timeout(lk_client *c, void *arg)
 
   (void)c;
   lk__lock_enter(l);
-  disown_released(l);
+  lock_forget_released(l);
   lk__lock_complete(l, &l->release, LK_ERR_DEADLINE);
   lk__lock_leave(l);
 }
 
 bool lk__lock_holds(const lk_lock *l)
 {
-  return l->attempt != NULL && lk__acquisition_holds(l->attempt);
+  return l->acquisition != NULL && lk__acquisition_holds(l->acquisition);
 }
 
 /* Not one that a callback has begun meanwhile. */
-static void end_again(lk_lock *l, int err)
+static void lock_complete_reentry(lk_lock *l, int err)
 {
   if (l->again)
     lk__lock_complete(l, &l->acquire, err);
@@ -129,12 +129,12 @@ static void end_again(lk_lock *l, int err)
 void lk__lock_complete_local(lk_lock *l, int acquire_err)
 {
   lk__lock_stop_timer(l, &l->soon);
-  end_again(l, acquire_err);
+  lock_complete_reentry(l, acquire_err);
   if (l->released == NULL)
     lk__lock_complete(l, &l->release, 0);
 }
 
-static void on_soon(lk_client *c, void *arg)
+static void on_next_turn(lk_client *c, void *arg)
 {
   lk_lock *l = arg;
 
@@ -146,19 +146,19 @@ static void on_soon(lk_client *c, void *arg)
 
 /* ---- life -------------------------------------------------------------- */
 
-static lk_acquisition *make_contend(lk_lock *l,
-                                    const lk_acquisition_callbacks *who)
+static lk_acquisition *lock_make_contender(lk_lock *l,
+                                           const lk_acquisition_callbacks *who)
 {
   lk_contender *ct = lk__contender_new(l->lease, &l->options.what, who, l);
 
   if (ct == NULL)
     return NULL;
   if (l->partner != NULL && lk__lock_holds(l->partner))
-    lk__contender_set_writer(ct, l->partner->attempt->parts[0]);
-  return &ct->attempt;
+    lk__contender_set_writer(ct, l->partner->acquisition->parts[0]);
+  return &ct->acquisition;
 }
 
-static int make_lock(lk_lock **out, lk_keeper *k, const char *path,
+static int lock_make(lk_lock **out, lk_keeper *k, const char *path,
                      const lk_lock_config *config, lk_multilock_side side)
 {
   *out = NULL;
@@ -172,14 +172,14 @@ static int make_lock(lk_lock **out, lk_keeper *k, const char *path,
     return LK_ERR_NO_MEMORY;
   l->lease = k;
   lk__lease_ref(k);
-  l->timeout = (lk_timer){.fire = on_timeout, .arg = l};
+  l->timeout = (lk_timer){.fire = on_acquire_timeout, .arg = l};
   l->release_timeout = (lk_timer){.fire = on_release_timeout, .arg = l};
-  l->soon = (lk_timer){.fire = on_soon, .arg = l};
-  l->make = make_contend;
+  l->soon = (lk_timer){.fire = on_next_turn, .arg = l};
+  l->make = lock_make_contender;
   l->on_event = config->on_event;
   l->arg = config->arg;
   if (!lk__lock_options_init(&l->options, &k->mem, path, config, side)) {
-    destroy(l);
+    lock_destroy(l);
     return LK_ERR_NO_MEMORY;
   }
   *out = l;
@@ -192,7 +192,7 @@ int lk__lock_make(lk_lock **out, lk_keeper *k, const char *path,
   *out = NULL;
   if (config->local_queue)
     return LK_ERR_BAD_ARGUMENT;
-  return make_lock(out, k, path, config, side);
+  return lock_make(out, k, path, config, side);
 }
 
 int lk_lock_new(lk_lock **out, lk_keeper *k, const char *path,
@@ -203,9 +203,9 @@ int lk_lock_new(lk_lock **out, lk_keeper *k, const char *path,
 
   *out = NULL;
   if (err == 0)
-    err = make_lock(out, k, path, &own, LK_MULTILOCK_MUTEX);
+    err = lock_make(out, k, path, &own, LK_MULTILOCK_MUTEX);
   if (err == 0 && own.local_queue && !lk__local_queue_attach(*out, &own)) {
-    destroy(*out);
+    lock_destroy(*out);
     *out = NULL;
     err = LK_ERR_NO_MEMORY;
   }
@@ -214,20 +214,20 @@ int lk_lock_new(lk_lock **out, lk_keeper *k, const char *path,
 
 /* What it wants and holds is given up; who waits for it is told, last of all,
  * by waiters that a callback cannot have put there. */
-static void drop(lk_lock *l)
+static void lock_drop(lk_lock *l)
 {
   lk_completion acquire = l->acquire, release = l->release;
   lk_acquisition *a = lk__lock_detach_acquisition(l);
 
   lk__lock_stop_timer(l, &l->soon);
-  l->acquire.waits = false;
-  l->release.waits = false;
+  l->acquire.pending = false;
+  l->release.pending = false;
   l->late = false;
   l->lost = false;
   l->count = 0;
-  disown_released(l);
+  lock_forget_released(l);
   if (a != NULL)
-    stop(a, false);
+    acquisition_stop(a, false);
   lk__lock_complete_verify(l, LK_ERR_CLOSED);
   lk__lock_complete(l, &acquire, LK_ERR_CLOSED);
   lk__lock_complete(l, &release, LK_ERR_CLOSED);
@@ -238,7 +238,7 @@ void lk_lock_reset(lk_lock *l)
   if (l->freed)
     return;
   lk__lock_enter(l);
-  drop(l);
+  lock_drop(l);
   lk__lock_leave(l);
 }
 
@@ -248,32 +248,33 @@ void lk_lock_free(lk_lock *l)
     return;
   lk__lock_enter(l);
   l->freed = true;
-  drop(l);
+  lock_drop(l);
   lk__lock_leave(l);
 }
 
 /* ---- acquire and release ----------------------------------------------- */
 
-static int acquire_again(lk_lock *l, lk_lock_cb done, void *arg)
+static int lock_reenter(lk_lock *l, lk_lock_cb done, void *arg)
 {
   if (l->once)
     return LK_ERR_DEADLOCK;
   l->count++;
   l->again = true;
   lk__completion_set(&l->acquire, done, arg);
-  start_timer(l, &l->soon, 0);
+  lock_start_timer(l, &l->soon, 0);
   return 0;
 }
 
-static int acquire_first(lk_lock *l, bool once, int64_t deadline_ms,
-                         lk_lock_cb done, void *arg)
+static int lock_begin_acquire(lk_lock *l, bool once, int64_t deadline_ms,
+                              lk_lock_cb done, void *arg)
 {
   l->options.what.once = once;
-  l->attempt = l->make(l, &lk__lock_callbacks);
-  if (l->attempt == NULL)
+  l->acquisition = l->make(l, &lk__lock_callbacks);
+  if (l->acquisition == NULL)
     return LK_ERR_NO_MEMORY;
   l->start_err = 0;
-  l->attempt->kind->begin(l->attempt); /* nobody waits yet: nobody is called */
+  l->acquisition->kind->begin(
+      l->acquisition); /* nobody waits yet: nobody is called */
   if (l->start_err != 0)
     return l->start_err;
   l->again = false;
@@ -284,7 +285,8 @@ static int acquire_first(lk_lock *l, bool once, int64_t deadline_ms,
 }
 
 /* It may have been cancelled meanwhile. */
-static void on_late(lk_client *c, int err, const lk_stat *stat, void *arg)
+static void on_late_acquire(lk_client *c, int err, const lk_stat *stat,
+                            void *arg)
 {
   lk_lock *l = arg;
 
@@ -299,11 +301,12 @@ static void on_late(lk_client *c, int err, const lk_stat *stat, void *arg)
 
 /* The deadline has passed. A request that is late, too, is never sent, and ends
  * in the next turn, or with the client. */
-static int acquire_late(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
-                        void *arg)
+static int lock_begin_late_acquire(lk_lock *l, int64_t deadline_ms,
+                                   lk_lock_cb done, void *arg)
 {
   const lk_call call = {.size = sizeof call, .deadline_ms = deadline_ms};
-  int err = lk_exists(l->lease->client, l->options.path, &call, on_late, l);
+  int err =
+      lk_exists(l->lease->client, l->options.path, &call, on_late_acquire, l);
 
   if (err != 0)
     return err;
@@ -315,31 +318,33 @@ static int acquire_late(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
 }
 
 /* Why this handle cannot acquire now, or 0: then its client is still there. */
-static int acquire_refusal(const lk_lock *l)
+static int lock_acquire_refusal(const lk_lock *l)
 {
   if (l->freed)
     return LK_ERR_CLOSED;
   if (l->lease->over != 0)
     return l->lease->over;
-  if (l->lost || l->acquire.waits || (l->attempt != NULL && !lk__lock_holds(l)))
+  if (l->lost || l->acquire.pending ||
+      (l->acquisition != NULL && !lk__lock_holds(l)))
     return LK_ERR_STATE;
   return l->partner != NULL && !lk__lock_holds(l) ? lk__lock_side_refusal(l)
                                                   : 0;
 }
 
 /* `deadline_ms` is not before `now`. What is held already needs no time. */
-static int acquire(lk_lock *l, int64_t now, int64_t deadline_ms, bool once,
-                   lk_lock_cb done, void *arg)
+static int lock_acquire(lk_lock *l, int64_t now, int64_t deadline_ms, bool once,
+                        lk_lock_cb done, void *arg)
 {
   if (lk__lock_holds(l))
-    return acquire_again(l, done, arg);
-  return deadline_ms <= now ? acquire_late(l, now, done, arg)
-                            : acquire_first(l, once, deadline_ms, done, arg);
+    return lock_reenter(l, done, arg);
+  return deadline_ms <= now
+             ? lock_begin_late_acquire(l, now, done, arg)
+             : lock_begin_acquire(l, once, deadline_ms, done, arg);
 }
 
 int lk_lock_acquire(lk_lock *l, int64_t timeout_ms, lk_lock_cb done, void *arg)
 {
-  int err = acquire_refusal(l);
+  int err = lock_acquire_refusal(l);
 
   if (err != 0)
     return err;
@@ -347,37 +352,38 @@ int lk_lock_acquire(lk_lock *l, int64_t timeout_ms, lk_lock_cb done, void *arg)
   bool once = timeout_ms == 0;
   int64_t deadline_ms = once ? INT64_MAX : lk__timeout_after(now, timeout_ms);
 
-  return acquire(l, now, deadline_ms, once, done, arg);
+  return lock_acquire(l, now, deadline_ms, once, done, arg);
 }
 
 int lk_lock_acquire_until(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
                           void *arg)
 {
-  int err = acquire_refusal(l);
+  int err = lock_acquire_refusal(l);
 
   if (err != 0)
     return err;
   int64_t now = lk_client_clock(l->lease->client);
 
-  return acquire(l, now, lk__timeout_until(now, deadline_ms), false, done, arg);
+  return lock_acquire(l, now, lk__timeout_until(now, deadline_ms), false, done,
+                      arg);
 }
 
 void lk_lock_cancel(lk_lock *l)
 {
-  if (!l->acquire.waits)
+  if (!l->acquire.pending)
     return;
   if (!lk__lock_holds(l)) {
-    give_up(l, LK_ERR_CANCELLED);
+    lock_give_up(l, LK_ERR_CANCELLED);
     return;
   }
   lk__lock_enter(l);
   (void)lk_lock_release(l, NULL, NULL);
-  end_again(l, LK_ERR_CANCELLED);
+  lock_complete_reentry(l, LK_ERR_CANCELLED);
   lk__lock_leave(l);
 }
 
-static void release_last(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
-                         void *arg)
+static void lock_release_last(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
+                              void *arg)
 {
   lk_acquisition *a = lk__lock_detach_acquisition(l);
 
@@ -389,23 +395,23 @@ static void release_last(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
     if (deadline_ms != INT64_MAX)
       lk__lease_start_timer(l->lease, &l->release_timeout, deadline_ms);
   }
-  stop(a, done != NULL);
+  acquisition_stop(a, done != NULL);
   lk__lock_complete_verify(l, LK_ERR_NOT_HELD);
   lk__lock_complete_local(l, LK_ERR_CANCELLED);
   lk__lock_leave(l);
 }
 
-static void count_down(lk_lock *l, lk_lock_cb done, void *arg)
+static void lock_count_down(lk_lock *l, lk_lock_cb done, void *arg)
 {
   l->count--;
   if (done != NULL) {
     lk__completion_set(&l->release, done, arg);
-    start_timer(l, &l->soon, 0);
+    lock_start_timer(l, &l->soon, 0);
   }
 }
 
 /* Why this handle cannot release now, or 0: then its client is still there. */
-static int release_refusal(lk_lock *l, bool waits)
+static int lock_release_refusal(lk_lock *l, bool waits)
 {
   if (l->lost) {
     l->lost = false;
@@ -414,39 +420,40 @@ static int release_refusal(lk_lock *l, bool waits)
   }
   if (!lk__lock_holds(l))
     return LK_ERR_NOT_HELD;
-  return waits && l->release.waits ? LK_ERR_STATE : 0;
+  return waits && l->release.pending ? LK_ERR_STATE : 0;
 }
 
-static void release(lk_lock *l, int64_t deadline_ms, lk_lock_cb done, void *arg)
+static void lock_release(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
+                         void *arg)
 {
   if (l->count == 1)
-    release_last(l, deadline_ms, done, arg);
+    lock_release_last(l, deadline_ms, done, arg);
   else
-    count_down(l, done, arg);
+    lock_count_down(l, done, arg);
 }
 
 int lk_lock_release(lk_lock *l, lk_lock_cb done, void *arg)
 {
-  int err = release_refusal(l, done != NULL);
+  int err = lock_release_refusal(l, done != NULL);
 
   if (err != 0)
     return err;
   int64_t now = lk_client_clock(l->lease->client);
 
-  release(l, lk__timeout_after(now, RELEASE_MS), done, arg);
+  lock_release(l, lk__timeout_after(now, RELEASE_MS), done, arg);
   return 0;
 }
 
 int lk_lock_release_until(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
                           void *arg)
 {
-  int err = release_refusal(l, done != NULL);
+  int err = lock_release_refusal(l, done != NULL);
 
   if (err != 0)
     return err;
   int64_t now = lk_client_clock(l->lease->client);
 
-  release(l, lk__timeout_until(now, deadline_ms), done, arg);
+  lock_release(l, lk__timeout_until(now, deadline_ms), done, arg);
   return 0;
 }
 
@@ -456,37 +463,39 @@ lk_lock_state lk_lock_get_state(const lk_lock *l)
 {
   if (l->late)
     return LK_LOCK_ACQUIRING;
-  if (l->attempt == NULL)
+  if (l->acquisition == NULL)
     return l->lost ? LK_LOCK_LOST : LK_LOCK_IDLE;
   if (!lk__lock_holds(l))
     return LK_LOCK_ACQUIRING;
-  return lk__acquisition_is_unsure(l->attempt) ? LK_LOCK_UNSURE : LK_LOCK_HELD;
+  return lk__acquisition_is_unsure(l->acquisition) ? LK_LOCK_UNSURE
+                                                   : LK_LOCK_HELD;
 }
 
 bool lk_lock_ok(const lk_lock *l)
 {
   return lk__lock_holds(l) && lk_client_clock(l->lease->client) <
-                                  lk__acquisition_deadline(l->attempt);
+                                  lk__acquisition_deadline(l->acquisition);
 }
 
 int64_t lk_lock_deadline(const lk_lock *l)
 {
-  return lk__lock_holds(l) ? lk__acquisition_deadline(l->attempt) : LK_NO_LEASE;
+  return lk__lock_holds(l) ? lk__acquisition_deadline(l->acquisition)
+                           : LK_NO_LEASE;
 }
 
 uint64_t lk_lock_token(const lk_lock *l)
 {
-  return lk__lock_holds(l) ? lk__acquisition_token(l->attempt) : 0;
+  return lk__lock_holds(l) ? lk__acquisition_token(l->acquisition) : 0;
 }
 
 uint64_t lk_lock_handoffs(const lk_lock *l)
 {
-  return lk__lock_holds(l) ? l->attempt->turn : 0;
+  return lk__lock_holds(l) ? l->acquisition->turn : 0;
 }
 
 const char *lk_lock_node(const lk_lock *l)
 {
-  return l->attempt == NULL ? NULL : lk__acquisition_node(l->attempt);
+  return l->acquisition == NULL ? NULL : lk__acquisition_node(l->acquisition);
 }
 
 const char *lk_lock_path(const lk_lock *l)

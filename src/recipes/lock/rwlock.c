@@ -21,7 +21,7 @@ int lk__lock_side_refusal(const lk_lock *l)
   const lk_lock *other = l->partner;
   bool writes = l->options.what.role->exclusive;
 
-  if (other->attempt == NULL)
+  if (other->acquisition == NULL)
     return 0;
   if (!lk__lock_holds(other))
     return LK_ERR_STATE;

@@ -5,15 +5,15 @@
 #include "recipes/lock/lock.h"
 
 /* A check of each part's node in front of `ops`; NULL: no memory. */
-static lk_op *guard(const lk_acquisition *a, const lk_mem *mem,
-                    const lk_op *ops, size_t count)
+static lk_op *lock_multi_operations(const lk_acquisition *a, const lk_mem *mem,
+                                    const lk_op *ops, size_t count)
 {
   lk_op *all = lk__take(mem, (a->count + count) * sizeof *all);
 
   if (all == NULL)
     return NULL;
   for (size_t i = 0; i < a->count; i++)
-    all[i] = lk_op_check(a->parts[i]->node, -1);
+    all[i] = lk_op_check(a->parts[i]->own.path, -1);
   if (count > 0)
     memcpy(all + a->count, ops, count * sizeof *ops);
   return all;
@@ -21,11 +21,12 @@ static lk_op *guard(const lk_acquisition *a, const lk_mem *mem,
 
 /* Send `ops` behind checks of our nodes. What waits for a connection may be
  * overtaken: such a multi is not counted among the attempt's requests. */
-static int ask(lk_lock *l, const lk_op *ops, size_t count, const lk_call *call,
-               lk_multi_cb answered, lk_lock_multi **out)
+static int lock_multi_send(lk_lock *l, const lk_op *ops, size_t count,
+                           const lk_call *call, lk_multi_cb answered,
+                           lk_lock_multi **out)
 {
   const lk_mem *mem = &l->lease->mem;
-  lk_acquisition *a = l->attempt;
+  lk_acquisition *a = l->acquisition;
 
   if (l->lost)
     return LK_ERR_LOST;
@@ -34,11 +35,11 @@ static int ask(lk_lock *l, const lk_op *ops, size_t count, const lk_call *call,
   if (count >= SIZE_MAX / sizeof *ops - a->count)
     return LK_ERR_BAD_ARGUMENT;
   lk_lock_multi *q = lk__take(mem, sizeof *q);
-  lk_op *all = guard(a, mem, ops, count);
+  lk_op *all = lock_multi_operations(a, mem, ops, count);
   int err = LK_ERR_NO_MEMORY;
 
   if (q != NULL && all != NULL) {
-    q->attempt = a;
+    q->acquisition = a;
     err = lk_multi(l->lease->client, all, a->count + count, call, answered, q);
   }
   lk__give(mem, all);
@@ -51,31 +52,32 @@ static int ask(lk_lock *l, const lk_op *ops, size_t count, const lk_call *call,
   return 0;
 }
 
-static void forget(lk_lock_multi *q)
+static void lock_multi_free(lk_lock_multi *q)
 {
-  lk_acquisition *a = q->attempt;
+  lk_acquisition *a = q->acquisition;
 
   lk__give(&a->parts[0]->lease->mem, q);
   a->kind->unref(a);
 }
 
 /* What the multi said of part `i`. */
-static int part_err(size_t i, int err, const lk_op_result *results,
-                    size_t count)
+static int part_error(size_t i, int err, const lk_op_result *results,
+                      size_t count)
 {
   return i < count ? results[i].err : err;
 }
 
 /* Each part learns what was said of it; whether all are there. */
-static lk_check_result judge(lk_lock_multi *q, int err,
-                             const lk_op_result *results, size_t count)
+static lk_check_result lock_multi_judge(lk_lock_multi *q, int err,
+                                        const lk_op_result *results,
+                                        size_t count)
 {
-  lk_acquisition *a = q->attempt;
+  lk_acquisition *a = q->acquisition;
   lk_check_result all = LK_CHECK_EXISTS;
 
   for (size_t i = 0; i < a->count; i++) {
     lk_check_result v = lk__contender_check_result(
-        a->parts[i], part_err(i, err, results, count));
+        a->parts[i], part_error(i, err, results, count));
 
     if (all == LK_CHECK_EXISTS || v == LK_CHECK_MISSING)
       all = v;
@@ -83,7 +85,7 @@ static lk_check_result judge(lk_lock_multi *q, int err,
   for (size_t i = 0; i < a->count; i++)
     lk__contender_own_checked(
         a->parts[i], lk__contender_check_result(
-                         a->parts[i], part_err(i, err, results, count)));
+                         a->parts[i], part_error(i, err, results, count)));
   return all;
 }
 
@@ -95,11 +97,11 @@ static void on_verified(lk_client *c, int err, const lk_op_result *results,
   lk_lock_multi *q = arg;
 
   (void)c;
-  lk_check_result v = judge(q, err, results, count);
+  lk_check_result v = lock_multi_judge(q, err, results, count);
 
   if (q->lock != NULL)
     lk__lock_complete_verify(q->lock, v == LK_CHECK_EXISTS ? 0 : LK_ERR_UNSURE);
-  forget(q);
+  lock_multi_free(q);
 }
 
 void lk__lock_complete_verify(lk_lock *l, int err)
@@ -112,12 +114,12 @@ void lk__lock_complete_verify(lk_lock *l, int err)
   lk__lock_leave(l);
 }
 
-static void supervise(lk_lock *l)
+static void lock_supervise(lk_lock *l)
 {
-  lk_acquisition *a = l->attempt;
+  lk_acquisition *a = l->acquisition;
 
   for (size_t i = 0; i < a->count; i++) {
-    a->parts[i]->read_due_ms = lk_client_now(l->lease->client);
+    a->parts[i]->holding.watch_due_ms = lk_client_now(l->lease->client);
     if (lk__lease_is_online(l->lease))
       lk__contender_supervise_own(a->parts[i]);
   }
@@ -127,13 +129,13 @@ int lk_lock_verify(lk_lock *l, lk_lock_cb done, void *arg)
 {
   if (l->verifying != NULL)
     return LK_ERR_STATE;
-  int err = ask(l, NULL, 0, NULL, on_verified, &l->verifying);
+  int err = lock_multi_send(l, NULL, 0, NULL, on_verified, &l->verifying);
 
   if (err != 0)
     return err;
   l->verifying->lock = l;
   lk__completion_set(&l->verify, done, arg);
-  supervise(l);
+  lock_supervise(l);
   return 0;
 }
 
@@ -143,22 +145,22 @@ static void on_guarded(lk_client *c, int err, const lk_op_result *results,
                        size_t count, void *arg)
 {
   lk_lock_multi *q = arg;
-  size_t own = q->attempt->count;
+  size_t own = q->acquisition->count;
 
-  if (judge(q, count > 0 ? err : LK_ERR_UNKNOWN, results, count) ==
+  if (lock_multi_judge(q, count > 0 ? err : LK_ERR_UNKNOWN, results, count) ==
       LK_CHECK_MISSING)
     err = LK_ERR_LOST;
   if (q->done != NULL)
     q->done(c, err, count > own ? results + own : NULL,
             count > own ? count - own : 0, q->arg);
-  forget(q);
+  lock_multi_free(q);
 }
 
 int lk_lock_guarded(lk_lock *l, const lk_op *ops, size_t count,
                     const lk_call *call, lk_multi_cb done, void *arg)
 {
   lk_lock_multi *q;
-  int err = ask(l, ops, count, call, on_guarded, &q);
+  int err = lock_multi_send(l, ops, count, call, on_guarded, &q);
 
   if (err != 0)
     return err;

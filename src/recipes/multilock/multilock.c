@@ -100,7 +100,7 @@ static lk_acquisition *make(lk_lock *l, const lk_acquisition_callbacks *who)
   p->team.once = l->options.what.once;
   for (size_t i = 0; i < p->team.count; i++)
     p->members[i].once = p->team.once;
-  return t == NULL ? NULL : &t->attempt;
+  return t == NULL ? NULL : &t->acquisition;
 }
 
 static void free_plan(void *p, const lk_mem *mem)
@@ -171,10 +171,10 @@ int lk_multilock_new(lk_lock **out, lk_keeper *k,
 /* The contender for the member at `path`; NULL: there is none. */
 static const lk_contender *find_member(const lk_lock *l, const char *path)
 {
-  const lk_acquisition *a = l->attempt;
+  const lk_acquisition *a = l->acquisition;
 
   for (size_t i = 0; a != NULL && i < a->count; i++) {
-    if (strcmp(a->parts[i]->dir, path) == 0)
+    if (strcmp(a->parts[i]->own.dir, path) == 0)
       return a->parts[i];
   }
   return NULL;
@@ -191,5 +191,5 @@ const char *lk_multilock_node(const lk_lock *l, const char *path)
 {
   const lk_contender *ct = find_member(l, path);
 
-  return ct != NULL && ct->own == LK_OWN_CREATED ? ct->node : NULL;
+  return ct != NULL && ct->own.state == LK_OWN_CREATED ? ct->own.path : NULL;
 }

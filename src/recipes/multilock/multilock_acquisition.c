@@ -25,16 +25,16 @@ void lk__multilock_unref(lk_multilock_acquisition *t)
 
   if (--t->refs > 0)
     return;
-  for (size_t i = 0; i < t->attempt.count; i++)
+  for (size_t i = 0; i < t->acquisition.count; i++)
     lk__contender_unref(t->parts[i]);
   lk__give(&k->mem, t);
   lk__lease_unref(k);
 }
 
-static void tell(lk_multilock_acquisition *t, const lk_notice *news)
+static void tell(lk_multilock_acquisition *t, const lk_notice *notice)
 {
-  if (t->owner != NULL)
-    t->owner->news(t->owner_arg, news);
+  if (t->callbacks != NULL)
+    t->callbacks->notice(t->owner_arg, notice);
 }
 
 static bool is_ready(const lk_multilock_acquisition *t);
@@ -49,23 +49,23 @@ static void orphan_gone(void *arg, int err)
   lk__multilock_unref(t);
 }
 
-static void orphan_news(void *arg, const lk_notice *news)
+static void orphan_news(void *arg, const lk_notice *notice)
 {
   (void)arg;
-  (void)news;
+  (void)notice;
 }
 
-static const lk_acquisition_callbacks of_orphan = {.news = orphan_news,
+static const lk_acquisition_callbacks of_orphan = {.notice = orphan_news,
                                                    .gone = orphan_gone};
 
 /* It is in doubt whether its node exists, and no delete is on its way that a
  * later create would follow. */
 static void drop_orphan(lk_multilock_acquisition *t, lk_contender *ct)
 {
-  bool leaves = ct->owner == NULL; /* it has ended by itself */
+  bool leaves = ct->callbacks == NULL; /* it has ended by itself */
 
-  ct->owner = &of_orphan;
-  ct->owner_arg = t;
+  ct->callbacks = &of_orphan;
+  ct->callbacks_arg = t;
   t->orphans++;
   lk__multilock_ref(t);
   if (!leaves)
@@ -75,12 +75,12 @@ static void drop_orphan(lk_multilock_acquisition *t, lk_contender *ct)
 /* Give back the nodes of mate `from` and those after it. */
 void lk__multilock_drop_from(lk_multilock_acquisition *t, size_t from)
 {
-  while (t->attempt.count > from) {
-    lk_contender *ct = t->parts[--t->attempt.count];
+  while (t->acquisition.count > from) {
+    lk_contender *ct = t->parts[--t->acquisition.count];
 
-    if (ct->own == LK_OWN_REQUESTED || ct->own == LK_OWN_IN_DOUBT)
+    if (ct->own.state == LK_OWN_REQUESTED || ct->own.state == LK_OWN_IN_DOUBT)
       drop_orphan(t, ct);
-    else if (ct->owner != NULL)
+    else if (ct->callbacks != NULL)
       lk__contender_stop(ct, false);
     lk__contender_unref(ct);
   }
@@ -100,8 +100,8 @@ static void close(lk_multilock_acquisition *t)
 
 static void stop_parts(lk_multilock_acquisition *t)
 {
-  for (size_t i = 0; i < t->attempt.count; i++) {
-    if (t->parts[i]->owner != NULL)
+  for (size_t i = 0; i < t->acquisition.count; i++) {
+    if (t->parts[i]->callbacks != NULL)
       lk__contender_stop(t->parts[i], false);
   }
 }
@@ -109,14 +109,14 @@ static void stop_parts(lk_multilock_acquisition *t)
 /* How it ends by itself: `lost` if it was held. */
 void lk__multilock_end(lk_multilock_acquisition *t, int err)
 {
-  const lk_acquisition_callbacks *owner = t->owner;
+  const lk_acquisition_callbacks *callbacks = t->callbacks;
   void (*told)(void *arg, int err) = NULL;
 
   if (t->over)
     return;
-  if (owner != NULL)
-    told = t->attempt.whole ? owner->lost : owner->ended;
-  t->owner = NULL;
+  if (callbacks != NULL)
+    told = t->acquisition.whole ? callbacks->lost : callbacks->ended;
+  t->callbacks = NULL;
   close(t);
   stop_parts(t);
   if (told != NULL)
@@ -129,7 +129,7 @@ void lk__multilock_end(lk_multilock_acquisition *t, int err)
 
 static void start_over(lk_multilock_acquisition *t, int err)
 {
-  lk_notice news = {.type = LK_NOTICE_PLACE_LOST, .err = err};
+  lk_notice notice = {.type = LK_NOTICE_PLACE_LOST, .err = err};
 
   bool expired = err == LK_ERR_SESSION_EXPIRED;
 
@@ -145,31 +145,31 @@ static void start_over(lk_multilock_acquisition *t, int err)
     lk__multilock_drop_from(t, 0);
     lk__multilock_begin_transaction(t);
   }
-  tell(t, &news);
+  tell(t, &notice);
   lk__multilock_unref(t);
 }
 
 /* It was asked to let go of a part, perhaps before it had the whole. */
 static void tell_revoked(lk_multilock_acquisition *t)
 {
-  lk_notice news = {.type = LK_NOTICE_REVOKED};
+  lk_notice notice = {.type = LK_NOTICE_REVOKED};
   bool some = false;
 
-  for (size_t i = 0; i < t->attempt.count; i++)
-    some = some || t->parts[i]->revoked;
-  if (!some || !t->attempt.whole || t->over || t->revoked)
+  for (size_t i = 0; i < t->acquisition.count; i++)
+    some = some || t->parts[i]->holding.revoked;
+  if (!some || !t->acquisition.whole || t->over || t->revoked)
     return;
   t->revoked = true;
-  tell(t, &news);
+  tell(t, &notice);
 }
 
 /* All are there: but does the lease hold as well? */
 static void try_grant(lk_multilock_acquisition *t)
 {
-  if (t->again || t->attempt.count < t->config->count)
+  if (t->again || t->acquisition.count < t->config->count)
     return;
-  if (lk__acquisition_try_grant(&t->attempt) && t->owner != NULL)
-    t->owner->granted(t->owner_arg);
+  if (lk__acquisition_try_grant(&t->acquisition) && t->callbacks != NULL)
+    t->callbacks->granted(t->owner_arg);
   tell_revoked(t);
 }
 
@@ -179,7 +179,7 @@ static void on_granted(void *arg)
   lk_multilock_acquisition *t = m->team;
 
   lk__multilock_ref(t);
-  if (t->attempt.count == t->config->count)
+  if (t->acquisition.count == t->config->count)
     try_grant(t);
   else if (is_ready(t))
     lk__multilock_begin_transaction(t);
@@ -200,7 +200,7 @@ static void on_lost(void *arg, int err)
 {
   lk_multilock_part *m = arg;
 
-  if (m->team->attempt.whole)
+  if (m->team->acquisition.whole)
     lk__multilock_end(m->team, err);
   else
     start_over(m->team, err);
@@ -210,67 +210,67 @@ static void on_gone(void *arg, int err)
 {
   lk_multilock_part *m = arg;
   lk_multilock_acquisition *t = m->team;
-  const lk_acquisition_callbacks *owner = t->owner;
+  const lk_acquisition_callbacks *callbacks = t->callbacks;
 
   if (err != 0)
     t->left_err = err;
   if (--t->leaving == 0) {
-    t->owner = NULL;
-    if (owner != NULL)
-      owner->gone(t->owner_arg, t->left_err);
+    t->callbacks = NULL;
+    if (callbacks != NULL)
+      callbacks->gone(t->owner_arg, t->left_err);
   }
   lk__multilock_unref(t);
 }
 
 /* One news of the whole for those of its parts. */
-static void tell_once(lk_multilock_acquisition *t, const lk_notice *news,
+static void tell_once(lk_multilock_acquisition *t, const lk_notice *notice,
                       bool *told)
 {
-  lk_notice whole = {.type = news->type,
-                     .deadline_ms = lk__acquisition_deadline(&t->attempt)};
+  lk_notice whole = {.type = notice->type,
+                     .deadline_ms = lk__acquisition_deadline(&t->acquisition)};
 
-  if (!t->attempt.whole || *told)
+  if (!t->acquisition.whole || *told)
     return;
   *told = true;
   tell(t, &whole);
 }
 
 static void on_waiting(lk_multilock_acquisition *t, const lk_multilock_part *m,
-                       const lk_notice *news)
+                       const lk_notice *notice)
 {
-  if (m->index + 1 < t->attempt.count)
+  if (m->index + 1 < t->acquisition.count)
     lk__multilock_drop_from(t, m->index + 1);
-  tell(t, news);
+  tell(t, notice);
 }
 
-static void on_proven(lk_multilock_acquisition *t, const lk_notice *news)
+static void on_proven(lk_multilock_acquisition *t, const lk_notice *notice)
 {
-  bool told = !t->unsure || lk__acquisition_is_unsure(&t->attempt);
+  bool told = !t->unsure || lk__acquisition_is_unsure(&t->acquisition);
 
-  if (!t->attempt.whole) {
+  if (!t->acquisition.whole) {
     try_grant(t);
     return;
   }
   t->unsure = t->unsure && told;
-  tell_once(t, news, &told);
+  tell_once(t, notice, &told);
 }
 
-static void on_news(void *arg, const lk_notice *news)
+static void on_news(void *arg, const lk_notice *notice)
 {
   lk_multilock_part *m = arg;
   lk_multilock_acquisition *t = m->team;
 
   lk__multilock_ref(t);
-  switch (news->type) {
-  case LK_NOTICE_WAITING: on_waiting(t, m, news); break;
-  case LK_NOTICE_SUSPENDED: tell_once(t, news, &t->suspended); break;
-  case LK_NOTICE_UNSURE: tell_once(t, news, &t->unsure); break;
-  case LK_NOTICE_LEASE_PROVEN: on_proven(t, news); break;
+  switch (notice->type) {
+  case LK_NOTICE_WAITING: on_waiting(t, m, notice); break;
+  case LK_NOTICE_SUSPENDED: tell_once(t, notice, &t->suspended); break;
+  case LK_NOTICE_UNSURE: tell_once(t, notice, &t->unsure); break;
+  case LK_NOTICE_LEASE_PROVEN: on_proven(t, notice); break;
   case LK_NOTICE_REVOKED: tell_revoked(t); break;
   case LK_NOTICE_PLACE_LOST:
   case LK_NOTICE_MIXED_QUEUE:
   case LK_NOTICE_UNWATCHED:
-  case LK_NOTICE_COUNTER_NEAR_END: tell(t, news); break;
+  case LK_NOTICE_COUNTER_NEAR_END: tell(t, notice); break;
   }
   lk__multilock_unref(t);
 }
@@ -278,7 +278,7 @@ static void on_news(void *arg, const lk_notice *news)
 static const lk_acquisition_callbacks mate = {.granted = on_granted,
                                               .ended = on_ended,
                                               .lost = on_lost,
-                                              .news = on_news,
+                                              .notice = on_news,
                                               .gone = on_gone};
 
 lk_contender *lk__multilock_new_contender(lk_multilock_acquisition *t,
@@ -296,11 +296,11 @@ lk_contender *lk__multilock_new_contender(lk_multilock_acquisition *t,
 /* Nobody of it waits: what it lacks may be asked for. */
 static bool is_ready(const lk_multilock_acquisition *t)
 {
-  for (size_t i = 0; i < t->attempt.count; i++) {
+  for (size_t i = 0; i < t->acquisition.count; i++) {
     if (!lk__contender_holds(t->parts[i]))
       return false;
   }
-  return t->attempt.count < t->config->count;
+  return t->acquisition.count < t->config->count;
 }
 
 static void on_rest(lk_client *c, void *arg)
@@ -358,18 +358,18 @@ static void begin(lk_acquisition *a)
 static void stop(lk_acquisition *a, bool wait)
 {
   lk_multilock_acquisition *t = of(a);
-  size_t count = t->attempt.count;
+  size_t count = t->acquisition.count;
 
   lk__multilock_ref(t);
   if (!wait)
-    t->owner = NULL;
+    t->callbacks = NULL;
   close(t);
   lk__lease_listener_done(t->lease);
   if (wait)
     t->leaving = count;
   t->refs += t->leaving;
   for (size_t i = 0; i < count; i++) {
-    if (t->parts[i]->owner != NULL)
+    if (t->parts[i]->callbacks != NULL)
       lk__contender_stop(t->parts[i], wait);
   }
   lk__multilock_unref(t);
@@ -378,7 +378,7 @@ static void stop(lk_acquisition *a, bool wait)
 
 static void disown(lk_acquisition *a)
 {
-  of(a)->owner = NULL;
+  of(a)->callbacks = NULL;
 }
 
 static void ref_attempt(lk_acquisition *a)
@@ -399,7 +399,8 @@ static const lk_acquisition_kind team = {.begin = begin,
 
 lk_multilock_acquisition *
 lk__multilock_acquisition_new(lk_keeper *k, lk_multilock_plan *config,
-                              const lk_acquisition_callbacks *owner, void *arg)
+                              const lk_acquisition_callbacks *callbacks,
+                              void *arg)
 {
   lk_multilock_acquisition *t =
       lk__take(&k->mem, sizeof *t + config->count * (sizeof *t->mates +
@@ -408,11 +409,11 @@ lk__multilock_acquisition_new(lk_keeper *k, lk_multilock_plan *config,
   if (t == NULL)
     return NULL;
   t->parts = (lk_contender **)(void *)(t->mates + config->count);
-  t->attempt = (lk_acquisition){.kind = &team, .parts = t->parts};
+  t->acquisition = (lk_acquisition){.kind = &team, .parts = t->parts};
   t->lease = k;
   lk__lease_ref(k);
   t->refs = 1;
-  t->owner = owner;
+  t->callbacks = callbacks;
   t->owner_arg = arg;
   t->config = config;
   t->listener =

@@ -29,11 +29,11 @@ typedef struct lk_multilock_part {
 
 struct lk_multilock_acquisition {
   lk_acquisition
-      attempt; /* of the contends there are: those of the first mates */
+      acquisition; /* of the contends there are: those of the first mates */
   lk_keeper *lease;
   size_t refs; /* the owner's, a multi's, callers, and those of nodes that will
                   tell when they are gone */
-  const lk_acquisition_callbacks *owner;
+  const lk_acquisition_callbacks *callbacks;
   void *owner_arg;
   lk_multilock_plan *config;
   bool over;      /* no more is wanted */
@@ -61,7 +61,8 @@ struct lk_multilock_acquisition {
     has ended or was lost. */
 lk_multilock_acquisition *
 lk__multilock_acquisition_new(lk_keeper *k, lk_multilock_plan *config,
-                              const lk_acquisition_callbacks *owner, void *arg);
+                              const lk_acquisition_callbacks *callbacks,
+                              void *arg);
 
 /* ---- between team.c and round.c ---------------------------------------- */
 

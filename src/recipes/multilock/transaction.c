@@ -53,11 +53,11 @@ static int deliver(lk_multilock_acquisition *t, int err,
   uint64_t zxid = a == NULL ? 0 : (uint64_t)a->zxid;
   int parent_err = 0;
 
-  for (size_t i = t->fresh; i < t->attempt.count; i++) {
+  for (size_t i = t->fresh; i < t->acquisition.count; i++) {
     size_t at = i - t->fresh;
 
     if (at < count && results[at].err == err)
-      parent_err = t->parts[i]->parent_err;
+      parent_err = t->parts[i]->round.parent_err;
     lk__contender_own_created(t->parts[i], err,
                               at < count ? results[at].path : NULL, zxid);
   }
@@ -94,7 +94,7 @@ static void on_round(lk_client *c, int err, const lk_op_result *results,
 
 static int ask_round(lk_multilock_acquisition *t)
 {
-  size_t count = t->attempt.count - t->fresh;
+  size_t count = t->acquisition.count - t->fresh;
   lk_op *ops = lk__take(&t->lease->mem, count * sizeof *ops);
   int err = ops == NULL ? LK_ERR_NO_MEMORY : 0;
 
@@ -103,7 +103,7 @@ static int ask_round(lk_multilock_acquisition *t)
 
     if (t->parents)
       err = lk__contender_create_parents(ct);
-    ops[i] = lk_op_create(ct->node, lk__contender_data(ct), ct->config->acl,
+    ops[i] = lk_op_create(ct->own.path, lk__contender_data(ct), ct->config->acl,
                           LK_EPHEMERAL | LK_SEQUENTIAL);
   }
   if (err == 0)
@@ -116,7 +116,7 @@ void lk__multilock_begin_transaction(lk_multilock_acquisition *t)
 {
   if (t->over || t->asked || t->orphans > 0 || !lk__lease_is_online(t->lease))
     return;
-  t->fresh = t->attempt.count;
+  t->fresh = t->acquisition.count;
   for (size_t i = t->fresh; i < t->config->count; i++) {
     lk_contender *ct = lk__multilock_new_contender(t, i);
 
@@ -125,7 +125,7 @@ void lk__multilock_begin_transaction(lk_multilock_acquisition *t)
       return;
     }
     lk__contender_ref(ct);
-    t->parts[t->attempt.count++] = ct;
+    t->parts[t->acquisition.count++] = ct;
   }
   int err = ask_round(t);
 
@@ -134,11 +134,11 @@ void lk__multilock_begin_transaction(lk_multilock_acquisition *t)
     return;
   }
   t->asked = true;
-  for (size_t i = t->fresh; i < t->attempt.count; i++)
+  for (size_t i = t->fresh; i < t->acquisition.count; i++)
     lk__contender_mark_created_by_group(t->parts[i]);
   lk__multilock_ref(t);
   lk__multilock_ref(t);
-  for (size_t i = t->fresh; i < t->attempt.count && !t->over; i++)
+  for (size_t i = t->fresh; i < t->acquisition.count && !t->over; i++)
     lk__contender_begin(t->parts[i]);
   lk__multilock_unref(t);
 }

@@ -128,111 +128,145 @@ typedef struct lk_contender_config {
                        that is granted */
 } lk_contender_config;
 
-/** Who stands before us, as full paths. */
+/** The own node: the node that a contender creates to take part. */
+typedef struct lk_own_node {
+  lk_own_state state;
+  lk_node_identity identity;
+  uint64_t token;       /**< its czxid; 0: not known */
+  uint64_t before_zxid; /**< the largest zxid seen when its create was sent */
+  uint64_t verified_on; /**< the connection on which the node at `path` was last
+                             known to be the own one */
+  lk_watch *watch;      /**< requested or confirmed; NULL: none */
+  uint64_t watched_on;  /**< the connection on which `watch` was confirmed */
+  bool unreadable;      /**< its access list forbids reads: it is not watched */
+  unsigned misses;      /**< how often others deleted it */
+  char unique_part[LK_PREFIX_LEN + 1]; /**< see lk_node_identity */
+  char *dir;                           /**< "" for the root */
+  char *path;      /**< with room for the number that a server appends */
+  size_t base_len; /**< of `path` without that number */
+  char *data;      /**< what the node holds where a UUID ends it; or NULL */
+  size_t data_len;
+} lk_own_node;
+
+/** The contenders that exclude us, by the last list. Of a long queue only the
+    direct predecessor and the first contender have paths. */
 typedef struct lk_predecessors {
   char *block; /**< holds the paths */
   size_t cap;
   size_t count;
   size_t kept; /**< min(count, LK_KEPT_PREDECESSORS), or 1 of more */
-  const char
-      *path[LK_KEPT_PREDECESSORS]; /**< nearest first; the first is pred */
-  const char *head;                /**< the first of all */
-  bool writ_ahead;
-  bool in_range;
-  uint64_t connection; /**< which the list came on */
+  const char *path[LK_KEPT_PREDECESSORS]; /**< the direct predecessor first */
+  const char *head;    /**< the first contender in the queue */
+  bool writ_ahead;     /**< one is the write side of a read-write lock */
+  bool in_range;       /**< all numbers are in range, see LK_SUFFIX_LIMIT */
+  uint64_t connection; /**< on which the list came */
 } lk_predecessors;
 
-/** What could be our node, by the numbers in the names. */
+/** Nodes that may be the own one, where names do not tell. */
 typedef struct lk_candidates {
   int64_t *suffix; /**< ascending; read from the end */
-  size_t count;    /**< not yet asked for */
-  size_t next;     /**< the next to be answered */
+  size_t count;    /**< not yet read */
+  size_t next;     /**< the next whose reply comes */
   bool found;
-  bool enough; /**< the rest is too old */
+  bool enough; /**< those left are older than the create */
   bool strict; /**< the numbers are in the order of creation */
   int err;
 } lk_candidates;
 
-struct lk_contender {
-  lk_acquisition attempt; /* of one part: itself */
-  lk_contender *self;
-  lk_link link; /* in the keeper's list, until it is OVER */
-  lk_keeper *lease;
-  size_t refs; /* the machine's until it is OVER, requests, callers */
-  const lk_acquisition_callbacks *owner; /* NULL: nobody */
-  void *owner_arg;
-  const lk_contender_config *config; /* only while it is neither LEAVING nor
-                                      OVER; dir and unique are kept */
-  const lk_role *role;               /* as the config */
-  lk_node_identity unique;
-  lk_contender_state state;
-  uint64_t asked;    /* requests made */
-  uint64_t answered; /* of these */
-  uint64_t outdated; /* answers up to this one are of an earlier try */
-  lk_timer rest;     /* PAUSED, LEAVING: ends a pause for the server */
-  unsigned rests;    /* pauses in a row */
+/** Requests are counted: they are sent only while there is a connection, so
+    their replies come in order, and all of them complete before the next
+    connection is reported. */
+typedef struct lk_request_count {
+  uint64_t sent;
+  uint64_t replied;
+  uint64_t ignored; /**< replies up to this one belong to an earlier round */
+} lk_request_count;
 
-  /* our node */
-  lk_own_state own;
-  uint64_t token; /* its czxid, 0: not known */
-  bool unreadable;
-  lk_watch *own_watch;  /* asked for or confirmed */
-  uint64_t watched_on;  /* connection on which it was confirmed */
-  unsigned misses;      /* how often it was gone */
-  lk_contender *beside; /* of the same owner, which held when this began: a
-                         writer that takes the read side as well; or NULL */
-  uint64_t lent;        /* its token, which counts instead of ours; 0: none */
-  uint64_t seen_on;     /* connection on which it was known to be ours */
-  uint64_t older;       /* zxid seen before its create was sent */
-  lk_candidates search;
-  char prefix[LK_PREFIX_LEN + 1]; /* see lk_node_identity */
-  size_t base_len;                /* of `node` without the suffix */
-  char *dir;                      /* behind this struct */
-  char *node;                     /* behind that; room for the suffix */
-  char *data; /* behind that: what it holds where a UUID ends it, or NULL */
-  size_t data_len;
+/** A pause for an overloaded server, and until a connection stands. */
+typedef struct lk_pause {
+  lk_timer timer;
+  unsigned count; /**< pauses in a row */
+} lk_pause;
 
-  /* the try under way */
-  unsigned parents; /* how often the directory was missing in a row */
+/** What the replies of the requests under way have said so far. */
+typedef struct lk_round {
+  unsigned parents_missing; /**< how often in a row the directory was missing */
   int create_err;
-  int parent_err; /* why the directory could not be made, or 0 */
-  int proof_err;
-  int pred_err;
+  int parent_err; /**< why the directory could not be created, or 0 */
+  int transaction_err;
+  int predecessor_err;
   int own_err;
-  size_t probe_at; /* probes answered */
-  bool probe_gone[LK_MAX_PREDECESSOR_READS];
-  lk_watch *pred_watch; /* of the pred's data, or of the directory's children */
-  bool pred_gone;
-  bool by_children; /* the pred cannot be read */
-  bool recount;     /* the limit has changed since the list */
-  uint64_t counted; /* of a permit that counts: zxid that its list shows */
-  bool waited;      /* somebody was ahead */
-  bool checked;     /* a check was answered, just before what is judged */
-  bool occupied;    /* a node of our fixed name was another's: look first */
-  size_t told_position;
-  lk_predecessors ahead;
+  size_t reads_replied; /**< of READING_PREDECESSORS */
+  bool deleted[LK_MAX_PREDECESSOR_READS];
+  bool checked; /**< a check of the own node has just completed */
+} lk_round;
 
-  /* held */
-  int64_t read_due_ms; /* when own is to be watched, if it is not */
-  int64_t look_due_ms; /* when it is to be looked at, if nothing checks it */
-  bool proven;         /* own was seen since the last doubt */
-  bool awaits;         /* see lk__contender_await_lease() */
-  bool revoked;        /* somebody asked us to let go */
-  uint64_t beat;       /* number of the beat that last checked own, and where */
-  size_t beat_chunk;
-  size_t beat_index;
+/** What is known while there are predecessors. */
+typedef struct lk_wait {
+  lk_watch *watch; /**< of the direct predecessor, or of the directory */
+  bool predecessor_deleted;
+  bool watches_directory; /**< the direct predecessor cannot be read */
+  bool limit_changed;     /**< since the last list */
+  uint64_t listed_zxid;   /**< of a permit: the zxid that its list shows */
+  bool had_predecessors;
+  bool node_is_foreign; /**< a single node was another's: read it first */
+  size_t reported_position;
+} lk_wait;
 
-  /* leaving */
-  bool too_long; /* a list, or a node in it, is larger than the client takes */
-  bool looking;  /* check and list under way */
+/** HELD and UNSURE. */
+typedef struct lk_holding {
+  int64_t watch_due_ms; /**< when the own node is to be watched, if it is not */
+  int64_t read_due_ms;  /**< when it is to be read, if nothing checks it */
+  bool proven;          /**< the own node was seen since the last doubt */
+  bool awaits_lease;    /**< see lk__contender_await_lease() */
+  bool revoked;         /**< another client asked for the release */
+  uint64_t heartbeat;   /**< number of the heartbeat that last checked it */
+  size_t heartbeat_chunk; /**< in this multi */
+  size_t heartbeat_index; /**< as this operation */
+} lk_holding;
+
+/** CLEANING_UP. */
+typedef struct lk_cleanup {
+  bool too_big; /**< a list, or a node in it, is larger than the client takes */
+  bool recovering; /**< transaction and list are under way */
   bool deleting;
+} lk_cleanup;
+
+/** A reader that its writer created, see downgrade.c. */
+typedef struct lk_downgrade {
+  lk_contender *writer;  /**< of the same owner, which held when this contender
+                              began; or NULL */
+  uint64_t writer_token; /**< counts instead of the own token; 0: none */
+} lk_downgrade;
+
+struct lk_contender {
+  lk_acquisition acquisition; /* of one node: `self` */
+  lk_contender *self;
+  lk_link link; /* in the list of the session lease, until FINISHED */
+  lk_keeper *lease;
+  size_t refs; /* the state machine's until FINISHED, requests, callers */
+  const lk_acquisition_callbacks *callbacks; /* NULL: none are invoked */
+  void *callbacks_arg;
+  const lk_contender_config *config; /* valid until CLEANING_UP */
+  const lk_role *role;
+  lk_contender_state state;
+  lk_request_count requests;
+  lk_pause pause;
+  lk_own_node own;
+  lk_round round;
+  lk_candidates candidates;
+  lk_predecessors predecessors;
+  lk_wait wait;
+  lk_downgrade downgrade;
+  lk_holding holding;
+  lk_cleanup cleanup;
 };
 
 /* ---- for owners -------------------------------------------------------- */
 
 /** Prepare an attempt; NULL: no memory. */
 lk_contender *lk__contender_new(lk_keeper *k, const lk_contender_config *config,
-                                const lk_acquisition_callbacks *owner,
+                                const lk_acquisition_callbacks *callbacks,
                                 void *arg);
 /** Before it begins: `writer`, of the same owner, holds. Our node is then made
     with its number and granted at once. */
@@ -333,19 +367,19 @@ void lk__contender_take_first_list(lk_contender *ct, const lk_bytes *names,
 /** A list came that shows who is ahead. */
 void lk__contender_take_list(lk_contender *ct, const lk_bytes *names,
                              size_t count);
-void lk__contender_notify(lk_contender *ct, const lk_notice *news);
+void lk__contender_notify(lk_contender *ct, const lk_notice *notice);
 void lk__contender_notify_position(lk_contender *ct);
 
 lk_client *lk__contender_client(const lk_contender *ct);
 /** The name of our node is fixed. */
 static inline bool lk__contender_is_single_node(const lk_contender *ct)
 {
-  return ct->unique == LK_IDENTITY_NONE;
+  return ct->own.identity == LK_IDENTITY_NONE;
 }
 /** The name of our node; as far as it is known before it is made. */
 static inline char *lk__contender_own_name(const lk_contender *ct)
 {
-  return ct->node + strlen(ct->dir) + 1;
+  return ct->own.path + strlen(ct->own.dir) + 1;
 }
 /** What a server makes our names of. */
 lk_bytes lk__contender_name_base(const lk_contender *ct);
@@ -365,7 +399,7 @@ void lk__contender_ignore_replies(lk_contender *ct);
 /** All requests have been answered. */
 static inline bool lk__contender_has_all_replies(const lk_contender *ct)
 {
-  return ct->asked == ct->answered;
+  return ct->requests.sent == ct->requests.replied;
 }
 /** Let the server rest; lk__contender_resume() follows. */
 void lk__contender_start_pause(lk_contender *ct, int64_t ms);

@@ -17,35 +17,36 @@
 void lk__contender_set_writer(lk_contender *ct, lk_contender *writer)
 {
   lk__contender_ref(writer);
-  ct->beside = writer;
+  ct->downgrade.writer = writer;
 }
 
-static const char *suffix_of(const lk_contender *ct)
+static const char *own_node_suffix(const lk_contender *ct)
 {
-  return ct->node + ct->base_len;
+  return ct->own.path + ct->own.base_len;
 }
 
 /* The writer's node is gone, so that it can be wanted only like any other. The
  * writer is told first; its owner may give up. */
-static void judge_lonely(lk_contender *ct)
+static void downgrade_judge_writer_missing(lk_contender *ct)
 {
-  lk__contender_own_checked(ct->beside, LK_CHECK_MISSING);
+  lk__contender_own_checked(ct->downgrade.writer, LK_CHECK_MISSING);
   if (ct->state == LK_CONTENDER_CREATING)
     lk__contender_step(ct, LK_CONTENDER_ON_OWN_MISSING);
 }
 
-static void judge(lk_contender *ct, int err)
+static void downgrade_judge(lk_contender *ct, int err)
 {
   if (err == 0)
     lk__contender_try_grant(ct, lk_client_clock(lk__contender_client(ct)));
   else if (err == LK_ERR_NO_NODE)
-    judge_lonely(ct);
+    downgrade_judge_writer_missing(ct);
   else
     lk__contender_request_failed(ct, err);
 }
 
-static void on_made(lk_client *c, int err, const lk_op_result *results,
-                    size_t count, void *arg)
+static void on_downgraded_created(lk_client *c, int err,
+                                  const lk_op_result *results, size_t count,
+                                  void *arg)
 {
   lk_contender *ct = arg;
   const lk_answer *a = lk_client_answer(c);
@@ -53,32 +54,34 @@ static void on_made(lk_client *c, int err, const lk_op_result *results,
   (void)results;
   (void)count;
   if (lk__contender_take_reply(ct)) {
-    ct->own = err == 0 ? LK_OWN_CREATED : lk__own_state_after_create(err);
+    ct->own.state = err == 0 ? LK_OWN_CREATED : lk__own_state_after_create(err);
     if (err == 0 && a != NULL)
-      ct->token = (uint64_t)a->zxid;
+      ct->own.token = (uint64_t)a->zxid;
     if (ct->state == LK_CONTENDER_CLEANING_UP)
       lk__cleanup_go(ct);
     else
-      judge(ct, err);
+      downgrade_judge(ct, err);
   }
   lk__contender_unref(ct);
 }
 
 int lk__enter_creating_downgraded(lk_contender *ct)
 {
-  const lk_contender *writer = ct->beside;
+  const lk_contender *writer = ct->downgrade.writer;
   lk_op ops[2];
 
-  snprintf(ct->node + ct->base_len, LK_SUFFIX_MAX + 1, "%s", suffix_of(writer));
-  ops[0] = lk_op_check(writer->node, -1);
-  ops[1] =
-      lk_op_create(ct->node, ct->config->data, ct->config->acl, LK_EPHEMERAL);
+  snprintf(ct->own.path + ct->own.base_len, LK_SUFFIX_MAX + 1, "%s",
+           own_node_suffix(writer));
+  ops[0] = lk_op_check(writer->own.path, -1);
+  ops[1] = lk_op_create(ct->own.path, ct->config->data, ct->config->acl,
+                        LK_EPHEMERAL);
   int err = lk__contender_count_request(
-      ct, lk_multi(lk__contender_client(ct), ops, 2, NULL, on_made, ct));
+      ct, lk_multi(lk__contender_client(ct), ops, 2, NULL,
+                   on_downgraded_created, ct));
 
   if (err == 0) {
-    ct->own = LK_OWN_REQUESTED;
-    ct->lent = lk__contender_token(writer);
+    ct->own.state = LK_OWN_REQUESTED;
+    ct->downgrade.writer_token = lk__contender_token(writer);
   }
   return err;
 }

@@ -3,7 +3,7 @@
 
 #include "recipes/lease/session_lease.h"
 
-static lk_assurance assurance(const lk_contender *ct)
+static lk_assurance contender_assurance(const lk_contender *ct)
 {
   return ct->lease->config.assurance;
 }
@@ -30,8 +30,8 @@ lk_check_result lk__contender_check_result(const lk_contender *ct, int err)
 {
   lk_check_result v = lk__check_result_of(err);
   bool watched =
-      ct->own_watch != NULL &&
-      ct->watched_on == lk_client_connection(lk__contender_client(ct));
+      ct->own.watch != NULL &&
+      ct->own.watched_on == lk_client_connection(lk__contender_client(ct));
   bool sure = lk__contender_is_single_node(ct)
                   ? watched
                   : !lk__contender_own_unverified(ct);
@@ -47,38 +47,38 @@ void lk__contender_own_checked(lk_contender *ct, lk_check_result v)
     lk__contender_lose(ct, LK_ERR_NO_NODE);
     return;
   }
-  ct->proven = true;
+  ct->holding.proven = true;
   lk__contender_review_lease(ct);
 }
 
 /* Before the grant: own is there; is the lease renewed as well? */
-static void judge_check(lk_contender *ct, int err, int64_t now_ms)
+static void contender_judge_check(lk_contender *ct, int err, int64_t now_ms)
 {
   switch (lk__check_result_of(err)) {
   case LK_CHECK_UNKNOWN: lk__contender_request_failed(ct, err); break;
   case LK_CHECK_MISSING: lk__contender_own_missing(ct, err); break;
   case LK_CHECK_EXISTS:
-    ct->checked = true;
+    ct->round.checked = true;
     lk__contender_try_grant(ct, now_ms);
     break;
   }
 }
 
-static void on_checked(lk_client *c, int err, const lk_op_result *results,
-                       size_t count, void *arg)
+static void on_own_checked(lk_client *c, int err, const lk_op_result *results,
+                           size_t count, void *arg)
 {
   lk_contender *ct = arg;
 
   (void)results;
   (void)count;
   if (lk__contender_take_reply(ct) && ct->state == LK_CONTENDER_CHECKING_OWN)
-    judge_check(ct, err, lk_client_clock(c));
+    contender_judge_check(ct, err, lk_client_clock(c));
   lk__contender_unref(ct);
 }
 
 int lk__contender_check_own(lk_contender *ct, lk_multi_cb done)
 {
-  lk_op check = lk_op_check(ct->node, -1);
+  lk_op check = lk_op_check(ct->own.path, -1);
 
   return lk__contender_count_request(
       ct, lk_multi(lk__contender_client(ct), &check, 1, NULL, done, ct));
@@ -86,12 +86,13 @@ int lk__contender_check_own(lk_contender *ct, lk_multi_cb done)
 
 int lk__enter_checking_own(lk_contender *ct)
 {
-  return lk__contender_check_own(ct, on_checked);
+  return lk__contender_check_own(ct, on_own_checked);
 }
 
 /* ---- announcement ------------------------------------------------------- */
 
-static void on_announced(lk_client *c, int err, const lk_stat *stat, void *arg)
+static void on_announcement_written(lk_client *c, int err, const lk_stat *stat,
+                                    void *arg)
 {
   lk_contender *ct = arg;
 
@@ -106,21 +107,22 @@ static void on_announced(lk_client *c, int err, const lk_stat *stat, void *arg)
 
 /* Over what was there from the start only: somebody's request to let go is not
  * written over. */
-static int announce(lk_contender *ct)
+static int holder_announce(lk_contender *ct)
 {
   return lk__contender_count_request(
-      ct, lk_set(lk__contender_client(ct), ct->node, ct->config->announcement,
-                 0, NULL, on_announced, ct));
+      ct,
+      lk_set(lk__contender_client(ct), ct->own.path, ct->config->announcement,
+             0, NULL, on_announcement_written, ct));
 }
 
 /* ---- grant ------------------------------------------------------------- */
 
 /* It was asked for while we waited. */
-static void tell_revoked(lk_contender *ct)
+static void holder_notify_revoked(lk_contender *ct)
 {
-  lk_notice news = {.type = LK_NOTICE_REVOKED};
+  lk_notice notice = {.type = LK_NOTICE_REVOKED};
 
-  lk__contender_notify(ct, &news);
+  lk__contender_notify(ct, &notice);
 }
 
 bool lk__contender_lease_suffices(const lk_contender *ct, int64_t now_ms)
@@ -129,113 +131,115 @@ bool lk__contender_lease_suffices(const lk_contender *ct, int64_t now_ms)
 }
 
 /* The lease is too old for a grant, and a check renews it. If one was answered
- * just now, all that is known is too recent for it to prove; that takes a
- * gap. */
-static void renew_lease(lk_contender *ct)
+ * just now, all that is known is too recent for it to holder_set_sure; that
+ * takes a gap. */
+static void contender_renew_lease(lk_contender *ct)
 {
-  if (!ct->checked) {
+  if (!ct->round.checked) {
     lk__contender_step(ct, LK_CONTENDER_ON_CHECK_NEEDED);
     return;
   }
-  ct->checked = false;
+  ct->round.checked = false;
   lk__contender_start_pause(ct, lk__lease_gap_ms(ct->lease) + 1);
   lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
 }
 
 void lk__contender_try_grant(lk_contender *ct, int64_t now_ms)
 {
-  if (ct->token == 0 || lk__contender_own_unverified(ct)) {
+  if (ct->own.token == 0 || lk__contender_own_unverified(ct)) {
     lk__contender_step(ct, LK_CONTENDER_ON_TOKEN_NEEDED);
     return;
   }
   if (!lk__contender_lease_suffices(ct, now_ms)) {
-    renew_lease(ct);
+    contender_renew_lease(ct);
     return;
   }
   lk__contender_step(ct, LK_CONTENDER_ON_GRANT);
-  if (lk__contender_holds(ct) && ct->owner != NULL)
-    ct->owner->granted(ct->owner_arg);
-  if (lk__contender_holds(ct) && ct->revoked)
-    tell_revoked(ct);
+  if (lk__contender_holds(ct) && ct->callbacks != NULL)
+    ct->callbacks->granted(ct->callbacks_arg);
+  if (lk__contender_holds(ct) && ct->holding.revoked)
+    holder_notify_revoked(ct);
 }
 
 void lk__enter_held(lk_contender *ct)
 {
   lk_keeper *k = ct->lease;
 
-  if (ct->pred_watch != NULL)
-    lk_watch_cancel(k->client, ct->pred_watch, true);
-  ct->pred_watch = NULL;
-  ct->proven = true;
-  ct->awaits = false;
-  ct->read_due_ms = lk_client_now(k->client) + lk__lease_timeout_ms(k) / 4;
-  ct->look_due_ms = lk_client_now(k->client) + lk_client_timeout_ms(k->client);
+  if (ct->wait.watch != NULL)
+    lk_watch_cancel(k->client, ct->wait.watch, true);
+  ct->wait.watch = NULL;
+  ct->holding.proven = true;
+  ct->holding.awaits_lease = false;
+  ct->holding.watch_due_ms =
+      lk_client_now(k->client) + lk__lease_timeout_ms(k) / 4;
+  ct->holding.read_due_ms =
+      lk_client_now(k->client) + lk_client_timeout_ms(k->client);
   lk__lease_watch_deadline(k, ct);
   lk__heartbeat_granted(ct);
   /* Refused: those behind it list the queue. */
-  if (ct->waited && ct->config->announcement.at != NULL)
-    (void)announce(ct);
+  if (ct->wait.had_predecessors && ct->config->announcement.at != NULL)
+    (void)holder_announce(ct);
   if (ct->config->revocable) {
-    ct->read_due_ms = lk_client_now(k->client);
+    ct->holding.watch_due_ms = lk_client_now(k->client);
     lk__contender_supervise_own(ct);
   }
 }
 
 void lk__contender_lose(lk_contender *ct, int err)
 {
-  const lk_acquisition_callbacks *owner = ct->owner;
-  void *arg = ct->owner_arg;
+  const lk_acquisition_callbacks *callbacks = ct->callbacks;
+  void *arg = ct->callbacks_arg;
 
-  ct->owner = NULL;
+  ct->callbacks = NULL;
   lk__contender_ignore_replies(ct);
   lk__contender_step(ct, LK_CONTENDER_ON_OWN_GONE);
-  if (owner != NULL)
-    owner->lost(arg, err);
+  if (callbacks != NULL)
+    callbacks->lost(arg, err);
 }
 
 /* ---- supervision ------------------------------------------------------- */
 
-static void doubt(lk_contender *ct)
+static void holder_set_unsure(lk_contender *ct)
 {
-  lk_notice news = {.type = LK_NOTICE_UNSURE,
-                    .deadline_ms = lk__contender_deadline(ct)};
+  lk_notice notice = {.type = LK_NOTICE_UNSURE,
+                      .deadline_ms = lk__contender_deadline(ct)};
 
-  ct->proven = false;
-  ct->read_due_ms = lk_client_now(lk__contender_client(ct));
+  ct->holding.proven = false;
+  ct->holding.watch_due_ms = lk_client_now(lk__contender_client(ct));
   lk__contender_step(ct, LK_CONTENDER_ON_LEASE_ENDING);
   if (!lk__heartbeat_now(ct->lease) && lk__lease_is_online(ct->lease))
     lk__contender_supervise_own(
         ct); /* the beat under way may not ask for own */
-  lk__contender_notify(ct, &news);
+  lk__contender_notify(ct, &notice);
 }
 
-static void tell_proven(lk_contender *ct)
+static void holder_notify_lease_proven(lk_contender *ct)
 {
-  lk_notice news = {.type = LK_NOTICE_LEASE_PROVEN,
-                    .deadline_ms = lk__contender_deadline(ct)};
+  lk_notice notice = {.type = LK_NOTICE_LEASE_PROVEN,
+                      .deadline_ms = lk__contender_deadline(ct)};
 
-  ct->awaits = false;
-  lk__contender_notify(ct, &news);
+  ct->holding.awaits_lease = false;
+  lk__contender_notify(ct, &notice);
 }
 
-static void prove(lk_contender *ct)
+static void holder_set_sure(lk_contender *ct)
 {
   lk__contender_step(ct, LK_CONTENDER_ON_LEASE_PROVEN);
   lk__lease_watch_deadline(ct->lease, ct);
-  tell_proven(ct);
+  holder_notify_lease_proven(ct);
 }
 
 void lk__contender_await_lease(lk_contender *ct)
 {
-  ct->awaits = true;
+  ct->holding.awaits_lease = true;
   ct->lease->awaited = true;
   (void)lk__heartbeat_now(ct->lease);
 }
 
 void lk__contender_lease_renewed(lk_contender *ct)
 {
-  if (ct->awaits && ct->state == LK_CONTENDER_HELD)
-    tell_proven(ct);
+  if (ct->holding.awaits_lease && ct->state == LK_CONTENDER_HELD)
+    holder_notify_lease_proven(ct);
 }
 
 void lk__contender_review_lease(lk_contender *ct)
@@ -247,13 +251,14 @@ void lk__contender_review_lease(lk_contender *ct)
 
   if (ct->state == LK_CONTENDER_HELD &&
       (late || (!online && ct->config->unsure_when_suspended)))
-    doubt(ct);
-  else if (ct->state == LK_CONTENDER_UNSURE && !late && online && ct->proven)
-    prove(ct);
+    holder_set_unsure(ct);
+  else if (ct->state == LK_CONTENDER_UNSURE && !late && online &&
+           ct->holding.proven)
+    holder_set_sure(ct);
 }
 
-static void on_seen(lk_client *c, int err, const lk_bytes *data,
-                    const lk_stat *stat, void *arg)
+static void on_own_read_unwatched(lk_client *c, int err, const lk_bytes *data,
+                                  const lk_stat *stat, void *arg)
 {
   lk_contender *ct = arg;
 
@@ -276,12 +281,13 @@ void lk__contender_supervise_own(lk_contender *ct)
   lk_client *c = lk__contender_client(ct);
   int64_t now = lk_client_now(c);
 
-  if (ct->own_watch == NULL && !ct->unreadable && now >= ct->read_due_ms) {
+  if (ct->own.watch == NULL && !ct->own.unreadable &&
+      now >= ct->holding.watch_due_ms) {
     (void)lk__contender_watch_own(ct);
-  } else if (assurance(ct) != LK_ASSURE_QUORUM &&
-             (!ct->proven || now >= ct->look_due_ms)) {
-    ct->look_due_ms = now + lk_client_timeout_ms(c);
-    (void)lk__contender_count_request(ct,
-                                      lk_get(c, ct->node, NULL, on_seen, ct));
+  } else if (contender_assurance(ct) != LK_ASSURE_QUORUM &&
+             (!ct->holding.proven || now >= ct->holding.read_due_ms)) {
+    ct->holding.read_due_ms = now + lk_client_timeout_ms(c);
+    (void)lk__contender_count_request(
+        ct, lk_get(c, ct->own.path, NULL, on_own_read_unwatched, ct));
   }
 }

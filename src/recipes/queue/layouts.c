@@ -33,8 +33,8 @@ const lk_layout_rules *lk__layout_rules(lk_layout layout)
   return at < sizeof layouts / sizeof layouts[0] ? &layouts[at] : NULL;
 }
 
-static bool contends(const lk_role *role, lk_bytes name, int64_t *number,
-                     bool *shared)
+static bool role_contends(const lk_role *role, lk_bytes name, int64_t *number,
+                          bool *shared)
 {
   lk_name n;
 
@@ -55,9 +55,9 @@ bool lk_layout_contends(lk_layout layout, const char *prefix, lk_bytes name,
   if (rules == NULL || !lk__plain_prefix_check(prefix))
     return false;
   lk__plain_names_init(&plain, prefix);
-  return contends(rules->roles[LK_MULTILOCK_READ], name, number, shared) ||
+  return role_contends(rules->roles[LK_MULTILOCK_READ], name, number, shared) ||
          (rules->roles[LK_MULTILOCK_MUTEX] == NULL &&
-          contends(&plain.role, name, number, shared));
+          role_contends(&plain.role, name, number, shared));
 }
 
 bool lk_layout_is_permit(lk_layout layout, lk_bytes name, int64_t *number)

@@ -46,7 +46,7 @@ static bool is_digit(unsigned char c)
 
 /* As "%010d" prints it: ten places with the minus, eleven where they are too
  * few. So the mark may end as it likes. */
-static bool read_suffix(const char *at, size_t len, int64_t *out)
+static bool name_read_suffix(const char *at, size_t len, int64_t *out)
 {
   bool minus = len > 0 && at[0] == '-';
   int64_t n = 0;
@@ -63,8 +63,8 @@ static bool read_suffix(const char *at, size_t len, int64_t *out)
 
 /* ---- a mark somewhere in the name --------------------------------------- */
 
-static const lk_node_kind *mark_at_end(const lk_name_format *naming,
-                                       const char *at, size_t len)
+static const lk_node_kind *node_kind_at_end(const lk_name_format *naming,
+                                            const char *at, size_t len)
 {
   for (size_t i = 0; i < naming->count; i++) {
     size_t n = strlen(naming->marks[i]->text);
@@ -75,8 +75,8 @@ static const lk_node_kind *mark_at_end(const lk_name_format *naming,
   return NULL;
 }
 
-static bool parse_known(const lk_name_format *naming, lk_bytes name,
-                        lk_name *out)
+static bool name_parse_known(const lk_name_format *naming, lk_bytes name,
+                             lk_name *out)
 {
   const char *at = name.at;
   size_t len = name.len;
@@ -93,10 +93,10 @@ static bool parse_known(const lk_name_format *naming, lk_bytes name,
   if (digits == 0)
     return false;
   out->suffix = suffix;
-  out->mark = mark_at_end(naming, at, len);
+  out->mark = node_kind_at_end(naming, at, len);
   if (out->mark == NULL && len > 0 && at[len - 1] == '-') {
     out->suffix = -suffix;
-    out->mark = mark_at_end(naming, at, len - 1);
+    out->mark = node_kind_at_end(naming, at, len - 1);
   }
   return out->mark != NULL;
 }
@@ -109,7 +109,7 @@ static bool is_hex(char c)
 }
 
 /* Behind a UUID and "-", or 0. */
-static size_t skip_uuid(const char *at, size_t len)
+static size_t name_skip_uuid(const char *at, size_t len)
 {
   if (len <= LK_UUID_LEN || at[LK_UUID_LEN] != '-')
     return 0;
@@ -122,28 +122,28 @@ static size_t skip_uuid(const char *at, size_t len)
   return LK_UUID_LEN + 1;
 }
 
-static bool parse_behind(const lk_node_kind *mark, const char *at, size_t len,
-                         lk_name *out)
+static bool name_parse_after_uuid(const lk_node_kind *mark, const char *at,
+                                  size_t len, lk_name *out)
 {
   size_t n = strlen(mark->text);
 
   out->mark = mark;
   return len > n && len - n <= LK_SUFFIX_MAX &&
          memcmp(at, mark->text, n) == 0 &&
-         read_suffix(at + n, len - n, &out->suffix);
+         name_read_suffix(at + n, len - n, &out->suffix);
 }
 
-static bool parse_exact(const lk_name_format *naming, lk_bytes name,
-                        lk_name *out)
+static bool name_parse_exact(const lk_name_format *naming, lk_bytes name,
+                             lk_name *out)
 {
   const char *at = name.at;
-  size_t skip = skip_uuid(at, name.len);
+  size_t skip = name_skip_uuid(at, name.len);
 
   for (size_t i = 0; i < naming->count; i++) {
     const lk_node_kind *m = naming->marks[i];
 
-    if (parse_behind(m, at, name.len, out) ||
-        (skip > 0 && parse_behind(m, at + skip, name.len - skip, out)))
+    if (name_parse_after_uuid(m, at, name.len, out) ||
+        (skip > 0 && name_parse_after_uuid(m, at + skip, name.len - skip, out)))
       return true;
   }
   return false;
@@ -151,8 +151,8 @@ static bool parse_exact(const lk_name_format *naming, lk_bytes name,
 
 bool lk__name_parse(const lk_name_format *naming, lk_bytes name, lk_name *out)
 {
-  return naming->exact ? parse_exact(naming, name, out)
-                       : parse_known(naming, name, out);
+  return naming->exact ? name_parse_exact(naming, name, out)
+                       : name_parse_known(naming, name, out);
 }
 
 /* The directory of a semaphore's permits, in Curator's layout. */
@@ -234,6 +234,6 @@ bool lk__name_is_ours(lk_bytes name, lk_bytes base, int64_t *suffix)
 {
   return name.len > base.len && name.len - base.len <= LK_SUFFIX_MAX &&
          memcmp(name.at, base.at, base.len) == 0 &&
-         read_suffix((const char *)name.at + base.len, name.len - base.len,
-                     suffix);
+         name_read_suffix((const char *)name.at + base.len, name.len - base.len,
+                          suffix);
 }

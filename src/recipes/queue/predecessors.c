@@ -6,12 +6,12 @@
 
 /* ---- paths ------------------------------------------------------------- */
 
-static const char *put_path(lk_contender *ct, char **at, lk_bytes name)
+static const char *write_child_path(lk_contender *ct, char **at, lk_bytes name)
 {
-  size_t dir_len = strlen(ct->dir);
+  size_t dir_len = strlen(ct->own.dir);
   char *path = *at;
 
-  memcpy(path, ct->dir, dir_len);
+  memcpy(path, ct->own.dir, dir_len);
   path[dir_len] = '/';
   memcpy(path + dir_len + 1, name.at, name.len);
   path[dir_len + 1 + name.len] = '\0';
@@ -22,9 +22,9 @@ static const char *put_path(lk_contender *ct, char **at, lk_bytes name)
 /* Names are kept only where they will be probed: of a long queue, pred. */
 bool lk__predecessors_set(lk_contender *ct, const lk_queue_position *p)
 {
-  lk_predecessors *a = &ct->ahead;
+  lk_predecessors *a = &ct->predecessors;
   size_t kept = p->ahead > LK_KEPT_PREDECESSORS ? 1 : p->near_count;
-  size_t room = strlen(ct->dir) + 2;
+  size_t room = strlen(ct->own.dir) + 2;
   size_t size = room + p->head.name.len;
 
   for (size_t i = 0; i < kept; i++)
@@ -45,8 +45,8 @@ bool lk__predecessors_set(lk_contender *ct, const lk_queue_position *p)
   a->in_range = p->in_range;
   a->connection = lk_client_connection(lk__contender_client(ct));
   for (size_t i = 0; i < kept; i++)
-    a->path[i] = put_path(ct, &at, p->near[i].name);
-  a->head = kept > 0 ? put_path(ct, &at, p->head.name) : NULL;
+    a->path[i] = write_child_path(ct, &at, p->near[i].name);
+  a->head = kept > 0 ? write_child_path(ct, &at, p->head.name) : NULL;
   return true;
 }
 
@@ -69,30 +69,30 @@ void lk__predecessors_keep_direct(lk_predecessors *a)
 
 /* ---- a list came ------------------------------------------------------- */
 
-static void warn_limit(lk_contender *ct, int64_t suffix)
+static void contender_warn_counter(lk_contender *ct, int64_t suffix)
 {
-  lk_notice news = {.type = LK_NOTICE_COUNTER_NEAR_END};
+  lk_notice notice = {.type = LK_NOTICE_COUNTER_NEAR_END};
 
   if (suffix >= LK_SUFFIX_WARN)
-    lk__contender_notify(ct, &news);
+    lk__contender_notify(ct, &notice);
 }
 
-static void tell_stranger(lk_contender *ct, lk_bytes name)
+static void contender_notify_mixed_queue(lk_contender *ct, lk_bytes name)
 {
-  size_t size = strlen(ct->dir) + 2 + name.len;
-  lk_notice news = {.type = LK_NOTICE_MIXED_QUEUE};
+  size_t size = strlen(ct->own.dir) + 2 + name.len;
+  lk_notice notice = {.type = LK_NOTICE_MIXED_QUEUE};
   char *path = lk__take(&ct->lease->mem, size);
   char *at = path;
 
   if (path == NULL)
     return; /* the next list shows it again */
-  news.node = put_path(ct, &at, name);
-  lk__contender_notify(ct, &news);
+  notice.node = write_child_path(ct, &at, name);
+  lk__contender_notify(ct, &notice);
   lk__give(&ct->lease->mem, path);
 }
 
 /* Lists grow with the queue, and a Java client refuses those of 17,000. */
-static void warn_length(lk_contender *ct, size_t ahead)
+static void contender_warn_long_queue(lk_contender *ct, size_t ahead)
 {
   lk_keeper *k = ct->lease;
 
@@ -105,7 +105,7 @@ static void warn_length(lk_contender *ct, size_t ahead)
 }
 
 /* Why one with `ahead` before it is turned away, or 0. */
-static int refusal(const lk_contender *ct, size_t ahead)
+static int contender_refusal(const lk_contender *ct, size_t ahead)
 {
   if (ahead > 0 && ct->config->once)
     return LK_ERR_BUSY;
@@ -117,18 +117,20 @@ static int refusal(const lk_contender *ct, size_t ahead)
 void lk__contender_take_first_list(lk_contender *ct, const lk_bytes *names,
                                    size_t count)
 {
-  int err = refusal(ct, lk__names_count_excluding(ct->role, names, count));
+  int err =
+      contender_refusal(ct, lk__names_count_excluding(ct->role, names, count));
 
-  ct->rests = 0;
+  ct->pause.count = 0;
   if (err != 0)
     lk__contender_fail(ct, err);
   else
     lk__contender_step(ct, LK_CONTENDER_ON_START);
 }
 
-static void take_place(lk_contender *ct, const lk_queue_position *p)
+static void contender_take_position(lk_contender *ct,
+                                    const lk_queue_position *p)
 {
-  int err = refusal(ct, p->ahead);
+  int err = contender_refusal(ct, p->ahead);
 
   if (p->ahead == 0) {
     lk__contender_try_grant(ct, lk_client_clock(lk__contender_client(ct)));
@@ -141,7 +143,8 @@ static void take_place(lk_contender *ct, const lk_queue_position *p)
 }
 
 /* A permit: which nodes there are does not matter, only how many. */
-static void place_permit(lk_contender *ct, const lk_bytes *names, size_t count)
+static void permit_take_list(lk_contender *ct, const lk_bytes *names,
+                             size_t count)
 {
   const int32_t *limit = ct->config->limit;
   size_t most = limit == NULL ? SIZE_MAX : *limit < 0 ? 0 : (size_t)*limit;
@@ -150,25 +153,25 @@ static void place_permit(lk_contender *ct, const lk_bytes *names, size_t count)
 
   lk__queue_position_of_permit(
       &p, ct->role, lk_text(lk__contender_own_name(ct)), names, count, most);
-  ct->rests = 0;
-  ct->recount = false;
-  ct->counted = ct->lease->seen_zxid;
-  ct->ahead.count = p.ahead;
-  ct->ahead.kept = 0;
-  ct->ahead.head = NULL;
+  ct->pause.count = 0;
+  ct->wait.limit_changed = false;
+  ct->wait.listed_zxid = ct->lease->seen_zxid;
+  ct->predecessors.count = p.ahead;
+  ct->predecessors.kept = 0;
+  ct->predecessors.head = NULL;
   if (!p.found)
     lk__contender_own_missing(ct, LK_ERR_NO_NODE);
   else if (p.stranger.at != NULL)
-    tell_stranger(ct, p.stranger);
+    contender_notify_mixed_queue(ct, p.stranger);
   if (p.found && ct->state == state)
-    take_place(ct, &p);
+    contender_take_position(ct, &p);
 }
 
 void lk__contender_take_list(lk_contender *ct, const lk_bytes *names,
                              size_t count)
 {
   if (ct->role->counts) {
-    place_permit(ct, names, count);
+    permit_take_list(ct, names, count);
     return;
   }
   int64_t *scratch = lk__lease_scratch(ct->lease, count);
@@ -181,7 +184,7 @@ void lk__contender_take_list(lk_contender *ct, const lk_bytes *names,
   }
   lk__queue_position_find(&p, ct->role, lk_text(lk__contender_own_name(ct)),
                           names, count, scratch);
-  ct->rests = 0;
+  ct->pause.count = 0;
   if (!p.found) {
     lk__contender_own_missing(ct, LK_ERR_NO_NODE);
   } else if (p.unsafe) {
@@ -189,11 +192,11 @@ void lk__contender_take_list(lk_contender *ct, const lk_bytes *names,
   } else if (!lk__predecessors_set(ct, &p)) {
     lk__contender_fail(ct, LK_ERR_NO_MEMORY);
   } else {
-    warn_limit(ct, p.suffix);
-    warn_length(ct, p.ahead);
+    contender_warn_counter(ct, p.suffix);
+    contender_warn_long_queue(ct, p.ahead);
     if (p.stranger.at != NULL)
-      tell_stranger(ct, p.stranger);
+      contender_notify_mixed_queue(ct, p.stranger);
     if (ct->state == state)
-      take_place(ct, &p);
+      contender_take_position(ct, &p);
   }
 }

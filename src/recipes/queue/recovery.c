@@ -19,22 +19,22 @@
 
 void lk__candidates_free(lk_contender *ct)
 {
-  lk__give(&ct->lease->mem, ct->search.suffix);
-  ct->search = (lk_candidates){.suffix = NULL};
+  lk__give(&ct->lease->mem, ct->candidates.suffix);
+  ct->candidates = (lk_candidates){.suffix = NULL};
 }
 
 /* A node that we were told of keeps its name. */
-static bool could_be(const lk_contender *ct, lk_bytes name)
+static bool name_may_be_own(const lk_contender *ct, lk_bytes name)
 {
   const char *own = lk__contender_own_name(ct);
 
-  return ct->token == 0 ||
+  return ct->own.token == 0 ||
          (name.len == strlen(own) && memcmp(name.at, own, name.len) == 0);
 }
 
 int lk__candidates_take(lk_contender *ct, const lk_bytes *names, size_t count)
 {
-  lk_candidates *s = &ct->search;
+  lk_candidates *s = &ct->candidates;
   int64_t suffix;
 
   lk__candidates_free(ct);
@@ -43,7 +43,7 @@ int lk__candidates_take(lk_contender *ct, const lk_bytes *names, size_t count)
     return LK_ERR_NO_MEMORY;
   for (size_t i = 0; i < count; i++) {
     if (lk__name_is_ours(names[i], lk__contender_name_base(ct), &suffix) &&
-        could_be(ct, names[i]))
+        name_may_be_own(ct, names[i]))
       s->suffix[s->count++] = suffix;
   }
   lk__numbers_sort(s->suffix, s->count);
@@ -57,7 +57,7 @@ int lk__candidates_take(lk_contender *ct, const lk_bytes *names, size_t count)
 
 /* Somebody may have asked us to let go before we knew that we had come. The
  * other nodes of this session are those of other attempts. */
-static bool is_revoked(const lk_contender *ct, const lk_bytes *data)
+static bool candidate_is_revoked(const lk_contender *ct, const lk_bytes *data)
 {
   static const char word[] = LK_REVOKE_MESSAGE;
 
@@ -66,42 +66,45 @@ static bool is_revoked(const lk_contender *ct, const lk_bytes *data)
   lk_contender *o = NULL;
 
   while ((o = lk__lease_next_of_all(ct->lease, o)) != NULL) {
-    if (o->own == LK_OWN_CREATED && strcmp(o->node, ct->node) == 0)
+    if (o->own.state == LK_OWN_CREATED &&
+        strcmp(o->own.path, ct->own.path) == 0)
       return false;
   }
   return true;
 }
 
-static bool is_own(const lk_contender *ct, const lk_bytes *data,
-                   const lk_stat *stat)
+static bool candidate_is_own(const lk_contender *ct, const lk_bytes *data,
+                             const lk_stat *stat)
 {
   if (stat->ephemeral_owner != lk_client_session(lk__contender_client(ct)).id)
     return false;
-  if (ct->token != 0)
-    return ct->token == (uint64_t)stat->czxid;
-  return (data->len == ct->data_len &&
-          memcmp(data->at, ct->data, data->len) == 0) ||
-         ((uint64_t)stat->czxid > ct->older && is_revoked(ct, data));
+  if (ct->own.token != 0)
+    return ct->own.token == (uint64_t)stat->czxid;
+  return (data->len == ct->own.data_len &&
+          memcmp(data->at, ct->own.data, data->len) == 0) ||
+         ((uint64_t)stat->czxid > ct->own.before_zxid &&
+          candidate_is_revoked(ct, data));
 }
 
 /* The node that is looked at. */
-static void point_at(lk_contender *ct, int64_t suffix)
+static void own_node_set_suffix(lk_contender *ct, int64_t suffix)
 {
-  snprintf(ct->node + ct->base_len, LK_SUFFIX_MAX + 1, "%010" PRId64, suffix);
+  snprintf(ct->own.path + ct->own.base_len, LK_SUFFIX_MAX + 1, "%010" PRId64,
+           suffix);
 }
 
-static void take_own(lk_contender *ct, const lk_stat *stat)
+static void own_node_take_candidate(lk_contender *ct, const lk_stat *stat)
 {
-  ct->own = LK_OWN_CREATED;
-  ct->token = (uint64_t)stat->czxid;
-  ct->seen_on = lk_client_connection(lk__contender_client(ct));
-  ct->search.found = true;
+  ct->own.state = LK_OWN_CREATED;
+  ct->own.token = (uint64_t)stat->czxid;
+  ct->own.verified_on = lk_client_connection(lk__contender_client(ct));
+  ct->candidates.found = true;
 }
 
-static void take(lk_contender *ct, int err, const lk_bytes *data,
-                 const lk_stat *stat)
+static void candidates_take_reply(lk_contender *ct, int err,
+                                  const lk_bytes *data, const lk_stat *stat)
 {
-  lk_candidates *s = &ct->search;
+  lk_candidates *s = &ct->candidates;
   int64_t suffix = s->suffix[--s->next];
 
   if (err == LK_ERR_NO_NODE || s->found)
@@ -110,19 +113,19 @@ static void take(lk_contender *ct, int err, const lk_bytes *data,
     s->err = err;
     return;
   }
-  point_at(ct, suffix);
-  s->enough = s->strict && (uint64_t)stat->czxid <= ct->older;
-  if (is_own(ct, data, stat))
-    take_own(ct, stat);
+  own_node_set_suffix(ct, suffix);
+  s->enough = s->strict && (uint64_t)stat->czxid <= ct->own.before_zxid;
+  if (candidate_is_own(ct, data, stat))
+    own_node_take_candidate(ct, stat);
 }
 
-static void end(lk_contender *ct, int err)
+static void candidates_end(lk_contender *ct, int err)
 {
-  bool found = ct->search.found;
+  bool found = ct->candidates.found;
 
   lk__candidates_free(ct);
   if (!found && err == 0)
-    ct->own = LK_OWN_NONE;
+    ct->own.state = LK_OWN_NONE;
   if (ct->state == LK_CONTENDER_CLEANING_UP)
     lk__cleanup_searched(ct, found ? 0 : err);
   else if (found)
@@ -135,19 +138,19 @@ static void end(lk_contender *ct, int err)
 
 /* ---- reads ------------------------------------------------------------- */
 
-static void on_read(lk_client *c, int err, const lk_bytes *data,
-                    const lk_stat *stat, void *arg)
+static void on_candidate_read(lk_client *c, int err, const lk_bytes *data,
+                              const lk_stat *stat, void *arg)
 {
   lk_contender *ct = arg;
 
   (void)c;
   if (lk__contender_take_reply(ct)) {
-    take(ct, err, data, stat);
+    candidates_take_reply(ct, err, data, stat);
     if (!lk__contender_fail_if_too_big(ct, err) &&
         lk__contender_has_all_replies(ct)) {
       err = lk__enter_reading_candidates(ct);
       if (err != 0)
-        end(ct, err);
+        candidates_end(ct, err);
     }
   }
   lk__contender_unref(ct);
@@ -156,18 +159,19 @@ static void on_read(lk_client *c, int err, const lk_bytes *data,
 /* Some more, or the end. */
 int lk__enter_reading_candidates(lk_contender *ct)
 {
-  lk_candidates *s = &ct->search;
+  lk_candidates *s = &ct->candidates;
   int err = 0;
 
   if (s->found || s->err != 0 || s->enough || s->count == 0) {
-    end(ct, s->err);
+    candidates_end(ct, s->err);
     return 0;
   }
   for (size_t i = 0; i < LK_MAX_PREDECESSOR_READS && s->count > 0 && err == 0;
        i++) {
-    point_at(ct, s->suffix[--s->count]);
-    err = lk__contender_count_request(
-        ct, lk_get(lk__contender_client(ct), ct->node, NULL, on_read, ct));
+    own_node_set_suffix(ct, s->suffix[--s->count]);
+    err = lk__contender_count_request(ct, lk_get(lk__contender_client(ct),
+                                                 ct->own.path, NULL,
+                                                 on_candidate_read, ct));
   }
   if (err != 0)
     lk__contender_ignore_replies(ct); /* what was asked of these is in vain */

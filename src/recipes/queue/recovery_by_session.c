@@ -12,19 +12,20 @@
  */
 
 /* The name of a node in our directory; `at` NULL: it is elsewhere. */
-static lk_bytes name_in_dir(const lk_contender *ct, lk_bytes path)
+static lk_bytes child_name_in_dir(const lk_contender *ct, lk_bytes path)
 {
-  size_t dir_len = strlen(ct->dir);
+  size_t dir_len = strlen(ct->own.dir);
   const char *at = path.at;
 
-  if (path.len <= dir_len || memcmp(at, ct->dir, dir_len) != 0 ||
+  if (path.len <= dir_len || memcmp(at, ct->own.dir, dir_len) != 0 ||
       at[dir_len] != '/' ||
       memchr(at + dir_len + 1, '/', path.len - dir_len - 1) != NULL)
     return lk_bytes_of(NULL, 0);
   return lk_bytes_of(at + dir_len + 1, path.len - dir_len - 1);
 }
 
-static void take_paths(lk_contender *ct, const lk_bytes *paths, size_t count)
+static void contender_take_ephemerals(lk_contender *ct, const lk_bytes *paths,
+                                      size_t count)
 {
   lk_bytes *names = lk__take(&ct->lease->mem, (count + 1) * sizeof *names);
   size_t found = 0;
@@ -34,7 +35,7 @@ static void take_paths(lk_contender *ct, const lk_bytes *paths, size_t count)
     return;
   }
   for (size_t i = 0; i < count; i++) {
-    names[found] = name_in_dir(ct, paths[i]);
+    names[found] = child_name_in_dir(ct, paths[i]);
     found += names[found].at != NULL;
   }
   lk_mem mem = ct->lease->mem;
@@ -43,15 +44,15 @@ static void take_paths(lk_contender *ct, const lk_bytes *paths, size_t count)
   lk__give(&mem, names);
 }
 
-static void on_paths(lk_client *c, int err, const lk_bytes *paths, size_t count,
-                     void *arg)
+static void on_ephemerals_listed(lk_client *c, int err, const lk_bytes *paths,
+                                 size_t count, void *arg)
 {
   lk_contender *ct = arg;
 
   (void)c;
   if (lk__contender_take_reply(ct) && ct->state == LK_CONTENDER_CLEANING_UP) {
     if (err == 0)
-      take_paths(ct, paths, count);
+      contender_take_ephemerals(ct, paths, count);
     else
       lk__cleanup_listed(ct, err == LK_ERR_UNIMPLEMENTED ? LK_ERR_TOO_BIG : err,
                          NULL, 0);
@@ -61,10 +62,10 @@ static void on_paths(lk_client *c, int err, const lk_bytes *paths, size_t count,
 
 int lk__contender_list_by_session(lk_contender *ct)
 {
-  if (ct->own == LK_OWN_IN_DOUBT)
-    ct->node[ct->base_len] = '\0';
-  int err =
-      lk_ephemerals(lk__contender_client(ct), ct->node, NULL, on_paths, ct);
+  if (ct->own.state == LK_OWN_IN_DOUBT)
+    ct->own.path[ct->own.base_len] = '\0';
+  int err = lk_ephemerals(lk__contender_client(ct), ct->own.path, NULL,
+                          on_ephemerals_listed, ct);
 
   return lk__contender_count_request(
       ct, err == LK_ERR_UNIMPLEMENTED ? LK_ERR_TOO_BIG : err);

@@ -11,7 +11,7 @@ bool lk__excludes_writer(const lk_node_kind *other)
   return other->side != LK_SIDE_FAMILY_ONLY;
 }
 
-static bool excludes_reader(const lk_node_kind *other)
+static bool reader_is_excluded_by(const lk_node_kind *other)
 {
   return other->side == LK_SIDE_WRITER;
 }
@@ -21,9 +21,9 @@ static bool excludes_reader(const lk_node_kind *other)
     .mark = &(of), .naming = &(in), .exclusive = true, \
     .excludes = lk__excludes_writer                    \
   }
-#define READER(of, in)                                          \
-  {                                                             \
-    .mark = &(of), .naming = &(in), .excludes = excludes_reader \
+#define READER(of, in)                                                \
+  {                                                                   \
+    .mark = &(of), .naming = &(in), .excludes = reader_is_excluded_by \
   }
 
 const lk_role lk__role_mutex =
@@ -49,7 +49,7 @@ const lk_role lk__role_kazoo_permit = {.mark = &lk__node_kind_kazoo_permit,
 /* ---- order ------------------------------------------------------------- */
 
 /* Sink item `i` of the heap `a` of `n`, largest on top. */
-static void sink(int64_t *a, size_t i, size_t n)
+static void heap_sink(int64_t *a, size_t i, size_t n)
 {
   int64_t v = a[i];
 
@@ -67,24 +67,24 @@ static void sink(int64_t *a, size_t i, size_t n)
 void lk__numbers_sort(int64_t *a, size_t n)
 {
   for (size_t i = n / 2; i-- > 0;)
-    sink(a, i, n);
+    heap_sink(a, i, n);
   while (n > 1) {
     int64_t top = a[0];
 
     n--;
     a[0] = a[n];
     a[n] = top;
-    sink(a, 0, n);
+    heap_sink(a, 0, n);
   }
 }
 
 /* Suffix and mark in one number, in order of the suffix. */
-static int64_t key_of(const lk_name *n)
+static int64_t sort_key_of(const lk_name *n)
 {
   return n->suffix * 64 + (int64_t)n->mark->family * 4 + (int64_t)n->mark->side;
 }
 
-static int64_t suffix_of(int64_t key)
+static int64_t sort_key_suffix(int64_t key)
 {
   return (key - (key % 64 + 64) % 64) / 64;
 }
@@ -92,19 +92,19 @@ static int64_t suffix_of(int64_t key)
 /* A holder of a read-write lock's write side makes a READ node with the suffix
  * of its WRIT node, and another one while the first, which it has given up, is
  * not gone; nothing else shares a suffix. */
-static bool is_downgrade(int64_t a, int64_t b)
+static bool keys_are_downgrade(int64_t a, int64_t b)
 {
   int64_t pair = LK_FAMILY_RW * 4;
 
   return b % 64 == pair + LK_SIDE_READER && (b == a || b == a + 1);
 }
 
-static bool has_twins(int64_t *keys, size_t count)
+static bool keys_have_duplicates(int64_t *keys, size_t count)
 {
   lk__numbers_sort(keys, count);
   for (size_t i = 1; i < count; i++) {
-    if (suffix_of(keys[i]) == suffix_of(keys[i - 1]) &&
-        !is_downgrade(keys[i - 1], keys[i]))
+    if (sort_key_suffix(keys[i]) == sort_key_suffix(keys[i - 1]) &&
+        !keys_are_downgrade(keys[i - 1], keys[i]))
       return true;
   }
   return false;
@@ -112,7 +112,7 @@ static bool has_twins(int64_t *keys, size_t count)
 
 /* ---- the place --------------------------------------------------------- */
 
-static void insert_near(lk_queue_position *p, lk_queue_entry r)
+static void position_insert_nearest(lk_queue_position *p, lk_queue_entry r)
 {
   size_t i = p->near_count;
 
@@ -127,18 +127,18 @@ static void insert_near(lk_queue_position *p, lk_queue_entry r)
   p->near[i] = r;
 }
 
-static void add_ahead(lk_queue_position *p, lk_queue_entry r,
-                      const lk_node_kind *mark)
+static void position_add_predecessor(lk_queue_position *p, lk_queue_entry r,
+                                     const lk_node_kind *mark)
 {
   if (p->ahead == 0 || r.suffix < p->head.suffix)
     p->head = r;
   p->ahead++;
-  insert_near(p, r);
+  position_insert_nearest(p, r);
   if (mark->family == LK_FAMILY_RW && mark->side == LK_SIDE_WRITER)
     p->writ_ahead = true;
 }
 
-static bool same(lk_bytes a, lk_bytes b)
+static bool names_are_equal(lk_bytes a, lk_bytes b)
 {
   return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
 }
@@ -164,21 +164,22 @@ void lk__queue_position_find(lk_queue_position *out, const lk_role *role,
         out->stranger = names[i];
       continue;
     }
-    scratch[keys++] = key_of(&n);
-    out->found = out->found || same(names[i], own);
+    scratch[keys++] = sort_key_of(&n);
+    out->found = out->found || names_are_equal(names[i], own);
     out->unsafe = out->unsafe || n.suffix < 0;
     out->in_range = out->in_range && n.suffix <= LK_SUFFIX_LIMIT;
     if (n.mark->family != role->mark->family)
       out->stranger = names[i];
     if (n.suffix < us.suffix && role->excludes(n.mark))
-      add_ahead(out, (lk_queue_entry){names[i], n.suffix}, n.mark);
+      position_add_predecessor(out, (lk_queue_entry){names[i], n.suffix},
+                               n.mark);
   }
   out->in_range = out->in_range && !out->unsafe;
-  out->unsafe =
-      out->unsafe || us.suffix > LK_SUFFIX_LIMIT || has_twins(scratch, keys);
+  out->unsafe = out->unsafe || us.suffix > LK_SUFFIX_LIMIT ||
+                keys_have_duplicates(scratch, keys);
 }
 
-static bool is_permit(const lk_role *role, lk_bytes name)
+static bool name_is_permit(const lk_role *role, lk_bytes name)
 {
   lk_name n;
 
@@ -193,8 +194,8 @@ void lk__queue_position_of_permit(lk_queue_position *out, const lk_role *role,
 {
   memset(out, 0, sizeof *out);
   for (size_t i = 0; i < count; i++) {
-    out->found = out->found || same(names[i], own);
-    if (!is_permit(role, names[i]) && lk__name_is_queued(names[i]))
+    out->found = out->found || names_are_equal(names[i], own);
+    if (!name_is_permit(role, names[i]) && lk__name_is_queued(names[i]))
       out->stranger = names[i];
   }
   out->ahead = count > limit ? count - limit : 0;

@@ -51,18 +51,18 @@ const lk_contender_state lk__contender_table[LK_CONTENDER_NSTATES][LK_CONTENDER_
 };
 /* clang-format on */
 
-static void enter_over(lk_contender *ct)
+static void contender_enter_finished(lk_contender *ct)
 {
-  ct->own = LK_OWN_NONE;
+  ct->own.state = LK_OWN_NONE;
   lk__contender_ignore_replies(ct); /* replies that are still to come */
   lk__contender_cancel_watches(ct);
-  lk__lease_stop_timer(ct->lease, &ct->rest);
+  lk__lease_stop_timer(ct->lease, &ct->pause.timer);
   lk__lease_remove_contender(ct->lease, ct);
   lk__contender_unref(ct);
 }
 
 /* The one thing a state begins with. */
-static int enter(lk_contender *ct, lk_contender_state from)
+static int contender_enter(lk_contender *ct, lk_contender_state from)
 {
   switch (ct->state) {
   case LK_CONTENDER_LISTING_FIRST: return lk__enter_listing_first(ct);
@@ -81,7 +81,7 @@ static int enter(lk_contender *ct, lk_contender_state from)
       lk__enter_held(ct);
     break;
   case LK_CONTENDER_CLEANING_UP: lk__cleanup_go(ct); break;
-  case LK_CONTENDER_FINISHED: enter_over(ct); break;
+  case LK_CONTENDER_FINISHED: contender_enter_finished(ct); break;
   case LK_CONTENDER_NO_STEP:
   case LK_CONTENDER_IDLE:
   case LK_CONTENDER_PAUSED:
@@ -101,8 +101,8 @@ void lk__contender_restart(lk_contender *ct)
   switch (ct->state) {
   case LK_CONTENDER_HELD:
   case LK_CONTENDER_UNSURE:
-    ct->proven = false;
-    ct->read_due_ms = lk_client_now(k->client);
+    ct->holding.proven = false;
+    ct->holding.watch_due_ms = lk_client_now(k->client);
     if (!lk__heartbeat_now(k) && lk__lease_is_online(k))
       lk__contender_supervise_own(ct);
     break;
@@ -120,7 +120,7 @@ void lk__contender_restart(lk_contender *ct)
   case LK_CONTENDER_READING_OWN:
   case LK_CONTENDER_CHECKING_OWN:
     /* The answer to a create under way tells the name of the node. */
-    if (ct->own != LK_OWN_REQUESTED)
+    if (ct->own.state != LK_OWN_REQUESTED)
       lk__contender_ignore_replies(ct);
     lk__contender_start_pause(ct, 0);
     lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
@@ -147,8 +147,8 @@ bool lk__contender_is_stuck(const lk_contender *ct)
   case LK_CONTENDER_CHECKING_OWN: return lk__contender_has_all_replies(ct);
   case LK_CONTENDER_WAITING:
     return lk__contender_has_all_replies(ct) &&
-           (lk__contender_is_single_node(ct) ? ct->own_watch
-                                             : ct->pred_watch) == NULL;
+           (lk__contender_is_single_node(ct) ? ct->own.watch
+                                             : ct->wait.watch) == NULL;
   case LK_CONTENDER_NO_STEP:
   case LK_CONTENDER_IDLE:
   case LK_CONTENDER_PAUSED:
@@ -174,7 +174,8 @@ void lk__lease_check(const lk_keeper *k)
   }
 }
 
-static void report_misstep(lk_contender *ct, lk_contender_event ev)
+static void contender_report_missing_step(lk_contender *ct,
+                                          lk_contender_event ev)
 {
   fprintf(stderr,
           "latchkey: a contender in state %d has no step for event %d\n",
@@ -182,7 +183,8 @@ static void report_misstep(lk_contender *ct, lk_contender_event ev)
   abort();
 }
 #else
-static void report_misstep(lk_contender *ct, lk_contender_event ev)
+static void contender_report_missing_step(lk_contender *ct,
+                                          lk_contender_event ev)
 {
   char text[80];
 
@@ -202,7 +204,7 @@ void lk__contender_step(lk_contender *ct, lk_contender_event ev)
   if (next == LK_CONTENDER_STAY)
     return;
   if (next == LK_CONTENDER_NO_STEP) {
-    report_misstep(ct, ev);
+    contender_report_missing_step(ct, ev);
     return;
   }
   lk__contender_ref(ct);
@@ -210,7 +212,7 @@ void lk__contender_step(lk_contender *ct, lk_contender_event ev)
   lk__lease_count_contender(ct, from, next);
   if (ct->lease->on_step != NULL)
     ct->lease->on_step(ct->lease->on_step_arg, ct, ev, from);
-  int err = enter(ct, from);
+  int err = contender_enter(ct, from);
 
   if (err != 0)
     lk__contender_fail(ct, err);

@@ -12,8 +12,8 @@
 
 void lk__permit_nodes_stop(lk_semaphore_acquisition *p, bool wait)
 {
-  for (size_t i = 0; i < p->attempt.count; i++) {
-    if (p->parts[i]->owner != NULL)
+  for (size_t i = 0; i < p->acquisition.count; i++) {
+    if (p->parts[i]->callbacks != NULL)
       lk__contender_stop(p->parts[i], wait);
   }
 }
@@ -21,13 +21,13 @@ void lk__permit_nodes_stop(lk_semaphore_acquisition *p, bool wait)
 void lk__permit_nodes_drop(lk_semaphore_acquisition *p)
 {
   lk__permit_nodes_stop(p, false);
-  while (p->attempt.count > 0)
-    lk__contender_unref(p->parts[--p->attempt.count]);
+  while (p->acquisition.count > 0)
+    lk__contender_unref(p->parts[--p->acquisition.count]);
 }
 
 static void drop_last(lk_semaphore_acquisition *p)
 {
-  lk_contender *last = p->parts[--p->attempt.count];
+  lk_contender *last = p->parts[--p->acquisition.count];
 
   lk__contender_stop(last, false);
   lk__contender_unref(last);
@@ -40,7 +40,7 @@ static void ask_last(lk_semaphore_acquisition *p);
 static bool others_hold(const lk_semaphore_acquisition *p)
 {
   for (size_t i = 0; i + 1 < p->config->take; i++) {
-    if (i >= p->attempt.count || !lk__contender_holds(p->parts[i]))
+    if (i >= p->acquisition.count || !lk__contender_holds(p->parts[i]))
       return false;
   }
   return true;
@@ -51,7 +51,7 @@ static bool has_seen_all(const lk_semaphore_acquisition *p,
                          const lk_contender *last)
 {
   for (size_t i = 0; i + 1 < p->config->take; i++) {
-    if (p->parts[i]->token > last->counted)
+    if (p->parts[i]->own.token > last->wait.listed_zxid)
       return false;
   }
   return true;
@@ -62,7 +62,7 @@ static bool has_seen_all(const lk_semaphore_acquisition *p,
  * asked for again when they are. */
 static void last_granted(lk_semaphore_acquisition *p)
 {
-  const lk_contender *last = p->parts[p->attempt.count - 1];
+  const lk_contender *last = p->parts[p->acquisition.count - 1];
   bool others = others_hold(p);
 
   if (!p->first) {
@@ -85,7 +85,7 @@ static void permit_granted(void *arg)
   lk__semaphore_ref(p);
   if (one == &p->permits[take - 1])
     last_granted(p);
-  else if (p->attempt.count + 1 == take && others_hold(p))
+  else if (p->acquisition.count + 1 == take && others_hold(p))
     ask_last(p);
   else
     lk__semaphore_try_grant(p);
@@ -103,7 +103,7 @@ static void permit_lost(void *arg, int err)
 {
   lk_semaphore_permit *one = arg;
 
-  if (one->of->attempt.whole)
+  if (one->of->acquisition.whole)
     lk__semaphore_end(one->of, err);
   else
     lk__semaphore_begin_again(one->of, err);
@@ -113,31 +113,31 @@ static void permit_gone(void *arg, int err)
 {
   lk_semaphore_permit *one = arg;
   lk_semaphore_acquisition *p = one->of;
-  const lk_acquisition_callbacks *owner = p->owner;
+  const lk_acquisition_callbacks *callbacks = p->callbacks;
 
   if (err != 0)
     p->left_err = err;
   if (--p->leaving == 0) {
-    p->owner = NULL;
-    if (owner != NULL)
-      owner->gone(p->owner_arg, p->left_err);
+    p->callbacks = NULL;
+    if (callbacks != NULL)
+      callbacks->gone(p->owner_arg, p->left_err);
   }
   lk__semaphore_unref(p);
 }
 
 static void tell_whole(lk_semaphore_acquisition *p, lk_notice_type type)
 {
-  lk_notice news = {.type = type,
-                    .deadline_ms = lk__acquisition_deadline(&p->attempt)};
+  lk_notice notice = {.type = type,
+                      .deadline_ms = lk__acquisition_deadline(&p->acquisition)};
 
-  lk__semaphore_notify(p, &news);
+  lk__semaphore_notify(p, &notice);
 }
 
 static void permit_proven(lk_semaphore_acquisition *p)
 {
-  if (!p->attempt.whole) {
+  if (!p->acquisition.whole) {
     lk__semaphore_try_grant(p);
-  } else if (p->unsure && !lk__acquisition_is_unsure(&p->attempt)) {
+  } else if (p->unsure && !lk__acquisition_is_unsure(&p->acquisition)) {
     p->unsure = false;
     tell_whole(p, LK_NOTICE_LEASE_PROVEN);
   }
@@ -145,29 +145,29 @@ static void permit_proven(lk_semaphore_acquisition *p)
 
 static void permit_unsure(lk_semaphore_acquisition *p)
 {
-  if (!p->attempt.whole || p->unsure)
+  if (!p->acquisition.whole || p->unsure)
     return;
   p->unsure = true;
   tell_whole(p, LK_NOTICE_UNSURE);
 }
 
-static void permit_news(void *arg, const lk_notice *news)
+static void permit_news(void *arg, const lk_notice *notice)
 {
   lk_semaphore_permit *one = arg;
   lk_semaphore_acquisition *p = one->of;
 
   lk__semaphore_ref(p);
-  switch (news->type) {
+  switch (notice->type) {
   case LK_NOTICE_WAITING: lk__semaphore_notify_first(p); break;
   case LK_NOTICE_SUSPENDED: /* each is told; one speaks for all */
-    if (p->attempt.whole && one == &p->permits[0])
+    if (p->acquisition.whole && one == &p->permits[0])
       tell_whole(p, LK_NOTICE_SUSPENDED);
     break;
   case LK_NOTICE_UNSURE: permit_unsure(p); break;
   case LK_NOTICE_LEASE_PROVEN: permit_proven(p); break;
   case LK_NOTICE_REVOKED: lk__semaphore_notify_revoked(p); break;
   case LK_NOTICE_MIXED_QUEUE:
-  case LK_NOTICE_UNWATCHED: lk__semaphore_notify(p, news); break;
+  case LK_NOTICE_UNWATCHED: lk__semaphore_notify(p, notice); break;
   case LK_NOTICE_PLACE_LOST:
   case LK_NOTICE_COUNTER_NEAR_END: break;
   }
@@ -177,7 +177,7 @@ static void permit_news(void *arg, const lk_notice *news)
 static const lk_acquisition_callbacks of_permit = {.granted = permit_granted,
                                                    .ended = permit_ended,
                                                    .lost = permit_lost,
-                                                   .news = permit_news,
+                                                   .notice = permit_news,
                                                    .gone = permit_gone};
 
 /* ---- asking ------------------------------------------------------------ */
@@ -185,7 +185,7 @@ static const lk_acquisition_callbacks of_permit = {.granted = permit_granted,
 /* One more; false: no memory. */
 static bool add_permit(lk_semaphore_acquisition *p)
 {
-  size_t i = p->attempt.count;
+  size_t i = p->acquisition.count;
   const lk_contender_config *what =
       i + 1 == p->config->take ? &p->config->count : &p->config->permit;
   lk_contender *ct =
@@ -196,14 +196,14 @@ static bool add_permit(lk_semaphore_acquisition *p)
     return false;
   }
   lk__contender_ref(ct);
-  p->parts[p->attempt.count++] = ct;
+  p->parts[p->acquisition.count++] = ct;
   return true;
 }
 
 static void ask_last(lk_semaphore_acquisition *p)
 {
   if (add_permit(p))
-    lk__contender_begin(p->parts[p->attempt.count - 1]);
+    lk__contender_begin(p->parts[p->acquisition.count - 1]);
 }
 
 /* All are begun in one turn, so their creates leave in one write, and the list
@@ -212,10 +212,10 @@ void lk__permit_nodes_create(lk_semaphore_acquisition *p)
 {
   size_t take = p->config->take;
 
-  while (p->attempt.count < take) {
+  while (p->acquisition.count < take) {
     if (!add_permit(p))
       return;
   }
-  for (size_t i = 0; i < take && p->attempt.count == take && !p->over; i++)
+  for (size_t i = 0; i < take && p->acquisition.count == take && !p->over; i++)
     lk__contender_begin(p->parts[i]);
 }

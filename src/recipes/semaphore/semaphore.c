@@ -27,7 +27,7 @@ static lk_acquisition *make(lk_lock *l, const lk_acquisition_callbacks *who)
 
   p->what.place.once = l->options.what.once;
   p->what.count.once = l->options.what.once;
-  return attempt == NULL ? NULL : &attempt->attempt;
+  return attempt == NULL ? NULL : &attempt->acquisition;
 }
 
 static void free_plan(void *p, const lk_mem *mem)

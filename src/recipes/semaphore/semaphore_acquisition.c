@@ -25,16 +25,16 @@ void lk__semaphore_unref(lk_semaphore_acquisition *p)
 
   if (--p->refs > 0)
     return;
-  for (size_t i = 0; i < p->attempt.count; i++)
+  for (size_t i = 0; i < p->acquisition.count; i++)
     lk__contender_unref(p->parts[i]);
   lk__give(&k->mem, p);
   lk__lease_unref(k);
 }
 
-void lk__semaphore_notify(lk_semaphore_acquisition *p, const lk_notice *news)
+void lk__semaphore_notify(lk_semaphore_acquisition *p, const lk_notice *notice)
 {
-  if (p->owner != NULL)
-    p->owner->news(p->owner_arg, news);
+  if (p->callbacks != NULL)
+    p->callbacks->notice(p->owner_arg, notice);
 }
 
 /* ---- giving back ------------------------------------------------------- */
@@ -47,7 +47,7 @@ static void drop_place(lk_semaphore_acquisition *p)
   p->first = false;
   if (place == NULL)
     return;
-  if (place->owner != NULL)
+  if (place->callbacks != NULL)
     lk__contender_stop(place, false);
   lk__contender_unref(place);
 }
@@ -60,14 +60,14 @@ static void close(lk_semaphore_acquisition *p)
 
 void lk__semaphore_end(lk_semaphore_acquisition *p, int err)
 {
-  const lk_acquisition_callbacks *owner = p->owner;
+  const lk_acquisition_callbacks *callbacks = p->callbacks;
   void (*told)(void *arg, int err) = NULL;
 
   if (p->over)
     return;
-  if (owner != NULL)
-    told = p->attempt.whole ? owner->lost : owner->ended;
-  p->owner = NULL;
+  if (callbacks != NULL)
+    told = p->acquisition.whole ? callbacks->lost : callbacks->ended;
+  p->callbacks = NULL;
   close(p);
   lk__permit_nodes_stop(
       p, false); /* permits first: the place keeps others waiting */
@@ -85,7 +85,7 @@ static void begin(lk_acquisition *a);
 void lk__semaphore_begin_again(lk_semaphore_acquisition *p, int err)
 {
   bool expired = err == LK_ERR_SESSION_EXPIRED;
-  lk_notice news = {.type = LK_NOTICE_PLACE_LOST, .err = err};
+  lk_notice notice = {.type = LK_NOTICE_PLACE_LOST, .err = err};
 
   if (p->lease->over != 0 ||
       (expired ? p->config->fail_on_expiry : ++p->misses == MAX_MISSES)) {
@@ -96,47 +96,47 @@ void lk__semaphore_begin_again(lk_semaphore_acquisition *p, int err)
   lk__permit_nodes_drop(p);
   drop_place(p);
   p->told_waiting = false;
-  lk__semaphore_notify(p, &news);
+  lk__semaphore_notify(p, &notice);
   if (!p->over)
-    begin(&p->attempt);
+    begin(&p->acquisition);
   lk__semaphore_unref(p);
 }
 
 /* It was asked to let go of a part, perhaps before it had the whole. */
 void lk__semaphore_notify_revoked(lk_semaphore_acquisition *p)
 {
-  lk_notice news = {.type = LK_NOTICE_REVOKED};
+  lk_notice notice = {.type = LK_NOTICE_REVOKED};
   bool some = false;
 
-  for (size_t i = 0; i < p->attempt.count; i++)
-    some = some || p->parts[i]->revoked;
-  if (!some || !p->attempt.whole || p->over || p->revoked)
+  for (size_t i = 0; i < p->acquisition.count; i++)
+    some = some || p->parts[i]->holding.revoked;
+  if (!some || !p->acquisition.whole || p->over || p->revoked)
     return;
   p->revoked = true;
-  lk__semaphore_notify(p, &news);
+  lk__semaphore_notify(p, &notice);
 }
 
 /* The place is the first, and there are permits enough. */
 void lk__semaphore_try_grant(lk_semaphore_acquisition *p)
 {
-  const lk_acquisition *a = &p->attempt;
+  const lk_acquisition *a = &p->acquisition;
 
   if (!p->first || a->count < p->config->take ||
       (p->config->limit_path != NULL && (!p->limit_known || p->limit_moved)))
     return;
-  if (!lk__acquisition_try_grant(&p->attempt))
+  if (!lk__acquisition_try_grant(&p->acquisition))
     return;
   drop_place(p);
   lk__permit_limit_forget(p);
-  if (p->owner != NULL)
-    p->owner->granted(p->owner_arg);
+  if (p->callbacks != NULL)
+    p->callbacks->granted(p->owner_arg);
   lk__semaphore_notify_revoked(p);
 }
 
 /* All are there, and were not too many. */
 static bool has_counted(const lk_semaphore_acquisition *p)
 {
-  const lk_acquisition *a = &p->attempt;
+  const lk_acquisition *a = &p->acquisition;
 
   return a->count == p->config->take &&
          lk__contender_holds(a->parts[a->count - 1]);
@@ -155,12 +155,12 @@ void lk__semaphore_set_limit(lk_semaphore_acquisition *p, int32_t limit)
   p->limit_moved = false;
   if (same && (news || moved)) {
     lk__semaphore_try_grant(p);
-  } else if (news && p->attempt.count > 0) {
+  } else if (news && p->acquisition.count > 0) {
     lk__permit_nodes_drop(p);
     if (p->first)
       lk__permit_nodes_create(p);
-  } else if (p->attempt.count == p->config->take) {
-    lk__contender_limit_changed(p->parts[p->attempt.count - 1]);
+  } else if (p->acquisition.count == p->config->take) {
+    lk__contender_limit_changed(p->parts[p->acquisition.count - 1]);
   }
 }
 
@@ -169,21 +169,21 @@ void lk__semaphore_set_limit(lk_semaphore_acquisition *p, int32_t limit)
 /* First, and not enough permits. */
 void lk__semaphore_notify_first(lk_semaphore_acquisition *p)
 {
-  lk_notice news = {.type = LK_NOTICE_WAITING, .position = 1};
+  lk_notice notice = {.type = LK_NOTICE_WAITING, .position = 1};
 
   if (!p->first || p->told_waiting)
     return;
   p->told_waiting = true;
-  lk__semaphore_notify(p, &news);
+  lk__semaphore_notify(p, &notice);
 }
 
 /* They were counted before the place was first, and were not enough. */
 static bool counted(const lk_semaphore_acquisition *p)
 {
-  const lk_acquisition *a = &p->attempt;
+  const lk_acquisition *a = &p->acquisition;
 
   return a->count == p->config->take &&
-         a->parts[a->count - 1]->told_position > 0;
+         a->parts[a->count - 1]->wait.reported_position > 0;
 }
 
 static void place_granted(void *arg)
@@ -194,7 +194,7 @@ static void place_granted(void *arg)
   p->first = true;
   if (!p->queued)
     *p->config->failures = 0; /* nobody else: asking for all at once is right */
-  if (p->attempt.count == 0)
+  if (p->acquisition.count == 0)
     lk__permit_nodes_create(p);
   if (!p->over && counted(p))
     lk__semaphore_notify_first(p);
@@ -203,7 +203,7 @@ static void place_granted(void *arg)
 
 void lk__semaphore_failed(lk_semaphore_acquisition *p, int err)
 {
-  if (err == LK_ERR_BUSY && !p->first && p->attempt.count > 0)
+  if (err == LK_ERR_BUSY && !p->first && p->acquisition.count > 0)
     ++*p->config->failures;
   if (err == LK_ERR_SESSION_EXPIRED)
     lk__semaphore_begin_again(p, err);
@@ -220,31 +220,31 @@ static void place_lost(void *arg, int err)
 {
   lk_semaphore_acquisition *p = arg;
 
-  if (!p->attempt.whole)
+  if (!p->acquisition.whole)
     lk__semaphore_begin_again(p, err);
 }
 
-static void place_news(void *arg, const lk_notice *news)
+static void place_news(void *arg, const lk_notice *notice)
 {
   lk_semaphore_acquisition *p = arg;
 
   lk__semaphore_ref(p);
-  switch (news->type) {
+  switch (notice->type) {
   case LK_NOTICE_WAITING:
     p->queued = true;
-    if (p->attempt.count > 0) {
+    if (p->acquisition.count > 0) {
       lk__permit_nodes_drop(p); /* the predecessor takes permits first */
       ++*p->config->failures;
     }
-    lk__semaphore_notify(p, news);
+    lk__semaphore_notify(p, notice);
     break;
   case LK_NOTICE_PLACE_LOST:
     lk__permit_nodes_drop(p);
-    lk__semaphore_notify(p, news);
+    lk__semaphore_notify(p, notice);
     break;
   case LK_NOTICE_MIXED_QUEUE:
   case LK_NOTICE_UNWATCHED:
-  case LK_NOTICE_COUNTER_NEAR_END: lk__semaphore_notify(p, news); break;
+  case LK_NOTICE_COUNTER_NEAR_END: lk__semaphore_notify(p, notice); break;
   case LK_NOTICE_SUSPENDED:
   case LK_NOTICE_UNSURE:
   case LK_NOTICE_REVOKED:
@@ -262,7 +262,7 @@ static void nothing(void *arg, int err)
 static const lk_acquisition_callbacks of_place = {.granted = place_granted,
                                                   .ended = place_ended,
                                                   .lost = place_lost,
-                                                  .news = place_news,
+                                                  .notice = place_news,
                                                   .gone = nothing};
 
 static void ask_place(lk_semaphore_acquisition *p)
@@ -301,9 +301,9 @@ static void stop(lk_acquisition *a, bool wait)
 
   lk__semaphore_ref(p);
   if (!wait)
-    p->owner = NULL;
+    p->callbacks = NULL;
   close(p);
-  p->leaving = wait ? p->attempt.count : 0;
+  p->leaving = wait ? p->acquisition.count : 0;
   p->refs += p->leaving;
   lk__permit_nodes_stop(p, wait);
   drop_place(p);
@@ -313,7 +313,7 @@ static void stop(lk_acquisition *a, bool wait)
 
 static void disown(lk_acquisition *a)
 {
-  of(a)->owner = NULL;
+  of(a)->callbacks = NULL;
 }
 
 static void ref_attempt(lk_acquisition *a)
@@ -334,7 +334,8 @@ static const lk_acquisition_kind kind = {.begin = begin,
 
 lk_semaphore_acquisition *
 lk__semaphore_acquisition_new(lk_keeper *k, lk_semaphore_plan *config,
-                              const lk_acquisition_callbacks *owner, void *arg)
+                              const lk_acquisition_callbacks *callbacks,
+                              void *arg)
 {
   size_t each = sizeof(lk_semaphore_permit) + sizeof(lk_contender *);
   lk_semaphore_acquisition *p =
@@ -343,11 +344,11 @@ lk__semaphore_acquisition_new(lk_keeper *k, lk_semaphore_plan *config,
   if (p == NULL)
     return NULL;
   p->parts = (lk_contender **)(void *)(p->permits + config->take);
-  p->attempt = (lk_acquisition){.kind = &kind, .parts = p->parts};
+  p->acquisition = (lk_acquisition){.kind = &kind, .parts = p->parts};
   p->lease = k;
   lk__lease_ref(k);
   p->refs = 1;
-  p->owner = owner;
+  p->callbacks = callbacks;
   p->owner_arg = arg;
   p->config = config;
   p->limit_rest = (lk_timer){.fire = lk__permit_limit_on_timer, .arg = p};

@@ -34,10 +34,10 @@ typedef struct lk_semaphore_permit {
 } lk_semaphore_permit;
 
 struct lk_semaphore_acquisition {
-  lk_acquisition attempt; /* its parts are the permits */
+  lk_acquisition acquisition; /* its parts are the permits */
   lk_keeper *lease;
   size_t refs; /* the owner's, permits' that are leaving, requests, callers */
-  const lk_acquisition_callbacks *owner;
+  const lk_acquisition_callbacks *callbacks;
   void *owner_arg;
   lk_semaphore_plan *config;
   lk_contender *place; /* in the queue; NULL: none */
@@ -64,7 +64,8 @@ struct lk_semaphore_acquisition {
     has ended or was lost. */
 lk_semaphore_acquisition *
 lk__semaphore_acquisition_new(lk_keeper *k, lk_semaphore_plan *config,
-                              const lk_acquisition_callbacks *owner, void *arg);
+                              const lk_acquisition_callbacks *callbacks,
+                              void *arg);
 
 /* ---- limit.c: the node that says how many there are --------------------- */
 
@@ -97,7 +98,7 @@ void lk__semaphore_try_grant(lk_semaphore_acquisition *p);
 void lk__semaphore_failed(lk_semaphore_acquisition *p, int err);
 /** Something of it was deleted, or went with its session: begin anew. */
 void lk__semaphore_begin_again(lk_semaphore_acquisition *p, int err);
-void lk__semaphore_notify(lk_semaphore_acquisition *p, const lk_notice *news);
+void lk__semaphore_notify(lk_semaphore_acquisition *p, const lk_notice *notice);
 /** First, and not enough permits. */
 void lk__semaphore_notify_first(lk_semaphore_acquisition *p);
 /** It was asked to let go of a part, perhaps before it had the whole. */

@@ -14,19 +14,19 @@ typedef struct plan {
   char dir[];
 } plan;
 
-static void free_plan(void *p, const lk_mem *mem)
+static void single_plan_free(void *p, const lk_mem *mem)
 {
   lk__give(mem, p);
 }
 
-static bool acceptable(const lk_single_config *o)
+static bool single_config_is_valid(const lk_single_config *o)
 {
   return o->poll_ms >= 0 && o->poll_ms <= MAX_POLL_MS && o->spread_ms >= -1 &&
          o->spread_ms <= MAX_SPREAD_MS;
 }
 
-static plan *make_plan(const lk_mem *mem, const char *path,
-                       const lk_single_config *o)
+static plan *single_plan_new(const lk_mem *mem, const char *path,
+                             const lk_single_config *o)
 {
   const char *name = strrchr(path, '/') + 1;
   size_t dir_len = (size_t)(name - path) - 1;
@@ -43,12 +43,12 @@ static plan *make_plan(const lk_mem *mem, const char *path,
   return p;
 }
 
-static void take_plan(lk_lock *l, plan *p)
+static void lock_set_single_plan(lk_lock *l, plan *p)
 {
   lk_contender_config *what = &l->options.what;
 
   l->plan = p;
-  l->free_plan = free_plan;
+  l->free_plan = single_plan_free;
   what->dir = p->dir;
   what->fixed = &p->fixed;
   what->unique = LK_IDENTITY_NONE;
@@ -69,18 +69,18 @@ int lk_single_new(lk_lock **out, lk_keeper *k, const char *path,
     err = lk__config_take(k, &what, &single, options);
   if (err != 0)
     return err;
-  if (!acceptable(&single) || own.layout != LK_LAYOUT_CURATOR)
+  if (!single_config_is_valid(&single) || own.layout != LK_LAYOUT_CURATOR)
     return LK_ERR_BAD_ARGUMENT;
   err = lk__lock_make(out, k, path, &own, LK_MULTILOCK_MUTEX);
   if (err != 0)
     return err;
-  plan *p = make_plan(&k->mem, lk_lock_path(*out), &single);
+  plan *p = single_plan_new(&k->mem, lk_lock_path(*out), &single);
 
   if (p == NULL) {
     lk_lock_free(*out);
     *out = NULL;
     return LK_ERR_NO_MEMORY;
   }
-  take_plan(*out, p);
+  lock_set_single_plan(*out, p);
   return 0;
 }

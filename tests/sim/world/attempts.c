@@ -44,14 +44,15 @@ static bool has_adopted(const sim_judge *j, const lk_contender *ct,
                         const sim_entry *e)
 {
   return j->world->habit->unique == 0 && e->revoked &&
-         ct->own == LK_OWN_CREATED && ct->token == (uint64_t)e->made &&
-         strcmp(ct->node, e->path) == 0;
+         ct->own.state == LK_OWN_CREATED &&
+         ct->own.token == (uint64_t)e->made &&
+         strcmp(ct->own.path, e->path) == 0;
 }
 
 sim_attempt *sim_attempt_for(const sim_judge *j, const sim_entry *e)
 {
   for (sim_attempt *a = j->attempts; a != NULL; a = a->next) {
-    if (strcmp(a->ct->prefix, e->key) == 0)
+    if (strcmp(a->ct->own.unique_part, e->key) == 0)
       return a;
   }
   for (sim_attempt *a = j->attempts; a != NULL; a = a->next) {
@@ -63,7 +64,7 @@ sim_attempt *sim_attempt_for(const sim_judge *j, const sim_entry *e)
 
 static bool is_its(const sim_entry *e, const lk_contender *ct)
 {
-  return strcmp(e->key, ct->prefix) == 0;
+  return strcmp(e->key, ct->own.unique_part) == 0;
 }
 
 /* Who has made two stands where the first is that it can know of. */
@@ -82,7 +83,7 @@ sim_entry *sim_entry_of(const sim_judge *j, const lk_contender *ct)
 /* Whether it is a part of what the handle wants. */
 static bool is_of(const sim_handle *h, const lk_contender *ct)
 {
-  const lk_acquisition *a = h->lock->attempt;
+  const lk_acquisition *a = h->lock->acquisition;
 
   for (size_t i = 0; a != NULL && i < a->count; i++) {
     if (a->parts[i] == ct)
@@ -146,7 +147,7 @@ static void disown_one(sim_judge *j, const sim_attempt *a)
   sim_disowned *d = sim_judge_take(j, sizeof *d);
 
   *d = (sim_disowned){.next = j->disowned};
-  snprintf(d->key, sizeof d->key, "%s", a->ct->prefix);
+  snprintf(d->key, sizeof d->key, "%s", a->ct->own.unique_part);
   j->disowned = d;
   for (sim_entry *e = j->ledger.standing; e != NULL; e = e->next)
     e->left = e->left || sim_is_disowned(j, e);
@@ -219,7 +220,7 @@ void sim_attempt_step(void *arg, const lk_contender *ct, lk_contender_event ev,
   sim_attempt *a = find_attempt(j, ct);
 
   sim_coverage_step(ev, from);
-  if (ct->unique == LK_IDENTITY_NONE)
+  if (ct->own.identity == LK_IDENTITY_NONE)
     return; /* it stands in no queue; see properties_single.c */
   if (a == NULL)
     a = new_attempt(j, l, ct);

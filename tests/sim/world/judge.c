@@ -253,9 +253,9 @@ static void see_change(sim_judge *j)
       continue;
     a = sim_attempt_for(j, e);
     if (e->revoked)
-      e->nameless = e->nameless || a == NULL || a->ct->token == 0;
+      e->nameless = e->nameless || a == NULL || a->ct->own.token == 0;
     else
-      e->left = e->left || a == NULL || a->ct->token == 0;
+      e->left = e->left || a == NULL || a->ct->own.token == 0;
   }
 }
 

@@ -283,8 +283,8 @@ void sim_judge_grants(sim_judge *j, sim_handle *h)
   h->watched = false;
   h->revoked = 0;
   h->held.count = 0;
-  for (size_t i = 0; i < h->lock->attempt->count; i++)
-    add_node(&h->held, sim_entry_of(j, h->lock->attempt->parts[i]));
+  for (size_t i = 0; i < h->lock->acquisition->count; i++)
+    add_node(&h->held, sim_entry_of(j, h->lock->acquisition->parts[i]));
 }
 
 sim_request *sim_judge_request(sim_judge *j, sim_process *p)

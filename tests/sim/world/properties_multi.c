@@ -43,7 +43,7 @@ static sim_entry *gone_part(const sim_handle *h)
 /* All that it lacks is somebody who says so. */
 static sim_entry *last_part(const sim_judge *j, const sim_handle *h)
 {
-  const lk_acquisition *a = h->lock->attempt;
+  const lk_acquisition *a = h->lock->acquisition;
   sim_entry *e = NULL;
 
   if (!h->wants || h->again || a == NULL || a->count != parts_of(h))

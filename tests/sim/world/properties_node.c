@@ -316,8 +316,8 @@ static bool is_released(const sim_attempt *a)
   const lk_contender *ct = a->ct;
 
   return a->leave >= SIM_RELEASES && ct->state == LK_CONTENDER_CLEANING_UP &&
-         ct->own == LK_OWN_CREATED && ct->rests == 0 && !ct->looking &&
-         !lk__contender_own_unverified(ct);
+         ct->own.state == LK_OWN_CREATED && ct->pause.count == 0 &&
+         !ct->cleanup.recovering && !lk__contender_own_unverified(ct);
 }
 
 /* What is to be gone when its node is made: what its session has released
@@ -327,7 +327,7 @@ static void note_before(const sim_judge *j, sim_attempt *a)
   a->nbefore = 0;
   for (const sim_attempt *o = j->attempts; o != NULL; o = o->next) {
     if (o->ct->lease == a->ct->lease && is_released(o) &&
-        strcmp(o->ct->dir, a->ct->dir) == 0 &&
+        strcmp(o->ct->own.dir, a->ct->own.dir) == 0 &&
         a->nbefore < sizeof a->before / sizeof *a->before)
       a->before[a->nbefore++] = o->ct;
   }
@@ -341,7 +341,7 @@ static void judge_place(sim_judge *j, const sim_attempt *a)
     const lk_contender *o = a->before[i];
     const sim_entry *e = sim_entry_of(j, o);
 
-    if (e != NULL && sim_stood(e, a->list_zxid) && o->rests == 0 &&
+    if (e != NULL && sim_stood(e, a->list_zxid) && o->pause.count == 0 &&
         !lk__contender_own_unverified(o))
       sim_accuse(j, "%s queues behind %s, which was released before",
                  a->handle == NULL ? "?" : a->handle->name, e->name);

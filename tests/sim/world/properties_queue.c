@@ -179,7 +179,7 @@ void sim_handoff_rule(sim_judge *j, const sim_fact *f)
   if (lk_client_connection(f->life->process->client) != a->list_connection)
     sim_accuse(j, "%s is granted on another connection than it listed on",
                own->name);
-  if (a->ct->own_watch == NULL || a->ct->watched_on != a->list_connection)
+  if (a->ct->own.watch == NULL || a->ct->own.watched_on != a->list_connection)
     sim_accuse(j, "%s is granted, and nobody watches it", own->name);
   judge_list(j, a, own);
 }

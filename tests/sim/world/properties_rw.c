@@ -91,7 +91,7 @@ static void judge_peers(sim_judge *j)
 static const sim_entry *pred_of(const sim_judge *j, const lk_contender *ct)
 {
   for (const sim_entry *e = j->ledger.newest; e != NULL; e = e->older) {
-    if (strcmp(e->path, ct->ahead.path[0]) == 0)
+    if (strcmp(e->path, ct->predecessors.path[0]) == 0)
       return e;
   }
   return NULL;
@@ -127,7 +127,7 @@ void sim_rw_matrix(sim_judge *j, const sim_fact *f)
   if (ct == NULL) {
     judge_holders(j);
     judge_peers(j);
-  } else if (ct->state == LK_CONTENDER_WAITING && !ct->by_children) {
+  } else if (ct->state == LK_CONTENDER_WAITING && !ct->wait.watches_directory) {
     judge_watch(j, f->attempt);
   }
 }
@@ -176,6 +176,6 @@ void sim_rw_upgrade(sim_judge *j, const sim_fact *f)
   if (f->err != LK_ERR_DEADLOCK && f->err != LK_ERR_CLOSED)
     sim_accuse(j, "%s wants to write and is told %s", h->name,
                lk_error_name(f->err));
-  else if (h->lock != NULL && h->lock->attempt != NULL)
+  else if (h->lock != NULL && h->lock->acquisition != NULL)
     sim_accuse(j, "%s is refused, and goes on", h->name);
 }
