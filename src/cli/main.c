@@ -6,10 +6,10 @@
 
 #include <latchkey/client.h>
 
-#include "cli/commands.h"
-#include "cli/path.h"
-#include "cli/print.h"
-#include "cli/run.h"
+#include "cli/command_table.h"
+#include "cli/options/node_path.h"
+#include "cli/output/print.h"
+#include "cli/run/run.h"
 
 /* A word each, with a blank in front. */
 static const char features[] = ""
@@ -35,20 +35,20 @@ static void open_standard_ones(void)
 }
 
 /* Where the words of the command line lie, one behind the other. */
-static cli_title title_of(int argc, char **argv)
+static cli_process_title title_of(int argc, char **argv)
 {
-  cli_title title = {argv[0], strlen(argv[0])};
+  cli_process_title title = {argv[0], strlen(argv[0])};
 
   for (int i = 1; i < argc && argv[i] == title.at + title.len + 1; i++)
     title.len += 1 + strlen(argv[i]);
   return title;
 }
 
-static int show_help(const cli_command *c, bool all)
+static int show_help(const cli_command_entry *c, bool all)
 {
   cli_text out = {0};
 
-  cli_command_help(c, all, &out);
+  cli_command_table_help(c, all, &out);
   int code = cli_print(&out);
 
   cli_text_free(&out);
@@ -71,13 +71,13 @@ static int show_version(void)
 }
 
 /* Usage errors end with where the form is shown. */
-static int refuse_usage(const cli_command *c, const char *wrong)
+static int refuse_usage(const cli_command_entry *c, const char *wrong)
 {
-  return cli_fail(CLI_FAILED, "%s: %s; latchkey %s --help shows the form",
+  return cli_fail(CLI_EXIT_FAILED, "%s: %s; latchkey %s --help shows the form",
                   c->name, wrong, c->name);
 }
 
-static int refuse_option(const cli_command *c, cli_text *complaint)
+static int refuse_option(const cli_command_entry *c, cli_text *complaint)
 {
   /* What looks like an option can be meant as data. */
   bool data = strstr(c->form, "DATA") != NULL &&
@@ -93,12 +93,12 @@ static int refuse_option(const cli_command *c, cli_text *complaint)
 }
 
 /* Its first operand is a file of this machine. */
-static bool takes_file(const cli_command *c)
+static bool takes_file(const cli_command_entry *c)
 {
   return strstr(c->form, "FILE") != NULL;
 }
 
-static const char *missing_operand(const cli_command *c, int count)
+static const char *missing_operand(const cli_command_entry *c, int count)
 {
   if (takes_file(c))
     return count > 0 ? "TOKEN is missing" : "FILE is missing";
@@ -108,7 +108,7 @@ static const char *missing_operand(const cli_command *c, int count)
                                          : "PATH is missing";
 }
 
-static int check_operands(const cli_command *c, const cli_options *o,
+static int check_operands(const cli_command_entry *c, const cli_options *o,
                           char **operands, int count)
 {
   cli_text complaint = {0};
@@ -119,16 +119,16 @@ static int check_operands(const cli_command *c, const cli_options *o,
     return refuse_usage(c, "too many operands");
   if (count == 0 || takes_file(c) ||
       cli_path_check(operands[0], o->sequential, &complaint))
-    return CLI_DONE;
-  return cli_fail_text(CLI_FAILED, c->name, &complaint);
+    return CLI_EXIT_DONE;
+  return cli_fail_text(CLI_EXIT_FAILED, c->name, &complaint);
 }
 
-static int run_command(const cli_command *c, const cli_options *o,
-                       char **operands, int count, cli_title title)
+static int run_command(const cli_command_entry *c, const cli_options *o,
+                       char **operands, int count, cli_process_title title)
 {
   int code = check_operands(c, o, operands, count);
 
-  if (code != CLI_DONE)
+  if (code != CLI_EXIT_DONE)
     return code;
   return c->run != NULL ? c->run(o, operands) : cli_run(o, operands, title);
 }
@@ -140,9 +140,9 @@ static bool is_empty(const cli_text *complaint)
 
 /* Options in front of LOCK. `bare`: the verb is left out. */
 static int do_run(const cli_options *before, bool bare, int argc, char **argv,
-                  cli_title title)
+                  cli_process_title title)
 {
-  const cli_command *c = cli_commands;
+  const cli_command_entry *c = cli_command_table;
   cli_text complaint = {0};
   cli_options o = *before;
   int first = cli_options_take(&o, c->options, argc, argv, &complaint);
@@ -158,8 +158,8 @@ static int do_run(const cli_options *before, bool bare, int argc, char **argv,
 }
 
 /* Options wherever they stand. */
-static int do_verb(const cli_command *c, const cli_options *before, int argc,
-                   char **argv, cli_title title)
+static int do_verb(const cli_command_entry *c, const cli_options *before,
+                   int argc, char **argv, cli_process_title title)
 {
   cli_text complaint = {0};
   cli_options o = *before;
@@ -186,7 +186,7 @@ static int refuse_verb(cli_options *o, int argc, char **argv)
   cli_text_free(&ignored);
   cli_print_as_json(o->json);
   const char *text = cli_text_end(&word);
-  int code = cli_fail(CLI_FAILED,
+  int code = cli_fail(CLI_EXIT_FAILED,
                       "\"%s\" is neither a verb nor a path that begins with "
                       "\"/\"; latchkey --help lists the verbs",
                       text == NULL ? "" : text);
@@ -196,21 +196,23 @@ static int refuse_verb(cli_options *o, int argc, char **argv)
 }
 
 /* Options may stand before the verb: those that every verb has. */
-static int do_prefixed(int argc, char **argv, int first, cli_title title)
+static int do_prefixed(int argc, char **argv, int first,
+                       cli_process_title title)
 {
-  const cli_command *c = cli_command_find(argv[first]);
+  const cli_command_entry *c = cli_command_table_find(argv[first]);
   cli_text complaint = {0};
   cli_options o;
 
   cli_options_init(&o);
-  cli_options_take(&o, c == cli_commands ? c->options : cli_options_general,
+  cli_options_take(&o,
+                   c == cli_command_table ? c->options : cli_options_general,
                    first, argv, &complaint);
   if (c == NULL) {
     cli_text_free(&complaint);
     return refuse_verb(&o, argc - first, argv + first);
   }
   if (is_empty(&complaint))
-    return c == cli_commands
+    return c == cli_command_table
                ? do_run(&o, false, argc - first, argv + first, title)
                : do_verb(c, &o, argc - first, argv + first, title);
   cli_text_puts(&complaint, " in front of the verb");
@@ -222,9 +224,10 @@ int main(int argc, char **argv)
 {
   open_standard_ones();
   if (argc < 2)
-    return cli_fail(CLI_FAILED, "the command line is empty; latchkey --help "
-                                "shows what there is");
-  cli_title title = title_of(argc, argv);
+    return cli_fail(CLI_EXIT_FAILED,
+                    "the command line is empty; latchkey --help "
+                    "shows what there is");
+  cli_process_title title = title_of(argc, argv);
   cli_text ignored = {0};
   cli_options scratch;
   cli_options o;
@@ -232,8 +235,8 @@ int main(int argc, char **argv)
   /* The options of `run` are the only ones that may precede an operand which
      is not a verb. Which of them take arguments tells where it stands. */
   cli_options_init(&scratch);
-  int first =
-      cli_options_take(&scratch, cli_commands->options, argc, argv, &ignored);
+  int first = cli_options_take(&scratch, cli_command_table->options, argc, argv,
+                               &ignored);
 
   cli_text_free(&ignored);
   if (first < argc && argv[first][0] != '/')

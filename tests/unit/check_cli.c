@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/access.h"
-#include "cli/attempts.h"
-#include "cli/cgroup.h"
-#include "cli/clocks.h"
-#include "cli/identity.h"
-#include "cli/json.h"
-#include "cli/lease.h"
-#include "cli/number.h"
-#include "cli/options.h"
-#include "cli/path.h"
-#include "cli/print.h"
-#include "cli/queue.h"
-#include "cli/servers.h"
-#include "cli/tls_opinion.h"
-#include "cli/word.h"
+#include "cli/doctor/clock_check.h"
+#include "cli/doctor/four_letter_word.h"
+#include "cli/doctor/server_checks.h"
+#include "cli/doctor/tls_judgement.h"
+#include "cli/locks/queue_order.h"
+#include "cli/options/acl_spec.h"
+#include "cli/options/node_path.h"
+#include "cli/options/number.h"
+#include "cli/options/options.h"
+#include "cli/output/json.h"
+#include "cli/output/print.h"
+#include "cli/run/cgroup.h"
+#include "cli/run/kill_schedule.h"
+#include "cli/session/auth_file.h"
+#include "cli/session/connection_attempts.h"
 #include "support/suite.h"
 
 #include <ctype.h>
@@ -149,7 +149,7 @@ START_TEST(message_that_is_too_long_is_cut_and_still_a_line)
   longer[sizeof longer - 1] = '\0';
   ck_assert_int_eq(pipe(ends), 0);
   dup2(ends[1], STDERR_FILENO);
-  cli_say("%s", longer);
+  cli_notice("%s", longer);
   dup2(saved, STDERR_FILENO);
   ssize_t n = read(ends[0], line, sizeof line);
 
@@ -170,7 +170,7 @@ START_TEST(errors_that_can_pass_have_the_hint_to_try_again)
                              LK_ERR_THROTTLED, LK_ERR_SESSION_EXPIRED};
 
   for (size_t i = 0; i < sizeof errs / sizeof errs[0]; i++)
-    ck_assert_str_eq(cli_hint(errs[i]), "; try again");
+    ck_assert_str_eq(cli_error_advice(errs[i]), "; try again");
 }
 END_TEST
 
@@ -181,11 +181,12 @@ START_TEST(hints_name_the_options_of_tls)
                                 LK_ERR_REFUSED};
 
   for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++)
-    ck_assert_ptr_nonnull(strstr(cli_hint(strange[i]), "wants TLS (--tls)"));
+    ck_assert_ptr_nonnull(
+        strstr(cli_error_advice(strange[i]), "wants TLS (--tls)"));
   ck_assert_ptr_nonnull(
-      strstr(cli_hint(LK_ERR_NO_AUTH), "--auth-file or --cert gives"));
+      strstr(cli_error_advice(LK_ERR_NO_AUTH), "--auth-file or --cert gives"));
   ck_assert_ptr_nonnull(
-      strstr(cli_hint(LK_ERR_INVALID_ACL), "ssl.clientAuth=none"));
+      strstr(cli_error_advice(LK_ERR_INVALID_ACL), "ssl.clientAuth=none"));
 }
 END_TEST
 
@@ -491,7 +492,7 @@ START_TEST(every_action_of_on_lost_has_a_word)
 {
   static const struct {
     char word[8];
-    cli_policy policy;
+    cli_on_lost policy;
   } rows[] = {{"term", CLI_ON_LOST_TERM},
               {"kill", CLI_ON_LOST_KILL},
               {"stop", CLI_ON_LOST_STOP},
@@ -577,17 +578,17 @@ static void expect_attempts(const char *hosts, const int *errs,
                             const char *const *lines, const char *told,
                             const char *advice)
 {
-  cli_attempts a;
+  cli_connection_attempts a;
   cli_text t = {0};
-  const cli_tls tls = {0};
+  const cli_tls_options tls = {0};
 
-  cli_attempts_init(&a, &tls, hosts);
+  cli_connection_attempts_init(&a, &tls, hosts);
   for (size_t i = 0; lines[i] != NULL; i++)
-    cli_attempts_note(&a, errs[i], LK_TLS_OTHER, lines[i]);
-  cli_attempts_tell(&a, "a:2181", 1.5, &t);
+    cli_connection_attempts_record(&a, errs[i], LK_TLS_OTHER, lines[i]);
+  cli_connection_attempts_say(&a, "a:2181", 1.5, &t);
   expect_text(&t, told);
-  ck_assert_str_eq(cli_attempts_advice(&a), advice);
-  cli_attempts_free(&a);
+  ck_assert_str_eq(cli_connection_attempts_advice(&a), advice);
+  cli_connection_attempts_free(&a);
 }
 
 #define LINES(...) ((const char *[]){__VA_ARGS__, NULL})
@@ -640,22 +641,24 @@ START_TEST(attempt_that_failed_by_tls_names_what_to_do_for_each_cause)
               {LK_TLS_NOT_TLS, "secureClientPort"},
               {LK_TLS_FILES, "correct the file"},
               {LK_TLS_OTHER, "the server's log"}};
-  const cli_tls tls = {.selected = true};
+  const cli_tls_options tls = {.selected = true};
 
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    cli_attempts a;
+    cli_connection_attempts a;
     cli_text t = {0};
 
     /* Servers that are down do not hide it; the default port is that of TLS. */
-    cli_attempts_init(&a, &tls, "a,b:1/x");
-    cli_attempts_note(&a, LK_ERR_CONNECT, LK_TLS_OTHER,
-                      "b:1: connect to b:1: Connection refused");
-    cli_attempts_note(&a, LK_ERR_TLS, rows[i].cause, "a:2281: TLS: why");
-    cli_attempts_tell(&a, "", 1, &t);
+    cli_connection_attempts_init(&a, &tls, "a,b:1/x");
+    cli_connection_attempts_record(&a, LK_ERR_CONNECT, LK_TLS_OTHER,
+                                   "b:1: connect to b:1: Connection refused");
+    cli_connection_attempts_record(&a, LK_ERR_TLS, rows[i].cause,
+                                   "a:2281: TLS: why");
+    cli_connection_attempts_say(&a, "", 1, &t);
     expect_text(&t, "cannot connect to any server: a:2281: TLS: why, b:1: "
                     "Connection refused");
-    ck_assert_ptr_nonnull(strstr(cli_attempts_advice(&a), rows[i].word));
-    cli_attempts_free(&a);
+    ck_assert_ptr_nonnull(
+        strstr(cli_connection_attempts_advice(&a), rows[i].word));
+    cli_connection_attempts_free(&a);
   }
 }
 END_TEST
@@ -674,21 +677,21 @@ START_TEST(tls_is_selected_by_its_options_and_before_the_servers)
     snprintf(word, sizeof word, "%s", options[i]);
     take(&o, wrong, WORDS(word, W("/l")));
     ck_assert_str_eq(wrong, "");
-    ck_assert(cli_tls_selected(&o.tls, "h:1"));
+    ck_assert(cli_tls_is_selected(&o.tls, "h:1"));
   }
   take(&o, wrong, WORDS(W("-v"), W("/l")));
-  ck_assert(!cli_tls_selected(&o.tls, "h:1/tls://"));
-  ck_assert(cli_tls_selected(&o.tls, "tls://h:1"));
-  ck_assert(cli_tls_selected(&o.tls, " tls://h:1"));
+  ck_assert(!cli_tls_is_selected(&o.tls, "h:1/tls://"));
+  ck_assert(cli_tls_is_selected(&o.tls, "tls://h:1"));
+  ck_assert(cli_tls_is_selected(&o.tls, " tls://h:1"));
   setenv("LATCHKEY_TLS_CACERT", "x", 1);
-  ck_assert(!cli_tls_selected(&o.tls, "h:1"));
+  ck_assert(!cli_tls_is_selected(&o.tls, "h:1"));
   unsetenv("LATCHKEY_TLS_CACERT");
 }
 END_TEST
 
 START_TEST(option_of_tls_wins_over_the_environment)
 {
-  cli_tls t = {.selected = true};
+  cli_tls_options t = {.selected = true};
 
   setenv("LATCHKEY_TLS_CACERT", "ca", 1);
   setenv("LATCHKEY_TLS_CERT", "cert", 1);
@@ -728,17 +731,18 @@ END_TEST
 
 START_TEST(command_line_that_is_suggested_has_the_options_of_tls)
 {
-  cli_tls t = {.selected = true, .items = {[CLI_TLS_CACERT] = "ca.pem"}};
+  cli_tls_options t = {.selected = true,
+                       .items = {[CLI_TLS_CACERT] = "ca.pem"}};
   cli_text out = {0};
 
   cli_tls_add_servers(&t, "a:1,b/x/y", &out);
   cli_tls_add_options(&t, &out);
   expect_text(&out, "tls://a:1,b --cacert ca.pem");
-  t = (cli_tls){.selected = true, .insecure = true};
+  t = (cli_tls_options){.selected = true, .insecure = true};
   cli_tls_add_servers(&t, "tls://a:1/x", &out);
   cli_tls_add_options(&t, &out);
   expect_text(&out, "tls://a:1 --insecure");
-  t = (cli_tls){0};
+  t = (cli_tls_options){0};
   cli_tls_add_servers(&t, "a:1/x", &out);
   cli_tls_add_options(&t, &out);
   expect_text(&out, "a:1");
@@ -755,7 +759,7 @@ START_TEST(days_of_a_certificate_are_whole_and_negative_once_it_has_expired)
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     const lk_tls_certificate c = {.not_after_s = 1700000000 + rows[i].left_s};
 
-    ck_assert_int_eq(cli_tls_days(&c, 1700000000), rows[i].days);
+    ck_assert_int_eq(cli_tls_days_left(&c, 1700000000), rows[i].days);
   }
 }
 END_TEST
@@ -764,13 +768,13 @@ END_TEST
 static void expect_own(int64_t from_days, int64_t days, const char *verdict)
 {
   int64_t now_s = time(NULL);
-  cli_findings f = {.as_json = true};
+  cli_doctor_report f = {.as_json = true};
   lk_tls_certificate own = {.subject = "CN=a",
                             .issuer = "CN=ca",
                             .not_before_s = now_s + from_days * 86400,
                             .not_after_s = now_s + days * 86400 + 3600};
 
-  cli_tls_tell_own(&own, &f);
+  cli_tls_report_own_certificate(&own, &f);
   ck_assert_msg(strstr(cli_text_end(&f.text), verdict) != NULL, "%s",
                 f.text.at);
   cli_text_free(&f.text);
@@ -778,7 +782,7 @@ static void expect_own(int64_t from_days, int64_t days, const char *verdict)
 
 START_TEST(certificate_is_told_of_a_month_before_it_expires)
 {
-  cli_findings none = {.as_json = true};
+  cli_doctor_report none = {.as_json = true};
   const lk_tls_certificate no_certificate = {.subject = ""};
 
   expect_own(-9, 30, "\"verdict\":\"ok\"");
@@ -786,7 +790,7 @@ START_TEST(certificate_is_told_of_a_month_before_it_expires)
   expect_own(-9, 0, "\"verdict\":\"note\"");
   expect_own(-9, -1, "\"verdict\":\"broken\"");
   expect_own(1, 90, "\"verdict\":\"broken\"");
-  cli_tls_tell_own(&no_certificate, &none);
+  cli_tls_report_own_certificate(&no_certificate, &none);
   ck_assert_uint_eq(none.text.len, 0);
 }
 END_TEST
@@ -918,23 +922,23 @@ START_TEST(an_auth_file_has_comments_and_passwords_with_colons)
   lk_bytes text = lk_text("# no\n\n  digest:u:p:w \r\nbad\nx509:\nip:a");
   lk_bytes scheme, auth;
 
-  ck_assert(cli_auth_next(&text, &scheme, &auth));
+  ck_assert(cli_auth_file_next_line(&text, &scheme, &auth));
   ck_assert_uint_eq(scheme.len, 6);
   ck_assert_uint_eq(auth.len, 6);
   ck_assert_mem_eq(auth.at, "u:p:w ", 6);
-  ck_assert(cli_auth_next(&text, &scheme, &auth));
+  ck_assert(cli_auth_file_next_line(&text, &scheme, &auth));
   ck_assert_uint_eq(scheme.len, 0);
-  ck_assert(cli_auth_next(&text, &scheme, &auth));
+  ck_assert(cli_auth_file_next_line(&text, &scheme, &auth));
   ck_assert_uint_eq(scheme.len, 4);
   ck_assert_uint_eq(auth.len, 0);
-  ck_assert(cli_auth_next(&text, &scheme, &auth));
+  ck_assert(cli_auth_file_next_line(&text, &scheme, &auth));
   ck_assert_uint_eq(auth.len, 1);
-  ck_assert(!cli_auth_next(&text, &scheme, &auth));
+  ck_assert(!cli_auth_file_next_line(&text, &scheme, &auth));
 }
 END_TEST
 
 /* A file of identities with that content; it is gone when it has been read. */
-static bool read_identities(cli_identities *i, const char *text,
+static bool read_identities(cli_auth_file *i, const char *text,
                             cli_text *complaint)
 {
   char name[] = "/tmp/check_cli.XXXXXX";
@@ -944,7 +948,7 @@ static bool read_identities(cli_identities *i, const char *text,
   ck_assert_int_ge(fd, 0);
   ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
   close(fd);
-  bool ok = cli_identities_read(i, name, complaint);
+  bool ok = cli_auth_file_read(i, name, complaint);
 
   unlink(name);
   i->name = NULL;
@@ -954,24 +958,24 @@ static bool read_identities(cli_identities *i, const char *text,
 START_TEST(a_line_of_sasl_is_a_user_and_a_password)
 {
   cli_text wrong = {0};
-  cli_identities i;
+  cli_auth_file i;
   char out[LK_SASL_PASSWORD_MAX];
 
   ck_assert(read_identities(&i, "digest:a:b\n", &wrong));
-  ck_assert_ptr_null(cli_identities_sasl(&i));
-  cli_identities_free(&i);
+  ck_assert_ptr_null(cli_auth_file_sasl(&i));
+  cli_auth_file_free(&i);
   if (lk_sasl_digest_md5() == NULL)
     return;
   ck_assert(read_identities(&i, "digest:a:b\n sasl:bob:se:cret\r\n", &wrong));
-  const lk_sasl_config *sasl = cli_identities_sasl(&i);
+  const lk_sasl_config *sasl = cli_auth_file_sasl(&i);
 
   ck_assert_ptr_nonnull(sasl);
   ck_assert_str_eq(sasl->user, "bob");
   ck_assert_int_eq(sasl->password(out, sizeof out, sasl->password_arg), 7);
   ck_assert_mem_eq(out, "se:cret", 7);
   ck_assert_int_eq(sasl->password(out, 6, sasl->password_arg), LK_ERR_TOO_BIG);
-  cli_identities_free(&i);
-  ck_assert_ptr_null(cli_identities_sasl(&i));
+  cli_auth_file_free(&i);
+  ck_assert_ptr_null(cli_auth_file_sasl(&i));
   ck_assert_ptr_null(i.at);
 }
 END_TEST
@@ -984,13 +988,13 @@ START_TEST(other_lines_of_sasl_are_refused_without_the_password)
 
   for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
     cli_text wrong = {0};
-    cli_identities i;
+    cli_auth_file i;
 
     ck_assert_msg(!read_identities(&i, bad[k], &wrong), "%s", bad[k]);
     ck_assert_ptr_nonnull(strstr(cli_text_end(&wrong), "--auth-file: "));
     ck_assert_ptr_null(strstr(wrong.at, "secret"));
     cli_text_free(&wrong);
-    cli_identities_free(&i);
+    cli_auth_file_free(&i);
   }
 }
 END_TEST
@@ -1049,10 +1053,10 @@ START_TEST(one_writer_holds_and_readers_before_it_hold_together)
   cli_contender r[] = {contender(4, true), contender(1, true),
                        contender(3, false), contender(2, true)};
 
-  ck_assert_uint_eq(cli_queue_order(w, 3), 3);
+  ck_assert_uint_eq(cli_queue_order_locks(w, 3), 3);
   ck_assert_int_eq(w[0].number, 1);
   ck_assert(w[0].holds && !w[1].holds && !w[2].holds);
-  ck_assert_uint_eq(cli_queue_order(r, 4), 4);
+  ck_assert_uint_eq(cli_queue_order_locks(r, 4), 4);
   ck_assert(r[0].holds && r[1].holds && !r[2].holds && !r[3].holds);
   ck_assert_int_eq(r[3].number, 4);
 }
@@ -1063,7 +1067,7 @@ START_TEST(a_writer_that_also_reads_holds_twice)
   cli_contender c[] = {contender(1, true), contender(1, false),
                        contender(2, true)};
 
-  cli_queue_order(c, 3);
+  cli_queue_order_locks(c, 3);
   ck_assert(!c[0].shared && c[0].holds);
   ck_assert(c[1].shared && c[1].holds);
   ck_assert(!c[2].holds);
@@ -1076,7 +1080,7 @@ START_TEST(who_has_left_is_not_counted)
                        contender(3, false)};
 
   c[0].gone = true;
-  ck_assert_uint_eq(cli_queue_order(c, 3), 2);
+  ck_assert_uint_eq(cli_queue_order_locks(c, 3), 2);
   ck_assert(c[0].holds);
   ck_assert_int_eq(c[0].number, 2);
   ck_assert_int_eq(c[2].number, 1);
@@ -1175,224 +1179,225 @@ END_TEST
 /* ---- the lease ------------------------------------------------------------
  */
 
-static cli_lease lease(cli_policy policy)
+static cli_kill_schedule lease(cli_on_lost policy)
 {
-  return (cli_lease){.policy = policy, .margin_ms = 5, .until = 100};
+  return (cli_kill_schedule){.policy = policy, .margin_ms = 5, .until = 100};
 }
 
 /* What is to be done at `now`, and when to ask again. */
-static void expect(cli_lease *l, int64_t now, cli_act act, int64_t next)
+static void expect(cli_kill_schedule *l, int64_t now, cli_action act,
+                   int64_t next)
 {
   int64_t at;
 
-  if (act != CLI_ACT_NONE)
-    ck_assert_int_eq(cli_lease_step(l, now, &at), act);
-  ck_assert_int_eq(cli_lease_step(l, now, &at), CLI_ACT_NONE);
+  if (act != CLI_ACTION_NONE)
+    ck_assert_int_eq(cli_kill_schedule_next(l, now, &at), act);
+  ck_assert_int_eq(cli_kill_schedule_next(l, now, &at), CLI_ACTION_NONE);
   ck_assert_int_eq(at, next);
 }
 
 START_TEST(term_comes_the_margin_before_the_deadline_and_kill_at_it)
 {
-  cli_lease l = lease(CLI_ON_LOST_TERM);
+  cli_kill_schedule l = lease(CLI_ON_LOST_TERM);
 
-  expect(&l, 0, CLI_ACT_NONE, 95);
-  expect(&l, 94, CLI_ACT_NONE, 95);
-  expect(&l, 95, CLI_ACT_TERM, 100);
-  expect(&l, 99, CLI_ACT_NONE, 100);
-  expect(&l, 100, CLI_ACT_KILL, INT64_MAX);
-  expect(&l, 200, CLI_ACT_NONE, INT64_MAX);
+  expect(&l, 0, CLI_ACTION_NONE, 95);
+  expect(&l, 94, CLI_ACTION_NONE, 95);
+  expect(&l, 95, CLI_ACTION_TERM, 100);
+  expect(&l, 99, CLI_ACTION_NONE, 100);
+  expect(&l, 100, CLI_ACTION_KILL, INT64_MAX);
+  expect(&l, 200, CLI_ACTION_NONE, INT64_MAX);
 }
 END_TEST
 
 START_TEST(news_before_the_margin_is_reached_move_everything_on)
 {
-  cli_lease l = lease(CLI_ON_LOST_TERM);
+  cli_kill_schedule l = lease(CLI_ON_LOST_TERM);
 
   l.until = 150;
-  expect(&l, 99, CLI_ACT_NONE, 145);
-  expect(&l, 145, CLI_ACT_TERM, 150);
+  expect(&l, 99, CLI_ACTION_NONE, 145);
+  expect(&l, 145, CLI_ACTION_TERM, 150);
   l.until = 300; /* it was told to end, and it is safe for longer */
-  expect(&l, 150, CLI_ACT_NONE, 300);
-  expect(&l, 300, CLI_ACT_KILL, INT64_MAX);
+  expect(&l, 150, CLI_ACTION_NONE, 300);
+  expect(&l, 300, CLI_ACTION_KILL, INT64_MAX);
 }
 END_TEST
 
 START_TEST(a_lock_that_is_lost_means_term_at_once_and_kill_after_the_margin)
 {
-  cli_lease l = lease(CLI_ON_LOST_TERM);
+  cli_kill_schedule l = lease(CLI_ON_LOST_TERM);
 
-  cli_lease_lose(&l, 20);
-  expect(&l, 20, CLI_ACT_TERM, 25);
+  cli_kill_schedule_lock_lost(&l, 20);
+  expect(&l, 20, CLI_ACTION_TERM, 25);
   l.until = 500; /* late news: no use */
-  expect(&l, 24, CLI_ACT_NONE, 25);
-  expect(&l, 25, CLI_ACT_KILL, INT64_MAX);
+  expect(&l, 24, CLI_ACTION_NONE, 25);
+  expect(&l, 25, CLI_ACTION_KILL, INT64_MAX);
 }
 END_TEST
 
 START_TEST(a_loss_after_term_never_puts_kill_off)
 {
-  cli_lease l = lease(CLI_ON_LOST_TERM);
+  cli_kill_schedule l = lease(CLI_ON_LOST_TERM);
 
-  expect(&l, 95, CLI_ACT_TERM, 100);
-  cli_lease_lose(&l, 98);
-  expect(&l, 98, CLI_ACT_NONE, 100);
-  expect(&l, 100, CLI_ACT_KILL, INT64_MAX);
+  expect(&l, 95, CLI_ACTION_TERM, 100);
+  cli_kill_schedule_lock_lost(&l, 98);
+  expect(&l, 98, CLI_ACTION_NONE, 100);
+  expect(&l, 100, CLI_ACTION_KILL, INT64_MAX);
   l = lease(CLI_ON_LOST_TERM);
-  expect(&l, 95, CLI_ACT_TERM, 100);
+  expect(&l, 95, CLI_ACTION_TERM, 100);
   l.until = 1000;
-  cli_lease_lose(&l, 200);
-  expect(&l, 200, CLI_ACT_NONE, 205);
-  expect(&l, 205, CLI_ACT_KILL, INT64_MAX);
+  cli_kill_schedule_lock_lost(&l, 200);
+  expect(&l, 200, CLI_ACTION_NONE, 205);
+  expect(&l, 205, CLI_ACTION_KILL, INT64_MAX);
 }
 END_TEST
 
 START_TEST(what_is_left_of_a_command_gets_no_more_time_than_the_margin)
 {
-  cli_lease l = lease(CLI_ON_LOST_TERM);
+  cli_kill_schedule l = lease(CLI_ON_LOST_TERM);
 
-  expect(&l, 95, CLI_ACT_TERM, 100);
+  expect(&l, 95, CLI_ACTION_TERM, 100);
   l.until = 1000;
-  cli_lease_hurry(&l);
-  expect(&l, 99, CLI_ACT_NONE, 100);
-  expect(&l, 100, CLI_ACT_KILL, INT64_MAX);
+  cli_kill_schedule_command_ended(&l);
+  expect(&l, 99, CLI_ACTION_NONE, 100);
+  expect(&l, 100, CLI_ACTION_KILL, INT64_MAX);
   l = lease(CLI_ON_LOST_TERM);
-  expect(&l, 97, CLI_ACT_TERM, 100);
-  cli_lease_hurry(&l);
-  expect(&l, 97, CLI_ACT_NONE, 100);
+  expect(&l, 97, CLI_ACTION_TERM, 100);
+  cli_kill_schedule_command_ended(&l);
+  expect(&l, 97, CLI_ACTION_NONE, 100);
   l = lease(CLI_ON_LOST_TERM);
-  cli_lease_hurry(&l); /* nothing was asked to end */
-  expect(&l, 94, CLI_ACT_NONE, 95);
+  cli_kill_schedule_command_ended(&l); /* nothing was asked to end */
+  expect(&l, 94, CLI_ACTION_NONE, 95);
 }
 END_TEST
 
 START_TEST(who_slept_past_the_deadline_still_gets_time_to_stop)
 {
-  cli_lease l = lease(CLI_ON_LOST_TERM);
+  cli_kill_schedule l = lease(CLI_ON_LOST_TERM);
 
-  expect(&l, 1000, CLI_ACT_TERM, 1005);
-  cli_lease_lose(&l, 1003);
-  expect(&l, 1003, CLI_ACT_NONE, 1005);
-  expect(&l, 1005, CLI_ACT_KILL, INT64_MAX);
+  expect(&l, 1000, CLI_ACTION_TERM, 1005);
+  cli_kill_schedule_lock_lost(&l, 1003);
+  expect(&l, 1003, CLI_ACTION_NONE, 1005);
+  expect(&l, 1005, CLI_ACTION_KILL, INT64_MAX);
   l = lease(CLI_ON_LOST_TERM);
-  expect(&l, 100, CLI_ACT_TERM, 105); /* at the deadline it has passed */
+  expect(&l, 100, CLI_ACTION_TERM, 105); /* at the deadline it has passed */
 }
 END_TEST
 
 START_TEST(kill_comes_the_margin_before_the_deadline_or_with_the_loss)
 {
-  cli_lease l = lease(CLI_ON_LOST_KILL);
+  cli_kill_schedule l = lease(CLI_ON_LOST_KILL);
 
-  expect(&l, 94, CLI_ACT_NONE, 95);
-  expect(&l, 95, CLI_ACT_KILL, INT64_MAX);
+  expect(&l, 94, CLI_ACTION_NONE, 95);
+  expect(&l, 95, CLI_ACTION_KILL, INT64_MAX);
   l = lease(CLI_ON_LOST_KILL);
-  cli_lease_lose(&l, 7);
-  expect(&l, 7, CLI_ACT_KILL, INT64_MAX);
+  cli_kill_schedule_lock_lost(&l, 7);
+  expect(&l, 7, CLI_ACTION_KILL, INT64_MAX);
 }
 END_TEST
 
 START_TEST(stopped_command_waits_for_a_new_lease_and_is_killed_when_lost)
 {
-  cli_lease l = lease(CLI_ON_LOST_STOP);
+  cli_kill_schedule l = lease(CLI_ON_LOST_STOP);
 
-  expect(&l, 95, CLI_ACT_STOP, 100);
+  expect(&l, 95, CLI_ACTION_STOP, 100);
   l.all_stopped = true;
-  expect(&l, 500, CLI_ACT_NONE, INT64_MAX);
+  expect(&l, 500, CLI_ACTION_NONE, INT64_MAX);
   l.until = 600;
-  expect(&l, 510, CLI_ACT_CONT, 595);
-  expect(&l, 595, CLI_ACT_STOP, 600);
+  expect(&l, 510, CLI_ACTION_CONT, 595);
+  expect(&l, 595, CLI_ACTION_STOP, 600);
   l.all_stopped = true;
-  cli_lease_lose(&l, 700);
-  expect(&l, 700, CLI_ACT_KILL, INT64_MAX);
+  cli_kill_schedule_lock_lost(&l, 700);
+  expect(&l, 700, CLI_ACTION_KILL, INT64_MAX);
 }
 END_TEST
 
 START_TEST(command_that_cannot_be_stopped_in_time_is_killed)
 {
-  cli_lease l = lease(CLI_ON_LOST_STOP);
+  cli_kill_schedule l = lease(CLI_ON_LOST_STOP);
 
   l.margin_ms = 30;
-  expect(&l, 70, CLI_ACT_STOP, 97);
-  expect(&l, 96, CLI_ACT_NONE, 97);
-  expect(&l, 97, CLI_ACT_KILL, INT64_MAX);
+  expect(&l, 70, CLI_ACTION_STOP, 97);
+  expect(&l, 96, CLI_ACTION_NONE, 97);
+  expect(&l, 97, CLI_ACTION_KILL, INT64_MAX);
 }
 END_TEST
 
 START_TEST(kill_leaves_a_tenth_of_the_margin_to_die)
 {
-  cli_lease l = lease(CLI_ON_LOST_TERM);
+  cli_kill_schedule l = lease(CLI_ON_LOST_TERM);
 
   l.margin_ms = 50;
-  expect(&l, 50, CLI_ACT_TERM, 95);
-  expect(&l, 95, CLI_ACT_KILL, INT64_MAX);
+  expect(&l, 50, CLI_ACTION_TERM, 95);
+  expect(&l, 95, CLI_ACTION_KILL, INT64_MAX);
 }
 END_TEST
 
 START_TEST(earlier_deadline_and_shorter_margin_count_at_once)
 {
-  cli_lease l = lease(CLI_ON_LOST_TERM);
+  cli_kill_schedule l = lease(CLI_ON_LOST_TERM);
 
-  expect(&l, 0, CLI_ACT_NONE, 95);
+  expect(&l, 0, CLI_ACTION_NONE, 95);
   l.until = 50;
   l.margin_ms = 2;
-  expect(&l, 1, CLI_ACT_NONE, 48);
-  expect(&l, 48, CLI_ACT_TERM, 50);
+  expect(&l, 1, CLI_ACTION_NONE, 48);
+  expect(&l, 48, CLI_ACTION_TERM, 50);
 }
 END_TEST
 
 START_TEST(after_the_longest_hold_term_and_kill_come_however_long_the_lease)
 {
-  cli_lease l = lease(CLI_ON_LOST_TERM);
+  cli_kill_schedule l = lease(CLI_ON_LOST_TERM);
 
   l.over_at = 50;
-  expect(&l, 0, CLI_ACT_NONE, 50);
+  expect(&l, 0, CLI_ACTION_NONE, 50);
   l.until = 1000;
-  expect(&l, 50, CLI_ACT_TERM, 55);
+  expect(&l, 50, CLI_ACTION_TERM, 55);
   l.until = 2000;
-  expect(&l, 54, CLI_ACT_NONE, 55);
-  expect(&l, 55, CLI_ACT_KILL, INT64_MAX);
+  expect(&l, 54, CLI_ACTION_NONE, 55);
+  expect(&l, 55, CLI_ACTION_KILL, INT64_MAX);
   /* the lease still counts */
   l = lease(CLI_ON_LOST_TERM);
   l.over_at = 98;
-  expect(&l, 0, CLI_ACT_NONE, 95);
+  expect(&l, 0, CLI_ACTION_NONE, 95);
   l.until = 101;
-  expect(&l, 95, CLI_ACT_NONE, 96);
-  expect(&l, 98, CLI_ACT_TERM, 101);
-  expect(&l, 101, CLI_ACT_KILL, INT64_MAX);
+  expect(&l, 95, CLI_ACTION_NONE, 96);
+  expect(&l, 98, CLI_ACTION_TERM, 101);
+  expect(&l, 101, CLI_ACTION_KILL, INT64_MAX);
   l = lease(CLI_ON_LOST_TERM);
   l.over_at = 50;
-  expect(&l, 50, CLI_ACT_TERM, 55);
-  cli_lease_lose(&l, 53);
-  expect(&l, 53, CLI_ACT_NONE, 55);
-  expect(&l, 55, CLI_ACT_KILL, INT64_MAX);
+  expect(&l, 50, CLI_ACTION_TERM, 55);
+  cli_kill_schedule_lock_lost(&l, 53);
+  expect(&l, 53, CLI_ACTION_NONE, 55);
+  expect(&l, 55, CLI_ACTION_KILL, INT64_MAX);
 }
 END_TEST
 
 START_TEST(after_the_longest_hold_kill_and_stop_kill)
 {
-  cli_lease l = lease(CLI_ON_LOST_KILL);
+  cli_kill_schedule l = lease(CLI_ON_LOST_KILL);
 
   l.over_at = 50;
-  expect(&l, 49, CLI_ACT_NONE, 50);
-  expect(&l, 50, CLI_ACT_KILL, INT64_MAX);
+  expect(&l, 49, CLI_ACTION_NONE, 50);
+  expect(&l, 50, CLI_ACTION_KILL, INT64_MAX);
   l = lease(CLI_ON_LOST_STOP);
   l.over_at = 50;
-  expect(&l, 50, CLI_ACT_KILL, INT64_MAX);
+  expect(&l, 50, CLI_ACTION_KILL, INT64_MAX);
   l = lease(CLI_ON_LOST_STOP);
   l.over_at = 200;
-  expect(&l, 95, CLI_ACT_STOP, 100);
+  expect(&l, 95, CLI_ACTION_STOP, 100);
   l.all_stopped = true;
-  expect(&l, 95, CLI_ACT_NONE, 200);
-  expect(&l, 200, CLI_ACT_KILL, INT64_MAX);
+  expect(&l, 95, CLI_ACTION_NONE, 200);
+  expect(&l, 200, CLI_ACTION_KILL, INT64_MAX);
 }
 END_TEST
 
 START_TEST(ignore_does_nothing)
 {
-  cli_lease l = lease(CLI_ON_LOST_IGNORE);
+  cli_kill_schedule l = lease(CLI_ON_LOST_IGNORE);
 
-  expect(&l, 1000, CLI_ACT_NONE, INT64_MAX);
-  cli_lease_lose(&l, 1000);
-  expect(&l, 2000, CLI_ACT_NONE, INT64_MAX);
+  expect(&l, 1000, CLI_ACTION_NONE, INT64_MAX);
+  cli_kill_schedule_lock_lost(&l, 1000);
+  expect(&l, 2000, CLI_ACTION_NONE, INT64_MAX);
 }
 END_TEST
 
@@ -1433,16 +1438,16 @@ END_TEST
 /* ---- the doctor ------------------------------------------------------------
  */
 
-static void expect_word(const char *answer, cli_word_kind kind,
+static void expect_word(const char *answer, cli_four_letter_state kind,
                         const char *version, const char *mode)
 {
   size_t len = strlen(answer);
   char *exact = malloc(len + 1); /* for who reads too far */
-  cli_word w;
+  cli_four_letter_reply w;
 
   memcpy(exact, answer, len);
   exact = realloc(exact, len > 0 ? len : 1);
-  cli_word_read(&w, lk_bytes_of(exact, len));
+  cli_four_letter_reply_read(&w, lk_bytes_of(exact, len));
   ck_assert_msg(w.kind == kind, "%s: %d", answer, (int)w.kind);
   ck_assert_int_eq(w.version.at != NULL, version != NULL);
   ck_assert_int_eq(w.mode.at != NULL, mode != NULL);
@@ -1460,30 +1465,32 @@ START_TEST(what_a_server_says_of_itself_is_read)
   expect_word("Zookeeper version: 3.8.0-${mvngit.commit.id}, built on 2024-12-2"
               "9 17:54 UTC\nLatency min/avg/max: 0/0.0/0\nMode: follower\nNode"
               " count: 5\n",
-              CLI_WORD_SERVES, "3.8.0", "follower");
+              CLI_FOUR_LETTER_SERVING, "3.8.0", "follower");
   expect_word("Zookeeper version: 3.8.0-x\nREAD-ONLY mode; serving only read-on"
               "ly clients\nMode: read-only\n",
-              CLI_WORD_READ_ONLY, "3.8.0", "read-only");
+              CLI_FOUR_LETTER_READ_ONLY, "3.8.0", "read-only");
   expect_word("This ZooKeeper instance is not currently serving requests\n",
-              CLI_WORD_NO_QUORUM, NULL, NULL);
-  expect_word("null", CLI_WORD_NO_QUORUM, NULL, NULL);
-  expect_word("rw", CLI_WORD_SERVES, NULL, NULL);
-  expect_word("ro", CLI_WORD_READ_ONLY, NULL, NULL);
-  expect_word("imok", CLI_WORD_NOTHING, NULL, NULL);
+              CLI_FOUR_LETTER_NO_QUORUM, NULL, NULL);
+  expect_word("null", CLI_FOUR_LETTER_NO_QUORUM, NULL, NULL);
+  expect_word("rw", CLI_FOUR_LETTER_SERVING, NULL, NULL);
+  expect_word("ro", CLI_FOUR_LETTER_READ_ONLY, NULL, NULL);
+  expect_word("imok", CLI_FOUR_LETTER_UNKNOWN, NULL, NULL);
   expect_word("srvr is not executed because it is not in the whitelist.\n",
-              CLI_WORD_NOTHING, NULL, NULL);
+              CLI_FOUR_LETTER_UNKNOWN, NULL, NULL);
 }
 END_TEST
 
 START_TEST(no_byte_of_it_is_believed)
 {
-  expect_word("", CLI_WORD_STRANGE, NULL, NULL);
-  expect_word("rwx", CLI_WORD_STRANGE, NULL, NULL);
-  expect_word("imo", CLI_WORD_STRANGE, NULL, NULL);
-  expect_word("HTTP/1.1 400 Bad Request\r\n", CLI_WORD_STRANGE, NULL, NULL);
-  expect_word("Zookeeper version: ", CLI_WORD_NOTHING, "", NULL);
-  expect_word("Zookeeper version: 3.9.1", CLI_WORD_NOTHING, "3.9.1", NULL);
-  expect_word("Zookeeper version: -\nMode: ", CLI_WORD_SERVES, "", "");
+  expect_word("", CLI_FOUR_LETTER_NOT_ZOOKEEPER, NULL, NULL);
+  expect_word("rwx", CLI_FOUR_LETTER_NOT_ZOOKEEPER, NULL, NULL);
+  expect_word("imo", CLI_FOUR_LETTER_NOT_ZOOKEEPER, NULL, NULL);
+  expect_word("HTTP/1.1 400 Bad Request\r\n", CLI_FOUR_LETTER_NOT_ZOOKEEPER,
+              NULL, NULL);
+  expect_word("Zookeeper version: ", CLI_FOUR_LETTER_UNKNOWN, "", NULL);
+  expect_word("Zookeeper version: 3.9.1", CLI_FOUR_LETTER_UNKNOWN, "3.9.1",
+              NULL);
+  expect_word("Zookeeper version: -\nMode: ", CLI_FOUR_LETTER_SERVING, "", "");
 }
 END_TEST
 
@@ -1493,18 +1500,18 @@ START_TEST(servers_that_no_memory_is_left_for_are_an_error)
   int err = LK_ERR_NO_MEMORY;
   int tries = 0;
   cli_options o;
-  cli_servers s;
+  cli_server_checks s;
 
   cli_options_init(&o);
   o.hosts = hosts;
   for (; err != 0; tries++) {
     allocations_left = tries;
-    err = cli_servers_open(&s, &o);
+    err = cli_server_checks_open(&s, &o);
     bool failed = allocations_left < 0;
 
     allocations_left = -1;
     ck_assert_int_eq(err, failed ? LK_ERR_NO_MEMORY : 0);
-    cli_servers_free(&s);
+    cli_server_checks_free(&s);
   }
   ck_assert_int_gt(tries, 6); /* a list and a name for each */
 }
@@ -1512,48 +1519,49 @@ END_TEST
 
 START_TEST(versions_are_numbers)
 {
-  ck_assert(cli_word_before(lk_text("3.4.14"), 3, 5));
-  ck_assert(cli_word_before(lk_text("2.9"), 3, 5));
-  ck_assert(!cli_word_before(lk_text("3.5.0"), 3, 5));
-  ck_assert(!cli_word_before(lk_text("3.10.1"), 3, 5));
-  ck_assert(!cli_word_before(lk_text("4.0"), 3, 5));
-  ck_assert(!cli_word_before(lk_text("3"), 3, 5));
-  ck_assert(!cli_word_before(lk_text("3.x"), 3, 5));
-  ck_assert(!cli_word_before(lk_text("3./:"), 3, 5)); /* -1 and 10 behind '0' */
-  ck_assert(!cli_word_before(lk_text("3.99999999999"), 3, 5));
-  ck_assert(!cli_word_before(lk_text(""), 3, 5));
-  ck_assert(!cli_word_before(lk_text(NULL), 3, 5));
+  ck_assert(cli_version_is_before(lk_text("3.4.14"), 3, 5));
+  ck_assert(cli_version_is_before(lk_text("2.9"), 3, 5));
+  ck_assert(!cli_version_is_before(lk_text("3.5.0"), 3, 5));
+  ck_assert(!cli_version_is_before(lk_text("3.10.1"), 3, 5));
+  ck_assert(!cli_version_is_before(lk_text("4.0"), 3, 5));
+  ck_assert(!cli_version_is_before(lk_text("3"), 3, 5));
+  ck_assert(!cli_version_is_before(lk_text("3.x"), 3, 5));
+  ck_assert(
+      !cli_version_is_before(lk_text("3./:"), 3, 5)); /* -1 and 10 behind '0' */
+  ck_assert(!cli_version_is_before(lk_text("3.99999999999"), 3, 5));
+  ck_assert(!cli_version_is_before(lk_text(""), 3, 5));
+  ck_assert(!cli_version_is_before(lk_text(NULL), 3, 5));
 }
 END_TEST
 
 START_TEST(a_wall_clock_that_is_set_is_seen_and_one_that_is_kept_right_is_not)
 {
-  cli_clocks c;
+  cli_clock_check c;
 
-  cli_clocks_begin(&c, (cli_moment){1000, 500000});
-  cli_clocks_look(&c, (cli_moment){1050, 500150});
-  cli_clocks_look(&c, (cli_moment){1100, 500240});
-  ck_assert_int_eq(cli_clocks_set(&c), 0);
-  cli_clocks_look(&c, (cli_moment){1150, 3600000 + 500150});
-  ck_assert_int_eq(cli_clocks_set(&c), 3600000);
-  cli_clocks_look(&c, (cli_moment){1200, 300200});
-  ck_assert_int_eq(cli_clocks_set(&c), -200000);
-  ck_assert_int_eq(cli_clocks_stood(&c), 0);
-  ck_assert_int_eq(cli_clocks_took(&c), 200);
+  cli_clock_check_begin(&c, (cli_clock_reading){1000, 500000});
+  cli_clock_check_look(&c, (cli_clock_reading){1050, 500150});
+  cli_clock_check_look(&c, (cli_clock_reading){1100, 500240});
+  ck_assert_int_eq(cli_clock_check_step_ms(&c), 0);
+  cli_clock_check_look(&c, (cli_clock_reading){1150, 3600000 + 500150});
+  ck_assert_int_eq(cli_clock_check_step_ms(&c), 3600000);
+  cli_clock_check_look(&c, (cli_clock_reading){1200, 300200});
+  ck_assert_int_eq(cli_clock_check_step_ms(&c), -200000);
+  ck_assert_int_eq(cli_clock_check_stood_ms(&c), 0);
+  ck_assert_int_eq(cli_clock_check_took_ms(&c), 200);
 }
 END_TEST
 
 START_TEST(a_process_that_stood_still_sees_the_longest_time)
 {
-  cli_clocks c;
+  cli_clock_check c;
 
-  cli_clocks_begin(&c, (cli_moment){0, 0});
-  cli_clocks_look(&c, (cli_moment){499, 499});
-  ck_assert_int_eq(cli_clocks_stood(&c), 0);
-  cli_clocks_look(&c, (cli_moment){2499, 2499});
-  cli_clocks_look(&c, (cli_moment){3099, 3099});
-  ck_assert_int_eq(cli_clocks_stood(&c), 2000);
-  ck_assert_int_eq(cli_clocks_set(&c), 0);
+  cli_clock_check_begin(&c, (cli_clock_reading){0, 0});
+  cli_clock_check_look(&c, (cli_clock_reading){499, 499});
+  ck_assert_int_eq(cli_clock_check_stood_ms(&c), 0);
+  cli_clock_check_look(&c, (cli_clock_reading){2499, 2499});
+  cli_clock_check_look(&c, (cli_clock_reading){3099, 3099});
+  ck_assert_int_eq(cli_clock_check_stood_ms(&c), 2000);
+  ck_assert_int_eq(cli_clock_check_step_ms(&c), 0);
 }
 END_TEST
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/fence.h"
-#include "cli/print.h"
+#include "cli/locks/fence.h"
+#include "cli/output/print.h"
 #include "support/suite.h"
 
 #include <dirent.h>
@@ -186,13 +186,13 @@ END_TEST
 START_TEST(smaller_token_than_the_largest_is_refused)
 {
   begin();
-  ck_assert_int_eq(pass(5), CLI_DONE);
-  ck_assert_int_eq(pass(5), CLI_DONE);
-  ck_assert_int_eq(pass(4), CLI_NO);
+  ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
+  ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
+  ck_assert_int_eq(pass(4), CLI_EXIT_NO);
   ck_assert_uint_eq(seen, 5);
   expect_content("5\n");
-  ck_assert_int_eq(pass(UINT64_MAX), CLI_DONE);
-  ck_assert_int_eq(pass(UINT64_MAX - 1), CLI_NO);
+  ck_assert_int_eq(pass(UINT64_MAX), CLI_EXIT_DONE);
+  ck_assert_int_eq(pass(UINT64_MAX - 1), CLI_EXIT_NO);
   expect_content("18446744073709551615\n");
   ck_assert_int_eq(count_files(), 1);
   end();
@@ -202,15 +202,15 @@ END_TEST
 START_TEST(token_is_on_the_disk_before_it_is_accepted)
 {
   begin();
-  ck_assert_int_eq(pass(5), CLI_DONE);
+  ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
   ck_assert_str_eq(calls.said, "mkostemp fchmod write fsync-file linkat unlink "
                                "fsync-folder");
-  ck_assert_int_eq(pass(6), CLI_DONE);
+  ck_assert_int_eq(pass(6), CLI_EXIT_DONE);
   ck_assert_str_eq(calls.said, "unlinkat fchown fchmod write fsync-file "
                                "renameat fsync-folder");
-  ck_assert_int_eq(pass(6), CLI_DONE);
+  ck_assert_int_eq(pass(6), CLI_EXIT_DONE);
   ck_assert_str_eq(calls.said, "fsync-folder");
-  ck_assert_int_eq(pass(5), CLI_NO);
+  ck_assert_int_eq(pass(5), CLI_EXIT_NO);
   ck_assert_str_eq(calls.said, "");
   end();
 }
@@ -235,12 +235,12 @@ START_TEST(crash_at_any_call_leaves_the_old_token_or_the_new_one)
 {
   for (int at = 1; at <= 7; at++) {
     begin();
-    ck_assert_int_eq(pass(5), CLI_DONE);
+    ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
     crash(7, at);
     expect_content(at == 7 ? "7\n" : "5\n");
-    ck_assert_int_eq(pass(4), CLI_NO);
-    ck_assert_int_eq(pass(6), at == 7 ? CLI_NO : CLI_DONE);
-    ck_assert_int_eq(pass(8), CLI_DONE);
+    ck_assert_int_eq(pass(4), CLI_EXIT_NO);
+    ck_assert_int_eq(pass(6), at == 7 ? CLI_EXIT_NO : CLI_EXIT_DONE);
+    ck_assert_int_eq(pass(8), CLI_EXIT_DONE);
     ck_assert_int_eq(count_files(), 1); /* what the crash left is gone */
     end();
   }
@@ -253,8 +253,8 @@ START_TEST(crash_while_file_is_made_leaves_none_or_a_whole_one)
     begin();
     crash(7, at);
     ck_assert_int_eq(access(file, F_OK), at <= 5 ? -1 : 0);
-    ck_assert_int_eq(pass(6), at <= 5 ? CLI_DONE : CLI_NO);
-    ck_assert_int_eq(pass(8), CLI_DONE);
+    ck_assert_int_eq(pass(6), at <= 5 ? CLI_EXIT_DONE : CLI_EXIT_NO);
+    ck_assert_int_eq(pass(8), CLI_EXIT_DONE);
     end();
   }
 }
@@ -264,18 +264,18 @@ START_TEST(call_that_fails_is_a_failure_and_leaves_nothing_behind)
 {
   for (int at = 2; at <= 7; at++) {
     begin();
-    ck_assert_int_eq(pass(5), CLI_DONE);
+    ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
     calls.fail_at = at;
     calls.error = ENOSPC;
     /* fchown is tried twice */
-    ck_assert_int_eq(pass(7), at == 2 ? CLI_DONE : CLI_FAILED);
+    ck_assert_int_eq(pass(7), at == 2 ? CLI_EXIT_DONE : CLI_EXIT_FAILED);
     if (at > 2) {
       ck_assert_ptr_nonnull(strstr(complaint, ": No space left on device"));
       expect_content(at == 7 ? "7\n" : "5\n");
     }
     ck_assert_int_eq(count_files(), 1);
     calls.fail_at = 0;
-    ck_assert_int_eq(pass(8), CLI_DONE);
+    ck_assert_int_eq(pass(8), CLI_EXIT_DONE);
     end();
   }
 }
@@ -287,7 +287,7 @@ START_TEST(failure_while_file_is_made_leaves_nothing_behind)
     begin();
     calls.fail_at = at;
     calls.error = EIO;
-    ck_assert_int_eq(pass(7), CLI_FAILED);
+    ck_assert_int_eq(pass(7), CLI_EXIT_FAILED);
     ck_assert_int_eq(count_files(), 0);
     end();
   }
@@ -297,12 +297,12 @@ END_TEST
 START_TEST(folder_that_cannot_be_synced_is_a_failure_unless_that_is_unknown)
 {
   begin();
-  ck_assert_int_eq(pass(5), CLI_DONE);
+  ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
   calls.fail_at = 1;
   calls.error = EIO;
-  ck_assert_int_eq(pass(5), CLI_FAILED);
+  ck_assert_int_eq(pass(5), CLI_EXIT_FAILED);
   calls.error = EINVAL;
-  ck_assert_int_eq(pass(5), CLI_DONE);
+  ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
   end();
 }
 END_TEST
@@ -310,9 +310,9 @@ END_TEST
 START_TEST(token_that_is_written_in_part_is_not_accepted)
 {
   begin();
-  ck_assert_int_eq(pass(5), CLI_DONE);
+  ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
   calls.short_write = true;
-  ck_assert_int_eq(pass(77), CLI_FAILED);
+  ck_assert_int_eq(pass(77), CLI_EXIT_FAILED);
   expect_content("5\n");
   end();
 }
@@ -334,12 +334,12 @@ START_TEST(file_without_a_token_is_refused_and_kept)
   begin();
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     put(bad[i]);
-    ck_assert_msg(pass(UINT64_MAX) == CLI_FAILED, "%s", bad[i]);
+    ck_assert_msg(pass(UINT64_MAX) == CLI_EXIT_FAILED, "%s", bad[i]);
     ck_assert_ptr_nonnull(strstr(complaint, "it holds no token"));
     expect_content(bad[i]);
   }
   put("0\n");
-  ck_assert_int_eq(pass(1), CLI_DONE);
+  ck_assert_int_eq(pass(1), CLI_EXIT_DONE);
   end();
 }
 END_TEST
@@ -348,13 +348,13 @@ START_TEST(only_regular_files_hold_tokens)
 {
   begin();
   ck_assert_int_eq(mkfifo(file, 0600), 0);
-  ck_assert_int_eq(pass(1), CLI_FAILED);
+  ck_assert_int_eq(pass(1), CLI_EXIT_FAILED);
   ck_assert_str_eq(complaint, "it is not a regular file");
-  ck_assert_int_eq(pass_at(folder, 1), CLI_FAILED);
+  ck_assert_int_eq(pass_at(folder, 1), CLI_EXIT_FAILED);
   ck_assert_str_eq(complaint, "cannot open it: Is a directory");
-  ck_assert_int_eq(pass_at("fence.none/file", 1), CLI_FAILED);
+  ck_assert_int_eq(pass_at("fence.none/file", 1), CLI_EXIT_FAILED);
   ck_assert_str_eq(complaint, "cannot find it: No such file or directory");
-  ck_assert_int_eq(pass_at("fence.none/", 1), CLI_FAILED);
+  ck_assert_int_eq(pass_at("fence.none/", 1), CLI_EXIT_FAILED);
   end();
 }
 END_TEST
@@ -371,7 +371,7 @@ START_TEST(symbolic_link_is_followed_and_stays)
   snprintf(link, sizeof link, "%s/link", folder);
   ck_assert_int_eq(symlink("file", link), 0); /* there is no FILE yet */
   for (uint64_t token = 5; token < 8; token++)
-    ck_assert_int_eq(pass_at(link, token), CLI_DONE);
+    ck_assert_int_eq(pass_at(link, token), CLI_EXIT_DONE);
   ck_assert_int_eq(lstat(link, &st), 0);
   ck_assert(S_ISLNK(st.st_mode));
   expect_content("7\n");
@@ -384,7 +384,7 @@ START_TEST(link_that_leads_to_itself_is_refused)
 {
   begin();
   ck_assert_int_eq(symlink("file", file), 0);
-  ck_assert_int_eq(pass(5), CLI_FAILED);
+  ck_assert_int_eq(pass(5), CLI_EXIT_FAILED);
   ck_assert_ptr_nonnull(strstr(complaint, "symbolic links"));
   end();
 }
@@ -404,14 +404,14 @@ START_TEST(mode_and_owner_are_kept)
   mode_t mask = umask(027);
 
   begin();
-  ck_assert_int_eq(pass(5), CLI_DONE);
+  ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
   ck_assert_uint_eq(mode_now(), 0640);
   ck_assert_int_eq(chmod(file, 0664), 0);
   bool root = getuid() == 0;
 
   if (root)
     ck_assert_int_eq(chown(file, 1234, 4321), 0);
-  ck_assert_int_eq(pass(6), CLI_DONE);
+  ck_assert_int_eq(pass(6), CLI_EXIT_DONE);
   ck_assert_uint_eq(mode_now(), 0664);
   ck_assert_int_eq(stat(file, &st), 0);
   ck_assert_uint_eq(st.st_uid, root ? 1234 : getuid());
@@ -457,7 +457,7 @@ START_TEST(replaced_file_is_locked_anew)
   put("9\n");
   close(fd);
   ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-  ck_assert_int_eq(WEXITSTATUS(status), CLI_NO);
+  ck_assert_int_eq(WEXITSTATUS(status), CLI_EXIT_NO);
   expect_content("9\n");
   end();
 }
@@ -468,7 +468,7 @@ START_TEST(file_that_another_process_made_first_counts)
 {
   begin();
   calls.rival = true;
-  ck_assert_int_eq(pass(5), CLI_NO);
+  ck_assert_int_eq(pass(5), CLI_EXIT_NO);
   ck_assert_uint_eq(seen, 9);
   ck_assert_int_eq(count_files(), 1);
   end();

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/children.h"
-#include "cli/guard.h"
+#include "cli/run/proc_children.h"
+#include "cli/run/supervisor.h"
 #include "support/suite.h"
 
 /* ---- a guard and its command -----------------------------------------------
@@ -26,10 +26,10 @@
 static char sh[] = "sh", minus_c[] = "-c";
 
 typedef struct scene {
-  cli_guard guard;
+  cli_supervisor guard;
   char *words[4];
   int out[2];          /* what the command writes */
-  cli_news heard;      /* of which only a part was looked at */
+  cli_supervisor_report heard; /* of which only a part was looked at */
   unsigned heard_acts; /* likewise */
 } scene;
 
@@ -65,13 +65,13 @@ static void give_back(int fd, int own)
 enum { MOST_SECONDS = 20 };
 
 /* A guard that is ready to run `text`. */
-static void set(scene *s, char *text, cli_policy policy)
+static void set(scene *s, char *text, cli_on_lost policy)
 {
   static char title[] = "check_guard";
   cli_job job = {.argv = s->words, .group = getpgrp(), .cgroup = {.fd = -1}};
 
   alarm(MOST_SECONDS); /* a test that hangs is named */
-  s->heard = (cli_news){0};
+  s->heard = (cli_supervisor_report){0};
   s->heard_acts = 0;
   prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that orphans can be waited for */
   s->words[0] = sh;
@@ -82,9 +82,10 @@ static void set(scene *s, char *text, cli_policy policy)
   int own = take(STDOUT_FILENO, s->out[1]);
 
   ck_assert_int_eq(cli_signals_open(&job.signals), 0);
-  ck_assert_int_eq(cli_guard_open(&s->guard, &job, policy,
-                                  (cli_title){title, strlen(title)}),
-                   0);
+  ck_assert_int_eq(
+      cli_supervisor_fork(&s->guard, &job, policy,
+                          (cli_process_title){title, strlen(title)}),
+      0);
   close(s->out[1]);
   give_back(STDOUT_FILENO, own);
 }
@@ -92,44 +93,45 @@ static void set(scene *s, char *text, cli_policy policy)
 static void start(scene *s, int64_t lease_ms)
 {
   cli_order o = {.what = CLI_ORDER_START,
-                 .lease = cli_guard_clock() + lease_ms,
+                 .lease = cli_boottime_ms() + lease_ms,
                  .margin_ms = 10000};
 
-  ck_assert_int_eq(
-      cli_guard_start(&s->guard, &o, lk_bytes_of("WORD=from us", 13)), 0);
+  ck_assert_int_eq(cli_supervisor_start_command(
+                       &s->guard, &o, lk_bytes_of("WORD=from us", 13)),
+                   0);
 }
 
 static void order_signal(scene *s, int number)
 {
   cli_order o = cli_order_signal(number);
 
-  cli_guard_order(&s->guard, &o);
+  cli_supervisor_send_order(&s->guard, &o);
 }
 
 static void order_lease(scene *s, int64_t lease_ms, int64_t margin_ms)
 {
   cli_order o = {.what = CLI_ORDER_LEASE,
-                 .lease = cli_guard_clock() + lease_ms,
+                 .lease = cli_boottime_ms() + lease_ms,
                  .margin_ms = margin_ms};
 
-  cli_guard_order(&s->guard, &o);
+  cli_supervisor_send_order(&s->guard, &o);
 }
 
 static void order_loss(scene *s)
 {
   cli_order o = {.what = CLI_ORDER_LOST};
 
-  cli_guard_order(&s->guard, &o);
+  cli_supervisor_send_order(&s->guard, &o);
 }
 
 /* The next part of the news, which must be this one. */
-static cli_news news(scene *s, unsigned what)
+static cli_supervisor_report news(scene *s, unsigned what)
 {
   struct pollfd ready = {s->guard.fd, POLLIN, 0};
 
   if (s->heard.what == 0) {
     ck_assert_int_eq(poll(&ready, 1, -1), 1);
-    ck_assert_int_eq(cli_guard_news(&s->guard, &s->heard), 1);
+    ck_assert_int_eq(cli_supervisor_receive(&s->guard, &s->heard), 1);
   }
   unsigned first = s->heard.what & (~s->heard.what + 1);
 
@@ -139,12 +141,12 @@ static cli_news news(scene *s, unsigned what)
 }
 
 /* --on-lost did this next. */
-static void acts(scene *s, cli_act act)
+static void acts(scene *s, cli_action act)
 {
   unsigned did = s->heard_acts;
 
   if (did == 0)
-    did = news(s, CLI_NEWS_ACTED).acts;
+    did = news(s, CLI_REPORT_ACTED).acts;
   ck_assert_uint_ne(did & 1u << act, 0);
   s->heard_acts = did & ~(1u << act);
 }
@@ -166,16 +168,16 @@ static void line(const scene *s, const char *wanted)
     ck_assert_str_eq(text, wanted);
 }
 
-static void begin(scene *s, char *text, cli_policy policy)
+static void begin(scene *s, char *text, cli_on_lost policy)
 {
   set(s, text, policy);
   start(s, 1000000);
-  ck_assert_int_gt(news(s, CLI_NEWS_STARTED).child, 0);
+  ck_assert_int_gt(news(s, CLI_REPORT_STARTED).child, 0);
 }
 
 static void end(scene *s)
 {
-  cli_guard_close(&s->guard);
+  cli_supervisor_close(&s->guard);
   close(s->out[0]);
   while (waitpid(-1, NULL, 0) > 0)
     ;
@@ -192,8 +194,8 @@ START_TEST(a_command_runs_with_our_words_and_its_status_comes_back)
 
   begin(&s, text, CLI_ON_LOST_TERM);
   line(&s, "from us");
-  ck_assert_int_eq(WEXITSTATUS(news(&s, CLI_NEWS_ENDED).status), 7);
-  news(&s, CLI_NEWS_EMPTY);
+  ck_assert_int_eq(WEXITSTATUS(news(&s, CLI_REPORT_ENDED).status), 7);
+  news(&s, CLI_REPORT_NONE_LEFT);
   end(&s);
 }
 END_TEST
@@ -204,16 +206,16 @@ START_TEST(what_cannot_be_executed_is_told_with_its_errno)
   scene s;
 
   set(&s, none, CLI_ON_LOST_TERM);
-  cli_guard_close(&s.guard);
+  cli_supervisor_close(&s.guard);
   s.words[0] = none;
   cli_job job = {.argv = s.words, .cgroup = {.fd = -1}};
 
   ck_assert_int_eq(cli_signals_open(&job.signals), 0);
-  ck_assert_int_eq(
-      cli_guard_open(&s.guard, &job, CLI_ON_LOST_TERM, (cli_title){NULL, 0}),
-      0);
+  ck_assert_int_eq(cli_supervisor_fork(&s.guard, &job, CLI_ON_LOST_TERM,
+                                       (cli_process_title){NULL, 0}),
+                   0);
   start(&s, 1000000);
-  ck_assert_int_eq(news(&s, CLI_NEWS_NOT_STARTED).error, ENOENT);
+  ck_assert_int_eq(news(&s, CLI_REPORT_NOT_EXECUTED).error, ENOENT);
   end(&s);
 }
 END_TEST
@@ -225,8 +227,8 @@ START_TEST(a_lease_that_has_run_out_starts_nothing)
 
   set(&s, text, CLI_ON_LOST_IGNORE);
   start(&s, 0);
-  ck_assert_int_eq(news(&s, CLI_NEWS_FAILED).error, ETIMEDOUT);
-  cli_guard_close(&s.guard);
+  ck_assert_int_eq(news(&s, CLI_REPORT_NOT_TRIED).error, ETIMEDOUT);
+  cli_supervisor_close(&s.guard);
   line(&s, NULL);
   end(&s);
 }
@@ -262,7 +264,7 @@ START_TEST(a_guard_that_waits_uses_no_processor_time)
 
   begin(&s, text, CLI_ON_LOST_TERM);
   line(&s, "up");
-  news(&s, CLI_NEWS_ENDED);
+  news(&s, CLI_REPORT_ENDED);
   end(&s);
   ck_assert_int_lt(cpu_ms_of_children() - before, 250);
 }
@@ -289,16 +291,17 @@ START_TEST(a_guard_without_descriptors_for_its_signals_and_its_clock_ends)
   static char *words[] = {sh, NULL};
   cli_job job = {.argv = words, .group = getpgrp(), .cgroup = {.fd = -1}};
   struct pollfd ready = {-1, POLLIN, 0};
-  cli_guard g;
-  cli_news got;
+  cli_supervisor g;
+  cli_supervisor_report got;
 
   limit_descriptors(2);
-  ck_assert_int_eq(
-      cli_guard_open(&g, &job, CLI_ON_LOST_TERM, (cli_title){NULL, 0}), 0);
+  ck_assert_int_eq(cli_supervisor_fork(&g, &job, CLI_ON_LOST_TERM,
+                                       (cli_process_title){NULL, 0}),
+                   0);
   ready.fd = g.fd;
   ck_assert_int_eq(poll(&ready, 1, 10000), 1);
-  ck_assert_int_eq(cli_guard_news(&g, &got), -1);
-  cli_guard_close(&g);
+  ck_assert_int_eq(cli_supervisor_receive(&g, &got), -1);
+  cli_supervisor_close(&g);
 }
 END_TEST
 
@@ -331,8 +334,8 @@ START_TEST(after_a_goodbye_what_is_left_lives_on)
   make_pipe(in);
   take(STDIN_FILENO, in[0]);
   begin(&s, text, CLI_ON_LOST_TERM);
-  news(&s, CLI_NEWS_ENDED);
-  cli_guard_close(&s.guard);
+  news(&s, CLI_REPORT_ENDED);
+  cli_supervisor_close(&s.guard);
   ck_assert_int_eq(write(in[1], "go\n", 3), 3);
   line(&s, "still here");
   end(&s);
@@ -352,7 +355,7 @@ START_TEST(a_goodbye_ahead_of_unread_news_is_heard)
   begin(&s, text, CLI_ON_LOST_TERM);
   ready.fd = s.guard.fd;
   ck_assert_int_eq(poll(&ready, 1, 10000), 1);
-  cli_guard_close(&s.guard);
+  cli_supervisor_close(&s.guard);
   ck_assert_int_eq(write(in[1], "go\n", 3), 3);
   line(&s, "still here");
   end(&s);
@@ -371,9 +374,9 @@ START_TEST(a_goodbye_behind_many_orders_is_heard)
   take(STDIN_FILENO, in[0]);
   begin(&s, text, CLI_ON_LOST_TERM);
   kill(s.guard.pid, SIGSTOP);
-  while (cli_message_send(s.guard.fd, &o, sizeof o))
+  while (cli_supervisor_socket_send(s.guard.fd, &o, sizeof o))
     ;
-  cli_guard_close(&s.guard);
+  cli_supervisor_close(&s.guard);
   ck_assert_int_eq(write(in[1], "go\n", 3), 3);
   line(&s, "still here");
   end(&s);
@@ -389,9 +392,9 @@ START_TEST(an_ended_command_keeps_its_number_until_the_guard_ends)
 
   set(&s, text, CLI_ON_LOST_TERM);
   start(&s, 1000000);
-  pid = news(&s, CLI_NEWS_STARTED).child;
-  news(&s, CLI_NEWS_ENDED);
-  news(&s, CLI_NEWS_EMPTY);
+  pid = news(&s, CLI_REPORT_STARTED).child;
+  news(&s, CLI_REPORT_ENDED);
+  news(&s, CLI_REPORT_NONE_LEFT);
   ck_assert_int_eq(kill(pid, 0), 0);
   end(&s);
   ck_assert_int_eq(kill(pid, 0), -1);
@@ -412,7 +415,7 @@ START_TEST(signals_reach_the_group_and_only_the_group)
   ck_assert_int_eq(read(s.out[0], second, 4), 4);
   ck_assert_mem_ne(first, second, 3);
   order_signal(&s, SIGKILL);
-  ck_assert_int_eq(WTERMSIG(news(&s, CLI_NEWS_ENDED).status), SIGKILL);
+  ck_assert_int_eq(WTERMSIG(news(&s, CLI_REPORT_ENDED).status), SIGKILL);
   line(&s, NULL);
   end(&s);
 }
@@ -425,18 +428,19 @@ END_TEST
 START_TEST(end_of_the_guard_is_no_silence)
 {
   for (int unread = 0; unread < 2; unread++) {
-    cli_guard g = {.fd = -1};
-    cli_news heard;
+    cli_supervisor g = {.fd = -1};
+    cli_supervisor_report heard;
     int ends[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
     g.fd = ends[0];
-    ck_assert_int_eq(cli_guard_news(&g, &heard), 0); /* and errno is EAGAIN */
+    ck_assert_int_eq(cli_supervisor_receive(&g, &heard),
+                     0); /* and errno is EAGAIN */
     if (unread)
       ck_assert_int_eq(write(g.fd, "x", 1), 1);
     close(ends[1]);
     errno = EAGAIN;
-    ck_assert_int_eq(cli_guard_news(&g, &heard), -1);
+    ck_assert_int_eq(cli_supervisor_receive(&g, &heard), -1);
     close(g.fd);
   }
 }
@@ -452,10 +456,10 @@ START_TEST(term_and_then_kill_end_all_when_no_news_comes)
   begin(&s, family, CLI_ON_LOST_TERM);
   line(&s, "in");
   order_lease(&s, 150, 100);
-  acts(&s, CLI_ACT_TERM);
-  acts(&s, CLI_ACT_KILL);
-  ck_assert_int_eq(WTERMSIG(news(&s, CLI_NEWS_ENDED).status), SIGKILL);
-  news(&s, CLI_NEWS_EMPTY);
+  acts(&s, CLI_ACTION_TERM);
+  acts(&s, CLI_ACTION_KILL);
+  ck_assert_int_eq(WTERMSIG(news(&s, CLI_REPORT_ENDED).status), SIGKILL);
+  news(&s, CLI_REPORT_NONE_LEFT);
   line(&s, NULL);
   end(&s);
 }
@@ -465,19 +469,21 @@ START_TEST(longest_hold_of_a_millisecond_ends_the_command)
 {
   static char text[] = "exec sleep 100";
   cli_order o = {.what = CLI_ORDER_START,
-                 .lease = cli_guard_clock() + 1000000,
+                 .lease = cli_boottime_ms() + 1000000,
                  .margin_ms = 10000,
                  .max_hold_ms = 1};
   scene s;
 
   set(&s, text, CLI_ON_LOST_TERM);
-  ck_assert_int_eq(cli_guard_start(&s.guard, &o, lk_bytes_of("", 0)), 0);
+  ck_assert_int_eq(
+      cli_supervisor_start_command(&s.guard, &o, lk_bytes_of("", 0)), 0);
   /* It may be ended before it is executed, so the order of news varies. */
-  for (unsigned seen = 0; (seen & CLI_NEWS_ENDED) == 0; seen |= s.heard.what) {
+  for (unsigned seen = 0; (seen & CLI_REPORT_ENDED) == 0;
+       seen |= s.heard.what) {
     struct pollfd ready = {s.guard.fd, POLLIN, 0};
 
     ck_assert_int_eq(poll(&ready, 1, -1), 1);
-    ck_assert_int_eq(cli_guard_news(&s.guard, &s.heard), 1);
+    ck_assert_int_eq(cli_supervisor_receive(&s.guard, &s.heard), 1);
   }
   ck_assert_int_eq(WTERMSIG(s.heard.status), SIGTERM);
   end(&s);
@@ -493,10 +499,10 @@ START_TEST(a_lost_lock_ends_the_command_at_once)
   begin(&s, text, CLI_ON_LOST_TERM);
   line(&s, "up");
   order_loss(&s);
-  acts(&s, CLI_ACT_TERM);
+  acts(&s, CLI_ACTION_TERM);
   line(&s, "asked");
-  ck_assert_int_eq(WEXITSTATUS(news(&s, CLI_NEWS_ENDED).status), 3);
-  news(&s, CLI_NEWS_EMPTY);
+  ck_assert_int_eq(WEXITSTATUS(news(&s, CLI_REPORT_ENDED).status), 3);
+  news(&s, CLI_REPORT_NONE_LEFT);
   end(&s);
 }
 END_TEST
@@ -512,12 +518,12 @@ START_TEST(a_command_is_executed_before_it_is_stopped)
 
     set(&s, text, CLI_ON_LOST_STOP);
     start(&s, 9000);
-    while ((what & CLI_NEWS_STARTED) == 0) {
+    while ((what & CLI_REPORT_STARTED) == 0) {
       struct pollfd ready = {s.guard.fd, POLLIN, 0};
-      cli_news part;
+      cli_supervisor_report part;
 
       ck_assert_int_eq(poll(&ready, 1, 5000), 1);
-      ck_assert_int_eq(cli_guard_news(&s.guard, &part), 1);
+      ck_assert_int_eq(cli_supervisor_receive(&s.guard, &part), 1);
       what |= part.what;
     }
     order_signal(&s, SIGKILL);
@@ -529,25 +535,25 @@ END_TEST
 /* Somebody else has its end of the socket, so that there is no end to read. */
 START_TEST(a_guard_that_died_is_noticed_behind_its_news)
 {
-  cli_news sent = {.what = CLI_NEWS_EMPTY}, got;
-  cli_guard g;
+  cli_supervisor_report sent = {.what = CLI_REPORT_NONE_LEFT}, got;
+  cli_supervisor g;
   int ends[2];
 
   ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends),
                    0);
-  g = (cli_guard){.fd = ends[0], .pid = fork()};
+  g = (cli_supervisor){.fd = ends[0], .pid = fork()};
   if (g.pid == 0)
     pause();
   ck_assert_int_gt(g.pid, 0);
-  ck_assert_int_eq(cli_guard_news(&g, &got), 0);
+  ck_assert_int_eq(cli_supervisor_receive(&g, &got), 0);
   ck_assert_int_eq(send(ends[1], &sent, sizeof sent, 0), (int)sizeof sent);
   kill(g.pid, SIGKILL);
   siginfo_t info;
 
   ck_assert_int_eq(waitid(P_PID, (id_t)g.pid, &info, WEXITED | WNOWAIT), 0);
-  ck_assert_int_eq(cli_guard_news(&g, &got), 1);
-  ck_assert_uint_eq(got.what, CLI_NEWS_EMPTY);
-  ck_assert_int_eq(cli_guard_news(&g, &got), -1);
+  ck_assert_int_eq(cli_supervisor_receive(&g, &got), 1);
+  ck_assert_uint_eq(got.what, CLI_REPORT_NONE_LEFT);
+  ck_assert_int_eq(cli_supervisor_receive(&g, &got), -1);
   waitpid(g.pid, NULL, 0);
   close(ends[0]);
   close(ends[1]);
@@ -565,13 +571,13 @@ START_TEST(a_stopped_command_goes_on_when_news_comes)
   begin(&s, text, CLI_ON_LOST_STOP);
   line(&s, "up");
   order_lease(&s, 10000, 10000);
-  acts(&s, CLI_ACT_STOP);
-  ck_assert_int_eq(news(&s, CLI_NEWS_STOPPED).signal, SIGSTOP);
+  acts(&s, CLI_ACTION_STOP);
+  ck_assert_int_eq(news(&s, CLI_REPORT_STOPPED).signal, SIGSTOP);
   ck_assert_int_eq(write(in[1], "go\n", 3), 3);
   order_lease(&s, 1000000, 100);
-  acts(&s, CLI_ACT_CONT);
+  acts(&s, CLI_ACTION_CONT);
   line(&s, "on");
-  news(&s, CLI_NEWS_ENDED);
+  news(&s, CLI_REPORT_ENDED);
   end(&s);
 }
 END_TEST
@@ -586,13 +592,13 @@ START_TEST(a_message_waits_for_room_and_not_for_a_process_that_is_gone)
 
   ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
   alarm(MOST_SECONDS);
-  while (cli_message_send(ends[0], &o, sizeof o))
+  while (cli_supervisor_socket_send(ends[0], &o, sizeof o))
     ;
   ck_assert_int_eq(recv(ends[1], &o, sizeof o, 0), (int)sizeof o);
-  ck_assert(cli_message_send(ends[0], &o, sizeof o));
-  ck_assert(!cli_message_send(ends[0], &o, sizeof o));
+  ck_assert(cli_supervisor_socket_send(ends[0], &o, sizeof o));
+  ck_assert(!cli_supervisor_socket_send(ends[0], &o, sizeof o));
   close(ends[1]);
-  ck_assert(cli_message_send(ends[0], &o, sizeof o));
+  ck_assert(cli_supervisor_socket_send(ends[0], &o, sizeof o));
   close(ends[0]);
 }
 END_TEST
@@ -627,26 +633,26 @@ END_TEST
 
 START_TEST(news_that_waits_is_merged_and_none_is_lost)
 {
-  cli_news all = {0};
-  static const cli_news parts[] = {
-      {.what = CLI_NEWS_STARTED, .child = 4711},
-      {.what = CLI_NEWS_ACTED, .acts = 1u << CLI_ACT_STOP},
-      {.what = CLI_NEWS_STOPPED, .signal = SIGSTOP},
-      {.what = CLI_NEWS_ACTED, .acts = 1u << CLI_ACT_CONT},
-      {.what = CLI_NEWS_STOPPED, .signal = SIGTSTP},
-      {.what = CLI_NEWS_ENDED, .status = 0x700},
+  cli_supervisor_report all = {0};
+  static const cli_supervisor_report parts[] = {
+      {.what = CLI_REPORT_STARTED, .child = 4711},
+      {.what = CLI_REPORT_ACTED, .acts = 1u << CLI_ACTION_STOP},
+      {.what = CLI_REPORT_STOPPED, .signal = SIGSTOP},
+      {.what = CLI_REPORT_ACTED, .acts = 1u << CLI_ACTION_CONT},
+      {.what = CLI_REPORT_STOPPED, .signal = SIGTSTP},
+      {.what = CLI_REPORT_ENDED, .status = 0x700},
   };
 
   for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-    cli_news_merge(&all, &parts[i]);
-  ck_assert_uint_eq(all.what, CLI_NEWS_STARTED | CLI_NEWS_ACTED |
-                                  CLI_NEWS_STOPPED | CLI_NEWS_ENDED);
+    cli_supervisor_report_merge(&all, &parts[i]);
+  ck_assert_uint_eq(all.what, CLI_REPORT_STARTED | CLI_REPORT_ACTED |
+                                  CLI_REPORT_STOPPED | CLI_REPORT_ENDED);
   ck_assert_int_eq(all.child, 4711);
   ck_assert_int_eq(all.signal, SIGTSTP);
   ck_assert_int_eq(all.status, 0x700);
-  ck_assert_uint_eq(all.acts, 1u << CLI_ACT_STOP | 1u << CLI_ACT_CONT);
-  cli_news_merge(&all, &parts[1]);
-  ck_assert_uint_eq(all.acts, 1u << CLI_ACT_STOP);
+  ck_assert_uint_eq(all.acts, 1u << CLI_ACTION_STOP | 1u << CLI_ACTION_CONT);
+  cli_supervisor_report_merge(&all, &parts[1]);
+  ck_assert_uint_eq(all.acts, 1u << CLI_ACTION_STOP);
 }
 END_TEST
 
@@ -659,7 +665,7 @@ START_TEST(news_that_nobody_reads_does_not_block_the_guard)
 
   set(&s, text, CLI_ON_LOST_KILL);
   start(&s, 1000000);
-  pid = news(&s, CLI_NEWS_STARTED).child;
+  pid = news(&s, CLI_REPORT_STARTED).child;
   line(&s, "up");
   for (int i = 0; i < 1000; i++) {
     kill(pid, i % 2 == 0 ? SIGSTOP : SIGCONT);
@@ -667,15 +673,15 @@ START_TEST(news_that_nobody_reads_does_not_block_the_guard)
   }
   order_lease(&s, 150, 100);
   line(&s, NULL);
-  cli_news all = {0};
+  cli_supervisor_report all = {0};
 
-  while ((all.what & CLI_NEWS_EMPTY) == 0) {
+  while ((all.what & CLI_REPORT_NONE_LEFT) == 0) {
     struct pollfd ready = {s.guard.fd, POLLIN, 0};
-    cli_news more;
+    cli_supervisor_report more;
 
     ck_assert_int_eq(poll(&ready, 1, 10000), 1);
-    ck_assert_int_eq(cli_guard_news(&s.guard, &more), 1);
-    cli_news_merge(&all, &more);
+    ck_assert_int_eq(cli_supervisor_receive(&s.guard, &more), 1);
+    cli_supervisor_report_merge(&all, &more);
   }
   ck_assert_int_eq(WTERMSIG(all.status), SIGKILL);
   end(&s);
@@ -702,9 +708,9 @@ START_TEST(an_order_behind_a_flood_of_signals_is_obeyed)
     struct pollfd ready = {s.guard.fd, POLLOUT, 0};
 
     ck_assert_int_eq(poll(&ready, 1, 10000), 1);
-    cli_guard_flush(&s.guard);
+    cli_supervisor_flush(&s.guard);
   }
-  acts(&s, CLI_ACT_KILL);
+  acts(&s, CLI_ACTION_KILL);
   line(&s, NULL);
   end(&s);
 }
@@ -724,12 +730,12 @@ START_TEST(a_deep_tree_dies_at_once)
 
   begin(&s, deep, CLI_ON_LOST_KILL);
   line(&s, "in");
-  int64_t before = cli_guard_clock();
+  int64_t before = cli_boottime_ms();
 
   order_loss(&s);
-  acts(&s, CLI_ACT_KILL);
+  acts(&s, CLI_ACTION_KILL);
   line(&s, NULL);
-  ck_assert_int_lt(cli_guard_clock() - before, 1000);
+  ck_assert_int_lt(cli_boottime_ms() - before, 1000);
   end(&s);
 }
 END_TEST
@@ -755,10 +761,10 @@ static void stop_and_continue_writers(void)
 
   set(&s, writers, CLI_ON_LOST_STOP);
   start(&s, 1000000);
-  pid = news(&s, CLI_NEWS_STARTED).child;
+  pid = news(&s, CLI_REPORT_STARTED).child;
   line(&s, "on");
   order_lease(&s, 10000, 10000);
-  acts(&s, CLI_ACT_STOP);
+  acts(&s, CLI_ACTION_STOP);
   fcntl(s.out[0], F_SETFL, O_NONBLOCK);
   while (writes(&s, 300))
     ck_assert_int_ge(read(s.out[0], text, sizeof text), 1);
@@ -830,10 +836,10 @@ START_TEST(sigcont_to_latchkey_continues_nothing_that_was_stopped)
 
   set(&s, text, CLI_ON_LOST_STOP);
   start(&s, 1000000);
-  pid = news(&s, CLI_NEWS_STARTED).child;
+  pid = news(&s, CLI_REPORT_STARTED).child;
   line(&s, "on");
   order_lease(&s, 10000, 10000);
-  acts(&s, CLI_ACT_STOP);
+  acts(&s, CLI_ACTION_STOP);
   ck_assert(falls_silent(&s));
   order_signal(&s, SIGCONT);
   ck_assert(!writes(&s, 300));
@@ -859,11 +865,11 @@ START_TEST(state_and_parent_are_those_of_the_process)
   pid_t parent = 0;
 
   fill_stack(')');
-  char state = cli_children_state(self, &parent);
+  char state = cli_proc_state(self, &parent);
 
   ck_assert_int_eq(state, 'R');
   ck_assert_int_eq(parent, getppid());
-  ck_assert_int_eq(cli_children_state(INT32_MAX, &parent), '\0');
+  ck_assert_int_eq(cli_proc_state(INT32_MAX, &parent), '\0');
 }
 END_TEST
 
@@ -873,7 +879,7 @@ static bool comes_to_a_stop(pid_t pid)
   pid_t parent;
 
   for (int i = 0; i < 500; i++, usleep(10000))
-    if (cli_children_state(pid, &parent) == 'T')
+    if (cli_proc_state(pid, &parent) == 'T')
       return true;
   return false;
 }
@@ -887,7 +893,7 @@ START_TEST(a_command_that_forks_all_the_time_can_be_stopped)
 
   set(&s, text, CLI_ON_LOST_STOP);
   start(&s, 1000000);
-  pid = news(&s, CLI_NEWS_STARTED).child;
+  pid = news(&s, CLI_REPORT_STARTED).child;
   for (int i = 0; i < 40; i++) {
     order_lease(&s, 60000, 59980);
     ck_assert(comes_to_a_stop(pid));

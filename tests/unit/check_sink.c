@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/outlet.h"
+#include "cli/output/line_writer.h"
 #include "support/suite.h"
 
 enum { MOST_SECONDS = 20 };
@@ -20,13 +20,13 @@ enum { MOST_SECONDS = 20 };
 static char block[4096];
 
 /* Write until nothing more is taken; gives how much was. */
-static size_t fill(const cli_sink *s)
+static size_t fill(const cli_nonblocking *s)
 {
   size_t len = 0;
   ssize_t n;
 
   alarm(MOST_SECONDS); /* a test that hangs is named */
-  while ((n = cli_sink_write(s, block, sizeof block)) > 0)
+  while ((n = cli_nonblocking_write(s, block, sizeof block)) > 0)
     len += (size_t)n;
   ck_assert_int_eq(n, -1);
   ck_assert_int_eq(errno, EAGAIN);
@@ -47,13 +47,13 @@ static void expect_end(int fd, size_t len)
 /* The writing end fills up, keeps its flags, and loses nothing. */
 static void fill_and_read(const int *ends)
 {
-  cli_sink s;
+  cli_nonblocking s;
 
-  ck_assert_int_eq(cli_sink_open(&s, ends[1]), 0);
+  ck_assert_int_eq(cli_nonblocking_open(&s, ends[1]), 0);
   size_t len = fill(&s);
 
   ck_assert_int_eq(fcntl(ends[1], F_GETFL) & O_NONBLOCK, 0);
-  cli_sink_close(&s, 0);
+  cli_nonblocking_close(&s, 0);
   close(ends[1]);
   expect_end(ends[0], len);
   close(ends[0]);
@@ -80,14 +80,14 @@ END_TEST
 START_TEST(regular_file_keeps_its_offset)
 {
   char text[16] = "";
-  cli_sink s;
+  cli_nonblocking s;
   FILE *f = tmpfile();
   int fd = fileno(f);
 
   ck_assert_int_eq(write(fd, "before ", 7), 7);
-  ck_assert_int_eq(cli_sink_open(&s, fd), 0);
-  ck_assert_int_eq(cli_sink_write(&s, "behind", 6), 6);
-  cli_sink_close(&s, 0);
+  ck_assert_int_eq(cli_nonblocking_open(&s, fd), 0);
+  ck_assert_int_eq(cli_nonblocking_write(&s, "behind", 6), 6);
+  cli_nonblocking_close(&s, 0);
   ck_assert_int_eq(pread(fd, text, sizeof text - 1, 0), 13);
   ck_assert_str_eq(text, "before behind");
   fclose(f);
@@ -96,10 +96,10 @@ END_TEST
 
 START_TEST(descriptor_that_is_not_open_is_refused)
 {
-  cli_sink s;
+  cli_nonblocking s;
 
-  ck_assert_int_eq(cli_sink_open(&s, 900), EBADF);
-  cli_sink_close(&s, 0);
+  ck_assert_int_eq(cli_nonblocking_open(&s, 900), EBADF);
+  cli_nonblocking_close(&s, 0);
 }
 END_TEST
 
@@ -126,11 +126,11 @@ static void as_another_user(void (*act)(const int *ends))
 
 static void fill_beyond_the_thread(const int *ends)
 {
-  cli_sink s;
+  cli_nonblocking s;
 
-  ck_assert_int_eq(cli_sink_open(&s, ends[1]), 0);
+  ck_assert_int_eq(cli_nonblocking_open(&s, ends[1]), 0);
   ck_assert_int_ge(s.copied, 0);
-  ck_assert_int_eq(cli_sink_write(&s, "line\n", 5), 5);
+  ck_assert_int_eq(cli_nonblocking_write(&s, "line\n", 5), 5);
   size_t len = 5;
   struct pollfd room = {s.fd, POLLOUT, 0};
 
@@ -139,7 +139,7 @@ static void fill_beyond_the_thread(const int *ends)
     len += fill(&s);
     poll(&room, 1, 50);
   }
-  cli_sink_close(&s, 0); /* it is stuck, and is left behind */
+  cli_nonblocking_close(&s, 0); /* it is stuck, and is left behind */
   close(ends[1]);
   expect_end(ends[0], len);
 }
@@ -161,12 +161,12 @@ static int count_open(void)
 }
 
 /* Long before the limit, which is how long a thread that is stuck gets. */
-static void close_and_expect_no_wait(cli_sink *s)
+static void close_and_expect_no_wait(cli_nonblocking *s)
 {
   struct timespec before, after;
 
   clock_gettime(CLOCK_MONOTONIC, &before);
-  cli_sink_close(s, 1000 * MOST_SECONDS);
+  cli_nonblocking_close(s, 1000 * MOST_SECONDS);
   clock_gettime(CLOCK_MONOTONIC, &after);
   ck_assert_int_lt(after.tv_sec - before.tv_sec, MOST_SECONDS / 2);
 }
@@ -174,10 +174,10 @@ static void close_and_expect_no_wait(cli_sink *s)
 static void copy_a_line(const int *ends)
 {
   int before = count_open();
-  cli_sink s;
+  cli_nonblocking s;
 
-  ck_assert_int_eq(cli_sink_open(&s, ends[1]), 0);
-  ck_assert_int_eq(cli_sink_write(&s, "line\n", 5), 5);
+  ck_assert_int_eq(cli_nonblocking_open(&s, ends[1]), 0);
+  ck_assert_int_eq(cli_nonblocking_write(&s, "line\n", 5), 5);
   close_and_expect_no_wait(&s);
   ck_assert_int_eq(count_open(), before);
   close(ends[1]);
@@ -192,12 +192,12 @@ END_TEST
 
 static void copy_to_nobody(const int *ends)
 {
-  cli_sink s;
+  cli_nonblocking s;
 
   signal(SIGPIPE, SIG_IGN);
   close(ends[0]);
-  ck_assert_int_eq(cli_sink_open(&s, ends[1]), 0);
-  ck_assert_int_eq(cli_sink_write(&s, "line\n", 5), 5);
+  ck_assert_int_eq(cli_nonblocking_open(&s, ends[1]), 0);
+  ck_assert_int_eq(cli_nonblocking_write(&s, "line\n", 5), 5);
   close_and_expect_no_wait(&s);
 }
 
@@ -212,16 +212,16 @@ static void open_with_four_descriptors(const int *ends)
 {
   struct rlimit limit;
   int before = count_open();
-  cli_sink s;
+  cli_nonblocking s;
 
   ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
   limit.rlim_cur = (rlim_t)ends[1] + 5;
   ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
-  ck_assert_int_eq(cli_sink_open(&s, ends[1]), 0);
+  ck_assert_int_eq(cli_nonblocking_open(&s, ends[1]), 0);
   ck_assert_int_eq(s.fd, ends[1]);
   ck_assert_int_lt(s.copied, 0);
-  ck_assert_int_eq(cli_sink_write(&s, "line\n", 5), 5);
-  cli_sink_close(&s, 0);
+  ck_assert_int_eq(cli_nonblocking_write(&s, "line\n", 5), 5);
+  cli_nonblocking_close(&s, 0);
   ck_assert_int_eq(count_open(), before);
   close(ends[1]);
   expect_end(ends[0], 5);
@@ -245,15 +245,15 @@ START_TEST(line_without_memory_is_counted_and_later_ones_are_written)
 {
   struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
   char text[64] = "";
-  cli_outlet o;
+  cli_line_writer o;
   int ends[2];
 
   ck_assert_int_eq(pipe(ends), 0);
-  cli_outlet_init(&o, ends[1], loop, say_dropped);
+  cli_line_writer_init(&o, ends[1], loop, say_dropped);
   o.queue.failed = true; /* as after an allocation that failed */
-  cli_outlet_put(&o, lk_text("lost\n"));
-  cli_outlet_put(&o, lk_text("line\n"));
-  cli_outlet_close(&o);
+  cli_line_writer_put(&o, lk_text("lost\n"));
+  cli_line_writer_put(&o, lk_text("line\n"));
+  cli_line_writer_close(&o);
   ck_assert_int_eq(read(ends[0], text, sizeof text - 1), 15);
   ck_assert_str_eq(text, "dropped 1\nline\n");
   close(ends[0]);

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "cli/command_table.h"
+#include "cli/locks/fence.h"
+#include "cli/verbs.h"
+
+#define USUAL \
+  cli_options_session, cli_options_json, cli_options_common, cli_options_version
+#define READING \
+  {             \
+    USUAL       \
+  }
+#define READING_ANYWHERE    \
+  {                         \
+    cli_options_read, USUAL \
+  }
+
+/* clang-format off */
+const cli_command_entry cli_command_table[] = {
+  {"run", "[OPTION...] LOCK [--] COMMAND [ARG...]",
+   "run COMMAND while holding LOCK", 1, -1,
+   {cli_options_run, cli_options_layout, cli_options_session,
+    cli_options_common, cli_options_version},
+   NULL},
+  {"status", "[OPTION...] LOCK", "show who holds LOCK and who waits", 1, 1,
+   {cli_options_layout, cli_options_session, cli_options_json,
+    cli_options_common, cli_options_version}, cli_status},
+  {"wait", "[OPTION...] LOCK", "wait until nobody holds LOCK", 1, 1,
+   {cli_options_wait, cli_options_layout, cli_options_session,
+    cli_options_json, cli_options_common, cli_options_version}, cli_wait},
+  {"revoke", "[OPTION...] LOCK", "ask who holds LOCK to let go", 1, 1,
+   {cli_options_layout, cli_options_session, cli_options_json,
+    cli_options_common, cli_options_version}, cli_revoke},
+  {"ls", "[OPTION...] PATH", "list the children of a node", 1, 1,
+   {cli_options_ls, cli_options_read, cli_options_session, cli_options_json,
+    cli_options_common, cli_options_version}, cli_ls},
+  {"tree", "[OPTION...] PATH", "show all that is below a node", 1, 1,
+   READING_ANYWHERE, cli_tree},
+  {"get", "[OPTION...] PATH", "write a node's data as they are", 1, 1,
+   READING_ANYWHERE, cli_get},
+  {"stat", "[OPTION...] PATH", "show what the server knows of a node", 1, 1,
+   READING_ANYWHERE, cli_stat},
+  {"create", "[OPTION...] PATH [DATA|-]", "make a node and print its name", 1, 2,
+   {cli_options_create, cli_options_session, cli_options_json,
+    cli_options_common, cli_options_version}, cli_create},
+  {"set", "[OPTION...] PATH DATA|-", "replace a node's data", 2, 2,
+   {cli_options_write, cli_options_session, cli_options_json,
+    cli_options_common}, cli_set},
+  {"delete", "[OPTION...] PATH", "delete a node", 1, 1,
+   {cli_options_delete, cli_options_write, cli_options_session,
+    cli_options_json, cli_options_common}, cli_delete},
+  {"watch", "[OPTION...] PATH", "print a line for each event at a node", 1, 1,
+   {cli_options_watch, cli_options_session, cli_options_json,
+    cli_options_common, cli_options_version}, cli_watch},
+  {"acl", "[OPTION...] PATH [SPEC]", "show or replace the access list of a node", 1, 2,
+   READING, cli_acl_verb},
+  {"fence", "[OPTION...] FILE TOKEN", "remember TOKEN in FILE, unless FILE has seen a larger one", 2, 2,
+   {cli_options_json, cli_options_common, cli_options_version}, cli_fence},
+  {"doctor", "[OPTION...] [PATH]", "find out what is wrong on the way to the servers, and at PATH", 0, 1,
+   READING, cli_doctor},
+  {0}};
+/* clang-format on */
+
+const cli_command_entry *cli_command_table_find(const char *name)
+{
+  for (const cli_command_entry *c = cli_command_table; c->name != NULL; c++)
+    if (strcmp(c->name, name) == 0)
+      return c;
+  return NULL;
+}
+
+void cli_command_table_help(const cli_command_entry *c, bool all, cli_text *out)
+{
+  cli_text_printf(out, "usage: latchkey %s %s\n", c->name, c->form);
+  if (all) {
+    cli_text_puts(out, "       latchkey [OPTION...] LOCK COMMAND [ARG...]   "
+                       "(the same)\n");
+    for (c = cli_command_table + 1; c->name != NULL; c++)
+      cli_text_printf(out, "       latchkey %s %s\n", c->name, c->form);
+    c = cli_command_table;
+    cli_text_puts(out, "\nDistributed locks and plain node work on "
+                       "ZooKeeper.\n\n");
+    for (const cli_command_entry *v = c; v->name != NULL; v++)
+      cli_text_printf(out, "  %-8s %s\n", v->name, v->help);
+    cli_text_puts(out,
+                  "\nOptions may stand before, between and behind operands, "
+                  "those of run before LOCK.\n-- ends them.\n\nOptions of "
+                  "run:\n");
+  } else {
+    cli_text_printf(out, "\n%c%s.\n\n", c->help[0] - 'a' + 'A', c->help + 1);
+  }
+  cli_options_help(c->options, out);
+  if (strcmp(c->name, "run") == 0)
+    cli_text_puts(
+        out, "\nExit codes: COMMAND's own, or 128+N; 123 the lock was lost "
+             "meanwhile;\n124 not obtained (-E); 125 latchkey failed; 126, 127 "
+             "COMMAND cannot be run,\nis not found.\n");
+  cli_text_puts(out, "\nThe manual: man latchkey\n");
+}

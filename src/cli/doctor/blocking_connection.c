@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include <latchkey/client.h>
+
+#include "cli/doctor/blocking_connection.h"
+#include "cli/run/supervisor.h"
+
+/* Between two parts of an answer. */
+enum { MOST_PAUSE_MS = 1000, WORD_LEN = 4 };
+
+bool cli_blocking_connection_init(cli_blocking_connection *d,
+                                  const lk_transport_type *type)
+{
+  d->type = type;
+  d->flow = LK_FLOW_FAILED;
+  d->transport = calloc(1, type->size);
+  if (d->transport != NULL)
+    d->transport->fd = -1;
+  return d->transport != NULL;
+}
+
+/* Wait until the descriptor is as the last step wants it; false: it is not in
+   time. */
+static bool wait_for_flow(const cli_blocking_connection *d, int64_t until)
+{
+  struct pollfd ready = {.fd = d->transport->fd,
+                         .events = d->flow == LK_FLOW_READ ? POLLIN : POLLOUT};
+  int n;
+
+  do {
+    int64_t left = until - cli_boottime_ms();
+
+    n = left <= 0 ? 0 : poll(&ready, 1, left > INT32_MAX ? -1 : (int)left);
+  } while (n < 0 && errno == EINTR);
+  return n > 0;
+}
+
+static bool is_waiting(const cli_blocking_connection *d)
+{
+  return d->flow == LK_FLOW_READ || d->flow == LK_FLOW_WRITE;
+}
+
+cli_connection_result cli_blocking_connect_continue(cli_blocking_connection *d,
+                                                    int64_t until)
+{
+  while (is_waiting(d)) {
+    if (!wait_for_flow(d, until))
+      return CLI_CONNECTION_LATE;
+    d->flow = d->type->handshake(d->transport);
+  }
+  return d->flow == LK_FLOW_DONE ? CLI_CONNECTION_READY : CLI_CONNECTION_FAILED;
+}
+
+cli_connection_result cli_blocking_connect(cli_blocking_connection *d,
+                                           const lk_endpoint *to, int64_t until)
+{
+  d->flow = d->type->open(d->transport, to);
+  return cli_blocking_connect_continue(d, until);
+}
+
+bool cli_blocking_connection_has_tcp(const cli_blocking_connection *d)
+{
+  struct sockaddr_storage peer;
+  socklen_t len = sizeof peer;
+
+  return d->transport->fd >= 0 &&
+         getpeername(d->transport->fd, (struct sockaddr *)&peer, &len) == 0;
+}
+
+bool cli_blocking_connection_send_word(cli_blocking_connection *d,
+                                       const char *word, int64_t until)
+{
+  size_t sent = 0;
+
+  while (sent < WORD_LEN) {
+    size_t done;
+
+    d->flow = d->type->send(d->transport, word + sent, WORD_LEN - sent, &done);
+    sent += done;
+    if (d->flow == LK_FLOW_FAILED)
+      return false;
+    if (sent < WORD_LEN && !wait_for_flow(d, until))
+      return false;
+  }
+  return true;
+}
+
+ssize_t cli_blocking_connection_receive(cli_blocking_connection *d,
+                                        int64_t until, char *out, size_t size)
+{
+  size_t len = 0;
+
+  while (len < size) {
+    size_t got;
+
+    d->flow = d->type->recv(d->transport, out + len, size - len, &got);
+    len += got;
+    if (d->flow == LK_FLOW_END || d->flow == LK_FLOW_FAILED)
+      break;
+    if (got > 0 && until > cli_boottime_ms() + MOST_PAUSE_MS)
+      until = cli_boottime_ms() + MOST_PAUSE_MS;
+    if (d->flow != LK_FLOW_DONE && !wait_for_flow(d, until))
+      return len == 0 ? -1 : (ssize_t)len;
+  }
+  return (ssize_t)len;
+}
+
+void cli_blocking_connection_close(cli_blocking_connection *d)
+{
+  d->type->close(d->transport);
+}
+
+void cli_blocking_connection_free(cli_blocking_connection *d)
+{
+  if (d->transport == NULL)
+    return;
+  d->type->close(d->transport);
+  if (d->type->end != NULL)
+    d->type->end(d->transport);
+  free(d->transport);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cli/doctor/access_check.h"
+#include "cli/doctor/server_checks.h"
+#include "cli/output/print.h"
+#include "cli/verbs.h"
+
+/* Of these the median is told. */
+enum { ROUNDS = 9 };
+
+typedef struct checkup {
+  const cli_options *options;
+  cli_doctor_report findings;
+  cli_clock_check clocks;
+  int64_t timeout_ms; /* granted; before that, asked for */
+} checkup;
+
+/* ---- the session -----------------------------------------------------------
+ */
+
+/* What is wrong with the way to a session, in the library's words. */
+static void tell_no_session(checkup *c, const cli_session *link)
+{
+  bool auth = link->trouble == LK_ERR_AUTH_FAILED;
+  cli_text said = {0};
+
+  cli_doctor_report_begin(&c->findings, CLI_VERDICT_BROKEN,
+                          auth ? "auth" : "session");
+  cli_session_say_cause(link, &said);
+  cli_doctor_report_end(&c->findings, &said, cli_session_advice(link));
+}
+
+static void tell_timeout(checkup *c)
+{
+  int64_t wanted = c->options->session_timeout_ms;
+  cli_text said = {0};
+  cli_json *facts;
+
+  if (wanted == c->timeout_ms)
+    return;
+  facts = cli_doctor_report_begin(&c->findings, CLI_VERDICT_NOTE, "timeout");
+  cli_json_number(facts, "wanted_ms", wanted);
+  cli_json_number(facts, "timeout_ms", c->timeout_ms);
+  cli_text_printf(&said,
+                  "the session timeout is %" PRId64 " ms, not the %" PRId64
+                  " ms asked for",
+                  c->timeout_ms, wanted);
+  cli_doctor_report_end(
+      &c->findings, &said,
+      "minSessionTimeout and maxSessionTimeout in its zoo.cfg "
+      "bound it");
+}
+
+static void tell_session(checkup *c, const cli_session *link)
+{
+  uint64_t id = (uint64_t)lk_client_session(link->client).id;
+  const char *server = lk_client_server(link->client);
+  cli_text said = {0};
+  cli_json *facts =
+      cli_doctor_report_begin(&c->findings, CLI_VERDICT_OK, "session");
+
+  c->timeout_ms = lk_client_timeout_ms(link->client);
+  cli_json_text(facts, "server", lk_text(server));
+  cli_json_hex(facts, "session", id);
+  cli_json_number(facts, "timeout_ms", c->timeout_ms);
+  cli_text_printf(&said, "0x%" PRIx64 " at %s, timeout %" PRId64 " ms", id,
+                  server, c->timeout_ms);
+  cli_doctor_report_end(&c->findings, &said, NULL);
+  tell_timeout(c);
+}
+
+static void tell_auth(checkup *c, const cli_session *link, int err)
+{
+  const char *name = c->options->auth_file;
+  bool refused = err == LK_ERR_AUTH_FAILED || err == LK_ERR_AUTH_REQUIRED;
+  cli_text said = {0};
+
+  if (refused) {
+    cli_doctor_report_begin(&c->findings, CLI_VERDICT_BROKEN, "auth");
+    cli_text_puts(&said, lk_error_text(err));
+    cli_doctor_report_end(&c->findings, &said,
+                          name == NULL ? "--auth-file gives an identity"
+                                       : "check the lines of --auth-file");
+  } else if (name != NULL && err == 0) {
+    cli_doctor_report_begin(&c->findings, CLI_VERDICT_OK, "auth");
+    if (cli_auth_file_sasl(&link->identities) != NULL)
+      cli_text_puts(&said, "SASL DIGEST-MD5 has succeeded on both sides; ");
+    cli_text_printf(&said,
+                    "the identities of %s are taken (a wrong password of "
+                    "digest is another identity)",
+                    name);
+    cli_doctor_report_end(&c->findings, &said, NULL);
+  }
+}
+
+/* ---- the round trip --------------------------------------------------------
+ */
+
+static int64_t now_us(void)
+{
+  struct timespec t = {0, 0};
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static void on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)stat;
+  /* Access lists come later; an answer is an answer. */
+  cli_command_complete(
+      arg, err == LK_ERR_NO_NODE || err == LK_ERR_NO_AUTH ? 0 : err);
+}
+
+static int compare(const void *a, const void *b)
+{
+  int64_t x = *(const int64_t *)a;
+  int64_t y = *(const int64_t *)b;
+
+  return x < y ? -1 : x > y;
+}
+
+static int time_rounds(cli_command *a, int64_t *took)
+{
+  int err = 0;
+
+  for (int i = 0; i < ROUNDS && err == 0; i++) {
+    lk_call call = cli_command_call_options(a, true);
+    int64_t began = now_us();
+
+    err = lk_exists(a->link.client, "/", &call, on_stat, a);
+    err = cli_command_wait(a, err);
+    took[i] = now_us() - began;
+  }
+  qsort(took, ROUNDS, sizeof *took, compare);
+  return err;
+}
+
+static void tell_rounds(checkup *c, cli_command *a, int err, int64_t median_us)
+{
+  const char *server = lk_client_server(a->link.client);
+  cli_text said = {0};
+  cli_json *facts = cli_doctor_report_begin(
+      &c->findings, err == 0 ? CLI_VERDICT_OK : CLI_VERDICT_BROKEN,
+      "round-trip");
+
+  cli_json_text(facts, "server", lk_text(server));
+  if (err == 0) {
+    cli_json_number(facts, "median_us", median_us);
+    cli_text_printf(&said, "%.3f ms, the median of %d reads at %s",
+                    (double)median_us / 1000, ROUNDS, server);
+  } else {
+    cli_text_printf(&said, "a read at %s ends so: %s", server,
+                    lk_error_text(err));
+  }
+  cli_doctor_report_end(&c->findings, &said,
+                        err == 0 ? NULL : "look at the network and the server");
+}
+
+/* What a verb would do that reads and writes. */
+static void use_session(checkup *c, cli_command *a)
+{
+  int64_t took[ROUNDS] = {0};
+
+  tell_session(c, &a->link);
+  int err = time_rounds(a, took);
+
+  tell_auth(c, &a->link, err);
+  if (err != LK_ERR_AUTH_FAILED && err != LK_ERR_AUTH_REQUIRED)
+    tell_rounds(c, a, err, took[ROUNDS / 2]);
+  if (err == 0)
+    cli_access_check(a, &c->findings);
+}
+
+static void examine_session(checkup *c, const char *path)
+{
+  cli_text complaint = {0};
+  cli_command a;
+
+  if (!cli_command_begin(&a, c->options, "doctor", path, &complaint)) {
+    cli_doctor_report_begin(&c->findings, CLI_VERDICT_BROKEN,
+                            c->options->auth_file != NULL ? "auth" : "session");
+    cli_doctor_report_end(&c->findings, &complaint, NULL);
+    return;
+  }
+  cli_clock_check_start(&c->clocks, a.link.loop);
+  cli_session_run(&a.link, &a.link.decided);
+  if (a.link.trouble == 0)
+    use_session(c, &a);
+  else
+    tell_no_session(c, &a.link);
+  cli_session_close(&a.link);
+  cli_clock_check_stop(&c->clocks, a.link.loop);
+  cli_command_free(&a);
+}
+
+/* ---- the clocks ------------------------------------------------------------
+ */
+
+/* A third of the session timeout without a word, and servers are near to giving
+   the session up. */
+static void tell_clocks(checkup *c)
+{
+  int64_t stood, set;
+  cli_verdict verdict = CLI_VERDICT_OK;
+  const char *advice = NULL;
+  cli_text said = {0};
+
+  cli_clock_check_look(&c->clocks, cli_clock_read());
+  stood = cli_clock_check_stood_ms(&c->clocks);
+  set = cli_clock_check_step_ms(&c->clocks);
+  if (stood > 0 || set != 0)
+    verdict = stood > c->timeout_ms / 3 ? CLI_VERDICT_BROKEN : CLI_VERDICT_NOTE;
+  cli_json *facts = cli_doctor_report_begin(&c->findings, verdict, "clocks");
+
+  cli_json_number(facts, "took_ms", cli_clock_check_took_ms(&c->clocks));
+  cli_json_number(facts, "stood_ms", stood);
+  cli_json_number(facts, "set_ms", set);
+  if (set != 0) {
+    cli_text_printf(&said, "the wall clock was set by %" PRId64 " ms", set);
+    advice = "leases do not follow it; ages that are shown do";
+  }
+  if (stood > 0) {
+    cli_text_printf(&said, "%sthis process stood still for %" PRId64 " ms",
+                    set != 0 ? "; " : "", stood);
+    advice = "give this machine time to run, or its sessions more (-T): who "
+             "stands still so long loses locks";
+  }
+  if (verdict == CLI_VERDICT_OK)
+    cli_text_printf(&said, "ran evenly for the %" PRId64 " ms that this took",
+                    cli_clock_check_took_ms(&c->clocks));
+  cli_doctor_report_end(&c->findings, &said, advice);
+}
+
+/* ----------------------------------------------------------------------------
+ */
+
+static int complain(const cli_options *o, int err)
+{
+  cli_text line = {0};
+
+  cli_session_say_client_error(o, err, &line);
+  return cli_fail_text(CLI_EXIT_FAILED, "doctor", &line);
+}
+
+static int examine(checkup *c, cli_server_checks *s, const char *path)
+{
+  int err = cli_server_checks_run(s, &c->clocks);
+
+  if (err != 0)
+    return complain(c->options, err);
+  cli_server_checks_report(s, &c->findings);
+  if (cli_server_checks_count_serving(s) > 0)
+    examine_session(c, path);
+  tell_clocks(c);
+  return cli_doctor_report_close(&c->findings);
+}
+
+int cli_doctor(const cli_options *o, char **operands)
+{
+  const char *path = operands[0] == NULL ? "/" : operands[0];
+  checkup c = {.options = o, .timeout_ms = o->session_timeout_ms};
+  cli_text wrong = {0};
+  cli_server_checks s;
+
+  if (lk_path_check(path) != 0)
+    return cli_fail_request("doctor", path, LK_ERR_BAD_PATH);
+  if (!cli_tls_check(&o->tls, o->hosts, &wrong))
+    return cli_fail_text(CLI_EXIT_FAILED, NULL, &wrong);
+  cli_tls_warn(&o->tls, o->hosts, o->quiet);
+  c.findings.as_json = o->json;
+  cli_clock_check_begin(&c.clocks, cli_clock_read());
+  int err = cli_server_checks_open(&s, o);
+  int code = err != 0 ? complain(o, err) : examine(&c, &s, path);
+
+  cli_server_checks_free(&s);
+  return code;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "cli/doctor/four_letter_word.h"
+
+const char *const cli_four_letter_words[] = {"srvr", "isro", "ruok", NULL};
+
+static bool is(lk_bytes b, const char *text)
+{
+  return b.len == strlen(text) && memcmp(b.at, text, b.len) == 0;
+}
+
+/* What stands behind the first `mark` in `b`; NULL: it is not there. */
+static lk_bytes behind(lk_bytes b, const char *mark)
+{
+  size_t len = strlen(mark);
+
+  for (size_t i = 0; i + len <= b.len; i++) {
+    const char *s = (const char *)b.at + i;
+
+    if (memcmp(s, mark, len) == 0)
+      return lk_bytes_of(s + len, b.len - i - len);
+  }
+  return lk_text(NULL);
+}
+
+/* As much of `b` as comes before any of `ends`. */
+static lk_bytes up_to(lk_bytes b, const char *ends)
+{
+  const char *s = b.at;
+
+  for (size_t i = 0; i < b.len; i++)
+    if (s[i] == '\0' || strchr(ends, s[i]) != NULL)
+      return lk_bytes_of(s, i);
+  return b;
+}
+
+bool cli_four_letter_is_disabled(lk_bytes answer)
+{
+  return behind(answer, "is not executed because it is not in the whitelist")
+             .at != NULL;
+}
+
+static void read_facts(cli_four_letter_reply *out, lk_bytes answer)
+{
+  lk_bytes version = behind(answer, "Zookeeper version: ");
+  lk_bytes mode = behind(answer, "\nMode: ");
+
+  if (version.at == NULL)
+    return;
+  out->version = up_to(version, "-, \n");
+  if (mode.at != NULL)
+    out->mode = up_to(mode, "\n");
+  out->kind = mode.at == NULL              ? CLI_FOUR_LETTER_UNKNOWN
+              : is(out->mode, "read-only") ? CLI_FOUR_LETTER_READ_ONLY
+                                           : CLI_FOUR_LETTER_SERVING;
+}
+
+void cli_four_letter_reply_read(cli_four_letter_reply *out, lk_bytes answer)
+{
+  memset(out, 0, sizeof *out);
+  out->kind = CLI_FOUR_LETTER_NOT_ZOOKEEPER;
+  if (cli_four_letter_is_disabled(answer) || is(answer, "imok"))
+    out->kind = CLI_FOUR_LETTER_UNKNOWN;
+  else if (behind(answer, "not currently serving requests").at != NULL ||
+           is(answer, "null"))
+    out->kind = CLI_FOUR_LETTER_NO_QUORUM;
+  else if (is(answer, "ro"))
+    out->kind = CLI_FOUR_LETTER_READ_ONLY;
+  else if (is(answer, "rw"))
+    out->kind = CLI_FOUR_LETTER_SERVING;
+  else
+    read_facts(out, answer);
+}
+
+/* The number at the start of `*b`, which moves behind it and a dot. */
+static bool take_number(lk_bytes *b, unsigned *out)
+{
+  lk_bytes digits = up_to(*b, ".");
+  const char *s = digits.at;
+  size_t used = digits.len < b->len ? digits.len + 1 : digits.len;
+
+  *out = 0;
+  if (digits.len == 0 || digits.len > 6)
+    return false;
+  for (size_t i = 0; i < digits.len; i++) {
+    if (s[i] < '0' || s[i] > '9')
+      return false;
+    *out = *out * 10 + (unsigned)(s[i] - '0');
+  }
+  *b = lk_bytes_of((const char *)b->at + used, b->len - used);
+  return true;
+}
+
+bool cli_version_is_before(lk_bytes version, unsigned major, unsigned minor)
+{
+  unsigned first, second;
+
+  if (!take_number(&version, &first) || !take_number(&version, &second))
+    return false;
+  return first != major ? first < major : second < minor;
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/doctor/blocking_connection.h"
+#include "cli/doctor/four_letter_word.h"
+#include "cli/doctor/port_check.h"
+#include "cli/run/supervisor.h"
+
+_Static_assert(sizeof(cli_port_result) <= PIPE_BUF, "news go in one piece");
+
+/* ---- the child -------------------------------------------------------------
+ */
+
+typedef struct door {
+  const char *host;
+  char port[8];
+  int64_t until;            /* on cli_boottime_ms() */
+  int fd;                   /* for news */
+  const lk_tls_config *tls; /* NULL: plain TCP */
+  cli_blocking_connection dial;
+  cli_port_result news;
+} door;
+
+static void tell(door *d, cli_port_stage stage, const char *text, size_t len)
+{
+  cli_port_result *n = &d->news;
+
+  n->stage = stage;
+  n->len = len < sizeof n->text ? len : sizeof n->text;
+  if (len > 0)
+    memcpy(n->text, text, n->len);
+  if (write(d->fd, n, sizeof *n) != sizeof *n)
+    _exit(1);
+}
+
+static void tell_error(door *d, cli_port_stage stage, const char *text)
+{
+  tell(d, stage, text, strlen(text));
+}
+
+static void name_address(door *d, const struct addrinfo *a)
+{
+  char host[64];
+  char port[8];
+
+  if (getnameinfo(a->ai_addr, a->ai_addrlen, host, sizeof host, port,
+                  sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+    return;
+  snprintf(d->news.address, sizeof d->news.address,
+           strchr(host, ':') != NULL ? "[%s]:%s" : "%s:%s", host, port);
+}
+
+static const lk_transport_type *transport_of(const lk_tls_config *tls)
+{
+  return tls == NULL ? lk_transport_tcp() : lk_transport_tls();
+}
+
+static lk_endpoint endpoint_of(const door *d, const struct addrinfo *a,
+                               const lk_tls_config *tls)
+{
+  return (lk_endpoint){.address = a->ai_addr,
+                       .address_len = a->ai_addrlen,
+                       .host = d->host,
+                       .tls = tls};
+}
+
+/* When something is tried beside what is under way, which goes on. */
+enum { SOON_MS = 2000 };
+
+/* Half of the time that is left: the other half is for another attempt. */
+static int64_t half_of(int64_t until)
+{
+  int64_t now = cli_boottime_ms();
+
+  return now + (until - now) / 2;
+}
+
+static int64_t soon(int64_t until)
+{
+  int64_t half = half_of(until);
+  int64_t limit = cli_boottime_ms() + SOON_MS;
+
+  return half < limit ? half : limit;
+}
+
+/* ---- the other transport ---------------------------------------------------
+ */
+
+/* Whether a port that does not speak TLS obeys a four-letter word without. */
+static bool speaks_plain(const door *d, const struct addrinfo *a, int64_t until)
+{
+  char answer[sizeof d->news.text];
+  lk_endpoint to = endpoint_of(d, a, NULL);
+  cli_four_letter_reply word = {.kind = CLI_FOUR_LETTER_NOT_ZOOKEEPER};
+  cli_blocking_connection dial;
+  ssize_t len = 0;
+
+  if (cli_blocking_connection_init(&dial, lk_transport_tcp()) &&
+      cli_blocking_connect(&dial, &to, until) == CLI_CONNECTION_READY &&
+      cli_blocking_connection_send_word(&dial, cli_four_letter_words[0], until))
+    len = cli_blocking_connection_receive(&dial, until, answer, sizeof answer);
+  if (len > 0)
+    cli_four_letter_reply_read(&word, lk_bytes_of(answer, (size_t)len));
+  cli_blocking_connection_free(&dial);
+  return word.kind != CLI_FOUR_LETTER_NOT_ZOOKEEPER;
+}
+
+/* Whether a port that does not obey speaks TLS, whatever its certificate, or
+   would if it got a certificate. */
+static bool speaks_tls(const door *d, const struct addrinfo *a, int64_t until)
+{
+  const lk_tls_config any = {.size = sizeof any, .any_certificate = true};
+  lk_endpoint to = endpoint_of(d, a, &any);
+  lk_tls_connection found;
+  cli_blocking_connection dial;
+  bool does = false;
+
+  if (lk_transport_tls() == NULL)
+    return false;
+  if (cli_blocking_connection_init(&dial, lk_transport_tls()))
+    does = cli_blocking_connect(&dial, &to, until) == CLI_CONNECTION_READY ||
+           (lk_tls_inspect(dial.transport, &found, sizeof found) == 0 &&
+            found.version[0] != '\0');
+  cli_blocking_connection_free(&dial);
+  return does;
+}
+
+static bool speaks_other(door *d, const struct addrinfo *a)
+{
+  int64_t until = half_of(d->until);
+
+  d->news.other =
+      d->tls == NULL ? speaks_tls(d, a, until) : speaks_plain(d, a, until);
+  return d->news.other;
+}
+
+/* ---- connecting ------------------------------------------------------------
+ */
+
+static void note_connection(door *d)
+{
+  d->news.tls =
+      d->tls != NULL && lk_tls_inspect(d->dial.transport, &d->news.connection,
+                                       sizeof d->news.connection) == 0;
+}
+
+/* TLS failed on the connection. A port without TLS is asked for what it is. */
+static void tell_no_tls(door *d, const struct addrinfo *a)
+{
+  const lk_transport *t = d->dial.transport;
+  const char *mark = "TLS: ";
+  const char *why =
+      strncmp(t->why, mark, strlen(mark)) == 0 ? t->why + strlen(mark) : t->why;
+
+  note_connection(d);
+  d->news.cause = t->cause;
+  tell_error(d, CLI_PORT_TLS_FAILED, why);
+  if (t->cause == LK_TLS_NOT_TLS && speaks_other(d, a))
+    tell_error(d, CLI_PORT_TLS_FAILED, why);
+}
+
+/* TCP is connected, and TLS takes its time: is there any? */
+static cli_connection_result wait_for_tls(door *d, const struct addrinfo *a)
+{
+  tell(d, CLI_PORT_TLS_HANDSHAKE, NULL, 0);
+  if (!speaks_other(d, a))
+    return cli_blocking_connect_continue(&d->dial, d->until);
+  tell(d, CLI_PORT_TLS_HANDSHAKE, NULL, 0);
+  return CLI_CONNECTION_LATE;
+}
+
+/* Whether one address is connected. `*number`: an errno, or 0 once it is told
+   why TLS is not. */
+static bool call(door *d, const struct addrinfo *a, int64_t until, int *number)
+{
+  lk_endpoint to = endpoint_of(d, a, d->tls);
+  cli_connection_result dialed;
+
+  name_address(d, a);
+  tell(d, CLI_PORT_CONNECTING, NULL, 0);
+  dialed =
+      cli_blocking_connect(&d->dial, &to, d->tls == NULL ? until : soon(until));
+  *number = 0;
+  if (dialed == CLI_CONNECTION_LATE &&
+      !cli_blocking_connection_has_tcp(&d->dial))
+    dialed = cli_blocking_connect_continue(&d->dial, until);
+  if (dialed == CLI_CONNECTION_LATE &&
+      cli_blocking_connection_has_tcp(&d->dial))
+    dialed = wait_for_tls(d, a);
+  else if (dialed == CLI_CONNECTION_LATE)
+    *number = ETIMEDOUT;
+  if (dialed == CLI_CONNECTION_FAILED && d->dial.transport->err != LK_ERR_TLS)
+    *number = d->dial.transport->number != 0 ? d->dial.transport->number : EIO;
+  else if (dialed == CLI_CONNECTION_FAILED)
+    tell_no_tls(d, a);
+  if (dialed != CLI_CONNECTION_READY)
+    cli_blocking_connection_close(&d->dial);
+  return dialed == CLI_CONNECTION_READY;
+}
+
+/* Each address gets its share of the time that is left. */
+static const struct addrinfo *find_open(door *d, const struct addrinfo *list)
+{
+  int64_t count = 0;
+  int number = 0;
+
+  for (const struct addrinfo *a = list; a != NULL; a = a->ai_next)
+    count++;
+  for (const struct addrinfo *a = list; a != NULL; a = a->ai_next, count--) {
+    int64_t now = cli_boottime_ms();
+    int64_t until = now + (d->until - now) / count;
+
+    if (call(d, a, until, &number))
+      return a;
+    if (number == 0)
+      return NULL;
+  }
+  tell_error(d, CLI_PORT_NOT_CONNECTED, strerror(number));
+  return NULL;
+}
+
+/* ---- asking ----------------------------------------------------------------
+ */
+
+/* Ask and wait for the answer; a port that is silent is asked for TLS
+   meanwhile. Gives its length; 0: the server closed the connection; -1: nothing
+   came. */
+static ssize_t ask(door *d, const struct addrinfo *a, const char *word,
+                   char *answer, size_t size)
+{
+  ssize_t len;
+
+  /* Why it was closed may have come before. */
+  (void)cli_blocking_connection_send_word(&d->dial, word, d->until);
+  len = cli_blocking_connection_receive(&d->dial, soon(d->until), answer, size);
+  if (len < 0) {
+    tell(d, CLI_PORT_SILENT, NULL, 0);
+    if (d->tls != NULL || !speaks_other(d, a))
+      len = cli_blocking_connection_receive(&d->dial, d->until, answer, size);
+  }
+  return len;
+}
+
+static bool is_strange(const char *answer, size_t len)
+{
+  cli_four_letter_reply word;
+
+  cli_four_letter_reply_read(&word, lk_bytes_of(answer, len));
+  return word.kind == CLI_FOUR_LETTER_NOT_ZOOKEEPER;
+}
+
+/* What came of one word. Gives whether another should be asked. */
+static bool take_answer(door *d, const struct addrinfo *a, const char *answer,
+                        ssize_t len)
+{
+  bool tls_failed =
+      d->dial.flow == LK_FLOW_FAILED && d->dial.transport->err == LK_ERR_TLS;
+
+  if (len <= 0 && tls_failed) { /* as TLS 1.3 refuses a certificate */
+    tell_no_tls(d, a);
+    return false;
+  }
+  if (d->tls == NULL && !d->news.other &&
+      (len == 0 || (len > 0 && is_strange(answer, (size_t)len))))
+    speaks_other(d, a);
+  if (len > 0)
+    tell(d, CLI_PORT_REPLIED, answer, (size_t)len);
+  else if (d->news.stage != CLI_PORT_REPLIED)
+    tell(d, len < 0 ? CLI_PORT_SILENT : CLI_PORT_HUNG_UP, NULL, 0);
+  return len > 0 &&
+         cli_four_letter_is_disabled(lk_bytes_of(answer, (size_t)len));
+}
+
+/* Ask one word after the other until one is obeyed. Each takes a connection,
+   the first of which there is. */
+static void ask_words(door *d, const struct addrinfo *a)
+{
+  lk_endpoint to = endpoint_of(d, a, d->tls);
+  char answer[sizeof d->news.text];
+
+  for (const char *const *word = cli_four_letter_words; *word != NULL; word++) {
+    ssize_t len = ask(d, a, *word, answer, sizeof answer);
+    bool more = take_answer(d, a, answer, len);
+
+    cli_blocking_connection_close(&d->dial);
+    if (!more || word[1] == NULL ||
+        cli_blocking_connect(&d->dial, &to, d->until) != CLI_CONNECTION_READY)
+      return;
+  }
+}
+
+static void knock(door *d)
+{
+  struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+                           .ai_flags = AI_NUMERICSERV};
+  struct addrinfo *list = NULL;
+  int wrong = getaddrinfo(d->host, d->port, &hints, &list);
+
+  if (wrong != 0) {
+    tell_error(d, CLI_PORT_NOT_RESOLVED,
+               wrong == EAI_SYSTEM ? strerror(errno) : gai_strerror(wrong));
+    return;
+  }
+  if (!cli_blocking_connection_init(&d->dial, transport_of(d->tls))) {
+    tell_error(d, CLI_PORT_NOT_CONNECTED, strerror(ENOMEM));
+    return;
+  }
+  const struct addrinfo *a = find_open(d, list);
+
+  if (a != NULL) {
+    note_connection(d);
+    tell(d, CLI_PORT_SILENT, NULL, 0);
+    ask_words(d, a);
+  }
+  cli_blocking_connection_free(&d->dial);
+  freeaddrinfo(list);
+}
+
+/* ---- its parent ------------------------------------------------------------
+ */
+
+static void on_news(struct ev_loop *loop, ev_io *watcher, int events)
+{
+  cli_port_check *k = watcher->data;
+  cli_port_result news;
+  ssize_t n = read(watcher->fd, &news, sizeof news);
+
+  (void)loop;
+  (void)events;
+  if (n == (ssize_t)sizeof news)
+    k->news = news;
+  if (n == (ssize_t)sizeof news || (n < 0 && errno == EINTR))
+    return;
+  cli_port_check_end(k);
+  k->over(k, k->arg);
+}
+
+static _Noreturn void be_child(door *d, uint16_t port, const int *fds)
+{
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  close(fds[0]);
+  snprintf(d->port, sizeof d->port, "%u", (unsigned)port);
+  d->fd = fds[1];
+  knock(d);
+  _exit(0);
+}
+
+int cli_port_check_begin(cli_port_check *k, const char *host, uint16_t port,
+                         const lk_tls_config *tls, int64_t patience_ms,
+                         struct ev_loop *loop)
+{
+  door d = {.host = host, .until = cli_boottime_ms() + patience_ms, .tls = tls};
+  int fds[2];
+
+  if (pipe(fds) != 0)
+    return errno;
+  k->pid = fork();
+  if (k->pid == 0)
+    be_child(&d, port, fds);
+  int error = k->pid < 0 ? errno : 0;
+
+  close(fds[1]);
+  if (error != 0) {
+    close(fds[0]);
+    return error;
+  }
+  k->loop = loop;
+  ev_io_init(&k->watcher, on_news, fds[0], EV_READ);
+  k->watcher.data = k;
+  ev_io_start(loop, &k->watcher);
+  return 0;
+}
+
+void cli_port_check_end(cli_port_check *k)
+{
+  if (k->loop == NULL)
+    return;
+  ev_io_stop(k->loop, &k->watcher);
+  close(k->watcher.fd);
+  kill(k->pid, SIGKILL);
+  while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)
+    ;
+  k->loop = NULL;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/doctor/server_checks.h"
+#include "cli/output/print.h"
+
+/* ---- the list --------------------------------------------------------------
+ */
+
+static bool name(cli_server_check *s, const char *host, uint16_t port)
+{
+  size_t len = strlen(host) + 1;
+  size_t size = len + sizeof "[]:65535";
+
+  s->name = malloc(size + len);
+  if (s->name == NULL)
+    return false;
+  snprintf(s->name, size, strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host,
+           (unsigned)port);
+  memcpy(s->name + size, host, len);
+  s->host = s->name + size;
+  s->port = port;
+  return true;
+}
+
+static void add(const char *host, uint16_t port, void *arg)
+{
+  cli_server_checks *s = arg;
+  void *items = realloc(s->items, (s->count + 1) * sizeof *s->items);
+
+  if (items != NULL)
+    s->items = items;
+  if (items == NULL || s->err != 0) {
+    s->err = LK_ERR_NO_MEMORY;
+    return;
+  }
+  memset(&s->items[s->count], 0, sizeof *s->items);
+  if (name(&s->items[s->count], host, port))
+    s->count++;
+  else
+    s->err = LK_ERR_NO_MEMORY;
+}
+
+int cli_server_checks_open(cli_server_checks *s, const cli_options *o)
+{
+  memset(s, 0, sizeof *s);
+  s->options = o;
+  int err = cli_tls_hosts_each(&o->tls, o->hosts, add, s);
+
+  return err != 0 ? err : s->err;
+}
+
+size_t cli_server_checks_count_serving(const cli_server_checks *s)
+{
+  size_t serving = 0;
+
+  for (size_t i = 0; i < s->count; i++)
+    serving += s->items[i].timeout_ms > 0 ? 1 : 0;
+  return serving;
+}
+
+/* ---- examining one ---------------------------------------------------------
+ */
+
+/* With TLS 1.3 a server refuses a client's certificate when both think the
+   connection stands, and the word may be lost with it. */
+static void take_tls_trouble(cli_server_check *s, const char *text)
+{
+  cli_port_result *n = &s->knock.news;
+  const char *mark = strstr(text, "TLS: ");
+
+  n->stage = CLI_PORT_TLS_FAILED;
+  n->cause = lk_client_tls_cause(s->client);
+  n->len = 0;
+  if (mark != NULL) {
+    text = mark + strlen("TLS: ");
+    n->len = strlen(text) < sizeof n->text ? strlen(text) : sizeof n->text;
+    memcpy(n->text, text, n->len);
+  }
+}
+
+/* The library's text begins with the server's name. */
+static void take_trouble(cli_server_check *s)
+{
+  size_t len = strlen(s->name);
+  const char *text;
+  int err = lk_client_trouble(s->client, &text);
+
+  if (err == 0)
+    return;
+  if (err == LK_ERR_TLS && s->timeout_ms == 0)
+    take_tls_trouble(s, text);
+  if (strncmp(text, s->name, len) == 0 && text[len] == ':')
+    text += len + 2;
+  s->trouble.len = 0;
+  cli_text_puts(&s->trouble, text);
+}
+
+static void finish(cli_server_check *s)
+{
+  cli_server_checks *all = s->all;
+
+  if (s->over)
+    return;
+  s->over = true;
+  cli_port_check_end(&s->knock);
+  if (s->client != NULL)
+    take_trouble(s);
+  lk_client_free(s->client);
+  s->client = NULL;
+  for (size_t i = 0; i < all->count; i++)
+    if (!all->items[i].over)
+      return;
+  all->done = true;
+}
+
+static void on_closed(lk_client *c, int err, void *arg)
+{
+  (void)c;
+  (void)err;
+  finish(arg);
+}
+
+static void on_state(lk_client *c, lk_state state, int err, void *arg)
+{
+  cli_server_check *s = arg;
+
+  (void)err;
+  if (state != LK_STATE_CONNECTED || s->timeout_ms != 0)
+    return;
+  s->timeout_ms = lk_client_timeout_ms(c);
+  lk_client_close(c, on_closed, s);
+}
+
+static void on_log(void *arg, int level, int err, const char *text)
+{
+  (void)arg;
+  (void)err;
+  if (level <= LK_LOG_INFO)
+    cli_notice("%s", text);
+}
+
+static int begin_session(cli_server_check *s)
+{
+  const cli_options *o = s->all->options;
+  lk_client_config config = {.size = sizeof config};
+  lk_tls_config tls = cli_tls_config(&o->tls);
+
+  config.hosts = s->name;
+  config.session_timeout_ms = (int32_t)o->session_timeout_ms;
+  config.tls = cli_tls_is_selected(&o->tls, o->hosts) ? &tls : NULL;
+  config.log = o->verbose ? on_log : NULL;
+  s->listener.state = on_state;
+  s->listener.arg = s;
+  int err = lk_ev_client_new(&s->client, s->all->ev, &config);
+
+  if (err == 0)
+    lk_client_attach(s->client, &s->listener);
+  return err;
+}
+
+/* What it said of itself may make a session pointless. */
+static bool may_serve(const cli_server_check *s)
+{
+  const cli_port_result *n = &s->knock.news;
+
+  if (n->other)
+    return false;
+  return n->stage == CLI_PORT_HUNG_UP ||
+         (n->stage == CLI_PORT_REPLIED &&
+          s->word.kind != CLI_FOUR_LETTER_NO_QUORUM &&
+          s->word.kind != CLI_FOUR_LETTER_READ_ONLY);
+}
+
+static void on_knocked(cli_port_check *k, void *arg)
+{
+  cli_server_check *s = arg;
+
+  if (k->news.stage == CLI_PORT_REPLIED)
+    cli_four_letter_reply_read(&s->word,
+                               lk_bytes_of(k->news.text, k->news.len));
+  int err = may_serve(s) ? begin_session(s) : 0;
+
+  if (err != 0)
+    s->all->err = err;
+  if (s->client == NULL)
+    finish(s);
+}
+
+/* ---- examining all ---------------------------------------------------------
+ */
+
+/* Some address of it was open: what cannot be connected to is another one. All
+   else that goes wrong goes wrong again. */
+static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
+{
+  cli_server_checks *s = timer->data;
+
+  (void)loop;
+  (void)events;
+  for (size_t i = 0; i < s->count; i++) {
+    cli_server_check *one = &s->items[i];
+    const char *text;
+    int err = one->client == NULL || one->timeout_ms != 0
+                  ? 0
+                  : lk_client_trouble(one->client, &text);
+
+    if (err != 0 && err != LK_ERR_CONNECT)
+      finish(one);
+  }
+}
+
+static void on_impatience(struct ev_loop *loop, ev_timer *timer, int events)
+{
+  cli_server_checks *s = timer->data;
+
+  (void)loop;
+  (void)events;
+  for (size_t i = 0; i < s->count; i++)
+    finish(&s->items[i]);
+}
+
+static int begin_all(cli_server_checks *s)
+{
+  const cli_options *o = s->options;
+  const lk_tls_config tls = cli_tls_config(&o->tls);
+  bool selected = cli_tls_is_selected(&o->tls, o->hosts);
+
+  for (size_t i = 0; i < s->count; i++) {
+    cli_server_check *one = &s->items[i];
+
+    one->all = s;
+    one->knock.over = on_knocked;
+    one->knock.arg = one;
+    if (cli_port_check_begin(&one->knock, one->host, one->port,
+                             selected ? &tls : NULL, o->connect_timeout_ms,
+                             s->loop) != 0)
+      return LK_ERR_SYSTEM;
+  }
+  /* Not before: it may start threads, and processes with threads should not be
+     forked. */
+  return lk_ev_new(&s->ev, s->loop, NULL);
+}
+
+static void start_timers(cli_server_checks *s)
+{
+  double tick = CLI_CLOCK_CHECK_TICK_MS / 1000.0;
+
+  ev_timer_init(&s->patience, on_impatience,
+                (double)s->options->connect_timeout_ms / 1000, 0);
+  ev_timer_init(&s->ticker, on_tick, tick, tick);
+  s->patience.data = s;
+  s->ticker.data = s;
+  ev_timer_start(s->loop, &s->patience);
+  ev_timer_start(s->loop, &s->ticker);
+}
+
+int cli_server_checks_run(cli_server_checks *s, cli_clock_check *clocks)
+{
+  s->loop = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
+  if (s->loop == NULL)
+    return LK_ERR_SYSTEM;
+  s->err = begin_all(s);
+  start_timers(s);
+  cli_clock_check_start(clocks, s->loop);
+  while (s->err == 0 && !s->done)
+    ev_run(s->loop, EVRUN_ONCE);
+  cli_clock_check_stop(clocks, s->loop);
+  ev_timer_stop(s->loop, &s->patience);
+  ev_timer_stop(s->loop, &s->ticker);
+  return s->err;
+}
+
+void cli_server_checks_free(cli_server_checks *s)
+{
+  for (size_t i = 0; i < s->count; i++) {
+    cli_port_check_end(&s->items[i].knock);
+    lk_client_free(s->items[i].client);
+    cli_text_free(&s->items[i].trouble);
+    free(s->items[i].name);
+  }
+  free(s->items);
+  lk_ev_free(s->ev);
+  if (s->loop != NULL)
+    ev_loop_destroy(s->loop);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_CLI_DOCTOR_SERVER_CHECKS_H
+#define LK_CLI_DOCTOR_SERVER_CHECKS_H
+
+#include <latchkey/ev.h>
+
+#include "cli/doctor/clock_check.h"
+#include "cli/doctor/four_letter_word.h"
+#include "cli/doctor/port_check.h"
+#include "cli/doctor/report.h"
+#include "cli/options/options.h"
+
+typedef struct cli_server_checks cli_server_checks;
+
+/** One server of the connect string, examined by itself: its door, and then a
+    session of its own, closed at once. */
+typedef struct cli_server_check {
+  cli_server_checks *all;
+  char *name; /**< "host:port" */
+  const char *host;
+  uint16_t port;
+  cli_port_check knock;
+  cli_four_letter_reply word; /**< parts of what it answered */
+  lk_client *client;
+  lk_listener listener;
+  int64_t timeout_ms; /**< of the session; 0: there was none */
+  cli_text trouble;   /**< why there was none, as far as that is known */
+  bool over;
+} cli_server_check;
+
+struct cli_server_checks {
+  const cli_options *options;
+  cli_server_check *items;
+  size_t count;
+  int err; /**< LK_ERR_NO_MEMORY, or of the system */
+  bool done;
+  struct ev_loop *loop;
+  lk_ev *ev;
+  ev_timer patience;
+  ev_timer ticker;
+};
+
+/** Take the servers from the connect string. Gives the error; free it in any
+    case. */
+int cli_server_checks_open(cli_server_checks *s, const cli_options *o);
+/** Examine all at once, for --connect-timeout at most. Gives the error. */
+int cli_server_checks_run(cli_server_checks *s, cli_clock_check *clocks);
+/** How many gave a session. */
+size_t cli_server_checks_count_serving(const cli_server_checks *s);
+void cli_server_checks_free(cli_server_checks *s);
+
+/** Say what was found of each, and whether they belong together. */
+void cli_server_checks_report(const cli_server_checks *s, cli_doctor_report *f);
+
+#endif

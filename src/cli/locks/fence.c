@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/locks/fence.h"
+#include "cli/output/print.h"
+
+/* What is returned in place of an errno. FILE_CHANGED: another process replaced
+   or removed FILE meanwhile; FILE_WRONG: `step` says what is wrong with it. */
+enum { MOST_LINKS = 40, FILE_CHANGED = -1, FILE_WRONG = -2 };
+
+typedef struct fence {
+  char *path;       /* of FILE, where symbolic links lead; own memory */
+  const char *name; /* its last part */
+  int dir;          /* its folder */
+  int fd;           /* FILE, locked; -1: not open */
+  struct stat st;   /* of FILE */
+  uint64_t token;
+  const char *step; /* what fails, for the message */
+} fence;
+
+/* ---- tokens ------------------------------------------------------------- */
+
+bool cli_fence_read(lk_bytes text, uint64_t *out)
+{
+  const char *s = text.at;
+  uint64_t n = 0;
+
+  for (size_t i = 0; i < text.len; i++) {
+    if (s[i] < '0' || s[i] > '9')
+      return false;
+    uint64_t digit = (uint64_t)(s[i] - '0');
+
+    if (n > (UINT64_MAX - digit) / 10)
+      return false;
+    n = n * 10 + digit;
+  }
+  *out = n;
+  return text.len > 0;
+}
+
+/* ---- finding FILE ------------------------------------------------------- */
+
+/* `path` without its last part. */
+static int folder_len(const char *path)
+{
+  const char *slash = strrchr(path, '/');
+
+  return slash == NULL ? 0 : (int)(slash - path + 1);
+}
+
+/* Where the symbolic link at `path` leads, own memory; NULL with errno: EINVAL
+   where it is not a link. */
+static char *follow_link(const char *path)
+{
+  char target[PATH_MAX + 1];
+  ssize_t len = readlink(path, target, sizeof target - 1);
+  char *next = NULL;
+
+  if (len < 0)
+    return NULL;
+  target[len] = '\0';
+  int kept = target[0] == '/' ? 0 : folder_len(path);
+
+  return asprintf(&next, "%.*s%s", kept, path, target) < 0 ? NULL : next;
+}
+
+/* rename() would replace a link, not FILE. 0, or an errno. */
+static int find_file(fence *f, const char *file)
+{
+  f->path = strdup(file);
+  for (int i = 0; f->path != NULL && i < MOST_LINKS; i++) {
+    char *next = follow_link(f->path);
+
+    if (next == NULL)
+      return errno == EINVAL || errno == ENOENT ? 0 : errno;
+    free(f->path);
+    f->path = next;
+  }
+  return f->path == NULL ? ENOMEM : ELOOP;
+}
+
+static int open_folder(fence *f)
+{
+  int len = folder_len(f->path);
+  char *path = NULL;
+
+  f->name = f->path + len;
+  if (*f->name == '\0')
+    return EISDIR;
+  if (asprintf(&path, "%.*s", len, len == 0 ? "" : f->path) < 0)
+    return ENOMEM;
+  f->dir = open(len == 0 ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int error = f->dir < 0 ? errno : 0;
+
+  free(path);
+  return error;
+}
+
+/* ---- the lock ----------------------------------------------------------- */
+
+/* O_NONBLOCK: what is not a regular file does not block before that is seen. */
+static int open_file(const fence *f, int flags)
+{
+  return openat(f->dir, f->name,
+                flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+}
+
+/* A lock of the open file description: it stays when another descriptor of
+   FILE is closed. It does not exclude flock(2), so `flock FILE latchkey fence
+   FILE ...` does not wait for itself. */
+static int lock_file(const fence *f)
+{
+  struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+  int got;
+
+  do
+    got = fcntl(f->fd, F_OFD_SETLKW, &whole);
+  while (got != 0 && errno == EINTR);
+  return got == 0 ? 0 : errno;
+}
+
+/* Whether the name still leads to the file that is locked. It is opened, since
+   a network file system may answer stat() from its memory. */
+static int check_current(const fence *f)
+{
+  int fd = open_file(f, O_RDONLY);
+  struct stat now;
+
+  if (fd < 0)
+    return errno == ENOENT ? FILE_CHANGED : errno;
+  bool same = fstat(fd, &now) == 0 && now.st_dev == f->st.st_dev &&
+              now.st_ino == f->st.st_ino;
+
+  close(fd);
+  return same ? 0 : FILE_CHANGED;
+}
+
+static int open_locked(fence *f)
+{
+  f->step = "cannot open it";
+  f->fd = open_file(f, O_RDWR);
+  if (f->fd < 0 || fstat(f->fd, &f->st) != 0)
+    return errno;
+  if (!S_ISREG(f->st.st_mode)) {
+    f->step = "it is not a regular file";
+    return FILE_WRONG;
+  }
+  f->step = "cannot lock it";
+  int error = lock_file(f);
+
+  return error != 0 ? error : check_current(f);
+}
+
+/* ---- reading and writing ------------------------------------------------ */
+
+static int read_file(fence *f, uint64_t *seen)
+{
+  char line[64];
+  ssize_t len = pread(f->fd, line, sizeof line, 0);
+
+  f->step = "cannot read it";
+  if (len < 0)
+    return errno;
+  f->step = "it holds no token, which is one decimal number and a line end; "
+            "write the largest token that was used there";
+  if (len == 0 || len == sizeof line || line[len - 1] != '\n' ||
+      !cli_fence_read(lk_bytes_of(line, (size_t)len - 1), seen))
+    return FILE_WRONG;
+  return 0;
+}
+
+static int write_token(const fence *f, int fd)
+{
+  char line[32];
+  int len = snprintf(line, sizeof line, "%" PRIu64 "\n", f->token);
+  ssize_t n = write(fd, line, (size_t)len);
+
+  if (n != len)
+    return n < 0 ? errno : ENOSPC;
+  return fsync(fd) == 0 ? 0 : errno;
+}
+
+/* The new file gets mode and group of the old one, and its owner where that is
+   permitted. */
+static int copy_access(const fence *f, int fd)
+{
+  if (fchown(fd, f->st.st_uid, f->st.st_gid) != 0 &&
+      fchown(fd, (uid_t)-1, f->st.st_gid) != 0)
+    return errno;
+  return fchmod(fd, f->st.st_mode & 07777) == 0 ? 0 : errno;
+}
+
+/* Some file systems refuse it for folders. */
+static int sync_folder(const fence *f)
+{
+  return fsync(f->dir) == 0 || errno == EINVAL ? 0 : errno;
+}
+
+/* Replace FILE, which is locked. A file that a crash left at the name of the
+   new one is nobody's: only the owner of the lock uses that name. */
+static int replace_file(fence *f)
+{
+  char *name = NULL;
+
+  f->step = "cannot write the new file beside it";
+  if (asprintf(&name, "%s.latchkey-new", f->name) < 0)
+    return ENOMEM;
+  unlinkat(f->dir, name, 0);
+  int fd = openat(f->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                  S_IRUSR | S_IWUSR);
+  int error = fd < 0 ? errno : copy_access(f, fd);
+
+  if (error == 0)
+    error = write_token(f, fd);
+  if (error == 0 && renameat(f->dir, name, f->dir, f->name) != 0)
+    error = errno;
+  if (error != 0 && fd >= 0)
+    unlinkat(f->dir, name, 0);
+  if (fd >= 0)
+    close(fd);
+  free(name);
+  return error;
+}
+
+/* ---- making FILE -------------------------------------------------------- */
+
+static mode_t usual_mode(void)
+{
+  mode_t mask = umask(0);
+
+  umask(mask);
+  return (mode_t)0666 & ~mask;
+}
+
+/* FILE appears with its token: link() does nothing where another process was
+   faster. */
+static int make_file(fence *f)
+{
+  char *name = NULL;
+
+  f->step = "cannot make it";
+  if (asprintf(&name, "%s.XXXXXX", f->path) < 0)
+    return ENOMEM;
+  int fd = mkostemp(name, O_CLOEXEC);
+  int error = fd < 0 ? errno : 0;
+
+  if (error == 0 && fchmod(fd, usual_mode()) != 0)
+    error = errno;
+  if (error == 0)
+    error = write_token(f, fd);
+  if (error == 0 && linkat(AT_FDCWD, name, f->dir, f->name, 0) != 0)
+    error = errno == EEXIST ? FILE_CHANGED : errno;
+  if (fd >= 0) {
+    unlink(name);
+    close(fd);
+  }
+  free(name);
+  return error;
+}
+
+/* ---- all of it ---------------------------------------------------------- */
+
+/* FILE exists: compare. Its token may have been written by a process that was
+   killed before it was certain to stay, so an equal one is made certain. */
+static int pass_existing(fence *f, uint64_t *seen)
+{
+  int error = read_file(f, seen);
+
+  if (error != 0 || *seen > f->token)
+    return error;
+  if (*seen < f->token)
+    error = replace_file(f);
+  return error != 0 ? error : sync_folder(f);
+}
+
+static int pass_once(fence *f, uint64_t *seen)
+{
+  int error = open_locked(f);
+
+  *seen = 0;
+  if (error == 0) {
+    error = pass_existing(f, seen);
+  } else if (error == ENOENT) {
+    error = make_file(f);
+    if (error == 0)
+      error = sync_folder(f);
+  }
+  if (f->fd >= 0)
+    close(f->fd);
+  f->fd = -1;
+  return error;
+}
+
+int cli_fence_pass(const char *file, uint64_t token, uint64_t *seen,
+                   cli_text *complaint)
+{
+  fence f = {.dir = -1, .fd = -1, .token = token, .step = "cannot find it"};
+  int error = find_file(&f, file);
+
+  if (error == 0)
+    error = open_folder(&f);
+  if (error == 0)
+    do
+      error = pass_once(&f, seen);
+    while (error == FILE_CHANGED);
+  if (error != 0)
+    cli_text_puts(complaint, f.step);
+  if (error > 0)
+    cli_text_printf(complaint, ": %s", strerror(error));
+  if (f.dir >= 0)
+    close(f.dir);
+  free(f.path);
+  if (error != 0)
+    return CLI_EXIT_FAILED;
+  return *seen > token ? CLI_EXIT_NO : CLI_EXIT_DONE;
+}
+
+static int refuse_token(const char *text)
+{
+  cli_text line = {0};
+
+  cli_text_puts(&line, "TOKEN \"");
+  cli_text_clean(&line, lk_text(text));
+  cli_text_puts(&line,
+                "\" is not a decimal number from 1 to 2^64-1; COMMAND of "
+                "latchkey run has it in LATCHKEY_FENCING_TOKEN");
+  return cli_fail_text(CLI_EXIT_FAILED, "fence", &line);
+}
+
+int cli_fence(const cli_options *o, char **operands)
+{
+  cli_text line = {0};
+  uint64_t token;
+  uint64_t seen;
+
+  (void)o;
+  if (!cli_fence_read(lk_text(operands[1]), &token) || token == 0)
+    return refuse_token(operands[1]);
+  cli_text_clean(&line, lk_text(operands[0]));
+  cli_text_puts(&line, ": ");
+  /* A limit on the length of files becomes an error. */
+  signal(SIGXFSZ, SIG_IGN);
+  int code = cli_fence_pass(operands[0], token, &seen, &line);
+
+  if (code == CLI_EXIT_NO)
+    cli_text_printf(&line,
+                    "token %" PRIu64 " is refused: %" PRIu64 " was seen, so "
+                    "the lock has passed to another holder",
+                    token, seen);
+  if (code != CLI_EXIT_DONE)
+    return cli_fail_text(code, "fence", &line);
+  cli_text_free(&line);
+  return code;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include <latchkey/lock.h>
+
+#include "cli/locks/contenders.h"
+#include "cli/output/print.h"
+#include "cli/verbs.h"
+
+/* ---- revoke -------------------------------------------------------------- */
+
+static void on_set(lk_client *c, int err, const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)stat;
+  cli_command_complete(arg, err);
+}
+
+/* Whoever has let go meanwhile need not be asked. */
+static int ask_to_let_go(cli_command *a, const char *node)
+{
+  lk_call call = cli_command_call_options(a, false);
+  int err = node == NULL
+                ? LK_ERR_NO_MEMORY
+                : lk_set(a->link.client, node, lk_text(LK_REVOKE_MESSAGE), -1,
+                         &call, on_set, a);
+
+  err = cli_command_wait(a, err);
+  return err == LK_ERR_NO_NODE ? 0 : err;
+}
+
+int cli_revoke(const cli_options *o, char **operands)
+{
+  cli_command ask;
+  cli_contenders line;
+
+  if (!cli_command_open(&ask, o, "revoke", operands[0]))
+    return CLI_EXIT_FAILED;
+  int err = cli_contenders_list(&line, &ask);
+
+  if (err == 0 && line.semaphore)
+    err = cli_contenders_read_nodes(&line);
+  if (err == 0)
+    cli_contenders_order(&line);
+  size_t holders = cli_contenders_count_holders(&line);
+
+  for (size_t i = 0; err == 0 && i < line.count; i++) {
+    char *node = line.all[i].holds ? cli_contenders_path(&line, i) : NULL;
+
+    if (line.all[i].holds)
+      err = ask_to_let_go(&ask, node);
+    free(node);
+  }
+  int code = cli_command_close(&ask, err);
+
+  if (code == CLI_EXIT_DONE && holders == 0)
+    code = cli_fail(CLI_EXIT_NO, "revoke %s: nobody holds it%s", operands[0],
+                    line.missing ? ": no such node" : "");
+  cli_contenders_free(&line);
+  return code;
+}
+
+/* ---- wait ---------------------------------------------------------------- */
+
+typedef struct patience {
+  cli_command ask;
+  ev_timer timer;
+  bool seen; /* it was looked at before */
+  bool late; /* -w is over */
+  bool over; /* or the node that was watched has changed */
+} patience;
+
+static void on_late(struct ev_loop *loop, ev_timer *timer, int events)
+{
+  patience *p = timer->data;
+
+  (void)loop;
+  (void)events;
+  p->late = true;
+  p->over = true;
+}
+
+static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
+                     void *arg)
+{
+  patience *p = arg;
+
+  (void)c;
+  (void)w;
+  (void)event;
+  p->over = true;
+}
+
+static void on_seen(lk_client *c, int err, const lk_bytes *data,
+                    const lk_stat *stat, void *arg)
+{
+  patience *p = arg;
+
+  (void)c;
+  (void)data;
+  (void)stat;
+  p->ask.err = err;
+  p->over = p->over || err != 0;
+}
+
+/* Until the last in the line has gone, or something else is new. */
+static int wait_for(patience *p, const char *node)
+{
+  lk_watch *w = NULL;
+  lk_call call = {.size = sizeof call,
+                  .repeat = true,
+                  .on_event = on_event,
+                  .watch_arg = p,
+                  .watch = &w};
+
+  if (node == NULL)
+    return LK_ERR_NO_MEMORY;
+  p->over = p->late;
+  int err = lk_get(p->ask.link.client, node, &call, on_seen, p);
+
+  if (err != 0)
+    return err;
+  cli_session_run(&p->ask.link, &p->over);
+  err = p->ask.err;
+  return err == LK_ERR_NO_NODE ? 0 : err;
+}
+
+/* Whether nobody holds it any more; `*held` gets the answer. */
+static int look(patience *p, bool *held)
+{
+  cli_contenders line;
+  int err = cli_contenders_list(&line, &p->ask);
+
+  if (err == 0)
+    cli_contenders_order(&line);
+  *held = cli_contenders_count_holders(&line) > 0;
+  if (err == 0 && line.missing && !p->seen)
+    cli_notice("wait %s: no such node, so nobody holds it", p->ask.path);
+  p->seen = true;
+  if (err == 0 && *held && !p->late) {
+    size_t last = line.count - 1;
+
+    while (line.semaphore && !line.all[last].holds)
+      last--;
+    char *node = cli_contenders_path(&line, last);
+
+    err = wait_for(p, node);
+    free(node);
+  }
+  cli_contenders_free(&line);
+  return err;
+}
+
+/* What is left of -w. */
+static void start_limit(patience *p)
+{
+  cli_session *l = &p->ask.link;
+  int64_t limit = cli_session_deadline(l);
+  int64_t left = limit - lk_client_clock(l->client);
+
+  p->late = p->ask.options->wait_ms == 0;
+  ev_timer_init(&p->timer, on_late, left > 0 ? (double)left / 1000 : 0, 0);
+  p->timer.data = p;
+  if (limit != LK_NO_LIMIT)
+    ev_timer_start(l->loop, &p->timer);
+}
+
+int cli_wait(const cli_options *o, char **operands)
+{
+  patience p = {.late = false};
+  bool held = true;
+  int err = 0;
+
+  if (!cli_command_open(&p.ask, o, "wait", operands[0]))
+    return CLI_EXIT_FAILED;
+  start_limit(&p);
+  do
+    err = look(&p, &held);
+  while (err == 0 && held && !p.late);
+  /* No answer came in time: it is not known to be free. */
+  if (err == LK_ERR_DEADLINE && cli_session_is_past_deadline(&p.ask.link)) {
+    err = 0;
+    held = true;
+  }
+  ev_timer_stop(p.ask.link.loop, &p.timer);
+  int code = cli_command_close(&p.ask, err);
+
+  return code == CLI_EXIT_DONE && held ? CLI_EXIT_NO : code;
+}

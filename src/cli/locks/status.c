@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cli/locks/contenders.h"
+#include "cli/output/json.h"
+#include "cli/output/print.h"
+#include "cli/verbs.h"
+
+typedef struct status {
+  cli_command ask;
+  cli_contenders line;
+} status;
+
+/* ---- telling ----------------------------------------------------------------
+ */
+
+static int64_t age_ms(const cli_contender *c)
+{
+  struct timespec now;
+
+  clock_gettime(CLOCK_REALTIME, &now);
+  int64_t age =
+      (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 - c->stat.ctime;
+
+  return age < 0 ? 0 : age;
+}
+
+static void show_one(cli_text *out, const cli_contender *c)
+{
+  cli_text_puts(out, c->holds ? "holds  " : "waits  ");
+  if (c->hidden) {
+    cli_text_puts(out, "(may not be read)");
+  } else {
+    int64_t age = age_ms(c);
+
+    cli_text_clean(out, c->label.len > 0 ? c->label : lk_text("(no label)"));
+    cli_text_printf(out,
+                    "  age %" PRId64 ".%" PRId64 " s  token %" PRIu64
+                    "  session 0x%" PRIx64,
+                    age / 1000, age % 1000 / 100, (uint64_t)c->stat.czxid,
+                    (uint64_t)c->stat.ephemeral_owner);
+  }
+  cli_text_puts(out, "  ");
+  cli_text_clean(out, lk_text(c->name));
+  cli_text_puts(out, "\n");
+}
+
+static void show(status *s)
+{
+  cli_text *out = &s->ask.out;
+  size_t holders = cli_contenders_count_holders(&s->line);
+
+  cli_text_clean(out, lk_text(s->ask.path));
+  if (s->line.missing)
+    cli_text_puts(out, ": free: no such node; the first use of a lock makes "
+                       "it\n");
+  else if (s->line.count == 0)
+    cli_text_puts(out, ": free\n");
+  else
+    cli_text_printf(out, ": %s, %zu waiting\n", holders == 0 ? "free" : "held",
+                    s->line.count - holders);
+  for (int holding = 1; holding >= 0; holding--)
+    for (size_t i = 0; i < s->line.count; i++)
+      if (s->line.all[i].holds == (holding == 1))
+        show_one(out, &s->line.all[i]);
+}
+
+static void show_one_json(cli_json *j, const char *path, const cli_contender *c)
+{
+  cli_text node = {0};
+
+  cli_text_printf(&node, "%s%s%s", strcmp(path, "/") == 0 ? "" : path,
+                  c->beside ? "" : "/", c->name);
+  cli_json_open(j, NULL, '{');
+  cli_json_text(j, "node", lk_bytes_of(node.at, node.len));
+  if (!c->hidden) {
+    cli_json_big(j, "token", (uint64_t)c->stat.czxid);
+    cli_json_hex(j, "session", (uint64_t)c->stat.ephemeral_owner);
+    cli_json_number(j, "age_ms", age_ms(c));
+    cli_json_data(j, "label", c->label);
+  }
+  cli_json_close(j, '}');
+  cli_text_free(&node);
+}
+
+static void show_json(status *s)
+{
+  cli_json j = {.out = &s->ask.out};
+
+  cli_json_open(&j, NULL, '{');
+  cli_json_text(&j, "lock", lk_text(s->ask.path));
+  cli_json_text(
+      &j, "state",
+      lk_text(cli_contenders_count_holders(&s->line) == 0 ? "free" : "held"));
+  cli_json_yes(&j, "missing", s->line.missing);
+  for (int holding = 1; holding >= 0; holding--) {
+    cli_json_open(&j, holding == 1 ? "holders" : "waiters", '[');
+    for (size_t i = 0; i < s->line.count; i++)
+      if (s->line.all[i].holds == (holding == 1))
+        show_one_json(&j, s->ask.path, &s->line.all[i]);
+    cli_json_close(&j, ']');
+  }
+  cli_json_close(&j, '}');
+  cli_text_puts(&s->ask.out, "\n");
+}
+
+int cli_status(const cli_options *o, char **operands)
+{
+  status s = {.line = {.ask = NULL}};
+
+  if (!cli_command_open(&s.ask, o, "status", operands[0]))
+    return CLI_EXIT_FAILED;
+  int err = cli_contenders_list(&s.line, &s.ask);
+
+  if (err == 0)
+    err = cli_contenders_read_nodes(&s.line);
+  if (err == 0)
+    cli_contenders_order(&s.line);
+  bool held = cli_contenders_count_holders(&s.line) > 0;
+
+  if (err == 0 && o->json)
+    show_json(&s);
+  else if (err == 0)
+    show(&s);
+  int code = cli_command_close(&s.ask, err);
+
+  cli_contenders_free(&s.line);
+  return code == CLI_EXIT_DONE && held ? CLI_EXIT_NO : code;
+}

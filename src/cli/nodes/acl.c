@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cli/options/acl_spec.h"
+#include "cli/output/json.h"
+#include "cli/output/print.h"
+#include "cli/session/command.h"
+#include "cli/verbs.h"
+
+#include <latchkey/acl.h>
+
+/* ---- showing it ------------------------------------------------------------
+ */
+
+/* "scheme:id:perms" */
+static void show_entry(cli_text *out, const lk_acl *entry)
+{
+  lk_acls one = {entry, 1};
+  size_t len = lk_acl_print(NULL, 0, &one);
+  char *text = malloc(len + 1);
+
+  if (text == NULL) {
+    out->failed = true;
+    return;
+  }
+  lk_acl_print(text, len + 1, &one);
+  cli_text_clean(out, lk_bytes_of(text, len));
+  cli_text_puts(out, "\n");
+  free(text);
+}
+
+static void show(cli_text *out, const lk_acls *acl)
+{
+  for (size_t i = 0; i < acl->count; i++)
+    show_entry(out, &acl->entries[i]);
+}
+
+/* The letters, which come last in the text of an entry. */
+static void perms_json(cli_json *j, const lk_acl *entry)
+{
+  lk_acl bare = {
+      .perms = entry->perms, .scheme = lk_text("x"), .id = lk_text("")};
+  lk_acls one = {&bare, 1};
+  char text[32]; /* a number where there are other bits */
+
+  lk_acl_print(text, sizeof text, &one);
+  cli_json_text(j, "perms", lk_text(text + strlen("x::")));
+}
+
+static void show_json(cli_command *a, const lk_acls *acl, const lk_stat *stat)
+{
+  cli_json j = {.out = &a->out};
+
+  cli_json_open(&j, NULL, '{');
+  cli_json_text(&j, "path", lk_text(a->path));
+  cli_json_number(&j, "aversion", stat->aversion);
+  cli_json_open(&j, "acl", '[');
+  for (size_t i = 0; i < acl->count; i++) {
+    cli_json_open(&j, NULL, '{');
+    cli_json_text(&j, "scheme", acl->entries[i].scheme);
+    cli_json_text(&j, "id", acl->entries[i].id);
+    perms_json(&j, &acl->entries[i]);
+    cli_json_close(&j, '}');
+  }
+  cli_json_close(&j, ']');
+  cli_json_close(&j, '}');
+  cli_text_puts(&a->out, "\n");
+}
+
+static void on_acl(lk_client *c, int err, const lk_acls *acl,
+                   const lk_stat *stat, void *arg)
+{
+  cli_command *a = arg;
+
+  (void)c;
+  cli_command_complete(a, err);
+  if (err == 0 && a->options->json)
+    show_json(a, acl, stat);
+  else if (err == 0)
+    show(&a->out, acl);
+}
+
+static int get(const cli_options *o, const char *path)
+{
+  cli_command a;
+
+  if (!cli_command_open(&a, o, "acl", path))
+    return CLI_EXIT_FAILED;
+  lk_call call = cli_command_call_options(&a, true);
+  int err = lk_get_acl(a.link.client, a.path, &call, on_acl, &a);
+
+  return cli_command_close(&a, cli_command_wait(&a, err));
+}
+
+/* ---- replacing it ----------------------------------------------------------
+ */
+
+static void on_set(lk_client *c, int err, const lk_stat *stat, void *arg)
+{
+  cli_command *a = arg;
+
+  (void)c;
+  cli_command_complete(a, err);
+  if (err == 0 && a->options->verbose)
+    cli_notice("the access list of %s has version %" PRId32, a->path,
+               stat->aversion);
+}
+
+static int set(const cli_options *o, const char *path, const lk_acls *acl)
+{
+  cli_command a;
+
+  if (!cli_command_open(&a, o, "acl", path))
+    return CLI_EXIT_FAILED;
+  lk_call call = cli_command_call_options(&a, false);
+  int err = lk_set_acl(a.link.client, a.path, acl, -1, &call, on_set, &a);
+
+  return cli_command_close(&a, cli_command_wait(&a, err));
+}
+
+int cli_acl_verb(const cli_options *o, char **operands)
+{
+  cli_text complaint = {0};
+  cli_acl acl;
+
+  if (operands[1] == NULL)
+    return get(o, operands[0]);
+  if (!cli_acl_read(&acl, "SPEC", operands[1], &complaint))
+    return cli_fail_text(CLI_EXIT_FAILED, "acl", &complaint);
+  int code = set(o, operands[0], &acl.list);
+
+  cli_acl_free(&acl);
+  return code;
+}

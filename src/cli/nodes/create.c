@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <string.h>
+
+#include <latchkey/nodes.h>
+
+#include "cli/nodes/ephemeral.h"
+#include "cli/nodes/node_data.h"
+#include "cli/options/acl_spec.h"
+#include "cli/output/json.h"
+#include "cli/output/print.h"
+#include "cli/session/command.h"
+#include "cli/verbs.h"
+
+/* ---- asking ------------------------------------------------------------- */
+
+typedef struct creation {
+  cli_command ask;
+  cli_text name; /* of the node that was made */
+} creation;
+
+static void on_created(lk_client *c, int err, const char *path,
+                       const lk_stat *stat, void *arg)
+{
+  creation *n = arg;
+  cli_command *a = &n->ask;
+  cli_json j = {.out = &a->out};
+
+  (void)c;
+  (void)stat;
+  cli_command_complete(a, err);
+  if (err != 0)
+    return;
+  cli_text_puts(&n->name, path);
+  if (a->options->json) {
+    cli_json_open(&j, NULL, '{');
+    cli_json_text(&j, "path", lk_text(path));
+    cli_json_close(&j, '}');
+  } else {
+    cli_text_clean(&a->out, lk_text(path));
+  }
+  cli_text_puts(&a->out, "\n");
+}
+
+static int kind_of(const cli_options *o)
+{
+  if (o->container)
+    return LK_CONTAINER;
+  return (o->ephemeral ? LK_EPHEMERAL : 0) |
+         (o->sequential ? LK_SEQUENTIAL : 0);
+}
+
+static int create_deep(creation *n, lk_bytes data, const lk_acls *acl)
+{
+  cli_command *a = &n->ask;
+  lk_parents_config parents = {.size = sizeof parents, .acl = acl};
+  lk_call call = cli_command_call_options(a, false);
+
+  return lk_create_with_parents(a->link.client, a->path, data, acl,
+                                kind_of(a->options), &parents, &call,
+                                on_created, n);
+}
+
+static void on_parent(lk_client *c, int err, const char *path,
+                      const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)path;
+  (void)stat;
+  cli_command_complete(arg, err == LK_ERR_NODE_EXISTS ? 0 : err);
+}
+
+/* The node above it, and those above that. */
+static int make_parents(cli_command *a, const lk_acls *acl)
+{
+  size_t len = (size_t)(strrchr(a->path, '/') - a->path);
+  lk_parents_config parents = {.size = sizeof parents, .acl = acl};
+  lk_call call = cli_command_call_options(a, false);
+  cli_text path = {0};
+
+  if (len == 0)
+    return 0;
+  cli_text_add(&path, a->path, len);
+  const char *above = cli_text_end(&path);
+  int err = above == NULL
+                ? LK_ERR_NO_MEMORY
+                : lk_create_with_parents(a->link.client, above, lk_text(""),
+                                         acl, LK_PERSISTENT, &parents, &call,
+                                         on_parent, a);
+
+  cli_text_free(&path);
+  return cli_command_wait(a, err);
+}
+
+/* Not settled: whose node it is cannot be told when the answer was lost. */
+static int create_ttl(creation *n, lk_bytes data, const lk_acls *acl)
+{
+  cli_command *a = &n->ask;
+  int err = a->options->parents ? make_parents(a, acl) : 0;
+  lk_call call = cli_command_call_options(a, false);
+
+  return err != 0 ? err
+                  : lk_create_ttl(a->link.client, a->path, data, acl,
+                                  kind_of(a->options), a->options->ttl_ms,
+                                  &call, on_created, n);
+}
+
+static int create_settled(creation *n, lk_bytes data, const lk_acls *acl)
+{
+  cli_command *a = &n->ask;
+  lk_call call = cli_command_call_options(a, true);
+
+  return lk_create_reliable(a->link.client, a->path, data, acl,
+                            kind_of(a->options), false, &call, on_created, n);
+}
+
+static int create(creation *n, lk_bytes data, const lk_acls *acl)
+{
+  cli_command *a = &n->ask;
+  int err = a->options->ttl_ms != 0 ? create_ttl(n, data, acl)
+            : a->options->parents   ? create_deep(n, data, acl)
+                                    : create_settled(n, data, acl);
+
+  return cli_command_wait(a, err);
+}
+
+/* An ephemeral node lives as long as its session, so this process stays. */
+static int create_and_stay(creation *n, lk_bytes data, const lk_acls *acl)
+{
+  cli_command *a = &n->ask;
+  int err = create(n, data, acl);
+  const char *name = err == 0 ? cli_text_end(&n->name) : NULL;
+  int code = CLI_EXIT_DONE;
+
+  if (err == 0 && name == NULL)
+    err = LK_ERR_NO_MEMORY;
+  if (err == 0 && a->options->ephemeral) {
+    code = cli_print(&a->out);
+    a->out.len = 0;
+    if (code == CLI_EXIT_DONE)
+      code = cli_ephemeral_keep(a, name);
+  }
+  int closed = cli_command_close(a, err);
+
+  cli_text_free(&n->name);
+  return code != CLI_EXIT_DONE ? code : closed;
+}
+
+/* Which options exclude each other; NULL: none of those given. */
+static const char *find_conflict(const cli_options *o)
+{
+  if (o->container && o->ephemeral)
+    return "-c and -e exclude each other";
+  if (o->container && o->sequential)
+    return "-c and -s exclude each other";
+  if (o->ttl_ms != 0 && o->ephemeral)
+    return "-t and -e exclude each other";
+  if (o->ttl_ms != 0 && o->container)
+    return "-t and -c exclude each other";
+  return NULL;
+}
+
+int cli_create(const cli_options *o, char **operands)
+{
+  const char *conflict = find_conflict(o);
+  cli_text complaint = {0};
+  cli_text data = {0};
+  int code = CLI_EXIT_FAILED;
+  creation n = {.name = {.at = NULL}};
+  cli_acl acl;
+
+  if (conflict != NULL)
+    return cli_fail(CLI_EXIT_FAILED,
+                    "create: %s; latchkey create --help says what they mean",
+                    conflict);
+  if (!cli_acl_read(&acl, "--acl", o->acl, &complaint))
+    return cli_fail_text(CLI_EXIT_FAILED, "create", &complaint);
+  if (cli_node_data_read(operands[1], &data) &&
+      cli_command_open(&n.ask, o, "create", operands[0]))
+    code = create_and_stay(&n, cli_node_data_bytes(&data), &acl.list);
+  cli_text_free(&data);
+  cli_acl_free(&acl);
+  return code;
+}

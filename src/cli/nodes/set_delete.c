@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <inttypes.h>
+
+#include <latchkey/nodes.h>
+
+#include "cli/nodes/node_data.h"
+#include "cli/output/print.h"
+#include "cli/session/command.h"
+#include "cli/verbs.h"
+
+static void on_done(lk_client *c, int err, void *arg)
+{
+  (void)c;
+  cli_command_complete(arg, err);
+}
+
+/* ---- set ---------------------------------------------------------------- */
+
+static void on_set(lk_client *c, int err, const lk_stat *stat, void *arg)
+{
+  cli_command *a = arg;
+
+  (void)c;
+  cli_command_complete(a, err);
+  if (err == 0 && a->options->verbose)
+    cli_notice("%s has version %" PRId32, a->path, stat->version);
+}
+
+int cli_set(const cli_options *o, char **operands)
+{
+  cli_text data = {0};
+  int code = CLI_EXIT_FAILED;
+  cli_command a;
+
+  if (cli_node_data_read(operands[1], &data) &&
+      cli_command_open(&a, o, "set", operands[0])) {
+    lk_call call = cli_command_call_options(&a, true);
+    int err = lk_set_reliable(a.link.client, a.path, cli_node_data_bytes(&data),
+                              o->node_version, false, &call, on_set, &a);
+
+    code = cli_command_close(&a, cli_command_wait(&a, err));
+  }
+  cli_text_free(&data);
+  return code;
+}
+
+/* ---- delete ------------------------------------------------------------- */
+
+static void on_deleted(lk_client *c, int err, size_t deleted, void *arg)
+{
+  cli_command *a = arg;
+
+  if (a->options->verbose)
+    cli_notice("%zu nodes deleted", deleted);
+  on_done(c, err, arg);
+}
+
+/* As long as the servers answer. */
+static int delete_tree(cli_command *a)
+{
+  int err =
+      lk_delete_recursive(a->link.client, a->path, NULL, NULL, on_deleted, a);
+
+  return cli_command_wait(a, err);
+}
+
+static int delete_node(cli_command *a)
+{
+  lk_call call = cli_command_call_options(a, true);
+  int err =
+      lk_delete_reliable(a->link.client, a->path, a->options->node_version,
+                         false, &call, on_done, a);
+
+  return cli_command_wait(a, err);
+}
+
+int cli_delete(const cli_options *o, char **operands)
+{
+  cli_command a;
+
+  if (o->recursive && o->node_version != -1)
+    return cli_fail(CLI_EXIT_FAILED,
+                    "delete: -V and -r exclude each other; give one of them");
+  if (!cli_command_open(&a, o, "delete", operands[0]))
+    return CLI_EXIT_FAILED;
+  return cli_command_close(&a,
+                           o->recursive ? delete_tree(&a) : delete_node(&a));
+}

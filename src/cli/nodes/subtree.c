@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "cli/nodes/subtree.h"
+
+/* ---- entries ---------------------------------------------------------------
+ */
+
+static bool grow(cli_subtree *w)
+{
+  size_t cap = w->cap == 0 ? 64 : 2 * w->cap;
+  cli_subtree_node *items;
+
+  if (w->count < w->cap)
+    return true;
+  items = cap > SIZE_MAX / sizeof *items
+              ? NULL
+              : realloc(w->items, cap * sizeof *items);
+  if (items == NULL)
+    return false;
+  w->items = items;
+  w->cap = cap;
+  return true;
+}
+
+/* `name` below the entry `above`, which may be "". */
+static bool add(cli_subtree *w, const char *above, lk_bytes name)
+{
+  size_t len = strlen(above);
+  char *path = grow(w) ? malloc(len + 1 + name.len + 1) : NULL;
+  char *s = path;
+
+  if (path == NULL)
+    return false;
+  if (len > 0) {
+    memcpy(s, above, len);
+    s += len;
+    *s++ = '/';
+  }
+  memcpy(s, name.at, name.len);
+  s[name.len] = '\0';
+  w->items[w->count++] = (cli_subtree_node){.path = path};
+  return true;
+}
+
+static int add_all(cli_subtree *w, const char *above, const lk_bytes *names,
+                   size_t count)
+{
+  for (size_t i = 0; i < count; i++)
+    if (!add(w, above, names[i]))
+      return LK_ERR_NO_MEMORY;
+  return 0;
+}
+
+/* Where names end counts less than any byte of a name, so that what is below a
+   node follows it. */
+static int rank(char c)
+{
+  return c == '\0' ? 0 : c == '/' ? 1 : 2 + (unsigned char)c;
+}
+
+static int compare(const void *a, const void *b)
+{
+  const char *x = ((const cli_subtree_node *)a)->path;
+  const char *y = ((const cli_subtree_node *)b)->path;
+
+  while (*x != '\0' && *x == *y) {
+    x++;
+    y++;
+  }
+  return rank(*x) - rank(*y);
+}
+
+/* Put them in order, without those that are gone. */
+static void settle(cli_subtree *w)
+{
+  size_t kept = 0;
+
+  for (size_t i = 0; i < w->count; i++) {
+    w->shut += !w->items[i].gone && w->items[i].shut ? 1 : 0;
+    if (w->items[i].gone)
+      free(w->items[i].path);
+    else
+      w->items[kept++] = w->items[i];
+  }
+  w->count = kept;
+  if (kept > 0)
+    qsort(w->items, kept, sizeof *w->items, compare);
+}
+
+const char *cli_subtree_node_name(const cli_subtree_node *e, size_t *depth)
+{
+  const char *name = e->path;
+
+  *depth = 0;
+  for (const char *s = e->path; *s != '\0'; s++)
+    if (*s == '/') {
+      name = s + 1;
+      (*depth)++;
+    }
+  return name;
+}
+
+/* ---- asking ----------------------------------------------------------------
+ */
+
+typedef struct root {
+  cli_subtree *walk;
+  cli_command *ask;
+} root;
+
+static void on_root(lk_client *c, int err, const lk_bytes *names, size_t count,
+                    const lk_stat *stat, void *arg)
+{
+  root *r = arg;
+
+  (void)c;
+  if (err == 0) {
+    r->walk->stat = *stat;
+    err = add_all(r->walk, "", names, count);
+  }
+  cli_command_complete(r->ask, err);
+}
+
+static int list_root(cli_subtree *w, cli_command *a)
+{
+  lk_call call = cli_command_call_options(a, true);
+  root r = {w, a};
+
+  memset(w, 0, sizeof *w);
+  return cli_command_wait(
+      a, lk_children(a->link.client, a->path, &call, on_root, &r));
+}
+
+/* The answer to a question for one entry; gives what ends the walk. */
+static int take(cli_subtree_node *e, int err, const lk_stat *stat)
+{
+  if (err == 0) {
+    e->stat = *stat;
+    e->known = true;
+  }
+  e->gone = err == LK_ERR_NO_NODE;
+  e->shut = err == LK_ERR_NO_AUTH;
+  return e->gone || e->shut ? 0 : err;
+}
+
+static void on_stat(lk_client *c, int err, const lk_stat *stat, void *number)
+{
+  size_t at;
+  cli_subtree *w = cli_pipeline_of(number, &at)->owner;
+
+  (void)c;
+  cli_pipeline_complete(number, take(&w->items[at], err, stat));
+}
+
+static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
+                     const lk_stat *stat, void *number)
+{
+  size_t at;
+  cli_pipeline *b = cli_pipeline_of(number, &at);
+  cli_subtree *w = b->owner;
+
+  (void)c;
+  err = take(&w->items[at], err, stat);
+  if (err == 0)
+    err = add_all(w, w->items[at].path, names, count);
+  b->count = w->count;
+  cli_pipeline_complete(number, err);
+}
+
+/* Ask for one entry, by its whole path. */
+static int put(cli_pipeline *b, size_t at, void *number, bool below)
+{
+  const cli_subtree *w = b->owner;
+  const char *above = b->ask->path;
+  lk_call call = cli_command_call_options(b->ask, true);
+  cli_text path = {0};
+
+  cli_text_printf(&path, "%s/%s", strcmp(above, "/") == 0 ? "" : above,
+                  w->items[at].path);
+  const char *s = cli_text_end(&path);
+  lk_client *c = b->ask->link.client;
+  int err = s == NULL ? LK_ERR_NO_MEMORY
+            : below   ? lk_children(c, s, &call, on_names, number)
+                      : lk_exists(c, s, &call, on_stat, number);
+
+  cli_text_free(&path);
+  return err;
+}
+
+static int put_exists(cli_pipeline *b, size_t at, void *number)
+{
+  return put(b, at, number, false);
+}
+
+static int put_children(cli_pipeline *b, size_t at, void *number)
+{
+  return put(b, at, number, true);
+}
+
+static int walk(cli_subtree *w, cli_command *a,
+                int (*question)(cli_pipeline *b, size_t at, void *number))
+{
+  cli_pipeline b = {.ask = a, .owner = w, .put = question};
+  int err = list_root(w, a);
+
+  b.count = w->count;
+  if (err == 0 && question != NULL)
+    err = cli_pipeline_run(&b);
+  settle(w);
+  return err;
+}
+
+int cli_subtree_list_children(cli_subtree *w, cli_command *a, bool stats)
+{
+  return walk(w, a, stats ? put_exists : NULL);
+}
+
+int cli_subtree_list_all(cli_subtree *w, cli_command *a)
+{
+  return walk(w, a, put_children);
+}
+
+void cli_subtree_free(cli_subtree *w)
+{
+  for (size_t i = 0; i < w->count; i++)
+    free(w->items[i].path);
+  free(w->items);
+}

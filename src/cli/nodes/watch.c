@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/output/json.h"
+#include "cli/output/line_writer.h"
+#include "cli/output/print.h"
+#include "cli/session/command.h"
+#include "cli/session/interrupt.h"
+#include "cli/verbs.h"
+
+/* What waits for a reader that is slow; what comes then is only said to have
+   come. */
+enum { MOST_WAITING = 512 << 10 };
+
+typedef struct watch {
+  cli_command ask;
+  cli_line_writer out;
+  lk_listener listener;
+  lk_watch *handle; /* NULL: none is set */
+  int64_t left;     /* events to come; INT64_MAX: until interrupted */
+  bool behind;      /* the reader is, and has been told so */
+  bool done;
+  int err;
+  ev_io reader; /* who reads a pipe may go */
+} watch;
+
+/* ---- what is written -------------------------------------------------------
+ */
+
+static void add_line(cli_text *line, const cli_options *o, const char *event,
+                     lk_bytes path)
+{
+  struct timespec now = {0, 0};
+  cli_json j = {.out = line};
+
+  if (!o->json) {
+    cli_text_printf(line, "%s ", event);
+    cli_text_clean(line, path);
+  } else {
+    clock_gettime(CLOCK_REALTIME, &now);
+    cli_json_open(&j, NULL, '{');
+    cli_json_text(&j, "event", lk_text(event));
+    cli_json_time(&j, "time",
+                  (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+    cli_json_text(&j, "path", path);
+    cli_json_close(&j, '}');
+  }
+  cli_text_puts(line, "\n");
+}
+
+static void put(watch *w, const char *event, lk_bytes path)
+{
+  bool full = w->out.queue.len - w->out.sent > MOST_WAITING;
+  cli_text line = {0};
+
+  if (full && w->behind)
+    return;
+  w->behind = full;
+  add_line(&line, w->ask.options, full ? "missed" : event,
+           full ? lk_text(w->ask.path) : path);
+  if (line.failed)
+    w->err = LK_ERR_NO_MEMORY;
+  cli_line_writer_put(&w->out, lk_bytes_of(line.at, line.len));
+  cli_text_free(&line);
+  w->done = w->done || w->err != 0 || w->out.broken;
+}
+
+/* ---- what happens ----------------------------------------------------------
+ */
+
+static const char *event_name(lk_event_type type)
+{
+  switch (type) {
+  case LK_EVENT_CREATED: return "created";
+  case LK_EVENT_DELETED: return "deleted";
+  case LK_EVENT_CHANGED: return "changed";
+  case LK_EVENT_CHILDREN: return "children";
+  case LK_EVENT_RESUMED: return "missed";
+  case LK_EVENT_ENDED: return "expired";
+  }
+  return "";
+}
+
+static void fail(watch *w, int err)
+{
+  w->err = err;
+  w->done = true;
+}
+
+/* An expired session is followed by a new one, and a new watch on it. */
+static void on_event(lk_client *c, lk_watch *handle, const lk_event *event,
+                     void *arg)
+{
+  watch *w = arg;
+
+  (void)c;
+  (void)handle;
+  if (w->done)
+    return;
+  if (event->type == LK_EVENT_ENDED) {
+    w->handle = NULL;
+    if (event->err != LK_ERR_SESSION_EXPIRED) {
+      fail(w, event->err);
+      return;
+    }
+  }
+  put(w, event_name(event->type), event->path);
+  if (event->type != LK_EVENT_ENDED && event->type != LK_EVENT_RESUMED)
+    w->done = --w->left == 0 || w->done;
+}
+
+static void on_set(lk_client *c, int err, void *arg)
+{
+  watch *w = arg;
+
+  (void)c;
+  if (w->done)
+    return;
+  if (err == 0) {
+    put(w, "watching", lk_text(w->ask.path));
+    return;
+  }
+  w->handle = NULL;
+  if (err != LK_ERR_SESSION_EXPIRED)
+    fail(w, err);
+}
+
+static void set_watch(watch *w)
+{
+  lk_call call = {.size = sizeof call, .repeat = true};
+  lk_watch_mode mode =
+      w->ask.options->recursive ? LK_WATCH_TREE : LK_WATCH_NODE;
+
+  call.on_event = on_event;
+  call.watch_arg = w;
+  call.watch = &w->handle;
+  int err =
+      lk_add_watch(w->ask.link.client, w->ask.path, mode, &call, on_set, w);
+
+  if (err != 0)
+    fail(w, err);
+}
+
+static void on_state(lk_client *c, lk_state state, int err, void *arg)
+{
+  watch *w = arg;
+
+  (void)c;
+  if (state == LK_STATE_CONNECTED && w->handle == NULL && !w->done)
+    set_watch(w);
+  if (state == LK_STATE_AUTH_FAILED)
+    fail(w, err);
+}
+
+/* ---- the reader ------------------------------------------------------------
+ */
+
+static void on_reader(struct ev_loop *loop, ev_io *watcher, int events)
+{
+  watch *w = watcher->data;
+  struct pollfd out = {STDOUT_FILENO, 0, 0};
+
+  (void)events;
+  if (poll(&out, 1, 0) > 0)
+    w->done = w->out.broken = true;
+  else
+    ev_io_stop(loop, watcher);
+}
+
+/* A pipe without a reader becomes "readable": then nobody has to wait for the
+   next event to find out. */
+static void watch_reader(watch *w)
+{
+  struct stat st;
+
+  ev_io_init(&w->reader, on_reader, STDOUT_FILENO, EV_READ);
+  w->reader.data = w;
+  if (fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode))
+    ev_io_start(w->ask.link.loop, &w->reader);
+}
+
+/* As other programs do whose reader has gone; where the signal is ignored, with
+   a complaint. */
+static int end_without_reader(bool ignored)
+{
+  if (!ignored) {
+    signal(SIGPIPE, SIG_DFL);
+    raise(SIGPIPE);
+  }
+  return cli_fail(CLI_EXIT_FAILED,
+                  "watch: standard output has no reader any more");
+}
+
+/* ----------------------------------------------------------------------------
+ */
+
+static void run(watch *w)
+{
+  struct ev_loop *loop = w->ask.link.loop;
+  cli_interrupt interrupt;
+
+  cli_line_writer_init(&w->out, STDOUT_FILENO, loop, NULL);
+  cli_interrupt_open(&interrupt, loop, &w->done);
+  watch_reader(w);
+  w->listener.state = on_state;
+  w->listener.arg = w;
+  lk_client_attach(w->ask.link.client, &w->listener);
+  set_watch(w);
+  cli_session_run(&w->ask.link, &w->done);
+  lk_client_detach(w->ask.link.client, &w->listener);
+  ev_io_stop(loop, &w->reader);
+  cli_session_close(&w->ask.link);
+  cli_interrupt_close(&interrupt);
+}
+
+/* Write what waits for the reader, however long that takes. */
+static int write_rest(watch *w)
+{
+  cli_line_writer *o = &w->out;
+  cli_text rest = {.at = o->queue.at, .len = o->queue.len};
+
+  rest.at += o->sent;
+  rest.len -= o->sent;
+  int code = cli_print(&rest);
+
+  o->sent = o->queue.len;
+  return code;
+}
+
+int cli_watch(const cli_options *o, char **operands)
+{
+  bool ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
+  watch w = {.left = o->count > 0 ? o->count : INT64_MAX};
+
+  if (!cli_command_open(&w.ask, o, "watch", operands[0]))
+    return CLI_EXIT_FAILED;
+  run(&w);
+  bool broken = w.out.broken;
+  int written = broken ? CLI_EXIT_FAILED : write_rest(&w);
+
+  cli_line_writer_close(&w.out);
+  int code = cli_command_close(&w.ask, w.err);
+
+  if (broken)
+    return end_without_reader(ignored);
+  return code != CLI_EXIT_DONE ? code : written;
+}

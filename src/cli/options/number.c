@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/options/number.h"
+
+/* What an int of milliseconds can hold. */
+enum { MOST_SECONDS = INT32_MAX / 1000 };
+
+static bool is_digit(char c)
+{
+  return c >= '0' && c <= '9';
+}
+
+const char *cli_number_seconds(const char *text, int64_t *out_ms)
+{
+  const char *s = text;
+  int64_t ms = 0;
+  int64_t unit = 100;
+  bool rest = false;
+
+  for (; is_digit(*s); s++) {
+    ms = ms * 10 + (*s - '0');
+    if (ms > MOST_SECONDS)
+      return "is too long a time (24 days are the most)";
+  }
+  bool any = s > text;
+
+  ms *= 1000;
+  if (*s == '.') {
+    for (s++; is_digit(*s); s++) {
+      any = true;
+      rest = rest || (unit == 0 && *s != '0');
+      ms += unit * (*s - '0');
+      unit /= 10;
+    }
+  }
+  if (*s != '\0' || !any)
+    return "is not a number of seconds, such as 10 or 0.5";
+  *out_ms = ms + (rest ? 1 : 0);
+  return NULL;
+}
+
+const char *cli_number_whole(const char *text, int64_t least, int64_t most,
+                             int64_t *out)
+{
+  bool minus = *text == '-';
+  const char *s = text + (minus ? 1 : 0);
+  int64_t n = 0;
+
+  if (*s == '\0')
+    return "is not a whole number";
+  for (; *s != '\0'; s++) {
+    if (!is_digit(*s))
+      return "is not a whole number";
+    if (n > (INT64_MAX - 9) / 10)
+      return "is out of range";
+    n = n * 10 + (*s - '0');
+  }
+  n = minus ? -n : n;
+  if (n < least || n > most)
+    return "is out of range";
+  *out = n;
+  return NULL;
+}

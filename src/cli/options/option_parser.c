@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <getopt.h>
+
+#include "cli/options/options.h"
+
+enum { MOST_OPTIONS = 48 };
+
+/* The lists in the form that getopt_long() wants. */
+struct table {
+  const cli_option *options[MOST_OPTIONS];
+  struct option longs[MOST_OPTIONS + 1];
+  char letters[2 * MOST_OPTIONS + 3];
+  size_t count;
+  size_t nletters;
+  size_t nlongs;
+};
+
+/* What getopt_long() returns for the long form of an option: its place here,
+   beyond all letters. */
+enum { LONG_FORM = 256 };
+
+/* What it returns for an operand where options may follow operands. */
+enum { OPERAND = 1 };
+
+static void enter_option(struct table *t, const cli_option *o)
+{
+  if (o->letter != '\0') {
+    t->letters[t->nletters++] = o->letter;
+    if (o->arg != NULL)
+      t->letters[t->nletters++] = ':';
+  }
+  if (o->name != NULL) {
+    struct option *l = &t->longs[t->nlongs++];
+
+    l->name = o->name;
+    l->has_arg = o->arg != NULL ? required_argument : no_argument;
+    l->val = LONG_FORM + (int)t->count;
+  }
+  t->options[t->count++] = o;
+}
+
+/* `order`: '+' stops at the first operand, '-' returns operands in order, also
+   with POSIXLY_CORRECT in the environment. */
+static void fill(struct table *t, const cli_option_lists lists, char order)
+{
+  memset(t, 0, sizeof *t);
+  t->letters[t->nletters++] = order;
+  /* Tell a missing argument from an unknown option. */
+  t->letters[t->nletters++] = ':';
+  for (size_t i = 0; i < CLI_MOST_LISTS && lists[i] != NULL; i++)
+    for (const cli_option *o = lists[i]; o->take != NULL; o++)
+      if (t->count < MOST_OPTIONS)
+        enter_option(t, o);
+}
+
+static const cli_option *find(const struct table *t, int got)
+{
+  if (got >= LONG_FORM)
+    return t->options[got - LONG_FORM];
+  for (size_t i = 0; i < t->count; i++)
+    if (t->options[i]->letter == got)
+      return t->options[i];
+  return NULL;
+}
+
+static void show_name(cli_text *out, const cli_option *o)
+{
+  if (o->name != NULL)
+    cli_text_printf(out, "--%s", o->name);
+  else
+    cli_text_printf(out, "-%c", o->letter);
+}
+
+/* What getopt_long() does not know: a letter of `word`, or all of it. */
+static void show_unknown(cli_text *out, const char *word)
+{
+  if (optopt > ' ' && optopt < 0x7f && strncmp(word, "--", 2) != 0) {
+    cli_text_printf(out, "unknown option -%c", optopt);
+  } else {
+    cli_text_puts(out, "unknown option ");
+    cli_text_clean(out, lk_text(word));
+  }
+}
+
+/* Take the option that was found in `word`; what is wrong goes to
+   `complaint`. */
+static void take_one(cli_options *o, const struct table *t, int got,
+                     const char *word, cli_text *complaint)
+{
+  const cli_option *option = find(t, got == ':' ? optopt : got);
+
+  if (got == '?' && optopt >= LONG_FORM) {
+    cli_text_printf(complaint, "--%s takes no argument",
+                    t->options[optopt - LONG_FORM]->name);
+    return;
+  }
+  if (option == NULL || got == '?') {
+    show_unknown(complaint, word);
+    return;
+  }
+  if (got == ':') {
+    show_name(complaint, option);
+    cli_text_printf(complaint, " needs an argument: %s", option->arg);
+    return;
+  }
+  const char *wrong = option->take(o, optarg);
+
+  if (wrong == NULL)
+    return;
+  show_name(complaint, option);
+  cli_text_puts(complaint, ": \"");
+  cli_text_clean(complaint, lk_text(optarg));
+  cli_text_printf(complaint, "\" %s", wrong);
+}
+
+/* Take options; operands move to argv[1] and after. Returns how many there
+   were. The first complaint is kept, and options behind it are taken: --json
+   decides how the complaint is printed. */
+static int take_options(cli_options *o, const struct table *t, int argc,
+                        char **argv, cli_text *complaint)
+{
+  int operands = 0;
+
+  opterr = 0;
+  optind = 0; /* so that getopt_long() looks at the order anew */
+  for (;;) {
+    const char *word = argv[optind == 0 ? 1 : optind];
+    int got = getopt_long(argc, argv, t->letters, t->longs, NULL);
+    cli_text ignored = {0};
+    bool first = complaint->len == 0 && !complaint->failed;
+
+    if (got == -1)
+      return operands;
+    if (got == OPERAND)
+      argv[++operands] = optarg;
+    else
+      take_one(o, t, got, word, first ? complaint : &ignored);
+    cli_text_free(&ignored);
+  }
+}
+
+int cli_options_take(cli_options *o, const cli_option_lists lists, int argc,
+                     char **argv, cli_text *complaint)
+{
+  struct table t;
+
+  fill(&t, lists, '+');
+  take_options(o, &t, argc, argv, complaint);
+  return optind;
+}
+
+int cli_options_take_anywhere(cli_options *o, const cli_option_lists lists,
+                              int argc, char **argv, cli_text *complaint)
+{
+  struct table t;
+
+  fill(&t, lists, '-');
+  int operands = take_options(o, &t, argc, argv, complaint);
+
+  while (optind < argc) /* behind -- */
+    argv[++operands] = argv[optind++];
+  argv[operands + 1] = NULL;
+  return operands;
+}
+
+void cli_options_help(const cli_option_lists lists, cli_text *out)
+{
+  for (size_t i = 0; i < CLI_MOST_LISTS && lists[i] != NULL; i++)
+    for (const cli_option *o = lists[i]; o->take != NULL; o++) {
+      cli_text form = {0};
+
+      if (o->help == NULL)
+        continue;
+      if (o->letter != '\0')
+        cli_text_printf(&form, "-%c, ", o->letter);
+      else
+        cli_text_puts(&form, "    ");
+      if (o->name != NULL)
+        cli_text_printf(&form, "--%s", o->name);
+      if (o->arg != NULL)
+        cli_text_printf(&form, " %s", o->arg);
+      const char *text = cli_text_end(&form);
+
+      cli_text_printf(out, "  %-28s %s\n", text == NULL ? "" : text, o->help);
+      cli_text_free(&form);
+    }
+}

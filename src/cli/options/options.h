@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_CLI_OPTIONS_OPTIONS_H
+#define LK_CLI_OPTIONS_OPTIONS_H
+
+#include <latchkey/keeper.h>
+#include <latchkey/lock.h>
+
+#include "cli/options/tls_options.h"
+#include "cli/output/text.h"
+#include "cli/run/kill_schedule.h"
+
+enum { CLI_MOST_LOCKS = 64 };
+
+/** As what LOCK is taken. */
+typedef enum cli_side {
+  CLI_SIDE_MUTEX,
+  CLI_SIDE_READ,
+  CLI_SIDE_WRITE
+} cli_side;
+
+/** What the command line asks for. Texts are borrowed from it. */
+typedef struct cli_options {
+  bool help;
+  bool version;
+  bool verbose;
+  bool quiet;
+  bool json;
+  /* the session */
+  const char *hosts;
+  int64_t session_timeout_ms;
+  int64_t connect_timeout_ms;
+  const char *auth_file; /**< NULL: none */
+  cli_tls_options tls;   /**< and see the environment */
+  /* run */
+  int64_t wait_ms; /**< -1: for ever; 0: not at all */
+  bool nonblock;   /**< -n was given: -w does not count */
+  int conflict_code;
+  const char *command; /**< for the shell; NULL: none */
+  const char *label;   /**< NULL: host, pid, start time */
+  const char *acl;
+  cli_on_lost on_lost;
+  int64_t kill_after_ms; /**< 0: a sixth of the session timeout */
+  int64_t min_hold_ms;   /**< 0: no longer than COMMAND runs */
+  int64_t max_hold_ms;   /**< 0: as long as COMMAND runs */
+  lk_assurance assurance;
+  bool foreground;
+  int events_fd; /**< -1: none */
+  lk_layout layout;
+  const char *prefix; /**< NULL: the usual one */
+  cli_side side;
+  const char *more[CLI_MOST_LOCKS]; /**< further locks, "x:" or "s:" in front */
+  size_t more_count;
+  int32_t permits; /**< 0: not a semaphore */
+  int32_t take;    /**< 0: one */
+  /* nodes */
+  int32_t node_version;
+  bool ephemeral;
+  bool sequential;
+  bool container;
+  int64_t ttl_ms; /**< 0: it stays */
+  bool parents;
+  bool recursive;
+  bool details;
+  bool read_only; /**< a server without a quorum will do */
+  int64_t count;  /**< of events; 0: until interrupted */
+} cli_options;
+
+/** One option. An alias follows its option and has the same `take` and no
+    `help`. */
+typedef struct cli_option {
+  char letter;      /**< '\0': only the long form */
+  const char *name; /**< NULL: only the letter */
+  const char *arg;  /**< what the argument is called; NULL: it takes none */
+  const char *help;
+  /** Take it; returns what is wrong with `value`, or NULL. */
+  const char *(*take)(cli_options *o, const char *value);
+} cli_option;
+
+/** Lists of options; each ends with an entry without `take`. */
+extern const cli_option cli_options_common[];  /* -h, --version */
+extern const cli_option cli_options_version[]; /* -V, where that is free */
+extern const cli_option cli_options_session[];
+extern const cli_option cli_options_json[];
+extern const cli_option cli_options_layout[];
+extern const cli_option cli_options_run[];
+extern const cli_option cli_options_wait[];
+extern const cli_option cli_options_write[]; /* -V VERSION */
+extern const cli_option cli_options_delete[];
+extern const cli_option cli_options_create[];
+extern const cli_option cli_options_ls[];
+extern const cli_option cli_options_read[];
+extern const cli_option cli_options_watch[];
+
+enum { CLI_MOST_LISTS = 6 };
+typedef const cli_option *cli_option_lists[CLI_MOST_LISTS];
+
+/** The options that may stand before any verb. */
+extern const cli_option_lists cli_options_general;
+
+/** As usual, and as the environment says. */
+void cli_options_init(cli_options *o);
+
+/**
+ * Take the options at the start of `argv`, where argv[0] is a name. Returns
+ * the index of the first operand. `complaint` is empty, or gets one line.
+ */
+int cli_options_take(cli_options *o, const cli_option_lists lists, int argc,
+                     char **argv, cli_text *complaint);
+
+/**
+ * Take options before, between and behind operands; -- ends them. The operands
+ * move to argv[1] and after, followed by NULL. Returns how many there are.
+ * `complaint` is empty, or gets one line.
+ */
+int cli_options_take_anywhere(cli_options *o, const cli_option_lists lists,
+                              int argc, char **argv, cli_text *complaint);
+
+/** The help for some lists. */
+void cli_options_help(const cli_option_lists lists, cli_text *out);
+
+#endif

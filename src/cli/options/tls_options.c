@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include <latchkey/client.h>
+
+#include "cli/options/tls_options.h"
+#include "cli/output/print.h"
+
+static const char scheme[] = "tls://";
+
+/* ---- what was said --------------------------------------------------------
+ */
+
+static const char *option_name(cli_tls_item item)
+{
+  switch (item) {
+  case CLI_TLS_CACERT: return "--cacert";
+  case CLI_TLS_CRL: return "--crl";
+  case CLI_TLS_CERT: return "--cert";
+  case CLI_TLS_KEY: return "--key";
+  case CLI_TLS_KEY_PASSWORD_FILE: return "--key-password-file";
+  case CLI_TLS_NAME: return "--tls-name";
+  case CLI_TLS_COUNT: break;
+  }
+  return "";
+}
+
+static const char *variable_name(cli_tls_item item)
+{
+  switch (item) {
+  case CLI_TLS_CACERT: return "LATCHKEY_TLS_CACERT";
+  case CLI_TLS_CRL: return "LATCHKEY_TLS_CRL";
+  case CLI_TLS_CERT: return "LATCHKEY_TLS_CERT";
+  case CLI_TLS_KEY: return "LATCHKEY_TLS_KEY";
+  case CLI_TLS_KEY_PASSWORD_FILE: return "LATCHKEY_TLS_KEY_PASSWORD_FILE";
+  case CLI_TLS_NAME: return "LATCHKEY_TLS_NAME";
+  case CLI_TLS_COUNT: break;
+  }
+  return "";
+}
+
+/* A variable that describes the key of another certificate, or the password of
+ * another key, than that of the command line. */
+static bool is_set_aside(const cli_tls_options *t, cli_tls_item item)
+{
+  bool cert = t->items[CLI_TLS_CERT] != NULL;
+
+  return (item == CLI_TLS_KEY && cert) ||
+         (item == CLI_TLS_KEY_PASSWORD_FILE &&
+          (cert || t->items[CLI_TLS_KEY] != NULL));
+}
+
+/* NULL: neither the option nor its variable is set. */
+static const char *value_of(const cli_tls_options *t, cli_tls_item item)
+{
+  const char *value = t->items[item];
+
+  if (value != NULL || is_set_aside(t, item))
+    return value;
+  value = getenv(variable_name(item));
+  return value == NULL || *value == '\0' ? NULL : value;
+}
+
+/* Where the value comes from. */
+static const char *source_of(const cli_tls_options *t, cli_tls_item item)
+{
+  return t->items[item] != NULL ? option_name(item) : variable_name(item);
+}
+
+const char *cli_tls_behind_scheme(const char *hosts)
+{
+  const char *text = hosts + strspn(hosts, " \t");
+  size_t len = strlen(scheme);
+
+  return strncmp(text, scheme, len) == 0 ? text + len : hosts;
+}
+
+bool cli_tls_is_selected(const cli_tls_options *t, const char *hosts)
+{
+  return t->selected || cli_tls_behind_scheme(hosts) != hosts;
+}
+
+lk_tls_config cli_tls_config(const cli_tls_options *t)
+{
+  return (lk_tls_config){
+      .size = sizeof(lk_tls_config),
+      .ca_file = value_of(t, CLI_TLS_CACERT),
+      .crl_file = value_of(t, CLI_TLS_CRL),
+      .cert_file = value_of(t, CLI_TLS_CERT),
+      .key_file = value_of(t, CLI_TLS_KEY),
+      .password_file = value_of(t, CLI_TLS_KEY_PASSWORD_FILE),
+      .server_name = value_of(t, CLI_TLS_NAME),
+      .any_certificate = t->insecure,
+  };
+}
+
+/* ---- what is wrong with it ------------------------------------------------
+ */
+
+/* A key, or the password of one, needs a certificate. */
+static bool is_complete(const cli_tls_options *t, cli_text *complaint)
+{
+  cli_tls_item item = value_of(t, CLI_TLS_KEY) != NULL
+                          ? CLI_TLS_KEY
+                          : CLI_TLS_KEY_PASSWORD_FILE;
+
+  if (value_of(t, item) == NULL || value_of(t, CLI_TLS_CERT) != NULL)
+    return true;
+  cli_text_printf(complaint,
+                  "%s needs a certificate: --cert or LATCHKEY_TLS_CERT",
+                  source_of(t, item));
+  return false;
+}
+
+/* Whether `text` of lk_tls_check() is about the file `path`. */
+static bool text_names(const char *text, const char *path)
+{
+  static const char *const starts[] = {"TLS: ", "TLS: cannot read "};
+  size_t path_len = path == NULL ? 0 : strlen(path);
+
+  for (size_t i = 0; path != NULL && i < sizeof starts / sizeof starts[0];
+       i++) {
+    size_t len = strlen(starts[i]);
+
+    if (strncmp(text, starts[i], len) == 0 &&
+        strncmp(text + len, path, path_len) == 0 && text[len + path_len] == ':')
+      return true;
+  }
+  return false;
+}
+
+/* Which of the client's own files `text` is about. */
+static cli_tls_item find_own_item(const cli_tls_options *t, const char *text)
+{
+  static const cli_tls_item items[] = {CLI_TLS_CERT, CLI_TLS_KEY,
+                                       CLI_TLS_KEY_PASSWORD_FILE};
+
+  for (size_t i = 0; i < sizeof items / sizeof items[0]; i++)
+    if (text_names(text, value_of(t, items[i])))
+      return items[i];
+  return CLI_TLS_CERT;
+}
+
+/* What to do about a key that cannot be read, or "". */
+static const char *remedy_of(const cli_tls_options *t, const char *text)
+{
+  if (strstr(text, "has no private key") != NULL)
+    return value_of(t, CLI_TLS_KEY) == NULL ? "; --key gives one" : "";
+  if (strstr(text, "has no key that can be read") == NULL)
+    return "";
+  if (value_of(t, CLI_TLS_KEY_PASSWORD_FILE) != NULL)
+    return "; --key-password-file must hold its password";
+  if (strstr(text, "password") != NULL)
+    return "; --key-password-file gives its password";
+  return value_of(t, CLI_TLS_KEY) == NULL ? "; --key gives one" : "";
+}
+
+static void complain_of_file(const cli_tls_options *t, cli_tls_item item,
+                             int err, const char *text, cli_text *complaint)
+{
+  size_t len = strlen("TLS: ");
+
+  if (err != LK_ERR_TLS) {
+    cli_text_printf(complaint, "TLS: %s", lk_error_text(err));
+    return;
+  }
+  cli_text_printf(complaint, "%s: ", source_of(t, item));
+  cli_text_clean(complaint,
+                 lk_text(strncmp(text, "TLS: ", len) == 0 ? text + len : text));
+  cli_text_puts(complaint, remedy_of(t, text));
+}
+
+/* Each alone, so that it is known which option is wrong. */
+static bool check_files(const cli_tls_options *t, cli_text *complaint)
+{
+  const lk_tls_config all = cli_tls_config(t);
+  const lk_tls_config steps[] = {{.size = sizeof all, .ca_file = all.ca_file},
+                                 {.size = sizeof all, .crl_file = all.crl_file},
+                                 {.size = sizeof all,
+                                  .cert_file = all.cert_file,
+                                  .key_file = all.key_file,
+                                  .password_file = all.password_file},
+                                 all};
+  char text[512];
+
+  for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+    int err = lk_tls_check(&steps[i], text, sizeof text);
+
+    if (err == 0)
+      continue;
+    complain_of_file(t,
+                     i == 0   ? CLI_TLS_CACERT
+                     : i == 1 ? CLI_TLS_CRL
+                              : find_own_item(t, text),
+                     err, text, complaint);
+    return false;
+  }
+  return true;
+}
+
+bool cli_tls_check(const cli_tls_options *t, const char *hosts,
+                   cli_text *complaint)
+{
+  if (!cli_tls_is_selected(t, hosts))
+    return true;
+  if (lk_transport_tls() == NULL) {
+    cli_text_puts(complaint, "this build of latchkey has no TLS: it was built "
+                             "without OpenSSL");
+    return false;
+  }
+  return is_complete(t, complaint) && check_files(t, complaint);
+}
+
+/* The first variable that describes TLS, or NULL. */
+static const char *find_variable(void)
+{
+  for (int i = 0; i < CLI_TLS_COUNT; i++) {
+    const char *name = variable_name((cli_tls_item)i);
+    const char *value = getenv(name);
+
+    if (value != NULL && *value != '\0')
+      return name;
+  }
+  return NULL;
+}
+
+void cli_tls_warn(const cli_tls_options *t, const char *hosts, bool quiet)
+{
+  const char *variable =
+      quiet || cli_tls_is_selected(t, hosts) ? NULL : find_variable();
+
+  if (variable != NULL)
+    cli_warn("%s is set, but TLS is not selected: the connection is not "
+             "encrypted; tls:// in front of the servers or --tls selects TLS",
+             variable);
+  if (t->insecure)
+    cli_warn("--insecure: the server's certificate is not verified; anybody on "
+             "the way can read and change everything");
+}
+
+/* ---- servers --------------------------------------------------------------
+ */
+
+void cli_tls_add_servers(const cli_tls_options *t, const char *hosts,
+                         cli_text *out)
+{
+  const char *servers = cli_tls_behind_scheme(hosts);
+
+  if (cli_tls_is_selected(t, hosts))
+    cli_text_puts(out, scheme);
+  cli_text_clean(out, lk_bytes_of(servers, strcspn(servers, "/")));
+}
+
+void cli_tls_add_options(const cli_tls_options *t, cli_text *out)
+{
+  for (int i = 0; i < CLI_TLS_COUNT; i++) {
+    if (t->items[i] == NULL)
+      continue;
+    cli_text_printf(out, " %s ", option_name((cli_tls_item)i));
+    cli_text_clean(out, lk_text(t->items[i]));
+  }
+  if (t->insecure)
+    cli_text_puts(out, " --insecure");
+}
+
+int cli_tls_hosts_each(const cli_tls_options *t, const char *hosts,
+                       void (*each)(const char *host, uint16_t port, void *arg),
+                       void *arg)
+{
+  cli_text text = {0};
+
+  if (cli_tls_is_selected(t, hosts))
+    cli_text_puts(&text, scheme);
+  cli_text_puts(&text, cli_tls_behind_scheme(hosts));
+  const char *whole = cli_text_end(&text);
+  int err = whole == NULL ? LK_ERR_NO_MEMORY : lk_hosts_each(whole, each, arg);
+
+  cli_text_free(&text);
+  return err;
+}

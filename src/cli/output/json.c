@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <inttypes.h>
+
+#include "cli/output/json.h"
+
+static void quote(cli_text *out, lk_bytes b)
+{
+  const unsigned char *s = b.at;
+
+  cli_text_add(out, "\"", 1);
+  for (size_t i = 0; i < b.len;) {
+    size_t len = cli_utf8_next(lk_bytes_of(s + i, b.len - i));
+
+    if (len == 0)
+      cli_text_puts(out, "\\ufffd");
+    else if (s[i] == '"' || s[i] == '\\')
+      cli_text_printf(out, "\\%c", s[i]);
+    else if (s[i] < 0x20 || s[i] == 0x7f)
+      cli_text_printf(out, "\\u%04x", s[i]);
+    else
+      cli_text_add(out, s + i, len);
+    i += len == 0 ? 1 : len;
+  }
+  cli_text_add(out, "\"", 1);
+}
+
+static void begin(cli_json *j, const char *key)
+{
+  if (j->comma)
+    cli_text_add(j->out, ",", 1);
+  j->comma = true;
+  if (key == NULL)
+    return;
+  quote(j->out, lk_text(key));
+  cli_text_add(j->out, ":", 1);
+}
+
+void cli_json_open(cli_json *j, const char *key, char bracket)
+{
+  begin(j, key);
+  cli_text_add(j->out, &bracket, 1);
+  j->comma = false;
+}
+
+void cli_json_close(cli_json *j, char bracket)
+{
+  cli_text_add(j->out, &bracket, 1);
+  j->comma = true;
+}
+
+void cli_json_text(cli_json *j, const char *key, lk_bytes text)
+{
+  begin(j, key);
+  if (text.at == NULL)
+    cli_text_puts(j->out, "null");
+  else
+    quote(j->out, text);
+}
+
+void cli_json_number(cli_json *j, const char *key, int64_t n)
+{
+  begin(j, key);
+  cli_text_printf(j->out, "%" PRId64, n);
+}
+
+void cli_json_yes(cli_json *j, const char *key, bool yes)
+{
+  begin(j, key);
+  cli_text_puts(j->out, yes ? "true" : "false");
+}
+
+void cli_json_big(cli_json *j, const char *key, uint64_t n)
+{
+  begin(j, key);
+  cli_text_printf(j->out, "\"%" PRIu64 "\"", n);
+}
+
+void cli_json_hex(cli_json *j, const char *key, uint64_t n)
+{
+  begin(j, key);
+  cli_text_printf(j->out, "\"0x%" PRIx64 "\"", n);
+}
+
+void cli_json_time(cli_json *j, const char *key, int64_t ms)
+{
+  begin(j, key);
+  cli_text_add(j->out, "\"", 1);
+  cli_text_time(j->out, ms);
+  cli_text_add(j->out, "\"", 1);
+}
+
+void cli_json_data(cli_json *j, const char *key, lk_bytes data)
+{
+  if (cli_utf8_ok(data)) {
+    cli_json_text(j, key, data);
+    return;
+  }
+  begin(j, "data_base64");
+  cli_text_add(j->out, "\"", 1);
+  cli_text_base64(j->out, data);
+  cli_text_add(j->out, "\"", 1);
+}

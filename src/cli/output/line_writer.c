@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <poll.h>
+
+#include "cli/output/line_writer.h"
+
+enum { MOST_QUEUED = 1 << 20, LAST_WAIT_MS = 1000 };
+
+static void forget(cli_line_writer *o)
+{
+  o->queue.len = 0;
+  o->sent = 0;
+}
+
+/* Write what can be written within `wait_ms`. */
+static void pump(cli_line_writer *o, int wait_ms)
+{
+  while (!o->broken && o->sent < o->queue.len) {
+    struct pollfd ready = {o->sink.fd, POLLOUT, 0};
+
+    if (poll(&ready, 1, wait_ms) <= 0)
+      return;
+    ssize_t n = cli_nonblocking_write(&o->sink, o->queue.at + o->sent,
+                                      o->queue.len - o->sent);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+      return;
+    if (n < 0)
+      o->broken = true;
+    else
+      o->sent += (size_t)n;
+  }
+  forget(o);
+}
+
+static void watch(cli_line_writer *o)
+{
+  if (o->sent < o->queue.len)
+    ev_io_start(o->loop, &o->watcher);
+  else
+    ev_io_stop(o->loop, &o->watcher);
+}
+
+static void on_ready(struct ev_loop *loop, ev_io *watcher, int events)
+{
+  (void)loop;
+  (void)events;
+  pump(watcher->data, 0);
+  watch(watcher->data);
+}
+
+void cli_line_writer_init(cli_line_writer *o, int fd, struct ev_loop *loop,
+                          void (*say_dropped)(cli_text *out, size_t lines))
+{
+  memset(o, 0, sizeof *o);
+  o->loop = loop;
+  o->say_dropped = say_dropped;
+  o->broken = cli_nonblocking_open(&o->sink, fd) != 0;
+  ev_io_init(&o->watcher, on_ready, o->sink.fd, EV_WRITE);
+  o->watcher.data = o;
+}
+
+static void tell_dropped(cli_line_writer *o)
+{
+  if (o->dropped > 0 && o->say_dropped != NULL)
+    o->say_dropped(&o->queue, o->dropped);
+  o->dropped = 0;
+}
+
+void cli_line_writer_put(cli_line_writer *o, lk_bytes line)
+{
+  if (o->loop == NULL || o->broken)
+    return;
+  if (o->queue.len - o->sent > MOST_QUEUED) {
+    o->dropped++;
+    return;
+  }
+  tell_dropped(o);
+  cli_text_add(&o->queue, line.at, line.len);
+  if (o->queue.failed) {
+    cli_text_free(&o->queue); /* nothing is left that pump() could write */
+    o->dropped++;
+  }
+  pump(o, 0);
+  watch(o);
+}
+
+void cli_line_writer_close(cli_line_writer *o)
+{
+  if (o->loop == NULL)
+    return;
+  ev_io_stop(o->loop, &o->watcher);
+  if (!o->broken)
+    tell_dropped(o);
+  pump(o, LAST_WAIT_MS);
+  cli_nonblocking_close(&o->sink, LAST_WAIT_MS);
+  cli_text_free(&o->queue);
+  o->loop = NULL;
+}

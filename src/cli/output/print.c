@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/output/json.h"
+#include "cli/output/print.h"
+
+/* One process has one standard error: --json decides for all its messages. */
+static bool as_json;
+
+void cli_print_as_json(bool yes)
+{
+  as_json = yes;
+}
+
+/* One write, so that lines of several processes do not mix. Nothing can be done
+   when it fails. */
+static void write_line(const char *line, size_t len)
+{
+  ssize_t n = write(STDERR_FILENO, line, len);
+
+  (void)n;
+}
+
+static int64_t wall_ms(void)
+{
+  struct timespec now = {0, 0};
+
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static cli_json open_message(cli_text *out, const char *event)
+{
+  cli_json j = {.out = out};
+
+  cli_json_open(&j, NULL, '{');
+  cli_json_text(&j, "event", lk_text(event));
+  cli_json_time(&j, "time", wall_ms());
+  return j;
+}
+
+static void close_message(cli_json *j)
+{
+  cli_json_close(j, '}');
+  cli_text_puts(j->out, "\n");
+}
+
+void cli_failed_json(cli_text *out, const char *lock, int code,
+                     const char *reason)
+{
+  cli_json j = open_message(out, "failed");
+
+  if (lock != NULL)
+    cli_json_text(&j, "lock", lk_text(lock));
+  cli_json_text(&j, "reason", lk_text(reason));
+  cli_json_number(&j, "code", code);
+  close_message(&j);
+}
+
+static void say_json(const char *event, const char *reason, int code)
+{
+  cli_text line = {0};
+
+  if (strcmp(event, "failed") == 0) {
+    cli_failed_json(&line, NULL, code, reason);
+  } else {
+    cli_json j = open_message(&line, event);
+
+    cli_json_text(&j, "reason", lk_text(reason));
+    close_message(&j);
+  }
+  if (!line.failed)
+    write_line(line.at, line.len);
+  cli_text_free(&line);
+}
+
+static void say(const char *event, int code, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
+
+static void say(const char *event, int code, const char *format, va_list args)
+{
+  char line[4096] = "latchkey: ";
+  size_t start = strlen(line);
+
+  if (!as_json && strcmp(event, "warning") == 0)
+    strcpy(line + start, "warning: ");
+  size_t len = strlen(line);
+  int more = vsnprintf(line + len, sizeof line - len - 1, format, args);
+
+  if (more > 0)
+    len += (size_t)more;
+  if (len > sizeof line - 2)
+    len = sizeof line - 2;
+  if (as_json) {
+    say_json(event, line + start, code);
+    return;
+  }
+  line[len++] = '\n';
+  write_line(line, len);
+}
+
+void cli_notice(const char *format, ...)
+{
+  va_list args;
+
+  va_start(args, format);
+  say("notice", 0, format, args);
+  va_end(args);
+}
+
+void cli_warn(const char *format, ...)
+{
+  va_list args;
+
+  va_start(args, format);
+  say("warning", 0, format, args);
+  va_end(args);
+}
+
+int cli_fail(int code, const char *format, ...)
+{
+  va_list args;
+
+  va_start(args, format);
+  say("failed", code, format, args);
+  va_end(args);
+  return code;
+}
+
+int cli_fail_text(int code, const char *verb, cli_text *line)
+{
+  const char *text = cli_text_end(line);
+
+  cli_fail(code, "%s%s%s", verb == NULL ? "" : verb, verb == NULL ? "" : ": ",
+           text == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : text);
+  cli_text_free(line);
+  return code;
+}
+
+bool cli_write_all(int fd, const cli_text *out)
+{
+  size_t done = 0;
+
+  while (done < out->len) {
+    ssize_t n = write(fd, out->at + done, out->len - done);
+
+    if (n < 0 && errno != EINTR)
+      return false;
+    done += n < 0 ? 0 : (size_t)n;
+  }
+  return true;
+}
+
+int cli_print(const cli_text *out)
+{
+  if (out->failed)
+    return cli_fail(CLI_EXIT_FAILED, "%s", lk_error_text(LK_ERR_NO_MEMORY));
+  if (!cli_write_all(STDOUT_FILENO, out))
+    return cli_fail(CLI_EXIT_FAILED, "cannot write to standard output: %s",
+                    strerror(errno));
+  return CLI_EXIT_DONE;
+}
+
+int cli_error_exit_code(int err)
+{
+  switch (err) {
+  case 0: return CLI_EXIT_DONE;
+  case LK_ERR_NO_NODE:
+  case LK_ERR_NODE_EXISTS:
+  case LK_ERR_BAD_VERSION:
+  case LK_ERR_NOT_EMPTY:
+  case LK_ERR_NO_CHILDREN_FOR_EPHEMERALS: return CLI_EXIT_NO;
+  default: return CLI_EXIT_FAILED;
+  }
+}
+
+const char *cli_error_advice(int err)
+{
+  switch (err) {
+  case LK_ERR_PROTOCOL:
+  case LK_ERR_MARSHALLING:
+  case LK_ERR_REFUSED:
+    return "; that is not the client port of a ZooKeeper server, or it wants "
+           "TLS (--tls)";
+  case LK_ERR_AUTH_FAILED: return "; check the lines of --auth-file";
+  case LK_ERR_AUTH_REQUIRED: return "; --auth-file gives an identity";
+  case LK_ERR_NO_AUTH: return "; " CLI_ADVICE_IDENTITY;
+  case LK_ERR_INVALID_ACL:
+    return ": it does not know a scheme or an id there, or creator (auth) "
+           "stands there without --auth-file or --cert (a server with "
+           "ssl.clientAuth=none never sees --cert)";
+  case LK_ERR_NO_CHILDREN_FOR_EPHEMERALS:
+    return "; choose a path that is not below an ephemeral node";
+  case LK_ERR_TOO_BIG: return "; servers take 1 MiB at most";
+  case LK_ERR_NOT_EMPTY: return "; delete its children first, or with -r";
+  case LK_ERR_BAD_VERSION: return "; latchkey stat shows its version";
+  case LK_ERR_NOT_READ_ONLY:
+    return "; start a majority of the ensemble's servers";
+  case LK_ERR_EPHEMERAL_ON_LOCAL_SESSION:
+    return "; zoo.cfg needs localSessionsUpgradingEnabled=true";
+  case LK_ERR_DEADLINE:
+  case LK_ERR_LOSS:
+  case LK_ERR_NOT_SENT:
+  case LK_ERR_THROTTLED:
+  case LK_ERR_SESSION_EXPIRED: return "; try again";
+  case LK_ERR_QUOTA_EXCEEDED: return "; delete something there, or raise it";
+  case LK_ERR_UNKNOWN: return "; look, and try again if it is not";
+  default: return "";
+  }
+}
+
+const char *cli_error_doctor_advice(int err)
+{
+  switch (err) {
+  case LK_ERR_PROTOCOL:
+  case LK_ERR_MARSHALLING:
+  case LK_ERR_REFUSED:
+  case LK_ERR_AUTH_FAILED:
+  case LK_ERR_AUTH_REQUIRED:
+  case LK_ERR_NOT_READ_ONLY:
+  case LK_ERR_DEADLINE:
+  case LK_ERR_LOSS:
+  case LK_ERR_NOT_SENT:
+  case LK_ERR_UNKNOWN:
+  case LK_ERR_SESSION_EXPIRED: return "; latchkey doctor tells more";
+  default: return "";
+  }
+}
+
+/* Errors that mean more to one verb than their texts say. */
+static const char *special_reason(const char *verb, int err)
+{
+  static const struct {
+    const char *verb;
+    int err;
+    const char *reason;
+  } known[] = {
+      {"create", LK_ERR_NO_NODE,
+       "the parent does not exist; -p makes missing parents"},
+      {"create", LK_ERR_UNIMPLEMENTED,
+       "the server has no such nodes; -c needs ZooKeeper 3.5.1 or newer, -t "
+       "also zookeeper.extendedTypesEnabled=true"},
+      {"watch", LK_ERR_UNIMPLEMENTED,
+       "the server has no persistent watches; ZooKeeper 3.6 or newer is "
+       "needed"},
+      {"create", LK_ERR_NO_AUTH,
+       "not allowed by the access list of the parent; " CLI_ADVICE_IDENTITY},
+      {"delete", LK_ERR_NO_AUTH,
+       "not allowed by the access list of the parent; " CLI_ADVICE_IDENTITY},
+      {"delete", LK_ERR_BAD_ARGUMENT, /* the library's */
+       "the root and ZooKeeper's own nodes cannot be deleted"},
+      {"delete", LK_ERR_BAD_ARGUMENTS, /* the server's */
+       "the root and ZooKeeper's own nodes cannot be deleted"},
+  };
+
+  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+    if (known[i].err == err && strcmp(known[i].verb, verb) == 0)
+      return known[i].reason;
+  return NULL;
+}
+
+const char *cli_error_reason(int err)
+{
+  switch (err) {
+  case LK_ERR_DEADLINE: return "the servers did not answer in time";
+  case LK_ERR_INVALID_ACL: return "the server refuses the access list";
+  default: return lk_error_text(err);
+  }
+}
+
+int cli_fail_request(const char *verb, const char *path, int err)
+{
+  const char *special = special_reason(verb, err);
+  cli_text clean = {0};
+
+  cli_text_clean(&clean, lk_text(path));
+  const char *text = cli_text_end(&clean);
+
+  if (text == NULL)
+    text = "";
+  int code =
+      special != NULL
+          ? cli_fail(cli_error_exit_code(err), "%s %s: %s", verb, text, special)
+          : cli_fail(cli_error_exit_code(err), "%s %s: %s%s%s", verb, text,
+                     cli_error_reason(err), cli_error_advice(err),
+                     cli_error_doctor_advice(err));
+
+  cli_text_free(&clean);
+  return code;
+}

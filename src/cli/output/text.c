@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cli/output/text.h"
+
+/* One byte more than `len`, for the NUL of cli_text_end(). */
+static bool reserve(cli_text *t, size_t len)
+{
+  if (t->failed)
+    return false;
+  if (len < t->cap - t->len)
+    return true;
+  size_t cap = t->cap == 0 ? 128 : t->cap;
+
+  while (cap - t->len <= len) {
+    if (cap > SIZE_MAX / 2) {
+      t->failed = true;
+      return false;
+    }
+    cap *= 2;
+  }
+  char *at = realloc(t->at, cap);
+
+  if (at == NULL) {
+    t->failed = true;
+    return false;
+  }
+  t->at = at;
+  t->cap = cap;
+  return true;
+}
+
+void cli_text_add(cli_text *t, const void *bytes, size_t len)
+{
+  if (len == 0 || !reserve(t, len))
+    return;
+  memcpy(t->at + t->len, bytes, len);
+  t->len += len;
+}
+
+void cli_text_puts(cli_text *t, const char *s)
+{
+  cli_text_add(t, s, strlen(s));
+}
+
+void cli_text_printf(cli_text *t, const char *format, ...)
+{
+  va_list args;
+
+  va_start(args, format);
+  int len = vsnprintf(NULL, 0, format, args);
+  va_end(args);
+  if (len < 0 || !reserve(t, (size_t)len)) {
+    t->failed = true;
+    return;
+  }
+  va_start(args, format);
+  vsnprintf(t->at + t->len, (size_t)len + 1, format, args);
+  va_end(args);
+  t->len += (size_t)len;
+}
+
+static bool is_continuation(unsigned char c)
+{
+  return (c & 0xc0) == 0x80;
+}
+
+/* The second byte is where overlong forms, surrogates and planes that do not
+   exist show. */
+static bool is_second(unsigned char first, unsigned char c)
+{
+  switch (first) {
+  case 0xe0: return c >= 0xa0 && c <= 0xbf;
+  case 0xed: return c >= 0x80 && c <= 0x9f;
+  case 0xf0: return c >= 0x90 && c <= 0xbf;
+  case 0xf4: return c >= 0x80 && c <= 0x8f;
+  default: return is_continuation(c);
+  }
+}
+
+size_t cli_utf8_next(lk_bytes b)
+{
+  const unsigned char *s = b.at;
+
+  if (b.len == 0)
+    return 0;
+  if (s[0] < 0x80)
+    return 1;
+  size_t len = s[0] < 0xc2   ? 0
+               : s[0] < 0xe0 ? 2
+               : s[0] < 0xf0 ? 3
+               : s[0] < 0xf5 ? 4
+                             : 0;
+
+  if (len == 0 || len > b.len || !is_second(s[0], s[1]))
+    return 0;
+  for (size_t i = 2; i < len; i++)
+    if (!is_continuation(s[i]))
+      return 0;
+  return len;
+}
+
+static lk_bytes behind(lk_bytes b, size_t len)
+{
+  return lk_bytes_of((const char *)b.at + len, b.len - len);
+}
+
+bool cli_utf8_ok(lk_bytes b)
+{
+  while (b.len > 0) {
+    size_t len = cli_utf8_next(b);
+
+    if (len == 0)
+      return false;
+    b = behind(b, len);
+  }
+  return true;
+}
+
+void cli_text_clean(cli_text *t, lk_bytes b)
+{
+  while (b.len > 0) {
+    const unsigned char *s = b.at;
+    size_t len = cli_utf8_next(b);
+    /* C1 controls are two bytes, and some terminals obey them. */
+    bool control = len == 1 ? s[0] < 0x20 || s[0] == 0x7f
+                            : len == 2 && s[0] == 0xc2 && s[1] < 0xa0;
+
+    if (len == 0 || control) {
+      cli_text_printf(t, "\\x%02x", s[0]);
+      len = 1;
+    } else {
+      cli_text_add(t, s, len);
+    }
+    b = behind(b, len);
+  }
+}
+
+void cli_text_base64(cli_text *t, lk_bytes b)
+{
+  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                               "abcdefghijklmnopqrstuvwxyz0123456789+/";
+  const unsigned char *s = b.at;
+
+  for (size_t i = 0; i < b.len; i += 3) {
+    size_t left = b.len - i;
+    unsigned second = left > 1 ? s[i + 1] : 0u;
+    unsigned third = left > 2 ? s[i + 2] : 0u;
+    unsigned bits = (unsigned)s[i] << 16 | second << 8 | third;
+    char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63],
+                    left > 1 ? digits[bits >> 6 & 63] : '=',
+                    left > 2 ? digits[bits & 63] : '='};
+
+    cli_text_add(t, four, sizeof four);
+  }
+}
+
+void cli_text_time(cli_text *t, int64_t ms)
+{
+  int64_t rest = ((ms % 1000) + 1000) % 1000;
+  time_t seconds = (time_t)((ms - rest) / 1000);
+  struct tm tm;
+  char date[64];
+
+  if (gmtime_r(&seconds, &tm) == NULL ||
+      strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm) == 0)
+    cli_text_puts(t, "unknown");
+  else
+    cli_text_printf(t, "%s.%03dZ", date, (int)rest);
+}
+
+const char *cli_text_end(cli_text *t)
+{
+  if (!reserve(t, 0))
+    return NULL;
+  t->at[t->len] = '\0';
+  return t->at;
+}
+
+void cli_text_free(cli_text *t)
+{
+  free(t->at);
+  memset(t, 0, sizeof *t);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_CLI_OUTPUT_TEXT_H
+#define LK_CLI_OUTPUT_TEXT_H
+
+#include <latchkey/types.h>
+
+/**
+ * Text that grows. Zero it to begin. When memory runs out it is marked
+ * `failed` and takes nothing more, so that only the end has to look.
+ */
+typedef struct cli_text {
+  char *at; /**< not NUL-terminated; see cli_text_end() */
+  size_t len;
+  size_t cap;
+  bool failed;
+} cli_text;
+
+void cli_text_add(cli_text *t, const void *bytes, size_t len);
+void cli_text_puts(cli_text *t, const char *s);
+void cli_text_printf(cli_text *t, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/** What others wrote, for a terminal and for one line: control characters
+    and bytes that are not UTF-8 become \xNN. */
+void cli_text_clean(cli_text *t, lk_bytes b);
+void cli_text_base64(cli_text *t, lk_bytes b);
+/** Milliseconds since 1970 as RFC 3339 in UTC: 2026-11-21T04:17:29.123Z */
+void cli_text_time(cli_text *t, int64_t ms);
+
+/** The text with a NUL behind it, or NULL when memory ran out. */
+const char *cli_text_end(cli_text *t);
+void cli_text_free(cli_text *t);
+
+/** Length of the UTF-8 character at the start of `b`; 0: there is none, or it
+    is overlong, a surrogate or beyond the last plane. */
+size_t cli_utf8_next(lk_bytes b);
+bool cli_utf8_ok(lk_bytes b);
+
+#endif

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/run/runner.h"
+
+/* A sixth of the session timeout: time for COMMAND to stop. */
+enum { MARGIN_PART = 6, LABEL_WAIT_MS = 2000 };
+
+/* ---- who holds ---------------------------------------------------------- */
+
+/* A question for the label of who holds; it may be answered too late. */
+typedef struct place {
+  cli_runner *runner;
+  uint64_t number;
+  size_t position;
+} place;
+
+static void on_holder(lk_client *c, int err, const lk_bytes *data,
+                      const lk_stat *stat, void *arg)
+{
+  place *p = arg;
+  cli_runner *r = p->runner;
+  lk_bytes label = err == 0 && data->at != NULL ? *data : lk_text(NULL);
+
+  (void)c;
+  (void)stat;
+  if (p->number == r->place_asked && r->phase == CLI_PHASE_QUEUEING)
+    cli_events_waiting(&r->events, lk_lock_node(r->lock), p->position, label);
+  free(p);
+}
+
+static void ask_who_holds(cli_runner *r, const lk_lock_event *event)
+{
+  place *p = cli_events_wants_waiting(&r->events) ? malloc(sizeof *p) : NULL;
+  lk_call call = {.size = sizeof call};
+
+  call.deadline_ms = lk_client_clock(r->link.client) + LABEL_WAIT_MS;
+  if (p == NULL)
+    return;
+  *p = (place){r, ++r->place_asked, event->position};
+  if (event->node == NULL ||
+      lk_get(r->link.client, event->node, &call, on_holder, p) != 0)
+    on_holder(r->link.client, LK_ERR_NO_NODE, NULL, NULL, p);
+}
+
+/* ---- the lock's events -------------------------------------------------- */
+
+static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
+{
+  cli_runner *r = arg;
+
+  (void)l;
+  switch (event->type) {
+  case LK_LOCK_EVENT_WAITING:
+    ask_who_holds(r, event);
+    if (event->position == 1 && event->node == NULL)
+      cli_permit_count_check_later(r);
+    break;
+  case LK_LOCK_EVENT_PLACE_LOST:
+    cli_events_notice(&r->events,
+                      "lost the place in the queue (%s); "
+                      "queueing anew",
+                      lk_error_text(event->err));
+    break;
+  case LK_LOCK_EVENT_MIXED_QUEUE:
+    cli_events_notice(&r->events,
+                      "warning: %s is of another kind of lock or another "
+                      "--layout, and may not wait for us; use the same options "
+                      "everywhere, or another path",
+                      event->node == NULL ? "a node" : event->node);
+    break;
+  case LK_LOCK_EVENT_SUSPENDED:
+  case LK_LOCK_EVENT_UNSURE:
+  case LK_LOCK_EVENT_HELD:
+  case LK_LOCK_EVENT_LOST:
+  case LK_LOCK_EVENT_REVOKED:
+  case LK_LOCK_EVENT_UNWATCHED: cli_hold_event(r, event); break;
+  }
+}
+
+static const char *reason_of(int err)
+{
+  switch (err) {
+  case LK_ERR_BUSY: return "is held by another";
+  case LK_ERR_DEADLINE: return "is still held by another";
+  case LK_ERR_NO_AUTH:
+    return "its access list, or that of a node above it, lacks READ, CREATE or "
+           "DELETE for us";
+  default: return cli_error_reason(err);
+  }
+}
+
+/* A lock makes its own parents, so only the chroot can be missing. */
+static void say_why_not(const cli_runner *r, int err, cli_text *out)
+{
+  bool busy = err == LK_ERR_BUSY || err == LK_ERR_DEADLINE;
+
+  cli_text_clean(out, lk_text(r->path));
+  cli_text_puts(out, ": ");
+  if (err == LK_ERR_NO_NODE && *lk_client_chroot(r->link.client) != '\0') {
+    cli_session_say_no_chroot(&r->link, out);
+    return;
+  }
+  err = cli_session_error(&r->link, err);
+  cli_text_puts(out, reason_of(err));
+  if (!busy)
+    cli_text_printf(out, "%s%s", cli_error_advice(err),
+                    cli_error_doctor_advice(err));
+  else if (r->options->wait_ms == 0)
+    cli_text_puts(out, "; -w waits for it");
+}
+
+static void on_acquired(lk_lock *l, int err, void *arg)
+{
+  cli_runner *r = arg;
+  cli_text text = {0};
+
+  (void)l;
+  if (r->phase != CLI_PHASE_QUEUEING)
+    return;
+  ev_timer_stop(r->link.loop, &r->timer);
+  if (err == 0) {
+    cli_hold_begin(r);
+    return;
+  }
+  bool busy = err == LK_ERR_BUSY || err == LK_ERR_DEADLINE;
+
+  say_why_not(r, err, &text);
+  const char *line = cli_text_end(&text);
+
+  cli_run_fail(r, busy ? r->options->conflict_code : CLI_EXIT_FAILED,
+               line == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : line,
+               busy && r->options->quiet);
+  cli_text_free(&text);
+}
+
+/* ---- connected ---------------------------------------------------------- */
+
+/* The margin counts from what the server grants, not from what was asked.
+   False:
+   --kill-after leaves nothing of the session timeout. */
+static bool fit_margin(cli_runner *r)
+{
+  int64_t timeout = lk_client_timeout_ms(r->link.client);
+  int64_t wanted = r->options->kill_after_ms;
+  bool fits = 2 * wanted < timeout;
+
+  r->margin_ms = fits && wanted > 0 ? wanted : timeout / MARGIN_PART;
+  lk_keeper_set_margin(r->keeper, (int32_t)r->margin_ms);
+  return fits;
+}
+
+static bool set_margin(cli_runner *r)
+{
+  int64_t timeout = lk_client_timeout_ms(r->link.client);
+  char line[160];
+
+  if (fit_margin(r))
+    return true;
+  snprintf(line, sizeof line,
+           "--kill-after must be less than half the session timeout, which "
+           "is %d.%03d s; -T asks for another",
+           (int)(timeout / 1000), (int)(timeout % 1000));
+  cli_run_fail(r, CLI_EXIT_FAILED, line, false);
+  return false;
+}
+
+/* The session may have got another timeout while COMMAND runs. */
+static void adapt_margin(cli_runner *r)
+{
+  int64_t timeout = lk_client_timeout_ms(r->link.client);
+
+  if (!fit_margin(r))
+    cli_events_notice(&r->events,
+                      "warning: the session timeout is %d.%03d s now: TERM is "
+                      "sent only %d.%03d s ahead of KILL",
+                      (int)(timeout / 1000), (int)(timeout % 1000),
+                      (int)(r->margin_ms / 1000), (int)(r->margin_ms % 1000));
+  cli_hold_lease_moved(r);
+}
+
+static void on_no_answer(struct ev_loop *loop, ev_timer *timer, int events)
+{
+  cli_runner *r = timer->data;
+
+  (void)loop;
+  (void)events;
+  if (r->phase == CLI_PHASE_QUEUEING)
+    cli_run_fail(
+        r, CLI_EXIT_FAILED,
+        "connected, but no answer in time; try again, or wait with -w; "
+        "latchkey doctor tells more",
+        false);
+}
+
+void cli_acquire_on_session(cli_session *l, void *arg)
+{
+  cli_runner *r = arg;
+  int64_t wait_ms = r->options->wait_ms;
+
+  if (r->acl.list.entries == lk_acl_open.entries)
+    cli_events_detail(
+        &r->events, "everybody may read, create and delete in this queue if "
+                    "it is made now; --acl creator with --auth-file or --cert "
+                    "keeps others out");
+  if (!set_margin(r))
+    return;
+  r->phase = CLI_PHASE_QUEUEING;
+  if (wait_ms == 0) {
+    ev_timer_init(&r->timer, on_no_answer,
+                  (double)r->options->connect_timeout_ms / 1000, 0);
+    ev_timer_start(l->loop, &r->timer);
+  }
+  int err = wait_ms > 0
+                ? lk_lock_acquire_until(r->lock, r->give_up_at, on_acquired, r)
+                : lk_lock_acquire(r->lock, wait_ms, on_acquired, r);
+
+  if (err != 0)
+    cli_run_fail(r, CLI_EXIT_FAILED, lk_error_text(err), false);
+}
+
+void cli_acquire_on_no_session(cli_session *l, int err, void *arg)
+{
+  cli_runner *r = arg;
+  cli_text text = {0};
+
+  (void)err;
+  if (r->phase != CLI_PHASE_CONNECTING)
+    return;
+  cli_session_say_no_session(l, &text);
+  const char *line = cli_text_end(&text);
+
+  cli_run_fail(r, CLI_EXIT_FAILED,
+               line == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : line, false);
+  cli_text_free(&text);
+}
+
+static void on_answer(lk_client *c, const lk_answer *answer, void *arg)
+{
+  (void)c;
+  (void)answer;
+  cli_hold_lease_moved(arg);
+}
+
+static void tell_lost_connection(cli_runner *r)
+{
+  cli_text text = {0};
+
+  cli_session_say_connection_lost(&r->link, &text);
+  const char *line = cli_text_end(&text);
+
+  if (line != NULL)
+    cli_events_notice(&r->events, "%s; reconnecting", line);
+  cli_text_free(&text);
+}
+
+static void on_state(lk_client *c, lk_state state, int err, void *arg)
+{
+  cli_runner *r = arg;
+
+  (void)c;
+  (void)err;
+  if (r->phase != CLI_PHASE_QUEUEING && r->phase != CLI_PHASE_RUNNING)
+    return;
+  /* With -v the library's own words are there. */
+  if (state == LK_STATE_CONNECTED && r->suspended)
+    cli_events_notice(&r->events, "connected again");
+  if (state == LK_STATE_CONNECTED)
+    r->suspended = false;
+  if (state == LK_STATE_CONNECTED && r->phase == CLI_PHASE_RUNNING)
+    adapt_margin(r);
+  else if (state == LK_STATE_CONNECTED && !set_margin(r))
+    return;
+  if (state != LK_STATE_SUSPENDED)
+    return;
+  r->suspended = true;
+  if (!r->events.verbose)
+    tell_lost_connection(r);
+}
+
+static void add_label(const cli_runner *r, cli_text *out)
+{
+  char host[256] = "localhost";
+  struct timespec now;
+
+  if (r->options->label != NULL) {
+    cli_text_puts(out, r->options->label);
+    return;
+  }
+  gethostname(host, sizeof host - 1);
+  clock_gettime(CLOCK_REALTIME, &now);
+  cli_text_printf(out, "%s %ld ", host, (long)getpid());
+  cli_text_time(out, (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+}
+
+static int make_lock(cli_runner *r)
+{
+  int64_t margin = r->options->kill_after_ms > 0
+                       ? r->options->kill_after_ms
+                       : r->options->session_timeout_ms / MARGIN_PART;
+  lk_keeper_config keeper = {.size = sizeof keeper};
+  lk_lock_config lock = {.size = sizeof lock};
+  cli_text label = {0};
+
+  keeper.assurance = r->options->assurance;
+  keeper.margin_ms = margin < 1 ? 1 : (int32_t)margin;
+  int err = lk_keeper_new(&r->keeper, r->link.client, &keeper);
+
+  if (err != 0)
+    return err;
+  add_label(r, &label);
+  lock.data = lk_bytes_of(label.failed ? "" : label.at, label.len);
+  lock.acl = &r->acl.list;
+  lock.on_event = on_event;
+  lock.arg = r;
+  lock.revocable = true;
+  lock.layout = r->options->layout;
+  lock.prefix = r->options->prefix;
+  err = cli_lock_kind_open(&r->kind, r->options, r->keeper, r->path, &lock);
+  r->lock = r->kind.lock;
+  cli_text_free(&label);
+  return err;
+}
+
+bool cli_acquire_prepare(cli_runner *r, cli_text *complaint)
+{
+  const cli_options *o = r->options;
+
+  if (!cli_session_open(&r->link, o, complaint))
+    return false;
+  r->give_up_at = cli_session_deadline(&r->link);
+  int err = make_lock(r);
+
+  if (err != 0) {
+    cli_text_clean(complaint, lk_text(r->path));
+    cli_text_printf(complaint, ": %s%s", lk_error_text(err),
+                    cli_error_advice(err));
+    return false;
+  }
+  r->listener.answer = on_answer;
+  r->listener.state = on_state;
+  r->listener.arg = r;
+  lk_client_attach(r->link.client, &r->listener);
+  return true;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/output/json.h"
+#include "cli/run/events.h"
+
+/* The standard ones must reach the command, so there it is a copy that does
+   not. */
+int cli_events_keep(int fd)
+{
+  if (fd < 0)
+    return -1;
+  if (fd <= STDERR_FILENO)
+    return fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  return fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 ? fd : -1;
+}
+
+static void say_dropped(cli_text *out, size_t lines)
+{
+  cli_text_printf(out, "latchkey: %zu lines dropped: standard error was full\n",
+                  lines);
+}
+
+static void say_dropped_json(cli_text *out, size_t lines)
+{
+  cli_json j = {.out = out};
+
+  cli_json_open(&j, NULL, '{');
+  cli_json_text(&j, "event", lk_text("dropped"));
+  cli_json_number(&j, "lines", (int64_t)lines);
+  cli_json_close(&j, '}');
+  cli_text_add(out, "\n", 1);
+}
+
+void cli_events_open(cli_events *e, const cli_options *o, int fd,
+                     const char *lock, struct ev_loop *loop)
+{
+  memset(e, 0, sizeof *e);
+  e->lock = lock;
+  e->verbose = o->verbose && !o->quiet;
+  e->quiet = o->quiet;
+  e->progress = e->verbose || (!o->quiet && isatty(STDERR_FILENO) != 0);
+  e->json_only = fd < 0 && o->json;
+  cli_line_writer_init(&e->people, STDERR_FILENO, loop,
+                       e->json_only ? say_dropped_json : say_dropped);
+  if (fd >= 0)
+    cli_line_writer_init(&e->programs, fd, loop, say_dropped_json);
+  if (fd >= 0)
+    e->json = &e->programs;
+  else if (o->json)
+    e->json = &e->people;
+}
+
+void cli_events_close(cli_events *e)
+{
+  cli_line_writer_close(&e->people);
+  cli_line_writer_close(&e->programs);
+  cli_text_free(&e->node);
+}
+
+static void say(cli_events *e, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+static void say(cli_events *e, const char *format, va_list args)
+{
+  char line[4096] = "latchkey: ";
+  size_t len = strlen(line);
+  int more = vsnprintf(line + len, sizeof line - len - 1, format, args);
+
+  if (more > 0)
+    len += (size_t)more;
+  if (len > sizeof line - 2)
+    len = sizeof line - 2;
+  line[len++] = '\n';
+  cli_line_writer_put(&e->people, lk_bytes_of(line, len));
+}
+
+void cli_events_say(cli_events *e, const char *format, ...)
+{
+  va_list args;
+
+  if (e->json_only)
+    return;
+  va_start(args, format);
+  say(e, format, args);
+  va_end(args);
+}
+
+void cli_events_notice(cli_events *e, const char *format, ...)
+{
+  va_list args;
+
+  if (e->json_only || e->quiet)
+    return;
+  va_start(args, format);
+  say(e, format, args);
+  va_end(args);
+}
+
+void cli_events_detail(cli_events *e, const char *format, ...)
+{
+  va_list args;
+
+  if (e->json_only || !e->verbose)
+    return;
+  va_start(args, format);
+  say(e, format, args);
+  va_end(args);
+}
+
+bool cli_events_wants_waiting(const cli_events *e)
+{
+  return e->json != NULL || e->progress;
+}
+
+static int64_t wall_ms(void)
+{
+  struct timespec now;
+
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static cli_json begin(const cli_events *e, cli_text *line, const char *event)
+{
+  cli_json j = {.out = line};
+
+  cli_json_open(&j, NULL, '{');
+  cli_json_text(&j, "event", lk_text(event));
+  cli_json_time(&j, "time", wall_ms());
+  cli_json_text(&j, "lock", lk_text(e->lock));
+  return j;
+}
+
+static void end(cli_events *e, cli_json *j)
+{
+  cli_json_close(j, '}');
+  cli_text_add(j->out, "\n", 1);
+  if (!j->out->failed)
+    cli_line_writer_put(e->json, lk_bytes_of(j->out->at, j->out->len));
+  cli_text_free(j->out);
+}
+
+static void tell_people_of_place(cli_events *e, size_t position,
+                                 lk_bytes holder)
+{
+  cli_text who = {0};
+
+  if (!e->progress || e->json_only)
+    return;
+  cli_text_clean(&who, holder);
+  const char *label = cli_text_end(&who);
+
+  cli_events_say(e, "waiting for %s: place %zu, held by %s", e->lock, position,
+                 label == NULL || *label == '\0' ? "somebody" : label);
+  cli_text_free(&who);
+}
+
+void cli_events_waiting(cli_events *e, const char *node, size_t position,
+                        lk_bytes holder)
+{
+  tell_people_of_place(e, position, holder);
+  if (e->json == NULL)
+    return;
+  cli_text line = {0};
+  cli_json j = begin(e, &line, "waiting");
+
+  if (node != NULL)
+    cli_json_text(&j, "node", lk_text(node));
+  cli_json_number(&j, "position", (int64_t)position);
+  if (holder.at != NULL)
+    cli_json_data(&j, "holder", holder);
+  end(e, &j);
+}
+
+void cli_events_acquired(cli_events *e, const cli_lock_kind *k,
+                         const lk_client *c)
+{
+  const char *node = cli_lock_kind_node(k, e->lock);
+
+  e->token = cli_lock_kind_token(k, e->lock);
+  e->session = lk_client_session(c).id;
+  e->node.len = 0;
+  cli_text_puts(&e->node, node == NULL ? "" : node);
+  cli_events_lock(e, "acquired", k->lock, c, NULL);
+}
+
+void cli_events_lock(cli_events *e, const char *event, const lk_lock *l,
+                     const lk_client *c, const char *reason)
+{
+  if (e->json == NULL)
+    return;
+  cli_text line = {0};
+  cli_json j = begin(e, &line, event);
+  int64_t deadline = l == NULL ? INT64_MIN : lk_lock_deadline(l);
+
+  cli_json_text(&j, "node", lk_bytes_of(e->node.at, e->node.len));
+  cli_json_big(&j, "token", e->token);
+  cli_json_hex(&j, "session", (uint64_t)e->session);
+  if (deadline != INT64_MIN) {
+    int64_t left = deadline - lk_client_clock(c);
+
+    cli_json_number(&j, "lease_ms", left < 0 ? 0 : left);
+  }
+  if (reason != NULL)
+    cli_json_text(&j, "reason", lk_text(reason));
+  end(e, &j);
+}
+
+void cli_events_failed(cli_events *e, int code, const char *reason,
+                       bool silently)
+{
+  if (!silently)
+    cli_events_say(e, "%s", reason);
+  if (e->json == NULL)
+    return;
+  cli_text line = {0};
+  cli_json j = begin(e, &line, "failed");
+
+  cli_json_text(&j, "reason", lk_text(reason));
+  cli_json_number(&j, "code", code);
+  end(e, &j);
+}

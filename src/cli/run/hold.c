@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "cli/run/descendants.h"
+#include "cli/run/runner.h"
+
+/* ---- the lease ---------------------------------------------------------- */
+
+/* The lease deadline on the guard's clock; rather early than late. */
+static int64_t lease_of(const cli_runner *r)
+{
+  int64_t now = cli_boottime_ms();
+  int64_t deadline = lk_lock_deadline(r->lock);
+
+  if (deadline == INT64_MIN)
+    return now;
+  return now + (deadline - lk_client_clock(r->link.client));
+}
+
+static void watch_guard(cli_runner *r)
+{
+  int events = r->guard.waiting.what != 0 ? EV_READ | EV_WRITE : EV_READ;
+
+  if (!ev_is_active(&r->guard_news) || r->guard_news.events == events)
+    return;
+  ev_io_stop(r->link.loop, &r->guard_news);
+  ev_io_set(&r->guard_news, r->guard.fd, events);
+  ev_io_start(r->link.loop, &r->guard_news);
+}
+
+static void give_order(cli_runner *r, const cli_order *order)
+{
+  cli_supervisor_send_order(&r->guard, order);
+  watch_guard(r);
+}
+
+/* A later deadline by less than a fiftieth of the margin is not worth a
+   message; an earlier one always is. */
+static bool is_worth_telling(const cli_runner *r, const cli_order *order)
+{
+  return order->lease < r->told.lease ||
+         order->lease > r->told.lease + r->margin_ms / 50 ||
+         order->margin_ms != r->told.margin_ms;
+}
+
+void cli_hold_lease_moved(cli_runner *r)
+{
+  if (r->phase != CLI_PHASE_RUNNING || r->lost || r->ended)
+    return;
+  cli_order order = {
+      .what = CLI_ORDER_LEASE, .lease = lease_of(r), .margin_ms = r->margin_ms};
+
+  if (!is_worth_telling(r, &order))
+    return;
+  r->told = order;
+  give_order(r, &order);
+}
+
+/* ---- start -------------------------------------------------------------- */
+
+static void add_variable(cli_text *out, const char *name, const char *value)
+{
+  cli_text_printf(out, "%s=%s", name, value);
+  cli_text_add(out, "", 1);
+}
+
+static void add_environment(const cli_runner *r, cli_text *out)
+{
+  const char *node = cli_lock_kind_node(&r->kind, r->path);
+  char text[32];
+
+  snprintf(text, sizeof text, "%" PRIu64,
+           cli_lock_kind_token(&r->kind, r->path));
+  add_variable(out, "LATCHKEY_FENCING_TOKEN", text);
+  cli_text_puts(out, "LATCHKEY_FENCING_TOKENS=");
+  cli_lock_kind_tokens(&r->kind, r->options, r->path, out);
+  cli_text_add(out, "", 1);
+  snprintf(text, sizeof text, "0x%" PRIx64,
+           (uint64_t)lk_client_session(r->link.client).id);
+  add_variable(out, "LATCHKEY_SESSION", text);
+  add_variable(out, "LATCHKEY_LOCK", r->path);
+  add_variable(out, "LATCHKEY_NODE", node == NULL ? "" : node);
+  add_variable(out, "LATCHKEY_MODE", cli_lock_kind_mode(r->options));
+}
+
+static const char *why_not(int error)
+{
+  return error == ETIMEDOUT ? "the lease had run out; try again"
+                            : strerror(error);
+}
+
+static void not_started(cli_runner *r, int code, int error)
+{
+  char line[1024];
+
+  if (r->ended)
+    return;
+  snprintf(line, sizeof line, "cannot run %s: %s%s", r->job.argv[0],
+           why_not(error),
+           error == ENOENT   ? "; check the name and PATH"
+           : error == EACCES ? "; it must be a file that may be executed"
+                             : "");
+  r->ended = true;
+  r->code = code;
+  cli_events_failed(&r->events, r->code, line, false);
+  cli_run_release(r);
+}
+
+void cli_hold_begin(cli_runner *r)
+{
+  cli_order order = {.what = CLI_ORDER_START,
+                     .lease = lease_of(r),
+                     .margin_ms = r->margin_ms,
+                     .max_hold_ms = r->options->max_hold_ms};
+  cli_text environment = {0};
+
+  r->phase = CLI_PHASE_RUNNING;
+  r->held_at = cli_boottime_ms();
+  cli_events_acquired(&r->events, &r->kind, r->link.client);
+  cli_events_detail(&r->events, "%s: obtained, token %" PRIu64, r->path,
+                    r->events.token);
+  add_environment(r, &environment);
+  r->told = order;
+  int error = environment.failed
+                  ? ENOMEM
+                  : cli_supervisor_start_command(
+                        &r->guard, &order,
+                        lk_bytes_of(environment.at, environment.len));
+
+  cli_text_free(&environment);
+  if (error != 0) {
+    not_started(r, CLI_EXIT_FAILED, error);
+    return;
+  }
+  /* From now on the node is watched and the lease is renewed; nobody waits for
+     the answer. */
+  lk_lock_verify(r->lock, NULL, NULL);
+}
+
+/* ---- what the lock tells ------------------------------------------------- */
+
+static void lose(cli_runner *r, const lk_lock_event *event)
+{
+  cli_order order = {.what = CLI_ORDER_LOST};
+
+  r->lost = true;
+  cli_events_lock(&r->events, "lost", NULL, r->link.client,
+                  lk_error_text(event->err));
+  cli_events_say(
+      &r->events, "%s: the lock is lost while COMMAND runs: %s", r->path,
+      event->err == LK_ERR_NO_NODE ? "another client deleted its node"
+                                   : lk_error_text(event->err));
+  give_order(r, &order);
+}
+
+/* COMMAND has ended, well: there is nothing left to warn. */
+static void lose_kept(cli_runner *r)
+{
+  cli_events_notice(&r->events,
+                    "%s: the lock is lost before --min-hold was over", r->path);
+  cli_run_end_min_hold(r);
+}
+
+void cli_hold_event(cli_runner *r, const lk_lock_event *event)
+{
+  if (r->phase == CLI_PHASE_KEEPING && event->type == LK_LOCK_EVENT_LOST)
+    lose_kept(r);
+  if (r->phase != CLI_PHASE_RUNNING || r->ended)
+    return;
+  switch (event->type) {
+  case LK_LOCK_EVENT_UNSURE:
+    cli_events_lock(&r->events, "unsure", r->lock, r->link.client, NULL);
+    cli_events_notice(&r->events,
+                      "%s: no answer from the servers: the lease runs out",
+                      r->path);
+    break;
+  case LK_LOCK_EVENT_HELD:
+    cli_hold_lease_moved(r);
+    cli_events_lock(&r->events, "held", r->lock, r->link.client, NULL);
+    cli_events_notice(
+        &r->events, "%s: the servers answer again: the lock is held", r->path);
+    break;
+  case LK_LOCK_EVENT_LOST: lose(r, event); break;
+  case LK_LOCK_EVENT_UNWATCHED:
+    cli_events_notice(&r->events,
+                      "warning: our own node may not be read, so its deletion "
+                      "would be noticed late; --acl should give us READ");
+    break;
+  case LK_LOCK_EVENT_REVOKED:
+    cli_events_say(&r->events,
+                   "%s: another client asks for the lock: sent TERM", r->path);
+    cli_hold_signal(r, (cli_signal){.number = SIGTERM});
+    break;
+  case LK_LOCK_EVENT_SUSPENDED: /* told by the session's state */
+  case LK_LOCK_EVENT_WAITING:
+  case LK_LOCK_EVENT_PLACE_LOST:
+  case LK_LOCK_EVENT_MIXED_QUEUE: break;
+  }
+}
+
+/* ---- what the guard tells ----------------------------------------------- */
+
+static const char *why_acted(const cli_runner *r)
+{
+  int64_t most = r->options->max_hold_ms;
+
+  if (r->lost)
+    return "the lock is lost";
+  return most > 0 && cli_boottime_ms() >= r->held_at + most
+             ? "held as long as --max-hold allows"
+             : "the lease runs out";
+}
+
+static void say_act(cli_runner *r, cli_action what, const char *did)
+{
+  r->acted = true;
+  r->killing = r->killing || what == CLI_ACTION_TERM || what == CLI_ACTION_KILL;
+  if (what == CLI_ACTION_CONT)
+    cli_events_say(&r->events, "%s: the lease is renewed: continued it",
+                   r->path);
+  else
+    cli_events_say(&r->events, "%s: %s: %s", r->path, why_acted(r), did);
+}
+
+/* In the order in which they can have happened. */
+static void acted(cli_runner *r, unsigned acts)
+{
+  static const struct {
+    cli_action act;
+    const char *did;
+  } known[] = {{CLI_ACTION_STOP, "stopped it"},
+               {CLI_ACTION_CONT, "continued it"},
+               {CLI_ACTION_TERM, "sent TERM"},
+               {CLI_ACTION_KILL, "sent KILL"}};
+
+  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+    if ((acts >> known[i].act & 1) != 0)
+      say_act(r, known[i].act, known[i].did);
+}
+
+static int exit_code(int status)
+{
+  if (WIFSIGNALED(status))
+    return CLI_EXIT_SIGNAL + WTERMSIG(status);
+  return WEXITSTATUS(status);
+}
+
+static void finish(cli_runner *r)
+{
+  if (r->lost || r->acted)
+    r->code = CLI_EXIT_LOST;
+  cli_run_release(r);
+}
+
+static void command_ended(cli_runner *r, int status)
+{
+  if (r->ended)
+    return;
+  r->ended = true;
+  r->code = exit_code(status);
+  if (WIFSIGNALED(status) && cli_signal_ends_loops(WTERMSIG(status)))
+    r->died_of = WTERMSIG(status);
+  /* What --on-lost has begun goes on until nothing is left. */
+  if (!r->killing)
+    finish(r);
+}
+
+/* Like a job of a shell: when it stops, so do we, and the shell notices. */
+static void command_stopped(const cli_runner *r, int signal)
+{
+  if (r->job.foreground &&
+      (signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU))
+    cli_signals_stop_self();
+}
+
+/* Somebody killed it. What it looked after is ours now. */
+static void end_command(cli_runner *r)
+{
+  cli_reaped reaped;
+
+  cli_cgroup_open(&r->job.cgroup);
+  if (r->alone) {
+    cli_descendants_kill(&r->job.cgroup, 0, false, &reaped);
+  } else {
+    cli_cgroup_kill(&r->job.cgroup);
+    if (r->child != 0 && !r->job.foreground)
+      kill(-r->child, SIGKILL);
+  }
+  cli_cgroup_remove(&r->job.cgroup);
+}
+
+static void guard_gone(cli_runner *r)
+{
+  ev_io_stop(r->link.loop, &r->guard_news);
+  if (r->phase >= CLI_PHASE_RELEASING)
+    return;
+  if (r->phase == CLI_PHASE_RUNNING) {
+    end_command(r);
+    r->ended = true;
+    r->code = CLI_EXIT_FAILED;
+    cli_events_failed(&r->events, r->code,
+                      "the guard process was killed, and COMMAND with it",
+                      false);
+    finish(r);
+    return;
+  }
+  cli_run_fail(r, CLI_EXIT_FAILED, "the guard process was killed; try again",
+               false);
+}
+
+static void not_executed(cli_runner *r, int error)
+{
+  not_started(r, error == ENOENT ? CLI_EXIT_NOT_FOUND : CLI_EXIT_NOT_RUNNABLE,
+              error);
+}
+
+static void take_news(cli_runner *r, const cli_supervisor_report *news)
+{
+  if ((news->what & CLI_REPORT_STARTED) != 0)
+    r->child = news->child;
+  if ((news->what & CLI_REPORT_NOT_EXECUTED) != 0)
+    not_executed(r, news->error);
+  if ((news->what & CLI_REPORT_NOT_TRIED) != 0)
+    not_started(r, CLI_EXIT_FAILED, news->error);
+  if ((news->what & CLI_REPORT_ACTED) != 0)
+    acted(r, news->acts);
+  if ((news->what & CLI_REPORT_STOPPED) != 0)
+    command_stopped(r, news->signal);
+  if ((news->what & CLI_REPORT_ENDED) != 0)
+    command_ended(r, news->status);
+  if ((news->what & CLI_REPORT_NONE_LEFT) != 0 && r->phase == CLI_PHASE_RUNNING)
+    finish(r);
+}
+
+void cli_hold_supervisor_ready(cli_runner *r)
+{
+  cli_supervisor_report news;
+  int got = 1;
+
+  cli_supervisor_flush(&r->guard);
+  watch_guard(r);
+  while (got > 0 && r->guard.fd >= 0) { /* news can be its end */
+    got = cli_supervisor_receive(&r->guard, &news);
+    if (got > 0)
+      take_news(r, &news);
+  }
+  if (got < 0)
+    guard_gone(r);
+}
+
+/* ---- signals ------------------------------------------------------------- */
+
+void cli_hold_signal(cli_runner *r, cli_signal signal)
+{
+  cli_order order = cli_order_signal(signal.number);
+  /* Before it was started it got nothing. */
+  bool has_it = r->job.foreground && signal.from_terminal && r->child != 0;
+
+  if (!has_it)
+    give_order(r, &order);
+  /* In the foreground the command's own stop tells (command_stopped). */
+  if (signal.number == SIGTSTP && signal.from_terminal && !r->job.foreground)
+    cli_signals_stop_self();
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/run/lock_kind.h"
+
+const char *cli_lock_kind_check(const cli_options *o)
+{
+  if (o->permits == 0 && o->take > 0)
+    return "--take needs -p";
+  if (o->permits > 0 && o->take > o->permits)
+    return "--take asks for more permits than -p has";
+  if (o->permits > 0 && (o->side != CLI_SIDE_MUTEX || o->more_count > 0))
+    return "-p excludes -s, -x and -l";
+  if (o->permits > 0 && o->layout != LK_LAYOUT_CURATOR &&
+      o->layout != LK_LAYOUT_KAZOO)
+    return "-p needs --layout curator or kazoo";
+  if (o->prefix != NULL && o->side != CLI_SIDE_MUTEX && o->more_count == 0)
+    return "-s and -x exclude a prefix of --layout: their names are r- and w-";
+  return NULL;
+}
+
+const char *cli_lock_kind_mode(const cli_options *o)
+{
+  if (o->permits > 0)
+    return "permits";
+  return o->side == CLI_SIDE_READ ? "shared" : "exclusive";
+}
+
+static lk_multilock_side side_of(cli_side side)
+{
+  switch (side) {
+  case CLI_SIDE_MUTEX: break;
+  case CLI_SIDE_READ: return LK_MULTILOCK_READ;
+  case CLI_SIDE_WRITE: return LK_MULTILOCK_WRITE;
+  }
+  return LK_MULTILOCK_MUTEX;
+}
+
+/* "x:PATH", "s:PATH" or "PATH". */
+static lk_multilock_member member(const char *word)
+{
+  if (strncmp(word, "x:", 2) == 0)
+    return (lk_multilock_member){word + 2, LK_MULTILOCK_WRITE};
+  if (strncmp(word, "s:", 2) == 0)
+    return (lk_multilock_member){word + 2, LK_MULTILOCK_READ};
+  return (lk_multilock_member){word, LK_MULTILOCK_MUTEX};
+}
+
+const char *cli_lock_kind_path(const cli_options *o, size_t i)
+{
+  return member(o->more[i]).path;
+}
+
+static int open_several(cli_lock_kind *k, const cli_options *o,
+                        lk_keeper *keeper, const char *path,
+                        const lk_lock_config *config)
+{
+  lk_multilock_member members[CLI_MOST_LOCKS + 1];
+
+  members[0] = (lk_multilock_member){path, side_of(o->side)};
+  for (size_t i = 0; i < o->more_count; i++)
+    members[i + 1] = member(o->more[i]);
+  k->several = true;
+  return lk_multilock_new(&k->lock, keeper, members, o->more_count + 1, config,
+                          NULL);
+}
+
+static int open_permits(cli_lock_kind *k, const cli_options *o,
+                        lk_keeper *keeper, const char *path,
+                        const lk_lock_config *config)
+{
+  lk_semaphore_config permits = {
+      .size = sizeof permits, .permits = o->permits, .take = o->take};
+
+  return lk_semaphore_new(&k->lock, keeper, path, config, &permits);
+}
+
+static int open_side(cli_lock_kind *k, const cli_options *o, lk_keeper *keeper,
+                     const char *path, const lk_lock_config *config)
+{
+  int err = lk_rwlock_new(&k->rw, keeper, path, config);
+
+  if (err == 0)
+    k->lock = o->side == CLI_SIDE_READ ? lk_rwlock_read(k->rw)
+                                       : lk_rwlock_write(k->rw);
+  return err;
+}
+
+int cli_lock_kind_open(cli_lock_kind *k, const cli_options *o,
+                       lk_keeper *keeper, const char *path,
+                       const lk_lock_config *config)
+{
+  if (o->permits > 0)
+    return open_permits(k, o, keeper, path, config);
+  if (o->more_count > 0)
+    return open_several(k, o, keeper, path, config);
+  if (o->side != CLI_SIDE_MUTEX)
+    return open_side(k, o, keeper, path, config);
+  return lk_lock_new(&k->lock, keeper, path, config);
+}
+
+void cli_lock_kind_free(cli_lock_kind *k)
+{
+  if (k->rw != NULL)
+    lk_rwlock_free(k->rw);
+  else
+    lk_lock_free(k->lock);
+  *k = (cli_lock_kind){.lock = NULL};
+}
+
+uint64_t cli_lock_kind_token(const cli_lock_kind *k, const char *path)
+{
+  return k->several ? lk_multilock_token(k->lock, path)
+                    : lk_lock_token(k->lock);
+}
+
+const char *cli_lock_kind_node(const cli_lock_kind *k, const char *path)
+{
+  return k->several ? lk_multilock_node(k->lock, path) : lk_lock_node(k->lock);
+}
+
+/* Whether one of the paths before number `at` of -l is the same. */
+static bool is_named_before(const cli_options *o, const char *path, size_t at)
+{
+  const char *wanted = cli_lock_kind_path(o, at);
+  bool same = strcmp(path, wanted) == 0;
+
+  for (size_t i = 0; i < at && !same; i++)
+    same = strcmp(cli_lock_kind_path(o, i), wanted) == 0;
+  return same;
+}
+
+void cli_lock_kind_tokens(const cli_lock_kind *k, const cli_options *o,
+                          const char *path, cli_text *out)
+{
+  cli_text_printf(out, "%" PRIu64 " %s", cli_lock_kind_token(k, path), path);
+  for (size_t i = 0; i < o->more_count; i++) {
+    const char *other = cli_lock_kind_path(o, i);
+
+    if (!is_named_before(o, path, i))
+      cli_text_printf(out, "\n%" PRIu64 " %s", cli_lock_kind_token(k, other),
+                      other);
+  }
+}

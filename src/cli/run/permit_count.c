@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "cli/run/runner.h"
+
+/**
+ * @file
+ * Looking whether others count another number of permits than -p says: their
+ * number is no node's data in Curator's layout. More permits than -p allows,
+ * and than we wait with, are there for a moment only where contenders ask for
+ * place and permits at once and are not first; these give them back. So the
+ * list must be the same a second later.
+ */
+
+#define LOOK_S 1.
+enum { MOST_LOOKS = 10 };
+
+static void on_permits(lk_client *c, int err, const lk_bytes *names,
+                       size_t count, const lk_stat *stat, void *arg)
+{
+  cli_runner *r = arg;
+  int32_t take = r->options->take > 0 ? r->options->take : 1;
+  int64_t most = (int64_t)r->options->permits + take;
+
+  (void)c;
+  (void)names;
+  if (err != 0 || r->phase != CLI_PHASE_QUEUEING)
+    return;
+  bool same = stat->pzxid == r->permits_seen;
+
+  r->permits_seen = stat->pzxid;
+  if ((int64_t)count <= most)
+    return;
+  if (!same) {
+    cli_permit_count_check_later(r);
+    return;
+  }
+  r->permits_looks = MOST_LOOKS;
+  cli_events_notice(&r->events,
+                    "warning: %s: others hold %zu permits, and -p says that "
+                    "there are %d; all must say the same number",
+                    r->path, count - (size_t)take, (int)r->options->permits);
+}
+
+static void look(struct ev_loop *loop, ev_timer *timer, int events)
+{
+  cli_runner *r = timer->data;
+  lk_call call = {.size = sizeof call, .repeat = true};
+  cli_text path = {0};
+
+  (void)loop;
+  (void)events;
+  cli_text_printf(&path, "%s/leases", r->path);
+  const char *at = cli_text_end(&path);
+
+  if (at != NULL && r->phase == CLI_PHASE_QUEUEING)
+    (void)lk_children(r->link.client, at, &call, on_permits, r);
+  cli_text_free(&path);
+}
+
+void cli_permit_count_check_later(cli_runner *r)
+{
+  if (r->options->permits == 0 || r->options->layout != LK_LAYOUT_CURATOR ||
+      r->options->wait_ms == 0 || r->permits_looks++ >= MOST_LOOKS)
+    return;
+  ev_timer_stop(r->link.loop, &r->timer);
+  ev_timer_init(&r->timer, look, LOOK_S, 0);
+  ev_timer_start(r->link.loop, &r->timer);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/run/proc_children.h"
+
+/* Whether /proc numbers processes as we do. It may belong to another PID
+   namespace, and then its numbers are those of other processes here. */
+static bool proc_is_ours(void)
+{
+  char text[32];
+  ssize_t len = readlink("/proc/self", text, sizeof text - 1);
+
+  if (len <= 0)
+    return false;
+  text[len] = '\0';
+  return strtol(text, NULL, 10) == getpid();
+}
+
+char cli_proc_state(pid_t pid, pid_t *parent)
+{
+  char name[64];
+  char stat[512];
+
+  snprintf(name, sizeof name, "/proc/%ld/stat", (long)pid);
+  int fd = open(name, O_RDONLY | O_CLOEXEC);
+
+  if (fd < 0)
+    return '\0';
+  ssize_t len = read(fd, stat, sizeof stat - 1);
+
+  close(fd);
+  if (len <= 0)
+    return '\0';
+  stat[len] = '\0';
+  /* 4711 (any ) text) S 1 ...: the name may hold anything. */
+  const char *s = strrchr(stat, ')');
+
+  if (s == NULL || strlen(s) < 5)
+    return '\0';
+  *parent = (pid_t)strtol(s + 3, NULL, 10);
+  return s[2];
+}
+
+/* Read numbers with blanks behind them from `fd`. */
+static bool read_numbers(int fd, void (*each)(pid_t child, void *arg),
+                         void *arg)
+{
+  char text[1024];
+  ssize_t n;
+  long number = 0;
+
+  while ((n = read(fd, text, sizeof text)) > 0)
+    for (ssize_t i = 0; i < n; i++) {
+      if (isdigit((unsigned char)text[i])) {
+        number = number * 10 + (text[i] - '0');
+      } else if (number > 0) {
+        each((pid_t)number, arg);
+        number = 0;
+      }
+    }
+  return n == 0;
+}
+
+/* Every thread has children of its own. */
+static bool read_tasks(pid_t parent, DIR *tasks,
+                       void (*each)(pid_t child, void *arg), void *arg)
+{
+  struct dirent *entry;
+  bool all = true;
+
+  while ((entry = readdir(tasks)) != NULL) {
+    char name[80];
+
+    if (!isdigit((unsigned char)entry->d_name[0]))
+      continue;
+    snprintf(name, sizeof name, "/proc/%ld/task/%.20s/children", (long)parent,
+             entry->d_name);
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+
+    /* a thread may end meanwhile, and another one inherits its children */
+    if (fd < 0 || !read_numbers(fd, each, arg))
+      all = false;
+    if (fd >= 0)
+      close(fd);
+  }
+  return all;
+}
+
+static bool search_proc(pid_t parent, void (*each)(pid_t child, void *arg),
+                        void *arg)
+{
+  DIR *dir = opendir("/proc");
+  struct dirent *entry;
+  pid_t found;
+
+  if (dir == NULL)
+    return false;
+  while ((entry = readdir(dir)) != NULL) {
+    pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+    if (pid > 0 && cli_proc_state(pid, &found) != '\0' && found == parent)
+      each(pid, arg);
+  }
+  closedir(dir);
+  return true;
+}
+
+bool cli_proc_children_each(pid_t parent, void (*each)(pid_t child, void *arg),
+                            void *arg)
+{
+  char name[64];
+
+  if (!proc_is_ours())
+    return false;
+  if (access("/proc/thread-self/children", R_OK) != 0)
+    return search_proc(parent, each, arg);
+  snprintf(name, sizeof name, "/proc/%ld/task", (long)parent);
+  DIR *tasks = opendir(name);
+
+  if (tasks == NULL)
+    return false;
+  bool all = read_tasks(parent, tasks, each, arg);
+
+  closedir(tasks);
+  return all;
+}

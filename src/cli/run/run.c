@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/options/node_path.h"
+#include "cli/run/descendants.h"
+#include "cli/run/run.h"
+#include "cli/run/runner.h"
+
+/* ---- operands ------------------------------------------------------------ */
+
+/* What is wrong with LOCK and what follows; NULL: nothing. `*rest` is moved to
+   COMMAND, or to the STRING behind LOCK -c, and then `*shell` is set. */
+static const char *find_command(const cli_options *o, char ***rest, bool *shell)
+{
+  const char *word = **rest;
+
+  if (o->command != NULL)
+    return word == NULL ? NULL
+                        : "-c STRING is the whole command: nothing may follow "
+                          "LOCK";
+  if (word == NULL)
+    return "COMMAND is missing";
+  *shell = strcmp(word, "-c") == 0 || strcmp(word, "--command") == 0;
+  if (*shell) {
+    ++*rest;
+    return **rest != NULL && (*rest)[1] == NULL
+               ? NULL
+               : "-c behind LOCK takes one STRING, and nothing may follow it";
+  }
+  if (strcmp(word, "--") == 0)
+    return *++*rest == NULL ? "COMMAND is missing" : NULL;
+  return *word != '-' ? NULL
+                      : "options go before LOCK (and -- before a COMMAND that "
+                        "begins with -)";
+}
+
+/* The words for `$SHELL -c text`, own memory; NULL: none is left. */
+static char **shell_words(const char *text)
+{
+  const char *name = getenv("SHELL");
+  char **words = calloc(4, sizeof *words);
+
+  if (words == NULL)
+    return NULL;
+  words[0] = strdup(name != NULL && *name != '\0' ? name : "/bin/sh");
+  words[1] = strdup("-c");
+  words[2] = strdup(text);
+  return words;
+}
+
+static void free_words(char **words)
+{
+  for (size_t i = 0; words != NULL && words[i] != NULL; i++)
+    free(words[i]);
+  free(words);
+}
+
+/* ---- watchers ------------------------------------------------------------ */
+
+static void on_guard(struct ev_loop *loop, ev_io *watcher, int events)
+{
+  (void)loop;
+  (void)events;
+  cli_hold_supervisor_ready(watcher->data);
+}
+
+/* A child was stopped or has ended. As PID 1 we are everybody's parent. */
+static void look_at_children(cli_runner *r)
+{
+  siginfo_t info = {.si_pid = 0};
+
+  cli_supervisor_continue(&r->guard);
+  if (r->guard.fd >= 0)
+    cli_hold_supervisor_ready(r);
+  while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid != 0 && info.si_pid != r->guard.pid) {
+    waitpid(info.si_pid, NULL, WNOHANG);
+    info.si_pid = 0;
+  }
+}
+
+static void while_waiting(cli_runner *r, int number)
+{
+  char line[80];
+
+  if (number == SIGTSTP)
+    cli_signals_stop_self();
+  if (!cli_signal_ends_wait(number))
+    return;
+  if (cli_signal_ends_loops(number))
+    r->died_of = number;
+  snprintf(line, sizeof line, "ended by SIG%s while waiting",
+           cli_signal_name(number));
+  cli_run_fail(r, CLI_EXIT_SIGNAL + number, line, r->options->quiet);
+}
+
+static void while_keeping(cli_runner *r, int number)
+{
+  if (number == SIGTSTP)
+    cli_signals_stop_self();
+  if (cli_signal_ends_wait(number))
+    cli_run_end_min_hold(r);
+}
+
+static void on_signal(struct ev_loop *loop, ev_io *watcher, int events)
+{
+  cli_runner *r = watcher->data;
+  cli_signal signal;
+
+  (void)loop;
+  (void)events;
+  while (cli_signals_next(&r->job.signals, &signal)) {
+    if (signal.number == SIGCHLD)
+      look_at_children(r);
+    else if (r->phase == CLI_PHASE_RUNNING)
+      cli_hold_signal(r, signal);
+    else if (r->phase < CLI_PHASE_RUNNING)
+      while_waiting(r, signal.number);
+    else if (r->phase == CLI_PHASE_KEEPING)
+      while_keeping(r, signal.number);
+    else if (cli_signal_ends_wait(signal.number) &&
+             lk_client_state(r->link.client) != LK_STATE_CONNECTED)
+      cli_run_stop_releasing(r);
+  }
+}
+
+static void on_log(cli_session *l, const char *text, void *arg)
+{
+  cli_runner *r = arg;
+
+  (void)l;
+  cli_events_detail(&r->events, "%s", text);
+}
+
+static void on_slow(cli_session *l, const char *text, void *arg)
+{
+  cli_runner *r = arg;
+
+  (void)l;
+  cli_events_notice(&r->events, "%s", text);
+}
+
+static void watch(cli_runner *r)
+{
+  struct ev_loop *loop = r->link.loop;
+
+  ev_io_init(&r->guard_news, on_guard, r->guard.fd, EV_READ);
+  r->guard_news.data = r;
+  ev_io_start(loop, &r->guard_news);
+  ev_io_init(&r->signals, on_signal, r->job.signals.fd, EV_READ);
+  r->signals.data = r;
+  ev_io_start(loop, &r->signals);
+  ev_init(&r->timer, NULL);
+  r->timer.data = r;
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+/* Before there is a loop or a connection: the guard is to have none. */
+static bool prepare(cli_runner *r, cli_process_title title, cli_text *complaint)
+{
+  int error = cli_signals_open(&r->job.signals);
+
+  r->job.foreground = r->options->foreground;
+  r->job.group = getpgrp();
+  r->alone = cli_descendants_none();
+  if (r->alone)
+    cli_descendants_adopt();
+  cli_cgroup_find(&r->job.cgroup);
+  if (error == 0)
+    error = cli_supervisor_fork(&r->guard, &r->job, r->options->on_lost, title);
+  if (error != 0)
+    cli_text_printf(complaint, "cannot start the guard process: %s",
+                    strerror(error));
+  return error == 0;
+}
+
+static bool begin(cli_runner *r, cli_process_title title, cli_text *complaint)
+{
+  int events_fd = cli_events_keep(r->options->events_fd);
+
+  if (events_fd < 0 && r->options->events_fd >= 0) {
+    cli_text_printf(complaint, "--events-fd: %s", strerror(errno));
+    return false;
+  }
+  if (!cli_acl_read(&r->acl, "--acl", r->options->acl, complaint) ||
+      !cli_session_read_auth_file(&r->link, r->options, complaint) ||
+      !prepare(r, title, complaint) || !cli_acquire_prepare(r, complaint))
+    return false;
+  cli_events_open(&r->events, r->options, events_fd, r->path, r->link.loop);
+  watch(r);
+  cli_tls_warn(&r->options->tls, r->options->hosts, r->options->quiet);
+  return true;
+}
+
+static void end(cli_runner *r)
+{
+  cli_lock_kind_free(&r->kind);
+  lk_keeper_free(r->keeper);
+  cli_supervisor_close(&r->guard);
+  cli_events_close(&r->events);
+  if (r->link.loop != NULL) {
+    ev_io_stop(r->link.loop, &r->guard_news);
+    ev_io_stop(r->link.loop, &r->signals);
+    ev_timer_stop(r->link.loop, &r->timer);
+  }
+  cli_session_free(&r->link);
+  cli_acl_free(&r->acl);
+}
+
+/* Before events have their outlets. */
+static void fail_early(const cli_options *o, const char *path,
+                       const char *reason)
+{
+  bool apart = o->events_fd >= 0;
+  cli_text line = {0};
+
+  if (apart || !o->json)
+    cli_fail(CLI_EXIT_FAILED, "%s", reason);
+  if (apart || o->json) {
+    signal(SIGPIPE, SIG_IGN); /* 125 even if the reader is gone */
+    cli_failed_json(&line, path, CLI_EXIT_FAILED, reason);
+    cli_write_all(apart ? o->events_fd : STDERR_FILENO, &line);
+  }
+  cli_text_free(&line);
+}
+
+static int refuse(const cli_options *o, const char *path, const char *wrong)
+{
+  char line[512];
+
+  snprintf(line, sizeof line, "run: %s; latchkey run --help shows the form",
+           wrong);
+  fail_early(o, path, line);
+  return CLI_EXIT_FAILED;
+}
+
+static void run(cli_runner *r, cli_process_title title)
+{
+  cli_text complaint = {0};
+
+  if (begin(r, title, &complaint)) {
+    cli_session_run(&r->link, &r->over);
+  } else {
+    const char *line = cli_text_end(&complaint);
+
+    fail_early(r->options, r->path,
+               line == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : line);
+  }
+  end(r);
+  cli_text_free(&complaint);
+}
+
+/* What is wrong with --min-hold and --max-hold, or NULL. */
+static const char *check_hold(const cli_options *o)
+{
+  if (o->max_hold_ms == 0)
+    return NULL;
+  if (o->on_lost == CLI_ON_LOST_IGNORE)
+    return "--max-hold and --on-lost ignore exclude each other";
+  return o->min_hold_ms > o->max_hold_ms
+             ? "--min-hold is longer than --max-hold"
+             : NULL;
+}
+
+/* A lock that would stand among the nodes of ZooKeeper itself, or NULL. */
+static const char *find_reserved(const cli_options *o, const char *path)
+{
+  if (cli_path_is_reserved(o->hosts, path))
+    return path;
+  for (size_t i = 0; i < o->more_count; i++)
+    if (cli_path_is_reserved(o->hosts, cli_lock_kind_path(o, i)))
+      return cli_lock_kind_path(o, i);
+  return NULL;
+}
+
+static int refuse_reserved(const cli_options *o, const char *path)
+{
+  cli_text line = {0};
+
+  cli_text_puts(&line, "run: cannot lock ");
+  cli_text_clean(&line, lk_text(path));
+  cli_text_puts(&line, ": /zookeeper belongs to the servers; choose another "
+                       "path");
+  const char *text = cli_text_end(&line);
+
+  fail_early(o, path, text == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : text);
+  cli_text_free(&line);
+  return CLI_EXIT_FAILED;
+}
+
+int cli_run(const cli_options *o, char **operands, cli_process_title title)
+{
+  char **rest = operands + 1;
+  bool after = false;
+  const char *wrong = cli_lock_kind_check(o);
+
+  if (wrong == NULL)
+    wrong = check_hold(o);
+  if (wrong == NULL && strcmp(operands[0], "/") == 0)
+    wrong = "LOCK must be a path below \"/\"";
+  if (wrong == NULL)
+    wrong = find_command(o, &rest, &after);
+  const char *reserved = find_reserved(o, operands[0]);
+  const char *text = after ? *rest : o->command;
+
+  if (wrong != NULL)
+    return refuse(o, operands[0], wrong);
+  if (reserved != NULL)
+    return refuse_reserved(o, reserved);
+  char **words = text == NULL ? NULL : shell_words(text);
+  cli_runner r = {.options = o, .path = operands[0], .code = CLI_EXIT_FAILED};
+
+  r.guard.fd = -1;
+  r.job.cgroup.fd = -1;
+  r.link.up = cli_acquire_on_session;
+  r.link.down = cli_acquire_on_no_session;
+  r.link.log = on_log;
+  r.link.slow = on_slow;
+  r.link.arg = &r;
+  r.job.argv = text == NULL ? rest : words;
+  if (r.job.argv == NULL)
+    fail_early(o, r.path, lk_error_text(LK_ERR_NO_MEMORY));
+  else
+    run(&r, title);
+  free_words(words);
+  /* A shell ends its loop on ^C only if the command dies of the signal, too. */
+  if (r.died_of != 0 && r.code == CLI_EXIT_SIGNAL + r.died_of)
+    cli_signals_die_of(r.died_of);
+  return r.code;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_CLI_RUN_RUN_H
+#define LK_CLI_RUN_RUN_H
+
+#include "cli/options/options.h"
+#include "cli/run/supervisor.h"
+
+/** `latchkey run`: `operands` are LOCK, COMMAND and its arguments, and end with
+    NULL. Returns the exit code. */
+int cli_run(const cli_options *o, char **operands, cli_process_title title);
+
+#endif

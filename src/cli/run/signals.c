@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "cli/run/signals.h"
+
+static const struct known {
+  int number;
+  const char *name;
+  bool ends_wait;
+} known[] = {
+    {SIGINT, "INT", true},      {SIGTERM, "TERM", true},
+    {SIGHUP, "HUP", true},      {SIGQUIT, "QUIT", true},
+    {SIGUSR1, "USR1", true},    {SIGUSR2, "USR2", true},
+    {SIGWINCH, "WINCH", false}, {SIGCONT, "CONT", false},
+    {SIGTSTP, "TSTP", false},
+};
+enum { NKNOWN = sizeof known / sizeof known[0] };
+
+static bool is_ignored(int number)
+{
+  struct sigaction now;
+
+  return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+int cli_signals_open(cli_signals *s)
+{
+  struct sigaction action = {.sa_handler = SIG_DFL};
+  sigset_t wanted;
+
+  sigemptyset(&action.sa_mask);
+  /* Whoever ignores SIGCHLD learns of no child; that is inherited. */
+  sigaction(SIGCHLD, &action, NULL);
+  s->pipe_ignored = is_ignored(SIGPIPE);
+  s->size_ignored = is_ignored(SIGXFSZ);
+  action.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &action, NULL);
+  sigaction(SIGXFSZ, &action, NULL);
+  sigemptyset(&wanted);
+  sigaddset(&wanted, SIGCHLD);
+  for (int i = 0; i < NKNOWN; i++)
+    if (!is_ignored(known[i].number))
+      sigaddset(&wanted, known[i].number);
+  if (sigprocmask(SIG_BLOCK, &wanted, &s->mask_before) != 0)
+    return errno;
+  s->fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+  return s->fd < 0 ? errno : 0;
+}
+
+bool cli_signals_next(const cli_signals *s, cli_signal *out)
+{
+  struct signalfd_siginfo info;
+
+  if (read(s->fd, &info, sizeof info) != (ssize_t)sizeof info)
+    return false;
+  out->number = (int)info.ssi_signo;
+  out->from_terminal = info.ssi_code > 0;
+  return true;
+}
+
+bool cli_signal_ends_wait(int number)
+{
+  for (int i = 0; i < NKNOWN; i++)
+    if (known[i].number == number)
+      return known[i].ends_wait;
+  return false;
+}
+
+bool cli_signal_ends_loops(int number)
+{
+  return number == SIGINT || number == SIGQUIT;
+}
+
+const char *cli_signal_name(int number)
+{
+  for (int i = 0; i < NKNOWN; i++)
+    if (known[i].number == number)
+      return known[i].name;
+  return "a signal";
+}
+
+void cli_signals_restore(const cli_signals *s)
+{
+  struct sigaction action = {.sa_handler = SIG_DFL};
+
+  sigemptyset(&action.sa_mask);
+  if (!s->pipe_ignored)
+    sigaction(SIGPIPE, &action, NULL);
+  if (!s->size_ignored)
+    sigaction(SIGXFSZ, &action, NULL);
+  sigprocmask(SIG_SETMASK, &s->mask_before, NULL);
+}
+
+void cli_signals_stop_self(void)
+{
+  sigset_t stop;
+
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTSTP);
+  kill(getpid(), SIGTSTP);
+  sigprocmask(SIG_UNBLOCK, &stop, NULL); /* here it stops */
+  sigprocmask(SIG_BLOCK, &stop, NULL);
+}
+
+void cli_signals_die_of(int number)
+{
+  struct sigaction action = {.sa_handler = SIG_DFL};
+  sigset_t set;
+
+  if (getpid() == 1)
+    return;
+  /* RLIMIT_CORE does not count where core_pattern is a program. */
+  prctl(PR_SET_DUMPABLE, 0);
+  sigemptyset(&action.sa_mask);
+  sigaction(number, &action, NULL);
+  sigemptyset(&set);
+  sigaddset(&set, number);
+  raise(number);
+  sigprocmask(SIG_UNBLOCK, &set, NULL);
+}

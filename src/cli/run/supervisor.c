@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/run/supervisor.h"
+
+int64_t cli_boottime_ms(void)
+{
+  struct timespec now;
+
+  if (clock_gettime(CLOCK_BOOTTIME, &now) != 0)
+    clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* A copy that does not lie where the title is going to be. */
+static char **copy_words(char **words)
+{
+  size_t count = 0;
+
+  while (words[count] != NULL)
+    count++;
+  char **copy = calloc(count + 1, sizeof *copy);
+
+  for (size_t i = 0; copy != NULL && i < count; i++)
+    if ((copy[i] = strdup(words[i])) == NULL)
+      return NULL;
+  return copy;
+}
+
+static void rename_self(cli_process_title title)
+{
+  static const char name[] = "lk-guard";
+
+  prctl(PR_SET_NAME, name);
+  if (title.len > 0)
+    memset(title.at, 0, title.len);
+  for (size_t i = 0; i < title.len && name[i] != '\0'; i++)
+    title.at[i] = name[i];
+}
+
+static _Noreturn void be_guard(const cli_job *job, cli_on_lost on_lost,
+                               cli_process_title title, int fd)
+{
+  cli_job own = *job;
+  sigset_t all;
+
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, NULL);
+  setpgid(0, 0);
+  own.argv = copy_words(job->argv);
+  if (own.argv == NULL)
+    _exit(1);
+  rename_self(title);
+  cli_supervisor_main(&own, on_lost, fd);
+}
+
+int cli_supervisor_fork(cli_supervisor *g, const cli_job *job,
+                        cli_on_lost on_lost, cli_process_title title)
+{
+  int ends[2];
+
+  *g = (cli_supervisor){.fd = -1};
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    return errno;
+  g->pid = fork();
+  if (g->pid == 0) {
+    close(ends[0]);
+    be_guard(job, on_lost, title, ends[1]);
+  }
+  int error = errno;
+
+  close(ends[1]);
+  if (g->pid < 0) {
+    g->pid = 0;
+    close(ends[0]);
+    return error;
+  }
+  g->fd = ends[0];
+  return 0;
+}
+
+/* Another process may have stopped the guard. */
+static void keep_going(const cli_supervisor *g)
+{
+  kill(g->pid, SIGCONT);
+}
+
+int cli_supervisor_start_command(const cli_supervisor *g,
+                                 const cli_order *order, lk_bytes environment)
+{
+  cli_order copy = *order;
+  /* sendmsg() writes to none of these. */
+  union {
+    const void *from;
+    void *at;
+  } text = {environment.at};
+  struct iovec parts[2] = {{&copy, sizeof copy}, {text.at, environment.len}};
+  struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+
+  if (g->fd < 0)
+    return EPIPE;
+  keep_going(g);
+  return sendmsg(g->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? errno : 0;
+}
+
+void cli_supervisor_send_order(cli_supervisor *g, const cli_order *order)
+{
+  if (g->fd < 0)
+    return;
+  cli_order_merge(&g->waiting, order);
+  keep_going(g);
+  cli_supervisor_flush(g);
+}
+
+void cli_supervisor_flush(cli_supervisor *g)
+{
+  if (g->waiting.what != 0 &&
+      cli_supervisor_socket_send(g->fd, &g->waiting, sizeof g->waiting))
+    g->waiting = (cli_order){0};
+}
+
+static int take_news(const cli_supervisor *g, cli_supervisor_report *out)
+{
+  ssize_t n;
+
+  do
+    n = recv(g->fd, out, sizeof *out, MSG_DONTWAIT);
+  while (n < 0 && errno == EINTR);
+  if (n == (ssize_t)sizeof *out)
+    return 1;
+  return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? 0 : -1;
+}
+
+/* It stays a zombie. */
+static bool is_dead(const cli_supervisor *g)
+{
+  siginfo_t info = {.si_pid = 0};
+
+  return g->pid > 0 &&
+         waitid(P_PID, (id_t)g->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid != 0;
+}
+
+/* A child of the guard that was stopped before exec() still has its socket. */
+int cli_supervisor_receive(const cli_supervisor *g, cli_supervisor_report *out)
+{
+  int got = take_news(g, out);
+
+  if (got != 0 || !is_dead(g))
+    return got;
+  got = take_news(g, out); /* what it sent before it died */
+  return got == 0 ? -1 : got;
+}
+
+void cli_supervisor_continue(const cli_supervisor *g)
+{
+  siginfo_t info = {.si_pid = 0};
+
+  if (g->pid > 0 &&
+      waitid(P_PID, (id_t)g->pid, &info, WSTOPPED | WNOHANG) == 0 &&
+      info.si_pid != 0)
+    keep_going(g);
+}
+
+enum { LOOK_MS = 100 };
+
+/* If this end were closed with news unread, the guard would see a connection
+   reset in place of the goodbye. */
+static void part(cli_supervisor *g)
+{
+  cli_order bye = {.what = CLI_ORDER_EXIT};
+  cli_supervisor_report unread;
+  int got = 0;
+
+  cli_supervisor_send_order(g, &bye);
+  while (got >= 0) {
+    short events = g->waiting.what != 0 ? POLLIN | POLLOUT : POLLIN;
+    struct pollfd ready = {g->fd, events, 0};
+
+    if (poll(&ready, 1, LOOK_MS) == 0)
+      keep_going(g);
+    cli_supervisor_flush(g);
+    got = cli_supervisor_receive(g, &unread);
+  }
+  close(g->fd);
+  g->fd = -1;
+}
+
+void cli_supervisor_close(cli_supervisor *g)
+{
+  if (g->fd >= 0)
+    part(g);
+  while (g->pid > 0 && waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
+    ;
+  g->pid = 0;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/options/acl_spec.h"
+#include "cli/session/auth_file.h"
+
+/* More than this is no auth file. */
+enum { MOST_BYTES = 1 << 20 };
+
+/* A compiler may leave out a memset() of what is freed next. */
+static void wipe(void *at, size_t len)
+{
+  volatile unsigned char *byte = at;
+
+  while (len-- > 0)
+    *byte++ = 0;
+}
+
+void cli_auth_file_free(cli_auth_file *i)
+{
+  if (i->at != NULL)
+    wipe(i->at, i->len);
+  free(i->at);
+  i->at = NULL;
+  i->len = 0;
+  i->sasl = false;
+}
+
+/* In one block that does not grow, as growing leaves copies behind. */
+static bool read_all(cli_auth_file *i, int fd)
+{
+  ssize_t n = 1;
+
+  i->at = malloc(MOST_BYTES);
+  if (i->at == NULL)
+    return false;
+  while (i->len < MOST_BYTES && n > 0) {
+    n = read(fd, i->at + i->len, MOST_BYTES - i->len);
+    if (n > 0)
+      i->len += (size_t)n;
+  }
+  return n >= 0;
+}
+
+static bool read_file(cli_auth_file *i)
+{
+  int fd = open(i->name, O_RDONLY | O_CLOEXEC);
+  struct stat st;
+
+  if (fd < 0)
+    return false;
+  bool ok = fstat(fd, &st) == 0 && read_all(i, fd);
+  int error = errno;
+
+  close(fd);
+  errno = error;
+  i->others =
+      ok && S_ISREG(st.st_mode) && (st.st_mode & (S_IRWXG | S_IRWXO)) != 0;
+  return ok;
+}
+
+static bool is_sasl(lk_bytes scheme)
+{
+  return scheme.len == 4 && memcmp(scheme.at, "sasl", 4) == 0;
+}
+
+static int give_password(char *out, size_t size, void *arg)
+{
+  const cli_auth_file *i = arg;
+
+  if (i->password.len > size)
+    return LK_ERR_TOO_BIG;
+  memcpy(out, i->password.at, i->password.len);
+  return (int)i->password.len;
+}
+
+/* "USER:PASSWORD": what is wrong with it, or NULL. */
+static const char *take_sasl(cli_auth_file *i, lk_bytes credentials)
+{
+  const char *user = credentials.at;
+  const char *colon = memchr(user, ':', credentials.len);
+  size_t len = colon == NULL ? 0 : (size_t)(colon - user);
+
+  if (i->sasl)
+    return "has more than one line of sasl";
+  if (len == 0 || len + 1 == credentials.len)
+    return "has a line of sasl that is not sasl:USER:PASSWORD";
+  if (len >= sizeof i->user || credentials.len - len - 1 > LK_SASL_PASSWORD_MAX)
+    return "has a line of sasl that is too long";
+  if (lk_sasl_digest_md5() == NULL)
+    return "has a line of sasl, but this latchkey was built without libgsasl";
+  memcpy(i->user, user, len);
+  i->user[len] = '\0';
+  i->password = lk_bytes_of(colon + 1, credentials.len - len - 1);
+  i->config = (lk_sasl_config){.size = sizeof i->config,
+                               .user = i->user,
+                               .password = give_password,
+                               .password_arg = i};
+  i->sasl = true;
+  return NULL;
+}
+
+/* What is wrong with the lines, or NULL. */
+static const char *take_lines(cli_auth_file *i)
+{
+  lk_bytes text = lk_bytes_of(i->at, i->len), scheme, credentials;
+  const char *wrong = NULL;
+
+  while (wrong == NULL &&
+         cli_auth_file_next_line(&text, &scheme, &credentials)) {
+    if (is_sasl(scheme))
+      wrong = take_sasl(i, credentials);
+  }
+  return wrong;
+}
+
+bool cli_auth_file_read(cli_auth_file *i, const char *name, cli_text *complaint)
+{
+  if (name == NULL || i->name != NULL)
+    return true;
+  i->name = name;
+  if (!read_file(i)) {
+    cli_text_printf(complaint, "--auth-file: cannot read %s: %s", name,
+                    strerror(errno));
+    return false;
+  }
+  const char *wrong = take_lines(i);
+
+  if (wrong != NULL)
+    cli_text_printf(complaint, "--auth-file: %s %s", name, wrong);
+  return wrong == NULL;
+}
+
+const lk_sasl_config *cli_auth_file_sasl(const cli_auth_file *i)
+{
+  return i->sasl ? &i->config : NULL;
+}
+
+static bool add_one(const cli_auth_file *i, lk_client *c, lk_bytes scheme,
+                    lk_bytes credentials, cli_text *complaint)
+{
+  char word[64];
+
+  if (scheme.len == 0 || scheme.len >= sizeof word) {
+    cli_text_printf(complaint,
+                    "--auth-file: a line of %s is not scheme:credentials, "
+                    "such as digest:user:password",
+                    i->name);
+    return false;
+  }
+  memcpy(word, scheme.at, scheme.len);
+  word[scheme.len] = '\0';
+  int err = lk_add_auth(c, word, credentials, NULL, NULL);
+
+  if (err == 0)
+    return true;
+  cli_text_printf(complaint, "--auth-file: %s: %s", i->name,
+                  lk_error_text(err));
+  return false;
+}
+
+bool cli_auth_file_add_to(cli_auth_file *i, lk_client *c, cli_text *complaint)
+{
+  lk_bytes text = lk_bytes_of(i->at, i->len), scheme, credentials;
+  bool ok = true;
+
+  while (ok && cli_auth_file_next_line(&text, &scheme, &credentials))
+    ok = is_sasl(scheme) || add_one(i, c, scheme, credentials, complaint);
+  if (!i->sasl)
+    cli_auth_file_free(i);
+  return ok;
+}

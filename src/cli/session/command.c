@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "cli/output/print.h"
+#include "cli/session/command.h"
+
+static void on_log(cli_session *l, const char *text, void *arg)
+{
+  (void)l;
+  (void)arg;
+  cli_notice("%s", text);
+}
+
+static void on_slow(cli_session *l, const char *text, void *arg)
+{
+  (void)l;
+  (void)arg;
+  cli_notice("%s", text);
+}
+
+bool cli_command_begin(cli_command *a, const cli_options *o, const char *verb,
+                       const char *path, cli_text *complaint)
+{
+  memset(a, 0, sizeof *a);
+  a->options = o;
+  a->verb = verb;
+  a->path = path;
+  a->link.log = on_log;
+  a->link.slow = on_slow;
+  if (cli_session_open(&a->link, o, complaint))
+    return true;
+  cli_command_free(a);
+  return false;
+}
+
+static void on_chroot(lk_client *c, int err, const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)stat;
+  cli_command_complete(arg, err);
+}
+
+/* `create` may be meant to make it, and `watch` to see it come. False once it
+   has said that it does not exist; other errors happen again. */
+static bool check_chroot(cli_command *a)
+{
+  lk_call call = cli_command_call_options(a, true);
+  cli_text line = {0};
+
+  if (*lk_client_chroot(a->link.client) == '\0' ||
+      strcmp(a->verb, "create") == 0)
+    return true;
+  int err = lk_exists(a->link.client, "/", &call, on_chroot, a);
+
+  if (cli_command_wait(a, err) != LK_ERR_NO_NODE)
+    return true;
+  cli_session_say_no_chroot(&a->link, &line);
+  if (strcmp(a->verb, "watch") != 0) {
+    cli_fail_text(CLI_EXIT_FAILED, a->verb, &line);
+    return false;
+  }
+  const char *text = cli_text_end(&line);
+
+  cli_warn("%s", text == NULL ? "the chroot does not exist" : text);
+  cli_text_free(&line);
+  return true;
+}
+
+bool cli_command_open(cli_command *a, const cli_options *o, const char *verb,
+                      const char *path)
+{
+  cli_text complaint = {0};
+
+  if (!cli_command_begin(a, o, verb, path, &complaint)) {
+    cli_fail_text(CLI_EXIT_FAILED, NULL, &complaint);
+    return false;
+  }
+  cli_tls_warn(&o->tls, o->hosts, o->quiet);
+  if (!cli_session_wait(&a->link)) {
+    cli_command_free(a);
+    return false;
+  }
+  if (!check_chroot(a)) {
+    cli_session_close(&a->link);
+    cli_command_free(a);
+    return false;
+  }
+  if (lk_client_state(a->link.client) == LK_STATE_READ_ONLY)
+    cli_warn("%s has no quorum; what it shows may be old",
+             lk_client_server(a->link.client));
+  return true;
+}
+
+lk_call cli_command_call_options(const cli_command *a, bool repeat)
+{
+  lk_call call = {.size = sizeof call, .repeat = repeat};
+  int64_t limit = cli_session_deadline(&a->link);
+
+  call.deadline_ms =
+      lk_client_clock(a->link.client) + a->options->session_timeout_ms;
+  if (limit != LK_NO_LIMIT && limit < call.deadline_ms)
+    call.deadline_ms = limit;
+  return call;
+}
+
+void cli_command_complete(cli_command *a, int err)
+{
+  a->err = err;
+  a->done = true;
+}
+
+int cli_command_wait(cli_command *a, int err)
+{
+  if (err == 0) {
+    cli_session_run(&a->link, &a->done);
+    err = a->done ? a->err : LK_ERR_CLOSED;
+  }
+  a->done = false;
+  return err;
+}
+
+void cli_command_free(cli_command *a)
+{
+  cli_session_free(&a->link);
+  cli_text_free(&a->out);
+}
+
+int cli_command_close(cli_command *a, int err)
+{
+  int code = err != 0 ? cli_fail_request(a->verb, a->path,
+                                         cli_session_error(&a->link, err))
+                      : cli_print(&a->out);
+
+  cli_session_close(&a->link);
+  cli_command_free(a);
+  return code;
+}
