@@ -11,13 +11,13 @@
 #  define CLOCK_BOOTTIME CLOCK_MONOTONIC
 #endif
 
-static const clockid_t clocks[] = {CLOCK_BOOTTIME, CLOCK_MONOTONIC};
+static const clockid_t clock_ids[] = {CLOCK_BOOTTIME, CLOCK_MONOTONIC};
 
 int lk__clock_open(lk_clock *c)
 {
-  c->rings = INT64_MAX;
-  for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
-    c->id = clocks[i];
+  c->alarm_ms = INT64_MAX;
+  for (size_t i = 0; i < sizeof clock_ids / sizeof *clock_ids; i++) {
+    c->id = clock_ids[i];
     c->fd = timerfd_create(c->id, TFD_NONBLOCK | TFD_CLOEXEC);
     if (c->fd >= 0)
       return 0;
@@ -33,16 +33,16 @@ int64_t lk__clock_now(const lk_clock *c)
   return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-void lk__clock_set_alarm(lk_clock *c, int64_t at)
+void lk__clock_set_alarm(lk_clock *c, int64_t at_ms)
 {
   struct itimerspec when = {{0, 0}, {0, 0}};
 
-  if (at >= c->rings)
+  if (at_ms >= c->alarm_ms)
     return;
-  c->rings = at;
-  if (at > 0) {
-    when.it_value.tv_sec = (time_t)(at / 1000);
-    when.it_value.tv_nsec = (long)(at % 1000) * 1000000;
+  c->alarm_ms = at_ms;
+  if (at_ms > 0) {
+    when.it_value.tv_sec = (time_t)(at_ms / 1000);
+    when.it_value.tv_nsec = (long)(at_ms % 1000) * 1000000;
   } else {
     when.it_value.tv_nsec = 1; /* all zero would switch it off */
   }
@@ -53,7 +53,7 @@ void lk__clock_clear_alarm(lk_clock *c)
 {
   uint64_t times;
 
-  c->rings = INT64_MAX;
+  c->alarm_ms = INT64_MAX;
   while (read(c->fd, &times, sizeof times) < 0 && errno == EINTR)
     ;
 }

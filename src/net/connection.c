@@ -5,32 +5,31 @@
 
 #include <string.h>
 
-#include "net/driver.h"
-#include "net/probe_connection.h"
+#include "base/mem.h"
 
-/* One client may not keep the others waiting: it is read so many times before
-   it is their turn. */
+/* How often a client is read before the other clients of the loop are. */
 enum { READS_PER_TURN = 16 };
 
-static void on_io(struct ev_loop *loop, ev_io *w, int revents);
-static void on_lookup(lk_lookup *l, const lk_address *list, size_t count,
-                      const char *why);
+static void on_connection_events(lk_loop_io *io, int events);
+static void on_connection_lookup(lk_lookup *l, const lk_address *list,
+                                 size_t count, const char *why);
 
-lk_connection *lk__connection_new(lk_ev *ev)
+/* ---- life ---------------------------------------------------------------- */
+
+lk_connection *lk__connection_new(lk_net_context *x)
 {
-  lk_connection *n = lk__mem_new(&ev->mem, sizeof *n);
+  lk_connection *n = lk__mem_new(&x->mem, sizeof *n);
 
   if (n == NULL)
     return NULL;
-  n->users = 1;
-  n->ev = ev;
-  ev->users++;
-  lk__list_add(&ev->conns, &n->all);
-  lk__list_init(&n->dirty);
+  n->refs = 1;
+  n->context = x;
+  x->refs++;
+  lk__list_init(&n->link);
+  lk__list_init(&n->update);
   lk__list_init(&n->lookup.link);
-  n->lookup.done = on_lookup;
-  ev_init(&n->io, on_io);
-  n->io.data = n;
+  n->lookup.done = on_connection_lookup;
+  n->stream.io.on_events = on_connection_events;
   return n;
 }
 
@@ -40,208 +39,241 @@ int lk__connection_init_transport(lk_connection *n)
 
   if (type == NULL)
     return LK_ERR_UNIMPLEMENTED;
-  n->transport = lk__mem_new(&n->ev->mem, type->size);
-  if (n->transport == NULL)
-    return LK_ERR_NO_MEMORY;
-  n->transport->fd = -1;
-  n->type = type;
-  return 0;
+  return lk__stream_init(&n->stream, n->context->loop, type, &n->context->mem)
+             ? 0
+             : LK_ERR_NO_MEMORY;
 }
 
-static void release(lk_connection *n)
+static void connection_unref(lk_connection *n)
 {
-  lk_ev *ev = n->ev;
+  lk_net_context *x = n->context;
 
-  if (--n->users > 0)
+  if (--n->refs > 0)
     return;
-  if (n->transport != NULL && n->type->end != NULL)
-    n->type->end(n->transport);
-  lk__mem_free(&ev->mem, n->list);
-  lk__mem_free(&ev->mem, n->host);
-  lk__mem_free(&ev->mem, n->transport);
-  lk__mem_free(&ev->mem, n);
-  lk__ev_release(ev);
+  lk__stream_free(&n->stream, &x->mem);
+  lk__address_list_free(&n->addresses, &x->mem);
+  lk__mem_free(&x->mem, n);
+  lk__net_context_unref(x);
 }
 
-/* Our watchers keep no loop alive: each start is followed by an ev_unref().
-   What does is the client, while it has something to wait for. */
-static void watch(lk_connection *n, int events)
+static void connection_hold_loop(lk_connection *n, bool hold)
 {
-  struct ev_loop *loop = n->ev->loop;
+  lk_loop *loop = n->context->loop;
 
-  if (events == n->watched)
+  if (hold == n->holds_loop)
     return;
-  if (n->watched != 0) {
-    ev_ref(loop);
-    ev_io_stop(loop, &n->io);
-  }
-  n->watched = events;
-  if (events == 0)
-    return;
-  ev_io_set(&n->io, n->transport->fd, events);
-  ev_io_start(loop, &n->io);
-  ev_unref(loop);
+  n->holds_loop = hold;
+  loop->type->hold(loop, hold);
 }
 
-static void set_live(lk_connection *n, bool live)
-{
-  if (live == n->live)
-    return;
-  n->live = live;
-  if (live)
-    ev_ref(n->ev->loop);
-  else
-    ev_unref(n->ev->loop);
-}
-
-void lk__connection_schedule_update(lk_connection *n)
-{
-  lk_ev *ev = n->ev;
-
-  if (!lk__list_empty(&n->dirty) || lk__ev_forked(ev))
-    return;
-  lk__list_add(&ev->dirty, &n->dirty);
-  set_live(n, true);
-  /* Once the watcher had its turn the loop waits next, unless it is told. */
-  if (!ev->walking && ev->settled == ev_iteration(ev->loop))
-    ev_feed_event(ev->loop, &ev->prepare, EV_PREPARE);
-}
-
-/* Close what there is. */
-static void hang_up(lk_connection *n)
+static void connection_close(lk_connection *n)
 {
   lk__lookup_cancel(&n->lookup);
-  watch(n, 0);
-  if (n->transport != NULL)
-    n->type->close(n->transport);
+  lk__stream_close(&n->stream);
   n->stage = LK_STAGE_NONE;
-  n->send_on = 0;
-  n->recv_on = 0;
+  n->send_waits_for = 0;
+  n->recv_waits_for = 0;
+}
+
+static void connection_end_probe(lk_connection *n)
+{
+  lk__probe_connection_end(n->probe);
+  n->probe = NULL;
 }
 
 void lk__connection_abandon(lk_connection *n)
 {
-  hang_up(n);
-  lk__probe_connection_end(n);
-  lk__list_remove(&n->dirty);
-  lk__heap_remove(&n->ev->due, &n->due);
-  set_live(n, false);
+  connection_close(n);
+  connection_end_probe(n);
+  lk__list_remove(&n->update);
+  lk__heap_remove(&n->context->deadlines, &n->deadline);
+  connection_hold_loop(n, false);
 }
 
 void lk__connection_detach_client(lk_connection *n)
 {
   lk__connection_abandon(n);
-  lk__list_remove(&n->all);
+  lk__list_remove(&n->link);
   n->client = NULL;
-  release(n);
+  connection_unref(n);
 }
 
-/* ---- inputs: each can free the client, fork, or change its wish ---------- */
+void lk__connection_request_update(lk_connection *n)
+{
+  if (!lk__list_empty(&n->update) || lk__net_context_in_child(n->context))
+    return;
+  connection_hold_loop(n, true);
+  lk__net_context_add_update(n->context, &n->update);
+}
 
-/* Whether the transport is still the one of `attempt`, and ours. */
-static bool goes_on(const lk_connection *n, uint64_t attempt)
+/* ---- inputs of the client. Each can free it, fork, or change its wish. --- */
+
+/* Whether the connection is still that of `attempt`, in the same process. */
+static bool connection_goes_on(const lk_connection *n, uint64_t attempt)
 {
   return n->attempt == attempt && n->stage != LK_STAGE_NONE &&
-         !lk__ev_forked(n->ev);
+         !lk__net_context_in_child(n->context);
 }
 
-static void fail(lk_connection *n, int err, const char *why)
+static void connection_fail(lk_connection *n, int err, const char *why)
 {
-  hang_up(n);
-  lk__connection_schedule_update(n);
+  connection_close(n);
+  lk__connection_request_update(n);
   lk_client_failed(n->client, n->attempt, err, why);
 }
 
-static void fail_transport(lk_connection *n)
+static void connection_fail_transport(lk_connection *n)
 {
-  const lk_transport *t = n->transport;
+  const lk_transport *t = n->stream.transport;
 
   if (t->err != LK_ERR_TLS) {
-    fail(n, t->err, t->why);
+    connection_fail(n, t->err, t->why);
     return;
   }
-  hang_up(n);
-  lk__connection_schedule_update(n);
+  connection_close(n);
+  lk__connection_request_update(n);
   lk_client_failed_tls(n->client, n->attempt, t->cause, t->why);
 }
 
-/* A step of connecting ended. */
-static void advance(lk_connection *n, lk_flow flow)
+/* ---- connecting ---------------------------------------------------------- */
+
+/* A step of connecting returned `flow`. */
+static void connection_go_on(lk_connection *n, lk_flow flow)
 {
   switch (flow) {
-  case LK_FLOW_READ: watch(n, EV_READ); return;
-  case LK_FLOW_WRITE: watch(n, EV_WRITE); return;
-  case LK_FLOW_END: fail(n, LK_ERR_CONNECT, "the peer hung up"); return;
-  case LK_FLOW_FAILED: fail_transport(n); return;
+  case LK_FLOW_READ:
+  case LK_FLOW_WRITE: (void)lk__stream_await(&n->stream, flow); return;
+  case LK_FLOW_END:
+    connection_fail(n, LK_ERR_CONNECT, "the server closed the connection");
+    return;
+  case LK_FLOW_FAILED: connection_fail_transport(n); return;
   case LK_FLOW_DONE: break;
   }
   n->stage = LK_STAGE_OPEN;
-  lk__connection_schedule_update(n);
+  lk__connection_request_update(n);
   lk_client_connected(n->client, n->attempt);
 }
 
-static void open_to(lk_connection *n, const lk_address *to)
+static void connection_connect(lk_connection *n, const lk_address *address)
 {
-  lk_address a = *to;
-  lk_endpoint endpoint = {.address = &a.any,
-                          .address_len = lk__address_len(&a),
-                          .host = n->host,
-                          .tls = lk_client_tls(n->client)};
+  const lk_stream_target to = {.address = address,
+                               .port = n->port,
+                               .host = n->addresses.host,
+                               .tls = lk_client_tls(n->client)};
 
-  lk__address_set_port(&a, n->port);
   n->stage = LK_STAGE_CONNECTING;
-  advance(n, n->type->open(n->transport, &endpoint));
+  connection_go_on(n, lk__stream_connect(&n->stream, &to));
 }
 
-static void open_in_list(lk_connection *n)
+static void connection_connect_resolved(lk_connection *n)
 {
-  n->used = n->list[n->address % n->count];
-  open_to(n, &n->used);
+  connection_connect(n, lk__address_list_use(&n->addresses, n->address_index));
 }
 
-static bool has_more(const lk_connection *n)
+static void connection_report_resolved(lk_connection *n)
 {
-  return n->type->has_more != NULL && n->type->has_more(n->transport);
-}
-
-static void receive(lk_connection *n)
-{
-  lk_ev *ev = n->ev;
+  lk_want want;
   uint64_t attempt = n->attempt;
 
-  n->recv_on = 0;
-  for (int i = 0; i < READS_PER_TURN; i++) {
-    size_t got, size = LK_EV_ROOM;
-    void *room = lk_client_room(n->client, attempt, LK_EV_ROOM, &size);
-
-    if (room == NULL) {
-      room = ev->room;
-      size = LK_EV_ROOM;
-    }
-    lk_flow flow = n->type->recv(n->transport, room, size, &got);
-
-    switch (flow) {
-    case LK_FLOW_READ: return;
-    case LK_FLOW_WRITE:
-      n->recv_on = EV_WRITE;
-      lk__connection_schedule_update(n);
-      return;
-    case LK_FLOW_END: fail(n, 0, NULL); return;
-    case LK_FLOW_FAILED: fail_transport(n); return;
-    case LK_FLOW_DONE: break;
-    }
-    lk__connection_schedule_update(n);
-    lk_client_received(n->client, attempt, room, got);
-    if (!goes_on(n, attempt) || (got < size && !has_more(n)))
-      return;
-  }
-  /* The transport may hold bytes for which the descriptor will not stir. */
-  if (has_more(n))
-    ev_feed_event(ev->loop, &n->io, EV_READ);
+  lk__connection_request_update(n);
+  lk_client_resolved(n->client, attempt, (uint32_t)n->addresses.count);
+  if (!connection_goes_on(n, attempt))
+    return;
+  lk_client_want(n->client, &want);
+  if (want.attempt == attempt)
+    connection_connect_resolved(n);
 }
 
-static void transmit(lk_connection *n)
+static void on_connection_lookup(lk_lookup *l, const lk_address *list,
+                                 size_t count, const char *why)
 {
+  lk_connection *n = LK_OWNER(l, lk_connection, lookup);
+  lk_net_context *x = n->context;
+
+  if (lk__net_context_in_child(x))
+    return;
+  n->refs++;
+  if (count == 0)
+    connection_fail(n, LK_ERR_RESOLVE, why);
+  else if (!lk__address_list_set(&n->addresses, &x->mem, list, count,
+                                 x->fork_check))
+    connection_fail(n, LK_ERR_RESOLVE, "out of memory");
+  else
+    connection_report_resolved(n);
+  connection_unref(n);
+}
+
+static void connection_start(lk_connection *n, const lk_want *want)
+{
+  lk_net_context *x = n->context;
+  lk_address literal;
+
+  n->attempt = want->attempt;
+  if (n->attempt == 0)
+    return;
+  n->port = want->port;
+  n->address_index = want->address;
+  if (!lk__address_list_set_host(&n->addresses, &x->mem, want->host)) {
+    connection_fail(n, LK_ERR_CONNECT, "out of memory");
+  } else if (lk__address_parse(&literal, n->addresses.host)) {
+    connection_connect(n, &literal);
+  } else if (n->address_index > 0 && n->addresses.count > 0) {
+    connection_connect_resolved(n);
+  } else {
+    n->stage = LK_STAGE_RESOLVING;
+    if (!lk__resolver_lookup(x->resolver, &n->lookup, n->addresses.host))
+      connection_fail(n, LK_ERR_RESOLVE, "out of memory");
+  }
+}
+
+/* ---- transfer ------------------------------------------------------------ */
+
+/* Receive once into the client's memory or the common buffer. true: there may
+   be more to receive now. */
+static bool connection_receive_once(lk_connection *n)
+{
+  const lk_stream *s = &n->stream;
+  uint64_t attempt = n->attempt;
+  size_t got, size = LK_RECEIVE_BUFFER_SIZE;
+  void *room =
+      lk_client_room(n->client, attempt, LK_RECEIVE_BUFFER_SIZE, &size);
+
+  if (room == NULL) {
+    room = n->context->receive_buffer;
+    size = LK_RECEIVE_BUFFER_SIZE;
+  }
+  switch (s->type->recv(s->transport, room, size, &got)) {
+  case LK_FLOW_READ: return false;
+  case LK_FLOW_WRITE:
+    n->recv_waits_for = LK_LOOP_WRITE;
+    lk__connection_request_update(n);
+    return false;
+  case LK_FLOW_END: connection_fail(n, 0, NULL); return false;
+  case LK_FLOW_FAILED: connection_fail_transport(n); return false;
+  case LK_FLOW_DONE: break;
+  }
+  lk__connection_request_update(n);
+  lk_client_received(n->client, attempt, room, got);
+  return connection_goes_on(n, attempt) &&
+         (got == size || lk__stream_has_more(s));
+}
+
+static void connection_receive(lk_connection *n)
+{
+  lk_loop *loop = n->context->loop;
+
+  n->recv_waits_for = 0;
+  for (int i = 0; i < READS_PER_TURN; i++)
+    if (!connection_receive_once(n))
+      return;
+  /* The descriptor does not announce bytes that the transport holds. */
+  if (lk__stream_has_more(&n->stream))
+    loop->type->feed_io(loop, &n->stream.io, LK_LOOP_READ);
+}
+
+static void connection_send(lk_connection *n)
+{
+  const lk_stream *s = &n->stream;
   uint64_t attempt = n->attempt;
   lk_bytes bytes = lk_client_pending(n->client);
   size_t done;
@@ -249,227 +281,168 @@ static void transmit(lk_connection *n)
   if (bytes.len == 0)
     return;
 
-  lk_flow flow = n->type->send(n->transport, bytes.at, bytes.len, &done);
+  lk_flow flow = s->type->send(s->transport, bytes.at, bytes.len, &done);
 
   if (flow == LK_FLOW_READ)
-    n->send_on = EV_READ;
+    n->send_waits_for = LK_LOOP_READ;
   if (flow == LK_FLOW_WRITE)
-    n->send_on = EV_WRITE;
+    n->send_waits_for = LK_LOOP_WRITE;
   if (done > 0)
     lk_client_sent(n->client, attempt, done);
   if (flow != LK_FLOW_FAILED)
     return;
-  /* What the server said before it hung up may be the answers. */
-  if (goes_on(n, attempt))
-    receive(n);
-  if (goes_on(n, attempt))
-    fail_transport(n);
+  /* The server may have replied before it closed the connection. */
+  if (connection_goes_on(n, attempt))
+    connection_receive(n);
+  if (connection_goes_on(n, attempt))
+    connection_fail_transport(n);
 }
 
-static void on_io(struct ev_loop *loop, ev_io *w, int revents)
+static int connection_recv_events(const lk_connection *n)
 {
-  lk_connection *n = w->data;
+  return n->recv_waits_for != 0 ? n->recv_waits_for : LK_LOOP_READ;
+}
 
-  (void)loop;
-  if (lk__ev_forked(n->ev))
+static void on_connection_events(lk_loop_io *io, int events)
+{
+  lk_connection *n = LK_OWNER(io, lk_connection, stream.io);
+
+  if (lk__net_context_in_child(n->context))
     return;
-  n->users++;
-  if ((revents & EV_ERROR) != 0) {
-    fail(n, n->stage == LK_STAGE_OPEN ? LK_ERR_LOSS : LK_ERR_CONNECT,
-         "the event loop refuses the descriptor");
+  n->refs++;
+  if ((events & LK_LOOP_ERROR) != 0) {
+    connection_fail(n, n->stage == LK_STAGE_OPEN ? LK_ERR_LOSS : LK_ERR_CONNECT,
+                    "the event loop cannot watch the descriptor");
   } else if (n->stage == LK_STAGE_CONNECTING) {
-    advance(n, n->type->handshake(n->transport));
+    connection_go_on(n, n->stream.type->handshake(n->stream.transport));
   } else {
-    if ((revents & n->send_on) != 0) {
-      n->send_on = 0;
-      lk__connection_schedule_update(n);
+    if ((events & n->send_waits_for) != 0) {
+      n->send_waits_for = 0;
+      lk__connection_request_update(n);
     }
-    if ((revents & (n->recv_on != 0 ? n->recv_on : EV_READ)) != 0)
-      receive(n);
+    if ((events & connection_recv_events(n)) != 0)
+      connection_receive(n);
   }
-  release(n);
+  connection_unref(n);
 }
 
-/* ---- names --------------------------------------------------------------- */
+/* ---- probes -------------------------------------------------------------- */
 
-static void swap_addresses(const lk_connection *n, size_t i, size_t k)
+static void connection_report_probe(lk_connection *n, uint64_t attempt,
+                                    const char *reply, size_t len)
 {
-  lk_address swap = n->list[i];
-
-  n->list[i] = n->list[k];
-  n->list[k] = swap;
+  lk__connection_request_update(n);
+  lk_client_probed(n->client, attempt, reply, len);
 }
 
-/* The address in the last attempt comes last: its server has just been lost. */
-static void put_used_address_last(const lk_connection *n)
+static void on_probe_done(void *arg, const char *reply, size_t len)
 {
-  for (size_t i = 0; i < n->count; i++) {
-    if (lk__address_equal(&n->list[i], &n->used)) {
-      swap_addresses(n, i, n->count - 1);
-      return;
-    }
-  }
+  lk_connection *n = arg;
+  uint64_t attempt = lk__probe_connection_attempt(n->probe);
+  char copy[LK_PROBE_ROOM];
+
+  memcpy(copy, reply, sizeof copy);
+  connection_end_probe(n);
+  connection_report_probe(n, attempt, copy, len);
 }
 
-/* Nobody shall always come first. */
-static void shuffle(lk_connection *n)
-{
-  for (size_t i = n->count; i > 1; i--) {
-    uint32_t r;
-
-    lk__fork_check_random(n->ev->origin, &r, sizeof r);
-    swap_addresses(n, r % i, i - 1);
-  }
-}
-
-static bool keep(lk_connection *n, const lk_address *list, size_t count)
-{
-  lk_address *copy = lk__mem_resize(&n->ev->mem, n->list, count * sizeof *copy);
-
-  if (copy == NULL)
-    return false;
-  memcpy(copy, list, count * sizeof *copy);
-  n->list = copy;
-  n->count = count;
-  shuffle(n);
-  put_used_address_last(n);
-  return true;
-}
-
-static void connect_found(lk_connection *n)
+static void connection_update_probe(lk_connection *n)
 {
   lk_want want;
-  uint64_t attempt = n->attempt;
 
-  lk__connection_schedule_update(n);
-  lk_client_resolved(n->client, attempt, (uint32_t)n->count);
-  if (!goes_on(n, attempt))
+  lk_client_want_probe(n->client, &want);
+  if (want.attempt ==
+      (n->probe == NULL ? 0 : lk__probe_connection_attempt(n->probe)))
     return;
-  lk_client_want(n->client, &want);
-  if (want.attempt == attempt)
-    open_in_list(n);
-}
-
-static void on_lookup(lk_lookup *l, const lk_address *list, size_t count,
-                      const char *why)
-{
-  lk_connection *n = LK_OWNER(l, lk_connection, lookup);
-
-  if (lk__ev_forked(n->ev))
+  connection_end_probe(n);
+  if (want.attempt == 0)
     return;
-  n->users++;
-  if (count == 0)
-    fail(n, LK_ERR_RESOLVE, why);
-  else if (!keep(n, list, count))
-    fail(n, LK_ERR_RESOLVE, "out of memory");
+  n->probe = lk__probe_connection_new(n->context, n->client, n->stream.type,
+                                      &want, on_probe_done, n);
+  if (n->probe == NULL)
+    connection_report_probe(n, want.attempt, NULL, 0);
   else
-    connect_found(n);
-  release(n);
+    lk__probe_connection_start(n->probe);
 }
 
-/* Remember whom the attempt is about; false: no memory. */
-static bool set_host(lk_connection *n, const char *host)
+/* ---- updates ------------------------------------------------------------- */
+
+/* Whether the client can be called. */
+static bool connection_has_client(const lk_connection *n)
 {
-  if (n->host != NULL && strcmp(n->host, host) == 0)
-    return true;
-
-  char *copy = lk__mem_text(&n->ev->mem, host);
-
-  if (copy == NULL)
-    return false;
-  lk__mem_free(&n->ev->mem, n->host);
-  n->host = copy;
-  n->count = 0;
-  return true;
+  return n->client != NULL && !lk__net_context_in_child(n->context);
 }
 
-static void start(lk_connection *n, const lk_want *want)
-{
-  lk_address literal;
-
-  n->attempt = want->attempt;
-  if (n->attempt == 0)
-    return;
-  n->port = want->port;
-  n->address = want->address;
-  if (!set_host(n, want->host)) {
-    fail(n, LK_ERR_CONNECT, "out of memory");
-  } else if (lk__address_parse(&literal, n->host)) {
-    open_to(n, &literal);
-  } else if (n->address > 0 && n->count > 0) {
-    open_in_list(n);
-  } else {
-    n->stage = LK_STAGE_RESOLVING;
-    if (!lk__resolver_lookup(n->ev->resolver, &n->lookup, n->host))
-      fail(n, LK_ERR_RESOLVE, "out of memory");
-  }
-}
-
-/* ---- the turn ------------------------------------------------------------ */
-
-static void follow_wish(lk_connection *n)
+static void connection_update_attempt(lk_connection *n)
 {
   lk_want want;
 
   lk_client_want(n->client, &want);
   if (want.attempt == n->attempt)
     return;
-  hang_up(n);
-  start(n, &want);
+  connection_close(n);
+  connection_start(n, &want);
 }
 
-static void tick(lk_connection *n)
+static void connection_tick(lk_connection *n)
 {
-  n->ticked = n->ev->turn;
-  lk__connection_schedule_update(n);
+  n->ticked = n->context->round;
+  lk__connection_request_update(n);
   lk_client_tick(n->client);
 }
 
-/* An entry of the heap that is too early stays; it costs one look. */
-static void set_deadline(lk_connection *n, int64_t at)
+/* An entry of the heap that is too early stays: it costs one comparison when it
+   passes. */
+static void connection_set_deadline(lk_connection *n, int64_t at_ms)
 {
-  lk_heap *due = &n->ev->due;
+  lk_heap *heap = &n->context->deadlines;
 
-  if (at == INT64_MAX || (lk__heap_has(&n->due) && n->due.at <= at))
+  if (at_ms == INT64_MAX ||
+      (lk__heap_has(&n->deadline) && n->deadline.at <= at_ms))
     return;
-  lk__heap_remove(due, &n->due);
-  lk__heap_add(due, &n->due, at);
+  lk__heap_remove(heap, &n->deadline);
+  lk__heap_add(heap, &n->deadline, at_ms);
+}
+
+/* While recv() waits for another event, the descriptor is not watched for
+   reading, since it would be readable all the time. */
+static void connection_update_watchers(lk_connection *n)
+{
+  int64_t at_ms = lk_client_deadline(n->client);
+
+  if (n->stage == LK_STAGE_OPEN)
+    lk__loop_set_io(n->context->loop, &n->stream.io,
+                    n->send_waits_for | connection_recv_events(n));
+  connection_set_deadline(n, at_ms);
+  connection_hold_loop(n, n->attempt != 0 || at_ms != INT64_MAX ||
+                              !lk__list_empty(&n->update));
 }
 
 void lk__connection_update(lk_connection *n)
 {
-  lk_ev *ev = n->ev;
+  const lk_net_context *x = n->context;
 
-  n->users++;
-  if (lk_client_deadline(n->client) <= ev->now && n->ticked != ev->turn)
-    tick(n);
-  if (n->client != NULL && !lk__ev_forked(ev))
-    follow_wish(n);
-  if (n->client != NULL && !lk__ev_forked(ev))
-    lk__probe_connection_update(n);
-  if (n->client != NULL && n->stage == LK_STAGE_OPEN && n->send_on == 0 &&
-      !lk__ev_forked(ev))
-    transmit(n);
-  if (n->client != NULL && !lk__ev_forked(ev)) {
-    int64_t at = lk_client_deadline(n->client);
-
-    /* What has come stays unread while recv() has to wait for something else.
-     */
-    if (n->stage == LK_STAGE_OPEN)
-      watch(n, n->send_on | (n->recv_on != 0 ? n->recv_on : EV_READ));
-    set_deadline(n, at);
-    set_live(n,
-             n->attempt != 0 || at != INT64_MAX || !lk__list_empty(&n->dirty));
-  }
-  release(n);
+  n->refs++;
+  if (lk_client_deadline(n->client) <= x->now_ms && n->ticked != x->round)
+    connection_tick(n);
+  if (connection_has_client(n))
+    connection_update_attempt(n);
+  if (connection_has_client(n))
+    connection_update_probe(n);
+  if (connection_has_client(n) && n->stage == LK_STAGE_OPEN &&
+      n->send_waits_for == 0)
+    connection_send(n);
+  if (connection_has_client(n))
+    connection_update_watchers(n);
+  connection_unref(n);
 }
 
 void lk__connection_on_deadline(lk_connection *n)
 {
-  n->users++;
-  if (lk_client_deadline(n->client) <= n->ev->now)
-    tick(n);
+  n->refs++;
+  if (lk_client_deadline(n->client) <= n->context->now_ms)
+    connection_tick(n);
   else
-    set_deadline(n, lk_client_deadline(n->client));
-  release(n);
+    connection_set_deadline(n, lk_client_deadline(n->client));
+  connection_unref(n);
 }

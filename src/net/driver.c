@@ -3,29 +3,34 @@
 
 #include "net/driver.h"
 
+#include "base/mem.h"
 #include "net/connection.h"
 
-/* ---- what a client asks its surroundings ----------------------------------
- */
+static lk_driver *driver_of(lk_net_context *x)
+{
+  return LK_OWNER(x, lk_driver, context);
+}
+
+/* ---- the hooks of a client ----------------------------------------------- */
 
 static int64_t hook_now(void *arg)
 {
   const lk_connection *n = arg;
 
-  return lk__clock_now(&n->ev->clock);
+  return lk__clock_now(&driver_of(n->context)->clock);
 }
 
 static void hook_random(void *arg, void *out, size_t len)
 {
   const lk_connection *n = arg;
 
-  lk__fork_check_random(n->ev->origin, out, len);
+  lk__fork_check_random(n->context->fork_check, out, len);
 }
 
 static void hook_wake(lk_client *c, void *arg)
 {
   (void)c;
-  lk__connection_schedule_update(arg);
+  lk__connection_request_update(arg);
 }
 
 static void hook_freed(lk_client *c, void *arg)
@@ -38,10 +43,11 @@ static bool hook_forked(void *arg)
 {
   const lk_connection *n = arg;
 
-  return lk__ev_forked(n->ev);
+  return lk__net_context_in_child(n->context);
 }
 
-int lk_ev_client_new(lk_client **out, lk_ev *ev, const lk_client_config *config)
+int lk__driver_client_new(lk_client **out, lk_driver *d,
+                          const lk_client_config *config)
 {
   lk_hooks hooks = {.now = hook_now,
                     .random = hook_random,
@@ -50,15 +56,16 @@ int lk_ev_client_new(lk_client **out, lk_ev *ev, const lk_client_config *config)
                     .forked = hook_forked};
 
   *out = NULL;
-  if (lk__ev_forked(ev))
+  if (lk__driver_in_child(d))
     return LK_ERR_FORKED;
-  if (ev->freed)
+  if (d->freed)
     return LK_ERR_CLOSED;
 
-  lk_connection *n = lk__connection_new(ev);
+  lk_connection *n = lk__connection_new(&d->context);
 
   if (n == NULL)
     return LK_ERR_NO_MEMORY;
+  lk__list_add(&d->connections, &n->link);
   hooks.arg = n;
 
   int err = lk_client_new(&n->client, config, &hooks);
@@ -72,224 +79,198 @@ int lk_ev_client_new(lk_client **out, lk_ev *ev, const lk_client_config *config)
     lk_client_free(n->client); /* which ends in hook_freed() */
     return err;
   }
-  lk__connection_schedule_update(n);
+  lk__connection_request_update(n);
   *out = n->client;
   return 0;
 }
 
-/* ---- the turn of the loop -------------------------------------------------
- */
+/* ---- callbacks of the loop ----------------------------------------------- */
 
-static void settle_all(lk_ev *ev)
+static void driver_stop_watchers(lk_driver *d)
 {
-  while (!lk__list_empty(&ev->dirty) && !lk__ev_forked(ev)) {
-    lk_connection *n = LK_OWNER(ev->dirty.next, lk_connection, dirty);
+  lk_net_context *x = &d->context;
 
-    lk__list_remove(&n->dirty);
+  x->loop->type->set_hook(x->loop, &x->update_hook, false);
+  lk__loop_set_io(x->loop, &d->alarm, 0);
+  lk__wakeup_stop(&d->wakeup);
+}
+
+/* A child goes on with the loop: nothing of the parent's may stay on it. */
+static void driver_abandon(lk_driver *d)
+{
+  for (lk_link *l = d->connections.next; l != &d->connections; l = l->next)
+    lk__connection_abandon(LK_OWNER(l, lk_connection, link));
+  lk__resolver_free(d->context.resolver, true);
+  d->context.resolver = NULL;
+  driver_stop_watchers(d);
+}
+
+static void driver_update_connections(lk_net_context *x)
+{
+  while (!lk__list_empty(&x->updates) && !lk__net_context_in_child(x)) {
+    lk_connection *n = LK_OWNER(x->updates.next, lk_connection, update);
+
+    lk__list_remove(&n->update);
     lk__connection_update(n);
   }
 }
 
-static void on_prepare(struct ev_loop *loop, ev_prepare *w, int revents);
-static void on_alarm(struct ev_loop *loop, ev_io *w, int revents);
-
-/* Our watchers keep no loop alive. The alarm comes first, so that deadlines are
-   seen to before what waits in a socket; the prepare watcher comes last, so
-   that it sees what the others asked for. */
-static void start_watchers(lk_ev *ev)
+static void driver_before_wait(lk_loop_hook *h)
 {
-  ev_prepare_init(&ev->prepare, on_prepare);
-  ev->prepare.data = ev;
-  ev_set_priority(&ev->prepare, EV_MINPRI);
-  ev_prepare_start(ev->loop, &ev->prepare);
-  ev_unref(ev->loop);
-  ev_io_init(&ev->alarm, on_alarm, ev->clock.fd, EV_READ);
-  ev->alarm.data = ev;
-  ev_set_priority(&ev->alarm, EV_MAXPRI);
-  ev_io_start(ev->loop, &ev->alarm);
-  ev_unref(ev->loop);
-}
+  lk_net_context *x = LK_OWNER(h, lk_net_context, update_hook);
+  lk_driver *d = driver_of(x);
 
-static void stop_watchers(lk_ev *ev)
-{
-  if (!ev_is_active(&ev->prepare))
-    return;
-  ev_ref(ev->loop);
-  ev_prepare_stop(ev->loop, &ev->prepare);
-  ev_ref(ev->loop);
-  ev_io_stop(ev->loop, &ev->alarm);
-  lk__wakeup_stop(&ev->bell);
-}
-
-/* The loop goes on in a child: none of this is its own. */
-static void abandon(lk_ev *ev)
-{
-  for (lk_link *l = ev->conns.next; l != &ev->conns; l = l->next)
-    lk__connection_abandon(LK_OWNER(l, lk_connection, all));
-  lk__resolver_free(ev->resolver, true);
-  ev->resolver = NULL;
-  stop_watchers(ev);
-}
-
-/* Before the loop waits: all that was asked for since it last did. */
-static void on_prepare(struct ev_loop *loop, ev_prepare *w, int revents)
-{
-  lk_ev *ev = w->data;
-
-  (void)revents;
-  if (lk__ev_forked(ev)) {
-    abandon(ev);
+  if (lk__net_context_in_child(x)) {
+    driver_abandon(d);
     return;
   }
-  ev->users++;
-  ev->turn++;
-  ev->walking = true;
-  if (!lk__list_empty(&ev->dirty))
-    ev->now = lk__clock_now(&ev->clock);
+  x->refs++;
+  x->round++;
+  x->updating = true;
+  if (!lk__list_empty(&x->updates))
+    x->now_ms = lk__clock_now(&d->clock);
   do {
-    settle_all(ev);
-    lk__resolver_deliver(ev->resolver);
-  } while (!lk__list_empty(&ev->dirty) && !lk__ev_forked(ev));
-  ev->walking = false;
-  ev->settled = ev_iteration(loop);
-  if (ev->due.root != NULL && !lk__ev_forked(ev))
-    lk__clock_set_alarm(&ev->clock, ev->due.root->at);
-  lk__ev_release(ev);
+    driver_update_connections(x);
+    lk__resolver_deliver(x->resolver);
+  } while (!lk__list_empty(&x->updates) && !lk__net_context_in_child(x));
+  x->updating = false;
+  if (x->deadlines.root != NULL && !lk__net_context_in_child(x))
+    lk__clock_set_alarm(&d->clock, x->deadlines.root->at);
+  lk__net_context_unref(x);
 }
 
-static void on_alarm(struct ev_loop *loop, ev_io *w, int revents)
+static void on_alarm(lk_loop_io *io, int events)
 {
-  lk_ev *ev = w->data;
+  lk_driver *d = LK_OWNER(io, lk_driver, alarm);
+  lk_net_context *x = &d->context;
 
-  (void)loop;
-  (void)revents;
-  if (lk__ev_forked(ev))
+  (void)events;
+  if (lk__net_context_in_child(x))
     return;
-  ev->users++;
-  lk__clock_clear_alarm(&ev->clock);
-  ev->now = lk__clock_now(&ev->clock);
-  while (ev->due.root != NULL && ev->due.root->at <= ev->now &&
-         !lk__ev_forked(ev)) {
-    lk_connection *n = LK_OWNER(ev->due.root, lk_connection, due);
+  x->refs++;
+  lk__clock_clear_alarm(&d->clock);
+  x->now_ms = lk__clock_now(&d->clock);
+  while (x->deadlines.root != NULL && x->deadlines.root->at <= x->now_ms &&
+         !lk__net_context_in_child(x)) {
+    lk_connection *n = LK_OWNER(x->deadlines.root, lk_connection, deadline);
 
-    lk__heap_remove(&ev->due, &n->due);
+    lk__heap_remove(&x->deadlines, &n->deadline);
     lk__connection_on_deadline(n);
   }
-  lk__ev_release(ev);
+  lk__net_context_unref(x);
 }
 
-static void on_bell(void *arg)
+static void on_driver_wakeup(void *arg)
 {
-  lk_ev *ev = arg;
+  lk_driver *d = arg;
 
-  if (ev->woken != NULL)
-    ev->woken(ev, ev->woken_arg);
+  if (d->on_wake != NULL)
+    d->on_wake(d);
+}
+
+/* The alarm is urgent, so that deadlines are checked before bytes are
+   received. */
+static void driver_start_watchers(lk_driver *d)
+{
+  lk_net_context *x = &d->context;
+
+  x->update_hook.before_wait = driver_before_wait;
+  x->loop->type->set_hook(x->loop, &x->update_hook, true);
+  d->alarm.on_events = on_alarm;
+  d->alarm.fd = d->clock.fd;
+  d->alarm.urgent = true;
+  lk__loop_set_io(x->loop, &d->alarm, LK_LOOP_READ);
 }
 
 /* ---- life ---------------------------------------------------------------- */
 
-int lk_ev_new(lk_ev **out, struct ev_loop *loop, const lk_mem *mem)
+static void driver_free_context(lk_net_context *x)
 {
-  lk_ev *ev = lk__mem_new(mem == NULL ? &lk__mem_libc : mem, sizeof *ev);
-  int err = LK_ERR_NO_MEMORY;
+  lk_driver *d = driver_of(x);
 
-  *out = NULL;
-  if (ev == NULL)
+  driver_stop_watchers(d);
+  lk__resolver_free(x->resolver, lk__net_context_in_child(x));
+  lk__wakeup_close(&d->wakeup);
+  lk__clock_close(&d->clock);
+  lk__fork_check_free(x->fork_check);
+  lk__mem_free(&x->mem, x->receive_buffer);
+  if (d->on_free != NULL)
+    d->on_free(d);
+}
+
+static int driver_open(lk_driver *d)
+{
+  lk_net_context *x = &d->context;
+  int err = LK_ERR_SYSTEM;
+
+  x->fork_check = lk__fork_check_new();
+  if (x->fork_check == NULL)
     return err;
-  ev->mem = mem == NULL ? lk__mem_libc : *mem;
-  ev->loop = loop;
-  ev->users = 1;
-  ev->settled = ev_iteration(loop);
-  lk__list_init(&ev->conns);
-  lk__list_init(&ev->dirty);
-  ev->room = lk__mem_new(&ev->mem, LK_EV_ROOM);
-  if (ev->room == NULL)
-    goto fail_room;
-  err = LK_ERR_SYSTEM;
-  ev->origin = lk__fork_check_new();
-  if (ev->origin == NULL)
-    goto fail_origin;
-  if (lk__clock_open(&ev->clock) != 0)
+  if (lk__clock_open(&d->clock) != 0)
     goto fail_clock;
-  if (lk__wakeup_open(&ev->bell, loop, on_bell, ev) != 0)
-    goto fail_bell;
-  err = lk__resolver_new(&ev->resolver, loop, &ev->mem);
-  if (err != 0)
-    goto fail_resolver;
-  start_watchers(ev);
-  *out = ev;
-  return 0;
+  if (lk__wakeup_open(&d->wakeup, x->loop, on_driver_wakeup, d) != 0)
+    goto fail_wakeup;
+  err = lk__resolver_new(&x->resolver, x->loop, &x->mem);
+  if (err == 0)
+    return 0;
 
-fail_resolver:
-  lk__wakeup_close(&ev->bell);
-fail_bell:
-  lk__clock_close(&ev->clock);
+  lk__wakeup_close(&d->wakeup);
+fail_wakeup:
+  lk__clock_close(&d->clock);
 fail_clock:
-  lk__fork_check_free(ev->origin);
-fail_origin:
-  lk__mem_free(&ev->mem, ev->room);
-fail_room:
-  lk__mem_free(&ev->mem, ev);
+  lk__fork_check_free(x->fork_check);
   return err;
 }
 
-void lk__ev_release(lk_ev *ev)
+int lk__driver_init(lk_driver *d, lk_loop *loop, const lk_mem *mem)
 {
-  lk_mem mem = ev->mem;
+  lk_net_context *x = &d->context;
 
-  if (--ev->users > 0)
-    return;
-  stop_watchers(ev);
-  lk__resolver_free(ev->resolver, lk__ev_forked(ev));
-  lk__wakeup_close(&ev->bell);
-  lk__clock_close(&ev->clock);
-  lk__fork_check_free(ev->origin);
-  lk__mem_free(&mem, ev->room);
-  lk__mem_free(&mem, ev);
+  x->mem = *mem;
+  x->loop = loop;
+  x->refs = 1;
+  x->free = driver_free_context;
+  lk__list_init(&x->updates);
+  lk__list_init(&d->connections);
+  x->receive_buffer = lk__mem_new(mem, LK_RECEIVE_BUFFER_SIZE);
+  if (x->receive_buffer == NULL)
+    return LK_ERR_NO_MEMORY;
+
+  int err = driver_open(d);
+
+  if (err != 0) {
+    lk__mem_free(mem, x->receive_buffer);
+    return err;
+  }
+  driver_start_watchers(d);
+  return 0;
 }
 
-void lk_ev_free(lk_ev *ev)
+/* A client of which a callback runs stays until that has returned. */
+void lk__driver_free(lk_driver *d)
 {
-  lk_link going;
+  lk_link leaving;
 
-  if (ev == NULL || ev->freed)
+  if (d->freed)
     return;
-  ev->freed = true;
-  /* A client whose callback we are in stays until that has returned. */
-  lk__list_init(&going);
-  while (!lk__list_empty(&ev->conns)) {
-    lk_connection *n = LK_OWNER(ev->conns.next, lk_connection, all);
+  d->freed = true;
+  lk__list_init(&leaving);
+  while (!lk__list_empty(&d->connections)) {
+    lk_connection *n = LK_OWNER(d->connections.next, lk_connection, link);
 
-    lk__list_remove(&n->all);
-    lk__list_add(&going, &n->all);
+    lk__list_remove(&n->link);
+    lk__list_add(&leaving, &n->link);
     lk_client_free(n->client);
   }
-  lk__list_move(&ev->conns, &going);
-  lk__ev_release(ev);
+  lk__list_move(&d->connections, &leaving);
+  lk__net_context_unref(&d->context);
 }
 
-/* ---- from other threads ---------------------------------------------------
- */
+/* ---- from other threads -------------------------------------------------- */
 
-void lk_ev_on_wake(lk_ev *ev, void (*woken)(lk_ev *ev, void *arg), void *arg)
+/* A child would wake the parent. */
+void lk__driver_wake(lk_driver *d)
 {
-  ev->woken = woken;
-  ev->woken_arg = arg;
-}
-
-void lk_ev_wake(lk_ev *ev)
-{
-  /* A child would ring the parent's bell. */
-  if (!lk__ev_forked(ev))
-    lk__wakeup_signal(&ev->bell);
-}
-
-int64_t lk_ev_clock(const lk_ev *ev)
-{
-  return lk__clock_now(&ev->clock);
-}
-
-bool lk_ev_forked(const lk_ev *ev)
-{
-  return lk__ev_forked(ev);
+  if (!lk__driver_in_child(d))
+    lk__wakeup_signal(&d->wakeup);
 }

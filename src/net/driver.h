@@ -2,51 +2,51 @@
 #ifndef LK_NET_DRIVER_H
 #define LK_NET_DRIVER_H
 
-#include <latchkey/ev.h>
+#include <latchkey/client.h>
 
-#include <ev.h>
-
-#include "base/heap.h"
-#include "base/list.h"
-#include "base/mem.h"
 #include "net/clock.h"
-#include "net/fork_check.h"
-#include "net/resolver.h"
+#include "net/context.h"
 #include "net/wakeup.h"
 
-/** Room for what arrives: one for all clients of a loop. */
-#define LK_EV_ROOM ((size_t)64 * 1024)
+/**
+ * The clients of a loop. <latchkey/ev.h> says what its functions do; a driver
+ * for another kind of loop needs an implementation of net/loop.h alone.
+ */
+typedef struct lk_driver {
+  /** After lk__driver_free(), once no callback of a client runs any more: the
+      memory of the driver may be freed. NULL: it is not told. */
+  void (*on_free)(struct lk_driver *d);
+  /** On the loop's thread after lk__driver_wake(). NULL: nothing is called. */
+  void (*on_wake)(struct lk_driver *d);
 
-/** What the clients of a loop share. */
-struct lk_ev {
-  lk_mem mem;
-  struct ev_loop *loop;
-  size_t users; /**< who made it, each conn, and the turn at work */
-  bool freed;   /**< by the one who made it */
-  lk_fork_check *origin;
+  lk_net_context context;
+  bool freed; /**< by its owner */
+  lk_link connections;
   lk_clock clock;
-  lk_resolver *resolver;
-  unsigned char *room;
-  lk_link conns;
-  lk_link dirty;
-  lk_heap due;
-  bool walking;     /**< the dirty ones are being settled */
-  unsigned settled; /**< the iteration of the loop when they last were */
-  uint64_t turn;    /**< counts these walks */
-  int64_t now;      /**< when the last one began, ms */
-  ev_prepare prepare;
-  ev_io alarm;
-  lk_wakeup bell;
-  void (*woken)(lk_ev *ev, void *arg);
-  void *woken_arg;
-};
+  lk_loop_io alarm; /**< of the clock */
+  lk_wakeup wakeup;
+} lk_driver;
 
-static inline bool lk__ev_forked(const lk_ev *ev)
+/** Prepare `d`, whose first two members are set and the rest are zeros. 0,
+    LK_ERR_NO_MEMORY, LK_ERR_SYSTEM. `loop` must outlive it. */
+int lk__driver_init(lk_driver *d, lk_loop *loop, const lk_mem *mem);
+/** Frees the clients that are left. */
+void lk__driver_free(lk_driver *d);
+/** As lk_ev_client_new(). */
+int lk__driver_client_new(lk_client **out, lk_driver *d,
+                          const lk_client_config *config);
+
+/* From any thread. */
+
+/** Also from signal handlers. */
+void lk__driver_wake(lk_driver *d);
+static inline int64_t lk__driver_clock(const lk_driver *d)
 {
-  return lk__fork_check_in_child(ev->origin);
+  return lk__clock_now(&d->clock);
 }
-
-/** Freed when nobody uses it any more. */
-void lk__ev_release(lk_ev *ev);
+static inline bool lk__driver_in_child(const lk_driver *d)
+{
+  return lk__net_context_in_child(&d->context);
+}
 
 #endif

@@ -5,231 +5,182 @@
 
 #include <string.h>
 
-#include "net/driver.h"
+#include "base/mem.h"
 
-static const char word[] = LK_PROBE;
+static const char probe_request[] = LK_PROBE;
 
-enum { WORD_LEN = sizeof word - 1 };
+enum { PROBE_REQUEST_LEN = sizeof probe_request - 1 };
 
 struct lk_probe_connection {
-  lk_connection *conn;
-  uint64_t number; /* of the client's wish */
+  lk_net_context *context;
+  const lk_client *client;
+  lk_probe_connection_cb done;
+  void *arg;
+  uint64_t attempt;
   uint16_t port;
   lk_lookup lookup;
-  lk_transport *transport; /* of the conn's type */
-  ev_io io;
-  int watched; /* what `io` waits for; 0: it is stopped */
-  bool open;
+  lk_stream stream;
+  bool connected;
   size_t sent;
-  size_t got;
-  char answer[LK_PROBE_ROOM];
+  size_t received;
+  char reply[LK_PROBE_ROOM];
   char host[];
 };
 
-/* Keeps no loop alive: the client does. */
-static void watch(lk_probe_connection *q, int events)
+static void probe_complete(lk_probe_connection *p, size_t len)
 {
-  struct ev_loop *loop = q->conn->ev->loop;
-
-  if (events == q->watched)
-    return;
-  if (q->watched != 0) {
-    ev_ref(loop);
-    ev_io_stop(loop, &q->io);
-  }
-  q->watched = events;
-  if (events == 0)
-    return;
-  ev_io_set(&q->io, q->transport->fd, events);
-  ev_io_start(loop, &q->io);
-  ev_unref(loop);
+  p->done(p->arg, p->reply, len);
 }
 
-void lk__probe_connection_end(lk_connection *n)
+/* A step did not finish. */
+static void probe_await(lk_probe_connection *p, lk_flow flow)
 {
-  lk_probe_connection *q = n->inquiry;
-
-  if (q == NULL)
-    return;
-  n->inquiry = NULL;
-  lk__lookup_cancel(&q->lookup);
-  watch(q, 0);
-  n->type->close(q->transport);
-  if (n->type->end != NULL)
-    n->type->end(q->transport);
-  lk__mem_free(&n->ev->mem, q->transport);
-  lk__mem_free(&n->ev->mem, q);
+  if (!lk__stream_await(&p->stream, flow))
+    probe_complete(p, 0);
 }
 
-/* Tell what was answered. The client can be freed, and `n` with it. */
-static void tell(lk_connection *n, uint64_t number, const char *answer,
-                 size_t len)
+/* A server that sends more than a probe's reply is not read further. */
+static void probe_receive(lk_probe_connection *p)
 {
-  lk__connection_schedule_update(n);
-  lk_client_probed(n->client, number, answer, len);
-}
+  const lk_stream *s = &p->stream;
 
-/* The last that is done with it. */
-static void finish(lk_probe_connection *q, size_t len)
-{
-  lk_connection *n = q->conn;
-  uint64_t number = q->number;
-  char answer[LK_PROBE_ROOM];
-
-  memcpy(answer, q->answer, sizeof answer);
-  lk__probe_connection_end(n);
-  tell(n, number, answer, len);
-}
-
-/* A step did not get to its end. */
-static void wait_or_fail(lk_probe_connection *q, lk_flow flow)
-{
-  if (flow == LK_FLOW_READ)
-    watch(q, EV_READ);
-  else if (flow == LK_FLOW_WRITE)
-    watch(q, EV_WRITE);
-  else
-    finish(q, 0);
-}
-
-static void listen_to(lk_probe_connection *q)
-{
-  lk_connection *n = q->conn;
-
-  while (q->got < sizeof q->answer) {
+  while (p->received < sizeof p->reply) {
     size_t got;
-    lk_flow flow = n->type->recv(q->transport, q->answer + q->got,
-                                 sizeof q->answer - q->got, &got);
+    lk_flow flow = s->type->recv(s->transport, p->reply + p->received,
+                                 sizeof p->reply - p->received, &got);
 
     if (flow == LK_FLOW_END)
       break;
     if (flow != LK_FLOW_DONE) {
-      wait_or_fail(q, flow);
+      probe_await(p, flow);
       return;
     }
-    q->got += got;
+    p->received += got;
   }
-  finish(q, q->got);
+  probe_complete(p, p->received);
 }
 
-static void talk(lk_probe_connection *q)
+static void probe_send(lk_probe_connection *p)
 {
-  while (q->sent < WORD_LEN) {
+  const lk_stream *s = &p->stream;
+
+  while (p->sent < PROBE_REQUEST_LEN) {
     size_t done;
-    lk_flow flow = q->conn->type->send(q->transport, word + q->sent,
-                                       WORD_LEN - q->sent, &done);
+    lk_flow flow = s->type->send(s->transport, probe_request + p->sent,
+                                 PROBE_REQUEST_LEN - p->sent, &done);
 
-    q->sent += done;
+    p->sent += done;
     if (flow != LK_FLOW_DONE) {
-      wait_or_fail(q, flow);
+      probe_await(p, flow);
       return;
     }
   }
-  listen_to(q);
+  probe_receive(p);
 }
 
-/* A step of connecting ended. */
-static void advance(lk_probe_connection *q, lk_flow flow)
+/* A step of connecting returned `flow`. */
+static void probe_go_on(lk_probe_connection *p, lk_flow flow)
 {
-  q->open = flow == LK_FLOW_DONE;
-  if (q->open)
-    talk(q);
+  p->connected = flow == LK_FLOW_DONE;
+  if (p->connected)
+    probe_send(p);
   else
-    wait_or_fail(q, flow);
+    probe_await(p, flow);
 }
 
-static void on_io(struct ev_loop *loop, ev_io *w, int revents)
+static void on_probe_events(lk_loop_io *io, int events)
 {
-  lk_probe_connection *q = w->data;
+  lk_probe_connection *p = LK_OWNER(io, lk_probe_connection, stream.io);
 
-  (void)loop;
-  if (lk__ev_forked(q->conn->ev))
+  if (lk__net_context_in_child(p->context))
     return;
-  if ((revents & EV_ERROR) != 0)
-    finish(q, 0);
-  else if (q->open)
-    talk(q);
+  if ((events & LK_LOOP_ERROR) != 0)
+    probe_complete(p, 0);
+  else if (p->connected)
+    probe_send(p);
   else
-    advance(q, q->conn->type->handshake(q->transport));
+    probe_go_on(p, p->stream.type->handshake(p->stream.transport));
 }
 
-static void open_to(lk_probe_connection *q, const lk_address *to)
+static void probe_connect(lk_probe_connection *p, const lk_address *address)
 {
-  lk_address a = *to;
-  lk_endpoint endpoint = {.address = &a.any,
-                          .address_len = lk__address_len(&a),
-                          .host = q->host,
-                          .tls = lk_client_tls(q->conn->client)};
+  const lk_stream_target to = {.address = address,
+                               .port = p->port,
+                               .host = p->host,
+                               .tls = lk_client_tls(p->client)};
 
-  lk__address_set_port(&a, q->port);
-  advance(q, q->conn->type->open(q->transport, &endpoint));
+  probe_go_on(p, lk__stream_connect(&p->stream, &to));
 }
 
-/* Another one each time: of several not all may have a quorum. */
-static void on_lookup(lk_lookup *l, const lk_address *list, size_t count,
-                      const char *why)
+/* Any of the addresses, since not all servers behind a name need have a quorum.
+ */
+static void on_probe_lookup(lk_lookup *l, const lk_address *list, size_t count,
+                            const char *why)
 {
-  lk_probe_connection *q = LK_OWNER(l, lk_probe_connection, lookup);
-  lk_ev *ev = q->conn->ev;
+  lk_probe_connection *p = LK_OWNER(l, lk_probe_connection, lookup);
   uint32_t r;
 
   (void)why;
-  if (lk__ev_forked(ev))
+  if (lk__net_context_in_child(p->context))
     return;
-  lk__fork_check_random(ev->origin, &r, sizeof r);
+  lk__fork_check_random(p->context->fork_check, &r, sizeof r);
   if (count == 0)
-    finish(q, 0);
+    probe_complete(p, 0);
   else
-    open_to(q, &list[r % count]);
+    probe_connect(p, &list[r % count]);
 }
 
-static lk_probe_connection *new_inquiry(lk_connection *n, const lk_want *want)
+lk_probe_connection *
+lk__probe_connection_new(lk_net_context *x, const lk_client *client,
+                         const lk_transport_type *type, const lk_want *want,
+                         lk_probe_connection_cb done, void *arg)
 {
-  lk_ev *ev = n->ev;
   size_t size = strlen(want->host) + 1;
-  lk_probe_connection *q = lk__mem_new(&ev->mem, sizeof *q + size);
+  lk_probe_connection *p = lk__mem_new(&x->mem, sizeof *p + size);
 
-  if (q == NULL)
+  if (p == NULL)
     return NULL;
-  q->transport = lk__mem_new(&ev->mem, n->type->size);
-  if (q->transport == NULL) {
-    lk__mem_free(&ev->mem, q);
+  p->stream.io.on_events = on_probe_events;
+  if (!lk__stream_init(&p->stream, x->loop, type, &x->mem)) {
+    lk__mem_free(&x->mem, p);
     return NULL;
   }
-  q->transport->fd = -1;
-  q->conn = n;
-  q->number = want->attempt;
-  q->port = want->port;
-  memcpy(q->host, want->host, size);
-  lk__list_init(&q->lookup.link);
-  q->lookup.done = on_lookup;
-  ev_init(&q->io, on_io);
-  q->io.data = q;
-  n->inquiry = q;
-  return q;
+  p->context = x;
+  p->client = client;
+  p->done = done;
+  p->arg = arg;
+  p->attempt = want->attempt;
+  p->port = want->port;
+  memcpy(p->host, want->host, size);
+  lk__list_init(&p->lookup.link);
+  p->lookup.done = on_probe_lookup;
+  return p;
 }
 
-static void begin(lk_connection *n, const lk_want *want)
+void lk__probe_connection_start(lk_probe_connection *p)
 {
-  lk_probe_connection *q = new_inquiry(n, want);
   lk_address literal;
 
-  if (q == NULL)
-    tell(n, want->attempt, NULL, 0);
-  else if (lk__address_parse(&literal, q->host))
-    open_to(q, &literal);
-  else if (!lk__resolver_lookup(n->ev->resolver, &q->lookup, q->host))
-    finish(q, 0);
+  if (lk__address_parse(&literal, p->host))
+    probe_connect(p, &literal);
+  else if (!lk__resolver_lookup(p->context->resolver, &p->lookup, p->host))
+    probe_complete(p, 0);
 }
 
-void lk__probe_connection_update(lk_connection *n)
+uint64_t lk__probe_connection_attempt(const lk_probe_connection *p)
 {
-  lk_want want;
+  return p->attempt;
+}
 
-  lk_client_want_probe(n->client, &want);
-  if (want.attempt == (n->inquiry == NULL ? 0 : n->inquiry->number))
+void lk__probe_connection_end(lk_probe_connection *p)
+{
+  if (p == NULL)
     return;
-  lk__probe_connection_end(n);
-  if (want.attempt != 0)
-    begin(n, &want);
+
+  const lk_mem *mem = &p->context->mem;
+
+  lk__lookup_cancel(&p->lookup);
+  lk__stream_close(&p->stream);
+  lk__stream_free(&p->stream, mem);
+  lk__mem_free(mem, p);
 }

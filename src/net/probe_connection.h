@@ -2,12 +2,34 @@
 #ifndef LK_NET_PROBE_CONNECTION_H
 #define LK_NET_PROBE_CONNECTION_H
 
-#include "net/connection.h"
+#include "net/context.h"
+#include "net/stream.h"
 
-/** See to the client's second wish: to ask a server whether it has a quorum, on
-    a connection of its own. */
-void lk__probe_connection_update(lk_connection *n);
-/** Give up what is under way, and tell nobody. */
-void lk__probe_connection_end(lk_connection *n);
+/**
+ * A connection on which a client that found a read-only server probes another
+ * one: it sends LK_PROBE and reads until the server closes.
+ */
+typedef struct lk_probe_connection lk_probe_connection;
+
+/**
+ * The reply of the server, or `len` 0: the probe failed. Called once, unless
+ * the probe is ended before. The callback ends the probe.
+ */
+typedef void (*lk_probe_connection_cb)(void *arg, const char *reply,
+                                       size_t len);
+
+/** Prepare the probe that `want` of lk_client_want_probe() asks for, by
+    transports of `type`. `client` is asked for its TLS options alone. NULL: no
+    memory. */
+lk_probe_connection *
+lk__probe_connection_new(lk_net_context *x, const lk_client *client,
+                         const lk_transport_type *type, const lk_want *want,
+                         lk_probe_connection_cb done, void *arg);
+/** Resolve the host's name and connect. `done` may be called. */
+void lk__probe_connection_start(lk_probe_connection *p);
+/** lk_want.attempt of the wish. */
+uint64_t lk__probe_connection_attempt(const lk_probe_connection *p);
+/** Close and free it; NULL is fine. `done` is not called. */
+void lk__probe_connection_end(lk_probe_connection *p);
 
 #endif

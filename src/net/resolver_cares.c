@@ -1,164 +1,140 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "net/resolver.h"
+#include "net/name_service.h"
 
 #include <ares.h>
-#include <ev.h>
 #include <string.h>
 
-/* One of the channel's sockets. */
-typedef struct port {
-  ev_io io;
+#include "base/mem.h"
+
+/* A socket of the channel. */
+typedef struct cares_socket {
+  lk_loop_io io;
   lk_link link;
-} port;
+  lk_name_service *service;
+} cares_socket;
 
 struct lk_name_service {
   const lk_mem *mem;
-  struct ev_loop *loop;
-  bool open;    /* there is a channel */
-  bool starved; /* there was no memory to listen to it */
+  lk_loop *loop;
+  bool open;      /* there is a channel */
+  bool no_memory; /* for the watcher of a socket */
   ares_channel channel;
-  ev_timer timer;
-  lk_link ports;
+  lk_loop_timer timer;
+  lk_link sockets;
 };
 
-/* Our watchers keep no loop alive: each start is followed by an ev_unref(). */
-static void stop_timer(lk_name_service *n)
+/* ---- timeouts ------------------------------------------------------------ */
+
+static void cares_set_timer(lk_name_service *n, int64_t after_ms)
 {
-  if (!ev_is_active(&n->timer))
-    return;
-  ev_ref(n->loop);
-  ev_timer_stop(n->loop, &n->timer);
+  n->loop->type->set_timer(n->loop, &n->timer, after_ms);
 }
 
-/* After each call into the channel: when does it want to be called next? */
-static void set_timer(lk_name_service *n)
+/* After each call into the channel: when it has to be called next. */
+static void cares_update_timer(lk_name_service *n)
 {
   struct timeval left;
 
-  if (n->starved) {
-    n->starved = false;
+  if (n->no_memory) {
+    n->no_memory = false;
     ares_cancel(n->channel);
   }
-  if (ares_timeout(n->channel, NULL, &left) == NULL) {
-    stop_timer(n);
-    return;
-  }
-  bool fresh = !ev_is_active(&n->timer);
-
-  n->timer.repeat = (double)left.tv_sec + (double)left.tv_usec * 1e-6 + 1e-3;
-  ev_timer_again(n->loop, &n->timer);
-  if (fresh)
-    ev_unref(n->loop);
+  if (ares_timeout(n->channel, NULL, &left) == NULL)
+    cares_set_timer(n, -1);
+  else /* rounded up, and 1 ms later */
+    cares_set_timer(n, (int64_t)left.tv_sec * 1000 +
+                           ((int64_t)left.tv_usec + 999) / 1000 + 1);
 }
 
-static void on_port(struct ev_loop *loop, ev_io *w, int revents)
+static void on_cares_timer(lk_loop_timer *t)
 {
-  lk_name_service *n = w->data;
-  ares_socket_t fd = w->fd;
+  lk_name_service *n = LK_OWNER(t, lk_name_service, timer);
 
-  (void)loop;
-  ares_process_fd(n->channel, (revents & EV_READ) != 0 ? fd : ARES_SOCKET_BAD,
-                  (revents & EV_WRITE) != 0 ? fd : ARES_SOCKET_BAD);
-  set_timer(n);
-}
-
-static void on_timer(struct ev_loop *loop, ev_timer *w, int revents)
-{
-  lk_name_service *n = w->data;
-
-  (void)loop;
-  (void)revents;
   ares_process_fd(n->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-  set_timer(n);
+  cares_update_timer(n);
 }
 
-static port *find(lk_name_service *n, ares_socket_t fd)
-{
-  for (lk_link *l = n->ports.next; l != &n->ports; l = l->next) {
-    port *p = LK_OWNER(l, port, link);
+/* ---- sockets ------------------------------------------------------------- */
 
-    if (p->io.fd == fd)
-      return p;
+static void on_cares_events(lk_loop_io *io, int events)
+{
+  lk_name_service *n = LK_OWNER(io, cares_socket, io)->service;
+  ares_socket_t fd = io->fd;
+
+  ares_process_fd(n->channel,
+                  (events & LK_LOOP_READ) != 0 ? fd : ARES_SOCKET_BAD,
+                  (events & LK_LOOP_WRITE) != 0 ? fd : ARES_SOCKET_BAD);
+  cares_update_timer(n);
+}
+
+static cares_socket *cares_socket_find(lk_name_service *n, ares_socket_t fd)
+{
+  for (lk_link *l = n->sockets.next; l != &n->sockets; l = l->next) {
+    cares_socket *s = LK_OWNER(l, cares_socket, link);
+
+    if (s->io.fd == fd)
+      return s;
   }
   return NULL;
 }
 
-static void close_port(lk_name_service *n, port *p)
+static void cares_socket_free(cares_socket *s)
 {
-  if (ev_is_active(&p->io)) {
-    ev_ref(n->loop);
-    ev_io_stop(n->loop, &p->io);
-  }
-  lk__list_remove(&p->link);
-  lk__mem_free(n->mem, p);
+  lk_name_service *n = s->service;
+
+  lk__loop_set_io(n->loop, &s->io, 0);
+  lk__list_remove(&s->link);
+  lk__mem_free(n->mem, s);
 }
 
-static port *open_port(lk_name_service *n)
+static cares_socket *cares_socket_new(lk_name_service *n, ares_socket_t fd)
 {
-  port *p = lk__mem_new(n->mem, sizeof *p);
+  cares_socket *s = lk__mem_new(n->mem, sizeof *s);
 
-  n->starved = n->starved || p == NULL;
-  if (p == NULL)
+  n->no_memory = n->no_memory || s == NULL;
+  if (s == NULL)
     return NULL;
-  ev_init(&p->io, on_port);
-  p->io.data = n;
-  lk__list_add(&n->ports, &p->link);
-  return p;
+  s->io.on_events = on_cares_events;
+  s->io.fd = fd;
+  s->service = n;
+  lk__list_add(&n->sockets, &s->link);
+  return s;
 }
 
-/* The channel says what it waits for. */
-static void on_socket(void *arg, ares_socket_t fd, int readable, int writable)
+/* The channel says what it waits for; neither: the socket will be closed. */
+static void on_cares_socket(void *arg, ares_socket_t fd, int readable,
+                            int writable)
 {
   lk_name_service *n = arg;
-  port *p = find(n, fd);
+  cares_socket *s = cares_socket_find(n, fd);
+  int events =
+      (readable != 0 ? LK_LOOP_READ : 0) | (writable != 0 ? LK_LOOP_WRITE : 0);
 
-  if (readable == 0 && writable == 0) {
-    if (p != NULL)
-      close_port(n, p);
+  if (events == 0) {
+    if (s != NULL)
+      cares_socket_free(s);
     return;
   }
-  if (p == NULL)
-    p = open_port(n);
-  if (p == NULL)
-    return;
-  if (ev_is_active(&p->io)) {
-    ev_ref(n->loop);
-    ev_io_stop(n->loop, &p->io);
-  }
-  ev_io_set(&p->io, fd,
-            (readable != 0 ? EV_READ : 0) | (writable != 0 ? EV_WRITE : 0));
-  ev_io_start(n->loop, &p->io);
-  ev_unref(n->loop);
+  if (s == NULL)
+    s = cares_socket_new(n, fd);
+  if (s != NULL)
+    lk__loop_set_io(n->loop, &s->io, events);
 }
 
-int lk__name_service_new(lk_name_service **out, struct ev_loop *loop,
-                         const lk_mem *mem)
-{
-  lk_name_service *n = lk__mem_new(mem, sizeof *n);
+/* ---- the channel --------------------------------------------------------- */
 
-  *out = n;
-  if (n == NULL)
-    return LK_ERR_NO_MEMORY;
-  n->mem = mem;
-  n->loop = loop;
-  lk__list_init(&n->ports);
-  ev_init(&n->timer, on_timer);
-  n->timer.data = n;
-  return 0;
-}
-
-/* A channel knows only the name servers there were when it was opened, so it
-   lives no longer than the queries. */
-static int open_channel(lk_name_service *n)
+/* A channel keeps the name servers that were configured when it was opened.
+   Therefore it is closed when no query is under way. */
+static int cares_open_channel(lk_name_service *n)
 {
   struct ares_options options;
 
   if (n->open)
     return ARES_SUCCESS;
   memset(&options, 0, sizeof options);
-  options.sock_state_cb = on_socket;
+  options.sock_state_cb = on_cares_socket;
   options.sock_state_cb_data = n;
 
   int status = ares_init_options(&n->channel, &options, ARES_OPT_SOCK_STATE_CB);
@@ -167,17 +143,17 @@ static int open_channel(lk_name_service *n)
   return status;
 }
 
-static void close_channel(lk_name_service *n)
+static void cares_close_channel(lk_name_service *n)
 {
   if (!n->open)
     return;
   n->open = false;
   ares_destroy(n->channel);
-  stop_timer(n);
+  cares_set_timer(n, -1);
 }
 
-static void on_found(void *arg, int status, int timeouts,
-                     struct ares_addrinfo *found)
+static void on_cares_result(void *arg, int status, int timeouts,
+                            struct ares_addrinfo *found)
 {
   lk_name_query *q = arg;
 
@@ -187,6 +163,7 @@ static void on_found(void *arg, int status, int timeouts,
     lk__name_query_add_address(q, a->ai_addr);
   if (found != NULL)
     ares_freeaddrinfo(found);
+  /* Only cares_update_timer() cancels, for want of memory. */
   if (status == ARES_ECANCELLED)
     status = ARES_ENOMEM;
   lk__name_query_complete(q, status == ARES_SUCCESS ? NULL
@@ -198,26 +175,41 @@ void lk__name_service_query(lk_name_service *n, lk_name_query *q)
   const struct ares_addrinfo_hints hints = {
       .ai_family = AF_UNSPEC,
       .ai_socktype = SOCK_STREAM,
-      .ai_flags = ARES_AI_NOSORT, /* they are shuffled anyway */
+      .ai_flags = ARES_AI_NOSORT, /* lk_address_list shuffles them */
   };
-  int status = open_channel(n);
+  int status = cares_open_channel(n);
 
   if (status != ARES_SUCCESS) {
     lk__name_query_complete(q, ares_strerror(status));
     return;
   }
-  ares_getaddrinfo(n->channel, q->host, NULL, &hints, on_found, q);
-  set_timer(n);
+  ares_getaddrinfo(n->channel, q->host, NULL, &hints, on_cares_result, q);
+  cares_update_timer(n);
 }
 
 void lk__name_service_idle(lk_name_service *n)
 {
-  close_channel(n);
+  cares_close_channel(n);
+}
+
+int lk__name_service_new(lk_name_service **out, lk_loop *loop,
+                         const lk_mem *mem)
+{
+  lk_name_service *n = lk__mem_new(mem, sizeof *n);
+
+  *out = n;
+  if (n == NULL)
+    return LK_ERR_NO_MEMORY;
+  n->mem = mem;
+  n->loop = loop;
+  lk__list_init(&n->sockets);
+  n->timer.on_timer = on_cares_timer;
+  return 0;
 }
 
 void lk__name_service_free(lk_name_service *n, bool forked)
 {
-  (void)forked; /* closing sends nothing */
-  close_channel(n);
+  (void)forked; /* closing the channel sends nothing */
+  cares_close_channel(n);
   lk__mem_free(n->mem, n);
 }

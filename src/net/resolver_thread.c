@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "net/resolver.h"
+#include "net/name_service.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -10,166 +10,168 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "net/wakeup.h"
 
 /*
- * A thread per name, which lives as long as getaddrinfo() takes. A desk stands
- * between the threads and the loop; it outlives the resolver while a thread is
- * on its way to it. Desk and jobs come from malloc(), because the thread may
- * be the one to free them, and the user's allocator belongs to the loop.
+ * A thread for each query, which ends when getaddrinfo() returns. A mailbox
+ * stands between the threads and the loop. It outlives the name service while a
+ * thread runs. Mailbox and queries come from malloc(), because a thread may be
+ * the one to free them, and the user's allocator belongs to the loop's thread.
  */
-typedef struct job {
-  struct job *next;
-  struct desk *desk;
-  lk_name_query *query; /* the loop's; the thread does not look at it */
+typedef struct thread_query {
+  struct thread_query *next;
+  struct mailbox *mailbox;
+  lk_name_query *query; /* for the loop's thread alone */
   struct addrinfo *found;
-  int failed;
+  int error;
   char host[];
-} job;
+} thread_query;
 
-typedef struct desk {
+typedef struct mailbox {
   pthread_mutex_t lock;
-  bool closed; /* the resolver is gone, and the bell */
-  lk_wakeup bell;
-  job *finished;
-  size_t users; /* the resolver, and each thread */
-} desk;
+  bool closed; /* `wakeup` is, and nothing more is delivered */
+  lk_wakeup wakeup;
+  thread_query *ended;
+  size_t refs; /* of the name service, and of each thread */
+} mailbox;
 
 struct lk_name_service {
   const lk_mem *mem;
-  desk *desk;
+  mailbox *mailbox;
 };
 
-static void free_job(job *j)
+static void thread_query_free(thread_query *t)
 {
-  if (j->found != NULL)
-    freeaddrinfo(j->found);
-  free(j);
+  if (t->found != NULL)
+    freeaddrinfo(t->found);
+  free(t);
 }
 
-/* Give the lock back, and the desk if nobody is left. */
-static void leave(desk *d)
+/* Unlock it, and free it if this was the last reference. */
+static void mailbox_unref(mailbox *m)
 {
-  bool last = --d->users == 0;
+  bool last = --m->refs == 0;
 
-  pthread_mutex_unlock(&d->lock);
+  pthread_mutex_unlock(&m->lock);
   if (!last)
     return;
-  pthread_mutex_destroy(&d->lock);
-  free(d);
+  pthread_mutex_destroy(&m->lock);
+  free(m);
 }
 
-static void *work(void *arg)
+static void *thread_query_run(void *arg)
 {
-  job *j = arg;
-  desk *d = j->desk;
+  thread_query *t = arg;
+  mailbox *m = t->mailbox;
   const struct addrinfo hints = {.ai_family = AF_UNSPEC,
                                  .ai_socktype = SOCK_STREAM};
 
-  j->failed = getaddrinfo(j->host, NULL, &hints, &j->found);
+  t->error = getaddrinfo(t->host, NULL, &hints, &t->found);
 
-  pthread_mutex_lock(&d->lock);
-  if (d->closed) {
-    free_job(j);
+  pthread_mutex_lock(&m->lock);
+  if (m->closed) {
+    thread_query_free(t);
   } else {
-    j->next = d->finished;
-    d->finished = j;
-    lk__wakeup_signal(&d->bell);
+    t->next = m->ended;
+    m->ended = t;
+    lk__wakeup_signal(&m->wakeup);
   }
-  leave(d);
+  mailbox_unref(m);
   return NULL;
 }
 
-static void finish(job *j)
+static void thread_query_complete(thread_query *t)
 {
-  for (const struct addrinfo *a = j->found; a != NULL; a = a->ai_next)
-    lk__name_query_add_address(j->query, a->ai_addr);
-  lk__name_query_complete(j->query,
-                          j->failed == 0 ? NULL : gai_strerror(j->failed));
-  free_job(j);
+  for (const struct addrinfo *a = t->found; a != NULL; a = a->ai_next)
+    lk__name_query_add_address(t->query, a->ai_addr);
+  lk__name_query_complete(t->query,
+                          t->error == 0 ? NULL : gai_strerror(t->error));
+  thread_query_free(t);
 }
 
-static void on_bell(void *arg)
+static void on_mailbox_wakeup(void *arg)
 {
-  desk *d = arg;
+  mailbox *m = arg;
 
-  pthread_mutex_lock(&d->lock);
-  job *list = d->finished;
+  pthread_mutex_lock(&m->lock);
+  thread_query *list = m->ended;
 
-  d->finished = NULL;
-  pthread_mutex_unlock(&d->lock);
+  m->ended = NULL;
+  pthread_mutex_unlock(&m->lock);
   while (list != NULL) {
-    job *j = list;
+    thread_query *t = list;
 
-    list = j->next;
-    finish(j);
+    list = t->next;
+    thread_query_complete(t);
   }
 }
 
-int lk__name_service_new(lk_name_service **out, struct ev_loop *loop,
+int lk__name_service_new(lk_name_service **out, lk_loop *loop,
                          const lk_mem *mem)
 {
   lk_name_service *n = lk__mem_new(mem, sizeof *n);
-  desk *d = calloc(1, sizeof *d);
+  mailbox *m = calloc(1, sizeof *m);
 
   *out = NULL;
-  if (n == NULL || d == NULL || pthread_mutex_init(&d->lock, NULL) != 0) {
+  if (n == NULL || m == NULL || pthread_mutex_init(&m->lock, NULL) != 0) {
     lk__mem_free(mem, n);
-    free(d);
+    free(m);
     return LK_ERR_NO_MEMORY;
   }
-  if (lk__wakeup_open(&d->bell, loop, on_bell, d) != 0) {
-    pthread_mutex_destroy(&d->lock);
+  if (lk__wakeup_open(&m->wakeup, loop, on_mailbox_wakeup, m) != 0) {
+    pthread_mutex_destroy(&m->lock);
     lk__mem_free(mem, n);
-    free(d);
+    free(m);
     return LK_ERR_SYSTEM;
   }
   n->mem = mem;
-  n->desk = d;
-  d->users = 1;
+  n->mailbox = m;
+  m->refs = 1;
   *out = n;
   return 0;
 }
 
-/* No signal handler of the program's shall run on a thread it does not know. */
-static int start(job *j)
+/* All signals are blocked, since the program does not expect its handlers to
+   run on this thread. Returns an errno. */
+static int thread_query_start(thread_query *t)
 {
   pthread_attr_t attr;
   pthread_t thread;
   sigset_t all, before;
-  int failed = pthread_attr_init(&attr);
+  int error = pthread_attr_init(&attr);
 
-  if (failed != 0)
-    return failed;
+  if (error != 0)
+    return error;
   pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  failed = pthread_create(&thread, &attr, work, j);
+  error = pthread_create(&thread, &attr, thread_query_run, t);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attr);
-  return failed;
+  return error;
 }
 
 void lk__name_service_query(lk_name_service *n, lk_name_query *q)
 {
   size_t size = strlen(q->host) + 1;
-  job *j = calloc(1, sizeof *j + size);
+  thread_query *t = calloc(1, sizeof *t + size);
 
-  if (j == NULL) {
+  if (t == NULL) {
     lk__name_query_complete(q, "out of memory");
     return;
   }
-  memcpy(j->host, q->host, size);
-  j->query = q;
-  j->desk = n->desk;
-  pthread_mutex_lock(&n->desk->lock);
-  n->desk->users++;
-  pthread_mutex_unlock(&n->desk->lock);
-  if (start(j) == 0)
+  memcpy(t->host, q->host, size);
+  t->query = q;
+  t->mailbox = n->mailbox;
+  pthread_mutex_lock(&n->mailbox->lock);
+  n->mailbox->refs++;
+  pthread_mutex_unlock(&n->mailbox->lock);
+  if (thread_query_start(t) == 0)
     return;
-  pthread_mutex_lock(&n->desk->lock);
-  leave(n->desk);
-  free_job(j);
+  pthread_mutex_lock(&n->mailbox->lock);
+  mailbox_unref(n->mailbox);
+  thread_query_free(t);
   lk__name_query_complete(q, "cannot start a thread");
 }
 
@@ -180,22 +182,22 @@ void lk__name_service_idle(lk_name_service *n)
 
 void lk__name_service_free(lk_name_service *n, bool forked)
 {
-  desk *d = n->desk;
+  mailbox *m = n->mailbox;
 
   lk__mem_free(n->mem, n);
-  /* A child has no such threads, and one of them may have held the lock. */
+  /* A child does not have the threads, one of which may have held the lock. */
   if (forked) {
-    lk__wakeup_close(&d->bell);
+    lk__wakeup_close(&m->wakeup);
     return;
   }
-  pthread_mutex_lock(&d->lock);
-  lk__wakeup_close(&d->bell);
-  d->closed = true;
-  while (d->finished != NULL) {
-    job *j = d->finished;
+  pthread_mutex_lock(&m->lock);
+  lk__wakeup_close(&m->wakeup);
+  m->closed = true;
+  while (m->ended != NULL) {
+    thread_query *t = m->ended;
 
-    d->finished = j->next;
-    free_job(j);
+    m->ended = t->next;
+    thread_query_free(t);
   }
-  leave(d);
+  mailbox_unref(m);
 }

@@ -8,55 +8,51 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static void on_ring(struct ev_loop *loop, ev_io *w, int revents)
-{
-  lk_wakeup *b = w->data;
-  eventfd_t rings;
+#include "base/list.h"
 
-  (void)loop;
-  (void)revents;
-  (void)eventfd_read(w->fd, &rings);
-  b->rung(b->arg);
+static void on_eventfd(lk_loop_io *io, int events)
+{
+  lk_wakeup *w = LK_OWNER(io, lk_wakeup, io);
+  eventfd_t count;
+
+  (void)events;
+  (void)eventfd_read(io->fd, &count);
+  w->on_wakeup(w->arg);
 }
 
-int lk__wakeup_open(lk_wakeup *b, struct ev_loop *loop, void (*rung)(void *arg),
+int lk__wakeup_open(lk_wakeup *w, lk_loop *loop, void (*on_wakeup)(void *arg),
                     void *arg)
 {
   int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 
   if (fd < 0)
     return errno;
-  b->loop = loop;
-  b->rung = rung;
-  b->arg = arg;
-  ev_io_init(&b->io, on_ring, fd, EV_READ);
-  b->io.data = b;
-  ev_io_start(loop, &b->io);
-  ev_unref(loop);
+  *w = (lk_wakeup){.loop = loop,
+                   .io = {.on_events = on_eventfd, .fd = fd},
+                   .on_wakeup = on_wakeup,
+                   .arg = arg};
+  lk__loop_set_io(loop, &w->io, LK_LOOP_READ);
   return 0;
 }
 
-/* A bell that cannot take another ring has not been heard yet. */
-void lk__wakeup_signal(const lk_wakeup *b)
+/* If the counter cannot grow, the loop has not seen the last signal yet. */
+void lk__wakeup_signal(const lk_wakeup *w)
 {
   int cancelling, before = errno;
 
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
-  (void)eventfd_write(b->io.fd, 1);
+  (void)eventfd_write(w->io.fd, 1);
   pthread_setcancelstate(cancelling, NULL);
   errno = before;
 }
 
-void lk__wakeup_stop(lk_wakeup *b)
+void lk__wakeup_stop(lk_wakeup *w)
 {
-  if (!ev_is_active(&b->io))
-    return;
-  ev_ref(b->loop);
-  ev_io_stop(b->loop, &b->io);
+  lk__loop_set_io(w->loop, &w->io, 0);
 }
 
-void lk__wakeup_close(lk_wakeup *b)
+void lk__wakeup_close(lk_wakeup *w)
 {
-  lk__wakeup_stop(b);
-  close(b->io.fd);
+  lk__wakeup_stop(w);
+  close(w->io.fd);
 }

@@ -23,8 +23,8 @@ int lk__blocking_call_init(lk_blocking_call *e, lk_sync_client *c,
   e->cancel = call == NULL ? NULL : call->cancel;
   e->deadline_ms = call == NULL
                        ? INT64_MAX
-                       : lk__timeout_end(lk_ev_clock(c->ev), call->timeout_ms,
-                                         call->deadline_ms);
+                       : lk__timeout_end(lk__driver_clock(&c->driver),
+                                         call->timeout_ms, call->deadline_ms);
   e->cut = NULL;
   e->timer = (lk_timer){.fire = on_deadline, .arg = e};
   lk__list_init(&e->link);
@@ -196,7 +196,7 @@ int lk_sync_cancel_new(lk_sync_cancel **out, lk_sync_client *c)
   *out = NULL;
   if (c == NULL)
     return LK_ERR_BAD_ARGUMENT;
-  if (lk_ev_forked(c->ev))
+  if (lk__driver_in_child(&c->driver))
     return LK_ERR_FORKED;
   lk_sync_cancel *x = lk__mem_new(&c->mem, sizeof *x);
 
@@ -215,7 +215,7 @@ void lk_sync_cancel_set(lk_sync_cancel *x)
     return;
   atomic_store(&x->set, true);
   atomic_store(&x->client->cancels, true);
-  lk_ev_wake(x->client->ev);
+  lk__driver_wake(&x->client->driver);
 }
 
 void lk_sync_cancel_clear(lk_sync_cancel *x)
@@ -226,6 +226,6 @@ void lk_sync_cancel_clear(lk_sync_cancel *x)
 
 void lk_sync_cancel_free(lk_sync_cancel *x)
 {
-  if (x != NULL && !lk_ev_forked(x->client->ev))
+  if (x != NULL && !lk__driver_in_child(&x->client->driver))
     lk__mem_free(&x->client->mem, x);
 }

@@ -3,7 +3,6 @@
 
 #include "sync/client.h"
 
-#include <ev.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,7 +18,7 @@ int lk__sync_refusal(const lk_sync_client *c)
 {
   if (c == NULL)
     return LK_ERR_BAD_ARGUMENT;
-  if (lk_ev_forked(c->ev))
+  if (lk__driver_in_child(&c->driver))
     return LK_ERR_FORKED;
   return pthread_equal(pthread_self(), c->thread) ? LK_ERR_STATE : 0;
 }
@@ -90,7 +89,7 @@ bool lk__sync_post(lk_sync_client *c, lk_task *t)
     lk__list_add(&c->tasks, &t->link);
   pthread_mutex_unlock(&c->mutex);
   if (taken && first)
-    lk_ev_wake(c->ev);
+    lk__driver_wake(&c->driver);
   return taken;
 }
 
@@ -156,6 +155,20 @@ static int free_descriptors(void)
   return count;
 }
 
+static int make_loop(lk_sync_client *c)
+{
+  int err = lk__loop_new(&c->loop, &c->mem);
+
+  if (err != 0)
+    return err;
+  err = lk__driver_init(&c->driver, c->loop, &c->mem);
+  if (err == 0)
+    return 0;
+  c->loop->type->free(c->loop);
+  c->loop = NULL;
+  return err;
+}
+
 /* A loop, and on it a client and its keeper. */
 static int make_client(lk_sync_client *c, const lk_sync_config *config)
 {
@@ -166,15 +179,14 @@ static int make_client(lk_sync_client *c, const lk_sync_config *config)
     return log_system_error(
         config, "cannot start: no descriptors left (%d needed, %d free)",
         DESCRIPTORS, count);
-  c->loop = ev_loop_new(EVFLAG_AUTO);
-  int err =
-      c->loop == NULL ? LK_ERR_SYSTEM : lk_ev_new(&c->ev, c->loop, &c->mem);
+  int err = make_loop(c);
 
   if (err == LK_ERR_SYSTEM)
     return log_system_error(config, "cannot start the event loop");
   if (err == 0)
-    err = lk_ev_client_new(&c->client, c->ev,
-                           config->client == NULL ? &usual : config->client);
+    err =
+        lk__driver_client_new(&c->client, &c->driver,
+                              config->client == NULL ? &usual : config->client);
   if (err == 0)
     err = lk_keeper_new(&c->keeper, c->client, config->keeper);
   return err;
@@ -182,10 +194,10 @@ static int make_client(lk_sync_client *c, const lk_sync_config *config)
 
 static void free_loop(lk_sync_client *c)
 {
-  if (c->ev != NULL)
-    lk_ev_free(c->ev);
-  if (c->loop != NULL)
-    ev_loop_destroy(c->loop);
+  if (c->loop == NULL)
+    return;
+  lk__driver_free(&c->driver);
+  c->loop->type->free(c->loop);
 }
 
 static lk_sync_client *new_handle(const lk_sync_config *config)
@@ -267,7 +279,7 @@ void lk_sync_client_free(lk_sync_client *c)
   pthread_mutex_lock(&c->mutex);
   c->freed = true;
   pthread_mutex_unlock(&c->mutex);
-  lk_ev_wake(c->ev);
+  lk__driver_wake(&c->driver);
   pthread_join(c->thread, NULL);
   pthread_mutex_lock(&c->mutex);
   while (c->inside > 0)
@@ -320,7 +332,7 @@ lk_state lk_sync_client_state(const lk_sync_client *c)
 
 int64_t lk_sync_client_clock(const lk_sync_client *c)
 {
-  return c == NULL ? 0 : lk_ev_clock(c->ev);
+  return c == NULL ? 0 : lk__driver_clock(&c->driver);
 }
 
 /** A function to be called on the handle's thread. */

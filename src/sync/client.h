@@ -2,7 +2,6 @@
 #ifndef LK_SYNC_CLIENT_H
 #define LK_SYNC_CLIENT_H
 
-#include <latchkey/ev.h>
 #include <latchkey/sync.h>
 
 #include <pthread.h>
@@ -11,6 +10,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/walk.h"
+#include "net/driver.h"
 
 /** Something to be done on the handle's thread. It stays until it has begun. */
 typedef struct lk_task {
@@ -23,8 +23,8 @@ struct lk_sync_client {
   lk_mem mem;
   void (*on_state)(lk_sync_client *c, lk_state state, int err, void *arg);
   void *arg;
-  struct ev_loop *loop;
-  lk_ev *ev;
+  lk_loop *loop;
+  lk_driver driver;
   pthread_t thread;
   pthread_key_t held; /**< of each thread its first lk_holder, or NULL */
 
@@ -47,6 +47,7 @@ struct lk_sync_client {
   lk_safe_list errands; /**< those that can be cut short */
   lk_safe_list holders; /**< those that have a lk_lock */
   bool closed;
+  bool stopped; /**< the thread ends */
 };
 
 /** Why this thread may not wait for that of `c`: 0, LK_ERR_BAD_ARGUMENT (it is

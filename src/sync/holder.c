@@ -118,7 +118,7 @@ void lk__holders_thread_ended(void *first)
 {
   lk_holder *h = first;
 
-  if (lk_ev_forked(h->client->ev))
+  if (lk__driver_in_child(&h->client->driver))
     return;
   int cancelling = lk__sync_hold_cancel();
 

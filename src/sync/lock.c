@@ -53,7 +53,9 @@ void lk_sync_lock_free(lk_sync_lock *l)
 /* In a child nobody holds. */
 static const lk_holder *look(const lk_sync_lock *l)
 {
-  return l == NULL || lk_ev_forked(l->client->ev) ? NULL : lk__holder_find(l);
+  return l == NULL || lk__driver_in_child(&l->client->driver)
+             ? NULL
+             : lk__holder_find(l);
 }
 
 /* The clock is read last: a pause before it makes this false, not true. What
@@ -66,7 +68,7 @@ bool lk_sync_lock_ok(const lk_sync_lock *l)
     return false;
   int64_t sure = atomic_load_explicit(&h->sure_ms, memory_order_acquire);
 
-  return sure != INT64_MIN && lk_ev_clock(l->client->ev) < sure;
+  return sure != INT64_MIN && lk__driver_clock(&l->client->driver) < sure;
 }
 
 int64_t lk_sync_lock_deadline(const lk_sync_lock *l)
@@ -112,7 +114,7 @@ int lk_sync_lock_fd(lk_sync_lock *l)
 {
   if (l == NULL)
     return LK_ERR_BAD_ARGUMENT;
-  if (lk_ev_forked(l->client->ev))
+  if (lk__driver_in_child(&l->client->driver))
     return LK_ERR_FORKED;
   lk_holder *h = lk__holder_find(l);
 

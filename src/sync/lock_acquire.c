@@ -144,7 +144,7 @@ int lk_sync_lock_release(lk_sync_lock *l)
 
   if (l == NULL)
     return LK_ERR_BAD_ARGUMENT;
-  if (lk_ev_forked(l->client->ev))
+  if (lk__driver_in_child(&l->client->driver))
     return LK_ERR_FORKED;
   lk_holder *h = lk__holder_find(l);
 

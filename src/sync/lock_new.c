@@ -91,7 +91,7 @@ static int check(lk_sync_client *c, const char *path, lk_sync_lock_config *out,
 
   if (c == NULL)
     return LK_ERR_BAD_ARGUMENT;
-  if (lk_ev_forked(c->ev))
+  if (lk__driver_in_child(&c->driver))
     return LK_ERR_FORKED;
   int err = lk__sync_copy_options(c, &what, out, config);
 

@@ -184,7 +184,7 @@ static int make(lk_sync_subscription **out, lk_sync_client *c, const char *path,
     return LK_ERR_BAD_ARGUMENT;
   if (path == NULL)
     return LK_ERR_BAD_PATH;
-  if (lk_ev_forked(c->ev))
+  if (lk__driver_in_child(&c->driver))
     return LK_ERR_FORKED;
   int err = lk__sync_copy_options(c, &what, &own, config);
 

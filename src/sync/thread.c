@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <ev.h>
-
 #include "sync/blocking_call.h"
 #include "sync/holder.h"
 
@@ -26,13 +24,12 @@ static bool work(lk_sync_client *c)
   return freed;
 }
 
-static void on_woken(lk_ev *ev, void *arg)
+static void on_driver_wake(lk_driver *d)
 {
-  lk_sync_client *c = arg;
+  lk_sync_client *c = LK_OWNER(d, lk_sync_client, driver);
 
-  (void)ev;
   if (work(c))
-    ev_break(c->loop, EVBREAK_ALL);
+    c->stopped = true;
   if (atomic_exchange(&c->cancels, false))
     lk__blocking_calls_cancel(c);
 }
@@ -78,9 +75,9 @@ void *lk__sync_thread_main(void *arg)
   pthread_mutex_unlock(&c->mutex);
   c->listener = (lk_listener){.state = on_state, .answer = on_answer, .arg = c};
   lk_client_attach(c->client, &c->listener);
-  lk_ev_on_wake(c->ev, on_woken, c);
-  ev_ref(c->loop);
-  ev_run(c->loop, 0);
+  c->driver.on_wake = on_driver_wake;
+  c->loop->type->hold(c->loop, true);
+  lk__loop_run(c->loop, &c->stopped);
   wind_up(c);
   return NULL;
 }

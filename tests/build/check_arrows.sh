@@ -36,8 +36,9 @@ may_include jute "\"config\.h\"|\"(base|jute)/.*\"|$plain|<latchkey/(error|types
 may_include sasl "\"config\.h\"|\"(base|sasl)/.*\"|<latchkey/(error|sasl|types)\.h>|<(errno|fcntl|gsasl|stdbool|stddef|unistd)\.h>"
 may_include proto "\"config\.h\"|\"(base|jute|proto|sasl)/.*\"|$plain|$public"
 may_include net "\"config\.h\"|\"(base|net)/.*\"|\"proto/engine/tls_config\.h\"|<.*>"
+may_include ev "\"config\.h\"|\"(base|net|ev)/.*\"|<.*>"
 may_include recipes "\"config\.h\"|\"(base|recipes)/.*\"|$plain|$public"
-may_include sync "\"config\.h\"|\"(base|sync)/.*\"|<.*>"
+may_include sync "\"config\.h\"|\"(base|net|sync)/.*\"|<.*>"
 may_include cli "\"config\.h\"|\"cli/.*\"|<.*>"
 
 # What is installed includes only its like and C11's headers.

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include "ev/loop.h"
 #include "net/transport.h"
 #include "net/wakeup.h"
 
@@ -493,7 +494,7 @@ END_TEST
 /* The loop cannot say when it is ready. */
 START_TEST(descriptor_that_the_loop_refuses_ends_the_connection)
 {
-  static const char reason[] = "the event loop refuses the descriptor";
+  static const char reason[] = "the event loop cannot watch the descriptor";
   unsigned char *all = calloc(1, 16 * 1024 * 1024);
   char text[128];
   uint16_t port;
@@ -893,12 +894,14 @@ START_TEST(descriptor_0_is_as_good_as_any)
 {
   unsigned rings = 0;
   lk_transport t = {.fd = 0};
+  lk_ev_loop on;
   lk_wakeup b;
 
   loop = ev_loop_new(EVFLAG_AUTO);
+  lk__ev_loop_attach(&on, loop);
   close(0);
   errno = EINVAL;
-  ck_assert_int_eq(lk__wakeup_open(&b, loop, count_ring, &rings), 0);
+  ck_assert_int_eq(lk__wakeup_open(&b, &on.base, count_ring, &rings), 0);
   ck_assert_int_eq(b.io.fd, 0);
   lk__wakeup_signal(&b);
   ev_run(loop, EVRUN_NOWAIT);

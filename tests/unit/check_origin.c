@@ -5,12 +5,14 @@
 #include "net/fork_check.h"
 #include "net/wakeup.h"
 
+#include <ev.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ev/loop.h"
 #include "support/suite.h"
 #include "unit/fake/calls.h"
 
@@ -170,14 +172,16 @@ static void do_nothing(void *arg)
   (void)arg;
 }
 
-START_TEST(bell_may_have_descriptor_0)
+START_TEST(wakeup_works_with_descriptor_0)
 {
   struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
   int own = dup(STDIN_FILENO);
+  lk_ev_loop on;
   lk_wakeup b;
 
+  lk__ev_loop_attach(&on, loop);
   close(STDIN_FILENO);
-  ck_assert_int_eq(lk__wakeup_open(&b, loop, do_nothing, NULL), 0);
+  ck_assert_int_eq(lk__wakeup_open(&b, &on.base, do_nothing, NULL), 0);
   ck_assert_int_eq(b.io.fd, STDIN_FILENO);
   lk__wakeup_close(&b);
   ev_loop_destroy(loop);
@@ -248,6 +252,6 @@ END_TEST
 SUITE("origin", a_child_knows_and_draws_anew,
       a_child_knows_on_an_old_kernel_too, no_bytes_are_handed_out_twice,
       nor_when_the_system_has_no_more, clock_counts_whole_milliseconds,
-      bell_may_have_descriptor_0, alarm_is_set_to_the_millisecond,
+      wakeup_works_with_descriptor_0, alarm_is_set_to_the_millisecond,
       the_alarm_rings_when_it_is_due, it_does_so_on_an_old_kernel_too,
       origin_that_is_freed_leaves_no_page)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
+#include "ev/loop.h"
 #include "support/failing_mem.h"
 #include "support/suite.h"
 #include "unit/fake/names.h"
@@ -22,6 +23,7 @@
 #endif
 
 static struct ev_loop *loop;
+static lk_ev_loop resolver_loop;
 static lk_resolver *resolver;
 static failing_mem mem;
 static ev_prepare turn;
@@ -77,9 +79,11 @@ static void start(void)
   ended = 0;
   loop = ev_loop_new(EVFLAG_AUTO);
   ck_assert_ptr_nonnull(loop);
+  lk__ev_loop_attach(&resolver_loop, loop);
   fake_names_start(loop);
   failing_mem_init(&mem);
-  ck_assert_int_eq(lk__resolver_new(&resolver, loop, &mem.mem), 0);
+  ck_assert_int_eq(lk__resolver_new(&resolver, &resolver_loop.base, &mem.mem),
+                   0);
   ev_prepare_init(&turn, on_turn);
   ev_prepare_start(loop, &turn);
 }
@@ -328,10 +332,11 @@ START_TEST(making_one_without_memory_leaves_nothing)
   size_t n = 0;
 
   loop = ev_loop_new(EVFLAG_AUTO);
+  lk__ev_loop_attach(&resolver_loop, loop);
   do {
     failing_mem_init(&mem);
     mem.fail_at = ++n;
-    if (lk__resolver_new(&resolver, loop, &mem.mem) == 0)
+    if (lk__resolver_new(&resolver, &resolver_loop.base, &mem.mem) == 0)
       lk__resolver_free(resolver, false);
     else
       ck_assert_ptr_null(resolver);
@@ -439,7 +444,7 @@ START_TEST(resolver_without_descriptors_is_whole_or_refused)
   none.rlim_cur = 0;
   ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
   size_t live = mem.live;
-  int err = lk__resolver_new(&other, loop, &mem.mem);
+  int err = lk__resolver_new(&other, &resolver_loop.base, &mem.mem);
 
   ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
   ck_assert_int_eq(err, WITHOUT_DESCRIPTORS);

@@ -183,7 +183,8 @@ START_TEST(a_handshake_may_fail)
   static const lk_flow hung_up[] = {LK_FLOW_WRITE, LK_FLOW_END};
   static const lk_flow failed[] = {LK_FLOW_WRITE, LK_FLOW_FAILED};
 
-  expect(begin(hung_up), "failed 1 CONNECT: the peer hung up\n");
+  expect(begin(hung_up),
+         "failed 1 CONNECT: the server closed the connection\n");
   finish();
   expect(begin(failed), "failed 1 CONNECT: no luck\n");
   finish();

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "ev/loop.h"
+
+#include <ev.h>
+
+#include "base/mem.h"
+
+/* A loop that was made by lk__loop_new(). */
+typedef struct own_loop {
+  lk_ev_loop loop;
+  lk_mem mem;
+} own_loop;
+
+/* What is in the room of a hook. */
+typedef struct hook_room {
+  ev_prepare prepare;
+  unsigned called; /* in which iteration of the loop */
+} hook_room;
+
+_Static_assert(sizeof(ev_io) <= sizeof(lk_loop_room), "room for ev_io");
+_Static_assert(sizeof(ev_timer) <= sizeof(lk_loop_room), "room for ev_timer");
+_Static_assert(sizeof(hook_room) <= sizeof(lk_loop_room), "room for a hook");
+
+static struct ev_loop *ev_of(lk_loop *l)
+{
+  return ((lk_ev_loop *)(void *)l)->ev;
+}
+
+/* ---- descriptors --------------------------------------------------------- */
+
+static int from_ev(int revents)
+{
+  return ((revents & EV_READ) != 0 ? LK_LOOP_READ : 0) |
+         ((revents & EV_WRITE) != 0 ? LK_LOOP_WRITE : 0) |
+         ((revents & EV_ERROR) != 0 ? LK_LOOP_ERROR : 0);
+}
+
+static int to_ev(int events)
+{
+  return ((events & LK_LOOP_READ) != 0 ? EV_READ : 0) |
+         ((events & LK_LOOP_WRITE) != 0 ? EV_WRITE : 0);
+}
+
+static void on_io(struct ev_loop *ev, ev_io *w, int revents)
+{
+  lk_loop_io *io = w->data;
+
+  (void)ev;
+  io->on_events(io, from_ev(revents));
+}
+
+/* libev knows a watcher by its memory, so one that is active or has an event
+   pending must not be initialised again. */
+static ev_io *io_watcher(lk_loop_io *io)
+{
+  ev_io *w = (ev_io *)(void *)io->room.bytes;
+
+  if (ev_is_active(w) || ev_is_pending(w))
+    return w;
+  ev_init(w, on_io);
+  ev_set_priority(w, io->urgent ? EV_MAXPRI : 0);
+  w->data = io;
+  return w;
+}
+
+/* libev counts active watchers and runs while there are any. Each start is
+   therefore followed by ev_unref(). */
+static void libev_set_io(lk_loop *l, lk_loop_io *io, int events)
+{
+  struct ev_loop *ev = ev_of(l);
+  ev_io *w = io_watcher(io);
+
+  /* `events`, since libev stops a watcher that it cannot serve. */
+  if (io->events != 0)
+    ev_ref(ev);
+  ev_io_stop(ev, w); /* also drops an event that is pending */
+  io->events = events;
+  if (events == 0)
+    return;
+  ev_io_set(w, io->fd, to_ev(events));
+  ev_io_start(ev, w);
+  ev_unref(ev);
+}
+
+static void libev_feed_io(lk_loop *l, lk_loop_io *io, int events)
+{
+  ev_feed_event(ev_of(l), io_watcher(io), to_ev(events));
+}
+
+/* ---- timers -------------------------------------------------------------- */
+
+static void libev_stop_timer(struct ev_loop *ev, ev_timer *w)
+{
+  if (ev_is_active(w))
+    ev_ref(ev);
+  ev_timer_stop(ev, w);
+}
+
+static void on_timer(struct ev_loop *ev, ev_timer *w, int revents)
+{
+  lk_loop_timer *t = w->data;
+
+  (void)revents;
+  libev_stop_timer(ev, w);
+  t->on_timer(t);
+}
+
+/* A timer that repeats, since libev stops one that does not by itself, without
+   the ev_ref() that belongs to it. */
+static void libev_set_timer(lk_loop *l, lk_loop_timer *t, int64_t after_ms)
+{
+  struct ev_loop *ev = ev_of(l);
+  ev_timer *w = (ev_timer *)(void *)t->room.bytes;
+
+  libev_stop_timer(ev, w);
+  if (after_ms < 0)
+    return;
+  ev_init(w, on_timer);
+  w->repeat = after_ms == 0 ? 1e-6 : (double)after_ms / 1000;
+  w->data = t;
+  ev_timer_again(ev, w);
+  ev_unref(ev);
+}
+
+/* ---- hooks --------------------------------------------------------------- */
+
+static hook_room *hook_room_of(lk_loop_hook *h)
+{
+  return (hook_room *)(void *)h->room.bytes;
+}
+
+static void on_prepare(struct ev_loop *ev, ev_prepare *w, int revents)
+{
+  lk_loop_hook *h = w->data;
+
+  (void)revents;
+  hook_room_of(h)->called = ev_iteration(ev);
+  h->before_wait(h);
+}
+
+static void libev_set_hook(lk_loop *l, lk_loop_hook *h, bool on)
+{
+  struct ev_loop *ev = ev_of(l);
+  hook_room *room = hook_room_of(h);
+  ev_prepare *w = &room->prepare;
+
+  if (ev_is_active(w))
+    ev_ref(ev);
+  ev_prepare_stop(ev, w);
+  if (!on)
+    return;
+  ev_prepare_init(w, on_prepare);
+  ev_set_priority(w, EV_MINPRI);
+  w->data = h;
+  /* It may be started by a hook of this iteration. */
+  room->called = ev_iteration(ev);
+  ev_prepare_start(ev, w);
+  ev_unref(ev);
+}
+
+/* libev waits once it has called the hooks of this iteration. */
+static void libev_request_hook(lk_loop *l, lk_loop_hook *h)
+{
+  hook_room *room = hook_room_of(h);
+
+  if (room->called == ev_iteration(ev_of(l)))
+    ev_feed_event(ev_of(l), &room->prepare, EV_PREPARE);
+}
+
+/* ---- the loop ------------------------------------------------------------ */
+
+static void libev_hold(lk_loop *l, bool on)
+{
+  if (on)
+    ev_ref(ev_of(l));
+  else
+    ev_unref(ev_of(l));
+}
+
+static bool libev_run_once(lk_loop *l)
+{
+  return ev_run(ev_of(l), EVRUN_ONCE) != 0;
+}
+
+static void libev_free(lk_loop *l)
+{
+  own_loop *own = (own_loop *)(void *)l;
+  lk_mem mem = own->mem;
+
+  ev_loop_destroy(ev_of(l));
+  lk__mem_free(&mem, own);
+}
+
+static const lk_loop_type libev_loop_type = {
+    .set_io = libev_set_io,
+    .feed_io = libev_feed_io,
+    .set_timer = libev_set_timer,
+    .set_hook = libev_set_hook,
+    .request_hook = libev_request_hook,
+    .hold = libev_hold,
+    .run_once = libev_run_once,
+    .free = libev_free,
+};
+
+void lk__ev_loop_attach(lk_ev_loop *l, struct ev_loop *ev)
+{
+  l->base.type = &libev_loop_type;
+  l->ev = ev;
+}
+
+int lk__loop_new(lk_loop **out, const lk_mem *mem)
+{
+  own_loop *own = lk__mem_new(mem, sizeof *own);
+
+  *out = NULL;
+  if (own == NULL)
+    return LK_ERR_NO_MEMORY;
+
+  struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);
+
+  if (ev == NULL) {
+    lk__mem_free(mem, own);
+    return LK_ERR_SYSTEM;
+  }
+  own->mem = *mem;
+  lk__ev_loop_attach(&own->loop, ev);
+  *out = &own->loop.base;
+  return 0;
+}

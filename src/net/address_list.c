@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "net/address_list.h"
+
+#include <string.h>
+
+bool lk__address_list_set_host(lk_address_list *a, const lk_mem *mem,
+                               const char *host)
+{
+  if (a->host != NULL && strcmp(a->host, host) == 0)
+    return true;
+
+  char *copy = lk__mem_text(mem, host);
+
+  if (copy == NULL)
+    return false;
+  lk__mem_free(mem, a->host);
+  a->host = copy;
+  a->count = 0;
+  return true;
+}
+
+static void address_list_swap(lk_address_list *a, size_t i, size_t k)
+{
+  lk_address swap = a->list[i];
+
+  a->list[i] = a->list[k];
+  a->list[k] = swap;
+}
+
+static void address_list_shuffle(lk_address_list *a, lk_fork_check *random)
+{
+  for (size_t i = a->count; i > 1; i--) {
+    uint32_t r;
+
+    lk__fork_check_random(random, &r, sizeof r);
+    address_list_swap(a, r % i, i - 1);
+  }
+}
+
+static void address_list_put_used_last(lk_address_list *a)
+{
+  for (size_t i = 0; i < a->count; i++) {
+    if (lk__address_equal(&a->list[i], &a->used)) {
+      address_list_swap(a, i, a->count - 1);
+      return;
+    }
+  }
+}
+
+bool lk__address_list_set(lk_address_list *a, const lk_mem *mem,
+                          const lk_address *list, size_t count,
+                          lk_fork_check *random)
+{
+  lk_address *copy = lk__mem_resize(mem, a->list, count * sizeof *copy);
+
+  if (copy == NULL)
+    return false;
+  memcpy(copy, list, count * sizeof *copy);
+  a->list = copy;
+  a->count = count;
+  address_list_shuffle(a, random);
+  address_list_put_used_last(a);
+  return true;
+}
+
+const lk_address *lk__address_list_use(lk_address_list *a, uint32_t i)
+{
+  a->used = a->list[i % a->count];
+  return &a->used;
+}
+
+void lk__address_list_free(lk_address_list *a, const lk_mem *mem)
+{
+  lk__mem_free(mem, a->list);
+  lk__mem_free(mem, a->host);
+}
