@@ -35,7 +35,7 @@ static void wait_for(connects *c, int events)
 static void end_connection(connects *c)
 {
   if (c->answered == 0)
-    bench_fail("no answer", LK_ERR_LOSS);
+    bench_fail("no answer", LK_ERR_CONNECTION_LOSS);
   ev_io_stop(c->b->loop, &c->io);
   c->type->close(c->t);
   if (!c->resume && c->type->end != NULL)
@@ -50,7 +50,7 @@ static void ask_server(connects *c)
 
   c->connected = true;
   if (c->type->send(c->t, question, sizeof question, &done) != LK_FLOW_DONE)
-    bench_fail("cannot ask", LK_ERR_LOSS);
+    bench_fail("cannot ask", LK_ERR_CONNECTION_LOSS);
   wait_for(c, EV_READ);
 }
 

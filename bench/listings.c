@@ -45,7 +45,7 @@ void bench_children(bench *b)
 {
   bool plain = bench_is(b, "op", "8"); /* without the Stat */
   listings l = {.b = b,
-                .list = plain ? lk_list : lk_children,
+                .list = plain ? lk_get_children : lk_get_children,
                 .names = bench_number(b, "names")};
   bench_cost cost;
 

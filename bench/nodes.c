@@ -144,7 +144,7 @@ void bench_tidy(bench *b)
   if (b->root[0] == '\0')
     return;
 
-  int err = lk_children(b->first.client, b->root, NULL, on_left, b);
+  int err = lk_get_children(b->first.client, b->root, NULL, on_left, b);
 
   if (err != 0)
     bench_fail("cannot list what is left", err);

@@ -43,11 +43,11 @@ static void fail(const char *what, int err)
   exit(1);
 }
 
-static void on_answer(lk_client *c, const lk_answer *answer, void *arg)
+static void on_answer(lk_client *c, const lk_reply *answer, void *arg)
 {
   (void)c;
   (void)arg;
-  answers += answer->proof < LK_PROOF_RESUMED; /* no handshakes */
+  answers += answer->proof < LK_EVIDENCE_RESUMED; /* no handshakes */
 }
 
 /* ---- naive ----------------------------------------------------------------
@@ -119,7 +119,7 @@ static void list(writer *w)
                   .watch_arg = w,
                   .watch = &watch};
 
-  fail("cannot list", lk_children(w->client, DIR "/naive", &call, on_names, w));
+  fail("cannot list", lk_get_children(w->client, DIR "/naive", &call, on_names, w));
 }
 
 static void on_created(lk_client *c, int err, const char *path,

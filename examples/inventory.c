@@ -268,7 +268,7 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   }
 }
 
-static void on_answer(lk_client *c, const lk_answer *answer, void *arg)
+static void on_answer(lk_client *c, const lk_reply *answer, void *arg)
 {
   session *me = arg;
 

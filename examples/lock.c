@@ -16,7 +16,7 @@ static void on_held(lk_lock *lock, int err, void *client)
     exit_code = EXIT_SUCCESS;
     lk_lock_release(lock, NULL, NULL);
   } else {
-    lk_client_trouble(client, &trouble); /* "" if there was none */
+    lk_client_last_error(client, &trouble); /* "" if there was none */
     fprintf(stderr, "%s: %s. %s\n", lk_lock_path(lock), lk_error_text(err),
             trouble);
   }

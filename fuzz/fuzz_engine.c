@@ -38,7 +38,7 @@ static peer_call take_call(fuzz_program *g)
   if (options & 1)
     call.watch = g->watch;
   call.repeat = (options & 2) != 0;
-  call.until_break = (options & 4) != 0;
+  call.until_disconnect = (options & 4) != 0;
   if (options & 8)
     call.timeout_ms = options >> 4 == 15 ? -2 : (int64_t)(options >> 4) * 40;
   return call;
@@ -245,7 +245,7 @@ static void do_create_ttl(fuzz_program *g)
 static void do_multi_read(fuzz_program *g)
 {
   peer_call call = take_call(g);
-  lk_read reads[] = {lk_read_get(take_path(g)), lk_read_list(take_path(g))};
+  lk_read reads[] = {lk_read_get(take_path(g)), lk_read_get_children(take_path(g))};
 
   peer_multi_read(&g->p, &call, reads, take_byte(g) % 3);
 }
@@ -278,7 +278,7 @@ static void do_add_watch(fuzz_program *g)
 
   call.watch = g->watch;
   peer_add_watch(&g->p, &call, take_path(g),
-                 take_byte(g) % 2 ? LK_WATCH_TREE : LK_WATCH_NODE);
+                 take_byte(g) % 2 ? LK_WATCH_RECURSIVE : LK_WATCH_PERSISTENT);
 }
 
 static const action rare_calls[] = {
@@ -324,7 +324,7 @@ static void do_connected(fuzz_program *g)
 
 static void do_failed(fuzz_program *g)
 {
-  static const int errs[] = {0, LK_ERR_LOSS, LK_ERR_CONNECT, LK_ERR_RESOLVE};
+  static const int errs[] = {0, LK_ERR_CONNECTION_LOSS, LK_ERR_CONNECT, LK_ERR_RESOLVE};
 
   peer_failed(&g->p, errs[take_byte(g) % 4], NULL);
 }

@@ -60,14 +60,14 @@ static void recode_record(codec *w, lk_reader *in, lk_writer *out)
 static void recode_operations(codec *w, bool result, lk_reader *in,
                               lk_writer *out)
 {
-  lk_part part;
+  lk_operation part;
 
-  while (lk__part_decode(in, result, &w->arena, &part)) {
-    lk__part_encode(&part, result, out);
-    check_printed(lk__part_record(part.type, result), &part.body);
+  while (lk__operation_decode(in, result, &w->arena, &part)) {
+    lk__operation_encode(&part, result, out);
+    check_printed(lk__operation_record(part.type, result), &part.body);
   }
   if (in->err == 0)
-    lk__part_encode_end(out);
+    lk__operation_encode_end(out);
 }
 
 /* Decode `bytes` and encode the result into `out`. */

@@ -93,7 +93,7 @@ static void do_connected(fuzz_program *g)
 
 static void do_failed(fuzz_program *g)
 {
-  peer_failed(&g->p, take_byte(g) % 2 ? LK_ERR_LOSS : 0, NULL);
+  peer_failed(&g->p, take_byte(g) % 2 ? LK_ERR_CONNECTION_LOSS : 0, NULL);
 }
 
 static void do_wait(fuzz_program *g)

@@ -85,7 +85,7 @@ static lk_flow wire_send(lk_transport *t, const void *bytes, size_t len,
 {
   *done = 0;
   if (wire.reset)
-    return lk__transport_fail(t, LK_ERR_LOSS, "send", EPIPE);
+    return lk__transport_fail(t, LK_ERR_CONNECTION_LOSS, "send", EPIPE);
   *done = len < wire.room ? len : wire.room;
   wire.room -= *done;
   append(&wire.to_server, bytes, *done);
@@ -102,7 +102,7 @@ static lk_flow wire_recv(lk_transport *t, void *room, size_t size, size_t *got)
   *got = len < wire.most ? len : wire.most;
   wire.blocked = LK_FLOW_DONE;
   if (*got == 0 && wire.reset)
-    return lk__transport_fail(t, LK_ERR_LOSS, "receive", ECONNRESET);
+    return lk__transport_fail(t, LK_ERR_CONNECTION_LOSS, "receive", ECONNRESET);
   if (*got == 0 && wire.ended)
     return LK_FLOW_END;
   if (*got == 0) {

@@ -42,8 +42,8 @@
  * An accepted one ends with 0, the server's error, or
  *   LK_ERR_NOT_SENT       the connection broke or, for a write, the client was
  *                         closed first: certainly not executed;
- *   LK_ERR_LOSS           a read whose answer was lost;
- *   LK_ERR_UNKNOWN        a write whose answer was lost: it may be done;
+ *   LK_ERR_CONNECTION_LOSS           a read whose answer was lost;
+ *   LK_ERR_IN_DOUBT        a write whose answer was lost: it may be done;
  *   LK_ERR_TOO_BIG        a read whose answer is larger than `receive_limit`;
  *   LK_ERR_DEADLINE       the call's own deadline passed (a write may be done);
  *   LK_ERR_SESSION_EXPIRED, LK_ERR_AUTH_FAILED, LK_ERR_CLOSED (for a write
@@ -145,7 +145,7 @@ typedef struct lk_client_config {
    * Where no session is at stake, a server will do that has lost its quorum and
    * serves reads alone (it needs readonlymode.enabled, and localSessionsEnabled
    * to give sessions then). That is told as LK_STATE_READ_ONLY. What it answers
-   * may be old, or never have come to be, and proves nothing (LK_PROOF_NONE):
+   * may be old, or never have come to be, and proves nothing (LK_EVIDENCE_NONE):
    * no lock is granted by it.
    *
    * Meanwhile the others are asked whether they have a quorum: each once in a
@@ -257,7 +257,7 @@ typedef void (*lk_close_cb)(lk_client *c, int err, void *arg);
  * the loss, and acquires end. Does not free the client.
  *
  * `done`'s err: 0, also where there is no session; LK_ERR_NOT_SENT,
- * LK_ERR_UNKNOWN or LK_ERR_DEADLINE: the session lives until its timeout has
+ * LK_ERR_IN_DOUBT or LK_ERR_DEADLINE: the session lives until its timeout has
  * passed, unless the server got the word; LK_ERR_AUTH_FAILED: the same, and it
  * was refused; LK_ERR_SESSION_EXPIRED: it was gone already.
  *
@@ -293,7 +293,7 @@ LK_API int64_t lk_client_zxid(const lk_client *c);
     itself (`give_up_ms`) may live on at the servers, which until then may still
     execute its writes: one and a half session timeouts after the last bytes that
     left the client. INT64_MIN: no session was given up. */
-LK_API int64_t lk_client_lives_until(const lk_client *c);
+LK_API int64_t lk_client_abandoned_session_end(const lk_client *c);
 /** "host:port" of the server in use or tried; valid until the next input. */
 LK_API const char *lk_client_server(const lk_client *c);
 /** What its transport has to do in TLS; NULL: plain TCP. Valid as long as the
@@ -303,7 +303,7 @@ LK_API const lk_tls_config *lk_client_tls(const lk_client *c);
 LK_API const char *lk_client_chroot(const lk_client *c);
 /** Why the last connection or attempt ended: error, and text, valid until the
     next input; "" if none has. */
-LK_API int lk_client_trouble(const lk_client *c, const char **text);
+LK_API int lk_client_last_error(const lk_client *c, const char **text);
 /** What kind of failure that was, after LK_ERR_TLS; else LK_TLS_OTHER. */
 LK_API lk_tls_cause lk_client_tls_cause(const lk_client *c);
 /** The clock as read at the last input (older is safer), in ms. */
@@ -319,29 +319,29 @@ LK_API void lk_client_log(const lk_client *c, int level, int err,
 
 /* ---- listeners and timers --------------------------------------------- */
 
-/** How much an answer proves about the session; see lk_answer. */
-typedef enum lk_proof {
-  LK_PROOF_NONE,       /**< a server without a quorum answered */
-  LK_PROOF_CONTACT,    /**< a server answered: ping, read, refused write */
-  LK_PROOF_LEADER,     /**< it went to the leader: sync */
-  LK_PROOF_COMMIT,     /**< a quorum committed it: a write, a multi */
-  LK_PROOF_RESUMED,    /**< handshake that resumed the session */
-  LK_PROOF_NEW_SESSION /**< handshake that created it (a committed write) */
-} lk_proof;
+/** How much an answer proves about the session; see lk_reply. */
+typedef enum lk_evidence {
+  LK_EVIDENCE_NONE,       /**< a server without a quorum answered */
+  LK_EVIDENCE_CONTACT,    /**< a server answered: ping, read, refused write */
+  LK_EVIDENCE_LEADER,     /**< it went to the leader: sync */
+  LK_EVIDENCE_COMMIT,     /**< a quorum committed it: a write, a multi */
+  LK_EVIDENCE_RESUMED,    /**< handshake that resumed the session */
+  LK_EVIDENCE_NEW_SESSION /**< handshake that created it (a committed write) */
+} lk_evidence;
 
 /** What is known of an answered request. */
-typedef struct lk_answer {
-  lk_proof proof;
+typedef struct lk_reply {
+  lk_evidence proof;
   int err;             /**< of the reply's header */
   int64_t zxid;        /**< of the reply's header; a write's own zxid */
   int64_t sent_ms;     /**< when it was queued for sending, or earlier */
-  int64_t answered_ms; /**< when the answer was read, or earlier */
+  int64_t received_ms; /**< when the answer was read, or earlier */
   uint64_t connection; /**< lk_client_connection() it was sent on */
-} lk_answer;
+} lk_reply;
 
 /** The answer that is being delivered; NULL outside a request's callback or
     when the request ended without an answer. */
-LK_API const lk_answer *lk_client_answer(const lk_client *c);
+LK_API const lk_reply *lk_client_reply(const lk_client *c);
 
 /**
  * Somebody who wants to know. Memory is the listener's own; it stays where it
@@ -355,7 +355,7 @@ typedef struct lk_listener {
       AUTH_FAILED; else 0. */
   void (*state)(lk_client *c, lk_state state, int err, void *arg);
   /** Any request, ping or handshake was answered; before its callback. */
-  void (*answer)(lk_client *c, const lk_answer *answer, void *arg);
+  void (*answer)(lk_client *c, const lk_reply *answer, void *arg);
   /** lk_client_close() was called, and has not returned. closeSession may be
       executed before its reply is read, so what needs the session is over. */
   void (*closing)(lk_client *c, void *arg);

@@ -52,7 +52,7 @@ LK_API void lk_client_want(lk_client *c, lk_want *out);
 LK_API void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count);
 LK_API void lk_client_connected(lk_client *c, uint64_t attempt);
 /** The attempt is over: LK_ERR_RESOLVE, LK_ERR_CONNECT, LK_ERR_TLS, or
-    LK_ERR_LOSS for one that was connected (0: the peer closed). `why` for
+    LK_ERR_CONNECTION_LOSS for one that was connected (0: the peer closed). `why` for
     people, or NULL. */
 LK_API void lk_client_failed(lk_client *c, uint64_t attempt, int err,
                              const char *why);
@@ -63,9 +63,9 @@ LK_API void lk_client_failed_tls(lk_client *c, uint64_t attempt,
     least `least` of the `*size` bytes that are still to come of a long answer.
     NULL: receive into memory of your own, as a driver may always do. What is
     put there must be told next, before anything else is called. */
-LK_API void *lk_client_room(lk_client *c, uint64_t attempt, size_t least,
+LK_API void *lk_client_receive_buffer(lk_client *c, uint64_t attempt, size_t least,
                             size_t *size);
-/** Bytes came, into lk_client_room() or any other memory. Deadlines that
+/** Bytes came, into lk_client_receive_buffer() or any other memory. Deadlines that
     passed meanwhile are seen to first. */
 LK_API void lk_client_received(lk_client *c, uint64_t attempt,
                                const void *bytes, size_t len);

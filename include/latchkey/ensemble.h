@@ -62,9 +62,9 @@ typedef struct lk_reconfiguration {
  * servers, else RECONFIG_DISABLED, and WRITE on "/zookeeper/config", which at
  * first only a super user has, else NO_AUTH. BAD_VERSION; NEW_CONFIG_NO_QUORUM
  * (too few of those servers follow the leader already); RECONFIG_IN_PROGRESS;
- * BAD_ARGUMENTS (the text of `joining` or `members`), MARSHALLING (an id in
+ * BAD_ARGUMENT (the text of `joining` or `members`), MARSHALLING (an id in
  * `leaving` that is no number); UNIMPLEMENTED from a server without an ensemble
- * that has it enabled. A change that ends with LK_ERR_UNKNOWN can be settled by
+ * that has it enabled. A change that ends with LK_ERR_IN_DOUBT can be settled by
  * the version of lk_get_config(). Since 3.5.0.
  */
 LK_API int lk_reconfig(lk_client *c, const lk_reconfiguration *change,

@@ -9,8 +9,8 @@
  * a newer server is passed on as it came. Those from -1001 on are ours.
  *
  * After a broken connection three errors say what is known of a request:
- * LK_ERR_NOT_SENT (it was certainly not executed), LK_ERR_LOSS (a read without
- * an answer: ask again), LK_ERR_UNKNOWN (a write that may have been executed).
+ * LK_ERR_NOT_SENT (it was certainly not executed), LK_ERR_CONNECTION_LOSS (a read without
+ * an answer: ask again), LK_ERR_IN_DOUBT (a write that may have been executed).
  */
 
 #if defined(_WIN32)
@@ -34,7 +34,7 @@ extern "C" {
   X(MARSHALLING, -5, "malformed bytes")                                        \
   X(UNIMPLEMENTED, -6, "not implemented by this server or in this build")      \
   X(OPERATION_TIMEOUT, -7, "server reports a timeout")                         \
-  X(BAD_ARGUMENTS, -8, "the server refuses path, flags or arguments")          \
+  X(BAD_ARGUMENT, -8, "the server refuses path, flags or arguments")          \
   X(UNKNOWN_SESSION, -12, "unknown session")                                   \
   X(NEW_CONFIG_NO_QUORUM, -13, "no quorum of the new configuration")           \
   X(RECONFIG_IN_PROGRESS, -14, "another reconfiguration is running")           \
@@ -60,8 +60,8 @@ extern "C" {
   X(NO_MEMORY, -1001, "out of memory")                                         \
   X(CLOSED, -1002, "the client is closed")                                     \
   X(NOT_SENT, -1003, "connection lost before the request was sent")            \
-  X(LOSS, -1004, "connection lost before the answer came")                     \
-  X(UNKNOWN, -1005, "connection lost: the write may or may not be done")       \
+  X(CONNECTION_LOSS, -1004, "connection lost before the answer came")                     \
+  X(IN_DOUBT, -1005, "connection lost: the write may or may not be done")       \
   X(DEADLINE, -1006, "the deadline has passed")                                \
   X(BAD_PATH, -1007, "not a valid path")                                       \
   X(BAD_ARGUMENT, -1008, "not a valid argument")                               \

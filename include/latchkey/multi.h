@@ -57,7 +57,7 @@ typedef struct lk_op_result {
 } lk_op_result;
 
 /** `err` is the first real error of the parts; `results` NULL and count 0 if
-    the server answered none. lk_client_answer()->zxid is the zxid of all. */
+    the server answered none. lk_client_reply()->zxid is the zxid of all. */
 typedef void (*lk_multi_cb)(lk_client *c, int err, const lk_op_result *results,
                             size_t count, void *arg);
 
@@ -69,7 +69,7 @@ LK_API int lk_multi(lk_client *c, const lk_op *ops, size_t count,
                     const lk_call *call, lk_multi_cb done, void *arg);
 
 /** Parts of a multi-read. */
-enum lk_read_type { LK_READ_GET = 4, LK_READ_LIST = 8 };
+enum lk_read_type { LK_READ_GET = 4, LK_READ_GET_CHILDREN = 8 };
 
 /** One part of a multi-read; fill it with one of the functions below. */
 typedef struct lk_read {
@@ -78,7 +78,7 @@ typedef struct lk_read {
 } lk_read;
 
 LK_API lk_read lk_read_get(const char *path);
-LK_API lk_read lk_read_list(const char *path);
+LK_API lk_read lk_read_get_children(const char *path);
 
 /** What one part brought. */
 typedef struct lk_read_result {

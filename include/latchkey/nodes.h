@@ -87,8 +87,8 @@ typedef bool (*lk_progress_cb)(lk_client *c, size_t deleted, void *arg);
  *         below one these are ordinary names, except "/").
  * `done`: 0: the node is gone; LK_ERR_NO_NODE: it was not there; the first
  *         other error: NO_AUTH (READ on a directory, DELETE on it), NOT_EMPTY,
- *         CANCELLED, DEADLINE, NO_MEMORY; without `repeat` NOT_SENT, LOSS,
- *         UNKNOWN.
+ *         CANCELLED, DEADLINE, NO_MEMORY; without `repeat` NOT_SENT, CONNECTION_LOSS,
+ *         IN_DOUBT.
  */
 LK_API int lk_delete_recursive(lk_client *c, const char *path,
                                const lk_call *call, lk_progress_cb more,
@@ -106,7 +106,7 @@ LK_API int lk_delete_recursive(lk_client *c, const char *path,
  * transaction, so that it has been executed by then or never will be. Where the
  * client gave the session up by itself (`give_up_ms`), the session may live on
  * at the servers, and execute the write later than that. Then the look waits
- * until lk_client_lives_until(): set `timeout_ms` where that is too long. What
+ * until lk_client_abandoned_session_end(): set `timeout_ms` where that is too long. What
  * the look finds, and how the call ends or goes on:
  *
  *   create  nothing, and no sibling has come or gone   sent again
@@ -115,13 +115,13 @@ LK_API int lk_delete_recursive(lk_client *c, const char *path,
  *   set     data that are older than the write         sent again
  *           one change since `version`, to other data  LK_ERR_BAD_VERSION
  *   delete  a node that is older than the write        sent again
- *   all     anything else, or what may not be read     LK_ERR_UNKNOWN
+ *   all     anything else, or what may not be read     LK_ERR_IN_DOUBT
  *
  * Older is what an answer has shown that came before the write was lost. To
  * have one, a client that has had none at all asks for "/" in front of its
  * write.
  *
- * So LK_ERR_UNKNOWN means that a write like this one was executed, by this
+ * So LK_ERR_IN_DOUBT means that a write like this one was executed, by this
  * client or by another, and that no server can say any more which it was. Of a
  * create it may also be none; of any, where no answer came before.
  *
@@ -129,14 +129,14 @@ LK_API int lk_delete_recursive(lk_client *c, const char *path,
  * way, there is no such doubt: set `sole`. A create then ends with 0 where
  * there is a node that is younger and has its data, with LK_ERR_NODE_EXISTS
  * where there is another one, and is sent again where there is none (and with
- * LK_ERR_UNKNOWN where there is one and no answer came before). A set ends with
+ * LK_ERR_IN_DOUBT where there is one and no answer came before). A set ends with
  * 0 where its data are found, a delete where its node is not; else they are
  * sent again. A name with a UUID in it is such a node; and for an ephemeral
  * one, which only its owner can have made and nobody else should delete, `sole`
  * need not be said.
  *
  * What cannot be settled: the name of a sequential node is the server's choice,
- * so its create ends with LK_ERR_UNKNOWN if the answer was lost. An ephemeral
+ * so its create ends with LK_ERR_IN_DOUBT if the answer was lost. An ephemeral
  * node goes with its session, so its create ends with LK_ERR_SESSION_EXPIRED.
  * Of two calls of one client for one node at the same time each may take the
  * other's write for its own.

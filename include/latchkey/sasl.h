@@ -17,7 +17,7 @@
  * attacked offline, and nothing protects the requests that follow: use TLS.
  *
  * A failed exchange is final: LK_STATE_AUTH_FAILED with LK_ERR_AUTH_FAILED.
- * lk_client_trouble() and the log name the mechanism and the step:
+ * lk_client_last_error() and the log name the mechanism and the step:
  *   "cannot start"                 no password, or the mechanism lacks
  *                                  something;
  *   "cannot answer the challenge"  the server sent something unexpected;

@@ -95,7 +95,7 @@ LK_API int lk_sync_client_new(lk_sync_client **out,
  *
  * @return 0: its ephemeral nodes are gone, or there was no session; else as
  *         lk_client_close():
- *         LK_ERR_NOT_SENT, LK_ERR_UNKNOWN, LK_ERR_DEADLINE (the session lives
+ *         LK_ERR_NOT_SENT, LK_ERR_IN_DOUBT, LK_ERR_DEADLINE (the session lives
  *         until its timeout has passed), LK_ERR_AUTH_FAILED,
  *         LK_ERR_SESSION_EXPIRED; LK_ERR_CLOSED: closed or closing already;
  *         LK_ERR_STATE, LK_ERR_FORKED.
@@ -185,7 +185,7 @@ typedef struct lk_sync_call {
   lk_sync_cancel *cancel; /**< or NULL. A write that was cancelled may be done,
                                and one that waits for a connection may still
                                leave, until its deadline */
-  bool until_break;       /**< the watch ends when the connection does */
+  bool until_disconnect;       /**< the watch ends when the connection does */
   /** A callback; NULL: no watch. `event` is borrowed until it returns. */
   void (*on_event)(lk_sync_client *c, const lk_event *event, void *arg);
   void *watch_arg;

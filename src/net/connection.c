@@ -236,7 +236,7 @@ static bool connection_receive_once(lk_connection *n)
   uint64_t attempt = n->attempt;
   size_t got, size = LK_RECEIVE_BUFFER_SIZE;
   void *room =
-      lk_client_room(n->client, attempt, LK_RECEIVE_BUFFER_SIZE, &size);
+      lk_client_receive_buffer(n->client, attempt, LK_RECEIVE_BUFFER_SIZE, &size);
 
   if (room == NULL) {
     room = n->context->receive_buffer;
@@ -311,7 +311,7 @@ static void on_connection_events(lk_loop_io *io, int events)
     return;
   n->refs++;
   if ((events & LK_LOOP_ERROR) != 0) {
-    connection_fail(n, n->stage == LK_STAGE_OPEN ? LK_ERR_LOSS : LK_ERR_CONNECT,
+    connection_fail(n, n->stage == LK_STAGE_OPEN ? LK_ERR_CONNECTION_LOSS : LK_ERR_CONNECT,
                     "the event loop cannot watch the descriptor");
   } else if (n->stage == LK_STAGE_CONNECTING) {
     connection_go_on(n, n->stream.type->handshake(n->stream.transport));

@@ -68,7 +68,7 @@ static lk_flow tcp_send(lk_transport *t, const void *bytes, size_t len,
     n = send(t->fd, bytes, len, MSG_NOSIGNAL);
   } while (n < 0 && errno == EINTR);
   if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
-    return lk__transport_fail(t, LK_ERR_LOSS, "send", errno);
+    return lk__transport_fail(t, LK_ERR_CONNECTION_LOSS, "send", errno);
   if (n > 0)
     *done = (size_t)n;
   return *done == len ? LK_FLOW_DONE : LK_FLOW_WRITE;
@@ -87,7 +87,7 @@ static lk_flow tcp_recv(lk_transport *t, void *room, size_t size, size_t *got)
   if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
     return LK_FLOW_READ;
   if (n < 0)
-    return lk__transport_fail(t, LK_ERR_LOSS, "receive", errno);
+    return lk__transport_fail(t, LK_ERR_CONNECTION_LOSS, "receive", errno);
   *got = (size_t)n;
   return LK_FLOW_DONE;
 }

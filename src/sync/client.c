@@ -398,7 +398,7 @@ static void look(lk_client *client, lk_keeper *keeper, void *arg)
   const char *text;
 
   (void)keeper;
-  q->err = lk_client_trouble(client, &text);
+  q->err = lk_client_last_error(client, &text);
   q->cause = lk_client_tls_cause(client);
   if (q->size > 0)
     snprintf(q->text, q->size, "%s", text);

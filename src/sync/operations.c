@@ -24,7 +24,7 @@ void lk__sync_on_stat(lk_client *client, int err, const lk_stat *stat,
 
 static int64_t zxid_of(const lk_client *client)
 {
-  const lk_answer *answer = lk_client_answer(client);
+  const lk_reply *answer = lk_client_reply(client);
 
   return answer == NULL ? 0 : answer->zxid;
 }
@@ -127,7 +127,7 @@ static int ask_set(lk_sync_request *r, const lk_call *call)
 
 static int ask_children(lk_sync_request *r, const lk_call *call)
 {
-  return lk_children(lk__sync_client_of(r), r->path, call, lk__sync_on_children,
+  return lk_get_children(lk__sync_client_of(r), r->path, call, lk__sync_on_children,
                      r);
 }
 

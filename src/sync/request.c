@@ -96,7 +96,7 @@ static void fill_options(lk_sync_request *r, const lk_sync_call *call)
 {
   r->options = (lk_call){.size = sizeof r->options};
   r->options.repeat = call->repeat;
-  r->options.until_break = call->until_break;
+  r->options.until_disconnect = call->until_disconnect;
   if (call->on_event != NULL)
     r->options.on_event = lk__sync_watch_event;
 }

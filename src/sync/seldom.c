@@ -81,7 +81,7 @@ static int ask_create_ttl(lk_sync_request *r, const lk_call *call)
 
 static int ask_list(lk_sync_request *r, const lk_call *call)
 {
-  return lk_list(lk__sync_client_of(r), r->path, call, lk__sync_on_children, r);
+  return lk_get_children(lk__sync_client_of(r), r->path, call, lk__sync_on_children, r);
 }
 
 static int ask_count(lk_sync_request *r, const lk_call *call)

@@ -45,7 +45,7 @@ static void on_state(lk_client *client, lk_state state, int err, void *arg)
 }
 
 /* The keeper was told first. */
-static void on_answer(lk_client *client, const lk_answer *answer, void *arg)
+static void on_answer(lk_client *client, const lk_reply *answer, void *arg)
 {
   lk_sync_client *c = arg;
   int64_t lease = lk_keeper_deadline(c->keeper);

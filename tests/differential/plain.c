@@ -206,7 +206,7 @@ static void results(plain *p, lk_reader *in, lk_arena *arena, lk_buf *out)
       return;
     }
     wire_record(out, &lk__multi_header_record, &head);
-    const lk_record *rec = lk__part_record(head.type, true);
+    const lk_record *rec = lk__operation_record(head.type, true);
 
     if (head.done || rec == NULL || !one_record(p, rec, in, arena, out))
       return;
@@ -303,12 +303,12 @@ static bool print_one(const lk_record *rec, lk_reader *in, lk_arena *arena,
 
 static void print_results(lk_reader *in, lk_arena *arena, lk_buf *out)
 {
-  lk_part part;
+  lk_operation part;
 
-  while (lk__part_decode(in, true, arena, &part)) {
+  while (lk__operation_decode(in, true, arena, &part)) {
     wire_say(out, " | %s err=%d ", lk__opcode_info(part.type)->name,
              (int)part.err);
-    lk__record_print(lk__part_record(part.type, true), &part.body, out);
+    lk__record_print(lk__operation_record(part.type, true), &part.body, out);
   }
 }
 

@@ -88,7 +88,7 @@ static void put_part(int32_t op, const request *r, lk_buf *body)
   struct lk_multi_header head = {op, false, -1};
 
   wire_record(body, &lk__multi_header_record, &head);
-  wire_record(body, lk__part_record(op, false), r);
+  wire_record(body, lk__operation_record(op, false), r);
 }
 
 static void put_end(lk_buf *body)

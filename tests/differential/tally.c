@@ -37,7 +37,7 @@ static void add(tally *t, uint64_t count, int32_t what, const char *format, ...)
 
 /* ---- requests ----------------------------------------------------------- */
 
-static int32_t flags_of(const lk_part *p)
+static int32_t flags_of(const lk_operation *p)
 {
   return p->type == LK_OPCODE_CREATE_TTL ? p->body.create_ttl.create.flags
                                          : p->body.create.flags;
@@ -52,9 +52,9 @@ static bool creates(int32_t op)
 static void add_create(tally *t, lk_reader *asked, int32_t op, int32_t err)
 {
   lk_arena arena = {.mem = &lk__mem_libc};
-  lk_part p = {.type = op};
+  lk_operation p = {.type = op};
 
-  lk__record_decode(lk__part_record(op, false), &p.body, asked, &arena);
+  lk__record_decode(lk__operation_record(op, false), &p.body, asked, &arena);
   add(t, 1, err, "%s, flags %d", lk__opcode_info(op)->name, (int)flags_of(&p));
   lk__arena_free(&arena);
 }
@@ -90,11 +90,11 @@ static void add_parts(tally *t, lk_reader *asked, lk_reader *said, int32_t op)
 {
   lk_arena arena = {.mem = &lk__mem_libc};
   const char *name = lk__opcode_info(op)->name;
-  lk_part p, r;
+  lk_operation p, r;
   int parts = 0;
 
-  while (lk__part_decode(asked, false, &arena, &p) &&
-         lk__part_decode(said, true, &arena, &r)) {
+  while (lk__operation_decode(asked, false, &arena, &p) &&
+         lk__operation_decode(said, true, &arena, &r)) {
     parts++;
     if (creates(p.type))
       add(t, 1, r.err, "%s part %s, flags %d as %s", name,

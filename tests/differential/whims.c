@@ -97,10 +97,10 @@ static void learn_one(whims *w, int32_t op, lk_reader *asked, lk_reader *said)
 static void learn_parts(whims *w, lk_reader *asked, lk_reader *said)
 {
   lk_arena arena = {.mem = &lk__mem_libc};
-  lk_part part, result;
+  lk_operation part, result;
 
-  while (lk__part_decode(asked, false, &arena, &part) &&
-         lk__part_decode(said, true, &arena, &result)) {
+  while (lk__operation_decode(asked, false, &arena, &part) &&
+         lk__operation_decode(said, true, &arena, &result)) {
     if (result.type == LK_OPCODE_CREATE || result.type == LK_OPCODE_CREATE2)
       add(w, result.type == LK_OPCODE_CREATE ? result.body.path.path
                                              : result.body.path_stat.path);

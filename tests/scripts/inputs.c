@@ -140,7 +140,7 @@ static void do_facts(player *y, words *w)
   const lk_client *c = y->p.client;
   const char *why;
   char room[16];
-  int err = lk_client_trouble(c, &why);
+  int err = lk_client_last_error(c, &why);
 
   (void)w;
   peer_say(&y->p, "%s, session 0x%" PRIx64 ", %d ms, connection %" PRIu64,
@@ -314,7 +314,7 @@ void input_take_options(peer_call *call, words *w)
     else if (words_are(w, "repeat"))
       call->repeat = true;
     else if (words_are(w, "until-break"))
-      call->until_break = true;
+      call->until_disconnect = true;
     else
       words_take(w, "an option"), abort();
   }

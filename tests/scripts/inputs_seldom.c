@@ -82,7 +82,7 @@ void input_multi_read(player *y, words *w)
       break;
     const char *path = words_text(w, "a path");
 
-    reads[count] = list ? lk_read_list(path) : lk_read_get(path);
+    reads[count] = list ? lk_read_get_children(path) : lk_read_get(path);
   }
   input_take_options(&opts, w);
   peer_multi_read(&y->p, &opts, reads, count);
@@ -130,7 +130,7 @@ void input_add_watch(player *y, words *w)
 {
   peer_call opts = input_take_name(w);
   const char *path = words_text(w, "a path");
-  lk_watch_mode mode = words_are(w, "tree") ? LK_WATCH_TREE : LK_WATCH_NODE;
+  lk_watch_mode mode = words_are(w, "tree") ? LK_WATCH_RECURSIVE : LK_WATCH_PERSISTENT;
 
   input_take_options(&opts, w);
   peer_add_watch(&y->p, &opts, path, mode);

@@ -210,7 +210,7 @@ bool fake_deliver(fake_link *l)
     len = l->allow;
   if (len == 0)
     return false;
-  room = lk_client_room(l->client, l->attempt, 1, &size);
+  room = lk_client_receive_buffer(l->client, l->attempt, 1, &size);
   if (room == NULL) {
     copy = room = malloc(len); /* of its own: a byte too far is found */
     must(copy != NULL, "no memory");

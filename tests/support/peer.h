@@ -116,7 +116,7 @@ typedef struct peer_call {
   const char *watch; /**< name of the watch to set, or NULL */
   int64_t timeout_ms;
   bool repeat;
-  bool until_break;
+  bool until_disconnect;
 } peer_call;
 
 /** Each gives the result of the call. */

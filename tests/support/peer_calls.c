@@ -20,7 +20,7 @@ void peer_end(lk_client *c, peer_thing *t, int err)
   peer_must(p, ++t->ended == 1, "a request ended twice");
   peer_must(p, !t->marked || !t->left || err != LK_ERR_NOT_SENT,
             "it left, and was not sent");
-  peer_must(p, !t->marked || t->left || err != LK_ERR_UNKNOWN,
+  peer_must(p, !t->marked || t->left || err != LK_ERR_IN_DOUBT,
             "it never left, and is unknown");
   if (w == NULL || w->ended > 0)
     return;
@@ -52,7 +52,7 @@ void peer_tell(peer_thing *t, int err, const lk_record *rec, const void *value)
 
 void peer_check_answer(peer *p, int err)
 {
-  const lk_answer *answer = lk_client_answer(p->client);
+  const lk_reply *answer = lk_client_reply(p->client);
 
   peer_must(p, err != 0 || answer != NULL, "it succeeded without an answer");
   peer_must(p, answer == NULL || err > -1000, "an answer with our own error");
@@ -72,7 +72,7 @@ static void on_auth(lk_client *c, int err, void *arg)
   peer_thing *t = arg;
 
   peer_end(c, t, err);
-  peer_must(t->p, lk_client_answer(c) == NULL, "an answer to auth");
+  peer_must(t->p, lk_client_reply(c) == NULL, "an answer to auth");
   peer_tell(t, err, NULL, NULL);
 }
 
@@ -201,7 +201,7 @@ void peer_begin(peer_making *m, peer *p, const peer_call *call,
   m->call = (lk_call){.size = sizeof m->call,
                       .timeout_ms = call->timeout_ms,
                       .repeat = call->repeat,
-                      .until_break = call->until_break};
+                      .until_disconnect = call->until_disconnect};
   if (call->watch != NULL) {
     peer_thing *w = peer_thing_add(p, call->watch);
 
@@ -255,7 +255,7 @@ int peer_children(peer *p, const peer_call *call, const char *path)
 
   peer_begin(&m, p, call, path);
   return peer_finish(
-      &m, lk_children(p->client, path, m.opts, peer_on_children, m.t));
+      &m, lk_get_children(p->client, path, m.opts, peer_on_children, m.t));
 }
 
 int peer_create(peer *p, const peer_call *call, bool with_stat,

@@ -106,7 +106,7 @@ int peer_list(peer *p, const peer_call *call, const char *path)
 
   peer_begin(&m, p, call, path);
   return peer_finish(&m,
-                     lk_list(p->client, path, m.opts, peer_on_children, m.t));
+                     lk_get_children(p->client, path, m.opts, peer_on_children, m.t));
 }
 
 int peer_count(peer *p, const peer_call *call, const char *path)
@@ -199,7 +199,7 @@ int peer_add_watch(peer *p, const peer_call *call, const char *path,
   peer_begin(&m, p, call, path);
   if (m.t->watcher != NULL) {
     m.t->watcher->stays = true;
-    m.t->watcher->tree = mode == LK_WATCH_TREE;
+    m.t->watcher->tree = mode == LK_WATCH_RECURSIVE;
   }
   return peer_finish(
       &m, lk_add_watch(p->client, path, mode, m.opts, peer_on_done, m.t));

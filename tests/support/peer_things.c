@@ -233,20 +233,20 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   peer_react(p, t == &p->base ? "state" : t->name, lk_state_text(state));
 }
 
-static const char *proof_name(lk_proof proof)
+static const char *proof_name(lk_evidence proof)
 {
   switch (proof) {
-  case LK_PROOF_NONE: return "none";
-  case LK_PROOF_CONTACT: return "contact";
-  case LK_PROOF_LEADER: return "leader";
-  case LK_PROOF_COMMIT: return "commit";
-  case LK_PROOF_RESUMED: return "resumed";
-  case LK_PROOF_NEW_SESSION: return "new session";
+  case LK_EVIDENCE_NONE: return "none";
+  case LK_EVIDENCE_CONTACT: return "contact";
+  case LK_EVIDENCE_LEADER: return "leader";
+  case LK_EVIDENCE_COMMIT: return "commit";
+  case LK_EVIDENCE_RESUMED: return "resumed";
+  case LK_EVIDENCE_NEW_SESSION: return "new session";
   }
   return NULL;
 }
 
-static void on_answer(lk_client *c, const lk_answer *a, void *arg)
+static void on_answer(lk_client *c, const lk_reply *a, void *arg)
 {
   peer_thing *t = arg;
   peer *p = t->p;
@@ -254,9 +254,9 @@ static void on_answer(lk_client *c, const lk_answer *a, void *arg)
 
   peer_must(p, p->client == c && t->attached, "a listener that is none");
   peer_must(p, proof_name(a->proof) != NULL, "an unknown proof");
-  peer_must(p, (a->proof == LK_PROOF_NONE) == (lk_client_session(c).id == 0),
+  peer_must(p, (a->proof == LK_EVIDENCE_NONE) == (lk_client_session(c).id == 0),
             "a proof without a session, or none with one");
-  peer_must(p, a->sent_ms <= a->answered_ms && a->answered_ms <= p->now,
+  peer_must(p, a->sent_ms <= a->received_ms && a->received_ms <= p->now,
             "an answer from the future");
   peer_must(p, a->connection == lk_client_connection(c) && a->connection > 0,
             "an answer of another connection");

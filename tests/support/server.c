@@ -360,7 +360,7 @@ static void on_remove(request *r)
 
 /* ---- multi ------------------------------------------------------------- */
 
-static int may_part(const fake_server *s, const lk_part *p, const char *path)
+static int may_part(const fake_server *s, const lk_operation *p, const char *path)
 {
   const tree_node *n = tree_find(&s->nodes, path);
 
@@ -386,7 +386,7 @@ static int may_part(const fake_server *s, const lk_part *p, const char *path)
 }
 
 /* Do a part and make its result of it. */
-static void do_part(fake_server *s, fake_link *l, lk_part *p, const char *path)
+static void do_part(fake_server *s, fake_link *l, lk_operation *p, const char *path)
 {
   const tree_node *n;
 
@@ -408,7 +408,7 @@ static void do_part(fake_server *s, fake_link *l, lk_part *p, const char *path)
   p->err = 0;
 }
 
-static void send_parts(request *r, const lk_part *parts, size_t count)
+static void send_parts(request *r, const lk_operation *parts, size_t count)
 {
   lk_buf *out = &r->link->out;
   size_t mark = wire_begin(out);
@@ -418,8 +418,8 @@ static void send_parts(request *r, const lk_part *parts, size_t count)
   wire_header(out, r->xid, r->link->server->nodes.zxid, 0);
   lk__writer_init(&w, room, sizeof room);
   for (size_t i = 0; i < count; i++)
-    lk__part_encode(&parts[i], true, &w);
-  lk__part_encode_end(&w);
+    lk__operation_encode(&parts[i], true, &w);
+  lk__operation_encode_end(&w);
   must(w.len <= sizeof room && lk__buf_append(out, room, w.len), "no memory");
   wire_end(out, mark);
 }
@@ -427,12 +427,12 @@ static void send_parts(request *r, const lk_part *parts, size_t count)
 static void on_multi(request *r)
 {
   fake_server *s = r->link->server;
-  lk_part parts[80];
+  lk_operation parts[80];
   char paths[80][256];
   size_t count = 0;
   size_t failed;
 
-  for (; lk__part_decode(&r->in, false, &r->arena, &parts[count]); count++) {
+  for (; lk__operation_decode(&r->in, false, &r->arena, &parts[count]); count++) {
     text_of(paths[count], sizeof paths[count], parts[count].body.create.path);
     must(count < 79, "a multi that is too long");
   }
@@ -451,7 +451,7 @@ static void on_multi(request *r)
               : i == failed ? may_part(s, &parts[i], paths[i])
                             : LK_ERR_RUNTIME_INCONSISTENCY;
 
-    parts[i] = (lk_part){.type = LK_OPCODE_ERROR, .err = err};
+    parts[i] = (lk_operation){.type = LK_OPCODE_ERROR, .err = err};
     parts[i].body.code.err = err;
   }
   send_parts(r, parts, count);

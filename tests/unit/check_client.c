@@ -158,11 +158,11 @@ START_TEST(a_new_client_knows_what_it_was_told)
   ck_assert_mem_eq(lk_client_session(client).password, "0123456789abcde", 16);
   ck_assert_uint_eq(lk_client_connection(client), 0);
   ck_assert_str_eq(lk_client_chroot(client), "/some/root");
-  ck_assert_int_eq(lk_client_trouble(client, &why), 0);
+  ck_assert_int_eq(lk_client_last_error(client, &why), 0);
   ck_assert_str_eq(why, "");
   ck_assert_int_eq(lk_client_now(client), 5000);
   ck_assert_int_eq(lk_client_clock(client), 5000);
-  ck_assert_ptr_null(lk_client_answer(client));
+  ck_assert_ptr_null(lk_client_reply(client));
   ck_assert_ptr_eq(lk_client_mem(client)->arg, &mem);
   lk_client_random(client, bytes, sizeof bytes);
   ck_assert_int_eq(bytes[2], 0x5a);
@@ -221,15 +221,15 @@ static int64_t seen_zxid, seen_sent, seen_answered;
 
 static void on_done(lk_client *c, int err, void *arg)
 {
-  const lk_answer *a = lk_client_answer(c);
+  const lk_reply *a = lk_client_reply(c);
 
   (void)arg;
   ck_assert_ptr_nonnull(a);
   seen_err = err;
   seen_zxid = a->zxid;
   seen_sent = a->sent_ms;
-  seen_answered = a->answered_ms;
-  ck_assert_int_eq(a->proof, LK_PROOF_COMMIT);
+  seen_answered = a->received_ms;
+  ck_assert_int_eq(a->proof, LK_EVIDENCE_COMMIT);
   ck_assert_uint_eq(a->connection, 1);
 }
 
@@ -268,7 +268,7 @@ START_TEST(an_answer_says_when_it_was_asked_and_given)
   ck_assert_int_ge(seen_sent, p->log_start + 10);
   ck_assert_int_eq(seen_answered, p->log_start + 100);
   ck_assert_int_eq(seen_err, 0);
-  ck_assert_ptr_null(lk_client_answer(p->client));
+  ck_assert_ptr_null(lk_client_reply(p->client));
   lk__buf_free(&b);
   peer_done(p);
   free(p);
@@ -405,7 +405,7 @@ static size_t sent_at_welcome(size_t fail_at, bool *failed)
   const char *why;
 
   if (*failed)
-    ck_assert_int_eq(lk_client_trouble(p->client, &why), LK_ERR_NO_MEMORY);
+    ck_assert_int_eq(lk_client_last_error(p->client, &why), LK_ERR_NO_MEMORY);
   lk__buf_free(&b);
   peer_done(p);
   free(p);

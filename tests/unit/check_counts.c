@@ -376,7 +376,7 @@ START_TEST(replies_keep_256_kibibytes)
 
   begin(&config);
   connect_it();
-  ck_assert_int_eq(lk_children(p->client, "/a", NULL, NULL, NULL), 0);
+  ck_assert_int_eq(lk_get_children(p->client, "/a", NULL, NULL, NULL), 0);
   size_t mark = wire_begin(&b);
 
   wire_header(&b, p->client->xid, 1, 0);
@@ -664,7 +664,7 @@ START_TEST(a_listing_of_1600000_bytes_arrives_in_pieces)
 
   begin(&config);
   connect_it();
-  ck_assert_int_eq(lk_children(p->client, "/a", NULL, on_children, NULL), 0);
+  ck_assert_int_eq(lk_get_children(p->client, "/a", NULL, on_children, NULL), 0);
   peer_settle(p);
   p->step = 65536;
   size_t live = p->mem.live;

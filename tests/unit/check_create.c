@@ -128,7 +128,7 @@ static void try_in_multi(int flags, int64_t ttl)
   lk_op ops[] = {lk_op_check("/", -1),
                  lk_op_create_ttl("/a", lk_text("x"), NULL, flags, ttl)};
   lk_arena arena = {.mem = &lk__mem_libc};
-  lk_part part;
+  lk_operation part;
   lk_reader in;
   int err = lk_multi(p->client, ops, 2, NULL, NULL, NULL);
 
@@ -136,8 +136,8 @@ static void try_in_multi(int flags, int64_t ttl)
   ck_assert_int_eq(leaving(&in), err == 0 ? LK_OPCODE_MULTI : 0);
   if (err != 0)
     return;
-  ck_assert(lk__part_decode(&in, false, &arena, &part));
-  ck_assert(lk__part_decode(&in, false, &arena, &part));
+  ck_assert(lk__operation_decode(&in, false, &arena, &part));
+  ck_assert(lk__operation_decode(&in, false, &arena, &part));
   ck_assert_int_eq(part.type, LK_OPCODE_CREATE_TTL);
   check_body(&part.body.create_ttl, flags, ttl);
   lk__arena_free(&arena);
@@ -217,8 +217,8 @@ START_TEST(read_of_unknown_type_is_refused)
   lk_read r = lk_read_get("/a");
 
   begin();
-  for (r.type = -1; r.type <= LK_READ_LIST + 1; r.type++) {
-    bool known = r.type == LK_READ_GET || r.type == LK_READ_LIST;
+  for (r.type = -1; r.type <= LK_READ_GET_CHILDREN + 1; r.type++) {
+    bool known = r.type == LK_READ_GET || r.type == LK_READ_GET_CHILDREN;
 
     ck_assert_int_eq(lk_multi_read(p->client, &r, 1, NULL, NULL, NULL),
                      known ? 0 : LK_ERR_BAD_ARGUMENT);

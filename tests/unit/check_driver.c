@@ -486,7 +486,7 @@ START_TEST(a_hang_up_is_told_from_a_reset)
   expect(c, "failed 1 0: -\n");
   c = new_connected(&peer);
   sockets_reset(peer);
-  expect(c, "failed 1 LOSS: receive: Connection reset by peer\n");
+  expect(c, "failed 1 CONNECTION_LOSS: receive: Connection reset by peer\n");
   stop();
 }
 END_TEST
@@ -506,7 +506,7 @@ START_TEST(descriptor_that_the_loop_refuses_ends_the_connection)
 
   calls.no_epoll = true;
   engine_write(c, all, 16 * 1024 * 1024); /* it waits for room */
-  snprintf(text, sizeof text, "failed 1 LOSS: %s\n", reason);
+  snprintf(text, sizeof text, "failed 1 CONNECTION_LOSS: %s\n", reason);
   expect(c, text);
   engine_dial(c, 2, "127.0.0.1", port, 0);
   snprintf(text, sizeof text, "failed 2 CONNECT: %s\n", reason);
@@ -530,7 +530,7 @@ START_TEST(answers_are_read_before_a_failed_write_is_told)
   calls.send_error = EPIPE;
   engine_write(c, "x", 1);
   turn();
-  ck_assert_str_eq(c->log, "received 5\nfailed 1 LOSS: send: Broken pipe\n");
+  ck_assert_str_eq(c->log, "received 5\nfailed 1 CONNECTION_LOSS: send: Broken pipe\n");
   close(peer);
   stop();
 }

@@ -45,14 +45,14 @@ static void live_until(lk_client *c, size_t live)
   if (strcmp(fatal, "tick") == 0)
     engine_due(c, c->hooks.now(c->hooks.arg) + 3);
   if (strcmp(fatal, "received") == 0 || strcmp(fatal, "failed 1 0") == 0 ||
-      strcmp(fatal, "failed 1 LOSS") == 0) {
+      strcmp(fatal, "failed 1 CONNECTION_LOSS") == 0) {
     RUN_UNTIL(strstr(c->log, "connected") != NULL);
     peer = sockets_accept(listener);
     sockets_write(peer, "x", 1);
   }
   if (strcmp(fatal, "failed 1 0") == 0)
     close(peer);
-  if (strcmp(fatal, "failed 1 LOSS") == 0)
+  if (strcmp(fatal, "failed 1 CONNECTION_LOSS") == 0)
     sockets_reset(peer);
   RUN_UNTIL(mem.live == live);
   if (strcmp(fatal, "received") == 0) {
@@ -64,7 +64,7 @@ static void live_until(lk_client *c, size_t live)
 
 static const char *const fatals[] = {
     "resolved",         "connected",  "received",      "failed",
-    "failed 3 RESOLVE", "failed 1 0", "failed 1 LOSS", "tick",
+    "failed 3 RESOLVE", "failed 1 0", "failed 1 CONNECTION_LOSS", "tick",
 };
 
 START_TEST(a_client_may_be_freed_in_any_callback)

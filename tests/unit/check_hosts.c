@@ -250,7 +250,7 @@ START_TEST(servers_take_turns_and_a_round_has_an_end)
   ck_assert(lk__hosts_next(&hosts));
   ck_assert_str_eq(lk__hosts_current(&hosts)->name, "a");
   ck_assert(!lk__hosts_next(&hosts));
-  lk__hosts_worked(&hosts);
+  lk__hosts_end_round(&hosts);
   ck_assert(!lk__hosts_next(&hosts));
   ck_assert(!lk__hosts_next(&hosts));
   ck_assert(lk__hosts_next(&hosts));
@@ -317,20 +317,20 @@ START_TEST(what_a_server_lacks_is_its_own_and_not_for_ever)
 {
   parse("a,b");
   lk__hosts_use(&hosts);
-  ck_assert(!lk__hosts_lacks(&hosts, 5, 0));
-  lk__hosts_lack(&hosts, 5, 1000);
-  lk__hosts_lack(&hosts, 63, 2000);
-  ck_assert(lk__hosts_lacks(&hosts, 5, 1999));
-  ck_assert(lk__hosts_lacks(&hosts, 63, 1999));
-  ck_assert(!lk__hosts_lacks(&hosts, 5, 2000));
-  ck_assert(!lk__hosts_lacks(&hosts, 4, 0));
+  ck_assert(!lk__hosts_lack_support(&hosts, 5, 0));
+  lk__hosts_mark_unsupported(&hosts, 5, 1000);
+  lk__hosts_mark_unsupported(&hosts, 63, 2000);
+  ck_assert(lk__hosts_lack_support(&hosts, 5, 1999));
+  ck_assert(lk__hosts_lack_support(&hosts, 63, 1999));
+  ck_assert(!lk__hosts_lack_support(&hosts, 5, 2000));
+  ck_assert(!lk__hosts_lack_support(&hosts, 4, 0));
   hosts.at = 1; /* in turn, and not in use yet */
-  ck_assert(lk__hosts_lacks(&hosts, 5, 0));
+  ck_assert(lk__hosts_lack_support(&hosts, 5, 0));
   lk__hosts_use(&hosts);
-  ck_assert(!lk__hosts_lacks(&hosts, 5, 0));
+  ck_assert(!lk__hosts_lack_support(&hosts, 5, 0));
   hosts.at = 0;
   lk__hosts_use(&hosts);
-  ck_assert(lk__hosts_lacks(&hosts, 5, 0));
+  ck_assert(lk__hosts_lack_support(&hosts, 5, 0));
   lk__hosts_free(&hosts);
 }
 END_TEST
@@ -341,10 +341,10 @@ START_TEST(what_a_server_lacks_is_kept_for_all_addresses_of_its_name)
   parse("a");
   hosts.addresses = 2;
   lk__hosts_use(&hosts);
-  lk__hosts_lack(&hosts, 5, 1000);
+  lk__hosts_mark_unsupported(&hosts, 5, 1000);
   hosts.address = 1;
   lk__hosts_use(&hosts);
-  ck_assert(lk__hosts_lacks(&hosts, 5, 0));
+  ck_assert(lk__hosts_lack_support(&hosts, 5, 0));
   lk__hosts_free(&hosts);
 }
 END_TEST
@@ -372,7 +372,7 @@ static bool lacks_five(const char *name)
   while (strcmp(lk__hosts_current(&hosts)->name, name) != 0)
     lk__hosts_next(&hosts);
   lk__hosts_use(&hosts);
-  return lk__hosts_lacks(&hosts, 5, 0);
+  return lk__hosts_lack_support(&hosts, 5, 0);
 }
 
 START_TEST(another_list_keeps_what_its_servers_lack)
@@ -380,9 +380,9 @@ START_TEST(another_list_keeps_what_its_servers_lack)
   for (int i = 0; i < 50; i++) {
     parse("a,b,c");
     lk__hosts_use(&hosts);
-    lk__hosts_lack(&hosts, 5, 1000);
+    lk__hosts_mark_unsupported(&hosts, 5, 1000);
     replace("d,c,e,a,f");
-    ck_assert(lk__hosts_lacks(&hosts, 5, 0)); /* a is still in use */
+    ck_assert(lk__hosts_lack_support(&hosts, 5, 0)); /* a is still in use */
     ck_assert(!lacks_five("c"));
     ck_assert(!lacks_five("d"));
     ck_assert(!lacks_five("f"));
@@ -397,10 +397,10 @@ START_TEST(what_a_server_lacks_is_not_filed_under_the_next_one)
   parse("a");
   lk__hosts_use(&hosts);
   replace("b");
-  lk__hosts_lack(&hosts, 5, 1000); /* a says so, before the client moves */
-  ck_assert(lk__hosts_lacks(&hosts, 5, 0));
+  lk__hosts_mark_unsupported(&hosts, 5, 1000); /* a says so, before the client moves */
+  ck_assert(lk__hosts_lack_support(&hosts, 5, 0));
   replace("b,c");
-  lk__hosts_lack(&hosts, 6, 1000);
+  lk__hosts_mark_unsupported(&hosts, 6, 1000);
   ck_assert(!lacks_five("b"));
   ck_assert(!lacks_five("c"));
   lk__hosts_free(&hosts);

@@ -126,7 +126,7 @@ static void harm_listeners(lk_client *c)
 
 static void harm_telling(lk_client *c)
 {
-  c->telling = (struct lk_telling *)(void *)c->listeners;
+  c->telling = (struct lk_notification *)(void *)c->listeners;
 }
 
 static void harm_sent(lk_client *c)
@@ -226,12 +226,12 @@ static void harm_standing_less(lk_client *c)
 
 static void harm_under_way(lk_client *c)
 {
-  sent(c, 0)->watch->on->under_way[LK_WATCH_DATA]++;
+  sent(c, 0)->watch->on->under_way[LK_WATCH_KIND_DATA]++;
 }
 
 static void mend_under_way(lk_client *c)
 {
-  sent(c, 0)->watch->on->under_way[LK_WATCH_DATA]--;
+  sent(c, 0)->watch->on->under_way[LK_WATCH_KIND_DATA]--;
 }
 
 static void harm_pending_stands(lk_client *c)

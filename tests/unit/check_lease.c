@@ -14,11 +14,11 @@ static void start(int32_t gap_ms)
   lk__evidence_init(&l, gap_ms);
 }
 
-static void answer(lk_proof proof, int64_t sent_ms, int64_t answered_ms)
+static void answer(lk_evidence proof, int64_t sent_ms, int64_t received_ms)
 {
-  lk_answer a = {.proof = proof,
+  lk_reply a = {.proof = proof,
                  .sent_ms = sent_ms,
-                 .answered_ms = answered_ms,
+                 .received_ms = received_ms,
                  .connection = 1};
 
   lk__evidence_add(&l, &a, T);
@@ -47,7 +47,7 @@ END_TEST
 START_TEST(what_a_server_without_a_quorum_answers_is_as_if_it_were_not)
 {
   start(0);
-  answer(LK_PROOF_NONE, 100, 130);
+  answer(LK_EVIDENCE_NONE, 100, 130);
   assert_until(LK_NO_LEASE, LK_NO_LEASE, LK_NO_LEASE);
   ck_assert_uint_eq(l.count, 0);
   ck_assert_uint_eq(l.connection, 0);
@@ -57,7 +57,7 @@ END_TEST
 START_TEST(a_new_session_is_proof_by_itself)
 {
   start(0);
-  answer(LK_PROOF_NEW_SESSION, 100, 130);
+  answer(LK_EVIDENCE_NEW_SESSION, 100, 130);
   assert_until(from(100), from(100), from(100));
 }
 END_TEST
@@ -65,8 +65,8 @@ END_TEST
 START_TEST(contact_counts_for_ping_only)
 {
   start(0);
-  answer(LK_PROOF_NEW_SESSION, 0, 10);
-  answer(LK_PROOF_CONTACT, 1300, 1310);
+  answer(LK_EVIDENCE_NEW_SESSION, 0, 10);
+  answer(LK_EVIDENCE_CONTACT, 1300, 1310);
   assert_until(from(0), from(0), from(1300));
 }
 END_TEST
@@ -74,10 +74,10 @@ END_TEST
 START_TEST(a_commit_proves_what_was_answered_a_gap_before_it_was_sent)
 {
   start(0);
-  answer(LK_PROOF_CONTACT, 1000, 1010);
-  answer(LK_PROOF_COMMIT, 1009 + GAP, 1015 + GAP);
+  answer(LK_EVIDENCE_CONTACT, 1000, 1010);
+  answer(LK_EVIDENCE_COMMIT, 1009 + GAP, 1015 + GAP);
   assert_until(LK_NO_LEASE, LK_NO_LEASE, from(1009 + GAP));
-  answer(LK_PROOF_COMMIT, 1010 + GAP, 1020 + GAP);
+  answer(LK_EVIDENCE_COMMIT, 1010 + GAP, 1020 + GAP);
   assert_until(from(1000), from(1000), from(1010 + GAP));
 }
 END_TEST
@@ -85,8 +85,8 @@ END_TEST
 START_TEST(a_sync_proves_it_to_the_leader_at_hand_only)
 {
   start(0);
-  answer(LK_PROOF_CONTACT, 1000, 1010);
-  answer(LK_PROOF_LEADER, 1010 + GAP, 1020 + GAP);
+  answer(LK_EVIDENCE_CONTACT, 1000, 1010);
+  answer(LK_EVIDENCE_LEADER, 1010 + GAP, 1020 + GAP);
   assert_until(LK_NO_LEASE, from(1000), from(1010 + GAP));
 }
 END_TEST
@@ -99,7 +99,7 @@ START_TEST(beats_keep_the_deadline_half_a_timeout_ahead)
   for (int i = 0; i < 50; i++) {
     int64_t answered = now + 20;
 
-    answer(LK_PROOF_COMMIT, now, answered);
+    answer(LK_EVIDENCE_COMMIT, now, answered);
     if (i > 0) {
       ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_QUORUM),
                        from(now - GAP - 20));
@@ -115,7 +115,7 @@ START_TEST(a_busy_session_renews_for_free)
 {
   start(0);
   for (int64_t t = 0; t <= 20000; t += 7)
-    answer(LK_PROOF_COMMIT, t, t + 3);
+    answer(LK_EVIDENCE_COMMIT, t, t + 3);
   /* a sample is kept for each 48th of the timeout */
   ck_assert_int_ge(lk__evidence_deadline(&l, LK_ASSURE_QUORUM),
                    from(19999 - GAP - T / 48 - 10));
@@ -127,22 +127,22 @@ END_TEST
 START_TEST(a_resume_is_proof_for_sync_and_with_a_commit_for_quorum)
 {
   start(0);
-  answer(LK_PROOF_RESUMED, 500, 510);
+  answer(LK_EVIDENCE_RESUMED, 500, 510);
   assert_until(LK_NO_LEASE, from(500), from(500));
-  answer(LK_PROOF_COMMIT, 511, 520); /* no gap is needed */
+  answer(LK_EVIDENCE_COMMIT, 511, 520); /* no gap is needed */
   assert_until(from(500), from(500), from(511));
 }
 END_TEST
 
 START_TEST(answers_of_another_connection_do_not_mix)
 {
-  lk_answer a = {.proof = LK_PROOF_COMMIT,
+  lk_reply a = {.proof = LK_EVIDENCE_COMMIT,
                  .sent_ms = 1010 + GAP,
-                 .answered_ms = 1020 + GAP,
+                 .received_ms = 1020 + GAP,
                  .connection = 2};
 
   start(0);
-  answer(LK_PROOF_RESUMED, 1000, 1010);
+  answer(LK_EVIDENCE_RESUMED, 1000, 1010);
   lk__evidence_add(&l, &a, T);
   ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_QUORUM), LK_NO_LEASE);
 }
@@ -150,10 +150,10 @@ END_TEST
 
 START_TEST(what_was_earned_outlives_the_connection_not_the_session)
 {
-  lk_answer a = {.proof = LK_PROOF_CONTACT, .connection = 2};
+  lk_reply a = {.proof = LK_EVIDENCE_CONTACT, .connection = 2};
 
   start(0);
-  answer(LK_PROOF_NEW_SESSION, 0, 10);
+  answer(LK_EVIDENCE_NEW_SESSION, 0, 10);
   lk__evidence_add(&l, &a, T);
   assert_until(from(0), from(0), from(0));
   lk__evidence_end(&l);
@@ -164,21 +164,21 @@ END_TEST
 START_TEST(older_news_never_takes_back)
 {
   start(0);
-  answer(LK_PROOF_NEW_SESSION, 1000, 1010);
-  answer(LK_PROOF_CONTACT, 900, 1020);
+  answer(LK_EVIDENCE_NEW_SESSION, 1000, 1010);
+  answer(LK_EVIDENCE_CONTACT, 900, 1020);
   assert_until(from(1000), from(1000), from(1000));
 }
 END_TEST
 
 START_TEST(a_shorter_timeout_takes_back_what_it_must)
 {
-  lk_answer a = {.proof = LK_PROOF_RESUMED,
+  lk_reply a = {.proof = LK_EVIDENCE_RESUMED,
                  .sent_ms = 1000,
-                 .answered_ms = 1010,
+                 .received_ms = 1010,
                  .connection = 2};
 
   start(0);
-  answer(LK_PROOF_NEW_SESSION, 900, 910);
+  answer(LK_EVIDENCE_NEW_SESSION, 900, 910);
   lk__evidence_add(&l, &a, 2000);
   /* older evidence counts from when it was sent, not from the resume */
   assert_until(900 + 2000 - 30, 1000 + 2000 - 30, 1000 + 2000 - 30);
@@ -188,13 +188,13 @@ END_TEST
 /* A leader that is elected later begins with the timeout of the creation. */
 START_TEST(a_longer_timeout_counts_for_no_evidence)
 {
-  lk_answer a = {.proof = LK_PROOF_RESUMED,
+  lk_reply a = {.proof = LK_EVIDENCE_RESUMED,
                  .sent_ms = 1000,
-                 .answered_ms = 1010,
+                 .received_ms = 1010,
                  .connection = 2};
 
   start(0);
-  answer(LK_PROOF_NEW_SESSION, 900, 910);
+  answer(LK_EVIDENCE_NEW_SESSION, 900, 910);
   lk__evidence_add(&l, &a, 2000);
   a.connection = 3;
   a.sent_ms = 1100;
@@ -202,7 +202,7 @@ START_TEST(a_longer_timeout_counts_for_no_evidence)
   assert_until(900 + 2000 - 30, 1100 + 2000 - 30, 1100 + 2000 - 30);
   a.connection = 4;
   a.sent_ms = 1200;
-  a.proof = LK_PROOF_NEW_SESSION;
+  a.proof = LK_EVIDENCE_NEW_SESSION;
   lk__evidence_add(&l, &a, 8000);
   assert_until(1200 + 8000 - 90, 1200 + 8000 - 90, 1200 + 8000 - 90);
 }
@@ -211,10 +211,10 @@ END_TEST
 START_TEST(the_gap_can_be_chosen)
 {
   start(300);
-  answer(LK_PROOF_CONTACT, 1000, 1010);
-  answer(LK_PROOF_COMMIT, 1309, 1311);
+  answer(LK_EVIDENCE_CONTACT, 1000, 1010);
+  answer(LK_EVIDENCE_COMMIT, 1309, 1311);
   ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_QUORUM), LK_NO_LEASE);
-  answer(LK_PROOF_COMMIT, 1310, 1312);
+  answer(LK_EVIDENCE_COMMIT, 1310, 1312);
   ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_QUORUM), from(1000));
 }
 END_TEST
@@ -222,9 +222,9 @@ END_TEST
 START_TEST(after_a_stall_the_newest_of_the_burst_counts)
 {
   start(0);
-  answer(LK_PROOF_CONTACT, 0, 3000); /* hung for 3 s */
-  answer(LK_PROOF_CONTACT, 2990, 3002);
-  answer(LK_PROOF_COMMIT, 3002 + GAP, 3010 + GAP);
+  answer(LK_EVIDENCE_CONTACT, 0, 3000); /* hung for 3 s */
+  answer(LK_EVIDENCE_CONTACT, 2990, 3002);
+  answer(LK_EVIDENCE_COMMIT, 3002 + GAP, 3010 + GAP);
   ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_QUORUM), from(2990));
 }
 END_TEST
@@ -232,11 +232,11 @@ END_TEST
 START_TEST(what_follows_an_answer_at_once_does_not_hide_it)
 {
   start(0);
-  answer(LK_PROOF_CONTACT, 100, 107);
-  answer(LK_PROOF_CONTACT, 107, 112); /* better, but too late for the next */
-  answer(LK_PROOF_COMMIT, 107 + GAP, 115 + GAP);
+  answer(LK_EVIDENCE_CONTACT, 100, 107);
+  answer(LK_EVIDENCE_CONTACT, 107, 112); /* better, but too late for the next */
+  answer(LK_EVIDENCE_COMMIT, 107 + GAP, 115 + GAP);
   ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_QUORUM), from(100));
-  answer(LK_PROOF_COMMIT, 112 + GAP, 120 + GAP);
+  answer(LK_EVIDENCE_COMMIT, 112 + GAP, 120 + GAP);
   ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_QUORUM), from(107));
 }
 END_TEST
@@ -244,11 +244,11 @@ END_TEST
 START_TEST(worse_answers_do_not_hide_the_best_one_that_follows)
 {
   start(0);
-  answer(LK_PROOF_NEW_SESSION, 0, 10);
-  answer(LK_PROOF_CONTACT, 100, 110);
-  answer(LK_PROOF_CONTACT, 109, 111);
-  answer(LK_PROOF_CONTACT, 110, 140); /* worse */
-  answer(LK_PROOF_COMMIT, 111 + GAP, 120 + GAP);
+  answer(LK_EVIDENCE_NEW_SESSION, 0, 10);
+  answer(LK_EVIDENCE_CONTACT, 100, 110);
+  answer(LK_EVIDENCE_CONTACT, 109, 111);
+  answer(LK_EVIDENCE_CONTACT, 110, 140); /* worse */
+  answer(LK_EVIDENCE_COMMIT, 111 + GAP, 120 + GAP);
   ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_QUORUM), from(109));
 }
 END_TEST
@@ -257,9 +257,9 @@ START_TEST(samples_reach_back_over_a_slow_answer)
 {
   start(0);
   for (int64_t t = 0; t < 20000; t += 10)
-    answer(LK_PROOF_CONTACT, t, t + 5);
+    answer(LK_EVIDENCE_CONTACT, t, t + 5);
   /* sent 2.5 s ago: what counts is what was answered 3.5 s ago */
-  answer(LK_PROOF_COMMIT, 17500, 20000);
+  answer(LK_EVIDENCE_COMMIT, 17500, 20000);
   ck_assert_int_ge(lk__evidence_deadline(&l, LK_ASSURE_QUORUM),
                    from(17500 - GAP - T / 48 - 20));
   ck_assert_int_le(lk__evidence_deadline(&l, LK_ASSURE_QUORUM),

@@ -106,14 +106,14 @@ static void check_path(lk_op op, const char *chroot, const char *path)
   unsigned char bytes[512];
   lk_writer out;
   lk_reader in;
-  lk_part part;
+  lk_operation part;
 
   failing_mem_init(&mem);
   arena.mem = &mem.mem;
   lk__writer_init(&out, bytes, sizeof bytes);
   lk__multi_encode(&out, &op, 1, chroot);
   lk__reader_init(&in, bytes, out.len);
-  ck_assert(lk__part_decode(&in, false, &arena, &part));
+  ck_assert(lk__operation_decode(&in, false, &arena, &part));
   /* all begin with it */
   ck_assert_uint_eq(part.body.path.path.len, strlen(path));
   ck_assert_mem_eq(part.body.path.path.at, path, strlen(path));
@@ -152,23 +152,23 @@ END_TEST
 START_TEST(what_is_no_part_has_no_record)
 {
   static const int32_t never[] = {0, 3, 6, 9, 14, 20, 22, 100, 999};
-  lk_part part;
+  lk_operation part;
   lk_writer out;
 
   for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) {
-    ck_assert_ptr_null(lk__part_record(never[i], false));
-    ck_assert_ptr_null(lk__part_record(never[i], true));
+    ck_assert_ptr_null(lk__operation_record(never[i], false));
+    ck_assert_ptr_null(lk__operation_record(never[i], true));
     part.type = never[i];
     lk__writer_init(&out, NULL, 0);
-    lk__part_encode(&part, true, &out);
+    lk__operation_encode(&part, true, &out);
     ck_assert_int_eq(out.err, LK_ERR_BAD_ARGUMENT);
     ck_assert_uint_eq(out.len, 0);
   }
   /* a request that is answered as a create2, and a result of no request */
-  ck_assert_ptr_nonnull(lk__part_record(LK_OPCODE_CREATE_TTL, false));
-  ck_assert_ptr_null(lk__part_record(LK_OPCODE_CREATE_TTL, true));
-  ck_assert_ptr_null(lk__part_record(LK_OPCODE_ERROR, false));
-  ck_assert_ptr_nonnull(lk__part_record(LK_OPCODE_ERROR, true));
+  ck_assert_ptr_nonnull(lk__operation_record(LK_OPCODE_CREATE_TTL, false));
+  ck_assert_ptr_null(lk__operation_record(LK_OPCODE_CREATE_TTL, true));
+  ck_assert_ptr_null(lk__operation_record(LK_OPCODE_ERROR, false));
+  ck_assert_ptr_nonnull(lk__operation_record(LK_OPCODE_ERROR, true));
 }
 END_TEST
 

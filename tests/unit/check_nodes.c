@@ -770,7 +770,7 @@ START_TEST(and_else_ends)
   grow();
   link->requests = 0;
   link->cut_at = 4;
-  ck_assert_int_eq(wipe("/t"), LK_ERR_UNKNOWN);
+  ck_assert_int_eq(wipe("/t"), LK_ERR_IN_DOUBT);
   ck_assert_ptr_nonnull(node("/t"));
   finish();
 }
@@ -1026,13 +1026,13 @@ START_TEST(a_create_is_settled)
 
   static const creates all[] = {
       {P, false, false, false, nothing, 0, true},
-      {P, false, false, true, nothing, LK_ERR_UNKNOWN, true},
+      {P, false, false, true, nothing, LK_ERR_IN_DOUBT, true},
       {P, false, true, false, nothing, LK_ERR_NODE_EXISTS, true},
       {P, false, true, true, nothing, LK_ERR_NODE_EXISTS, true},
-      {P, false, false, false, make_it, LK_ERR_UNKNOWN, true},
-      {P, false, false, false, make_another, LK_ERR_UNKNOWN, false},
-      {P, false, false, true, take_it_away, LK_ERR_UNKNOWN, false},
-      {P, false, true, false, hide_it, LK_ERR_UNKNOWN, true},
+      {P, false, false, false, make_it, LK_ERR_IN_DOUBT, true},
+      {P, false, false, false, make_another, LK_ERR_IN_DOUBT, false},
+      {P, false, false, true, take_it_away, LK_ERR_IN_DOUBT, false},
+      {P, false, true, false, hide_it, LK_ERR_IN_DOUBT, true},
       {P, true, false, false, nothing, 0, true},
       {P, true, false, true, nothing, 0, true},
       {P, true, true, false, nothing, LK_ERR_NODE_EXISTS, true},
@@ -1043,7 +1043,7 @@ START_TEST(a_create_is_settled)
       {E, false, false, false, make_it, LK_ERR_NODE_EXISTS, true},
       {E, false, false, false, make_another, 0, true},
       {E, true, false, true, nothing, 0, true},
-      {LK_CONTAINER, false, false, true, nothing, LK_ERR_UNKNOWN, true},
+      {LK_CONTAINER, false, false, true, nothing, LK_ERR_IN_DOUBT, true},
       {LK_CONTAINER, true, false, true, nothing, 0, true},
   };
 
@@ -1109,7 +1109,7 @@ static void check_first(const firsts *x, bool blind)
 
 START_TEST(a_client_that_has_seen_nothing_claims_nothing)
 {
-  enum { LOST = LK_ERR_UNKNOWN, THERE = LK_ERR_NODE_EXISTS };
+  enum { LOST = LK_ERR_IN_DOUBT, THERE = LK_ERR_NODE_EXISTS };
 
   static const firsts all[] = {
       {first_create, false, NULL, LOST, 0},
@@ -1167,10 +1167,10 @@ START_TEST(a_sequential_node_cannot_be_settled)
 {
   begin_settled(false);
   cut(true, NULL);
-  ck_assert_int_eq(create_it(LK_SEQUENTIAL, true), LK_ERR_UNKNOWN);
+  ck_assert_int_eq(create_it(LK_SEQUENTIAL, true), LK_ERR_IN_DOUBT);
   cut(false, NULL);
   ck_assert_int_eq(create_it(LK_SEQUENTIAL | LK_EPHEMERAL, false),
-                   LK_ERR_UNKNOWN);
+                   LK_ERR_IN_DOUBT);
   finish();
 }
 END_TEST
@@ -1222,19 +1222,19 @@ START_TEST(a_set_is_settled)
 {
   static const sets all[] = {
       {0, false, false, nothing, 0, 1},
-      {0, false, true, nothing, LK_ERR_UNKNOWN, 1},
-      {0, false, false, write_ours, LK_ERR_UNKNOWN, 1},
+      {0, false, true, nothing, LK_ERR_IN_DOUBT, 1},
+      {0, false, false, write_ours, LK_ERR_IN_DOUBT, 1},
       {0, false, false, write_other, LK_ERR_BAD_VERSION, 1},
-      {0, false, true, write_other, LK_ERR_UNKNOWN, 2},
-      {0, false, false, write_twice, LK_ERR_UNKNOWN, 2},
-      {0, false, false, take_it_away, LK_ERR_UNKNOWN, 0},
-      {0, false, false, replace_it, LK_ERR_UNKNOWN, 0},
-      {0, false, true, hide_it, LK_ERR_UNKNOWN, 1},
+      {0, false, true, write_other, LK_ERR_IN_DOUBT, 2},
+      {0, false, false, write_twice, LK_ERR_IN_DOUBT, 2},
+      {0, false, false, take_it_away, LK_ERR_IN_DOUBT, 0},
+      {0, false, false, replace_it, LK_ERR_IN_DOUBT, 0},
+      {0, false, true, hide_it, LK_ERR_IN_DOUBT, 1},
       {0, true, true, nothing, 0, 1},
       {0, true, false, nothing, 0, 1},
       {-1, false, false, nothing, 0, 1},
-      {-1, false, true, nothing, LK_ERR_UNKNOWN, 1},
-      {-1, false, false, write_other, LK_ERR_UNKNOWN, 1},
+      {-1, false, true, nothing, LK_ERR_IN_DOUBT, 1},
+      {-1, false, false, write_other, LK_ERR_IN_DOUBT, 1},
       {-1, true, true, nothing, 0, 1},
       {-1, true, false, take_it_away, LK_ERR_NO_NODE, 0},
       {1, false, false, nothing, LK_ERR_BAD_VERSION, 0},
@@ -1271,10 +1271,10 @@ START_TEST(a_delete_is_settled)
 {
   static const deletes all[] = {
       {-1, false, false, nothing, 0, false},
-      {-1, false, true, nothing, LK_ERR_UNKNOWN, false},
-      {-1, false, false, take_it_away, LK_ERR_UNKNOWN, false},
-      {-1, false, false, replace_it, LK_ERR_UNKNOWN, true},
-      {-1, false, true, make_it, LK_ERR_UNKNOWN, true},
+      {-1, false, true, nothing, LK_ERR_IN_DOUBT, false},
+      {-1, false, false, take_it_away, LK_ERR_IN_DOUBT, false},
+      {-1, false, false, replace_it, LK_ERR_IN_DOUBT, true},
+      {-1, false, true, make_it, LK_ERR_IN_DOUBT, true},
       {-1, true, true, nothing, 0, false},
       {-1, true, false, nothing, 0, false},
       {0, false, false, write_other, LK_ERR_BAD_VERSION, true},
@@ -1357,7 +1357,7 @@ static void give_session_up(int64_t timeout_ms, int64_t after_ms)
 START_TEST(a_session_that_was_given_up_is_waited_for)
 {
   give_session_up(0, 0);
-  int64_t left = lk_client_lives_until(link->client) - server.now;
+  int64_t left = lk_client_abandoned_session_end(link->client) - server.now;
 
   ck_assert_int_eq(left, T + T / 4 - 1);
   fake_run(&server, left - 1);
@@ -1378,7 +1378,7 @@ END_TEST
 START_TEST(given_up_session_lives_on_from_the_last_bytes_that_left)
 {
   give_session_up(0, T / 8);
-  int64_t left = lk_client_lives_until(link->client) - server.now;
+  int64_t left = lk_client_abandoned_session_end(link->client) - server.now;
 
   ck_assert_int_eq(left, T + T / 4 + T / 8 - 1);
   fake_run(&server, left - 1);
@@ -1420,7 +1420,7 @@ START_TEST(what_was_not_sent_before_its_session_ended_is_sent_in_the_next)
     server.down = false;
     fake_run(&server, T / 2);
     ck_assert_int_eq(ended, flags == 0 ? 0 : LK_ERR_SESSION_EXPIRED);
-    ck_assert_int_eq(lk_client_lives_until(link->client), INT64_MIN);
+    ck_assert_int_eq(lk_client_abandoned_session_end(link->client), INT64_MIN);
     ck_assert_uint_eq(calls, 1);
     ck_assert(
         fake_said(link, flags == 0 ? "multi exists getData | create2" : ""));

@@ -54,8 +54,8 @@ static void watch(lk_bytes path, lk_watch_kind kind)
 /* All that stands may miss what is later than `zxid`. */
 static int encode(int64_t zxid, size_t send_limit)
 {
-  lk__rearm_miss_all(&ws, zxid);
-  return lk__rearm_encode(&ws, zxid, send_limit, &out);
+  lk__watches_mark_missing(&ws, zxid);
+  return lk__set_watches_encode(&ws, zxid, send_limit, &out);
 }
 
 /* ---- what was written --------------------------------------------------- */
@@ -122,7 +122,7 @@ START_TEST(one_request_is_as_it_was_captured)
     begin();
     const lk_vec *lists[] = {&r.data, &r.exist, &r.child};
 
-    for (int kind = 0; kind < LK_WATCH_ADDED; kind++) {
+    for (int kind = 0; kind < LK_WATCH_KIND_ADDED; kind++) {
       const lk_bytes *paths = lists[kind]->items;
 
       for (size_t k = 0; k < lists[kind]->count; k++)
@@ -145,7 +145,7 @@ START_TEST(without_watches_there_is_nothing_to_say)
   lk_call call = {.size = sizeof call, .on_event = on_event};
 
   begin();
-  lk_watch *w = lk__watch_new(&ws, lk_text("/a"), LK_WATCH_DATA, &call);
+  lk_watch *w = lk__watch_new(&ws, lk_text("/a"), LK_WATCH_KIND_DATA, &call);
   ck_assert_int_eq(encode(1, 0xfffff), 0);
   ck_assert_uint_eq(lk__buf_len(&out), 0);
   lk__watch_drop(&ws, w);
@@ -158,11 +158,11 @@ START_TEST(a_path_stands_once_in_a_list_and_in_each_that_it_is_in)
   size_t at = 0;
 
   begin();
-  watch(lk_text("/a"), LK_WATCH_DATA);
-  watch(lk_text("/a"), LK_WATCH_DATA);
-  watch(lk_text("/a"), LK_WATCH_CHILD);
-  watch(lk_text("/b"), LK_WATCH_EXIST);
-  watch(lk_text("/a"), LK_WATCH_EXIST);
+  watch(lk_text("/a"), LK_WATCH_KIND_DATA);
+  watch(lk_text("/a"), LK_WATCH_KIND_DATA);
+  watch(lk_text("/a"), LK_WATCH_KIND_CHILD);
+  watch(lk_text("/b"), LK_WATCH_KIND_EXIST);
+  watch(lk_text("/a"), LK_WATCH_KIND_EXIST);
   ck_assert_int_eq(encode(77, 0xfffff), 1);
   chunk c = read_chunk(&at);
   ck_assert_int_eq(c.r.relative_zxid, 77);
@@ -187,9 +187,9 @@ START_TEST(watches_that_stay_have_lists_of_their_own)
     if (v->from_server || strcmp(v->name, "setwatches2") != 0)
       continue;
     begin();
-    watch(lk_text("/g/p"), LK_WATCH_PERSISTENT);
-    watch(lk_text("/g/r"), LK_WATCH_RECURSIVE);
-    watch(lk_text("/g/r"), LK_WATCH_RECURSIVE);
+    watch(lk_text("/g/p"), LK_WATCH_KIND_PERSISTENT);
+    watch(lk_text("/g/r"), LK_WATCH_KIND_RECURSIVE);
+    watch(lk_text("/g/r"), LK_WATCH_KIND_RECURSIVE);
     ck_assert_int_eq(encode(0x36, 0xfffff), 1);
     ck_assert_uint_eq(lk__buf_len(&out), v->len);
     ck_assert_mem_eq(lk__buf_bytes(&out), v->bytes, v->len);
@@ -246,8 +246,8 @@ START_TEST(lists_of_watches_that_stay_are_cut_like_the_others)
       snprintf(path, sizeof path, "/some/path/%d", i);
       watch(lk_text(path), (lk_watch_kind)(i % 5));
     }
-    watch(lk_text("/both"), LK_WATCH_RECURSIVE);
-    watch(lk_text("/both"), LK_WATCH_CHILD);
+    watch(lk_text("/both"), LK_WATCH_KIND_RECURSIVE);
+    watch(lk_text("/both"), LK_WATCH_KIND_CHILD);
     int chunks = encode(9, limit);
 
     ck_assert_int_eq(count_lists(&out, counts, limit), chunks);
@@ -269,7 +269,7 @@ static void watch_many(size_t count, size_t len)
 
     memset(path + head, 'x', len);
     watch(lk_bytes_of(path, (size_t)head > len ? (size_t)head : len),
-          (lk_watch_kind)(i % LK_WATCH_ADDED));
+          (lk_watch_kind)(i % LK_WATCH_KIND_ADDED));
   }
   free(path);
 }
@@ -284,7 +284,7 @@ static void mark(const lk_vec *v, int kind)
     size_t number = strtoul((const char *)paths[i].at + 1, NULL, 10);
 
     ck_assert_uint_lt(number, sizeof seen / sizeof seen[0]);
-    ck_assert_int_eq((int)(number % LK_WATCH_ADDED), kind);
+    ck_assert_int_eq((int)(number % LK_WATCH_KIND_ADDED), kind);
     seen[number]++;
   }
 }
@@ -308,9 +308,9 @@ static int check_chunks(size_t count, size_t len, size_t send_limit)
       ck_assert_uint_le(c.frame_len, send_limit);
     }
     ck_assert_uint_ge(c.paths, 1);
-    mark(&c.r.data, LK_WATCH_DATA);
-    mark(&c.r.exist, LK_WATCH_EXIST);
-    mark(&c.r.child, LK_WATCH_CHILD);
+    mark(&c.r.data, LK_WATCH_KIND_DATA);
+    mark(&c.r.exist, LK_WATCH_KIND_EXIST);
+    mark(&c.r.child, LK_WATCH_KIND_CHILD);
     lk__arena_free(&arena);
   }
   ck_assert_uint_eq(at, lk__buf_len(&out));
@@ -391,10 +391,10 @@ START_TEST(each_watch_keeps_the_zxid_of_its_own_break)
   size_t at = 0;
 
   begin();
-  watch(lk_text("/a"), LK_WATCH_DATA);
-  lk__rearm_miss_all(&ws, 5);
-  watch(lk_text("/b"), LK_WATCH_DATA);
-  watch(lk_text("/a"), LK_WATCH_CHILD);
+  watch(lk_text("/a"), LK_WATCH_KIND_DATA);
+  lk__watches_mark_missing(&ws, 5);
+  watch(lk_text("/b"), LK_WATCH_KIND_DATA);
+  watch(lk_text("/a"), LK_WATCH_KIND_CHILD);
   ck_assert_int_eq(encode(9, 0xfffff), 2);
   chunk c = read_chunk(&at);
   ck_assert_int_eq(c.r.relative_zxid, 5);
@@ -413,25 +413,25 @@ END_TEST
 START_TEST(oldest_zxid_of_a_path_is_kept_and_ends_with_its_watches)
 {
   begin();
-  lk_watch *old = add("/a", LK_WATCH_DATA);
+  lk_watch *old = add("/a", LK_WATCH_KIND_DATA);
 
-  lk__watch_stand(&ws, old, LK_WATCH_DATA);
-  lk__rearm_miss_all(&ws, 5);
-  watch(lk_text("/a"), LK_WATCH_DATA);
-  lk__rearm_miss_all(&ws, 9);
-  ck_assert_int_eq(old->on->missing[LK_WATCH_DATA], 5);
-  lk__rearm_miss(old->on, LK_WATCH_DATA, 3);
-  ck_assert_int_eq(old->on->missing[LK_WATCH_DATA], 3);
+  lk__watch_stand(&ws, old, LK_WATCH_KIND_DATA);
+  lk__watches_mark_missing(&ws, 5);
+  watch(lk_text("/a"), LK_WATCH_KIND_DATA);
+  lk__watches_mark_missing(&ws, 9);
+  ck_assert_int_eq(old->on->missing[LK_WATCH_KIND_DATA], 5);
+  lk__watched_mark_missing(old->on, LK_WATCH_KIND_DATA, 3);
+  ck_assert_int_eq(old->on->missing[LK_WATCH_KIND_DATA], 3);
   end();
   begin();
-  lk_watch *next = add("/a", LK_WATCH_DATA);
+  lk_watch *next = add("/a", LK_WATCH_KIND_DATA);
 
-  old = add("/a", LK_WATCH_DATA);
-  lk__watch_stand(&ws, old, LK_WATCH_DATA);
-  lk__rearm_miss_all(&ws, 5);
+  old = add("/a", LK_WATCH_KIND_DATA);
+  lk__watch_stand(&ws, old, LK_WATCH_KIND_DATA);
+  lk__watches_mark_missing(&ws, 5);
   lk__watch_drop(&ws, old);
-  lk__watch_stand(&ws, next, LK_WATCH_DATA);
-  ck_assert_int_eq(lk__rearm_encode(&ws, 99, 0xfffff, &out), 0);
+  lk__watch_stand(&ws, next, LK_WATCH_KIND_DATA);
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 0);
   end();
 }
 END_TEST
@@ -445,17 +445,17 @@ START_TEST(all_from_the_first_throttled_request_on_are_repeated)
     char path[16];
 
     snprintf(path, sizeof path, "/%d", i);
-    watch(lk_text(path), LK_WATCH_EXIST);
-    lk__rearm_miss_all(&ws, i);
+    watch(lk_text(path), LK_WATCH_KIND_EXIST);
+    lk__watches_mark_missing(&ws, i);
   }
-  ck_assert_int_eq(lk__rearm_encode(&ws, 99, 0xfffff, &out), 3);
-  ck_assert(lk__rearm_acknowledge(&ws, 2));
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 3);
+  ck_assert(lk__set_watches_acknowledge(&ws, 2));
   forget_output();
-  ck_assert_int_eq(lk__rearm_encode(&ws, 99, 0xfffff, &out), 2);
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 2);
   ck_assert_int_eq(read_chunk(&at).r.relative_zxid, 2);
   ck_assert_int_eq(read_chunk(&at).r.relative_zxid, 3);
-  ck_assert(!lk__rearm_acknowledge(&ws, UINT32_MAX));
-  ck_assert_int_eq(lk__rearm_encode(&ws, 99, 0xfffff, &out), 0);
+  ck_assert(!lk__set_watches_acknowledge(&ws, UINT32_MAX));
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 0);
   lk__arena_free(&arena);
   end();
 }
@@ -464,20 +464,20 @@ END_TEST
 START_TEST(persistent_watch_covers_nothing_while_it_is_not_registered)
 {
   begin();
-  lk_watch *stays = add("/a", LK_WATCH_PERSISTENT);
+  lk_watch *stays = add("/a", LK_WATCH_KIND_PERSISTENT);
 
-  lk__watch_stand(&ws, stays, LK_WATCH_PERSISTENT);
-  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_CHILD, true));
-  lk__rearm_miss_all(&ws, 5);
-  ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_CHILD, true));
-  ck_assert_int_eq(lk__rearm_encode(&ws, 99, 0xfffff, &out), 1);
-  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_CHILD, true));
-  ck_assert(lk__rearm_acknowledge(&ws, 1));
+  lk__watch_stand(&ws, stays, LK_WATCH_KIND_PERSISTENT);
+  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD, true));
+  lk__watches_mark_missing(&ws, 5);
+  ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD, true));
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 1);
+  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD, true));
+  ck_assert(lk__set_watches_acknowledge(&ws, 1));
   ck_assert(stays->resumes);
-  ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_CHILD, true));
-  watch(lk_text("/a"), LK_WATCH_PERSISTENT); /* registers it */
-  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_CHILD, true));
-  ck_assert_int_eq(lk__rearm_encode(&ws, 99, 0xfffff, &out), 0);
+  ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD, true));
+  watch(lk_text("/a"), LK_WATCH_KIND_PERSISTENT); /* registers it */
+  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD, true));
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 0);
   end();
 }
 END_TEST
@@ -487,17 +487,17 @@ START_TEST(persistent_watches_come_behind_one_shot_ones_of_any_zxid)
   size_t counts[5] = {0};
 
   begin();
-  lk_watch *stays = add("/a", LK_WATCH_PERSISTENT);
+  lk_watch *stays = add("/a", LK_WATCH_KIND_PERSISTENT);
 
-  lk__watch_stand(&ws, stays, LK_WATCH_PERSISTENT);
-  lk__rearm_miss_all(&ws, 3);
-  watch(lk_text("/b"), LK_WATCH_DATA);
-  lk__rearm_miss_all(&ws, 5);
-  watch(lk_text("/a"), LK_WATCH_DATA);
+  lk__watch_stand(&ws, stays, LK_WATCH_KIND_PERSISTENT);
+  lk__watches_mark_missing(&ws, 3);
+  watch(lk_text("/b"), LK_WATCH_KIND_DATA);
+  lk__watches_mark_missing(&ws, 5);
+  watch(lk_text("/a"), LK_WATCH_KIND_DATA);
   ck_assert_int_eq(encode(7, 0xfffff), 2); /* none with zxid 3 */
   ck_assert_int_eq(count_lists(&out, counts, 0xfffff), 2);
-  ck_assert_uint_eq(counts[LK_WATCH_DATA], 2);
-  ck_assert_uint_eq(counts[LK_WATCH_PERSISTENT], 1);
+  ck_assert_uint_eq(counts[LK_WATCH_KIND_DATA], 2);
+  ck_assert_uint_eq(counts[LK_WATCH_KIND_PERSISTENT], 1);
   ck_assert_uint_eq(stays->on->chunk, 2);
   end();
 }
@@ -509,22 +509,22 @@ START_TEST(registered_persistent_watch_follows_what_takes_its_place)
   size_t counts[5] = {0};
 
   begin();
-  watch(lk_text("/a"), LK_WATCH_DATA);
-  lk__rearm_miss_all(&ws, 5);
-  lk_watch *stays = add("/a", LK_WATCH_PERSISTENT);
+  watch(lk_text("/a"), LK_WATCH_KIND_DATA);
+  lk__watches_mark_missing(&ws, 5);
+  lk_watch *stays = add("/a", LK_WATCH_KIND_PERSISTENT);
 
-  lk__watch_stand(&ws, stays, LK_WATCH_PERSISTENT);
-  ck_assert_int_eq(lk__rearm_encode(&ws, 99, 0xfffff, &out), 1);
+  lk__watch_stand(&ws, stays, LK_WATCH_KIND_PERSISTENT);
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 1);
   ck_assert_int_eq(count_lists(&out, counts, 0xfffff), 1);
-  ck_assert_uint_eq(counts[LK_WATCH_DATA], 1);
-  ck_assert_uint_eq(counts[LK_WATCH_PERSISTENT], 1);
-  ck_assert(lk__rearm_acknowledge(&ws, 1)); /* throttled */
-  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_DATA, true));
+  ck_assert_uint_eq(counts[LK_WATCH_KIND_DATA], 1);
+  ck_assert_uint_eq(counts[LK_WATCH_KIND_PERSISTENT], 1);
+  ck_assert(lk__set_watches_acknowledge(&ws, 1)); /* throttled */
+  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_DATA, true));
   ck_assert(!stays->resumes);
-  ck_assert_int_eq(lk__rearm_encode(&ws, 99, 0, &out), 2); /* a path in each */
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0, &out), 2); /* a path in each */
   ck_assert(stays->resumes);
-  ck_assert(lk__rearm_acknowledge(&ws, 2));
-  ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_DATA, true));
+  ck_assert(lk__set_watches_acknowledge(&ws, 2));
+  ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_DATA, true));
   end();
 }
 END_TEST
@@ -534,19 +534,19 @@ START_TEST(children_come_again_behind_a_tree_that_is_repeated)
   size_t counts[5] = {0};
 
   begin();
-  lk_watch *tree = add("/a", LK_WATCH_RECURSIVE);
+  lk_watch *tree = add("/a", LK_WATCH_KIND_RECURSIVE);
 
-  lk__watch_stand(&ws, tree, LK_WATCH_RECURSIVE);
-  lk__rearm_miss_all(&ws, 5);
-  watch(lk_text("/a"), LK_WATCH_CHILD);
-  lk_watch *pending = add("/a", LK_WATCH_CHILD);
+  lk__watch_stand(&ws, tree, LK_WATCH_KIND_RECURSIVE);
+  lk__watches_mark_missing(&ws, 5);
+  watch(lk_text("/a"), LK_WATCH_KIND_CHILD);
+  lk_watch *pending = add("/a", LK_WATCH_KIND_CHILD);
 
-  ck_assert_int_eq(lk__rearm_encode(&ws, 99, 0xfffff, &out), 2);
-  ck_assert_int_eq(tree->on->missing[LK_WATCH_CHILD], 99);
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 2);
+  ck_assert_int_eq(tree->on->missing[LK_WATCH_KIND_CHILD], 99);
   ck_assert(pending->covered);
   ck_assert_int_eq(count_lists(&out, counts, 0xfffff), 2);
-  ck_assert_uint_eq(counts[LK_WATCH_RECURSIVE], 1);
-  ck_assert_uint_eq(counts[LK_WATCH_CHILD], 2);
+  ck_assert_uint_eq(counts[LK_WATCH_KIND_RECURSIVE], 1);
+  ck_assert_uint_eq(counts[LK_WATCH_KIND_CHILD], 2);
   ck_assert_uint_eq(tree->on->chunk, 2);
   lk__watch_drop(&ws, pending);
   end();
@@ -556,14 +556,14 @@ END_TEST
 START_TEST(one_shot_watch_waits_for_an_add_watch_under_way)
 {
   begin();
-  watch(lk_text("/a"), LK_WATCH_DATA);
-  lk__rearm_miss_all(&ws, 5);
-  lk_watch *stays = add("/a", LK_WATCH_PERSISTENT);
+  watch(lk_text("/a"), LK_WATCH_KIND_DATA);
+  lk__watches_mark_missing(&ws, 5);
+  lk_watch *stays = add("/a", LK_WATCH_KIND_PERSISTENT);
 
-  ck_assert_int_eq(lk__rearm_encode(&ws, 99, 0xfffff, &out), 0);
-  ck_assert(lk__rearm_acknowledge(&ws, UINT32_MAX));
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 0);
+  ck_assert(lk__set_watches_acknowledge(&ws, UINT32_MAX));
   lk__watch_hold(stays, true); /* it comes behind */
-  ck_assert_int_eq(lk__rearm_encode(&ws, 99, 0xfffff, &out), 1);
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 1);
   lk__watch_drop(&ws, stays);
   end();
 }

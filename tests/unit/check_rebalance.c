@@ -13,49 +13,49 @@
 
 /* ---- the rule ----------------------------------------------------------- */
 
-static lk_shift decide(size_t before, size_t after, size_t kept, bool listed,
+static lk_relocation decide(size_t before, size_t after, size_t kept, bool listed,
                        uint32_t random)
 {
   lk_list_change change = {before, after, kept, listed};
 
-  return lk__rebalance(&change, random);
+  return lk__balance_load(&change, random);
 }
 
 START_TEST(of_a_list_that_grew_one_that_is_listed_moves_as_often_as_needed)
 {
   /* three of four stay where three servers become four */
-  ck_assert_int_eq(decide(3, 4, 3, true, 0), LK_SHIFT_NONE);
-  ck_assert_int_eq(decide(3, 4, 3, true, 0xbfffffff), LK_SHIFT_NONE);
-  ck_assert_int_eq(decide(3, 4, 3, true, 0xc0000000), LK_SHIFT_TO_NEW);
-  ck_assert_int_eq(decide(3, 4, 3, true, UINT32_MAX), LK_SHIFT_TO_NEW);
+  ck_assert_int_eq(decide(3, 4, 3, true, 0), LK_RELOCATION_NONE);
+  ck_assert_int_eq(decide(3, 4, 3, true, 0xbfffffff), LK_RELOCATION_NONE);
+  ck_assert_int_eq(decide(3, 4, 3, true, 0xc0000000), LK_RELOCATION_TO_ADDED);
+  ck_assert_int_eq(decide(3, 4, 3, true, UINT32_MAX), LK_RELOCATION_TO_ADDED);
 }
 END_TEST
 
 START_TEST(of_a_list_that_grew_one_that_is_gone_goes_to_a_new_server)
 {
-  ck_assert_int_eq(decide(3, 4, 2, false, 0), LK_SHIFT_TO_NEW);
-  ck_assert_int_eq(decide(1, 9, 0, false, UINT32_MAX), LK_SHIFT_TO_NEW);
+  ck_assert_int_eq(decide(3, 4, 2, false, 0), LK_RELOCATION_TO_ADDED);
+  ck_assert_int_eq(decide(1, 9, 0, false, UINT32_MAX), LK_RELOCATION_TO_ADDED);
 }
 END_TEST
 
 START_TEST(of_a_list_that_did_not_grow_one_that_is_listed_stays)
 {
-  ck_assert_int_eq(decide(3, 3, 3, true, 0), LK_SHIFT_NONE);
-  ck_assert_int_eq(decide(3, 3, 1, true, UINT32_MAX), LK_SHIFT_NONE);
-  ck_assert_int_eq(decide(3, 1, 1, true, UINT32_MAX), LK_SHIFT_NONE);
+  ck_assert_int_eq(decide(3, 3, 3, true, 0), LK_RELOCATION_NONE);
+  ck_assert_int_eq(decide(3, 3, 1, true, UINT32_MAX), LK_RELOCATION_NONE);
+  ck_assert_int_eq(decide(3, 1, 1, true, UINT32_MAX), LK_RELOCATION_NONE);
 }
 END_TEST
 
 START_TEST(of_a_list_that_did_not_grow_one_that_is_gone_goes_where_room_is)
 {
   /* a, b, c, d become a, b, e: 2 of 6 to a and b */
-  ck_assert_int_eq(decide(4, 3, 2, false, 0), LK_SHIFT_TO_OLD);
-  ck_assert_int_eq(decide(4, 3, 2, false, 0x55555555), LK_SHIFT_TO_OLD);
-  ck_assert_int_eq(decide(4, 3, 2, false, 0x55555556), LK_SHIFT_TO_NEW);
+  ck_assert_int_eq(decide(4, 3, 2, false, 0), LK_RELOCATION_TO_KEPT);
+  ck_assert_int_eq(decide(4, 3, 2, false, 0x55555555), LK_RELOCATION_TO_KEPT);
+  ck_assert_int_eq(decide(4, 3, 2, false, 0x55555556), LK_RELOCATION_TO_ADDED);
   /* none is kept, or none is new */
-  ck_assert_int_eq(decide(4, 3, 0, false, 0), LK_SHIFT_TO_NEW);
-  ck_assert_int_eq(decide(4, 3, 3, false, UINT32_MAX), LK_SHIFT_TO_OLD);
-  ck_assert_int_eq(decide(3, 3, 2, false, 0), LK_SHIFT_TO_NEW);
+  ck_assert_int_eq(decide(4, 3, 0, false, 0), LK_RELOCATION_TO_ADDED);
+  ck_assert_int_eq(decide(4, 3, 3, false, UINT32_MAX), LK_RELOCATION_TO_KEPT);
+  ck_assert_int_eq(decide(3, 3, 2, false, 0), LK_RELOCATION_TO_ADDED);
 }
 END_TEST
 

@@ -162,7 +162,7 @@ static void expect_result(const struct kind *k)
 
 static void expect_break(const struct kind *k, const char *how, size_t at)
 {
-  const char *lost = k->write ? "\nx: UNKNOWN\n" : "\nx: LOSS\n";
+  const char *lost = k->write ? "\nx: IN_DOUBT\n" : "\nx: CONNECTION_LOSS\n";
 
   ck_assert_msg(strstr(log_text(), lost) != NULL, "%s, %s at %zu: %s", k->name,
                 how, at, log_text());

@@ -456,7 +456,7 @@ static void break_connection(lk_client *c)
   lk_want want;
 
   lk_client_want(c, &want);
-  lk_client_failed(c, want.attempt, LK_ERR_LOSS, NULL);
+  lk_client_failed(c, want.attempt, LK_ERR_CONNECTION_LOSS, NULL);
 }
 
 START_TEST(no_identity_outlives_its_use)

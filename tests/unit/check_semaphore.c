@@ -579,7 +579,7 @@ START_TEST(a_number_that_cannot_be_made_ends_it)
 {
   static const int errors[] = {
       LK_ERR_NO_AUTH, LK_ERR_NO_CHILDREN_FOR_EPHEMERALS, LK_ERR_INVALID_ACL,
-      LK_ERR_QUOTA_EXCEEDED, LK_ERR_BAD_ARGUMENTS};
+      LK_ERR_QUOTA_EXCEEDED, LK_ERR_BAD_ARGUMENT};
 
   for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
     begin_limited();

@@ -21,7 +21,7 @@ START_TEST(a_client_makes_and_finds_a_node)
   ck_assert_int_eq(sim_probe_do_create(&p, "/a", 0), LK_ERR_NODE_EXISTS);
   ck_assert_int_eq(sim_probe_do_create(&p, "/b/c", 0), LK_ERR_NO_NODE);
   ck_assert_int_eq(sim_probe_do_create(&p, "/a//b", 0), LK_ERR_NO_NODE);
-  ck_assert_int_eq(sim_probe_do_create(&p, "/a/.", 0), LK_ERR_BAD_ARGUMENTS);
+  ck_assert_int_eq(sim_probe_do_create(&p, "/a/.", 0), LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(sim_probe_do_sync(&p, "/a"), 0);
   ck_assert_int_eq(sim_probe_do_create(&p, "/a/b", 1), 0);
   ck_assert_int_eq(sim_probe_do_create(&p, "/a/b/c", 0),
@@ -30,7 +30,7 @@ START_TEST(a_client_makes_and_finds_a_node)
   ck_assert_int_eq(sim_probe_do_delete(&p, "/a/b"), 0);
   ck_assert_int_eq(sim_probe_do_delete(&p, "/a"), 0);
   ck_assert_int_eq(sim_probe_do_delete(&p, "/a"), LK_ERR_NO_NODE);
-  ck_assert_int_eq(sim_probe_do_delete(&p, "/zookeeper"), LK_ERR_BAD_ARGUMENTS);
+  ck_assert_int_eq(sim_probe_do_delete(&p, "/zookeeper"), LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(sim_probe_do_read(&p, LK_OPCODE_GET_DATA, "/a", false),
                    LK_ERR_NO_NODE);
   teardown();
@@ -181,9 +181,9 @@ START_TEST(a_node_goes_when_nothing_was_written_for_its_time_to_live)
   ck_assert_int_eq(create_ttl("/b", 5, 2500), 0);
   ck_assert_int_eq(create_ttl("/c", 5, 1), 0);
   ck_assert_int_eq(sim_probe_do_create(&p, "/c/x", 0), 0);
-  ck_assert_int_eq(create_ttl("/d", 0, 1), LK_ERR_BAD_ARGUMENTS);
+  ck_assert_int_eq(create_ttl("/d", 0, 1), LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(create_ttl("/d", 6, LK_TTL_MAX_MS + 1),
-                   LK_ERR_BAD_ARGUMENTS);
+                   LK_ERR_BAD_ARGUMENT);
   sim_lab_run(&lab, 2000);
   ck_assert_int_eq(set(&p, "/a", lk_text("x")), 0);
   ck_assert_int_eq(stat_of(&p, "/b").ephemeral_owner, 0);

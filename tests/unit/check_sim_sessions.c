@@ -158,7 +158,7 @@ START_TEST(a_connection_that_is_left_behind_may_read_but_not_write)
     connect(&q, far);
     ck_assert_int_eq(sim_probe_do_create(&q, "/b", 0), 0);
     /* Only the leader looks at its own clients' reads. */
-    ck_assert_int_eq(exists(&p, "/a"), i == 0 ? 0 : LK_ERR_LOSS);
+    ck_assert_int_eq(exists(&p, "/a"), i == 0 ? 0 : LK_ERR_CONNECTION_LOSS);
     sim_probe_create(&p, "/c", 0);
     expect_closed(&p);
     ck_assert_int_eq(exists(&q, "/c"), LK_ERR_NO_NODE);

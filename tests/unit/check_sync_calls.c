@@ -120,7 +120,7 @@ static int do_multi(const lk_sync_call *call)
 
 static int do_multi_read(const lk_sync_call *call)
 {
-  const lk_read reads[] = {lk_read_get("/a"), lk_read_list("/b"),
+  const lk_read reads[] = {lk_read_get("/a"), lk_read_get_children("/b"),
                            lk_read_get("/no")};
   lk_sync_result *r = NULL;
   int err = lk_sync_multi_read(client, &r, reads, 3, call);
@@ -363,7 +363,7 @@ static const row rows[] = {
                 "getData path=\"/a\" watch=0\n",
      {"5 ok" STAT_BODY, PROOF, "8 ok" STAT_BODY, FOUND},
      2,
-     LK_ERR_UNKNOWN,
+     LK_ERR_IN_DOUBT,
      ""},
     {ROW(set_reliable),
      ASKS_FIRST "setData path=\"/a\" data=\"data\" version=7\n" LOOKS,
@@ -375,7 +375,7 @@ static const row rows[] = {
      ASKS_FIRST "setData path=\"/a\" data=\"data\" version=7\n" LOOKS,
      {"5 ok" STAT_BODY, PROOF, FOUND},
      2,
-     LK_ERR_UNKNOWN,
+     LK_ERR_IN_DOUBT,
      ""},
     {ROW(delete_reliable),
      ASKS_FIRST "delete path=\"/a\" version=7\n" LOOKS,
@@ -387,7 +387,7 @@ static const row rows[] = {
      ASKS_FIRST "delete path=\"/a\" version=7\n" LOOKS,
      {"5 ok" STAT_BODY, PROOF, "8 NO_NODE"},
      2,
-     LK_ERR_UNKNOWN,
+     LK_ERR_IN_DOUBT,
      ""},
 };
 

@@ -66,7 +66,7 @@ static int do_config(const lk_sync_call *call)
 
 static int do_add(const lk_sync_call *call)
 {
-  return lk_sync_add_watch(client, "/a", LK_WATCH_TREE, call);
+  return lk_sync_add_watch(client, "/a", LK_WATCH_RECURSIVE, call);
 }
 
 typedef struct watched {
@@ -138,12 +138,12 @@ static bool is_told_no_more(void)
 }
 
 /* Make a call that watches; its watch stands. */
-static lk_sync_watch *start_watch(const watched *r, bool until_break)
+static lk_sync_watch *start_watch(const watched *r, bool until_disconnect)
 {
   lk_sync_watch *w = NULL;
   lk_sync_call call = {.size = sizeof call,
                        .timeout_ms = limit_ms,
-                       .until_break = until_break,
+                       .until_disconnect = until_disconnect,
                        .on_event = on_event,
                        .watch_arg = &told.count,
                        .watch = &w};
@@ -259,7 +259,7 @@ START_TEST(watch_until_break_ends_with_the_connection)
     lk_sync_watch *w = start_watch(&reads[i], true);
 
     loopback_drop(&zk.loopback);
-    await_event(LK_EVENT_ENDED, LK_ERR_LOSS, reads[i].path);
+    await_event(LK_EVENT_ENDED, LK_ERR_CONNECTION_LOSS, reads[i].path);
     lk_sync_watch_free(w);
     stop();
   }
@@ -325,7 +325,7 @@ START_TEST(read_is_repeated_only_if_that_is_asked_for)
   for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
     scripted_set(&zk, NULL, 1);
     call.repeat = false;
-    ck_assert_int_eq(calls[i](&call), LK_ERR_LOSS);
+    ck_assert_int_eq(calls[i](&call), LK_ERR_CONNECTION_LOSS);
     scripted_set(&zk, NULL, 1);
     call.repeat = true;
     ck_assert_int_eq(calls[i](&call), LK_ERR_NO_AUTH);

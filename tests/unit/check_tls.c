@@ -1064,7 +1064,7 @@ START_TEST(sending_to_a_closed_connection_raises_no_signal)
     flow = type->send(t, "x", 1, &done);
   }
   ck_assert_int_eq(flow, LK_FLOW_FAILED);
-  ck_assert_int_eq(t->err, LK_ERR_LOSS);
+  ck_assert_int_eq(t->err, LK_ERR_CONNECTION_LOSS);
   teardown();
 }
 END_TEST

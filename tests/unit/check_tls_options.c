@@ -272,7 +272,7 @@ START_TEST(cause_of_a_failed_handshake_is_known_until_the_next_failure)
   lk_client_failed_tls(c, want.attempt + 1, LK_TLS_EXPIRED, "TLS: late");
   ck_assert_int_eq(lk_client_tls_cause(c), LK_TLS_OTHER);
   lk_client_failed_tls(c, want.attempt, LK_TLS_NAME, "TLS: name");
-  ck_assert_int_eq(lk_client_trouble(c, &why), LK_ERR_TLS);
+  ck_assert_int_eq(lk_client_last_error(c, &why), LK_ERR_TLS);
   ck_assert_ptr_nonnull(strstr(why, ": TLS: name"));
   ck_assert_int_eq(lk_client_tls_cause(c), LK_TLS_NAME);
   ck_assert_int_eq(cause_in_log, LK_TLS_NAME);
@@ -283,7 +283,7 @@ START_TEST(cause_of_a_failed_handshake_is_known_until_the_next_failure)
   lk_client_tick(c);
   lk_client_want(c, &want);
   lk_client_failed(c, want.attempt, LK_ERR_TLS, "by another transport");
-  ck_assert_int_eq(lk_client_trouble(c, &why), LK_ERR_TLS);
+  ck_assert_int_eq(lk_client_last_error(c, &why), LK_ERR_TLS);
   ck_assert_int_eq(lk_client_tls_cause(c), LK_TLS_OTHER);
   lk_client_free(c);
 }

@@ -50,7 +50,7 @@ static lk_flow hard_send(lk_transport *t, const void *bytes, size_t len,
   lk_flow flow = take(&sending);
 
   sends++;
-  t->err = LK_ERR_LOSS;
+  t->err = LK_ERR_CONNECTION_LOSS;
   *done = 0;
   if (flow != LK_FLOW_DONE)
     return flow;
@@ -78,7 +78,7 @@ static lk_flow hard_recv(lk_transport *t, void *room, size_t size, size_t *got)
   ssize_t n = held_len;
 
   receipts++;
-  t->err = LK_ERR_LOSS;
+  t->err = LK_ERR_CONNECTION_LOSS;
   *got = 0;
   if (plenty > 0) {
     plenty--;

@@ -33,12 +33,12 @@ static void end(void)
   ck_assert_uint_eq(mem.live, 0);
 }
 
-static lk_watch *pending(const char *path, lk_watch_kind kind, bool until_break)
+static lk_watch *pending(const char *path, lk_watch_kind kind, bool until_disconnect)
 {
   lk_call call = {
-      .size = sizeof call, .on_event = on_event, .until_break = until_break};
+      .size = sizeof call, .on_event = on_event, .until_disconnect = until_disconnect};
   lk_watch *w = lk__watch_new(
-      &ws, lk_text(path), kind == LK_WATCH_EXIST ? LK_WATCH_DATA : kind, &call);
+      &ws, lk_text(path), kind == LK_WATCH_KIND_EXIST ? LK_WATCH_KIND_DATA : kind, &call);
 
   ck_assert_ptr_nonnull(w);
   return w;
@@ -68,7 +68,7 @@ static size_t fire(int32_t type, const char *path)
 /* What is left of `kind` at `path` ends. */
 static bool left(const char *path, lk_watch_kind kind)
 {
-  return fire(kind == LK_WATCH_CHILD ? LK_EVENT_CHILDREN : LK_EVENT_CREATED,
+  return fire(kind == LK_WATCH_KIND_CHILD ? LK_EVENT_CHILDREN : LK_EVENT_CREATED,
               path) > 0;
 }
 
@@ -76,7 +76,7 @@ START_TEST(each_event_fires_what_the_server_lets_go)
 {
   static const struct {
     int32_t type;
-    bool fires[LK_WATCH_ADDED]; /* data, exist, child */
+    bool fires[LK_WATCH_KIND_ADDED]; /* data, exist, child */
   } table[] = {
       {LK_EVENT_CREATED, {true, true, false}},
       {LK_EVENT_DELETED, {true, true, true}},
@@ -89,7 +89,7 @@ START_TEST(each_event_fires_what_the_server_lets_go)
   };
 
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-    for (int kind = 0; kind < LK_WATCH_ADDED; kind++) {
+    for (int kind = 0; kind < LK_WATCH_KIND_ADDED; kind++) {
       begin();
       standing("/a", (lk_watch_kind)kind);
       ck_assert_uint_eq(fire(table[i].type, "/a"), table[i].fires[kind]);
@@ -103,11 +103,11 @@ END_TEST
 START_TEST(a_deletion_serves_all_lists_of_a_path_at_once)
 {
   begin();
-  standing("/a", LK_WATCH_DATA);
-  standing("/a", LK_WATCH_DATA);
-  standing("/a", LK_WATCH_CHILD);
-  standing("/a", LK_WATCH_EXIST);
-  standing("/ab", LK_WATCH_DATA);
+  standing("/a", LK_WATCH_KIND_DATA);
+  standing("/a", LK_WATCH_KIND_DATA);
+  standing("/a", LK_WATCH_KIND_CHILD);
+  standing("/a", LK_WATCH_KIND_EXIST);
+  standing("/ab", LK_WATCH_KIND_DATA);
   ck_assert_uint_eq(fire(LK_EVENT_DELETED, "/a"), 4);
   ck_assert_uint_eq(fire(LK_EVENT_DELETED, "/a"), 0);
   ck_assert_uint_eq(fire(LK_EVENT_DELETED, "/ab"), 1);
@@ -160,9 +160,9 @@ START_TEST(what_stays_is_told_of_its_node_or_of_all_below)
     for (int32_t type = -1; type < 9; type++) {
       bool real = type >= 1 && type <= 4;
 
-      ck_assert_uint_eq(told(LK_WATCH_PERSISTENT, watched, type, path),
+      ck_assert_uint_eq(told(LK_WATCH_KIND_PERSISTENT, watched, type, path),
                         real && same);
-      ck_assert_uint_eq(told(LK_WATCH_RECURSIVE, watched, type, path),
+      ck_assert_uint_eq(told(LK_WATCH_KIND_RECURSIVE, watched, type, path),
                         real && type != LK_EVENT_CHILDREN && table[i].below);
     }
   }
@@ -174,8 +174,8 @@ START_TEST(what_stays_is_told_again)
   lk_link fired;
 
   begin();
-  standing("/a", LK_WATCH_PERSISTENT);
-  standing("/a", LK_WATCH_RECURSIVE);
+  standing("/a", LK_WATCH_KIND_PERSISTENT);
+  standing("/a", LK_WATCH_KIND_RECURSIVE);
   for (int i = 0; i < 3; i++) {
     lk__list_init(&fired);
     lk__watches_match(&ws, LK_EVENT_CHANGED, lk_text("/a"), &fired);
@@ -197,7 +197,7 @@ START_TEST(only_the_very_path_is_meant)
   lk_link fired;
 
   begin();
-  standing("/a/b", LK_WATCH_DATA);
+  standing("/a/b", LK_WATCH_KIND_DATA);
   for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
     ck_assert_uint_eq(fire(LK_EVENT_CHANGED, others[i]), 0);
   lk__list_init(&fired);
@@ -211,14 +211,14 @@ END_TEST
 START_TEST(a_watch_that_is_under_way_hears_nothing)
 {
   begin();
-  lk_watch *w = pending("/a", LK_WATCH_DATA, false);
+  lk_watch *w = pending("/a", LK_WATCH_KIND_DATA, false);
 
   ck_assert_uint_eq(fire(LK_EVENT_DELETED, "/a"), 0);
   ck_assert_uint_eq(ws.standing, 0);
-  lk__watch_stand(&ws, w, LK_WATCH_EXIST);
+  lk__watch_stand(&ws, w, LK_WATCH_KIND_EXIST);
   ck_assert_uint_eq(ws.standing, 1);
   ck_assert_uint_eq(fire(LK_EVENT_CREATED, "/a"), 1);
-  lk__watch_drop(&ws, pending("/a", LK_WATCH_DATA, false));
+  lk__watch_drop(&ws, pending("/a", LK_WATCH_KIND_DATA, false));
   end();
 }
 END_TEST
@@ -226,23 +226,23 @@ END_TEST
 START_TEST(alone_is_who_shares_the_servers_watch_with_nobody)
 {
   begin();
-  lk_watch *data = standing("/a", LK_WATCH_DATA);
-  lk_watch *child = standing("/a", LK_WATCH_CHILD);
-  lk_watch *elsewhere = standing("/b", LK_WATCH_DATA);
+  lk_watch *data = standing("/a", LK_WATCH_KIND_DATA);
+  lk_watch *child = standing("/a", LK_WATCH_KIND_CHILD);
+  lk_watch *elsewhere = standing("/b", LK_WATCH_KIND_DATA);
 
   ck_assert(lk__watch_alone(data));
   ck_assert(lk__watch_alone(child));
-  lk_watch *exist = standing("/a", LK_WATCH_EXIST);
+  lk_watch *exist = standing("/a", LK_WATCH_KIND_EXIST);
   ck_assert(!lk__watch_alone(data)); /* the server has one for both */
   ck_assert(!lk__watch_alone(exist));
   ck_assert(lk__watch_alone(child));
   lk__watch_drop(&ws, exist);
   ck_assert(lk__watch_alone(data));
-  lk_watch *later = pending("/a", LK_WATCH_CHILD, false);
+  lk_watch *later = pending("/a", LK_WATCH_KIND_CHILD, false);
   ck_assert(!lk__watch_alone(child));
   ck_assert(lk__watch_alone(data));
   lk__watch_drop(&ws, later);
-  later = pending("/a", LK_WATCH_DATA, false);
+  later = pending("/a", LK_WATCH_KIND_DATA, false);
   ck_assert(!lk__watch_alone(data));
   ck_assert(!lk__watch_alone(later));
   lk__watch_drop(&ws, later);
@@ -256,18 +256,18 @@ END_TEST
 START_TEST(one_that_stays_serves_once_its_request_has_left)
 {
   begin();
-  lk_watch *tree = pending("/a", LK_WATCH_RECURSIVE, false);
+  lk_watch *tree = pending("/a", LK_WATCH_KIND_RECURSIVE, false);
 
   lk__watch_hold(tree, true);
-  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_DATA, false));
-  ck_assert(!lk__watched_covers(&ws, tree->on, LK_WATCH_DATA, true));
+  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_DATA, false));
+  ck_assert(!lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_DATA, true));
   lk__watch_hold(tree, false);
-  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_EXIST, true));
-  ck_assert(!lk__watched_covers(&ws, tree->on, LK_WATCH_CHILD, true));
-  lk__watch_stand(&ws, tree, LK_WATCH_RECURSIVE);
-  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_DATA, true));
-  lk_watch *node = pending("/a", LK_WATCH_PERSISTENT, false);
-  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_CHILD, true));
+  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_EXIST, true));
+  ck_assert(!lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_CHILD, true));
+  lk__watch_stand(&ws, tree, LK_WATCH_KIND_RECURSIVE);
+  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_DATA, true));
+  lk_watch *node = pending("/a", LK_WATCH_KIND_PERSISTENT, false);
+  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_CHILD, true));
   lk__watch_drop(&ws, node);
   lk__watch_drop(&ws, tree);
   end();
@@ -280,12 +280,12 @@ START_TEST(one_shot_watch_that_fires_stands_no_more)
   lk_link fired;
 
   begin();
-  const lk_watch *w = standing("/a", LK_WATCH_DATA);
+  const lk_watch *w = standing("/a", LK_WATCH_KIND_DATA);
 
-  standing("/a", LK_WATCH_DATA);
+  standing("/a", LK_WATCH_KIND_DATA);
   lk__list_init(&fired);
   lk__watches_match(&ws, LK_EVENT_CHANGED, lk_text("/a"), &fired);
-  ck_assert(!lk__watched_has(w->on, LK_WATCH_DATA, NULL));
+  ck_assert(!lk__watched_has(w->on, LK_WATCH_KIND_DATA, NULL));
   while (!lk__list_empty(&fired))
     lk__watch_drop(&ws, LK_OWNER(fired.next, lk_watch, tell));
   end();
@@ -295,14 +295,14 @@ END_TEST
 START_TEST(watch_dropped_while_its_request_waits_is_not_counted_as_waiting)
 {
   begin();
-  lk_watch *data = standing("/a", LK_WATCH_DATA);
-  lk_watch *first = pending("/a", LK_WATCH_RECURSIVE, false);
+  lk_watch *data = standing("/a", LK_WATCH_KIND_DATA);
+  lk_watch *first = pending("/a", LK_WATCH_KIND_RECURSIVE, false);
 
   lk__watch_hold(first, true);
   lk__watch_drop(&ws, first);
-  lk_watch *second = pending("/a", LK_WATCH_RECURSIVE, false);
+  lk_watch *second = pending("/a", LK_WATCH_KIND_RECURSIVE, false);
 
-  ck_assert(lk__watched_covers(&ws, data->on, LK_WATCH_DATA, true));
+  ck_assert(lk__watched_covers(&ws, data->on, LK_WATCH_KIND_DATA, true));
   lk__watch_drop(&ws, second);
   lk__watch_drop(&ws, data);
   end();
@@ -331,7 +331,7 @@ START_TEST(until_break_watches_are_taken_alone_or_with_all)
     lk_watch *w = pending(path, (lk_watch_kind)(i % 3), i % 5 == 0);
     lk__watch_stand(&ws, w, (lk_watch_kind)(i % 3));
   }
-  lk_watch *under_way = pending("/0", LK_WATCH_DATA, true);
+  lk_watch *under_way = pending("/0", LK_WATCH_KIND_DATA, true);
 
   ck_assert_uint_eq(take(false), 6);
   ck_assert_uint_eq(take(false), 0);
@@ -345,7 +345,7 @@ END_TEST
 START_TEST(what_was_used_once_is_used_again)
 {
   begin();
-  lk__watch_drop(&ws, standing("/a/path/of/some/length", LK_WATCH_DATA));
+  lk__watch_drop(&ws, standing("/a/path/of/some/length", LK_WATCH_KIND_DATA));
   size_t count = mem.count;
 
   for (int i = 0; i < 1000; i++) {
@@ -366,7 +366,7 @@ START_TEST(a_handle_that_outlives_its_watch_is_of_no_other)
 
   begin();
   for (size_t i = 0; i < 100; i++) {
-    lk_watch *w = standing("/a", LK_WATCH_DATA);
+    lk_watch *w = standing("/a", LK_WATCH_KIND_DATA);
 
     handles[i] = lk__watch_handle(w);
     ck_assert_ptr_eq(lk__watch_of(&ws, handles[i]), w);
@@ -393,13 +393,13 @@ START_TEST(no_more_watches_are_made_than_handles_can_tell_apart)
   size_t before;
 
   begin();
-  standing("/a", LK_WATCH_DATA);
+  standing("/a", LK_WATCH_KIND_DATA);
   uint32_t free_slot = ws.free_slot, nslots = ws.nslots;
 
   ws.nslots = (uint32_t)1 << 31;
   ws.free_slot = ws.nslots;
   before = mem.count;
-  ck_assert_ptr_null(lk__watch_new(&ws, lk_text("/a"), LK_WATCH_DATA, &call));
+  ck_assert_ptr_null(lk__watch_new(&ws, lk_text("/a"), LK_WATCH_KIND_DATA, &call));
   ck_assert_uint_eq(mem.count, before + 1); /* the watch; no slots */
   ws.nslots = nslots;
   ws.free_slot = free_slot;
@@ -430,7 +430,7 @@ START_TEST(a_longer_path_than_ever_takes_its_room)
     memset(path, 'x', sizeof path);
     path[0] = '/';
     path[len] = '\0';
-    const lk_watch *w = standing(path, LK_WATCH_DATA);
+    const lk_watch *w = standing(path, LK_WATCH_KIND_DATA);
 
     ck_assert_str_eq(w->on->path, path);
     ck_assert_uint_eq(fire(LK_EVENT_CHANGED, path), 1);
@@ -448,11 +448,11 @@ START_TEST(without_memory_there_is_no_watch)
   path[sizeof path - 1] = '\0';
   for (size_t n = 1;; n++) {
     begin();
-    standing("/a", LK_WATCH_DATA);
+    standing("/a", LK_WATCH_KIND_DATA);
     size_t before = mem.count;
 
     mem.fail_at = before + n;
-    lk_watch *w = lk__watch_new(&ws, lk_text(path), LK_WATCH_DATA, &call);
+    lk_watch *w = lk__watch_new(&ws, lk_text(path), LK_WATCH_KIND_DATA, &call);
     bool failed = failing_mem_failed(&mem);
 
     ck_assert(failed == (w == NULL));

@@ -171,7 +171,7 @@ static int add_watch(const every_object *o, lk_sync_watch **watch)
     call = *o->call;
   call.on_event = on_event;
   call.watch = watch;
-  return lk_sync_add_watch(o->client, o->path, LK_WATCH_NODE, &call);
+  return lk_sync_add_watch(o->client, o->path, LK_WATCH_PERSISTENT, &call);
 }
 
 static int call_add_watch(const every_object *o)

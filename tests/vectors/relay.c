@@ -71,19 +71,19 @@ static void pass_parts(relay *r)
 {
   const unsigned char *at = r->in.at;
   bool result = r->frame->from_server;
-  lk_part part;
+  lk_operation part;
   char text[32];
 
-  while (lk__part_decode(&r->in, result, &r->arena, &part)) {
-    lk__part_encode(&part, result, &r->out);
+  while (lk__operation_decode(&r->in, result, &r->arena, &part)) {
+    lk__operation_encode(&part, result, &r->out);
     snprintf(text, sizeof text, " [%d err=%d", (int)part.type, (int)part.err);
     say(r, text);
-    print(r, lk__part_record(part.type, result), &part.body);
+    print(r, lk__operation_record(part.type, result), &part.body);
     say(r, "]");
   }
   if (r->in.err != 0)
     return;
-  lk__part_encode_end(&r->out);
+  lk__operation_encode_end(&r->out);
   tell(r, lk__nrecords + result, result ? "results" : "parts", at);
 }
 

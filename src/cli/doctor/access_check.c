@@ -101,8 +101,8 @@ static const char *layer_of(int err)
   case LK_ERR_AUTH_FAILED:
   case LK_ERR_AUTH_REQUIRED: return "auth";
   case LK_ERR_NOT_READ_ONLY: return "read-only";
-  case LK_ERR_LOSS:
-  case LK_ERR_UNKNOWN:
+  case LK_ERR_CONNECTION_LOSS:
+  case LK_ERR_IN_DOUBT:
   case LK_ERR_NOT_SENT:
   case LK_ERR_DEADLINE:
   case LK_ERR_CLOSED: return "session";

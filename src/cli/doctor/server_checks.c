@@ -87,7 +87,7 @@ static void take_trouble(cli_server_check *s)
 {
   size_t len = strlen(s->name);
   const char *text;
-  int err = lk_client_trouble(s->client, &text);
+  int err = lk_client_last_error(s->client, &text);
 
   if (err == 0)
     return;
@@ -206,7 +206,7 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
     const char *text;
     int err = one->client == NULL || one->timeout_ms != 0
                   ? 0
-                  : lk_client_trouble(one->client, &text);
+                  : lk_client_last_error(one->client, &text);
 
     if (err != 0 && err != LK_ERR_CONNECT)
       finish(one);

@@ -107,7 +107,7 @@ static int list(cli_contenders *l, const char *part)
   at = cli_text_end(&path);
   int err = at == NULL
                 ? LK_ERR_NO_MEMORY
-                : lk_children(l->ask->link.client, at, &call, on_names, l);
+                : lk_get_children(l->ask->link.client, at, &call, on_names, l);
 
   err = cli_command_wait(l->ask, err);
   cli_text_free(&path);

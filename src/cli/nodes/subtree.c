@@ -131,7 +131,7 @@ static int list_root(cli_subtree *w, cli_command *a)
 
   memset(w, 0, sizeof *w);
   return cli_command_wait(
-      a, lk_children(a->link.client, a->path, &call, on_root, &r));
+      a, lk_get_children(a->link.client, a->path, &call, on_root, &r));
 }
 
 /* The answer to a question for one entry; gives what ends the walk. */
@@ -183,7 +183,7 @@ static int put(cli_pipeline *b, size_t at, void *number, bool below)
   const char *s = cli_text_end(&path);
   lk_client *c = b->ask->link.client;
   int err = s == NULL ? LK_ERR_NO_MEMORY
-            : below   ? lk_children(c, s, &call, on_names, number)
+            : below   ? lk_get_children(c, s, &call, on_names, number)
                       : lk_exists(c, s, &call, on_stat, number);
 
   cli_text_free(&path);

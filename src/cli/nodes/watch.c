@@ -135,7 +135,7 @@ static void set_watch(watch *w)
 {
   lk_call call = {.size = sizeof call, .repeat = true};
   lk_watch_mode mode =
-      w->ask.options->recursive ? LK_WATCH_TREE : LK_WATCH_NODE;
+      w->ask.options->recursive ? LK_WATCH_RECURSIVE : LK_WATCH_PERSISTENT;
 
   call.on_event = on_event;
   call.watch_arg = w;

@@ -205,12 +205,12 @@ const char *cli_error_advice(int err)
   case LK_ERR_EPHEMERAL_ON_LOCAL_SESSION:
     return "; zoo.cfg needs localSessionsUpgradingEnabled=true";
   case LK_ERR_DEADLINE:
-  case LK_ERR_LOSS:
+  case LK_ERR_CONNECTION_LOSS:
   case LK_ERR_NOT_SENT:
   case LK_ERR_THROTTLED:
   case LK_ERR_SESSION_EXPIRED: return "; try again";
   case LK_ERR_QUOTA_EXCEEDED: return "; delete something there, or raise it";
-  case LK_ERR_UNKNOWN: return "; look, and try again if it is not";
+  case LK_ERR_IN_DOUBT: return "; look, and try again if it is not";
   default: return "";
   }
 }
@@ -225,9 +225,9 @@ const char *cli_error_doctor_advice(int err)
   case LK_ERR_AUTH_REQUIRED:
   case LK_ERR_NOT_READ_ONLY:
   case LK_ERR_DEADLINE:
-  case LK_ERR_LOSS:
+  case LK_ERR_CONNECTION_LOSS:
   case LK_ERR_NOT_SENT:
-  case LK_ERR_UNKNOWN:
+  case LK_ERR_IN_DOUBT:
   case LK_ERR_SESSION_EXPIRED: return "; latchkey doctor tells more";
   default: return "";
   }
@@ -255,7 +255,7 @@ static const char *special_reason(const char *verb, int err)
        "not allowed by the access list of the parent; " CLI_ADVICE_IDENTITY},
       {"delete", LK_ERR_BAD_ARGUMENT, /* the library's */
        "the root and ZooKeeper's own nodes cannot be deleted"},
-      {"delete", LK_ERR_BAD_ARGUMENTS, /* the server's */
+      {"delete", LK_ERR_BAD_ARGUMENT, /* the server's */
        "the root and ZooKeeper's own nodes cannot be deleted"},
   };
 

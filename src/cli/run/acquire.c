@@ -240,7 +240,7 @@ void cli_acquire_on_no_session(cli_session *l, int err, void *arg)
   cli_text_free(&text);
 }
 
-static void on_answer(lk_client *c, const lk_answer *answer, void *arg)
+static void on_answer(lk_client *c, const lk_reply *answer, void *arg)
 {
   (void)c;
   (void)answer;

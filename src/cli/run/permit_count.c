@@ -54,7 +54,7 @@ static void look(struct ev_loop *loop, ev_timer *timer, int events)
   const char *at = cli_text_end(&path);
 
   if (at != NULL && r->phase == CLI_PHASE_QUEUEING)
-    (void)lk_children(r->link.client, at, &call, on_permits, r);
+    (void)lk_get_children(r->link.client, at, &call, on_permits, r);
   cli_text_free(&path);
 }
 

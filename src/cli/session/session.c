@@ -210,14 +210,14 @@ bool cli_session_open(cli_session *l, const cli_options *o, cli_text *complaint)
 void cli_session_say_connection_lost(const cli_session *l, cli_text *out)
 {
   const char *text;
-  int err = lk_client_trouble(l->client, &text);
+  int err = lk_client_last_error(l->client, &text);
   const char *colon = strstr(text, ": ");
   size_t len = colon == NULL ? strlen(text) : (size_t)(colon - text);
 
   cli_text_puts(out, "connection to ");
   cli_text_clean(out, lk_bytes_of(text, len));
   cli_text_puts(out, " lost");
-  if (colon == NULL || strcmp(colon + 2, lk_error_text(LK_ERR_LOSS)) == 0)
+  if (colon == NULL || strcmp(colon + 2, lk_error_text(LK_ERR_CONNECTION_LOSS)) == 0)
     return;
   cli_text_puts(out, ": ");
   cli_text_clean(
@@ -235,7 +235,7 @@ int cli_session_error(const cli_session *l, int err)
 static void tell_refusal(const cli_session *l, cli_text *out)
 {
   const char *text = NULL;
-  int err = lk_client_trouble(l->client, &text);
+  int err = lk_client_last_error(l->client, &text);
   const char *sasl = err == LK_ERR_AUTH_FAILED ? strstr(text, ": SASL ") : NULL;
 
   if (sasl != NULL)

@@ -69,10 +69,10 @@ int lk_add_auth(lk_client *c, const char *scheme, lk_bytes auth,
 int lk_who_am_i(lk_client *c, const lk_call *call, lk_identities_cb done,
                 void *arg)
 {
-  lk_ask ask = {
+  lk_call_spec ask = {
       .op = LK_OPCODE_WHO_AM_I, .done = (void (*)(void))done, .arg = arg};
   lk_call own;
-  int err = lk__ask_take(c, &ask, &own, call, false);
+  int err = lk__call_take_options(c, &ask, &own, call, false);
 
-  return err != 0 ? err : lk__ask_send(c, &ask, NULL, NULL);
+  return err != 0 ? err : lk__call_send(c, &ask, NULL, NULL);
 }

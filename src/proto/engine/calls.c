@@ -4,7 +4,7 @@
 #include "proto/engine/calls.h"
 #include "proto/wire/path.h"
 
-int lk__ask_copy(const lk_client *c, const lk_sized *what, void *out,
+int lk__call_copy_options(const lk_client *c, const lk_sized *what, void *out,
                  const void *from)
 {
   const char *wrong = lk__sized_copy(what, out, from);
@@ -15,14 +15,14 @@ int lk__ask_copy(const lk_client *c, const lk_sized *what, void *out,
   return LK_ERR_BAD_ARGUMENT;
 }
 
-int lk__ask_take(lk_client *c, lk_ask *ask, lk_call *own, const lk_call *call,
+int lk__call_take_options(lk_client *c, lk_call_spec *ask, lk_call *own, const lk_call *call,
                  bool watchable)
 {
   static const lk_sized what = LK_SIZED(lk_call);
 
   if (call == NULL)
     return 0;
-  int err = lk__ask_copy(c, &what, own, call);
+  int err = lk__call_copy_options(c, &what, own, call);
 
   if (err == 0 && own->on_event != NULL && !watchable)
     err = LK_ERR_BAD_ARGUMENT;
@@ -31,13 +31,13 @@ int lk__ask_take(lk_client *c, lk_ask *ask, lk_call *own, const lk_call *call,
 }
 
 /* A write that is asked again might be done twice. */
-static bool asks_too_much(const lk_ask *ask)
+static bool asks_too_much(const lk_call_spec *ask)
 {
   return ask->call != NULL && ask->call->repeat &&
          lk__opcode_info(ask->op)->write;
 }
 
-int lk__ask_send(lk_client *c, lk_ask *ask, const lk_record *rec,
+int lk__call_send(lk_client *c, lk_call_spec *ask, const lk_record *rec,
                  const void *value)
 {
   int err = lk__request_refusal(c);
@@ -47,7 +47,7 @@ int lk__ask_send(lk_client *c, lk_ask *ask, const lk_record *rec,
   if (asks_too_much(ask))
     return LK_ERR_BAD_ARGUMENT;
   if (c->phase == LK_PHASE_LIVE)
-    err = lk__request_unfit(c, ask->op);
+    err = lk__request_unsupported(c, ask->op);
   if (err != 0)
     return err;
   ask->rec = rec;
@@ -57,38 +57,38 @@ int lk__ask_send(lk_client *c, lk_ask *ask, const lk_record *rec,
   return lk__request_queue(c, ask);
 }
 
-int lk__ask_node(lk_client *c, lk_ask *ask, bool sequence, const lk_record *rec,
+int lk__call_on_node(lk_client *c, lk_call_spec *ask, bool sequence, const lk_record *rec,
                  const void *value, const lk_call *call)
 {
   lk_call own;
-  int err = lk__ask_take(c, ask, &own, call, false);
+  int err = lk__call_take_options(c, ask, &own, call, false);
 
   if (err != 0)
     return err;
   if (!lk__path_valid(ask->path, sequence))
     return LK_ERR_BAD_PATH;
   ask->path = lk__path_rest(c->hosts.chroot, ask->path, sequence);
-  return lk__ask_send(c, ask, rec, value);
+  return lk__call_send(c, ask, rec, value);
 }
 
 /* Whether a watch that stays is there for what `ask` wants to watch. */
-static int look_for_cover(lk_client *c, lk_ask *ask)
+static int look_for_cover(lk_client *c, lk_call_spec *ask)
 {
   lk_watched *on;
   int err;
 
   if (c->watches.adding == 0)
     return 0;
-  err = lk__request_watched(c, ask, &on);
+  err = lk__request_find_watched(c, ask, &on);
   ask->covered = on != NULL && lk__watched_covers(&c->watches, on, ask->kind,
                                                   c->phase == LK_PHASE_LIVE);
   return err;
 }
 
-int lk__ask_read(lk_client *c, lk_ask *ask, const lk_call *call)
+int lk__call_read(lk_client *c, lk_call_spec *ask, const lk_call *call)
 {
   lk_call own;
-  int err = lk__ask_take(c, ask, &own, call, true);
+  int err = lk__call_take_options(c, ask, &own, call, true);
 
   if (err != 0)
     return err;
@@ -104,5 +104,5 @@ int lk__ask_read(lk_client *c, lk_ask *ask, const lk_call *call)
   struct lk_path_watch_request r = {.watch = watches && !ask->covered};
 
   return err != 0 ? err
-                  : lk__ask_send(c, ask, &lk__path_watch_request_record, &r);
+                  : lk__call_send(c, ask, &lk__path_watch_request_record, &r);
 }

@@ -176,7 +176,7 @@ static void destroy(lk_client *c)
 
   c->depth++; /* what callbacks do from here on frees nothing twice */
   if (c->state != LK_STATE_CLOSED)
-    lk__session_closed(c, lk__request_close_verdict(c, LK_ERR_UNKNOWN));
+    lk__session_closed(c, lk__request_close_verdict(c, LK_ERR_IN_DOUBT));
   while (c->listeners != NULL)
     lk_client_detach(c, c->listeners);
   while (c->timers.root != NULL)
@@ -223,7 +223,7 @@ static void close_live(lk_client *c)
     (void)lk__request_close(c); /* no memory: the deadline ends it */
 }
 
-bool lk__client_ended(const lk_client *c)
+bool lk__client_can_close(const lk_client *c)
 {
   return c->phase != LK_PHASE_LIVE && c->session.id == 0 &&
          c->waiting.count == c->waiting_ended;
@@ -242,11 +242,11 @@ int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
   lk__probe_stop(c);
   if (c->phase == LK_PHASE_LIVE)
     close_live(c);
-  else if (lk__client_ended(c))
+  else if (lk__client_can_close(c))
     c->close_end_ms = c->now; /* complete the close in the next turn */
   c->closing = true;
   lk__client_wake(c);
-  lk__client_tell_closing(c);
+  lk__client_notify_closing(c);
   lk__client_leave(c);
   return 0;
 }
@@ -278,7 +278,7 @@ int lk_client_set_hosts(lk_client *c, const char *hosts)
     return LK_ERR_BAD_ARGUMENT;
   }
   lk__client_enter(c);
-  lk__session_rehost(c, &fresh);
+  lk__session_set_hosts(c, &fresh);
   lk__client_leave(c);
   return 0;
 }
@@ -387,12 +387,12 @@ static bool begin_anywhere(lk_client *c, uint64_t attempt)
     return begin(c, attempt);
   lk__client_enter(c);
   c->now = c->hooks.now(c->hooks.arg);
-  return is_present(c, attempt) && c->phase == LK_PHASE_DIALING;
+  return is_present(c, attempt) && c->phase == LK_PHASE_CONNECTING;
 }
 
 void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
 {
-  if (begin_anywhere(c, attempt) && c->phase == LK_PHASE_DIALING && count > 0) {
+  if (begin_anywhere(c, attempt) && c->phase == LK_PHASE_CONNECTING && count > 0) {
     c->hosts.addresses = count;
     lk__timing_resolved(c);
   }
@@ -409,9 +409,9 @@ static void warn_of_tls(const lk_client *c)
 
 void lk_client_connected(lk_client *c, uint64_t attempt)
 {
-  if (begin_anywhere(c, attempt) && c->phase == LK_PHASE_DIALING) {
+  if (begin_anywhere(c, attempt) && c->phase == LK_PHASE_CONNECTING) {
     warn_of_tls(c);
-    lk__session_greet(c);
+    lk__session_send_handshake(c);
   }
   lk__client_leave(c);
 }
@@ -422,8 +422,8 @@ static void end_attempt(lk_client *c, uint64_t attempt, int err,
   if (begin_anywhere(c, attempt)) {
     c->tls_cause = cause;
     if (err == 0)
-      err = c->phase == LK_PHASE_HANDSHAKE ? LK_ERR_REFUSED : LK_ERR_LOSS;
-    if (why == NULL && err == LK_ERR_LOSS)
+      err = c->phase == LK_PHASE_HANDSHAKE ? LK_ERR_REFUSED : LK_ERR_CONNECTION_LOSS;
+    if (why == NULL && err == LK_ERR_CONNECTION_LOSS)
       why = c->phase == LK_PHASE_SASL
                 ? "the server closed the connection during the SASL exchange"
                 : "the server closed the connection";
@@ -450,7 +450,7 @@ static void take_frame(lk_client *c, lk_bytes frame)
   if (c->phase == LK_PHASE_LIVE)
     lk__reply_take(c, frame);
   else if (c->phase == LK_PHASE_HANDSHAKE)
-    lk__session_welcome(c, frame);
+    lk__session_take_handshake(c, frame);
   else
     lk__sasl_take(c, frame);
 }
@@ -476,7 +476,7 @@ static void receive(lk_client *c, uint64_t attempt, lk_bytes bytes)
       lk__session_break(c, LK_ERR_PROTOCOL, "a frame of less than no bytes");
       break;
     case LK_FRAME_TOO_BIG:
-      lk__request_spoil(c, true);
+      lk__request_forbid_retry(c, true);
       lk__session_break(c, LK_ERR_PROTOCOL, "a frame longer than the limit");
       break;
     case LK_FRAME_NO_MEMORY:
@@ -486,7 +486,7 @@ static void receive(lk_client *c, uint64_t attempt, lk_bytes bytes)
   }
 }
 
-void *lk_client_room(lk_client *c, uint64_t attempt, size_t least, size_t *size)
+void *lk_client_receive_buffer(lk_client *c, uint64_t attempt, size_t least, size_t *size)
 {
   return serving(c, attempt) ? lk__frame_room(&c->frames, least, size) : NULL;
 }

@@ -39,12 +39,12 @@ static int create(lk_client *c, int32_t op, const char *path, lk_bytes data,
   if (!lk__create_flags_valid(flags))
     return LK_ERR_BAD_ARGUMENT;
   struct lk_create_request r = body(data, acl, flags);
-  lk_ask ask = {.op = lk__create_opcode(op, flags),
+  lk_call_spec ask = {.op = lk__create_opcode(op, flags),
                 .path = path,
                 .done = (void (*)(void))done,
                 .arg = arg};
 
-  return lk__ask_node(c, &ask, lk__create_sequential(flags),
+  return lk__call_on_node(c, &ask, lk__create_sequential(flags),
                       &lk__create_request_record, &r, call);
 }
 
@@ -69,11 +69,11 @@ int lk_create_ttl(lk_client *c, const char *path, lk_bytes data,
     return LK_ERR_BAD_ARGUMENT;
   struct lk_create_ttl_request r = {
       .create = body(data, acl, lk__create_ttl_flags(flags)), .ttl_ms = ttl_ms};
-  lk_ask ask = {.op = LK_OPCODE_CREATE_TTL,
+  lk_call_spec ask = {.op = LK_OPCODE_CREATE_TTL,
                 .path = path,
                 .done = (void (*)(void))done,
                 .arg = arg};
 
-  return lk__ask_node(c, &ask, lk__create_sequential(flags),
+  return lk__call_on_node(c, &ask, lk__create_sequential(flags),
                       &lk__create_ttl_request_record, &r, call);
 }

@@ -30,7 +30,7 @@
 /** How far the present attempt to have a connection has come. */
 typedef enum lk_phase {
   LK_PHASE_PAUSE,     /**< no transport wanted before retry_ms */
-  LK_PHASE_DIALING,   /**< a transport is wanted */
+  LK_PHASE_CONNECTING,   /**< a transport is wanted */
   LK_PHASE_HANDSHAKE, /**< connected; the connect request is out */
   LK_PHASE_SASL,      /**< it was answered; nothing but SASL is sent */
   LK_PHASE_LIVE,      /**< requests are served */
@@ -94,7 +94,7 @@ struct lk_client {
   bool now_stale;   /* output was sent since */
   lk_listener *listeners;
   lk_listener *listeners_last;
-  struct lk_telling *telling; /* the innermost under way; NULL: none */
+  struct lk_notification *telling; /* the innermost under way; NULL: none */
   lk_heap timers;
 
   /* session */
@@ -178,7 +178,7 @@ struct lk_client {
   lk_buf scratch; /* paths with chroot */
   lk_frames frames;
   lk_arena arena;
-  const lk_answer *answer;
+  const lk_reply *answer;
   lk_watches watches;
 
   /* closing */
@@ -202,36 +202,36 @@ void lk__client_release(lk_client *c);
     client. */
 void lk__client_wake(lk_client *c);
 /** Whether a close has nothing to wait for: no session, and no request. */
-bool lk__client_ended(const lk_client *c);
+bool lk__client_can_close(const lk_client *c);
 /** Why it takes nothing new: 0, LK_ERR_FORKED, CLOSED, AUTH_FAILED. */
 int lk__client_refusal(const lk_client *c);
 /** Enter a state, and tell the listeners: all else is as it shall be. */
-void lk__client_tell(lk_client *c, lk_state state, int err);
+void lk__client_enter_state(lk_client *c, lk_state state, int err);
 /** Its session is to be closed. */
-void lk__client_tell_closing(lk_client *c);
-void lk__client_tell_answer(lk_client *c, const lk_answer *answer);
+void lk__client_notify_closing(lk_client *c);
+void lk__client_notify_reply(lk_client *c, const lk_reply *answer);
 /** Log, printf-like; `level` as in lk_log_level. */
 void lk__client_logf(const lk_client *c, int level, int err, const char *format,
                      ...) __attribute__((format(printf, 4, 5)));
 
 /* session.c */
 /** Ask for a transport to the endpoint in turn. */
-void lk__session_dial(lk_client *c);
+void lk__session_connect(lk_client *c);
 /** The transport stands: send the connect request. */
-void lk__session_greet(lk_client *c);
+void lk__session_send_handshake(lk_client *c);
 /** The first frame of a connection. */
-void lk__session_welcome(lk_client *c, lk_bytes frame);
+void lk__session_take_handshake(lk_client *c, lk_bytes frame);
 /** All that goes before requests is done: serve them. */
 void lk__session_establish(lk_client *c, const lk_handshake *h);
 /** The connection or the attempt at one is over; go on elsewhere. */
 void lk__session_break(lk_client *c, int err, const char *why);
 /** Send the setWatches that are due. false: no memory. */
-bool lk__session_rearm(lk_client *c);
+bool lk__session_reregister(lk_client *c);
 /** None of them is without a reply. `missing`: something is to be tried again.
  */
-void lk__session_rearmed(lk_client *c, bool missing);
+void lk__session_reregistered(lk_client *c, bool missing);
 /** Use these servers from now on; `fresh` is used up. */
-void lk__session_rehost(lk_client *c, lk_hosts *fresh);
+void lk__session_set_hosts(lk_client *c, lk_hosts *fresh);
 /** A request or ping was answered: if the connection has lasted, the next pause
     is a short one, and a new round of servers begins with the next one. */
 void lk__session_answered(lk_client *c);
@@ -253,7 +253,7 @@ int64_t lk__timing_deadline(const lk_client *c);
 /** How long to wait before the next attempt, with jitter. */
 int64_t lk__timing_pause(lk_client *c);
 /** Repeat setWatches later, with jitter: the server was too busy. */
-void lk__timing_rearm_later(lk_client *c);
+void lk__timing_reregister_later(lk_client *c);
 /** How long one attempt may take, from resolving to the handshake's answer,
     where no session is about to end. */
 int64_t lk__timing_attempt(const lk_client *c);
@@ -273,7 +273,7 @@ void lk__probe_run(lk_client *c);
 
 /* request.c */
 /** What a request is made of. */
-typedef struct lk_ask {
+typedef struct lk_call_spec {
   int32_t op;
   const lk_record *rec; /**< of its body; NULL: it has none, or parts */
   const void *value;    /**< the body; where there is a path it begins with it,
@@ -288,7 +288,7 @@ typedef struct lk_ask {
   bool covered;         /**< one that stays serves it; see watching.c */
   void (*done)(void);
   void *arg;
-} lk_ask;
+} lk_call_spec;
 
 /** Whether a new request would be taken now: 0, or why not. */
 int lk__request_refusal(lk_client *c);
@@ -296,18 +296,18 @@ int lk__request_refusal(lk_client *c);
 int32_t lk__request_next_xid(const lk_client *c);
 /** The server at hand has answered `op` as one that it does not know, and will
     close: it is not asked again for an hour. */
-void lk__request_note_unknown(lk_client *c, int32_t op);
+void lk__request_note_unsupported(lk_client *c, int32_t op);
 /** Likewise for `r`; nothing more is sent on this connection. It is given up
     when the requests ahead of `r` have been answered, or by timing.c. */
-void lk__request_unknown(lk_client *c, const lk_request *r);
-bool lk__request_is_unknown(const lk_client *c, int32_t op);
+void lk__request_rejected(lk_client *c, const lk_request *r);
+bool lk__request_is_unsupported(const lk_client *c, int32_t op);
 /** Why the server at hand is not asked `op`: LK_ERR_UNIMPLEMENTED, or
     LK_ERR_NOT_READ_ONLY; or 0. */
-int lk__request_unfit(const lk_client *c, int32_t op);
+int lk__request_unsupported(const lk_client *c, int32_t op);
 /** The watches on the path of `ask`; NULL: there are none. LK_ERR_NO_MEMORY. */
-int lk__request_watched(lk_client *c, const lk_ask *ask, lk_watched **out);
+int lk__request_find_watched(lk_client *c, const lk_call_spec *ask, lk_watched **out);
 /** Accept a request: it waits, or goes into the output. */
-int lk__request_queue(lk_client *c, const lk_ask *ask);
+int lk__request_queue(lk_client *c, const lk_call_spec *ask);
 /** Whether all whose last byte comes before `until` have been answered. */
 bool lk__requests_answered(const lk_client *c, uint64_t until);
 /** closeSession, behind everything else. false: no memory. */
@@ -320,7 +320,7 @@ int lk__request_close_verdict(const lk_client *c, int unanswered);
 bool lk__requests_release(lk_client *c);
 /** The answer to the oldest request is not one that we can take: do not ask
     again, it would be the same. */
-void lk__request_spoil(lk_client *c, bool too_big);
+void lk__request_forbid_retry(lk_client *c, bool too_big);
 /** Set aside what is on its way and not to be repeated, or with `all` also
     that and what waits; then end it: what is requested in between is not meant.
  */
@@ -330,7 +330,7 @@ void lk__requests_detach(lk_client *c, bool all);
 void lk__requests_finish(lk_client *c, int err);
 /** End those whose own deadline has passed. One that had passed when the
     request was made waits in `late` until then. */
-void lk__requests_overdue(lk_client *c);
+void lk__requests_time_out(lk_client *c);
 
 /* deadline.c */
 /** Give a request a deadline; false: no memory. */
@@ -366,19 +366,19 @@ void lk__reply_take(lk_client *c, lk_bytes frame);
 /* notify.c */
 /** Tell the watches in `list` of an event of `path`; NULL: of their own. Those
     that do not stay, and all of LK_EVENT_ENDED, are dropped. */
-void lk__notify(lk_client *c, lk_link *list, lk_event_type type, lk_bytes path,
+void lk__watches_notify(lk_client *c, lk_link *list, lk_event_type type, lk_bytes path,
                 int err);
 /** Tell them that they are void. */
-void lk__notify_end(lk_client *c, lk_link *list, int err);
+void lk__watches_notify_ended(lk_client *c, lk_link *list, int err);
 /** Tell persistent watches that the connection was away. `late`: those which
     were told so before they were registered. */
-void lk__notify_resumed(lk_client *c, bool late);
+void lk__watches_notify_resumed(lk_client *c, bool late);
 
 /* watching.c */
 /** The request of `w` ended with `err`: it stands, or is dropped. */
-void lk__watch_settle(lk_client *c, lk_watch *w, int32_t op, int err);
+void lk__watch_request_completed(lk_client *c, lk_watch *w, int32_t op, int err);
 /** A setWatches that is no part of a reconnect ended with `err`; `mend` is its
     `arg`, and freed. */
-void lk__watch_mended(lk_client *c, void *mend, int err);
+void lk__watch_repair_completed(lk_client *c, void *mend, int err);
 
 #endif

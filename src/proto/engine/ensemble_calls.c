@@ -7,14 +7,14 @@
 
 int lk_get_config(lk_client *c, const lk_call *call, lk_get_cb done, void *arg)
 {
-  lk_ask ask = {.op = LK_OPCODE_GET_DATA,
+  lk_call_spec ask = {.op = LK_OPCODE_GET_DATA,
                 .chroot = "",
                 .path = "/zookeeper/config",
-                .kind = LK_WATCH_DATA,
+                .kind = LK_WATCH_KIND_DATA,
                 .done = (void (*)(void))done,
                 .arg = arg};
 
-  return lk__ask_read(c, &ask, call);
+  return lk__call_read(c, &ask, call);
 }
 
 int lk_reconfig(lk_client *c, const lk_reconfiguration *change,
@@ -22,7 +22,7 @@ int lk_reconfig(lk_client *c, const lk_reconfiguration *change,
 {
   static const lk_sized what = LK_SIZED(lk_reconfiguration);
   lk_reconfiguration own;
-  int err = lk__ask_copy(c, &what, &own, change);
+  int err = lk__call_copy_options(c, &what, &own, change);
 
   if (err != 0)
     return err;
@@ -30,15 +30,15 @@ int lk_reconfig(lk_client *c, const lk_reconfiguration *change,
                                   .leaving = lk_text(own.leaving),
                                   .new_members = lk_text(own.members),
                                   .config_id = own.version};
-  lk_ask ask = {
+  lk_call_spec ask = {
       .op = LK_OPCODE_RECONFIG, .done = (void (*)(void))done, .arg = arg};
   bool some = own.joining != NULL || own.leaving != NULL;
   lk_call options;
 
-  err = lk__ask_take(c, &ask, &options, call, false);
+  err = lk__call_take_options(c, &ask, &options, call, false);
 
   if (err == 0 && some == (own.members != NULL))
     err = LK_ERR_BAD_ARGUMENT; /* the one or the other */
   return err != 0 ? err
-                  : lk__ask_send(c, &ask, &lk__reconfig_request_record, &r);
+                  : lk__call_send(c, &ask, &lk__reconfig_request_record, &r);
 }

@@ -304,14 +304,14 @@ static bool arrange(lk_hosts *fresh, const lk_hosts *h, uint32_t random)
 {
   lk_list_change change = compare(h, fresh);
 
-  switch (lk__rebalance(&change, random)) {
-  case LK_SHIFT_NONE:
+  switch (lk__balance_load(&change, random)) {
+  case LK_RELOCATION_NONE:
     fresh->at = find(fresh, lk__hosts_current(h));
     fresh->address = h->address;
     fresh->addresses = h->addresses;
     return false;
-  case LK_SHIFT_TO_NEW: put_first(fresh, h, false); break;
-  case LK_SHIFT_TO_OLD: put_first(fresh, h, true); break;
+  case LK_RELOCATION_TO_ADDED: put_first(fresh, h, false); break;
+  case LK_RELOCATION_TO_KEPT: put_first(fresh, h, true); break;
   }
   return true;
 }
@@ -371,7 +371,7 @@ void lk__hosts_use(lk_hosts *h)
   h->lacks = h->items[h->at].lacks;
 }
 
-void lk__hosts_lack(lk_hosts *h, unsigned which, int64_t until_ms)
+void lk__hosts_mark_unsupported(lk_hosts *h, unsigned which, int64_t until_ms)
 {
   h->lacks.requests |= UINT64_C(1) << which;
   h->lacks.until_ms = until_ms;
@@ -379,12 +379,12 @@ void lk__hosts_lack(lk_hosts *h, unsigned which, int64_t until_ms)
     h->items[h->used].lacks = h->lacks;
 }
 
-bool lk__hosts_lacks(const lk_hosts *h, unsigned which, int64_t now)
+bool lk__hosts_lack_support(const lk_hosts *h, unsigned which, int64_t now)
 {
   return (h->lacks.requests >> which & 1) != 0 && now < h->lacks.until_ms;
 }
 
-void lk__hosts_worked(lk_hosts *h)
+void lk__hosts_end_round(lk_hosts *h)
 {
   h->tried = 0;
 }

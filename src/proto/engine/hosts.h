@@ -5,15 +5,15 @@
 #include "base/mem.h"
 
 /** What a server does not know. */
-typedef struct lk_lacks {
+typedef struct lk_unsupported {
   uint64_t requests; /**< a bit for each */
   int64_t until_ms;  /**< then it is asked again: servers are upgraded */
-} lk_lacks;
+} lk_unsupported;
 
 typedef struct lk_host {
   const char *name; /**< no brackets */
   uint16_t port;
-  lk_lacks lacks; /**< all servers of that name and port */
+  lk_unsupported lacks; /**< all servers of that name and port */
 } lk_host;
 
 /** The servers of a connect string and which one is tried. */
@@ -31,7 +31,7 @@ typedef struct lk_hosts {
   size_t tried;       /**< hosts tried without success in this round */
   size_t used;        /**< the one of the present connection or attempt;
                            `count`: it is not listed any more */
-  lk_lacks lacks;     /**< of that one */
+  lk_unsupported lacks;     /**< of that one */
 } lk_hosts;
 
 /**
@@ -72,10 +72,10 @@ void lk__hosts_use(lk_hosts *h);
 
 /** The one in use does not know a request, `which` < 64 of those there are,
     or so we say until then. That is kept under its name and port. */
-void lk__hosts_lack(lk_hosts *h, unsigned which, int64_t until_ms);
-bool lk__hosts_lacks(const lk_hosts *h, unsigned which, int64_t now);
+void lk__hosts_mark_unsupported(lk_hosts *h, unsigned which, int64_t until_ms);
+bool lk__hosts_lack_support(const lk_hosts *h, unsigned which, int64_t now);
 
 /** The one in turn works: a new round begins with the next. */
-void lk__hosts_worked(lk_hosts *h);
+void lk__hosts_end_round(lk_hosts *h);
 
 #endif

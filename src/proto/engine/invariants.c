@@ -16,7 +16,7 @@ static bool state_fits(const lk_client *c, lk_moment moment)
   case LK_PHASE_LIVE:
     return c->state == (c->no_quorum ? LK_STATE_READ_ONLY : LK_STATE_CONNECTED);
   case LK_PHASE_PAUSE:
-  case LK_PHASE_DIALING:
+  case LK_PHASE_CONNECTING:
   case LK_PHASE_HANDSHAKE:
   case LK_PHASE_SASL:
     return c->state == LK_STATE_CONNECTING || c->state == LK_STATE_SUSPENDED ||
@@ -183,7 +183,7 @@ typedef struct tally {
 /* The counts of what is under way on a path. */
 static bool counts_fit(const lk_watched *on)
 {
-  uint32_t under_way[LK_WATCH_NKINDS] = {0}, held[LK_WATCH_NKINDS] = {0};
+  uint32_t under_way[LK_WATCH_KINDS] = {0}, held[LK_WATCH_KINDS] = {0};
 
   for (lk_link *l = on->pending.next; l != &on->pending; l = l->next) {
     const lk_watch *w = LK_OWNER(l, lk_watch, link);
@@ -204,7 +204,7 @@ static const char *count_watched(const lk_watched *on, tally *t)
 {
   size_t watches = 0;
 
-  for (int i = 0; i < LK_WATCH_NKINDS; i++) {
+  for (int i = 0; i < LK_WATCH_KINDS; i++) {
     t->missing +=
         on->missing[i] != LK_REGISTERED && !lk__list_empty(&on->kinds[i]);
     for (lk_link *l = on->kinds[i].next; l != &on->kinds[i]; l = l->next) {
@@ -216,7 +216,7 @@ static const char *count_watched(const lk_watched *on, tally *t)
       watches++;
       t->standing++;
       t->added += lk__watch_stays(w->kind);
-      t->recursive += w->kind == LK_WATCH_RECURSIVE;
+      t->recursive += w->kind == LK_WATCH_KIND_RECURSIVE;
     }
   }
   for (lk_link *l = on->pending.next; l != &on->pending; l = l->next) {

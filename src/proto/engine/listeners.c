@@ -9,19 +9,19 @@
 /* Listeners are being notified. Any of them may be detached meanwhile: then
  * `next` moves on. Those attached meanwhile are not meant. A listener may close
  * the client, which notifies all of that within the first notification. */
-typedef struct lk_telling {
+typedef struct lk_notification {
   lk_listener *next; /* NULL: nobody */
   lk_listener *last;
-  struct lk_telling *outer;
-} lk_telling;
+  struct lk_notification *outer;
+} lk_notification;
 
-static void begin_telling(lk_client *c, lk_telling *t)
+static void begin_telling(lk_client *c, lk_notification *t)
 {
-  *t = (lk_telling){c->listeners, c->listeners_last, c->telling};
+  *t = (lk_notification){c->listeners, c->listeners_last, c->telling};
   c->telling = t;
 }
 
-static lk_listener *next_to_tell(lk_telling *t)
+static lk_listener *next_to_tell(lk_notification *t)
 {
   lk_listener *l = t->next;
 
@@ -32,7 +32,7 @@ static lk_listener *next_to_tell(lk_telling *t)
 
 static void skip_listener(lk_client *c, const lk_listener *l)
 {
-  for (lk_telling *t = c->telling; t != NULL; t = t->outer) {
+  for (lk_notification *t = c->telling; t != NULL; t = t->outer) {
     if (t->next == l)
       t->next = l == t->last ? NULL : l->next;
     else if (t->last == l)
@@ -68,9 +68,9 @@ void lk_client_detach(lk_client *c, lk_listener *l)
   l->prev = NULL;
 }
 
-void lk__client_tell(lk_client *c, lk_state state, int err)
+void lk__client_enter_state(lk_client *c, lk_state state, int err)
 {
-  lk_telling t;
+  lk_notification t;
 
   c->state = state;
   begin_telling(c, &t);
@@ -81,9 +81,9 @@ void lk__client_tell(lk_client *c, lk_state state, int err)
   c->telling = t.outer;
 }
 
-void lk__client_tell_answer(lk_client *c, const lk_answer *answer)
+void lk__client_notify_reply(lk_client *c, const lk_reply *answer)
 {
-  lk_telling t;
+  lk_notification t;
 
   begin_telling(c, &t);
   for (lk_listener *l; (l = next_to_tell(&t)) != NULL;) {
@@ -93,9 +93,9 @@ void lk__client_tell_answer(lk_client *c, const lk_answer *answer)
   c->telling = t.outer;
 }
 
-void lk__client_tell_closing(lk_client *c)
+void lk__client_notify_closing(lk_client *c)
 {
-  lk_telling t;
+  lk_notification t;
 
   begin_telling(c, &t);
   for (lk_listener *l; (l = next_to_tell(&t)) != NULL;) {

@@ -10,26 +10,26 @@ static bool happens(double probability, uint32_t random)
 
 /* The list has grown, and each server of the old one has too many clients:
  * `after` servers have what `before` had. */
-static lk_shift spread(double before, double after, bool listed,
+static lk_relocation spread(double before, double after, bool listed,
                        uint32_t random)
 {
-  return listed && happens(before / after, random) ? LK_SHIFT_NONE
-                                                   : LK_SHIFT_TO_NEW;
+  return listed && happens(before / after, random) ? LK_RELOCATION_NONE
+                                                   : LK_RELOCATION_TO_ADDED;
 }
 
 /* The list has not grown, and the clients of servers that are gone are handed
  * out. Each server should end up with 1/after of all clients. One that was kept
  * has 1/before already; what these lack is handed out by the servers gone, of
  * which there were before - kept. */
-static lk_shift hand_out(double before, double after, double kept,
+static lk_relocation hand_out(double before, double after, double kept,
                          uint32_t random)
 {
   double to_old = kept * (before - after) / (after * (before - kept));
 
-  return happens(to_old, random) ? LK_SHIFT_TO_OLD : LK_SHIFT_TO_NEW;
+  return happens(to_old, random) ? LK_RELOCATION_TO_KEPT : LK_RELOCATION_TO_ADDED;
 }
 
-lk_shift lk__rebalance(const lk_list_change *change, uint32_t random)
+lk_relocation lk__balance_load(const lk_list_change *change, uint32_t random)
 {
   double before = (double)change->before;
   double after = (double)change->after;
@@ -37,6 +37,6 @@ lk_shift lk__rebalance(const lk_list_change *change, uint32_t random)
   if (change->after > change->before)
     return spread(before, after, change->listed, random);
   if (change->listed)
-    return LK_SHIFT_NONE;
+    return LK_RELOCATION_NONE;
   return hand_out(before, after, (double)change->kept, random);
 }

@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 /** Where a client belongs whose list of servers has changed. */
-typedef enum lk_shift {
-  LK_SHIFT_NONE,   /**< it stays where it is */
-  LK_SHIFT_TO_NEW, /**< to a server that was not listed before */
-  LK_SHIFT_TO_OLD  /**< to another one that was */
-} lk_shift;
+typedef enum lk_relocation {
+  LK_RELOCATION_NONE,   /**< it stays where it is */
+  LK_RELOCATION_TO_ADDED, /**< to a server that was not listed before */
+  LK_RELOCATION_TO_KEPT  /**< to another one that was */
+} lk_relocation;
 
 /** How a list of servers has changed. */
 typedef struct lk_list_change {
@@ -26,6 +26,6 @@ typedef struct lk_list_change {
  * are spread evenly over the new one, and none moves without need. `random`:
  * any of 2^32 values with equal probability.
  */
-lk_shift lk__rebalance(const lk_list_change *change, uint32_t random);
+lk_relocation lk__balance_load(const lk_list_change *change, uint32_t random);
 
 #endif

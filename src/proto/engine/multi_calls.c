@@ -60,9 +60,9 @@ lk_read lk_read_get(const char *path)
   return (lk_read){.type = LK_READ_GET, .path = path};
 }
 
-lk_read lk_read_list(const char *path)
+lk_read lk_read_get_children(const char *path)
 {
-  return (lk_read){.type = LK_READ_LIST, .path = path};
+  return (lk_read){.type = LK_READ_GET_CHILDREN, .path = path};
 }
 
 static int check_op(const lk_op *op)
@@ -96,22 +96,22 @@ int lk_multi(lk_client *c, const lk_op *ops, size_t count, const lk_call *call,
              lk_multi_cb done, void *arg)
 {
   static const lk_op none;
-  lk_ask ask = {.op = LK_OPCODE_MULTI,
+  lk_call_spec ask = {.op = LK_OPCODE_MULTI,
                 .ops = count == 0 ? &none : ops,
                 .parts = count,
                 .done = (void (*)(void))done,
                 .arg = arg};
   lk_call own;
-  int err = lk__ask_take(c, &ask, &own, call, false);
+  int err = lk__call_take_options(c, &ask, &own, call, false);
 
   for (size_t i = 0; i < count && err == 0; i++)
     err = check_op(&ops[i]);
-  return err != 0 ? err : lk__ask_send(c, &ask, NULL, NULL);
+  return err != 0 ? err : lk__call_send(c, &ask, NULL, NULL);
 }
 
 static int check_read(const lk_read *r)
 {
-  if (r->type != LK_READ_GET && r->type != LK_READ_LIST)
+  if (r->type != LK_READ_GET && r->type != LK_READ_GET_CHILDREN)
     return LK_ERR_BAD_ARGUMENT;
   return lk__path_valid(r->path, false) ? 0 : LK_ERR_BAD_PATH;
 }
@@ -120,15 +120,15 @@ int lk_multi_read(lk_client *c, const lk_read *reads, size_t count,
                   const lk_call *call, lk_multi_read_cb done, void *arg)
 {
   static const lk_read none;
-  lk_ask ask = {.op = LK_OPCODE_MULTI_READ,
+  lk_call_spec ask = {.op = LK_OPCODE_MULTI_READ,
                 .reads = count == 0 ? &none : reads,
                 .parts = count,
                 .done = (void (*)(void))done,
                 .arg = arg};
   lk_call own;
-  int err = lk__ask_take(c, &ask, &own, call, false);
+  int err = lk__call_take_options(c, &ask, &own, call, false);
 
   for (size_t i = 0; i < count && err == 0; i++)
     err = check_read(&reads[i]);
-  return err != 0 ? err : lk__ask_send(c, &ask, NULL, NULL);
+  return err != 0 ? err : lk__call_send(c, &ask, NULL, NULL);
 }

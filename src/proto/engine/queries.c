@@ -28,7 +28,7 @@ int64_t lk_client_zxid(const lk_client *c)
   return c->last_zxid;
 }
 
-int64_t lk_client_lives_until(const lk_client *c)
+int64_t lk_client_abandoned_session_end(const lk_client *c)
 {
   return c->lives_until_ms;
 }
@@ -48,7 +48,7 @@ const char *lk_client_chroot(const lk_client *c)
   return c->hosts.chroot;
 }
 
-int lk_client_trouble(const lk_client *c, const char **text)
+int lk_client_last_error(const lk_client *c, const char **text)
 {
   *text = c->trouble;
   return c->trouble_err;
@@ -79,7 +79,7 @@ const lk_mem *lk_client_mem(const lk_client *c)
   return &c->mem;
 }
 
-const lk_answer *lk_client_answer(const lk_client *c)
+const lk_reply *lk_client_reply(const lk_client *c)
 {
   return c->answer;
 }

@@ -7,23 +7,23 @@
 
 enum { ARENA_KEEP = 256 * 1024 };
 
-static lk_proof proof_of(const lk_client *c, int32_t op, int err)
+static lk_evidence proof_of(const lk_client *c, int32_t op, int err)
 {
   const lk_opcode_info *info = lk__opcode_info(op);
 
   if (c->no_quorum)
-    return LK_PROOF_NONE;
+    return LK_EVIDENCE_NONE;
   if (err != 0 || !info->leader)
-    return LK_PROOF_CONTACT;
-  return info->write ? LK_PROOF_COMMIT : LK_PROOF_LEADER;
+    return LK_EVIDENCE_CONTACT;
+  return info->write ? LK_EVIDENCE_COMMIT : LK_EVIDENCE_LEADER;
 }
 
-static void tell_proof(lk_client *c, const lk_answer *answer)
+static void tell_proof(lk_client *c, const lk_reply *answer)
 {
   if (answer->sent_ms > c->proven_ms)
     c->proven_ms = answer->sent_ms;
   lk__session_answered(c);
-  lk__client_tell_answer(c, answer);
+  lk__client_notify_reply(c, answer);
 }
 
 /* What an error means for the connection, beside its request. */
@@ -45,13 +45,13 @@ static bool is_unknown(const struct lk_reply_header *header)
 }
 
 static void deliver(lk_client *c, lk_request *r,
-                    const struct lk_reply_header *header, const lk_body *body)
+                    const struct lk_reply_header *header, const lk_reply_body *body)
 {
-  lk_answer answer = {.proof = proof_of(c, r->op, header->err),
+  lk_reply answer = {.proof = proof_of(c, r->op, header->err),
                       .err = header->err,
                       .zxid = header->zxid,
                       .sent_ms = r->sent_ms,
-                      .answered_ms = c->now,
+                      .received_ms = c->now,
                       .connection = c->connection};
 
   if (header->zxid > c->last_zxid)
@@ -59,18 +59,18 @@ static void deliver(lk_client *c, lk_request *r,
   if (r->op == LK_OPCODE_CLOSE_SESSION)
     c->close_sent = false; /* it is under way no more */
   if (is_unknown(header))
-    lk__request_unknown(c, r);
+    lk__request_rejected(c, r);
   if (r->deadline != NULL)
     lk__deadline_drop(c, r);
   lk__mem_free(&c->mem, r->copy);
   if (r->watch != NULL)
-    lk__watch_settle(c, r->watch, r->op, header->err);
+    lk__watch_request_completed(c, r->watch, r->op, header->err);
   if (r->op == LK_OPCODE_SET_WATCHES && !r->ended)
-    lk__watch_mended(c, r->arg, header->err);
+    lk__watch_repair_completed(c, r->arg, header->err);
   tell_proof(c, &answer);
   c->answer = &answer;
   if (!r->ended)
-    lk__body_tell(c, r, header->err, body);
+    lk__request_complete(c, r, header->err, body);
   c->answer = NULL;
   if (r->op == LK_OPCODE_CLOSE_SESSION)
     lk__session_closed(c, header->err);
@@ -126,16 +126,16 @@ static void take_reply(lk_client *c, const struct lk_reply_header *header,
   lk_request *head = c->sent.count > 0 ? lk__ring_at(&c->sent, 0) : NULL;
   bool oldest = head != NULL && head->xid == header->xid;
   lk_request *r = oldest ? head : find_early(c, header);
-  lk_body body;
+  lk_reply_body body;
   int err = 0;
 
   if (r == NULL)
     return;
   if (header->err == 0)
-    err = lk__body_decode(c, r, in, &body);
+    err = lk__reply_body_decode(c, r, in, &body);
   if (err != 0) {
     if (err != LK_ERR_NO_MEMORY)
-      lk__request_spoil(c, false);
+      lk__request_forbid_retry(c, false);
     lk__session_break(c, err == LK_ERR_NO_MEMORY ? err : LK_ERR_PROTOCOL,
                       "an answer that cannot be read");
   } else {
@@ -181,7 +181,7 @@ static void take_event(lk_client *c, lk_reader *in)
   }
   lk__list_init(&fired);
   lk__watches_match(&c->watches, event.type, event.path, &fired);
-  lk__notify(c, &fired, (lk_event_type)event.type, event.path, 0);
+  lk__watches_notify(c, &fired, (lk_event_type)event.type, event.path, 0);
   lk__arena_reset(&c->arena, ARENA_KEEP);
 }
 
@@ -190,9 +190,9 @@ static void take_event(lk_client *c, lk_reader *in)
  */
 static void take_ping(lk_client *c, const struct lk_reply_header *header)
 {
-  lk_answer answer = {.proof = proof_of(c, LK_OPCODE_PING, header->err),
+  lk_reply answer = {.proof = proof_of(c, LK_OPCODE_PING, header->err),
                       .zxid = header->zxid,
-                      .answered_ms = c->now,
+                      .received_ms = c->now,
                       .connection = c->connection};
 
   if (c->pings.count == 0) {
@@ -247,20 +247,20 @@ static void take_rearm(lk_client *c, const struct lk_reply_header *header)
   }
   if (header->err != 0 && !throttled) {
     if (is_unknown(header) && c->watches.added > 0)
-      lk__request_note_unknown(c, LK_OPCODE_SET_WATCHES2);
+      lk__request_note_unsupported(c, LK_OPCODE_SET_WATCHES2);
     lk__session_break(c, header->err, "cannot register watches again");
     return;
   }
   if (throttled && !c->rearm_again) {
     c->rearm_again = true;
-    (void)lk__rearm_acknowledge(&c->watches,
+    (void)lk__set_watches_acknowledge(&c->watches,
                                 (uint32_t)(c->rearms - c->rearms_out + 1));
   }
   if (--c->rearms_out == 0)
-    lk__session_rearmed(c, c->rearm_again ||
-                               lk__rearm_acknowledge(&c->watches, UINT32_MAX));
+    lk__session_reregistered(c, c->rearm_again ||
+                               lk__set_watches_acknowledge(&c->watches, UINT32_MAX));
   if (late)
-    lk__notify_resumed(c, true);
+    lk__watches_notify_resumed(c, true);
 }
 
 /* Read straight: every answer has one. */
@@ -282,7 +282,7 @@ void lk__reply_take(lk_client *c, lk_bytes frame)
     lk__session_break(c, LK_ERR_PROTOCOL, "an answer without a header");
     return;
   }
-  if (!lk__server_can_say(header.err)) {
+  if (!lk__error_is_of_server(header.err)) {
     lk__session_break(c, LK_ERR_PROTOCOL, "an error that no server has");
     return;
   }

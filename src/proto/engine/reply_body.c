@@ -42,8 +42,8 @@ static int strip_all(const lk_client *c, lk_vec *paths)
   return 0;
 }
 
-int lk__body_decode(lk_client *c, const lk_request *r, lk_reader *in,
-                    lk_body *out)
+int lk__reply_body_decode(lk_client *c, const lk_request *r, lk_reader *in,
+                    lk_reply_body *out)
 {
   int err = 0;
 
@@ -74,7 +74,7 @@ int lk__body_decode(lk_client *c, const lk_request *r, lk_reader *in,
 /* ---- tell --------------------------------------------------------------- */
 
 static void tell_create(lk_client *c, const lk_request *r, int err,
-                        const lk_body *body)
+                        const lk_reply_body *body)
 {
   lk_create_cb done = (lk_create_cb)r->done;
   bool with_stat = r->op != LK_OPCODE_CREATE;
@@ -84,7 +84,7 @@ static void tell_create(lk_client *c, const lk_request *r, int err,
 }
 
 static void tell_get(lk_client *c, const lk_request *r, int err,
-                     const lk_body *body)
+                     const lk_reply_body *body)
 {
   lk_get_cb done = (lk_get_cb)r->done;
 
@@ -93,7 +93,7 @@ static void tell_get(lk_client *c, const lk_request *r, int err,
 }
 
 static void tell_acl(lk_client *c, const lk_request *r, int err,
-                     const lk_body *body)
+                     const lk_reply_body *body)
 {
   lk_acl_cb done = (lk_acl_cb)r->done;
 
@@ -107,7 +107,7 @@ static void tell_acl(lk_client *c, const lk_request *r, int err,
 }
 
 static void tell_children(lk_client *c, const lk_request *r, int err,
-                          const lk_body *body)
+                          const lk_reply_body *body)
 {
   lk_children_cb done = (lk_children_cb)r->done;
   bool with_stat = r->op == LK_OPCODE_GET_CHILDREN2;
@@ -119,7 +119,7 @@ static void tell_children(lk_client *c, const lk_request *r, int err,
 }
 
 static void tell_paths(lk_client *c, const lk_request *r, int err,
-                       const lk_body *body)
+                       const lk_reply_body *body)
 {
   lk_paths_cb done = (lk_paths_cb)r->done;
 
@@ -128,7 +128,7 @@ static void tell_paths(lk_client *c, const lk_request *r, int err,
 }
 
 static void tell_who(lk_client *c, const lk_request *r, int err,
-                     const lk_body *body)
+                     const lk_reply_body *body)
 {
   lk_identities_cb done = (lk_identities_cb)r->done;
 
@@ -137,7 +137,7 @@ static void tell_who(lk_client *c, const lk_request *r, int err,
 }
 
 static void tell_multi(lk_client *c, const lk_request *r, int err,
-                       const lk_body *body)
+                       const lk_reply_body *body)
 {
   lk_multi_cb done = (lk_multi_cb)r->done;
 
@@ -146,15 +146,15 @@ static void tell_multi(lk_client *c, const lk_request *r, int err,
 }
 
 static void tell_reads(lk_client *c, const lk_request *r, int err,
-                       const lk_body *body)
+                       const lk_reply_body *body)
 {
   lk_multi_read_cb done = (lk_multi_read_cb)r->done;
 
   done(c, err, err == 0 ? body->reads : NULL, err == 0 ? r->parts : 0, r->arg);
 }
 
-void lk__body_tell(lk_client *c, const lk_request *r, int err,
-                   const lk_body *body)
+void lk__request_complete(lk_client *c, const lk_request *r, int err,
+                   const lk_reply_body *body)
 {
   c->open--;
   lk__invariants_check(c, LK_MOMENT_CALLBACK);

@@ -5,7 +5,7 @@
 #include "proto/engine/engine.h"
 
 /** The body of a reply, decoded. Which member counts is said by the opcode. */
-typedef union lk_body {
+typedef union lk_reply_body {
   struct lk_path_reply path;
   struct lk_path_stat_reply path_stat;
   struct lk_stat_reply stat;
@@ -21,16 +21,16 @@ typedef union lk_body {
     int outcome;
   } multi;
   lk_read_result *reads;
-} lk_body;
+} lk_reply_body;
 
 /** Decode the body of a reply without error; what it points to is in the bytes
     of `in` and in the client's arena.
     @return 0, LK_ERR_NO_MEMORY, or what is wrong with it. */
-int lk__body_decode(lk_client *c, const lk_request *r, lk_reader *in,
-                    lk_body *out);
+int lk__reply_body_decode(lk_client *c, const lk_request *r, lk_reader *in,
+                    lk_reply_body *out);
 
 /** Call `done` of `r`; `body` counts only if `err` is 0. */
-void lk__body_tell(lk_client *c, const lk_request *r, int err,
-                   const lk_body *body);
+void lk__request_complete(lk_client *c, const lk_request *r, int err,
+                   const lk_reply_body *body);
 
 #endif

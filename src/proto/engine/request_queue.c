@@ -26,16 +26,16 @@ static unsigned index_of(int32_t op)
   return (unsigned)(lk__opcode_info(op) - lk__opcodes);
 }
 
-void lk__request_note_unknown(lk_client *c, int32_t op)
+void lk__request_note_unsupported(lk_client *c, int32_t op)
 {
   lk__client_logf(c, LK_LOG_INFO, LK_ERR_UNIMPLEMENTED, "%s: does not know %s",
                   c->server, lk__opcode_info(op)->name);
-  lk__hosts_lack(&c->hosts, index_of(op), c->now + LACKS_MS);
+  lk__hosts_mark_unsupported(&c->hosts, index_of(op), c->now + LACKS_MS);
 }
 
-void lk__request_unknown(lk_client *c, const lk_request *r)
+void lk__request_rejected(lk_client *c, const lk_request *r)
 {
-  lk__request_note_unknown(c, r->op);
+  lk__request_note_unsupported(c, r->op);
   if (c->unknown_op != 0)
     return;
   c->unknown_op = r->op;
@@ -46,20 +46,20 @@ void lk__request_unknown(lk_client *c, const lk_request *r)
   lk__client_wake(c);
 }
 
-bool lk__request_is_unknown(const lk_client *c, int32_t op)
+bool lk__request_is_unsupported(const lk_client *c, int32_t op)
 {
   /* Hardly any server lacks anything: that is seen first. */
   return c->hosts.lacks.requests != 0 &&
-         lk__hosts_lacks(&c->hosts, index_of(op), c->now);
+         lk__hosts_lack_support(&c->hosts, index_of(op), c->now);
 }
 
 /* A server without a quorum answers what it refuses at once, ahead of reads
  * that came before it: the client could not tell which answer is whose. */
-int lk__request_unfit(const lk_client *c, int32_t op)
+int lk__request_unsupported(const lk_client *c, int32_t op)
 {
   if (c->no_quorum && !lk__opcode_info(op)->read_only)
     return LK_ERR_NOT_READ_ONLY;
-  return lk__request_is_unknown(c, op) ? LK_ERR_UNIMPLEMENTED : 0;
+  return lk__request_is_unsupported(c, op) ? LK_ERR_UNIMPLEMENTED : 0;
 }
 
 int32_t lk__request_next_xid(const lk_client *c)
@@ -67,7 +67,7 @@ int32_t lk__request_next_xid(const lk_client *c)
   return c->xid == INT32_MAX ? 1 : c->xid + 1;
 }
 
-static void encode_body(const lk_ask *ask, lk_writer *w)
+static void encode_body(const lk_call_spec *ask, lk_writer *w)
 {
   if (ask->ops != NULL)
     lk__multi_encode(w, ask->ops, ask->parts, ask->chroot);
@@ -80,7 +80,7 @@ static void encode_body(const lk_ask *ask, lk_writer *w)
 }
 
 /* Write a whole frame behind the end of `b`, without adding it yet. */
-static int encode(lk_client *c, lk_buf *b, const lk_ask *ask, int32_t xid,
+static int encode(lk_client *c, lk_buf *b, const lk_call_spec *ask, int32_t xid,
                   size_t *len)
 {
   if (!lk__buf_reserve(b, FIRST_ROOM))
@@ -108,7 +108,7 @@ static int encode(lk_client *c, lk_buf *b, const lk_ask *ask, int32_t xid,
 }
 
 /* The whole path of what is asked, in the scratch buffer. */
-static int whole_path(lk_client *c, const lk_ask *ask, lk_bytes *out)
+static int whole_path(lk_client *c, const lk_call_spec *ask, lk_bytes *out)
 {
   lk_buf *b = &c->scratch;
 
@@ -120,7 +120,7 @@ static int whole_path(lk_client *c, const lk_ask *ask, lk_bytes *out)
   return 0;
 }
 
-int lk__request_watched(lk_client *c, const lk_ask *ask, lk_watched **out)
+int lk__request_find_watched(lk_client *c, const lk_call_spec *ask, lk_watched **out)
 {
   lk_bytes path;
   int err = whole_path(c, ask, &path);
@@ -129,7 +129,7 @@ int lk__request_watched(lk_client *c, const lk_ask *ask, lk_watched **out)
   return err;
 }
 
-static lk_watch *new_watch(lk_client *c, const lk_ask *ask)
+static lk_watch *new_watch(lk_client *c, const lk_call_spec *ask)
 {
   lk_bytes path;
 
@@ -163,7 +163,7 @@ static int64_t deadline_of(const lk_client *c, const lk_call *call, bool *late)
   return at;
 }
 
-static int equip_watch(lk_client *c, lk_request *r, const lk_ask *ask)
+static int equip_watch(lk_client *c, lk_request *r, const lk_call_spec *ask)
 {
   const lk_call *call = ask->call;
 
@@ -178,7 +178,7 @@ static int equip_watch(lk_client *c, lk_request *r, const lk_ask *ask)
 }
 
 /* What a request needs beside its frame: a copy, a watch. */
-static int equip(lk_client *c, lk_request *r, const lk_ask *ask,
+static int equip(lk_client *c, lk_request *r, const lk_call_spec *ask,
                  int64_t deadline_ms, const void *frame)
 {
   if (deadline_ms != LK_NEVER && !lk__deadline_add(c, r, deadline_ms))
@@ -215,7 +215,7 @@ static void stamp_held(lk_client *c, lk_request *r)
 }
 
 /* Its deadline has passed: it is not sent, and ends in the next turn. */
-static int queue_late(lk_client *c, const lk_ask *ask)
+static int queue_late(lk_client *c, const lk_call_spec *ask)
 {
   if (!lk__ring_reserve(&c->late))
     return LK_ERR_NO_MEMORY;
@@ -236,7 +236,7 @@ static int queue_late(lk_client *c, const lk_ask *ask)
   return 0;
 }
 
-int lk__request_queue(lk_client *c, const lk_ask *ask)
+int lk__request_queue(lk_client *c, const lk_call_spec *ask)
 {
   bool live = c->phase == LK_PHASE_LIVE, late = false;
   int64_t deadline_ms =
@@ -290,7 +290,7 @@ bool lk__requests_answered(const lk_client *c, uint64_t until)
 
 bool lk__request_close(lk_client *c)
 {
-  lk_ask ask = {.op = LK_OPCODE_CLOSE_SESSION};
+  lk_call_spec ask = {.op = LK_OPCODE_CLOSE_SESSION};
 
   if (lk__request_queue(c, &ask) != 0)
     return false;
@@ -306,7 +306,7 @@ int lk__request_close_verdict(const lk_client *c, int unanswered)
   if (last != NULL && last->end <= c->out_sent)
     return unanswered;
   if (c->close_lost)
-    return LK_ERR_UNKNOWN;
+    return LK_ERR_IN_DOUBT;
   return c->session.id == 0 ? 0 : LK_ERR_NOT_SENT; /* 0: nothing to end */
 }
 
@@ -400,7 +400,7 @@ static bool reserve_release(lk_client *c)
   for (size_t i = 0; i < c->waiting.count; i++) {
     const lk_request *r = lk__ring_at(&c->waiting, i);
 
-    unfit += lk__request_unfit(c, r->op) != 0;
+    unfit += lk__request_unsupported(c, r->op) != 0;
   }
   return lk__buf_reserve(&c->out, lk__buf_len(&c->held)) &&
          reserve_places(&c->sent, c->waiting.count) &&
@@ -413,7 +413,7 @@ bool lk__requests_release(lk_client *c)
     return false;
   while (c->waiting.count > 0) {
     const lk_request *r = lk__ring_at(&c->waiting, 0);
-    int unfit = lk__request_unfit(c, r->op);
+    int unfit = lk__request_unsupported(c, r->op);
 
     if (!(r->ended     ? forget_one(c)
           : unfit != 0 ? set_aside(c, unfit)
@@ -446,7 +446,7 @@ static int verdict(const lk_client *c, const lk_request *r)
     return r->fate;
   if (r->xid == 0 || r->end > c->out_sent)
     return LK_ERR_NOT_SENT;
-  return is_write(r->op) ? LK_ERR_UNKNOWN : LK_ERR_LOSS;
+  return is_write(r->op) ? LK_ERR_IN_DOUBT : LK_ERR_CONNECTION_LOSS;
 }
 
 /* Ask again on the next connection. false: it cannot be, end it. */
@@ -521,7 +521,7 @@ void lk__requests_detach(lk_client *c, bool all)
   c->waiting_ended = 0;
 }
 
-void lk__request_spoil(lk_client *c, bool too_big)
+void lk__request_forbid_retry(lk_client *c, bool too_big)
 {
   lk_request *r = c->sent.count == 0 ? NULL : lk__ring_at(&c->sent, 0);
 
@@ -540,11 +540,11 @@ static void finish(lk_client *c, lk_request *r, int err)
   r->copy = NULL;
   r->watch = NULL;
   if (w != NULL)
-    lk__watch_settle(c, w, r->xid == 0 ? 0 : r->op, err);
+    lk__watch_request_completed(c, w, r->xid == 0 ? 0 : r->op, err);
   if (r->op == LK_OPCODE_SET_WATCHES && !r->ended)
-    lk__watch_mended(c, r->arg, err);
+    lk__watch_repair_completed(c, r->arg, err);
   if (!r->ended)
-    lk__body_tell(c, r, err, NULL);
+    lk__request_complete(c, r, err, NULL);
 }
 
 /* Not those that are made meanwhile: a callback may make another such call. */
@@ -621,7 +621,7 @@ static void squeeze(lk_client *c)
 
 /* Those that have completed go when they are half of what waits, so that each
  * is moved a few times at most. */
-void lk__requests_overdue(lk_client *c)
+void lk__requests_time_out(lk_client *c)
 {
   finish_late(c);
   for (lk_request *r; (r = lk__deadline_due(c)) != NULL;)

@@ -279,7 +279,7 @@ void lk__sasl_take(lk_client *c, lk_bytes frame)
   lk__reader_init(&in, frame.at, frame.len);
   if (lk__record_decode(&lk__reply_header_record, &header, &in, NULL) != 0)
     lk__session_break(c, LK_ERR_PROTOCOL, "an answer without a header");
-  else if (header.xid != c->sasl->xid || !lk__server_can_say(header.err))
+  else if (header.xid != c->sasl->xid || !lk__error_is_of_server(header.err))
     lk__session_break(c, LK_ERR_PROTOCOL,
                       "something else than an answer to the SASL token");
   else if (header.err != 0)

@@ -12,13 +12,13 @@ enum { KEEP = 64 * 1024 };
 
 /* ---- looking for a server ---------------------------------------------- */
 
-void lk__session_dial(lk_client *c)
+void lk__session_connect(lk_client *c)
 {
   const lk_host *h = lk__hosts_current(&c->hosts);
   bool literal6 = strchr(h->name, ':') != NULL;
 
   c->attempt++;
-  c->phase = LK_PHASE_DIALING;
+  c->phase = LK_PHASE_CONNECTING;
   lk__hosts_use(&c->hosts);
   lk__timing_begin_attempt(c);
   snprintf(c->server, sizeof c->server, "%s%s%s:%u", literal6 ? "[" : "",
@@ -98,7 +98,7 @@ static void go_on(lk_client *c, bool was_live)
 
   c->retry_ms = c->now + pause;
   if (pause == 0)
-    lk__session_dial(c);
+    lk__session_connect(c);
 }
 
 /* What the next connection need not tell watches of. A server without a quorum
@@ -118,13 +118,13 @@ void lk__session_break(lk_client *c, int err, const char *why)
   c->refused_round = c->refused_round && err == LK_ERR_REFUSED;
   c->phase = LK_PHASE_PAUSE;
   if (was_live)
-    lk__rearm_miss_all(&c->watches, known_until(c));
+    lk__watches_mark_missing(&c->watches, known_until(c));
   drop_connection(c);
   c->close_lost =
-      lk__request_close_verdict(c, LK_ERR_UNKNOWN) == LK_ERR_UNKNOWN;
+      lk__request_close_verdict(c, LK_ERR_IN_DOUBT) == LK_ERR_IN_DOUBT;
   c->close_sent = false;
   if (moves)
-    lk__session_dial(c);
+    lk__session_connect(c);
   else
     go_on(c, was_live);
   lk__client_wake(c);
@@ -133,9 +133,9 @@ void lk__session_break(lk_client *c, int err, const char *why)
   lk__list_init(&fired);
   lk__watches_take(&c->watches, false, &fired);
   lk__requests_detach(c, false);
-  lk__client_tell(c, LK_STATE_SUSPENDED, err);
+  lk__client_enter_state(c, LK_STATE_SUSPENDED, err);
   lk__requests_finish(c, 0);
-  lk__notify_end(c, &fired, LK_ERR_LOSS);
+  lk__watches_notify_ended(c, &fired, LK_ERR_CONNECTION_LOSS);
 }
 
 /* ---- another server, or list of them ----------------------------------- */
@@ -149,7 +149,7 @@ void lk__session_move(lk_client *c)
   lk__client_wake(c);
 }
 
-void lk__session_rehost(lk_client *c, lk_hosts *fresh)
+void lk__session_set_hosts(lk_client *c, lk_hosts *fresh)
 {
   bool another =
       lk__hosts_replace(&c->hosts, fresh, c->hooks.random, c->hooks.arg);
@@ -160,11 +160,11 @@ void lk__session_rehost(lk_client *c, lk_hosts *fresh)
     return;
   }
   switch (c->phase) {
-  case LK_PHASE_DIALING:
+  case LK_PHASE_CONNECTING:
   case LK_PHASE_HANDSHAKE:
   case LK_PHASE_SASL:
     drop_connection(c);
-    lk__session_dial(c);
+    lk__session_connect(c);
     break;
   case LK_PHASE_LIVE: lk__session_move(c); break;
   case LK_PHASE_PAUSE:
@@ -200,7 +200,7 @@ static lk_handshake greeting(const lk_client *c)
                         .read_only = any};
 }
 
-void lk__session_greet(lk_client *c)
+void lk__session_send_handshake(lk_client *c)
 {
   lk_handshake h = greeting(c);
 
@@ -218,10 +218,10 @@ void lk__session_greet(lk_client *c)
   lk__client_wake(c);
 }
 
-bool lk__session_rearm(lk_client *c)
+bool lk__session_reregister(lk_client *c)
 {
   int count =
-      lk__rearm_encode(&c->watches, c->last_zxid, c->send_limit, &c->out);
+      lk__set_watches_encode(&c->watches, c->last_zxid, c->send_limit, &c->out);
 
   if (count < 0)
     return false;
@@ -230,10 +230,10 @@ bool lk__session_rearm(lk_client *c)
   return true;
 }
 
-void lk__session_rearmed(lk_client *c, bool missing)
+void lk__session_reregistered(lk_client *c, bool missing)
 {
   if (missing)
-    lk__timing_rearm_later(c);
+    lk__timing_reregister_later(c);
   else
     c->rearm_tries = 0;
 }
@@ -246,7 +246,7 @@ static bool restore(lk_client *c)
     if (!lk__buf_append_secret(&c->out, a->frame, a->len))
       return false;
   }
-  return c->watches.standing == 0 || lk__session_rearm(c);
+  return c->watches.standing == 0 || lk__session_reregister(c);
 }
 
 static void begin_live(lk_client *c, const lk_handshake *h)
@@ -273,23 +273,23 @@ void lk__session_answered(lk_client *c)
   if (c->now - c->live_ms < c->timeout_ms / 3)
     return;
   c->rounds = 0;
-  lk__hosts_worked(&c->hosts);
+  lk__hosts_end_round(&c->hosts);
 }
 
-static lk_proof proof_of(const lk_handshake *h, bool resumed)
+static lk_evidence proof_of(const lk_handshake *h, bool resumed)
 {
   if (h->read_only)
-    return LK_PROOF_NONE;
-  return resumed ? LK_PROOF_RESUMED : LK_PROOF_NEW_SESSION;
+    return LK_EVIDENCE_NONE;
+  return resumed ? LK_EVIDENCE_RESUMED : LK_EVIDENCE_NEW_SESSION;
 }
 
 /* The first that is told of a connection: whatever a callback does from here
  * on, it finds the connection whole. */
 static void tell_live(lk_client *c, const lk_handshake *h, bool resumed)
 {
-  lk_answer answer = {.proof = proof_of(h, resumed),
+  lk_reply answer = {.proof = proof_of(h, resumed),
                       .sent_ms = c->handshake_sent_ms,
-                      .answered_ms = c->now,
+                      .received_ms = c->now,
                       .connection = c->connection};
 
   c->state = h->read_only ? LK_STATE_READ_ONLY : LK_STATE_CONNECTED;
@@ -299,8 +299,8 @@ static void tell_live(lk_client *c, const lk_handshake *h, bool resumed)
                   : resumed    ? "resumed"
                                : "new",
                   (uint64_t)h->session.id, (int)c->timeout_ms);
-  lk__client_tell_answer(c, &answer);
-  lk__client_tell(c, c->state, 0);
+  lk__client_notify_reply(c, &answer);
+  lk__client_enter_state(c, c->state, 0);
 }
 
 /* Begin to serve requests; `unknown` gets the watches that this server cannot
@@ -310,7 +310,7 @@ static bool set_up(lk_client *c, const lk_handshake *h, lk_link *unknown)
   bool resumed = c->session.id != 0;
 
   lk__list_init(unknown);
-  if (lk__request_is_unknown(c, LK_OPCODE_SET_WATCHES2))
+  if (lk__request_is_unsupported(c, LK_OPCODE_SET_WATCHES2))
     lk__watches_take_staying(&c->watches, unknown);
   begin_live(c, h);
   if (restore(c))
@@ -328,7 +328,7 @@ void lk__session_establish(lk_client *c, const lk_handshake *h)
   lk_link unknown;
 
   if (!set_up(c, h, &unknown)) {
-    lk__notify_end(c, &unknown, LK_ERR_UNIMPLEMENTED);
+    lk__watches_notify_ended(c, &unknown, LK_ERR_UNIMPLEMENTED);
     return;
   }
   tell_live(c, h, resumed);
@@ -338,11 +338,11 @@ void lk__session_establish(lk_client *c, const lk_handshake *h)
   if (!released || (c->closing && !c->close_sent && !lk__request_close(c)))
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
   else
-    lk__notify_resumed(c, false);
-  lk__notify_end(c, &unknown, LK_ERR_UNIMPLEMENTED);
+    lk__watches_notify_resumed(c, false);
+  lk__watches_notify_ended(c, &unknown, LK_ERR_UNIMPLEMENTED);
 }
 
-void lk__session_welcome(lk_client *c, lk_bytes frame)
+void lk__session_take_handshake(lk_client *c, lk_bytes frame)
 {
   lk_handshake h = greeting(c);
 
@@ -379,9 +379,9 @@ static void end_all(lk_client *c, lk_state state, int state_err, int err)
   lk__watches_take(&c->watches, true, &fired);
   lk__requests_detach(c, true);
   lk__client_wake(c);
-  lk__client_tell(c, state, state_err);
+  lk__client_enter_state(c, state, state_err);
   lk__requests_finish(c, err);
-  lk__notify_end(c, &fired, err);
+  lk__watches_notify_ended(c, &fired, err);
 }
 
 /* Identities that no server has answered yet will not be answered any more. */
@@ -412,7 +412,7 @@ void lk__session_expire(lk_client *c, const char *why)
   if (c->closing)
     lk__session_closed(c, LK_ERR_SESSION_EXPIRED);
   else if (c->phase == LK_PHASE_PAUSE)
-    lk__client_tell(c, LK_STATE_CONNECTING, 0);
+    lk__client_enter_state(c, LK_STATE_CONNECTING, 0);
   else
     end_auths(c, LK_ERR_SESSION_EXPIRED);
 }

@@ -22,7 +22,7 @@ static lk_watched *watched_of(lk_map_node *node)
   return (lk_watched *)(void *)node; /* its first member */
 }
 
-void lk__rearm_miss(lk_watched *on, lk_watch_kind kind, int64_t zxid)
+void lk__watched_mark_missing(lk_watched *on, lk_watch_kind kind, int64_t zxid)
 {
   if (lk__list_empty(&on->kinds[kind]))
     return;
@@ -31,12 +31,12 @@ void lk__rearm_miss(lk_watched *on, lk_watch_kind kind, int64_t zxid)
   on->asked[kind] = false; /* what is under way may not have it */
 }
 
-void lk__rearm_miss_all(lk_watches *ws, int64_t zxid)
+void lk__watches_mark_missing(lk_watches *ws, int64_t zxid)
 {
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
        n = lk__map_next(n)) {
-    for (int kind = 0; kind < LK_WATCH_NKINDS; kind++)
-      lk__rearm_miss(watched_of(n), (lk_watch_kind)kind, zxid);
+    for (int kind = 0; kind < LK_WATCH_KINDS; kind++)
+      lk__watched_mark_missing(watched_of(n), (lk_watch_kind)kind, zxid);
   }
 }
 
@@ -57,8 +57,8 @@ static bool is_being_added(const lk_watched *on, lk_watch_kind stays)
 static bool is_due(const lk_watched *on, int kind)
 {
   return is_missing(on, kind) &&
-         (kind >= LK_WATCH_ADDED || (!is_being_added(on, LK_WATCH_PERSISTENT) &&
-                                     !is_being_added(on, LK_WATCH_RECURSIVE)));
+         (kind >= LK_WATCH_KIND_ADDED || (!is_being_added(on, LK_WATCH_KIND_PERSISTENT) &&
+                                     !is_being_added(on, LK_WATCH_KIND_RECURSIVE)));
 }
 
 static void take_place(lk_watched *on, lk_watch_kind stays, int kind)
@@ -74,13 +74,13 @@ static void push_children(lk_watched *on, int64_t zxid)
 {
   const lk_link *list = &on->pending;
 
-  if (!is_due(on, LK_WATCH_RECURSIVE))
+  if (!is_due(on, LK_WATCH_KIND_RECURSIVE))
     return;
-  lk__rearm_miss(on, LK_WATCH_CHILD, zxid);
+  lk__watched_mark_missing(on, LK_WATCH_KIND_CHILD, zxid);
   for (lk_link *l = list->next; l != list; l = l->next) {
     lk_watch *w = LK_OWNER(l, lk_watch, link);
 
-    w->covered = w->covered || w->kind == LK_WATCH_CHILD;
+    w->covered = w->covered || w->kind == LK_WATCH_KIND_CHILD;
   }
 }
 
@@ -95,10 +95,10 @@ static void prepare(lk_watches *ws, int64_t zxid)
 
     on->chunk = 0;
     memset(on->asked, 0, sizeof on->asked);
-    for (int kind = 0; kind < LK_WATCH_ADDED; kind++) {
-      take_place(on, LK_WATCH_PERSISTENT, kind);
-      if (kind != LK_WATCH_CHILD)
-        take_place(on, LK_WATCH_RECURSIVE, kind);
+    for (int kind = 0; kind < LK_WATCH_KIND_ADDED; kind++) {
+      take_place(on, LK_WATCH_KIND_PERSISTENT, kind);
+      if (kind != LK_WATCH_KIND_CHILD)
+        take_place(on, LK_WATCH_KIND_RECURSIVE, kind);
     }
     push_children(on, zxid);
   }
@@ -113,7 +113,7 @@ static int64_t next_zxid(const lk_watches *ws, int64_t zxid)
        n = lk__map_next(n)) {
     const lk_watched *on = watched_of(n);
 
-    for (int kind = 0; kind < LK_WATCH_NKINDS; kind++) {
+    for (int kind = 0; kind < LK_WATCH_KINDS; kind++) {
       if (is_due(on, kind) && on->missing[kind] > zxid &&
           on->missing[kind] < next)
         next = on->missing[kind];
@@ -127,7 +127,7 @@ static int64_t newest_of(const lk_watched *on)
 {
   int64_t zxid = INT64_MIN;
 
-  for (int kind = 0; kind < LK_WATCH_ADDED; kind++) {
+  for (int kind = 0; kind < LK_WATCH_KIND_ADDED; kind++) {
     if (is_due(on, kind) && on->missing[kind] > zxid)
       zxid = on->missing[kind];
   }
@@ -149,18 +149,18 @@ typedef struct cursor {
 static bool stops_at(const cursor *c, const lk_watched *on)
 {
   if (c->again &&
-      (c->kind != LK_WATCH_CHILD || !is_missing(on, LK_WATCH_RECURSIVE)))
+      (c->kind != LK_WATCH_KIND_CHILD || !is_missing(on, LK_WATCH_KIND_RECURSIVE)))
     return false;
   if (!is_due(on, c->kind))
     return false;
-  if (c->kind < LK_WATCH_ADDED)
+  if (c->kind < LK_WATCH_KIND_ADDED)
     return on->missing[c->kind] == c->zxid;
   return on->missing[c->kind] == TAKEN ? newest_of(on) == c->zxid : c->newest;
 }
 
 static void settle(const lk_watches *ws, cursor *c)
 {
-  while (c->kind < LK_WATCH_NKINDS) {
+  while (c->kind < LK_WATCH_KINDS) {
     for (; c->node != NULL; c->node = lk__map_next(c->node)) {
       if (stops_at(c, watched_of(c->node)))
         return;
@@ -174,12 +174,12 @@ static void settle(const lk_watches *ws, cursor *c)
  * no more where that is enough. */
 static int lists_of(const lk_watches *ws)
 {
-  return ws->added > 0 ? LK_WATCH_NKINDS : LK_WATCH_ADDED;
+  return ws->added > 0 ? LK_WATCH_KINDS : LK_WATCH_KIND_ADDED;
 }
 
 static size_t fixed_of(const lk_watches *ws)
 {
-  return FIXED - 4 * (size_t)(LK_WATCH_NKINDS - lists_of(ws));
+  return FIXED - 4 * (size_t)(LK_WATCH_KINDS - lists_of(ws));
 }
 
 /* Its bytes are reserved. */
@@ -304,14 +304,14 @@ static size_t paths_limit(const lk_watches *ws, size_t send_limit)
 static int put_all(const lk_watches *ws, cursor c, int count, size_t limit,
                    lk_buf *out)
 {
-  for (settle(ws, &c); c.kind < LK_WATCH_NKINDS; settle(ws, &c)) {
+  for (settle(ws, &c); c.kind < LK_WATCH_KINDS; settle(ws, &c)) {
     if (!put_chunk(ws, &c, (uint32_t)++count, limit, out))
       return -1;
   }
   return count;
 }
 
-int lk__rearm_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
+int lk__set_watches_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
                      lk_buf *out)
 {
   size_t limit = paths_limit(ws, send_limit);
@@ -347,21 +347,21 @@ static bool acknowledge_kind(lk_watched *on, int kind, uint32_t end)
   on->asked[kind] = false;
   if (!is_missing(on, kind))
     return false;
-  if (kind >= LK_WATCH_ADDED)
+  if (kind >= LK_WATCH_KIND_ADDED)
     lk__watched_bare(on, false);
-  for (lk_link *l = list->next; kind >= LK_WATCH_ADDED && l != list;
+  for (lk_link *l = list->next; kind >= LK_WATCH_KIND_ADDED && l != list;
        l = l->next)
     LK_OWNER(l, lk_watch, link)->resumes = true;
   return true;
 }
 
-bool lk__rearm_acknowledge(lk_watches *ws, uint32_t end)
+bool lk__set_watches_acknowledge(lk_watches *ws, uint32_t end)
 {
   bool missing = false;
 
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
        n = lk__map_next(n)) {
-    for (int kind = 0; kind < LK_WATCH_NKINDS; kind++)
+    for (int kind = 0; kind < LK_WATCH_KINDS; kind++)
       missing = acknowledge_kind(watched_of(n), kind, end) || missing;
   }
   ws->on_its_way = false;

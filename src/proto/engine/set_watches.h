@@ -15,9 +15,9 @@
  */
 
 /** What stands of `kind` on a path may miss what is later than `zxid`. */
-void lk__rearm_miss(lk_watched *on, lk_watch_kind kind, int64_t zxid);
+void lk__watched_mark_missing(lk_watched *on, lk_watch_kind kind, int64_t zxid);
 /** The same of all that stands: the connection broke. */
-void lk__rearm_miss_all(lk_watches *ws, int64_t zxid);
+void lk__watches_mark_missing(lk_watches *ws, int64_t zxid);
 
 /**
  * Append the setWatches requests that register what is missing, as many as it
@@ -29,11 +29,11 @@ void lk__rearm_miss_all(lk_watches *ws, int64_t zxid);
  * the last reply; registered watches have been told of all that came before.
  * Gives the number of requests, or -1: no memory.
  */
-int lk__rearm_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
+int lk__set_watches_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
                      lk_buf *out);
 
 /** Of those requests, which count from 1, the ones below `end` have succeeded,
     and no other is waited for. Gives whether something is missing. */
-bool lk__rearm_acknowledge(lk_watches *ws, uint32_t end);
+bool lk__set_watches_acknowledge(lk_watches *ws, uint32_t end);
 
 #endif

@@ -47,7 +47,7 @@ int64_t lk__timing_pause(lk_client *c)
   return pause_after(c, c->rounds);
 }
 
-void lk__timing_rearm_later(lk_client *c)
+void lk__timing_reregister_later(lk_client *c)
 {
   if (c->rearms_out > 0 || c->rearm_ms != LK_NEVER)
     return;
@@ -63,12 +63,12 @@ static void run_rearm(lk_client *c)
   c->rearm_ms = LK_NEVER;
   if (c->closing)
     return; /* nothing follows closeSession */
-  if (!lk__session_rearm(c))
+  if (!lk__session_reregister(c))
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
   else if (c->rearms_out ==
            0) { /* addWatch has registered them, or they ended */
-    lk__session_rearmed(c, lk__rearm_acknowledge(&c->watches, UINT32_MAX));
-    lk__notify_resumed(c, true);
+    lk__session_reregistered(c, lk__set_watches_acknowledge(&c->watches, UINT32_MAX));
+    lk__watches_notify_resumed(c, true);
   }
   lk__client_wake(c);
 }
@@ -250,7 +250,7 @@ static void run_live(lk_client *c)
   if (c->watch_lost)
     lk__session_break(c, LK_ERR_NO_MEMORY, "no memory to set a watch again");
   else if (c->now >= silence_end(c))
-    lk__session_break(c, LK_ERR_LOSS,
+    lk__session_break(c, LK_ERR_CONNECTION_LOSS,
                       "silent for two thirds of the session timeout");
   else if (c->now >= ping_due(c))
     ping(c);
@@ -263,8 +263,8 @@ static void run_attempt(lk_client *c)
   if (c->now < c->attempt_end_ms)
     return;
   snprintf(why, sizeof why, "%s within %d ms",
-           c->phase == LK_PHASE_DIALING && c->tls != NULL ? "no TLS connection"
-           : c->phase == LK_PHASE_DIALING                 ? "no connection"
+           c->phase == LK_PHASE_CONNECTING && c->tls != NULL ? "no TLS connection"
+           : c->phase == LK_PHASE_CONNECTING                 ? "no connection"
            : c->phase == LK_PHASE_HANDSHAKE ? "connected, but no answer"
                                             : "the SASL exchange did not end",
            (int)(c->attempt_end_ms - c->attempt_began_ms));
@@ -274,13 +274,13 @@ static void run_attempt(lk_client *c)
 static void run_phase(lk_client *c)
 {
   if (c->input_lost)
-    lk__session_break(c, LK_ERR_LOSS, "the driver called from a callback");
+    lk__session_break(c, LK_ERR_CONNECTION_LOSS, "the driver called from a callback");
   switch (c->phase) {
   case LK_PHASE_PAUSE:
     if (c->now >= c->retry_ms)
-      lk__session_dial(c);
+      lk__session_connect(c);
     break;
-  case LK_PHASE_DIALING:
+  case LK_PHASE_CONNECTING:
   case LK_PHASE_HANDSHAKE:
   case LK_PHASE_SASL: run_attempt(c); break;
   case LK_PHASE_LIVE:
@@ -327,9 +327,9 @@ void lk__timing_run(lk_client *c)
 {
   run_timers(c);
   if (c->late.count > 0 || c->now >= lk__deadline_next(c))
-    lk__requests_overdue(c);
+    lk__requests_time_out(c);
   if (c->closing && c->final_err == 0 &&
-      (c->now >= c->close_end_ms || lk__client_ended(c)))
+      (c->now >= c->close_end_ms || lk__client_can_close(c)))
     lk__session_closed(c, lk__request_close_verdict(c, LK_ERR_DEADLINE));
   if (c->now >= give_up(c))
     give_session_up(c);
@@ -350,7 +350,7 @@ int64_t lk__timing_deadline(const lk_client *c)
     return c->now;
   switch (c->phase) {
   case LK_PHASE_PAUSE: return earlier(at, c->retry_ms);
-  case LK_PHASE_DIALING:
+  case LK_PHASE_CONNECTING:
   case LK_PHASE_HANDSHAKE:
   case LK_PHASE_SASL: return earlier(at, c->attempt_end_ms);
   case LK_PHASE_LIVE:

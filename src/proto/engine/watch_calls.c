@@ -35,14 +35,14 @@ static bool uncovered(const lk_client *c, lk_watched *on, lk_watch_kind kind)
 typedef struct mending {
   lk_watched *on; /* with a reference */
   int64_t zxid;
-  bool kinds[LK_WATCH_ADDED];
+  bool kinds[LK_WATCH_KIND_ADDED];
 } mending;
 
 static void miss(const mending *m)
 {
-  for (int i = 0; i < LK_WATCH_ADDED; i++) {
+  for (int i = 0; i < LK_WATCH_KIND_ADDED; i++) {
     if (m->kinds[i])
-      lk__rearm_miss(m->on, (lk_watch_kind)i, m->zxid);
+      lk__watched_mark_missing(m->on, (lk_watch_kind)i, m->zxid);
   }
 }
 
@@ -52,7 +52,7 @@ static bool queue_mending(lk_client *c, const mending *m)
   struct lk_set_watches_request r = {.relative_zxid = m->zxid};
   lk_vec *lists[] = {&r.data, &r.exist, &r.child};
   mending *kept = lk__mem_new(&c->mem, sizeof *kept);
-  lk_ask ask = {.op = LK_OPCODE_SET_WATCHES,
+  lk_call_spec ask = {.op = LK_OPCODE_SET_WATCHES,
                 .rec = &lk__set_watches_request_record,
                 .value = &r,
                 .arg = kept};
@@ -60,7 +60,7 @@ static bool queue_mending(lk_client *c, const mending *m)
   if (kept == NULL)
     return false;
   *kept = *m;
-  for (int i = 0; i < LK_WATCH_ADDED; i++)
+  for (int i = 0; i < LK_WATCH_KIND_ADDED; i++)
     *lists[i] = lk__vec_of(&path, m->kinds[i] ? 1 : 0);
   if (lk__request_queue(c, &ask) != 0) {
     lk__mem_free(&c->mem, kept);
@@ -79,7 +79,7 @@ static void mend(lk_client *c, lk_watched *on)
 
   if (c->phase != LK_PHASE_LIVE || c->closing)
     return;
-  for (int i = 0; i < LK_WATCH_ADDED; i++) {
+  for (int i = 0; i < LK_WATCH_KIND_ADDED; i++) {
     m.kinds[i] = uncovered(c, on, (lk_watch_kind)i);
     any = any || m.kinds[i];
   }
@@ -90,14 +90,14 @@ static void mend(lk_client *c, lk_watched *on)
   lk__client_wake(c);
 }
 
-void lk__watch_mended(lk_client *c, void *mend, int err)
+void lk__watch_repair_completed(lk_client *c, void *mend, int err)
 {
   mending *m = mend;
 
   if (err != 0)
     miss(m);
   if (err == LK_ERR_THROTTLED)
-    lk__timing_rearm_later(c);
+    lk__timing_reregister_later(c);
   lk__watched_unref(&c->watches, m->on);
   lk__mem_free(&c->mem, m);
 }
@@ -106,7 +106,7 @@ void lk__watch_mended(lk_client *c, void *mend, int err)
  * requests ahead of it on the way will have set. */
 static void mark_removed(lk_watched *on)
 {
-  for (int i = 0; i < LK_WATCH_ADDED; i++)
+  for (int i = 0; i < LK_WATCH_KIND_ADDED; i++)
     on->covered[i] = true;
   lk__watched_bare(on, true);
 }
@@ -116,7 +116,7 @@ enum { CHILDREN = 1, DATA = 2, ANY = 3 };
 
 static int32_t type_of(lk_watch_kind kind)
 {
-  return lk__watch_stays(kind) ? ANY : kind == LK_WATCH_CHILD ? CHILDREN : DATA;
+  return lk__watch_stays(kind) ? ANY : kind == LK_WATCH_KIND_CHILD ? CHILDREN : DATA;
 }
 
 /* A removeWatches that cannot be sent does no harm: events without a watch are
@@ -124,14 +124,14 @@ static int32_t type_of(lk_watch_kind kind)
 static void remove_on_server(lk_client *c, const lk_watch *w)
 {
   struct lk_path_type_request r = {.type = type_of(w->kind)};
-  lk_ask ask = {.op = LK_OPCODE_REMOVE_WATCHES,
+  lk_call_spec ask = {.op = LK_OPCODE_REMOVE_WATCHES,
                 .rec = &lk__path_type_request_record,
                 .value = &r,
                 .chroot = "", /* watches have it in their paths */
                 .path = w->on->path};
 
   if (c->phase == LK_PHASE_LIVE && lk__request_refusal(c) == 0 &&
-      lk__request_unfit(c, ask.op) == 0 && lk__watch_alone(w)) {
+      lk__request_unsupported(c, ask.op) == 0 && lk__watch_alone(w)) {
     if (lk__request_queue(c, &ask) == 0 && lk__watch_stays(w->kind))
       mark_removed(w->on);
   }
@@ -155,8 +155,8 @@ static void cover_again(lk_client *c, lk_watched *on, lk_watch_kind kind)
 {
   if (!lk__watched_covers(&c->watches, on, kind, true))
     return; /* mend() does it */
-  lk__rearm_miss(on, kind, c->last_zxid);
-  lk__timing_rearm_later(c);
+  lk__watched_mark_missing(on, kind, c->last_zxid);
+  lk__timing_reregister_later(c);
 }
 
 static void stand(lk_client *c, lk_watch *w, lk_watch_kind kind)
@@ -167,12 +167,12 @@ static void stand(lk_client *c, lk_watch *w, lk_watch_kind kind)
   if (bare)
     cover_again(c, w->on, kind);
   /* it has taken the place of those of children, and does not serve them */
-  if (kind == LK_WATCH_RECURSIVE)
-    w->on->covered[LK_WATCH_CHILD] = true;
+  if (kind == LK_WATCH_KIND_RECURSIVE)
+    w->on->covered[LK_WATCH_KIND_CHILD] = true;
   mend(c, w->on);
 }
 
-void lk__watch_settle(lk_client *c, lk_watch *w, int32_t op, int err)
+void lk__watch_request_completed(lk_client *c, lk_watch *w, int32_t op, int err)
 {
   bool missing = op == LK_OPCODE_EXISTS && err == LK_ERR_NO_NODE;
   bool stands = err == 0 || missing;
@@ -180,7 +180,7 @@ void lk__watch_settle(lk_client *c, lk_watch *w, int32_t op, int err)
   bool late = op == LK_OPCODE_ADD_WATCH && err == LK_ERR_DEADLINE;
 
   if (stands && w->cb != NULL) {
-    stand(c, w, missing ? LK_WATCH_EXIST : w->kind);
+    stand(c, w, missing ? LK_WATCH_KIND_EXIST : w->kind);
     return;
   }
   if ((stands && w->remove) || late)
@@ -214,19 +214,19 @@ int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
                  const lk_call *call, lk_done_cb done, void *arg)
 {
   struct lk_add_watch_request r = {.mode = (int32_t)mode};
-  lk_ask ask = {.op = LK_OPCODE_ADD_WATCH,
+  lk_call_spec ask = {.op = LK_OPCODE_ADD_WATCH,
                 .path = path,
-                .kind = mode == LK_WATCH_TREE ? LK_WATCH_RECURSIVE
-                                              : LK_WATCH_PERSISTENT,
+                .kind = mode == LK_WATCH_RECURSIVE ? LK_WATCH_KIND_RECURSIVE
+                                              : LK_WATCH_KIND_PERSISTENT,
                 .done = (void (*)(void))done,
                 .arg = arg};
   lk_call own;
-  int err = lk__ask_take(c, &ask, &own, call, true);
+  int err = lk__call_take_options(c, &ask, &own, call, true);
 
   if (err != 0)
     return err;
   if (ask.call == NULL || ask.call->on_event == NULL ||
-      (mode != LK_WATCH_NODE && mode != LK_WATCH_TREE))
+      (mode != LK_WATCH_PERSISTENT && mode != LK_WATCH_RECURSIVE))
     return LK_ERR_BAD_ARGUMENT;
   if (!lk__path_valid(path, false))
     return LK_ERR_BAD_PATH;
@@ -234,13 +234,13 @@ int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
   ask.chroot = c->hosts.chroot;
   lk_watched *on;
 
-  err = lk__request_watched(c, &ask, &on);
+  err = lk__request_find_watched(c, &ask, &on);
   if (err != 0)
     return err;
   if (on != NULL && lk__watched_has(on,
-                                    mode == LK_WATCH_TREE ? LK_WATCH_PERSISTENT
-                                                          : LK_WATCH_RECURSIVE,
+                                    mode == LK_WATCH_RECURSIVE ? LK_WATCH_KIND_PERSISTENT
+                                                          : LK_WATCH_KIND_RECURSIVE,
                                     NULL))
     return LK_ERR_WATCH_MODE;
-  return lk__ask_send(c, &ask, &lk__add_watch_request_record, &r);
+  return lk__call_send(c, &ask, &lk__add_watch_request_record, &r);
 }

@@ -26,7 +26,7 @@ static void tell_staying(lk_client *c, lk_watch *w, const lk_event *event)
   lk__watched_unref(&c->watches, on);
 }
 
-void lk__notify(lk_client *c, lk_link *list, lk_event_type type, lk_bytes path,
+void lk__watches_notify(lk_client *c, lk_link *list, lk_event_type type, lk_bytes path,
                 int err)
 {
   while (!lk__list_empty(list)) {
@@ -49,12 +49,12 @@ void lk__notify(lk_client *c, lk_link *list, lk_event_type type, lk_bytes path,
   }
 }
 
-void lk__notify_end(lk_client *c, lk_link *list, int err)
+void lk__watches_notify_ended(lk_client *c, lk_link *list, int err)
 {
-  lk__notify(c, list, LK_EVENT_ENDED, lk_bytes_of(NULL, 0), err);
+  lk__watches_notify(c, list, LK_EVENT_ENDED, lk_bytes_of(NULL, 0), err);
 }
 
-void lk__notify_resumed(lk_client *c, bool late)
+void lk__watches_notify_resumed(lk_client *c, bool late)
 {
   lk_link staying;
 
@@ -69,5 +69,5 @@ void lk__notify_resumed(lk_client *c, bool late)
     else
       w->resumes = false;
   }
-  lk__notify(c, &staying, LK_EVENT_RESUMED, lk_bytes_of(NULL, 0), 0);
+  lk__watches_notify(c, &staying, LK_EVENT_RESUMED, lk_bytes_of(NULL, 0), 0);
 }

@@ -84,14 +84,14 @@ static lk_watched *new_path(lk_watches *ws, lk_bytes path)
 
   if (on == NULL)
     return NULL;
-  for (int i = 0; i < LK_WATCH_NKINDS; i++)
+  for (int i = 0; i < LK_WATCH_KINDS; i++)
     lk__list_init(&on->kinds[i]);
   lk__list_init(&on->pending);
   memset(on->under_way, 0, sizeof on->under_way);
   memset(on->held, 0, sizeof on->held);
   memset(on->covered, 0, sizeof on->covered);
   memset(on->asked, 0, sizeof on->asked);
-  for (int i = 0; i < LK_WATCH_NKINDS; i++)
+  for (int i = 0; i < LK_WATCH_KINDS; i++)
     on->missing[i] = LK_REGISTERED;
   on->chunk = 0;
   on->refs = 0;
@@ -235,7 +235,7 @@ lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
   w->cb = call->on_event;
   w->arg = call->watch_arg;
   w->kind = kind;
-  w->until_break = call->until_break;
+  w->until_disconnect = call->until_disconnect;
   w->standing = false;
   w->held = false;
   w->remove = false;
@@ -272,7 +272,7 @@ void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind)
   w->standing = true;
   ws->standing++;
   ws->added += lk__watch_stays(kind);
-  ws->recursive += kind == LK_WATCH_RECURSIVE;
+  ws->recursive += kind == LK_WATCH_KIND_RECURSIVE;
   /* addWatch registers all of its kind; what one-shot ones have missed is
    * reported by a setWatches only */
   if (lk__watch_stays(kind) || lk__list_empty(&w->on->kinds[kind]))
@@ -290,7 +290,7 @@ static void fall(lk_watches *ws, lk_watch *w)
   w->standing = false;
   ws->standing--;
   ws->added -= lk__watch_stays(w->kind);
-  ws->recursive -= w->kind == LK_WATCH_RECURSIVE;
+  ws->recursive -= w->kind == LK_WATCH_KIND_RECURSIVE;
 }
 
 void lk__watch_drop(lk_watches *ws, lk_watch *w)
@@ -355,9 +355,9 @@ void lk__watched_bare(lk_watched *on, bool all)
 bool lk__watched_covers(const lk_watches *ws, const lk_watched *on,
                         lk_watch_kind kind, bool sent)
 {
-  return is_covered_by(ws, on, LK_WATCH_PERSISTENT, sent) ||
-         (kind != LK_WATCH_CHILD &&
-          is_covered_by(ws, on, LK_WATCH_RECURSIVE, sent));
+  return is_covered_by(ws, on, LK_WATCH_KIND_PERSISTENT, sent) ||
+         (kind != LK_WATCH_KIND_CHILD &&
+          is_covered_by(ws, on, LK_WATCH_KIND_RECURSIVE, sent));
 }
 
 /* The server keeps one watch for data and exist together, one for children.
@@ -367,12 +367,12 @@ static bool same_on_server(lk_watch_kind a, lk_watch_kind b)
 {
   return lk__watch_stays(a)   ? lk__watch_stays(b)
          : lk__watch_stays(b) ? true
-                              : (a == LK_WATCH_CHILD) == (b == LK_WATCH_CHILD);
+                              : (a == LK_WATCH_KIND_CHILD) == (b == LK_WATCH_KIND_CHILD);
 }
 
 bool lk__watch_alone(const lk_watch *w)
 {
-  for (int i = 0; i < LK_WATCH_NKINDS; i++) {
+  for (int i = 0; i < LK_WATCH_KINDS; i++) {
     if (same_on_server(w->kind, (lk_watch_kind)i) &&
         lk__watched_has(w->on, (lk_watch_kind)i, w))
       return false;
@@ -387,11 +387,11 @@ bool lk__watch_alone(const lk_watch *w)
 static bool fires(int32_t type, lk_watch_kind kind)
 {
   switch (type) {
-  case LK_EVENT_CREATED: return kind != LK_WATCH_CHILD;
+  case LK_EVENT_CREATED: return kind != LK_WATCH_KIND_CHILD;
   case LK_EVENT_DELETED: return true;
-  case LK_EVENT_CHANGED: return kind != LK_WATCH_CHILD;
+  case LK_EVENT_CHANGED: return kind != LK_WATCH_KIND_CHILD;
   case LK_EVENT_CHILDREN:
-    return kind == LK_WATCH_CHILD || kind == LK_WATCH_PERSISTENT;
+    return kind == LK_WATCH_KIND_CHILD || kind == LK_WATCH_KIND_PERSISTENT;
   default: return false;
   }
 }
@@ -416,11 +416,11 @@ static void match_above(const lk_watches *ws, int32_t type, lk_bytes path,
   const char *at = path.at;
   size_t len = path.len;
 
-  while (len > 0 && fires(type, LK_WATCH_RECURSIVE)) {
+  while (len > 0 && fires(type, LK_WATCH_KIND_RECURSIVE)) {
     lk_watched *on = lk__watched_find(ws, lk_bytes_of(at, len));
 
     if (on != NULL)
-      tell_all(&on->kinds[LK_WATCH_RECURSIVE], false, out);
+      tell_all(&on->kinds[LK_WATCH_KIND_RECURSIVE], false, out);
     if (len == 1)
       return;
     while (len > 0 && at[len - 1] != '/')
@@ -434,9 +434,9 @@ void lk__watches_match(lk_watches *ws, int32_t type, lk_bytes path,
 {
   lk_watched *on = lk__watched_find(ws, path);
 
-  for (int i = 0; on != NULL && i < LK_WATCH_RECURSIVE; i++) {
+  for (int i = 0; on != NULL && i < LK_WATCH_KIND_RECURSIVE; i++) {
     if (fires(type, (lk_watch_kind)i))
-      tell_all(&on->kinds[i], i < LK_WATCH_ADDED, out);
+      tell_all(&on->kinds[i], i < LK_WATCH_KIND_ADDED, out);
   }
   if (ws->recursive > 0 && type != LK_EVENT_CHILDREN)
     match_above(ws, type, path, out);
@@ -448,7 +448,7 @@ static void take_from(lk_link *list, bool all, lk_link *out)
     lk_watch *w = LK_OWNER(l, lk_watch, link);
 
     next = l->next;
-    if (!all && !w->until_break)
+    if (!all && !w->until_disconnect)
       continue;
     lk__list_remove(l);
     lk__list_add(out, &w->tell);
@@ -459,7 +459,7 @@ void lk__watches_take(lk_watches *ws, bool all, lk_link *out)
 {
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
        n = lk__map_next(n)) {
-    for (int i = 0; i < LK_WATCH_NKINDS; i++)
+    for (int i = 0; i < LK_WATCH_KINDS; i++)
       take_from(&((lk_watched *)(void *)n)->kinds[i], all, out);
   }
 }
@@ -468,7 +468,7 @@ void lk__watches_staying(lk_watches *ws, lk_link *out)
 {
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL && ws->added > 0;
        n = lk__map_next(n)) {
-    for (int i = LK_WATCH_ADDED; i < LK_WATCH_NKINDS; i++)
+    for (int i = LK_WATCH_KIND_ADDED; i < LK_WATCH_KINDS; i++)
       tell_all(&((lk_watched *)(void *)n)->kinds[i], false, out);
   }
 }

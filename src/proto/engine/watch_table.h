@@ -10,18 +10,18 @@
 /** What a watch waits for; the lists of a setWatches2, in its order. The first
     three are of one shot, the others were added to stay. */
 typedef enum lk_watch_kind {
-  LK_WATCH_DATA,
-  LK_WATCH_EXIST,
-  LK_WATCH_CHILD,
-  LK_WATCH_PERSISTENT, /**< LK_WATCH_NODE */
-  LK_WATCH_RECURSIVE,  /**< LK_WATCH_TREE */
-  LK_WATCH_NKINDS,
-  LK_WATCH_ADDED = LK_WATCH_PERSISTENT /**< from here on they stay */
+  LK_WATCH_KIND_DATA,
+  LK_WATCH_KIND_EXIST,
+  LK_WATCH_KIND_CHILD,
+  LK_WATCH_KIND_PERSISTENT, /**< LK_WATCH_PERSISTENT */
+  LK_WATCH_KIND_RECURSIVE,  /**< LK_WATCH_RECURSIVE */
+  LK_WATCH_KINDS,
+  LK_WATCH_KIND_ADDED = LK_WATCH_KIND_PERSISTENT /**< from here on they stay */
 } lk_watch_kind;
 
 static inline bool lk__watch_stays(lk_watch_kind kind)
 {
-  return kind >= LK_WATCH_ADDED;
+  return kind >= LK_WATCH_KIND_ADDED;
 }
 
 /** In lk_watched.missing: no setWatches is due. */
@@ -30,17 +30,17 @@ static inline bool lk__watch_stays(lk_watch_kind kind)
 /** All watches of one path. Lives as long as one of them does. */
 typedef struct lk_watched {
   lk_map_node map;
-  lk_link kinds[LK_WATCH_NKINDS]; /**< standing watches */
+  lk_link kinds[LK_WATCH_KINDS]; /**< standing watches */
   lk_link pending;                /**< watches whose request is under way */
-  uint32_t under_way[LK_WATCH_NKINDS]; /**< of those: of each kind */
-  uint32_t held[LK_WATCH_NKINDS];      /**< of those: whose request waits */
-  bool covered[LK_WATCH_ADDED]; /**< some that stand may have no watch of their
+  uint32_t under_way[LK_WATCH_KINDS]; /**< of those: of each kind */
+  uint32_t held[LK_WATCH_KINDS];      /**< of those: whose request waits */
+  bool covered[LK_WATCH_KIND_ADDED]; /**< some that stand may have no watch of their
                                      own on the server */
   int64_t
-      missing[LK_WATCH_NKINDS]; /**< of those that stand: the zxid from which
+      missing[LK_WATCH_KINDS]; /**< of those that stand: the zxid from which
                                      on the server at hand may have reported
                                      nothing, or LK_REGISTERED; rearm.h */
-  bool asked[LK_WATCH_NKINDS];  /**< the setWatches under way have that kind */
+  bool asked[LK_WATCH_KINDS];  /**< the setWatches under way have that kind */
   uint32_t chunk;               /**< the last of them with this path */
   size_t refs; /**< watches that point here, also those firing */
   size_t path_cap;
@@ -58,7 +58,7 @@ struct lk_watch {
   lk_watch_kind kind;
   uint32_t slot;   /**< in the table of handles */
   uint32_t serial; /**< of its handle */
-  bool until_break;
+  bool until_disconnect;
   bool standing; /**< its request succeeded */
   bool held;     /**< its request waits for a connection; lk__watch_hold() */
   bool remove;   /**< cancelled while under way: tell the server */

@@ -8,7 +8,7 @@
 
 /* ---- parts ------------------------------------------------------------ */
 
-const lk_record *lk__part_record(int32_t type, bool result)
+const lk_record *lk__operation_record(int32_t type, bool result)
 {
   const lk_opcode_info *info = lk__opcode_info(type);
 
@@ -19,7 +19,7 @@ const lk_record *lk__part_record(int32_t type, bool result)
   return info->multi || info->multi_read ? info->request : NULL;
 }
 
-bool lk__part_decode(lk_reader *in, bool result, lk_arena *arena, lk_part *out)
+bool lk__operation_decode(lk_reader *in, bool result, lk_arena *arena, lk_operation *out)
 {
   struct lk_multi_header head;
   const lk_record *rec;
@@ -27,7 +27,7 @@ bool lk__part_decode(lk_reader *in, bool result, lk_arena *arena, lk_part *out)
   if (lk__record_decode(&lk__multi_header_record, &head, in, arena) != 0 ||
       head.done)
     return false;
-  rec = lk__part_record(head.type, result);
+  rec = lk__operation_record(head.type, result);
   if (rec == NULL) {
     lk__reader_fail(in, LK_ERR_MARSHALLING);
     return false;
@@ -37,10 +37,10 @@ bool lk__part_decode(lk_reader *in, bool result, lk_arena *arena, lk_part *out)
   return lk__record_decode(rec, &out->body, in, arena) == 0;
 }
 
-void lk__part_encode(const lk_part *part, bool result, lk_writer *out)
+void lk__operation_encode(const lk_operation *part, bool result, lk_writer *out)
 {
   struct lk_multi_header head = {part->type, false, part->err};
-  const lk_record *rec = lk__part_record(part->type, result);
+  const lk_record *rec = lk__operation_record(part->type, result);
 
   if (rec == NULL) {
     out->err = LK_ERR_BAD_ARGUMENT;
@@ -50,7 +50,7 @@ void lk__part_encode(const lk_part *part, bool result, lk_writer *out)
   lk__record_encode(rec, &part->body, out);
 }
 
-void lk__part_encode_end(lk_writer *out)
+void lk__operation_encode_end(lk_writer *out)
 {
   static const struct lk_multi_header end = {-1, true, -1};
 
@@ -59,7 +59,7 @@ void lk__part_encode_end(lk_writer *out)
 
 /* ---- requests --------------------------------------------------------- */
 
-static bool fill_body(const lk_op *op, int32_t type, lk_part *part)
+static bool fill_body(const lk_op *op, int32_t type, lk_operation *part)
 {
   const lk_acls *acl = op->acl == NULL ? &lk_acl_open : op->acl;
   struct lk_create_request create = {.data = op->data,
@@ -94,7 +94,7 @@ static void encode_op(lk_writer *out, const lk_op *op, const char *chroot)
   bool creates = op->type == LK_OP_CREATE || op->type == LK_OP_CREATE2;
   struct lk_multi_header head = {
       creates ? lk__create_opcode(op->type, op->flags) : op->type, false, -1};
-  lk_part part;
+  lk_operation part;
 
   if (!fill_body(op, head.type, &part)) {
     out->err = LK_ERR_BAD_ARGUMENT;
@@ -102,7 +102,7 @@ static void encode_op(lk_writer *out, const lk_op *op, const char *chroot)
   }
   lk__record_encode(&lk__multi_header_record, &head, out);
   lk__path_encode(
-      lk__part_record(head.type, false), &part.body, chroot,
+      lk__operation_record(head.type, false), &part.body, chroot,
       lk__path_rest(chroot, op->path, lk__create_sequential(op->flags)), out);
 }
 
@@ -111,7 +111,7 @@ void lk__multi_encode(lk_writer *out, const lk_op *ops, size_t count,
 {
   for (size_t i = 0; i < count && out->err == 0; i++)
     encode_op(out, &ops[i], chroot);
-  lk__part_encode_end(out);
+  lk__operation_encode_end(out);
 }
 
 void lk__multi_read_encode(lk_writer *out, const lk_read *reads, size_t count,
@@ -126,7 +126,7 @@ void lk__multi_read_encode(lk_writer *out, const lk_read *reads, size_t count,
     lk__path_encode(&lk__path_watch_request_record, &unwatched, chroot,
                     lk__path_rest(chroot, reads[i].path, false), out);
   }
-  lk__part_encode_end(out);
+  lk__operation_encode_end(out);
 }
 
 /* ---- results ---------------------------------------------------------- */
@@ -161,7 +161,7 @@ static const lk_stat *take_stat(lk_reader *in, const lk_stat *stat,
   return copy;
 }
 
-static void take_result(lk_reader *in, const lk_part *part, const char *chroot,
+static void take_result(lk_reader *in, const lk_operation *part, const char *chroot,
                         lk_arena *arena, lk_op_result *out)
 {
   bool agrees = part->err == 0;
@@ -170,7 +170,7 @@ static void take_result(lk_reader *in, const lk_part *part, const char *chroot,
   switch (part->type) {
   case LK_OPCODE_ERROR:
     out->err = part->body.code.err;
-    agrees = part->err == out->err && lk__server_can_say(out->err);
+    agrees = part->err == out->err && lk__error_is_of_server(out->err);
     break;
   case LK_OPCODE_CREATE:
     out->path = take_path(in, part->body.path.path, chroot, arena);
@@ -209,12 +209,12 @@ int lk__multi_decode(lk_reader *in, size_t asked, const char *chroot,
                      lk_arena *arena, lk_op_result **out, int *outcome)
 {
   lk_op_result *results = lk__arena_take(arena, asked, sizeof *results);
-  lk_part part;
+  lk_operation part;
   size_t count = 0;
 
   if (results == NULL)
     lk__reader_fail(in, LK_ERR_NO_MEMORY);
-  while (in->err == 0 && lk__part_decode(in, true, arena, &part)) {
+  while (in->err == 0 && lk__operation_decode(in, true, arena, &part)) {
     if (count < asked)
       take_result(in, &part, chroot, arena, &results[count++]);
     else
@@ -229,7 +229,7 @@ int lk__multi_decode(lk_reader *in, size_t asked, const char *chroot,
 
 /* ---- results of reads --------------------------------------------------- */
 
-static void take_read(lk_reader *in, const lk_part *part, lk_arena *arena,
+static void take_read(lk_reader *in, const lk_operation *part, lk_arena *arena,
                       lk_read_result *out)
 {
   bool agrees = part->err == 0;
@@ -239,7 +239,7 @@ static void take_read(lk_reader *in, const lk_part *part, lk_arena *arena,
   case LK_OPCODE_ERROR:
     out->err = part->body.code.err;
     agrees =
-        part->err == out->err && out->err != 0 && lk__server_can_say(out->err);
+        part->err == out->err && out->err != 0 && lk__error_is_of_server(out->err);
     break;
   case LK_OPCODE_GET_DATA:
     out->data = part->body.data.data;
@@ -259,12 +259,12 @@ int lk__multi_read_decode(lk_reader *in, size_t asked, lk_arena *arena,
                           lk_read_result **out)
 {
   lk_read_result *results = lk__arena_take(arena, asked, sizeof *results);
-  lk_part part;
+  lk_operation part;
   size_t count = 0;
 
   if (results == NULL)
     lk__reader_fail(in, LK_ERR_NO_MEMORY);
-  while (in->err == 0 && lk__part_decode(in, true, arena, &part)) {
+  while (in->err == 0 && lk__operation_decode(in, true, arena, &part)) {
     if (count < asked)
       take_read(in, &part, arena, &results[count++]);
     else

@@ -9,9 +9,9 @@
 /**
  * One part of a multi or a multiRead, as it goes over the wire: a request, or
  * the result of one. Which member of the body counts is said by
- * lk__part_record().
+ * lk__operation_record().
  */
-typedef struct lk_part {
+typedef struct lk_operation {
   int32_t type; /**< opcode; of a result also LK_OPCODE_ERROR */
   int32_t err;  /**< of its header: -1 in requests */
   union {
@@ -27,18 +27,18 @@ typedef struct lk_part {
     struct lk_names_reply names;
     struct lk_code_reply code;
   } body;
-} lk_part;
+} lk_operation;
 
 /** What the body of a part is; NULL: there is no such part. */
-const lk_record *lk__part_record(int32_t type, bool result);
+const lk_record *lk__operation_record(int32_t type, bool result);
 /**
  * The next part. false: the end was reached, or in->err says what was wrong. A
  * part of unknown type is LK_ERR_MARSHALLING, as nothing tells its length.
  */
-bool lk__part_decode(lk_reader *in, bool result, lk_arena *arena, lk_part *out);
-void lk__part_encode(const lk_part *part, bool result, lk_writer *out);
+bool lk__operation_decode(lk_reader *in, bool result, lk_arena *arena, lk_operation *out);
+void lk__operation_encode(const lk_operation *part, bool result, lk_writer *out);
 /** What stands after the last part. */
-void lk__part_encode_end(lk_writer *out);
+void lk__operation_encode_end(lk_writer *out);
 
 /**
  * Encode the body of a multi. Paths are prefixed with `chroot`, "" if none,

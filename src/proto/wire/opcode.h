@@ -37,7 +37,7 @@ const lk_opcode_info *lk__opcode_info(int32_t op);
 
 /** Whether `err` can be a server's: what is beyond has a meaning of our own,
     which no peer may put into our mouth. */
-static inline bool lk__server_can_say(int32_t err)
+static inline bool lk__error_is_of_server(int32_t err)
 {
   return err <= 0 && err > -1000;
 }

@@ -7,8 +7,8 @@ lk_error_advice lk__error_advice(int err)
 {
   switch (err) {
   case LK_ERR_NOT_SENT:
-  case LK_ERR_LOSS:
-  case LK_ERR_UNKNOWN:
+  case LK_ERR_CONNECTION_LOSS:
+  case LK_ERR_IN_DOUBT:
   case LK_ERR_SESSION_EXPIRED: return LK_ADVICE_AWAIT_CONNECTION;
   case LK_ERR_THROTTLED:
   case LK_ERR_SESSION_MOVED:

@@ -37,8 +37,8 @@ static void trouble(lk_contender *ct, int err)
   }
   switch (err) {
   case LK_ERR_NOT_SENT:
-  case LK_ERR_LOSS:
-  case LK_ERR_UNKNOWN:
+  case LK_ERR_CONNECTION_LOSS:
+  case LK_ERR_IN_DOUBT:
   case LK_ERR_SESSION_EXPIRED:
   case LK_ERR_AUTH_FAILED:
   case LK_ERR_AUTH_REQUIRED:

@@ -69,7 +69,7 @@ static int64_t touched_before(const lk_evidence_record *l, int64_t ms)
   int64_t gap = l->wanted_gap_ms > 0 ? l->wanted_gap_ms : l->timeout_ms / 4;
 
   for (size_t i = l->count; i-- > 0;) {
-    if (sample(l, i)->answered_ms + gap <= ms)
+    if (sample(l, i)->received_ms + gap <= ms)
       return sample(l, i)->sent_ms;
   }
   return LK_NO_LEASE;
@@ -78,19 +78,19 @@ static int64_t touched_before(const lk_evidence_record *l, int64_t ms)
 static bool is_better(const lk_evidence_sample *new,
                       const lk_evidence_sample *old)
 {
-  return new->sent_ms - old->sent_ms > new->answered_ms - old->answered_ms;
+  return new->sent_ms - old->sent_ms > new->received_ms - old->received_ms;
 }
 
 /* Two samples are kept for each 48th of the timeout: the first, which counts
  * for what is sent just a gap later, as beats are; and the best, which was sent
  * later by more than it was answered later. */
 static void remember(lk_evidence_record *l, int64_t sent_ms,
-                     int64_t answered_ms)
+                     int64_t received_ms)
 {
-  lk_evidence_sample new = {sent_ms, answered_ms};
+  lk_evidence_sample new = {sent_ms, received_ms};
   lk_evidence_sample *last =
       &l->samples[(l->first + l->count - 1) % LK_EVIDENCE_SAMPLES];
-  bool follows = l->count > 0 && answered_ms < l->bucket_ms;
+  bool follows = l->count > 0 && received_ms < l->bucket_ms;
 
   if (follows && !is_better(&new, last))
     return;
@@ -106,7 +106,7 @@ static void remember(lk_evidence_record *l, int64_t sent_ms,
   l->count++;
   l->bucket_full = follows;
   if (!follows)
-    l->bucket_ms = answered_ms + l->timeout_ms / LK_EVIDENCE_BUCKETS;
+    l->bucket_ms = received_ms + l->timeout_ms / LK_EVIDENCE_BUCKETS;
 }
 
 static void commit(lk_evidence_record *l, int64_t sent_ms)
@@ -117,30 +117,30 @@ static void commit(lk_evidence_record *l, int64_t sent_ms)
   raise(l, LK_ASSURE_QUORUM, l->resumed_ms);
 }
 
-void lk__evidence_add(lk_evidence_record *l, const lk_answer *a,
+void lk__evidence_add(lk_evidence_record *l, const lk_reply *a,
                       int32_t timeout_ms)
 {
-  if (a->proof == LK_PROOF_NONE)
+  if (a->proof == LK_EVIDENCE_NONE)
     return;
   if (a->connection != l->connection)
     forget(l);
-  if (a->proof == LK_PROOF_NEW_SESSION)
+  if (a->proof == LK_EVIDENCE_NEW_SESSION)
     lk__evidence_end(l);
   l->connection = a->connection;
   adopt_timeout(l, timeout_ms);
   switch (a->proof) {
-  case LK_PROOF_NEW_SESSION: raise(l, LK_ASSURE_QUORUM, a->sent_ms); break;
-  case LK_PROOF_RESUMED:
+  case LK_EVIDENCE_NEW_SESSION: raise(l, LK_ASSURE_QUORUM, a->sent_ms); break;
+  case LK_EVIDENCE_RESUMED:
     l->resumed_ms = a->sent_ms;
     raise(l, LK_ASSURE_SYNC, a->sent_ms);
     break;
-  case LK_PROOF_COMMIT: commit(l, a->sent_ms); break;
-  case LK_PROOF_LEADER:
+  case LK_EVIDENCE_COMMIT: commit(l, a->sent_ms); break;
+  case LK_EVIDENCE_LEADER:
     raise(l, LK_ASSURE_SYNC, touched_before(l, a->sent_ms));
     break;
-  case LK_PROOF_NONE:
-  case LK_PROOF_CONTACT: break;
+  case LK_EVIDENCE_NONE:
+  case LK_EVIDENCE_CONTACT: break;
   }
   raise(l, LK_ASSURE_PING, a->sent_ms);
-  remember(l, a->sent_ms, a->answered_ms);
+  remember(l, a->sent_ms, a->received_ms);
 }

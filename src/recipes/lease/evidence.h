@@ -26,7 +26,7 @@ enum {
 /** A request that was answered. */
 typedef struct lk_evidence_sample {
   int64_t sent_ms;
-  int64_t answered_ms;
+  int64_t received_ms;
 } lk_evidence_sample;
 
 typedef struct lk_evidence_record {
@@ -49,7 +49,7 @@ typedef struct lk_evidence_record {
 void lk__evidence_init(lk_evidence_record *l, int32_t gap_ms);
 /** A request, a ping or a handshake was answered. `timeout_ms` is the session
     timeout now. On another connection the evidence stays, and ages. */
-void lk__evidence_add(lk_evidence_record *l, const lk_answer *a,
+void lk__evidence_add(lk_evidence_record *l, const lk_reply *a,
                       int32_t timeout_ms);
 /** Until when the evidence of `level` proves that the session lives: when it
     was sent, plus the smallest timeout of the session, less what two clocks may

@@ -185,14 +185,14 @@ static void look_now(lk_keeper *k)
   lk__lease_start_timer(k, &k->watchdog, k->watch_at_ms);
 }
 
-static void on_answer(lk_client *c, const lk_answer *a, void *arg)
+static void on_answer(lk_client *c, const lk_reply *a, void *arg)
 {
   lk_keeper *k = arg;
   int64_t before = lk__lease_deadline(k);
   int32_t timeout_before = k->evidence.timeout_ms;
 
   lk__lease_check(k); /* no callback is running */
-  if (a->proof == LK_PROOF_NONE)
+  if (a->proof == LK_EVIDENCE_NONE)
     return;
   if (a->zxid > 0 && (uint64_t)a->zxid > k->seen_zxid)
     k->seen_zxid = (uint64_t)a->zxid;

@@ -147,7 +147,7 @@ static void on_guarded(lk_client *c, int err, const lk_op_result *results,
   lk_lock_multi *q = arg;
   size_t own = q->acquisition->count;
 
-  if (lock_multi_judge(q, count > 0 ? err : LK_ERR_UNKNOWN, results, count) ==
+  if (lock_multi_judge(q, count > 0 ? err : LK_ERR_IN_DOUBT, results, count) ==
       LK_CHECK_MISSING)
     err = LK_ERR_LOST;
   if (q->done != NULL)

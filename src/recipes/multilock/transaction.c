@@ -49,7 +49,7 @@ static void judge_failed(lk_multilock_acquisition *t, int err, int parent_err)
 static int deliver(lk_multilock_acquisition *t, int err,
                    const lk_op_result *results, size_t count)
 {
-  const lk_answer *a = lk_client_answer(t->lease->client);
+  const lk_reply *a = lk_client_reply(t->lease->client);
   uint64_t zxid = a == NULL ? 0 : (uint64_t)a->zxid;
   int parent_err = 0;
 

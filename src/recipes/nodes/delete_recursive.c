@@ -218,7 +218,7 @@ static int ask_names(item *i)
 {
   tree *t = i->tree;
   lk_call call = lk__call_until(t->end_ms);
-  int err = lk_children(t->client, i->path, &call, on_names, i);
+  int err = lk_get_children(t->client, i->path, &call, on_names, i);
 
   t->lists += err == 0;
   return asked(i, err);

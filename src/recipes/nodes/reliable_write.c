@@ -112,7 +112,7 @@ static void rest(settle *s, bool looks)
 static bool wait_for_session_end(settle *s)
 {
   int64_t now = lk_client_clock(s->client);
-  int64_t over = lk_client_lives_until(s->client);
+  int64_t over = lk_client_abandoned_session_end(s->client);
 
   if (now >= over || now >= s->end_ms)
     return false;
@@ -135,13 +135,13 @@ static void see(settle *s)
  * came before it. */
 static void lost(settle *s, int err)
 {
-  if (err == LK_ERR_UNKNOWN)
+  if (err == LK_ERR_IN_DOUBT)
     see(s);
   s->session = lk_client_session(s->client).id;
   if (is_ephemeral(s) && err == LK_ERR_SESSION_EXPIRED)
     fail(s, err);
   else if (s->verb == CREATE && (s->flags & LK_SEQUENTIAL) != 0)
-    fail(s, LK_ERR_UNKNOWN);
+    fail(s, LK_ERR_IN_DOUBT);
   else
     look(s);
 }
@@ -150,7 +150,7 @@ static void written(settle *s, int err, const char *path, const lk_stat *stat)
 {
   switch (err) {
   case LK_ERR_NOT_SENT: write(s); break;
-  case LK_ERR_UNKNOWN:
+  case LK_ERR_IN_DOUBT:
   case LK_ERR_SESSION_EXPIRED:
   case LK_ERR_CONNECTION_LOSS:
   case LK_ERR_OPERATION_TIMEOUT:
@@ -236,13 +236,13 @@ static void settle_create(settle *s)
   if (s->read_err == LK_ERR_NO_NODE && (s->sole || s->calm))
     write(s);
   else if (s->read_err == LK_ERR_NO_NODE || s->older == 0)
-    fail(s, LK_ERR_UNKNOWN); /* it may have come and gone, or been there */
+    fail(s, LK_ERR_IN_DOUBT); /* it may have come and gone, or been there */
   else if (s->stat.czxid <= s->older || (s->sole && !s->same))
     fail(s, LK_ERR_NODE_EXISTS);
   else if (s->sole)
     end(s, 0, s->path, &s->stat);
   else
-    fail(s, LK_ERR_UNKNOWN);
+    fail(s, LK_ERR_IN_DOUBT);
 }
 
 /* The one change since was made by somebody who wrote something else. */
@@ -261,13 +261,13 @@ static bool is_unwritten(const settle *s)
 static void settle_set(settle *s)
 {
   if (s->read_err == LK_ERR_NO_NODE)
-    fail(s, s->sole ? LK_ERR_NO_NODE : LK_ERR_UNKNOWN);
+    fail(s, s->sole ? LK_ERR_NO_NODE : LK_ERR_IN_DOUBT);
   else if (is_unwritten(s))
     write(s);
   else if (s->sole)
     end(s, 0, NULL, &s->stat);
   else
-    fail(s, is_anothers(s) ? LK_ERR_BAD_VERSION : LK_ERR_UNKNOWN);
+    fail(s, is_anothers(s) ? LK_ERR_BAD_VERSION : LK_ERR_IN_DOUBT);
 }
 
 static void settle_delete(settle *s)
@@ -275,7 +275,7 @@ static void settle_delete(settle *s)
   if (s->read_err == 0 && (s->sole || s->stat.czxid <= s->older))
     write(s);
   else
-    fail(s, s->sole ? 0 : LK_ERR_UNKNOWN);
+    fail(s, s->sole ? 0 : LK_ERR_IN_DOUBT);
 }
 
 static void judge(settle *s)
@@ -325,7 +325,7 @@ static void looked(settle *s)
   case LK_ADVICE_AWAIT_CONNECTION: look(s); break;
   case LK_ADVICE_RETRY_LATER: rest(s, true); break;
   case LK_ADVICE_GIVE_UP:
-    fail(s, err == LK_ERR_NO_AUTH ? LK_ERR_UNKNOWN : err);
+    fail(s, err == LK_ERR_NO_AUTH ? LK_ERR_IN_DOUBT : err);
     break;
   }
 }

@@ -173,7 +173,7 @@ static int asked(lk_subscription *s, int err)
 static lk_call with_watch(lk_subscription *s)
 {
   return (lk_call){.size = sizeof(lk_call),
-                   .until_break = true,
+                   .until_disconnect = true,
                    .on_event = on_event,
                    .watch_arg = s,
                    .watch = &s->watch};
@@ -191,7 +191,7 @@ static int try_read(lk_subscription *s)
   lk_call call = with_watch(s);
 
   return asked(s, s->children != NULL
-                      ? lk_children(s->client, s->path, &call, on_names, s)
+                      ? lk_get_children(s->client, s->path, &call, on_names, s)
                       : lk_get(s->client, s->path, &call, on_data, s));
 }
 

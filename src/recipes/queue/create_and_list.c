@@ -295,7 +295,7 @@ static int contender_send_list(lk_contender *ct)
     lk_watch_cancel(lk__contender_client(ct), ct->wait.watch, false);
   ct->wait.watch = NULL;
   lk_call call = {.size = sizeof call,
-                  .until_break = true,
+                  .until_disconnect = true,
                   .on_event = on_directory_event,
                   .watch_arg = ct,
                   .watch = &ct->wait.watch};
@@ -305,7 +305,7 @@ static int contender_send_list(lk_contender *ct)
   if (ct->cleanup.too_big && ct->state == LK_CONTENDER_CLEANING_UP)
     return lk__contender_list_by_session(ct);
   return lk__contender_count_request(
-      ct, lk_children(lk__contender_client(ct), ct->own.dir,
+      ct, lk_get_children(lk__contender_client(ct), ct->own.dir,
                       ct->wait.watches_directory ? &call : NULL, on_list_reply,
                       ct));
 }

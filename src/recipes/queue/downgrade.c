@@ -49,7 +49,7 @@ static void on_downgraded_created(lk_client *c, int err,
                                   void *arg)
 {
   lk_contender *ct = arg;
-  const lk_answer *a = lk_client_answer(c);
+  const lk_reply *a = lk_client_reply(c);
 
   (void)results;
   (void)count;

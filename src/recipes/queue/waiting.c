@@ -52,7 +52,7 @@ static void on_predecessor_read(lk_client *c, int err, const lk_bytes *data,
 static int contender_watch_predecessor(lk_contender *ct, lk_get_cb done)
 {
   lk_call call = {.size = sizeof call,
-                  .until_break = true,
+                  .until_disconnect = true,
                   .on_event = on_predecessor_event,
                   .watch_arg = ct,
                   .watch = &ct->wait.watch};
@@ -158,7 +158,7 @@ static void on_own_read(lk_client *c, int err, const lk_bytes *data,
 int lk__contender_read_own(lk_contender *ct, lk_get_cb done)
 {
   lk_call call = {.size = sizeof call,
-                  .until_break = true,
+                  .until_disconnect = true,
                   .on_event = on_own_event,
                   .watch_arg = ct,
                   .watch = &ct->own.watch};

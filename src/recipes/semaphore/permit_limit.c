@@ -200,9 +200,9 @@ static void take_count(lk_semaphore_acquisition *p, const lk_bytes *data)
 /* The answer is of a server without a quorum, and may be an old one. */
 static bool is_doubtful(const lk_client *c)
 {
-  const lk_answer *a = lk_client_answer(c);
+  const lk_reply *a = lk_client_reply(c);
 
-  return a != NULL && a->proof == LK_PROOF_NONE;
+  return a != NULL && a->proof == LK_EVIDENCE_NONE;
 }
 
 static void on_limit(lk_client *c, int err, const lk_bytes *data,

@@ -84,7 +84,7 @@ START_TEST(a_node_is_watched_while_it_comes_and_goes)
   diary d;
 
   world_enter(_i);
-  ck_assert_int_eq(add(here, &d, "/w", LK_WATCH_NODE), 0);
+  ck_assert_int_eq(add(here, &d, "/w", LK_WATCH_PERSISTENT), 0);
   for (int i = 0; i < 2; i++) {
     ck_assert_int_eq(create(there, full("/w"), "", 0), 0);
     ck_assert_int_eq(set(there, full("/w"), lk_text("1"), -1), 0);
@@ -107,8 +107,8 @@ START_TEST(a_tree_is_watched_at_any_depth)
   diary d, top;
 
   world_enter(_i);
-  ck_assert_int_eq(add(here, &d, "/t", LK_WATCH_TREE), 0);
-  ck_assert_int_eq(add(here, &top, "/", LK_WATCH_TREE), 0);
+  ck_assert_int_eq(add(here, &d, "/t", LK_WATCH_RECURSIVE), 0);
+  ck_assert_int_eq(add(here, &top, "/", LK_WATCH_RECURSIVE), 0);
   ck_assert_int_eq(create(there, full("/t"), "", 0), 0);
   ck_assert_int_eq(create(there, full("/t/a"), "", 0), 0);
   ck_assert_int_eq(create(there, full("/t/a/b"), "", 0), 0);
@@ -133,7 +133,7 @@ START_TEST(one_shot_watches_beside_it_take_nothing_away)
 
   world_enter(_i);
   ck_assert_int_eq(create(here, "/m", "", 0), 0);
-  ck_assert_int_eq(add(here, &stays, "/m", LK_WATCH_NODE), 0);
+  ck_assert_int_eq(add(here, &stays, "/m", LK_WATCH_PERSISTENT), 0);
   for (int i = 0; i < 2; i++) {
     begin_diary(&data);
     begin_diary(&child);
@@ -172,8 +172,8 @@ START_TEST(a_tree_and_the_children_of_its_root_go_together)
   ck_assert_int_eq(create(here, "/wn", "", 0), 0);
   begin_diary(&before);
   ck_assert_int_eq(children(here, "/wn", &before.call), 0);
-  ck_assert_int_eq(add(here, &tree, "/wn", LK_WATCH_TREE), 0);
-  ck_assert_int_eq(add(here, &node, "/wn", LK_WATCH_NODE), LK_ERR_WATCH_MODE);
+  ck_assert_int_eq(add(here, &tree, "/wn", LK_WATCH_RECURSIVE), 0);
+  ck_assert_int_eq(add(here, &node, "/wn", LK_WATCH_PERSISTENT), LK_ERR_WATCH_MODE);
   ck_assert_ptr_null(node.watch);
   ck_assert_int_eq(sync_with(here, "/"), 0);
   ck_assert_int_eq(create(there, full("/wn/x"), "", 0), 0);
@@ -200,8 +200,8 @@ START_TEST(the_last_of_a_path_goes_from_the_server)
   world_enter(_i);
   wait_for_state(here, LK_STATE_CONNECTED);
   before = watches_on_server();
-  ck_assert_int_eq(add(here, &a, "/g", LK_WATCH_TREE), 0);
-  ck_assert_int_eq(add(here, &b, "/g", LK_WATCH_TREE), 0);
+  ck_assert_int_eq(add(here, &a, "/g", LK_WATCH_RECURSIVE), 0);
+  ck_assert_int_eq(add(here, &b, "/g", LK_WATCH_RECURSIVE), 0);
   ck_assert_int_gt(watches_on_server(), before);
   lk_watch_cancel(here, a.watch, true);
   ck_assert_int_eq(create(here, "/g", "", LK_EPHEMERAL), 0);
@@ -220,13 +220,13 @@ START_TEST(what_was_away_is_told_and_goes_on)
 
   world_enter(_i);
   ck_assert_int_eq(create(here, "/wr", "", 0), 0);
-  ck_assert_int_eq(add(here, &node, "/wr", LK_WATCH_NODE), 0);
-  ck_assert_int_eq(add(here, &tree, "/s", LK_WATCH_TREE), 0);
+  ck_assert_int_eq(add(here, &node, "/wr", LK_WATCH_PERSISTENT), 0);
+  ck_assert_int_eq(add(here, &tree, "/s", LK_WATCH_RECURSIVE), 0);
   begin_diary(&once);
-  once.call.until_break = true;
+  once.call.until_disconnect = true;
   memset(&last, 0, sizeof last);
   ck_assert_int_eq(
-      lk_add_watch(here, "/o", LK_WATCH_NODE, &once.call, on_done, &last), 0);
+      lk_add_watch(here, "/o", LK_WATCH_PERSISTENT, &once.call, on_done, &last), 0);
   wait_until(&last.done);
   begin_diary(&shot);
   ck_assert_int_eq(get(here, "/wr", &shot.call), 0);
@@ -234,7 +234,7 @@ START_TEST(what_was_away_is_told_and_goes_on)
   wait_until(&node.resumed);
   wait_until(&tree.resumed);
   ck_assert_str_eq(once.text, "ended /o");
-  ck_assert_int_eq(once.err, LK_ERR_LOSS);
+  ck_assert_int_eq(once.err, LK_ERR_CONNECTION_LOSS);
   ck_assert_int_eq(set(here, "/wr", lk_text("1"), -1), 0);
   ck_assert_int_eq(create(here, "/s", "", 0), 0);
   ck_assert_int_eq(create(here, "/s/x", "", 0), 0);

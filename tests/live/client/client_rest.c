@@ -102,7 +102,7 @@ static void on_reads(lk_client *c, int err, const lk_read_result *results,
     if (r->type == LK_READ_GET)
       note(i, "%.*s at %d", (int)r->data.len, (const char *)r->data.at,
            (int)r->stat->version);
-    if (r->type == LK_READ_LIST)
+    if (r->type == LK_READ_GET_CHILDREN)
       note(i, "%zu: %.*s", r->count, r->count == 0 ? 0 : (int)r->names->len,
            r->count == 0 ? "" : (const char *)r->names->at);
   }
@@ -150,7 +150,7 @@ START_TEST(an_access_list_is_read_and_replaced)
   snprintf(text, sizeof text, "world:anyone:r,digest:%s:cdrwa", bob);
   ck_assert_int_eq(set_acl(here, "/a", text, 0), 0);
   ck_assert_int_eq(last.stat.aversion, 1);
-  ck_assert_int_eq(last.proof, LK_PROOF_COMMIT);
+  ck_assert_int_eq(last.proof, LK_EVIDENCE_COMMIT);
   ck_assert_int_eq(get(there, full("/a"), NULL), 0);
   ck_assert_int_eq(set(there, full("/a"), lk_text("x"), -1), LK_ERR_NO_AUTH);
   /* who may not administer it is not shown the digest */
@@ -185,21 +185,21 @@ START_TEST(a_list_needs_no_stat)
   ck_assert_int_eq(create(here, "/l", "", 0), 0);
   ck_assert_int_eq(create(here, "/l/x", "", LK_EPHEMERAL), 0);
   memset(&last, 0, sizeof last);
-  ck_assert_int_eq(lk_list(here, "/l", NULL, on_children, &last), 0);
+  ck_assert_int_eq(lk_get_children(here, "/l", NULL, on_children, &last), 0);
   wait_until(&last.done);
   ck_assert_int_eq(last.err, 0);
   ck_assert(!last.has_stat);
   ck_assert_uint_eq(last.count, 1);
   ck_assert_str_eq(last.names[0], "x");
-  ck_assert_int_eq(end(lk_list(here, "/none", NULL, on_children, ask())),
+  ck_assert_int_eq(end(lk_get_children(here, "/none", NULL, on_children, ask())),
                    LK_ERR_NO_NODE);
 }
 END_TEST
 
 START_TEST(reads_go_together_and_end_one_by_one)
 {
-  lk_read reads[] = {lk_read_get("/r"), lk_read_list("/r"), lk_read_get("/no"),
-                     lk_read_list("/"), lk_read_list("/no")};
+  lk_read reads[] = {lk_read_get("/r"), lk_read_get_children("/r"), lk_read_get("/no"),
+                     lk_read_get_children("/"), lk_read_get_children("/no")};
 
   world_enter(_i);
   ck_assert_int_eq(create(here, "/r", "one", 0), 0);

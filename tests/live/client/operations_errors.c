@@ -288,7 +288,7 @@ START_TEST(a_watch_that_stays_ends_where_it_is_unknown)
   place_enter(_i == 1);
   memset(&said, 0, sizeof said);
   assert_is(
-      ended(lk_add_watch(here, "/", LK_WATCH_TREE, &call, on_ended, NULL)), 0);
+      ended(lk_add_watch(here, "/", LK_WATCH_RECURSIVE, &call, on_ended, NULL)), 0);
   wire_disguise(near, 105);
   wire_break(near);
   wire_mend(near);
@@ -349,7 +349,7 @@ START_TEST(a_change_of_the_ensemble_may_be_refused)
   assert_is(reconfig(NULL, "1", -1), LK_ERR_NO_AUTH);
   ck_assert_int_eq(add_auth(here, "digest", "super:secret"), 0);
   assert_is(reconfig(NULL, "1", 1), LK_ERR_BAD_VERSION);
-  assert_is(reconfig("what is this", NULL, -1), LK_ERR_BAD_ARGUMENTS);
+  assert_is(reconfig("what is this", NULL, -1), LK_ERR_BAD_ARGUMENT);
   assert_is(reconfig(NULL, "one", -1), LK_ERR_MARSHALLING);
   /* two of whom nobody has heard */
   assert_is(reconfig("server.1=127.0.0.1:1:2:participant;127.0.0.1:3,"

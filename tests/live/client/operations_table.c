@@ -297,12 +297,12 @@ static int ask_set_acl(lk_client *c, const char *node, const lk_call *call)
 
 static int ask_children(lk_client *c, const char *node, const lk_call *call)
 {
-  return lk_children(c, node, call, on_names, NULL);
+  return lk_get_children(c, node, call, on_names, NULL);
 }
 
 static int ask_list(lk_client *c, const char *node, const lk_call *call)
 {
-  return lk_list(c, node, call, on_names, NULL);
+  return lk_get_children(c, node, call, on_names, NULL);
 }
 
 /* A watch that stays is asked for with its callback. */
@@ -327,12 +327,12 @@ static int add_watch(lk_client *c, const char *node, lk_watch_mode mode,
 
 static int ask_watch_node(lk_client *c, const char *node, const lk_call *call)
 {
-  return add_watch(c, node, LK_WATCH_NODE, call);
+  return add_watch(c, node, LK_WATCH_PERSISTENT, call);
 }
 
 static int ask_watch_tree(lk_client *c, const char *node, const lk_call *call)
 {
-  return add_watch(c, node, LK_WATCH_TREE, call);
+  return add_watch(c, node, LK_WATCH_RECURSIVE, call);
 }
 
 static int ask_count(lk_client *c, const char *node, const lk_call *call)
@@ -369,7 +369,7 @@ static int ask_multi(lk_client *c, const char *node, const lk_call *call)
 
 static int ask_multi_read(lk_client *c, const char *node, const lk_call *call)
 {
-  const lk_read reads[] = {lk_read_get(node), lk_read_list(node),
+  const lk_read reads[] = {lk_read_get(node), lk_read_get_children(node),
                            lk_read_get(below(node, "/none"))};
 
   return lk_multi_read(c, reads, sizeof reads / sizeof reads[0], call, on_reads,

@@ -52,7 +52,7 @@ START_TEST(a_watch_stands_when_its_request_has_ended_well)
   furnish("/a");
   furnish("/b");
   wire_break_at(near, o->op, true);
-  ck_assert_int_eq(do_ask(o, at("/a", ""), &call), LK_ERR_LOSS);
+  ck_assert_int_eq(do_ask(o, at("/a", ""), &call), LK_ERR_CONNECTION_LOSS);
   wait_for_state(here, LK_STATE_CONNECTED);
   change("/a", (lk_event_type)o->watches);
   ck_assert_int_eq(told, 0);
@@ -157,9 +157,9 @@ static void set_stay(int stay, int deed)
   const char *node = at(node_of(stay, deed), "");
 
   if (stay == NODE)
-    ck_assert_int_eq(add(node, LK_WATCH_NODE, &stays[stay][deed]), 0);
+    ck_assert_int_eq(add(node, LK_WATCH_PERSISTENT, &stays[stay][deed]), 0);
   else if (stay == TREE)
-    ck_assert_int_eq(add(node, LK_WATCH_TREE, &stays[stay][deed]), 0);
+    ck_assert_int_eq(add(node, LK_WATCH_RECURSIVE, &stays[stay][deed]), 0);
 }
 
 static void set_shots(int stay, int deed)
@@ -188,7 +188,7 @@ static void prepare(bool stays_first)
                        0);
     ck_assert_int_eq(sync_with(here, "/"), 0);
     if (stay == ABOVE)
-      ck_assert_int_eq(add(at(directory, ""), LK_WATCH_TREE, &stays[stay][0]),
+      ck_assert_int_eq(add(at(directory, ""), LK_WATCH_RECURSIVE, &stays[stay][0]),
                        0);
     for (int deed = 0; deed < NDEEDS; deed++) {
       if (stays_first)

@@ -70,19 +70,19 @@ def what_a_break_means_depends_on_where_it_came(wire, puppet, near, far, base):
     # Before the server saw it, or half of it: a client cannot know.
     for action in ("cut", "tear"):
         wire.trap(action, op=relay.CREATE2)
-        near.ask("create", path=base + "/never").fails("UNKNOWN")
+        near.ask("create", path=base + "/never").fails("IN_DOUBT")
         near.state("connected")
         far.ask("exists", path=base + "/never").fails("NO_NODE")
     # After it was done, or in the middle of the answer.
     for action in ("cut", "tear"):
         wire.trap(action, up=False, op=relay.CREATE2)
-        near.ask("create", path=base + "/" + action).fails("UNKNOWN")
+        near.ask("create", path=base + "/" + action).fails("IN_DOUBT")
         near.state("connected")
         assert far.get(base + "/" + action)
     for action, up in (("cut", True), ("tear", True), ("cut", False),
                        ("tear", False)):
         wire.trap(action, up=up, op=relay.GET)
-        near.ask("get", path=base).fails("LOSS")
+        near.ask("get", path=base).fails("CONNECTION_LOSS")
         near.state("connected")
         wire.trap(action, up=up, op=relay.GET)
         near.get(base, repeat=1)
@@ -97,11 +97,11 @@ def what_did_not_leave_was_not_done(wire, puppet, near, far, base):
     wire.drop()
     wire.thaw()
     near.state("connected")
-    ends = [a.fails("UNKNOWN", "NOT_SENT").err for a in asked]
+    ends = [a.fails("IN_DOUBT", "NOT_SENT").err for a in asked]
     # What the system took before it was full, then the rest.
     assert ends == sorted(ends, reverse=True) and ends[-1] == "NOT_SENT", ends
-    assert "UNKNOWN" in ends, ends
-    assert far.children(base).count <= ends.count("UNKNOWN")
+    assert "IN_DOUBT" in ends, ends
+    assert far.children(base).count <= ends.count("IN_DOUBT")
 
 
 @on_relay
@@ -166,7 +166,7 @@ def closing_without_a_server_does_not_wait_long(wire, puppet, near, far, base):
     near.create(base + "/mine", flags=1)
     wire.freeze()
     began = boottime()
-    end = near.ask("close").fails("DEADLINE", "UNKNOWN", "NOT_SENT")
+    end = near.ask("close").fails("DEADLINE", "IN_DOUBT", "NOT_SENT")
     assert end.at - began < T / 2, end.at - began
     assert far.get(base + "/mine")
 
@@ -186,7 +186,7 @@ def watches_outlive_connections(wire, puppet, near, far, base):
     }
     born = near.ask("exists", path=base + "/born", watch=1)
     born.fails("NO_NODE")
-    brief = near.ask("get", path=paths["calm"], watch=1, until_break=1)
+    brief = near.ask("get", path=paths["calm"], watch=1, until_disconnect=1)
     for asked, _ in events.values():
         asked.good()
     brief.good()
@@ -210,7 +210,7 @@ def watches_outlive_connections(wire, puppet, near, far, base):
         assert told[asked.tag].path == paths[name]
         assert told[asked.tag].at <= waiting.result().at
     assert told[born.tag].type == 1
-    assert told[brief.tag].type == 0 and told[brief.tag].err == "LOSS"
+    assert told[brief.tag].type == 0 and told[brief.tag].err == "CONNECTION_LOSS"
     assert events["calm"][0].tag not in told
     assert wire.ops(mark) == [relay.SET_WATCHES, relay.GET], wire.ops(mark)
     far.do("set", path=paths["calm"], data=b"1")

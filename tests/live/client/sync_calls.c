@@ -266,7 +266,7 @@ END_TEST
 
 START_TEST(the_rarer_requests_bring_what_they_should)
 {
-  lk_read reads[] = {lk_read_get(place), lk_read_list(place),
+  lk_read reads[] = {lk_read_get(place), lk_read_get_children(place),
                      lk_read_get("/none")};
   lk_sync_result *r;
   int32_t count = -1;
@@ -385,14 +385,14 @@ START_TEST(a_watch_that_stays_is_told_until_it_is_freed)
 
   begin();
   call.watch = &watch;
-  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_NODE, &call), 0);
+  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_PERSISTENT, &call), 0);
   ck_assert_ptr_nonnull(watch);
   call = watching(&other);
-  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_NODE, &call), 0);
+  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_PERSISTENT, &call), 0);
   call = watching(&self);
   call.watch = &own;
   self.free_it = &own;
-  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_NODE, &call), 0);
+  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_PERSISTENT, &call), 0);
   for (unsigned i = 1; i <= 3; i++) {
     ck_assert_int_eq(lk_sync_set(there, NULL, place, lk_text("x"), -1, &soon),
                      0);
@@ -408,7 +408,7 @@ START_TEST(a_watch_that_stays_is_told_until_it_is_freed)
   ck_assert_int_eq(other.type, LK_EVENT_CHANGED);
   call = watching(&handed);
   call.on_event = NULL;
-  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_NODE, &call),
+  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_PERSISTENT, &call),
                    LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(lk_sync_client_close(here), 0);
   ck_assert_int_eq(other.type, LK_EVENT_ENDED);

@@ -132,7 +132,7 @@ void wait_for_state(lk_client *c, lk_state state)
 static answer *begin(void *arg, lk_client *c, int err)
 {
   static uint64_t order;
-  const lk_answer *said = lk_client_answer(c);
+  const lk_reply *said = lk_client_reply(c);
   answer *a = arg;
 
   ck_assert_msg(!a->done, "a request ended twice");
@@ -283,7 +283,7 @@ int set(lk_client *c, const char *path, lk_bytes data, int32_t version)
 
 int children(lk_client *c, const char *path, const lk_call *call)
 {
-  return end(lk_children(c, path, call, on_children, ask()));
+  return end(lk_get_children(c, path, call, on_children, ask()));
 }
 
 int sync_with(lk_client *c, const char *path)

@@ -132,7 +132,7 @@ def a_half_open_connection_is_left_behind(puppet, client, base):
         wire.freeze(up=False)
         asked = client.ask("create", path=base + "/n-", flags=2)
         client.state("suspended")
-        asked.fails("UNKNOWN")
+        asked.fails("IN_DOUBT")
         client.state("connected")
         client.do("sync", path="/", repeat=1)
         made = client.ask("create", path="%s/own-%d-" % (base, turn),

@@ -116,7 +116,7 @@ def a_create(stage, flags, fault):
         assert done.err == "0", done
         return stage.frames(mark)
     trap.wait()
-    assert done.err == "UNKNOWN", done
+    assert done.err == "IN_DOUBT", done
     stage.settle()
     made = stage.names("/x/y")
     assert len(made) <= 1 and set(stage.names("")) <= {"x"}, made
@@ -165,7 +165,7 @@ def a_tree(stage, repeat, fault):
     if repeat:
         assert done.err == "0" and left == 0, (done, left)
     else:
-        assert done.err in ("UNKNOWN", "LOSS", "NOT_SENT"), done
+        assert done.err in ("IN_DOUBT", "CONNECTION_LOSS", "NOT_SENT"), done
         again = stage.ask("delete_deep", "/t").result()
         assert again.err == ("0" if left > 0 else "NO_NODE"), (again, left)
     assert stage.names("") == ["tt"]
@@ -251,9 +251,9 @@ def a_write(stage, write, first, second):
     if write.certain or first == LOST:
         assert done.err == "0", done
     elif first == DONE:
-        assert done.err == "UNKNOWN" and times == 1, (done, times)
+        assert done.err == "IN_DOUBT" and times == 1, (done, times)
     else:
-        assert done.err in ("0", "UNKNOWN"), done
+        assert done.err in ("0", "IN_DOUBT"), done
     if done.err == "0":
         assert times == 1, done
         write.check_true(stage, done)
@@ -282,12 +282,12 @@ def a_first_write(stage, write, there, first):
     done = write.ask(stage).result()
     trap.wait()
     if write.name == "create_settled" and there:
-        assert done.err in ("NODE_EXISTS", "UNKNOWN"), done
+        assert done.err in ("NODE_EXISTS", "IN_DOUBT"), done
         assert first != DONE or done.err == "NODE_EXISTS", done
         assert write.times(stage) == 1
         return
     times = write.times(stage)
-    if done.err == "UNKNOWN":
+    if done.err == "IN_DOUBT":
         # Who has seen nothing cannot say whose a node is.
         assert not write.certain or (times == 1 and write.sole), done
         return

@@ -162,7 +162,7 @@ static void obey_facts(const command *cmd, object *o)
   lk_session s = lk_client_session(c);
   int64_t deadline = lk_keeper_deadline(o->keeper);
   const char *why;
-  int trouble = lk_client_trouble(c, &why);
+  int trouble = lk_client_last_error(c, &why);
 
   say(cmd->tag,
       "err=0 state=%s connection=%" PRIu64 " session=0x%" PRIx64
@@ -220,7 +220,7 @@ static asked ask(const command *cmd)
 
   a.call.timeout_ms = option_number(cmd, "wait", 0);
   a.call.repeat = option_number(cmd, "repeat", 0) != 0;
-  a.call.until_break = option_number(cmd, "until_break", 0) != 0;
+  a.call.until_disconnect = option_number(cmd, "until_disconnect", 0) != 0;
   if (option_number(cmd, "watch", 0) == 0)
     return a;
   a.watch = calloc(1, sizeof *a.watch);
@@ -392,7 +392,7 @@ static void obey_children(const command *cmd, object *o)
   asked a = ask(cmd);
 
   asked_for(cmd, &a,
-            lk_children(o->client, option_path(cmd), &a.call, on_children, tag),
+            lk_get_children(o->client, option_path(cmd), &a.call, on_children, tag),
             tag);
 }
 

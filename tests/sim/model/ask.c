@@ -47,7 +47,7 @@ static void from_create(sim_want *w, const struct lk_create_request *r,
   w->acl = keep_acl(r->acl, memory);
 }
 
-static void from_part(sim_want *w, const lk_part *p, lk_arena *memory)
+static void from_part(sim_want *w, const lk_operation *p, lk_arena *memory)
 {
   w->op = p->type;
   switch (p->type) {
@@ -73,7 +73,7 @@ static void from_part(sim_want *w, const lk_part *p, lk_arena *memory)
 }
 
 /* In a multi of 3.8 nothing but the flags says what is created. */
-static int32_t op_of_part(const lk_part *p)
+static int32_t op_of_part(const lk_operation *p)
 {
   bool ttl = p->type == LK_OPCODE_CREATE_TTL;
 
@@ -96,9 +96,9 @@ static void read_parts(sim_ask *a, lk_reader *in, lk_arena *memory,
                        lk_arena *scratch)
 {
   lk_reader again = *in;
-  lk_part part;
+  lk_operation part;
 
-  while (lk__part_decode(&again, false, scratch, &part)) {
+  while (lk__operation_decode(&again, false, scratch, &part)) {
     a->count++;
     if (!lk__opcode_info(part.type)->multi)
       lk__reader_fail(&again, LK_ERR_MARSHALLING);
@@ -109,7 +109,7 @@ static void read_parts(sim_ask *a, lk_reader *in, lk_arena *memory,
   }
   a->wants = lk__arena_take(memory, a->count, sizeof *a->wants);
   for (size_t i = 0; i < a->count; i++) {
-    lk__part_decode(in, false, scratch, &part);
+    lk__operation_decode(in, false, scratch, &part);
     from_part(&a->wants[i], &part, memory);
     a->wants[i].op = op_of_part(&part);
   }
@@ -151,9 +151,9 @@ static void read_one(sim_ask *a, lk_reader *in, lk_arena *memory,
     read_reconfig(a->wants, in);
     return;
   }
-  lk_part part = {.type = a->op};
+  lk_operation part = {.type = a->op};
 
-  if (lk__record_decode(lk__part_record(a->op, false), &part.body, in,
+  if (lk__record_decode(lk__operation_record(a->op, false), &part.body, in,
                         scratch) == 0)
     from_part(a->wants, &part, memory);
 }

@@ -101,7 +101,7 @@ static int decide_name(const decision *d, const sim_want *w,
   int err = 0;
 
   if (len == 0)
-    err = LK_ERR_BAD_ARGUMENTS;
+    err = LK_ERR_BAD_ARGUMENT;
   else {
     a->path = sim_path_get(&d->s->ensemble->paths, lk_bytes_of(text, len));
     if (sim_head_look(d->s, a->path, &there))
@@ -121,14 +121,14 @@ static int check_kind(const decision *d, const sim_want *w)
   bool named = w->op == LK_OPCODE_CREATE_TTL;
 
   if (w->flags < 0 || w->flags > 6)
-    return LK_ERR_BAD_ARGUMENTS;
+    return LK_ERR_BAD_ARGUMENT;
   if (w->flags <= 4)
-    return named ? LK_ERR_BAD_ARGUMENTS : 0;
+    return named ? LK_ERR_BAD_ARGUMENT : 0;
   if (!d->s->ensemble->config.ttls)
     return LK_ERR_UNIMPLEMENTED;
   return named && w->ttl_ms > 0 && w->ttl_ms <= LK_TTL_MAX_MS
              ? 0
-             : LK_ERR_BAD_ARGUMENTS;
+             : LK_ERR_BAD_ARGUMENT;
 }
 
 static void take_kind(const decision *d, const sim_want *w, sim_act *a)
@@ -149,7 +149,7 @@ static int decide_create(const decision *d, const sim_want *w, sim_act *a)
   if (err != 0)
     return err;
   if (parent_len(w->path) == 0 || has_nul(w->path))
-    return LK_ERR_BAD_ARGUMENTS;
+    return LK_ERR_BAD_ARGUMENT;
   a->access = wanted(d, w);
   if (a->access == NULL)
     return LK_ERR_INVALID_ACL;
@@ -209,7 +209,7 @@ static int decide_delete(const decision *d, const sim_want *w, sim_act *a)
   if (err != 0)
     return err;
   if (parent_len(w->path) == 0 || has_nul(w->path) || special(w->path))
-    return LK_ERR_BAD_ARGUMENTS;
+    return LK_ERR_BAD_ARGUMENT;
   if (!find_parent(d, w->path, &parent))
     return LK_ERR_NO_NODE;
   if (denied(d, &parent, LK_PERM_DELETE))
@@ -240,7 +240,7 @@ static int decide_change(const decision *d, const sim_want *w, sim_act *a)
     return err;
   if (has_nul(w->path) || w->path.len == 0 ||
       !lk__path_valid(w->path.at, false))
-    return LK_ERR_BAD_ARGUMENTS;
+    return LK_ERR_BAD_ARGUMENT;
   if (w->op == LK_OPCODE_SET_ACL && (a->access = wanted(d, w)) == NULL)
     return LK_ERR_INVALID_ACL;
   a->path = sim_path_find(&d->s->ensemble->paths, w->path);

@@ -258,7 +258,7 @@ static int answer(sim_probe *p, int32_t xid)
   do
     r = sim_probe_next(p);
   while (!r.closed && r.xid != xid);
-  return r.closed ? LK_ERR_LOSS : r.err;
+  return r.closed ? LK_ERR_CONNECTION_LOSS : r.err;
 }
 
 int sim_probe_do_create(sim_probe *p, const char *path, int32_t flags)

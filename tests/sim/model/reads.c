@@ -159,7 +159,7 @@ static int check(const sim_reading *r)
   if (r->path.at == NULL)
     return LK_ERR_MARSHALLING;
   if (r->op == LK_OPCODE_EXISTS && sim_has_nul(r->path))
-    return LK_ERR_BAD_ARGUMENTS;
+    return LK_ERR_BAD_ARGUMENT;
   if (r->node == NULL)
     return LK_ERR_NO_NODE;
   if (r->op != LK_OPCODE_EXISTS &&
@@ -219,12 +219,12 @@ static void write_error(lk_writer *w, int err)
 static int read_parts(lk_writer *w, const several *s)
 {
   lk_reader in = s->in;
-  lk_part part;
+  lk_operation part;
   int err = 0;
 
   while (
       err == 0 &&
-      lk__part_decode(&in, false, &s->r->c->server->ensemble->scratch, &part)) {
+      lk__operation_decode(&in, false, &s->r->c->server->ensemble->scratch, &part)) {
     sim_reading one = {
         .c = s->r->c, .op = part.type, .path = part.body.path_watch.path};
 
@@ -242,7 +242,7 @@ static int read_parts(lk_writer *w, const several *s)
       body_of(part.type)(w, &one);
     }
   }
-  lk__part_encode_end(w);
+  lk__operation_encode_end(w);
   return err;
 }
 
@@ -255,10 +255,10 @@ static void look_at_several(sim_reading *r, lk_reader *in)
 {
   several s = {r, *in};
   lk_writer nowhere;
-  lk_part part;
+  lk_operation part;
   bool fine = true;
 
-  while (lk__part_decode(in, false, &r->c->server->ensemble->scratch, &part))
+  while (lk__operation_decode(in, false, &r->c->server->ensemble->scratch, &part))
     fine = fine && lk__opcode_info(part.type)->multi_read;
   if (in->err != 0 || !fine) {
     sim_refuse(r, LK_ERR_MARSHALLING);

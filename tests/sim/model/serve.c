@@ -125,7 +125,7 @@ static void write_multi(lk_writer *w, const void *arg)
 
   for (size_t i = 0; i < r->x->count; i++)
     write_part(w, r, i);
-  lk__part_encode_end(w);
+  lk__operation_encode_end(w);
 }
 
 static void write_one(lk_writer *w, const void *arg)

@@ -206,7 +206,7 @@ static bool has_listed(lk_contender_event ev, lk_contender_state from)
 
 static void see_list(sim_attempt *a, const lk_client *c)
 {
-  const lk_answer *answer = lk_client_answer(c);
+  const lk_reply *answer = lk_client_reply(c);
 
   a->list_zxid = answer == NULL ? 0 : answer->zxid;
   a->list_connection = lk_client_connection(c);

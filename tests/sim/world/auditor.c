@@ -144,7 +144,7 @@ static void some_errand(sim_actor *a, const sim_request *r, unsigned number,
   static const int32_t types[] = {LK_OP_CREATE, LK_OP_CREATE2, LK_OP_CREATE2,
                                   LK_OP_SET,    LK_OP_SET,     LK_OP_DELETE,
                                   LK_OP_CHECK,  LK_OP_CHECK};
-  static const int32_t reads[] = {LK_READ_GET, LK_READ_LIST};
+  static const int32_t reads[] = {LK_READ_GET, LK_READ_GET_CHILDREN};
 
   some_path(a, sim_roll(&a->rng, 2) == 0, e->path);
   e->version = sim_roll(&a->rng, 4) == 0 ? (int32_t)sim_roll(&a->rng, 2) : -1;
@@ -189,7 +189,7 @@ static int ask_reads(sim_request *r, const lk_call *call)
   for (size_t i = 0; i < r->nerrands; i++)
     reads[i] = r->errands[i].type == LK_READ_GET
                    ? lk_read_get(r->errands[i].path)
-                   : lk_read_list(r->errands[i].path);
+                   : lk_read_get_children(r->errands[i].path);
   return lk_multi_read(r->process->client, reads, r->nerrands, call, on_read,
                        r);
 }
@@ -222,7 +222,7 @@ static int ask(sim_request *r, const lk_call *call)
   case SIM_BATCH: return ask_batch(r, call);
   case SIM_READS: return ask_reads(r, call);
   case SIM_MAKE: return ask_make(r, call);
-  case SIM_LIST: return lk_list(c, r->path, call, on_names, r);
+  case SIM_LIST: return lk_get_children(c, r->path, call, on_names, r);
   case SIM_COUNT: return lk_count(c, r->path, call, on_count, r);
   case SIM_OWNED: return lk_ephemerals(c, r->path, call, on_paths, r);
   case SIM_WHO: return lk_who_am_i(c, call, on_ids, r);

@@ -35,7 +35,7 @@ static const char *const verbs[] = {
 
 static void end(sim_request *r, const sim_result *result)
 {
-  const lk_answer *a = lk_client_answer(r->process->client);
+  const lk_reply *a = lk_client_reply(r->process->client);
   bool missing = r->verb == SIM_EXISTS && result->err == LK_ERR_NO_NODE;
 
   SAY(r, "request %" PRIu64 ", %s %s: %s", r->number, verbs[r->verb], r->path,
@@ -53,7 +53,7 @@ static void end(sim_request *r, const sim_result *result)
     r->watch = NULL;
   r->since = a == NULL ? 0 : a->zxid;
   r->connection = a == NULL ? 0 : a->connection;
-  r->fires = a != NULL && a->proof == LK_PROOF_NONE;
+  r->fires = a != NULL && a->proof == LK_EVIDENCE_NONE;
 }
 
 static void on_done(lk_client *c, int err, void *arg)
@@ -154,7 +154,7 @@ static int ask(sim_request *r, const lk_call *call, uint32_t chance)
   case SIM_GET: return lk_get(c, r->path, call, on_data, r);
   case SIM_SET:
     return lk_set(c, r->path, lk_text(r->data), -1, call, on_stat, r);
-  case SIM_CHILDREN: return lk_children(c, r->path, call, on_names, r);
+  case SIM_CHILDREN: return lk_get_children(c, r->path, call, on_names, r);
   case SIM_SYNC: return lk_sync(c, r->path, call, on_done, r);
   case SIM_MULTI: return ask_multi(r, call);
   case SIM_WHO: return lk_who_am_i(c, call, on_ids, r);
@@ -187,10 +187,10 @@ static lk_call some_call(sim_actor *a, sim_request *r)
     call.on_event = on_watch;
     call.watch_arg = r;
     call.watch = &r->watch;
-    call.until_break = chance % 7 == 0;
+    call.until_disconnect = chance % 7 == 0;
   }
   r->watches = call.on_event != NULL;
-  r->until_break = call.until_break;
+  r->until_disconnect = call.until_disconnect;
   return call;
 }
 

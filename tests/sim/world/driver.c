@@ -164,7 +164,7 @@ static void read_all(sim_process *p)
     }
     switch (sim_pipe_look(p->pipe)) {
     case SIM_PIPE_CLOSED: fail(p, 0, NULL); return;
-    case SIM_PIPE_RESET: fail(p, LK_ERR_LOSS, "reset"); return;
+    case SIM_PIPE_RESET: fail(p, LK_ERR_CONNECTION_LOSS, "reset"); return;
     case SIM_PIPE_REFUSED: fail(p, LK_ERR_CONNECT, "refused"); return;
     case SIM_PIPE_OPEN:
     case SIM_PIPE_DIALING: return;

@@ -165,7 +165,7 @@ typedef struct sim_request {
   /* its watch */
   lk_watch *watch; /**< NULL: none */
   bool watches;
-  bool until_break;
+  bool until_disconnect;
   bool fires; /**< it was with a server without a quorum: whatever happens */
   bool stands;
   int64_t since;       /**< zxid of the answer that made it stand */
@@ -270,7 +270,7 @@ typedef struct sim_fact {
       struct sim_life *life;
       lk_state from;
       lk_state state;
-      const lk_answer *answer;
+      const lk_reply *answer;
       int32_t xid;
       int32_t op;
       bool looks; /* it checks the directory of a lock */

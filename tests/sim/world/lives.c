@@ -73,7 +73,7 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
     begin_reading(l);
 }
 
-static void on_answer(lk_client *c, const lk_answer *answer, void *arg)
+static void on_answer(lk_client *c, const lk_reply *answer, void *arg)
 {
   sim_life *l = arg;
 

@@ -56,7 +56,7 @@ static void on_watch(lk_client *c, lk_watch *w, const lk_event *e, void *arg)
 static void on_done(lk_client *c, int err, void *arg)
 {
   sim_request *r = arg;
-  const lk_answer *a = lk_client_answer(c);
+  const lk_reply *a = lk_client_reply(c);
 
   SAY(r, "request %" PRIu64 ", watches %s: %s", r->number, r->path,
       err == 0 ? "0" : lk_error_name(err));
@@ -67,7 +67,7 @@ static void on_done(lk_client *c, int err, void *arg)
     r->watch = NULL;
   r->since = a == NULL ? 0 : a->zxid;
   r->connection = a == NULL ? 0 : a->connection;
-  r->fires = a != NULL && a->proof == LK_PROOF_NONE;
+  r->fires = a != NULL && a->proof == LK_EVIDENCE_NONE;
   sim_judge_tell(judge_of(r->process),
                  &(sim_fact){.type = SIM_ENDED,
                              .err = err,
@@ -92,19 +92,19 @@ static void watch(sim_actor *a)
 {
   sim_request *r = sim_judge_request(judge_of(a->process), a->process);
   lk_call call = {.size = sizeof call,
-                  .until_break = sim_roll(&a->rng, 7) == 0,
+                  .until_disconnect = sim_roll(&a->rng, 7) == 0,
                   .on_event = on_watch,
                   .watch_arg = r,
                   .watch = &r->watch};
 
   r->verb = SIM_ADD_WATCH;
   r->stay = sim_need(sizeof *r->stay);
-  r->stay->mode = sim_roll(&a->rng, 2) == 0 ? LK_WATCH_NODE : LK_WATCH_TREE;
+  r->stay->mode = sim_roll(&a->rng, 2) == 0 ? LK_WATCH_PERSISTENT : LK_WATCH_RECURSIVE;
   some_path(a, r);
   if (sim_roll(&a->rng, 8) == 0)
     call.timeout_ms = 1 + a->process->world->timeout_ms / 20;
   r->watches = true;
-  r->until_break = call.until_break;
+  r->until_disconnect = call.until_disconnect;
   r->calling = true;
   r->err = lk_add_watch(a->process->client, r->path, r->stay->mode, &call,
                         on_done, r);

@@ -194,7 +194,7 @@ static lk_call watched(sim_actor *a)
     lk_watch_cancel(client_of(a), v->watch, false);
   v->watch = NULL;
   return (lk_call){.size = sizeof(lk_call),
-                   .until_break = true,
+                   .until_disconnect = true,
                    .on_event = on_event,
                    .watch_arg = a,
                    .watch = &v->watch};
@@ -388,7 +388,7 @@ static void list(sim_actor *a)
   }
   if (permits && w->limited)
     (void)lk_get(client_of(a), SIM_LIMIT, NULL, on_limit, a);
-  ask(a, lk_children(client_of(a), v->posts[v->at].dir, permits ? &call : NULL,
+  ask(a, lk_get_children(client_of(a), v->posts[v->at].dir, permits ? &call : NULL,
                      on_names, a));
 }
 
@@ -474,7 +474,7 @@ static void look(sim_actor *a)
   v->seen = 0;
   (void)lk_multi(client_of(a), &check, 1, NULL, NULL, NULL);
   for (size_t i = 0; i < v->nposts; i++) {
-    if (lk_children(client_of(a), v->posts[i].dir, NULL, on_left, a) == 0)
+    if (lk_get_children(client_of(a), v->posts[i].dir, NULL, on_left, a) == 0)
       v->unseen++;
     else
       v->some = true; /* too many are under way, or the client has ended */

@@ -81,7 +81,7 @@ static const char *wrong_part(const sim_judge *j, const sim_errand *e,
     return r->type == -1 ? NULL : "an error with another label";
   if (r->type != e->type)
     return "another label";
-  if (e->type == LK_READ_LIST)
+  if (e->type == LK_READ_GET_CHILDREN)
     return wrong_names(j, e->path, r->names, r->count, zxid);
   if (r->stat == NULL || !same_stat(c, r->stat))
     return "another Stat";
@@ -92,7 +92,7 @@ static const char *wrong_part(const sim_judge *j, const sim_errand *e,
 void sim_multi_read(sim_judge *j, const sim_fact *f)
 {
   const sim_request *r = f->request;
-  const lk_answer *a = lk_client_answer(r->process->client);
+  const lk_reply *a = lk_client_reply(r->process->client);
 
   if (r->verb != SIM_READS || a == NULL || f->result->err != 0)
     return;
@@ -357,7 +357,7 @@ static const char *wrong_failure(const sim_judge *j, const sim_request *r,
 }
 
 static void judge_answer(sim_judge *j, const sim_request *r,
-                         const sim_result *res, const lk_answer *a)
+                         const sim_result *res, const lk_reply *a)
 {
   const char *wrong = NULL;
 
@@ -406,7 +406,7 @@ static void judge_doubt(sim_judge *j, const sim_request *r)
 void sim_multi_whole(sim_judge *j, const sim_fact *f)
 {
   if (f->type == SIM_ENDED) {
-    const lk_answer *a = lk_client_answer(f->request->process->client);
+    const lk_reply *a = lk_client_reply(f->request->process->client);
 
     if (f->request->verb == SIM_BATCH && a != NULL)
       judge_answer(j, f->request, f->result, a);

@@ -180,7 +180,7 @@ static const char *wrong_answer(const sim_judge *j, const sim_request *r,
 void sim_reply_matches(sim_judge *j, const sim_fact *f)
 {
   const sim_request *r = f->request;
-  const lk_answer *a = lk_client_answer(r->process->client);
+  const lk_reply *a = lk_client_reply(r->process->client);
   const char *wrong;
 
   if (a == NULL)
@@ -196,7 +196,7 @@ void sim_reply_matches(sim_judge *j, const sim_fact *f)
 void sim_order(sim_judge *j, const sim_fact *f)
 {
   sim_life *l = sim_life_of(j, f->request->process);
-  const lk_answer *a = lk_client_answer(l->process->client);
+  const lk_reply *a = lk_client_reply(l->process->client);
 
   if (a == NULL || f->err == LK_ERR_UNIMPLEMENTED)
     return;

@@ -226,7 +226,7 @@ void sim_callback_safety(sim_judge *j, const sim_fact *f)
 /* It is executed if and only if the node stands. */
 void sim_guarded_write(sim_judge *j, const sim_fact *f)
 {
-  const lk_answer *a = lk_client_answer(f->handle->process->client);
+  const lk_reply *a = lk_client_reply(f->handle->process->client);
   bool stood = true;
 
   if (a == NULL || a->err != 0 || f->nodes->count == 0)

@@ -209,7 +209,7 @@ static bool gives_up(const sim_fact *f)
 {
   const sim_process *p = f->life->process;
 
-  return f->state == LK_STATE_SUSPENDED && f->err == LK_ERR_LOSS &&
+  return f->state == LK_STATE_SUSPENDED && f->err == LK_ERR_CONNECTION_LOSS &&
          p->pipe != NULL && sim_pipe_look(p->pipe) == SIM_PIPE_OPEN;
 }
 

@@ -26,7 +26,7 @@ static bool is_ours(const sim_entry *e)
 static void excuse(sim_judge *j, const sim_fact *f)
 {
   const sim_process *p = f->life->process;
-  const lk_answer *answer = lk_client_answer(p->client);
+  const lk_reply *answer = lk_client_reply(p->client);
   sim_entry *e = sim_entry_of(j, f->attempt->ct);
 
   if (f->attempt->ct->state == LK_CONTENDER_FINISHED && e != NULL &&
@@ -174,7 +174,7 @@ static void judge_holders(sim_judge *j, const sim_life *l, int64_t zxid)
 /* Whether something sent after one of the first beats was answered, all on one
  * connection. */
 static void see_watch(const sim_judge *j, sim_handle *h, const sim_life *l,
-                      const lk_answer *a)
+                      const lk_reply *a)
 {
   int32_t t = j->world->longest_ms;
 

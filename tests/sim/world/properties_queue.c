@@ -352,7 +352,7 @@ static size_t count_ahead(const sim_judge *j, const sim_seat *s,
 
 static void judge_refusal(sim_judge *j, const sim_handle *h)
 {
-  const lk_answer *a = lk_client_answer(h->process->client);
+  const lk_reply *a = lk_client_reply(h->process->client);
   bool some = a == NULL || h->local;
 
   for (size_t i = 0; !some && i < h->nseats; i++) {

@@ -33,9 +33,9 @@ static lk_event_type event_of(const sim_request *r, const sim_change *c)
   if (c->type == NOTHING)
     return NOTHING;
   if (same ||
-      (r->stay->mode == LK_WATCH_TREE && sim_is_below(c->path, r->path)))
+      (r->stay->mode == LK_WATCH_RECURSIVE && sim_is_below(c->path, r->path)))
     return (c->perms & LK_PERM_READ) != 0 ? c->type : NOTHING;
-  if (r->stay->mode == LK_WATCH_NODE && comes_or_goes &&
+  if (r->stay->mode == LK_WATCH_PERSISTENT && comes_or_goes &&
       sim_is_child(c, r->path))
     return (c->dir_perms & LK_PERM_READ) != 0 ? LK_EVENT_CHILDREN : NOTHING;
   return NOTHING;
@@ -240,7 +240,7 @@ static void judge_back(sim_judge *j, sim_request *r, uint64_t connection)
 {
   if (!is_back(j, r, connection))
     sim_accuse(j, "a watch on %s is back, and never was away", r->path);
-  else if (r->until_break)
+  else if (r->until_disconnect)
     sim_accuse(j, "a watch on %s outlives its connection", r->path);
   r->stay->back = r->connection == connection ? r->stay->back + 1 : 1;
   r->connection = connection;
@@ -262,7 +262,7 @@ static void judge_event(sim_judge *j, sim_life *l, sim_request *r,
   else if (e->type == LK_EVENT_RESUMED)
     judge_back(j, r, connection);
   else if (e->type == LK_EVENT_ENDED) {
-    if (e->err == 0 || (e->err == LK_ERR_LOSS && !r->until_break))
+    if (e->err == 0 || (e->err == LK_ERR_CONNECTION_LOSS && !r->until_disconnect))
       sim_accuse(j, "a watch on %s ends with %d", r->path, e->err);
   } else if (r->connection != connection)
     sim_accuse(j, "a watch on %s is told of %d before that it is back", r->path,
@@ -298,7 +298,7 @@ static const sim_change *drop_places(const sim_judge *j, const sim_request *r,
 }
 
 static void judge_silent(sim_judge *j, const sim_life *l, const sim_request *r,
-                         const lk_answer *a)
+                         const lk_reply *a)
 {
   if (r->connection != a->connection) {
     sim_accuse(j, "a watch on %s is not told that it is back", r->path);
@@ -315,7 +315,7 @@ static void judge_silent(sim_judge *j, const sim_life *l, const sim_request *r,
                r->path, (uint64_t)due->zxid, (uint64_t)a->zxid);
 }
 
-static void judge_silence(sim_judge *j, const sim_life *l, const lk_answer *a)
+static void judge_silence(sim_judge *j, const sim_life *l, const lk_reply *a)
 {
   if (a->zxid <= 0) /* a handshake */
     return;

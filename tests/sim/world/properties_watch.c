@@ -215,10 +215,10 @@ static void judge_event(sim_judge *j, sim_request *r, const lk_event *e)
   if (!r->stands)
     sim_accuse(j, "a watch on %s is told of %d without standing", r->path,
                (int)e->type);
-  else if (e->type == LK_EVENT_ENDED && e->err == LK_ERR_LOSS &&
-           !r->until_break)
+  else if (e->type == LK_EVENT_ENDED && e->err == LK_ERR_CONNECTION_LOSS &&
+           !r->until_disconnect)
     sim_accuse(j, "a watch on %s ends with its connection", r->path);
-  else if (e->type != LK_EVENT_ENDED && r->until_break &&
+  else if (e->type != LK_EVENT_ENDED && r->until_disconnect &&
            r->connection != lk_client_connection(c))
     sim_accuse(j, "a watch on %s outlives its connection", r->path);
   else if (e->type != LK_EVENT_ENDED && !r->fires && !was_so(j, r, e))

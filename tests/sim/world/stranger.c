@@ -154,7 +154,7 @@ static void look(sim_actor *a)
 
   go_on(a, WAIT, 0);
   if (lk_sync(c, a->visit->dir, NULL, NULL, NULL) != 0 ||
-      lk_children(c, a->visit->dir, NULL, on_listed, a) != 0)
+      lk_get_children(c, a->visit->dir, NULL, on_listed, a) != 0)
     clean_up(a);
 }
 
