@@ -5,8 +5,6 @@ enum { NAME_LEN = 60 };
 
 typedef struct listings {
   bench *b;
-  int (*list)(lk_client *c, const char *path, const lk_call *call,
-              lk_children_cb done, void *arg);
   size_t names; /* in each */
   size_t answered;
 } listings;
@@ -30,7 +28,8 @@ static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
 
 static void ask(listings *l)
 {
-  int err = l->list(l->b->first.client, bench_root(l->b), NULL, on_names, l);
+  int err =
+      lk_get_children(l->b->first.client, bench_root(l->b), NULL, on_names, l);
 
   if (err != 0)
     bench_fail("cannot ask for a listing", err);
@@ -43,14 +42,10 @@ static void start(void *arg)
 
 void bench_children(bench *b)
 {
-  bool plain = bench_is(b, "op", "8"); /* without the Stat */
-  listings l = {.b = b,
-                .list = plain ? lk_get_children : lk_get_children,
-                .names = bench_number(b, "names")};
+  listings l = {.b = b, .names = bench_number(b, "names")};
   bench_cost cost;
 
   bench_make(b, l.names, NAME_LEN, lk_text(""));
   bench_region(b, start, &l, &cost);
-  bench_tell("children", b->n, &cost, " op=%d names=%zu", plain ? 8 : 12,
-             l.names);
+  bench_tell("children", b->n, &cost, " names=%zu", l.names);
 }

@@ -119,7 +119,8 @@ static void list(writer *w)
                   .watch_arg = w,
                   .watch = &watch};
 
-  fail("cannot list", lk_get_children(w->client, DIR "/naive", &call, on_names, w));
+  fail("cannot list",
+       lk_get_children(w->client, DIR "/naive", &call, on_names, w));
 }
 
 static void on_created(lk_client *c, int err, const char *path,
@@ -238,7 +239,7 @@ static int measure(const char *hosts, const char *dir, void (*ask)(writer *w))
     writer *w = &writers[i];
 
     fail("no client", lk_ev_client_new(&w->client, ev, &config));
-    w->listener = (lk_listener){.answer = on_answer};
+    w->listener = (lk_listener){.reply = on_answer};
     lk_client_attach(w->client, &w->listener);
   }
   lk_create(writers->client, DIR, lk_text(""), NULL, LK_PERSISTENT, NULL, NULL,

@@ -285,7 +285,7 @@ static int open_session(shop *s, session *me)
 
   me->shop = s;
   me->listener =
-      (lk_listener){.state = on_state, .answer = on_answer, .arg = me};
+      (lk_listener){.state = on_state, .reply = on_answer, .arg = me};
   if (err == 0)
     lk_client_attach(me->client, &me->listener);
   return err == 0 ? lk_keeper_new(&me->keeper, me->client, NULL) : err;

@@ -198,7 +198,7 @@ static void do_list(fuzz_program *g)
 {
   peer_call call = take_call(g);
 
-  peer_list(&g->p, &call, take_path(g));
+  peer_children(&g->p, &call, take_path(g));
 }
 
 static void do_count(fuzz_program *g)
@@ -245,7 +245,8 @@ static void do_create_ttl(fuzz_program *g)
 static void do_multi_read(fuzz_program *g)
 {
   peer_call call = take_call(g);
-  lk_read reads[] = {lk_read_get(take_path(g)), lk_read_get_children(take_path(g))};
+  lk_read reads[] = {lk_read_get(take_path(g)),
+                     lk_read_get_children(take_path(g))};
 
   peer_multi_read(&g->p, &call, reads, take_byte(g) % 3);
 }
@@ -324,7 +325,8 @@ static void do_connected(fuzz_program *g)
 
 static void do_failed(fuzz_program *g)
 {
-  static const int errs[] = {0, LK_ERR_CONNECTION_LOSS, LK_ERR_CONNECT, LK_ERR_RESOLVE};
+  static const int errs[] = {0, LK_ERR_CONNECTION_LOSS, LK_ERR_CONNECT,
+                             LK_ERR_RESOLVE};
 
   peer_failed(&g->p, errs[take_byte(g) % 4], NULL);
 }

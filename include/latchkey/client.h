@@ -43,7 +43,8 @@
  *   LK_ERR_NOT_SENT       the connection broke or, for a write, the client was
  *                         closed first: certainly not executed;
  *   LK_ERR_CONNECTION_LOSS           a read whose answer was lost;
- *   LK_ERR_IN_DOUBT        a write whose answer was lost: it may be done;
+ *   LK_ERR_IN_DOUBT       a write whose reply was lost, or whose reply was the
+ *                         server's own CONNECTION_LOSS: it may be executed;
  *   LK_ERR_TOO_BIG        a read whose answer is larger than `receive_limit`;
  *   LK_ERR_DEADLINE       the call's own deadline passed (a write may be done);
  *   LK_ERR_SESSION_EXPIRED, LK_ERR_AUTH_FAILED, LK_ERR_CLOSED (for a write
@@ -145,8 +146,8 @@ typedef struct lk_client_config {
    * Where no session is at stake, a server will do that has lost its quorum and
    * serves reads alone (it needs readonlymode.enabled, and localSessionsEnabled
    * to give sessions then). That is told as LK_STATE_READ_ONLY. What it answers
-   * may be old, or never have come to be, and proves nothing (LK_EVIDENCE_NONE):
-   * no lock is granted by it.
+   * may be old, or never have come to be, and proves nothing
+   * (LK_EVIDENCE_NONE): no lock is granted by it.
    *
    * Meanwhile the others are asked whether they have a quorum: each once in a
    * round, the first round after 200 ms, then after pauses that double up to a
@@ -261,8 +262,8 @@ typedef void (*lk_close_cb)(lk_client *c, int err, void *arg);
  * passed, unless the server got the word; LK_ERR_AUTH_FAILED: the same, and it
  * was refused; LK_ERR_SESSION_EXPIRED: it was gone already.
  *
- * @return 0; LK_ERR_CLOSED: closed or closing already; LK_ERR_FORKED: in a child
- *         of the client's process, which cannot end the session. `done` is not
+ * @return 0; LK_ERR_CLOSED: closed or closing already; LK_ERR_FORKED: in a
+ * child of the client's process, which cannot end the session. `done` is not
  *         called then.
  */
 LK_API int lk_client_close(lk_client *c, lk_close_cb done, void *arg);
@@ -355,7 +356,7 @@ typedef struct lk_listener {
       AUTH_FAILED; else 0. */
   void (*state)(lk_client *c, lk_state state, int err, void *arg);
   /** Any request, ping or handshake was answered; before its callback. */
-  void (*answer)(lk_client *c, const lk_reply *answer, void *arg);
+  void (*reply)(lk_client *c, const lk_reply *reply, void *arg);
   /** lk_client_close() was called, and has not returned. closeSession may be
       executed before its reply is read, so what needs the session is over. */
   void (*closing)(lk_client *c, void *arg);

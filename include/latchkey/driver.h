@@ -52,8 +52,8 @@ LK_API void lk_client_want(lk_client *c, lk_want *out);
 LK_API void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count);
 LK_API void lk_client_connected(lk_client *c, uint64_t attempt);
 /** The attempt is over: LK_ERR_RESOLVE, LK_ERR_CONNECT, LK_ERR_TLS, or
-    LK_ERR_CONNECTION_LOSS for one that was connected (0: the peer closed). `why` for
-    people, or NULL. */
+    LK_ERR_CONNECTION_LOSS for one that was connected (0: the peer closed).
+   `why` for people, or NULL. */
 LK_API void lk_client_failed(lk_client *c, uint64_t attempt, int err,
                              const char *why);
 /** The same after LK_ERR_TLS, with lk_transport.cause. */
@@ -63,10 +63,10 @@ LK_API void lk_client_failed_tls(lk_client *c, uint64_t attempt,
     least `least` of the `*size` bytes that are still to come of a long answer.
     NULL: receive into memory of your own, as a driver may always do. What is
     put there must be told next, before anything else is called. */
-LK_API void *lk_client_receive_buffer(lk_client *c, uint64_t attempt, size_t least,
-                            size_t *size);
-/** Bytes came, into lk_client_receive_buffer() or any other memory. Deadlines that
-    passed meanwhile are seen to first. */
+LK_API void *lk_client_receive_buffer(lk_client *c, uint64_t attempt,
+                                      size_t least, size_t *size);
+/** Bytes came, into lk_client_receive_buffer() or any other memory. Deadlines
+   that passed meanwhile are seen to first. */
 LK_API void lk_client_received(lk_client *c, uint64_t attempt,
                                const void *bytes, size_t len);
 /** Bytes to send on the connected transport; until the next call. */

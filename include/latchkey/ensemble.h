@@ -64,8 +64,8 @@ typedef struct lk_reconfiguration {
  * (too few of those servers follow the leader already); RECONFIG_IN_PROGRESS;
  * BAD_ARGUMENT (the text of `joining` or `members`), MARSHALLING (an id in
  * `leaving` that is no number); UNIMPLEMENTED from a server without an ensemble
- * that has it enabled. A change that ends with LK_ERR_IN_DOUBT can be settled by
- * the version of lk_get_config(). Since 3.5.0.
+ * that has it enabled. A change that ends with LK_ERR_IN_DOUBT can be settled
+ * by the version of lk_get_config(). Since 3.5.0.
  */
 LK_API int lk_reconfig(lk_client *c, const lk_reconfiguration *change,
                        const lk_call *call, lk_get_cb done, void *arg);

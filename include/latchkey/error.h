@@ -4,13 +4,15 @@
 
 /**
  * @file
- * Every result of the library is 0 or one of these negative numbers. Those
- * from -1 to -999 are the server's own, with its numbers; an unknown number of
- * a newer server is passed on as it came. Those from -1001 on are ours.
+ * Every result of the library is 0 or one of these negative numbers. -1 to
+ * -999 are the server's error codes; a code that this list does not name is
+ * passed on unchanged. Codes from -1001 on are the library's own. The library
+ * uses -4 (LK_ERR_CONNECTION_LOSS) and -8 (LK_ERR_BAD_ARGUMENT), too.
  *
- * After a broken connection three errors say what is known of a request:
- * LK_ERR_NOT_SENT (it was certainly not executed), LK_ERR_CONNECTION_LOSS (a read without
- * an answer: ask again), LK_ERR_IN_DOUBT (a write that may have been executed).
+ * After a lost connection, one of three codes tells the outcome of a request:
+ * - LK_ERR_NOT_SENT: it was not executed;
+ * - LK_ERR_CONNECTION_LOSS: a read without a reply, which can be repeated;
+ * - LK_ERR_IN_DOUBT: a write that may or may not have been executed.
  */
 
 #if defined(_WIN32)
@@ -30,11 +32,11 @@ extern "C" {
   X(SYSTEM, -1, "server error")                                                \
   X(RUNTIME_INCONSISTENCY, -2, "not tried: an earlier part of the multi failed") \
   X(DATA_INCONSISTENCY, -3, "server reports inconsistent data")                \
-  X(CONNECTION_LOSS, -4, "server reports a lost connection")                   \
+  X(CONNECTION_LOSS, -4, "connection lost before the reply came")              \
   X(MARSHALLING, -5, "malformed bytes")                                        \
   X(UNIMPLEMENTED, -6, "not implemented by this server or in this build")      \
   X(OPERATION_TIMEOUT, -7, "server reports a timeout")                         \
-  X(BAD_ARGUMENT, -8, "the server refuses path, flags or arguments")          \
+  X(BAD_ARGUMENT, -8, "invalid argument")                                      \
   X(UNKNOWN_SESSION, -12, "unknown session")                                   \
   X(NEW_CONFIG_NO_QUORUM, -13, "no quorum of the new configuration")           \
   X(RECONFIG_IN_PROGRESS, -14, "another reconfiguration is running")           \
@@ -60,11 +62,9 @@ extern "C" {
   X(NO_MEMORY, -1001, "out of memory")                                         \
   X(CLOSED, -1002, "the client is closed")                                     \
   X(NOT_SENT, -1003, "connection lost before the request was sent")            \
-  X(CONNECTION_LOSS, -1004, "connection lost before the answer came")                     \
   X(IN_DOUBT, -1005, "connection lost: the write may or may not be done")       \
   X(DEADLINE, -1006, "the deadline has passed")                                \
   X(BAD_PATH, -1007, "not a valid path")                                       \
-  X(BAD_ARGUMENT, -1008, "not a valid argument")                               \
   X(BAD_HOSTS, -1009, "not a valid connect string")                            \
   X(TOO_BIG, -1010, "larger than the configured limit")                        \
   X(TOO_MANY, -1011, "too many requests are outstanding")                      \

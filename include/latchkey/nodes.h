@@ -87,8 +87,8 @@ typedef bool (*lk_progress_cb)(lk_client *c, size_t deleted, void *arg);
  *         below one these are ordinary names, except "/").
  * `done`: 0: the node is gone; LK_ERR_NO_NODE: it was not there; the first
  *         other error: NO_AUTH (READ on a directory, DELETE on it), NOT_EMPTY,
- *         CANCELLED, DEADLINE, NO_MEMORY; without `repeat` NOT_SENT, CONNECTION_LOSS,
- *         IN_DOUBT.
+ *         CANCELLED, DEADLINE, NO_MEMORY; without `repeat` NOT_SENT,
+ * CONNECTION_LOSS, IN_DOUBT.
  */
 LK_API int lk_delete_recursive(lk_client *c, const char *path,
                                const lk_call *call, lk_progress_cb more,
@@ -106,8 +106,8 @@ LK_API int lk_delete_recursive(lk_client *c, const char *path,
  * transaction, so that it has been executed by then or never will be. Where the
  * client gave the session up by itself (`give_up_ms`), the session may live on
  * at the servers, and execute the write later than that. Then the look waits
- * until lk_client_abandoned_session_end(): set `timeout_ms` where that is too long. What
- * the look finds, and how the call ends or goes on:
+ * until lk_client_abandoned_session_end(): set `timeout_ms` where that is too
+ * long. What the look finds, and how the call ends or goes on:
  *
  *   create  nothing, and no sibling has come or gone   sent again
  *           a node that is older than the write        LK_ERR_NODE_EXISTS
@@ -129,9 +129,9 @@ LK_API int lk_delete_recursive(lk_client *c, const char *path,
  * way, there is no such doubt: set `sole`. A create then ends with 0 where
  * there is a node that is younger and has its data, with LK_ERR_NODE_EXISTS
  * where there is another one, and is sent again where there is none (and with
- * LK_ERR_IN_DOUBT where there is one and no answer came before). A set ends with
- * 0 where its data are found, a delete where its node is not; else they are
- * sent again. A name with a UUID in it is such a node; and for an ephemeral
+ * LK_ERR_IN_DOUBT where there is one and no answer came before). A set ends
+ * with 0 where its data are found, a delete where its node is not; else they
+ * are sent again. A name with a UUID in it is such a node; and for an ephemeral
  * one, which only its owner can have made and nobody else should delete, `sole`
  * need not be said.
  *

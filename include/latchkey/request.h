@@ -17,7 +17,7 @@ extern "C" {
 /**
  * Options of one request; NULL stands for none. Set `size`.
  *
- * A watch may be set by lk_exists(), lk_get(), lk_get_children(), lk_get_children() and
+ * A watch may be set by lk_exists(), lk_get(), lk_get_children() and
  * lk_get_config(): give `on_event`. It stands when the request ends with 0
  * (lk_exists(): also with LK_ERR_NO_NODE, then waiting for the creation). If
  * the request ends any other way, the watch has ended from the time `done` is
@@ -29,8 +29,8 @@ typedef struct lk_call {
                              See "Timeouts" in <latchkey/client.h> */
   bool repeat;          /**< reads and sync: ask again after a lost connection.
                              For writes: LK_ERR_BAD_ARGUMENT */
-  bool until_disconnect;     /**< the watch ends when the connection does; others
-                             are registered again on the next one */
+  bool until_disconnect; /**< the watch ends when the connection does; others
+                         are registered again on the next one */
   lk_watch_cb on_event; /**< NULL: no watch */
   void *watch_arg;
   lk_watch **watch; /**< gets the handle, before the call returns; or NULL */
@@ -57,8 +57,8 @@ typedef void (*lk_stat_cb)(lk_client *c, int err, const lk_stat *stat,
 /** `data` and `stat` NULL unless err is 0. */
 typedef void (*lk_get_cb)(lk_client *c, int err, const lk_bytes *data,
                           const lk_stat *stat, void *arg);
-/** `names` without path, in no order; not NUL-terminated. `stat` NULL with
-    lk_get_children(). */
+/** `names` without path, in no order; not NUL-terminated. `stat` NULL
+    unless err is 0. */
 typedef void (*lk_children_cb)(lk_client *c, int err, const lk_bytes *names,
                                size_t count, const lk_stat *stat, void *arg);
 
@@ -125,13 +125,7 @@ LK_API int lk_set(lk_client *c, const char *path, lk_bytes data,
 /** Names of the children and Stat of a node. NO_NODE (leaves no watch), NO_AUTH
     (READ). */
 LK_API int lk_get_children(lk_client *c, const char *path, const lk_call *call,
-                       lk_children_cb done, void *arg);
-
-/** As lk_get_children() without the Stat, which is 68 bytes less; the same errors.
-    Servers from 3.6 on keep the answer to lk_get_children() ready for the next who
-    asks, and not this one. */
-LK_API int lk_get_children(lk_client *c, const char *path, const lk_call *call,
-                   lk_children_cb done, void *arg);
+                           lk_children_cb done, void *arg);
 
 /** How many nodes are below a node, at any depth; of "/" all but itself. Since
     3.6.0. NO_NODE, NO_AUTH (READ). */
@@ -157,8 +151,8 @@ LK_API int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
                       void *arg);
 
 /**
- * Watch the node at `path`, which need not exist, and with LK_WATCH_RECURSIVE all
- * below it, until the watch is cancelled or the session ends: ZooKeeper's
+ * Watch the node at `path`, which need not exist, and with LK_WATCH_RECURSIVE
+ * all below it, until the watch is cancelled or the session ends: ZooKeeper's
  * persistent watches. `call` has `on_event`; it stands when `done` gets 0, and
  * may be called before the node is read, so read after that. Since 3.6.0.
  *
@@ -178,8 +172,8 @@ LK_API int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
  * replace another is not sent, or sent again. Only the two modes do not: the
  * second is refused with LK_ERR_WATCH_MODE. Where one is sent again no event is
  * missing, but one may come behind an answer that shows its change, or twice.
- * To know of the children as well, watch the tree and use lk_get_children() with a
- * watch.
+ * To know of the children as well, watch the tree and use lk_get_children()
+ * with a watch.
  */
 LK_API int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
                         const lk_call *call, lk_done_cb done, void *arg);

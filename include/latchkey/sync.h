@@ -168,7 +168,7 @@ typedef struct lk_sync_watch lk_sync_watch;
 /**
  * Options of one call; NULL stands for none. Set `size`.
  *
- * lk_sync_exists(), lk_sync_get(), lk_sync_get_children(), lk_sync_list() and
+ * lk_sync_exists(), lk_sync_get(), lk_sync_get_children() and
  * lk_sync_get_config() may set a watch: give `on_event`. It stands when the
  * call returned 0 (lk_sync_exists(): also LK_ERR_NO_NODE, then waiting for the
  * creation) and is called once: with the event, or with LK_EVENT_ENDED when it
@@ -185,7 +185,7 @@ typedef struct lk_sync_call {
   lk_sync_cancel *cancel; /**< or NULL. A write that was cancelled may be done,
                                and one that waits for a connection may still
                                leave, until its deadline */
-  bool until_disconnect;       /**< the watch ends when the connection does */
+  bool until_disconnect;  /**< the watch ends when the connection does */
   /** A callback; NULL: no watch. `event` is borrowed until it returns. */
   void (*on_event)(lk_sync_client *c, const lk_event *event, void *arg);
   void *watch_arg;
@@ -264,9 +264,6 @@ LK_API int lk_sync_create_ttl(lk_sync_client *c, lk_sync_result **out,
                               const char *path, lk_bytes data,
                               const lk_acls *acl, int flags, int64_t ttl_ms,
                               const lk_sync_call *call);
-/** Gives names alone. */
-LK_API int lk_sync_list(lk_sync_client *c, lk_sync_result **out,
-                        const char *path, const lk_sync_call *call);
 /** `out` is filled in when 0 is returned. */
 LK_API int lk_sync_count(lk_sync_client *c, int32_t *out, const char *path,
                          const lk_sync_call *call);

@@ -26,11 +26,12 @@
  * `ssl.clientAuth` says otherwise.
  *
  * A failed handshake is a failed connection attempt: the client goes on to the
- * next server and tries again, since a file or a server may be mended meanwhile.
- * The log gets a warning with LK_ERR_TLS and the reason at once, and
- * lk_client_last_error() has it. No state changes, and requests wait until their
- * deadline. A program that would rather end sets an lk_sync_cancel in its log
- * callback, or notes the error there and lets a timer of its own end the client.
+ * next server and tries again, since a file or a server may be mended
+ * meanwhile. The log gets a warning with LK_ERR_TLS and the reason at once, and
+ * lk_client_last_error() has it. No state changes, and requests wait until
+ * their deadline. A program that would rather end sets an lk_sync_cancel in its
+ * log callback, or notes the error there and lets a timer of its own end the
+ * client.
  */
 
 #include <latchkey/types.h>

@@ -37,8 +37,8 @@ typedef struct lk_event {
   lk_event_type type;
   lk_bytes path; /**< of the node it is about, without the chroot;
                       NUL-terminated as well */
-  int err; /**< LK_EVENT_ENDED: LK_ERR_CONNECTION_LOSS (an until-break watch lost its
-                connection), LK_ERR_SESSION_EXPIRED, LK_ERR_CLOSED,
+  int err; /**< LK_EVENT_ENDED: LK_ERR_CONNECTION_LOSS (an until-break watch
+              lost its connection), LK_ERR_SESSION_EXPIRED, LK_ERR_CLOSED,
                 LK_ERR_AUTH_FAILED, LK_ERR_UNIMPLEMENTED (one that stays met a
                 server before 3.6). Else 0 */
 } lk_event;
@@ -61,9 +61,10 @@ typedef void (*lk_watch_cb)(lk_client *c, lk_watch *w, const lk_event *event,
 
 /** Watches that stay; see lk_add_watch() in <latchkey/request.h>. */
 typedef enum lk_watch_mode {
-  LK_WATCH_PERSISTENT = 0, /**< creation, deletion, data and children of a node */
-  LK_WATCH_RECURSIVE = 1  /**< creation, deletion and data of a node and all nodes
-                          below it; never LK_EVENT_CHILDREN */
+  LK_WATCH_PERSISTENT =
+      0,                 /**< creation, deletion, data and children of a node */
+  LK_WATCH_RECURSIVE = 1 /**< creation, deletion and data of a node and all
+                         nodes below it; never LK_EVENT_CHILDREN */
 } lk_watch_mode;
 
 /**

@@ -235,8 +235,8 @@ static bool connection_receive_once(lk_connection *n)
   const lk_stream *s = &n->stream;
   uint64_t attempt = n->attempt;
   size_t got, size = LK_RECEIVE_BUFFER_SIZE;
-  void *room =
-      lk_client_receive_buffer(n->client, attempt, LK_RECEIVE_BUFFER_SIZE, &size);
+  void *room = lk_client_receive_buffer(n->client, attempt,
+                                        LK_RECEIVE_BUFFER_SIZE, &size);
 
   if (room == NULL) {
     room = n->context->receive_buffer;
@@ -311,8 +311,9 @@ static void on_connection_events(lk_loop_io *io, int events)
     return;
   n->refs++;
   if ((events & LK_LOOP_ERROR) != 0) {
-    connection_fail(n, n->stage == LK_STAGE_OPEN ? LK_ERR_CONNECTION_LOSS : LK_ERR_CONNECT,
-                    "the event loop cannot watch the descriptor");
+    connection_fail(
+        n, n->stage == LK_STAGE_OPEN ? LK_ERR_CONNECTION_LOSS : LK_ERR_CONNECT,
+        "the event loop cannot watch the descriptor");
   } else if (n->stage == LK_STAGE_CONNECTING) {
     connection_go_on(n, n->stream.type->handshake(n->stream.transport));
   } else {

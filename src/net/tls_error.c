@@ -280,7 +280,8 @@ void lk__tls_error_set_step(lk_transport *t, const SSL *ssl, int error,
       ERR_GET_REASON(code) != SSL_R_UNEXPECTED_EOF_WHILE_READING)
     set_library(t, ssl, facts, code);
   else if (live && facts->number != 0)
-    (void)lk__transport_fail(t, LK_ERR_CONNECTION_LOSS, "TLS connection", facts->number);
+    (void)lk__transport_fail(t, LK_ERR_CONNECTION_LOSS, "TLS connection",
+                             facts->number);
   else
     set_closed(t, facts);
   ERR_clear_error();

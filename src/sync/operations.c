@@ -127,8 +127,8 @@ static int ask_set(lk_sync_request *r, const lk_call *call)
 
 static int ask_children(lk_sync_request *r, const lk_call *call)
 {
-  return lk_get_children(lk__sync_client_of(r), r->path, call, lk__sync_on_children,
-                     r);
+  return lk_get_children(lk__sync_client_of(r), r->path, call,
+                         lk__sync_on_children, r);
 }
 
 static int ask_sync(lk_sync_request *r, const lk_call *call)

@@ -79,11 +79,6 @@ static int ask_create_ttl(lk_sync_request *r, const lk_call *call)
                        r->flags, r->ttl_ms, call, lk__sync_on_created, r);
 }
 
-static int ask_list(lk_sync_request *r, const lk_call *call)
-{
-  return lk_get_children(lk__sync_client_of(r), r->path, call, lk__sync_on_children, r);
-}
-
 static int ask_count(lk_sync_request *r, const lk_call *call)
 {
   return lk_count(lk__sync_client_of(r), r->path, call, on_count, r);
@@ -148,14 +143,6 @@ int lk_sync_create_ttl(lk_sync_client *c, lk_sync_result **out,
 
   return lk__sync_request(c, &what, call, lk__result_create_room(path), out,
                           NULL);
-}
-
-int lk_sync_list(lk_sync_client *c, lk_sync_result **out, const char *path,
-                 const lk_sync_call *call)
-{
-  const lk_sync_request what = {.ask = ask_list, .path = path};
-
-  return lk__sync_request(c, &what, call, 0, out, NULL);
 }
 
 int lk_sync_count(lk_sync_client *c, int32_t *out, const char *path,

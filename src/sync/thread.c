@@ -73,7 +73,7 @@ void *lk__sync_thread_main(void *arg)
 
   pthread_mutex_lock(&c->mutex); /* the maker has finished */
   pthread_mutex_unlock(&c->mutex);
-  c->listener = (lk_listener){.state = on_state, .answer = on_answer, .arg = c};
+  c->listener = (lk_listener){.state = on_state, .reply = on_answer, .arg = c};
   lk_client_attach(c->client, &c->listener);
   c->driver.on_wake = on_driver_wake;
   c->loop->type->hold(c->loop, true);

@@ -538,7 +538,6 @@ static const input inputs[] = {
     {"delete", do_delete, false},
     {"set", do_set, false},
     {"multi", do_multi, false},
-    {"list", input_list, false},
     {"count", input_count, false},
     {"ephemerals", input_ephemerals, false},
     {"get-acl", input_get_acl, false},

@@ -44,7 +44,6 @@ void input_read(player *y, words *w,
                 int (*call)(peer *p, const peer_call *call, const char *path));
 
 /* inputs_seldom.c */
-void input_list(player *y, words *w);
 void input_count(player *y, words *w);
 void input_ephemerals(player *y, words *w);
 void input_get_acl(player *y, words *w);

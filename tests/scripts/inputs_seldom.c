@@ -8,11 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void input_list(player *y, words *w)
-{
-  input_read(y, w, peer_list);
-}
-
 void input_count(player *y, words *w)
 {
   input_read(y, w, peer_count);
@@ -130,7 +125,8 @@ void input_add_watch(player *y, words *w)
 {
   peer_call opts = input_take_name(w);
   const char *path = words_text(w, "a path");
-  lk_watch_mode mode = words_are(w, "tree") ? LK_WATCH_RECURSIVE : LK_WATCH_PERSISTENT;
+  lk_watch_mode mode =
+      words_are(w, "tree") ? LK_WATCH_RECURSIVE : LK_WATCH_PERSISTENT;
 
   input_take_options(&opts, w);
   peer_add_watch(&y->p, &opts, path, mode);

@@ -131,7 +131,6 @@ int peer_set(peer *p, const peer_call *call, const char *path, lk_bytes data,
              int32_t version);
 int peer_sync(peer *p, const peer_call *call, const char *path);
 int peer_multi(peer *p, const peer_call *call, const lk_op *ops, size_t count);
-int peer_list(peer *p, const peer_call *call, const char *path);
 int peer_count(peer *p, const peer_call *call, const char *path);
 int peer_ephemerals(peer *p, const peer_call *call, const char *prefix);
 int peer_get_acl(peer *p, const peer_call *call, const char *path);

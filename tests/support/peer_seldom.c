@@ -100,15 +100,6 @@ static void on_reads(lk_client *c, int err, const lk_read_result *results,
 
 /* ---- calls -------------------------------------------------------------- */
 
-int peer_list(peer *p, const peer_call *call, const char *path)
-{
-  peer_making m;
-
-  peer_begin(&m, p, call, path);
-  return peer_finish(&m,
-                     lk_get_children(p->client, path, m.opts, peer_on_children, m.t));
-}
-
 int peer_count(peer *p, const peer_call *call, const char *path)
 {
   peer_making m;

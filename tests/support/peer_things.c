@@ -271,7 +271,7 @@ static void on_answer(lk_client *c, const lk_reply *a, void *arg)
 static void attach(peer_thing *t)
 {
   t->attached = true;
-  t->listener = (lk_listener){.state = on_state, .answer = on_answer, .arg = t};
+  t->listener = (lk_listener){.state = on_state, .reply = on_answer, .arg = t};
   lk_client_attach(t->p->client, &t->listener);
 }
 

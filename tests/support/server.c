@@ -360,7 +360,8 @@ static void on_remove(request *r)
 
 /* ---- multi ------------------------------------------------------------- */
 
-static int may_part(const fake_server *s, const lk_operation *p, const char *path)
+static int may_part(const fake_server *s, const lk_operation *p,
+                    const char *path)
 {
   const tree_node *n = tree_find(&s->nodes, path);
 
@@ -386,7 +387,8 @@ static int may_part(const fake_server *s, const lk_operation *p, const char *pat
 }
 
 /* Do a part and make its result of it. */
-static void do_part(fake_server *s, fake_link *l, lk_operation *p, const char *path)
+static void do_part(fake_server *s, fake_link *l, lk_operation *p,
+                    const char *path)
 {
   const tree_node *n;
 
@@ -432,7 +434,8 @@ static void on_multi(request *r)
   size_t count = 0;
   size_t failed;
 
-  for (; lk__operation_decode(&r->in, false, &r->arena, &parts[count]); count++) {
+  for (; lk__operation_decode(&r->in, false, &r->arena, &parts[count]);
+       count++) {
     text_of(paths[count], sizeof paths[count], parts[count].body.create.path);
     must(count < 79, "a multi that is too long");
   }

@@ -172,7 +172,8 @@ static void print_parts(lk_reader *in, lk_buf *out)
 
   while (lk__operation_decode(in, false, &arena, &part)) {
     wire_say(out, " | %s ", lk__opcode_info(part.type)->name);
-    must(lk__record_print(lk__operation_record(part.type, false), &part.body, out));
+    must(lk__record_print(lk__operation_record(part.type, false), &part.body,
+                          out));
   }
   if (in->err != 0)
     wire_say(out, " | UNREADABLE");

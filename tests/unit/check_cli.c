@@ -166,8 +166,9 @@ END_TEST
 
 START_TEST(errors_that_can_pass_have_the_hint_to_try_again)
 {
-  static const int errs[] = {LK_ERR_DEADLINE, LK_ERR_CONNECTION_LOSS, LK_ERR_NOT_SENT,
-                             LK_ERR_THROTTLED, LK_ERR_SESSION_EXPIRED};
+  static const int errs[] = {LK_ERR_DEADLINE, LK_ERR_CONNECTION_LOSS,
+                             LK_ERR_NOT_SENT, LK_ERR_THROTTLED,
+                             LK_ERR_SESSION_EXPIRED};
 
   for (size_t i = 0; i < sizeof errs / sizeof errs[0]; i++)
     ck_assert_str_eq(cli_error_advice(errs[i]), "; try again");

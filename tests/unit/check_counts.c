@@ -664,7 +664,8 @@ START_TEST(a_listing_of_1600000_bytes_arrives_in_pieces)
 
   begin(&config);
   connect_it();
-  ck_assert_int_eq(lk_get_children(p->client, "/a", NULL, on_children, NULL), 0);
+  ck_assert_int_eq(lk_get_children(p->client, "/a", NULL, on_children, NULL),
+                   0);
   peer_settle(p);
   p->step = 65536;
   size_t live = p->mem.live;

@@ -530,7 +530,8 @@ START_TEST(answers_are_read_before_a_failed_write_is_told)
   calls.send_error = EPIPE;
   engine_write(c, "x", 1);
   turn();
-  ck_assert_str_eq(c->log, "received 5\nfailed 1 CONNECTION_LOSS: send: Broken pipe\n");
+  ck_assert_str_eq(c->log,
+                   "received 5\nfailed 1 CONNECTION_LOSS: send: Broken pipe\n");
   close(peer);
   stop();
 }

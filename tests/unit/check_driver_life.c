@@ -63,8 +63,14 @@ static void live_until(lk_client *c, size_t live)
 }
 
 static const char *const fatals[] = {
-    "resolved",         "connected",  "received",      "failed",
-    "failed 3 RESOLVE", "failed 1 0", "failed 1 CONNECTION_LOSS", "tick",
+    "resolved",
+    "connected",
+    "received",
+    "failed",
+    "failed 3 RESOLVE",
+    "failed 1 0",
+    "failed 1 CONNECTION_LOSS",
+    "tick",
 };
 
 START_TEST(a_client_may_be_freed_in_any_callback)

@@ -109,9 +109,9 @@ static lk_flow cut_recv(lk_transport *t, void *room, size_t size, size_t *got)
   *got = 0;
   if (left == 0) {
     cuts.break_at = SIZE_MAX;
-    return cuts.reset
-               ? lk__transport_fail(t, LK_ERR_CONNECTION_LOSS, "receive", ECONNRESET)
-               : LK_FLOW_END;
+    return cuts.reset ? lk__transport_fail(t, LK_ERR_CONNECTION_LOSS, "receive",
+                                           ECONNRESET)
+                      : LK_FLOW_END;
   }
   if (has_to_wait())
     return LK_FLOW_READ;
@@ -265,7 +265,8 @@ static void tell(const char *what, int err)
 
 static bool is_lost(int err)
 {
-  return err == LK_ERR_CONNECTION_LOSS || err == LK_ERR_IN_DOUBT || err == LK_ERR_NOT_SENT;
+  return err == LK_ERR_CONNECTION_LOSS || err == LK_ERR_IN_DOUBT ||
+         err == LK_ERR_NOT_SENT;
 }
 
 static void on_closed(lk_client *c, int err, void *arg)

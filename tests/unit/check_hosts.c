@@ -397,7 +397,8 @@ START_TEST(what_a_server_lacks_is_not_filed_under_the_next_one)
   parse("a");
   lk__hosts_use(&hosts);
   replace("b");
-  lk__hosts_mark_unsupported(&hosts, 5, 1000); /* a says so, before the client moves */
+  lk__hosts_mark_unsupported(&hosts, 5,
+                             1000); /* a says so, before the client moves */
   ck_assert(lk__hosts_lack_support(&hosts, 5, 0));
   replace("b,c");
   lk__hosts_mark_unsupported(&hosts, 6, 1000);

@@ -17,9 +17,9 @@ static void start(int32_t gap_ms)
 static void answer(lk_evidence proof, int64_t sent_ms, int64_t received_ms)
 {
   lk_reply a = {.proof = proof,
-                 .sent_ms = sent_ms,
-                 .received_ms = received_ms,
-                 .connection = 1};
+                .sent_ms = sent_ms,
+                .received_ms = received_ms,
+                .connection = 1};
 
   lk__evidence_add(&l, &a, T);
 }
@@ -137,9 +137,9 @@ END_TEST
 START_TEST(answers_of_another_connection_do_not_mix)
 {
   lk_reply a = {.proof = LK_EVIDENCE_COMMIT,
-                 .sent_ms = 1010 + GAP,
-                 .received_ms = 1020 + GAP,
-                 .connection = 2};
+                .sent_ms = 1010 + GAP,
+                .received_ms = 1020 + GAP,
+                .connection = 2};
 
   start(0);
   answer(LK_EVIDENCE_RESUMED, 1000, 1010);
@@ -173,9 +173,9 @@ END_TEST
 START_TEST(a_shorter_timeout_takes_back_what_it_must)
 {
   lk_reply a = {.proof = LK_EVIDENCE_RESUMED,
-                 .sent_ms = 1000,
-                 .received_ms = 1010,
-                 .connection = 2};
+                .sent_ms = 1000,
+                .received_ms = 1010,
+                .connection = 2};
 
   start(0);
   answer(LK_EVIDENCE_NEW_SESSION, 900, 910);
@@ -189,9 +189,9 @@ END_TEST
 START_TEST(a_longer_timeout_counts_for_no_evidence)
 {
   lk_reply a = {.proof = LK_EVIDENCE_RESUMED,
-                 .sent_ms = 1000,
-                 .received_ms = 1010,
-                 .connection = 2};
+                .sent_ms = 1000,
+                .received_ms = 1010,
+                .connection = 2};
 
   start(0);
   answer(LK_EVIDENCE_NEW_SESSION, 900, 910);

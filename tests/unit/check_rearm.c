@@ -521,7 +521,8 @@ START_TEST(registered_persistent_watch_follows_what_takes_its_place)
   ck_assert(lk__set_watches_acknowledge(&ws, 1)); /* throttled */
   ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_DATA, true));
   ck_assert(!stays->resumes);
-  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0, &out), 2); /* a path in each */
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0, &out),
+                   2); /* a path in each */
   ck_assert(stays->resumes);
   ck_assert(lk__set_watches_acknowledge(&ws, 2));
   ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_DATA, true));

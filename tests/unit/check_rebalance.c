@@ -13,8 +13,8 @@
 
 /* ---- the rule ----------------------------------------------------------- */
 
-static lk_relocation decide(size_t before, size_t after, size_t kept, bool listed,
-                       uint32_t random)
+static lk_relocation decide(size_t before, size_t after, size_t kept,
+                            bool listed, uint32_t random)
 {
   lk_list_change change = {before, after, kept, listed};
 

@@ -55,7 +55,8 @@ START_TEST(every_opcode_is_as_the_protocol_has_it)
     ck_assert_int_eq(info->read_only, strchr(table[i].flags, 'R') != NULL);
   }
   ck_assert_uint_eq(lk__nopcodes, NOPCODES);
-  ck_assert_uint_le(NOPCODES, 64); /* a bit for each: lk__hosts_mark_unsupported() */
+  ck_assert_uint_le(NOPCODES,
+                    64); /* a bit for each: lk__hosts_mark_unsupported() */
 }
 END_TEST
 

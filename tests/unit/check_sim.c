@@ -182,8 +182,7 @@ START_TEST(a_node_goes_when_nothing_was_written_for_its_time_to_live)
   ck_assert_int_eq(create_ttl("/c", 5, 1), 0);
   ck_assert_int_eq(sim_probe_do_create(&p, "/c/x", 0), 0);
   ck_assert_int_eq(create_ttl("/d", 0, 1), LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(create_ttl("/d", 6, LK_TTL_MAX_MS + 1),
-                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(create_ttl("/d", 6, LK_TTL_MAX_MS + 1), LK_ERR_BAD_ARGUMENT);
   sim_lab_run(&lab, 2000);
   ck_assert_int_eq(set(&p, "/a", lk_text("x")), 0);
   ck_assert_int_eq(stat_of(&p, "/b").ephemeral_owner, 0);

@@ -415,12 +415,13 @@ START_TEST(a_call_has_no_watch_behind_its_size)
   config.size = sizeof config;
   ck_assert_int_eq(lk_client_new(&client, &config, &hooks), 0);
   ck_assert_int_eq(do_set(&call), 0);
-  ck_assert_int_eq(lk_add_watch(client, "/x", LK_WATCH_PERSISTENT, &call, NULL, NULL),
-                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(
+      lk_add_watch(client, "/x", LK_WATCH_PERSISTENT, &call, NULL, NULL),
+      LK_ERR_BAD_ARGUMENT);
   call.size = sizeof call;
   ck_assert_int_eq(do_set(&call), LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_add_watch(client, "/x", LK_WATCH_PERSISTENT, &call, NULL, NULL),
-                   0);
+  ck_assert_int_eq(
+      lk_add_watch(client, "/x", LK_WATCH_PERSISTENT, &call, NULL, NULL), 0);
   lk_client_free(client);
 }
 END_TEST

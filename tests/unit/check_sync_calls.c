@@ -80,7 +80,6 @@ STAT(set, "/a", lk_text("data"), 7, call)
 RESULT(get_children, "/a", call)
 ERROR(sync, "/a", call)
 RESULT(create_ttl, "/a", lk_text("data"), &acls, LK_SEQUENTIAL, 5000, call)
-RESULT(list, "/a", call)
 RESULT(ephemerals, "/a", call)
 RESULT(get_acl, "/a", call)
 STAT(set_acl, "/a", &acls, 7, call)
@@ -242,12 +241,6 @@ static const row rows[] = {
      0,
      0,
      " result /a0000000012 " STAT_SHOWN " zxid=7"},
-    {ROW(list),
-     "getChildren path=\"/a\" watch=0\n",
-     {"7 ok count=2 \"x\" \"yy\""},
-     0,
-     0,
-     " result name=\"x\" name=\"yy\" count=2"},
     {ROW(count),
      "getAllChildrenNumber path=\"/a\"\n",
      {"7 ok int=42"},

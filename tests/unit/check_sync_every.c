@@ -181,7 +181,7 @@ START_TEST(every_call_that_waits_ends_at_its_deadline_or_by_a_cancel)
     objects.call = &unset;
     ck_assert_msg(c->call(&objects) == LK_ERR_BAD_ARGUMENT, "%s", c->name);
   }
-  ck_assert_uint_eq(waits, 28); /* all but those that want a lock held */
+  ck_assert_uint_eq(waits, 27); /* all but those that want a lock held */
   every_object_free(&objects);
 }
 END_TEST

@@ -54,11 +54,6 @@ static int do_children(const lk_sync_call *call)
   return lk_sync_get_children(client, NULL, "/a", call);
 }
 
-static int do_list(const lk_sync_call *call)
-{
-  return lk_sync_list(client, NULL, "/a", call);
-}
-
 static int do_config(const lk_sync_call *call)
 {
   return lk_sync_get_config(client, NULL, call);
@@ -87,7 +82,6 @@ static const watched reads[] = {
      "getChildren2 path=\"/a\" watch=1\n",
      {"7 ok count=0" STAT_BODY},
      "/a"},
-    {do_list, "getChildren path=\"/a\" watch=1\n", {"7 ok count=0"}, "/a"},
     {do_config,
      "getData path=\"/zookeeper/config\" watch=1\n",
      {"7 ok \"data\"" STAT_BODY},
@@ -163,7 +157,7 @@ START_TEST(watch_of_every_call_is_set_and_told)
 {
   for (size_t i = 0; i < READS; i++) {
     bool stays = reads[i].call == do_add;
-    bool children = reads[i].call == do_children || reads[i].call == do_list;
+    bool children = reads[i].call == do_children;
     lk_event_type type = children ? LK_EVENT_CHILDREN : LK_EVENT_CHANGED;
     lk_sync_watch *w = start_watch(&reads[i], false);
 
@@ -316,7 +310,7 @@ static int do_multi_read(const lk_sync_call *call)
 START_TEST(read_is_repeated_only_if_that_is_asked_for)
 {
   int (*const calls[])(const lk_sync_call *call) = {
-      do_exists, do_get,     do_children, do_list,       do_config,     do_sync,
+      do_exists, do_get,     do_children, do_config,     do_sync,
       do_count,  do_get_acl, do_who_am_i, do_multi_read, do_ephemerals,
   };
   lk_sync_call call = {.size = sizeof call, .timeout_ms = limit_ms};

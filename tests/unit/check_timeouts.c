@@ -800,9 +800,9 @@ START_TEST(a_late_call_sets_no_watch)
   call.watch = &w;
   ck_assert_int_eq(lk_get(p.link->client, "/x", &call, on_get, NULL), 0);
   ck_assert_ptr_nonnull(w);
-  ck_assert_int_eq(
-      lk_add_watch(p.link->client, "/x", LK_WATCH_RECURSIVE, &call, on_done, NULL),
-      0);
+  ck_assert_int_eq(lk_add_watch(p.link->client, "/x", LK_WATCH_RECURSIVE, &call,
+                                on_done, NULL),
+                   0);
   fake_turn(&server);
   ck_assert_int_eq(ended, 2);
   ck_assert(fake_said(p.link, ""));
@@ -829,9 +829,9 @@ START_TEST(a_late_call_covers_no_other_watch)
   begin(false);
   p.link->frozen = false;
   call.on_event = on_event;
-  ck_assert_int_eq(
-      lk_add_watch(p.link->client, "/x", LK_WATCH_PERSISTENT, &call, on_done, NULL),
-      0);
+  ck_assert_int_eq(lk_add_watch(p.link->client, "/x", LK_WATCH_PERSISTENT,
+                                &call, on_done, NULL),
+                   0);
   call.timeout_ms = 0;
   call.on_event = ignore_event;
   ck_assert_int_eq(lk_get(p.link->client, "/x", &call, on_get, NULL), 0);

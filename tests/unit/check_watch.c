@@ -33,12 +33,15 @@ static void end(void)
   ck_assert_uint_eq(mem.live, 0);
 }
 
-static lk_watch *pending(const char *path, lk_watch_kind kind, bool until_disconnect)
+static lk_watch *pending(const char *path, lk_watch_kind kind,
+                         bool until_disconnect)
 {
-  lk_call call = {
-      .size = sizeof call, .on_event = on_event, .until_disconnect = until_disconnect};
+  lk_call call = {.size = sizeof call,
+                  .on_event = on_event,
+                  .until_disconnect = until_disconnect};
   lk_watch *w = lk__watch_new(
-      &ws, lk_text(path), kind == LK_WATCH_KIND_EXIST ? LK_WATCH_KIND_DATA : kind, &call);
+      &ws, lk_text(path),
+      kind == LK_WATCH_KIND_EXIST ? LK_WATCH_KIND_DATA : kind, &call);
 
   ck_assert_ptr_nonnull(w);
   return w;
@@ -68,7 +71,8 @@ static size_t fire(int32_t type, const char *path)
 /* What is left of `kind` at `path` ends. */
 static bool left(const char *path, lk_watch_kind kind)
 {
-  return fire(kind == LK_WATCH_KIND_CHILD ? LK_EVENT_CHILDREN : LK_EVENT_CREATED,
+  return fire(kind == LK_WATCH_KIND_CHILD ? LK_EVENT_CHILDREN
+                                          : LK_EVENT_CREATED,
               path) > 0;
 }
 
@@ -399,7 +403,8 @@ START_TEST(no_more_watches_are_made_than_handles_can_tell_apart)
   ws.nslots = (uint32_t)1 << 31;
   ws.free_slot = ws.nslots;
   before = mem.count;
-  ck_assert_ptr_null(lk__watch_new(&ws, lk_text("/a"), LK_WATCH_KIND_DATA, &call));
+  ck_assert_ptr_null(
+      lk__watch_new(&ws, lk_text("/a"), LK_WATCH_KIND_DATA, &call));
   ck_assert_uint_eq(mem.count, before + 1); /* the watch; no slots */
   ws.nslots = nslots;
   ws.free_slot = free_slot;

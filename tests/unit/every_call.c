@@ -205,7 +205,6 @@ FILLS(lk_stat, set, o->path, lk_text("x"), -1, o->call)
 GIVES(get_children, o->path, o->call)
 ERROR(sync, o->client, o->path, o->call)
 GIVES(create_ttl, o->path, lk_text("x"), NULL, LK_PERSISTENT, 1000, o->call)
-GIVES(list, o->path, o->call)
 FILLS(int32_t, count, o->path, o->call)
 GIVES(ephemerals, o->path, o->call)
 GIVES(get_acl, o->path, o->call)
@@ -339,7 +338,6 @@ const every_call every_calls[] = {
     PATH(sync),
     PATH(multi),
     PATH(create_ttl),
-    PATH(list),
     PATH(count),
     OTHER(ephemerals),
     PATH(get_acl),

@@ -253,9 +253,7 @@ static const char *special_reason(const char *verb, int err)
        "not allowed by the access list of the parent; " CLI_ADVICE_IDENTITY},
       {"delete", LK_ERR_NO_AUTH,
        "not allowed by the access list of the parent; " CLI_ADVICE_IDENTITY},
-      {"delete", LK_ERR_BAD_ARGUMENT, /* the library's */
-       "the root and ZooKeeper's own nodes cannot be deleted"},
-      {"delete", LK_ERR_BAD_ARGUMENT, /* the server's */
+      {"delete", LK_ERR_BAD_ARGUMENT,
        "the root and ZooKeeper's own nodes cannot be deleted"},
   };
 

@@ -342,7 +342,7 @@ bool cli_acquire_prepare(cli_runner *r, cli_text *complaint)
                     cli_error_advice(err));
     return false;
   }
-  r->listener.answer = on_answer;
+  r->listener.reply = on_answer;
   r->listener.state = on_state;
   r->listener.arg = r;
   lk_client_attach(r->link.client, &r->listener);

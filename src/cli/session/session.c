@@ -217,7 +217,8 @@ void cli_session_say_connection_lost(const cli_session *l, cli_text *out)
   cli_text_puts(out, "connection to ");
   cli_text_clean(out, lk_bytes_of(text, len));
   cli_text_puts(out, " lost");
-  if (colon == NULL || strcmp(colon + 2, lk_error_text(LK_ERR_CONNECTION_LOSS)) == 0)
+  if (colon == NULL ||
+      strcmp(colon + 2, lk_error_text(LK_ERR_CONNECTION_LOSS)) == 0)
     return;
   cli_text_puts(out, ": ");
   cli_text_clean(

@@ -5,7 +5,7 @@
 #include "proto/wire/path.h"
 
 int lk__call_copy_options(const lk_client *c, const lk_sized *what, void *out,
-                 const void *from)
+                          const void *from)
 {
   const char *wrong = lk__sized_copy(what, out, from);
 
@@ -15,8 +15,8 @@ int lk__call_copy_options(const lk_client *c, const lk_sized *what, void *out,
   return LK_ERR_BAD_ARGUMENT;
 }
 
-int lk__call_take_options(lk_client *c, lk_call_spec *ask, lk_call *own, const lk_call *call,
-                 bool watchable)
+int lk__call_take_options(lk_client *c, lk_call_spec *ask, lk_call *own,
+                          const lk_call *call, bool watchable)
 {
   static const lk_sized what = LK_SIZED(lk_call);
 
@@ -38,7 +38,7 @@ static bool asks_too_much(const lk_call_spec *ask)
 }
 
 int lk__call_send(lk_client *c, lk_call_spec *ask, const lk_record *rec,
-                 const void *value)
+                  const void *value)
 {
   int err = lk__request_refusal(c);
 
@@ -57,8 +57,9 @@ int lk__call_send(lk_client *c, lk_call_spec *ask, const lk_record *rec,
   return lk__request_queue(c, ask);
 }
 
-int lk__call_on_node(lk_client *c, lk_call_spec *ask, bool sequence, const lk_record *rec,
-                 const void *value, const lk_call *call)
+int lk__call_on_node(lk_client *c, lk_call_spec *ask, bool sequence,
+                     const lk_record *rec, const void *value,
+                     const lk_call *call)
 {
   lk_call own;
   int err = lk__call_take_options(c, ask, &own, call, false);

@@ -392,7 +392,8 @@ static bool begin_anywhere(lk_client *c, uint64_t attempt)
 
 void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
 {
-  if (begin_anywhere(c, attempt) && c->phase == LK_PHASE_CONNECTING && count > 0) {
+  if (begin_anywhere(c, attempt) && c->phase == LK_PHASE_CONNECTING &&
+      count > 0) {
     c->hosts.addresses = count;
     lk__timing_resolved(c);
   }
@@ -422,7 +423,8 @@ static void end_attempt(lk_client *c, uint64_t attempt, int err,
   if (begin_anywhere(c, attempt)) {
     c->tls_cause = cause;
     if (err == 0)
-      err = c->phase == LK_PHASE_HANDSHAKE ? LK_ERR_REFUSED : LK_ERR_CONNECTION_LOSS;
+      err = c->phase == LK_PHASE_HANDSHAKE ? LK_ERR_REFUSED
+                                           : LK_ERR_CONNECTION_LOSS;
     if (why == NULL && err == LK_ERR_CONNECTION_LOSS)
       why = c->phase == LK_PHASE_SASL
                 ? "the server closed the connection during the SASL exchange"
@@ -486,7 +488,8 @@ static void receive(lk_client *c, uint64_t attempt, lk_bytes bytes)
   }
 }
 
-void *lk_client_receive_buffer(lk_client *c, uint64_t attempt, size_t least, size_t *size)
+void *lk_client_receive_buffer(lk_client *c, uint64_t attempt, size_t least,
+                               size_t *size)
 {
   return serving(c, attempt) ? lk__frame_room(&c->frames, least, size) : NULL;
 }

@@ -40,12 +40,12 @@ static int create(lk_client *c, int32_t op, const char *path, lk_bytes data,
     return LK_ERR_BAD_ARGUMENT;
   struct lk_create_request r = body(data, acl, flags);
   lk_call_spec ask = {.op = lk__create_opcode(op, flags),
-                .path = path,
-                .done = (void (*)(void))done,
-                .arg = arg};
+                      .path = path,
+                      .done = (void (*)(void))done,
+                      .arg = arg};
 
   return lk__call_on_node(c, &ask, lk__create_sequential(flags),
-                      &lk__create_request_record, &r, call);
+                          &lk__create_request_record, &r, call);
 }
 
 int lk_create(lk_client *c, const char *path, lk_bytes data, const lk_acls *acl,
@@ -70,10 +70,10 @@ int lk_create_ttl(lk_client *c, const char *path, lk_bytes data,
   struct lk_create_ttl_request r = {
       .create = body(data, acl, lk__create_ttl_flags(flags)), .ttl_ms = ttl_ms};
   lk_call_spec ask = {.op = LK_OPCODE_CREATE_TTL,
-                .path = path,
-                .done = (void (*)(void))done,
-                .arg = arg};
+                      .path = path,
+                      .done = (void (*)(void))done,
+                      .arg = arg};
 
   return lk__call_on_node(c, &ask, lk__create_sequential(flags),
-                      &lk__create_ttl_request_record, &r, call);
+                          &lk__create_ttl_request_record, &r, call);
 }

@@ -29,12 +29,12 @@
 
 /** How far the present attempt to have a connection has come. */
 typedef enum lk_phase {
-  LK_PHASE_PAUSE,     /**< no transport wanted before retry_ms */
-  LK_PHASE_CONNECTING,   /**< a transport is wanted */
-  LK_PHASE_HANDSHAKE, /**< connected; the connect request is out */
-  LK_PHASE_SASL,      /**< it was answered; nothing but SASL is sent */
-  LK_PHASE_LIVE,      /**< requests are served */
-  LK_PHASE_ENDED      /**< closed, or failed for good */
+  LK_PHASE_PAUSE,      /**< no transport wanted before retry_ms */
+  LK_PHASE_CONNECTING, /**< a transport is wanted */
+  LK_PHASE_HANDSHAKE,  /**< connected; the connect request is out */
+  LK_PHASE_SASL,       /**< it was answered; nothing but SASL is sent */
+  LK_PHASE_LIVE,       /**< requests are served */
+  LK_PHASE_ENDED       /**< closed, or failed for good */
 } lk_phase;
 
 /** The deadline of a request under way or waiting. */
@@ -305,7 +305,8 @@ bool lk__request_is_unsupported(const lk_client *c, int32_t op);
     LK_ERR_NOT_READ_ONLY; or 0. */
 int lk__request_unsupported(const lk_client *c, int32_t op);
 /** The watches on the path of `ask`; NULL: there are none. LK_ERR_NO_MEMORY. */
-int lk__request_find_watched(lk_client *c, const lk_call_spec *ask, lk_watched **out);
+int lk__request_find_watched(lk_client *c, const lk_call_spec *ask,
+                             lk_watched **out);
 /** Accept a request: it waits, or goes into the output. */
 int lk__request_queue(lk_client *c, const lk_call_spec *ask);
 /** Whether all whose last byte comes before `until` have been answered. */
@@ -366,8 +367,8 @@ void lk__reply_take(lk_client *c, lk_bytes frame);
 /* notify.c */
 /** Tell the watches in `list` of an event of `path`; NULL: of their own. Those
     that do not stay, and all of LK_EVENT_ENDED, are dropped. */
-void lk__watches_notify(lk_client *c, lk_link *list, lk_event_type type, lk_bytes path,
-                int err);
+void lk__watches_notify(lk_client *c, lk_link *list, lk_event_type type,
+                        lk_bytes path, int err);
 /** Tell them that they are void. */
 void lk__watches_notify_ended(lk_client *c, lk_link *list, int err);
 /** Tell persistent watches that the connection was away. `late`: those which
@@ -376,7 +377,8 @@ void lk__watches_notify_resumed(lk_client *c, bool late);
 
 /* watching.c */
 /** The request of `w` ended with `err`: it stands, or is dropped. */
-void lk__watch_request_completed(lk_client *c, lk_watch *w, int32_t op, int err);
+void lk__watch_request_completed(lk_client *c, lk_watch *w, int32_t op,
+                                 int err);
 /** A setWatches that is no part of a reconnect ended with `err`; `mend` is its
     `arg`, and freed. */
 void lk__watch_repair_completed(lk_client *c, void *mend, int err);

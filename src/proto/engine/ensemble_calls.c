@@ -8,11 +8,11 @@
 int lk_get_config(lk_client *c, const lk_call *call, lk_get_cb done, void *arg)
 {
   lk_call_spec ask = {.op = LK_OPCODE_GET_DATA,
-                .chroot = "",
-                .path = "/zookeeper/config",
-                .kind = LK_WATCH_KIND_DATA,
-                .done = (void (*)(void))done,
-                .arg = arg};
+                      .chroot = "",
+                      .path = "/zookeeper/config",
+                      .kind = LK_WATCH_KIND_DATA,
+                      .done = (void (*)(void))done,
+                      .arg = arg};
 
   return lk__call_read(c, &ask, call);
 }

@@ -31,7 +31,7 @@ typedef struct lk_hosts {
   size_t tried;       /**< hosts tried without success in this round */
   size_t used;        /**< the one of the present connection or attempt;
                            `count`: it is not listed any more */
-  lk_unsupported lacks;     /**< of that one */
+  lk_unsupported lacks; /**< of that one */
 } lk_hosts;
 
 /**

@@ -87,8 +87,8 @@ void lk__client_notify_reply(lk_client *c, const lk_reply *answer)
 
   begin_telling(c, &t);
   for (lk_listener *l; (l = next_to_tell(&t)) != NULL;) {
-    if (l->answer != NULL)
-      l->answer(c, answer, l->arg);
+    if (l->reply != NULL)
+      l->reply(c, answer, l->arg);
   }
   c->telling = t.outer;
 }

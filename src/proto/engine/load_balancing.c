@@ -11,7 +11,7 @@ static bool happens(double probability, uint32_t random)
 /* The list has grown, and each server of the old one has too many clients:
  * `after` servers have what `before` had. */
 static lk_relocation spread(double before, double after, bool listed,
-                       uint32_t random)
+                            uint32_t random)
 {
   return listed && happens(before / after, random) ? LK_RELOCATION_NONE
                                                    : LK_RELOCATION_TO_ADDED;
@@ -22,11 +22,12 @@ static lk_relocation spread(double before, double after, bool listed,
  * has 1/before already; what these lack is handed out by the servers gone, of
  * which there were before - kept. */
 static lk_relocation hand_out(double before, double after, double kept,
-                         uint32_t random)
+                              uint32_t random)
 {
   double to_old = kept * (before - after) / (after * (before - kept));
 
-  return happens(to_old, random) ? LK_RELOCATION_TO_KEPT : LK_RELOCATION_TO_ADDED;
+  return happens(to_old, random) ? LK_RELOCATION_TO_KEPT
+                                 : LK_RELOCATION_TO_ADDED;
 }
 
 lk_relocation lk__balance_load(const lk_list_change *change, uint32_t random)

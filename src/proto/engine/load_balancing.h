@@ -8,9 +8,9 @@
 
 /** Where a client belongs whose list of servers has changed. */
 typedef enum lk_relocation {
-  LK_RELOCATION_NONE,   /**< it stays where it is */
+  LK_RELOCATION_NONE,     /**< it stays where it is */
   LK_RELOCATION_TO_ADDED, /**< to a server that was not listed before */
-  LK_RELOCATION_TO_KEPT  /**< to another one that was */
+  LK_RELOCATION_TO_KEPT   /**< to another one that was */
 } lk_relocation;
 
 /** How a list of servers has changed. */

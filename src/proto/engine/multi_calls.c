@@ -97,10 +97,10 @@ int lk_multi(lk_client *c, const lk_op *ops, size_t count, const lk_call *call,
 {
   static const lk_op none;
   lk_call_spec ask = {.op = LK_OPCODE_MULTI,
-                .ops = count == 0 ? &none : ops,
-                .parts = count,
-                .done = (void (*)(void))done,
-                .arg = arg};
+                      .ops = count == 0 ? &none : ops,
+                      .parts = count,
+                      .done = (void (*)(void))done,
+                      .arg = arg};
   lk_call own;
   int err = lk__call_take_options(c, &ask, &own, call, false);
 
@@ -121,10 +121,10 @@ int lk_multi_read(lk_client *c, const lk_read *reads, size_t count,
 {
   static const lk_read none;
   lk_call_spec ask = {.op = LK_OPCODE_MULTI_READ,
-                .reads = count == 0 ? &none : reads,
-                .parts = count,
-                .done = (void (*)(void))done,
-                .arg = arg};
+                      .reads = count == 0 ? &none : reads,
+                      .parts = count,
+                      .done = (void (*)(void))done,
+                      .arg = arg};
   lk_call own;
   int err = lk__call_take_options(c, &ask, &own, call, false);
 

@@ -8,10 +8,10 @@ int lk_exists(lk_client *c, const char *path, const lk_call *call,
               lk_stat_cb done, void *arg)
 {
   lk_call_spec ask = {.op = LK_OPCODE_EXISTS,
-                .path = path,
-                .kind = LK_WATCH_KIND_DATA,
-                .done = (void (*)(void))done,
-                .arg = arg};
+                      .path = path,
+                      .kind = LK_WATCH_KIND_DATA,
+                      .done = (void (*)(void))done,
+                      .arg = arg};
 
   return lk__call_read(c, &ask, call);
 }
@@ -20,22 +20,22 @@ int lk_get(lk_client *c, const char *path, const lk_call *call, lk_get_cb done,
            void *arg)
 {
   lk_call_spec ask = {.op = LK_OPCODE_GET_DATA,
-                .path = path,
-                .kind = LK_WATCH_KIND_DATA,
-                .done = (void (*)(void))done,
-                .arg = arg};
+                      .path = path,
+                      .kind = LK_WATCH_KIND_DATA,
+                      .done = (void (*)(void))done,
+                      .arg = arg};
 
   return lk__call_read(c, &ask, call);
 }
 
 int lk_get_children(lk_client *c, const char *path, const lk_call *call,
-                lk_children_cb done, void *arg)
+                    lk_children_cb done, void *arg)
 {
   lk_call_spec ask = {.op = LK_OPCODE_GET_CHILDREN2,
-                .path = path,
-                .kind = LK_WATCH_KIND_CHILD,
-                .done = (void (*)(void))done,
-                .arg = arg};
+                      .path = path,
+                      .kind = LK_WATCH_KIND_CHILD,
+                      .done = (void (*)(void))done,
+                      .arg = arg};
 
   return lk__call_read(c, &ask, call);
 }
@@ -45,14 +45,14 @@ int lk_delete(lk_client *c, const char *path, int32_t version,
 {
   struct lk_path_version_request r = {.version = version};
   lk_call_spec ask = {.op = LK_OPCODE_DELETE,
-                .path = path,
-                .done = (void (*)(void))done,
-                .arg = arg};
+                      .path = path,
+                      .done = (void (*)(void))done,
+                      .arg = arg};
 
   if (version < -1)
     return LK_ERR_BAD_ARGUMENT;
   return lk__call_on_node(c, &ask, false, &lk__path_version_request_record, &r,
-                      call);
+                          call);
 }
 
 int lk_set(lk_client *c, const char *path, lk_bytes data, int32_t version,
@@ -60,13 +60,14 @@ int lk_set(lk_client *c, const char *path, lk_bytes data, int32_t version,
 {
   struct lk_set_data_request r = {.data = data, .version = version};
   lk_call_spec ask = {.op = LK_OPCODE_SET_DATA,
-                .path = path,
-                .done = (void (*)(void))done,
-                .arg = arg};
+                      .path = path,
+                      .done = (void (*)(void))done,
+                      .arg = arg};
 
   if (version < -1)
     return LK_ERR_BAD_ARGUMENT;
-  return lk__call_on_node(c, &ask, false, &lk__set_data_request_record, &r, call);
+  return lk__call_on_node(c, &ask, false, &lk__set_data_request_record, &r,
+                          call);
 }
 
 int lk_sync(lk_client *c, const char *path, const lk_call *call,
@@ -74,23 +75,11 @@ int lk_sync(lk_client *c, const char *path, const lk_call *call,
 {
   struct lk_path_request r = {0};
   lk_call_spec ask = {.op = LK_OPCODE_SYNC,
-                .path = path,
-                .done = (void (*)(void))done,
-                .arg = arg};
+                      .path = path,
+                      .done = (void (*)(void))done,
+                      .arg = arg};
 
   return lk__call_on_node(c, &ask, false, &lk__path_request_record, &r, call);
-}
-
-int lk_get_children(lk_client *c, const char *path, const lk_call *call,
-            lk_children_cb done, void *arg)
-{
-  lk_call_spec ask = {.op = LK_OPCODE_GET_CHILDREN,
-                .path = path,
-                .kind = LK_WATCH_KIND_CHILD,
-                .done = (void (*)(void))done,
-                .arg = arg};
-
-  return lk__call_read(c, &ask, call);
 }
 
 int lk_get_acl(lk_client *c, const char *path, const lk_call *call,
@@ -98,9 +87,9 @@ int lk_get_acl(lk_client *c, const char *path, const lk_call *call,
 {
   struct lk_path_request r = {0};
   lk_call_spec ask = {.op = LK_OPCODE_GET_ACL,
-                .path = path,
-                .done = (void (*)(void))done,
-                .arg = arg};
+                      .path = path,
+                      .done = (void (*)(void))done,
+                      .arg = arg};
 
   return lk__call_on_node(c, &ask, false, &lk__path_request_record, &r, call);
 }
@@ -109,16 +98,17 @@ int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
                int32_t version, const lk_call *call, lk_stat_cb done, void *arg)
 {
   lk_call_spec ask = {.op = LK_OPCODE_SET_ACL,
-                .path = path,
-                .done = (void (*)(void))done,
-                .arg = arg};
+                      .path = path,
+                      .done = (void (*)(void))done,
+                      .arg = arg};
 
   if (version < -1 || acl == NULL)
     return LK_ERR_BAD_ARGUMENT;
   struct lk_set_acl_request r = {.acl = lk__vec_of(acl->entries, acl->count),
                                  .version = version};
 
-  return lk__call_on_node(c, &ask, false, &lk__set_acl_request_record, &r, call);
+  return lk__call_on_node(c, &ask, false, &lk__set_acl_request_record, &r,
+                          call);
 }
 
 int lk_count(lk_client *c, const char *path, const lk_call *call,
@@ -126,9 +116,9 @@ int lk_count(lk_client *c, const char *path, const lk_call *call,
 {
   struct lk_path_request r = {0};
   lk_call_spec ask = {.op = LK_OPCODE_GET_ALL_CHILDREN_NUMBER,
-                .path = path,
-                .done = (void (*)(void))done,
-                .arg = arg};
+                      .path = path,
+                      .done = (void (*)(void))done,
+                      .arg = arg};
 
   return lk__call_on_node(c, &ask, false, &lk__path_request_record, &r, call);
 }
@@ -139,9 +129,10 @@ int lk_ephemerals(lk_client *c, const char *prefix, const lk_call *call,
 {
   struct lk_path_request r = {0};
   lk_call_spec ask = {.op = LK_OPCODE_GET_EPHEMERALS,
-                .path = prefix == NULL || prefix[0] == '\0' ? "/" : prefix,
-                .done = (void (*)(void))done,
-                .arg = arg};
+                      .path =
+                          prefix == NULL || prefix[0] == '\0' ? "/" : prefix,
+                      .done = (void (*)(void))done,
+                      .arg = arg};
   lk_call own;
   int err = lk__call_take_options(c, &ask, &own, call, false);
 

@@ -44,15 +44,25 @@ static bool is_unknown(const struct lk_reply_header *header)
   return header->err == LK_ERR_UNIMPLEMENTED && header->zxid == -1;
 }
 
+/* A server that lost its connection to the leader says so, and may have handed
+ * the write on before. */
+static int completion_error(int32_t op, int err)
+{
+  return err == LK_ERR_CONNECTION_LOSS && lk__opcode_info(op)->write
+             ? LK_ERR_IN_DOUBT
+             : err;
+}
+
 static void deliver(lk_client *c, lk_request *r,
-                    const struct lk_reply_header *header, const lk_reply_body *body)
+                    const struct lk_reply_header *header,
+                    const lk_reply_body *body)
 {
   lk_reply answer = {.proof = proof_of(c, r->op, header->err),
-                      .err = header->err,
-                      .zxid = header->zxid,
-                      .sent_ms = r->sent_ms,
-                      .received_ms = c->now,
-                      .connection = c->connection};
+                     .err = header->err,
+                     .zxid = header->zxid,
+                     .sent_ms = r->sent_ms,
+                     .received_ms = c->now,
+                     .connection = c->connection};
 
   if (header->zxid > c->last_zxid)
     c->last_zxid = header->zxid;
@@ -70,7 +80,7 @@ static void deliver(lk_client *c, lk_request *r,
   tell_proof(c, &answer);
   c->answer = &answer;
   if (!r->ended)
-    lk__request_complete(c, r, header->err, body);
+    lk__request_complete(c, r, completion_error(r->op, header->err), body);
   c->answer = NULL;
   if (r->op == LK_OPCODE_CLOSE_SESSION)
     lk__session_closed(c, header->err);
@@ -191,9 +201,9 @@ static void take_event(lk_client *c, lk_reader *in)
 static void take_ping(lk_client *c, const struct lk_reply_header *header)
 {
   lk_reply answer = {.proof = proof_of(c, LK_OPCODE_PING, header->err),
-                      .zxid = header->zxid,
-                      .received_ms = c->now,
-                      .connection = c->connection};
+                     .zxid = header->zxid,
+                     .received_ms = c->now,
+                     .connection = c->connection};
 
   if (c->pings.count == 0) {
     lk__session_break(c, LK_ERR_PROTOCOL, "an answer to nothing");
@@ -253,12 +263,12 @@ static void take_rearm(lk_client *c, const struct lk_reply_header *header)
   }
   if (throttled && !c->rearm_again) {
     c->rearm_again = true;
-    (void)lk__set_watches_acknowledge(&c->watches,
-                                (uint32_t)(c->rearms - c->rearms_out + 1));
+    (void)lk__set_watches_acknowledge(
+        &c->watches, (uint32_t)(c->rearms - c->rearms_out + 1));
   }
   if (--c->rearms_out == 0)
-    lk__session_reregistered(c, c->rearm_again ||
-                               lk__set_watches_acknowledge(&c->watches, UINT32_MAX));
+    lk__session_reregistered(c, c->rearm_again || lk__set_watches_acknowledge(
+                                                      &c->watches, UINT32_MAX));
   if (late)
     lk__watches_notify_resumed(c, true);
 }

@@ -43,7 +43,7 @@ static int strip_all(const lk_client *c, lk_vec *paths)
 }
 
 int lk__reply_body_decode(lk_client *c, const lk_request *r, lk_reader *in,
-                    lk_reply_body *out)
+                          lk_reply_body *out)
 {
   int err = 0;
 
@@ -110,12 +110,9 @@ static void tell_children(lk_client *c, const lk_request *r, int err,
                           const lk_reply_body *body)
 {
   lk_children_cb done = (lk_children_cb)r->done;
-  bool with_stat = r->op == LK_OPCODE_GET_CHILDREN2;
-
-  /* both shapes begin with the names */
-  done(c, err, err == 0 ? body->names.names.items : NULL,
-       err == 0 ? body->names.names.count : 0,
-       err == 0 && with_stat ? &body->names_stat.stat : NULL, r->arg);
+  done(c, err, err == 0 ? body->names_stat.names.items : NULL,
+       err == 0 ? body->names_stat.names.count : 0,
+       err == 0 ? &body->names_stat.stat : NULL, r->arg);
 }
 
 static void tell_paths(lk_client *c, const lk_request *r, int err,
@@ -154,7 +151,7 @@ static void tell_reads(lk_client *c, const lk_request *r, int err,
 }
 
 void lk__request_complete(lk_client *c, const lk_request *r, int err,
-                   const lk_reply_body *body)
+                          const lk_reply_body *body)
 {
   c->open--;
   lk__invariants_check(c, LK_MOMENT_CALLBACK);
@@ -173,7 +170,6 @@ void lk__request_complete(lk_client *c, const lk_request *r, int err,
   case LK_OPCODE_GET_DATA:
   case LK_OPCODE_RECONFIG: tell_get(c, r, err, body); break;
   case LK_OPCODE_GET_ACL: tell_acl(c, r, err, body); break;
-  case LK_OPCODE_GET_CHILDREN:
   case LK_OPCODE_GET_CHILDREN2: tell_children(c, r, err, body); break;
   case LK_OPCODE_GET_EPHEMERALS: tell_paths(c, r, err, body); break;
   case LK_OPCODE_GET_ALL_CHILDREN_NUMBER:

@@ -27,10 +27,10 @@ typedef union lk_reply_body {
     of `in` and in the client's arena.
     @return 0, LK_ERR_NO_MEMORY, or what is wrong with it. */
 int lk__reply_body_decode(lk_client *c, const lk_request *r, lk_reader *in,
-                    lk_reply_body *out);
+                          lk_reply_body *out);
 
 /** Call `done` of `r`; `body` counts only if `err` is 0. */
 void lk__request_complete(lk_client *c, const lk_request *r, int err,
-                   const lk_reply_body *body);
+                          const lk_reply_body *body);
 
 #endif

@@ -120,7 +120,8 @@ static int whole_path(lk_client *c, const lk_call_spec *ask, lk_bytes *out)
   return 0;
 }
 
-int lk__request_find_watched(lk_client *c, const lk_call_spec *ask, lk_watched **out)
+int lk__request_find_watched(lk_client *c, const lk_call_spec *ask,
+                             lk_watched **out)
 {
   lk_bytes path;
   int err = whole_path(c, ask, &path);

@@ -288,9 +288,9 @@ static lk_evidence proof_of(const lk_handshake *h, bool resumed)
 static void tell_live(lk_client *c, const lk_handshake *h, bool resumed)
 {
   lk_reply answer = {.proof = proof_of(h, resumed),
-                      .sent_ms = c->handshake_sent_ms,
-                      .received_ms = c->now,
-                      .connection = c->connection};
+                     .sent_ms = c->handshake_sent_ms,
+                     .received_ms = c->now,
+                     .connection = c->connection};
 
   c->state = h->read_only ? LK_STATE_READ_ONLY : LK_STATE_CONNECTED;
   lk__client_logf(c, LK_LOG_INFO, 0, "%s: %s session 0x%" PRIx64 ", %d ms",

@@ -57,8 +57,9 @@ static bool is_being_added(const lk_watched *on, lk_watch_kind stays)
 static bool is_due(const lk_watched *on, int kind)
 {
   return is_missing(on, kind) &&
-         (kind >= LK_WATCH_KIND_ADDED || (!is_being_added(on, LK_WATCH_KIND_PERSISTENT) &&
-                                     !is_being_added(on, LK_WATCH_KIND_RECURSIVE)));
+         (kind >= LK_WATCH_KIND_ADDED ||
+          (!is_being_added(on, LK_WATCH_KIND_PERSISTENT) &&
+           !is_being_added(on, LK_WATCH_KIND_RECURSIVE)));
 }
 
 static void take_place(lk_watched *on, lk_watch_kind stays, int kind)
@@ -148,8 +149,8 @@ typedef struct cursor {
 
 static bool stops_at(const cursor *c, const lk_watched *on)
 {
-  if (c->again &&
-      (c->kind != LK_WATCH_KIND_CHILD || !is_missing(on, LK_WATCH_KIND_RECURSIVE)))
+  if (c->again && (c->kind != LK_WATCH_KIND_CHILD ||
+                   !is_missing(on, LK_WATCH_KIND_RECURSIVE)))
     return false;
   if (!is_due(on, c->kind))
     return false;
@@ -312,7 +313,7 @@ static int put_all(const lk_watches *ws, cursor c, int count, size_t limit,
 }
 
 int lk__set_watches_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
-                     lk_buf *out)
+                           lk_buf *out)
 {
   size_t limit = paths_limit(ws, send_limit);
   int count = 0;

@@ -30,7 +30,7 @@ void lk__watches_mark_missing(lk_watches *ws, int64_t zxid);
  * Gives the number of requests, or -1: no memory.
  */
 int lk__set_watches_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
-                     lk_buf *out);
+                           lk_buf *out);
 
 /** Of those requests, which count from 1, the ones below `end` have succeeded,
     and no other is waited for. Gives whether something is missing. */

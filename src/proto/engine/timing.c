@@ -67,7 +67,8 @@ static void run_rearm(lk_client *c)
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
   else if (c->rearms_out ==
            0) { /* addWatch has registered them, or they ended */
-    lk__session_reregistered(c, lk__set_watches_acknowledge(&c->watches, UINT32_MAX));
+    lk__session_reregistered(
+        c, lk__set_watches_acknowledge(&c->watches, UINT32_MAX));
     lk__watches_notify_resumed(c, true);
   }
   lk__client_wake(c);
@@ -263,10 +264,11 @@ static void run_attempt(lk_client *c)
   if (c->now < c->attempt_end_ms)
     return;
   snprintf(why, sizeof why, "%s within %d ms",
-           c->phase == LK_PHASE_CONNECTING && c->tls != NULL ? "no TLS connection"
-           : c->phase == LK_PHASE_CONNECTING                 ? "no connection"
-           : c->phase == LK_PHASE_HANDSHAKE ? "connected, but no answer"
-                                            : "the SASL exchange did not end",
+           c->phase == LK_PHASE_CONNECTING && c->tls != NULL
+               ? "no TLS connection"
+           : c->phase == LK_PHASE_CONNECTING ? "no connection"
+           : c->phase == LK_PHASE_HANDSHAKE  ? "connected, but no answer"
+                                             : "the SASL exchange did not end",
            (int)(c->attempt_end_ms - c->attempt_began_ms));
   lk__session_break(c, LK_ERR_CONNECT, why);
 }
@@ -274,7 +276,8 @@ static void run_attempt(lk_client *c)
 static void run_phase(lk_client *c)
 {
   if (c->input_lost)
-    lk__session_break(c, LK_ERR_CONNECTION_LOSS, "the driver called from a callback");
+    lk__session_break(c, LK_ERR_CONNECTION_LOSS,
+                      "the driver called from a callback");
   switch (c->phase) {
   case LK_PHASE_PAUSE:
     if (c->now >= c->retry_ms)

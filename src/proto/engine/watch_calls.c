@@ -53,9 +53,9 @@ static bool queue_mending(lk_client *c, const mending *m)
   lk_vec *lists[] = {&r.data, &r.exist, &r.child};
   mending *kept = lk__mem_new(&c->mem, sizeof *kept);
   lk_call_spec ask = {.op = LK_OPCODE_SET_WATCHES,
-                .rec = &lk__set_watches_request_record,
-                .value = &r,
-                .arg = kept};
+                      .rec = &lk__set_watches_request_record,
+                      .value = &r,
+                      .arg = kept};
 
   if (kept == NULL)
     return false;
@@ -116,7 +116,9 @@ enum { CHILDREN = 1, DATA = 2, ANY = 3 };
 
 static int32_t type_of(lk_watch_kind kind)
 {
-  return lk__watch_stays(kind) ? ANY : kind == LK_WATCH_KIND_CHILD ? CHILDREN : DATA;
+  return lk__watch_stays(kind)         ? ANY
+         : kind == LK_WATCH_KIND_CHILD ? CHILDREN
+                                       : DATA;
 }
 
 /* A removeWatches that cannot be sent does no harm: events without a watch are
@@ -125,10 +127,10 @@ static void remove_on_server(lk_client *c, const lk_watch *w)
 {
   struct lk_path_type_request r = {.type = type_of(w->kind)};
   lk_call_spec ask = {.op = LK_OPCODE_REMOVE_WATCHES,
-                .rec = &lk__path_type_request_record,
-                .value = &r,
-                .chroot = "", /* watches have it in their paths */
-                .path = w->on->path};
+                      .rec = &lk__path_type_request_record,
+                      .value = &r,
+                      .chroot = "", /* watches have it in their paths */
+                      .path = w->on->path};
 
   if (c->phase == LK_PHASE_LIVE && lk__request_refusal(c) == 0 &&
       lk__request_unsupported(c, ask.op) == 0 && lk__watch_alone(w)) {
@@ -215,11 +217,12 @@ int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
 {
   struct lk_add_watch_request r = {.mode = (int32_t)mode};
   lk_call_spec ask = {.op = LK_OPCODE_ADD_WATCH,
-                .path = path,
-                .kind = mode == LK_WATCH_RECURSIVE ? LK_WATCH_KIND_RECURSIVE
-                                              : LK_WATCH_KIND_PERSISTENT,
-                .done = (void (*)(void))done,
-                .arg = arg};
+                      .path = path,
+                      .kind = mode == LK_WATCH_RECURSIVE
+                                  ? LK_WATCH_KIND_RECURSIVE
+                                  : LK_WATCH_KIND_PERSISTENT,
+                      .done = (void (*)(void))done,
+                      .arg = arg};
   lk_call own;
   int err = lk__call_take_options(c, &ask, &own, call, true);
 
@@ -237,10 +240,11 @@ int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
   err = lk__request_find_watched(c, &ask, &on);
   if (err != 0)
     return err;
-  if (on != NULL && lk__watched_has(on,
-                                    mode == LK_WATCH_RECURSIVE ? LK_WATCH_KIND_PERSISTENT
-                                                          : LK_WATCH_KIND_RECURSIVE,
-                                    NULL))
+  if (on != NULL &&
+      lk__watched_has(on,
+                      mode == LK_WATCH_RECURSIVE ? LK_WATCH_KIND_PERSISTENT
+                                                 : LK_WATCH_KIND_RECURSIVE,
+                      NULL))
     return LK_ERR_WATCH_MODE;
   return lk__call_send(c, &ask, &lk__add_watch_request_record, &r);
 }

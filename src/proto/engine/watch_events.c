@@ -26,8 +26,8 @@ static void tell_staying(lk_client *c, lk_watch *w, const lk_event *event)
   lk__watched_unref(&c->watches, on);
 }
 
-void lk__watches_notify(lk_client *c, lk_link *list, lk_event_type type, lk_bytes path,
-                int err)
+void lk__watches_notify(lk_client *c, lk_link *list, lk_event_type type,
+                        lk_bytes path, int err)
 {
   while (!lk__list_empty(list)) {
     lk_watch *w = LK_OWNER(list->next, lk_watch, tell);

@@ -365,9 +365,10 @@ bool lk__watched_covers(const lk_watches *ws, const lk_watched *on,
  * half of them away. */
 static bool same_on_server(lk_watch_kind a, lk_watch_kind b)
 {
-  return lk__watch_stays(a)   ? lk__watch_stays(b)
-         : lk__watch_stays(b) ? true
-                              : (a == LK_WATCH_KIND_CHILD) == (b == LK_WATCH_KIND_CHILD);
+  return lk__watch_stays(a) ? lk__watch_stays(b)
+         : lk__watch_stays(b)
+             ? true
+             : (a == LK_WATCH_KIND_CHILD) == (b == LK_WATCH_KIND_CHILD);
 }
 
 bool lk__watch_alone(const lk_watch *w)

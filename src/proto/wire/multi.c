@@ -19,7 +19,8 @@ const lk_record *lk__operation_record(int32_t type, bool result)
   return info->multi || info->multi_read ? info->request : NULL;
 }
 
-bool lk__operation_decode(lk_reader *in, bool result, lk_arena *arena, lk_operation *out)
+bool lk__operation_decode(lk_reader *in, bool result, lk_arena *arena,
+                          lk_operation *out)
 {
   struct lk_multi_header head;
   const lk_record *rec;
@@ -161,8 +162,8 @@ static const lk_stat *take_stat(lk_reader *in, const lk_stat *stat,
   return copy;
 }
 
-static void take_result(lk_reader *in, const lk_operation *part, const char *chroot,
-                        lk_arena *arena, lk_op_result *out)
+static void take_result(lk_reader *in, const lk_operation *part,
+                        const char *chroot, lk_arena *arena, lk_op_result *out)
 {
   bool agrees = part->err == 0;
 
@@ -238,8 +239,8 @@ static void take_read(lk_reader *in, const lk_operation *part, lk_arena *arena,
   switch (part->type) {
   case LK_OPCODE_ERROR:
     out->err = part->body.code.err;
-    agrees =
-        part->err == out->err && out->err != 0 && lk__error_is_of_server(out->err);
+    agrees = part->err == out->err && out->err != 0 &&
+             lk__error_is_of_server(out->err);
     break;
   case LK_OPCODE_GET_DATA:
     out->data = part->body.data.data;

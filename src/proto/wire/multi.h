@@ -35,8 +35,10 @@ const lk_record *lk__operation_record(int32_t type, bool result);
  * The next part. false: the end was reached, or in->err says what was wrong. A
  * part of unknown type is LK_ERR_MARSHALLING, as nothing tells its length.
  */
-bool lk__operation_decode(lk_reader *in, bool result, lk_arena *arena, lk_operation *out);
-void lk__operation_encode(const lk_operation *part, bool result, lk_writer *out);
+bool lk__operation_decode(lk_reader *in, bool result, lk_arena *arena,
+                          lk_operation *out);
+void lk__operation_encode(const lk_operation *part, bool result,
+                          lk_writer *out);
 /** What stands after the last part. */
 void lk__operation_encode_end(lk_writer *out);
 

@@ -469,7 +469,7 @@ int lk_keeper_new(lk_keeper **out, lk_client *client,
   lk__list_init(&k->local_queues);
   lk__safe_list_init(&k->contends);
   k->listener = (lk_listener){
-      .state = on_state, .answer = on_answer, .closing = on_closing, .arg = k};
+      .state = on_state, .reply = on_answer, .closing = on_closing, .arg = k};
   k->watchdog = (lk_timer){.fire = on_watchdog, .arg = k};
   k->final = (lk_timer){.fire = on_final, .arg = k};
   k->beat = (lk_timer){.fire = lk__heartbeat_fire, .arg = k};

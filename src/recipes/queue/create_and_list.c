@@ -306,8 +306,8 @@ static int contender_send_list(lk_contender *ct)
     return lk__contender_list_by_session(ct);
   return lk__contender_count_request(
       ct, lk_get_children(lk__contender_client(ct), ct->own.dir,
-                      ct->wait.watches_directory ? &call : NULL, on_list_reply,
-                      ct));
+                          ct->wait.watches_directory ? &call : NULL,
+                          on_list_reply, ct));
 }
 
 static void on_recovery_transaction(lk_client *c, int err,

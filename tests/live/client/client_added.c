@@ -173,7 +173,8 @@ START_TEST(a_tree_and_the_children_of_its_root_go_together)
   begin_diary(&before);
   ck_assert_int_eq(children(here, "/wn", &before.call), 0);
   ck_assert_int_eq(add(here, &tree, "/wn", LK_WATCH_RECURSIVE), 0);
-  ck_assert_int_eq(add(here, &node, "/wn", LK_WATCH_PERSISTENT), LK_ERR_WATCH_MODE);
+  ck_assert_int_eq(add(here, &node, "/wn", LK_WATCH_PERSISTENT),
+                   LK_ERR_WATCH_MODE);
   ck_assert_ptr_null(node.watch);
   ck_assert_int_eq(sync_with(here, "/"), 0);
   ck_assert_int_eq(create(there, full("/wn/x"), "", 0), 0);
@@ -226,7 +227,8 @@ START_TEST(what_was_away_is_told_and_goes_on)
   once.call.until_disconnect = true;
   memset(&last, 0, sizeof last);
   ck_assert_int_eq(
-      lk_add_watch(here, "/o", LK_WATCH_PERSISTENT, &once.call, on_done, &last), 0);
+      lk_add_watch(here, "/o", LK_WATCH_PERSISTENT, &once.call, on_done, &last),
+      0);
   wait_until(&last.done);
   begin_diary(&shot);
   ck_assert_int_eq(get(here, "/wr", &shot.call), 0);

@@ -168,8 +168,8 @@ START_TEST(a_tree_is_watched_from_another_server)
   world_enter(_i);
   resumed = false;
   created = 0;
-  ck_assert_int_eq(lk_add_watch(here, "/t", LK_WATCH_RECURSIVE, &call, on_done, &a),
-                   0);
+  ck_assert_int_eq(
+      lk_add_watch(here, "/t", LK_WATCH_RECURSIVE, &call, on_done, &a), 0);
   wait_until(&a.done);
   ck_assert_int_eq(a.err, 0);
   ck_assert_int_eq(create(here, "/t", "", 0), 0);

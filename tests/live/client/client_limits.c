@@ -104,8 +104,8 @@ START_TEST(answers_come_in_the_order_of_the_requests)
                                   on_created, &answers[i]),
                        0);
     else
-      ck_assert_int_eq(lk_get_children(here, "/", NULL, on_children, &answers[i]),
-                       0);
+      ck_assert_int_eq(
+          lk_get_children(here, "/", NULL, on_children, &answers[i]), 0);
   }
   wait_until(&answers[QUEUED - 1].done);
   for (size_t i = 0; i < QUEUED; i++) {

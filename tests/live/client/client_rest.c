@@ -179,27 +179,11 @@ END_TEST
 
 /* ---- reads -------------------------------------------------------------- */
 
-START_TEST(a_list_needs_no_stat)
-{
-  world_enter(_i);
-  ck_assert_int_eq(create(here, "/l", "", 0), 0);
-  ck_assert_int_eq(create(here, "/l/x", "", LK_EPHEMERAL), 0);
-  memset(&last, 0, sizeof last);
-  ck_assert_int_eq(lk_get_children(here, "/l", NULL, on_children, &last), 0);
-  wait_until(&last.done);
-  ck_assert_int_eq(last.err, 0);
-  ck_assert(!last.has_stat);
-  ck_assert_uint_eq(last.count, 1);
-  ck_assert_str_eq(last.names[0], "x");
-  ck_assert_int_eq(end(lk_get_children(here, "/none", NULL, on_children, ask())),
-                   LK_ERR_NO_NODE);
-}
-END_TEST
-
 START_TEST(reads_go_together_and_end_one_by_one)
 {
-  lk_read reads[] = {lk_read_get("/r"), lk_read_get_children("/r"), lk_read_get("/no"),
-                     lk_read_get_children("/"), lk_read_get_children("/no")};
+  lk_read reads[] = {lk_read_get("/r"), lk_read_get_children("/r"),
+                     lk_read_get("/no"), lk_read_get_children("/"),
+                     lk_read_get_children("/no")};
 
   world_enter(_i);
   ck_assert_int_eq(create(here, "/r", "one", 0), 0);
@@ -347,10 +331,13 @@ END_TEST
 TCase *rest_tests(void)
 {
   const TTest *const tests[] = {
-      an_access_list_is_read_and_replaced,  a_list_needs_no_stat,
-      reads_go_together_and_end_one_by_one, nodes_below_are_counted,
-      a_session_knows_its_ephemeral_nodes,  a_client_is_told_who_it_is,
-      a_node_with_a_ttl_goes_after_it,      a_multi_makes_every_kind_of_node,
+      an_access_list_is_read_and_replaced,
+      reads_go_together_and_end_one_by_one,
+      nodes_below_are_counted,
+      a_session_knows_its_ephemeral_nodes,
+      a_client_is_told_who_it_is,
+      a_node_with_a_ttl_goes_after_it,
+      a_multi_makes_every_kind_of_node,
       a_server_alone_has_no_configuration,
   };
   TCase *t = tcase_create("rest");

@@ -68,7 +68,8 @@ static void break_at(const operation *o, const char *node, bool answered)
   const char *what = answered ? "its answer lost" : "lost before the server";
   lk_session session = lk_client_session(here);
   uint64_t connection = lk_client_connection(here);
-  int unknown = (o->flags & WRITES) != 0 ? LK_ERR_IN_DOUBT : LK_ERR_CONNECTION_LOSS;
+  int unknown =
+      (o->flags & WRITES) != 0 ? LK_ERR_IN_DOUBT : LK_ERR_CONNECTION_LOSS;
 
   furnish(node);
   wire_break_at(near, o->op, answered);

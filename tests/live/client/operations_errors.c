@@ -288,7 +288,8 @@ START_TEST(a_watch_that_stays_ends_where_it_is_unknown)
   place_enter(_i == 1);
   memset(&said, 0, sizeof said);
   assert_is(
-      ended(lk_add_watch(here, "/", LK_WATCH_RECURSIVE, &call, on_ended, NULL)), 0);
+      ended(lk_add_watch(here, "/", LK_WATCH_RECURSIVE, &call, on_ended, NULL)),
+      0);
   wire_disguise(near, 105);
   wire_break(near);
   wire_mend(near);

@@ -300,11 +300,6 @@ static int ask_children(lk_client *c, const char *node, const lk_call *call)
   return lk_get_children(c, node, call, on_names, NULL);
 }
 
-static int ask_list(lk_client *c, const char *node, const lk_call *call)
-{
-  return lk_get_children(c, node, call, on_names, NULL);
-}
-
 /* A watch that stays is asked for with its callback. */
 static void on_nothing(lk_client *c, lk_watch *w, const lk_event *event,
                        void *arg)
@@ -439,9 +434,6 @@ const operation operations[] = {
   {"setACL", 7, WRITES, ask_set_acl,
    "version 0, list 1, 2 children", ".#1=one /kid=x /mine*=",
    LK_ERR_NO_NODE, LK_ERR_NO_AUTH, 0},
-  {"getChildren", 8, 0, ask_list,
-   "kid mine", STAYS,
-   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, LK_EVENT_CHILDREN},
   {"sync", 9, 0, ask_sync,
    "", STAYS,
    0, 0, 0},

@@ -188,8 +188,8 @@ static void prepare(bool stays_first)
                        0);
     ck_assert_int_eq(sync_with(here, "/"), 0);
     if (stay == ABOVE)
-      ck_assert_int_eq(add(at(directory, ""), LK_WATCH_RECURSIVE, &stays[stay][0]),
-                       0);
+      ck_assert_int_eq(
+          add(at(directory, ""), LK_WATCH_RECURSIVE, &stays[stay][0]), 0);
     for (int deed = 0; deed < NDEEDS; deed++) {
       if (stays_first)
         set_stay(stay, deed);

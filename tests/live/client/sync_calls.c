@@ -286,7 +286,7 @@ START_TEST(the_rarer_requests_bring_what_they_should)
   ck_assert_int_eq(lk_sync_create(here, NULL, in("e"), lk_text(""), NULL,
                                   LK_EPHEMERAL, &soon),
                    0);
-  ck_assert_int_eq(lk_sync_list(here, &r, place, &soon), 0);
+  ck_assert_int_eq(lk_sync_get_children(here, &r, place, &soon), 0);
   ck_assert_uint_eq(r->count, 2);
   lk_sync_result_free(r);
   ck_assert_int_eq(lk_sync_count(here, &count, place, &soon), 0);
@@ -385,14 +385,17 @@ START_TEST(a_watch_that_stays_is_told_until_it_is_freed)
 
   begin();
   call.watch = &watch;
-  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_PERSISTENT, &call), 0);
+  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_PERSISTENT, &call),
+                   0);
   ck_assert_ptr_nonnull(watch);
   call = watching(&other);
-  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_PERSISTENT, &call), 0);
+  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_PERSISTENT, &call),
+                   0);
   call = watching(&self);
   call.watch = &own;
   self.free_it = &own;
-  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_PERSISTENT, &call), 0);
+  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_PERSISTENT, &call),
+                   0);
   for (unsigned i = 1; i <= 3; i++) {
     ck_assert_int_eq(lk_sync_set(there, NULL, place, lk_text("x"), -1, &soon),
                      0);

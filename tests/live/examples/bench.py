@@ -108,8 +108,7 @@ def reads_and_creates():
 
 
 def listings():
-    one("children", 2, "names=30", op="12", names="30")
-    one("children", 1, "names=3", "op=8", op="8", names="3")
+    one("children", 2, "names=30", names="30")
 
 
 def locks():

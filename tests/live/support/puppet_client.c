@@ -391,9 +391,10 @@ static void obey_children(const command *cmd, object *o)
   void *tag = keep_tag(cmd);
   asked a = ask(cmd);
 
-  asked_for(cmd, &a,
-            lk_get_children(o->client, option_path(cmd), &a.call, on_children, tag),
-            tag);
+  asked_for(
+      cmd, &a,
+      lk_get_children(o->client, option_path(cmd), &a.call, on_children, tag),
+      tag);
 }
 
 static void obey_sync(const command *cmd, object *o)

@@ -53,10 +53,10 @@ ssize_t __real_recv(int fd, void *room, size_t size, int flags);
 ssize_t __wrap_recv(int fd, void *room, size_t size, int flags);
 ssize_t __wrap___recv_chk(int fd, void *room, size_t size, size_t all,
                           int flags);
-int __real_lk_children(lk_client *c, const char *path, const lk_call *call,
-                       lk_children_cb done, void *arg);
-int __wrap_lk_children(lk_client *c, const char *path, const lk_call *call,
-                       lk_children_cb done, void *arg);
+int __real_lk_get_children(lk_client *c, const char *path, const lk_call *call,
+                           lk_children_cb done, void *arg);
+int __wrap_lk_get_children(lk_client *c, const char *path, const lk_call *call,
+                           lk_children_cb done, void *arg);
 
 ssize_t __wrap_recv(int fd, void *room, size_t size, int flags)
 {
@@ -73,11 +73,11 @@ ssize_t __wrap___recv_chk(int fd, void *room, size_t size, size_t all,
   return __wrap_recv(fd, room, size, flags);
 }
 
-int __wrap_lk_children(lk_client *c, const char *path, const lk_call *call,
-                       lk_children_cb done, void *arg)
+int __wrap_lk_get_children(lk_client *c, const char *path, const lk_call *call,
+                           lk_children_cb done, void *arg)
 {
   lists++;
-  return __real_lk_children(c, path, call, done, arg);
+  return __real_lk_get_children(c, path, call, done, arg);
 }
 
 static void obey_counted(const command *cmd, object *o)

@@ -222,9 +222,9 @@ static int read_parts(lk_writer *w, const several *s)
   lk_operation part;
   int err = 0;
 
-  while (
-      err == 0 &&
-      lk__operation_decode(&in, false, &s->r->c->server->ensemble->scratch, &part)) {
+  while (err == 0 &&
+         lk__operation_decode(&in, false, &s->r->c->server->ensemble->scratch,
+                              &part)) {
     sim_reading one = {
         .c = s->r->c, .op = part.type, .path = part.body.path_watch.path};
 
@@ -258,7 +258,8 @@ static void look_at_several(sim_reading *r, lk_reader *in)
   lk_operation part;
   bool fine = true;
 
-  while (lk__operation_decode(in, false, &r->c->server->ensemble->scratch, &part))
+  while (
+      lk__operation_decode(in, false, &r->c->server->ensemble->scratch, &part))
     fine = fine && lk__opcode_info(part.type)->multi_read;
   if (in->err != 0 || !fine) {
     sim_refuse(r, LK_ERR_MARSHALLING);

@@ -97,7 +97,7 @@ void sim_judge_started(sim_judge *j, sim_process *p)
   sim_life *l = sim_life_of(j, p);
 
   *l = (sim_life){.process = p, .state = LK_STATE_CONNECTING};
-  l->listener = (lk_listener){.state = on_state, .answer = on_answer, .arg = l};
+  l->listener = (lk_listener){.state = on_state, .reply = on_answer, .arg = l};
   lk_client_attach(p->client, &l->listener);
   if (p->resumes)
     leave_all(j, p->saved.id);

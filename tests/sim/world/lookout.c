@@ -99,7 +99,8 @@ static void watch(sim_actor *a)
 
   r->verb = SIM_ADD_WATCH;
   r->stay = sim_need(sizeof *r->stay);
-  r->stay->mode = sim_roll(&a->rng, 2) == 0 ? LK_WATCH_PERSISTENT : LK_WATCH_RECURSIVE;
+  r->stay->mode =
+      sim_roll(&a->rng, 2) == 0 ? LK_WATCH_PERSISTENT : LK_WATCH_RECURSIVE;
   some_path(a, r);
   if (sim_roll(&a->rng, 8) == 0)
     call.timeout_ms = 1 + a->process->world->timeout_ms / 20;

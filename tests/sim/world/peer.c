@@ -388,8 +388,8 @@ static void list(sim_actor *a)
   }
   if (permits && w->limited)
     (void)lk_get(client_of(a), SIM_LIMIT, NULL, on_limit, a);
-  ask(a, lk_get_children(client_of(a), v->posts[v->at].dir, permits ? &call : NULL,
-                     on_names, a));
+  ask(a, lk_get_children(client_of(a), v->posts[v->at].dir,
+                         permits ? &call : NULL, on_names, a));
 }
 
 /* ---- it goes ------------------------------------------------------------ */

@@ -262,7 +262,8 @@ static void judge_event(sim_judge *j, sim_life *l, sim_request *r,
   else if (e->type == LK_EVENT_RESUMED)
     judge_back(j, r, connection);
   else if (e->type == LK_EVENT_ENDED) {
-    if (e->err == 0 || (e->err == LK_ERR_CONNECTION_LOSS && !r->until_disconnect))
+    if (e->err == 0 ||
+        (e->err == LK_ERR_CONNECTION_LOSS && !r->until_disconnect))
       sim_accuse(j, "a watch on %s ends with %d", r->path, e->err);
   } else if (r->connection != connection)
     sim_accuse(j, "a watch on %s is told of %d before that it is back", r->path,

@@ -156,7 +156,8 @@ void lk_client_failed_tls(lk_client *c, uint64_t attempt, lk_tls_cause cause,
   say(c, "failed %lu TLS %d: %s", (unsigned long)attempt, (int)cause, why);
 }
 
-void *lk_client_receive_buffer(lk_client *c, uint64_t attempt, size_t least, size_t *size)
+void *lk_client_receive_buffer(lk_client *c, uint64_t attempt, size_t least,
+                               size_t *size)
 {
   ck_assert_uint_gt(least, 0);
   if (attempt != c->want.attempt || c->room == NULL || c->room_size < least)

@@ -19,7 +19,8 @@ struct lk_client {
   unsigned char *out;
   size_t out_at; /**< sent so far */
   size_t out_len;
-  unsigned char *room; /**< what lk_client_receive_buffer() gives next, or NULL */
+  unsigned char
+      *room; /**< what lk_client_receive_buffer() gives next, or NULL */
   size_t room_size;
   size_t in_room;  /**< bytes received there */
   size_t received; /**< bytes, of all attempts */

@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Identifiers that were given up are nowhere in the tree. A header that gives up
+# another one adds a line here. NEWS.md may name them.
+
+cd "${srcdir:-.}" || exit 99
+failed=0
+
+retired='
+LK_ERR_BAD_ARGUMENTS
+LK_ERR_LOSS
+LK_ERR_UNKNOWN
+LK_PROOF_[A-Z_]+
+LK_READ_LIST
+LK_WATCH_NODE
+LK_WATCH_TREE
+lk_answer
+lk_children
+lk_client_answer
+lk_client_lives_until
+lk_client_room
+lk_client_trouble
+lk_list
+lk_proof
+lk_read_list
+lk_sync_children
+lk_sync_list
+'
+
+words=$(echo $retired | tr ' ' '|')
+found=$(find include src tests examples bench fuzz doc man README.md \
+  -name '*.[ch]' -o -name '*.def' -o -name '*.md' -o -name '*.[0-9]' \
+  -o -name '*.py' -o -name '*.txt' | sort |
+  xargs grep -nEw "$words" /dev/null)
+if [ -n "$found" ]; then
+  echo "retired identifiers:"
+  echo "$found"
+  failed=1
+fi
+
+# The numbers of error codes that were given up are not used again.
+numbers='-1004|-1008'
+found=$(grep -nE "^  X\([A-Z_]+, ($numbers)," include/latchkey/error.h)
+if [ -n "$found" ]; then
+  echo "numbers that once meant another error:"
+  echo "$found"
+  failed=1
+fi
+
+exit $failed
