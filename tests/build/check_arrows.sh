@@ -60,7 +60,9 @@ done
 # By their names: in a build in the source tree objects are there, too.
 for f in $(find src include/latchkey tests fuzz bench examples \
   -name '*.[ch]' -o -name '*.def' -o -name '*.h.in' -o -name '*.am' \
-  -o -name '*.py' -o -name '*.sh' | sort) script/* Makefile.am configure.ac; do
+  -o -name '*.py' -o -name '*.sh' | sort) script/* script/lib/*.py Makefile.am \
+  configure.ac; do
+  [ -f "$f" ] || continue
   head -n 3 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' ||
     complain "$f: no licence line"
 done

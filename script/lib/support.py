@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What demo.py, playground.py and record.py share: private servers, and processes of the command whose events are recorded."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+sys.dont_write_bytecode = True
+os.environ.pop("LATCHKEY_TEST_TLS", None)
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(TOP, "tests", "live", "support"))
+
+import live  # noqa: E402
+import zkserver  # noqa: E402
+
+Ensemble = live.Ensemble
+
+
+def Server(*options):
+    return zkserver.Server(*options)
+
+
+def build():
+    """The folder of the build; the scripts in front of this have made it."""
+    return os.path.abspath(os.environ["LATCHKEY_BUILD"])
+
+
+class Run:
+    """A `latchkey run` whose events are collected as they arrive."""
+
+    def __init__(self, program, servers, *words, out=None):
+        ours, theirs = os.pipe()
+        os.set_inheritable(theirs, True)
+        self.events = []
+        self._news = threading.Condition()
+        self.process = subprocess.Popen(
+            [program, "run", "-q", "-z", servers, "--events-fd", str(theirs),
+             *words],
+            pass_fds=[theirs], stdin=subprocess.DEVNULL, stdout=out)
+        os.close(theirs)
+        self._reader = threading.Thread(target=self._read, args=(ours,))
+        self._reader.start()
+
+    def _read(self, descriptor):
+        with os.fdopen(descriptor) as lines:
+            for line in lines:
+                event = json.loads(line)
+                event["at"] = time.time()
+                with self._news:
+                    self.events.append(event)
+                    self._news.notify_all()
+        with self._news:
+            self.events.append({"event": "end", "at": time.time()})
+            self._news.notify_all()
+
+    def find(self, kind):
+        return next((e for e in self.events if e["event"] == kind), None)
+
+    def wait_for(self, kind, seconds=60):
+        """The first event of this kind; None if it ends without one."""
+        with self._news:
+            self._news.wait_for(
+                lambda: self.find(kind) or self.find("end"), seconds)
+            return self.find(kind)
+
+    def end(self):
+        """Send TERM, and wait for the end."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.process.wait()
+        self._reader.join()
