@@ -4,52 +4,43 @@
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
-#include <sys/socket.h>
-#include <time.h>
+#include <string.h>
 
 #include "net/tcp.h"
-#include "net/tls_context.h"
+#include "net/tls_bio.h"
+#include "net/tls_cache.h"
 #include "net/tls_error.h"
 #include "net/tls_inspect.h"
 #include "proto/engine/tls_config.h"
 
-/* TLS on TCP. OpenSSL reads and writes through a BIO of ours, since its own may
- * raise SIGPIPE. */
+/* The transport TLS: a connection of OpenSSL on one of tcp.c. */
 
 enum {
-  LONGEST_NAME = LK_TLS_LONGEST_NAME + 1,
-  /* A step of the handshake reads the socket at most so often; a record takes
-     two reads. Without a limit a server that never pauses can hold the loop
+  /* How often a step of the handshake reads the socket at most; a record takes
+     two reads. Without a limit, a server that never pauses keeps the loop
      inside OpenSSL by messages that are no data: HelloRequests, KeyUpdates,
      tickets. */
-  READS_PER_STEP = 256,
-  /* and a later step so often; a read takes 16 KB of records */
-  READS_AHEAD_PER_STEP = 8,
-  /* and sends at most so many bytes */
-  SENT_PER_STEP = 1024 * 1024,
+  HANDSHAKE_READS = 256,
+  /* How often a later step does; a read takes 16 KB of records. */
+  TRANSFER_READS = 8,
+  /* How many bytes a step sends at most. */
+  BYTES_PER_STEP = 1024 * 1024,
 };
 
 typedef struct lk_tls {
   lk_tcp tcp;
-  SSL *ssl;
-  BIO_METHOD *method;
   lk_tls_config config; /* borrowed; the client keeps it */
-  bool connected;       /* TCP is */
-  bool ended;           /* the server has closed TCP */
-  bool more;            /* recv() left bytes behind */
-  bool refused;         /* by OpenSSL, which takes no further step */
-  bool drained;         /* the socket, by a read in this step */
-  unsigned reads;       /* of the socket that this step has left */
-  lk_flow over;         /* what recv() has to say once more; or DONE */
-  lk_tls_step_info facts;
-  char name[LONGEST_NAME];
+  lk_tls_cache cache;
+  lk_tls_bio bio;
 
-  /* kept from one connection to the next */
-  SSL_CTX *context;
-  unsigned char digest[LK_TLS_DIGEST_LEN]; /* of what it was made from */
-  SSL_SESSION *session;                    /* with a server of `session_name` */
-  time_t verified; /* when the certificate was that `session` stands for */
-  char session_name[LONGEST_NAME];
+  /* of the connection */
+  SSL *ssl;
+  bool connected;    /* TCP is */
+  bool has_more;     /* recv() left bytes behind */
+  bool refused;      /* OpenSSL failed, and takes no further step */
+  lk_flow recv_flow; /* what recv() has to return next, if not DONE */
+  lk_tls_step_info info;
+  char name[LK_TLS_LONGEST_NAME + 1]; /* that the certificate must have */
 } lk_tls;
 
 static lk_tls *tls_of(lk_transport *t)
@@ -57,95 +48,19 @@ static lk_tls *tls_of(lk_transport *t)
   return (lk_tls *)(void *)t;
 }
 
-/* ---- the socket -----------------------------------------------------------
+/* ---- callbacks of OpenSSL -------------------------------------------------
  */
 
-static int bio_result(BIO *bio, lk_tls *s, lk_flow flow, size_t n, int retry)
+/* TLS 1.3 sends tickets after the handshake; the last one is kept. */
+static int on_tls_session(SSL *ssl, SSL_SESSION *session)
 {
-  BIO_clear_retry_flags(bio);
-  if (n > 0)
-    return (int)n;
-  if (flow == LK_FLOW_READ || flow == LK_FLOW_WRITE)
-    BIO_set_flags(bio, retry | BIO_FLAGS_SHOULD_RETRY);
-  if (flow == LK_FLOW_FAILED)
-    s->facts.number = s->tcp.base.number;
-  s->ended = flow == LK_FLOW_END;
-  return s->ended ? 0 : -1;
+  lk_tls *s = SSL_get_app_data(ssl);
+
+  lk__tls_cache_set_session(&s->cache, session, s->name);
+  return 1; /* the session was taken over */
 }
 
-static int bio_write(BIO *bio, const char *bytes, int len)
-{
-  lk_tls *s = BIO_get_data(bio);
-  size_t done;
-  lk_flow flow =
-      lk_transport_tcp()->send(&s->tcp.base, bytes, (size_t)len, &done);
-
-  return bio_result(bio, s, flow, done, BIO_FLAGS_WRITE);
-}
-
-static int bio_read(BIO *bio, char *room, int size)
-{
-  lk_tls *s = BIO_get_data(bio);
-  size_t got = 0;
-  lk_flow flow = LK_FLOW_READ;
-
-  if (!s->drained && s->reads > 0) {
-    s->reads--;
-    flow = lk_transport_tcp()->recv(&s->tcp.base, room, (size_t)size, &got);
-    s->drained = got > 0 && got < (size_t)size;
-  }
-  s->facts.heard = s->facts.heard || got > 0;
-  return bio_result(bio, s, flow, got, BIO_FLAGS_READ);
-}
-
-static long bio_control(BIO *bio, int command, long number, void *at)
-{
-  const lk_tls *s = BIO_get_data(bio);
-
-  (void)number;
-  (void)at;
-  return command == BIO_CTRL_FLUSH || (command == BIO_CTRL_EOF && s->ended);
-}
-
-static BIO *new_bio(lk_tls *s)
-{
-  BIO *bio = NULL;
-
-  if (s->method == NULL) {
-    s->method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "latchkey");
-    if (s->method == NULL)
-      return NULL;
-    BIO_meth_set_write(s->method, bio_write);
-    BIO_meth_set_read(s->method, bio_read);
-    BIO_meth_set_ctrl(s->method, bio_control);
-  }
-  bio = BIO_new(s->method);
-  if (bio != NULL) {
-    BIO_set_data(bio, s);
-    BIO_set_init(bio, 1);
-  }
-  return bio;
-}
-
-/* ---- what OpenSSL tells ---------------------------------------------------
- */
-
-/* Take over a session. */
-static void keep_session(lk_tls *s, SSL_SESSION *session)
-{
-  SSL_SESSION_free(s->session);
-  s->session = session;
-  memcpy(s->session_name, s->name, sizeof s->session_name);
-}
-
-/* The last one counts: TLS 1.3 sends tickets after the handshake. */
-static int on_session(SSL *ssl, SSL_SESSION *session)
-{
-  keep_session(SSL_get_app_data(ssl), session);
-  return 1; /* it is ours now */
-}
-
-static int on_verdict(int ok, X509_STORE_CTX *verifying)
+static int on_tls_verdict(int ok, X509_STORE_CTX *verifying)
 {
   SSL *ssl = X509_STORE_CTX_get_ex_data(verifying,
                                         SSL_get_ex_data_X509_STORE_CTX_idx());
@@ -154,80 +69,35 @@ static int on_verdict(int ok, X509_STORE_CTX *verifying)
 
   if (ok == 0 && (verdict == X509_V_ERR_HOSTNAME_MISMATCH ||
                   verdict == X509_V_ERR_IP_ADDRESS_MISMATCH))
-    lk__tls_names(X509_STORE_CTX_get0_cert(verifying), s->facts.names,
-                  sizeof s->facts.names);
+    lk__tls_names(X509_STORE_CTX_get0_cert(verifying), s->info.names,
+                  sizeof s->info.names);
   return ok;
 }
 
-/* The server wants a certificate, and there is none. */
-static int on_asked(SSL *ssl, X509 **certificate, EVP_PKEY **key)
+/* The server requests a certificate, and the client has none. */
+static int on_tls_certificate_request(SSL *ssl, X509 **certificate,
+                                      EVP_PKEY **key)
 {
   lk_tls *s = SSL_get_app_data(ssl);
 
   (void)certificate;
   (void)key;
-  s->facts.asked = true;
+  s->info.certificate_requested = true;
   return 0;
 }
 
-/* ---- a context ------------------------------------------------------------
- */
-
-static void drop_session(lk_tls *s)
+static void tls_set_callbacks(SSL_CTX *context)
 {
-  SSL_SESSION_free(s->session);
-  s->session = NULL;
+  SSL_CTX_sess_set_new_cb(context, on_tls_session);
+  if (SSL_CTX_get0_certificate(context) == NULL)
+    SSL_CTX_set_client_cert_cb(context, on_tls_certificate_request);
 }
 
-static void drop_context(lk_tls *s)
-{
-  drop_session(s);
-  SSL_CTX_free(s->context);
-  s->context = NULL;
-}
+/* ---- connecting ---------------------------------------------------------- */
 
-static bool renew_context(lk_tls *s, const lk_tls_files *files)
-{
-  lk_transport *t = &s->tcp.base;
-  unsigned char digest[LK_TLS_DIGEST_LEN];
-
-  if (!lk__tls_files_digest(t, files, &s->config, digest))
-    return false;
-  if (s->context != NULL && memcmp(digest, s->digest, sizeof digest) == 0)
-    return true;
-  drop_context(s);
-  s->context = lk__tls_context(t, &s->config, files);
-  if (s->context == NULL)
-    return false;
-  memcpy(s->digest, digest, sizeof digest);
-  SSL_CTX_sess_set_new_cb(s->context, on_session);
-  if (SSL_CTX_get0_certificate(s->context) == NULL)
-    SSL_CTX_set_client_cert_cb(s->context, on_asked);
-  return true;
-}
-
-/* As the files are now. What a folder or the system trusts can change without
- * any of them: then each connection is verified anew. */
-static bool load_context(lk_tls *s)
-{
-  const lk_tls_config *c = &s->config;
-  lk_tls_files files;
-
-  if (c->ca_dir != NULL || (c->ca_file == NULL && c->ca_pem.at == NULL))
-    drop_context(s);
-  bool ok =
-      lk__tls_files_read(&s->tcp.base, &files, c) && renew_context(s, &files);
-
-  lk__tls_files_free(&files);
-  return ok;
-}
-
-/* ---- a connection ---------------------------------------------------------
- */
-
-/* As certificates write it: without a final dot, or an address without its
- * interface. */
-static void set_name(lk_tls *s, const char *host)
+/* As certificates have it: a name without a final dot, an address without its
+   interface. */
+static void tls_set_name(lk_tls *s, const char *host)
 {
   const char *name =
       s->config.server_name == NULL ? host : s->config.server_name;
@@ -242,11 +112,11 @@ static void set_name(lk_tls *s, const char *host)
   interface = strchr(s->name, '%');
   if (interface != NULL && lk__address_parse(&literal, name))
     *interface = '\0';
-  s->facts.name = s->name;
+  s->info.name = s->name;
 }
 
-/* Demand the name, and send it. */
-static bool expect_name(lk_tls *s)
+/* Verify the certificate for the name, and send the name (SNI). */
+static bool tls_require_name(lk_tls *s)
 {
   X509_VERIFY_PARAM *param = SSL_get0_param(s->ssl);
   lk_address literal;
@@ -264,29 +134,10 @@ static bool expect_name(lk_tls *s)
                     : SSL_set1_host(s->ssl, s->name) == 1;
 }
 
-/* The certificate may have expired since it was verified. OpenSSL's own limit
- * of a session's age begins anew with each ticket, and binds servers only. */
-static bool is_current(const lk_tls *s)
+static lk_flow tls_begin(lk_tls *s)
 {
-  X509 *certificate = SSL_SESSION_get0_peer(s->session);
-  time_t now = time(NULL);
-
-  return certificate != NULL && SSL_SESSION_is_resumable(s->session) == 1 &&
-         now >= s->verified && now - s->verified < LK_TLS_SESSION_LIFE_S &&
-         X509_cmp_current_time(X509_get0_notAfter(certificate)) > 0;
-}
-
-static void offer_session(lk_tls *s)
-{
-  if (s->session != NULL && strcmp(s->session_name, s->name) == 0 &&
-      is_current(s))
-    (void)SSL_set_session(s->ssl, s->session);
-}
-
-static lk_flow begin_tls(lk_tls *s)
-{
-  s->ssl = SSL_new(s->context);
-  BIO *bio = s->ssl == NULL ? NULL : new_bio(s);
+  s->ssl = SSL_new(s->cache.context);
+  BIO *bio = s->ssl == NULL ? NULL : lk__tls_bio_new(&s->bio);
 
   if (bio == NULL) {
     lk__tls_error_set_library(&s->tcp.base, "cannot begin");
@@ -294,14 +145,15 @@ static lk_flow begin_tls(lk_tls *s)
   }
   SSL_set_bio(s->ssl, bio, bio);
   SSL_set_app_data(s->ssl, s);
-  SSL_set_verify(s->ssl, SSL_CTX_get_verify_mode(s->context), on_verdict);
+  SSL_set_verify(s->ssl, SSL_CTX_get_verify_mode(s->cache.context),
+                 on_tls_verdict);
   SSL_set_connect_state(s->ssl);
-  s->facts.has_key = SSL_get_certificate(s->ssl) != NULL;
-  if (!expect_name(s)) {
-    lk__tls_error_set_library(&s->tcp.base, "cannot demand the server's name");
+  s->info.has_certificate = SSL_get_certificate(s->ssl) != NULL;
+  if (!tls_require_name(s)) {
+    lk__tls_error_set_library(&s->tcp.base, "cannot set the server's name");
     return LK_FLOW_FAILED;
   }
-  offer_session(s);
+  lk__tls_cache_offer_session(&s->cache, s->ssl, s->name);
   return LK_FLOW_DONE;
 }
 
@@ -311,31 +163,30 @@ static lk_flow tls_open(lk_transport *t, const lk_endpoint *to)
 
   s->config = *to->tls;
   s->connected = false;
-  s->ended = false;
-  s->more = false;
+  s->has_more = false;
   s->refused = false;
-  s->over = LK_FLOW_DONE;
-  s->facts = (lk_tls_step_info){.name = s->name};
+  s->recv_flow = LK_FLOW_DONE;
+  s->info = (lk_tls_step_info){.name = s->name};
   t->cause = LK_TLS_OTHER;
-  set_name(s, to->host);
-  if (!load_context(s))
+  lk__tls_bio_reset(&s->bio, t);
+  tls_set_name(s, to->host);
+  if (!lk__tls_cache_load(&s->cache, t, &s->config))
     return LK_FLOW_FAILED;
+  tls_set_callbacks(s->cache.context);
   return lk_transport_tcp()->open(t, to);
 }
 
-/* Errors of other users of OpenSSL on this thread are none of ours. A read that
- * brought less than there was room for has drained the socket: another one
- * would be a system call that brings nothing. */
-static void begin_step(lk_tls *s)
+/* Other users of OpenSSL on this thread may have left errors. */
+static void tls_begin_step(lk_tls *s)
 {
   ERR_clear_error();
-  s->drained = false;
-  s->reads =
-      SSL_get_read_ahead(s->ssl) == 1 ? READS_AHEAD_PER_STEP : READS_PER_STEP;
+  lk__tls_bio_begin_step(&s->bio, SSL_get_read_ahead(s->ssl) == 1
+                                      ? TRANSFER_READS
+                                      : HANDSHAKE_READS);
 }
 
-/* How a step of OpenSSL ended that did not succeed. */
-static lk_flow flow_of(lk_tls *s, int result)
+/* What to do after a step of OpenSSL that did not succeed. */
+static lk_flow tls_flow_of(lk_tls *s, int result)
 {
   int error = SSL_get_error(s->ssl, result);
 
@@ -349,7 +200,9 @@ static lk_flow flow_of(lk_tls *s, int result)
   default: break;
   }
   s->refused = error == SSL_ERROR_SSL;
-  lk__tls_error_set_step(&s->tcp.base, s->ssl, error, &s->facts);
+  s->info.received = s->bio.received;
+  s->info.number = s->bio.number;
+  lk__tls_error_set_step(&s->tcp.base, s->ssl, error, &s->info);
   return LK_FLOW_FAILED;
 }
 
@@ -363,21 +216,21 @@ static lk_flow tls_handshake(lk_transport *t)
     if (flow != LK_FLOW_DONE)
       return flow;
     s->connected = true;
-    flow = begin_tls(s);
+    flow = tls_begin(s);
     if (flow != LK_FLOW_DONE)
       return flow;
   }
-  begin_step(s);
+  tls_begin_step(s);
   int result = SSL_do_handshake(s->ssl);
 
   if (result != 1)
-    return flow_of(s, result);
+    return tls_flow_of(s, result);
   if (SSL_session_reused(s->ssl) == 0)
-    s->verified = time(NULL);
+    s->cache.verified_s = time(NULL);
   /* With TLS 1.2 a new ticket ends the session that was resumed, and OpenSSL
-     does not call on_session() for the one that takes its place. */
+     does not call on_tls_session() for the one that takes its place. */
   else if (SSL_version(s->ssl) < TLS1_3_VERSION)
-    keep_session(s, SSL_get1_session(s->ssl));
+    lk__tls_cache_set_session(&s->cache, SSL_get1_session(s->ssl), s->name);
   /* Not before: records right behind the handshake would wait inside OpenSSL,
      where no readable descriptor announces them. */
   SSL_set_read_ahead(s->ssl, 1);
@@ -393,18 +246,18 @@ static lk_flow tls_send(lk_transport *t, const void *bytes, size_t len,
   *done = 0;
   if (s->refused)
     return LK_FLOW_FAILED;
-  begin_step(s);
+  tls_begin_step(s);
   while (*done < len) {
     size_t n = 0;
 
-    if (*done >= SENT_PER_STEP)
+    if (*done >= BYTES_PER_STEP)
       return LK_FLOW_WRITE;
 
     ERR_clear_error();
     int result = SSL_write_ex(s->ssl, at + *done, len - *done, &n);
 
     if (result != 1)
-      return flow_of(s, result);
+      return tls_flow_of(s, result);
     *done += n;
   }
   return LK_FLOW_DONE;
@@ -414,11 +267,11 @@ static lk_flow tls_recv(lk_transport *t, void *room, size_t size, size_t *got)
 {
   lk_tls *s = tls_of(t);
   unsigned char *at = room;
-  lk_flow flow = s->refused ? LK_FLOW_FAILED : s->over;
+  lk_flow flow = s->refused ? LK_FLOW_FAILED : s->recv_flow;
 
   *got = 0;
-  s->more = false;
-  begin_step(s);
+  s->has_more = false;
+  tls_begin_step(s);
   while (flow == LK_FLOW_DONE && *got < size) {
     size_t n = 0;
 
@@ -427,34 +280,35 @@ static lk_flow tls_recv(lk_transport *t, void *room, size_t size, size_t *got)
 
     *got += n;
     if (result != 1)
-      flow = flow_of(s, result);
-    else if (s->drained && SSL_has_pending(s->ssl) == 0)
+      flow = tls_flow_of(s, result);
+    else if (s->bio.drained && SSL_has_pending(s->ssl) == 0)
       flow = LK_FLOW_READ;
   }
   if (*got == 0)
     return flow;
   /* The next call returns the flow that ended the loop. */
-  s->over = flow == LK_FLOW_END || flow == LK_FLOW_FAILED ? flow : LK_FLOW_DONE;
-  s->more = flow != LK_FLOW_READ &&
-            (flow != LK_FLOW_DONE || SSL_has_pending(s->ssl) == 1);
+  s->recv_flow =
+      flow == LK_FLOW_END || flow == LK_FLOW_FAILED ? flow : LK_FLOW_DONE;
+  s->has_more = flow != LK_FLOW_READ &&
+                (flow != LK_FLOW_DONE || SSL_has_pending(s->ssl) == 1);
   return LK_FLOW_DONE;
 }
 
 static bool tls_has_more(const lk_transport *t)
 {
-  return ((const lk_tls *)(const void *)t)->more;
+  return ((const lk_tls *)(const void *)t)->has_more;
 }
 
-/* A session of a connection that was not shut down would not be resumed. One
- * that did not lead to a connection is not offered again: some servers refuse
- * it in that way. */
-static void end_ssl(lk_tls *s)
+/* OpenSSL does not resume the session of a connection that was not shut down. A
+   session that did not lead to a connection is not offered again, since some
+   servers refuse a session by closing. */
+static void tls_end_connection(lk_tls *s)
 {
   if (SSL_is_init_finished(s->ssl)) {
     SSL_set_quiet_shutdown(s->ssl, 1);
     (void)SSL_shutdown(s->ssl);
   } else {
-    drop_session(s);
+    lk__tls_cache_drop_session(&s->cache);
   }
   SSL_free(s->ssl);
   s->ssl = NULL;
@@ -466,7 +320,7 @@ static void tls_close(lk_transport *t)
   lk_tls *s = tls_of(t);
 
   if (s->ssl != NULL)
-    end_ssl(s);
+    tls_end_connection(s);
   lk_transport_tcp()->close(t);
 }
 
@@ -474,9 +328,8 @@ static void tls_end(lk_transport *t)
 {
   lk_tls *s = tls_of(t);
 
-  drop_context(s);
-  BIO_meth_free(s->method);
-  s->method = NULL;
+  lk__tls_cache_clear(&s->cache);
+  lk__tls_bio_free(&s->bio);
 }
 
 const lk_transport_type *lk_transport_tls(void)
@@ -511,7 +364,8 @@ int lk_tls_inspect(const lk_transport *t, lk_tls_connection *out, size_t size)
 
 int lk_tls_check(const lk_tls_config *config, char *text, size_t size)
 {
-  lk_tls s = {.tcp.base.fd = -1};
+  lk_tls_cache cache = {0};
+  lk_transport t = {.fd = -1};
   lk_tls_config *own;
   const char *wrong = NULL;
   int err = lk__tls_copy(&own, &lk__mem_libc, config, &wrong);
@@ -520,13 +374,12 @@ int lk_tls_check(const lk_tls_config *config, char *text, size_t size)
     snprintf(text, size, "%s", wrong == NULL ? "" : wrong);
   if (err != 0)
     return err;
-  s.config = *own;
-  if (!load_context(&s)) {
-    err = s.tcp.base.err;
+  if (!lk__tls_cache_load(&cache, &t, own)) {
+    err = t.err;
     if (size > 0)
-      snprintf(text, size, "%s", s.tcp.base.why);
+      snprintf(text, size, "%s", t.why);
   }
-  tls_end(&s.tcp.base);
+  lk__tls_cache_clear(&cache);
   lk__tls_free(&lk__mem_libc, own);
   return err;
 }

@@ -148,7 +148,7 @@ void lk__tls_names(const X509 *certificate, char *list, size_t size)
 }
 
 static void set_verdict(lk_transport *t, long verdict,
-                        const lk_tls_step_info *facts)
+                        const lk_tls_step_info *info)
 {
   char text[371];
   lk_tls_cause cause = cause_of(verdict);
@@ -158,15 +158,15 @@ static void set_verdict(lk_transport *t, long verdict,
              cause == LK_TLS_ISSUER ? "no trusted CA has issued it (" : "",
              X509_verify_cert_error_string(verdict),
              cause == LK_TLS_ISSUER ? ")" : "");
-  else if (facts->names[0] == '\0')
+  else if (info->names[0] == '\0')
     snprintf(text, sizeof text,
              "the server's certificate has no subjectAltName, which must have "
              "%.240s",
-             facts->name);
+             info->name);
   else
     snprintf(text, sizeof text,
-             "the server's certificate is for %s, not for %.180s", facts->names,
-             facts->name);
+             "the server's certificate is for %s, not for %.180s", info->names,
+             info->name);
   lk__tls_error_set(t, cause, text);
 }
 
@@ -209,29 +209,30 @@ static bool is_too_old(int reason)
          reason == SSL_R_TLSV1_ALERT_PROTOCOL_VERSION;
 }
 
-static void set_alert(lk_transport *t, const lk_tls_step_info *facts,
+static void set_alert(lk_transport *t, const lk_tls_step_info *info,
                       const char *reason)
 {
   char text[200];
 
-  if (facts->has_key)
+  if (info->has_certificate)
     snprintf(text, sizeof text,
              "the server does not accept the client's certificate: %s", reason);
   else
     snprintf(text, sizeof text, "the server wants a client certificate: %s",
              reason);
-  lk__tls_error_set(
-      t, facts->has_key ? LK_TLS_REFUSES_CERTIFICATE : LK_TLS_WANTS_CERTIFICATE,
-      text);
+  lk__tls_error_set(t,
+                    info->has_certificate ? LK_TLS_REFUSES_CERTIFICATE
+                                          : LK_TLS_WANTS_CERTIFICATE,
+                    text);
 }
 
-static void set_closed(lk_transport *t, const lk_tls_step_info *facts)
+static void set_closed(lk_transport *t, const lk_tls_step_info *info)
 {
-  if (facts->number != 0) {
+  if (info->number != 0) {
     (void)lk__transport_fail(t, LK_ERR_TLS, "TLS: the handshake broke",
-                             facts->number);
-    t->cause = facts->heard ? LK_TLS_OTHER : LK_TLS_NOT_TLS;
-  } else if (facts->heard) {
+                             info->number);
+    t->cause = info->received ? LK_TLS_OTHER : LK_TLS_NOT_TLS;
+  } else if (info->received) {
     lk__tls_error_set(t, LK_TLS_OTHER,
                       "the server closed the connection during the handshake");
   } else {
@@ -242,7 +243,7 @@ static void set_closed(lk_transport *t, const lk_tls_step_info *facts)
 }
 
 static void set_library(lk_transport *t, const SSL *ssl,
-                        const lk_tls_step_info *facts, unsigned long code)
+                        const lk_tls_step_info *info, unsigned long code)
 {
   int reason = ERR_GET_REASON(code);
   long verdict = SSL_get_verify_result(ssl);
@@ -251,9 +252,10 @@ static void set_library(lk_transport *t, const SSL *ssl,
   /* The first error may be that of a signature, from inside of verifying. */
   if (verdict != X509_V_OK && !SSL_is_init_finished(ssl) &&
       SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE) {
-    set_verdict(t, verdict, facts);
-  } else if (is_about_certificate(reason) && (facts->asked || facts->has_key)) {
-    set_alert(t, facts, reason_of(code));
+    set_verdict(t, verdict, info);
+  } else if (is_about_certificate(reason) &&
+             (info->certificate_requested || info->has_certificate)) {
+    set_alert(t, info, reason_of(code));
   } else if (is_not_tls(reason) && !SSL_is_init_finished(ssl)) {
     snprintf(text, sizeof text,
              "the server does not speak TLS on this port (%s)",
@@ -271,18 +273,18 @@ static void set_library(lk_transport *t, const SSL *ssl,
 }
 
 void lk__tls_error_set_step(lk_transport *t, const SSL *ssl, int error,
-                            const lk_tls_step_info *facts)
+                            const lk_tls_step_info *info)
 {
   unsigned long code = ERR_peek_error();
   bool live = SSL_is_init_finished(ssl);
 
   if (error == SSL_ERROR_SSL && code != 0 &&
       ERR_GET_REASON(code) != SSL_R_UNEXPECTED_EOF_WHILE_READING)
-    set_library(t, ssl, facts, code);
-  else if (live && facts->number != 0)
+    set_library(t, ssl, info, code);
+  else if (live && info->number != 0)
     (void)lk__transport_fail(t, LK_ERR_CONNECTION_LOSS, "TLS connection",
-                             facts->number);
+                             info->number);
   else
-    set_closed(t, facts);
+    set_closed(t, info);
   ERR_clear_error();
 }

@@ -6,14 +6,14 @@
 
 #include <openssl/ssl.h>
 
-/** What is known of a connection beside OpenSSL's own errors. */
+/** What is known of a connection besides OpenSSL's own errors. */
 typedef struct lk_tls_step_info {
   const char *name; /**< that the server's certificate must have */
   char names[128];  /**< that it has instead; "" if none */
-  bool has_key;     /**< the client has a certificate to show */
-  bool asked;       /**< the server asked for one, and the client has none */
-  bool heard;       /**< bytes have come from the server */
-  int number;       /**< errno of the socket; 0: none */
+  bool has_certificate;       /**< the client does */
+  bool certificate_requested; /**< by the server, and the client has none */
+  bool received;              /**< bytes have come from the server */
+  int number;                 /**< errno of the socket; 0: none */
 } lk_tls_step_info;
 
 /** The DNS names and addresses that a certificate has, as a list; "" if none.
@@ -32,6 +32,6 @@ void lk__tls_error_set_file(lk_transport *t, const char *name,
 
 /** A step of `ssl` failed with the SSL_get_error() `error`. */
 void lk__tls_error_set_step(lk_transport *t, const SSL *ssl, int error,
-                            const lk_tls_step_info *facts);
+                            const lk_tls_step_info *info);
 
 #endif

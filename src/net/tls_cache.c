@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "net/tls_cache.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- sessions ------------------------------------------------------------ */
+
+void lk__tls_cache_set_session(lk_tls_cache *k, SSL_SESSION *session,
+                               const char *name)
+{
+  SSL_SESSION_free(k->session);
+  k->session = session;
+  snprintf(k->session_name, sizeof k->session_name, "%s", name);
+}
+
+void lk__tls_cache_drop_session(lk_tls_cache *k)
+{
+  SSL_SESSION_free(k->session);
+  k->session = NULL;
+}
+
+/* The certificate may have expired since it was verified. OpenSSL's own limit
+   of a session's age begins anew with each ticket, and binds servers only. */
+static bool tls_session_is_current(const lk_tls_cache *k)
+{
+  X509 *certificate = SSL_SESSION_get0_peer(k->session);
+  time_t now = time(NULL);
+
+  return certificate != NULL && SSL_SESSION_is_resumable(k->session) == 1 &&
+         now >= k->verified_s && now - k->verified_s < LK_TLS_SESSION_LIFE_S &&
+         X509_cmp_current_time(X509_get0_notAfter(certificate)) > 0;
+}
+
+void lk__tls_cache_offer_session(const lk_tls_cache *k, SSL *ssl,
+                                 const char *name)
+{
+  if (k->session != NULL && strcmp(k->session_name, name) == 0 &&
+      tls_session_is_current(k))
+    (void)SSL_set_session(ssl, k->session);
+}
+
+/* ---- the context --------------------------------------------------------- */
+
+void lk__tls_cache_clear(lk_tls_cache *k)
+{
+  lk__tls_cache_drop_session(k);
+  SSL_CTX_free(k->context);
+  k->context = NULL;
+}
+
+static bool tls_cache_renew(lk_tls_cache *k, lk_transport *t,
+                            const lk_tls_config *config,
+                            const lk_tls_files *files)
+{
+  unsigned char digest[LK_TLS_DIGEST_LEN];
+
+  if (!lk__tls_files_digest(t, files, config, digest))
+    return false;
+  if (k->context != NULL && memcmp(digest, k->digest, sizeof digest) == 0)
+    return true;
+  lk__tls_cache_clear(k);
+  k->context = lk__tls_context(t, config, files);
+  if (k->context == NULL)
+    return false;
+  memcpy(k->digest, digest, sizeof digest);
+  return true;
+}
+
+/* The CAs of a folder or of the system can change without any of the files.
+   Then nothing is kept, and each connection is verified. */
+bool lk__tls_cache_load(lk_tls_cache *k, lk_transport *t,
+                        const lk_tls_config *config)
+{
+  lk_tls_files files;
+
+  if (config->ca_dir != NULL ||
+      (config->ca_file == NULL && config->ca_pem.at == NULL))
+    lk__tls_cache_clear(k);
+  bool ok = lk__tls_files_read(t, &files, config) &&
+            tls_cache_renew(k, t, config, &files);
+
+  lk__tls_files_free(&files);
+  return ok;
+}
