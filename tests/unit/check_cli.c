@@ -1182,7 +1182,8 @@ END_TEST
 
 static cli_kill_schedule lease(cli_on_lost policy)
 {
-  return (cli_kill_schedule){.policy = policy, .margin_ms = 5, .until = 100};
+  return (cli_kill_schedule){
+      .policy = policy, .margin_ms = 5, .lease_deadline = 100};
 }
 
 /* What is to be done at `now`, and when to ask again. */
@@ -1214,10 +1215,10 @@ START_TEST(news_before_the_margin_is_reached_move_everything_on)
 {
   cli_kill_schedule l = lease(CLI_ON_LOST_TERM);
 
-  l.until = 150;
+  l.lease_deadline = 150;
   expect(&l, 99, CLI_ACTION_NONE, 145);
   expect(&l, 145, CLI_ACTION_TERM, 150);
-  l.until = 300; /* it was told to end, and it is safe for longer */
+  l.lease_deadline = 300; /* it was told to end, and it is safe for longer */
   expect(&l, 150, CLI_ACTION_NONE, 300);
   expect(&l, 300, CLI_ACTION_KILL, INT64_MAX);
 }
@@ -1229,7 +1230,7 @@ START_TEST(a_lock_that_is_lost_means_term_at_once_and_kill_after_the_margin)
 
   cli_kill_schedule_lock_lost(&l, 20);
   expect(&l, 20, CLI_ACTION_TERM, 25);
-  l.until = 500; /* late news: no use */
+  l.lease_deadline = 500; /* late news: no use */
   expect(&l, 24, CLI_ACTION_NONE, 25);
   expect(&l, 25, CLI_ACTION_KILL, INT64_MAX);
 }
@@ -1245,7 +1246,7 @@ START_TEST(a_loss_after_term_never_puts_kill_off)
   expect(&l, 100, CLI_ACTION_KILL, INT64_MAX);
   l = lease(CLI_ON_LOST_TERM);
   expect(&l, 95, CLI_ACTION_TERM, 100);
-  l.until = 1000;
+  l.lease_deadline = 1000;
   cli_kill_schedule_lock_lost(&l, 200);
   expect(&l, 200, CLI_ACTION_NONE, 205);
   expect(&l, 205, CLI_ACTION_KILL, INT64_MAX);
@@ -1257,7 +1258,7 @@ START_TEST(what_is_left_of_a_command_gets_no_more_time_than_the_margin)
   cli_kill_schedule l = lease(CLI_ON_LOST_TERM);
 
   expect(&l, 95, CLI_ACTION_TERM, 100);
-  l.until = 1000;
+  l.lease_deadline = 1000;
   cli_kill_schedule_command_ended(&l);
   expect(&l, 99, CLI_ACTION_NONE, 100);
   expect(&l, 100, CLI_ACTION_KILL, INT64_MAX);
@@ -1303,7 +1304,7 @@ START_TEST(stopped_command_waits_for_a_new_lease_and_is_killed_when_lost)
   expect(&l, 95, CLI_ACTION_STOP, 100);
   l.all_stopped = true;
   expect(&l, 500, CLI_ACTION_NONE, INT64_MAX);
-  l.until = 600;
+  l.lease_deadline = 600;
   expect(&l, 510, CLI_ACTION_CONT, 595);
   expect(&l, 595, CLI_ACTION_STOP, 600);
   l.all_stopped = true;
@@ -1338,7 +1339,7 @@ START_TEST(earlier_deadline_and_shorter_margin_count_at_once)
   cli_kill_schedule l = lease(CLI_ON_LOST_TERM);
 
   expect(&l, 0, CLI_ACTION_NONE, 95);
-  l.until = 50;
+  l.lease_deadline = 50;
   l.margin_ms = 2;
   expect(&l, 1, CLI_ACTION_NONE, 48);
   expect(&l, 48, CLI_ACTION_TERM, 50);
@@ -1349,23 +1350,23 @@ START_TEST(after_the_longest_hold_term_and_kill_come_however_long_the_lease)
 {
   cli_kill_schedule l = lease(CLI_ON_LOST_TERM);
 
-  l.over_at = 50;
+  l.max_hold_ends_at = 50;
   expect(&l, 0, CLI_ACTION_NONE, 50);
-  l.until = 1000;
+  l.lease_deadline = 1000;
   expect(&l, 50, CLI_ACTION_TERM, 55);
-  l.until = 2000;
+  l.lease_deadline = 2000;
   expect(&l, 54, CLI_ACTION_NONE, 55);
   expect(&l, 55, CLI_ACTION_KILL, INT64_MAX);
   /* the lease still counts */
   l = lease(CLI_ON_LOST_TERM);
-  l.over_at = 98;
+  l.max_hold_ends_at = 98;
   expect(&l, 0, CLI_ACTION_NONE, 95);
-  l.until = 101;
+  l.lease_deadline = 101;
   expect(&l, 95, CLI_ACTION_NONE, 96);
   expect(&l, 98, CLI_ACTION_TERM, 101);
   expect(&l, 101, CLI_ACTION_KILL, INT64_MAX);
   l = lease(CLI_ON_LOST_TERM);
-  l.over_at = 50;
+  l.max_hold_ends_at = 50;
   expect(&l, 50, CLI_ACTION_TERM, 55);
   cli_kill_schedule_lock_lost(&l, 53);
   expect(&l, 53, CLI_ACTION_NONE, 55);
@@ -1377,14 +1378,14 @@ START_TEST(after_the_longest_hold_kill_and_stop_kill)
 {
   cli_kill_schedule l = lease(CLI_ON_LOST_KILL);
 
-  l.over_at = 50;
+  l.max_hold_ends_at = 50;
   expect(&l, 49, CLI_ACTION_NONE, 50);
   expect(&l, 50, CLI_ACTION_KILL, INT64_MAX);
   l = lease(CLI_ON_LOST_STOP);
-  l.over_at = 50;
+  l.max_hold_ends_at = 50;
   expect(&l, 50, CLI_ACTION_KILL, INT64_MAX);
   l = lease(CLI_ON_LOST_STOP);
-  l.over_at = 200;
+  l.max_hold_ends_at = 200;
   expect(&l, 95, CLI_ACTION_STOP, 100);
   l.all_stopped = true;
   expect(&l, 95, CLI_ACTION_NONE, 200);

@@ -12,19 +12,19 @@
 /* A transaction that must fail: a node is made, deleted, and then, gone as it
    is, checked. How far the server goes shows what it allows, and nothing of it
    is done. */
-enum { MAKE, REMOVE, MISS, PARTS };
+enum { CREATE, DELETE, CHECK, OPERATIONS };
 
-typedef struct trial {
-  cli_command *ask;
+typedef struct access_check {
+  cli_command *command;
   char *path; /* the node itself, or the nearest above it that is there */
   bool itself;
   int read; /* errors; 0: it is allowed */
-  int parts[PARTS];
+  int results[OPERATIONS];
   int whole;
-} trial;
+} access_check;
 
-static void on_data(lk_client *c, int err, const lk_bytes *data,
-                    const lk_stat *stat, void *arg)
+static void on_access_data(lk_client *c, int err, const lk_bytes *data,
+                           const lk_stat *stat, void *arg)
 {
   (void)c;
   (void)data;
@@ -32,20 +32,21 @@ static void on_data(lk_client *c, int err, const lk_bytes *data,
   cli_command_complete(arg, err);
 }
 
-static int read_at(trial *t)
+static int read_node(access_check *t)
 {
-  lk_call call = cli_command_call_options(t->ask, true);
-  int err = lk_get(t->ask->link.client, t->path, &call, on_data, t->ask);
+  lk_call call = cli_command_call_options(t->command, true);
+  int err = lk_get(t->command->session.client, t->path, &call, on_access_data,
+                   t->command);
 
-  return cli_command_wait(t->ask, err);
+  return cli_command_wait(t->command, err);
 }
 
 /* Go up from where nothing is. LK_ERR_NO_NODE: not even "/" is there. */
-static int find(trial *t)
+static int find_nearest_node(access_check *t)
 {
   t->itself = true;
   for (;;) {
-    t->read = read_at(t);
+    t->read = read_node(t);
     if (t->read != LK_ERR_NO_NODE)
       return t->read == LK_ERR_NO_AUTH ? 0 : t->read;
     if (strcmp(t->path, "/") == 0)
@@ -57,37 +58,37 @@ static int find(trial *t)
   }
 }
 
-static void on_parts(lk_client *c, int err, const lk_op_result *results,
-                     size_t count, void *arg)
+static void on_trial_results(lk_client *c, int err, const lk_op_result *results,
+                             size_t count, void *arg)
 {
-  trial *t = arg;
+  access_check *t = arg;
 
   (void)c;
   t->whole = err;
-  for (size_t i = 0; i < count && i < PARTS; i++)
-    t->parts[i] = results[i].err;
-  cli_command_complete(t->ask, 0);
+  for (size_t i = 0; i < count && i < OPERATIONS; i++)
+    t->results[i] = results[i].err;
+  cli_command_complete(t->command, 0);
 }
 
-static int try_writes(trial *t)
+static int try_create_and_delete(access_check *t)
 {
-  lk_call call = cli_command_call_options(t->ask, false);
+  lk_call call = cli_command_call_options(t->command, false);
   cli_text node = {0};
   uint64_t number;
 
-  lk_client_random(t->ask->link.client, &number, sizeof number);
+  lk_client_random(t->command->session.client, &number, sizeof number);
   cli_text_printf(&node, "%s/latchkey-doctor-%016" PRIx64,
                   strcmp(t->path, "/") == 0 ? "" : t->path, number);
   const char *path = cli_text_end(&node);
-  lk_op ops[PARTS] = {[MAKE] =
-                          lk_op_create(path, lk_text(""), NULL, LK_EPHEMERAL),
-                      [REMOVE] = lk_op_delete(path, -1),
-                      [MISS] = lk_op_check(path, -1)};
-  int err = path == NULL
-                ? LK_ERR_NO_MEMORY
-                : lk_multi(t->ask->link.client, ops, PARTS, &call, on_parts, t);
+  lk_op ops[OPERATIONS] = {
+      [CREATE] = lk_op_create(path, lk_text(""), NULL, LK_EPHEMERAL),
+      [DELETE] = lk_op_delete(path, -1),
+      [CHECK] = lk_op_check(path, -1)};
+  int err = path == NULL ? LK_ERR_NO_MEMORY
+                         : lk_multi(t->command->session.client, ops, OPERATIONS,
+                                    &call, on_trial_results, t);
 
-  err = cli_command_wait(t->ask, err);
+  err = cli_command_wait(t->command, err);
   cli_text_free(&node);
   return err;
 }
@@ -95,7 +96,7 @@ static int try_writes(trial *t)
 /* ---- what it means ---------------------------------------------------------
  */
 
-static const char *layer_of(int err)
+static const char *layer_of_error(int err)
 {
   switch (err) {
   case LK_ERR_AUTH_FAILED:
@@ -110,41 +111,42 @@ static const char *layer_of(int err)
   }
 }
 
-static void tell_error(const trial *t, int err, cli_doctor_report *f)
+static void report_access_error(const access_check *t, int err,
+                                cli_doctor_report *f)
 {
   cli_text said = {0};
   cli_json *facts =
-      cli_doctor_report_begin(f, CLI_VERDICT_BROKEN, layer_of(err));
+      cli_doctor_report_begin(f, CLI_VERDICT_BROKEN, layer_of_error(err));
   const char *hint = cli_error_advice(err);
 
-  cli_json_text(facts, "path", lk_text(t->ask->path));
+  cli_json_text(facts, "path", lk_text(t->command->path));
   cli_text_printf(&said, "%s: %s", t->path, lk_error_text(err));
   cli_doctor_report_end(f, &said, *hint == '\0' ? NULL : hint + 2);
 }
 
-static void tell_no_chroot(const trial *t, cli_doctor_report *f)
+static void report_no_chroot(const access_check *t, cli_doctor_report *f)
 {
   cli_text advice = {0};
   cli_text said = {0};
   cli_json *facts = cli_doctor_report_begin(f, CLI_VERDICT_BROKEN, "access");
 
-  cli_json_text(facts, "path", lk_text(t->ask->path));
+  cli_json_text(facts, "path", lk_text(t->command->path));
   cli_text_printf(&said, "the chroot %s does not exist",
-                  lk_client_chroot(t->ask->link.client));
-  cli_session_say_chroot_command(&t->ask->link, &advice);
+                  lk_client_chroot(t->command->session.client));
+  cli_session_say_chroot_command(&t->command->session, &advice);
   cli_doctor_report_end(f, &said, cli_text_end(&advice));
   cli_text_free(&advice);
 }
 
-static void list(cli_text *said, const char *word)
+static void list_right(cli_text *said, const char *word)
 {
   cli_text_printf(said, "%s%s", said->len == 0 ? "" : ", ", word);
 }
 
 /* Below a node that is only made one day, what counts is that it can be. */
-static void tell_rights(const trial *t, cli_doctor_report *f)
+static void report_rights(const access_check *t, cli_doctor_report *f)
 {
-  bool may[] = {t->read == 0, t->parts[MAKE] == 0, t->parts[REMOVE] == 0};
+  bool may[] = {t->read == 0, t->results[CREATE] == 0, t->results[DELETE] == 0};
   static const char *const names[] = {"read", "create", "delete"};
   bool well = t->itself ? may[0] && may[1] && may[2] : may[1];
   cli_text said = {0};
@@ -152,17 +154,17 @@ static void tell_rights(const trial *t, cli_doctor_report *f)
   cli_json *facts = cli_doctor_report_begin(
       f, well ? CLI_VERDICT_OK : CLI_VERDICT_BROKEN, "access");
 
-  cli_json_text(facts, "path", lk_text(t->ask->path));
+  cli_json_text(facts, "path", lk_text(t->command->path));
   cli_json_text(facts, "node", lk_text(t->path));
   for (int i = 0; i < 3; i++) {
     /* What was not reached is not known. */
     if (i < 2 || may[1])
       cli_json_yes(facts, names[i], may[i]);
     if (!may[i] && (i < 2 || may[1]) && (t->itself || i == 1))
-      list(&missing, names[i]);
+      list_right(&missing, names[i]);
   }
   if (!t->itself)
-    cli_text_printf(&said, "%s does not exist yet; ", t->ask->path);
+    cli_text_printf(&said, "%s does not exist yet; ", t->command->path);
   if (well)
     cli_text_printf(&said, "%s: %s", t->path,
                     t->itself ? "may read, create and delete" : "may create");
@@ -177,29 +179,31 @@ static void tell_rights(const trial *t, cli_doctor_report *f)
                             ", or an administrator changes the list");
 }
 
-static void judge(const trial *t, int err, cli_doctor_report *f)
+static void judge_access(const access_check *t, int err, cli_doctor_report *f)
 {
-  bool reached = t->parts[MISS] == LK_ERR_NO_NODE && t->whole == LK_ERR_NO_NODE;
+  bool reached =
+      t->results[CHECK] == LK_ERR_NO_NODE && t->whole == LK_ERR_NO_NODE;
 
-  if (err == LK_ERR_NO_NODE && *lk_client_chroot(t->ask->link.client) != '\0')
-    tell_no_chroot(t, f);
+  if (err == LK_ERR_NO_NODE &&
+      *lk_client_chroot(t->command->session.client) != '\0')
+    report_no_chroot(t, f);
   else if (err != 0)
-    tell_error(t, err, f);
+    report_access_error(t, err, f);
   else if (reached || t->whole == LK_ERR_NO_AUTH)
-    tell_rights(t, f);
+    report_rights(t, f);
   else
-    tell_error(t, t->whole, f);
+    report_access_error(t, t->whole, f);
 }
 
 void cli_access_check(cli_command *a, cli_doctor_report *f)
 {
-  trial t = {.ask = a, .path = strdup(a->path)};
-  int err = t.path == NULL ? LK_ERR_NO_MEMORY : find(&t);
+  access_check t = {.command = a, .path = strdup(a->path)};
+  int err = t.path == NULL ? LK_ERR_NO_MEMORY : find_nearest_node(&t);
 
   if (err == 0)
-    err = try_writes(&t);
+    err = try_create_and_delete(&t);
   if (t.path != NULL)
-    judge(&t, err, f);
+    judge_access(&t, err, f);
   else
     f->code = cli_fail_request(a->verb, a->path, err);
   free(t.path);

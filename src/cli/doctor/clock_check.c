@@ -33,7 +33,7 @@ void cli_clock_check_look(cli_clock_check *c, cli_clock_reading now)
   c->last = now;
 }
 
-static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_clock_tick(struct ev_loop *loop, ev_timer *timer, int events)
 {
   (void)loop;
   (void)events;
@@ -44,7 +44,7 @@ void cli_clock_check_start(cli_clock_check *c, struct ev_loop *loop)
 {
   double tick = CLI_CLOCK_CHECK_TICK_MS / 1000.0;
 
-  ev_timer_init(&c->ticker, on_tick, tick, tick);
+  ev_timer_init(&c->ticker, on_clock_tick, tick, tick);
   c->ticker.data = c;
   ev_timer_start(loop, &c->ticker);
 }

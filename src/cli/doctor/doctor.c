@@ -24,9 +24,9 @@ typedef struct checkup {
  */
 
 /* What is wrong with the way to a session, in the library's words. */
-static void tell_no_session(checkup *c, const cli_session *link)
+static void report_no_session(checkup *c, const cli_session *link)
 {
-  bool auth = link->trouble == LK_ERR_AUTH_FAILED;
+  bool auth = link->err == LK_ERR_AUTH_FAILED;
   cli_text said = {0};
 
   cli_doctor_report_begin(&c->findings, CLI_VERDICT_BROKEN,
@@ -35,7 +35,7 @@ static void tell_no_session(checkup *c, const cli_session *link)
   cli_doctor_report_end(&c->findings, &said, cli_session_advice(link));
 }
 
-static void tell_timeout(checkup *c)
+static void report_session_timeout(checkup *c)
 {
   int64_t wanted = c->options->session_timeout_ms;
   cli_text said = {0};
@@ -56,7 +56,7 @@ static void tell_timeout(checkup *c)
       "bound it");
 }
 
-static void tell_session(checkup *c, const cli_session *link)
+static void report_session(checkup *c, const cli_session *link)
 {
   uint64_t id = (uint64_t)lk_client_session(link->client).id;
   const char *server = lk_client_server(link->client);
@@ -71,10 +71,10 @@ static void tell_session(checkup *c, const cli_session *link)
   cli_text_printf(&said, "0x%" PRIx64 " at %s, timeout %" PRId64 " ms", id,
                   server, c->timeout_ms);
   cli_doctor_report_end(&c->findings, &said, NULL);
-  tell_timeout(c);
+  report_session_timeout(c);
 }
 
-static void tell_auth(checkup *c, const cli_session *link, int err)
+static void report_auth(checkup *c, const cli_session *link, int err)
 {
   const char *name = c->options->auth_file;
   bool refused = err == LK_ERR_AUTH_FAILED || err == LK_ERR_AUTH_REQUIRED;
@@ -88,7 +88,7 @@ static void tell_auth(checkup *c, const cli_session *link, int err)
                                        : "check the lines of --auth-file");
   } else if (name != NULL && err == 0) {
     cli_doctor_report_begin(&c->findings, CLI_VERDICT_OK, "auth");
-    if (cli_auth_file_sasl(&link->identities) != NULL)
+    if (cli_auth_file_sasl(&link->auth_file) != NULL)
       cli_text_puts(&said, "SASL DIGEST-MD5 has succeeded on both sides; ");
     cli_text_printf(&said,
                     "the identities of %s are taken (a wrong password of "
@@ -109,7 +109,8 @@ static int64_t now_us(void)
   return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-static void on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
+static void on_round_trip_stat(lk_client *c, int err, const lk_stat *stat,
+                               void *arg)
 {
   (void)c;
   (void)stat;
@@ -118,7 +119,7 @@ static void on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
       arg, err == LK_ERR_NO_NODE || err == LK_ERR_NO_AUTH ? 0 : err);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_durations(const void *a, const void *b)
 {
   int64_t x = *(const int64_t *)a;
   int64_t y = *(const int64_t *)b;
@@ -126,7 +127,7 @@ static int compare(const void *a, const void *b)
   return x < y ? -1 : x > y;
 }
 
-static int time_rounds(cli_command *a, int64_t *took)
+static int time_round_trips(cli_command *a, int64_t *took)
 {
   int err = 0;
 
@@ -134,17 +135,18 @@ static int time_rounds(cli_command *a, int64_t *took)
     lk_call call = cli_command_call_options(a, true);
     int64_t began = now_us();
 
-    err = lk_exists(a->link.client, "/", &call, on_stat, a);
+    err = lk_exists(a->session.client, "/", &call, on_round_trip_stat, a);
     err = cli_command_wait(a, err);
     took[i] = now_us() - began;
   }
-  qsort(took, ROUNDS, sizeof *took, compare);
+  qsort(took, ROUNDS, sizeof *took, compare_durations);
   return err;
 }
 
-static void tell_rounds(checkup *c, cli_command *a, int err, int64_t median_us)
+static void report_round_trip(checkup *c, cli_command *a, int err,
+                              int64_t median_us)
 {
-  const char *server = lk_client_server(a->link.client);
+  const char *server = lk_client_server(a->session.client);
   cli_text said = {0};
   cli_json *facts = cli_doctor_report_begin(
       &c->findings, err == 0 ? CLI_VERDICT_OK : CLI_VERDICT_BROKEN,
@@ -164,21 +166,21 @@ static void tell_rounds(checkup *c, cli_command *a, int err, int64_t median_us)
 }
 
 /* What a verb would do that reads and writes. */
-static void use_session(checkup *c, cli_command *a)
+static void check_session(checkup *c, cli_command *a)
 {
   int64_t took[ROUNDS] = {0};
 
-  tell_session(c, &a->link);
-  int err = time_rounds(a, took);
+  report_session(c, &a->session);
+  int err = time_round_trips(a, took);
 
-  tell_auth(c, &a->link, err);
+  report_auth(c, &a->session, err);
   if (err != LK_ERR_AUTH_FAILED && err != LK_ERR_AUTH_REQUIRED)
-    tell_rounds(c, a, err, took[ROUNDS / 2]);
+    report_round_trip(c, a, err, took[ROUNDS / 2]);
   if (err == 0)
     cli_access_check(a, &c->findings);
 }
 
-static void examine_session(checkup *c, const char *path)
+static void connect_and_check(checkup *c, const char *path)
 {
   cli_text complaint = {0};
   cli_command a;
@@ -189,14 +191,14 @@ static void examine_session(checkup *c, const char *path)
     cli_doctor_report_end(&c->findings, &complaint, NULL);
     return;
   }
-  cli_clock_check_start(&c->clocks, a.link.loop);
-  cli_session_run(&a.link, &a.link.decided);
-  if (a.link.trouble == 0)
-    use_session(c, &a);
+  cli_clock_check_start(&c->clocks, a.session.loop);
+  cli_session_run(&a.session, &a.session.decided);
+  if (a.session.err == 0)
+    check_session(c, &a);
   else
-    tell_no_session(c, &a.link);
-  cli_session_close(&a.link);
-  cli_clock_check_stop(&c->clocks, a.link.loop);
+    report_no_session(c, &a.session);
+  cli_session_close(&a.session);
+  cli_clock_check_stop(&c->clocks, a.session.loop);
   cli_command_free(&a);
 }
 
@@ -205,7 +207,7 @@ static void examine_session(checkup *c, const char *path)
 
 /* A third of the session timeout without a word, and servers are near to giving
    the session up. */
-static void tell_clocks(checkup *c)
+static void report_clocks(checkup *c)
 {
   int64_t stood, set;
   cli_verdict verdict = CLI_VERDICT_OK;
@@ -241,7 +243,7 @@ static void tell_clocks(checkup *c)
 /* ----------------------------------------------------------------------------
  */
 
-static int complain(const cli_options *o, int err)
+static int fail_doctor(const cli_options *o, int err)
 {
   cli_text line = {0};
 
@@ -249,16 +251,16 @@ static int complain(const cli_options *o, int err)
   return cli_fail_text(CLI_EXIT_FAILED, "doctor", &line);
 }
 
-static int examine(checkup *c, cli_server_checks *s, const char *path)
+static int run_checks(checkup *c, cli_server_checks *s, const char *path)
 {
   int err = cli_server_checks_run(s, &c->clocks);
 
   if (err != 0)
-    return complain(c->options, err);
+    return fail_doctor(c->options, err);
   cli_server_checks_report(s, &c->findings);
   if (cli_server_checks_count_serving(s) > 0)
-    examine_session(c, path);
-  tell_clocks(c);
+    connect_and_check(c, path);
+  report_clocks(c);
   return cli_doctor_report_close(&c->findings);
 }
 
@@ -277,7 +279,7 @@ int cli_doctor(const cli_options *o, char **operands)
   c.findings.as_json = o->json;
   cli_clock_check_begin(&c.clocks, cli_clock_read());
   int err = cli_server_checks_open(&s, o);
-  int code = err != 0 ? complain(o, err) : examine(&c, &s, path);
+  int code = err != 0 ? fail_doctor(o, err) : run_checks(&c, &s, path);
 
   cli_server_checks_free(&s);
   return code;

@@ -5,13 +5,13 @@
 
 const char *const cli_four_letter_words[] = {"srvr", "isro", "ruok", NULL};
 
-static bool is(lk_bytes b, const char *text)
+static bool is_reply(lk_bytes b, const char *text)
 {
   return b.len == strlen(text) && memcmp(b.at, text, b.len) == 0;
 }
 
 /* What stands behind the first `mark` in `b`; NULL: it is not there. */
-static lk_bytes behind(lk_bytes b, const char *mark)
+static lk_bytes text_behind(lk_bytes b, const char *mark)
 {
   size_t len = strlen(mark);
 
@@ -25,7 +25,7 @@ static lk_bytes behind(lk_bytes b, const char *mark)
 }
 
 /* As much of `b` as comes before any of `ends`. */
-static lk_bytes up_to(lk_bytes b, const char *ends)
+static lk_bytes text_up_to(lk_bytes b, const char *ends)
 {
   const char *s = b.at;
 
@@ -37,46 +37,47 @@ static lk_bytes up_to(lk_bytes b, const char *ends)
 
 bool cli_four_letter_is_disabled(lk_bytes answer)
 {
-  return behind(answer, "is not executed because it is not in the whitelist")
+  return text_behind(answer,
+                     "is not executed because it is not in the whitelist")
              .at != NULL;
 }
 
-static void read_facts(cli_four_letter_reply *out, lk_bytes answer)
+static void read_version_and_mode(cli_four_letter_reply *out, lk_bytes answer)
 {
-  lk_bytes version = behind(answer, "Zookeeper version: ");
-  lk_bytes mode = behind(answer, "\nMode: ");
+  lk_bytes version = text_behind(answer, "Zookeeper version: ");
+  lk_bytes mode = text_behind(answer, "\nMode: ");
 
   if (version.at == NULL)
     return;
-  out->version = up_to(version, "-, \n");
+  out->version = text_up_to(version, "-, \n");
   if (mode.at != NULL)
-    out->mode = up_to(mode, "\n");
-  out->kind = mode.at == NULL              ? CLI_FOUR_LETTER_UNKNOWN
-              : is(out->mode, "read-only") ? CLI_FOUR_LETTER_READ_ONLY
-                                           : CLI_FOUR_LETTER_SERVING;
+    out->mode = text_up_to(mode, "\n");
+  out->kind = mode.at == NULL                    ? CLI_FOUR_LETTER_UNKNOWN
+              : is_reply(out->mode, "read-only") ? CLI_FOUR_LETTER_READ_ONLY
+                                                 : CLI_FOUR_LETTER_SERVING;
 }
 
 void cli_four_letter_reply_read(cli_four_letter_reply *out, lk_bytes answer)
 {
   memset(out, 0, sizeof *out);
   out->kind = CLI_FOUR_LETTER_NOT_ZOOKEEPER;
-  if (cli_four_letter_is_disabled(answer) || is(answer, "imok"))
+  if (cli_four_letter_is_disabled(answer) || is_reply(answer, "imok"))
     out->kind = CLI_FOUR_LETTER_UNKNOWN;
-  else if (behind(answer, "not currently serving requests").at != NULL ||
-           is(answer, "null"))
+  else if (text_behind(answer, "not currently serving requests").at != NULL ||
+           is_reply(answer, "null"))
     out->kind = CLI_FOUR_LETTER_NO_QUORUM;
-  else if (is(answer, "ro"))
+  else if (is_reply(answer, "ro"))
     out->kind = CLI_FOUR_LETTER_READ_ONLY;
-  else if (is(answer, "rw"))
+  else if (is_reply(answer, "rw"))
     out->kind = CLI_FOUR_LETTER_SERVING;
   else
-    read_facts(out, answer);
+    read_version_and_mode(out, answer);
 }
 
 /* The number at the start of `*b`, which moves behind it and a dot. */
-static bool take_number(lk_bytes *b, unsigned *out)
+static bool take_version_number(lk_bytes *b, unsigned *out)
 {
-  lk_bytes digits = up_to(*b, ".");
+  lk_bytes digits = text_up_to(*b, ".");
   const char *s = digits.at;
   size_t used = digits.len < b->len ? digits.len + 1 : digits.len;
 
@@ -96,7 +97,8 @@ bool cli_version_is_before(lk_bytes version, unsigned major, unsigned minor)
 {
   unsigned first, second;
 
-  if (!take_number(&version, &first) || !take_number(&version, &second))
+  if (!take_version_number(&version, &first) ||
+      !take_version_number(&version, &second))
     return false;
   return first != major ? first < major : second < minor;
 }

@@ -22,19 +22,20 @@ _Static_assert(sizeof(cli_port_result) <= PIPE_BUF, "news go in one piece");
 /* ---- the child -------------------------------------------------------------
  */
 
-typedef struct door {
+typedef struct port_checker {
   const char *host;
   char port[8];
   int64_t until;            /* on cli_boottime_ms() */
   int fd;                   /* for news */
   const lk_tls_config *tls; /* NULL: plain TCP */
   cli_blocking_connection dial;
-  cli_port_result news;
-} door;
+  cli_port_result result;
+} port_checker;
 
-static void tell(door *d, cli_port_stage stage, const char *text, size_t len)
+static void send_result(port_checker *d, cli_port_stage stage, const char *text,
+                        size_t len)
 {
-  cli_port_result *n = &d->news;
+  cli_port_result *n = &d->result;
 
   n->stage = stage;
   n->len = len < sizeof n->text ? len : sizeof n->text;
@@ -44,12 +45,12 @@ static void tell(door *d, cli_port_stage stage, const char *text, size_t len)
     _exit(1);
 }
 
-static void tell_error(door *d, cli_port_stage stage, const char *text)
+static void send_error(port_checker *d, cli_port_stage stage, const char *text)
 {
-  tell(d, stage, text, strlen(text));
+  send_result(d, stage, text, strlen(text));
 }
 
-static void name_address(door *d, const struct addrinfo *a)
+static void name_address(port_checker *d, const struct addrinfo *a)
 {
   char host[64];
   char port[8];
@@ -57,7 +58,7 @@ static void name_address(door *d, const struct addrinfo *a)
   if (getnameinfo(a->ai_addr, a->ai_addrlen, host, sizeof host, port,
                   sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
     return;
-  snprintf(d->news.address, sizeof d->news.address,
+  snprintf(d->result.address, sizeof d->result.address,
            strchr(host, ':') != NULL ? "[%s]:%s" : "%s:%s", host, port);
 }
 
@@ -66,7 +67,7 @@ static const lk_transport_type *transport_of(const lk_tls_config *tls)
   return tls == NULL ? lk_transport_tcp() : lk_transport_tls();
 }
 
-static lk_endpoint endpoint_of(const door *d, const struct addrinfo *a,
+static lk_endpoint endpoint_of(const port_checker *d, const struct addrinfo *a,
                                const lk_tls_config *tls)
 {
   return (lk_endpoint){.address = a->ai_addr,
@@ -79,16 +80,16 @@ static lk_endpoint endpoint_of(const door *d, const struct addrinfo *a,
 enum { SOON_MS = 2000 };
 
 /* Half of the time that is left: the other half is for another attempt. */
-static int64_t half_of(int64_t until)
+static int64_t half_of_time(int64_t until)
 {
   int64_t now = cli_boottime_ms();
 
   return now + (until - now) / 2;
 }
 
-static int64_t soon(int64_t until)
+static int64_t deadline_beside(int64_t until)
 {
-  int64_t half = half_of(until);
+  int64_t half = half_of_time(until);
   int64_t limit = cli_boottime_ms() + SOON_MS;
 
   return half < limit ? half : limit;
@@ -98,9 +99,10 @@ static int64_t soon(int64_t until)
  */
 
 /* Whether a port that does not speak TLS obeys a four-letter word without. */
-static bool speaks_plain(const door *d, const struct addrinfo *a, int64_t until)
+static bool speaks_plain(const port_checker *d, const struct addrinfo *a,
+                         int64_t until)
 {
-  char answer[sizeof d->news.text];
+  char answer[sizeof d->result.text];
   lk_endpoint to = endpoint_of(d, a, NULL);
   cli_four_letter_reply word = {.kind = CLI_FOUR_LETTER_NOT_ZOOKEEPER};
   cli_blocking_connection dial;
@@ -118,7 +120,8 @@ static bool speaks_plain(const door *d, const struct addrinfo *a, int64_t until)
 
 /* Whether a port that does not obey speaks TLS, whatever its certificate, or
    would if it got a certificate. */
-static bool speaks_tls(const door *d, const struct addrinfo *a, int64_t until)
+static bool speaks_tls(const port_checker *d, const struct addrinfo *a,
+                       int64_t until)
 {
   const lk_tls_config any = {.size = sizeof any, .any_certificate = true};
   lk_endpoint to = endpoint_of(d, a, &any);
@@ -136,27 +139,27 @@ static bool speaks_tls(const door *d, const struct addrinfo *a, int64_t until)
   return does;
 }
 
-static bool speaks_other(door *d, const struct addrinfo *a)
+static bool speaks_other_transport(port_checker *d, const struct addrinfo *a)
 {
-  int64_t until = half_of(d->until);
+  int64_t until = half_of_time(d->until);
 
-  d->news.other =
+  d->result.other =
       d->tls == NULL ? speaks_tls(d, a, until) : speaks_plain(d, a, until);
-  return d->news.other;
+  return d->result.other;
 }
 
 /* ---- connecting ------------------------------------------------------------
  */
 
-static void note_connection(door *d)
+static void note_connection(port_checker *d)
 {
-  d->news.tls =
-      d->tls != NULL && lk_tls_inspect(d->dial.transport, &d->news.connection,
-                                       sizeof d->news.connection) == 0;
+  d->result.tls =
+      d->tls != NULL && lk_tls_inspect(d->dial.transport, &d->result.connection,
+                                       sizeof d->result.connection) == 0;
 }
 
 /* TLS failed on the connection. A port without TLS is asked for what it is. */
-static void tell_no_tls(door *d, const struct addrinfo *a)
+static void send_tls_failure(port_checker *d, const struct addrinfo *a)
 {
   const lk_transport *t = d->dial.transport;
   const char *mark = "TLS: ";
@@ -164,33 +167,35 @@ static void tell_no_tls(door *d, const struct addrinfo *a)
       strncmp(t->why, mark, strlen(mark)) == 0 ? t->why + strlen(mark) : t->why;
 
   note_connection(d);
-  d->news.cause = t->cause;
-  tell_error(d, CLI_PORT_TLS_FAILED, why);
-  if (t->cause == LK_TLS_NOT_TLS && speaks_other(d, a))
-    tell_error(d, CLI_PORT_TLS_FAILED, why);
+  d->result.cause = t->cause;
+  send_error(d, CLI_PORT_TLS_FAILED, why);
+  if (t->cause == LK_TLS_NOT_TLS && speaks_other_transport(d, a))
+    send_error(d, CLI_PORT_TLS_FAILED, why);
 }
 
 /* TCP is connected, and TLS takes its time: is there any? */
-static cli_connection_result wait_for_tls(door *d, const struct addrinfo *a)
+static cli_connection_result wait_for_tls(port_checker *d,
+                                          const struct addrinfo *a)
 {
-  tell(d, CLI_PORT_TLS_HANDSHAKE, NULL, 0);
-  if (!speaks_other(d, a))
+  send_result(d, CLI_PORT_TLS_HANDSHAKE, NULL, 0);
+  if (!speaks_other_transport(d, a))
     return cli_blocking_connect_continue(&d->dial, d->until);
-  tell(d, CLI_PORT_TLS_HANDSHAKE, NULL, 0);
+  send_result(d, CLI_PORT_TLS_HANDSHAKE, NULL, 0);
   return CLI_CONNECTION_LATE;
 }
 
 /* Whether one address is connected. `*number`: an errno, or 0 once it is told
    why TLS is not. */
-static bool call(door *d, const struct addrinfo *a, int64_t until, int *number)
+static bool connect_address(port_checker *d, const struct addrinfo *a,
+                            int64_t until, int *number)
 {
   lk_endpoint to = endpoint_of(d, a, d->tls);
   cli_connection_result dialed;
 
   name_address(d, a);
-  tell(d, CLI_PORT_CONNECTING, NULL, 0);
-  dialed =
-      cli_blocking_connect(&d->dial, &to, d->tls == NULL ? until : soon(until));
+  send_result(d, CLI_PORT_CONNECTING, NULL, 0);
+  dialed = cli_blocking_connect(
+      &d->dial, &to, d->tls == NULL ? until : deadline_beside(until));
   *number = 0;
   if (dialed == CLI_CONNECTION_LATE &&
       !cli_blocking_connection_has_tcp(&d->dial))
@@ -203,14 +208,15 @@ static bool call(door *d, const struct addrinfo *a, int64_t until, int *number)
   if (dialed == CLI_CONNECTION_FAILED && d->dial.transport->err != LK_ERR_TLS)
     *number = d->dial.transport->number != 0 ? d->dial.transport->number : EIO;
   else if (dialed == CLI_CONNECTION_FAILED)
-    tell_no_tls(d, a);
+    send_tls_failure(d, a);
   if (dialed != CLI_CONNECTION_READY)
     cli_blocking_connection_close(&d->dial);
   return dialed == CLI_CONNECTION_READY;
 }
 
 /* Each address gets its share of the time that is left. */
-static const struct addrinfo *find_open(door *d, const struct addrinfo *list)
+static const struct addrinfo *connect_any_address(port_checker *d,
+                                                  const struct addrinfo *list)
 {
   int64_t count = 0;
   int number = 0;
@@ -221,12 +227,12 @@ static const struct addrinfo *find_open(door *d, const struct addrinfo *list)
     int64_t now = cli_boottime_ms();
     int64_t until = now + (d->until - now) / count;
 
-    if (call(d, a, until, &number))
+    if (connect_address(d, a, until, &number))
       return a;
     if (number == 0)
       return NULL;
   }
-  tell_error(d, CLI_PORT_NOT_CONNECTED, strerror(number));
+  send_error(d, CLI_PORT_NOT_CONNECTED, strerror(number));
   return NULL;
 }
 
@@ -236,61 +242,62 @@ static const struct addrinfo *find_open(door *d, const struct addrinfo *list)
 /* Ask and wait for the answer; a port that is silent is asked for TLS
    meanwhile. Gives its length; 0: the server closed the connection; -1: nothing
    came. */
-static ssize_t ask(door *d, const struct addrinfo *a, const char *word,
-                   char *answer, size_t size)
+static ssize_t ask_four_letter_word(port_checker *d, const struct addrinfo *a,
+                                    const char *word, char *answer, size_t size)
 {
   ssize_t len;
 
   /* Why it was closed may have come before. */
   (void)cli_blocking_connection_send_word(&d->dial, word, d->until);
-  len = cli_blocking_connection_receive(&d->dial, soon(d->until), answer, size);
+  len = cli_blocking_connection_receive(&d->dial, deadline_beside(d->until),
+                                        answer, size);
   if (len < 0) {
-    tell(d, CLI_PORT_SILENT, NULL, 0);
-    if (d->tls != NULL || !speaks_other(d, a))
+    send_result(d, CLI_PORT_SILENT, NULL, 0);
+    if (d->tls != NULL || !speaks_other_transport(d, a))
       len = cli_blocking_connection_receive(&d->dial, d->until, answer, size);
   }
   return len;
 }
 
-static bool is_strange(const char *answer, size_t len)
+static bool is_not_zookeeper(const char *answer, size_t len)
 {
-  cli_four_letter_reply word;
+  cli_four_letter_reply reply;
 
-  cli_four_letter_reply_read(&word, lk_bytes_of(answer, len));
-  return word.kind == CLI_FOUR_LETTER_NOT_ZOOKEEPER;
+  cli_four_letter_reply_read(&reply, lk_bytes_of(answer, len));
+  return reply.kind == CLI_FOUR_LETTER_NOT_ZOOKEEPER;
 }
 
 /* What came of one word. Gives whether another should be asked. */
-static bool take_answer(door *d, const struct addrinfo *a, const char *answer,
-                        ssize_t len)
+static bool take_answer(port_checker *d, const struct addrinfo *a,
+                        const char *answer, ssize_t len)
 {
   bool tls_failed =
       d->dial.flow == LK_FLOW_FAILED && d->dial.transport->err == LK_ERR_TLS;
 
   if (len <= 0 && tls_failed) { /* as TLS 1.3 refuses a certificate */
-    tell_no_tls(d, a);
+    send_tls_failure(d, a);
     return false;
   }
-  if (d->tls == NULL && !d->news.other &&
-      (len == 0 || (len > 0 && is_strange(answer, (size_t)len))))
-    speaks_other(d, a);
+  if (d->tls == NULL && !d->result.other &&
+      (len == 0 || (len > 0 && is_not_zookeeper(answer, (size_t)len))))
+    speaks_other_transport(d, a);
   if (len > 0)
-    tell(d, CLI_PORT_REPLIED, answer, (size_t)len);
-  else if (d->news.stage != CLI_PORT_REPLIED)
-    tell(d, len < 0 ? CLI_PORT_SILENT : CLI_PORT_HUNG_UP, NULL, 0);
+    send_result(d, CLI_PORT_REPLIED, answer, (size_t)len);
+  else if (d->result.stage != CLI_PORT_REPLIED)
+    send_result(d, len < 0 ? CLI_PORT_SILENT : CLI_PORT_HUNG_UP, NULL, 0);
   return len > 0 &&
          cli_four_letter_is_disabled(lk_bytes_of(answer, (size_t)len));
 }
 
 /* Ask one word after the other until one is obeyed. Each takes a connection,
    the first of which there is. */
-static void ask_words(door *d, const struct addrinfo *a)
+static void ask_words(port_checker *d, const struct addrinfo *a)
 {
   lk_endpoint to = endpoint_of(d, a, d->tls);
-  char answer[sizeof d->news.text];
+  char answer[sizeof d->result.text];
 
   for (const char *const *word = cli_four_letter_words; *word != NULL; word++) {
-    ssize_t len = ask(d, a, *word, answer, sizeof answer);
+    ssize_t len = ask_four_letter_word(d, a, *word, answer, sizeof answer);
     bool more = take_answer(d, a, answer, len);
 
     cli_blocking_connection_close(&d->dial);
@@ -300,7 +307,7 @@ static void ask_words(door *d, const struct addrinfo *a)
   }
 }
 
-static void knock(door *d)
+static void check_port(port_checker *d)
 {
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
                            .ai_flags = AI_NUMERICSERV};
@@ -308,19 +315,19 @@ static void knock(door *d)
   int wrong = getaddrinfo(d->host, d->port, &hints, &list);
 
   if (wrong != 0) {
-    tell_error(d, CLI_PORT_NOT_RESOLVED,
+    send_error(d, CLI_PORT_NOT_RESOLVED,
                wrong == EAI_SYSTEM ? strerror(errno) : gai_strerror(wrong));
     return;
   }
   if (!cli_blocking_connection_init(&d->dial, transport_of(d->tls))) {
-    tell_error(d, CLI_PORT_NOT_CONNECTED, strerror(ENOMEM));
+    send_error(d, CLI_PORT_NOT_CONNECTED, strerror(ENOMEM));
     return;
   }
-  const struct addrinfo *a = find_open(d, list);
+  const struct addrinfo *a = connect_any_address(d, list);
 
   if (a != NULL) {
     note_connection(d);
-    tell(d, CLI_PORT_SILENT, NULL, 0);
+    send_result(d, CLI_PORT_SILENT, NULL, 0);
     ask_words(d, a);
   }
   cli_blocking_connection_free(&d->dial);
@@ -330,29 +337,30 @@ static void knock(door *d)
 /* ---- its parent ------------------------------------------------------------
  */
 
-static void on_news(struct ev_loop *loop, ev_io *watcher, int events)
+static void on_result(struct ev_loop *loop, ev_io *watcher, int events)
 {
   cli_port_check *k = watcher->data;
-  cli_port_result news;
-  ssize_t n = read(watcher->fd, &news, sizeof news);
+  cli_port_result result;
+  ssize_t n = read(watcher->fd, &result, sizeof result);
 
   (void)loop;
   (void)events;
-  if (n == (ssize_t)sizeof news)
-    k->news = news;
-  if (n == (ssize_t)sizeof news || (n < 0 && errno == EINTR))
+  if (n == (ssize_t)sizeof result)
+    k->result = result;
+  if (n == (ssize_t)sizeof result || (n < 0 && errno == EINTR))
     return;
   cli_port_check_end(k);
   k->over(k, k->arg);
 }
 
-static _Noreturn void be_child(door *d, uint16_t port, const int *fds)
+static _Noreturn void run_port_check(port_checker *d, uint16_t port,
+                                     const int *fds)
 {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   close(fds[0]);
   snprintf(d->port, sizeof d->port, "%u", (unsigned)port);
   d->fd = fds[1];
-  knock(d);
+  check_port(d);
   _exit(0);
 }
 
@@ -360,14 +368,15 @@ int cli_port_check_begin(cli_port_check *k, const char *host, uint16_t port,
                          const lk_tls_config *tls, int64_t patience_ms,
                          struct ev_loop *loop)
 {
-  door d = {.host = host, .until = cli_boottime_ms() + patience_ms, .tls = tls};
+  port_checker d = {
+      .host = host, .until = cli_boottime_ms() + patience_ms, .tls = tls};
   int fds[2];
 
   if (pipe(fds) != 0)
     return errno;
   k->pid = fork();
   if (k->pid == 0)
-    be_child(&d, port, fds);
+    run_port_check(&d, port, fds);
   int error = k->pid < 0 ? errno : 0;
 
   close(fds[1]);
@@ -376,7 +385,7 @@ int cli_port_check_begin(cli_port_check *k, const char *host, uint16_t port,
     return error;
   }
   k->loop = loop;
-  ev_io_init(&k->watcher, on_news, fds[0], EV_READ);
+  ev_io_init(&k->watcher, on_result, fds[0], EV_READ);
   k->watcher.data = k;
   ev_io_start(loop, &k->watcher);
   return 0;

@@ -47,7 +47,7 @@ typedef struct cli_port_check {
   void (*over)(struct cli_port_check *k,
                void *arg); /**< told once, by the loop */
   void *arg;
-  cli_port_result news; /**< the last */
+  cli_port_result result; /**< the last */
   pid_t pid;
   struct ev_loop *loop; /**< NULL: it is over */
   ev_io watcher;

@@ -30,8 +30,8 @@ cli_json *cli_doctor_report_begin(cli_doctor_report *f, cli_verdict verdict,
   return &f->json;
 }
 
-static void print_line(cli_doctor_report *f, const cli_text *said,
-                       const char *advice)
+static void print_finding(cli_doctor_report *f, const cli_text *said,
+                          const char *advice)
 {
   cli_text line = {0};
 
@@ -54,7 +54,7 @@ void cli_doctor_report_end(cli_doctor_report *f, cli_text *said,
   f->broken += f->verdict == CLI_VERDICT_BROKEN ? 1 : 0;
   f->text.failed = f->text.failed || said->failed;
   if (!f->as_json)
-    print_line(f, said, advice);
+    print_finding(f, said, advice);
   cli_text_free(said);
 }
 

@@ -10,7 +10,7 @@
 /* ---- the list --------------------------------------------------------------
  */
 
-static bool name(cli_server_check *s, const char *host, uint16_t port)
+static bool name_server(cli_server_check *s, const char *host, uint16_t port)
 {
   size_t len = strlen(host) + 1;
   size_t size = len + sizeof "[]:65535";
@@ -26,7 +26,7 @@ static bool name(cli_server_check *s, const char *host, uint16_t port)
   return true;
 }
 
-static void add(const char *host, uint16_t port, void *arg)
+static void add_server_check(const char *host, uint16_t port, void *arg)
 {
   cli_server_checks *s = arg;
   void *items = realloc(s->items, (s->count + 1) * sizeof *s->items);
@@ -38,7 +38,7 @@ static void add(const char *host, uint16_t port, void *arg)
     return;
   }
   memset(&s->items[s->count], 0, sizeof *s->items);
-  if (name(&s->items[s->count], host, port))
+  if (name_server(&s->items[s->count], host, port))
     s->count++;
   else
     s->err = LK_ERR_NO_MEMORY;
@@ -48,7 +48,7 @@ int cli_server_checks_open(cli_server_checks *s, const cli_options *o)
 {
   memset(s, 0, sizeof *s);
   s->options = o;
-  int err = cli_tls_hosts_each(&o->tls, o->hosts, add, s);
+  int err = cli_tls_hosts_each(&o->tls, o->hosts, add_server_check, s);
 
   return err != 0 ? err : s->err;
 }
@@ -67,9 +67,9 @@ size_t cli_server_checks_count_serving(const cli_server_checks *s)
 
 /* With TLS 1.3 a server refuses a client's certificate when both think the
    connection stands, and the word may be lost with it. */
-static void take_tls_trouble(cli_server_check *s, const char *text)
+static void take_tls_failure(cli_server_check *s, const char *text)
 {
-  cli_port_result *n = &s->knock.news;
+  cli_port_result *n = &s->port_check.result;
   const char *mark = strstr(text, "TLS: ");
 
   n->stage = CLI_PORT_TLS_FAILED;
@@ -83,7 +83,7 @@ static void take_tls_trouble(cli_server_check *s, const char *text)
 }
 
 /* The library's text begins with the server's name. */
-static void take_trouble(cli_server_check *s)
+static void take_last_error(cli_server_check *s)
 {
   size_t len = strlen(s->name);
   const char *text;
@@ -92,23 +92,23 @@ static void take_trouble(cli_server_check *s)
   if (err == 0)
     return;
   if (err == LK_ERR_TLS && s->timeout_ms == 0)
-    take_tls_trouble(s, text);
+    take_tls_failure(s, text);
   if (strncmp(text, s->name, len) == 0 && text[len] == ':')
     text += len + 2;
-  s->trouble.len = 0;
-  cli_text_puts(&s->trouble, text);
+  s->failure.len = 0;
+  cli_text_puts(&s->failure, text);
 }
 
-static void finish(cli_server_check *s)
+static void finish_server_check(cli_server_check *s)
 {
   cli_server_checks *all = s->all;
 
   if (s->over)
     return;
   s->over = true;
-  cli_port_check_end(&s->knock);
+  cli_port_check_end(&s->port_check);
   if (s->client != NULL)
-    take_trouble(s);
+    take_last_error(s);
   lk_client_free(s->client);
   s->client = NULL;
   for (size_t i = 0; i < all->count; i++)
@@ -117,14 +117,14 @@ static void finish(cli_server_check *s)
   all->done = true;
 }
 
-static void on_closed(lk_client *c, int err, void *arg)
+static void on_check_closed(lk_client *c, int err, void *arg)
 {
   (void)c;
   (void)err;
-  finish(arg);
+  finish_server_check(arg);
 }
 
-static void on_state(lk_client *c, lk_state state, int err, void *arg)
+static void on_check_state(lk_client *c, lk_state state, int err, void *arg)
 {
   cli_server_check *s = arg;
 
@@ -132,10 +132,10 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   if (state != LK_STATE_CONNECTED || s->timeout_ms != 0)
     return;
   s->timeout_ms = lk_client_timeout_ms(c);
-  lk_client_close(c, on_closed, s);
+  lk_client_close(c, on_check_closed, s);
 }
 
-static void on_log(void *arg, int level, int err, const char *text)
+static void on_check_log(void *arg, int level, int err, const char *text)
 {
   (void)arg;
   (void)err;
@@ -143,7 +143,7 @@ static void on_log(void *arg, int level, int err, const char *text)
     cli_notice("%s", text);
 }
 
-static int begin_session(cli_server_check *s)
+static int begin_check_session(cli_server_check *s)
 {
   const cli_options *o = s->all->options;
   lk_client_config config = {.size = sizeof config};
@@ -152,8 +152,8 @@ static int begin_session(cli_server_check *s)
   config.hosts = s->name;
   config.session_timeout_ms = (int32_t)o->session_timeout_ms;
   config.tls = cli_tls_is_selected(&o->tls, o->hosts) ? &tls : NULL;
-  config.log = o->verbose ? on_log : NULL;
-  s->listener.state = on_state;
+  config.log = o->verbose ? on_check_log : NULL;
+  s->listener.state = on_check_state;
   s->listener.arg = s;
   int err = lk_ev_client_new(&s->client, s->all->ev, &config);
 
@@ -163,31 +163,31 @@ static int begin_session(cli_server_check *s)
 }
 
 /* What it said of itself may make a session pointless. */
-static bool may_serve(const cli_server_check *s)
+static bool may_give_session(const cli_server_check *s)
 {
-  const cli_port_result *n = &s->knock.news;
+  const cli_port_result *n = &s->port_check.result;
 
   if (n->other)
     return false;
   return n->stage == CLI_PORT_HUNG_UP ||
          (n->stage == CLI_PORT_REPLIED &&
-          s->word.kind != CLI_FOUR_LETTER_NO_QUORUM &&
-          s->word.kind != CLI_FOUR_LETTER_READ_ONLY);
+          s->reply.kind != CLI_FOUR_LETTER_NO_QUORUM &&
+          s->reply.kind != CLI_FOUR_LETTER_READ_ONLY);
 }
 
-static void on_knocked(cli_port_check *k, void *arg)
+static void on_port_checked(cli_port_check *k, void *arg)
 {
   cli_server_check *s = arg;
 
-  if (k->news.stage == CLI_PORT_REPLIED)
-    cli_four_letter_reply_read(&s->word,
-                               lk_bytes_of(k->news.text, k->news.len));
-  int err = may_serve(s) ? begin_session(s) : 0;
+  if (k->result.stage == CLI_PORT_REPLIED)
+    cli_four_letter_reply_read(&s->reply,
+                               lk_bytes_of(k->result.text, k->result.len));
+  int err = may_give_session(s) ? begin_check_session(s) : 0;
 
   if (err != 0)
     s->all->err = err;
   if (s->client == NULL)
-    finish(s);
+    finish_server_check(s);
 }
 
 /* ---- examining all ---------------------------------------------------------
@@ -195,7 +195,7 @@ static void on_knocked(cli_port_check *k, void *arg)
 
 /* Some address of it was open: what cannot be connected to is another one. All
    else that goes wrong goes wrong again. */
-static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_check_tick(struct ev_loop *loop, ev_timer *timer, int events)
 {
   cli_server_checks *s = timer->data;
 
@@ -209,21 +209,21 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
                   : lk_client_last_error(one->client, &text);
 
     if (err != 0 && err != LK_ERR_CONNECT)
-      finish(one);
+      finish_server_check(one);
   }
 }
 
-static void on_impatience(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_check_timeout(struct ev_loop *loop, ev_timer *timer, int events)
 {
   cli_server_checks *s = timer->data;
 
   (void)loop;
   (void)events;
   for (size_t i = 0; i < s->count; i++)
-    finish(&s->items[i]);
+    finish_server_check(&s->items[i]);
 }
 
-static int begin_all(cli_server_checks *s)
+static int begin_all_checks(cli_server_checks *s)
 {
   const cli_options *o = s->options;
   const lk_tls_config tls = cli_tls_config(&o->tls);
@@ -233,9 +233,9 @@ static int begin_all(cli_server_checks *s)
     cli_server_check *one = &s->items[i];
 
     one->all = s;
-    one->knock.over = on_knocked;
-    one->knock.arg = one;
-    if (cli_port_check_begin(&one->knock, one->host, one->port,
+    one->port_check.over = on_port_checked;
+    one->port_check.arg = one;
+    if (cli_port_check_begin(&one->port_check, one->host, one->port,
                              selected ? &tls : NULL, o->connect_timeout_ms,
                              s->loop) != 0)
       return LK_ERR_SYSTEM;
@@ -245,16 +245,16 @@ static int begin_all(cli_server_checks *s)
   return lk_ev_new(&s->ev, s->loop, NULL);
 }
 
-static void start_timers(cli_server_checks *s)
+static void start_check_timers(cli_server_checks *s)
 {
   double tick = CLI_CLOCK_CHECK_TICK_MS / 1000.0;
 
-  ev_timer_init(&s->patience, on_impatience,
+  ev_timer_init(&s->connect_timer, on_check_timeout,
                 (double)s->options->connect_timeout_ms / 1000, 0);
-  ev_timer_init(&s->ticker, on_tick, tick, tick);
-  s->patience.data = s;
+  ev_timer_init(&s->ticker, on_check_tick, tick, tick);
+  s->connect_timer.data = s;
   s->ticker.data = s;
-  ev_timer_start(s->loop, &s->patience);
+  ev_timer_start(s->loop, &s->connect_timer);
   ev_timer_start(s->loop, &s->ticker);
 }
 
@@ -263,13 +263,13 @@ int cli_server_checks_run(cli_server_checks *s, cli_clock_check *clocks)
   s->loop = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
   if (s->loop == NULL)
     return LK_ERR_SYSTEM;
-  s->err = begin_all(s);
-  start_timers(s);
+  s->err = begin_all_checks(s);
+  start_check_timers(s);
   cli_clock_check_start(clocks, s->loop);
   while (s->err == 0 && !s->done)
     ev_run(s->loop, EVRUN_ONCE);
   cli_clock_check_stop(clocks, s->loop);
-  ev_timer_stop(s->loop, &s->patience);
+  ev_timer_stop(s->loop, &s->connect_timer);
   ev_timer_stop(s->loop, &s->ticker);
   return s->err;
 }
@@ -277,9 +277,9 @@ int cli_server_checks_run(cli_server_checks *s, cli_clock_check *clocks)
 void cli_server_checks_free(cli_server_checks *s)
 {
   for (size_t i = 0; i < s->count; i++) {
-    cli_port_check_end(&s->items[i].knock);
+    cli_port_check_end(&s->items[i].port_check);
     lk_client_free(s->items[i].client);
-    cli_text_free(&s->items[i].trouble);
+    cli_text_free(&s->items[i].failure);
     free(s->items[i].name);
   }
   free(s->items);

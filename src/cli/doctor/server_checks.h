@@ -19,12 +19,12 @@ typedef struct cli_server_check {
   char *name; /**< "host:port" */
   const char *host;
   uint16_t port;
-  cli_port_check knock;
-  cli_four_letter_reply word; /**< parts of what it answered */
+  cli_port_check port_check;
+  cli_four_letter_reply reply; /**< parts of what it answered */
   lk_client *client;
   lk_listener listener;
   int64_t timeout_ms; /**< of the session; 0: there was none */
-  cli_text trouble;   /**< why there was none, as far as that is known */
+  cli_text failure;   /**< why there was none, as far as that is known */
   bool over;
 } cli_server_check;
 
@@ -36,7 +36,7 @@ struct cli_server_checks {
   bool done;
   struct ev_loop *loop;
   lk_ev *ev;
-  ev_timer patience;
+  ev_timer connect_timer;
   ev_timer ticker;
 };
 

@@ -7,11 +7,11 @@
 #include "cli/doctor/tls_judgement.h"
 
 /* What a server's state means, and what to do about it. */
-typedef struct opinion {
+typedef struct judgement {
   cli_verdict verdict;
   const char *layer;
   const char *advice;
-} opinion;
+} judgement;
 
 static const char majority[] =
     "start a majority of the ensemble's servers; their logs say what they wait "
@@ -20,113 +20,121 @@ static const char majority[] =
 /* ---- one server ------------------------------------------------------------
  */
 
-static void say_version(cli_text *said, const cli_four_letter_reply *w)
+static void add_version(cli_text *said, const cli_four_letter_reply *w)
 {
   cli_text_puts(said, "ZooKeeper ");
   cli_text_add(said, w->version.at, w->version.len);
 }
 
 /* It gives sessions. */
-static opinion judge_serving(const cli_server_check *s, cli_text *said)
+static judgement judge_serving(const cli_server_check *s, cli_text *said)
 {
-  if (s->word.version.at == NULL) {
+  if (s->reply.version.at == NULL) {
     cli_text_puts(said, "serves, but does not tell its version and mode: "
                         "four-letter words are off");
-    return (opinion){CLI_VERDICT_NOTE, "words", "nothing else needs them"};
+    return (judgement){CLI_VERDICT_NOTE, "words", "nothing else needs them"};
   }
-  say_version(said, &s->word);
-  if (s->word.mode.len > 0)
+  add_version(said, &s->reply);
+  if (s->reply.mode.len > 0)
     cli_text_puts(said, ", ");
-  cli_text_add(said, s->word.mode.at, s->word.mode.len);
+  cli_text_add(said, s->reply.mode.at, s->reply.mode.len);
   cli_text_printf(said, ", session timeout %" PRId64 " ms", s->timeout_ms);
-  return (opinion){CLI_VERDICT_OK, "server", NULL};
+  return (judgement){CLI_VERDICT_OK, "server", NULL};
 }
 
 /* It gives none, and does not say why. */
-static opinion judge_silent(const cli_server_check *s, cli_text *said)
+static judgement judge_without_session(const cli_server_check *s,
+                                       cli_text *said)
 {
   cli_text_puts(said, "gives no session: ");
-  if (s->trouble.len > 0)
-    cli_text_add(said, s->trouble.at, s->trouble.len);
+  if (s->failure.len > 0)
+    cli_text_add(said, s->failure.at, s->failure.len);
   else
     cli_text_puts(said, "no answer in time");
-  if (s->word.kind == CLI_FOUR_LETTER_SERVING)
-    return (opinion){CLI_VERDICT_BROKEN, "session",
-                     "its log says why; it may be full (maxClientCnxns)"};
-  return (opinion){CLI_VERDICT_BROKEN, "session",
-                   "is that the client port of a ZooKeeper server? Then it may "
-                   "be full (maxClientCnxns) or have no quorum: its log tells"};
+  if (s->reply.kind == CLI_FOUR_LETTER_SERVING)
+    return (judgement){CLI_VERDICT_BROKEN, "session",
+                       "its log says why; it may be full (maxClientCnxns)"};
+  return (judgement){
+      CLI_VERDICT_BROKEN, "session",
+      "is that the client port of a ZooKeeper server? Then it may "
+      "be full (maxClientCnxns) or have no quorum: its log tells"};
 }
 
 /* It could be talked to. */
-static opinion judge_answer(const cli_server_check *s, cli_text *said)
+static judgement judge_reply(const cli_server_check *s, cli_text *said)
 {
-  if (s->word.kind == CLI_FOUR_LETTER_NO_QUORUM) {
+  if (s->reply.kind == CLI_FOUR_LETTER_NO_QUORUM) {
     cli_text_puts(said, "runs and serves nobody: there is no quorum");
-    return (opinion){CLI_VERDICT_BROKEN, "quorum", majority};
+    return (judgement){CLI_VERDICT_BROKEN, "quorum", majority};
   }
-  if (s->word.kind == CLI_FOUR_LETTER_READ_ONLY) {
+  if (s->reply.kind == CLI_FOUR_LETTER_READ_ONLY) {
     cli_text_puts(said, "serves reads only: it is cut off from the quorum");
-    return (opinion){CLI_VERDICT_BROKEN, "read-only", majority};
+    return (judgement){CLI_VERDICT_BROKEN, "read-only", majority};
   }
-  if (cli_version_is_before(s->word.version, 3, 5)) {
-    say_version(said, &s->word);
+  if (cli_version_is_before(s->reply.version, 3, 5)) {
+    add_version(said, &s->reply);
     cli_text_puts(said, " is too old");
-    return (opinion){CLI_VERDICT_BROKEN, "version", "3.5.0 or newer is needed"};
+    return (judgement){CLI_VERDICT_BROKEN, "version",
+                       "3.5.0 or newer is needed"};
   }
-  return s->timeout_ms > 0 ? judge_serving(s, said) : judge_silent(s, said);
+  return s->timeout_ms > 0 ? judge_serving(s, said)
+                           : judge_without_session(s, said);
 }
 
-static opinion judge(const cli_server_check *s, cli_text *said)
+static judgement judge_server(const cli_server_check *s, cli_text *said)
 {
-  const cli_port_result *n = &s->knock.news;
+  const cli_port_result *n = &s->port_check.result;
 
   cli_text_printf(said, "%s: ", s->name);
   if (n->other)
-    return (opinion){CLI_VERDICT_BROKEN, "tls", cli_tls_judge_failure(n, said)};
+    return (judgement){CLI_VERDICT_BROKEN, "tls",
+                       cli_tls_judge_failure(n, said)};
   switch (n->stage) {
   case CLI_PORT_RESOLVING:
     cli_text_puts(said, "looking up the name does not end");
-    return (opinion){CLI_VERDICT_BROKEN, "name",
-                     "the name servers of this machine do not answer: see "
-                     "/etc/resolv.conf"};
+    return (judgement){CLI_VERDICT_BROKEN, "name",
+                       "the name servers of this machine do not answer: see "
+                       "/etc/resolv.conf"};
   case CLI_PORT_NOT_RESOLVED:
     cli_text_puts(said, "the name cannot be resolved: ");
     cli_text_add(said, n->text, n->len);
-    return (opinion){CLI_VERDICT_BROKEN, "name", "correct the name, or add it"};
+    return (judgement){CLI_VERDICT_BROKEN, "name",
+                       "correct the name, or add it"};
   case CLI_PORT_CONNECTING:
     cli_text_printf(said, "nobody is reached at %s", n->address);
-    return (opinion){CLI_VERDICT_BROKEN, "port",
-                     "is that machine up, and no firewall on the way?"};
+    return (judgement){CLI_VERDICT_BROKEN, "port",
+                       "is that machine up, and no firewall on the way?"};
   case CLI_PORT_NOT_CONNECTED:
     cli_text_printf(said, "cannot connect to %s: ", n->address);
     cli_text_add(said, n->text, n->len);
-    return (opinion){CLI_VERDICT_BROKEN, "port",
-                     "start ZooKeeper there, or correct the port"};
+    return (judgement){CLI_VERDICT_BROKEN, "port",
+                       "start ZooKeeper there, or correct the port"};
   case CLI_PORT_TLS_HANDSHAKE:
   case CLI_PORT_TLS_FAILED:
-    return (opinion){CLI_VERDICT_BROKEN, "tls", cli_tls_judge_failure(n, said)};
+    return (judgement){CLI_VERDICT_BROKEN, "tls",
+                       cli_tls_judge_failure(n, said)};
   case CLI_PORT_SILENT:
     cli_text_printf(said, "%s accepts connections and gives no answer",
                     n->address);
-    return (opinion){CLI_VERDICT_BROKEN, "answer",
-                     "does the server hang, or stand behind a proxy that does "
-                     "not reach it?"};
+    return (judgement){
+        CLI_VERDICT_BROKEN, "answer",
+        "does the server hang, or stand behind a proxy that does "
+        "not reach it?"};
   case CLI_PORT_HUNG_UP:
   case CLI_PORT_REPLIED: break;
   }
-  return judge_answer(s, said);
+  return judge_reply(s, said);
 }
 
-static void tell(const cli_server_check *s, cli_doctor_report *f)
+static void report_server(const cli_server_check *s, cli_doctor_report *f)
 {
-  const cli_port_result *n = &s->knock.news;
+  const cli_port_result *n = &s->port_check.result;
   cli_text said = {0};
   bool tls_works = n->tls && n->stage != CLI_PORT_TLS_FAILED;
 
   if (tls_works)
     cli_tls_report_server(s->name, n, s->all->options->tls.insecure, f);
-  opinion o = judge(s, &said);
+  judgement o = judge_server(s, &said);
   cli_json *facts = cli_doctor_report_begin(f, o.verdict, o.layer);
 
   cli_json_text(facts, "server", lk_text(s->name));
@@ -134,10 +142,10 @@ static void tell(const cli_server_check *s, cli_doctor_report *f)
     cli_json_text(facts, "address", lk_text(n->address));
   if (!tls_works)
     cli_tls_add_facts(n, facts);
-  if (s->word.version.at != NULL)
-    cli_json_text(facts, "version", s->word.version);
-  if (s->word.mode.at != NULL)
-    cli_json_text(facts, "mode", s->word.mode);
+  if (s->reply.version.at != NULL)
+    cli_json_text(facts, "version", s->reply.version);
+  if (s->reply.mode.at != NULL)
+    cli_json_text(facts, "mode", s->reply.mode);
   if (s->timeout_ms > 0)
     cli_json_number(facts, "timeout_ms", s->timeout_ms);
   cli_doctor_report_end(f, &said, o.advice);
@@ -148,22 +156,24 @@ static void tell(const cli_server_check *s, cli_doctor_report *f)
 
 static bool has_mode(const cli_server_check *s, const char *mode)
 {
-  return s->word.mode.len == strlen(mode) &&
-         memcmp(s->word.mode.at, mode, s->word.mode.len) == 0;
+  return s->reply.mode.len == strlen(mode) &&
+         memcmp(s->reply.mode.at, mode, s->reply.mode.len) == 0;
 }
 
 /* An ensemble has one leader, and no server that stands alone. */
-static bool are_strangers(const cli_server_check *a, const cli_server_check *b)
+static bool are_two_ensembles(const cli_server_check *a,
+                              const cli_server_check *b)
 {
-  if (a->word.mode.at == NULL || b->word.mode.at == NULL ||
-      strcmp(a->knock.news.address, b->knock.news.address) == 0)
+  if (a->reply.mode.at == NULL || b->reply.mode.at == NULL ||
+      strcmp(a->port_check.result.address, b->port_check.result.address) == 0)
     return false;
   return has_mode(a, "standalone") || has_mode(b, "standalone") ||
          (has_mode(a, "leader") && has_mode(b, "leader"));
 }
 
-static void tell_strangers(const cli_server_check *a, const cli_server_check *b,
-                           cli_doctor_report *f)
+static void report_two_ensembles(const cli_server_check *a,
+                                 const cli_server_check *b,
+                                 cli_doctor_report *f)
 {
   cli_text said = {0};
   cli_json *facts = cli_doctor_report_begin(f, CLI_VERDICT_BROKEN, "ensemble");
@@ -172,21 +182,22 @@ static void tell_strangers(const cli_server_check *a, const cli_server_check *b,
   cli_json_text(facts, NULL, lk_text(a->name));
   cli_json_text(facts, NULL, lk_text(b->name));
   cli_json_close(facts, ']');
-  cli_text_printf(&said,
-                  "%s (%.*s) and %s (%.*s) do not belong together: ", a->name,
-                  (int)a->word.mode.len, (const char *)a->word.mode.at, b->name,
-                  (int)b->word.mode.len, (const char *)b->word.mode.at);
+  cli_text_printf(
+      &said, "%s (%.*s) and %s (%.*s) do not belong together: ", a->name,
+      (int)a->reply.mode.len, (const char *)a->reply.mode.at, b->name,
+      (int)b->reply.mode.len, (const char *)b->reply.mode.at);
   cli_text_puts(&said, "a lock at one is unknown to the other");
   cli_doctor_report_end(f, &said, "name the servers of one ensemble only");
 }
 
 /* They are all shown the same one. */
-static void tell_own_certificate(const cli_server_checks *s,
-                                 cli_doctor_report *f)
+static void report_own_certificate(const cli_server_checks *s,
+                                   cli_doctor_report *f)
 {
   for (size_t i = 0; i < s->count; i++)
-    if (s->items[i].knock.news.tls) {
-      cli_tls_report_own_certificate(&s->items[i].knock.news.connection.own, f);
+    if (s->items[i].port_check.result.tls) {
+      cli_tls_report_own_certificate(
+          &s->items[i].port_check.result.connection.own, f);
       return;
     }
 }
@@ -194,12 +205,12 @@ static void tell_own_certificate(const cli_server_checks *s,
 void cli_server_checks_report(const cli_server_checks *s, cli_doctor_report *f)
 {
   for (size_t i = 0; i < s->count; i++)
-    tell(&s->items[i], f);
-  tell_own_certificate(s, f);
+    report_server(&s->items[i], f);
+  report_own_certificate(s, f);
   for (size_t i = 0; i < s->count; i++)
     for (size_t k = i + 1; k < s->count; k++)
-      if (are_strangers(&s->items[i], &s->items[k])) {
-        tell_strangers(&s->items[i], &s->items[k], f);
+      if (are_two_ensembles(&s->items[i], &s->items[k])) {
+        report_two_ensembles(&s->items[i], &s->items[k], f);
         return;
       }
 }

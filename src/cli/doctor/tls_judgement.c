@@ -21,7 +21,7 @@ int64_t cli_tls_days_left(const lk_tls_certificate *c, int64_t now_s)
                    : -((-left + SECONDS_PER_DAY - 1) / SECONDS_PER_DAY);
 }
 
-static bool is_early(const lk_tls_certificate *c, int64_t now_s)
+static bool is_not_yet_valid(const lk_tls_certificate *c, int64_t now_s)
 {
   return c->not_before_s > now_s;
 }
@@ -37,11 +37,12 @@ static void add_date(cli_text *out, int64_t s)
   cli_text_free(&time);
 }
 
-static void add_term(cli_text *out, const lk_tls_certificate *c, int64_t now_s)
+static void add_validity(cli_text *out, const lk_tls_certificate *c,
+                         int64_t now_s)
 {
   int64_t days = cli_tls_days_left(c, now_s);
 
-  if (is_early(c, now_s)) {
+  if (is_not_yet_valid(c, now_s)) {
     cli_text_puts(out, "not valid before ");
     add_date(out, c->not_before_s);
     return;
@@ -83,7 +84,7 @@ void cli_tls_add_facts(const cli_port_result *n, cli_json *facts)
  */
 
 /* What the certificate itself has to do with the cause. */
-static void add_evidence(const cli_port_result *n, cli_text *said)
+static void add_certificate_detail(const cli_port_result *n, cli_text *said)
 {
   const lk_tls_certificate *c = &n->connection.server;
 
@@ -94,7 +95,7 @@ static void add_evidence(const cli_port_result *n, cli_text *said)
     cli_text_printf(said, " (it is issued by %s)", c->issuer);
   if (n->cause == LK_TLS_EXPIRED || n->cause == LK_TLS_NOT_YET_VALID) {
     cli_text_puts(said, " (");
-    add_term(said, c, time(NULL));
+    add_validity(said, c, time(NULL));
     cli_text_puts(said, ")");
   }
 }
@@ -119,16 +120,16 @@ const char *cli_tls_judge_failure(const cli_port_result *n, cli_text *said)
            "secureClientPort?";
   }
   cli_text_add(said, n->text, n->len);
-  add_evidence(n, said);
+  add_certificate_detail(n, said);
   return cli_connection_attempts_tls_advice(n->cause);
 }
 
 /* ---- one that works --------------------------------------------------------
  */
 
-static cli_verdict judge_term(const lk_tls_certificate *c, int64_t now_s)
+static cli_verdict judge_validity(const lk_tls_certificate *c, int64_t now_s)
 {
-  if (is_early(c, now_s) || cli_tls_days_left(c, now_s) < 0)
+  if (is_not_yet_valid(c, now_s) || cli_tls_days_left(c, now_s) < 0)
     return CLI_VERDICT_BROKEN;
   return cli_tls_days_left(c, now_s) < FEW_DAYS ? CLI_VERDICT_NOTE
                                                 : CLI_VERDICT_OK;
@@ -139,7 +140,7 @@ void cli_tls_report_server(const char *name, const cli_port_result *n,
 {
   const lk_tls_certificate *c = &n->connection.server;
   int64_t now_s = time(NULL);
-  bool renew = judge_term(c, now_s) != CLI_VERDICT_OK;
+  bool renew = judge_validity(c, now_s) != CLI_VERDICT_OK;
   cli_text said = {0};
   cli_json *facts = cli_doctor_report_begin(
       f, insecure || renew ? CLI_VERDICT_NOTE : CLI_VERDICT_OK, "tls");
@@ -152,7 +153,7 @@ void cli_tls_report_server(const char *name, const cli_port_result *n,
                   name, n->connection.version, n->connection.cipher,
                   insecure ? "not verified, " : "",
                   c->names[0] == '\0' ? c->subject : c->names, c->issuer);
-  add_term(&said, c, now_s);
+  add_validity(&said, c, now_s);
   cli_doctor_report_end(f, &said,
                         insecure
                             ? "--insecure is for tests: anybody on the way can "
@@ -165,7 +166,7 @@ void cli_tls_report_own_certificate(const lk_tls_certificate *own,
                                     cli_doctor_report *f)
 {
   int64_t now_s = time(NULL);
-  cli_verdict verdict = judge_term(own, now_s);
+  cli_verdict verdict = judge_validity(own, now_s);
   cli_text said = {0};
 
   if (own->issuer[0] == '\0')
@@ -174,7 +175,7 @@ void cli_tls_report_own_certificate(const lk_tls_certificate *own,
                   "certificate", own);
   cli_text_printf(&said, "of the client: %s, issued by %s, ", own->subject,
                   own->issuer);
-  add_term(&said, own, now_s);
+  add_validity(&said, own, now_s);
   cli_doctor_report_end(f, &said,
                         verdict == CLI_VERDICT_OK ? NULL : "renew it");
 }

@@ -10,26 +10,28 @@
 #include "cli/session/pipeline.h"
 
 /* Where those queue who want a permit of kazoo's. */
-#define BESIDE "-__lock__/"
+#define KAZOO_QUEUE "-__lock__/"
 
-static const char *folder(const char *path)
+static const char *directory_prefix(const char *path)
 {
   return strcmp(path, "/") == 0 ? "" : path;
 }
 
 /* A permit of kazoo's stands in the path itself. */
-static bool is_kazoos(const cli_contenders *l, lk_bytes name, int64_t *number)
+static bool is_kazoo_permit(const cli_contenders *l, lk_bytes name,
+                            int64_t *number)
 {
-  return l->ask->options->layout == LK_LAYOUT_KAZOO && *l->part == '\0' &&
+  return l->command->options->layout == LK_LAYOUT_KAZOO && *l->part == '\0' &&
          lk_layout_is_permit(LK_LAYOUT_KAZOO, name, number);
 }
 
 /* Whether it is one of those who hold or wait, and which. */
-static bool take_name(cli_contenders *l, lk_bytes name, cli_contender *c)
+static bool parse_contender_name(cli_contenders *l, lk_bytes name,
+                                 cli_contender *c)
 {
-  const cli_options *o = l->ask->options;
+  const cli_options *o = l->command->options;
 
-  if (is_kazoos(l, name, &c->number)) {
+  if (is_kazoo_permit(l, name, &c->number)) {
     c->lease = true;
     l->semaphore = true;
     return true;
@@ -40,14 +42,14 @@ static bool take_name(cli_contenders *l, lk_bytes name, cli_contender *c)
                                        &c->shared);
 }
 
-static bool add(cli_contenders *l, lk_bytes name)
+static bool add_contender(cli_contenders *l, lk_bytes name)
 {
   cli_contender *c = &l->all[l->count];
   size_t len = strlen(l->part);
 
   memset(c, 0, sizeof *c);
-  c->beside = strcmp(l->part, BESIDE) == 0;
-  if (!take_name(l, name, c))
+  c->beside = strcmp(l->part, KAZOO_QUEUE) == 0;
+  if (!parse_contender_name(l, name, c))
     return true;
   c->name = malloc(len + name.len + 1);
   if (c->name == NULL)
@@ -59,7 +61,7 @@ static bool add(cli_contenders *l, lk_bytes name)
   return true;
 }
 
-static bool has(const lk_bytes *names, size_t count, const char *name)
+static bool has_name(const lk_bytes *names, size_t count, const char *name)
 {
   for (size_t i = 0; i < count; i++) {
     if (names[i].len == strlen(name) &&
@@ -69,8 +71,8 @@ static bool has(const lk_bytes *names, size_t count, const char *name)
   return false;
 }
 
-static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
-                     const lk_stat *stat, void *arg)
+static void on_contender_names(lk_client *c, int err, const lk_bytes *names,
+                               size_t count, const lk_stat *stat, void *arg)
 {
   cli_contenders *l = arg;
 
@@ -85,67 +87,68 @@ static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
       l->all = all;
   }
   for (size_t i = 0; err == 0 && i < count; i++)
-    if (!add(l, names[i]))
+    if (!add_contender(l, names[i]))
       err = LK_ERR_NO_MEMORY;
   if (err == 0 && *l->part == '\0' && !l->semaphore)
-    l->semaphore = has(names, count, "locks") && has(names, count, "leases");
-  cli_command_complete(l->ask, err);
+    l->semaphore =
+        has_name(names, count, "locks") && has_name(names, count, "leases");
+  cli_command_complete(l->command, err);
 }
 
 /* Nobody has ever queued, or the container has gone: that is an empty queue. */
-static int list(cli_contenders *l, const char *part)
+static int list_directory(cli_contenders *l, const char *part)
 {
-  lk_call call = cli_command_call_options(l->ask, true);
+  lk_call call = cli_command_call_options(l->command, true);
   cli_text path = {0};
   const char *at;
 
   l->part = part;
-  cli_text_puts(&path, folder(l->ask->path));
+  cli_text_puts(&path, directory_prefix(l->command->path));
   if (*part != '\0' || path.len == 0)
-    cli_text_printf(&path, "%s%.*s", strcmp(part, BESIDE) == 0 ? "" : "/",
+    cli_text_printf(&path, "%s%.*s", strcmp(part, KAZOO_QUEUE) == 0 ? "" : "/",
                     (int)strcspn(part, "/"), part);
   at = cli_text_end(&path);
-  int err = at == NULL
-                ? LK_ERR_NO_MEMORY
-                : lk_get_children(l->ask->link.client, at, &call, on_names, l);
+  int err = at == NULL ? LK_ERR_NO_MEMORY
+                       : lk_get_children(l->command->session.client, at, &call,
+                                         on_contender_names, l);
 
-  err = cli_command_wait(l->ask, err);
+  err = cli_command_wait(l->command, err);
   cli_text_free(&path);
   if (*part == '\0')
     l->missing = err == LK_ERR_NO_NODE;
   return err == LK_ERR_NO_NODE ? 0 : err;
 }
 
-static int list_semaphore(cli_contenders *l)
+static int list_curator_semaphore(cli_contenders *l)
 {
-  int err = list(l, "locks/");
+  int err = list_directory(l, "locks/");
 
-  return err != 0 ? err : list(l, "leases/");
+  return err != 0 ? err : list_directory(l, "leases/");
 }
 
 /* A queue beside a path in which nobody queues is a semaphore's. */
-static int list_beside(cli_contenders *l)
+static int list_kazoo_queue(cli_contenders *l)
 {
   size_t count = l->count;
 
   if (count > 0 && !l->semaphore)
     return 0;
-  int err = list(l, BESIDE);
+  int err = list_directory(l, KAZOO_QUEUE);
 
   l->semaphore = l->semaphore || l->count > count;
   return err;
 }
 
-int cli_contenders_list(cli_contenders *l, cli_command *ask)
+int cli_contenders_list(cli_contenders *l, cli_command *command)
 {
   memset(l, 0, sizeof *l);
-  l->ask = ask;
-  int err = list(l, "");
+  l->command = command;
+  int err = list_directory(l, "");
 
-  if (err == 0 && ask->options->layout == LK_LAYOUT_KAZOO)
-    err = list_beside(l);
+  if (err == 0 && command->options->layout == LK_LAYOUT_KAZOO)
+    err = list_kazoo_queue(l);
   else if (err == 0 && l->semaphore && l->count == 0)
-    err = list_semaphore(l);
+    err = list_curator_semaphore(l);
   l->found = l->count;
   l->missing = l->missing && l->count == 0;
   return err;
@@ -165,8 +168,8 @@ static size_t label_len(const lk_bytes *data)
   return head ? data->len - len : data->len;
 }
 
-static int take_look(cli_contender *c, int err, const lk_bytes *data,
-                     const lk_stat *stat)
+static int take_contender_node(cli_contender *c, int err, const lk_bytes *data,
+                               const lk_stat *stat)
 {
   c->gone = err == LK_ERR_NO_NODE;
   c->hidden = err == LK_ERR_NO_AUTH;
@@ -185,23 +188,24 @@ static int take_look(cli_contender *c, int err, const lk_bytes *data,
   return 0;
 }
 
-static void on_label(lk_client *c, int err, const lk_bytes *data,
-                     const lk_stat *stat, void *number)
+static void on_contender_node(lk_client *c, int err, const lk_bytes *data,
+                              const lk_stat *stat, void *number)
 {
   size_t at;
   cli_contenders *l = cli_pipeline_of(number, &at)->owner;
 
   (void)c;
-  cli_pipeline_complete(number, take_look(&l->all[at], err, data, stat));
+  cli_pipeline_complete(number,
+                        take_contender_node(&l->all[at], err, data, stat));
 }
 
-static int put_look(cli_pipeline *b, size_t at, void *number)
+static int request_contender_node(cli_pipeline *b, size_t at, void *number)
 {
-  lk_call call = cli_command_call_options(b->ask, true);
+  lk_call call = cli_command_call_options(b->command, true);
   char *path = cli_contenders_path(b->owner, at);
-  int err = path == NULL
-                ? LK_ERR_NO_MEMORY
-                : lk_get(b->ask->link.client, path, &call, on_label, number);
+  int err = path == NULL ? LK_ERR_NO_MEMORY
+                         : lk_get(b->command->session.client, path, &call,
+                                  on_contender_node, number);
 
   free(path);
   return err;
@@ -209,8 +213,10 @@ static int put_look(cli_pipeline *b, size_t at, void *number)
 
 int cli_contenders_read_nodes(cli_contenders *l)
 {
-  cli_pipeline b = {
-      .ask = l->ask, .put = put_look, .owner = l, .count = l->count};
+  cli_pipeline b = {.command = l->command,
+                    .put = request_contender_node,
+                    .owner = l,
+                    .count = l->count};
 
   return cli_pipeline_run(&b);
 }
@@ -236,12 +242,12 @@ size_t cli_contenders_count_holders(const cli_contenders *l)
 char *cli_contenders_path(const cli_contenders *l, size_t i)
 {
   const cli_contender *c = &l->all[i];
-  size_t size = strlen(l->ask->path) + strlen(c->name) + 2;
+  size_t size = strlen(l->command->path) + strlen(c->name) + 2;
   char *path = malloc(size);
 
   if (path != NULL)
-    snprintf(path, size, "%s%s%s", folder(l->ask->path), c->beside ? "" : "/",
-             c->name);
+    snprintf(path, size, "%s%s%s", directory_prefix(l->command->path),
+             c->beside ? "" : "/", c->name);
   return path;
 }
 

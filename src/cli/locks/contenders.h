@@ -7,7 +7,7 @@
 
 /** Who queues for a lock, or holds and wants permits of a semaphore. */
 typedef struct cli_contenders {
-  cli_command *ask; /**< its path is the lock's */
+  cli_command *command; /**< its path is the lock's */
   const char *part; /**< of a semaphore: "locks/", "leases/"; else "" */
   bool semaphore;
   bool missing; /**< there is no such node, so nobody can queue */
@@ -18,7 +18,7 @@ typedef struct cli_contenders {
 
 /** List them, in any order; nobody if the node is not there. Gives the error;
     free it in any case. */
-int cli_contenders_list(cli_contenders *l, cli_command *ask);
+int cli_contenders_list(cli_contenders *l, cli_command *command);
 /** Ask each what it says of itself: its label and its Stat. Who holds permits
    is known from these. */
 int cli_contenders_read_nodes(cli_contenders *l);

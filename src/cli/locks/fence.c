@@ -75,7 +75,7 @@ static char *follow_link(const char *path)
 }
 
 /* rename() would replace a link, not FILE. 0, or an errno. */
-static int find_file(fence *f, const char *file)
+static int resolve_fence_path(fence *f, const char *file)
 {
   f->path = strdup(file);
   for (int i = 0; f->path != NULL && i < MOST_LINKS; i++) {
@@ -109,7 +109,7 @@ static int open_folder(fence *f)
 /* ---- the lock ----------------------------------------------------------- */
 
 /* O_NONBLOCK: what is not a regular file does not block before that is seen. */
-static int open_file(const fence *f, int flags)
+static int open_fence_file(const fence *f, int flags)
 {
   return openat(f->dir, f->name,
                 flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
@@ -118,7 +118,7 @@ static int open_file(const fence *f, int flags)
 /* A lock of the open file description: it stays when another descriptor of
    FILE is closed. It does not exclude flock(2), so `flock FILE latchkey fence
    FILE ...` does not wait for itself. */
-static int lock_file(const fence *f)
+static int lock_fence_file(const fence *f)
 {
   struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
   int got;
@@ -131,9 +131,9 @@ static int lock_file(const fence *f)
 
 /* Whether the name still leads to the file that is locked. It is opened, since
    a network file system may answer stat() from its memory. */
-static int check_current(const fence *f)
+static int check_not_replaced(const fence *f)
 {
-  int fd = open_file(f, O_RDONLY);
+  int fd = open_fence_file(f, O_RDONLY);
   struct stat now;
 
   if (fd < 0)
@@ -148,7 +148,7 @@ static int check_current(const fence *f)
 static int open_locked(fence *f)
 {
   f->step = "cannot open it";
-  f->fd = open_file(f, O_RDWR);
+  f->fd = open_fence_file(f, O_RDWR);
   if (f->fd < 0 || fstat(f->fd, &f->st) != 0)
     return errno;
   if (!S_ISREG(f->st.st_mode)) {
@@ -156,14 +156,14 @@ static int open_locked(fence *f)
     return FILE_WRONG;
   }
   f->step = "cannot lock it";
-  int error = lock_file(f);
+  int error = lock_fence_file(f);
 
-  return error != 0 ? error : check_current(f);
+  return error != 0 ? error : check_not_replaced(f);
 }
 
 /* ---- reading and writing ------------------------------------------------ */
 
-static int read_file(fence *f, uint64_t *seen)
+static int read_fence_token(fence *f, uint64_t *seen)
 {
   char line[64];
   ssize_t len = pread(f->fd, line, sizeof line, 0);
@@ -179,7 +179,7 @@ static int read_file(fence *f, uint64_t *seen)
   return 0;
 }
 
-static int write_token(const fence *f, int fd)
+static int write_fence_token(const fence *f, int fd)
 {
   char line[32];
   int len = snprintf(line, sizeof line, "%" PRIu64 "\n", f->token);
@@ -208,7 +208,7 @@ static int sync_folder(const fence *f)
 
 /* Replace FILE, which is locked. A file that a crash left at the name of the
    new one is nobody's: only the owner of the lock uses that name. */
-static int replace_file(fence *f)
+static int replace_fence_file(fence *f)
 {
   char *name = NULL;
 
@@ -221,7 +221,7 @@ static int replace_file(fence *f)
   int error = fd < 0 ? errno : copy_access(f, fd);
 
   if (error == 0)
-    error = write_token(f, fd);
+    error = write_fence_token(f, fd);
   if (error == 0 && renameat(f->dir, name, f->dir, f->name) != 0)
     error = errno;
   if (error != 0 && fd >= 0)
@@ -234,7 +234,7 @@ static int replace_file(fence *f)
 
 /* ---- making FILE -------------------------------------------------------- */
 
-static mode_t usual_mode(void)
+static mode_t default_mode(void)
 {
   mode_t mask = umask(0);
 
@@ -244,7 +244,7 @@ static mode_t usual_mode(void)
 
 /* FILE appears with its token: link() does nothing where another process was
    faster. */
-static int make_file(fence *f)
+static int create_fence_file(fence *f)
 {
   char *name = NULL;
 
@@ -254,10 +254,10 @@ static int make_file(fence *f)
   int fd = mkostemp(name, O_CLOEXEC);
   int error = fd < 0 ? errno : 0;
 
-  if (error == 0 && fchmod(fd, usual_mode()) != 0)
+  if (error == 0 && fchmod(fd, default_mode()) != 0)
     error = errno;
   if (error == 0)
-    error = write_token(f, fd);
+    error = write_fence_token(f, fd);
   if (error == 0 && linkat(AT_FDCWD, name, f->dir, f->name, 0) != 0)
     error = errno == EEXIST ? FILE_CHANGED : errno;
   if (fd >= 0) {
@@ -272,26 +272,26 @@ static int make_file(fence *f)
 
 /* FILE exists: compare. Its token may have been written by a process that was
    killed before it was certain to stay, so an equal one is made certain. */
-static int pass_existing(fence *f, uint64_t *seen)
+static int check_existing_file(fence *f, uint64_t *seen)
 {
-  int error = read_file(f, seen);
+  int error = read_fence_token(f, seen);
 
   if (error != 0 || *seen > f->token)
     return error;
   if (*seen < f->token)
-    error = replace_file(f);
+    error = replace_fence_file(f);
   return error != 0 ? error : sync_folder(f);
 }
 
-static int pass_once(fence *f, uint64_t *seen)
+static int check_token_once(fence *f, uint64_t *seen)
 {
   int error = open_locked(f);
 
   *seen = 0;
   if (error == 0) {
-    error = pass_existing(f, seen);
+    error = check_existing_file(f, seen);
   } else if (error == ENOENT) {
-    error = make_file(f);
+    error = create_fence_file(f);
     if (error == 0)
       error = sync_folder(f);
   }
@@ -305,13 +305,13 @@ int cli_fence_pass(const char *file, uint64_t token, uint64_t *seen,
                    cli_text *complaint)
 {
   fence f = {.dir = -1, .fd = -1, .token = token, .step = "cannot find it"};
-  int error = find_file(&f, file);
+  int error = resolve_fence_path(&f, file);
 
   if (error == 0)
     error = open_folder(&f);
   if (error == 0)
     do
-      error = pass_once(&f, seen);
+      error = check_token_once(&f, seen);
     while (error == FILE_CHANGED);
   if (error != 0)
     cli_text_puts(complaint, f.step);

@@ -6,7 +6,7 @@
 #include "cli/locks/queue_order.h"
 
 /* A reader with a writer's number is that writer's own, and comes after it. */
-static int compare(const void *a, const void *b)
+static int compare_contenders(const void *a, const void *b)
 {
   const cli_contender *x = a;
   const cli_contender *y = b;
@@ -24,7 +24,8 @@ static int compare(const void *a, const void *b)
 
 /* The first in the queue of a semaphore; NULL: nobody queues. Only this one
    waits with permits of its own. */
-static const cli_contender *first_place(const cli_contender *all, size_t count)
+static const cli_contender *first_in_queue(const cli_contender *all,
+                                           size_t count)
 {
   for (size_t i = 0; i < count; i++) {
     if (!all[i].lease && !all[i].gone)
@@ -40,43 +41,44 @@ static bool has_owner(const cli_contender *c, const cli_contender *first)
 }
 
 /* A permit of the session of `first` that is younger than its place. */
-static bool may_wait(const cli_contender *c, const cli_contender *first)
+static bool waits_for_permits(const cli_contender *c,
+                              const cli_contender *first)
 {
   return c->lease && has_owner(c, first) && c->stat.czxid > first->stat.czxid;
 }
 
 /* A program with many threads has other places and permits in one session. */
-static bool is_shared(const cli_contender *all, size_t count,
-                      const cli_contender *first)
+static bool has_several_places(const cli_contender *all, size_t count,
+                               const cli_contender *first)
 {
   for (size_t i = 0; i < count; i++) {
     if (&all[i] != first && has_owner(&all[i], first) &&
-        !may_wait(&all[i], first))
+        !waits_for_permits(&all[i], first))
       return true;
   }
   return false;
 }
 
-static size_t count_permits(const cli_contender *all, size_t count,
-                            const cli_contender *first)
+static size_t count_permit_nodes(const cli_contender *all, size_t count,
+                                 const cli_contender *first)
 {
   size_t n = 0;
 
   for (size_t i = 0; i < count; i++) {
     if (all[i].lease && !all[i].gone &&
-        (first == NULL || may_wait(&all[i], first)))
+        (first == NULL || waits_for_permits(&all[i], first)))
       n++;
   }
   return n;
 }
 
-static void unhold_youngest(cli_contender *all, size_t count,
-                            const cli_contender *first)
+static void unmark_youngest_permit(cli_contender *all, size_t count,
+                                   const cli_contender *first)
 {
   cli_contender *youngest = NULL;
 
   for (size_t i = 0; i < count; i++) {
-    if (may_wait(&all[i], first) &&
+    if (waits_for_permits(&all[i], first) &&
         (youngest == NULL || all[i].stat.czxid > youngest->stat.czxid))
       youngest = &all[i];
   }
@@ -88,19 +90,20 @@ static void unhold_youngest(cli_contender *all, size_t count,
    waits because others hold some, so not all of them can be its own. Of a
    session that has more than this one place, which permits wait is not known
    either: one thread takes one permit at a time. */
-static void mark_waiting(cli_contender *all, size_t count)
+static void unmark_waiting_permits(cli_contender *all, size_t count)
 {
-  const cli_contender *first = first_place(all, count);
-  size_t permits = count_permits(all, count, NULL);
+  const cli_contender *first = first_in_queue(all, count);
+  size_t permits = count_permit_nodes(all, count, NULL);
 
   if (first == NULL || first->hidden || permits < 2)
     return;
-  bool all_its_own = count_permits(all, count, first) == permits;
+  bool all_its_own = count_permit_nodes(all, count, first) == permits;
 
-  if (is_shared(all, count, first))
-    unhold_youngest(all, count, first);
-  for (size_t i = 0; !is_shared(all, count, first) && i < count; i++)
-    all[i].holds = all[i].holds && (all_its_own || !may_wait(&all[i], first));
+  if (has_several_places(all, count, first))
+    unmark_youngest_permit(all, count, first);
+  for (size_t i = 0; !has_several_places(all, count, first) && i < count; i++)
+    all[i].holds =
+        all[i].holds && (all_its_own || !waits_for_permits(&all[i], first));
 }
 
 size_t cli_queue_order_permits(cli_contender *all, size_t count)
@@ -108,10 +111,10 @@ size_t cli_queue_order_permits(cli_contender *all, size_t count)
   size_t kept = 0;
 
   if (count > 0)
-    qsort(all, count, sizeof *all, compare);
+    qsort(all, count, sizeof *all, compare_contenders);
   for (size_t i = 0; i < count; i++)
     all[i].holds = all[i].lease && !all[i].gone;
-  mark_waiting(all, count);
+  unmark_waiting_permits(all, count);
   for (size_t i = 0; i < count; i++) {
     cli_contender c = all[i];
 
@@ -131,7 +134,7 @@ size_t cli_queue_order_locks(cli_contender *all, size_t count)
   size_t i;
 
   if (count > 0)
-    qsort(all, count, sizeof *all, compare);
+    qsort(all, count, sizeof *all, compare_contenders);
   for (i = 0; i < count && !all[i].gone; i++) {
     bool own = i > 0 && all[i].number == all[0].number;
 

@@ -11,7 +11,7 @@
 
 /* ---- revoke -------------------------------------------------------------- */
 
-static void on_set(lk_client *c, int err, const lk_stat *stat, void *arg)
+static void on_revoke_set(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
   (void)c;
   (void)stat;
@@ -19,13 +19,13 @@ static void on_set(lk_client *c, int err, const lk_stat *stat, void *arg)
 }
 
 /* Whoever has let go meanwhile need not be asked. */
-static int ask_to_let_go(cli_command *a, const char *node)
+static int request_release(cli_command *a, const char *node)
 {
   lk_call call = cli_command_call_options(a, false);
   int err = node == NULL
                 ? LK_ERR_NO_MEMORY
-                : lk_set(a->link.client, node, lk_text(LK_REVOKE_MESSAGE), -1,
-                         &call, on_set, a);
+                : lk_set(a->session.client, node, lk_text(LK_REVOKE_MESSAGE),
+                         -1, &call, on_revoke_set, a);
 
   err = cli_command_wait(a, err);
   return err == LK_ERR_NO_NODE ? 0 : err;
@@ -33,12 +33,12 @@ static int ask_to_let_go(cli_command *a, const char *node)
 
 int cli_revoke(const cli_options *o, char **operands)
 {
-  cli_command ask;
+  cli_command command;
   cli_contenders line;
 
-  if (!cli_command_open(&ask, o, "revoke", operands[0]))
+  if (!cli_command_open(&command, o, "revoke", operands[0]))
     return CLI_EXIT_FAILED;
-  int err = cli_contenders_list(&line, &ask);
+  int err = cli_contenders_list(&line, &command);
 
   if (err == 0 && line.semaphore)
     err = cli_contenders_read_nodes(&line);
@@ -50,10 +50,10 @@ int cli_revoke(const cli_options *o, char **operands)
     char *node = line.all[i].holds ? cli_contenders_path(&line, i) : NULL;
 
     if (line.all[i].holds)
-      err = ask_to_let_go(&ask, node);
+      err = request_release(&command, node);
     free(node);
   }
-  int code = cli_command_close(&ask, err);
+  int code = cli_command_close(&command, err);
 
   if (code == CLI_EXIT_DONE && holders == 0)
     code = cli_fail(CLI_EXIT_NO, "revoke %s: nobody holds it%s", operands[0],
@@ -64,17 +64,17 @@ int cli_revoke(const cli_options *o, char **operands)
 
 /* ---- wait ---------------------------------------------------------------- */
 
-typedef struct patience {
-  cli_command ask;
+typedef struct lock_wait {
+  cli_command command;
   ev_timer timer;
   bool seen; /* it was looked at before */
   bool late; /* -w is over */
   bool over; /* or the node that was watched has changed */
-} patience;
+} lock_wait;
 
-static void on_late(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_wait_over(struct ev_loop *loop, ev_timer *timer, int events)
 {
-  patience *p = timer->data;
+  lock_wait *p = timer->data;
 
   (void)loop;
   (void)events;
@@ -82,10 +82,10 @@ static void on_late(struct ev_loop *loop, ev_timer *timer, int events)
   p->over = true;
 }
 
-static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
-                     void *arg)
+static void on_contender_event(lk_client *c, lk_watch *w, const lk_event *event,
+                               void *arg)
 {
-  patience *p = arg;
+  lock_wait *p = arg;
 
   (void)c;
   (void)w;
@@ -93,51 +93,52 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
   p->over = true;
 }
 
-static void on_seen(lk_client *c, int err, const lk_bytes *data,
-                    const lk_stat *stat, void *arg)
+static void on_contender_read(lk_client *c, int err, const lk_bytes *data,
+                              const lk_stat *stat, void *arg)
 {
-  patience *p = arg;
+  lock_wait *p = arg;
 
   (void)c;
   (void)data;
   (void)stat;
-  p->ask.err = err;
+  p->command.err = err;
   p->over = p->over || err != 0;
 }
 
 /* Until the last in the line has gone, or something else is new. */
-static int wait_for(patience *p, const char *node)
+static int wait_for_change(lock_wait *p, const char *node)
 {
   lk_watch *w = NULL;
   lk_call call = {.size = sizeof call,
                   .repeat = true,
-                  .on_event = on_event,
+                  .on_event = on_contender_event,
                   .watch_arg = p,
                   .watch = &w};
 
   if (node == NULL)
     return LK_ERR_NO_MEMORY;
   p->over = p->late;
-  int err = lk_get(p->ask.link.client, node, &call, on_seen, p);
+  int err =
+      lk_get(p->command.session.client, node, &call, on_contender_read, p);
 
   if (err != 0)
     return err;
-  cli_session_run(&p->ask.link, &p->over);
-  err = p->ask.err;
+  cli_session_run(&p->command.session, &p->over);
+  err = p->command.err;
   return err == LK_ERR_NO_NODE ? 0 : err;
 }
 
 /* Whether nobody holds it any more; `*held` gets the answer. */
-static int look(patience *p, bool *held)
+static int check_holders(lock_wait *p, bool *held)
 {
   cli_contenders line;
-  int err = cli_contenders_list(&line, &p->ask);
+  int err = cli_contenders_list(&line, &p->command);
 
   if (err == 0)
     cli_contenders_order(&line);
   *held = cli_contenders_count_holders(&line) > 0;
   if (err == 0 && line.missing && !p->seen)
-    cli_notice("wait %s: no such node, so nobody holds it", p->ask.path);
+    cli_notice("wait %s: no such node, so nobody holds it", p->command.path);
   p->seen = true;
   if (err == 0 && *held && !p->late) {
     size_t last = line.count - 1;
@@ -146,7 +147,7 @@ static int look(patience *p, bool *held)
       last--;
     char *node = cli_contenders_path(&line, last);
 
-    err = wait_for(p, node);
+    err = wait_for_change(p, node);
     free(node);
   }
   cli_contenders_free(&line);
@@ -154,14 +155,14 @@ static int look(patience *p, bool *held)
 }
 
 /* What is left of -w. */
-static void start_limit(patience *p)
+static void start_wait_timer(lock_wait *p)
 {
-  cli_session *l = &p->ask.link;
+  cli_session *l = &p->command.session;
   int64_t limit = cli_session_deadline(l);
   int64_t left = limit - lk_client_clock(l->client);
 
-  p->late = p->ask.options->wait_ms == 0;
-  ev_timer_init(&p->timer, on_late, left > 0 ? (double)left / 1000 : 0, 0);
+  p->late = p->command.options->wait_ms == 0;
+  ev_timer_init(&p->timer, on_wait_over, left > 0 ? (double)left / 1000 : 0, 0);
   p->timer.data = p;
   if (limit != LK_NO_LIMIT)
     ev_timer_start(l->loop, &p->timer);
@@ -169,23 +170,24 @@ static void start_limit(patience *p)
 
 int cli_wait(const cli_options *o, char **operands)
 {
-  patience p = {.late = false};
+  lock_wait p = {.late = false};
   bool held = true;
   int err = 0;
 
-  if (!cli_command_open(&p.ask, o, "wait", operands[0]))
+  if (!cli_command_open(&p.command, o, "wait", operands[0]))
     return CLI_EXIT_FAILED;
-  start_limit(&p);
+  start_wait_timer(&p);
   do
-    err = look(&p, &held);
+    err = check_holders(&p, &held);
   while (err == 0 && held && !p.late);
   /* No answer came in time: it is not known to be free. */
-  if (err == LK_ERR_DEADLINE && cli_session_is_past_deadline(&p.ask.link)) {
+  if (err == LK_ERR_DEADLINE &&
+      cli_session_is_past_deadline(&p.command.session)) {
     err = 0;
     held = true;
   }
-  ev_timer_stop(p.ask.link.loop, &p.timer);
-  int code = cli_command_close(&p.ask, err);
+  ev_timer_stop(p.command.session.loop, &p.timer);
+  int code = cli_command_close(&p.command, err);
 
   return code == CLI_EXIT_DONE && held ? CLI_EXIT_NO : code;
 }

@@ -12,14 +12,14 @@
 #include "cli/verbs.h"
 
 typedef struct status {
-  cli_command ask;
+  cli_command command;
   cli_contenders line;
 } status;
 
 /* ---- telling ----------------------------------------------------------------
  */
 
-static int64_t age_ms(const cli_contender *c)
+static int64_t age_of_contender_ms(const cli_contender *c)
 {
   struct timespec now;
 
@@ -30,13 +30,13 @@ static int64_t age_ms(const cli_contender *c)
   return age < 0 ? 0 : age;
 }
 
-static void show_one(cli_text *out, const cli_contender *c)
+static void show_contender(cli_text *out, const cli_contender *c)
 {
   cli_text_puts(out, c->holds ? "holds  " : "waits  ");
   if (c->hidden) {
     cli_text_puts(out, "(may not be read)");
   } else {
-    int64_t age = age_ms(c);
+    int64_t age = age_of_contender_ms(c);
 
     cli_text_clean(out, c->label.len > 0 ? c->label : lk_text("(no label)"));
     cli_text_printf(out,
@@ -50,12 +50,12 @@ static void show_one(cli_text *out, const cli_contender *c)
   cli_text_puts(out, "\n");
 }
 
-static void show(status *s)
+static void show_status(status *s)
 {
-  cli_text *out = &s->ask.out;
+  cli_text *out = &s->command.out;
   size_t holders = cli_contenders_count_holders(&s->line);
 
-  cli_text_clean(out, lk_text(s->ask.path));
+  cli_text_clean(out, lk_text(s->command.path));
   if (s->line.missing)
     cli_text_puts(out, ": free: no such node; the first use of a lock makes "
                        "it\n");
@@ -67,10 +67,11 @@ static void show(status *s)
   for (int holding = 1; holding >= 0; holding--)
     for (size_t i = 0; i < s->line.count; i++)
       if (s->line.all[i].holds == (holding == 1))
-        show_one(out, &s->line.all[i]);
+        show_contender(out, &s->line.all[i]);
 }
 
-static void show_one_json(cli_json *j, const char *path, const cli_contender *c)
+static void show_contender_json(cli_json *j, const char *path,
+                                const cli_contender *c)
 {
   cli_text node = {0};
 
@@ -81,19 +82,19 @@ static void show_one_json(cli_json *j, const char *path, const cli_contender *c)
   if (!c->hidden) {
     cli_json_big(j, "token", (uint64_t)c->stat.czxid);
     cli_json_hex(j, "session", (uint64_t)c->stat.ephemeral_owner);
-    cli_json_number(j, "age_ms", age_ms(c));
+    cli_json_number(j, "age_ms", age_of_contender_ms(c));
     cli_json_data(j, "label", c->label);
   }
   cli_json_close(j, '}');
   cli_text_free(&node);
 }
 
-static void show_json(status *s)
+static void show_status_json(status *s)
 {
-  cli_json j = {.out = &s->ask.out};
+  cli_json j = {.out = &s->command.out};
 
   cli_json_open(&j, NULL, '{');
-  cli_json_text(&j, "lock", lk_text(s->ask.path));
+  cli_json_text(&j, "lock", lk_text(s->command.path));
   cli_json_text(
       &j, "state",
       lk_text(cli_contenders_count_holders(&s->line) == 0 ? "free" : "held"));
@@ -102,20 +103,20 @@ static void show_json(status *s)
     cli_json_open(&j, holding == 1 ? "holders" : "waiters", '[');
     for (size_t i = 0; i < s->line.count; i++)
       if (s->line.all[i].holds == (holding == 1))
-        show_one_json(&j, s->ask.path, &s->line.all[i]);
+        show_contender_json(&j, s->command.path, &s->line.all[i]);
     cli_json_close(&j, ']');
   }
   cli_json_close(&j, '}');
-  cli_text_puts(&s->ask.out, "\n");
+  cli_text_puts(&s->command.out, "\n");
 }
 
 int cli_status(const cli_options *o, char **operands)
 {
-  status s = {.line = {.ask = NULL}};
+  status s = {.line = {.command = NULL}};
 
-  if (!cli_command_open(&s.ask, o, "status", operands[0]))
+  if (!cli_command_open(&s.command, o, "status", operands[0]))
     return CLI_EXIT_FAILED;
-  int err = cli_contenders_list(&s.line, &s.ask);
+  int err = cli_contenders_list(&s.line, &s.command);
 
   if (err == 0)
     err = cli_contenders_read_nodes(&s.line);
@@ -124,10 +125,10 @@ int cli_status(const cli_options *o, char **operands)
   bool held = cli_contenders_count_holders(&s.line) > 0;
 
   if (err == 0 && o->json)
-    show_json(&s);
+    show_status_json(&s);
   else if (err == 0)
-    show(&s);
-  int code = cli_command_close(&s.ask, err);
+    show_status(&s);
+  int code = cli_command_close(&s.command, err);
 
   cli_contenders_free(&s.line);
   return code == CLI_EXIT_DONE && held ? CLI_EXIT_NO : code;

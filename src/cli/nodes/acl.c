@@ -16,7 +16,7 @@
  */
 
 /* "scheme:id:perms" */
-static void show_entry(cli_text *out, const lk_acl *entry)
+static void show_acl_entry(cli_text *out, const lk_acl *entry)
 {
   lk_acls one = {entry, 1};
   size_t len = lk_acl_print(NULL, 0, &one);
@@ -32,14 +32,14 @@ static void show_entry(cli_text *out, const lk_acl *entry)
   free(text);
 }
 
-static void show(cli_text *out, const lk_acls *acl)
+static void show_acl(cli_text *out, const lk_acls *acl)
 {
   for (size_t i = 0; i < acl->count; i++)
-    show_entry(out, &acl->entries[i]);
+    show_acl_entry(out, &acl->entries[i]);
 }
 
 /* The letters, which come last in the text of an entry. */
-static void perms_json(cli_json *j, const lk_acl *entry)
+static void show_perms_json(cli_json *j, const lk_acl *entry)
 {
   lk_acl bare = {
       .perms = entry->perms, .scheme = lk_text("x"), .id = lk_text("")};
@@ -50,7 +50,8 @@ static void perms_json(cli_json *j, const lk_acl *entry)
   cli_json_text(j, "perms", lk_text(text + strlen("x::")));
 }
 
-static void show_json(cli_command *a, const lk_acls *acl, const lk_stat *stat)
+static void show_acl_json(cli_command *a, const lk_acls *acl,
+                          const lk_stat *stat)
 {
   cli_json j = {.out = &a->out};
 
@@ -62,7 +63,7 @@ static void show_json(cli_command *a, const lk_acls *acl, const lk_stat *stat)
     cli_json_open(&j, NULL, '{');
     cli_json_text(&j, "scheme", acl->entries[i].scheme);
     cli_json_text(&j, "id", acl->entries[i].id);
-    perms_json(&j, &acl->entries[i]);
+    show_perms_json(&j, &acl->entries[i]);
     cli_json_close(&j, '}');
   }
   cli_json_close(&j, ']');
@@ -70,27 +71,27 @@ static void show_json(cli_command *a, const lk_acls *acl, const lk_stat *stat)
   cli_text_puts(&a->out, "\n");
 }
 
-static void on_acl(lk_client *c, int err, const lk_acls *acl,
-                   const lk_stat *stat, void *arg)
+static void on_acl_reply(lk_client *c, int err, const lk_acls *acl,
+                         const lk_stat *stat, void *arg)
 {
   cli_command *a = arg;
 
   (void)c;
   cli_command_complete(a, err);
   if (err == 0 && a->options->json)
-    show_json(a, acl, stat);
+    show_acl_json(a, acl, stat);
   else if (err == 0)
-    show(&a->out, acl);
+    show_acl(&a->out, acl);
 }
 
-static int get(const cli_options *o, const char *path)
+static int get_acl(const cli_options *o, const char *path)
 {
   cli_command a;
 
   if (!cli_command_open(&a, o, "acl", path))
     return CLI_EXIT_FAILED;
   lk_call call = cli_command_call_options(&a, true);
-  int err = lk_get_acl(a.link.client, a.path, &call, on_acl, &a);
+  int err = lk_get_acl(a.session.client, a.path, &call, on_acl_reply, &a);
 
   return cli_command_close(&a, cli_command_wait(&a, err));
 }
@@ -98,7 +99,7 @@ static int get(const cli_options *o, const char *path)
 /* ---- replacing it ----------------------------------------------------------
  */
 
-static void on_set(lk_client *c, int err, const lk_stat *stat, void *arg)
+static void on_acl_set(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
   cli_command *a = arg;
 
@@ -109,14 +110,15 @@ static void on_set(lk_client *c, int err, const lk_stat *stat, void *arg)
                stat->aversion);
 }
 
-static int set(const cli_options *o, const char *path, const lk_acls *acl)
+static int set_acl(const cli_options *o, const char *path, const lk_acls *acl)
 {
   cli_command a;
 
   if (!cli_command_open(&a, o, "acl", path))
     return CLI_EXIT_FAILED;
   lk_call call = cli_command_call_options(&a, false);
-  int err = lk_set_acl(a.link.client, a.path, acl, -1, &call, on_set, &a);
+  int err =
+      lk_set_acl(a.session.client, a.path, acl, -1, &call, on_acl_set, &a);
 
   return cli_command_close(&a, cli_command_wait(&a, err));
 }
@@ -127,10 +129,10 @@ int cli_acl_verb(const cli_options *o, char **operands)
   cli_acl acl;
 
   if (operands[1] == NULL)
-    return get(o, operands[0]);
+    return get_acl(o, operands[0]);
   if (!cli_acl_read(&acl, "SPEC", operands[1], &complaint))
     return cli_fail_text(CLI_EXIT_FAILED, "acl", &complaint);
-  int code = set(o, operands[0], &acl.list);
+  int code = set_acl(o, operands[0], &acl.list);
 
   cli_acl_free(&acl);
   return code;

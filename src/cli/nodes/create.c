@@ -16,15 +16,15 @@
 /* ---- asking ------------------------------------------------------------- */
 
 typedef struct creation {
-  cli_command ask;
+  cli_command command;
   cli_text name; /* of the node that was made */
 } creation;
 
-static void on_created(lk_client *c, int err, const char *path,
-                       const lk_stat *stat, void *arg)
+static void on_node_created(lk_client *c, int err, const char *path,
+                            const lk_stat *stat, void *arg)
 {
   creation *n = arg;
-  cli_command *a = &n->ask;
+  cli_command *a = &n->command;
   cli_json j = {.out = &a->out};
 
   (void)c;
@@ -43,7 +43,7 @@ static void on_created(lk_client *c, int err, const char *path,
   cli_text_puts(&a->out, "\n");
 }
 
-static int kind_of(const cli_options *o)
+static int create_mode(const cli_options *o)
 {
   if (o->container)
     return LK_CONTAINER;
@@ -51,19 +51,19 @@ static int kind_of(const cli_options *o)
          (o->sequential ? LK_SEQUENTIAL : 0);
 }
 
-static int create_deep(creation *n, lk_bytes data, const lk_acls *acl)
+static int create_with_parents(creation *n, lk_bytes data, const lk_acls *acl)
 {
-  cli_command *a = &n->ask;
+  cli_command *a = &n->command;
   lk_parents_config parents = {.size = sizeof parents, .acl = acl};
   lk_call call = cli_command_call_options(a, false);
 
-  return lk_create_with_parents(a->link.client, a->path, data, acl,
-                                kind_of(a->options), &parents, &call,
-                                on_created, n);
+  return lk_create_with_parents(a->session.client, a->path, data, acl,
+                                create_mode(a->options), &parents, &call,
+                                on_node_created, n);
 }
 
-static void on_parent(lk_client *c, int err, const char *path,
-                      const lk_stat *stat, void *arg)
+static void on_parent_created(lk_client *c, int err, const char *path,
+                              const lk_stat *stat, void *arg)
 {
   (void)c;
   (void)path;
@@ -72,7 +72,7 @@ static void on_parent(lk_client *c, int err, const char *path,
 }
 
 /* The node above it, and those above that. */
-static int make_parents(cli_command *a, const lk_acls *acl)
+static int create_parents(cli_command *a, const lk_acls *acl)
 {
   size_t len = (size_t)(strrchr(a->path, '/') - a->path);
   lk_parents_config parents = {.size = sizeof parents, .acl = acl};
@@ -85,9 +85,9 @@ static int make_parents(cli_command *a, const lk_acls *acl)
   const char *above = cli_text_end(&path);
   int err = above == NULL
                 ? LK_ERR_NO_MEMORY
-                : lk_create_with_parents(a->link.client, above, lk_text(""),
+                : lk_create_with_parents(a->session.client, above, lk_text(""),
                                          acl, LK_PERSISTENT, &parents, &call,
-                                         on_parent, a);
+                                         on_parent_created, a);
 
   cli_text_free(&path);
   return cli_command_wait(a, err);
@@ -96,40 +96,41 @@ static int make_parents(cli_command *a, const lk_acls *acl)
 /* Not settled: whose node it is cannot be told when the answer was lost. */
 static int create_ttl(creation *n, lk_bytes data, const lk_acls *acl)
 {
-  cli_command *a = &n->ask;
-  int err = a->options->parents ? make_parents(a, acl) : 0;
+  cli_command *a = &n->command;
+  int err = a->options->parents ? create_parents(a, acl) : 0;
   lk_call call = cli_command_call_options(a, false);
 
   return err != 0 ? err
-                  : lk_create_ttl(a->link.client, a->path, data, acl,
-                                  kind_of(a->options), a->options->ttl_ms,
-                                  &call, on_created, n);
+                  : lk_create_ttl(a->session.client, a->path, data, acl,
+                                  create_mode(a->options), a->options->ttl_ms,
+                                  &call, on_node_created, n);
 }
 
-static int create_settled(creation *n, lk_bytes data, const lk_acls *acl)
+static int create_reliably(creation *n, lk_bytes data, const lk_acls *acl)
 {
-  cli_command *a = &n->ask;
+  cli_command *a = &n->command;
   lk_call call = cli_command_call_options(a, true);
 
-  return lk_create_reliable(a->link.client, a->path, data, acl,
-                            kind_of(a->options), false, &call, on_created, n);
+  return lk_create_reliable(a->session.client, a->path, data, acl,
+                            create_mode(a->options), false, &call,
+                            on_node_created, n);
 }
 
-static int create(creation *n, lk_bytes data, const lk_acls *acl)
+static int create_node(creation *n, lk_bytes data, const lk_acls *acl)
 {
-  cli_command *a = &n->ask;
+  cli_command *a = &n->command;
   int err = a->options->ttl_ms != 0 ? create_ttl(n, data, acl)
-            : a->options->parents   ? create_deep(n, data, acl)
-                                    : create_settled(n, data, acl);
+            : a->options->parents   ? create_with_parents(n, data, acl)
+                                    : create_reliably(n, data, acl);
 
   return cli_command_wait(a, err);
 }
 
 /* An ephemeral node lives as long as its session, so this process stays. */
-static int create_and_stay(creation *n, lk_bytes data, const lk_acls *acl)
+static int create_and_keep(creation *n, lk_bytes data, const lk_acls *acl)
 {
-  cli_command *a = &n->ask;
-  int err = create(n, data, acl);
+  cli_command *a = &n->command;
+  int err = create_node(n, data, acl);
   const char *name = err == 0 ? cli_text_end(&n->name) : NULL;
   int code = CLI_EXIT_DONE;
 
@@ -148,7 +149,7 @@ static int create_and_stay(creation *n, lk_bytes data, const lk_acls *acl)
 }
 
 /* Which options exclude each other; NULL: none of those given. */
-static const char *find_conflict(const cli_options *o)
+static const char *find_option_conflict(const cli_options *o)
 {
   if (o->container && o->ephemeral)
     return "-c and -e exclude each other";
@@ -163,7 +164,7 @@ static const char *find_conflict(const cli_options *o)
 
 int cli_create(const cli_options *o, char **operands)
 {
-  const char *conflict = find_conflict(o);
+  const char *conflict = find_option_conflict(o);
   cli_text complaint = {0};
   cli_text data = {0};
   int code = CLI_EXIT_FAILED;
@@ -177,8 +178,8 @@ int cli_create(const cli_options *o, char **operands)
   if (!cli_acl_read(&acl, "--acl", o->acl, &complaint))
     return cli_fail_text(CLI_EXIT_FAILED, "create", &complaint);
   if (cli_node_data_read(operands[1], &data) &&
-      cli_command_open(&n.ask, o, "create", operands[0]))
-    code = create_and_stay(&n, cli_node_data_bytes(&data), &acl.list);
+      cli_command_open(&n.command, o, "create", operands[0]))
+    code = create_and_keep(&n, cli_node_data_bytes(&data), &acl.list);
   cli_text_free(&data);
   cli_acl_free(&acl);
   return code;

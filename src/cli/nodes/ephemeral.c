@@ -5,21 +5,21 @@
 #include "cli/output/print.h"
 #include "cli/session/interrupt.h"
 
-typedef struct stay {
-  cli_command *ask;
+typedef struct ephemeral {
+  cli_command *command;
   const char *path;
   const char *clean; /* the same, for messages */
   lk_watch *watch;
   bool suspended;
   bool done;
   int code;
-} stay;
+} ephemeral;
 
-static void look_at_node(stay *s);
+static void watch_ephemeral_node(ephemeral *s);
 
 /* ---- the node ------------------------------------------------------------ */
 
-static void node_gone(stay *s)
+static void ephemeral_deleted(ephemeral *s)
 {
   if (s->done)
     return;
@@ -28,41 +28,44 @@ static void node_gone(stay *s)
   s->done = true;
 }
 
-/* A watch fires once. The end of the session is a matter of on_state(). */
-static void on_node_event(lk_client *c, lk_watch *w, const lk_event *event,
-                          void *arg)
+/* A watch fires once. The end of the session is a matter of
+ * on_ephemeral_session_state(). */
+static void on_ephemeral_event(lk_client *c, lk_watch *w, const lk_event *event,
+                               void *arg)
 {
-  stay *s = arg;
+  ephemeral *s = arg;
 
   (void)c;
   (void)w;
   s->watch = NULL;
   if (event->type == LK_EVENT_DELETED)
-    node_gone(s);
+    ephemeral_deleted(s);
   else if (event->type != LK_EVENT_ENDED && !s->done)
-    look_at_node(s);
+    watch_ephemeral_node(s);
 }
 
 /* While the connection was lost another client may have put a node of its own
    in the place of ours. */
-static void on_node(lk_client *c, int err, const lk_stat *stat, void *arg)
+static void on_ephemeral_node(lk_client *c, int err, const lk_stat *stat,
+                              void *arg)
 {
-  stay *s = arg;
+  ephemeral *s = arg;
 
   if (err == LK_ERR_NO_NODE ||
       (err == 0 && stat->ephemeral_owner != lk_client_session(c).id))
-    node_gone(s);
+    ephemeral_deleted(s);
 }
 
 /* lk_exists() needs no permission. */
-static void look_at_node(stay *s)
+static void watch_ephemeral_node(ephemeral *s)
 {
   lk_call call = {.size = sizeof call,
                   .repeat = true,
-                  .on_event = on_node_event,
+                  .on_event = on_ephemeral_event,
                   .watch_arg = s,
                   .watch = &s->watch};
-  int err = lk_exists(s->ask->link.client, s->path, &call, on_node, s);
+  int err = lk_exists(s->command->session.client, s->path, &call,
+                      on_ephemeral_node, s);
 
   if (err != 0)
     cli_warn("%s: its deletion would not be noticed: %s", s->clean,
@@ -71,7 +74,7 @@ static void look_at_node(stay *s)
 
 /* ---- the session --------------------------------------------------------- */
 
-static void session_over(stay *s, int err)
+static void ephemeral_session_ended(ephemeral *s, int err)
 {
   if (s->done)
     return;
@@ -80,13 +83,13 @@ static void session_over(stay *s, int err)
   s->done = true;
 }
 
-static void tell_lost_connection(stay *s)
+static void warn_connection_lost(ephemeral *s)
 {
-  const cli_session *l = &s->ask->link;
-  int64_t timeout_ms = lk_client_timeout_ms(l->client);
+  const cli_session *session = &s->command->session;
+  int64_t timeout_ms = lk_client_timeout_ms(session->client);
   cli_text text = {0};
 
-  cli_session_say_connection_lost(l, &text);
+  cli_session_say_connection_lost(session, &text);
   const char *line = cli_text_end(&text);
 
   cli_warn("%s; reconnecting: after %g s without a server %s is gone",
@@ -95,49 +98,50 @@ static void tell_lost_connection(stay *s)
   cli_text_free(&text);
 }
 
-static void on_state(lk_client *c, lk_state state, int err, void *arg)
+static void on_ephemeral_session_state(lk_client *c, lk_state state, int err,
+                                       void *arg)
 {
-  stay *s = arg;
+  ephemeral *s = arg;
 
   (void)c;
   if (state == LK_STATE_EXPIRED || state == LK_STATE_AUTH_FAILED)
-    session_over(s, err);
+    ephemeral_session_ended(s, err);
   /* With -v the library's own lines are there. */
-  if (state == LK_STATE_SUSPENDED && !s->ask->options->verbose)
-    tell_lost_connection(s);
+  if (state == LK_STATE_SUSPENDED && !s->command->options->verbose)
+    warn_connection_lost(s);
   if (state == LK_STATE_CONNECTED && s->suspended)
     cli_notice("connected again");
   s->suspended = state == LK_STATE_SUSPENDED;
 }
 
-static void run_until_done(stay *s)
+static void keep_until_done(ephemeral *s)
 {
-  lk_client *c = s->ask->link.client;
-  struct ev_loop *loop = s->ask->link.loop;
-  lk_listener listener = {.state = on_state, .arg = s};
+  lk_client *c = s->command->session.client;
+  struct ev_loop *loop = s->command->session.loop;
+  lk_listener listener = {.state = on_ephemeral_session_state, .arg = s};
   cli_interrupt interrupt;
 
   lk_client_attach(c, &listener);
   cli_interrupt_open(&interrupt, loop, &s->done);
-  look_at_node(s);
-  cli_session_run(&s->ask->link, &s->done);
+  watch_ephemeral_node(s);
+  cli_session_run(&s->command->session, &s->done);
   cli_interrupt_close(&interrupt);
   lk_client_detach(c, &listener);
 }
 
 int cli_ephemeral_keep(cli_command *a, const char *path)
 {
-  stay s = {.ask = a, .path = path, .code = CLI_EXIT_DONE};
+  ephemeral s = {.command = a, .path = path, .code = CLI_EXIT_DONE};
   cli_text clean = {0};
 
   cli_text_clean(&clean, lk_text(path));
   s.clean = cli_text_end(&clean);
   if (s.clean == NULL)
     s.clean = "the node";
-  run_until_done(&s);
+  keep_until_done(&s);
   /* No callback comes after this. */
-  cli_session_close(&a->link);
-  cli_session_free(&a->link);
+  cli_session_close(&a->session);
+  cli_session_free(&a->session);
   cli_text_free(&clean);
   return s.code;
 }

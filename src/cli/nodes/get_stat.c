@@ -9,8 +9,8 @@
 
 /* ---- get ----------------------------------------------------------------- */
 
-static void on_data(lk_client *c, int err, const lk_bytes *data,
-                    const lk_stat *stat, void *arg)
+static void on_get_data(lk_client *c, int err, const lk_bytes *data,
+                        const lk_stat *stat, void *arg)
 {
   cli_command *a = arg;
   cli_json j = {.out = &a->out};
@@ -38,7 +38,7 @@ int cli_get(const cli_options *o, char **operands)
   if (!cli_command_open(&a, o, "get", operands[0]))
     return CLI_EXIT_FAILED;
   lk_call call = cli_command_call_options(&a, true);
-  int err = lk_get(a.link.client, a.path, &call, on_data, &a);
+  int err = lk_get(a.session.client, a.path, &call, on_get_data, &a);
 
   return cli_command_close(&a, cli_command_wait(&a, err));
 }
@@ -56,7 +56,7 @@ static void show_stat_json(cli_text *out, const char *path, const lk_stat *s)
   cli_text_puts(out, "\n");
 }
 
-static void on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
+static void on_stat_reply(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
   cli_command *a = arg;
 
@@ -75,7 +75,7 @@ int cli_stat(const cli_options *o, char **operands)
   if (!cli_command_open(&a, o, "stat", operands[0]))
     return CLI_EXIT_FAILED;
   lk_call call = cli_command_call_options(&a, true);
-  int err = lk_exists(a.link.client, a.path, &call, on_stat, &a);
+  int err = lk_exists(a.session.client, a.path, &call, on_stat_reply, &a);
 
   return cli_command_close(&a, cli_command_wait(&a, err));
 }

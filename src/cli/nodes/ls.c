@@ -10,7 +10,7 @@
 
 /* What is below a node that is not ours to see is not there; say so, and end
    with an error all the same. */
-static int close_walk(cli_subtree *w, cli_command *a, int err)
+static int close_listing(cli_subtree *w, cli_command *a, int err)
 {
   size_t shut = err == 0 ? w->shut : 0;
   int code = cli_command_close(a, err);
@@ -28,7 +28,7 @@ static int close_walk(cli_subtree *w, cli_command *a, int err)
  */
 
 /* The columns of -l; what is not known is "-". */
-static void show_details(cli_text *out, const cli_subtree_node *e)
+static void show_node_details(cli_text *out, const cli_subtree_node *e)
 {
   const lk_stat *s = &e->stat;
 
@@ -46,15 +46,17 @@ static void show_details(cli_text *out, const cli_subtree_node *e)
     cli_text_printf(out, "  %-18s  ", "-");
 }
 
-static void show_entry(cli_text *out, const cli_subtree_node *e, bool details)
+static void show_listed_node(cli_text *out, const cli_subtree_node *e,
+                             bool details)
 {
   if (details)
-    show_details(out, e);
+    show_node_details(out, e);
   cli_text_clean(out, lk_text(e->path));
   cli_text_puts(out, "\n");
 }
 
-static void entry_json(cli_json *j, const cli_subtree_node *e, bool details)
+static void show_listed_node_json(cli_json *j, const cli_subtree_node *e,
+                                  bool details)
 {
   if (!details) {
     cli_json_text(j, NULL, lk_text(e->path));
@@ -74,14 +76,14 @@ static void show_list(cli_command *a, const cli_subtree *w)
 
   if (!a->options->json) {
     for (size_t i = 0; i < w->count; i++)
-      show_entry(&a->out, &w->items[i], details);
+      show_listed_node(&a->out, &w->items[i], details);
     return;
   }
   cli_json_open(&j, NULL, '{');
   cli_json_text(&j, "path", lk_text(a->path));
   cli_json_open(&j, "children", '[');
   for (size_t i = 0; i < w->count; i++)
-    entry_json(&j, &w->items[i], details);
+    show_listed_node_json(&j, &w->items[i], details);
   cli_json_close(&j, ']');
   cli_json_close(&j, '}');
   cli_text_puts(&a->out, "\n");
@@ -99,14 +101,14 @@ int cli_ls(const cli_options *o, char **operands)
 
   if (err == 0)
     show_list(&a, &w);
-  return close_walk(&w, &a, err);
+  return close_listing(&w, &a, err);
 }
 
 /* ---- tree ------------------------------------------------------------------
  */
 
-static void show_node(cli_text *out, size_t depth, const char *name,
-                      const cli_subtree_node *e)
+static void show_tree_node(cli_text *out, size_t depth, const char *name,
+                           const cli_subtree_node *e)
 {
   cli_text_printf(out, "%*s", (int)(2 * depth), "");
   cli_text_clean(out, lk_text(name));
@@ -121,18 +123,18 @@ static void show_tree(cli_command *a, const cli_subtree *w)
 {
   cli_subtree_node top = {.stat = w->stat};
 
-  show_node(&a->out, 0, a->path, &top);
+  show_tree_node(&a->out, 0, a->path, &top);
   for (size_t i = 0; i < w->count; i++) {
     size_t depth;
     const char *name = cli_subtree_node_name(&w->items[i], &depth);
 
-    show_node(&a->out, depth + 1, name, &w->items[i]);
+    show_tree_node(&a->out, depth + 1, name, &w->items[i]);
   }
 }
 
 /* Close the objects that stay open of the one before: those below which the
    next one, at `depth`, is not. */
-static void close_nodes(cli_json *j, size_t *open, size_t depth)
+static void close_tree_nodes(cli_json *j, size_t *open, size_t depth)
 {
   for (; *open > depth; (*open)--) {
     cli_json_close(j, ']');
@@ -140,8 +142,8 @@ static void close_nodes(cli_json *j, size_t *open, size_t depth)
   }
 }
 
-static void open_node(cli_json *j, const char *key, const char *name,
-                      const cli_subtree_node *e)
+static void open_tree_node(cli_json *j, const char *key, const char *name,
+                           const cli_subtree_node *e)
 {
   cli_json_open(j, NULL, '{');
   cli_json_text(j, key, lk_text(name));
@@ -150,22 +152,22 @@ static void open_node(cli_json *j, const char *key, const char *name,
   cli_json_open(j, "children", '[');
 }
 
-static void tree_json(cli_command *a, const cli_subtree *w)
+static void show_tree_json(cli_command *a, const cli_subtree *w)
 {
   cli_subtree_node top = {.stat = w->stat, .known = true};
   cli_json j = {.out = &a->out};
   size_t open = 1;
 
-  open_node(&j, "path", a->path, &top);
+  open_tree_node(&j, "path", a->path, &top);
   for (size_t i = 0; i < w->count; i++) {
     size_t depth;
     const char *name = cli_subtree_node_name(&w->items[i], &depth);
 
-    close_nodes(&j, &open, depth + 1);
-    open_node(&j, "name", name, &w->items[i]);
+    close_tree_nodes(&j, &open, depth + 1);
+    open_tree_node(&j, "name", name, &w->items[i]);
     open++;
   }
-  close_nodes(&j, &open, 0);
+  close_tree_nodes(&j, &open, 0);
   cli_text_puts(&a->out, "\n");
 }
 
@@ -179,8 +181,8 @@ int cli_tree(const cli_options *o, char **operands)
   int err = cli_subtree_list_all(&w, &a);
 
   if (err == 0 && o->json)
-    tree_json(&a, &w);
+    show_tree_json(&a, &w);
   else if (err == 0)
     show_tree(&a, &w);
-  return close_walk(&w, &a, err);
+  return close_listing(&w, &a, err);
 }

@@ -10,7 +10,7 @@
 #include "cli/session/command.h"
 #include "cli/verbs.h"
 
-static void on_done(lk_client *c, int err, void *arg)
+static void on_node_deleted(lk_client *c, int err, void *arg)
 {
   (void)c;
   cli_command_complete(arg, err);
@@ -18,7 +18,7 @@ static void on_done(lk_client *c, int err, void *arg)
 
 /* ---- set ---------------------------------------------------------------- */
 
-static void on_set(lk_client *c, int err, const lk_stat *stat, void *arg)
+static void on_node_set(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
   cli_command *a = arg;
 
@@ -37,8 +37,9 @@ int cli_set(const cli_options *o, char **operands)
   if (cli_node_data_read(operands[1], &data) &&
       cli_command_open(&a, o, "set", operands[0])) {
     lk_call call = cli_command_call_options(&a, true);
-    int err = lk_set_reliable(a.link.client, a.path, cli_node_data_bytes(&data),
-                              o->node_version, false, &call, on_set, &a);
+    int err =
+        lk_set_reliable(a.session.client, a.path, cli_node_data_bytes(&data),
+                        o->node_version, false, &call, on_node_set, &a);
 
     code = cli_command_close(&a, cli_command_wait(&a, err));
   }
@@ -48,20 +49,20 @@ int cli_set(const cli_options *o, char **operands)
 
 /* ---- delete ------------------------------------------------------------- */
 
-static void on_deleted(lk_client *c, int err, size_t deleted, void *arg)
+static void on_tree_deleted(lk_client *c, int err, size_t deleted, void *arg)
 {
   cli_command *a = arg;
 
   if (a->options->verbose)
     cli_notice("%zu nodes deleted", deleted);
-  on_done(c, err, arg);
+  on_node_deleted(c, err, arg);
 }
 
 /* As long as the servers answer. */
 static int delete_tree(cli_command *a)
 {
-  int err =
-      lk_delete_recursive(a->link.client, a->path, NULL, NULL, on_deleted, a);
+  int err = lk_delete_recursive(a->session.client, a->path, NULL, NULL,
+                                on_tree_deleted, a);
 
   return cli_command_wait(a, err);
 }
@@ -70,8 +71,8 @@ static int delete_node(cli_command *a)
 {
   lk_call call = cli_command_call_options(a, true);
   int err =
-      lk_delete_reliable(a->link.client, a->path, a->options->node_version,
-                         false, &call, on_done, a);
+      lk_delete_reliable(a->session.client, a->path, a->options->node_version,
+                         false, &call, on_node_deleted, a);
 
   return cli_command_wait(a, err);
 }

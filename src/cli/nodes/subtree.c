@@ -8,7 +8,7 @@
 /* ---- entries ---------------------------------------------------------------
  */
 
-static bool grow(cli_subtree *w)
+static bool grow_subtree(cli_subtree *w)
 {
   size_t cap = w->cap == 0 ? 64 : 2 * w->cap;
   cli_subtree_node *items;
@@ -26,10 +26,10 @@ static bool grow(cli_subtree *w)
 }
 
 /* `name` below the entry `above`, which may be "". */
-static bool add(cli_subtree *w, const char *above, lk_bytes name)
+static bool add_node(cli_subtree *w, const char *above, lk_bytes name)
 {
   size_t len = strlen(above);
-  char *path = grow(w) ? malloc(len + 1 + name.len + 1) : NULL;
+  char *path = grow_subtree(w) ? malloc(len + 1 + name.len + 1) : NULL;
   char *s = path;
 
   if (path == NULL)
@@ -45,23 +45,23 @@ static bool add(cli_subtree *w, const char *above, lk_bytes name)
   return true;
 }
 
-static int add_all(cli_subtree *w, const char *above, const lk_bytes *names,
-                   size_t count)
+static int add_node_names(cli_subtree *w, const char *above,
+                          const lk_bytes *names, size_t count)
 {
   for (size_t i = 0; i < count; i++)
-    if (!add(w, above, names[i]))
+    if (!add_node(w, above, names[i]))
       return LK_ERR_NO_MEMORY;
   return 0;
 }
 
 /* Where names end counts less than any byte of a name, so that what is below a
    node follows it. */
-static int rank(char c)
+static int path_byte_rank(char c)
 {
   return c == '\0' ? 0 : c == '/' ? 1 : 2 + (unsigned char)c;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_node_paths(const void *a, const void *b)
 {
   const char *x = ((const cli_subtree_node *)a)->path;
   const char *y = ((const cli_subtree_node *)b)->path;
@@ -70,11 +70,11 @@ static int compare(const void *a, const void *b)
     x++;
     y++;
   }
-  return rank(*x) - rank(*y);
+  return path_byte_rank(*x) - path_byte_rank(*y);
 }
 
 /* Put them in order, without those that are gone. */
-static void settle(cli_subtree *w)
+static void sort_and_drop_deleted(cli_subtree *w)
 {
   size_t kept = 0;
 
@@ -87,7 +87,7 @@ static void settle(cli_subtree *w)
   }
   w->count = kept;
   if (kept > 0)
-    qsort(w->items, kept, sizeof *w->items, compare);
+    qsort(w->items, kept, sizeof *w->items, compare_node_paths);
 }
 
 const char *cli_subtree_node_name(const cli_subtree_node *e, size_t *depth)
@@ -108,34 +108,34 @@ const char *cli_subtree_node_name(const cli_subtree_node *e, size_t *depth)
 
 typedef struct root {
   cli_subtree *walk;
-  cli_command *ask;
+  cli_command *command;
 } root;
 
-static void on_root(lk_client *c, int err, const lk_bytes *names, size_t count,
-                    const lk_stat *stat, void *arg)
+static void on_subtree_root(lk_client *c, int err, const lk_bytes *names,
+                            size_t count, const lk_stat *stat, void *arg)
 {
   root *r = arg;
 
   (void)c;
   if (err == 0) {
     r->walk->stat = *stat;
-    err = add_all(r->walk, "", names, count);
+    err = add_node_names(r->walk, "", names, count);
   }
-  cli_command_complete(r->ask, err);
+  cli_command_complete(r->command, err);
 }
 
-static int list_root(cli_subtree *w, cli_command *a)
+static int list_subtree_root(cli_subtree *w, cli_command *a)
 {
   lk_call call = cli_command_call_options(a, true);
   root r = {w, a};
 
   memset(w, 0, sizeof *w);
-  return cli_command_wait(
-      a, lk_get_children(a->link.client, a->path, &call, on_root, &r));
+  return cli_command_wait(a, lk_get_children(a->session.client, a->path, &call,
+                                             on_subtree_root, &r));
 }
 
 /* The answer to a question for one entry; gives what ends the walk. */
-static int take(cli_subtree_node *e, int err, const lk_stat *stat)
+static int take_node_reply(cli_subtree_node *e, int err, const lk_stat *stat)
 {
   if (err == 0) {
     e->stat = *stat;
@@ -146,81 +146,83 @@ static int take(cli_subtree_node *e, int err, const lk_stat *stat)
   return e->gone || e->shut ? 0 : err;
 }
 
-static void on_stat(lk_client *c, int err, const lk_stat *stat, void *number)
+static void on_subtree_stat(lk_client *c, int err, const lk_stat *stat,
+                            void *number)
 {
   size_t at;
   cli_subtree *w = cli_pipeline_of(number, &at)->owner;
 
   (void)c;
-  cli_pipeline_complete(number, take(&w->items[at], err, stat));
+  cli_pipeline_complete(number, take_node_reply(&w->items[at], err, stat));
 }
 
-static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
-                     const lk_stat *stat, void *number)
+static void on_subtree_names(lk_client *c, int err, const lk_bytes *names,
+                             size_t count, const lk_stat *stat, void *number)
 {
   size_t at;
   cli_pipeline *b = cli_pipeline_of(number, &at);
   cli_subtree *w = b->owner;
 
   (void)c;
-  err = take(&w->items[at], err, stat);
+  err = take_node_reply(&w->items[at], err, stat);
   if (err == 0)
-    err = add_all(w, w->items[at].path, names, count);
+    err = add_node_names(w, w->items[at].path, names, count);
   b->count = w->count;
   cli_pipeline_complete(number, err);
 }
 
 /* Ask for one entry, by its whole path. */
-static int put(cli_pipeline *b, size_t at, void *number, bool below)
+static int request_node(cli_pipeline *b, size_t at, void *number, bool below)
 {
   const cli_subtree *w = b->owner;
-  const char *above = b->ask->path;
-  lk_call call = cli_command_call_options(b->ask, true);
+  const char *above = b->command->path;
+  lk_call call = cli_command_call_options(b->command, true);
   cli_text path = {0};
 
   cli_text_printf(&path, "%s/%s", strcmp(above, "/") == 0 ? "" : above,
                   w->items[at].path);
   const char *s = cli_text_end(&path);
-  lk_client *c = b->ask->link.client;
+  lk_client *c = b->command->session.client;
   int err = s == NULL ? LK_ERR_NO_MEMORY
-            : below   ? lk_get_children(c, s, &call, on_names, number)
-                      : lk_exists(c, s, &call, on_stat, number);
+            : below   ? lk_get_children(c, s, &call, on_subtree_names, number)
+                      : lk_exists(c, s, &call, on_subtree_stat, number);
 
   cli_text_free(&path);
   return err;
 }
 
-static int put_exists(cli_pipeline *b, size_t at, void *number)
+static int request_node_stat(cli_pipeline *b, size_t at, void *number)
 {
-  return put(b, at, number, false);
+  return request_node(b, at, number, false);
 }
 
-static int put_children(cli_pipeline *b, size_t at, void *number)
+static int request_node_children(cli_pipeline *b, size_t at, void *number)
 {
-  return put(b, at, number, true);
+  return request_node(b, at, number, true);
 }
 
-static int walk(cli_subtree *w, cli_command *a,
-                int (*question)(cli_pipeline *b, size_t at, void *number))
+static int read_subtree(cli_subtree *w, cli_command *a,
+                        int (*question)(cli_pipeline *b, size_t at,
+                                        void *number))
 {
-  cli_pipeline b = {.ask = a, .owner = w, .put = question};
-  int err = list_root(w, a);
+  cli_pipeline b = {.command = a, .owner = w, .put = question};
+  int err = list_subtree_root(w, a);
 
   b.count = w->count;
   if (err == 0 && question != NULL)
     err = cli_pipeline_run(&b);
-  settle(w);
+  sort_and_drop_deleted(w);
   return err;
 }
 
 int cli_subtree_list_children(cli_subtree *w, cli_command *a, bool stats)
 {
-  return walk(w, a, stats ? put_exists : NULL);
+  return read_subtree(w, a, stats ? request_node_stat : NULL);
 }
 
 int cli_subtree_list_all(cli_subtree *w, cli_command *a)
 {
-  return walk(w, a, put_children);
+  return read_subtree(w, a, request_node_children);
 }
 
 void cli_subtree_free(cli_subtree *w)

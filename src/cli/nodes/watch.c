@@ -19,7 +19,7 @@
 enum { MOST_WAITING = 512 << 10 };
 
 typedef struct watch {
-  cli_command ask;
+  cli_command command;
   cli_line_writer out;
   lk_listener listener;
   lk_watch *handle; /* NULL: none is set */
@@ -33,8 +33,8 @@ typedef struct watch {
 /* ---- what is written -------------------------------------------------------
  */
 
-static void add_line(cli_text *line, const cli_options *o, const char *event,
-                     lk_bytes path)
+static void add_event_line(cli_text *line, const cli_options *o,
+                           const char *event, lk_bytes path)
 {
   struct timespec now = {0, 0};
   cli_json j = {.out = line};
@@ -54,7 +54,7 @@ static void add_line(cli_text *line, const cli_options *o, const char *event,
   cli_text_puts(line, "\n");
 }
 
-static void put(watch *w, const char *event, lk_bytes path)
+static void write_event(watch *w, const char *event, lk_bytes path)
 {
   bool full = w->out.queue.len - w->out.sent > MOST_WAITING;
   cli_text line = {0};
@@ -62,8 +62,8 @@ static void put(watch *w, const char *event, lk_bytes path)
   if (full && w->behind)
     return;
   w->behind = full;
-  add_line(&line, w->ask.options, full ? "missed" : event,
-           full ? lk_text(w->ask.path) : path);
+  add_event_line(&line, w->command.options, full ? "missed" : event,
+                 full ? lk_text(w->command.path) : path);
   if (line.failed)
     w->err = LK_ERR_NO_MEMORY;
   cli_line_writer_put(&w->out, lk_bytes_of(line.at, line.len));
@@ -87,15 +87,15 @@ static const char *event_name(lk_event_type type)
   return "";
 }
 
-static void fail(watch *w, int err)
+static void end_watch(watch *w, int err)
 {
   w->err = err;
   w->done = true;
 }
 
 /* An expired session is followed by a new one, and a new watch on it. */
-static void on_event(lk_client *c, lk_watch *handle, const lk_event *event,
-                     void *arg)
+static void on_watch_event(lk_client *c, lk_watch *handle,
+                           const lk_event *event, void *arg)
 {
   watch *w = arg;
 
@@ -106,16 +106,16 @@ static void on_event(lk_client *c, lk_watch *handle, const lk_event *event,
   if (event->type == LK_EVENT_ENDED) {
     w->handle = NULL;
     if (event->err != LK_ERR_SESSION_EXPIRED) {
-      fail(w, event->err);
+      end_watch(w, event->err);
       return;
     }
   }
-  put(w, event_name(event->type), event->path);
+  write_event(w, event_name(event->type), event->path);
   if (event->type != LK_EVENT_ENDED && event->type != LK_EVENT_RESUMED)
     w->done = --w->left == 0 || w->done;
 }
 
-static void on_set(lk_client *c, int err, void *arg)
+static void on_watch_added(lk_client *c, int err, void *arg)
 {
   watch *w = arg;
 
@@ -123,45 +123,46 @@ static void on_set(lk_client *c, int err, void *arg)
   if (w->done)
     return;
   if (err == 0) {
-    put(w, "watching", lk_text(w->ask.path));
+    write_event(w, "watching", lk_text(w->command.path));
     return;
   }
   w->handle = NULL;
   if (err != LK_ERR_SESSION_EXPIRED)
-    fail(w, err);
+    end_watch(w, err);
 }
 
-static void set_watch(watch *w)
+static void add_watch(watch *w)
 {
   lk_call call = {.size = sizeof call, .repeat = true};
   lk_watch_mode mode =
-      w->ask.options->recursive ? LK_WATCH_RECURSIVE : LK_WATCH_PERSISTENT;
+      w->command.options->recursive ? LK_WATCH_RECURSIVE : LK_WATCH_PERSISTENT;
 
-  call.on_event = on_event;
+  call.on_event = on_watch_event;
   call.watch_arg = w;
   call.watch = &w->handle;
-  int err =
-      lk_add_watch(w->ask.link.client, w->ask.path, mode, &call, on_set, w);
+  int err = lk_add_watch(w->command.session.client, w->command.path, mode,
+                         &call, on_watch_added, w);
 
   if (err != 0)
-    fail(w, err);
+    end_watch(w, err);
 }
 
-static void on_state(lk_client *c, lk_state state, int err, void *arg)
+static void on_watch_session_state(lk_client *c, lk_state state, int err,
+                                   void *arg)
 {
   watch *w = arg;
 
   (void)c;
   if (state == LK_STATE_CONNECTED && w->handle == NULL && !w->done)
-    set_watch(w);
+    add_watch(w);
   if (state == LK_STATE_AUTH_FAILED)
-    fail(w, err);
+    end_watch(w, err);
 }
 
 /* ---- the reader ------------------------------------------------------------
  */
 
-static void on_reader(struct ev_loop *loop, ev_io *watcher, int events)
+static void on_reader_gone(struct ev_loop *loop, ev_io *watcher, int events)
 {
   watch *w = watcher->data;
   struct pollfd out = {STDOUT_FILENO, 0, 0};
@@ -179,10 +180,10 @@ static void watch_reader(watch *w)
 {
   struct stat st;
 
-  ev_io_init(&w->reader, on_reader, STDOUT_FILENO, EV_READ);
+  ev_io_init(&w->reader, on_reader_gone, STDOUT_FILENO, EV_READ);
   w->reader.data = w;
   if (fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode))
-    ev_io_start(w->ask.link.loop, &w->reader);
+    ev_io_start(w->command.session.loop, &w->reader);
 }
 
 /* As other programs do whose reader has gone; where the signal is ignored, with
@@ -200,27 +201,27 @@ static int end_without_reader(bool ignored)
 /* ----------------------------------------------------------------------------
  */
 
-static void run(watch *w)
+static void run_watch(watch *w)
 {
-  struct ev_loop *loop = w->ask.link.loop;
+  struct ev_loop *loop = w->command.session.loop;
   cli_interrupt interrupt;
 
   cli_line_writer_init(&w->out, STDOUT_FILENO, loop, NULL);
   cli_interrupt_open(&interrupt, loop, &w->done);
   watch_reader(w);
-  w->listener.state = on_state;
+  w->listener.state = on_watch_session_state;
   w->listener.arg = w;
-  lk_client_attach(w->ask.link.client, &w->listener);
-  set_watch(w);
-  cli_session_run(&w->ask.link, &w->done);
-  lk_client_detach(w->ask.link.client, &w->listener);
+  lk_client_attach(w->command.session.client, &w->listener);
+  add_watch(w);
+  cli_session_run(&w->command.session, &w->done);
+  lk_client_detach(w->command.session.client, &w->listener);
   ev_io_stop(loop, &w->reader);
-  cli_session_close(&w->ask.link);
+  cli_session_close(&w->command.session);
   cli_interrupt_close(&interrupt);
 }
 
 /* Write what waits for the reader, however long that takes. */
-static int write_rest(watch *w)
+static int write_queued_events(watch *w)
 {
   cli_line_writer *o = &w->out;
   cli_text rest = {.at = o->queue.at, .len = o->queue.len};
@@ -238,14 +239,14 @@ int cli_watch(const cli_options *o, char **operands)
   bool ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
   watch w = {.left = o->count > 0 ? o->count : INT64_MAX};
 
-  if (!cli_command_open(&w.ask, o, "watch", operands[0]))
+  if (!cli_command_open(&w.command, o, "watch", operands[0]))
     return CLI_EXIT_FAILED;
-  run(&w);
+  run_watch(&w);
   bool broken = w.out.broken;
-  int written = broken ? CLI_EXIT_FAILED : write_rest(&w);
+  int written = broken ? CLI_EXIT_FAILED : write_queued_events(&w);
 
   cli_line_writer_close(&w.out);
-  int code = cli_command_close(&w.ask, w.err);
+  int code = cli_command_close(&w.command, w.err);
 
   if (broken)
     return end_without_reader(ignored);

@@ -122,7 +122,7 @@ void cli_acl_free(cli_acl *acl)
   acl->made = NULL;
 }
 
-static lk_bytes trim(const char *s, const char *end)
+static lk_bytes trim_line(const char *s, const char *end)
 {
   while (s < end && (*s == ' ' || *s == '\t'))
     s++;
@@ -137,7 +137,7 @@ bool cli_auth_file_next_line(lk_bytes *text, lk_bytes *scheme, lk_bytes *auth)
     const char *s = text->at;
     const char *end = memchr(s, '\n', text->len);
     size_t len = end == NULL ? text->len : (size_t)(end - s);
-    lk_bytes line = trim(s, s + len);
+    lk_bytes line = trim_line(s, s + len);
     size_t used = len + (end == NULL ? 0 : 1);
 
     *text = lk_bytes_of(s + used, text->len - used);

@@ -24,7 +24,7 @@ enum { LONG_FORM = 256 };
 /* What it returns for an operand where options may follow operands. */
 enum { OPERAND = 1 };
 
-static void enter_option(struct table *t, const cli_option *o)
+static void add_option(struct table *t, const cli_option *o)
 {
   if (o->letter != '\0') {
     t->letters[t->nletters++] = o->letter;
@@ -43,7 +43,8 @@ static void enter_option(struct table *t, const cli_option *o)
 
 /* `order`: '+' stops at the first operand, '-' returns operands in order, also
    with POSIXLY_CORRECT in the environment. */
-static void fill(struct table *t, const cli_option_lists lists, char order)
+static void fill_table(struct table *t, const cli_option_lists lists,
+                       char order)
 {
   memset(t, 0, sizeof *t);
   t->letters[t->nletters++] = order;
@@ -52,10 +53,10 @@ static void fill(struct table *t, const cli_option_lists lists, char order)
   for (size_t i = 0; i < CLI_MOST_LISTS && lists[i] != NULL; i++)
     for (const cli_option *o = lists[i]; o->take != NULL; o++)
       if (t->count < MOST_OPTIONS)
-        enter_option(t, o);
+        add_option(t, o);
 }
 
-static const cli_option *find(const struct table *t, int got)
+static const cli_option *find_option(const struct table *t, int got)
 {
   if (got >= LONG_FORM)
     return t->options[got - LONG_FORM];
@@ -86,10 +87,10 @@ static void show_unknown(cli_text *out, const char *word)
 
 /* Take the option that was found in `word`; what is wrong goes to
    `complaint`. */
-static void take_one(cli_options *o, const struct table *t, int got,
-                     const char *word, cli_text *complaint)
+static void take_option(cli_options *o, const struct table *t, int got,
+                        const char *word, cli_text *complaint)
 {
-  const cli_option *option = find(t, got == ':' ? optopt : got);
+  const cli_option *option = find_option(t, got == ':' ? optopt : got);
 
   if (got == '?' && optopt >= LONG_FORM) {
     cli_text_printf(complaint, "--%s takes no argument",
@@ -136,7 +137,7 @@ static int take_options(cli_options *o, const struct table *t, int argc,
     if (got == OPERAND)
       argv[++operands] = optarg;
     else
-      take_one(o, t, got, word, first ? complaint : &ignored);
+      take_option(o, t, got, word, first ? complaint : &ignored);
     cli_text_free(&ignored);
   }
 }
@@ -146,7 +147,7 @@ int cli_options_take(cli_options *o, const cli_option_lists lists, int argc,
 {
   struct table t;
 
-  fill(&t, lists, '+');
+  fill_table(&t, lists, '+');
   take_options(o, &t, argc, argv, complaint);
   return optind;
 }
@@ -156,7 +157,7 @@ int cli_options_take_anywhere(cli_options *o, const cli_option_lists lists,
 {
   struct table t;
 
-  fill(&t, lists, '-');
+  fill_table(&t, lists, '-');
   int operands = take_options(o, &t, argc, argv, complaint);
 
   while (optind < argc) /* behind -- */

@@ -153,7 +153,7 @@ static const char *take_permits(cli_options *o, const char *value)
   return NULL;
 }
 
-static const char *take_take(cli_options *o, const char *value)
+static const char *take_permits_taken(cli_options *o, const char *value)
 {
   int64_t n;
 
@@ -348,7 +348,7 @@ const cli_option cli_options_run[] = {
   {'e', NULL, NULL, NULL, take_exclusive},
   {'l', "lock", "[x:|s:]PATH", "a further lock: all are taken, or none; repeatable", take_lock},
   {'p', "permits", "N", "LOCK is a semaphore of N permits", take_permits},
-  {0, "take", "K", "take K of them (1)", take_take},
+  {0, "take", "K", "take K of them (1)", take_permits_taken},
   {'n', "nonblock", NULL, "do not wait when the lock is held", take_nonblock},
   {0, "nb", NULL, NULL, take_nonblock},
   {'w', "wait", "SECS", "wait no longer, connecting included", take_wait},

@@ -5,7 +5,7 @@
 
 #include "cli/output/json.h"
 
-static void quote(cli_text *out, lk_bytes b)
+static void add_quoted(cli_text *out, lk_bytes b)
 {
   const unsigned char *s = b.at;
 
@@ -26,20 +26,20 @@ static void quote(cli_text *out, lk_bytes b)
   cli_text_add(out, "\"", 1);
 }
 
-static void begin(cli_json *j, const char *key)
+static void begin_member(cli_json *j, const char *key)
 {
   if (j->comma)
     cli_text_add(j->out, ",", 1);
   j->comma = true;
   if (key == NULL)
     return;
-  quote(j->out, lk_text(key));
+  add_quoted(j->out, lk_text(key));
   cli_text_add(j->out, ":", 1);
 }
 
 void cli_json_open(cli_json *j, const char *key, char bracket)
 {
-  begin(j, key);
+  begin_member(j, key);
   cli_text_add(j->out, &bracket, 1);
   j->comma = false;
 }
@@ -52,40 +52,40 @@ void cli_json_close(cli_json *j, char bracket)
 
 void cli_json_text(cli_json *j, const char *key, lk_bytes text)
 {
-  begin(j, key);
+  begin_member(j, key);
   if (text.at == NULL)
     cli_text_puts(j->out, "null");
   else
-    quote(j->out, text);
+    add_quoted(j->out, text);
 }
 
 void cli_json_number(cli_json *j, const char *key, int64_t n)
 {
-  begin(j, key);
+  begin_member(j, key);
   cli_text_printf(j->out, "%" PRId64, n);
 }
 
 void cli_json_yes(cli_json *j, const char *key, bool yes)
 {
-  begin(j, key);
+  begin_member(j, key);
   cli_text_puts(j->out, yes ? "true" : "false");
 }
 
 void cli_json_big(cli_json *j, const char *key, uint64_t n)
 {
-  begin(j, key);
+  begin_member(j, key);
   cli_text_printf(j->out, "\"%" PRIu64 "\"", n);
 }
 
 void cli_json_hex(cli_json *j, const char *key, uint64_t n)
 {
-  begin(j, key);
+  begin_member(j, key);
   cli_text_printf(j->out, "\"0x%" PRIx64 "\"", n);
 }
 
 void cli_json_time(cli_json *j, const char *key, int64_t ms)
 {
-  begin(j, key);
+  begin_member(j, key);
   cli_text_add(j->out, "\"", 1);
   cli_text_time(j->out, ms);
   cli_text_add(j->out, "\"", 1);
@@ -97,7 +97,7 @@ void cli_json_data(cli_json *j, const char *key, lk_bytes data)
     cli_json_text(j, key, data);
     return;
   }
-  begin(j, "data_base64");
+  begin_member(j, "data_base64");
   cli_text_add(j->out, "\"", 1);
   cli_text_base64(j->out, data);
   cli_text_add(j->out, "\"", 1);

@@ -8,21 +8,21 @@
 
 enum { MOST_QUEUED = 1 << 20, LAST_WAIT_MS = 1000 };
 
-static void forget(cli_line_writer *o)
+static void clear_queue(cli_line_writer *o)
 {
   o->queue.len = 0;
   o->sent = 0;
 }
 
 /* Write what can be written within `wait_ms`. */
-static void pump(cli_line_writer *o, int wait_ms)
+static void write_queue(cli_line_writer *o, int wait_ms)
 {
   while (!o->broken && o->sent < o->queue.len) {
-    struct pollfd ready = {o->sink.fd, POLLOUT, 0};
+    struct pollfd ready = {o->out.fd, POLLOUT, 0};
 
     if (poll(&ready, 1, wait_ms) <= 0)
       return;
-    ssize_t n = cli_nonblocking_write(&o->sink, o->queue.at + o->sent,
+    ssize_t n = cli_nonblocking_write(&o->out, o->queue.at + o->sent,
                                       o->queue.len - o->sent);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -32,10 +32,10 @@ static void pump(cli_line_writer *o, int wait_ms)
     else
       o->sent += (size_t)n;
   }
-  forget(o);
+  clear_queue(o);
 }
 
-static void watch(cli_line_writer *o)
+static void watch_descriptor(cli_line_writer *o)
 {
   if (o->sent < o->queue.len)
     ev_io_start(o->loop, &o->watcher);
@@ -43,12 +43,13 @@ static void watch(cli_line_writer *o)
     ev_io_stop(o->loop, &o->watcher);
 }
 
-static void on_ready(struct ev_loop *loop, ev_io *watcher, int events)
+static void on_descriptor_ready(struct ev_loop *loop, ev_io *watcher,
+                                int events)
 {
   (void)loop;
   (void)events;
-  pump(watcher->data, 0);
-  watch(watcher->data);
+  write_queue(watcher->data, 0);
+  watch_descriptor(watcher->data);
 }
 
 void cli_line_writer_init(cli_line_writer *o, int fd, struct ev_loop *loop,
@@ -57,12 +58,12 @@ void cli_line_writer_init(cli_line_writer *o, int fd, struct ev_loop *loop,
   memset(o, 0, sizeof *o);
   o->loop = loop;
   o->say_dropped = say_dropped;
-  o->broken = cli_nonblocking_open(&o->sink, fd) != 0;
-  ev_io_init(&o->watcher, on_ready, o->sink.fd, EV_WRITE);
+  o->broken = cli_nonblocking_open(&o->out, fd) != 0;
+  ev_io_init(&o->watcher, on_descriptor_ready, o->out.fd, EV_WRITE);
   o->watcher.data = o;
 }
 
-static void tell_dropped(cli_line_writer *o)
+static void add_dropped_line(cli_line_writer *o)
 {
   if (o->dropped > 0 && o->say_dropped != NULL)
     o->say_dropped(&o->queue, o->dropped);
@@ -77,14 +78,15 @@ void cli_line_writer_put(cli_line_writer *o, lk_bytes line)
     o->dropped++;
     return;
   }
-  tell_dropped(o);
+  add_dropped_line(o);
   cli_text_add(&o->queue, line.at, line.len);
   if (o->queue.failed) {
-    cli_text_free(&o->queue); /* nothing is left that pump() could write */
+    cli_text_free(
+        &o->queue); /* nothing is left that write_queue() could write */
     o->dropped++;
   }
-  pump(o, 0);
-  watch(o);
+  write_queue(o, 0);
+  watch_descriptor(o);
 }
 
 void cli_line_writer_close(cli_line_writer *o)
@@ -93,9 +95,9 @@ void cli_line_writer_close(cli_line_writer *o)
     return;
   ev_io_stop(o->loop, &o->watcher);
   if (!o->broken)
-    tell_dropped(o);
-  pump(o, LAST_WAIT_MS);
-  cli_nonblocking_close(&o->sink, LAST_WAIT_MS);
+    add_dropped_line(o);
+  write_queue(o, LAST_WAIT_MS);
+  cli_nonblocking_close(&o->out, LAST_WAIT_MS);
   cli_text_free(&o->queue);
   o->loop = NULL;
 }

@@ -13,7 +13,7 @@
  * most; later ones are dropped and counted.
  */
 typedef struct cli_line_writer {
-  cli_nonblocking sink;
+  cli_nonblocking out;
   struct ev_loop *loop;
   ev_io watcher;
   cli_text queue;

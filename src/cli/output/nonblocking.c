@@ -21,7 +21,7 @@ typedef struct copy {
   int end; /* nothing is written to it: the other end sees it closed */
 } copy;
 
-static bool write_whole(int fd, const char *at, size_t len)
+static bool write_all_waiting(int fd, const char *at, size_t len)
 {
   while (len > 0) {
     ssize_t n = write(fd, at, len);
@@ -39,14 +39,14 @@ static bool write_whole(int fd, const char *at, size_t len)
   return true;
 }
 
-static void *copy_all(void *arg)
+static void *run_copy_thread(void *arg)
 {
   copy *c = arg;
   char bytes[4096];
   ssize_t n;
 
   while ((n = read(c->from, bytes, sizeof bytes)) != 0)
-    if (n > 0 ? !write_whole(c->to, bytes, (size_t)n) : errno != EINTR)
+    if (n > 0 ? !write_all_waiting(c->to, bytes, (size_t)n) : errno != EINTR)
       break;
   close(c->from);
   close(c->to);
@@ -55,14 +55,14 @@ static void *copy_all(void *arg)
   return NULL;
 }
 
-static int start_thread(copy *c)
+static int start_copy_thread(copy *c)
 {
   pthread_attr_t attr;
   pthread_t thread;
 
   pthread_attr_init(&attr);
   pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-  int error = pthread_create(&thread, &attr, copy_all, c);
+  int error = pthread_create(&thread, &attr, run_copy_thread, c);
 
   pthread_attr_destroy(&attr);
   return error;
@@ -77,7 +77,7 @@ static int start_copy(int fd, const int *data, const int *end)
 
   if (error == 0) {
     *c = (copy){.from = data[0], .to = to, .end = end[1]};
-    error = start_thread(c);
+    error = start_copy_thread(c);
   }
   if (error == 0)
     return 0;

@@ -27,7 +27,7 @@ static void write_line(const char *line, size_t len)
   (void)n;
 }
 
-static int64_t wall_ms(void)
+static int64_t now_wall_ms(void)
 {
   struct timespec now = {0, 0};
 
@@ -41,7 +41,7 @@ static cli_json open_message(cli_text *out, const char *event)
 
   cli_json_open(&j, NULL, '{');
   cli_json_text(&j, "event", lk_text(event));
-  cli_json_time(&j, "time", wall_ms());
+  cli_json_time(&j, "time", now_wall_ms());
   return j;
 }
 
@@ -63,7 +63,7 @@ void cli_failed_json(cli_text *out, const char *lock, int code,
   close_message(&j);
 }
 
-static void say_json(const char *event, const char *reason, int code)
+static void print_message_json(const char *event, const char *reason, int code)
 {
   cli_text line = {0};
 
@@ -80,10 +80,11 @@ static void say_json(const char *event, const char *reason, int code)
   cli_text_free(&line);
 }
 
-static void say(const char *event, int code, const char *format, va_list args)
-    __attribute__((format(printf, 3, 0)));
+static void print_message(const char *event, int code, const char *format,
+                          va_list args) __attribute__((format(printf, 3, 0)));
 
-static void say(const char *event, int code, const char *format, va_list args)
+static void print_message(const char *event, int code, const char *format,
+                          va_list args)
 {
   char line[4096] = "latchkey: ";
   size_t start = strlen(line);
@@ -98,7 +99,7 @@ static void say(const char *event, int code, const char *format, va_list args)
   if (len > sizeof line - 2)
     len = sizeof line - 2;
   if (as_json) {
-    say_json(event, line + start, code);
+    print_message_json(event, line + start, code);
     return;
   }
   line[len++] = '\n';
@@ -110,7 +111,7 @@ void cli_notice(const char *format, ...)
   va_list args;
 
   va_start(args, format);
-  say("notice", 0, format, args);
+  print_message("notice", 0, format, args);
   va_end(args);
 }
 
@@ -119,7 +120,7 @@ void cli_warn(const char *format, ...)
   va_list args;
 
   va_start(args, format);
-  say("warning", 0, format, args);
+  print_message("warning", 0, format, args);
   va_end(args);
 }
 
@@ -128,7 +129,7 @@ int cli_fail(int code, const char *format, ...)
   va_list args;
 
   va_start(args, format);
-  say("failed", code, format, args);
+  print_message("failed", code, format, args);
   va_end(args);
   return code;
 }
@@ -234,7 +235,7 @@ const char *cli_error_doctor_advice(int err)
 }
 
 /* Errors that mean more to one verb than their texts say. */
-static const char *special_reason(const char *verb, int err)
+static const char *verb_reason(const char *verb, int err)
 {
   static const struct {
     const char *verb;
@@ -274,7 +275,7 @@ const char *cli_error_reason(int err)
 
 int cli_fail_request(const char *verb, const char *path, int err)
 {
-  const char *special = special_reason(verb, err);
+  const char *special = verb_reason(verb, err);
   cli_text clean = {0};
 
   cli_text_clean(&clean, lk_text(path));

@@ -9,7 +9,7 @@
 #include "cli/output/text.h"
 
 /* One byte more than `len`, for the NUL of cli_text_end(). */
-static bool reserve(cli_text *t, size_t len)
+static bool reserve_text(cli_text *t, size_t len)
 {
   if (t->failed)
     return false;
@@ -37,7 +37,7 @@ static bool reserve(cli_text *t, size_t len)
 
 void cli_text_add(cli_text *t, const void *bytes, size_t len)
 {
-  if (len == 0 || !reserve(t, len))
+  if (len == 0 || !reserve_text(t, len))
     return;
   memcpy(t->at + t->len, bytes, len);
   t->len += len;
@@ -55,7 +55,7 @@ void cli_text_printf(cli_text *t, const char *format, ...)
   va_start(args, format);
   int len = vsnprintf(NULL, 0, format, args);
   va_end(args);
-  if (len < 0 || !reserve(t, (size_t)len)) {
+  if (len < 0 || !reserve_text(t, (size_t)len)) {
     t->failed = true;
     return;
   }
@@ -72,7 +72,7 @@ static bool is_continuation(unsigned char c)
 
 /* The second byte is where overlong forms, surrogates and planes that do not
    exist show. */
-static bool is_second(unsigned char first, unsigned char c)
+static bool is_second_byte(unsigned char first, unsigned char c)
 {
   switch (first) {
   case 0xe0: return c >= 0xa0 && c <= 0xbf;
@@ -97,7 +97,7 @@ size_t cli_utf8_next(lk_bytes b)
                : s[0] < 0xf5 ? 4
                              : 0;
 
-  if (len == 0 || len > b.len || !is_second(s[0], s[1]))
+  if (len == 0 || len > b.len || !is_second_byte(s[0], s[1]))
     return 0;
   for (size_t i = 2; i < len; i++)
     if (!is_continuation(s[i]))
@@ -105,7 +105,7 @@ size_t cli_utf8_next(lk_bytes b)
   return len;
 }
 
-static lk_bytes behind(lk_bytes b, size_t len)
+static lk_bytes bytes_behind(lk_bytes b, size_t len)
 {
   return lk_bytes_of((const char *)b.at + len, b.len - len);
 }
@@ -117,7 +117,7 @@ bool cli_utf8_ok(lk_bytes b)
 
     if (len == 0)
       return false;
-    b = behind(b, len);
+    b = bytes_behind(b, len);
   }
   return true;
 }
@@ -137,7 +137,7 @@ void cli_text_clean(cli_text *t, lk_bytes b)
     } else {
       cli_text_add(t, s, len);
     }
-    b = behind(b, len);
+    b = bytes_behind(b, len);
   }
 }
 
@@ -176,7 +176,7 @@ void cli_text_time(cli_text *t, int64_t ms)
 
 const char *cli_text_end(cli_text *t)
 {
-  if (!reserve(t, 0))
+  if (!reserve_text(t, 0))
     return NULL;
   t->at[t->len] = '\0';
   return t->at;

@@ -14,50 +14,51 @@ enum { MARGIN_PART = 6, LABEL_WAIT_MS = 2000 };
 /* ---- who holds ---------------------------------------------------------- */
 
 /* A question for the label of who holds; it may be answered too late. */
-typedef struct place {
+typedef struct waiting_report {
   cli_runner *runner;
   uint64_t number;
   size_t position;
-} place;
+} waiting_report;
 
-static void on_holder(lk_client *c, int err, const lk_bytes *data,
-                      const lk_stat *stat, void *arg)
+static void on_holder_label(lk_client *c, int err, const lk_bytes *data,
+                            const lk_stat *stat, void *arg)
 {
-  place *p = arg;
+  waiting_report *p = arg;
   cli_runner *r = p->runner;
   lk_bytes label = err == 0 && data->at != NULL ? *data : lk_text(NULL);
 
   (void)c;
   (void)stat;
-  if (p->number == r->place_asked && r->phase == CLI_PHASE_QUEUEING)
+  if (p->number == r->label_requests && r->phase == CLI_PHASE_QUEUEING)
     cli_events_waiting(&r->events, lk_lock_node(r->lock), p->position, label);
   free(p);
 }
 
-static void ask_who_holds(cli_runner *r, const lk_lock_event *event)
+static void request_holder_label(cli_runner *r, const lk_lock_event *event)
 {
-  place *p = cli_events_wants_waiting(&r->events) ? malloc(sizeof *p) : NULL;
+  waiting_report *p =
+      cli_events_wants_waiting(&r->events) ? malloc(sizeof *p) : NULL;
   lk_call call = {.size = sizeof call};
 
-  call.deadline_ms = lk_client_clock(r->link.client) + LABEL_WAIT_MS;
+  call.deadline_ms = lk_client_clock(r->session.client) + LABEL_WAIT_MS;
   if (p == NULL)
     return;
-  *p = (place){r, ++r->place_asked, event->position};
+  *p = (waiting_report){r, ++r->label_requests, event->position};
   if (event->node == NULL ||
-      lk_get(r->link.client, event->node, &call, on_holder, p) != 0)
-    on_holder(r->link.client, LK_ERR_NO_NODE, NULL, NULL, p);
+      lk_get(r->session.client, event->node, &call, on_holder_label, p) != 0)
+    on_holder_label(r->session.client, LK_ERR_NO_NODE, NULL, NULL, p);
 }
 
 /* ---- the lock's events -------------------------------------------------- */
 
-static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
+static void on_lock_event(lk_lock *l, const lk_lock_event *event, void *arg)
 {
   cli_runner *r = arg;
 
   (void)l;
   switch (event->type) {
   case LK_LOCK_EVENT_WAITING:
-    ask_who_holds(r, event);
+    request_holder_label(r, event);
     if (event->position == 1 && event->node == NULL)
       cli_permit_count_check_later(r);
     break;
@@ -83,7 +84,7 @@ static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
   }
 }
 
-static const char *reason_of(int err)
+static const char *acquire_reason(int err)
 {
   switch (err) {
   case LK_ERR_BUSY: return "is held by another";
@@ -96,18 +97,18 @@ static const char *reason_of(int err)
 }
 
 /* A lock makes its own parents, so only the chroot can be missing. */
-static void say_why_not(const cli_runner *r, int err, cli_text *out)
+static void say_not_acquired(const cli_runner *r, int err, cli_text *out)
 {
   bool busy = err == LK_ERR_BUSY || err == LK_ERR_DEADLINE;
 
   cli_text_clean(out, lk_text(r->path));
   cli_text_puts(out, ": ");
-  if (err == LK_ERR_NO_NODE && *lk_client_chroot(r->link.client) != '\0') {
-    cli_session_say_no_chroot(&r->link, out);
+  if (err == LK_ERR_NO_NODE && *lk_client_chroot(r->session.client) != '\0') {
+    cli_session_say_no_chroot(&r->session, out);
     return;
   }
-  err = cli_session_error(&r->link, err);
-  cli_text_puts(out, reason_of(err));
+  err = cli_session_error(&r->session, err);
+  cli_text_puts(out, acquire_reason(err));
   if (!busy)
     cli_text_printf(out, "%s%s", cli_error_advice(err),
                     cli_error_doctor_advice(err));
@@ -115,7 +116,7 @@ static void say_why_not(const cli_runner *r, int err, cli_text *out)
     cli_text_puts(out, "; -w waits for it");
 }
 
-static void on_acquired(lk_lock *l, int err, void *arg)
+static void on_lock_acquired(lk_lock *l, int err, void *arg)
 {
   cli_runner *r = arg;
   cli_text text = {0};
@@ -123,14 +124,14 @@ static void on_acquired(lk_lock *l, int err, void *arg)
   (void)l;
   if (r->phase != CLI_PHASE_QUEUEING)
     return;
-  ev_timer_stop(r->link.loop, &r->timer);
+  ev_timer_stop(r->session.loop, &r->timer);
   if (err == 0) {
     cli_hold_begin(r);
     return;
   }
   bool busy = err == LK_ERR_BUSY || err == LK_ERR_DEADLINE;
 
-  say_why_not(r, err, &text);
+  say_not_acquired(r, err, &text);
   const char *line = cli_text_end(&text);
 
   cli_run_fail(r, busy ? r->options->conflict_code : CLI_EXIT_FAILED,
@@ -146,7 +147,7 @@ static void on_acquired(lk_lock *l, int err, void *arg)
    --kill-after leaves nothing of the session timeout. */
 static bool fit_margin(cli_runner *r)
 {
-  int64_t timeout = lk_client_timeout_ms(r->link.client);
+  int64_t timeout = lk_client_timeout_ms(r->session.client);
   int64_t wanted = r->options->kill_after_ms;
   bool fits = 2 * wanted < timeout;
 
@@ -157,7 +158,7 @@ static bool fit_margin(cli_runner *r)
 
 static bool set_margin(cli_runner *r)
 {
-  int64_t timeout = lk_client_timeout_ms(r->link.client);
+  int64_t timeout = lk_client_timeout_ms(r->session.client);
   char line[160];
 
   if (fit_margin(r))
@@ -173,7 +174,7 @@ static bool set_margin(cli_runner *r)
 /* The session may have got another timeout while COMMAND runs. */
 static void adapt_margin(cli_runner *r)
 {
-  int64_t timeout = lk_client_timeout_ms(r->link.client);
+  int64_t timeout = lk_client_timeout_ms(r->session.client);
 
   if (!fit_margin(r))
     cli_events_notice(&r->events,
@@ -198,7 +199,7 @@ static void on_no_answer(struct ev_loop *loop, ev_timer *timer, int events)
         false);
 }
 
-void cli_acquire_on_session(cli_session *l, void *arg)
+void cli_acquire_on_session(cli_session *s, void *arg)
 {
   cli_runner *r = arg;
   int64_t wait_ms = r->options->wait_ms;
@@ -214,17 +215,18 @@ void cli_acquire_on_session(cli_session *l, void *arg)
   if (wait_ms == 0) {
     ev_timer_init(&r->timer, on_no_answer,
                   (double)r->options->connect_timeout_ms / 1000, 0);
-    ev_timer_start(l->loop, &r->timer);
+    ev_timer_start(s->loop, &r->timer);
   }
-  int err = wait_ms > 0
-                ? lk_lock_acquire_until(r->lock, r->give_up_at, on_acquired, r)
-                : lk_lock_acquire(r->lock, wait_ms, on_acquired, r);
+  int err =
+      wait_ms > 0
+          ? lk_lock_acquire_until(r->lock, r->wait_until, on_lock_acquired, r)
+          : lk_lock_acquire(r->lock, wait_ms, on_lock_acquired, r);
 
   if (err != 0)
     cli_run_fail(r, CLI_EXIT_FAILED, lk_error_text(err), false);
 }
 
-void cli_acquire_on_no_session(cli_session *l, int err, void *arg)
+void cli_acquire_on_no_session(cli_session *s, int err, void *arg)
 {
   cli_runner *r = arg;
   cli_text text = {0};
@@ -232,7 +234,7 @@ void cli_acquire_on_no_session(cli_session *l, int err, void *arg)
   (void)err;
   if (r->phase != CLI_PHASE_CONNECTING)
     return;
-  cli_session_say_no_session(l, &text);
+  cli_session_say_no_session(s, &text);
   const char *line = cli_text_end(&text);
 
   cli_run_fail(r, CLI_EXIT_FAILED,
@@ -240,18 +242,18 @@ void cli_acquire_on_no_session(cli_session *l, int err, void *arg)
   cli_text_free(&text);
 }
 
-static void on_answer(lk_client *c, const lk_reply *answer, void *arg)
+static void on_lease_reply(lk_client *c, const lk_reply *answer, void *arg)
 {
   (void)c;
   (void)answer;
   cli_hold_lease_moved(arg);
 }
 
-static void tell_lost_connection(cli_runner *r)
+static void report_connection_lost(cli_runner *r)
 {
   cli_text text = {0};
 
-  cli_session_say_connection_lost(&r->link, &text);
+  cli_session_say_connection_lost(&r->session, &text);
   const char *line = cli_text_end(&text);
 
   if (line != NULL)
@@ -259,7 +261,8 @@ static void tell_lost_connection(cli_runner *r)
   cli_text_free(&text);
 }
 
-static void on_state(lk_client *c, lk_state state, int err, void *arg)
+static void on_run_session_state(lk_client *c, lk_state state, int err,
+                                 void *arg)
 {
   cli_runner *r = arg;
 
@@ -280,7 +283,7 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
     return;
   r->suspended = true;
   if (!r->events.verbose)
-    tell_lost_connection(r);
+    report_connection_lost(r);
 }
 
 static void add_label(const cli_runner *r, cli_text *out)
@@ -298,7 +301,7 @@ static void add_label(const cli_runner *r, cli_text *out)
   cli_text_time(out, (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
 }
 
-static int make_lock(cli_runner *r)
+static int create_lock(cli_runner *r)
 {
   int64_t margin = r->options->kill_after_ms > 0
                        ? r->options->kill_after_ms
@@ -309,14 +312,14 @@ static int make_lock(cli_runner *r)
 
   keeper.assurance = r->options->assurance;
   keeper.margin_ms = margin < 1 ? 1 : (int32_t)margin;
-  int err = lk_keeper_new(&r->keeper, r->link.client, &keeper);
+  int err = lk_keeper_new(&r->keeper, r->session.client, &keeper);
 
   if (err != 0)
     return err;
   add_label(r, &label);
   lock.data = lk_bytes_of(label.failed ? "" : label.at, label.len);
   lock.acl = &r->acl.list;
-  lock.on_event = on_event;
+  lock.on_event = on_lock_event;
   lock.arg = r;
   lock.revocable = true;
   lock.layout = r->options->layout;
@@ -331,10 +334,10 @@ bool cli_acquire_prepare(cli_runner *r, cli_text *complaint)
 {
   const cli_options *o = r->options;
 
-  if (!cli_session_open(&r->link, o, complaint))
+  if (!cli_session_open(&r->session, o, complaint))
     return false;
-  r->give_up_at = cli_session_deadline(&r->link);
-  int err = make_lock(r);
+  r->wait_until = cli_session_deadline(&r->session);
+  int err = create_lock(r);
 
   if (err != 0) {
     cli_text_clean(complaint, lk_text(r->path));
@@ -342,9 +345,9 @@ bool cli_acquire_prepare(cli_runner *r, cli_text *complaint)
                     cli_error_advice(err));
     return false;
   }
-  r->listener.reply = on_answer;
-  r->listener.state = on_state;
+  r->listener.reply = on_lease_reply;
+  r->listener.state = on_run_session_state;
   r->listener.arg = r;
-  lk_client_attach(r->link.client, &r->listener);
+  lk_client_attach(r->session.client, &r->listener);
   return true;
 }

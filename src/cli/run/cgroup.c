@@ -16,7 +16,7 @@
 #include "cli/run/cgroup.h"
 
 /* The field `n`, from 0, of a line with blanks between them. */
-static bool field(const char *line, int n, char *out, size_t size)
+static bool copy_field(const char *line, int n, char *out, size_t size)
 {
   for (; n > 0; n--) {
     line += strcspn(line, " \n");
@@ -41,8 +41,8 @@ static bool find_mount(const char *mounts, char *root, char *point)
     const char *type = strstr(mounts, " - cgroup2 ");
 
     if (type != NULL && (end == NULL || type < end) &&
-        field(mounts, 3, root, CLI_CGROUP_PATH) &&
-        field(mounts, 4, point, CLI_CGROUP_PATH))
+        copy_field(mounts, 3, root, CLI_CGROUP_PATH) &&
+        copy_field(mounts, 4, point, CLI_CGROUP_PATH))
       return true;
     mounts = end == NULL ? NULL : end + 1;
   }
@@ -61,7 +61,7 @@ bool cli_cgroup_locate(const char *mounts, const char *groups, char *out,
   if (line == NULL || !find_mount(mounts, root, point))
     return false;
   line += *line == '\n' ? 4 : 3;
-  if (!field(line, 0, own, sizeof own) || own[0] != '/' ||
+  if (!copy_field(line, 0, own, sizeof own) || own[0] != '/' ||
       strstr(own, "/..") != NULL || strchr(point, '\\') != NULL)
     return false;
   /* What is mounted can be a part of the tree: ours has to be in it. */
@@ -190,7 +190,7 @@ bool cli_cgroup_freeze(const cli_cgroup *g, bool frozen)
 }
 
 /* Send those that are left in `dir` to the group `above`. */
-static void empty_into(int dir, int above)
+static void move_processes(int dir, int above)
 {
   int from = openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
   char numbers[4096];
@@ -213,7 +213,7 @@ static void empty_into(int dir, int above)
 
 /* Deepest first: a group that has groups cannot be removed. COMMAND may have
    made some, another latchkey for one. What is left in them goes `above`. */
-static void remove_below(int dir, int above)
+static void remove_cgroups_below(int dir, int above)
 {
   int own = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *list = own < 0 ? NULL : fdopendir(own);
@@ -227,14 +227,14 @@ static void remove_below(int dir, int above)
     int sub = openat(dir, entry->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     if (sub >= 0)
-      remove_below(sub, above);
+      remove_cgroups_below(sub, above);
     if (sub >= 0)
       close(sub);
     unlinkat(dir, entry->d_name, AT_REMOVEDIR);
   }
   if (list != NULL)
     closedir(list);
-  empty_into(dir, above);
+  move_processes(dir, above);
 }
 
 enum { MOST_TRIES = 4 };
@@ -248,7 +248,7 @@ void cli_cgroup_remove(cli_cgroup *g)
 
   for (int i = 0; i < MOST_TRIES && rmdir(g->path) != 0 && errno == EBUSY; i++)
     if (above >= 0)
-      remove_below(g->fd, above);
+      remove_cgroups_below(g->fd, above);
   if (above >= 0)
     close(above);
   if (g->fd >= 0)

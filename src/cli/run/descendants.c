@@ -34,7 +34,7 @@ typedef struct census {
   size_t left;
 } census;
 
-static bool is_dead(pid_t child)
+static bool is_dead_child(pid_t child)
 {
   siginfo_t info = {.si_pid = 0};
 
@@ -48,7 +48,7 @@ static void reap_child(pid_t child, void *arg)
   pid_t got = 0;
 
   if (child == c->command)
-    got = is_dead(child) ? -1 : 0;
+    got = is_dead_child(child) ? -1 : 0;
   else
     got = waitpid(child, NULL, WNOHANG);
   c->reaped += got > 0 ? 1 : 0;
@@ -138,14 +138,14 @@ static bool is_stopped(char state)
 
 /* Its parent is 'D', maybe in vfork(), where it waits until this one calls
    exec(): stopped ahead of that, it would keep the parent from stopping. */
-static void let_parent_stop(const descendant *d, char state)
+static void continue_for_parent(const descendant *d, char state)
 {
   if (state == 'T')
     signal_descendant(d, SIGCONT);
 }
 
 /* One that was stopped before has no more children than are found now. */
-static bool stop_all(void)
+static bool stop_descendants(void)
 {
   descendants d = {.complete = true};
 
@@ -155,7 +155,7 @@ static bool stop_all(void)
     char state = cli_proc_state(one.pid, &one.parent);
 
     if (one.parent_waits) {
-      let_parent_stop(&d.at[i], state);
+      continue_for_parent(&d.at[i], state);
       continue;
     }
     if (!is_stopped(state)) {
@@ -171,7 +171,7 @@ static bool stop_all(void)
 
 bool cli_descendants_stop(const cli_cgroup *cgroup)
 {
-  return cgroup->fd >= 0 ? cli_cgroup_freeze(cgroup, true) : stop_all();
+  return cgroup->fd >= 0 ? cli_cgroup_freeze(cgroup, true) : stop_descendants();
 }
 
 /* Children first: a parent that goes on may wait for them. */
@@ -214,7 +214,7 @@ static void await_death(int64_t most_ms)
 
 /* Children cannot be listed, so `command` cannot be spared. False: none is
    left. */
-static bool reap_any(pid_t command, cli_reaped *out)
+static bool reap_any_child(pid_t command, cli_reaped *out)
 {
   for (;;) {
     int status;
@@ -229,7 +229,7 @@ static bool reap_any(pid_t command, cli_reaped *out)
   }
 }
 
-static void kill_all(const cli_cgroup *cgroup, pid_t group)
+static void kill_children(const cli_cgroup *cgroup, pid_t group)
 {
   cli_cgroup_kill(cgroup);
   if (group > 0)
@@ -245,10 +245,10 @@ void cli_descendants_kill(const cli_cgroup *cgroup, pid_t command,
 
   *out = (cli_reaped){.known = false};
   while (blind_ms < BLIND_MS) {
-    kill_all(cgroup, own_group && !out->known ? command : 0);
+    kill_children(cgroup, own_group && !out->known ? command : 0);
     cli_descendants_left left = cli_descendants_reap(command);
 
-    if (left == CLI_LEFT_UNKNOWN && reap_any(command, out))
+    if (left == CLI_LEFT_UNKNOWN && reap_any_child(command, out))
       blind_ms += pause_ms;
     else if (left != CLI_LEFT_SOME)
       return;

@@ -64,10 +64,10 @@ void cli_events_close(cli_events *e)
   cli_text_free(&e->node);
 }
 
-static void say(cli_events *e, const char *format, va_list args)
+static void write_line(cli_events *e, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 
-static void say(cli_events *e, const char *format, va_list args)
+static void write_line(cli_events *e, const char *format, va_list args)
 {
   char line[4096] = "latchkey: ";
   size_t len = strlen(line);
@@ -88,7 +88,7 @@ void cli_events_say(cli_events *e, const char *format, ...)
   if (e->json_only)
     return;
   va_start(args, format);
-  say(e, format, args);
+  write_line(e, format, args);
   va_end(args);
 }
 
@@ -99,7 +99,7 @@ void cli_events_notice(cli_events *e, const char *format, ...)
   if (e->json_only || e->quiet)
     return;
   va_start(args, format);
-  say(e, format, args);
+  write_line(e, format, args);
   va_end(args);
 }
 
@@ -110,7 +110,7 @@ void cli_events_detail(cli_events *e, const char *format, ...)
   if (e->json_only || !e->verbose)
     return;
   va_start(args, format);
-  say(e, format, args);
+  write_line(e, format, args);
   va_end(args);
 }
 
@@ -119,7 +119,7 @@ bool cli_events_wants_waiting(const cli_events *e)
   return e->json != NULL || e->progress;
 }
 
-static int64_t wall_ms(void)
+static int64_t event_time_ms(void)
 {
   struct timespec now;
 
@@ -127,18 +127,19 @@ static int64_t wall_ms(void)
   return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static cli_json begin(const cli_events *e, cli_text *line, const char *event)
+static cli_json begin_event(const cli_events *e, cli_text *line,
+                            const char *event)
 {
   cli_json j = {.out = line};
 
   cli_json_open(&j, NULL, '{');
   cli_json_text(&j, "event", lk_text(event));
-  cli_json_time(&j, "time", wall_ms());
+  cli_json_time(&j, "time", event_time_ms());
   cli_json_text(&j, "lock", lk_text(e->lock));
   return j;
 }
 
-static void end(cli_events *e, cli_json *j)
+static void end_event(cli_events *e, cli_json *j)
 {
   cli_json_close(j, '}');
   cli_text_add(j->out, "\n", 1);
@@ -147,8 +148,7 @@ static void end(cli_events *e, cli_json *j)
   cli_text_free(j->out);
 }
 
-static void tell_people_of_place(cli_events *e, size_t position,
-                                 lk_bytes holder)
+static void write_waiting_line(cli_events *e, size_t position, lk_bytes holder)
 {
   cli_text who = {0};
 
@@ -165,18 +165,18 @@ static void tell_people_of_place(cli_events *e, size_t position,
 void cli_events_waiting(cli_events *e, const char *node, size_t position,
                         lk_bytes holder)
 {
-  tell_people_of_place(e, position, holder);
+  write_waiting_line(e, position, holder);
   if (e->json == NULL)
     return;
   cli_text line = {0};
-  cli_json j = begin(e, &line, "waiting");
+  cli_json j = begin_event(e, &line, "waiting");
 
   if (node != NULL)
     cli_json_text(&j, "node", lk_text(node));
   cli_json_number(&j, "position", (int64_t)position);
   if (holder.at != NULL)
     cli_json_data(&j, "holder", holder);
-  end(e, &j);
+  end_event(e, &j);
 }
 
 void cli_events_acquired(cli_events *e, const cli_lock_kind *k,
@@ -197,7 +197,7 @@ void cli_events_lock(cli_events *e, const char *event, const lk_lock *l,
   if (e->json == NULL)
     return;
   cli_text line = {0};
-  cli_json j = begin(e, &line, event);
+  cli_json j = begin_event(e, &line, event);
   int64_t deadline = l == NULL ? INT64_MIN : lk_lock_deadline(l);
 
   cli_json_text(&j, "node", lk_bytes_of(e->node.at, e->node.len));
@@ -210,7 +210,7 @@ void cli_events_lock(cli_events *e, const char *event, const lk_lock *l,
   }
   if (reason != NULL)
     cli_json_text(&j, "reason", lk_text(reason));
-  end(e, &j);
+  end_event(e, &j);
 }
 
 void cli_events_failed(cli_events *e, int code, const char *reason,
@@ -221,9 +221,9 @@ void cli_events_failed(cli_events *e, int code, const char *reason,
   if (e->json == NULL)
     return;
   cli_text line = {0};
-  cli_json j = begin(e, &line, "failed");
+  cli_json j = begin_event(e, &line, "failed");
 
   cli_json_text(&j, "reason", lk_text(reason));
   cli_json_number(&j, "code", code);
-  end(e, &j);
+  end_event(e, &j);
 }

@@ -13,53 +13,55 @@
 /* ---- the lease ---------------------------------------------------------- */
 
 /* The lease deadline on the guard's clock; rather early than late. */
-static int64_t lease_of(const cli_runner *r)
+static int64_t lease_deadline(const cli_runner *r)
 {
   int64_t now = cli_boottime_ms();
   int64_t deadline = lk_lock_deadline(r->lock);
 
   if (deadline == INT64_MIN)
     return now;
-  return now + (deadline - lk_client_clock(r->link.client));
+  return now + (deadline - lk_client_clock(r->session.client));
 }
 
-static void watch_guard(cli_runner *r)
+static void watch_supervisor(cli_runner *r)
 {
-  int events = r->guard.waiting.what != 0 ? EV_READ | EV_WRITE : EV_READ;
+  int events = r->supervisor.waiting.what != 0 ? EV_READ | EV_WRITE : EV_READ;
 
-  if (!ev_is_active(&r->guard_news) || r->guard_news.events == events)
+  if (!ev_is_active(&r->supervisor_watcher) ||
+      r->supervisor_watcher.events == events)
     return;
-  ev_io_stop(r->link.loop, &r->guard_news);
-  ev_io_set(&r->guard_news, r->guard.fd, events);
-  ev_io_start(r->link.loop, &r->guard_news);
+  ev_io_stop(r->session.loop, &r->supervisor_watcher);
+  ev_io_set(&r->supervisor_watcher, r->supervisor.fd, events);
+  ev_io_start(r->session.loop, &r->supervisor_watcher);
 }
 
-static void give_order(cli_runner *r, const cli_order *order)
+static void send_order(cli_runner *r, const cli_order *order)
 {
-  cli_supervisor_send_order(&r->guard, order);
-  watch_guard(r);
+  cli_supervisor_send_order(&r->supervisor, order);
+  watch_supervisor(r);
 }
 
 /* A later deadline by less than a fiftieth of the margin is not worth a
    message; an earlier one always is. */
-static bool is_worth_telling(const cli_runner *r, const cli_order *order)
+static bool is_worth_sending(const cli_runner *r, const cli_order *order)
 {
-  return order->lease < r->told.lease ||
-         order->lease > r->told.lease + r->margin_ms / 50 ||
-         order->margin_ms != r->told.margin_ms;
+  return order->lease < r->last_order.lease ||
+         order->lease > r->last_order.lease + r->margin_ms / 50 ||
+         order->margin_ms != r->last_order.margin_ms;
 }
 
 void cli_hold_lease_moved(cli_runner *r)
 {
   if (r->phase != CLI_PHASE_RUNNING || r->lost || r->ended)
     return;
-  cli_order order = {
-      .what = CLI_ORDER_LEASE, .lease = lease_of(r), .margin_ms = r->margin_ms};
+  cli_order order = {.what = CLI_ORDER_LEASE,
+                     .lease = lease_deadline(r),
+                     .margin_ms = r->margin_ms};
 
-  if (!is_worth_telling(r, &order))
+  if (!is_worth_sending(r, &order))
     return;
-  r->told = order;
-  give_order(r, &order);
+  r->last_order = order;
+  send_order(r, &order);
 }
 
 /* ---- start -------------------------------------------------------------- */
@@ -82,27 +84,27 @@ static void add_environment(const cli_runner *r, cli_text *out)
   cli_lock_kind_tokens(&r->kind, r->options, r->path, out);
   cli_text_add(out, "", 1);
   snprintf(text, sizeof text, "0x%" PRIx64,
-           (uint64_t)lk_client_session(r->link.client).id);
+           (uint64_t)lk_client_session(r->session.client).id);
   add_variable(out, "LATCHKEY_SESSION", text);
   add_variable(out, "LATCHKEY_LOCK", r->path);
   add_variable(out, "LATCHKEY_NODE", node == NULL ? "" : node);
   add_variable(out, "LATCHKEY_MODE", cli_lock_kind_mode(r->options));
 }
 
-static const char *why_not(int error)
+static const char *start_error_text(int error)
 {
   return error == ETIMEDOUT ? "the lease had run out; try again"
                             : strerror(error);
 }
 
-static void not_started(cli_runner *r, int code, int error)
+static void report_not_started(cli_runner *r, int code, int error)
 {
   char line[1024];
 
   if (r->ended)
     return;
   snprintf(line, sizeof line, "cannot run %s: %s%s", r->job.argv[0],
-           why_not(error),
+           start_error_text(error),
            error == ENOENT   ? "; check the name and PATH"
            : error == EACCES ? "; it must be a file that may be executed"
                              : "");
@@ -115,27 +117,27 @@ static void not_started(cli_runner *r, int code, int error)
 void cli_hold_begin(cli_runner *r)
 {
   cli_order order = {.what = CLI_ORDER_START,
-                     .lease = lease_of(r),
+                     .lease = lease_deadline(r),
                      .margin_ms = r->margin_ms,
                      .max_hold_ms = r->options->max_hold_ms};
   cli_text environment = {0};
 
   r->phase = CLI_PHASE_RUNNING;
   r->held_at = cli_boottime_ms();
-  cli_events_acquired(&r->events, &r->kind, r->link.client);
+  cli_events_acquired(&r->events, &r->kind, r->session.client);
   cli_events_detail(&r->events, "%s: obtained, token %" PRIu64, r->path,
                     r->events.token);
   add_environment(r, &environment);
-  r->told = order;
+  r->last_order = order;
   int error = environment.failed
                   ? ENOMEM
                   : cli_supervisor_start_command(
-                        &r->guard, &order,
+                        &r->supervisor, &order,
                         lk_bytes_of(environment.at, environment.len));
 
   cli_text_free(&environment);
   if (error != 0) {
-    not_started(r, CLI_EXIT_FAILED, error);
+    report_not_started(r, CLI_EXIT_FAILED, error);
     return;
   }
   /* From now on the node is watched and the lease is renewed; nobody waits for
@@ -145,22 +147,22 @@ void cli_hold_begin(cli_runner *r)
 
 /* ---- what the lock tells ------------------------------------------------- */
 
-static void lose(cli_runner *r, const lk_lock_event *event)
+static void report_lock_lost(cli_runner *r, const lk_lock_event *event)
 {
   cli_order order = {.what = CLI_ORDER_LOST};
 
   r->lost = true;
-  cli_events_lock(&r->events, "lost", NULL, r->link.client,
+  cli_events_lock(&r->events, "lost", NULL, r->session.client,
                   lk_error_text(event->err));
   cli_events_say(
       &r->events, "%s: the lock is lost while COMMAND runs: %s", r->path,
       event->err == LK_ERR_NO_NODE ? "another client deleted its node"
                                    : lk_error_text(event->err));
-  give_order(r, &order);
+  send_order(r, &order);
 }
 
 /* COMMAND has ended, well: there is nothing left to warn. */
-static void lose_kept(cli_runner *r)
+static void end_lost_min_hold(cli_runner *r)
 {
   cli_events_notice(&r->events,
                     "%s: the lock is lost before --min-hold was over", r->path);
@@ -170,23 +172,23 @@ static void lose_kept(cli_runner *r)
 void cli_hold_event(cli_runner *r, const lk_lock_event *event)
 {
   if (r->phase == CLI_PHASE_KEEPING && event->type == LK_LOCK_EVENT_LOST)
-    lose_kept(r);
+    end_lost_min_hold(r);
   if (r->phase != CLI_PHASE_RUNNING || r->ended)
     return;
   switch (event->type) {
   case LK_LOCK_EVENT_UNSURE:
-    cli_events_lock(&r->events, "unsure", r->lock, r->link.client, NULL);
+    cli_events_lock(&r->events, "unsure", r->lock, r->session.client, NULL);
     cli_events_notice(&r->events,
                       "%s: no answer from the servers: the lease runs out",
                       r->path);
     break;
   case LK_LOCK_EVENT_HELD:
     cli_hold_lease_moved(r);
-    cli_events_lock(&r->events, "held", r->lock, r->link.client, NULL);
+    cli_events_lock(&r->events, "held", r->lock, r->session.client, NULL);
     cli_events_notice(
         &r->events, "%s: the servers answer again: the lock is held", r->path);
     break;
-  case LK_LOCK_EVENT_LOST: lose(r, event); break;
+  case LK_LOCK_EVENT_LOST: report_lock_lost(r, event); break;
   case LK_LOCK_EVENT_UNWATCHED:
     cli_events_notice(&r->events,
                       "warning: our own node may not be read, so its deletion "
@@ -206,7 +208,7 @@ void cli_hold_event(cli_runner *r, const lk_lock_event *event)
 
 /* ---- what the guard tells ----------------------------------------------- */
 
-static const char *why_acted(const cli_runner *r)
+static const char *action_reason(const cli_runner *r)
 {
   int64_t most = r->options->max_hold_ms;
 
@@ -217,7 +219,7 @@ static const char *why_acted(const cli_runner *r)
              : "the lease runs out";
 }
 
-static void say_act(cli_runner *r, cli_action what, const char *did)
+static void report_action(cli_runner *r, cli_action what, const char *did)
 {
   r->acted = true;
   r->killing = r->killing || what == CLI_ACTION_TERM || what == CLI_ACTION_KILL;
@@ -225,11 +227,11 @@ static void say_act(cli_runner *r, cli_action what, const char *did)
     cli_events_say(&r->events, "%s: the lease is renewed: continued it",
                    r->path);
   else
-    cli_events_say(&r->events, "%s: %s: %s", r->path, why_acted(r), did);
+    cli_events_say(&r->events, "%s: %s: %s", r->path, action_reason(r), did);
 }
 
 /* In the order in which they can have happened. */
-static void acted(cli_runner *r, unsigned acts)
+static void report_actions(cli_runner *r, unsigned acts)
 {
   static const struct {
     cli_action act;
@@ -241,7 +243,7 @@ static void acted(cli_runner *r, unsigned acts)
 
   for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
     if ((acts >> known[i].act & 1) != 0)
-      say_act(r, known[i].act, known[i].did);
+      report_action(r, known[i].act, known[i].did);
 }
 
 static int exit_code(int status)
@@ -251,14 +253,14 @@ static int exit_code(int status)
   return WEXITSTATUS(status);
 }
 
-static void finish(cli_runner *r)
+static void end_run(cli_runner *r)
 {
   if (r->lost || r->acted)
     r->code = CLI_EXIT_LOST;
   cli_run_release(r);
 }
 
-static void command_ended(cli_runner *r, int status)
+static void report_command_ended(cli_runner *r, int status)
 {
   if (r->ended)
     return;
@@ -268,11 +270,11 @@ static void command_ended(cli_runner *r, int status)
     r->died_of = WTERMSIG(status);
   /* What --on-lost has begun goes on until nothing is left. */
   if (!r->killing)
-    finish(r);
+    end_run(r);
 }
 
 /* Like a job of a shell: when it stops, so do we, and the shell notices. */
-static void command_stopped(const cli_runner *r, int signal)
+static void follow_command_stop(const cli_runner *r, int signal)
 {
   if (r->job.foreground &&
       (signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU))
@@ -280,12 +282,12 @@ static void command_stopped(const cli_runner *r, int signal)
 }
 
 /* Somebody killed it. What it looked after is ours now. */
-static void end_command(cli_runner *r)
+static void kill_command(cli_runner *r)
 {
   cli_reaped reaped;
 
   cli_cgroup_open(&r->job.cgroup);
-  if (r->alone) {
+  if (r->owns_all_children) {
     cli_descendants_kill(&r->job.cgroup, 0, false, &reaped);
   } else {
     cli_cgroup_kill(&r->job.cgroup);
@@ -295,47 +297,48 @@ static void end_command(cli_runner *r)
   cli_cgroup_remove(&r->job.cgroup);
 }
 
-static void guard_gone(cli_runner *r)
+static void supervisor_exited(cli_runner *r)
 {
-  ev_io_stop(r->link.loop, &r->guard_news);
+  ev_io_stop(r->session.loop, &r->supervisor_watcher);
   if (r->phase >= CLI_PHASE_RELEASING)
     return;
   if (r->phase == CLI_PHASE_RUNNING) {
-    end_command(r);
+    kill_command(r);
     r->ended = true;
     r->code = CLI_EXIT_FAILED;
     cli_events_failed(&r->events, r->code,
                       "the guard process was killed, and COMMAND with it",
                       false);
-    finish(r);
+    end_run(r);
     return;
   }
   cli_run_fail(r, CLI_EXIT_FAILED, "the guard process was killed; try again",
                false);
 }
 
-static void not_executed(cli_runner *r, int error)
+static void report_not_executed(cli_runner *r, int error)
 {
-  not_started(r, error == ENOENT ? CLI_EXIT_NOT_FOUND : CLI_EXIT_NOT_RUNNABLE,
-              error);
+  report_not_started(
+      r, error == ENOENT ? CLI_EXIT_NOT_FOUND : CLI_EXIT_NOT_RUNNABLE, error);
 }
 
-static void take_news(cli_runner *r, const cli_supervisor_report *news)
+static void take_supervisor_report(cli_runner *r,
+                                   const cli_supervisor_report *news)
 {
   if ((news->what & CLI_REPORT_STARTED) != 0)
     r->child = news->child;
   if ((news->what & CLI_REPORT_NOT_EXECUTED) != 0)
-    not_executed(r, news->error);
+    report_not_executed(r, news->error);
   if ((news->what & CLI_REPORT_NOT_TRIED) != 0)
-    not_started(r, CLI_EXIT_FAILED, news->error);
+    report_not_started(r, CLI_EXIT_FAILED, news->error);
   if ((news->what & CLI_REPORT_ACTED) != 0)
-    acted(r, news->acts);
+    report_actions(r, news->acts);
   if ((news->what & CLI_REPORT_STOPPED) != 0)
-    command_stopped(r, news->signal);
+    follow_command_stop(r, news->signal);
   if ((news->what & CLI_REPORT_ENDED) != 0)
-    command_ended(r, news->status);
+    report_command_ended(r, news->status);
   if ((news->what & CLI_REPORT_NONE_LEFT) != 0 && r->phase == CLI_PHASE_RUNNING)
-    finish(r);
+    end_run(r);
 }
 
 void cli_hold_supervisor_ready(cli_runner *r)
@@ -343,15 +346,15 @@ void cli_hold_supervisor_ready(cli_runner *r)
   cli_supervisor_report news;
   int got = 1;
 
-  cli_supervisor_flush(&r->guard);
-  watch_guard(r);
-  while (got > 0 && r->guard.fd >= 0) { /* news can be its end */
-    got = cli_supervisor_receive(&r->guard, &news);
+  cli_supervisor_flush(&r->supervisor);
+  watch_supervisor(r);
+  while (got > 0 && r->supervisor.fd >= 0) { /* news can be its end */
+    got = cli_supervisor_receive(&r->supervisor, &news);
     if (got > 0)
-      take_news(r, &news);
+      take_supervisor_report(r, &news);
   }
   if (got < 0)
-    guard_gone(r);
+    supervisor_exited(r);
 }
 
 /* ---- signals ------------------------------------------------------------- */
@@ -363,8 +366,8 @@ void cli_hold_signal(cli_runner *r, cli_signal signal)
   bool has_it = r->job.foreground && signal.from_terminal && r->child != 0;
 
   if (!has_it)
-    give_order(r, &order);
-  /* In the foreground the command's own stop tells (command_stopped). */
+    send_order(r, &order);
+  /* In the foreground the command's own stop tells (follow_command_stop). */
   if (signal.number == SIGTSTP && signal.from_terminal && !r->job.foreground)
     cli_signals_stop_self();
 }

@@ -9,7 +9,8 @@
 #include "cli/run/job.h"
 
 /* Between fork and exec. */
-static _Noreturn void become(const cli_job *job, pid_t parent, int report)
+static _Noreturn void execute_command(const cli_job *job, pid_t parent,
+                                      int report)
 {
   setpgid(0, job->foreground ? job->group : 0);
   /* A parent that died before this took effect sends nothing. */
@@ -35,7 +36,7 @@ pid_t cli_job_start(const cli_job *job, int *report)
   pid_t pid = cli_cgroup_fork(&job->cgroup);
 
   if (pid == 0)
-    become(job, self, ends[1]);
+    execute_command(job, self, ends[1]);
   int error = errno;
 
   close(ends[1]);

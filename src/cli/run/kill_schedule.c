@@ -3,7 +3,7 @@
 
 #include "cli/run/kill_schedule.h"
 
-static int64_t earlier(int64_t a, int64_t b)
+static int64_t earlier_time(int64_t a, int64_t b)
 {
   return a < b ? a : b;
 }
@@ -11,118 +11,122 @@ static int64_t earlier(int64_t a, int64_t b)
 /* Nothing may run at the deadline, and dying takes time. */
 enum { KILL_PART = 10 };
 
-static int64_t last_moment(const cli_kill_schedule *l)
+static int64_t kill_deadline(const cli_kill_schedule *k)
 {
-  return l->until - l->margin_ms / KILL_PART;
+  return k->lease_deadline - k->margin_ms / KILL_PART;
 }
 
 /* It has been held long enough. */
-static bool is_over(const cli_kill_schedule *l, int64_t now)
+static bool is_max_hold_over(const cli_kill_schedule *k, int64_t now)
 {
-  return l->over_at != 0 && now >= l->over_at;
+  return k->max_hold_ends_at != 0 && now >= k->max_hold_ends_at;
 }
 
-static int64_t or_over(const cli_kill_schedule *l, int64_t at)
+static int64_t or_max_hold_end(const cli_kill_schedule *k, int64_t at)
 {
-  return l->over_at == 0 ? at : earlier(at, l->over_at);
+  return k->max_hold_ends_at == 0 ? at : earlier_time(at, k->max_hold_ends_at);
 }
 
 /* TERM went out: when KILL follows. */
-static int64_t kill_time(const cli_kill_schedule *l)
+static int64_t kill_after_term_at(const cli_kill_schedule *k)
 {
-  if (l->late)
-    return l->kill_at;
-  return l->over ? earlier(l->kill_at, last_moment(l)) : last_moment(l);
+  if (k->kill_at_counts)
+    return k->kill_at;
+  return k->max_hold_is_over ? earlier_time(k->kill_at, kill_deadline(k))
+                             : kill_deadline(k);
 }
 
-void cli_kill_schedule_lock_lost(cli_kill_schedule *l, int64_t now)
+void cli_kill_schedule_lock_lost(cli_kill_schedule *k, int64_t now)
 {
-  int64_t kill_at = now + l->margin_ms;
+  int64_t kill_at = now + k->margin_ms;
 
-  if (l->lost)
+  if (k->lost)
     return;
-  l->lost = true;
-  if (l->stage != CLI_STAGE_TERM_SENT)
+  k->lost = true;
+  if (k->stage != CLI_STAGE_TERM_SENT)
     return;
-  l->kill_at = earlier(kill_at, kill_time(l));
-  l->late = true;
+  k->kill_at = earlier_time(kill_at, kill_after_term_at(k));
+  k->kill_at_counts = true;
 }
 
-void cli_kill_schedule_command_ended(cli_kill_schedule *l)
+void cli_kill_schedule_command_ended(cli_kill_schedule *k)
 {
-  if (l->stage != CLI_STAGE_TERM_SENT || l->late)
+  if (k->stage != CLI_STAGE_TERM_SENT || k->kill_at_counts)
     return;
-  l->kill_at = earlier(l->kill_at, last_moment(l));
-  l->late = true;
+  k->kill_at = earlier_time(k->kill_at, kill_deadline(k));
+  k->kill_at_counts = true;
 }
 
-static cli_action enter(cli_kill_schedule *l, cli_kill_stage stage,
-                        cli_action act)
+static cli_action enter_stage(cli_kill_schedule *k, cli_kill_stage stage,
+                              cli_action act)
 {
-  l->stage = stage;
+  k->stage = stage;
   return act;
 }
 
 /* Nobody was there to act in time (the machine slept): the lock is as good as
    lost, and the command still gets its time to stop. */
-static cli_action term(cli_kill_schedule *l, int64_t now)
+static cli_action send_term(cli_kill_schedule *k, int64_t now)
 {
-  l->late = l->lost || now >= l->until;
-  l->over = is_over(l, now);
-  l->kill_at = now + l->margin_ms;
-  return enter(l, CLI_STAGE_TERM_SENT, CLI_ACTION_TERM);
+  k->kill_at_counts = k->lost || now >= k->lease_deadline;
+  k->max_hold_is_over = is_max_hold_over(k, now);
+  k->kill_at = now + k->margin_ms;
+  return enter_stage(k, CLI_STAGE_TERM_SENT, CLI_ACTION_TERM);
 }
 
-static cli_action wait_for(int64_t at, int64_t *next)
+static cli_action next_at(int64_t at, int64_t *next)
 {
   *next = at;
   return CLI_ACTION_NONE;
 }
 
-static cli_action act_calm(cli_kill_schedule *l, int64_t now, int64_t *next)
+static cli_action next_while_running(cli_kill_schedule *k, int64_t now,
+                                     int64_t *next)
 {
-  int64_t act_at = l->until - l->margin_ms;
+  int64_t act_at = k->lease_deadline - k->margin_ms;
 
-  if (!l->lost && now < or_over(l, act_at))
-    return wait_for(or_over(l, act_at), next);
-  switch (l->policy) {
-  case CLI_ON_LOST_TERM: return term(l, now);
-  case CLI_ON_LOST_KILL: return enter(l, CLI_STAGE_KILLED, CLI_ACTION_KILL);
+  if (!k->lost && now < or_max_hold_end(k, act_at))
+    return next_at(or_max_hold_end(k, act_at), next);
+  switch (k->policy) {
+  case CLI_ON_LOST_TERM: return send_term(k, now);
+  case CLI_ON_LOST_KILL:
+    return enter_stage(k, CLI_STAGE_KILLED, CLI_ACTION_KILL);
   case CLI_ON_LOST_STOP:
-    if (l->lost || is_over(l, now))
-      return enter(l, CLI_STAGE_KILLED, CLI_ACTION_KILL);
-    l->all_stopped = false;
-    return enter(l, CLI_STAGE_STOPPED, CLI_ACTION_STOP);
+    if (k->lost || is_max_hold_over(k, now))
+      return enter_stage(k, CLI_STAGE_KILLED, CLI_ACTION_KILL);
+    k->all_stopped = false;
+    return enter_stage(k, CLI_STAGE_STOPPED, CLI_ACTION_STOP);
   case CLI_ON_LOST_IGNORE: break;
   }
   return CLI_ACTION_NONE;
 }
 
-static cli_action act_stopped(cli_kill_schedule *l, int64_t now, int64_t *next)
+static cli_action next_while_stopped(cli_kill_schedule *k, int64_t now,
+                                     int64_t *next)
 {
-  if (l->lost || is_over(l, now))
-    return enter(l, CLI_STAGE_KILLED, CLI_ACTION_KILL);
-  if (now < l->until - l->margin_ms)
-    return enter(l, CLI_STAGE_RUNNING, CLI_ACTION_CONT);
-  if (!l->all_stopped && now >= last_moment(l))
-    return enter(l, CLI_STAGE_KILLED, CLI_ACTION_KILL);
-  return wait_for(or_over(l, l->all_stopped ? INT64_MAX : last_moment(l)),
-                  next);
+  if (k->lost || is_max_hold_over(k, now))
+    return enter_stage(k, CLI_STAGE_KILLED, CLI_ACTION_KILL);
+  if (now < k->lease_deadline - k->margin_ms)
+    return enter_stage(k, CLI_STAGE_RUNNING, CLI_ACTION_CONT);
+  if (!k->all_stopped && now >= kill_deadline(k))
+    return enter_stage(k, CLI_STAGE_KILLED, CLI_ACTION_KILL);
+  return next_at(
+      or_max_hold_end(k, k->all_stopped ? INT64_MAX : kill_deadline(k)), next);
 }
 
-cli_action cli_kill_schedule_next(cli_kill_schedule *l, int64_t now,
+cli_action cli_kill_schedule_next(cli_kill_schedule *k, int64_t now,
                                   int64_t *next)
 {
   *next = INT64_MAX;
-  if (l->policy == CLI_ON_LOST_IGNORE)
+  if (k->policy == CLI_ON_LOST_IGNORE)
     return CLI_ACTION_NONE;
-  switch (l->stage) {
-  case CLI_STAGE_RUNNING: return act_calm(l, now, next);
+  switch (k->stage) {
+  case CLI_STAGE_RUNNING: return next_while_running(k, now, next);
   case CLI_STAGE_TERM_SENT:
-    if (now < kill_time(l))
-      return wait_for(kill_time(l), next);
-    return enter(l, CLI_STAGE_KILLED, CLI_ACTION_KILL);
-  case CLI_STAGE_STOPPED: return act_stopped(l, now, next);
+    if (now < kill_after_term_at(k))
+      return next_at(kill_after_term_at(k), next);
+    return enter_stage(k, CLI_STAGE_KILLED, CLI_ACTION_KILL);
+  case CLI_STAGE_STOPPED: return next_while_stopped(k, now, next);
   case CLI_STAGE_KILLED: break;
   }
   return CLI_ACTION_NONE;

@@ -39,26 +39,26 @@ typedef struct cli_kill_schedule {
   cli_on_lost policy;
   cli_kill_stage stage;
   int64_t margin_ms; /**< --kill-after */
-  int64_t until;     /**< the lease deadline, moved on while news comes */
-  int64_t over_at;   /**< --max-hold ends; 0: it does not */
-  bool over;         /**< TERM went out because it has */
+  int64_t lease_deadline; /**< the lease deadline, moved on while news comes */
+  int64_t max_hold_ends_at; /**< --max-hold ends; 0: it does not */
+  bool max_hold_is_over;    /**< TERM went out because it has */
   bool lost;
   bool all_stopped; /**< nothing that came of the command runs */
-  bool late;        /**< TERM went out when the deadline had passed already, or
-                         the lock was lost: `kill_at` counts, not `until` */
+  bool kill_at_counts; /**< TERM went out when the deadline had passed already,
+                  or the lock was lost: `kill_at` counts, not `until` */
   int64_t kill_at;  /**< --kill-after from TERM or the loss */
 } cli_kill_schedule;
 
 /** The lock is lost. */
-void cli_kill_schedule_lock_lost(cli_kill_schedule *l, int64_t now);
+void cli_kill_schedule_lock_lost(cli_kill_schedule *k, int64_t now);
 
 /** The command has ended, and what is left of it heard TERM if it did: news of
     the lease does not put KILL off any more. */
-void cli_kill_schedule_command_ended(cli_kill_schedule *l);
+void cli_kill_schedule_command_ended(cli_kill_schedule *k);
 
 /** What is to be done now; ask again until it is nothing. `next` gets the time
     to ask again, INT64_MAX for never. */
-cli_action cli_kill_schedule_next(cli_kill_schedule *l, int64_t now,
+cli_action cli_kill_schedule_next(cli_kill_schedule *k, int64_t now,
                                   int64_t *next);
 
 #endif

@@ -40,7 +40,7 @@ static lk_multilock_side side_of(cli_side side)
 }
 
 /* "x:PATH", "s:PATH" or "PATH". */
-static lk_multilock_member member(const char *word)
+static lk_multilock_member parse_member(const char *word)
 {
   if (strncmp(word, "x:", 2) == 0)
     return (lk_multilock_member){word + 2, LK_MULTILOCK_WRITE};
@@ -51,26 +51,26 @@ static lk_multilock_member member(const char *word)
 
 const char *cli_lock_kind_path(const cli_options *o, size_t i)
 {
-  return member(o->more[i]).path;
+  return parse_member(o->more[i]).path;
 }
 
-static int open_several(cli_lock_kind *k, const cli_options *o,
-                        lk_keeper *keeper, const char *path,
-                        const lk_lock_config *config)
+static int create_multilock(cli_lock_kind *k, const cli_options *o,
+                            lk_keeper *keeper, const char *path,
+                            const lk_lock_config *config)
 {
   lk_multilock_member members[CLI_MOST_LOCKS + 1];
 
   members[0] = (lk_multilock_member){path, side_of(o->side)};
   for (size_t i = 0; i < o->more_count; i++)
-    members[i + 1] = member(o->more[i]);
+    members[i + 1] = parse_member(o->more[i]);
   k->several = true;
   return lk_multilock_new(&k->lock, keeper, members, o->more_count + 1, config,
                           NULL);
 }
 
-static int open_permits(cli_lock_kind *k, const cli_options *o,
-                        lk_keeper *keeper, const char *path,
-                        const lk_lock_config *config)
+static int create_semaphore(cli_lock_kind *k, const cli_options *o,
+                            lk_keeper *keeper, const char *path,
+                            const lk_lock_config *config)
 {
   lk_semaphore_config permits = {
       .size = sizeof permits, .permits = o->permits, .take = o->take};
@@ -78,8 +78,9 @@ static int open_permits(cli_lock_kind *k, const cli_options *o,
   return lk_semaphore_new(&k->lock, keeper, path, config, &permits);
 }
 
-static int open_side(cli_lock_kind *k, const cli_options *o, lk_keeper *keeper,
-                     const char *path, const lk_lock_config *config)
+static int create_rwlock(cli_lock_kind *k, const cli_options *o,
+                         lk_keeper *keeper, const char *path,
+                         const lk_lock_config *config)
 {
   int err = lk_rwlock_new(&k->rw, keeper, path, config);
 
@@ -94,11 +95,11 @@ int cli_lock_kind_open(cli_lock_kind *k, const cli_options *o,
                        const lk_lock_config *config)
 {
   if (o->permits > 0)
-    return open_permits(k, o, keeper, path, config);
+    return create_semaphore(k, o, keeper, path, config);
   if (o->more_count > 0)
-    return open_several(k, o, keeper, path, config);
+    return create_multilock(k, o, keeper, path, config);
   if (o->side != CLI_SIDE_MUTEX)
-    return open_side(k, o, keeper, path, config);
+    return create_rwlock(k, o, keeper, path, config);
   return lk_lock_new(&k->lock, keeper, path, config);
 }
 

@@ -15,8 +15,8 @@
 #define LOOK_S 1.
 enum { MOST_LOOKS = 10 };
 
-static void on_permits(lk_client *c, int err, const lk_bytes *names,
-                       size_t count, const lk_stat *stat, void *arg)
+static void on_permit_names(lk_client *c, int err, const lk_bytes *names,
+                            size_t count, const lk_stat *stat, void *arg)
 {
   cli_runner *r = arg;
   int32_t take = r->options->take > 0 ? r->options->take : 1;
@@ -35,14 +35,15 @@ static void on_permits(lk_client *c, int err, const lk_bytes *names,
     cli_permit_count_check_later(r);
     return;
   }
-  r->permits_looks = MOST_LOOKS;
+  r->permit_checks = MOST_LOOKS;
   cli_events_notice(&r->events,
                     "warning: %s: others hold %zu permits, and -p says that "
                     "there are %d; all must say the same number",
                     r->path, count - (size_t)take, (int)r->options->permits);
 }
 
-static void look(struct ev_loop *loop, ev_timer *timer, int events)
+static void check_permit_count(struct ev_loop *loop, ev_timer *timer,
+                               int events)
 {
   cli_runner *r = timer->data;
   lk_call call = {.size = sizeof call, .repeat = true};
@@ -54,16 +55,16 @@ static void look(struct ev_loop *loop, ev_timer *timer, int events)
   const char *at = cli_text_end(&path);
 
   if (at != NULL && r->phase == CLI_PHASE_QUEUEING)
-    (void)lk_get_children(r->link.client, at, &call, on_permits, r);
+    (void)lk_get_children(r->session.client, at, &call, on_permit_names, r);
   cli_text_free(&path);
 }
 
 void cli_permit_count_check_later(cli_runner *r)
 {
   if (r->options->permits == 0 || r->options->layout != LK_LAYOUT_CURATOR ||
-      r->options->wait_ms == 0 || r->permits_looks++ >= MOST_LOOKS)
+      r->options->wait_ms == 0 || r->permit_checks++ >= MOST_LOOKS)
     return;
-  ev_timer_stop(r->link.loop, &r->timer);
-  ev_timer_init(&r->timer, look, LOOK_S, 0);
-  ev_timer_start(r->link.loop, &r->timer);
+  ev_timer_stop(r->session.loop, &r->timer);
+  ev_timer_init(&r->timer, check_permit_count, LOOK_S, 0);
+  ev_timer_start(r->session.loop, &r->timer);
 }

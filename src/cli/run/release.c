@@ -3,14 +3,14 @@
 
 #include "cli/run/runner.h"
 
-static void over(cli_runner *r)
+static void end_loop(cli_runner *r)
 {
   r->phase = CLI_PHASE_OVER;
   r->over = true;
-  ev_break(r->link.loop, EVBREAK_ALL);
+  ev_break(r->session.loop, EVBREAK_ALL);
 }
 
-static void on_closed(lk_client *c, int err, void *arg)
+static void on_run_closed(lk_client *c, int err, void *arg)
 {
   cli_runner *r = arg;
 
@@ -20,22 +20,22 @@ static void on_closed(lk_client *c, int err, void *arg)
                       "the session could not be closed (%s); it ends by itself "
                       "after its timeout",
                       lk_error_text(err));
-  over(r);
+  end_loop(r);
 }
 
-static void on_unconfirmed(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_close_timeout(struct ev_loop *loop, ev_timer *timer, int events)
 {
   (void)loop;
   (void)events;
-  over(timer->data);
+  end_loop(timer->data);
 }
 
 static void close_session(cli_runner *r)
 {
   r->phase = CLI_PHASE_CLOSING;
-  ev_timer_stop(r->link.loop, &r->timer);
-  if (lk_client_close(r->link.client, on_closed, r) != 0)
-    over(r);
+  ev_timer_stop(r->session.loop, &r->timer);
+  if (lk_client_close(r->session.client, on_run_closed, r) != 0)
+    end_loop(r);
 }
 
 /* The lock was not obtained. When -w is over, the server has only so long to
@@ -43,10 +43,10 @@ static void close_session(cli_runner *r)
 static void close_in_time(cli_runner *r)
 {
   close_session(r);
-  if (r->over || !cli_session_is_past_deadline(&r->link))
+  if (r->over || !cli_session_is_past_deadline(&r->session))
     return;
-  ev_timer_init(&r->timer, on_unconfirmed, CLI_SESSION_CLOSE_S, 0);
-  ev_timer_start(r->link.loop, &r->timer);
+  ev_timer_init(&r->timer, on_close_timeout, CLI_SESSION_CLOSE_S, 0);
+  ev_timer_start(r->session.loop, &r->timer);
 }
 
 void cli_run_fail(cli_runner *r, int code, const char *reason, bool silently)
@@ -60,20 +60,20 @@ void cli_run_fail(cli_runner *r, int code, const char *reason, bool silently)
   close_in_time(r);
 }
 
-static void on_released(lk_lock *l, int err, void *arg)
+static void on_lock_released(lk_lock *l, int err, void *arg)
 {
   cli_runner *r = arg;
 
   (void)l;
   if (r->phase != CLI_PHASE_RELEASING)
     return;
-  if (err == 0 && lk_client_state(r->link.client) != LK_STATE_CONNECTED)
+  if (err == 0 && lk_client_state(r->session.client) != LK_STATE_CONNECTED)
     cli_events_notice(&r->events,
                       "warning: %s: no server to release the lock at; the "
                       "session timeout has passed, so it is free",
                       r->path);
   if (err == 0)
-    cli_events_lock(&r->events, "released", NULL, r->link.client, NULL);
+    cli_events_lock(&r->events, "released", NULL, r->session.client, NULL);
   else
     cli_events_notice(&r->events,
                       "warning: %s: the lock's node could not be deleted (%s); "
@@ -93,35 +93,36 @@ void cli_run_stop_releasing(cli_runner *r)
   close_session(r);
 }
 
-static void on_timeout(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_release_timeout(struct ev_loop *loop, ev_timer *timer,
+                               int events)
 {
   (void)loop;
   (void)events;
   cli_run_stop_releasing(timer->data);
 }
 
-static void release(cli_runner *r)
+static void release_lock(cli_runner *r)
 {
-  double seconds = (double)lk_client_timeout_ms(r->link.client) / 1000;
+  double seconds = (double)lk_client_timeout_ms(r->session.client) / 1000;
 
   r->phase = CLI_PHASE_RELEASING;
-  if (lk_lock_release_until(r->lock, LK_NO_LIMIT, on_released, r) != 0) {
+  if (lk_lock_release_until(r->lock, LK_NO_LIMIT, on_lock_released, r) != 0) {
     close_session(r); /* it was lost: there is nothing to release */
     return;
   }
-  ev_timer_init(&r->timer, on_timeout, seconds, 0);
-  ev_timer_start(r->link.loop, &r->timer);
+  ev_timer_init(&r->timer, on_release_timeout, seconds, 0);
+  ev_timer_start(r->session.loop, &r->timer);
 }
 
 void cli_run_end_min_hold(cli_runner *r)
 {
   if (r->phase != CLI_PHASE_KEEPING)
     return;
-  ev_timer_stop(r->link.loop, &r->timer);
-  release(r);
+  ev_timer_stop(r->session.loop, &r->timer);
+  release_lock(r);
 }
 
-static void on_kept(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_min_hold_over(struct ev_loop *loop, ev_timer *timer, int events)
 {
   (void)loop;
   (void)events;
@@ -130,7 +131,7 @@ static void on_kept(struct ev_loop *loop, ev_timer *timer, int events)
 
 /* How long --min-hold wants it kept. A command that never ran, or did not end
    by itself, was not the one that others are to be kept from. */
-static int64_t left_to_keep(const cli_runner *r)
+static int64_t min_hold_left_ms(const cli_runner *r)
 {
   if (r->child == 0 || r->code == CLI_EXIT_LOST || r->lost)
     return 0;
@@ -139,20 +140,20 @@ static int64_t left_to_keep(const cli_runner *r)
 
 void cli_run_release(cli_runner *r)
 {
-  int64_t left = left_to_keep(r);
+  int64_t left = min_hold_left_ms(r);
 
   if (r->phase >= CLI_PHASE_KEEPING)
     return;
   /* What the command left behind is none of its business any more. */
-  ev_io_stop(r->link.loop, &r->guard_news);
-  cli_supervisor_close(&r->guard);
+  ev_io_stop(r->session.loop, &r->supervisor_watcher);
+  cli_supervisor_close(&r->supervisor);
   if (left <= 0) {
-    release(r);
+    release_lock(r);
     return;
   }
   r->phase = CLI_PHASE_KEEPING;
   cli_events_detail(&r->events, "%s: kept for another %.1f s (--min-hold)",
                     r->path, (double)left / 1000);
-  ev_timer_init(&r->timer, on_kept, (double)left / 1000, 0);
-  ev_timer_start(r->link.loop, &r->timer);
+  ev_timer_init(&r->timer, on_min_hold_over, (double)left / 1000, 0);
+  ev_timer_start(r->session.loop, &r->timer);
 }

@@ -64,7 +64,7 @@ static void free_words(char **words)
 
 /* ---- watchers ------------------------------------------------------------ */
 
-static void on_guard(struct ev_loop *loop, ev_io *watcher, int events)
+static void on_supervisor(struct ev_loop *loop, ev_io *watcher, int events)
 {
   (void)loop;
   (void)events;
@@ -72,21 +72,21 @@ static void on_guard(struct ev_loop *loop, ev_io *watcher, int events)
 }
 
 /* A child was stopped or has ended. As PID 1 we are everybody's parent. */
-static void look_at_children(cli_runner *r)
+static void handle_sigchld(cli_runner *r)
 {
   siginfo_t info = {.si_pid = 0};
 
-  cli_supervisor_continue(&r->guard);
-  if (r->guard.fd >= 0)
+  cli_supervisor_continue(&r->supervisor);
+  if (r->supervisor.fd >= 0)
     cli_hold_supervisor_ready(r);
   while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-         info.si_pid != 0 && info.si_pid != r->guard.pid) {
+         info.si_pid != 0 && info.si_pid != r->supervisor.pid) {
     waitpid(info.si_pid, NULL, WNOHANG);
     info.si_pid = 0;
   }
 }
 
-static void while_waiting(cli_runner *r, int number)
+static void signal_while_waiting(cli_runner *r, int number)
 {
   char line[80];
 
@@ -101,7 +101,7 @@ static void while_waiting(cli_runner *r, int number)
   cli_run_fail(r, CLI_EXIT_SIGNAL + number, line, r->options->quiet);
 }
 
-static void while_keeping(cli_runner *r, int number)
+static void signal_in_min_hold(cli_runner *r, int number)
 {
   if (number == SIGTSTP)
     cli_signals_stop_self();
@@ -109,7 +109,7 @@ static void while_keeping(cli_runner *r, int number)
     cli_run_end_min_hold(r);
 }
 
-static void on_signal(struct ev_loop *loop, ev_io *watcher, int events)
+static void on_run_signal(struct ev_loop *loop, ev_io *watcher, int events)
 {
   cli_runner *r = watcher->data;
   cli_signal signal;
@@ -118,43 +118,43 @@ static void on_signal(struct ev_loop *loop, ev_io *watcher, int events)
   (void)events;
   while (cli_signals_next(&r->job.signals, &signal)) {
     if (signal.number == SIGCHLD)
-      look_at_children(r);
+      handle_sigchld(r);
     else if (r->phase == CLI_PHASE_RUNNING)
       cli_hold_signal(r, signal);
     else if (r->phase < CLI_PHASE_RUNNING)
-      while_waiting(r, signal.number);
+      signal_while_waiting(r, signal.number);
     else if (r->phase == CLI_PHASE_KEEPING)
-      while_keeping(r, signal.number);
+      signal_in_min_hold(r, signal.number);
     else if (cli_signal_ends_wait(signal.number) &&
-             lk_client_state(r->link.client) != LK_STATE_CONNECTED)
+             lk_client_state(r->session.client) != LK_STATE_CONNECTED)
       cli_run_stop_releasing(r);
   }
 }
 
-static void on_log(cli_session *l, const char *text, void *arg)
+static void on_run_log(cli_session *s, const char *text, void *arg)
 {
   cli_runner *r = arg;
 
-  (void)l;
+  (void)s;
   cli_events_detail(&r->events, "%s", text);
 }
 
-static void on_slow(cli_session *l, const char *text, void *arg)
+static void on_run_slow(cli_session *s, const char *text, void *arg)
 {
   cli_runner *r = arg;
 
-  (void)l;
+  (void)s;
   cli_events_notice(&r->events, "%s", text);
 }
 
-static void watch(cli_runner *r)
+static void start_run_watchers(cli_runner *r)
 {
-  struct ev_loop *loop = r->link.loop;
+  struct ev_loop *loop = r->session.loop;
 
-  ev_io_init(&r->guard_news, on_guard, r->guard.fd, EV_READ);
-  r->guard_news.data = r;
-  ev_io_start(loop, &r->guard_news);
-  ev_io_init(&r->signals, on_signal, r->job.signals.fd, EV_READ);
+  ev_io_init(&r->supervisor_watcher, on_supervisor, r->supervisor.fd, EV_READ);
+  r->supervisor_watcher.data = r;
+  ev_io_start(loop, &r->supervisor_watcher);
+  ev_io_init(&r->signals, on_run_signal, r->job.signals.fd, EV_READ);
   r->signals.data = r;
   ev_io_start(loop, &r->signals);
   ev_init(&r->timer, NULL);
@@ -164,25 +164,28 @@ static void watch(cli_runner *r)
 /* ---- life ---------------------------------------------------------------- */
 
 /* Before there is a loop or a connection: the guard is to have none. */
-static bool prepare(cli_runner *r, cli_process_title title, cli_text *complaint)
+static bool start_supervisor(cli_runner *r, cli_process_title title,
+                             cli_text *complaint)
 {
   int error = cli_signals_open(&r->job.signals);
 
   r->job.foreground = r->options->foreground;
   r->job.group = getpgrp();
-  r->alone = cli_descendants_none();
-  if (r->alone)
+  r->owns_all_children = cli_descendants_none();
+  if (r->owns_all_children)
     cli_descendants_adopt();
   cli_cgroup_find(&r->job.cgroup);
   if (error == 0)
-    error = cli_supervisor_fork(&r->guard, &r->job, r->options->on_lost, title);
+    error = cli_supervisor_fork(&r->supervisor, &r->job, r->options->on_lost,
+                                title);
   if (error != 0)
     cli_text_printf(complaint, "cannot start the guard process: %s",
                     strerror(error));
   return error == 0;
 }
 
-static bool begin(cli_runner *r, cli_process_title title, cli_text *complaint)
+static bool begin_run(cli_runner *r, cli_process_title title,
+                      cli_text *complaint)
 {
   int events_fd = cli_events_keep(r->options->events_fd);
 
@@ -191,27 +194,28 @@ static bool begin(cli_runner *r, cli_process_title title, cli_text *complaint)
     return false;
   }
   if (!cli_acl_read(&r->acl, "--acl", r->options->acl, complaint) ||
-      !cli_session_read_auth_file(&r->link, r->options, complaint) ||
-      !prepare(r, title, complaint) || !cli_acquire_prepare(r, complaint))
+      !cli_session_read_auth_file(&r->session, r->options, complaint) ||
+      !start_supervisor(r, title, complaint) ||
+      !cli_acquire_prepare(r, complaint))
     return false;
-  cli_events_open(&r->events, r->options, events_fd, r->path, r->link.loop);
-  watch(r);
+  cli_events_open(&r->events, r->options, events_fd, r->path, r->session.loop);
+  start_run_watchers(r);
   cli_tls_warn(&r->options->tls, r->options->hosts, r->options->quiet);
   return true;
 }
 
-static void end(cli_runner *r)
+static void free_run(cli_runner *r)
 {
   cli_lock_kind_free(&r->kind);
   lk_keeper_free(r->keeper);
-  cli_supervisor_close(&r->guard);
+  cli_supervisor_close(&r->supervisor);
   cli_events_close(&r->events);
-  if (r->link.loop != NULL) {
-    ev_io_stop(r->link.loop, &r->guard_news);
-    ev_io_stop(r->link.loop, &r->signals);
-    ev_timer_stop(r->link.loop, &r->timer);
+  if (r->session.loop != NULL) {
+    ev_io_stop(r->session.loop, &r->supervisor_watcher);
+    ev_io_stop(r->session.loop, &r->signals);
+    ev_timer_stop(r->session.loop, &r->timer);
   }
-  cli_session_free(&r->link);
+  cli_session_free(&r->session);
   cli_acl_free(&r->acl);
 }
 
@@ -232,7 +236,8 @@ static void fail_early(const cli_options *o, const char *path,
   cli_text_free(&line);
 }
 
-static int refuse(const cli_options *o, const char *path, const char *wrong)
+static int refuse_run_usage(const cli_options *o, const char *path,
+                            const char *wrong)
 {
   char line[512];
 
@@ -242,19 +247,19 @@ static int refuse(const cli_options *o, const char *path, const char *wrong)
   return CLI_EXIT_FAILED;
 }
 
-static void run(cli_runner *r, cli_process_title title)
+static void run_command(cli_runner *r, cli_process_title title)
 {
   cli_text complaint = {0};
 
-  if (begin(r, title, &complaint)) {
-    cli_session_run(&r->link, &r->over);
+  if (begin_run(r, title, &complaint)) {
+    cli_session_run(&r->session, &r->over);
   } else {
     const char *line = cli_text_end(&complaint);
 
     fail_early(r->options, r->path,
                line == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : line);
   }
-  end(r);
+  free_run(r);
   cli_text_free(&complaint);
 }
 
@@ -312,24 +317,24 @@ int cli_run(const cli_options *o, char **operands, cli_process_title title)
   const char *text = after ? *rest : o->command;
 
   if (wrong != NULL)
-    return refuse(o, operands[0], wrong);
+    return refuse_run_usage(o, operands[0], wrong);
   if (reserved != NULL)
     return refuse_reserved(o, reserved);
   char **words = text == NULL ? NULL : shell_words(text);
   cli_runner r = {.options = o, .path = operands[0], .code = CLI_EXIT_FAILED};
 
-  r.guard.fd = -1;
+  r.supervisor.fd = -1;
   r.job.cgroup.fd = -1;
-  r.link.up = cli_acquire_on_session;
-  r.link.down = cli_acquire_on_no_session;
-  r.link.log = on_log;
-  r.link.slow = on_slow;
-  r.link.arg = &r;
+  r.session.up = cli_acquire_on_session;
+  r.session.down = cli_acquire_on_no_session;
+  r.session.log = on_run_log;
+  r.session.slow = on_run_slow;
+  r.session.arg = &r;
   r.job.argv = text == NULL ? rest : words;
   if (r.job.argv == NULL)
     fail_early(o, r.path, lk_error_text(LK_ERR_NO_MEMORY));
   else
-    run(&r, title);
+    run_command(&r, title);
   free_words(words);
   /* A shell ends its loop on ^C only if the command dies of the signal, too. */
   if (r.died_of != 0 && r.code == CLI_EXIT_SIGNAL + r.died_of)

@@ -35,12 +35,12 @@ typedef struct cli_runner {
 
   cli_job job;
   pid_t child; /**< COMMAND; 0: not known */
-  bool alone;  /**< all our children come from the guard */
-  cli_supervisor guard;
-  ev_io guard_news;
+  bool owns_all_children; /**< all our children come from the guard */
+  cli_supervisor supervisor;
+  ev_io supervisor_watcher;
   ev_io signals;
 
-  cli_session link;
+  cli_session session;
   cli_events events;
   cli_acl acl;
   lk_keeper *keeper;
@@ -49,15 +49,15 @@ typedef struct cli_runner {
   lk_listener listener; /**< after the keeper's, for new deadlines */
   ev_timer timer;       /**< -n: the answer; a look at permits; --min-hold;
                              releasing: the session timeout */
-  int64_t give_up_at;   /**< -w: when, on lk_client_clock(); else
+  int64_t wait_until;   /**< -w: when, on lk_client_clock(); else
                              LK_NO_LIMIT */
-  uint64_t place_asked; /**< numbers the questions who holds */
+  uint64_t label_requests; /**< numbers the questions who holds */
   int64_t permits_seen; /**< pzxid of their directory, as last seen */
-  int permits_looks;    /**< so many so far */
+  int permit_checks;    /**< so many so far */
   int64_t margin_ms;    /**< --kill-after */
 
   int64_t held_at; /**< since when, on cli_boottime_ms() */
-  cli_order told;  /**< what the guard knows of the lease */
+  cli_order last_order; /**< what the guard knows of the lease */
   bool suspended;  /**< the connection is lost */
   bool lost;       /**< the lock, while COMMAND ran */
   bool acted;      /**< --on-lost did something */
@@ -70,8 +70,8 @@ typedef struct cli_runner {
 /** Make keeper and lock, and begin to connect. */
 bool cli_acquire_prepare(cli_runner *r, cli_text *complaint);
 /** For the link. */
-void cli_acquire_on_session(cli_session *l, void *arg);
-void cli_acquire_on_no_session(cli_session *l, int err, void *arg);
+void cli_acquire_on_session(cli_session *s, void *arg);
+void cli_acquire_on_no_session(cli_session *s, int err, void *arg);
 
 /* ---- permits.c ---- */
 

@@ -48,8 +48,8 @@ static void rename_self(cli_process_title title)
     title.at[i] = name[i];
 }
 
-static _Noreturn void be_guard(const cli_job *job, cli_on_lost on_lost,
-                               cli_process_title title, int fd)
+static _Noreturn void run_supervisor(const cli_job *job, cli_on_lost on_lost,
+                                     cli_process_title title, int fd)
 {
   cli_job own = *job;
   sigset_t all;
@@ -75,7 +75,7 @@ int cli_supervisor_fork(cli_supervisor *g, const cli_job *job,
   g->pid = fork();
   if (g->pid == 0) {
     close(ends[0]);
-    be_guard(job, on_lost, title, ends[1]);
+    run_supervisor(job, on_lost, title, ends[1]);
   }
   int error = errno;
 
@@ -90,7 +90,7 @@ int cli_supervisor_fork(cli_supervisor *g, const cli_job *job,
 }
 
 /* Another process may have stopped the guard. */
-static void keep_going(const cli_supervisor *g)
+static void continue_supervisor(const cli_supervisor *g)
 {
   kill(g->pid, SIGCONT);
 }
@@ -109,7 +109,7 @@ int cli_supervisor_start_command(const cli_supervisor *g,
 
   if (g->fd < 0)
     return EPIPE;
-  keep_going(g);
+  continue_supervisor(g);
   return sendmsg(g->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? errno : 0;
 }
 
@@ -118,7 +118,7 @@ void cli_supervisor_send_order(cli_supervisor *g, const cli_order *order)
   if (g->fd < 0)
     return;
   cli_order_merge(&g->waiting, order);
-  keep_going(g);
+  continue_supervisor(g);
   cli_supervisor_flush(g);
 }
 
@@ -129,7 +129,7 @@ void cli_supervisor_flush(cli_supervisor *g)
     g->waiting = (cli_order){0};
 }
 
-static int take_news(const cli_supervisor *g, cli_supervisor_report *out)
+static int receive_report(const cli_supervisor *g, cli_supervisor_report *out)
 {
   ssize_t n;
 
@@ -142,7 +142,7 @@ static int take_news(const cli_supervisor *g, cli_supervisor_report *out)
 }
 
 /* It stays a zombie. */
-static bool is_dead(const cli_supervisor *g)
+static bool is_supervisor_dead(const cli_supervisor *g)
 {
   siginfo_t info = {.si_pid = 0};
 
@@ -154,11 +154,11 @@ static bool is_dead(const cli_supervisor *g)
 /* A child of the guard that was stopped before exec() still has its socket. */
 int cli_supervisor_receive(const cli_supervisor *g, cli_supervisor_report *out)
 {
-  int got = take_news(g, out);
+  int got = receive_report(g, out);
 
-  if (got != 0 || !is_dead(g))
+  if (got != 0 || !is_supervisor_dead(g))
     return got;
-  got = take_news(g, out); /* what it sent before it died */
+  got = receive_report(g, out); /* what it sent before it died */
   return got == 0 ? -1 : got;
 }
 
@@ -169,14 +169,14 @@ void cli_supervisor_continue(const cli_supervisor *g)
   if (g->pid > 0 &&
       waitid(P_PID, (id_t)g->pid, &info, WSTOPPED | WNOHANG) == 0 &&
       info.si_pid != 0)
-    keep_going(g);
+    continue_supervisor(g);
 }
 
 enum { LOOK_MS = 100 };
 
 /* If this end were closed with news unread, the guard would see a connection
    reset in place of the goodbye. */
-static void part(cli_supervisor *g)
+static void drain_until_exit(cli_supervisor *g)
 {
   cli_order bye = {.what = CLI_ORDER_EXIT};
   cli_supervisor_report unread;
@@ -188,7 +188,7 @@ static void part(cli_supervisor *g)
     struct pollfd ready = {g->fd, events, 0};
 
     if (poll(&ready, 1, LOOK_MS) == 0)
-      keep_going(g);
+      continue_supervisor(g);
     cli_supervisor_flush(g);
     got = cli_supervisor_receive(g, &unread);
   }
@@ -199,7 +199,7 @@ static void part(cli_supervisor *g)
 void cli_supervisor_close(cli_supervisor *g)
 {
   if (g->fd >= 0)
-    part(g);
+    drain_until_exit(g);
   while (g->pid > 0 && waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
     ;
   g->pid = 0;

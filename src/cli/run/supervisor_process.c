@@ -18,9 +18,9 @@
 /* An order with the largest environment that the socket carries. */
 enum { MOST_BYTES = 256 * 1024 };
 
-typedef struct warden {
+typedef struct supervisor {
   cli_job job;
-  cli_kill_schedule lease;
+  cli_kill_schedule schedule;
   int fd;      /* to latchkey */
   int deaths;  /* a signalfd for SIGCHLD */
   int alarm;   /* a timerfd on the lease's clock */
@@ -31,65 +31,65 @@ typedef struct warden {
   bool reaped; /* it does not, since children cannot be listed */
   bool told_empty;
   cli_supervisor_report waiting; /* for room in the socket */
-} warden;
+} supervisor;
 
-static void flush(warden *w)
+static void flush_report(supervisor *s)
 {
-  if (w->waiting.what != 0 &&
-      cli_supervisor_socket_send(w->fd, &w->waiting, sizeof w->waiting))
-    w->waiting = (cli_supervisor_report){0};
+  if (s->waiting.what != 0 &&
+      cli_supervisor_socket_send(s->fd, &s->waiting, sizeof s->waiting))
+    s->waiting = (cli_supervisor_report){0};
 }
 
-static void tell(warden *w, cli_supervisor_report news)
+static void send_report(supervisor *s, cli_supervisor_report news)
 {
-  cli_supervisor_report_merge(&w->waiting, &news);
-  flush(w);
+  cli_supervisor_report_merge(&s->waiting, &news);
+  flush_report(s);
 }
 
-static void tell_failed(warden *w, int error)
+static void report_not_tried(supervisor *s, int error)
 {
-  tell(w,
-       (cli_supervisor_report){.what = CLI_REPORT_NOT_TRIED, .error = error});
+  send_report(
+      s, (cli_supervisor_report){.what = CLI_REPORT_NOT_TRIED, .error = error});
 }
 
-static void signal_it(const warden *w, int number)
+static void signal_command(const supervisor *s, int number)
 {
-  if (w->child == 0 || w->reaped || w->told_empty)
+  if (s->child == 0 || s->reaped || s->told_empty)
     return;
-  if (w->job.foreground)
-    kill(w->child, number);
+  if (s->job.foreground)
+    kill(s->child, number);
   else
-    kill(-w->child, number);
+    kill(-s->child, number);
 }
 
-static cli_reaped kill_descendants(const warden *w)
+static cli_reaped kill_descendants(const supervisor *s)
 {
   cli_reaped reaped;
 
-  cli_descendants_kill(&w->job.cgroup, w->reaped ? 0 : w->child,
-                       !w->job.foreground, &reaped);
+  cli_descendants_kill(&s->job.cgroup, s->reaped ? 0 : s->child,
+                       !s->job.foreground, &reaped);
   return reaped;
 }
 
 /* latchkey is gone, or said goodbye. */
-static _Noreturn void leave(warden *w, bool killing)
+static _Noreturn void exit_supervisor(supervisor *s, bool killing)
 {
-  if (killing && w->child != 0)
-    kill_descendants(w);
-  else if (w->lease.stage == CLI_STAGE_STOPPED)
-    cli_descendants_continue(&w->job.cgroup);
-  cli_cgroup_remove(&w->job.cgroup);
+  if (killing && s->child != 0)
+    kill_descendants(s);
+  else if (s->schedule.stage == CLI_STAGE_STOPPED)
+    cli_descendants_continue(&s->job.cgroup);
+  cli_cgroup_remove(&s->job.cgroup);
   _exit(0);
 }
 
-static bool is_ours(const warden *w, int fd)
+static bool is_ours(const supervisor *s, int fd)
 {
-  return fd <= 2 || fd == w->fd || fd == w->deaths || fd == w->alarm ||
-         fd == w->report || fd == w->job.cgroup.fd;
+  return fd <= 2 || fd == s->fd || fd == s->deaths || fd == s->alarm ||
+         fd == s->report || fd == s->job.cgroup.fd;
 }
 
 /* Nothing may stay open because of us that the command closes. */
-static void let_go(const warden *w)
+static void close_inherited_fds(const supervisor *s)
 {
   int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   DIR *dir = opendir("/proc/self/fd");
@@ -99,14 +99,14 @@ static void let_go(const warden *w)
     dup2(null, fd);
   if (dir == NULL) {
     for (int fd = 3; fd < 1024; fd++)
-      if (!is_ours(w, fd))
+      if (!is_ours(s, fd))
         close(fd);
     return;
   }
   while ((entry = readdir(dir)) != NULL) {
     int fd = (int)strtol(entry->d_name, NULL, 10);
 
-    if (!is_ours(w, fd) && fd != dirfd(dir))
+    if (!is_ours(s, fd) && fd != dirfd(dir))
       close(fd);
   }
   closedir(dir);
@@ -120,29 +120,29 @@ static void set_environment(char *at, size_t len)
     putenv(s);
 }
 
-static void start(warden *w, const cli_order *order)
+static void start_command(supervisor *s, const cli_order *order)
 {
-  w->lease.until = order->lease;
-  w->lease.margin_ms = order->margin_ms;
+  s->schedule.lease_deadline = order->lease;
+  s->schedule.margin_ms = order->margin_ms;
   if (order->max_hold_ms > 0)
-    w->lease.over_at = cli_boottime_ms() + order->max_hold_ms;
+    s->schedule.max_hold_ends_at = cli_boottime_ms() + order->max_hold_ms;
   if (cli_boottime_ms() >= order->lease) {
-    tell_failed(w, ETIMEDOUT);
+    report_not_tried(s, ETIMEDOUT);
     return;
   }
-  cli_cgroup_make(&w->job.cgroup);
-  pid_t pid = cli_job_start(&w->job, &w->report);
+  cli_cgroup_make(&s->job.cgroup);
+  pid_t pid = cli_job_start(&s->job, &s->report);
 
   if (pid < 0) {
-    tell_failed(w, errno);
+    report_not_tried(s, errno);
     return;
   }
-  w->child = pid;
-  let_go(w);
+  s->child = pid;
+  close_inherited_fds(s);
 }
 
 /* Wait for the first order. Its environment stays where it was received. */
-static void wait_for_start(warden *w)
+static void wait_for_start(supervisor *s)
 {
   char *bytes = malloc(MOST_BYTES);
   cli_order order;
@@ -151,76 +151,77 @@ static void wait_for_start(warden *w)
   if (bytes == NULL)
     _exit(1);
   do
-    n = recv(w->fd, bytes, MOST_BYTES, 0);
+    n = recv(s->fd, bytes, MOST_BYTES, 0);
   while (n < 0 && errno == EINTR);
   if (n < (ssize_t)sizeof order)
-    leave(w, false);
+    exit_supervisor(s, false);
   memcpy(&order, bytes, sizeof order);
   if ((order.what & CLI_ORDER_START) == 0)
-    leave(w, false);
+    exit_supervisor(s, false);
   set_environment(bytes + sizeof order, (size_t)n - sizeof order);
-  start(w, &order);
+  start_command(s, &order);
 }
 
 /* What --on-lost has stopped, `fg` and `bg` of a shell do not continue. */
-static bool is_undoing(const warden *w, int number)
+static bool undoes_stop(const supervisor *s, int number)
 {
-  return number == SIGCONT && w->lease.stage == CLI_STAGE_STOPPED;
+  return number == SIGCONT && s->schedule.stage == CLI_STAGE_STOPPED;
 }
 
-static void pass_on(warden *w, uint64_t signals)
+static void pass_signals_on(supervisor *s, uint64_t signals)
 {
   for (int n = 1; signals >> n != 0; n++)
-    if ((signals >> n & 1) != 0 && !is_undoing(w, n))
-      signal_it(w, n);
+    if ((signals >> n & 1) != 0 && !undoes_stop(s, n))
+      signal_command(s, n);
 }
 
-static void obey(warden *w)
+static void take_order(supervisor *s)
 {
   cli_order order;
-  ssize_t n = recv(w->fd, &order, sizeof order, MSG_DONTWAIT);
+  ssize_t n = recv(s->fd, &order, sizeof order, MSG_DONTWAIT);
 
   if (n < 0 && (errno == EAGAIN || errno == EINTR))
     return;
   if (n < (ssize_t)sizeof order)
-    leave(w, true);
+    exit_supervisor(s, true);
   if ((order.what & CLI_ORDER_LEASE) != 0) {
-    w->lease.until = order.lease;
-    w->lease.margin_ms = order.margin_ms;
+    s->schedule.lease_deadline = order.lease;
+    s->schedule.margin_ms = order.margin_ms;
   }
   if ((order.what & CLI_ORDER_LOST) != 0)
-    cli_kill_schedule_lock_lost(&w->lease, cli_boottime_ms());
+    cli_kill_schedule_lock_lost(&s->schedule, cli_boottime_ms());
   if ((order.what & CLI_ORDER_SIGNAL) != 0)
-    pass_on(w, order.signals);
+    pass_signals_on(s, order.signals);
   if ((order.what & CLI_ORDER_EXIT) != 0)
-    leave(w, false);
+    exit_supervisor(s, false);
 }
 
 /* The child has been executed, or could not be. */
-static void hear_child(warden *w)
+static void read_exec_result(supervisor *s)
 {
   int error;
-  ssize_t n = read(w->report, &error, sizeof error);
+  ssize_t n = read(s->report, &error, sizeof error);
 
-  close(w->report);
-  w->report = -1;
+  close(s->report);
+  s->report = -1;
   if (n == (ssize_t)sizeof error)
-    tell(w, (cli_supervisor_report){.what = CLI_REPORT_NOT_EXECUTED,
-                                    .error = error});
+    send_report(s, (cli_supervisor_report){.what = CLI_REPORT_NOT_EXECUTED,
+                                           .error = error});
   else
-    tell(w, (cli_supervisor_report){.what = CLI_REPORT_STARTED,
-                                    .child = w->child});
+    send_report(s, (cli_supervisor_report){.what = CLI_REPORT_STARTED,
+                                           .child = s->child});
 }
 
-static void tell_end(warden *w, int status)
+static void report_command_end(supervisor *s, int status)
 {
-  w->ended = true;
-  cli_kill_schedule_command_ended(&w->lease);
-  tell(w, (cli_supervisor_report){.what = CLI_REPORT_ENDED, .status = status});
+  s->ended = true;
+  cli_kill_schedule_command_ended(&s->schedule);
+  send_report(
+      s, (cli_supervisor_report){.what = CLI_REPORT_ENDED, .status = status});
 }
 
 /* What waitpid() would have given. */
-static int status_of(const siginfo_t *info)
+static int wait_status(const siginfo_t *info)
 {
   if (info->si_code == CLD_EXITED)
     return (info->si_status & 0xff) << 8;
@@ -229,104 +230,106 @@ static int status_of(const siginfo_t *info)
 
 /* A child that is stopped ahead of exec() would outlive a guard that is killed
    then: it may not have asked for a signal at its parent's death yet. */
-static void stop_all(warden *w)
+static void stop_command(supervisor *s)
 {
-  w->lease.all_stopped = w->report < 0 && cli_descendants_stop(&w->job.cgroup);
+  s->schedule.all_stopped =
+      s->report < 0 && cli_descendants_stop(&s->job.cgroup);
 }
 
 /* SIGCONT may have continued what --on-lost has stopped. */
-static void look_again(warden *w)
+static void stop_again(supervisor *s)
 {
-  if (w->lease.stage == CLI_STAGE_STOPPED)
-    stop_all(w);
+  if (s->schedule.stage == CLI_STAGE_STOPPED)
+    stop_command(s);
 }
 
 /* Whether COMMAND was stopped, was continued, or has ended. */
-static void look_at_command(warden *w)
+static void check_command(supervisor *s)
 {
   siginfo_t info = {.si_pid = 0};
-  id_t child = (id_t)w->child;
+  id_t child = (id_t)s->child;
 
   while (waitid(P_PID, child, &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
          info.si_pid != 0) {
     if (info.si_code == CLD_CONTINUED)
-      look_again(w);
+      stop_again(s);
     else
-      tell(w, (cli_supervisor_report){.what = CLI_REPORT_STOPPED,
-                                      .signal = info.si_status});
+      send_report(s, (cli_supervisor_report){.what = CLI_REPORT_STOPPED,
+                                             .signal = info.si_status});
     info.si_pid = 0;
   }
   info.si_pid = 0;
-  if (!w->ended &&
+  if (!s->ended &&
       waitid(P_PID, child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
       info.si_pid != 0)
-    tell_end(w, status_of(&info));
+    report_command_end(s, wait_status(&info));
 }
 
 /* Where children cannot be listed, COMMAND is waited for like others. Gives
    whether any is left. */
-static bool reap_any(warden *w)
+static bool reap_any_command(supervisor *s)
 {
   pid_t pid;
 
-  if (!w->ended)
+  if (!s->ended)
     return true;
   while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-    w->reaped = w->reaped || pid == w->child;
+    s->reaped = s->reaped || pid == s->child;
   return pid == 0;
 }
 
-static void tell_empty(warden *w)
+static void report_none_left(supervisor *s)
 {
-  if (w->ended && !w->told_empty) {
-    w->told_empty = true;
-    tell(w, (cli_supervisor_report){.what = CLI_REPORT_NONE_LEFT});
+  if (s->ended && !s->told_empty) {
+    s->told_empty = true;
+    send_report(s, (cli_supervisor_report){.what = CLI_REPORT_NONE_LEFT});
   }
 }
 
-static void reap(warden *w)
+static void handle_child_deaths(supervisor *s)
 {
   struct signalfd_siginfo info;
-  ssize_t n = read(w->deaths, &info, sizeof info);
+  ssize_t n = read(s->deaths, &info, sizeof info);
 
   (void)n;
-  if (w->child == 0)
+  if (s->child == 0)
     return;
-  look_at_command(w);
-  cli_descendants_left left = cli_descendants_reap(w->child);
+  check_command(s);
+  cli_descendants_left left = cli_descendants_reap(s->child);
 
-  if (left == CLI_LEFT_NONE || (left == CLI_LEFT_UNKNOWN && !reap_any(w)))
-    tell_empty(w);
+  if (left == CLI_LEFT_NONE ||
+      (left == CLI_LEFT_UNKNOWN && !reap_any_command(s)))
+    report_none_left(s);
 }
 
-static void end_all(warden *w)
+static void kill_and_report(supervisor *s)
 {
-  cli_reaped reaped = kill_descendants(w);
+  cli_reaped reaped = kill_descendants(s);
 
   if (!reaped.known)
-    look_at_command(w);
-  else if (!w->ended)
-    tell_end(w, reaped.status);
-  w->reaped = w->reaped || reaped.known;
-  tell_empty(w);
+    check_command(s);
+  else if (!s->ended)
+    report_command_end(s, reaped.status);
+  s->reaped = s->reaped || reaped.known;
+  report_none_left(s);
 }
 
-static void act(warden *w, cli_action what)
+static void take_action(supervisor *s, cli_action what)
 {
   switch (what) {
   case CLI_ACTION_NONE: return;
   case CLI_ACTION_TERM:
-    signal_it(w, SIGTERM);
-    signal_it(w, SIGCONT); /* one that is stopped would not hear it */
+    signal_command(s, SIGTERM);
+    signal_command(s, SIGCONT); /* one that is stopped would not hear it */
     break;
-  case CLI_ACTION_STOP: stop_all(w); break;
-  case CLI_ACTION_CONT: cli_descendants_continue(&w->job.cgroup); break;
+  case CLI_ACTION_STOP: stop_command(s); break;
+  case CLI_ACTION_CONT: cli_descendants_continue(&s->job.cgroup); break;
   case CLI_ACTION_KILL: break;
   }
-  tell(w,
-       (cli_supervisor_report){.what = CLI_REPORT_ACTED, .acts = 1u << what});
+  send_report(
+      s, (cli_supervisor_report){.what = CLI_REPORT_ACTED, .acts = 1u << what});
   if (what == CLI_ACTION_KILL)
-    end_all(w);
+    kill_and_report(s);
 }
 
 /* ---- time ---------------------------------------------------------------- */
@@ -334,17 +337,17 @@ static void act(warden *w, cli_action what)
 /* While not all is stopped, and where a signal can continue what is. */
 enum { RESTOP_MS = 20, LOOK_MS = 100 };
 
-static int64_t next_look(const warden *w, int64_t now)
+static int64_t next_look(const supervisor *s, int64_t now)
 {
-  if (w->lease.stage != CLI_STAGE_STOPPED)
+  if (s->schedule.stage != CLI_STAGE_STOPPED)
     return INT64_MAX;
-  if (!w->lease.all_stopped)
+  if (!s->schedule.all_stopped)
     return now + RESTOP_MS;
-  return w->job.cgroup.fd < 0 ? now + LOOK_MS : INT64_MAX;
+  return s->job.cgroup.fd < 0 ? now + LOOK_MS : INT64_MAX;
 }
 
 /* Let the alarm ring at `at`, on the lease's clock. */
-static void set_alarm(const warden *w, int64_t at)
+static void set_alarm(const supervisor *s, int64_t at)
 {
   struct itimerspec when = {{0, 0}, {0, 0}};
 
@@ -352,50 +355,50 @@ static void set_alarm(const warden *w, int64_t at)
     when.it_value.tv_sec = (time_t)(at / 1000);
     when.it_value.tv_nsec = at > 0 ? at % 1000 * 1000000 : 1;
   }
-  timerfd_settime(w->alarm, TFD_TIMER_ABSTIME, &when, NULL);
+  timerfd_settime(s->alarm, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
 /* Do what the lease asks for, and set the alarm for the next time. */
-static void mind_lease(warden *w)
+static void follow_schedule(supervisor *s)
 {
   int64_t next = INT64_MAX;
   cli_action what = CLI_ACTION_NONE;
   int64_t now = cli_boottime_ms();
 
-  if (w->child != 0 && !w->told_empty) {
-    look_again(w);
+  if (s->child != 0 && !s->told_empty) {
+    stop_again(s);
     do {
-      what = cli_kill_schedule_next(&w->lease, now, &next);
-      act(w, what);
+      what = cli_kill_schedule_next(&s->schedule, now, &next);
+      take_action(s, what);
       now = cli_boottime_ms();
     } while (what != CLI_ACTION_NONE);
-    int64_t look = next_look(w, now);
+    int64_t look = next_look(s, now);
 
     next = look < next ? look : next;
   }
-  set_alarm(w, next);
+  set_alarm(s, next);
 }
 
-static void run(warden *w)
+static void run_loop(supervisor *s)
 {
   for (;;) {
-    short events = w->waiting.what != 0 ? POLLIN | POLLOUT : POLLIN;
-    struct pollfd fds[4] = {{w->fd, events, 0},
-                            {w->deaths, POLLIN, 0},
-                            {w->report, POLLIN, 0},
-                            {w->alarm, POLLIN, 0}};
+    short events = s->waiting.what != 0 ? POLLIN | POLLOUT : POLLIN;
+    struct pollfd fds[4] = {{s->fd, events, 0},
+                            {s->deaths, POLLIN, 0},
+                            {s->report, POLLIN, 0},
+                            {s->alarm, POLLIN, 0}};
 
-    mind_lease(w);
+    follow_schedule(s);
     if (poll(fds, 4, -1) < 0)
       continue;
-    flush(w);
+    flush_report(s);
     /* First whether it was started, then how it ended. */
     if (fds[2].revents != 0)
-      hear_child(w);
+      read_exec_result(s);
     else if (fds[1].revents != 0)
-      reap(w);
+      handle_child_deaths(s);
     if ((fds[0].revents & ~POLLOUT) != 0)
-      obey(w);
+      take_order(s);
   }
 }
 
@@ -409,18 +412,18 @@ static int open_alarm(void)
 
 void cli_supervisor_main(const cli_job *job, cli_on_lost on_lost, int fd)
 {
-  warden w = {.job = *job, .fd = fd, .report = -1};
+  supervisor s = {.job = *job, .fd = fd, .report = -1};
   sigset_t deaths;
 
   sigemptyset(&deaths);
   sigaddset(&deaths, SIGCHLD);
-  w.lease.policy = on_lost;
-  w.deaths = signalfd(-1, &deaths, SFD_CLOEXEC | SFD_NONBLOCK);
-  w.alarm = open_alarm();
-  if (w.deaths < 0 || w.alarm < 0)
+  s.schedule.policy = on_lost;
+  s.deaths = signalfd(-1, &deaths, SFD_CLOEXEC | SFD_NONBLOCK);
+  s.alarm = open_alarm();
+  if (s.deaths < 0 || s.alarm < 0)
     _exit(1);
   cli_descendants_adopt();
-  wait_for_start(&w);
-  run(&w);
+  wait_for_start(&s);
+  run_loop(&s);
   _exit(1);
 }

@@ -14,7 +14,7 @@
 enum { MOST_BYTES = 1 << 20 };
 
 /* A compiler may leave out a memset() of what is freed next. */
-static void wipe(void *at, size_t len)
+static void wipe_memory(void *at, size_t len)
 {
   volatile unsigned char *byte = at;
 
@@ -25,7 +25,7 @@ static void wipe(void *at, size_t len)
 void cli_auth_file_free(cli_auth_file *i)
 {
   if (i->at != NULL)
-    wipe(i->at, i->len);
+    wipe_memory(i->at, i->len);
   free(i->at);
   i->at = NULL;
   i->len = 0;
@@ -33,7 +33,7 @@ void cli_auth_file_free(cli_auth_file *i)
 }
 
 /* In one block that does not grow, as growing leaves copies behind. */
-static bool read_all(cli_auth_file *i, int fd)
+static bool read_to_end(cli_auth_file *i, int fd)
 {
   ssize_t n = 1;
 
@@ -48,14 +48,14 @@ static bool read_all(cli_auth_file *i, int fd)
   return n >= 0;
 }
 
-static bool read_file(cli_auth_file *i)
+static bool read_auth_file(cli_auth_file *i)
 {
   int fd = open(i->name, O_RDONLY | O_CLOEXEC);
   struct stat st;
 
   if (fd < 0)
     return false;
-  bool ok = fstat(fd, &st) == 0 && read_all(i, fd);
+  bool ok = fstat(fd, &st) == 0 && read_to_end(i, fd);
   int error = errno;
 
   close(fd);
@@ -70,7 +70,7 @@ static bool is_sasl(lk_bytes scheme)
   return scheme.len == 4 && memcmp(scheme.at, "sasl", 4) == 0;
 }
 
-static int give_password(char *out, size_t size, void *arg)
+static int give_sasl_password(char *out, size_t size, void *arg)
 {
   const cli_auth_file *i = arg;
 
@@ -100,14 +100,14 @@ static const char *take_sasl(cli_auth_file *i, lk_bytes credentials)
   i->password = lk_bytes_of(colon + 1, credentials.len - len - 1);
   i->config = (lk_sasl_config){.size = sizeof i->config,
                                .user = i->user,
-                               .password = give_password,
+                               .password = give_sasl_password,
                                .password_arg = i};
   i->sasl = true;
   return NULL;
 }
 
 /* What is wrong with the lines, or NULL. */
-static const char *take_lines(cli_auth_file *i)
+static const char *take_sasl_lines(cli_auth_file *i)
 {
   lk_bytes text = lk_bytes_of(i->at, i->len), scheme, credentials;
   const char *wrong = NULL;
@@ -125,12 +125,12 @@ bool cli_auth_file_read(cli_auth_file *i, const char *name, cli_text *complaint)
   if (name == NULL || i->name != NULL)
     return true;
   i->name = name;
-  if (!read_file(i)) {
+  if (!read_auth_file(i)) {
     cli_text_printf(complaint, "--auth-file: cannot read %s: %s", name,
                     strerror(errno));
     return false;
   }
-  const char *wrong = take_lines(i);
+  const char *wrong = take_sasl_lines(i);
 
   if (wrong != NULL)
     cli_text_printf(complaint, "--auth-file: %s %s", name, wrong);
@@ -142,8 +142,8 @@ const lk_sasl_config *cli_auth_file_sasl(const cli_auth_file *i)
   return i->sasl ? &i->config : NULL;
 }
 
-static bool add_one(const cli_auth_file *i, lk_client *c, lk_bytes scheme,
-                    lk_bytes credentials, cli_text *complaint)
+static bool add_identity(const cli_auth_file *i, lk_client *c, lk_bytes scheme,
+                         lk_bytes credentials, cli_text *complaint)
 {
   char word[64];
 
@@ -171,7 +171,7 @@ bool cli_auth_file_add_to(cli_auth_file *i, lk_client *c, cli_text *complaint)
   bool ok = true;
 
   while (ok && cli_auth_file_next_line(&text, &scheme, &credentials))
-    ok = is_sasl(scheme) || add_one(i, c, scheme, credentials, complaint);
+    ok = is_sasl(scheme) || add_identity(i, c, scheme, credentials, complaint);
   if (!i->sasl)
     cli_auth_file_free(i);
   return ok;

@@ -4,16 +4,16 @@
 #include "cli/output/print.h"
 #include "cli/session/command.h"
 
-static void on_log(cli_session *l, const char *text, void *arg)
+static void on_command_log(cli_session *s, const char *text, void *arg)
 {
-  (void)l;
+  (void)s;
   (void)arg;
   cli_notice("%s", text);
 }
 
-static void on_slow(cli_session *l, const char *text, void *arg)
+static void on_command_slow(cli_session *s, const char *text, void *arg)
 {
-  (void)l;
+  (void)s;
   (void)arg;
   cli_notice("%s", text);
 }
@@ -25,15 +25,16 @@ bool cli_command_begin(cli_command *a, const cli_options *o, const char *verb,
   a->options = o;
   a->verb = verb;
   a->path = path;
-  a->link.log = on_log;
-  a->link.slow = on_slow;
-  if (cli_session_open(&a->link, o, complaint))
+  a->session.log = on_command_log;
+  a->session.slow = on_command_slow;
+  if (cli_session_open(&a->session, o, complaint))
     return true;
   cli_command_free(a);
   return false;
 }
 
-static void on_chroot(lk_client *c, int err, const lk_stat *stat, void *arg)
+static void on_chroot_stat(lk_client *c, int err, const lk_stat *stat,
+                           void *arg)
 {
   (void)c;
   (void)stat;
@@ -47,14 +48,14 @@ static bool check_chroot(cli_command *a)
   lk_call call = cli_command_call_options(a, true);
   cli_text line = {0};
 
-  if (*lk_client_chroot(a->link.client) == '\0' ||
+  if (*lk_client_chroot(a->session.client) == '\0' ||
       strcmp(a->verb, "create") == 0)
     return true;
-  int err = lk_exists(a->link.client, "/", &call, on_chroot, a);
+  int err = lk_exists(a->session.client, "/", &call, on_chroot_stat, a);
 
   if (cli_command_wait(a, err) != LK_ERR_NO_NODE)
     return true;
-  cli_session_say_no_chroot(&a->link, &line);
+  cli_session_say_no_chroot(&a->session, &line);
   if (strcmp(a->verb, "watch") != 0) {
     cli_fail_text(CLI_EXIT_FAILED, a->verb, &line);
     return false;
@@ -76,28 +77,28 @@ bool cli_command_open(cli_command *a, const cli_options *o, const char *verb,
     return false;
   }
   cli_tls_warn(&o->tls, o->hosts, o->quiet);
-  if (!cli_session_wait(&a->link)) {
+  if (!cli_session_wait(&a->session)) {
     cli_command_free(a);
     return false;
   }
   if (!check_chroot(a)) {
-    cli_session_close(&a->link);
+    cli_session_close(&a->session);
     cli_command_free(a);
     return false;
   }
-  if (lk_client_state(a->link.client) == LK_STATE_READ_ONLY)
+  if (lk_client_state(a->session.client) == LK_STATE_READ_ONLY)
     cli_warn("%s has no quorum; what it shows may be old",
-             lk_client_server(a->link.client));
+             lk_client_server(a->session.client));
   return true;
 }
 
 lk_call cli_command_call_options(const cli_command *a, bool repeat)
 {
   lk_call call = {.size = sizeof call, .repeat = repeat};
-  int64_t limit = cli_session_deadline(&a->link);
+  int64_t limit = cli_session_deadline(&a->session);
 
   call.deadline_ms =
-      lk_client_clock(a->link.client) + a->options->session_timeout_ms;
+      lk_client_clock(a->session.client) + a->options->session_timeout_ms;
   if (limit != LK_NO_LIMIT && limit < call.deadline_ms)
     call.deadline_ms = limit;
   return call;
@@ -112,7 +113,7 @@ void cli_command_complete(cli_command *a, int err)
 int cli_command_wait(cli_command *a, int err)
 {
   if (err == 0) {
-    cli_session_run(&a->link, &a->done);
+    cli_session_run(&a->session, &a->done);
     err = a->done ? a->err : LK_ERR_CLOSED;
   }
   a->done = false;
@@ -121,17 +122,17 @@ int cli_command_wait(cli_command *a, int err)
 
 void cli_command_free(cli_command *a)
 {
-  cli_session_free(&a->link);
+  cli_session_free(&a->session);
   cli_text_free(&a->out);
 }
 
 int cli_command_close(cli_command *a, int err)
 {
   int code = err != 0 ? cli_fail_request(a->verb, a->path,
-                                         cli_session_error(&a->link, err))
+                                         cli_session_error(&a->session, err))
                       : cli_print(&a->out);
 
-  cli_session_close(&a->link);
+  cli_session_close(&a->session);
   cli_command_free(a);
   return code;
 }

@@ -11,7 +11,7 @@ typedef struct cli_command {
   const cli_options *options;
   const char *verb;
   const char *path;
-  cli_session link;
+  cli_session session;
   cli_text out; /**< for standard output */
   bool done;    /**< the question has been answered */
   int err;      /**< the answer */

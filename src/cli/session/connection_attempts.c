@@ -77,8 +77,8 @@ void cli_connection_attempts_free(cli_connection_attempts *a)
 
 /* What follows `mark` and the word behind it, as in "resolve HOST: why"; NULL:
    `why` does not begin with `mark`. `word` gets that word. */
-static const char *behind_step(const char *why, const char *mark,
-                               lk_bytes *word)
+static const char *text_behind_step(const char *why, const char *mark,
+                                    lk_bytes *word)
 {
   size_t len = strlen(mark);
   const char *colon = strncmp(why, mark, len) == 0 ? strstr(why, ": ") : NULL;
@@ -89,16 +89,16 @@ static const char *behind_step(const char *why, const char *mark,
   return colon + 2;
 }
 
-static bool is_text(lk_bytes b, const char *text)
+static bool is_same_text(lk_bytes b, const char *text)
 {
   return b.len == strlen(text) && memcmp(b.at, text, b.len) == 0;
 }
 
 /* "host:port: why", with the address where that is not the name. */
-static void tell_ended(const cli_connection_attempt *one, cli_text *out)
+static void say_failed_attempt(const cli_connection_attempt *one, cli_text *out)
 {
   lk_bytes word;
-  const char *why = behind_step(one->why, "resolve ", &word);
+  const char *why = text_behind_step(one->why, "resolve ", &word);
 
   cli_text_clean(out, lk_text(one->server));
   if (why != NULL) {
@@ -106,8 +106,8 @@ static void tell_ended(const cli_connection_attempt *one, cli_text *out)
     cli_text_clean(out, lk_text(why));
     return;
   }
-  why = behind_step(one->why, "connect to ", &word);
-  if (why != NULL && !is_text(word, one->server)) {
+  why = text_behind_step(one->why, "connect to ", &word);
+  if (why != NULL && !is_same_text(word, one->server)) {
     cli_text_puts(out, " at ");
     cli_text_clean(out, word);
   }
@@ -115,11 +115,11 @@ static void tell_ended(const cli_connection_attempt *one, cli_text *out)
   cli_text_clean(out, lk_text(why != NULL ? why : one->why));
 }
 
-static void tell_one(const cli_connection_attempt *one, const char *current,
-                     double seconds, cli_text *out)
+static void say_attempt(const cli_connection_attempt *one, const char *current,
+                        double seconds, cli_text *out)
 {
   if (one->why != NULL) {
-    tell_ended(one, out);
+    say_failed_attempt(one, out);
     return;
   }
   cli_text_clean(out, lk_text(one->server));
@@ -135,7 +135,7 @@ void cli_connection_attempts_list(const cli_connection_attempts *a,
 {
   for (size_t i = 0; i < a->count && i < MOST_TOLD; i++) {
     cli_text_puts(out, i == 0 ? "" : ", ");
-    tell_one(&a->items[i], current, seconds, out);
+    say_attempt(&a->items[i], current, seconds, out);
   }
   if (a->count > MOST_TOLD)
     cli_text_printf(out, ", and %zu more", a->count - MOST_TOLD);
@@ -152,7 +152,7 @@ void cli_connection_attempts_say(const cli_connection_attempts *a,
 
 /* ---- what it means ------------------------------------------------------- */
 
-typedef struct census {
+typedef struct cause_counts {
   size_t refused;    /* nothing listens */
   size_t unreached;  /* no answer from the host */
   size_t unresolved; /* no address */
@@ -161,9 +161,9 @@ typedef struct census {
   size_t silent;     /* connected, or on the way, and nothing comes */
   size_t unwelcome;  /* --auth-file */
   const cli_connection_attempt *tls; /* the first that failed by TLS, or NULL */
-} census;
+} cause_counts;
 
-static void count_one(census *c, const cli_connection_attempt *one)
+static void count_cause(cause_counts *c, const cli_connection_attempt *one)
 {
   switch (one->err) {
   case LK_ERR_CONNECT:
@@ -211,10 +211,10 @@ const char *cli_connection_attempts_tls_advice(lk_tls_cause cause)
 
 const char *cli_connection_attempts_advice(const cli_connection_attempts *a)
 {
-  census c = {0};
+  cause_counts c = {0};
 
   for (size_t i = 0; i < a->count; i++)
-    count_one(&c, &a->items[i]);
+    count_cause(&c, &a->items[i]);
   if (c.unwelcome > 0)
     return "check the lines of --auth-file";
   if (c.tls != NULL)

@@ -7,7 +7,7 @@
 
 static const int numbers[CLI_INTERRUPTS] = {SIGINT, SIGTERM, SIGHUP};
 
-static void on_signal(struct ev_loop *loop, ev_signal *watcher, int events)
+static void on_interrupt(struct ev_loop *loop, ev_signal *watcher, int events)
 {
   cli_interrupt *i = watcher->data;
 
@@ -28,7 +28,7 @@ void cli_interrupt_open(cli_interrupt *i, struct ev_loop *loop, bool *done)
   i->done = done;
   i->loop = loop;
   for (int k = 0; k < CLI_INTERRUPTS; k++) {
-    ev_signal_init(&i->watchers[k], on_signal, numbers[k]);
+    ev_signal_init(&i->watchers[k], on_interrupt, numbers[k]);
     i->watchers[k].data = i;
     if (!is_ignored(numbers[k]))
       ev_signal_start(loop, &i->watchers[k]);

@@ -8,20 +8,20 @@
 /* Questions on their way at one time. */
 enum { WINDOW = 256 };
 
-typedef struct number {
+typedef struct request_index {
   cli_pipeline *batch;
   size_t at;
-} number;
+} request_index;
 
-static void put_next(cli_pipeline *b)
+static void send_next(cli_pipeline *b)
 {
-  number *n = malloc(sizeof *n);
+  request_index *n = malloc(sizeof *n);
 
   if (n == NULL) {
     b->err = LK_ERR_NO_MEMORY;
     return;
   }
-  *n = (number){b, b->next};
+  *n = (request_index){b, b->next};
   b->err = b->put(b, n->at, n);
   if (b->err != 0) {
     free(n);
@@ -31,23 +31,23 @@ static void put_next(cli_pipeline *b)
   b->left++;
 }
 
-static void fill(cli_pipeline *b)
+static void fill_window(cli_pipeline *b)
 {
   while (b->left < WINDOW && b->next < b->count && b->err == 0)
-    put_next(b);
+    send_next(b);
 }
 
 int cli_pipeline_run(cli_pipeline *b)
 {
-  fill(b);
+  fill_window(b);
   if (b->left > 0)
-    cli_command_wait(b->ask, 0);
+    cli_command_wait(b->command, 0);
   return b->err;
 }
 
 cli_pipeline *cli_pipeline_of(void *arg, size_t *at)
 {
-  number *n = arg;
+  request_index *n = arg;
 
   *at = n->at;
   return n->batch;
@@ -55,14 +55,14 @@ cli_pipeline *cli_pipeline_of(void *arg, size_t *at)
 
 void cli_pipeline_complete(void *arg, int err)
 {
-  number *n = arg;
+  request_index *n = arg;
   cli_pipeline *b = n->batch;
 
   free(n);
   b->left--;
   if (b->err == 0)
     b->err = err;
-  fill(b);
+  fill_window(b);
   if (b->left == 0)
-    cli_command_complete(b->ask, b->err);
+    cli_command_complete(b->command, b->err);
 }

@@ -9,7 +9,7 @@
  * way at a time. Fill in the first members. `count` may grow while it runs.
  */
 typedef struct cli_pipeline {
-  cli_command *ask;
+  cli_command *command;
   /** Put question `at`; its callback gets `number` and hands it to
       cli_pipeline_complete(). Gives what the request returned. */
   int (*put)(struct cli_pipeline *b, size_t at, void *number);
