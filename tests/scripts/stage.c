@@ -287,8 +287,7 @@ static const char *node_of(stage *s, words *w)
   const locker *l = locker_of(s, w);
   const char *node = l->lock == NULL ? NULL : lk_lock_node(l->lock);
 
-  return node != NULL && tree_find(&s->server.nodes, node) != NULL ? node
-                                                                   : NULL;
+  return node != NULL && fake_node(&s->server, node) != NULL ? node : NULL;
 }
 
 static void do_delete_node(stage *s, words *w)
@@ -335,8 +334,7 @@ static void do_counter(stage *s, words *w)
 {
   const char *path = words_text(w, "a path");
 
-  tree_find(&s->server.nodes, path)->counter =
-      (int32_t)words_number(w, "a number");
+  fake_counter(&s->server, path, (int32_t)words_number(w, "a number"));
 }
 
 static const struct {
@@ -425,10 +423,8 @@ static void clean_up(stage *s)
     locker_free(&s->lockers[i]);
   }
   fake_run(&s->server, T);
-  for (const tree_node *n = s->server.nodes.nodes; n != NULL; n = n->next) {
-    if (n->stat.ephemeral_owner != 0)
-      give_up("a node is left", n->path);
-  }
+  if (fake_ephemeral(&s->server) != NULL)
+    give_up("a node is left", fake_ephemeral(&s->server));
   for (size_t i = 0; i < s->nparties; i++)
     party_leave(&s->parties[i]);
   fake_done(&s->server);

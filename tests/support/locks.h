@@ -2,7 +2,7 @@
 #ifndef LK_SUPPORT_LOCKS_H
 #define LK_SUPPORT_LOCKS_H
 
-#include "support/server.h"
+#include "support/model_server.h"
 
 #include <latchkey/lock.h>
 

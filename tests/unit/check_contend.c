@@ -170,7 +170,7 @@ START_TEST(a_lost_create_is_found_again_behind_a_commit)
   ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
   ck_assert_uint_eq(
       lk_lock_token(sc.a.lock),
-      (uint64_t)tree_find(&sc.server.nodes, fake_child(&sc.server, LOCKS, 0))
+      (uint64_t)fake_node(&sc.server, fake_child(&sc.server, LOCKS, 0))
           ->stat.czxid);
   scene_end(&sc);
 }
@@ -349,8 +349,7 @@ START_TEST(the_token_is_that_of_the_last_node)
   ck_assert_int_eq(sc.b.acquired, 0);
   ck_assert_uint_eq(
       lk_lock_token(sc.b.lock),
-      (uint64_t)tree_find(&sc.server.nodes, lk_lock_node(sc.b.lock))
-          ->stat.czxid);
+      (uint64_t)fake_node(&sc.server, lk_lock_node(sc.b.lock))->stat.czxid);
   scene_end(&sc);
 }
 END_TEST
@@ -406,7 +405,7 @@ static bool survives_cancel(size_t bytes, bool cut)
   fake_run(&sc.server, T / 10);
   ck_assert_int_eq(lk_lock_get_state(sc.b.lock), LK_LOCK_IDLE);
   ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
-  ck_assert_ptr_null(sc.two.link->watches);
+  ck_assert_uint_eq(fake_watches(sc.two.link), 0);
   ck_assert_uint_eq(lk_keeper_unfinished(sc.two.keeper), 0);
   scene_end(&sc);
   return more;
@@ -736,7 +735,7 @@ static void delete_pred_at_read(fake_server *s, fake_link *l, int32_t op,
 {
   (void)path;
   if (op == 4 && l == sc.two.link &&
-      tree_find(&s->nodes, LOCKS "/x-lock-0000000000") != NULL)
+      fake_node(s, LOCKS "/x-lock-0000000000") != NULL)
     fake_delete(s, LOCKS "/x-lock-0000000000");
 }
 
@@ -782,10 +781,7 @@ static void hide_own(fake_server *s, fake_link *l, int32_t op, const char *path)
   (void)path;
   if (op != 12 || l != sc.two.link)
     return;
-  for (tree_node *n = s->nodes.nodes; n != NULL; n = n->next) {
-    if (n->stat.ephemeral_owner == l->session)
-      n->denied = LK_PERM_READ;
-  }
+  fake_deny_owned(s, l->session, LK_PERM_READ);
 }
 
 /* ---- access ------------------------------------------------------------ */
@@ -1062,10 +1058,7 @@ END_TEST
 /* Own is made unreadable while it is held. */
 static void hide_nodes(fake_link *l)
 {
-  for (tree_node *n = sc.server.nodes.nodes; n != NULL; n = n->next) {
-    if (n->stat.ephemeral_owner == l->session)
-      n->denied = LK_PERM_READ;
-  }
+  fake_deny_owned(&sc.server, l->session, LK_PERM_READ);
 }
 
 START_TEST(nodes_that_cannot_be_read_do_not_hide_others)
@@ -1178,7 +1171,7 @@ START_TEST(other_errors_end_the_acquire_and_leave_nothing)
       ck_assert_int_eq(sc.b.acquired, errors[e]);
       hand_over();
       ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
-      ck_assert_ptr_null(sc.two.link->watches);
+      ck_assert_uint_eq(fake_watches(sc.two.link), 0);
       scene_end(&sc);
     }
   }
@@ -1190,19 +1183,19 @@ END_TEST
 START_TEST(near_the_end_of_the_counter_it_leaves)
 {
   begin();
-  tree_find(&sc.server.nodes, LOCKS)->counter = INT32_MAX - (1 << 20) + 1;
+  fake_counter(&sc.server, LOCKS, INT32_MAX - (1 << 20) + 1);
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
   fake_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, LK_ERR_SEQ_UNSAFE);
   ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
-  tree_find(&sc.server.nodes, LOCKS)->counter = INT32_MIN + 5;
+  fake_counter(&sc.server, LOCKS, INT32_MIN + 5);
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
   fake_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, LK_ERR_SEQ_UNSAFE);
   ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
   ck_assert_uint_eq(sc.one.warnings, 0);
   for (int i = 0; i < 2; i++) {
-    tree_find(&sc.server.nodes, LOCKS)->counter = (1 << 30) + 5;
+    fake_counter(&sc.server, LOCKS, (1 << 30) + 5);
     ck_assert_int_eq(locker_want(&sc.a, -1), 0);
     fake_turn(&sc.server);
     ck_assert_int_eq(sc.a.acquired, 0);

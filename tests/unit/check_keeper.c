@@ -1000,7 +1000,7 @@ START_TEST(a_guarded_write_happens_only_while_held)
   ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops, 2, NULL, on_guarded, &o), 0);
   fake_turn(&sc.server);
   ck_assert(o.err == 0 && o.count == 2 && o.first == 0);
-  ck_assert_ptr_nonnull(tree_find(&sc.server.nodes, "/made"));
+  ck_assert_ptr_nonnull(fake_node(&sc.server, "/made"));
   /* its own errors are its own */
   o.err = NOT_YET;
   ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops + 1, 1, NULL, on_guarded, &o),
@@ -1016,7 +1016,7 @@ START_TEST(a_guarded_write_happens_only_while_held)
   ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops, 2, NULL, on_guarded, &o), 0);
   fake_turn(&sc.server);
   ck_assert_int_eq(o.err, LK_ERR_LOST);
-  ck_assert_ptr_null(tree_find(&sc.server.nodes, "/made"));
+  ck_assert_ptr_null(fake_node(&sc.server, "/made"));
   ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
   ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops, 2, NULL, on_guarded, &o),
                    LK_ERR_LOST);

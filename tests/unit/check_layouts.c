@@ -40,9 +40,9 @@ static const char *name_of(const locker *l)
   return strrchr(lk_lock_node(l->lock), '/') + 1;
 }
 
-static const tree_node *node_of(const locker *l)
+static const sim_node *node_of(const locker *l)
 {
-  return tree_find(&sc.server.nodes, lk_lock_node(l->lock));
+  return fake_node(&sc.server, lk_lock_node(l->lock));
 }
 
 /* Digits stand for 'x', all else for itself. */
@@ -62,13 +62,13 @@ static bool is_like(const char *text, size_t len, const char *form)
 #define HEX_FORM  "xxxxxxxxxxxx4xxxxxxxxxxxxxxxxxxx"
 
 /* Somebody else's node, in its own session. */
-static tree_node *stranger(const char *name, const char *data)
+static const sim_node *stranger(const char *name, const char *data)
 {
   char path[256];
 
   snprintf(path, sizeof path, LOCKS "/%s", name);
-  return tree_create(&sc.server.nodes, path, lk_text(data), LK_EPHEMERAL, false,
-                     0x5555);
+  fake_create_ephemeral(&sc.server, path, data, 0x5555);
+  return fake_node(&sc.server, path);
 }
 
 static void leave(const char *name)
@@ -94,7 +94,7 @@ START_TEST(nodes_are_named_as_the_layout_says)
     begin(&c);
     scene_hold(&sc);
     const char *name = name_of(&sc.a);
-    const tree_node *n = node_of(&sc.a);
+    const sim_node *n = node_of(&sc.a);
     size_t len = (size_t)n->stat.data_length;
 
     ck_assert_msg(is_like(name, strlen(name), forms[i]), "%s", name);
@@ -111,7 +111,7 @@ START_TEST(without_data_of_the_users_the_node_holds_the_uuid_alone)
 {
   begin(&native);
   scene_hold(&sc);
-  const tree_node *n = node_of(&sc.a);
+  const sim_node *n = node_of(&sc.a);
 
   ck_assert(
       is_like((const char *)n->data, (size_t)n->stat.data_length, UUID_FORM));
@@ -129,7 +129,7 @@ START_TEST(directories_of_others_do_not_vanish)
     locker_release(&sc.a);
     fake_turn(&sc.server);
     fake_sweep(&sc.server);
-    ck_assert_ptr_nonnull(tree_find(&sc.server.nodes, LOCKS));
+    ck_assert_ptr_nonnull(fake_node(&sc.server, LOCKS));
     scene_end(&sc);
   }
 }
@@ -834,12 +834,12 @@ static void recreate(void)
   fake_delete(&sc.server, LOCKS);
   fake_create(&sc.server, LOCKS);
   stranger("seq-0000000000", "theirs");
-  tree_find(&sc.server.nodes, LOCKS)->counter = 1;
+  fake_counter(&sc.server, LOCKS, 1);
 }
 
 static void assert_theirs_stays(void)
 {
-  const tree_node *n = tree_find(&sc.server.nodes, LOCKS "/seq-0000000000");
+  const sim_node *n = fake_node(&sc.server, LOCKS "/seq-0000000000");
 
   ck_assert_ptr_nonnull(n);
   ck_assert_int_eq(n->stat.ephemeral_owner, 0x5555);

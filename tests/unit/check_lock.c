@@ -129,8 +129,7 @@ START_TEST(a_holder_knows_node_token_and_deadline)
   ck_assert_str_eq(lk_lock_node(sc.a.lock), fake_child(&sc.server, LOCKS, 0));
   ck_assert_uint_eq(
       lk_lock_token(sc.a.lock),
-      (uint64_t)tree_find(&sc.server.nodes, lk_lock_node(sc.a.lock))
-          ->stat.czxid);
+      (uint64_t)fake_node(&sc.server, lk_lock_node(sc.a.lock))->stat.czxid);
   ck_assert(lk_lock_ok(sc.a.lock));
   ck_assert_int_eq(lk_lock_deadline(sc.a.lock),
                    sc.server.now + T - T / 100 - 10);
@@ -146,12 +145,12 @@ END_TEST
 START_TEST(the_node_has_curators_name_and_our_data)
 {
   lk_lock_config c = {.size = sizeof c, .data = lk_text("host 4711")};
-  const tree_node *n;
+  const sim_node *n;
   const char *name;
 
   scene_begin(&sc, NULL, &c);
   scene_hold(&sc);
-  n = tree_find(&sc.server.nodes, lk_lock_node(sc.a.lock));
+  n = fake_node(&sc.server, lk_lock_node(sc.a.lock));
   name = n->path + strlen(LOCKS "/");
   ck_assert_uint_eq(strlen(name), 55);
   ck_assert_mem_eq(name, "_c_", 3);
@@ -177,9 +176,9 @@ START_TEST(tokens_grow_with_each_grant)
     ck_assert_uint_gt(lk_lock_token(l->lock), last);
     last = lk_lock_token(l->lock);
     ck_assert_int_eq(lk_lock_release(l->lock, NULL, NULL), 0);
+    fake_turn(&sc.server);
     if (i == 5)
       fake_delete(&sc.server, LOCKS), fake_create(&sc.server, LOCKS);
-    fake_turn(&sc.server);
   }
   scene_end(&sc);
 }
@@ -348,7 +347,7 @@ START_TEST(a_timeout_is_one_deadline_and_leaves_nothing)
   ck_assert_int_eq(sc.b.acquired, LK_ERR_DEADLINE);
   /* nothing is left: neither the node nor the watch on the other one */
   ck_assert(fake_said(sc.two.link, "removeWatches delete"));
-  ck_assert_ptr_null(sc.two.link->watches);
+  ck_assert_uint_eq(fake_watches(sc.two.link), 0);
   ck_assert_uint_eq(lk_keeper_unfinished(sc.two.keeper), 0);
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
   fake_turn(&sc.server);
@@ -416,7 +415,7 @@ START_TEST(a_cancel_ends_the_acquire_before_it_returns)
   lk_lock_cancel(sc.b.lock);
   fake_turn(&sc.server);
   ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
-  ck_assert_ptr_null(sc.two.link->watches);
+  ck_assert_uint_eq(fake_watches(sc.two.link), 0);
   /* also before anything was sent */
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
   lk_lock_cancel(sc.b.lock);
@@ -585,8 +584,8 @@ START_TEST(missing_directories_are_made_as_containers_in_one_more_write)
   ck_assert(fake_said(sc.one.link,
                       "create2 getChildren2 | createContainer createContainer "
                       "createContainer createContainer create2 getChildren2"));
-  ck_assert(tree_find(&sc.server.nodes, "/a")->container);
-  ck_assert(tree_find(&sc.server.nodes, "/a/b/c/d")->container);
+  ck_assert(fake_node(&sc.server, "/a")->container);
+  ck_assert(fake_node(&sc.server, "/a/b/c/d")->container);
   lk_lock_free(l);
   scene_end(&sc);
 }
@@ -604,7 +603,7 @@ START_TEST(directories_are_plain_nodes_where_that_is_wanted)
   ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
   ck_assert(fake_said(sc.one.link, "create2 getChildren2 | create create "
                                    "create2 getChildren2"));
-  ck_assert(!tree_find(&sc.server.nodes, "/a/b")->container);
+  ck_assert(!fake_node(&sc.server, "/a/b")->container);
   lk_lock_free(l);
   scene_end(&sc);
 }
@@ -638,8 +637,7 @@ END_TEST
 static void reap(fake_server *s, fake_link *l, int32_t op, const char *path)
 {
   (void)l;
-  if (op == 15 && strncmp(path, "/a/", 3) == 0 &&
-      tree_find(&s->nodes, "/a") != NULL)
+  if (op == 15 && strncmp(path, "/a/", 3) == 0 && fake_node(s, "/a") != NULL)
     fake_delete(s, "/a");
 }
 
@@ -701,7 +699,8 @@ START_TEST(nodes_get_the_access_lists_asked_for)
 {
   lk_acl mine[] = {{LK_PERM_ALL, lk_text("digest"), lk_text("me:x")},
                    {LK_PERM_READ, lk_text("world"), lk_text("anyone")}};
-  lk_acl theirs[] = {{LK_PERM_READ, lk_text("ip"), lk_text("127.0.0.1")}};
+  lk_acl theirs[] = {{LK_PERM_READ | LK_PERM_CREATE | LK_PERM_DELETE,
+                      lk_text("ip"), lk_text("127.0.0.1")}};
   lk_acls own = {mine, 2}, parent = {theirs, 1};
   lk_lock_config c = {.size = sizeof c, .acl = &own, .parent_acl = &parent};
   lk_lock *l;
@@ -711,16 +710,16 @@ START_TEST(nodes_get_the_access_lists_asked_for)
   memset(mine, 0, sizeof mine); /* it has a copy */
   ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
   fake_turn(&sc.server);
-  ck_assert_str_eq(tree_find(&sc.server.nodes, lk_lock_node(l))->acl,
+  ck_assert_str_eq(fake_acl(&sc.server, lk_lock_node(l)),
                    "31 digest me:x, 1 world anyone");
-  ck_assert_str_eq(tree_find(&sc.server.nodes, "/a")->acl, "1 ip 127.0.0.1");
+  ck_assert_str_eq(fake_acl(&sc.server, "/a"), "13 ip 127.0.0.1");
   lk_lock_free(l);
   c.parent_acl = NULL;
   c.acl = &parent;
   ck_assert_int_eq(lk_lock_new(&l, sc.one.keeper, "/b", &c), 0);
   ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
   fake_turn(&sc.server);
-  ck_assert_str_eq(tree_find(&sc.server.nodes, "/b")->acl, "1 ip 127.0.0.1");
+  ck_assert_str_eq(fake_acl(&sc.server, "/b"), "13 ip 127.0.0.1");
   lk_lock_free(l);
   scene_end(&sc);
 }

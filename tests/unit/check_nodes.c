@@ -3,12 +3,14 @@
 
 #include "support/locks.h"
 #include "support/suite.h"
+#include "support/wire.h"
 
 #include <latchkey/nodes.h>
 
 #include "proto/wire/opcode.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Parents, trees, and writes until it is known, on one server in memory. */
 
@@ -27,6 +29,13 @@ static lk_stat found;
 static bool frees;      /* the client, when a call ends */
 static size_t patience; /* how many nodes may be deleted; then: no more */
 
+static void on_identity(lk_client *c, int err, void *arg)
+{
+  (void)c;
+  (void)err;
+  (void)arg;
+}
+
 static bool try_join(void)
 {
   lk_client_config config = {.size = sizeof config,
@@ -36,6 +45,9 @@ static bool try_join(void)
                              .mem = &mem.mem};
 
   link = fake_client(&server, &config);
+  if (link != NULL) /* whom lk_acl_creator means */
+    (void)lk_add_auth(link->client, "digest", lk_text("me:x"), on_identity,
+                      NULL);
   return link != NULL;
 }
 
@@ -132,9 +144,9 @@ static int outcome(void)
   return ended;
 }
 
-static tree_node *node(const char *path)
+static const sim_node *node(const char *path)
 {
-  return tree_find(&server.nodes, path);
+  return fake_node(&server, path);
 }
 
 static void begin_settled(bool node_there)
@@ -152,8 +164,11 @@ static void begin_settled(bool node_there)
 
 /* ---- with parents ------------------------------------------------------ */
 
+static const lk_acl few = {
+    LK_PERM_READ | LK_PERM_CREATE, {"world", 5}, {"anyone", 6}};
+static const lk_acls few_for_all = {&few, 1};
 static const lk_parents_config containers = {
-    .size = sizeof containers, .containers = true, .acl = &lk_acl_read};
+    .size = sizeof containers, .containers = true, .acl = &few_for_all};
 
 static int make(const char *path, int flags, const lk_parents_config *parents)
 {
@@ -187,9 +202,10 @@ START_TEST(missing_parents_are_made_in_one_write_with_the_node)
   ck_assert_int_eq(found.czxid, node(made)->stat.czxid);
   ck_assert_int_eq(node("/a/b")->stat.data_length, 0);
   ck_assert(!node("/a/b")->container);
-  ck_assert_str_eq(node("/a/b/c")->acl, "31 world anyone");
+  ck_assert_str_eq(fake_acl(&server, "/a/b/c"), "31 world anyone");
   ck_assert_int_eq(node(made)->stat.data_length, 4);
-  ck_assert_str_eq(node(made)->acl, "31 auth ");
+  ck_assert_str_eq(fake_acl(&server, made),
+                   "31 digest me:xSt7uiiGSJ+hX0ohMyxaLcULzA0=");
   finish();
 }
 END_TEST
@@ -199,7 +215,7 @@ START_TEST(parents_can_be_containers_with_a_list_of_their_own)
   begin();
   ck_assert_int_eq(make("/a/b/c", LK_EPHEMERAL, &containers), 0);
   ck_assert(node("/a")->container && node("/a/b")->container);
-  ck_assert_str_eq(node("/a/b")->acl, "1 world anyone");
+  ck_assert_str_eq(fake_acl(&server, "/a/b"), "5 world anyone");
   ck_assert_int_ne(node("/a/b/c")->stat.ephemeral_owner, 0);
   finish();
 }
@@ -698,11 +714,40 @@ START_TEST(only_so_many_lists_are_asked_for_at_a_time)
 }
 END_TEST
 
+/* The directories, which were made last, stand first in the list. */
+static bool list_backwards(fake_link *l, lk_bytes frame)
+{
+  const sim_node *n = node("/w");
+  struct lk_names_stat_reply a = {.stat = n->stat};
+  lk_reader in;
+
+  lk__reader_init(&in, frame.at, frame.len);
+  int32_t xid = lk__reader_int(&in);
+  int32_t op = lk__reader_int(&in);
+  lk_bytes path = lk__reader_bytes(&in);
+
+  if (op != LK_OPCODE_GET_CHILDREN2 || path.len != strlen("/w"))
+    return fake_serve(l, frame);
+  lk_bytes *names = calloc((size_t)n->stat.num_children, sizeof *names);
+
+  for (const sim_node *k = n->last; k != NULL; k = k->prev)
+    names[a.names.count++] = lk_text(k->name);
+  a.names.items = names;
+  size_t mark = wire_begin(&l->out);
+
+  wire_header(&l->out, xid, n->stat.pzxid, 0);
+  wire_record(&l->out, &lk__names_stat_reply_record, &a);
+  wire_end(&l->out, mark);
+  free(names);
+  return true;
+}
+
 /* 256 names have become requests when the first directory is found not empty;
  * the others are in memory. */
 START_TEST(with_many_names_in_memory_one_list_is_asked_for_at_a_time)
 {
   begin();
+  server.serve = list_backwards;
   grow_wide(4096 + 256 - 3, 3);
   ck_assert_int_eq(wipe("/w"), 0);
   ck_assert_uint_eq(deleted, 4356);
@@ -714,6 +759,7 @@ END_TEST
 START_TEST(with_one_name_less_in_memory_lists_are_asked_for_together)
 {
   begin();
+  server.serve = list_backwards;
   grow_wide(4095 + 256 - 3, 3);
   ck_assert_int_eq(wipe("/w"), 0);
   ck_assert_uint_eq(deleted, 4355);

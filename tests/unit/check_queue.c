@@ -277,18 +277,18 @@ static const lk_lock_config announcing = {
 
 START_TEST(who_has_waited_says_that_it_is_the_first)
 {
-  const tree_node *n;
+  const sim_node *n;
 
   scene_begin(&sc, NULL, &announcing);
   scene_queue(&sc);
-  n = tree_find(&sc.server.nodes, lk_lock_node(sc.a.lock));
+  n = fake_node(&sc.server, lk_lock_node(sc.a.lock));
   ck_assert_int_eq(n->stat.data_length, 2); /* nobody can be in doubt of it */
   locker_release(&sc.a);
   fake_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
   /* it is the proof of the lease as well; its own watch tells it */
   ck_assert(fake_said(sc.two.link, "setData | getData"));
-  n = tree_find(&sc.server.nodes, lk_lock_node(sc.b.lock));
+  n = fake_node(&sc.server, lk_lock_node(sc.b.lock));
   ck_assert_int_eq(n->stat.data_length, 2 + 8);
   ck_assert_mem_eq(n->data, "me" LK_ANNOUNCEMENT, 10);
   scene_end(&sc);
@@ -383,7 +383,7 @@ END_TEST
 
 START_TEST(a_request_to_let_go_is_not_written_over)
 {
-  const tree_node *n;
+  const sim_node *n;
 
   scene_begin(&sc, NULL, &announcing);
   scene_queue(&sc);
@@ -395,7 +395,7 @@ START_TEST(a_request_to_let_go_is_not_written_over)
   fake_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
   ck_assert(locker_told(&sc.b, "revoked\n"));
-  n = tree_find(&sc.server.nodes, lk_lock_node(sc.b.lock));
+  n = fake_node(&sc.server, lk_lock_node(sc.b.lock));
   ck_assert_mem_eq(n->data, LK_REVOKE_MESSAGE, 10);
   fake_run(&sc.server, T);
   ck_assert(lk_lock_ok(sc.b.lock));

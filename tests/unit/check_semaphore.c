@@ -387,7 +387,7 @@ START_TEST(a_node_says_how_many)
   get(0); /* the node was missing: it is made with 1 */
   want(1);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
-  ck_assert_ptr_nonnull(tree_find(&server.nodes, "/n/limit"));
+  ck_assert_ptr_nonnull(fake_node(&server, "/n/limit"));
   /* fake_set() takes text; so do not look for a zero in it */
   fake_set(&server, "/n/limit", "\x7f\x01\x01\x01");
   fake_turn(&server);
@@ -525,16 +525,14 @@ END_TEST
  * grant leaves a watch on the permit alone. */
 START_TEST(a_list_that_comes_twice_leaves_no_watch)
 {
-  const fake_watch *left = NULL;
-
   begin(1);
   parties[0].link->requests = 0;
   parties[0].link->throttle_at = 3;
   want(0);
   fake_run(&server, T / 2);
   ck_assert_int_eq(l[0].acquired, 0);
-  left = parties[0].link->watches;
-  ck_assert(left != NULL && !left->children && left->next == NULL);
+  ck_assert_uint_eq(fake_watches(parties[0].link), 1);
+  ck_assert_uint_eq(sim_watches_of(parties[0].link->conn, SIM_WATCH_DATA), 1);
   end();
 }
 END_TEST
@@ -902,9 +900,9 @@ END_TEST
 
 /* ---- kazoo's ----------------------------------------------------------- */
 
-static const tree_node *node(const char *path)
+static const sim_node *node(const char *path)
 {
-  return tree_find(&server.nodes, path);
+  return fake_node(&server, path);
 }
 
 static void kazoo(void)

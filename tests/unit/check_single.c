@@ -84,11 +84,7 @@ static void begin(void)
 
 static size_t watches(int i)
 {
-  size_t n = 0;
-
-  for (fake_watch *w = parties[i].link->watches; w != NULL; w = w->next)
-    n++;
-  return n;
+  return fake_watches(parties[i].link);
 }
 
 /* Nothing of anybody's is left. */
@@ -97,7 +93,7 @@ static void end(void)
   for (int i = 0; i < HANDLES; i++)
     locker_free(&l[i]);
   fake_run(&server, T);
-  ck_assert_ptr_null(tree_find(&server.nodes, node));
+  ck_assert_ptr_null(fake_node(&server, node));
   for (int i = 0; i < PARTIES; i++) {
     ck_assert_uint_eq(watches(i), 0);
     ck_assert_uint_eq(lk_keeper_unfinished(parties[i].keeper), 0);
@@ -156,7 +152,7 @@ static void come_back(int i)
 /* Whose the node is: a handle that holds, by its token; -1: nobody. */
 static int holder(void)
 {
-  const tree_node *n = tree_find(&server.nodes, node);
+  const sim_node *n = fake_node(&server, node);
   int found = -1;
 
   for (int i = 0; i < HANDLES; i++) {
@@ -182,7 +178,7 @@ START_TEST(a_free_lock_costs_one_write_and_its_release_another)
   ck_assert_str_eq(lk_lock_path(l[0].lock), NODE);
   let_go(0);
   ck_assert(fake_said(link_of(0), "delete"));
-  ck_assert_ptr_null(tree_find(&server.nodes, NODE));
+  ck_assert_ptr_null(fake_node(&server, NODE));
   end();
 }
 END_TEST
@@ -193,8 +189,8 @@ START_TEST(missing_directories_are_made_and_stay)
   get(0);
   ck_assert(fake_said(link_of(0), "create2 getData | create create create2 "
                                   "getData"));
-  ck_assert(!tree_find(&server.nodes, "/a")->container);
-  ck_assert(!tree_find(&server.nodes, "/a/b")->container);
+  ck_assert(!fake_node(&server, "/a")->container);
+  ck_assert(!fake_node(&server, "/a/b")->container);
   end();
 }
 END_TEST
@@ -347,7 +343,7 @@ START_TEST(a_timeout_leaves_no_node_and_no_watch)
   ck_assert_uint_eq(watches(1), 0);
   let_go(0);
   fake_run(&server, 150);
-  ck_assert_ptr_null(tree_find(&server.nodes, NODE));
+  ck_assert_ptr_null(fake_node(&server, NODE));
   end();
 }
 END_TEST
@@ -359,7 +355,7 @@ START_TEST(cancelled_at_once_it_leaves_nothing)
   lk_lock_cancel(l[0].lock);
   fake_turn(&server);
   ck_assert_int_eq(l[0].acquired, LK_ERR_CANCELLED);
-  ck_assert_ptr_null(tree_find(&server.nodes, NODE));
+  ck_assert_ptr_null(fake_node(&server, NODE));
   get(0);
   ck_assert_int_eq(locker_want(&l[1], -1), 0);
   lk_lock_cancel(l[1].lock);
@@ -904,7 +900,7 @@ static bool play_without(size_t fail_at)
   for (int i = 0; i < HANDLES; i++)
     locker_free(&l[i]);
   fake_run(&server, T);
-  ck_assert_ptr_null(tree_find(&server.nodes, node));
+  ck_assert_ptr_null(fake_node(&server, node));
   for (int i = 0; i < PARTIES; i++)
     party_leave(&parties[i]);
   fake_done(&server);

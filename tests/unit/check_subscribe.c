@@ -153,11 +153,7 @@ static void begin_with(reader *r)
 
 static size_t watches(void)
 {
-  size_t n = 0;
-
-  for (fake_watch *w = one.link->watches; w != NULL; w = w->next)
-    n++;
-  return n;
+  return fake_watches(one.link);
 }
 
 /* Nothing is left behind. */
@@ -359,7 +355,7 @@ static void intervene(fake_server *s, fake_link *l, int32_t op,
   if (op != between_op)
     return;
   s->before = NULL;
-  if (tree_find(&s->nodes, between_path) == NULL)
+  if (fake_node(s, between_path) == NULL)
     fake_create(s, between_path);
   else
     fake_delete(s, between_path);
@@ -722,6 +718,7 @@ END_TEST
 START_TEST(a_check_finds_what_may_not_be_read_any_more)
 {
   begin();
+  server.strict = true;
   how.check_ms = 1000;
   subscribe(&names);
   create(NEWS);

@@ -237,7 +237,6 @@ START_TEST(no_call_is_a_cancellation_point)
     loopback zk;
 
     loopback_start(&zk);
-    zk.server.serve = loopback_serve;
     every_object_make(&objects, zk.hosts, &limit);
     ck_assert_int_eq(pthread_create(&thread, NULL, call_while_cancelled,
                                     (void *)(uintptr_t)&every_calls[i]),

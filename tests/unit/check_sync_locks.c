@@ -483,8 +483,10 @@ END_TEST
 
 START_TEST(node_of_a_lock_has_its_access_list)
 {
-  const lk_acl entry = {LK_PERM_ALL, lk_text("digest"), lk_text("u:h")};
-  const lk_acls acls = {&entry, 1};
+  const lk_acl entries[] = {{LK_PERM_ALL, lk_text("digest"), lk_text("u:h")},
+                            {LK_PERM_READ | LK_PERM_CREATE | LK_PERM_DELETE,
+                             lk_text("world"), lk_text("anyone")}};
+  const lk_acls acls = {entries, 2};
   const lk_sync_lock_config config = {.size = sizeof config, .acl = &acls};
 
   start_with(&config);
@@ -492,7 +494,8 @@ START_TEST(node_of_a_lock_has_its_access_list)
   loopback_lock(&zk);
   const char *node = fake_child(&zk.server, "/locks/a", 0);
 
-  ck_assert_str_eq(tree_find(&zk.server.nodes, node)->acl, "31 digest u:h");
+  ck_assert_str_eq(fake_acl(&zk.server, node),
+                   "31 digest u:h, 13 world anyone");
   loopback_unlock(&zk);
   stop();
 }
@@ -511,7 +514,7 @@ START_TEST(members_of_a_multilock_have_tokens_while_it_is_held)
   ck_assert_int_eq(lk_sync_lock_acquire(both, &soon), 0);
   loopback_lock(&zk);
   const char *node = fake_child(&zk.server, "/locks/n", 0);
-  int64_t czxid = tree_find(&zk.server.nodes, node)->stat.czxid;
+  int64_t czxid = fake_node(&zk.server, node)->stat.czxid;
 
   loopback_unlock(&zk);
   ck_assert_uint_eq(lk_sync_multilock_token(both, "/locks/n"), (uint64_t)czxid);
@@ -573,8 +576,8 @@ START_TEST(semaphore_copies_the_path_of_its_limit)
   path[sizeof path - 2] = 'm';
   ck_assert_int_eq(lk_sync_lock_acquire(semaphore, &soon), 0);
   loopback_lock(&zk);
-  ck_assert_ptr_nonnull(tree_find(&zk.server.nodes, "/locks/n"));
-  ck_assert_ptr_null(tree_find(&zk.server.nodes, "/locks/m"));
+  ck_assert_ptr_nonnull(fake_node(&zk.server, "/locks/n"));
+  ck_assert_ptr_null(fake_node(&zk.server, "/locks/m"));
   loopback_unlock(&zk);
   lk_sync_lock_free(semaphore);
   stop();

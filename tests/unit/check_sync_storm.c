@@ -258,7 +258,6 @@ static void start(uint64_t seed)
 
   loopback_start(&zk);
   zk.quiet = true;
-  zk.server.serve = loopback_serve;
   fake_create(&zk.server, "/locks");
   fake_create(&zk.server, "/s");
   evicts = seed % 2 == 0;

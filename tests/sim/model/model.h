@@ -88,6 +88,8 @@ bool sim_watch_unset(sim_conn *c, const sim_path *p, enum sim_watch_kind kind);
 /** Whether anybody has one on exactly this path. */
 bool sim_watch_any(const sim_server *s, const sim_path *p,
                    enum sim_watch_kind kind);
+/** How many of a kind the connection has. */
+size_t sim_watches_of(const sim_conn *c, enum sim_watch_kind kind);
 void sim_watches_drop(sim_conn *c);
 void sim_watches_free(sim_watches *w);
 /** Say that a node was changed; the watches that this fires are used up. */

@@ -133,6 +133,15 @@ bool sim_watch_any(const sim_server *s, const sim_path *p,
   return p != NULL && first(&s->watches, p, kind) != NULL;
 }
 
+size_t sim_watches_of(const sim_conn *c, enum sim_watch_kind kind)
+{
+  size_t count = 0;
+
+  for (const sim_watch *x = c->watches; x != NULL; x = x->next_of)
+    count += x->kind == kind;
+  return count;
+}
+
 void sim_watches_drop(sim_conn *c)
 {
   while (c->watches != NULL)

@@ -13,8 +13,6 @@
 #include <unistd.h>
 
 #include "jute/reader.h"
-#include "proto/wire/opcode.h"
-#include "support/wire.h"
 #include "unit/fake/sockets.h"
 
 /* ---- connections, under the mutex ---------------------------------------- */
@@ -23,8 +21,7 @@ static void close_connection(loopback *b, size_t i)
 {
   fake_link *l = b->connections[i].link;
 
-  l->up = false;
-  fake_drop_watches(l);
+  fake_hang_up(l);
   lk__buf_free(&b->connections[i].in);
   close(b->connections[i].fd);
   b->connections[i] = b->connections[--b->count];
@@ -147,35 +144,6 @@ static void *run(void *arg)
     close_connection(b, 0);
   pthread_mutex_unlock(&b->mutex);
   return NULL;
-}
-
-/* ---- rarer requests ------------------------------------------------------ */
-
-bool loopback_serve(fake_link *l, lk_bytes frame)
-{
-  lk_reader in;
-
-  lk__reader_init(&in, frame.at, frame.len);
-  int32_t xid = lk__reader_int(&in);
-
-  switch (lk__reader_int(&in)) {
-  case LK_OPCODE_CREATE:
-  case LK_OPCODE_CREATE2:
-  case LK_OPCODE_CREATE_CONTAINER:
-  case LK_OPCODE_DELETE:
-  case LK_OPCODE_SET_DATA:
-  case LK_OPCODE_EXISTS:
-  case LK_OPCODE_GET_DATA:
-  case LK_OPCODE_GET_CHILDREN2:
-  case LK_OPCODE_SYNC:
-  case LK_OPCODE_REMOVE_WATCHES:
-  case LK_OPCODE_MULTI:
-  case LK_OPCODE_PING:
-  case LK_OPCODE_CLOSE_SESSION: return fake_serve(l, frame);
-  case LK_OPCODE_SET_WATCHES:
-  case LK_OPCODE_SET_WATCHES2: wire_reply(&l->out, xid, -1, 0); return true;
-  default: wire_reply(&l->out, xid, 1, LK_ERR_NO_AUTH); return true;
-  }
 }
 
 /* ---- for tests ----------------------------------------------------------- */

@@ -4,14 +4,14 @@
 
 #include <pthread.h>
 
-#include "support/server.h"
+#include "support/model_server.h"
 
 enum { LOOPBACK_CONNECTIONS = 64 };
 
 /**
- * The fake server on a port of loopback, with a thread of its own, for programs
- * whose client has threads too. Sessions do not expire by themselves. What is
- * in `server` may be looked at and changed between loopback_lock() and
+ * The model server on a port of loopback, with a thread of its own, for
+ * programs whose client has threads too. Sessions do not expire by themselves.
+ * What is in `server` may be looked at and changed between loopback_lock() and
  * loopback_unlock(), which sends what that brought about.
  */
 typedef struct loopback {
@@ -39,10 +39,6 @@ void loopback_stop(loopback *b);
 
 void loopback_lock(loopback *b);
 void loopback_unlock(loopback *b);
-
-/** For `server.serve`: what the fake server does not know is refused with
-    NO_AUTH, and watches are registered again in vain. */
-bool loopback_serve(fake_link *l, lk_bytes frame);
 
 /** Close all connections that there are now. */
 void loopback_drop(loopback *b);

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "proto/wire/opcode.h"
-#include "support/server.h"
+#include "support/model_server.h"
 #include "support/wire.h"
 
 #include <stdio.h>
@@ -12,74 +12,11 @@ static void must(bool is_so, const char *what)
 {
   if (is_so)
     return;
-  fprintf(stderr, "fake server: %s\n", what);
+  fprintf(stderr, "model server: %s\n", what);
   abort();
 }
 
-/* ---- connections ------------------------------------------------------- */
-
-static void hang_up(fake_link *l)
-{
-  fake_drop_watches(l);
-  lk__buf_consume(&l->in, lk__buf_len(&l->in));
-  lk__buf_consume(&l->out, lk__buf_len(&l->out));
-  l->up = false;
-  l->greeted = false;
-  l->hung_up = false;
-  l->logged_hello = false;
-  l->session = 0;
-}
-
-/* A client without a session is served if it does not insist on a quorum. */
-static bool takes_in(fake_link *l, const struct lk_connect_request *q, bool any)
-{
-  fake_server *s = l->server;
-
-  must(q->session_id == 0 || q->session_id != s->throwaway,
-       "a throwaway was resumed");
-  must(q->session_id == 0 || !any, "a session was offered to anyone");
-  if (!s->no_quorum)
-    return true;
-  if (!any || q->session_id != 0) {
-    l->hung_up = true;
-    return false;
-  }
-  l->session = fake_new_session(s);
-  s->throwaway = l->session;
-  wire_welcome_read_only(&l->out, l->session, q->timeout_ms);
-  return false;
-}
-
-static void greet(fake_link *l, lk_bytes frame)
-{
-  fake_server *s = l->server;
-  struct lk_connect_request q;
-  lk_reader in;
-
-  lk__reader_init(&in, frame.at, frame.len);
-  must(lk__record_decode(&lk__connect_request_record, &q, &in, NULL) == 0,
-       "malformed connect request");
-  bool any = lk__reader_left(&in) > 0 && lk__reader_bool(&in);
-
-  l->greeted = true;
-  if (!takes_in(l, &q, any))
-    return;
-  if (q.session_id == 0) {
-    l->session = fake_new_session(s);
-  } else if (fake_lives(s, q.session_id)) {
-    l->session = q.session_id;
-  } else {
-    wire_welcome(&l->out, 0, 0);
-    l->hung_up = true;
-    return;
-  }
-  l->last_session = l->session;
-  l->timeout_ms =
-      q.timeout_ms < s->max_timeout_ms ? q.timeout_ms : s->max_timeout_ms;
-  s->timeout_ms = l->timeout_ms;
-  fake_touch(s, l->session);
-  wire_welcome(&l->out, l->session, l->timeout_ms);
-}
+/* ---- frames -------------------------------------------------------------- */
 
 static bool next_frame(lk_buf *in, lk_bytes *out)
 {
@@ -107,7 +44,7 @@ static bool serve_all(fake_link *l)
       goes_on = l->server->serve != NULL ? l->server->serve(l, frame)
                                          : fake_serve(l, frame);
     else
-      greet(l, frame);
+      fake_greet(l, frame);
     if (!goes_on && l->cut_softly) {
       l->hung_up = true;
       return true;
@@ -151,7 +88,7 @@ static void log_write(fake_link *l, lk_bytes bytes)
     (void)lk__reader_int(&in);
     int32_t op = lk__reader_int(&in);
 
-    if (op == LK_OPCODE_PING)
+    if (op == LK_OPCODE_PING || op == LK_OPCODE_AUTH)
       continue;
     if (l->log[0] != '\0')
       say(l, first ? " | " : " ");
@@ -169,7 +106,7 @@ static bool follow_wish(fake_link *l)
   lk_client_want(l->client, &w);
   if (w.attempt == l->attempt)
     return false;
-  hang_up(l);
+  fake_hang_up(l);
   l->attempt = w.attempt;
   if (w.attempt == 0)
     return true;
@@ -247,6 +184,7 @@ void fake_turn(fake_server *s)
 {
   bool moved = true;
 
+  fake_keep_time(s);
   for (int i = 0; moved; i++) {
     must(i < 100000, "it never comes to rest");
     moved = false;
@@ -261,8 +199,8 @@ void fake_run(fake_server *s, int64_t ms)
 
   fake_turn(s);
   while (s->now < end) {
-    int64_t expiry = fake_expire_due(s);
-    int64_t next = expiry < end ? expiry : end;
+    int64_t event = fake_next_event(s);
+    int64_t next = event < end ? event : end;
 
     for (const fake_link *l = s->links; l != NULL; l = l->next) {
       if (l->client != NULL && lk_client_deadline(l->client) < next)
@@ -305,17 +243,7 @@ static void hook_freed(lk_client *c, void *arg)
 
   must(l->client == c, "freed twice");
   l->client = NULL;
-  hang_up(l);
-}
-
-void fake_init(fake_server *s)
-{
-  memset(s, 0, sizeof *s);
-  s->now = 1000000;
-  s->seed = 1;
-  s->next_session = 0x100;
-  s->max_timeout_ms = 40000;
-  tree_init(&s->nodes);
+  fake_hang_up(l);
 }
 
 static fake_link *new_link(fake_server *s)
@@ -382,12 +310,12 @@ void fake_done(fake_server *s)
     fake_link *l = s->links;
 
     s->links = l->next;
-    hang_up(l);
+    fake_hang_up(l);
     lk__buf_free(&l->in);
     lk__buf_free(&l->out);
     free(l);
   }
-  tree_done(&s->nodes);
+  sim_ensemble_free(s->ensemble);
 }
 
 /* ---- what tests do ------------------------------------------------------- */
@@ -396,7 +324,7 @@ void fake_drop(fake_link *l)
 {
   bool was_up = l->up;
 
-  hang_up(l);
+  fake_hang_up(l);
   if (was_up && l->client != NULL)
     lk_client_failed(l->client, l->attempt, 0, NULL);
 }

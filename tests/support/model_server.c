@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "support/model_server.h"
+
+#include "proto/wire/opcode.h"
+#include "sim/model/alone.h"
+#include "support/wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void must(bool is_so, const char *what)
+{
+  if (is_so)
+    return;
+  fprintf(stderr, "model server: %s\n", what);
+  abort();
+}
+
+/* ---- the model ----------------------------------------------------------- */
+
+static sim_server *server_of(const fake_server *s)
+{
+  return sim_ensemble_server(s->ensemble, 0);
+}
+
+/* Run it until all that was proposed is applied. */
+static void settle(fake_server *s)
+{
+  const sim_server *m = server_of(s);
+
+  while (m->applied < m->count)
+    must(sim_step(&s->agenda), "the model has nothing to do");
+}
+
+static void elect(fake_server *s)
+{
+  while (!sim_server_serves(server_of(s)))
+    must(sim_step(&s->agenda), "the model elects nobody");
+}
+
+void fake_init(fake_server *s)
+{
+  const sim_ensemble_config config = {.servers = 1,
+                                      .tick_ms = 2,
+                                      .min_timeout_ms = 1,
+                                      .max_timeout_ms = INT32_MAX,
+                                      .sweep_ms = INT32_MAX,
+                                      .disk_delay_us = {1, 1},
+                                      .election_us = {1, 1}};
+
+  memset(s, 0, sizeof *s);
+  s->now = s->then = 1000000;
+  s->seed = 1;
+  s->max_timeout_ms = 40000;
+  s->trace.agenda = &s->agenda;
+  s->trace.out = getenv("SIM_TRACE") == NULL ? NULL : stderr;
+  s->ensemble =
+      sim_ensemble_new(&config, &s->agenda, (sim_rng){1}, &s->trace, NULL);
+  elect(s);
+}
+
+void fake_keep_time(fake_server *s)
+{
+  int64_t end = s->agenda.now_us + (s->now - s->then) * SIM_MS;
+
+  s->then = s->now;
+  if (!s->expires)
+    return;
+  while (sim_next_us(&s->agenda) <= end)
+    sim_step(&s->agenda);
+  if (s->agenda.now_us < end)
+    s->agenda.now_us = end;
+}
+
+int64_t fake_next_event(const fake_server *s)
+{
+  if (!s->expires)
+    return INT64_MAX;
+  return s->now + (sim_next_us(&s->agenda) - s->agenda.now_us) / SIM_MS + 1;
+}
+
+/* ---- connections --------------------------------------------------------- */
+
+static void on_output(const void *bytes, size_t len, void *arg)
+{
+  fake_link *l = arg;
+
+  must(lk__buf_append(&l->out, bytes, len), "no memory");
+}
+
+static void on_closed(void *arg)
+{
+  fake_link *l = arg;
+
+  l->conn = NULL;
+  l->hung_up = true;
+}
+
+static void feed(fake_link *l, lk_bytes frame)
+{
+  lk_buf whole = wire_buf();
+
+  wire_bytes(&whole, frame); /* its length, and itself */
+  sim_conn_input(l->conn, lk__buf_bytes(&whole), lk__buf_len(&whole));
+  lk__buf_free(&whole);
+  settle(l->server);
+}
+
+void fake_greet(fake_link *l, lk_bytes frame)
+{
+  const sim_conn_hooks hooks = {on_output, on_closed, l};
+  fake_server *s = l->server;
+  struct lk_connect_request q;
+  lk_reader in;
+
+  lk__reader_init(&in, frame.at, frame.len);
+  must(lk__record_decode(&lk__connect_request_record, &q, &in, NULL) == 0,
+       "malformed connect request");
+  bool any = lk__reader_left(&in) > 0 && lk__reader_bool(&in);
+
+  must(q.session_id == 0 || q.session_id != s->throwaway,
+       "a throwaway was resumed");
+  must(q.session_id == 0 || !any, "a session was offered to anyone");
+  l->greeted = true;
+  sim_server_bound(server_of(s), 1, s->max_timeout_ms);
+  l->conn = sim_server_accept(server_of(s), &hooks);
+  must(l->conn != NULL, "the server does not run");
+  feed(l, frame);
+  if (l->conn == NULL)
+    return;
+  l->session = l->conn->session;
+  l->timeout_ms = l->conn->timeout_ms;
+  if (server_of(s)->alone)
+    s->throwaway = l->session;
+  else
+    l->last_session = l->session;
+}
+
+void fake_hang_up(fake_link *l)
+{
+  if (l->conn != NULL)
+    sim_conn_close(l->conn);
+  l->conn = NULL;
+  lk__buf_consume(&l->in, lk__buf_len(&l->in));
+  lk__buf_consume(&l->out, lk__buf_len(&l->out));
+  l->up = false;
+  l->greeted = false;
+  l->hung_up = false;
+  l->logged_hello = false;
+  l->session = 0;
+}
+
+/* ---- requests, and what goes wrong with them ----------------------------- */
+
+static void path_of(char *out, size_t size, int32_t op, const lk_reader *body)
+{
+  lk_reader in = *body;
+  lk_bytes path = {0};
+
+  if (op != LK_OPCODE_MULTI)
+    path = lk__reader_bytes(&in);
+  must(path.len < size, "a path that is too long");
+  if (path.len > 0)
+    memcpy(out, path.at, path.len);
+  out[path.len] = '\0';
+}
+
+static bool unknown(const fake_server *s, int32_t op)
+{
+  return (s->no_containers && op == LK_OPCODE_CREATE_CONTAINER) ||
+         (s->no_ephemerals && op == LK_OPCODE_GET_EPHEMERALS);
+}
+
+static bool forbidden(const fake_link *l, int32_t op, const char *path)
+{
+  const fake_server *s = l->server;
+  const sim_node *n =
+      s->strict && op == LK_OPCODE_EXISTS ? fake_node(s, path) : NULL;
+
+  return n != NULL && !sim_access_allows(n->access, l->conn->who, LK_PERM_READ);
+}
+
+bool fake_serve(fake_link *l, lk_bytes frame)
+{
+  fake_server *s = l->server;
+  int64_t zxid = server_of(s)->tree.zxid;
+  char path[512];
+  lk_reader in;
+
+  lk__reader_init(&in, frame.at, frame.len);
+  int32_t xid = lk__reader_int(&in);
+  int32_t op = lk__reader_int(&in);
+
+  if (op == LK_OPCODE_PING || op == LK_OPCODE_AUTH) {
+    feed(l, frame);
+    return true;
+  }
+  must(!server_of(s)->alone || lk__opcode_info(op)->read_only ||
+           op == LK_OPCODE_CLOSE_SESSION,
+       "a write without a quorum");
+  l->requests++;
+  if (l->requests == l->cut_at && !l->cut_after)
+    return false;
+  path_of(path, sizeof path, op, &in);
+  if (s->before != NULL)
+    s->before(s, l, op, path);
+  if (l->conn == NULL)
+    return true;
+  if (l->requests == l->throttle_at) {
+    wire_reply(&l->out, xid, zxid, LK_ERR_THROTTLED);
+  } else if (l->requests == l->answer_at) {
+    wire_reply(&l->out, xid, zxid, l->answer_err);
+  } else if (unknown(s, op)) {
+    wire_reply(&l->out, xid, zxid, LK_ERR_UNIMPLEMENTED);
+    l->hung_up = true;
+  } else if (forbidden(l, op, path)) {
+    wire_reply(&l->out, xid, zxid, LK_ERR_NO_AUTH);
+  } else {
+    feed(l, frame);
+  }
+  return l->requests != l->cut_at;
+}
+
+/* ---- sessions ------------------------------------------------------------ */
+
+void fake_expire(fake_server *s, int64_t session)
+{
+  sim_operator_expire(s->ensemble, session);
+  settle(s);
+}
+
+void fake_lose_quorum(fake_server *s)
+{
+  sim_server *m = server_of(s);
+
+  sim_enter_looking(m, "has lost its quorum");
+  sim_server_undo(m, SIM_DUTY_ELECT);
+  sim_alone_begin(m);
+}
+
+void fake_regain_quorum(fake_server *s)
+{
+  sim_server *m = server_of(s);
+
+  if (!m->alone)
+    return;
+  sim_alone_end(m);
+  sim_elect(m);
+  elect(s);
+}
+
+/* ---- an operator --------------------------------------------------------- */
+
+static void ask_as(fake_server *s, int64_t session, int32_t op,
+                   const sim_want *want)
+{
+  sim_pipeline_ask(server_of(s), NULL,
+                   sim_ask_new(session, op, want, &s->ensemble->arena));
+  settle(s);
+}
+
+void fake_create(fake_server *s, const char *path)
+{
+  must(fake_node(s, path) == NULL, "cannot create");
+  must(sim_operator_create(s->ensemble, path, "", 0, false), "no leader");
+  settle(s);
+  must(fake_node(s, path) != NULL, "cannot create");
+}
+
+void fake_create_ephemeral(fake_server *s, const char *path, const char *data,
+                           int64_t session)
+{
+  sim_want want = {.path = lk_text(path),
+                   .data = lk_text(data),
+                   .flags = LK_EPHEMERAL,
+                   .acl = lk__vec_of(sim_access_open.entries, 1)};
+
+  if (sim_tree_logon(&server_of(s)->tree, session) == NULL) {
+    sim_ask *ask = lk__arena_take(&s->ensemble->arena, 1, sizeof *ask);
+
+    *ask = (sim_ask){.session = session,
+                     .op = SIM_OP_CREATE_SESSION,
+                     .timeout_ms = s->max_timeout_ms};
+    sim_pipeline_ask(server_of(s), NULL, ask);
+  }
+  ask_as(s, session, LK_OPCODE_CREATE, &want);
+  must(fake_node(s, path) != NULL, "cannot create");
+}
+
+void fake_delete(fake_server *s, const char *path)
+{
+  must(fake_node(s, path) != NULL, "nothing to delete");
+  must(sim_operator_delete(s->ensemble, path), "no leader");
+  settle(s);
+  must(fake_node(s, path) == NULL, "cannot delete");
+}
+
+void fake_set(fake_server *s, const char *path, const char *data)
+{
+  must(fake_node(s, path) != NULL, "nothing to set");
+  must(sim_operator_set(s->ensemble, path, data), "no leader");
+  settle(s);
+}
+
+void fake_deny(fake_server *s, const char *path, int32_t perms)
+{
+  must(fake_node(s, path) != NULL, "nothing to deny");
+  must(sim_operator_deny(s->ensemble, path, perms), "no leader");
+  settle(s);
+}
+
+void fake_deny_owned(fake_server *s, int64_t session, int32_t perms)
+{
+  const sim_logon *logon = sim_tree_logon(&server_of(s)->tree, session);
+
+  must(logon != NULL, "no such session");
+  for (const sim_node *n = logon->owned; n != NULL; n = n->next_owned)
+    fake_deny(s, n->path, perms);
+}
+
+void fake_backdate(fake_server *s, const char *path)
+{
+  sim_tree *t = &server_of(s)->tree;
+
+  must(fake_node(s, path) != NULL, "nothing to backdate");
+  sim_tree_node(t, fake_node(s, path)->key)->stat.czxid = 1;
+}
+
+void fake_counter(fake_server *s, const char *path, int32_t counter)
+{
+  must(fake_node(s, path) != NULL, "nothing to count");
+  sim_operator_set_counter(s->ensemble, path, counter);
+}
+
+void fake_sweep(fake_server *s)
+{
+  size_t before;
+
+  do { /* a container in a container */
+    before = server_of(s)->tree.count;
+    sim_lead_sweep(server_of(s));
+    settle(s);
+  } while (server_of(s)->tree.count < before);
+}
+
+/* ---- what is there ------------------------------------------------------- */
+
+void fake_drop_watches(fake_link *l)
+{
+  if (l->conn != NULL)
+    sim_watches_drop(l->conn);
+}
+
+size_t fake_watches(const fake_link *l)
+{
+  return l->conn == NULL ? 0
+                         : sim_watches_of(l->conn, SIM_WATCH_DATA) +
+                               sim_watches_of(l->conn, SIM_WATCH_CHILD);
+}
+
+const sim_node *fake_node(const fake_server *s, const char *path)
+{
+  return sim_tree_find(&server_of(s)->tree, path);
+}
+
+const char *fake_acl(const fake_server *s, const char *path)
+{
+  static _Thread_local char text[256];
+  const sim_access *a = fake_node(s, path)->access;
+  size_t at = 0;
+
+  for (size_t i = 0; i < a->count && at < sizeof text; i++)
+    at += (size_t)snprintf(
+        text + at, sizeof text - at, "%s%d %.*s %.*s", i == 0 ? "" : ", ",
+        (int)a->entries[i].perms, (int)a->entries[i].scheme.len,
+        (const char *)a->entries[i].scheme.at, (int)a->entries[i].id.len,
+        (const char *)a->entries[i].id.at);
+  return text;
+}
+
+size_t fake_children(const fake_server *s, const char *path)
+{
+  const sim_node *n = fake_node(s, path);
+  size_t count = 0;
+
+  for (const sim_node *k = n == NULL ? NULL : n->children; k != NULL;
+       k = k->next)
+    count++;
+  return count;
+}
+
+static int by_suffix(const void *a, const void *b)
+{
+  const char *x = *(const char *const *)a;
+  const char *y = *(const char *const *)b;
+
+  return strcmp(x + strlen(x) - 10, y + strlen(y) - 10);
+}
+
+const char *fake_child(const fake_server *s, const char *path, size_t i)
+{
+  const sim_node *n = fake_node(s, path);
+  const char *paths[256];
+  size_t count = 0;
+
+  for (const sim_node *k = n == NULL ? NULL : n->children; k != NULL;
+       k = k->next) {
+    if (strlen(k->path) < 10)
+      continue;
+    must(count < 256, "too many children");
+    paths[count++] = k->path;
+  }
+  qsort(paths, count, sizeof paths[0], by_suffix);
+  return i < count ? paths[i] : NULL;
+}
+
+const char *fake_ephemeral(const fake_server *s)
+{
+  const sim_tree *t = &server_of(s)->tree;
+
+  for (size_t i = 0; i < t->nsessions; i++) {
+    if (t->sessions[i].owned != NULL)
+      return t->sessions[i].owned->path;
+  }
+  return NULL;
+}
