@@ -35,28 +35,16 @@ static void trouble(lk_contender *ct, int err)
     finish(ct, 0);
     return;
   }
-  switch (err) {
-  case LK_ERR_NOT_SENT:
-  case LK_ERR_CONNECTION_LOSS:
-  case LK_ERR_IN_DOUBT:
-  case LK_ERR_SESSION_EXPIRED:
-  case LK_ERR_AUTH_FAILED:
-  case LK_ERR_AUTH_REQUIRED:
-  case LK_ERR_CLOSED:
-  case LK_ERR_FORKED: break; /* the client tells what comes next */
-  case LK_ERR_THROTTLED:
-  case LK_ERR_SESSION_MOVED:
-  case LK_ERR_NOT_READ_ONLY:
-  case LK_ERR_NO_MEMORY:
-  case LK_ERR_TOO_MANY:
+  if (err == LK_ERR_TOO_BIG && !ct->cleanup.too_big) {
+    ct->cleanup.too_big = true; /* the connection has gone, too: see there */
+    return;
+  }
+  switch (lk__error_cleanup_advice(lk__contender_client(ct), err)) {
+  case LK_ADVICE_AWAIT_CONNECTION: break;
+  case LK_ADVICE_RETRY_LATER:
     lk__contender_start_pause(ct, lk__contender_pause_ms(ct));
     break;
-  case LK_ERR_TOO_BIG:
-    if (ct->cleanup.too_big)
-      finish(ct, err);
-    ct->cleanup.too_big = true; /* the connection has gone, too: see there */
-    break;
-  default: finish(ct, err); break;
+  case LK_ADVICE_GIVE_UP: finish(ct, err); break;
   }
 }
 

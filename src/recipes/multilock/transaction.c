@@ -16,7 +16,7 @@ static void trouble(lk_multilock_acquisition *t, int err)
 {
   lk_keeper *k = t->lease;
 
-  switch (lk__error_advice(err)) {
+  switch (lk__error_advice(k->client, err)) {
   case LK_ADVICE_AWAIT_CONNECTION: break; /* the listener goes on */
   case LK_ADVICE_RETRY_LATER:
     lk__lease_start_timer(k, &t->rest, lk_client_clock(k->client) + REST_MS);

@@ -282,7 +282,7 @@ static void pump(tree *t)
 
     if (err == LK_ERR_TOO_MANY && t->requests > 0)
       break; /* there will be room */
-    if (err != 0 && lk__error_advice(err) == LK_ADVICE_RETRY_LATER)
+    if (lk__error_advice(t->client, err) == LK_ADVICE_RETRY_LATER)
       rest(t);
     else if (err != 0)
       fail(t, err);
@@ -308,7 +308,7 @@ static void on_trouble(item *i, int err)
   tree *t = i->tree;
 
   i->doubtful = true;
-  switch (lk__error_advice(err)) {
+  switch (lk__error_advice(t->client, err)) {
   case LK_ADVICE_AWAIT_CONNECTION:
     if (!t->repeat)
       fail(t, err);

@@ -135,7 +135,7 @@ static void see(settle *s)
  * came before it. */
 static void lost(settle *s, int err)
 {
-  if (err == LK_ERR_IN_DOUBT)
+  if (err == LK_ERR_IN_DOUBT && !lk__error_is_loss_behind_server(s->client, err))
     see(s);
   s->session = lk_client_session(s->client).id;
   if (is_ephemeral(s) && err == LK_ERR_SESSION_EXPIRED)
@@ -148,19 +148,14 @@ static void lost(settle *s, int err)
 
 static void written(settle *s, int err, const char *path, const lk_stat *stat)
 {
-  switch (err) {
-  case LK_ERR_NOT_SENT: write(s); break;
-  case LK_ERR_IN_DOUBT:
-  case LK_ERR_SESSION_EXPIRED:
-  case LK_ERR_CONNECTION_LOSS:
-  case LK_ERR_OPERATION_TIMEOUT:
-  case LK_ERR_REQUEST_TIMEOUT: lost(s, err); break;
-  default:
-    if (err != 0 && lk__error_advice(err) == LK_ADVICE_RETRY_LATER)
-      rest(s, false);
-    else
-      end(s, err, path, stat);
-  }
+  if (err == LK_ERR_NOT_SENT)
+    write(s);
+  else if (lk__error_meaning(err).outcome == LK_OUTCOME_IN_DOUBT)
+    lost(s, err);
+  else if (lk__error_advice(s->client, err) == LK_ADVICE_RETRY_LATER)
+    rest(s, false);
+  else
+    end(s, err, path, stat);
 }
 
 static void on_created(lk_client *c, int err, const char *path,
@@ -211,7 +206,7 @@ static void write(settle *s)
 {
   int err = ask(s);
 
-  if (err != 0 && lk__error_advice(err) == LK_ADVICE_RETRY_LATER)
+  if (lk__error_advice(s->client, err) == LK_ADVICE_RETRY_LATER)
     rest(s, false);
   else if (err != 0)
     fail(s, err);
@@ -294,13 +289,12 @@ static void judge(settle *s)
 
 /* ---- the look ---------------------------------------------------------- */
 
-/* Whatever a server says of a transaction, it was ordered. */
-static bool is_order(int err)
+/* A transaction that a server has judged was ordered behind the write. */
+static bool was_ordered(int err)
 {
-  return err == 0 ||
-         (err > -1000 && lk__error_advice(err) == LK_ADVICE_GIVE_UP &&
-          err != LK_ERR_CONNECTION_LOSS && err != LK_ERR_OPERATION_TIMEOUT &&
-          err != LK_ERR_REQUEST_TIMEOUT);
+  lk_outcome outcome = lk__error_meaning(err).outcome;
+
+  return outcome == LK_OUTCOME_EXECUTED || outcome == LK_OUTCOME_REFUSED;
 }
 
 static int first_trouble(const settle *s)
@@ -321,7 +315,7 @@ static void looked(settle *s)
   }
   int err = first_trouble(s);
 
-  switch (lk__error_advice(err)) {
+  switch (lk__error_advice(s->client, err)) {
   case LK_ADVICE_AWAIT_CONNECTION: look(s); break;
   case LK_ADVICE_RETRY_LATER: rest(s, true); break;
   case LK_ADVICE_GIVE_UP:
@@ -344,7 +338,7 @@ static void on_proof(lk_client *c, int err, const lk_op_result *results,
   (void)c;
   (void)results;
   (void)count;
-  s->proof_err = is_order(err) ? 0 : err;
+  s->proof_err = was_ordered(err) ? 0 : err;
   answered(s);
 }
 

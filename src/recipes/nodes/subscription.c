@@ -150,14 +150,14 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
  * that is too big breaks each. */
 static void on_trouble(lk_subscription *s, int err)
 {
-  lk_error_advice trouble = lk__error_advice(err);
+  lk_advice advice = lk__error_advice(s->client, err);
 
-  if (trouble == LK_ADVICE_AWAIT_CONNECTION)
+  if (advice == LK_ADVICE_AWAIT_CONNECTION)
     return;
   if (err == LK_ERR_TOO_BIG)
     s->rests = MAX_REST_DOUBLINGS;
   rest(s);
-  if (trouble == LK_ADVICE_GIVE_UP)
+  if (advice == LK_ADVICE_GIVE_UP)
     tell_error(s, err);
 }
 
@@ -314,14 +314,14 @@ static void on_look(lk_client *c, int err, const lk_stat *stat, void *arg)
 /* The watch would have told of what differs, so there is none any more. */
 static void judge_check(lk_subscription *s, int err, const lk_stat *stat)
 {
-  lk_error_advice trouble = lk__error_advice(err);
+  lk_advice advice = lk__error_advice(s->client, err);
   state_id id = id_of(s, err, stat);
   bool again = s->again;
 
   s->again = false;
-  if (trouble == LK_ADVICE_AWAIT_CONNECTION)
+  if (advice == LK_ADVICE_AWAIT_CONNECTION)
     return;
-  if (again || (trouble == LK_ADVICE_GIVE_UP && !was_told(s, &id)))
+  if (again || (advice == LK_ADVICE_GIVE_UP && !was_told(s, &id)))
     read_again(s);
   else
     settle(s);

@@ -241,7 +241,7 @@ int64_t lk__contender_pause_ms(lk_contender *ct)
 void lk__contender_request_failed(lk_contender *ct, int err)
 {
   ct->cleanup.too_big = ct->cleanup.too_big || err == LK_ERR_TOO_BIG;
-  switch (lk__error_advice(err)) {
+  switch (lk__error_advice(lk__contender_client(ct), err)) {
   case LK_ADVICE_AWAIT_CONNECTION:
     lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
     break;

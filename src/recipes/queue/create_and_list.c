@@ -60,12 +60,13 @@ bool lk__contender_set_own_name(lk_contender *ct, lk_bytes name)
 
 lk_own_state lk__own_state_after_create(int err)
 {
-  switch (err) {
-  case LK_ERR_NOT_SENT: return LK_OWN_NONE;
-  case LK_ERR_CONNECTION_LOSS:
-  case LK_ERR_OPERATION_TIMEOUT: return LK_OWN_IN_DOUBT;
-  default: return err > -1000 ? LK_OWN_NONE : LK_OWN_IN_DOUBT;
-  }
+  lk_outcome outcome = lk__error_meaning(err).outcome;
+
+  if (err == LK_ERR_SESSION_EXPIRED) /* the node goes with its session */
+    return LK_OWN_NONE;
+  return outcome == LK_OUTCOME_IN_DOUBT || outcome == LK_OUTCOME_ABANDONED
+             ? LK_OWN_IN_DOUBT
+             : LK_OWN_NONE;
 }
 
 static int own_node_take_create_reply(lk_contender *ct, int err,

@@ -65,7 +65,7 @@ void lk__permit_limit_on_timer(lk_client *c, void *arg)
  * was asked for meanwhile found it still there. */
 static void on_trouble(lk_semaphore_acquisition *p, int err)
 {
-  switch (lk__error_advice(err)) {
+  switch (lk__error_advice(p->lease->client, err)) {
   case LK_ADVICE_AWAIT_CONNECTION: ask_in(p, 0); break;
   case LK_ADVICE_RETRY_LATER: ask_in(p, REST_MS); break;
   case LK_ADVICE_GIVE_UP: lk__semaphore_end(p, err); break;
@@ -109,7 +109,7 @@ static void judge_made(lk_semaphore_acquisition *p, int err)
     miss_directory(p);
     return;
   }
-  switch (lk__error_advice(err)) {
+  switch (lk__error_advice(p->lease->client, err)) {
   case LK_ADVICE_AWAIT_CONNECTION: break;
   case LK_ADVICE_RETRY_LATER: p->limit_later = true; break;
   case LK_ADVICE_GIVE_UP: lk__semaphore_end(p, err); break;
