@@ -19,7 +19,6 @@ struct crowd {
   double hold; /* seconds */
   contender *contenders;
   bench_session *sessions;
-  lk_keeper **keepers;
   size_t turns, grants;
   double released;  /* when; 0: nobody has held yet */
   double *handoffs; /* microseconds, of all grants but the first */
@@ -90,23 +89,13 @@ static void start(void *arg)
 
 /* ---- gathering ----------------------------------------------------------- */
 
-static void make_keepers(crowd *w)
-{
-  w->keepers = bench_new(w->nsessions, sizeof *w->keepers);
-  for (size_t i = 0; i < w->nsessions; i++) {
-    int err = lk_keeper_new(&w->keepers[i], w->sessions[i].client, NULL);
-
-    if (err != 0)
-      bench_fail("cannot make a keeper", err);
-  }
-}
-
 static void make_contenders(crowd *w, const char *path, size_t each)
 {
   w->contenders = bench_new(w->ncontenders, sizeof *w->contenders);
   for (size_t i = 0; i < w->ncontenders; i++) {
     contender *me = &w->contenders[i];
-    int err = lk_lock_new(&me->lock, w->keepers[i % w->nsessions], path, NULL);
+    int err = lk_lock_new(&me->lock, w->sessions[i % w->nsessions].client, path,
+                          NULL);
 
     if (err != 0)
       bench_fail("cannot make a lock", err);
@@ -124,7 +113,6 @@ static void gather(crowd *w, bench *b, size_t each)
   w->handoffs = bench_new(w->turns, sizeof *w->handoffs);
   w->sessions = bench_new(w->nsessions, sizeof *w->sessions);
   bench_dial(b, w->sessions, w->nsessions);
-  make_keepers(w); /* they want to see the sessions begin */
   make_contenders(w, path, each);
   bench_wait(b);
 }
@@ -133,11 +121,8 @@ static void disperse(crowd *w)
 {
   for (size_t i = 0; i < w->ncontenders; i++)
     lk_lock_free(w->contenders[i].lock);
-  for (size_t i = 0; i < w->nsessions; i++)
-    lk_keeper_free(w->keepers[i]);
   bench_close(w->b, w->sessions, w->nsessions);
   free(w->contenders);
-  free(w->keepers);
   free(w->sessions);
   free(w->handoffs);
 }

@@ -17,7 +17,6 @@ enum { WORKERS = 10, WORK_MS = 20 };
 typedef struct worker {
   char name[24];
   lk_client *client;
-  lk_keeper *keeper;
   lk_lock *lock;
   lk_timer work;
 } worker;
@@ -67,9 +66,7 @@ static int begin(worker *w, lk_ev *ev, const lk_client_config *config)
 
   w->work = (lk_timer){.fire = on_worked, .arg = w};
   if (err == 0)
-    err = lk_keeper_new(&w->keeper, w->client, NULL);
-  if (err == 0)
-    err = lk_lock_new(&w->lock, w->keeper, "/tasks", &native);
+    err = lk_lock_new(&w->lock, w->client, "/tasks", &native);
   return err != 0 ? err : lk_lock_acquire(w->lock, 60000, on_held, w);
 }
 
@@ -90,10 +87,8 @@ int main(int argc, char **argv)
   else
     fprintf(stderr, "cannot begin: %s\n", lk_error_text(err));
   printf("%d workers, at most %d at a time\n", done, most);
-  for (int i = 0; i < WORKERS; i++) {
+  for (int i = 0; i < WORKERS; i++)
     lk_lock_free(workers[i].lock);
-    lk_keeper_free(workers[i].keeper);
-  }
   lk_ev_free(ev); /* and its clients */
   return err != 0 || failed != 0 || most != 1;
 }

@@ -28,7 +28,6 @@ typedef struct writer {
   char *node; /* naive: its own */
   bool first; /* naive: nobody is before it */
   bool holds; /* naive: or has held */
-  lk_keeper *keeper;
   lk_rwlock *rw;
 } writer;
 
@@ -192,8 +191,7 @@ static void ask_ours(writer *w)
                            .on_event = on_event,
                            .arg = w};
 
-  fail("no keeper", lk_keeper_new(&w->keeper, w->client, NULL));
-  fail("no lock", lk_rwlock_new(&w->rw, w->keeper, DIR "/ours", &native));
+  fail("no lock", lk_rwlock_new(&w->rw, w->client, DIR "/ours", &native));
   fail("cannot lock",
        lk_lock_acquire(lk_rwlock_write(w->rw), 60000, on_held, w));
 }
@@ -205,7 +203,6 @@ static void free_all(lk_ev *ev)
 {
   for (int i = 0; i < count; i++) {
     lk_rwlock_free(writers[i].rw);
-    lk_keeper_free(writers[i].keeper);
     free(writers[i].node);
   }
   lk_ev_free(ev); /* and its clients */

@@ -33,7 +33,6 @@ typedef struct shop shop;
 typedef struct session {
   shop *shop;
   lk_client *client;
-  lk_keeper *keeper;
   lk_listener listener;
 } session;
 
@@ -288,7 +287,7 @@ static int open_session(shop *s, session *me)
       (lk_listener){.state = on_state, .reply = on_answer, .arg = me};
   if (err == 0)
     lk_client_attach(me->client, &me->listener);
-  return err == 0 ? lk_keeper_new(&me->keeper, me->client, NULL) : err;
+  return err;
 }
 
 /* ---- telling ----------------------------------------------------------- */
@@ -399,7 +398,7 @@ static int set_up(shop *s)
     err = open_session(s, &s->sessions[i]);
   for (size_t i = 0; i < s->ncontenders && err == 0; i++) {
     s->contenders[i].session = &s->sessions[i % s->nsessions];
-    err = lk_lock_new(&s->contenders[i].lock, s->contenders[i].session->keeper,
+    err = lk_lock_new(&s->contenders[i].lock, s->contenders[i].session->client,
                       LOCK, NULL);
   }
   return err;
@@ -427,8 +426,6 @@ static void close_shop(shop *s)
   }
   if (s->connected > 0)
     ev_run(s->loop, 0);
-  for (size_t i = 0; i < s->nsessions; i++)
-    lk_keeper_free(s->sessions[i].keeper);
   lk_ev_free(s->ev);
 }
 

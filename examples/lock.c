@@ -31,20 +31,17 @@ int main(int argc, char **argv)
   int64_t timeout_ms = argc > 2 ? atoi(argv[2]) : 10000;
   lk_ev *ev = NULL;
   lk_client *client = NULL;
-  lk_keeper *keeper = NULL;
   lk_lock *lock = NULL;
   int err;
 
   if ((err = lk_ev_new(&ev, loop, NULL)) == 0 &&
       (err = lk_ev_client_new(&client, ev, &config)) == 0 &&
-      (err = lk_keeper_new(&keeper, client, NULL)) == 0 &&
-      (err = lk_lock_new(&lock, keeper, "/locks/nightly", NULL)) == 0 &&
+      (err = lk_lock_new(&lock, client, "/locks/nightly", NULL)) == 0 &&
       (err = lk_lock_acquire(lock, timeout_ms, on_held, client)) == 0)
     ev_run(loop, 0); /* until the client is closed */
   else
     fprintf(stderr, "%s: %s\n", config.hosts, lk_error_text(err));
   lk_lock_free(lock);
-  lk_keeper_free(keeper);
   lk_ev_free(ev); /* and its client */
   return exit_code;
 }

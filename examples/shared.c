@@ -19,7 +19,6 @@ typedef struct user {
   const char *name;
   bool writes;
   lk_client *client;
-  lk_keeper *keeper;
   lk_rwlock *rw;
   lk_lock *side;
   lk_timer hold;
@@ -101,9 +100,7 @@ static int begin(user *u, lk_ev *ev, const lk_client_config *config)
 
   u->hold = (lk_timer){.fire = on_enough, .arg = u};
   if (err == 0)
-    err = lk_keeper_new(&u->keeper, u->client, NULL);
-  if (err == 0)
-    err = lk_rwlock_new(&u->rw, u->keeper, "/zk-book/shared_lock", &native);
+    err = lk_rwlock_new(&u->rw, u->client, "/zk-book/shared_lock", &native);
   if (err == 0)
     u->side = u->writes ? lk_rwlock_write(u->rw) : lk_rwlock_read(u->rw);
   return err;
@@ -125,10 +122,8 @@ int main(int argc, char **argv)
   } else {
     fprintf(stderr, "cannot begin: %s\n", lk_error_text(err));
   }
-  for (int i = 0; i < USERS; i++) {
+  for (int i = 0; i < USERS; i++)
     lk_rwlock_free(users[i].rw);
-    lk_keeper_free(users[i].keeper);
-  }
   lk_ev_free(ev); /* and its clients */
   return err != 0 || failed != 0;
 }

@@ -14,7 +14,7 @@
  * What a holder knows:
  *   - the fencing token: grows with every grant; whoever the lock protects
  *     should refuse a smaller token than the largest it has seen;
- *   - the lease deadline (<latchkey/keeper.h>): until then nobody else holds;
+ *   - the lease deadline (<latchkey/lease.h>): until then nobody else holds;
  *   - events: UNSURE before the deadline passes without news, HELD when the
  *     news came after all, LOST once, at the end. A lost lock is never
  *     acquired again behind its holder's back.
@@ -34,7 +34,7 @@
  * Threads, callbacks: as the client. Every callback may free the handle.
  */
 
-#include <latchkey/keeper.h>
+#include <latchkey/lease.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -164,7 +164,7 @@ typedef struct lk_lock_config {
       holder need WRITE on their own nodes. Of no effect in semaphores and
       read-write locks; in Curator's layout only. */
   bool announce;
-  /** Handles of one keeper for one path (in one layout, with one prefix) with
+  /** Handles of one client for one path (in one layout, with one prefix) with
       this option queue among themselves behind one node, in order: many owners
       in one process cost the server as much as one, and handing on to the next
       costs nothing. After 16 such handoffs in a row the node goes to the end of
@@ -187,12 +187,12 @@ LK_API bool lk_layout_contends(lk_layout layout, const char *prefix,
 
 /**
  * Make a handle for the lock at `path` (absolute, copied). No request is sent.
- * It must be freed before its keeper.
+ * Free it before `client`; <latchkey/lease.h> says what happens otherwise.
  *
  * @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_PATH ("/" too), LK_ERR_BAD_ARGUMENT.
  *         After an error `*out` is NULL.
  */
-LK_API int lk_lock_new(lk_lock **out, lk_keeper *k, const char *path,
+LK_API int lk_lock_new(lk_lock **out, lk_client *client, const char *path,
                        const lk_lock_config *config);
 
 /** Free. A lock that is held is released, without waiting, whatever its count;
@@ -207,8 +207,8 @@ LK_API void lk_lock_reset(lk_lock *l);
 typedef void (*lk_lock_cb)(lk_lock *l, int err, void *arg);
 
 /**
- * Acquire. `timeout_ms`: LK_NO_LIMIT waits for ever; 0 takes the lock only if it
- * is free, and asks the server once; every other negative one has passed
+ * Acquire. `timeout_ms`: LK_NO_LIMIT waits for ever; 0 takes the lock only if
+ * it is free, and asks the server once; every other negative one has passed
  * already, as "Timeouts" in <latchkey/client.h> says. An acquire may be made
  * while there is no connection, or only one to a server without a quorum: it
  * begins when there is one, for which a timeout of 0 waits as long as it takes.
@@ -225,7 +225,7 @@ typedef void (*lk_lock_cb)(lk_lock *l, int err, void *arg);
  *     three times;
  *   LK_ERR_TOO_BIG: the list of the queue is larger than the client's
  *     `receive_limit`; our node is deleted in the background, too (by a server
- *     before 3.6 perhaps not: see left_behind of lk_keeper_config);
+ *     before 3.6 perhaps not: see left_behind of lk_lease_config);
  *   LK_ERR_SEQ_UNSAFE; LK_ERR_SESSION_EXPIRED (see fail_on_expiry);
  *   LK_ERR_INVALID_ACL, LK_ERR_NO_CHILDREN_FOR_EPHEMERALS,
  *   LK_ERR_QUOTA_EXCEEDED and whatever else the server says of a create;

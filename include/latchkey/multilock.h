@@ -56,7 +56,7 @@ typedef struct lk_multilock_config {
  *
  * @return as lk_lock_new(); LK_ERR_BAD_ARGUMENT also for a path with two sides.
  */
-LK_API int lk_multilock_new(lk_lock **out, lk_keeper *k,
+LK_API int lk_multilock_new(lk_lock **out, lk_client *client,
                             const lk_multilock_member *members, size_t count,
                             const lk_lock_config *config,
                             const lk_multilock_config *options);

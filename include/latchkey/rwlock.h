@@ -48,7 +48,7 @@ typedef struct lk_rwlock lk_rwlock;
  *
  * @return as lk_lock_new().
  */
-LK_API int lk_rwlock_new(lk_rwlock **out, lk_keeper *k, const char *path,
+LK_API int lk_rwlock_new(lk_rwlock **out, lk_client *client, const char *path,
                          const lk_lock_config *config);
 
 /** Free both sides, each as lk_lock_free() does. NULL is fine. */

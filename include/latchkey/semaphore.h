@@ -60,7 +60,7 @@ typedef struct lk_semaphore_config {
       shrinks, nobody loses what he holds. NULL: `permits` is the number. Not
      with kazoo's layout, where the path itself says it, once and for all. */
   const char *limit_path;
-  /** Where a handle is made for each acquire: shared by all of one keeper, and
+  /** Where a handle is made for each acquire: shared by all of one client, and
       kept until the last of them is freed. NULL: each learns for itself. */
   lk_semaphore_history *memory;
 } lk_semaphore_config;
@@ -79,7 +79,7 @@ typedef struct lk_semaphore_config {
  *         `permits` and there is no `limit_path`, for `limit_path` in kazoo's
  *         layout, and for other layouts than these two.
  */
-LK_API int lk_semaphore_new(lk_lock **out, lk_keeper *k, const char *path,
+LK_API int lk_semaphore_new(lk_lock **out, lk_client *client, const char *path,
                             const lk_lock_config *config,
                             const lk_semaphore_config *options);
 

@@ -59,7 +59,7 @@ typedef struct lk_single_config {
  *
  * @return as lk_lock_new().
  */
-LK_API int lk_single_new(lk_lock **out, lk_keeper *k, const char *path,
+LK_API int lk_single_new(lk_lock **out, lk_client *client, const char *path,
                          const lk_lock_config *config,
                          const lk_single_config *options);
 

@@ -55,7 +55,7 @@ extern "C" {
 
 /* ---- life ------------------------------------------------------------- */
 
-/** A client, its keeper and their thread. */
+/** A client and its thread. */
 typedef struct lk_sync_client lk_sync_client;
 
 /** Options of a client handle. Set `size`, leave at 0 what should be as usual.
@@ -66,7 +66,7 @@ typedef struct lk_sync_config {
       time, and must be no cancellation point. Its log callback is called from
       the handle's thread, and from lk_sync_client_new(). */
   const lk_client_config *client;
-  const lk_keeper_config *keeper; /**< NULL: as usual */
+  const lk_lease_config *lease; /**< NULL: the defaults */
   /** The session's state changed; `err` as in lk_listener. A callback, perhaps
       before lk_sync_client_new() has returned. May be NULL. */
   void (*on_state)(lk_sync_client *c, lk_state state, int err, void *arg);
@@ -136,14 +136,13 @@ LK_API int lk_sync_client_set_hosts(lk_sync_client *c, const char *hosts);
 
 /**
  * Call `what` as a callback, and wait until it has returned. There the whole
- * asynchronous library may be used with `client` and `keeper`, but neither may
- * be closed or freed. Works until lk_sync_client_free(), also after a close.
+ * asynchronous library may be used with `client`, but that must not be
+ * closed or freed. Works until lk_sync_client_free(), also after a close.
  *
  * @return 0, LK_ERR_NO_MEMORY, LK_ERR_CLOSED, LK_ERR_STATE, LK_ERR_FORKED.
  */
 LK_API int lk_sync_client_run(lk_sync_client *c,
-                              void (*what)(lk_client *client, lk_keeper *keeper,
-                                           void *arg),
+                              void (*what)(lk_client *client, void *arg),
                               void *arg);
 
 /* ---- calls ------------------------------------------------------------ */

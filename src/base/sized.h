@@ -18,7 +18,7 @@
 /** The first option of each of these structs. */
 #define LK_FIRST_lk_call                timeout_ms
 #define LK_FIRST_lk_client_config       hosts
-#define LK_FIRST_lk_keeper_config       assurance
+#define LK_FIRST_lk_lease_config        assurance
 #define LK_FIRST_lk_lock_config         data
 #define LK_FIRST_lk_multilock_config    keep_order
 #define LK_FIRST_lk_parents_config      containers

@@ -169,7 +169,8 @@ static int make_loop(lk_sync_client *c)
   return err;
 }
 
-/* A loop, and on it a client and its keeper. */
+/* A loop, and on it a client with its session lease, so that no lock is refused
+ * for want of memory for that. */
 static int make_client(lk_sync_client *c, const lk_sync_config *config)
 {
   lk_client_config usual = {.size = sizeof usual};
@@ -188,7 +189,7 @@ static int make_client(lk_sync_client *c, const lk_sync_config *config)
         lk__driver_client_new(&c->client, &c->driver,
                               config->client == NULL ? &usual : config->client);
   if (err == 0)
-    err = lk_keeper_new(&c->keeper, c->client, config->keeper);
+    err = lk_lease_configure(c->client, config->lease);
   return err;
 }
 
@@ -241,7 +242,6 @@ static int make_handle(lk_sync_client **out, const lk_sync_config *config)
     *out = c;
     return 0;
   }
-  lk_keeper_free(c->keeper);
   free_loop(c); /* and its client */
   pthread_key_delete(c->held);
 fail_key:
@@ -338,7 +338,7 @@ int64_t lk_sync_client_clock(const lk_sync_client *c)
 /** A function to be called on the handle's thread. */
 typedef struct visit {
   lk_blocking_call errand;
-  void (*what)(lk_client *client, lk_keeper *keeper, void *arg);
+  void (*what)(lk_client *client, void *arg);
   void *arg;
 } visit;
 
@@ -346,14 +346,12 @@ static void begin_visit(lk_blocking_call *e)
 {
   visit *v = LK_OWNER(e, visit, errand);
 
-  v->what(e->client->client, e->client->keeper, v->arg);
+  v->what(e->client->client, v->arg);
   lk__blocking_call_complete(e, 0);
 }
 
 int lk_sync_client_run(lk_sync_client *c,
-                       void (*what)(lk_client *client, lk_keeper *keeper,
-                                    void *arg),
-                       void *arg)
+                       void (*what)(lk_client *client, void *arg), void *arg)
 {
   visit v = {.what = what, .arg = arg};
 
@@ -368,11 +366,10 @@ typedef struct rehost {
   int err;
 } rehost;
 
-static void set_hosts(lk_client *client, lk_keeper *keeper, void *arg)
+static void set_hosts(lk_client *client, void *arg)
 {
   rehost *r = arg;
 
-  (void)keeper;
   r->err = lk_client_set_hosts(client, r->hosts);
 }
 
@@ -392,12 +389,11 @@ typedef struct question {
   lk_tls_cause cause;
 } question;
 
-static void look(lk_client *client, lk_keeper *keeper, void *arg)
+static void look(lk_client *client, void *arg)
 {
   question *q = arg;
   const char *text;
 
-  (void)keeper;
   q->err = lk_client_last_error(client, &text);
   q->cause = lk_client_tls_cause(client);
   if (q->size > 0)

@@ -41,7 +41,6 @@ struct lk_sync_client {
 
   /* Of the handle's thread; once that has ended, of who frees. */
   lk_client *client;
-  lk_keeper *keeper;
   lk_listener listener;
   int64_t lease_ms;     /**< as last seen */
   lk_safe_list errands; /**< those that can be cut short */

@@ -133,7 +133,7 @@ int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
 static int make_plain(const lk_sync_lock *l, lk_lock **out,
                       const lk_lock_config *how)
 {
-  lk_keeper *k = l->client->keeper;
+  lk_client *k = l->client->client;
 
   switch (l->kind) {
   case LK_KIND_MUTEX: return lk_lock_new(out, k, l->path, how);
@@ -186,7 +186,7 @@ static int try_out(const lk_sync_lock *l)
   bool side = l->kind == LK_KIND_READ || l->kind == LK_KIND_WRITE;
 
   how.on_event = NULL;
-  int err = side ? lk_rwlock_new(&rw, l->client->keeper, l->path, &how)
+  int err = side ? lk_rwlock_new(&rw, l->client->client, l->path, &how)
                  : make_plain(l, &plain, &how);
 
   lk_rwlock_free(rw);

@@ -39,7 +39,7 @@ static int pair_new(lk_thread_rwlock **out, const lk_sync_lock *l)
     return LK_ERR_NO_MEMORY;
   how.on_event = on_event;
   how.arg = p;
-  int err = lk_rwlock_new(&p->rw, l->client->keeper, l->path, &how);
+  int err = lk_rwlock_new(&p->rw, l->client->client, l->path, &how);
 
   if (err != 0)
     lk__mem_free(&l->client->mem, p);

@@ -44,11 +44,11 @@ static void on_state(lk_client *client, lk_state state, int err, void *arg)
     c->on_state(c, state, err, c->arg);
 }
 
-/* The keeper was told first. */
+/* The session lease was notified first. */
 static void on_answer(lk_client *client, const lk_reply *answer, void *arg)
 {
   lk_sync_client *c = arg;
-  int64_t lease = lk_keeper_deadline(c->keeper);
+  int64_t lease = lk_lease_deadline(c->client);
 
   (void)client;
   (void)answer;
@@ -63,7 +63,6 @@ static void wind_up(lk_sync_client *c)
 {
   c->closed = true;
   (void)work(c);
-  lk_keeper_free(c->keeper);
   lk_client_free(c->client);
 }
 

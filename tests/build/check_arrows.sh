@@ -29,7 +29,7 @@ $wrong"
 # C11's headers without those that know files or the time. <stdio.h> is for
 # snprintf; check_symbols.sh sees to it that nothing else of it is used.
 plain='<(assert|ctype|errno|inttypes|limits|stdalign|stdarg|stdbool|stddef|stdint|stdio|stdlib|string)\.h>'
-public='<latchkey/(acl|client|driver|ensemble|error|keeper|leader|lock|multi|multilock|nodes|request|rwlock|sasl|semaphore|single|subscribe|tls|types|version|watch)\.h>'
+public='<latchkey/(acl|client|driver|ensemble|error|leader|lease|lock|multi|multilock|nodes|request|rwlock|sasl|semaphore|single|subscribe|tls|types|version|watch)\.h>'
 
 may_include base "\"config\.h\"|\"base/.*\"|$plain|<latchkey/(acl|error|types|version)\.h>|<uthash\.h>"
 may_include jute "\"config\.h\"|\"(base|jute)/.*\"|$plain|<latchkey/(error|types)\.h>"
@@ -37,7 +37,7 @@ may_include sasl "\"config\.h\"|\"(base|sasl)/.*\"|<latchkey/(error|sasl|types)\
 may_include proto "\"config\.h\"|\"(base|jute|proto|sasl)/.*\"|$plain|$public"
 may_include net "\"config\.h\"|\"(base|net)/.*\"|\"proto/engine/tls_config\.h\"|<.*>"
 may_include ev "\"config\.h\"|\"(base|net|ev)/.*\"|<.*>"
-may_include recipes "\"config\.h\"|\"(base|recipes)/.*\"|$plain|$public"
+may_include recipes "\"config\.h\"|\"(base|recipes)/.*\"|\"proto/engine/lease_slot\.h\"|$plain|$public"
 may_include sync "\"config\.h\"|\"(base|net|sync)/.*\"|<.*>"
 may_include cli "\"config\.h\"|\"cli/.*\"|<.*>"
 

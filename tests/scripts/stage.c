@@ -112,7 +112,7 @@ static void refused(stage *s, int err)
 
 static void do_client(stage *s, words *w)
 {
-  lk_keeper_config c = {.size = sizeof c};
+  lk_lease_config c = {.size = sizeof c};
   party *p = &s->parties[s->nparties];
 
   if (s->nparties == MAX)
@@ -142,7 +142,7 @@ static void do_lock(stage *s, words *w)
 
   c.unsure_when_suspended = words_are(w, "unsure-when-suspended");
   c.fail_on_expiry = words_are(w, "fail-on-expiry");
-  if (p->keeper != NULL)
+  if (p->link != NULL)
     (void)locker_try_init(l, p, &c);
   l->react = on_told;
   l->arg = s;

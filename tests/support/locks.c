@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void on_left_behind(lk_keeper *k, const char *path, int err, void *arg)
+static void on_left_behind(lk_client *c, const char *path, int err, void *arg)
 {
   party *p = arg;
   size_t at = strlen(p->left_behind);
 
-  if (k != p->keeper)
+  if (c != p->link->client)
     abort();
   snprintf(p->left_behind + at, sizeof p->left_behind - at, "%s %s\n",
            lk_error_name(err), path);
@@ -28,34 +28,33 @@ static void on_log(void *arg, int level, int err, const char *text)
   p->errors += level == LK_LOG_ERROR;
 }
 
-bool party_try_join(party *p, fake_server *s, const lk_keeper_config *config)
+bool party_try_join(party *p, fake_server *s, const lk_lease_config *config)
 {
   lk_client_config cc = {.size = sizeof cc,
                          .session_timeout_ms = T,
                          .mem = &p->mem.mem,
                          .log = on_log,
                          .log_arg = p};
-  lk_keeper_config kc = {.size = sizeof kc};
+  lk_lease_config kc = {.size = sizeof kc};
 
   if (config != NULL)
     kc = *config;
   kc.left_behind = on_left_behind;
   kc.arg = p;
-  p->keeper = NULL;
   p->warnings = 0;
   p->errors = 0;
   p->left_behind[0] = '\0';
   p->link = fake_client(s, &cc);
   if (p->link == NULL)
     return false;
-  int err = lk_keeper_new(&p->keeper, p->link->client, &kc);
+  int err = lk_lease_configure(p->link->client, &kc);
 
   if (err != 0 && err != LK_ERR_NO_MEMORY)
     abort();
   return err == 0;
 }
 
-void party_join(party *p, fake_server *s, const lk_keeper_config *config)
+void party_join(party *p, fake_server *s, const lk_lease_config *config)
 {
   failing_mem_init(&p->mem);
   if (!party_try_join(p, s, config))
@@ -64,10 +63,8 @@ void party_join(party *p, fake_server *s, const lk_keeper_config *config)
 
 void party_leave(party *p)
 {
-  lk_keeper_free(p->keeper);
   if (p->link != NULL)
     lk_client_free(p->link->client);
-  p->keeper = NULL;
   if (p->mem.live != 0) {
     fprintf(stderr, "%zu blocks are left\n", p->mem.live);
     abort();
@@ -171,7 +168,7 @@ bool locker_try_init(locker *l, party *p, const lk_lock_config *config)
     c = *config;
   c.on_event = locker_on_event;
   c.arg = l;
-  int err = lk_lock_new(&l->lock, p->keeper, LOCKS, &c);
+  int err = lk_lock_new(&l->lock, p->link->client, LOCKS, &c);
 
   if (err != 0 && err != LK_ERR_NO_MEMORY)
     abort();
@@ -226,8 +223,7 @@ bool locker_told(locker *l, const char *text)
 
 /* ---- scenes ------------------------------------------------------------ */
 
-void scene_begin(scene *sc, const lk_keeper_config *kc,
-                 const lk_lock_config *lc)
+void scene_begin(scene *sc, const lk_lease_config *kc, const lk_lock_config *lc)
 {
   fake_init(&sc->server);
   party_join(&sc->one, &sc->server, kc);

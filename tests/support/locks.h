@@ -7,7 +7,7 @@
 #include <latchkey/lock.h>
 
 /**
- * Clients, keepers and locks on one server in memory, for tests of the
+ * Clients and locks on one server in memory, for tests of the
  * recipes. A lock writes down what it is told.
  */
 enum {
@@ -17,7 +17,6 @@ enum {
 
 typedef struct party {
   fake_link *link;
-  lk_keeper *keeper;
   failing_mem mem;
   unsigned warnings;     /* logged */
   unsigned errors;       /* logged */
@@ -37,11 +36,12 @@ typedef struct locker {
   void *arg;
 } locker;
 
-/** A client and its keeper, not connected yet. `config` NULL: as usual. */
-void party_join(party *p, fake_server *s, const lk_keeper_config *config);
+/** A client and its session lease, not connected yet. `config` NULL: the
+    defaults. */
+void party_join(party *p, fake_server *s, const lk_lease_config *config);
 /** The same where memory may run out; false: it did. */
-bool party_try_join(party *p, fake_server *s, const lk_keeper_config *config);
-/** Free keeper and client, in this order; whoever is NULL is gone already. */
+bool party_try_join(party *p, fake_server *s, const lk_lease_config *config);
+/** Free the client, if it is not gone already. */
 void party_leave(party *p);
 
 /** lk_lock_config.on_event of lockers; `arg` is the locker. */
@@ -72,7 +72,7 @@ typedef struct scene {
 } scene;
 
 /** The configs may be NULL. */
-void scene_begin(scene *sc, const lk_keeper_config *kc,
+void scene_begin(scene *sc, const lk_lease_config *kc,
                  const lk_lock_config *lc);
 /** Free all; no node and no memory is left. */
 void scene_end(scene *sc);

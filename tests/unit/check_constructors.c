@@ -17,7 +17,6 @@
 
 static failing_mem mem;
 static lk_client *client;
-static lk_keeper *keeper;
 
 static int64_t on_now(void *arg)
 {
@@ -59,20 +58,20 @@ static void free_client(void *made)
   lk_client_free(made);
 }
 
-static int make_keeper(void **out, unsigned bad)
+/* A client with a session lease; it goes with its client. */
+static int make_lease(void **out, unsigned bad)
 {
-  const lk_keeper_config config = {.size = bad == 1 ? 0 : sizeof config,
-                                   .gap_ms = bad == 2 ? -1 : 0};
-  lk_keeper *k = *out;
-  int err = lk_keeper_new(&k, client, &config);
+  const lk_lease_config config = {.size = bad == 1 ? 0 : sizeof config,
+                                  .gap_ms = bad == 2 ? -1 : 0};
+  int err = make_client(out, 0);
 
-  *out = k;
+  if (err == 0)
+    err = lk_lease_configure(*out, &config);
+  if (err != 0) {
+    lk_client_free(*out);
+    *out = NULL;
+  }
   return err;
-}
-
-static void free_keeper(void *made)
-{
-  lk_keeper_free(made);
 }
 
 static lk_lock_config lock_config(unsigned bad)
@@ -93,7 +92,7 @@ static int make_lock(void **out, unsigned bad)
 
   if (bad == 5)
     config.prefix = "a/b";
-  int err = lk_lock_new(&l, keeper, lock_path(bad), &config);
+  int err = lk_lock_new(&l, client, lock_path(bad), &config);
 
   *out = l;
   return err;
@@ -111,7 +110,7 @@ static int make_rwlock(void **out, unsigned bad)
 
   if (bad == 5)
     config.prefix = "p";
-  int err = lk_rwlock_new(&rw, keeper, lock_path(bad), &config);
+  int err = lk_rwlock_new(&rw, client, lock_path(bad), &config);
 
   *out = rw;
   return err;
@@ -130,7 +129,7 @@ static int make_semaphore(void **out, unsigned bad)
                                        .take = bad == 7 ? 4 : 2,
                                        .limit_path = bad == 8 ? "b" : NULL};
   lk_lock *l = *out;
-  int err = lk_semaphore_new(&l, keeper, lock_path(bad), &config, &options);
+  int err = lk_semaphore_new(&l, client, lock_path(bad), &config, &options);
 
   *out = l;
   return err;
@@ -147,7 +146,7 @@ static int make_limited(void **out, unsigned bad)
   config.data = lk_text("who");
   config.acl = &lk_acl_open;
   config.parent_acl = &lk_acl_open;
-  int err = lk_semaphore_new(&l, keeper, lock_path(bad), &config, &options);
+  int err = lk_semaphore_new(&l, client, lock_path(bad), &config, &options);
 
   *out = l;
   return err;
@@ -162,7 +161,7 @@ static int make_multilock(void **out, unsigned bad)
       {bad == 6 ? "/a" : "/b", LK_MULTILOCK_READ},
   };
   lk_lock *l = *out;
-  int err = lk_multilock_new(&l, keeper, members, bad == 7 ? 0 : 2, &config,
+  int err = lk_multilock_new(&l, client, members, bad == 7 ? 0 : 2, &config,
                              &options);
 
   *out = l;
@@ -177,7 +176,7 @@ static int make_single(void **out, unsigned bad)
   lk_lock *l = *out;
 
   config.local_queue = bad == 7;
-  int err = lk_single_new(&l, keeper, lock_path(bad), &config, &options);
+  int err = lk_single_new(&l, client, lock_path(bad), &config, &options);
 
   *out = l;
   return err;
@@ -251,7 +250,7 @@ static void free_acl(void *made)
 
 static const constructor constructors[] = {
     {"lk_client_new", make_client, free_client, 7},
-    {"lk_keeper_new", make_keeper, free_keeper, 2},
+    {"lk_lease_configure", make_lease, free_client, 2},
     {"lk_lock_new", make_lock, free_lock, 5},
     {"lk_rwlock_new", make_rwlock, free_rwlock, 5},
     {"lk_semaphore_new", make_semaphore, free_lock, 8},
@@ -272,13 +271,11 @@ static void begin(void)
   failing_mem_init(&mem);
   ck_assert_int_eq(make_client(&made, 0), 0);
   client = made;
-  ck_assert_int_eq(make_keeper(&made, 0), 0);
-  keeper = made;
+  ck_assert_int_eq(lk_lease_configure(client, NULL), 0);
 }
 
 static void end(void)
 {
-  lk_keeper_free(keeper);
   lk_client_free(client);
   ck_assert_uint_eq(mem.live, 0);
 }

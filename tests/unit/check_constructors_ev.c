@@ -98,9 +98,9 @@ END_TEST
 static int make_sync(void **out, unsigned bad)
 {
   const lk_client_config config = client_config(bad);
-  const lk_keeper_config leases = {.size = bad == 4 ? 0 : sizeof leases};
+  const lk_lease_config lease = {.size = bad == 4 ? 0 : sizeof lease};
   const lk_sync_config sync = {
-      .size = bad == 5 ? 0 : sizeof sync, .client = &config, .keeper = &leases};
+      .size = bad == 5 ? 0 : sizeof sync, .client = &config, .lease = &lease};
   lk_sync_client *c = *out;
   int err = lk_sync_client_new(&c, &sync);
 

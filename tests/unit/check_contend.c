@@ -227,7 +227,7 @@ START_TEST(a_release_during_a_break_goes_first_afterwards)
   locker_release(&sc.a);
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
   lk_get(sc.one.link->client, LOCKS, NULL, NULL, NULL);
-  ck_assert_uint_eq(lk_keeper_unfinished(sc.one.keeper), 1);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.one.link->client), 1);
   fake_run(&sc.server, T / 10);
   ck_assert_int_eq(sc.a.released, NOT_YET);
   sc.server.down = false;
@@ -236,7 +236,7 @@ START_TEST(a_release_during_a_break_goes_first_afterwards)
                                    "getData getData"));
   ck_assert_int_eq(sc.a.released, 0);
   ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert_uint_eq(lk_keeper_unfinished(sc.one.keeper), 0);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.one.link->client), 0);
   scene_end(&sc);
 }
 END_TEST
@@ -268,7 +268,8 @@ START_TEST(a_delete_goes_before_the_proof_of_what_is_held)
 
   begin();
   fake_create(&sc.server, "/locks/y");
-  ck_assert_int_eq(lk_lock_new(&other, sc.one.keeper, "/locks/y", NULL), 0);
+  ck_assert_int_eq(lk_lock_new(&other, sc.one.link->client, "/locks/y", NULL),
+                   0);
   ck_assert_int_eq(lk_lock_acquire(other, -1, NULL, NULL), 0);
   scene_hold(&sc);
   sc.server.down = true;
@@ -367,11 +368,11 @@ START_TEST(a_cancelled_create_leaves_nothing_whatever_became_of_it)
       fake_turn(&sc.server);
     lk_lock_cancel(sc.b.lock);
     ck_assert_int_eq(sc.b.acquired, LK_ERR_CANCELLED);
-    ck_assert_uint_eq(lk_keeper_unfinished(sc.two.keeper), 1);
+    ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 1);
     fake_turn(&sc.server);
     sc.two.link->frozen = false;
     fake_run(&sc.server, T / 10);
-    ck_assert_uint_eq(lk_keeper_unfinished(sc.two.keeper), 0);
+    ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 0);
     ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
     if (how == 0)
       ck_assert(
@@ -406,7 +407,7 @@ static bool survives_cancel(size_t bytes, bool cut)
   ck_assert_int_eq(lk_lock_get_state(sc.b.lock), LK_LOCK_IDLE);
   ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
   ck_assert_uint_eq(fake_watches(sc.two.link), 0);
-  ck_assert_uint_eq(lk_keeper_unfinished(sc.two.keeper), 0);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 0);
   scene_end(&sc);
   return more;
 }
@@ -577,7 +578,7 @@ END_TEST
 /* With so long a gap a lease lasts hardly longer than what proves it. */
 START_TEST(h6_the_lease_has_run_out)
 {
-  lk_keeper_config c = {.size = sizeof c, .gap_ms = T - 500, .margin_ms = 1};
+  lk_lease_config c = {.size = sizeof c, .gap_ms = T - 500, .margin_ms = 1};
 
   scene_begin(&sc, &c, NULL);
   scene_queue(&sc);
@@ -819,8 +820,8 @@ START_TEST(the_reason_counts_that_was_given_for_what_is_missing)
   begin();
   locker_init(&deep, &sc.one, NULL);
   l = deep.lock;
-  ck_assert_int_eq(lk_lock_new(&deep.lock, sc.one.keeper, "/locks/p/q/r", NULL),
-                   0);
+  ck_assert_int_eq(
+      lk_lock_new(&deep.lock, sc.one.link->client, "/locks/p/q/r", NULL), 0);
   fake_deny(&sc.server, "/locks", LK_PERM_CREATE);
   ck_assert_int_eq(locker_want(&deep, -1), 0);
   fake_turn(&sc.server);
@@ -891,7 +892,7 @@ START_TEST(without_delete_the_node_is_left_behind_and_that_is_told)
   ck_assert_int_eq(sc.a.released, LK_ERR_NO_AUTH);
   ck_assert(strncmp(sc.one.left_behind, "NO_AUTH " LOCKS "/_c_",
                     strlen("NO_AUTH " LOCKS "/_c_")) == 0);
-  ck_assert_uint_eq(lk_keeper_unfinished(sc.one.keeper), 0);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.one.link->client), 0);
   fake_deny(&sc.server, LOCKS, 0);
   fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
   scene_end(&sc);
@@ -1029,7 +1030,7 @@ START_TEST(a_cancel_where_nobody_may_list_still_deletes)
   fake_turn(&sc.server);
   ck_assert_str_eq(sc.one.left_behind, "");
   ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
-  ck_assert_uint_eq(lk_keeper_unfinished(sc.one.keeper), 0);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.one.link->client), 0);
   scene_end(&sc);
 }
 END_TEST
@@ -1071,7 +1072,8 @@ START_TEST(nodes_that_cannot_be_read_do_not_hide_others)
 
     snprintf(path, sizeof path, "/locks/y%d", i);
     fake_create(&sc.server, path);
-    ck_assert_int_eq(lk_lock_new(&others[i], sc.one.keeper, path, NULL), 0);
+    ck_assert_int_eq(lk_lock_new(&others[i], sc.one.link->client, path, NULL),
+                     0);
     ck_assert_int_eq(lk_lock_acquire(others[i], -1, NULL, NULL), 0);
     fake_turn(&sc.server);
     if (i == 1)
@@ -1297,7 +1299,7 @@ START_TEST(an_expiry_finishes_what_was_to_be_deleted)
   sc.server.down = false;
   fake_run(&sc.server, T / 10);
   ck_assert_int_eq(sc.a.released, 0);
-  ck_assert_uint_eq(lk_keeper_unfinished(sc.one.keeper), 0);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.one.link->client), 0);
   ck_assert_uint_eq(fake_count(sc.one.link, "delete"), 0);
   scene_end(&sc);
 }

@@ -31,7 +31,7 @@ static void note_grant(locker *l, const char *what)
 
 static void begin(lk_assurance assurance)
 {
-  lk_keeper_config c = {.size = sizeof c, .assurance = assurance};
+  lk_lease_config c = {.size = sizeof c, .assurance = assurance};
 
   scene_begin(&sc, &c, NULL);
   sc.a.react = note_grant;
@@ -177,9 +177,9 @@ static void hand_permit_over(int64_t wait_ms)
   begin(LK_ASSURE_QUORUM);
   for (int i = 0; i < 2; i++) {
     lk_lock_free(both[i]->lock);
-    ck_assert_int_eq(
-        lk_semaphore_new(&both[i]->lock, both[i]->p->keeper, LOCKS, NULL, &one),
-        0);
+    ck_assert_int_eq(lk_semaphore_new(&both[i]->lock, both[i]->p->link->client,
+                                      LOCKS, NULL, &one),
+                     0);
     ck_assert_int_eq(locker_want(both[i], -1), 0);
     fake_turn(&sc.server);
   }

@@ -7,17 +7,17 @@
 #include <latchkey/single.h>
 #include <stdio.h>
 
-/* How locks, keepers and clients end: by hand, in callbacks, without memory. */
+/* How locks and clients end: by hand, in callbacks, without memory. */
 
 static scene sc;
 static party small; /* takes short answers only */
 
-static void note_left_behind(lk_keeper *k, const char *path, int err, void *arg)
+static void note_left_behind(lk_client *c, const char *path, int err, void *arg)
 {
   party *p = arg;
   size_t at = strlen(p->left_behind);
 
-  (void)k;
+  (void)c;
   snprintf(p->left_behind + at, sizeof p->left_behind - at, "%s %s\n",
            lk_error_name(err), path);
 }
@@ -42,11 +42,11 @@ START_TEST(a_closed_client_loses_what_it_held_and_ends_what_waited)
   ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_LOST);
   ck_assert(!lk_lock_ok(sc.a.lock));
   ck_assert_int_eq(lk_lock_deadline(sc.a.lock), INT64_MIN);
-  ck_assert_int_eq(lk_keeper_deadline(sc.one.keeper), INT64_MIN);
+  ck_assert_int_eq(lk_lease_deadline(sc.one.link->client), INT64_MIN);
   ck_assert_uint_eq(lk_lock_token(sc.a.lock), 0);
   fake_run(&sc.server, T);
   ck_assert(locker_told(&sc.a, ""));
-  ck_assert_int_eq(lk_keeper_deadline(sc.one.keeper), INT64_MIN);
+  ck_assert_int_eq(lk_lease_deadline(sc.one.link->client), INT64_MIN);
   scene_end(&sc);
 }
 END_TEST
@@ -166,7 +166,6 @@ START_TEST(where_one_session_is_wanted_its_expiry_ends_all)
   failing_mem_init(&three.mem);
   c.mem = &three.mem.mem;
   three.link = fake_client(&sc.server, &c);
-  ck_assert_int_eq(lk_keeper_new(&three.keeper, three.link->client, NULL), 0);
   locker_init(&l, &three, NULL);
   fake_turn(&sc.server);
   ck_assert_int_eq(locker_want(&l, -1), 0);
@@ -184,14 +183,12 @@ START_TEST(where_one_session_is_wanted_its_expiry_ends_all)
 }
 END_TEST
 
-START_TEST(a_freed_keeper_still_takes_back_what_is_on_its_way)
+START_TEST(what_is_on_its_way_when_a_lock_is_freed_is_taken_back)
 {
-  /* the create has not been answered when all of it is freed */
+  /* the create has not been answered */
   begin();
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
   locker_free(&sc.a);
-  lk_keeper_free(sc.one.keeper);
-  sc.one.keeper = NULL;
   fake_turn(&sc.server);
   ck_assert(fake_said(sc.one.link, "create2 getChildren2 | delete"));
   scene_end(&sc);
@@ -199,32 +196,27 @@ START_TEST(a_freed_keeper_still_takes_back_what_is_on_its_way)
   begin();
   scene_hold(&sc);
   locker_free(&sc.a);
-  lk_keeper_free(sc.one.keeper);
-  sc.one.keeper = NULL;
   fake_turn(&sc.server);
   ck_assert(fake_said(sc.one.link, "delete"));
   scene_end(&sc);
 }
 END_TEST
 
-START_TEST(a_keeper_freed_without_a_connection_leaves_it_to_the_session)
+START_TEST(lock_freed_without_a_connection_is_deleted_on_the_next_one)
 {
   begin();
   scene_hold(&sc);
   sc.server.down = true;
   fake_drop(sc.one.link);
   locker_free(&sc.a);
-  lk_keeper_free(sc.one.keeper);
-  sc.one.keeper = NULL;
   sc.server.down = false;
   fake_run(&sc.server, T / 10);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
-  fake_expire(&sc.server, sc.one.link->session);
+  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
   scene_end(&sc);
 }
 END_TEST
 
-START_TEST(a_keeper_freed_before_a_break_forgets_what_it_asked_for)
+START_TEST(lock_freed_before_a_break_leaves_no_node)
 {
   for (unsigned request = 1; request < 3; request++) {
     begin();
@@ -232,10 +224,8 @@ START_TEST(a_keeper_freed_before_a_break_forgets_what_it_asked_for)
     sc.one.link->cut_after = true;
     ck_assert_int_eq(locker_want(&sc.a, -1), 0);
     locker_free(&sc.a);
-    lk_keeper_free(sc.one.keeper);
-    sc.one.keeper = NULL;
     fake_run(&sc.server, T / 10);
-    fake_expire(&sc.server, sc.one.link->session);
+    ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
     scene_end(&sc);
   }
 }
@@ -346,7 +336,8 @@ START_TEST(the_next_of_those_being_told_may_be_freed)
     lk_lock_config c = {.size = sizeof c, .on_event = locker_on_event};
 
     c.arg = &others[i];
-    ck_assert_int_eq(lk_lock_new(&others[i].lock, sc.one.keeper, path, &c), 0);
+    ck_assert_int_eq(
+        lk_lock_new(&others[i].lock, sc.one.link->client, path, &c), 0);
     fake_create(&sc.server, path);
     ck_assert_int_eq(lk_lock_acquire(others[i].lock, -1, NULL, NULL), 0);
   }
@@ -504,8 +495,6 @@ END_TEST
 static void free_all(locker *l)
 {
   free_lock(l);
-  lk_keeper_free(l->p->keeper);
-  l->p->keeper = NULL;
   lk_client_free(l->p->link->client);
 }
 
@@ -602,7 +591,6 @@ static bool survives_failure(size_t n, bool for_good)
   failing_mem_init(&sc.one.mem);
   sc.one.mem.fail_at = n;
   sc.one.mem.for_good = for_good;
-  sc.one.keeper = NULL;
   sc.a.lock = NULL;
   sc.one.link = NULL;
   if (party_try_join(&sc.one, &sc.server, NULL) &&
@@ -617,7 +605,7 @@ static bool survives_failure(size_t n, bool for_good)
     lk_lock_cancel(sc.a.lock); /* of one that could not even fail */
     (void)lk_lock_release(sc.a.lock, NULL, NULL);
     fake_run(&sc.server, T);
-    ck_assert_uint_eq(lk_keeper_unfinished(sc.one.keeper), 0);
+    ck_assert_uint_eq(lk_lease_pending_cleanups(sc.one.link->client), 0);
     ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
   }
   failed = failing_mem_failed(&sc.one.mem) || sc.one.mem.count >= n;
@@ -648,7 +636,7 @@ static bool survives_failure_waiting(size_t n)
       ck_assert_int_eq(sc.b.acquired, LK_ERR_NO_MEMORY);
     (void)lk_lock_release(sc.b.lock, NULL, NULL);
     fake_run(&sc.server, T);
-    ck_assert_uint_eq(lk_keeper_unfinished(sc.two.keeper), 0);
+    ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 0);
     ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
   }
   failed = sc.two.mem.count >= n;
@@ -700,10 +688,10 @@ static void begin_crowded(const char *prefix)
   failing_mem_init(&small.mem);
   small.left_behind[0] = '\0';
   small.link = fake_client(&sc.server, &cc);
-  lk_keeper_config kc = {
+  lk_lease_config kc = {
       .size = sizeof kc, .left_behind = note_left_behind, .arg = &small};
 
-  ck_assert_int_eq(lk_keeper_new(&small.keeper, small.link->client, &kc), 0);
+  ck_assert_int_eq(lk_lease_configure(small.link->client, &kc), 0);
   fake_turn(&sc.server);
 }
 
@@ -740,7 +728,7 @@ START_TEST(a_list_that_is_too_long_leaves_no_node)
     ck_assert_int_eq(l.acquired, LK_ERR_TOO_BIG);
     ck_assert_int_eq(more.acquired, LK_ERR_TOO_BIG);
     ck_assert_str_eq(small.left_behind, "");
-    ck_assert_uint_eq(lk_keeper_unfinished(small.keeper), 0);
+    ck_assert_uint_eq(lk_lease_pending_cleanups(small.link->client), 0);
     locker_free(&l);
     locker_free(&more);
     end_crowded(CROWD);
@@ -762,8 +750,8 @@ START_TEST(a_node_that_is_too_long_to_read_ends_it)
   fake_create(&sc.server, "/locks/single");
   fake_set(&sc.server, "/locks/single", data);
   locker_init(&l, &small, NULL);
-  ck_assert_int_eq(lk_single_new(&s, small.keeper, "/locks/single", NULL, NULL),
-                   0);
+  ck_assert_int_eq(
+      lk_single_new(&s, small.link->client, "/locks/single", NULL, NULL), 0);
   ck_assert_int_eq(locker_want(&l, -1), 0);
   fake_run(&sc.server, T);
   ck_assert_int_eq(l.acquired, LK_ERR_TOO_BIG);
@@ -792,7 +780,7 @@ START_TEST(a_server_that_cannot_tell_what_is_ours_leaves_it_and_that_is_told)
   fake_run(&sc.server, 2 * T);
   ck_assert_int_eq(l.acquired, LK_ERR_TOO_BIG);
   ck_assert_str_eq(small.left_behind, "TOO_BIG " LOCKS "/seq-0000000040\n");
-  ck_assert_uint_eq(lk_keeper_unfinished(small.keeper), 0);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(small.link->client), 0);
   locker_free(&l);
   end_crowded(CROWD + 1);
 }
@@ -803,9 +791,9 @@ SUITE("ends", a_closed_client_loses_what_it_held_and_ends_what_waited,
       a_release_before_a_close_is_done_first, a_freed_client_ends_all_at_once,
       a_freed_client_loses_what_it_held, refused_credentials_end_all,
       where_one_session_is_wanted_its_expiry_ends_all,
-      a_freed_keeper_still_takes_back_what_is_on_its_way,
-      a_keeper_freed_without_a_connection_leaves_it_to_the_session,
-      a_keeper_freed_before_a_break_forgets_what_it_asked_for,
+      what_is_on_its_way_when_a_lock_is_freed_is_taken_back,
+      lock_freed_without_a_connection_is_deleted_on_the_next_one,
+      lock_freed_before_a_break_leaves_no_node,
       who_asks_anew_when_an_expiry_ends_it_is_not_ended_by_the_same_one,
       who_asks_anew_in_a_release_is_not_ended_by_it,
       who_asks_anew_when_it_is_lost_is_not_ended_by_that,

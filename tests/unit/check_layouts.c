@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "proto/wire/opcode.h"
 #include "recipes/queue/contender.h"
 #include "support/locks.h"
 #include "support/suite.h"
@@ -380,7 +381,7 @@ END_TEST
 static int try_lock(const lk_lock_config *c)
 {
   lk_lock *l = NULL;
-  int err = lk_lock_new(&l, sc.one.keeper, LOCKS, c);
+  int err = lk_lock_new(&l, sc.one.link->client, LOCKS, c);
 
   ck_assert_int_eq(l == NULL, err != 0);
   lk_lock_free(l);
@@ -407,8 +408,9 @@ START_TEST(what_makes_no_sense_is_refused)
   c = native;
   c.layout = (lk_layout)(LK_LAYOUT_NATIVE_UUID + 1);
   ck_assert_int_eq(try_lock(&c), LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_multilock_new(&l, sc.one.keeper, &member, 1, &c, NULL),
-                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(
+      lk_multilock_new(&l, sc.one.link->client, &member, 1, &c, NULL),
+      LK_ERR_BAD_ARGUMENT);
   for (int i = LK_LAYOUT_CURATOR; i <= LK_LAYOUT_KAZOO; i++) {
     c = (lk_lock_config){
         .size = sizeof c, .layout = (lk_layout)i, .prefix = "seq-"};
@@ -416,9 +418,9 @@ START_TEST(what_makes_no_sense_is_refused)
   }
   for (size_t i = 0; i < COUNT; i++) {
     if (layouts[i].layout != LK_LAYOUT_KAZOO)
-      ck_assert_int_eq(
-          lk_semaphore_new(&l, sc.one.keeper, LOCKS, &layouts[i], &permits),
-          LK_ERR_BAD_ARGUMENT);
+      ck_assert_int_eq(lk_semaphore_new(&l, sc.one.link->client, LOCKS,
+                                        &layouts[i], &permits),
+                       LK_ERR_BAD_ARGUMENT);
   }
   scene_end(&sc);
 }
@@ -435,7 +437,7 @@ typedef struct sides {
 
 static void sides_init(sides *s, party *p, const lk_lock_config *c)
 {
-  ck_assert_int_eq(lk_rwlock_new(&s->rw, p->keeper, LOCKS, c), 0);
+  ck_assert_int_eq(lk_rwlock_new(&s->rw, p->link->client, LOCKS, c), 0);
   s->r = (locker){.p = p,
                   .lock = lk_rwlock_read(s->rw),
                   .acquired = NOT_YET,
@@ -537,7 +539,8 @@ START_TEST(several_plain_locks_are_one)
 
   begin(&native);
   ck_assert_int_eq(
-      lk_multilock_new(&m.lock, sc.two.keeper, members, 3, &native, NULL), 0);
+      lk_multilock_new(&m.lock, sc.two.link->client, members, 3, &native, NULL),
+      0);
   want(&m); /* and the directories are made */
   ck_assert_int_eq(m.acquired, 0);
   ck_assert(is_like(name_of(&m), 14, "seq-xxxxxxxxxx"));
@@ -708,13 +711,12 @@ END_TEST
 
 /* Both creates were under way when the connection broke, and one was executed.
  * The zxid does not tell whose node it is. */
-static void claim_revoked_node(lk_keeper *keeper)
+START_TEST(a_revoked_node_is_found_by_one_handle)
 {
-  party twin = sc.one;
   locker other;
 
-  twin.keeper = keeper;
-  locker_init(&other, &twin, &native);
+  begin(&native);
+  locker_init(&other, &sc.one, &native);
   sc.server.down = true;
   sc.one.link->requests = 0;
   sc.one.link->cut_at = 3; /* create, list, create */
@@ -730,20 +732,6 @@ static void claim_revoked_node(lk_keeper *keeper)
   locker_free(&other);
   fake_run(&sc.server, T / 10);
   ck_assert_int_eq(sc.a.acquired, 0);
-}
-
-START_TEST(a_revoked_node_is_found_by_one_handle)
-{
-  lk_keeper *keeper;
-
-  begin(&native);
-  claim_revoked_node(sc.one.keeper);
-  scene_end(&sc);
-  begin(&native);
-  ck_assert_int_eq(
-      lk_keeper_new(&keeper, lk_keeper_client(sc.one.keeper), NULL), 0);
-  claim_revoked_node(keeper);
-  lk_keeper_free(keeper);
   scene_end(&sc);
 }
 END_TEST
@@ -768,43 +756,32 @@ START_TEST(a_cancel_while_it_is_looked_for_leaves_nothing)
 }
 END_TEST
 
-static void on_break(lk_client *c, lk_state state, int err, void *arg)
+static void withhold_the_data(fake_server *s, fake_link *l, int32_t op,
+                              const char *path)
 {
-  bool *frees = arg;
-
-  (void)c;
-  (void)err;
-  if (state != LK_STATE_SUSPENDED || !*frees)
-    return;
-  *frees = false;
-  locker_free(&sc.a);
-  lk_keeper_free(sc.one.keeper);
-  sc.one.keeper = NULL;
+  (void)s;
+  (void)path;
+  if (op == LK_OPCODE_GET_DATA)
+    l->allow = 0;
 }
 
-/* The client tells of a break before the requests that were under way end. */
-START_TEST(search_that_ends_after_its_keeper_was_freed_is_ignored)
+/* The locks end before the requests that are under way. */
+START_TEST(search_that_ends_after_its_client_was_freed_is_ignored)
 {
-  bool frees = false;
-  lk_listener listener = {.state = on_break, .arg = &frees};
-
   begin(&native);
-  lk_client_attach(sc.one.link->client, &listener);
   sc.server.down = true;
   cut_the_create(true);
   lk_lock_cancel(sc.a.lock);
   sc.one.link->log[0] = '\0';
-  sc.one.link->requests = 0;
-  sc.one.link->cut_at = 3; /* multi, list, own node */
-  sc.one.link->cut_after = false;
+  sc.server.before = withhold_the_data;
   sc.server.down = false;
-  frees = true;
   fake_run(&sc.server, T / 4);
-  ck_assert(!frees);
   ck_assert(fake_said(sc.one.link, "multi getChildren2 | getData"));
+  lk_client_free(sc.one.link->client);
+  ck_assert_ptr_null(sc.one.link->client);
   ck_assert_uint_eq(sc.one.errors, 0); /* the state machine has no such step */
-  fake_expire(&sc.server, sc.one.link->session);
-  lk_client_detach(sc.one.link->client, &listener);
+  sc.server.before = NULL;
+  fake_expire(&sc.server, sc.one.link->last_session);
   scene_end(&sc);
 }
 END_TEST
@@ -1177,7 +1154,7 @@ SUITE("layouts", nodes_are_named_as_the_layout_says,
       but_not_the_revoked_node_of_another,
       a_revoked_node_is_found_by_one_handle,
       a_cancel_while_it_is_looked_for_leaves_nothing,
-      search_that_ends_after_its_keeper_was_freed_is_ignored,
+      search_that_ends_after_its_client_was_freed_is_ignored,
       names_that_cannot_be_read_end_the_search,
       a_delete_is_not_repeated_on_anothers_node,
       a_delete_whose_answer_is_lost_is_repeated_where_it_is_ours,

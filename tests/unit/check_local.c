@@ -170,7 +170,7 @@ START_TEST(after_sixteen_handoffs_others_have_their_turn)
 }
 END_TEST
 
-START_TEST(a_queue_of_its_own_for_each_keeper_path_and_kind)
+START_TEST(a_queue_of_its_own_for_each_client_path_and_kind)
 {
   begin();
   add(1);
@@ -197,12 +197,13 @@ START_TEST(other_kinds_refuse_it)
   lk_lock *l;
 
   begin();
-  ck_assert_int_eq(lk_rwlock_new(&rw, sc.one.keeper, LOCKS, &local),
-                   LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_semaphore_new(&l, sc.one.keeper, LOCKS, &local, &permits),
+  ck_assert_int_eq(lk_rwlock_new(&rw, sc.one.link->client, LOCKS, &local),
                    LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(
-      lk_multilock_new(&l, sc.one.keeper, &member, 1, &local, NULL),
+      lk_semaphore_new(&l, sc.one.link->client, LOCKS, &local, &permits),
+      LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(
+      lk_multilock_new(&l, sc.one.link->client, &member, 1, &local, NULL),
       LK_ERR_BAD_ARGUMENT);
   end(0);
 }
@@ -481,8 +482,6 @@ static void free_all(lk_client *c, int err, void *arg)
   for (int i = 0; i < 4; i++)
     locker_free(&crowd[i]);
   locker_free(&sc.a);
-  lk_keeper_free(sc.one.keeper);
-  sc.one.keeper = NULL;
   lk_client_free(c);
 }
 
@@ -753,7 +752,7 @@ END_TEST
 SUITE("local", many_owners_have_one_node_and_pass_it_on_without_traffic,
       names_of_another_layout_are_another_queue, who_waits_knows_its_place,
       after_sixteen_handoffs_others_have_their_turn,
-      a_queue_of_its_own_for_each_keeper_path_and_kind, other_kinds_refuse_it,
+      a_queue_of_its_own_for_each_client_path_and_kind, other_kinds_refuse_it,
       a_try_is_turned_away_by_those_here_and_there, a_bound_counts_those_here,
       a_wait_that_ends_leaves_the_others_in_place,
       who_waits_for_nobodys_turn_can_go, what_somebody_asks_for_is_given_back,

@@ -53,7 +53,7 @@ START_TEST(short_holds_cost_three_requests_also_beside_others)
   locker_init(&other, &sc.one, NULL);
   /* /locks/y is made on the way */
   lk_lock_free(other.lock);
-  lk_lock_new(&other.lock, sc.one.keeper, "/locks/y", NULL);
+  lk_lock_new(&other.lock, sc.one.link->client, "/locks/y", NULL);
   fake_create(&sc.server, "/locks/y");
   for (int i = 0; i < 40; i++) {
     ck_assert_int_eq(lk_lock_acquire(other.lock, -1, NULL, NULL), 0);
@@ -348,7 +348,7 @@ START_TEST(a_timeout_is_one_deadline_and_leaves_nothing)
   /* nothing is left: neither the node nor the watch on the other one */
   ck_assert(fake_said(sc.two.link, "removeWatches delete"));
   ck_assert_uint_eq(fake_watches(sc.two.link), 0);
-  ck_assert_uint_eq(lk_keeper_unfinished(sc.two.keeper), 0);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 0);
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
   fake_turn(&sc.server);
   ck_assert_int_eq(lk_lock_get_state(sc.b.lock), LK_LOCK_IDLE);
@@ -420,9 +420,9 @@ START_TEST(a_cancel_ends_the_acquire_before_it_returns)
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
   lk_lock_cancel(sc.b.lock);
   ck_assert_int_eq(sc.b.acquired, LK_ERR_CANCELLED);
-  ck_assert_uint_eq(lk_keeper_unfinished(sc.two.keeper), 1);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 1);
   fake_turn(&sc.server);
-  ck_assert_uint_eq(lk_keeper_unfinished(sc.two.keeper), 0);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 0);
   ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
   scene_end(&sc);
 }
@@ -577,7 +577,7 @@ START_TEST(missing_directories_are_made_as_containers_in_one_more_write)
   lk_lock *l;
 
   begin();
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.keeper, "/a/b/c/d", NULL), 0);
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a/b/c/d", NULL), 0);
   ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
   fake_turn(&sc.server);
   ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
@@ -597,7 +597,7 @@ START_TEST(directories_are_plain_nodes_where_that_is_wanted)
   lk_lock *l;
 
   begin();
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.keeper, "/a/b", &c), 0);
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a/b", &c), 0);
   ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
   fake_turn(&sc.server);
   ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
@@ -615,7 +615,7 @@ START_TEST(a_server_without_containers_is_remembered)
 
   begin();
   sc.server.no_containers = true;
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.keeper, "/a/b", NULL), 0);
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a/b", NULL), 0);
   ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
   fake_run(&sc.server, T / 2);
   ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
@@ -624,7 +624,7 @@ START_TEST(a_server_without_containers_is_remembered)
   fake_turn(&sc.server);
   fake_delete(&sc.server, "/a/b");
   sc.one.link->log[0] = '\0';
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.keeper, "/a/b", NULL), 0);
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a/b", NULL), 0);
   ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
   fake_turn(&sc.server);
   ck_assert(fake_said(sc.one.link, "create2 getChildren2 | create create "
@@ -648,7 +648,7 @@ START_TEST(a_directory_that_vanishes_ten_times_is_given_up)
   begin();
   locker_init(&l, &sc.one, NULL);
   lk_lock_free(l.lock);
-  ck_assert_int_eq(lk_lock_new(&l.lock, sc.one.keeper, "/a", NULL), 0);
+  ck_assert_int_eq(lk_lock_new(&l.lock, sc.one.link->client, "/a", NULL), 0);
   sc.server.before = reap;
   ck_assert_int_eq(locker_want(&l, -1), 0);
   fake_turn(&sc.server);
@@ -683,7 +683,7 @@ START_TEST(only_ten_times_in_a_row_count)
   begin();
   locker_init(&l, &sc.one, NULL);
   lk_lock_free(l.lock);
-  ck_assert_int_eq(lk_lock_new(&l.lock, sc.one.keeper, "/a", NULL), 0);
+  ck_assert_int_eq(lk_lock_new(&l.lock, sc.one.link->client, "/a", NULL), 0);
   reaps = 0;
   sc.server.before = reap_seven;
   ck_assert_int_eq(locker_want(&l, -1), 0);
@@ -706,7 +706,7 @@ START_TEST(nodes_get_the_access_lists_asked_for)
   lk_lock *l;
 
   begin();
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.keeper, "/a", &c), 0);
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a", &c), 0);
   memset(mine, 0, sizeof mine); /* it has a copy */
   ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
   fake_turn(&sc.server);
@@ -716,7 +716,7 @@ START_TEST(nodes_get_the_access_lists_asked_for)
   lk_lock_free(l);
   c.parent_acl = NULL;
   c.acl = &parent;
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.keeper, "/b", &c), 0);
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/b", &c), 0);
   ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
   fake_turn(&sc.server);
   ck_assert_str_eq(fake_acl(&sc.server, "/b"), "13 ip 127.0.0.1");
@@ -730,26 +730,26 @@ END_TEST
 START_TEST(bad_arguments_are_refused)
 {
   lk_lock_config c = {.size = 1};
-  lk_keeper_config k = {.size = sizeof k, .margin_ms = -1};
-  lk_keeper *keeper;
+  lk_lease_config k = {.size = sizeof k, .margin_ms = -1};
   lk_lock *l;
 
   begin();
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.keeper, "/", NULL), LK_ERR_BAD_PATH);
-  ck_assert_ptr_null(l);
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.keeper, "a", NULL), LK_ERR_BAD_PATH);
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.keeper, "/a/", NULL),
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/", NULL),
                    LK_ERR_BAD_PATH);
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.keeper, "/a", &c),
+  ck_assert_ptr_null(l);
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "a", NULL),
+                   LK_ERR_BAD_PATH);
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a/", NULL),
+                   LK_ERR_BAD_PATH);
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a", &c),
                    LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_keeper_new(&keeper, sc.one.link->client, &k),
+  ck_assert_int_eq(lk_lease_configure(sc.one.link->client, &k),
                    LK_ERR_BAD_ARGUMENT);
-  k = (lk_keeper_config){.size = sizeof k, .assurance = (lk_assurance)3};
-  ck_assert_int_eq(lk_keeper_new(&keeper, sc.one.link->client, &k),
+  k = (lk_lease_config){.size = sizeof k, .assurance = (lk_assurance)3};
+  ck_assert_int_eq(lk_lease_configure(sc.one.link->client, &k),
                    LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(lk_lock_verify(sc.a.lock, NULL, NULL), LK_ERR_NOT_HELD);
   lk_lock_free(NULL);
-  lk_keeper_free(NULL);
   scene_end(&sc);
 }
 END_TEST
@@ -798,7 +798,7 @@ START_TEST(data_that_look_like_a_revocation_are_refused)
 
   begin();
   config.data = lk_text(LK_REVOKE_MESSAGE);
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.keeper, LOCKS, &config),
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, LOCKS, &config),
                    LK_ERR_BAD_ARGUMENT);
   scene_end(&sc);
 }

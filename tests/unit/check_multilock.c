@@ -35,7 +35,8 @@ static bool try_init(locker *l, party *p)
       .size = sizeof config, .on_event = locker_on_event, .arg = l};
 
   wrap(l, p);
-  return lk_multilock_new(&l->lock, p->keeper, members, 4, &config, NULL) == 0;
+  return lk_multilock_new(&l->lock, p->link->client, members, 4, &config,
+                          NULL) == 0;
 }
 
 static void single(locker *l, party *p, const char *path)
@@ -44,7 +45,7 @@ static void single(locker *l, party *p, const char *path)
       .size = sizeof config, .on_event = locker_on_event, .arg = l};
 
   wrap(l, p);
-  ck_assert_int_eq(lk_lock_new(&l->lock, p->keeper, path, &config), 0);
+  ck_assert_int_eq(lk_lock_new(&l->lock, p->link->client, path, &config), 0);
 }
 
 static void make_dirs(void)
@@ -232,9 +233,10 @@ START_TEST(sides_of_read_write_locks_are_members)
   wrap(&first, &one);
   wrap(&second, &two);
   ck_assert_int_eq(
-      lk_multilock_new(&first.lock, one.keeper, mixed, 2, NULL, NULL), 0);
+      lk_multilock_new(&first.lock, one.link->client, mixed, 2, NULL, NULL), 0);
   ck_assert_int_eq(
-      lk_multilock_new(&second.lock, two.keeper, mixed, 1, NULL, NULL), 0);
+      lk_multilock_new(&second.lock, two.link->client, mixed, 1, NULL, NULL),
+      0);
   get(&first);
   get(&second); /* reads */
   want(&b);
@@ -255,11 +257,11 @@ START_TEST(bad_members_are_refused)
   lk_lock *l;
 
   begin();
-  ck_assert_int_eq(lk_multilock_new(&l, one.keeper, twice, 2, NULL, NULL),
+  ck_assert_int_eq(lk_multilock_new(&l, one.link->client, twice, 2, NULL, NULL),
                    LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_multilock_new(&l, one.keeper, bad, 1, NULL, NULL),
+  ck_assert_int_eq(lk_multilock_new(&l, one.link->client, bad, 1, NULL, NULL),
                    LK_ERR_BAD_PATH);
-  ck_assert_int_eq(lk_multilock_new(&l, one.keeper, bad, 0, NULL, NULL),
+  ck_assert_int_eq(lk_multilock_new(&l, one.link->client, bad, 0, NULL, NULL),
                    LK_ERR_BAD_ARGUMENT);
   ck_assert_ptr_null(l);
   end();
@@ -292,8 +294,8 @@ START_TEST(reason_is_told_why_a_directory_cannot_be_made)
   fake_create(&server, "/d");
   fake_deny(&server, "/d", LK_PERM_CREATE);
   wrap(&l, &one);
-  ck_assert_int_eq(lk_multilock_new(&l.lock, one.keeper, far, 2, NULL, NULL),
-                   0);
+  ck_assert_int_eq(
+      lk_multilock_new(&l.lock, one.link->client, far, 2, NULL, NULL), 0);
   want(&l);
   ck_assert_int_eq(l.acquired, LK_ERR_NO_AUTH);
   locker_free(&l);
@@ -601,7 +603,7 @@ START_TEST(refused_credentials_end_it_and_the_rest_is_told)
   lk_get(one.link->client, "/m", NULL, NULL, NULL);
   fake_turn(&server);
   ck_assert_int_eq(all.acquired, LK_ERR_AUTH_FAILED);
-  lk_client_free(one.link->client); /* the keeper listens still */
+  lk_client_free(one.link->client); /* the group listens still */
   one.link->client = NULL;
   fake_expire(&server, one.link->last_session);
   end();

@@ -52,7 +52,7 @@ START_TEST(who_finds_too_many_ahead_goes_at_once)
   ck_assert(fake_said(sc.two.link, "create2 getChildren2 | delete"));
   ck_assert(locker_told(&crowd[2], ""));
   ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 4);
-  ck_assert_uint_eq(lk_keeper_unfinished(sc.two.keeper), 0);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 0);
   /* when it is shorter there is room again */
   locker_release(&sc.a);
   fake_turn(&sc.server);
@@ -92,7 +92,7 @@ START_TEST(only_who_keeps_one_out_is_counted)
     fake_create(&sc.server, path);
   }
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  ck_assert_int_eq(lk_rwlock_new(&rw, sc.two.keeper, LOCKS, &config), 0);
+  ck_assert_int_eq(lk_rwlock_new(&rw, sc.two.link->client, LOCKS, &config), 0);
   ck_assert_int_eq(lk_lock_acquire(lk_rwlock_read(rw), -1, NULL, NULL), 0);
   fake_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, LK_ERR_QUEUE_FULL);
@@ -426,10 +426,10 @@ START_TEST(data_that_look_like_the_word_are_refused)
 
   scene_begin(&sc, NULL, NULL);
   config.data = lk_text("me " LK_ANNOUNCEMENT);
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.keeper, LOCKS, &config),
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, LOCKS, &config),
                    LK_ERR_BAD_ARGUMENT);
   config.data = lk_text(LK_ANNOUNCEMENT " me");
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.keeper, LOCKS, &config), 0);
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, LOCKS, &config), 0);
   lk_lock_free(l);
   scene_end(&sc);
 }

@@ -28,12 +28,10 @@ static bool try_join(lk_assurance assurance)
                          .session_timeout_ms = T,
                          .read_only = true,
                          .mem = &one.mem.mem};
-  lk_keeper_config kc = {.size = sizeof kc, .assurance = assurance};
+  lk_lease_config kc = {.size = sizeof kc, .assurance = assurance};
 
-  one.keeper = NULL;
   one.link = fake_client(&server, &cc);
-  return one.link != NULL &&
-         lk_keeper_new(&one.keeper, one.link->client, &kc) == 0;
+  return one.link != NULL && lk_lease_configure(one.link->client, &kc) == 0;
 }
 
 static void make_nodes(void)
@@ -98,7 +96,7 @@ static lk_lock *new_mutex(const lk_lock_config *config)
 {
   lk_lock *l = NULL;
 
-  (void)lk_lock_new(&l, one.keeper, LOCKS, config);
+  (void)lk_lock_new(&l, one.link->client, LOCKS, config);
   return l;
 }
 
@@ -114,7 +112,7 @@ static lk_lock *new_single(const lk_lock_config *config)
 {
   lk_lock *l = NULL;
 
-  (void)lk_single_new(&l, one.keeper, "/locks/one", config, NULL);
+  (void)lk_single_new(&l, one.link->client, "/locks/one", config, NULL);
   return l;
 }
 
@@ -124,7 +122,7 @@ static lk_lock *new_permit(const lk_lock_config *config)
       .size = sizeof options, .permits = 2, .limit_path = "/locks/limit"};
   lk_lock *l = NULL;
 
-  (void)lk_semaphore_new(&l, one.keeper, "/locks/s", config, &options);
+  (void)lk_semaphore_new(&l, one.link->client, "/locks/s", config, &options);
   return l;
 }
 
@@ -134,7 +132,7 @@ static lk_lock *new_several(const lk_lock_config *config)
                                                 {.path = "/locks/y"}};
   lk_lock *l = NULL;
 
-  (void)lk_multilock_new(&l, one.keeper, members, 2, config, NULL);
+  (void)lk_multilock_new(&l, one.link->client, members, 2, config, NULL);
   return l;
 }
 
@@ -205,9 +203,9 @@ START_TEST(no_answer_of_such_a_server_proves_anything)
     begin(true, (lk_assurance)i);
     ck_assert_int_eq(lk_get(one.link->client, "/", NULL, NULL, NULL), 0);
     fake_run(&server, 2 * T);
-    ck_assert_int_eq(lk_keeper_deadline(one.keeper), INT64_MIN);
+    ck_assert_int_eq(lk_lease_deadline(one.link->client), INT64_MIN);
     recover();
-    ck_assert_int_gt(lk_keeper_deadline(one.keeper), server.now);
+    ck_assert_int_gt(lk_lease_deadline(one.link->client), server.now);
     finish();
   }
 }
@@ -225,7 +223,7 @@ START_TEST(a_lock_that_is_held_is_lost_before_reads_go_on)
     fall();
     ck_assert(locker_told(&a, "suspended\nunsure\nlost SESSION_EXPIRED\n"));
     ck_assert(!lk_lock_ok(a.lock));
-    ck_assert_int_eq(lk_keeper_deadline(one.keeper), INT64_MIN);
+    ck_assert_int_eq(lk_lease_deadline(one.link->client), INT64_MIN);
     ck_assert_int_eq(locker_try_release(&a), LK_ERR_LOST);
     ck_assert_int_eq(locker_want(&a, -1), 0);
     fake_run(&server, T);

@@ -211,8 +211,6 @@ static void free_client(handle *h)
 static void free_all(handle *h)
 {
   free_lock(h);
-  lk_keeper_free(h->p->keeper);
-  h->p->keeper = NULL;
   lk_client_free(h->p->link->client);
 }
 
@@ -251,7 +249,7 @@ static int make_mutex(handle *h)
 {
   const lk_lock_config c = config_for(h);
 
-  return lk_lock_new(&h->lock, h->p->keeper, "/k/x", &c);
+  return lk_lock_new(&h->lock, h->p->link->client, "/k/x", &c);
 }
 
 static int make_local(handle *h)
@@ -259,14 +257,14 @@ static int make_local(handle *h)
   lk_lock_config c = config_for(h);
 
   c.local_queue = true;
-  return lk_lock_new(&h->lock, h->p->keeper, "/k/x", &c);
+  return lk_lock_new(&h->lock, h->p->link->client, "/k/x", &c);
 }
 
 /* The first writes, the second reads. */
 static int make_side(handle *h)
 {
   const lk_lock_config c = config_for(h);
-  int err = lk_rwlock_new(&h->rw, h->p->keeper, "/k/x", &c);
+  int err = lk_rwlock_new(&h->rw, h->p->link->client, "/k/x", &c);
 
   if (err == 0)
     h->lock = h == &handles[0] ? lk_rwlock_write(h->rw) : lk_rwlock_read(h->rw);
@@ -278,7 +276,7 @@ static int make_semaphore(handle *h)
   const lk_lock_config c = config_for(h);
   const lk_semaphore_config one = {.size = sizeof one, .permits = 1};
 
-  return lk_semaphore_new(&h->lock, h->p->keeper, "/k/x", &c, &one);
+  return lk_semaphore_new(&h->lock, h->p->link->client, "/k/x", &c, &one);
 }
 
 static int make_multilock(handle *h)
@@ -287,14 +285,14 @@ static int make_multilock(handle *h)
   const lk_multilock_member members[] = {{"/k/x", LK_MULTILOCK_MUTEX},
                                          {"/k/y", LK_MULTILOCK_WRITE}};
 
-  return lk_multilock_new(&h->lock, h->p->keeper, members, 2, &c, NULL);
+  return lk_multilock_new(&h->lock, h->p->link->client, members, 2, &c, NULL);
 }
 
 static int make_single(handle *h)
 {
   const lk_lock_config c = config_for(h);
 
-  return lk_single_new(&h->lock, h->p->keeper, "/k/x", &c, NULL);
+  return lk_single_new(&h->lock, h->p->link->client, "/k/x", &c, NULL);
 }
 
 typedef struct kind {

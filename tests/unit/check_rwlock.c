@@ -45,7 +45,7 @@ static bool try_join(owner *o)
       .size = sizeof config, .on_event = on_event, .arg = o};
 
   if (!party_try_join(&o->p, &server, NULL) ||
-      lk_rwlock_new(&o->rw, o->p.keeper, LOCKS, &config) != 0)
+      lk_rwlock_new(&o->rw, o->p.link->client, LOCKS, &config) != 0)
     return false;
   side_init(&o->r, &o->p, lk_rwlock_read(o->rw));
   side_init(&o->w, &o->p, lk_rwlock_write(o->rw));

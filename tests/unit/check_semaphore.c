@@ -58,7 +58,8 @@ static bool try_init(locker *x, party *p)
                                  .memory = memory};
 
   wrap(x, p);
-  return lk_semaphore_new(&x->lock, p->keeper, dir, &config, &options) == 0;
+  return lk_semaphore_new(&x->lock, p->link->client, dir, &config, &options) ==
+         0;
 }
 
 /* As kazoo leaves them where it says how many. */
@@ -351,23 +352,23 @@ START_TEST(bad_numbers_are_refused)
 
   begin(1);
   ck_assert_int_eq(
-      lk_semaphore_new(&x, parties[0].keeper, "/s", NULL, &options),
+      lk_semaphore_new(&x, parties[0].link->client, "/s", NULL, &options),
       LK_ERR_BAD_ARGUMENT);
   options.permits = 1;
   options.take = 2;
   ck_assert_int_eq(
-      lk_semaphore_new(&x, parties[0].keeper, "/s", NULL, &options),
+      lk_semaphore_new(&x, parties[0].link->client, "/s", NULL, &options),
       LK_ERR_BAD_ARGUMENT);
   options.limit_path = "n";
   ck_assert_int_eq(
-      lk_semaphore_new(&x, parties[0].keeper, "/s", NULL, &options),
+      lk_semaphore_new(&x, parties[0].link->client, "/s", NULL, &options),
       LK_ERR_BAD_PATH);
   options.limit_path = NULL;
   for (int beyond = 0; beyond < 4; beyond++) {
     options.permits = 1000000 + beyond % 2;
     options.take = 1000 + beyond / 2;
     ck_assert_int_eq(
-        lk_semaphore_new(&x, parties[0].keeper, "/s", NULL, &options),
+        lk_semaphore_new(&x, parties[0].link->client, "/s", NULL, &options),
         beyond == 0 ? 0 : LK_ERR_BAD_ARGUMENT);
     lk_lock_free(x);
   }
@@ -453,7 +454,7 @@ static void set_limit(unsigned char n)
 {
   const unsigned char bytes[] = {0, 0, 0, n};
 
-  ck_assert_int_eq(lk_set(lk_keeper_client(parties[0].keeper), "/n/limit",
+  ck_assert_int_eq(lk_set(parties[0].link->client, "/n/limit",
                           lk_bytes_of(bytes, sizeof bytes), -1, NULL, NULL,
                           NULL),
                    0);
@@ -630,7 +631,6 @@ START_TEST(number_that_is_too_big_to_be_made_ends_it)
   failing_mem_init(&p.mem);
   cc.mem = &p.mem.mem;
   p.link = fake_client(&server, &cc);
-  ck_assert_int_eq(lk_keeper_new(&p.keeper, p.link->client, NULL), 0);
   ck_assert(try_init(&x, &p));
   fake_turn(&server);
   ck_assert_int_eq(locker_want(&x, -1), 0);
@@ -1060,12 +1060,12 @@ START_TEST(what_kazoo_has_not_is_refused)
 
   begin(1);
   ck_assert_int_eq(
-      lk_semaphore_new(&x, parties[0].keeper, "/s", &config, &options),
+      lk_semaphore_new(&x, parties[0].link->client, "/s", &config, &options),
       LK_ERR_BAD_ARGUMENT);
   options.limit_path = NULL;
   config.layout = LK_LAYOUT_NATIVE;
   ck_assert_int_eq(
-      lk_semaphore_new(&x, parties[0].keeper, "/s", &config, &options),
+      lk_semaphore_new(&x, parties[0].link->client, "/s", &config, &options),
       LK_ERR_BAD_ARGUMENT);
   end();
 }

@@ -53,7 +53,7 @@ static bool try_init(locker *x, party *p, const lk_lock_config *config)
     c = *config;
   c.on_event = on_event;
   c.arg = x;
-  return lk_single_new(&x->lock, p->keeper, node, &c, &how) == 0;
+  return lk_single_new(&x->lock, p->link->client, node, &c, &how) == 0;
 }
 
 static party *party_of(int i)
@@ -96,7 +96,7 @@ static void end(void)
   ck_assert_ptr_null(fake_node(&server, node));
   for (int i = 0; i < PARTIES; i++) {
     ck_assert_uint_eq(watches(i), 0);
-    ck_assert_uint_eq(lk_keeper_unfinished(parties[i].keeper), 0);
+    ck_assert_uint_eq(lk_lease_pending_cleanups(parties[i].link->client), 0);
     party_leave(&parties[i]);
   }
   fake_done(&server);
@@ -636,47 +636,6 @@ START_TEST(two_creates_in_doubt_are_one_lock)
 }
 END_TEST
 
-/* The same where the second handle has a session lease of its own, which may
- * come first among those of the client. */
-static void doubt_both_apart(unsigned at, bool executed, bool turned)
-{
-  lk_keeper *other;
-  party twin;
-
-  begin();
-  ck_assert_int_eq(
-      lk_keeper_new(&other, lk_keeper_client(parties[0].keeper), NULL), 0);
-  twin = parties[0];
-  twin.keeper = other;
-  int one = turned ? ALSO : 0;
-
-  locker_free(&l[ALSO - one]);
-  ck_assert(try_init(&l[ALSO - one], &twin, NULL));
-  break_at(0, at, executed);
-  ck_assert_int_eq(locker_want(&l[0], -1), 0);
-  ck_assert_int_eq(locker_want(&l[ALSO], -1), 0);
-  fake_run(&server, T / 2);
-  int first = l[0].acquired == 0 ? 0 : ALSO;
-
-  ck_assert_int_eq(l[first].acquired, 0);
-  ck_assert_int_eq(l[ALSO - first].acquired, NOT_YET);
-  locker_release(&l[first]);
-  fake_run(&server, T / 2);
-  ck_assert_int_eq(l[ALSO - first].acquired, 0);
-  change(ALSO - one, NULL);
-  lk_keeper_free(other);
-  end();
-}
-
-START_TEST(two_creates_in_doubt_are_one_lock_with_two_session_leases)
-{
-  for (unsigned at = 1; at <= 6; at++) {
-    for (unsigned kind = 0; kind < 4; kind++)
-      doubt_both_apart(at, kind % 2 == 1, kind >= 2);
-  }
-}
-END_TEST
-
 /* The one in doubt is not wanted any more: whose is the node? */
 static void doubt_and_give_up(unsigned at, bool executed)
 {
@@ -845,11 +804,12 @@ START_TEST(bad_options_are_refused)
   begin();
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     bad[i].size = i == 0 ? 1 : sizeof bad[i];
-    ck_assert_int_eq(lk_single_new(&x, parties[0].keeper, NODE, NULL, &bad[i]),
-                     LK_ERR_BAD_ARGUMENT);
+    ck_assert_int_eq(
+        lk_single_new(&x, parties[0].link->client, NODE, NULL, &bad[i]),
+        LK_ERR_BAD_ARGUMENT);
     ck_assert_ptr_null(x);
   }
-  ck_assert_int_eq(lk_single_new(&x, parties[0].keeper, "/", NULL, NULL),
+  ck_assert_int_eq(lk_single_new(&x, parties[0].link->client, "/", NULL, NULL),
                    LK_ERR_BAD_PATH);
   end();
 }
@@ -862,8 +822,8 @@ START_TEST(the_largest_options_are_accepted)
   lk_lock *x;
 
   begin();
-  ck_assert_int_eq(lk_single_new(&x, parties[0].keeper, NODE, NULL, &config),
-                   0);
+  ck_assert_int_eq(
+      lk_single_new(&x, parties[0].link->client, NODE, NULL, &config), 0);
   lk_lock_free(x);
   end();
 }
@@ -939,7 +899,6 @@ SUITE("single", a_free_lock_costs_one_write_and_its_release_another,
       a_release_that_was_never_sent_looks_first,
       a_delete_in_doubt_spares_the_next_handle_of_its_session,
       two_creates_in_doubt_are_one_lock,
-      two_creates_in_doubt_are_one_lock_with_two_session_leases,
       a_create_in_doubt_that_was_given_up_takes_nothing_from_another,
       a_break_at_any_request_is_survived, a_create_in_doubt_is_looked_for,
       a_break_while_it_waits_is_survived, an_overloaded_server_is_asked_again,

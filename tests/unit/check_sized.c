@@ -15,7 +15,6 @@
  * structs of the blocking interface: check_sync_sized.c. */
 
 static lk_client *client;
-static lk_keeper *keeper;
 
 static int64_t on_now(void *arg)
 {
@@ -73,7 +72,7 @@ static const lk_sasl_config a_sasl = {.mechanism = &a_mechanism};
 static const lk_call a_call = {0};
 static const lk_reconfiguration a_change = {.joining = "server.4=h:1:2;3"};
 static const lk_parents_config the_parents = {.containers = true};
-static const lk_keeper_config a_keeper = {.assurance = LK_ASSURE_PING};
+static const lk_lease_config a_lease = {.assurance = LK_ASSURE_PING};
 static const lk_lock_config a_lock = {0};
 static const lk_semaphore_config permits = {.permits = 2};
 static const lk_multilock_config together = {.keep_order = true};
@@ -158,12 +157,17 @@ static int new_mechanism(const void *s)
   return new_sasl(&sasl);
 }
 
-static int new_keeper(const void *s)
+/* Of a client of its own, since options are chosen once. */
+static int configure_lease(const void *s)
 {
-  lk_keeper *k;
-  int err = lk_keeper_new(&k, client, s);
+  lk_client_config config = a_client;
+  lk_client *c;
 
-  lk_keeper_free(k);
+  config.size = sizeof config;
+  ck_assert_int_eq(lk_client_new(&c, &config, &hooks), 0);
+  int err = lk_lease_configure(c, s);
+
+  lk_client_free(c);
   return err;
 }
 
@@ -177,7 +181,7 @@ static int free_lock(int err, lk_lock *l)
 static int new_mutex(const void *s)
 {
   lk_lock *l;
-  int err = lk_lock_new(&l, keeper, "/x", s);
+  int err = lk_lock_new(&l, client, "/x", s);
 
   return free_lock(err, l);
 }
@@ -185,7 +189,7 @@ static int new_mutex(const void *s)
 static int new_rwlock(const void *s)
 {
   lk_rwlock *rw;
-  int err = lk_rwlock_new(&rw, keeper, "/x", s);
+  int err = lk_rwlock_new(&rw, client, "/x", s);
 
   ck_assert((err == 0) == (rw != NULL));
   lk_rwlock_free(rw);
@@ -198,7 +202,7 @@ static int new_semaphore_lock(const void *s)
   lk_lock *l;
 
   own.size = sizeof own;
-  int err = lk_semaphore_new(&l, keeper, "/x", s, &own);
+  int err = lk_semaphore_new(&l, client, "/x", s, &own);
 
   return free_lock(err, l);
 }
@@ -206,7 +210,7 @@ static int new_semaphore_lock(const void *s)
 static int new_semaphore(const void *s)
 {
   lk_lock *l;
-  int err = lk_semaphore_new(&l, keeper, "/x", NULL, s);
+  int err = lk_semaphore_new(&l, client, "/x", NULL, s);
 
   return free_lock(err, l);
 }
@@ -217,7 +221,7 @@ static const lk_multilock_member members[] = {{"/x", LK_MULTILOCK_MUTEX},
 static int new_multilock_lock(const void *s)
 {
   lk_lock *l;
-  int err = lk_multilock_new(&l, keeper, members, 2, s, NULL);
+  int err = lk_multilock_new(&l, client, members, 2, s, NULL);
 
   return free_lock(err, l);
 }
@@ -225,7 +229,7 @@ static int new_multilock_lock(const void *s)
 static int new_multilock(const void *s)
 {
   lk_lock *l;
-  int err = lk_multilock_new(&l, keeper, members, 2, NULL, s);
+  int err = lk_multilock_new(&l, client, members, 2, NULL, s);
 
   return free_lock(err, l);
 }
@@ -233,7 +237,7 @@ static int new_multilock(const void *s)
 static int new_single_lock(const void *s)
 {
   lk_lock *l;
-  int err = lk_single_new(&l, keeper, "/x", s, NULL);
+  int err = lk_single_new(&l, client, "/x", s, NULL);
 
   return free_lock(err, l);
 }
@@ -241,7 +245,7 @@ static int new_single_lock(const void *s)
 static int new_single(const void *s)
 {
   lk_lock *l;
-  int err = lk_single_new(&l, keeper, "/x", NULL, s);
+  int err = lk_single_new(&l, client, "/x", NULL, s);
 
   return free_lock(err, l);
 }
@@ -351,8 +355,8 @@ static const sized_row rows[] = {
               .hand_in = new_sasl),
     SIZED_ROW(lk_sasl_mechanism, a_mechanism,
               .name = "lk_client_new, mechanism", .hand_in = new_mechanism),
-    SIZED_ROW(lk_keeper_config, a_keeper, .name = "lk_keeper_new",
-              .hand_in = new_keeper),
+    SIZED_ROW(lk_lease_config, a_lease, .name = "lk_lease_configure",
+              .hand_in = configure_lease),
     SIZED_ROW(lk_lock_config, a_lock, .name = "lk_lock_new",
               .hand_in = new_mutex),
     SIZED_ROW(lk_lock_config, a_lock, .name = "lk_rwlock_new",
@@ -398,10 +402,8 @@ START_TEST(structs_may_be_older_or_newer_but_need_a_size)
 
   config.size = sizeof config;
   ck_assert_int_eq(lk_client_new(&client, &config, &hooks), 0);
-  ck_assert_int_eq(lk_keeper_new(&keeper, client, NULL), 0);
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
     sized_check(&rows[i]);
-  lk_keeper_free(keeper);
   lk_client_free(client);
 }
 END_TEST

@@ -180,7 +180,7 @@ static void storm(uint64_t number)
   fake_create(&server, "/locks");
   fake_create(&server, LOCKS);
   for (int i = 0; i < SAILORS; i++) {
-    lk_keeper_config c = {.size = sizeof c, .assurance = (lk_assurance)roll(3)};
+    lk_lease_config c = {.size = sizeof c, .assurance = (lk_assurance)roll(3)};
     lk_lock_config lc = {.size = sizeof lc, .unsure_when_suspended = roll(2)};
 
     party_join(&parties[i], &server, &c);

@@ -497,11 +497,11 @@ END_TEST
 
 /* ---- the handle's own thread --------------------------------------------- */
 
-static void inside(lk_client *c, lk_keeper *k, void *arg)
+static void inside(lk_client *c, void *arg)
 {
   sigset_t blocked;
 
-  ck_assert_ptr_eq(lk_keeper_client(k), c);
+  ck_assert_int_eq(lk_client_state(c), lk_sync_client_state(client));
   for (int i = 0; i < WAITS; i++)
     ck_assert_int_eq(waits[i](NULL), LK_ERR_STATE);
   ck_assert_int_eq(lk_sync_client_run(client, inside, NULL), LK_ERR_STATE);

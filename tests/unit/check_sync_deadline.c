@@ -50,11 +50,10 @@ static int64_t read_moving_clock(void *arg)
 
 /* On the handle's thread: wait for the next call, and let its deadline be
    `left_ms` away when the handle's thread begins it. */
-static void set_clock_before_deadline(lk_client *c, lk_keeper *k, void *left_ms)
+static void set_clock_before_deadline(lk_client *c, void *left_ms)
 {
   bool posted = false;
 
-  (void)k;
   while (!posted) {
     usleep(200);
     pthread_mutex_lock(&client->mutex);
@@ -71,9 +70,8 @@ static void set_clock_before_deadline(lk_client *c, lk_keeper *k, void *left_ms)
   c->hooks.now = read_moving_clock;
 }
 
-static void set_real_clock(lk_client *c, lk_keeper *k, void *arg)
+static void set_real_clock(lk_client *c, void *arg)
 {
-  (void)k;
   (void)arg;
   c->hooks = moving.real;
 }

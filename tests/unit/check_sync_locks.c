@@ -44,14 +44,14 @@ static void *resize(void *arg, void *p, size_t size)
   return NULL;
 }
 
-static const lk_keeper_config *keeper; /* of the next client */
+static const lk_lease_config *lease; /* of the next client */
 
 static void start_with(const lk_sync_lock_config *config)
 {
   static const lk_mem mem = {.resize = resize};
   lk_client_config how = {.size = sizeof how, .hosts = zk.hosts, .mem = &mem};
   lk_sync_config options = {
-      .size = sizeof options, .client = &how, .keeper = keeper};
+      .size = sizeof options, .client = &how, .lease = lease};
 
   loopback_start(&zk);
   fake_create(&zk.server, "/locks");
@@ -105,10 +105,9 @@ static int free_lock(void *arg)
 }
 
 /* On the handle's thread: until the main thread says go. */
-static void pause_thread(lk_client *c, lk_keeper *k, void *go)
+static void pause_thread(lk_client *c, void *go)
 {
   (void)c;
-  (void)k;
   while (!atomic_load((atomic_bool *)go))
     usleep(200);
 }
@@ -441,10 +440,9 @@ START_TEST(verify_asks_the_server_and_ends_at_its_deadline)
 }
 END_TEST
 
-static void do_nothing(lk_client *c, lk_keeper *k, void *arg)
+static void do_nothing(lk_client *c, void *arg)
 {
   (void)c;
-  (void)k;
   (void)arg;
 }
 
@@ -528,12 +526,12 @@ END_TEST
 
 START_TEST(each_answer_moves_the_deadline_of_the_holder)
 {
-  const lk_keeper_config ping = {.size = sizeof ping,
-                                 .assurance = LK_ASSURE_PING};
+  const lk_lease_config ping = {.size = sizeof ping,
+                                .assurance = LK_ASSURE_PING};
 
-  keeper = &ping;
+  lease = &ping;
   start_with(NULL);
-  keeper = NULL;
+  lease = NULL;
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
   int64_t first_ms = lk_sync_lock_deadline(lock);
 

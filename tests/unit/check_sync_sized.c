@@ -16,7 +16,7 @@ static lk_sync_subscription *subscription;
 
 static const lk_sync_config a_config = {0};
 static const lk_client_config a_client = {.log = sized_log};
-static const lk_keeper_config a_keeper = {.assurance = LK_ASSURE_PING};
+static const lk_lease_config a_lease = {.assurance = LK_ASSURE_PING};
 static const lk_sync_call a_call = {.timeout_ms = 1};
 static const lk_sync_lock_config a_lock = {0};
 static const lk_semaphore_config permits = {.permits = 2};
@@ -89,13 +89,13 @@ static const lk_sasl_mechanism a_mechanism = {.size = sizeof a_mechanism,
                                               .end = sasl_end};
 static const lk_sasl_config a_sasl = {.mechanism = &a_mechanism};
 
-static int new_inner_keeper(const void *s)
+static int new_inner_lease(const void *s)
 {
   lk_client_config c = a_client;
 
   c.size = sizeof c;
   return make_client(&(lk_sync_config){
-      .size = sizeof(lk_sync_config), .client = &c, .keeper = s});
+      .size = sizeof(lk_sync_config), .client = &c, .lease = s});
 }
 
 /* ---- locks -------------------------------------------------------------- */
@@ -205,8 +205,8 @@ static const sized_row rows[] = {
               .hand_in = new_inner_client, .silent_unset = true),
     SIZED_ROW(lk_sasl_config, a_sasl, .name = "lk_sync_client_new, sasl",
               .hand_in = new_inner_sasl),
-    SIZED_ROW(lk_keeper_config, a_keeper, .name = "lk_sync_client_new, keeper",
-              .hand_in = new_inner_keeper),
+    SIZED_ROW(lk_lease_config, a_lease, .name = "lk_sync_client_new, lease",
+              .hand_in = new_inner_lease),
     SIZED_ROW(lk_sync_lock_config, a_lock, .name = "lk_sync_lock_new",
               .hand_in = new_mutex),
     SIZED_ROW(lk_sync_lock_config, a_lock, .name = "lk_sync_rwlock_new",
@@ -267,13 +267,12 @@ START_TEST(structs_may_be_older_or_newer_but_need_a_size)
 }
 END_TEST
 
-static void complain_in_callback(lk_client *c, lk_keeper *k, void *arg)
+static void complain_in_callback(lk_client *c, void *arg)
 {
   static const lk_sync_call none = {0};
   static const lk_sized what = LK_SIZED(lk_sync_call);
 
   (void)c;
-  (void)k;
   *(int *)arg = lk_sync_get(client, NULL, "/x", &none);
   ck_assert_str_eq(said, what.unset);
 }

@@ -148,10 +148,9 @@ static void make_request(actor *a)
   lk_sync_watch_free(w);
 }
 
-static void look(lk_client *c, lk_keeper *k, void *arg)
+static void look(lk_client *c, void *arg)
 {
   (void)c;
-  (void)k;
   (void)arg;
 }
 

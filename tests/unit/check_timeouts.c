@@ -201,7 +201,7 @@ static int acquire(const limit *m)
 
 static int start_mutex(const limit *m)
 {
-  ck_assert_int_eq(lk_lock_new(&lock, p.keeper, "/lock", NULL), 0);
+  ck_assert_int_eq(lk_lock_new(&lock, p.link->client, "/lock", NULL), 0);
   return acquire(m);
 }
 
@@ -209,13 +209,13 @@ static int start_local(const limit *m)
 {
   const lk_lock_config local = {.size = sizeof local, .local_queue = true};
 
-  ck_assert_int_eq(lk_lock_new(&lock, p.keeper, "/lock", &local), 0);
+  ck_assert_int_eq(lk_lock_new(&lock, p.link->client, "/lock", &local), 0);
   return acquire(m);
 }
 
 static int start_side(const limit *m)
 {
-  ck_assert_int_eq(lk_rwlock_new(&rw, p.keeper, "/lock", NULL), 0);
+  ck_assert_int_eq(lk_rwlock_new(&rw, p.link->client, "/lock", NULL), 0);
   lock = lk_rwlock_read(rw);
   return acquire(m);
 }
@@ -224,7 +224,8 @@ static int start_semaphore(const limit *m)
 {
   const lk_semaphore_config two = {.size = sizeof two, .permits = 2};
 
-  ck_assert_int_eq(lk_semaphore_new(&lock, p.keeper, "/lock", NULL, &two), 0);
+  ck_assert_int_eq(lk_semaphore_new(&lock, p.link->client, "/lock", NULL, &two),
+                   0);
   return acquire(m);
 }
 
@@ -233,14 +234,15 @@ static int start_multilock(const limit *m)
   const lk_multilock_member members[] = {{"/l1", LK_MULTILOCK_MUTEX},
                                          {"/l2", LK_MULTILOCK_WRITE}};
 
-  ck_assert_int_eq(lk_multilock_new(&lock, p.keeper, members, 2, NULL, NULL),
-                   0);
+  ck_assert_int_eq(
+      lk_multilock_new(&lock, p.link->client, members, 2, NULL, NULL), 0);
   return acquire(m);
 }
 
 static int start_single(const limit *m)
 {
-  ck_assert_int_eq(lk_single_new(&lock, p.keeper, "/lock", NULL, NULL), 0);
+  ck_assert_int_eq(lk_single_new(&lock, p.link->client, "/lock", NULL, NULL),
+                   0);
   return acquire(m);
 }
 
@@ -530,7 +532,7 @@ static void assert_released(void)
   ck_assert_int_eq(acquire(&(limit){.timeout_ms = LK_NO_LIMIT}), 0);
   find_server();
   expect(ended == 1 && end_err == 0, "must be acquired anew");
-  ck_assert_uint_eq(lk_keeper_unfinished(p.keeper), 0);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(p.link->client), 0);
   free_lock();
   fake_run(&server, T);
   expect(ended == 1, "must end once");

@@ -9,10 +9,9 @@ static const lk_semaphore_config three = {.size = sizeof three, .permits = 3};
 static const lk_reconfiguration change = {.size = sizeof change,
                                           .leaving = "1"};
 
-static void visit(lk_client *c, lk_keeper *k, void *arg)
+static void visit(lk_client *c, void *arg)
 {
   (void)c;
-  (void)k;
   (void)arg;
 }
 

@@ -2,7 +2,7 @@
 #ifndef LK_CLI_OPTIONS_OPTIONS_H
 #define LK_CLI_OPTIONS_OPTIONS_H
 
-#include <latchkey/keeper.h>
+#include <latchkey/lease.h>
 #include <latchkey/lock.h>
 
 #include "cli/options/tls_options.h"

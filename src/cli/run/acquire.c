@@ -152,7 +152,7 @@ static bool fit_margin(cli_runner *r)
   bool fits = 2 * wanted < timeout;
 
   r->margin_ms = fits && wanted > 0 ? wanted : timeout / MARGIN_PART;
-  lk_keeper_set_margin(r->keeper, (int32_t)r->margin_ms);
+  (void)lk_lease_set_margin(r->session.client, (int32_t)r->margin_ms);
   return fits;
 }
 
@@ -306,13 +306,13 @@ static int create_lock(cli_runner *r)
   int64_t margin = r->options->kill_after_ms > 0
                        ? r->options->kill_after_ms
                        : r->options->session_timeout_ms / MARGIN_PART;
-  lk_keeper_config keeper = {.size = sizeof keeper};
+  lk_lease_config lease = {.size = sizeof lease};
   lk_lock_config lock = {.size = sizeof lock};
   cli_text label = {0};
 
-  keeper.assurance = r->options->assurance;
-  keeper.margin_ms = margin < 1 ? 1 : (int32_t)margin;
-  int err = lk_keeper_new(&r->keeper, r->session.client, &keeper);
+  lease.assurance = r->options->assurance;
+  lease.margin_ms = margin < 1 ? 1 : (int32_t)margin;
+  int err = lk_lease_configure(r->session.client, &lease);
 
   if (err != 0)
     return err;
@@ -324,7 +324,8 @@ static int create_lock(cli_runner *r)
   lock.revocable = true;
   lock.layout = r->options->layout;
   lock.prefix = r->options->prefix;
-  err = cli_lock_kind_open(&r->kind, r->options, r->keeper, r->path, &lock);
+  err = cli_lock_kind_open(&r->kind, r->options, r->session.client, r->path,
+                           &lock);
   r->lock = r->kind.lock;
   cli_text_free(&label);
   return err;

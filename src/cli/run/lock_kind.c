@@ -55,7 +55,7 @@ const char *cli_lock_kind_path(const cli_options *o, size_t i)
 }
 
 static int create_multilock(cli_lock_kind *k, const cli_options *o,
-                            lk_keeper *keeper, const char *path,
+                            lk_client *client, const char *path,
                             const lk_lock_config *config)
 {
   lk_multilock_member members[CLI_MOST_LOCKS + 1];
@@ -64,25 +64,25 @@ static int create_multilock(cli_lock_kind *k, const cli_options *o,
   for (size_t i = 0; i < o->more_count; i++)
     members[i + 1] = parse_member(o->more[i]);
   k->several = true;
-  return lk_multilock_new(&k->lock, keeper, members, o->more_count + 1, config,
+  return lk_multilock_new(&k->lock, client, members, o->more_count + 1, config,
                           NULL);
 }
 
 static int create_semaphore(cli_lock_kind *k, const cli_options *o,
-                            lk_keeper *keeper, const char *path,
+                            lk_client *client, const char *path,
                             const lk_lock_config *config)
 {
   lk_semaphore_config permits = {
       .size = sizeof permits, .permits = o->permits, .take = o->take};
 
-  return lk_semaphore_new(&k->lock, keeper, path, config, &permits);
+  return lk_semaphore_new(&k->lock, client, path, config, &permits);
 }
 
 static int create_rwlock(cli_lock_kind *k, const cli_options *o,
-                         lk_keeper *keeper, const char *path,
+                         lk_client *client, const char *path,
                          const lk_lock_config *config)
 {
-  int err = lk_rwlock_new(&k->rw, keeper, path, config);
+  int err = lk_rwlock_new(&k->rw, client, path, config);
 
   if (err == 0)
     k->lock = o->side == CLI_SIDE_READ ? lk_rwlock_read(k->rw)
@@ -91,16 +91,16 @@ static int create_rwlock(cli_lock_kind *k, const cli_options *o,
 }
 
 int cli_lock_kind_open(cli_lock_kind *k, const cli_options *o,
-                       lk_keeper *keeper, const char *path,
+                       lk_client *client, const char *path,
                        const lk_lock_config *config)
 {
   if (o->permits > 0)
-    return create_semaphore(k, o, keeper, path, config);
+    return create_semaphore(k, o, client, path, config);
   if (o->more_count > 0)
-    return create_multilock(k, o, keeper, path, config);
+    return create_multilock(k, o, client, path, config);
   if (o->side != CLI_SIDE_MUTEX)
-    return create_rwlock(k, o, keeper, path, config);
-  return lk_lock_new(&k->lock, keeper, path, config);
+    return create_rwlock(k, o, client, path, config);
+  return lk_lock_new(&k->lock, client, path, config);
 }
 
 void cli_lock_kind_free(cli_lock_kind *k)

@@ -21,7 +21,7 @@ const char *cli_lock_kind_check(const cli_options *o);
 const char *cli_lock_kind_path(const cli_options *o, size_t i);
 /** Make it, with LOCK at `path`. 0, or why not. */
 int cli_lock_kind_open(cli_lock_kind *k, const cli_options *o,
-                       lk_keeper *keeper, const char *path,
+                       lk_client *client, const char *path,
                        const lk_lock_config *config);
 void cli_lock_kind_free(cli_lock_kind *k);
 

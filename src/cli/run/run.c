@@ -207,7 +207,6 @@ static bool begin_run(cli_runner *r, cli_process_title title,
 static void free_run(cli_runner *r)
 {
   cli_lock_kind_free(&r->kind);
-  lk_keeper_free(r->keeper);
   cli_supervisor_close(&r->supervisor);
   cli_events_close(&r->events);
   if (r->session.loop != NULL) {

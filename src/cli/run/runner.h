@@ -43,10 +43,9 @@ typedef struct cli_runner {
   cli_session session;
   cli_events events;
   cli_acl acl;
-  lk_keeper *keeper;
   cli_lock_kind kind;
   lk_lock *lock;        /**< that of `kind` */
-  lk_listener listener; /**< after the keeper's, for new deadlines */
+  lk_listener listener; /**< for new lease deadlines */
   ev_timer timer;       /**< -n: the answer; a look at permits; --min-hold;
                              releasing: the session timeout */
   int64_t wait_until;   /**< -w: when, on lk_client_clock(); else
@@ -67,7 +66,7 @@ typedef struct cli_runner {
 
 /* ---- acquire.c ---- */
 
-/** Make keeper and lock, and begin to connect. */
+/** Make the lock, and begin to connect. */
 bool cli_acquire_prepare(cli_runner *r, cli_text *complaint);
 /** For the link. */
 void cli_acquire_on_session(cli_session *s, void *arg);

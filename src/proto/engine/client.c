@@ -49,6 +49,7 @@ static void init(lk_client *c, const lk_client_config *config,
   c->refused_round = true;
   if (config->resume != NULL)
     c->session = *config->resume;
+  lk__evidence_init(&c->evidence);
   c->out.mem = &c->mem;
   c->held.mem = &c->mem;
   c->scratch.mem = &c->mem;
@@ -198,6 +199,8 @@ static void destroy(lk_client *c)
   lk__ring_free(&c->ending[1]);
   lk__hosts_free(&c->hosts);
   lk__tls_free(&c->mem, c->tls);
+  if (c->lease != NULL)
+    c->free_lease(c->lease);
   lk__mem_free(&mem, c);
   if (hooks.freed != NULL)
     hooks.freed(c, hooks.arg);

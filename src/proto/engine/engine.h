@@ -19,6 +19,7 @@
 #include "jute/arena.h"
 #include "jute/record.h"
 #include "proto/engine/hosts.h"
+#include "proto/engine/lease_slot.h"
 #include "proto/engine/sasl.h"
 #include "proto/engine/watch_table.h"
 #include "proto/wire/frame.h"
@@ -106,6 +107,9 @@ struct lk_client {
   int32_t xid;            /* last one used */
   int64_t proven_ms;      /* when the newest answered request was sent */
   int64_t lives_until_ms; /* a session that was given up, at the servers */
+  lk_evidence_record evidence;
+  lk_session_lease *lease; /* or NULL; see lease_slot.h */
+  void (*free_lease)(lk_session_lease *lease);
 
   /* connection */
   lk_phase phase;

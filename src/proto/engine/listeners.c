@@ -68,11 +68,19 @@ void lk_client_detach(lk_client *c, lk_listener *l)
   l->prev = NULL;
 }
 
+static bool is_without_session(lk_state state)
+{
+  return state == LK_STATE_EXPIRED || state == LK_STATE_AUTH_FAILED ||
+         state == LK_STATE_CLOSED;
+}
+
 void lk__client_enter_state(lk_client *c, lk_state state, int err)
 {
   lk_notification t;
 
   c->state = state;
+  if (is_without_session(state))
+    lk__evidence_end(&c->evidence);
   begin_telling(c, &t);
   for (lk_listener *l; (l = next_to_tell(&t)) != NULL;) {
     if (l->state != NULL)
@@ -85,6 +93,8 @@ void lk__client_notify_reply(lk_client *c, const lk_reply *answer)
 {
   lk_notification t;
 
+  if (!c->closing)
+    lk__evidence_add(&c->evidence, answer, c->timeout_ms);
   begin_telling(c, &t);
   for (lk_listener *l; (l = next_to_tell(&t)) != NULL;) {
     if (l->reply != NULL)
@@ -97,6 +107,7 @@ void lk__client_notify_closing(lk_client *c)
 {
   lk_notification t;
 
+  lk__evidence_end(&c->evidence); /* the next reply adds nothing to it */
   begin_telling(c, &t);
   for (lk_listener *l; (l = next_to_tell(&t)) != NULL;) {
     if (l->closing != NULL)

@@ -16,14 +16,14 @@
 /* Nothing of ours is left, or (`err`) it stays until the session ends. */
 static void finish(lk_contender *ct, int err)
 {
-  lk_keeper *k = ct->lease;
+  lk_session_lease *k = ct->lease;
   const lk_acquisition_callbacks *callbacks = ct->callbacks;
   void *arg = ct->callbacks_arg;
 
   ct->callbacks = NULL;
   lk__contender_step(ct, LK_CONTENDER_ON_OWN_GONE);
-  if (err != 0 && !k->freed && k->config.left_behind != NULL)
-    k->config.left_behind(k, ct->own.path, err, k->config.arg);
+  if (err != 0 && k->config.left_behind != NULL)
+    k->config.left_behind(k->client, ct->own.path, err, k->config.arg);
   if (callbacks != NULL)
     callbacks->gone(arg, err);
 }
@@ -31,10 +31,6 @@ static void finish(lk_contender *ct, int err)
 /* A request for the removal ended with an error that is not good notice. */
 static void trouble(lk_contender *ct, int err)
 {
-  if (ct->lease->freed) {
-    finish(ct, 0);
-    return;
-  }
   if (err == LK_ERR_TOO_BIG && !ct->cleanup.too_big) {
     ct->cleanup.too_big = true; /* the connection has gone, too: see there */
     return;
@@ -174,6 +170,4 @@ void lk__cleanup_go(lk_contender *ct)
       remove_own(ct);
     break;
   }
-  if (!online && ct->lease->freed)
-    finish(ct, 0); /* there is nobody to come back */
 }

@@ -14,7 +14,7 @@
 
 enum { MULTI_OPS = 64, MULTI_BYTES = 128 * 1024, REST_MS = 100 };
 
-static void on_beat_end(lk_keeper *k);
+static void on_beat_end(lk_session_lease *k);
 
 static bool holds(const lk_contender *ct)
 {
@@ -31,7 +31,7 @@ static void judge_one(lk_contender *ct, int err)
   lk__contender_own_checked(ct, lk__contender_check_result(ct, err));
 }
 
-static void judge_multi(lk_keeper *k, size_t chunk, int err,
+static void judge_multi(lk_session_lease *k, size_t chunk, int err,
                         const lk_op_result *results, size_t count)
 {
   bool named = lk__check_result_of(err) != LK_CHECK_UNKNOWN;
@@ -60,18 +60,17 @@ static void judge_multi(lk_keeper *k, size_t chunk, int err,
 static void on_multi(lk_client *c, int err, const lk_op_result *results,
                      size_t count, void *arg)
 {
-  lk_keeper *k = arg;
+  lk_session_lease *k = arg;
 
   (void)c;
   k->beat_out--;
   k->beat_rest = k->beat_rest || err == LK_ERR_THROTTLED;
-  if (!k->freed)
-    judge_multi(k, k->beat_chunk++, err, results, count);
+  judge_multi(k, k->beat_chunk++, err, results, count);
   on_beat_end(k);
   lk__lease_unref(k);
 }
 
-static bool send_checks(lk_keeper *k, const lk_op *ops, size_t count)
+static bool send_checks(lk_session_lease *k, const lk_op *ops, size_t count)
 {
   if (count == 0)
     return true;
@@ -84,7 +83,7 @@ static bool send_checks(lk_keeper *k, const lk_op *ops, size_t count)
 
 /* A node that cannot be read makes its multi fail, though the node is there:
  * it comes last in its multi. */
-static void ask_checks(lk_keeper *k)
+static void ask_checks(lk_session_lease *k)
 {
   lk_op ops[MULTI_OPS];
   size_t count = 0;
@@ -115,7 +114,7 @@ static void ask_checks(lk_keeper *k)
 
 static void on_sync(lk_client *c, int err, void *arg)
 {
-  lk_keeper *k = arg;
+  lk_session_lease *k = arg;
 
   (void)c;
   k->beat_out--;
@@ -124,7 +123,7 @@ static void on_sync(lk_client *c, int err, void *arg)
   lk__lease_unref(k);
 }
 
-static void ask_sync(lk_keeper *k)
+static void ask_sync(lk_session_lease *k)
 {
   if (lk_sync(k->client, "/", NULL, on_sync, k) != 0)
     return;
@@ -145,7 +144,7 @@ static bool is_next(const lk_contender *ct)
 }
 
 /* One that is; NULL: none is. */
-static const lk_contender *next_to_hold(const lk_keeper *k)
+static const lk_contender *next_to_hold(const lk_session_lease *k)
 {
   const lk_contender *ct = NULL;
 
@@ -156,7 +155,7 @@ static const lk_contender *next_to_hold(const lk_keeper *k)
 }
 
 /* What the beat of those who wait proves. */
-static lk_assurance waiting_level(const lk_keeper *k)
+static lk_assurance waiting_level(const lk_session_lease *k)
 {
   lk_assurance level = k->config.assurance;
 
@@ -173,7 +172,7 @@ static void on_waiting_check(lk_client *c, int err, const lk_op_result *results,
 }
 
 /* Whether own stands is not looked at: it is watched. */
-static void ask_check(lk_keeper *k, const lk_contender *ct)
+static void ask_check(lk_session_lease *k, const lk_contender *ct)
 {
   lk_op check = lk_op_check(ct->own.path, -1);
 
@@ -183,7 +182,7 @@ static void ask_check(lk_keeper *k, const lk_contender *ct)
   lk__lease_ref(k);
 }
 
-static void beat_waiting(lk_keeper *k)
+static void beat_waiting(lk_session_lease *k)
 {
   const lk_contender *next =
       k->config.assurance == LK_ASSURE_QUORUM ? next_to_hold(k) : NULL;
@@ -196,7 +195,7 @@ static void beat_waiting(lk_keeper *k)
 
 /* ---- when -------------------------------------------------------------- */
 
-static void beat(lk_keeper *k)
+static void beat(lk_session_lease *k)
 {
   k->beat_no++;
   k->beat_chunk = 0;
@@ -218,7 +217,7 @@ static void beat(lk_keeper *k)
   }
 }
 
-static void start(lk_keeper *k, int64_t at_ms)
+static void start(lk_session_lease *k, int64_t at_ms)
 {
   lk__lease_start_timer(k, &k->beat, at_ms);
   k->beat_set = true;
@@ -227,7 +226,7 @@ static void start(lk_keeper *k, int64_t at_ms)
 /* A quarter of the session timeout from now; or sooner, so that as much is left
  * for the answer before a lease until `until_ms` becomes unsure, where what it
  * rests on is older than usual. */
-static int64_t due_for(const lk_keeper *k, int64_t until_ms)
+static int64_t due_for(const lk_session_lease *k, int64_t until_ms)
 {
   int64_t now = lk_client_now(k->client);
   int64_t quarter = lk__lease_timeout_ms(k) / 4;
@@ -241,12 +240,12 @@ static int64_t due_for(const lk_keeper *k, int64_t until_ms)
   return now + (left < quarter / 4 ? quarter / 4 : left);
 }
 
-static int64_t due(const lk_keeper *k)
+static int64_t due(const lk_session_lease *k)
 {
   int64_t waits = LK_NO_LEASE;
 
   if (k->parked > 0)
-    waits = lk__evidence_deadline(&k->evidence, waiting_level(k));
+    waits = lk__evidence_deadline(k->evidence, waiting_level(k));
   int64_t at = due_for(k, waits);
 
   if (k->held == 0)
@@ -263,15 +262,15 @@ static int64_t due(const lk_keeper *k)
   return at;
 }
 
-static bool wanted(const lk_keeper *k)
+static bool wanted(const lk_session_lease *k)
 {
-  if (k->freed || k->detached || !lk__lease_is_online(k))
+  if (k->detached || !lk__lease_is_online(k))
     return false;
   return k->held > 0 ||
          (k->parked > 0 && k->config.assurance != LK_ASSURE_PING);
 }
 
-void lk__heartbeat_plan(lk_keeper *k)
+void lk__heartbeat_plan(lk_session_lease *k)
 {
   if (!wanted(k)) {
     if (k->beat_set)
@@ -284,7 +283,7 @@ void lk__heartbeat_plan(lk_keeper *k)
 
 /* A lease that leaves less than a quarter until its holder becomes unsure is
  * renewed at once. */
-static int64_t first_due(const lk_keeper *k)
+static int64_t first_due(const lk_session_lease *k)
 {
   int64_t now = lk_client_now(k->client);
   int64_t deadline = lk__lease_deadline(k);
@@ -300,7 +299,7 @@ static int64_t first_due(const lk_keeper *k)
 
 void lk__heartbeat_granted(lk_contender *ct)
 {
-  lk_keeper *k = ct->lease;
+  lk_session_lease *k = ct->lease;
   int64_t at = first_due(k);
 
   if (at < ct->holding.watch_due_ms)
@@ -309,13 +308,13 @@ void lk__heartbeat_granted(lk_contender *ct)
     start(k, at);
 }
 
-void lk__heartbeat_put_off(lk_keeper *k)
+void lk__heartbeat_put_off(lk_session_lease *k)
 {
   if (k->beat_set && k->held == 1)
     start(k, due(k));
 }
 
-bool lk__heartbeat_now(lk_keeper *k)
+bool lk__heartbeat_now(lk_session_lease *k)
 {
   if (!wanted(k) || k->beat_out > 0)
     return false;
@@ -329,7 +328,7 @@ bool lk__heartbeat_now(lk_keeper *k)
 
 void lk__heartbeat_fire(lk_client *c, void *arg)
 {
-  lk_keeper *k = arg;
+  lk_session_lease *k = arg;
 
   (void)c;
   k->beat_set = false;
@@ -337,9 +336,9 @@ void lk__heartbeat_fire(lk_client *c, void *arg)
 }
 
 /* One of a beat's requests has ended. */
-static void on_beat_end(lk_keeper *k)
+static void on_beat_end(lk_session_lease *k)
 {
-  if (k->beat_out > 0 || k->freed)
+  if (k->beat_out > 0)
     return;
   if (k->beat_again)
     (void)lk__heartbeat_now(k);

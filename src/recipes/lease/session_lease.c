@@ -8,18 +8,18 @@
 
 /* ---- attempts ---------------------------------------------------------- */
 
-void lk__lease_add_contender(lk_keeper *k, lk_contender *ct)
+void lk__lease_add_contender(lk_session_lease *k, lk_contender *ct)
 {
   lk__safe_list_add(&k->contends, &ct->link);
   lk__lease_ref(k);
 }
 
-void lk__lease_remove_contender(lk_keeper *k, lk_contender *ct)
+void lk__lease_remove_contender(lk_session_lease *k, lk_contender *ct)
 {
   lk__safe_list_remove(&k->contends, &ct->link);
 }
 
-static void for_each(lk_keeper *k, void (*what)(lk_contender *ct))
+static void for_each(lk_session_lease *k, void (*what)(lk_contender *ct))
 {
   lk_walk w;
 
@@ -48,7 +48,7 @@ static bool is_held(lk_contender_state s)
 void lk__lease_count_contender(const lk_contender *ct, lk_contender_state from,
                                lk_contender_state to)
 {
-  lk_keeper *k = ct->lease;
+  lk_session_lease *k = ct->lease;
 
   k->held += is_held(to);
   k->held -= is_held(from);
@@ -61,7 +61,7 @@ void lk__lease_count_contender(const lk_contender *ct, lk_contender_state from,
   lk__heartbeat_plan(k);
 }
 
-int64_t *lk__lease_scratch(lk_keeper *k, size_t count)
+int64_t *lk__lease_scratch(lk_session_lease *k, size_t count)
 {
   if (count > SIZE_MAX / sizeof *k->scratch)
     return NULL;
@@ -79,13 +79,13 @@ int64_t *lk__lease_scratch(lk_keeper *k, size_t count)
 
 /* ---- timers ------------------------------------------------------------ */
 
-void lk__lease_start_timer(lk_keeper *k, lk_timer *t, int64_t at_ms)
+void lk__lease_start_timer(lk_session_lease *k, lk_timer *t, int64_t at_ms)
 {
   if (!k->detached && lk_client_state(k->client) != LK_STATE_CLOSED)
     lk_timer_start(k->client, t, at_ms);
 }
 
-void lk__lease_stop_timer(lk_keeper *k, lk_timer *t)
+void lk__lease_stop_timer(lk_session_lease *k, lk_timer *t)
 {
   if (!k->detached)
     lk_timer_stop(k->client, t);
@@ -93,33 +93,34 @@ void lk__lease_stop_timer(lk_keeper *k, lk_timer *t)
 
 /* ---- the lease --------------------------------------------------------- */
 
-int32_t lk__lease_timeout_ms(const lk_keeper *k)
+int32_t lk__lease_timeout_ms(const lk_session_lease *k)
 {
-  return k->evidence.timeout_ms > 0 ? k->evidence.timeout_ms
-                                    : lk_client_timeout_ms(k->client);
+  return k->evidence->timeout_ms > 0 ? k->evidence->timeout_ms
+                                     : lk_client_timeout_ms(k->client);
 }
 
-int64_t lk__lease_gap_ms(const lk_keeper *k)
+int64_t lk__lease_gap_ms(const lk_session_lease *k)
 {
   return k->config.gap_ms > 0 ? k->config.gap_ms : lk__lease_timeout_ms(k) / 4;
 }
 
-int64_t lk__lease_unsure_ms(const lk_keeper *k, int64_t deadline_ms)
+int64_t lk__lease_unsure_ms(const lk_session_lease *k, int64_t deadline_ms)
 {
-  int64_t margin = k->config.margin_ms > 0 ? k->config.margin_ms
-                                           : lk__lease_timeout_ms(k) / 8;
+  int64_t margin =
+      k->margin_ms > 0 ? k->margin_ms : lk__lease_timeout_ms(k) / 8;
 
   return deadline_ms == LK_NO_LEASE ? LK_NO_LEASE : deadline_ms - margin;
 }
 
-int64_t lk__lease_deadline(const lk_keeper *k)
+int64_t lk__lease_deadline(const lk_session_lease *k)
 {
-  return lk__evidence_deadline(&k->evidence, k->config.assurance);
+  return k->over != 0 ? LK_NO_LEASE /* the client may be gone */
+                      : lk__evidence_deadline(k->evidence, k->config.assurance);
 }
 
 /* A gap above half of the timeout never leaves a quarter: half of what it
  * leaves must do. */
-static int64_t grant_needs_ms(const lk_keeper *k)
+static int64_t grant_needs_ms(const lk_session_lease *k)
 {
   int64_t timeout = lk__lease_timeout_ms(k);
   int64_t spare = (timeout - lk__lease_gap_ms(k)) / 2;
@@ -127,7 +128,7 @@ static int64_t grant_needs_ms(const lk_keeper *k)
   return spare < timeout / 4 ? spare : timeout / 4;
 }
 
-bool lk__lease_may_grant(const lk_keeper *k, int64_t now_ms)
+bool lk__lease_may_grant(const lk_session_lease *k, int64_t now_ms)
 {
   int64_t deadline = lk__lease_deadline(k);
 
@@ -135,7 +136,7 @@ bool lk__lease_may_grant(const lk_keeper *k, int64_t now_ms)
          deadline - now_ms >= grant_needs_ms(k);
 }
 
-void lk__lease_watch_deadline(lk_keeper *k, const lk_contender *ct)
+void lk__lease_watch_deadline(lk_session_lease *k, const lk_contender *ct)
 {
   int64_t at = lk__lease_unsure_ms(k, lk__contender_deadline(ct));
 
@@ -145,7 +146,7 @@ void lk__lease_watch_deadline(lk_keeper *k, const lk_contender *ct)
   lk__lease_start_timer(k, &k->watchdog, at);
 }
 
-static void watch_held(lk_keeper *k)
+static void watch_held(lk_session_lease *k)
 {
   for (lk_contender *ct = NULL;
        (ct = lk__lease_next_contender(k, ct)) != NULL;) {
@@ -154,7 +155,7 @@ static void watch_held(lk_keeper *k)
   }
 }
 
-static void tell_awaiting(lk_keeper *k)
+static void tell_awaiting(lk_session_lease *k)
 {
   if (!k->awaited || !lk__lease_may_grant(k, lk_client_clock(k->client)))
     return;
@@ -166,7 +167,7 @@ static void tell_awaiting(lk_keeper *k)
  * for has come. */
 static void on_watchdog(lk_client *c, void *arg)
 {
-  lk_keeper *k = arg;
+  lk_session_lease *k = arg;
 
   (void)c;
   lk__lease_ref(k);
@@ -179,7 +180,7 @@ static void on_watchdog(lk_client *c, void *arg)
 }
 
 /* In the next turn, where all may call the user. */
-static void look_now(lk_keeper *k)
+static void look_now(lk_session_lease *k)
 {
   k->watch_at_ms = lk_client_now(k->client);
   lk__lease_start_timer(k, &k->watchdog, k->watch_at_ms);
@@ -187,27 +188,27 @@ static void look_now(lk_keeper *k)
 
 static void on_answer(lk_client *c, const lk_reply *a, void *arg)
 {
-  lk_keeper *k = arg;
-  int64_t before = lk__lease_deadline(k);
-  int32_t timeout_before = k->evidence.timeout_ms;
+  lk_session_lease *k = arg;
+  int64_t deadline = lk__lease_deadline(k);
+  bool later = deadline > k->known_deadline_ms;
+  bool other_timeout = k->evidence->timeout_ms != k->known_timeout_ms;
 
+  (void)c;
+  (void)a;
   lk__lease_check(k); /* no callback is running */
-  if (a->proof == LK_EVIDENCE_NONE)
-    return;
-  if (a->zxid > 0 && (uint64_t)a->zxid > k->seen_zxid)
-    k->seen_zxid = (uint64_t)a->zxid;
+  k->known_deadline_ms = deadline;
+  k->known_timeout_ms = k->evidence->timeout_ms;
   if (k->over != 0)
     return;
-  lk__evidence_add(&k->evidence, a, lk_client_timeout_ms(c));
-  if ((k->unsure > 0 || k->awaited) && lk__lease_deadline(k) > before)
+  if ((k->unsure > 0 || k->awaited) && later)
     look_now(k);
-  else if (k->evidence.timeout_ms != timeout_before)
+  else if (other_timeout)
     watch_held(k); /* deadlines and margins are others, perhaps earlier */
 }
 
 /* ---- the session ------------------------------------------------------- */
 
-bool lk__lease_is_online(const lk_keeper *k)
+bool lk__lease_is_online(const lk_session_lease *k)
 {
   return k->over == 0 && lk_client_state(k->client) == LK_STATE_CONNECTED;
 }
@@ -220,7 +221,7 @@ static void leave(lk_contender *ct)
 
 /* What is to be deleted goes first: a new attempt would queue behind it. Then
  * what is held, then who waits. */
-static void connected(lk_keeper *k)
+static void connected(lk_session_lease *k)
 {
   for_each(k, leave);
   if (k->held > 0)
@@ -229,18 +230,15 @@ static void connected(lk_keeper *k)
   lk__heartbeat_plan(k);
 }
 
-static void suspended(lk_keeper *k)
+static void suspended(lk_session_lease *k)
 {
   lk__heartbeat_plan(k);
   for_each(k, lk__contender_suspend);
 }
 
-/* The next session may be one of another ensemble, or of the same after it was
- * wiped: its zxids cannot be compared with those seen so far. */
-static void expired(lk_keeper *k)
+static void expired(lk_session_lease *k)
 {
-  lk__evidence_end(&k->evidence);
-  k->seen_zxid = 0;
+  k->known_deadline_ms = LK_NO_LEASE;
   lk__heartbeat_plan(k);
   lk__lease_start_timer(k, &k->final, lk_client_now(k->client));
   for_each(k, lk__contender_session_expired);
@@ -255,7 +253,7 @@ static void end_waiting(lk_contender *ct)
 /* Unless a new session follows an expiry at once, none will. */
 static void on_final(lk_client *c, void *arg)
 {
-  lk_keeper *k = arg;
+  lk_session_lease *k = arg;
 
   if (lk_client_state(c) != LK_STATE_EXPIRED)
     return;
@@ -270,7 +268,7 @@ static void close_one(lk_contender *ct)
   lk__contender_client_closed(ct, ct->lease->over);
 }
 
-static void stop_timers(lk_keeper *k)
+static void stop_timers(lk_session_lease *k)
 {
   lk__lease_stop_timer(k, &k->watchdog);
   lk__lease_stop_timer(k, &k->final);
@@ -279,24 +277,22 @@ static void stop_timers(lk_keeper *k)
   k->watch_at_ms = INT64_MAX;
 }
 
-static void ended(lk_keeper *k, int err)
+static void ended(lk_session_lease *k, int err)
 {
   k->over = err;
-  lk__evidence_end(&k->evidence);
   stop_timers(k);
   for_each(k, close_one);
 }
 
 /* Who still listens stops its timers, and those of its owner, when it is told:
  * until then the client is there. */
-static void detach(lk_keeper *k)
+static void detach(lk_session_lease *k)
 {
-  if (!k->freed)
-    lk_client_detach(k->client, &k->listener);
+  lk_client_detach(k->client, &k->listener);
   k->detached = true;
 }
 
-static void closed(lk_keeper *k)
+static void closed(lk_session_lease *k)
 {
   ended(k, LK_ERR_CLOSED);
   lk__local_queues_stop_timers(k);
@@ -305,20 +301,20 @@ static void closed(lk_keeper *k)
     detach(k);
 }
 
-void lk__lease_attach_listener(lk_keeper *k, lk_listener *l)
+void lk__lease_attach_listener(lk_session_lease *k, lk_listener *l)
 {
   k->listening++;
   lk_client_attach(k->client, l);
 }
 
-void lk__lease_detach_listener(lk_keeper *k, lk_listener *l)
+void lk__lease_detach_listener(lk_session_lease *k, lk_listener *l)
 {
   lk_client_detach(k->client, l);
   k->listening--;
 }
 
 /* Last of all, when what it was told has been done. */
-void lk__lease_listener_done(lk_keeper *k)
+void lk__lease_listener_done(lk_session_lease *k)
 {
   if (k->closed && !k->detached && k->listening == 0)
     detach(k);
@@ -334,12 +330,11 @@ static void close_unless_leaving(lk_contender *ct)
  * arrives: nothing is held from now on. Deletes under way go on. */
 static void on_closing(lk_client *c, void *arg)
 {
-  lk_keeper *k = arg;
+  lk_session_lease *k = arg;
 
   (void)c;
   lk__lease_ref(k);
   k->over = LK_ERR_CLOSED;
-  lk__evidence_end(&k->evidence);
   stop_timers(k);
   for_each(k, close_unless_leaving);
   lk__lease_unref(k);
@@ -347,7 +342,7 @@ static void on_closing(lk_client *c, void *arg)
 
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
-  lk_keeper *k = arg;
+  lk_session_lease *k = arg;
 
   (void)c;
   (void)err;
@@ -364,69 +359,10 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   lk__lease_unref(k);
 }
 
-/* ---- other keepers of the client --------------------------------------- */
-
-static void leave_client(lk_keeper *k)
-{
-  if (k->present)
-    lk_client_detach(k->client, &k->presence);
-  k->present = false;
-}
-
-static void on_presence(lk_client *c, lk_state state, int err, void *arg)
-{
-  (void)c;
-  (void)err;
-  if (state == LK_STATE_CLOSED)
-    leave_client(arg);
-}
-
-static void enter_client(lk_keeper *k)
-{
-  k->presence = (lk_listener){.state = on_presence, .arg = k};
-  k->present = true;
-  lk_client_attach(k->client, &k->presence);
-}
-
-/* The keeper behind `k` among those of its client, the first one behind the
- * last. */
-static const lk_keeper *next_keeper(const lk_keeper *k)
-{
-  const lk_listener *l = &k->presence;
-
-  if (!k->present)
-    return k;
-  do {
-    if (l->next != NULL) {
-      l = l->next;
-    } else {
-      while (l->prev != NULL)
-        l = l->prev;
-    }
-  } while (l->state != on_presence);
-  return l->arg;
-}
-
-lk_contender *lk__lease_next_of_all(const lk_keeper *k, const lk_contender *ct)
-{
-  const lk_keeper *at = ct == NULL ? k : ct->lease;
-  lk_contender *next = lk__lease_next_contender(at, ct);
-
-  while (next == NULL && (at = next_keeper(at)) != k)
-    next = lk__lease_next_contender(at, NULL);
-  return next;
-}
-
 /* ---- life -------------------------------------------------------------- */
 
-static bool acceptable(const lk_keeper_config *config)
-{
-  return config->margin_ms >= 0 && config->gap_ms >= 0 &&
-         (unsigned)config->assurance < LK_EVIDENCE_LEVELS;
-}
-
-/* A keeper may be late: the client has had its say already. */
-static void join(lk_keeper *k)
+/* A session lease may be late: the client has had its say already. */
+static void join(lk_session_lease *k)
 {
   switch (lk_client_state(k->client)) {
   case LK_STATE_EXPIRED:
@@ -443,27 +379,27 @@ static void join(lk_keeper *k)
   case LK_STATE_READ_ONLY:
   case LK_STATE_SUSPENDED: break;
   }
-  lk_client_attach(k->client, &k->listener);
-  enter_client(k);
+  lk__client_attach_first(k->client, &k->listener);
 }
 
-int lk_keeper_new(lk_keeper **out, lk_client *client,
-                  const lk_keeper_config *config)
+/* The client is gone. What locks are left keep the memory. */
+static void release_by_client(lk_session_lease *k)
 {
-  static const lk_sized what = LK_SIZED(lk_keeper_config);
-  const lk_mem *mem = lk_client_mem(client);
-  lk_keeper_config own;
+  k->detached = true;
+  lk__lease_unref(k);
+}
 
-  *out = NULL;
-  if (lk__sized_take(client, &what, &own, config) != 0 || !acceptable(&own))
-    return LK_ERR_BAD_ARGUMENT;
-  lk_keeper *k = lk__take(mem, sizeof *k);
+static lk_session_lease *make(lk_client *c, const lk_lease_config *config)
+{
+  const lk_mem *mem = lk_client_mem(c);
+  lk_session_lease *k = lk__take(mem, sizeof *k);
 
   if (k == NULL)
-    return LK_ERR_NO_MEMORY;
+    return NULL;
   k->mem = *mem;
-  k->client = client;
-  k->config = own;
+  k->client = c;
+  k->config = *config;
+  k->margin_ms = config->margin_ms;
   k->refs = 1;
   k->watch_at_ms = INT64_MAX;
   lk__list_init(&k->local_queues);
@@ -473,60 +409,91 @@ int lk_keeper_new(lk_keeper **out, lk_client *client,
   k->watchdog = (lk_timer){.fire = on_watchdog, .arg = k};
   k->final = (lk_timer){.fire = on_final, .arg = k};
   k->beat = (lk_timer){.fire = lk__heartbeat_fire, .arg = k};
-  lk__evidence_init(&k->evidence, own.gap_ms);
+  lk__client_set_evidence_gap(c, config->gap_ms);
+  k->evidence = lk__client_evidence(c);
   join(k);
-  *out = k;
-  return 0;
+  k->known_deadline_ms = lk__lease_deadline(k);
+  k->known_timeout_ms = k->evidence->timeout_ms;
+  lk__client_set_lease(c, k, release_by_client);
+  return k;
 }
 
-void lk__lease_ref(lk_keeper *k)
+lk_session_lease *lk__lease_of(lk_client *c)
+{
+  static const lk_lease_config defaults = {.size = sizeof defaults};
+  lk_session_lease *k = lk__client_lease(c);
+
+  return k == NULL ? make(c, &defaults) : k;
+}
+
+void lk__lease_ref(lk_session_lease *k)
 {
   k->refs++;
 }
 
-void lk__lease_unref(lk_keeper *k)
+void lk__lease_unref(lk_session_lease *k)
 {
   lk_mem mem = k->mem;
 
   if (--k->refs > 0)
     return;
-  leave_client(k);
   lk__give(&mem, k->scratch);
   lk__give(&mem, k);
 }
 
-/* What is left behind goes on by itself until its requests have ended. */
-void lk_keeper_free(lk_keeper *k)
+/* ---- what users call ---------------------------------------------------- */
+
+static bool is_acceptable(const lk_lease_config *config)
 {
-  if (k == NULL || k->freed)
-    return;
-  k->freed = true;
-  if (!k->detached) {
-    stop_timers(k);
-    lk_client_detach(k->client, &k->listener);
-    for_each(k, leave);
-  }
-  lk__lease_unref(k);
+  return config->margin_ms >= 0 && config->gap_ms >= 0 &&
+         (unsigned)config->assurance <= LK_ASSURE_PING;
 }
 
-lk_client *lk_keeper_client(const lk_keeper *k)
+static bool is_same(const lk_lease_config *a, const lk_lease_config *b)
 {
-  return k->client;
+  return a->assurance == b->assurance && a->margin_ms == b->margin_ms &&
+         a->gap_ms == b->gap_ms && a->left_behind == b->left_behind &&
+         a->arg == b->arg;
 }
 
-int64_t lk_keeper_deadline(const lk_keeper *k)
+int lk_lease_configure(lk_client *c, const lk_lease_config *config)
 {
-  return lk__lease_deadline(k);
+  static const lk_sized what = LK_SIZED(lk_lease_config);
+  const lk_session_lease *k = lk__client_lease(c);
+  lk_lease_config own;
+
+  if (lk__sized_take(c, &what, &own, config) != 0 || !is_acceptable(&own))
+    return LK_ERR_BAD_ARGUMENT;
+  if (k != NULL)
+    return is_same(&k->config, &own) ? 0 : LK_ERR_STATE;
+  return make(c, &own) == NULL ? LK_ERR_NO_MEMORY : 0;
 }
 
-void lk_keeper_set_margin(lk_keeper *k, int32_t margin_ms)
+int64_t lk_lease_deadline(const lk_client *c)
 {
-  k->config.margin_ms = margin_ms;
-  if (!k->detached)
-    look_now(k);
+  const lk_session_lease *k = lk__client_lease(c);
+
+  return k == NULL
+             ? lk__evidence_deadline(lk__client_evidence(c), LK_ASSURE_QUORUM)
+             : lk__lease_deadline(k);
 }
 
-size_t lk_keeper_unfinished(const lk_keeper *k)
+int lk_lease_set_margin(lk_client *c, int32_t margin_ms)
 {
-  return k->leaving;
+  if (margin_ms < 0)
+    return LK_ERR_BAD_ARGUMENT;
+  lk_session_lease *k = lk__lease_of(c);
+
+  if (k == NULL)
+    return LK_ERR_NO_MEMORY;
+  k->margin_ms = margin_ms;
+  look_now(k);
+  return 0;
+}
+
+size_t lk_lease_pending_cleanups(const lk_client *c)
+{
+  const lk_session_lease *k = lk__client_lease(c);
+
+  return k == NULL ? 0 : k->leaving;
 }

@@ -3,28 +3,24 @@
 #define LK_RECIPES_LEASE_SESSION_LEASE_H
 
 #include "base/walk.h"
-#include "recipes/lease/evidence.h"
+#include "recipes/lease/lease_deadline.h"
 #include "recipes/queue/contender.h"
 
-#include <latchkey/keeper.h>
-
-struct lk_keeper {
+struct lk_session_lease {
   lk_mem mem;
   lk_client *client; /* not to be touched once `detached` */
-  lk_keeper_config config;
-  size_t refs; /* the user's, attempts, requests, callers */
-  bool freed;
+  const lk_evidence_record *evidence; /* the client's */
+  lk_lease_config config;             /* as it was chosen */
+  int32_t margin_ms;                  /* as it is now */
+  size_t refs;        /* the client's, contenders, requests, callers */
   bool closed;        /* the client has told its end */
   bool detached;      /* … to all who listen */
   size_t listening;   /* attempts that hear of the client themselves */
   int over;           /* why there will be no requests any more, or 0 */
   bool no_containers; /* a server said it cannot make them */
   lk_listener listener;
-  lk_listener presence; /* by it the keepers of a client find each other, until
-                           the last attempt of this one is over */
-  bool present;         /* it is attached */
-  lk_evidence_record evidence;
-  uint64_t seen_zxid; /* of any answer in this session, the largest */
+  int64_t known_deadline_ms; /* at the last reply */
+  int32_t known_timeout_ms;
 
   lk_link local_queues;  /* queues in this process: lk_local_queue */
   lk_safe_list contends; /* attempts that are not over */
@@ -57,47 +53,52 @@ struct lk_keeper {
   void *on_step_arg;
 };
 
-void lk__lease_ref(lk_keeper *k);
-/** An attempt hears of the client itself, behind the keeper; and no more. */
-void lk__lease_attach_listener(lk_keeper *k, lk_listener *l);
-void lk__lease_detach_listener(lk_keeper *k, lk_listener *l);
+/** The session lease of a client, made with the default options if there is
+    none. NULL: no memory. */
+lk_session_lease *lk__lease_of(lk_client *c);
+
+void lk__lease_ref(lk_session_lease *k);
+/** An acquisition is notified by the client itself, behind the session lease;
+    and no more. */
+void lk__lease_attach_listener(lk_session_lease *k, lk_listener *l);
+void lk__lease_detach_listener(lk_session_lease *k, lk_listener *l);
 /** Whoever has listened less has no timer left, nor has its owner. */
-void lk__lease_listener_done(lk_keeper *k);
-void lk__lease_unref(lk_keeper *k);
-/** All timers of what hangs on a keeper: none is started once the client is
-    closed, when their owners have been told to stop them, nor is the client
-    touched once the keeper is detached from it. */
-void lk__lease_start_timer(lk_keeper *k, lk_timer *t, int64_t at_ms);
-void lk__lease_stop_timer(lk_keeper *k, lk_timer *t);
+void lk__lease_listener_done(lk_session_lease *k);
+void lk__lease_unref(lk_session_lease *k);
+/** All timers of what hangs on a session lease: none is started once the client
+    is closed, when their owners have been told to stop them, nor is the client
+    touched once the session lease is detached from it. */
+void lk__lease_start_timer(lk_session_lease *k, lk_timer *t, int64_t at_ms);
+void lk__lease_stop_timer(lk_session_lease *k, lk_timer *t);
 /** Requests can be made, leave at once, and meet a quorum. */
-bool lk__lease_is_online(const lk_keeper *k);
+bool lk__lease_is_online(const lk_session_lease *k);
 /** Memory for `count` numbers until the next call, or NULL. */
-int64_t *lk__lease_scratch(lk_keeper *k, size_t count);
+int64_t *lk__lease_scratch(lk_session_lease *k, size_t count);
 /** When a lock with a lease until `deadline_ms` becomes unsure. */
-int64_t lk__lease_unsure_ms(const lk_keeper *k, int64_t deadline_ms);
+int64_t lk__lease_unsure_ms(const lk_session_lease *k, int64_t deadline_ms);
 /** The session timeout by which leases are counted: the smallest that was
     negotiated in this session. */
-int32_t lk__lease_timeout_ms(const lk_keeper *k);
+int32_t lk__lease_timeout_ms(const lk_session_lease *k);
 /** What lies between a request and the one that proves it. */
-int64_t lk__lease_gap_ms(const lk_keeper *k);
+int64_t lk__lease_gap_ms(const lk_session_lease *k);
 /** The lease deadline by the assurance asked for, or LK_NO_LEASE. */
-int64_t lk__lease_deadline(const lk_keeper *k);
+int64_t lk__lease_deadline(const lk_session_lease *k);
 /** Whether a grant at `now_ms` leaves its holder enough of the lease: a quarter
     of the session timeout. Otherwise a check of the own node comes first; see
     "The lease" in doc/architecture.md. */
-bool lk__lease_may_grant(const lk_keeper *k, int64_t now_ms);
+bool lk__lease_may_grant(const lk_session_lease *k, int64_t now_ms);
 
-void lk__lease_add_contender(lk_keeper *k, lk_contender *ct);
-void lk__lease_remove_contender(lk_keeper *k, lk_contender *ct);
+void lk__lease_add_contender(lk_session_lease *k, lk_contender *ct);
+void lk__lease_remove_contender(lk_session_lease *k, lk_contender *ct);
 /** An attempt changed its state. */
 void lk__lease_count_contender(const lk_contender *ct, lk_contender_state from,
                                lk_contender_state to);
 /** Something is held that may run out: see that the watchdog knows. */
-void lk__lease_watch_deadline(lk_keeper *k, const lk_contender *ct);
+void lk__lease_watch_deadline(lk_session_lease *k, const lk_contender *ct);
 
 /** The one behind `ct`, or for NULL the first; NULL: there is none. For loops
     that call nobody; others need an lk_walk. */
-static inline lk_contender *lk__lease_next_contender(const lk_keeper *k,
+static inline lk_contender *lk__lease_next_contender(const lk_session_lease *k,
                                                      const lk_contender *ct)
 {
   const lk_link *all = &k->contends.members;
@@ -106,15 +107,11 @@ static inline lk_contender *lk__lease_next_contender(const lk_keeper *k,
   return l == all ? NULL : LK_OWNER(l, lk_contender, link);
 }
 
-/** The same for the attempts of all keepers of the client, beginning with those
-    of `k`, which may be freed already. */
-lk_contender *lk__lease_next_of_all(const lk_keeper *k, const lk_contender *ct);
-
 #ifdef LK_DEBUG
 /** No contender waits for nothing; otherwise end the process. */
-void lk__lease_check(const lk_keeper *k);
+void lk__lease_check(const lk_session_lease *k);
 #else
-static inline void lk__lease_check(const lk_keeper *k)
+static inline void lk__lease_check(const lk_session_lease *k)
 {
   (void)k;
 }
@@ -123,14 +120,14 @@ static inline void lk__lease_check(const lk_keeper *k)
 /* ---- beat.c ------------------------------------------------------------ */
 
 /** Start or stop the beat by what there is to prove. */
-void lk__heartbeat_plan(lk_keeper *k);
+void lk__heartbeat_plan(lk_session_lease *k);
 /** It is held, with a lease that may be short. */
 void lk__heartbeat_granted(lk_contender *ct);
 /** Something else proved the lease just now: the next beat a quarter of the
     session timeout from here. */
-void lk__heartbeat_put_off(lk_keeper *k);
+void lk__heartbeat_put_off(lk_session_lease *k);
 /** Beat at once. false: one is under way already, or there is no need. */
-bool lk__heartbeat_now(lk_keeper *k);
+bool lk__heartbeat_now(lk_session_lease *k);
 void lk__heartbeat_fire(lk_client *c, void *arg);
 
 #endif

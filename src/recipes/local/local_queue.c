@@ -9,7 +9,7 @@
 
 void lk__local_queue_unref(lk_local_queue *q)
 {
-  lk_keeper *k = q->lease;
+  lk_session_lease *k = q->lease;
 
   if (--q->refs > 0)
     return;
@@ -22,13 +22,13 @@ void lk__local_queue_unref(lk_local_queue *q)
 
 void lk__local_queue_schedule(lk_local_queue *q)
 {
-  lk_keeper *k = q->lease;
+  lk_session_lease *k = q->lease;
 
   if (!k->detached)
     lk__lease_start_timer(k, &q->soon, lk_client_now(k->client));
 }
 
-void lk__local_queues_stop_timers(lk_keeper *k)
+void lk__local_queues_stop_timers(lk_session_lease *k)
 {
   for (lk_link *l = k->local_queues.next; l != &k->local_queues; l = l->next)
     lk__lease_stop_timer(k, &LK_OWNER(l, lk_local_queue, link)->soon);
@@ -120,7 +120,7 @@ static void grant(lk_local_queue *q)
 /* To the first who waits, once the lease is long enough. */
 static void hand_over(lk_local_queue *q)
 {
-  lk_keeper *k = q->lease;
+  lk_session_lease *k = q->lease;
 
   if (!may_keep(q)) {
     give_back(q);
@@ -386,7 +386,7 @@ static lk_local_queue *find(const lk_lock *l)
 
 static lk_local_queue *open(lk_lock *l, const lk_lock_config *config)
 {
-  lk_keeper *k = l->lease;
+  lk_session_lease *k = l->lease;
   lk_local_queue *q = lk__take(&k->mem, sizeof *q);
 
   if (q == NULL)

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Owners of one keeper who want the same mutex, behind one node: the node
+ * Owners of one client who want the same mutex, behind one node: the node
  * stands in the queue for all of them, and who lets go hands it to the next one
  * here. After LK_MAX_HANDOFFS in a row it is given back all the same, and
  * another one is put at the end of the queue, so that others have their turn.
@@ -22,6 +22,6 @@ typedef struct lk_local_queue lk_local_queue;
 /** Have `l`, which was made for a mutex, queue locally. false: no memory. */
 bool lk__local_queue_attach(lk_lock *l, const lk_lock_config *config);
 /** The client is closed: no queue's timer may stay with it. */
-void lk__local_queues_stop_timers(lk_keeper *k);
+void lk__local_queues_stop_timers(lk_session_lease *k);
 
 #endif

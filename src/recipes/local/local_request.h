@@ -26,8 +26,8 @@ typedef struct lk_local_request {
 } lk_local_request;
 
 struct lk_local_queue {
-  lk_link link; /**< in the keeper's list */
-  lk_keeper *lease;
+  lk_link link; /**< in the session lease's list */
+  lk_session_lease *lease;
   size_t refs;             /**< handles, turns, whoever is inside */
   lk_lock_options options; /**< of the handle that was the first */
   lk_contender *node;      /**< wanted or held; or NULL */

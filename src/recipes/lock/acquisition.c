@@ -23,7 +23,7 @@ bool lk__acquisition_is_unsure(const lk_acquisition *a)
 
 bool lk__acquisition_try_grant(lk_acquisition *a)
 {
-  lk_keeper *k = a->parts[0]->lease;
+  lk_session_lease *k = a->parts[0]->lease;
 
   a->whole = true;
   a->whole = lk__acquisition_holds(a) && !lk__acquisition_is_unsure(a);

@@ -23,7 +23,7 @@ typedef struct lk_lock_multi {
 } lk_lock_multi;
 
 struct lk_lock {
-  lk_keeper *lease;
+  lk_session_lease *lease;
   lk_lock_options options; /**< what its attempts are for */
   void (*on_event)(lk_lock *l, const lk_lock_event *event, void *arg);
   void *arg;
@@ -59,7 +59,7 @@ struct lk_lock {
 int lk__lock_side_refusal(const lk_lock *l);
 
 /** As lk_lock_new(), for any place in a queue; of a config that was copied. */
-int lk__lock_make(lk_lock **out, lk_keeper *k, const char *path,
+int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
                   const lk_lock_config *config, lk_multilock_side side);
 
 /** Around all that calls the user: afterwards the lock may be freed. */

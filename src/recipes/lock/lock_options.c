@@ -36,19 +36,12 @@ static bool layout_is_valid(const lk_lock_config *config)
              : config->prefix == NULL;
 }
 
-/* A keeper that is detached may have outlived its client. */
-int lk__config_take(const lk_keeper *k, const lk_sized *what, void *out,
-                    const void *from)
-{
-  return lk__sized_take(k->detached ? NULL : k->client, what, out, from);
-}
-
-int lk__lock_config_take(const lk_keeper *k, lk_lock_config *out,
+int lk__lock_config_take(const lk_client *c, lk_lock_config *out,
                          const lk_lock_config *config)
 {
   static const lk_sized what = LK_SIZED(lk_lock_config);
 
-  return lk__config_take(k, &what, out, config);
+  return lk__sized_take(c, &what, out, config);
 }
 
 int lk__lock_options_check(const char *path, const lk_lock_config *config)

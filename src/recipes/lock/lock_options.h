@@ -22,11 +22,8 @@ typedef struct lk_lock_options {
 
 /** Copy a caller's config; NULL: all is as usual. LK_ERR_BAD_ARGUMENT: the log
     says why. */
-int lk__lock_config_take(const lk_keeper *k, lk_lock_config *out,
+int lk__lock_config_take(const lk_client *c, lk_lock_config *out,
                          const lk_lock_config *config);
-/** The same for what a kind of locks has besides. */
-int lk__config_take(const lk_keeper *k, const lk_sized *what, void *out,
-                    const void *from);
 /** Whether a lock can be made of these: 0, LK_ERR_BAD_ARGUMENT,
     LK_ERR_BAD_PATH. */
 int lk__lock_options_check(const char *path, const lk_lock_config *config);

@@ -13,7 +13,7 @@ enum {
 
 static void lock_destroy(lk_lock *l)
 {
-  lk_keeper *k = l->lease;
+  lk_session_lease *k = l->lease;
 
   lk__lock_options_free(&l->options, &k->mem);
   if (l->free_plan != NULL)
@@ -51,7 +51,7 @@ void lk__lock_complete(lk_lock *l, lk_completion *w, int err)
 
 static void lock_start_timer(lk_lock *l, lk_timer *t, int64_t in_ms)
 {
-  lk_keeper *k = l->lease;
+  lk_session_lease *k = l->lease;
 
   lk__lease_start_timer(k, t, lk_client_clock(k->client) + in_ms);
 }
@@ -158,7 +158,7 @@ static lk_acquisition *lock_make_contender(lk_lock *l,
   return &ct->acquisition;
 }
 
-static int lock_make(lk_lock **out, lk_keeper *k, const char *path,
+static int lock_make(lk_lock **out, lk_client *c, const char *path,
                      const lk_lock_config *config, lk_multilock_side side)
 {
   *out = NULL;
@@ -166,7 +166,8 @@ static int lock_make(lk_lock **out, lk_keeper *k, const char *path,
 
   if (err != 0)
     return err;
-  lk_lock *l = lk__take(&k->mem, sizeof *l);
+  lk_session_lease *k = lk__lease_of(c);
+  lk_lock *l = k == NULL ? NULL : lk__take(&k->mem, sizeof *l);
 
   if (l == NULL)
     return LK_ERR_NO_MEMORY;
@@ -186,24 +187,24 @@ static int lock_make(lk_lock **out, lk_keeper *k, const char *path,
   return 0;
 }
 
-int lk__lock_make(lk_lock **out, lk_keeper *k, const char *path,
+int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
                   const lk_lock_config *config, lk_multilock_side side)
 {
   *out = NULL;
   if (config->local_queue)
     return LK_ERR_BAD_ARGUMENT;
-  return lock_make(out, k, path, config, side);
+  return lock_make(out, c, path, config, side);
 }
 
-int lk_lock_new(lk_lock **out, lk_keeper *k, const char *path,
+int lk_lock_new(lk_lock **out, lk_client *client, const char *path,
                 const lk_lock_config *config)
 {
   lk_lock_config own;
-  int err = lk__lock_config_take(k, &own, config);
+  int err = lk__lock_config_take(client, &own, config);
 
   *out = NULL;
   if (err == 0)
-    err = lock_make(out, k, path, &own, LK_MULTILOCK_MUTEX);
+    err = lock_make(out, client, path, &own, LK_MULTILOCK_MUTEX);
   if (err == 0 && own.local_queue && !lk__local_queue_attach(*out, &own)) {
     lock_destroy(*out);
     *out = NULL;

@@ -7,7 +7,7 @@
 #include <latchkey/rwlock.h>
 
 struct lk_rwlock {
-  lk_keeper *lease;
+  lk_session_lease *lease;
   lk_lock *read;
   lk_lock *write;
 };
@@ -28,25 +28,26 @@ int lk__lock_side_refusal(const lk_lock *l)
   return writes || !l->options.rules->downgrades ? LK_ERR_DEADLOCK : 0;
 }
 
-int lk_rwlock_new(lk_rwlock **out, lk_keeper *k, const char *path,
+int lk_rwlock_new(lk_rwlock **out, lk_client *client, const char *path,
                   const lk_lock_config *config)
 {
   lk_lock_config own;
-  int err = lk__lock_config_take(k, &own, config);
+  int err = lk__lock_config_take(client, &own, config);
 
   *out = NULL;
   if (err != 0 || own.prefix != NULL)
     return LK_ERR_BAD_ARGUMENT;
-  lk_rwlock *rw = lk__take(&k->mem, sizeof *rw);
+  lk_session_lease *k = lk__lease_of(client);
+  lk_rwlock *rw = k == NULL ? NULL : lk__take(&k->mem, sizeof *rw);
 
   if (rw == NULL)
     return LK_ERR_NO_MEMORY;
   rw->lease = k;
   lk__lease_ref(k);
-  err = lk__lock_make(&rw->read, k, path, &own, LK_MULTILOCK_READ);
+  err = lk__lock_make(&rw->read, client, path, &own, LK_MULTILOCK_READ);
 
   if (err == 0)
-    err = lk__lock_make(&rw->write, k, path, &own, LK_MULTILOCK_WRITE);
+    err = lk__lock_make(&rw->write, client, path, &own, LK_MULTILOCK_WRITE);
   if (err != 0) {
     lk_rwlock_free(rw);
     return err;
@@ -63,7 +64,7 @@ void lk_rwlock_free(lk_rwlock *rw)
 {
   if (rw == NULL)
     return;
-  lk_keeper *k = rw->lease;
+  lk_session_lease *k = rw->lease;
   lk_lock *read = rw->read;
   lk_lock *write = rw->write;
 

@@ -130,7 +130,7 @@ static void take_plan(lk_lock *l, plan *p)
   }
 }
 
-int lk_multilock_new(lk_lock **out, lk_keeper *k,
+int lk_multilock_new(lk_lock **out, lk_client *client,
                      const lk_multilock_member *members, size_t count,
                      const lk_lock_config *config,
                      const lk_multilock_config *options)
@@ -138,11 +138,11 @@ int lk_multilock_new(lk_lock **out, lk_keeper *k,
   static const lk_sized what = LK_SIZED(lk_multilock_config);
   lk_multilock_config several;
   lk_lock_config own;
-  int err = lk__lock_config_take(k, &own, config);
+  int err = lk__lock_config_take(client, &own, config);
 
   *out = NULL;
   if (err == 0)
-    err = lk__config_take(k, &what, &several, options);
+    err = lk__sized_take(client, &what, &several, options);
   if (err != 0)
     return err;
   const lk_layout_rules *rules = lk__layout_rules(own.layout);
@@ -150,7 +150,7 @@ int lk_multilock_new(lk_lock **out, lk_keeper *k,
   err = check(rules, members, count);
   if (err != 0)
     return err;
-  plan *p = make_plan(&k->mem, rules, members, count);
+  plan *p = make_plan(lk_client_mem(client), rules, members, count);
 
   if (p == NULL)
     return LK_ERR_NO_MEMORY;
@@ -158,9 +158,10 @@ int lk_multilock_new(lk_lock **out, lk_keeper *k,
     qsort(p->members, count, sizeof *p->members, by_path);
   err = unite(&p->team) ? 0 : LK_ERR_BAD_ARGUMENT;
   if (err == 0)
-    err = lk__lock_make(out, k, p->members[0].dir, &own, LK_MULTILOCK_MUTEX);
+    err =
+        lk__lock_make(out, client, p->members[0].dir, &own, LK_MULTILOCK_MUTEX);
   if (err != 0)
-    lk__give(&k->mem, p);
+    lk__give(lk_client_mem(client), p);
   else
     take_plan(*out, p);
   return err;

@@ -21,7 +21,7 @@ void lk__multilock_ref(lk_multilock_acquisition *t)
 
 void lk__multilock_unref(lk_multilock_acquisition *t)
 {
-  lk_keeper *k = t->lease;
+  lk_session_lease *k = t->lease;
 
   if (--t->refs > 0)
     return;
@@ -398,7 +398,7 @@ static const lk_acquisition_kind team = {.begin = begin,
                                          .unref = unref_attempt};
 
 lk_multilock_acquisition *
-lk__multilock_acquisition_new(lk_keeper *k, lk_multilock_plan *config,
+lk__multilock_acquisition_new(lk_session_lease *k, lk_multilock_plan *config,
                               const lk_acquisition_callbacks *callbacks,
                               void *arg)
 {

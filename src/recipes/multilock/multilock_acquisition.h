@@ -30,7 +30,7 @@ typedef struct lk_multilock_part {
 struct lk_multilock_acquisition {
   lk_acquisition
       acquisition; /* of the contends there are: those of the first mates */
-  lk_keeper *lease;
+  lk_session_lease *lease;
   size_t refs; /* the owner's, a multi's, callers, and those of nodes that will
                   tell when they are gone */
   const lk_acquisition_callbacks *callbacks;
@@ -60,7 +60,7 @@ struct lk_multilock_acquisition {
 /** Prepare an attempt; NULL: no memory. `config` must stay until it is stopped,
     has ended or was lost. */
 lk_multilock_acquisition *
-lk__multilock_acquisition_new(lk_keeper *k, lk_multilock_plan *config,
+lk__multilock_acquisition_new(lk_session_lease *k, lk_multilock_plan *config,
                               const lk_acquisition_callbacks *callbacks,
                               void *arg);
 

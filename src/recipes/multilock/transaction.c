@@ -14,7 +14,7 @@ enum { MAX_MISSING = 10, REST_MS = 100 };
 
 static void trouble(lk_multilock_acquisition *t, int err)
 {
-  lk_keeper *k = t->lease;
+  lk_session_lease *k = t->lease;
 
   switch (lk__error_advice(k->client, err)) {
   case LK_ADVICE_AWAIT_CONNECTION: break; /* the listener goes on */

@@ -83,7 +83,8 @@ static const lk_acquisition_kind acquisition_of_one_node = {
     .ref = contender_ref,
     .unref = contender_unref};
 
-lk_contender *lk__contender_new(lk_keeper *k, const lk_contender_config *config,
+lk_contender *lk__contender_new(lk_session_lease *k,
+                                const lk_contender_config *config,
                                 const lk_acquisition_callbacks *callbacks,
                                 void *arg)
 {
@@ -136,7 +137,7 @@ void lk__contender_ref(lk_contender *ct)
 
 void lk__contender_unref(lk_contender *ct)
 {
-  lk_keeper *k = ct->lease;
+  lk_session_lease *k = ct->lease;
 
   if (--ct->refs > 0)
     return;

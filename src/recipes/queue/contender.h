@@ -26,7 +26,7 @@
 #include "recipes/lock/acquisition.h"
 #include "recipes/queue/roles.h"
 
-typedef struct lk_keeper lk_keeper;
+typedef struct lk_session_lease lk_session_lease;
 
 typedef enum lk_contender_state {
   LK_CONTENDER_NO_STEP, /* what the table holds for an event that cannot be */
@@ -243,7 +243,7 @@ struct lk_contender {
   lk_acquisition acquisition; /* of one node: `self` */
   lk_contender *self;
   lk_link link; /* in the list of the session lease, until FINISHED */
-  lk_keeper *lease;
+  lk_session_lease *lease;
   size_t refs; /* the state machine's until FINISHED, requests, callers */
   const lk_acquisition_callbacks *callbacks; /* NULL: none are invoked */
   void *callbacks_arg;
@@ -265,7 +265,8 @@ struct lk_contender {
 /* ---- for owners -------------------------------------------------------- */
 
 /** Prepare an attempt; NULL: no memory. */
-lk_contender *lk__contender_new(lk_keeper *k, const lk_contender_config *config,
+lk_contender *lk__contender_new(lk_session_lease *k,
+                                const lk_contender_config *config,
                                 const lk_acquisition_callbacks *callbacks,
                                 void *arg);
 /** Before it begins: `writer`, of the same owner, holds. Our node is then made
@@ -306,7 +307,7 @@ lk_check_result lk__contender_check_result(const lk_contender *ct, int err);
 /** A check or a read of own was answered. */
 void lk__contender_own_checked(lk_contender *ct, lk_check_result v);
 
-/* ---- for the keeper ---------------------------------------------------- */
+/* ---- for the session lease --------------------------------------------- */
 
 /** There is a connection. */
 void lk__contender_resume(lk_contender *ct);

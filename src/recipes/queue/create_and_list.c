@@ -113,7 +113,7 @@ static void on_own_created(lk_client *c, int err, const char *path,
 static void own_node_set_requested(lk_contender *ct)
 {
   ct->own.state = LK_OWN_REQUESTED;
-  ct->own.before_zxid = ct->lease->seen_zxid;
+  ct->own.before_zxid = ct->lease->evidence->seen_zxid;
 }
 
 void lk__contender_mark_created_by_group(lk_contender *ct)

@@ -163,7 +163,7 @@ void lk__contender_try_grant(lk_contender *ct, int64_t now_ms)
 
 void lk__enter_held(lk_contender *ct)
 {
-  lk_keeper *k = ct->lease;
+  lk_session_lease *k = ct->lease;
 
   if (ct->wait.watch != NULL)
     lk_watch_cancel(k->client, ct->wait.watch, true);
@@ -244,7 +244,7 @@ void lk__contender_lease_renewed(lk_contender *ct)
 
 void lk__contender_review_lease(lk_contender *ct)
 {
-  lk_keeper *k = ct->lease;
+  lk_session_lease *k = ct->lease;
   bool online = lk__lease_is_online(k);
   bool late = lk_client_clock(k->client) >=
               lk__lease_unsure_ms(k, lk__contender_deadline(ct));

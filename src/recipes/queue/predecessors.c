@@ -94,7 +94,7 @@ static void contender_notify_mixed_queue(lk_contender *ct, lk_bytes name)
 /* Lists grow with the queue, and a Java client refuses those of 17,000. */
 static void contender_warn_long_queue(lk_contender *ct, size_t ahead)
 {
-  lk_keeper *k = ct->lease;
+  lk_session_lease *k = ct->lease;
 
   if (ahead < LK_LONG_QUEUE || k->warned_length)
     return;
@@ -155,7 +155,7 @@ static void permit_take_list(lk_contender *ct, const lk_bytes *names,
       &p, ct->role, lk_text(lk__contender_own_name(ct)), names, count, most);
   ct->pause.count = 0;
   ct->wait.limit_changed = false;
-  ct->wait.listed_zxid = ct->lease->seen_zxid;
+  ct->wait.listed_zxid = ct->lease->evidence->seen_zxid;
   ct->predecessors.count = p.ahead;
   ct->predecessors.kept = 0;
   ct->predecessors.head = NULL;

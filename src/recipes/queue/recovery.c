@@ -65,7 +65,7 @@ static bool candidate_is_revoked(const lk_contender *ct, const lk_bytes *data)
     return false;
   lk_contender *o = NULL;
 
-  while ((o = lk__lease_next_of_all(ct->lease, o)) != NULL) {
+  while ((o = lk__lease_next_contender(ct->lease, o)) != NULL) {
     if (o->own.state == LK_OWN_CREATED &&
         strcmp(o->own.path, ct->own.path) == 0)
       return false;

@@ -46,7 +46,7 @@ const lk_contender_state lk__contender_table[LK_CONTENDER_NSTATES][LK_CONTENDER_
   NAME(UNSURE)   = {ON(LEASE_PROVEN, HELD), ON(STOP, CLEANING_UP), ON(OWN_GONE, FINISHED)},
   /* After a break it goes on when the next connection stands. */
   NAME(CLEANING_UP)  = {ON(PAUSE, STAY), ON(OWN_GONE, FINISHED)},
-  /* Requests that were under way when its keeper was freed end later. */
+  /* Requests that were under way when its client was freed end later. */
   NAME(FINISHED)     = {ON(OWN_GONE, STAY)},
 };
 /* clang-format on */
@@ -96,7 +96,7 @@ static int contender_enter(lk_contender *ct, lk_contender_state from)
 
 void lk__contender_restart(lk_contender *ct)
 {
-  lk_keeper *k = ct->lease;
+  lk_session_lease *k = ct->lease;
 
   switch (ct->state) {
   case LK_CONTENDER_HELD:
@@ -162,7 +162,7 @@ bool lk__contender_is_stuck(const lk_contender *ct)
 }
 
 #ifdef LK_DEBUG
-void lk__lease_check(const lk_keeper *k)
+void lk__lease_check(const lk_session_lease *k)
 {
   for (lk_contender *ct = NULL;
        (ct = lk__lease_next_contender(k, ct)) != NULL;) {

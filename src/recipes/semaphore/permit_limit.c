@@ -43,7 +43,7 @@ static void ask_again(lk_semaphore_acquisition *p)
 
 static void ask_in(lk_semaphore_acquisition *p, int64_t ms)
 {
-  lk_keeper *k = p->lease;
+  lk_session_lease *k = p->lease;
 
   if (!p->over)
     lk__lease_start_timer(k, &p->limit_rest, lk_client_clock(k->client) + ms);

@@ -130,28 +130,28 @@ static void take_plan(lk_lock *l, plan *p)
   w->count.limit = &w->limit;
 }
 
-int lk_semaphore_new(lk_lock **out, lk_keeper *k, const char *path,
+int lk_semaphore_new(lk_lock **out, lk_client *client, const char *path,
                      const lk_lock_config *config,
                      const lk_semaphore_config *options)
 {
   static const lk_sized what = LK_SIZED(lk_semaphore_config);
   lk_semaphore_config permits;
   lk_lock_config own;
-  int err = lk__lock_config_take(k, &own, config);
+  int err = lk__lock_config_take(client, &own, config);
 
   *out = NULL;
   if (err == 0)
-    err = lk__config_take(k, &what, &permits, options);
+    err = lk__sized_take(client, &what, &permits, options);
   if (err != 0)
     return err;
   if (!acceptable(&permits, own.layout))
     return LK_ERR_BAD_ARGUMENT;
   if (permits.limit_path != NULL && lk_path_check(permits.limit_path) != 0)
     return LK_ERR_BAD_PATH;
-  err = lk__lock_make(out, k, path, &own, LK_MULTILOCK_MUTEX);
+  err = lk__lock_make(out, client, path, &own, LK_MULTILOCK_MUTEX);
   if (err != 0)
     return err;
-  plan *p = make_plan(&k->mem, path, own.layout, &permits);
+  plan *p = make_plan(lk_client_mem(client), path, own.layout, &permits);
 
   if (p == NULL) {
     lk_lock_free(*out);

@@ -21,7 +21,7 @@ void lk__semaphore_ref(lk_semaphore_acquisition *p)
 
 void lk__semaphore_unref(lk_semaphore_acquisition *p)
 {
-  lk_keeper *k = p->lease;
+  lk_session_lease *k = p->lease;
 
   if (--p->refs > 0)
     return;
@@ -333,7 +333,7 @@ static const lk_acquisition_kind kind = {.begin = begin,
                                          .unref = unref_attempt};
 
 lk_semaphore_acquisition *
-lk__semaphore_acquisition_new(lk_keeper *k, lk_semaphore_plan *config,
+lk__semaphore_acquisition_new(lk_session_lease *k, lk_semaphore_plan *config,
                               const lk_acquisition_callbacks *callbacks,
                               void *arg)
 {

@@ -35,7 +35,7 @@ typedef struct lk_semaphore_permit {
 
 struct lk_semaphore_acquisition {
   lk_acquisition acquisition; /* its parts are the permits */
-  lk_keeper *lease;
+  lk_session_lease *lease;
   size_t refs; /* the owner's, permits' that are leaving, requests, callers */
   const lk_acquisition_callbacks *callbacks;
   void *owner_arg;
@@ -63,7 +63,7 @@ struct lk_semaphore_acquisition {
 /** Prepare an attempt; NULL: no memory. `config` must stay until it is stopped,
     has ended or was lost. */
 lk_semaphore_acquisition *
-lk__semaphore_acquisition_new(lk_keeper *k, lk_semaphore_plan *config,
+lk__semaphore_acquisition_new(lk_session_lease *k, lk_semaphore_plan *config,
                               const lk_acquisition_callbacks *callbacks,
                               void *arg);
 

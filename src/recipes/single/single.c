@@ -56,25 +56,25 @@ static void lock_set_single_plan(lk_lock *l, plan *p)
   what->announcement = lk_text(NULL);
 }
 
-int lk_single_new(lk_lock **out, lk_keeper *k, const char *path,
+int lk_single_new(lk_lock **out, lk_client *client, const char *path,
                   const lk_lock_config *config, const lk_single_config *options)
 {
   static const lk_sized what = LK_SIZED(lk_single_config);
   lk_single_config single;
   lk_lock_config own;
-  int err = lk__lock_config_take(k, &own, config);
+  int err = lk__lock_config_take(client, &own, config);
 
   *out = NULL;
   if (err == 0)
-    err = lk__config_take(k, &what, &single, options);
+    err = lk__sized_take(client, &what, &single, options);
   if (err != 0)
     return err;
   if (!single_config_is_valid(&single) || own.layout != LK_LAYOUT_CURATOR)
     return LK_ERR_BAD_ARGUMENT;
-  err = lk__lock_make(out, k, path, &own, LK_MULTILOCK_MUTEX);
+  err = lk__lock_make(out, client, path, &own, LK_MULTILOCK_MUTEX);
   if (err != 0)
     return err;
-  plan *p = single_plan_new(&k->mem, lk_lock_path(*out), &single);
+  plan *p = single_plan_new(lk_client_mem(client), lk_lock_path(*out), &single);
 
   if (p == NULL) {
     lk_lock_free(*out);

@@ -18,7 +18,7 @@ static bool node_is_claimed(const lk_contender *ct, uint64_t token)
 {
   lk_contender *other = NULL;
 
-  while ((other = lk__lease_next_of_all(ct->lease, other)) != NULL) {
+  while ((other = lk__lease_next_contender(ct->lease, other)) != NULL) {
     if (other != ct && other->own.token == token &&
         strcmp(other->own.path, ct->own.path) == 0)
       return true;

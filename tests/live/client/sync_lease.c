@@ -134,10 +134,9 @@ START_TEST(doubt_is_told_in_time_and_taken_back)
 }
 END_TEST
 
-static void sleep_through(lk_client *c, lk_keeper *k, void *arg)
+static void sleep_through(lk_client *c, void *arg)
 {
   (void)c;
-  (void)k;
   (void)arg;
   usleep((TIMEOUT_MS + 200) * 1000);
 }

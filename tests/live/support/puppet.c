@@ -179,7 +179,7 @@ static void free_all(void)
 {
   object *o;
 
-  /* Locks stand on keepers, which stand on clients; so do subscriptions. */
+  /* Locks and subscriptions stand on clients. */
   while ((o = some_lock()) != NULL)
     object_free_lock(o);
   while ((o = some_subscription()) != NULL)

@@ -11,11 +11,10 @@
 #include <latchkey/latchkey.h>
 #include <stdbool.h>
 
-/** A client with its keeper, a lock or a subscription; found by name. */
+/** A client, a lock or a subscription; found by name. */
 typedef struct object {
   char name[64];
   lk_client *client;             /* its own, or that of the lock */
-  lk_keeper *keeper;             /* likewise */
   lk_lock *lock;                 /* NULL: it is a client */
   lk_rwlock *rwlock;             /* whose side `lock` is; or NULL */
   struct object *partner;        /* the other side */

@@ -27,11 +27,11 @@ static void on_log(void *arg, int level, int err, const char *text)
   say(o->name, "log %d %s %s", level, error_word(err), text);
 }
 
-static void on_left_behind(lk_keeper *k, const char *path, int err, void *arg)
+static void on_left_behind(lk_client *c, const char *path, int err, void *arg)
 {
   object *o = arg;
 
-  (void)k;
+  (void)c;
   say(o->name, "left_behind path=%s err=%s", path, error_word(err));
 }
 
@@ -87,8 +87,8 @@ static int make(const command *cmd, object *o)
       .log_arg = o,
       .tls = read_tls(cmd, &tls) ? &tls : NULL,
   };
-  lk_keeper_config keeper = {
-      .size = sizeof keeper,
+  lk_lease_config lease = {
+      .size = sizeof lease,
       .assurance = (lk_assurance)option_number(cmd, "assurance", 0),
       .margin_ms = (int32_t)option_number(cmd, "margin", 0),
       .gap_ms = (int32_t)option_number(cmd, "gap", 0),
@@ -102,7 +102,7 @@ static int make(const command *cmd, object *o)
   o->listener.state = on_state;
   o->listener.arg = o;
   lk_client_attach(o->client, &o->listener);
-  return lk_keeper_new(&o->keeper, o->client, &keeper);
+  return lk_lease_configure(o->client, &lease);
 }
 
 static void obey_client(const command *cmd, object *o)
@@ -120,7 +120,6 @@ void object_free_client(object *o)
 {
   if (o->client != NULL)
     lk_client_detach(o->client, &o->listener);
-  lk_keeper_free(o->keeper);
   lk_client_free(o->client);
   object_forget(o);
 }
@@ -160,7 +159,7 @@ static void obey_facts(const command *cmd, object *o)
 {
   lk_client *c = o->client;
   lk_session s = lk_client_session(c);
-  int64_t deadline = lk_keeper_deadline(o->keeper);
+  int64_t deadline = lk_lease_deadline(o->client);
   const char *why;
   int trouble = lk_client_last_error(c, &why);
 
@@ -171,7 +170,7 @@ static void obey_facts(const command *cmd, object *o)
       lk_state_text(lk_client_state(c)), lk_client_connection(c),
       (uint64_t)s.id, hex(lk_bytes_of(s.password, sizeof s.password)),
       lk_client_server(c), lk_client_timeout_ms(c), deadline,
-      lk_keeper_unfinished(o->keeper), error_word(trouble));
+      lk_lease_pending_cleanups(o->client), error_word(trouble));
 }
 
 /* ---- requests

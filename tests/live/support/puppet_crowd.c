@@ -30,7 +30,7 @@ typedef struct member {
 struct crowd {
   void *tag;
   const char *name; /* of the client */
-  lk_keeper *keeper;
+  lk_client *client;
   char path[256];
   bool announce;
   long long count;
@@ -159,7 +159,7 @@ static void join(crowd *y, member *m)
                            .arg = m};
 
   m->crowd = y;
-  if (lk_lock_new(&m->lock, y->keeper, y->path, &config) != 0 ||
+  if (lk_lock_new(&m->lock, y->client, y->path, &config) != 0 ||
       lk_lock_acquire(m->lock, -1, on_acquired, m) != 0)
     abort();
 }
@@ -179,7 +179,7 @@ static void obey_crowd(const command *cmd, object *o)
     abort();
   y->tag = keep_tag(cmd);
   y->name = o->name;
-  y->keeper = o->keeper;
+  y->client = o->client;
   y->count = count;
   left += count;
   y->announce = option_number(cmd, "announce", 0) != 0;

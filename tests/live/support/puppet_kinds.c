@@ -17,7 +17,6 @@ enum { MAX_MEMBERS = 32 };
 static void made(const command *cmd, object *o, const object *client, int err)
 {
   o->client = client->client;
-  o->keeper = client->keeper;
   if (err != 0)
     object_forget(o);
   say(cmd->tag, err == 0 ? "err=%s" : "refused=%s", error_word(err));
@@ -34,7 +33,6 @@ static object *side_new(const char *name, const char *side,
   object *o = object_new(both);
 
   o->client = client->client;
-  o->keeper = client->keeper;
   return o;
 }
 
@@ -49,7 +47,7 @@ static void obey_rwlock(const command *cmd, object *none)
   object *write = side_new(cmd->name, "write", client);
   lk_lock_config config = option_lock(cmd, read);
   int err =
-      lk_rwlock_new(&read->rwlock, client->keeper, option_path(cmd), &config);
+      lk_rwlock_new(&read->rwlock, client->client, option_path(cmd), &config);
 
   if (err != 0) {
     object_forget(write);
@@ -84,7 +82,7 @@ static void obey_semaphore(const command *cmd, object *none)
   lk_lock_config config = option_lock(cmd, o);
 
   made(cmd, o, client,
-       lk_semaphore_new(&o->lock, client->keeper, option_path(cmd), &config,
+       lk_semaphore_new(&o->lock, client->client, option_path(cmd), &config,
                         &options));
 }
 
@@ -106,7 +104,7 @@ static void obey_single(const command *cmd, object *none)
   lk_lock_config config = option_lock(cmd, o);
 
   made(cmd, o, client,
-       lk_single_new(&o->lock, client->keeper, option_path(cmd), &config,
+       lk_single_new(&o->lock, client->client, option_path(cmd), &config,
                      &options));
 }
 
@@ -146,7 +144,7 @@ static void obey_multilock(const command *cmd, object *none)
     lk_lock_config config = option_lock(cmd, o);
 
     made(cmd, o, client,
-         lk_multilock_new(&o->lock, client->keeper, members, count, &config,
+         lk_multilock_new(&o->lock, client->client, members, count, &config,
                           &options));
   }
   free(texts);

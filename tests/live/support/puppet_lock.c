@@ -74,10 +74,9 @@ static void obey_lock(const command *cmd, object *none)
     return;
   o = object_new(cmd->name);
   lk_lock_config config = option_lock(cmd, o);
-  int err = lk_lock_new(&o->lock, client->keeper, option_path(cmd), &config);
+  int err = lk_lock_new(&o->lock, client->client, option_path(cmd), &config);
 
   o->client = client->client;
-  o->keeper = client->keeper;
   if (err != 0)
     object_forget(o);
   say(cmd->tag, err == 0 ? "err=%s" : "refused=%s", error_word(err));

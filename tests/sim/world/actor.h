@@ -24,7 +24,6 @@ extern const sim_trade sim_locker, sim_clerk, sim_stranger, sim_peer,
 /** A handle for the lock of a single node. */
 typedef struct sim_sitting {
   lk_lock *lock; /**< NULL: its process is gone */
-  lk_keeper *keeper;
   bool wants;
   bool lost;
 } sim_sitting;

@@ -14,13 +14,13 @@
  * judge.
  */
 
-/** A life begins: the process has a client and a keeper, not connected yet. */
+/** A life begins: the process has a client, not connected yet. */
 void sim_actors_start(sim_process *p);
 /** Want nothing new from now on, release what is held; some go on waiting for
     what they wanted. Also once more after a restart while the world is
     calming. */
 void sim_actors_stop(sim_process *p);
-/** Free all locks; keeper and client follow. It may be in a callback. */
+/** Free all locks; the client follows. It may be in a callback. */
 void sim_actors_free(sim_process *p);
 /** The process has died and its memory with it: forget the locks, drop the
     jobs, call nothing. */

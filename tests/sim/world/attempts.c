@@ -136,43 +136,6 @@ static void drop_attempt(sim_judge *j, const lk_contender *ct)
   }
 }
 
-/* An attempt whose session lease was freed. */
-typedef struct sim_disowned {
-  struct sim_disowned *next;
-  char key[SIM_ENTRY_KEY];
-} sim_disowned;
-
-static void disown_one(sim_judge *j, const sim_attempt *a)
-{
-  sim_disowned *d = sim_judge_take(j, sizeof *d);
-
-  *d = (sim_disowned){.next = j->disowned};
-  snprintf(d->key, sizeof d->key, "%s", a->ct->own.unique_part);
-  j->disowned = d;
-  for (sim_entry *e = j->ledger.standing; e != NULL; e = e->next)
-    e->left = e->left || sim_is_disowned(j, e);
-}
-
-void sim_attempts_disown(sim_judge *j, const lk_keeper *k)
-{
-  for (sim_attempt *a = j->attempts, *next; a != NULL; a = next) {
-    next = a->next;
-    if (a->ct->lease == k) {
-      disown_one(j, a);
-      drop_attempt(j, a->ct);
-    }
-  }
-}
-
-bool sim_is_disowned(const sim_judge *j, const sim_entry *e)
-{
-  const sim_disowned *d = j->disowned;
-
-  while (d != NULL && strcmp(d->key, e->key) != 0)
-    d = d->next;
-  return d != NULL;
-}
-
 static sim_leave why(const sim_judge *j, const sim_handle *h)
 {
   if (h == NULL)

@@ -24,7 +24,7 @@ typedef enum sim_condition_id {
   SIM_WRITERS,
   SIM_NO_MEMORY,
   SIM_EAGER,
-  SIM_KEEPERS,
+  SIM_LATE_LEASE,
   SIM_IDENTITIES,
   SIM_CROWD,
   SIM_LIMITS,

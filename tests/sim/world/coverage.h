@@ -30,8 +30,7 @@
   M(WHOLE_LOST, "all is lost with a part")                            \
   M(BEGUN_ANEW, "a part goes before the grant, and all begins anew")  \
   M(REVOKED, "a holder is asked to let go")                           \
-  M(LATE_KEEPER, "a session lease is made after the session")         \
-  M(KEEPER_FREED, "one is freed, and its client lives on")            \
+  M(LATE_LEASE, "a session lease is made after the session")          \
   M(LATE_IDENTITY, "an identity is added to a connection")            \
   M(IDENTITY_AWAY, "one is added where there is none")                \
   M(DEEP_CREATE, "a node is made with its parents")                   \

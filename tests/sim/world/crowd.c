@@ -5,7 +5,7 @@
 
 #include "sim/world/coverage.h"
 #include "sim/world/habits.h"
-#include "sim/world/keepers.h"
+#include "sim/world/leases.h"
 #include "sim/world/need.h"
 
 #include <stdio.h>
@@ -59,18 +59,14 @@ static sim_handle *make_reader(sim_actor *a, size_t number)
 
   snprintf(name, sizeof name, "%s.c%u", a->process->name,
            (unsigned)number % 1000);
-  return sim_handle_new(a->process, name, &wish,
-                        sim_keepers_take(a->process, &a->rng), &options, react,
-                        a)
+  return sim_handle_new(a->process, name, &wish, sim_lease_take(a->process),
+                        &options, react, a)
       ->other;
 }
 
-static void free_reader(sim_actor *a, sim_handle *reader)
+static void free_reader(sim_handle *reader)
 {
-  lk_keeper *k = reader->keeper;
-
   sim_handle_free(reader->other); /* of its lock the writers' side */
-  sim_keepers_give(a->process, k, &a->rng);
 }
 
 static void make(sim_actor *a)
@@ -89,7 +85,7 @@ static void unmake(sim_actor *a)
   struct sim_crowd *c = a->crowd;
 
   while (c->count > 0)
-    free_reader(a, c->readers[--c->count]);
+    free_reader(c->readers[--c->count]);
 }
 
 /* ---- what they do -------------------------------------------------------- */
@@ -139,7 +135,7 @@ static void stray(sim_actor *a)
   sim_handle *h = a->crowd->readers[i];
 
   if (sim_roll(&a->rng, 3) == 0) {
-    free_reader(a, h);
+    free_reader(h);
     if (may_go_on(a, i))
       a->crowd->readers[i] = make_reader(a, i);
   } else if (is_busy(h)) {

@@ -100,7 +100,7 @@ static bool is_shortened_unseen(const sim_session *s)
   return s != NULL && s->granted_ms < s->known_ms && s->granted_ms > 0;
 }
 
-/* keeper.h: the lease deadline counts on the leader's pings, and on time. */
+/* lease.h: the lease deadline counts on the leader's pings, and on time. */
 static bool is_pinged_late(const sim_judge *j)
 {
   int64_t limit = 2 * sim_T_us(j);

@@ -30,7 +30,7 @@ void sim_driver_turn(sim_process *p);
 /** Hang up, and wait for nothing any more. */
 void sim_driver_quit(sim_process *p, bool silent);
 
-/** process.c's: the client or the keeper is freed. */
+/** process.c's: the client is freed. */
 void sim_process_gone(sim_process *p);
 
 #endif

@@ -40,7 +40,7 @@ typedef struct sim_handle {
   sim_seat seats[SIM_MOST_SEATS];
   bool backwards;
   int32_t take;
-  lk_keeper *keeper;        /**< its session lease, while it has a lock */
+  lk_session_lease *lease;  /**< its session lease, while it has a lock */
   bool local;               /**< it queues behind a node of its process */
   size_t most;              /**< it waits behind so many; 0: behind any */
   lk_lock *lock;            /**< NULL: freed, or its process is gone */

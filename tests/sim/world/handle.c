@@ -327,7 +327,7 @@ static void add_other(sim_handle *h, const sim_wish *wish)
 }
 
 sim_handle *sim_handle_new(sim_process *p, const char *name,
-                           const sim_wish *wish, lk_keeper *keeper,
+                           const sim_wish *wish, lk_session_lease *lease,
                            const lk_lock_config *options, sim_react react,
                            void *arg)
 {
@@ -340,12 +340,12 @@ sim_handle *sim_handle_new(sim_process *p, const char *name,
   config.on_event = on_event;
   config.arg = h;
   config.data = lk_text(h->name);
-  h->keeper = keeper;
+  h->lease = lease;
   h->local = config.local_queue;
   h->most = config.max_queue;
   if (h->other != NULL) {
     h->other->most = h->most;
-    h->other->keeper = keeper;
+    h->other->lease = lease;
   }
   sim_make_lock(h, &config);
   return h;

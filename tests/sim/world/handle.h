@@ -23,10 +23,10 @@ typedef void (*sim_react)(sim_handle *h, int news, int err,
                           const lk_lock_event *event);
 
 /** A handle for some of the world's locks; of a read-write lock the writers'
-    side, with the other. `keeper`: its session lease. `options`: of these the
+    side, with the other. `lease`: its session lease. `options`: of these the
    booleans. */
 sim_handle *sim_handle_new(sim_process *p, const char *name,
-                           const sim_wish *wish, lk_keeper *keeper,
+                           const sim_wish *wish, lk_session_lease *lease,
                            const lk_lock_config *options, sim_react react,
                            void *arg);
 /** The result is that of the call. */

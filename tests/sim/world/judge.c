@@ -6,7 +6,7 @@
 #include "sim/world/actors.h"
 #include "sim/world/conditions.h"
 #include "sim/world/habits.h"
-#include "sim/world/keepers.h"
+#include "sim/world/leases.h"
 #include "sim/world/need.h"
 
 #include <stdarg.h>
@@ -172,8 +172,8 @@ static void see_made(sim_judge *j, sim_entry *e)
 
   e->assurance = assurance_of(j, a, e);
   if (a == NULL) {
-    /* its predecessor's, late, or a freed session lease's */
-    e->left = (e->by != NULL && e->by->resumed) || sim_is_disowned(j, e);
+    /* its predecessor's, late */
+    e->left = e->by != NULL && e->by->resumed;
     return;
   }
   if (a->handle == NULL) {
@@ -449,7 +449,7 @@ bool sim_judge_is_calm(const sim_judge *j)
 
     if (l->process != NULL && !l->process->leaving &&
         (is_asking(l) || !sim_actors_idle(l->process) ||
-         sim_keepers_unfinished(l->process) > 0))
+         sim_lease_unfinished(l->process) > 0))
       return false;
   }
   return true;

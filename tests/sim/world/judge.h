@@ -68,9 +68,8 @@ void sim_judge_entered(sim_judge *j, const char *path);
 
 /** A client was made; the actors come next. */
 void sim_judge_started(sim_judge *j, sim_process *p);
-/** A session lease was made; it is about to be freed. */
-void sim_judge_kept(sim_judge *j, sim_process *p, lk_keeper *k);
-void sim_judge_unkept(sim_judge *j, sim_process *p, lk_keeper *k);
+/** Its session lease was made. */
+void sim_judge_leased(sim_judge *j, sim_process *p);
 /** The process has died, or its client was freed. */
 void sim_judge_gone(sim_judge *j, sim_process *p);
 /** lk_client_close() has ended. */

@@ -4,7 +4,7 @@
 
 #include "sim/world/world.h"
 
-#include <latchkey/keeper.h>
+#include <latchkey/lease.h>
 
 /**
  * All that was ever committed under the directories that matter, so that one
@@ -93,7 +93,6 @@ typedef struct sim_session {
   unsigned process;
   uint64_t life;
   bool doomed;  /**< an operator ends it */
-  bool deserted; /**< a session lease was freed that had nodes to delete */
   bool resumed; /**< by another process than began it */
   bool over;
   bool expired;

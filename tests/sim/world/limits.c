@@ -63,10 +63,9 @@ void sim_limit_client(const sim_process *p, lk_client_config *config)
 }
 
 /* A gap that is not smaller than the period of the leader's pings. */
-void sim_limit_keeper(const sim_process *p, unsigned at,
-                      lk_keeper_config *config)
+void sim_limit_lease(const sim_process *p, lk_lease_config *config)
 {
-  sim_rng r = rng_of(p, 1 + at);
+  sim_rng r = rng_of(p, 1);
   int32_t shortest = p->world->shortest_ms;
   int32_t ping = p->world->config.tick_ms / 2;
 

@@ -10,7 +10,6 @@
  * each life.
  */
 void sim_limit_client(const sim_process *p, lk_client_config *config);
-void sim_limit_keeper(const sim_process *p, unsigned at,
-                      lk_keeper_config *config);
+void sim_limit_lease(const sim_process *p, lk_lease_config *config);
 
 #endif

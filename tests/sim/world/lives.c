@@ -103,21 +103,12 @@ void sim_judge_started(sim_judge *j, sim_process *p)
     leave_all(j, p->saved.id);
 }
 
-void sim_judge_kept(sim_judge *j, sim_process *p, lk_keeper *k)
+void sim_judge_leased(sim_judge *j, sim_process *p)
 {
+  lk_session_lease *k = lk__client_lease(p->client);
+
   k->on_step = sim_attempt_step;
   k->on_step_arg = sim_life_of(j, p);
-}
-
-/* Its attempts go on, or not; what they have and make is nobody's. */
-void sim_judge_unkept(sim_judge *j, sim_process *p, lk_keeper *k)
-{
-  sim_life *l = sim_life_of(j, p);
-
-  if (l->session != NULL && lk_keeper_unfinished(k) > 0)
-    l->session->deserted = true;
-  k->on_step = NULL;
-  sim_attempts_disown(j, k);
 }
 
 void sim_judge_gone(sim_judge *j, sim_process *p)

@@ -6,7 +6,7 @@
 #include "sim/world/conditions.h"
 #include "sim/world/coverage.h"
 #include "sim/world/habits.h"
-#include "sim/world/keepers.h"
+#include "sim/world/leases.h"
 #include "sim/world/menu.h"
 #include "sim/world/scenario.h"
 
@@ -71,8 +71,7 @@ static void make(sim_actor *a)
 
   take_habit(a, wish.kind);
   a->handle = sim_handle_new(a->process, a->name, &wish,
-                             sim_keepers_take(a->process, &a->rng), &a->options,
-                             react, a);
+                             sim_lease_take(a->process), &a->options, react, a);
 }
 
 static void unmake(sim_actor *a)
@@ -83,7 +82,6 @@ static void unmake(sim_actor *a)
   if (h == NULL)
     return;
   sim_handle_free(h);
-  sim_keepers_give(a->process, h->keeper, &a->rng);
 }
 
 /* In a callback too, where the old one is still on the stack. */
@@ -375,7 +373,8 @@ static void start(sim_actor *a)
 {
   a->lock_at = sim_roll(&a->rng, (uint32_t)world_of(a)->nqueues);
   a->deep = 0;
-  if (!sim_has_condition(world_of(a), SIM_KEEPERS) || sim_roll(&a->rng, 2) == 0)
+  if (!sim_has_condition(world_of(a), SIM_LATE_LEASE) ||
+      sim_roll(&a->rng, 2) == 0)
     make(a);
   sim_actor_wait(a, some_pause(a));
 }

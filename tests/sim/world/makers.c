@@ -17,13 +17,14 @@ static const char *path_of(const sim_handle *h, size_t seat)
 
 static int make_mutex(sim_handle *h, const lk_lock_config *config)
 {
-  return lk_lock_new(&h->lock, h->keeper, path_of(h, 0), config);
+  return lk_lock_new(&h->lock, h->process->client, path_of(h, 0), config);
 }
 
 /* `h` is the side of writers. */
 static int make_rwlock(sim_handle *h, const lk_lock_config *config)
 {
-  int err = lk_rwlock_new(&h->rwlock, h->keeper, path_of(h, 0), config);
+  int err =
+      lk_rwlock_new(&h->rwlock, h->process->client, path_of(h, 0), config);
 
   if (err != 0)
     return err;
@@ -42,8 +43,8 @@ static int make_semaphore(sim_handle *h, const lk_lock_config *config)
                                  .take = h->take,
                                  .limit_path = w->limited ? SIM_LIMIT : NULL};
 
-  return lk_semaphore_new(&h->lock, h->keeper, SIM_SEMAPHORE_PATH, config,
-                          &options);
+  return lk_semaphore_new(&h->lock, h->process->client, SIM_SEMAPHORE_PATH,
+                          config, &options);
 }
 
 static lk_multilock_side side_of(const sim_seat *s)
@@ -68,8 +69,8 @@ static int make_multilock(sim_handle *h, const lk_lock_config *config)
 
     members[i] = (lk_multilock_member){path_of(h, at), side_of(&h->seats[at])};
   }
-  return lk_multilock_new(&h->lock, h->keeper, members, h->nseats, config,
-                          &options);
+  return lk_multilock_new(&h->lock, h->process->client, members, h->nseats,
+                          config, &options);
 }
 
 static int (*const makers[SIM_NKINDS])(sim_handle *h,

@@ -7,7 +7,7 @@
 #include "sim/world/conditions.h"
 #include "sim/world/driver.h"
 #include "sim/world/judge.h"
-#include "sim/world/keepers.h"
+#include "sim/world/leases.h"
 #include "sim/world/limits.h"
 #include "sim/world/scenario.h"
 
@@ -177,7 +177,7 @@ static void start(sim_process *p)
     cc.resume = &p->saved;
   if (lk_client_new(&p->client, &cc, &hooks) != 0)
     abort();
-  sim_keepers_start(p);
+  sim_lease_start(p);
   p->listener = (lk_listener){.state = on_state, .arg = p};
   lk_client_attach(p->client, &p->listener);
   SIM_SAY(&p->world->trace, p->name, "starts, life %" PRIu64 "%s", p->life,
@@ -287,10 +287,10 @@ void sim_process_start_in(sim_process *p, int64_t in_us)
     sim_do_in(&p->world->agenda, &p->resume, in_us);
 }
 
-/* Client and session leases are gone, in whatever order. */
+/* Client and locks are gone, in whatever order. */
 void sim_process_gone(sim_process *p)
 {
-  if (p->client != NULL || sim_keepers_any(p))
+  if (p->client != NULL || p->has_locks)
     return;
   sim_judge_gone(p->world->judge, p);
   SIM_SAY(&p->world->trace, p->name, "is gone");
@@ -308,34 +308,32 @@ void sim_process_crash(sim_process *p, bool silent)
   sim_driver_quit(p, silent);
   sim_actors_die(p);
   p->client = NULL;
-  sim_keepers_die(p);
   while (p->blocks != NULL)
     forget(p, p->blocks);
   sim_process_gone(p);
 }
 
-/* In any order that is allowed: locks go before their session lease, and the
- * client when it likes. In a callback it goes at its end. */
+/* In any order that is allowed: locks before their client is the usual one. In
+ * a callback the client goes at its end. */
 void sim_process_leave(sim_process *p)
 {
   lk_client *client = p->client;
-  unsigned place = sim_roll(&p->rng, 3); /* of the client */
+  bool first = sim_roll(&p->rng, 3) == 0;
 
   if (p->client == NULL || p->leaving)
     return;
   SIM_SAY(&p->world->trace, p->name, "frees its client");
   sim_drop(&p->world->agenda, &p->goodbye);
   p->leaving = true;
-  if (place == 0)
+  p->has_locks = true;
+  if (first)
     lk_client_free(client);
   sim_actors_free(p);
-  if (place == 1)
-    lk_client_free(client);
-  sim_keepers_free(p);
-  if (place == 2)
-    lk_client_free(client); /* hook_freed() tells */
-  else
+  p->has_locks = false;
+  if (first)
     sim_process_gone(p);
+  else
+    lk_client_free(client); /* hook_freed() tells */
 }
 
 static void move_ahead(sim_process *p, int64_t for_us)

@@ -10,16 +10,8 @@
 enum {
   SIM_MOST_DEAD = 3, /**< addresses of a name at which nothing answers */
   SIM_MOST_ADDRESSES = SIM_WORLD_SERVERS + SIM_MOST_DEAD,
-  SIM_DEAD = SIM_WORLD_SERVERS,
-  SIM_MOST_KEEPERS = 3
+  SIM_DEAD = SIM_WORLD_SERVERS
 };
-
-/** A session lease that a process has; see keepers.h. */
-typedef struct sim_kept {
-  lk_keeper *keeper; /**< NULL: none */
-  size_t users;      /**< locks that have it */
-  bool first;        /**< it was made with the client */
-} sim_kept;
 
 /** A question to a server, on a connection of its own. */
 typedef struct sim_prober {
@@ -31,8 +23,8 @@ typedef struct sim_prober {
 } sim_prober;
 
 /**
- * A process with one client, session leases and some actors that want locks. It
- * is the engine's driver: it gives it time, bytes and connections, when the
+ * A process with one client, its session lease and some actors that want locks.
+ * It is the engine's driver: it gives it time, bytes and connections, when the
  * process runs. It can stand still while true time goes on, it can die, and it
  * can begin a new life.
  */
@@ -41,7 +33,6 @@ typedef struct sim_process {
   unsigned index;
   char name[8];      /**< "p0" */
   lk_client *client; /**< NULL: it has died, or ended */
-  sim_kept keepers[SIM_MOST_KEEPERS];
   uint64_t life; /**< how often it was started */
   bool paused;
   int64_t goes_on_us;    /**< paused: until then */
@@ -52,7 +43,7 @@ typedef struct sim_process {
   int64_t ahead_us;      /**< a callback of its lasts until then */
   int64_t clock_base_ms; /**< its clock when true time was 0 */
   int32_t drift_ppm;     /**< faster (> 0) or slower than true time */
-  lk_assurance assurance;   /**< of its first session lease */
+  lk_assurance assurance;   /**< of its session lease */
   const char *chroot;       /**< its clients', or "" */
   bool read_only;           /**< a server without a quorum will do for them */
   bool one_session;         /**< its clients end with their sessions */
@@ -85,6 +76,7 @@ typedef struct sim_process {
   lk_session saved;         /**< what its next life goes on with; or id 0 */
   bool resumes;             /**< this life does: it will not be a long one */
   bool leaving;             /**< it is freeing its client */
+  bool has_locks;           /**< … whose locks are not freed yet */
   bool closing;             /**< it has closed its client … */
   int64_t closed_session;   /**< … which had this session … */
   int64_t again_us;         /**< … and starts again so long after it */
@@ -111,13 +103,14 @@ static inline bool sim_process_runs(const sim_process *p)
 void sim_process_init(sim_process *p, sim_world *w, unsigned index);
 /** Nothing of it is left; it must have died or left before. */
 void sim_process_done(sim_process *p);
-/** A client, session leases and actors, after so long, if it has none then. */
+/** A client, its session lease and actors, after so long, if it has none then.
+ */
 void sim_process_start_in(sim_process *p, int64_t in_us);
 /** It dies: no callback is called any more, its memory is gone. Its
     connection breaks, or its server is never told: the machine went with it,
     `silent`ly. */
 void sim_process_crash(sim_process *p, bool silent);
-/** It frees locks, session leases and client, now: allowed in any callback. */
+/** It frees locks and client, now: allowed in any callback. */
 void sim_process_leave(sim_process *p);
 /** It closes its client, frees that in `done` or at any other time, and starts
     again so long after. false: it cannot, or does so already. */

@@ -253,7 +253,6 @@ struct sim_judge {
   sim_life lives[SIM_MOST_PROCESSES];
   bool restores; /**< what it is told of has come back from a snapshot */
   sim_attempt *attempts;
-  struct sim_disowned *disowned;
   sim_handle *all; /**< that ever were */
   struct sim_chunk *chunks;
   sim_write *writes;              /**< newest first */
@@ -282,15 +281,11 @@ struct sim_judge {
 /* attempts.c, lives.c, moments.c, hearing.c */
 /** What is new in it counts for the coverage. */
 void sim_moments_see(const sim_fact *f);
-/** lk_keeper.on_step of all. */
+/** lk_session_lease.on_step of all. */
 void sim_attempt_step(void *arg, const lk_contender *ct, lk_contender_event ev,
                       lk_contender_state from);
 /** Those of a life, or all. */
 void sim_attempts_forget(sim_judge *j, const sim_life *l);
-/** Those of a session lease have no owner any more. */
-void sim_attempts_disown(sim_judge *j, const lk_keeper *k);
-/** Whether the attempt that made a node was one of those. */
-bool sim_is_disowned(const sim_judge *j, const sim_entry *e);
 void sim_life_end(sim_life *l);
 void sim_hearing_begin(sim_life *l);
 void sim_hearing_end(sim_life *l);

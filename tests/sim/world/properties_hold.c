@@ -29,11 +29,11 @@ void sim_lease_deadline(sim_judge *j, const sim_fact *f)
 /* It runs out, and it should have been told so that it can stop in time. */
 static void judge_holder(sim_judge *j, const sim_handle *h)
 {
-  int64_t margin = h->keeper->config.margin_ms;
+  int64_t margin = h->lease->margin_ms;
   int64_t limit;
 
   if (margin == 0)
-    margin = lk__lease_timeout_ms(h->keeper) / MARGIN;
+    margin = lk__lease_timeout_ms(h->lease) / MARGIN;
   limit = lk_lock_deadline(h->lock) - margin + SLACK_MS;
 
   if (lk_lock_get_state(h->lock) == LK_LOCK_HELD &&
@@ -75,7 +75,7 @@ void sim_lease_pause(sim_judge *j, const sim_fact *f)
 }
 
 /* A gap above half of the timeout leaves less. */
-static int64_t quarter_of(const lk_keeper *k)
+static int64_t quarter_of(const lk_session_lease *k)
 {
   int64_t timeout = lk__lease_timeout_ms(k);
   int64_t spare = (timeout - lk__lease_gap_ms(k)) / 2;
@@ -87,14 +87,14 @@ static int64_t quarter_of(const lk_keeper *k)
 void sim_grant_lease(sim_judge *j, const sim_fact *f)
 {
   const sim_process *p = f->handle->process;
-  const lk_keeper *k = f->handle->keeper;
+  const lk_session_lease *k = f->handle->lease;
   const lk_lock *l = f->handle->lock;
 
   if (f->err != 0 || f->handle->again || l == NULL)
     return;
   int64_t left = lk_lock_deadline(l) - lk_client_now(p->client);
 
-  if (lk_lock_deadline(l) != lk_keeper_deadline(k) || left < quarter_of(k))
+  if (lk_lock_deadline(l) != lk__lease_deadline(k) || left < quarter_of(k))
     sim_accuse(j, "%s is granted with %" PRId64 " ms left", f->handle->name,
                left);
 }
@@ -103,7 +103,7 @@ void sim_grant_lease(sim_judge *j, const sim_fact *f)
  * trouble came before its first beat. */
 static bool is_short(const sim_handle *h)
 {
-  int32_t timeout = lk__lease_timeout_ms(h->keeper);
+  int32_t timeout = lk__lease_timeout_ms(h->lease);
 
   return h->granted_for_ms < timeout / 4 + timeout / MARGIN &&
          sim_process_clock(h->process) < h->granted_ms + timeout / 4;
@@ -118,7 +118,7 @@ void sim_grant_deadline(sim_judge *j, const sim_fact *f)
   const sim_process *p = h->process;
 
   if (f->err != 0 || h->again || h->local ||
-      h->keeper->config.assurance != LK_ASSURE_QUORUM ||
+      h->lease->config.assurance != LK_ASSURE_QUORUM ||
       sim_may_strike(j->world, SIM_FAULT_BOUNDS) || p->closing)
     return;
   int64_t t = lk_client_timeout_ms(p->client);

@@ -12,7 +12,7 @@ enum { MOST_TURNS = 16 };
 /* They queue behind the same node. */
 static bool are_mates(const sim_handle *a, const sim_handle *b)
 {
-  return a != b && a->local && b->local && a->keeper == b->keeper &&
+  return a != b && a->local && b->local && a->lease == b->lease &&
          a->seats[0].lock_at == b->seats[0].lock_at;
 }
 
@@ -63,7 +63,7 @@ static const sim_entry *idle_node(const sim_judge *j, const sim_life *l,
     if (e->behind != l || e->lock_at != (int)h->seats[0].lock_at)
       continue;
     a = sim_attempt_for(j, e);
-    if (a != NULL && a->ct->lease == h->keeper && lk__contender_holds(a->ct))
+    if (a != NULL && a->ct->lease == h->lease && lk__contender_holds(a->ct))
       return e;
   }
   return NULL;

@@ -4,7 +4,6 @@
 #include "sim/world/properties.h"
 
 #include "sim/world/conditions.h"
-#include "sim/world/keepers.h"
 #include "sim/world/need.h"
 
 #include <stdlib.h>
@@ -348,15 +347,12 @@ static void judge_place(sim_judge *j, const sim_attempt *a)
   }
 }
 
-/* Of the session lease that is told first; of others it is not known when. */
 static size_t count_due(const sim_judge *j, const sim_life *l)
 {
-  const lk_keeper *first = sim_keepers_first(l->process);
   size_t n = 0;
 
-  for (const sim_attempt *a = j->attempts; a != NULL && first != NULL;
-       a = a->next)
-    n += a->life == l && a->ct->lease == first && is_released(a);
+  for (const sim_attempt *a = j->attempts; a != NULL; a = a->next)
+    n += a->life == l && is_released(a);
   return n;
 }
 

@@ -419,12 +419,11 @@ static void judge_token(sim_judge *j, const sim_handle *h)
                h->name, lk_lock_token(h->lock), should);
 }
 
-/* Held by the process that had the session before, or by a session lease that
- * was freed before its delete was executed, and taken over by an acquire of the
- * same session: is_older() says how. */
+/* Held by the process that had the session before, and taken over by an acquire
+ * of the same session: is_older() says how. */
 static bool is_inherited(const sim_handle *h, const sim_entry *e)
 {
-  return e->by != NULL && (e->by->resumed || e->by->deserted) && is_older(e, h);
+  return e->by != NULL && e->by->resumed && is_older(e, h);
 }
 
 /* Of those who are alone each has a larger one, or the next turn with the same;

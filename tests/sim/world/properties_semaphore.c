@@ -120,9 +120,7 @@ static void patrol_permit(sim_judge *j, sim_attempt *a)
 static bool is_left(const sim_judge *j)
 {
   for (const sim_entry *e = j->ledger.standing; e != NULL; e = e->next) {
-    bool deserted = e->by != NULL && e->by->deserted;
-
-    if (e->left || (deserted && strcmp(e->path, SIM_SINGLE) == 0))
+    if (e->left)
       return true;
   }
   return false;

@@ -69,14 +69,11 @@ static void judge_pairs(sim_judge *j)
   }
 }
 
-/* All have let go, and those who wanted it have had it; but a node whose
- * session lease is gone may be deleted by nobody. */
+/* All have let go, and those who wanted it have had it. */
 static void judge_end(sim_judge *j)
 {
   sim_entry *e = sim_ledger_find(&j->ledger, SIM_SINGLE);
 
-  if (e != NULL && e->by != NULL && e->by->deserted)
-    return;
   if (e != NULL && sim_owner_of(j, e) != NULL)
     sim_accuse(j, "the node stands, and nobody sits on it");
   EACH_SITTER(j, a)

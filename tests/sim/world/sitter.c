@@ -3,7 +3,7 @@
 
 #include "sim/world/actor.h"
 
-#include "sim/world/keepers.h"
+#include "sim/world/leases.h"
 #include "sim/world/need.h"
 
 #include <latchkey/single.h>
@@ -64,8 +64,8 @@ static void make(sim_actor *a)
 
   a->sitting = (sim_sitting){.lock = NULL};
   a->process->starves = 0;
-  a->sitting.keeper = sim_keepers_take(a->process, &a->rng);
-  if (lk_single_new(&a->sitting.lock, a->sitting.keeper, SIM_SINGLE, &config,
+  (void)sim_lease_take(a->process);
+  if (lk_single_new(&a->sitting.lock, a->process->client, SIM_SINGLE, &config,
                     &options) != 0)
     abort();
 }
@@ -76,7 +76,6 @@ static void leave(sim_actor *a)
 
   a->sitting.lock = NULL;
   lk_lock_free(l);
-  sim_keepers_give(a->process, a->sitting.keeper, &a->rng);
 }
 
 static void acquire(sim_actor *a)

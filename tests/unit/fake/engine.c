@@ -114,6 +114,12 @@ void lk_client_free(lk_client *c)
     destroy(c);
 }
 
+const lk_tls_config *lk_client_tls(const lk_client *c)
+{
+  (void)c;
+  return NULL;
+}
+
 void lk_client_want(lk_client *c, lk_want *out)
 {
   c->wants++;

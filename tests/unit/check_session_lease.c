@@ -15,7 +15,7 @@ static scene sc;
 
 static void begin(lk_assurance assurance)
 {
-  lk_keeper_config c = {.size = sizeof c, .assurance = assurance};
+  lk_lease_config c = {.size = sizeof c, .assurance = assurance};
 
   scene_begin(&sc, &c, NULL);
 }
@@ -225,7 +225,8 @@ START_TEST(many_nodes_are_checked_in_several_multis)
   for (int i = 0; i < 150; i++) {
     snprintf(path, sizeof path, "/locks/n%d", i);
     fake_create(&sc.server, path);
-    ck_assert_int_eq(lk_lock_new(&locks[i], sc.one.keeper, path, NULL), 0);
+    ck_assert_int_eq(lk_lock_new(&locks[i], sc.one.link->client, path, NULL),
+                     0);
     ck_assert_int_eq(lk_lock_acquire(locks[i], -1, NULL, NULL), 0);
   }
   fake_run(&sc.server, T / 4);
@@ -330,7 +331,7 @@ START_TEST(a_sync_makes_held_again)
 {
   begin_held(LK_ASSURE_SYNC);
   fake_run(&sc.server, 2 * T + T / 4 - 100);
-  lk_keeper_set_margin(sc.one.keeper, T * 5 / 8);
+  lk_lease_set_margin(sc.one.link->client, T * 5 / 8);
   fake_turn(&sc.server);
   ck_assert(locker_told(&sc.a, "unsure\n"));
   fake_run(&sc.server, T / 4 - 1);
@@ -343,7 +344,7 @@ END_TEST
 
 START_TEST(with_ping_the_look_at_own_is_proof_enough)
 {
-  lk_keeper_config c = {
+  lk_lease_config c = {
       .size = sizeof c, .assurance = LK_ASSURE_PING, .margin_ms = T * 2 / 3};
 
   scene_begin(&sc, &c, NULL);
@@ -543,7 +544,7 @@ START_TEST(a_long_break_ends_unsure_then_lost)
   ck_assert(locker_told(&sc.a, "suspended\nunsure\n"));
   fake_run(&sc.server, T); /* the client gives the session up */
   ck_assert(locker_told(&sc.a, "lost SESSION_EXPIRED\n"));
-  ck_assert_int_eq(lk_keeper_deadline(sc.one.keeper), INT64_MIN);
+  ck_assert_int_eq(lk_lease_deadline(sc.one.link->client), INT64_MIN);
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), LK_ERR_LOST);
   fake_expire(&sc.server, sc.one.link->last_session);
   sc.server.down = false;
@@ -624,7 +625,7 @@ START_TEST(the_next_to_hold_is_granted_by_the_deletion_alone_however_late)
   ck_assert_int_eq(sc.b.acquired, 0);
   ck_assert(fake_said(sc.two.link, ""));
   ck_assert_int_eq(lk_lock_deadline(sc.b.lock),
-                   lk_keeper_deadline(sc.two.keeper));
+                   lk_lease_deadline(sc.two.link->client));
   ck_assert_int_ge(lk_lock_deadline(sc.b.lock), sc.server.now + T / 2 - DRIFT);
   sc.two.link->frozen = false;
   scene_end(&sc);
@@ -647,7 +648,7 @@ START_TEST(where_the_evidence_is_too_old_a_check_goes_before_the_grant)
 {
   begin(LK_ASSURE_QUORUM);
   wait_behind_two(3 * T + 100);
-  ck_assert_int_lt(lk_keeper_deadline(sc.two.keeper), sc.server.now);
+  ck_assert_int_lt(lk_lease_deadline(sc.two.link->client), sc.server.now);
   sc.two.link->allow = 0;
   fake_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, NOT_YET);
@@ -668,7 +669,7 @@ START_TEST(a_grant_needs_a_quarter_of_the_timeout)
     begin(LK_ASSURE_QUORUM);
     fake_run(&sc.server, 3 * T);
     wait_behind_two(1);
-    int64_t left = lk_keeper_deadline(sc.two.keeper) - sc.server.now;
+    int64_t left = lk_lease_deadline(sc.two.link->client) - sc.server.now;
 
     fake_turn(&sc.server);
     scene_end(&sc);
@@ -684,17 +685,17 @@ START_TEST(a_grant_needs_a_quarter_of_the_timeout)
 }
 END_TEST
 
-/* The deadline of the keeper that waits lies between two readings of the
+/* The deadline of the session that waits lies between two readings of the
  * clock. */
 START_TEST(a_lease_that_ends_between_two_readings_leaves_nobody_stuck)
 {
-  lk_keeper_config c = {.size = sizeof c, .gap_ms = T / 2};
+  lk_lease_config c = {.size = sizeof c, .gap_ms = T / 2};
 
   for (int early = -6; early < 20; early++) {
     scene_begin(&sc, &c, NULL);
     fake_run(&sc.server, 20 * T + 700);
     scene_queue(&sc);
-    int64_t until = lk_keeper_deadline(sc.two.keeper) - T / 4;
+    int64_t until = lk_lease_deadline(sc.two.link->client) - T / 4;
 
     locker_release(&sc.a);
     sc.two.link->allow = 0;
@@ -764,61 +765,204 @@ START_TEST(who_holds_in_a_session_that_gets_shorter_is_told_in_time)
 }
 END_TEST
 
-START_TEST(a_late_keeper_grants_when_it_has_seen_enough)
+/* ---- one lease per client ---------------------------------------------- */
+
+/* A client that has made no lock yet. */
+static party plain;
+
+static void begin_plain(void)
 {
-  lk_keeper *late;
-  lk_lock *l;
+  lk_client_config config = {
+      .size = sizeof config, .session_timeout_ms = T, .mem = &plain.mem.mem};
 
   begin(LK_ASSURE_QUORUM);
-  fake_run(&sc.server, 10 * T);
-  ck_assert_int_eq(lk_keeper_new(&late, sc.one.link->client, NULL), 0);
-  ck_assert_int_eq(lk_keeper_deadline(late), INT64_MIN);
-  ck_assert_int_eq(lk_lock_new(&l, late, LOCKS, NULL), 0);
-  ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
+  failing_mem_init(&plain.mem);
+  plain.link = fake_client(&sc.server, &config);
   fake_turn(&sc.server);
-  ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_ACQUIRING);
-  fake_run(&sc.server, T / 4 + 1);
-  ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
-  ck_assert(lk_lock_ok(l));
-  lk_lock_free(l);
-  lk_keeper_free(late);
+}
+
+static void end_plain(void)
+{
+  party_leave(&plain);
+  fake_expire(&sc.server, plain.link->last_session);
   scene_end(&sc);
+}
+
+/* Its replies prove as much as if the lock had been there. */
+START_TEST(lock_made_after_a_minute_of_traffic_is_granted_without_a_check)
+{
+  lk_lock *l;
+
+  for (int busy = 0; busy <= 1; busy++) {
+    begin_plain();
+    for (int i = 0; i < 60; i++) {
+      if (busy)
+        lk_get(plain.link->client, LOCKS, NULL, NULL, NULL);
+      fake_run(&sc.server, 1000);
+    }
+    plain.link->log[0] = '\0';
+    ck_assert_int_eq(lk_lock_new(&l, plain.link->client, LOCKS, NULL), 0);
+    ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
+    fake_turn(&sc.server);
+    ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
+    ck_assert(lk_lock_ok(l));
+    ck_assert(fake_said(plain.link, "create2 getChildren2"));
+    lk_lock_free(l);
+    end_plain();
+  }
 }
 END_TEST
 
-static lk_keeper *last_made;
+START_TEST(deadline_is_known_without_a_lock)
+{
+  begin_plain();
+  ck_assert_int_gt(lk_lease_deadline(plain.link->client), sc.server.now);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(plain.link->client), 0);
+  fake_expire(&sc.server, plain.link->last_session);
+  sc.server.down = true;
+  fake_drop(plain.link);
+  sc.server.down = false;
+  fake_turn(&sc.server);
+  ck_assert_int_eq(lk_client_close(plain.link->client, NULL, NULL), 0);
+  ck_assert_int_eq(lk_lease_deadline(plain.link->client), INT64_MIN);
+  end_plain();
+}
+END_TEST
 
-static void make_keeper_and_free_client(lk_client *c, int err, void *arg)
+START_TEST(options_are_chosen_once)
+{
+  lk_lease_config sync = {.size = sizeof sync, .assurance = LK_ASSURE_SYNC};
+  lk_lease_config other = {.size = sizeof other};
+  lk_client *c;
+
+  begin_plain();
+  c = plain.link->client;
+  ck_assert_int_eq(lk_lease_configure(c, &sync), 0);
+  ck_assert_int_eq(lk_lease_configure(c, &sync), 0);
+  ck_assert_int_eq(lk_lease_configure(c, NULL), LK_ERR_STATE);
+  other.assurance = LK_ASSURE_SYNC;
+  other.margin_ms = 100;
+  ck_assert_int_eq(lk_lease_configure(c, &other), LK_ERR_STATE);
+  ck_assert_int_eq(lk_lease_set_margin(c, 100), 0);
+  ck_assert_int_eq(lk_lease_configure(c, &other), LK_ERR_STATE);
+  ck_assert_int_eq(lk_lease_configure(c, &sync), 0);
+  other.gap_ms = -1;
+  ck_assert_int_eq(lk_lease_configure(c, &other), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_lease_set_margin(c, -1), LK_ERR_BAD_ARGUMENT);
+  end_plain();
+}
+END_TEST
+
+START_TEST(the_first_lock_chooses_the_defaults)
+{
+  lk_lease_config sync = {.size = sizeof sync, .assurance = LK_ASSURE_SYNC};
+  lk_lock *l;
+
+  begin_plain();
+  ck_assert_int_eq(lk_lock_new(&l, plain.link->client, "bad", NULL),
+                   LK_ERR_BAD_PATH);
+  ck_assert_ptr_null(l);
+  ck_assert_int_eq(lk_lock_new(&l, plain.link->client, LOCKS, NULL), 0);
+  lk_lock_free(l);
+  ck_assert_int_eq(lk_lease_configure(plain.link->client, &sync), LK_ERR_STATE);
+  ck_assert_int_eq(lk_lease_configure(plain.link->client, NULL), 0);
+  end_plain();
+  begin_plain(); /* a lock that could not be made chooses nothing */
+  ck_assert_int_eq(lk_lock_new(&l, plain.link->client, "bad", NULL),
+                   LK_ERR_BAD_PATH);
+  ck_assert_int_eq(lk_lease_configure(plain.link->client, &sync), 0);
+  end_plain();
+}
+END_TEST
+
+START_TEST(without_memory_for_a_session_lease_no_lock_is_made)
+{
+  lk_lock *l;
+
+  begin_plain();
+  plain.mem.count = 0;
+  plain.mem.fail_at = 1;
+  ck_assert_int_eq(lk_lock_new(&l, plain.link->client, LOCKS, NULL),
+                   LK_ERR_NO_MEMORY);
+  ck_assert_ptr_null(l);
+  plain.mem.count = 0;
+  ck_assert_int_eq(lk_lease_configure(plain.link->client, NULL),
+                   LK_ERR_NO_MEMORY);
+  plain.mem.count = 0;
+  ck_assert_int_eq(lk_lease_set_margin(plain.link->client, 1),
+                   LK_ERR_NO_MEMORY);
+  plain.mem.fail_at = 0;
+  ck_assert_int_eq(lk_lock_new(&l, plain.link->client, LOCKS, NULL), 0);
+  lk_lock_free(l);
+  end_plain();
+}
+END_TEST
+
+static void see_the_loss(lk_client *c, lk_state state, int err, void *arg)
+{
+  (void)c;
+  (void)err;
+  if (state == LK_STATE_EXPIRED) {
+    *(int *)arg = lk_lock_get_state(sc.a.lock);
+  }
+}
+
+/* However late the session lease is made. */
+START_TEST(locks_know_of_an_expiry_before_listeners_that_were_there_first)
+{
+  int seen = -1;
+  lk_listener listener = {.state = see_the_loss, .arg = &seen};
+  lk_lock_config config = {.size = sizeof config};
+
+  begin_plain();
+  lk_client_attach(plain.link->client, &listener);
+  locker_free(&sc.a);
+  locker_init(&sc.a, &plain, &config);
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  fake_turn(&sc.server);
+  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
+  sc.server.down = true;
+  fake_drop(plain.link);
+  fake_expire(&sc.server, plain.link->last_session);
+  sc.server.down = false;
+  fake_run(&sc.server, T / 10);
+  ck_assert_int_eq(seen, LK_LOCK_LOST);
+  lk_client_detach(plain.link->client, &listener);
+  locker_free(&sc.a);
+  end_plain();
+}
+END_TEST
+
+static lk_lock *last_made;
+
+static void make_lock_and_free_client(lk_client *c, int err, void *arg)
 {
   (void)err;
   (void)arg;
-  ck_assert_int_eq(lk_keeper_new(&last_made, c, NULL), 0);
-  lk_keeper_set_margin(last_made, 1);
+  ck_assert_int_eq(lk_lock_new(&last_made, c, LOCKS, NULL), 0);
+  ck_assert_int_eq(lk_lease_set_margin(c, 1), 0);
   lk_client_free(c);
 }
 
 START_TEST(one_made_after_the_end_outlives_the_client)
 {
-  lk_lock *l;
-
-  begin(LK_ASSURE_QUORUM);
+  begin_plain();
   ck_assert_int_eq(
-      lk_client_close(sc.one.link->client, make_keeper_and_free_client, NULL),
-      0);
+      lk_client_close(plain.link->client, make_lock_and_free_client, NULL), 0);
   fake_turn(&sc.server);
-  ck_assert_ptr_null(sc.one.link->client);
-  ck_assert_int_eq(lk_lock_new(&l, last_made, LOCKS, NULL), 0);
-  ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), LK_ERR_CLOSED);
-  lk_lock_free(l);
-  lk_keeper_free(last_made);
-  scene_end(&sc);
+  ck_assert_ptr_null(plain.link->client);
+  ck_assert_int_eq(lk_lock_acquire(last_made, -1, NULL, NULL), LK_ERR_CLOSED);
+  ck_assert(!lk_lock_ok(last_made));
+  ck_assert_int_eq(lk_lock_deadline(last_made), INT64_MIN);
+  lk_lock_free(last_made);
+  end_plain();
 }
 END_TEST
 
 static void change_margin_at_the_end(locker *l, const char *what)
 {
   if (strcmp(what, "lost CLOSED") == 0 || strcmp(what, "released") == 0)
-    lk_keeper_set_margin(l->p->keeper, 1);
+    lk_lease_set_margin(l->p->link->client, 1);
 }
 
 static void on_released(lk_lock *lock, int err, void *arg)
@@ -835,8 +979,6 @@ static void free_all(lk_client *c, int err, void *arg)
   (void)err;
   (void)arg;
   locker_free(&sc.a);
-  lk_keeper_free(sc.one.keeper);
-  sc.one.keeper = NULL;
   lk_client_free(c);
 }
 
@@ -876,7 +1018,7 @@ START_TEST(the_margin_can_be_changed_while_held)
 {
   begin_held(LK_ASSURE_QUORUM);
   fake_run(&sc.server, T);
-  lk_keeper_set_margin(sc.one.keeper, T / 2);
+  lk_lease_set_margin(sc.one.link->client, T / 2);
   sc.one.link->frozen = true;
   int64_t deadline = lk_lock_deadline(sc.a.lock);
 
@@ -887,14 +1029,14 @@ START_TEST(the_margin_can_be_changed_while_held)
   sc.one.link->frozen = false;
   fake_turn(&sc.server);
   sc.a.told[0] = '\0';
-  lk_keeper_set_margin(sc.one.keeper, MARGIN);
+  lk_lease_set_margin(sc.one.link->client, MARGIN);
   fake_turn(&sc.server);
   ck_assert(locker_told(&sc.a, "held\n"));
   fake_run(&sc.server, T);
   /* so large a one leaves no time to be sure, and proof is asked for at once */
   sc.a.told[0] = '\0';
   sc.one.link->log[0] = '\0';
-  lk_keeper_set_margin(sc.one.keeper, T);
+  lk_lease_set_margin(sc.one.link->client, T);
   fake_turn(&sc.server);
   ck_assert(locker_told(&sc.a, "unsure\n"));
   ck_assert(fake_said(sc.one.link, "multi"));
@@ -1038,7 +1180,7 @@ START_TEST(a_guarded_write_outlives_its_lock)
 }
 END_TEST
 
-SUITE("keeper", a_holder_beats_each_quarter_of_the_timeout,
+SUITE("session_lease", a_holder_beats_each_quarter_of_the_timeout,
       heartbeat_answered_late_is_followed_sooner,
       a_beat_counts_from_the_answer_to_the_last,
       other_assurances_sync_or_just_ping,
@@ -1070,7 +1212,11 @@ SUITE("keeper", a_holder_beats_each_quarter_of_the_timeout,
       a_lease_that_ends_between_two_readings_leaves_nobody_stuck,
       a_session_that_gets_shorter_takes_its_leases_with_it,
       who_holds_in_a_session_that_gets_shorter_is_told_in_time,
-      a_late_keeper_grants_when_it_has_seen_enough,
+      lock_made_after_a_minute_of_traffic_is_granted_without_a_check,
+      deadline_is_known_without_a_lock, options_are_chosen_once,
+      the_first_lock_chooses_the_defaults,
+      without_memory_for_a_session_lease_no_lock_is_made,
+      locks_know_of_an_expiry_before_listeners_that_were_there_first,
       one_made_after_the_end_outlives_the_client,
       a_change_while_the_client_closes_starts_nothing,
       change_when_a_closed_client_ends_a_release_starts_nothing,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/lease/evidence.h"
+#include "recipes/lease/lease_deadline.h"
 #include "support/suite.h"
 
 /* With a timeout of 4 s the gap is 1 s, and 50 ms go for drifting clocks. */
@@ -11,7 +11,8 @@ static lk_evidence_record l;
 
 static void start(int32_t gap_ms)
 {
-  lk__evidence_init(&l, gap_ms);
+  lk__evidence_init(&l);
+  lk__evidence_set_gap(&l, gap_ms);
 }
 
 static void answer(lk_evidence proof, int64_t sent_ms, int64_t received_ms)
@@ -219,6 +220,42 @@ START_TEST(the_gap_can_be_chosen)
 }
 END_TEST
 
+/* Samples are what was answered, whatever the gap. */
+START_TEST(another_gap_begins_anew_with_the_next_commit)
+{
+  start(0);
+  answer(LK_EVIDENCE_NEW_SESSION, 100, 110);
+  answer(LK_EVIDENCE_CONTACT, 1000, 1010);
+  answer(LK_EVIDENCE_COMMIT, 1010 + GAP, 1020 + GAP);
+  lk__evidence_set_gap(&l, 2 * GAP);
+  assert_until(LK_NO_LEASE, LK_NO_LEASE, from(1010 + GAP));
+  answer(LK_EVIDENCE_COMMIT, 1009 + 2 * GAP, 1011 + 2 * GAP);
+  assert_until(from(100), from(100), from(1009 + 2 * GAP));
+  answer(LK_EVIDENCE_COMMIT, 1010 + 2 * GAP, 1020 + 2 * GAP);
+  assert_until(from(1000), from(1000), from(1010 + 2 * GAP));
+  lk__evidence_set_gap(&l, 2 * GAP); /* the same again */
+  assert_until(from(1000), from(1000), from(1010 + 2 * GAP));
+}
+END_TEST
+
+START_TEST(the_largest_zxid_is_known_until_the_session_ends)
+{
+  lk_reply a = {.proof = LK_EVIDENCE_CONTACT, .zxid = 7, .connection = 1};
+
+  start(0);
+  answer(LK_EVIDENCE_NEW_SESSION, 0, 10);
+  lk__evidence_add(&l, &a, T);
+  a.zxid = 5;
+  lk__evidence_add(&l, &a, T);
+  a.proof = LK_EVIDENCE_NONE;
+  a.zxid = 9;
+  lk__evidence_add(&l, &a, T);
+  ck_assert_uint_eq(l.seen_zxid, 7);
+  lk__evidence_end(&l);
+  ck_assert_uint_eq(l.seen_zxid, 0);
+}
+END_TEST
+
 START_TEST(after_a_stall_the_newest_of_the_burst_counts)
 {
   start(0);
@@ -267,7 +304,7 @@ START_TEST(samples_reach_back_over_a_slow_answer)
 }
 END_TEST
 
-SUITE("lease", nothing_proves_nothing,
+SUITE("evidence", nothing_proves_nothing,
       worse_answers_do_not_hide_the_best_one_that_follows,
       what_a_server_without_a_quorum_answers_is_as_if_it_were_not,
       a_new_session_is_proof_by_itself, contact_counts_for_ping_only,
@@ -280,6 +317,8 @@ SUITE("lease", nothing_proves_nothing,
       what_was_earned_outlives_the_connection_not_the_session,
       older_news_never_takes_back, a_shorter_timeout_takes_back_what_it_must,
       a_longer_timeout_counts_for_no_evidence, the_gap_can_be_chosen,
+      another_gap_begins_anew_with_the_next_commit,
+      the_largest_zxid_is_known_until_the_session_ends,
       after_a_stall_the_newest_of_the_burst_counts,
       what_follows_an_answer_at_once_does_not_hide_it,
       samples_reach_back_over_a_slow_answer)

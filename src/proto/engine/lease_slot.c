@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine/engine.h"
+
+const lk_evidence_record *lk__client_evidence(const lk_client *c)
+{
+  return &c->evidence;
+}
+
+void lk__client_set_evidence_gap(lk_client *c, int32_t gap_ms)
+{
+  lk__evidence_set_gap(&c->evidence, gap_ms);
+}
+
+lk_session_lease *lk__client_lease(const lk_client *c)
+{
+  return c->lease;
+}
+
+void lk__client_set_lease(lk_client *c, lk_session_lease *lease,
+                          void (*free_lease)(lk_session_lease *lease))
+{
+  c->lease = lease;
+  c->free_lease = free_lease;
+}
+
+void lk__client_attach_first(lk_client *c, lk_listener *l)
+{
+  l->prev = NULL;
+  l->next = c->listeners;
+  if (l->next == NULL)
+    c->listeners_last = l;
+  else
+    l->next->prev = l;
+  c->listeners = l;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/lease/lease_deadline.h"
+
+enum { DRIFT_PERCENT = 1, DRIFT_MS = 10 };
+
+static lk_evidence_level needed_level(lk_assurance assurance)
+{
+  switch (assurance) {
+  case LK_ASSURE_QUORUM: break;
+  case LK_ASSURE_SYNC: return LK_PROVEN_BY_LEADER;
+  case LK_ASSURE_PING: return LK_PROVEN_BY_CONTACT;
+  }
+  return LK_PROVEN_BY_COMMIT;
+}
+
+int64_t lk__evidence_deadline(const lk_evidence_record *r,
+                              lk_assurance assurance)
+{
+  int64_t sent_ms = r->evidence_ms[needed_level(assurance)];
+
+  if (sent_ms == LK_NO_EVIDENCE)
+    return LK_NO_LEASE;
+  return sent_ms + r->timeout_ms -
+         (int64_t)r->timeout_ms * DRIFT_PERCENT / 100 - DRIFT_MS;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/leases.h"
+
+#include "sim/world/conditions.h"
+#include "sim/world/coverage.h"
+#include "sim/world/judge.h"
+#include "sim/world/limits.h"
+#include "sim/world/scenario.h"
+
+#include <stdlib.h>
+
+static void on_left_behind(lk_client *c, const char *path, int err, void *arg)
+{
+  sim_process *p = arg;
+
+  (void)c;
+  SIM_SAY(&p->world->trace, p->name, "leaves %s behind: %s", path,
+          lk_error_name(err));
+}
+
+static void choose(sim_process *p)
+{
+  lk_lease_config config = {.size = sizeof config,
+                            .assurance = p->assurance,
+                            .left_behind = on_left_behind,
+                            .arg = p};
+
+  sim_limit_lease(p, &config);
+  p->starves = 0;
+  if (lk_lease_configure(p->client, &config) != 0)
+    abort();
+  if (lk_client_state(p->client) != LK_STATE_CONNECTING)
+    sim_coverage_moment(SIM_MOMENT_LATE_LEASE);
+  sim_judge_leased(p->world->judge, p);
+}
+
+void sim_lease_start(sim_process *p)
+{
+  sim_rng r = sim_rng_fork(&p->rng, 'k');
+
+  if (!sim_has_condition(p->world, SIM_LATE_LEASE) || sim_roll(&r, 2) > 0)
+    choose(p);
+}
+
+lk_session_lease *sim_lease_take(sim_process *p)
+{
+  if (lk__client_lease(p->client) == NULL)
+    choose(p);
+  return lk__client_lease(p->client);
+}
+
+size_t sim_lease_unfinished(const sim_process *p)
+{
+  return p->client == NULL ? 0 : lk_lease_pending_cleanups(p->client);
+}
