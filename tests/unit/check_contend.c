@@ -1160,17 +1160,20 @@ END_TEST
 
 START_TEST(other_errors_end_the_acquire_and_leave_nothing)
 {
-  const int errors[] = {LK_ERR_QUOTA_EXCEEDED, LK_ERR_INVALID_ACL, -999};
+  const int errors[] = {LK_ERR_QUOTA_EXCEEDED, LK_ERR_INVALID_ACL, -999,
+                        LK_ERR_CONNECTION_LOSS};
 
-  for (size_t e = 0; e < 3; e++) {
+  for (size_t e = 0; e < 4; e++) {
     for (unsigned n = 1; n < 5; n++) {
+      bool in_doubt = n == 1 && errors[e] == LK_ERR_CONNECTION_LOSS;
+
       begin();
       scene_hold(&sc);
       sc.two.link->answer_at = n;
       sc.two.link->answer_err = errors[e];
       ck_assert_int_eq(locker_want(&sc.b, -1), 0);
       fake_turn(&sc.server);
-      ck_assert_int_eq(sc.b.acquired, errors[e]);
+      ck_assert_int_eq(sc.b.acquired, in_doubt ? LK_ERR_IN_DOUBT : errors[e]);
       hand_over();
       ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
       ck_assert_uint_eq(fake_watches(sc.two.link), 0);

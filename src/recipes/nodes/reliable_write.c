@@ -3,7 +3,7 @@
 
 #include "base/acl.h"
 #include "recipes/common/deadline.h"
-#include "recipes/common/error_meaning.h"
+#include "recipes/common/error_advice.h"
 #include "recipes/common/memory.h"
 #include "recipes/nodes/pause.h"
 

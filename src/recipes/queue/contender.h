@@ -22,7 +22,7 @@
  */
 
 #include "base/list.h"
-#include "recipes/common/error_meaning.h"
+#include "recipes/common/error_advice.h"
 #include "recipes/lock/acquisition.h"
 #include "recipes/queue/roles.h"
 

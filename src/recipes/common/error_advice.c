@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/common/error_advice.h"
+
+bool lk__error_is_loss_behind_server(const lk_client *c, int err)
+{
+  return (err == LK_ERR_CONNECTION_LOSS || err == LK_ERR_IN_DOUBT) &&
+         lk_client_reply(c) != NULL;
+}
+
+lk_advice lk__error_advice(const lk_client *c, int err)
+{
+  return lk__error_is_loss_behind_server(c, err)
+             ? LK_ADVICE_GIVE_UP
+             : lk__error_meaning(err).request;
+}
+
+lk_advice lk__error_cleanup_advice(const lk_client *c, int err)
+{
+  return lk__error_is_loss_behind_server(c, err)
+             ? LK_ADVICE_GIVE_UP
+             : lk__error_meaning(err).cleanup;
+}
