@@ -6,16 +6,16 @@
  * random must be answered alike.
  *
  *   differential [--ops N|--ages] [--seed N] [--servers 1|3] [--self]
- *                [--tally]
+ *                [--counts]
  *
  * Without --ops: 5,000 requests to one server, 2,000 to three, and what time
  * does to either (--ages: only that). --self
  * compares two sets of real servers, which tests the comparison itself.
- * --tally tells how often each kind of request and answer was compared.
+ * --counts tells how often each kind of request and answer was compared.
  */
 
-#include "differential/ages.h"
 #include "differential/steps.h"
+#include "differential/time_passes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,9 +26,9 @@ typedef struct choice {
   uint64_t ops;
   uint64_t seed;
   unsigned servers;
-  bool ages;
+  bool time_passes;
   bool self;
-  bool tally;
+  bool counts;
 } choice;
 
 static double seconds(void)
@@ -47,17 +47,18 @@ static pair *start(const choice *c, const side_config *config,
       c->self ? side_real_new(config) : side_model_new(config, real, c->seed);
   pair *p = pair_new(real, other);
 
-  p->tally.counts = c->tally;
-  snprintf(p->story.again, sizeof p->story.again,
-           "tests/differential/differential --servers %u --seed %" PRIu64 "%s%s",
+  p->counts.counts = c->counts;
+  snprintf(p->recent.again, sizeof p->recent.again,
+           "tests/differential/differential --servers %u --seed %" PRIu64
+           "%s%s",
            c->servers, c->seed, again, c->self ? " --self" : "");
   return p;
 }
 
 static void end(const choice *c, pair *p)
 {
-  if (c->tally)
-    tally_print(&p->tally);
+  if (c->counts)
+    counts_print(&p->counts);
   fflush(stdout);
   pair_free(p);
 }
@@ -86,9 +87,9 @@ static void compare_requests(const choice *c)
 static void compare_ages(const choice *c)
 {
   const side_config config = {c->servers, 500, 2000, 60000, 300, true};
-  pair *p = start(c, &config, " --ages");
+  pair *p = start(c, &config, " --time-passes");
 
-  ages_run(p, c->servers);
+  time_passes_run(p, c->servers);
   printf("%u server%s: containers, TTL nodes and sessions end alike\n",
          c->servers, c->servers == 1 ? "" : "s");
   end(c, p);
@@ -120,10 +121,10 @@ int main(int argc, char **argv)
       c.servers = number(*++arg) == 3 ? 3 : 1;
     else if (strcmp(*arg, "--self") == 0)
       c.self = true;
-    else if (strcmp(*arg, "--ages") == 0)
-      c.ages = true;
-    else if (strcmp(*arg, "--tally") == 0)
-      c.tally = true;
+    else if (strcmp(*arg, "--time-passes") == 0)
+      c.time_passes = true;
+    else if (strcmp(*arg, "--counts") == 0)
+      c.counts = true;
     else {
       fprintf(stderr, "differential: unknown option %s\n", *arg);
       return 2;
@@ -137,9 +138,9 @@ int main(int argc, char **argv)
     one.servers = servers;
     if (c.ops == 0)
       one.ops = servers == 1 ? 5000 : 2000;
-    if (!c.ages)
+    if (!c.time_passes)
       compare_requests(&one);
-    if (c.ages || c.ops == 0)
+    if (c.time_passes || c.ops == 0)
       compare_ages(&one);
   }
   return 0;

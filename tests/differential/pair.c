@@ -22,8 +22,8 @@ pair *pair_new(side *a, side *b)
   p->sides[0] = a;
   p->sides[1] = b;
   for (int k = 0; k < 2; k++) {
-    p->plain[k].zxid_base = -1;
-    p->plain[k].members = p->sides[k]->members;
+    p->normal_form[k].zxid_base = -1;
+    p->normal_form[k].members = p->sides[k]->members;
   }
   for (size_t i = 0; i < SIDE_CONNS; i++)
     p->conns[i].out[0] = p->conns[i].out[1] = wire_buf();
@@ -32,7 +32,7 @@ pair *pair_new(side *a, side *b)
 
 void pair_free(pair *p)
 {
-  story_free(&p->story);
+  recent_free(&p->recent);
   for (size_t i = 0; i < SIDE_CONNS; i++) {
     list_free(&p->conns[i].asked);
     for (int k = 0; k < 2; k++) {
@@ -41,7 +41,7 @@ void pair_free(pair *p)
     }
   }
   for (int k = 0; k < 2; k++) {
-    plain_free(&p->plain[k]);
+    normal_free(&p->normal_form[k]);
     side_free(p->sides[k]);
   }
   free(p);
@@ -51,14 +51,14 @@ static void tell_difference(const pair *p, unsigned conn, size_t differs)
 {
   fprintf(stderr, "A difference. The last that was sent, in words of %s 0:\n",
           p->sides[0]->kind->name);
-  story_tell(&p->story);
+  recent_tell(&p->recent);
   fprintf(stderr, "\nWhat came on connection %u:\n", conn);
   for (int k = 0; k < 2; k++) {
     fprintf(stderr, "\n%s %d:\n", p->sides[k]->kind->name, k);
-    story_tell_list(&p->conns[conn].said[k], differs);
+    recent_tell_list(&p->conns[conn].said[k], differs);
   }
   fprintf(stderr, "\nRequest %" PRIu64 ". Again: %s\n", p->number,
-          p->story.again);
+          p->recent.again);
 }
 
 /* ---- asking ------------------------------------------------------------- */
@@ -67,7 +67,7 @@ void pair_open(pair *p, unsigned conn, unsigned server)
 {
   pair_conn *c = &p->conns[conn];
 
-  story_note(&p->story, p->number, conn, "opened to server %u", server);
+  recent_note(&p->recent, p->number, conn, "opened to server %u", server);
   c->heard = true;
   for (int k = 0; k < 2; k++) {
     lk__buf_consume(&c->out[k], lk__buf_len(&c->out[k]));
@@ -77,7 +77,7 @@ void pair_open(pair *p, unsigned conn, unsigned server)
 
 void pair_close(pair *p, unsigned conn)
 {
-  story_note(&p->story, p->number, conn, "closed");
+  recent_note(&p->recent, p->number, conn, "closed");
   for (int k = 0; k < 2; k++)
     side_close(p->sides[k], conn);
 }
@@ -89,7 +89,7 @@ static lk_buf *begin_question(pair *p, unsigned conn, int32_t op)
 
   p->number++;
   if (c->heard) {
-    tally_add(&p->tally, &c->asked, &c->said[0]);
+    counts_add(&p->counts, &c->asked, &c->said[0]);
     list_empty(&c->asked);
     for (int k = 0; k < 2; k++) {
       list_empty(&c->said[k]);
@@ -100,13 +100,14 @@ static lk_buf *begin_question(pair *p, unsigned conn, int32_t op)
   return list_begin(&c->asked, op);
 }
 
-/* The frame that begins at `mark` of side 0's output is part of the story. */
+/* The frame that begins at `mark` of side 0's output is part of the recent
+ * requests. */
 static void remember(pair *p, unsigned conn, size_t mark, bool hello)
 {
   const lk_buf *out = &p->conns[conn].out[0];
 
-  story_frame(&p->story, p->number, conn, hello, lk__buf_bytes(out) + mark,
-              lk__buf_len(out) - mark);
+  recent_frame(&p->recent, p->number, conn, hello, lk__buf_bytes(out) + mark,
+               lk__buf_len(out) - mark);
 }
 
 void pair_hello(pair *p, unsigned conn, int64_t session, bool right_password,
@@ -115,11 +116,11 @@ void pair_hello(pair *p, unsigned conn, int64_t session, bool right_password,
   begin_question(p, conn, PLAIN_HELLO);
   list_end(&p->conns[conn].asked);
   for (int k = 1; k >= 0; k--) {
-    const plain *names = &p->plain[k];
+    const normal_form *names = &p->normal_form[k];
     lk_buf *out = &p->conns[conn].out[k];
     unsigned char password[16] = {0};
     struct lk_connect_request r = {.last_zxid_seen =
-                                       plain_zxid_there(names, last_zxid),
+                                       normal_zxid_there(names, last_zxid),
                                    .timeout_ms = timeout_ms,
                                    .password = {password, sizeof password}};
 
@@ -141,7 +142,8 @@ void pair_hello(pair *p, unsigned conn, int64_t session, bool right_password,
 }
 
 /* Requests that name a zxid begin with it. */
-static void put_body(const plain *names, int32_t op, lk_bytes body, lk_buf *out)
+static void put_body(const normal_form *names, int32_t op, lk_bytes body,
+                     lk_buf *out)
 {
   size_t at = lk__buf_len(out);
   lk_reader r;
@@ -153,7 +155,7 @@ static void put_body(const plain *names, int32_t op, lk_bytes body, lk_buf *out)
     return;
   lk__reader_init(&r, body.at, body.len);
   lk__writer_init(&w, lk__buf_bytes(out) + at, 8);
-  lk__writer_long(&w, plain_zxid_there(names, lk__reader_long(&r)));
+  lk__writer_long(&w, normal_zxid_there(names, lk__reader_long(&r)));
 }
 
 static void put_request(pair *p, unsigned conn, int k, int32_t op,
@@ -164,7 +166,7 @@ static void put_request(pair *p, unsigned conn, int k, int32_t op,
   size_t mark = wire_begin(&c->out[k]);
 
   wire_record(&c->out[k], &lk__request_header_record, &head);
-  put_body(&p->plain[k], op, body, &c->out[k]);
+  put_body(&p->normal_form[k], op, body, &c->out[k]);
   wire_end(&c->out[k], mark);
 }
 
@@ -191,7 +193,7 @@ void pair_send(pair *p, unsigned conn)
 
     if (len == 0)
       continue;
-    p->plain[k].from_ms = s->kind->now_ms(s);
+    p->normal_form[k].from_ms = s->kind->now_ms(s);
     s->kind->send(s, conn, lk__buf_bytes(out), len);
     lk__buf_consume(out, len);
   }
@@ -230,8 +232,8 @@ static side_result hear_one(pair *p, unsigned conn, int k)
   lk_buf *out = list_begin(&c->said[k], op);
 
   if (result == SIDE_FRAME) {
-    p->plain[k].to_ms = p->sides[k]->kind->now_ms(p->sides[k]);
-    plain_frame(&p->plain[k], op, frame, out);
+    p->normal_form[k].to_ms = p->sides[k]->kind->now_ms(p->sides[k]);
+    normal_frame(&p->normal_form[k], op, frame, out);
     if (op != PLAIN_EVENT)
       c->answered[k]++;
   }
@@ -327,7 +329,7 @@ void pair_settle(pair *p, unsigned conn)
   for (int k = 0; k < 2; k++) {
     hear_all(p, conn, k);
     for (int i = 0; i < AGAIN && last_answer(p, conn, k, &head) &&
-                    head.zxid < p->plain[k].zxid;
+                    head.zxid < p->normal_form[k].zxid;
          i++)
       ask_again(p, conn, k);
   }

@@ -2,16 +2,16 @@
 #ifndef LK_DIFFERENTIAL_PAIR_H
 #define LK_DIFFERENTIAL_PAIR_H
 
+#include "differential/counts.h"
 #include "differential/list.h"
-#include "differential/plain.h"
+#include "differential/normal_form.h"
+#include "differential/recent.h"
 #include "differential/side.h"
-#include "differential/story.h"
-#include "differential/tally.h"
 
 /**
  * Two sides that are told the same and must say the same. What they say is
  * compared when it is listened to; the first difference ends the program with
- * its story.
+ * its recent requests.
  */
 typedef struct pair_conn {
   list asked;         /**< since the last pair_hear() */
@@ -24,12 +24,12 @@ typedef struct pair_conn {
 
 typedef struct pair {
   side *sides[2];
-  plain plain[2];
+  normal_form normal_form[2];
   pair_conn conns[SIDE_CONNS];
   bool any_order;  /**< of events between two replies */
   uint64_t number; /**< of requests so far */
-  story story;
-  tally tally;
+  recent recent;
+  counts counts;
 } pair;
 
 pair *pair_new(side *a, side *b);

@@ -3,7 +3,7 @@
 
 #include <latchkey/client.h>
 
-#include "differential/words.h"
+#include "differential/values.h"
 #include "proto/wire/multi.h"
 #include "support/wire.h"
 
@@ -17,7 +17,7 @@ typedef union request {
 
 /* Where the flags are not of a TTL node, none below zero: a server would die of
  * it, and of each restart. */
-static int64_t some_ttl(whims *w, int32_t flags)
+static int64_t some_ttl(generator *w, int32_t flags)
 {
   static const int64_t right[] = {1, 1000, 3600000, LK_TTL_MAX_MS},
                        wrong[] = {LK_TTL_MAX_MS + 1, 0, -1, INT64_MIN};
@@ -27,7 +27,7 @@ static int64_t some_ttl(whims *w, int32_t flags)
   return sim_chance(&w->rng, 900) ? ANY_OF(w, right) : ANY_OF(w, wrong);
 }
 
-static int32_t some_create(whims *w, struct lk_create_ttl_request *ttl,
+static int32_t some_create(generator *w, struct lk_create_ttl_request *ttl,
                            lk_acl entries[4])
 {
   static const weighted ops[] = {{LK_OPCODE_CREATE, 50},
@@ -35,9 +35,9 @@ static int32_t some_create(whims *w, struct lk_create_ttl_request *ttl,
                                  {LK_OPCODE_CREATE_CONTAINER, 15},
                                  {LK_OPCODE_CREATE_TTL, 12},
                                  {0, 0}};
-  static const weighted plain[] = {{0, 400}, {1, 200}, {2, 180}, {3, 120},
-                                   {4, 20},  {5, 10},  {6, 10},  {7, 10},
-                                   {-1, 10}, {100, 5}, {0, 0}};
+  static const weighted normal_form[] = {{0, 400}, {1, 200}, {2, 180}, {3, 120},
+                                         {4, 20},  {5, 10},  {6, 10},  {7, 10},
+                                         {-1, 10}, {100, 5}, {0, 0}};
   static const weighted container[] = {{4, 800}, {0, 20}, {1, 20}, {2, 50},
                                        {3, 20},  {5, 5},  {6, 5},  {7, 5},
                                        {-1, 5},  {0, 0}};
@@ -49,7 +49,7 @@ static int32_t some_create(whims *w, struct lk_create_ttl_request *ttl,
 
   r->flags = pick(w, op == LK_OPCODE_CREATE_CONTAINER ? container
                      : op == LK_OPCODE_CREATE_TTL     ? timed
-                                                      : plain);
+                                                      : normal_form);
   if (op == LK_OPCODE_CREATE_TTL)
     ttl->ttl_ms = some_ttl(w, r->flags);
   r->path = seldom(w) ? odd_path(w) : seldom(w) ? some_path(w) : new_path(w);
@@ -60,7 +60,7 @@ static int32_t some_create(whims *w, struct lk_create_ttl_request *ttl,
   return op;
 }
 
-static int32_t some_change(whims *w, request *r, lk_acl entries[4])
+static int32_t some_change(generator *w, request *r, lk_acl entries[4])
 {
   /* Many nodes: rather fewer. */
   uint32_t full = w->count > WHIMS_NODES / 2 ? 40 : 15;
@@ -98,7 +98,7 @@ static void put_end(lk_buf *body)
   wire_record(body, &lk__multi_header_record, &end);
 }
 
-static int32_t put_multi(whims *w, lk_buf *body)
+static int32_t put_multi(generator *w, lk_buf *body)
 {
   uint32_t count = sim_roll(&w->rng, 6);
   lk_acl entries[4];
@@ -123,7 +123,7 @@ static int32_t put_multi(whims *w, lk_buf *body)
   return LK_OPCODE_MULTI;
 }
 
-static int32_t put_multi_read(whims *w, lk_buf *body)
+static int32_t put_multi_read(generator *w, lk_buf *body)
 {
   uint32_t count = sim_roll(&w->rng, 4);
   request r;
@@ -137,7 +137,7 @@ static int32_t put_multi_read(whims *w, lk_buf *body)
   return LK_OPCODE_MULTI_READ;
 }
 
-static int32_t put_change(whims *w, lk_buf *body)
+static int32_t put_change(generator *w, lk_buf *body)
 {
   lk_acl entries[4];
   request r;
@@ -147,11 +147,11 @@ static int32_t put_change(whims *w, lk_buf *body)
   return op;
 }
 
-static int32_t put_set_acl(whims *w, lk_buf *body)
+static int32_t put_set_acl(generator *w, lk_buf *body)
 {
   lk_acl entries[4];
   struct lk_set_acl_request r = {.path = some_path(w)};
-  const whims_node *n = known_node(w, r.path);
+  const generator_node *n = known_node(w, r.path);
 
   r.acl = some_acl(w, entries, false);
   r.version = some_version(w, n == NULL ? 0 : n->aversion);
@@ -165,7 +165,7 @@ static int32_t put_set_acl(whims *w, lk_buf *body)
 }
 
 /* Nobody may do it, whatever it is. */
-static int32_t put_reconfig(whims *w, lk_buf *body)
+static int32_t put_reconfig(generator *w, lk_buf *body)
 {
   static const char *const members[] = {
       NULL, "", "3", "server.4=127.0.0.1:2888:3888;127.0.0.1:2181", "x"};
@@ -177,7 +177,7 @@ static int32_t put_reconfig(whims *w, lk_buf *body)
   return LK_OPCODE_RECONFIG;
 }
 
-static int32_t put_path(whims *w, int32_t op, lk_buf *body)
+static int32_t put_path(generator *w, int32_t op, lk_buf *body)
 {
   struct lk_path_request r = {some_path(w)};
 
@@ -187,7 +187,7 @@ static int32_t put_path(whims *w, int32_t op, lk_buf *body)
   return op;
 }
 
-static int32_t put_path_watch(whims *w, int32_t op, lk_buf *body)
+static int32_t put_path_watch(generator *w, int32_t op, lk_buf *body)
 {
   struct lk_path_watch_request r = {some_path(w), often(w)};
 
@@ -197,7 +197,7 @@ static int32_t put_path_watch(whims *w, int32_t op, lk_buf *body)
   return op;
 }
 
-static int32_t put_path_type(whims *w, int32_t op, lk_buf *body)
+static int32_t put_path_type(generator *w, int32_t op, lk_buf *body)
 {
   struct lk_path_type_request r = {path_to_watch(w),
                                    (int32_t)sim_between(&w->rng, 1, 3)};
@@ -208,7 +208,7 @@ static int32_t put_path_type(whims *w, int32_t op, lk_buf *body)
   return op;
 }
 
-static int32_t put_add_watch(whims *w, lk_buf *body)
+static int32_t put_add_watch(generator *w, lk_buf *body)
 {
   struct lk_add_watch_request r = {path_to_watch(w), often(w)};
 
@@ -218,7 +218,7 @@ static int32_t put_add_watch(whims *w, lk_buf *body)
   return LK_OPCODE_ADD_WATCH;
 }
 
-int32_t whims_read(whims *w, lk_buf *body)
+int32_t generator_read(generator *w, lk_buf *body)
 {
   static const weighted ops[] = {{LK_OPCODE_EXISTS, 16},
                                  {LK_OPCODE_GET_DATA, 16},
@@ -242,7 +242,7 @@ int32_t whims_read(whims *w, lk_buf *body)
   return put_path_watch(w, op, body);
 }
 
-int32_t whims_set(whims *w, lk_buf *body)
+int32_t generator_set(generator *w, lk_buf *body)
 {
   struct lk_set_data_request r = {some_path(w), some_data(w), -1};
 
@@ -250,7 +250,7 @@ int32_t whims_set(whims *w, lk_buf *body)
   return LK_OPCODE_SET_DATA;
 }
 
-int32_t whims_write(whims *w, lk_buf *body)
+int32_t generator_write(generator *w, lk_buf *body)
 {
   static const weighted ops[] = {{LK_OPCODE_CREATE, 70},
                                  {LK_OPCODE_SET_ACL, 6},
@@ -266,7 +266,7 @@ int32_t whims_write(whims *w, lk_buf *body)
   }
 }
 
-static int32_t whims_watch(whims *w, lk_buf *body)
+static int32_t generator_watch(generator *w, lk_buf *body)
 {
   static const weighted ops[] = {{LK_OPCODE_ADD_WATCH, 3},
                                  {LK_OPCODE_REMOVE_WATCHES, 4},
@@ -278,30 +278,30 @@ static int32_t whims_watch(whims *w, lk_buf *body)
                                    : put_path_type(w, op, body);
 }
 
-int32_t whims_request(whims *w, lk_buf *body)
+int32_t generator_request(generator *w, lk_buf *body)
 {
   uint32_t at = sim_roll(&w->rng, 100);
 
   w->last = false;
-  return at < 48   ? whims_write(w, body)
-         : at < 91 ? whims_read(w, body)
-         : at < 98 ? whims_watch(w, body)
+  return at < 48   ? generator_write(w, body)
+         : at < 91 ? generator_read(w, body)
+         : at < 98 ? generator_watch(w, body)
                    : put_path(w, LK_OPCODE_SYNC, body);
 }
 
-static lk_vec some_paths(whims *w, lk_bytes paths[4])
+static lk_vec some_paths(generator *w, lk_bytes paths[4])
 {
   size_t count = sim_roll(&w->rng, 4);
 
   for (size_t i = 0; i < count; i++) {
-    const whims_node *n = some_node(w);
+    const generator_node *n = some_node(w);
 
     paths[i] = n == NULL || seldom(w) ? lk_text(w->base) : lk_text(n->path);
   }
   return lk__vec_of(paths, count);
 }
 
-int32_t whims_set_watches(whims *w, int64_t zxid, lk_buf *body)
+int32_t generator_set_watches(generator *w, int64_t zxid, lk_buf *body)
 {
   lk_bytes paths[5][4];
   struct lk_set_watches2_request r = {{zxid, some_paths(w, paths[0]),
@@ -318,7 +318,7 @@ int32_t whims_set_watches(whims *w, int64_t zxid, lk_buf *body)
   return LK_OPCODE_SET_WATCHES2;
 }
 
-void whims_auth(whims *w, bool known, lk_buf *body)
+void generator_auth(generator *w, bool known, lk_buf *body)
 {
   static const char *const users[] = {"bob:secret", "ann:secret", "nocolon",
                                       ""};

@@ -4,7 +4,7 @@
 /* The model: its time passes when somebody waits. */
 
 #include "differential/side.h"
-#include "sim/model/probe.h"
+#include "sim/model/raw_client.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 
 #include "differential/steps.h"
 
-#include "differential/walk.h"
+#include "differential/compare_trees.h"
 #include "proto/wire/opcode.h"
 #include "support/wire.h"
 
@@ -56,7 +56,8 @@ static void learn(steps *s, slot *at)
     if (op == PLAIN_EVENT || op >= PLAIN_HELLO)
       continue;
     note_zxid(at, op, list_at(said, i));
-    whims_learn(&s->whims, op, list_at(asked, next++), list_at(said, i));
+    generator_learn(&s->generator, op, list_at(asked, next++),
+                    list_at(said, i));
   }
 }
 
@@ -162,7 +163,7 @@ static void set_watches(steps *s, slot *at)
 {
   int64_t zxid = at->last_zxid - sim_roll(&s->rng, 20);
   lk_buf body = wire_buf();
-  int32_t op = whims_set_watches(&s->whims, zxid < 0 ? 0 : zxid, &body);
+  int32_t op = generator_set_watches(&s->generator, zxid < 0 ? 0 : zxid, &body);
 
   ask(s, at, op, &body);
   hear(s, at);
@@ -189,10 +190,10 @@ static void drop(steps *s, slot *at)
 /* ---- what a session may do ---------------------------------------------- */
 
 static void ask_something(steps *s, slot *at,
-                          int32_t (*what)(whims *, lk_buf *))
+                          int32_t (*what)(generator *, lk_buf *))
 {
   lk_buf body = wire_buf();
-  int32_t op = what(&s->whims, &body);
+  int32_t op = what(&s->generator, &body);
 
   ask(s, at, op, &body);
   lk__buf_free(&body);
@@ -203,8 +204,8 @@ static void do_requests(steps *s, slot *at)
   uint32_t count = 1 + sim_roll(&s->rng, BATCH);
 
   do
-    ask_something(s, at, whims_request);
-  while (--count > 0 && !s->whims.last);
+    ask_something(s, at, generator_request);
+  while (--count > 0 && !s->generator.last);
   hear(s, at);
 }
 
@@ -213,10 +214,10 @@ static void do_requests(steps *s, slot *at)
 static slot *do_sync(steps *s, slot *before)
 {
   slot *at = &s->slots[sim_roll(&s->rng, STEPS_SLOTS)];
-  struct lk_path_request r = {lk_text(s->whims.base)};
+  struct lk_path_request r = {lk_text(s->generator.base)};
   lk_buf body = wire_buf();
 
-  if (s->whims.last || !at->attached || (at->server == 0 && s->servers > 1))
+  if (s->generator.last || !at->attached || (at->server == 0 && s->servers > 1))
     return before;
   wire_record(&body, &lk__path_request_record, &r);
   ask(s, at, LK_OPCODE_SYNC, &body);
@@ -232,7 +233,7 @@ static void do_auth(steps *s, slot *at)
   bool known = sim_chance(&s->rng, 800);
   lk_buf body = wire_buf();
 
-  whims_auth(&s->whims, known, &body);
+  generator_auth(&s->generator, known, &body);
   ask(s, at, LK_OPCODE_AUTH, &body);
   lk__buf_free(&body);
   hear(s, at);
@@ -285,13 +286,13 @@ static void do_move(steps *s, slot *at)
     hear_end(s, &old);
     return;
   }
-  ask_something(s, &old, whims_read);
+  ask_something(s, &old, generator_read);
   hear(s, &old);
-  ask_something(s, &old, whims_set);
+  ask_something(s, &old, generator_set);
   hear_end(s, &old);
   /* That failed with a zxid which nobody was told; this has the next one. */
   at->xid = old.xid;
-  ask_something(s, at, whims_set);
+  ask_something(s, at, generator_set);
   hear(s, at);
 }
 
@@ -357,7 +358,7 @@ static void walk(steps *s, slot *at, const char *path)
 {
   int32_t before = at->xid;
 
-  walk_nodes(s->pair, at->conn, &at->xid, path);
+  compare_trees(s->pair, at->conn, &at->xid, path);
   s->count += (uint64_t)(at->xid - before);
 }
 
@@ -371,9 +372,9 @@ static void new_base(steps *s)
   slot *at = &s->slots[0];
   char name[16];
 
-  walk(s, at, s->bases == 0 ? "/" : s->whims.base);
+  walk(s, at, s->bases == 0 ? "/" : s->generator.base);
   snprintf(name, sizeof name, "/e%u", ++s->bases);
-  whims_move(&s->whims, name);
+  generator_move(&s->generator, name);
   r.path = lk_text(name);
   wire_record(&body, &lk__create_request_record, &r);
   ask(s, at, LK_OPCODE_CREATE2, &body);
@@ -398,7 +399,7 @@ uint64_t steps_run(pair *p, unsigned servers, uint64_t seed, uint64_t count)
 {
   steps s = {.pair = p, .servers = servers, .rng = {seed}};
 
-  s.whims.rng = sim_rng_fork(&s.rng, 1);
+  s.generator.rng = sim_rng_fork(&s.rng, 1);
   begin(&s);
   new_base(&s);
   while (s.count < count) {

@@ -2,8 +2,8 @@
 #ifndef LK_DIFFERENTIAL_STEPS_H
 #define LK_DIFFERENTIAL_STEPS_H
 
+#include "differential/generator.h"
 #include "differential/pair.h"
-#include "differential/whims.h"
 
 /**
  * Several sessions that live at random on both sides of a pair: they ask,
@@ -27,7 +27,7 @@ typedef struct steps {
   pair *pair;
   unsigned servers;
   sim_rng rng;
-  whims whims;
+  generator generator;
   slot slots[STEPS_SLOTS];
   bool used[SIDE_CONNS]; /**< connections */
   uint64_t count;        /**< requests so far, the pings between not counted */

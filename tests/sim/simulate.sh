@@ -10,11 +10,11 @@ trap 'rm -rf "$stories"' EXIT
 
 "$simulate" --seeds 1:200 || exit 1
 "$simulate" --scenario moves --seeds 1:30 || exit 1
-"$simulate" --audited --seeds 1:20 || exit 1
+"$simulate" --all-requests --seeds 1:20 || exit 1
 "$simulate" --scenario slow --seeds 1:30 || exit 1
 
 # A createSession takes longer than an attempt at one of six addresses.
-"$simulate" --seed 11987 --scenario operator --locks multilock --habit brief \
+"$simulate" --seed 11987 --scenario operator --locks multilock --style brief \
   --condition addresses --condition narrow >/dev/null || exit 1
 # Servers are wiped, and a client has an unusual limit for its session.
 "$simulate" --seed 327 --condition wipes --condition limits >/dev/null || exit 1

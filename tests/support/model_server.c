@@ -4,7 +4,7 @@
 #include "support/model_server.h"
 
 #include "proto/wire/opcode.h"
-#include "sim/model/alone.h"
+#include "sim/model/read_only.h"
 #include "support/wire.h"
 
 #include <stdio.h>
@@ -237,7 +237,7 @@ void fake_lose_quorum(fake_server *s)
 
   sim_enter_looking(m, "has lost its quorum");
   sim_server_undo(m, SIM_DUTY_ELECT);
-  sim_alone_begin(m);
+  sim_read_only_begin(m);
 }
 
 void fake_regain_quorum(fake_server *s)
@@ -246,7 +246,7 @@ void fake_regain_quorum(fake_server *s)
 
   if (!m->alone)
     return;
-  sim_alone_end(m);
+  sim_read_only_end(m);
   sim_elect(m);
   elect(s);
 }
@@ -254,10 +254,11 @@ void fake_regain_quorum(fake_server *s)
 /* ---- an operator --------------------------------------------------------- */
 
 static void ask_as(fake_server *s, int64_t session, int32_t op,
-                   const sim_want *want)
+                   const sim_operation *want)
 {
-  sim_pipeline_ask(server_of(s), NULL,
-                   sim_ask_new(session, op, want, &s->ensemble->arena));
+  sim_pipeline_ask(
+      server_of(s), NULL,
+      sim_write_request_new(session, op, want, &s->ensemble->arena));
   settle(s);
 }
 
@@ -272,17 +273,18 @@ void fake_create(fake_server *s, const char *path)
 void fake_create_ephemeral(fake_server *s, const char *path, const char *data,
                            int64_t session)
 {
-  sim_want want = {.path = lk_text(path),
-                   .data = lk_text(data),
-                   .flags = LK_EPHEMERAL,
-                   .acl = lk__vec_of(sim_access_open.entries, 1)};
+  sim_operation want = {.path = lk_text(path),
+                        .data = lk_text(data),
+                        .flags = LK_EPHEMERAL,
+                        .acl = lk__vec_of(sim_access_open.entries, 1)};
 
   if (sim_tree_logon(&server_of(s)->tree, session) == NULL) {
-    sim_ask *ask = lk__arena_take(&s->ensemble->arena, 1, sizeof *ask);
+    sim_write_request *ask =
+        lk__arena_take(&s->ensemble->arena, 1, sizeof *ask);
 
-    *ask = (sim_ask){.session = session,
-                     .op = SIM_OP_CREATE_SESSION,
-                     .timeout_ms = s->max_timeout_ms};
+    *ask = (sim_write_request){.session = session,
+                               .op = SIM_OP_CREATE_SESSION,
+                               .timeout_ms = s->max_timeout_ms};
     sim_pipeline_ask(server_of(s), NULL, ask);
   }
   ask_as(s, session, LK_OPCODE_CREATE, &want);
@@ -313,7 +315,8 @@ void fake_deny(fake_server *s, const char *path, int32_t perms)
 
 void fake_deny_owned(fake_server *s, int64_t session, int32_t perms)
 {
-  const sim_logon *logon = sim_tree_logon(&server_of(s)->tree, session);
+  const sim_committed_session *logon =
+      sim_tree_logon(&server_of(s)->tree, session);
 
   must(logon != NULL, "no such session");
   for (const sim_node *n = logon->owned; n != NULL; n = n->next_owned)
@@ -322,10 +325,13 @@ void fake_deny_owned(fake_server *s, int64_t session, int32_t perms)
 
 void fake_backdate(fake_server *s, const char *path)
 {
-  sim_tree *t = &server_of(s)->tree;
+  const sim_node *found = fake_node(s, path);
+  sim_node *n =
+      found == NULL ? NULL : sim_tree_node(&server_of(s)->tree, found->key);
 
-  must(fake_node(s, path) != NULL, "nothing to backdate");
-  sim_tree_node(t, fake_node(s, path)->key)->stat.czxid = 1;
+  if (n == NULL)
+    abort();
+  n->stat.czxid = 1;
 }
 
 void fake_counter(fake_server *s, const char *path, int32_t counter)
@@ -368,9 +374,11 @@ const sim_node *fake_node(const fake_server *s, const char *path)
 const char *fake_acl(const fake_server *s, const char *path)
 {
   static _Thread_local char text[256];
-  const sim_access *a = fake_node(s, path)->access;
+  const sim_node *n = fake_node(s, path);
+  const sim_access *a = n == NULL ? &sim_access_open : n->access;
   size_t at = 0;
 
+  must(n != NULL, "no such node");
   for (size_t i = 0; i < a->count && at < sizeof text; i++)
     at += (size_t)snprintf(
         text + at, sizeof text - at, "%s%d %.*s %.*s", i == 0 ? "" : ", ",

@@ -12,40 +12,42 @@
 START_TEST(an_operator_can_deny)
 {
   setup();
-  ck_assert_int_eq(sim_probe_do_create(&p, "/a", 0), 0);
-  ck_assert_int_eq(sim_probe_do_create(&p, "/a/b", 0), 0);
-  sim_probe_do_read(&q, LK_OPCODE_GET_DATA, "/a/b", true);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a/b", 0), 0);
+  sim_raw_client_do_read(&q, LK_OPCODE_GET_DATA, "/a/b", true);
   ck_assert(
       sim_operator_deny(lab.ensemble, "/a", LK_PERM_CREATE | LK_PERM_DELETE));
   ck_assert(sim_operator_deny(lab.ensemble, "/a/b", LK_PERM_READ));
   sim_lab_run(&lab, 10);
-  ck_assert_int_eq(sim_probe_do_create(&p, "/a/c", 0), LK_ERR_NO_AUTH);
-  ck_assert_int_eq(sim_probe_do_delete(&p, "/a/b"), LK_ERR_NO_AUTH);
-  ck_assert_int_eq(sim_probe_do_read(&p, LK_OPCODE_GET_DATA, "/a/b", false),
-                   LK_ERR_NO_AUTH);
-  ck_assert_int_eq(sim_probe_do_read(&p, LK_OPCODE_EXISTS, "/a/b", true), 0);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a/c", 0), LK_ERR_NO_AUTH);
+  ck_assert_int_eq(sim_raw_client_do_delete(&p, "/a/b"), LK_ERR_NO_AUTH);
+  ck_assert_int_eq(
+      sim_raw_client_do_read(&p, LK_OPCODE_GET_DATA, "/a/b", false),
+      LK_ERR_NO_AUTH);
+  ck_assert_int_eq(sim_raw_client_do_read(&p, LK_OPCODE_EXISTS, "/a/b", true),
+                   0);
   /* The watches of those who may not read are used up and nothing is said. */
   ck_assert(sim_operator_delete(lab.ensemble, "/a/b"));
   sim_lab_run(&lab, 10);
-  ck_assert(!sim_probe_has(&q));
+  ck_assert(!sim_raw_client_has(&q));
   ck_assert_uint_eq(sim_ensemble_watches(lab.ensemble), 0);
   teardown();
 }
 END_TEST
 
-static int prove(sim_probe *who, const char *text)
+static int prove(sim_raw_client *who, const char *text)
 {
   struct lk_auth_request r = {0, lk_text("digest"), lk_text(text)};
 
-  sim_probe_send_as(who, LK_XID_AUTH, LK_OPCODE_AUTH, &r);
-  return sim_probe_next(who).err;
+  sim_raw_client_send_as(who, LK_XID_AUTH, LK_OPCODE_AUTH, &r);
+  return sim_raw_client_next(who).err;
 }
 
-static int set_acl(sim_probe *who, const char *path, lk_acl entry)
+static int set_acl(sim_raw_client *who, const char *path, lk_acl entry)
 {
   struct lk_set_acl_request r = {lk_text(path), lk__vec_of(&entry, 1), -1};
-  int32_t xid = sim_probe_send(who, LK_OPCODE_SET_ACL, &r);
-  sim_reply reply = sim_probe_next(who);
+  int32_t xid = sim_raw_client_send(who, LK_OPCODE_SET_ACL, &r);
+  sim_reply reply = sim_raw_client_next(who);
 
   ck_assert_int_eq(reply.xid, xid);
   return reply.err;
@@ -61,21 +63,22 @@ START_TEST(who_may_is_who_has_proved_it)
   const lk_acl odd = {LK_PERM_ALL, lk_text("nosuch"), lk_text("x")};
 
   setup();
-  ck_assert_int_eq(sim_probe_do_create(&p, "/a", 0), 0);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
   ck_assert_int_eq(set_acl(&p, "/a", odd), LK_ERR_INVALID_ACL);
   ck_assert_int_eq(set_acl(&p, "/a", self), LK_ERR_INVALID_ACL);
   ck_assert_int_eq(set_acl(&p, "/a", near), 0);
   ck_assert_int_eq(set_acl(&p, "/a", bob), 0);
   ck_assert_int_eq(set_acl(&p, "/a", near), LK_ERR_NO_AUTH);
   ck_assert_int_eq(prove(&p, "bob:wrong"), 0);
-  ck_assert_int_eq(sim_probe_do_read(&p, LK_OPCODE_GET_DATA, "/a", false),
+  ck_assert_int_eq(sim_raw_client_do_read(&p, LK_OPCODE_GET_DATA, "/a", false),
                    LK_ERR_NO_AUTH);
   ck_assert_int_eq(prove(&p, "bob:secret"), 0);
-  ck_assert_int_eq(sim_probe_do_read(&p, LK_OPCODE_GET_DATA, "/a", false), 0);
+  ck_assert_int_eq(sim_raw_client_do_read(&p, LK_OPCODE_GET_DATA, "/a", false),
+                   0);
   ck_assert_int_eq(set_acl(&p, "/a", self), 0); /* both of p */
   ck_assert_int_eq(prove(&q, "bob:wrong"), 0);
   ck_assert_int_eq(set_acl(&q, "/a", far), 0);
-  ck_assert_int_eq(sim_probe_do_read(&q, LK_OPCODE_GET_DATA, "/a", false),
+  ck_assert_int_eq(sim_raw_client_do_read(&q, LK_OPCODE_GET_DATA, "/a", false),
                    LK_ERR_NO_AUTH);
   teardown();
 }
@@ -88,7 +91,7 @@ START_TEST(a_throttled_request_is_not_done)
   setup();
   sim_server_throttle(sim_lab_server(&lab, 0), 40);
   for (int i = 0; i < 50; i++) {
-    int err = sim_probe_do_create(&p, "/n-", 2);
+    int err = sim_raw_client_do_create(&p, "/n-", 2);
 
     ck_assert(err == 0 || err == LK_ERR_THROTTLED);
     throttled += err != 0;
@@ -106,10 +109,10 @@ START_TEST(what_is_not_understood_is_refused)
   struct lk_auth_request r = {0, lk_text("digest"), lk_text("a:b")};
 
   setup();
-  sim_probe_send_as(&p, LK_XID_AUTH, LK_OPCODE_AUTH, &r);
+  sim_raw_client_send_as(&p, LK_XID_AUTH, LK_OPCODE_AUTH, &r);
   ck_assert_int_eq(expect_reply(&p, LK_XID_AUTH, 0).zxid, 0);
   r.scheme = lk_text("nosuch");
-  sim_probe_send_as(&p, LK_XID_AUTH, LK_OPCODE_AUTH, &r);
+  sim_raw_client_send_as(&p, LK_XID_AUTH, LK_OPCODE_AUTH, &r);
   expect_reply(&p, LK_XID_AUTH, LK_ERR_AUTH_FAILED);
   ck_assert_ptr_null(p.conn);
   /* A body that is too short, and an opcode that nobody has. */
@@ -146,7 +149,7 @@ START_TEST(a_frame_may_come_in_any_pieces)
     free(copy);
     expect_reply(&p, 1, 0);
     expect_reply(&p, 2, 0);
-    ck_assert(!sim_probe_has(&p));
+    ck_assert(!sim_raw_client_has(&p));
   }
   lk__buf_free(&out);
   teardown();

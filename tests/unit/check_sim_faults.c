@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "sim/model/model.h"
-#include "sim/model/probe.h"
+#include "sim/model/raw_client.h"
 #include "support/suite.h"
 
 #include <stdio.h>
@@ -18,16 +18,16 @@ enum { CLIENTS = 5, STEPS = 400, SEEDS = 300 };
 typedef struct storm {
   sim_lab lab;
   sim_rng rng;
-  sim_probe clients[CLIENTS];
+  sim_raw_client clients[CLIENTS];
   uint64_t heard; /* all that clients were told, as one number */
 } storm;
 
 static storm st;
 
-static void take_in(sim_probe *p)
+static void take_in(sim_raw_client *p)
 {
-  while (sim_probe_has(p) && p->conn != NULL) {
-    sim_reply r = sim_probe_next(p);
+  while (sim_raw_client_has(p) && p->conn != NULL) {
+    sim_reply r = sim_raw_client_next(p);
 
     if (r.closed)
       return;
@@ -38,7 +38,7 @@ static void take_in(sim_probe *p)
   }
 }
 
-static void some_request(sim_probe *p)
+static void some_request(sim_raw_client *p)
 {
   char path[32];
 
@@ -46,25 +46,25 @@ static void some_request(sim_probe *p)
   if (sim_roll(&st.rng, 3) > 0)
     snprintf(path + 3, sizeof path - 3, "/n%u", sim_roll(&st.rng, 4));
   switch (sim_roll(&st.rng, 8)) {
-  case 0: sim_probe_create(p, path, 0); break;
-  case 1: sim_probe_create(p, path, 3); break;
-  case 2: sim_probe_create(p, path, 4); break;
-  case 3: sim_probe_delete(p, path); break;
-  case 4: sim_probe_read(p, LK_OPCODE_GET_CHILDREN2, path, true); break;
-  case 5: sim_probe_read(p, LK_OPCODE_EXISTS, path, true); break;
-  case 6: sim_probe_read(p, LK_OPCODE_GET_DATA, path, true); break;
-  case 7: sim_probe_sync(p, path); break;
+  case 0: sim_raw_client_create(p, path, 0); break;
+  case 1: sim_raw_client_create(p, path, 3); break;
+  case 2: sim_raw_client_create(p, path, 4); break;
+  case 3: sim_raw_client_delete(p, path); break;
+  case 4: sim_raw_client_read(p, LK_OPCODE_GET_CHILDREN2, path, true); break;
+  case 5: sim_raw_client_read(p, LK_OPCODE_EXISTS, path, true); break;
+  case 6: sim_raw_client_read(p, LK_OPCODE_GET_DATA, path, true); break;
+  case 7: sim_raw_client_sync(p, path); break;
   }
 }
 
 static void some_client(void)
 {
-  sim_probe *p = &st.clients[sim_roll(&st.rng, CLIENTS)];
+  sim_raw_client *p = &st.clients[sim_roll(&st.rng, CLIENTS)];
 
   take_in(p);
   if (p->conn == NULL || sim_roll(&st.rng, 20) == 0) {
-    sim_probe_hang_up(p);
-    if (!sim_probe_connect(p, sim_roll(&st.rng, 3), 4000, 0))
+    sim_raw_client_hang_up(p);
+    if (!sim_raw_client_connect(p, sim_roll(&st.rng, 3), 4000, 0))
       p->session = 0;
     return;
   }
@@ -130,7 +130,7 @@ static void play(uint64_t seed)
   st = (storm){.rng = {seed}};
   sim_lab_init(&st.lab, &config, seed, NULL);
   for (int i = 0; i < CLIENTS; i++)
-    sim_probe_init(&st.clients[i], &st.lab);
+    sim_raw_client_init(&st.clients[i], &st.lab);
   for (int step = 0; step < STEPS; step++) {
     some_client();
     if (sim_roll(&st.rng, 20) == 0)
@@ -149,7 +149,7 @@ static void play(uint64_t seed)
 static void finish(void)
 {
   for (int i = 0; i < CLIENTS; i++)
-    sim_probe_free(&st.clients[i]);
+    sim_raw_client_free(&st.clients[i]);
   sim_lab_free(&st.lab);
 }
 

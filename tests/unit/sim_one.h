@@ -2,7 +2,7 @@
 #ifndef LK_UNIT_SIM_ONE_H
 #define LK_UNIT_SIM_ONE_H
 
-#include "sim/model/probe.h"
+#include "sim/model/raw_client.h"
 #include "support/suite.h"
 
 /**
@@ -14,13 +14,13 @@
 enum { CREATED = 1, DELETED, CHANGED, CHILDREN };
 
 static sim_lab lab;
-static sim_probe p, q;
+static sim_raw_client p, q;
 
 static inline void setup_lab(const sim_ensemble_config *config)
 {
   sim_lab_init(&lab, config, 1, NULL);
-  sim_probe_init(&p, &lab);
-  sim_probe_init(&q, &lab);
+  sim_raw_client_init(&p, &lab);
+  sim_raw_client_init(&q, &lab);
 }
 
 /* A server by itself, with two clients. */
@@ -30,20 +30,21 @@ static inline void setup(void)
       .servers = 1, .sweep_ms = 1000, .ttls = true};
 
   setup_lab(&config);
-  ck_assert(sim_probe_connect(&p, 0, 10000, 0));
-  ck_assert(sim_probe_connect(&q, 0, 10000, 0));
+  ck_assert(sim_raw_client_connect(&p, 0, 10000, 0));
+  ck_assert(sim_raw_client_connect(&q, 0, 10000, 0));
 }
 
 static inline void teardown(void)
 {
-  sim_probe_free(&p);
-  sim_probe_free(&q);
+  sim_raw_client_free(&p);
+  sim_raw_client_free(&q);
   sim_lab_free(&lab);
 }
 
-static inline void expect_event(sim_probe *who, int32_t type, const char *path)
+static inline void expect_event(sim_raw_client *who, int32_t type,
+                                const char *path)
 {
-  sim_reply r = sim_probe_next(who);
+  sim_reply r = sim_raw_client_next(who);
 
   ck_assert(!r.closed);
   ck_assert_int_eq(r.xid, LK_XID_EVENT);
@@ -56,9 +57,9 @@ static inline void expect_event(sim_probe *who, int32_t type, const char *path)
   ck_assert_mem_eq(text.at, path, text.len);
 }
 
-static inline sim_reply expect_reply(sim_probe *who, int32_t xid, int err)
+static inline sim_reply expect_reply(sim_raw_client *who, int32_t xid, int err)
 {
-  sim_reply r = sim_probe_next(who);
+  sim_reply r = sim_raw_client_next(who);
 
   ck_assert(!r.closed);
   ck_assert_int_eq(r.xid, xid);
@@ -76,30 +77,30 @@ static inline void expect_text(sim_reply *r, const char *text)
 }
 
 /* Make a node whose name ends as the server says. */
-static inline void create_as(sim_probe *who, const char *path, int32_t flags,
-                             const char *made)
+static inline void create_as(sim_raw_client *who, const char *path,
+                             int32_t flags, const char *made)
 {
-  sim_reply r = expect_reply(who, sim_probe_create(who, path, flags), 0);
+  sim_reply r = expect_reply(who, sim_raw_client_create(who, path, flags), 0);
 
   expect_text(&r, made);
 }
 
-static inline int set(sim_probe *who, const char *path, lk_bytes data)
+static inline int set(sim_raw_client *who, const char *path, lk_bytes data)
 {
   struct lk_set_data_request r = {lk_text(path), data, -1};
-  int32_t xid = sim_probe_send(who, LK_OPCODE_SET_DATA, &r);
+  int32_t xid = sim_raw_client_send(who, LK_OPCODE_SET_DATA, &r);
   sim_reply reply;
 
   do
-    reply = sim_probe_next(who);
+    reply = sim_raw_client_next(who);
   while (!reply.closed && reply.xid != xid);
   return reply.err;
 }
 
-static inline lk_stat stat_of(sim_probe *who, const char *path)
+static inline lk_stat stat_of(sim_raw_client *who, const char *path)
 {
-  sim_reply r =
-      expect_reply(who, sim_probe_read(who, LK_OPCODE_EXISTS, path, false), 0);
+  sim_reply r = expect_reply(
+      who, sim_raw_client_read(who, LK_OPCODE_EXISTS, path, false), 0);
   lk_stat stat;
 
   lk__reader_stat(&r.body, &stat);

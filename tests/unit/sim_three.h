@@ -2,7 +2,7 @@
 #ifndef LK_UNIT_SIM_THREE_H
 #define LK_UNIT_SIM_THREE_H
 
-#include "sim/model/probe.h"
+#include "sim/model/raw_client.h"
 #include "support/suite.h"
 
 /**
@@ -14,7 +14,7 @@
 enum { TICK = 1000, T = 4000 };
 
 static sim_lab lab;
-static sim_probe p, q;
+static sim_raw_client p, q;
 static unsigned leader, near, far; /* two followers */
 
 static struct {
@@ -53,8 +53,8 @@ static inline void setup_with(int64_t disk_us)
   leader = (unsigned)sim_ensemble_leader(lab.ensemble);
   near = (leader + 1) % 3;
   far = (leader + 2) % 3;
-  sim_probe_init(&p, &lab);
-  sim_probe_init(&q, &lab);
+  sim_raw_client_init(&p, &lab);
+  sim_raw_client_init(&q, &lab);
 }
 
 static inline void setup(void)
@@ -64,31 +64,31 @@ static inline void setup(void)
 
 static inline void teardown(void)
 {
-  sim_probe_free(&p);
-  sim_probe_free(&q);
+  sim_raw_client_free(&p);
+  sim_raw_client_free(&q);
   sim_lab_free(&lab);
 }
 
-static inline void connect(sim_probe *who, unsigned server)
+static inline void connect(sim_raw_client *who, unsigned server)
 {
-  ck_assert(sim_probe_connect(who, server, T, 0));
+  ck_assert(sim_raw_client_connect(who, server, T, 0));
 }
 
 /* The same session somewhere else, while the first connection is there. */
-static inline void take_over(sim_probe *by, const sim_probe *from)
+static inline void take_over(sim_raw_client *by, const sim_raw_client *from)
 {
   by->session = from->session;
   memcpy(by->password, from->password, sizeof by->password);
 }
 
-static inline int exists(sim_probe *who, const char *path)
+static inline int exists(sim_raw_client *who, const char *path)
 {
-  return sim_probe_do_read(who, LK_OPCODE_EXISTS, path, false);
+  return sim_raw_client_do_read(who, LK_OPCODE_EXISTS, path, false);
 }
 
-static inline void expect_closed(sim_probe *who)
+static inline void expect_closed(sim_raw_client *who)
 {
-  ck_assert(sim_probe_next(who).closed);
+  ck_assert(sim_raw_client_next(who).closed);
   ck_assert_ptr_null(who->conn);
 }
 
@@ -99,10 +99,10 @@ static inline void cut(unsigned server, bool yes)
 }
 
 /* A ping now and then, so long; false: the server hung up. */
-static inline bool ping_for(sim_probe *who, int64_t ms)
+static inline bool ping_for(sim_raw_client *who, int64_t ms)
 {
   for (; ms > 0 && who->conn != NULL; ms -= 100) {
-    sim_probe_send_as(who, LK_XID_PING, LK_OPCODE_PING, NULL);
+    sim_raw_client_send_as(who, LK_XID_PING, LK_OPCODE_PING, NULL);
     sim_lab_run(&lab, 100);
   }
   return who->conn != NULL;

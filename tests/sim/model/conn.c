@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "proto/wire/opcode.h"
-#include "sim/model/alone.h"
+#include "sim/model/read_only.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -174,14 +174,14 @@ int64_t sim_conn_new_session(sim_server *s)
 static void begin_session(sim_conn *c)
 {
   sim_server *s = c->server;
-  sim_ask *ask = lk__arena_take(&s->ensemble->arena, 1, sizeof *ask);
+  sim_write_request *ask = lk__arena_take(&s->ensemble->arena, 1, sizeof *ask);
 
   c->session = sim_conn_new_session(s);
   if (s->role == SIM_LEADING)
     sim_tracker_add(s, c->session, c->timeout_ms, SIM_NO_OWNER);
-  *ask = (sim_ask){.session = c->session,
-                   .op = SIM_OP_CREATE_SESSION,
-                   .timeout_ms = c->timeout_ms};
+  *ask = (sim_write_request){.session = c->session,
+                             .op = SIM_OP_CREATE_SESSION,
+                             .timeout_ms = c->timeout_ms};
   sim_pipeline_ask(s, c, ask);
 }
 
@@ -236,7 +236,7 @@ static void greet(sim_conn *c, lk_reader *in)
     c->timeout_ms = bounds[1];
   c->waits = true;
   if (c->server->alone)
-    sim_alone_greet(c, will_do, r.session_id);
+    sim_read_only_greet(c, will_do, r.session_id);
   else if (r.session_id == 0)
     begin_session(c);
   else
@@ -294,7 +294,7 @@ static size_t take(sim_conn *c, const unsigned char *bytes, size_t len)
     if (size < 0)
       break;
     if (!c->greeted && memcmp(bytes + done, "isro", 4) == 0) {
-      sim_alone_tell(c);
+      sim_read_only_tell(c);
       break;
     }
     if (!(c->server->serves || c->server->alone) || size > MOST_FRAME) {

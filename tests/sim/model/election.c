@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sim/model/alone.h"
+#include "sim/model/read_only.h"
 
 /**
  * @file
@@ -55,7 +55,7 @@ void sim_enter_following(sim_server *s, unsigned leader)
   sim_message join = {.type = SIM_MSG_JOIN};
 
   SIM_SAY(e->trace, s->name, "follows server %u", leader);
-  sim_alone_end(s);
+  sim_read_only_end(s);
   s->role = SIM_FOLLOWING;
   s->leader = leader;
   s->heard_us = e->agenda->now_us;
@@ -68,7 +68,7 @@ void sim_enter_following(sim_server *s, unsigned leader)
 void sim_enter_leading(sim_server *s, int32_t epoch)
 {
   SIM_SAY(s->ensemble->trace, s->name, "is elected, epoch %d", (int)epoch);
-  sim_alone_end(s);
+  sim_read_only_end(s);
   s->role = SIM_LEADING;
   s->epoch = s->promised_epoch = epoch;
   sim_server_undo(s, SIM_DUTY_ELECT);

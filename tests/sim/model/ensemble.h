@@ -87,7 +87,7 @@ int sim_ensemble_leader(const sim_ensemble *e);
 /** All that is certainly committed. */
 const sim_tree *sim_ensemble_truth(const sim_ensemble *e);
 
-/* ---- clients' connections --------------------------------------------- */
+/* ---- clients' connections ----------------------------------------------- */
 
 typedef struct sim_conn_hooks {
   /** Bytes for the client, after those before. */
@@ -109,7 +109,7 @@ void sim_conn_input(sim_conn *c, const void *bytes, size_t len);
     that is never told keeps it until it notices silence, as the real one. */
 void sim_conn_close(sim_conn *c);
 
-/* ---- what can go wrong ------------------------------------------------- */
+/* ---- what can go wrong -------------------------------------------------- */
 
 /** The process dies and loses what was not logged; or comes back. */
 void sim_server_crash(sim_server *s);
@@ -134,14 +134,14 @@ void sim_ensemble_restore(sim_ensemble *e, size_t count, int32_t epochs);
 void sim_server_bound(sim_server *s, int32_t min_ms, int32_t max_ms);
 /** It closes connections right after the handshake; `more` 1 and -1, which add
     up. */
-void sim_server_curt(sim_server *s, int more);
-bool sim_server_is_curt(const sim_server *s);
+void sim_server_close_early(sim_server *s, int more);
+bool sim_server_closes_early(const sim_server *s);
 /** Answer the next `count` setWatches with -127. */
 void sim_server_throttle_watches(sim_server *s, unsigned count);
 /** Whether it is of a version that does not know the rarer reads, nor
     removeWatches: it answers those with UNIMPLEMENTED ahead of what came
     before, and closes. */
-void sim_server_date(sim_server *s, bool older);
+void sim_server_set_older(sim_server *s, bool older);
 /** It stands still (SIGSTOP, a long collection) until it is let go on. */
 void sim_server_stop(sim_server *s);
 void sim_server_continue(sim_server *s);

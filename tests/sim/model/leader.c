@@ -79,11 +79,11 @@ static void propose_to(sim_server *s, unsigned follower, size_t place)
   sim_send(s, follower, &m);
 }
 
-void sim_lead_propose(sim_server *s, const sim_ask *ask, int from)
+void sim_lead_propose(sim_server *s, const sim_write_request *ask, int from)
 {
   if (ask->op == SIM_OP_CREATE_SESSION)
     sim_tracker_add(s, ask->session, ask->timeout_ms, from);
-  const sim_txn *x = sim_head_decide(s, ask, s->next_zxid++, from);
+  const sim_txn *x = sim_outstanding_decide(s, ask, s->next_zxid++, from);
 
   if (ask->op == SIM_OP_CREATE_SESSION)
     sim_tracker_find(s, ask->session)->owner = from;
@@ -319,11 +319,11 @@ static void sweep(sim_server *s, const sim_node *n)
     sweep(s, k);
   if (!is_over(s, n))
     return;
-  sim_want want = {.path = lk_text(n->path), .version = -1};
+  sim_operation want = {.path = lk_text(n->path), .version = -1};
 
-  sim_pipeline_ask(
-      s, NULL,
-      sim_ask_new(0, SIM_OP_DELETE_CONTAINER, &want, &s->ensemble->arena));
+  sim_pipeline_ask(s, NULL,
+                   sim_write_request_new(0, SIM_OP_DELETE_CONTAINER, &want,
+                                         &s->ensemble->arena));
 }
 
 void sim_lead_sweep(sim_server *s)

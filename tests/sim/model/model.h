@@ -6,9 +6,9 @@
 
 #include "base/buf.h"
 #include "base/list.h"
-#include "sim/model/ask.h"
 #include "sim/model/ensemble.h"
 #include "sim/model/txn.h"
+#include "sim/model/write_request.h"
 
 /**
  * @file
@@ -19,7 +19,7 @@
 enum { SIM_MOST_SERVERS = 9 };
 
 typedef struct sim_watch sim_watch;
-typedef struct sim_asked sim_asked;
+typedef struct sim_waiting_request sim_waiting_request;
 
 /* ---- a connection of a client (conn.c) ---------------------------------- */
 
@@ -100,7 +100,7 @@ void sim_watches_data_set(sim_server *s, const sim_node *n);
 /* ---- what will be, once all that is proposed is applied (head.c) -------- */
 
 /** A node after a proposal that is not applied yet. */
-typedef struct sim_future {
+typedef struct sim_change_record {
   int64_t zxid;
   const sim_path *path;
   bool exists;
@@ -111,27 +111,30 @@ typedef struct sim_future {
   int32_t counter;
   int32_t children;
   int64_t owner;
-} sim_future;
+} sim_change_record;
 
-typedef struct sim_head {
-  sim_future *futures; /**< oldest first */
+typedef struct sim_outstanding {
+  sim_change_record *futures; /**< oldest first */
   size_t first;
   size_t count;
   size_t cap;
-} sim_head;
+} sim_outstanding;
 
 /** What will be at `p`; false: nothing. */
-bool sim_head_look(const sim_server *leader, const sim_path *p,
-                   sim_future *out);
-void sim_head_add(sim_head *h, const sim_future *f, int64_t zxid);
+bool sim_outstanding_look(const sim_server *leader, const sim_path *p,
+                          sim_change_record *out);
+void sim_outstanding_add(sim_outstanding *h, const sim_change_record *f,
+                         int64_t zxid);
 /** Decide what comes of a request; it may be an error, and has a zxid
     (decide.c). */
-const sim_txn *sim_head_decide(sim_server *leader, const sim_ask *ask,
-                               int64_t zxid, int owner);
+const sim_txn *sim_outstanding_decide(sim_server *leader,
+                                      const sim_write_request *ask,
+                                      int64_t zxid, int owner);
 /** Applied up to `zxid`. */
-void sim_head_forget(sim_head *h, int64_t zxid);
+void sim_outstanding_forget(sim_outstanding *h, int64_t zxid);
 /** As sim_operator_set_counter() says. */
-void sim_head_set_counter(sim_head *h, const sim_path *p, int32_t counter);
+void sim_outstanding_set_counter(sim_outstanding *h, const sim_path *p,
+                                 int32_t counter);
 
 /* ---- the leader's sessions (tracker.c) ---------------------------------- */
 
@@ -169,9 +172,9 @@ void sim_tracker_expire(sim_server *s);
 /* ---- requests that wait at a server (pipeline.c) ------------------------ */
 
 /** A request behind a write of its session, or that write. */
-struct sim_asked {
-  sim_asked *next;       /**< of its session */
-  sim_asked *next_write; /**< of the server: waits for its commit */
+struct sim_waiting_request {
+  sim_waiting_request *next;       /**< of its session */
+  sim_waiting_request *next_write; /**< of the server: waits for its commit */
   sim_conn *conn;        /**< NULL: gone, or never here */
   int64_t session;
   int32_t xid;
@@ -185,17 +188,17 @@ struct sim_asked {
 
 typedef struct sim_queue {
   int64_t session;
-  sim_asked *first;
-  sim_asked *last;
+  sim_waiting_request *first;
+  sim_waiting_request *last;
 } sim_queue;
 
 typedef struct sim_pipeline {
   sim_queue *queues; /**< of the sessions that wait for something */
   size_t count;
   size_t cap;
-  sim_asked *first_write;
-  sim_asked *last_write;
-  sim_asked *spare;
+  sim_waiting_request *first_write;
+  sim_waiting_request *last_write;
+  sim_waiting_request *spare;
   unsigned throttle; /**< so many requests may get -127 */
   unsigned throttle_watches; /**< so many setWatches do */
 } sim_pipeline;
@@ -204,9 +207,10 @@ typedef struct sim_pipeline {
 void sim_pipeline_take(sim_conn *c, int32_t xid, int32_t op, lk_reader *body);
 /** A write of our own, or a createSession for `c`; at the leader or on the way
     to it. */
-void sim_pipeline_ask(sim_server *s, sim_conn *c, const sim_ask *ask);
+void sim_pipeline_ask(sim_server *s, sim_conn *c, const sim_write_request *ask);
 /** The same that came to the leader from server `from`. */
-void sim_pipeline_forwarded(sim_server *s, const sim_ask *ask, int from);
+void sim_pipeline_forwarded(sim_server *s, const sim_write_request *ask,
+                            int from);
 /** Apply what was committed up to place `end` of the log. */
 void sim_pipeline_commit(sim_server *s, size_t end);
 /** A sync came back. */
@@ -268,7 +272,7 @@ typedef struct sim_message {
   bool valid;
   size_t place;
   const sim_txn *txn;
-  const sim_ask *ask;
+  const sim_write_request *ask;
 } sim_message;
 
 /** From one server to another: messages arrive in order, or not at all. */
@@ -389,7 +393,7 @@ struct sim_server {
   int64_t next_zxid;
   size_t committed;
   sim_follower followers[SIM_MOST_SERVERS];
-  sim_head head;
+  sim_outstanding head;
   sim_tracker tracker;
   sim_pending_sync *syncs; /**< oldest first */
   size_t nsyncs;
@@ -422,7 +426,7 @@ void sim_lead_message(sim_server *s, unsigned from, const sim_message *m);
 void sim_lead_tick(sim_server *s);
 void sim_lead_sweep(sim_server *s);
 /** `from`: the server that passed it on. */
-void sim_lead_propose(sim_server *s, const sim_ask *ask, int from);
+void sim_lead_propose(sim_server *s, const sim_write_request *ask, int from);
 void sim_lead_logged(sim_server *s);
 void sim_lead_gone(sim_server *s, unsigned follower);
 void sim_lead_sync(sim_server *s, unsigned from, int64_t session, int32_t xid);

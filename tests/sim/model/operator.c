@@ -11,7 +11,7 @@
  * Somebody who may do everything, and asks the leader directly.
  */
 
-static bool ask(sim_ensemble *e, int32_t op, const sim_want *want)
+static bool ask(sim_ensemble *e, int32_t op, const sim_operation *want)
 {
   int leader = sim_ensemble_leader(e);
 
@@ -21,17 +21,17 @@ static bool ask(sim_ensemble *e, int32_t op, const sim_want *want)
 
   SIM_SAY(e->trace, "operator", "asks server %d for opcode %d on %s", leader,
           (int)op, (const char *)want->path.at);
-  sim_pipeline_ask(s, NULL, sim_ask_new(0, op, want, &e->arena));
+  sim_pipeline_ask(s, NULL, sim_write_request_new(0, op, want, &e->arena));
   return true;
 }
 
 bool sim_operator_create(sim_ensemble *e, const char *path, const char *data,
                          int32_t flags, bool container)
 {
-  sim_want want = {.path = lk_text(path),
-                   .data = lk_text(data),
-                   .flags = flags,
-                   .acl = lk__vec_of(sim_access_open.entries, 1)};
+  sim_operation want = {.path = lk_text(path),
+                        .data = lk_text(data),
+                        .flags = flags,
+                        .acl = lk__vec_of(sim_access_open.entries, 1)};
 
   return ask(e, container ? LK_OPCODE_CREATE_CONTAINER : LK_OPCODE_CREATE,
              &want);
@@ -39,14 +39,15 @@ bool sim_operator_create(sim_ensemble *e, const char *path, const char *data,
 
 bool sim_operator_delete(sim_ensemble *e, const char *path)
 {
-  sim_want want = {.path = lk_text(path), .version = -1};
+  sim_operation want = {.path = lk_text(path), .version = -1};
 
   return ask(e, LK_OPCODE_DELETE, &want);
 }
 
 bool sim_operator_set(sim_ensemble *e, const char *path, const char *data)
 {
-  sim_want want = {.path = lk_text(path), .data = lk_text(data), .version = -1};
+  sim_operation want = {
+      .path = lk_text(path), .data = lk_text(data), .version = -1};
 
   return ask(e, LK_OPCODE_SET_DATA, &want);
 }
@@ -55,9 +56,9 @@ bool sim_operator_deny(sim_ensemble *e, const char *path, int32_t perms)
 {
   const sim_access *left =
       sim_access_everybody(LK_PERM_ALL & ~perms, &e->arena);
-  sim_want want = {.path = lk_text(path),
-                   .version = -1,
-                   .acl = lk__vec_of(left->entries, 1)};
+  sim_operation want = {.path = lk_text(path),
+                        .version = -1,
+                        .acl = lk__vec_of(left->entries, 1)};
 
   return ask(e, LK_OPCODE_SET_ACL, &want);
 }
@@ -80,7 +81,7 @@ void sim_operator_set_counter(sim_ensemble *e, const char *path,
   set_counter(&e->truth, p, counter);
   for (unsigned i = 0; i < e->count; i++) {
     set_counter(&e->servers[i].tree, p, counter);
-    sim_head_set_counter(&e->servers[i].head, p, counter);
+    sim_outstanding_set_counter(&e->servers[i].head, p, counter);
   }
 }
 

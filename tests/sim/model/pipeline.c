@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "proto/wire/opcode.h"
-#include "sim/model/alone.h"
+#include "sim/model/read_only.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,26 +27,26 @@ static sim_queue *queue_of(sim_pipeline *p, int64_t session)
   return NULL;
 }
 
-static sim_asked *new_asked(sim_server *s, sim_conn *c, int64_t session,
-                            int32_t xid, int32_t op)
+static sim_waiting_request *new_asked(sim_server *s, sim_conn *c,
+                                      int64_t session, int32_t xid, int32_t op)
 {
   sim_pipeline *p = &s->pipeline;
-  sim_asked *r = p->spare;
+  sim_waiting_request *r = p->spare;
 
   if (r == NULL)
     r = calloc(1, sizeof *r);
   else
     p->spare = r->next;
-  *r = (sim_asked){.conn = c,
-                   .session = session,
-                   .xid = xid,
-                   .op = op,
-                   .body = r->body,
-                   .cap = r->cap};
+  *r = (sim_waiting_request){.conn = c,
+                             .session = session,
+                             .xid = xid,
+                             .op = op,
+                             .body = r->body,
+                             .cap = r->cap};
   return r;
 }
 
-static void keep_body(sim_asked *r, const lk_reader *body)
+static void keep_body(sim_waiting_request *r, const lk_reader *body)
 {
   r->len = lk__reader_left(body);
   if (r->len > r->cap) {
@@ -57,7 +57,7 @@ static void keep_body(sim_asked *r, const lk_reader *body)
     memcpy(r->body, body->at, r->len);
 }
 
-static void append(sim_pipeline *p, sim_asked *r)
+static void append(sim_pipeline *p, sim_waiting_request *r)
 {
   sim_queue *q = queue_of(p, r->session);
 
@@ -78,9 +78,9 @@ static void append(sim_pipeline *p, sim_asked *r)
 }
 
 /* Take the first one of its session out. */
-static sim_asked *shift(sim_pipeline *p, sim_queue *q)
+static sim_waiting_request *shift(sim_pipeline *p, sim_queue *q)
 {
-  sim_asked *r = q->first;
+  sim_waiting_request *r = q->first;
 
   q->first = r->next;
   if (q->first == NULL)
@@ -88,7 +88,7 @@ static sim_asked *shift(sim_pipeline *p, sim_queue *q)
   return r;
 }
 
-static void reuse(sim_pipeline *p, sim_asked *r)
+static void reuse(sim_pipeline *p, sim_waiting_request *r)
 {
   r->next = p->spare;
   p->spare = r;
@@ -131,7 +131,7 @@ static void take_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body,
     answer_read(c, xid, op, body, throttled);
     return;
   }
-  sim_asked *r = new_asked(s, c, c->session, xid, op);
+  sim_waiting_request *r = new_asked(s, c, c->session, xid, op);
 
   r->throttled = throttled;
   keep_body(r, body);
@@ -141,7 +141,7 @@ static void take_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body,
 static void take_sync(sim_conn *c, int32_t xid, lk_reader *body)
 {
   sim_server *s = c->server;
-  sim_asked *r = new_asked(s, c, c->session, xid, LK_OPCODE_SYNC);
+  sim_waiting_request *r = new_asked(s, c, c->session, xid, LK_OPCODE_SYNC);
   sim_message m = {.type = SIM_MSG_SYNC, .session = c->session, .xid = xid};
 
   r->commits = true;
@@ -221,28 +221,28 @@ void sim_pipeline_take(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
     return;
   }
   if (s->alone)
-    sim_alone_take(c, xid, op, body);
+    sim_read_only_take(c, xid, op, body);
   else if (throttles(s, op))
     take_read(c, xid, op, body, true);
   else if (op == LK_OPCODE_SYNC && s->role == SIM_FOLLOWING)
     take_sync(c, xid, body);
   else if (lk__opcode_info(op)->write)
     sim_pipeline_ask(s, c,
-                     sim_ask_read(c->session, c->who, c->chroot, xid, op, body,
-                                  &e->arena, &e->scratch));
+                     sim_write_request_read(c->session, c->who, c->chroot, xid,
+                                            op, body, &e->arena, &e->scratch));
   else
     take_read(c, xid, op, body, false);
 }
 
-static void expect(sim_server *s, sim_conn *c, const sim_ask *ask)
+static void expect(sim_server *s, sim_conn *c, const sim_write_request *ask)
 {
-  sim_asked *r = new_asked(s, c, ask->session, ask->xid, ask->op);
+  sim_waiting_request *r = new_asked(s, c, ask->session, ask->xid, ask->op);
 
   r->commits = true;
   append(&s->pipeline, r);
 }
 
-void sim_pipeline_ask(sim_server *s, sim_conn *c, const sim_ask *ask)
+void sim_pipeline_ask(sim_server *s, sim_conn *c, const sim_write_request *ask)
 {
   expect(s, c, ask);
   if (s->role == SIM_LEADING) {
@@ -254,7 +254,8 @@ void sim_pipeline_ask(sim_server *s, sim_conn *c, const sim_ask *ask)
   sim_send(s, s->leader, &m);
 }
 
-void sim_pipeline_forwarded(sim_server *s, const sim_ask *ask, int from)
+void sim_pipeline_forwarded(sim_server *s, const sim_write_request *ask,
+                            int from)
 {
   expect(s, NULL, ask);
   sim_lead_propose(s, ask, from);
@@ -269,7 +270,7 @@ static void drain(sim_server *s, int64_t session)
   sim_queue *q;
 
   while ((q = queue_of(p, session)) != NULL && !q->first->commits) {
-    sim_asked *r = shift(p, q);
+    sim_waiting_request *r = shift(p, q);
     lk_reader body;
 
     lk__reader_init(&body, r->body, r->len);
@@ -280,9 +281,9 @@ static void drain(sim_server *s, int64_t session)
 }
 
 /* The request that waits for this; NULL: it came in elsewhere. */
-static sim_asked *match(sim_pipeline *p, int64_t session, int32_t xid)
+static sim_waiting_request *match(sim_pipeline *p, int64_t session, int32_t xid)
 {
-  sim_asked *r = p->first_write;
+  sim_waiting_request *r = p->first_write;
 
   if (r == NULL || r->session != session || r->xid != xid)
     return NULL;
@@ -294,7 +295,7 @@ static sim_asked *match(sim_pipeline *p, int64_t session, int32_t xid)
   return shift(p, q);
 }
 
-static void answer(sim_conn *c, const sim_asked *r, const sim_txn *x,
+static void answer(sim_conn *c, const sim_waiting_request *r, const sim_txn *x,
                    const lk_stat *stats)
 {
   bool moved = x->err == LK_ERR_SESSION_MOVED;
@@ -338,11 +339,11 @@ static void commit(sim_server *s, const sim_txn *x)
 {
   const sim_changes changes = {on_created, on_deleted, on_data_set, NULL, s};
   lk_stat *stats = stats_for(s->ensemble, x->count + 1);
-  sim_asked *r = match(&s->pipeline, x->session, x->xid);
+  sim_waiting_request *r = match(&s->pipeline, x->session, x->xid);
 
   sim_txn_apply(x, &s->tree, &changes, stats);
   if (s->role == SIM_LEADING)
-    sim_head_forget(&s->head, x->zxid);
+    sim_outstanding_forget(&s->head, x->zxid);
   if (s->role == SIM_LEADING && x->op == LK_OPCODE_CLOSE_SESSION)
     sim_tracker_remove(s, x->session);
   if (r != NULL && r->conn != NULL)
@@ -367,7 +368,7 @@ void sim_pipeline_commit(sim_server *s, size_t end)
 
 void sim_pipeline_synced(sim_server *s, int64_t session, int32_t xid)
 {
-  sim_asked *r = match(&s->pipeline, session, xid);
+  sim_waiting_request *r = match(&s->pipeline, session, xid);
   lk_reader body;
 
   if (r == NULL)
@@ -384,7 +385,7 @@ void sim_pipeline_synced(sim_server *s, int64_t session, int32_t xid)
 void sim_pipeline_forget(sim_pipeline *p, const sim_conn *c)
 {
   for (size_t i = 0; i < p->count; i++) {
-    for (sim_asked *r = p->queues[i].first; r != NULL; r = r->next) {
+    for (sim_waiting_request *r = p->queues[i].first; r != NULL; r = r->next) {
       if (r->conn == c)
         r->conn = NULL;
     }
@@ -402,7 +403,7 @@ void sim_pipeline_free(sim_pipeline *p)
 {
   sim_pipeline_drop(p);
   while (p->spare != NULL) {
-    sim_asked *r = p->spare;
+    sim_waiting_request *r = p->spare;
 
     p->spare = r->next;
     free(r->body);

@@ -279,7 +279,8 @@ static bool begins_with(const char *path, lk_bytes prefix)
 static void write_ephemerals(lk_writer *w, const void *arg)
 {
   const sim_reading *r = arg;
-  const sim_logon *l = sim_tree_logon(&r->c->server->tree, r->c->session);
+  const sim_committed_session *l =
+      sim_tree_logon(&r->c->server->tree, r->c->session);
   const sim_node *first = l == NULL ? NULL : l->owned;
   size_t count = 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sim/model/alone.h"
+#include "sim/model/read_only.h"
 
 #include <stdlib.h>
 
@@ -37,7 +37,7 @@ static void do_duty(sim_server *s, enum sim_duty duty)
   case SIM_DUTY_SWEEP: sim_lead_sweep(s); break;
   case SIM_DUTY_SILENCE: sim_follow_silence(s); break;
   case SIM_DUTY_IDLE: sim_conns_check(s); break;
-  case SIM_DUTY_ALONE: sim_alone_begin(s); break;
+  case SIM_DUTY_ALONE: sim_read_only_begin(s); break;
   case SIM_DUTIES: break;
   }
 }
@@ -148,12 +148,12 @@ void sim_server_bound(sim_server *s, int32_t min_ms, int32_t max_ms)
   s->bounds_ms[1] = max_ms > 0 ? max_ms : c->max_timeout_ms;
 }
 
-void sim_server_curt(sim_server *s, int more)
+void sim_server_close_early(sim_server *s, int more)
 {
   s->curt += more;
 }
 
-bool sim_server_is_curt(const sim_server *s)
+bool sim_server_closes_early(const sim_server *s)
 {
   return s->curt > 0;
 }
@@ -163,7 +163,7 @@ void sim_server_throttle_watches(sim_server *s, unsigned count)
   s->pipeline.throttle_watches += count;
 }
 
-void sim_server_date(sim_server *s, bool older)
+void sim_server_set_older(sim_server *s, bool older)
 {
   s->older = older;
 }

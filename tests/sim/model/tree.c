@@ -12,7 +12,7 @@ const sim_node *sim_tree_find(const sim_tree *t, const char *path)
   return sim_tree_node(t, sim_path_find(t->paths, lk_text(path)));
 }
 
-sim_logon *sim_tree_logon(const sim_tree *t, int64_t id)
+sim_committed_session *sim_tree_logon(const sim_tree *t, int64_t id)
 {
   for (size_t i = t->nsessions; i-- > 0;) {
     if (t->sessions[i].id == id)
@@ -83,7 +83,7 @@ sim_node *sim_tree_add(sim_tree *t, const sim_path *p)
 
 static void disown(sim_tree *t, sim_node *n)
 {
-  sim_logon *s = sim_tree_logon(t, n->stat.ephemeral_owner);
+  sim_committed_session *s = sim_tree_logon(t, n->stat.ephemeral_owner);
 
   if (n->next_owned != NULL)
     n->next_owned->prev_owned = n->prev_owned;
@@ -111,7 +111,7 @@ void sim_tree_remove(sim_tree *t, sim_node *n)
 
 void sim_tree_own(sim_tree *t, sim_node *n)
 {
-  sim_logon *s = sim_tree_logon(t, n->stat.ephemeral_owner);
+  sim_committed_session *s = sim_tree_logon(t, n->stat.ephemeral_owner);
 
   if (s == NULL)
     return;
@@ -127,14 +127,15 @@ void sim_tree_begin_session(sim_tree *t, int64_t id, int32_t timeout_ms)
 {
   if (t->nsessions == t->sessions_cap) {
     t->sessions_cap = t->sessions_cap == 0 ? 16 : t->sessions_cap * 2;
-    t->sessions = realloc(t->sessions, t->sessions_cap * sizeof(sim_logon));
+    t->sessions =
+        realloc(t->sessions, t->sessions_cap * sizeof(sim_committed_session));
   }
-  t->sessions[t->nsessions++] = (sim_logon){id, timeout_ms, NULL};
+  t->sessions[t->nsessions++] = (sim_committed_session){id, timeout_ms, NULL};
 }
 
 void sim_tree_end_session(sim_tree *t, int64_t id)
 {
-  sim_logon *s = sim_tree_logon(t, id);
+  sim_committed_session *s = sim_tree_logon(t, id);
 
   if (s == NULL)
     return;

@@ -34,17 +34,17 @@ typedef struct sim_node {
 } sim_node;
 
 /** A session that is committed and has not ended. */
-typedef struct sim_logon {
+typedef struct sim_committed_session {
   int64_t id;
   int32_t timeout_ms; /**< as it began */
   sim_node *owned;    /**< its ephemerals */
-} sim_logon;
+} sim_committed_session;
 
 typedef struct sim_tree {
   sim_node *root;
   size_t count;
   int64_t zxid;        /**< of the last transaction */
-  sim_logon *sessions; /**< oldest first */
+  sim_committed_session *sessions; /**< oldest first */
   size_t nsessions;
   size_t sessions_cap;
   sim_paths *paths; /**< shared by all trees of an ensemble */
@@ -56,7 +56,7 @@ typedef struct sim_tree {
 /** NULL: there is none. */
 const sim_node *sim_tree_find(const sim_tree *t, const char *path);
 /** NULL: it never was, or it has ended. */
-sim_logon *sim_tree_logon(const sim_tree *t, int64_t id);
+sim_committed_session *sim_tree_logon(const sim_tree *t, int64_t id);
 
 /* ---- for txn.c and servers ---------------------------------------------- */
 

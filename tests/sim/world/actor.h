@@ -6,7 +6,7 @@
 #include "sim/world/handle.h"
 
 /** What an actor does for a living. */
-typedef struct sim_trade {
+typedef struct sim_actor_kind {
   /** It has nothing yet, and `job` is set. */
   void (*start)(struct sim_actor *a);
   /** Its job: the process runs. It puts itself down again. */
@@ -15,11 +15,12 @@ typedef struct sim_trade {
   void (*leave)(struct sim_actor *a);
   /** It says when it is idle. */
   bool rests;
-} sim_trade;
+} sim_actor_kind;
 
-extern const sim_trade sim_locker, sim_clerk, sim_stranger, sim_peer,
-    sim_warden, sim_sitter, sim_subscriber, sim_auditor, sim_lookout,
-    sim_writer, sim_bearer, sim_crowd, sim_gardener;
+extern const sim_actor_kind sim_locker, sim_requester, sim_foreign_waiter,
+    sim_foreign_locker, sim_permit_setter, sim_single_locker, sim_subscriber,
+    sim_rare_requester, sim_watcher, sim_reliable_writer, sim_identity_user,
+    sim_many_readers, sim_tree_maker;
 
 /** A handle for the lock of a single node. */
 typedef struct sim_sitting {
@@ -56,7 +57,7 @@ bool sim_is_up_to_date(const struct sim_actor *a);
 typedef struct sim_actor {
   struct sim_actor *next; /**< of its process */
   sim_process *process;
-  const sim_trade *trade;
+  const sim_actor_kind *kind;
   unsigned number; /**< in the process */
   char name[12];
   sim_rng rng;
@@ -71,27 +72,27 @@ typedef struct sim_actor {
   unsigned deep;    /**< calls of it on the stack */
   lk_lock_config options;
 
-  /* a clerk's, a bearer's */
+  /* a requester's, a identity user's */
   lk_listener listener;
   bool reading; /**< of the large node */
 
-  /* a sitter's */
+  /* a single locker's */
   sim_sitting sitting;
 
   /* a subscriber's */
   sim_notice *notice;
 
-  /* a writer's, a gardener's */
+  /* a writer's, a tree maker's */
   struct sim_write *write; /**< under way, or NULL */
   unsigned garden;         /**< the one that it uses */
 
-  /* a bearer's */
+  /* a identity user's */
   unsigned identities; /**< that it has added in this life */
 
   /* a crowd's */
-  struct sim_crowd *crowd;
+  struct sim_many_readers *many_readers;
 
-  /* a stranger's, a peer's */
+  /* a foreign waiter's, a foreign locker's */
   struct sim_visit *visit;
 } sim_actor;
 

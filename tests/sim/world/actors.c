@@ -3,10 +3,10 @@
 
 #include "sim/world/actor.h"
 
+#include "sim/world/allocate.h"
 #include "sim/world/conditions.h"
-#include "sim/world/habits.h"
-#include "sim/world/menu.h"
-#include "sim/world/need.h"
+#include "sim/world/lock_mix.h"
+#include "sim/world/lock_styles.h"
 #include "sim/world/scenario.h"
 
 #include <stdio.h>
@@ -25,17 +25,17 @@ static void on_job(void *arg)
   sim_process *p = a->process;
 
   if (sim_process_runs(p))
-    a->trade->act(a);
+    a->kind->act(a);
   else if (p->paused)
     sim_do_at(&p->world->agenda, &a->job, p->goes_on_us + 1);
 }
 
-static void add(sim_process *p, const sim_trade *trade, unsigned number)
+static void add(sim_process *p, const sim_actor_kind *kind, unsigned number)
 {
-  sim_actor *a = sim_need(sizeof *a);
+  sim_actor *a = sim_allocate(sizeof *a);
 
   a->process = p;
-  a->trade = trade;
+  a->kind = kind;
   a->number = number;
   snprintf(a->name, sizeof a->name, "%s.%u", p->name, number);
   a->rng = sim_rng_fork(&p->world->rng,
@@ -46,15 +46,15 @@ static void add(sim_process *p, const sim_trade *trade, unsigned number)
 }
 
 /* In some worlds, and then everywhere. */
-static void engage_two(sim_process *p, const sim_trade *trade, unsigned number,
-                       uint64_t salt, uint32_t worlds)
+static void engage_two(sim_process *p, const sim_actor_kind *kind,
+                       unsigned number, uint64_t salt, uint32_t worlds)
 {
   sim_rng r = sim_rng_fork(&p->world->rng, salt);
 
   if (sim_roll(&r, worlds) > 0)
     return;
-  add(p, trade, number);
-  add(p, trade, number + 1);
+  add(p, kind, number);
+  add(p, kind, number + 1);
 }
 
 /* Who there is follows from the seed, and is the same in each life. */
@@ -64,36 +64,37 @@ static void engage(sim_process *p)
   unsigned lockers = 1 + sim_roll(&r, MOST_LOCKERS);
   unsigned number = 0;
 
-  if (p->world->habit->local)
+  if (p->world->style->local)
     lockers += MORE_LOCKERS; /* or nobody would wait behind one node */
   while (number < lockers)
     add(p, &sim_locker, number++);
   if (sim_roll(&r, 3) == 0 || sim_has_condition(p->world, SIM_NARROW))
-    add(p, &sim_clerk, number++);
+    add(p, &sim_requester, number++);
   /* It alone stays where numbers are at their end. */
   if (sim_roll(&r,
                p->world->scenario->faults[SIM_FAULT_COUNTER] > 0 ? 3 : 12) == 0)
-    add(p, &sim_stranger, number++);
+    add(p, &sim_foreign_waiter, number++);
   if (!sim_plain(p->world) && sim_roll(&r, 3) == 0 &&
-      p->world->habit->layout == LK_LAYOUT_CURATOR)
-    add(p, &sim_peer, number++);
+      p->world->style->layout == LK_LAYOUT_CURATOR)
+    add(p, &sim_foreign_locker, number++);
   if (!sim_plain(p->world) && p->world->limited && p->index == 0)
-    add(p, &sim_warden, number++);
-  engage_two(p, &sim_sitter, number, 's', 5);
+    add(p, &sim_permit_setter, number++);
+  engage_two(p, &sim_single_locker, number, 's', 5);
   if (p->world->scenario->news)
     engage_two(p, &sim_subscriber, number + 2, 'u', 3);
   if (sim_has_condition(p->world, SIM_WRITERS))
-    add(p, &sim_writer, number + 7);
+    add(p, &sim_reliable_writer, number + 7);
   if (sim_has_condition(p->world, SIM_IDENTITIES))
-    add(p, &sim_bearer, number + 8);
-  if (sim_has_condition(p->world, SIM_CROWD) && p->index == 0)
-    add(p, &sim_crowd, number + 9);
-  if (sim_has_condition(p->world, SIM_GARDENS))
-    add(p, &sim_gardener, number + 10);
-  if (p->world->audited) {
-    add(p, &sim_auditor, number + 4);
-    add(p, &sim_lookout, number + 5);
-    add(p, &sim_clerk, number + 6); /* for watches of one shot beside them */
+    add(p, &sim_identity_user, number + 8);
+  if (sim_has_condition(p->world, SIM_MANY_READERS) && p->index == 0)
+    add(p, &sim_many_readers, number + 9);
+  if (sim_has_condition(p->world, SIM_TREES))
+    add(p, &sim_tree_maker, number + 10);
+  if (p->world->all_requests) {
+    add(p, &sim_rare_requester, number + 4);
+    add(p, &sim_watcher, number + 5);
+    add(p, &sim_requester,
+        number + 6); /* for watches of one shot beside them */
   }
 }
 
@@ -104,7 +105,7 @@ void sim_actors_start(sim_process *p)
   for (sim_actor *a = p->actors; a != NULL; a = a->next) {
     a->stopping = false;
     a->idle = false;
-    a->trade->start(a);
+    a->kind->start(a);
   }
 }
 
@@ -120,7 +121,7 @@ void sim_actors_free(sim_process *p)
 {
   for (sim_actor *a = p->actors; a != NULL; a = a->next) {
     sim_drop(&p->world->agenda, &a->job);
-    a->trade->leave(a);
+    a->kind->leave(a);
     a->idle = true;
   }
 }
@@ -147,7 +148,7 @@ void sim_actors_done(sim_process *p)
     sim_drop(&p->world->agenda, &a->job);
     free(a->visit);
     free(a->notice);
-    free(a->crowd);
+    free(a->many_readers);
     free(a);
   }
 }
@@ -157,6 +158,6 @@ bool sim_actors_idle(const sim_process *p)
   bool idle = true;
 
   for (const sim_actor *a = p->actors; a != NULL; a = a->next)
-    idle = idle && (!a->trade->rests || a->idle);
+    idle = idle && (!a->kind->rests || a->idle);
   return idle;
 }

@@ -6,12 +6,12 @@
 
 /**
  * Those in a process who want something: lockers acquire, hold, work, verify,
- * cancel and release, at any time and inside callbacks; a clerk makes requests
- * of its own; a stranger stands in the queue as another client's read-write
- * lock does, and a peer locks as another client does; a warden says how many
- * permits there are; subscribers want to know; auditors ask for what no lock
- * needs, lookouts watch and stay. All that they do and are told is told to the
- * judge.
+ * cancel and release, at any time and inside callbacks; a requester makes
+ * requests of its own; a foreign waiter stands in the queue as another client's
+ * read-write lock does, and a foreign locker locks as another client does; a
+ * permit setter says how many permits there are; subscribers want to know; rare
+ * requesters ask for what no lock needs, watchers watch and stay. All that they
+ * do and are told is told to the judge.
  */
 
 /** A life begins: the process has a client, not connected yet. */
@@ -27,7 +27,7 @@ void sim_actors_free(sim_process *p);
 void sim_actors_die(sim_process *p);
 /** The memory of the actors themselves; after free or die. */
 void sim_actors_done(sim_process *p);
-/** Whether those have stopped of whom the judge knows nothing. */
+/** Whether those have stopped of whom the checker knows nothing. */
 bool sim_actors_idle(const sim_process *p);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "sim/world/process.h"
 
-#include "sim/world/judge.h"
+#include "sim/world/checker.h"
 
 /* A process closes its client, and frees it then or at any other time. */
 
@@ -35,7 +35,7 @@ static void on_closed(lk_client *c, int err, void *arg)
   (void)c;
   SIM_SAY(&p->world->trace, p->name, "has closed its client: %s",
           err == 0 ? "0" : lk_error_name(err));
-  sim_judge_closed(p->world->judge, p, err);
+  sim_checker_closed(p->world->checker, p, err);
   switch (p->leaving ? 3 : sim_roll(&p->rng, 3)) {
   case 0: leave_and_come_again(p); break;
   case 1: leave_in(p, 0); break;

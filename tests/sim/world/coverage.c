@@ -11,7 +11,7 @@
 static struct {
   uint64_t steps[LK_CONTENDER_NSTATES][LK_CONTENDER_NEVENTS];
   uint64_t changes[SIM_SESSION_STATES][SIM_SESSION_STATES];
-  uint64_t moments[SIM_NMOMENTS];
+  uint64_t moments[SIM_NMILESTONES];
   uint64_t faults[SIM_NFAULTS];
 } seen;
 
@@ -101,7 +101,7 @@ static void tell_changes(FILE *out)
   }
 }
 
-void sim_coverage_moment(sim_moment m)
+void sim_coverage_milestone(sim_milestone m)
 {
   seen.moments[m]++;
 }
@@ -109,13 +109,13 @@ void sim_coverage_moment(sim_moment m)
 static void tell_moments(FILE *out, bool counts)
 {
 #define TEXT(name, text) text,
-  static const char *const texts[] = {SIM_MOMENTS(TEXT)};
+  static const char *const texts[] = {SIM_MILESTONES(TEXT)};
   unsigned some = 0;
 
-  for (size_t m = 0; m < SIM_NMOMENTS; m++)
+  for (size_t m = 0; m < SIM_NMILESTONES; m++)
     some += seen.moments[m] > 0;
-  fprintf(out, "moments: %u of %u kinds\n", some, (unsigned)SIM_NMOMENTS);
-  for (size_t m = 0; m < SIM_NMOMENTS; m++) {
+  fprintf(out, "moments: %u of %u kinds\n", some, (unsigned)SIM_NMILESTONES);
+  for (size_t m = 0; m < SIM_NMILESTONES; m++) {
     if (counts)
       fprintf(out, "  %10" PRIu64 " %s\n", seen.moments[m], texts[m]);
     else if (seen.moments[m] == 0)

@@ -15,10 +15,10 @@
 /** What else is counted, mostly of locks that are more than a place in a queue.
  */
 /* clang-format off */
-#define SIM_MOMENTS(M)                                                \
+#define SIM_MILESTONES(M)                                                \
   M(READS_TOO, "a writer reads as well")                              \
   M(TURNED, "a writer becomes a reader")                              \
-  M(PEER_READS_TOO, "so does a peer")                                 \
+  M(PEER_READS_TOO, "so does a foreign locker")                                 \
   M(REFUSED, "somebody would wait for himself, and is refused")       \
   M(PERMITS_AT_ONCE, "permits are there at once")                     \
   M(PERMITS_LATER, "permits are waited for")                          \
@@ -39,12 +39,12 @@
   M(CROWD, "a heartbeat takes several requests")
 /* clang-format on */
 
-#define SIM_MOMENT_ENUM(name, text) SIM_MOMENT_##name,
-typedef enum sim_moment {
-  SIM_MOMENTS(SIM_MOMENT_ENUM) SIM_NMOMENTS
-} sim_moment;
+#define SIM_MILESTONE_ENUM(name, text) SIM_MILESTONE_##name,
+typedef enum sim_milestone {
+  SIM_MILESTONES(SIM_MILESTONE_ENUM) SIM_NMILESTONES
+} sim_milestone;
 
-void sim_coverage_moment(sim_moment m);
+void sim_coverage_milestone(sim_milestone m);
 void sim_coverage_step(lk_contender_event ev, lk_contender_state from);
 void sim_coverage_session(lk_state from, lk_state to);
 void sim_coverage_fault(enum sim_fault fault);

@@ -3,15 +3,15 @@
 
 #include "sim/world/driver.h"
 
+#include "sim/world/checker.h"
 #include "sim/world/conditions.h"
-#include "sim/world/judge.h"
 #include "sim/world/prober.h"
 
 #include <stdlib.h>
 
 enum { MOST_READS = 16, ROOM = 64 * 1024 };
 
-/* ---- what a client asks its surroundings --------------------------------- */
+/* ---- what a client asks its surroundings -------------------------------- */
 
 static int64_t hook_now(void *arg)
 {
@@ -58,7 +58,7 @@ lk_hooks sim_driver_hooks(sim_process *p)
                     .arg = p};
 }
 
-/* ---- the connection: each of these can end the client -------------------- */
+/* ---- the connection: each of these can end the client ------------------- */
 
 static void on_news(void *arg)
 {
@@ -148,7 +148,7 @@ static void read_some(sim_process *p)
     len = ROOM;
   room = malloc(len); /* just so much, for who reads too far or too late */
   sim_pipe_receive(p->pipe, room, len);
-  sim_judge_received(p->world->judge, p, room, len);
+  sim_checker_received(p->world->checker, p, room, len);
   lk_client_received(p->client, p->attempt, room, len);
   free(room);
 }
@@ -181,7 +181,7 @@ static void receive(sim_process *p)
     return;
   if (!p->told_open && sim_pipe_look(p->pipe) != SIM_PIPE_REFUSED) {
     p->told_open = true;
-    sim_judge_connected(p->world->judge, p);
+    sim_checker_connected(p->world->checker, p);
     lk_client_connected(p->client, p->attempt);
     if (p->client == NULL || p->pipe == NULL)
       return;
@@ -199,7 +199,7 @@ static void transmit(sim_process *p)
 
   if (taken == 0)
     return;
-  sim_judge_sent(p->world->judge, p, bytes.at, taken);
+  sim_checker_sent(p->world->checker, p, bytes.at, taken);
   lk_client_sent(p->client, p->attempt, taken);
 }
 
@@ -220,7 +220,7 @@ static void act_at_once(sim_process *p)
     transmit(p);
 }
 
-/* ---- the turn ------------------------------------------------------------ */
+/* ---- the turn ----------------------------------------------------------- */
 
 static void tick(sim_process *p)
 {

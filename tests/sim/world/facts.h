@@ -2,15 +2,15 @@
 #ifndef LK_SIM_WORLD_FACTS_H
 #define LK_SIM_WORLD_FACTS_H
 
-#include "sim/world/journal.h"
-#include "sim/world/judge.h"
-#include "sim/world/menu.h"
+#include "sim/world/change_log.h"
+#include "sim/world/checker.h"
+#include "sim/world/lock_mix.h"
 
 #include <latchkey/rwlock.h>
 
 /**
  * @file
- * What the judge is told, by actors through their handles and requests, by
+ * What the checker is told, by actors through their handles and requests, by
  * processes, and by the ensemble; and what it keeps of those who told it.
  */
 
@@ -32,12 +32,12 @@ typedef struct sim_stuck {
 /** A handle of a lock, as the API has answered to its actor. */
 typedef struct sim_handle {
   struct sim_handle *next; /**< of its process */
-  struct sim_handle *all;  /**< the judge's */
+  struct sim_handle *all;  /**< the checker's */
   sim_process *process;
   char name[12]; /**< "p0.1" */
   sim_kind kind;
   size_t nseats;
-  sim_seat seats[SIM_MOST_SEATS];
+  sim_place places[SIM_MOST_PLACES_IN_QUEUE];
   bool backwards;
   int32_t take;
   lk_session_lease *lease;  /**< its session lease, while it has a lock */
@@ -70,7 +70,7 @@ typedef struct sim_handle {
                 const lk_lock_event *event); /**< its actor's */
   void *arg;
 
-  /* the judge's */
+  /* the checker's */
   int64_t first_us;     /**< when the first node of this acquire was made; 0 */
   bool displaced;       /**< one of its nodes was taken away since */
   unsigned taken;       /**< how many */
@@ -101,7 +101,7 @@ typedef enum sim_verb {
   SIM_CHILDREN,
   SIM_SYNC,
   SIM_MULTI,
-  /* an auditor's */
+  /* an rare requester's */
   SIM_BATCH, /**< a multi of its parts */
   SIM_READS, /**< a multiRead of them */
   SIM_MAKE,  /**< a create with its part: any kind */
@@ -111,23 +111,23 @@ typedef enum sim_verb {
   SIM_WHO,
   SIM_GET_ACL,
   SIM_SET_ACL,
-  /* a lookout's */
+  /* a watcher's */
   SIM_ADD_WATCH,
-  /* a bearer's */
+  /* a identity user's */
   SIM_ADD_AUTH
 } sim_verb;
 
 enum { SIM_MOST_ERRANDS = 4 };
 
-/** One thing that an auditor asks for. */
-typedef struct sim_errand {
+/** One thing that an rare requester asks for. */
+typedef struct sim_call_under_way {
   int32_t type; /**< enum lk_op_type, enum lk_read_type */
   char path[SIM_CHANGE_PATH];
   char data[24]; /**< what it writes; unique */
   int flags;
   int32_t version;
   int64_t ttl_ms;
-} sim_errand;
+} sim_call_under_way;
 
 enum { SIM_MOST_PLACES = 64 };
 
@@ -159,7 +159,7 @@ typedef struct sim_request {
   int err;
   bool timed; /**< with a timeout of its own */
   size_t nerrands;
-  sim_errand *errands;
+  sim_call_under_way *errands;
   int32_t perms; /**< setACL: for everybody */
 
   /* its watch */
@@ -193,7 +193,7 @@ typedef struct sim_proof {
 
 /** A write that is retried until its outcome is known. */
 typedef struct sim_write {
-  struct sim_write *next; /**< the judge's: older ones */
+  struct sim_write *next; /**< the checker's: older ones */
   struct sim_actor *actor;
   sim_verb verb;
   bool shared; /**< others write to that node, too */
@@ -251,7 +251,7 @@ typedef enum sim_fact_type {
   SIM_EVENT,   /**< request (its watch), watched */
   SIM_SETTLED, /**< write */
   SIM_PROVED,  /**< proof: it ended: err */
-  SIM_GROWN,   /**< write, of a gardener: it ended: err */
+  SIM_GROWN,   /**< write, of a tree maker: it ended: err */
   /* a subscription */
   SIM_NEWS, /**< notice as it was before, known: what it is told, stray */
   SIM_NFACTS
@@ -275,7 +275,7 @@ typedef struct sim_fact {
       int32_t op;
       bool looks; /* it checks the directory of a lock */
       bool left;
-      struct sim_attempt *attempt;
+      struct sim_contender *attempt;
       lk_contender_event event;
       lk_contender_state before;
     };
@@ -302,24 +302,24 @@ typedef struct sim_fact {
   };
 } sim_fact;
 
-void sim_judge_tell(sim_judge *j, const sim_fact *f);
+void sim_checker_tell(sim_checker *j, const sim_fact *f);
 
-/** Memory of a handle of a process; the judge's, until the end of the run. */
-sim_handle *sim_judge_handle(sim_judge *j, sim_process *p);
-/** Memory of a request; the judge's, until the process is gone. */
-sim_request *sim_judge_request(sim_judge *j, sim_process *p);
+/** Memory of a handle of a process; the checker's, until the end of the run. */
+sim_handle *sim_checker_handle(sim_checker *j, sim_process *p);
+/** Memory of a request; the checker's, until the process is gone. */
+sim_request *sim_checker_request(sim_checker *j, sim_process *p);
 /** How many watches stand or are asked for, and one of those that stand. */
-size_t sim_judge_watches(const sim_judge *j, const sim_process *p);
-sim_request *sim_judge_watch(const sim_judge *j, const sim_process *p,
-                             size_t number);
+size_t sim_checker_watches(const sim_checker *j, const sim_process *p);
+sim_request *sim_checker_watch(const sim_checker *j, const sim_process *p,
+                               size_t number);
 /** The handle acquires: a new one, or it counts up. */
-void sim_judge_asks(sim_judge *j, sim_handle *h);
+void sim_checker_asks(sim_checker *j, sim_handle *h);
 /** It is granted. */
-void sim_judge_grants(sim_judge *j, sim_handle *h);
-/** A write, which the judge keeps. */
-sim_write *sim_judge_write(sim_judge *j);
+void sim_checker_grants(sim_checker *j, sim_handle *h);
+/** A write, which the checker keeps. */
+sim_write *sim_checker_write(sim_checker *j);
 /** Other memory, until the end of the run. */
-void *sim_judge_take(sim_judge *j, size_t size);
+void *sim_checker_take(sim_checker *j, size_t size);
 /** Whether a handle holds, as far as it was told. */
 static inline bool sim_holds(const sim_handle *h)
 {
@@ -328,6 +328,6 @@ static inline bool sim_holds(const sim_handle *h)
 /** Whether a node is one of those. */
 bool sim_has(const sim_nodes *n, const sim_entry *e);
 /** The handle is freed. */
-void sim_judge_forget(sim_judge *j, sim_handle *h);
+void sim_checker_forget(sim_checker *j, sim_handle *h);
 
 #endif

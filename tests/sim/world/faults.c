@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sim/world/wound.h"
+#include "sim/world/active_fault.h"
 
+#include "sim/world/allocate.h"
 #include "sim/world/conditions.h"
 #include "sim/world/coverage.h"
-#include "sim/world/need.h"
 #include "sim/world/scenario.h"
 
 #include <stdlib.h>
 
-/* ---- tools --------------------------------------------------------------- */
+/* ---- tools -------------------------------------------------------------- */
 
 int64_t sim_fault_timeout(const sim_faults *f)
 {
@@ -66,11 +66,11 @@ unsigned sim_some_server(sim_faults *f)
   return sim_roll(&f->rng, f->world->config.servers);
 }
 
-/* ---- wounds -------------------------------------------------------------- */
+/* ---- active faults ------------------------------------------------------ */
 
 static void on_heal(void *arg)
 {
-  sim_wound *x = arg;
+  sim_active_fault *x = arg;
 
   if (!x->heal(x)) {
     sim_do_in(&x->faults->world->agenda, &x->job, 100 * SIM_MS);
@@ -81,20 +81,22 @@ static void on_heal(void *arg)
   free(x);
 }
 
-sim_wound *sim_hurt(sim_faults *f, bool (*heal)(sim_wound *x), int64_t for_us)
+sim_active_fault *sim_start_fault(sim_faults *f,
+                                  bool (*heal)(sim_active_fault *x),
+                                  int64_t for_us)
 {
-  sim_wound *x = sim_need(sizeof *x);
+  sim_active_fault *x = sim_allocate(sizeof *x);
 
   x->faults = f;
   x->heal = heal;
   x->job = (sim_job){.run = on_heal, .arg = x};
   lk__list_init(&x->link);
-  lk__list_add(&f->wounds, &x->link);
+  lk__list_add(&f->active_faults, &x->link);
   sim_do_in(&f->world->agenda, &x->job, for_us);
   return x;
 }
 
-/* ---- which, and when ----------------------------------------------------- */
+/* ---- which, and when ---------------------------------------------------- */
 
 #define STRIKE(name, function, text) [SIM_FAULT_##name] = sim_strike_##function,
 static bool (*const strikes[SIM_NFAULTS])(sim_faults *f) = {SIM_FAULTS(STRIKE)};
@@ -153,16 +155,16 @@ static void add_trouble(sim_faults *f, sim_condition_id id)
                      .next = {.run = on_trouble, .arg = t}};
 }
 
-/* ---- life ---------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------- */
 
 sim_faults *sim_faults_new(sim_world *w)
 {
-  sim_faults *f = sim_need(sizeof *f);
+  sim_faults *f = sim_allocate(sizeof *f);
 
   f->world = w;
   f->rng = sim_rng_fork(&w->rng, 'f');
   f->next = (sim_job){.run = on_next, .arg = f};
-  lk__list_init(&f->wounds);
+  lk__list_init(&f->active_faults);
   sim_network_pieces(w->network, w->scenario->pieces);
   for (unsigned i = 0; i < SIM_NCONDITIONS; i++) {
     if (sim_has_condition(w, (sim_condition_id)i) &&
@@ -190,9 +192,10 @@ void sim_faults_end(sim_faults *f)
 {
   f->over = true;
   stop(f);
-  for (lk_link *l = f->wounds.next, *next; l != &f->wounds; l = next) {
+  for (lk_link *l = f->active_faults.next, *next; l != &f->active_faults;
+       l = next) {
     next = l->next;
-    on_heal(LK_OWNER(l, sim_wound, link));
+    on_heal(LK_OWNER(l, sim_active_fault, link));
   }
   sim_network_pieces(f->world->network, 0);
   sim_network_spare(f->world->network);
@@ -202,8 +205,9 @@ void sim_faults_free(sim_faults *f)
 {
   if (f == NULL)
     return;
-  while (!lk__list_empty(&f->wounds)) {
-    sim_wound *x = LK_OWNER(f->wounds.next, sim_wound, link);
+  while (!lk__list_empty(&f->active_faults)) {
+    sim_active_fault *x =
+        LK_OWNER(f->active_faults.next, sim_active_fault, link);
 
     sim_drop(&f->world->agenda, &x->job);
     lk__list_remove(&x->link);

@@ -46,7 +46,7 @@ typedef struct sim_faults sim_faults;
   FAULT(CLOSE, close, "a process closes its client, and starts again")         \
   FAULT(WIPE, wipe, "the servers begin anew with nothing, or others do")         \
   FAULT(RESTORE, restore, "the servers begin anew from an older snapshot")    \
-  FAULT(CURT, curt, "servers close connections right after the handshake")    \
+  FAULT(CLOSE_EARLY, close_early, "servers close connections right after the handshake")    \
   FAULT(THROTTLE_WATCHES, throttle_watches, "setWatches is throttled")        \
   FAULT(OLDER, older, "a server is older, and does not know some requests")  \
   FAULT(ADDRESSES, addresses, "a name has other addresses, some of them dead")\

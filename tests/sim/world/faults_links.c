@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "sim/world/active_fault.h"
 #include "sim/world/driver.h"
-#include "sim/world/wound.h"
 
 #include "sim/world/scenario.h"
 
-/* ---- between processes and servers --------------------------------------- */
+/* ---- between processes and servers -------------------------------------- */
 
-static sim_route *route_of(sim_wound *x)
+static sim_route *route_of(sim_active_fault *x)
 {
   return sim_network_route(x->faults->world->network, x->a, x->b);
 }
 
-static bool heal_delay(sim_wound *x)
+static bool heal_delay(sim_active_fault *x)
 {
   route_of(x)->delay_us[x->direction] -= x->amount;
   return true;
@@ -22,7 +22,7 @@ static bool heal_delay(sim_wound *x)
 void sim_slow_route(sim_faults *f, unsigned process, unsigned server,
                     int direction, int64_t by_us, int64_t for_us)
 {
-  sim_wound *x = sim_hurt(f, heal_delay, for_us);
+  sim_active_fault *x = sim_start_fault(f, heal_delay, for_us);
 
   x->a = process;
   x->b = server;
@@ -55,7 +55,7 @@ bool sim_strike_delay(sim_faults *f)
   return true;
 }
 
-static bool heal_pieces(sim_wound *x)
+static bool heal_pieces(sim_active_fault *x)
 {
   sim_world *w = x->faults->world;
 
@@ -67,7 +67,7 @@ bool sim_strike_pieces(sim_faults *f)
 {
   size_t most = 1 + sim_roll(&f->rng, 60);
 
-  sim_hurt(f, heal_pieces, sim_fault_timeout(f) / 8);
+  sim_start_fault(f, heal_pieces, sim_fault_timeout(f) / 8);
   sim_network_pieces(f->world->network, most);
   SAY(f, "bytes arrive in pieces of at most %zu", most);
   return true;
@@ -91,7 +91,7 @@ bool sim_strike_cut_at(sim_faults *f)
   return true;
 }
 
-static bool heal_route(sim_wound *x)
+static bool heal_route(sim_active_fault *x)
 {
   route_of(x)->cut[x->direction]--;
   sim_network_changed(x->faults->world->network);
@@ -101,7 +101,7 @@ static bool heal_route(sim_wound *x)
 void sim_cut_route(sim_faults *f, unsigned process, unsigned server,
                    int direction, int64_t for_us)
 {
-  sim_wound *x = sim_hurt(f, heal_route, for_us);
+  sim_active_fault *x = sim_start_fault(f, heal_route, for_us);
 
   x->a = process;
   x->b = server;
@@ -148,7 +148,7 @@ bool sim_strike_partition(sim_faults *f)
   return true;
 }
 
-static bool heal_proxy(sim_wound *x)
+static bool heal_proxy(sim_active_fault *x)
 {
   route_of(x)->proxies--;
   return true;
@@ -156,7 +156,7 @@ static bool heal_proxy(sim_wound *x)
 
 bool sim_strike_proxy(sim_faults *f)
 {
-  sim_wound *x = sim_hurt(f, heal_proxy, sim_fault_time(f));
+  sim_active_fault *x = sim_start_fault(f, heal_proxy, sim_fault_time(f));
 
   x->a = sim_some_process(f);
   x->b = sim_some_server(f);
@@ -166,7 +166,7 @@ bool sim_strike_proxy(sim_faults *f)
   return true;
 }
 
-static bool heal_narrow(sim_wound *x)
+static bool heal_narrow(sim_active_fault *x)
 {
   sim_network_widen(x->faults->world->network, x->a, x->b);
   return true;
@@ -182,7 +182,7 @@ bool sim_strike_narrow(sim_faults *f)
 
   SAY(f, "p%u: a KB takes %" PRId64 " us", process, kb_us);
   for (unsigned i = 0; i < f->world->config.servers; i++) {
-    sim_wound *x = sim_hurt(f, heal_narrow, length);
+    sim_active_fault *x = sim_start_fault(f, heal_narrow, length);
 
     x->a = process;
     x->b = i;
@@ -191,7 +191,7 @@ bool sim_strike_narrow(sim_faults *f)
   return true;
 }
 
-/* ---- processes ----------------------------------------------------------- */
+/* ---- processes ---------------------------------------------------------- */
 
 bool sim_strike_pause(sim_faults *f)
 {
@@ -256,7 +256,7 @@ bool sim_strike_starve(sim_faults *f)
   return true;
 }
 
-static bool heal_eager(sim_wound *x)
+static bool heal_eager(sim_active_fault *x)
 {
   x->faults->world->processes[x->a].eager--;
   return true;
@@ -264,7 +264,7 @@ static bool heal_eager(sim_wound *x)
 
 bool sim_strike_eager(sim_faults *f)
 {
-  sim_wound *x = sim_hurt(f, heal_eager, 2 * sim_fault_time(f));
+  sim_active_fault *x = sim_start_fault(f, heal_eager, 2 * sim_fault_time(f));
 
   x->a = sim_some_process(f);
   f->world->processes[x->a].eager++;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sim/world/habits.h"
-#include "sim/world/judge.h"
-#include "sim/world/wound.h"
+#include "sim/world/active_fault.h"
+#include "sim/world/checker.h"
+#include "sim/world/lock_styles.h"
 
 #include <stdlib.h>
 
@@ -42,7 +42,7 @@ bool sim_strike_delete_node(sim_faults *f)
  * deleted, as its numbers would begin anew. */
 static bool numbers_may_come_again(const sim_faults *f)
 {
-  return f->world->habit->unique > 0;
+  return f->world->style->unique > 0;
 }
 
 static bool delete_all(sim_faults *f, const char *lock)
@@ -78,7 +78,7 @@ bool sim_strike_set_node(sim_faults *f)
 
 /* The create may still be under way: only behind a delete no node is none. A
  * leader that is deposed may not bring its delete about. */
-static bool heal_foreign(sim_wound *x)
+static bool heal_foreign(sim_active_fault *x)
 {
   sim_ensemble *e = x->faults->world->ensemble;
 
@@ -95,8 +95,8 @@ bool sim_strike_foreign(sim_faults *f)
                                       "x-latch-0000000000", "lock-00000000000"};
   static const char *const plain[] = {"seq-", "w-000000000x", "xseq-0000000000",
                                       "lock-0000000000", "r-000000000"};
-  const char *const *names = sim_plain_names(f->world->habit) ? plain : known;
-  sim_wound *x = sim_hurt(f, heal_foreign, sim_fault_time(f));
+  const char *const *names = sim_plain_names(f->world->style) ? plain : known;
+  sim_active_fault *x = sim_start_fault(f, heal_foreign, sim_fault_time(f));
 
   snprintf(x->path, sizeof x->path, "%s/%s", some_lock(f),
            names[sim_roll(&f->rng, 5)]);
@@ -114,14 +114,14 @@ bool sim_strike_expire(sim_faults *f)
   int64_t session = lk_client_session(p->client).id;
 
   SAY(f, "the session of %s is ended", p->name);
-  sim_judge_doomed(f->world->judge, session);
+  sim_checker_doomed(f->world->checker, session);
   (void)sim_operator_expire(f->world->ensemble, session);
   return true;
 }
 
 /* Again until it is committed: a leader that is deposed may not bring it about.
  */
-static bool heal_deny(sim_wound *x)
+static bool heal_deny(sim_active_fault *x)
 {
   sim_ensemble *e = x->faults->world->ensemble;
   const sim_node *n = sim_tree_find(sim_ensemble_truth(e), x->path);
@@ -138,7 +138,7 @@ bool sim_strike_deny(sim_faults *f)
   const sim_node *n = sim_roll(&f->rng, 2) == 0 ? some_node(f) : NULL;
   int32_t denied = perms[sim_roll(&f->rng, 5)];
   int64_t length = sim_fault_time(f) / 4;
-  sim_wound *x = sim_hurt(f, heal_deny, length);
+  sim_active_fault *x = sim_start_fault(f, heal_deny, length);
 
   snprintf(x->path, sizeof x->path, "%s", n == NULL ? some_lock(f) : n->path);
   SAY(f, "permissions %" PRId32 " of %s are denied", denied, x->path);
@@ -153,7 +153,7 @@ static bool at_the_end(const sim_node *dir)
 
 /* The cure is to delete the directory, which takes as long as others put nodes
  * there. */
-static bool heal_counter(sim_wound *x)
+static bool heal_counter(sim_active_fault *x)
 {
   const sim_tree *truth = sim_ensemble_truth(x->faults->world->ensemble);
 
@@ -175,13 +175,14 @@ bool sim_strike_counter(sim_faults *f)
 
   if (dir == NULL || at_the_end(dir) || !numbers_may_come_again(f))
     return false;
-  snprintf(sim_hurt(f, heal_counter, sim_fault_time(f))->path, 24, "%s", lock);
+  snprintf(sim_start_fault(f, heal_counter, sim_fault_time(f))->path, 24, "%s",
+           lock);
   SAY(f, "the counter of %s is %" PRId32, lock, counter);
   sim_operator_set_counter(f->world->ensemble, lock, counter);
   return true;
 }
 
-/* ---- lists of servers ---------------------------------------------------- */
+/* ---- lists of servers --------------------------------------------------- */
 
 bool sim_tell_hosts(sim_process *p, unsigned servers)
 {
@@ -204,7 +205,7 @@ bool sim_tell_hosts(sim_process *p, unsigned servers)
   return true;
 }
 
-static bool heal_hosts(sim_wound *x)
+static bool heal_hosts(sim_active_fault *x)
 {
   return sim_tell_hosts(&x->faults->world->processes[x->a], ~0U);
 }
@@ -217,6 +218,6 @@ bool sim_strike_hosts(sim_faults *f)
 
   if (!sim_tell_hosts(&f->world->processes[who], some))
     return false;
-  sim_hurt(f, heal_hosts, sim_fault_time(f))->a = who;
+  sim_start_fault(f, heal_hosts, sim_fault_time(f))->a = who;
   return true;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "sim/world/active_fault.h"
+#include "sim/world/checker.h"
 #include "sim/world/conditions.h"
-#include "sim/world/judge.h"
-#include "sim/world/wound.h"
 
 static sim_server *server_of(sim_faults *f, unsigned i)
 {
   return sim_ensemble_server(f->world->ensemble, i);
 }
 
-static bool heal_server(sim_wound *x)
+static bool heal_server(sim_active_fault *x)
 {
   SAY(x->faults, "server %u starts again", x->a);
   if (!sim_server_runs(server_of(x->faults, x->a)))
@@ -22,7 +22,7 @@ static bool crash_server(sim_faults *f, unsigned i, int64_t for_us)
 {
   if (!sim_server_runs(server_of(f, i)) || f->standing[i])
     return false;
-  sim_hurt(f, heal_server, for_us)->a = i;
+  sim_start_fault(f, heal_server, for_us)->a = i;
   if (sim_roll(&f->rng, 3) == 0) { /* and its machine */
     sim_network_unplug(f->world->network, i);
     for (unsigned p = 0; p < f->world->nprocesses; p++)
@@ -38,7 +38,7 @@ bool sim_strike_server_crash(sim_faults *f)
   return crash_server(f, sim_some_server(f), sim_fault_time(f));
 }
 
-static bool heal_stop(sim_wound *x)
+static bool heal_stop(sim_active_fault *x)
 {
   x->faults->standing[x->a] = false;
   sim_server_continue(server_of(x->faults, x->a));
@@ -50,7 +50,7 @@ static bool stop_server(sim_faults *f, unsigned i, int64_t for_us)
   if (!sim_server_runs(server_of(f, i)) || f->standing[i])
     return false;
   f->standing[i] = true;
-  sim_hurt(f, heal_stop, for_us)->a = i;
+  sim_start_fault(f, heal_stop, for_us)->a = i;
   SAY(f, "server %u stands still for %" PRId64 " ms", i, for_us / SIM_MS);
   sim_server_stop(server_of(f, i));
   return true;
@@ -61,7 +61,7 @@ bool sim_strike_server_stop(sim_faults *f)
   return stop_server(f, sim_some_server(f), sim_fault_time(f));
 }
 
-static bool restart_next(sim_wound *x)
+static bool restart_next(sim_active_fault *x)
 {
   sim_faults *f = x->faults;
 
@@ -69,25 +69,25 @@ static bool restart_next(sim_wound *x)
     return true;
   (void)crash_server(f, x->a, sim_fault_timeout(f) / 4);
   if (x->a + 1 < f->world->config.servers)
-    sim_hurt(f, restart_next, sim_fault_timeout(f) / 2)->a = x->a + 1;
+    sim_start_fault(f, restart_next, sim_fault_timeout(f) / 2)->a = x->a + 1;
   return true;
 }
 
 bool sim_strike_restarts(sim_faults *f)
 {
   SAY(f, "all servers are restarted");
-  sim_hurt(f, restart_next, 0);
+  sim_start_fault(f, restart_next, 0);
   return true;
 }
 
-static bool heal_curt(sim_wound *x)
+static bool heal_close_early(sim_active_fault *x)
 {
-  sim_server_curt(server_of(x->faults, x->a), -1);
+  sim_server_close_early(server_of(x->faults, x->a), -1);
   return true;
 }
 
 /* One of them, or all. */
-bool sim_strike_curt(sim_faults *f)
+bool sim_strike_close_early(sim_faults *f)
 {
   bool all = sim_roll(&f->rng, 2) == 0;
   unsigned some = sim_some_server(f);
@@ -98,8 +98,8 @@ bool sim_strike_curt(sim_faults *f)
   for (unsigned i = 0; i < f->world->config.servers; i++) {
     if (!all && i != some)
       continue;
-    sim_server_curt(server_of(f, i), 1);
-    sim_hurt(f, heal_curt, length)->a = i;
+    sim_server_close_early(server_of(f, i), 1);
+    sim_start_fault(f, heal_close_early, length)->a = i;
   }
   return true;
 }
@@ -116,9 +116,9 @@ bool sim_strike_throttle_watches(sim_faults *f)
   return true;
 }
 
-static bool heal_older(sim_wound *x)
+static bool heal_older(sim_active_fault *x)
 {
-  sim_server_date(server_of(x->faults, x->a), false);
+  sim_server_set_older(server_of(x->faults, x->a), false);
   return true;
 }
 
@@ -127,12 +127,12 @@ bool sim_strike_older(sim_faults *f)
   unsigned i = sim_some_server(f);
 
   SAY(f, "server %u is older", i);
-  sim_server_date(server_of(f, i), true);
-  sim_hurt(f, heal_older, 2 * sim_fault_time(f))->a = i;
+  sim_server_set_older(server_of(f, i), true);
+  sim_start_fault(f, heal_older, 2 * sim_fault_time(f))->a = i;
   return true;
 }
 
-static bool heal_bounds(sim_wound *x)
+static bool heal_bounds(sim_active_fault *x)
 {
   sim_server_bound(server_of(x->faults, x->a), 0, 0);
   return true;
@@ -153,7 +153,7 @@ bool sim_strike_bounds(sim_faults *f)
     return false;
   SAY(f, "server %u will grant timeouts of %" PRId32 " ms", i, ms);
   sim_server_bound(server_of(f, i), ms, ms);
-  sim_hurt(f, heal_bounds, 4 * sim_fault_time(f))->a = i;
+  sim_start_fault(f, heal_bounds, 4 * sim_fault_time(f))->a = i;
   return true;
 }
 
@@ -162,19 +162,19 @@ static void wipe(sim_faults *f)
   sim_world *w = f->world;
 
   w->wipes++;
-  sim_judge_doom_all(w->judge);
+  sim_checker_doom_all(w->checker);
   sim_ensemble_wipe(w->ensemble,
                     (int32_t)(SIM_MOST_WIPES - w->wipes) * SIM_AGE_EPOCHS);
-  sim_judge_wiped(w->judge);
+  sim_checker_wiped(w->checker);
   for (unsigned i = 0; i < w->config.servers; i++) {
     f->standing[i] = false;
-    sim_hurt(f, heal_server, sim_fault_timeout(f) / 8)->a = i;
+    sim_start_fault(f, heal_server, sim_fault_timeout(f) / 8)->a = i;
   }
 }
 
 static bool may_wipe(const sim_world *w)
 {
-  return w->wipes < SIM_MOST_WIPES && !w->audited;
+  return w->wipes < SIM_MOST_WIPES && !w->all_requests;
 }
 
 /* Nothing of what was before is known to those that follow. With `others` they
@@ -206,13 +206,13 @@ bool sim_strike_restore(sim_faults *f)
   count = (size_t)sim_between(&f->rng, 1, (int64_t)count);
   SAY(f, "all servers are restored from a snapshot");
   wipe(f);
-  sim_judge_restores(w->judge, true);
+  sim_checker_restores(w->checker, true);
   sim_ensemble_restore(w->ensemble, count, SIM_AGE_EPOCHS);
-  sim_judge_restores(w->judge, false);
+  sim_checker_restores(w->checker, false);
   return true;
 }
 
-static bool heal_link(sim_wound *x)
+static bool heal_link(sim_active_fault *x)
 {
   if (--x->faults->links[x->a][x->b] == 0)
     sim_link_cut(x->faults->world->ensemble, x->a, x->b, false);
@@ -221,7 +221,7 @@ static bool heal_link(sim_wound *x)
 
 static void cut_link(sim_faults *f, unsigned a, unsigned b, int64_t for_us)
 {
-  sim_wound *x = sim_hurt(f, heal_link, for_us);
+  sim_active_fault *x = sim_start_fault(f, heal_link, for_us);
 
   x->a = a < b ? a : b;
   x->b = a < b ? b : a;
@@ -264,7 +264,7 @@ static int64_t long_time(sim_faults *f)
 }
 
 /* A while later, when the process is there. */
-static bool cut_off(sim_wound *x)
+static bool cut_off(sim_active_fault *x)
 {
   if (!x->faults->over)
     cut_all_links(x->faults, x->a, x->amount);
@@ -281,7 +281,7 @@ static void pin_and_cut_off(sim_faults *f, unsigned server)
                  : sim_network_whose(f->world->network, process) == (int)server
                      ? 0
                      : sim_between(&f->rng, 0, t);
-  sim_wound *x = sim_hurt(f, cut_off, wait);
+  sim_active_fault *x = sim_start_fault(f, cut_off, wait);
 
   x->a = server;
   x->amount = length;
@@ -336,7 +336,7 @@ bool sim_strike_deposed(sim_faults *f)
   return true;
 }
 
-static bool heal_lag(sim_wound *x)
+static bool heal_lag(sim_active_fault *x)
 {
   sim_link_slow(x->faults->world->ensemble, x->a, x->b, 0);
   return true;
@@ -348,7 +348,7 @@ static void slow_links(sim_faults *f, unsigned server, int64_t by_us,
   for (unsigned i = 0; i < f->world->config.servers; i++) {
     if (i == server)
       continue;
-    sim_wound *x = sim_hurt(f, heal_lag, for_us);
+    sim_active_fault *x = sim_start_fault(f, heal_lag, for_us);
 
     x->a = server;
     x->b = i;

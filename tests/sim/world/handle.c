@@ -3,32 +3,32 @@
 
 #include "sim/world/handle.h"
 
-#include "sim/world/habits.h"
-#include "sim/world/makers.h"
-#include "sim/world/need.h"
+#include "sim/world/allocate.h"
+#include "sim/world/lock_kinds.h"
+#include "sim/world/lock_styles.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static sim_judge *judge_of(const sim_handle *h)
+static sim_checker *judge_of(const sim_handle *h)
 {
-  return h->process->world->judge;
+  return h->process->world->checker;
 }
 
 #define SAY(h, ...) SIM_SAY(&(h)->process->world->trace, (h)->name, __VA_ARGS__)
 
 static void tell(sim_handle *h, sim_fact_type type, int err)
 {
-  sim_judge_tell(judge_of(h),
-                 &(sim_fact){.type = type, .err = err, .handle = h});
+  sim_checker_tell(judge_of(h),
+                   &(sim_fact){.type = type, .err = err, .handle = h});
 }
 
 static void stray(sim_handle *h, const char *why)
 {
   SAY(h, "is called back: %s", why);
-  sim_judge_tell(judge_of(h),
-                 &(sim_fact){.type = SIM_STRAY, .handle = h, .why = why});
+  sim_checker_tell(judge_of(h),
+                   &(sim_fact){.type = SIM_STRAY, .handle = h, .why = why});
 }
 
 static void call_actor(sim_handle *h, sim_news news, int err,
@@ -46,7 +46,7 @@ static void take_grant(sim_handle *h)
     return;
   h->count = 1;
   h->unsure = false;
-  sim_judge_grants(judge_of(h), h);
+  sim_checker_grants(judge_of(h), h);
 }
 
 /* The count goes down; at 0 it holds no more. */
@@ -82,7 +82,7 @@ static bool is_acquiring(const sim_handle *h)
 
 static bool knows_downgrades(const sim_handle *h)
 {
-  return h->process->world->habit->layout == LK_LAYOUT_CURATOR;
+  return h->process->world->style->layout == LK_LAYOUT_CURATOR;
 }
 
 /* By what it and its other side want and hold. */
@@ -100,7 +100,7 @@ static int acquire_should_be(const sim_handle *h)
     return LK_ERR_STATE;
   if (!sim_holds(o))
     return 0;
-  return h->seats[0].shares && knows_downgrades(h) ? 0 : LK_ERR_DEADLOCK;
+  return h->places[0].shares && knows_downgrades(h) ? 0 : LK_ERR_DEADLOCK;
 }
 
 int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
@@ -117,7 +117,7 @@ int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
     h->timeout_ms = timeout_ms;
     h->asked_ms = sim_process_clock(h->process);
     h->asked_us = w->agenda.now_us;
-    sim_judge_asks(judge_of(h), h);
+    sim_checker_asks(judge_of(h), h);
     h->count += h->again;
     h->calling = true;
   }
@@ -130,7 +130,7 @@ int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
     h->asks += f.err == 0;
     h->count -= f.err != 0 && h->again;
   }
-  sim_judge_tell(judge_of(h), &f);
+  sim_checker_tell(judge_of(h), &f);
   return f.err;
 }
 
@@ -198,7 +198,7 @@ int sim_handle_release(sim_handle *h, bool with_callback)
   f.err = lk_lock_release(h->lock, with_callback ? on_released : NULL, h);
   h->letting = false;
   if (h->lock != NULL)
-    sim_judge_tell(judge_of(h), &f);
+    sim_checker_tell(judge_of(h), &f);
   return f.err;
 }
 
@@ -223,8 +223,8 @@ static void on_event(lk_lock *l, const lk_lock_event *e, void *arg)
     stray(h, "an event for a handle that is freed");
   if (e->type == LK_LOCK_EVENT_UNSURE || e->type == LK_LOCK_EVENT_HELD)
     h->unsure = e->type == LK_LOCK_EVENT_UNSURE;
-  sim_judge_tell(judge_of(h),
-                 &(sim_fact){.type = SIM_TOLD, .handle = h, .told = e});
+  sim_checker_tell(judge_of(h),
+                   &(sim_fact){.type = SIM_TOLD, .handle = h, .told = e});
   if (e->type == LK_LOCK_EVENT_LOST)
     h->lost = true;
   call_actor(h, SIM_NEWS_EVENT, e->err, e);
@@ -273,18 +273,18 @@ static void on_written(lk_client *c, int err, const lk_op_result *results,
   (void)count;
   SAY(h, "has written: %s", err == 0 ? "0" : lk_error_name(err));
   h->guards--;
-  sim_judge_tell(judge_of(h), &(sim_fact){.type = SIM_GUARDED,
-                                          .err = err,
-                                          .handle = h,
-                                          .nodes = &g->nodes,
-                                          .data = g->data});
+  sim_checker_tell(judge_of(h), &(sim_fact){.type = SIM_GUARDED,
+                                            .err = err,
+                                            .handle = h,
+                                            .nodes = &g->nodes,
+                                            .data = g->data});
   if (h->lock != NULL)
     call_actor(h, SIM_NEWS_WRITTEN, err, NULL);
 }
 
 int sim_handle_write(sim_handle *h)
 {
-  guarded *g = sim_judge_take(judge_of(h), sizeof *g);
+  guarded *g = sim_checker_take(judge_of(h), sizeof *g);
   lk_op op;
   int err;
 
@@ -304,12 +304,12 @@ int sim_handle_write(sim_handle *h)
 static sim_handle *new_handle(sim_process *p, const char *name,
                               const sim_wish *wish, sim_react react, void *arg)
 {
-  sim_handle *h = sim_judge_handle(p->world->judge, p);
+  sim_handle *h = sim_checker_handle(p->world->checker, p);
 
   snprintf(h->name, sizeof h->name, "%s", name);
   h->kind = wish->kind;
   h->nseats = wish->nseats;
-  memcpy(h->seats, wish->seats, sizeof h->seats);
+  memcpy(h->places, wish->places, sizeof h->places);
   h->backwards = wish->backwards;
   h->take = wish->take;
   h->react = react;
@@ -365,7 +365,7 @@ static void end_free(sim_handle *h)
   if (h->wants || h->releases || h->verifies)
     stray(h, "not called back when it was freed");
   h->lock = NULL;
-  sim_judge_forget(judge_of(h), h);
+  sim_checker_forget(judge_of(h), h);
 }
 
 void sim_handle_free(sim_handle *h)

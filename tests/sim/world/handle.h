@@ -7,7 +7,7 @@
 
 /**
  * The API of a lock, as actors call it: each call and each callback is told to
- * the judge, and then the actor may do what it likes.
+ * the checker, and then the actor may do what it likes.
  */
 
 /** What an actor can be called back with. */

@@ -3,9 +3,9 @@
 
 #include "sim/world/leases.h"
 
+#include "sim/world/checker.h"
 #include "sim/world/conditions.h"
 #include "sim/world/coverage.h"
-#include "sim/world/judge.h"
 #include "sim/world/limits.h"
 #include "sim/world/scenario.h"
 
@@ -32,8 +32,8 @@ static void choose(sim_process *p)
   if (lk_lease_configure(p->client, &config) != 0)
     abort();
   if (lk_client_state(p->client) != LK_STATE_CONNECTING)
-    sim_coverage_moment(SIM_MOMENT_LATE_LEASE);
-  sim_judge_leased(p->world->judge, p);
+    sim_coverage_milestone(SIM_MILESTONE_LATE_LEASE);
+  sim_checker_leased(p->world->checker, p);
 }
 
 void sim_lease_start(sim_process *p)

@@ -48,7 +48,7 @@ void sim_limit_client(const sim_process *p, lk_client_config *config)
 
   if (!sim_has_condition(p->world, SIM_LIMITS))
     return;
-  sim_coverage_moment(SIM_MOMENT_LIMITS);
+  sim_coverage_milestone(SIM_MILESTONE_LIMITS);
   config->session_timeout_ms =
       sim_roll(&r, 2) == 0
           ? t
@@ -58,7 +58,7 @@ void sim_limit_client(const sim_process *p, lk_client_config *config)
   config->send_limit = some_size(&r, LEAST_REQUEST);
   config->receive_limit = some_size(&r, LEAST_REPLY);
   /* A crowd has more requests under way than that. */
-  if (!sim_has_condition(p->world, SIM_CROWD))
+  if (!sim_has_condition(p->world, SIM_MANY_READERS))
     config->outstanding_limit = some_size(&r, LEAST_OUTSTANDING);
 }
 

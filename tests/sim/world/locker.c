@@ -5,9 +5,9 @@
 
 #include "sim/world/conditions.h"
 #include "sim/world/coverage.h"
-#include "sim/world/habits.h"
 #include "sim/world/leases.h"
-#include "sim/world/menu.h"
+#include "sim/world/lock_mix.h"
+#include "sim/world/lock_styles.h"
 #include "sim/world/scenario.h"
 
 /*
@@ -35,7 +35,7 @@ static int64_t some_time(sim_actor *a, int64_t least, int64_t most)
 /* Draws of its own: they are of no matter to the rest. */
 static void take_habit(sim_actor *a, sim_kind kind)
 {
-  const sim_habit *h = world_of(a)->habit;
+  const sim_lock_style *h = world_of(a)->style;
   sim_rng r = sim_rng_fork(&a->rng, 'h');
   lk_lock_config *o = &a->options;
 
@@ -384,4 +384,4 @@ static void leave(sim_actor *a)
   unmake(a);
 }
 
-const sim_trade sim_locker = {.start = start, .act = act, .leave = leave};
+const sim_actor_kind sim_locker = {.start = start, .act = act, .leave = leave};

@@ -3,16 +3,16 @@
 
 #include "sim/world/pipe.h"
 
-#include "sim/world/need.h"
+#include "sim/world/allocate.h"
 #include "sim/world/scenario.h"
 
 #include <stdlib.h>
 
-/* ---- life ---------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------- */
 
 sim_network *sim_network_new(sim_world *w)
 {
-  sim_network *n = sim_need(sizeof *n);
+  sim_network *n = sim_allocate(sizeof *n);
   size_t count = w->nprocesses * w->config.servers;
 
   n->world = w;
@@ -20,7 +20,7 @@ sim_network *sim_network_new(sim_world *w)
   n->rough = !w->scenario->calm;
   lk__list_init(&n->pipes);
   lk__list_init(&n->buried);
-  n->routes = sim_need(count * sizeof *n->routes);
+  n->routes = sim_allocate(count * sizeof *n->routes);
   for (size_t i = 0; i < count; i++) {
     n->routes[i].delay_us[SIM_UP] = sim_between(&n->rng, 50, 3000);
     n->routes[i].delay_us[SIM_DOWN] = sim_between(&n->rng, 50, 3000);
@@ -51,7 +51,7 @@ sim_route *sim_network_route(sim_network *n, unsigned process, unsigned server)
   return &n->routes[process * n->world->config.servers + server];
 }
 
-/* ---- what can go wrong --------------------------------------------------- */
+/* ---- what can go wrong -------------------------------------------------- */
 
 /* Systems try again after some time, when they heard nothing. */
 static void try_again(sim_network *n, sim_job *job)

@@ -56,7 +56,7 @@ void sim_pipe_receive(sim_pipe *p, void *out, size_t len);
     is void; NULL is fine. */
 void sim_pipe_close(sim_pipe *p, bool silent);
 
-/* ---- what can go wrong --------------------------------------------------- */
+/* ---- what can go wrong -------------------------------------------------- */
 
 sim_route *sim_network_route(sim_network *n, unsigned process, unsigned server);
 /** After a change of routes: what was held back goes on. */

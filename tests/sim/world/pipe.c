@@ -4,7 +4,7 @@
 #include "sim/world/pipe.h"
 
 #include "base/mem.h"
-#include "sim/world/need.h"
+#include "sim/world/allocate.h"
 #include "sim/world/process.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void tell(sim_pipe *p)
     p->news(p->arg);
 }
 
-/* ---- its end ------------------------------------------------------------- */
+/* ---- its end ------------------------------------------------------------ */
 
 void sim_pipe_empty(sim_pipe *p, int direction)
 {
@@ -73,7 +73,7 @@ void sim_pipes_free(sim_network *n)
   }
 }
 
-/* ---- on the way ---------------------------------------------------------- */
+/* ---- on the way --------------------------------------------------------- */
 
 static int64_t delay(const sim_pipe *p, int direction)
 {
@@ -191,7 +191,7 @@ static part take(sim_pipe *p, int direction)
 static void hand_over(sim_pipe *p, size_t len)
 {
   sim_flow *f = &p->flows[SIM_UP];
-  unsigned char *copy = sim_need(len);
+  unsigned char *copy = sim_allocate(len);
 
   memcpy(copy, lk__buf_bytes(&f->bytes), len);
   lk__buf_consume(&f->bytes, len);
@@ -265,7 +265,7 @@ static void on_down(void *arg)
   arrive(arg, SIM_DOWN);
 }
 
-/* ---- the server's side --------------------------------------------------- */
+/* ---- the server's side -------------------------------------------------- */
 
 static void on_output(const void *bytes, size_t len, void *arg)
 {
@@ -328,12 +328,12 @@ static void on_dialing(void *arg)
   tell(p);
 }
 
-/* ---- the process's side -------------------------------------------------- */
+/* ---- the process's side ------------------------------------------------- */
 
 sim_pipe *sim_pipe_open(sim_network *n, unsigned process, unsigned server,
                         void (*news)(void *arg), void *arg)
 {
-  sim_pipe *p = sim_need(sizeof *p);
+  sim_pipe *p = sim_allocate(sizeof *p);
 
   sim_pipes_free(n);
   p->network = n;

@@ -4,9 +4,9 @@
 #include "sim/world/process.h"
 
 #include "sim/world/actors.h"
+#include "sim/world/checker.h"
 #include "sim/world/conditions.h"
 #include "sim/world/driver.h"
-#include "sim/world/judge.h"
 #include "sim/world/leases.h"
 #include "sim/world/limits.h"
 #include "sim/world/scenario.h"
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- its clock ----------------------------------------------------------- */
+/* ---- its clock ---------------------------------------------------------- */
 
 /* Microseconds of true time to milliseconds of the clock, and back. */
 #define PER_MS INT64_C(1000000000)
@@ -45,7 +45,7 @@ int64_t sim_process_true_us(const sim_process *p, int64_t ms)
   return (since * PER_MS + rate(p) - 1) / rate(p);
 }
 
-/* ---- its memory ---------------------------------------------------------- */
+/* ---- its memory --------------------------------------------------------- */
 
 /* Before each block. */
 typedef struct sim_block {
@@ -107,7 +107,7 @@ static void *resize(void *arg, void *old, size_t size)
   return b + 1;
 }
 
-/* ---- its client ---------------------------------------------------------- */
+/* ---- its client --------------------------------------------------------- */
 
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
@@ -162,7 +162,7 @@ static void start(sim_process *p)
   if (sim_has_condition(p->world, SIM_WRITERS) && p->index % 2 == 0)
     cc.give_up_ms = (int32_t)sim_between(&p->rng, p->world->timeout_ms / 2,
                                          p->world->timeout_ms);
-  if (sim_has_condition(p->world, SIM_CROWD))
+  if (sim_has_condition(p->world, SIM_MANY_READERS))
     cc.send_limit = (size_t)sim_between(&p->rng, LEAST_REQUEST, 8192);
 
   p->life++;
@@ -182,7 +182,7 @@ static void start(sim_process *p)
   lk_client_attach(p->client, &p->listener);
   SIM_SAY(&p->world->trace, p->name, "starts, life %" PRIu64 "%s", p->life,
           p->resumes ? ", with the session of the last" : "");
-  sim_judge_started(p->world->judge, p);
+  sim_checker_started(p->world->checker, p);
   sim_actors_start(p);
   p->saved.id = 0;
   if (p->resumes) /* what its predecessor left goes with the session */
@@ -193,7 +193,7 @@ static void start(sim_process *p)
   sim_process_settle(p);
 }
 
-/* ---- life ---------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------- */
 
 /* It was asleep, or dead, or its only session has ended. */
 static void on_resume(void *arg)
@@ -292,7 +292,7 @@ void sim_process_gone(sim_process *p)
 {
   if (p->client != NULL || p->has_locks)
     return;
-  sim_judge_gone(p->world->judge, p);
+  sim_checker_gone(p->world->checker, p);
   SIM_SAY(&p->world->trace, p->name, "is gone");
 }
 

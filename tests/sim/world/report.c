@@ -4,8 +4,8 @@
 #include "sim/world/report.h"
 
 #include "sim/world/conditions.h"
-#include "sim/world/habits.h"
-#include "sim/world/menu.h"
+#include "sim/world/lock_mix.h"
+#include "sim/world/lock_styles.h"
 #include "sim/world/scenario.h"
 
 #include <inttypes.h>
@@ -32,7 +32,7 @@ typedef struct tally {
 /* A run in which something was found broken, and what first. */
 typedef struct failure {
   uint64_t seed;
-  size_t property;
+  size_t invariant;
 } failure;
 
 /* A run in which little happened. */
@@ -64,7 +64,7 @@ static void add(tally *sum, const tally *t)
   sum->few += t->few;
 }
 
-/* ---- one run ------------------------------------------------------------- */
+/* ---- one run ------------------------------------------------------------ */
 
 static void begin(sim_world *w, const sim_plan *plan, uint64_t seed)
 {
@@ -72,12 +72,12 @@ static void begin(sim_world *w, const sim_plan *plan, uint64_t seed)
   w->go_on = plan->go_on;
   w->trace.out = plan->trace ? stdout : NULL;
   for (size_t i = 0; i < plan->nwithout; i++)
-    (void)sim_judge_without(w->judge, plan->without[i]);
+    (void)sim_checker_without(w->checker, plan->without[i]);
 }
 
 static tally tally_of(const sim_world *w)
 {
-  bool broken = sim_judge_violations(w->judge) > 0;
+  bool broken = sim_checker_violations(w->checker) > 0;
 
   return (tally){.runs = 1,
                  .broken = broken,
@@ -100,10 +100,11 @@ static void run(const sim_plan *plan, desk *d)
   add(&d->tally, &t);
   if (t.few > 0 && d->nlulls < MOST_TOLD)
     d->lulls[d->nlulls++] = (lull){d->seed, t.grants, t.faults};
-  for (size_t i = 0; t.broken > 0 && i < sim_nproperties; i++) {
-    if (sim_judge_broken(w.judge, i, &what) == 0 || d->nfailures == MOST_TOLD)
+  for (size_t i = 0; t.broken > 0 && i < sim_ninvariants; i++) {
+    if (sim_checker_broken(w.checker, i, &what) == 0 ||
+        d->nfailures == MOST_TOLD)
       continue;
-    d->failures[d->nfailures++] = (failure){.seed = d->seed, .property = i};
+    d->failures[d->nfailures++] = (failure){.seed = d->seed, .invariant = i};
     break;
   }
   sim_world_done(&w);
@@ -115,19 +116,19 @@ static void tell_replay(const sim_world *w)
 
   sim_conditions_print(w->conditions, conditions, sizeof conditions);
   printf("replay: simulate --seed %" PRIu64
-         " --scenario %s --locks %s --habit %s%s%s --trace\n",
-         w->seed, w->scenario->name, w->menu->name, w->habit->name, conditions,
-         w->audited ? " --audited" : "");
+         " --scenario %s --locks %s --style %s%s%s --trace\n",
+         w->seed, w->scenario->name, w->lock_mix->name, w->style->name,
+         conditions, w->all_requests ? " --all-requests" : "");
 }
 
 static void tell_broken(const sim_world *w)
 {
-  for (size_t i = 0; i < sim_nproperties; i++) {
+  for (size_t i = 0; i < sim_ninvariants; i++) {
     const char *what;
-    size_t count = sim_judge_broken(w->judge, i, &what);
+    size_t count = sim_checker_broken(w->checker, i, &what);
 
     if (count > 0)
-      printf("BROKEN %s: %s%s\n", sim_properties[i].name, what,
+      printf("BROKEN %s: %s%s\n", sim_invariants[i].name, what,
              count > 1 ? " (and more)" : "");
   }
   tell_replay(w);
@@ -149,7 +150,7 @@ bool sim_report_one(const sim_plan *plan)
   }
   printf("seed %" PRIu64 ", %s, %s, %s: %" PRIu64 " grants, %" PRIu64
          " faults, %.1f s, %s\n",
-         w.seed, w.scenario->name, w.menu->name, w.habit->name, t.grants,
+         w.seed, w.scenario->name, w.lock_mix->name, w.style->name, t.grants,
          t.faults, (double)t.time_us / 1e6,
          t.broken > 0 ? "broken" : "all is well");
   sim_world_done(&w);
@@ -158,7 +159,7 @@ bool sim_report_one(const sim_plan *plan)
   return t.broken == 0;
 }
 
-/* ---- many ---------------------------------------------------------------- */
+/* ---- many --------------------------------------------------------------- */
 
 static size_t desk_size(void)
 {
@@ -202,7 +203,7 @@ static void tell_seed(const sim_plan *plan, uint64_t seed)
   sim_world_choose(&w, seed, &plan->choice);
   sim_conditions_print(w.conditions, conditions, sizeof conditions);
   printf("seed %" PRIu64 ", %s, %s, %s,%s", seed, w.scenario->name,
-         w.menu->name, w.habit->name, conditions);
+         w.lock_mix->name, w.style->name, conditions);
 }
 
 static void tell_death(const sim_plan *plan, uint64_t seed)
@@ -245,7 +246,7 @@ static bool finish(const sim_plan *plan, desk *d, pid_t pid, tally *sum)
 
     printf("broken: ");
     tell_seed(plan, f->seed);
-    printf(": %s\n", sim_properties[f->property].name);
+    printf(": %s\n", sim_invariants[f->invariant].name);
     if (i < MOST_STORIES)
       retell(plan, f->seed);
   }

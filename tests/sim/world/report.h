@@ -2,7 +2,7 @@
 #ifndef LK_SIM_WORLD_REPORT_H
 #define LK_SIM_WORLD_REPORT_H
 
-#include "sim/world/judge.h"
+#include "sim/world/checker.h"
 #include "sim/world/world.h"
 
 /**

@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "sim/world/conditions.h"
-#include "sim/world/habits.h"
-#include "sim/world/menu.h"
+#include "sim/world/lock_mix.h"
+#include "sim/world/lock_styles.h"
 #include "sim/world/report.h"
 #include "sim/world/scenario.h"
 
@@ -19,23 +19,24 @@
 static const char help[] =
     "usage: simulate [OPTION]...\n"
     "Let clients of a simulated ensemble contend for locks while things go\n"
-    "wrong, and judge what happens.\n"
+    "wrong, and checker what happens.\n"
     "\n"
     "  --seed N             this run; shows how it went\n"
     "  --seeds FIRST:COUNT  so many runs, beginning with seed FIRST\n"
     "  --scenario NAME      what goes wrong; otherwise the seed chooses\n"
     "  --locks NAME         what is locked; otherwise the seed chooses\n"
-    "  --habit NAME         how it is; otherwise the seed chooses\n"
+    "  --style NAME         how it is; otherwise the seed chooses\n"
     "  --condition NAME     what is there as well, or none; may be given "
     "again;\n"
     "                       otherwise the seed chooses\n"
-    "  --audited            with auditors and lookouts, who ask for the rest\n"
+    "  --all-requests       with rare requesters and watchers, which ask for "
+    "the rest\n"
     "  --trace              write down all that happens\n"
-    "  --without PROPERTY   do not look at that one; may be given again\n"
+    "  --without INVARIANT  do not look at that one; may be given again\n"
     "  --all                go on after something was found broken\n"
     "  --jobs N             so many runs at a time\n"
     "  --coverage           how often each fault struck\n"
-    "  --list               show all these names, and the properties\n"
+    "  --list               show all these names, and the invariants\n"
     "  --help               this text\n"
     "\n"
     "Exit code: 0 nothing is broken, 1 something is, 2 wrong usage.\n";
@@ -45,9 +46,9 @@ enum {
   OPT_SEEDS,
   OPT_SCENARIO,
   OPT_LOCKS,
-  OPT_HABIT,
+  OPT_STYLE,
   OPT_CONDITION,
-  OPT_AUDITED,
+  OPT_ALL_REQUESTS,
   OPT_TRACE,
   OPT_WITHOUT,
   OPT_ALL,
@@ -62,9 +63,9 @@ static const struct option options[] = {
     {"seeds", required_argument, NULL, OPT_SEEDS},
     {"scenario", required_argument, NULL, OPT_SCENARIO},
     {"locks", required_argument, NULL, OPT_LOCKS},
-    {"habit", required_argument, NULL, OPT_HABIT},
+    {"style", required_argument, NULL, OPT_STYLE},
     {"condition", required_argument, NULL, OPT_CONDITION},
-    {"audited", no_argument, NULL, OPT_AUDITED},
+    {"all-requests", no_argument, NULL, OPT_ALL_REQUESTS},
     {"trace", no_argument, NULL, OPT_TRACE},
     {"without", required_argument, NULL, OPT_WITHOUT},
     {"all", no_argument, NULL, OPT_ALL},
@@ -99,16 +100,16 @@ static void set_scenario(sim_plan *plan, const char *name)
 
 static void set_menu(sim_plan *plan, const char *name)
 {
-  plan->choice.menu = sim_menu_find(name);
-  if (plan->choice.menu == NULL)
+  plan->choice.lock_mix = sim_lock_mix_find(name);
+  if (plan->choice.lock_mix == NULL)
     refuse("no such locks");
 }
 
-static void set_habit(sim_plan *plan, const char *name)
+static void set_style(sim_plan *plan, const char *name)
 {
-  plan->choice.habit = sim_habit_find(name);
-  if (plan->choice.habit == NULL)
-    refuse("no such habit");
+  plan->choice.style = sim_lock_style_find(name);
+  if (plan->choice.style == NULL)
+    refuse("no such lock style");
 }
 
 static void set_condition(sim_plan *plan, const char *name)
@@ -124,14 +125,14 @@ static void set_condition(sim_plan *plan, const char *name)
 static void set_without(sim_plan *plan, const char *name)
 {
   if (plan->nwithout == SIM_MOST_WITHOUT)
-    refuse("too many properties");
-  for (size_t i = 0; i < sim_nproperties; i++) {
-    if (strcmp(sim_properties[i].name, name) == 0) {
+    refuse("too many invariants");
+  for (size_t i = 0; i < sim_ninvariants; i++) {
+    if (strcmp(sim_invariants[i].name, name) == 0) {
       plan->without[plan->nwithout++] = name;
       return;
     }
   }
-  refuse("no such property");
+  refuse("no such invariant");
 }
 
 static void set_seeds(sim_plan *plan, char *range)
@@ -152,19 +153,19 @@ static void list(void)
   for (size_t i = 0; i < sim_nscenarios; i++)
     printf("  %-16s %s\n", sim_scenarios[i].name, sim_scenarios[i].text);
   printf("locks:\n");
-  for (size_t i = 0; i < sim_nmenus; i++)
-    printf("  %-16s %s\n", sim_menus[i].name, sim_menus[i].text);
-  printf("habits:\n");
-  for (size_t i = 0; i < sim_nhabits; i++)
-    printf("  %-16s %s\n", sim_habits[i].name, sim_habits[i].text);
+  for (size_t i = 0; i < sim_nlock_mixes; i++)
+    printf("  %-16s %s\n", sim_lock_mixes[i].name, sim_lock_mixes[i].text);
+  printf("lock styles:\n");
+  for (size_t i = 0; i < sim_nlock_styles; i++)
+    printf("  %-16s %s\n", sim_lock_styles[i].name, sim_lock_styles[i].text);
   printf("conditions:\n");
   for (size_t i = 0; i < SIM_NCONDITIONS; i++)
     printf("  %-16s %s\n", sim_conditions[i].name, sim_conditions[i].text);
   printf("faults:\n");
   SIM_FAULTS(FAULT)
-  printf("properties:\n");
-  for (size_t i = 0; i < sim_nproperties; i++)
-    printf("  %-24s %s\n", sim_properties[i].name, sim_properties[i].text);
+  printf("invariants:\n");
+  for (size_t i = 0; i < sim_ninvariants; i++)
+    printf("  %-24s %s\n", sim_invariants[i].name, sim_invariants[i].text);
 #undef FAULT
 }
 
@@ -182,9 +183,9 @@ static void parse(sim_plan *plan, int argc, char **argv)
     case OPT_SEEDS: set_seeds(plan, optarg); break;
     case OPT_SCENARIO: set_scenario(plan, optarg); break;
     case OPT_LOCKS: set_menu(plan, optarg); break;
-    case OPT_HABIT: set_habit(plan, optarg); break;
+    case OPT_STYLE: set_style(plan, optarg); break;
     case OPT_CONDITION: set_condition(plan, optarg); break;
-    case OPT_AUDITED: plan->choice.audited = true; break;
+    case OPT_ALL_REQUESTS: plan->choice.all_requests = true; break;
     case OPT_TRACE: plan->trace = true; break;
     case OPT_WITHOUT: set_without(plan, optarg); break;
     case OPT_ALL: plan->go_on = true; break;
@@ -197,9 +198,9 @@ static void parse(sim_plan *plan, int argc, char **argv)
   }
   if (optind < argc || plan->count == 0)
     refuse("say which seeds");
-  if (plan->choice.menu != NULL && plan->choice.habit != NULL &&
-      !sim_habit_fits(plan->choice.habit, plan->choice.menu))
-    refuse("these locks do not know that habit");
+  if (plan->choice.lock_mix != NULL && plan->choice.style != NULL &&
+      !sim_lock_style_fits(plan->choice.style, plan->choice.lock_mix))
+    refuse("these locks do not know that lock style");
 }
 
 int main(int argc, char **argv)

@@ -3,24 +3,25 @@
 
 #include "sim/world/actor.h"
 
-#include "sim/world/need.h"
+#include "sim/world/allocate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 /*
- * Subscribers of all processes want to know what clerks and sitters do: which
- * nodes there are, what is in them, whether they have children. They give up
- * and come back, also in callbacks; at the end all of them know how it stands.
+ * Subscribers of all processes want to know what requesters and single lockers
+ * do: which nodes there are, what is in them, whether they have children. They
+ * give up and come back, also in callbacks; at the end all of them know how it
+ * stands.
  */
 
-enum { NODES = 4 }; /* the clerks' */
+enum { NODES = 4 }; /* the requesters' */
 
 #define SAY(a, ...) SIM_SAY(&(a)->process->world->trace, (a)->name, __VA_ARGS__)
 
-static sim_judge *judge_of(const sim_actor *a)
+static sim_checker *judge_of(const sim_actor *a)
 {
-  return a->process->world->judge;
+  return a->process->world->checker;
 }
 
 static void drop(sim_actor *a)
@@ -53,7 +54,7 @@ static void take(sim_actor *a, lk_subscription *s, const sim_state *state)
   SAY(a, "is told of %s: %s, 0x%llx", n->path,
       state->err == 0 ? "0" : lk_error_name(state->err),
       (unsigned long long)state->zxid);
-  sim_judge_tell(judge_of(a), &f);
+  sim_checker_tell(judge_of(a), &f);
   if (stray)
     return;
   n->told = true;
@@ -170,9 +171,9 @@ static void act(sim_actor *a)
 static void start(sim_actor *a)
 {
   if (a->notice == NULL)
-    a->notice = sim_need(sizeof *a->notice);
+    a->notice = sim_allocate(sizeof *a->notice);
   a->notice->subscription = NULL;
   sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
 }
 
-const sim_trade sim_subscriber = {start, act, drop, .rests = true};
+const sim_actor_kind sim_subscriber = {start, act, drop, .rests = true};

@@ -3,7 +3,7 @@
 
 #include "proto/wire/opcode.h"
 #include "sim/model/model.h"
-#include "sim/world/need.h"
+#include "sim/world/allocate.h"
 
 /**
  * @file
@@ -78,7 +78,7 @@ void sim_ensemble_wipe(sim_ensemble *e, int32_t epoch)
   tell_commit(e, 0, LK_OPCODE_DELETE);
 }
 
-/* ---- a snapshot ---------------------------------------------------------- */
+/* ---- a snapshot --------------------------------------------------------- */
 
 size_t sim_ensemble_committed(const sim_ensemble *e)
 {
@@ -112,7 +112,7 @@ static void restore_server(sim_server *s, const sim_txn **log, size_t count)
 
 void sim_ensemble_restore(sim_ensemble *e, size_t count, int32_t epochs)
 {
-  const sim_txn **log = sim_need(count * sizeof *log);
+  const sim_txn **log = sim_allocate(count * sizeof *log);
 
   SIM_SAY(e->trace, "ensemble", "has %zu transactions of before", count);
   for (size_t i = 0; i < count; i++)

@@ -4,12 +4,12 @@
 #include "sim/world/world.h"
 
 #include "sim/world/actors.h"
+#include "sim/world/allocate.h"
+#include "sim/world/checker.h"
 #include "sim/world/conditions.h"
 #include "sim/world/faults.h"
-#include "sim/world/habits.h"
-#include "sim/world/judge.h"
-#include "sim/world/menu.h"
-#include "sim/world/need.h"
+#include "sim/world/lock_mix.h"
+#include "sim/world/lock_styles.h"
 #include "sim/world/network.h"
 #include "sim/world/process.h"
 #include "sim/world/scenario.h"
@@ -25,7 +25,7 @@ enum {
   MOST_JOBS_AT_ONCE = 20000 /* of one moment: somebody spins */
 };
 
-/* ---- what the seed decides ----------------------------------------------- */
+/* ---- what the seed decides ---------------------------------------------- */
 
 /* Within the bounds of the servers, and often at the lower one. */
 static int32_t some_timeout(sim_rng *r, int32_t tick)
@@ -50,7 +50,7 @@ static void draw(sim_world *w)
       .tick_ms = tick,
       .sync_limit = (int32_t)sim_between(&r, 2, 5),
       .sweep_ms = w->scenario->sweep_ms == 0 ? 60000 : w->scenario->sweep_ms,
-      .ttls = w->audited,
+      .ttls = w->all_requests,
       .epoch_ms = INT64_C(1700000000000) + sim_between(&r, 0, 1000000)};
   w->shortest_ms = w->longest_ms = w->timeout_ms;
   if (sim_may_strike(w, SIM_FAULT_BOUNDS) || sim_has_condition(w, SIM_LIMITS)) {
@@ -76,10 +76,10 @@ static unsigned some_conditions(const sim_world *w, const unsigned *chosen)
 }
 
 /* A crowd shares. */
-static const sim_menu *some_menu(const sim_world *w)
+static const sim_lock_mix *some_menu(const sim_world *w)
 {
-  return sim_has_condition(w, SIM_CROWD) ? sim_menu_find("rwlock")
-                                         : sim_menu_of(w->seed);
+  return sim_has_condition(w, SIM_MANY_READERS) ? sim_lock_mix_find("rwlock")
+                                                : sim_lock_mix_of(w->seed);
 }
 
 void sim_world_choose(sim_world *w, uint64_t seed, const sim_choice *choice)
@@ -89,10 +89,10 @@ void sim_world_choose(sim_world *w, uint64_t seed, const sim_choice *choice)
   w->scenario =
       choice->scenario == NULL ? sim_scenario_of(seed) : choice->scenario;
   w->conditions = some_conditions(w, choice->conditions);
-  w->menu = choice->menu == NULL ? some_menu(w) : choice->menu;
-  w->habit =
-      choice->habit == NULL ? sim_habit_of(seed, w->menu) : choice->habit;
-  w->audited = choice->audited;
+  w->lock_mix = choice->lock_mix == NULL ? some_menu(w) : choice->lock_mix;
+  w->style = choice->style == NULL ? sim_lock_style_of(seed, w->lock_mix)
+                                   : choice->style;
+  w->all_requests = choice->all_requests;
 }
 
 void sim_world_init(sim_world *w, uint64_t seed, const sim_choice *choice)
@@ -103,14 +103,14 @@ void sim_world_init(sim_world *w, uint64_t seed, const sim_choice *choice)
   w->rng = sim_rng_fork(&root, 1);
   w->trace.agenda = &w->agenda;
   draw(w);
-  sim_menu_lay(w);
-  w->judge = sim_judge_new(w);
-  sim_ensemble_hooks hooks = sim_judge_hooks(w->judge);
+  sim_lock_mix_lay(w);
+  w->checker = sim_checker_new(w);
+  sim_ensemble_hooks hooks = sim_checker_hooks(w->checker);
 
   w->ensemble = sim_ensemble_new(&w->config, &w->agenda,
                                  sim_rng_fork(&w->rng, 'e'), &w->trace, &hooks);
   w->network = sim_network_new(w);
-  w->processes = sim_need(w->nprocesses * sizeof *w->processes);
+  w->processes = sim_allocate(w->nprocesses * sizeof *w->processes);
   for (unsigned i = 0; i < w->nprocesses; i++)
     sim_process_init(&w->processes[i], w, i);
   w->faults = sim_faults_new(w);
@@ -125,12 +125,12 @@ void sim_world_done(sim_world *w)
   sim_faults_free(w->faults);
   sim_network_free(w->network);
   sim_ensemble_free(w->ensemble);
-  sim_judge_free(w->judge);
+  sim_checker_free(w->checker);
   free(w->processes);
   sim_trace_done(&w->trace);
 }
 
-/* ---- time ---------------------------------------------------------------- */
+/* ---- time --------------------------------------------------------------- */
 
 static void on_moment(void *arg)
 {
@@ -157,7 +157,7 @@ static void catch_up(sim_world *w)
 static bool pass(sim_world *w, int64_t us)
 {
   sim_job end = {.run = on_moment};
-  int64_t moment = w->agenda.now_us;
+  int64_t milestone = w->agenda.now_us;
   size_t jobs = 0;
 
   sim_do_in(&w->agenda, &end, us);
@@ -165,11 +165,11 @@ static bool pass(sim_world *w, int64_t us)
     sim_step(&w->agenda);
     if (sim_has_condition(w, SIM_CLOCK_STEPS))
       catch_up(w);
-    sim_judge_look(w->judge);
-    jobs = moment == w->agenda.now_us ? jobs + 1 : 0;
-    moment = w->agenda.now_us;
+    sim_checker_look(w->checker);
+    jobs = milestone == w->agenda.now_us ? jobs + 1 : 0;
+    milestone = w->agenda.now_us;
     must_move(w, jobs);
-    if (!w->go_on && sim_judge_violations(w->judge) > 0) {
+    if (!w->go_on && sim_checker_violations(w->checker) > 0) {
       sim_drop(&w->agenda, &end);
       return false;
     }
@@ -177,7 +177,7 @@ static bool pass(sim_world *w, int64_t us)
   return true;
 }
 
-/* ---- the run ------------------------------------------------------------- */
+/* ---- the run ------------------------------------------------------------ */
 
 static bool storm(sim_world *w, int64_t t)
 {
@@ -222,10 +222,10 @@ static bool calm_down(sim_world *w, int64_t t)
   for (int i = 0; i < CALM_TIMEOUTS * 4; i++) {
     if (!pass(w, t / 4))
       return false;
-    if (sim_judge_is_calm(w->judge))
+    if (sim_checker_is_calm(w->checker))
       break;
   }
-  sim_judge_calm(w->judge);
+  sim_checker_calm(w->checker);
   return true;
 }
 
@@ -235,7 +235,7 @@ static bool take_apart(sim_world *w, int64_t t)
     sim_process_leave(&w->processes[i]);
   if (!pass(w, t))
     return false;
-  sim_judge_end(w->judge);
+  sim_checker_end(w->checker);
   return true;
 }
 
@@ -249,8 +249,8 @@ void sim_world_run(sim_world *w)
   SIM_SAY(&w->trace, "world",
           "seed %llu, %s, %s, %s: %u servers, %zu processes, "
           "timeout %d ms, tick %d ms,%s",
-          (unsigned long long)w->seed, w->scenario->name, w->menu->name,
-          w->habit->name, w->config.servers, w->nprocesses, (int)w->timeout_ms,
+          (unsigned long long)w->seed, w->scenario->name, w->lock_mix->name,
+          w->style->name, w->config.servers, w->nprocesses, (int)w->timeout_ms,
           (int)w->config.tick_ms, conditions);
   if (storm(w, t) && calm_down(w, t))
     (void)take_apart(w, t);

@@ -18,8 +18,8 @@
 typedef struct sim_world sim_world;
 typedef struct sim_scenario sim_scenario; /* scenario.h: what there is and what
                                              goes wrong how often */
-typedef struct sim_menu sim_menu;         /* menu.h: what is locked */
-typedef struct sim_habit sim_habit;       /* habits.h: and how */
+typedef struct sim_lock_mix sim_lock_mix; /* menu.h: what is locked */
+typedef struct sim_lock_style sim_lock_style; /* habits.h: and how */
 
 enum {
   SIM_AGE_EPOCHS = 1 << 16, /**< between two ages of an ensemble */
@@ -34,8 +34,8 @@ enum {
 struct sim_world {
   uint64_t seed;
   const sim_scenario *scenario;
-  const sim_menu *menu;
-  const sim_habit *habit;
+  const sim_lock_mix *lock_mix;
+  const sim_lock_style *style;
   unsigned conditions; /**< a bit for each that it has; conditions.h */
   sim_agenda agenda;
   sim_trace trace;
@@ -46,7 +46,7 @@ struct sim_world {
   struct sim_process *processes;
   size_t nprocesses;
   struct sim_faults *faults;
-  struct sim_judge *judge;
+  struct sim_checker *checker;
   int32_t timeout_ms;  /**< T: what clients want, within the servers' bounds */
   int32_t shortest_ms; /**< of the timeouts that servers may grant instead */
   int32_t longest_ms;
@@ -57,27 +57,27 @@ struct sim_world {
   size_t semaphore_at; /**< its queue; its leases come next */
   int32_t permits;     /**< so many there are at first */
   bool limited;        /**< a node says how many */
-  bool audited;        /**< there are auditors and lookouts */
+  bool all_requests;   /**< there are rare requesters and watchers */
   bool calming;        /**< the faults are over, nobody wants */
   unsigned wipes;      /**< how often the ensemble began anew */
-  bool judging;        /**< the judge asks: no time passes by that */
+  bool judging;        /**< the checker asks: no time passes by that */
   bool go_on;          /**< also after something was found broken */
-  size_t grants;       /**< so far; counted by the judge */
+  size_t grants;       /**< so far; counted by the checker */
   size_t nfaults;      /**< counted by faults.c */
 };
 
 /** What is chosen for a run. NULL: what the seed chooses. */
 typedef struct sim_choice {
   const sim_scenario *scenario;
-  const sim_menu *menu;
-  const sim_habit *habit;
+  const sim_lock_mix *lock_mix;
+  const sim_lock_style *style;
   const unsigned *conditions;
-  bool audited; /**< with auditors and lookouts */
+  bool all_requests; /**< with rare requesters and watchers */
 } sim_choice;
 
 /** What follows from the seed and the choice, in `w`; nothing else is there. */
 void sim_world_choose(sim_world *w, uint64_t seed, const sim_choice *choice);
-/** A world in which nothing has happened yet. Trace, judge and `go_on` may be
+/** A world in which nothing has happened yet. Trace, checker and `go_on` may be
     set up before it runs. */
 void sim_world_init(sim_world *w, uint64_t seed, const sim_choice *choice);
 /** What the names of servers begin with; others have other names. */
@@ -85,7 +85,7 @@ static inline char sim_first_letter(const sim_world *w)
 {
   return (char)('s' + w->wipes);
 }
-/** The whole run; it ends when the judge finds something broken. */
+/** The whole run; it ends when the checker finds something broken. */
 void sim_world_run(sim_world *w);
 void sim_world_done(sim_world *w);
 

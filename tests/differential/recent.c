@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "differential/recent.h"
+
+#include "differential/normal_form.h"
+#include "support/wire.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct recent_line *next_line(recent *s, uint64_t number, unsigned conn)
+{
+  struct recent_line *line = &s->lines[s->count++ % STORY_LINES];
+
+  if (line->frame.mem == NULL)
+    line->frame = wire_buf();
+  line->number = number;
+  line->conn = conn;
+  line->note[0] = '\0';
+  lk__buf_consume(&line->frame, lk__buf_len(&line->frame));
+  return line;
+}
+
+void recent_note(recent *s, uint64_t number, unsigned conn, const char *format,
+                 ...)
+{
+  struct recent_line *line = next_line(s, number, conn);
+  va_list args;
+
+  va_start(args, format);
+  vsnprintf(line->note, sizeof line->note, format, args);
+  va_end(args);
+}
+
+void recent_frame(recent *s, uint64_t number, unsigned conn, bool hello,
+                  const void *bytes, size_t len)
+{
+  struct recent_line *line = next_line(s, number, conn);
+
+  line->hello = hello;
+  if (!lk__buf_append(&line->frame, bytes, len))
+    abort();
+}
+
+static void tell_text(lk_buf *text)
+{
+  fwrite(lk__buf_bytes(text), 1, lk__buf_len(text), stderr);
+  fputc('\n', stderr);
+  lk__buf_free(text);
+}
+
+static void tell_line(const struct recent_line *line)
+{
+  lk_buf text = wire_buf();
+
+  wire_say(&text, "%7" PRIu64 "  conn %u  %s", line->number, line->conn,
+           line->note);
+  if (line->note[0] == '\0')
+    wire_print(lk_bytes_of(lk__buf_bytes(&line->frame) + 4,
+                           lk__buf_len(&line->frame) - 4),
+               line->hello, &text);
+  tell_text(&text);
+}
+
+void recent_tell(const recent *s)
+{
+  size_t first = s->count > STORY_LINES ? s->count - STORY_LINES : 0;
+
+  for (size_t i = first; i < s->count; i++)
+    tell_line(&s->lines[i % STORY_LINES]);
+}
+
+void recent_tell_list(const list *l, size_t mark)
+{
+  for (size_t i = 0; i < l->count; i++) {
+    lk_buf text = wire_buf();
+
+    wire_say(&text, i == mark ? ">> " : "   ");
+    normal_print(l->items[i].op, list_at(l, i), &text);
+    tell_text(&text);
+  }
+  if (mark >= l->count)
+    fprintf(stderr, ">> (nothing)\n");
+}
+
+void recent_free(recent *s)
+{
+  for (size_t i = 0; i < STORY_LINES; i++)
+    lk__buf_free(&s->lines[i].frame);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/model/read_only.h"
+
+#include "proto/wire/opcode.h"
+
+void sim_read_only_begin(sim_server *s)
+{
+  SIM_SAY(s->ensemble->trace, s->name, "serves reads, without a quorum");
+  s->alone = true;
+}
+
+void sim_read_only_end(sim_server *s)
+{
+  sim_server_undo(s, SIM_DUTY_ALONE);
+  if (!s->alone)
+    return;
+  s->alone = false;
+  sim_conns_drop(s);
+}
+
+/* It takes every session for one of its own. */
+void sim_read_only_greet(sim_conn *c, bool will_do, int64_t session)
+{
+  if (!will_do) {
+    sim_conn_hang_up(c);
+    return;
+  }
+  c->session = session != 0 ? session : sim_conn_new_session(c->server);
+  sim_conn_welcome(c, true);
+}
+
+void sim_read_only_take(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
+{
+  if (lk__opcode_info(op)->read_only) {
+    sim_serve_read(c, xid, op, body);
+  } else if (op != LK_OPCODE_CLOSE_SESSION) {
+    sim_serve_error(c, xid, c->server->tree.zxid, LK_ERR_NOT_READ_ONLY);
+  } else { /* what it gave ends with the connection */
+    sim_serve_error(c, xid, c->server->tree.zxid, 0);
+    sim_conn_hang_up(c);
+  }
+}
+
+void sim_read_only_tell(sim_conn *c)
+{
+  const sim_server *s = c->server;
+
+  if (s->serves || s->alone)
+    sim_conn_send(c, s->serves ? "rw" : "ro", 2);
+  sim_conn_hang_up(c);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SIM_WORLD_ALLOCATE_H
+#define LK_SIM_WORLD_ALLOCATE_H
+
+#include <stdlib.h>
+
+/** Zeroed memory, or the end of the program. */
+static inline void *sim_allocate(size_t size)
+{
+  void *p = calloc(1, size);
+
+  if (p == NULL)
+    abort();
+  return p;
+}
+
+#endif

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/invariants.h"
+
+#include "sim/world/actors.h"
+#include "sim/world/allocate.h"
+#include "sim/world/conditions.h"
+#include "sim/world/leases.h"
+#include "sim/world/lock_styles.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PATROLS = 16 };
+
+#define PROPERTY(function, name, facts, text) {name, text},
+const sim_invariant sim_invariants[] = {SIM_INVARIANTS(PROPERTY)};
+const size_t sim_ninvariants = sizeof sim_invariants / sizeof *sim_invariants;
+
+#define FUNCTION(function, name, facts, text) {facts, sim_##function},
+static const struct {
+  uint32_t facts;
+  void (*look)(sim_checker *j, const sim_fact *f);
+} looks[] = {SIM_INVARIANTS(FUNCTION)};
+
+void sim_checker_tell(sim_checker *j, const sim_fact *f)
+{
+  bool judging = j->world->judging;
+
+  sim_milestones_see(f);
+  j->world->judging = true;
+  for (size_t i = 0; i < j->ncares[f->type]; i++) {
+    j->current = j->cares[f->type][i];
+    looks[j->current].look(j, f);
+  }
+  j->world->judging = judging;
+}
+
+/* Who is told of what. */
+static void see_who_cares(sim_checker *j)
+{
+  for (size_t t = 0; t < SIM_NFACTS; t++) {
+    j->ncares[t] = 0;
+    for (size_t i = 0; i < sim_ninvariants; i++) {
+      if ((looks[i].facts & SIM_FACT(t)) != 0 && !j->verdicts[i].off)
+        j->cares[t][j->ncares[t]++] = (unsigned char)i;
+    }
+  }
+}
+
+void sim_violated(sim_checker *j, const char *format, ...)
+{
+  char *what = j->verdicts[j->current].what;
+  char text[sizeof j->verdicts->what];
+  va_list args;
+
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  j->violations++;
+  if (j->verdicts[j->current].broken++ == 0)
+    memcpy(what, text, sizeof text);
+  SIM_SAY(&j->world->trace, "checker", "%s: %s",
+          sim_invariants[j->current].name, text);
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+sim_checker *sim_checker_new(sim_world *w)
+{
+  sim_checker *j = sim_allocate(sizeof *j);
+
+  j->world = w;
+  j->verdicts = sim_allocate(sim_ninvariants * sizeof *j->verdicts);
+  j->history.agenda = &w->agenda;
+  j->history.locks = w->locks;
+  j->history.nlocks = &w->nlocks;
+  j->history.style = &w->style;
+  j->leader = -1;
+  see_who_cares(j);
+  return j;
+}
+
+typedef struct sim_chunk {
+  struct sim_chunk *next;
+} sim_chunk;
+
+void *sim_checker_take(sim_checker *j, size_t size)
+{
+  sim_chunk *c = sim_allocate(sizeof *c + size);
+
+  c->next = j->chunks;
+  j->chunks = c;
+  return c + 1;
+}
+
+static void free_chunks(sim_checker *j)
+{
+  while (j->chunks != NULL) {
+    sim_chunk *c = j->chunks;
+
+    j->chunks = c->next;
+    free(c);
+  }
+}
+
+static void free_handles(sim_checker *j)
+{
+  while (j->all != NULL) {
+    sim_handle *h = j->all;
+
+    j->all = h->all;
+    free(h);
+  }
+}
+
+void sim_checker_free(sim_checker *j)
+{
+  sim_contenders_forget(j, NULL);
+  free_handles(j);
+  free_chunks(j);
+  for (size_t i = 0; i < SIM_MOST_PROCESSES; i++)
+    sim_life_end(&j->lives[i]);
+  sim_change_log_free(&j->change_log);
+  sim_history_free(&j->history);
+  free(j->verdicts);
+  free(j);
+}
+
+bool sim_checker_without(sim_checker *j, const char *invariant)
+{
+  for (size_t i = 0; i < sim_ninvariants; i++) {
+    if (strcmp(sim_invariants[i].name, invariant) == 0) {
+      j->verdicts[i].off = true;
+      see_who_cares(j);
+      return true;
+    }
+  }
+  return false;
+}
+
+size_t sim_checker_broken(const sim_checker *j, size_t invariant,
+                          const char **what)
+{
+  if (what != NULL)
+    *what = j->verdicts[invariant].what;
+  return j->verdicts[invariant].broken;
+}
+
+size_t sim_checker_violations(const sim_checker *j)
+{
+  return j->violations;
+}
+
+/* ---- what is committed -------------------------------------------------- */
+
+/* Nodes that are no contenders have that of their process. */
+static lk_assurance assurance_of(const sim_checker *j, const sim_contender *a,
+                                 const sim_entry *e)
+{
+  if (a != NULL)
+    return a->ct->lease->config.assurance;
+  return e->by == NULL ? LK_ASSURE_QUORUM
+                       : j->world->processes[e->by->process].assurance;
+}
+
+/* An attempt of nobody's is that of all who queue locally. */
+static void see_made(sim_checker *j, sim_entry *e)
+{
+  const sim_contender *a = sim_contender_for(j, e);
+
+  e->assurance = assurance_of(j, a, e);
+  if (a == NULL) {
+    /* its predecessor's, late */
+    e->left = e->by != NULL && e->by->resumed;
+    return;
+  }
+  if (a->handle == NULL) {
+    e->behind = a->life;
+    return;
+  }
+  e->of = a->handle;
+  e->acquire = a->acquire;
+  if (e->of->acquire == a->acquire && e->of->first_us == 0 && e->contends)
+    e->of->first_us = e->made_us;
+}
+
+static void see_removed(const sim_entry *e)
+{
+  sim_handle *h = e->of;
+
+  if (h == NULL || e->acquire != h->acquire)
+    return;
+  /* Who wants several may give back what it is not sure of. */
+  if (h->kind == SIM_MULTILOCK || e->how != SIM_BY_OWNER || e->nameless)
+    h->displaced = true;
+  if (e->how == SIM_BY_OWNER)
+    return;
+  h->taken++;
+}
+
+static void note(sim_checker *j, const sim_node *node, lk_event_type type,
+                 int64_t zxid)
+{
+  if (sim_hears(j->world))
+    sim_change_log_note(&j->change_log, node, type, zxid);
+}
+
+static void on_made(const sim_node *node, void *arg)
+{
+  sim_checker *j = arg;
+  sim_entry *e = sim_history_made(&j->history, node);
+
+  note(j, node, LK_EVENT_CREATED, node->stat.czxid);
+  if (e == NULL)
+    return;
+  if (j->restores) {
+    e->restored = e->left = true;
+    e->key[0] = '\0'; /* what made it goes by another node of that name */
+    return;
+  }
+  see_made(j, e);
+  sim_checker_tell(j, &(sim_fact){.type = SIM_MADE, .entry = e});
+}
+
+static void on_data_set(const sim_node *node, void *arg)
+{
+  note(arg, node, LK_EVENT_CHANGED, node->stat.mzxid);
+}
+
+static void on_access_set(const sim_node *node, int64_t zxid, void *arg)
+{
+  note(arg, node, LK_EVENT_ENDED, zxid);
+}
+
+static void on_removed(const sim_node *node, int64_t zxid, void *arg)
+{
+  sim_checker *j = arg;
+
+  note(j, node, LK_EVENT_DELETED, zxid);
+  sim_history_removed(&j->history, node, zxid);
+}
+
+/* Where the data tell whose a node is, and are written over before its owner
+ * was told that it is there, it is nobody's. */
+static void see_change(sim_checker *j)
+{
+  for (sim_entry *e = j->history.standing; e != NULL; e = e->next) {
+    const sim_contender *a = NULL;
+
+    if (e->lock_at == SIM_NO_LOCK || e->changed_us != sim_now_us(j))
+      continue;
+    a = sim_contender_for(j, e);
+    if (e->revoked)
+      e->nameless = e->nameless || a == NULL || a->ct->own.token == 0;
+    else
+      e->left = e->left || a == NULL || a->ct->own.token == 0;
+  }
+}
+
+static void on_committed(const sim_commit *commit, const sim_tree *truth,
+                         void *arg)
+{
+  sim_checker *j = arg;
+
+  sim_history_committed(&j->history, commit, truth);
+  if (j->world->style->unique == 0)
+    see_change(j);
+  while (j->history.going != NULL) {
+    sim_entry *e = j->history.going;
+
+    j->history.going = e->next;
+    e->next = NULL;
+    if (j->restores)
+      continue;
+    see_removed(e);
+    sim_checker_tell(j, &(sim_fact){.type = SIM_REMOVED, .entry = e});
+  }
+  if (!j->restores)
+    sim_checker_tell(j, &(sim_fact){.type = SIM_COMMITTED, .commit = commit});
+}
+
+static void on_session_ended(int64_t session, bool expired, void *arg)
+{
+  sim_checker *j = arg;
+
+  sim_history_ended(&j->history, session, expired);
+  if (j->restores)
+    return;
+  sim_checker_tell(
+      j, &(sim_fact){.type = SIM_OVER,
+                     .session = sim_history_session(&j->history, session)});
+}
+
+static void on_session_resumed(int64_t session, int32_t timeout_ms, void *arg)
+{
+  sim_checker *j = arg;
+
+  sim_history_session(&j->history, session)->granted_ms = timeout_ms;
+}
+
+sim_ensemble_hooks sim_checker_hooks(sim_checker *j)
+{
+  return (sim_ensemble_hooks){.committed = on_committed,
+                              .created = on_made,
+                              .deleted = on_removed,
+                              .data_set = on_data_set,
+                              .access_set = on_access_set,
+                              .session_ended = on_session_ended,
+                              .session_resumed = on_session_resumed,
+                              .arg = j};
+}
+
+void sim_checker_doom_all(sim_checker *j)
+{
+  const sim_tree *truth = sim_ensemble_truth(j->world->ensemble);
+
+  for (size_t i = 0; i < truth->nsessions; i++)
+    sim_checker_doomed(j, truth->sessions[i].id);
+}
+
+void sim_checker_wiped(sim_checker *j)
+{
+  j->history.wiped = true;
+  memset(j->token, 0, sizeof j->token);
+  memset(j->turn, 0, sizeof j->turn);
+}
+
+void sim_checker_restores(sim_checker *j, bool restores)
+{
+  j->restores = restores;
+}
+
+void sim_checker_doomed(sim_checker *j, int64_t session)
+{
+  sim_history_session(&j->history, session)->doomed = true;
+}
+
+void sim_checker_entered(sim_checker *j, const char *path)
+{
+  sim_entry *e = sim_history_find(&j->history, path);
+
+  if (e != NULL)
+    e->entered = true;
+}
+
+/* ---- the run ------------------------------------------------------------ */
+
+static void see_pauses(sim_checker *j)
+{
+  for (size_t i = 0; i < j->world->nprocesses; i++) {
+    sim_life *l = &j->lives[i];
+
+    if (l->process == NULL)
+      continue;
+    if (l->was_paused && !l->process->paused) {
+      l->resumed_us = sim_now_us(j);
+      l->smooth_us = sim_now_us(j);
+    }
+    l->was_paused = l->process->paused;
+  }
+}
+
+static void see_leader(sim_checker *j)
+{
+  int leader = sim_ensemble_leader(j->world->ensemble);
+
+  if (leader == j->leader)
+    return;
+  j->leader = leader;
+  j->led_us = sim_now_us(j);
+}
+
+/* A lease counts on the leader's pings. One that stands still counts as a
+ * leader until another is. */
+static void see_stand(sim_checker *j)
+{
+  if (j->leader >= 0)
+    j->last_leader = (unsigned)j->leader;
+  if (sim_server_stands(
+          sim_ensemble_server(j->world->ensemble, j->last_leader)))
+    j->stood_us = sim_now_us(j);
+}
+
+/* By how much a ping of the leader may be late: what the gap of a session lease
+ * is longer than their period. */
+static int64_t spare_us(const sim_world *w)
+{
+  int64_t period = w->config.tick_ms * SIM_MS / 2;
+
+  return sim_has_condition(w, SIM_LIMITS)
+             ? 0
+             : w->shortest_ms * SIM_MS / 4 - period;
+}
+
+/* A write takes four of them: no lease bears that it takes as long as it
+ * lasts. */
+static void see_links(sim_checker *j)
+{
+  int64_t slowest = sim_links_slowest_us(j->world->ensemble);
+
+  if (slowest > j->world->shortest_ms * SIM_MS / 16)
+    j->slow_us = sim_now_us(j);
+  if (slowest > j->slowest_us + spare_us(j->world))
+    j->late_us = sim_now_us(j);
+  j->slowest_us = slowest;
+}
+
+void sim_checker_look(sim_checker *j)
+{
+  see_pauses(j);
+  see_leader(j);
+  see_stand(j);
+  see_links(j);
+  sim_checker_tell(j, &(sim_fact){.type = SIM_LOOK});
+  if (sim_now_us(j) < j->patrol_us)
+    return;
+  j->patrol_us = sim_now_us(j) + sim_T_us(j) / PATROLS;
+  if (j->world->calming && j->calming_us == 0)
+    j->calming_us = sim_now_us(j);
+  sim_checker_tell(j, &(sim_fact){.type = SIM_PATROL});
+}
+
+static bool is_idle(const sim_handle *h)
+{
+  return h->lock == NULL || (!h->wants && h->count == 0 && !h->releases &&
+                             !h->verifies && h->guards == 0);
+}
+
+static bool is_asking(const sim_life *l)
+{
+  for (const sim_request *r = l->requests; r != NULL; r = r->next) {
+    if (r->ends == 0)
+      return true;
+  }
+  return false;
+}
+
+bool sim_checker_is_calm(const sim_checker *j)
+{
+  SIM_EACH_HANDLE(j, h)
+  {
+    if (!is_idle(h))
+      return false;
+  }
+  for (size_t i = 0; i < j->world->nprocesses; i++) {
+    const sim_life *l = &j->lives[i];
+
+    if (l->process != NULL && !l->process->leaving &&
+        (is_asking(l) || !sim_actors_idle(l->process) ||
+         sim_lease_unfinished(l->process) > 0))
+      return false;
+  }
+  return true;
+}
+
+void sim_checker_calm(sim_checker *j)
+{
+  sim_checker_tell(j, &(sim_fact){.type = SIM_CALM});
+}
+
+void sim_checker_end(sim_checker *j)
+{
+  (void)j; /* each was judged when it was gone */
+}

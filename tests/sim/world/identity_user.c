@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/actor.h"
+
+#include "sim/world/allocate.h"
+#include "sim/world/coverage.h"
+#include "sim/world/facts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/*
+ * A identity user adds identities to its client while that is at work, also in
+ * callbacks and without a connection. It keeps a node that only its first
+ * identity may use, and asks who it is. The identities of a process are the
+ * same in each of its lives.
+ */
+
+#define SAY(a, ...) SIM_SAY(&(a)->process->world->trace, (a)->name, __VA_ARGS__)
+
+static sim_checker *judge_of(const sim_actor *a)
+{
+  return a->process->world->checker;
+}
+
+static sim_proof *new_proof(sim_actor *a, sim_verb verb)
+{
+  sim_proof *x = sim_checker_take(judge_of(a), sizeof *x);
+
+  *x = (sim_proof){.actor = a, .verb = verb, .known = a->identities};
+  return x;
+}
+
+static void end_proof(sim_proof *x, int err)
+{
+  sim_actor *a = x->actor;
+
+  SAY(a, "ends a request with %u identities: %s", x->known,
+      err == 0 ? "0" : lk_error_name(err));
+  x->ends++;
+  sim_checker_tell(judge_of(a),
+                   &(sim_fact){.type = SIM_PROVED, .err = err, .proof = x});
+}
+
+/* ---- identities --------------------------------------------------------- */
+
+static void name_identity(const sim_actor *a, unsigned number, char user[24])
+{
+  snprintf(user, 24, "%s-%u", a->process->name, number);
+}
+
+static void on_added(lk_client *c, int err, void *arg)
+{
+  (void)c;
+  end_proof(arg, err);
+}
+
+static void add_identity(sim_actor *a)
+{
+  sim_proof *x = new_proof(a, SIM_ADD_AUTH);
+  char user[24];
+  char text[40];
+
+  name_identity(a, a->identities, user);
+  snprintf(text, sizeof text, "%s:word", user);
+  SAY(a, "adds identity %s", user);
+  if (lk_add_auth(a->process->client, "digest", lk_text(text), on_added, x) !=
+      0)
+    return;
+  a->identities++;
+  sim_coverage_milestone(a->process->state == LK_STATE_CONNECTED
+                             ? SIM_MILESTONE_LATE_IDENTITY
+                             : SIM_MILESTONE_IDENTITY_AWAY);
+}
+
+/* Now and then as soon as the state changes. */
+static void on_state(lk_client *c, lk_state state, int err, void *arg)
+{
+  sim_actor *a = arg;
+
+  (void)c;
+  (void)state;
+  (void)err;
+  if (a->identities < SIM_MOST_IDENTITIES && !a->stopping &&
+      sim_roll(&a->rng, 4) == 0)
+    add_identity(a);
+}
+
+/* ---- what they are good for --------------------------------------------- */
+
+static void on_made(lk_client *c, int err, const char *path,
+                    const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)path;
+  (void)stat;
+  end_proof(arg, err);
+}
+
+static void on_got(lk_client *c, int err, const lk_bytes *data,
+                   const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)data;
+  (void)stat;
+  end_proof(arg, err);
+}
+
+static void on_set(lk_client *c, int err, const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)stat;
+  end_proof(arg, err);
+}
+
+static void on_deleted(lk_client *c, int err, void *arg)
+{
+  (void)c;
+  end_proof(arg, err);
+}
+
+static bool has_user(const lk_identity *ids, size_t count, const char *user)
+{
+  for (size_t i = 0; i < count; i++) {
+    if (ids[i].user.len == strlen(user) &&
+        memcmp(ids[i].user.at, user, ids[i].user.len) == 0)
+      return true;
+  }
+  return false;
+}
+
+static void on_who(lk_client *c, int err, const lk_identity *ids, size_t count,
+                   void *arg)
+{
+  sim_proof *x = arg;
+  char user[24];
+
+  (void)c;
+  for (unsigned i = 0; err == 0 && i < x->known; i++) {
+    name_identity(x->actor, i, user);
+    x->missing = x->missing || !has_user(ids, count, user);
+  }
+  end_proof(x, err);
+}
+
+static void use_identities(sim_actor *a)
+{
+  static const sim_verb verbs[] = {SIM_CREATE, SIM_CREATE, SIM_GET,
+                                   SIM_SET,    SIM_DELETE, SIM_WHO};
+  sim_proof *x = new_proof(a, verbs[sim_roll(&a->rng, 6)]);
+  lk_client *c = a->process->client;
+  lk_call call = {.size = sizeof call, .repeat = sim_roll(&a->rng, 2) == 0};
+  char path[32];
+
+  /* Outside the trees that watchers watch, who may not read it. */
+  snprintf(path, sizeof path, "/%s.own", a->process->name);
+  switch ((int)x->verb) {
+  case SIM_CREATE:
+    (void)lk_create2(c, path, lk_text(a->name), &lk_acl_creator, LK_PERSISTENT,
+                     NULL, on_made, x);
+    break;
+  case SIM_GET: (void)lk_get(c, path, &call, on_got, x); break;
+  case SIM_SET:
+    (void)lk_set(c, path, lk_text(a->name), -1, NULL, on_set, x);
+    break;
+  case SIM_DELETE: (void)lk_delete(c, path, -1, NULL, on_deleted, x); break;
+  default: (void)lk_who_am_i(c, &call, on_who, x); break;
+  }
+}
+
+/* ---- the trade ---------------------------------------------------------- */
+
+static void act(sim_actor *a)
+{
+  if (a->stopping)
+    return;
+  if (a->identities < SIM_MOST_IDENTITIES && sim_roll(&a->rng, 6) == 0)
+    add_identity(a);
+  for (uint32_t i = sim_roll(&a->rng, 3); i > 0 && a->identities > 0; i--)
+    use_identities(a);
+  sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 2));
+}
+
+static void start(sim_actor *a)
+{
+  a->identities = 0;
+  a->listener = (lk_listener){.state = on_state, .arg = a};
+  lk_client_attach(a->process->client, &a->listener);
+  sim_actor_wait(a, sim_between(&a->rng, 0, 2 * sim_actor_T_us(a)));
+}
+
+static void leave(sim_actor *a)
+{
+  (void)a;
+}
+
+const sim_actor_kind sim_identity_user = {
+    .start = start, .act = act, .leave = leave};

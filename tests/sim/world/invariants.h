@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SIM_WORLD_INVARIANTS_H
+#define LK_SIM_WORLD_INVARIANTS_H
+
+#include "sim/world/facts.h"
+#include "sim/world/scenario.h"
+
+#include "recipes/lease/session_lease.h"
+
+#include <inttypes.h>
+
+/**
+ * @file
+ * The invariants, and what they may ask. To add one: a line in the list, a
+ * function of its name that is told of the facts listed, and a planted bug that
+ * only it finds.
+ */
+
+/* clang-format off */
+#define ON(fact) SIM_FACT(SIM_##fact)
+#define SIM_INVARIANTS(P) \
+  /* properties_queue.c */ \
+  P(mutex_exclusion, "MUTEX-EXCLUSION", ON(LOOK) | ON(GOT), \
+    "never two for whom lk_lock_ok() is true") \
+  P(mutex_fifo, "MUTEX-FIFO", ON(GOT), \
+    "who stood in the queue before another asked is granted before it") \
+  P(no_barging, "NO-BARGING", ON(STEP), \
+    "nobody is granted while a contender stands before it") \
+  P(handoff_rule, "HANDOFF-RULE", ON(STEP), \
+    "a deletion alone grants only where it proves the lock") \
+  P(no_lost_wakeup, "NO-LOST-WAKEUP", ON(PATROL) | ON(CALM), \
+    "who comes first is granted soon after it can know") \
+  P(crash_everywhere, "CRASH-EVERYWHERE", ON(PATROL), \
+    "what the dead leave is gone T + 2 ticks later") \
+  P(token_monotone, "TOKEN-MONOTONE", ON(GOT), \
+    "tokens grow, and are the zxids that made the nodes") \
+  P(seq_unsafe, "SEQ-UNSAFE", ON(GOT), \
+    "nobody is granted by numbers that cannot be trusted") \
+  P(queue_full, "QUEUE-FULL", ON(GOT) | ON(STEP), \
+    "who waits behind so many at most waits behind no more, and is not turned away behind them") \
+  /* properties_local.c */ \
+  P(local_queue, "LOCAL-QUEUE", ON(GOT) | ON(PATROL), \
+    "owners behind one node have it in turn, and others after sixteen") \
+  /* properties_rw.c */ \
+  P(rw_matrix, "RW-MATRIX", ON(LOOK) | ON(STEP), \
+    "a writer is alone, readers share; each watches the nearest in its way") \
+  P(rw_downgrade, "RW-DOWNGRADE", ON(MADE) | ON(GOT), \
+    "a writer reads under its own number, and keeps its token") \
+  P(rw_upgrade, "RW-UPGRADE", ON(WANTED), \
+    "a reader that wants to write is refused, and leaves nothing") \
+  /* properties_semaphore.c */ \
+  P(sem_limit, "SEM-LIMIT", ON(GOT), \
+    "never more permits than there are") \
+  P(sem_speculation, "SEM-SPECULATION", ON(GOT) | ON(PATROL) | ON(CALM), \
+    "who is not first keeps no permits, and no foreign locker waits for ever") \
+  /* properties_multi.c */ \
+  P(all_or_nothing, "ALL-OR-NOTHING", ON(GOT) | ON(PATROL), \
+    "several nodes are held together, or none is") \
+  P(multi_no_deadlock, "MULTI-NO-DEADLOCK", ON(PATROL), \
+    "nobody waits for who waits for him") \
+  /* properties_single.c */ \
+  P(single_node_no_steal, "SINGLE-NODE-NO-STEAL", ON(REMOVED) | ON(LOOK) | ON(CALM), \
+    "no delete takes the next holder's node, and nobody sits beside another") \
+  /* properties_node.c */ \
+  P(no_orphan, "NO-ORPHAN", ON(STEP) | ON(PATROL) | ON(CALM), \
+    "no node of a living session is without an owner") \
+  P(create_ambiguity, "CREATE-AMBIGUITY", ON(MADE), \
+    "never two nodes of one attempt") \
+  P(xid_continues, "XID-CONTINUES", ON(SENT) | ON(COMMITTED), \
+    "no xid comes twice in a session") \
+  P(own_deleted, "OWN-DELETED", ON(TOLD) | ON(ANSWER) | ON(PATROL), \
+    "whose node was taken away is told, once, and nobody else") \
+  P(expiry, "EXPIRY", ON(MADE) | ON(STATE) | ON(TOLD) | ON(LOOK) | ON(GOT), \
+    "a session's end is told once, and takes its nodes' names with it") \
+  P(timeout_clean, "TIMEOUT-CLEAN", ON(GOT) | ON(PATROL), \
+    "an acquire that timed out leaves nothing") \
+  P(cancel_everywhere, "CANCEL-EVERYWHERE", ON(GOT) | ON(CANCELLED) | ON(PATROL), \
+    "a cancelled acquire is never granted and leaves nothing") \
+  P(release_async, "RELEASE-ASYNC", ON(STATE) | ON(SENT) | ON(STEP) | ON(RELEASED) | ON(PATROL) | ON(CALM), \
+    "a release is never lost, and goes before what follows") \
+  P(container_reap, "CONTAINER-REAP", ON(GOT), \
+    "no acquire fails because its directory went") \
+  P(acl, "ACL", ON(GOT) | ON(RELEASED) | ON(TOLD), \
+    "NO_AUTH is told of what is denied") \
+  P(throttled, "THROTTLED", ON(GOT) | ON(RELEASED) | ON(VERIFIED), \
+    "no error of a server or a connection ends an acquire") \
+  /* properties_hold.c */ \
+  P(lease_deadline, "LEASE-DEADLINE", ON(REMOVED), \
+    "no session runs out before the lease of its locks") \
+  P(lease_pause, "LEASE-PAUSE", ON(LOOK) | ON(GOT) | ON(TOLD), \
+    "nobody is granted, or left holding, when the lease has run out") \
+  P(grant_lease, "GRANT-LEASE", ON(GOT), \
+    "a grant has a quarter of the session timeout before its lease runs out") \
+  P(grant_deadline, "GRANT-DEADLINE", ON(GOT), \
+    "with quorum assurance a grant has a quarter of the session timeout left") \
+  P(no_needless_unsure, "NO-NEEDLESS-UNSURE", ON(TOLD), \
+    "nobody is unsure for less than T/4 of trouble") \
+  P(reentry_count, "REENTRY-COUNT", ON(WANTED) | ON(GOT) | ON(LET_GO) | ON(REMOVED), \
+    "n acquires need n releases by the same handle") \
+  P(timeout_bound, "TIMEOUT-BOUND", ON(GOT), \
+    "an acquire ends when its time is up, and not before") \
+  P(callback_safety, "CALLBACK-SAFETY", ON(STRAY) | ON(CALM), \
+    "each callback comes once, and to who still has the handle") \
+  P(guarded_write, "GUARDED-WRITE", ON(GUARDED), \
+    "it is executed if and only if the node stands") \
+  P(revoke, "REVOKE", ON(TOLD) | ON(PATROL), \
+    "who is asked to let go is told, and nobody else") \
+  /* properties_subscribe.c */ \
+  P(subscribe_converges, "SUBSCRIBE-CONVERGES", ON(NEWS) | ON(PATROL), \
+    "after the last change all are told of it, and nothing twice") \
+  /* properties_stay.c */ \
+  P(watch_stays, "WATCH-STAYS", ON(ENDED) | ON(SENT) | ON(ANSWER) | ON(EVENT), \
+    "a watch that stays is told of each change, once and in order, or that it was away") \
+  /* properties_audit.c */ \
+  P(multi_whole, "MULTI-WHOLE", ON(ENDED) | ON(GONE), \
+    "a multi is done whole or not at all, and its results are its parts'") \
+  P(multi_read, "MULTI-READ", ON(ENDED), \
+    "what a multi-read brings is how its parts were, all at one zxid") \
+  /* properties_client.c */ \
+  P(request_ends_once, "REQUEST-ENDS-ONCE", ON(ENDED) | ON(GONE), \
+    "an accepted request ends once; NOT_SENT is not executed") \
+  P(reply_matches, "REPLY-MATCHES", ON(ENDED), \
+    "an answer is what was true at its zxid") \
+  P(order, "ORDER", ON(ENDED), \
+    "answers come in the order of the requests, and never go back") \
+  P(watch_events, "WATCH-EVENTS", ON(ANSWER) | ON(EVENT), \
+    "a watch is told once, in time, of what happened") \
+  P(reliable_write, "RELIABLE-WRITE", ON(SETTLED) | ON(CALM), \
+    "a reliable write that says 0 was executed once, one that is refused never") \
+  P(identities, "IDENTITIES", ON(PROVED), \
+    "an identity goes ahead of all that is asked for later, on every connection") \
+  P(deep, "DEEP", ON(GROWN), \
+    "a node that was made with its parents stands, a tree that was deleted does not") \
+  P(session_states, "SESSION-STATES", ON(STATE) | ON(SENT), \
+    "a session's state goes along known ways") \
+  /* properties_life.c */ \
+  P(close_ends, "CLOSE-ENDS", ON(LOOK) | ON(GOT) | ON(CLOSED), \
+    "nothing is held once close is called, and no node of the session stands after it") \
+  P(lock_ok, "LOCK-OK", ON(STATE) | ON(GOT) | ON(TOLD) | ON(CANCELLED) | ON(LET_GO) | ON(PATROL), \
+    "lk_lock_ok() implies state, count, token, node and lease") \
+  P(reconnects, "RECONNECTS", ON(PATROL), \
+    "where a quorum can be reached, it is soon") \
+  P(bytes_arrive, "BYTES-ARRIVE", ON(STATE), \
+    "no connection is given up as silent while bytes arrive") \
+  P(budget, "BUDGET", ON(SENT) | ON(DIALED) | ON(PATROL), \
+    "requests and connections are so many at most in a session timeout") \
+  P(memory_returns, "MEMORY-RETURNS", ON(GONE) | ON(LOOK), \
+    "nothing is left of a client that was freed")
+/* clang-format on */
+
+#define SIM_DECLARE_INVARIANT(function, name, facts, text) \
+  void sim_##function(sim_checker *j, const sim_fact *f);
+SIM_INVARIANTS(SIM_DECLARE_INVARIANT)
+
+/** Why an attempt leaves what it has on the server. */
+typedef enum sim_leave {
+  SIM_STAYS,
+  SIM_FAILED,
+  SIM_TIMED_OUT,
+  SIM_CANCELS,
+  SIM_RELEASES,
+  SIM_FREES
+} sim_leave;
+
+/** An attempt of the recipe machine, from its first step to its last. */
+typedef struct sim_contender {
+  struct sim_contender *next;
+  const lk_contender *ct;
+  struct sim_life *life;
+  sim_handle *handle;            /**< whose it was at first */
+  uint64_t acquire;              /**< … which one of that handle's */
+  sim_leave leave;               /**< why it is LEAVING */
+  int64_t list_zxid;             /**< what its last list showed */
+  uint64_t list_connection;      /**< … and where it came from */
+  const lk_contender *before[4]; /**< to be gone when its node is made */
+  size_t nbefore;
+  sim_stuck first;  /**< it is, and is not granted */
+  sim_stuck gone;   /**< its node is, and it goes on */
+  sim_stuck stays;  /**< its node does, and is wanted no more */
+  sim_stuck early;  /**< it has it, and it is not its turn */
+  sim_stuck rest;   /**< its node stands, and nobody wants it */
+  sim_stuck circle; /**< it waits for who waits for it */
+} sim_contender;
+
+/** An event, or the answer to a setWatches, as it came. */
+typedef struct sim_heard {
+  int32_t type; /**< of an event; 0: an answer to a reconnect's; -1: to one
+                     that the client sent later; -2: one that was throttled */
+  int64_t zxid; /**< of an answer */
+  char path[SIM_CHANGE_PATH];
+} sim_heard;
+
+enum { SIM_MOST_MENDS = 16 };
+
+/** What has come on a connection (hearing.c): a client tells of it later, one
+    after the other. */
+typedef struct sim_received {
+  sim_heard *heard;
+  size_t count;
+  size_t cap;
+  size_t told;     /**< the one that a watch was told of last */
+  size_t asked;    /**< setWatches that were sent */
+  size_t together; /**< of these: for the reconnect, each with its zxid */
+  size_t nmends;   /**< of these later than for the reconnect */
+  int32_t mends[SIM_MOST_MENDS]; /**< xids of the last ones */
+  int64_t mended_zxid; /**< what the client had seen at the oldest of all */
+  int64_t asked_zxid;  /**< likewise, with those for the reconnect */
+  bool throttled;      /**< one of this connection was */
+  bool lost; /**< one for an earlier connection has not succeeded since */
+  unsigned char frame[96]; /**< the beginning of what is coming */
+  size_t came;             /**< bytes of it */
+  size_t len;              /**< its length, with the four bytes before it */
+  bool welcomed;           /**< the handshake was answered */
+} sim_received;
+
+/** A process from start to end. */
+typedef struct sim_life {
+  sim_process *process; /**< NULL: it is over */
+  lk_listener listener;
+  lk_state state;
+  sim_session *session;
+  int64_t smooth_us; /**< since when it runs, on one connection */
+  bool was_paused;
+  int64_t resumed_us; /**< its last pause ended */
+  int64_t within_us;  /**< since when it could reach a quorum, and has not; 0 */
+  int64_t hears_us;   /**< when bytes came last on this connection … */
+  int64_t heard_us;   /**< … and when before that */
+  int64_t count_us;   /**< since when these are counted */
+  size_t nsent;       /**< requests that it sent … */
+  size_t ndialed;     /**< … and connections that stood */
+  int64_t seen_zxid;  /**< the newest of that connection's answers */
+  sim_handle *handles;
+  sim_request *requests;
+  uint64_t asked;         /**< how many there were */
+  uint64_t last_answered; /**< the newest request's number */
+  int64_t top_zxid;       /**< of the last of these in the session */
+  int32_t xid;            /**< the last that was sent in the session */
+  size_t deletes_due;     /**< to be sent first on this connection */
+  unsigned char head[72]; /**< of the frame being sent */
+  size_t sent;            /**< bytes of it */
+  size_t frame;           /**< its length, with the four bytes before it */
+  bool greeted;           /**< the handshake was sent */
+  bool must_lose;         /**< its session has ended: holders are to be told */
+  bool must_be_empty;     /**< it was freed: so is its memory */
+
+  sim_received received; /**< only with watchers, or where servers throttle */
+} sim_life;
+
+struct sim_checker {
+  sim_world *world;
+  sim_history history;
+  sim_change_log change_log;
+  sim_life lives[SIM_MOST_PROCESSES];
+  bool restores; /**< what it is told of has come back from a snapshot */
+  sim_contender *attempts;
+  sim_handle *all; /**< that ever were */
+  struct sim_chunk *chunks;
+  sim_write *writes;              /**< newest first */
+  int64_t patrol_us;              /**< when the next one is due */
+  uint64_t token[SIM_MOST_LOCKS]; /**< the newest told */
+  uint64_t turn[SIM_MOST_LOCKS];  /**< … and by how many it was handed on */
+  int leader;
+  unsigned last_leader;
+  int64_t stood_us;   /**< when a leader last stood still; 0 */
+  int64_t led_us;     /**< since when it leads */
+  int64_t slow_us;    /**< when servers last heard late of each other; 0 */
+  int64_t slowest_us; /**< what the slowest of their links takes more */
+  int64_t late_us;    /**< when that last grew by more than a lease bears; 0 */
+  int64_t calming_us; /**< since when all is well; 0 */
+  size_t current;     /**< the invariant being asked */
+  size_t violations;
+  unsigned char cares[SIM_NFACTS][64]; /**< the invariants told of a fact */
+  size_t ncares[SIM_NFACTS];
+  struct {
+    bool off;
+    size_t broken;
+    char what[160]; /**< the first time */
+  } * verdicts;
+};
+
+/* attempts.c, lives.c, moments.c, hearing.c */
+/** What is new in it counts for the coverage. */
+void sim_milestones_see(const sim_fact *f);
+/** lk_session_lease.on_step of all. */
+void sim_contender_step(void *arg, const lk_contender *ct,
+                        lk_contender_event ev, lk_contender_state from);
+/** Those of a life, or all. */
+void sim_contenders_forget(sim_checker *j, const sim_life *l);
+void sim_life_end(sim_life *l);
+void sim_received_begin(sim_life *l);
+void sim_received_end(sim_life *l);
+/** Whether what follows is noted: with watchers, or where servers throttle. */
+bool sim_hears(const sim_world *w);
+/** A setWatches has not been answered. */
+bool sim_received_waits(const sim_received *h);
+/** A setWatches was sent. */
+void sim_received_asked(sim_life *l, int32_t xid);
+
+/** Whether a watch of one shot is rightly told of that at this moment, which
+    may have been registered again late: a setWatches was throttled, or one that
+    was sent later than for a reconnect was lost. */
+bool sim_is_told_late(const sim_checker *j, const sim_life *l,
+                      const lk_event *e);
+
+/** It is broken. */
+void sim_violated(sim_checker *j, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static inline int64_t sim_now_us(const sim_checker *j)
+{
+  return j->world->agenda.now_us;
+}
+
+/** T in true time: the longest that servers grant. */
+static inline int64_t sim_T_us(const sim_checker *j)
+{
+  return j->world->longest_ms * SIM_MS;
+}
+
+/** How long a client needs at most to notice something and to act. */
+int64_t sim_patience_us(const sim_checker *j);
+/** The most permits there were at any time since then. */
+int32_t sim_limit_since(const sim_checker *j, int64_t us);
+/** Whether something that `e` shows (NULL: it does not) has lasted for longer
+    than its client needs to notice and to act. */
+bool sim_overdue(sim_checker *j, const sim_life *l, sim_stuck *s,
+                 const sim_entry *e);
+/** Whether something was denied there at `us` or later. */
+static inline bool sim_denied(const sim_checker *j, int lock_at, int64_t us)
+{
+  return j->history.denied_us[lock_at] > us;
+}
+/** The same for any of the directories of a handle. */
+static inline bool sim_denies(const sim_checker *j, const sim_handle *h,
+                              int64_t us)
+{
+  for (size_t i = 0; i < h->nseats; i++) {
+    if (sim_denied(j, (int)h->places[i].lock_at, us))
+      return true;
+  }
+  return false;
+}
+/** Whether a handle holds by its own word, and nothing of it was taken away
+    of which its client cannot know. */
+bool sim_is_sure(const sim_checker *j, const sim_handle *h);
+/** Whether a session's end came before its time, or is beyond what the
+    assurance of its process promises. */
+bool sim_beyond_promise(const sim_checker *j, const sim_entry *e);
+/** The process whose session's a node is now, also if it stands still; NULL:
+    none, or its client is closed. */
+sim_life *sim_owner_of(sim_checker *j, const sim_entry *e);
+/** The attempt that made a node; NULL: it is over. */
+sim_contender *sim_contender_for(const sim_checker *j, const sim_entry *e);
+/** The node of an attempt that stands, or stood last; NULL: there was none. */
+sim_entry *sim_entry_of(const sim_checker *j, const lk_contender *ct);
+/** How often the directories of a handle have gone. */
+unsigned sim_vanished(const sim_checker *j, const sim_handle *h);
+/** Where it stands, or wants to stand, in a queue; NULL: nowhere. */
+static inline const sim_place *sim_place_at(const sim_handle *h, int lock_at)
+{
+  for (size_t i = 0; i < h->nseats; i++) {
+    if ((int)h->places[i].lock_at == lock_at)
+      return &h->places[i];
+  }
+  return NULL;
+}
+static inline sim_life *sim_life_of(sim_checker *j, const sim_process *p)
+{
+  return &j->lives[p->index];
+}
+
+/** What is wrong with the answer to an rare requester (properties_audit.c). */
+const char *sim_wrong_audit(const sim_checker *j, const sim_request *r,
+                            const sim_result *res, int64_t zxid);
+/** Whether a node ever had these data. */
+bool sim_is_written(const sim_checker *j, const char *data);
+/** Walk over all handles. */
+#define SIM_EACH_HANDLE(j, h)                                     \
+  for (size_t h##_at = 0; h##_at < SIM_MOST_PROCESSES; h##_at++)  \
+    for (sim_handle *h = (j)->lives[h##_at].handles; (h) != NULL; \
+         (h) = (h)->next)
+
+#endif

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/invariants.h"
+
+#include "proto/wire/opcode.h"
+#include "sim/world/actor.h"
+#include "sim/world/sessions.h"
+
+#include <string.h>
+
+/* What a client promises of its requests and of itself. */
+
+/* ---- ends --------------------------------------------------------------- */
+
+static bool is_write(const sim_request *r)
+{
+  return r->verb == SIM_CREATE || r->verb == SIM_SET || r->verb == SIM_MULTI;
+}
+
+static void judge_unsent(sim_checker *j, const sim_request *r)
+{
+  if (is_write(r) && r->err == LK_ERR_NOT_SENT && sim_is_written(j, r->data))
+    sim_violated(j, "%s was not sent, and is written to %s", r->data, r->path);
+}
+
+/* An accepted request ends once; NOT_SENT is not executed. */
+void sim_request_ends_once(sim_checker *j, const sim_fact *f)
+{
+  if (f->type == SIM_ENDED) {
+    if (f->request->calling || f->request->ends > 1)
+      sim_violated(j, "request %" PRIu64 " on %s %s", f->request->number,
+                   f->request->path,
+                   f->request->calling ? "ends in its call" : "ends again");
+    return;
+  }
+  for (const sim_request *r = f->life->requests; r != NULL; r = r->next) {
+    if (r->ends == 0 && f->left)
+      sim_violated(j, "request %" PRIu64 " on %s never ends", r->number,
+                   r->path);
+    judge_unsent(j, r);
+  }
+}
+
+/* ---- answers ------------------------------------------------------------ */
+
+static const char *wrong_node(const sim_entry *e, const lk_stat *stat,
+                              int64_t zxid)
+{
+  const sim_version *v = sim_version_at(e, zxid);
+
+  if (v == NULL || stat->czxid != e->made)
+    return "another node";
+  if (stat->mzxid != v->zxid || stat->version != v->version)
+    return "another version";
+  return NULL;
+}
+
+static bool same_text(const char *text, const lk_bytes *data)
+{
+  return data->len == strlen(text) && memcmp(data->at, text, data->len) == 0;
+}
+
+static const char *wrong_read(const sim_checker *j, const sim_request *r,
+                              const sim_result *res, int64_t zxid)
+{
+  const sim_entry *e = sim_history_at(&j->history, r->path, zxid);
+  const char *wrong;
+
+  if (res->err == LK_ERR_NO_NODE)
+    return e == NULL ? NULL : "no node";
+  if (e == NULL)
+    return "a node that was not there";
+  wrong = wrong_node(e, res->stat, zxid);
+  if (wrong == NULL && r->verb == SIM_GET &&
+      !same_text(sim_version_at(e, zxid)->data, res->data))
+    wrong = "other data";
+  return wrong;
+}
+
+static bool is_listed(const sim_result *res, const char *name)
+{
+  for (size_t i = 0; i < res->count; i++) {
+    if (same_text(name, &res->names[i]))
+      return true;
+  }
+  return false;
+}
+
+static const char *wrong_list(const sim_checker *j, const sim_result *res,
+                              int64_t zxid)
+{
+  size_t count = 0;
+
+  if (res->err != 0)
+    return NULL;
+  for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
+    if (!sim_is_raw(e) || !sim_stood(e, zxid))
+      continue;
+    count++;
+    if (!is_listed(res, e->name))
+      return "a list without one of the names";
+  }
+  return count == res->count ? NULL : "a list with a name too many";
+}
+
+static const char *wrong_write(const sim_checker *j, const sim_request *r,
+                               const char *path, int64_t zxid)
+{
+  const sim_entry *e = sim_history_at(&j->history, path, zxid);
+  const sim_version *v = e == NULL ? NULL : sim_version_at(e, zxid);
+
+  if (v == NULL || v->zxid != zxid)
+    return "success, and that transaction did not write it";
+  return strcmp(v->data, r->data) == 0
+             ? NULL
+             : "success, and that transaction wrote something else";
+}
+
+static const char *wrong_create(const sim_checker *j, const sim_request *r,
+                                const sim_result *res, int64_t zxid)
+{
+  size_t len = strlen(r->path);
+
+  if (res->err == LK_ERR_NODE_EXISTS)
+    return sim_history_at(&j->history, r->path, zxid) == NULL ? "NODE_EXISTS"
+                                                              : NULL;
+  if (res->err != 0)
+    return NULL;
+  if (strncmp(res->path, r->path, len) != 0 ||
+      strlen(res->path) != len + (r->sequential ? 10 : 0))
+    return "another path";
+  return wrong_write(j, r, res->path, zxid);
+}
+
+static const char *wrong_delete(const sim_checker *j, const sim_request *r,
+                                const sim_result *res, int64_t zxid)
+{
+  if (res->err == LK_ERR_NO_NODE)
+    return sim_history_at(&j->history, r->path, zxid) == NULL ? NULL
+                                                              : "no node";
+  if (res->err != 0)
+    return NULL;
+  for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
+    if (e->removed == zxid && strcmp(e->path, r->path) == 0)
+      return NULL;
+  }
+  return "success, and that transaction did not delete it";
+}
+
+static const char *wrong_set(const sim_checker *j, const sim_request *r,
+                             const sim_result *res, int64_t zxid)
+{
+  if (res->err == LK_ERR_NO_NODE)
+    return sim_history_at(&j->history, r->path, zxid) == NULL ? NULL
+                                                              : "no node";
+  return res->err != 0 ? NULL : wrong_write(j, r, r->path, zxid);
+}
+
+static const char *wrong_answer(const sim_checker *j, const sim_request *r,
+                                const sim_result *res, int64_t zxid)
+{
+  if (r->verb >= SIM_BATCH)
+    return sim_wrong_audit(j, r, res, zxid);
+  if (res->err != 0 && res->err != LK_ERR_NO_NODE &&
+      res->err != LK_ERR_NODE_EXISTS)
+    return NULL;
+  switch ((int)r->verb) {
+  case SIM_GET:
+  case SIM_EXISTS: return wrong_read(j, r, res, zxid);
+  case SIM_CHILDREN: return wrong_list(j, res, zxid);
+  case SIM_CREATE: return wrong_create(j, r, res, zxid);
+  case SIM_DELETE: return wrong_delete(j, r, res, zxid);
+  case SIM_SET:
+  case SIM_MULTI: return wrong_set(j, r, res, zxid);
+  case SIM_SYNC:
+  default: break;
+  }
+  return NULL;
+}
+
+/* An answer is what was true at its zxid. */
+void sim_reply_matches(sim_checker *j, const sim_fact *f)
+{
+  const sim_request *r = f->request;
+  const lk_reply *a = lk_client_reply(r->process->client);
+  const char *wrong;
+
+  if (a == NULL)
+    return;
+  wrong = wrong_answer(j, r, f->result, a->zxid);
+  if (wrong != NULL)
+    sim_violated(j,
+                 "request %" PRIu64 " on %s is answered at 0x%" PRIx64 ": %s",
+                 r->number, r->path, (uint64_t)a->zxid, wrong);
+}
+
+/* Answers come in the order of the requests, and never go back. What a server
+ * does not know it says ahead of them, at no zxid. */
+void sim_order(sim_checker *j, const sim_fact *f)
+{
+  sim_life *l = sim_life_of(j, f->request->process);
+  const lk_reply *a = lk_client_reply(l->process->client);
+
+  if (a == NULL || f->err == LK_ERR_UNIMPLEMENTED)
+    return;
+  if (f->request->number <= l->last_answered)
+    sim_violated(j, "request %" PRIu64 " is answered after %" PRIu64,
+                 f->request->number, l->last_answered);
+  if (a->zxid < l->top_zxid)
+    sim_violated(j, "%s is answered at 0x%" PRIx64 " after 0x%" PRIx64,
+                 l->process->name, (uint64_t)a->zxid, (uint64_t)l->top_zxid);
+  l->last_answered = f->request->number;
+  l->top_zxid = a->zxid;
+}
+
+/* ---- reliable writes ---------------------------------------------------- */
+
+static size_t executions(const sim_checker *j, const sim_write *x)
+{
+  size_t n = 0;
+
+  for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
+    if (e->lock_at != SIM_NO_LOCK || strcmp(e->path, x->path) != 0)
+      continue;
+    for (const sim_version *v = e->newest; v != NULL; v = v->older)
+      n += strcmp(v->data, x->data) == 0;
+  }
+  return n;
+}
+
+static bool is_refused(int err)
+{
+  return err == LK_ERR_NOT_SENT || err == LK_ERR_NO_NODE ||
+         err == LK_ERR_NODE_EXISTS || err == LK_ERR_BAD_VERSION;
+}
+
+static void judge_write(sim_checker *j, const sim_write *x)
+{
+  size_t n = executions(j, x);
+
+  if (n > 1 ||
+      (x->ended && ((x->err == 0 && n == 0) || (is_refused(x->err) && n > 0))))
+    sim_violated(j, "%s of %s says %s and was executed %zu times", x->data,
+                 x->path, lk_error_name(x->err), n);
+}
+
+/* Nobody else deletes that node, nor makes it anew. */
+static void judge_delete(sim_checker *j, const sim_write *x)
+{
+  bool stands = sim_history_find(&j->history, x->path) != NULL;
+
+  if ((x->err == 0 || x->err == LK_ERR_NO_NODE) && stands)
+    sim_violated(j, "%s is deleted and stands", x->path);
+}
+
+/* A reliable write that says 0 was executed once, one that is refused never,
+ * and none twice. What a wipe has undone may be done again. */
+void sim_reliable_write(sim_checker *j, const sim_fact *f)
+{
+  if (j->world->wipes > 0)
+    return;
+  if (f->type == SIM_SETTLED && f->write->verb == SIM_DELETE) {
+    judge_delete(j, f->write);
+    return;
+  }
+  if (f->type == SIM_SETTLED) {
+    judge_write(j, f->write);
+    return;
+  }
+  for (const sim_write *x = j->writes; x != NULL; x = x->next) {
+    if (x->verb != SIM_DELETE)
+      judge_write(j, x);
+  }
+}
+
+/* ---- identities --------------------------------------------------------- */
+
+static bool may_end_adding(int err)
+{
+  return err == 0 || err == LK_ERR_CLOSED || err == LK_ERR_SESSION_EXPIRED;
+}
+
+/* An identity goes ahead of all that is asked for later, on every
+ * connection. */
+void sim_identities(sim_checker *j, const sim_fact *f)
+{
+  const sim_proof *x = f->proof;
+  const char *name = x->actor->name;
+
+  if (x->ends > 1)
+    sim_violated(j, "%s is called back twice", name);
+  if (x->verb == SIM_ADD_AUTH && !may_end_adding(f->err))
+    sim_violated(j, "%s adds an identity and is told %s", name,
+                 lk_error_name(f->err));
+  if (x->missing)
+    sim_violated(j, "%s has %u identities, and the server does not know them",
+                 name, x->known);
+  if (f->err == LK_ERR_NO_AUTH || f->err == LK_ERR_INVALID_ACL)
+    sim_violated(j, "%s is told %s, and has an identity for it", name,
+                 lk_error_name(f->err));
+}
+
+/* ---- trees -------------------------------------------------------------- */
+
+/* A node that was made with its parents stands, a tree that was deleted does
+ * not; and parents that are missing, or children that are there, end nothing.
+ * Empty containers are swept. */
+void sim_deep(sim_checker *j, const sim_fact *f)
+{
+  const sim_write *x = f->write;
+  const sim_tree *truth = sim_ensemble_truth(j->world->ensemble);
+  bool stands = sim_tree_find(truth, x->path) != NULL;
+  bool makes = x->verb == SIM_CREATE;
+
+  if (f->err == 0 && stands != makes && j->world->wipes == 0)
+    sim_violated(j, "%s %s %s, and it %s", x->actor->name,
+                 makes ? "makes" : "deletes", x->path,
+                 stands ? "stands" : "does not stand");
+  if ((makes && f->err == LK_ERR_NO_NODE) || f->err == LK_ERR_NOT_EMPTY)
+    sim_violated(j, "%s is told %s of %s", x->actor->name,
+                 lk_error_name(f->err), x->path);
+}
+
+/* ---- sessions ----------------------------------------------------------- */
+
+/* A server without a quorum refuses it, ahead of what came before. */
+static void judge_sent(sim_checker *j, const sim_fact *f)
+{
+  const lk_opcode_info *info = lk__opcode_info(f->op);
+
+  if (f->life->state == LK_STATE_READ_ONLY && !info->read_only &&
+      f->op != LK_OPCODE_CLOSE_SESSION)
+    sim_violated(j, "%s sends %s to a server without a quorum",
+                 f->life->process->name, info->name);
+}
+
+/* A session's state goes along known ways. One that is to be resumed may have
+ * ended. None is offered to a server without a quorum. */
+void sim_session_states(sim_checker *j, const sim_fact *f)
+{
+  bool refused = f->from == LK_STATE_CONNECTING &&
+                 f->state == LK_STATE_EXPIRED && f->life->process->resumes;
+  bool risked = f->from == LK_STATE_SUSPENDED &&
+                f->state == LK_STATE_READ_ONLY && f->life->session != NULL;
+  bool had_none = f->from == LK_STATE_SUSPENDED &&
+                  f->state == LK_STATE_EXPIRED && f->life->session == NULL;
+
+  if (f->type == SIM_SENT) {
+    judge_sent(j, f);
+    return;
+  }
+  if ((!sim_session_may((int)f->from, (int)f->state) && !refused) || risked ||
+      had_none)
+    sim_violated(j, "%s is %s after %s", f->life->process->name,
+                 lk_state_text(f->state), lk_state_text(f->from));
+}
+
+/* Nothing is left of a client that was freed. */
+void sim_memory_returns(sim_checker *j, const sim_fact *f)
+{
+  if (f->type == SIM_GONE) {
+    f->life->must_be_empty = f->left;
+    return;
+  }
+  for (size_t i = 0; i < j->world->nprocesses; i++) {
+    const sim_process *p = &j->world->processes[i];
+
+    if (j->lives[i].must_be_empty && p->client == NULL && p->memory > 0)
+      sim_violated(j, "%s has %zu bytes left", p->name, p->memory);
+    j->lives[i].must_be_empty = false;
+  }
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/invariants.h"
+
+#include "sim/world/conditions.h"
+
+/* What a holder, or who wants to be one, is told, and when. */
+
+enum { SLACK_MS = 3, MARGIN = 8 };
+
+/* ---- the lease ---------------------------------------------------------- */
+
+/* No session runs out before the lease of its locks. */
+void sim_lease_deadline(sim_checker *j, const sim_fact *f)
+{
+  if (f->entry->how != SIM_BY_EXPIRY || sim_beyond_promise(j, f->entry))
+    return;
+  SIM_EACH_HANDLE(j, h)
+  {
+    if (sim_has(&h->held, f->entry) && sim_holds(h) &&
+        (lk_lock_ok(h->lock) ||
+         lk_lock_deadline(h->lock) > sim_process_clock(h->process)))
+      sim_violated(j, "%s expires %" PRId64 " ms before its lease", h->name,
+                   lk_lock_deadline(h->lock) - sim_process_clock(h->process));
+  }
+}
+
+/* It runs out, and it should have been told so that it can stop in time. */
+static void judge_holder(sim_checker *j, const sim_handle *h)
+{
+  int64_t margin = h->lease->margin_ms;
+  int64_t limit;
+
+  if (margin == 0)
+    margin = lk__lease_timeout_ms(h->lease) / MARGIN;
+  limit = lk_lock_deadline(h->lock) - margin + SLACK_MS;
+
+  if (lk_lock_get_state(h->lock) == LK_LOCK_HELD &&
+      sim_process_clock(h->process) > limit)
+    sim_violated(j, "%s was not told that its lease runs out", h->name);
+}
+
+/* When it last went on after a pause, or with another session timeout. */
+static int64_t woke_us(sim_checker *j, const sim_process *p)
+{
+  const sim_life *l = sim_life_of(j, p);
+
+  return sim_may_strike(j->world, SIM_FAULT_BOUNDS) &&
+                 l->smooth_us > l->resumed_us
+             ? l->smooth_us
+             : l->resumed_us;
+}
+
+/* Nobody is granted, or left holding, when the lease has run out. */
+void sim_lease_pause(sim_checker *j, const sim_fact *f)
+{
+  if ((f->type == SIM_GOT && f->err == 0) ||
+      (f->type == SIM_TOLD && f->told->type == LK_LOCK_EVENT_HELD)) {
+    if (!f->handle->again && !lk_lock_ok(f->handle->lock) &&
+        lk_lock_deadline(f->handle->lock) <=
+            sim_process_clock_before(f->handle->process))
+      sim_violated(j, "%s is told that it holds without a lease",
+                   f->handle->name);
+    return;
+  }
+  if (f->type != SIM_LOOK)
+    return;
+  SIM_EACH_HANDLE(j, h)
+  {
+    if (sim_holds(h) && sim_process_runs(h->process) &&
+        sim_now_us(j) > woke_us(j, h->process) + SLACK_MS * SIM_MS)
+      judge_holder(j, h);
+  }
+}
+
+/* A gap above half of the timeout leaves less. */
+static int64_t quarter_of(const lk_session_lease *k)
+{
+  int64_t timeout = lk__lease_timeout_ms(k);
+  int64_t spare = (timeout - lk__lease_gap_ms(k)) / 2;
+
+  return spare < timeout / 4 ? spare : timeout / 4;
+}
+
+/* Of the assurance that its session lease has. */
+void sim_grant_lease(sim_checker *j, const sim_fact *f)
+{
+  const sim_process *p = f->handle->process;
+  const lk_session_lease *k = f->handle->lease;
+  const lk_lock *l = f->handle->lock;
+
+  if (f->err != 0 || f->handle->again || l == NULL)
+    return;
+  int64_t left = lk_lock_deadline(l) - lk_client_now(p->client);
+
+  if (lk_lock_deadline(l) != lk__lease_deadline(k) || left < quarter_of(k))
+    sim_violated(j, "%s is granted with %" PRId64 " ms left", f->handle->name,
+                 left);
+}
+
+/* Its grant left less than a quarter of the timeout until it is unsure, and
+ * trouble came before its first beat. */
+static bool is_short(const sim_handle *h)
+{
+  int32_t timeout = lk__lease_timeout_ms(h->lease);
+
+  return h->granted_for_ms < timeout / 4 + timeout / MARGIN &&
+         sim_process_clock(h->process) < h->granted_ms + timeout / 4;
+}
+
+/* With quorum assurance a grant has a quarter of the session timeout left; a
+ * percent is for clocks. An owner behind a node that is held already has what
+ * is left of that. */
+void sim_grant_deadline(sim_checker *j, const sim_fact *f)
+{
+  const sim_handle *h = f->handle;
+  const sim_process *p = h->process;
+
+  if (f->err != 0 || h->again || h->local ||
+      h->lease->config.assurance != LK_ASSURE_QUORUM ||
+      sim_may_strike(j->world, SIM_FAULT_BOUNDS) || p->closing)
+    return;
+  int64_t t = lk_client_timeout_ms(p->client);
+  int64_t left = lk_lock_deadline(h->lock) - sim_process_clock_before(p);
+
+  if (left < t / 4 - t / 100 - SLACK_MS)
+    sim_violated(j, "%s is granted with %" PRId64 " ms left", h->name, left);
+}
+
+/* Nobody is unsure for less than T/4 of trouble. */
+void sim_no_needless_unsure(sim_checker *j, const sim_fact *f)
+{
+  if (f->told->type == LK_LOCK_EVENT_UNSURE && j->world->scenario->calm &&
+      !is_short(f->handle))
+    sim_violated(j, "%s is unsure in calm weather", f->handle->name);
+}
+
+/* ---- counting ----------------------------------------------------------- */
+
+static void judge_removal(sim_checker *j, const sim_entry *e)
+{
+  if (e->how != SIM_BY_OWNER)
+    return;
+  SIM_EACH_HANDLE(j, h)
+  {
+    if (sim_has(&h->held, e) && sim_holds(h))
+      sim_violated(j, "%s is deleted, and %s counts %zu", e->name, h->name,
+                   h->count);
+  }
+}
+
+/* Of one side beside the other: see RW-UPGRADE. */
+static bool is_upgrade(const sim_fact *f)
+{
+  return f->should == LK_ERR_DEADLOCK && f->handle->kind == SIM_RWLOCK;
+}
+
+static bool may_be_starved(const sim_checker *j, int err)
+{
+  return err == LK_ERR_NO_MEMORY && sim_may_strike(j->world, SIM_FAULT_STARVE);
+}
+
+static bool is_refusal(int err)
+{
+  return err == LK_ERR_STATE || err == LK_ERR_DEADLOCK;
+}
+
+/* n acquires need n releases by the same handle. */
+void sim_reentry_count(sim_checker *j, const sim_fact *f)
+{
+  const sim_handle *h = f->handle;
+
+  if (f->type == SIM_REMOVED) {
+    judge_removal(j, f->entry);
+    return;
+  }
+  if (f->type == SIM_WANTED && f->err != f->should && !is_upgrade(f) &&
+      (f->should != 0 || is_refusal(f->err)) && f->err != LK_ERR_CLOSED &&
+      !may_be_starved(j, f->err))
+    sim_violated(j, "%s acquires and is told %s, not %s", h->name,
+                 lk_error_name(f->err), lk_error_name(f->should));
+  if (f->type == SIM_LET_GO && f->err != f->should)
+    sim_violated(j, "%s releases and is told %s, not %s", h->name,
+                 lk_error_name(f->err), lk_error_name(f->should));
+  if (h->lock != NULL && !h->freeing && lk_lock_count(h->lock) != h->count)
+    sim_violated(j, "%s counts %zu, not %zu", h->name, lk_lock_count(h->lock),
+                 h->count);
+}
+
+/* ---- ends --------------------------------------------------------------- */
+
+/* An acquire ends when its time is up, and not before. */
+void sim_timeout_bound(sim_checker *j, const sim_fact *f)
+{
+  const sim_handle *h = f->handle;
+  const sim_process *p = h->process;
+  int64_t now = sim_process_clock(p);
+  int64_t due = h->asked_ms + h->timeout_ms;
+  int64_t late = h->called_ms + h->timeout_ms;
+
+  if (h->timeout_ms <= 0 || h->again)
+    return;
+  if (f->err == LK_ERR_DEADLINE && now < due)
+    sim_violated(j, "%s ends %" PRId64 " ms before its time", h->name,
+                 due - now);
+  if (now > late + SLACK_MS && !sim_life_of(j, p)->was_paused &&
+      p->ahead_us <= sim_now_us(j) &&
+      sim_life_of(j, p)->resumed_us < sim_process_true_us(p, late))
+    sim_violated(j, "%s ends %" PRId64 " ms after its time", h->name,
+                 now - late);
+}
+
+/* Each callback comes once, and to who still has the handle. */
+void sim_callback_safety(sim_checker *j, const sim_fact *f)
+{
+  if (f->type == SIM_STRAY) {
+    sim_violated(j, "%s: %s", f->handle->name, f->why);
+    return;
+  }
+  SIM_EACH_HANDLE(j, h)
+  {
+    if (h->lock != NULL && (h->releases || h->verifies || h->guards > 0))
+      sim_violated(j, "%s was never called back", h->name);
+  }
+}
+
+/* It is executed if and only if the node stands. */
+void sim_guarded_write(sim_checker *j, const sim_fact *f)
+{
+  const lk_reply *a = lk_client_reply(f->handle->process->client);
+  bool stood = true;
+
+  if (a == NULL || a->err != 0 || f->nodes->count == 0)
+    return;
+  for (size_t i = 0; i < f->nodes->count; i++)
+    stood = stood && sim_stood(f->nodes->at[i], a->zxid);
+  if ((f->err == 0 && !stood) || (f->err == LK_ERR_LOST && stood))
+    sim_violated(j, "%s is told %s, and its node %s", f->handle->name,
+                 lk_error_name(f->err), stood ? "stands" : "is gone");
+  if (sim_is_written(j, f->data) != (f->err == 0))
+    sim_violated(j, "%s is told %s, and it was%s written", f->handle->name,
+                 lk_error_name(f->err), f->err == 0 ? " not" : "");
+}
+
+/* ---- revocation --------------------------------------------------------- */
+
+static const sim_entry *revoked_part(const sim_handle *h)
+{
+  for (size_t i = 0; sim_holds(h) && i < h->held.count; i++) {
+    if (h->held.at[i]->revoked && h->held.at[i]->removed == 0)
+      return h->held.at[i];
+  }
+  return NULL;
+}
+
+static void judge_revoked(sim_checker *j, sim_handle *h)
+{
+  if (!sim_holds(h))
+    sim_violated(j, "%s is asked to let go, and holds nothing", h->name);
+  if (h->revoked++ > 0)
+    sim_violated(j, "%s is asked to let go again", h->name);
+}
+
+/* Who is asked to let go is told, and nobody else. */
+void sim_revoke(sim_checker *j, const sim_fact *f)
+{
+  if (f->type == SIM_TOLD) {
+    if (f->told->type == LK_LOCK_EVENT_REVOKED)
+      judge_revoked(j, f->handle);
+    return;
+  }
+  SIM_EACH_HANDLE(j, h)
+  {
+    const sim_entry *e = h->revoked == 0 ? revoked_part(h) : NULL;
+
+    if (e != NULL && sim_denies(j, h, h->asked_us))
+      e = NULL;
+    if (sim_overdue(j, sim_life_of(j, h->process), &h->deaf, e))
+      sim_violated(j, "%s is asked to let go of %s, and is not told", h->name,
+                   e->name);
+  }
+}

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/invariants.h"
+
+#include "sim/world/allocate.h"
+#include "sim/world/conditions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What attempts have on the server, and what becomes of it. */
+
+enum { OP_DELETE = 2, OP_LIST = 12 };
+
+/* ---- nodes and their attempts ------------------------------------------- */
+
+static bool is_ours(const sim_entry *e)
+{
+  return (e->contends || e->lease) && !e->foreign && e->session != 0;
+}
+
+/* A server has refused to delete it: that is told, and no more can be done.
+ * Permissions were missing at some time between the request and its reply. */
+static void excuse(sim_checker *j, const sim_fact *f)
+{
+  const sim_process *p = f->life->process;
+  const lk_reply *answer = lk_client_reply(p->client);
+  sim_entry *e = sim_entry_of(j, f->attempt->ct);
+
+  if (f->attempt->ct->state == LK_CONTENDER_FINISHED && e != NULL &&
+      e->removed == 0 && answer != NULL &&
+      sim_denied(j, e->lock_at, sim_process_true_us(p, answer->sent_ms)))
+    e->left = true;
+}
+
+/* No node of a living session is without an owner. */
+void sim_no_orphan(sim_checker *j, const sim_fact *f)
+{
+  if (f->type == SIM_STEP) {
+    excuse(j, f);
+    return;
+  }
+  for (const sim_entry *e = j->history.standing; e != NULL; e = e->next) {
+    const sim_life *owner = sim_owner_of(j, e);
+
+    /* A close ends all that is wanted, and its session takes the nodes. */
+    if (!is_ours(e) || e->left || owner == NULL || owner->process->closing)
+      continue;
+    if (sim_contender_for(j, e) == NULL)
+      sim_violated(j, "%s has no owner", e->path);
+  }
+}
+
+/* Never two nodes of one attempt, as far as it can know of the first. */
+void sim_create_ambiguity(sim_checker *j, const sim_fact *f)
+{
+  for (const sim_entry *e = j->history.standing; e != NULL; e = e->next) {
+    if (e != f->entry && is_ours(e) && !e->left &&
+        e->session == f->entry->session && sim_same_contender(e, f->entry))
+      sim_violated(j, "%s is there already when %s is made", e->name,
+                   f->entry->name);
+  }
+}
+
+/* Whether a transaction had that number before. They need not come in order: a
+ * server whose session has moved twice can bring an old write late. */
+static sim_xids *xids_at(sim_session *s, int32_t page)
+{
+  sim_xids *x = s->xids;
+
+  while (x != NULL && x->page != page)
+    x = x->next;
+  if (x == NULL) {
+    x = sim_allocate(sizeof *x);
+    x->page = page;
+    x->next = s->xids;
+    s->xids = x;
+  }
+  return x;
+}
+
+static bool is_known(sim_session *s, int32_t xid)
+{
+  unsigned char *bits = &xids_at(s, xid / SIM_XIDS)->bits[xid % SIM_XIDS / 8];
+  unsigned char bit = (unsigned char)(1U << xid % 8);
+  bool known = (*bits & bit) != 0;
+
+  *bits |= bit;
+  return known;
+}
+
+/* No xid comes twice in a session. */
+void sim_xid_continues(sim_checker *j, const sim_fact *f)
+{
+  if (f->type == SIM_COMMITTED) {
+    const sim_commit *c = f->commit;
+
+    if (c->xid > 0 &&
+        is_known(sim_history_session(&j->history, c->session), c->xid))
+      sim_violated(j, "xid %d is committed again", c->xid);
+    return;
+  }
+  if (f->xid > 0 && f->xid <= f->life->xid)
+    sim_violated(j, "%s sends xid %d after %d", f->life->process->name, f->xid,
+                 f->life->xid);
+  if (f->xid > 0)
+    f->life->xid = f->xid;
+}
+
+/* ---- what is taken away ------------------------------------------------- */
+
+static bool all_stand(const sim_nodes *n)
+{
+  bool all = n->count > 0;
+
+  for (size_t i = 0; i < n->count; i++)
+    all = all && n->at[i]->removed == 0;
+  return all;
+}
+
+static bool has_changed(const sim_nodes *n)
+{
+  for (size_t i = 0; i < n->count; i++) {
+    if (n->at[i]->changed_us != 0)
+      return true;
+  }
+  return false;
+}
+
+static void judge_loss(sim_checker *j, const sim_handle *h,
+                       const lk_lock_event *e)
+{
+  if (h->lost || h->count == 0)
+    sim_violated(j, "%s is told LOST without holding", h->name);
+  else if (e->err == LK_ERR_NO_NODE && all_stand(&h->held))
+    sim_violated(j, "%s is told LOST, and its node stands", h->name);
+}
+
+static void patrol_attempt(sim_checker *j, sim_contender *a)
+{
+  const sim_entry *e = NULL;
+
+  if ((a->ct->state >= LK_CONTENDER_LISTING &&
+       a->ct->state <= LK_CONTENDER_CHECKING_OWN) ||
+      lk__contender_holds(a->ct))
+    e = sim_entry_of(j, a->ct);
+  if (e != NULL && e->removed == 0)
+    e = NULL;
+  if (sim_overdue(j, a->life, &a->gone, e))
+    sim_violated(j, "nobody notices that %s is gone", e->name);
+}
+
+static bool is_gone(const sim_nodes *n, int64_t zxid)
+{
+  for (size_t i = 0; i < n->count; i++) {
+    if (n->at[i]->removed != 0 && n->at[i]->removed <= zxid)
+      return true;
+  }
+  return false;
+}
+
+/* Its first beat has watched its node: an event comes before any answer. */
+static void judge_holders(sim_checker *j, const sim_life *l, int64_t zxid)
+{
+  for (const sim_handle *h = l->handles; h != NULL; h = h->next) {
+    if (sim_holds(h) && is_gone(&h->held, zxid) && h->watched &&
+        !has_changed(&h->held) && l->smooth_us < h->granted_us)
+      sim_violated(j, "%s is not told at once that its node is gone", h->name);
+  }
+}
+
+/* Whether something sent after one of the first beats was answered, all on one
+ * connection. */
+static void see_watch(const sim_checker *j, sim_handle *h, const sim_life *l,
+                      const lk_reply *a)
+{
+  int32_t t = j->world->longest_ms;
+
+  if (!sim_holds(h) || !all_stand(&h->held))
+    return;
+  h->watched = l->smooth_us < h->granted_us && !has_changed(&h->held) &&
+               a->sent_ms > h->granted_ms + t * 3 / 4 &&
+               !sim_may_strike(j->world, SIM_FAULT_THROTTLE) &&
+               !sim_may_strike(j->world, SIM_FAULT_DENY);
+}
+
+static void judge_answer(sim_checker *j, const sim_fact *f)
+{
+  judge_holders(j, f->life, f->answer->zxid);
+  for (sim_handle *h = f->life->handles; h != NULL; h = h->next)
+    see_watch(j, h, f->life, f->answer);
+}
+
+/* Whose node was taken away is told, once, and nobody else. */
+void sim_own_deleted(sim_checker *j, const sim_fact *f)
+{
+  if (f->type == SIM_ANSWER) {
+    judge_answer(j, f);
+    return;
+  }
+  if (f->type == SIM_PATROL) {
+    for (sim_contender *a = j->attempts; a != NULL; a = a->next)
+      patrol_attempt(j, a);
+    return;
+  }
+  if (f->told->type == LK_LOCK_EVENT_LOST)
+    judge_loss(j, f->handle, f->told);
+  /* Of those behind one node the first is told, who may have come since. */
+  if (f->told->type == LK_LOCK_EVENT_PLACE_LOST && !f->handle->local &&
+      f->told->err == LK_ERR_NO_NODE &&
+      ++f->handle->places_lost > f->handle->taken)
+    sim_violated(j, "%s is told that it lost its place, and did not",
+                 f->handle->name);
+}
+
+static void judge_session(sim_checker *j, const sim_handle *h)
+{
+  const lk_client *c = h->process->client;
+
+  for (size_t i = 0; i < h->held.count; i++) {
+    if (h->held.at[i]->session != 0 &&
+        h->held.at[i]->session != lk_client_session(c).id)
+      sim_violated(j, "%s is granted with the node of another session",
+                   h->name);
+  }
+}
+
+/* Those who held when the session ended must know by now. */
+static void judge_end(sim_checker *j)
+{
+  for (size_t i = 0; i < j->world->nprocesses; i++) {
+    sim_life *l = &j->lives[i];
+
+    for (const sim_handle *h = l->handles; l->must_lose && h != NULL;
+         h = h->next) {
+      if (sim_holds(h) && h->held.count > 0 && l->process->client != NULL &&
+          h->held.at[0]->session != lk_client_session(l->process->client).id)
+        sim_violated(j, "%s was not told that its session has ended", h->name);
+    }
+    l->must_lose = false;
+  }
+}
+
+static void judge_name(sim_checker *j, const sim_entry *e)
+{
+  for (const sim_entry *o = e->older; o != NULL; o = o->older) {
+    if (is_ours(e) && sim_same_contender(o, e) && o->session != e->session)
+      sim_violated(j, "%s has the name that another session used", e->name);
+  }
+}
+
+/* A session's end is told once, and takes its nodes' names with it. */
+void sim_expiry(sim_checker *j, const sim_fact *f)
+{
+  if (f->type == SIM_MADE)
+    judge_name(j, f->entry);
+  else if (f->type == SIM_STATE && f->state == LK_STATE_EXPIRED)
+    f->life->must_lose = true;
+  else if (f->type == SIM_LOOK)
+    judge_end(j);
+  else if (f->type == SIM_GOT && f->err == 0 && !f->handle->again)
+    judge_session(j, f->handle);
+  else if (f->type == SIM_TOLD && f->told->type == LK_LOCK_EVENT_LOST &&
+           f->told->err == LK_ERR_SESSION_EXPIRED &&
+           lk_client_state(f->handle->process->client) != LK_STATE_EXPIRED)
+    sim_violated(j, "%s is told of an expiry that was not", f->handle->name);
+}
+
+/* ---- what is left behind ------------------------------------------------ */
+
+static void patrol_leaving(sim_checker *j, sim_leave first, sim_leave last)
+{
+  for (sim_contender *a = j->attempts; a != NULL; a = a->next) {
+    const sim_entry *e = NULL;
+
+    if (a->leave < first || a->leave > last)
+      continue;
+    if (a->ct->state == LK_CONTENDER_CLEANING_UP)
+      e = sim_entry_of(j, a->ct);
+    if (e != NULL &&
+        (e->removed != 0 ||
+         sim_denied(j, e->lock_at, sim_now_us(j) - 2 * sim_T_us(j))))
+      e = NULL;
+    if (sim_overdue(j, a->life, &a->stays, e))
+      sim_violated(j, "%s is not deleted", e->name);
+  }
+}
+
+/* An acquire that timed out leaves nothing. */
+void sim_timeout_clean(sim_checker *j, const sim_fact *f)
+{
+  if (f->type == SIM_PATROL)
+    patrol_leaving(j, SIM_FAILED, SIM_TIMED_OUT);
+  else if ((f->err == LK_ERR_BUSY && f->handle->timeout_ms != 0) ||
+           (f->err == LK_ERR_DEADLINE && f->handle->timeout_ms <= 0))
+    sim_violated(j, "%s wanted it for %" PRId64 " ms and is told %s",
+                 f->handle->name, f->handle->timeout_ms, lk_error_name(f->err));
+}
+
+/* A cancelled acquire is never granted and leaves nothing. */
+void sim_cancel_everywhere(sim_checker *j, const sim_fact *f)
+{
+  if (f->type == SIM_PATROL)
+    patrol_leaving(j, SIM_CANCELS, SIM_CANCELS);
+  else if (f->type == SIM_GOT && f->err == 0 && f->handle->cancelling)
+    sim_violated(j, "%s is granted while it cancels", f->handle->name);
+  else if (f->type == SIM_CANCELLED && f->err != 0)
+    sim_violated(j, "%s is cancelled, and goes on", f->handle->name);
+}
+
+/* Its delete was asked for, or will be before anything else; not where a look
+ * has to come first, as the name may be another's by now. */
+static bool is_released(const sim_contender *a)
+{
+  const lk_contender *ct = a->ct;
+
+  return a->leave >= SIM_RELEASES && ct->state == LK_CONTENDER_CLEANING_UP &&
+         ct->own.state == LK_OWN_CREATED && ct->pause.count == 0 &&
+         !ct->cleanup.recovering && !lk__contender_own_unverified(ct);
+}
+
+/* What is to be gone when its node is made: what its session has released
+ * before. */
+static void note_before(const sim_checker *j, sim_contender *a)
+{
+  a->nbefore = 0;
+  for (const sim_contender *o = j->attempts; o != NULL; o = o->next) {
+    if (o->ct->lease == a->ct->lease && is_released(o) &&
+        strcmp(o->ct->own.dir, a->ct->own.dir) == 0 &&
+        a->nbefore < sizeof a->before / sizeof *a->before)
+      a->before[a->nbefore++] = o->ct;
+  }
+}
+
+/* Its own list shows it behind what was to be deleted before it was made, and
+ * no server has refused that: then it was not asked for in time. */
+static void judge_place(sim_checker *j, const sim_contender *a)
+{
+  for (size_t i = 0; i < a->nbefore; i++) {
+    const lk_contender *o = a->before[i];
+    const sim_entry *e = sim_entry_of(j, o);
+
+    if (e != NULL && sim_stood(e, a->list_zxid) && o->pause.count == 0 &&
+        !lk__contender_own_unverified(o))
+      sim_violated(j, "%s queues behind %s, which was released before",
+                   a->handle == NULL ? "?" : a->handle->name, e->name);
+  }
+}
+
+static size_t count_due(const sim_checker *j, const sim_life *l)
+{
+  size_t n = 0;
+
+  for (const sim_contender *a = j->attempts; a != NULL; a = a->next)
+    n += a->life == l && is_released(a);
+  return n;
+}
+
+/* On a new connection what is to be deleted goes first, and looking for it. A
+ * close ends the session, and its nodes with it. */
+static void judge_first(sim_checker *j, sim_life *l, const sim_fact *f)
+{
+  if (l->deletes_due == 0 || f->xid < 0 || l->process->closing)
+    return;
+  if (f->op == OP_DELETE)
+    l->deletes_due--;
+  else if (f->op != OP_LIST && !f->looks)
+    sim_violated(j, "%s sends op %d before its deletes", l->process->name,
+                 f->op);
+}
+
+/* What is handed on within a process stands. */
+static void judge_released(sim_checker *j, const sim_handle *h)
+{
+  for (size_t i = 0; i < h->given.count; i++) {
+    const sim_entry *e = h->given.at[i];
+
+    if (e->removed == 0 && e->behind == NULL &&
+        e->session == lk_client_session(h->process->client).id)
+      sim_violated(j, "%s is told that %s is gone, and it stands", h->name,
+                   e->name);
+  }
+}
+
+/* A release is never lost, and goes before what follows. */
+void sim_release_async(sim_checker *j, const sim_fact *f)
+{
+  if (f->type == SIM_STATE && f->state == LK_STATE_CONNECTED)
+    f->life->deletes_due = count_due(j, f->life);
+  else if (f->type == SIM_SENT)
+    judge_first(j, f->life, f);
+  else if (f->type == SIM_STEP &&
+           (f->attempt->ct->state == LK_CONTENDER_CREATING ||
+            f->attempt->ct->state == LK_CONTENDER_CREATING_PARENTS))
+    note_before(j, f->attempt);
+  else if (f->type == SIM_STEP && f->event == LK_CONTENDER_ON_PREDECESSORS &&
+           (f->before == LK_CONTENDER_CREATING ||
+            f->before == LK_CONTENDER_CREATING_PARENTS))
+    judge_place(j, f->attempt);
+  else if (f->type == SIM_RELEASED && f->err == 0)
+    judge_released(j, f->handle);
+  else if (f->type == SIM_PATROL)
+    patrol_leaving(j, SIM_RELEASES, SIM_FREES);
+}
+
+/* ---- how an acquire may end --------------------------------------------- */
+
+/* No acquire fails because its directory went. */
+void sim_container_reap(sim_checker *j, const sim_fact *f)
+{
+  const sim_handle *h = f->handle;
+
+  unsigned vanished = sim_vanished(j, h) - h->vanished;
+
+  if (f->err == LK_ERR_NO_NODE && h->taken < 3 && vanished < 10 && !h->local)
+    sim_violated(j, "%s fails; its directory went %u times, its node %u",
+                 h->name, vanished, h->taken);
+}
+
+/* NO_AUTH is told of what is denied. */
+void sim_acl(sim_checker *j, const sim_fact *f)
+{
+  bool no_auth = f->type == SIM_TOLD ? f->told->type == LK_LOCK_EVENT_UNWATCHED
+                                     : f->err == LK_ERR_NO_AUTH;
+
+  if (no_auth && !sim_denies(j, f->handle, f->handle->asked_us - sim_T_us(j)))
+    sim_violated(j, "%s is told NO_AUTH, and nothing is denied",
+                 f->handle->name);
+}
+
+/* No error of a server or a connection ends an acquire. */
+void sim_throttled(sim_checker *j, const sim_fact *f)
+{
+  switch (f->err) {
+  case 0:
+  case LK_ERR_BUSY:
+  case LK_ERR_QUEUE_FULL:
+  case LK_ERR_DEADLINE:
+  case LK_ERR_CANCELLED:
+  case LK_ERR_CLOSED:
+  case LK_ERR_LOST:
+  case LK_ERR_NOT_HELD:
+  case LK_ERR_UNSURE:
+  case LK_ERR_NO_AUTH:
+  case LK_ERR_NO_NODE:
+  case LK_ERR_SEQ_UNSAFE:
+  case LK_ERR_SESSION_EXPIRED: break;
+  case LK_ERR_NO_MEMORY:
+    if (sim_may_strike(j->world, SIM_FAULT_STARVE))
+      break;
+    /* fall through */
+  default:
+    sim_violated(j, "%s is told %s", f->handle->name, lk_error_name(f->err));
+  }
+}

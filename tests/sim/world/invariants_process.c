@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/invariants.h"
+
+#include "sim/world/actor.h"
+#include "sim/world/conditions.h"
+
+/* A process from its first connection to its close. */
+
+/* ---- close -------------------------------------------------------------- */
+
+static void judge_closing(sim_checker *j, const sim_life *l)
+{
+  for (const sim_handle *h = l->handles; h != NULL; h = h->next) {
+    if (h->lock != NULL && !h->freeing && lk_lock_ok(h->lock))
+      sim_violated(j, "%s holds although its client is closed", h->name);
+  }
+  for (const sim_actor *a = l->process->actors; a != NULL; a = a->next) {
+    if (a->sitting.lock != NULL && lk_lock_ok(a->sitting.lock))
+      sim_violated(j, "%s sits although its client is closed", a->name);
+  }
+}
+
+/* Of a session that was closed nothing is left when that is answered, unless
+ * the ensemble was restored while the answer was on its way. */
+static void judge_closed(sim_checker *j, const sim_process *p)
+{
+  for (const sim_entry *e = j->history.standing; e != NULL; e = e->next) {
+    if (e->session != 0 && e->session == p->closed_session && !e->restored)
+      sim_violated(j, "%s stands although %s has closed its session", e->path,
+                   p->name);
+  }
+}
+
+/* Nothing is held once close is called, and no node of the session stands
+ * after it. */
+void sim_close_ends(sim_checker *j, const sim_fact *f)
+{
+  if (f->type == SIM_CLOSED) {
+    if (f->err == 0)
+      judge_closed(j, f->life->process);
+    return;
+  }
+  if (f->type == SIM_GOT) {
+    if (f->err == 0 && !f->handle->again && f->handle->process->closing)
+      sim_violated(j, "%s is granted although its client is closed",
+                   f->handle->name);
+    return;
+  }
+  for (size_t i = 0; i < j->world->nprocesses; i++) {
+    const sim_process *p = j->lives[i].process;
+
+    if (p != NULL && p->closing && sim_process_lives(p))
+      judge_closing(j, &j->lives[i]);
+  }
+}
+
+/* ---- what lk_lock_ok() says --------------------------------------------- */
+
+static const char *missing(const sim_handle *h)
+{
+  lk_lock_state state = lk_lock_get_state(h->lock);
+
+  if (state != LK_LOCK_HELD && state != LK_LOCK_UNSURE)
+    return "its state";
+  if (lk_lock_count(h->lock) == 0)
+    return "a count";
+  if (lk_lock_token(h->lock) == 0)
+    return "a token";
+  if (lk_lock_node(h->lock) == NULL)
+    return "a node";
+  if (lk_lock_deadline(h->lock) <= sim_process_clock(h->process))
+    return "a lease";
+  return NULL;
+}
+
+static void judge_ok(sim_checker *j, const sim_handle *h)
+{
+  const char *what;
+
+  if (h->lock == NULL || h->freeing || !sim_process_lives(h->process) ||
+      !lk_lock_ok(h->lock))
+    return;
+  what = missing(h);
+  if (what != NULL)
+    sim_violated(j, "%s is said to hold without %s", h->name, what);
+}
+
+/* lk_lock_ok() implies state, count, token, node and lease. */
+void sim_lock_ok(sim_checker *j, const sim_fact *f)
+{
+  if (f->type == SIM_STATE) {
+    for (const sim_handle *h = f->life->handles; h != NULL; h = h->next)
+      judge_ok(j, h);
+  } else if (f->type == SIM_PATROL) {
+    SIM_EACH_HANDLE(j, h)
+    judge_ok(j, h);
+  } else {
+    judge_ok(j, f->handle);
+  }
+}
+
+/* ---- connections -------------------------------------------------------- */
+
+static bool route_is_clear(const sim_checker *j, const sim_life *l, unsigned i)
+{
+  const sim_route *r =
+      sim_network_route(j->world->network, l->process->index, i);
+  int64_t most = j->world->shortest_ms * SIM_MS / 16;
+
+  return r->cut[SIM_UP] == 0 && r->cut[SIM_DOWN] == 0 && r->proxies == 0 &&
+         r->kb_us == 0 && r->delay_us[SIM_UP] + r->delay_us[SIM_DOWN] < most;
+}
+
+/* The client divides the time of a round by the number of its addresses. */
+static unsigned address_count(const sim_checker *j, const sim_life *l)
+{
+  return l->process->naddresses > 0 ? l->process->naddresses
+                                    : j->world->config.servers;
+}
+
+enum {
+  LEAST_ATTEMPT_MS = 250,
+  LONGEST_PAUSE_MS = 1000,
+  USUAL_WRITE_MS = 10 /* links and disks of servers that are not slow */
+};
+
+/* How long an attempt at one address lasts at least. */
+static int64_t attempt_us(const sim_checker *j, const sim_life *l)
+{
+  int64_t ms = j->world->shortest_ms * 2 / 3 / (int32_t)address_count(j, l);
+
+  return (ms > LEAST_ATTEMPT_MS ? ms : LEAST_ATTEMPT_MS) * SIM_MS;
+}
+
+/* A createSession that a follower passes on crosses links between servers four
+ * times: request, proposal, acknowledgement, commit. The connection and the
+ * request cross the route twice each way. */
+static int64_t handshake_us(const sim_checker *j, const sim_life *l, unsigned i)
+{
+  const sim_route *r =
+      sim_network_route(j->world->network, l->process->index, i);
+
+  return 2 * (r->delay_us[SIM_UP] + r->delay_us[SIM_DOWN]) +
+         4 * sim_links_slowest_us(j->world->ensemble) + USUAL_WRITE_MS * SIM_MS;
+}
+
+/* All servers serve, nothing is between them and the process, and each answers
+ * within one attempt. */
+static bool is_within_reach(const sim_checker *j, const sim_life *l)
+{
+  sim_ensemble *e = j->world->ensemble;
+  bool clear = sim_ensemble_leader(e) >= 0 && sim_links_whole(e) &&
+               sim_process_runs(l->process) &&
+               sim_now_us(j) > j->slow_us + sim_T_us(j);
+
+  for (unsigned i = 0; clear && i < j->world->config.servers; i++)
+    clear = sim_server_serves(sim_ensemble_server(e, i)) &&
+            !sim_server_closes_early(sim_ensemble_server(e, i)) &&
+            route_is_clear(j, l, i) && handshake_us(j, l, i) < attempt_us(j, l);
+  return clear;
+}
+
+/* One attempt at each address, which take two thirds of the session timeout at
+ * most, or a quarter of a second each; then a pause, and once more as much for
+ * an attempt that has begun before. */
+static int64_t patience_to_connect(const sim_checker *j, const sim_life *l)
+{
+  int64_t round = j->world->longest_ms * SIM_MS * 2 / 3;
+  int64_t least = (int64_t)address_count(j, l) * LEAST_ATTEMPT_MS * SIM_MS;
+  int64_t limit = (round > least ? round : least) + LONGEST_PAUSE_MS * SIM_MS;
+
+  if (j->world->wipes > 0) /* servers do not take whom they have not seen */
+    limit += sim_T_us(j) * 4 / 3;
+  return limit;
+}
+
+static bool looks_for_one(const sim_life *l)
+{
+  return l->process != NULL && sim_process_lives(l->process) &&
+         (l->state == LK_STATE_CONNECTING || l->state == LK_STATE_SUSPENDED) &&
+         !l->process->closing;
+}
+
+/* Where a quorum can be reached, it is soon. */
+void sim_reconnects(sim_checker *j, const sim_fact *f)
+{
+  (void)f;
+  for (size_t i = 0; i < j->world->nprocesses; i++) {
+    sim_life *l = &j->lives[i];
+
+    if (!looks_for_one(l) || !is_within_reach(j, l)) {
+      l->within_us = 0;
+      continue;
+    }
+    if (l->within_us == 0)
+      l->within_us = sim_now_us(j);
+    if (sim_now_us(j) - l->within_us > patience_to_connect(j, l)) {
+      sim_violated(j, "%s has no connection for %" PRId64 " ms",
+                   l->process->name, (sim_now_us(j) - l->within_us) / SIM_MS);
+      l->within_us = 0;
+    }
+  }
+}
+
+/* One that the client has given up, not one that was closed or reset. */
+static bool gives_up(const sim_fact *f)
+{
+  const sim_process *p = f->life->process;
+
+  return f->state == LK_STATE_SUSPENDED && f->err == LK_ERR_CONNECTION_LOSS &&
+         p->pipe != NULL && sim_pipe_look(p->pipe) == SIM_PIPE_OPEN;
+}
+
+/* No connection is given up as silent while bytes arrive. Those that wait
+ * behind a pause come too late. Elsewhere a frame has arrived in a moment. */
+void sim_bytes_arrive(sim_checker *j, const sim_fact *f)
+{
+  const sim_life *l = f->life;
+  const sim_process *p = l->process;
+  int64_t now = sim_now_us(j);
+  int64_t last = l->hears_us < now ? l->hears_us : l->heard_us;
+  int64_t t = lk_client_timeout_ms(p->client) * SIM_MS;
+
+  if (sim_may_strike(j->world, SIM_FAULT_NARROW) && gives_up(f) &&
+      now - last < t / 4 && p->ahead_us <= now)
+    sim_violated(j, "%s gives up a connection %" PRId64 " ms after bytes came",
+                 p->name, (now - last) / SIM_MS);
+}
+
+/* ---- cost --------------------------------------------------------------- */
+
+/* What lockers, requesters and others ask for here, at their busiest, and what
+ * a client asks for anew on each connection, is a third of that. */
+enum { MOST_SENT = 2500 };
+
+/* Each server once in a round, and a pause of a twentieth of the session
+ * timeout at least between two rounds, once the first ones have failed; in the
+ * time counted a session may have a few timeouts that are shorter. */
+static size_t most_dialed(const sim_checker *j)
+{
+  const sim_world *w = j->world;
+  size_t timeouts =
+      (size_t)((w->timeout_ms + w->shortest_ms - 1) / w->shortest_ms);
+
+  return timeouts * (24 + 12 * (size_t)w->config.servers);
+}
+
+/* Each of a crowd has a list and a watch on each connection. */
+static size_t most_sent(const sim_checker *j)
+{
+  return sim_has_condition(j->world, SIM_MANY_READERS) ? 8 * MOST_SENT
+                                                       : MOST_SENT;
+}
+
+static void judge_count(sim_checker *j, const sim_life *l)
+{
+  if (l->nsent > most_sent(j))
+    sim_violated(j, "%s sends %zu requests in a session timeout",
+                 l->process->name, l->nsent);
+  if (l->ndialed > most_dialed(j))
+    sim_violated(j, "%s connects %zu times in a session timeout",
+                 l->process->name, l->ndialed);
+}
+
+static void count_anew(sim_checker *j)
+{
+  int64_t T = j->world->timeout_ms * SIM_MS;
+
+  for (size_t i = 0; i < j->world->nprocesses; i++) {
+    sim_life *l = &j->lives[i];
+
+    if (l->process == NULL || sim_now_us(j) - l->count_us < T)
+      continue;
+    if (sim_now_us(j) - l->count_us < T + T / 8)
+      judge_count(j, l);
+    l->nsent = l->ndialed = 0;
+    l->count_us = sim_now_us(j);
+  }
+}
+
+/* Requests and connections are so many at most in a session timeout. */
+void sim_budget(sim_checker *j, const sim_fact *f)
+{
+  if (f->type == SIM_SENT)
+    f->life->nsent++;
+  else if (f->type == SIM_DIALED)
+    f->life->ndialed++;
+  else
+    count_anew(j);
+}

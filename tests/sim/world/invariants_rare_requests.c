@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/invariants.h"
+
+#include "sim/world/conditions.h"
+
+#include <string.h>
+
+/* Answers to rare requesters, against the change log of what is committed. */
+
+static bool same_text(const char *text, lk_bytes b)
+{
+  return b.len == strlen(text) && memcmp(b.at, text, b.len) == 0;
+}
+
+static bool readable(const sim_change *c)
+{
+  return (c->perms & LK_PERM_READ) != 0;
+}
+
+static const sim_change *parent_of(const sim_checker *j, const char *path,
+                                   int64_t zxid)
+{
+  char dir[SIM_CHANGE_PATH] = "";
+  const char *end = strrchr(path, '/');
+
+  memcpy(dir, path, (size_t)(end - path));
+  return sim_change_log_at(&j->change_log, dir, zxid);
+}
+
+static bool same_stat(const sim_change *c, const lk_stat *s)
+{
+  return s->czxid == c->stat.czxid && s->mzxid == c->stat.mzxid &&
+         s->version == c->stat.version && s->aversion == c->stat.aversion &&
+         s->ephemeral_owner == c->stat.ephemeral_owner &&
+         s->data_length == c->stat.data_length;
+}
+
+/* ---- reads -------------------------------------------------------------- */
+
+/* What a server must say of a node that somebody wants to read. */
+static int err_of_read(const sim_change *c)
+{
+  return c == NULL ? LK_ERR_NO_NODE : !readable(c) ? LK_ERR_NO_AUTH : 0;
+}
+
+/* Every name is a child's, and none is missing. */
+static const char *wrong_names(const sim_checker *j, const char *path,
+                               const lk_bytes *names, size_t count,
+                               int64_t zxid)
+{
+  char child[SIM_CHANGE_PATH];
+
+  for (size_t i = 0; i < count; i++) {
+    if (names[i].len + strlen(path) + 2 > sizeof child)
+      return "a name of nobody";
+    snprintf(child, sizeof child, "%s/%.*s", path, (int)names[i].len,
+             (const char *)names[i].at);
+    if (sim_change_log_at(&j->change_log, child, zxid) == NULL)
+      return "the name of a node that was not there";
+    for (size_t k = 0; k < i; k++) {
+      if (names[k].len == names[i].len &&
+          memcmp(names[k].at, names[i].at, names[i].len) == 0)
+        return "a name twice";
+    }
+  }
+  return count == sim_change_log_below(&j->change_log, path, true, zxid)
+             ? NULL
+             : "another number of names";
+}
+
+static const char *wrong_part(const sim_checker *j, const sim_call_under_way *e,
+                              const lk_read_result *r, int64_t zxid)
+{
+  const sim_change *c = sim_change_log_at(&j->change_log, e->path, zxid);
+
+  if (r->err != err_of_read(c))
+    return "another error";
+  if (r->err != 0)
+    return r->type == -1 ? NULL : "an error with another label";
+  if (r->type != e->type)
+    return "another label";
+  if (e->type == LK_READ_GET_CHILDREN)
+    return wrong_names(j, e->path, r->names, r->count, zxid);
+  if (r->stat == NULL || !same_stat(c, r->stat))
+    return "another Stat";
+  return same_text(c->data, r->data) ? NULL : "other data";
+}
+
+/* What a multi-read brings is how its parts were, all at one zxid. */
+void sim_multi_read(sim_checker *j, const sim_fact *f)
+{
+  const sim_request *r = f->request;
+  const lk_reply *a = lk_client_reply(r->process->client);
+
+  if (r->verb != SIM_READS || a == NULL || f->result->err != 0)
+    return;
+  if (f->result->count != r->nerrands)
+    sim_violated(j, "request %" PRIu64 " brings %zu parts of %zu", r->number,
+                 f->result->count, r->nerrands);
+  for (size_t i = 0; i < r->nerrands && i < f->result->count; i++) {
+    const char *wrong =
+        wrong_part(j, &r->errands[i], &f->result->read[i], a->zxid);
+
+    if (wrong != NULL)
+      sim_violated(j, "request %" PRIu64 " brings %s of %s at 0x%" PRIx64,
+                   r->number, wrong, r->errands[i].path, (uint64_t)a->zxid);
+  }
+}
+
+/* ---- other requests ----------------------------------------------------- */
+
+static const char *wrong_owned(const sim_checker *j, const sim_request *r,
+                               const sim_result *res, int64_t zxid)
+{
+  int64_t session = lk_client_session(r->process->client).id;
+  size_t count = 0;
+
+  for (size_t i = 0; i < res->count; i++) {
+    char path[SIM_CHANGE_PATH];
+
+    if (res->names[i].len >= sizeof path)
+      return "a path of nobody";
+    snprintf(path, sizeof path, "%.*s", (int)res->names[i].len,
+             (const char *)res->names[i].at);
+    const sim_change *c = sim_change_log_at(&j->change_log, path, zxid);
+
+    if (c == NULL || c->stat.ephemeral_owner != session)
+      return "the path of a node that is not its session's";
+  }
+  if (session == 0) /* a server without a quorum gave none */
+    return res->count == 0 ? NULL : "paths without a session";
+  for (size_t i = 0; i < sim_change_log_behind(&j->change_log, zxid); i++) {
+    const sim_change *c = &j->change_log.changes[i];
+    bool below = strncmp(c->path, r->path, strlen(r->path)) == 0;
+
+    if (!below || c->stat.ephemeral_owner != session)
+      continue;
+    count += c->type == LK_EVENT_CREATED;
+    count -= c->type == LK_EVENT_DELETED;
+  }
+  return count == res->count ? NULL : "another number of paths";
+}
+
+static const char *wrong_acl(const sim_change *c, const sim_result *res)
+{
+  if (res->acl->count != 1 || res->acl->entries[0].perms != c->perms ||
+      !same_text("world", res->acl->entries[0].scheme))
+    return "another list";
+  return same_stat(c, res->stat) ? NULL : "another Stat";
+}
+
+/* What a transaction did to a node; NULL: nothing of that kind. */
+static const sim_change *change_at(const sim_checker *j, lk_event_type type,
+                                   const char *path, int64_t zxid)
+{
+  size_t i = sim_change_log_behind(&j->change_log, zxid - 1);
+
+  for (; i < j->change_log.count && j->change_log.changes[i].zxid == zxid;
+       i++) {
+    const sim_change *c = &j->change_log.changes[i];
+
+    if (c->type == type && strcmp(c->path, path) == 0)
+      return c;
+  }
+  return NULL;
+}
+
+/* `c`: what the transaction made there; NULL: nothing. */
+static const char *wrong_made(const sim_call_under_way *e, const char *path,
+                              const sim_change *c)
+{
+  size_t len = strlen(e->path);
+  bool sequential = (e->flags & LK_SEQUENTIAL) != 0;
+
+  if (c == NULL || strcmp(path, c->path) != 0)
+    return "a path that it did not make";
+  if (strncmp(path, e->path, len) != 0 ||
+      strlen(path) != len + (sequential ? 10 : 0))
+    return "a path that was not asked for";
+  return strcmp(c->data, e->data) == 0 ? NULL : "a path with other data";
+}
+
+const char *sim_wrong_audit(const sim_checker *j, const sim_request *r,
+                            const sim_result *res, int64_t zxid)
+{
+  const sim_change *c = sim_change_log_at(&j->change_log, r->path, zxid);
+  bool reads = r->verb == SIM_LIST || r->verb == SIM_COUNT;
+  bool refused = res->err == LK_ERR_THROTTLED ||
+                 (res->err == LK_ERR_UNIMPLEMENTED &&
+                  sim_may_strike(j->world, SIM_FAULT_OLDER));
+
+  if (reads && !refused && res->err != err_of_read(c))
+    return "another error";
+  if (res->err != 0)
+    return NULL;
+  switch ((int)r->verb) {
+  case SIM_MAKE:
+    return wrong_made(r->errands, res->path,
+                      change_at(j, LK_EVENT_CREATED, res->path, zxid));
+  case SIM_LIST: return wrong_names(j, r->path, res->names, res->count, zxid);
+  case SIM_COUNT:
+    return res->count ==
+                   sim_change_log_below(&j->change_log, r->path, false, zxid)
+               ? NULL
+               : "another count";
+  case SIM_OWNED: return wrong_owned(j, r, res, zxid);
+  case SIM_WHO:
+    return res->count == 1 || sim_has_condition(j->world, SIM_IDENTITIES)
+               ? NULL
+               : "another number of identities";
+  case SIM_GET_ACL: return c == NULL ? "a list of nothing" : wrong_acl(c, res);
+  case SIM_SET_ACL:
+    c = change_at(j, LK_EVENT_ENDED, r->path, zxid);
+    return c != NULL && c->perms == r->perms ? NULL
+                                             : "success, and it was not done";
+  default: return NULL;
+  }
+}
+
+/* ---- multis ------------------------------------------------------------- */
+
+static bool makes(const sim_call_under_way *e)
+{
+  return e->type == LK_OP_CREATE || e->type == LK_OP_CREATE2 ||
+         e->type == LK_OP_CREATE_TTL;
+}
+
+static lk_event_type change_of(const sim_call_under_way *e)
+{
+  return makes(e)                  ? LK_EVENT_CREATED
+         : e->type == LK_OP_SET    ? LK_EVENT_CHANGED
+         : e->type == LK_OP_DELETE ? LK_EVENT_DELETED
+                                   : LK_EVENT_ENDED;
+}
+
+/* A part that was done, with the change that it made. */
+static const char *wrong_done(const sim_call_under_way *e,
+                              const lk_op_result *r, const sim_change *c)
+{
+  if (r->err != 0)
+    return "an error in a multi that was done";
+  if (makes(e))
+    return r->path == NULL ? "no path" : wrong_made(e, r->path, c);
+  if (r->type != e->type)
+    return "another label";
+  if (e->type != LK_OP_SET)
+    return NULL;
+  return r->stat != NULL && same_stat(c, r->stat) &&
+                 strcmp(c->data, e->data) == 0
+             ? NULL
+             : "another Stat, or data";
+}
+
+/* The changes of its transaction are those of its parts, in their order. */
+static const char *wrong_batch(const sim_checker *j, const sim_request *r,
+                               const sim_result *res, int64_t zxid)
+{
+  size_t at = sim_change_log_behind(&j->change_log, zxid - 1);
+  size_t end = sim_change_log_behind(&j->change_log, zxid);
+
+  if (res->count != r->nerrands)
+    return "another number of results";
+  for (size_t i = 0; i < r->nerrands; i++) {
+    const sim_call_under_way *e = &r->errands[i];
+    const sim_change *c = at < end ? &j->change_log.changes[at] : NULL;
+    const char *wrong;
+
+    if (e->type != LK_OP_CHECK &&
+        (c == NULL || c->type != change_of(e) ||
+         strncmp(c->path, e->path, strlen(e->path)) != 0))
+      return "success, and a part was not done";
+    wrong = wrong_done(e, &res->done[i], c);
+    if (wrong != NULL)
+      return wrong;
+    at += e->type != LK_OP_CHECK;
+  }
+  return at == end ? NULL : "success, and more was done";
+}
+
+static bool touches(const sim_call_under_way *a, const sim_call_under_way *b)
+{
+  return strncmp(a->path, b->path, strlen(a->path)) == 0 ||
+         strncmp(a->path, b->path, strlen(b->path)) == 0;
+}
+
+/* While a closeSession is on its way, the leader still counts its nodes among
+ * the children of their parents (PrepRequestProcessor notes no change of
+ * those), so a delete just behind it finds a parent that is not empty. */
+static bool had_child_of_session(const sim_checker *j, const char *path,
+                                 int64_t zxid)
+{
+  enum { MOST_PENDING = 64 };
+  size_t i = sim_change_log_behind(&j->change_log, zxid);
+
+  while (i-- > 0) {
+    const sim_change *c = &j->change_log.changes[i];
+
+    if (zxid - c->zxid > MOST_PENDING)
+      return false;
+    if (c->type == LK_EVENT_DELETED && c->stat.ephemeral_owner != 0 &&
+        sim_is_child(c, path))
+      return true;
+  }
+  return false;
+}
+
+/* Whether it fails rightly, as far as no part before it has changed that. */
+static bool is_reason(const sim_checker *j, const sim_call_under_way *e,
+                      int err, int64_t zxid)
+{
+  const sim_change *c = sim_change_log_at(&j->change_log, e->path, zxid);
+  const sim_change *dir = parent_of(j, e->path, zxid);
+
+  switch (err) {
+  case LK_ERR_NO_NODE: return (makes(e) ? dir : c) == NULL;
+  case LK_ERR_NODE_EXISTS: return makes(e) && c != NULL;
+  case LK_ERR_NO_CHILDREN_FOR_EPHEMERALS:
+    return makes(e) && dir != NULL && dir->stat.ephemeral_owner != 0;
+  case LK_ERR_BAD_VERSION:
+    return c != NULL && e->version != -1 && e->version != c->stat.version;
+  case LK_ERR_NOT_EMPTY:
+    return e->type == LK_OP_DELETE &&
+           (sim_change_log_below(&j->change_log, e->path, true, zxid) > 0 ||
+            had_child_of_session(j, e->path, zxid));
+  case LK_ERR_NO_AUTH:
+    return e->type == LK_OP_CHECK && c != NULL && !readable(c);
+  case LK_ERR_SESSION_EXPIRED: return true; /* it is about to end */
+  default: return false;
+  }
+}
+
+static const char *wrong_failure(const sim_checker *j, const sim_request *r,
+                                 const sim_result *res, int64_t zxid)
+{
+  size_t culprit = 0;
+
+  if (sim_change_log_behind(&j->change_log, zxid - 1) !=
+      sim_change_log_behind(&j->change_log, zxid))
+    return "an error, and something was done";
+  if (res->count != r->nerrands)
+    return "another number of results";
+  while (culprit < res->count && res->done[culprit].err == 0)
+    culprit++;
+  if (culprit == res->count || res->done[culprit].err != res->err)
+    return "an error that none of its parts has";
+  for (size_t i = culprit + 1; i < res->count; i++) {
+    if (res->done[i].err != LK_ERR_RUNTIME_INCONSISTENCY)
+      return "a result behind the one that failed";
+  }
+  for (size_t i = 0; i < culprit; i++) {
+    if (touches(&r->errands[i], &r->errands[culprit]))
+      return NULL;
+  }
+  return is_reason(j, &r->errands[culprit], res->err, zxid)
+             ? NULL
+             : "an error that is not so";
+}
+
+static void judge_answer(sim_checker *j, const sim_request *r,
+                         const sim_result *res, const lk_reply *a)
+{
+  const char *wrong = NULL;
+
+  if (res->err == 0)
+    wrong = wrong_batch(j, r, res, a->zxid);
+  else if (a->err == 0) /* else it was refused as a whole */
+    wrong = wrong_failure(j, r, res, a->zxid);
+  else if (res->count != 0)
+    wrong = "results of nothing";
+  if (wrong != NULL)
+    sim_violated(j,
+                 "request %" PRIu64 ", a multi, is answered at 0x%" PRIx64
+                 " with %d: %s",
+                 r->number, (uint64_t)a->zxid, res->err, wrong);
+}
+
+/* One that is in doubt: what it wrote is all there, by one transaction, or
+ * nothing is. */
+static void judge_doubt(sim_checker *j, const sim_request *r)
+{
+  size_t writes = 0, written = 0;
+  int64_t zxid = 0;
+
+  for (size_t i = 0; i < r->nerrands; i++) {
+    const sim_call_under_way *e = &r->errands[i];
+    int64_t at;
+
+    if (!makes(e) && e->type != LK_OP_SET)
+      continue;
+    writes++;
+    at = sim_change_log_written(&j->change_log, e->data);
+    written += at != 0;
+    if (at != 0 && zxid != 0 && at != zxid)
+      sim_violated(j, "request %" PRIu64 ", a multi, is done in pieces",
+                   r->number);
+    zxid = at;
+  }
+  if (written != 0 && written != writes)
+    sim_violated(j, "request %" PRIu64 ", a multi, is done in part", r->number);
+  if (written != 0 && r->err == LK_ERR_NOT_SENT)
+    sim_violated(j, "request %" PRIu64 ", a multi, was not sent, and is done",
+                 r->number);
+}
+
+/* A multi is done whole or not at all, and its results are its parts'. */
+void sim_multi_whole(sim_checker *j, const sim_fact *f)
+{
+  if (f->type == SIM_ENDED) {
+    const lk_reply *a = lk_client_reply(f->request->process->client);
+
+    if (f->request->verb == SIM_BATCH && a != NULL)
+      judge_answer(j, f->request, f->result, a);
+    return;
+  }
+  for (const sim_request *r = f->life->requests; r != NULL; r = r->next) {
+    if (r->verb == SIM_BATCH)
+      judge_doubt(j, r);
+  }
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/invariants.h"
+
+#include "sim/world/conditions.h"
+
+#include "sim/world/actors.h"
+
+#include <string.h>
+
+/* Permits, and the queue for them. */
+
+static bool is_semaphore(const sim_fact *f)
+{
+  return f->handle->kind == SIM_SEMAPHORE;
+}
+
+/* ---- how many ----------------------------------------------------------- */
+
+static int32_t number_of(const sim_version *v)
+{
+  const unsigned char *b = (const unsigned char *)v->data;
+
+  return (int32_t)((uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
+                   (uint32_t)b[2] << 8 | b[3]);
+}
+
+int32_t sim_limit_since(const sim_checker *j, int64_t us)
+{
+  const sim_entry *e =
+      j->world->limited ? sim_history_find(&j->history, SIM_LIMIT) : NULL;
+  int32_t most = 0;
+
+  if (e == NULL)
+    return j->world->permits;
+  for (const sim_version *v = e->newest; v != NULL; v = v->older) {
+    most = number_of(v) > most ? number_of(v) : most;
+    if (v->at_us <= us)
+      return most;
+  }
+  return most > j->world->permits ? most : j->world->permits;
+}
+
+/* Never more of them than there are. Who waits may take a while to learn that
+ * the number has changed. */
+void sim_sem_limit(sim_checker *j, const sim_fact *f)
+{
+  size_t sum = 0;
+  int32_t limit = sim_limit_since(j, sim_now_us(j) - sim_patience_us(j));
+
+  if (!is_semaphore(f) || f->err != 0)
+    return;
+  SIM_EACH_HANDLE(j, h)
+  {
+    if (h->kind == SIM_SEMAPHORE && sim_is_sure(j, h))
+      sum += h->held.count;
+  }
+  for (const sim_entry *e = j->history.standing; e != NULL; e = e->next)
+    sum += e->lease && e->entered;
+  if ((int64_t)sum > limit)
+    sim_violated(j, "%s is granted, and %zu of %d permits are held",
+                 f->handle->name, sum, limit);
+}
+
+/* ---- whose turn --------------------------------------------------------- */
+
+/* The place in the queue of the acquire that a permit is for. */
+static const sim_entry *place_of(const sim_checker *j, const sim_handle *h)
+{
+  for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
+    if (e->of == h && e->acquire == h->acquire && e->contends)
+      return e;
+  }
+  return NULL;
+}
+
+static const sim_entry *one_ahead(const sim_checker *j, const sim_entry *own)
+{
+  for (const sim_entry *e = j->history.standing; e != NULL; e = e->next) {
+    if (sim_ahead(e, own))
+      return e;
+  }
+  return NULL;
+}
+
+static void judge_grant(sim_checker *j, const sim_handle *h)
+{
+  const sim_entry *place = place_of(j, h);
+  const sim_entry *ahead =
+      place == NULL || place->removed != 0 ? NULL : one_ahead(j, place);
+
+  if (place == NULL)
+    sim_violated(j, "%s has permits and never queued for them", h->name);
+  else if (ahead != NULL)
+    sim_violated(j, "%s has permits, and %s is before it", h->name,
+                 ahead->name);
+}
+
+/* A permit that is kept though somebody is ahead keeps the others waiting. */
+static void patrol_permit(sim_checker *j, sim_contender *a)
+{
+  const sim_handle *h = a->handle;
+  const sim_entry *e = NULL;
+
+  if (h != NULL && h->wants && !h->again && a->ct->role->counts &&
+      a->acquire == h->acquire && a->ct->state != LK_CONTENDER_CLEANING_UP) {
+    const sim_entry *place = place_of(j, h);
+
+    if (place != NULL && place->removed == 0 && one_ahead(j, place) != NULL)
+      e = sim_entry_of(j, a->ct);
+  }
+  if (e != NULL && e->removed != 0)
+    e = NULL;
+  if (sim_overdue(j, a->life, &a->early, e))
+    sim_violated(j, "%s keeps %s, and it is not its turn", h->name, e->name);
+}
+
+/* What its owner may not delete, or does not know any more, stays until the
+ * session ends. */
+static bool is_left(const sim_checker *j)
+{
+  for (const sim_entry *e = j->history.standing; e != NULL; e = e->next) {
+    if (e->left)
+      return true;
+  }
+  return false;
+}
+
+/* They have had all the time that there is; but they do not ask again where
+ * there was no memory. */
+static void judge_peers(sim_checker *j)
+{
+  for (size_t i = 0; i < j->world->nprocesses; i++) {
+    const sim_process *p = &j->world->processes[i];
+
+    if (sim_process_lives(p) && !sim_actors_idle(p) && !is_left(j) &&
+        !sim_may_strike(j->world, SIM_FAULT_STARVE))
+      sim_violated(j, "a foreign locker in %s is kept waiting", p->name);
+  }
+}
+
+/* Who is not first in the queue has no permits, but for a moment. */
+void sim_sem_speculation(sim_checker *j, const sim_fact *f)
+{
+  if (j->world->lock_mix->kinds[SIM_SEMAPHORE] == 0)
+    return;
+  if (f->type == SIM_CALM) {
+    judge_peers(j);
+  } else if (f->type == SIM_PATROL) {
+    for (sim_contender *a = j->attempts; a != NULL; a = a->next)
+      patrol_permit(j, a);
+  } else if (is_semaphore(f) && f->err == 0) {
+    judge_grant(j, f->handle);
+  }
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/invariants.h"
+
+#include <string.h>
+
+/* Events of watches, by what is committed: a server tells an event before any
+ * answer that shows the change. */
+
+/** The first change that a watch must tell. */
+typedef struct change {
+  int64_t zxid; /**< INT64_MAX: none */
+  lk_event_type type;
+} change;
+
+/* Of those of one transaction the one that is considered last counts. */
+static void consider(change *first, int64_t zxid, int64_t since,
+                     lk_event_type type)
+{
+  if (zxid > since && zxid <= first->zxid)
+    *first = (change){zxid, type};
+}
+
+static change change_of_children(const sim_checker *j, int64_t since)
+{
+  change first = {INT64_MAX, LK_EVENT_ENDED};
+
+  for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
+    if (!sim_is_raw(e))
+      continue;
+    consider(&first, e->made, since, LK_EVENT_CHILDREN);
+    consider(&first, e->removed, since, LK_EVENT_CHILDREN);
+  }
+  return first;
+}
+
+static change change_of_node(const sim_checker *j, const sim_request *r)
+{
+  change first = {INT64_MAX, LK_EVENT_ENDED};
+
+  for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
+    if (e->lock_at != SIM_NO_LOCK || strcmp(e->path, r->path) != 0)
+      continue;
+    consider(&first, e->removed, r->since, LK_EVENT_DELETED);
+    for (const sim_version *v = e->newest; v != NULL; v = v->older) {
+      if (v->zxid != e->made)
+        consider(&first, v->zxid, r->since, LK_EVENT_CHANGED);
+    }
+    consider(&first, e->made, r->since, LK_EVENT_CREATED);
+  }
+  return first;
+}
+
+static change first_change(const sim_checker *j, const sim_request *r)
+{
+  return r->verb == SIM_CHILDREN ? change_of_children(j, r->since)
+                                 : change_of_node(j, r);
+}
+
+/* A node that came and went while the client was away is not told of, where it
+ * was waited for (PROTOCOL: a server has nothing to compare with). */
+static bool may_be_lost(const sim_checker *j, const sim_request *r,
+                        int64_t zxid, change c)
+{
+  return r->connection != lk_client_connection(r->process->client) &&
+         c.type == LK_EVENT_CREATED &&
+         sim_history_at(&j->history, r->path, zxid) == NULL;
+}
+
+/* Before 3.9 a watch that stays serves those of one shot on its path, or takes
+ * their place. When it does so no more they are set again, behind the answer
+ * that tells: what comes before that is told late, by such a setWatches. */
+static bool is_late(const sim_checker *j, const sim_life *l, sim_request *r)
+{
+  const sim_request *other = l->requests;
+
+  while (other != NULL &&
+         (other->stay == NULL || strcmp(other->path, r->path) != 0))
+    other = other->next;
+  /* a setWatches that was throttled is repeated after a rest */
+  if (other == NULL && !r->throttled)
+    return false;
+  /* on a narrow route its answer may take long; a process may stand still */
+  if (r->late_us == 0 || r->late_us < l->smooth_us ||
+      sim_received_waits(&l->received))
+    r->late_us = sim_now_us(j);
+  return sim_now_us(j) - r->late_us <= sim_patience_us(j);
+}
+
+static void judge_silence(sim_checker *j, const sim_life *l, int64_t zxid)
+{
+  for (sim_request *r = l->requests; r != NULL; r = r->next) {
+    if (!r->stands || r->stay != NULL)
+      continue;
+    change c = first_change(j, r);
+
+    if (c.zxid <= zxid && !may_be_lost(j, r, zxid, c) && !is_late(j, l, r))
+      sim_violated(j, "%s is not told of 0x%" PRIx64 " on %s before 0x%" PRIx64,
+                   l->process->name, (uint64_t)c.zxid, r->path, (uint64_t)zxid);
+  }
+}
+
+/* After a reconnect a server can only say that something has changed. */
+static bool is_right(const sim_request *r, lk_event_type told, change c)
+{
+  bool same = r->connection == lk_client_connection(r->process->client);
+
+  if (c.zxid == INT64_MAX)
+    return false;
+  if (same || c.type == LK_EVENT_CHILDREN)
+    return told == c.type;
+  return told != LK_EVENT_CHILDREN;
+}
+
+/* Whether that was so at some time behind `zxid`. A server that compares zxids
+ * says that a node which is made anew has changed. */
+static bool happened(const sim_checker *j, const sim_request *r,
+                     const lk_event *e, int64_t zxid)
+{
+  size_t i = sim_change_log_behind(&j->change_log, zxid);
+
+  for (; i < j->change_log.count; i++) {
+    const sim_change *c = &j->change_log.changes[i];
+    bool made_anew = e->type == LK_EVENT_CHANGED && c->type == LK_EVENT_CREATED;
+
+    if (e->type == LK_EVENT_CHILDREN ? sim_is_child(c, r->path)
+                                     : (made_anew || c->type == e->type) &&
+                                           strcmp(c->path, r->path) == 0)
+      return true;
+  }
+  return false;
+}
+
+/* The same setWatches tells of what has changed since its zxid; a watch that
+ * was asked for before, and answered behind that change, is told as well. */
+static bool is_made_up(const sim_checker *j, const sim_request *r,
+                       const lk_event *e)
+{
+  return r->mended != 0 && happened(j, r, e, r->mended - 1);
+}
+
+/* An rare requester's multi may write to a node and delete it: the history has
+ * only how it ended. */
+static bool is_part(const sim_checker *j, const sim_request *r,
+                    const lk_event *e, int64_t zxid)
+{
+  size_t i = sim_change_log_behind(&j->change_log, zxid - 1);
+
+  for (; i < j->change_log.count && j->change_log.changes[i].zxid == zxid;
+       i++) {
+    const sim_change *c = &j->change_log.changes[i];
+
+    if (c->type == e->type && strcmp(c->path, r->path) == 0)
+      return true;
+  }
+  return false;
+}
+
+/* One that was with a server without a quorum is told of anything. */
+static bool tells_late(const sim_checker *j, const sim_request *o,
+                       const lk_event *e)
+{
+  return (o->fires || o->throttled || o->mended != 0) && o->stay == NULL &&
+         strcmp(o->path, e->path.at) == 0 &&
+         (o->told_us == 0 || o->told_us == sim_now_us(j)) &&
+         (o->fires || is_right(o, e->type, first_change(j, o)));
+}
+
+bool sim_is_told_late(const sim_checker *j, const sim_life *l,
+                      const lk_event *e)
+{
+  const sim_request *o = l->requests;
+
+  while (o != NULL && !tells_late(j, o, e))
+    o = o->next;
+  return o != NULL;
+}
+
+/* An event has only a path. So a watch that was set while another one on its
+ * path was not registered is told what that has missed, though its own read
+ * showed it. A server says that a node is gone only if it is missing:
+ * had the read shown the node, it must have gone since. Likewise with the
+ * other types. */
+static bool is_for_older(const sim_checker *j, const sim_request *r,
+                         const lk_event *e)
+{
+  bool gone = e->type == LK_EVENT_DELETED;
+
+  return (r->verb == SIM_CHILDREN ||
+          gone == (sim_history_at(&j->history, r->path, r->since) == NULL)) &&
+         sim_is_told_late(j, &j->lives[r->process->index], e);
+}
+
+/* The setWatches that tells of its first change is due or on its way, and the
+ * watch that stays on its path receives an event of a later one. */
+static bool is_overtaken(const sim_checker *j, sim_request *r,
+                         const lk_event *e)
+{
+  return happened(j, r, e, r->since) &&
+         is_late(j, &j->lives[r->process->index], r);
+}
+
+/* Whether that was so, as far as a server can have known it. */
+static bool was_so(const sim_checker *j, sim_request *r, const lk_event *e)
+{
+  change c = first_change(j, r);
+
+  return is_right(r, e->type, c) || is_part(j, r, e, c.zxid) ||
+         is_made_up(j, r, e) || is_for_older(j, r, e) || is_overtaken(j, r, e);
+}
+
+static void judge_event(sim_checker *j, sim_request *r, const lk_event *e)
+{
+  const lk_client *c = r->process->client;
+
+  r->told_us = sim_now_us(j);
+  if (!r->stands)
+    sim_violated(j, "a watch on %s is told of %d without standing", r->path,
+                 (int)e->type);
+  else if (e->type == LK_EVENT_ENDED && e->err == LK_ERR_CONNECTION_LOSS &&
+           !r->until_disconnect)
+    sim_violated(j, "a watch on %s ends with its connection", r->path);
+  else if (e->type != LK_EVENT_ENDED && r->until_disconnect &&
+           r->connection != lk_client_connection(c))
+    sim_violated(j, "a watch on %s outlives its connection", r->path);
+  else if (e->type != LK_EVENT_ENDED && !r->fires && !was_so(j, r, e))
+    sim_violated(j, "a watch on %s is told of %d, which was not", r->path,
+                 (int)e->type);
+}
+
+/* A watch is told once, in time, of what happened. */
+void sim_watch_events(sim_checker *j, const sim_fact *f)
+{
+  if (f->type == SIM_ANSWER)
+    judge_silence(j, f->life, f->answer->zxid);
+  else if (f->request->stay == NULL)
+    judge_event(j, f->request, f->watched);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/lock_kinds.h"
+
+#include <latchkey/multilock.h>
+#include <latchkey/semaphore.h>
+
+#include <stdlib.h>
+
+/* What is made and freed for each kind of lock. */
+
+static const char *path_of(const sim_handle *h, size_t place)
+{
+  return h->process->world->locks[h->places[place].lock_at];
+}
+
+static int make_mutex(sim_handle *h, const lk_lock_config *config)
+{
+  return lk_lock_new(&h->lock, h->process->client, path_of(h, 0), config);
+}
+
+/* `h` is the side of writers. */
+static int make_rwlock(sim_handle *h, const lk_lock_config *config)
+{
+  int err =
+      lk_rwlock_new(&h->rwlock, h->process->client, path_of(h, 0), config);
+
+  if (err != 0)
+    return err;
+  h->other->rwlock = h->rwlock;
+  h->other->places[0].shares = true;
+  h->lock = lk_rwlock_write(h->rwlock);
+  h->other->lock = lk_rwlock_read(h->rwlock);
+  return 0;
+}
+
+static int make_semaphore(sim_handle *h, const lk_lock_config *config)
+{
+  const sim_world *w = h->process->world;
+  lk_semaphore_config options = {.size = sizeof options,
+                                 .permits = w->permits,
+                                 .take = h->take,
+                                 .limit_path = w->limited ? SIM_LIMIT : NULL};
+
+  return lk_semaphore_new(&h->lock, h->process->client, SIM_SEMAPHORE_PATH,
+                          config, &options);
+}
+
+static lk_multilock_side side_of(const sim_place *s)
+{
+  return s->shares   ? LK_MULTILOCK_READ
+         : s->writes ? LK_MULTILOCK_WRITE
+                     : LK_MULTILOCK_MUTEX;
+}
+
+/* Where the last one goes first, that order is to be kept; otherwise the one
+ * that is asked for does not count. */
+static int make_multilock(sim_handle *h, const lk_lock_config *config)
+{
+  const sim_world *w = h->process->world;
+  lk_multilock_member members[SIM_MOST_PLACES_IN_QUEUE];
+  lk_multilock_config options = {.size = sizeof options,
+                                 .keep_order = w->reversed};
+  bool turned = h->backwards && !w->reversed;
+
+  for (size_t i = 0; i < h->nseats; i++) {
+    size_t at = turned ? h->nseats - 1 - i : i;
+
+    members[i] = (lk_multilock_member){path_of(h, at), side_of(&h->places[at])};
+  }
+  return lk_multilock_new(&h->lock, h->process->client, members, h->nseats,
+                          config, &options);
+}
+
+static int (*const makers[SIM_NKINDS])(sim_handle *h,
+                                       const lk_lock_config *config) = {
+    [SIM_MUTEX] = make_mutex,
+    [SIM_RWLOCK] = make_rwlock,
+    [SIM_SEMAPHORE] = make_semaphore,
+    [SIM_MULTILOCK] = make_multilock};
+
+void sim_make_lock(sim_handle *h, const lk_lock_config *config)
+{
+  int err = makers[h->kind](h, config);
+
+  if (err == LK_ERR_NO_MEMORY) {
+    h->process->starves = 0;
+    err = makers[h->kind](h, config);
+  }
+  if (err != 0)
+    abort();
+}
+
+void sim_free_lock(sim_handle *h)
+{
+  if (h->kind == SIM_RWLOCK)
+    lk_rwlock_free(h->rwlock);
+  else
+    lk_lock_free(h->lock);
+}

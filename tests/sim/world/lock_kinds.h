@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SIM_WORLD_LOCK_KINDS_H
+#define LK_SIM_WORLD_LOCK_KINDS_H
+
+#include "sim/world/facts.h"
+
+/** Make the lock of a handle by its kind, also that of the other side. */
+void sim_make_lock(sim_handle *h, const lk_lock_config *config);
+/** Free it, with the other side's. */
+void sim_free_lock(sim_handle *h);
+
+#endif

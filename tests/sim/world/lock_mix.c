@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/lock_mix.h"
+
+#include "sim/world/lock_styles.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+const sim_lock_mix sim_lock_mixes[] = {
+  {.name = "mutex", .weight = 5,
+   .text = "mutexes",
+   .kinds = {[SIM_MUTEX] = 1}},
+  {.name = "rwlock", .weight = 3,
+   .text = "read-write locks, and some mutexes among them",
+   .kinds = {[SIM_MUTEX] = 1, [SIM_RWLOCK] = 4}},
+  {.name = "semaphore", .weight = 3,
+   .text = "a semaphore, one or several permits at a time",
+   .kinds = {[SIM_SEMAPHORE] = 1}},
+  {.name = "multilock", .weight = 3,
+   .text = "multi-locks, and single locks among them",
+   .kinds = {[SIM_MUTEX] = 1, [SIM_RWLOCK] = 1, [SIM_MULTILOCK] = 4}},
+  {.name = "mixed", .weight = 2,
+   .text = "all of them",
+   .kinds = {[SIM_MUTEX] = 1, [SIM_RWLOCK] = 2, [SIM_SEMAPHORE] = 2,
+             [SIM_MULTILOCK] = 2}},
+};
+/* clang-format on */
+const size_t sim_nlock_mixes = sizeof sim_lock_mixes / sizeof sim_lock_mixes[0];
+
+const sim_lock_mix *sim_lock_mix_find(const char *name)
+{
+  for (size_t i = 0; i < sim_nlock_mixes; i++) {
+    if (strcmp(sim_lock_mixes[i].name, name) == 0)
+      return &sim_lock_mixes[i];
+  }
+  return NULL;
+}
+
+const sim_lock_mix *sim_lock_mix_of(uint64_t seed)
+{
+  sim_rng root = {seed};
+  sim_rng r = sim_rng_fork(&root, 'm');
+  uint32_t sum = 0;
+
+  for (size_t i = 0; i < sim_nlock_mixes; i++)
+    sum += sim_lock_mixes[i].weight;
+  uint32_t left = sim_roll(&r, sum);
+
+  for (size_t i = 0;; i++) {
+    if (left < sim_lock_mixes[i].weight)
+      return &sim_lock_mixes[i];
+    left -= sim_lock_mixes[i].weight;
+  }
+}
+
+/* Nothing is drawn where there is nothing to choose. */
+static sim_kind some_kind(const sim_lock_mix *m, sim_rng *r)
+{
+  uint32_t sum = 0;
+  size_t last = 0;
+
+  for (size_t i = 0; i < SIM_NKINDS; i++) {
+    sum += m->kinds[i];
+    last = m->kinds[i] > 0 ? i : last;
+  }
+  if (sum == m->kinds[last])
+    return (sim_kind)last;
+  uint32_t left = sim_roll(r, sum);
+  size_t i = 0;
+
+  for (; left >= m->kinds[i]; i++)
+    left -= m->kinds[i];
+  return (sim_kind)i;
+}
+
+/* ---- places ------------------------------------------------------------- */
+
+static void add_dir(sim_world *w, const char *path)
+{
+  snprintf(w->locks[w->nlocks++], SIM_LOCK_PATH, "%s", path);
+}
+
+/* More than one, in the order of their bytes, where somebody wants several. */
+static void lay_queues(sim_world *w, sim_rng *r)
+{
+  static const char *const paths[] = {"/b", "/locks/a", "/very/deep/down/c"};
+  size_t count =
+      w->lock_mix->kinds[SIM_SEMAPHORE] > 0 || sim_roll(r, 2) == 0 ? 2 : 3;
+
+  w->nlocks = 0;
+  for (size_t i = 0; i < count; i++)
+    add_dir(w, paths[i]);
+  w->reversed = sim_roll(r, 4) == 0;
+}
+
+/* Of kazoo's the number of permits stays as it is. */
+static void lay_semaphore(sim_world *w, sim_rng *r)
+{
+  bool kazoos = w->style->layout == LK_LAYOUT_KAZOO;
+
+  w->semaphore_at = w->nlocks;
+  add_dir(w, kazoos ? SIM_SEMAPHORE_PATH "-__lock__"
+                    : SIM_SEMAPHORE_PATH "/locks");
+  add_dir(w, kazoos ? SIM_SEMAPHORE_PATH : SIM_SEMAPHORE_PATH "/leases");
+  w->permits = (int32_t)sim_between(r, 1, SIM_MOST_PERMITS);
+  w->limited = sim_roll(r, 2) == 0 && !kazoos;
+}
+
+void sim_lock_mix_lay(sim_world *w)
+{
+  sim_rng r = sim_rng_fork(&w->rng, 'l');
+
+  if (w->lock_mix->kinds[SIM_MULTILOCK] > 0)
+    lay_queues(w, &r);
+  w->nqueues = w->nlocks;
+  if (w->lock_mix->kinds[SIM_SEMAPHORE] == 0)
+    return;
+  if (w->lock_mix->kinds[SIM_MUTEX] == 0)
+    w->nlocks = 0;
+  lay_semaphore(w, &r);
+}
+
+/* ---- wishes ------------------------------------------------------------- */
+
+/* With plain names mutexes would not wait for read-write locks. */
+static bool knows_sides_only(const sim_world *w)
+{
+  return sim_plain_names(w->style) && !sim_plain(w);
+}
+
+static sim_place some_seat(const sim_world *w, sim_rng *r, unsigned lock_at)
+{
+  uint32_t side = sim_roll(r, 3);
+
+  return (sim_place){.lock_at = lock_at,
+                     .shares = side == 0,
+                     .writes = side == 1 || (side > 0 && knows_sides_only(w))};
+}
+
+/* Mostly several, in the order in which all take them. */
+static void wish_several(sim_wish *x, const sim_world *w, sim_rng *r)
+{
+  unsigned last = (unsigned)w->nqueues - 1;
+  uint32_t some = sim_roll(r, 1U << w->nqueues);
+
+  if (some == 0)
+    some = (1U << w->nqueues) - 1;
+  x->nseats = 0;
+  for (unsigned i = 0; i <= last; i++) {
+    unsigned at = w->reversed ? last - i : i;
+
+    if ((some >> at & 1) != 0)
+      x->places[x->nseats++] = some_seat(w, r, at);
+  }
+  x->backwards = sim_roll(r, 2) == 0;
+}
+
+/* Where nobody says how many there are, more than that cannot be wanted. */
+static void wish_permits(sim_wish *x, const sim_world *w, sim_rng *r)
+{
+  int32_t most = w->limited ? SIM_MOST_PERMITS : w->permits;
+
+  x->nseats = 2;
+  x->places[0] = (sim_place){.lock_at = (unsigned)w->semaphore_at};
+  x->places[1] =
+      (sim_place){.lock_at = (unsigned)w->semaphore_at + 1, .shares = true};
+  x->take = sim_roll(r, 2) == 0 ? 1 : (int32_t)sim_between(r, 1, most);
+}
+
+sim_wish sim_some_wish(const sim_world *w, sim_rng *r, unsigned lock_at)
+{
+  sim_wish x = {.kind = some_kind(w->lock_mix, r),
+                .nseats = 1,
+                .places = {{.lock_at = lock_at}}};
+
+  if (x.kind == SIM_MUTEX && knows_sides_only(w))
+    x.kind = SIM_RWLOCK;
+  if (x.kind == SIM_MULTILOCK)
+    wish_several(&x, w, r);
+  else if (x.kind == SIM_SEMAPHORE)
+    wish_permits(&x, w, r);
+  return x;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/lock_styles.h"
+
+#include "sim/world/lock_mix.h"
+
+#include <string.h>
+
+/* clang-format off */
+const sim_lock_style sim_lock_styles[] = {
+  {.name = "usual", .weight = 8, .unique = 40, .permits = true,
+   .text = "Curator's names, and a node for each owner"},
+  {.name = "kazoo", .weight = 1, .layout = LK_LAYOUT_KAZOO, .unique = 32,
+   .permits = true,
+   .text = "kazoo's names"},
+  {.name = "native", .weight = 2, .layout = LK_LAYOUT_NATIVE,
+   .text = "plain names, which do not tell who made them"},
+  {.name = "digits", .weight = 1, .layout = LK_LAYOUT_NATIVE, .prefix = "",
+   .text = "the same, of a mutex the number alone"},
+  {.name = "native-uuid", .weight = 1, .layout = LK_LAYOUT_NATIVE_UUID,
+   .unique = SIM_UUID + 1,
+   .text = "plain names behind a UUID"},
+  {.name = "local", .weight = 2, .unique = 40, .local = true,
+   .text = "mutexes of one process behind one node"},
+  {.name = "brief", .weight = 1, .unique = 40, .brief = true,
+   .permits = true,
+   .text = "nobody waits behind many"},
+};
+/* clang-format on */
+const size_t sim_nlock_styles =
+    sizeof sim_lock_styles / sizeof sim_lock_styles[0];
+
+const sim_lock_style *sim_lock_style_find(const char *name)
+{
+  for (size_t i = 0; i < sim_nlock_styles; i++) {
+    if (strcmp(sim_lock_styles[i].name, name) == 0)
+      return &sim_lock_styles[i];
+  }
+  return NULL;
+}
+
+bool sim_lock_style_fits(const sim_lock_style *h, const sim_lock_mix *lock_mix)
+{
+  if (lock_mix->kinds[SIM_SEMAPHORE] == 0 || h == &sim_lock_styles[0])
+    return true;
+  for (size_t i = 0; i < SIM_NKINDS; i++) {
+    if (i != SIM_SEMAPHORE && lock_mix->kinds[i] > 0)
+      return false;
+  }
+  return h->permits;
+}
+
+const sim_lock_style *sim_lock_style_of(uint64_t seed,
+                                        const sim_lock_mix *lock_mix)
+{
+  sim_rng root = {seed};
+  sim_rng r = sim_rng_fork(&root, 'h');
+  uint32_t sum = 0;
+
+  for (size_t i = 0; i < sim_nlock_styles; i++)
+    sum += sim_lock_style_fits(&sim_lock_styles[i], lock_mix)
+               ? sim_lock_styles[i].weight
+               : 0;
+  uint32_t left = sim_roll(&r, sum);
+
+  for (size_t i = 0;; i++) {
+    unsigned weight = sim_lock_style_fits(&sim_lock_styles[i], lock_mix)
+                          ? sim_lock_styles[i].weight
+                          : 0;
+
+    if (left < weight)
+      return &sim_lock_styles[i];
+    left -= weight;
+  }
+}

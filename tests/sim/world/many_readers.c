@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/actor.h"
+
+#include "sim/world/allocate.h"
+#include "sim/world/coverage.h"
+#include "sim/world/leases.h"
+#include "sim/world/lock_styles.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/*
+ * A crowd is many readers in one process, each with a read-write lock of its
+ * own on one directory. They ask together, hold together for a while, and let
+ * go together, so that a heartbeat checks more nodes, and a setWatches names
+ * more paths, than one request takes. Some of them do otherwise by chance.
+ */
+
+enum { LEAST = 70, MOST = 150, STRAYS = 4, MULTI_OPS = 64 };
+
+struct sim_many_readers {
+  size_t count; /* 0: it is made when it acts next */
+  sim_handle *readers[MOST];
+  bool gathering; /* they want it, or hold it until `until_us` */
+};
+
+static sim_world *world_of(const sim_actor *a)
+{
+  return a->process->world;
+}
+
+static bool is_busy(const sim_handle *h)
+{
+  return h->wants || h->count > 0;
+}
+
+static void react(sim_handle *h, int news, int err, const lk_lock_event *e)
+{
+  sim_actor *a = h->arg;
+
+  (void)err;
+  (void)news;
+  if (e != NULL && e->type == LK_LOCK_EVENT_LOST && a->many_readers->count > 0)
+    sim_actor_wait(a, 0);
+}
+
+/* ---- its handles -------------------------------------------------------- */
+
+static sim_handle *make_reader(sim_actor *a, size_t number)
+{
+  sim_world *w = world_of(a);
+  lk_lock_config options = {.layout = w->style->layout,
+                            .peek = sim_roll(&a->rng, 4) == 0};
+  sim_wish wish = {
+      .kind = SIM_RWLOCK, .nseats = 1, .places = {{.lock_at = a->lock_at}}};
+  char name[16];
+
+  snprintf(name, sizeof name, "%s.c%u", a->process->name,
+           (unsigned)number % 1000);
+  return sim_handle_new(a->process, name, &wish, sim_lease_take(a->process),
+                        &options, react, a)
+      ->other;
+}
+
+static void free_reader(sim_handle *reader)
+{
+  sim_handle_free(reader->other); /* of its lock the writers' side */
+}
+
+static void make(sim_actor *a)
+{
+  struct sim_many_readers *c = a->many_readers;
+
+  a->lock_at = sim_roll(&a->rng, (uint32_t)world_of(a)->nqueues);
+  c->gathering = false;
+  c->count = (size_t)sim_between(&a->rng, LEAST, MOST);
+  for (size_t i = 0; i < c->count; i++)
+    c->readers[i] = make_reader(a, i);
+}
+
+static void unmake(sim_actor *a)
+{
+  struct sim_many_readers *c = a->many_readers;
+
+  while (c->count > 0)
+    free_reader(c->readers[--c->count]);
+}
+
+/* ---- what they do ------------------------------------------------------- */
+
+static bool may_go_on(const sim_actor *a, size_t i)
+{
+  return sim_process_runs(a->process) && i < a->many_readers->count;
+}
+
+static void let_go(sim_handle *h)
+{
+  if (h->count > 0)
+    (void)sim_handle_release(h, false);
+  else if (h->wants)
+    sim_handle_cancel(h);
+}
+
+static void gather(sim_actor *a)
+{
+  int64_t t = sim_actor_T_us(a);
+
+  for (size_t i = 0; may_go_on(a, i); i++)
+    (void)sim_handle_acquire(a->many_readers->readers[i], -1);
+  a->until_us = world_of(a)->agenda.now_us + sim_between(&a->rng, t / 2, 4 * t);
+  a->many_readers->gathering = true;
+}
+
+static void scatter(sim_actor *a)
+{
+  for (size_t i = 0; may_go_on(a, i); i++)
+    let_go(a->many_readers->readers[i]);
+  a->many_readers->gathering = false;
+}
+
+/* Who has lost it has to say that it knows. */
+static void acknowledge(sim_actor *a)
+{
+  for (size_t i = 0; may_go_on(a, i); i++) {
+    if (a->many_readers->readers[i]->lost)
+      (void)sim_handle_release(a->many_readers->readers[i], false);
+  }
+}
+
+static void stray(sim_actor *a)
+{
+  size_t i = sim_roll(&a->rng, (uint32_t)a->many_readers->count);
+  sim_handle *h = a->many_readers->readers[i];
+
+  if (sim_roll(&a->rng, 3) == 0) {
+    free_reader(h);
+    if (may_go_on(a, i))
+      a->many_readers->readers[i] = make_reader(a, i);
+  } else if (is_busy(h)) {
+    let_go(h);
+  } else {
+    (void)sim_handle_acquire(h, world_of(a)->timeout_ms);
+  }
+}
+
+/* Their heartbeat takes several requests. */
+static bool is_many(const struct sim_many_readers *c)
+{
+  size_t held = 0;
+
+  for (size_t i = 0; i < c->count; i++)
+    held += sim_holds(c->readers[i]);
+  return held > MULTI_OPS;
+}
+
+static bool is_over(const struct sim_many_readers *c)
+{
+  bool over = true;
+
+  for (size_t i = 0; i < c->count; i++)
+    over = over && !is_busy(c->readers[i]);
+  return over;
+}
+
+static void act(sim_actor *a)
+{
+  bool late = world_of(a)->agenda.now_us >= a->until_us;
+
+  if (a->many_readers->count == 0 && !a->stopping)
+    make(a);
+  acknowledge(a);
+  if (a->many_readers->gathering && is_many(a->many_readers))
+    sim_coverage_milestone(SIM_MILESTONE_CROWD);
+  if (a->stopping || (a->many_readers->gathering && late))
+    scatter(a);
+  else if (!a->many_readers->gathering && late)
+    gather(a);
+  for (uint32_t n = sim_roll(&a->rng, STRAYS); n > 0 && !a->stopping; n--) {
+    if (may_go_on(a, 0))
+      stray(a);
+  }
+  if (!a->many_readers->gathering && late)
+    a->until_us =
+        world_of(a)->agenda.now_us + sim_between(&a->rng, 0, sim_actor_T_us(a));
+  a->idle = a->stopping && is_over(a->many_readers);
+  if (sim_process_runs(a->process) && !a->idle)
+    sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 4));
+}
+
+static void start(sim_actor *a)
+{
+  if (a->many_readers == NULL)
+    a->many_readers = sim_allocate(sizeof *a->many_readers);
+  a->many_readers->count = 0;
+  a->until_us = 0;
+  sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
+}
+
+static void leave(sim_actor *a)
+{
+  unmake(a);
+}
+
+const sim_actor_kind sim_many_readers = {start, act, leave, .rests = true};

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/actor.h"
+
+/*
+ * A permit setter says how many permits there are, now more and now less, and
+ * at last as many as anybody may want.
+ */
+
+static void put(unsigned char at[4], int32_t n)
+{
+  for (int i = 0; i < 4; i++)
+    at[i] = (unsigned char)((uint32_t)n >> (24 - 8 * i));
+}
+
+/* That of the last number: an earlier one may be answered now. */
+static void on_last(lk_client *c, int err, const lk_stat *stat, void *arg)
+{
+  sim_actor *a = arg;
+
+  (void)c;
+  (void)stat;
+  a->idle = a->idle || err == 0;
+}
+
+static void act(sim_actor *a)
+{
+  int32_t most = SIM_MOST_PERMITS;
+  int32_t n = a->stopping ? most : (int32_t)sim_between(&a->rng, 0, most + 1);
+  unsigned char bytes[4];
+  lk_bytes data = lk_bytes_of(bytes, sizeof bytes);
+  lk_client *c = a->process->client;
+
+  if (a->idle)
+    return;
+  put(bytes, n);
+  SIM_SAY(&a->process->world->trace, a->name, "wants %d permits", (int)n);
+  if (a->stopping)
+    (void)lk_create(c, SIM_LIMIT, data, NULL, LK_PERSISTENT, NULL, NULL, NULL);
+  (void)lk_set(c, SIM_LIMIT, data, -1, NULL, a->stopping ? on_last : NULL, a);
+  sim_actor_wait(a, sim_between(&a->rng, 0, 2 * sim_actor_T_us(a)));
+}
+
+static void start(sim_actor *a)
+{
+  sim_actor_wait(a, sim_between(&a->rng, 0, 2 * sim_actor_T_us(a)));
+}
+
+static void leave(sim_actor *a)
+{
+  (void)a;
+}
+
+const sim_actor_kind sim_permit_setter = {start, act, leave, .rests = true};

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/invariants.h"
+
+#include "sim/world/allocate.h"
+
+#include "recipes/lock/lock.h"
+
+#include <string.h>
+
+/* Processes from start to end, what they send, and what their actors have. */
+
+void sim_life_end(sim_life *l)
+{
+  l->process = NULL;
+  l->handles = NULL;
+  while (l->requests != NULL) {
+    sim_request *r = l->requests;
+
+    l->requests = r->next;
+    free(r->errands);
+    free(r->stay);
+    free(r);
+  }
+  sim_received_end(l);
+}
+
+static void begin_session(sim_checker *j, sim_life *l)
+{
+  int64_t id = lk_client_session(l->process->client).id;
+
+  if (l->session == NULL || l->session->id != id) {
+    l->session = sim_history_session(&j->history, id);
+    l->top_zxid = 0;
+    l->xid = 0;
+  }
+  l->session->known_ms = lk_client_timeout_ms(l->process->client);
+  l->session->process = l->process->index;
+  l->session->life = l->process->life;
+}
+
+/* Without a session, and perhaps of what is older than what was seen: the next
+ * connection makes the watches of this one fire. */
+static void begin_reading(sim_life *l)
+{
+  l->session = NULL;
+  l->top_zxid = 0;
+  l->xid = 0;
+  for (sim_request *r = l->requests; r != NULL; r = r->next)
+    r->fires = r->fires || r->stands;
+}
+
+static void on_state(lk_client *c, lk_state state, int err, void *arg)
+{
+  sim_life *l = arg;
+  sim_checker *j = l->process->world->checker;
+  lk_state from = l->state;
+
+  (void)c;
+  l->state = state;
+  if (state == LK_STATE_CONNECTED)
+    begin_session(j, l);
+  l->smooth_us = sim_now_us(j);
+  l->seen_zxid = 0;
+  sim_coverage_session(from, state);
+  sim_checker_tell(j, &(sim_fact){.type = SIM_STATE,
+                                  .life = l,
+                                  .from = from,
+                                  .state = state,
+                                  .err = err});
+  if (state == LK_STATE_READ_ONLY)
+    begin_reading(l);
+}
+
+static void on_answer(lk_client *c, const lk_reply *answer, void *arg)
+{
+  sim_life *l = arg;
+
+  (void)c;
+  if (answer->zxid > l->seen_zxid)
+    l->seen_zxid = answer->zxid;
+  sim_checker_tell(
+      l->process->world->checker,
+      &(sim_fact){.type = SIM_ANSWER, .life = l, .answer = answer});
+}
+
+/* Whose owner is dead, and whose session lives. */
+static void leave_all(sim_checker *j, int64_t session)
+{
+  sim_history_session(&j->history, session)->resumed = true;
+  for (sim_entry *e = j->history.standing; e != NULL; e = e->next)
+    e->left = e->left || e->session == session;
+}
+
+void sim_checker_started(sim_checker *j, sim_process *p)
+{
+  sim_life *l = sim_life_of(j, p);
+
+  *l = (sim_life){.process = p, .state = LK_STATE_CONNECTING};
+  l->listener = (lk_listener){.state = on_state, .reply = on_answer, .arg = l};
+  lk_client_attach(p->client, &l->listener);
+  if (p->resumes)
+    leave_all(j, p->saved.id);
+}
+
+void sim_checker_leased(sim_checker *j, sim_process *p)
+{
+  lk_session_lease *k = lk__client_lease(p->client);
+
+  k->on_step = sim_contender_step;
+  k->on_step_arg = sim_life_of(j, p);
+}
+
+void sim_checker_gone(sim_checker *j, sim_process *p)
+{
+  sim_life *l = sim_life_of(j, p);
+
+  sim_checker_tell(
+      j, &(sim_fact){.type = SIM_GONE, .life = l, .left = p->leaving});
+  sim_contenders_forget(j, l);
+  for (sim_handle *h = l->handles; h != NULL; h = h->next)
+    h->lock = NULL;
+  sim_life_end(l);
+}
+
+void sim_checker_closed(sim_checker *j, sim_process *p, int err)
+{
+  sim_life *l = sim_life_of(j, p);
+
+  sim_checker_tell(j, &(sim_fact){.type = SIM_CLOSED, .err = err, .life = l});
+}
+
+void sim_checker_connected(sim_checker *j, sim_process *p)
+{
+  sim_life *l = sim_life_of(j, p);
+
+  l->sent = 0;
+  l->greeted = false;
+  l->hears_us = l->heard_us = sim_now_us(j);
+  l->deletes_due = 0;
+  sim_received_begin(l);
+  sim_checker_tell(j, &(sim_fact){.type = SIM_DIALED, .life = l});
+}
+
+static int32_t int_at(const unsigned char *b)
+{
+  return (int32_t)((uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
+                   (uint32_t)b[2] << 8 | b[3]);
+}
+
+static bool is_path(const unsigned char *at, const sim_life *l,
+                    const char *path)
+{
+  const char *chroot = l->process->chroot;
+  size_t len = strlen(chroot);
+
+  return (size_t)int_at(at) == len + strlen(path) &&
+         memcmp(at + 4, chroot, len) == 0 &&
+         memcmp(at + 4 + len, path, strlen(path)) == 0;
+}
+
+/* A multi that checks the directory of a lock looks for a node there; so does a
+ * read of a node that is a lock. */
+static bool is_look(const sim_checker *j, const sim_life *l)
+{
+  enum { OP = 8, READ_PATH = 12, CHECK_PATH = 21, READ = 4, MULTI = 14 };
+  int32_t op = int_at(l->head + OP);
+
+  if (op == READ)
+    return is_path(l->head + READ_PATH, l, SIM_SINGLE);
+  if (op != MULTI || l->frame < CHECK_PATH + 4)
+    return false;
+  for (size_t i = 0; i < j->world->nlocks; i++) {
+    if (is_path(l->head + CHECK_PATH, l, j->world->locks[i]))
+      return true;
+  }
+  return is_path(l->head + CHECK_PATH, l, SIM_RAW);
+}
+
+static void end_frame(sim_checker *j, sim_life *l)
+{
+  if (l->greeted)
+    sim_checker_tell(j, &(sim_fact){.type = SIM_SENT,
+                                    .life = l,
+                                    .xid = int_at(l->head + 4),
+                                    .op = int_at(l->head + 8),
+                                    .looks = is_look(j, l)});
+  l->greeted = true;
+  l->sent = 0;
+}
+
+/* How many bytes the frame at hand still needs, as far as is known. */
+static size_t missing(const sim_life *l)
+{
+  return (l->sent < 4 ? 4 : l->frame) - l->sent;
+}
+
+void sim_checker_sent(sim_checker *j, sim_process *p, const void *bytes,
+                      size_t len)
+{
+  sim_life *l = sim_life_of(j, p);
+  const unsigned char *b = bytes;
+
+  while (len > 0) {
+    size_t n = missing(l) < len ? missing(l) : len;
+    size_t room = l->sent < sizeof l->head ? sizeof l->head - l->sent : 0;
+
+    if (room > 0)
+      memcpy(l->head + l->sent, b, n < room ? n : room);
+    l->sent += n;
+    b += n;
+    len -= n;
+    if (l->sent == 4)
+      l->frame = (size_t)int_at(l->head) + 4;
+    else if (l->sent > 4 && missing(l) == 0)
+      end_frame(j, l);
+  }
+}
+
+sim_handle *sim_checker_handle(sim_checker *j, sim_process *p)
+{
+  sim_handle *h = sim_allocate(sizeof *h);
+
+  h->all = j->all;
+  j->all = h;
+  h->process = p;
+  h->next = sim_life_of(j, p)->handles;
+  sim_life_of(j, p)->handles = h;
+  return h;
+}
+
+unsigned sim_vanished(const sim_checker *j, const sim_handle *h)
+{
+  unsigned sum = 0;
+
+  for (size_t i = 0; i < h->nseats; i++)
+    sum += j->history.vanished[h->places[i].lock_at];
+  return sum;
+}
+
+bool sim_has(const sim_nodes *n, const sim_entry *e)
+{
+  for (size_t i = 0; i < n->count; i++) {
+    if (n->at[i] == e)
+      return true;
+  }
+  return false;
+}
+
+static void add_node(sim_nodes *n, sim_entry *e)
+{
+  if (e != NULL && n->count < SIM_MOST_PARTS)
+    n->at[n->count++] = e;
+}
+
+void sim_checker_asks(sim_checker *j, sim_handle *h)
+{
+  if (h->again)
+    return;
+  h->first_us = 0;
+  h->displaced = false;
+  h->taken = 0;
+  h->places_lost = 0;
+  h->vanished = sim_vanished(j, h);
+  h->beside =
+      h->other != NULL && sim_holds(h->other) ? h->other->held.at[0] : NULL;
+}
+
+void sim_checker_grants(sim_checker *j, sim_handle *h)
+{
+  j->world->grants++;
+  h->granted_us = sim_now_us(j);
+  h->granted_ms = sim_process_clock(h->process);
+  h->granted_for_ms = lk_lock_deadline(h->lock) - h->granted_ms;
+  h->watched = false;
+  h->revoked = 0;
+  h->held.count = 0;
+  for (size_t i = 0; i < h->lock->acquisition->count; i++)
+    add_node(&h->held, sim_entry_of(j, h->lock->acquisition->parts[i]));
+}
+
+sim_request *sim_checker_request(sim_checker *j, sim_process *p)
+{
+  sim_life *l = sim_life_of(j, p);
+  sim_request *r = sim_allocate(sizeof *r);
+
+  r->process = p;
+  r->number = ++l->asked;
+  r->next = l->requests;
+  l->requests = r;
+  return r;
+}
+
+sim_write *sim_checker_write(sim_checker *j)
+{
+  sim_write *x = sim_checker_take(j, sizeof *x);
+
+  *x = (sim_write){.next = j->writes};
+  j->writes = x;
+  return x;
+}
+
+size_t sim_checker_watches(const sim_checker *j, const sim_process *p)
+{
+  size_t n = 0;
+
+  for (const sim_request *r = j->lives[p->index].requests; r != NULL;
+       r = r->next)
+    n += r->watches && (r->stands || r->ends == 0);
+  return n;
+}
+
+sim_request *sim_checker_watch(const sim_checker *j, const sim_process *p,
+                               size_t number)
+{
+  for (sim_request *r = j->lives[p->index].requests; r != NULL; r = r->next) {
+    if (r->stands && number-- == 0)
+      return r;
+  }
+  return NULL;
+}
+
+void sim_checker_forget(sim_checker *j, sim_handle *h)
+{
+  sim_handle **at = &sim_life_of(j, h->process)->handles;
+
+  while (*at != NULL && *at != h)
+    at = &(*at)->next;
+  if (*at != NULL)
+    *at = h->next;
+}

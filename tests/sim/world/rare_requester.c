@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/actor.h"
+
+#include "sim/world/allocate.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/*
+ * An rare requester asks for what no lock needs: multis of all parts,
+ * multi-reads, names alone, counts, its ephemeral nodes, itself, access lists,
+ * nodes that go by themselves. It does so on the requesters' nodes and a few
+ * below them, of which some may not be read at times.
+ */
+
+enum { NODES = 4, MOST_AT_ONCE = 3 };
+
+static sim_checker *judge_of(const sim_process *p)
+{
+  return p->world->checker;
+}
+
+#define SAY(r, ...) \
+  SIM_SAY(&(r)->process->world->trace, (r)->process->name, __VA_ARGS__)
+
+/* ---- answers ------------------------------------------------------------ */
+
+static const char *verb_of(const sim_request *r)
+{
+  static const char *const verbs[] = {"multi", "multi-read", "create",
+                                      "names", "count",      "own ephemeral",
+                                      "who",   "get ACL",    "set ACL"};
+
+  return verbs[r->verb - SIM_BATCH];
+}
+
+static void end(sim_request *r, const sim_result *result)
+{
+  SAY(r, "request %" PRIu64 ", %s %s: %s", r->number, verb_of(r), r->path,
+      result->err == 0 ? "0" : lk_error_name(result->err));
+  r->ends++;
+  r->err = result->err;
+  sim_checker_tell(judge_of(r->process), &(sim_fact){.type = SIM_ENDED,
+                                                     .err = result->err,
+                                                     .request = r,
+                                                     .result = result});
+}
+
+static void on_made(lk_client *c, int err, const char *path,
+                    const lk_stat *stat, void *arg)
+{
+  (void)c;
+  end(arg, &(sim_result){.err = err, .path = path, .stat = stat});
+}
+
+static void on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
+{
+  (void)c;
+  end(arg, &(sim_result){.err = err, .stat = stat});
+}
+
+static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
+                     const lk_stat *stat, void *arg)
+{
+  (void)c;
+  end(arg,
+      &(sim_result){.err = err, .names = names, .count = count, .stat = stat});
+}
+
+static void on_paths(lk_client *c, int err, const lk_bytes *paths, size_t count,
+                     void *arg)
+{
+  (void)c;
+  end(arg, &(sim_result){.err = err, .names = paths, .count = count});
+}
+
+static void on_count(lk_client *c, int err, int32_t count, void *arg)
+{
+  (void)c;
+  end(arg, &(sim_result){.err = err, .count = (size_t)count});
+}
+
+static void on_ids(lk_client *c, int err, const lk_identity *ids, size_t count,
+                   void *arg)
+{
+  (void)c;
+  (void)ids;
+  end(arg, &(sim_result){.err = err, .count = count});
+}
+
+static void on_acl(lk_client *c, int err, const lk_acls *acl,
+                   const lk_stat *stat, void *arg)
+{
+  (void)c;
+  end(arg, &(sim_result){.err = err, .acl = acl, .stat = stat});
+}
+
+static void on_done(lk_client *c, int err, const lk_op_result *results,
+                    size_t count, void *arg)
+{
+  (void)c;
+  end(arg, &(sim_result){.err = err, .done = results, .count = count});
+}
+
+static void on_read(lk_client *c, int err, const lk_read_result *results,
+                    size_t count, void *arg)
+{
+  (void)c;
+  end(arg, &(sim_result){.err = err, .read = results, .count = count});
+}
+
+/* ---- what it asks for --------------------------------------------------- */
+
+static void some_path(sim_actor *a, bool below, char path[SIM_CHANGE_PATH])
+{
+  unsigned node = sim_roll(&a->rng, NODES);
+
+  if (below)
+    snprintf(path, SIM_CHANGE_PATH, "%s/n%u/%c", SIM_RAW, node,
+             "xy"[sim_roll(&a->rng, 2)]);
+  else
+    snprintf(path, SIM_CHANGE_PATH, "%s/n%u", SIM_RAW, node);
+}
+
+static void some_kind(sim_actor *a, sim_call_under_way *e)
+{
+  static const int flags[] = {LK_PERSISTENT, LK_PERSISTENT,
+                              LK_EPHEMERAL,  LK_EPHEMERAL | LK_SEQUENTIAL,
+                              LK_CONTAINER,  LK_CONTAINER};
+
+  e->flags = flags[sim_roll(&a->rng, 6)];
+  if (sim_roll(&a->rng, 4) > 0)
+    return;
+  e->type = LK_OP_CREATE_TTL;
+  e->flags = sim_roll(&a->rng, 8) == 0 ? LK_SEQUENTIAL : LK_PERSISTENT;
+  e->ttl_ms = sim_between(&a->rng, 1, a->process->world->timeout_ms * 4);
+}
+
+static void some_errand(sim_actor *a, const sim_request *r, unsigned number,
+                        sim_call_under_way *e)
+{
+  static const int32_t types[] = {LK_OP_CREATE, LK_OP_CREATE2, LK_OP_CREATE2,
+                                  LK_OP_SET,    LK_OP_SET,     LK_OP_DELETE,
+                                  LK_OP_CHECK,  LK_OP_CHECK};
+  static const int32_t reads[] = {LK_READ_GET, LK_READ_GET_CHILDREN};
+
+  some_path(a, sim_roll(&a->rng, 2) == 0, e->path);
+  e->version = sim_roll(&a->rng, 4) == 0 ? (int32_t)sim_roll(&a->rng, 2) : -1;
+  snprintf(e->data, sizeof e->data, "%s.%" PRIu64 ".%" PRIu64 ".%u", a->name,
+           a->process->life, r->number, number);
+  if (r->verb == SIM_READS)
+    e->type = reads[sim_roll(&a->rng, 2)];
+  else
+    e->type = r->verb == SIM_MAKE ? LK_OP_CREATE2 : types[sim_roll(&a->rng, 8)];
+  if (e->type == LK_OP_CREATE || e->type == LK_OP_CREATE2)
+    some_kind(a, e);
+}
+
+static lk_op op_of(const sim_call_under_way *e)
+{
+  lk_bytes data = lk_text(e->data);
+
+  switch (e->type) {
+  case LK_OP_CREATE: return lk_op_create(e->path, data, NULL, e->flags);
+  case LK_OP_CREATE2: return lk_op_create2(e->path, data, NULL, e->flags);
+  case LK_OP_CREATE_TTL:
+    return lk_op_create_ttl(e->path, data, NULL, e->flags, e->ttl_ms);
+  case LK_OP_SET: return lk_op_set(e->path, data, e->version);
+  case LK_OP_DELETE: return lk_op_delete(e->path, e->version);
+  default: return lk_op_check(e->path, e->version);
+  }
+}
+
+static int ask_batch(sim_request *r, const lk_call *call)
+{
+  lk_op ops[SIM_MOST_ERRANDS];
+
+  for (size_t i = 0; i < r->nerrands; i++)
+    ops[i] = op_of(&r->errands[i]);
+  return lk_multi(r->process->client, ops, r->nerrands, call, on_done, r);
+}
+
+static int ask_reads(sim_request *r, const lk_call *call)
+{
+  lk_read reads[SIM_MOST_ERRANDS];
+
+  for (size_t i = 0; i < r->nerrands; i++)
+    reads[i] = r->errands[i].type == LK_READ_GET
+                   ? lk_read_get(r->errands[i].path)
+                   : lk_read_get_children(r->errands[i].path);
+  return lk_multi_read(r->process->client, reads, r->nerrands, call, on_read,
+                       r);
+}
+
+static int ask_make(sim_request *r, const lk_call *call)
+{
+  const sim_call_under_way *e = r->errands;
+  lk_client *c = r->process->client;
+
+  if (e->type == LK_OP_CREATE_TTL)
+    return lk_create_ttl(c, e->path, lk_text(e->data), NULL, e->flags,
+                         e->ttl_ms, call, on_made, r);
+  return lk_create2(c, e->path, lk_text(e->data), NULL, e->flags, call, on_made,
+                    r);
+}
+
+static int ask_set_acl(sim_request *r, const lk_call *call)
+{
+  lk_acl entry = {r->perms, lk_text("world"), lk_text("anyone")};
+  lk_acls acl = {&entry, 1};
+
+  return lk_set_acl(r->process->client, r->path, &acl, -1, call, on_stat, r);
+}
+
+static int ask(sim_request *r, const lk_call *call)
+{
+  lk_client *c = r->process->client;
+
+  switch ((int)r->verb) {
+  case SIM_BATCH: return ask_batch(r, call);
+  case SIM_READS: return ask_reads(r, call);
+  case SIM_MAKE: return ask_make(r, call);
+  case SIM_LIST: return lk_get_children(c, r->path, call, on_names, r);
+  case SIM_COUNT: return lk_count(c, r->path, call, on_count, r);
+  case SIM_OWNED: return lk_ephemerals(c, r->path, call, on_paths, r);
+  case SIM_WHO: return lk_who_am_i(c, call, on_ids, r);
+  case SIM_GET_ACL: return lk_get_acl(c, r->path, call, on_acl, r);
+  case SIM_SET_ACL: return ask_set_acl(r, call);
+  default: return LK_ERR_BAD_ARGUMENT;
+  }
+}
+
+static bool writes(sim_verb v)
+{
+  return v == SIM_BATCH || v == SIM_MAKE || v == SIM_SET_ACL;
+}
+
+static lk_call some_call(sim_actor *a, sim_verb verb)
+{
+  lk_call call = {.size = sizeof call};
+
+  if (sim_roll(&a->rng, 8) == 0)
+    call.timeout_ms = 1 + a->process->world->timeout_ms /
+                              (int64_t)(4 + sim_roll(&a->rng, 100));
+  call.repeat = !writes(verb) && sim_roll(&a->rng, 3) == 0;
+  return call;
+}
+
+static void ask_something(sim_actor *a, sim_verb verb)
+{
+  sim_request *r = sim_checker_request(judge_of(a->process), a->process);
+  lk_call call = some_call(a, verb);
+
+  r->verb = verb;
+  some_path(a, verb == SIM_SET_ACL || sim_roll(&a->rng, 3) == 0, r->path);
+  if (verb == SIM_OWNED || (verb == SIM_COUNT && sim_roll(&a->rng, 3) == 0))
+    snprintf(r->path, sizeof r->path, "%s", SIM_RAW);
+  r->perms =
+      sim_roll(&a->rng, 3) == 0 ? LK_PERM_ALL & ~LK_PERM_READ : LK_PERM_ALL;
+  if (verb == SIM_BATCH || verb == SIM_READS)
+    r->nerrands = sim_roll(&a->rng, SIM_MOST_ERRANDS + 1);
+  else
+    r->nerrands = verb == SIM_MAKE;
+  r->errands = sim_allocate(SIM_MOST_ERRANDS * sizeof *r->errands);
+  for (unsigned i = 0; i < r->nerrands; i++)
+    some_errand(a, r, i, &r->errands[i]);
+  r->calling = true;
+  if (ask(r, &call) != 0) {
+    r->ends = 1;
+    r->err = LK_ERR_CLOSED;
+  }
+  r->calling = false;
+}
+
+/* ---- the trade ---------------------------------------------------------- */
+
+static void act(sim_actor *a)
+{
+  static const sim_verb some[] = {
+      SIM_BATCH, SIM_BATCH, SIM_BATCH,   SIM_BATCH,  SIM_READS, SIM_READS,
+      SIM_READS, SIM_MAKE,  SIM_MAKE,    SIM_MAKE,   SIM_LIST,  SIM_COUNT,
+      SIM_OWNED, SIM_WHO,   SIM_GET_ACL, SIM_SET_ACL};
+
+  if (a->stopping)
+    return;
+  for (uint32_t i = sim_roll(&a->rng, MOST_AT_ONCE) + 1; i > 0; i--)
+    ask_something(a, some[sim_roll(&a->rng, sizeof some / sizeof *some)]);
+  sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 2));
+}
+
+static void start(sim_actor *a)
+{
+  (void)lk_create(a->process->client, SIM_RAW, lk_text(""), NULL, LK_PERSISTENT,
+                  NULL, NULL, NULL);
+  sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
+}
+
+static void leave(sim_actor *a)
+{
+  (void)a;
+}
+
+const sim_actor_kind sim_rare_requester = {
+    .start = start, .act = act, .leave = leave};

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/actor.h"
+
+#include "sim/world/facts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/*
+ * A writer makes, sets and deletes nodes by writes that are retried until their
+ * outcome is known. Its own nodes are touched by nobody else, and outlast its
+ * sessions; one node is shared by all writers. One write is under way at a
+ * time.
+ */
+
+enum { OWN_NODES = 3 };
+
+#define SHARED SIM_RAW "/shared"
+
+static sim_checker *judge_of(const sim_actor *a)
+{
+  return a->process->world->checker;
+}
+
+/* ---- ends --------------------------------------------------------------- */
+
+static void end_write(sim_write *x, int err)
+{
+  sim_actor *a = x->actor;
+
+  SIM_SAY(&a->process->world->trace, a->name, "has written %s: %s", x->data,
+          err == 0 ? "0" : lk_error_name(err));
+  x->err = err;
+  x->ended = true;
+  sim_checker_tell(judge_of(a),
+                   &(sim_fact){.type = SIM_SETTLED, .err = err, .write = x});
+  if (a->write == x)
+    a->write = NULL;
+}
+
+static void on_create_settled(lk_client *c, int err, const char *path,
+                              const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)path;
+  (void)stat;
+  end_write(arg, err);
+}
+
+static void on_set_settled(lk_client *c, int err, const lk_stat *stat,
+                           void *arg)
+{
+  (void)c;
+  (void)stat;
+  end_write(arg, err);
+}
+
+static void on_delete_settled(lk_client *c, int err, void *arg)
+{
+  (void)c;
+  end_write(arg, err);
+}
+
+/* ---- writes ------------------------------------------------------------- */
+
+static int ask(sim_actor *a, sim_write *x, const lk_call *call)
+{
+  lk_client *c = a->process->client;
+  bool sole = !x->shared;
+  bool lasts = sole || sim_roll(&a->rng, 2) == 0;
+  int flags = lasts ? LK_PERSISTENT : LK_EPHEMERAL;
+
+  if (x->verb == SIM_CREATE)
+    return lk_create_reliable(c, x->path, lk_text(x->data), NULL, flags, sole,
+                              call, on_create_settled, x);
+  if (x->verb == SIM_DELETE)
+    return lk_delete_reliable(c, x->path, -1, sole, call, on_delete_settled, x);
+  return lk_set_reliable(c, x->path, lk_text(x->data), -1, sole, call,
+                         on_set_settled, x);
+}
+
+static void begin_write(sim_actor *a)
+{
+  static const sim_verb verbs[] = {SIM_CREATE, SIM_SET, SIM_SET, SIM_DELETE};
+  sim_write *x = sim_checker_write(judge_of(a));
+  lk_call call = {.size = sizeof call};
+
+  x->actor = a;
+  x->verb = verbs[sim_roll(&a->rng, 4)];
+  x->shared = sim_roll(&a->rng, 4) == 0;
+  if (x->shared && x->verb == SIM_DELETE)
+    x->verb = SIM_SET;
+  if (x->shared)
+    snprintf(x->path, sizeof x->path, "%s", SHARED);
+  else
+    snprintf(x->path, sizeof x->path, "%s/%s.%u", SIM_RAW, a->name,
+             (unsigned)sim_roll(&a->rng, OWN_NODES));
+  snprintf(x->data, sizeof x->data, "%s.%" PRIu64, a->name,
+           a->process->world->agenda.done);
+  if (sim_roll(&a->rng, 6) == 0)
+    call.timeout_ms = 1 + (int)sim_roll(&a->rng, 1000);
+  a->write = x;
+  if (ask(a, x, &call) != 0) {
+    x->ended = true;
+    x->err = LK_ERR_NOT_SENT;
+    a->write = NULL;
+  }
+}
+
+/* ---- the trade ---------------------------------------------------------- */
+
+static void act(sim_actor *a)
+{
+  if (a->write == NULL && !a->stopping)
+    begin_write(a);
+  a->idle = a->stopping && a->write == NULL;
+  if (!a->idle)
+    sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 2));
+}
+
+static void start(sim_actor *a)
+{
+  a->write = NULL;
+  sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 2));
+}
+
+static void leave(sim_actor *a)
+{
+  (void)a;
+}
+
+const sim_actor_kind sim_reliable_writer = {start, act, leave, .rests = true};

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/actor.h"
+
+#include "sim/world/allocate.h"
+#include "sim/world/conditions.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/*
+ * A requester makes requests of all kinds on a few nodes that all requesters
+ * share. What it writes says who wrote it, so that each answer and each event
+ * can be held against what is committed.
+ */
+
+enum { NODES = 4, MOST_AT_ONCE = 4, MOST_WATCHES = 12 };
+
+static sim_checker *judge_of(const sim_request *r)
+{
+  return r->process->world->checker;
+}
+
+#define SAY(r, ...) \
+  SIM_SAY(&(r)->process->world->trace, (r)->process->name, __VA_ARGS__)
+
+/* ---- answers ------------------------------------------------------------ */
+
+static const char *const verbs[] = {
+    [SIM_CREATE] = "create", [SIM_DELETE] = "delete", [SIM_EXISTS] = "exists",
+    [SIM_GET] = "get",       [SIM_SET] = "set",       [SIM_CHILDREN] = "list",
+    [SIM_SYNC] = "sync",     [SIM_MULTI] = "multi",   [SIM_WHO] = "who"};
+
+static void end(sim_request *r, const sim_result *result)
+{
+  const lk_reply *a = lk_client_reply(r->process->client);
+  bool missing = r->verb == SIM_EXISTS && result->err == LK_ERR_NO_NODE;
+
+  SAY(r, "request %" PRIu64 ", %s %s: %s", r->number, verbs[r->verb], r->path,
+      result->err == 0 ? "0" : lk_error_name(result->err));
+  r->ends++;
+  r->err = result->err;
+  sim_checker_tell(judge_of(r), &(sim_fact){.type = SIM_ENDED,
+                                            .err = result->err,
+                                            .request = r,
+                                            .result = result});
+  if (!r->watches)
+    return;
+  r->stands = a != NULL && (result->err == 0 || missing);
+  if (!r->stands)
+    r->watch = NULL;
+  r->since = a == NULL ? 0 : a->zxid;
+  r->connection = a == NULL ? 0 : a->connection;
+  r->fires = a != NULL && a->proof == LK_EVIDENCE_NONE;
+}
+
+static void on_done(lk_client *c, int err, void *arg)
+{
+  (void)c;
+  end(arg, &(sim_result){.err = err});
+}
+
+static void on_made(lk_client *c, int err, const char *path,
+                    const lk_stat *stat, void *arg)
+{
+  (void)c;
+  end(arg, &(sim_result){.err = err, .path = path, .stat = stat});
+}
+
+static void on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
+{
+  (void)c;
+  end(arg, &(sim_result){.err = err, .stat = stat});
+}
+
+static void on_data(lk_client *c, int err, const lk_bytes *data,
+                    const lk_stat *stat, void *arg)
+{
+  (void)c;
+  end(arg, &(sim_result){.err = err, .data = data, .stat = stat});
+}
+
+static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
+                     const lk_stat *stat, void *arg)
+{
+  (void)c;
+  end(arg,
+      &(sim_result){.err = err, .names = names, .count = count, .stat = stat});
+}
+
+static void on_parts(lk_client *c, int err, const lk_op_result *results,
+                     size_t count, void *arg)
+{
+  (void)c;
+  (void)results;
+  (void)count;
+  end(arg, &(sim_result){.err = err});
+}
+
+static void on_watch(lk_client *c, lk_watch *w, const lk_event *e, void *arg)
+{
+  sim_request *r = arg;
+
+  (void)c;
+  (void)w;
+  SAY(r, "watch of request %" PRIu64 ", %s: %d %s", r->number, r->path,
+      (int)e->type, e->err == 0 ? "" : lk_error_name(e->err));
+  sim_checker_tell(judge_of(r),
+                   &(sim_fact){.type = SIM_EVENT, .request = r, .watched = e});
+  r->stands = false;
+  r->watch = NULL;
+}
+
+static void on_ids(lk_client *c, int err, const lk_identity *ids, size_t count,
+                   void *arg)
+{
+  (void)c;
+  (void)ids;
+  end(arg, &(sim_result){.err = err, .count = count});
+}
+
+/* ---- requests ----------------------------------------------------------- */
+
+static int ask_create(sim_request *r, const lk_call *call, uint32_t chance)
+{
+  int flags = chance % 3 == 0 ? LK_EPHEMERAL : LK_PERSISTENT;
+
+  r->sequential = chance % 5 == 0;
+  if (r->sequential)
+    flags |= LK_SEQUENTIAL;
+  return (chance & 1 ? lk_create : lk_create2)(r->process->client, r->path,
+                                               lk_text(r->data), NULL, flags,
+                                               call, on_made, r);
+}
+
+static int ask_multi(sim_request *r, const lk_call *call)
+{
+  lk_op ops[2] = {lk_op_check(SIM_RAW, -1),
+                  lk_op_set(r->path, lk_text(r->data), -1)};
+
+  return lk_multi(r->process->client, ops, 2, call, on_parts, r);
+}
+
+static int ask(sim_request *r, const lk_call *call, uint32_t chance)
+{
+  lk_client *c = r->process->client;
+
+  switch ((int)r->verb) {
+  case SIM_CREATE: return ask_create(r, call, chance);
+  case SIM_DELETE: return lk_delete(c, r->path, -1, call, on_done, r);
+  case SIM_EXISTS: return lk_exists(c, r->path, call, on_stat, r);
+  case SIM_GET: return lk_get(c, r->path, call, on_data, r);
+  case SIM_SET:
+    return lk_set(c, r->path, lk_text(r->data), -1, call, on_stat, r);
+  case SIM_CHILDREN: return lk_get_children(c, r->path, call, on_names, r);
+  case SIM_SYNC: return lk_sync(c, r->path, call, on_done, r);
+  case SIM_MULTI: return ask_multi(r, call);
+  case SIM_WHO: return lk_who_am_i(c, call, on_ids, r);
+  default: break;
+  }
+  return LK_ERR_BAD_ARGUMENT;
+}
+
+static bool is_read(sim_verb v)
+{
+  return v == SIM_EXISTS || v == SIM_GET || v == SIM_CHILDREN;
+}
+
+static size_t watches_of(const sim_actor *a)
+{
+  return sim_checker_watches(a->process->world->checker, a->process);
+}
+
+static lk_call some_call(sim_actor *a, sim_request *r)
+{
+  lk_call call = {.size = sizeof call};
+  uint32_t chance = (uint32_t)sim_rng_next(&a->rng);
+
+  if (chance % 8 == 0)
+    call.timeout_ms =
+        1 + a->process->world->timeout_ms / (int)(4 + chance % 100);
+  if ((is_read(r->verb) || r->verb == SIM_WHO) && chance % 3 == 0)
+    call.repeat = true;
+  if (is_read(r->verb) && watches_of(a) < MOST_WATCHES) {
+    call.on_event = on_watch;
+    call.watch_arg = r;
+    call.watch = &r->watch;
+    call.until_disconnect = chance % 7 == 0;
+  }
+  r->watches = call.on_event != NULL;
+  r->until_disconnect = call.until_disconnect;
+  return call;
+}
+
+static void ask_something(sim_actor *a, sim_verb verb, uint32_t node)
+{
+  sim_request *r = sim_checker_request(a->process->world->checker, a->process);
+  lk_call call;
+
+  r->verb = verb;
+  if (verb == SIM_CHILDREN)
+    snprintf(r->path, sizeof r->path, "%s", SIM_RAW);
+  else
+    snprintf(r->path, sizeof r->path, "%s/n%u", SIM_RAW, (unsigned)node);
+  snprintf(r->data, sizeof r->data, "%s.%" PRIu64 ".%" PRIu64, a->name,
+           a->process->life, r->number);
+  call = some_call(a, r);
+  r->calling = true;
+  if (ask(r, &call, (uint32_t)sim_rng_next(&a->rng)) != 0) {
+    r->ends = 1;
+    r->err = LK_ERR_CLOSED;
+  }
+  r->calling = false;
+}
+
+/* Nothing but zeros, as are all that are asked for below SIM_RAW's side. */
+static void make_large(sim_actor *a)
+{
+  void *zeros = sim_allocate(SIM_LARGE);
+
+  (void)lk_create(a->process->client, SIM_LARGE_PATH,
+                  lk_bytes_of(zeros, SIM_LARGE), NULL, LK_PERSISTENT, NULL,
+                  NULL, NULL);
+  free(zeros);
+}
+
+static void on_large(lk_client *c, int err, const lk_bytes *data,
+                     const lk_stat *stat, void *arg)
+{
+  sim_actor *a = arg;
+
+  (void)c;
+  (void)stat;
+  SIM_SAY(&a->process->world->trace, a->name, "has read the large node: %s",
+          err == 0 ? "0" : lk_error_name(err));
+  a->reading = false;
+  if (err == 0 && data->len != SIM_LARGE)
+    abort();
+}
+
+/* One at a time. */
+static void read_large(sim_actor *a)
+{
+  lk_call call = {.size = sizeof call, .repeat = sim_roll(&a->rng, 2) == 0};
+
+  if (!a->reading)
+    a->reading =
+        lk_get(a->process->client, SIM_LARGE_PATH, &call, on_large, a) == 0;
+}
+
+static void drop_some_watch(sim_actor *a)
+{
+  sim_request *r = sim_checker_watch(a->process->world->checker, a->process,
+                                     sim_roll(&a->rng, MOST_WATCHES));
+
+  if (r == NULL)
+    return;
+  SAY(r, "watch of request %" PRIu64 " is cancelled", r->number);
+  lk_watch_cancel(a->process->client, r->watch, sim_roll(&a->rng, 2) == 0);
+  r->stands = false;
+  r->watch = NULL;
+}
+
+/* ---- the trade ---------------------------------------------------------- */
+
+static void act(sim_actor *a)
+{
+  static const sim_verb some[] = {
+      SIM_CREATE, SIM_CREATE, SIM_DELETE, SIM_EXISTS, SIM_EXISTS,   SIM_GET,
+      SIM_GET,    SIM_SET,    SIM_SET,    SIM_SYNC,   SIM_CHILDREN, SIM_MULTI};
+
+  if (a->stopping)
+    return;
+  for (uint32_t i = sim_roll(&a->rng, MOST_AT_ONCE) + 1; i > 0; i--)
+    ask_something(a, some[sim_roll(&a->rng, sizeof some / sizeof *some)],
+                  sim_roll(&a->rng, NODES));
+  if (sim_has_condition(a->process->world, SIM_NARROW))
+    read_large(a);
+  if (sim_has_condition(a->process->world, SIM_REFUSALS) &&
+      sim_roll(&a->rng, 2) == 0)
+    ask_something(a, SIM_WHO, 0);
+  if (sim_roll(&a->rng, 4) == 0)
+    drop_some_watch(a);
+  sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
+}
+
+/* What is asked for now comes behind what is to be repeated. */
+static void on_state(lk_client *c, lk_state state, int err, void *arg)
+{
+  sim_actor *a = arg;
+
+  (void)c;
+  (void)err;
+  if (state == LK_STATE_SUSPENDED && !a->stopping)
+    ask_something(a, SIM_GET, sim_roll(&a->rng, NODES));
+}
+
+static void start(sim_actor *a)
+{
+  a->listener = (lk_listener){.state = on_state, .arg = a};
+  lk_client_attach(a->process->client, &a->listener);
+  (void)lk_create(a->process->client, SIM_RAW, lk_text(""), NULL, LK_PERSISTENT,
+                  NULL, NULL, NULL);
+  (void)lk_create(a->process->client, SIM_RAW "/guarded", lk_text(""), NULL,
+                  LK_PERSISTENT, NULL, NULL, NULL);
+  a->reading = false;
+  if (sim_has_condition(a->process->world, SIM_NARROW))
+    make_large(a);
+  sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
+}
+
+static void leave(sim_actor *a)
+{
+  (void)a;
+}
+
+const sim_actor_kind sim_requester = {
+    .start = start, .act = act, .leave = leave};
