@@ -12,7 +12,7 @@
 enum { MAX = 8 };
 
 typedef struct stage {
-  fake_server server;
+  model_server server;
   stage_mode *mode; /* or NULL */
   lk_buf *out;
   party parties[MAX];
@@ -43,7 +43,7 @@ static party *party_of(stage *s, words *w)
   return NULL;
 }
 
-static fake_link *link_of(stage *s, words *w)
+static model_link *link_of(stage *s, words *w)
 {
   return party_of(s, w)->link;
 }
@@ -63,12 +63,12 @@ static locker *locker_of(stage *s, words *w)
 /* ---- what is written down ---------------------------------------------- */
 
 /* The server is the stage's first member. */
-static stage *stage_of(fake_server *s)
+static stage *stage_of(model_server *s)
 {
   return (stage *)(void *)s;
 }
 
-static void on_write(fake_server *server, fake_link *l, const char *names)
+static void on_write(model_server *server, model_link *l, const char *names)
 {
   stage *s = stage_of(server);
 
@@ -196,15 +196,15 @@ static void do_free(stage *s, words *w)
 
 static void do_run(stage *s, words *w)
 {
-  fake_run(&s->server, words_number(w, "milliseconds"));
+  model_run(&s->server, words_number(w, "milliseconds"));
 }
 
 static void do_drop(stage *s, words *w)
 {
-  fake_link *l = link_of(s, w);
+  model_link *l = link_of(s, w);
 
   if (l != NULL && l->up)
-    fake_drop(l);
+    model_drop(l);
 }
 
 static void do_down(stage *s, words *w)
@@ -221,15 +221,15 @@ static void do_up(stage *s, words *w)
 
 static void do_expire(stage *s, words *w)
 {
-  const fake_link *l = link_of(s, w);
+  const model_link *l = link_of(s, w);
 
   if (l != NULL)
-    fake_expire(&s->server, l->last_session);
+    model_expire(&s->server, l->last_session);
 }
 
 static void do_freeze(stage *s, words *w)
 {
-  fake_link *l = link_of(s, w);
+  model_link *l = link_of(s, w);
 
   if (l != NULL)
     l->frozen = true;
@@ -237,7 +237,7 @@ static void do_freeze(stage *s, words *w)
 
 static void do_thaw(stage *s, words *w)
 {
-  fake_link *l = link_of(s, w);
+  model_link *l = link_of(s, w);
 
   if (l != NULL)
     l->frozen = false;
@@ -246,7 +246,7 @@ static void do_thaw(stage *s, words *w)
 /* cut CLIENT N before|after: at its N-th request from now */
 static void do_cut(stage *s, words *w)
 {
-  fake_link *l = link_of(s, w);
+  model_link *l = link_of(s, w);
   int64_t n = words_number(w, "which request");
   bool after = words_are(w, "after");
 
@@ -261,7 +261,7 @@ static void do_cut(stage *s, words *w)
 /* answer CLIENT N ERROR: its N-th request from now, unexecuted */
 static void do_answer(stage *s, words *w)
 {
-  fake_link *l = link_of(s, w);
+  model_link *l = link_of(s, w);
   int64_t n = words_number(w, "which request");
   int err = words_error(w);
 
@@ -273,12 +273,12 @@ static void do_answer(stage *s, words *w)
 
 static void do_create(stage *s, words *w)
 {
-  fake_create(&s->server, words_text(w, "a path"));
+  model_create(&s->server, words_text(w, "a path"));
 }
 
 static void do_delete(stage *s, words *w)
 {
-  fake_delete(&s->server, words_text(w, "a path"));
+  model_delete(&s->server, words_text(w, "a path"));
 }
 
 /* The node of a lock, as an operator sees it; NULL: it has none. */
@@ -287,7 +287,7 @@ static const char *node_of(stage *s, words *w)
   const locker *l = locker_of(s, w);
   const char *node = l->lock == NULL ? NULL : lk_lock_node(l->lock);
 
-  return node != NULL && fake_node(&s->server, node) != NULL ? node : NULL;
+  return node != NULL && model_node(&s->server, node) != NULL ? node : NULL;
 }
 
 static void do_delete_node(stage *s, words *w)
@@ -295,7 +295,7 @@ static void do_delete_node(stage *s, words *w)
   const char *node = node_of(s, w);
 
   if (node != NULL)
-    fake_delete(&s->server, node);
+    model_delete(&s->server, node);
 }
 
 static void do_set_node(stage *s, words *w)
@@ -303,7 +303,7 @@ static void do_set_node(stage *s, words *w)
   const char *node = node_of(s, w);
 
   if (node != NULL)
-    fake_set(&s->server, node, words_text(w, "data"));
+    model_set(&s->server, node, words_text(w, "data"));
 }
 
 static int32_t perms_of(words *w)
@@ -319,7 +319,7 @@ static void do_deny(stage *s, words *w)
 {
   const char *path = words_text(w, "a path");
 
-  fake_deny(&s->server, path, perms_of(w));
+  model_deny(&s->server, path, perms_of(w));
 }
 
 static void do_deny_node(stage *s, words *w)
@@ -327,14 +327,14 @@ static void do_deny_node(stage *s, words *w)
   const char *node = node_of(s, w);
 
   if (node != NULL)
-    fake_deny(&s->server, node, perms_of(w));
+    model_deny(&s->server, node, perms_of(w));
 }
 
 static void do_counter(stage *s, words *w)
 {
   const char *path = words_text(w, "a path");
 
-  fake_counter(&s->server, path, (int32_t)words_number(w, "a number"));
+  model_counter(&s->server, path, (int32_t)words_number(w, "a number"));
 }
 
 static const struct {
@@ -389,18 +389,18 @@ static void run_input(stage *s, const char *line, size_t len)
 /* A connection of which all bytes have come that were to come breaks, once. */
 static void settle(stage *s)
 {
-  fake_turn(&s->server);
+  model_turn(&s->server);
   for (size_t i = 0; i < s->nparties; i++) {
-    fake_link *l = s->parties[i].link;
+    model_link *l = s->parties[i].link;
 
     if (l == NULL || l->allow > 0)
       continue;
     s->mode->happened = true;
     l->allow = SIZE_MAX;
     if (l->up)
-      fake_drop(l);
+      model_drop(l);
   }
-  fake_turn(&s->server);
+  model_turn(&s->server);
 }
 
 static void clean_up(stage *s)
@@ -422,12 +422,12 @@ static void clean_up(stage *s)
     s->lockers[i].react = NULL;
     locker_free(&s->lockers[i]);
   }
-  fake_run(&s->server, T);
-  if (fake_ephemeral(&s->server) != NULL)
-    give_up("a node is left", fake_ephemeral(&s->server));
+  model_run(&s->server, T);
+  if (model_ephemeral(&s->server) != NULL)
+    give_up("a node is left", model_ephemeral(&s->server));
   for (size_t i = 0; i < s->nparties; i++)
     party_leave(&s->parties[i]);
-  fake_done(&s->server);
+  model_done(&s->server);
 }
 
 void stage_play(const char *text, stage_mode *mode, lk_buf *out)
@@ -436,7 +436,7 @@ void stage_play(const char *text, stage_mode *mode, lk_buf *out)
 
   if (s == NULL)
     abort();
-  fake_init(&s->server);
+  model_init(&s->server);
   s->server.wrote = on_write;
   s->mode = mode;
   s->out = out;

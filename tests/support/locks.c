@@ -28,7 +28,7 @@ static void on_log(void *arg, int level, int err, const char *text)
   p->errors += level == LK_LOG_ERROR;
 }
 
-bool party_try_join(party *p, fake_server *s, const lk_lease_config *config)
+bool party_try_join(party *p, model_server *s, const lk_lease_config *config)
 {
   lk_client_config cc = {.size = sizeof cc,
                          .session_timeout_ms = T,
@@ -44,7 +44,7 @@ bool party_try_join(party *p, fake_server *s, const lk_lease_config *config)
   p->warnings = 0;
   p->errors = 0;
   p->left_behind[0] = '\0';
-  p->link = fake_client(s, &cc);
+  p->link = model_client(s, &cc);
   if (p->link == NULL)
     return false;
   int err = lk_lease_configure(p->link->client, &kc);
@@ -54,7 +54,7 @@ bool party_try_join(party *p, fake_server *s, const lk_lease_config *config)
   return err == 0;
 }
 
-void party_join(party *p, fake_server *s, const lk_lease_config *config)
+void party_join(party *p, model_server *s, const lk_lease_config *config)
 {
   failing_mem_init(&p->mem);
   if (!party_try_join(p, s, config))
@@ -225,33 +225,33 @@ bool locker_told(locker *l, const char *text)
 
 void scene_begin(scene *sc, const lk_lease_config *kc, const lk_lock_config *lc)
 {
-  fake_init(&sc->server);
+  model_init(&sc->server);
   party_join(&sc->one, &sc->server, kc);
   party_join(&sc->two, &sc->server, kc);
-  fake_create(&sc->server, "/locks");
-  fake_create(&sc->server, LOCKS);
+  model_create(&sc->server, "/locks");
+  model_create(&sc->server, LOCKS);
   locker_init(&sc->a, &sc->one, lc);
   locker_init(&sc->b, &sc->two, lc);
-  fake_turn(&sc->server);
+  model_turn(&sc->server);
 }
 
 void scene_end(scene *sc)
 {
   locker_free(&sc->a);
   locker_free(&sc->b);
-  fake_run(&sc->server, T); /* whoever is cut off comes back */
-  if (fake_children(&sc->server, LOCKS) != 0)
+  model_run(&sc->server, T); /* whoever is cut off comes back */
+  if (model_children(&sc->server, LOCKS) != 0)
     abort();
   party_leave(&sc->one);
   party_leave(&sc->two);
-  fake_done(&sc->server);
+  model_done(&sc->server);
 }
 
 void scene_hold(scene *sc)
 {
   if (locker_want(&sc->a, -1) != 0)
     abort();
-  fake_turn(&sc->server);
+  model_turn(&sc->server);
   if (sc->a.acquired != 0)
     abort();
   sc->one.link->log[0] = '\0';
@@ -262,7 +262,7 @@ void scene_queue(scene *sc)
   scene_hold(sc);
   if (locker_want(&sc->b, -1) != 0)
     abort();
-  fake_turn(&sc->server);
+  model_turn(&sc->server);
   if (sc->b.acquired != NOT_YET ||
       !locker_told(&sc->b, "waiting 1 0000000000\n"))
     abort();

@@ -16,7 +16,7 @@ enum {
 };
 
 typedef struct party {
-  fake_link *link;
+  model_link *link;
   failing_mem mem;
   unsigned warnings;     /* logged */
   unsigned errors;       /* logged */
@@ -38,9 +38,9 @@ typedef struct locker {
 
 /** A client and its session lease, not connected yet. `config` NULL: the
     defaults. */
-void party_join(party *p, fake_server *s, const lk_lease_config *config);
+void party_join(party *p, model_server *s, const lk_lease_config *config);
 /** The same where memory may run out; false: it did. */
-bool party_try_join(party *p, fake_server *s, const lk_lease_config *config);
+bool party_try_join(party *p, model_server *s, const lk_lease_config *config);
 /** Free the client, if it is not gone already. */
 void party_leave(party *p);
 
@@ -64,7 +64,7 @@ bool locker_told(locker *l, const char *text);
 /** Two sessions on a server where the directory exists, each with a handle for
     the same lock. */
 typedef struct scene {
-  fake_server server;
+  model_server server;
   party one;
   party two;
   locker a; /* one's */

@@ -31,7 +31,7 @@ static bool next_frame(lk_buf *in, lk_bytes *out)
   return true;
 }
 
-static bool serve_all(fake_link *l)
+static bool serve_all(model_link *l)
 {
   lk_bytes frame;
   bool moved = false;
@@ -42,15 +42,15 @@ static bool serve_all(fake_link *l)
     moved = true;
     if (l->greeted)
       goes_on = l->server->serve != NULL ? l->server->serve(l, frame)
-                                         : fake_serve(l, frame);
+                                         : model_serve(l, frame);
     else
-      fake_greet(l, frame);
+      model_greet(l, frame);
     if (!goes_on && l->cut_softly) {
       l->hung_up = true;
       return true;
     }
     if (!goes_on) {
-      fake_drop(l);
+      model_drop(l);
       return true;
     }
     lk__buf_consume(&l->in, frame.len + 4);
@@ -60,7 +60,7 @@ static bool serve_all(fake_link *l)
 
 /* ---- what a driver does ------------------------------------------------ */
 
-static void say(fake_link *l, const char *text)
+static void say(model_link *l, const char *text)
 {
   size_t at = strlen(l->log);
 
@@ -68,7 +68,7 @@ static void say(fake_link *l, const char *text)
   memcpy(l->log + at, text, strlen(text) + 1);
 }
 
-static void log_write(fake_link *l, lk_bytes bytes)
+static void log_write(model_link *l, lk_bytes bytes)
 {
   lk_buf b = {.mem = &lk__mem_libc,
               .at = (unsigned char *)(uintptr_t)bytes.at,
@@ -99,14 +99,14 @@ static void log_write(fake_link *l, lk_bytes bytes)
     l->server->wrote(l->server, l, l->log + from + (from == 0 ? 0 : 3));
 }
 
-static bool follow_wish(fake_link *l)
+static bool follow_wish(model_link *l)
 {
   lk_want w;
 
   lk_client_want(l->client, &w);
   if (w.attempt == l->attempt)
     return false;
-  fake_hang_up(l);
+  model_hang_up(l);
   l->attempt = w.attempt;
   if (w.attempt == 0)
     return true;
@@ -118,7 +118,7 @@ static bool follow_wish(fake_link *l)
   return true;
 }
 
-static bool take_output(fake_link *l)
+static bool take_output(model_link *l)
 {
   lk_bytes bytes = lk_client_pending(l->client);
 
@@ -130,7 +130,7 @@ static bool take_output(fake_link *l)
   return true;
 }
 
-bool fake_deliver(fake_link *l)
+bool model_deliver(model_link *l)
 {
   size_t len = lk__buf_len(&l->out), size;
   unsigned char *room, *copy = NULL;
@@ -138,7 +138,7 @@ bool fake_deliver(fake_link *l)
   if (!l->up)
     return false;
   if (len == 0 && l->hung_up && l->allow > 0) {
-    fake_drop(l);
+    model_drop(l);
     return true;
   }
   if (l->step > 0 && len > l->step)
@@ -162,7 +162,7 @@ bool fake_deliver(fake_link *l)
   return true;
 }
 
-static bool pump(fake_link *l)
+static bool pump(model_link *l)
 {
   bool moved = false;
 
@@ -176,38 +176,38 @@ static bool pump(fake_link *l)
     moved = take_output(l) || moved;
   moved = serve_all(l) || moved;
   if (l->client != NULL)
-    moved = fake_deliver(l) || moved;
+    moved = model_deliver(l) || moved;
   return moved;
 }
 
-void fake_turn(fake_server *s)
+void model_turn(model_server *s)
 {
   bool moved = true;
 
-  fake_keep_time(s);
+  model_keep_time(s);
   for (int i = 0; moved; i++) {
     must(i < 100000, "it never comes to rest");
     moved = false;
-    for (fake_link *l = s->links; l != NULL; l = l->next)
+    for (model_link *l = s->links; l != NULL; l = l->next)
       moved = pump(l) || moved;
   }
 }
 
-void fake_run(fake_server *s, int64_t ms)
+void model_run(model_server *s, int64_t ms)
 {
   int64_t end = s->now + ms;
 
-  fake_turn(s);
+  model_turn(s);
   while (s->now < end) {
-    int64_t event = fake_next_event(s);
+    int64_t event = model_next_event(s);
     int64_t next = event < end ? event : end;
 
-    for (const fake_link *l = s->links; l != NULL; l = l->next) {
+    for (const model_link *l = s->links; l != NULL; l = l->next) {
       if (l->client != NULL && lk_client_deadline(l->client) < next)
         next = lk_client_deadline(l->client);
     }
     s->now = next > s->now ? next : s->now + 1;
-    fake_turn(s);
+    model_turn(s);
   }
 }
 
@@ -215,14 +215,14 @@ void fake_run(fake_server *s, int64_t ms)
 
 static int64_t hook_now(void *arg)
 {
-  fake_server *s = ((fake_link *)arg)->server;
+  model_server *s = ((model_link *)arg)->server;
 
   return s->now += s->hurry;
 }
 
 static void hook_random(void *arg, void *out, size_t len)
 {
-  uint64_t *x = &((fake_link *)arg)->server->seed;
+  uint64_t *x = &((model_link *)arg)->server->seed;
   unsigned char *p = out;
 
   for (size_t i = 0; i < len; i++) {
@@ -239,16 +239,16 @@ static void hook_wake(lk_client *c, void *arg)
 
 static void hook_freed(lk_client *c, void *arg)
 {
-  fake_link *l = arg;
+  model_link *l = arg;
 
   must(l->client == c, "freed twice");
   l->client = NULL;
-  fake_hang_up(l);
+  model_hang_up(l);
 }
 
-static fake_link *new_link(fake_server *s)
+static model_link *new_link(model_server *s)
 {
-  fake_link *l = calloc(1, sizeof *l);
+  model_link *l = calloc(1, sizeof *l);
 
   must(l != NULL, "no memory");
   l->server = s;
@@ -258,18 +258,18 @@ static fake_link *new_link(fake_server *s)
   return l;
 }
 
-static void add_link(fake_link *l)
+static void add_link(model_link *l)
 {
-  fake_link **end = &l->server->links;
+  model_link **end = &l->server->links;
 
   while (*end != NULL)
     end = &(*end)->next;
   *end = l;
 }
 
-fake_link *fake_client(fake_server *s, lk_client_config *config)
+model_link *model_client(model_server *s, lk_client_config *config)
 {
-  fake_link *l = new_link(s);
+  model_link *l = new_link(s);
   lk_hooks hooks = {.now = hook_now,
                     .random = hook_random,
                     .wake = hook_wake,
@@ -286,31 +286,31 @@ fake_link *fake_client(fake_server *s, lk_client_config *config)
 
 /* ---- clients at the other end of a socket -------------------------------- */
 
-fake_link *fake_accept(fake_server *s)
+model_link *model_accept(model_server *s)
 {
-  fake_link *l = new_link(s);
+  model_link *l = new_link(s);
 
   l->up = true;
   add_link(l);
   return l;
 }
 
-void fake_take(fake_link *l, lk_bytes frame)
+void model_take(model_link *l, lk_bytes frame)
 {
   log_write(l, frame);
   must(lk__buf_append(&l->in, frame.at, frame.len), "no memory");
   (void)serve_all(l);
 }
 
-void fake_done(fake_server *s)
+void model_done(model_server *s)
 {
-  for (fake_link *l = s->links; l != NULL; l = l->next)
+  for (model_link *l = s->links; l != NULL; l = l->next)
     lk_client_free(l->client);
   while (s->links != NULL) {
-    fake_link *l = s->links;
+    model_link *l = s->links;
 
     s->links = l->next;
-    fake_hang_up(l);
+    model_hang_up(l);
     lk__buf_free(&l->in);
     lk__buf_free(&l->out);
     free(l);
@@ -320,16 +320,16 @@ void fake_done(fake_server *s)
 
 /* ---- what tests do ------------------------------------------------------- */
 
-void fake_drop(fake_link *l)
+void model_drop(model_link *l)
 {
   bool was_up = l->up;
 
-  fake_hang_up(l);
+  model_hang_up(l);
   if (was_up && l->client != NULL)
     lk_client_failed(l->client, l->attempt, 0, NULL);
 }
 
-bool fake_said(fake_link *l, const char *text)
+bool model_said(model_link *l, const char *text)
 {
   bool same = strcmp(l->log, text) == 0;
 
@@ -339,7 +339,7 @@ bool fake_said(fake_link *l, const char *text)
   return same;
 }
 
-unsigned fake_count(const fake_link *l, const char *name)
+unsigned model_count(const model_link *l, const char *name)
 {
   unsigned count = 0;
   size_t len = strlen(name);

@@ -20,13 +20,13 @@ static void must(bool is_so, const char *what)
 
 /* ---- the model ----------------------------------------------------------- */
 
-static sim_server *server_of(const fake_server *s)
+static sim_server *server_of(const model_server *s)
 {
   return sim_ensemble_server(s->ensemble, 0);
 }
 
 /* Run it until all that was proposed is applied. */
-static void settle(fake_server *s)
+static void settle(model_server *s)
 {
   const sim_server *m = server_of(s);
 
@@ -34,13 +34,13 @@ static void settle(fake_server *s)
     must(sim_step(&s->agenda), "the model has nothing to do");
 }
 
-static void elect(fake_server *s)
+static void elect(model_server *s)
 {
   while (!sim_server_serves(server_of(s)))
     must(sim_step(&s->agenda), "the model elects nobody");
 }
 
-void fake_init(fake_server *s)
+void model_init(model_server *s)
 {
   const sim_ensemble_config config = {.servers = 1,
                                       .tick_ms = 2,
@@ -61,7 +61,7 @@ void fake_init(fake_server *s)
   elect(s);
 }
 
-void fake_keep_time(fake_server *s)
+void model_keep_time(model_server *s)
 {
   int64_t end = s->agenda.now_us + (s->now - s->then) * SIM_MS;
 
@@ -74,7 +74,7 @@ void fake_keep_time(fake_server *s)
     s->agenda.now_us = end;
 }
 
-int64_t fake_next_event(const fake_server *s)
+int64_t model_next_event(const model_server *s)
 {
   if (!s->expires)
     return INT64_MAX;
@@ -85,20 +85,20 @@ int64_t fake_next_event(const fake_server *s)
 
 static void on_output(const void *bytes, size_t len, void *arg)
 {
-  fake_link *l = arg;
+  model_link *l = arg;
 
   must(lk__buf_append(&l->out, bytes, len), "no memory");
 }
 
 static void on_closed(void *arg)
 {
-  fake_link *l = arg;
+  model_link *l = arg;
 
   l->conn = NULL;
   l->hung_up = true;
 }
 
-static void feed(fake_link *l, lk_bytes frame)
+static void feed(model_link *l, lk_bytes frame)
 {
   lk_buf whole = wire_buf();
 
@@ -108,10 +108,10 @@ static void feed(fake_link *l, lk_bytes frame)
   settle(l->server);
 }
 
-void fake_greet(fake_link *l, lk_bytes frame)
+void model_greet(model_link *l, lk_bytes frame)
 {
   const sim_conn_hooks hooks = {on_output, on_closed, l};
-  fake_server *s = l->server;
+  model_server *s = l->server;
   struct lk_connect_request q;
   lk_reader in;
 
@@ -138,7 +138,7 @@ void fake_greet(fake_link *l, lk_bytes frame)
     l->last_session = l->session;
 }
 
-void fake_hang_up(fake_link *l)
+void model_hang_up(model_link *l)
 {
   if (l->conn != NULL)
     sim_conn_close(l->conn);
@@ -167,24 +167,24 @@ static void path_of(char *out, size_t size, int32_t op, const lk_reader *body)
   out[path.len] = '\0';
 }
 
-static bool unknown(const fake_server *s, int32_t op)
+static bool unknown(const model_server *s, int32_t op)
 {
   return (s->no_containers && op == LK_OPCODE_CREATE_CONTAINER) ||
          (s->no_ephemerals && op == LK_OPCODE_GET_EPHEMERALS);
 }
 
-static bool forbidden(const fake_link *l, int32_t op, const char *path)
+static bool forbidden(const model_link *l, int32_t op, const char *path)
 {
-  const fake_server *s = l->server;
+  const model_server *s = l->server;
   const sim_node *n =
-      s->strict && op == LK_OPCODE_EXISTS ? fake_node(s, path) : NULL;
+      s->strict && op == LK_OPCODE_EXISTS ? model_node(s, path) : NULL;
 
   return n != NULL && !sim_access_allows(n->access, l->conn->who, LK_PERM_READ);
 }
 
-bool fake_serve(fake_link *l, lk_bytes frame)
+bool model_serve(model_link *l, lk_bytes frame)
 {
-  fake_server *s = l->server;
+  model_server *s = l->server;
   int64_t zxid = server_of(s)->tree.zxid;
   char path[512];
   lk_reader in;
@@ -225,13 +225,13 @@ bool fake_serve(fake_link *l, lk_bytes frame)
 
 /* ---- sessions ------------------------------------------------------------ */
 
-void fake_expire(fake_server *s, int64_t session)
+void model_expire(model_server *s, int64_t session)
 {
   sim_operator_expire(s->ensemble, session);
   settle(s);
 }
 
-void fake_lose_quorum(fake_server *s)
+void model_lose_quorum(model_server *s)
 {
   sim_server *m = server_of(s);
 
@@ -240,7 +240,7 @@ void fake_lose_quorum(fake_server *s)
   sim_read_only_begin(m);
 }
 
-void fake_regain_quorum(fake_server *s)
+void model_regain_quorum(model_server *s)
 {
   sim_server *m = server_of(s);
 
@@ -253,7 +253,7 @@ void fake_regain_quorum(fake_server *s)
 
 /* ---- an operator --------------------------------------------------------- */
 
-static void ask_as(fake_server *s, int64_t session, int32_t op,
+static void ask_as(model_server *s, int64_t session, int32_t op,
                    const sim_operation *want)
 {
   sim_pipeline_ask(
@@ -262,16 +262,16 @@ static void ask_as(fake_server *s, int64_t session, int32_t op,
   settle(s);
 }
 
-void fake_create(fake_server *s, const char *path)
+void model_create(model_server *s, const char *path)
 {
-  must(fake_node(s, path) == NULL, "cannot create");
+  must(model_node(s, path) == NULL, "cannot create");
   must(sim_operator_create(s->ensemble, path, "", 0, false), "no leader");
   settle(s);
-  must(fake_node(s, path) != NULL, "cannot create");
+  must(model_node(s, path) != NULL, "cannot create");
 }
 
-void fake_create_ephemeral(fake_server *s, const char *path, const char *data,
-                           int64_t session)
+void model_create_ephemeral(model_server *s, const char *path, const char *data,
+                            int64_t session)
 {
   sim_operation want = {.path = lk_text(path),
                         .data = lk_text(data),
@@ -288,44 +288,44 @@ void fake_create_ephemeral(fake_server *s, const char *path, const char *data,
     sim_pipeline_ask(server_of(s), NULL, ask);
   }
   ask_as(s, session, LK_OPCODE_CREATE, &want);
-  must(fake_node(s, path) != NULL, "cannot create");
+  must(model_node(s, path) != NULL, "cannot create");
 }
 
-void fake_delete(fake_server *s, const char *path)
+void model_delete(model_server *s, const char *path)
 {
-  must(fake_node(s, path) != NULL, "nothing to delete");
+  must(model_node(s, path) != NULL, "nothing to delete");
   must(sim_operator_delete(s->ensemble, path), "no leader");
   settle(s);
-  must(fake_node(s, path) == NULL, "cannot delete");
+  must(model_node(s, path) == NULL, "cannot delete");
 }
 
-void fake_set(fake_server *s, const char *path, const char *data)
+void model_set(model_server *s, const char *path, const char *data)
 {
-  must(fake_node(s, path) != NULL, "nothing to set");
+  must(model_node(s, path) != NULL, "nothing to set");
   must(sim_operator_set(s->ensemble, path, data), "no leader");
   settle(s);
 }
 
-void fake_deny(fake_server *s, const char *path, int32_t perms)
+void model_deny(model_server *s, const char *path, int32_t perms)
 {
-  must(fake_node(s, path) != NULL, "nothing to deny");
+  must(model_node(s, path) != NULL, "nothing to deny");
   must(sim_operator_deny(s->ensemble, path, perms), "no leader");
   settle(s);
 }
 
-void fake_deny_owned(fake_server *s, int64_t session, int32_t perms)
+void model_deny_owned(model_server *s, int64_t session, int32_t perms)
 {
   const sim_committed_session *logon =
       sim_tree_logon(&server_of(s)->tree, session);
 
   must(logon != NULL, "no such session");
   for (const sim_node *n = logon->owned; n != NULL; n = n->next_owned)
-    fake_deny(s, n->path, perms);
+    model_deny(s, n->path, perms);
 }
 
-void fake_backdate(fake_server *s, const char *path)
+void model_backdate(model_server *s, const char *path)
 {
-  const sim_node *found = fake_node(s, path);
+  const sim_node *found = model_node(s, path);
   sim_node *n =
       found == NULL ? NULL : sim_tree_node(&server_of(s)->tree, found->key);
 
@@ -334,13 +334,13 @@ void fake_backdate(fake_server *s, const char *path)
   n->stat.czxid = 1;
 }
 
-void fake_counter(fake_server *s, const char *path, int32_t counter)
+void model_counter(model_server *s, const char *path, int32_t counter)
 {
-  must(fake_node(s, path) != NULL, "nothing to count");
+  must(model_node(s, path) != NULL, "nothing to count");
   sim_operator_set_counter(s->ensemble, path, counter);
 }
 
-void fake_sweep(fake_server *s)
+void model_sweep(model_server *s)
 {
   size_t before;
 
@@ -353,28 +353,28 @@ void fake_sweep(fake_server *s)
 
 /* ---- what is there ------------------------------------------------------- */
 
-void fake_drop_watches(fake_link *l)
+void model_drop_watches(model_link *l)
 {
   if (l->conn != NULL)
     sim_watches_drop(l->conn);
 }
 
-size_t fake_watches(const fake_link *l)
+size_t model_watches(const model_link *l)
 {
   return l->conn == NULL ? 0
                          : sim_watches_of(l->conn, SIM_WATCH_DATA) +
                                sim_watches_of(l->conn, SIM_WATCH_CHILD);
 }
 
-const sim_node *fake_node(const fake_server *s, const char *path)
+const sim_node *model_node(const model_server *s, const char *path)
 {
   return sim_tree_find(&server_of(s)->tree, path);
 }
 
-const char *fake_acl(const fake_server *s, const char *path)
+const char *model_acl(const model_server *s, const char *path)
 {
   static _Thread_local char text[256];
-  const sim_node *n = fake_node(s, path);
+  const sim_node *n = model_node(s, path);
   const sim_access *a = n == NULL ? &sim_access_open : n->access;
   size_t at = 0;
 
@@ -388,9 +388,9 @@ const char *fake_acl(const fake_server *s, const char *path)
   return text;
 }
 
-size_t fake_children(const fake_server *s, const char *path)
+size_t model_children(const model_server *s, const char *path)
 {
-  const sim_node *n = fake_node(s, path);
+  const sim_node *n = model_node(s, path);
   size_t count = 0;
 
   for (const sim_node *k = n == NULL ? NULL : n->children; k != NULL;
@@ -407,9 +407,9 @@ static int by_suffix(const void *a, const void *b)
   return strcmp(x + strlen(x) - 10, y + strlen(y) - 10);
 }
 
-const char *fake_child(const fake_server *s, const char *path, size_t i)
+const char *model_child(const model_server *s, const char *path, size_t i)
 {
-  const sim_node *n = fake_node(s, path);
+  const sim_node *n = model_node(s, path);
   const char *paths[256];
   size_t count = 0;
 
@@ -424,7 +424,7 @@ const char *fake_child(const fake_server *s, const char *path, size_t i)
   return i < count ? paths[i] : NULL;
 }
 
-const char *fake_ephemeral(const fake_server *s)
+const char *model_ephemeral(const model_server *s)
 {
   const sim_tree *t = &server_of(s)->tree;
 

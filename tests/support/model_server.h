@@ -13,17 +13,17 @@
  * faults: at the n-th request of a client, or for as long as a flag is set.
  *
  * Time stands still unless a test moves it; nothing is done unless a test calls
- * fake_turn() or fake_run(). For the server no time passes at all, so that no
+ * model_turn() or model_run(). For the server no time passes at all, so that no
  * session expires and no container is swept, unless `expires` is set. Each
  * request is executed before the next one is read. A broken promise of the
  * client aborts the test.
  */
-typedef struct fake_server fake_server;
+typedef struct model_server model_server;
 
 /** A client and its connection. */
-typedef struct fake_link {
-  struct fake_link *next;
-  fake_server *server;
+typedef struct model_link {
+  struct model_link *next;
+  model_server *server;
   lk_client *client; /**< NULL: freed */
   sim_conn *conn;    /**< the server's side; NULL: none, or closed by it */
   uint64_t attempt;
@@ -50,9 +50,9 @@ typedef struct fake_link {
   bool frozen;  /**< the server reads nothing */
   size_t allow; /**< bytes that still arrive at the client */
   size_t step;  /**< most bytes delivered at once; 0: all */
-} fake_link;
+} model_link;
 
-struct fake_server {
+struct model_server {
   sim_agenda agenda; /**< the server's time */
   sim_trace trace;
   sim_ensemble *ensemble; /**< of one server */
@@ -60,7 +60,7 @@ struct fake_server {
   int64_t hurry; /**< how much of it passes with each look at the clock */
   int64_t then;  /**< `now` when the server's time was last moved */
   uint64_t seed;
-  fake_link *links;
+  model_link *links;
   bool expires;      /**< time passes for the server, too */
   int64_t throwaway; /**< the last session given without a quorum */
   bool strict;       /**< exists needs READ, as in patched servers */
@@ -71,89 +71,89 @@ struct fake_server {
   bool no_ephemerals; /**< a server before 3.6 */
   int32_t max_timeout_ms;
   /** Called before each request is executed. May be NULL. */
-  void (*before)(fake_server *s, fake_link *l, int32_t op, const char *path);
-  /** Executes a request in the place of fake_serve(), which it may call. May be
-      NULL. */
-  bool (*serve)(fake_link *l, lk_bytes frame);
+  void (*before)(model_server *s, model_link *l, int32_t op, const char *path);
+  /** Executes a request in the place of model_serve(), which it may call. May
+     be NULL. */
+  bool (*serve)(model_link *l, lk_bytes frame);
   /** Told of each write of a client: the names of its requests. Or NULL. */
-  void (*wrote)(fake_server *s, fake_link *l, const char *names);
+  void (*wrote)(model_server *s, model_link *l, const char *names);
 };
 
-void fake_init(fake_server *s);
+void model_init(model_server *s);
 /** Frees clients that are left. */
-void fake_done(fake_server *s);
+void model_done(model_server *s);
 /** A client of the server; `config` without hosts. NULL: no memory. */
-fake_link *fake_client(fake_server *s, lk_client_config *config);
+model_link *model_client(model_server *s, lk_client_config *config);
 /** Let everything that can happen now happen. */
-void fake_turn(fake_server *s);
+void model_turn(model_server *s);
 /** Let only this client read what has come, if anything has. */
-bool fake_deliver(fake_link *l);
+bool model_deliver(model_link *l);
 /** Let `ms` pass. */
-void fake_run(fake_server *s, int64_t ms);
+void model_run(model_server *s, int64_t ms);
 
 /* For clients at the other end of a socket; see unit/fake/loopback.h. */
 /** A connection that is up. What goes to its client is in `out`. */
-fake_link *fake_accept(fake_server *s);
+model_link *model_accept(model_server *s);
 /** Serve a whole frame, with its length, that has come from there. */
-void fake_take(fake_link *l, lk_bytes frame);
+void model_take(model_link *l, lk_bytes frame);
 /** The client closed that connection. */
-void fake_hang_up(fake_link *l);
+void model_hang_up(model_link *l);
 
 /** Break the connection; it comes back in the next turn or soon after. */
-void fake_drop(fake_link *l);
+void model_drop(model_link *l);
 /** End a session; its client learns it when it connects. */
-void fake_expire(fake_server *s, int64_t session);
+void model_expire(model_server *s, int64_t session);
 /** The server loses its quorum, closes all connections and serves reads to
     clients that accept that; or it has its quorum again. */
-void fake_lose_quorum(fake_server *s);
-void fake_regain_quorum(fake_server *s);
+void model_lose_quorum(model_server *s);
+void model_regain_quorum(model_server *s);
 
 /* What an operator does; each must succeed. */
-void fake_create(fake_server *s, const char *path);
+void model_create(model_server *s, const char *path);
 /** An ephemeral of a session, which begins with it if it does not live. */
-void fake_create_ephemeral(fake_server *s, const char *path, const char *data,
-                           int64_t session);
-void fake_delete(fake_server *s, const char *path);
-void fake_set(fake_server *s, const char *path, const char *data);
+void model_create_ephemeral(model_server *s, const char *path, const char *data,
+                            int64_t session);
+void model_delete(model_server *s, const char *path);
+void model_set(model_server *s, const char *path, const char *data);
 /** Nobody has these permissions of the node, everybody the others. */
-void fake_deny(fake_server *s, const char *path, int32_t perms);
+void model_deny(model_server *s, const char *path, int32_t perms);
 /** The same for each ephemeral of a session. */
-void fake_deny_owned(fake_server *s, int64_t session, int32_t perms);
+void model_deny_owned(model_server *s, int64_t session, int32_t perms);
 /** Show the node as if it was made before all others. */
-void fake_backdate(fake_server *s, const char *path);
+void model_backdate(model_server *s, const char *path);
 /** The counter of sequence numbers of a node. */
-void fake_counter(fake_server *s, const char *path, int32_t counter);
+void model_counter(model_server *s, const char *path, int32_t counter);
 /** The containers' sweep. */
-void fake_sweep(fake_server *s);
+void model_sweep(model_server *s);
 /** Watches of the connection are forgotten; or how many there are. */
-void fake_drop_watches(fake_link *l);
-size_t fake_watches(const fake_link *l);
+void model_drop_watches(model_link *l);
+size_t model_watches(const model_link *l);
 
 /** NULL: there is none. */
-const sim_node *fake_node(const fake_server *s, const char *path);
+const sim_node *model_node(const model_server *s, const char *path);
 /** Its access list: "31 world anyone, ...". Until the next call. */
-const char *fake_acl(const fake_server *s, const char *path);
+const char *model_acl(const model_server *s, const char *path);
 /** How many children `path` has; 0 also if there is no such node. */
-size_t fake_children(const fake_server *s, const char *path);
+size_t model_children(const model_server *s, const char *path);
 /** The full path of the child with the i-th lowest number, or NULL. */
-const char *fake_child(const fake_server *s, const char *path, size_t i);
+const char *model_child(const model_server *s, const char *path, size_t i);
 /** The path of any ephemeral, or NULL. */
-const char *fake_ephemeral(const fake_server *s);
+const char *model_ephemeral(const model_server *s);
 
 /* Between model_server.c and model_client.c. */
 /** Read the connect request, in a frame without its length. */
-void fake_greet(fake_link *l, lk_bytes frame);
+void model_greet(model_link *l, lk_bytes frame);
 /** A request came, in a frame without its length. false: the connection ends
     here. */
-bool fake_serve(fake_link *l, lk_bytes frame);
+bool model_serve(model_link *l, lk_bytes frame);
 /** Let time pass for the server if `expires` says so. */
-void fake_keep_time(fake_server *s);
+void model_keep_time(model_server *s);
 /** When the server does something by itself, INT64_MAX: never. */
-int64_t fake_next_event(const fake_server *s);
+int64_t model_next_event(const model_server *s);
 
 /** Whether the log is exactly that; empties it in any case. */
-bool fake_said(fake_link *l, const char *text);
+bool model_said(model_link *l, const char *text);
 /** How often a request of that name stands in the log. */
-unsigned fake_count(const fake_link *l, const char *name);
+unsigned model_count(const model_link *l, const char *name);
 
 #endif

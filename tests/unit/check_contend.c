@@ -35,7 +35,7 @@ static void take_turns(void)
   int left[2] = {12, 12};
 
   for (int i = 0; i < 400 && left[0] + left[1] > 0; i++) {
-    fake_run(&sc.server, T / 40);
+    model_run(&sc.server, T / 40);
     ck_assert(!both_ok());
     for (int j = 0; j < 2; j++) {
       locker *l = lockers[j];
@@ -84,15 +84,15 @@ START_TEST(who_recovers_lists_verifies_or_cleans_up_again)
 {
   begin_queue();
   lk__contender_restart(sc.b.lock->acquisition->parts[0]);
-  fake_run(&sc.server, 10);
-  ck_assert(fake_said(sc.two.link, "getChildren2 | getData"));
+  model_run(&sc.server, 10);
+  ck_assert(model_said(sc.two.link, "getChildren2 | getData"));
   sc.one.link->log[0] = '\0';
   lk__contender_restart(sc.a.lock->acquisition->parts[0]);
-  fake_run(&sc.server, 10);
-  ck_assert(fake_said(sc.one.link, "getData multi"));
+  model_run(&sc.server, 10);
+  ck_assert(model_said(sc.one.link, "getData multi"));
   ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
   locker_release(&sc.a);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
   scene_end(&sc);
 }
@@ -162,15 +162,15 @@ START_TEST(a_lost_create_is_found_again_behind_a_commit)
   sc.one.link->cut_at = 1;
   sc.one.link->cut_after = true;
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  fake_run(&sc.server, T / 10);
+  model_run(&sc.server, T / 10);
   ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert(fake_said(sc.one.link,
-                      "create2 getChildren2 | multi getChildren2 | "
-                      "getData"));
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
+  ck_assert(model_said(sc.one.link,
+                       "create2 getChildren2 | multi getChildren2 | "
+                       "getData"));
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
   ck_assert_uint_eq(
       lk_lock_token(sc.a.lock),
-      (uint64_t)fake_node(&sc.server, fake_child(&sc.server, LOCKS, 0))
+      (uint64_t)model_node(&sc.server, model_child(&sc.server, LOCKS, 0))
           ->stat.czxid);
   scene_end(&sc);
 }
@@ -181,11 +181,11 @@ START_TEST(a_create_that_was_not_executed_is_sent_again_by_the_same_name)
   begin();
   sc.one.link->cut_at = 1;
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  fake_run(&sc.server, T / 10);
+  model_run(&sc.server, T / 10);
   ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert(fake_said(sc.one.link,
-                      "create2 getChildren2 | multi getChildren2 | "
-                      "create2 getChildren2"));
+  ck_assert(model_said(sc.one.link,
+                       "create2 getChildren2 | multi getChildren2 | "
+                       "create2 getChildren2"));
   scene_end(&sc);
 }
 END_TEST
@@ -193,12 +193,12 @@ END_TEST
 START_TEST(a_break_while_waiting_leads_to_a_list_and_parks_again)
 {
   begin_queue();
-  fake_drop(sc.two.link);
-  fake_run(&sc.server, T / 10);
-  ck_assert(fake_said(sc.two.link, "getChildren2 | getData getData"));
+  model_drop(sc.two.link);
+  model_run(&sc.server, T / 10);
+  ck_assert(model_said(sc.two.link, "getChildren2 | getData getData"));
   ck_assert(locker_told(&sc.b, "")); /* its place is the same */
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
   scene_end(&sc);
 }
@@ -208,12 +208,12 @@ START_TEST(what_happened_during_a_break_is_found_by_the_list)
 {
   begin_queue();
   sc.server.down = true;
-  fake_drop(sc.two.link);
-  fake_run(&sc.server, T / 10);
+  model_drop(sc.two.link);
+  model_run(&sc.server, T / 10);
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   sc.server.down = false;
-  fake_run(&sc.server, T / 4);
+  model_run(&sc.server, T / 4);
   ck_assert_int_eq(sc.b.acquired, 0);
   scene_end(&sc);
 }
@@ -223,17 +223,17 @@ START_TEST(a_release_during_a_break_goes_first_afterwards)
 {
   begin_queue();
   sc.server.down = true;
-  fake_drop(sc.one.link);
+  model_drop(sc.one.link);
   locker_release(&sc.a);
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
   lk_get(sc.one.link->client, LOCKS, NULL, NULL, NULL);
   ck_assert_uint_eq(lk_lease_pending_cleanups(sc.one.link->client), 1);
-  fake_run(&sc.server, T / 10);
+  model_run(&sc.server, T / 10);
   ck_assert_int_eq(sc.a.released, NOT_YET);
   sc.server.down = false;
-  fake_run(&sc.server, T / 10);
-  ck_assert(fake_said(sc.one.link, "delete create2 getChildren2 getData | "
-                                   "getData getData"));
+  model_run(&sc.server, T / 10);
+  ck_assert(model_said(sc.one.link, "delete create2 getChildren2 getData | "
+                                    "getData getData"));
   ck_assert_int_eq(sc.a.released, 0);
   ck_assert_int_eq(sc.b.acquired, 0);
   ck_assert_uint_eq(lk_lease_pending_cleanups(sc.one.link->client), 0);
@@ -249,12 +249,12 @@ START_TEST(a_release_whose_answer_is_lost_is_asked_for_again)
     sc.one.link->cut_at = 1;
     sc.one.link->cut_after = after;
     locker_release(&sc.a);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     ck_assert_int_eq(sc.a.released, NOT_YET);
-    fake_run(&sc.server, T / 10);
+    model_run(&sc.server, T / 10);
     ck_assert_int_eq(sc.a.released, 0);
     ck_assert_int_eq(sc.b.acquired, 0);
-    ck_assert(fake_said(sc.one.link, "delete | delete"));
+    ck_assert(model_said(sc.one.link, "delete | delete"));
     scene_end(&sc);
   }
 }
@@ -267,17 +267,17 @@ START_TEST(a_delete_goes_before_the_proof_of_what_is_held)
   lk_lock *other;
 
   begin();
-  fake_create(&sc.server, "/locks/y");
+  model_create(&sc.server, "/locks/y");
   ck_assert_int_eq(lk_lock_new(&other, sc.one.link->client, "/locks/y", NULL),
                    0);
   ck_assert_int_eq(lk_lock_acquire(other, -1, NULL, NULL), 0);
   scene_hold(&sc);
   sc.server.down = true;
-  fake_drop(sc.one.link);
+  model_drop(sc.one.link);
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
   sc.server.down = false;
-  fake_run(&sc.server, T / 10);
-  ck_assert(fake_said(sc.one.link, "delete getData multi"));
+  model_run(&sc.server, T / 10);
+  ck_assert(model_said(sc.one.link, "delete getData multi"));
   lk_lock_free(other);
   scene_end(&sc);
 }
@@ -287,10 +287,10 @@ START_TEST(a_create_that_never_left_is_not_looked_for)
 {
   begin();
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  fake_drop(sc.one.link);
-  fake_run(&sc.server, T / 10);
+  model_drop(sc.one.link);
+  model_run(&sc.server, T / 10);
   ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert(fake_said(sc.one.link, "create2 getChildren2"));
+  ck_assert(model_said(sc.one.link, "create2 getChildren2"));
   scene_end(&sc);
 }
 END_TEST
@@ -302,11 +302,11 @@ START_TEST(a_list_without_its_commit_proves_nothing)
   sc.one.link->cut_after = true;
   sc.one.link->throttle_at = 2; /* the commit */
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  fake_run(&sc.server, T / 4);
+  model_run(&sc.server, T / 4);
   ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert(fake_said(sc.one.link,
-                      "create2 getChildren2 | multi getChildren2 | "
-                      "multi getChildren2 | getData"));
+  ck_assert(model_said(sc.one.link,
+                       "create2 getChildren2 | multi getChildren2 | "
+                       "multi getChildren2 | getData"));
   scene_end(&sc);
 }
 END_TEST
@@ -320,15 +320,15 @@ START_TEST(a_node_found_again_that_is_not_ours_is_not_taken)
   sc.one.link->cut_after = true;
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
   sc.server.down = true;
-  fake_turn(&sc.server);
-  snprintf(node, sizeof node, "%s", fake_child(&sc.server, LOCKS, 0));
-  fake_delete(&sc.server, node);
-  fake_create(&sc.server, node);
+  model_turn(&sc.server);
+  snprintf(node, sizeof node, "%s", model_child(&sc.server, LOCKS, 0));
+  model_delete(&sc.server, node);
+  model_create(&sc.server, node);
   sc.server.down = false;
-  fake_run(&sc.server, T / 4);
+  model_run(&sc.server, T / 4);
   ck_assert_int_eq(sc.a.acquired, NOT_YET);
-  fake_delete(&sc.server, node);
-  fake_turn(&sc.server);
+  model_delete(&sc.server, node);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, 0);
   scene_end(&sc);
 }
@@ -340,17 +340,17 @@ START_TEST(the_token_is_that_of_the_last_node)
   scene_queue(&sc);
   sc.two.link->cut_at = sc.two.link->requests + 2; /* the second create */
   sc.two.link->cut_after = true;
-  fake_delete(&sc.server, lk_lock_node(sc.b.lock));
+  model_delete(&sc.server, lk_lock_node(sc.b.lock));
   sc.server.down = true;
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   sc.server.down = false;
-  fake_run(&sc.server, T / 4);
+  model_run(&sc.server, T / 4);
   ck_assert_int_eq(sc.b.acquired, 0);
   ck_assert_uint_eq(
       lk_lock_token(sc.b.lock),
-      (uint64_t)fake_node(&sc.server, lk_lock_node(sc.b.lock))->stat.czxid);
+      (uint64_t)model_node(&sc.server, lk_lock_node(sc.b.lock))->stat.czxid);
   scene_end(&sc);
 }
 END_TEST
@@ -365,21 +365,21 @@ START_TEST(a_cancelled_create_leaves_nothing_whatever_became_of_it)
     sc.two.link->frozen = how == 2;
     ck_assert_int_eq(locker_want(&sc.b, -1), 0);
     if (how < 2)
-      fake_turn(&sc.server);
+      model_turn(&sc.server);
     lk_lock_cancel(sc.b.lock);
     ck_assert_int_eq(sc.b.acquired, LK_ERR_CANCELLED);
     ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 1);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     sc.two.link->frozen = false;
-    fake_run(&sc.server, T / 10);
+    model_run(&sc.server, T / 10);
     ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 0);
-    ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
+    ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
     if (how == 0)
       ck_assert(
-          fake_said(sc.two.link, "create2 getChildren2 | multi getChildren2"));
+          model_said(sc.two.link, "create2 getChildren2 | multi getChildren2"));
     if (how == 1 || how == 2)
-      ck_assert(fake_said(sc.two.link, "create2 getChildren2 | "
-                                       "multi getChildren2 | delete"));
+      ck_assert(model_said(sc.two.link, "create2 getChildren2 | "
+                                        "multi getChildren2 | delete"));
     scene_end(&sc);
   }
 }
@@ -394,19 +394,19 @@ static bool survives_cancel(size_t bytes, bool cut)
   scene_hold(&sc);
   sc.two.link->allow = bytes;
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   more = sc.two.link->allow == 0;
   lk_lock_cancel(sc.b.lock);
   lk_lock_cancel(sc.b.lock);
   ck_assert_int_eq(sc.b.acquired, LK_ERR_CANCELLED);
   if (cut)
-    fake_drop(sc.two.link);
+    model_drop(sc.two.link);
   sc.two.link->allow = SIZE_MAX;
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  fake_run(&sc.server, T / 10);
+  model_run(&sc.server, T / 10);
   ck_assert_int_eq(lk_lock_get_state(sc.b.lock), LK_LOCK_IDLE);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
-  ck_assert_uint_eq(fake_watches(sc.two.link), 0);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
+  ck_assert_uint_eq(model_watches(sc.two.link), 0);
   ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 0);
   scene_end(&sc);
   return more;
@@ -430,19 +430,19 @@ END_TEST
 static void assert_no_list(void)
 {
   ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert_uint_eq(fake_count(sc.two.link, "getChildren2"), 0);
+  ck_assert_uint_eq(model_count(sc.two.link, "getChildren2"), 0);
 }
 
 static void assert_list(void)
 {
   ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert_uint_eq(fake_count(sc.two.link, "getChildren2"), 1);
+  ck_assert_uint_eq(model_count(sc.two.link, "getChildren2"), 1);
 }
 
 static void hand_over(void)
 {
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
 }
 
 START_TEST(the_last_one_ahead_has_gone_so_it_is_granted)
@@ -478,15 +478,15 @@ END_TEST
 START_TEST(h1_somebody_else_is_left)
 {
   begin();
-  fake_create(&sc.server, LOCKS "/x-lock-0000000000");
-  fake_create(&sc.server, LOCKS "/y-lock-0000000001");
+  model_create(&sc.server, LOCKS "/x-lock-0000000000");
+  model_create(&sc.server, LOCKS "/y-lock-0000000001");
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
-  fake_delete(&sc.server, LOCKS "/y-lock-0000000001");
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
+  model_delete(&sc.server, LOCKS "/y-lock-0000000001");
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  fake_delete(&sc.server, LOCKS "/x-lock-0000000000");
-  fake_turn(&sc.server);
+  model_delete(&sc.server, LOCKS "/x-lock-0000000000");
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
   scene_end(&sc);
 }
@@ -496,11 +496,11 @@ START_TEST(h2_another_connection)
 {
   begin_queue();
   sc.server.down = true;
-  fake_drop(sc.two.link);
+  model_drop(sc.two.link);
   hand_over();
   sc.two.link->log[0] = '\0';
   sc.server.down = false;
-  fake_run(&sc.server, T / 4);
+  model_run(&sc.server, T / 4);
   assert_list();
   scene_end(&sc);
 }
@@ -511,11 +511,11 @@ START_TEST(h3_own_is_not_watched)
   begin_queue();
   /* its watch has fired and the new one is not confirmed yet */
   sc.two.link->allow = 0;
-  fake_set(&sc.server, fake_child(&sc.server, LOCKS, 1), "__REVOKE__");
+  model_set(&sc.server, model_child(&sc.server, LOCKS, 1), "__REVOKE__");
   hand_over();
   sc.two.link->log[0] = '\0';
   sc.two.link->allow = SIZE_MAX;
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   assert_list();
   scene_end(&sc);
 }
@@ -524,18 +524,18 @@ END_TEST
 START_TEST(h4_a_writ_was_ahead)
 {
   begin();
-  fake_create(&sc.server, LOCKS "/x-__WRIT__0000000000");
+  model_create(&sc.server, LOCKS "/x-__WRIT__0000000000");
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   sc.two.link->log[0] = '\0';
   /* its holder keeps the read side: Curator's downgrade */
-  fake_create(&sc.server, LOCKS "/x-__READ__0000000000");
-  fake_delete(&sc.server, LOCKS "/x-__WRIT__0000000000");
-  fake_turn(&sc.server);
+  model_create(&sc.server, LOCKS "/x-__READ__0000000000");
+  model_delete(&sc.server, LOCKS "/x-__WRIT__0000000000");
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  ck_assert_uint_eq(fake_count(sc.two.link, "getChildren2"), 1);
-  fake_delete(&sc.server, LOCKS "/x-__READ__0000000000");
-  fake_turn(&sc.server);
+  ck_assert_uint_eq(model_count(sc.two.link, "getChildren2"), 1);
+  model_delete(&sc.server, LOCKS "/x-__READ__0000000000");
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
   scene_end(&sc);
 }
@@ -544,17 +544,17 @@ END_TEST
 START_TEST(h4_a_writ_was_ahead_though_a_read_goes_last)
 {
   begin();
-  fake_create(&sc.server, LOCKS "/x-__WRIT__0000000000");
-  fake_create(&sc.server, LOCKS "/y-__READ__0000000001");
+  model_create(&sc.server, LOCKS "/x-__WRIT__0000000000");
+  model_create(&sc.server, LOCKS "/y-__READ__0000000001");
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
-  fake_create(&sc.server, LOCKS "/x-__READ__0000000000");
-  fake_delete(&sc.server, LOCKS "/x-__WRIT__0000000000");
-  fake_delete(&sc.server, LOCKS "/y-__READ__0000000001");
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
+  model_create(&sc.server, LOCKS "/x-__READ__0000000000");
+  model_delete(&sc.server, LOCKS "/x-__WRIT__0000000000");
+  model_delete(&sc.server, LOCKS "/y-__READ__0000000001");
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  fake_delete(&sc.server, LOCKS "/x-__READ__0000000000");
-  fake_turn(&sc.server);
+  model_delete(&sc.server, LOCKS "/x-__READ__0000000000");
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
   scene_end(&sc);
 }
@@ -563,14 +563,14 @@ END_TEST
 START_TEST(h5_a_number_out_of_range)
 {
   begin();
-  fake_create(&sc.server, LOCKS "/x-lock-2147483647");
+  model_create(&sc.server, LOCKS "/x-lock-2147483647");
   scene_hold(&sc);
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   sc.two.link->log[0] = '\0';
   hand_over();
   assert_list();
-  fake_delete(&sc.server, LOCKS "/x-lock-2147483647");
+  model_delete(&sc.server, LOCKS "/x-lock-2147483647");
   scene_end(&sc);
 }
 END_TEST
@@ -582,16 +582,16 @@ START_TEST(h6_the_lease_has_run_out)
 
   scene_begin(&sc, &c, NULL);
   scene_queue(&sc);
-  fake_run(&sc.server, 5 * T + T / 16);
+  model_run(&sc.server, 5 * T + T / 16);
   sc.two.link->log[0] = '\0';
   (void)lk_lock_release(sc.a.lock, NULL, NULL);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  ck_assert(fake_said(sc.two.link, "multi getChildren2"));
+  ck_assert(model_said(sc.two.link, "multi getChildren2"));
   /* that check is what the next one proves, a gap later */
-  fake_run(&sc.server, T - 500);
-  ck_assert_uint_eq(fake_count(sc.two.link, "multi"), 0);
-  fake_run(&sc.server, 10);
+  model_run(&sc.server, T - 500);
+  ck_assert_uint_eq(model_count(sc.two.link, "multi"), 0);
+  model_run(&sc.server, 10);
   ck_assert_int_eq(sc.b.acquired, 0);
   scene_end(&sc);
 }
@@ -604,9 +604,9 @@ START_TEST(own_deleted_while_waiting_is_told_and_queues_anew)
   char first[128];
 
   begin_queue();
-  snprintf(first, sizeof first, "%s", fake_child(&sc.server, LOCKS, 1));
-  fake_delete(&sc.server, first);
-  fake_turn(&sc.server);
+  snprintf(first, sizeof first, "%s", model_child(&sc.server, LOCKS, 1));
+  model_delete(&sc.server, first);
+  model_turn(&sc.server);
   ck_assert(locker_told(&sc.b, "place lost NO_NODE\nwaiting 1 0000000000\n"));
   ck_assert(strncmp(first, lk_lock_node(sc.b.lock), 50) != 0);
   hand_over();
@@ -618,12 +618,12 @@ END_TEST
 START_TEST(own_and_then_pred_deleted_grants_nothing_that_is_not_there)
 {
   begin_queue();
-  fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 1));
+  model_delete(&sc.server, model_child(&sc.server, LOCKS, 1));
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert_str_eq(lk_lock_node(sc.b.lock), fake_child(&sc.server, LOCKS, 0));
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
+  ck_assert_str_eq(lk_lock_node(sc.b.lock), model_child(&sc.server, LOCKS, 0));
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
   scene_end(&sc);
 }
 END_TEST
@@ -632,21 +632,21 @@ START_TEST(own_deleted_three_times_is_the_end)
 {
   begin_queue();
   for (int i = 0; i < 3; i++) {
-    fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 1));
-    fake_turn(&sc.server);
+    model_delete(&sc.server, model_child(&sc.server, LOCKS, 1));
+    model_turn(&sc.server);
   }
   ck_assert_int_eq(sc.b.acquired, LK_ERR_NO_NODE);
   scene_end(&sc);
 }
 END_TEST
 
-static void delete_before_list(fake_server *s, fake_link *l, int32_t op,
+static void delete_before_list(model_server *s, model_link *l, int32_t op,
                                const char *path)
 {
   (void)l;
   (void)path;
-  if (op == 12 && fake_children(s, LOCKS) > 0)
-    fake_delete(s, fake_child(s, LOCKS, 0));
+  if (op == 12 && model_children(s, LOCKS) > 0)
+    model_delete(s, model_child(s, LOCKS, 0));
 }
 
 START_TEST(own_missing_in_the_list_is_noticed)
@@ -654,10 +654,10 @@ START_TEST(own_missing_in_the_list_is_noticed)
   begin();
   sc.server.before = delete_before_list;
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, LK_ERR_NO_NODE);
   ck_assert(locker_told(&sc.a, "place lost NO_NODE\nplace lost NO_NODE\n"));
-  ck_assert_uint_eq(fake_count(sc.one.link, "create2"), 3);
+  ck_assert_uint_eq(model_count(sc.one.link, "create2"), 3);
   sc.server.before = NULL;
   scene_end(&sc);
 }
@@ -666,16 +666,16 @@ END_TEST
 START_TEST(own_deleted_while_held_is_lost_once)
 {
   begin_queue();
-  fake_run(&sc.server, T / 4); /* now it is watched */
-  fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
-  fake_turn(&sc.server);
+  model_run(&sc.server, T / 4); /* now it is watched */
+  model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
+  model_turn(&sc.server);
   ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
   ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_LOST);
   ck_assert_uint_eq(lk_lock_token(sc.a.lock), 0);
   ck_assert(!lk_lock_ok(sc.a.lock));
   ck_assert_int_eq(lk_lock_acquire(sc.a.lock, -1, NULL, NULL), LK_ERR_STATE);
   ck_assert_int_eq(sc.b.acquired, 0);
-  fake_run(&sc.server, 2 * T);
+  model_run(&sc.server, 2 * T);
   ck_assert(locker_told(&sc.a, ""));
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), LK_ERR_LOST);
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), LK_ERR_NOT_HELD);
@@ -688,10 +688,10 @@ START_TEST(own_deleted_just_after_the_grant_is_found_by_the_first_beat)
 {
   begin();
   scene_hold(&sc);
-  fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
-  fake_run(&sc.server, T / 4 - 1);
+  model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
+  model_run(&sc.server, T / 4 - 1);
   ck_assert(locker_told(&sc.a, ""));
-  fake_run(&sc.server, 1);
+  model_run(&sc.server, 1);
   ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
   scene_end(&sc);
 }
@@ -701,9 +701,9 @@ START_TEST(a_change_of_preds_data_grants_nothing)
 {
   begin_queue();
   for (int i = 0; i < 3; i++) {
-    fake_set(&sc.server, fake_child(&sc.server, LOCKS, 0), "__REVOKE__");
-    fake_turn(&sc.server);
-    ck_assert(fake_said(sc.two.link, "getData"));
+    model_set(&sc.server, model_child(&sc.server, LOCKS, 0), "__REVOKE__");
+    model_turn(&sc.server);
+    ck_assert(model_said(sc.two.link, "getData"));
   }
   ck_assert_int_eq(sc.b.acquired, NOT_YET);
   hand_over();
@@ -715,15 +715,15 @@ END_TEST
 START_TEST(a_change_of_owns_data_is_no_loss)
 {
   begin_queue();
-  fake_run(&sc.server, T / 4);
+  model_run(&sc.server, T / 4);
   sc.one.link->log[0] = '\0';
-  fake_set(&sc.server, fake_child(&sc.server, LOCKS, 0), "x");
-  fake_set(&sc.server, fake_child(&sc.server, LOCKS, 1), "x");
-  fake_turn(&sc.server);
-  ck_assert(fake_said(sc.one.link, "getData"));
+  model_set(&sc.server, model_child(&sc.server, LOCKS, 0), "x");
+  model_set(&sc.server, model_child(&sc.server, LOCKS, 1), "x");
+  model_turn(&sc.server);
+  ck_assert(model_said(sc.one.link, "getData"));
   ck_assert(locker_told(&sc.a, "") && locker_told(&sc.b, ""));
-  fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
-  fake_turn(&sc.server);
+  model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
+  model_turn(&sc.server);
   ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
   ck_assert_int_eq(sc.b.acquired, 0);
   scene_end(&sc);
@@ -731,32 +731,32 @@ START_TEST(a_change_of_owns_data_is_no_loss)
 END_TEST
 
 /* The pred goes at every point between list, park and event. */
-static void delete_pred_at_read(fake_server *s, fake_link *l, int32_t op,
+static void delete_pred_at_read(model_server *s, model_link *l, int32_t op,
                                 const char *path)
 {
   (void)path;
   if (op == 4 && l == sc.two.link &&
-      fake_node(s, LOCKS "/x-lock-0000000000") != NULL)
-    fake_delete(s, LOCKS "/x-lock-0000000000");
+      model_node(s, LOCKS "/x-lock-0000000000") != NULL)
+    model_delete(s, LOCKS "/x-lock-0000000000");
 }
 
 START_TEST(a_pred_that_goes_while_it_is_asked_for_is_not_missed)
 {
   begin();
-  fake_create(&sc.server, LOCKS "/x-lock-0000000000");
+  model_create(&sc.server, LOCKS "/x-lock-0000000000");
   sc.server.before = delete_pred_at_read;
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert(fake_said(sc.two.link, "create2 getChildren2 | getData getData"));
+  ck_assert(model_said(sc.two.link, "create2 getChildren2 | getData getData"));
   scene_end(&sc);
 }
 END_TEST
 
 static unsigned reads;
 
-static void delete_pred_at_second_read(fake_server *s, fake_link *l, int32_t op,
-                                       const char *path)
+static void delete_pred_at_second_read(model_server *s, model_link *l,
+                                       int32_t op, const char *path)
 {
   if (op == 4 && l == sc.two.link && ++reads == 2)
     delete_pred_at_read(s, l, op, path);
@@ -766,23 +766,24 @@ START_TEST(a_pred_that_goes_right_after_its_read_is_not_missed)
 {
   begin();
   reads = 0;
-  fake_create(&sc.server, LOCKS "/x-lock-0000000000");
+  model_create(&sc.server, LOCKS "/x-lock-0000000000");
   sc.server.before = delete_pred_at_second_read;
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert(fake_said(sc.two.link, "create2 getChildren2 | getData getData"));
+  ck_assert(model_said(sc.two.link, "create2 getChildren2 | getData getData"));
   scene_end(&sc);
 }
 END_TEST
 
 /* Own becomes unreadable as it is made. */
-static void hide_own(fake_server *s, fake_link *l, int32_t op, const char *path)
+static void hide_own(model_server *s, model_link *l, int32_t op,
+                     const char *path)
 {
   (void)path;
   if (op != 12 || l != sc.two.link)
     return;
-  fake_deny_owned(s, l->session, LK_PERM_READ);
+  model_deny_owned(s, l->session, LK_PERM_READ);
 }
 
 /* ---- access ------------------------------------------------------------ */
@@ -790,11 +791,11 @@ static void hide_own(fake_server *s, fake_link *l, int32_t op, const char *path)
 START_TEST(without_create_on_the_directory_nothing_is_tried)
 {
   begin();
-  fake_deny(&sc.server, LOCKS, LK_PERM_CREATE);
+  model_deny(&sc.server, LOCKS, LK_PERM_CREATE);
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, LK_ERR_NO_AUTH);
-  ck_assert(fake_said(sc.one.link, "create2 getChildren2"));
+  ck_assert(model_said(sc.one.link, "create2 getChildren2"));
   scene_end(&sc);
 }
 END_TEST
@@ -802,12 +803,12 @@ END_TEST
 START_TEST(where_no_directory_may_be_made_the_reason_is_told_at_once)
 {
   begin();
-  fake_delete(&sc.server, LOCKS);
-  fake_deny(&sc.server, "/locks", LK_PERM_CREATE);
+  model_delete(&sc.server, LOCKS);
+  model_deny(&sc.server, "/locks", LK_PERM_CREATE);
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, LK_ERR_NO_AUTH);
-  ck_assert_uint_eq(fake_count(sc.one.link, "create2"), 2);
+  ck_assert_uint_eq(model_count(sc.one.link, "create2"), 2);
   scene_end(&sc);
 }
 END_TEST
@@ -822,20 +823,20 @@ START_TEST(the_reason_counts_that_was_given_for_what_is_missing)
   l = deep.lock;
   ck_assert_int_eq(
       lk_lock_new(&deep.lock, sc.one.link->client, "/locks/p/q/r", NULL), 0);
-  fake_deny(&sc.server, "/locks", LK_PERM_CREATE);
+  model_deny(&sc.server, "/locks", LK_PERM_CREATE);
   ck_assert_int_eq(locker_want(&deep, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(deep.acquired, LK_ERR_NO_AUTH);
   /* who may not create it need not, if it is there */
-  fake_deny(&sc.server, "/locks", 0);
-  fake_create(&sc.server, "/locks/p");
-  fake_deny(&sc.server, "/locks", LK_PERM_CREATE);
+  model_deny(&sc.server, "/locks", 0);
+  model_create(&sc.server, "/locks/p");
+  model_deny(&sc.server, "/locks", LK_PERM_CREATE);
   ck_assert_int_eq(locker_want(&deep, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(deep.acquired, 0);
   lk_lock_free(l);
   locker_free(&deep);
-  fake_deny(&sc.server, "/locks", 0);
+  model_deny(&sc.server, "/locks", 0);
   scene_end(&sc);
 }
 END_TEST
@@ -843,15 +844,15 @@ END_TEST
 static int comings;
 
 /* Somebody else makes the directory, and deletes it again. */
-static void come_and_go(fake_server *s, fake_link *l, int32_t op,
+static void come_and_go(model_server *s, model_link *l, int32_t op,
                         const char *path)
 {
   (void)l;
   if (op == 19 && comings == 0 && strcmp(path, LOCKS) == 0) {
-    fake_create(s, LOCKS);
+    model_create(s, LOCKS);
     comings++;
   } else if (op == 15 && comings == 1) {
-    fake_delete(s, LOCKS);
+    model_delete(s, LOCKS);
     comings++;
   }
 }
@@ -859,11 +860,11 @@ static void come_and_go(fake_server *s, fake_link *l, int32_t op,
 START_TEST(directory_that_comes_and_goes_is_made)
 {
   begin();
-  fake_delete(&sc.server, LOCKS);
+  model_delete(&sc.server, LOCKS);
   comings = 0;
   sc.server.before = come_and_go;
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(comings, 2);
   ck_assert_int_eq(sc.a.acquired, 0);
   scene_end(&sc);
@@ -873,11 +874,11 @@ END_TEST
 START_TEST(without_read_on_the_directory_the_node_is_taken_back)
 {
   begin();
-  fake_deny(&sc.server, LOCKS, LK_PERM_READ);
+  model_deny(&sc.server, LOCKS, LK_PERM_READ);
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, LK_ERR_NO_AUTH);
-  ck_assert(fake_said(sc.one.link, "create2 getChildren2 | delete"));
+  ck_assert(model_said(sc.one.link, "create2 getChildren2 | delete"));
   scene_end(&sc);
 }
 END_TEST
@@ -885,16 +886,16 @@ END_TEST
 START_TEST(without_delete_the_node_is_left_behind_and_that_is_told)
 {
   begin();
-  fake_deny(&sc.server, LOCKS, LK_PERM_DELETE);
+  model_deny(&sc.server, LOCKS, LK_PERM_DELETE);
   scene_hold(&sc);
   locker_release(&sc.a);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.released, LK_ERR_NO_AUTH);
   ck_assert(strncmp(sc.one.left_behind, "NO_AUTH " LOCKS "/_c_",
                     strlen("NO_AUTH " LOCKS "/_c_")) == 0);
   ck_assert_uint_eq(lk_lease_pending_cleanups(sc.one.link->client), 0);
-  fake_deny(&sc.server, LOCKS, 0);
-  fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
+  model_deny(&sc.server, LOCKS, 0);
+  model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
   scene_end(&sc);
 }
 END_TEST
@@ -902,21 +903,21 @@ END_TEST
 START_TEST(a_pred_that_cannot_be_read_is_waited_for_by_its_directory)
 {
   begin();
-  fake_create(&sc.server, LOCKS "/x-lock-0000000000");
-  fake_create(&sc.server, LOCKS "/y-lock-0000000001");
-  fake_deny(&sc.server, LOCKS "/y-lock-0000000001", LK_PERM_READ);
+  model_create(&sc.server, LOCKS "/x-lock-0000000000");
+  model_create(&sc.server, LOCKS "/y-lock-0000000001");
+  model_deny(&sc.server, LOCKS "/y-lock-0000000001", LK_PERM_READ);
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
-  ck_assert(fake_said(sc.two.link,
-                      "create2 getChildren2 | getData getData | getChildren2"));
-  fake_delete(&sc.server, LOCKS "/y-lock-0000000001");
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
+  ck_assert(model_said(
+      sc.two.link, "create2 getChildren2 | getData getData | getChildren2"));
+  model_delete(&sc.server, LOCKS "/y-lock-0000000001");
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  fake_delete(&sc.server, LOCKS "/x-lock-0000000000");
-  fake_turn(&sc.server);
+  model_delete(&sc.server, LOCKS "/x-lock-0000000000");
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert(fake_said(sc.two.link, "getChildren2 | getChildren2 | "
-                                   "removeWatches"));
+  ck_assert(model_said(sc.two.link, "getChildren2 | getChildren2 | "
+                                    "removeWatches"));
   scene_end(&sc);
 }
 END_TEST
@@ -924,18 +925,18 @@ END_TEST
 START_TEST(who_starts_anew_reads_its_pred_again)
 {
   begin();
-  fake_create(&sc.server, LOCKS "/x-lock-0000000000");
-  fake_deny(&sc.server, LOCKS "/x-lock-0000000000", LK_PERM_READ);
+  model_create(&sc.server, LOCKS "/x-lock-0000000000");
+  model_deny(&sc.server, LOCKS "/x-lock-0000000000", LK_PERM_READ);
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
-  fake_deny(&sc.server, LOCKS "/x-lock-0000000000", 0);
+  model_turn(&sc.server);
+  model_deny(&sc.server, LOCKS "/x-lock-0000000000", 0);
   sc.two.link->log[0] = '\0';
-  fake_delete(&sc.server, lk_lock_node(sc.b.lock));
-  fake_turn(&sc.server);
-  ck_assert(fake_said(sc.two.link, "removeWatches create2 getChildren2 | "
-                                   "getData getData"));
-  fake_delete(&sc.server, LOCKS "/x-lock-0000000000");
-  fake_turn(&sc.server);
+  model_delete(&sc.server, lk_lock_node(sc.b.lock));
+  model_turn(&sc.server);
+  ck_assert(model_said(sc.two.link, "removeWatches create2 getChildren2 | "
+                                    "getData getData"));
+  model_delete(&sc.server, LOCKS "/x-lock-0000000000");
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
   scene_end(&sc);
 }
@@ -944,22 +945,22 @@ END_TEST
 START_TEST(a_probe_that_cannot_be_read_is_somebody)
 {
   begin();
-  fake_create(&sc.server, LOCKS "/x-lock-0000000000");
-  fake_create(&sc.server, LOCKS "/y-lock-0000000001");
-  fake_create(&sc.server, LOCKS "/z-lock-0000000002");
-  fake_deny(&sc.server, LOCKS "/x-lock-0000000000", LK_PERM_READ);
+  model_create(&sc.server, LOCKS "/x-lock-0000000000");
+  model_create(&sc.server, LOCKS "/y-lock-0000000001");
+  model_create(&sc.server, LOCKS "/z-lock-0000000002");
+  model_deny(&sc.server, LOCKS "/x-lock-0000000000", LK_PERM_READ);
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   sc.two.link->log[0] = '\0';
-  fake_delete(&sc.server, LOCKS "/z-lock-0000000002");
-  fake_turn(&sc.server);
-  ck_assert(fake_said(sc.two.link, "getData getData"));
+  model_delete(&sc.server, LOCKS "/z-lock-0000000002");
+  model_turn(&sc.server);
+  ck_assert(model_said(sc.two.link, "getData getData"));
   ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  fake_delete(&sc.server, LOCKS "/y-lock-0000000001");
-  fake_turn(&sc.server);
-  ck_assert(fake_said(sc.two.link, "getData | getChildren2"));
-  fake_delete(&sc.server, LOCKS "/x-lock-0000000000");
-  fake_turn(&sc.server);
+  model_delete(&sc.server, LOCKS "/y-lock-0000000001");
+  model_turn(&sc.server);
+  ck_assert(model_said(sc.two.link, "getData | getChildren2"));
+  model_delete(&sc.server, LOCKS "/x-lock-0000000000");
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
   scene_end(&sc);
 }
@@ -968,41 +969,41 @@ END_TEST
 static bool struck;
 
 /* Before own is read again, the one ahead goes. */
-static void delete_pred_once(fake_server *s, fake_link *l, int32_t op,
+static void delete_pred_once(model_server *s, model_link *l, int32_t op,
                              const char *path)
 {
   (void)path;
   if (op != 4 || l != sc.two.link || struck)
     return;
   struck = true;
-  fake_delete(s, LOCKS "/y-lock-0000000001");
+  model_delete(s, LOCKS "/y-lock-0000000001");
 }
 
 START_TEST(a_change_of_the_directory_is_not_missed_while_own_is_read)
 {
   begin();
-  fake_create(&sc.server, LOCKS "/x-lock-0000000000");
-  fake_create(&sc.server, LOCKS "/y-lock-0000000001");
-  fake_deny(&sc.server, LOCKS "/y-lock-0000000001", LK_PERM_READ);
+  model_create(&sc.server, LOCKS "/x-lock-0000000000");
+  model_create(&sc.server, LOCKS "/y-lock-0000000001");
+  model_deny(&sc.server, LOCKS "/y-lock-0000000001", LK_PERM_READ);
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   sc.two.link->log[0] = '\0';
   sc.two.link->frozen = true;
-  fake_create(&sc.server, LOCKS "/foreign");
-  fake_turn(&sc.server);
-  fake_set(&sc.server, lk_lock_node(sc.b.lock), "x");
-  fake_turn(&sc.server);
-  ck_assert(fake_said(sc.two.link, "getChildren2 | getData"));
+  model_create(&sc.server, LOCKS "/foreign");
+  model_turn(&sc.server);
+  model_set(&sc.server, lk_lock_node(sc.b.lock), "x");
+  model_turn(&sc.server);
+  ck_assert(model_said(sc.two.link, "getChildren2 | getData"));
   struck = false;
   sc.server.before = delete_pred_once;
   sc.two.link->frozen = false;
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert(struck);
-  ck_assert(fake_said(sc.two.link, "getChildren2"));
-  fake_delete(&sc.server, LOCKS "/x-lock-0000000000");
-  fake_turn(&sc.server);
+  ck_assert(model_said(sc.two.link, "getChildren2"));
+  model_delete(&sc.server, LOCKS "/x-lock-0000000000");
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
-  fake_delete(&sc.server, LOCKS "/foreign");
+  model_delete(&sc.server, LOCKS "/foreign");
   scene_end(&sc);
 }
 END_TEST
@@ -1014,9 +1015,9 @@ START_TEST(a_node_found_again_that_cannot_be_read_is_taken_back)
   sc.two.link->cut_after = true;
   sc.server.before = hide_own;
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_run(&sc.server, T / 4);
+  model_run(&sc.server, T / 4);
   ck_assert_int_eq(sc.b.acquired, LK_ERR_NO_AUTH);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
   scene_end(&sc);
 }
 END_TEST
@@ -1024,12 +1025,12 @@ END_TEST
 START_TEST(a_cancel_where_nobody_may_list_still_deletes)
 {
   begin();
-  fake_deny(&sc.server, LOCKS, LK_PERM_READ);
+  model_deny(&sc.server, LOCKS, LK_PERM_READ);
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
   lk_lock_cancel(sc.a.lock);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_str_eq(sc.one.left_behind, "");
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
   ck_assert_uint_eq(lk_lease_pending_cleanups(sc.one.link->client), 0);
   scene_end(&sc);
 }
@@ -1041,25 +1042,25 @@ START_TEST(own_that_cannot_be_read_is_told_and_rule_h_is_off)
   scene_hold(&sc);
   sc.server.before = hide_own;
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert(locker_told(&sc.b, "waiting 1 0000000000\nunwatched\n"));
   sc.two.link->log[0] = '\0';
   hand_over();
   assert_list();
-  fake_run(&sc.server, 3 * T);
+  model_run(&sc.server, 3 * T);
   ck_assert(locker_told(&sc.b, "")); /* the beat works: a check says NO_AUTH
                                          of what is there */
-  fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
-  fake_run(&sc.server, T / 4);
+  model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
+  model_run(&sc.server, T / 4);
   ck_assert(locker_told(&sc.b, "lost NO_NODE\n"));
   scene_end(&sc);
 }
 END_TEST
 
 /* Own is made unreadable while it is held. */
-static void hide_nodes(fake_link *l)
+static void hide_nodes(model_link *l)
 {
-  fake_deny_owned(&sc.server, l->session, LK_PERM_READ);
+  model_deny_owned(&sc.server, l->session, LK_PERM_READ);
 }
 
 START_TEST(nodes_that_cannot_be_read_do_not_hide_others)
@@ -1071,23 +1072,23 @@ START_TEST(nodes_that_cannot_be_read_do_not_hide_others)
     char path[32];
 
     snprintf(path, sizeof path, "/locks/y%d", i);
-    fake_create(&sc.server, path);
+    model_create(&sc.server, path);
     ck_assert_int_eq(lk_lock_new(&others[i], sc.one.link->client, path, NULL),
                      0);
     ck_assert_int_eq(lk_lock_acquire(others[i], -1, NULL, NULL), 0);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     if (i == 1)
       hide_nodes(sc.one.link);
   }
   scene_hold(&sc);
-  fake_run(&sc.server, T);
+  model_run(&sc.server, T);
   sc.one.link->log[0] = '\0';
-  fake_run(&sc.server, T);
+  model_run(&sc.server, T);
   /* each unreadable one is the last in its multi */
-  ck_assert(fake_said(sc.one.link, "multi multi multi | multi multi multi | "
-                                   "multi multi multi | multi multi multi"));
-  fake_delete(&sc.server, lk_lock_node(others[1]));
-  fake_run(&sc.server, T / 4);
+  ck_assert(model_said(sc.one.link, "multi multi multi | multi multi multi | "
+                                    "multi multi multi | multi multi multi"));
+  model_delete(&sc.server, lk_lock_node(others[1]));
+  model_run(&sc.server, T / 4);
   ck_assert_int_eq(lk_lock_get_state(others[1]), LK_LOCK_LOST);
   ck_assert_int_eq(lk_lock_get_state(others[0]), LK_LOCK_HELD);
   ck_assert_int_eq(lk_lock_get_state(others[2]), LK_LOCK_HELD);
@@ -1104,11 +1105,11 @@ START_TEST(what_is_answered_after_the_release_is_nobodys_business)
   scene_hold(&sc);
   hide_nodes(sc.one.link);
   sc.one.link->frozen = true;
-  fake_run(&sc.server, T / 4);
-  ck_assert(fake_said(sc.one.link, "getData multi"));
+  model_run(&sc.server, T / 4);
+  ck_assert(model_said(sc.one.link, "getData multi"));
   locker_release(&sc.a);
   sc.one.link->frozen = false;
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.released, 0);
   ck_assert(locker_told(&sc.a, ""));
   scene_end(&sc);
@@ -1149,9 +1150,9 @@ START_TEST(a_throttled_delete_is_asked_for_again)
   sc.one.link->requests = 0;
   sc.one.link->throttle_at = 1;
   locker_release(&sc.a);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.released, NOT_YET);
-  fake_run(&sc.server, 200);
+  model_run(&sc.server, 200);
   ck_assert_int_eq(sc.a.released, 0);
   ck_assert_int_eq(sc.b.acquired, 0);
   scene_end(&sc);
@@ -1172,11 +1173,11 @@ START_TEST(other_errors_end_the_acquire_and_leave_nothing)
       sc.two.link->answer_at = n;
       sc.two.link->answer_err = errors[e];
       ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-      fake_turn(&sc.server);
+      model_turn(&sc.server);
       ck_assert_int_eq(sc.b.acquired, in_doubt ? LK_ERR_IN_DOUBT : errors[e]);
       hand_over();
-      ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
-      ck_assert_uint_eq(fake_watches(sc.two.link), 0);
+      ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
+      ck_assert_uint_eq(model_watches(sc.two.link), 0);
       scene_end(&sc);
     }
   }
@@ -1188,25 +1189,25 @@ END_TEST
 START_TEST(near_the_end_of_the_counter_it_leaves)
 {
   begin();
-  fake_counter(&sc.server, LOCKS, INT32_MAX - (1 << 20) + 1);
+  model_counter(&sc.server, LOCKS, INT32_MAX - (1 << 20) + 1);
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, LK_ERR_SEQ_UNSAFE);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
-  fake_counter(&sc.server, LOCKS, INT32_MIN + 5);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
+  model_counter(&sc.server, LOCKS, INT32_MIN + 5);
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, LK_ERR_SEQ_UNSAFE);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
   ck_assert_uint_eq(sc.one.warnings, 0);
   for (int i = 0; i < 2; i++) {
-    fake_counter(&sc.server, LOCKS, (1 << 30) + 5);
+    model_counter(&sc.server, LOCKS, (1 << 30) + 5);
     ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     ck_assert_int_eq(sc.a.acquired, 0);
     ck_assert_uint_eq(sc.one.warnings, 1);
     ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
   }
   scene_end(&sc);
 }
@@ -1215,13 +1216,13 @@ END_TEST
 START_TEST(a_stranger_in_the_queue_is_told_once)
 {
   begin();
-  fake_create(&sc.server, LOCKS "/x__lock__0000000099");
+  model_create(&sc.server, LOCKS "/x__lock__0000000099");
   scene_hold(&sc);
   ck_assert(locker_told(&sc.a, "mixed " LOCKS "/x__lock__0000000099\n"));
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
   scene_hold(&sc);
   ck_assert(locker_told(&sc.a, ""));
-  fake_delete(&sc.server, LOCKS "/x__lock__0000000099");
+  model_delete(&sc.server, LOCKS "/x__lock__0000000099");
   scene_end(&sc);
 }
 END_TEST
@@ -1235,10 +1236,10 @@ START_TEST(an_expiry_while_waiting_queues_anew_under_another_name)
   begin_queue();
   snprintf(first, sizeof first, "%s", lk_lock_node(sc.b.lock));
   sc.server.down = true;
-  fake_drop(sc.two.link);
-  fake_expire(&sc.server, sc.two.link->last_session);
+  model_drop(sc.two.link);
+  model_expire(&sc.server, sc.two.link->last_session);
   sc.server.down = false;
-  fake_run(&sc.server, T / 10);
+  model_run(&sc.server, T / 10);
   ck_assert(
       locker_told(&sc.b, "place lost SESSION_EXPIRED\nwaiting 1 0000000000\n"));
   ck_assert(strncmp(first, lk_lock_node(sc.b.lock), 50) != 0);
@@ -1252,12 +1253,12 @@ END_TEST
 START_TEST(an_expiry_on_a_living_connection_loses_the_place_once)
 {
   begin_queue();
-  fake_run(&sc.server, T / 4);
-  fake_expire(&sc.server, sc.two.link->session);
-  fake_run(&sc.server, T / 10);
+  model_run(&sc.server, T / 4);
+  model_expire(&sc.server, sc.two.link->session);
+  model_run(&sc.server, T / 10);
   ck_assert(locker_told(&sc.b, "place lost NO_NODE\nwaiting 1 0000000000\n"));
-  fake_expire(&sc.server, sc.one.link->session);
-  fake_run(&sc.server, T / 10);
+  model_expire(&sc.server, sc.one.link->session);
+  model_run(&sc.server, T / 10);
   ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
   ck_assert_int_eq(sc.b.acquired, 0);
   scene_end(&sc);
@@ -1271,10 +1272,10 @@ START_TEST(an_expiry_can_end_the_acquire)
   scene_begin(&sc, NULL, &c);
   scene_queue(&sc);
   sc.server.down = true;
-  fake_drop(sc.two.link);
-  fake_expire(&sc.server, sc.two.link->last_session);
+  model_drop(sc.two.link);
+  model_expire(&sc.server, sc.two.link->last_session);
   sc.server.down = false;
-  fake_run(&sc.server, T / 10);
+  model_run(&sc.server, T / 10);
   ck_assert_int_eq(sc.b.acquired, LK_ERR_SESSION_EXPIRED);
   scene_end(&sc);
 }
@@ -1283,8 +1284,8 @@ END_TEST
 START_TEST(an_expiry_while_held_is_lost_once)
 {
   begin_queue();
-  fake_expire(&sc.server, sc.one.link->session);
-  fake_run(&sc.server, T / 10);
+  model_expire(&sc.server, sc.one.link->session);
+  model_run(&sc.server, T / 10);
   ck_assert(locker_told(&sc.a, "suspended\nlost SESSION_EXPIRED\n"));
   ck_assert_int_eq(sc.b.acquired, 0);
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), LK_ERR_LOST);
@@ -1296,14 +1297,14 @@ START_TEST(an_expiry_finishes_what_was_to_be_deleted)
 {
   begin_queue();
   sc.server.down = true;
-  fake_drop(sc.one.link);
+  model_drop(sc.one.link);
   locker_release(&sc.a);
-  fake_expire(&sc.server, sc.one.link->last_session);
+  model_expire(&sc.server, sc.one.link->last_session);
   sc.server.down = false;
-  fake_run(&sc.server, T / 10);
+  model_run(&sc.server, T / 10);
   ck_assert_int_eq(sc.a.released, 0);
   ck_assert_uint_eq(lk_lease_pending_cleanups(sc.one.link->client), 0);
-  ck_assert_uint_eq(fake_count(sc.one.link, "delete"), 0);
+  ck_assert_uint_eq(model_count(sc.one.link, "delete"), 0);
   scene_end(&sc);
 }
 END_TEST
@@ -1315,19 +1316,19 @@ START_TEST(a_create_of_a_dying_session_is_not_taken_for_ours)
   sc.one.link->cut_after = true;
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
   sc.server.down = true;
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   /* the session ends, and its node is seen a little longer */
   char orphan[128];
 
-  snprintf(orphan, sizeof orphan, "%s", fake_child(&sc.server, LOCKS, 0));
-  fake_expire(&sc.server, sc.one.link->last_session);
-  fake_create(&sc.server, orphan);
+  snprintf(orphan, sizeof orphan, "%s", model_child(&sc.server, LOCKS, 0));
+  model_expire(&sc.server, sc.one.link->last_session);
+  model_create(&sc.server, orphan);
   sc.server.down = false;
-  fake_run(&sc.server, T / 4);
+  model_run(&sc.server, T / 4);
   ck_assert_int_eq(sc.a.acquired, NOT_YET);
   ck_assert(strncmp(orphan, lk_lock_node(sc.a.lock), 50) != 0);
-  fake_delete(&sc.server, orphan);
-  fake_turn(&sc.server);
+  model_delete(&sc.server, orphan);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, 0);
   scene_end(&sc);
 }

@@ -62,12 +62,12 @@ static void expect_grant(const locker *l, lk_assurance assurance,
 static void acquire_after(lk_assurance assurance, int64_t idle_ms)
 {
   begin(assurance);
-  fake_run(&sc.server, idle_ms);
+  model_run(&sc.server, idle_ms);
   count_from_here();
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   expect_grant(&sc.a, assurance, "create2 getChildren2");
-  ck_assert(fake_said(sc.one.link, "create2 getChildren2"));
+  ck_assert(model_said(sc.one.link, "create2 getChildren2"));
   scene_end(&sc);
 }
 
@@ -88,11 +88,11 @@ START_TEST(uncontended_acquire_of_a_live_session_is_one_write)
     for (int64_t ms = 0; ms < 2 * T; ms += pause_ms) {
       ck_assert_int_eq(
           lk_exists(sc.one.link->client, "/locks", NULL, NULL, NULL), 0);
-      fake_run(&sc.server, pause_ms);
+      model_run(&sc.server, pause_ms);
     }
     count_from_here();
     ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     expect_grant(&sc.a, LK_ASSURE_QUORUM, "create2 getChildren2");
     scene_end(&sc);
   }
@@ -107,12 +107,12 @@ START_TEST(handoff_to_the_only_waiter_sends_nothing_however_long_it_waited)
     for (int64_t wait_ms = 0; wait_ms < 3 * T; wait_ms += STEP) {
       begin((lk_assurance)a);
       scene_queue(&sc);
-      fake_run(&sc.server, wait_ms);
+      model_run(&sc.server, wait_ms);
       count_from_here();
       locker_release(&sc.a);
-      fake_turn(&sc.server);
+      model_turn(&sc.server);
       expect_grant(&sc.b, (lk_assurance)a, "");
-      ck_assert(fake_said(sc.one.link, "delete"));
+      ck_assert(model_said(sc.one.link, "delete"));
       scene_end(&sc);
     }
   }
@@ -123,14 +123,14 @@ END_TEST
 static void wait_behind_two(lk_assurance assurance, int64_t wait_ms)
 {
   begin(assurance);
-  fake_create(&sc.server, LOCKS "/x-lock-0000000000");
-  fake_create(&sc.server, LOCKS "/x-lock-0000000001");
+  model_create(&sc.server, LOCKS "/x-lock-0000000000");
+  model_create(&sc.server, LOCKS "/x-lock-0000000001");
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_run(&sc.server, wait_ms);
+  model_run(&sc.server, wait_ms);
   count_from_here();
-  fake_delete(&sc.server, LOCKS "/x-lock-0000000000");
-  fake_delete(&sc.server, LOCKS "/x-lock-0000000001");
-  fake_turn(&sc.server);
+  model_delete(&sc.server, LOCKS "/x-lock-0000000000");
+  model_delete(&sc.server, LOCKS "/x-lock-0000000001");
+  model_turn(&sc.server);
 }
 
 START_TEST(handoff_after_a_short_wait_sends_no_check)
@@ -149,7 +149,7 @@ START_TEST(handoff_after_a_long_wait_sends_check_and_list_in_one_write)
     wait_behind_two(LK_ASSURE_QUORUM, wait_ms);
     expect_grant(&sc.b, LK_ASSURE_QUORUM, "getData | multi getChildren2");
     /* the check is the heartbeat of the new holder as well */
-    ck_assert(fake_said(sc.two.link, "getData | multi getChildren2"));
+    ck_assert(model_said(sc.two.link, "getData | multi getChildren2"));
     scene_end(&sc);
   }
 }
@@ -181,18 +181,18 @@ static void hand_permit_over(int64_t wait_ms)
                                       LOCKS, NULL, &one),
                      0);
     ck_assert_int_eq(locker_want(both[i], -1), 0);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
   }
   ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  fake_run(&sc.server, wait_ms);
+  model_run(&sc.server, wait_ms);
   count_from_here();
   locker_release(&sc.a);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   expect_grant(&sc.b, LK_ASSURE_QUORUM, "getChildren2");
   locker_release(&sc.b);
-  fake_turn(&sc.server);
-  fake_delete(&sc.server, LOCKS "/locks");
-  fake_delete(&sc.server, LOCKS "/leases");
+  model_turn(&sc.server);
+  model_delete(&sc.server, LOCKS "/locks");
+  model_delete(&sc.server, LOCKS "/leases");
   scene_end(&sc);
 }
 

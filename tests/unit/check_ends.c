@@ -33,7 +33,7 @@ START_TEST(a_closed_client_loses_what_it_held_and_ends_what_waited)
 {
   begin();
   scene_queue(&sc);
-  fake_run(&sc.server, T / 2);
+  model_run(&sc.server, T / 2);
   ck_assert_int_eq(lk_client_close(sc.two.link->client, NULL, NULL), 0);
   ck_assert_int_eq(sc.b.acquired, LK_ERR_CLOSED);
   ck_assert_int_eq(lk_lock_acquire(sc.b.lock, -1, NULL, NULL), LK_ERR_CLOSED);
@@ -44,7 +44,7 @@ START_TEST(a_closed_client_loses_what_it_held_and_ends_what_waited)
   ck_assert_int_eq(lk_lock_deadline(sc.a.lock), INT64_MIN);
   ck_assert_int_eq(lk_lease_deadline(sc.one.link->client), INT64_MIN);
   ck_assert_uint_eq(lk_lock_token(sc.a.lock), 0);
-  fake_run(&sc.server, T);
+  model_run(&sc.server, T);
   ck_assert(locker_told(&sc.a, ""));
   ck_assert_int_eq(lk_lease_deadline(sc.one.link->client), INT64_MIN);
   scene_end(&sc);
@@ -72,13 +72,13 @@ START_TEST(a_listener_closes_the_client_while_others_are_still_to_be_told)
 
   begin();
   sc.server.down = true;
-  fake_drop(sc.one.link);
-  fake_run(&sc.server, 10);
+  model_drop(sc.one.link);
+  model_run(&sc.server, 10);
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
   lk_client_attach(sc.one.link->client, &first);
   lk_client_attach(sc.one.link->client, &last);
   sc.server.down = false;
-  fake_run(&sc.server, T / 4);
+  model_run(&sc.server, T / 4);
   ck_assert_int_eq(lk_client_state(sc.one.link->client), LK_STATE_CLOSED);
   ck_assert_int_eq(sc.a.acquired, LK_ERR_CLOSED);
   lk_client_detach(sc.one.link->client, &last);
@@ -92,9 +92,9 @@ START_TEST(a_release_before_a_close_is_done_first)
   scene_hold(&sc);
   locker_release(&sc.a);
   ck_assert_int_eq(lk_client_close(sc.one.link->client, NULL, NULL), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.released, 0);
-  ck_assert(fake_said(sc.one.link, "delete closeSession"));
+  ck_assert(model_said(sc.one.link, "delete closeSession"));
   scene_end(&sc);
 }
 END_TEST
@@ -110,8 +110,8 @@ START_TEST(a_freed_client_ends_all_at_once)
   ck_assert_int_eq(sc.b.acquired, LK_ERR_CLOSED);
   ck_assert_int_eq(lk_lock_get_state(sc.b.lock), LK_LOCK_IDLE);
   ck_assert_int_eq(lk_lock_acquire(sc.b.lock, -1, NULL, NULL), LK_ERR_CLOSED);
-  fake_expire(&sc.server, sc.one.link->last_session);
-  fake_expire(&sc.server, sc.two.link->last_session);
+  model_expire(&sc.server, sc.one.link->last_session);
+  model_expire(&sc.server, sc.two.link->last_session);
   scene_end(&sc);
 }
 END_TEST
@@ -127,7 +127,7 @@ START_TEST(a_freed_client_loses_what_it_held)
   ck_assert(!lk_lock_ok(sc.a.lock));
   ck_assert_int_eq(lk_lock_deadline(sc.a.lock), INT64_MIN);
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), LK_ERR_LOST);
-  fake_expire(&sc.server, sc.one.link->last_session);
+  model_expire(&sc.server, sc.one.link->last_session);
   scene_end(&sc);
 }
 END_TEST
@@ -137,19 +137,19 @@ START_TEST(refused_credentials_end_all)
   begin();
   scene_queue(&sc);
   for (int i = 0; i < 2; i++) {
-    fake_link *l = i == 0 ? sc.one.link : sc.two.link;
+    model_link *l = i == 0 ? sc.one.link : sc.two.link;
 
     l->answer_at = l->requests + 1;
     l->answer_err = LK_ERR_AUTH_REQUIRED;
     lk_get(l->client, LOCKS, NULL, NULL, NULL);
   }
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert(locker_told(&sc.a, "lost AUTH_FAILED\n"));
   ck_assert_int_eq(sc.b.acquired, LK_ERR_AUTH_FAILED);
   ck_assert_int_eq(lk_lock_acquire(sc.b.lock, -1, NULL, NULL),
                    LK_ERR_AUTH_FAILED);
-  fake_expire(&sc.server, sc.one.link->last_session);
-  fake_expire(&sc.server, sc.two.link->last_session);
+  model_expire(&sc.server, sc.one.link->last_session);
+  model_expire(&sc.server, sc.two.link->last_session);
   scene_end(&sc);
 }
 END_TEST
@@ -165,16 +165,16 @@ START_TEST(where_one_session_is_wanted_its_expiry_ends_all)
   scene_hold(&sc);
   failing_mem_init(&three.mem);
   c.mem = &three.mem.mem;
-  three.link = fake_client(&sc.server, &c);
+  three.link = model_client(&sc.server, &c);
   locker_init(&l, &three, NULL);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(locker_want(&l, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   sc.server.down = true;
-  fake_drop(three.link);
-  fake_expire(&sc.server, three.link->last_session);
+  model_drop(three.link);
+  model_expire(&sc.server, three.link->last_session);
   sc.server.down = false;
-  fake_run(&sc.server, T / 10);
+  model_run(&sc.server, T / 10);
   ck_assert_int_eq(l.acquired, LK_ERR_SESSION_EXPIRED);
   ck_assert_int_eq(lk_lock_acquire(l.lock, -1, NULL, NULL), LK_ERR_CLOSED);
   locker_free(&l);
@@ -189,15 +189,15 @@ START_TEST(what_is_on_its_way_when_a_lock_is_freed_is_taken_back)
   begin();
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
   locker_free(&sc.a);
-  fake_turn(&sc.server);
-  ck_assert(fake_said(sc.one.link, "create2 getChildren2 | delete"));
+  model_turn(&sc.server);
+  ck_assert(model_said(sc.one.link, "create2 getChildren2 | delete"));
   scene_end(&sc);
   /* a delete is on its way */
   begin();
   scene_hold(&sc);
   locker_free(&sc.a);
-  fake_turn(&sc.server);
-  ck_assert(fake_said(sc.one.link, "delete"));
+  model_turn(&sc.server);
+  ck_assert(model_said(sc.one.link, "delete"));
   scene_end(&sc);
 }
 END_TEST
@@ -207,11 +207,11 @@ START_TEST(lock_freed_without_a_connection_is_deleted_on_the_next_one)
   begin();
   scene_hold(&sc);
   sc.server.down = true;
-  fake_drop(sc.one.link);
+  model_drop(sc.one.link);
   locker_free(&sc.a);
   sc.server.down = false;
-  fake_run(&sc.server, T / 10);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
+  model_run(&sc.server, T / 10);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
   scene_end(&sc);
 }
 END_TEST
@@ -224,8 +224,8 @@ START_TEST(lock_freed_before_a_break_leaves_no_node)
     sc.one.link->cut_after = true;
     ck_assert_int_eq(locker_want(&sc.a, -1), 0);
     locker_free(&sc.a);
-    fake_run(&sc.server, T / 10);
-    ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
+    model_run(&sc.server, T / 10);
+    ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
     scene_end(&sc);
   }
 }
@@ -247,19 +247,19 @@ START_TEST(who_asks_anew_when_an_expiry_ends_it_is_not_ended_by_the_same_one)
   scene_queue(&sc);
   locker_init(&other, &sc.two, &c); /* is told of it, too */
   ck_assert_int_eq(locker_want(&other, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   sc.b.react = want_once_more;
   unsigned before = sc.b.calls;
 
   sc.server.down = true;
-  fake_drop(sc.two.link);
-  fake_expire(&sc.server, sc.two.link->last_session);
+  model_drop(sc.two.link);
+  model_expire(&sc.server, sc.two.link->last_session);
   sc.server.down = false;
-  fake_run(&sc.server, T / 10);
+  model_run(&sc.server, T / 10);
   ck_assert_int_eq(other.acquired, LK_ERR_SESSION_EXPIRED);
   ck_assert_int_eq(sc.b.acquired, NOT_YET);
   ck_assert_uint_eq(sc.b.calls, before + 2); /* ended, and waiting again */
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 2);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 2);
   sc.b.react = NULL;
   locker_free(&other);
   scene_end(&sc);
@@ -281,7 +281,7 @@ START_TEST(who_asks_anew_in_a_release_is_not_ended_by_it)
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
   ck_assert_int_eq(sc.a.verified, LK_ERR_NOT_HELD);
   ck_assert_int_eq(sc.a.acquired, NOT_YET);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, 0);
   ck_assert_uint_eq(lk_lock_count(sc.a.lock), 1);
   sc.a.react = NULL;
@@ -303,8 +303,8 @@ START_TEST(who_asks_anew_when_it_is_lost_is_not_ended_by_that)
   scene_hold(&sc);
   sc.a.react = want_when_lost;
   ck_assert_int_eq(locker_verify(&sc.a), 0);
-  fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
-  fake_turn(&sc.server);
+  model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
+  model_turn(&sc.server);
   ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
   ck_assert_int_eq(sc.a.acquired, 0);
   ck_assert_uint_eq(lk_lock_count(sc.a.lock), 1);
@@ -338,20 +338,20 @@ START_TEST(the_next_of_those_being_told_may_be_freed)
     c.arg = &others[i];
     ck_assert_int_eq(
         lk_lock_new(&others[i].lock, sc.one.link->client, path, &c), 0);
-    fake_create(&sc.server, path);
+    model_create(&sc.server, path);
     ck_assert_int_eq(lk_lock_acquire(others[i].lock, -1, NULL, NULL), 0);
   }
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   victim = &others[1];
   others[0].react = free_victim;
   sc.server.down = true;
-  fake_drop(sc.one.link);
+  model_drop(sc.one.link);
   others[0].react = NULL;
   ck_assert(locker_told(&others[0], "suspended\n"));
   ck_assert(locker_told(&others[1], ""));
   ck_assert(locker_told(&others[2], "suspended\n"));
   sc.server.down = false;
-  fake_run(&sc.server, T / 10);
+  model_run(&sc.server, T / 10);
   locker_free(&others[0]);
   locker_free(&others[2]);
   scene_end(&sc);
@@ -381,7 +381,7 @@ START_TEST(the_next_of_those_being_ended_may_be_freed)
 
   begin();
   sc.server.down = true;
-  fake_drop(sc.one.link);
+  model_drop(sc.one.link);
   for (int i = 0; i < 3; i++) {
     locker_init(&others[i], &sc.one, NULL);
     ck_assert_int_eq(locker_want(&others[i], -1), 0);
@@ -393,7 +393,7 @@ START_TEST(the_next_of_those_being_ended_may_be_freed)
     ck_assert_int_eq(others[i].acquired, LK_ERR_CLOSED);
   locker_free(&others[0]);
   locker_free(&others[2]);
-  fake_expire(&sc.server, sc.one.link->last_session);
+  model_expire(&sc.server, sc.one.link->last_session);
   sc.server.down = false;
   scene_end(&sc);
 }
@@ -418,40 +418,40 @@ static void story(void)
   lk_lock_config c = {.size = sizeof c, .unsure_when_suspended = true};
 
   scene_begin(&sc, NULL, &c);
-  fake_create(&sc.server, LOCKS "/x__lock__0000009999"); /* to be told of */
+  model_create(&sc.server, LOCKS "/x__lock__0000009999"); /* to be told of */
   calls = 0;
   sc.a.react = at_nth;
   sc.b.react = at_nth;
   (void)locker_want(&sc.a, -1);
   (void)locker_want(&sc.b, 10 * T);
-  fake_run(&sc.server, T / 2);
+  model_run(&sc.server, T / 2);
   if (sc.one.link->up)
-    fake_drop(sc.one.link);
-  fake_run(&sc.server, T / 2);
-  if (fake_children(&sc.server, LOCKS) > 2)
-    fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 1));
-  fake_turn(&sc.server);
+    model_drop(sc.one.link);
+  model_run(&sc.server, T / 2);
+  if (model_children(&sc.server, LOCKS) > 2)
+    model_delete(&sc.server, model_child(&sc.server, LOCKS, 1));
+  model_turn(&sc.server);
   if (sc.a.lock != NULL && lk_lock_get_state(sc.a.lock) == LK_LOCK_HELD) {
     (void)locker_want(&sc.a, -1);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
   }
   for (int i = 0; i < 2 && sc.a.lock != NULL; i++) {
     if (lk_lock_get_state(sc.a.lock) == LK_LOCK_HELD)
       locker_release(&sc.a);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
   }
-  fake_run(&sc.server, T / 2);
-  fake_expire(&sc.server, sc.two.link->last_session);
-  fake_run(&sc.server, T / 2);
+  model_run(&sc.server, T / 2);
+  model_expire(&sc.server, sc.two.link->last_session);
+  model_run(&sc.server, T / 2);
 }
 
 static void finish_story(void)
 {
   sc.a.react = NULL;
   sc.b.react = NULL;
-  fake_delete(&sc.server, LOCKS "/x__lock__0000009999");
-  fake_expire(&sc.server, sc.one.link->last_session);
-  fake_expire(&sc.server, sc.two.link->last_session);
+  model_delete(&sc.server, LOCKS "/x__lock__0000009999");
+  model_expire(&sc.server, sc.one.link->last_session);
+  model_expire(&sc.server, sc.two.link->last_session);
   scene_end(&sc);
 }
 
@@ -558,7 +558,7 @@ END_TEST
 static void drop(locker *l)
 {
   if (l->p->link->up)
-    fake_drop(l->p->link);
+    model_drop(l->p->link);
 }
 
 START_TEST(every_callback_may_see_its_connection_break)
@@ -586,8 +586,8 @@ static bool survives_failure(size_t n, bool for_good)
 {
   bool failed;
 
-  fake_init(&sc.server);
-  fake_create(&sc.server, "/locks");
+  model_init(&sc.server);
+  model_create(&sc.server, "/locks");
   failing_mem_init(&sc.one.mem);
   sc.one.mem.fail_at = n;
   sc.one.mem.for_good = for_good;
@@ -595,23 +595,23 @@ static bool survives_failure(size_t n, bool for_good)
   sc.one.link = NULL;
   if (party_try_join(&sc.one, &sc.server, NULL) &&
       locker_try_init(&sc.a, &sc.one, NULL) && locker_want(&sc.a, -1) == 0) {
-    fake_run(&sc.server, T);
+    model_run(&sc.server, T);
     if (!for_good && sc.a.acquired != 0)
       ck_assert_int_eq(sc.a.acquired, LK_ERR_NO_MEMORY);
     if (sc.a.acquired == 0 && lk_lock_release(sc.a.lock, NULL, NULL) == 0)
-      fake_run(&sc.server, T);
+      model_run(&sc.server, T);
     sc.one.mem.fail_at = 0;
     sc.one.mem.for_good = false;
     lk_lock_cancel(sc.a.lock); /* of one that could not even fail */
     (void)lk_lock_release(sc.a.lock, NULL, NULL);
-    fake_run(&sc.server, T);
+    model_run(&sc.server, T);
     ck_assert_uint_eq(lk_lease_pending_cleanups(sc.one.link->client), 0);
-    ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
+    ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
   }
   failed = failing_mem_failed(&sc.one.mem) || sc.one.mem.count >= n;
   locker_free(&sc.a);
   party_leave(&sc.one);
-  fake_done(&sc.server);
+  model_done(&sc.server);
   return failed;
 }
 
@@ -625,19 +625,19 @@ static bool survives_failure_waiting(size_t n)
   sc.two.mem.count = 0;
   sc.two.mem.fail_at = n;
   if (locker_want(&sc.b, -1) == 0) {
-    fake_run(&sc.server, T / 2);
-    fake_set(&sc.server, fake_child(&sc.server, LOCKS, 0), "x");
-    if (fake_children(&sc.server, LOCKS) > 1)
-      fake_set(&sc.server, fake_child(&sc.server, LOCKS, 1), "x");
-    fake_run(&sc.server, T / 2);
+    model_run(&sc.server, T / 2);
+    model_set(&sc.server, model_child(&sc.server, LOCKS, 0), "x");
+    if (model_children(&sc.server, LOCKS) > 1)
+      model_set(&sc.server, model_child(&sc.server, LOCKS, 1), "x");
+    model_run(&sc.server, T / 2);
     ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-    fake_run(&sc.server, T);
+    model_run(&sc.server, T);
     if (sc.b.acquired != 0)
       ck_assert_int_eq(sc.b.acquired, LK_ERR_NO_MEMORY);
     (void)lk_lock_release(sc.b.lock, NULL, NULL);
-    fake_run(&sc.server, T);
+    model_run(&sc.server, T);
     ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 0);
-    ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
+    ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
   }
   failed = sc.two.mem.count >= n;
   scene_end(&sc);
@@ -683,25 +683,25 @@ static void begin_crowded(const char *prefix)
   begin();
   for (int i = 0; i < CROWD && prefix != NULL; i++) {
     snprintf(path, sizeof path, LOCKS "/%s%010d", prefix, i);
-    fake_create(&sc.server, path);
+    model_create(&sc.server, path);
   }
   failing_mem_init(&small.mem);
   small.left_behind[0] = '\0';
-  small.link = fake_client(&sc.server, &cc);
+  small.link = model_client(&sc.server, &cc);
   lk_lease_config kc = {
       .size = sizeof kc, .left_behind = note_left_behind, .arg = &small};
 
   ck_assert_int_eq(lk_lease_configure(small.link->client, &kc), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
 }
 
 static void end_crowded(size_t left)
 {
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), left);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), left);
   party_leave(&small);
-  fake_expire(&sc.server, small.link->last_session);
-  while (fake_children(&sc.server, LOCKS) > 0)
-    fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
+  model_expire(&sc.server, small.link->last_session);
+  while (model_children(&sc.server, LOCKS) > 0)
+    model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
   scene_end(&sc);
 }
 
@@ -724,7 +724,7 @@ START_TEST(a_list_that_is_too_long_leaves_no_node)
     small.link->cut_after = true;
     ck_assert_int_eq(locker_want(&l, -1), 0);
     ck_assert_int_eq(locker_want(&more, -1), 0);
-    fake_run(&sc.server, 2 * T);
+    model_run(&sc.server, 2 * T);
     ck_assert_int_eq(l.acquired, LK_ERR_TOO_BIG);
     ck_assert_int_eq(more.acquired, LK_ERR_TOO_BIG);
     ck_assert_str_eq(small.left_behind, "");
@@ -746,24 +746,24 @@ START_TEST(a_node_that_is_too_long_to_read_ends_it)
   memset(data, 'x', sizeof data - 1);
   begin_crowded(NULL);
   scene_hold(&sc);
-  fake_set(&sc.server, fake_child(&sc.server, LOCKS, 0), data);
-  fake_create(&sc.server, "/locks/single");
-  fake_set(&sc.server, "/locks/single", data);
+  model_set(&sc.server, model_child(&sc.server, LOCKS, 0), data);
+  model_create(&sc.server, "/locks/single");
+  model_set(&sc.server, "/locks/single", data);
   locker_init(&l, &small, NULL);
   ck_assert_int_eq(
       lk_single_new(&s, small.link->client, "/locks/single", NULL, NULL), 0);
   ck_assert_int_eq(locker_want(&l, -1), 0);
-  fake_run(&sc.server, T);
+  model_run(&sc.server, T);
   ck_assert_int_eq(l.acquired, LK_ERR_TOO_BIG);
   ck_assert_int_eq(lk_lock_acquire(s, -1, NULL, NULL), 0);
-  fake_run(&sc.server, T);
+  model_run(&sc.server, T);
   ck_assert_int_eq(lk_lock_get_state(s), LK_LOCK_IDLE);
   locker_free(&l);
   lk_lock_free(s);
-  fake_run(&sc.server, T);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
+  model_run(&sc.server, T);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
   locker_release(&sc.a);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   end_crowded(0);
 }
 END_TEST
@@ -777,7 +777,7 @@ START_TEST(a_server_that_cannot_tell_what_is_ours_leaves_it_and_that_is_told)
   sc.server.no_ephemerals = true;
   locker_init(&l, &small, &lc);
   ck_assert_int_eq(locker_want(&l, -1), 0);
-  fake_run(&sc.server, 2 * T);
+  model_run(&sc.server, 2 * T);
   ck_assert_int_eq(l.acquired, LK_ERR_TOO_BIG);
   ck_assert_str_eq(small.left_behind, "TOO_BIG " LOCKS "/seq-0000000040\n");
   ck_assert_uint_eq(lk_lease_pending_cleanups(small.link->client), 0);

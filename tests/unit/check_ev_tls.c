@@ -34,8 +34,8 @@ static _Thread_local bool plain, mute;
 static _Thread_local tls_identity ca, own;
 static _Thread_local char *ca_pem;
 static _Thread_local tls_server server;
-static _Thread_local fake_server zookeeper;
-static _Thread_local fake_link *line;
+static _Thread_local model_server zookeeper;
+static _Thread_local model_link *line;
 
 /* ---- TCP that is cut ------------------------------------------------------
  */
@@ -148,7 +148,7 @@ static void hang_up(void)
 {
   tls_server_hang_up(&server, false);
   if (line != NULL)
-    fake_hang_up(line);
+    model_hang_up(line);
   line = NULL;
 }
 
@@ -180,7 +180,7 @@ static void take_frames(void)
 
     if (server.got - at < size)
       break;
-    fake_take(line, lk_bytes_of(server.room + at, size));
+    model_take(line, lk_bytes_of(server.room + at, size));
     at += size;
   }
   memmove(server.room, server.room + at, server.got - at);
@@ -218,7 +218,7 @@ static void server_step(void)
     return;
   }
   if (line == NULL)
-    line = fake_accept(&zookeeper);
+    line = model_accept(&zookeeper);
   take_frames();
   while (lk__buf_len(&line->out) > 0 && answer_some())
     ;
@@ -299,7 +299,7 @@ static void on_short(lk_client *c, int err, const lk_bytes *data,
   tell("get", err);
   if (err == 0 && data->len == 5 && memcmp(data->at, "short", 5) == 0)
     tell("short", 0);
-  fake_set(&zookeeper, "/a", long_data);
+  model_set(&zookeeper, "/a", long_data);
 }
 
 static void on_created(lk_client *c, int err, const char *path,
@@ -356,7 +356,7 @@ static void run_story(void)
   story[0] = '\0';
   closed = seen = false;
   cuts.received = cuts.attempts = 0;
-  fake_init(&zookeeper);
+  model_init(&zookeeper);
   new_client();
   ck_assert_int_eq(lk_create(client, "/a", lk_text("short"), NULL, 0, NULL,
                              on_created, NULL),
@@ -369,7 +369,7 @@ static void run_story(void)
   lk_client_free(client);
   hang_up();
   server.ready = server.failed = server.closed = false;
-  fake_done(&zookeeper);
+  model_done(&zookeeper);
 }
 
 static void start(int version)
@@ -491,7 +491,7 @@ START_TEST(a_stuck_handshake_is_given_up)
   struct timespec from;
 
   start(TLS1_3_VERSION);
-  fake_init(&zookeeper);
+  model_init(&zookeeper);
   cuts.attempts = 0;
   mute = true;
   new_client();
@@ -503,7 +503,7 @@ START_TEST(a_stuck_handshake_is_given_up)
   }
   mute = false;
   lk_client_free(client);
-  fake_done(&zookeeper);
+  model_done(&zookeeper);
   stop();
 }
 END_TEST

@@ -43,7 +43,7 @@ static const char *name_of(const locker *l)
 
 static const sim_node *node_of(const locker *l)
 {
-  return fake_node(&sc.server, lk_lock_node(l->lock));
+  return model_node(&sc.server, lk_lock_node(l->lock));
 }
 
 /* Digits stand for 'x', all else for itself. */
@@ -68,8 +68,8 @@ static const sim_node *stranger(const char *name, const char *data)
   char path[256];
 
   snprintf(path, sizeof path, LOCKS "/%s", name);
-  fake_create_ephemeral(&sc.server, path, data, 0x5555);
-  return fake_node(&sc.server, path);
+  model_create_ephemeral(&sc.server, path, data, 0x5555);
+  return model_node(&sc.server, path);
 }
 
 static void leave(const char *name)
@@ -77,7 +77,7 @@ static void leave(const char *name)
   char path[256];
 
   snprintf(path, sizeof path, LOCKS "/%s", name);
-  fake_delete(&sc.server, path);
+  model_delete(&sc.server, path);
 }
 
 /* ---- names --------------------------------------------------------------- */
@@ -124,13 +124,13 @@ START_TEST(directories_of_others_do_not_vanish)
 {
   for (size_t i = 0; i < COUNT; i++) {
     begin(&layouts[i]);
-    fake_delete(&sc.server, LOCKS);
-    fake_delete(&sc.server, "/locks");
+    model_delete(&sc.server, LOCKS);
+    model_delete(&sc.server, "/locks");
     scene_hold(&sc);
     locker_release(&sc.a);
-    fake_turn(&sc.server);
-    fake_sweep(&sc.server);
-    ck_assert_ptr_nonnull(fake_node(&sc.server, LOCKS));
+    model_turn(&sc.server);
+    model_sweep(&sc.server);
+    ck_assert_ptr_nonnull(model_node(&sc.server, LOCKS));
     scene_end(&sc);
   }
 }
@@ -141,20 +141,20 @@ START_TEST(two_wait_for_each_other_in_every_layout)
   for (size_t i = 0; i < COUNT; i++) {
     begin(&layouts[i]);
     scene_queue(&sc);
-    fake_run(&sc.server, 2 * T);
+    model_run(&sc.server, 2 * T);
     ck_assert_int_eq(sc.b.acquired, NOT_YET);
     locker_release(&sc.a);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     ck_assert_int_eq(sc.b.acquired, 0);
     /* Nobody there comes back as a reader: rule H in full. */
     sc.two.link->log[0] = '\0';
     ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     sc.one.link->log[0] = '\0';
     locker_release(&sc.b);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     ck_assert_int_eq(sc.a.acquired, 0);
-    ck_assert(fake_said(sc.one.link, ""));
+    ck_assert(model_said(sc.one.link, ""));
     scene_end(&sc);
   }
 }
@@ -184,7 +184,7 @@ START_TEST(only_names_of_exactly_that_form_are_waited_for)
   ck_assert_ptr_null(strstr(sc.a.told, "waiting"));
   ck_assert_ptr_nonnull(strstr(sc.a.told, "mixed " LOCKS));
   locker_release(&sc.a);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   for (size_t i = 0; i < sizeof nobody / sizeof nobody[0]; i++)
     leave(nobody[i]);
   scene_end(&sc);
@@ -201,15 +201,15 @@ START_TEST(with_or_without_a_uuid_they_stand_in_one_queue)
   locker_init(&other, &sc.two, &named);
   scene_hold(&sc);
   ck_assert_int_eq(locker_want(&other, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(other.acquired, NOT_YET);
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
   locker_release(&sc.a);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(other.acquired, 0);
   ck_assert_int_eq(sc.b.acquired, NOT_YET);
   locker_free(&other);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
   scene_end(&sc);
 }
@@ -225,7 +225,7 @@ START_TEST(a_negative_number_ends_the_game)
              layouts[i].prefix == NULL ? "seq-" : layouts[i].prefix);
     stranger(name, "");
     ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     ck_assert_int_eq(sc.a.acquired, LK_ERR_SEQ_UNSAFE);
     leave(name);
     scene_end(&sc);
@@ -239,16 +239,16 @@ START_TEST(kazoos_readers_are_waited_for_and_curators_locks_are_strangers)
   stranger("0123456789abcdef0123456789abcdef__rlock__0000000000", "");
   stranger("0123456789abcdef0123456789abcdef__lock__0000000009", "");
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, NOT_YET);
   ck_assert(locker_told(&sc.a, "waiting 1 0000000000\n"));
   stranger("x-lock-0000000001", "");
   leave("0123456789abcdef0123456789abcdef__rlock__0000000000");
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, 0);
   /* One behind that is of another kind is told of by a list. */
   ck_assert_int_eq(locker_want(&sc.b, 0), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert(locker_told(&sc.b, "mixed " LOCKS "/x-lock-0000000001\n"));
   leave("x-lock-0000000001");
   leave("0123456789abcdef0123456789abcdef__lock__0000000009");
@@ -451,13 +451,13 @@ static void sides_init(sides *s, party *p, const lk_lock_config *c)
 static void want(locker *l)
 {
   ck_assert_int_eq(locker_want(l, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
 }
 
 static void let_go(locker *l)
 {
   locker_release(l);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
 }
 
 static const lk_lock_config kinds_of_rw[] = {
@@ -487,7 +487,7 @@ static void readers_and_writers(const lk_lock_config *c)
   sc.one.link->log[0] = '\0';
   let_go(&two.w);
   ck_assert_int_eq(one.w.acquired, 0);
-  ck_assert(fake_said(sc.one.link, "")); /* no list: rule H in full */
+  ck_assert(model_said(sc.one.link, "")); /* no list: rule H in full */
   want(&two.r);
   ck_assert_int_eq(two.r.acquired, NOT_YET);
   let_go(&one.w);
@@ -495,7 +495,7 @@ static void readers_and_writers(const lk_lock_config *c)
   ck_assert_int_eq(locker_want(&two.w, -1), LK_ERR_DEADLOCK);
   lk_rwlock_free(one.rw);
   lk_rwlock_free(two.rw);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   scene_end(&sc);
 }
 
@@ -524,7 +524,7 @@ START_TEST(sides_are_named_as_the_layout_says)
     want(&s.w);
     ck_assert(is_like(name_of(&s.w), strlen(name_of(&s.w)), forms[i][1]));
     lk_rwlock_free(s.rw);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     scene_end(&sc);
   }
 }
@@ -545,9 +545,9 @@ START_TEST(several_plain_locks_are_one)
   ck_assert_int_eq(m.acquired, 0);
   ck_assert(is_like(name_of(&m), 14, "seq-xxxxxxxxxx"));
   ck_assert_ptr_nonnull(
-      strstr(fake_child(&sc.server, "/locks/y", 0), "/y/r-0000000000"));
+      strstr(model_child(&sc.server, "/locks/y", 0), "/y/r-0000000000"));
   ck_assert_ptr_nonnull(
-      strstr(fake_child(&sc.server, "/locks/z", 0), "/z/w-0000000000"));
+      strstr(model_child(&sc.server, "/locks/z", 0), "/z/w-0000000000"));
   want(&sc.a);
   ck_assert_int_eq(sc.a.acquired, NOT_YET);
   let_go(&m);
@@ -557,7 +557,7 @@ START_TEST(several_plain_locks_are_one)
   let_go(&sc.a);
   ck_assert_int_eq(m.acquired, 0);
   locker_free(&m);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   scene_end(&sc);
 }
 END_TEST
@@ -571,7 +571,7 @@ static void cut_the_create(bool after)
   sc.one.link->cut_at = 1;
   sc.one.link->cut_after = after;
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  fake_run(&sc.server, T / 10);
+  model_run(&sc.server, T / 10);
 }
 
 START_TEST(a_lost_create_is_found_by_its_data)
@@ -579,10 +579,10 @@ START_TEST(a_lost_create_is_found_by_its_data)
   begin(&native);
   cut_the_create(true);
   ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert(fake_said(sc.one.link,
-                      "create2 getChildren2 | multi getChildren2 | getData | "
-                      "getChildren2"));
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
+  ck_assert(model_said(sc.one.link,
+                       "create2 getChildren2 | multi getChildren2 | getData | "
+                       "getChildren2"));
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
   ck_assert_uint_eq(lk_lock_token(sc.a.lock),
                     (uint64_t)node_of(&sc.a)->stat.czxid);
   scene_end(&sc);
@@ -595,9 +595,9 @@ START_TEST(one_that_was_not_executed_is_sent_again)
   cut_the_create(false);
   ck_assert_int_eq(sc.a.acquired, 0);
   /* There is no name like it, so nothing is read. */
-  ck_assert(fake_said(sc.one.link, "create2 getChildren2 | "
-                                   "multi getChildren2 | "
-                                   "create2 getChildren2"));
+  ck_assert(model_said(sc.one.link, "create2 getChildren2 | "
+                                    "multi getChildren2 | "
+                                    "create2 getChildren2"));
   scene_end(&sc);
 }
 END_TEST
@@ -614,7 +614,7 @@ static void crowd(int before, int behind, bool after, unsigned reads)
     snprintf(name, sizeof name, "seq-%010d", i);
     stranger(name, "their data");
   }
-  fake_run(&sc.server, T); /* a ping shows how far the server is */
+  model_run(&sc.server, T); /* a ping shows how far the server is */
   sc.server.down = true;
   cut_the_create(after);
   for (int i = 0; i < behind; i++) {
@@ -623,17 +623,17 @@ static void crowd(int before, int behind, bool after, unsigned reads)
   }
   sc.one.link->log[0] = '\0';
   sc.server.down = false;
-  fake_run(&sc.server, T / 4);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS),
+  model_run(&sc.server, T / 4);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS),
                     (size_t)(before + behind + 1));
   ck_assert_int_eq(sc.a.acquired,
                    before > 0 || (behind > 0 && !after) ? NOT_YET : 0);
-  ck_assert_uint_le(fake_count(sc.one.link, "getData"), reads);
+  ck_assert_uint_le(model_count(sc.one.link, "getData"), reads);
   for (int i = 0; i < before + behind; i++) {
     snprintf(name, sizeof name, "seq-%010d", i < before ? i : i + ours);
     leave(name);
   }
-  fake_run(&sc.server, T / 4);
+  model_run(&sc.server, T / 4);
   ck_assert_int_eq(sc.a.acquired, 0);
   scene_end(&sc);
 }
@@ -660,13 +660,13 @@ START_TEST(of_two_in_one_session_each_finds_its_own)
   sc.one.link->cut_after = true;
   ck_assert_int_eq(locker_want(&other, -1), 0);
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  fake_run(&sc.server, T / 10);
+  model_run(&sc.server, T / 10);
   ck_assert_int_eq(other.acquired, 0);
   ck_assert_int_eq(sc.a.acquired, NOT_YET);
   ck_assert_str_eq(name_of(&sc.a), "seq-0000000001");
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 2);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 2);
   locker_free(&other);
-  fake_run(&sc.server, T / 10);
+  model_run(&sc.server, T / 10);
   ck_assert_int_eq(sc.a.acquired, 0);
   scene_end(&sc);
 }
@@ -677,12 +677,12 @@ START_TEST(who_was_asked_to_let_go_before_it_knew_its_node_finds_it)
   begin(&native);
   sc.server.down = true;
   cut_the_create(true);
-  fake_set(&sc.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
+  model_set(&sc.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
   sc.server.down = false;
-  fake_run(&sc.server, T / 2);
+  model_run(&sc.server, T / 2);
   ck_assert_int_eq(sc.a.acquired, 0);
   ck_assert_str_eq(name_of(&sc.a), "seq-0000000000");
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
   scene_end(&sc);
 }
 END_TEST
@@ -694,16 +694,16 @@ START_TEST(but_not_the_revoked_node_of_another)
   begin(&native);
   locker_init(&other, &sc.one, &native);
   ck_assert_int_eq(locker_want(&other, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   sc.server.down = true;
   cut_the_create(false);
-  fake_set(&sc.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
+  model_set(&sc.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
   sc.server.down = false;
-  fake_run(&sc.server, T / 2);
+  model_run(&sc.server, T / 2);
   ck_assert_int_eq(sc.a.acquired, NOT_YET);
   ck_assert_str_eq(name_of(&sc.a), "seq-0000000001");
   locker_free(&other);
-  fake_run(&sc.server, T / 10);
+  model_run(&sc.server, T / 10);
   ck_assert_int_eq(sc.a.acquired, 0);
   scene_end(&sc);
 }
@@ -723,14 +723,14 @@ START_TEST(a_revoked_node_is_found_by_one_handle)
   sc.one.link->cut_after = false;
   ck_assert_int_eq(locker_want(&other, -1), 0);
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  fake_run(&sc.server, T / 10);
-  fake_set(&sc.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
+  model_run(&sc.server, T / 10);
+  model_set(&sc.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
   sc.server.down = false;
-  fake_run(&sc.server, T / 2);
+  model_run(&sc.server, T / 2);
   ck_assert((sc.a.acquired == 0) != (other.acquired == 0));
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 2);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 2);
   locker_free(&other);
-  fake_run(&sc.server, T / 10);
+  model_run(&sc.server, T / 10);
   ck_assert_int_eq(sc.a.acquired, 0);
   scene_end(&sc);
 }
@@ -744,19 +744,19 @@ START_TEST(a_cancel_while_it_is_looked_for_leaves_nothing)
     sc.one.link->cut_after = true;
     ck_assert_int_eq(locker_want(&sc.a, -1), 0);
     for (unsigned i = 0; i < turns; i++)
-      fake_run(&sc.server, 4);
+      model_run(&sc.server, 4);
     lk_lock_cancel(sc.a.lock);
-    fake_run(&sc.server, T / 4);
+    model_run(&sc.server, T / 4);
     if (sc.a.acquired == 0)
       locker_release(&sc.a);
-    fake_run(&sc.server, T / 4);
-    ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
+    model_run(&sc.server, T / 4);
+    ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
     scene_end(&sc);
   }
 }
 END_TEST
 
-static void withhold_the_data(fake_server *s, fake_link *l, int32_t op,
+static void withhold_the_data(model_server *s, model_link *l, int32_t op,
                               const char *path)
 {
   (void)s;
@@ -775,13 +775,13 @@ START_TEST(search_that_ends_after_its_client_was_freed_is_ignored)
   sc.one.link->log[0] = '\0';
   sc.server.before = withhold_the_data;
   sc.server.down = false;
-  fake_run(&sc.server, T / 4);
-  ck_assert(fake_said(sc.one.link, "multi getChildren2 | getData"));
+  model_run(&sc.server, T / 4);
+  ck_assert(model_said(sc.one.link, "multi getChildren2 | getData"));
   lk_client_free(sc.one.link->client);
   ck_assert_ptr_null(sc.one.link->client);
   ck_assert_uint_eq(sc.one.errors, 0); /* the state machine has no such step */
   sc.server.before = NULL;
-  fake_expire(&sc.server, sc.one.link->last_session);
+  model_expire(&sc.server, sc.one.link->last_session);
   scene_end(&sc);
 }
 END_TEST
@@ -790,11 +790,11 @@ START_TEST(names_that_cannot_be_read_end_the_search)
 {
   begin(&native);
   stranger("seq-0000000000", "");
-  fake_deny(&sc.server, LOCKS "/seq-0000000000", LK_PERM_READ);
+  model_deny(&sc.server, LOCKS "/seq-0000000000", LK_PERM_READ);
   cut_the_create(false);
   ck_assert_int_eq(sc.a.acquired, LK_ERR_NO_AUTH);
   leave("seq-0000000000");
-  fake_run(&sc.server, T);
+  model_run(&sc.server, T);
   scene_end(&sc);
 }
 END_TEST
@@ -806,17 +806,17 @@ END_TEST
  * first there. */
 static void recreate(void)
 {
-  while (fake_children(&sc.server, LOCKS) > 0)
-    fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
-  fake_delete(&sc.server, LOCKS);
-  fake_create(&sc.server, LOCKS);
+  while (model_children(&sc.server, LOCKS) > 0)
+    model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
+  model_delete(&sc.server, LOCKS);
+  model_create(&sc.server, LOCKS);
   stranger("seq-0000000000", "theirs");
-  fake_counter(&sc.server, LOCKS, 1);
+  model_counter(&sc.server, LOCKS, 1);
 }
 
 static void assert_theirs_stays(void)
 {
-  const sim_node *n = fake_node(&sc.server, LOCKS "/seq-0000000000");
+  const sim_node *n = model_node(&sc.server, LOCKS "/seq-0000000000");
 
   ck_assert_ptr_nonnull(n);
   ck_assert_int_eq(n->stat.ephemeral_owner, 0x5555);
@@ -833,10 +833,10 @@ START_TEST(a_delete_is_not_repeated_on_anothers_node)
     sc.one.link->cut_at = 1;
     sc.one.link->cut_after = after == 1;
     locker_release(&sc.a);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     recreate();
     sc.server.down = false;
-    fake_run(&sc.server, T / 2);
+    model_run(&sc.server, T / 2);
     ck_assert_int_eq(sc.a.released, 0);
     assert_theirs_stays();
     scene_end(&sc);
@@ -853,13 +853,13 @@ START_TEST(a_delete_whose_answer_is_lost_is_repeated_where_it_is_ours)
     sc.one.link->cut_at = 1;
     sc.one.link->cut_after = after == 1;
     locker_release(&sc.a);
-    fake_run(&sc.server, T / 10);
+    model_run(&sc.server, T / 10);
     ck_assert_int_eq(sc.a.released, 0);
     ck_assert_int_eq(sc.b.acquired, 0);
-    ck_assert(fake_said(sc.one.link,
-                        after == 1 ? "delete | multi getChildren2"
-                                   : "delete | multi getChildren2 | getData | "
-                                     "delete"));
+    ck_assert(model_said(sc.one.link,
+                         after == 1 ? "delete | multi getChildren2"
+                                    : "delete | multi getChildren2 | getData | "
+                                      "delete"));
     scene_end(&sc);
   }
 }
@@ -869,11 +869,11 @@ START_TEST(a_node_that_was_written_to_is_still_taken_away)
 {
   begin(&native);
   scene_queue(&sc);
-  fake_set(&sc.server, lk_lock_node(sc.a.lock), LK_REVOKE_MESSAGE);
+  model_set(&sc.server, lk_lock_node(sc.a.lock), LK_REVOKE_MESSAGE);
   sc.one.link->requests = 0;
   sc.one.link->cut_at = 1;
   locker_release(&sc.a);
-  fake_run(&sc.server, T / 10);
+  model_run(&sc.server, T / 10);
   ck_assert_int_eq(sc.a.released, 0);
   ck_assert_int_eq(sc.b.acquired, 0);
   scene_end(&sc);
@@ -885,11 +885,11 @@ START_TEST(a_holder_does_not_take_anothers_node_for_its_own)
   begin(&native);
   scene_hold(&sc);
   sc.server.down = true;
-  fake_drop(sc.one.link);
-  fake_turn(&sc.server);
+  model_drop(sc.one.link);
+  model_turn(&sc.server);
   recreate();
   sc.server.down = false;
-  fake_run(&sc.server, T / 4);
+  model_run(&sc.server, T / 4);
   ck_assert(locker_told(&sc.a, "suspended\nlost NO_NODE\n"));
   assert_theirs_stays();
   scene_end(&sc);
@@ -901,16 +901,16 @@ START_TEST(nor_does_one_who_waits)
   begin(&native);
   scene_queue(&sc);
   sc.server.down = true;
-  fake_drop(sc.two.link);
-  fake_turn(&sc.server);
+  model_drop(sc.two.link);
+  model_turn(&sc.server);
   recreate();
   leave("seq-0000000000");
   stranger("seq-0000000001", "theirs");
   sc.server.down = false;
-  fake_run(&sc.server, T / 4);
+  model_run(&sc.server, T / 4);
   ck_assert_int_eq(sc.b.acquired, NOT_YET); /* behind theirs */
   leave("seq-0000000001");
-  fake_run(&sc.server, T / 4);
+  model_run(&sc.server, T / 4);
   ck_assert_int_eq(sc.b.acquired, 0);
   ck_assert(lk_lock_ok(sc.b.lock));
   scene_end(&sc);
@@ -927,7 +927,7 @@ static void take_turns(void)
   int left[2] = {12, 12};
 
   for (int i = 0; i < 400 && left[0] + left[1] > 0; i++) {
-    fake_run(&sc.server, T / 40);
+    model_run(&sc.server, T / 40);
     ck_assert(!lk_lock_ok(sc.a.lock) || !lk_lock_ok(sc.b.lock));
     for (int j = 0; j < 2; j++) {
       locker *l = lockers[j];
@@ -984,10 +984,10 @@ static bool survives_two_cuts(unsigned m, bool after)
   sc.one.link->cut_at = m;
   sc.one.link->cut_after = after;
   sc.server.down = false;
-  fake_run(&sc.server, T / 2);
+  model_run(&sc.server, T / 2);
   happened = sc.one.link->requests >= m;
   ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 2);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 2);
   leave("seq-0000000001");
   scene_end(&sc);
   return happened;
@@ -1011,7 +1011,7 @@ START_TEST(search_that_found_the_node_before_a_break_is_not_repeated)
 {
   begin(&native);
   stranger("seq-0000000000", "their data");
-  fake_run(&sc.server, T); /* a ping shows the server's zxid */
+  model_run(&sc.server, T); /* a ping shows the server's zxid */
   sc.server.down = true;
   cut_the_create(true);
   sc.one.link->log[0] = '\0';
@@ -1020,15 +1020,15 @@ START_TEST(search_that_found_the_node_before_a_break_is_not_repeated)
   sc.one.link->cut_after = false;
   sc.one.link->cut_softly = true;
   sc.server.down = false;
-  fake_run(&sc.server, T / 4);
+  model_run(&sc.server, T / 4);
   ck_assert_uint_eq(sc.one.link->requests, 4 + 3);
-  ck_assert(fake_said(sc.one.link, "multi getChildren2 | getData getData | "
-                                   "getChildren2 | getData getData"));
+  ck_assert(model_said(sc.one.link, "multi getChildren2 | getData getData | "
+                                    "getChildren2 | getData getData"));
   ck_assert_int_eq(sc.a.acquired, NOT_YET);
   ck_assert_str_eq(name_of(&sc.a), "seq-0000000001");
   ck_assert_uint_eq(sc.one.errors, 0); /* the state machine has that step */
   leave("seq-0000000000");
-  fake_run(&sc.server, T / 4);
+  model_run(&sc.server, T / 4);
   ck_assert_int_eq(sc.a.acquired, 0);
   scene_end(&sc);
 }
@@ -1043,9 +1043,9 @@ START_TEST(any_answer_of_the_search_may_be_throttled)
     sc.one.link->requests = 0;
     sc.one.link->throttle_at = m;
     sc.server.down = false;
-    fake_run(&sc.server, T / 2);
+    model_run(&sc.server, T / 2);
     ck_assert_int_eq(sc.a.acquired, 0);
-    ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
+    ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
     scene_end(&sc);
   }
 }
@@ -1055,9 +1055,9 @@ static bool runs_out(const lk_lock_config *c, size_t n)
 {
   bool failed;
 
-  fake_init(&sc.server);
-  fake_create(&sc.server, "/locks");
-  fake_create(&sc.server, LOCKS);
+  model_init(&sc.server);
+  model_create(&sc.server, "/locks");
+  model_create(&sc.server, LOCKS);
   failing_mem_init(&sc.one.mem);
   sc.one.mem.fail_at = n;
   sc.a.lock = NULL;
@@ -1065,22 +1065,22 @@ static bool runs_out(const lk_lock_config *c, size_t n)
       locker_try_init(&sc.a, &sc.one, c)) {
     sc.one.link->cut_at = 1;
     sc.one.link->cut_after = true;
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     int err = locker_want(&sc.a, -1);
 
-    fake_run(&sc.server, T / 2);
+    model_run(&sc.server, T / 2);
     if (err == 0)
       ck_assert(sc.a.acquired == 0 || sc.a.acquired == LK_ERR_NO_MEMORY);
     if (err == 0 && sc.a.acquired == 0)
       locker_release(&sc.a);
-    fake_run(&sc.server, T);
+    model_run(&sc.server, T);
   }
   locker_free(&sc.a);
   failed = failing_mem_failed(&sc.one.mem);
-  fake_run(&sc.server, T);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
+  model_run(&sc.server, T);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
   party_leave(&sc.one);
-  fake_done(&sc.server);
+  model_done(&sc.server);
   return failed;
 }
 
@@ -1100,12 +1100,12 @@ static bool runs_out_in_search(size_t n)
   }
   sc.one.mem.fail_at = sc.one.mem.count + n;
   sc.server.down = false;
-  fake_run(&sc.server, T / 2);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 7);
+  model_run(&sc.server, T / 2);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 7);
   bool failed = failing_mem_failed(&sc.one.mem);
 
-  while (fake_children(&sc.server, LOCKS) > 0)
-    fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
+  while (model_children(&sc.server, LOCKS) > 0)
+    model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
   scene_end(&sc);
   return failed;
 }

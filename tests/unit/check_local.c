@@ -44,7 +44,7 @@ static void want_all(int count)
 {
   for (int i = 0; i < count; i++)
     ck_assert_int_eq(locker_want(&crowd[i], -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
 }
 
 static void end(int count)
@@ -63,8 +63,8 @@ START_TEST(many_owners_have_one_node_and_pass_it_on_without_traffic)
   begin();
   add(10);
   want_all(10);
-  ck_assert(fake_said(sc.one.link, "create2 getChildren2"));
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
+  ck_assert(model_said(sc.one.link, "create2 getChildren2"));
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
   token = lk_lock_token(crowd[0].lock);
   for (int i = 0; i < 10; i++) {
     ck_assert_int_eq(granted, i + 1);
@@ -77,10 +77,10 @@ START_TEST(many_owners_have_one_node_and_pass_it_on_without_traffic)
     locker_release(&crowd[i]);
     ck_assert(!lk_lock_ok(crowd[i].lock));
     ck_assert_int_eq(granted, i + 1); /* not within the release */
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     ck_assert_int_eq(crowd[i].released, 0);
   }
-  ck_assert(fake_said(sc.one.link, "delete"));
+  ck_assert(model_said(sc.one.link, "delete"));
   end(10);
 }
 END_TEST
@@ -107,7 +107,7 @@ START_TEST(names_of_another_layout_are_another_queue)
     crowd[i].react = note;
   }
   want_all(2 * KINDS);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), KINDS);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), KINDS);
   end(2 * KINDS);
 }
 END_TEST
@@ -118,7 +118,7 @@ START_TEST(who_waits_knows_its_place)
   scene_hold(&sc);
   locker_release(&sc.a);
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   add(3);
   want_all(3);
   ck_assert(locker_told(&crowd[0], "waiting 1 0000000001\n"));
@@ -126,13 +126,13 @@ START_TEST(who_waits_knows_its_place)
   ck_assert(locker_told(&crowd[2], "waiting 3 0000000001\n"));
   ck_assert_ptr_null(lk_lock_node(crowd[0].lock));
   locker_release(&sc.b);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   locker_init(&crowd[3], &sc.one, &local);
   ck_assert_int_eq(locker_want(&crowd[3], -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert(locker_told(&crowd[3], "waiting 3 0000000002\n"));
   ck_assert_str_eq(lk_lock_node(crowd[0].lock),
-                   fake_child(&sc.server, LOCKS, 0));
+                   model_child(&sc.server, LOCKS, 0));
   end(4);
 }
 END_TEST
@@ -145,13 +145,13 @@ START_TEST(after_sixteen_handoffs_others_have_their_turn)
   add(CROWD);
   want_all(CROWD);
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   for (int i = 0; i < CROWD; i++) {
     if (i == 17) {
       ck_assert_int_eq(sc.b.acquired, 0);
       ck_assert_int_eq(granted, 17);
       locker_release(&sc.b);
-      fake_turn(&sc.server);
+      model_turn(&sc.server);
     }
     ck_assert_int_eq(granted, i + 1);
     ck_assert_int_eq(order[i], i);
@@ -162,9 +162,9 @@ START_TEST(after_sixteen_handoffs_others_have_their_turn)
     last_turn = lk_lock_handoffs(crowd[i].lock);
     sc.one.link->log[0] = '\0';
     locker_release(&crowd[i]);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     if (i == 33) /* nobody else is there: one round trip */
-      ck_assert(fake_said(sc.one.link, "delete create2 getChildren2"));
+      ck_assert(model_said(sc.one.link, "delete create2 getChildren2"));
   }
   end(CROWD);
 }
@@ -176,14 +176,14 @@ START_TEST(a_queue_of_its_own_for_each_client_path_and_kind)
   add(1);
   want_all(1);
   ck_assert_int_eq(locker_want(&sc.a, -1), 0); /* has a node of its own */
-  fake_turn(&sc.server);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 2);
+  model_turn(&sc.server);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 2);
   locker_init(&crowd[1], &sc.two, &local);
   ck_assert_int_eq(locker_want(&crowd[1], -1), 0);
-  fake_turn(&sc.server);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 3);
+  model_turn(&sc.server);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 3);
   locker_release(&crowd[0]);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, 0);
   end(2);
 }
@@ -216,23 +216,23 @@ START_TEST(a_try_is_turned_away_by_those_here_and_there)
   begin();
   add(2);
   ck_assert_int_eq(locker_want(&crowd[0], 0), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(crowd[0].acquired, 0);
   ck_assert_int_eq(locker_want(&crowd[1], 0), 0);
   ck_assert_int_eq(crowd[1].acquired, NOT_YET);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(crowd[1].acquired, LK_ERR_BUSY);
   locker_release(&crowd[0]);
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   /* one tries, another waits behind it */
   ck_assert_int_eq(locker_want(&crowd[0], 0), 0);
   ck_assert_int_eq(locker_want(&crowd[1], -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(crowd[0].acquired, LK_ERR_BUSY);
   ck_assert_int_eq(crowd[1].acquired, NOT_YET);
   locker_release(&sc.b);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(crowd[1].acquired, 0);
   end(2);
 }
@@ -247,7 +247,7 @@ START_TEST(a_bound_counts_those_here)
   for (int i = 0; i < 4; i++) {
     locker_init(&crowd[i], &sc.one, &config);
     ck_assert_int_eq(locker_want(&crowd[i], -1), 0);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
   }
   ck_assert_int_eq(crowd[2].acquired, NOT_YET);
   ck_assert_int_eq(crowd[3].acquired, LK_ERR_QUEUE_FULL);
@@ -259,22 +259,22 @@ START_TEST(a_wait_that_ends_leaves_the_others_in_place)
 {
   begin();
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   add(4);
   ck_assert_int_eq(locker_want(&crowd[0], 100), 0);
   for (int i = 1; i < 4; i++)
     ck_assert_int_eq(locker_want(&crowd[i], -1), 0);
-  fake_run(&sc.server, 200);
+  model_run(&sc.server, 200);
   ck_assert_int_eq(crowd[0].acquired, LK_ERR_DEADLINE);
   lk_lock_cancel(crowd[2].lock);
   ck_assert_int_eq(crowd[2].acquired, LK_ERR_CANCELLED);
-  fake_turn(&sc.server);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 2);
+  model_turn(&sc.server);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 2);
   locker_release(&sc.b);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(crowd[1].acquired, 0);
   locker_release(&crowd[1]);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(crowd[3].acquired, 0);
   end(4);
 }
@@ -287,10 +287,10 @@ START_TEST(who_waits_for_nobodys_turn_can_go)
   want_all(2);
   locker_release(&crowd[0]);
   lk_lock_cancel(crowd[1].lock); /* before it was handed on */
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(crowd[0].released, 0);
   ck_assert_int_eq(crowd[1].acquired, LK_ERR_CANCELLED);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
   end(2);
 }
 END_TEST
@@ -302,13 +302,13 @@ START_TEST(what_somebody_asks_for_is_given_back)
   begin();
   add(2);
   want_all(2);
-  fake_run(&sc.server, T / 2);
-  fake_set(&sc.server, lk_lock_node(crowd[0].lock), LK_REVOKE_MESSAGE);
+  model_run(&sc.server, T / 2);
+  model_set(&sc.server, lk_lock_node(crowd[0].lock), LK_REVOKE_MESSAGE);
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert(locker_told(&crowd[0], "revoked\n"));
   locker_release(&crowd[0]);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
   ck_assert_int_eq(crowd[1].acquired, NOT_YET);
   end(2);
@@ -321,13 +321,13 @@ START_TEST(a_lease_that_runs_out_is_not_passed_on)
   add(2);
   want_all(2);
   sc.one.link->frozen = true;
-  fake_run(&sc.server, T - T / 8);
+  model_run(&sc.server, T - T / 8);
   ck_assert_int_eq(lk_lock_get_state(crowd[0].lock), LK_LOCK_UNSURE);
   locker_release(&crowd[0]);
-  fake_run(&sc.server, T / 16);
+  model_run(&sc.server, T / 16);
   ck_assert_int_eq(crowd[1].acquired, NOT_YET);
   sc.one.link->frozen = false;
-  fake_run(&sc.server, T);
+  model_run(&sc.server, T);
   ck_assert_int_eq(crowd[1].acquired, 0);
   end(2);
 }
@@ -338,18 +338,18 @@ START_TEST(a_loss_is_the_holders_and_the_others_queue_anew)
   begin();
   add(3);
   want_all(3);
-  fake_run(&sc.server, T / 2); /* watched by now */
-  fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
-  fake_turn(&sc.server);
+  model_run(&sc.server, T / 2); /* watched by now */
+  model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
+  model_turn(&sc.server);
   ck_assert(locker_told(&crowd[0], "lost NO_NODE\n"));
   ck_assert_int_eq(crowd[1].acquired, 0);
   ck_assert_int_eq(crowd[2].acquired, NOT_YET);
   /* also between two turns */
-  fake_run(&sc.server, T / 2);
+  model_run(&sc.server, T / 2);
   locker_release(&crowd[1]);
-  fake_expire(&sc.server, sc.one.link->last_session);
-  fake_drop(sc.one.link);
-  fake_run(&sc.server, T);
+  model_expire(&sc.server, sc.one.link->last_session);
+  model_drop(sc.one.link);
+  model_run(&sc.server, T);
   ck_assert_int_eq(crowd[2].acquired, 0);
   ck_assert_int_eq(lk_lock_release(crowd[0].lock, NULL, NULL), LK_ERR_LOST);
   end(3);
@@ -370,23 +370,23 @@ START_TEST(who_asks_again_when_all_are_told_of_an_end_is_not_among_them)
 
   begin();
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   for (int i = 0; i < 3; i++)
     locker_init(&crowd[i], &sc.one, &fails);
   crowd[0].react = ask_again;
   crowd[2].react = ask_again;
   want_all(3);
-  fake_expire(&sc.server, sc.one.link->last_session);
-  fake_drop(sc.one.link);
-  fake_run(&sc.server, T);
+  model_expire(&sc.server, sc.one.link->last_session);
+  model_drop(sc.one.link);
+  model_run(&sc.server, T);
   ck_assert_int_eq(crowd[0].acquired, NOT_YET);
   ck_assert_int_eq(crowd[1].acquired, LK_ERR_SESSION_EXPIRED);
   ck_assert_int_eq(crowd[2].acquired, NOT_YET);
   locker_release(&sc.b);
-  fake_run(&sc.server, T);
+  model_run(&sc.server, T);
   ck_assert_int_eq(crowd[0].acquired, 0);
   locker_release(&crowd[0]);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(crowd[2].acquired, 0);
   end(3);
 }
@@ -402,12 +402,12 @@ START_TEST(who_is_told_of_an_end_may_free_the_others)
 {
   begin();
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   add(2);
   crowd[0].react = free_the_next;
   ck_assert_int_eq(locker_want(&crowd[0], 0), 0);
   ck_assert_int_eq(locker_want(&crowd[1], -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(crowd[0].acquired, LK_ERR_BUSY);
   end(1);
 }
@@ -422,10 +422,10 @@ START_TEST(a_verify_outlives_its_turn)
   locker_release(&crowd[0]);
   ck_assert_int_eq(crowd[0].verified, LK_ERR_NOT_HELD);
   ck_assert_int_eq(crowd[1].acquired, NOT_YET);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(crowd[1].acquired, 0);
   ck_assert_int_eq(locker_verify(&crowd[1]), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(crowd[1].verified, 0);
   end(2);
 }
@@ -434,7 +434,7 @@ END_TEST
 START_TEST(without_permission_each_is_told)
 {
   begin();
-  fake_deny(&sc.server, LOCKS, LK_PERM_CREATE);
+  model_deny(&sc.server, LOCKS, LK_PERM_CREATE);
   add(3);
   want_all(3);
   for (int i = 0; i < 3; i++)
@@ -452,7 +452,7 @@ START_TEST(a_closed_client_ends_all_of_them)
     add(4);
     if (held == 0) {
       ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-      fake_turn(&sc.server);
+      model_turn(&sc.server);
     }
     want_all(3);
     if (held == 2)
@@ -466,7 +466,7 @@ START_TEST(a_closed_client_ends_all_of_them)
     for (int i = held == 0 ? 0 : 1; i < 3; i++)
       ck_assert_int_eq(crowd[i].acquired, LK_ERR_CLOSED);
     ck_assert_int_ne(crowd[3].acquired, NOT_YET);
-    fake_expire(&sc.server, sc.one.link->last_session);
+    model_expire(&sc.server, sc.one.link->last_session);
     end(4);
   }
 }
@@ -494,24 +494,24 @@ START_TEST(all_may_be_freed_once_the_client_is_closed)
     add(4);
     if (kind % 2 == 0) {
       ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-      fake_turn(&sc.server);
+      model_turn(&sc.server);
     }
     sc.server.down = kind / 2 == 1;
     if (sc.server.down)
-      fake_drop(sc.one.link);
+      model_drop(sc.one.link);
     for (int i = 0; i < 3; i++)
       ck_assert_int_eq(locker_want(&crowd[i], -1), 0);
     if (kind / 2 == 2)
-      fake_turn(&sc.server);
+      model_turn(&sc.server);
     ck_assert_int_eq(locker_want(&crowd[3], 0), 0); /* to be turned away */
     ck_assert_int_eq(lk_client_close(sc.one.link->client, free_all, NULL), 0);
-    fake_run(&sc.server, 2000);
+    model_run(&sc.server, 2000);
     ck_assert_int_eq(freed_in_done, 1);
     ck_assert_ptr_null(sc.one.link->client);
     for (int i = 0; i < 4; i++)
       ck_assert_int_ne(crowd[i].acquired, NOT_YET);
     sc.server.down = false;
-    fake_expire(&sc.server, sc.one.link->last_session);
+    model_expire(&sc.server, sc.one.link->last_session);
     end(0);
   }
 }
@@ -528,14 +528,14 @@ START_TEST(who_tries_again_in_its_callback_keeps_nobody_waiting)
   begin();
   add(2);
   ck_assert_int_eq(locker_want(&crowd[0], -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   crowd[1].react = try_again;
   ck_assert_int_eq(locker_want(&crowd[1], 0), 0);
   lk_client_tick(sc.one.link->client);
   ck_assert_uint_gt(crowd[1].calls, 0);
   ck_assert_uint_lt(crowd[1].calls, 20000);
   crowd[1].react = NULL;
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   end(2);
 }
 END_TEST
@@ -556,7 +556,7 @@ START_TEST(who_queues_anew_when_told_its_place_keeps_nobody_waiting)
   begin();
   add(2);
   ck_assert_int_eq(locker_want(&crowd[0], -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   crowd[1].react = want_anew;
   ck_assert_int_eq(locker_want(&crowd[1], -1), 0);
   lk_client_tick(sc.one.link->client);
@@ -564,7 +564,7 @@ START_TEST(who_queues_anew_when_told_its_place_keeps_nobody_waiting)
   ck_assert_uint_lt(crowd[1].calls, 25000);
   crowd[1].react = NULL;
   crowd[1].told[0] = '\0';
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   end(2);
 }
 END_TEST
@@ -578,12 +578,12 @@ START_TEST(freed_handles_leave_nothing)
   ck_assert_int_eq(crowd[2].acquired, LK_ERR_CLOSED);
   locker_free(&crowd[0]);
   ck_assert_int_eq(crowd[1].acquired, NOT_YET);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(crowd[1].acquired, 0);
   locker_release(&crowd[1]);
   locker_free(&crowd[1]);
   ck_assert_int_eq(crowd[1].released, LK_ERR_CLOSED);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(crowd[3].acquired, 0);
   locker_release(&crowd[3]);
   locker_free(&crowd[3]);
@@ -609,13 +609,13 @@ static bool runs_short_of_memory(unsigned n)
     ck_assert(err == 0 || err == LK_ERR_NO_MEMORY);
   }
   for (int turn = 0; turn < 12; turn++) {
-    fake_run(&sc.server, T / 4);
+    model_run(&sc.server, T / 4);
     for (int i = 0; i < made; i++) {
       if (lk_lock_get_state(crowd[i].lock) == LK_LOCK_HELD)
         locker_release(&crowd[i]);
     }
   }
-  fake_run(&sc.server, T);
+  model_run(&sc.server, T);
   short_of = failing_mem_failed(&sc.one.mem);
   sc.one.mem.fail_at = 0;
   for (int i = 0; i < made; i++)
@@ -709,12 +709,12 @@ static void do_something(locker *l)
 static void something_breaks(unsigned choice)
 {
   switch (roll(choice)) {
-  case 0: fake_drop(sc.one.link); break;
+  case 0: model_drop(sc.one.link); break;
   case 1: sc.one.link->throttle_at = sc.one.link->requests + 1 + roll(4); break;
-  case 2: fake_expire(&sc.server, sc.one.link->last_session); break;
+  case 2: model_expire(&sc.server, sc.one.link->last_session); break;
   default:
-    if (fake_children(&sc.server, LOCKS) > 0)
-      fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
+    if (model_children(&sc.server, LOCKS) > 0)
+      model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
   }
 }
 
@@ -736,7 +736,7 @@ static void storm(uint64_t seed)
       (void)lk_lock_release(sc.b.lock, NULL, NULL);
     if (roll(20) == 0)
       something_breaks(meddled ? 4 : 2);
-    fake_run(&sc.server, roll(3) == 0 ? roll(T / 4) : 0);
+    model_run(&sc.server, roll(3) == 0 ? roll(T / 4) : 0);
     assert_one_at_most();
   }
   end(STORM);

@@ -32,13 +32,13 @@ START_TEST(an_acquire_is_one_write_and_a_short_hold_three_requests)
   begin();
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
   ck_assert_int_eq(sc.a.acquired, NOT_YET);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert(fake_said(sc.one.link, "create2 getChildren2"));
-  fake_run(&sc.server, T / 4 - 1);
+  ck_assert(model_said(sc.one.link, "create2 getChildren2"));
+  model_run(&sc.server, T / 4 - 1);
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  fake_run(&sc.server, T);
-  ck_assert(fake_said(sc.one.link, "delete"));
+  model_run(&sc.server, T);
+  ck_assert(model_said(sc.one.link, "delete"));
   scene_end(&sc);
 }
 END_TEST
@@ -48,24 +48,24 @@ START_TEST(short_holds_cost_three_requests_also_beside_others)
   locker other;
 
   begin_held();
-  fake_run(&sc.server, T);
-  ck_assert(fake_said(sc.one.link, "getData multi | multi | multi | multi"));
+  model_run(&sc.server, T);
+  ck_assert(model_said(sc.one.link, "getData multi | multi | multi | multi"));
   locker_init(&other, &sc.one, NULL);
   /* /locks/y is made on the way */
   lk_lock_free(other.lock);
   lk_lock_new(&other.lock, sc.one.link->client, "/locks/y", NULL);
-  fake_create(&sc.server, "/locks/y");
+  model_create(&sc.server, "/locks/y");
   for (int i = 0; i < 40; i++) {
     ck_assert_int_eq(lk_lock_acquire(other.lock, -1, NULL, NULL), 0);
-    fake_run(&sc.server, T / 5);
+    model_run(&sc.server, T / 5);
     ck_assert_int_eq(lk_lock_release(other.lock, NULL, NULL), 0);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
   }
-  ck_assert_uint_eq(fake_count(sc.one.link, "create2"), 40);
-  ck_assert_uint_eq(fake_count(sc.one.link, "getChildren2"), 40);
-  ck_assert_uint_eq(fake_count(sc.one.link, "delete"), 40);
-  ck_assert_uint_eq(fake_count(sc.one.link, "getData"), 0);
-  ck_assert_uint_le(fake_count(sc.one.link, "multi"), 4 * 40 / 5);
+  ck_assert_uint_eq(model_count(sc.one.link, "create2"), 40);
+  ck_assert_uint_eq(model_count(sc.one.link, "getChildren2"), 40);
+  ck_assert_uint_eq(model_count(sc.one.link, "delete"), 40);
+  ck_assert_uint_eq(model_count(sc.one.link, "getData"), 0);
+  ck_assert_uint_le(model_count(sc.one.link, "multi"), 4 * 40 / 5);
   locker_free(&other);
   scene_end(&sc);
 }
@@ -76,12 +76,12 @@ START_TEST(a_waiter_parks_with_one_write_and_is_granted_with_none)
   begin();
   scene_hold(&sc);
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
-  ck_assert(fake_said(sc.two.link, "create2 getChildren2 | getData getData"));
+  model_turn(&sc.server);
+  ck_assert(model_said(sc.two.link, "create2 getChildren2 | getData getData"));
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert(fake_said(sc.two.link, ""));
+  ck_assert(model_said(sc.two.link, ""));
   scene_end(&sc);
 }
 END_TEST
@@ -96,13 +96,13 @@ START_TEST(two_that_alternate_list_once_each_turn)
 
     locker_release(holder);
     ck_assert_int_eq(locker_want(holder, -1), 0);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     ck_assert_int_eq(holder->released, 0);
     ck_assert_int_eq(next->acquired, 0);
     ck_assert_int_eq(holder->acquired, NOT_YET);
-    ck_assert(fake_said(holder->p->link, "delete create2 getChildren2 | "
-                                         "getData getData"));
-    ck_assert(fake_said(next->p->link, ""));
+    ck_assert(model_said(holder->p->link, "delete create2 getChildren2 | "
+                                          "getData getData"));
+    ck_assert(model_said(next->p->link, ""));
     waiter = holder;
     holder = next;
   }
@@ -124,12 +124,12 @@ START_TEST(a_holder_knows_node_token_and_deadline)
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
   ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_ACQUIRING);
   ck_assert_uint_eq(lk_lock_token(sc.a.lock), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
-  ck_assert_str_eq(lk_lock_node(sc.a.lock), fake_child(&sc.server, LOCKS, 0));
+  ck_assert_str_eq(lk_lock_node(sc.a.lock), model_child(&sc.server, LOCKS, 0));
   ck_assert_uint_eq(
       lk_lock_token(sc.a.lock),
-      (uint64_t)fake_node(&sc.server, lk_lock_node(sc.a.lock))->stat.czxid);
+      (uint64_t)model_node(&sc.server, lk_lock_node(sc.a.lock))->stat.czxid);
   ck_assert(lk_lock_ok(sc.a.lock));
   ck_assert_int_eq(lk_lock_deadline(sc.a.lock),
                    sc.server.now + T - T / 100 - 10);
@@ -150,7 +150,7 @@ START_TEST(the_node_has_curators_name_and_our_data)
 
   scene_begin(&sc, NULL, &c);
   scene_hold(&sc);
-  n = fake_node(&sc.server, lk_lock_node(sc.a.lock));
+  n = model_node(&sc.server, lk_lock_node(sc.a.lock));
   name = n->path + strlen(LOCKS "/");
   ck_assert_uint_eq(strlen(name), 55);
   ck_assert_mem_eq(name, "_c_", 3);
@@ -172,13 +172,13 @@ START_TEST(tokens_grow_with_each_grant)
     locker *l = i % 2 == 0 ? &sc.a : &sc.b;
 
     ck_assert_int_eq(locker_want(l, -1), 0);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     ck_assert_uint_gt(lk_lock_token(l->lock), last);
     last = lk_lock_token(l->lock);
     ck_assert_int_eq(lk_lock_release(l->lock, NULL, NULL), 0);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     if (i == 5)
-      fake_delete(&sc.server, LOCKS), fake_create(&sc.server, LOCKS);
+      model_delete(&sc.server, LOCKS), model_create(&sc.server, LOCKS);
   }
   scene_end(&sc);
 }
@@ -196,14 +196,14 @@ START_TEST(grants_come_in_order_of_arrival)
   for (int i = 0; i < CROWD; i++) {
     locker_init(&crowd[i], i % 2 == 0 ? &sc.one : &sc.two, NULL);
     ck_assert_int_eq(locker_want(&crowd[i], -1), 0);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
   }
   for (int i = 0; i < CROWD; i++) {
     ck_assert_int_eq(crowd[i].acquired, 0);
     for (int j = i + 1; j < CROWD; j++)
       ck_assert_int_eq(crowd[j].acquired, NOT_YET);
     locker_release(&crowd[i]);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
   }
   for (int i = 0; i < CROWD; i++)
     locker_free(&crowd[i]);
@@ -220,19 +220,19 @@ START_TEST(a_deletion_wakes_one_waiter_only)
   for (int i = 0; i < CROWD; i++) {
     party_join(&crowd[i], &sc.server, NULL);
     locker_init(&lockers[i], &crowd[i], NULL);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     ck_assert_int_eq(locker_want(&lockers[i], -1), 0);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     crowd[i].link->log[0] = '\0';
   }
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(lockers[0].acquired, 0);
   for (int i = 1; i < CROWD; i++)
-    ck_assert(fake_said(crowd[i].link, ""));
+    ck_assert(model_said(crowd[i].link, ""));
   for (int i = 0; i < CROWD; i++)
     locker_free(&lockers[i]);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   for (int i = 0; i < CROWD; i++)
     party_leave(&crowd[i]);
   scene_end(&sc);
@@ -247,18 +247,18 @@ START_TEST(a_waiter_is_told_its_place_and_the_holder)
   for (int i = 0; i < 4; i++) {
     locker_init(&crowd[i], &sc.one, NULL);
     ck_assert_int_eq(locker_want(&crowd[i], -1), 0);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
   }
   ck_assert(locker_told(&crowd[0], "waiting 2 0000000000\n"));
   ck_assert(locker_told(&crowd[3], "waiting 5 0000000000\n"));
   lk_lock_cancel(crowd[2].lock); /* pred gives up */
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert(locker_told(&crowd[3], "waiting 4 0000000000\n"));
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert(locker_told(&crowd[3], "")); /* it is not woken for that */
   lk_lock_cancel(crowd[1].lock);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert(locker_told(&crowd[3], "waiting 2 0000000001\n"));
   for (int i = 0; i < 4; i++)
     locker_free(&crowd[i]);
@@ -278,39 +278,39 @@ START_TEST(a_gone_pred_costs_probes_of_up_to_eight_and_a_list_of_more)
   for (int i = 0; i < 12; i++) {
     locker_init(&crowd[i], &sc.one, NULL);
     ck_assert_int_eq(locker_want(&crowd[i], -1), 0);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
   }
   ck_assert_int_eq(locker_want(&last, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   late.link->log[0] = '\0';
   for (int left = 11; left > 8; left--) {
     lk_lock_cancel(crowd[left].lock);
-    fake_turn(&sc.server);
-    ck_assert(fake_said(late.link, left == 11   ? "getChildren2 | getData"
-                                   : left == 10 ? "getChildren2 | getData"
-                                   : left == 9  ? "getChildren2 | getData"
-                                                : ""));
+    model_turn(&sc.server);
+    ck_assert(model_said(late.link, left == 11   ? "getChildren2 | getData"
+                                    : left == 10 ? "getChildren2 | getData"
+                                    : left == 9  ? "getChildren2 | getData"
+                                                 : ""));
   }
   /* nine ahead: the nearest goes, eight are probed */
   lk_lock_cancel(crowd[8].lock);
-  fake_turn(&sc.server);
-  ck_assert(fake_said(late.link, "getData getData getData getData getData "
-                                 "getData getData getData"));
+  model_turn(&sc.server);
+  ck_assert(model_said(late.link, "getData getData getData getData getData "
+                                  "getData getData getData"));
   /* two in the middle go unnoticed until the pred goes */
   lk_lock_cancel(crowd[5].lock);
   lk_lock_cancel(crowd[6].lock);
-  fake_turn(&sc.server);
-  ck_assert(fake_said(late.link, ""));
+  model_turn(&sc.server);
+  ck_assert(model_said(late.link, ""));
   lk_lock_cancel(crowd[7].lock);
-  fake_turn(&sc.server);
-  ck_assert(fake_said(late.link, "getData getData getData getData getData "
-                                 "getData getData | getData"));
+  model_turn(&sc.server);
+  ck_assert(model_said(late.link, "getData getData getData getData getData "
+                                  "getData getData | getData"));
   for (int i = 0; i < 12; i++)
     locker_free(&crowd[i]);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(last.acquired, 0);
   locker_free(&last);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   party_leave(&late);
   scene_end(&sc);
 }
@@ -320,14 +320,14 @@ START_TEST(a_try_takes_it_or_leaves_nothing)
 {
   begin_held();
   ck_assert_int_eq(locker_want(&sc.b, 0), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, LK_ERR_BUSY);
-  ck_assert(fake_said(sc.two.link, "create2 getChildren2 | delete"));
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
+  ck_assert(model_said(sc.two.link, "create2 getChildren2 | delete"));
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(locker_want(&sc.b, 0), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
   scene_end(&sc);
 }
@@ -338,19 +338,19 @@ START_TEST(a_timeout_is_one_deadline_and_leaves_nothing)
   begin_queue();
   locker_free(&sc.b);
   locker_init(&sc.b, &sc.two, NULL);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(locker_want(&sc.b, 300), 0);
-  fake_run(&sc.server, 300);
+  model_run(&sc.server, 300);
   ck_assert_int_eq(sc.b.acquired, NOT_YET);
   sc.two.link->log[0] = '\0';
-  fake_run(&sc.server, 1);
+  model_run(&sc.server, 1);
   ck_assert_int_eq(sc.b.acquired, LK_ERR_DEADLINE);
   /* nothing is left: neither the node nor the watch on the other one */
-  ck_assert(fake_said(sc.two.link, "removeWatches delete"));
-  ck_assert_uint_eq(fake_watches(sc.two.link), 0);
+  ck_assert(model_said(sc.two.link, "removeWatches delete"));
+  ck_assert_uint_eq(model_watches(sc.two.link), 0);
   ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 0);
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(lk_lock_get_state(sc.b.lock), LK_LOCK_IDLE);
   scene_end(&sc);
 }
@@ -363,15 +363,15 @@ START_TEST(a_wake_up_gives_no_more_time)
   begin_held();
   locker_init(&between, &sc.one, NULL);
   ck_assert_int_eq(locker_want(&between, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(locker_want(&sc.b, 300), 0);
-  fake_run(&sc.server, 200);
+  model_run(&sc.server, 200);
   locker_free(&between);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert(locker_told(&sc.b, "waiting 2 0000000000\nwaiting 1 0000000000\n"));
-  fake_run(&sc.server, 100);
+  model_run(&sc.server, 100);
   ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  fake_run(&sc.server, 1);
+  model_run(&sc.server, 1);
   ck_assert_int_eq(sc.b.acquired, LK_ERR_DEADLINE);
   scene_end(&sc);
 }
@@ -381,17 +381,17 @@ START_TEST(a_timeout_needs_no_connection)
 {
   begin_held();
   ck_assert_int_eq(locker_want(&sc.b, 300), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   sc.two.link->frozen = true;
-  fake_drop(sc.two.link);
-  fake_run(&sc.server, 300);
+  model_drop(sc.two.link);
+  model_run(&sc.server, 300);
   ck_assert_int_eq(lk_client_state(sc.two.link->client), LK_STATE_SUSPENDED);
   ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  fake_run(&sc.server, 1);
+  model_run(&sc.server, 1);
   ck_assert_int_eq(sc.b.acquired, LK_ERR_DEADLINE);
   sc.two.link->frozen = false;
-  fake_run(&sc.server, 1000);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
+  model_run(&sc.server, 1000);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
   scene_end(&sc);
 }
 END_TEST
@@ -400,7 +400,7 @@ START_TEST(a_granted_lock_has_no_timeout_any_more)
 {
   begin();
   ck_assert_int_eq(locker_want(&sc.a, 300), 0);
-  fake_run(&sc.server, 1000);
+  model_run(&sc.server, 1000);
   ck_assert_int_eq(sc.a.acquired, 0);
   ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
   scene_end(&sc);
@@ -413,17 +413,17 @@ START_TEST(a_cancel_ends_the_acquire_before_it_returns)
   lk_lock_cancel(sc.b.lock);
   ck_assert_int_eq(sc.b.acquired, LK_ERR_CANCELLED);
   lk_lock_cancel(sc.b.lock);
-  fake_turn(&sc.server);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
-  ck_assert_uint_eq(fake_watches(sc.two.link), 0);
+  model_turn(&sc.server);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
+  ck_assert_uint_eq(model_watches(sc.two.link), 0);
   /* also before anything was sent */
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
   lk_lock_cancel(sc.b.lock);
   ck_assert_int_eq(sc.b.acquired, LK_ERR_CANCELLED);
   ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 1);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 0);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
   scene_end(&sc);
 }
 END_TEST
@@ -436,20 +436,20 @@ START_TEST(as_many_releases_as_acquires)
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
   ck_assert_int_eq(sc.a.acquired, NOT_YET);
   ck_assert_int_eq(locker_want(&sc.a, -1), LK_ERR_STATE);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, 0);
   ck_assert_uint_eq(lk_lock_count(sc.a.lock), 2);
   locker_release(&sc.a);
   ck_assert_int_eq(sc.a.released, NOT_YET);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.released, 0);
   ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
-  ck_assert(fake_said(sc.one.link, ""));
+  ck_assert(model_said(sc.one.link, ""));
   locker_release(&sc.a);
   ck_assert_int_eq(sc.a.released, NOT_YET);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.released, 0);
-  ck_assert(fake_said(sc.one.link, "delete"));
+  ck_assert(model_said(sc.one.link, "delete"));
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), LK_ERR_NOT_HELD);
   scene_end(&sc);
 }
@@ -460,14 +460,14 @@ START_TEST(one_release_at_a_time_can_be_waited_for)
   begin_held();
   for (int i = 0; i < 3; i++) {
     ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
   }
   locker_release(&sc.a);
   ck_assert_int_eq(lk_lock_release(sc.a.lock, (lk_lock_cb)abort, NULL),
                    LK_ERR_STATE);
   ck_assert_uint_eq(lk_lock_count(sc.a.lock), 3);
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.released, 0);
   ck_assert_uint_eq(lk_lock_count(sc.a.lock), 2);
   scene_end(&sc);
@@ -482,7 +482,7 @@ START_TEST(a_stranger_cannot_release_and_another_handle_queues)
   locker_init(&other, &sc.one, NULL);
   ck_assert_int_eq(lk_lock_release(other.lock, NULL, NULL), LK_ERR_NOT_HELD);
   ck_assert_int_eq(locker_want(&other, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(other.acquired, NOT_YET);
   ck_assert_int_eq(lk_lock_release(other.lock, NULL, NULL), LK_ERR_NOT_HELD);
   locker_free(&other);
@@ -503,8 +503,8 @@ START_TEST(a_reentrance_that_is_released_or_cancelled_before_it_was_told)
   lk_lock_cancel(sc.a.lock);
   ck_assert_int_eq(sc.a.acquired, LK_ERR_CANCELLED);
   ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_IDLE);
-  fake_turn(&sc.server);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
+  model_turn(&sc.server);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
   scene_hold(&sc);
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
@@ -519,11 +519,11 @@ START_TEST(a_lock_can_be_wanted_again_at_once)
   begin_held();
   locker_release(&sc.a);
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.released, 0);
   ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert(fake_said(sc.one.link, "delete create2 getChildren2"));
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 1);
+  ck_assert(model_said(sc.one.link, "delete create2 getChildren2"));
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
   scene_end(&sc);
 }
 END_TEST
@@ -534,7 +534,7 @@ START_TEST(freeing_a_lock_releases_it_and_ends_what_waits)
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
   locker_free(&sc.a);
   ck_assert_int_eq(sc.a.acquired, LK_ERR_CLOSED);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
   locker_release(&sc.b);
   locker_free(&sc.b);
@@ -549,24 +549,24 @@ START_TEST(a_reset_lock_is_as_new)
 {
   begin_held();
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   lk_lock_reset(sc.b.lock);
   ck_assert_int_eq(sc.b.acquired, LK_ERR_CLOSED);
   locker_release(&sc.a);
   lk_lock_reset(sc.a.lock);
   ck_assert_int_eq(sc.a.released, LK_ERR_CLOSED);
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, 0);
   ck_assert_int_eq(locker_want(&sc.a, -1), 0); /* not told yet */
   lk_lock_reset(sc.a.lock);
   ck_assert_int_eq(sc.a.acquired, LK_ERR_CLOSED);
   ck_assert_uint_eq(lk_lock_count(sc.a.lock), 0);
   lk_lock_reset(sc.a.lock);
-  fake_turn(&sc.server);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 0);
+  model_turn(&sc.server);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
   ck_assert_int_eq(locker_want(&sc.b, 0), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
   scene_end(&sc);
 }
@@ -579,13 +579,13 @@ START_TEST(missing_directories_are_made_as_containers_in_one_more_write)
   begin();
   ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a/b/c/d", NULL), 0);
   ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
-  ck_assert(fake_said(sc.one.link,
-                      "create2 getChildren2 | createContainer createContainer "
-                      "createContainer createContainer create2 getChildren2"));
-  ck_assert(fake_node(&sc.server, "/a")->container);
-  ck_assert(fake_node(&sc.server, "/a/b/c/d")->container);
+  ck_assert(model_said(sc.one.link,
+                       "create2 getChildren2 | createContainer createContainer "
+                       "createContainer createContainer create2 getChildren2"));
+  ck_assert(model_node(&sc.server, "/a")->container);
+  ck_assert(model_node(&sc.server, "/a/b/c/d")->container);
   lk_lock_free(l);
   scene_end(&sc);
 }
@@ -599,11 +599,11 @@ START_TEST(directories_are_plain_nodes_where_that_is_wanted)
   begin();
   ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a/b", &c), 0);
   ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
-  ck_assert(fake_said(sc.one.link, "create2 getChildren2 | create create "
-                                   "create2 getChildren2"));
-  ck_assert(!fake_node(&sc.server, "/a/b")->container);
+  ck_assert(model_said(sc.one.link, "create2 getChildren2 | create create "
+                                    "create2 getChildren2"));
+  ck_assert(!model_node(&sc.server, "/a/b")->container);
   lk_lock_free(l);
   scene_end(&sc);
 }
@@ -617,28 +617,28 @@ START_TEST(a_server_without_containers_is_remembered)
   sc.server.no_containers = true;
   ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a/b", NULL), 0);
   ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
-  fake_run(&sc.server, T / 2);
+  model_run(&sc.server, T / 2);
   ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
   ck_assert_int_eq(lk_lock_release(l, NULL, NULL), 0);
   lk_lock_free(l);
-  fake_turn(&sc.server);
-  fake_delete(&sc.server, "/a/b");
+  model_turn(&sc.server);
+  model_delete(&sc.server, "/a/b");
   sc.one.link->log[0] = '\0';
   ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a/b", NULL), 0);
   ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
-  fake_turn(&sc.server);
-  ck_assert(fake_said(sc.one.link, "create2 getChildren2 | create create "
-                                   "create2 getChildren2"));
+  model_turn(&sc.server);
+  ck_assert(model_said(sc.one.link, "create2 getChildren2 | create create "
+                                    "create2 getChildren2"));
   lk_lock_free(l);
   scene_end(&sc);
 }
 END_TEST
 
-static void reap(fake_server *s, fake_link *l, int32_t op, const char *path)
+static void reap(model_server *s, model_link *l, int32_t op, const char *path)
 {
   (void)l;
-  if (op == 15 && strncmp(path, "/a/", 3) == 0 && fake_node(s, "/a") != NULL)
-    fake_delete(s, "/a");
+  if (op == 15 && strncmp(path, "/a/", 3) == 0 && model_node(s, "/a") != NULL)
+    model_delete(s, "/a");
 }
 
 START_TEST(a_directory_that_vanishes_ten_times_is_given_up)
@@ -651,12 +651,12 @@ START_TEST(a_directory_that_vanishes_ten_times_is_given_up)
   ck_assert_int_eq(lk_lock_new(&l.lock, sc.one.link->client, "/a", NULL), 0);
   sc.server.before = reap;
   ck_assert_int_eq(locker_want(&l, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(l.acquired, LK_ERR_NO_NODE);
-  ck_assert_uint_eq(fake_count(sc.one.link, "create2"), 11);
+  ck_assert_uint_eq(model_count(sc.one.link, "create2"), 11);
   sc.server.before = NULL;
   ck_assert_int_eq(locker_want(&l, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(l.acquired, 0);
   locker_free(&l);
   scene_end(&sc);
@@ -667,13 +667,13 @@ static unsigned reaps;
 
 /* The directory vanishes before seven creates, the node before its first list,
  * and then the directory seven times again. */
-static void reap_seven(fake_server *s, fake_link *l, int32_t op,
+static void reap_seven(model_server *s, model_link *l, int32_t op,
                        const char *path)
 {
   if (op == 15 && reaps++ % 8 != 7)
     reap(s, l, op, path);
-  if (op == 12 && reaps == 8 && fake_children(s, "/a") > 0)
-    fake_delete(s, fake_child(s, "/a", 0));
+  if (op == 12 && reaps == 8 && model_children(s, "/a") > 0)
+    model_delete(s, model_child(s, "/a", 0));
 }
 
 START_TEST(only_ten_times_in_a_row_count)
@@ -687,7 +687,7 @@ START_TEST(only_ten_times_in_a_row_count)
   reaps = 0;
   sc.server.before = reap_seven;
   ck_assert_int_eq(locker_want(&l, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(l.acquired, 0);
   ck_assert_uint_eq(reaps, 16);
   locker_free(&l);
@@ -709,17 +709,17 @@ START_TEST(nodes_get_the_access_lists_asked_for)
   ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a", &c), 0);
   memset(mine, 0, sizeof mine); /* it has a copy */
   ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
-  fake_turn(&sc.server);
-  ck_assert_str_eq(fake_acl(&sc.server, lk_lock_node(l)),
+  model_turn(&sc.server);
+  ck_assert_str_eq(model_acl(&sc.server, lk_lock_node(l)),
                    "31 digest me:x, 1 world anyone");
-  ck_assert_str_eq(fake_acl(&sc.server, "/a"), "13 ip 127.0.0.1");
+  ck_assert_str_eq(model_acl(&sc.server, "/a"), "13 ip 127.0.0.1");
   lk_lock_free(l);
   c.parent_acl = NULL;
   c.acl = &parent;
   ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/b", &c), 0);
   ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
-  fake_turn(&sc.server);
-  ck_assert_str_eq(fake_acl(&sc.server, "/b"), "13 ip 127.0.0.1");
+  model_turn(&sc.server);
+  ck_assert_str_eq(model_acl(&sc.server, "/b"), "13 ip 127.0.0.1");
   lk_lock_free(l);
   scene_end(&sc);
 }
@@ -762,15 +762,15 @@ START_TEST(a_revocable_lock_is_told_at_once_and_once)
 
   scene_begin(&sc, NULL, &config);
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  fake_turn(&sc.server);
-  ck_assert(fake_said(sc.one.link, "create2 getChildren2 | getData"));
-  fake_set(&sc.server, lk_lock_node(sc.a.lock), "let go");
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
+  ck_assert(model_said(sc.one.link, "create2 getChildren2 | getData"));
+  model_set(&sc.server, lk_lock_node(sc.a.lock), "let go");
+  model_turn(&sc.server);
   ck_assert(locker_told(&sc.a, ""));
-  fake_set(&sc.server, lk_lock_node(sc.a.lock), LK_REVOKE_MESSAGE);
-  fake_turn(&sc.server);
-  fake_set(&sc.server, lk_lock_node(sc.a.lock), LK_REVOKE_MESSAGE);
-  fake_turn(&sc.server);
+  model_set(&sc.server, lk_lock_node(sc.a.lock), LK_REVOKE_MESSAGE);
+  model_turn(&sc.server);
+  model_set(&sc.server, lk_lock_node(sc.a.lock), LK_REVOKE_MESSAGE);
+  model_turn(&sc.server);
   ck_assert(locker_told(&sc.a, "revoked\n"));
   ck_assert(lk_lock_ok(sc.a.lock));
   scene_end(&sc);
@@ -780,11 +780,11 @@ END_TEST
 START_TEST(who_is_asked_while_it_waits_is_told_when_it_holds)
 {
   begin_queue();
-  fake_set(&sc.server, lk_lock_node(sc.b.lock), LK_REVOKE_MESSAGE);
-  fake_turn(&sc.server);
+  model_set(&sc.server, lk_lock_node(sc.b.lock), LK_REVOKE_MESSAGE);
+  model_turn(&sc.server);
   ck_assert(locker_told(&sc.b, ""));
   locker_release(&sc.a);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
   ck_assert(locker_told(&sc.b, "revoked\n"));
   scene_end(&sc);

@@ -8,7 +8,7 @@
 
 /* Several locks as one, and single ones beside it, on one server. */
 
-static fake_server server;
+static model_server server;
 static party one;
 static party two;
 static locker all;   /* one's: /m/a, /m/b, /m/c */
@@ -50,28 +50,28 @@ static void single(locker *l, party *p, const char *path)
 
 static void make_dirs(void)
 {
-  fake_create(&server, "/m");
-  fake_create(&server, "/m/a");
-  fake_create(&server, "/m/b");
-  fake_create(&server, "/m/c");
+  model_create(&server, "/m");
+  model_create(&server, "/m/a");
+  model_create(&server, "/m/b");
+  model_create(&server, "/m/c");
 }
 
 static void begin(void)
 {
-  fake_init(&server);
+  model_init(&server);
   make_dirs();
   party_join(&one, &server, NULL);
   party_join(&two, &server, NULL);
   ck_assert(try_init(&all, &one));
   ck_assert(try_init(&other, &two));
   single(&b, &two, "/m/b");
-  fake_turn(&server);
+  model_turn(&server);
 }
 
 static size_t left(void)
 {
-  return fake_children(&server, "/m/a") + fake_children(&server, "/m/b") +
-         fake_children(&server, "/m/c");
+  return model_children(&server, "/m/a") + model_children(&server, "/m/b") +
+         model_children(&server, "/m/c");
 }
 
 static void end(void)
@@ -79,17 +79,17 @@ static void end(void)
   locker_free(&all);
   locker_free(&other);
   locker_free(&b);
-  fake_run(&server, T);
+  model_run(&server, T);
   ck_assert_uint_eq(left(), 0);
   party_leave(&one);
   party_leave(&two);
-  fake_done(&server);
+  model_done(&server);
 }
 
 static void want(locker *l)
 {
   ck_assert_int_eq(locker_want(l, -1), 0);
-  fake_turn(&server);
+  model_turn(&server);
 }
 
 static void get(locker *l)
@@ -101,7 +101,7 @@ static void get(locker *l)
 static void let_go(locker *l)
 {
   locker_release(l);
-  fake_turn(&server);
+  model_turn(&server);
 }
 
 /* ---- together ---------------------------------------------------------- */
@@ -110,8 +110,8 @@ START_TEST(all_cost_one_write)
 {
   begin();
   get(&all);
-  ck_assert(fake_said(one.link, "multi getChildren2 getChildren2 "
-                                "getChildren2"));
+  ck_assert(model_said(one.link, "multi getChildren2 getChildren2 "
+                                 "getChildren2"));
   ck_assert_uint_eq(left(), 3);
   ck_assert(lk_lock_ok(all.lock));
   uint64_t token = lk_lock_token(all.lock);
@@ -122,26 +122,26 @@ START_TEST(all_cost_one_write)
   ck_assert_uint_eq(lk_multilock_token(all.lock, "/m/d"), 0);
   let_go(&all);
   ck_assert_int_eq(all.released, 0);
-  ck_assert(fake_said(one.link, "delete delete delete"));
+  ck_assert(model_said(one.link, "delete delete delete"));
   end();
 }
 END_TEST
 
 START_TEST(missing_directories_cost_one_more)
 {
-  fake_init(&server);
+  model_init(&server);
   party_join(&one, &server, NULL);
   party_join(&two, &server, NULL);
   ck_assert(try_init(&all, &one));
   ck_assert(try_init(&other, &two));
   single(&b, &two, "/m/b");
-  fake_turn(&server);
+  model_turn(&server);
   get(&all);
-  ck_assert(fake_said(one.link,
-                      "multi getChildren2 getChildren2 getChildren2 | "
-                      "createContainer createContainer createContainer "
-                      "createContainer createContainer createContainer "
-                      "multi getChildren2 getChildren2 getChildren2"));
+  ck_assert(model_said(one.link,
+                       "multi getChildren2 getChildren2 getChildren2 | "
+                       "createContainer createContainer createContainer "
+                       "createContainer createContainer createContainer "
+                       "multi getChildren2 getChildren2 getChildren2"));
   end();
 }
 END_TEST
@@ -172,7 +172,7 @@ END_TEST
 static void expect_node(const char *path)
 {
   ck_assert_str_eq(lk_multilock_node(all.lock, path),
-                   fake_child(&server, path, 0));
+                   model_child(&server, path, 0));
 }
 
 START_TEST(what_comes_after_one_that_is_held_is_given_back)
@@ -184,9 +184,9 @@ START_TEST(what_comes_after_one_that_is_held_is_given_back)
   get(&b);
   want(&all);
   ck_assert_int_eq(all.acquired, NOT_YET);
-  ck_assert_uint_eq(fake_children(&server, "/m/a"), 1);
-  ck_assert_uint_eq(fake_children(&server, "/m/b"), 2);
-  ck_assert_uint_eq(fake_children(&server, "/m/c"), 0);
+  ck_assert_uint_eq(model_children(&server, "/m/a"), 1);
+  ck_assert_uint_eq(model_children(&server, "/m/b"), 2);
+  ck_assert_uint_eq(model_children(&server, "/m/c"), 0);
   expect_node("/m/a");
   ck_assert_ptr_null(lk_multilock_node(all.lock, "/m/c"));
   get(&c);
@@ -212,9 +212,9 @@ START_TEST(who_has_a_part_is_asked_to_let_go_when_it_has_the_whole)
   begin();
   get(&b);
   want(&all);
-  fake_run(&server, T / 2);
-  fake_set(&server, fake_child(&server, "/m/a", 0), "__REVOKE__");
-  fake_turn(&server);
+  model_run(&server, T / 2);
+  model_set(&server, model_child(&server, "/m/a", 0), "__REVOKE__");
+  model_turn(&server);
   ck_assert_ptr_null(strstr(all.told, "revoked"));
   let_go(&b);
   ck_assert_int_eq(all.acquired, 0);
@@ -243,7 +243,7 @@ START_TEST(sides_of_read_write_locks_are_members)
   ck_assert_int_eq(b.acquired, NOT_YET);
   locker_free(&first);
   locker_free(&second);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(b.acquired, 0);
   end();
 }
@@ -275,9 +275,9 @@ START_TEST(without_waiting_nothing_is_kept)
   begin();
   get(&b);
   ck_assert_int_eq(locker_want(&all, 0), 0);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(all.acquired, LK_ERR_BUSY);
-  ck_assert_uint_eq(fake_count(one.link, "multi"), 1);
+  ck_assert_uint_eq(model_count(one.link, "multi"), 1);
   ck_assert_uint_eq(left(), 1);
   end();
 }
@@ -291,8 +291,8 @@ START_TEST(reason_is_told_why_a_directory_cannot_be_made)
   locker l;
 
   begin();
-  fake_create(&server, "/d");
-  fake_deny(&server, "/d", LK_PERM_CREATE);
+  model_create(&server, "/d");
+  model_deny(&server, "/d", LK_PERM_CREATE);
   wrap(&l, &one);
   ck_assert_int_eq(
       lk_multilock_new(&l.lock, one.link->client, far, 2, NULL, NULL), 0);
@@ -308,7 +308,7 @@ START_TEST(a_timeout_leaves_nothing)
   begin();
   get(&b);
   ck_assert_int_eq(locker_want(&all, 100), 0);
-  fake_run(&server, 150);
+  model_run(&server, 150);
   ck_assert_int_eq(all.acquired, LK_ERR_DEADLINE);
   ck_assert_uint_eq(left(), 1);
   end();
@@ -320,7 +320,7 @@ START_TEST(cancelled_at_once_it_leaves_nothing)
   begin();
   ck_assert_int_eq(locker_want(&all, -1), 0);
   lk_lock_cancel(all.lock);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(all.acquired, LK_ERR_CANCELLED);
   ck_assert_uint_eq(left(), 0);
   end();
@@ -332,9 +332,9 @@ START_TEST(it_is_lost_as_a_whole)
 {
   begin();
   get(&all);
-  fake_run(&server, T / 2); /* watched by now */
-  fake_delete(&server, fake_child(&server, "/m/c", 0));
-  fake_turn(&server);
+  model_run(&server, T / 2); /* watched by now */
+  model_delete(&server, model_child(&server, "/m/c", 0));
+  model_turn(&server);
   ck_assert(locker_told(&all, "lost NO_NODE\n"));
   ck_assert_uint_eq(left(), 0);
   ck_assert_int_eq(lk_lock_release(all.lock, NULL, NULL), LK_ERR_LOST);
@@ -348,13 +348,13 @@ START_TEST(one_that_is_lost_while_it_waits_begins_anew)
   begin();
   get(&b);
   want(&all);
-  fake_run(&server, T / 2);
+  model_run(&server, T / 2);
   all.told[0] = '\0';
-  fake_delete(&server, fake_child(&server, "/m/a", 0));
-  fake_turn(&server);
+  model_delete(&server, model_child(&server, "/m/a", 0));
+  model_turn(&server);
   ck_assert_ptr_nonnull(strstr(all.told, "place lost NO_NODE\n"));
-  ck_assert_uint_eq(fake_children(&server, "/m/a"), 1);
-  ck_assert_uint_eq(fake_children(&server, "/m/b"), 2);
+  ck_assert_uint_eq(model_children(&server, "/m/a"), 1);
+  ck_assert_uint_eq(model_children(&server, "/m/b"), 2);
   let_go(&b);
   ck_assert_int_eq(all.acquired, 0);
   end();
@@ -367,14 +367,14 @@ START_TEST(member_lost_while_others_are_asked_for_begins_anew)
   begin();
   get(&b);
   want(&all);
-  fake_run(&server, T / 2);
+  model_run(&server, T / 2);
   one.link->frozen = true;
   let_go(&b);
-  fake_delete(&server, fake_child(&server, "/m/a", 0));
-  fake_turn(&server);
+  model_delete(&server, model_child(&server, "/m/a", 0));
+  model_turn(&server);
   ck_assert_ptr_nonnull(strstr(all.told, "place lost NO_NODE\n"));
   one.link->frozen = false;
-  fake_run(&server, T / 4);
+  model_run(&server, T / 4);
   ck_assert_int_eq(all.acquired, 0);
   ck_assert_uint_eq(left(), 3);
   end();
@@ -387,11 +387,11 @@ START_TEST(verify_and_guarded_ask_for_all)
   get(&all);
   one.link->log[0] = '\0';
   ck_assert_int_eq(locker_verify(&all), 0);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(all.verified, 0);
-  fake_delete(&server, fake_child(&server, "/m/b", 0));
+  model_delete(&server, model_child(&server, "/m/b", 0));
   ck_assert_int_eq(locker_verify(&all), 0);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(all.verified, LK_ERR_LOST);
   ck_assert(locker_told(&all, "lost NO_NODE\n"));
   (void)lk_lock_release(all.lock, NULL, NULL);
@@ -406,7 +406,7 @@ static void cut(unsigned at, bool executed)
   one.link->cut_at = at;
   one.link->cut_after = executed;
   want(&all);
-  fake_run(&server, T / 2);
+  model_run(&server, T / 2);
   ck_assert_int_eq(all.acquired, 0);
   ck_assert_uint_eq(left(), 3);
   ck_assert(lk_lock_ok(all.lock));
@@ -437,12 +437,12 @@ START_TEST(nothing_is_asked_for_before_all_before_it_are_held)
   want(&all);
   ck_assert(locker_told(&all, "waiting 1 0000000000\n"));
   one.link->frozen = true;
-  fake_run(&server, 200);
+  model_run(&server, 200);
   let_go(&b);
   one.link->frozen = false;
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert(locker_told(&all, "waiting 1 0000000000\n"));
-  ck_assert_uint_eq(fake_children(&server, "/m/c"), 0);
+  ck_assert_uint_eq(model_children(&server, "/m/c"), 0);
   let_go(&a);
   ck_assert_int_eq(all.acquired, 0);
   let_go(&all);
@@ -461,7 +461,7 @@ START_TEST(a_break_at_any_request_is_not_taken_for_a_rival)
     one.link->cut_at = at / 2;
     one.link->cut_after = at % 2 == 0;
     ck_assert_int_eq(locker_want(&all, 0), 0);
-    fake_run(&server, T / 2);
+    model_run(&server, T / 2);
     ck_assert_int_eq(all.acquired, 0);
     ck_assert(locker_told(&all, ""));
     ck_assert_uint_eq(left(), 3);
@@ -477,14 +477,14 @@ START_TEST(an_orphan_that_stays_does_not_stop_it)
   one.link->requests = 0;
   one.link->cut_at = 1;
   one.link->cut_after = true;
-  fake_deny(&server, "/m/b", LK_PERM_DELETE);
+  model_deny(&server, "/m/b", LK_PERM_DELETE);
   ck_assert_int_eq(locker_want(&all, 0), 0);
-  fake_run(&server, T / 2);
+  model_run(&server, T / 2);
   ck_assert_int_eq(all.acquired, LK_ERR_BUSY);
   ck_assert_str_ne(one.left_behind, "");
-  fake_deny(&server, "/m/b", 0);
-  fake_expire(&server, one.link->session);
-  fake_drop(one.link);
+  model_deny(&server, "/m/b", 0);
+  model_expire(&server, one.link->session);
+  model_drop(one.link);
   end();
 }
 END_TEST
@@ -500,9 +500,9 @@ START_TEST(lock_that_is_freed_while_orphans_leave_leaves_nothing)
       one.link->cut_at = at / 2;
       one.link->cut_after = at % 2 == 0;
       ck_assert_int_eq(locker_want(&all, -1), 0);
-      fake_run(&server, ms);
+      model_run(&server, ms);
       locker_free(&all);
-      fake_run(&server, T);
+      model_run(&server, T);
       ck_assert_uint_eq(left(), 0);
       end();
     }
@@ -515,12 +515,12 @@ START_TEST(a_session_that_ends_while_it_waits_begins_anew)
   begin();
   get(&b);
   want(&all);
-  fake_expire(&server, one.link->session);
-  fake_drop(one.link);
-  fake_run(&server, T / 4);
-  ck_assert_uint_eq(fake_children(&server, "/m/a"), 1);
+  model_expire(&server, one.link->session);
+  model_drop(one.link);
+  model_run(&server, T / 4);
+  ck_assert_uint_eq(model_children(&server, "/m/a"), 1);
   let_go(&b);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(all.acquired, 0);
   end();
 }
@@ -530,9 +530,9 @@ START_TEST(a_session_that_ends_takes_it)
 {
   begin();
   get(&all);
-  fake_expire(&server, one.link->session);
-  fake_drop(one.link);
-  fake_run(&server, T / 4);
+  model_expire(&server, one.link->session);
+  model_drop(one.link);
+  model_run(&server, T / 4);
   ck_assert(locker_told(&all, "suspended\nlost SESSION_EXPIRED\n"));
   (void)lk_lock_release(all.lock, NULL, NULL);
   get(&all);
@@ -547,7 +547,7 @@ START_TEST(an_overloaded_server_is_asked_again)
     one.link->requests = 0;
     one.link->throttle_at = at;
     want(&all);
-    fake_run(&server, T / 4);
+    model_run(&server, T / 4);
     ck_assert_int_eq(all.acquired, 0);
     end();
   }
@@ -562,7 +562,7 @@ START_TEST(a_client_that_is_freed_ends_it)
   lk_client_free(one.link->client);
   one.link->client = NULL;
   ck_assert_int_eq(all.acquired, LK_ERR_CLOSED);
-  fake_expire(&server, one.link->last_session);
+  model_expire(&server, one.link->last_session);
   end();
 }
 END_TEST
@@ -580,15 +580,15 @@ START_TEST(it_may_be_freed_when_its_client_is)
 
   begin();
   server.down = true;
-  fake_drop(one.link);
-  fake_run(&server, T / 10);
+  model_drop(one.link);
+  model_run(&server, T / 10);
   ck_assert_int_eq(lk_lock_acquire(all.lock, T, free_it, &told), 0);
   lk_client_free(one.link->client);
   one.link->client = NULL;
   all.lock = NULL;
   ck_assert_int_eq(told, LK_ERR_CLOSED);
   server.down = false;
-  fake_expire(&server, one.link->last_session);
+  model_expire(&server, one.link->last_session);
   end();
 }
 END_TEST
@@ -601,18 +601,18 @@ START_TEST(refused_credentials_end_it_and_the_rest_is_told)
   one.link->answer_at = one.link->requests + 1;
   one.link->answer_err = LK_ERR_AUTH_REQUIRED;
   lk_get(one.link->client, "/m", NULL, NULL, NULL);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(all.acquired, LK_ERR_AUTH_FAILED);
   lk_client_free(one.link->client); /* the group listens still */
   one.link->client = NULL;
-  fake_expire(&server, one.link->last_session);
+  model_expire(&server, one.link->last_session);
   end();
 }
 END_TEST
 
 static bool play_without(size_t fail_at)
 {
-  fake_init(&server);
+  model_init(&server);
   make_dirs();
   party_join(&two, &server, NULL);
   wrap(&other, &two);
@@ -622,13 +622,13 @@ static bool play_without(size_t fail_at)
   wrap(&all, &one);
   get(&b);
   if (party_try_join(&one, &server, NULL) && try_init(&all, &one)) {
-    fake_run(&server, T / 4);
+    model_run(&server, T / 4);
     if (locker_want(&all, T) == 0)
-      fake_run(&server, T / 8);
+      model_run(&server, T / 8);
     let_go(&b);
-    fake_run(&server, T / 4);
+    model_run(&server, T / 4);
     (void)lk_lock_release(all.lock, NULL, NULL);
-    fake_run(&server, T);
+    model_run(&server, T);
   }
   bool failed = failing_mem_failed(&one.mem);
 

@@ -14,8 +14,8 @@
 
 /* Parents, trees, and writes until it is known, on one server in memory. */
 
-static fake_server server;
-static fake_link *link;
+static model_server server;
+static model_link *link;
 static failing_mem mem;
 static size_t outstanding_limit;
 static const char *hosts; /* for their chroot; NULL: none */
@@ -44,7 +44,7 @@ static bool try_join(void)
                              .outstanding_limit = outstanding_limit,
                              .mem = &mem.mem};
 
-  link = fake_client(&server, &config);
+  link = model_client(&server, &config);
   if (link != NULL) /* whom lk_acl_creator means */
     (void)lk_add_auth(link->client, "digest", lk_text("me:x"), on_identity,
                       NULL);
@@ -58,9 +58,9 @@ static void begin(void)
   frees = false;
   patience = SIZE_MAX;
   failing_mem_init(&mem);
-  fake_init(&server);
+  model_init(&server);
   ck_assert(try_join());
-  fake_turn(&server);
+  model_turn(&server);
   link->log[0] = '\0';
 }
 
@@ -70,7 +70,7 @@ static void move_to(const char *chroot)
   lk_client_free(link->client);
   hosts = chroot;
   ck_assert(try_join());
-  fake_turn(&server);
+  model_turn(&server);
   link->log[0] = '\0';
 }
 
@@ -78,7 +78,7 @@ static void finish(void)
 {
   lk_client_free(link->client);
   ck_assert_uint_eq(mem.live, 0);
-  fake_done(&server);
+  model_done(&server);
 }
 
 static void take_end(int err)
@@ -137,24 +137,24 @@ static int outcome(void)
 {
   ended = NOT_YET;
   calls = 0;
-  fake_turn(&server);
+  model_turn(&server);
   if (ended == NOT_YET)
-    fake_run(&server, T / 2);
+    model_run(&server, T / 2);
   ck_assert_uint_le(calls, 1);
   return ended;
 }
 
 static const sim_node *node(const char *path)
 {
-  return fake_node(&server, path);
+  return model_node(&server, path);
 }
 
 static void begin_settled(bool node_there)
 {
   begin();
-  fake_create(&server, "/d");
+  model_create(&server, "/d");
   if (node_there)
-    fake_create(&server, "/d/n");
+    model_create(&server, "/d/n");
   /* So that the client has seen it all. */
   ck_assert_int_eq(lk_delete(link->client, "/none", -1, NULL, on_done, NULL),
                    0);
@@ -182,9 +182,9 @@ static int make(const char *path, int flags, const lk_parents_config *parents)
 START_TEST(where_the_parents_are_there_it_is_one_request)
 {
   begin();
-  fake_create(&server, "/a");
+  model_create(&server, "/a");
   ck_assert_int_eq(make("/a/b", LK_PERSISTENT, NULL), 0);
-  ck_assert(fake_said(link, "create2"));
+  ck_assert(model_said(link, "create2"));
   ck_assert_str_eq(made, "/a/b");
   ck_assert_int_eq(make("/a/b", LK_PERSISTENT, NULL), LK_ERR_NODE_EXISTS);
   ck_assert_int_eq(make("/c", LK_PERSISTENT, NULL), 0);
@@ -195,16 +195,16 @@ END_TEST
 START_TEST(missing_parents_are_made_in_one_write_with_the_node)
 {
   begin();
-  fake_create(&server, "/a");
+  model_create(&server, "/a");
   ck_assert_int_eq(make("/a/b/c/d-", LK_SEQUENTIAL, NULL), 0);
-  ck_assert(fake_said(link, "create2 | create create create create2"));
+  ck_assert(model_said(link, "create2 | create create create create2"));
   ck_assert_str_eq(made, "/a/b/c/d-0000000000");
   ck_assert_int_eq(found.czxid, node(made)->stat.czxid);
   ck_assert_int_eq(node("/a/b")->stat.data_length, 0);
   ck_assert(!node("/a/b")->container);
-  ck_assert_str_eq(fake_acl(&server, "/a/b/c"), "31 world anyone");
+  ck_assert_str_eq(model_acl(&server, "/a/b/c"), "31 world anyone");
   ck_assert_int_eq(node(made)->stat.data_length, 4);
-  ck_assert_str_eq(fake_acl(&server, made),
+  ck_assert_str_eq(model_acl(&server, made),
                    "31 digest me:xSt7uiiGSJ+hX0ohMyxaLcULzA0=");
   finish();
 }
@@ -215,7 +215,7 @@ START_TEST(parents_can_be_containers_with_a_list_of_their_own)
   begin();
   ck_assert_int_eq(make("/a/b/c", LK_EPHEMERAL, &containers), 0);
   ck_assert(node("/a")->container && node("/a/b")->container);
-  ck_assert_str_eq(fake_acl(&server, "/a/b"), "5 world anyone");
+  ck_assert_str_eq(model_acl(&server, "/a/b"), "5 world anyone");
   ck_assert_int_ne(node("/a/b/c")->stat.ephemeral_owner, 0);
   finish();
 }
@@ -233,7 +233,7 @@ END_TEST
 static unsigned sweeps;
 
 /* Takes the directory away when the node is asked for. */
-static void sweep_before(fake_server *s, fake_link *l, int32_t op,
+static void sweep_before(model_server *s, model_link *l, int32_t op,
                          const char *path)
 {
   (void)l;
@@ -241,7 +241,7 @@ static void sweep_before(fake_server *s, fake_link *l, int32_t op,
     return;
   ck_assert_str_eq(path, "/a/b/c");
   sweeps--;
-  fake_delete(s, "/a/b");
+  model_delete(s, "/a/b");
 }
 
 START_TEST(parents_that_are_swept_away_are_made_again)
@@ -269,11 +269,11 @@ END_TEST
 START_TEST(who_may_not_make_parents_is_told_why)
 {
   begin();
-  fake_deny(&server, "/", LK_PERM_CREATE);
+  model_deny(&server, "/", LK_PERM_CREATE);
   ck_assert_int_eq(make("/a/b/c", 0, NULL), LK_ERR_NO_AUTH);
-  fake_deny(&server, "/", 0);
-  fake_create(&server, "/a");
-  fake_deny(&server, "/", LK_PERM_CREATE);
+  model_deny(&server, "/", 0);
+  model_create(&server, "/a");
+  model_deny(&server, "/", LK_PERM_CREATE);
   ck_assert_int_eq(make("/a/b/c", 0, NULL), 0); /* "/a" is there */
   ck_assert_int_eq(make("/z", 0, NULL), LK_ERR_NO_AUTH);
   finish();
@@ -298,9 +298,9 @@ START_TEST(without_a_root_nothing_is_tried_again)
   link->requests = 0;
   server.before = sweep_before;
   sweeps = 1; /* so that the node is not there either */
-  fake_create(&server, "/a");
+  model_create(&server, "/a");
   ck_assert_int_eq(make("/a/b/c", 0, NULL), LK_ERR_NO_NODE);
-  ck_assert_uint_eq(fake_count(link, "create2"), 2);
+  ck_assert_uint_eq(model_count(link, "create2"), 2);
   finish();
 }
 END_TEST
@@ -310,9 +310,9 @@ START_TEST(parents_end_at_the_chroot)
   begin();
   move_to("x/app");
   ck_assert_int_eq(make("/a/b", 0, NULL), LK_ERR_NO_NODE);
-  ck_assert(fake_said(link, "create2 | create create2"));
+  ck_assert(model_said(link, "create2 | create create2"));
   ck_assert_ptr_null(node("/app"));
-  fake_create(&server, "/app");
+  model_create(&server, "/app");
   ck_assert_int_eq(make("/a/b", 0, NULL), 0);
   ck_assert_str_eq(made, "/a/b");
   ck_assert_ptr_nonnull(node("/app/a/b"));
@@ -321,7 +321,7 @@ START_TEST(parents_end_at_the_chroot)
 END_TEST
 
 /* Nothing but the first write is answered. */
-static void freeze(fake_server *s, fake_link *l, const char *names)
+static void freeze(model_server *s, model_link *l, const char *names)
 {
   (void)s;
   l->frozen = strstr(names, "create create") != NULL;
@@ -338,9 +338,9 @@ START_TEST(a_deadline_covers_all_of_a_create)
                                           made),
                    0);
   ended = NOT_YET;
-  fake_run(&server, 99);
+  model_run(&server, 99);
   ck_assert_int_eq(ended, NOT_YET);
-  fake_run(&server, 2);
+  model_run(&server, 2);
   ck_assert_int_eq(ended, LK_ERR_DEADLINE);
   finish();
 }
@@ -358,10 +358,10 @@ START_TEST(a_node_can_be_over_before_its_parents)
                    0);
   server.hurry = 1;
   ended = NOT_YET;
-  fake_turn(&server);
+  model_turn(&server);
   server.hurry = 0;
   ck_assert_int_eq(ended, NOT_YET);
-  fake_run(&server, 100);
+  model_run(&server, 100);
   ck_assert_int_eq(ended, LK_ERR_DEADLINE);
   finish();
 }
@@ -396,7 +396,7 @@ START_TEST(what_cannot_be_is_refused)
   ck_assert_int_eq(lk_set_reliable(link->client, "/x", lk_text(""), -2, false,
                                    NULL, NULL, NULL),
                    LK_ERR_BAD_ARGUMENT);
-  ck_assert(fake_said(link, ""));
+  ck_assert(model_said(link, ""));
   finish();
 }
 END_TEST
@@ -426,7 +426,7 @@ static void grow(void)
       "/t/f/h/i/j", "/t/k", "/t/l-0", "/tree"};
 
   for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
-    fake_create(&server, paths[i]);
+    model_create(&server, paths[i]);
 }
 
 START_TEST(a_leaf_is_one_request)
@@ -434,7 +434,7 @@ START_TEST(a_leaf_is_one_request)
   begin();
   grow();
   ck_assert_int_eq(wipe("/t/a"), 0);
-  ck_assert(fake_said(link, "delete"));
+  ck_assert(model_said(link, "delete"));
   ck_assert_uint_eq(deleted, 1);
   ck_assert_int_eq(wipe("/t/a"), LK_ERR_NO_NODE);
   ck_assert_uint_eq(deleted, 0);
@@ -457,13 +457,13 @@ END_TEST
 START_TEST(a_directory_of_leaves_is_three_writes)
 {
   begin();
-  fake_create(&server, "/d");
-  fake_create(&server, "/d/1");
-  fake_create(&server, "/d/2");
-  fake_create(&server, "/d/3");
+  model_create(&server, "/d");
+  model_create(&server, "/d/1");
+  model_create(&server, "/d/2");
+  model_create(&server, "/d/3");
   ck_assert_int_eq(wipe("/d"), 0);
   ck_assert(
-      fake_said(link, "delete | getChildren2 | delete delete delete delete"));
+      model_said(link, "delete | getChildren2 | delete delete delete delete"));
   ck_assert_uint_eq(deleted, 4);
   finish();
 }
@@ -476,12 +476,12 @@ START_TEST(the_way_up_is_one_write)
   begin();
   for (int i = 0; i < 10; i++) {
     strcat(path, "/n");
-    fake_create(&server, path);
+    model_create(&server, path);
   }
   ck_assert_int_eq(wipe("/n"), 0);
   ck_assert_uint_eq(deleted, 10);
   /* Down to the leaf each asks for the next and for itself behind it. */
-  ck_assert_uint_eq(fake_count(link, "getChildren2"), 9);
+  ck_assert_uint_eq(model_count(link, "getChildren2"), 9);
   ck_assert_ptr_nonnull(strstr(link->log,
                                "| delete delete delete delete delete "
                                "delete delete delete delete "
@@ -491,7 +491,7 @@ START_TEST(the_way_up_is_one_write)
 END_TEST
 
 /* Nothing behind the first write is answered. */
-static void freeze_list(fake_server *s, fake_link *l, const char *names)
+static void freeze_list(model_server *s, model_link *l, const char *names)
 {
   (void)s;
   l->frozen = strstr(names, "getChildren2") != NULL;
@@ -506,9 +506,9 @@ static void wipe_until(int64_t timeout_ms)
       lk_delete_recursive(link->client, "/t", &call, NULL, on_deleted, NULL),
       0);
   ended = NOT_YET;
-  fake_run(&server, timeout_ms - 1);
+  model_run(&server, timeout_ms - 1);
   ck_assert_int_eq(ended, NOT_YET);
-  fake_run(&server, 2);
+  model_run(&server, 2);
   ck_assert_int_eq(ended, LK_ERR_DEADLINE);
 }
 
@@ -539,10 +539,10 @@ END_TEST
 START_TEST(what_the_server_keeps_its_own_in_is_not_below_a_chroot)
 {
   begin();
-  fake_create(&server, "/app");
-  fake_create(&server, "/app/zookeeper");
-  fake_create(&server, "/app/zookeeper/x");
-  fake_create(&server, "/zookeepers");
+  model_create(&server, "/app");
+  model_create(&server, "/app/zookeeper");
+  model_create(&server, "/app/zookeeper/x");
+  model_create(&server, "/zookeepers");
   ck_assert_int_eq(wipe("/zookeepers"), 0);
   move_to("x/app");
   ck_assert_int_eq(wipe("/zookeeper"), 0);
@@ -557,7 +557,7 @@ END_TEST
 static unsigned newcomers;
 
 /* Somebody makes a node in a directory that has just been listed. */
-static void join_before(fake_server *s, fake_link *l, int32_t op,
+static void join_before(model_server *s, model_link *l, int32_t op,
                         const char *path)
 {
   char name[64];
@@ -566,7 +566,7 @@ static void join_before(fake_server *s, fake_link *l, int32_t op,
   if (op != LK_OPCODE_DELETE || newcomers == 0 || strcmp(path, "/t") != 0)
     return;
   snprintf(name, sizeof name, "/t/new-%u", newcomers--);
-  fake_create(s, name);
+  model_create(s, name);
 }
 
 START_TEST(what_comes_meanwhile_goes_too)
@@ -599,7 +599,7 @@ static int32_t rival_op;
 static unsigned rival_at;
 
 /* Another takes all away, before a list or a delete. */
-static void rival_before(fake_server *s, fake_link *l, int32_t op,
+static void rival_before(model_server *s, model_link *l, int32_t op,
                          const char *path)
 {
   static const char *const paths[] = {
@@ -613,7 +613,7 @@ static void rival_before(fake_server *s, fake_link *l, int32_t op,
     return;
   for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
     if (node(paths[i]) != NULL)
-      fake_delete(s, paths[i]);
+      model_delete(s, paths[i]);
   }
 }
 
@@ -640,10 +640,10 @@ START_TEST(the_first_refusal_ends_it)
 {
   begin();
   grow();
-  fake_deny(&server, "/t/b", LK_PERM_DELETE);
+  model_deny(&server, "/t/b", LK_PERM_DELETE);
   ck_assert_int_eq(wipe("/t"), LK_ERR_NO_AUTH);
   ck_assert_ptr_nonnull(node("/t/b/c"));
-  fake_deny(&server, "/t/b", LK_PERM_READ);
+  model_deny(&server, "/t/b", LK_PERM_READ);
   ck_assert_int_eq(wipe("/t"), LK_ERR_NO_AUTH);
   finish();
 }
@@ -667,7 +667,7 @@ static unsigned most_lists; /* in one write */
 static unsigned writes;
 static unsigned deletes_in[8]; /* each of the first writes */
 
-static void on_write(fake_server *s, fake_link *l, const char *names)
+static void on_write(model_server *s, model_link *l, const char *names)
 {
   unsigned count = 0;
 
@@ -686,16 +686,16 @@ static void grow_wide(int leaves, int directories)
 {
   char path[64];
 
-  fake_create(&server, "/w");
+  model_create(&server, "/w");
   for (int i = 0; i < leaves; i++) {
     snprintf(path, sizeof path, "/w/leaf%d", i);
-    fake_create(&server, path);
+    model_create(&server, path);
   }
   for (int i = 0; i < directories; i++) {
     snprintf(path, sizeof path, "/w/dir%d", i);
-    fake_create(&server, path);
+    model_create(&server, path);
     snprintf(path, sizeof path, "/w/dir%d/leaf", i);
-    fake_create(&server, path);
+    model_create(&server, path);
   }
   most_lists = 0;
   writes = 0;
@@ -715,7 +715,7 @@ START_TEST(only_so_many_lists_are_asked_for_at_a_time)
 END_TEST
 
 /* The directories, which were made last, stand first in the list. */
-static bool list_backwards(fake_link *l, lk_bytes frame)
+static bool list_backwards(model_link *l, lk_bytes frame)
 {
   const sim_node *n = node("/w");
   struct lk_names_stat_reply a = {.stat = n->stat};
@@ -727,7 +727,7 @@ static bool list_backwards(fake_link *l, lk_bytes frame)
   lk_bytes path = lk__reader_bytes(&in);
 
   if (op != LK_OPCODE_GET_CHILDREN2 || path.len != strlen("/w"))
-    return fake_serve(l, frame);
+    return model_serve(l, frame);
   lk_bytes *names = calloc((size_t)n->stat.num_children, sizeof *names);
 
   for (const sim_node *k = n->last; k != NULL; k = k->prev)
@@ -800,7 +800,7 @@ END_TEST
 START_TEST(what_went_with_a_lost_answer_has_gone)
 {
   begin();
-  fake_create(&server, "/t");
+  model_create(&server, "/t");
   link->requests = 0;
   link->cut_at = 1;
   link->cut_after = true;
@@ -824,7 +824,7 @@ END_TEST
 
 static unsigned refuse_from, refuse_until;
 
-static void refuse_some(fake_server *s, fake_link *l, int32_t op,
+static void refuse_some(model_server *s, model_link *l, int32_t op,
                         const char *path)
 {
   (void)s;
@@ -864,7 +864,7 @@ static unsigned count_requests(unsigned at, unsigned refusals)
   server.before = refuse_some;
   ck_assert_int_eq(wipe("/t"), 0);
   ck_assert_uint_eq(deleted, 13);
-  all = fake_count(link, "delete") + fake_count(link, "getChildren2");
+  all = model_count(link, "delete") + model_count(link, "getChildren2");
   server.before = NULL;
   finish();
   return all;
@@ -887,13 +887,13 @@ END_TEST
 START_TEST(a_rest_ends_with_the_client)
 {
   begin();
-  fake_create(&server, "/t");
+  model_create(&server, "/t");
   link->requests = 0;
   link->throttle_at = 1;
   ck_assert_int_eq(
       lk_delete_recursive(link->client, "/t", NULL, more, on_deleted, NULL), 0);
   ended = NOT_YET;
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(ended, NOT_YET);
   lk_client_free(link->client);
   ck_assert_int_eq(ended, LK_ERR_CLOSED);
@@ -914,7 +914,7 @@ START_TEST(its_client_can_be_freed_at_any_time)
     calls = 0;
     for (unsigned i = 0; i < turns; i++) {
       link->allow = 60;
-      fake_turn(&server);
+      model_turn(&server);
     }
     lk_client_free(link->client);
     ck_assert(ended == LK_ERR_CLOSED || ended == LK_ERR_NOT_SENT);
@@ -962,11 +962,12 @@ END_TEST
 /* ---- until it is known ------------------------------------------------- */
 
 /* What others do before the look. */
-static void (*meanwhile)(fake_server *s);
+static void (*meanwhile)(model_server *s);
 
-static void on_look(fake_server *s, fake_link *l, int32_t op, const char *path)
+static void on_look(model_server *s, model_link *l, int32_t op,
+                    const char *path)
 {
-  void (*what)(fake_server * s) = meanwhile;
+  void (*what)(model_server * s) = meanwhile;
 
   (void)l;
   (void)path;
@@ -976,56 +977,56 @@ static void on_look(fake_server *s, fake_link *l, int32_t op, const char *path)
   what(s);
 }
 
-static void nothing(fake_server *s)
+static void nothing(model_server *s)
 {
   (void)s;
 }
 
-static void make_it(fake_server *s)
+static void make_it(model_server *s)
 {
-  fake_create(s, "/d/n");
+  model_create(s, "/d/n");
 }
 
-static void take_it_away(fake_server *s)
+static void take_it_away(model_server *s)
 {
   if (node("/d/n") != NULL)
-    fake_delete(s, "/d/n");
+    model_delete(s, "/d/n");
 }
 
-static void make_another(fake_server *s)
+static void make_another(model_server *s)
 {
-  fake_create(s, "/d/other");
+  model_create(s, "/d/other");
 }
 
-static void replace_it(fake_server *s)
+static void replace_it(model_server *s)
 {
   take_it_away(s);
   make_it(s);
 }
 
-static void write_other(fake_server *s)
+static void write_other(model_server *s)
 {
-  fake_set(s, "/d/n", "other");
+  model_set(s, "/d/n", "other");
 }
 
-static void write_ours(fake_server *s)
+static void write_ours(model_server *s)
 {
-  fake_set(s, "/d/n", "ours");
+  model_set(s, "/d/n", "ours");
 }
 
-static void write_twice(fake_server *s)
+static void write_twice(model_server *s)
 {
   write_ours(s);
   write_other(s);
 }
 
-static void hide_it(fake_server *s)
+static void hide_it(model_server *s)
 {
-  fake_deny(s, "/d/n", LK_PERM_READ);
+  model_deny(s, "/d/n", LK_PERM_READ);
 }
 
 /* The first request breaks the connection, done or not. */
-static void cut(bool done, void (*others)(fake_server *s))
+static void cut(bool done, void (*others)(model_server *s))
 {
   link->requests = 0;
   link->cut_at = 1;
@@ -1047,7 +1048,7 @@ typedef struct creates {
   bool sole;
   bool there; /* before */
   bool done;  /* and the answer was lost */
-  void (*others)(fake_server *s);
+  void (*others)(model_server *s);
   int err;
   bool left; /* the node is there in the end */
 } creates;
@@ -1134,10 +1135,10 @@ static void check_first(const firsts *x, bool blind)
   bool there = x->data != NULL;
 
   begin();
-  fake_create(&server, "/d");
+  model_create(&server, "/d");
   if (there) {
-    fake_create(&server, "/d/n");
-    fake_set(&server, "/d/n", x->data);
+    model_create(&server, "/d/n");
+    model_set(&server, "/d/n", x->data);
   }
   link->requests = 0;
   link->cut_at = 2;
@@ -1181,13 +1182,13 @@ END_TEST
 START_TEST(what_was_there_and_had_not_been_seen_is_not_ours)
 {
   begin_settled(false);
-  fake_create(&server, "/d/n");
+  model_create(&server, "/d/n");
   cut(false, nothing);
   ck_assert_int_eq(create_it(LK_PERSISTENT, true), LK_ERR_NODE_EXISTS);
   finish();
   begin_settled(false);
-  fake_create(&server, "/d/n");
-  fake_set(&server, "/d/n", "other");
+  model_create(&server, "/d/n");
+  model_set(&server, "/d/n", "other");
   cut(false, nothing);
   ck_assert_int_eq(first_set(true), 0);
   ck_assert_int_eq(node("/d/n")->stat.version, 2);
@@ -1203,8 +1204,8 @@ START_TEST(a_look_is_one_write_behind_a_transaction)
   begin_settled(false);
   cut(true, NULL);
   ck_assert_int_eq(create_it(0, true), 0);
-  ck_assert(fake_said(link, "create2 | multi getData") ||
-            fake_said(link, "create2 multi getData"));
+  ck_assert(model_said(link, "create2 | multi getData") ||
+            model_said(link, "create2 multi getData"));
   finish();
 }
 END_TEST
@@ -1221,9 +1222,9 @@ START_TEST(a_sequential_node_cannot_be_settled)
 }
 END_TEST
 
-static void expire(fake_server *s)
+static void expire(model_server *s)
 {
-  fake_expire(s, link->session);
+  model_expire(s, link->session);
 }
 
 START_TEST(an_ephemeral_node_goes_with_its_session)
@@ -1243,7 +1244,7 @@ typedef struct sets {
   int32_t version;
   bool sole;
   bool done;
-  void (*others)(fake_server *s);
+  void (*others)(model_server *s);
   int err;
   int32_t after; /* the version in the end */
 } sets;
@@ -1295,7 +1296,7 @@ typedef struct deletes {
   int32_t version;
   bool sole;
   bool done;
-  void (*others)(fake_server *s);
+  void (*others)(model_server *s);
   int err;
   bool left;
 } deletes;
@@ -1349,8 +1350,8 @@ END_TEST
 START_TEST(node_made_by_the_last_transaction_seen_is_deleted)
 {
   begin();
-  fake_create(&server, "/d");
-  fake_create(&server, "/d/n");
+  model_create(&server, "/d");
+  model_create(&server, "/d/n");
   ck_assert_int_eq(lk_sync(link->client, "/d", NULL, on_done, NULL), 0);
   ck_assert_int_eq(outcome(), 0);
   cut(false, nothing);
@@ -1378,8 +1379,8 @@ static void give_session_up(int64_t timeout_ms, int64_t after_ms)
 
   begin_settled(false);
   lk_client_free(link->client);
-  link = fake_client(&server, &config);
-  fake_turn(&server);
+  link = model_client(&server, &config);
+  model_turn(&server);
   ck_assert_int_eq(lk_delete(link->client, "/none", -1, NULL, on_done, NULL),
                    0);
   ck_assert_int_eq(outcome(), LK_ERR_NO_NODE);
@@ -1387,15 +1388,15 @@ static void give_session_up(int64_t timeout_ms, int64_t after_ms)
   link->frozen = true;
   ended = NOT_YET;
   calls = 0;
-  fake_run(&server, after_ms);
+  model_run(&server, after_ms);
   ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text("x"), NULL,
                                       0, true, &call, on_created, made),
                    0);
-  fake_turn(&server);
+  model_turn(&server);
   server.down = true;
-  fake_drop(link);
+  model_drop(link);
   link->frozen = false;
-  fake_run(&server, give_up_ms + 1 - after_ms);
+  model_run(&server, give_up_ms + 1 - after_ms);
   server.down = false;
 }
 
@@ -1406,14 +1407,14 @@ START_TEST(a_session_that_was_given_up_is_waited_for)
   int64_t left = lk_client_abandoned_session_end(link->client) - server.now;
 
   ck_assert_int_eq(left, T + T / 4 - 1);
-  fake_run(&server, left - 1);
+  model_run(&server, left - 1);
   ck_assert_int_eq(lk_client_state(link->client), LK_STATE_CONNECTED);
-  ck_assert(fake_said(link, "create2"));
+  ck_assert(model_said(link, "create2"));
   ck_assert_int_eq(ended, NOT_YET);
-  fake_create(&server, "/d/n"); /* by the old server, late */
-  fake_set(&server, "/d/n", "x");
-  fake_run(&server, 1);
-  ck_assert(fake_said(link, "multi getData"));
+  model_create(&server, "/d/n"); /* by the old server, late */
+  model_set(&server, "/d/n", "x");
+  model_run(&server, 1);
+  ck_assert(model_said(link, "multi getData"));
   ck_assert_int_eq(ended, 0);
   ck_assert_uint_eq(calls, 1);
   finish();
@@ -1427,9 +1428,9 @@ START_TEST(given_up_session_lives_on_from_the_last_bytes_that_left)
   int64_t left = lk_client_abandoned_session_end(link->client) - server.now;
 
   ck_assert_int_eq(left, T + T / 4 + T / 8 - 1);
-  fake_run(&server, left - 1);
+  model_run(&server, left - 1);
   ck_assert_int_eq(ended, NOT_YET);
-  fake_run(&server, 1);
+  model_run(&server, 1);
   ck_assert_int_eq(ended, 0);
   finish();
 }
@@ -1438,11 +1439,11 @@ END_TEST
 START_TEST(the_wait_for_a_session_ends_at_the_deadline)
 {
   give_session_up(T, 0);
-  fake_run(&server, T - T / 4 - 2);
+  model_run(&server, T - T / 4 - 2);
   ck_assert_int_eq(ended, NOT_YET);
-  fake_run(&server, 2);
+  model_run(&server, 2);
   ck_assert_int_eq(ended, LK_ERR_DEADLINE);
-  ck_assert(fake_said(link, "create2"));
+  ck_assert(model_said(link, "create2"));
   finish();
 }
 END_TEST
@@ -1454,22 +1455,22 @@ START_TEST(what_was_not_sent_before_its_session_ended_is_sent_in_the_next)
   for (int flags = 0; flags <= LK_EPHEMERAL; flags += LK_EPHEMERAL) {
     begin_settled(false);
     server.down = true;
-    fake_drop(link);
-    fake_turn(&server);
+    model_drop(link);
+    model_turn(&server);
     ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text("x"),
                                         NULL, flags, false, NULL, on_created,
                                         made),
                      0);
     ended = NOT_YET;
     calls = 0;
-    fake_expire(&server, link->last_session);
+    model_expire(&server, link->last_session);
     server.down = false;
-    fake_run(&server, T / 2);
+    model_run(&server, T / 2);
     ck_assert_int_eq(ended, flags == 0 ? 0 : LK_ERR_SESSION_EXPIRED);
     ck_assert_int_eq(lk_client_abandoned_session_end(link->client), INT64_MIN);
     ck_assert_uint_eq(calls, 1);
     ck_assert(
-        fake_said(link, flags == 0 ? "multi exists getData | create2" : ""));
+        model_said(link, flags == 0 ? "multi exists getData | create2" : ""));
     ck_assert((node("/d/n") != NULL) == (flags == 0));
     finish();
   }
@@ -1491,10 +1492,10 @@ START_TEST(refused_credentials_end_a_rest_at_once)
                      0);
     ended = NOT_YET;
     calls = 0;
-    fake_turn(&server);
+    model_turn(&server);
     ck_assert_int_eq(ended, NOT_YET);
     ck_assert_int_eq(lk_exists(link->client, "/d", NULL, NULL, NULL), 0);
-    fake_turn(&server);
+    model_turn(&server);
     ck_assert_int_eq(lk_client_state(link->client), LK_STATE_AUTH_FAILED);
     ck_assert_int_eq(ended, LK_ERR_AUTH_FAILED);
     ck_assert_uint_eq(calls, 1);
@@ -1507,13 +1508,13 @@ START_TEST(what_was_not_sent_is_sent_again)
 {
   begin_settled(false);
   server.down = true;
-  fake_drop(link);
-  fake_turn(&server);
+  model_drop(link);
+  model_turn(&server);
   ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text(""), NULL,
                                       0, false, NULL, on_created, made),
                    0);
   ended = NOT_YET;
-  fake_run(&server, T / 4);
+  model_run(&server, T / 4);
   ck_assert_int_eq(ended, NOT_YET);
   server.down = false;
   ck_assert_int_eq(outcome(), 0);
@@ -1555,9 +1556,9 @@ START_TEST(a_look_that_is_cut_short_begins_anew)
         0);
     ended = NOT_YET;
     calls = 0;
-    fake_turn(&server);
+    model_turn(&server);
     while (link->requests < 1)
-      fake_run(&server, 1);
+      model_run(&server, 1);
     link->requests = 0;
     link->cut_at = at / 2;
     link->cut_after = at % 2 == 0;
@@ -1582,7 +1583,7 @@ START_TEST(a_busy_server_is_asked_again)
     ck_assert_int_eq(found.version, 1);
     /* A read without a transaction before it proves nothing. */
     if (at == 2 || at == 3)
-      ck_assert_uint_eq(fake_count(link, "multi"), 2);
+      ck_assert_uint_eq(model_count(link, "multi"), 2);
     finish();
   }
 }
@@ -1599,12 +1600,12 @@ START_TEST(a_deadline_ends_a_write_that_is_not_known)
                                       0, true, &call, on_created, made),
                    0);
   ended = NOT_YET;
-  fake_turn(&server);
+  model_turn(&server);
   server.down = true;
-  fake_drop(link);
-  fake_run(&server, 500); /* timeouts round up */
+  model_drop(link);
+  model_run(&server, 500); /* timeouts round up */
   ck_assert_int_eq(ended, NOT_YET);
-  fake_run(&server, 1);
+  model_run(&server, 1);
   ck_assert_int_eq(ended, LK_ERR_DEADLINE);
   finish();
 }
@@ -1614,8 +1615,8 @@ START_TEST(a_write_ends_with_its_client)
 {
   begin_settled(false);
   server.down = true;
-  fake_drop(link);
-  fake_turn(&server);
+  model_drop(link);
+  model_turn(&server);
   ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text(""), NULL,
                                       0, false, NULL, on_created, made),
                    0);
@@ -1630,7 +1631,7 @@ START_TEST(a_write_ends_with_its_client)
                                       0, false, NULL, on_created, made),
                    0);
   ended = NOT_YET;
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(ended, NOT_YET);
   lk_client_free(link->client);
   ck_assert_int_eq(ended, LK_ERR_CLOSED);
@@ -1679,28 +1680,28 @@ static bool run_out(size_t n, bool for_good)
   frees = false;
   patience = SIZE_MAX;
   outstanding_limit = 0;
-  fake_init(&server);
-  fake_create(&server, "/d");
+  model_init(&server);
+  model_create(&server, "/d");
   grow();
   failing_mem_init(&mem);
   mem.fail_at = n;
   mem.for_good = for_good;
   if (try_join()) {
-    fake_turn(&server);
+    model_turn(&server);
     link->requests = 0;
     link->cut_at = 9;
     calls = 0;
     int err = want_all(&wanted);
 
     ck_assert(err == 0 || err == LK_ERR_NO_MEMORY);
-    fake_run(&server, T / 2);
+    model_run(&server, T / 2);
     lk_client_free(link->client);
     ck_assert_uint_eq(calls, wanted);
   }
   bool failed = failing_mem_failed(&mem);
 
   ck_assert_uint_eq(mem.live, 0);
-  fake_done(&server);
+  model_done(&server);
   return failed;
 }
 

@@ -22,7 +22,7 @@ static void begin_crowd(const lk_lock_config *config, int count)
   for (int i = 0; i < count; i++) {
     locker_init(&crowd[i], &sc.one, config);
     ck_assert_int_eq(locker_want(&crowd[i], -1), 0);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
   }
   sc.one.link->log[0] = '\0';
 }
@@ -42,22 +42,22 @@ START_TEST(who_finds_too_many_ahead_goes_at_once)
 
   begin_crowd(&config, 2);
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server); /* three ahead: the holder and two */
+  model_turn(&sc.server); /* three ahead: the holder and two */
   ck_assert_int_eq(sc.b.acquired, NOT_YET);
   locker_init(&crowd[2], &sc.two, &config);
   sc.two.link->log[0] = '\0';
   ck_assert_int_eq(locker_want(&crowd[2], -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(crowd[2].acquired, LK_ERR_QUEUE_FULL);
-  ck_assert(fake_said(sc.two.link, "create2 getChildren2 | delete"));
+  ck_assert(model_said(sc.two.link, "create2 getChildren2 | delete"));
   ck_assert(locker_told(&crowd[2], ""));
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 4);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 4);
   ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 0);
   /* when it is shorter there is room again */
   locker_release(&sc.a);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(locker_want(&crowd[2], -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(crowd[2].acquired, NOT_YET);
   end_crowd(3);
 }
@@ -68,14 +68,14 @@ START_TEST(who_lost_its_place_in_a_full_queue_goes_too)
   lk_lock_config config = {.size = sizeof config, .max_queue = 2};
 
   begin_crowd(&config, 2);
-  fake_delete(&sc.server, lk_lock_node(crowd[0].lock));
-  fake_turn(&sc.server);
+  model_delete(&sc.server, lk_lock_node(crowd[0].lock));
+  model_turn(&sc.server);
   ck_assert_int_eq(crowd[0].acquired, NOT_YET);
   config.max_queue = 1;
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, LK_ERR_QUEUE_FULL);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 3);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 3);
   end_crowd(2);
 }
 END_TEST
@@ -89,18 +89,18 @@ START_TEST(only_who_keeps_one_out_is_counted)
   scene_begin(&sc, NULL, &config);
   for (int i = 0; i < 5; i++) {
     snprintf(path, sizeof path, LOCKS "/x-__READ__000000000%d", i);
-    fake_create(&sc.server, path);
+    model_create(&sc.server, path);
   }
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
   ck_assert_int_eq(lk_rwlock_new(&rw, sc.two.link->client, LOCKS, &config), 0);
   ck_assert_int_eq(lk_lock_acquire(lk_rwlock_read(rw), -1, NULL, NULL), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, LK_ERR_QUEUE_FULL);
   ck_assert(lk_lock_ok(lk_rwlock_read(rw)));
   lk_rwlock_free(rw);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   for (int i = 0; i < 5; i++)
-    fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
+    model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
   scene_end(&sc);
 }
 END_TEST
@@ -112,17 +112,17 @@ START_TEST(a_queue_of_ten_thousand_is_warned_of_once)
   scene_begin(&sc, NULL, NULL);
   for (int i = 0; i < 10000; i++) {
     snprintf(path, sizeof path, LOCKS "/x-lock-%010d", i);
-    fake_create(&sc.server, path);
+    model_create(&sc.server, path);
   }
   ck_assert_int_eq(locker_want(&sc.a, 0), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, LK_ERR_BUSY);
   ck_assert_int_eq(locker_want(&sc.a, 0), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_uint_eq(sc.one.warnings, 1);
   for (int i = 0; i < 10000; i++) {
     snprintf(path, sizeof path, LOCKS "/x-lock-%010d", i);
-    fake_delete(&sc.server, path);
+    model_delete(&sc.server, path);
   }
   scene_end(&sc);
 }
@@ -138,21 +138,21 @@ START_TEST(who_looks_first_writes_nothing_where_others_are)
   scene_hold(&sc);
   for (int i = 0; i < 3; i++) {
     ck_assert_int_eq(locker_want(&sc.b, 0), 0);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     ck_assert_int_eq(sc.b.acquired, LK_ERR_BUSY);
-    ck_assert(fake_said(sc.two.link, "getChildren2"));
+    ck_assert(model_said(sc.two.link, "getChildren2"));
   }
   locker_release(&sc.a);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(locker_want(&sc.b, 0), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert(fake_said(sc.two.link, "getChildren2 | create2 getChildren2"));
+  ck_assert(model_said(sc.two.link, "getChildren2 | create2 getChildren2"));
   /* who waits in any case does not look */
   sc.one.link->log[0] = '\0';
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  fake_turn(&sc.server);
-  ck_assert(fake_said(sc.one.link, "create2 getChildren2 | getData getData"));
+  model_turn(&sc.server);
+  ck_assert(model_said(sc.one.link, "create2 getChildren2 | getData getData"));
   scene_end(&sc);
 }
 END_TEST
@@ -164,14 +164,14 @@ START_TEST(a_full_queue_is_seen_before_standing_in_it)
   scene_begin(&sc, NULL, &config);
   scene_hold(&sc);
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
-  ck_assert(fake_said(sc.two.link, "getChildren2 | create2 getChildren2 | "
-                                   "getData getData"));
+  model_turn(&sc.server);
+  ck_assert(model_said(sc.two.link, "getChildren2 | create2 getChildren2 | "
+                                    "getData getData"));
   locker_init(&crowd[0], &sc.one, &config);
   ck_assert_int_eq(locker_want(&crowd[0], 500), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(crowd[0].acquired, LK_ERR_QUEUE_FULL);
-  ck_assert(fake_said(sc.one.link, "getChildren2"));
+  ck_assert(model_said(sc.one.link, "getChildren2"));
   end_crowd(1);
 }
 END_TEST
@@ -179,8 +179,8 @@ END_TEST
 static unsigned throttled;
 
 /* The first four looks are throttled, and then the first create. */
-static void throttle_looks_and_create(fake_server *s, fake_link *l, int32_t op,
-                                      const char *path)
+static void throttle_looks_and_create(model_server *s, model_link *l,
+                                      int32_t op, const char *path)
 {
   (void)s;
   (void)path;
@@ -199,10 +199,10 @@ START_TEST(look_that_succeeds_makes_the_next_pause_short)
   sc.server.before = throttle_looks_and_create;
   ck_assert_int_eq(locker_want(&sc.a, 0), 0);
   for (int ms = 0; ms < 2000 && throttled < 5; ms++)
-    fake_run(&sc.server, 1);
+    model_run(&sc.server, 1);
   ck_assert_uint_eq(throttled, 5);
   ck_assert_int_eq(sc.a.acquired, NOT_YET);
-  fake_run(&sc.server, 100); /* the first pause is shorter */
+  model_run(&sc.server, 100); /* the first pause is shorter */
   ck_assert_int_eq(sc.a.acquired, 0);
   scene_end(&sc);
 }
@@ -213,16 +213,16 @@ START_TEST(where_there_is_no_directory_nobody_is)
   lk_lock_config config = {.size = sizeof config, .peek = true};
 
   scene_begin(&sc, NULL, &config);
-  fake_delete(&sc.server, LOCKS);
+  model_delete(&sc.server, LOCKS);
   ck_assert_int_eq(locker_want(&sc.a, 0), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, 0);
   scene_end(&sc);
 }
 END_TEST
 
 /* Another comes between the look and the create. */
-static void get_in_first(fake_server *s, fake_link *l, int32_t op,
+static void get_in_first(model_server *s, model_link *l, int32_t op,
                          const char *path)
 {
   (void)l;
@@ -230,7 +230,7 @@ static void get_in_first(fake_server *s, fake_link *l, int32_t op,
   if (op != 15)
     return;
   s->before = NULL;
-  fake_create(s, LOCKS "/x-lock-0000000000");
+  model_create(s, LOCKS "/x-lock-0000000000");
 }
 
 START_TEST(a_look_promises_nothing)
@@ -238,14 +238,14 @@ START_TEST(a_look_promises_nothing)
   lk_lock_config config = {.size = sizeof config, .peek = true};
 
   scene_begin(&sc, NULL, &config);
-  fake_create(&sc.server, LOCKS "/note"); /* takes number 0 */
+  model_create(&sc.server, LOCKS "/note"); /* takes number 0 */
   sc.server.before = get_in_first;
   ck_assert_int_eq(locker_want(&sc.a, 0), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, LK_ERR_BUSY);
-  ck_assert_uint_eq(fake_children(&sc.server, LOCKS), 2);
-  fake_delete(&sc.server, LOCKS "/x-lock-0000000000");
-  fake_delete(&sc.server, LOCKS "/note");
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 2);
+  model_delete(&sc.server, LOCKS "/x-lock-0000000000");
+  model_delete(&sc.server, LOCKS "/note");
   scene_end(&sc);
 }
 END_TEST
@@ -262,9 +262,9 @@ START_TEST(a_look_that_is_cut_off_or_put_off_is_taken_again)
     sc.two.link->cut_after = how == 1;
     sc.two.link->throttle_at = how == 2 ? 1 : 0;
     ck_assert_int_eq(locker_want(&sc.b, 0), 0);
-    fake_run(&sc.server, T / 2);
+    model_run(&sc.server, T / 2);
     ck_assert_int_eq(sc.b.acquired, LK_ERR_BUSY);
-    ck_assert_uint_eq(fake_count(sc.two.link, "create2"), 0);
+    ck_assert_uint_eq(model_count(sc.two.link, "create2"), 0);
     scene_end(&sc);
   }
 }
@@ -281,14 +281,14 @@ START_TEST(who_has_waited_says_that_it_is_the_first)
 
   scene_begin(&sc, NULL, &announcing);
   scene_queue(&sc);
-  n = fake_node(&sc.server, lk_lock_node(sc.a.lock));
+  n = model_node(&sc.server, lk_lock_node(sc.a.lock));
   ck_assert_int_eq(n->stat.data_length, 2); /* nobody can be in doubt of it */
   locker_release(&sc.a);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
   /* it is the proof of the lease as well; its own watch tells it */
-  ck_assert(fake_said(sc.two.link, "setData | getData"));
-  n = fake_node(&sc.server, lk_lock_node(sc.b.lock));
+  ck_assert(model_said(sc.two.link, "setData | getData"));
+  n = model_node(&sc.server, lk_lock_node(sc.b.lock));
   ck_assert_int_eq(n->stat.data_length, 2 + 8);
   ck_assert_mem_eq(n->data, "me" LK_ANNOUNCEMENT, 10);
   scene_end(&sc);
@@ -299,13 +299,13 @@ START_TEST(behind_one_that_says_so_nobody_lists)
 {
   begin_crowd(&announcing, CROWD);
   locker_release(&sc.a);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   for (int i = 0; i < CROWD; i++) {
     ck_assert_int_eq(crowd[i].acquired, 0);
     locker_release(&crowd[i]);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
   }
-  ck_assert_uint_eq(fake_count(sc.one.link, "getChildren2"), 0);
+  ck_assert_uint_eq(model_count(sc.one.link, "getChildren2"), 0);
   end_crowd(CROWD);
 }
 END_TEST
@@ -314,13 +314,13 @@ START_TEST(without_it_a_long_queue_is_listed_at_each_turn)
 {
   begin_crowd(NULL, CROWD);
   locker_release(&sc.a);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   for (int i = 0; i < CROWD; i++) {
     ck_assert_int_eq(crowd[i].acquired, 0);
     locker_release(&crowd[i]);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
   }
-  ck_assert_uint_ge(fake_count(sc.one.link, "getChildren2"), CROWD - 9);
+  ck_assert_uint_ge(model_count(sc.one.link, "getChildren2"), CROWD - 9);
   end_crowd(CROWD);
 }
 END_TEST
@@ -337,11 +337,11 @@ START_TEST(a_hold_too_short_to_be_heard_of_costs_a_list)
   for (int i = 0; i < CROWD; i++)
     crowd[i].react = let_go;
   locker_release(&sc.a);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   for (int i = 0; i < CROWD; i++)
     ck_assert_int_eq(crowd[i].released, 0);
-  ck_assert_uint_ge(fake_count(sc.one.link, "getChildren2"), 1);
-  ck_assert_uint_le(fake_count(sc.one.link, "getChildren2"), CROWD);
+  ck_assert_uint_ge(model_count(sc.one.link, "getChildren2"), 1);
+  ck_assert_uint_le(model_count(sc.one.link, "getChildren2"), CROWD);
   end_crowd(CROWD);
 }
 END_TEST
@@ -350,11 +350,11 @@ START_TEST(a_waiter_is_told_that_it_is_the_next)
 {
   begin_crowd(&announcing, CROWD);
   locker_release(&sc.a);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert(locker_told(&crowd[CROWD - 1], "waiting 14 0000000000\n"));
   for (int i = 0; i < CROWD - 2; i++) {
     locker_release(&crowd[i]);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
   }
   ck_assert_int_eq(crowd[CROWD - 2].acquired, 0);
   ck_assert(locker_told(&crowd[CROWD - 1], "waiting 1 0000000013\n"));
@@ -365,17 +365,17 @@ END_TEST
 START_TEST(a_reader_that_says_so_proves_nothing)
 {
   scene_begin(&sc, NULL, &announcing);
-  fake_create(&sc.server, LOCKS "/a-__READ__0000000000");
-  fake_create(&sc.server, LOCKS "/b-__READ__0000000001");
+  model_create(&sc.server, LOCKS "/a-__READ__0000000000");
+  model_create(&sc.server, LOCKS "/b-__READ__0000000001");
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
-  fake_set(&sc.server, LOCKS "/b-__READ__0000000001", LK_ANNOUNCEMENT);
-  fake_turn(&sc.server);
-  fake_delete(&sc.server, LOCKS "/b-__READ__0000000001");
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
+  model_set(&sc.server, LOCKS "/b-__READ__0000000001", LK_ANNOUNCEMENT);
+  model_turn(&sc.server);
+  model_delete(&sc.server, LOCKS "/b-__READ__0000000001");
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  fake_delete(&sc.server, LOCKS "/a-__READ__0000000000");
-  fake_turn(&sc.server);
+  model_delete(&sc.server, LOCKS "/a-__READ__0000000000");
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
   scene_end(&sc);
 }
@@ -389,15 +389,15 @@ START_TEST(a_request_to_let_go_is_not_written_over)
   scene_queue(&sc);
   /* both are executed before b hears of either */
   sc.two.link->allow = 0;
-  fake_set(&sc.server, lk_lock_node(sc.b.lock), LK_REVOKE_MESSAGE);
+  model_set(&sc.server, lk_lock_node(sc.b.lock), LK_REVOKE_MESSAGE);
   sc.two.link->allow = SIZE_MAX;
   locker_release(&sc.a);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
   ck_assert(locker_told(&sc.b, "revoked\n"));
-  n = fake_node(&sc.server, lk_lock_node(sc.b.lock));
+  n = model_node(&sc.server, lk_lock_node(sc.b.lock));
   ck_assert_mem_eq(n->data, LK_REVOKE_MESSAGE, 10);
-  fake_run(&sc.server, T);
+  model_run(&sc.server, T);
   ck_assert(lk_lock_ok(sc.b.lock));
   scene_end(&sc);
 }
@@ -411,10 +411,10 @@ START_TEST(who_says_so_and_is_gone_is_told_of_the_loss)
   sc.two.link->answer_at = 1;
   sc.two.link->answer_err = LK_ERR_NO_NODE;
   locker_release(&sc.a);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
   ck_assert(locker_told(&sc.b, "lost NO_NODE\n"));
-  fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
+  model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
   scene_end(&sc);
 }
 END_TEST

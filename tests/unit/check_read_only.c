@@ -15,7 +15,7 @@
 /* What the recipes make of a server that has lost its quorum and serves reads.
  * It aborts where it is asked for a write. */
 
-static fake_server server;
+static model_server server;
 static party one;
 static locker a;
 
@@ -30,24 +30,24 @@ static bool try_join(lk_assurance assurance)
                          .mem = &one.mem.mem};
   lk_lease_config kc = {.size = sizeof kc, .assurance = assurance};
 
-  one.link = fake_client(&server, &cc);
+  one.link = model_client(&server, &cc);
   return one.link != NULL && lk_lease_configure(one.link->client, &kc) == 0;
 }
 
 static void make_nodes(void)
 {
-  fake_init(&server);
-  fake_create(&server, "/locks");
-  fake_create(&server, LOCKS);
+  model_init(&server);
+  model_create(&server, "/locks");
+  model_create(&server, LOCKS);
 }
 
 static void start(bool no_quorum, lk_assurance assurance)
 {
   if (no_quorum)
-    fake_lose_quorum(&server);
+    model_lose_quorum(&server);
   failing_mem_init(&one.mem);
   ck_assert(try_join(assurance));
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(lk_client_state(one.link->client),
                    no_quorum ? LK_STATE_READ_ONLY : LK_STATE_CONNECTED);
 }
@@ -55,7 +55,7 @@ static void start(bool no_quorum, lk_assurance assurance)
 static void finish(void)
 {
   party_leave(&one);
-  fake_done(&server);
+  model_done(&server);
 }
 
 static void begin(bool no_quorum, lk_assurance assurance)
@@ -69,12 +69,12 @@ static int64_t forgotten; /* a session that ends with the quorum's return */
 /* The server finds its quorum again, and drops its clients. */
 static void recover(void)
 {
-  fake_regain_quorum(&server);
-  fake_drop(one.link);
+  model_regain_quorum(&server);
+  model_drop(one.link);
   if (forgotten != 0)
-    fake_expire(&server, forgotten);
+    model_expire(&server, forgotten);
   forgotten = 0;
-  fake_run(&server, T / 2);
+  model_run(&server, T / 2);
   ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_CONNECTED);
 }
 
@@ -82,11 +82,11 @@ static void recover(void)
 static void fall(void)
 {
   forgotten = lk_client_session(one.link->client).id;
-  fake_lose_quorum(&server);
-  fake_drop(one.link);
-  fake_run(&server, T);
+  model_lose_quorum(&server);
+  model_drop(one.link);
+  model_run(&server, T);
   ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_SUSPENDED);
-  fake_run(&server, T);
+  model_run(&server, T);
   ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
 }
 
@@ -165,7 +165,7 @@ START_TEST(no_lock_is_granted_before_there_is_a_quorum)
     begin(true, LK_ASSURE_QUORUM);
     ck_assert(try_init(kind));
     ck_assert_int_eq(locker_want(&a, -1), 0);
-    fake_run(&server, 3 * T);
+    model_run(&server, 3 * T);
     ck_assert_int_eq(a.acquired, NOT_YET);
     recover();
     ck_assert(is_held());
@@ -180,12 +180,12 @@ START_TEST(whoever_asked_before_that_server_was_found_waits_as_well)
   for (size_t kind = 0; kind < KINDS; kind++) {
     begin(true, LK_ASSURE_QUORUM);
     server.down = true;
-    fake_drop(one.link);
+    model_drop(one.link);
     ck_assert(try_init(kind));
     ck_assert_int_eq(locker_want(&a, -1), 0);
-    fake_run(&server, T);
+    model_run(&server, T);
     server.down = false;
-    fake_run(&server, T);
+    model_run(&server, T);
     ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
     ck_assert_int_eq(a.acquired, NOT_YET);
     ck_assert_str_eq(a.told, "");
@@ -202,7 +202,7 @@ START_TEST(no_answer_of_such_a_server_proves_anything)
   for (int i = LK_ASSURE_QUORUM; i <= LK_ASSURE_PING; i++) {
     begin(true, (lk_assurance)i);
     ck_assert_int_eq(lk_get(one.link->client, "/", NULL, NULL, NULL), 0);
-    fake_run(&server, 2 * T);
+    model_run(&server, 2 * T);
     ck_assert_int_eq(lk_lease_deadline(one.link->client), INT64_MIN);
     recover();
     ck_assert_int_gt(lk_lease_deadline(one.link->client), server.now);
@@ -217,7 +217,7 @@ START_TEST(a_lock_that_is_held_is_lost_before_reads_go_on)
     begin(false, LK_ASSURE_PING);
     ck_assert(try_init(kind));
     ck_assert_int_eq(locker_want(&a, -1), 0);
-    fake_run(&server, T);
+    model_run(&server, T);
     ck_assert(is_held());
     a.told[0] = '\0';
     fall();
@@ -226,7 +226,7 @@ START_TEST(a_lock_that_is_held_is_lost_before_reads_go_on)
     ck_assert_int_eq(lk_lease_deadline(one.link->client), INT64_MIN);
     ck_assert_int_eq(locker_try_release(&a), LK_ERR_LOST);
     ck_assert_int_eq(locker_want(&a, -1), 0);
-    fake_run(&server, T);
+    model_run(&server, T);
     ck_assert_int_eq(a.acquired, NOT_YET);
     recover();
     ck_assert(is_held());
@@ -242,24 +242,24 @@ static bool survives(size_t kind, size_t fail_at)
   bool ran;
 
   make_nodes();
-  fake_lose_quorum(&server);
+  model_lose_quorum(&server);
   failing_mem_init(&one.mem);
   one.mem.fail_at = fail_at;
   ran =
       try_join(LK_ASSURE_QUORUM) && try_init(kind) && locker_want(&a, -1) == 0;
-  fake_run(&server, T);
+  model_run(&server, T);
   if (ran) {
     ck_assert(a.acquired == NOT_YET || a.acquired == LK_ERR_NO_MEMORY);
-    fake_regain_quorum(&server);
-    fake_drop(one.link);
-    fake_run(&server, 2 * T);
+    model_regain_quorum(&server);
+    model_drop(one.link);
+    model_run(&server, 2 * T);
     ck_assert(is_held() || a.acquired == LK_ERR_NO_MEMORY);
   }
   locker_free(&a);
   party_leave(&one);
   bool failed = failing_mem_failed(&one.mem);
 
-  fake_done(&server);
+  model_done(&server);
   return failed;
 }
 
@@ -295,17 +295,17 @@ START_TEST(a_write_without_a_quorum_ends_at_its_deadline)
   lk_call call = {.size = sizeof call, .timeout_ms = T};
 
   make_nodes();
-  fake_create(&server, "/x");
+  model_create(&server, "/x");
   start(true, LK_ASSURE_QUORUM);
-  fake_drop(one.link);
+  model_drop(one.link);
   ended = NOT_YET;
   ck_assert_int_eq(lk_delete_reliable(one.link->client, "/x", -1, true, &call,
                                       on_done, NULL),
                    0);
-  fake_run(&server, T / 2);
+  model_run(&server, T / 2);
   ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
   ck_assert_int_eq(ended, NOT_YET);
-  fake_run(&server, T);
+  model_run(&server, T);
   ck_assert_int_eq(ended, LK_ERR_DEADLINE);
   finish();
 }
@@ -317,16 +317,16 @@ START_TEST(a_tree_without_a_quorum_ends_at_its_deadline)
   lk_call call = {.size = sizeof call, .timeout_ms = T, .repeat = true};
 
   make_nodes();
-  fake_create(&server, "/x");
+  model_create(&server, "/x");
   start(true, LK_ASSURE_QUORUM);
-  fake_drop(one.link);
+  model_drop(one.link);
   ended = NOT_YET;
   ck_assert_int_eq(lk_delete_recursive(one.link->client, "/x", &call, NULL,
                                        on_deleted, NULL),
                    0);
-  fake_run(&server, T / 2);
+  model_run(&server, T / 2);
   ck_assert_int_eq(ended, NOT_YET);
-  fake_run(&server, T);
+  model_run(&server, T);
   ck_assert_int_eq(ended, LK_ERR_DEADLINE);
   finish();
 }
@@ -337,7 +337,7 @@ END_TEST
 START_TEST(what_became_of_a_write_is_told_by_a_quorum)
 {
   begin(false, LK_ASSURE_QUORUM);
-  fake_create(&server, "/x");
+  model_create(&server, "/x");
   one.link->requests = 0;
   one.link->cut_at = 2; /* behind a glance */
   one.link->cut_after = true;
@@ -346,17 +346,17 @@ START_TEST(what_became_of_a_write_is_told_by_a_quorum)
       lk_delete_reliable(one.link->client, "/x", -1, true, NULL, on_done, NULL),
       0);
   server.down = true;
-  fake_turn(&server);
+  model_turn(&server);
   server.down = false;
-  ck_assert_ptr_null(fake_node(&server, "/x"));
-  fake_create(&server, "/x");
-  fake_backdate(&server, "/x");
-  fake_lose_quorum(&server);
-  fake_run(&server, 3 * T);
+  ck_assert_ptr_null(model_node(&server, "/x"));
+  model_create(&server, "/x");
+  model_backdate(&server, "/x");
+  model_lose_quorum(&server);
+  model_run(&server, 3 * T);
   ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
   ck_assert_int_eq(ended, NOT_YET);
-  fake_regain_quorum(&server);
-  fake_delete(&server, "/x");
+  model_regain_quorum(&server);
+  model_delete(&server, "/x");
   recover();
   ck_assert_int_eq(ended, 0);
   finish();
@@ -366,22 +366,22 @@ END_TEST
 START_TEST(a_write_that_is_to_be_settled_waits_for_a_quorum)
 {
   make_nodes();
-  fake_create(&server, "/x");
+  model_create(&server, "/x");
   start(true, LK_ASSURE_QUORUM);
   ck_assert_int_eq(
       lk_delete_reliable(one.link->client, "/x", -1, true, NULL, on_done, NULL),
       LK_ERR_NOT_READ_ONLY);
-  fake_drop(one.link);
+  model_drop(one.link);
   ended = NOT_YET;
   ck_assert_int_eq(
       lk_delete_reliable(one.link->client, "/x", -1, true, NULL, on_done, NULL),
       0);
-  fake_run(&server, T);
+  model_run(&server, T);
   ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
   ck_assert_int_eq(ended, NOT_YET);
   recover();
   ck_assert_int_eq(ended, 0);
-  ck_assert_ptr_null(fake_node(&server, "/x"));
+  ck_assert_ptr_null(model_node(&server, "/x"));
   finish();
 }
 END_TEST
@@ -389,20 +389,20 @@ END_TEST
 START_TEST(a_tree_that_is_being_deleted_waits_for_a_quorum)
 {
   make_nodes();
-  fake_create(&server, "/x");
-  fake_create(&server, "/x/y");
+  model_create(&server, "/x");
+  model_create(&server, "/x/y");
   start(true, LK_ASSURE_QUORUM);
-  fake_drop(one.link);
+  model_drop(one.link);
   ended = NOT_YET;
   ck_assert_int_eq(
       lk_delete_recursive(one.link->client, "/x", NULL, NULL, on_deleted, NULL),
       0);
-  fake_run(&server, T);
+  model_run(&server, T);
   ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
   ck_assert_int_eq(ended, NOT_YET);
   recover();
   ck_assert_int_eq(ended, 0);
-  ck_assert_ptr_null(fake_node(&server, "/x"));
+  ck_assert_ptr_null(model_node(&server, "/x"));
   finish();
 }
 END_TEST
@@ -431,19 +431,19 @@ START_TEST(a_subscription_is_served_without_a_quorum)
   ck_assert_int_eq(lk_subscribe_children(&s, one.link->client, "/locks", NULL,
                                          on_children, NULL),
                    0);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_uint_eq(told, 1);
   ck_assert_uint_eq(children, 1);
-  fake_regain_quorum(&server);
-  fake_create(&server, "/locks/y");
+  model_regain_quorum(&server);
+  model_create(&server, "/locks/y");
   recover();
   ck_assert_uint_eq(told, 2);
   ck_assert_uint_eq(children, 2);
-  fake_create(&server, "/locks/z");
-  fake_turn(&server);
+  model_create(&server, "/locks/z");
+  model_turn(&server);
   ck_assert_uint_eq(told, 3);
-  fake_drop(one.link);
-  fake_create(&server, "/locks/zz"); /* committed before the quorum is lost */
+  model_drop(one.link);
+  model_create(&server, "/locks/zz"); /* committed before the quorum is lost */
   fall();
   ck_assert_uint_eq(told, 4);
   lk_subscription_free(s);

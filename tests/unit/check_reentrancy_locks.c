@@ -25,7 +25,7 @@ typedef struct handle {
   int pending; /* calls accepted and not ended */
 } handle;
 
-static fake_server server;
+static model_server server;
 static party parties[2];
 static handle handles[2];
 
@@ -312,14 +312,14 @@ static const kind kinds[] = {
 
 static void begin(const kind *k)
 {
-  fake_init(&server);
-  fake_create(&server, "/k");
+  model_init(&server);
+  model_create(&server, "/k");
   for (int i = 0; i < 2; i++) {
     party_join(&parties[i], &server, NULL);
     handles[i] = (handle){.p = &parties[i]};
     ck_assert_int_eq(k->make(&handles[i]), 0);
   }
-  fake_turn(&server);
+  model_turn(&server);
 }
 
 static void freeze(bool frozen)
@@ -331,45 +331,45 @@ static void freeze(bool frozen)
 static void hold_again_and_suspended(handle *a)
 {
   (void)acquire(a, LK_NO_LIMIT);
-  fake_turn(&server);
+  model_turn(&server);
   (void)verify(a);
   (void)release(a);
-  fake_turn(&server);
+  model_turn(&server);
   (void)verify(a);
   if (a->p->link->up)
-    fake_drop(a->p->link);
-  fake_run(&server, T / 2);
+    model_drop(a->p->link);
+  model_run(&server, T / 2);
 }
 
 static void hand_over(handle *a, handle *b)
 {
   (void)release(a);
-  fake_run(&server, T / 2);
+  model_run(&server, T / 2);
   (void)acquire(a, 50);
-  fake_run(&server, 100);
+  model_run(&server, 100);
   (void)release(b);
-  fake_run(&server, T / 4);
+  model_run(&server, T / 4);
 }
 
 /* Its server hangs: the release is late. */
 static void release_late(handle *a)
 {
   (void)acquire(a, LK_NO_LIMIT);
-  fake_run(&server, T / 4);
+  model_run(&server, T / 4);
   freeze(true);
   (void)release(a);
-  fake_run(&server, 1600);
+  model_run(&server, 1600);
   freeze(false);
-  fake_run(&server, T / 2);
+  model_run(&server, T / 2);
 }
 
 static void be_lost(handle *a)
 {
   (void)acquire(a, LK_NO_LIMIT);
-  fake_run(&server, T / 4);
+  model_run(&server, T / 4);
   (void)verify(a);
-  fake_expire(&server, a->p->link->last_session);
-  fake_run(&server, T / 2);
+  model_expire(&server, a->p->link->last_session);
+  model_run(&server, T / 2);
   (void)release(a);
 }
 
@@ -377,7 +377,7 @@ static void be_lost(handle *a)
 static void end_all(handle *a, handle *b)
 {
   (void)acquire(a, LK_NO_LIMIT);
-  fake_run(&server, T / 4);
+  model_run(&server, T / 4);
   freeze(true);
   (void)acquire(b, LK_NO_LIMIT);
   (void)verify(a);
@@ -390,15 +390,15 @@ static void end_all(handle *a, handle *b)
 
 static void finish(void)
 {
-  fake_run(&server, T);
+  model_run(&server, T);
   for (int i = 0; i < 2; i++)
-    fake_expire(&server, parties[i].link->last_session);
-  fake_run(&server, T);
+    model_expire(&server, parties[i].link->last_session);
+  model_run(&server, T);
   for (int i = 0; i < 2; i++) {
     expect(handles[i].pending == 0, "a call never ended");
     party_leave(&parties[i]);
   }
-  fake_done(&server);
+  model_done(&server);
 }
 
 static void story(const kind *k)
@@ -408,9 +408,9 @@ static void story(const kind *k)
   calls = 0;
   begin(k);
   (void)acquire(a, LK_NO_LIMIT);
-  fake_turn(&server);
+  model_turn(&server);
   (void)acquire(b, 10 * T);
-  fake_run(&server, T / 4);
+  model_run(&server, T / 4);
   hold_again_and_suspended(a);
   hand_over(a, b);
   release_late(a);
@@ -455,13 +455,13 @@ static void begin_with(const kind *k, size_t end, void (*what)(handle *h))
   begin(k);
   if (end > 0)
     ck_assert_int_eq(acquire(h, LK_NO_LIMIT), 0);
-  fake_turn(&server);
+  model_turn(&server);
   freeze(true);
   if (end == 0)
     ck_assert_int_eq(acquire(h, LK_NO_LIMIT), 0);
   else
     ck_assert_int_eq(end == 1 ? release(h) : verify(h), 0);
-  fake_turn(&server);
+  model_turn(&server);
   calls = 0;
   act_at = 1;
 }
@@ -496,7 +496,7 @@ START_TEST(an_acquire_where_its_handle_is_reset_is_granted)
       lk_lock_reset(h->lock);
       expect(calls == 1 && h->pending == 1, "it was accepted");
       freeze(false);
-      fake_run(&server, T);
+      model_run(&server, T);
       expect(h->pending == 0, "it was answered");
       expect(lk_lock_get_state(h->lock) == LK_LOCK_HELD, "it is held");
       free_lock(h);

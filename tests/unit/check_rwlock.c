@@ -16,7 +16,7 @@ typedef struct owner {
   bool gives_up; /* cancels its reader when its writer is lost */
 } owner;
 
-static fake_server server;
+static model_server server;
 static owner one;
 static owner two;
 
@@ -67,12 +67,12 @@ static void leave(owner *o)
 
 static void begin(void)
 {
-  fake_init(&server);
-  fake_create(&server, "/locks");
-  fake_create(&server, LOCKS);
+  model_init(&server);
+  model_create(&server, "/locks");
+  model_create(&server, LOCKS);
   join(&one);
   join(&two);
-  fake_turn(&server);
+  model_turn(&server);
 }
 
 /* Nothing is left when all have let go. */
@@ -82,17 +82,17 @@ static void end(void)
   lk_rwlock_free(two.rw);
   one.rw = NULL;
   two.rw = NULL;
-  fake_run(&server, T);
-  ck_assert_uint_eq(fake_children(&server, LOCKS), 0);
+  model_run(&server, T);
+  ck_assert_uint_eq(model_children(&server, LOCKS), 0);
   leave(&one);
   leave(&two);
-  fake_done(&server);
+  model_done(&server);
 }
 
 static void want(locker *l)
 {
   ck_assert_int_eq(locker_want(l, -1), 0);
-  fake_turn(&server);
+  model_turn(&server);
 }
 
 static void get(locker *l)
@@ -104,7 +104,7 @@ static void get(locker *l)
 static void let_go(locker *l)
 {
   locker_release(l);
-  fake_turn(&server);
+  model_turn(&server);
 }
 
 static void forget_logs(void)
@@ -119,11 +119,11 @@ START_TEST(readers_share_and_cost_what_a_mutex_costs)
 {
   begin();
   get(&one.r);
-  ck_assert(fake_said(one.p.link, "create2 getChildren2"));
+  ck_assert(model_said(one.p.link, "create2 getChildren2"));
   get(&two.r);
   ck_assert(lk_lock_ok(one.r.lock) && lk_lock_ok(two.r.lock));
   let_go(&one.r);
-  ck_assert(fake_said(one.p.link, "delete"));
+  ck_assert(model_said(one.p.link, "delete"));
   end();
 }
 END_TEST
@@ -134,7 +134,7 @@ START_TEST(a_writer_waits_for_all_readers)
 
   begin();
   join(&three);
-  fake_turn(&server);
+  model_turn(&server);
   get(&one.r);
   get(&two.r);
   want(&three.w);
@@ -155,7 +155,7 @@ START_TEST(a_reader_does_not_overtake_a_writer_that_waits)
 
   begin();
   join(&three);
-  fake_turn(&server);
+  model_turn(&server);
   get(&one.r);
   want(&two.w);
   want(&three.r);
@@ -178,7 +178,7 @@ START_TEST(all_readers_behind_a_writer_are_served_together)
 
   begin();
   join(&three);
-  fake_turn(&server);
+  model_turn(&server);
   get(&one.w);
   want(&two.r);
   want(&three.r);
@@ -187,7 +187,7 @@ START_TEST(all_readers_behind_a_writer_are_served_together)
   ck_assert_int_eq(two.r.acquired, 0);
   ck_assert_int_eq(three.r.acquired, 0);
   /* A reader needs no list: whoever comes below it now is a reader, too. */
-  ck_assert(fake_said(two.p.link, ""));
+  ck_assert(model_said(two.p.link, ""));
   let_go(&three.r);
   leave(&three);
   end();
@@ -202,7 +202,7 @@ START_TEST(a_writer_behind_a_writer_lists_before_it_is_granted)
   forget_logs();
   let_go(&one.w);
   ck_assert_int_eq(two.w.acquired, 0);
-  ck_assert(fake_said(two.p.link, "getChildren2"));
+  ck_assert(model_said(two.p.link, "getChildren2"));
   end();
 }
 END_TEST
@@ -235,7 +235,7 @@ START_TEST(a_writer_reads_at_once_with_its_own_number)
   get(&one.w);
   forget_logs();
   get(&one.r);
-  ck_assert(fake_said(one.p.link, "multi"));
+  ck_assert(model_said(one.p.link, "multi"));
   ck_assert_ptr_nonnull(
       strstr(lk_lock_node(one.r.lock), "-__READ__0000000000"));
   ck_assert_uint_eq(lk_lock_token(one.r.lock), lk_lock_token(one.w.lock));
@@ -254,7 +254,7 @@ START_TEST(no_writer_comes_between_when_a_writer_becomes_a_reader)
 
   let_go(&one.w);
   ck_assert_int_eq(two.w.acquired, NOT_YET);
-  fake_run(&server, 2 * T);
+  model_run(&server, 2 * T);
   ck_assert_int_eq(two.w.acquired, NOT_YET);
   ck_assert(lk_lock_ok(one.r.lock));
   ck_assert_uint_eq(lk_lock_token(one.r.lock), token);
@@ -285,8 +285,8 @@ START_TEST(a_reader_cannot_become_a_writer)
   get(&one.r);
   forget_logs();
   ck_assert_int_eq(locker_want(&one.w, -1), LK_ERR_DEADLOCK);
-  fake_turn(&server);
-  ck_assert(fake_said(one.p.link, ""));
+  model_turn(&server);
+  ck_assert(model_said(one.p.link, ""));
   let_go(&one.r);
   get(&one.w);
   end();
@@ -346,8 +346,8 @@ START_TEST(a_writer_that_is_none_any_more_does_not_read)
   begin();
   get(&one.w); /* nothing is watched before the first beat */
   want(&two.w);
-  fake_delete(&server, lk_lock_node(one.w.lock));
-  fake_turn(&server);
+  model_delete(&server, lk_lock_node(one.w.lock));
+  model_turn(&server);
   ck_assert_int_eq(two.w.acquired, 0);
   ck_assert_int_eq(lk_lock_get_state(one.w.lock), LK_LOCK_HELD);
   want(&one.r);
@@ -369,12 +369,12 @@ START_TEST(reader_cancelled_as_its_writer_is_lost_leaves_nothing)
   begin();
   one.gives_up = true;
   get(&one.w);
-  fake_delete(&server, lk_lock_node(one.w.lock));
-  fake_turn(&server);
+  model_delete(&server, lk_lock_node(one.w.lock));
+  model_turn(&server);
   want(&one.r);
   ck_assert(locker_told(&one.w, "lost NO_NODE\n"));
   ck_assert_int_eq(one.r.acquired, LK_ERR_CANCELLED);
-  ck_assert_uint_eq(fake_children(&server, LOCKS), 0);
+  ck_assert_uint_eq(model_children(&server, LOCKS), 0);
   one.gives_up = false;
   end();
 }
@@ -391,9 +391,9 @@ static void cut(bool executed)
   one.p.link->cut_at = 1;
   one.p.link->cut_after = executed;
   want(&one.r);
-  fake_run(&server, T / 4);
+  model_run(&server, T / 4);
   ck_assert_int_eq(one.r.acquired, 0);
-  ck_assert_uint_eq(fake_children(&server, LOCKS), 3);
+  ck_assert_uint_eq(model_children(&server, LOCKS), 3);
   ck_assert_uint_eq(lk_lock_token(one.r.lock), token);
   let_go(&one.w);
   ck_assert_int_eq(two.w.acquired, NOT_YET);
@@ -421,8 +421,8 @@ START_TEST(a_read_side_that_is_cancelled_at_once_leaves_nothing)
   ck_assert_int_eq(locker_want(&one.r, -1), 0);
   lk_lock_cancel(one.r.lock);
   ck_assert_int_eq(one.r.acquired, LK_ERR_CANCELLED);
-  fake_run(&server, T);
-  ck_assert_uint_eq(fake_children(&server, LOCKS), 1);
+  model_run(&server, T);
+  ck_assert_uint_eq(model_children(&server, LOCKS), 1);
   ck_assert(lk_lock_ok(one.w.lock));
   end();
 }
@@ -433,9 +433,9 @@ START_TEST(a_session_that_ends_takes_both_sides)
   begin();
   get(&one.w);
   get(&one.r);
-  fake_expire(&server, one.p.link->session);
-  fake_drop(one.p.link);
-  fake_run(&server, T / 4);
+  model_expire(&server, one.p.link->session);
+  model_drop(one.p.link);
+  model_run(&server, T / 4);
   ck_assert(locker_told(&one.w, "suspended\nlost SESSION_EXPIRED\n"));
   ck_assert(locker_told(&one.r, "suspended\nlost SESSION_EXPIRED\n"));
   (void)lk_lock_release(one.w.lock, NULL, NULL);
@@ -459,22 +459,22 @@ END_TEST
 
 static bool play_without(size_t fail_at)
 {
-  fake_init(&server);
-  fake_create(&server, "/locks");
-  fake_create(&server, LOCKS);
+  model_init(&server);
+  model_create(&server, "/locks");
+  model_create(&server, LOCKS);
   join(&two);
   memset(&one, 0, sizeof one);
   failing_mem_init(&one.p.mem);
   one.p.mem.fail_at = fail_at;
   if (try_join(&one)) {
-    fake_run(&server, T / 4);
+    model_run(&server, T / 4);
     if (locker_want(&one.w, T) == 0)
-      fake_run(&server, T / 4);
+      model_run(&server, T / 4);
     if (locker_want(&one.r, T) == 0)
-      fake_run(&server, T / 4);
+      model_run(&server, T / 4);
     (void)lk_lock_release(one.w.lock, NULL, NULL);
     (void)lk_lock_release(one.r.lock, NULL, NULL);
-    fake_run(&server, T);
+    model_run(&server, T);
   }
   bool failed = failing_mem_failed(&one.p.mem);
 

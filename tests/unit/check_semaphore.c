@@ -12,7 +12,7 @@
 
 enum { PARTIES = 4 };
 
-static fake_server server;
+static model_server server;
 static party parties[PARTIES];
 static locker l[PARTIES];
 static int32_t permits;
@@ -68,12 +68,12 @@ static void make_dirs(void)
   char number[12];
 
   snprintf(number, sizeof number, "%d", (int)permits);
-  fake_create(&server, "/s");
-  fake_create(&server, queue);
+  model_create(&server, "/s");
+  model_create(&server, queue);
   if (layout == LK_LAYOUT_KAZOO)
-    fake_set(&server, "/s", number);
+    model_set(&server, "/s", number);
   else
-    fake_create(&server, leases);
+    model_create(&server, leases);
 }
 
 static void begin(int32_t n)
@@ -82,29 +82,29 @@ static void begin(int32_t n)
   take = 1;
   limit_path = NULL;
   deadly = LK_LOCK_EVENT_UNSURE; /* never */
-  fake_init(&server);
+  model_init(&server);
   make_dirs();
   for (int i = 0; i < PARTIES; i++) {
     party_join(&parties[i], &server, NULL);
     ck_assert(try_init(&l[i], &parties[i]));
   }
-  fake_turn(&server);
+  model_turn(&server);
 }
 
 static size_t left(void)
 {
-  return fake_children(&server, queue) + fake_children(&server, leases);
+  return model_children(&server, queue) + model_children(&server, leases);
 }
 
 static void end(void)
 {
   for (int i = 0; i < PARTIES; i++)
     locker_free(&l[i]);
-  fake_run(&server, T);
+  model_run(&server, T);
   ck_assert_uint_eq(left(), 0);
   for (int i = 0; i < PARTIES; i++)
     party_leave(&parties[i]);
-  fake_done(&server);
+  model_done(&server);
 }
 
 /* Make handle `i` anew, to take so many. */
@@ -118,7 +118,7 @@ static void change(int i, int32_t n)
 static void want(int i)
 {
   ck_assert_int_eq(locker_want(&l[i], -1), 0);
-  fake_turn(&server);
+  model_turn(&server);
 }
 
 static void get(int i)
@@ -130,7 +130,7 @@ static void get(int i)
 static void let_go(int i)
 {
   locker_release(&l[i]);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(l[i].released, 0);
 }
 
@@ -140,16 +140,16 @@ START_TEST(a_permit_costs_one_write)
 {
   begin(2);
   get(0);
-  ck_assert(fake_said(parties[0].link,
-                      layout == LK_LAYOUT_KAZOO
-                          ? "getData create2 getChildren2 create2 "
-                            "getChildren2 | removeWatches delete"
-                          : "create2 getChildren2 create2 getChildren2 | "
-                            "removeWatches delete"));
-  ck_assert_uint_eq(fake_children(&server, queue), 0);
-  ck_assert_uint_eq(fake_children(&server, leases), 1);
+  ck_assert(model_said(parties[0].link,
+                       layout == LK_LAYOUT_KAZOO
+                           ? "getData create2 getChildren2 create2 "
+                             "getChildren2 | removeWatches delete"
+                           : "create2 getChildren2 create2 getChildren2 | "
+                             "removeWatches delete"));
+  ck_assert_uint_eq(model_children(&server, queue), 0);
+  ck_assert_uint_eq(model_children(&server, leases), 1);
   let_go(0);
-  ck_assert(fake_said(parties[0].link, "delete"));
+  ck_assert(model_said(parties[0].link, "delete"));
   end();
 }
 END_TEST
@@ -159,12 +159,12 @@ START_TEST(missing_directories_are_made)
   permits = 1;
   take = 1;
   limit_path = NULL;
-  fake_init(&server);
+  model_init(&server);
   for (int i = 0; i < PARTIES; i++) {
     party_join(&parties[i], &server, NULL);
     ck_assert(try_init(&l[i], &parties[i]));
   }
-  fake_turn(&server);
+  model_turn(&server);
   get(0);
   end();
 }
@@ -196,8 +196,8 @@ START_TEST(who_is_not_first_keeps_no_permit_from_others)
   want(1);
   want(2);
   /* The holder's, and that of the first in the queue. */
-  ck_assert_uint_eq(fake_children(&server, leases), 2);
-  ck_assert_uint_eq(fake_children(&server, queue), 2);
+  ck_assert_uint_eq(model_children(&server, leases), 2);
+  ck_assert_uint_eq(model_children(&server, queue), 2);
   end();
 }
 END_TEST
@@ -207,9 +207,9 @@ START_TEST(who_is_first_late_is_told_that_it_waits)
 {
   begin(1);
   get(0);
-  fake_delete(&server, queue);
+  model_delete(&server, queue);
   want(1);
-  ck_assert_uint_eq(fake_children(&server, leases), 2);
+  ck_assert_uint_eq(model_children(&server, leases), 2);
   ck_assert(locker_told(&l[1], "waiting 1 permits...\n"));
   let_go(0);
   ck_assert_int_eq(l[1].acquired, 0);
@@ -227,12 +227,12 @@ START_TEST(a_place_that_is_first_is_not_proven_by_itself)
   let_go(0);
   ck_assert_int_eq(l[1].acquired, 0);
   /* It is first now: the create of its permit is proof. */
-  ck_assert_uint_eq(fake_children(&server, queue), 1);
+  ck_assert_uint_eq(model_children(&server, queue), 1);
   ck_assert(strncmp(parties[2].link->log, "create2 getChildren2", 20) == 0);
-  ck_assert_uint_eq(fake_count(parties[2].link, "multi"), 0);
+  ck_assert_uint_eq(model_count(parties[2].link, "multi"), 0);
   let_go(1);
   ck_assert_int_eq(l[2].acquired, 0);
-  ck_assert_uint_eq(fake_count(parties[2].link, "multi"), 0);
+  ck_assert_uint_eq(model_count(parties[2].link, "multi"), 0);
   end();
 }
 END_TEST
@@ -255,7 +255,7 @@ START_TEST(several_are_taken_together)
   change(0, 2);
   change(1, 2);
   get(0);
-  ck_assert_uint_eq(fake_children(&server, leases), 2);
+  ck_assert_uint_eq(model_children(&server, leases), 2);
   get(2);
   want(1);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
@@ -274,7 +274,7 @@ START_TEST(two_that_want_all_do_not_wait_for_each_other)
   change(1, 2);
   ck_assert_int_eq(locker_want(&l[0], -1), 0);
   ck_assert_int_eq(locker_want(&l[1], -1), 0);
-  fake_turn(&server);
+  model_turn(&server);
   int first = l[0].acquired == 0 ? 0 : 1;
 
   ck_assert_int_eq(l[first].acquired, 0);
@@ -289,7 +289,7 @@ END_TEST
 static void fail_once(int i)
 {
   ck_assert_int_eq(locker_want(&l[i], 0), 0);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(l[i].acquired, LK_ERR_BUSY);
 }
 
@@ -303,16 +303,16 @@ START_TEST(after_three_failures_the_place_is_asked_for_first)
   parties[2].link->log[0] = '\0';
   fail_once(2);
   ck_assert(
-      fake_said(parties[2].link, layout == LK_LAYOUT_KAZOO
-                                     ? "getData create2 getChildren2 | delete"
-                                     : "create2 getChildren2 | delete"));
+      model_said(parties[2].link, layout == LK_LAYOUT_KAZOO
+                                      ? "getData create2 getChildren2 | delete"
+                                      : "create2 getChildren2 | delete"));
   let_go(0);
   let_go(1);
   get(2); /* nobody is there: that ends it */
   let_go(2);
   parties[2].link->log[0] = '\0';
   get(2);
-  ck_assert_uint_eq(fake_count(parties[2].link, "create2"), 2);
+  ck_assert_uint_eq(model_count(parties[2].link, "create2"), 2);
   ck_assert_ptr_nonnull(
       strstr(parties[2].link->log, "create2 getChildren2 create2"));
   end();
@@ -334,13 +334,13 @@ START_TEST(what_a_handle_has_learnt_the_next_one_knows)
     fail_once(2);
     memory = NULL;
     ck_assert_uint_eq(shared.failures, i < 3 ? (unsigned)i + 1 : 3);
-    ck_assert_uint_eq(fake_count(parties[2].link, "create2"), i < 3 ? 2 : 1);
+    ck_assert_uint_eq(model_count(parties[2].link, "create2"), i < 3 ? 2 : 1);
   }
   locker_free(&l[2]);
   change(3, 1);
   parties[3].link->log[0] = '\0';
   fail_once(3); /* knows nothing of it */
-  ck_assert_uint_eq(fake_count(parties[3].link, "create2"), 2);
+  ck_assert_uint_eq(model_count(parties[3].link, "create2"), 2);
   end();
 }
 END_TEST
@@ -381,29 +381,29 @@ END_TEST
 START_TEST(a_node_says_how_many)
 {
   begin(1);
-  fake_create(&server, "/n");
+  model_create(&server, "/n");
   limit_path = "/n/limit";
   for (int i = 0; i < 3; i++)
     change(i, 1);
   get(0); /* the node was missing: it is made with 1 */
   want(1);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
-  ck_assert_ptr_nonnull(fake_node(&server, "/n/limit"));
-  /* fake_set() takes text; so do not look for a zero in it */
-  fake_set(&server, "/n/limit", "\x7f\x01\x01\x01");
-  fake_turn(&server);
+  ck_assert_ptr_nonnull(model_node(&server, "/n/limit"));
+  /* model_set() takes text; so do not look for a zero in it */
+  model_set(&server, "/n/limit", "\x7f\x01\x01\x01");
+  model_turn(&server);
   ck_assert_int_eq(l[1].acquired, 0);
   get(2);
   end();
 }
 END_TEST
 
-static void grow_before_count(fake_server *s, fake_link *link, int32_t op,
+static void grow_before_count(model_server *s, model_link *link, int32_t op,
                               const char *path)
 {
   if (op != 12 || link != parties[1].link || strcmp(path, leases) != 0)
     return;
-  fake_set(s, "/n/limit", "\x7f\x01\x01\x01");
+  model_set(s, "/n/limit", "\x7f\x01\x01\x01");
   s->before = NULL;
 }
 
@@ -411,7 +411,7 @@ static void grow_before_count(fake_server *s, fake_link *link, int32_t op,
 START_TEST(a_number_that_grows_while_it_is_counted_is_not_missed)
 {
   begin(1);
-  fake_create(&server, "/n");
+  model_create(&server, "/n");
   limit_path = "/n/limit";
   for (int i = 0; i < 2; i++)
     change(i, 1);
@@ -427,7 +427,7 @@ END_TEST
 static void begin_limited(void)
 {
   begin(1);
-  fake_create(&server, "/n");
+  model_create(&server, "/n");
   limit_path = "/n/limit";
   for (int i = 0; i < 3; i++)
     change(i, 1);
@@ -439,12 +439,12 @@ START_TEST(the_node_is_watched_in_a_new_session_as_well)
   begin_limited();
   get(0);
   want(1);
-  fake_expire(&server, parties[1].link->session);
-  fake_drop(parties[1].link);
-  fake_run(&server, T / 4);
+  model_expire(&server, parties[1].link->session);
+  model_drop(parties[1].link);
+  model_run(&server, T / 4);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
-  fake_set(&server, "/n/limit", "\x7f\x01\x01\x01");
-  fake_turn(&server);
+  model_set(&server, "/n/limit", "\x7f\x01\x01\x01");
+  model_turn(&server);
   ck_assert_int_eq(l[1].acquired, 0);
   end();
 }
@@ -458,7 +458,7 @@ static void set_limit(unsigned char n)
                           lk_bytes_of(bytes, sizeof bytes), -1, NULL, NULL,
                           NULL),
                    0);
-  fake_turn(&server);
+  model_turn(&server);
 }
 
 /* Somebody leaves between the news of the change and the new number. */
@@ -473,10 +473,10 @@ START_TEST(who_waits_is_not_granted_by_the_number_that_was)
   parties[2].link->throttle_at = 1;
   set_limit(1);
   let_go(0);
-  fake_run(&server, T / 4);
+  model_run(&server, T / 4);
   ck_assert_int_eq(l[2].acquired, NOT_YET);
   let_go(1);
-  fake_run(&server, T / 4);
+  model_run(&server, T / 4);
   ck_assert_int_eq(l[2].acquired, 0);
   end();
 }
@@ -491,7 +491,7 @@ START_TEST(an_overloaded_server_is_asked_again_how_many)
     parties[1].link->requests = 0;
     parties[1].link->throttle_at = at;
     want(1);
-    fake_run(&server, T / 2);
+    model_run(&server, T / 2);
     ck_assert_int_eq(l[1].acquired, 0);
     end();
   }
@@ -513,7 +513,7 @@ START_TEST(a_number_that_is_as_before_is_not_asked_for_again)
                         "removeWatches delete removeWatches");
   let_go(0);
   *log = '\0';
-  fake_set(&server, "/n/limit", "\x7f\x01\x01\x01");
+  model_set(&server, "/n/limit", "\x7f\x01\x01\x01");
   get(0);
   ck_assert_str_eq(log, "getData create2 getChildren2 create2 getChildren2 | "
                         "create2 getChildren2 delete | "
@@ -530,9 +530,9 @@ START_TEST(a_list_that_comes_twice_leaves_no_watch)
   parties[0].link->requests = 0;
   parties[0].link->throttle_at = 3;
   want(0);
-  fake_run(&server, T / 2);
+  model_run(&server, T / 2);
   ck_assert_int_eq(l[0].acquired, 0);
-  ck_assert_uint_eq(fake_watches(parties[0].link), 1);
+  ck_assert_uint_eq(model_watches(parties[0].link), 1);
   ck_assert_uint_eq(sim_watches_of(parties[0].link->conn, SIM_WATCH_DATA), 1);
   end();
 }
@@ -541,13 +541,13 @@ END_TEST
 START_TEST(a_node_that_says_nothing_ends_it)
 {
   begin(1);
-  fake_create(&server, "/n");
+  model_create(&server, "/n");
   limit_path = "/n";
   change(0, 1);
-  fake_set(&server, "/n", "many");
+  model_set(&server, "/n", "many");
   get(0);
   let_go(0);
-  fake_set(&server, "/n", "too many");
+  model_set(&server, "/n", "too many");
   want(0);
   ck_assert_int_eq(l[0].acquired, LK_ERR_MARSHALLING);
   limit_path = "/x/y";
@@ -562,7 +562,7 @@ static int refusal;
 static unsigned refused;
 
 /* The node that says how many, or the path itself, cannot be made for now. */
-static void refuse_number(fake_server *s, fake_link *link, int32_t op,
+static void refuse_number(model_server *s, model_link *link, int32_t op,
                           const char *path)
 {
   (void)s;
@@ -602,12 +602,12 @@ START_TEST(a_number_that_cannot_be_made_for_now_is_asked_for_again_later)
   server.before = refuse_number;
   want(0);
   ck_assert_uint_eq(refused, 1);
-  fake_run(&server, T / 2);
+  model_run(&server, T / 2);
   ck_assert_int_eq(l[0].acquired, NOT_YET);
   ck_assert_uint_ge(refused, 5);
   ck_assert_uint_le(refused, T / 2 / 50);
   server.before = NULL;
-  fake_run(&server, T / 4);
+  model_run(&server, T / 4);
   ck_assert_int_eq(l[0].acquired, 0);
   end();
 }
@@ -630,14 +630,14 @@ START_TEST(number_that_is_too_big_to_be_made_ends_it)
   memset(&p, 0, sizeof p);
   failing_mem_init(&p.mem);
   cc.mem = &p.mem.mem;
-  p.link = fake_client(&server, &cc);
+  p.link = model_client(&server, &cc);
   ck_assert(try_init(&x, &p));
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(locker_want(&x, -1), 0);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(x.acquired, LK_ERR_TOO_BIG);
   locker_free(&x);
-  fake_turn(&server);
+  model_turn(&server);
   party_leave(&p);
   end();
 }
@@ -650,9 +650,9 @@ START_TEST(revocation_of_one_permit_is_told_when_all_are_held)
   change(1, 2);
   get(0);
   want(1);
-  fake_run(&server, T / 2);
-  fake_set(&server, fake_child(&server, leases, 1), "__REVOKE__");
-  fake_turn(&server);
+  model_run(&server, T / 2);
+  model_set(&server, model_child(&server, leases, 1), "__REVOKE__");
+  model_turn(&server);
   ck_assert_ptr_null(strstr(l[1].told, "revoked"));
   let_go(0);
   ck_assert_int_eq(l[1].acquired, 0);
@@ -668,7 +668,7 @@ START_TEST(without_waiting_nothing_is_kept)
   begin(1);
   get(0);
   ck_assert_int_eq(locker_want(&l[1], 0), 0);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(l[1].acquired, LK_ERR_BUSY);
   ck_assert_uint_eq(left(), 1);
   end();
@@ -681,7 +681,7 @@ START_TEST(a_timeout_leaves_nothing_first_or_not)
   get(0);
   ck_assert_int_eq(locker_want(&l[1], 100), 0);
   ck_assert_int_eq(locker_want(&l[2], 100), 0);
-  fake_run(&server, 150);
+  model_run(&server, 150);
   ck_assert_int_eq(l[1].acquired, LK_ERR_DEADLINE);
   ck_assert_int_eq(l[2].acquired, LK_ERR_DEADLINE);
   ck_assert_uint_eq(left(), 1);
@@ -694,7 +694,7 @@ START_TEST(cancelled_at_once_it_leaves_nothing)
   begin(1);
   ck_assert_int_eq(locker_want(&l[0], -1), 0);
   lk_lock_cancel(l[0].lock);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(l[0].acquired, LK_ERR_CANCELLED);
   ck_assert_uint_eq(left(), 0);
   end();
@@ -706,9 +706,9 @@ START_TEST(a_permit_that_is_deleted_is_lost)
   begin(2);
   change(0, 2);
   get(0);
-  fake_run(&server, T / 2); /* watched by now */
-  fake_delete(&server, fake_child(&server, leases, 0));
-  fake_turn(&server);
+  model_run(&server, T / 2); /* watched by now */
+  model_delete(&server, model_child(&server, leases, 0));
+  model_turn(&server);
   ck_assert(locker_told(&l[0], "lost NO_NODE\n"));
   ck_assert_uint_eq(left(), 0);
   ck_assert_int_eq(lk_lock_release(l[0].lock, NULL, NULL), LK_ERR_LOST);
@@ -722,12 +722,12 @@ START_TEST(a_place_that_is_deleted_begins_anew)
   begin(1);
   get(0);
   want(1);
-  fake_run(&server, T / 2);
+  model_run(&server, T / 2);
   l[1].told[0] = '\0';
-  fake_delete(&server, fake_child(&server, queue, 0));
-  fake_turn(&server);
+  model_delete(&server, model_child(&server, queue, 0));
+  model_turn(&server);
   ck_assert(locker_told(&l[1], "place lost NO_NODE\nwaiting 1 permits...\n"));
-  ck_assert_uint_eq(fake_children(&server, leases), 2);
+  ck_assert_uint_eq(model_children(&server, leases), 2);
   let_go(0);
   ck_assert_int_eq(l[1].acquired, 0);
   end();
@@ -741,7 +741,7 @@ static void cut(unsigned at, bool executed)
   parties[0].link->cut_at = at;
   parties[0].link->cut_after = executed;
   want(0);
-  fake_run(&server, T / 2);
+  model_run(&server, T / 2);
   ck_assert_int_eq(l[0].acquired, 0);
   ck_assert_uint_eq(left(), 1);
   end();
@@ -763,7 +763,7 @@ START_TEST(an_overloaded_server_is_asked_again)
     parties[0].link->requests = 0;
     parties[0].link->throttle_at = at;
     want(0);
-    fake_run(&server, T / 2);
+    model_run(&server, T / 2);
     ck_assert_int_eq(l[0].acquired, 0);
     ck_assert_uint_eq(left(), 1);
     end();
@@ -783,10 +783,10 @@ static void want_two_in_trouble(unsigned busy, unsigned cut)
   parties[0].link->cut_at = cut;
   parties[0].link->cut_after = true;
   want(0);
-  fake_run(&server, T / 2);
+  model_run(&server, T / 2);
   ck_assert_int_eq(l[0].acquired, NOT_YET);
   let_go(1);
-  fake_run(&server, T / 2);
+  model_run(&server, T / 2);
   ck_assert_int_eq(l[0].acquired, 0);
   ck_assert_uint_eq(left(), 2);
   end();
@@ -817,9 +817,9 @@ START_TEST(it_may_be_freed_when_its_place_is_lost)
   get(1);
   deadly = LK_LOCK_EVENT_PLACE_LOST;
   want(0);
-  fake_expire(&server, parties[0].link->session);
-  fake_drop(parties[0].link);
-  fake_run(&server, T / 4);
+  model_expire(&server, parties[0].link->session);
+  model_drop(parties[0].link);
+  model_run(&server, T / 4);
   ck_assert_ptr_null(l[0].lock);
   ck_assert_int_eq(l[0].acquired, LK_ERR_CLOSED);
   end();
@@ -831,11 +831,11 @@ START_TEST(a_session_that_ends_while_it_waits_begins_anew)
   begin(1);
   get(0);
   want(1);
-  fake_expire(&server, parties[1].link->session);
-  fake_drop(parties[1].link);
-  fake_run(&server, T / 4);
+  model_expire(&server, parties[1].link->session);
+  model_drop(parties[1].link);
+  model_run(&server, T / 4);
   let_go(0);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(l[1].acquired, 0);
   end();
 }
@@ -846,9 +846,9 @@ START_TEST(a_session_that_ends_takes_the_permits)
   begin(2);
   change(0, 2);
   get(0);
-  fake_expire(&server, parties[0].link->session);
-  fake_drop(parties[0].link);
-  fake_run(&server, T / 4);
+  model_expire(&server, parties[0].link->session);
+  model_drop(parties[0].link);
+  model_run(&server, T / 4);
   ck_assert(locker_told(&l[0], "suspended\nlost SESSION_EXPIRED\n"));
   (void)lk_lock_release(l[0].lock, NULL, NULL);
   get(0);
@@ -861,7 +861,7 @@ static bool play_without(size_t fail_at)
   permits = 2;
   take = 2;
   limit_path = NULL;
-  fake_init(&server);
+  model_init(&server);
   make_dirs();
   for (int i = 1; i < PARTIES; i++) {
     party_join(&parties[i], &server, NULL);
@@ -873,13 +873,13 @@ static bool play_without(size_t fail_at)
   wrap(&l[0], &parties[0]);
   if (party_try_join(&parties[0], &server, NULL) &&
       try_init(&l[0], &parties[0])) {
-    fake_run(&server, T / 4);
+    model_run(&server, T / 4);
     if (locker_want(&l[0], T) == 0)
-      fake_run(&server, T / 8);
+      model_run(&server, T / 8);
     let_go(1);
-    fake_run(&server, T / 4);
+    model_run(&server, T / 4);
     (void)lk_lock_release(l[0].lock, NULL, NULL);
-    fake_run(&server, T);
+    model_run(&server, T);
   }
   bool failed = failing_mem_failed(&parties[0].mem);
 
@@ -902,7 +902,7 @@ END_TEST
 
 static const sim_node *node(const char *path)
 {
-  return fake_node(&server, path);
+  return model_node(&server, path);
 }
 
 static void kazoo(void)
@@ -918,15 +918,15 @@ START_TEST(the_node_says_how_many_in_decimal)
   permits = 12;
   take = 1;
   limit_path = NULL;
-  fake_init(&server);
+  model_init(&server);
   for (int i = 0; i < PARTIES; i++) {
     party_join(&parties[i], &server, NULL);
     ck_assert(try_init(&l[i], &parties[i]));
   }
-  fake_turn(&server);
+  model_turn(&server);
   parties[0].link->log[0] = '\0';
   get(0);
-  ck_assert(fake_said(
+  ck_assert(model_said(
       parties[0].link,
       "getData create2 getChildren2 create2 getChildren2 | create getData "
       "create create2 getChildren2 create create2 getChildren2 | "
@@ -935,7 +935,7 @@ START_TEST(the_node_says_how_many_in_decimal)
   ck_assert(memcmp(node("/s")->data, "12", 2) == 0);
   ck_assert(!node("/s")->container && !node("/s-__lock__")->container);
   ck_assert_int_eq(node("/s-__lock__")->stat.data_length, 0);
-  const char *lease = fake_child(&server, "/s", 0);
+  const char *lease = model_child(&server, "/s", 0);
 
   ck_assert_uint_eq(strlen(lease), strlen("/s/") + 32);
   ck_assert_uint_eq(strspn(lease + 3, "0123456789abcdef"), 32);
@@ -949,18 +949,18 @@ END_TEST
 START_TEST(another_number_is_an_error_and_nothing_is_left)
 {
   begin(2);
-  fake_set(&server, "/s", "3");
+  model_set(&server, "/s", "3");
   want(0);
   ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_uint_eq(left(), 0);
-  fake_set(&server, "/s", "20000000000000000000");
+  model_set(&server, "/s", "20000000000000000000");
   want(0);
   ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
-  fake_set(&server, "/s", " \t\r\n3 \t\r\n");
+  model_set(&server, "/s", " \t\r\n3 \t\r\n");
   want(0);
   ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
-  fake_set(&server, "/s", " 2\n");
+  model_set(&server, "/s", " 2\n");
   get(0);
   end();
 }
@@ -975,12 +975,12 @@ START_TEST(below_a_missing_parent_the_node_says_it_as_well)
   dir = "/far/off/s";
   queue = "/far/off/s-__lock__";
   leases = dir;
-  fake_init(&server);
+  model_init(&server);
   for (int i = 0; i < PARTIES; i++) {
     party_join(&parties[i], &server, NULL);
     ck_assert(try_init(&l[i], &parties[i]));
   }
-  fake_turn(&server);
+  model_turn(&server);
   get(0);
   ck_assert_int_eq(node(dir)->stat.data_length, 1);
   ck_assert(memcmp(node(dir)->data, "2", 1) == 0);
@@ -992,12 +992,12 @@ END_TEST
 START_TEST(while_the_number_is_not_known_nothing_is_granted)
 {
   begin(2);
-  fake_set(&server, "/s", "3");
+  model_set(&server, "/s", "3");
   parties[0].link->requests = 0;
   parties[0].link->throttle_at = 1;
   want(0);
   ck_assert_int_eq(l[0].acquired, NOT_YET);
-  fake_run(&server, T / 4);
+  model_run(&server, T / 4);
   ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
   end();
 }
@@ -1009,7 +1009,7 @@ START_TEST(what_is_no_number_says_nothing)
 
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
     begin(2);
-    fake_set(&server, "/s", texts[i]);
+    model_set(&server, "/s", texts[i]);
     get(0);
     get(1);
     want(2);
@@ -1022,11 +1022,11 @@ END_TEST
 START_TEST(a_kazoo_with_a_permit_counts)
 {
   begin(1);
-  fake_create(&server, "/s/0123456789abcdef0123456789abcdef");
+  model_create(&server, "/s/0123456789abcdef0123456789abcdef");
   want(0);
   ck_assert(locker_told(&l[0], "waiting 1 permits...\n"));
-  fake_delete(&server, "/s/0123456789abcdef0123456789abcdef");
-  fake_turn(&server);
+  model_delete(&server, "/s/0123456789abcdef0123456789abcdef");
+  model_turn(&server);
   ck_assert_int_eq(l[0].acquired, 0);
   end();
 }
@@ -1036,16 +1036,16 @@ END_TEST
 START_TEST(a_kazoo_with_the_lock_comes_first)
 {
   begin(1);
-  fake_create(&server, "/s-__lock__/0123__lock__0000000000");
+  model_create(&server, "/s-__lock__/0123__lock__0000000000");
   want(0);
   ck_assert_int_eq(l[0].acquired, NOT_YET);
-  ck_assert_uint_eq(fake_children(&server, "/s"), 0);
-  fake_create(&server, "/s/0123456789abcdef0123456789abcdef");
-  fake_delete(&server, "/s-__lock__/0123__lock__0000000000");
-  fake_turn(&server);
+  ck_assert_uint_eq(model_children(&server, "/s"), 0);
+  model_create(&server, "/s/0123456789abcdef0123456789abcdef");
+  model_delete(&server, "/s-__lock__/0123__lock__0000000000");
+  model_turn(&server);
   ck_assert_int_eq(l[0].acquired, NOT_YET);
-  fake_delete(&server, "/s/0123456789abcdef0123456789abcdef");
-  fake_turn(&server);
+  model_delete(&server, "/s/0123456789abcdef0123456789abcdef");
+  model_turn(&server);
   ck_assert_int_eq(l[0].acquired, 0);
   end();
 }

@@ -31,15 +31,15 @@ static void begin_held(lk_assurance assurance)
 START_TEST(a_holder_beats_each_quarter_of_the_timeout)
 {
   begin_held(LK_ASSURE_QUORUM);
-  fake_run(&sc.server, T / 4 - 1);
-  ck_assert(fake_said(sc.one.link, ""));
-  fake_run(&sc.server, 1);
-  ck_assert(fake_said(sc.one.link, "getData multi"));
+  model_run(&sc.server, T / 4 - 1);
+  ck_assert(model_said(sc.one.link, ""));
+  model_run(&sc.server, 1);
+  ck_assert(model_said(sc.one.link, "getData multi"));
   for (int i = 0; i < 10; i++) {
-    fake_run(&sc.server, T / 4 - 1);
-    ck_assert(fake_said(sc.one.link, ""));
-    fake_run(&sc.server, 1);
-    ck_assert(fake_said(sc.one.link, "multi"));
+    model_run(&sc.server, T / 4 - 1);
+    ck_assert(model_said(sc.one.link, ""));
+    model_run(&sc.server, 1);
+    ck_assert(model_said(sc.one.link, "multi"));
   }
   scene_end(&sc);
 }
@@ -49,14 +49,14 @@ START_TEST(a_beat_counts_from_the_answer_to_the_last)
 {
   begin_held(LK_ASSURE_QUORUM);
   sc.one.link->allow = 0;
-  fake_run(&sc.server, T / 4);
-  ck_assert(fake_said(sc.one.link, "getData multi"));
-  fake_run(&sc.server, 300); /* the answer takes its time */
+  model_run(&sc.server, T / 4);
+  ck_assert(model_said(sc.one.link, "getData multi"));
+  model_run(&sc.server, 300); /* the answer takes its time */
   sc.one.link->allow = SIZE_MAX;
-  fake_run(&sc.server, T / 4 - 1);
-  ck_assert(fake_said(sc.one.link, ""));
-  fake_run(&sc.server, 1);
-  ck_assert(fake_said(sc.one.link, "multi"));
+  model_run(&sc.server, T / 4 - 1);
+  ck_assert(model_said(sc.one.link, ""));
+  model_run(&sc.server, 1);
+  ck_assert(model_said(sc.one.link, "multi"));
   scene_end(&sc);
 }
 END_TEST
@@ -66,14 +66,14 @@ START_TEST(heartbeat_answered_late_is_followed_sooner)
 {
   begin_held(LK_ASSURE_QUORUM);
   sc.one.link->allow = 0;
-  fake_run(&sc.server, T / 4);
-  ck_assert(fake_said(sc.one.link, "getData multi"));
-  fake_run(&sc.server, T / 3);
+  model_run(&sc.server, T / 4);
+  ck_assert(model_said(sc.one.link, "getData multi"));
+  model_run(&sc.server, T / 3);
   sc.one.link->allow = SIZE_MAX;
-  fake_run(&sc.server, T / 16 - 1);
-  ck_assert(fake_said(sc.one.link, ""));
-  fake_run(&sc.server, 1);
-  ck_assert(fake_said(sc.one.link, "multi"));
+  model_run(&sc.server, T / 16 - 1);
+  ck_assert(model_said(sc.one.link, ""));
+  model_run(&sc.server, 1);
+  ck_assert(model_said(sc.one.link, "multi"));
   scene_end(&sc);
 }
 END_TEST
@@ -81,13 +81,13 @@ END_TEST
 START_TEST(other_assurances_sync_or_just_ping)
 {
   begin_held(LK_ASSURE_SYNC);
-  fake_run(&sc.server, T);
+  model_run(&sc.server, T);
   ck_assert(
-      fake_said(sc.one.link, "getData sync | sync | sync | getData sync"));
+      model_said(sc.one.link, "getData sync | sync | sync | getData sync"));
   scene_end(&sc);
   begin_held(LK_ASSURE_PING);
-  fake_run(&sc.server, T);
-  ck_assert(fake_said(sc.one.link, "getData | getData"));
+  model_run(&sc.server, T);
+  ck_assert(model_said(sc.one.link, "getData | getData"));
   scene_end(&sc);
 }
 END_TEST
@@ -105,19 +105,19 @@ START_TEST(the_next_to_hold_checks_its_node_and_others_who_wait_sync)
       scene_queue(&sc);
       if (more) {
         locker_release(&sc.a);
-        fake_turn(&sc.server);
+        model_turn(&sc.server);
         locker_release(&sc.b);
-        fake_create(&sc.server, LOCKS "/x-lock-0000000002");
-        fake_create(&sc.server, LOCKS "/x-lock-0000000003");
+        model_create(&sc.server, LOCKS "/x-lock-0000000002");
+        model_create(&sc.server, LOCKS "/x-lock-0000000003");
         ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-        fake_turn(&sc.server);
+        model_turn(&sc.server);
         sc.two.link->log[0] = '\0';
       }
-      fake_run(&sc.server, T);
-      ck_assert(fake_said(sc.two.link, more ? others[a] : next[a]));
+      model_run(&sc.server, T);
+      ck_assert(model_said(sc.two.link, more ? others[a] : next[a]));
       if (more) {
-        fake_delete(&sc.server, LOCKS "/x-lock-0000000002");
-        fake_delete(&sc.server, LOCKS "/x-lock-0000000003");
+        model_delete(&sc.server, LOCKS "/x-lock-0000000002");
+        model_delete(&sc.server, LOCKS "/x-lock-0000000003");
       }
       scene_end(&sc);
     }
@@ -133,9 +133,9 @@ START_TEST(who_waited_is_watched_already)
     begin((lk_assurance)a);
     scene_queue(&sc);
     ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-    fake_run(&sc.server, T / 2);
+    model_run(&sc.server, T / 2);
     ck_assert_int_eq(sc.b.acquired, 0);
-    ck_assert(fake_said(sc.two.link, said[a]));
+    ck_assert(model_said(sc.two.link, said[a]));
     scene_end(&sc);
   }
 }
@@ -144,13 +144,13 @@ END_TEST
 START_TEST(who_neither_holds_nor_waits_is_quiet)
 {
   begin_held(LK_ASSURE_QUORUM);
-  fake_run(&sc.server, T);
+  model_run(&sc.server, T);
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   sc.one.link->log[0] = '\0';
-  fake_run(&sc.server, 5 * T);
-  ck_assert(fake_said(sc.one.link, ""));
-  ck_assert(fake_said(sc.two.link, ""));
+  model_run(&sc.server, 5 * T);
+  ck_assert(model_said(sc.one.link, ""));
+  ck_assert(model_said(sc.two.link, ""));
   scene_end(&sc);
 }
 END_TEST
@@ -168,10 +168,10 @@ START_TEST(in_calm_weather_the_deadline_is_half_a_timeout_ahead)
 
       if (i == 100) {
         ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-        fake_turn(&sc.server);
+        model_turn(&sc.server);
         ck_assert_int_eq(sc.b.acquired, 0);
       }
-      fake_run(&sc.server, 37);
+      model_run(&sc.server, 37);
       ck_assert_int_ge(lk_lock_deadline(l->lock),
                        sc.server.now + least - DRIFT);
       ck_assert_int_le(lk_lock_deadline(l->lock), sc.server.now + T);
@@ -187,12 +187,12 @@ START_TEST(a_grant_after_long_idleness_is_never_unsure)
 {
   for (int i = 0; i < 60; i++) {
     begin(LK_ASSURE_QUORUM);
-    fake_run(&sc.server, 5 * T + i * 31);
+    model_run(&sc.server, 5 * T + i * 31);
     ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     ck_assert_int_eq(sc.a.acquired, 0);
-    ck_assert(fake_said(sc.one.link, "create2 getChildren2"));
-    fake_run(&sc.server, 2 * T);
+    ck_assert(model_said(sc.one.link, "create2 getChildren2"));
+    model_run(&sc.server, 2 * T);
     ck_assert(locker_told(&sc.a, ""));
     scene_end(&sc);
   }
@@ -204,13 +204,13 @@ START_TEST(a_grant_on_old_evidence_beats_sooner)
   /* the newest answer is just too new to prove anything, the one before is as
    * old as answers get */
   begin(LK_ASSURE_QUORUM);
-  fake_run(&sc.server, T / 3 + T / 4 - 10);
+  model_run(&sc.server, T / 3 + T / 4 - 10);
   scene_hold(&sc);
-  fake_run(&sc.server, T / 16 - 1);
-  ck_assert(fake_said(sc.one.link, ""));
-  fake_run(&sc.server, 1);
-  ck_assert(fake_said(sc.one.link, "getData multi"));
-  fake_run(&sc.server, 2 * T);
+  model_run(&sc.server, T / 16 - 1);
+  ck_assert(model_said(sc.one.link, ""));
+  model_run(&sc.server, 1);
+  ck_assert(model_said(sc.one.link, "getData multi"));
+  model_run(&sc.server, 2 * T);
   ck_assert(locker_told(&sc.a, ""));
   scene_end(&sc);
 }
@@ -224,22 +224,22 @@ START_TEST(many_nodes_are_checked_in_several_multis)
   begin(LK_ASSURE_QUORUM);
   for (int i = 0; i < 150; i++) {
     snprintf(path, sizeof path, "/locks/n%d", i);
-    fake_create(&sc.server, path);
+    model_create(&sc.server, path);
     ck_assert_int_eq(lk_lock_new(&locks[i], sc.one.link->client, path, NULL),
                      0);
     ck_assert_int_eq(lk_lock_acquire(locks[i], -1, NULL, NULL), 0);
   }
-  fake_run(&sc.server, T / 4);
+  model_run(&sc.server, T / 4);
   sc.one.link->log[0] = '\0';
-  fake_run(&sc.server, T / 4);
-  ck_assert(fake_said(sc.one.link, "multi multi multi"));
+  model_run(&sc.server, T / 4);
+  ck_assert(model_said(sc.one.link, "multi multi multi"));
   /* one that is gone is found, wherever it stands */
-  fake_drop_watches(sc.one.link); /* and no watch tells of it first */
-  fake_delete(&sc.server, lk_lock_node(locks[100]));
-  fake_run(&sc.server, T / 4);
+  model_drop_watches(sc.one.link); /* and no watch tells of it first */
+  model_delete(&sc.server, lk_lock_node(locks[100]));
+  model_run(&sc.server, T / 4);
   ck_assert_int_eq(lk_lock_get_state(locks[100]), LK_LOCK_LOST);
   /* those behind it are checked again at once */
-  ck_assert(fake_said(sc.one.link, "multi multi multi | multi multi multi"));
+  ck_assert(model_said(sc.one.link, "multi multi multi | multi multi multi"));
   for (int i = 0; i < 150; i++) {
     ck_assert_int_eq(lk_lock_get_state(locks[i]),
                      i == 100 ? LK_LOCK_LOST : LK_LOCK_HELD);
@@ -252,14 +252,14 @@ END_TEST
 START_TEST(a_throttled_beat_is_repeated_soon)
 {
   begin_held(LK_ASSURE_QUORUM);
-  fake_run(&sc.server, T);
+  model_run(&sc.server, T);
   sc.one.link->throttle_at = sc.one.link->requests + 1;
   sc.one.link->log[0] = '\0';
-  fake_run(&sc.server, T / 4);
-  ck_assert(fake_said(sc.one.link, "multi"));
-  fake_run(&sc.server, T / 20);
-  ck_assert(fake_said(sc.one.link, "multi"));
-  fake_run(&sc.server, T);
+  model_run(&sc.server, T / 4);
+  ck_assert(model_said(sc.one.link, "multi"));
+  model_run(&sc.server, T / 20);
+  ck_assert(model_said(sc.one.link, "multi"));
+  model_run(&sc.server, T);
   ck_assert(locker_told(&sc.a, ""));
   scene_end(&sc);
 }
@@ -273,14 +273,14 @@ static void fall_silent(void)
   sc.one.link->frozen = true;
   int64_t deadline = lk_lock_deadline(sc.a.lock);
 
-  fake_run(&sc.server, deadline - MARGIN - sc.server.now - 1);
+  model_run(&sc.server, deadline - MARGIN - sc.server.now - 1);
   ck_assert(locker_told(&sc.a, ""));
-  fake_run(&sc.server, 1);
+  model_run(&sc.server, 1);
   ck_assert(locker_told(&sc.a, "unsure\n"));
   ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_UNSURE);
   ck_assert(lk_lock_ok(sc.a.lock)); /* the lease has not run out yet */
   sc.one.link->frozen = false;
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert(locker_told(&sc.a, "held\n"));
   ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
   ck_assert(lk_lock_ok(sc.a.lock));
@@ -290,18 +290,18 @@ START_TEST(silence_makes_unsure_in_time_and_an_answer_held_again)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_SYNC; a++) {
     begin_held((lk_assurance)a);
-    fake_run(&sc.server, T);
+    model_run(&sc.server, T);
     ck_assert_int_eq(lk_lock_deadline(sc.a.lock),
                      sc.server.now + T * 3 / 4 - DRIFT);
     sc.one.link->log[0] = '\0';
     fall_silent();
     /* a check under way is proof of own as well */
-    ck_assert(fake_said(sc.one.link,
-                        a == LK_ASSURE_QUORUM ? "multi" : "sync | getData"));
+    ck_assert(model_said(sc.one.link,
+                         a == LK_ASSURE_QUORUM ? "multi" : "sync | getData"));
     /* the stall is worked off */
-    fake_run(&sc.server, T);
+    model_run(&sc.server, T);
     sc.a.told[0] = '\0';
-    fake_run(&sc.server, 2 * T);
+    model_run(&sc.server, 2 * T);
     ck_assert(locker_told(&sc.a, ""));
     fall_silent(); /* and it is told again */
     scene_end(&sc);
@@ -313,14 +313,14 @@ END_TEST
 START_TEST(evidence_alone_does_not_make_held)
 {
   begin_held(LK_ASSURE_SYNC);
-  fake_run(&sc.server, T);
+  model_run(&sc.server, T);
   sc.one.link->frozen = true;
-  fake_drop_watches(sc.one.link);
-  fake_delete(&sc.server, lk_lock_node(sc.a.lock));
-  fake_run(&sc.server, T * 3 / 4 - DRIFT - MARGIN);
+  model_drop_watches(sc.one.link);
+  model_delete(&sc.server, lk_lock_node(sc.a.lock));
+  model_run(&sc.server, T * 3 / 4 - DRIFT - MARGIN);
   ck_assert(locker_told(&sc.a, "unsure\n"));
   sc.one.link->frozen = false;
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
   scene_end(&sc);
 }
@@ -330,13 +330,13 @@ END_TEST
 START_TEST(a_sync_makes_held_again)
 {
   begin_held(LK_ASSURE_SYNC);
-  fake_run(&sc.server, 2 * T + T / 4 - 100);
+  model_run(&sc.server, 2 * T + T / 4 - 100);
   lk_lease_set_margin(sc.one.link->client, T * 5 / 8);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert(locker_told(&sc.a, "unsure\n"));
-  fake_run(&sc.server, T / 4 - 1);
+  model_run(&sc.server, T / 4 - 1);
   ck_assert(locker_told(&sc.a, ""));
-  fake_run(&sc.server, 1);
+  model_run(&sc.server, 1);
   ck_assert(locker_told(&sc.a, "held\n"));
   scene_end(&sc);
 }
@@ -349,9 +349,9 @@ START_TEST(with_ping_the_look_at_own_is_proof_enough)
 
   scene_begin(&sc, &c, NULL);
   scene_hold(&sc);
-  fake_run(&sc.server, T * 3 / 8);
+  model_run(&sc.server, T * 3 / 8);
   ck_assert(locker_told(&sc.a, ""));
-  fake_run(&sc.server, T / 8);
+  model_run(&sc.server, T / 8);
   ck_assert(locker_told(&sc.a, "unsure\nheld\n"));
   scene_end(&sc);
 }
@@ -361,21 +361,21 @@ START_TEST(an_unreadable_node_is_held_again_as_well)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     begin_held((lk_assurance)a);
-    fake_deny(&sc.server, fake_child(&sc.server, LOCKS, 0), LK_PERM_READ);
-    fake_run(&sc.server, T / 2);
+    model_deny(&sc.server, model_child(&sc.server, LOCKS, 0), LK_PERM_READ);
+    model_run(&sc.server, T / 2);
     ck_assert(locker_told(&sc.a, "unwatched\n"));
     sc.server.down = true;
-    fake_drop(sc.one.link);
-    fake_run(&sc.server, T);
+    model_drop(sc.one.link);
+    model_run(&sc.server, T);
     ck_assert(locker_told(&sc.a, "suspended\nunsure\n"));
     sc.server.down = false;
-    fake_run(&sc.server, T / 10);
+    model_run(&sc.server, T / 10);
     ck_assert(locker_told(&sc.a, "held\n"));
     sc.server.down = true;
-    fake_drop(sc.one.link);
-    fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
+    model_drop(sc.one.link);
+    model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
     sc.server.down = false;
-    fake_run(&sc.server, T / 10);
+    model_run(&sc.server, T / 10);
     ck_assert(locker_told(&sc.a, "suspended\nlost NO_NODE\n"));
     scene_end(&sc);
   }
@@ -388,12 +388,12 @@ START_TEST(a_node_that_goes_unseen_is_missed_by_the_beat)
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     for (int known = 0; known <= 1; known++) {
       begin_held((lk_assurance)a);
-      fake_run(&sc.server, known ? 0 : T / 2); /* it is watched by then */
-      fake_deny(&sc.server, fake_child(&sc.server, LOCKS, 0), LK_PERM_READ);
-      fake_run(&sc.server, known ? T / 2 : 0);
+      model_run(&sc.server, known ? 0 : T / 2); /* it is watched by then */
+      model_deny(&sc.server, model_child(&sc.server, LOCKS, 0), LK_PERM_READ);
+      model_run(&sc.server, known ? T / 2 : 0);
       ck_assert(locker_told(&sc.a, known ? "unwatched\n" : ""));
-      fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
-      fake_run(&sc.server, T + T / 4);
+      model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
+      model_run(&sc.server, T + T / 4);
       ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
       scene_end(&sc);
     }
@@ -405,9 +405,9 @@ START_TEST(a_node_that_may_be_read_no_more_is_told_of_by_the_beat)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     begin_held((lk_assurance)a);
-    fake_run(&sc.server, T / 2);
-    fake_deny(&sc.server, fake_child(&sc.server, LOCKS, 0), LK_PERM_READ);
-    fake_run(&sc.server, 3 * T);
+    model_run(&sc.server, T / 2);
+    model_deny(&sc.server, model_child(&sc.server, LOCKS, 0), LK_PERM_READ);
+    model_run(&sc.server, 3 * T);
     ck_assert(locker_told(&sc.a, "unwatched\n"));
     scene_end(&sc);
   }
@@ -418,14 +418,14 @@ START_TEST(who_is_unsure_and_gone_is_not_held_in_between)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     begin_held((lk_assurance)a);
-    fake_run(&sc.server, T);
+    model_run(&sc.server, T);
     sc.server.down = true;
-    fake_drop(sc.one.link);
-    fake_run(&sc.server, T);
+    model_drop(sc.one.link);
+    model_run(&sc.server, T);
     ck_assert(locker_told(&sc.a, "suspended\nunsure\n"));
-    fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
+    model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
     sc.server.down = false;
-    fake_run(&sc.server, T / 10);
+    model_run(&sc.server, T / 10);
     ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
     scene_end(&sc);
   }
@@ -436,25 +436,25 @@ START_TEST(a_break_is_told_with_what_remains_certain)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     begin_held((lk_assurance)a);
-    fake_run(&sc.server, T);
+    model_run(&sc.server, T);
     sc.server.down = true;
     int64_t deadline = lk_lock_deadline(sc.a.lock);
 
-    fake_drop(sc.one.link);
+    model_drop(sc.one.link);
     ck_assert(locker_told(&sc.a, "suspended\n"));
     ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
     ck_assert_int_eq(lk_lock_deadline(sc.a.lock), deadline);
-    fake_run(&sc.server, deadline - MARGIN - sc.server.now - 1);
+    model_run(&sc.server, deadline - MARGIN - sc.server.now - 1);
     ck_assert(locker_told(&sc.a, ""));
-    fake_run(&sc.server, 1);
+    model_run(&sc.server, 1);
     ck_assert(locker_told(&sc.a, "unsure\n"));
-    fake_run(&sc.server, MARGIN - 1);
+    model_run(&sc.server, MARGIN - 1);
     ck_assert(lk_lock_ok(sc.a.lock));
-    fake_run(&sc.server, 1);
+    model_run(&sc.server, 1);
     ck_assert(!lk_lock_ok(sc.a.lock));
     ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_UNSURE);
     sc.server.down = false;
-    fake_run(&sc.server, T / 10);
+    model_run(&sc.server, T / 10);
     ck_assert(locker_told(&sc.a, "held\n"));
     ck_assert(lk_lock_ok(sc.a.lock));
     scene_end(&sc);
@@ -468,12 +468,12 @@ START_TEST(a_short_break_is_no_reason_to_be_unsure)
 
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     begin_held((lk_assurance)a);
-    fake_run(&sc.server, T);
+    model_run(&sc.server, T);
     sc.one.link->log[0] = '\0';
-    fake_drop(sc.one.link);
-    fake_run(&sc.server, T / 10);
-    ck_assert(fake_said(sc.one.link, said[a]));
-    fake_run(&sc.server, 2 * T);
+    model_drop(sc.one.link);
+    model_run(&sc.server, T / 10);
+    ck_assert(model_said(sc.one.link, said[a]));
+    model_run(&sc.server, 2 * T);
     ck_assert(locker_told(&sc.a, "suspended\n"));
     scene_end(&sc);
   }
@@ -486,12 +486,12 @@ START_TEST(some_stop_as_soon_as_the_connection_breaks)
 
   scene_begin(&sc, NULL, &c);
   scene_hold(&sc);
-  fake_run(&sc.server, T);
-  fake_drop(sc.one.link);
+  model_run(&sc.server, T);
+  model_drop(sc.one.link);
   ck_assert(locker_told(&sc.a, "suspended\nunsure\n"));
-  fake_run(&sc.server, T / 10);
+  model_run(&sc.server, T / 10);
   ck_assert(locker_told(&sc.a, "held\n"));
-  fake_run(&sc.server, T);
+  model_run(&sc.server, T);
   fall_silent(); /* the next time counts as well */
   scene_end(&sc);
 }
@@ -504,14 +504,14 @@ START_TEST(who_is_held_again_is_watched_over_again)
 
   scene_begin(&sc, NULL, &c);
   scene_hold(&sc);
-  fake_run(&sc.server, T - DRIFT - MARGIN - 150);
+  model_run(&sc.server, T - DRIFT - MARGIN - 150);
   sc.server.down = true;
-  fake_drop(sc.one.link);
-  fake_run(&sc.server, 200);
+  model_drop(sc.one.link);
+  model_run(&sc.server, 200);
   sc.server.down = false;
-  fake_run(&sc.server, T / 10);
+  model_run(&sc.server, T / 10);
   ck_assert(locker_told(&sc.a, "suspended\nunsure\nheld\n"));
-  fake_run(&sc.server, T);
+  model_run(&sc.server, T);
   fall_silent();
   scene_end(&sc);
 }
@@ -521,14 +521,14 @@ START_TEST(a_node_that_went_during_a_break_is_lost)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     begin_held((lk_assurance)a);
-    fake_run(&sc.server, T);
+    model_run(&sc.server, T);
     sc.server.down = true;
-    fake_drop(sc.one.link);
-    fake_delete(&sc.server, fake_child(&sc.server, LOCKS, 0));
-    fake_run(&sc.server, T / 10);
+    model_drop(sc.one.link);
+    model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
+    model_run(&sc.server, T / 10);
     ck_assert(locker_told(&sc.a, "suspended\n"));
     sc.server.down = false;
-    fake_run(&sc.server, T / 10);
+    model_run(&sc.server, T / 10);
     ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
     scene_end(&sc);
   }
@@ -539,14 +539,14 @@ START_TEST(a_long_break_ends_unsure_then_lost)
 {
   begin_held(LK_ASSURE_QUORUM);
   sc.server.down = true;
-  fake_drop(sc.one.link);
-  fake_run(&sc.server, T);
+  model_drop(sc.one.link);
+  model_run(&sc.server, T);
   ck_assert(locker_told(&sc.a, "suspended\nunsure\n"));
-  fake_run(&sc.server, T); /* the client gives the session up */
+  model_run(&sc.server, T); /* the client gives the session up */
   ck_assert(locker_told(&sc.a, "lost SESSION_EXPIRED\n"));
   ck_assert_int_eq(lk_lease_deadline(sc.one.link->client), INT64_MIN);
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), LK_ERR_LOST);
-  fake_expire(&sc.server, sc.one.link->last_session);
+  model_expire(&sc.server, sc.one.link->last_session);
   sc.server.down = false;
   scene_end(&sc);
 }
@@ -556,13 +556,13 @@ END_TEST
 START_TEST(after_a_pause_nothing_is_certain)
 {
   begin_held(LK_ASSURE_QUORUM);
-  fake_run(&sc.server, T);
+  model_run(&sc.server, T);
   ck_assert(lk_lock_ok(sc.a.lock));
   sc.server.now += T;
   ck_assert(!lk_lock_ok(sc.a.lock));
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_UNSURE);
-  fake_run(&sc.server, T);
+  model_run(&sc.server, T);
   ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
   scene_end(&sc);
 }
@@ -574,12 +574,12 @@ START_TEST(after_a_pause_no_stale_event_grants)
   scene_queue(&sc);
   sc.two.link->allow = 0;
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   sc.server.now += T;
   sc.two.link->allow = SIZE_MAX;
-  fake_deliver(sc.two.link);
+  model_deliver(sc.two.link);
   ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  fake_run(&sc.server, T / 2);
+  model_run(&sc.server, T / 2);
   ck_assert_int_eq(sc.b.acquired, 0);
   ck_assert(lk_lock_ok(sc.b.lock));
   scene_end(&sc);
@@ -590,7 +590,7 @@ static void take_long(lk_client *c, int err, void *arg)
 {
   (void)c;
   ck_assert_int_eq(err, 0);
-  ((fake_server *)arg)->now += T;
+  ((model_server *)arg)->now += T;
 }
 
 START_TEST(after_a_callback_that_took_long_nothing_grants)
@@ -600,11 +600,11 @@ START_TEST(after_a_callback_that_took_long_nothing_grants)
   ck_assert_int_eq(
       lk_sync(sc.two.link->client, "/", NULL, take_long, &sc.server), 0);
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   sc.two.link->allow = SIZE_MAX;
-  fake_deliver(sc.two.link); /* the list comes with the sync's answer */
+  model_deliver(sc.two.link); /* the list comes with the sync's answer */
   ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  fake_run(&sc.server, T / 2);
+  model_run(&sc.server, T / 2);
   ck_assert_int_eq(sc.b.acquired, 0);
   ck_assert(lk_lock_ok(sc.b.lock));
   scene_end(&sc);
@@ -617,13 +617,13 @@ START_TEST(the_next_to_hold_is_granted_by_the_deletion_alone_however_late)
 {
   begin(LK_ASSURE_QUORUM);
   scene_queue(&sc);
-  fake_run(&sc.server, 3 * T + 100);
+  model_run(&sc.server, 3 * T + 100);
   sc.two.link->log[0] = '\0';
   sc.two.link->frozen = true; /* nothing more will be answered */
   locker_release(&sc.a);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert(fake_said(sc.two.link, ""));
+  ck_assert(model_said(sc.two.link, ""));
   ck_assert_int_eq(lk_lock_deadline(sc.b.lock),
                    lk_lease_deadline(sc.two.link->client));
   ck_assert_int_ge(lk_lock_deadline(sc.b.lock), sc.server.now + T / 2 - DRIFT);
@@ -635,13 +635,13 @@ END_TEST
 /* b waits behind two, who then leave together. */
 static void wait_behind_two(int64_t ms)
 {
-  fake_create(&sc.server, LOCKS "/x-lock-0000000000");
-  fake_create(&sc.server, LOCKS "/x-lock-0000000001");
+  model_create(&sc.server, LOCKS "/x-lock-0000000000");
+  model_create(&sc.server, LOCKS "/x-lock-0000000001");
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  fake_run(&sc.server, ms);
+  model_run(&sc.server, ms);
   sc.two.link->log[0] = '\0';
-  fake_delete(&sc.server, LOCKS "/x-lock-0000000000");
-  fake_delete(&sc.server, LOCKS "/x-lock-0000000001");
+  model_delete(&sc.server, LOCKS "/x-lock-0000000000");
+  model_delete(&sc.server, LOCKS "/x-lock-0000000001");
 }
 
 START_TEST(where_the_evidence_is_too_old_a_check_goes_before_the_grant)
@@ -650,12 +650,12 @@ START_TEST(where_the_evidence_is_too_old_a_check_goes_before_the_grant)
   wait_behind_two(3 * T + 100);
   ck_assert_int_lt(lk_lease_deadline(sc.two.link->client), sc.server.now);
   sc.two.link->allow = 0;
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, NOT_YET);
   sc.two.link->allow = SIZE_MAX;
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert(fake_said(sc.two.link, "getData | multi getChildren2"));
+  ck_assert(model_said(sc.two.link, "getData | multi getChildren2"));
   ck_assert_int_ge(lk_lock_deadline(sc.b.lock), sc.server.now + T / 4);
   scene_end(&sc);
 }
@@ -667,19 +667,19 @@ START_TEST(a_grant_needs_a_quarter_of_the_timeout)
 {
   for (int late = 0; late <= 1; late++) {
     begin(LK_ASSURE_QUORUM);
-    fake_run(&sc.server, 3 * T);
+    model_run(&sc.server, 3 * T);
     wait_behind_two(1);
     int64_t left = lk_lease_deadline(sc.two.link->client) - sc.server.now;
 
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     scene_end(&sc);
     begin(LK_ASSURE_QUORUM);
-    fake_run(&sc.server, 3 * T);
+    model_run(&sc.server, 3 * T);
     wait_behind_two(1 + left - T / 4 + late);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     ck_assert_int_eq(sc.b.acquired, 0);
-    ck_assert(fake_said(sc.two.link, late ? "getData | multi getChildren2"
-                                          : "getData | multi"));
+    ck_assert(model_said(sc.two.link, late ? "getData | multi getChildren2"
+                                           : "getData | multi"));
     scene_end(&sc);
   }
 }
@@ -693,20 +693,20 @@ START_TEST(a_lease_that_ends_between_two_readings_leaves_nobody_stuck)
 
   for (int early = -6; early < 20; early++) {
     scene_begin(&sc, &c, NULL);
-    fake_run(&sc.server, 20 * T + 700);
+    model_run(&sc.server, 20 * T + 700);
     scene_queue(&sc);
     int64_t until = lk_lease_deadline(sc.two.link->client) - T / 4;
 
     locker_release(&sc.a);
     sc.two.link->allow = 0;
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     if (until > sc.server.now)
       sc.server.now = until - early;
     sc.server.hurry = 1; /* time passes whenever the clock is read */
     sc.two.link->allow = SIZE_MAX;
-    fake_deliver(sc.two.link);
+    model_deliver(sc.two.link);
     sc.server.hurry = 0;
-    fake_run(&sc.server, T);
+    model_run(&sc.server, T);
     ck_assert_int_eq(sc.b.acquired, 0);
     scene_end(&sc);
   }
@@ -721,20 +721,20 @@ START_TEST(a_session_that_gets_shorter_takes_its_leases_with_it)
   begin(LK_ASSURE_QUORUM);
   sc.server.expires = true;
   scene_queue(&sc);
-  fake_run(&sc.server, 50);
+  model_run(&sc.server, 50);
   locker_release(&sc.a);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.b.acquired, 0);
   sc.server.max_timeout_ms = T / 4;
-  fake_drop(sc.two.link);
-  fake_run(&sc.server, T / 16);
+  model_drop(sc.two.link);
+  model_run(&sc.server, T / 16);
   ck_assert_int_eq(lk_client_timeout_ms(sc.two.link->client), T / 4);
   ck_assert_int_le(lk_lock_deadline(sc.b.lock), sc.server.now + T / 4);
   sc.a.acquired = NOT_YET;
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
   for (int i = 0; i < T && sc.a.acquired == NOT_YET; i++) {
     sc.two.link->frozen = true; /* also after it has connected anew */
-    fake_run(&sc.server, 1);
+    model_run(&sc.server, 1);
   }
   ck_assert_int_eq(sc.a.acquired, 0);
   ck_assert(!lk_lock_ok(sc.b.lock));
@@ -748,17 +748,17 @@ START_TEST(who_holds_in_a_session_that_gets_shorter_is_told_in_time)
 {
   begin_held(LK_ASSURE_QUORUM);
   sc.server.max_timeout_ms = T / 4;
-  fake_drop(sc.one.link);
-  fake_run(&sc.server, T / 32);
+  model_drop(sc.one.link);
+  model_run(&sc.server, T / 32);
   ck_assert_int_eq(lk_client_timeout_ms(sc.one.link->client), T / 4);
   sc.one.link->frozen = true;
   int64_t left = lk_lock_deadline(sc.a.lock) - sc.server.now;
 
   ck_assert_int_le(left, T / 4);
   sc.a.told[0] = '\0';
-  fake_run(&sc.server, left - T / 4 / 8 - 1);
+  model_run(&sc.server, left - T / 4 / 8 - 1);
   ck_assert(locker_told(&sc.a, "suspended\n"));
-  fake_run(&sc.server, 1);
+  model_run(&sc.server, 1);
   ck_assert(locker_told(&sc.a, "unsure\n"));
   sc.one.link->frozen = false;
   scene_end(&sc);
@@ -777,14 +777,14 @@ static void begin_plain(void)
 
   begin(LK_ASSURE_QUORUM);
   failing_mem_init(&plain.mem);
-  plain.link = fake_client(&sc.server, &config);
-  fake_turn(&sc.server);
+  plain.link = model_client(&sc.server, &config);
+  model_turn(&sc.server);
 }
 
 static void end_plain(void)
 {
   party_leave(&plain);
-  fake_expire(&sc.server, plain.link->last_session);
+  model_expire(&sc.server, plain.link->last_session);
   scene_end(&sc);
 }
 
@@ -798,15 +798,15 @@ START_TEST(lock_made_after_a_minute_of_traffic_is_granted_without_a_check)
     for (int i = 0; i < 60; i++) {
       if (busy)
         lk_get(plain.link->client, LOCKS, NULL, NULL, NULL);
-      fake_run(&sc.server, 1000);
+      model_run(&sc.server, 1000);
     }
     plain.link->log[0] = '\0';
     ck_assert_int_eq(lk_lock_new(&l, plain.link->client, LOCKS, NULL), 0);
     ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
-    fake_turn(&sc.server);
+    model_turn(&sc.server);
     ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
     ck_assert(lk_lock_ok(l));
-    ck_assert(fake_said(plain.link, "create2 getChildren2"));
+    ck_assert(model_said(plain.link, "create2 getChildren2"));
     lk_lock_free(l);
     end_plain();
   }
@@ -818,11 +818,11 @@ START_TEST(deadline_is_known_without_a_lock)
   begin_plain();
   ck_assert_int_gt(lk_lease_deadline(plain.link->client), sc.server.now);
   ck_assert_uint_eq(lk_lease_pending_cleanups(plain.link->client), 0);
-  fake_expire(&sc.server, plain.link->last_session);
+  model_expire(&sc.server, plain.link->last_session);
   sc.server.down = true;
-  fake_drop(plain.link);
+  model_drop(plain.link);
   sc.server.down = false;
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(lk_client_close(plain.link->client, NULL, NULL), 0);
   ck_assert_int_eq(lk_lease_deadline(plain.link->client), INT64_MIN);
   end_plain();
@@ -919,13 +919,13 @@ START_TEST(locks_know_of_an_expiry_before_listeners_that_were_there_first)
   locker_free(&sc.a);
   locker_init(&sc.a, &plain, &config);
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
   sc.server.down = true;
-  fake_drop(plain.link);
-  fake_expire(&sc.server, plain.link->last_session);
+  model_drop(plain.link);
+  model_expire(&sc.server, plain.link->last_session);
   sc.server.down = false;
-  fake_run(&sc.server, T / 10);
+  model_run(&sc.server, T / 10);
   ck_assert_int_eq(seen, LK_LOCK_LOST);
   lk_client_detach(plain.link->client, &listener);
   locker_free(&sc.a);
@@ -949,7 +949,7 @@ START_TEST(one_made_after_the_end_outlives_the_client)
   begin_plain();
   ck_assert_int_eq(
       lk_client_close(plain.link->client, make_lock_and_free_client, NULL), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_ptr_null(plain.link->client);
   ck_assert_int_eq(lk_lock_acquire(last_made, -1, NULL, NULL), LK_ERR_CLOSED);
   ck_assert(!lk_lock_ok(last_made));
@@ -989,7 +989,7 @@ START_TEST(a_change_while_the_client_closes_starts_nothing)
   scene_hold(&sc);
   sc.a.react = change_margin_at_the_end;
   ck_assert_int_eq(lk_client_close(sc.one.link->client, free_all, NULL), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert(locker_told(&sc.a, "lost CLOSED\n"));
   ck_assert_ptr_null(sc.one.link->client);
   scene_end(&sc);
@@ -1006,10 +1006,10 @@ START_TEST(change_when_a_closed_client_ends_a_release_starts_nothing)
   ck_assert_int_eq(
       lk_lock_release_until(sc.a.lock, LK_NO_LIMIT, on_released, &sc.a), 0);
   ck_assert_int_eq(lk_client_close(sc.one.link->client, free_all, NULL), 0);
-  fake_run(&sc.server, T / 2);
+  model_run(&sc.server, T / 2);
   ck_assert_int_ne(sc.a.released, NOT_YET);
   ck_assert_ptr_null(sc.one.link->client);
-  fake_expire(&sc.server, sc.one.link->last_session);
+  model_expire(&sc.server, sc.one.link->last_session);
   scene_end(&sc);
 }
 END_TEST
@@ -1017,29 +1017,29 @@ END_TEST
 START_TEST(the_margin_can_be_changed_while_held)
 {
   begin_held(LK_ASSURE_QUORUM);
-  fake_run(&sc.server, T);
+  model_run(&sc.server, T);
   lk_lease_set_margin(sc.one.link->client, T / 2);
   sc.one.link->frozen = true;
   int64_t deadline = lk_lock_deadline(sc.a.lock);
 
-  fake_run(&sc.server, deadline - T / 2 - sc.server.now - 1);
+  model_run(&sc.server, deadline - T / 2 - sc.server.now - 1);
   ck_assert(locker_told(&sc.a, ""));
-  fake_run(&sc.server, 1);
+  model_run(&sc.server, 1);
   ck_assert(locker_told(&sc.a, "unsure\n"));
   sc.one.link->frozen = false;
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   sc.a.told[0] = '\0';
   lk_lease_set_margin(sc.one.link->client, MARGIN);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert(locker_told(&sc.a, "held\n"));
-  fake_run(&sc.server, T);
+  model_run(&sc.server, T);
   /* so large a one leaves no time to be sure, and proof is asked for at once */
   sc.a.told[0] = '\0';
   sc.one.link->log[0] = '\0';
   lk_lease_set_margin(sc.one.link->client, T);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert(locker_told(&sc.a, "unsure\n"));
-  ck_assert(fake_said(sc.one.link, "multi"));
+  ck_assert(model_said(sc.one.link, "multi"));
   scene_end(&sc);
 }
 END_TEST
@@ -1049,20 +1049,20 @@ END_TEST
 START_TEST(a_verify_proves_and_renews)
 {
   begin_held(LK_ASSURE_QUORUM);
-  fake_run(&sc.server, T / 4 - 10);
+  model_run(&sc.server, T / 4 - 10);
   int64_t before = lk_lock_deadline(sc.a.lock);
 
   sc.one.link->log[0] = '\0';
   ck_assert_int_eq(locker_verify(&sc.a), 0);
   ck_assert_int_eq(lk_lock_verify(sc.a.lock, NULL, NULL), LK_ERR_STATE);
   ck_assert_int_eq(sc.a.verified, NOT_YET);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.verified, 0);
-  ck_assert(fake_said(sc.one.link, "multi getData"));
+  ck_assert(model_said(sc.one.link, "multi getData"));
   ck_assert_int_ge(lk_lock_deadline(sc.a.lock), before);
   /* from now on its node is watched */
-  fake_delete(&sc.server, lk_lock_node(sc.a.lock));
-  fake_turn(&sc.server);
+  model_delete(&sc.server, lk_lock_node(sc.a.lock));
+  model_turn(&sc.server);
   ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
   scene_end(&sc);
 }
@@ -1071,9 +1071,9 @@ END_TEST
 START_TEST(a_verify_tells_of_a_loss_first)
 {
   begin_held(LK_ASSURE_QUORUM);
-  fake_delete(&sc.server, lk_lock_node(sc.a.lock));
+  model_delete(&sc.server, lk_lock_node(sc.a.lock));
   ck_assert_int_eq(locker_verify(&sc.a), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
   ck_assert_int_eq(sc.a.verified, LK_ERR_LOST);
   ck_assert_int_eq(locker_verify(&sc.a), LK_ERR_LOST);
@@ -1087,7 +1087,7 @@ START_TEST(a_verify_that_is_cut_off_knows_nothing)
   sc.one.link->cut_at = sc.one.link->requests + 1;
   sc.one.link->cut_after = true;
   ck_assert_int_eq(locker_verify(&sc.a), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(sc.a.verified, LK_ERR_UNSURE);
   scene_end(&sc);
 }
@@ -1099,7 +1099,7 @@ START_TEST(a_verify_ends_with_the_hold_and_with_the_handle)
   ck_assert_int_eq(locker_verify(&sc.a), 0);
   ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
   ck_assert_int_eq(sc.a.verified, LK_ERR_NOT_HELD);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   scene_hold(&sc);
   ck_assert_int_eq(locker_verify(&sc.a), 0);
   locker *l = &sc.a;
@@ -1140,25 +1140,25 @@ START_TEST(a_guarded_write_happens_only_while_held)
                    LK_ERR_NOT_HELD);
   scene_hold(&sc);
   ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops, 2, NULL, on_guarded, &o), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert(o.err == 0 && o.count == 2 && o.first == 0);
-  ck_assert_ptr_nonnull(fake_node(&sc.server, "/made"));
+  ck_assert_ptr_nonnull(model_node(&sc.server, "/made"));
   /* its own errors are its own */
   o.err = NOT_YET;
   ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops + 1, 1, NULL, on_guarded, &o),
                    0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert(o.err == LK_ERR_NODE_EXISTS && o.count == 1 &&
             o.first == LK_ERR_NODE_EXISTS);
   ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
   /* and without our node nothing is done */
   o.err = NOT_YET;
-  fake_delete(&sc.server, "/made");
-  fake_delete(&sc.server, lk_lock_node(sc.a.lock));
+  model_delete(&sc.server, "/made");
+  model_delete(&sc.server, lk_lock_node(sc.a.lock));
   ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops, 2, NULL, on_guarded, &o), 0);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(o.err, LK_ERR_LOST);
-  ck_assert_ptr_null(fake_node(&sc.server, "/made"));
+  ck_assert_ptr_null(model_node(&sc.server, "/made"));
   ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
   ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops, 2, NULL, on_guarded, &o),
                    LK_ERR_LOST);
@@ -1174,7 +1174,7 @@ START_TEST(a_guarded_write_outlives_its_lock)
   begin_held(LK_ASSURE_QUORUM);
   ck_assert_int_eq(lk_lock_guarded(sc.a.lock, &op, 1, NULL, on_guarded, &o), 0);
   locker_free(&sc.a);
-  fake_turn(&sc.server);
+  model_turn(&sc.server);
   ck_assert_int_eq(o.err, 0);
   scene_end(&sc);
 }

@@ -16,7 +16,7 @@ enum { PARTIES = 4, HANDLES = PARTIES + 1, ALSO = PARTIES };
 #define NODE    "/one/lock"
 #define WAITING "waiting 0 ./one/lock\n"
 
-static fake_server server;
+static model_server server;
 static party parties[PARTIES];
 static locker l[HANDLES];
 static lk_single_config how;
@@ -65,12 +65,12 @@ static void begin_at(const char *path, int32_t spread_ms)
 {
   node = path;
   how = (lk_single_config){.size = sizeof how, .spread_ms = spread_ms};
-  fake_init(&server);
+  model_init(&server);
   for (int i = 0; i < PARTIES; i++)
     party_join(&parties[i], &server, NULL);
   for (int i = 0; i < HANDLES; i++)
     ck_assert(try_init(&l[i], party_of(i), NULL));
-  fake_turn(&server);
+  model_turn(&server);
   for (int i = 0; i < PARTIES; i++)
     parties[i].link->log[0] = '\0';
 }
@@ -79,12 +79,12 @@ static void begin_at(const char *path, int32_t spread_ms)
 static void begin(void)
 {
   begin_at(NODE, -1);
-  fake_create(&server, "/one");
+  model_create(&server, "/one");
 }
 
 static size_t watches(int i)
 {
-  return fake_watches(parties[i].link);
+  return model_watches(parties[i].link);
 }
 
 /* Nothing of anybody's is left. */
@@ -92,14 +92,14 @@ static void end(void)
 {
   for (int i = 0; i < HANDLES; i++)
     locker_free(&l[i]);
-  fake_run(&server, T);
-  ck_assert_ptr_null(fake_node(&server, node));
+  model_run(&server, T);
+  ck_assert_ptr_null(model_node(&server, node));
   for (int i = 0; i < PARTIES; i++) {
     ck_assert_uint_eq(watches(i), 0);
     ck_assert_uint_eq(lk_lease_pending_cleanups(parties[i].link->client), 0);
     party_leave(&parties[i]);
   }
-  fake_done(&server);
+  model_done(&server);
 }
 
 /* Make handle `i` anew, with other options. */
@@ -112,7 +112,7 @@ static void change(int i, const lk_lock_config *config)
 static void want(int i)
 {
   ck_assert_int_eq(locker_want(&l[i], -1), 0);
-  fake_turn(&server);
+  model_turn(&server);
 }
 
 static void get(int i)
@@ -124,11 +124,11 @@ static void get(int i)
 static void let_go(int i)
 {
   locker_release(&l[i]);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(l[i].released, 0);
 }
 
-static fake_link *link_of(int i)
+static model_link *link_of(int i)
 {
   return party_of(i)->link;
 }
@@ -137,22 +137,22 @@ static fake_link *link_of(int i)
 static void cut_off(int i)
 {
   server.down = true;
-  fake_drop(link_of(i));
-  fake_turn(&server);
+  model_drop(link_of(i));
+  model_turn(&server);
 }
 
 static void come_back(int i)
 {
   link_of(i)->log[0] = '\0';
   server.down = false;
-  fake_run(&server, T / 3);
+  model_run(&server, T / 3);
   ck_assert(link_of(i)->up);
 }
 
 /* Whose the node is: a handle that holds, by its token; -1: nobody. */
 static int holder(void)
 {
-  const sim_node *n = fake_node(&server, node);
+  const sim_node *n = model_node(&server, node);
   int found = -1;
 
   for (int i = 0; i < HANDLES; i++) {
@@ -172,13 +172,13 @@ START_TEST(a_free_lock_costs_one_write_and_its_release_another)
 {
   begin();
   get(0);
-  ck_assert(fake_said(link_of(0), "create2 getData"));
+  ck_assert(model_said(link_of(0), "create2 getData"));
   ck_assert_int_eq(holder(), 0);
   ck_assert_str_eq(lk_lock_node(l[0].lock), NODE);
   ck_assert_str_eq(lk_lock_path(l[0].lock), NODE);
   let_go(0);
-  ck_assert(fake_said(link_of(0), "delete"));
-  ck_assert_ptr_null(fake_node(&server, NODE));
+  ck_assert(model_said(link_of(0), "delete"));
+  ck_assert_ptr_null(model_node(&server, NODE));
   end();
 }
 END_TEST
@@ -187,10 +187,10 @@ START_TEST(missing_directories_are_made_and_stay)
 {
   begin_at("/a/b/lock", -1);
   get(0);
-  ck_assert(fake_said(link_of(0), "create2 getData | create create create2 "
-                                  "getData"));
-  ck_assert(!fake_node(&server, "/a")->container);
-  ck_assert(!fake_node(&server, "/a/b")->container);
+  ck_assert(model_said(link_of(0), "create2 getData | create create create2 "
+                                   "getData"));
+  ck_assert(!model_node(&server, "/a")->container);
+  ck_assert(!model_node(&server, "/a/b")->container);
   end();
 }
 END_TEST
@@ -216,12 +216,12 @@ START_TEST(a_waiter_watches_and_is_granted_by_one_write)
   want(1);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
   ck_assert(locker_told(&l[1], WAITING));
-  ck_assert(fake_said(link_of(1), "create2 getData"));
-  fake_run(&server, 2 * T); /* and asks for nothing meanwhile */
-  ck_assert(fake_said(link_of(1), ""));
+  ck_assert(model_said(link_of(1), "create2 getData"));
+  model_run(&server, 2 * T); /* and asks for nothing meanwhile */
+  ck_assert(model_said(link_of(1), ""));
   let_go(0);
   ck_assert_int_eq(l[1].acquired, 0);
-  ck_assert(fake_said(link_of(1), "create2 getData"));
+  ck_assert(model_said(link_of(1), "create2 getData"));
   ck_assert_int_eq(holder(), 1);
   end();
 }
@@ -230,7 +230,7 @@ END_TEST
 START_TEST(a_release_costs_those_who_wait_one_write_or_two)
 {
   begin_at(NODE, 0);
-  fake_create(&server, "/one");
+  model_create(&server, "/one");
   get(0);
   for (int i = 1; i < PARTIES; i++) {
     want(i);
@@ -240,10 +240,10 @@ START_TEST(a_release_costs_those_who_wait_one_write_or_two)
     unsigned creates = 0;
 
     let_go(holder());
-    fake_run(&server, 60);
+    model_run(&server, 60);
     ck_assert_int_ge(holder(), 1);
     for (int i = 1; i < PARTIES; i++) {
-      creates += fake_count(link_of(i), "create2");
+      creates += model_count(link_of(i), "create2");
       link_of(i)->log[0] = '\0';
     }
     ck_assert_uint_le(creates, 2);
@@ -260,19 +260,19 @@ START_TEST(who_polls_does_not_watch)
   get(0);
   want(1);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
-  ck_assert(fake_said(link_of(1), "create2 getData | removeWatches"));
+  ck_assert(model_said(link_of(1), "create2 getData | removeWatches"));
   ck_assert_uint_eq(watches(1), 0);
-  fake_run(&server, 350);
-  ck_assert(fake_said(link_of(1), "getData | getData | getData"));
+  model_run(&server, 350);
+  ck_assert(model_said(link_of(1), "getData | getData | getData"));
   ck_assert_uint_eq(watches(1), 0);
   ck_assert(locker_told(&l[1], WAITING));
   let_go(0);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
-  fake_run(&server, 100);
+  model_run(&server, 100);
   ck_assert_int_eq(l[1].acquired, 0);
-  ck_assert(fake_said(link_of(1), "getData | create2 getData"));
-  fake_delete(&server, NODE); /* its own node it does watch */
-  fake_turn(&server);
+  ck_assert(model_said(link_of(1), "getData | create2 getData"));
+  model_delete(&server, NODE); /* its own node it does watch */
+  model_turn(&server);
   ck_assert(locker_told(&l[1], "lost NO_NODE\n"));
   end();
 }
@@ -299,15 +299,15 @@ START_TEST(without_waiting_a_held_lock_is_busy)
   begin();
   get(0);
   ck_assert_int_eq(locker_want(&l[1], 0), 0);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(l[1].acquired, LK_ERR_BUSY);
-  ck_assert(fake_said(link_of(1), "create2 getData | removeWatches"));
+  ck_assert(model_said(link_of(1), "create2 getData | removeWatches"));
   ck_assert_uint_eq(watches(1), 0);
   ck_assert(locker_told(&l[1], ""));
   ck_assert_int_eq(holder(), 0);
   let_go(0);
   ck_assert_int_eq(locker_want(&l[1], 0), 0);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(l[1].acquired, 0);
   end();
 }
@@ -321,14 +321,14 @@ START_TEST(who_looks_first_writes_nothing_for_a_held_lock)
   change(1, &config);
   get(0);
   ck_assert_int_eq(locker_want(&l[1], 0), 0);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(l[1].acquired, LK_ERR_BUSY);
-  ck_assert(fake_said(link_of(1), "getData"));
+  ck_assert(model_said(link_of(1), "getData"));
   let_go(0);
   ck_assert_int_eq(locker_want(&l[1], 0), 0);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(l[1].acquired, 0);
-  ck_assert(fake_said(link_of(1), "getData | create2 getData"));
+  ck_assert(model_said(link_of(1), "getData | create2 getData"));
   end();
 }
 END_TEST
@@ -338,12 +338,12 @@ START_TEST(a_timeout_leaves_no_node_and_no_watch)
   begin();
   get(0);
   ck_assert_int_eq(locker_want(&l[1], 100), 0);
-  fake_run(&server, 150);
+  model_run(&server, 150);
   ck_assert_int_eq(l[1].acquired, LK_ERR_DEADLINE);
   ck_assert_uint_eq(watches(1), 0);
   let_go(0);
-  fake_run(&server, 150);
-  ck_assert_ptr_null(fake_node(&server, NODE));
+  model_run(&server, 150);
+  ck_assert_ptr_null(model_node(&server, NODE));
   end();
 }
 END_TEST
@@ -353,13 +353,13 @@ START_TEST(cancelled_at_once_it_leaves_nothing)
   begin();
   ck_assert_int_eq(locker_want(&l[0], -1), 0);
   lk_lock_cancel(l[0].lock);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(l[0].acquired, LK_ERR_CANCELLED);
-  ck_assert_ptr_null(fake_node(&server, NODE));
+  ck_assert_ptr_null(model_node(&server, NODE));
   get(0);
   ck_assert_int_eq(locker_want(&l[1], -1), 0);
   lk_lock_cancel(l[1].lock);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(l[1].acquired, LK_ERR_CANCELLED);
   ck_assert_int_eq(holder(), 0);
   end();
@@ -378,8 +378,8 @@ START_TEST(handles_of_one_session_wait_for_each_other)
   want(0);
   want(1);
   lk_lock_cancel(l[0].lock); /* its watch is the holder's as well */
-  fake_delete(&server, NODE);
-  fake_turn(&server);
+  model_delete(&server, NODE);
+  model_turn(&server);
   ck_assert(locker_told(&l[ALSO], WAITING "lost NO_NODE\n"));
   ck_assert_int_eq(l[1].acquired, 0);
   end();
@@ -392,8 +392,8 @@ START_TEST(a_change_of_the_data_is_no_release)
   get(0);
   want(1);
   for (int i = 0; i < 3; i++) {
-    fake_set(&server, NODE, "x");
-    fake_turn(&server);
+    model_set(&server, NODE, "x");
+    model_turn(&server);
   }
   ck_assert_int_eq(l[1].acquired, NOT_YET);
   ck_assert_int_eq(holder(), 0);
@@ -407,8 +407,8 @@ START_TEST(a_holder_is_asked_to_let_go)
 {
   begin();
   get(0);
-  fake_set(&server, NODE, LK_REVOKE_MESSAGE);
-  fake_turn(&server);
+  model_set(&server, NODE, LK_REVOKE_MESSAGE);
+  model_turn(&server);
   ck_assert(locker_told(&l[0], "revoked\n"));
   end();
 }
@@ -421,12 +421,12 @@ START_TEST(a_node_that_is_deleted_is_lost_at_once)
   begin();
   get(0);
   want(1);
-  fake_delete(&server, NODE);
-  fake_turn(&server);
+  model_delete(&server, NODE);
+  model_turn(&server);
   ck_assert(locker_told(&l[0], "lost NO_NODE\n"));
   ck_assert_int_eq(l[1].acquired, 0);
   ck_assert_int_eq(lk_lock_release(l[0].lock, NULL, NULL), LK_ERR_LOST);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(holder(), 1);
   end();
 }
@@ -437,13 +437,13 @@ START_TEST(another_node_of_that_name_is_not_taken_for_ours)
   begin();
   get(0);
   cut_off(0);
-  fake_delete(&server, NODE);
+  model_delete(&server, NODE);
   want(1);
   ck_assert_int_eq(l[1].acquired, 0);
   come_back(0);
   ck_assert(locker_told(&l[0], "suspended\nlost NO_NODE\n"));
   ck_assert_int_eq(holder(), 1);
-  ck_assert_uint_eq(fake_count(link_of(0), "delete"), 0);
+  ck_assert_uint_eq(model_count(link_of(0), "delete"), 0);
   end();
 }
 END_TEST
@@ -453,17 +453,17 @@ START_TEST(a_check_without_a_watch_proves_nothing)
   begin();
   get(0);
   cut_off(0);
-  fake_delete(&server, NODE);
+  model_delete(&server, NODE);
   want(1);
   /* The read that comes with the reconnect is not answered. */
   link_of(0)->requests = 0;
   link_of(0)->throttle_at = 1;
   server.down = false;
-  while (!link_of(0)->up || fake_count(link_of(0), "multi") == 0)
-    fake_run(&server, 10);
+  while (!link_of(0)->up || model_count(link_of(0), "multi") == 0)
+    model_run(&server, 10);
   ck_assert(locker_told(&l[0], "suspended\n"));
   ck_assert_int_eq(locker_verify(&l[0]), 0);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert(locker_told(&l[0], "lost NO_NODE\n"));
   ck_assert(l[0].verified == LK_ERR_UNSURE || l[0].verified == LK_ERR_LOST);
   ck_assert_int_eq(holder(), 1);
@@ -477,8 +477,8 @@ START_TEST(a_session_that_ends_takes_the_lock)
   get(0);
   want(1);
   cut_off(0);
-  fake_expire(&server, link_of(0)->last_session);
-  fake_turn(&server);
+  model_expire(&server, link_of(0)->last_session);
+  model_turn(&server);
   ck_assert_int_eq(l[1].acquired, 0);
   come_back(0);
   ck_assert(locker_told(&l[0], "suspended\nlost SESSION_EXPIRED\n"));
@@ -497,7 +497,7 @@ START_TEST(a_session_that_ends_while_it_waits_begins_anew)
   get(0);
   want(1);
   cut_off(1);
-  fake_expire(&server, link_of(1)->last_session);
+  model_expire(&server, link_of(1)->last_session);
   come_back(1);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
   let_go(0);
@@ -510,10 +510,10 @@ START_TEST(what_cannot_be_read_is_not_waited_for)
 {
   begin();
   get(0);
-  fake_deny(&server, NODE, LK_PERM_READ);
+  model_deny(&server, NODE, LK_PERM_READ);
   want(1);
   ck_assert_int_eq(l[1].acquired, LK_ERR_NO_AUTH);
-  fake_deny(&server, NODE, 0);
+  model_deny(&server, NODE, 0);
   end();
 }
 END_TEST
@@ -535,13 +535,13 @@ START_TEST(a_delete_that_was_executed_is_not_repeated)
   server.down = true;
   break_at(0, 1, true);
   locker_release(&l[0]);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(l[0].released, NOT_YET);
   ck_assert_int_eq(l[1].acquired, 0);
   come_back(0);
   ck_assert_int_eq(l[0].released, 0);
-  ck_assert_uint_eq(fake_count(link_of(0), "delete"), 0);
-  ck_assert_uint_eq(fake_count(link_of(0), "multi"), 1);
+  ck_assert_uint_eq(model_count(link_of(0), "delete"), 0);
+  ck_assert_uint_eq(model_count(link_of(0), "multi"), 1);
   ck_assert_int_eq(holder(), 1);
   end();
 }
@@ -555,11 +555,11 @@ START_TEST(a_delete_that_was_not_executed_is_repeated)
   server.down = true;
   break_at(0, 1, false);
   locker_release(&l[0]);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
   come_back(0);
   ck_assert_int_eq(l[0].released, 0);
-  ck_assert_uint_eq(fake_count(link_of(0), "delete"), 1);
+  ck_assert_uint_eq(model_count(link_of(0), "delete"), 1);
   ck_assert_int_eq(holder(), 1);
   end();
 }
@@ -571,12 +571,12 @@ START_TEST(a_release_that_was_never_sent_looks_first)
   get(0);
   cut_off(0);
   locker_release(&l[0]);
-  fake_delete(&server, NODE);
+  model_delete(&server, NODE);
   want(1);
   ck_assert_int_eq(l[1].acquired, 0);
   come_back(0);
   ck_assert_int_eq(l[0].released, 0);
-  ck_assert_uint_eq(fake_count(link_of(0), "delete"), 0);
+  ck_assert_uint_eq(model_count(link_of(0), "delete"), 0);
   ck_assert_int_eq(holder(), 1);
   end();
 }
@@ -592,11 +592,11 @@ static void hand_over(unsigned executed)
   break_at(0, executed, true);
   locker_release(&l[0]);
   ck_assert_int_eq(locker_want(&l[ALSO], -1), 0);
-  fake_turn(&server);
+  model_turn(&server);
   come_back(0);
   ck_assert_int_eq(l[0].released, 0);
   ck_assert_int_eq(l[ALSO].acquired, 0);
-  fake_run(&server, T);
+  model_run(&server, T);
   ck_assert_int_eq(holder(), ALSO);
   end();
 }
@@ -615,13 +615,13 @@ static void doubt_both(unsigned at, bool executed)
   break_at(0, at, executed);
   ck_assert_int_eq(locker_want(&l[0], -1), 0);
   ck_assert_int_eq(locker_want(&l[ALSO], -1), 0);
-  fake_run(&server, T / 2);
+  model_run(&server, T / 2);
   int first = holder();
 
   ck_assert(first == 0 || first == ALSO);
   ck_assert_int_eq(l[ALSO - first].acquired, NOT_YET);
   locker_release(&l[first]);
-  fake_run(&server, T / 2);
+  model_run(&server, T / 2);
   ck_assert_int_eq(l[first].released, 0);
   ck_assert_int_eq(l[ALSO - first].acquired, 0);
   end();
@@ -644,10 +644,10 @@ static void doubt_and_give_up(unsigned at, bool executed)
   ck_assert_int_eq(locker_want(&l[0], -1), 0);
   ck_assert_int_eq(locker_want(&l[ALSO], -1), 0);
   lk_lock_cancel(l[0].lock);
-  fake_run(&server, T / 2);
+  model_run(&server, T / 2);
   ck_assert_int_eq(l[0].acquired, LK_ERR_CANCELLED);
   ck_assert_int_eq(holder(), ALSO);
-  fake_run(&server, T);
+  model_run(&server, T);
   ck_assert_int_eq(holder(), ALSO);
   end();
 }
@@ -666,7 +666,7 @@ static void cut(unsigned at, bool executed)
   begin_at("/a/b/lock", -1);
   break_at(0, at, executed);
   want(0);
-  fake_run(&server, T / 2);
+  model_run(&server, T / 2);
   ck_assert_int_eq(l[0].acquired, 0);
   ck_assert_int_eq(holder(), 0);
   end();
@@ -696,7 +696,7 @@ static void cut_beside(unsigned at, bool executed)
   ck_assert_int_eq(l[1 - first].acquired, NOT_YET);
   link_of(0)->cut_at = 0;
   let_go(first);
-  fake_run(&server, T / 4);
+  model_run(&server, T / 4);
   ck_assert_int_eq(holder(), 1 - first);
   end();
 }
@@ -717,11 +717,11 @@ START_TEST(a_break_while_it_waits_is_survived)
   want(1);
   for (unsigned at = 1; at <= 2; at++) {
     break_at(1, at, true);
-    fake_drop(link_of(1));
-    fake_run(&server, T / 4);
+    model_drop(link_of(1));
+    model_run(&server, T / 4);
   }
   ck_assert_int_eq(l[1].acquired, NOT_YET);
-  ck_assert_uint_eq(fake_count(link_of(1), "create2"), 1); /* the first */
+  ck_assert_uint_eq(model_count(link_of(1), "create2"), 1); /* the first */
   link_of(1)->cut_at = 0;
   let_go(0);
   ck_assert_int_eq(l[1].acquired, 0);
@@ -735,16 +735,16 @@ static void throttle(unsigned at)
   link_of(0)->requests = 0;
   link_of(0)->throttle_at = at;
   want(0);
-  fake_run(&server, T / 2);
+  model_run(&server, T / 2);
   ck_assert_int_eq(l[0].acquired, 0);
   link_of(1)->requests = 0;
   link_of(1)->throttle_at = at;
   want(1);
-  fake_run(&server, T / 2);
+  model_run(&server, T / 2);
   link_of(0)->requests = 0;
   link_of(0)->throttle_at = 1;
   locker_release(&l[0]);
-  fake_run(&server, T / 2);
+  model_run(&server, T / 2);
   ck_assert_int_eq(l[0].released, 0);
   ck_assert_int_eq(holder(), 1);
   end();
@@ -760,16 +760,16 @@ END_TEST
 static bool theirs; /* somebody else makes the node anew */
 
 /* Between the create and the read behind it. */
-static void delete_before_read(fake_server *s, fake_link *link, int32_t op,
+static void delete_before_read(model_server *s, model_link *link, int32_t op,
                                const char *path)
 {
   (void)link;
   if (op != 4 || strcmp(path, NODE) != 0)
     return;
   s->before = NULL;
-  fake_delete(s, NODE);
+  model_delete(s, NODE);
   if (theirs)
-    fake_create(s, NODE);
+    model_create(s, NODE);
 }
 
 START_TEST(node_deleted_before_it_was_read_is_made_anew)
@@ -779,12 +779,12 @@ START_TEST(node_deleted_before_it_was_read_is_made_anew)
     begin();
     server.before = delete_before_read;
     want(0);
-    fake_run(&server, T / 4);
+    model_run(&server, T / 4);
     ck_assert_ptr_null(server.before);
     ck_assert_int_eq(l[0].acquired, theirs ? NOT_YET : 0);
     if (theirs)
-      fake_delete(&server, NODE);
-    fake_run(&server, T / 4);
+      model_delete(&server, NODE);
+    model_run(&server, T / 4);
     ck_assert_int_eq(l[0].acquired, 0);
     ck_assert_int_eq(holder(), 0);
     end();
@@ -835,7 +835,7 @@ static bool play_without(size_t fail_at)
 {
   node = NODE;
   how = (lk_single_config){.size = sizeof how, .spread_ms = -1};
-  fake_init(&server);
+  model_init(&server);
   for (int i = 1; i < PARTIES; i++) {
     party_join(&parties[i], &server, NULL);
     ck_assert(try_init(&l[i], &parties[i], NULL));
@@ -847,23 +847,23 @@ static bool play_without(size_t fail_at)
   wrap(&l[ALSO], &parties[0]);
   if (party_try_join(&parties[0], &server, NULL) &&
       try_init(&l[0], &parties[0], NULL)) {
-    fake_run(&server, T / 4);
+    model_run(&server, T / 4);
     if (locker_want(&l[0], T) == 0)
-      fake_run(&server, T / 8);
+      model_run(&server, T / 8);
     let_go(1);
-    fake_run(&server, T / 4);
+    model_run(&server, T / 4);
     (void)lk_lock_release(l[0].lock, NULL, NULL);
-    fake_run(&server, T);
+    model_run(&server, T);
   }
   bool failed = failing_mem_failed(&parties[0].mem);
 
   for (int i = 0; i < HANDLES; i++)
     locker_free(&l[i]);
-  fake_run(&server, T);
-  ck_assert_ptr_null(fake_node(&server, node));
+  model_run(&server, T);
+  ck_assert_ptr_null(model_node(&server, node));
   for (int i = 0; i < PARTIES; i++)
     party_leave(&parties[i]);
-  fake_done(&server);
+  model_done(&server);
   return failed;
 }
 

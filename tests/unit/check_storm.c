@@ -17,7 +17,7 @@
 
 enum { SAILORS = 5, STEPS = 300 };
 
-static fake_server server;
+static model_server server;
 static party parties[SAILORS];
 static locker lockers[SAILORS];
 static uint64_t seed;
@@ -62,12 +62,12 @@ static void let_go(locker *l)
     (void)lk_lock_release(l->lock, NULL, NULL);
 }
 
-static void hurt_link(fake_link *l)
+static void hurt_link(model_link *l)
 {
   switch (roll(7)) {
   case 0:
     if (l->up)
-      fake_drop(l);
+      model_drop(l);
     break;
   case 1: l->allow = roll(400); break; /* and then nothing for a while */
   case 2: l->frozen = true; break;
@@ -79,38 +79,38 @@ static void hurt_link(fake_link *l)
   case 5: l->step = roll(30); break;
   case 6:
     if (!fair)
-      fake_expire(&server, l->last_session);
+      model_expire(&server, l->last_session);
     break;
   }
 }
 
-static void heal_link(fake_link *l)
+static void heal_link(model_link *l)
 {
   if (l->allow < SIZE_MAX && l->up)
-    fake_drop(l); /* what was swallowed cannot come later */
+    model_drop(l); /* what was swallowed cannot come later */
   l->allow = SIZE_MAX;
   l->frozen = false;
 }
 
 static void meddle(void)
 {
-  size_t count = fake_children(&server, LOCKS);
+  size_t count = model_children(&server, LOCKS);
   const char *node =
-      count == 0 ? NULL : fake_child(&server, LOCKS, roll((unsigned)count));
+      count == 0 ? NULL : model_child(&server, LOCKS, roll((unsigned)count));
 
   if (node == NULL)
     return;
   if (!fair && roll(2) == 0)
-    fake_delete(&server, node);
+    model_delete(&server, node);
   else
-    fake_set(&server, node, "x");
+    model_set(&server, node, "x");
 }
 
 static void step(void)
 {
   unsigned who = roll(SAILORS);
   locker *l = &lockers[who];
-  fake_link *link = parties[who].link;
+  model_link *link = parties[who].link;
 
   switch (roll(10)) {
   case 0:
@@ -132,7 +132,7 @@ static void step(void)
       (void)lk_lock_verify(l->lock, NULL, NULL);
     break;
   }
-  fake_run(&server, roll(4) == 0 ? roll(T / 2) : roll(40));
+  model_run(&server, roll(4) == 0 ? roll(T / 2) : roll(40));
   check_all();
 }
 
@@ -146,8 +146,8 @@ static void calm_down(void)
     while (lk_lock_count(lockers[i].lock) > 0)
       (void)lk_lock_release(lockers[i].lock, NULL, NULL);
   }
-  fake_run(&server, 2 * T);
-  ck_assert_uint_eq(fake_children(&server, LOCKS), 0);
+  model_run(&server, 2 * T);
+  ck_assert_uint_eq(model_children(&server, LOCKS), 0);
 }
 
 /* All want it, and get it. */
@@ -158,7 +158,7 @@ static void serve_all(void)
   for (int i = 0; i < SAILORS; i++)
     ck_assert_int_eq(locker_want(&lockers[i], -1), 0);
   for (int i = 0; i < 100 && served < SAILORS; i++) {
-    fake_run(&server, T / 10);
+    model_run(&server, T / 10);
     check_all();
     for (int j = 0; j < SAILORS; j++) {
       if (lk_lock_get_state(lockers[j].lock) != LK_LOCK_HELD)
@@ -175,10 +175,10 @@ static void storm(uint64_t number)
   seed = number;
   newest = 0;
   fair = number % 2 == 0;
-  fake_init(&server);
+  model_init(&server);
   server.expires = true;
-  fake_create(&server, "/locks");
-  fake_create(&server, LOCKS);
+  model_create(&server, "/locks");
+  model_create(&server, LOCKS);
   for (int i = 0; i < SAILORS; i++) {
     lk_lease_config c = {.size = sizeof c, .assurance = (lk_assurance)roll(3)};
     lk_lock_config lc = {.size = sizeof lc, .unsure_when_suspended = roll(2)};
@@ -195,11 +195,11 @@ static void storm(uint64_t number)
   serve_all();
   for (int i = 0; i < SAILORS; i++)
     locker_free(&lockers[i]);
-  fake_run(&server, T);
-  ck_assert_uint_eq(fake_children(&server, LOCKS), 0);
+  model_run(&server, T);
+  ck_assert_uint_eq(model_children(&server, LOCKS), 0);
   for (int i = 0; i < SAILORS; i++)
     party_leave(&parties[i]);
-  fake_done(&server);
+  model_done(&server);
 }
 
 /* LATCHKEY_STORM=FIRST,LAST plays others than usual. */

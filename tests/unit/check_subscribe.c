@@ -19,7 +19,7 @@ typedef struct reader {
   void (*react)(struct reader *r);
 } reader;
 
-static fake_server server;
+static model_server server;
 static party one;
 static reader names;
 static reader data;
@@ -128,9 +128,9 @@ static void begin(void)
   memset(&data, 0, sizeof data);
   memset(&twin, 0, sizeof twin);
   how = (lk_subscription_config){.size = sizeof how, .check_ms = -1};
-  fake_init(&server);
+  model_init(&server);
   party_join(&one, &server, NULL);
-  fake_turn(&server);
+  model_turn(&server);
   one.link->log[0] = '\0';
 }
 
@@ -138,14 +138,14 @@ static void subscribe(reader *r)
 {
   ck_assert_int_eq(r == &data ? try_data(r) : try_names(r), 0);
   ck_assert_str_eq(r->told, ""); /* not before it returned */
-  fake_turn(&server);
+  model_turn(&server);
 }
 
 /* There is the node, and who is told of it. */
 static void begin_with(reader *r)
 {
   begin();
-  fake_create(&server, NEWS);
+  model_create(&server, NEWS);
   subscribe(r);
   r->told[0] = '\0';
   one.link->log[0] = '\0';
@@ -153,7 +153,7 @@ static void begin_with(reader *r)
 
 static size_t watches(void)
 {
-  return fake_watches(one.link);
+  return model_watches(one.link);
 }
 
 /* Nothing is left behind. */
@@ -162,49 +162,49 @@ static void end(void)
   drop(&names);
   drop(&data);
   drop(&twin);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_uint_eq(watches(), 0);
   party_leave(&one);
-  fake_done(&server);
+  model_done(&server);
 }
 
 static void create(const char *path)
 {
-  fake_create(&server, path);
-  fake_turn(&server);
+  model_create(&server, path);
+  model_turn(&server);
 }
 
 static void delete (const char *path)
 {
-  fake_delete(&server, path);
-  fake_turn(&server);
+  model_delete(&server, path);
+  model_turn(&server);
 }
 
 static void set(const char *text)
 {
-  fake_set(&server, NEWS, text);
-  fake_turn(&server);
+  model_set(&server, NEWS, text);
+  model_turn(&server);
 }
 
 /* The connection breaks; another comes when that is over. */
 static void cut_off(void)
 {
   server.down = true;
-  fake_drop(one.link);
-  fake_turn(&server);
+  model_drop(one.link);
+  model_turn(&server);
 }
 
 static void come_back(void)
 {
   one.link->log[0] = '\0';
   server.down = false;
-  fake_run(&server, T / 3);
+  model_run(&server, T / 3);
   ck_assert(one.link->up);
 }
 
 static void said(const char *text)
 {
-  ck_assert(fake_said(one.link, text));
+  ck_assert(model_said(one.link, text));
 }
 
 /* ---- what is told ------------------------------------------------------ */
@@ -212,8 +212,8 @@ static void said(const char *text)
 START_TEST(children_are_told_at_once_and_after_each_change)
 {
   begin();
-  fake_create(&server, NEWS);
-  fake_create(&server, NEWS "/a");
+  model_create(&server, NEWS);
+  model_create(&server, NEWS "/a");
   subscribe(&names);
   ck_assert(told(&names, "a\n"));
   said("getChildren2");
@@ -233,7 +233,7 @@ END_TEST
 START_TEST(data_are_told_at_once_and_after_each_change)
 {
   begin();
-  fake_create(&server, NEWS);
+  model_create(&server, NEWS);
   subscribe(&data);
   set("x");
   set("x");
@@ -295,9 +295,9 @@ START_TEST(a_node_made_anew_between_two_reads_is_another)
 {
   begin_with(&names);
   subscribe(&data);
-  fake_delete(&server, NEWS);
-  fake_create(&server, NEWS); /* same version, same names */
-  fake_turn(&server);
+  model_delete(&server, NEWS);
+  model_create(&server, NEWS); /* same version, same names */
+  model_turn(&server);
   ck_assert(told(&names, "\n"));
   ck_assert(told(&data, "=\n=\n"));
   ck_assert_uint_eq(watches(), 2);
@@ -316,7 +316,7 @@ START_TEST(of_many_changes_the_newest_is_told)
     create(path);
   }
   one.link->frozen = false;
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert(told(&names, "0 1 2 3 4 5 6 7 8\n"));
   said("getChildren2");
   end();
@@ -332,7 +332,7 @@ START_TEST(several_on_one_node_are_told_alike)
   ck_assert(told(&twin, "\na\n"));
   drop(&twin); /* its watch is the other one's, too */
   one.link->log[0] = '\0';
-  fake_turn(&server);
+  model_turn(&server);
   said("");
   create(NEWS "/b");
   ck_assert(told(&names, "a b\n"));
@@ -347,7 +347,7 @@ static int32_t between_op;
 static const char *between_path;
 
 /* Something happens just before a request of that kind is executed. */
-static void intervene(fake_server *s, fake_link *l, int32_t op,
+static void intervene(model_server *s, model_link *l, int32_t op,
                       const char *path)
 {
   (void)l;
@@ -355,10 +355,10 @@ static void intervene(fake_server *s, fake_link *l, int32_t op,
   if (op != between_op)
     return;
   s->before = NULL;
-  if (fake_node(s, between_path) == NULL)
-    fake_create(s, between_path);
+  if (model_node(s, between_path) == NULL)
+    model_create(s, between_path);
   else
-    fake_delete(s, between_path);
+    model_delete(s, between_path);
 }
 
 static void between(int32_t op, const char *path)
@@ -391,7 +391,7 @@ END_TEST
 START_TEST(a_node_that_goes_before_it_is_read_is_missing)
 {
   begin();
-  fake_create(&server, NEWS);
+  model_create(&server, NEWS);
   between(GET_CHILDREN2, NEWS);
   subscribe(&names);
   ck_assert(told(&names, "NO_NODE\n"));
@@ -477,17 +477,17 @@ START_TEST(any_request_may_be_lost)
       one.link->cut_at = at;
       one.link->cut_after = after;
       subscribe(&names);
-      fake_run(&server, T / 3);
+      model_run(&server, T / 3);
       ck_assert(told(&names, "NO_NODE\n"));
-      fake_create(&server, NEWS);
-      fake_run(&server, T / 3);
+      model_create(&server, NEWS);
+      model_run(&server, T / 3);
       ck_assert(told(&names, "\n"));
-      fake_create(&server, NEWS "/a");
-      fake_run(&server, T / 3);
+      model_create(&server, NEWS "/a");
+      model_run(&server, T / 3);
       ck_assert(told(&names, "a\n"));
-      fake_delete(&server, NEWS "/a");
-      fake_delete(&server, NEWS);
-      fake_run(&server, T / 3);
+      model_delete(&server, NEWS "/a");
+      model_delete(&server, NEWS);
+      model_run(&server, T / 3);
       ck_assert(told(&names, "NO_NODE\n"));
       end();
     }
@@ -499,8 +499,8 @@ START_TEST(with_a_new_session_all_is_set_anew)
 {
   begin_with(&names);
   subscribe(&data);
-  fake_expire(&server, one.link->last_session);
-  fake_run(&server, T);
+  model_expire(&server, one.link->last_session);
+  model_run(&server, T);
   ck_assert(told(&names, ""));
   ck_assert(told(&data, "=\n"));
   ck_assert_uint_eq(watches(), 2);
@@ -518,7 +518,7 @@ START_TEST(without_a_connection_it_begins_when_there_is_one)
   cut_off();
   ck_assert_int_eq(try_names(&names), 0);
   ck_assert_int_eq(try_names(&twin), 0);
-  fake_turn(&server);
+  model_turn(&server);
   drop(&twin);
   come_back();
   ck_assert(told(&names, "NO_NODE\n"));
@@ -549,8 +549,8 @@ START_TEST(it_may_begin_when_the_state_is_told)
   come_back();
   said("getChildren2 | exists");
   ck_assert(told(&names, "NO_NODE\n"));
-  fake_expire(&server, one.link->last_session);
-  fake_run(&server, T);
+  model_expire(&server, one.link->last_session);
+  model_run(&server, T);
   ck_assert(told(&twin, "NO_NODE\n"));
   lk_client_detach(client(), &l);
   end();
@@ -562,17 +562,17 @@ END_TEST
 START_TEST(what_may_not_be_read_is_told_once_and_tried_again)
 {
   begin_with(&names);
-  fake_deny(&server, NEWS, LK_PERM_READ);
+  model_deny(&server, NEWS, LK_PERM_READ);
   subscribe(&data);
   ck_assert(told(&data, "NO_AUTH\n"));
-  fake_run(&server, 10000);
+  model_run(&server, 10000);
   ck_assert(told(&data, ""));
-  unsigned asked = fake_count(one.link, "getData");
+  unsigned asked = model_count(one.link, "getData");
 
   ck_assert_uint_ge(asked, 5);
   ck_assert_uint_le(asked, 9);
-  fake_deny(&server, NEWS, 0);
-  fake_run(&server, 60000);
+  model_deny(&server, NEWS, 0);
+  model_run(&server, 60000);
   ck_assert(told(&data, "=\n"));
   set("x"); /* and the next trouble begins with a short rest */
   ck_assert(told(&data, "=x\n"));
@@ -584,22 +584,22 @@ END_TEST
 START_TEST(a_rest_is_never_longer_than_a_minute)
 {
   begin();
-  fake_create(&server, NEWS);
-  fake_deny(&server, NEWS, LK_PERM_READ);
+  model_create(&server, NEWS);
+  model_deny(&server, NEWS, LK_PERM_READ);
   subscribe(&names);
-  fake_run(&server, 600000);
+  model_run(&server, 600000);
   for (int i = 0; i < 10; i++) {
     one.link->log[0] = '\0';
-    fake_run(&server, 60000);
-    ck_assert_uint_ge(fake_count(one.link, "getChildren2"), 1);
-    ck_assert_uint_le(fake_count(one.link, "getChildren2"), 3);
+    model_run(&server, 60000);
+    ck_assert_uint_ge(model_count(one.link, "getChildren2"), 1);
+    ck_assert_uint_le(model_count(one.link, "getChildren2"), 3);
   }
   ck_assert(told(&names, "NO_AUTH\n"));
   cut_off();
-  fake_run(&server, T / 2); /* a rest may end meanwhile */
+  model_run(&server, T / 2); /* a rest may end meanwhile */
   come_back();
-  fake_deny(&server, NEWS, 0);
-  fake_run(&server, 60000);
+  model_deny(&server, NEWS, 0);
+  model_run(&server, 60000);
   ck_assert(told(&names, "\n"));
   end();
 }
@@ -613,7 +613,7 @@ START_TEST(after_an_error_the_state_is_told_even_if_it_is_the_same)
   one.link->answer_err = LK_ERR_NO_AUTH;
   cut_off();
   come_back();
-  fake_run(&server, 1000);
+  model_run(&server, 1000);
   ck_assert(told(&names, "NO_AUTH\n\n"));
   end();
 }
@@ -627,15 +627,15 @@ START_TEST(a_busy_server_is_asked_again_and_nothing_told)
     one.link->requests = 0;
     one.link->throttle_at = at;
     subscribe(&names);
-    fake_run(&server, 300);
+    model_run(&server, 300);
     ck_assert(told(&names, "NO_NODE\n"));
-    fake_create(&server, NEWS);
-    fake_run(&server, 300);
+    model_create(&server, NEWS);
+    model_run(&server, 300);
     ck_assert(told(&names, "\n"));
-    fake_delete(&server, NEWS);
-    fake_run(&server, 300);
+    model_delete(&server, NEWS);
+    model_run(&server, 300);
     ck_assert(told(&names, "NO_NODE\n"));
-    fake_run(&server, 5000);
+    model_run(&server, 5000);
     ck_assert(told(&names, ""));
     end();
   }
@@ -650,7 +650,7 @@ START_TEST(an_unreadable_answer_to_exists_is_told)
   one.link->answer_err = LK_ERR_NO_AUTH;
   subscribe(&names);
   ck_assert(told(&names, "NO_NODE\nNO_AUTH\n"));
-  fake_run(&server, 1000);
+  model_run(&server, 1000);
   ck_assert(told(&names, "NO_NODE\n"));
   end();
 }
@@ -663,26 +663,26 @@ START_TEST(an_answer_that_is_too_big_does_not_break_every_connection)
   char path[64];
 
   begin();
-  fake_create(&server, NEWS);
+  model_create(&server, NEWS);
   for (int i = 0; i < 9; i++) {
     snprintf(path, sizeof path, NEWS "/a-name-of-thirty-letters-or-so-%d", i);
-    fake_create(&server, path);
+    model_create(&server, path);
   }
   config.mem = &one.mem.mem;
-  fake_link *l = fake_client(&server, &config);
+  model_link *l = model_client(&server, &config);
 
   ck_assert_int_eq(
       lk_subscribe_children(&twin.s, l->client, NEWS, &how, on_names, &twin),
       0);
-  fake_run(&server, 120000);
+  model_run(&server, 120000);
   ck_assert(told(&twin, "TOO_BIG\n"));
   ck_assert_uint_ge(lk_client_connection(l->client), 3);
   ck_assert_uint_le(lk_client_connection(l->client), 7);
   for (int i = 2; i < 9; i++) {
     snprintf(path, sizeof path, NEWS "/a-name-of-thirty-letters-or-so-%d", i);
-    fake_delete(&server, path);
+    model_delete(&server, path);
   }
-  fake_run(&server, 60000);
+  model_run(&server, 60000);
   ck_assert(told(&twin, "a-name-of-thirty-letters-or-so-0 "
                         "a-name-of-thirty-letters-or-so-1\n"));
   drop(&twin);
@@ -699,18 +699,18 @@ START_TEST(an_event_that_was_kept_back_is_made_up_for)
   how.check_ms = 1000;
   subscribe(&twin);
   one.link->log[0] = '\0';
-  fake_run(&server, 900);
-  fake_deny(&server, NEWS, LK_PERM_READ);
-  fake_create(&server, NEWS "/a"); /* uses up the watch */
-  fake_deny(&server, NEWS, 0);
-  fake_run(&server, 110);
+  model_run(&server, 900);
+  model_deny(&server, NEWS, LK_PERM_READ);
+  model_create(&server, NEWS "/a"); /* uses up the watch */
+  model_deny(&server, NEWS, 0);
+  model_run(&server, 110);
   ck_assert(told(&names, ""));
   ck_assert(told(&twin, "\na\n"));
   said("exists | getChildren2");
-  fake_run(&server, 3000); /* it costs one request now and then */
+  model_run(&server, 3000); /* it costs one request now and then */
   ck_assert(told(&twin, ""));
-  ck_assert_uint_ge(fake_count(one.link, "exists"), 3);
-  ck_assert_uint_eq(fake_count(one.link, "getChildren2"), 0);
+  ck_assert_uint_ge(model_count(one.link, "exists"), 3);
+  ck_assert_uint_eq(model_count(one.link, "getChildren2"), 0);
   end();
 }
 END_TEST
@@ -723,26 +723,26 @@ START_TEST(a_check_finds_what_may_not_be_read_any_more)
   subscribe(&names);
   create(NEWS);
   names.told[0] = '\0';
-  fake_deny(&server, NEWS, LK_PERM_READ);
-  fake_run(&server, 1010);
+  model_deny(&server, NEWS, LK_PERM_READ);
+  model_run(&server, 1010);
   ck_assert(told(&names, "NO_AUTH\n"));
   ck_assert_uint_eq(watches(), 0);
-  fake_deny(&server, NEWS, 0);
-  fake_run(&server, 1000);
+  model_deny(&server, NEWS, 0);
+  model_run(&server, 1000);
   ck_assert(told(&names, "\n"));
   end();
 }
 END_TEST
 
 /* A node comes and goes, before the next check is executed. */
-static void flash(fake_server *s, fake_link *l, int32_t op, const char *path)
+static void flash(model_server *s, model_link *l, int32_t op, const char *path)
 {
   (void)l;
   if (op != EXISTS)
     return;
   s->before = NULL;
-  fake_create(s, path);
-  fake_delete(s, path);
+  model_create(s, path);
+  model_delete(s, path);
 }
 
 START_TEST(an_event_during_a_check_is_not_forgotten)
@@ -751,7 +751,7 @@ START_TEST(an_event_during_a_check_is_not_forgotten)
   how.check_ms = 100;
   subscribe(&names);
   server.before = flash;
-  fake_run(&server, 150);
+  model_run(&server, 150);
   ck_assert_ptr_null(server.before);
   ck_assert(told(&names, "NO_NODE\n"));
   ck_assert_uint_eq(watches(), 1);
@@ -767,7 +767,7 @@ START_TEST(a_check_is_nothing_but_a_question)
   data.told[0] = '\0';
   for (int i = 0; i < 2; i++) {
     between(EXISTS, NEWS); /* deleted, then made again */
-    fake_run(&server, 200);
+    model_run(&server, 200);
     ck_assert(told(&data, i == 0 ? "NO_NODE\n" : "=\n"));
   }
   end();
@@ -781,15 +781,15 @@ START_TEST(freed_at_once_it_leaves_no_watch)
   begin();
   ck_assert_int_eq(try_names(&names), 0);
   drop(&names);
-  fake_turn(&server);
+  model_turn(&server);
   said("getChildren2");
   ck_assert_int_eq(try_names(&names), 0);
   one.link->frozen = true;
-  fake_turn(&server);
+  model_turn(&server);
   drop(&names);
-  fake_create(&server, NEWS);
+  model_create(&server, NEWS);
   one.link->frozen = false;
-  fake_turn(&server);
+  model_turn(&server);
   said("getChildren2 | removeWatches");
   ck_assert_uint_eq(watches(), 0);
   ck_assert(told(&names, ""));
@@ -827,7 +827,7 @@ static bool free_at_call(int call, void (*react)(reader *r))
       break;
     r->react = call-- == 0 ? react : NULL;
     subscribe(r);
-    fake_turn(&server);
+    model_turn(&server);
   }
   for (int i = 0; i < 4 && one.link->client != NULL; i++) {
     names.react = data.react = twin.react = NULL;
@@ -864,7 +864,7 @@ START_TEST(the_last_call_may_free_too)
       lk_client_free(client());
     } else {
       ck_assert_int_eq(lk_client_close(client(), NULL, NULL), 0);
-      fake_turn(&server);
+      model_turn(&server);
     }
     ck_assert(told(&names, "CLOSED\n"));
     end();
@@ -895,7 +895,7 @@ START_TEST(refused_credentials_end_it)
   create(NEWS "/a");
   ck_assert(told(&names, "AUTH_REQUIRED\nAUTH_FAILED\n"));
   ck_assert_int_eq(try_names(&twin), LK_ERR_AUTH_FAILED);
-  fake_run(&server, 60000);
+  model_run(&server, 60000);
   ck_assert(told(&names, ""));
   end();
 }
@@ -909,20 +909,20 @@ START_TEST(where_one_session_is_wanted_its_expiry_is_told)
 
   begin_with(&names);
   config.mem = &one.mem.mem;
-  fake_link *l = fake_client(&server, &config);
+  model_link *l = model_client(&server, &config);
 
   ck_assert_int_eq(
       lk_subscribe_children(&twin.s, l->client, NEWS, &how, on_names, &twin),
       0);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert(told(&twin, "\n"));
-  fake_expire(&server, l->last_session);
-  fake_run(&server, T);
+  model_expire(&server, l->last_session);
+  model_run(&server, T);
   ck_assert(told(&twin, "SESSION_EXPIRED\n"));
   ck_assert_int_eq(
       lk_subscribe_children(&late.s, l->client, NEWS, &how, on_names, &late),
       0);
-  fake_run(&server, T);
+  model_run(&server, T);
   ck_assert(told(&late, "SESSION_EXPIRED\n"));
   drop(&late);
   lk_client_free(l->client);
@@ -957,7 +957,7 @@ START_TEST(bad_arguments_are_refused)
   lk_subscription_free(NULL);
   ck_assert_int_eq(
       lk_subscribe_data(&data.s, client(), "/", NULL, on_data, &data), 0);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert(told(&data, "=\n"));
   end();
 }
@@ -970,20 +970,20 @@ START_TEST(too_many_requests_are_told_and_it_goes_on)
 
   begin_with(&names);
   config.mem = &one.mem.mem;
-  fake_link *l = fake_client(&server, &config);
+  model_link *l = model_client(&server, &config);
 
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(
       lk_subscribe_children(&twin.s, l->client, NEWS, &how, on_names, &twin),
       0);
-  fake_turn(&server);
-  fake_create(&server, NEWS "/a");
+  model_turn(&server);
+  model_create(&server, NEWS "/a");
   ck_assert_int_eq(lk_sync(l->client, "/", NULL, NULL, NULL), 0);
   ck_assert_int_eq(
       lk_subscribe_data(&data.s, l->client, NEWS, &how, on_data, &data),
       LK_ERR_TOO_MANY);
-  fake_turn(&server);
-  fake_run(&server, 1000);
+  model_turn(&server);
+  model_run(&server, 1000);
   ck_assert(told(&twin, "\nTOO_MANY\na\n"));
   drop(&twin);
   lk_client_free(l->client);
@@ -998,19 +998,19 @@ static bool play_without(size_t fail_at, bool for_good)
   memset(&names, 0, sizeof names);
   memset(&data, 0, sizeof data);
   how = (lk_subscription_config){.size = sizeof how, .check_ms = 500};
-  fake_init(&server);
+  model_init(&server);
   failing_mem_init(&one.mem);
   one.mem.fail_at = fail_at;
   if (party_try_join(&one, &server, NULL) && try_names(&names) == 0 &&
       try_data(&data) == 0) {
-    fake_run(&server, T);
-    fake_create(&server, NEWS);
-    fake_run(&server, T);
-    fake_create(&server, NEWS "/a");
-    fake_set(&server, NEWS, "x");
-    fake_run(&server, T);
-    fake_drop(one.link);
-    fake_run(&server, T);
+    model_run(&server, T);
+    model_create(&server, NEWS);
+    model_run(&server, T);
+    model_create(&server, NEWS "/a");
+    model_set(&server, NEWS, "x");
+    model_run(&server, T);
+    model_drop(one.link);
+    model_run(&server, T);
   }
   bool failed = failing_mem_failed(&one.mem);
   size_t len = strlen(names.told);
@@ -1022,10 +1022,10 @@ static bool play_without(size_t fail_at, bool for_good)
   }
   drop(&names);
   drop(&data);
-  fake_run(&server, T);
+  model_run(&server, T);
   ck_assert(one.link == NULL || watches() == 0);
   party_leave(&one);
-  fake_done(&server);
+  model_done(&server);
   return failed;
 }
 

@@ -127,7 +127,7 @@ END_TEST
 /* ---- a server that stops in the middle ----------------------------------- */
 
 /* The delete of the first child is refused, and then nothing is answered. */
-static void refuse_delete_and_freeze(fake_server *s, fake_link *l, int32_t op,
+static void refuse_delete_and_freeze(model_server *s, model_link *l, int32_t op,
                                      const char *path)
 {
   (void)s;
@@ -148,9 +148,9 @@ START_TEST(refusal_before_the_deadline_is_the_result)
   size_t deleted;
 
   loopback_start(&zk);
-  fake_create(&zk.server, "/t");
-  fake_create(&zk.server, "/t/a");
-  fake_create(&zk.server, "/t/b");
+  model_create(&zk.server, "/t");
+  model_create(&zk.server, "/t/a");
+  model_create(&zk.server, "/t/b");
   zk.server.before = refuse_delete_and_freeze;
   ck_assert_int_eq(lk_sync_client_new(&client, &config), 0);
   ck_assert_int_eq(lk_sync_delete_recursive(client, &deleted, "/t", &call),

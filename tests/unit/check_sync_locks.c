@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* The locks of the blocking interface with a fake server on loopback: what
+/* The locks of the blocking interface with a model server on loopback: what
    several threads do in one turn of the handle's thread. */
 
 #include <fcntl.h>
@@ -54,7 +54,7 @@ static void start_with(const lk_sync_lock_config *config)
       .size = sizeof options, .client = &how, .lease = lease};
 
   loopback_start(&zk);
-  fake_create(&zk.server, "/locks");
+  model_create(&zk.server, "/locks");
   ck_assert_int_eq(lk_sync_client_new(&client, &options), 0);
   ck_assert_int_eq(lk_sync_lock_new(&lock, client, "/locks/a", config), 0);
 }
@@ -288,7 +288,7 @@ START_TEST(wait_ends_when_the_lock_is_lost)
 
   start_unsure();
   loopback_lock(&zk);
-  fake_delete(&zk.server, fake_child(&zk.server, "/locks/a", 0));
+  model_delete(&zk.server, model_child(&zk.server, "/locks/a", 0));
   loopback_unlock(&zk);
   waiter_start(&w, thaw, NULL);
   ck_assert_int_eq(lk_sync_lock_wait(lock, &soon), LK_ERR_LOST);
@@ -329,7 +329,7 @@ START_TEST(downgrade_of_a_lost_lock_waits_for_nobody)
 
   ck_assert_int_eq(lk_sync_lock_acquire(write, &soon), 0);
   loopback_lock(&zk);
-  fake_delete(&zk.server, fake_child(&zk.server, "/locks/rw", 0));
+  model_delete(&zk.server, model_child(&zk.server, "/locks/rw", 0));
   loopback_unlock(&zk);
   while (lk_sync_lock_get_state(write) != LK_LOCK_LOST)
     (void)lk_sync_lock_verify(write, &soon);
@@ -490,9 +490,9 @@ START_TEST(node_of_a_lock_has_its_access_list)
   start_with(&config);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
   loopback_lock(&zk);
-  const char *node = fake_child(&zk.server, "/locks/a", 0);
+  const char *node = model_child(&zk.server, "/locks/a", 0);
 
-  ck_assert_str_eq(fake_acl(&zk.server, node),
+  ck_assert_str_eq(model_acl(&zk.server, node),
                    "31 digest u:h, 13 world anyone");
   loopback_unlock(&zk);
   stop();
@@ -511,8 +511,8 @@ START_TEST(members_of_a_multilock_have_tokens_while_it_is_held)
   ck_assert_uint_eq(lk_sync_multilock_token(both, "/locks/n"), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(both, &soon), 0);
   loopback_lock(&zk);
-  const char *node = fake_child(&zk.server, "/locks/n", 0);
-  int64_t czxid = fake_node(&zk.server, node)->stat.czxid;
+  const char *node = model_child(&zk.server, "/locks/n", 0);
+  int64_t czxid = model_node(&zk.server, node)->stat.czxid;
 
   loopback_unlock(&zk);
   ck_assert_uint_eq(lk_sync_multilock_token(both, "/locks/n"), (uint64_t)czxid);
@@ -574,8 +574,8 @@ START_TEST(semaphore_copies_the_path_of_its_limit)
   path[sizeof path - 2] = 'm';
   ck_assert_int_eq(lk_sync_lock_acquire(semaphore, &soon), 0);
   loopback_lock(&zk);
-  ck_assert_ptr_nonnull(fake_node(&zk.server, "/locks/n"));
-  ck_assert_ptr_null(fake_node(&zk.server, "/locks/m"));
+  ck_assert_ptr_nonnull(model_node(&zk.server, "/locks/n"));
+  ck_assert_ptr_null(model_node(&zk.server, "/locks/m"));
   loopback_unlock(&zk);
   lk_sync_lock_free(semaphore);
   stop();
@@ -587,7 +587,7 @@ END_TEST
 static size_t contenders(void)
 {
   loopback_lock(&zk);
-  size_t count = fake_children(&zk.server, "/locks/a");
+  size_t count = model_children(&zk.server, "/locks/a");
 
   loopback_unlock(&zk);
   return count;

@@ -181,10 +181,10 @@ static void harm(actor *a)
     break;
   case 2:
     loopback_lock(&zk);
-    const char *node = evicts ? fake_child(&zk.server, "/locks/a", 0) : NULL;
+    const char *node = evicts ? model_child(&zk.server, "/locks/a", 0) : NULL;
 
     if (node != NULL)
-      fake_delete(&zk.server, node);
+      model_delete(&zk.server, node);
     loopback_unlock(&zk);
     break;
   default: (void)lk_sync_client_run(client, look, NULL); break;
@@ -257,8 +257,8 @@ static void start(uint64_t seed)
 
   loopback_start(&zk);
   zk.quiet = true;
-  fake_create(&zk.server, "/locks");
-  fake_create(&zk.server, "/s");
+  model_create(&zk.server, "/locks");
+  model_create(&zk.server, "/s");
   evicts = seed % 2 == 0;
   owner = 0;
   ck_assert_int_eq(lk_sync_client_new(&client, &config), 0);

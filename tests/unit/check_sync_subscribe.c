@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* Subscriptions of the blocking interface with a fake server on loopback. */
+/* Subscriptions of the blocking interface with a model server on loopback. */
 
 #include <string.h>
 
@@ -35,14 +35,14 @@ static void stop(void)
 static void create(const char *path)
 {
   loopback_lock(&zk);
-  fake_create(&zk.server, path);
+  model_create(&zk.server, path);
   loopback_unlock(&zk);
 }
 
 static void set(const char *path, const char *data)
 {
   loopback_lock(&zk);
-  fake_set(&zk.server, path, data);
+  model_set(&zk.server, path, data);
   loopback_unlock(&zk);
 }
 

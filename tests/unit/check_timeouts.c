@@ -16,7 +16,7 @@
 /* Every timeout and deadline of the callback interface, by one rule. Those of
  * the blocking interface: check_sync_timeouts.c. */
 
-static fake_server server;
+static model_server server;
 static party p;
 static int ended;
 static int end_err;
@@ -29,11 +29,11 @@ static void end_with(int err)
 
 static void begin(bool down)
 {
-  fake_init(&server);
-  fake_create(&server, "/x");
+  model_init(&server);
+  model_create(&server, "/x");
   party_join(&p, &server, NULL);
   if (!down)
-    fake_turn(&server);
+    model_turn(&server);
   server.down = down;
   p.link->frozen = true;
   p.link->log[0] = '\0';
@@ -44,7 +44,7 @@ static void begin(bool down)
 static void end(void)
 {
   party_leave(&p);
-  fake_done(&server);
+  model_done(&server);
 }
 
 /* ---- what takes a limit ------------------------------------------------- */
@@ -295,7 +295,7 @@ static void expect(bool fine, const char *what)
 static void passed(void)
 {
   expect(ended == 0, "must not end before it returned");
-  fake_turn(&server);
+  model_turn(&server);
   expect(ended == 1 && end_err == LK_ERR_DEADLINE, "must end at once");
   expect(lk__buf_len(&p.link->in) == 0, "must send nothing");
 }
@@ -303,21 +303,21 @@ static void passed(void)
 /* It passes when the clock has gone on by `ms`. */
 static void passes(int64_t ms)
 {
-  fake_turn(&server);
-  fake_run(&server, ms - 1);
+  model_turn(&server);
+  model_run(&server, ms - 1);
   expect(ended == 0, "must not end early");
-  fake_run(&server, 1);
+  model_run(&server, 1);
   expect(ended == 1 && end_err == LK_ERR_DEADLINE, "must end in time");
 }
 
 static void never(void)
 {
-  fake_turn(&server);
-  fake_run(&server, 100);
+  model_turn(&server);
+  model_run(&server, 100);
   expect(ended == 0, "must not end without an answer");
   p.link->frozen = false;
   server.down = false;
-  fake_run(&server, T);
+  model_run(&server, T);
   expect(ended == 1 && end_err != LK_ERR_DEADLINE, "must end with an answer");
 }
 
@@ -492,7 +492,7 @@ static void hold(const row *r)
   begin(false);
   p.link->frozen = false;
   ck_assert_int_eq(r->start(&(limit){.timeout_ms = LK_NO_LIMIT}), 0);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(end_err, 0);
   ended = 0;
   end_err = NOT_YET;
@@ -503,7 +503,7 @@ static void lose_server(bool away)
   server.down = away;
   p.link->frozen = true;
   if (away)
-    fake_drop(p.link);
+    model_drop(p.link);
   p.link->log[0] = '\0';
 }
 
@@ -511,7 +511,7 @@ static void find_server(void)
 {
   server.down = false;
   p.link->frozen = false;
-  fake_run(&server, T);
+  model_run(&server, T);
 }
 
 static void release(const release_case *c)
@@ -534,12 +534,12 @@ static void assert_released(void)
   expect(ended == 1 && end_err == 0, "must be acquired anew");
   ck_assert_uint_eq(lk_lease_pending_cleanups(p.link->client), 0);
   free_lock();
-  fake_run(&server, T);
+  model_run(&server, T);
   expect(ended == 1, "must end once");
-  fake_sweep(&server); /* of semaphores, so that their directory is empty */
-  ck_assert_uint_eq(fake_children(&server, "/lock"), 0);
-  ck_assert_uint_eq(fake_children(&server, "/l1"), 0);
-  ck_assert_uint_eq(fake_children(&server, "/l2"), 0);
+  model_sweep(&server); /* of semaphores, so that their directory is empty */
+  ck_assert_uint_eq(model_children(&server, "/lock"), 0);
+  ck_assert_uint_eq(model_children(&server, "/l1"), 0);
+  ck_assert_uint_eq(model_children(&server, "/l2"), 0);
 }
 
 static void check_release(const row *r, const release_case *c, int64_t end_ms)
@@ -550,9 +550,9 @@ static void check_release(const row *r, const release_case *c, int64_t end_ms)
   hold(r);
   lose_server(c->away);
   release(c);
-  fake_turn(&server);
+  model_turn(&server);
   if (end_ms == NEVER) {
-    fake_run(&server, T / 2);
+    model_run(&server, T / 2);
     expect(ended == 0, "must not end without an answer");
     find_server();
     expect(ended == 1 && end_err == 0, "must end with an answer");
@@ -602,12 +602,12 @@ static void check_release_ended_by(const row *r, void (*by)(void), int err)
   hold(r);
   lose_server(false);
   release(&(release_case){.until = false});
-  fake_turn(&server);
+  model_turn(&server);
   by();
   expect(ended == 1 && end_err == err, "must end with the other error");
   if (lock != NULL)
     free_lock();
-  fake_run(&server, 1600);
+  model_run(&server, 1600);
   expect(ended == 1, "must end once");
   end();
 }
@@ -620,12 +620,12 @@ static void free_client(void)
 static void answer(void)
 {
   p.link->frozen = false;
-  fake_turn(&server);
+  model_turn(&server);
 }
 
 static void time_out_and_free_client(void)
 {
-  fake_run(&server, 1501);
+  model_run(&server, 1501);
   lk_client_free(p.link->client);
 }
 
@@ -644,7 +644,7 @@ END_TEST
 static void close_client_at_once(void)
 {
   (void)lk_client_close(p.link->client, NULL, NULL);
-  fake_run(&server, 1600);
+  model_run(&server, 1600);
   if (end_err == LK_ERR_DEADLINE)
     end_err = LK_ERR_CLOSED; /* both are due in the same turn */
 }
@@ -660,14 +660,14 @@ START_TEST(the_limit_of_a_release_that_has_ended_ends_no_other)
 {
   hold(&locks[0]);
   release(&(release_case){.until = false});
-  fake_turn(&server);
+  model_turn(&server);
   expect(ended == 1 && end_err == 0, "must end with its answer");
   ck_assert_int_eq(acquire(&(limit){.timeout_ms = LK_NO_LIMIT}), 0);
-  fake_turn(&server);
+  model_turn(&server);
   lose_server(false);
   ended = 0;
   release(&(release_case){.until = true, .deadline_ms = LK_NO_LIMIT});
-  fake_run(&server, 1600);
+  model_run(&server, 1600);
   expect(ended == 0, "must not end without an answer");
   free_lock();
   end();
@@ -678,11 +678,11 @@ START_TEST(a_count_down_waits_for_no_server)
 {
   hold(&locks[0]);
   ck_assert_int_eq(acquire(&(limit){.timeout_ms = 0}), 0);
-  fake_turn(&server);
+  model_turn(&server);
   lose_server(false);
   ended = 0;
   ck_assert_int_eq(lk_lock_release_until(lock, -2, on_lock, NULL), 0);
-  fake_turn(&server);
+  model_turn(&server);
   expect(ended == 1 && end_err == 0, "must end at once");
   free_lock();
   end();
@@ -705,7 +705,7 @@ START_TEST(a_late_acquire_can_be_cancelled)
   ck_assert_int_eq(lk_lock_get_state(lock), LK_LOCK_IDLE);
   /* the next one is not ended in its place */
   ck_assert_int_eq(lk_lock_acquire(lock, LK_NO_LIMIT, on_lock, NULL), 0);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(ended, 1);
   free_lock();
   ck_assert_int_eq(ended, 2);
@@ -720,7 +720,7 @@ START_TEST(a_late_acquire_ends_with_its_handle)
   free_lock();
   ck_assert_int_eq(ended, 1);
   ck_assert_int_eq(end_err, LK_ERR_CLOSED);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(ended, 1);
   end();
 }
@@ -745,10 +745,10 @@ START_TEST(what_is_held_is_acquired_again_whatever_the_limit)
   begin(false);
   p.link->frozen = false;
   ck_assert_int_eq(start_mutex(&(limit){.timeout_ms = LK_NO_LIMIT}), 0);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(end_err, 0);
   ck_assert_int_eq(acquire(&late), 0);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(ended, 2);
   ck_assert_int_eq(end_err, 0);
   ck_assert_uint_eq(lk_lock_count(lock), 2);
@@ -805,11 +805,11 @@ START_TEST(a_late_call_sets_no_watch)
   ck_assert_int_eq(lk_add_watch(p.link->client, "/x", LK_WATCH_RECURSIVE, &call,
                                 on_done, NULL),
                    0);
-  fake_turn(&server);
+  model_turn(&server);
   ck_assert_int_eq(ended, 2);
-  ck_assert(fake_said(p.link, ""));
-  fake_set(&server, "/x", "new");
-  fake_turn(&server);
+  ck_assert(model_said(p.link, ""));
+  model_set(&server, "/x", "new");
+  model_turn(&server);
   end();
 }
 END_TEST
@@ -837,8 +837,8 @@ START_TEST(a_late_call_covers_no_other_watch)
   call.timeout_ms = 0;
   call.on_event = ignore_event;
   ck_assert_int_eq(lk_get(p.link->client, "/x", &call, on_get, NULL), 0);
-  fake_turn(&server);
-  ck_assert_uint_ne(fake_watches(p.link), 0);
+  model_turn(&server);
+  ck_assert_uint_ne(model_watches(p.link), 0);
   end();
 }
 END_TEST

@@ -19,9 +19,9 @@
 
 static void close_connection(loopback *b, size_t i)
 {
-  fake_link *l = b->connections[i].link;
+  model_link *l = b->connections[i].link;
 
-  fake_hang_up(l);
+  model_hang_up(l);
   lk__buf_free(&b->connections[i].in);
   close(b->connections[i].fd);
   b->connections[i] = b->connections[--b->count];
@@ -36,13 +36,13 @@ static void accept_connection(loopback *b)
   ck_assert_uint_lt(b->count, LOOPBACK_CONNECTIONS);
   b->connections[b->count].fd = fd;
   b->connections[b->count].in = (lk_buf){.mem = &lk__mem_libc};
-  b->connections[b->count].link = fake_accept(&b->server);
+  b->connections[b->count].link = model_accept(&b->server);
   b->connections[b->count].link->frozen = b->frozen;
   b->count++;
 }
 
 /* Serve the whole frames that have come. */
-static void serve(loopback *b, lk_buf *in, fake_link *l)
+static void serve(loopback *b, lk_buf *in, model_link *l)
 {
   while (lk__buf_len(in) >= 4 && !l->frozen) {
     const unsigned char *bytes = lk__buf_bytes(in);
@@ -57,7 +57,7 @@ static void serve(loopback *b, lk_buf *in, fake_link *l)
       return;
     if (b->quiet)
       l->log[0] = '\0';
-    fake_take(l, lk_bytes_of(bytes, size));
+    model_take(l, lk_bytes_of(bytes, size));
     lk__buf_consume(in, size);
   }
 }
@@ -79,7 +79,7 @@ static bool receive(loopback *b, size_t i)
 /* false: the server has closed, or the client. */
 static bool send_output(loopback *b, size_t i)
 {
-  fake_link *l = b->connections[i].link;
+  model_link *l = b->connections[i].link;
 
   serve(b, &b->connections[i].in, l);
   while (lk__buf_len(&l->out) > 0) {
@@ -153,7 +153,7 @@ void loopback_start(loopback *b)
   uint16_t port;
 
   memset(b, 0, sizeof *b);
-  fake_init(&b->server);
+  model_init(&b->server);
   pthread_mutex_init(&b->mutex, NULL);
   b->listener = sockets_listen("127.0.0.1", &port);
   ck_assert_int_eq(fcntl(b->listener, F_SETFL, O_NONBLOCK), 0);
@@ -171,7 +171,7 @@ void loopback_stop(loopback *b)
   ck_assert_int_eq(pthread_join(b->thread, NULL), 0);
   close(b->listener);
   close(b->wake);
-  fake_done(&b->server);
+  model_done(&b->server);
   pthread_mutex_destroy(&b->mutex);
 }
 
@@ -208,8 +208,8 @@ unsigned loopback_requests(loopback *b, const char *name)
   unsigned count = 0;
 
   loopback_lock(b);
-  for (const fake_link *l = b->server.links; l != NULL; l = l->next)
-    count += fake_count(l, name);
+  for (const model_link *l = b->server.links; l != NULL; l = l->next)
+    count += model_count(l, name);
   loopback_unlock(b);
   return count;
 }

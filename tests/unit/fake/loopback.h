@@ -15,7 +15,7 @@ enum { LOOPBACK_CONNECTIONS = 64 };
  * loopback_unlock(), which sends what that brought about.
  */
 typedef struct loopback {
-  fake_server server;
+  model_server server;
   char hosts[32]; /**< of its clients */
   bool quiet;     /**< keep no log of requests */
   bool frozen;    /**< answers nothing, not even a handshake */
@@ -28,7 +28,7 @@ typedef struct loopback {
   struct {
     int fd;
     lk_buf in; /**< not a whole frame yet */
-    fake_link *link;
+    model_link *link;
   } connections[LOOPBACK_CONNECTIONS];
   size_t count;
 } loopback;

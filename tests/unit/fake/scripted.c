@@ -38,7 +38,7 @@ static void write_reply(lk_buf *out, int32_t xid, const char *text)
   wire_end(out, mark);
 }
 
-static bool serve(fake_link *l, lk_bytes frame)
+static bool serve(model_link *l, lk_bytes frame)
 {
   scripted *s = (scripted *)(void *)l->server;
   lk_reader in;
@@ -48,7 +48,7 @@ static bool serve(fake_link *l, lk_bytes frame)
   int32_t op = lk__reader_int(&in);
 
   if (op == LK_OPCODE_PING || op == LK_OPCODE_CLOSE_SESSION)
-    return fake_serve(l, frame);
+    return model_serve(l, frame);
   keep_request(s, frame);
   if (++s->requests == s->lost)
     l->hung_up = true;
