@@ -48,8 +48,7 @@ static lk_tls *tls_of(lk_transport *t)
   return (lk_tls *)(void *)t;
 }
 
-/* ---- callbacks of OpenSSL -------------------------------------------------
- */
+/* ---- callbacks of OpenSSL ------------------------------------------------ */
 
 /* TLS 1.3 sends tickets after the handshake; the last one is kept. */
 static int on_tls_session(SSL *ssl, SSL_SESSION *session)

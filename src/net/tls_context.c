@@ -18,8 +18,7 @@ typedef struct loading {
   SSL_CTX *context;
 } loading;
 
-/* ---- PEM ------------------------------------------------------------------
- */
+/* ---- PEM ----------------------------------------------------------------- */
 
 /* Hand each object of a PEM to `add`, which takes it; -1: it or the PEM is
  * broken. Else how many there were. */
@@ -94,8 +93,7 @@ static bool add_own(loading *l, void *object)
   return ok;
 }
 
-/* ---- trust ----------------------------------------------------------------
- */
+/* ---- trust --------------------------------------------------------------- */
 
 static bool load_list(loading *l, lk_bytes pem, const char *name,
                       void *(*read)(BIO *from),
@@ -156,8 +154,7 @@ static bool load_crls(loading *l)
          load_list(l, c->crl_pem, "crl_pem", read_crl, add_crl);
 }
 
-/* ---- the client's own -----------------------------------------------------
- */
+/* ---- the client's own ---------------------------------------------------- */
 
 static int first_line(lk_bytes text, char *out, size_t size)
 {
@@ -243,8 +240,7 @@ static bool load_own(loading *l)
                         : load_key(l, key, name_of(c->key_file, "key_pem"));
 }
 
-/* ---- all of it ------------------------------------------------------------
- */
+/* ---- all of it ----------------------------------------------------------- */
 
 static void set_options(loading *l)
 {

@@ -63,8 +63,7 @@ void lk__tls_error_set_file(lk_transport *t, const char *name, const char *what)
   ERR_clear_error();
 }
 
-/* ---- a certificate that was refused ---------------------------------------
- */
+/* ---- a certificate that was refused -------------------------------------- */
 
 static lk_tls_cause cause_of(long verdict)
 {
@@ -170,8 +169,7 @@ static void set_verdict(lk_transport *t, long verdict,
   lk__tls_error_set(t, cause, text);
 }
 
-/* ---- a step that failed ----------------------------------------------------
- */
+/* ---- a step that failed -------------------------------------------------- */
 
 /* The alerts by which a server refuses a certificate, or wants one. */
 static bool is_about_certificate(int reason)

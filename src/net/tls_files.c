@@ -125,8 +125,7 @@ void lk__tls_files_free(lk_tls_files *f)
   }
 }
 
-/* ---- what they are --------------------------------------------------------
- */
+/* ---- what they are ------------------------------------------------------- */
 
 /* With its length before it, so that no two lists are alike. */
 static bool add(EVP_MD_CTX *md, lk_bytes bytes)

@@ -6,18 +6,18 @@
 
 /* ---- the caller ---------------------------------------------------------- */
 
-static void on_deadline(lk_client *client, void *arg)
+static void on_call_deadline(lk_client *client, void *arg)
 {
   lk_blocking_call *e = arg;
 
   (void)client;
-  e->cut(e, LK_ERR_DEADLINE);
+  e->interrupt(e, LK_ERR_DEADLINE);
 }
 
 int lk__blocking_call_init(lk_blocking_call *e, lk_sync_client *c,
                            const lk_sync_call *call)
 {
-  if (pthread_cond_init(&e->end, NULL) != 0)
+  if (pthread_cond_init(&e->completed, NULL) != 0)
     return LK_ERR_NO_MEMORY;
   e->client = c;
   e->cancel = call == NULL ? NULL : call->cancel;
@@ -25,10 +25,10 @@ int lk__blocking_call_init(lk_blocking_call *e, lk_sync_client *c,
                        ? INT64_MAX
                        : lk__timeout_end(lk__driver_clock(&c->driver),
                                          call->timeout_ms, call->deadline_ms);
-  e->cut = NULL;
-  e->timer = (lk_timer){.fire = on_deadline, .arg = e};
+  e->interrupt = NULL;
+  e->timer = (lk_timer){.fire = on_call_deadline, .arg = e};
   lk__list_init(&e->link);
-  e->ended = false;
+  e->is_completed = false;
   return 0;
 }
 
@@ -44,20 +44,20 @@ int lk__blocking_call_init_from(lk_blocking_call *e, lk_sync_client *c,
                               : lk__blocking_call_init(e, c, &own);
 }
 
-static void begin(lk_task *t)
+static void begin_blocking_call(lk_task *t)
 {
   lk_blocking_call *e = LK_OWNER(t, lk_blocking_call, task);
 
   e->begin(e);
 }
 
-static int await(lk_blocking_call *e)
+static int blocking_call_await(lk_blocking_call *e)
 {
   pthread_mutex_t *mutex = &e->client->mutex;
 
   pthread_mutex_lock(mutex);
-  while (!e->ended)
-    pthread_cond_wait(&e->end, mutex);
+  while (!e->is_completed)
+    pthread_cond_wait(&e->completed, mutex);
   pthread_mutex_unlock(mutex);
   return e->err;
 }
@@ -65,14 +65,15 @@ static int await(lk_blocking_call *e)
 int lk__blocking_call_wait(lk_blocking_call *e,
                            void (*first)(lk_blocking_call *e))
 {
-  e->task.begin = begin;
+  e->task.begin = begin_blocking_call;
   e->begin = first;
-  return lk__sync_post(e->client, &e->task) ? await(e) : LK_ERR_CLOSED;
+  return lk__sync_post(e->client, &e->task) ? blocking_call_await(e)
+                                            : LK_ERR_CLOSED;
 }
 
 void lk__blocking_call_destroy(lk_blocking_call *e)
 {
-  pthread_cond_destroy(&e->end);
+  pthread_cond_destroy(&e->completed);
 }
 
 int lk__blocking_call_do(lk_blocking_call *e, lk_sync_client *c,
@@ -92,33 +93,33 @@ int lk__blocking_call_do(lk_blocking_call *e, lk_sync_client *c,
   return err;
 }
 
-/* ---- the caller's structs --------------------------------------------------
- */
+/* ---- the caller's structs ------------------------------------------------ */
 
-/** A line for the log, which belongs to the handle's thread. */
-typedef struct complaint {
-  lk_blocking_call errand;
+/** Writes a line of the log on the thread of the handle. */
+typedef struct log_call {
+  lk_blocking_call call;
   const char *text;
-} complaint;
+} log_call;
 
-static void begin_complaint(lk_blocking_call *e)
+static void begin_log(lk_blocking_call *e)
 {
   lk_client_log(e->client->client, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT,
-                LK_OWNER(e, complaint, errand)->text);
+                LK_OWNER(e, log_call, call)->text);
   lk__blocking_call_complete(e, 0);
 }
 
 int lk__sync_copy_options(lk_sync_client *c, const lk_sized *what, void *out,
                           const void *from)
 {
-  complaint x = {.text = lk__sized_copy(what, out, from)};
+  log_call x = {.text = lk__sized_copy(what, out, from)};
 
   if (x.text == NULL)
     return 0;
-  if (lk__sync_refusal(c) == LK_ERR_STATE) /* this is the handle's thread */
+  if (lk__sync_refusal(c) ==
+      LK_ERR_STATE) /* this is the thread of the handle */
     lk_client_log(c->client, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT, x.text);
   else
-    (void)lk__blocking_call_do(&x.errand, c, begin_complaint);
+    (void)lk__blocking_call_do(&x.call, c, begin_log);
   return LK_ERR_BAD_ARGUMENT;
 }
 
@@ -132,7 +133,7 @@ int lk__sync_copy_call(lk_sync_client *c, lk_sync_call *out,
 
 /* ---- the handle's thread ------------------------------------------------- */
 
-static bool cancelled(const lk_blocking_call *e)
+static bool call_is_cancelled(const lk_blocking_call *e)
 {
   return e->cancel != NULL && atomic_load(&e->cancel->set);
 }
@@ -141,17 +142,17 @@ int lk__blocking_call_refusal(const lk_blocking_call *e, int64_t now)
 {
   if (e->client->closed)
     return LK_ERR_CLOSED;
-  if (cancelled(e))
+  if (call_is_cancelled(e))
     return LK_ERR_CANCELLED;
   return e->deadline_ms <= now ? LK_ERR_DEADLINE : 0;
 }
 
 void lk__blocking_call_allow_interrupt(lk_blocking_call *e,
-                                       void (*cut)(lk_blocking_call *e,
-                                                   int err))
+                                       void (*interrupt)(lk_blocking_call *e,
+                                                         int err))
 {
-  e->cut = cut;
-  lk__safe_list_add(&e->client->errands, &e->link);
+  e->interrupt = interrupt;
+  lk__safe_list_add(&e->client->interruptible, &e->link);
 }
 
 void lk__blocking_call_start_timer(lk_blocking_call *e)
@@ -164,13 +165,13 @@ void lk__blocking_call_complete(lk_blocking_call *e, int err)
 {
   pthread_mutex_t *mutex = &e->client->mutex;
 
-  e->cut = NULL;
-  lk__safe_list_remove(&e->client->errands, &e->link);
+  e->interrupt = NULL;
+  lk__safe_list_remove(&e->client->interruptible, &e->link);
   lk_timer_stop(e->client->client, &e->timer);
   pthread_mutex_lock(mutex);
   e->err = err;
-  e->ended = true;
-  pthread_cond_signal(&e->end);
+  e->is_completed = true;
+  pthread_cond_signal(&e->completed);
   pthread_mutex_unlock(mutex);
 }
 
@@ -178,12 +179,12 @@ void lk__blocking_calls_cancel(lk_sync_client *c)
 {
   lk_walk w;
 
-  lk__walk_begin(&w, &c->errands);
+  lk__walk_begin(&w, &c->interruptible);
   for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
     lk_blocking_call *e = LK_OWNER(l, lk_blocking_call, link);
 
-    if (cancelled(e))
-      e->cut(e, LK_ERR_CANCELLED);
+    if (call_is_cancelled(e))
+      e->interrupt(e, LK_ERR_CANCELLED);
   }
 }
 
@@ -207,8 +208,8 @@ int lk_sync_cancel_new(lk_sync_cancel **out, lk_sync_client *c)
   return 0;
 }
 
-/* The handle's thread looks at the errands after it has seen `cancels`; one
-   that begins later looks for itself. */
+/* The thread of the handle examines all calls after it has seen `cancels`. A
+   call that begins later examines its own cancel. */
 void lk_sync_cancel_set(lk_sync_cancel *x)
 {
   if (x == NULL)

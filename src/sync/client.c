@@ -12,91 +12,10 @@
 #include "sync/blocking_call.h"
 #include "sync/holder.h"
 
-/* ---- what every call asks ------------------------------------------------ */
-
-int lk__sync_refusal(const lk_sync_client *c)
-{
-  if (c == NULL)
-    return LK_ERR_BAD_ARGUMENT;
-  if (lk__driver_in_child(&c->driver))
-    return LK_ERR_FORKED;
-  return pthread_equal(pthread_self(), c->thread) ? LK_ERR_STATE : 0;
-}
-
-/* The handle's thread has its hands in the caller's memory: a thread that was
-   cancelled goes on until it has its result. */
-int lk__sync_enter_object(lk_sync_client *c, size_t *inside, int *cancelling)
-{
-  int err = lk__sync_refusal(c);
-
-  if (err != 0)
-    return err;
-  *cancelling = lk__sync_hold_cancel();
-  pthread_mutex_lock(&c->mutex);
-  bool open = !c->freed;
-
-  c->inside += open;
-  if (open && inside != NULL)
-    ++*inside;
-  pthread_mutex_unlock(&c->mutex);
-  if (open)
-    return 0;
-  lk__sync_restore_cancel(*cancelling);
-  return LK_ERR_CLOSED;
-}
-
-int lk__sync_enter(lk_sync_client *c, int *cancelling)
-{
-  return lk__sync_enter_object(c, NULL, cancelling);
-}
-
-void lk__sync_leave_object(lk_sync_client *c, size_t *inside, int cancelling)
-{
-  pthread_mutex_lock(&c->mutex);
-  bool empty = --c->inside == 0;
-
-  if (inside != NULL)
-    empty = --*inside == 0 || empty;
-  if (empty)
-    pthread_cond_broadcast(&c->left);
-  pthread_mutex_unlock(&c->mutex);
-  lk__sync_restore_cancel(cancelling);
-}
-
-void lk__sync_leave(lk_sync_client *c, int cancelling)
-{
-  lk__sync_leave_object(c, NULL, cancelling);
-}
-
-void lk__sync_await_calls(lk_sync_client *c, const size_t *inside)
-{
-  int cancelling = lk__sync_hold_cancel();
-
-  pthread_mutex_lock(&c->mutex);
-  while (*inside > 0)
-    pthread_cond_wait(&c->left, &c->mutex);
-  pthread_mutex_unlock(&c->mutex);
-  lk__sync_restore_cancel(cancelling);
-}
-
-bool lk__sync_post(lk_sync_client *c, lk_task *t)
-{
-  pthread_mutex_lock(&c->mutex);
-  bool taken = !c->freed;
-  bool first = lk__list_empty(&c->tasks);
-
-  if (taken)
-    lk__list_add(&c->tasks, &t->link);
-  pthread_mutex_unlock(&c->mutex);
-  if (taken && first)
-    lk__driver_wake(&c->driver);
-  return taken;
-}
-
 /* ---- life ---------------------------------------------------------------- */
 
-/* No signal handler of the program's shall run on a thread it does not know.
-   The mutex is held until all is in place. */
+/* All signals are blocked on the thread, since the program does not expect its
+   handlers there. The mutex delays the thread until `thread` is set. */
 static bool start_thread(lk_sync_client *c)
 {
   sigset_t all, before;
@@ -111,7 +30,7 @@ static bool start_thread(lk_sync_client *c)
   return failed == 0;
 }
 
-/* Of the client that is to be made; those of one that is refused are 0. */
+/* Options of the client; all 0 if its size is wrong. */
 static lk_client_config client_options(const lk_sync_config *config)
 {
   static const lk_sized what = LK_SIZED(lk_client_config);
@@ -139,11 +58,13 @@ log_system_error(const lk_sync_config *config, const char *format, ...)
   return LK_ERR_SYSTEM;
 }
 
-/* What a handle needs: the loop, its timer, its wake-ups, a connection. */
+/* A handle needs one each for the loop, its timer, its wakeups and a
+ * connection.
+ */
 enum { DESCRIPTORS = 4 };
 
-/* How many of them are free. */
-static int free_descriptors(void)
+/* How many of these can be had. */
+static int count_free_descriptors(void)
 {
   int fds[DESCRIPTORS], count = 0;
 
@@ -174,7 +95,7 @@ static int make_loop(lk_sync_client *c)
 static int make_client(lk_sync_client *c, const lk_sync_config *config)
 {
   lk_client_config usual = {.size = sizeof usual};
-  int count = free_descriptors();
+  int count = count_free_descriptors();
 
   if (count < DESCRIPTORS)
     return log_system_error(
@@ -215,7 +136,7 @@ static lk_sync_client *new_handle(const lk_sync_config *config)
   c->on_state = config->on_state;
   c->arg = config->arg;
   lk__list_init(&c->tasks);
-  lk__safe_list_init(&c->errands);
+  lk__safe_list_init(&c->interruptible);
   lk__safe_list_init(&c->holders);
   return c;
 }
@@ -321,102 +242,4 @@ int lk_sync_client_close(lk_sync_client *c)
   lk_blocking_call e;
 
   return lk__blocking_call_do(&e, c, begin_close);
-}
-
-/* ---- facts --------------------------------------------------------------- */
-
-lk_state lk_sync_client_state(const lk_sync_client *c)
-{
-  return c == NULL ? LK_STATE_CLOSED : (lk_state)atomic_load(&c->state);
-}
-
-int64_t lk_sync_client_clock(const lk_sync_client *c)
-{
-  return c == NULL ? 0 : lk__driver_clock(&c->driver);
-}
-
-/** A function to be called on the handle's thread. */
-typedef struct visit {
-  lk_blocking_call errand;
-  void (*what)(lk_client *client, void *arg);
-  void *arg;
-} visit;
-
-static void begin_visit(lk_blocking_call *e)
-{
-  visit *v = LK_OWNER(e, visit, errand);
-
-  v->what(e->client->client, v->arg);
-  lk__blocking_call_complete(e, 0);
-}
-
-int lk_sync_client_run(lk_sync_client *c,
-                       void (*what)(lk_client *client, void *arg), void *arg)
-{
-  visit v = {.what = what, .arg = arg};
-
-  if (what == NULL)
-    return LK_ERR_BAD_ARGUMENT;
-  return lk__blocking_call_do(&v.errand, c, begin_visit);
-}
-
-/** What lk_sync_client_set_hosts() wants. */
-typedef struct rehost {
-  const char *hosts;
-  int err;
-} rehost;
-
-static void set_hosts(lk_client *client, void *arg)
-{
-  rehost *r = arg;
-
-  r->err = lk_client_set_hosts(client, r->hosts);
-}
-
-int lk_sync_client_set_hosts(lk_sync_client *c, const char *hosts)
-{
-  rehost r = {.hosts = hosts};
-  int err = lk_sync_client_run(c, set_hosts, &r);
-
-  return err == 0 ? r.err : err;
-}
-
-/** What lk_sync_client_last_error() and lk_sync_client_tls_cause() want. */
-typedef struct question {
-  char *text;
-  size_t size;
-  int err;
-  lk_tls_cause cause;
-} question;
-
-static void look(lk_client *client, void *arg)
-{
-  question *q = arg;
-  const char *text;
-
-  q->err = lk_client_last_error(client, &text);
-  q->cause = lk_client_tls_cause(client);
-  if (q->size > 0)
-    snprintf(q->text, q->size, "%s", text);
-}
-
-int lk_sync_client_last_error(lk_sync_client *c, char *text, size_t size)
-{
-  question q = {.text = text, .size = size};
-
-  if (text == NULL && size > 0)
-    return LK_ERR_BAD_ARGUMENT;
-  int err = lk_sync_client_run(c, look, &q);
-
-  if (err != 0 && size > 0)
-    text[0] = '\0';
-  return err == 0 ? q.err : err;
-}
-
-lk_tls_cause lk_sync_client_tls_cause(lk_sync_client *c)
-{
-  question q = {.cause = LK_TLS_OTHER};
-
-  (void)lk_sync_client_run(c, look, &q);
-  return q.cause;
 }

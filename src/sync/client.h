@@ -12,49 +12,50 @@
 #include "base/walk.h"
 #include "net/driver.h"
 
-/** Something to be done on the handle's thread. It stays until it has begun. */
+/** Work for the thread of the handle. Its memory stays until it has begun. */
 typedef struct lk_task {
   lk_link link;
   void (*begin)(struct lk_task *t);
 } lk_task;
 
 struct lk_sync_client {
-  /* Set before the thread starts. */
+  /* Set before the thread starts, and constant from then on. */
   lk_mem mem;
   void (*on_state)(lk_sync_client *c, lk_state state, int err, void *arg);
   void *arg;
   lk_loop *loop;
   lk_driver driver;
   pthread_t thread;
-  pthread_key_t held; /**< of each thread its first lk_holder, or NULL */
+  pthread_key_t held; /**< for each thread its first lk_holder, or NULL */
 
-  /* Of all threads. */
+  /* For all threads. */
   atomic_int state;    /**< lk_state */
   atomic_bool cancels; /**< a lk_sync_cancel was set */
 
-  /* Of all threads, under the mutex. */
+  /* For all threads, under the mutex. */
   pthread_mutex_t mutex;
-  pthread_cond_t left; /**< nobody is inside any more */
-  lk_link tasks;       /**< to be begun, in order */
-  size_t inside;       /**< calls under way */
+  pthread_cond_t left; /**< `inside` of the client or of an object became 0 */
+  lk_link tasks;       /**< of lk_task, in the order in which they begin */
+  size_t inside;       /**< calls that have entered and not left */
   bool freed;
 
-  /* Of the handle's thread; once that has ended, of who frees. */
+  /* For the thread of the handle; when that has ended, for the thread that
+     frees. */
   lk_client *client;
   lk_listener listener;
-  int64_t lease_ms;     /**< as last seen */
-  lk_safe_list errands; /**< those that can be cut short */
-  lk_safe_list holders; /**< those that have a lk_lock */
+  int64_t lease_ms;           /**< lk_lease_deadline() as last published */
+  lk_safe_list interruptible; /**< of lk_blocking_call */
+  lk_safe_list holders;       /**< of lk_holder that have a lk_lock */
   bool closed;
   bool stopped; /**< the thread ends */
 };
 
-/** Why this thread may not wait for that of `c`: 0, LK_ERR_BAD_ARGUMENT (it is
-    NULL), FORKED, STATE. */
+/** Whether this thread may wait for the thread of `c`: 0; LK_ERR_BAD_ARGUMENT:
+    `c` is NULL; LK_ERR_FORKED; LK_ERR_STATE: it is that thread. */
 int lk__sync_refusal(const lk_sync_client *c);
 
-/** No call is a cancellation point: what may wait, write or close is between
-    these two. */
+/** No call of sync.h is a cancellation point: functions that may wait, write or
+    close are called between these two. */
 static inline int lk__sync_hold_cancel(void)
 {
   int cancelling;
@@ -68,21 +69,25 @@ static inline void lk__sync_restore_cancel(int cancelling)
   pthread_setcancelstate(cancelling, NULL);
 }
 
-/** A call begins: 0, or why not, also LK_ERR_CLOSED. Until it leaves, the
-   handle stays and the thread is not cancelled. `cancelling` is for leaving. */
+/** Begin a call: 0, or the error of lk__sync_refusal(), or LK_ERR_CLOSED. Until
+    lk__sync_leave() the handle is not freed and the thread not cancelled.
+    `cancelling` is for leaving. */
 int lk__sync_enter(lk_sync_client *c, int *cancelling);
 void lk__sync_leave(lk_sync_client *c, int cancelling);
-/** The same for a call of an object of the client: `inside` counts the calls of
-    that object, under the client's mutex. */
+/** The same for a call of an object of the client, such as a lock. `inside`
+    counts the calls of that object, under the client's mutex. */
 int lk__sync_enter_object(lk_sync_client *c, size_t *inside, int *cancelling);
 void lk__sync_leave_object(lk_sync_client *c, size_t *inside, int cancelling);
-/** Wait until all calls of that object have left; each must have been ended. */
+/** Wait until all calls of that object have left. Each must be completed. */
 void lk__sync_await_calls(lk_sync_client *c, const size_t *inside);
 
-/** Have it begun by the handle's thread. false: that ends, it never will. */
+/** Have the thread of the handle begin `t`. false: the thread ends, and `t`
+    never begins. */
 bool lk__sync_post(lk_sync_client *c, lk_task *t);
 
-/** What the handle's thread does until the handle is freed. */
+/** The thread of the handle, until the handle is freed. `c` is a
+ * lk_sync_client.
+ */
 void *lk__sync_thread_main(void *c);
 
 #endif

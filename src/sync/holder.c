@@ -6,9 +6,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* ---- the holder's thread ------------------------------------------------- */
+/* ---- the thread that holds ----------------------------------------------- */
 
-static void destroy(lk_holder *h)
+static void holder_free(lk_holder *h)
 {
   if (h->fd >= 0)
     close(h->fd);
@@ -30,19 +30,19 @@ static void begin_retire(lk_task *t)
 
   lk__holder_remove(h);
   lk__holder_free_lock(h);
-  destroy(h);
+  holder_free(h);
 }
 
-/* If the handle's thread ends, it is given back with the client. */
-static void retire(lk_holder *h)
+/* If the thread of the handle ends, lk__holders_free() frees it. */
+static void holder_retire(lk_holder *h)
 {
   h->retire.begin = begin_retire;
   (void)lk__sync_post(h->client, &h->retire);
 }
 
-/* Those whose lock was freed meanwhile. Their thread is the only one that may
-   take them out of its list. */
-static lk_holder *without_dead(lk_holder *first)
+/* Retire those whose lock was freed meanwhile. Only the thread itself may
+   change its list. */
+static lk_holder *holders_without_freed_locks(lk_holder *first)
 {
   lk_holder **at = &first;
 
@@ -53,7 +53,7 @@ static lk_holder *without_dead(lk_holder *first)
       at = &h->next;
     } else {
       *at = h->next;
-      retire(h);
+      holder_retire(h);
     }
   }
   return first;
@@ -72,17 +72,17 @@ lk_holder *lk__holder_new(lk_sync_lock *l)
   atomic_init(&h->until_ms, INT64_MIN);
   h->fd = -1;
   lk__list_init(&h->link);
-  h->next = without_dead(pthread_getspecific(c->held));
+  h->next = holders_without_freed_locks(pthread_getspecific(c->held));
   if (pthread_setspecific(c->held, h) == 0)
     return h;
-  /* No memory, which shows with the first of a thread. */
-  destroy(h);
+  /* No memory, which only the first holder of a thread needs. */
+  holder_free(h);
   return NULL;
 }
 
-/* A list that is empty again calls nobody when the thread ends. Setting what
-   was set before cannot fail. */
-static void unlist(lk_holder *h)
+/* With an empty list, no destructor runs when the thread ends. Setting a key
+   that was set before cannot fail. */
+static void holder_unlist(lk_holder *h)
 {
   lk_holder *first = pthread_getspecific(h->client->held);
   lk_holder **at = &first;
@@ -98,20 +98,20 @@ void lk__holder_release(lk_holder *h)
   lk_sync_client *c = h->client;
   int cancelling = lk__sync_hold_cancel();
 
-  unlist(h);
+  holder_unlist(h);
   pthread_mutex_lock(&c->mutex);
   if (h->fd >= 0)
     close(h->fd);
   h->fd = -1;
   pthread_mutex_unlock(&c->mutex);
-  retire(h);
+  holder_retire(h);
   lk__sync_restore_cancel(cancelling);
 }
 
 void lk__holder_delete(lk_holder *h)
 {
-  unlist(h);
-  destroy(h);
+  holder_unlist(h);
+  holder_free(h);
 }
 
 void lk__holders_thread_ended(void *first)
@@ -125,15 +125,15 @@ void lk__holders_thread_ended(void *first)
   while (h != NULL) {
     lk_holder *next = h->next;
 
-    retire(h);
+    holder_retire(h);
     h = next;
   }
   lk__sync_restore_cancel(cancelling);
 }
 
-/* ---- the handle's thread ------------------------------------------------- */
+/* ---- the thread of the handle -------------------------------------------- */
 
-static void set_doubt(lk_holder *h, bool doubt)
+static void holder_set_doubt(lk_holder *h, bool doubt)
 {
   eventfd_t none;
 
@@ -146,18 +146,19 @@ static void set_doubt(lk_holder *h, bool doubt)
   pthread_mutex_unlock(&h->client->mutex);
 }
 
-/* Doubt is stored before anybody is told of it, so who was told sees it. */
-static void store(lk_holder *h, int64_t sure_ms, int64_t until_ms)
+/* Doubt is stored before any callback or wakeup, so that a thread that was
+   notified sees it. */
+static void holder_store(lk_holder *h, int64_t sure_ms, int64_t until_ms)
 {
   atomic_store_explicit(&h->sure_ms, sure_ms, memory_order_release);
   atomic_store_explicit(&h->until_ms, until_ms, memory_order_release);
-  set_doubt(h, sure_ms == INT64_MIN);
+  holder_set_doubt(h, sure_ms == INT64_MIN);
   lk__holder_check_wait(h);
 }
 
 void lk__holder_set_lost(lk_holder *h)
 {
-  store(h, INT64_MIN, INT64_MIN);
+  holder_store(h, INT64_MIN, INT64_MIN);
 }
 
 void lk__holder_publish(lk_holder *h)
@@ -165,7 +166,7 @@ void lk__holder_publish(lk_holder *h)
   int64_t until = lk_lock_deadline(h->handle);
   bool sure = lk_lock_get_state(h->handle) == LK_LOCK_HELD;
 
-  store(h, sure ? until : INT64_MIN, until);
+  holder_store(h, sure ? until : INT64_MIN, until);
 }
 
 void lk__holders_publish(lk_sync_client *c)
@@ -181,7 +182,7 @@ void lk__holders_publish(lk_sync_client *c)
   }
 }
 
-static void tell(const lk_holder *h, const lk_lock_event *event)
+static void holder_notify(const lk_holder *h, const lk_lock_event *event)
 {
   lk_sync_lock *l = atomic_load(&h->lock);
 
@@ -205,7 +206,7 @@ void lk__holder_on_event(lk_lock *l, const lk_lock_event *event, void *arg)
   case LK_LOCK_EVENT_REVOKED:
   case LK_LOCK_EVENT_UNWATCHED: break;
   }
-  tell(h, event);
+  holder_notify(h, event);
 }
 
 void lk__holder_remove(lk_holder *h)
@@ -224,7 +225,7 @@ void lk__holders_close(lk_sync_client *c)
 
     if (!lk__holder_is_lost(h)) {
       lk__holder_set_lost(h);
-      tell(h, &lost);
+      holder_notify(h, &lost);
     }
     lk__holder_free_lock(h);
   }
@@ -239,6 +240,6 @@ void lk__holders_free(lk_sync_client *c)
     lk_holder *h = LK_OWNER(l, lk_holder, link);
 
     lk__holder_remove(h);
-    destroy(h);
+    holder_free(h);
   }
 }

@@ -4,51 +4,55 @@
 
 #include "sync/blocking_call.h"
 
-/** What the two sides of a read-write lock have in common that one thread wants
-    or holds. Of the handle's thread. */
+/** The read-write lock of one thread, which has two sides. For the thread of
+   the handle. */
 typedef struct lk_thread_rwlock {
   lk_rwlock *rw;
-  struct lk_holder *sides[2]; /**< read and write; NULL: not wanted */
+  struct lk_holder *sides[2]; /**< read, write; NULL: this thread does not
+                                 use that side */
 } lk_thread_rwlock;
 
 /**
- * A thread that wants a lock, holds it, or has lost it and not released. The
- * thread finds it in a list of its own (lk_sync_client.held), which nobody else
- * touches; the handle's thread keeps all of them in lk_sync_client.holders.
+ * What one thread has of a lock: it waits for it, holds it, or has lost it and
+ * not released it yet. The thread finds it in a list that no other thread uses
+ * (lk_sync_client.held). The thread of the handle has all of them in
+ * lk_sync_client.holders.
  */
 typedef struct lk_holder {
   lk_sync_client *client;
   _Atomic(lk_sync_lock *) lock; /**< NULL: it was freed */
 
-  /* Of its thread. */
+  /* For the thread that holds. */
   struct lk_holder *next; /**< the next of the same thread */
-  size_t count;           /**< 0: it does not hold yet */
-  lk_blocking_call errand; /**< what it waits for */
-  lk_task retire;         /**< gives it back */
+  size_t count;           /**< of acquires; 0: it does not hold yet */
+  lk_blocking_call call;  /**< that it waits in */
+  lk_task retire;         /**< releases the lock and frees this */
 
-  /* Published by the handle's thread; see lk__holder_ok(). */
-  _Atomic(int64_t) sure_ms;  /**< the lease; INT64_MIN: unsure, or not held */
-  _Atomic(int64_t) until_ms; /**< the lease; INT64_MIN: not held */
-  uint64_t token;            /**< of the grant; set once */
+  /* Written by the thread of the handle, read by the other: lk_sync_lock_ok().
+   */
+  _Atomic(int64_t) sure_ms;  /**< the lease deadline; INT64_MIN: unsure, or not
+                                held */
+  _Atomic(int64_t) until_ms; /**< the lease deadline; INT64_MIN: not held */
+  uint64_t token; /**< of the grant; set before the acquire completes */
   uint64_t turn;             /**< likewise */
 
-  /* Of the handle's thread. */
+  /* For the thread of the handle. */
   lk_link link; /**< in lk_sync_client.holders */
   lk_lock *handle;
-  lk_thread_rwlock *pair; /**< of a side: its handle belongs to it */
-  /** A side: whoever of this thread has the other one, as long as this thread
-      waits in an acquire. */
+  lk_thread_rwlock *pair; /**< of a side: `handle` belongs to it */
+  /** Of a side: the holder of the other side in this thread, or NULL. Valid
+      while this thread waits in an acquire. */
   struct lk_holder *partner;
-  bool once;      /**< acquire only what is free */
-  bool verifying; /**< its thread waits for a verify */
-  bool waiting;   /**< its thread waits until it holds for certain, or lost */
-  bool doubt;     /**< of what was held; false before the grant */
-  int cut_err;    /**< why its errand was cut short, or 0 */
+  bool once;         /**< lk_sync_lock_try() */
+  bool verifying;    /**< its thread waits in lk_sync_lock_verify() */
+  bool waiting;      /**< its thread waits in lk_sync_lock_wait() */
+  bool doubt;        /**< the lock is unsure or lost; false before the grant */
+  int interrupt_err; /**< why `call` was interrupted, or 0 */
 
-  int fd; /**< readable in doubt; -1: none. Under the client's mutex */
+  int fd; /**< lk_sync_lock_fd(), or -1; under the client's mutex */
 } lk_holder;
 
-/** Which of the recipes it is. */
+/** The recipe of a lock. */
 typedef enum lk_kind {
   LK_KIND_MUTEX,
   LK_KIND_SEMAPHORE,
@@ -60,14 +64,14 @@ typedef enum lk_kind {
 
 struct lk_sync_lock {
   lk_sync_client *client;
-  size_t inside; /**< calls that may wait; under the client's mutex */
-  bool freed;    /**< of the handle's thread */
+  size_t inside; /**< calls that have entered; under the client's mutex */
+  bool freed;    /**< for the thread of the handle */
   lk_kind kind;
   char *path;
   char *data;
   lk_semaphore_config permits;  /**< SEMAPHORE */
   char *limit_path;             /**< likewise, or NULL */
-  lk_semaphore_history learned; /**< likewise; of the handle's thread */
+  lk_semaphore_history learned; /**< likewise; for the thread of the handle */
   lk_single_config single;      /**< SINGLE */
   lk_multilock_config together; /**< MULTILOCK */
   lk_multilock_member *members; /**< likewise, `count` */
@@ -76,74 +80,80 @@ struct lk_sync_lock {
   lk_acls *acl;
   lk_acls *parent_acl;
   char *prefix;       /**< or NULL */
-  lk_lock_config how; /**< of each lk_lock, but for its `arg` */
+  lk_lock_config how; /**< of each lk_lock, except `arg` */
   void (*on_event)(lk_sync_lock *l, const lk_lock_event *event, uint64_t token,
                    void *arg);
   void *arg;
 };
 
-/** NULL, if it is NULL. */
+/** NULL if `l` is. */
 static inline lk_sync_client *lk__sync_lock_client(const lk_sync_lock *l)
 {
   return l == NULL ? NULL : l->client;
 }
 
-/** Whether it does not hold, be it not yet or not any more. */
+/** Whether it does not hold: not yet, or not any more. */
 static inline bool lk__holder_is_lost(const lk_holder *h)
 {
   return atomic_load(&h->until_ms) == INT64_MIN;
 }
 
-/* ---- for the holder's thread --------------------------------------------- */
+/* ---- for the thread that holds ------------------------------------------- */
 
-/** This thread's holder of `l`, or NULL. */
+/** The holder of `l` in this thread, or NULL. */
 lk_holder *lk__holder_find(const lk_sync_lock *l);
-/** Make this thread one; NULL: no memory. */
+/** Make one for this thread; NULL: no memory. */
 lk_holder *lk__holder_new(lk_sync_lock *l);
-/** This thread is it no more; what else there was goes with it. */
+/** Remove it from this thread, and have the lock released. It is freed by the
+    thread of the handle. */
 void lk__holder_release(lk_holder *h);
-/** The same, if the handle's thread does not know it. */
+/** Remove it from this thread and free it. The thread of the handle must not
+    have it any more. */
 void lk__holder_delete(lk_holder *h);
-/** A thread ends; `first` of its list. */
+/** The destructor of lk_sync_client.held: releases what an ending thread
+    holds. `first` of its list. */
 void lk__holders_thread_ended(void *first);
 
-/* ---- the kinds, kinds.c -------------------------------------------------- */
+/* ---- constructors: lock_new.c -------------------------------------------- */
 
-/** What constructors share: all but what a kind has besides. */
+/** Make a lock, without the options that only some kinds have. */
 int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
                        const char *path, const lk_sync_lock_config *config);
-/** Whether the recipe takes what it was given: 0, or its error; then the lock
-    is gone. */
+/** Whether the recipe accepts the options: 0, or its error; then the lock is
+    freed. */
 int lk__sync_lock_check_options(lk_sync_lock **l);
-/** Without a look at who holds. */
+/** Free it. No thread may have a holder of it. */
 void lk__sync_lock_destroy(lk_sync_lock *l);
-/** Nobody holds it, or waits for it, any more. false: not from here. */
+/** End all calls that wait for it, and release it for all threads. false: this
+    thread may not wait. */
 bool lk__sync_lock_end_holders(lk_sync_lock *l);
 
-/* ---- for the handle's thread --------------------------------------------- */
+/* ---- for the thread of the handle ---------------------------------------- */
 
-/** Make its lk_lock: 0, or what the recipe says. */
+/** Make its lk_lock: 0, or the error of the recipe. */
 int lk__holder_make_lock(lk_holder *h);
-/** The same for a side of a read-write lock, and giving it back: rwlock.c. */
+/** The same for a side of a read-write lock, and freeing it: rwlock.c. */
 int lk__rwlock_side_make_lock(lk_holder *h);
 void lk__rwlock_side_free_lock(lk_holder *h, lk_lock *handle);
 
 /** For lk_lock_config.on_event; `arg` is the holder. */
 void lk__holder_on_event(lk_lock *l, const lk_lock_event *event, void *arg);
-/** The lease, and whether it is unsure, as its lk_lock says. */
+/** Store the lease deadline, and whether the lock is unsure, for its thread. */
 void lk__holder_publish(lk_holder *h);
 void lk__holders_publish(lk_sync_client *c);
-/** Give its lk_lock back, which ends its errand. It may be gone then. */
+/** Free its lk_lock, which completes its call. It may be freed by then. */
 void lk__holder_free_lock(lk_holder *h);
-/** It was published: end the wait of its thread, if that is decided. */
+/** Complete lk_sync_lock_wait() of its thread, if the lock is held for certain
+    or lost. */
 void lk__holder_check_wait(lk_holder *h);
-/** Take it out, before its errand ends and its thread forgets it. */
+/** Remove it from lk_sync_client.holders; before its call is completed, after
+    which its thread may free it. */
 void lk__holder_remove(lk_holder *h);
-/** The lock is not held any more. */
+/** Store that the lock is not held any more. */
 void lk__holder_set_lost(lk_holder *h);
-/** All locks are lost: the client is closed. */
+/** All locks are lost, since the client is closed. */
 void lk__holders_close(lk_sync_client *c);
-/** Once that thread has ended: what was never released. */
+/** When the thread of the handle has ended: free the rest. */
 void lk__holders_free(lk_sync_client *c);
 
 #endif

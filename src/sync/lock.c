@@ -7,15 +7,15 @@
 
 /* ---- life ---------------------------------------------------------------- */
 
-/** The end of a lock. */
-typedef struct farewell {
-  lk_blocking_call errand;
+/** A lock that is freed. */
+typedef struct lock_end {
+  lk_blocking_call call;
   lk_sync_lock *lock;
-} farewell;
+} lock_end;
 
-static void begin_free(lk_blocking_call *e)
+static void begin_lock_end(lk_blocking_call *e)
 {
-  farewell *f = LK_OWNER(e, farewell, errand);
+  lock_end *f = LK_OWNER(e, lock_end, call);
   lk_walk w;
 
   f->lock->freed = true;
@@ -34,9 +34,9 @@ static void begin_free(lk_blocking_call *e)
 
 bool lk__sync_lock_end_holders(lk_sync_lock *l)
 {
-  farewell f = {.lock = l};
+  lock_end f = {.lock = l};
 
-  if (lk__blocking_call_do(&f.errand, l->client, begin_free) != 0)
+  if (lk__blocking_call_do(&f.call, l->client, begin_lock_end) != 0)
     return false;
   lk__sync_await_calls(l->client, &l->inside);
   return true;
@@ -48,21 +48,22 @@ void lk_sync_lock_free(lk_sync_lock *l)
     lk__sync_lock_destroy(l);
 }
 
-/* ---- facts --------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------- */
 
-/* In a child nobody holds. */
-static const lk_holder *look(const lk_sync_lock *l)
+/* NULL in a child, where no thread holds. */
+static const lk_holder *own_holder(const lk_sync_lock *l)
 {
   return l == NULL || lk__driver_in_child(&l->client->driver)
              ? NULL
              : lk__holder_find(l);
 }
 
-/* The clock is read last: a pause before it makes this false, not true. What
-   was decided before this call is seen, since it is a single variable. */
+/* The clock is read last, so that a pause before it can only make this false. A
+   doubt that was stored before this call is seen, since deadline and doubt are
+   one variable. */
 bool lk_sync_lock_ok(const lk_sync_lock *l)
 {
-  const lk_holder *h = look(l);
+  const lk_holder *h = own_holder(l);
 
   if (h == NULL)
     return false;
@@ -73,28 +74,28 @@ bool lk_sync_lock_ok(const lk_sync_lock *l)
 
 int64_t lk_sync_lock_deadline(const lk_sync_lock *l)
 {
-  const lk_holder *h = look(l);
+  const lk_holder *h = own_holder(l);
 
   return h == NULL ? INT64_MIN : atomic_load(&h->until_ms);
 }
 
 uint64_t lk_sync_lock_token(const lk_sync_lock *l)
 {
-  const lk_holder *h = look(l);
+  const lk_holder *h = own_holder(l);
 
   return h == NULL || lk__holder_is_lost(h) ? 0 : h->token;
 }
 
 uint64_t lk_sync_lock_turn(const lk_sync_lock *l)
 {
-  const lk_holder *h = look(l);
+  const lk_holder *h = own_holder(l);
 
   return h == NULL || lk__holder_is_lost(h) ? 0 : h->turn;
 }
 
 lk_lock_state lk_sync_lock_get_state(const lk_sync_lock *l)
 {
-  const lk_holder *h = look(l);
+  const lk_holder *h = own_holder(l);
 
   if (h == NULL)
     return LK_LOCK_IDLE;
@@ -105,7 +106,7 @@ lk_lock_state lk_sync_lock_get_state(const lk_sync_lock *l)
 
 size_t lk_sync_lock_count(const lk_sync_lock *l)
 {
-  const lk_holder *h = look(l);
+  const lk_holder *h = own_holder(l);
 
   return h == NULL ? 0 : h->count;
 }
@@ -122,7 +123,8 @@ int lk_sync_lock_fd(lk_sync_lock *l)
     return LK_ERR_NOT_HELD;
   pthread_mutex_lock(&h->client->mutex);
   if (h->fd < 0) {
-    /* Who publishes looks for it under the mutex, after storing this. */
+    /* holder_set_doubt() looks for the descriptor under the mutex, after
+       `sure_ms` was stored. */
     bool doubt = atomic_load(&h->sure_ms) == INT64_MIN;
 
     h->fd = eventfd(doubt, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -7,15 +7,17 @@
 
 static lk_holder *holder_of(lk_blocking_call *e)
 {
-  return LK_OWNER(e, lk_holder, errand);
+  return LK_OWNER(e, lk_holder, call);
 }
 
-/* The errand ends, and with it what was begun for it. */
-static void fail(lk_holder *h, int err)
+/* Complete the call with an error, and free the lk_lock that was made for it.
+ */
+static void fail_acquire(lk_holder *h, int err)
 {
   lk__holder_remove(h);
   lk__holder_free_lock(h);
-  lk__blocking_call_complete(&h->errand, h->cut_err != 0 ? h->cut_err : err);
+  lk__blocking_call_complete(&h->call,
+                             h->interrupt_err != 0 ? h->interrupt_err : err);
 }
 
 static void on_acquired(lk_lock *l, int err, void *arg)
@@ -23,25 +25,25 @@ static void on_acquired(lk_lock *l, int err, void *arg)
   lk_holder *h = arg;
 
   if (err != 0) {
-    fail(h, err);
+    fail_acquire(h, err);
     return;
   }
   h->token = lk_lock_token(l);
   h->turn = lk_lock_handoffs(l);
   lk__holder_publish(h);
-  lk__blocking_call_complete(&h->errand, 0);
+  lk__blocking_call_complete(&h->call, 0);
 }
 
-static void cut_acquire(lk_blocking_call *e, int err)
+static void interrupt_acquire(lk_blocking_call *e, int err)
 {
   lk_holder *h = holder_of(e);
 
-  h->cut_err = err;
+  h->interrupt_err = err;
   lk_lock_cancel(h->handle);
 }
 
-/* The lock may have been freed after the call had begun. */
-static int start(lk_holder *h)
+/* The lock may have been freed since the call was made. */
+static int start_acquire(lk_holder *h)
 {
   int err =
       atomic_load(&h->lock)->freed ? LK_ERR_CLOSED : lk__holder_make_lock(h);
@@ -57,17 +59,17 @@ static void begin_acquire(lk_blocking_call *e)
   int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
   if (err == 0)
-    err = start(h);
+    err = start_acquire(h);
   if (err != 0) {
-    fail(h, err);
+    fail_acquire(h, err);
     return;
   }
   lk__safe_list_add(&h->client->holders, &h->link);
-  lk__blocking_call_allow_interrupt(e, cut_acquire);
+  lk__blocking_call_allow_interrupt(e, interrupt_acquire);
   lk__blocking_call_start_timer(e);
 }
 
-static int acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
+static int thread_acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
 {
   lk_holder *h = lk__holder_find(l);
 
@@ -85,11 +87,11 @@ static int acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
   h->once = once;
   if (l->partner != NULL)
     h->partner = lk__holder_find(l->partner);
-  int err = lk__blocking_call_init_from(&h->errand, h->client, call);
+  int err = lk__blocking_call_init_from(&h->call, h->client, call);
 
   if (err == 0) {
-    err = lk__blocking_call_wait(&h->errand, begin_acquire);
-    lk__blocking_call_destroy(&h->errand);
+    err = lk__blocking_call_wait(&h->call, begin_acquire);
+    lk__blocking_call_destroy(&h->call);
   }
   if (err == 0)
     h->count = 1;
@@ -108,7 +110,7 @@ static int enter_and_acquire(lk_sync_lock *l, const lk_sync_call *call,
 
   if (err != 0)
     return err;
-  err = acquire(l, call, once);
+  err = thread_acquire(l, call, once);
   lk__sync_leave_object(c, &l->inside, cancelling);
   return err;
 }
@@ -125,8 +127,8 @@ int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call)
 
 /* ---- release ------------------------------------------------------------- */
 
-/* Whether there is more to do than to count; else `err` is the result. */
-static bool last_release(lk_holder *h, int *err)
+/* Whether the lock is to be released; if not, `err` is the result. */
+static bool count_release(lk_holder *h, int *err)
 {
   *err = 0;
   if (h == NULL)
@@ -148,7 +150,7 @@ int lk_sync_lock_release(lk_sync_lock *l)
     return LK_ERR_FORKED;
   lk_holder *h = lk__holder_find(l);
 
-  if (last_release(h, &err))
+  if (count_release(h, &err))
     lk__holder_release(h);
   return err;
 }
@@ -156,21 +158,21 @@ int lk_sync_lock_release(lk_sync_lock *l)
 static void on_released(lk_lock *l, int err, void *arg)
 {
   (void)l;
-  fail(arg, err);
+  fail_acquire(arg, err);
 }
 
-static void cut_release(lk_blocking_call *e, int err)
+static void interrupt_release(lk_blocking_call *e, int err)
 {
   lk_holder *h = holder_of(e);
 
-  h->cut_err = err;
+  h->interrupt_err = err;
   lk__holder_free_lock(h);
 }
 
 static void begin_release(lk_blocking_call *e)
 {
   lk_holder *h = holder_of(e);
-  int hindrance = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
+  int refusal = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
   lk__holder_set_lost(h);
   int err = h->handle == NULL
@@ -178,23 +180,23 @@ static void begin_release(lk_blocking_call *e)
                 : lk_lock_release_until(h->handle, LK_NO_LIMIT, on_released, h);
 
   if (err != 0) {
-    fail(h, err);
+    fail_acquire(h, err);
     return;
   }
-  lk__blocking_call_allow_interrupt(e, cut_release);
+  lk__blocking_call_allow_interrupt(e, interrupt_release);
   lk__blocking_call_start_timer(e);
-  if (hindrance != 0)
-    e->cut(e, hindrance);
+  if (refusal != 0)
+    e->interrupt(e, refusal);
 }
 
 static int release_and_wait(lk_holder *h, const lk_sync_call *call)
 {
-  int err = lk__blocking_call_init_from(&h->errand, h->client, call);
+  int err = lk__blocking_call_init_from(&h->call, h->client, call);
 
   if (err != 0)
     return err;
-  err = lk__blocking_call_wait(&h->errand, begin_release);
-  lk__blocking_call_destroy(&h->errand);
+  err = lk__blocking_call_wait(&h->call, begin_release);
+  lk__blocking_call_destroy(&h->call);
   lk__holder_delete(h);
   return err;
 }
@@ -216,83 +218,4 @@ int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
     err = release_and_wait(h, call);
   lk__sync_leave_object(c, &l->inside, cancelling);
   return err;
-}
-
-/* ---- verify and guarded -------------------------------------------------- */
-
-static void end_verify(lk_holder *h, int err)
-{
-  if (!h->verifying)
-    return;
-  h->verifying = false;
-  lk__blocking_call_complete(&h->errand, err);
-}
-
-static void on_verified(lk_lock *l, int err, void *arg)
-{
-  (void)l;
-  end_verify(arg, err);
-}
-
-static void cut_verify(lk_blocking_call *e, int err)
-{
-  end_verify(holder_of(e), err);
-}
-
-static void begin_verify(lk_blocking_call *e)
-{
-  lk_holder *h = holder_of(e);
-  int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
-
-  if (err == 0)
-    err = h->handle == NULL ? LK_ERR_CLOSED
-                            : lk_lock_verify(h->handle, on_verified, h);
-  if (err != 0) {
-    lk__blocking_call_complete(e, err);
-    return;
-  }
-  h->verifying = true;
-  lk__blocking_call_allow_interrupt(e, cut_verify);
-  lk__blocking_call_start_timer(e);
-}
-
-static int verify(lk_holder *h, const lk_sync_call *call)
-{
-  int err = lk__blocking_call_init_from(&h->errand, h->client, call);
-
-  if (err != 0)
-    return err;
-  err = lk__blocking_call_wait(&h->errand, begin_verify);
-  lk__blocking_call_destroy(&h->errand);
-  return err;
-}
-
-int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call)
-{
-  lk_sync_client *c = lk__sync_lock_client(l);
-  int cancelling;
-  int err =
-      lk__sync_enter_object(c, l == NULL ? NULL : &l->inside, &cancelling);
-
-  if (err != 0)
-    return err;
-  lk_holder *h = lk__holder_find(l);
-
-  err = h == NULL ? LK_ERR_NOT_HELD : verify(h, call);
-  lk__sync_leave_object(c, &l->inside, cancelling);
-  return err;
-}
-
-int lk_sync_lock_guarded(lk_sync_lock *l, lk_sync_result **out,
-                         const lk_op *ops, size_t count,
-                         const lk_sync_call *call)
-{
-  int err = lk__sync_refusal(lk__sync_lock_client(l));
-  lk_holder *h = err == 0 ? lk__holder_find(l) : NULL;
-
-  if (out != NULL)
-    *out = NULL;
-  if (err == 0 && h == NULL)
-    err = LK_ERR_NOT_HELD;
-  return err != 0 ? err : lk__sync_multi(l->client, out, h, ops, count, call);
 }

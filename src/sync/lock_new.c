@@ -4,11 +4,8 @@
 #include "base/acl.h"
 #include "sync/holder.h"
 
-/**
- * @file
- * What the kinds of locks differ in: how they are made. All else is common to
- * them, since each is an lk_lock.
- */
+/* The constructors, one for each kind of lock. The rest is common to all kinds,
+   since each is an lk_lock. */
 
 /* ---- options ------------------------------------------------------------- */
 
@@ -84,8 +81,9 @@ static bool copy_config(lk_sync_lock *l, const lk_sync_lock_config *config)
   return true;
 }
 
-static int check(lk_sync_client *c, const char *path, lk_sync_lock_config *out,
-                 const lk_sync_lock_config *config)
+static int lock_check_config(lk_sync_client *c, const char *path,
+                             lk_sync_lock_config *out,
+                             const lk_sync_lock_config *config)
 {
   static const lk_sized what = LK_SIZED(lk_sync_lock_config);
 
@@ -109,7 +107,7 @@ int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
   if (out == NULL)
     return LK_ERR_BAD_ARGUMENT;
   *out = NULL;
-  int err = check(c, path, &own, config);
+  int err = lock_check_config(c, path, &own, config);
 
   if (err != 0)
     return err;
@@ -130,18 +128,18 @@ int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
 
 /* ---- the recipe of a holder ---------------------------------------------- */
 
-static int make_plain(const lk_sync_lock *l, lk_lock **out,
-                      const lk_lock_config *how)
+static int lock_make_recipe(const lk_sync_lock *l, lk_lock **out,
+                            const lk_lock_config *how)
 {
-  lk_client *k = l->client->client;
+  lk_client *c = l->client->client;
 
   switch (l->kind) {
-  case LK_KIND_MUTEX: return lk_lock_new(out, k, l->path, how);
+  case LK_KIND_MUTEX: return lk_lock_new(out, c, l->path, how);
   case LK_KIND_SEMAPHORE:
-    return lk_semaphore_new(out, k, l->path, how, &l->permits);
+    return lk_semaphore_new(out, c, l->path, how, &l->permits);
   case LK_KIND_MULTILOCK:
-    return lk_multilock_new(out, k, l->members, l->count, how, &l->together);
-  case LK_KIND_SINGLE: return lk_single_new(out, k, l->path, how, &l->single);
+    return lk_multilock_new(out, c, l->members, l->count, how, &l->together);
+  case LK_KIND_SINGLE: return lk_single_new(out, c, l->path, how, &l->single);
   case LK_KIND_READ:
   case LK_KIND_WRITE: break;
   }
@@ -156,7 +154,7 @@ int lk__holder_make_lock(lk_holder *h)
   if (l->partner != NULL)
     return lk__rwlock_side_make_lock(h);
   how.arg = h;
-  return make_plain(l, &h->handle, &how);
+  return lock_make_recipe(l, &h->handle, &how);
 }
 
 void lk__holder_free_lock(lk_holder *h)
@@ -172,13 +170,13 @@ void lk__holder_free_lock(lk_holder *h)
 
 /* ---- constructors -------------------------------------------------------- */
 
-/** Whether the recipe takes what it is given. */
-typedef struct trial {
-  lk_blocking_call errand;
+/** The recipe checks the options of `lock`. */
+typedef struct check_call {
+  lk_blocking_call call;
   const lk_sync_lock *lock;
-} trial;
+} check_call;
 
-static int try_out(const lk_sync_lock *l)
+static int lock_try_recipe(const lk_sync_lock *l)
 {
   lk_rwlock *rw = NULL;
   lk_lock *plain = NULL;
@@ -187,35 +185,37 @@ static int try_out(const lk_sync_lock *l)
 
   how.on_event = NULL;
   int err = side ? lk_rwlock_new(&rw, l->client->client, l->path, &how)
-                 : make_plain(l, &plain, &how);
+                 : lock_make_recipe(l, &plain, &how);
 
   lk_rwlock_free(rw);
   lk_lock_free(plain);
   return err;
 }
 
-static void begin_trial(lk_blocking_call *e)
+static void begin_check(lk_blocking_call *e)
 {
-  lk__blocking_call_complete(e, try_out(LK_OWNER(e, trial, errand)->lock));
+  lk__blocking_call_complete(
+      e, lock_try_recipe(LK_OWNER(e, check_call, call)->lock));
 }
 
-/* It could not be made: `err` says why. */
-static int discard(lk_sync_lock **l, int err)
+/* Gives `err`. */
+static int lock_discard(lk_sync_lock **l, int err)
 {
   lk__sync_lock_destroy(*l);
   *l = NULL;
   return err;
 }
 
-/* A client that has ended can be asked nothing any more; nor need it be. */
+/* If the thread of the handle has ended, the options are not checked, since
+   each acquire fails. */
 int lk__sync_lock_check_options(lk_sync_lock **l)
 {
-  trial t = {.lock = *l};
+  check_call t = {.lock = *l};
   int err = lk__sync_refusal((*l)->client) == LK_ERR_STATE
-                ? try_out(*l)
-                : lk__blocking_call_do(&t.errand, (*l)->client, begin_trial);
+                ? lock_try_recipe(*l)
+                : lk__blocking_call_do(&t.call, (*l)->client, begin_check);
 
-  return err == 0 || err == LK_ERR_CLOSED ? 0 : discard(l, err);
+  return err == 0 || err == LK_ERR_CLOSED ? 0 : lock_discard(l, err);
 }
 
 int lk_sync_lock_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
@@ -239,9 +239,9 @@ int lk_sync_semaphore_new(lk_sync_lock **out, lk_sync_client *c,
 
   err = lk__sync_copy_options(c, &what, own, options);
   if (err != 0)
-    return discard(out, err);
+    return lock_discard(out, err);
   if (!copy_text(&c->mem, &(*out)->limit_path, own->limit_path))
-    return discard(out, LK_ERR_NO_MEMORY);
+    return lock_discard(out, LK_ERR_NO_MEMORY);
   own->limit_path = (*out)->limit_path;
   if (own->memory == NULL)
     own->memory = &(*out)->learned;
@@ -258,7 +258,7 @@ int lk_sync_single_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
   if (err != 0)
     return err;
   err = lk__sync_copy_options(c, &what, &(*out)->single, options);
-  return err != 0 ? discard(out, err) : lk__sync_lock_check_options(out);
+  return err != 0 ? lock_discard(out, err) : lk__sync_lock_check_options(out);
 }
 
 static int copy_members(lk_sync_lock *l, const lk_multilock_member *members,
@@ -304,21 +304,21 @@ int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
   err = lk__sync_copy_options(c, &what, &(*out)->together, options);
   if (err == 0)
     err = copy_members(*out, members, count);
-  return err != 0 ? discard(out, err) : lk__sync_lock_check_options(out);
+  return err != 0 ? lock_discard(out, err) : lk__sync_lock_check_options(out);
 }
 
-/* ---- the tokens of several ----------------------------------------------- */
+/* ---- the tokens of a multi-lock ------------------------------------------ */
 
-typedef struct question {
-  lk_blocking_call errand;
+typedef struct token_call {
+  lk_blocking_call call;
   const lk_holder *holder;
   const char *path;
   uint64_t token;
-} question;
+} token_call;
 
-static void begin_question(lk_blocking_call *e)
+static void begin_token(lk_blocking_call *e)
 {
-  question *q = LK_OWNER(e, question, errand);
+  token_call *q = LK_OWNER(e, token_call, call);
 
   if (q->holder->handle != NULL)
     q->token = lk_multilock_token(q->holder->handle, q->path);
@@ -327,13 +327,13 @@ static void begin_question(lk_blocking_call *e)
 
 uint64_t lk_sync_multilock_token(lk_sync_lock *l, const char *path)
 {
-  question q = {.path = path};
+  token_call q = {.path = path};
 
   if (l == NULL || path == NULL || l->kind != LK_KIND_MULTILOCK ||
       lk__sync_refusal(l->client) != 0)
     return 0;
   q.holder = lk__holder_find(l);
   if (q.holder != NULL && !lk__holder_is_lost(q.holder))
-    (void)lk__blocking_call_do(&q.errand, l->client, begin_question);
-  return q.token; /* 0 unless the question was asked */
+    (void)lk__blocking_call_do(&q.call, l->client, begin_token);
+  return q.token; /* 0 unless begin_token() ran */
 }

@@ -7,14 +7,14 @@
 
 /* ---- what comes back ----------------------------------------------------- */
 
-/* Whoever waits is told how far it has come. */
+/* For a caller that still waits. */
 static void count_deleted(lk_sync_request *r, size_t deleted)
 {
   if (lk__sync_request_is_awaited(r) && r->deleted != NULL)
     *r->deleted = deleted;
 }
 
-/* A tree of which nobody waits for the end any more is left as it is. */
+/* If the call was interrupted, the rest of the tree is not deleted. */
 static bool on_more(lk_client *client, size_t deleted, void *arg)
 {
   (void)client;
@@ -31,39 +31,38 @@ static void on_deleted(lk_client *client, int err, size_t deleted, void *arg)
 
 /* ---- what is asked ------------------------------------------------------- */
 
-static int ask_create_deep(lk_sync_request *r, const lk_call *call)
+static int start_create_with_parents(lk_sync_request *r, const lk_call *call)
 {
   return lk_create_with_parents(lk__sync_client_of(r), r->path, r->data, r->acl,
                                 r->flags, r->parents, call, lk__sync_on_created,
                                 r);
 }
 
-static int ask_delete_deep(lk_sync_request *r, const lk_call *call)
+static int start_delete_recursive(lk_sync_request *r, const lk_call *call)
 {
   return lk_delete_recursive(lk__sync_client_of(r), r->path, call, on_more,
                              on_deleted, r);
 }
 
-static int ask_create_settled(lk_sync_request *r, const lk_call *call)
+static int start_create_reliable(lk_sync_request *r, const lk_call *call)
 {
   return lk_create_reliable(lk__sync_client_of(r), r->path, r->data, r->acl,
                             r->flags, r->sole, call, lk__sync_on_created, r);
 }
 
-static int ask_set_settled(lk_sync_request *r, const lk_call *call)
+static int start_set_reliable(lk_sync_request *r, const lk_call *call)
 {
   return lk_set_reliable(lk__sync_client_of(r), r->path, r->data, r->version,
                          r->sole, call, lk__sync_on_stat, r);
 }
 
-static int ask_delete_settled(lk_sync_request *r, const lk_call *call)
+static int start_delete_reliable(lk_sync_request *r, const lk_call *call)
 {
   return lk_delete_reliable(lk__sync_client_of(r), r->path, r->version, r->sole,
                             call, lk__sync_on_done, r);
 }
 
-/* ---- the calls -------------------------------------------------------------
- */
+/* ---- the calls ----------------------------------------------------------- */
 
 int lk_sync_create_with_parents(lk_sync_client *c, lk_sync_result **out,
                                 const char *path, lk_bytes data,
@@ -73,7 +72,7 @@ int lk_sync_create_with_parents(lk_sync_client *c, lk_sync_result **out,
 {
   static const lk_sized sized = LK_SIZED(lk_parents_config);
   lk_parents_config own;
-  const lk_sync_request what = {.ask = ask_create_deep,
+  const lk_sync_request what = {.start = start_create_with_parents,
                                 .path = path,
                                 .data = data,
                                 .acl = acl,
@@ -94,7 +93,7 @@ int lk_sync_delete_recursive(lk_sync_client *c, size_t *deleted,
                              const char *path, const lk_sync_call *call)
 {
   const lk_sync_request what = {
-      .ask = ask_delete_deep, .path = path, .deleted = deleted};
+      .start = start_delete_recursive, .path = path, .deleted = deleted};
 
   if (deleted != NULL)
     *deleted = 0;
@@ -105,7 +104,7 @@ int lk_sync_create_reliable(lk_sync_client *c, lk_sync_result **out,
                             const char *path, lk_bytes data, const lk_acls *acl,
                             int flags, bool sole, const lk_sync_call *call)
 {
-  const lk_sync_request what = {.ask = ask_create_settled,
+  const lk_sync_request what = {.start = start_create_reliable,
                                 .path = path,
                                 .data = data,
                                 .acl = acl,
@@ -120,7 +119,7 @@ int lk_sync_set_reliable(lk_sync_client *c, lk_stat *out, const char *path,
                          lk_bytes data, int32_t version, bool sole,
                          const lk_sync_call *call)
 {
-  const lk_sync_request what = {.ask = ask_set_settled,
+  const lk_sync_request what = {.start = start_set_reliable,
                                 .path = path,
                                 .data = data,
                                 .version = version,
@@ -133,7 +132,7 @@ int lk_sync_delete_reliable(lk_sync_client *c, const char *path,
                             int32_t version, bool sole,
                             const lk_sync_call *call)
 {
-  const lk_sync_request what = {.ask = ask_delete_settled,
+  const lk_sync_request what = {.start = start_delete_reliable,
                                 .path = path,
                                 .version = version,
                                 .sole = sole};

@@ -3,9 +3,9 @@
 
 #include "sync/request.h"
 
-static void unref(lk_sync_request *r)
+static void request_unref(lk_sync_request *r)
 {
-  lk_sync_client *c = r->errand.client;
+  lk_sync_client *c = r->call.client;
 
   pthread_mutex_lock(&c->mutex);
   bool last = --r->refs == 0;
@@ -14,32 +14,32 @@ static void unref(lk_sync_request *r)
   if (!last)
     return;
   lk_sync_result_free(r->result);
-  lk__blocking_call_destroy(&r->errand);
+  lk__blocking_call_destroy(&r->call);
   lk__mem_free(&c->mem, r);
 }
 
-/* ---- the handle's thread ------------------------------------------------- */
+/* ---- the thread of the handle -------------------------------------------- */
 
-static void drop_watch(lk_sync_request *r)
+static void request_drop_watch(lk_sync_request *r)
 {
   lk__sync_watch_discard(r->watch);
   r->watch = NULL;
 }
 
-/* What the client still has to say will not be heard. */
-static void cut(lk_blocking_call *e, int err)
+/* The client completes the request later, without effect. */
+static void interrupt_request(lk_blocking_call *e, int err)
 {
-  lk_sync_request *r = LK_OWNER(e, lk_sync_request, errand);
+  lk_sync_request *r = LK_OWNER(e, lk_sync_request, call);
 
   if (r->watch != NULL)
     lk_watch_cancel(e->client->client, r->watch->watch, true);
-  drop_watch(r);
+  request_drop_watch(r);
   lk__blocking_call_complete(e, err);
 }
 
-static void begin(lk_blocking_call *e)
+static void begin_request(lk_blocking_call *e)
 {
-  lk_sync_request *r = LK_OWNER(e, lk_sync_request, errand);
+  lk_sync_request *r = LK_OWNER(e, lk_sync_request, call);
   int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
   r->options.deadline_ms =
@@ -47,21 +47,21 @@ static void begin(lk_blocking_call *e)
   if (r->watch != NULL)
     r->options.watch = &r->watch->watch;
   if (err == 0)
-    err = r->ask(r, &r->options);
+    err = r->start(r, &r->options);
   if (err != 0) {
-    drop_watch(r);
+    request_drop_watch(r);
     lk__blocking_call_complete(e, err);
     return;
   }
-  r->refs++; /* nobody else looks at it before the errand ends */
-  lk__blocking_call_allow_interrupt(e, cut);
+  r->refs++; /* no other thread reads it before the call is completed */
+  lk__blocking_call_allow_interrupt(e, interrupt_request);
   if (r->untimed)
     lk__blocking_call_start_timer(e);
 }
 
 bool lk__sync_request_is_awaited(const lk_sync_request *r)
 {
-  return lk__blocking_call_is_interruptible(&r->errand);
+  return lk__blocking_call_is_interruptible(&r->call);
 }
 
 void lk__sync_request_complete(lk_sync_request *r, int err)
@@ -70,10 +70,10 @@ void lk__sync_request_complete(lk_sync_request *r, int err)
 
   if (lk__sync_request_is_awaited(r)) {
     if (!stands)
-      drop_watch(r);
-    lk__blocking_call_complete(&r->errand, err);
+      request_drop_watch(r);
+    lk__blocking_call_complete(&r->call, err);
   }
-  unref(r);
+  request_unref(r);
 }
 
 lk_sync_result *lk__sync_request_result(lk_sync_request *r, size_t size,
@@ -83,16 +83,91 @@ lk_sync_result *lk__sync_request_result(lk_sync_request *r, size_t size,
     return NULL;
   if (r->result == NULL || !lk__result_fits(r->result, size)) {
     lk_sync_result_free(r->result);
-    r->result = lk__result_new(&r->errand.client->mem, size);
+    r->result = lk__result_new(&r->call.client->mem, size);
   }
   if (r->result == NULL)
     *err = LK_ERR_NO_MEMORY;
   return r->result;
 }
 
+/* ---- callbacks of the usual requests ------------------------------------- */
+
+void lk__sync_on_done(lk_client *client, int err, void *arg)
+{
+  (void)client;
+  lk__sync_request_complete(arg, err);
+}
+
+void lk__sync_on_stat(lk_client *client, int err, const lk_stat *stat,
+                      void *arg)
+{
+  lk_sync_request *r = arg;
+
+  (void)client;
+  if (err == 0 && lk__sync_request_is_awaited(r))
+    r->stat = *stat;
+  lk__sync_request_complete(r, err);
+}
+
+int64_t lk__sync_reply_zxid(const lk_client *client)
+{
+  const lk_reply *reply = lk_client_reply(client);
+
+  return reply == NULL ? 0 : reply->zxid;
+}
+
+void lk__sync_on_created(lk_client *client, int err, const char *path,
+                         const lk_stat *stat, void *arg)
+{
+  lk_sync_request *r = arg;
+
+  if (err == 0 && lk__sync_request_is_awaited(r)) {
+    lk_sync_result *result =
+        lk__sync_request_result(r, lk__result_path_size(path), &err);
+
+    if (result != NULL) {
+      lk__result_set_path(result, path, stat);
+      result->zxid = lk__sync_reply_zxid(client);
+    }
+  }
+  lk__sync_request_complete(r, err);
+}
+
+void lk__sync_on_get(lk_client *client, int err, const lk_bytes *data,
+                     const lk_stat *stat, void *arg)
+{
+  lk_sync_request *r = arg;
+
+  (void)client;
+  if (err == 0 && lk__sync_request_is_awaited(r)) {
+    lk_sync_result *result =
+        lk__sync_request_result(r, lk__result_data_size(data), &err);
+
+    if (result != NULL)
+      lk__result_set_data(result, data, stat);
+  }
+  lk__sync_request_complete(r, err);
+}
+
+void lk__sync_on_children(lk_client *client, int err, const lk_bytes *names,
+                          size_t count, const lk_stat *stat, void *arg)
+{
+  lk_sync_request *r = arg;
+
+  (void)client;
+  if (err == 0 && lk__sync_request_is_awaited(r)) {
+    lk_sync_result *result =
+        lk__sync_request_result(r, lk__result_names_size(names, count), &err);
+
+    if (result != NULL)
+      lk__result_set_names(result, names, count, stat);
+  }
+  lk__sync_request_complete(r, err);
+}
+
 /* ---- the caller ---------------------------------------------------------- */
 
-static void fill_options(lk_sync_request *r, const lk_sync_call *call)
+static void request_set_options(lk_sync_request *r, const lk_sync_call *call)
 {
   r->options = (lk_call){.size = sizeof r->options};
   r->options.repeat = call->repeat;
@@ -101,10 +176,11 @@ static void fill_options(lk_sync_request *r, const lk_sync_call *call)
     r->options.on_event = lk__sync_watch_event;
 }
 
-/* All memory that is needed, as far as that is known. */
-static int equip(lk_sync_request *r, const lk_sync_call *call, size_t room)
+/* Allocate the memory whose size is known, before the request is sent. */
+static int request_allocate(lk_sync_request *r, const lk_sync_call *call,
+                            size_t room)
 {
-  lk_sync_client *c = r->errand.client;
+  lk_sync_client *c = r->call.client;
 
   if (r->wanted && room > 0) {
     r->result = lk__result_new(&c->mem, room);
@@ -121,17 +197,18 @@ static int equip(lk_sync_request *r, const lk_sync_call *call, size_t room)
   return 0;
 }
 
-/* A result without content was made ahead, and nothing came. */
-static bool has_content(const lk_sync_result *r)
+/* Without content, the result was allocated ahead, and the server sent none. */
+static bool result_has_content(const lk_sync_result *r)
 {
   return r != NULL && (r->path != NULL || r->names != NULL ||
                        r->results != NULL || r->zxid != 0);
 }
 
-static void hand_over(lk_sync_request *r, int err, const lk_sync_call *call,
-                      lk_sync_result **out, lk_stat *stat)
+static void request_give_result(lk_sync_request *r, int err,
+                                const lk_sync_call *call, lk_sync_result **out,
+                                lk_stat *stat)
 {
-  if (out != NULL && (err == 0 || has_content(r->result))) {
+  if (out != NULL && (err == 0 || result_has_content(r->result))) {
     *out = r->result;
     r->result = NULL;
   }
@@ -141,7 +218,7 @@ static void hand_over(lk_sync_request *r, int err, const lk_sync_call *call,
     *call->watch = r->watch;
 }
 
-static lk_sync_request *new_request(lk_sync_client *c,
+static lk_sync_request *request_new(lk_sync_client *c,
                                     const lk_sync_request *what,
                                     const lk_sync_call *call, int *err)
 {
@@ -153,8 +230,8 @@ static lk_sync_request *new_request(lk_sync_client *c,
   }
   *r = *what;
   r->refs = 1;
-  fill_options(r, call);
-  *err = lk__blocking_call_init(&r->errand, c, call);
+  request_set_options(r, call);
+  *err = lk__blocking_call_init(&r->call, c, call);
   if (*err == 0)
     return r;
   lk__mem_free(&c->mem, r);
@@ -178,15 +255,15 @@ int lk__sync_request(lk_sync_client *c, const lk_sync_request *what,
   if (err != 0)
     return err;
   err = wrong;
-  lk_sync_request *r = err == 0 ? new_request(c, what, &own, &err) : NULL;
+  lk_sync_request *r = err == 0 ? request_new(c, what, &own, &err) : NULL;
 
   if (r != NULL) {
     r->wanted = out != NULL;
-    err = equip(r, &own, room);
+    err = request_allocate(r, &own, room);
     if (err == 0)
-      err = lk__blocking_call_wait(&r->errand, begin);
-    hand_over(r, err, &own, out, stat);
-    unref(r);
+      err = lk__blocking_call_wait(&r->call, begin_request);
+    request_give_result(r, err, &own, out, stat);
+    request_unref(r);
   }
   lk__sync_leave(c, cancelling);
   return err;

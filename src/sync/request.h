@@ -7,17 +7,17 @@
 #include "sync/watch.h"
 
 /**
- * An errand that is a request. The client may answer it when its caller has
- * long gone, so that it belongs to both.
+ * A blocking call that is a request. If the call was interrupted, the client
+ * still completes the request later; so both have a reference.
  */
 typedef struct lk_sync_request {
-  lk_blocking_call errand;
-  unsigned refs; /**< the caller, the client. Under the client's mutex */
+  lk_blocking_call call;
+  unsigned refs; /**< of caller and client; under the client's mutex */
 
-  /* What is asked. The caller's memory, until it is accepted. */
-  int (*ask)(struct lk_sync_request *r, const lk_call *call);
-  bool untimed;    /**< the client does not know its deadline */
-  bool until_made; /**< a watch may stand without a node */
+  /* The request. Pointers are the caller's, valid until `start` returned. */
+  int (*start)(struct lk_sync_request *r, const lk_call *call);
+  bool untimed;    /**< the client takes no deadline for it */
+  bool until_made; /**< LK_ERR_NO_NODE sets the watch, too */
   const char *path;
   const char *scheme;
   lk_bytes data;
@@ -26,48 +26,53 @@ typedef struct lk_sync_request {
   int32_t version;
   int64_t ttl_ms;
   lk_watch_mode mode;
-  bool stays; /**< the watch that it sets */
+  bool stays; /**< it sets a persistent watch */
   const lk_op *ops;
   const lk_read *reads;
   const lk_reconfiguration *change;
   size_t count;
   const lk_parents_config *parents;
   bool sole;
-  size_t *deleted; /**< how many nodes so far, as long as the caller waits */
-  lk_holder *holder; /**< NULL: whether a lock is held or not */
+  size_t *deleted;   /**< number of deleted nodes, while the caller waits */
+  lk_holder *holder; /**< of the lock that must be held; or NULL */
   lk_call options;
 
-  /* What came of it. */
-  bool wanted; /**< a result, not a stat */
+  /* The result. */
+  bool wanted; /**< `result` is */
   lk_sync_result *result;
   lk_stat stat;
-  int32_t *number; /**< where it is wanted, or NULL */
+  int32_t *number; /**< of the caller, or NULL */
   lk_sync_watch *watch;
 } lk_sync_request;
 
-/** Make one of `what` with room for a result of `room` bytes, ask, and wait.
-    `out`, `stat`: where the caller wants what came of it, or NULL. */
+/** Send the request `what`, wait, and give the result to `out` and `stat`, each
+    of which may be NULL. `room`: bytes of the result that are allocated before
+    it is sent. */
 int lk__sync_request(lk_sync_client *c, const lk_sync_request *what,
                      const lk_sync_call *call, size_t room,
                      lk_sync_result **out, lk_stat *stat);
 
 /* ---- for the callbacks of the client ------------------------------------- */
 
-/** Whether the caller still waits; otherwise only the next is to be called. */
+/** Whether the caller still waits. If not, only lk__sync_request_complete() may
+    be called. */
 bool lk__sync_request_is_awaited(const lk_sync_request *r);
-/** It ended. */
+/** The client has completed it. */
 void lk__sync_request_complete(lk_sync_request *r, int err);
-/** The result, with room for `size` bytes. NULL: none is wanted, or
-    (`*err` is LK_ERR_NO_MEMORY then) can be had. */
+/** The result, with room for `size` bytes. NULL: it is not wanted, or there is
+    no memory: `*err` is LK_ERR_NO_MEMORY. */
 lk_sync_result *lk__sync_request_result(lk_sync_request *r, size_t size,
                                         int *err);
 
 static inline lk_client *lk__sync_client_of(const lk_sync_request *r)
 {
-  return r->errand.client->client;
+  return r->call.client->client;
 }
 
-/* What ends the usual requests; `arg` is the request. */
+/** The zxid of the reply whose callback runs. */
+int64_t lk__sync_reply_zxid(const lk_client *client);
+
+/* Callbacks of the usual requests; `arg` is the lk_sync_request. */
 void lk__sync_on_done(lk_client *client, int err, void *arg);
 void lk__sync_on_stat(lk_client *client, int err, const lk_stat *stat,
                       void *arg);

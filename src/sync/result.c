@@ -115,7 +115,7 @@ void lk__result_set_names(lk_sync_result *r, const lk_bytes *names,
     r->stat = *stat;
 }
 
-/* ---- access lists, identities ------------------------------------------- */
+/* ---- access lists, identities -------------------------------------------- */
 
 size_t lk__result_acl_size(const lk_acls *acl)
 {

@@ -3,25 +3,22 @@
 
 #include "sync/holder.h"
 
-/**
- * @file
- * A read-write lock for threads: two locks, and for each thread that wants one
- * of them an lk_rwlock, which is one owner with two sides.
- */
+/* A read-write lock for threads: two locks, and for each thread that uses one
+   of them an lk_rwlock, which is one owner with two sides. */
 
 struct lk_sync_rwlock {
   lk_sync_lock *read;
   lk_sync_lock *write;
 };
 
-/* ---- sides, on the handle's thread --------------------------------------- */
+/* ---- sides, on the thread of the handle ---------------------------------- */
 
-static bool writes(const lk_holder *h)
+static bool holder_is_writer(const lk_holder *h)
 {
   return atomic_load(&h->lock)->kind == LK_KIND_WRITE;
 }
 
-static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
+static void on_side_event(lk_lock *l, const lk_lock_event *event, void *arg)
 {
   const lk_thread_rwlock *p = arg;
   lk_holder *h = p->sides[l == lk_rwlock_write(p->rw)];
@@ -30,14 +27,14 @@ static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
     lk__holder_on_event(l, event, h);
 }
 
-static int pair_new(lk_thread_rwlock **out, const lk_sync_lock *l)
+static int thread_rwlock_new(lk_thread_rwlock **out, const lk_sync_lock *l)
 {
   lk_thread_rwlock *p = lk__mem_new(&l->client->mem, sizeof *p);
   lk_lock_config how = l->how;
 
   if (p == NULL)
     return LK_ERR_NO_MEMORY;
-  how.on_event = on_event;
+  how.on_event = on_side_event;
   how.arg = p;
   int err = lk_rwlock_new(&p->rw, l->client->client, l->path, &how);
 
@@ -51,13 +48,13 @@ static int pair_new(lk_thread_rwlock **out, const lk_sync_lock *l)
 int lk__rwlock_side_make_lock(lk_holder *h)
 {
   const lk_holder *other = h->partner;
-  bool write = writes(h);
+  bool write = holder_is_writer(h);
   int err = 0;
 
   if (other != NULL && other->pair != NULL)
     h->pair = other->pair;
   else
-    err = pair_new(&h->pair, atomic_load(&h->lock));
+    err = thread_rwlock_new(&h->pair, atomic_load(&h->lock));
   if (err != 0)
     return err;
   h->pair->sides[write] = h;
@@ -66,7 +63,7 @@ int lk__rwlock_side_make_lock(lk_holder *h)
   return 0;
 }
 
-/* Its errand ends on the way, and then it may be gone. */
+/* lk_lock_reset() completes the call of the holder, which may be freed then. */
 void lk__rwlock_side_free_lock(lk_holder *h, lk_lock *handle)
 {
   lk_sync_client *c = h->client;
@@ -83,7 +80,7 @@ void lk__rwlock_side_free_lock(lk_holder *h, lk_lock *handle)
 
 /* ---- for callers --------------------------------------------------------- */
 
-static void destroy(lk_sync_rwlock *rw)
+static void rwlock_destroy(lk_sync_rwlock *rw)
 {
   lk_mem mem = rw->read->client->mem;
 
@@ -116,7 +113,7 @@ int lk_sync_rwlock_new(lk_sync_rwlock **out, lk_sync_client *c,
   rw->read = read;
   err = lk__sync_lock_make(&rw->write, c, LK_KIND_WRITE, path, config);
   if (err != 0) {
-    destroy(rw);
+    rwlock_destroy(rw);
     return err;
   }
   rw->read->partner = rw->write;
@@ -129,7 +126,7 @@ void lk_sync_rwlock_free(lk_sync_rwlock *rw)
 {
   if (rw != NULL && lk__sync_lock_end_holders(rw->read) &&
       lk__sync_lock_end_holders(rw->write))
-    destroy(rw);
+    rwlock_destroy(rw);
 }
 
 lk_sync_lock *lk_sync_rwlock_read(lk_sync_rwlock *rw)
@@ -158,7 +155,7 @@ int lk_sync_rwlock_downgrade(lk_sync_rwlock *rw, const lk_sync_call *call)
   if (err != 0)
     return err;
   err = lk_sync_lock_release(rw->write);
-  /* Lost meanwhile: others may have written. */
+  /* The write side was lost meanwhile: another client may have written. */
   if (err == LK_ERR_LOST)
     (void)lk_sync_lock_release(rw->read);
   return err;

@@ -4,11 +4,8 @@
 #include "sync/blocking_call.h"
 #include "sync/result.h"
 
-/**
- * @file
- * Subscriptions for threads: the handle's thread keeps the newest state until a
- * caller takes it.
- */
+/* Subscriptions: the thread of the handle keeps the newest state until a caller
+   takes it. */
 
 struct lk_sync_subscription {
   lk_sync_client *client;
@@ -16,27 +13,28 @@ struct lk_sync_subscription {
   bool children; /* not data */
   lk_subscription_config config;
 
-  /* Of the handle's thread. */
-  lk_subscription *told_by; /* NULL: it has ended, or there was no memory */
-  bool fresh;               /* nobody has taken what was told */
+  /* For the thread of the handle. */
+  lk_subscription *source; /* NULL: it has ended, or there was no memory */
+  bool fresh;              /* no caller has taken the newest state */
   int err;
   lk_sync_result *result;
   lk_link waiting; /* of taker */
   char path[];
 };
 
-/** A caller that waits for news. */
+/** A caller that waits for the next state. */
 typedef struct taker {
-  lk_blocking_call errand;
+  lk_blocking_call call;
   lk_sync_subscription *from;
   lk_link link;
   lk_sync_result *result;
 } taker;
 
-/* ---- the handle's thread ------------------------------------------------- */
+/* ---- the thread of the handle -------------------------------------------- */
 
-/* What is final all of them get, and whoever comes later. */
-static void hand_out(lk_sync_subscription *s)
+/* One caller takes a state. A final error goes to all that wait, and to each
+   later call. */
+static void subscription_deliver(lk_sync_subscription *s)
 {
   while (s->fresh && !lk__list_empty(&s->waiting)) {
     taker *t = LK_OWNER(s->waiting.next, taker, link);
@@ -44,29 +42,31 @@ static void hand_out(lk_sync_subscription *s)
     lk__list_remove(&t->link);
     t->result = s->result;
     s->result = NULL;
-    s->fresh = s->told_by == NULL;
-    lk__blocking_call_complete(&t->errand, s->err);
+    s->fresh = s->source == NULL;
+    lk__blocking_call_complete(&t->call, s->err);
   }
 }
 
-static bool is_final(int err)
+static bool error_is_final(int err)
 {
   return err == LK_ERR_CLOSED || err == LK_ERR_AUTH_FAILED ||
          err == LK_ERR_SESSION_EXPIRED;
 }
 
-/* What is lost for want of memory is asked for again by the next caller. */
-static void keep(lk_sync_subscription *s, int err, lk_sync_result *result)
+/* Without memory for a state the subscription ends, and the next call begins
+   another. */
+static void subscription_keep(lk_sync_subscription *s, int err,
+                              lk_sync_result *result)
 {
   lk_sync_result_free(s->result);
   s->result = result;
   s->err = err;
   s->fresh = true;
-  if (err == LK_ERR_NO_MEMORY || is_final(err)) {
-    lk_subscription_free(s->told_by);
-    s->told_by = NULL;
+  if (err == LK_ERR_NO_MEMORY || error_is_final(err)) {
+    lk_subscription_free(s->source);
+    s->source = NULL;
   }
-  hand_out(s);
+  subscription_deliver(s);
 }
 
 static void on_names(lk_subscription *from, int err, const lk_bytes *names,
@@ -83,7 +83,7 @@ static void on_names(lk_subscription *from, int err, const lk_bytes *names,
     else
       err = LK_ERR_NO_MEMORY;
   }
-  keep(s, err, r);
+  subscription_keep(s, err, r);
 }
 
 static void on_data(lk_subscription *from, int err, const lk_bytes *data,
@@ -100,79 +100,82 @@ static void on_data(lk_subscription *from, int err, const lk_bytes *data,
     else
       err = LK_ERR_NO_MEMORY;
   }
-  keep(s, err, r);
+  subscription_keep(s, err, r);
 }
 
-static int subscribe(lk_sync_subscription *s)
+static int subscription_start(lk_sync_subscription *s)
 {
   lk_client *c = s->client->client;
 
   s->fresh = false;
-  return s->children ? lk_subscribe_children(&s->told_by, c, s->path,
-                                             &s->config, on_names, s)
-                     : lk_subscribe_data(&s->told_by, c, s->path, &s->config,
+  return s->children ? lk_subscribe_children(&s->source, c, s->path, &s->config,
+                                             on_names, s)
+                     : lk_subscribe_data(&s->source, c, s->path, &s->config,
                                          on_data, s);
 }
 
-static void cut(lk_blocking_call *e, int err)
+static void interrupt_take(lk_blocking_call *e, int err)
 {
-  lk__list_remove(&LK_OWNER(e, taker, errand)->link);
+  lk__list_remove(&LK_OWNER(e, taker, call)->link);
   lk__blocking_call_complete(e, err);
 }
 
 static void begin_take(lk_blocking_call *e)
 {
-  taker *t = LK_OWNER(e, taker, errand);
+  taker *t = LK_OWNER(e, taker, call);
   lk_sync_subscription *s = t->from;
   int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
-  if (err == 0 && s->told_by == NULL && !is_final(s->err))
-    err = subscribe(s);
+  if (err == 0 && s->source == NULL && !error_is_final(s->err))
+    err = subscription_start(s);
   if (err != 0) {
     lk__blocking_call_complete(e, err);
     return;
   }
   lk__list_add(&s->waiting, &t->link);
-  lk__blocking_call_allow_interrupt(e, cut);
+  lk__blocking_call_allow_interrupt(e, interrupt_take);
   lk__blocking_call_start_timer(e);
-  hand_out(s);
+  subscription_deliver(s);
 }
 
-static void end(lk_sync_subscription *s)
+static void subscription_end(lk_sync_subscription *s)
 {
-  lk_subscription_free(s->told_by);
-  s->told_by = NULL;
+  lk_subscription_free(s->source);
+  s->source = NULL;
   lk_sync_result_free(s->result);
   s->result = NULL;
   s->err = LK_ERR_CLOSED;
   s->fresh = true;
-  hand_out(s);
+  subscription_deliver(s);
 }
 
 /* ---- callers ------------------------------------------------------------- */
 
-/** One that begins, or ends. */
-typedef struct step {
-  lk_blocking_call errand;
+/** A subscription that begins or ends. */
+typedef struct subscription_call {
+  lk_blocking_call call;
   lk_sync_subscription *what;
-} step;
+} subscription_call;
 
 static void begin_subscribe(lk_blocking_call *e)
 {
   int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
   lk__blocking_call_complete(
-      e, err == 0 ? subscribe(LK_OWNER(e, step, errand)->what) : err);
+      e, err == 0
+             ? subscription_start(LK_OWNER(e, subscription_call, call)->what)
+             : err);
 }
 
 static void begin_end(lk_blocking_call *e)
 {
-  end(LK_OWNER(e, step, errand)->what);
+  subscription_end(LK_OWNER(e, subscription_call, call)->what);
   lk__blocking_call_complete(e, 0);
 }
 
-static int make(lk_sync_subscription **out, lk_sync_client *c, const char *path,
-                const lk_subscription_config *config, bool children)
+static int subscription_new(lk_sync_subscription **out, lk_sync_client *c,
+                            const char *path,
+                            const lk_subscription_config *config, bool children)
 {
   static const lk_sized what = LK_SIZED(lk_subscription_config);
   lk_subscription_config own;
@@ -191,7 +194,7 @@ static int make(lk_sync_subscription **out, lk_sync_client *c, const char *path,
   if (err != 0)
     return err;
   lk_sync_subscription *s = lk__mem_new(&c->mem, sizeof *s + strlen(path) + 1);
-  step begins = {.what = s};
+  subscription_call begins = {.what = s};
 
   if (s == NULL)
     return LK_ERR_NO_MEMORY;
@@ -200,7 +203,7 @@ static int make(lk_sync_subscription **out, lk_sync_client *c, const char *path,
   s->config = own;
   lk__list_init(&s->waiting);
   memcpy(s->path, path, strlen(path));
-  err = lk__blocking_call_do(&begins.errand, c, begin_subscribe);
+  err = lk__blocking_call_do(&begins.call, c, begin_subscribe);
 
   if (err != 0)
     lk__mem_free(&c->mem, s);
@@ -213,36 +216,36 @@ int lk_sync_subscribe_children(lk_sync_subscription **out, lk_sync_client *c,
                                const char *path,
                                const lk_subscription_config *config)
 {
-  return make(out, c, path, config, true);
+  return subscription_new(out, c, path, config, true);
 }
 
 int lk_sync_subscribe_data(lk_sync_subscription **out, lk_sync_client *c,
                            const char *path,
                            const lk_subscription_config *config)
 {
-  return make(out, c, path, config, false);
+  return subscription_new(out, c, path, config, false);
 }
 
 void lk_sync_subscription_free(lk_sync_subscription *s)
 {
-  step ends = {.what = s};
+  subscription_call ends = {.what = s};
 
-  if (s == NULL ||
-      lk__blocking_call_do(&ends.errand, s->client, begin_end) != 0)
+  if (s == NULL || lk__blocking_call_do(&ends.call, s->client, begin_end) != 0)
     return;
   lk__sync_await_calls(s->client, &s->inside);
   lk__mem_free(&s->client->mem, s);
 }
 
-static int take(taker *t, lk_sync_client *c, const lk_sync_call *call)
+static int subscription_take(taker *t, lk_sync_client *c,
+                             const lk_sync_call *call)
 {
-  int err = lk__blocking_call_init_from(&t->errand, c, call);
+  int err = lk__blocking_call_init_from(&t->call, c, call);
 
   if (err != 0)
     return err;
   lk__list_init(&t->link);
-  err = lk__blocking_call_wait(&t->errand, begin_take);
-  lk__blocking_call_destroy(&t->errand);
+  err = lk__blocking_call_wait(&t->call, begin_take);
+  lk__blocking_call_destroy(&t->call);
   return err;
 }
 
@@ -256,7 +259,7 @@ int lk_sync_subscription_next(lk_sync_subscription *s, lk_sync_result **out,
       lk__sync_enter_object(c, s == NULL ? NULL : &s->inside, &cancelling);
 
   if (err == 0) {
-    err = take(&t, c, call);
+    err = subscription_take(&t, c, call);
     lk__sync_leave_object(c, &s->inside, cancelling);
   }
   if (out != NULL)

@@ -4,8 +4,8 @@
 #include "sync/blocking_call.h"
 #include "sync/holder.h"
 
-/* Begin what was posted; true: the handle is to be freed. */
-static bool work(lk_sync_client *c)
+/* Begin the tasks that were posted; true: the handle is to be freed. */
+static bool run_tasks(lk_sync_client *c)
 {
   lk_link todo;
 
@@ -28,13 +28,14 @@ static void on_driver_wake(lk_driver *d)
 {
   lk_sync_client *c = LK_OWNER(d, lk_sync_client, driver);
 
-  if (work(c))
+  if (run_tasks(c))
     c->stopped = true;
   if (atomic_exchange(&c->cancels, false))
     lk__blocking_calls_cancel(c);
 }
 
-static void on_state(lk_client *client, lk_state state, int err, void *arg)
+static void on_client_state(lk_client *client, lk_state state, int err,
+                            void *arg)
 {
   lk_sync_client *c = arg;
 
@@ -45,24 +46,24 @@ static void on_state(lk_client *client, lk_state state, int err, void *arg)
 }
 
 /* The session lease was notified first. */
-static void on_answer(lk_client *client, const lk_reply *answer, void *arg)
+static void on_reply(lk_client *client, const lk_reply *reply, void *arg)
 {
   lk_sync_client *c = arg;
-  int64_t lease = lk_lease_deadline(c->client);
+  int64_t lease_ms = lk_lease_deadline(c->client);
 
   (void)client;
-  (void)answer;
-  if (lease == c->lease_ms)
+  (void)reply;
+  if (lease_ms == c->lease_ms)
     return;
-  c->lease_ms = lease;
+  c->lease_ms = lease_ms;
   lk__holders_publish(c);
 }
 
-/* What is still under way ends. Locks were freed before. */
-static void wind_up(lk_sync_client *c)
+/* All calls end. Locks were freed before. */
+static void end_thread(lk_sync_client *c)
 {
   c->closed = true;
-  (void)work(c);
+  (void)run_tasks(c);
   lk_client_free(c->client);
 }
 
@@ -70,13 +71,14 @@ void *lk__sync_thread_main(void *arg)
 {
   lk_sync_client *c = arg;
 
-  pthread_mutex_lock(&c->mutex); /* the maker has finished */
+  pthread_mutex_lock(&c->mutex); /* start_thread() has set `thread` */
   pthread_mutex_unlock(&c->mutex);
-  c->listener = (lk_listener){.state = on_state, .reply = on_answer, .arg = c};
+  c->listener =
+      (lk_listener){.state = on_client_state, .reply = on_reply, .arg = c};
   lk_client_attach(c->client, &c->listener);
   c->driver.on_wake = on_driver_wake;
   c->loop->type->hold(c->loop, true);
   lk__loop_run(c->loop, &c->stopped);
-  wind_up(c);
+  end_thread(c);
   return NULL;
 }

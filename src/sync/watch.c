@@ -3,7 +3,7 @@
 
 #include "sync/watch.h"
 
-#include "sync/blocking_call.h"
+#include "sync/request.h"
 
 lk_sync_watch *lk__sync_watch_new(lk_sync_client *c, const lk_sync_call *call)
 {
@@ -24,7 +24,7 @@ void lk__sync_watch_discard(lk_sync_watch *w)
     lk__mem_free(&w->client->mem, w);
 }
 
-/* One with a handle may be freed by its callback. */
+/* If the caller has a handle, its callback may free the watch. */
 void lk__sync_watch_event(lk_client *client, lk_watch *watch,
                           const lk_event *event, void *arg)
 {
@@ -43,33 +43,50 @@ void lk__sync_watch_event(lk_client *client, lk_watch *watch,
 
 /* ---- the end ------------------------------------------------------------- */
 
-static void end(lk_sync_watch *w)
+static void watch_remove(lk_sync_watch *w)
 {
   if (w->watch != NULL)
     lk_watch_cancel(w->client->client, w->watch, true);
   lk__sync_watch_discard(w);
 }
 
-/** A watch that is to be dropped. */
-typedef struct farewell {
-  lk_blocking_call errand;
+/** A watch that is freed. */
+typedef struct watch_end {
+  lk_blocking_call call;
   lk_sync_watch *watch;
-} farewell;
+} watch_end;
 
-static void begin_end(lk_blocking_call *e)
+static void begin_watch_end(lk_blocking_call *e)
 {
-  end(LK_OWNER(e, farewell, errand)->watch);
+  watch_remove(LK_OWNER(e, watch_end, call)->watch);
   lk__blocking_call_complete(e, 0);
 }
 
 void lk_sync_watch_free(lk_sync_watch *w)
 {
-  farewell f = {.watch = w};
+  watch_end f = {.watch = w};
 
   if (w == NULL)
     return;
   if (lk__sync_refusal(w->client) == LK_ERR_STATE)
-    end(w);
+    watch_remove(w);
   else
-    (void)lk__blocking_call_do(&f.errand, w->client, begin_end);
+    (void)lk__blocking_call_do(&f.call, w->client, begin_watch_end);
+}
+
+/* ---- addWatch ------------------------------------------------------------ */
+
+static int start_add_watch(lk_sync_request *r, const lk_call *call)
+{
+  return lk_add_watch(lk__sync_client_of(r), r->path, r->mode, call,
+                      lk__sync_on_done, r);
+}
+
+int lk_sync_add_watch(lk_sync_client *c, const char *path, lk_watch_mode mode,
+                      const lk_sync_call *call)
+{
+  const lk_sync_request what = {
+      .start = start_add_watch, .path = path, .mode = mode, .stays = true};
+
+  return lk__sync_request(c, &what, call, 0, NULL, NULL);
 }

@@ -8,10 +8,9 @@ struct lk_sync_watch {
   lk_sync_client *client;
   void (*on_event)(lk_sync_client *c, const lk_event *event, void *arg);
   void *arg;
-  lk_watch
-      *watch;  /**< NULL: it has been called its last. Of the handle's thread */
-  bool stays;  /**< it is called until LK_EVENT_ENDED */
-  bool handed; /**< the caller frees it */
+  lk_watch *watch; /**< NULL: no event follows. For the thread of the handle */
+  bool stays;      /**< persistent: events come until LK_EVENT_ENDED */
+  bool handed;     /**< the caller has a handle, and frees it */
 };
 
 /** NULL: no memory. */
@@ -19,7 +18,7 @@ lk_sync_watch *lk__sync_watch_new(lk_sync_client *c, const lk_sync_call *call);
 /** For lk_call.on_event; `arg` is the watch. */
 void lk__sync_watch_event(lk_client *client, lk_watch *w, const lk_event *event,
                           void *arg);
-/** Give back one that does not stand. NULL is fine. */
+/** Free a watch that is not set. NULL is fine. */
 void lk__sync_watch_discard(lk_sync_watch *w);
 
 #endif

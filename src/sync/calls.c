@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sync/client.h"
+
+/* How each call begins and ends, and how it reaches the thread of the handle.
+ */
+
+int lk__sync_refusal(const lk_sync_client *c)
+{
+  if (c == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  if (lk__driver_in_child(&c->driver))
+    return LK_ERR_FORKED;
+  return pthread_equal(pthread_self(), c->thread) ? LK_ERR_STATE : 0;
+}
+
+/* The thread of the handle uses memory of the caller. So a caller that is
+   cancelled goes on until its call is completed. */
+int lk__sync_enter_object(lk_sync_client *c, size_t *inside, int *cancelling)
+{
+  int err = lk__sync_refusal(c);
+
+  if (err != 0)
+    return err;
+  *cancelling = lk__sync_hold_cancel();
+  pthread_mutex_lock(&c->mutex);
+  bool open = !c->freed;
+
+  c->inside += open;
+  if (open && inside != NULL)
+    ++*inside;
+  pthread_mutex_unlock(&c->mutex);
+  if (open)
+    return 0;
+  lk__sync_restore_cancel(*cancelling);
+  return LK_ERR_CLOSED;
+}
+
+int lk__sync_enter(lk_sync_client *c, int *cancelling)
+{
+  return lk__sync_enter_object(c, NULL, cancelling);
+}
+
+void lk__sync_leave_object(lk_sync_client *c, size_t *inside, int cancelling)
+{
+  pthread_mutex_lock(&c->mutex);
+  bool empty = --c->inside == 0;
+
+  if (inside != NULL)
+    empty = --*inside == 0 || empty;
+  if (empty)
+    pthread_cond_broadcast(&c->left);
+  pthread_mutex_unlock(&c->mutex);
+  lk__sync_restore_cancel(cancelling);
+}
+
+void lk__sync_leave(lk_sync_client *c, int cancelling)
+{
+  lk__sync_leave_object(c, NULL, cancelling);
+}
+
+void lk__sync_await_calls(lk_sync_client *c, const size_t *inside)
+{
+  int cancelling = lk__sync_hold_cancel();
+
+  pthread_mutex_lock(&c->mutex);
+  while (*inside > 0)
+    pthread_cond_wait(&c->left, &c->mutex);
+  pthread_mutex_unlock(&c->mutex);
+  lk__sync_restore_cancel(cancelling);
+}
+
+bool lk__sync_post(lk_sync_client *c, lk_task *t)
+{
+  pthread_mutex_lock(&c->mutex);
+  bool taken = !c->freed;
+  bool first = lk__list_empty(&c->tasks);
+
+  if (taken)
+    lk__list_add(&c->tasks, &t->link);
+  pthread_mutex_unlock(&c->mutex);
+  if (taken && first)
+    lk__driver_wake(&c->driver);
+  return taken;
+}

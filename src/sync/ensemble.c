@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sync/request.h"
+
+/* The servers of the ensemble: latchkey/ensemble.h. */
+
+static int start_config(lk_sync_request *r, const lk_call *call)
+{
+  return lk_get_config(lk__sync_client_of(r), call, lk__sync_on_get, r);
+}
+
+static int start_reconfig(lk_sync_request *r, const lk_call *call)
+{
+  return lk_reconfig(lk__sync_client_of(r), r->change, call, lk__sync_on_get,
+                     r);
+}
+
+int lk_sync_get_config(lk_sync_client *c, lk_sync_result **out,
+                       const lk_sync_call *call)
+{
+  const lk_sync_request what = {.start = start_config};
+
+  return lk__sync_request(c, &what, call, 0, out, NULL);
+}
+
+int lk_sync_reconfig(lk_sync_client *c, lk_sync_result **out,
+                     const lk_reconfiguration *change, const lk_sync_call *call)
+{
+  const lk_sync_request what = {.start = start_reconfig, .change = change};
+
+  return lk__sync_request(c, &what, call, 0, out, NULL);
+}

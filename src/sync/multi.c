@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sync/request.h"
+
+/* Several operations or reads in one request: latchkey/multi.h. */
+
+static void on_multi(lk_client *client, int err, const lk_op_result *parts,
+                     size_t count, void *arg)
+{
+  lk_sync_request *r = arg;
+
+  if ((err == 0 || count > 0) && lk__sync_request_is_awaited(r)) {
+    lk_sync_result *result =
+        lk__sync_request_result(r, lk__result_parts_size(parts, count), &err);
+
+    if (result != NULL) {
+      lk__result_set_parts(result, parts, count);
+      result->zxid = lk__sync_reply_zxid(client);
+    }
+  }
+  lk__sync_request_complete(r, err);
+}
+
+static int start_multi(lk_sync_request *r, const lk_call *call)
+{
+  if (r->holder != NULL && r->holder->handle == NULL)
+    return LK_ERR_CLOSED; /* the lock was freed meanwhile */
+  return r->holder == NULL ? lk_multi(lk__sync_client_of(r), r->ops, r->count,
+                                      call, on_multi, r)
+                           : lk_lock_guarded(r->holder->handle, r->ops,
+                                             r->count, call, on_multi, r);
+}
+
+int lk__sync_multi(lk_sync_client *c, lk_sync_result **out, lk_holder *holder,
+                   const lk_op *ops, size_t count, const lk_sync_call *call)
+{
+  const lk_sync_request what = {
+      .start = start_multi, .ops = ops, .count = count, .holder = holder};
+
+  if (out != NULL)
+    *out = NULL;
+  if (ops == NULL && count > 0)
+    return LK_ERR_BAD_ARGUMENT;
+  return lk__sync_request(c, &what, call, lk__result_multi_room(ops, count),
+                          out, NULL);
+}
+
+int lk_sync_multi(lk_sync_client *c, lk_sync_result **out, const lk_op *ops,
+                  size_t count, const lk_sync_call *call)
+{
+  return lk__sync_multi(c, out, NULL, ops, count, call);
+}
+
+static void on_reads(lk_client *client, int err, const lk_read_result *reads,
+                     size_t count, void *arg)
+{
+  lk_sync_request *r = arg;
+
+  (void)client;
+  if (err == 0 && lk__sync_request_is_awaited(r)) {
+    lk_sync_result *result =
+        lk__sync_request_result(r, lk__result_reads_size(reads, count), &err);
+
+    if (result != NULL)
+      lk__result_set_reads(result, reads, count);
+  }
+  lk__sync_request_complete(r, err);
+}
+
+static int start_multi_read(lk_sync_request *r, const lk_call *call)
+{
+  return lk_multi_read(lk__sync_client_of(r), r->reads, r->count, call,
+                       on_reads, r);
+}
+
+int lk_sync_multi_read(lk_sync_client *c, lk_sync_result **out,
+                       const lk_read *reads, size_t count,
+                       const lk_sync_call *call)
+{
+  const lk_sync_request what = {
+      .start = start_multi_read, .reads = reads, .count = count};
+
+  if (out != NULL)
+    *out = NULL;
+  if (reads == NULL && count > 0)
+    return LK_ERR_BAD_ARGUMENT;
+  return lk__sync_request(c, &what, call, 0, out, NULL);
+}
