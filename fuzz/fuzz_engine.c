@@ -12,7 +12,7 @@
  */
 
 #include "program.h"
-#include "proto/engine/engine.h"
+#include "proto/engine/client.h"
 #include "proto/wire/multi.h"
 #include "support/wire.h"
 
@@ -434,8 +434,8 @@ static void append_reply_body(lk_buf *b, const lk_request *r)
   case LK_OPCODE_CREATE_CONTAINER:
   case LK_OPCODE_CREATE_TTL:
   case LK_OPCODE_SYNC: wire_bytes(b, lk_text("/root/a/x")); break;
-  case LK_OPCODE_MULTI: append_results(b, r->parts, false); return;
-  case LK_OPCODE_MULTI_READ: append_results(b, r->parts, true); return;
+  case LK_OPCODE_MULTI: append_results(b, r->operations, false); return;
+  case LK_OPCODE_MULTI_READ: append_results(b, r->operations, true); return;
   default: break;
   }
   append_stat(b);
@@ -455,9 +455,9 @@ static void do_reply(fuzz_program *g)
 {
   const lk_client *c = g->p.client;
 
-  if (c->sent.count == 0)
+  if (c->requests.sent.count == 0)
     return;
-  const lk_request *head = lk__ring_at(&c->sent, 0);
+  const lk_request *head = lk__ring_at(&c->requests.sent, 0);
   lk_buf b = wire_buf();
   size_t mark = wire_begin(&b);
   int32_t err = take_error(g);
@@ -475,7 +475,7 @@ static void do_arbitrary_reply(fuzz_program *g)
   const lk_client *c = g->p.client;
   lk_buf b = wire_buf();
   size_t mark = wire_begin(&b);
-  const lk_request *head = c->sent.count == 0 ? NULL : lk__ring_at(&c->sent, 0);
+  const lk_request *head = c->requests.sent.count == 0 ? NULL : lk__ring_at(&c->requests.sent, 0);
 
   wire_header(&b, head == NULL ? 1 : head->xid, 9, 0);
   append_bytes(g, &b);

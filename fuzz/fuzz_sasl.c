@@ -13,7 +13,7 @@
  */
 
 #include "program.h"
-#include "proto/engine/engine.h"
+#include "proto/engine/client.h"
 #include "support/wire.h"
 
 #include <stdio.h>

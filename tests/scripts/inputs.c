@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "proto/engine/engine.h"
+#include "proto/engine/client.h"
+#include "proto/wire/opcode.h"
 #include "scripts/inputs.h"
 #include "support/peer_things.h"
 #include "support/wire.h"
@@ -115,7 +116,7 @@ static void do_free(player *y, words *w)
 /* White box: the next request gets the xid after this one. */
 static void do_xid(player *y, words *w)
 {
-  y->p.client->xid = (int32_t)words_number(w, "an xid");
+  y->p.client->session.last_xid = (int32_t)words_number(w, "an xid");
 }
 
 static void do_fork(player *y, words *w)

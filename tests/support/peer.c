@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "proto/engine/engine.h"
+#include "proto/engine/client.h"
 #include "support/peer.h"
 #include "support/peer_things.h"
 #include "support/wire.h"
@@ -344,8 +344,8 @@ void peer_settle(peer *p)
     moved = (p->client != NULL && transmit(p)) || moved;
   }
   peer_must(p,
-            p->client == NULL || p->client->phase != LK_PHASE_LIVE ||
-                p->client->waiting.count == 0,
+            p->client == NULL || p->client->connection.phase != LK_PHASE_LIVE ||
+                p->client->requests.waiting.count == 0,
             "requests wait though there is a connection");
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "proto/engine/engine.h"
+#include "proto/engine/client.h"
 #include "support/peer.h"
 #include "support/suite.h"
 #include "support/wire.h"
@@ -299,7 +299,7 @@ static void watch_missing(peer *p, const char *path, lk_watch **handle)
 
   ck_assert_int_eq(lk_exists(p->client, path, &call, NULL, NULL), 0);
   peer_settle(p);
-  wire_reply(&b, p->client->xid, 5, LK_ERR_NO_NODE);
+  wire_reply(&b, p->client->session.last_xid, 5, LK_ERR_NO_NODE);
   peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
   lk__buf_free(&b);
 }
@@ -381,7 +381,7 @@ static peer *about_to_return(void)
   }
   peer_failed(p, 0, NULL);
   peer_get(p, &(peer_call){.name = "g"}, "/a");
-  lk__buf_free(&p->client->out); /* it grows again */
+  lk__buf_free(&p->client->output.bytes); /* it grows again */
   peer_pass(p, 1000);
   peer_connected(p);
   p->room = 0;
@@ -453,7 +453,7 @@ static peer *about_to_repeat(void)
     snprintf(path, sizeof path, "/node-%02d-with-a-name-that-takes-room", i);
     peer_get(p, &(peer_call){.name = "g", .repeat = true}, path);
   }
-  lk__buf_free(&p->client->out); /* it grows again */
+  lk__buf_free(&p->client->output.bytes); /* it grows again */
   lk__buf_free(&b);
   return p;
 }

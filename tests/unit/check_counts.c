@@ -6,7 +6,8 @@
  * memory for what a server sends.
  */
 
-#include "proto/engine/engine.h"
+#include "proto/engine/client.h"
+#include "proto/wire/opcode.h"
 #include "support/peer.h"
 #include "support/suite.h"
 #include "support/wire.h"
@@ -266,12 +267,12 @@ START_TEST(memory_of_what_waited_is_given_back)
     ck_assert_int_eq(lk_set(p->client, "/a", lk_bytes_of(data, 100000), -1,
                             NULL, NULL, NULL),
                      0);
-  ck_assert_uint_gt(p->client->held.cap, 300000);
+  ck_assert_uint_gt(p->client->requests.held.cap, 300000);
   connect_it();
-  ck_assert_uint_eq(p->client->held.cap, 0);
-  ck_assert_uint_gt(p->client->out.cap, 300000);
+  ck_assert_uint_eq(p->client->requests.held.cap, 0);
+  ck_assert_uint_gt(p->client->output.bytes.cap, 300000);
   peer_failed(p, 0, NULL);
-  ck_assert_uint_eq(p->client->out.cap, 0);
+  ck_assert_uint_eq(p->client->output.bytes.cap, 0);
   free(data);
   end();
 }
@@ -322,7 +323,7 @@ static lk_watch *watch_missing(const char *path)
   ck_assert_int_eq(lk_exists(p->client, path, &call, NULL, NULL), 0);
   out = lk_client_pending(p->client);
   lk_client_sent(p->client, p->want.attempt, out.len);
-  wire_reply(&b, p->client->xid, 5, LK_ERR_NO_NODE);
+  wire_reply(&b, p->client->session.last_xid, 5, LK_ERR_NO_NODE);
   lk_client_received(p->client, p->want.attempt, lk__buf_bytes(&b),
                      lk__buf_len(&b));
   lk__buf_free(&b);
@@ -337,14 +338,14 @@ START_TEST(output_keeps_one_mebibyte)
   begin(&config);
   connect_it();
   p->room = 0;
-  while (p->client->out.cap < 1024 * 1024)
+  while (p->client->output.bytes.cap < 1024 * 1024)
     ck_assert_int_eq(lk_set(p->client, "/a", lk_bytes_of(data, sizeof data), -1,
                             NULL, NULL, NULL),
                      0);
-  ck_assert_uint_eq(p->client->out.cap, 1024 * 1024);
+  ck_assert_uint_eq(p->client->output.bytes.cap, 1024 * 1024);
   p->room = SIZE_MAX;
   peer_settle(p);
-  ck_assert_uint_eq(p->client->out.cap, 1024 * 1024);
+  ck_assert_uint_eq(p->client->output.bytes.cap, 1024 * 1024);
   end();
 }
 END_TEST
@@ -361,9 +362,9 @@ START_TEST(input_keeps_64_kibibytes)
   ck_assert(lk__buf_append(&b, zeros, sizeof zeros));
   p->step = 100;
   say(&b);
-  ck_assert_uint_eq(p->client->frames.partial.cap, 64 * 1024);
+  ck_assert_uint_eq(p->client->input.frames.partial.cap, 64 * 1024);
   peer_failed(p, 0, NULL);
-  ck_assert_uint_eq(p->client->frames.partial.cap, 64 * 1024);
+  ck_assert_uint_eq(p->client->input.frames.partial.cap, 64 * 1024);
   end();
 }
 END_TEST
@@ -379,7 +380,7 @@ START_TEST(replies_keep_256_kibibytes)
   ck_assert_int_eq(lk_get_children(p->client, "/a", NULL, NULL, NULL), 0);
   size_t mark = wire_begin(&b);
 
-  wire_header(&b, p->client->xid, 1, 0);
+  wire_header(&b, p->client->session.last_xid, 1, 0);
   wire_int(&b, count);
   for (int32_t i = 0; i < count; i++)
     wire_bytes(&b, lk_text("a"));
@@ -388,7 +389,7 @@ START_TEST(replies_keep_256_kibibytes)
   wire_end(&b, mark);
   say(&b);
   ck_assert_int_eq(lk_client_state(p->client), LK_STATE_CONNECTED);
-  ck_assert_ptr_nonnull(p->client->arena.first);
+  ck_assert_ptr_nonnull(p->client->input.arena.first);
   end();
 }
 END_TEST
@@ -571,12 +572,12 @@ START_TEST(requests_that_completed_while_they_waited_keep_no_memory)
   ck_assert_int_eq(lk_get(p->client, "/a", NULL, NULL, NULL), 0);
   ck_assert_int_eq(lk_get(p->client, "/a", &call, on_late, NULL), 0);
   peer_pass(p, 11);
-  ck_assert_uint_eq(p->client->waiting.count, 3);
+  ck_assert_uint_eq(p->client->requests.waiting.count, 3);
   ck_assert_int_eq(lk_get(p->client, "/a", &call, on_late, NULL), 0);
   peer_pass(p, 11);
   ck_assert_uint_eq(told.gets, 2);
-  ck_assert_uint_eq(p->client->waiting.count, 2);
-  ck_assert_uint_eq(lk__buf_len(&p->client->held), 2 * GET_LEN);
+  ck_assert_uint_eq(p->client->requests.waiting.count, 2);
+  ck_assert_uint_eq(lk__buf_len(&p->client->requests.held), 2 * GET_LEN);
   end();
 }
 END_TEST
@@ -681,7 +682,7 @@ START_TEST(a_listing_of_1600000_bytes_arrives_in_pieces)
   wire_reply(&b, 2, 1, LK_ERR_NO_NODE);
   say(&b);
   ck_assert_uint_le(p->mem.live, live + 1);
-  ck_assert_uint_le(p->client->frames.partial.cap, 65536);
+  ck_assert_uint_le(p->client->input.frames.partial.cap, 65536);
   end();
 }
 END_TEST

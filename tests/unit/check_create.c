@@ -5,8 +5,8 @@
  * right ones ends a server, and each of its restarts: all flags and all ends of
  * the range are tried here, where no server is. */
 
-#include "proto/engine/create_calls.h"
-#include "proto/engine/engine.h"
+#include "proto/wire/create_mode.h"
+#include "proto/engine/client.h"
 #include "proto/wire/multi.h"
 #include "support/peer.h"
 #include "support/suite.h"

@@ -6,7 +6,9 @@
  * must be named.
  */
 
+#include "proto/engine/client.h"
 #include "proto/engine/invariants.h"
+#include "proto/wire/opcode.h"
 
 #include "support/peer.h"
 #include "support/suite.h"
@@ -42,7 +44,7 @@ static void begin(void)
   peer_exists(p, &(peer_call){.name = "e", .watch = "we"}, "/a");
   peer_settle(p);
   b = wire_buf();
-  wire_reply(&b, p->client->xid, 1, LK_ERR_NO_NODE);
+  wire_reply(&b, p->client->session.last_xid, 1, LK_ERR_NO_NODE);
   say(&b);
   peer_get(p, &(peer_call){.name = "g1", .watch = "w1"}, "/a");
   peer_get(p, &(peer_call){.name = "g2", .timeout_ms = 500}, "/b");
@@ -66,74 +68,74 @@ static void end(void)
 
 static lk_request *sent(lk_client *c, size_t i)
 {
-  return lk__ring_at(&c->sent, i);
+  return lk__ring_at(&c->requests.sent, i);
 }
 
 static lk_request *waiting(lk_client *c, size_t i)
 {
-  return lk__ring_at(&c->waiting, i);
+  return lk__ring_at(&c->requests.waiting, i);
 }
 
 static void harm_state(lk_client *c)
 {
-  c->state = LK_STATE_SUSPENDED;
+  c->session.state = LK_STATE_SUSPENDED;
 }
 
 static void harm_greeted(lk_client *c)
 {
-  c->attempt++;
+  c->connection.attempt++;
 }
 
 static void harm_connection(lk_client *c)
 {
-  c->connection = 0;
+  c->connection.number = 0;
 }
 
 static void harm_session(lk_client *c)
 {
-  c->session.id = 0;
+  c->session.identity.id = 0;
 }
 
 static void harm_moving(lk_client *c)
 {
-  c->moving = true;
+  c->move.wanted = true;
 }
 
 static void harm_out(lk_client *c)
 {
-  c->out.end = c->out.start + 1;
+  c->output.bytes.end = c->output.bytes.start + 1;
 }
 
 static void harm_fence(lk_client *c)
 {
-  c->fence = 5;
+  c->output.limit = 5;
 }
 
 static void harm_probe(lk_client *c)
 {
-  c->probe = 1;
+  c->probe.number = 1;
 }
 
 static void harm_final_err(lk_client *c)
 {
-  c->final_err = LK_ERR_CLOSED;
+  c->session.final_err = LK_ERR_CLOSED;
 }
 
 static void harm_listeners(lk_client *c)
 {
-  c->listeners_last = NULL;
+  c->listeners.last = NULL;
 }
 
 static void harm_telling(lk_client *c)
 {
-  c->telling = (struct lk_notification *)(void *)c->listeners;
+  c->listeners.notifying = (struct lk_notification *)(void *)c->listeners.first;
 }
 
 static void harm_sent(lk_client *c)
 {
-  c->phase = LK_PHASE_HANDSHAKE;
-  c->state = LK_STATE_SUSPENDED;
-  c->connection = 0;
+  c->connection.phase = LK_PHASE_HANDSHAKE;
+  c->session.state = LK_STATE_SUSPENDED;
+  c->connection.number = 0;
 }
 
 static void harm_xid(lk_client *c)
@@ -153,7 +155,7 @@ static void harm_last_place(lk_client *c)
 
 static void harm_close(lk_client *c)
 {
-  c->close_sent = true;
+  c->close.sent = true;
 }
 
 static void harm_waiting_xid(lk_client *c)
@@ -163,12 +165,12 @@ static void harm_waiting_xid(lk_client *c)
 
 static void harm_held(lk_client *c)
 {
-  c->held.end++;
+  c->requests.held.end++;
 }
 
 static void harm_held_less(lk_client *c)
 {
-  c->held.end--;
+  c->requests.held.end--;
 }
 
 static void harm_held_frame(lk_client *c)
@@ -178,20 +180,20 @@ static void harm_held_frame(lk_client *c)
 
 static void harm_waiting_live(lk_client *c)
 {
-  c->phase = LK_PHASE_LIVE;
-  c->state = LK_STATE_CONNECTED;
-  c->connection = 1;
-  c->greeted = c->attempt;
+  c->connection.phase = LK_PHASE_LIVE;
+  c->session.state = LK_STATE_CONNECTED;
+  c->connection.number = 1;
+  c->connection.handshake_attempt = c->connection.attempt;
 }
 
 static void harm_ended(lk_client *c)
 {
-  sent(c, 0)->ended = true;
+  sent(c, 0)->completed = true;
 }
 
 static void harm_open(lk_client *c)
 {
-  c->open++;
+  c->requests.open++;
 }
 
 static void harm_deadline(lk_client *c)
@@ -206,7 +208,7 @@ static void harm_held_place(lk_client *c)
 
 static void harm_held_ended(lk_client *c)
 {
-  c->waiting_ended++;
+  c->requests.waiting_completed++;
 }
 
 static void harm_pending(lk_client *c)
@@ -292,7 +294,7 @@ static const harm away[] = {
 static void do_harm(const harm *h)
 {
   lk_client *c = p->client, whole = *c;
-  lk_ring *ring = c->sent.count > 0 ? &c->sent : &c->waiting;
+  lk_ring *ring = c->requests.sent.count > 0 ? &c->requests.sent : &c->requests.waiting;
   lk_request requests[2];
 
   for (size_t i = 0; i < 2; i++)
@@ -334,11 +336,11 @@ START_TEST(states_without_a_connection_are_these)
       bool fits = s == LK_STATE_CONNECTING || s == LK_STATE_SUSPENDED ||
                   (s == LK_STATE_EXPIRED && m != LK_MOMENT_REST);
 
-      p->client->state = s;
+      p->client->session.state = s;
       ck_assert((lk__invariants_broken(p->client, m) == NULL) == fits);
     }
   }
-  p->client->state = LK_STATE_SUSPENDED;
+  p->client->session.state = LK_STATE_SUSPENDED;
   end();
 }
 END_TEST
@@ -353,7 +355,7 @@ static int end_of_harmed(void)
   child = fork();
   ck_assert_int_ge(child, 0);
   if (child == 0) {
-    p->client->open++;
+    p->client->requests.open++;
     lk_client_tick(p->client);
     _exit(0);
   }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "proto/engine/engine.h"
+#include "proto/engine/client.h"
 #include "support/suite.h"
 #include "support/waiters.h"
 #include "sync/blocking_call.h"

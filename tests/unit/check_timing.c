@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "proto/engine/engine.h"
+#include "proto/engine/client.h"
+#include "proto/engine/timing.h"
 #include "support/peer.h"
 #include "support/suite.h"
 #include "support/wire.h"
@@ -30,7 +31,7 @@ static void bounds(unsigned rounds, int64_t *least, int64_t *most)
 {
   *least = INT64_MAX;
   *most = INT64_MIN;
-  p->client->rounds = rounds;
+  p->client->connection.failed_rounds = rounds;
   for (int i = 0; i < 1000; i++) {
     int64_t pause = lk__timing_pause(p->client);
 
@@ -185,10 +186,10 @@ START_TEST(an_attempt_keeps_half_of_its_share_however_little_time_is_left)
   p->now += 29999;
   p->client->now = p->now;
   lk__timing_begin_attempt(p->client);
-  ck_assert_int_eq(p->client->attempt_end_ms - p->now, 2000);
+  ck_assert_int_eq(p->client->connection.attempt_end_ms - p->now, 2000);
   p->client->now++; /* nothing is left to be shared */
   lk__timing_begin_attempt(p->client);
-  ck_assert_int_eq(p->client->attempt_end_ms - p->client->now, 4000);
+  ck_assert_int_eq(p->client->connection.attempt_end_ms - p->client->now, 4000);
   end();
 }
 END_TEST
@@ -317,7 +318,7 @@ START_TEST(handshake_in_the_hook_begins_when_it_connects)
   p->client->hooks.wake = connect_late;
   lk_client_tick(p->client);
   ck_assert(late);
-  ck_assert_int_eq(p->client->handshake_sent_ms, p->now);
+  ck_assert_int_eq(p->client->connection.handshake_sent_ms, p->now);
   p->client->hooks.wake = wake;
   end();
 }

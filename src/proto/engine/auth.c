@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "proto/engine/auth.h"
+
+#include "jute/writer.h"
 #include "proto/engine/calls.h"
+#include "proto/engine/client.h"
+#include "proto/engine/invariants.h"
+#include "proto/wire/opcode.h"
 
 /* The length of the frame, without the length field itself. */
 static size_t auth_frame_len(const char *scheme, lk_bytes auth)
@@ -27,10 +33,57 @@ static lk_auth *new_auth(lk_client *c, const char *scheme, lk_bytes auth)
   return a;
 }
 
-void lk__auth_free(lk_client *c, lk_auth *a)
+static void auth_free(lk_client *c, lk_auth *a)
 {
   lk__mem_wipe(a->frame, a->len);
   lk__mem_free(&c->mem, a);
+}
+
+void lk__auth_free_all(lk_client *c)
+{
+  while (c->auth.first != NULL) {
+    lk_auth *a = c->auth.first;
+
+    c->auth.first = a->next;
+    auth_free(c, a);
+  }
+}
+
+bool lk__auth_send_all(lk_client *c)
+{
+  c->auth.next_reply = c->auth.first;
+  for (const lk_auth *a = c->auth.first; a != NULL; a = a->next) {
+    if (!lk__buf_append_secret(&c->output.bytes, a->frame, a->len))
+      return false;
+  }
+  return true;
+}
+
+static void auth_complete(lk_client *c, lk_auth *a, int err)
+{
+  lk_done_cb done = a->done;
+
+  a->done = NULL;
+  lk__invariants_check(c, LK_MOMENT_CALLBACK);
+  if (done != NULL)
+    done(c, err, a->arg);
+}
+
+bool lk__auth_accept_next(lk_client *c)
+{
+  lk_auth *a = c->auth.next_reply;
+
+  if (a == NULL)
+    return false;
+  c->auth.next_reply = a->next;
+  auth_complete(c, a, 0);
+  return true;
+}
+
+void lk__auth_fail_all(lk_client *c, int err)
+{
+  for (lk_auth *a = c->auth.first; a != NULL; a = a->next)
+    auth_complete(c, a, err);
 }
 
 int lk_add_auth(lk_client *c, const char *scheme, lk_bytes auth,
@@ -42,26 +95,27 @@ int lk_add_auth(lk_client *c, const char *scheme, lk_bytes auth,
     return err;
   if (scheme == NULL || scheme[0] == '\0' || auth.at == NULL)
     return LK_ERR_BAD_ARGUMENT;
-  if (auth.len > c->send_limit || auth_frame_len(scheme, auth) > c->send_limit)
+  if (auth.len > c->options.send_limit ||
+      auth_frame_len(scheme, auth) > c->options.send_limit)
     return LK_ERR_TOO_BIG;
   lk_auth *a = new_auth(c, scheme, auth);
 
   if (a == NULL)
     return LK_ERR_NO_MEMORY;
-  if (c->phase == LK_PHASE_LIVE &&
-      !lk__buf_append_secret(&c->out, a->frame, a->len)) {
-    lk__auth_free(c, a);
+  if (c->connection.phase == LK_PHASE_LIVE &&
+      !lk__buf_append_secret(&c->output.bytes, a->frame, a->len)) {
+    auth_free(c, a);
     return LK_ERR_NO_MEMORY;
   }
   a->done = done;
   a->arg = arg;
-  lk_auth **last = &c->auths;
+  lk_auth **last = &c->auth.first;
 
   while (*last != NULL)
     last = &(*last)->next;
   *last = a;
-  if (c->phase == LK_PHASE_LIVE && c->auth_next == NULL)
-    c->auth_next = a;
+  if (c->connection.phase == LK_PHASE_LIVE && c->auth.next_reply == NULL)
+    c->auth.next_reply = a;
   lk__client_wake(c);
   return 0;
 }
@@ -69,10 +123,10 @@ int lk_add_auth(lk_client *c, const char *scheme, lk_bytes auth,
 int lk_who_am_i(lk_client *c, const lk_call *call, lk_identities_cb done,
                 void *arg)
 {
-  lk_call_spec ask = {
+  lk_call_spec spec = {
       .op = LK_OPCODE_WHO_AM_I, .done = (void (*)(void))done, .arg = arg};
   lk_call own;
-  int err = lk__call_take_options(c, &ask, &own, call, false);
+  int err = lk__call_take_options(c, &spec, &own, call, false);
 
-  return err != 0 ? err : lk__call_send(c, &ask, NULL, NULL);
+  return err != 0 ? err : lk__call_send(c, &spec, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "base/sized.h"
+#include "proto/engine/client.h"
 #include "proto/engine/invariants.h"
 #include "proto/engine/tls_config.h"
 
@@ -10,7 +11,6 @@ enum {
   DEFAULT_SEND_LIMIT = 0xfffff, /* the server's jute.maxbuffer */
   DEFAULT_RECEIVE_LIMIT = 16 * 1024 * 1024,
   DEFAULT_OUTSTANDING = 65536,
-  KEEP_OUT = 1024 * 1024, /* of the output's memory, once all is sent */
   CLOSE_MS = 1500
 };
 
@@ -26,41 +26,36 @@ static void init(lk_client *c, const lk_client_config *config,
 {
   c->mem = *mem;
   c->hooks = *hooks;
-  c->log = config->log;
-  c->log_arg = config->log_arg;
-  c->wanted_timeout_ms = config->session_timeout_ms == 0
-                             ? DEFAULT_TIMEOUT_MS
-                             : config->session_timeout_ms;
-  c->timeout_ms = c->wanted_timeout_ms;
-  c->give_up_ms = config->give_up_ms;
-  c->one_session = config->one_session;
-  c->read_only = config->read_only;
-  c->send_limit = or_default(config->send_limit, DEFAULT_SEND_LIMIT);
-  c->frames.limit = or_default(config->receive_limit, DEFAULT_RECEIVE_LIMIT);
-  c->outstanding_limit =
+  c->options.log = config->log;
+  c->options.log_arg = config->log_arg;
+  c->options.timeout_ms = config->session_timeout_ms == 0
+                              ? DEFAULT_TIMEOUT_MS
+                              : config->session_timeout_ms;
+  c->session.timeout_ms = c->options.timeout_ms;
+  c->options.give_up_ms = config->give_up_ms;
+  c->options.one_session = config->one_session;
+  c->options.read_only = config->read_only;
+  c->options.send_limit = or_default(config->send_limit, DEFAULT_SEND_LIMIT);
+  c->input.frames.limit =
+      or_default(config->receive_limit, DEFAULT_RECEIVE_LIMIT);
+  c->options.outstanding_limit =
       or_default(config->outstanding_limit, DEFAULT_OUTSTANDING);
   c->now = hooks->now(hooks->arg);
-  c->close_end_ms = LK_NEVER;
-  c->fence = UINT64_MAX;
-  c->probe_ms = LK_NEVER;
-  c->rearm_ms = LK_NEVER;
-  c->proven_ms = c->now;
-  c->lives_until_ms = INT64_MIN;
-  c->refused_round = true;
+  c->close.end_ms = LK_NEVER;
+  c->output.limit = UINT64_MAX;
+  c->probe.due_ms = LK_NEVER;
+  c->reregistration.retry_ms = LK_NEVER;
+  c->session.proven_ms = c->now;
+  c->session.abandoned_end_ms = INT64_MIN;
+  c->connection.refused_round = true;
   if (config->resume != NULL)
-    c->session = *config->resume;
+    c->session.identity = *config->resume;
   lk__evidence_init(&c->evidence);
-  c->out.mem = &c->mem;
-  c->held.mem = &c->mem;
-  c->scratch.mem = &c->mem;
-  c->frames.partial.mem = &c->mem;
-  c->arena.mem = &c->mem;
-  lk__ring_init(&c->pings, &c->mem, sizeof(int64_t));
-  lk__ring_init(&c->sent, &c->mem, sizeof(lk_request));
-  lk__ring_init(&c->waiting, &c->mem, sizeof(lk_request));
-  lk__ring_init(&c->late, &c->mem, sizeof(lk_request));
-  lk__ring_init(&c->ending[0], &c->mem, sizeof(lk_request));
-  lk__ring_init(&c->ending[1], &c->mem, sizeof(lk_request));
+  c->output.bytes.mem = &c->mem;
+  c->input.frames.partial.mem = &c->mem;
+  c->input.arena.mem = &c->mem;
+  lk__ring_init(&c->pings.sent_ms, &c->mem, sizeof(int64_t));
+  lk__requests_init(&c->requests, &c->mem);
 }
 
 /* There is no client yet to log with. A config that is too long has the logger
@@ -144,8 +139,8 @@ int lk_client_new(lk_client **out, const lk_client_config *config,
   }
   lk__hosts_shuffle(&c->hosts, hooks->random, hooks->arg);
   if (own.resume != NULL)
-    c->xid = random_xid(hooks);
-  c->retry_ms = c->now; /* dialled by the driver's first tick */
+    c->session.last_xid = random_xid(hooks);
+  c->connection.retry_ms = c->now; /* dialled by the driver's first tick */
   *out = c;
   return 0;
 
@@ -160,47 +155,31 @@ fail_hosts:
   return err;
 }
 
-static void free_auths(lk_client *c)
-{
-  while (c->auths != NULL) {
-    lk_auth *a = c->auths;
-
-    c->auths = a->next;
-    lk__auth_free(c, a);
-  }
-}
-
-static void destroy(lk_client *c)
+void lk__client_destroy(lk_client *c)
 {
   lk_hooks hooks = c->hooks;
   lk_mem mem = c->mem;
 
-  c->depth++; /* what callbacks do from here on frees nothing twice */
-  if (c->state != LK_STATE_CLOSED)
-    lk__session_closed(c, lk__request_close_verdict(c, LK_ERR_IN_DOUBT));
-  while (c->listeners != NULL)
-    lk_client_detach(c, c->listeners);
+  c->stack.depth++; /* what callbacks do from here on frees nothing twice */
+  if (c->session.state != LK_STATE_CLOSED)
+    lk__session_closed(c, lk__request_close_outcome(c, LK_ERR_IN_DOUBT));
+  while (c->listeners.first != NULL)
+    lk_client_detach(c, c->listeners.first);
   while (c->timers.root != NULL)
     lk__heap_remove(&c->timers, c->timers.root);
-  free_auths(c);
+  lk__auth_free_all(c);
   lk__sasl_free(c);
-  lk__deadlines_free(c);
+  lk__deadlines_free(&c->deadlines, &c->mem);
   lk__watches_free(&c->watches);
-  lk__arena_free(&c->arena);
-  lk__buf_free(&c->frames.partial);
-  lk__buf_free(&c->scratch);
-  lk__buf_free(&c->held);
-  lk__buf_free(&c->out);
-  lk__ring_free(&c->pings);
-  lk__ring_free(&c->sent);
-  lk__ring_free(&c->waiting);
-  lk__ring_free(&c->late);
-  lk__ring_free(&c->ending[0]);
-  lk__ring_free(&c->ending[1]);
+  lk__arena_free(&c->input.arena);
+  lk__buf_free(&c->input.frames.partial);
+  lk__buf_free(&c->output.bytes);
+  lk__ring_free(&c->pings.sent_ms);
+  lk__requests_free(&c->requests);
   lk__hosts_free(&c->hosts);
   lk__tls_free(&c->mem, c->tls);
-  if (c->lease != NULL)
-    c->free_lease(c->lease);
+  if (c->lease.object != NULL)
+    c->lease.free(c->lease.object);
   lk__mem_free(&mem, c);
   if (hooks.freed != NULL)
     hooks.freed(c, hooks.arg);
@@ -210,44 +189,44 @@ void lk_client_free(lk_client *c)
 {
   if (c == NULL)
     return;
-  c->free_wanted = true;
-  if (c->depth == 0)
-    destroy(c);
+  c->stack.free_wanted = true;
+  if (c->stack.depth == 0)
+    lk__client_destroy(c);
 }
 
 /* The session ends on this connection rather than that the client moves, unless
  * the server is about to close it. */
 static void close_live(lk_client *c)
 {
-  if (c->unknown_op != 0)
+  if (c->rejected.op != 0)
     return; /* closeSession leaves on the next connection */
-  c->fence = UINT64_MAX;
-  if (c->waiting.count == 0)
+  c->output.limit = UINT64_MAX;
+  if (c->requests.waiting.count == 0)
     (void)lk__request_close(c); /* no memory: the deadline ends it */
 }
 
 bool lk__client_can_close(const lk_client *c)
 {
-  return c->phase != LK_PHASE_LIVE && c->session.id == 0 &&
-         c->waiting.count == c->waiting_ended;
+  return c->connection.phase != LK_PHASE_LIVE && c->session.identity.id == 0 &&
+         c->requests.waiting.count == c->requests.waiting_completed;
 }
 
 int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
 {
   if (lk__client_refusal(c) == LK_ERR_FORKED)
     return LK_ERR_FORKED;
-  if (c->closing || c->free_wanted || c->final_err != 0)
+  if (c->close.begun || c->stack.free_wanted || c->session.final_err != 0)
     return LK_ERR_CLOSED;
   lk__client_enter(c);
-  c->close_done = done;
-  c->close_arg = arg;
-  c->close_end_ms = c->now + CLOSE_MS;
+  c->close.done = done;
+  c->close.arg = arg;
+  c->close.end_ms = c->now + CLOSE_MS;
   lk__probe_stop(c);
-  if (c->phase == LK_PHASE_LIVE)
+  if (c->connection.phase == LK_PHASE_LIVE)
     close_live(c);
   else if (lk__client_can_close(c))
-    c->close_end_ms = c->now; /* complete the close in the next turn */
-  c->closing = true;
+    c->close.end_ms = c->now; /* complete the close in the next turn */
+  c->close.begun = true;
   lk__client_wake(c);
   lk__client_notify_closing(c);
   lk__client_leave(c);
@@ -258,9 +237,9 @@ int lk__client_refusal(const lk_client *c)
 {
   if (c->hooks.forked != NULL && c->hooks.forked(c->hooks.arg))
     return LK_ERR_FORKED;
-  if (c->final_err != 0)
-    return c->final_err;
-  return c->closing || c->free_wanted ? LK_ERR_CLOSED : 0;
+  if (c->session.final_err != 0)
+    return c->session.final_err;
+  return c->close.begun || c->stack.free_wanted ? LK_ERR_CLOSED : 0;
 }
 
 int lk_client_set_hosts(lk_client *c, const char *hosts)
@@ -284,263 +263,4 @@ int lk_client_set_hosts(lk_client *c, const char *hosts)
   lk__session_set_hosts(c, &fresh);
   lk__client_leave(c);
   return 0;
-}
-
-/* ---- inputs ------------------------------------------------------------ */
-
-void lk__client_enter(lk_client *c)
-{
-  if (c->depth++ > 0)
-    return;
-  c->now = c->hooks.now(c->hooks.arg);
-  if (c->has_left)
-    c->left_ms = c->now;
-  c->has_left = false;
-}
-
-void lk__client_leave(lk_client *c)
-{
-  c->now_stale = true;
-  lk__client_release(c);
-}
-
-void lk__client_hold(lk_client *c)
-{
-  c->depth++;
-}
-
-/* The only place where the driver is woken. Its hook may call inputs that wake
- * it again. */
-static void end_outermost(lk_client *c)
-{
-  lk__invariants_check(c, LK_MOMENT_REST);
-  while (c->wake_wanted && !c->free_wanted) {
-    c->wake_wanted = false;
-    c->waking = true;
-    c->hooks.wake(c, c->hooks.arg);
-    c->waking = false;
-  }
-  c->depth = 0;
-  if (c->free_wanted)
-    destroy(c);
-}
-
-void lk__client_release(lk_client *c)
-{
-  if (c->depth > 1)
-    c->depth--;
-  else
-    end_outermost(c);
-}
-
-void lk__client_wake(lk_client *c)
-{
-  lk__client_hold(c);
-  c->wake_wanted = true;
-  lk__client_release(c);
-}
-
-void lk_client_want(lk_client *c, lk_want *out)
-{
-  const lk_host *h = lk__hosts_current(&c->hosts);
-  bool wanted = c->phase != LK_PHASE_PAUSE && c->phase != LK_PHASE_ENDED;
-
-  *out = (lk_want){.attempt = wanted ? c->attempt : 0,
-                   .host = h->name,
-                   .port = h->port,
-                   .address = c->hosts.address};
-}
-
-static bool is_present(const lk_client *c, uint64_t attempt)
-{
-  return c->attempt == attempt && !c->free_wanted &&
-         c->phase != LK_PHASE_PAUSE && c->phase != LK_PHASE_ENDED;
-}
-
-/* An input that cannot be taken: the connection is given up at the deadline,
- * which is now once the outermost call has ended. */
-static void lose_input(lk_client *c, uint64_t attempt)
-{
-  if (!is_present(c, attempt))
-    return;
-  c->input_lost = true;
-  lk__client_wake(c);
-}
-
-/* Begin an input for `attempt`, after what is due; false: it is outdated. Or it
- * comes from inside a callback, where none can be taken. */
-static bool begin(lk_client *c, uint64_t attempt)
-{
-  bool outermost = c->depth == 0;
-
-  lk__client_enter(c);
-  if (outermost)
-    lk__timing_run(c);
-  else
-    lose_input(c, attempt);
-  return outermost && is_present(c, attempt);
-}
-
-/* The same for an input that the hook `wake` may call as well. It runs in the
- * middle of a call that must not complete any request: so what is due is left
- * to the next input, and nothing is taken that ends a live connection. */
-static bool begin_anywhere(lk_client *c, uint64_t attempt)
-{
-  if (!c->waking)
-    return begin(c, attempt);
-  lk__client_enter(c);
-  c->now = c->hooks.now(c->hooks.arg);
-  return is_present(c, attempt) && c->phase == LK_PHASE_CONNECTING;
-}
-
-void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
-{
-  if (begin_anywhere(c, attempt) && c->phase == LK_PHASE_CONNECTING &&
-      count > 0) {
-    c->hosts.addresses = count;
-    lk__timing_resolved(c);
-  }
-  lk__client_leave(c);
-}
-
-static void warn_of_tls(const lk_client *c)
-{
-  if (c->tls != NULL && (c->tls->any_certificate || c->tls->any_name))
-    lk__client_logf(c, LK_LOG_WARNING, LK_ERR_TLS,
-                    "%s: TLS: the server's %s is not verified", c->server,
-                    c->tls->any_certificate ? "certificate" : "name");
-}
-
-void lk_client_connected(lk_client *c, uint64_t attempt)
-{
-  if (begin_anywhere(c, attempt) && c->phase == LK_PHASE_CONNECTING) {
-    warn_of_tls(c);
-    lk__session_send_handshake(c);
-  }
-  lk__client_leave(c);
-}
-
-static void end_attempt(lk_client *c, uint64_t attempt, int err,
-                        lk_tls_cause cause, const char *why)
-{
-  if (begin_anywhere(c, attempt)) {
-    c->tls_cause = cause;
-    if (err == 0)
-      err = c->phase == LK_PHASE_HANDSHAKE ? LK_ERR_REFUSED
-                                           : LK_ERR_CONNECTION_LOSS;
-    if (why == NULL && err == LK_ERR_CONNECTION_LOSS)
-      why = c->phase == LK_PHASE_SASL
-                ? "the server closed the connection during the SASL exchange"
-                : "the server closed the connection";
-    lk__session_break(c, err, why);
-  } else if (c->waking) {
-    lose_input(c, attempt);
-  }
-  lk__client_leave(c);
-}
-
-void lk_client_failed(lk_client *c, uint64_t attempt, int err, const char *why)
-{
-  end_attempt(c, attempt, err, LK_TLS_OTHER, why);
-}
-
-void lk_client_failed_tls(lk_client *c, uint64_t attempt, lk_tls_cause cause,
-                          const char *why)
-{
-  end_attempt(c, attempt, LK_ERR_TLS, cause, why);
-}
-
-static void take_frame(lk_client *c, lk_bytes frame)
-{
-  if (c->phase == LK_PHASE_LIVE)
-    lk__reply_take(c, frame);
-  else if (c->phase == LK_PHASE_HANDSHAKE)
-    lk__session_take_handshake(c, frame);
-  else
-    lk__sasl_take(c, frame);
-}
-
-/* Whether the connection that brought the bytes at hand still stands. */
-static bool serving(const lk_client *c, uint64_t attempt)
-{
-  return c->attempt == attempt && !c->free_wanted &&
-         (c->phase == LK_PHASE_LIVE || c->phase == LK_PHASE_HANDSHAKE ||
-          c->phase == LK_PHASE_SASL);
-}
-
-static void receive(lk_client *c, uint64_t attempt, lk_bytes bytes)
-{
-  /* a frame that was put together is given back by lk__frame_next() */
-  while ((bytes.len > 0 || c->frames.handed) && serving(c, attempt)) {
-    lk_bytes frame;
-
-    switch (lk__frame_next(&c->frames, &bytes, &frame)) {
-    case LK_FRAME_NONE: return;
-    case LK_FRAME_WHOLE: take_frame(c, frame); break;
-    case LK_FRAME_BAD:
-      lk__session_break(c, LK_ERR_PROTOCOL, "a frame of less than no bytes");
-      break;
-    case LK_FRAME_TOO_BIG:
-      lk__request_forbid_retry(c, true);
-      lk__session_break(c, LK_ERR_PROTOCOL, "a frame longer than the limit");
-      break;
-    case LK_FRAME_NO_MEMORY:
-      lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
-      break;
-    }
-  }
-}
-
-void *lk_client_receive_buffer(lk_client *c, uint64_t attempt, size_t least,
-                               size_t *size)
-{
-  return serving(c, attempt) ? lk__frame_room(&c->frames, least, size) : NULL;
-}
-
-void lk_client_received(lk_client *c, uint64_t attempt, const void *bytes,
-                        size_t len)
-{
-  if (begin(c, attempt)) {
-    c->heard_ms = c->now;
-    receive(c, attempt, lk_bytes_of(bytes, len));
-  }
-  lk__client_leave(c);
-}
-
-lk_bytes lk_client_pending(lk_client *c)
-{
-  size_t len = lk__buf_len(&c->out);
-
-  if (c->fence - c->out_sent < len)
-    len = (size_t)(c->fence - c->out_sent);
-  return lk_bytes_of(len == 0 ? NULL : lk__buf_bytes(&c->out), len);
-}
-
-void lk_client_sent(lk_client *c, uint64_t attempt, size_t len)
-{
-  if (attempt != c->attempt || len > lk__buf_len(&c->out))
-    return;
-  lk__buf_consume(&c->out, len);
-  c->out_sent += len;
-  c->has_left = c->has_left || len > 0;
-  c->now_stale = true;
-  if (lk__buf_len(&c->out) > 0)
-    return;
-  c->written_ms = c->now;
-  lk__buf_trim(&c->out, KEEP_OUT);
-}
-
-int64_t lk_client_deadline(const lk_client *c)
-{
-  return lk__timing_deadline(c);
-}
-
-void lk_client_tick(lk_client *c)
-{
-  bool outermost = c->depth == 0;
-
-  lk__client_enter(c);
-  if (outermost)
-    lk__timing_run(c);
-  lk__client_leave(c);
 }

@@ -1,26 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "proto/engine/create_calls.h"
-
 #include "proto/engine/calls.h"
-
-bool lk__create_flags_valid(int flags)
-{
-  return (flags >= 0 && flags <= (LK_EPHEMERAL | LK_SEQUENTIAL)) ||
-         flags == LK_CONTAINER;
-}
-
-bool lk__create_ttl_valid(int flags, int64_t ttl_ms)
-{
-  return (flags == LK_PERSISTENT || flags == LK_SEQUENTIAL) && ttl_ms > 0 &&
-         ttl_ms <= LK_TTL_MAX_MS;
-}
-
-int32_t lk__create_opcode(int32_t op, int flags)
-{
-  return flags == LK_CONTAINER ? LK_OPCODE_CREATE_CONTAINER : op;
-}
+#include "proto/wire/create_mode.h"
+#include "proto/wire/opcode.h"
 
 static struct lk_create_request body(lk_bytes data, const lk_acls *acl,
                                      int32_t flags)
@@ -39,12 +22,12 @@ static int create(lk_client *c, int32_t op, const char *path, lk_bytes data,
   if (!lk__create_flags_valid(flags))
     return LK_ERR_BAD_ARGUMENT;
   struct lk_create_request r = body(data, acl, flags);
-  lk_call_spec ask = {.op = lk__create_opcode(op, flags),
-                      .path = path,
-                      .done = (void (*)(void))done,
-                      .arg = arg};
+  lk_call_spec spec = {.op = lk__create_opcode(op, flags),
+                       .path = path,
+                       .done = (void (*)(void))done,
+                       .arg = arg};
 
-  return lk__call_on_node(c, &ask, lk__create_sequential(flags),
+  return lk__call_on_node(c, &spec, lk__create_sequential(flags),
                           &lk__create_request_record, &r, call);
 }
 
@@ -69,11 +52,11 @@ int lk_create_ttl(lk_client *c, const char *path, lk_bytes data,
     return LK_ERR_BAD_ARGUMENT;
   struct lk_create_ttl_request r = {
       .create = body(data, acl, lk__create_ttl_flags(flags)), .ttl_ms = ttl_ms};
-  lk_call_spec ask = {.op = LK_OPCODE_CREATE_TTL,
-                      .path = path,
-                      .done = (void (*)(void))done,
-                      .arg = arg};
+  lk_call_spec spec = {.op = LK_OPCODE_CREATE_TTL,
+                       .path = path,
+                       .done = (void (*)(void))done,
+                       .arg = arg};
 
-  return lk__call_on_node(c, &ask, lk__create_sequential(flags),
+  return lk__call_on_node(c, &spec, lk__create_sequential(flags),
                           &lk__create_ttl_request_record, &r, call);
 }

@@ -4,17 +4,18 @@
 /* The configuration of an ensemble: read, and changed. */
 
 #include "proto/engine/calls.h"
+#include "proto/wire/opcode.h"
 
 int lk_get_config(lk_client *c, const lk_call *call, lk_get_cb done, void *arg)
 {
-  lk_call_spec ask = {.op = LK_OPCODE_GET_DATA,
-                      .chroot = "",
-                      .path = "/zookeeper/config",
-                      .kind = LK_WATCH_KIND_DATA,
-                      .done = (void (*)(void))done,
-                      .arg = arg};
+  lk_call_spec spec = {.op = LK_OPCODE_GET_DATA,
+                       .chroot = "",
+                       .path = "/zookeeper/config",
+                       .kind = LK_WATCH_KIND_DATA,
+                       .done = (void (*)(void))done,
+                       .arg = arg};
 
-  return lk__call_read(c, &ask, call);
+  return lk__call_read(c, &spec, call);
 }
 
 int lk_reconfig(lk_client *c, const lk_reconfiguration *change,
@@ -30,15 +31,15 @@ int lk_reconfig(lk_client *c, const lk_reconfiguration *change,
                                   .leaving = lk_text(own.leaving),
                                   .new_members = lk_text(own.members),
                                   .config_id = own.version};
-  lk_call_spec ask = {
+  lk_call_spec spec = {
       .op = LK_OPCODE_RECONFIG, .done = (void (*)(void))done, .arg = arg};
   bool some = own.joining != NULL || own.leaving != NULL;
   lk_call options;
 
-  err = lk__call_take_options(c, &ask, &options, call, false);
+  err = lk__call_take_options(c, &spec, &options, call, false);
 
   if (err == 0 && some == (own.members != NULL))
     err = LK_ERR_BAD_ARGUMENT; /* the one or the other */
   return err != 0 ? err
-                  : lk__call_send(c, &ask, &lk__reconfig_request_record, &r);
+                  : lk__call_send(c, &spec, &lk__reconfig_request_record, &r);
 }

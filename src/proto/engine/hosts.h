@@ -13,7 +13,7 @@ typedef struct lk_unsupported {
 typedef struct lk_host {
   const char *name; /**< no brackets */
   uint16_t port;
-  lk_unsupported lacks; /**< all servers of that name and port */
+  lk_unsupported unsupported; /**< all servers of that name and port */
 } lk_host;
 
 /** The servers of a connect string and which one is tried. */
@@ -25,13 +25,13 @@ typedef struct lk_hosts {
   bool tls;     /**< they are reached by TLS */
   char *chroot; /**< "" if none; stays where it is */
   size_t chroot_len;
-  size_t at;          /**< the one in turn */
-  uint32_t address;   /**< which of its addresses */
-  uint32_t addresses; /**< how many it has, as far as known */
-  size_t tried;       /**< hosts tried without success in this round */
-  size_t used;        /**< the one of the present connection or attempt;
-                           `count`: it is not listed any more */
-  lk_unsupported lacks; /**< of that one */
+  size_t at;                  /**< the one in turn */
+  uint32_t address;           /**< which of its addresses */
+  uint32_t addresses;         /**< how many it has, as far as known */
+  size_t tried;               /**< hosts tried without success in this round */
+  size_t used;                /**< the one of the present connection or attempt;
+                                   `count`: it is not listed any more */
+  lk_unsupported unsupported; /**< of that one */
 } lk_hosts;
 
 /**
@@ -42,6 +42,7 @@ typedef struct lk_hosts {
 int lk__hosts_init(lk_hosts *h, const lk_mem *mem, const char *text, bool tls,
                    const char **why);
 void lk__hosts_free(lk_hosts *h);
+void lk__host_swap(lk_host *a, lk_host *b);
 
 /** Put the servers in random order; `random` as in lk_hooks. */
 void lk__hosts_shuffle(lk_hosts *h,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "proto/engine/invariants.h"
-
 #include "jute/reader.h"
+#include "proto/engine/client.h"
+#include "proto/engine/invariants.h"
+#include "proto/wire/opcode.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,51 +13,56 @@
 
 static bool state_fits(const lk_client *c, lk_moment moment)
 {
-  switch (c->phase) {
+  switch (c->connection.phase) {
   case LK_PHASE_LIVE:
-    return c->state == (c->no_quorum ? LK_STATE_READ_ONLY : LK_STATE_CONNECTED);
+    return c->session.state ==
+           (c->connection.read_only ? LK_STATE_READ_ONLY : LK_STATE_CONNECTED);
   case LK_PHASE_PAUSE:
   case LK_PHASE_CONNECTING:
   case LK_PHASE_HANDSHAKE:
   case LK_PHASE_SASL:
-    return c->state == LK_STATE_CONNECTING || c->state == LK_STATE_SUSPENDED ||
-           (c->state == LK_STATE_EXPIRED && moment != LK_MOMENT_REST);
+    return c->session.state == LK_STATE_CONNECTING ||
+           c->session.state == LK_STATE_SUSPENDED ||
+           (c->session.state == LK_STATE_EXPIRED && moment != LK_MOMENT_REST);
   case LK_PHASE_ENDED:
-    return c->state == LK_STATE_EXPIRED || c->state == LK_STATE_AUTH_FAILED ||
-           c->state == LK_STATE_CLOSED;
+    return c->session.state == LK_STATE_EXPIRED ||
+           c->session.state == LK_STATE_AUTH_FAILED ||
+           c->session.state == LK_STATE_CLOSED;
   }
   return false;
 }
 
 static const char *broken_phase(const lk_client *c, lk_moment moment)
 {
-  bool live = c->phase == LK_PHASE_LIVE;
-  bool proving = c->phase == LK_PHASE_SASL;
-  bool greeted = live || proving || c->phase == LK_PHASE_HANDSHAKE;
+  bool live = c->connection.phase == LK_PHASE_LIVE;
+  bool proving = c->connection.phase == LK_PHASE_SASL;
+  bool greeted = live || proving || c->connection.phase == LK_PHASE_HANDSHAKE;
   bool running = c->sasl != NULL && c->sasl->running;
 
   if (!state_fits(c, moment))
     return "the state is not that of the phase";
-  if (greeted && c->greeted != c->attempt)
+  if (greeted && c->connection.handshake_attempt != c->connection.attempt)
     return "live without a handshake on this attempt";
-  if (live != (c->connection != 0))
+  if (live != (c->connection.number != 0))
     return "the number of the connection is not that of a live one";
-  if (live && (c->session.id == 0) != c->no_quorum)
+  if (live && (c->session.identity.id == 0) != c->connection.read_only)
     return "connected without a session, or a session without a quorum";
-  if (!live && (c->moving || c->pings.count > 0 || c->rearms_out > 0 ||
-                c->no_quorum || c->auth_next != NULL || c->unknown_op != 0 ||
-                c->rearm_ms != LK_NEVER || c->watches.on_its_way))
+  if (!live &&
+      (c->move.wanted || c->pings.sent_ms.count > 0 ||
+       c->reregistration.unanswered > 0 || c->connection.read_only ||
+       c->auth.next_reply != NULL || c->rejected.op != 0 ||
+       c->reregistration.retry_ms != LK_NEVER || c->watches.on_its_way))
     return "something of a live connection outlives it";
-  if (proving ? moment == LK_MOMENT_REST && !running && !c->free_wanted
+  if (proving ? moment == LK_MOMENT_REST && !running && !c->stack.free_wanted
               : running)
     return "a SASL exchange without its connection, or the other way round";
-  if (!greeted && lk__buf_len(&c->out) > 0)
+  if (!greeted && lk__buf_len(&c->output.bytes) > 0)
     return "output without a connection";
-  if (c->fence != UINT64_MAX && !c->moving && c->unknown_op == 0)
+  if (c->output.limit != UINT64_MAX && !c->move.wanted && c->rejected.op == 0)
     return "a fence without a move, at a server that will not close";
-  if (c->probe != 0 && !c->no_quorum)
+  if (c->probe.number != 0 && !c->connection.read_only)
     return "a probe on a connection that has a quorum";
-  if ((c->phase == LK_PHASE_ENDED) != (c->final_err != 0))
+  if ((c->connection.phase == LK_PHASE_ENDED) != (c->session.final_err != 0))
     return "an end without its error, or the other way round";
   return NULL;
 }
@@ -72,37 +78,37 @@ static const char *broken_sent(const lk_client *c)
 {
   uint64_t end = 0;
 
-  if (c->phase != LK_PHASE_LIVE && c->sent.count > 0)
+  if (c->connection.phase != LK_PHASE_LIVE && c->requests.sent.count > 0)
     return "a request is under way without a connection";
-  for (size_t i = 0; i < c->sent.count; i++) {
-    const lk_request *r = at(&c->sent, i);
+  for (size_t i = 0; i < c->requests.sent.count; i++) {
+    const lk_request *r = at(&c->requests.sent, i);
 
-    if (r->xid <= 0 || (i > 0 && r->xid == at(&c->sent, i - 1)->xid))
+    if (r->xid <= 0 || (i > 0 && r->xid == at(&c->requests.sent, i - 1)->xid))
       return "a request under way has no xid of its own";
     if (r->end <= end)
       return "places in the output do not ascend";
     end = r->end;
   }
-  if (end > c->out_sent + lk__buf_len(&c->out))
+  if (end > c->output.sent + lk__buf_len(&c->output.bytes))
     return "a request ends behind the output";
-  if (c->close_sent &&
-      (c->sent.count == 0 ||
-       at(&c->sent, c->sent.count - 1)->op != LK_OPCODE_CLOSE_SESSION))
+  if (c->close.sent && (c->requests.sent.count == 0 ||
+                        at(&c->requests.sent, c->requests.sent.count - 1)->op !=
+                            LK_OPCODE_CLOSE_SESSION))
     return "closeSession is not the last request under way";
   return NULL;
 }
 
 static const char *broken_waiting(const lk_client *c, lk_moment moment)
 {
-  const unsigned char *frame = lk__buf_bytes(&c->held);
-  size_t left = lk__buf_len(&c->held), ended = 0;
+  const unsigned char *frame = lk__buf_bytes(&c->requests.held);
+  size_t left = lk__buf_len(&c->requests.held), ended = 0;
   uint64_t end = 0;
 
-  if (c->phase == LK_PHASE_LIVE && moment == LK_MOMENT_REST &&
-      c->waiting.count > 0)
+  if (c->connection.phase == LK_PHASE_LIVE && moment == LK_MOMENT_REST &&
+      c->requests.waiting.count > 0)
     return "a request waits though there is a connection";
-  for (size_t i = 0; i < c->waiting.count; i++) {
-    const lk_request *r = at(&c->waiting, i);
+  for (size_t i = 0; i < c->requests.waiting.count; i++) {
+    const lk_request *r = at(&c->requests.waiting, i);
     lk_reader in;
 
     if (r->xid != 0)
@@ -110,7 +116,7 @@ static const char *broken_waiting(const lk_client *c, lk_moment moment)
     if (r->end <= end)
       return "places in what is held do not ascend";
     end = r->end;
-    ended += r->ended;
+    ended += r->completed;
     if (r->len > left)
       return "what is held is less than the frames of what waits";
     lk__reader_init(&in, frame, r->len);
@@ -122,7 +128,7 @@ static const char *broken_waiting(const lk_client *c, lk_moment moment)
     frame += r->len;
     left -= r->len;
   }
-  if (ended != c->waiting_ended)
+  if (ended != c->requests.waiting_completed)
     return "what has completed and waits is counted wrong";
   return left == 0 ? NULL
                    : "what is held is more than the frames of what waits";
@@ -134,9 +140,9 @@ static bool deadline_fits(const lk_client *c, const lk_ring *ring,
 {
   const lk_deadline *d = r->deadline;
 
-  return !r->ended && lk__heap_has(&d->node) && d->end == r->end &&
-         d->node.at >= c->deadlines.root->at &&
-         ring == (d->waits ? &c->waiting : &c->sent);
+  return !r->completed && lk__heap_has(&d->node) && d->end == r->end &&
+         d->node.at >= c->deadlines.heap.root->at &&
+         ring == (d->waits ? &c->requests.waiting : &c->requests.sent);
 }
 
 static const char *count_open(const lk_client *c, const lk_ring *ring,
@@ -145,11 +151,11 @@ static const char *count_open(const lk_client *c, const lk_ring *ring,
   for (size_t i = 0; i < ring->count; i++) {
     const lk_request *r = at(ring, i);
 
-    if (r->ended && (r->watch != NULL || r->copy != NULL))
+    if (r->completed && (r->watch != NULL || r->copy != NULL))
       return "a request that has completed keeps what it had";
     if (r->deadline != NULL && !deadline_fits(c, ring, r))
       return "a deadline is not that of its request";
-    *open += !r->ended;
+    *open += !r->completed;
     *watches += r->watch != NULL;
   }
   return NULL;
@@ -158,8 +164,9 @@ static const char *count_open(const lk_client *c, const lk_ring *ring,
 static const char *broken_rings(const lk_client *c, lk_moment moment,
                                 size_t *watches)
 {
-  const lk_ring *rings[] = {&c->sent, &c->waiting, &c->late, &c->ending[0],
-                            &c->ending[1]};
+  const lk_ring *rings[] = {&c->requests.sent, &c->requests.waiting,
+                            &c->requests.late, &c->requests.ending[0],
+                            &c->requests.ending[1]};
   const char *broken = NULL;
   size_t open = 0;
 
@@ -167,9 +174,10 @@ static const char *broken_rings(const lk_client *c, lk_moment moment,
     broken = count_open(c, rings[i], &open, watches);
   if (broken != NULL)
     return broken;
-  if (open != c->open && moment != LK_MOMENT_ANSWER)
+  if (open != c->requests.open && moment != LK_MOMENT_ANSWER)
     return "an accepted request is in no ring, or in two";
-  if (moment == LK_MOMENT_REST && c->ending[0].count + c->ending[1].count > 0)
+  if (moment == LK_MOMENT_REST &&
+      c->requests.ending[0].count + c->requests.ending[1].count > 0)
     return "a request is set aside and not completed";
   return NULL;
 }
@@ -253,9 +261,10 @@ static const char *broken_watches(const lk_client *c, lk_moment moment,
       (t.standing != ws->standing || t.added != ws->added ||
        t.recursive != ws->recursive))
     return "fewer watches stand than are counted";
-  if (moment == LK_MOMENT_REST && c->phase == LK_PHASE_LIVE && t.missing > 0 &&
-      c->rearms_out == 0 && c->rearm_ms == LK_NEVER && !c->closing &&
-      !c->watch_lost)
+  if (moment == LK_MOMENT_REST && c->connection.phase == LK_PHASE_LIVE &&
+      t.missing > 0 && c->reregistration.unanswered == 0 &&
+      c->reregistration.retry_ms == LK_NEVER && !c->close.begun &&
+      !c->reregistration.failed)
     return "a watch is not registered, and no setWatches will come";
   return NULL;
 }
@@ -266,13 +275,15 @@ static const char *broken_listeners(const lk_client *c, lk_moment moment)
 {
   const lk_listener *prev = NULL;
 
-  for (const lk_listener *l = c->listeners; l != NULL; prev = l, l = l->next) {
+  for (const lk_listener *l = c->listeners.first; l != NULL;
+       prev = l, l = l->next) {
     if (l->prev != prev)
       return "a listener is attached twice, or was freed while attached";
   }
-  if (c->listeners_last != prev)
+  if (c->listeners.last != prev)
     return "the last listener is another one";
-  if (moment == LK_MOMENT_REST && (c->telling != NULL || c->answer != NULL))
+  if (moment == LK_MOMENT_REST &&
+      (c->listeners.notifying != NULL || c->input.reply != NULL))
     return "somebody is being told, though no callback is running";
   return NULL;
 }
@@ -298,8 +309,9 @@ const char *lk__invariants_broken(const lk_client *c, lk_moment moment)
 #ifdef LK_DEBUG
 void lk__invariants_check(lk_client *c, lk_moment moment)
 {
-  size_t size = c->sent.count + c->waiting.count + c->late.count +
-                c->ending[0].count + c->ending[1].count + c->watches.standing +
+  size_t size = c->requests.sent.count + c->requests.waiting.count +
+                c->requests.late.count + c->requests.ending[0].count +
+                c->requests.ending[1].count + c->watches.standing +
                 c->watches.adding;
 
   /* So that a burst of requests costs no more than a multiple of its size. */

@@ -9,7 +9,7 @@
  * not; others have none of this.
  */
 
-#include "proto/engine/engine.h"
+#include <latchkey/client.h>
 
 /** Where the client stands when it is looked at. */
 typedef enum lk_moment {

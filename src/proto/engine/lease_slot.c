@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "proto/engine/engine.h"
+#include "proto/engine/client.h"
 
 const lk_evidence_record *lk__client_evidence(const lk_client *c)
 {
@@ -15,23 +15,22 @@ void lk__client_set_evidence_gap(lk_client *c, int32_t gap_ms)
 
 lk_session_lease *lk__client_lease(const lk_client *c)
 {
-  return c->lease;
+  return c->lease.object;
 }
 
 void lk__client_set_lease(lk_client *c, lk_session_lease *lease,
                           void (*free_lease)(lk_session_lease *lease))
 {
-  c->lease = lease;
-  c->free_lease = free_lease;
+  c->lease = (lk_engine_lease){lease, free_lease};
 }
 
 void lk__client_attach_first(lk_client *c, lk_listener *l)
 {
   l->prev = NULL;
-  l->next = c->listeners;
+  l->next = c->listeners.first;
   if (l->next == NULL)
-    c->listeners_last = l;
+    c->listeners.last = l;
   else
     l->next->prev = l;
-  c->listeners = l;
+  c->listeners.first = l;
 }

@@ -13,6 +13,11 @@
 
 typedef struct lk_session_lease lk_session_lease;
 
+typedef struct lk_engine_lease {
+  lk_session_lease *object; /**< or NULL */
+  void (*free)(lk_session_lease *lease);
+} lk_engine_lease;
+
 /** What the replies of the client's session prove; valid as long as it. */
 const lk_evidence_record *lk__client_evidence(const lk_client *c);
 /** See lk__evidence_set_gap(). */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "proto/engine/client.h"
 #include "proto/engine/invariants.h"
 
 #include <stdarg.h>
@@ -17,8 +18,9 @@ typedef struct lk_notification {
 
 static void begin_telling(lk_client *c, lk_notification *t)
 {
-  *t = (lk_notification){c->listeners, c->listeners_last, c->telling};
-  c->telling = t;
+  *t = (lk_notification){c->listeners.first, c->listeners.last,
+                         c->listeners.notifying};
+  c->listeners.notifying = t;
 }
 
 static lk_listener *next_to_tell(lk_notification *t)
@@ -32,7 +34,7 @@ static lk_listener *next_to_tell(lk_notification *t)
 
 static void skip_listener(lk_client *c, const lk_listener *l)
 {
-  for (lk_notification *t = c->telling; t != NULL; t = t->outer) {
+  for (lk_notification *t = c->listeners.notifying; t != NULL; t = t->outer) {
     if (t->next == l)
       t->next = l == t->last ? NULL : l->next;
     else if (t->last == l)
@@ -43,25 +45,25 @@ static void skip_listener(lk_client *c, const lk_listener *l)
 void lk_client_attach(lk_client *c, lk_listener *l)
 {
   l->next = NULL;
-  l->prev = c->listeners_last;
+  l->prev = c->listeners.last;
   if (l->prev == NULL)
-    c->listeners = l;
+    c->listeners.first = l;
   else
     l->prev->next = l;
-  c->listeners_last = l;
+  c->listeners.last = l;
 }
 
 void lk_client_detach(lk_client *c, lk_listener *l)
 {
-  if (l->prev == NULL && c->listeners != l)
+  if (l->prev == NULL && c->listeners.first != l)
     return; /* it is not attached */
   skip_listener(c, l);
   if (l->prev == NULL)
-    c->listeners = l->next;
+    c->listeners.first = l->next;
   else
     l->prev->next = l->next;
   if (l->next == NULL)
-    c->listeners_last = l->prev;
+    c->listeners.last = l->prev;
   else
     l->next->prev = l->prev;
   l->next = NULL;
@@ -78,7 +80,7 @@ void lk__client_enter_state(lk_client *c, lk_state state, int err)
 {
   lk_notification t;
 
-  c->state = state;
+  c->session.state = state;
   if (is_without_session(state))
     lk__evidence_end(&c->evidence);
   begin_telling(c, &t);
@@ -86,21 +88,21 @@ void lk__client_enter_state(lk_client *c, lk_state state, int err)
     if (l->state != NULL)
       l->state(c, state, err, l->arg);
   }
-  c->telling = t.outer;
+  c->listeners.notifying = t.outer;
 }
 
 void lk__client_notify_reply(lk_client *c, const lk_reply *answer)
 {
   lk_notification t;
 
-  if (!c->closing)
-    lk__evidence_add(&c->evidence, answer, c->timeout_ms);
+  if (!c->close.begun)
+    lk__evidence_add(&c->evidence, answer, c->session.timeout_ms);
   begin_telling(c, &t);
   for (lk_listener *l; (l = next_to_tell(&t)) != NULL;) {
     if (l->reply != NULL)
       l->reply(c, answer, l->arg);
   }
-  c->telling = t.outer;
+  c->listeners.notifying = t.outer;
 }
 
 void lk__client_notify_closing(lk_client *c)
@@ -113,7 +115,7 @@ void lk__client_notify_closing(lk_client *c)
     if (l->closing != NULL)
       l->closing(c, l->arg);
   }
-  c->telling = t.outer;
+  c->listeners.notifying = t.outer;
 }
 
 void lk_timer_start(lk_client *c, lk_timer *t, int64_t at_ms)
@@ -130,8 +132,8 @@ void lk_timer_stop(lk_client *c, lk_timer *t)
 
 void lk_client_log(const lk_client *c, int level, int err, const char *text)
 {
-  if (c->log != NULL)
-    c->log(c->log_arg, level, err, text);
+  if (c->options.log != NULL)
+    c->options.log(c->options.log_arg, level, err, text);
 }
 
 void lk__client_logf(const lk_client *c, int level, int err, const char *format,
@@ -140,10 +142,10 @@ void lk__client_logf(const lk_client *c, int level, int err, const char *format,
   char text[320];
   va_list args;
 
-  if (c->log == NULL)
+  if (c->options.log == NULL)
     return;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  c->log(c->log_arg, level, err, text);
+  c->options.log(c->options.log_arg, level, err, text);
 }

@@ -4,7 +4,8 @@
 /* The calls that have several parts, and the parts as a user fills them in. */
 
 #include "proto/engine/calls.h"
-#include "proto/engine/create_calls.h"
+#include "proto/wire/create_mode.h"
+#include "proto/wire/opcode.h"
 #include "proto/wire/path.h"
 
 static lk_op create(int32_t type, const char *path, lk_bytes data,
@@ -96,17 +97,17 @@ int lk_multi(lk_client *c, const lk_op *ops, size_t count, const lk_call *call,
              lk_multi_cb done, void *arg)
 {
   static const lk_op none;
-  lk_call_spec ask = {.op = LK_OPCODE_MULTI,
-                      .ops = count == 0 ? &none : ops,
-                      .parts = count,
-                      .done = (void (*)(void))done,
-                      .arg = arg};
+  lk_call_spec spec = {.op = LK_OPCODE_MULTI,
+                       .ops = count == 0 ? &none : ops,
+                       .operations = count,
+                       .done = (void (*)(void))done,
+                       .arg = arg};
   lk_call own;
-  int err = lk__call_take_options(c, &ask, &own, call, false);
+  int err = lk__call_take_options(c, &spec, &own, call, false);
 
   for (size_t i = 0; i < count && err == 0; i++)
     err = check_op(&ops[i]);
-  return err != 0 ? err : lk__call_send(c, &ask, NULL, NULL);
+  return err != 0 ? err : lk__call_send(c, &spec, NULL, NULL);
 }
 
 static int check_read(const lk_read *r)
@@ -120,15 +121,15 @@ int lk_multi_read(lk_client *c, const lk_read *reads, size_t count,
                   const lk_call *call, lk_multi_read_cb done, void *arg)
 {
   static const lk_read none;
-  lk_call_spec ask = {.op = LK_OPCODE_MULTI_READ,
-                      .reads = count == 0 ? &none : reads,
-                      .parts = count,
-                      .done = (void (*)(void))done,
-                      .arg = arg};
+  lk_call_spec spec = {.op = LK_OPCODE_MULTI_READ,
+                       .reads = count == 0 ? &none : reads,
+                       .operations = count,
+                       .done = (void (*)(void))done,
+                       .arg = arg};
   lk_call own;
-  int err = lk__call_take_options(c, &ask, &own, call, false);
+  int err = lk__call_take_options(c, &spec, &own, call, false);
 
   for (size_t i = 0; i < count && err == 0; i++)
     err = check_read(&reads[i]);
-  return err != 0 ? err : lk__call_send(c, &ask, NULL, NULL);
+  return err != 0 ? err : lk__call_send(c, &spec, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "proto/engine/engine.h"
+#include "proto/engine/client.h"
+#include "proto/engine/timing.h"
 
 /**
  * @file
@@ -14,31 +15,31 @@ enum { FIRST_PAUSE_MS = 200, LAST_PAUSE_MS = 60000 };
 /* The one in use comes last: its name may lead elsewhere next time. */
 static size_t which(const lk_client *c)
 {
-  return (c->hosts.at + 1 + c->probed) % c->hosts.count;
+  return (c->hosts.at + 1 + c->probe.asked) % c->hosts.count;
 }
 
 /* A round is over. Of many clients not all shall begin the next together. */
 static void rest(lk_client *c)
 {
-  int64_t pause = c->probe_pause_ms;
+  int64_t pause = c->probe.pause_ms;
   uint32_t r;
 
   c->hooks.random(c->hooks.arg, &r, sizeof r);
-  c->probe = 0;
-  c->probed = 0;
-  c->probe_ms = c->now + pause - (int64_t)(r % (uint32_t)(pause / 2 + 1));
-  c->probe_pause_ms = pause * 2 < LAST_PAUSE_MS ? pause * 2 : LAST_PAUSE_MS;
+  c->probe.number = 0;
+  c->probe.asked = 0;
+  c->probe.due_ms = c->now + pause - (int64_t)(r % (uint32_t)(pause / 2 + 1));
+  c->probe.pause_ms = pause * 2 < LAST_PAUSE_MS ? pause * 2 : LAST_PAUSE_MS;
 }
 
 static void ask(lk_client *c)
 {
-  c->probe = ++c->probes;
-  c->probe_ms = c->now + lk__timing_attempt(c);
+  c->probe.number = ++c->probe.last_number;
+  c->probe.due_ms = c->now + lk__timing_attempt(c);
 }
 
 static void ask_next(lk_client *c)
 {
-  if (++c->probed < c->hosts.count)
+  if (++c->probe.asked < c->hosts.count)
     ask(c);
   else
     rest(c);
@@ -46,22 +47,22 @@ static void ask_next(lk_client *c)
 
 void lk__probe_begin(lk_client *c)
 {
-  c->probe_pause_ms = FIRST_PAUSE_MS;
+  c->probe.pause_ms = FIRST_PAUSE_MS;
   rest(c);
   lk__client_wake(c);
 }
 
 void lk__probe_stop(lk_client *c)
 {
-  c->probe = 0;
-  c->probe_ms = LK_NEVER;
+  c->probe.number = 0;
+  c->probe.due_ms = LK_NEVER;
 }
 
 void lk__probe_run(lk_client *c)
 {
-  if (c->now < c->probe_ms)
+  if (c->now < c->probe.due_ms)
     return;
-  if (c->probe == 0)
+  if (c->probe.number == 0)
     ask(c);
   else
     ask_next(c);
@@ -75,7 +76,7 @@ static void go_there(lk_client *c)
   c->hosts.at = which(c);
   c->hosts.address = 0;
   c->hosts.addresses = 0;
-  c->insists = true;
+  c->move.quorum_only = true;
   lk__session_move(c);
 }
 
@@ -83,8 +84,8 @@ void lk_client_want_probe(lk_client *c, lk_want *out)
 {
   const lk_host *h;
 
-  *out = (lk_want){.attempt = c->probe};
-  if (c->probe == 0)
+  *out = (lk_want){.attempt = c->probe.number};
+  if (c->probe.number == 0)
     return;
   h = &c->hosts.items[which(c)];
   out->host = h->name;
@@ -94,12 +95,13 @@ void lk_client_want_probe(lk_client *c, lk_want *out)
 void lk_client_probed(lk_client *c, uint64_t probe, const void *answer,
                       size_t len)
 {
-  bool outermost = c->depth == 0;
+  bool outermost = c->stack.depth == 0;
 
   lk__client_enter(c);
   if (outermost)
     lk__timing_run(c);
-  if (outermost && probe != 0 && c->probe == probe && !c->free_wanted) {
+  if (outermost && probe != 0 && c->probe.number == probe &&
+      !c->stack.free_wanted) {
     if (len == 2 && memcmp(answer, "rw", 2) == 0)
       go_there(c);
     else

@@ -1,41 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "proto/engine/engine.h"
+#include "proto/engine/client.h"
 
 lk_state lk_client_state(const lk_client *c)
 {
-  return c->state;
+  return c->session.state;
 }
 
 int32_t lk_client_timeout_ms(const lk_client *c)
 {
-  return c->timeout_ms;
+  return c->session.timeout_ms;
 }
 
 lk_session lk_client_session(const lk_client *c)
 {
-  return c->session;
+  return c->session.identity;
 }
 
 uint64_t lk_client_connection(const lk_client *c)
 {
-  return c->connection;
+  return c->connection.number;
 }
 
 int64_t lk_client_zxid(const lk_client *c)
 {
-  return c->last_zxid;
+  return c->session.last_zxid;
 }
 
 int64_t lk_client_abandoned_session_end(const lk_client *c)
 {
-  return c->lives_until_ms;
+  return c->session.abandoned_end_ms;
 }
 
 const char *lk_client_server(const lk_client *c)
 {
-  return c->server;
+  return c->connection.server;
 }
 
 const lk_tls_config *lk_client_tls(const lk_client *c)
@@ -50,13 +50,14 @@ const char *lk_client_chroot(const lk_client *c)
 
 int lk_client_last_error(const lk_client *c, const char **text)
 {
-  *text = c->trouble;
-  return c->trouble_err;
+  *text = c->last_error.text;
+  return c->last_error.err;
 }
 
 lk_tls_cause lk_client_tls_cause(const lk_client *c)
 {
-  return c->trouble_err == LK_ERR_TLS ? c->tls_cause : LK_TLS_OTHER;
+  return c->last_error.err == LK_ERR_TLS ? c->last_error.tls_cause
+                                         : LK_TLS_OTHER;
 }
 
 int64_t lk_client_now(const lk_client *c)
@@ -81,7 +82,7 @@ const lk_mem *lk_client_mem(const lk_client *c)
 
 const lk_reply *lk_client_reply(const lk_client *c)
 {
-  return c->answer;
+  return c->input.reply;
 }
 
 const char *lk_state_text(lk_state state)

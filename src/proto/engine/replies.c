@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "proto/engine/client.h"
 #include "proto/engine/invariants.h"
-#include "proto/engine/reply_body.h"
+#include "proto/engine/replies.h"
+#include "proto/engine/request_completion.h"
 #include "proto/engine/set_watches.h"
+#include "proto/engine/watch_calls.h"
+#include "proto/engine/watch_events.h"
+#include "proto/wire/opcode.h"
 
 enum { ARENA_KEEP = 256 * 1024 };
 
@@ -11,7 +16,7 @@ static lk_evidence proof_of(const lk_client *c, int32_t op, int err)
 {
   const lk_opcode_info *info = lk__opcode_info(op);
 
-  if (c->no_quorum)
+  if (c->connection.read_only)
     return LK_EVIDENCE_NONE;
   if (err != 0 || !info->leader)
     return LK_EVIDENCE_CONTACT;
@@ -20,8 +25,8 @@ static lk_evidence proof_of(const lk_client *c, int32_t op, int err)
 
 static void tell_proof(lk_client *c, const lk_reply *answer)
 {
-  if (answer->sent_ms > c->proven_ms)
-    c->proven_ms = answer->sent_ms;
+  if (answer->sent_ms > c->session.proven_ms)
+    c->session.proven_ms = answer->sent_ms;
   lk__session_answered(c);
   lk__client_notify_reply(c, answer);
 }
@@ -62,26 +67,26 @@ static void deliver(lk_client *c, lk_request *r,
                      .zxid = header->zxid,
                      .sent_ms = r->sent_ms,
                      .received_ms = c->now,
-                     .connection = c->connection};
+                     .connection = c->connection.number};
 
-  if (header->zxid > c->last_zxid)
-    c->last_zxid = header->zxid;
+  if (header->zxid > c->session.last_zxid)
+    c->session.last_zxid = header->zxid;
   if (r->op == LK_OPCODE_CLOSE_SESSION)
-    c->close_sent = false; /* it is under way no more */
+    c->close.sent = false; /* it is under way no more */
   if (is_unknown(header))
     lk__request_rejected(c, r);
   if (r->deadline != NULL)
-    lk__deadline_drop(c, r);
+    lk__deadline_drop(&c->deadlines, &c->mem, r);
   lk__mem_free(&c->mem, r->copy);
   if (r->watch != NULL)
     lk__watch_request_completed(c, r->watch, r->op, header->err);
-  if (r->op == LK_OPCODE_SET_WATCHES && !r->ended)
+  if (r->op == LK_OPCODE_SET_WATCHES && !r->completed)
     lk__watch_repair_completed(c, r->arg, header->err);
   tell_proof(c, &answer);
-  c->answer = &answer;
-  if (!r->ended)
+  c->input.reply = &answer;
+  if (!r->completed)
     lk__request_complete(c, r, completion_error(r->op, header->err), body);
-  c->answer = NULL;
+  c->input.reply = NULL;
   if (r->op == LK_OPCODE_CLOSE_SESSION)
     lk__session_closed(c, header->err);
   else
@@ -90,8 +95,8 @@ static void deliver(lk_client *c, lk_request *r,
 
 static lk_request *find_sent(const lk_client *c, int32_t xid)
 {
-  for (size_t i = 0; i < c->sent.count; i++) {
-    lk_request *r = lk__ring_at(&c->sent, i);
+  for (size_t i = 0; i < c->requests.sent.count; i++) {
+    lk_request *r = lk__ring_at(&c->requests.sent, i);
 
     if (r->xid == xid)
       return r;
@@ -109,8 +114,8 @@ static lk_request *find_early(lk_client *c,
 
   if (r == NULL)
     lk__session_break(c, LK_ERR_PROTOCOL,
-                      c->sent.count == 0 ? "an answer to nothing"
-                                         : "an answer out of order");
+                      c->requests.sent.count == 0 ? "an answer to nothing"
+                                                  : "an answer out of order");
   return r;
 }
 
@@ -120,20 +125,33 @@ static lk_request take_request(lk_client *c, lk_request *r, bool oldest)
   lk_request own = *r;
 
   if (oldest) {
-    lk__ring_pop(&c->sent);
+    lk__ring_pop(&c->requests.sent);
     return own;
   }
   r->deadline = NULL;
-  r->ended = true;
+  r->completed = true;
   r->copy = NULL;
   r->watch = NULL;
   return own;
 }
 
+static int decode_body(lk_client *c, const lk_request *r, lk_reader *in,
+                       lk_reply_body *out)
+{
+  const lk_reply_context x = {.op = r->op,
+                              .operations = r->operations,
+                              .chroot = c->hosts.chroot,
+                              .chroot_len = c->hosts.chroot_len,
+                              .arena = &c->input.arena};
+
+  return lk__reply_body_decode(&x, in, out);
+}
+
 static void take_reply(lk_client *c, const struct lk_reply_header *header,
                        lk_reader *in)
 {
-  lk_request *head = c->sent.count > 0 ? lk__ring_at(&c->sent, 0) : NULL;
+  lk_request *head =
+      c->requests.sent.count > 0 ? lk__ring_at(&c->requests.sent, 0) : NULL;
   bool oldest = head != NULL && head->xid == header->xid;
   lk_request *r = oldest ? head : find_early(c, header);
   lk_reply_body body;
@@ -142,7 +160,7 @@ static void take_reply(lk_client *c, const struct lk_reply_header *header,
   if (r == NULL)
     return;
   if (header->err == 0)
-    err = lk__reply_body_decode(c, r, in, &body);
+    err = decode_body(c, r, in, &body);
   if (err != 0) {
     if (err != LK_ERR_NO_MEMORY)
       lk__request_forbid_retry(c, false);
@@ -153,7 +171,7 @@ static void take_reply(lk_client *c, const struct lk_reply_header *header,
 
     deliver(c, &own, header, &body);
   }
-  lk__arena_reset(&c->arena, ARENA_KEEP);
+  lk__arena_reset(&c->input.arena, ARENA_KEEP);
 }
 
 /* A copy for those that stay, who are told of other paths than their own: with
@@ -164,7 +182,7 @@ static bool keep_path(lk_client *c, lk_bytes *path)
 
   if (c->watches.added == 0)
     return true;
-  copy = lk__arena_take(&c->arena, path->len + 1, 1);
+  copy = lk__arena_take(&c->input.arena, path->len + 1, 1);
   if (copy == NULL)
     return false;
   if (path->len > 0)
@@ -192,7 +210,7 @@ static void take_event(lk_client *c, lk_reader *in)
   lk__list_init(&fired);
   lk__watches_match(&c->watches, event.type, event.path, &fired);
   lk__watches_notify(c, &fired, (lk_event_type)event.type, event.path, 0);
-  lk__arena_reset(&c->arena, ARENA_KEEP);
+  lk__arena_reset(&c->input.arena, ARENA_KEEP);
 }
 
 /* All pings have one xid. Even if a server changed the order of its replies,
@@ -203,14 +221,15 @@ static void take_ping(lk_client *c, const struct lk_reply_header *header)
   lk_reply answer = {.proof = proof_of(c, LK_OPCODE_PING, header->err),
                      .zxid = header->zxid,
                      .received_ms = c->now,
-                     .connection = c->connection};
+                     .connection = c->connection.number};
 
-  if (c->pings.count == 0) {
+  if (c->pings.sent_ms.count == 0) {
     lk__session_break(c, LK_ERR_PROTOCOL, "an answer to nothing");
     return;
   }
-  memcpy(&answer.sent_ms, lk__ring_at(&c->pings, 0), sizeof answer.sent_ms);
-  lk__ring_pop(&c->pings);
+  memcpy(&answer.sent_ms, lk__ring_at(&c->pings.sent_ms, 0),
+         sizeof answer.sent_ms);
+  lk__ring_pop(&c->pings.sent_ms);
   if (header->err == LK_ERR_AUTH_REQUIRED)
     lk__session_refused(c, header->err, NULL);
   else if (header->err != 0)
@@ -221,23 +240,13 @@ static void take_ping(lk_client *c, const struct lk_reply_header *header)
 
 static void take_auth(lk_client *c, const struct lk_reply_header *header)
 {
-  lk_auth *a = c->auth_next;
-
-  if (a == NULL) {
-    lk__session_break(c, LK_ERR_PROTOCOL, "an answer to nothing");
-    return;
-  }
-  if (header->err != 0) {
+  if (c->auth.next_reply == NULL)
+    lk__session_break(c, LK_ERR_PROTOCOL,
+                      "unexpected reply: no auth packet is outstanding");
+  else if (header->err != 0)
     lk__session_refused(c, header->err, NULL);
-    return;
-  }
-  lk_done_cb done = a->done;
-
-  c->auth_next = a->next;
-  a->done = NULL;
-  lk__invariants_check(c, LK_MOMENT_CALLBACK);
-  if (done != NULL)
-    done(c, 0, a->arg);
+  else
+    (void)lk__auth_accept_next(c);
 }
 
 /* All from the first throttled one on are repeated, so that the order on a path
@@ -245,9 +254,9 @@ static void take_auth(lk_client *c, const struct lk_reply_header *header)
 static void take_rearm(lk_client *c, const struct lk_reply_header *header)
 {
   bool throttled = header->err == LK_ERR_THROTTLED;
-  bool late = c->rearm_tries > 0;
+  bool late = c->reregistration.tries > 0;
 
-  if (c->rearms_out == 0) {
+  if (c->reregistration.unanswered == 0) {
     lk__session_break(c, LK_ERR_PROTOCOL, "an answer to nothing");
     return;
   }
@@ -261,14 +270,16 @@ static void take_rearm(lk_client *c, const struct lk_reply_header *header)
     lk__session_break(c, header->err, "cannot register watches again");
     return;
   }
-  if (throttled && !c->rearm_again) {
-    c->rearm_again = true;
+  if (throttled && !c->reregistration.throttled) {
+    c->reregistration.throttled = true;
     (void)lk__set_watches_acknowledge(
-        &c->watches, (uint32_t)(c->rearms - c->rearms_out + 1));
+        &c->watches,
+        (uint32_t)(c->reregistration.sent - c->reregistration.unanswered + 1));
   }
-  if (--c->rearms_out == 0)
-    lk__session_reregistered(c, c->rearm_again || lk__set_watches_acknowledge(
-                                                      &c->watches, UINT32_MAX));
+  if (--c->reregistration.unanswered == 0)
+    lk__session_reregistered(
+        c, c->reregistration.throttled ||
+               lk__set_watches_acknowledge(&c->watches, UINT32_MAX));
   if (late)
     lk__watches_notify_resumed(c, true);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "proto/engine/sasl.h"
-
 #include "jute/writer.h"
+#include "proto/engine/client.h"
 #include "proto/engine/invariants.h"
+#include "proto/wire/opcode.h"
 
 #include <stdio.h>
 
@@ -52,8 +52,8 @@ static void sasl_succeed(lk_client *c)
   lk_handshake welcome = c->sasl->welcome;
 
   lk__sasl_drop(c);
-  lk__client_logf(c, LK_LOG_INFO, 0, "%s: authenticated by SASL %s", c->server,
-                  c->sasl->mechanism.name);
+  lk__client_logf(c, LK_LOG_INFO, 0, "%s: authenticated by SASL %s",
+                  c->connection.server, c->sasl->mechanism.name);
   lk__session_establish(c, &welcome);
 }
 
@@ -69,14 +69,14 @@ static bool send_token(lk_client *c, lk_bytes token)
   size_t len = 8 + 4 + token.len;
   lk_writer w;
 
-  if (!lk__buf_reserve(&c->out, 4 + len))
+  if (!lk__buf_reserve(&c->output.bytes, 4 + len))
     return false;
-  lk__writer_init(&w, lk__buf_room(&c->out), 4 + len);
+  lk__writer_init(&w, lk__buf_room(&c->output.bytes), 4 + len);
   lk__writer_int(&w, (int32_t)len);
   lk__record_encode(&lk__request_header_record, &header, &w);
   lk__record_encode(&lk__sasl_request_record, &request, &w);
-  c->out.end += w.len;
-  c->xid = s->xid = xid;
+  c->output.bytes.end += w.len;
+  c->session.last_xid = s->xid = xid;
   lk__client_wake(c);
   return true;
 }
@@ -98,7 +98,7 @@ static void take_result(lk_client *c, int result, lk_bytes response,
   s->satisfied = result == LK_SASL_DONE;
   if (s->satisfied && response.at == NULL)
     sasl_succeed(c);
-  else if (response.len > c->send_limit)
+  else if (response.len > c->options.send_limit)
     sasl_fail(c, LK_SASL_CHALLENGE, LK_ERR_TOO_BIG, "the token is too long");
   else if (!send_token(c, response))
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
@@ -109,7 +109,8 @@ static void take_result(lk_client *c, int result, lk_bytes response,
 /* Whether the exchange of that attempt goes on: a callback can end it. */
 static bool goes_on(const lk_client *c, uint64_t attempt)
 {
-  return c->phase == LK_PHASE_SASL && c->attempt == attempt && !c->free_wanted;
+  return c->connection.phase == LK_PHASE_SASL &&
+         c->connection.attempt == attempt && !c->stack.free_wanted;
 }
 
 /* A callback of the program may do anything, also end this connection: until it
@@ -119,7 +120,7 @@ static void run_step(lk_client *c, lk_bytes challenge)
   lk_sasl *s = c->sasl;
   lk_bytes response = {NULL, 0};
   const char *why = NULL;
-  uint64_t attempt = c->attempt;
+  uint64_t attempt = c->connection.attempt;
   void *state = s->state;
 
   s->running = false;
@@ -172,7 +173,7 @@ static lk_sasl_facts facts_of(lk_client *c, int len)
 static bool run_start(lk_client *c)
 {
   lk_sasl *s = c->sasl;
-  uint64_t attempt = c->attempt;
+  uint64_t attempt = c->connection.attempt;
   const char *why = NULL;
   int len = fetch_password(c);
   int err = len < 0 ? len : 0;
@@ -205,7 +206,7 @@ void lk__sasl_begin(lk_client *c, const lk_handshake *welcome)
   s->satisfied = false;
   s->replies = 0;
   s->xid = 0;
-  c->phase = LK_PHASE_SASL;
+  c->connection.phase = LK_PHASE_SASL;
   if (run_start(c))
     run_step(c, lk_bytes_of(NULL, 0));
 }

@@ -4,7 +4,7 @@
 /* What a program says of SASL, as the client keeps it. */
 
 #include "base/sized.h"
-#include "proto/engine/engine.h"
+#include "proto/engine/client.h"
 #include "proto/engine/sasl.h"
 #include "sasl/password.h"
 

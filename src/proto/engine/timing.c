@@ -2,8 +2,12 @@
 #include "config.h"
 
 #include "jute/writer.h"
+#include "proto/engine/client.h"
 #include "proto/engine/invariants.h"
 #include "proto/engine/set_watches.h"
+#include "proto/engine/timing.h"
+#include "proto/engine/watch_events.h"
+#include "proto/wire/opcode.h"
 
 #include <stdio.h>
 
@@ -29,7 +33,7 @@ static int64_t later(int64_t a, int64_t b)
 /* The pause after so many failures. */
 static int64_t pause_after(const lk_client *c, unsigned failures)
 {
-  int64_t cap = c->timeout_ms / 10;
+  int64_t cap = c->session.timeout_ms / 10;
   uint32_t r;
 
   if (cap > LONGEST_PAUSE_MS)
@@ -44,28 +48,29 @@ static int64_t pause_after(const lk_client *c, unsigned failures)
 
 int64_t lk__timing_pause(lk_client *c)
 {
-  return pause_after(c, c->rounds);
+  return pause_after(c, c->connection.failed_rounds);
 }
 
 void lk__timing_reregister_later(lk_client *c)
 {
-  if (c->rearms_out > 0 || c->rearm_ms != LK_NEVER)
+  if (c->reregistration.unanswered > 0 ||
+      c->reregistration.retry_ms != LK_NEVER)
     return;
-  c->rearm_tries++;
-  c->rearm_ms = c->now + pause_after(c, c->rearm_tries);
+  c->reregistration.tries++;
+  c->reregistration.retry_ms = c->now + pause_after(c, c->reregistration.tries);
   lk__client_wake(c);
 }
 
 static void run_rearm(lk_client *c)
 {
-  if (c->now < c->rearm_ms)
+  if (c->now < c->reregistration.retry_ms)
     return;
-  c->rearm_ms = LK_NEVER;
-  if (c->closing)
+  c->reregistration.retry_ms = LK_NEVER;
+  if (c->close.begun)
     return; /* nothing follows closeSession */
   if (!lk__session_reregister(c))
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
-  else if (c->rearms_out ==
+  else if (c->reregistration.unanswered ==
            0) { /* addWatch has registered them, or they ended */
     lk__session_reregistered(
         c, lk__set_watches_acknowledge(&c->watches, UINT32_MAX));
@@ -85,7 +90,7 @@ static size_t endpoints(const lk_client *c)
 /* All servers together may take two thirds of the timeout. */
 int64_t lk__timing_attempt(const lk_client *c)
 {
-  int64_t ms = (int64_t)c->timeout_ms * 2 / 3 / (int64_t)endpoints(c);
+  int64_t ms = (int64_t)c->session.timeout_ms * 2 / 3 / (int64_t)endpoints(c);
 
   return later(ms, LEAST_ATTEMPT_MS);
 }
@@ -93,9 +98,10 @@ int64_t lk__timing_attempt(const lk_client *c)
 /* When a session that is left without a server may end at the servers. */
 static int64_t session_end(const lk_client *c)
 {
-  return c->session.id == 0
+  return c->session.identity.id == 0
              ? LK_NEVER
-             : later(c->proven_ms, c->touched_ms) + c->timeout_ms;
+             : later(c->session.proven_ms, c->pings.extended_ms) +
+                   c->session.timeout_ms;
 }
 
 /* Endpoints share what is left of the session, so that each has its attempt
@@ -114,23 +120,23 @@ static int64_t attempt_limit(const lk_client *c)
 
 void lk__timing_begin_attempt(lk_client *c)
 {
-  c->attempt_began_ms = c->now;
-  c->attempt_end_ms = c->now + attempt_limit(c);
+  c->connection.attempt_began_ms = c->now;
+  c->connection.attempt_end_ms = c->now + attempt_limit(c);
 }
 
 void lk__timing_resolved(lk_client *c)
 {
   int64_t end_ms = c->now + attempt_limit(c);
 
-  if (end_ms >= c->attempt_end_ms)
+  if (end_ms >= c->connection.attempt_end_ms)
     return;
-  c->attempt_end_ms = end_ms;
+  c->connection.attempt_end_ms = end_ms;
   lk__client_wake(c);
 }
 
 static int64_t silence_end(const lk_client *c)
 {
-  return c->heard_ms + (int64_t)c->timeout_ms * 2 / 3;
+  return c->connection.received_ms + (int64_t)c->session.timeout_ms * 2 / 3;
 }
 
 /* One ping is enough while a server is silent. But the reply comes behind what
@@ -139,45 +145,48 @@ static int64_t silence_end(const lk_client *c)
  * follows one that could not leave yet. */
 static int64_t ping_due(const lk_client *c)
 {
-  int64_t third = c->timeout_ms / 3, newest;
+  int64_t third = c->session.timeout_ms / 3, newest;
 
-  if (c->pings.count == 0)
-    return c->written_ms + third;
-  memcpy(&newest, lk__ring_at(&c->pings, c->pings.count - 1), sizeof newest);
-  if (c->heard_ms <= newest || c->ping_end > c->out_sent)
+  if (c->pings.sent_ms.count == 0)
+    return c->output.empty_ms + third;
+  memcpy(&newest, lk__ring_at(&c->pings.sent_ms, c->pings.sent_ms.count - 1),
+         sizeof newest);
+  if (c->connection.received_ms <= newest || c->pings.end > c->output.sent)
     return LK_NEVER;
-  return later(c->written_ms, newest) + third;
+  return later(c->output.empty_ms, newest) + third;
 }
 
 /* When the session is given up though nobody says so. */
 static int64_t give_up(const lk_client *c)
 {
-  if (c->session.id == 0 || c->phase == LK_PHASE_LIVE ||
-      c->phase == LK_PHASE_ENDED || c->give_up_ms < 0)
+  if (c->session.identity.id == 0 || c->connection.phase == LK_PHASE_LIVE ||
+      c->connection.phase == LK_PHASE_ENDED || c->options.give_up_ms < 0)
     return LK_NEVER;
-  int64_t ms =
-      c->give_up_ms > 0 ? c->give_up_ms : (int64_t)c->timeout_ms * 4 / 3;
+  int64_t ms = c->options.give_up_ms > 0
+                   ? c->options.give_up_ms
+                   : (int64_t)c->session.timeout_ms * 4 / 3;
 
-  return later(c->proven_ms, c->touched_ms) + ms;
+  return later(c->session.proven_ms, c->pings.extended_ms) + ms;
 }
 
 static void ping(lk_client *c)
 {
   lk_writer w;
 
-  if (!lk__ring_reserve(&c->pings) || !lk__buf_reserve(&c->out, PING_LEN)) {
+  if (!lk__ring_reserve(&c->pings.sent_ms) ||
+      !lk__buf_reserve(&c->output.bytes, PING_LEN)) {
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
     return;
   }
-  lk__writer_init(&w, lk__buf_room(&c->out), PING_LEN);
+  lk__writer_init(&w, lk__buf_room(&c->output.bytes), PING_LEN);
   lk__writer_int(&w, PING_LEN - 4);
   lk__writer_int(&w, LK_XID_PING);
   lk__writer_int(&w, LK_OPCODE_PING);
-  c->out.end += PING_LEN;
-  c->ping_end = c->out_sent + lk__buf_len(&c->out);
-  if (c->pings.count > 0)
-    c->touched_ms = c->now;
-  memcpy(lk__ring_push(&c->pings), &c->now, sizeof c->now);
+  c->output.bytes.end += PING_LEN;
+  c->pings.end = c->output.sent + lk__buf_len(&c->output.bytes);
+  if (c->pings.sent_ms.count > 0)
+    c->pings.extended_ms = c->now;
+  memcpy(lk__ring_push(&c->pings.sent_ms), &c->now, sizeof c->now);
   lk__client_wake(c);
 }
 
@@ -185,28 +194,28 @@ static void ping(lk_client *c)
 
 static bool moves(const lk_client *c)
 {
-  return c->moving && !c->closing;
+  return c->move.wanted && !c->close.begun;
 }
 
 /* Until then it waits for a moment when no answer is due. */
 static int64_t fence_at(const lk_client *c)
 {
-  return c->moving_since_ms + c->timeout_ms / 6;
+  return c->move.since_ms + c->session.timeout_ms / 6;
 }
 
 static int64_t leave_at(const lk_client *c)
 {
-  return lk__requests_answered(c, c->fence)
+  return lk__requests_answered(c, c->output.limit)
              ? c->now
-             : c->moving_since_ms + c->timeout_ms / 3;
+             : c->move.since_ms + c->session.timeout_ms / 3;
 }
 
 static int64_t move_deadline(const lk_client *c)
 {
   if (!moves(c))
     return LK_NEVER;
-  return c->fence == UINT64_MAX ? earlier(leave_at(c), fence_at(c))
-                                : leave_at(c);
+  return c->output.limit == UINT64_MAX ? earlier(leave_at(c), fence_at(c))
+                                       : leave_at(c);
 }
 
 /* No write shall be in doubt because of a move. A client that always has
@@ -216,23 +225,24 @@ static void run_move(lk_client *c)
 {
   if (!moves(c))
     return;
-  if (c->fence == UINT64_MAX && c->now >= fence_at(c))
-    c->fence = c->out_sent + lk__buf_len(&c->out);
+  if (c->output.limit == UINT64_MAX && c->now >= fence_at(c))
+    c->output.limit = c->output.sent + lk__buf_len(&c->output.bytes);
   if (c->now >= leave_at(c))
     lk__session_break(c, 0,
-                      c->insists ? "left for a server that has a quorum"
-                                 : "left for another server of the new list");
+                      c->move.quorum_only
+                          ? "left for a server that has a quorum"
+                          : "left for another server of the new list");
 }
 
 /* ---- a server that is about to close ----------------------------------- */
 
 static int64_t unknown_deadline(const lk_client *c)
 {
-  if (c->unknown_op == 0)
+  if (c->rejected.op == 0)
     return LK_NEVER;
   /* the request itself is still in its place, or was the oldest */
-  return lk__requests_answered(c, c->unknown_end - 1) ? c->now
-                                                      : c->unknown_until;
+  return lk__requests_answered(c, c->rejected.end - 1) ? c->now
+                                                       : c->rejected.until_ms;
 }
 
 static void run_unknown(lk_client *c)
@@ -242,13 +252,13 @@ static void run_unknown(lk_client *c)
   if (c->now < unknown_deadline(c))
     return;
   snprintf(why, sizeof why, "does not know %s",
-           lk__opcode_info(c->unknown_op)->name);
+           lk__opcode_info(c->rejected.op)->name);
   lk__session_break(c, LK_ERR_UNIMPLEMENTED, why);
 }
 
 static void run_live(lk_client *c)
 {
-  if (c->watch_lost)
+  if (c->reregistration.failed)
     lk__session_break(c, LK_ERR_NO_MEMORY, "no memory to set a watch again");
   else if (c->now >= silence_end(c))
     lk__session_break(c, LK_ERR_CONNECTION_LOSS,
@@ -261,26 +271,28 @@ static void run_attempt(lk_client *c)
 {
   char why[96];
 
-  if (c->now < c->attempt_end_ms)
+  if (c->now < c->connection.attempt_end_ms)
     return;
-  snprintf(why, sizeof why, "%s within %d ms",
-           c->phase == LK_PHASE_CONNECTING && c->tls != NULL
-               ? "no TLS connection"
-           : c->phase == LK_PHASE_CONNECTING ? "no connection"
-           : c->phase == LK_PHASE_HANDSHAKE  ? "connected, but no answer"
-                                             : "the SASL exchange did not end",
-           (int)(c->attempt_end_ms - c->attempt_began_ms));
+  snprintf(
+      why, sizeof why, "%s within %d ms",
+      c->connection.phase == LK_PHASE_CONNECTING && c->tls != NULL
+          ? "no TLS connection"
+      : c->connection.phase == LK_PHASE_CONNECTING ? "no connection"
+      : c->connection.phase == LK_PHASE_HANDSHAKE
+          ? "connected, but no answer"
+          : "the SASL exchange did not end",
+      (int)(c->connection.attempt_end_ms - c->connection.attempt_began_ms));
   lk__session_break(c, LK_ERR_CONNECT, why);
 }
 
 static void run_phase(lk_client *c)
 {
-  if (c->input_lost)
+  if (c->connection.input_lost)
     lk__session_break(c, LK_ERR_CONNECTION_LOSS,
                       "the driver called from a callback");
-  switch (c->phase) {
+  switch (c->connection.phase) {
   case LK_PHASE_PAUSE:
-    if (c->now >= c->retry_ms)
+    if (c->now >= c->connection.retry_ms)
       lk__session_connect(c);
     break;
   case LK_PHASE_CONNECTING:
@@ -291,7 +303,7 @@ static void run_phase(lk_client *c)
     run_unknown(c);
     run_move(c);
     lk__probe_run(c);
-    if (c->phase == LK_PHASE_LIVE)
+    if (c->connection.phase == LK_PHASE_LIVE)
       run_live(c);
     break;
   case LK_PHASE_ENDED: break;
@@ -303,7 +315,7 @@ static void run_timers(lk_client *c)
   for (int fires = 0; fires < MAX_FIRES; fires++) {
     lk_heap_node *first = c->timers.root;
 
-    if (first == NULL || first->at > c->now || c->free_wanted)
+    if (first == NULL || first->at > c->now || c->stack.free_wanted)
       return;
     lk_timer *t = LK_OWNER(first, lk_timer, node);
 
@@ -318,22 +330,22 @@ static void run_timers(lk_client *c)
  * at least. */
 static void give_session_up(lk_client *c)
 {
-  int64_t until =
-      later(c->proven_ms, c->left_ms) + (int64_t)c->timeout_ms * 3 / 2;
+  int64_t until = later(c->session.proven_ms, c->output.sent_ms) +
+                  (int64_t)c->session.timeout_ms * 3 / 2;
 
-  if (until > c->lives_until_ms)
-    c->lives_until_ms = until;
+  if (until > c->session.abandoned_end_ms)
+    c->session.abandoned_end_ms = until;
   lk__session_expire(c, "no server has answered for too long");
 }
 
 void lk__timing_run(lk_client *c)
 {
   run_timers(c);
-  if (c->late.count > 0 || c->now >= lk__deadline_next(c))
+  if (c->requests.late.count > 0 || c->now >= lk__deadline_next(&c->deadlines))
     lk__requests_time_out(c);
-  if (c->closing && c->final_err == 0 &&
-      (c->now >= c->close_end_ms || lk__client_can_close(c)))
-    lk__session_closed(c, lk__request_close_verdict(c, LK_ERR_DEADLINE));
+  if (c->close.begun && c->session.final_err == 0 &&
+      (c->now >= c->close.end_ms || lk__client_can_close(c)))
+    lk__session_closed(c, lk__request_close_outcome(c, LK_ERR_DEADLINE));
   if (c->now >= give_up(c))
     give_session_up(c);
   run_phase(c);
@@ -341,26 +353,26 @@ void lk__timing_run(lk_client *c)
 
 int64_t lk__timing_deadline(const lk_client *c)
 {
-  int64_t at = earlier(lk__deadline_next(c), give_up(c));
+  int64_t at = earlier(lk__deadline_next(&c->deadlines), give_up(c));
 
-  if (c->late.count > 0)
+  if (c->requests.late.count > 0)
     return c->now;
   if (c->timers.root != NULL)
     at = earlier(at, c->timers.root->at);
-  if (c->closing)
-    at = earlier(at, c->close_end_ms);
-  if (c->input_lost && c->depth == 0)
+  if (c->close.begun)
+    at = earlier(at, c->close.end_ms);
+  if (c->connection.input_lost && c->stack.depth == 0)
     return c->now;
-  switch (c->phase) {
-  case LK_PHASE_PAUSE: return earlier(at, c->retry_ms);
+  switch (c->connection.phase) {
+  case LK_PHASE_PAUSE: return earlier(at, c->connection.retry_ms);
   case LK_PHASE_CONNECTING:
   case LK_PHASE_HANDSHAKE:
-  case LK_PHASE_SASL: return earlier(at, c->attempt_end_ms);
+  case LK_PHASE_SASL: return earlier(at, c->connection.attempt_end_ms);
   case LK_PHASE_LIVE:
-    if (c->watch_lost)
+    if (c->reregistration.failed)
       return c->now;
     at = earlier(at, earlier(move_deadline(c), unknown_deadline(c)));
-    at = earlier(at, earlier(c->probe_ms, c->rearm_ms));
+    at = earlier(at, earlier(c->probe.due_ms, c->reregistration.retry_ms));
     return earlier(at, earlier(silence_end(c), ping_due(c)));
   case LK_PHASE_ENDED: break;
   }

@@ -13,7 +13,11 @@
  */
 
 #include "proto/engine/calls.h"
+#include "proto/engine/client.h"
 #include "proto/engine/set_watches.h"
+#include "proto/engine/timing.h"
+#include "proto/engine/watch_calls.h"
+#include "proto/wire/opcode.h"
 #include "proto/wire/path.h"
 
 /* Whether `kind` is to be set again: one of it was covered and is no more. What
@@ -52,17 +56,17 @@ static bool queue_mending(lk_client *c, const mending *m)
   struct lk_set_watches_request r = {.relative_zxid = m->zxid};
   lk_vec *lists[] = {&r.data, &r.exist, &r.child};
   mending *kept = lk__mem_new(&c->mem, sizeof *kept);
-  lk_call_spec ask = {.op = LK_OPCODE_SET_WATCHES,
-                      .rec = &lk__set_watches_request_record,
-                      .value = &r,
-                      .arg = kept};
+  lk_call_spec spec = {.op = LK_OPCODE_SET_WATCHES,
+                       .rec = &lk__set_watches_request_record,
+                       .value = &r,
+                       .arg = kept};
 
   if (kept == NULL)
     return false;
   *kept = *m;
   for (int i = 0; i < LK_WATCH_KIND_ADDED; i++)
     *lists[i] = lk__vec_of(&path, m->kinds[i] ? 1 : 0);
-  if (lk__request_queue(c, &ask) != 0) {
+  if (lk__request_queue(c, &spec) != 0) {
     lk__mem_free(&c->mem, kept);
     return false;
   }
@@ -74,10 +78,10 @@ static bool queue_mending(lk_client *c, const mending *m)
  * without memory we get a new one. */
 static void mend(lk_client *c, lk_watched *on)
 {
-  mending m = {.on = on, .zxid = c->last_zxid};
+  mending m = {.on = on, .zxid = c->session.last_zxid};
   bool any = false;
 
-  if (c->phase != LK_PHASE_LIVE || c->closing)
+  if (c->connection.phase != LK_PHASE_LIVE || c->close.begun)
     return;
   for (int i = 0; i < LK_WATCH_KIND_ADDED; i++) {
     m.kinds[i] = uncovered(c, on, (lk_watch_kind)i);
@@ -86,7 +90,7 @@ static void mend(lk_client *c, lk_watched *on)
   if (!any || queue_mending(c, &m))
     return;
   miss(&m);
-  c->watch_lost = true;
+  c->reregistration.failed = true;
   lk__client_wake(c);
 }
 
@@ -126,15 +130,15 @@ static int32_t type_of(lk_watch_kind kind)
 static void remove_on_server(lk_client *c, const lk_watch *w)
 {
   struct lk_path_type_request r = {.type = type_of(w->kind)};
-  lk_call_spec ask = {.op = LK_OPCODE_REMOVE_WATCHES,
-                      .rec = &lk__path_type_request_record,
-                      .value = &r,
-                      .chroot = "", /* watches have it in their paths */
-                      .path = w->on->path};
+  lk_call_spec spec = {.op = LK_OPCODE_REMOVE_WATCHES,
+                       .rec = &lk__path_type_request_record,
+                       .value = &r,
+                       .chroot = "", /* watches have it in their paths */
+                       .path = w->on->path};
 
-  if (c->phase == LK_PHASE_LIVE && lk__request_refusal(c) == 0 &&
-      lk__request_unsupported(c, ask.op) == 0 && lk__watch_alone(w)) {
-    if (lk__request_queue(c, &ask) == 0 && lk__watch_stays(w->kind))
+  if (c->connection.phase == LK_PHASE_LIVE && lk__request_refusal(c) == 0 &&
+      lk__request_unsupported(c, spec.op) == 0 && lk__watch_alone(w)) {
+    if (lk__request_queue(c, &spec) == 0 && lk__watch_stays(w->kind))
       mark_removed(w->on);
   }
 }
@@ -157,7 +161,7 @@ static void cover_again(lk_client *c, lk_watched *on, lk_watch_kind kind)
 {
   if (!lk__watched_covers(&c->watches, on, kind, true))
     return; /* mend() does it */
-  lk__watched_mark_missing(on, kind, c->last_zxid);
+  lk__watched_mark_missing(on, kind, c->session.last_zxid);
   lk__timing_reregister_later(c);
 }
 
@@ -216,28 +220,28 @@ int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
                  const lk_call *call, lk_done_cb done, void *arg)
 {
   struct lk_add_watch_request r = {.mode = (int32_t)mode};
-  lk_call_spec ask = {.op = LK_OPCODE_ADD_WATCH,
-                      .path = path,
-                      .kind = mode == LK_WATCH_RECURSIVE
-                                  ? LK_WATCH_KIND_RECURSIVE
-                                  : LK_WATCH_KIND_PERSISTENT,
-                      .done = (void (*)(void))done,
-                      .arg = arg};
+  lk_call_spec spec = {.op = LK_OPCODE_ADD_WATCH,
+                       .path = path,
+                       .kind = mode == LK_WATCH_RECURSIVE
+                                   ? LK_WATCH_KIND_RECURSIVE
+                                   : LK_WATCH_KIND_PERSISTENT,
+                       .done = (void (*)(void))done,
+                       .arg = arg};
   lk_call own;
-  int err = lk__call_take_options(c, &ask, &own, call, true);
+  int err = lk__call_take_options(c, &spec, &own, call, true);
 
   if (err != 0)
     return err;
-  if (ask.call == NULL || ask.call->on_event == NULL ||
+  if (spec.call == NULL || spec.call->on_event == NULL ||
       (mode != LK_WATCH_PERSISTENT && mode != LK_WATCH_RECURSIVE))
     return LK_ERR_BAD_ARGUMENT;
   if (!lk__path_valid(path, false))
     return LK_ERR_BAD_PATH;
-  ask.path = lk__path_rest(c->hosts.chroot, path, false);
-  ask.chroot = c->hosts.chroot;
+  spec.path = lk__path_rest(c->hosts.chroot, path, false);
+  spec.chroot = c->hosts.chroot;
   lk_watched *on;
 
-  err = lk__request_find_watched(c, &ask, &on);
+  err = lk__request_find_watched(c, &spec, &on);
   if (err != 0)
     return err;
   if (on != NULL &&
@@ -246,5 +250,5 @@ int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
                                                  : LK_WATCH_KIND_RECURSIVE,
                       NULL))
     return LK_ERR_WATCH_MODE;
-  return lk__call_send(c, &ask, &lk__add_watch_request_record, &r);
+  return lk__call_send(c, &spec, &lk__add_watch_request_record, &r);
 }

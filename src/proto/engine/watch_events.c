@@ -3,7 +3,9 @@
 
 /* Telling watches. */
 
+#include "proto/engine/client.h"
 #include "proto/engine/invariants.h"
+#include "proto/engine/watch_events.h"
 #include "proto/wire/path.h"
 
 /* It ends: from now on cancelling it is nothing. */

@@ -30,8 +30,8 @@ static inline bool lk__watch_stays(lk_watch_kind kind)
 /** All watches of one path. Lives as long as one of them does. */
 typedef struct lk_watched {
   lk_map_node map;
-  lk_link kinds[LK_WATCH_KINDS];  /**< standing watches */
-  lk_link pending;                /**< watches whose request is under way */
+  lk_link kinds[LK_WATCH_KINDS];      /**< standing watches */
+  lk_link pending;                    /**< watches whose request is under way */
   uint32_t under_way[LK_WATCH_KINDS]; /**< of those: of each kind */
   uint32_t held[LK_WATCH_KINDS];      /**< of those: whose request waits */
   bool covered[LK_WATCH_KIND_ADDED];  /**< some that stand may have no watch of
@@ -39,9 +39,9 @@ typedef struct lk_watched {
   int64_t missing[LK_WATCH_KINDS]; /**< of those that stand: the zxid from which
                                          on the server at hand may have reported
                                          nothing, or LK_REGISTERED; rearm.h */
-  bool asked[LK_WATCH_KINDS];   /**< the setWatches under way have that kind */
-  uint32_t chunk;               /**< the last of them with this path */
-  size_t refs; /**< watches that point here, also those firing */
+  bool asked[LK_WATCH_KINDS]; /**< the setWatches under way have that kind */
+  uint32_t chunk;             /**< the last of them with this path */
+  size_t refs;                /**< watches that point here, also those firing */
   size_t path_cap;
   char *path;               /**< server path, NUL-terminated */
   struct lk_watched *spare; /**< next in the list of those to be used again */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_PROTO_ENGINE_CREATE_CALLS_H
-#define LK_PROTO_ENGINE_CREATE_CALLS_H
+#ifndef LK_PROTO_WIRE_CREATE_MODE_H
+#define LK_PROTO_WIRE_CREATE_MODE_H
 
 #include <latchkey/client.h>
 
 /**
  * @file
- * What may be made, and how that is said. A server does not see to it that the
- * opcode and the flags of a create agree: some pairs make another kind of node,
- * and one, createTTL of what has no TTL with a negative one, ends the server
- * and each of its restarts.
+ * The kinds of nodes, and the opcode and flags that create each. A server does
+ * not check that the two agree: some pairs create another kind of node, and
+ * one, createTTL of a node without TTL with a negative one, ends the server and
+ * each of its restarts.
  */
 
 /** The flags of a node with a TTL on the wire; others have those of

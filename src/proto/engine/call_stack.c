@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/*
+ * The library's calls on the stack. What must not happen inside them happens
+ * when the outermost one ends: waking the driver, and freeing the client.
+ */
+
+#include "proto/engine/client.h"
+#include "proto/engine/invariants.h"
+
+void lk__client_enter(lk_client *c)
+{
+  if (c->stack.depth++ > 0)
+    return;
+  c->now = c->hooks.now(c->hooks.arg);
+  if (c->output.sent_unstamped)
+    c->output.sent_ms = c->now;
+  c->output.sent_unstamped = false;
+}
+
+void lk__client_leave(lk_client *c)
+{
+  c->now_stale = true;
+  lk__client_release(c);
+}
+
+void lk__client_hold(lk_client *c)
+{
+  c->stack.depth++;
+}
+
+/* The only place where the driver is woken. Its hook may call inputs that wake
+ * it again. */
+static void end_outermost(lk_client *c)
+{
+  lk__invariants_check(c, LK_MOMENT_REST);
+  while (c->stack.wake_wanted && !c->stack.free_wanted) {
+    c->stack.wake_wanted = false;
+    c->stack.waking = true;
+    c->hooks.wake(c, c->hooks.arg);
+    c->stack.waking = false;
+  }
+  c->stack.depth = 0;
+  if (c->stack.free_wanted)
+    lk__client_destroy(c);
+}
+
+void lk__client_release(lk_client *c)
+{
+  if (c->stack.depth > 1)
+    c->stack.depth--;
+  else
+    end_outermost(c);
+}
+
+void lk__client_wake(lk_client *c)
+{
+  lk__client_hold(c);
+  c->stack.wake_wanted = true;
+  lk__client_release(c);
+}

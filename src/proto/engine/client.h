@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_PROTO_ENGINE_CLIENT_H
+#define LK_PROTO_ENGINE_CLIENT_H
+
+/**
+ * @file
+ * A client. Each part is defined by the header of the file that works on it.
+ */
+
+#include <latchkey/client.h>
+
+#include "base/heap.h"
+#include "base/ring.h"
+#include "jute/arena.h"
+#include "proto/engine/auth.h"
+#include "proto/engine/hosts.h"
+#include "proto/engine/lease_slot.h"
+#include "proto/engine/listeners.h"
+#include "proto/engine/probe.h"
+#include "proto/engine/request_deadlines.h"
+#include "proto/engine/request_queue.h"
+#include "proto/engine/sasl.h"
+#include "proto/engine/server_support.h"
+#include "proto/engine/session.h"
+#include "proto/engine/watch_table.h"
+#include "proto/wire/frame.h"
+
+/** Options of lk_client_config that stay as they are. */
+typedef struct lk_engine_options {
+  int32_t timeout_ms; /**< the session timeout that is asked for */
+  int32_t give_up_ms;
+  bool one_session;
+  bool read_only;
+  size_t send_limit;
+  size_t outstanding_limit;
+  void (*log)(void *arg, int level, int err, const char *text);
+  void *log_arg;
+} lk_engine_options;
+
+/** The library's calls on the stack. */
+typedef struct lk_engine_stack {
+  int depth;        /**< calls that have not returned */
+  bool free_wanted; /**< when the outermost returns */
+  bool wake_wanted; /**< likewise: call the hook `wake` */
+  bool waking;      /**< that hook is running */
+} lk_engine_stack;
+
+/** What arrives. */
+typedef struct lk_engine_input {
+  lk_frames frames;
+  lk_arena arena;        /**< of the reply or event at hand */
+  const lk_reply *reply; /**< that is being delivered, or NULL */
+} lk_engine_input;
+
+typedef struct lk_engine_pings {
+  lk_ring sent_ms;     /**< int64_t: of those without a reply */
+  uint64_t end;        /**< where the newest one ends in the output */
+  int64_t extended_ms; /**< when the newest ping was sent that followed another
+                            one without a reply: it may have kept the session */
+} lk_engine_pings;
+
+typedef struct lk_engine_close {
+  bool begun;
+  bool sent; /**< closeSession is the last of the requests sent */
+  bool lost; /**< it was sent on a connection that broke */
+  int64_t end_ms;
+  lk_close_cb done;
+  void *arg;
+} lk_engine_close;
+
+struct lk_client {
+  lk_mem mem;
+  lk_hooks hooks;
+  lk_engine_options options;
+  int64_t now;    /**< the clock as last read */
+  bool now_stale; /**< output was sent since */
+  lk_engine_stack stack;
+  lk_engine_listeners listeners;
+  lk_heap timers;
+  lk_engine_session session;
+  lk_evidence_record evidence;
+  lk_engine_lease lease;
+  lk_engine_connection connection;
+  lk_engine_error last_error;
+  lk_engine_input input;
+  lk_engine_output output;
+  lk_engine_pings pings;
+  lk_engine_move move;
+  lk_engine_rejected rejected;
+  lk_engine_reregistration reregistration;
+  lk_engine_auth auth;
+  lk_engine_probe probe;
+  lk_engine_requests requests;
+  lk_request_deadlines deadlines;
+  lk_engine_close close;
+  lk_hosts hosts;
+  lk_watches watches;
+  lk_tls_config *tls; /**< for the transport; NULL: plain TCP */
+  lk_sasl *sasl;      /**< or NULL */
+  size_t unchecked;   /**< calls since the last check, see invariants.h */
+};
+
+/** Begin and end an input. The outermost one reads the clock. */
+void lk__client_enter(lk_client *c);
+void lk__client_leave(lk_client *c);
+/** Begin and end a call that reads no clock. Both ends can free the client. */
+void lk__client_hold(lk_client *c);
+void lk__client_release(lk_client *c);
+/** Wake the driver when the outermost call ends: until then the state need not
+    be whole. Outside of any call that is now, and can free the client. */
+void lk__client_wake(lk_client *c);
+/** Free the client now. */
+void lk__client_destroy(lk_client *c);
+/** Whether a close has nothing to wait for: no session, and no request. */
+bool lk__client_can_close(const lk_client *c);
+/** Why new requests are refused: LK_ERR_FORKED, CLOSED, AUTH_FAILED; or 0. */
+int lk__client_refusal(const lk_client *c);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* The driver's side of a client: <latchkey/driver.h>. */
+
+#include "proto/engine/client.h"
+#include "proto/engine/replies.h"
+#include "proto/engine/timing.h"
+
+/* Memory of the output that is kept once all is sent. */
+enum { KEEP_OUTPUT = 1024 * 1024 };
+
+void lk_client_want(lk_client *c, lk_want *out)
+{
+  const lk_host *h = lk__hosts_current(&c->hosts);
+  bool wanted = c->connection.phase != LK_PHASE_PAUSE &&
+                c->connection.phase != LK_PHASE_ENDED;
+
+  *out = (lk_want){.attempt = wanted ? c->connection.attempt : 0,
+                   .host = h->name,
+                   .port = h->port,
+                   .address = c->hosts.address};
+}
+
+static bool is_present(const lk_client *c, uint64_t attempt)
+{
+  return c->connection.attempt == attempt && !c->stack.free_wanted &&
+         c->connection.phase != LK_PHASE_PAUSE &&
+         c->connection.phase != LK_PHASE_ENDED;
+}
+
+/* An input that cannot be taken: the connection is given up at the deadline,
+ * which is now once the outermost call has ended. */
+static void lose_input(lk_client *c, uint64_t attempt)
+{
+  if (!is_present(c, attempt))
+    return;
+  c->connection.input_lost = true;
+  lk__client_wake(c);
+}
+
+/* Begin an input for `attempt`, after what is due; false: it is outdated. Or it
+ * comes from inside a callback, where none can be taken. */
+static bool begin(lk_client *c, uint64_t attempt)
+{
+  bool outermost = c->stack.depth == 0;
+
+  lk__client_enter(c);
+  if (outermost)
+    lk__timing_run(c);
+  else
+    lose_input(c, attempt);
+  return outermost && is_present(c, attempt);
+}
+
+/* The same for an input that the hook `wake` may call as well. It runs in the
+ * middle of a call that must not complete any request: so what is due is left
+ * to the next input, and nothing is taken that ends a live connection. */
+static bool begin_anywhere(lk_client *c, uint64_t attempt)
+{
+  if (!c->stack.waking)
+    return begin(c, attempt);
+  lk__client_enter(c);
+  c->now = c->hooks.now(c->hooks.arg);
+  return is_present(c, attempt) && c->connection.phase == LK_PHASE_CONNECTING;
+}
+
+void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
+{
+  if (begin_anywhere(c, attempt) &&
+      c->connection.phase == LK_PHASE_CONNECTING && count > 0) {
+    c->hosts.addresses = count;
+    lk__timing_resolved(c);
+  }
+  lk__client_leave(c);
+}
+
+static void warn_of_tls(const lk_client *c)
+{
+  if (c->tls != NULL && (c->tls->any_certificate || c->tls->any_name))
+    lk__client_logf(c, LK_LOG_WARNING, LK_ERR_TLS,
+                    "%s: TLS: the server's %s is not verified",
+                    c->connection.server,
+                    c->tls->any_certificate ? "certificate" : "name");
+}
+
+void lk_client_connected(lk_client *c, uint64_t attempt)
+{
+  if (begin_anywhere(c, attempt) &&
+      c->connection.phase == LK_PHASE_CONNECTING) {
+    warn_of_tls(c);
+    lk__session_send_handshake(c);
+  }
+  lk__client_leave(c);
+}
+
+static void end_attempt(lk_client *c, uint64_t attempt, int err,
+                        lk_tls_cause cause, const char *why)
+{
+  if (begin_anywhere(c, attempt)) {
+    c->last_error.tls_cause = cause;
+    if (err == 0)
+      err = c->connection.phase == LK_PHASE_HANDSHAKE ? LK_ERR_REFUSED
+                                                      : LK_ERR_CONNECTION_LOSS;
+    if (why == NULL && err == LK_ERR_CONNECTION_LOSS)
+      why = c->connection.phase == LK_PHASE_SASL
+                ? "the server closed the connection during the SASL exchange"
+                : "the server closed the connection";
+    lk__session_break(c, err, why);
+  } else if (c->stack.waking) {
+    lose_input(c, attempt);
+  }
+  lk__client_leave(c);
+}
+
+void lk_client_failed(lk_client *c, uint64_t attempt, int err, const char *why)
+{
+  end_attempt(c, attempt, err, LK_TLS_OTHER, why);
+}
+
+void lk_client_failed_tls(lk_client *c, uint64_t attempt, lk_tls_cause cause,
+                          const char *why)
+{
+  end_attempt(c, attempt, LK_ERR_TLS, cause, why);
+}
+
+static void take_frame(lk_client *c, lk_bytes frame)
+{
+  if (c->connection.phase == LK_PHASE_LIVE)
+    lk__reply_take(c, frame);
+  else if (c->connection.phase == LK_PHASE_HANDSHAKE)
+    lk__session_take_handshake(c, frame);
+  else
+    lk__sasl_take(c, frame);
+}
+
+/* Whether the connection that brought the bytes at hand still stands. */
+static bool serving(const lk_client *c, uint64_t attempt)
+{
+  return c->connection.attempt == attempt && !c->stack.free_wanted &&
+         (c->connection.phase == LK_PHASE_LIVE ||
+          c->connection.phase == LK_PHASE_HANDSHAKE ||
+          c->connection.phase == LK_PHASE_SASL);
+}
+
+static void receive(lk_client *c, uint64_t attempt, lk_bytes bytes)
+{
+  /* a frame that was put together is given back by lk__frame_next() */
+  while ((bytes.len > 0 || c->input.frames.handed) && serving(c, attempt)) {
+    lk_bytes frame;
+
+    switch (lk__frame_next(&c->input.frames, &bytes, &frame)) {
+    case LK_FRAME_NONE: return;
+    case LK_FRAME_WHOLE: take_frame(c, frame); break;
+    case LK_FRAME_BAD:
+      lk__session_break(c, LK_ERR_PROTOCOL, "a frame of less than no bytes");
+      break;
+    case LK_FRAME_TOO_BIG:
+      lk__request_forbid_retry(c, true);
+      lk__session_break(c, LK_ERR_PROTOCOL, "a frame longer than the limit");
+      break;
+    case LK_FRAME_NO_MEMORY:
+      lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+      break;
+    }
+  }
+}
+
+void *lk_client_receive_buffer(lk_client *c, uint64_t attempt, size_t least,
+                               size_t *size)
+{
+  return serving(c, attempt) ? lk__frame_room(&c->input.frames, least, size)
+                             : NULL;
+}
+
+void lk_client_received(lk_client *c, uint64_t attempt, const void *bytes,
+                        size_t len)
+{
+  if (begin(c, attempt)) {
+    c->connection.received_ms = c->now;
+    receive(c, attempt, lk_bytes_of(bytes, len));
+  }
+  lk__client_leave(c);
+}
+
+lk_bytes lk_client_pending(lk_client *c)
+{
+  size_t len = lk__buf_len(&c->output.bytes);
+
+  if (c->output.limit - c->output.sent < len)
+    len = (size_t)(c->output.limit - c->output.sent);
+  return lk_bytes_of(len == 0 ? NULL : lk__buf_bytes(&c->output.bytes), len);
+}
+
+void lk_client_sent(lk_client *c, uint64_t attempt, size_t len)
+{
+  if (attempt != c->connection.attempt || len > lk__buf_len(&c->output.bytes))
+    return;
+  lk__buf_consume(&c->output.bytes, len);
+  c->output.sent += len;
+  c->output.sent_unstamped = c->output.sent_unstamped || len > 0;
+  c->now_stale = true;
+  if (lk__buf_len(&c->output.bytes) > 0)
+    return;
+  c->output.empty_ms = c->now;
+  lk__buf_trim(&c->output.bytes, KEEP_OUTPUT);
+}
+
+int64_t lk_client_deadline(const lk_client *c)
+{
+  return lk__timing_deadline(c);
+}
+
+void lk_client_tick(lk_client *c)
+{
+  bool outermost = c->stack.depth == 0;
+
+  lk__client_enter(c);
+  if (outermost)
+    lk__timing_run(c);
+  lk__client_leave(c);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_PROTO_ENGINE_LISTENERS_H
+#define LK_PROTO_ENGINE_LISTENERS_H
+
+/**
+ * @file
+ * The listeners of a client, its state as they know it, and its log.
+ */
+
+#include <latchkey/client.h>
+
+/** The listeners of a client, in the order in which they were attached. */
+typedef struct lk_engine_listeners {
+  lk_listener *first;
+  lk_listener *last;
+  struct lk_notification *notifying; /**< the innermost one, or NULL */
+} lk_engine_listeners;
+
+/** Enter `state` and notify the listeners. Everything else that changes with
+    the state has changed before: a listener may call anything. */
+void lk__client_enter_state(lk_client *c, lk_state state, int err);
+/** Notify the listeners that lk_client_close() was called. */
+void lk__client_notify_closing(lk_client *c);
+/** Notify the listeners of a reply, before its request completes. */
+void lk__client_notify_reply(lk_client *c, const lk_reply *reply);
+
+/** Log, printf-like; `level` as in lk_log_level. */
+void lk__client_logf(const lk_client *c, int level, int err, const char *format,
+                     ...) __attribute__((format(printf, 4, 5)));
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine/server_support.h"
+
+#include "proto/engine/client.h"
+#include "proto/wire/opcode.h"
+
+enum { UNSUPPORTED_MS = 60 * 60 * 1000 };
+
+/* The bit of `op` in lk_unsupported; there are fewer than 64 opcodes. */
+static unsigned opcode_index(int32_t op)
+{
+  return (unsigned)(lk__opcode_info(op) - lk__opcodes);
+}
+
+void lk__request_note_unsupported(lk_client *c, int32_t op)
+{
+  lk__client_logf(c, LK_LOG_INFO, LK_ERR_UNIMPLEMENTED, "%s: does not know %s",
+                  c->connection.server, lk__opcode_info(op)->name);
+  lk__hosts_mark_unsupported(&c->hosts, opcode_index(op),
+                             c->now + UNSUPPORTED_MS);
+}
+
+void lk__request_rejected(lk_client *c, const lk_request *r)
+{
+  lk__request_note_unsupported(c, r->op);
+  if (c->rejected.op != 0)
+    return;
+  c->rejected.op = r->op;
+  c->rejected.end = r->end;
+  c->rejected.until_ms = c->now + c->session.timeout_ms / 3;
+  if (c->output.limit > c->output.sent)
+    c->output.limit = c->output.sent;
+  lk__client_wake(c);
+}
+
+bool lk__request_is_unsupported(const lk_client *c, int32_t op)
+{
+  /* Hardly any server lacks anything: that is seen first. */
+  return c->hosts.unsupported.requests != 0 &&
+         lk__hosts_lack_support(&c->hosts, opcode_index(op), c->now);
+}
+
+/* A server without a quorum answers what it refuses at once, ahead of reads
+ * that came before it: the client could not tell which answer is whose. */
+int lk__request_unsupported(const lk_client *c, int32_t op)
+{
+  if (c->connection.read_only && !lk__opcode_info(op)->read_only)
+    return LK_ERR_NOT_READ_ONLY;
+  return lk__request_is_unsupported(c, op) ? LK_ERR_UNIMPLEMENTED : 0;
+}

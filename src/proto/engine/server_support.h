@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_PROTO_ENGINE_SERVER_SUPPORT_H
+#define LK_PROTO_ENGINE_SERVER_SUPPORT_H
+
+/**
+ * @file
+ * Which requests the connected server supports. A server answers a request that
+ * it does not know with UNIMPLEMENTED and closes; it is not sent such a request
+ * for an hour.
+ */
+
+#include "proto/engine/request_queue.h"
+
+/** A request that the connected server rejected as unknown: it will close. */
+typedef struct lk_engine_rejected {
+  int32_t op;       /**< or 0 */
+  uint64_t end;     /**< lk_request.end of that request */
+  int64_t until_ms; /**< then the connection is given up */
+} lk_engine_rejected;
+
+/** The connected server does not know `op`. */
+void lk__request_note_unsupported(lk_client *c, int32_t op);
+/** The server rejected `r` as unknown: nothing more is sent on this connection.
+    It is given up when the requests before `r` have their replies. */
+void lk__request_rejected(lk_client *c, const lk_request *r);
+bool lk__request_is_unsupported(const lk_client *c, int32_t op);
+/** Why the connected server is not sent `op`: LK_ERR_UNIMPLEMENTED,
+    LK_ERR_NOT_READ_ONLY, or 0. */
+int lk__request_unsupported(const lk_client *c, int32_t op);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_PROTO_ENGINE_TIME_H
+#define LK_PROTO_ENGINE_TIME_H
+
+#include <stdint.h>
+
+/** As a time in ms: not at all. */
+#define LK_NEVER INT64_MAX
+
+static inline int64_t lk__earlier(int64_t a, int64_t b)
+{
+  return a < b ? a : b;
+}
+
+static inline int64_t lk__later(int64_t a, int64_t b)
+{
+  return a > b ? a : b;
+}
+
+#endif

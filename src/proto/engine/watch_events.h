@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_PROTO_ENGINE_WATCH_EVENTS_H
+#define LK_PROTO_ENGINE_WATCH_EVENTS_H
+
+#include "proto/engine/watch_table.h"
+
+/** Report an event of `path` to the watches in `list`; path NULL: each watch's
+    own. One-shot watches are dropped, with LK_EVENT_ENDED all. */
+void lk__watches_notify(lk_client *c, lk_link *list, lk_event_type type,
+                        lk_bytes path, int err);
+/** Report LK_EVENT_ENDED to the watches in `list`. */
+void lk__watches_notify_ended(lk_client *c, lk_link *list, int err);
+/** Report LK_EVENT_RESUMED to persistent watches. `late`: only to those which
+    got it before they were registered. */
+void lk__watches_notify_resumed(lk_client *c, bool late);
+
+#endif
