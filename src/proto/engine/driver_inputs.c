@@ -153,11 +153,11 @@ static void receive(lk_client *c, uint64_t attempt, lk_bytes bytes)
     case LK_FRAME_NONE: return;
     case LK_FRAME_WHOLE: take_frame(c, frame); break;
     case LK_FRAME_BAD:
-      lk__session_break(c, LK_ERR_PROTOCOL, "a frame of less than no bytes");
+      lk__session_break(c, LK_ERR_PROTOCOL, "frame of negative length");
       break;
     case LK_FRAME_TOO_BIG:
       lk__request_forbid_retry(c, true);
-      lk__session_break(c, LK_ERR_PROTOCOL, "a frame longer than the limit");
+      lk__session_break(c, LK_ERR_PROTOCOL, "frame longer than receive_limit");
       break;
     case LK_FRAME_NO_MEMORY:
       lk__session_break(c, LK_ERR_NO_MEMORY, NULL);

@@ -39,7 +39,7 @@ static void consequences(lk_client *c, int32_t op, int err)
   else if (err == LK_ERR_SESSION_MOVED || err == LK_ERR_SESSION_EXPIRED)
     lk__session_break(c, err, NULL); /* the next handshake tells */
   else if (op == LK_OPCODE_SET_WATCHES && err != 0 && err != LK_ERR_THROTTLED)
-    lk__session_break(c, err, "cannot register a watch again");
+    lk__session_break(c, err, "cannot re-register a watch");
 }
 
 /* Others that a server cannot do, because of how it was started, have a zxid.
@@ -114,8 +114,9 @@ static lk_request *find_early(lk_client *c,
 
   if (r == NULL)
     lk__session_break(c, LK_ERR_PROTOCOL,
-                      c->requests.sent.count == 0 ? "an answer to nothing"
-                                                  : "an answer out of order");
+                      c->requests.sent.count == 0
+                          ? "unexpected reply: no request is outstanding"
+                          : "unexpected reply: not to the oldest request");
   return r;
 }
 
@@ -165,7 +166,7 @@ static void take_reply(lk_client *c, const struct lk_reply_header *header,
     if (err != LK_ERR_NO_MEMORY)
       lk__request_forbid_retry(c, false);
     lk__session_break(c, err == LK_ERR_NO_MEMORY ? err : LK_ERR_PROTOCOL,
-                      "an answer that cannot be read");
+                      "malformed reply");
   } else {
     lk_request own = take_request(c, r, oldest);
 
@@ -198,7 +199,7 @@ static void take_event(lk_client *c, lk_reader *in)
 
   if (lk__record_decode(&lk__watcher_event_record, &event, in, NULL) != 0 ||
       event.path.at == NULL) {
-    lk__session_break(c, LK_ERR_PROTOCOL, "an event that cannot be read");
+    lk__session_break(c, LK_ERR_PROTOCOL, "malformed event");
     return;
   }
   if (memchr(event.path.at, '\0', event.path.len) != NULL)
@@ -224,7 +225,8 @@ static void take_ping(lk_client *c, const struct lk_reply_header *header)
                      .connection = c->connection.number};
 
   if (c->pings.sent_ms.count == 0) {
-    lk__session_break(c, LK_ERR_PROTOCOL, "an answer to nothing");
+    lk__session_break(c, LK_ERR_PROTOCOL,
+                      "unexpected reply: no request is outstanding");
     return;
   }
   memcpy(&answer.sent_ms, lk__ring_at(&c->pings.sent_ms, 0),
@@ -242,7 +244,7 @@ static void take_auth(lk_client *c, const struct lk_reply_header *header)
 {
   if (c->auth.next_reply == NULL)
     lk__session_break(c, LK_ERR_PROTOCOL,
-                      "unexpected reply: no auth packet is outstanding");
+                      "unexpected reply: no request is outstanding");
   else if (header->err != 0)
     lk__session_refused(c, header->err, NULL);
   else
@@ -257,7 +259,8 @@ static void take_rearm(lk_client *c, const struct lk_reply_header *header)
   bool late = c->reregistration.tries > 0;
 
   if (c->reregistration.unanswered == 0) {
-    lk__session_break(c, LK_ERR_PROTOCOL, "an answer to nothing");
+    lk__session_break(c, LK_ERR_PROTOCOL,
+                      "unexpected reply: no request is outstanding");
     return;
   }
   if (header->err == LK_ERR_AUTH_REQUIRED) {
@@ -267,7 +270,7 @@ static void take_rearm(lk_client *c, const struct lk_reply_header *header)
   if (header->err != 0 && !throttled) {
     if (is_unknown(header) && c->watches.added > 0)
       lk__request_note_unsupported(c, LK_OPCODE_SET_WATCHES2);
-    lk__session_break(c, header->err, "cannot register watches again");
+    lk__session_break(c, header->err, "cannot re-register watches");
     return;
   }
   if (throttled && !c->reregistration.throttled) {
@@ -300,11 +303,11 @@ void lk__reply_take(lk_client *c, lk_bytes frame)
 
   lk__reader_init(&in, frame.at, frame.len);
   if (!take_header(&in, &header)) {
-    lk__session_break(c, LK_ERR_PROTOCOL, "an answer without a header");
+    lk__session_break(c, LK_ERR_PROTOCOL, "malformed reply header");
     return;
   }
   if (!lk__error_is_of_server(header.err)) {
-    lk__session_break(c, LK_ERR_PROTOCOL, "an error that no server has");
+    lk__session_break(c, LK_ERR_PROTOCOL, "invalid error code in reply");
     return;
   }
   switch (header.xid) {

@@ -8,7 +8,7 @@
 #include "proto/wire/opcode.h"
 #include "proto/wire/path.h"
 
-enum { FIRST_ROOM = 256, KEEP = 64 * 1024 };
+enum { KEEP = 64 * 1024 };
 
 void lk__requests_init(lk_engine_requests *q, const lk_mem *mem)
 {
@@ -48,46 +48,6 @@ int lk__request_refusal(lk_client *c)
 int32_t lk__request_next_xid(const lk_client *c)
 {
   return c->session.last_xid == INT32_MAX ? 1 : c->session.last_xid + 1;
-}
-
-static void encode_body(const lk_call_spec *spec, lk_writer *w)
-{
-  if (spec->ops != NULL)
-    lk__multi_encode(w, spec->ops, spec->operations, spec->chroot);
-  else if (spec->reads != NULL)
-    lk__multi_read_encode(w, spec->reads, spec->operations, spec->chroot);
-  else if (spec->path != NULL)
-    lk__path_encode(spec->rec, spec->value, spec->chroot, spec->path, w);
-  else if (spec->rec != NULL)
-    lk__record_encode(spec->rec, spec->value, w);
-}
-
-/* Write a whole frame behind the end of `b`, without adding it yet. */
-static int encode(lk_client *c, lk_buf *b, const lk_call_spec *spec,
-                  int32_t xid, size_t *len)
-{
-  if (!lk__buf_reserve(b, FIRST_ROOM))
-    return LK_ERR_NO_MEMORY;
-  for (;;) {
-    lk_writer w;
-
-    lk__writer_init(&w, lk__buf_room(b), b->cap - b->end);
-    lk__writer_int(&w, 0);
-    lk__writer_int(&w, xid);
-    lk__writer_int(&w, spec->op);
-    encode_body(spec, &w);
-    if (w.err != 0)
-      return w.err;
-    if (w.len - 4 > c->options.send_limit)
-      return LK_ERR_TOO_BIG;
-    if (w.len <= w.cap) {
-      lk__writer_patch(&w, 0, (int32_t)(w.len - 4));
-      *len = w.len;
-      return 0;
-    }
-    if (!lk__buf_reserve(b, w.len))
-      return LK_ERR_NO_MEMORY;
-  }
 }
 
 /* The whole path of what is asked, in the scratch buffer. */
@@ -246,7 +206,7 @@ int lk__request_queue(lk_client *c, const lk_call_spec *spec)
                     .operations = spec->operations,
                     .done = spec->done,
                     .arg = spec->arg};
-  int err = encode(c, b, spec, r->xid, &r->len);
+  int err = lk__request_encode(b, spec, r->xid, c->options.send_limit, &r->len);
 
   if (err == 0 && spec->call != NULL)
     err = equip(c, r, spec, deadline_ms, lk__buf_room(b));

@@ -85,6 +85,11 @@ int32_t lk__request_next_xid(const lk_client *c);
     @return 0 or LK_ERR_NO_MEMORY. */
 int lk__request_find_watched(lk_client *c, const lk_call_spec *spec,
                              lk_watched **out);
+/** Write a whole frame behind the end of `b`, without adding it yet.
+    @return 0, LK_ERR_TOO_BIG (beyond `limit`), LK_ERR_NO_MEMORY, or why the
+            operations cannot be encoded. */
+int lk__request_encode(lk_buf *b, const lk_call_spec *spec, int32_t xid,
+                       size_t limit, size_t *len);
 /** Accept a request: it is written to the output, or waits. */
 int lk__request_queue(lk_client *c, const lk_call_spec *spec);
 /** `r` was just added to the waiting requests, and its frame to `held`. */

@@ -206,7 +206,7 @@ void lk__sasl_begin(lk_client *c, const lk_handshake *welcome)
   s->satisfied = false;
   s->replies = 0;
   s->xid = 0;
-  c->connection.phase = LK_PHASE_SASL;
+  lk__session_enter_phase(c, LK_PHASE_SASL);
   if (run_start(c))
     run_step(c, lk_bytes_of(NULL, 0));
 }
@@ -222,14 +222,14 @@ static void take_token(lk_client *c, lk_bytes token)
     sasl_succeed(c);
   else if (s->satisfied)
     sasl_fail(c, LK_SASL_SERVER, LK_ERR_PROTOCOL,
-              "it goes on behind the end of the exchange");
+              "a token follows the end of the exchange");
   else if (token.at == NULL && s->replies == 1)
     sasl_fail(c, LK_SASL_UNSUPPORTED, LK_ERR_UNIMPLEMENTED,
               "its zoo.cfg needs SASLAuthenticationProvider, and Java a JAAS "
               "file");
   else if (token.at == NULL)
     sasl_fail(c, LK_SASL_SERVER, LK_ERR_AUTH_FAILED,
-              "it ends the exchange without a proof");
+              "the exchange ended without the server's proof");
   else
     run_step(c, token);
 }
@@ -256,7 +256,7 @@ static void take_reply_token(lk_client *c, lk_reader *in)
   struct lk_sasl_reply reply;
 
   if (lk__record_decode(&lk__sasl_reply_record, &reply, in, NULL) != 0) {
-    lk__session_break(c, LK_ERR_PROTOCOL, "a SASL token that cannot be read");
+    lk__session_break(c, LK_ERR_PROTOCOL, "malformed SASL token");
     return;
   }
   size_t len = reply.token.len;
@@ -279,10 +279,10 @@ void lk__sasl_take(lk_client *c, lk_bytes frame)
 
   lk__reader_init(&in, frame.at, frame.len);
   if (lk__record_decode(&lk__reply_header_record, &header, &in, NULL) != 0)
-    lk__session_break(c, LK_ERR_PROTOCOL, "an answer without a header");
+    lk__session_break(c, LK_ERR_PROTOCOL, "malformed reply header");
   else if (header.xid != c->sasl->xid || !lk__error_is_of_server(header.err))
     lk__session_break(c, LK_ERR_PROTOCOL,
-                      "something else than an answer to the SASL token");
+                      "unexpected reply: not to the SASL token");
   else if (header.err != 0)
     take_error(c, header.err);
   else

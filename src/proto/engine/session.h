@@ -88,6 +88,8 @@ typedef struct lk_engine_reregistration {
   bool failed;       /**< no memory for one: reconnect */
 } lk_engine_reregistration;
 
+/** Enter a phase. Nothing else sets it. */
+void lk__session_enter_phase(lk_client *c, lk_phase phase);
 /** Want a transport to the server in turn. */
 void lk__session_connect(lk_client *c);
 /** The transport is connected: send the connect request. */
@@ -120,5 +122,14 @@ void lk__session_refused(lk_client *c, int err, const char *why);
 /** closeSession has its reply, or gets none: end for good, and complete
     lk_client_close() with `err`. */
 void lk__session_closed(lk_client *c, int err);
+
+/* Between the files of the session: */
+
+/** Reset everything that does not outlive a connection. */
+void lk__session_drop_connection(lk_client *c);
+/** Keep and log why the connection ended. `why` NULL: the error's text. */
+void lk__session_note_error(lk_client *c, int level, int err, const char *why);
+/** There is no session any more, or not yet. */
+void lk__session_clear_identity(lk_client *c);
 
 #endif

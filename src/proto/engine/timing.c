@@ -230,8 +230,8 @@ static void run_move(lk_client *c)
   if (c->now >= leave_at(c))
     lk__session_break(c, 0,
                       c->move.quorum_only
-                          ? "left for a server that has a quorum"
-                          : "left for another server of the new list");
+                          ? "moving to a server with a quorum"
+                          : "moving to another server of the new list");
 }
 
 /* ---- a server that is about to close ----------------------------------- */
@@ -259,10 +259,12 @@ static void run_unknown(lk_client *c)
 static void run_live(lk_client *c)
 {
   if (c->reregistration.failed)
-    lk__session_break(c, LK_ERR_NO_MEMORY, "no memory to set a watch again");
+    lk__session_break(c, LK_ERR_NO_MEMORY,
+                      "out of memory for re-registering a watch");
   else if (c->now >= silence_end(c))
-    lk__session_break(c, LK_ERR_CONNECTION_LOSS,
-                      "silent for two thirds of the session timeout");
+    lk__session_break(
+        c, LK_ERR_CONNECTION_LOSS,
+        "no bytes received for two thirds of the session timeout");
   else if (c->now >= ping_due(c))
     ping(c);
 }
@@ -289,7 +291,7 @@ static void run_phase(lk_client *c)
 {
   if (c->connection.input_lost)
     lk__session_break(c, LK_ERR_CONNECTION_LOSS,
-                      "the driver called from a callback");
+                      "input from inside a callback");
   switch (c->connection.phase) {
   case LK_PHASE_PAUSE:
     if (c->now >= c->connection.retry_ms)
@@ -335,7 +337,8 @@ static void give_session_up(lk_client *c)
 
   if (until > c->session.abandoned_end_ms)
     c->session.abandoned_end_ms = until;
-  lk__session_expire(c, "no server has answered for too long");
+  lk__session_expire(c,
+                     "no reply from any server within the limit (give_up_ms)");
 }
 
 void lk__timing_run(lk_client *c)

@@ -5,13 +5,8 @@
 
 enum {
   PATH_STEP = 128, /* room for paths comes in steps, so that it fits again */
-  MAX_SPARES = 1024,
-  FIRST_SLOTS = 16,
-  /* Of a handle: 32 of 64, or 20 of 32, which is a million watches. */
-  SLOT_BITS = sizeof(uintptr_t) > 4 ? 32 : 20
+  MAX_SPARES = 1024
 };
-
-#define MAX_SLOTS ((uint32_t)(((uintptr_t)1 << SLOT_BITS) - 1))
 
 bool lk__watches_init(lk_watches *ws, const lk_mem *mem)
 {
@@ -135,58 +130,6 @@ void lk__watched_unref(lk_watches *ws, lk_watched *on)
     trim(ws);
 }
 
-/* ---- handles ------------------------------------------------------------ */
-
-static bool add_slots(lk_watches *ws)
-{
-  uint32_t more = ws->nslots == 0 ? FIRST_SLOTS : ws->nslots;
-  lk_watch_slot *slots;
-
-  if (more > MAX_SLOTS - ws->nslots)
-    return false;
-  slots = lk__mem_resize(ws->mem, ws->slots,
-                         ((size_t)ws->nslots + more) * sizeof *slots);
-  if (slots == NULL)
-    return false;
-  ws->slots = slots;
-  for (uint32_t i = 0; i < more; i++, ws->nslots++)
-    slots[ws->nslots] = (lk_watch_slot){NULL, ws->nslots + 1};
-  return true;
-}
-
-static bool take_slot(lk_watches *ws, lk_watch *w)
-{
-  if (ws->free_slot == ws->nslots && !add_slots(ws))
-    return false;
-  w->slot = ws->free_slot;
-  w->serial = ++ws->serial;
-  ws->free_slot = ws->slots[w->slot].next;
-  ws->slots[w->slot].watch = w;
-  return true;
-}
-
-static void free_slot(lk_watches *ws, const lk_watch *w)
-{
-  ws->slots[w->slot] = (lk_watch_slot){NULL, ws->free_slot};
-  ws->free_slot = w->slot;
-}
-
-lk_watch *lk__watch_handle(const lk_watch *w)
-{
-  uintptr_t place = (uintptr_t)w->slot + 1; /* no handle is NULL */
-
-  return (lk_watch *)((uintptr_t)w->serial << SLOT_BITS | place);
-}
-
-lk_watch *lk__watch_of(const lk_watches *ws, const lk_watch *handle)
-{
-  uintptr_t place = (uintptr_t)handle & MAX_SLOTS;
-  lk_watch *w =
-      place == 0 || place > ws->nslots ? NULL : ws->slots[place - 1].watch;
-
-  return w != NULL && lk__watch_handle(w) == handle ? w : NULL;
-}
-
 /* ---- watches ------------------------------------------------------------ */
 
 static lk_watch *new_watch(lk_watches *ws)
@@ -227,7 +170,7 @@ lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
     return NULL;
   }
   w->on->refs++;
-  if (!take_slot(ws, w)) {
+  if (!lk__watch_take_handle(ws, w)) {
     lk__watched_unref(ws, w->on);
     spare_watch(ws, w);
     return NULL;
@@ -283,7 +226,7 @@ void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind)
     w->on->covered[kind] = true;
 }
 
-static void fall(lk_watches *ws, lk_watch *w)
+void lk__watch_fall(lk_watches *ws, lk_watch *w)
 {
   if (!w->standing)
     return;
@@ -301,9 +244,9 @@ void lk__watch_drop(lk_watches *ws, lk_watch *w)
     leave_pending(w);
   lk__list_remove(&w->link);
   lk__list_remove(&w->tell);
-  fall(ws, w);
+  lk__watch_fall(ws, w);
   ws->adding -= lk__watch_stays(w->kind);
-  free_slot(ws, w);
+  lk__watch_free_handle(ws, w);
   spare_watch(ws, w);
   lk__watched_unref(ws, on);
 }
@@ -379,110 +322,4 @@ bool lk__watch_alone(const lk_watch *w)
       return false;
   }
   return true;
-}
-
-/* ---- whom it concerns --------------------------------------------------- */
-
-/* Which kinds an event of `type` on their own path is for; data and exist
- * watches both see a creation, since a server may say so after a reconnect. */
-static bool fires(int32_t type, lk_watch_kind kind)
-{
-  switch (type) {
-  case LK_EVENT_CREATED: return kind != LK_WATCH_KIND_CHILD;
-  case LK_EVENT_DELETED: return true;
-  case LK_EVENT_CHANGED: return kind != LK_WATCH_KIND_CHILD;
-  case LK_EVENT_CHILDREN:
-    return kind == LK_WATCH_KIND_CHILD || kind == LK_WATCH_KIND_PERSISTENT;
-  default: return false;
-  }
-}
-
-/* The watches of a list are to be told; those that end by it leave the list. */
-static void tell_all(lk_link *list, bool ends, lk_link *out)
-{
-  for (lk_link *l = list->next, *next; l != list; l = next) {
-    lk_watch *w = LK_OWNER(l, lk_watch, link);
-
-    next = l->next;
-    lk__list_add(out, &w->tell);
-    if (ends)
-      lk__list_remove(&w->link);
-  }
-}
-
-/* The recursive watches of a path and of all above it. */
-static void match_above(const lk_watches *ws, int32_t type, lk_bytes path,
-                        lk_link *out)
-{
-  const char *at = path.at;
-  size_t len = path.len;
-
-  while (len > 0 && fires(type, LK_WATCH_KIND_RECURSIVE)) {
-    lk_watched *on = lk__watched_find(ws, lk_bytes_of(at, len));
-
-    if (on != NULL)
-      tell_all(&on->kinds[LK_WATCH_KIND_RECURSIVE], false, out);
-    if (len == 1)
-      return;
-    while (len > 0 && at[len - 1] != '/')
-      len--;
-    len -= len > 1; /* the slash, unless it is the root */
-  }
-}
-
-void lk__watches_match(lk_watches *ws, int32_t type, lk_bytes path,
-                       lk_link *out)
-{
-  lk_watched *on = lk__watched_find(ws, path);
-
-  for (int i = 0; on != NULL && i < LK_WATCH_KIND_RECURSIVE; i++) {
-    if (fires(type, (lk_watch_kind)i))
-      tell_all(&on->kinds[i], i < LK_WATCH_KIND_ADDED, out);
-  }
-  if (ws->recursive > 0 && type != LK_EVENT_CHILDREN)
-    match_above(ws, type, path, out);
-}
-
-static void take_from(lk_link *list, bool all, lk_link *out)
-{
-  for (lk_link *l = list->next, *next; l != list; l = next) {
-    lk_watch *w = LK_OWNER(l, lk_watch, link);
-
-    next = l->next;
-    if (!all && !w->until_disconnect)
-      continue;
-    lk__list_remove(l);
-    lk__list_add(out, &w->tell);
-  }
-}
-
-void lk__watches_take(lk_watches *ws, bool all, lk_link *out)
-{
-  for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
-       n = lk__map_next(n)) {
-    for (int i = 0; i < LK_WATCH_KINDS; i++)
-      take_from(&((lk_watched *)(void *)n)->kinds[i], all, out);
-  }
-}
-
-void lk__watches_staying(lk_watches *ws, lk_link *out)
-{
-  for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL && ws->added > 0;
-       n = lk__map_next(n)) {
-    for (int i = LK_WATCH_KIND_ADDED; i < LK_WATCH_KINDS; i++)
-      tell_all(&((lk_watched *)(void *)n)->kinds[i], false, out);
-  }
-}
-
-void lk__watches_take_staying(lk_watches *ws, lk_link *out)
-{
-  size_t last = ws->added;
-
-  lk__watches_staying(ws, out);
-  for (lk_link *l = out->prev; last > 0; l = l->prev, last--) {
-    lk_watch *w = LK_OWNER(l, lk_watch, tell);
-
-    lk__list_remove(&w->link);
-    fall(ws, w);
-  }
 }

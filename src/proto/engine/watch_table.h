@@ -104,6 +104,9 @@ void lk__watches_free(lk_watches *ws);
  * never mistaken for another's, before 2^32 watches were made.
  */
 lk_watch *lk__watch_handle(const lk_watch *w);
+/** Give a new watch its handle. @return false: no memory, or too many. */
+bool lk__watch_take_handle(lk_watches *ws, lk_watch *w);
+void lk__watch_free_handle(lk_watches *ws, const lk_watch *w);
 /** The watch of a handle; NULL: it has ended. */
 lk_watch *lk__watch_of(const lk_watches *ws, const lk_watch *handle);
 
@@ -115,6 +118,8 @@ lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
 void lk__watch_hold(lk_watch *w, bool held);
 /** Its request succeeded: from now on events find it. */
 void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind);
+/** It stands no more, and is not counted as one that does. */
+void lk__watch_fall(lk_watches *ws, lk_watch *w);
 /** End it without a call. */
 void lk__watch_drop(lk_watches *ws, lk_watch *w);
 

@@ -224,7 +224,7 @@ def connect_failures_name_the_likely_cause():
                     (closer, closer + ": the server hung up without an answer; "
                      "it has no quorum, or is full (maxClientCnxns), or wants "
                      "TLS (--tls)"),
-                    (web, web + ": a frame longer than the limit; that is not "
+                    (web, web + ": frame longer than receive_limit; that is not "
                      "the client port of a ZooKeeper server, or it wants TLS "
                      "(--tls)"),
                     ("localhost:" + closed.split(":")[1], None),

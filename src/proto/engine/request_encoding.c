@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "jute/writer.h"
+#include "proto/engine/request_queue.h"
+#include "proto/wire/multi.h"
+#include "proto/wire/path.h"
+
+enum { FIRST_ROOM = 256 };
+
+static void encode_body(const lk_call_spec *spec, lk_writer *w)
+{
+  if (spec->ops != NULL)
+    lk__multi_encode(w, spec->ops, spec->operations, spec->chroot);
+  else if (spec->reads != NULL)
+    lk__multi_read_encode(w, spec->reads, spec->operations, spec->chroot);
+  else if (spec->path != NULL)
+    lk__path_encode(spec->rec, spec->value, spec->chroot, spec->path, w);
+  else if (spec->rec != NULL)
+    lk__record_encode(spec->rec, spec->value, w);
+}
+
+int lk__request_encode(lk_buf *b, const lk_call_spec *spec, int32_t xid,
+                       size_t limit, size_t *len)
+{
+  if (!lk__buf_reserve(b, FIRST_ROOM))
+    return LK_ERR_NO_MEMORY;
+  for (;;) {
+    lk_writer w;
+
+    lk__writer_init(&w, lk__buf_room(b), b->cap - b->end);
+    lk__writer_int(&w, 0);
+    lk__writer_int(&w, xid);
+    lk__writer_int(&w, spec->op);
+    encode_body(spec, &w);
+    if (w.err != 0)
+      return w.err;
+    if (w.len - 4 > limit)
+      return LK_ERR_TOO_BIG;
+    if (w.len <= w.cap) {
+      lk__writer_patch(&w, 0, (int32_t)(w.len - 4));
+      *len = w.len;
+      return 0;
+    }
+    if (!lk__buf_reserve(b, w.len))
+      return LK_ERR_NO_MEMORY;
+  }
+}

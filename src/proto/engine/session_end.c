@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* The end of a session: expired, refused, or closed. */
+
+#include "proto/engine/client.h"
+#include "proto/engine/invariants.h"
+#include "proto/engine/watch_events.h"
+
+#include <inttypes.h>
+
+static void forget_session(lk_client *c)
+{
+  lk__session_drop_connection(c);
+  lk__session_clear_identity(c);
+  c->session.last_zxid = 0;
+  c->session.last_xid = 0;
+}
+
+/* Tell everybody who waits for something of this session that it is over. */
+static void end_all(lk_client *c, lk_state state, int state_err, int err)
+{
+  lk_link fired;
+
+  lk__list_init(&fired);
+  lk__watches_take(&c->watches, true, &fired);
+  lk__requests_detach(c, true);
+  lk__client_wake(c);
+  lk__client_enter_state(c, state, state_err);
+  lk__requests_finish(c, err);
+  lk__watches_notify_ended(c, &fired, err);
+}
+
+void lk__session_expire(lk_client *c, const char *why)
+{
+  lk__session_note_error(c, LK_LOG_INFO, LK_ERR_SESSION_EXPIRED, why);
+  lk__client_logf(c, LK_LOG_WARNING, LK_ERR_SESSION_EXPIRED,
+                  "session 0x%" PRIx64 " has expired: %s",
+                  (uint64_t)c->session.identity.id, why);
+  forget_session(c);
+  lk__session_enter_phase(c, c->options.one_session || c->close.begun
+                                 ? LK_PHASE_ENDED
+                                 : LK_PHASE_PAUSE);
+  c->connection.retry_ms = c->now;
+  if (c->connection.phase == LK_PHASE_ENDED)
+    c->session.final_err = LK_ERR_CLOSED;
+  end_all(c, LK_STATE_EXPIRED, LK_ERR_SESSION_EXPIRED, LK_ERR_SESSION_EXPIRED);
+  if (c->close.begun)
+    lk__session_closed(c, LK_ERR_SESSION_EXPIRED);
+  else if (c->connection.phase == LK_PHASE_PAUSE)
+    lk__client_enter_state(c, LK_STATE_CONNECTING, 0);
+  else
+    lk__auth_fail_all(c, LK_ERR_SESSION_EXPIRED);
+}
+
+static void end(lk_client *c, lk_state state, int state_err, int err)
+{
+  lk__session_enter_phase(c, LK_PHASE_ENDED);
+  c->session.final_err = err;
+  c->close.sent = false;
+  lk__session_drop_connection(c);
+  end_all(c, state, state_err, err);
+  lk__auth_fail_all(c, err);
+}
+
+/* What a server wants that insists on authentication. */
+static const char *wanted_identity(const lk_client *c)
+{
+  return c->sasl == NULL ? "the server insists on authentication; "
+                           "lk_client_config.sasl gives an identity"
+                         : "the server insists on another authentication than "
+                           "that of lk_client_config.sasl";
+}
+
+void lk__session_refused(lk_client *c, int err, const char *why)
+{
+  if (why == NULL && err == LK_ERR_AUTH_REQUIRED)
+    why = wanted_identity(c);
+  lk__session_note_error(c, LK_LOG_ERROR, err, why);
+  end(c, LK_STATE_AUTH_FAILED, err, LK_ERR_AUTH_FAILED);
+  if (c->close.begun)
+    lk__session_closed(c, LK_ERR_AUTH_FAILED);
+}
+
+void lk__session_closed(lk_client *c, int err)
+{
+  lk_close_cb done = c->close.done;
+
+  c->close.done = NULL;
+  c->close.end_ms = LK_NEVER;
+  end(c, LK_STATE_CLOSED, 0, LK_ERR_CLOSED);
+  lk__invariants_check(c, LK_MOMENT_CALLBACK);
+  if (done != NULL)
+    done(c, err, c->close.arg);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* From the connect request to the first request that is served. */
+
+#include "proto/engine/client.h"
+#include "proto/engine/set_watches.h"
+#include "proto/engine/timing.h"
+#include "proto/engine/watch_events.h"
+#include "proto/wire/opcode.h"
+
+#include <inttypes.h>
+
+/* A server without a quorum that is asked for a session takes one that it has
+ * never heard of for expired, or for its own. It is asked for none. */
+static lk_handshake greeting(const lk_client *c)
+{
+  bool any = c->options.read_only && !c->move.quorum_only &&
+             c->session.identity.id == 0;
+
+  return (lk_handshake){.last_zxid = c->session.last_zxid,
+                        .timeout_ms = c->options.timeout_ms,
+                        .session = c->session.identity,
+                        .read_only = any};
+}
+
+void lk__session_send_handshake(lk_client *c)
+{
+  lk_handshake h = greeting(c);
+
+  lk__session_drop_connection(c);
+  c->output.sent = 0;
+  if (!lk__buf_reserve(&c->output.bytes, LK_HANDSHAKE_LEN)) {
+    lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+    return;
+  }
+  lk__handshake_encode(&h, lk__buf_room(&c->output.bytes));
+  c->output.bytes.end += LK_HANDSHAKE_LEN;
+  c->connection.handshake_attempt = c->connection.attempt;
+  lk__session_enter_phase(c, LK_PHASE_HANDSHAKE);
+  c->connection.handshake_sent_ms = c->now;
+  lk__client_wake(c);
+}
+
+bool lk__session_reregister(lk_client *c)
+{
+  int count = lk__set_watches_encode(&c->watches, c->session.last_zxid,
+                                     c->options.send_limit, &c->output.bytes);
+
+  if (count < 0)
+    return false;
+  c->reregistration.sent = c->reregistration.unanswered = (size_t)count;
+  c->reregistration.throttled = false;
+  return true;
+}
+
+void lk__session_reregistered(lk_client *c, bool missing)
+{
+  if (missing)
+    lk__timing_reregister_later(c);
+  else
+    c->reregistration.tries = 0;
+}
+
+/* What belongs to a connection goes first: identities, then watches. */
+static bool restore(lk_client *c)
+{
+  return lk__auth_send_all(c) &&
+         (c->watches.standing == 0 || lk__session_reregister(c));
+}
+
+static void begin_live(lk_client *c, const lk_handshake *h)
+{
+  if (!h->read_only)
+    c->session.identity = h->session;
+  c->session.timeout_ms = h->timeout_ms;
+  c->connection.read_only = h->read_only;
+  lk__session_enter_phase(c, LK_PHASE_LIVE);
+  c->connection.number = ++c->connection.count;
+  c->connection.live_ms = c->now;
+  c->move.quorum_only = false;
+  c->connection.received_ms = c->now;
+  c->session.proven_ms = c->connection.handshake_sent_ms;
+  if (c->connection.read_only)
+    lk__probe_begin(c);
+}
+
+/* A server may hang up after each handshake, or after the first requests: that
+ * is no success. A third of the timeout is when an idle client has sent a
+ * ping. */
+void lk__session_answered(lk_client *c)
+{
+  if (c->now - c->connection.live_ms < c->session.timeout_ms / 3)
+    return;
+  c->connection.failed_rounds = 0;
+  lk__hosts_end_round(&c->hosts);
+}
+
+static lk_evidence proof_of(const lk_handshake *h, bool resumed)
+{
+  if (h->read_only)
+    return LK_EVIDENCE_NONE;
+  return resumed ? LK_EVIDENCE_RESUMED : LK_EVIDENCE_NEW_SESSION;
+}
+
+/* The first that is told of a connection: whatever a callback does from here
+ * on, it finds the connection whole. */
+static void tell_live(lk_client *c, const lk_handshake *h, bool resumed)
+{
+  lk_reply answer = {.proof = proof_of(h, resumed),
+                     .sent_ms = c->connection.handshake_sent_ms,
+                     .received_ms = c->now,
+                     .connection = c->connection.number};
+
+  c->session.state = h->read_only ? LK_STATE_READ_ONLY : LK_STATE_CONNECTED;
+  lk__client_logf(c, LK_LOG_INFO, 0, "%s: %s session 0x%" PRIx64 ", %d ms",
+                  c->connection.server,
+                  h->read_only ? "read-only"
+                  : resumed    ? "resumed"
+                               : "new",
+                  (uint64_t)h->session.id, (int)c->session.timeout_ms);
+  lk__client_notify_reply(c, &answer);
+  lk__client_enter_state(c, c->session.state, 0);
+}
+
+/* Begin to serve requests; `unknown` gets the watches that this server cannot
+ * set again. false: there is no memory, and nobody was told anything. */
+static bool set_up(lk_client *c, const lk_handshake *h, lk_link *unknown)
+{
+  bool resumed = c->session.identity.id != 0;
+
+  lk__list_init(unknown);
+  if (lk__request_is_unsupported(c, LK_OPCODE_SET_WATCHES2))
+    lk__watches_take_staying(&c->watches, unknown);
+  begin_live(c, h);
+  if (restore(c))
+    return true;
+  lk__session_enter_phase(c, LK_PHASE_HANDSHAKE);
+  if (!resumed)
+    lk__session_clear_identity(
+        c); /* of which nobody knows: it cannot expire, either */
+  lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+  return false;
+}
+
+void lk__session_establish(lk_client *c, const lk_handshake *h)
+{
+  bool resumed = c->session.identity.id != 0;
+  lk_link unknown;
+
+  if (!set_up(c, h, &unknown)) {
+    lk__watches_notify_ended(c, &unknown, LK_ERR_UNIMPLEMENTED);
+    return;
+  }
+  tell_live(c, h, resumed);
+  bool released = lk__requests_release(c);
+
+  lk__requests_finish(c, 0); /* what was set aside */
+  if (!released || (c->close.begun && !c->close.sent && !lk__request_close(c)))
+    lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+  else
+    lk__watches_notify_resumed(c, false);
+  lk__watches_notify_ended(c, &unknown, LK_ERR_UNIMPLEMENTED);
+}
+
+void lk__session_take_handshake(lk_client *c, lk_bytes frame)
+{
+  lk_handshake h = greeting(c);
+
+  switch (lk__handshake_decode(&h, frame)) {
+  case LK_WELCOME_SESSION:
+    if (c->sasl != NULL)
+      lk__sasl_begin(c, &h);
+    else
+      lk__session_establish(c, &h);
+    break;
+  case LK_WELCOME_EXPIRED:
+    if (c->session.identity.id != 0)
+      lk__session_expire(c, "the server does not know the session any more");
+    else
+      lk__session_break(c, LK_ERR_REFUSED, "refused a new session");
+    break;
+  case LK_WELCOME_READ_ONLY:
+    lk__session_break(c, LK_ERR_NOT_READ_ONLY,
+                      "the server is read-only: it has no quorum");
+    break;
+  case LK_WELCOME_BAD:
+    lk__session_break(
+        c, LK_ERR_PROTOCOL,
+        "malformed reply to the connect request; is this a ZooKeeper server?");
+    break;
+  }
+}

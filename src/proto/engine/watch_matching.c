@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* Which watches an event, or the end of a connection, is reported to. */
+
+#include "proto/engine/watch_table.h"
+
+/* Which kinds an event of `type` on their own path is for; data and exist
+ * watches both see a creation, since a server may say so after a reconnect. */
+static bool fires(int32_t type, lk_watch_kind kind)
+{
+  switch (type) {
+  case LK_EVENT_CREATED: return kind != LK_WATCH_KIND_CHILD;
+  case LK_EVENT_DELETED: return true;
+  case LK_EVENT_CHANGED: return kind != LK_WATCH_KIND_CHILD;
+  case LK_EVENT_CHILDREN:
+    return kind == LK_WATCH_KIND_CHILD || kind == LK_WATCH_KIND_PERSISTENT;
+  default: return false;
+  }
+}
+
+/* The watches of a list are to be told; those that end by it leave the list. */
+static void tell_all(lk_link *list, bool ends, lk_link *out)
+{
+  for (lk_link *l = list->next, *next; l != list; l = next) {
+    lk_watch *w = LK_OWNER(l, lk_watch, link);
+
+    next = l->next;
+    lk__list_add(out, &w->tell);
+    if (ends)
+      lk__list_remove(&w->link);
+  }
+}
+
+/* The recursive watches of a path and of all above it. */
+static void match_above(const lk_watches *ws, int32_t type, lk_bytes path,
+                        lk_link *out)
+{
+  const char *at = path.at;
+  size_t len = path.len;
+
+  while (len > 0 && fires(type, LK_WATCH_KIND_RECURSIVE)) {
+    lk_watched *on = lk__watched_find(ws, lk_bytes_of(at, len));
+
+    if (on != NULL)
+      tell_all(&on->kinds[LK_WATCH_KIND_RECURSIVE], false, out);
+    if (len == 1)
+      return;
+    while (len > 0 && at[len - 1] != '/')
+      len--;
+    len -= len > 1; /* the slash, unless it is the root */
+  }
+}
+
+void lk__watches_match(lk_watches *ws, int32_t type, lk_bytes path,
+                       lk_link *out)
+{
+  lk_watched *on = lk__watched_find(ws, path);
+
+  for (int i = 0; on != NULL && i < LK_WATCH_KIND_RECURSIVE; i++) {
+    if (fires(type, (lk_watch_kind)i))
+      tell_all(&on->kinds[i], i < LK_WATCH_KIND_ADDED, out);
+  }
+  if (ws->recursive > 0 && type != LK_EVENT_CHILDREN)
+    match_above(ws, type, path, out);
+}
+
+static void take_from(lk_link *list, bool all, lk_link *out)
+{
+  for (lk_link *l = list->next, *next; l != list; l = next) {
+    lk_watch *w = LK_OWNER(l, lk_watch, link);
+
+    next = l->next;
+    if (!all && !w->until_disconnect)
+      continue;
+    lk__list_remove(l);
+    lk__list_add(out, &w->tell);
+  }
+}
+
+void lk__watches_take(lk_watches *ws, bool all, lk_link *out)
+{
+  for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
+       n = lk__map_next(n)) {
+    for (int i = 0; i < LK_WATCH_KINDS; i++)
+      take_from(&((lk_watched *)(void *)n)->kinds[i], all, out);
+  }
+}
+
+void lk__watches_staying(lk_watches *ws, lk_link *out)
+{
+  for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL && ws->added > 0;
+       n = lk__map_next(n)) {
+    for (int i = LK_WATCH_KIND_ADDED; i < LK_WATCH_KINDS; i++)
+      tell_all(&((lk_watched *)(void *)n)->kinds[i], false, out);
+  }
+}
+
+void lk__watches_take_staying(lk_watches *ws, lk_link *out)
+{
+  size_t last = ws->added;
+
+  lk__watches_staying(ws, out);
+  for (lk_link *l = out->prev; last > 0; l = l->prev, last--) {
+    lk_watch *w = LK_OWNER(l, lk_watch, tell);
+
+    lk__list_remove(&w->link);
+    lk__watch_fall(ws, w);
+  }
+}
