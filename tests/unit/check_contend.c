@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "recipes/lock/lock.h"
+#include "recipes/single/single_node.h"
 #include "support/locks.h"
 #include "support/suite.h"
 
@@ -55,14 +56,17 @@ static void take_turns(void)
 START_TEST(every_state_before_the_end_can_be_left)
 {
   for (int s = LK_CONTENDER_IDLE; s < LK_CONTENDER_CLEANING_UP; s++) {
-    ck_assert_int_eq(lk__contender_table[s][LK_CONTENDER_ON_STOP],
-                     LK_CONTENDER_CLEANING_UP);
-    ck_assert_int_eq(lk__contender_table[s][LK_CONTENDER_ON_OWN_GONE],
+    ck_assert_int_eq(
+        lk__contender_next_state(&lk__queue_machine, s, LK_CONTENDER_ON_STOP),
+        LK_CONTENDER_CLEANING_UP);
+    ck_assert_int_eq(lk__contender_next_state(&lk__queue_machine, s,
+                                              LK_CONTENDER_ON_OWN_GONE),
                      LK_CONTENDER_FINISHED);
   }
-  ck_assert_int_eq(
-      lk__contender_table[LK_CONTENDER_CLEANING_UP][LK_CONTENDER_ON_OWN_GONE],
-      LK_CONTENDER_FINISHED);
+  ck_assert_int_eq(lk__contender_next_state(&lk__queue_machine,
+                                            LK_CONTENDER_CLEANING_UP,
+                                            LK_CONTENDER_ON_OWN_GONE),
+                   LK_CONTENDER_FINISHED);
 }
 END_TEST
 
@@ -70,12 +74,14 @@ START_TEST(what_is_leaving_or_over_never_comes_back)
 {
   for (int e = 0; e < LK_CONTENDER_NEVENTS; e++) {
     if (e != LK_CONTENDER_ON_OWN_GONE)
-      ck_assert_int_eq(lk__contender_table[LK_CONTENDER_CLEANING_UP][e],
+      ck_assert_int_eq(lk__contender_next_state(&lk__queue_machine,
+                                                LK_CONTENDER_CLEANING_UP, e),
                        e == LK_CONTENDER_ON_PAUSE ? LK_CONTENDER_STAY
                                                   : LK_CONTENDER_NO_STEP);
-    ck_assert_int_eq(lk__contender_table[LK_CONTENDER_FINISHED][e],
-                     e == LK_CONTENDER_ON_OWN_GONE ? LK_CONTENDER_STAY
-                                                   : LK_CONTENDER_NO_STEP);
+    ck_assert_int_eq(
+        lk__contender_next_state(&lk__queue_machine, LK_CONTENDER_FINISHED, e),
+        e == LK_CONTENDER_ON_OWN_GONE ? LK_CONTENDER_STAY
+                                      : LK_CONTENDER_NO_STEP);
   }
 }
 END_TEST
@@ -98,11 +104,11 @@ START_TEST(who_recovers_lists_verifies_or_cleans_up_again)
 }
 END_TEST
 
-START_TEST(only_first_grants_and_only_held_becomes_unsure)
+static void check_grants(const lk_contender_machine *machine)
 {
   for (int s = 0; s < LK_CONTENDER_NSTATES; s++) {
     for (int e = 0; e < LK_CONTENDER_NEVENTS; e++) {
-      lk_contender_state to = lk__contender_table[s][e];
+      lk_contender_state to = lk__contender_next_state(machine, s, e);
 
       if (to == LK_CONTENDER_HELD)
         ck_assert(
@@ -112,6 +118,12 @@ START_TEST(only_first_grants_and_only_held_becomes_unsure)
         ck_assert(s == LK_CONTENDER_HELD && e == LK_CONTENDER_ON_LEASE_ENDING);
     }
   }
+}
+
+START_TEST(only_first_grants_and_only_held_becomes_unsure)
+{
+  check_grants(&lk__queue_machine);
+  check_grants(&lk__single_node_machine);
 }
 END_TEST
 
@@ -469,7 +481,8 @@ START_TEST(names_of_those_ahead_take_memory_only_where_they_need_more)
                   strlen(holder->own.path) - strlen(holder->own.dir) - 1);
   p.near[0].name = p.head.name;
   before = sc.two.mem.count;
-  ck_assert(lk__predecessors_set(waiter, &p));
+  ck_assert(lk__predecessors_set(&waiter->predecessors, &waiter->lease->mem,
+                                 waiter->own.dir, 1, &p));
   ck_assert_uint_eq(sc.two.mem.count, before);
   scene_end(&sc);
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/common/error_advice.h"
+#include "recipes/lease/cleanup.h"
 #include "recipes/lease/session_lease.h"
+#include "recipes/queue/requests.h"
 
 /**
  * @file
@@ -10,7 +13,7 @@
  * names are unique, deleting twice does no harm. Where they are not, a name may
  * be another's after a break: it is looked at before it is deleted again. Where
  * the list for that is larger than the client takes, only the nodes of this
- * session are asked for (owned.c).
+ * session are listed (recovery_by_session.c).
  */
 
 /* Nothing of ours is left, or (`err`) it stays until the session ends. */
@@ -72,83 +75,27 @@ static void ask_delete(lk_contender *ct)
 
 static void ask_look(lk_contender *ct)
 {
-  int err = lk__enter_recovering(ct);
+  int err = lk__recovery_begin(ct);
 
   ct->cleanup.recovering = err == 0;
   if (err != 0)
     trouble(ct, err);
 }
 
-/* Their owners tell which of these is ours. */
-static void look_closer(lk_contender *ct, const lk_bytes *names, size_t count)
-{
-  int err = lk__candidates_take(ct, names, count);
-
-  ct->cleanup.recovering = true;
-  if (err == 0)
-    err = lk__enter_reading_candidates(ct);
-  if (err != 0)
-    lk__cleanup_searched(ct, err);
-}
-
-void lk__cleanup_searched(lk_contender *ct, int err)
+void lk__cleanup_recovered(lk_contender *ct, lk_recovered result, int err)
 {
   ct->cleanup.recovering = false;
-  if (err != 0)
-    trouble(ct, err);
-  else
-    lk__cleanup_go(ct);
-}
-
-void lk__cleanup_listed(lk_contender *ct, int err, const lk_bytes *names,
-                        size_t count)
-{
-  lk_bytes ours = {NULL, 0};
-
-  if (!ct->cleanup.recovering)
-    return; /* the list that belonged to the create */
-  ct->cleanup.recovering = false;
-  if (ct->round.transaction_err != 0) {
-    trouble(ct, ct->round.transaction_err);
-    return;
-  }
-  if (err == 0)
-    ours = lk__contender_find_own_name(ct, names, count);
-  if (err != 0 && err != LK_ERR_NO_NODE) {
-    trouble(ct, err);
-  } else if (ours.at != NULL && ct->own.identity == LK_IDENTITY_DATA) {
-    look_closer(ct, names, count);
-  } else if (ours.at == NULL) {
-    finish(ct, 0);
-  } else {
-    lk__contender_set_own_name(ct, ours);
-    lk__cleanup_go(ct);
-  }
-}
-
-void lk__cleanup_read(lk_contender *ct, int err, const lk_stat *stat)
-{
-  if (!ct->cleanup.recovering)
-    return; /* the read that belonged to the create */
-  ct->cleanup.recovering = false;
-  if (ct->round.transaction_err != 0) {
-    trouble(ct, ct->round.transaction_err);
-  } else if (err == LK_ERR_NO_NODE ||
-             (stat != NULL && !lk__single_node_is_ours(ct, stat))) {
-    finish(ct, 0);
-  } else if (stat == NULL) {
-    trouble(ct, err);
-  } else {
-    ct->own.state = LK_OWN_CREATED;
-    ct->own.token = (uint64_t)stat->czxid; /* nobody else here claims it now */
-    ct->own.verified_on = lk_client_connection(lk__contender_client(ct));
-    lk__cleanup_go(ct);
+  switch (result) {
+  case LK_RECOVERED_ABSENT: finish(ct, 0); break;
+  case LK_RECOVERED_FOUND: lk__cleanup_go(ct); break;
+  case LK_RECOVERED_CANDIDATES:
+  case LK_RECOVERED_FAILED: trouble(ct, err); break;
   }
 }
 
 static void remove_own(lk_contender *ct)
 {
-  if (lk__contender_own_unverified(ct))
+  if (lk__own_node_is_unverified(&ct->own, lk__contender_connection(ct)))
     ask_look(ct);
   else
     ask_delete(ct);
@@ -171,3 +118,15 @@ void lk__cleanup_go(lk_contender *ct)
     break;
   }
 }
+
+static int enter_cleaning_up(lk_contender *ct, lk_contender_state from)
+{
+  (void)from;
+  lk__cleanup_go(ct);
+  return 0;
+}
+
+/* PAUSE: it continues when the next connection stands. */
+const lk_contender_rules lk__rules_cleaning_up = {
+    .next = {LK_ON(PAUSE, STAY), LK_ON(OWN_GONE, FINISHED)},
+    .enter = enter_cleaning_up};

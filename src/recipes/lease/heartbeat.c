@@ -2,6 +2,8 @@
 #include "config.h"
 
 #include "recipes/lease/session_lease.h"
+#include "recipes/queue/holding.h"
+#include "recipes/queue/own_watch.h"
 
 /**
  * @file

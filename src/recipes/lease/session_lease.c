@@ -5,6 +5,7 @@
 #include "recipes/common/sized.h"
 #include "recipes/lease/session_lease.h"
 #include "recipes/local/local_queue.h"
+#include "recipes/queue/holding.h"
 
 /* ---- attempts ---------------------------------------------------------- */
 

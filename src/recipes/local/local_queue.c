@@ -4,6 +4,7 @@
 #include "recipes/local/local_request.h"
 
 #include "recipes/common/memory.h"
+#include "recipes/queue/holding.h"
 
 /* ---- life -------------------------------------------------------------- */
 

@@ -131,7 +131,7 @@ static const char *head(const lk_local_queue *q)
   if (q->node == NULL)
     return NULL;
   return lk__contender_holds(q->node) ? q->node->own.path
-                                      : q->node->predecessors.head;
+                                      : q->node->predecessors.first;
 }
 
 static void tell_place(lk_local_queue *q, lk_local_request *t)

@@ -111,7 +111,7 @@ bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,
   lk__plain_names_init(&o->plain, o->prefix);
   o->what = (lk_contender_config){
       .role = lk__lock_options_role(o, side),
-      .unique = o->rules->unique,
+      .identity = o->rules->identity,
       .dir = o->path,
       .data = lk_bytes_of(o->data, config->data.len),
       .acl = o->acl,

@@ -4,6 +4,7 @@
 #include "base/timeout.h"
 #include "recipes/common/memory.h"
 #include "recipes/local/local_queue.h"
+#include "recipes/queue/downgrade.h"
 
 enum {
   RELEASE_MS = 1500 /* as lk_client_close() waits */

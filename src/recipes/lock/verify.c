@@ -3,6 +3,7 @@
 
 #include "recipes/common/memory.h"
 #include "recipes/lock/lock.h"
+#include "recipes/queue/holding.h"
 
 /* A check of each part's node in front of `ops`; NULL: no memory. */
 static lk_op *lock_multi_operations(const lk_acquisition *a, const lk_mem *mem,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/common/error_advice.h"
 #include "recipes/common/memory.h"
 #include "recipes/multilock/multilock_acquisition.h"
+#include "recipes/queue/create.h"
 
 /**
  * @file

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/lease/cleanup.h"
 #include "recipes/lease/session_lease.h"
+#include "recipes/queue/downgrade.h"
+#include "recipes/queue/holding.h"
+#include "recipes/queue/requests.h"
 
 #include <stdio.h>
 
@@ -65,7 +69,7 @@ static void on_downgraded_created(lk_client *c, int err,
   lk__contender_unref(ct);
 }
 
-int lk__enter_creating_downgraded(lk_contender *ct)
+int lk__contender_create_downgraded(lk_contender *ct)
 {
   const lk_contender *writer = ct->downgrade.writer;
   lk_op ops[2];

@@ -2,6 +2,9 @@
 #include "config.h"
 
 #include "recipes/lease/session_lease.h"
+#include "recipes/queue/holding.h"
+#include "recipes/queue/own_watch.h"
+#include "recipes/queue/requests.h"
 
 static lk_assurance contender_assurance(const lk_contender *ct)
 {
@@ -13,7 +16,7 @@ int64_t lk__contender_deadline(const lk_contender *ct)
   return lk__contender_holds(ct) ? lk__lease_deadline(ct->lease) : LK_NO_LEASE;
 }
 
-/* ---- check ------------------------------------------------------------- */
+/* ---- checks of the own node --------------------------------------------- */
 
 lk_check_result lk__check_result_of(int err)
 {
@@ -28,15 +31,11 @@ lk_check_result lk__check_result_of(int err)
 
 lk_check_result lk__contender_check_result(const lk_contender *ct, int err)
 {
-  lk_check_result v = lk__check_result_of(err);
-  bool watched =
-      ct->own.watch != NULL &&
-      ct->own.watched_on == lk_client_connection(lk__contender_client(ct));
-  bool sure = lk__contender_is_single_node(ct)
-                  ? watched
-                  : !lk__contender_own_unverified(ct);
+  lk_check_result result = lk__check_result_of(err);
 
-  return v == LK_CHECK_EXISTS && !sure ? LK_CHECK_UNKNOWN : v;
+  return result == LK_CHECK_EXISTS && !ct->machine->check_proves_own(ct)
+             ? LK_CHECK_UNKNOWN
+             : result;
 }
 
 void lk__contender_own_checked(lk_contender *ct, lk_check_result v)
@@ -50,6 +49,16 @@ void lk__contender_own_checked(lk_contender *ct, lk_check_result v)
   ct->holding.proven = true;
   lk__contender_review_lease(ct);
 }
+
+int lk__contender_check_own(lk_contender *ct, lk_multi_cb done)
+{
+  lk_op check = lk_op_check(ct->own.path, -1);
+
+  return lk__contender_count_request(
+      ct, lk_multi(lk__contender_client(ct), &check, 1, NULL, done, ct));
+}
+
+/* ---- CHECKING_OWN ------------------------------------------------------- */
 
 /* Before the grant: own is there; is the lease renewed as well? */
 static void contender_judge_check(lk_contender *ct, int err, int64_t now_ms)
@@ -76,46 +85,18 @@ static void on_own_checked(lk_client *c, int err, const lk_op_result *results,
   lk__contender_unref(ct);
 }
 
-int lk__contender_check_own(lk_contender *ct, lk_multi_cb done)
+static int contender_enter_checking_own(lk_contender *ct,
+                                        lk_contender_state from)
 {
-  lk_op check = lk_op_check(ct->own.path, -1);
-
-  return lk__contender_count_request(
-      ct, lk_multi(lk__contender_client(ct), &check, 1, NULL, done, ct));
-}
-
-int lk__enter_checking_own(lk_contender *ct)
-{
+  (void)from;
   return lk__contender_check_own(ct, on_own_checked);
 }
 
-/* ---- announcement ------------------------------------------------------- */
+const lk_contender_rules lk__rules_checking_own = {
+    .next = {LK_ON(GRANT, HELD), LK_ON_ANY_IN_QUEUE},
+    .enter = contender_enter_checking_own};
 
-static void on_announcement_written(lk_client *c, int err, const lk_stat *stat,
-                                    void *arg)
-{
-  lk_contender *ct = arg;
-
-  (void)c;
-  (void)stat;
-  if (lk__contender_take_reply(ct)) {
-    lk__heartbeat_put_off(ct->lease);
-    lk__contender_own_checked(ct, lk__check_result_of(err));
-  }
-  lk__contender_unref(ct);
-}
-
-/* Over what was there from the start only: somebody's request to let go is not
- * written over. */
-static int holder_announce(lk_contender *ct)
-{
-  return lk__contender_count_request(
-      ct,
-      lk_set(lk__contender_client(ct), ct->own.path, ct->config->announcement,
-             0, NULL, on_announcement_written, ct));
-}
-
-/* ---- grant ------------------------------------------------------------- */
+/* ---- grant -------------------------------------------------------------- */
 
 /* It was asked for while we waited. */
 static void holder_notify_revoked(lk_contender *ct)
@@ -146,7 +127,8 @@ static void contender_renew_lease(lk_contender *ct)
 
 void lk__contender_try_grant(lk_contender *ct, int64_t now_ms)
 {
-  if (ct->own.token == 0 || lk__contender_own_unverified(ct)) {
+  if (ct->own.token == 0 ||
+      lk__own_node_is_unverified(&ct->own, lk__contender_connection(ct))) {
     lk__contender_step(ct, LK_CONTENDER_ON_TOKEN_NEEDED);
     return;
   }
@@ -161,10 +143,38 @@ void lk__contender_try_grant(lk_contender *ct, int64_t now_ms)
     holder_notify_revoked(ct);
 }
 
-void lk__enter_held(lk_contender *ct)
+/* ---- HELD, UNSURE ------------------------------------------------------- */
+
+static void on_announcement_written(lk_client *c, int err, const lk_stat *stat,
+                                    void *arg)
+{
+  lk_contender *ct = arg;
+
+  (void)c;
+  (void)stat;
+  if (lk__contender_take_reply(ct)) {
+    lk__heartbeat_put_off(ct->lease);
+    lk__contender_own_checked(ct, lk__check_result_of(err));
+  }
+  lk__contender_unref(ct);
+}
+
+/* Over what was there from the start only: somebody's request to let go is not
+ * written over. */
+static int holder_announce(lk_contender *ct)
+{
+  return lk__contender_count_request(
+      ct,
+      lk_set(lk__contender_client(ct), ct->own.path, ct->config->announcement,
+             0, NULL, on_announcement_written, ct));
+}
+
+static int contender_enter_held(lk_contender *ct, lk_contender_state from)
 {
   lk_session_lease *k = ct->lease;
 
+  if (from == LK_CONTENDER_UNSURE)
+    return 0;
   if (ct->wait.watch != NULL)
     lk_watch_cancel(k->client, ct->wait.watch, true);
   ct->wait.watch = NULL;
@@ -183,7 +193,17 @@ void lk__enter_held(lk_contender *ct)
     ct->holding.watch_due_ms = lk_client_now(k->client);
     lk__contender_supervise_own(ct);
   }
+  return 0;
 }
+
+const lk_contender_rules lk__rules_held = {.next = {LK_ON(LEASE_ENDING, UNSURE),
+                                                    LK_ON(STOP, CLEANING_UP),
+                                                    LK_ON(OWN_GONE, FINISHED)},
+                                           .enter = contender_enter_held};
+
+const lk_contender_rules lk__rules_unsure = {
+    .next = {LK_ON(LEASE_PROVEN, HELD), LK_ON(STOP, CLEANING_UP),
+             LK_ON(OWN_GONE, FINISHED)}};
 
 void lk__contender_lose(lk_contender *ct, int err)
 {
@@ -197,7 +217,16 @@ void lk__contender_lose(lk_contender *ct, int err)
     callbacks->lost(arg, err);
 }
 
-/* ---- supervision ------------------------------------------------------- */
+void lk__holder_suspend(lk_contender *ct)
+{
+  lk_notice notice = {.type = LK_NOTICE_SUSPENDED,
+                      .deadline_ms = lk__contender_deadline(ct)};
+
+  ct->holding.proven = false;
+  ct->holding.watch_due_ms = lk_client_now(lk__contender_client(ct));
+  lk__contender_notify(ct, &notice);
+  lk__contender_review_lease(ct);
+}
 
 static void holder_set_unsure(lk_contender *ct)
 {

@@ -7,23 +7,23 @@
 
 /* The one list of layouts. */
 static const lk_layout_rules layouts[] = {
-    [LK_LAYOUT_CURATOR] = {.unique = LK_IDENTITY_CURATOR,
+    [LK_LAYOUT_CURATOR] = {.identity = LK_IDENTITY_CURATOR,
                            .roles = {&lk__role_mutex, &lk__role_read,
                                      &lk__role_write},
                            .lease = &lk__role_permit,
-                           .lease_unique = LK_IDENTITY_CURATOR,
+                           .permit_identity = LK_IDENTITY_CURATOR,
                            .containers = true,
                            .downgrades = true},
-    [LK_LAYOUT_KAZOO] = {.unique = LK_IDENTITY_HEX,
+    [LK_LAYOUT_KAZOO] = {.identity = LK_IDENTITY_HEX,
                          .roles = {&lk__role_kazoo_write, &lk__role_kazoo_read,
                                    &lk__role_kazoo_write},
                          .lease = &lk__role_kazoo_permit,
-                         .lease_unique = LK_IDENTITY_HEX_ONLY},
-    [LK_LAYOUT_NATIVE] = {.unique = LK_IDENTITY_DATA,
+                         .permit_identity = LK_IDENTITY_HEX_ONLY},
+    [LK_LAYOUT_NATIVE] = {.identity = LK_IDENTITY_DATA,
                           .roles = {NULL, &lk__role_plain_read,
                                     &lk__role_plain_write}},
     [LK_LAYOUT_NATIVE_UUID] = {
-        .unique = LK_IDENTITY_UUID,
+        .identity = LK_IDENTITY_UUID,
         .roles = {NULL, &lk__role_plain_read, &lk__role_plain_write}}};
 
 const lk_layout_rules *lk__layout_rules(lk_layout layout)
@@ -67,7 +67,7 @@ bool lk_layout_is_permit(lk_layout layout, lk_bytes name, int64_t *number)
 
   if (rules == NULL || rules->lease == NULL)
     return false;
-  if (rules->lease_unique == LK_IDENTITY_HEX_ONLY) {
+  if (rules->permit_identity == LK_IDENTITY_HEX_ONLY) {
     *number = 0;
     return lk__name_is_hex(name);
   }

@@ -8,11 +8,11 @@
 
 /** What a layout of names means for a lock. */
 typedef struct lk_layout_rules {
-  lk_node_identity unique;
+  lk_node_identity identity;
   /** By lk_multilock_side; NULL: made of the prefix, see lk_plain_names. */
   const lk_role *roles[LK_MULTILOCK_WRITE + 1];
   const lk_role *lease; /**< a semaphore's permits; NULL: it has none */
-  lk_node_identity lease_unique;
+  lk_node_identity permit_identity;
   bool containers; /**< its directories go when they are empty */
   bool downgrades; /**< peers know the read node of a writer */
 } lk_layout_rules;

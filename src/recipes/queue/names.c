@@ -178,9 +178,9 @@ bool lk__node_kinds_contend(const lk_node_kind *a, const lk_node_kind *b)
   return true;
 }
 
-size_t lk__name_prefix_len(lk_node_identity unique)
+size_t lk__name_prefix_len(lk_node_identity identity)
 {
-  switch (unique) {
+  switch (identity) {
   case LK_IDENTITY_CURATOR: return LK_PREFIX_LEN;
   case LK_IDENTITY_HEX:
   case LK_IDENTITY_HEX_ONLY: return 32;
@@ -191,14 +191,14 @@ size_t lk__name_prefix_len(lk_node_identity unique)
   return 0;
 }
 
-void lk__name_prefix(lk_node_identity unique, char out[LK_PREFIX_LEN + 1],
+void lk__name_prefix(lk_node_identity identity, char out[LK_PREFIX_LEN + 1],
                      const unsigned char random[16])
 {
   static const char hex[] = "0123456789abcdef";
-  bool dashes = unique != LK_IDENTITY_HEX && unique != LK_IDENTITY_HEX_ONLY;
+  bool dashes = identity != LK_IDENTITY_HEX && identity != LK_IDENTITY_HEX_ONLY;
   char *p = out;
 
-  if (unique == LK_IDENTITY_CURATOR) {
+  if (identity == LK_IDENTITY_CURATOR) {
     memcpy(p, "_c_", 3);
     p += 3;
   }
@@ -214,7 +214,7 @@ void lk__name_prefix(lk_node_identity unique, char out[LK_PREFIX_LEN + 1],
     *p++ = hex[b >> 4];
     *p++ = hex[b & 0x0f];
   }
-  if (unique == LK_IDENTITY_CURATOR || unique == LK_IDENTITY_UUID)
+  if (identity == LK_IDENTITY_CURATOR || identity == LK_IDENTITY_UUID)
     *p++ = '-';
   *p = '\0';
 }
@@ -236,4 +236,19 @@ bool lk__name_is_ours(lk_bytes name, lk_bytes base, int64_t *suffix)
          memcmp(name.at, base.at, base.len) == 0 &&
          name_read_suffix((const char *)name.at + base.len, name.len - base.len,
                           suffix);
+}
+
+lk_bytes lk__names_find_own(const lk_bytes *names, size_t count, lk_bytes base)
+{
+  lk_bytes ours = {NULL, 0};
+  int64_t lowest = INT64_MAX;
+  int64_t suffix;
+
+  for (size_t i = 0; i < count; i++) {
+    if (!lk__name_is_ours(names[i], base, &suffix) || suffix >= lowest)
+      continue;
+    lowest = suffix;
+    ours = names[i];
+  }
+  return ours;
 }

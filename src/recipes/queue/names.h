@@ -81,15 +81,15 @@ typedef enum lk_node_identity {
 } lk_node_identity;
 
 /** Whether a node of the same name can be another's. */
-static inline bool lk__name_is_shared(lk_node_identity unique)
+static inline bool lk__name_is_shared(lk_node_identity identity)
 {
-  return unique == LK_IDENTITY_DATA || unique == LK_IDENTITY_NONE;
+  return identity == LK_IDENTITY_DATA || identity == LK_IDENTITY_NONE;
 }
 
 /** Whether the server appends no number to it. */
-static inline bool lk__name_is_whole(lk_node_identity unique)
+static inline bool lk__name_is_whole(lk_node_identity identity)
 {
-  return unique == LK_IDENTITY_HEX_ONLY || unique == LK_IDENTITY_NONE;
+  return identity == LK_IDENTITY_HEX_ONLY || identity == LK_IDENTITY_NONE;
 }
 
 enum {
@@ -100,11 +100,11 @@ enum {
 
 /** Write that part of a name, or of the data, of a version 4 UUID made of
     `random`. */
-void lk__name_prefix(lk_node_identity unique, char out[LK_PREFIX_LEN + 1],
+void lk__name_prefix(lk_node_identity identity, char out[LK_PREFIX_LEN + 1],
                      const unsigned char random[16]);
 
 /** That length. */
-size_t lk__name_prefix_len(lk_node_identity unique);
+size_t lk__name_prefix_len(lk_node_identity identity);
 
 /** Whether `name` is nothing else, as those of LK_IDENTITY_HEX_ONLY. */
 bool lk__name_is_hex(lk_bytes name);
@@ -112,5 +112,9 @@ bool lk__name_is_hex(lk_bytes name);
 /** Whether `name` is what a server makes of `base`; `suffix` gets the number.
  */
 bool lk__name_is_ours(lk_bytes name, lk_bytes base, int64_t *suffix);
+
+/** Of the names that a server made of `base`, that with the lowest number;
+    `at` NULL: there is none. */
+lk_bytes lk__names_find_own(const lk_bytes *names, size_t count, lk_bytes base);
 
 #endif

@@ -2,7 +2,11 @@
 #include "config.h"
 
 #include "recipes/common/memory.h"
+#include "recipes/lease/cleanup.h"
 #include "recipes/lease/session_lease.h"
+#include "recipes/queue/holding.h"
+#include "recipes/queue/list.h"
+#include "recipes/queue/requests.h"
 
 #include <inttypes.h>
 #include <latchkey/lock.h>
@@ -10,12 +14,15 @@
 
 /**
  * @file
- * Which of the names in a queue is our node, where a name does not tell: a
- * create whose answer was lost, or a node that was ours before the connection
- * broke. It belongs to our session, and was created when we were told that it
- * was or, if we were not, holds our UUID. The newest are read first, and none
- * that is older than our create.
+ * A create whose reply was lost is recovered by a transaction and a list behind
+ * it. Where the name of a node does not tell whose it is, nodes that may be the
+ * own one are read, also when it was known before the connection broke. The own
+ * node belongs to our session. Its czxid is the token, where that is known;
+ * otherwise its data end with our UUID. The newest nodes are read first, and
+ * none that is older than the create.
  */
+
+/* ---- candidates --------------------------------------------------------- */
 
 void lk__candidates_free(lk_contender *ct)
 {
@@ -26,7 +33,7 @@ void lk__candidates_free(lk_contender *ct)
 /* A node that we were told of keeps its name. */
 static bool name_may_be_own(const lk_contender *ct, lk_bytes name)
 {
-  const char *own = lk__contender_own_name(ct);
+  const char *own = lk__own_node_name(&ct->own);
 
   return ct->own.token == 0 ||
          (name.len == strlen(own) && memcmp(name.at, own, name.len) == 0);
@@ -42,18 +49,16 @@ int lk__candidates_take(lk_contender *ct, const lk_bytes *names, size_t count)
   if (s->suffix == NULL)
     return LK_ERR_NO_MEMORY;
   for (size_t i = 0; i < count; i++) {
-    if (lk__name_is_ours(names[i], lk__contender_name_base(ct), &suffix) &&
+    if (lk__name_is_ours(names[i], lk__own_node_base(&ct->own), &suffix) &&
         name_may_be_own(ct, names[i]))
       s->suffix[s->count++] = suffix;
   }
   lk__numbers_sort(s->suffix, s->count);
   s->next = s->count;
-  s->strict = s->count > 0 && s->suffix[0] >= 0 &&
-              s->suffix[s->count - 1] <= LK_SUFFIX_LIMIT;
+  s->in_order = s->count > 0 && s->suffix[0] >= 0 &&
+                s->suffix[s->count - 1] <= LK_SUFFIX_LIMIT;
   return 0;
 }
-
-/* ---- what the answers mean --------------------------------------------- */
 
 /* Somebody may have asked us to let go before we knew that we had come. The
  * other nodes of this session are those of other attempts. */
@@ -86,21 +91,6 @@ static bool candidate_is_own(const lk_contender *ct, const lk_bytes *data,
           candidate_is_revoked(ct, data));
 }
 
-/* The node that is looked at. */
-static void own_node_set_suffix(lk_contender *ct, int64_t suffix)
-{
-  snprintf(ct->own.path + ct->own.base_len, LK_SUFFIX_MAX + 1, "%010" PRId64,
-           suffix);
-}
-
-static void own_node_take_candidate(lk_contender *ct, const lk_stat *stat)
-{
-  ct->own.state = LK_OWN_CREATED;
-  ct->own.token = (uint64_t)stat->czxid;
-  ct->own.verified_on = lk_client_connection(lk__contender_client(ct));
-  ct->candidates.found = true;
-}
-
 static void candidates_take_reply(lk_contender *ct, int err,
                                   const lk_bytes *data, const lk_stat *stat)
 {
@@ -113,10 +103,13 @@ static void candidates_take_reply(lk_contender *ct, int err,
     s->err = err;
     return;
   }
-  own_node_set_suffix(ct, suffix);
-  s->enough = s->strict && (uint64_t)stat->czxid <= ct->own.before_zxid;
-  if (candidate_is_own(ct, data, stat))
-    own_node_take_candidate(ct, stat);
+  lk__own_node_set_suffix(&ct->own, suffix);
+  s->enough = s->in_order && (uint64_t)stat->czxid <= ct->own.before_zxid;
+  if (candidate_is_own(ct, data, stat)) {
+    lk__own_node_found(&ct->own, (uint64_t)stat->czxid,
+                       lk__contender_connection(ct));
+    s->found = true;
+  }
 }
 
 static void candidates_end(lk_contender *ct, int err)
@@ -127,7 +120,11 @@ static void candidates_end(lk_contender *ct, int err)
   if (!found && err == 0)
     ct->own.state = LK_OWN_NONE;
   if (ct->state == LK_CONTENDER_CLEANING_UP)
-    lk__cleanup_searched(ct, found ? 0 : err);
+    lk__cleanup_recovered(ct,
+                          found      ? LK_RECOVERED_FOUND
+                          : err != 0 ? LK_RECOVERED_FAILED
+                                     : LK_RECOVERED_ABSENT,
+                          err);
   else if (found)
     lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
   else if (err != 0)
@@ -135,8 +132,6 @@ static void candidates_end(lk_contender *ct, int err)
   else
     lk__contender_step(ct, LK_CONTENDER_ON_OWN_MISSING);
 }
-
-/* ---- reads ------------------------------------------------------------- */
 
 static void on_candidate_read(lk_client *c, int err, const lk_bytes *data,
                               const lk_stat *stat, void *arg)
@@ -148,7 +143,7 @@ static void on_candidate_read(lk_client *c, int err, const lk_bytes *data,
     candidates_take_reply(ct, err, data, stat);
     if (!lk__contender_fail_if_too_big(ct, err) &&
         lk__contender_has_all_replies(ct)) {
-      err = lk__enter_reading_candidates(ct);
+      err = lk__candidates_read(ct);
       if (err != 0)
         candidates_end(ct, err);
     }
@@ -156,8 +151,7 @@ static void on_candidate_read(lk_client *c, int err, const lk_bytes *data,
   lk__contender_unref(ct);
 }
 
-/* Some more, or the end. */
-int lk__enter_reading_candidates(lk_contender *ct)
+int lk__candidates_read(lk_contender *ct)
 {
   lk_candidates *s = &ct->candidates;
   int err = 0;
@@ -168,7 +162,7 @@ int lk__enter_reading_candidates(lk_contender *ct)
   }
   for (size_t i = 0; i < LK_MAX_PREDECESSOR_READS && s->count > 0 && err == 0;
        i++) {
-    own_node_set_suffix(ct, s->suffix[--s->count]);
+    lk__own_node_set_suffix(&ct->own, s->suffix[--s->count]);
     err = lk__contender_count_request(ct, lk_get(lk__contender_client(ct),
                                                  ct->own.path, NULL,
                                                  on_candidate_read, ct));
@@ -177,3 +171,129 @@ int lk__enter_reading_candidates(lk_contender *ct)
     lk__contender_ignore_replies(ct); /* what was asked of these is in vain */
   return err;
 }
+
+static int contender_enter_reading_candidates(lk_contender *ct,
+                                              lk_contender_state from)
+{
+  (void)from;
+  return lk__candidates_read(ct);
+}
+
+const lk_contender_rules lk__rules_reading_candidates = {
+    .next = {LK_ON(LIST_NEEDED, LISTING), LK_ON_ANY_IN_QUEUE},
+    .enter = contender_enter_reading_candidates};
+
+/* ---- transaction and list ----------------------------------------------- */
+
+static void on_recovery_transaction(lk_client *c, int err,
+                                    const lk_op_result *results, size_t count,
+                                    void *arg)
+{
+  lk_contender *ct = arg;
+
+  (void)c;
+  (void)results;
+  (void)count;
+  if (lk__contender_take_reply(ct))
+    ct->round.transaction_err =
+        lk__check_result_of(err) == LK_CHECK_UNKNOWN ? err : 0;
+  lk__contender_unref(ct);
+}
+
+/* A transaction goes first, whatever it checks: when it is committed, a create
+ * of the old connection was proposed before it, and is seen, or is refused from
+ * now on. A sync would not do: a deposed leader answers that by itself. */
+int lk__recovery_begin(lk_contender *ct)
+{
+  lk_op check = lk_op_check(*ct->own.dir == '\0' ? "/" : ct->own.dir, -1);
+  int err = lk__contender_count_request(
+      ct, lk_multi(lk__contender_client(ct), &check, 1, NULL,
+                   on_recovery_transaction, ct));
+
+  return err != 0 ? err : ct->machine->request_view(ct);
+}
+
+/* Behind the transaction a create that is not listed was not executed, and will
+ * not be. */
+static lk_recovered recovery_judge_list(lk_contender *ct, int *err,
+                                        const lk_bytes *names, size_t count)
+{
+  lk_bytes ours = {NULL, 0};
+
+  if (ct->round.transaction_err != 0)
+    *err = ct->round.transaction_err;
+  if (*err == 0)
+    ours = lk__own_node_find(&ct->own, names, count);
+  else if (ct->round.transaction_err != 0 || *err != LK_ERR_NO_NODE)
+    return LK_RECOVERED_FAILED;
+  if (ours.at == NULL)
+    return LK_RECOVERED_ABSENT;
+  if (ct->own.identity == LK_IDENTITY_DATA)
+    return LK_RECOVERED_CANDIDATES;
+  (void)lk__own_node_set_name(&ct->own, ours);
+  return LK_RECOVERED_FOUND;
+}
+
+static void recovery_continue(lk_contender *ct, lk_recovered result, int err,
+                              const lk_bytes *names, size_t count)
+{
+  switch (result) {
+  case LK_RECOVERED_FAILED: lk__contender_request_failed(ct, err); break;
+  case LK_RECOVERED_FOUND: lk__contender_take_list(ct, names, count); break;
+  case LK_RECOVERED_ABSENT:
+    ct->own.state = LK_OWN_NONE;
+    lk__contender_step(ct, LK_CONTENDER_ON_OWN_MISSING);
+    break;
+  case LK_RECOVERED_CANDIDATES:
+    err = lk__candidates_take(ct, names, count);
+    if (err != 0)
+      lk__contender_fail(ct, err);
+    else
+      lk__contender_step(ct, LK_CONTENDER_ON_CANDIDATES);
+    break;
+  }
+}
+
+/* The same, CLEANING_UP. */
+static void recovery_continue_cleanup(lk_contender *ct, lk_recovered result,
+                                      int err, const lk_bytes *names,
+                                      size_t count)
+{
+  if (result != LK_RECOVERED_CANDIDATES) {
+    lk__cleanup_recovered(ct, result, err);
+    return;
+  }
+  err = lk__candidates_take(ct, names, count);
+  if (err == 0)
+    err = lk__candidates_read(ct);
+  if (err != 0)
+    lk__cleanup_recovered(ct, LK_RECOVERED_FAILED, err);
+}
+
+void lk__recovery_take_list(lk_contender *ct, int err, const lk_bytes *names,
+                            size_t count)
+{
+  bool cleans_up = ct->state == LK_CONTENDER_CLEANING_UP;
+
+  if (cleans_up && !ct->cleanup.recovering)
+    return; /* the list that was requested with the create */
+  lk_recovered result = recovery_judge_list(ct, &err, names, count);
+
+  if (cleans_up)
+    recovery_continue_cleanup(ct, result, err, names, count);
+  else
+    recovery_continue(ct, result, err, names, count);
+}
+
+int lk__contender_enter_recovering(lk_contender *ct, lk_contender_state from)
+{
+  (void)from;
+  return lk__recovery_begin(ct);
+}
+
+const lk_contender_rules lk__rules_recovering = {
+    .next = {LK_ON(PREDECESSORS, SETTING_WATCHES), LK_ON(GRANT, HELD),
+             LK_ON(CHECK_NEEDED, CHECKING_OWN),
+             LK_ON(TOKEN_NEEDED, READING_OWN),
+             LK_ON(CANDIDATES, READING_CANDIDATES), LK_ON_ANY_IN_QUEUE},
+    .enter = lk__contender_enter_recovering};

@@ -3,6 +3,7 @@
 
 #include "recipes/common/memory.h"
 #include "recipes/lease/session_lease.h"
+#include "recipes/queue/requests.h"
 
 /**
  * @file
@@ -31,7 +32,7 @@ static void contender_take_ephemerals(lk_contender *ct, const lk_bytes *paths,
   size_t found = 0;
 
   if (names == NULL) {
-    lk__cleanup_listed(ct, LK_ERR_NO_MEMORY, NULL, 0);
+    lk__recovery_take_list(ct, LK_ERR_NO_MEMORY, NULL, 0);
     return;
   }
   for (size_t i = 0; i < count; i++) {
@@ -40,7 +41,7 @@ static void contender_take_ephemerals(lk_contender *ct, const lk_bytes *paths,
   }
   lk_mem mem = ct->lease->mem;
 
-  lk__cleanup_listed(ct, 0, names, found);
+  lk__recovery_take_list(ct, 0, names, found);
   lk__give(&mem, names);
 }
 
@@ -54,13 +55,13 @@ static void on_ephemerals_listed(lk_client *c, int err, const lk_bytes *paths,
     if (err == 0)
       contender_take_ephemerals(ct, paths, count);
     else
-      lk__cleanup_listed(ct, err == LK_ERR_UNIMPLEMENTED ? LK_ERR_TOO_BIG : err,
-                         NULL, 0);
+      lk__recovery_take_list(
+          ct, err == LK_ERR_UNIMPLEMENTED ? LK_ERR_TOO_BIG : err, NULL, 0);
   }
   lk__contender_unref(ct);
 }
 
-int lk__contender_list_by_session(lk_contender *ct)
+int lk__recovery_list_session(lk_contender *ct)
 {
   if (ct->own.state == LK_OWN_IN_DOUBT)
     ct->own.path[ct->own.base_len] = '\0';

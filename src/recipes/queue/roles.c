@@ -216,21 +216,6 @@ size_t lk__names_count_excluding(const lk_role *role, const lk_bytes *names,
   return rivals;
 }
 
-lk_bytes lk__names_find_own(const lk_bytes *names, size_t count, lk_bytes base)
-{
-  lk_bytes ours = {NULL, 0};
-  int64_t lowest = INT64_MAX;
-  int64_t suffix;
-
-  for (size_t i = 0; i < count; i++) {
-    if (!lk__name_is_ours(names[i], base, &suffix) || suffix >= lowest)
-      continue;
-    lowest = suffix;
-    ours = names[i];
-  }
-  return ours;
-}
-
 bool lk__may_grant_on_deletion(const lk_handoff *h)
 {
   return h->ahead == 0 && h->same_connection && h->own_watched &&

@@ -90,10 +90,6 @@ size_t lk__names_count_excluding(const lk_role *role, const lk_bytes *names,
 /** Ascending. */
 void lk__numbers_sort(int64_t *a, size_t n);
 
-/** The name that was made of `base`, the lowest if there are several; `at`
-   NULL: none. */
-lk_bytes lk__names_find_own(const lk_bytes *names, size_t count, lk_bytes base);
-
 /** What is known when the last one ahead has gone. */
 typedef struct lk_handoff {
   size_t ahead;         /**< how many are left */

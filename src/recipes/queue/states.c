@@ -1,95 +1,98 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/lease/cleanup.h"
 #include "recipes/lease/session_lease.h"
+#include "recipes/queue/create.h"
+#include "recipes/queue/holding.h"
+#include "recipes/queue/list.h"
+#include "recipes/queue/requests.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* clang-format off */
-#define NAME(state) [LK_CONTENDER_##state]
-#define ON(event, state) [LK_CONTENDER_ON_##event] = LK_CONTENDER_##state
+/* ---- states without requests -------------------------------------------- */
 
-/* From any state before the grant it can stop, and its node can be gone for
- * good together with its session. */
-#define WANTING ON(PAUSE, PAUSED), ON(STOP, CLEANING_UP), ON(OWN_GONE, FINISHED)
-/* Own was listed, so it can be found missing. */
-#define QUEUED WANTING, ON(OWN_MISSING, CREATING)
+const lk_contender_rules lk__rules_idle = {
+    .next = {LK_ON(START, CREATING), LK_ON(LIST_FIRST, LISTING_FIRST),
+             LK_ON_ANY_BEFORE_GRANT}};
 
-const lk_contender_state lk__contender_table[LK_CONTENDER_NSTATES][LK_CONTENDER_NEVENTS] = {
-  NAME(IDLE)     = {ON(START, CREATING), ON(LIST_FIRST, LISTING_FIRST), WANTING},
-  /* AGAIN: own was found, and the reads behind it ended with the connection. */
-  NAME(PAUSED)   = {ON(START, CREATING), ON(LIST_FIRST, LISTING_FIRST), ON(OWN_IN_DOUBT, RECOVERING),
-                    ON(OWN_EXISTS, LISTING), ON(LIST_NEEDED, STAY), QUEUED},
-  NAME(LISTING_FIRST)  = {ON(START, CREATING), ON(WATCHES_SET, WAITING), WANTING},
-  NAME(CREATING) = {ON(NO_PARENT, CREATING_PARENTS), ON(PREDECESSORS, SETTING_WATCHES),
-                    ON(WATCHES_SET, WAITING), ON(GRANT, HELD), ON(CHECK_NEEDED, CHECKING_OWN),
-                    QUEUED},
-  NAME(CREATING_PARENTS)  = {ON(NO_PARENT, CREATING_PARENTS), ON(PREDECESSORS, SETTING_WATCHES),
-                    ON(WATCHES_SET, WAITING), ON(GRANT, HELD), ON(CHECK_NEEDED, CHECKING_OWN),
-                    QUEUED},
-  NAME(RECOVERING)  = {ON(PREDECESSORS, SETTING_WATCHES), ON(WATCHES_SET, WAITING), ON(GRANT, HELD),
-                    ON(CHECK_NEEDED, CHECKING_OWN), ON(TOKEN_NEEDED, READING_OWN),
-                    ON(CANDIDATES, READING_CANDIDATES), QUEUED},
-  NAME(READING_CANDIDATES) = {ON(LIST_NEEDED, LISTING), QUEUED},
-  NAME(LISTING)  = {ON(PREDECESSORS, SETTING_WATCHES), ON(GRANT, HELD), ON(CHECK_NEEDED, CHECKING_OWN),
-                    ON(TOKEN_NEEDED, READING_OWN), QUEUED},
-  NAME(SETTING_WATCHES)  = {ON(WATCHES_SET, WAITING), ON(FEW_LEFT, READING_PREDECESSORS), ON(LIST_NEEDED, LISTING),
-                    ON(GRANT, HELD), QUEUED},
-  NAME(WAITING)  = {ON(FEW_LEFT, READING_PREDECESSORS), ON(LIST_NEEDED, LISTING), ON(LIST_FIRST, LISTING_FIRST),
-                    ON(GRANT, HELD), QUEUED},
-  NAME(READING_PREDECESSORS)  = {ON(WATCHES_SET, WAITING), ON(PREDECESSORS, SETTING_WATCHES),
-                    ON(LIST_NEEDED, LISTING), ON(GRANT, HELD), QUEUED},
-  NAME(READING_OWN)  = {ON(GRANT, HELD), ON(CHECK_NEEDED, CHECKING_OWN), QUEUED},
-  NAME(CHECKING_OWN) = {ON(GRANT, HELD), QUEUED},
-  NAME(HELD)     = {ON(LEASE_ENDING, UNSURE), ON(STOP, CLEANING_UP), ON(OWN_GONE, FINISHED)},
-  NAME(UNSURE)   = {ON(LEASE_PROVEN, HELD), ON(STOP, CLEANING_UP), ON(OWN_GONE, FINISHED)},
-  /* After a break it goes on when the next connection stands. */
-  NAME(CLEANING_UP)  = {ON(PAUSE, STAY), ON(OWN_GONE, FINISHED)},
-  /* Requests that were under way when its client was freed end later. */
-  NAME(FINISHED)     = {ON(OWN_GONE, STAY)},
-};
-/* clang-format on */
+/* LIST_NEEDED: the own node was recovered, and the reads behind it completed
+ * with the connection. */
+const lk_contender_rules lk__rules_paused = {
+    .next = {LK_ON(START, CREATING), LK_ON(LIST_FIRST, LISTING_FIRST),
+             LK_ON(OWN_IN_DOUBT, RECOVERING), LK_ON(OWN_EXISTS, LISTING),
+             LK_ON(LIST_NEEDED, STAY), LK_ON_ANY_IN_QUEUE}};
 
-static void contender_enter_finished(lk_contender *ct)
+static int contender_enter_finished(lk_contender *ct, lk_contender_state from)
 {
+  (void)from;
   ct->own.state = LK_OWN_NONE;
   lk__contender_ignore_replies(ct); /* replies that are still to come */
   lk__contender_cancel_watches(ct);
   lk__lease_stop_timer(ct->lease, &ct->pause.timer);
   lk__lease_remove_contender(ct->lease, ct);
   lk__contender_unref(ct);
+  return 0;
 }
 
-/* The one thing a state begins with. */
-static int contender_enter(lk_contender *ct, lk_contender_state from)
+/* Requests that were under way when the session lease was freed end later. */
+const lk_contender_rules lk__rules_finished = {
+    .next = {LK_ON(OWN_GONE, STAY)}, .enter = contender_enter_finished};
+
+/* ---- the machine of a queue --------------------------------------------- */
+
+/* A contender that may have to give up at once lists the queue first. */
+static bool queue_reads_first(const lk_contender *ct)
 {
-  switch (ct->state) {
-  case LK_CONTENDER_LISTING_FIRST: return lk__enter_listing_first(ct);
-  case LK_CONTENDER_CREATING: return lk__enter_creating(ct);
-  case LK_CONTENDER_CREATING_PARENTS: return lk__enter_creating_parents(ct);
-  case LK_CONTENDER_RECOVERING: return lk__enter_recovering(ct);
-  case LK_CONTENDER_READING_CANDIDATES: return lk__enter_reading_candidates(ct);
-  case LK_CONTENDER_LISTING: return lk__enter_listing(ct);
-  case LK_CONTENDER_SETTING_WATCHES: return lk__enter_setting_watches(ct);
-  case LK_CONTENDER_READING_PREDECESSORS:
-    return lk__enter_reading_predecessors(ct);
-  case LK_CONTENDER_READING_OWN: return lk__enter_reading_own(ct);
-  case LK_CONTENDER_CHECKING_OWN: return lk__enter_checking_own(ct);
-  case LK_CONTENDER_HELD:
-    if (from != LK_CONTENDER_UNSURE)
-      lk__enter_held(ct);
-    break;
-  case LK_CONTENDER_CLEANING_UP: lk__cleanup_go(ct); break;
-  case LK_CONTENDER_FINISHED: contender_enter_finished(ct); break;
-  case LK_CONTENDER_NO_STEP:
-  case LK_CONTENDER_IDLE:
-  case LK_CONTENDER_PAUSED:
-  case LK_CONTENDER_WAITING:
-  case LK_CONTENDER_UNSURE:
-  case LK_CONTENDER_NSTATES: break;
-  }
-  return 0;
+  bool may_end = ct->config->once || ct->config->max_queue > 0;
+
+  return ct->config->peek && may_end;
+}
+
+static bool queue_check_proves_own(const lk_contender *ct)
+{
+  return !lk__own_node_is_unverified(&ct->own, lk__contender_connection(ct));
+}
+
+static bool queue_has_watch(const lk_contender *ct)
+{
+  return ct->wait.watch != NULL;
+}
+
+const lk_contender_machine lk__queue_machine = {
+    .states = {[LK_CONTENDER_IDLE] = &lk__rules_idle,
+               [LK_CONTENDER_PAUSED] = &lk__rules_paused,
+               [LK_CONTENDER_LISTING_FIRST] = &lk__rules_listing_first,
+               [LK_CONTENDER_CREATING] = &lk__rules_creating,
+               [LK_CONTENDER_CREATING_PARENTS] = &lk__rules_creating_parents,
+               [LK_CONTENDER_RECOVERING] = &lk__rules_recovering,
+               [LK_CONTENDER_READING_CANDIDATES] =
+                   &lk__rules_reading_candidates,
+               [LK_CONTENDER_LISTING] = &lk__rules_listing,
+               [LK_CONTENDER_SETTING_WATCHES] = &lk__rules_setting_watches,
+               [LK_CONTENDER_WAITING] = &lk__rules_waiting,
+               [LK_CONTENDER_READING_PREDECESSORS] =
+                   &lk__rules_reading_predecessors,
+               [LK_CONTENDER_READING_OWN] = &lk__rules_reading_own,
+               [LK_CONTENDER_CHECKING_OWN] = &lk__rules_checking_own,
+               [LK_CONTENDER_HELD] = &lk__rules_held,
+               [LK_CONTENDER_UNSURE] = &lk__rules_unsure,
+               [LK_CONTENDER_CLEANING_UP] = &lk__rules_cleaning_up,
+               [LK_CONTENDER_FINISHED] = &lk__rules_finished},
+    .waits_with_own_node = true,
+    .reads_first = queue_reads_first,
+    .request_view = lk__contender_send_list,
+    .check_proves_own = queue_check_proves_own,
+    .has_watch = queue_has_watch};
+
+lk_contender_state lk__contender_next_state(const lk_contender_machine *m,
+                                            lk_contender_state state,
+                                            lk_contender_event ev)
+{
+  const lk_contender_rules *rules = m->states[state];
+
+  return rules == NULL ? LK_CONTENDER_NO_STEP : rules->next[ev];
 }
 
 /* ---- events without a step ---------------------------------------------- */
@@ -146,9 +149,7 @@ bool lk__contender_is_stuck(const lk_contender *ct)
   case LK_CONTENDER_READING_OWN:
   case LK_CONTENDER_CHECKING_OWN: return lk__contender_has_all_replies(ct);
   case LK_CONTENDER_WAITING:
-    return lk__contender_has_all_replies(ct) &&
-           (lk__contender_is_single_node(ct) ? ct->own.watch
-                                             : ct->wait.watch) == NULL;
+    return lk__contender_has_all_replies(ct) && !ct->machine->has_watch(ct);
   case LK_CONTENDER_NO_STEP:
   case LK_CONTENDER_IDLE:
   case LK_CONTENDER_PAUSED:
@@ -196,10 +197,12 @@ static void contender_report_missing_step(lk_contender *ct,
 }
 #endif
 
+/* ---- a step ------------------------------------------------------------- */
+
 void lk__contender_step(lk_contender *ct, lk_contender_event ev)
 {
   lk_contender_state from = ct->state;
-  lk_contender_state next = lk__contender_table[from][ev];
+  lk_contender_state next = lk__contender_next_state(ct->machine, from, ev);
 
   if (next == LK_CONTENDER_STAY)
     return;
@@ -212,7 +215,8 @@ void lk__contender_step(lk_contender *ct, lk_contender_event ev)
   lk__lease_count_contender(ct, from, next);
   if (ct->lease->on_step != NULL)
     ct->lease->on_step(ct->lease->on_step_arg, ct, ev, from);
-  int err = contender_enter(ct, from);
+  const lk_contender_rules *rules = ct->machine->states[next];
+  int err = rules->enter == NULL ? 0 : rules->enter(ct, from);
 
   if (err != 0)
     lk__contender_fail(ct, err);

@@ -3,12 +3,14 @@
 
 #include "recipes/lease/session_lease.h"
 #include "recipes/lock/lock_options.h"
+#include "recipes/queue/holding.h"
+#include "recipes/queue/own_watch.h"
+#include "recipes/queue/requests.h"
+#include "recipes/queue/waiting.h"
 
 static void contender_predecessor_deleted(lk_contender *ct);
 
-/* ---- reads ------------------------------------------------------------- */
-
-static void contender_judge_if_all_read(lk_contender *ct);
+/* ---- reads of predecessors ---------------------------------------------- */
 
 static void on_predecessor_event(lk_client *c, lk_watch *w,
                                  const lk_event *event, void *arg);
@@ -44,7 +46,7 @@ static void on_predecessor_read(lk_client *c, int err, const lk_bytes *data,
     else
       predecessor_check_announcement(ct, data);
     if (!lk__contender_fail_if_too_big(ct, err))
-      contender_judge_if_all_read(ct);
+      lk__contender_judge_if_all_read(ct);
   }
   lk__contender_unref(ct);
 }
@@ -88,144 +90,6 @@ static void on_predecessor_event(lk_client *c, lk_watch *w,
   lk__contender_unref(ct);
 }
 
-void lk__contender_own_unreadable(lk_contender *ct)
-{
-  lk_notice notice = {.type = LK_NOTICE_UNWATCHED};
-
-  if (ct->own.unreadable)
-    return;
-  ct->own.unreadable = true;
-  lk__contender_notify(ct, &notice);
-}
-
-/* A read of own shows the token of a node that was found again, and whether it
- * is this session's. */
-static int own_node_take_read(lk_contender *ct, const lk_stat *stat)
-{
-  lk_client *c = lk__contender_client(ct);
-
-  if (stat->ephemeral_owner != lk_client_session(c).id)
-    return LK_ERR_NO_NODE;
-  if (lk__name_is_shared(ct->own.identity) && ct->own.token != 0 &&
-      ct->own.token != (uint64_t)stat->czxid)
-    return LK_ERR_NO_NODE;
-  ct->own.watched_on = lk_client_connection(c);
-  ct->own.verified_on = ct->own.watched_on;
-  ct->own.token = (uint64_t)stat->czxid;
-  return 0;
-}
-
-void lk__contender_check_revocation(lk_contender *ct, const lk_bytes *data)
-{
-  static const char word[] = LK_REVOKE_MESSAGE;
-  lk_notice notice = {.type = LK_NOTICE_REVOKED};
-
-  if (ct->holding.revoked || data->at == NULL || data->len != sizeof word - 1 ||
-      memcmp(data->at, word, data->len) != 0)
-    return;
-  ct->holding.revoked = true;
-  if (lk__contender_holds(ct))
-    lk__contender_notify(ct, &notice);
-}
-
-static void on_own_event(lk_client *c, lk_watch *w, const lk_event *event,
-                         void *arg);
-
-static void on_own_read(lk_client *c, int err, const lk_bytes *data,
-                        const lk_stat *stat, void *arg)
-{
-  lk_contender *ct = arg;
-
-  (void)c;
-  if (lk__contender_take_reply(ct)) {
-    if (err != 0)
-      ct->own.watch = NULL;
-    else
-      err = own_node_take_read(ct, stat);
-    ct->round.own_err = err;
-    if (err == LK_ERR_NO_AUTH)
-      lk__contender_own_unreadable(ct);
-    if (lk__contender_holds(ct))
-      lk__contender_own_checked(ct, lk__contender_check_result(ct, err));
-    else
-      contender_judge_if_all_read(ct);
-    if (err == 0)
-      lk__contender_check_revocation(ct, data);
-  }
-  lk__contender_unref(ct);
-}
-
-int lk__contender_read_own(lk_contender *ct, lk_get_cb done)
-{
-  lk_call call = {.size = sizeof call,
-                  .until_disconnect = true,
-                  .on_event = on_own_event,
-                  .watch_arg = ct,
-                  .watch = &ct->own.watch};
-
-  return lk__contender_count_request(
-      ct, lk_get(lk__contender_client(ct), ct->own.path, &call, done, ct));
-}
-
-int lk__contender_watch_own(lk_contender *ct)
-{
-  return lk__contender_read_own(ct, on_own_read);
-}
-
-static void on_own_event(lk_client *c, lk_watch *w, const lk_event *event,
-                         void *arg)
-{
-  lk_contender *ct = arg;
-
-  (void)c;
-  (void)w;
-  lk__contender_ref(ct);
-  ct->own.watch = NULL;
-  ct->own.watched_on = 0;
-  if (lk__contender_is_single_node(ct) && ct->own.state != LK_OWN_CREATED) {
-    lk__single_node_on_event(ct, event->type);
-  } else if (event->type == LK_EVENT_DELETED) {
-    if (lk__contender_holds(ct))
-      lk__contender_lose(ct, LK_ERR_NO_NODE);
-    else
-      lk__contender_own_missing(ct, LK_ERR_NO_NODE);
-  } else if (event->type != LK_EVENT_ENDED) {
-    int err = lk__contender_watch_own(ct);
-
-    /* A holder is watched again by the next beat. */
-    if (err != 0 && !lk__contender_holds(ct))
-      lk__contender_fail(ct, err);
-  }
-  lk__contender_unref(ct);
-}
-
-/* ---- park -------------------------------------------------------------- */
-
-int lk__enter_setting_watches(lk_contender *ct)
-{
-  int err = 0;
-
-  ct->wait.had_predecessors = true;
-  ct->wait.predecessor_deleted = false;
-  ct->round.predecessor_err = 0;
-  ct->round.own_err = 0;
-  if (!ct->wait.watches_directory)
-    err = contender_watch_predecessor(ct, on_predecessor_read);
-  if (err == 0 && ct->own.watch == NULL && !ct->own.unreadable)
-    err = lk__contender_watch_own(ct);
-  if (err == 0 && lk__contender_has_all_replies(ct))
-    contender_judge_if_all_read(ct);
-  return err;
-}
-
-int lk__enter_reading_own(lk_contender *ct)
-{
-  ct->round.own_err = 0;
-  return ct->own.watch == NULL ? lk__contender_watch_own(ct) : 0;
-}
-
-/* ---- probe ------------------------------------------------------------- */
-
 static void on_predecessors_read(lk_client *c, int err, const lk_bytes *data,
                                  const lk_stat *stat, void *arg)
 {
@@ -244,29 +108,12 @@ static void on_predecessors_read(lk_client *c, int err, const lk_bytes *data,
     if (err != LK_ERR_NO_NODE && (err != LK_ERR_NO_AUTH || i == 0) && err != 0)
       ct->round.predecessor_err = err;
     if (!lk__contender_fail_if_too_big(ct, err))
-      contender_judge_if_all_read(ct);
+      lk__contender_judge_if_all_read(ct);
   }
   lk__contender_unref(ct);
 }
 
-int lk__enter_reading_predecessors(lk_contender *ct)
-{
-  int err;
-
-  ct->wait.predecessor_deleted = false;
-  ct->round.predecessor_err = 0;
-  ct->round.own_err = 0;
-  ct->round.reads_replied = 0;
-  memset(ct->round.deleted, 0, sizeof ct->round.deleted);
-  err = contender_watch_predecessor(ct, on_predecessors_read);
-  for (size_t i = 1; i < ct->predecessors.kept && err == 0; i++)
-    err = lk__contender_count_request(ct, lk_get(lk__contender_client(ct),
-                                                 ct->predecessors.path[i], NULL,
-                                                 on_predecessors_read, ct));
-  return err;
-}
-
-/* ---- what the answers mean --------------------------------------------- */
+/* ---- what the replies mean ---------------------------------------------- */
 
 /* Nobody is left of those who were ahead: rule H. */
 static void contender_no_predecessor_left(lk_contender *ct)
@@ -280,7 +127,7 @@ static void contender_no_predecessor_left(lk_contender *ct)
                   .own_watched =
                       ct->own.watch != NULL && ct->own.watched_on == connection,
                   .exclusive = ct->role->exclusive,
-                  .writ_ahead = ct->predecessors.writ_ahead,
+                  .writ_ahead = ct->predecessors.has_rw_writer,
                   .in_range = ct->predecessors.in_range,
                   .leased = lk__contender_lease_suffices(ct, now)};
 
@@ -375,7 +222,7 @@ static void contender_judge_own_read(lk_contender *ct)
 }
 
 /* A read was answered: if it was the last of its batch, go on. */
-static void contender_judge_if_all_read(lk_contender *ct)
+void lk__contender_judge_if_all_read(lk_contender *ct)
 {
   if (!lk__contender_has_all_replies(ct))
     return;
@@ -401,3 +248,72 @@ static void contender_judge_if_all_read(lk_contender *ct)
   case LK_CONTENDER_NSTATES: break;
   }
 }
+
+/* ---- SETTING_WATCHES, WAITING, READING_PREDECESSORS, READING_OWN -------- */
+
+static int contender_enter_setting_watches(lk_contender *ct,
+                                           lk_contender_state from)
+{
+  int err = 0;
+
+  (void)from;
+  ct->wait.had_predecessors = true;
+  ct->wait.predecessor_deleted = false;
+  ct->round.predecessor_err = 0;
+  ct->round.own_err = 0;
+  if (!ct->wait.watches_directory)
+    err = contender_watch_predecessor(ct, on_predecessor_read);
+  if (err == 0 && ct->own.watch == NULL && !ct->own.unreadable)
+    err = lk__contender_watch_own(ct);
+  if (err == 0 && lk__contender_has_all_replies(ct))
+    lk__contender_judge_if_all_read(ct);
+  return err;
+}
+
+const lk_contender_rules lk__rules_setting_watches = {
+    .next = {LK_ON(WATCHES_SET, WAITING), LK_ON(FEW_LEFT, READING_PREDECESSORS),
+             LK_ON(LIST_NEEDED, LISTING), LK_ON(GRANT, HELD),
+             LK_ON_ANY_IN_QUEUE},
+    .enter = contender_enter_setting_watches};
+
+const lk_contender_rules lk__rules_waiting = {
+    .next = {LK_ON(FEW_LEFT, READING_PREDECESSORS), LK_ON(LIST_NEEDED, LISTING),
+             LK_ON(GRANT, HELD), LK_ON_ANY_IN_QUEUE}};
+
+static int contender_enter_reading_predecessors(lk_contender *ct,
+                                                lk_contender_state from)
+{
+  int err;
+
+  (void)from;
+  ct->wait.predecessor_deleted = false;
+  ct->round.predecessor_err = 0;
+  ct->round.own_err = 0;
+  ct->round.reads_replied = 0;
+  memset(ct->round.deleted, 0, sizeof ct->round.deleted);
+  err = contender_watch_predecessor(ct, on_predecessors_read);
+  for (size_t i = 1; i < ct->predecessors.kept && err == 0; i++)
+    err = lk__contender_count_request(ct, lk_get(lk__contender_client(ct),
+                                                 ct->predecessors.path[i], NULL,
+                                                 on_predecessors_read, ct));
+  return err;
+}
+
+const lk_contender_rules lk__rules_reading_predecessors = {
+    .next = {LK_ON(WATCHES_SET, WAITING), LK_ON(PREDECESSORS, SETTING_WATCHES),
+             LK_ON(LIST_NEEDED, LISTING), LK_ON(GRANT, HELD),
+             LK_ON_ANY_IN_QUEUE},
+    .enter = contender_enter_reading_predecessors};
+
+static int contender_enter_reading_own(lk_contender *ct,
+                                       lk_contender_state from)
+{
+  (void)from;
+  ct->round.own_err = 0;
+  return ct->own.watch == NULL ? lk__contender_watch_own(ct) : 0;
+}
+
+const lk_contender_rules lk__rules_reading_own = {
+    .next = {LK_ON(GRANT, HELD), LK_ON(CHECK_NEEDED, CHECKING_OWN),
+             LK_ON_ANY_IN_QUEUE},
+    .enter = contender_enter_reading_own};

@@ -15,7 +15,7 @@ enum { MAX_PERMITS = 1000000, MAX_TAKE = 1000 };
 typedef struct plan {
   lk_semaphore_plan what;
   lk_semaphore_history memory; /* where it has one of its own */
-  char text[12];              /* how many, in decimal */
+  char text[12];               /* how many, in decimal */
   char paths[];
 } plan;
 
@@ -124,7 +124,7 @@ static void take_plan(lk_lock *l, plan *p)
   w->place = part(l, l->options.what.role, w->place.dir);
   w->place.passing = true; /* the create of the permits is a commit */
   w->permit = part(l, l->options.rules->lease, w->permit.dir);
-  w->permit.unique = l->options.rules->lease_unique;
+  w->permit.identity = l->options.rules->permit_identity;
   w->permit.dir_data = w->limit_text;
   w->count = w->permit;
   w->count.limit = &w->limit;

@@ -4,6 +4,7 @@
 #include "recipes/semaphore/semaphore_acquisition.h"
 
 #include "recipes/common/memory.h"
+#include "recipes/queue/list.h"
 
 enum { MAX_MISSES = 3, MAX_FAILURES = 3 };
 

@@ -3,14 +3,15 @@
 
 #include "recipes/common/memory.h"
 #include "recipes/lock/lock.h"
+#include "recipes/single/single_node.h"
 
 #include <latchkey/single.h>
 
 enum { MAX_POLL_MS = 3600000, MAX_SPREAD_MS = 60000, USUAL_SPREAD_MS = 50 };
 
-/* What its attempts are for besides. */
+/* What the acquisitions of a single node need besides. */
 typedef struct plan {
-  lk_single_node_config fixed; /* the name is a part of the lock's path */
+  lk_single_node_config node;
   char dir[];
 } plan;
 
@@ -28,18 +29,16 @@ static bool single_config_is_valid(const lk_single_config *o)
 static plan *single_plan_new(const lk_mem *mem, const char *path,
                              const lk_single_config *o)
 {
-  const char *name = strrchr(path, '/') + 1;
-  size_t dir_len = (size_t)(name - path) - 1;
+  size_t dir_len = (size_t)(strrchr(path, '/') - path);
   plan *p = lk__take(mem, sizeof *p + dir_len + 1);
 
   if (p == NULL)
     return NULL;
   memcpy(p->dir, path, dir_len);
-  p->fixed.name = name;
-  p->fixed.poll_ms = o->poll_ms;
-  p->fixed.spread_ms = o->spread_ms == 0    ? USUAL_SPREAD_MS
-                       : o->spread_ms == -1 ? 0
-                                            : o->spread_ms;
+  p->node.poll_ms = o->poll_ms;
+  p->node.spread_ms = o->spread_ms == 0    ? USUAL_SPREAD_MS
+                      : o->spread_ms == -1 ? 0
+                                           : o->spread_ms;
   return p;
 }
 
@@ -50,8 +49,10 @@ static void lock_set_single_plan(lk_lock *l, plan *p)
   l->plan = p;
   l->free_plan = single_plan_free;
   what->dir = p->dir;
-  what->fixed = &p->fixed;
-  what->unique = LK_IDENTITY_NONE;
+  what->machine = &lk__single_node_machine;
+  what->more = &p->node;
+  what->name = lk_lock_path(l) + strlen(p->dir) + 1;
+  what->identity = LK_IDENTITY_NONE;
   what->persistent_parents = true;
   what->announcement = lk_text(NULL);
 }

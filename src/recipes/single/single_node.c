@@ -1,19 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/lease/cleanup.h"
 #include "recipes/lease/session_lease.h"
+#include "recipes/queue/create.h"
+#include "recipes/queue/holding.h"
+#include "recipes/queue/list.h"
+#include "recipes/queue/own_watch.h"
+#include "recipes/queue/requests.h"
+#include "recipes/single/single_node.h"
 
 /**
  * @file
- * A node whose name is fixed: who makes it holds, and everybody else waits
- * until it is gone. Instead of a list, the read of the node says whose it is.
- * The name says nothing, since others make nodes of the same name, also in this
- * session: ours is the one that was made by our transaction.
+ * The contender for a node whose name is fixed: the client that creates it
+ * holds, and all others wait until it is deleted. There is no queue. Instead of
+ * a list, a read of the node shows whose it is. The name does not tell, since
+ * others create nodes of the same name, also in this session: the own node is
+ * the one that our create made.
  */
 
-/* ---- whose it is ------------------------------------------------------- */
+static const lk_single_node_config *single_node_config(const lk_contender *ct)
+{
+  return ct->config->more;
+}
 
-/* Another attempt of this client knows it as its own. */
+/* ---- whose node it is --------------------------------------------------- */
+
+/* Another contender of this client knows it as its own. */
 static bool node_is_claimed(const lk_contender *ct, uint64_t token)
 {
   lk_contender *other = NULL;
@@ -26,7 +39,7 @@ static bool node_is_claimed(const lk_contender *ct, uint64_t token)
   return false;
 }
 
-bool lk__single_node_is_ours(const lk_contender *ct, const lk_stat *stat)
+static bool single_node_is_ours(const lk_contender *ct, const lk_stat *stat)
 {
   uint64_t token = (uint64_t)stat->czxid;
 
@@ -36,11 +49,11 @@ bool lk__single_node_is_ours(const lk_contender *ct, const lk_stat *stat)
                             : !node_is_claimed(ct, token);
 }
 
-/* ---- another's --------------------------------------------------------- */
+/* ---- waiting for another's node ----------------------------------------- */
 
 static int64_t single_node_random_delay_ms(const lk_contender *ct)
 {
-  uint32_t most = (uint32_t)ct->config->fixed->spread_ms;
+  uint32_t most = (uint32_t)single_node_config(ct)->spread_ms;
   uint32_t random;
 
   lk_client_random(lk__contender_client(ct), &random, sizeof random);
@@ -57,7 +70,7 @@ static void single_node_notify_waiting(lk_contender *ct)
 
 static void single_node_wait(lk_contender *ct)
 {
-  int32_t poll_ms = ct->config->fixed->poll_ms;
+  int32_t poll_ms = single_node_config(ct)->poll_ms;
 
   ct->wait.node_is_foreign = true;
   ct->pause.count = 0;
@@ -79,7 +92,7 @@ static void single_node_wait(lk_contender *ct)
  * that a release costs one write or two, not one of each. */
 static void single_node_deleted(lk_contender *ct)
 {
-  if (ct->config->fixed->spread_ms > 0) {
+  if (single_node_config(ct)->spread_ms > 0) {
     lk__contender_start_pause(ct, single_node_random_delay_ms(ct));
     lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
   } else {
@@ -88,7 +101,7 @@ static void single_node_deleted(lk_contender *ct)
   }
 }
 
-void lk__single_node_on_event(lk_contender *ct, lk_event_type type)
+static void on_foreign_node(lk_contender *ct, lk_event_type type)
 {
   if (ct->state != LK_CONTENDER_WAITING || type == LK_EVENT_ENDED)
     return;
@@ -99,7 +112,7 @@ void lk__single_node_on_event(lk_contender *ct, lk_event_type type)
         ct, LK_CONTENDER_ON_LIST_FIRST); /* its data changed: watch again */
 }
 
-/* ---- what the read says ------------------------------------------------ */
+/* ---- what the read shows ------------------------------------------------ */
 
 /* Own is not there. `stat`: but another's is. */
 static void single_node_judge_foreign(lk_contender *ct, int err,
@@ -120,12 +133,10 @@ static void single_node_judge_foreign(lk_contender *ct, int err,
 
 static void single_node_take_own(lk_contender *ct, const lk_stat *stat)
 {
-  uint64_t connection = lk_client_connection(lk__contender_client(ct));
+  uint64_t connection = lk__contender_connection(ct);
 
-  ct->own.state = LK_OWN_CREATED;
-  ct->own.token = (uint64_t)stat->czxid;
-  ct->own.verified_on = connection;
-  ct->own.watched_on = connection;
+  lk__own_node_found(&ct->own, (uint64_t)stat->czxid, connection);
+  lk__own_node_watched(&ct->own, connection);
   ct->pause.count = 0;
   lk__contender_try_grant(ct, lk_client_clock(lk__contender_client(ct)));
 }
@@ -134,7 +145,7 @@ static void single_node_take_own(lk_contender *ct, const lk_stat *stat)
 static void single_node_judge_own(lk_contender *ct, int err,
                                   const lk_stat *stat)
 {
-  if (stat != NULL && lk__single_node_is_ours(ct, stat))
+  if (stat != NULL && single_node_is_ours(ct, stat))
     single_node_take_own(ct, stat);
   else if (stat != NULL || err == LK_ERR_NO_NODE)
     lk__contender_own_missing(ct, LK_ERR_NO_NODE);
@@ -159,19 +170,43 @@ static void single_node_judge_create(lk_contender *ct, int err,
   }
 }
 
-/* Behind a transaction: a create that is not seen now was not executed, and
- * will not be. */
-static void single_node_judge_recovery(lk_contender *ct, int err,
-                                       const lk_stat *stat)
+/* Behind the transaction a create that is not seen was not executed, and will
+ * not be. */
+static lk_recovered single_node_judge_recovery(lk_contender *ct, int *err,
+                                               const lk_stat *stat)
 {
-  if (ct->round.transaction_err != 0)
-    lk__contender_request_failed(ct, ct->round.transaction_err);
-  else if (stat != NULL && lk__single_node_is_ours(ct, stat))
-    single_node_take_own(ct, stat);
-  else if (stat != NULL || err == LK_ERR_NO_NODE)
-    single_node_judge_foreign(ct, err, stat);
-  else
-    lk__contender_request_failed(ct, err);
+  if (ct->round.transaction_err != 0) {
+    *err = ct->round.transaction_err;
+    return LK_RECOVERED_FAILED;
+  }
+  if (stat != NULL && single_node_is_ours(ct, stat))
+    return LK_RECOVERED_FOUND;
+  return stat != NULL || *err == LK_ERR_NO_NODE ? LK_RECOVERED_ABSENT
+                                                : LK_RECOVERED_FAILED;
+}
+
+static void single_node_continue(lk_contender *ct, int err, const lk_stat *stat)
+{
+  switch (single_node_judge_recovery(ct, &err, stat)) {
+  case LK_RECOVERED_FOUND: single_node_take_own(ct, stat); break;
+  case LK_RECOVERED_ABSENT: single_node_judge_foreign(ct, err, stat); break;
+  case LK_RECOVERED_CANDIDATES:
+  case LK_RECOVERED_FAILED: lk__contender_request_failed(ct, err); break;
+  }
+}
+
+/* The same, CLEANING_UP. No other contender here claims the node now. */
+static void single_node_continue_cleanup(lk_contender *ct, int err,
+                                         const lk_stat *stat)
+{
+  if (!ct->cleanup.recovering)
+    return; /* the read that was requested with the create */
+  lk_recovered result = single_node_judge_recovery(ct, &err, stat);
+
+  if (result == LK_RECOVERED_FOUND)
+    lk__own_node_found(&ct->own, (uint64_t)stat->czxid,
+                       lk__contender_connection(ct));
+  lk__cleanup_recovered(ct, result, err);
 }
 
 static void single_node_judge(lk_contender *ct, int err, const lk_stat *stat)
@@ -181,14 +216,14 @@ static void single_node_judge(lk_contender *ct, int err, const lk_stat *stat)
   case LK_CONTENDER_CREATING_PARENTS:
     single_node_judge_create(ct, err, stat);
     break;
-  case LK_CONTENDER_RECOVERING:
-    single_node_judge_recovery(ct, err, stat);
-    break;
+  case LK_CONTENDER_RECOVERING: single_node_continue(ct, err, stat); break;
   case LK_CONTENDER_LISTING_FIRST:
     single_node_judge_foreign(ct, err, stat);
     break;
   case LK_CONTENDER_LISTING: single_node_judge_own(ct, err, stat); break;
-  case LK_CONTENDER_CLEANING_UP: lk__cleanup_read(ct, err, stat); break;
+  case LK_CONTENDER_CLEANING_UP:
+    single_node_continue_cleanup(ct, err, stat);
+    break;
   case LK_CONTENDER_NO_STEP:
   case LK_CONTENDER_IDLE:
   case LK_CONTENDER_PAUSED:
@@ -223,12 +258,12 @@ static void on_single_node_read(lk_client *c, int err, const lk_bytes *data,
 }
 
 /* Who polls, or does not wait, needs a watch only on its own node. */
-int lk__single_node_read(lk_contender *ct)
+static int single_node_send_read(lk_contender *ct)
 {
   lk_client *c = lk__contender_client(ct);
   bool leaves = ct->state == LK_CONTENDER_CLEANING_UP;
   bool looks = ct->state == LK_CONTENDER_LISTING_FIRST &&
-               (ct->config->once || ct->config->fixed->poll_ms > 0);
+               (ct->config->once || single_node_config(ct)->poll_ms > 0);
 
   /* The same one is watched again, or has gone. */
   if (ct->own.watch != NULL)
@@ -239,3 +274,78 @@ int lk__single_node_read(lk_contender *ct)
         ct, lk_get(c, ct->own.path, NULL, on_single_node_read, ct));
   return lk__contender_read_own(ct, on_single_node_read);
 }
+
+/* ---- states ------------------------------------------------------------- */
+
+static const lk_contender_rules reading_first = {
+    .next = {LK_ON(START, CREATING), LK_ON(WATCHES_SET, WAITING),
+             LK_ON_ANY_BEFORE_GRANT},
+    .enter = lk__contender_enter_listing_first};
+
+#define STEPS_OF_CREATING                                            \
+  {                                                                  \
+    LK_ON(NO_PARENT, CREATING_PARENTS), LK_ON(WATCHES_SET, WAITING), \
+        LK_ON(GRANT, HELD), LK_ON(CHECK_NEEDED, CHECKING_OWN),       \
+        LK_ON_ANY_IN_QUEUE                                           \
+  }
+
+static const lk_contender_rules creating = {
+    .next = STEPS_OF_CREATING, .enter = lk__contender_enter_creating};
+
+static const lk_contender_rules creating_parents = {
+    .next = STEPS_OF_CREATING, .enter = lk__contender_enter_creating_parents};
+
+static const lk_contender_rules recovering = {
+    .next = {LK_ON(WATCHES_SET, WAITING), LK_ON(GRANT, HELD),
+             LK_ON(CHECK_NEEDED, CHECKING_OWN), LK_ON_ANY_IN_QUEUE},
+    .enter = lk__contender_enter_recovering};
+
+/* LISTING: the own node is read again after a break. */
+static const lk_contender_rules reading_again = {
+    .next = {LK_ON(GRANT, HELD), LK_ON(CHECK_NEEDED, CHECKING_OWN),
+             LK_ON_ANY_IN_QUEUE},
+    .enter = lk__contender_enter_listing};
+
+static const lk_contender_rules waiting = {
+    .next = {LK_ON(LIST_FIRST, LISTING_FIRST), LK_ON_ANY_IN_QUEUE}};
+
+/* After another's node was seen it is read before a create. */
+static bool single_node_reads_first(const lk_contender *ct)
+{
+  bool may_end = ct->config->once || ct->config->max_queue > 0;
+
+  return ct->wait.node_is_foreign || (ct->config->peek && may_end);
+}
+
+/* A check of the next holder's node succeeds as well. But the deletion of the
+ * own node is reported before the reply to the check. */
+static bool single_node_check_proves_own(const lk_contender *ct)
+{
+  return ct->own.watch != NULL &&
+         ct->own.watched_on == lk__contender_connection(ct);
+}
+
+static bool single_node_has_watch(const lk_contender *ct)
+{
+  return ct->own.watch != NULL;
+}
+
+const lk_contender_machine lk__single_node_machine = {
+    .states = {[LK_CONTENDER_IDLE] = &lk__rules_idle,
+               [LK_CONTENDER_PAUSED] = &lk__rules_paused,
+               [LK_CONTENDER_LISTING_FIRST] = &reading_first,
+               [LK_CONTENDER_CREATING] = &creating,
+               [LK_CONTENDER_CREATING_PARENTS] = &creating_parents,
+               [LK_CONTENDER_RECOVERING] = &recovering,
+               [LK_CONTENDER_LISTING] = &reading_again,
+               [LK_CONTENDER_WAITING] = &waiting,
+               [LK_CONTENDER_CHECKING_OWN] = &lk__rules_checking_own,
+               [LK_CONTENDER_HELD] = &lk__rules_held,
+               [LK_CONTENDER_UNSURE] = &lk__rules_unsure,
+               [LK_CONTENDER_CLEANING_UP] = &lk__rules_cleaning_up,
+               [LK_CONTENDER_FINISHED] = &lk__rules_finished},
+    .reads_first = single_node_reads_first,
+    .request_view = single_node_send_read,
+    .check_proves_own = single_node_check_proves_own,
+    .has_watch = single_node_has_watch,
+    .on_foreign_node = on_foreign_node};

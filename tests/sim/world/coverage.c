@@ -5,6 +5,8 @@
 
 #include "sim/world/sessions.h"
 
+#include "recipes/single/single_node.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -56,10 +58,18 @@ void sim_coverage_session(lk_state from, lk_state to)
   seen.changes[from][to]++;
 }
 
+static bool is_step_of(const lk_contender_machine *m, size_t s, size_t e)
+{
+  lk_contender_state next =
+      lk__contender_next_state(m, (lk_contender_state)s, (lk_contender_event)e);
+
+  return next != LK_CONTENDER_NO_STEP && next != LK_CONTENDER_STAY;
+}
+
 static bool is_step(size_t s, size_t e)
 {
-  return lk__contender_table[s][e] != LK_CONTENDER_NO_STEP &&
-         lk__contender_table[s][e] != LK_CONTENDER_STAY;
+  return is_step_of(&lk__queue_machine, s, e) ||
+         is_step_of(&lk__single_node_machine, s, e);
 }
 
 static void tell_steps(FILE *out)

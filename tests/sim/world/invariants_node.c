@@ -317,7 +317,8 @@ static bool is_released(const sim_contender *a)
 
   return a->leave >= SIM_RELEASES && ct->state == LK_CONTENDER_CLEANING_UP &&
          ct->own.state == LK_OWN_CREATED && ct->pause.count == 0 &&
-         !ct->cleanup.recovering && !lk__contender_own_unverified(ct);
+         !ct->cleanup.recovering &&
+         !lk__own_node_is_unverified(&ct->own, lk__contender_connection(ct));
 }
 
 /* What is to be gone when its node is made: what its session has released
@@ -342,7 +343,7 @@ static void judge_place(sim_checker *j, const sim_contender *a)
     const sim_entry *e = sim_entry_of(j, o);
 
     if (e != NULL && sim_stood(e, a->list_zxid) && o->pause.count == 0 &&
-        !lk__contender_own_unverified(o))
+        !lk__own_node_is_unverified(&o->own, lk__contender_connection(o)))
       sim_violated(j, "%s queues behind %s, which was released before",
                    a->handle == NULL ? "?" : a->handle->name, e->name);
   }

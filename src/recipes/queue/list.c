@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/common/memory.h"
+#include "recipes/lease/session_lease.h"
+#include "recipes/queue/create.h"
+#include "recipes/queue/holding.h"
+#include "recipes/queue/list.h"
+#include "recipes/queue/requests.h"
+
+/* ---- the position of the own node --------------------------------------- */
+
+static void contender_warn_counter(lk_contender *ct, int64_t suffix)
+{
+  lk_notice notice = {.type = LK_NOTICE_COUNTER_NEAR_END};
+
+  if (suffix >= LK_SUFFIX_WARN)
+    lk__contender_notify(ct, &notice);
+}
+
+static void contender_notify_mixed_queue(lk_contender *ct, lk_bytes name)
+{
+  size_t size = strlen(ct->own.dir) + 2 + name.len;
+  lk_notice notice = {.type = LK_NOTICE_MIXED_QUEUE};
+  char *path = lk__take(&ct->lease->mem, size);
+
+  if (path == NULL)
+    return; /* the next list shows it again */
+  (void)lk__write_child_path(path, ct->own.dir, name);
+  notice.node = path;
+  lk__contender_notify(ct, &notice);
+  lk__give(&ct->lease->mem, path);
+}
+
+/* Lists grow with the queue, and a Java client refuses those of 17,000. */
+static void contender_warn_long_queue(lk_contender *ct, size_t ahead)
+{
+  lk_session_lease *k = ct->lease;
+
+  if (ahead < LK_LONG_QUEUE || k->warned_length)
+    return;
+  k->warned_length = true;
+  lk_client_log(k->client, LK_LOG_WARNING, LK_ERR_TOO_MANY,
+                "ten thousand contenders and more in one queue: think of "
+                "max_queue, or of fewer contenders");
+}
+
+/* Why one with `ahead` before it is turned away, or 0. */
+static int contender_refusal(const lk_contender *ct, size_t ahead)
+{
+  if (ahead > 0 && ct->config->once)
+    return LK_ERR_BUSY;
+  if (ct->config->max_queue > 0 && ahead > ct->config->max_queue)
+    return LK_ERR_QUEUE_FULL;
+  return 0;
+}
+
+static void contender_take_position(lk_contender *ct,
+                                    const lk_queue_position *p)
+{
+  int err = contender_refusal(ct, p->ahead);
+
+  if (p->ahead == 0) {
+    lk__contender_try_grant(ct, lk_client_clock(lk__contender_client(ct)));
+  } else if (err != 0) {
+    lk__contender_fail(ct, err);
+  } else {
+    lk__contender_step(ct, LK_CONTENDER_ON_PREDECESSORS);
+    lk__contender_notify_position(ct);
+  }
+}
+
+/* A permit: which nodes there are does not matter, only how many. */
+static void permit_take_list(lk_contender *ct, const lk_bytes *names,
+                             size_t count)
+{
+  const int32_t *limit = ct->config->limit;
+  size_t most = limit == NULL ? SIZE_MAX : *limit < 0 ? 0 : (size_t)*limit;
+  lk_contender_state state = ct->state;
+  lk_queue_position p;
+
+  lk__queue_position_of_permit(
+      &p, ct->role, lk_text(lk__own_node_name(&ct->own)), names, count, most);
+  ct->pause.count = 0;
+  ct->wait.limit_changed = false;
+  ct->wait.listed_zxid = ct->lease->evidence->seen_zxid;
+  lk__predecessors_set_count(&ct->predecessors, p.ahead);
+  if (!p.found)
+    lk__contender_own_missing(ct, LK_ERR_NO_NODE);
+  else if (p.stranger.at != NULL)
+    contender_notify_mixed_queue(ct, p.stranger);
+  if (p.found && ct->state == state)
+    contender_take_position(ct, &p);
+}
+
+void lk__contender_take_list(lk_contender *ct, const lk_bytes *names,
+                             size_t count)
+{
+  if (ct->role->counts) {
+    permit_take_list(ct, names, count);
+    return;
+  }
+  int64_t *scratch = lk__lease_scratch(ct->lease, count);
+  lk_contender_state state = ct->state;
+  lk_queue_position p;
+
+  if (scratch == NULL) {
+    lk__contender_fail(ct, LK_ERR_NO_MEMORY);
+    return;
+  }
+  lk__queue_position_find(&p, ct->role, lk_text(lk__own_node_name(&ct->own)),
+                          names, count, scratch);
+  ct->pause.count = 0;
+  if (!p.found) {
+    lk__contender_own_missing(ct, LK_ERR_NO_NODE);
+  } else if (p.unsafe) {
+    lk__contender_fail(ct, LK_ERR_SEQ_UNSAFE);
+  } else if (!lk__predecessors_set(&ct->predecessors, &ct->lease->mem,
+                                   ct->own.dir, lk__contender_connection(ct),
+                                   &p)) {
+    lk__contender_fail(ct, LK_ERR_NO_MEMORY);
+  } else {
+    contender_warn_counter(ct, p.suffix);
+    contender_warn_long_queue(ct, p.ahead);
+    if (p.stranger.at != NULL)
+      contender_notify_mixed_queue(ct, p.stranger);
+    if (ct->state == state)
+      contender_take_position(ct, &p);
+  }
+}
+
+void lk__contender_limit_changed(lk_contender *ct)
+{
+  if (ct->state == LK_CONTENDER_WAITING)
+    lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
+  else
+    ct->wait.limit_changed =
+        true; /* a list that is still to come shows it, too */
+}
+
+/* ---- replies ------------------------------------------------------------ */
+
+static void contender_take_first_list(lk_contender *ct, const lk_bytes *names,
+                                      size_t count)
+{
+  int err =
+      contender_refusal(ct, lk__names_count_excluding(ct->role, names, count));
+
+  ct->pause.count = 0;
+  if (err != 0)
+    lk__contender_fail(ct, err);
+  else
+    lk__contender_step(ct, LK_CONTENDER_ON_START);
+}
+
+/* A directory that is missing is empty. */
+static void contender_judge_first_list(lk_contender *ct, int err,
+                                       const lk_bytes *names, size_t count)
+{
+  if (err != 0 && err != LK_ERR_NO_NODE)
+    lk__contender_request_failed(ct, err);
+  else
+    contender_take_first_list(ct, names, err == 0 ? count : 0);
+}
+
+void lk__contender_judge_list(lk_contender *ct, int err, const lk_bytes *names,
+                              size_t count)
+{
+  if (err == LK_ERR_NO_NODE)
+    lk__contender_own_missing(ct, LK_ERR_NO_NODE);
+  else if (err != 0)
+    lk__contender_request_failed(ct, err);
+  else
+    lk__contender_take_list(ct, names, count);
+}
+
+static void contender_judge_names(lk_contender *ct, int err,
+                                  const lk_bytes *names, size_t count)
+{
+  switch (ct->state) {
+  case LK_CONTENDER_LISTING_FIRST:
+    contender_judge_first_list(ct, err, names, count);
+    break;
+  case LK_CONTENDER_CREATING:
+  case LK_CONTENDER_CREATING_PARENTS:
+    lk__contender_judge_create(ct, err, names, count);
+    break;
+  case LK_CONTENDER_LISTING:
+    lk__contender_judge_list(ct, err, names, count);
+    break;
+  case LK_CONTENDER_RECOVERING:
+    lk__recovery_take_list(ct, err, names, count);
+    break;
+  case LK_CONTENDER_CLEANING_UP:
+    lk__recovery_take_list(ct, err, names, count);
+    break;
+  case LK_CONTENDER_NO_STEP:
+  case LK_CONTENDER_IDLE:
+  case LK_CONTENDER_PAUSED:
+  case LK_CONTENDER_READING_CANDIDATES:
+  case LK_CONTENDER_SETTING_WATCHES:
+  case LK_CONTENDER_WAITING:
+  case LK_CONTENDER_READING_PREDECESSORS:
+  case LK_CONTENDER_READING_OWN:
+  case LK_CONTENDER_CHECKING_OWN:
+  case LK_CONTENDER_HELD:
+  case LK_CONTENDER_UNSURE:
+  case LK_CONTENDER_FINISHED:
+  case LK_CONTENDER_NSTATES: break;
+  }
+}
+
+static void on_list_reply(lk_client *c, int err, const lk_bytes *names,
+                          size_t count, const lk_stat *stat, void *arg)
+{
+  lk_contender *ct = arg;
+
+  (void)c;
+  (void)stat;
+  if (lk__contender_take_reply(ct)) {
+    if (err != 0 && ct->wait.watches_directory)
+      ct->wait.watch = NULL;
+    if (!lk__contender_fail_if_too_big(ct, err))
+      contender_judge_names(ct, err, names, count);
+  }
+  lk__contender_unref(ct);
+}
+
+/* ---- requests ----------------------------------------------------------- */
+
+static void on_directory_event(lk_client *c, lk_watch *w, const lk_event *event,
+                               void *arg)
+{
+  lk_contender *ct = arg;
+
+  (void)c;
+  (void)w;
+  lk__contender_ref(ct);
+  ct->wait.watch = NULL;
+  if (event->type != LK_EVENT_ENDED && ct->state == LK_CONTENDER_WAITING)
+    lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
+  lk__contender_unref(ct);
+}
+
+/* Where the pred cannot be read, any change of the directory is notice. */
+int lk__contender_send_list(lk_contender *ct)
+{
+  /* The same one is watched again, or has gone. */
+  if (ct->wait.watch != NULL)
+    lk_watch_cancel(lk__contender_client(ct), ct->wait.watch, false);
+  ct->wait.watch = NULL;
+  lk_call call = {.size = sizeof call,
+                  .until_disconnect = true,
+                  .on_event = on_directory_event,
+                  .watch_arg = ct,
+                  .watch = &ct->wait.watch};
+
+  if (ct->cleanup.too_big && ct->state == LK_CONTENDER_CLEANING_UP)
+    return lk__recovery_list_session(ct);
+  return lk__contender_count_request(
+      ct, lk_get_children(lk__contender_client(ct), ct->own.dir,
+                          ct->wait.watches_directory ? &call : NULL,
+                          on_list_reply, ct));
+}
+
+/* ---- LISTING_FIRST, LISTING --------------------------------------------- */
+
+int lk__contender_enter_listing_first(lk_contender *ct, lk_contender_state from)
+{
+  (void)from;
+  return ct->machine->request_view(ct);
+}
+
+const lk_contender_rules lk__rules_listing_first = {
+    .next = {LK_ON(START, CREATING), LK_ON_ANY_BEFORE_GRANT},
+    .enter = lk__contender_enter_listing_first};
+
+/* It may be granted by what is asked for, rather than behind others. */
+static bool contender_list_may_grant(const lk_contender *ct)
+{
+  return ct->role->counts || ct->predecessors.count <= 1;
+}
+
+static void on_check_before_list(lk_client *c, int err,
+                                 const lk_op_result *results, size_t count,
+                                 void *arg)
+{
+  lk_contender *ct = arg;
+
+  (void)c;
+  (void)results;
+  (void)count;
+  if (lk__contender_take_reply(ct))
+    ct->round.checked = lk__check_result_of(err) != LK_CHECK_UNKNOWN;
+  lk__contender_unref(ct);
+}
+
+/* The check of own that a grant would need goes in front of the list; whether
+ * own is there the list says as well. */
+int lk__contender_enter_listing(lk_contender *ct, lk_contender_state from)
+{
+  int64_t now = lk_client_clock(lk__contender_client(ct));
+  int err = 0;
+
+  (void)from;
+  ct->round.checked = false;
+  if (contender_list_may_grant(ct) && !lk__contender_lease_suffices(ct, now))
+    err = lk__contender_check_own(ct, on_check_before_list);
+  return err != 0 ? err : ct->machine->request_view(ct);
+}
+
+const lk_contender_rules lk__rules_listing = {
+    .next = {LK_ON(PREDECESSORS, SETTING_WATCHES), LK_ON(GRANT, HELD),
+             LK_ON(CHECK_NEEDED, CHECKING_OWN),
+             LK_ON(TOKEN_NEEDED, READING_OWN), LK_ON_ANY_IN_QUEUE},
+    .enter = lk__contender_enter_listing};

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "base/error_meaning.h"
+#include "recipes/queue/own_node.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- name and data ------------------------------------------------------ */
+
+static size_t own_node_base_len(lk_node_identity identity, const char *dir,
+                                const char *name)
+{
+  return strlen(dir) + 1 + lk__name_prefix_len(identity) + strlen(name);
+}
+
+/* `data`, a space and the UUID. */
+static size_t own_node_data_len(lk_node_identity identity, lk_bytes data)
+{
+  return identity == LK_IDENTITY_DATA ? data.len + (data.len > 0) + LK_UUID_LEN
+                                      : 0;
+}
+
+size_t lk__own_node_size(lk_node_identity identity, const char *dir,
+                         const char *name, lk_bytes data)
+{
+  return strlen(dir) + 1 + own_node_base_len(identity, dir, name) +
+         LK_SUFFIX_MAX + 1 + own_node_data_len(identity, data);
+}
+
+static void own_node_set_data(lk_own_node *own, lk_bytes data)
+{
+  own->data = own->path + own->base_len + LK_SUFFIX_MAX + 1;
+  own->data_len = own_node_data_len(own->identity, data);
+  if (data.len == 0)
+    return;
+  memcpy(own->data, data.at, data.len);
+  own->data[data.len] = ' ';
+}
+
+void lk__own_node_init(lk_own_node *own, char *memory,
+                       lk_node_identity identity, const char *dir,
+                       const char *name, lk_bytes data)
+{
+  size_t dir_len = strlen(dir);
+
+  own->identity = identity;
+  own->base_len = own_node_base_len(identity, dir, name);
+  own->dir = memory;
+  own->path = own->dir + dir_len + 1;
+  memcpy(own->dir, dir, dir_len + 1);
+  memcpy(own->path, dir, dir_len);
+  own->path[dir_len] = '/';
+  memcpy(own->path + own->base_len - strlen(name), name, strlen(name) + 1);
+  if (identity == LK_IDENTITY_DATA)
+    own_node_set_data(own, data);
+}
+
+void lk__own_node_renew(lk_own_node *own, const unsigned char random[16])
+{
+  own->path[own->base_len] = '\0';
+  lk__name_prefix(own->identity, own->unique_part, random);
+  if (own->data == NULL)
+    memcpy(lk__own_node_name(own), own->unique_part, strlen(own->unique_part));
+  else
+    memcpy(own->data + own->data_len - LK_UUID_LEN, own->unique_part,
+           LK_UUID_LEN);
+}
+
+lk_bytes lk__own_node_base(const lk_own_node *own)
+{
+  return lk_bytes_of(lk__own_node_name(own),
+                     own->base_len - strlen(own->dir) - 1);
+}
+
+void lk__own_node_set_suffix(lk_own_node *own, int64_t suffix)
+{
+  snprintf(own->path + own->base_len, LK_SUFFIX_MAX + 1, "%010" PRId64, suffix);
+}
+
+static bool own_node_is_base(const lk_own_node *own, lk_bytes name)
+{
+  lk_bytes base = lk__own_node_base(own);
+
+  return name.len == base.len && memcmp(name.at, base.at, base.len) == 0;
+}
+
+lk_bytes lk__own_node_find(const lk_own_node *own, const lk_bytes *names,
+                           size_t count)
+{
+  if (!lk__name_is_whole(own->identity))
+    return lk__names_find_own(names, count, lk__own_node_base(own));
+  for (size_t i = 0; i < count; i++) {
+    if (own_node_is_base(own, names[i]))
+      return names[i];
+  }
+  return lk_bytes_of(NULL, 0);
+}
+
+/* ---- whether it exists -------------------------------------------------- */
+
+void lk__own_node_requested(lk_own_node *own, uint64_t seen_zxid)
+{
+  own->state = LK_OWN_REQUESTED;
+  own->before_zxid = seen_zxid;
+}
+
+bool lk__own_node_set_name(lk_own_node *own, lk_bytes name)
+{
+  char *at = lk__own_node_name(own);
+  int64_t suffix;
+
+  if (lk__name_is_whole(own->identity)
+          ? !own_node_is_base(own, name)
+          : !lk__name_is_ours(name, lk__own_node_base(own), &suffix))
+    return false;
+  memcpy(at, name.at, name.len);
+  at[name.len] = '\0';
+  own->state = LK_OWN_CREATED;
+  return true;
+}
+
+void lk__own_node_found(lk_own_node *own, uint64_t token, uint64_t connection)
+{
+  own->state = LK_OWN_CREATED;
+  own->token = token;
+  own->verified_on = connection;
+}
+
+int lk__own_node_created(lk_own_node *own, const char *path, uint64_t token,
+                         uint64_t connection)
+{
+  size_t dir_len = strlen(own->dir);
+
+  own->state = LK_OWN_IN_DOUBT;
+  if (path == NULL || strncmp(path, own->dir, dir_len) != 0 ||
+      path[dir_len] != '/' ||
+      !lk__own_node_set_name(own, lk_text(path + dir_len + 1)))
+    return LK_ERR_PROTOCOL;
+  lk__own_node_found(own, token, connection);
+  return 0;
+}
+
+void lk__own_node_forget(lk_own_node *own)
+{
+  own->state = LK_OWN_NONE;
+  own->token = 0;
+  own->unreadable = false;
+}
+
+lk_own_state lk__own_state_after_create(int err)
+{
+  lk_outcome outcome = lk__error_meaning(err).outcome;
+
+  if (err == LK_ERR_SESSION_EXPIRED) /* the node goes with its session */
+    return LK_OWN_NONE;
+  return outcome == LK_OUTCOME_IN_DOUBT || outcome == LK_OUTCOME_ABANDONED
+             ? LK_OWN_IN_DOUBT
+             : LK_OWN_NONE;
+}
+
+bool lk__own_node_is_unverified(const lk_own_node *own, uint64_t connection)
+{
+  return lk__name_is_shared(own->identity) && own->verified_on != connection;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_RECIPES_SINGLE_SINGLE_NODE_H
+#define LK_RECIPES_SINGLE_SINGLE_NODE_H
+
+#include "recipes/queue/states.h"
+
+/** What lk_contender_config.more points to. */
+typedef struct lk_single_node_config {
+  int32_t poll_ms;   /**< read the node again after so long; 0: watch it */
+  int32_t spread_ms; /**< the largest random delay before a read; 0: none */
+} lk_single_node_config;
+
+/** The contender for a node whose name is fixed, with LK_IDENTITY_NONE. */
+extern const lk_contender_machine lk__single_node_machine;
+
+#endif
