@@ -4,19 +4,19 @@
 
 /**
  * @file
- * Clients on a libev loop. One lk_ev serves all clients of a loop; thousands
- * are fine. Names are resolved off the loop.
+ * Clients on a libev loop. One lk_ev serves all clients of a loop, thousands if
+ * need be. Resolving names does not block the loop.
  *
- * Threads: an lk_ev and its clients belong to the thread that runs the loop;
- * only lk_ev_wake(), lk_ev_clock() and lk_ev_forked() may be called from
- * others, as long as it exists. Callbacks must not run the loop.
+ * Threads: an lk_ev and its clients belong to the thread that runs the loop.
+ * Other threads may call lk_ev_wake(), lk_ev_clock() and lk_ev_forked() only,
+ * as long as the lk_ev exists. Callbacks must not run the loop.
  *
- * Fork: in a forked child an lk_ev and its clients are dead. Requests are
- * refused with LK_ERR_FORKED, nothing is written to the parent's connections
- * or read from them, the parent is not woken; lk_client_free() and lk_ev_free()
- * give the child's copies back. A child that wants to go on with the loop calls
- * ev_loop_fork() first, as libev demands, and finds nothing of ours on it. None
- * of this takes a system call to find out, since Linux 4.14.
+ * Fork: a forked child cannot use an lk_ev and its clients. Requests are
+ * refused with LK_ERR_FORKED. Nothing is written to the connections of the
+ * parent or read from them, and the parent is not woken. lk_client_free() and
+ * lk_ev_free() free the copies of the child. A child that goes on with the loop
+ * calls ev_loop_fork() first, as libev demands; no watcher of the library is
+ * left on it then. Since Linux 4.14 these checks cost no system call.
  */
 
 #include <latchkey/client.h>
@@ -35,15 +35,15 @@ typedef struct lk_ev lk_ev;
  * neither a client that is not closed nor another watcher. `mem` NULL: the C
  * library's.
  *
- * @return 0, LK_ERR_NO_MEMORY, LK_ERR_SYSTEM (no descriptors left: it needs
- *         two, or three where names are resolved without c-ares). After an
+ * @return 0, LK_ERR_NO_MEMORY, LK_ERR_SYSTEM (no descriptors are free: it
+ *         needs two, or three in a build without c-ares). After an
  *         error `*out` is NULL.
  */
 LK_API int lk_ev_new(lk_ev **out, struct ev_loop *loop, const lk_mem *mem);
 
-/** Free; clients that are left are freed first, as by lk_client_free(). Inside
-    a callback of one of them it takes effect once all callbacks have returned.
-    NULL is fine. */
+/** Free it, and before it the clients that are left, as by lk_client_free().
+    Inside a callback of a client it takes effect when all callbacks have
+    returned. NULL is fine. */
 LK_API void lk_ev_free(lk_ev *ev);
 
 /**
@@ -57,16 +57,16 @@ LK_API void lk_ev_free(lk_ev *ev);
 LK_API int lk_ev_client_new(lk_client **out, lk_ev *ev,
                             const lk_client_config *config);
 
-/** Call `woken` on the loop's thread after lk_ev_wake(); NULL: nobody. */
+/** Call `woken` on the thread of the loop after lk_ev_wake(); NULL: no call. */
 LK_API void lk_ev_on_wake(lk_ev *ev, void (*woken)(lk_ev *ev, void *arg),
                           void *arg);
 
-/** Wake the loop. From any thread and from signal handlers, as long as `ev`
-    exists; several calls can become one. No cancellation point. Does nothing in
-    a forked child. */
+/** Wake the loop, from any thread or signal handler, as long as `ev` exists.
+    Several calls may cause one call of `woken`. No cancellation point. Does
+    nothing in a forked child. */
 LK_API void lk_ev_wake(lk_ev *ev);
 
-/** lk_client_clock() of its clients: the clock read afresh, in ms. */
+/** lk_client_clock() of its clients: the clock, read now, in ms. */
 LK_API int64_t lk_ev_clock(const lk_ev *ev);
 
 /** Whether this is a forked child of the process that made `ev`. */

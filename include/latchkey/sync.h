@@ -4,42 +4,44 @@
 
 /**
  * @file
- * One call, one result: for programs with threads. A client handle has a thread
- * of its own, which runs the loop, keeps the session alive and proves what is
- * held, whatever its callers compute meanwhile. Built where <latchkey/ev.h> is.
+ * Blocking calls, for programs with threads. A client handle has a thread of
+ * its own, which runs an event loop and sends heartbeats, independently of what
+ * the callers do. Part of builds with <latchkey/ev.h>.
  *
- * Threads: every function may be called from every thread, with two limits.
- * Frees are the last call for their object. What waits must not be called from
- * a callback: it returns LK_ERR_STATE there (and frees do nothing).
+ * Threads: every function may be called from every thread, with two exceptions.
+ * A function that frees an object is the last call for it. A function that
+ * waits must not be called from a callback: there it returns LK_ERR_STATE, and
+ * functions that free do nothing.
  *
- * Callbacks run on the handle's own thread, which blocks all signals. While one
- * runs nothing else happens for the session: be short, do not wait for another
- * thread, and hold no mutex during a call that a callback takes as well.
+ * Callbacks are invoked on the thread of the handle, which blocks all signals.
+ * While a callback runs, the session gets no heartbeats and calls do not
+ * complete. So a callback must be short and must not wait for another thread,
+ * and a mutex that it takes must not be held during a call.
  *
- * Waiting: every call that waits takes a `const lk_sync_call *`, NULL for none,
- * with a deadline and a lk_sync_cancel. It ends at the latest
- *   - at the deadline, which covers everything: connecting, queueing, waiting
- *     for an answer (LK_ERR_DEADLINE);
+ * Waiting: every call that waits takes a `const lk_sync_call *` (NULL: no
+ * options) with a deadline and a lk_sync_cancel. It returns at the latest
+ *   - at the deadline, which covers connecting, queueing and waiting for the
+ *     reply (LK_ERR_DEADLINE);
  *   - when it is cancelled (LK_ERR_CANCELLED);
- *   - when the handle is closed or freed (LK_ERR_CLOSED, or LK_ERR_NOT_SENT for
- *     a write that never left).
+ *   - when the handle is closed or freed (LK_ERR_CLOSED; LK_ERR_NOT_SENT for a
+ *     write that was not sent).
  *
- * pthread_cancel(): no function here is a cancellation point, not even one that
- * waits. A thread that is cancelled in one ends at its next cancellation point
- * behind it; use a lk_sync_cancel to end the wait itself. A thread that ends
- * while it holds a lock releases it. The cancelability type must be deferred.
+ * pthread_cancel(): no function here is a cancellation point, also none that
+ * waits. A thread that is cancelled in a call ends at its next cancellation
+ * point after it; a lk_sync_cancel ends the call itself. A thread that ends
+ * releases the locks that it holds. The cancelability type must be deferred.
  *
- * NULL: a function whose object is NULL returns LK_ERR_BAD_ARGUMENT, one
- * without errors what it gives of a closed client or of a lock that this thread
- * does not hold (a path or a side: NULL; the clock: 0), and frees do nothing. A
- * path that is NULL is LK_ERR_BAD_PATH. `out` of a request may be NULL, that of
- * a constructor not (LK_ERR_BAD_ARGUMENT).
+ * NULL: if the object is NULL, a function returns LK_ERR_BAD_ARGUMENT. A
+ * function that returns no error returns what it does for a closed client or a
+ * lock that this thread does not hold (a path or a side: NULL; the clock: 0).
+ * Freeing NULL does nothing. A path that is NULL is LK_ERR_BAD_PATH. `out` of a
+ * request may be NULL; that of a constructor may not (LK_ERR_BAD_ARGUMENT).
  *
- * Fork: a child has no such thread, so the handle and its locks are dead in it:
- * calls return LK_ERR_FORKED at once, nobody holds, nothing reaches the servers
- * or the parent, and frees do nothing (the memory was perhaps being changed
- * when the process forked; it goes with exec or exit). A child that is forked
- * inside a callback must call exec or _exit before the callback returns.
+ * Fork: a child does not have the thread of the handle. In a child all calls
+ * return LK_ERR_FORKED at once, no lock is held, and nothing is sent to the
+ * servers or the parent. Functions that free do nothing, since another thread
+ * may have been changing the memory when the process forked. A child that is
+ * forked inside a callback must call exec or _exit before the callback returns.
  */
 
 #include <latchkey/multilock.h>
@@ -58,40 +60,41 @@ extern "C" {
 /** A client and its thread. */
 typedef struct lk_sync_client lk_sync_client;
 
-/** Options of a client handle. Set `size`, leave at 0 what should be as usual.
-    All is copied. */
+/** Options of a client handle. Set `size`; 0 selects the default. All of it is
+    copied. */
 typedef struct lk_sync_config {
   size_t size; /**< sizeof(lk_sync_config) */
-  /** NULL: as usual. Its allocator is called from all threads, at the same
-      time, and must be no cancellation point. Its log callback is called from
-      the handle's thread, and from lk_sync_client_new(). */
+  /** NULL: the defaults. Its allocator is called from all threads at the same
+      time, and must not be a cancellation point. Its log callback is invoked on
+      the thread of the handle, and by lk_sync_client_new(). */
   const lk_client_config *client;
   const lk_lease_config *lease; /**< NULL: the defaults */
-  /** The session's state changed; `err` as in lk_listener. A callback, perhaps
-      before lk_sync_client_new() has returned. May be NULL. */
+  /** The state of the session changed; `err` as in lk_listener. A callback,
+      which may be invoked before lk_sync_client_new() returns. NULL: none. */
   void (*on_state)(lk_sync_client *c, lk_state state, int err, void *arg);
   void *arg;
 } lk_sync_config;
 
 /**
  * Make a client and start its thread. Does not wait for a connection: calls do.
- * `config` NULL: as usual.
+ * `config` NULL: the defaults.
  *
  * @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_HOSTS,
- *         LK_ERR_SYSTEM (no thread, no pthread_key, or fewer than four
- *         descriptors left; the log says which), LK_ERR_UNIMPLEMENTED (TLS, in
- *         a build without OpenSSL). After an error `*out` is NULL.
+ *         LK_ERR_SYSTEM (no thread or no pthread_key can be made, or fewer
+ *         than four descriptors are free; the log says which),
+ *         LK_ERR_UNIMPLEMENTED (TLS, in a build without OpenSSL). After an
+ *         error `*out` is NULL.
  */
 LK_API int lk_sync_client_new(lk_sync_client **out,
                               const lk_sync_config *config);
 
 /**
- * End the session; the handle stays. Locks are given up first: holders are told
- * LK_LOCK_EVENT_LOST with LK_ERR_CLOSED, and lk_sync_lock_ok() is false before
- * a server hears of it. Acquires end with LK_ERR_CLOSED at once, requests
- * within 1.5 s: with their answer, if it comes before, with LK_ERR_NOT_SENT if
- * they are writes that never left, or with LK_ERR_CLOSED.
- * Every later call returns LK_ERR_CLOSED. Waits 1.5 s at most.
+ * End the session; the handle stays valid. Before anything is sent,
+ * lk_sync_lock_ok() becomes false and holders get LK_LOCK_EVENT_LOST with
+ * LK_ERR_CLOSED. Acquires return LK_ERR_CLOSED at once. Requests return within
+ * 1.5 s: the reply, if it arrives; LK_ERR_NOT_SENT, if they are writes that
+ * were not sent; else LK_ERR_CLOSED. Every later call returns LK_ERR_CLOSED.
+ * Waits 1.5 s at most.
  *
  * @return 0: its ephemeral nodes are gone, or there was no session; else as
  *         lk_client_close():
@@ -105,14 +108,14 @@ LK_API int lk_sync_client_close(lk_sync_client *c);
 /**
  * Free; NULL is fine. Locks, subscriptions, watch handles and cancels of `c`
  * must have been freed before. Without lk_sync_client_close() the session lives
- * until its timeout has passed. Calls that wait in other threads end with
- * LK_ERR_CLOSED (writes that never left: LK_ERR_NOT_SENT), and have left when
- * this returns; none may begin any more, and no thread that has held a lock of
- * `c` may end meanwhile. The usual order: close, join the threads, free.
+ * until its timeout has passed. Calls that wait in other threads return
+ * LK_ERR_CLOSED (writes that were not sent: LK_ERR_NOT_SENT) before this
+ * returns. No call may begin any more, and no thread that has held a lock of
+ * `c` may end meanwhile. The usual order is: close, join the threads, free.
  */
 LK_API void lk_sync_client_free(lk_sync_client *c);
 
-/** What was told last. Does not wait. */
+/** The state last reported to `on_state`. Does not wait. */
 LK_API lk_state lk_sync_client_state(const lk_sync_client *c);
 
 /** The clock of deadlines, read now, in ms. Does not wait. */
@@ -120,18 +123,19 @@ LK_API int64_t lk_sync_client_clock(const lk_sync_client *c);
 
 /**
  * Why the last connection or attempt ended: the error, and a text of at most
- * `size` bytes with the final NUL; 0 and "" if none has. Waits for the handle's
- * thread alone. What to say after an LK_ERR_DEADLINE.
+ * `size` bytes with the final NUL; 0 and "" if none has. Useful after
+ * LK_ERR_DEADLINE. Waits for the thread of the handle only.
  */
 LK_API int lk_sync_client_last_error(lk_sync_client *c, char *text,
                                      size_t size);
 
-/** What kind of failure that was, if it was LK_ERR_TLS; else LK_TLS_OTHER, also
-    for a closed client. Waits as lk_sync_client_last_error(). */
+/** The cause of that error, if it is LK_ERR_TLS; else, and for a closed client,
+    LK_TLS_OTHER. Waits as lk_sync_client_last_error(). */
 LK_API lk_tls_cause lk_sync_client_tls_cause(lk_sync_client *c);
 
-/** Other servers from now on: lk_client_set_hosts(), with its results, or
-    LK_ERR_STATE. Waits for the handle's thread alone, not for a move. */
+/** Change the list of servers: lk_client_set_hosts(), with its results, or
+    LK_ERR_STATE. Waits for the thread of the handle only, not for a new
+    connection. */
 LK_API int lk_sync_client_set_hosts(lk_sync_client *c, const char *hosts);
 
 /**
@@ -147,28 +151,28 @@ LK_API int lk_sync_client_run(lk_sync_client *c,
 
 /* ---- calls ------------------------------------------------------------ */
 
-/** Ends calls: once set it ends every call that was given it, those that wait
-    and those to come, until it is cleared. */
+/** Ends calls. While it is set, every call that has it in its lk_sync_call
+    returns LK_ERR_CANCELLED: calls that wait, and later ones. */
 typedef struct lk_sync_cancel lk_sync_cancel;
 
 /** @return 0, LK_ERR_NO_MEMORY, LK_ERR_FORKED. After an error `*out` is NULL.
  */
 LK_API int lk_sync_cancel_new(lk_sync_cancel **out, lk_sync_client *c);
-/** Does not wait, also works in callbacks, that of the log included, and in
-    signal handlers. */
+/** Does not wait. May also be called from callbacks (also that of the log) and
+    from signal handlers. */
 LK_API void lk_sync_cancel_set(lk_sync_cancel *x);
 LK_API void lk_sync_cancel_clear(lk_sync_cancel *x);
-/** Free, when no call has it any more. NULL is fine. */
+/** Free it. No call may have it any more. NULL is fine. */
 LK_API void lk_sync_cancel_free(lk_sync_cancel *x);
 
-/** A watch that was asked for with a handle; see lk_sync_call. */
+/** The handle of a watch; see lk_sync_call. */
 typedef struct lk_sync_watch lk_sync_watch;
 
 /**
  * Options of one call; NULL stands for none. Set `size`.
  *
  * lk_sync_exists(), lk_sync_get(), lk_sync_get_children() and
- * lk_sync_get_config() may set a watch: give `on_event`. It stands when the
+ * lk_sync_get_config() may set a watch: give `on_event`. It is set when the
  * call returned 0 (lk_sync_exists(): also LK_ERR_NO_NODE, then waiting for the
  * creation) and is called once: with the event, or with LK_EVENT_ENDED when it
  * is void; perhaps before the call that set it has returned. One that
@@ -177,31 +181,31 @@ typedef struct lk_sync_watch lk_sync_watch;
  */
 typedef struct lk_sync_call {
   size_t size;        /**< sizeof(lk_sync_call) */
-  int64_t timeout_ms; /**< LK_ERR_DEADLINE after so long; 0: never. See
+  int64_t timeout_ms; /**< LK_ERR_DEADLINE after this; 0: never. See
                            "Timeouts" in <latchkey/client.h> */
-  bool repeat; /**< reads and sync: ask again after a lost connection. For
-                    writes: LK_ERR_BAD_ARGUMENT. Locks do so by themselves */
-  lk_sync_cancel *cancel; /**< or NULL. A write that was cancelled may be done,
-                               and one that waits for a connection may still
-                               leave, until its deadline */
+  bool repeat; /**< reads and sync: send again after a lost connection. For
+                    writes: LK_ERR_BAD_ARGUMENT. Locks always do so */
+  lk_sync_cancel *cancel; /**< or NULL. A write that was cancelled may be
+                               executed. If it waits for a connection, it may
+                               still be sent, until its deadline */
   bool until_disconnect;  /**< the watch ends when the connection does */
   /** A callback; NULL: no watch. `event` is borrowed until it returns. */
   void (*on_event)(lk_sync_client *c, const lk_event *event, void *arg);
   void *watch_arg;
   /** Gets a handle, to be freed with lk_sync_watch_free(), or NULL if no watch
-      stands. Itself NULL: nobody will end the watch early. */
+      is set. Itself NULL: the watch cannot be ended early. */
   lk_sync_watch **watch;
   int64_t deadline_ms; /**< LK_ERR_DEADLINE at this time on
                             lk_sync_client_clock(); 0: never */
 } lk_sync_call;
 
-/** Drop a watch that has not been called its last, on the server too, and free
-    its handle. When this returns the callback has returned or is never called.
-   The callback itself may do this. NULL is fine. */
+/** Remove the watch, also from the server, and free its handle. After this
+    returns, the callback neither runs nor is invoked again. The callback itself
+    may call this. NULL is fine. */
 LK_API void lk_sync_watch_free(lk_sync_watch *w);
 
-/** What a call brought, copied, in one block of memory; the caller's, until
-    lk_sync_result_free(). */
+/** The result of a call, copied into one block of memory, which the caller
+    frees with lk_sync_result_free(). */
 typedef struct lk_sync_result {
   lk_stat stat;     /**< create: of the new node; get, children, get_acl */
   const char *path; /**< create: as made, with its sequence number */
@@ -218,19 +222,20 @@ typedef struct lk_sync_result {
   int64_t zxid; /**< create, multi: of the transaction */
 } lk_sync_result;
 
-/** NULL is fine. Also after its client is gone, and in a forked child. */
+/** NULL is fine. May be called after its client was freed, and in a forked
+    child. */
 LK_API void lk_sync_result_free(lk_sync_result *r);
 
 /* ---- requests --------------------------------------------------------- */
 
 /*
- * As their namesakes in <latchkey/client.h>, which say what each does and what
- * each is refused with; both kinds of errors are returned. `out` may be NULL;
- * it gets a result, or NULL where there is none, which is so after an error.
- * Also: LK_ERR_CANCELLED, LK_ERR_STATE (called from a callback), and
- * LK_ERR_BAD_ARGUMENT for a `call` without its size.
- * LK_ERR_NO_MEMORY: no write was done; a read brought more than there is room
- * for. A call that was cancelled or whose deadline passed may have been done.
+ * Each does what its namesake in <latchkey/client.h> does. The errors that
+ * refuse the request and those of its completion are both returned. `out` may
+ * be NULL; it gets the result, or NULL after an error. Further errors:
+ * LK_ERR_CANCELLED; LK_ERR_STATE: called from a callback; LK_ERR_BAD_ARGUMENT:
+ * `call` without its size; LK_ERR_NO_MEMORY: a write was not executed, or there
+ * is no memory for the result of a read. If a call was cancelled or its
+ * deadline passed, the write may have been executed.
  */
 
 /** lk_create2(): gives path and stat. LK_CONTAINER is among the flags. */
@@ -254,7 +259,7 @@ LK_API int lk_sync_get_children(lk_sync_client *c, lk_sync_result **out,
                                 const char *path, const lk_sync_call *call);
 LK_API int lk_sync_sync(lk_sync_client *c, const char *path,
                         const lk_sync_call *call);
-/** Gives results, also with the error of a part, if the server said which. */
+/** Gives results, also after an error, if the server named the operation. */
 LK_API int lk_sync_multi(lk_sync_client *c, lk_sync_result **out,
                          const lk_op *ops, size_t count,
                          const lk_sync_call *call);
@@ -293,22 +298,23 @@ LK_API int lk_sync_reconfig(lk_sync_client *c, lk_sync_result **out,
 /** `call` has `on_event`, and perhaps `watch`. */
 LK_API int lk_sync_add_watch(lk_sync_client *c, const char *path,
                              lk_watch_mode mode, const lk_sync_call *call);
-/** An identity whose call was cut short is added all the same. */
+/** If the call is cancelled or its deadline passes, the identity is added
+    all the same. */
 LK_API int lk_sync_add_auth(lk_sync_client *c, const char *scheme,
                             lk_bytes auth, const lk_sync_call *call);
 
 /* ---- subscriptions ---------------------------------------------------- */
 
 /**
- * The subscriptions of <latchkey/subscribe.h>, for threads: news wait until
- * they are taken, the newest alone. So a thread may be as slow as it likes;
- * what it takes is how things stood when they changed last.
+ * The subscriptions of <latchkey/subscribe.h>, for threads: the newest state is
+ * kept until a thread takes it. A slow thread misses states in between, and
+ * gets the newest.
  */
 typedef struct lk_sync_subscription lk_sync_subscription;
 
 /** Subscribe to the children, or to the data, of the node at `path`, which need
-    not exist. `config` NULL: as usual. All is copied. Waits for the handle's
-    thread alone.
+    not exist. `config` NULL: the defaults. All is copied. Waits for the
+    thread of the handle only.
     @return 0; what lk_subscribe_children() returns; LK_ERR_STATE. After an
             error `*out` is NULL. */
 LK_API int lk_sync_subscribe_children(lk_sync_subscription **out,
@@ -319,39 +325,41 @@ LK_API int lk_sync_subscribe_data(lk_sync_subscription **out, lk_sync_client *c,
                                   const lk_subscription_config *config);
 
 /**
- * Wait for news and take them: at first for the state, then for the next one
- * that differs. Each is taken once, if several threads wait by the one that has
- * waited longest. `call->repeat` is of no effect.
+ * Wait for a state and take it: first the present one, then each later one that
+ * differs from the one before. Each state is taken once. If several threads
+ * wait, the one that has waited longest gets it. `call->repeat` has no effect.
  *
- * @return what is told: 0 (`out` gets names or data, and stat); LK_ERR_NO_NODE:
- *         there is no such node; LK_ERR_NO_AUTH and others: it cannot be read,
- *         and goes on trying; LK_ERR_NO_MEMORY: no room for it, the next call
- *         reads again; LK_ERR_CLOSED, LK_ERR_SESSION_EXPIRED (one_session),
- *         LK_ERR_AUTH_FAILED: it is over, and each call says so.
- *         Or nothing was told: LK_ERR_DEADLINE, LK_ERR_CANCELLED, LK_ERR_STATE,
+ * @return a state: 0 (`out` gets names or data, and stat); LK_ERR_NO_NODE:
+ *         no such node; LK_ERR_NO_AUTH and others: the node cannot be read,
+ *         and the subscription retries; LK_ERR_NO_MEMORY: the next call reads
+ *         again; LK_ERR_CLOSED, LK_ERR_SESSION_EXPIRED (one_session),
+ *         LK_ERR_AUTH_FAILED: the subscription has ended, and each call
+ *         returns this.
+ *         No state: LK_ERR_DEADLINE, LK_ERR_CANCELLED, LK_ERR_STATE,
  *         LK_ERR_BAD_ARGUMENT, LK_ERR_FORKED.
  */
 LK_API int lk_sync_subscription_next(lk_sync_subscription *s,
                                      lk_sync_result **out,
                                      const lk_sync_call *call);
 
-/** End and free it, and what nobody has taken. Threads that wait for it get
-    LK_ERR_CLOSED; no call may begin any more. NULL is fine. */
+/** End and free it. Threads that wait for it get LK_ERR_CLOSED. No call for it
+    may begin any more. NULL is fine. */
 LK_API void lk_sync_subscription_free(lk_sync_subscription *s);
 
 /* ---- nodes ------------------------------------------------------------ */
 
-/* As their namesakes in <latchkey/nodes.h>, otherwise as the requests above.
-   `call->repeat` is refused by lk_sync_create_with_parents() alone. */
+/* Each does what its namesake in <latchkey/nodes.h> does; otherwise as the
+   requests above. `call->repeat` is refused by lk_sync_create_with_parents()
+   alone. */
 
 LK_API int lk_sync_create_with_parents(lk_sync_client *c, lk_sync_result **out,
                                        const char *path, lk_bytes data,
                                        const lk_acls *acl, int flags,
                                        const lk_parents_config *parents,
                                        const lk_sync_call *call);
-/** `deleted`, if it is not NULL, gets how many nodes are known to be deleted,
-    whatever is returned. Nothing more is asked to go once this has returned:
-    what is under way then, 256 nodes at most, may still go. */
+/** `deleted`, if it is not NULL, gets the number of nodes that are known to be
+    deleted, also after an error. After this returned no further delete is sent;
+    deletes that are outstanding, 256 at most, may still be executed. */
 LK_API int lk_sync_delete_recursive(lk_sync_client *c, size_t *deleted,
                                     const char *path, const lk_sync_call *call);
 LK_API int lk_sync_create_reliable(lk_sync_client *c, lk_sync_result **out,
@@ -370,19 +378,17 @@ LK_API int lk_sync_delete_reliable(lk_sync_client *c, const char *path,
 /* ---- locks ------------------------------------------------------------ */
 
 /**
- * The locks of <latchkey/lock.h> and its kin, for threads: the owner is the
- * thread that acquired. It may acquire again, which costs nothing; another
- * thread queues behind it with a node of its own, as another process does. Use
- * one object for one path, from as many threads as you like.
+ * The locks of <latchkey/lock.h> and the other recipes, for threads: the owner
+ * is the thread that acquired. The owner may acquire again without a request.
+ * Another thread queues with a node of its own, as another process does. Use
+ * one object for a path, from any number of threads.
  *
- * A thread that ends while it holds, by whatever way, releases: as a process
- * does. Whoever gets the thread's id next is a stranger. The main thread ends
- * with its process.
+ * When a thread ends in any way, its locks are released. A reused thread id
+ * does not inherit ownership. The main thread ends with its process.
  */
 typedef struct lk_sync_lock lk_sync_lock;
 
-/** Options of a lock. Set `size`, leave at 0 what should be as usual. All is
-    copied. */
+/** Options of a lock. Set `size`; 0 selects the default. All is copied. */
 typedef struct lk_sync_lock_config {
   size_t size;   /**< sizeof(lk_sync_lock_config) */
   lk_bytes data; /**< as in lk_lock_config, like those below */
@@ -398,15 +404,16 @@ typedef struct lk_sync_lock_config {
   bool local_queue; /**< mutexes: the threads that wait share one node */
   lk_layout layout;
   const char *prefix;
-  /** What lk_lock_config.on_event is told, for all threads. `token` says whose
-      grant it is about; 0: of somebody who waits. A callback. */
+  /** The events of lk_lock_config.on_event, for all threads. `token` identifies
+      the grant; 0: the event of a thread that waits. A callback. */
   void (*on_event)(lk_sync_lock *l, const lk_lock_event *event, uint64_t token,
                    void *arg);
   void *arg;
 } lk_sync_lock_config;
 
 /** Make a mutex for `path` (absolute, copied). No request is sent. `config`
-    NULL: as usual. Waits for the handle's thread alone, like those below.
+    NULL: the defaults. This and the other constructors wait for the thread of
+    the handle only.
     @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_PATH ("/" too),
             LK_ERR_BAD_ARGUMENT, LK_ERR_FORKED. After an error `*out` is NULL.
  */
@@ -416,7 +423,7 @@ LK_API int lk_sync_lock_new(lk_sync_lock **out, lk_sync_client *c,
 
 /**
  * Make a semaphore: <latchkey/semaphore.h>. Each thread that acquires holds
- * `take` permits, once: acquiring again while it holds them is refused with
+ * `take` permits. If it acquires again while it holds them, it gets
  * LK_ERR_DEADLOCK. All is copied.
  * @return as lk_sync_lock_new(); what lk_semaphore_new() returns.
  */
@@ -426,7 +433,7 @@ LK_API int lk_sync_semaphore_new(lk_sync_lock **out, lk_sync_client *c,
                                  const lk_semaphore_config *options);
 
 /**
- * Make a lock of several: <latchkey/multilock.h>. All is copied.
+ * Make a multi-lock: <latchkey/multilock.h>. All is copied.
  * @return as lk_sync_lock_new(); what lk_multilock_new() returns.
  */
 LK_API int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
@@ -444,20 +451,21 @@ LK_API int lk_sync_single_new(lk_sync_lock **out, lk_sync_client *c,
                               const lk_sync_lock_config *config,
                               const lk_single_config *options);
 
-/** Of what this thread holds, the token for the member at `path`; see
-    lk_multilock_token(). 0 also where it is called from a callback or in a
-    forked child. Waits for the handle's thread alone. */
+/** The token that this thread has for the member at `path`; see
+    lk_multilock_token(). 0 also in a callback and in a forked child. Waits for
+    the thread of the handle only. */
 LK_API uint64_t lk_sync_multilock_token(lk_sync_lock *l, const char *path);
 
 /**
  * A read-write lock, <latchkey/rwlock.h>: two locks, each with all the calls
- * below. A thread that holds the write side may acquire the read side at once;
- * one that holds the read side alone and acquires the write side gets
- * LK_ERR_DEADLOCK. The sides count by themselves and are released in any order.
+ * below. A thread that holds the write side may acquire the read side at once.
+ * A thread that holds the read side alone and acquires the write side gets
+ * LK_ERR_DEADLOCK. Acquires are counted per side, and the sides may be released
+ * in any order.
  */
 typedef struct lk_sync_rwlock lk_sync_rwlock;
 
-/** `on_event` of `config` is told which side it is about. No request is sent.
+/** `on_event` of `config` gets the side as its lock. No request is sent.
     @return as lk_sync_lock_new(). */
 LK_API int lk_sync_rwlock_new(lk_sync_rwlock **out, lk_sync_client *c,
                               const char *path,
@@ -471,82 +479,85 @@ LK_API lk_sync_lock *lk_sync_rwlock_read(lk_sync_rwlock *rw);
 LK_API lk_sync_lock *lk_sync_rwlock_write(lk_sync_rwlock *rw);
 
 /**
- * Acquire the read side and release the write side: nobody writes in between.
- * After an error of the acquire the write side is as it was.
+ * Acquire the read side and release the write side, so that no other owner
+ * writes in between. If the acquire fails, the write side stays held.
  * @return as lk_sync_lock_acquire(); LK_ERR_NOT_HELD: this thread does not hold
- *         the write side; LK_ERR_LOST: it was lost, and now neither is held.
+ *         the write side; LK_ERR_LOST: the write side was lost; now neither
+ *         side is held.
  */
 LK_API int lk_sync_rwlock_downgrade(lk_sync_rwlock *rw,
                                     const lk_sync_call *call);
 
-/** Free; NULL is fine. Threads that wait for it get LK_ERR_CLOSED; what is held
-    is released, without waiting for a server. No call may begin any more. */
+/** Free; NULL is fine. Threads that wait for it get LK_ERR_CLOSED. Threads that
+    hold it release it, without waiting for a server. No call for it may begin
+    any more. */
 LK_API void lk_sync_lock_free(lk_sync_lock *l);
 
 /**
  * Acquire, for this thread.
  *
- * @return 0: it is held, see lk_sync_lock_token(); what `done` of
- *         lk_lock_acquire() gets and what that is refused with; LK_ERR_LOST:
- *         this thread has lost it, and must release before it acquires again;
- *         LK_ERR_CANCELLED, LK_ERR_DEADLINE: our node, if there was one, is
- *         deleted in the background; LK_ERR_STATE, LK_ERR_FORKED.
+ * @return 0: it is held, see lk_sync_lock_token(); the errors of
+ *         lk_lock_acquire() and of its `done`; LK_ERR_LOST: this thread
+ *         lost the lock, and must release it before it acquires again;
+ *         LK_ERR_CANCELLED, LK_ERR_DEADLINE: the own node, if there is one, is
+ *         being deleted; LK_ERR_STATE, LK_ERR_FORKED.
  */
 LK_API int lk_sync_lock_acquire(lk_sync_lock *l, const lk_sync_call *call);
 
-/** The same only if nobody else contends; else LK_ERR_BUSY. Waits for a
-    connection, if there is none: give a deadline. */
+/** The same only if the lock is free; else LK_ERR_BUSY. Waits for a connection,
+    if there is none: give a deadline. */
 LK_API int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call);
 
 /**
- * Count down, and release at 0: the delete will be sent, nobody waits. What
- * must be finished before others hold has to be finished before this call. A
- * thread that is being cancelled releases all the same.
+ * Decrement the count of acquires, and release the lock at 0. Does not wait for
+ * the delete. Work that other owners must not overlap has to be finished before
+ * this call. Also releases in a thread that is being cancelled.
  *
- * @return 0; LK_ERR_NOT_HELD: not by this thread; LK_ERR_LOST: it was lost, now
+ * @return 0; LK_ERR_NOT_HELD: not by this thread; LK_ERR_LOST: it was lost; now
  *         this thread may acquire again; LK_ERR_FORKED.
  */
 LK_API int lk_sync_lock_release(lk_sync_lock *l);
 
-/** The same, and wait until the node is gone; when only the count goes down,
-    there is nothing to wait for. Whatever is returned, the lock is released.
+/** The same, and wait until the node is deleted, unless the count is not 0 yet.
+    The lock is released also after an error, but for the last two.
     @return as lk_sync_lock_release(); LK_ERR_NO_AUTH: the node stays until the
             session ends; LK_ERR_DEADLINE, LK_ERR_CANCELLED, LK_ERR_CLOSED: it
-            is being deleted; LK_ERR_STATE and LK_ERR_BAD_ARGUMENT (nothing was
-            done). */
+            is being deleted; LK_ERR_STATE, LK_ERR_BAD_ARGUMENT: the lock was
+            not released. */
 LK_API int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call);
 
 /**
- * Ask a quorum now whether this thread holds: lk_lock_verify().
- * @return 0; LK_ERR_LOST; LK_ERR_UNSURE: nothing is known; LK_ERR_NOT_HELD;
- *         LK_ERR_DEADLINE, LK_ERR_CANCELLED, LK_ERR_CLOSED; LK_ERR_STATE: one
- *         that was cut short is still under way; and what lk_multi() returns.
+ * Verify with a quorum that this thread holds: lk_lock_verify().
+ * @return 0; LK_ERR_LOST; LK_ERR_UNSURE: not known; LK_ERR_NOT_HELD;
+ *         LK_ERR_DEADLINE, LK_ERR_CANCELLED, LK_ERR_CLOSED; LK_ERR_STATE: a
+ *         verify that was cancelled is still outstanding; and what lk_multi()
+ *         returns.
  */
 LK_API int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call);
 
 /**
- * Wait until this thread holds for certain, or has lost the lock: what to do
- * while lk_sync_lock_ok() says no. Returns at once where that is known already.
+ * Wait until this thread holds for certain, or has lost the lock; for use while
+ * lk_sync_lock_ok() is false. Returns at once if either is known already.
  *
- * @return 0: lk_sync_lock_ok() says yes again; LK_ERR_LOST, LK_ERR_NOT_HELD;
- *         LK_ERR_DEADLINE and LK_ERR_CANCELLED: it is unsure still;
+ * @return 0: lk_sync_lock_ok() is true again; LK_ERR_LOST, LK_ERR_NOT_HELD;
+ *         LK_ERR_DEADLINE, LK_ERR_CANCELLED: it is still unsure;
  *         LK_ERR_CLOSED: the client was closed, or the lock freed;
  *         LK_ERR_STATE, LK_ERR_FORKED, LK_ERR_BAD_ARGUMENT.
  */
 LK_API int lk_sync_lock_wait(lk_sync_lock *l, const lk_sync_call *call);
 
 /** lk_sync_multi() of `ops` that is executed only while this thread holds:
-    lk_lock_guarded(). LK_ERR_LOST: nothing was done. LK_ERR_NOT_HELD. */
+    lk_lock_guarded(). LK_ERR_LOST: nothing was executed. LK_ERR_NOT_HELD. */
 LK_API int lk_sync_lock_guarded(lk_sync_lock *l, lk_sync_result **out,
                                 const lk_op *ops, size_t count,
                                 const lk_sync_call *call);
 
-/* What follows is about this thread, does not wait, and asks nobody: a read of
-   memory and of the clock. In a forked child nobody holds. */
+/* The functions below are about this thread. They read memory and the clock,
+   and do not wait. In a forked child no lock is held. */
 
 /** Whether this thread holds for certain: the lease deadline has not passed by
-    the clock read now, and neither UNSURE nor LOST was decided. Ask right
-    before acting. */
+    the clock read now, and the lock is neither unsure nor lost. Call it right
+    before each action that the lock protects. */
 LK_API bool lk_sync_lock_ok(const lk_sync_lock *l);
 
 /** The lease deadline on lk_sync_client_clock(); INT64_MIN: not held. */
@@ -561,21 +572,21 @@ LK_API uint64_t lk_sync_lock_turn(const lk_sync_lock *l);
 /** LK_LOCK_IDLE, LK_LOCK_HELD, LK_LOCK_UNSURE or LK_LOCK_LOST. */
 LK_API lk_lock_state lk_sync_lock_get_state(const lk_sync_lock *l);
 
-/** How often this thread has acquired and not released. */
+/** The number of acquires of this thread that were not released. */
 LK_API size_t lk_sync_lock_count(const lk_sync_lock *l);
 
 /**
- * A descriptor for poll() and its like in any thread: readable while what this
- * thread holds is unsure or lost. It says when a doubt begins; to wait for the
- * end of one there is lk_sync_lock_wait(). Made when first asked for, one for each
- * grant, and closed by the release: stop polling before. Do not read from it.
+ * A descriptor for poll() in any thread: readable while the lock of this thread
+ * is unsure or lost. To wait until it is certain again, use
+ * lk_sync_lock_wait(). The first call for each grant makes the descriptor, and
+ * the release closes it: stop polling before. Do not read from it.
  *
  * @return the descriptor; LK_ERR_NOT_HELD, LK_ERR_FORKED, LK_ERR_SYSTEM (no
  *         descriptors left).
  */
 LK_API int lk_sync_lock_fd(lk_sync_lock *l);
 
-/** The path the lock was made for. */
+/** The path that the lock was made with. */
 LK_API const char *lk_sync_lock_path(const lk_sync_lock *l);
 
 #ifdef __cplusplus

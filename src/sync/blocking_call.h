@@ -47,11 +47,11 @@ int lk__sync_copy_call(lk_sync_client *c, lk_sync_call *out,
 int lk__blocking_call_init(lk_blocking_call *e, lk_sync_client *c,
                            const lk_sync_call *call);
 /** The same with the options as the caller gave them, which may not set a
-   watch: also LK_ERR_BAD_ARGUMENT. */
+    watch: also LK_ERR_BAD_ARGUMENT. */
 int lk__blocking_call_init_from(lk_blocking_call *e, lk_sync_client *c,
                                 const lk_sync_call *call);
 /** Run `begin` on the thread of the handle and wait until the call is
-   completed. Only between lk__sync_enter() and lk__sync_leave(). */
+    completed. Only between lk__sync_enter() and lk__sync_leave(). */
 int lk__blocking_call_wait(lk_blocking_call *e,
                            void (*begin)(lk_blocking_call *e));
 void lk__blocking_call_destroy(lk_blocking_call *e);

@@ -59,8 +59,7 @@ log_system_error(const lk_sync_config *config, const char *format, ...)
 }
 
 /* A handle needs one each for the loop, its timer, its wakeups and a
- * connection.
- */
+   connection. */
 enum { DESCRIPTORS = 4 };
 
 /* How many of these can be had. */

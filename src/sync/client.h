@@ -86,8 +86,7 @@ void lk__sync_await_calls(lk_sync_client *c, const size_t *inside);
 bool lk__sync_post(lk_sync_client *c, lk_task *t);
 
 /** The thread of the handle, until the handle is freed. `c` is a
- * lk_sync_client.
- */
+    lk_sync_client. */
 void *lk__sync_thread_main(void *c);
 
 #endif

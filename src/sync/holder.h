@@ -5,7 +5,7 @@
 #include "sync/blocking_call.h"
 
 /** The read-write lock of one thread, which has two sides. For the thread of
-   the handle. */
+    the handle. */
 typedef struct lk_thread_rwlock {
   lk_rwlock *rw;
   struct lk_holder *sides[2]; /**< read, write; NULL: this thread does not
