@@ -18,15 +18,16 @@ extern "C" {
 #endif
 
 /**
- * Read "scheme:id:perms", several with commas between, into one block of
- * `mem` (NULL: the C library's), to be given back by lk_acl_free(). Perms are
+ * Parse "scheme:id:perms", several with commas between, into one block of
+ * `mem` (NULL: the C library's), to be freed by lk_acl_free(). Perms are
  * letters of "cdrwa" (create, delete, read, write, admin) or a number from 0.
- * An id may be empty, and may have commas or colons in it, not both: a part
- * that was forgotten must not make two entries one.
+ * An id may be empty, and may have commas or colons in it, not both: with a
+ * part missing, two entries could be parsed as one.
  *
  *     world:anyone:r,digest:bob:fyVmFCwVbTJYrznoSu1koqYEYF0=:cdrwa,auth::cdrwa
  *
- * `wrong`: NULL, or gets the entry of `text` that cannot be read, or NULL.
+ * `wrong`: NULL, or gets the malformed entry of `text`, or NULL if there is
+ * none.
  *
  * @return 0, LK_ERR_BAD_ARGUMENT, LK_ERR_NO_MEMORY. After an error `*out` is
  *         NULL.
@@ -38,8 +39,8 @@ LK_API int lk_acl_parse(lk_acls **out, const char *text, const lk_mem *mem,
 LK_API void lk_acl_free(lk_acls *acl, const lk_mem *mem);
 
 /**
- * Write `acl` as lk_acl_parse() reads it, as far as that goes: ids of servers
- * are shown as they are. Perms with other bits than the five, or with none, are
+ * Write `acl` as lk_acl_parse() reads it. Ids of servers that it cannot read
+ * are written unchanged. Perms with other bits than the five, or with none, are
  * a number. At most `size` bytes with the final NUL; `out` may be NULL if
  * `size` is 0.
  *
@@ -50,10 +51,10 @@ LK_API size_t lk_acl_print(char *out, size_t size, const lk_acls *acl);
 /**
  * The id of the scheme "digest" of "user:password", which is
  * user:BASE64(SHA1(user:password)); `out` has room for `size` bytes, of which
- * the user's length and 30 are needed. A server can be told to use another
- * hash: lk_acl_creator and lk_add_auth() work with all.
+ * the user's length and 30 are needed. A server can be configured to use
+ * another hash: lk_acl_creator and lk_add_auth() work with all.
  *
- * @return 0; LK_ERR_BAD_ARGUMENT: no colon, or nobody before it;
+ * @return 0; LK_ERR_BAD_ARGUMENT: no colon, or no user before it;
  *         LK_ERR_TOO_BIG: more than there is room for.
  */
 LK_API int lk_acl_digest(char *out, size_t size, const char *credentials);

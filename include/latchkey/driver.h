@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The contract for driving a client by another loop than libev, and the
- * transports for one. Part of <latchkey/client.h>.
+ * The interface between a client and its driver, and the transports for one.
+ * Part of <latchkey/client.h>.
  */
 
 #include <latchkey/tls.h>
@@ -16,21 +16,21 @@ extern "C" {
 #endif
 
 /**
- * A driver gives a client a transport and calls what follows. It asks for the
- * wish, the output and the deadline after each input and whenever `wake` was
- * called, and sees to them before it waits.
+ * The connection that a client wants. A driver asks for it, for the output and
+ * for the deadline after each input and whenever `wake` was called, and acts on
+ * them before it waits.
  *
- * `attempt` numbers the connections wished for; an input that names another
- * attempt than the present wish is ignored, so late news do no harm. Every
- * input can end in lk_hooks.freed.
+ * `attempt` numbers the connection attempts. An input for another attempt than
+ * the present one is ignored, so late inputs do no harm. Every input can end in
+ * lk_hooks.freed.
  *
  * The inputs are lk_client_resolved(), _connected(), _failed(), _failed_tls(),
  * _received(), _probed() and _tick(). They come from the driver's loop. Inside
- * a callback of the client no input is taken: the connection that it was about
+ * a callback of the client no input is accepted: the connection that it was for
  * is given up when the callback has returned.
  *
- * The client calls the hook `wake` last, when all its callbacks have returned.
- * From there a driver may call lk_client_want(), _want_probe(), _pending(),
+ * The client calls the hook `wake` when all its callbacks have returned. Inside
+ * of it a driver may call lk_client_want(), _want_probe(), _pending(),
  * _sent() and _deadline(), and for an attempt that is not connected yet
  * lk_client_resolved(), _connected(), _failed() and _failed_tls(). Other inputs
  * have to wait until the call that woke the driver has returned.
@@ -46,48 +46,49 @@ typedef struct lk_want {
 
 LK_API void lk_client_want(lk_client *c, lk_want *out);
 /** The name was resolved to `count` (> 0) addresses; they are tried in turn,
-    each by an attempt of its own. The deadline of the attempt moves: each
-    address has its share of the time. A driver for literals need not call it.
+    each with an attempt of its own. The deadline of the attempt moves: each
+    address has its share of the time. Not needed for IP addresses.
  */
 LK_API void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count);
 LK_API void lk_client_connected(lk_client *c, uint64_t attempt);
-/** The attempt is over: LK_ERR_RESOLVE, LK_ERR_CONNECT, LK_ERR_TLS, or
+/** The attempt has failed: LK_ERR_RESOLVE, LK_ERR_CONNECT, LK_ERR_TLS, or
     LK_ERR_CONNECTION_LOSS for one that was connected (0: the peer closed).
-   `why` for people, or NULL. */
+    `why`: a line for the log, or NULL. */
 LK_API void lk_client_failed(lk_client *c, uint64_t attempt, int err,
                              const char *why);
 /** The same after LK_ERR_TLS, with lk_transport.cause. */
 LK_API void lk_client_failed_tls(lk_client *c, uint64_t attempt,
                                  lk_tls_cause cause, const char *why);
-/** Where the next bytes can be received without being copied once more: at
-    least `least` of the `*size` bytes that are still to come of a long answer.
-    NULL: receive into memory of your own, as a driver may always do. What is
-    put there must be told next, before anything else is called. */
+/** A buffer for the next bytes, which saves one copy of a long reply: at least
+    `least` of the `*size` bytes of the reply that are still to come. NULL:
+    receive into memory of the driver, which is always allowed. Bytes that were
+    received there must be passed to lk_client_received() before any other
+    call. */
 LK_API void *lk_client_receive_buffer(lk_client *c, uint64_t attempt,
                                       size_t least, size_t *size);
-/** Bytes came, into lk_client_receive_buffer() or any other memory. Deadlines
-   that passed meanwhile are seen to first. */
+/** Bytes have arrived, in lk_client_receive_buffer() or in other memory.
+    Deadlines that have passed are handled first. */
 LK_API void lk_client_received(lk_client *c, uint64_t attempt,
                                const void *bytes, size_t len);
 /** Bytes to send on the connected transport; until the next call. */
 LK_API lk_bytes lk_client_pending(lk_client *c);
-/** The first `len` of them were handed to the system. */
+/** The system has taken the first `len` of them. */
 LK_API void lk_client_sent(lk_client *c, uint64_t attempt, size_t len);
 
 /**
- * A second wish, of clients with `read_only` that are connected to a server
- * without a quorum: to ask another whether it has one, on a connection of its
- * own. Connect to any address of the name, send LK_PROBE, read until the peer
- * closes, and hand that over; without a byte if that fails. `attempt` numbers
- * the question, 0: there is none (any more), close what there is.
+ * The probe that a client wants. A client with `read_only` that is connected to
+ * a read-only server probes the others for a quorum. Connect to any address of
+ * the name, send LK_PROBE, read until the peer closes, and pass the bytes to
+ * lk_client_probed(); no bytes if that fails. `attempt` numbers the probe; 0:
+ * none is wanted, close the connection of the last one.
  *
- * To be asked for when the other wish is. A driver that never does leaves its
- * clients where they are until that server drops them.
+ * Ask for it together with lk_client_want(). Without it, a client stays at a
+ * read-only server until that drops the connection.
  */
 LK_API void lk_client_want_probe(lk_client *c, lk_want *out);
 #define LK_PROBE "isro"
-/** What was answered; ignored if `probe` is not the present wish. What is
-    longer than LK_PROBE_ROOM may be cut there. */
+/** The reply to a probe; ignored if `probe` is not the present one. A reply
+    longer than LK_PROBE_ROOM may be cut. */
 LK_API void lk_client_probed(lk_client *c, uint64_t probe, const void *answer,
                              size_t len);
 enum { LK_PROBE_ROOM = 16 };
@@ -102,10 +103,10 @@ LK_API void lk_client_tick(lk_client *c);
  * How the bytes of a connection reach a server. The library has two transports,
  * which any loop can use; a driver may bring its own.
  *
- * No step blocks on the network, or goes on for long while the server keeps
- * sending. A step that could not finish says what the descriptor has to be
- * before it is called again. It may be so already: watch its level, not its
- * edges.
+ * No function blocks on the network, or runs for long while the server keeps
+ * sending. A function that could not finish names the state of the descriptor
+ * for which to wait before the next call. The descriptor may be in that state
+ * already: watch its level, not its edges.
  *
  * Threads: an lk_transport belongs to one thread at a time.
  */
@@ -114,9 +115,9 @@ typedef enum lk_flow {
   LK_FLOW_READ,   /**< call again when the descriptor is readable */
   LK_FLOW_WRITE,  /**< call again when it is writable */
   LK_FLOW_END,    /**< the server has closed the connection; not of send() */
-  LK_FLOW_FAILED, /**< `err` and `why` say why; only close() may follow, and
-                       lk_tls_inspect(), and recv() after send(): answers may
-                       have come before */
+  LK_FLOW_FAILED, /**< see `err` and `why`; only close() may follow, and
+                       lk_tls_inspect(), and recv() after send(): replies may
+                       have arrived before */
 } lk_flow;
 
 /** The first member of each transport's object. */

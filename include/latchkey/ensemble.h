@@ -4,8 +4,7 @@
 
 /**
  * @file
- * Which servers there are: the configuration of an ensemble, read, watched and
- * changed. Part of <latchkey/client.h>.
+ * The configuration of an ensemble: its servers. Part of <latchkey/client.h>.
  */
 
 #include <latchkey/request.h>
@@ -15,9 +14,9 @@ extern "C" {
 #endif
 
 /**
- * Read "/zookeeper/config", whatever the chroot; its data is the text that
- * lk_config_next() takes apart, empty on a server without ensemble. May watch;
- * the event has that very path. NO_NODE (before 3.5), NO_AUTH (READ).
+ * Read "/zookeeper/config", independent of the chroot. Its data is the text for
+ * lk_config_next(), empty on a standalone server. May watch; the event has that
+ * path. NO_NODE (before 3.5), NO_AUTH (READ).
  */
 LK_API int lk_get_config(lk_client *c, const lk_call *call, lk_get_cb done,
                          void *arg);
@@ -25,20 +24,20 @@ LK_API int lk_get_config(lk_client *c, const lk_call *call, lk_get_cb done,
 /** A server of an ensemble; views into the text. */
 typedef struct lk_member {
   int64_t id;
-  lk_bytes peers; /**< where the others reach it, "host:2888:3888", several
-                       with "|" between */
+  lk_bytes peers; /**< for the other servers, "host:2888:3888", several with "|"
+                       between */
   bool observer;
-  lk_bytes client_host; /**< where clients reach it, no brackets; of length 0:
-                             at the host of `peers` */
-  uint16_t client_port; /**< 0: the text does not say */
+  lk_bytes client_host; /**< for clients, no brackets; of length 0: the host
+                             of `peers` */
+  uint16_t client_port; /**< 0: not in the text */
 } lk_member;
 
 /**
- * The next server of the text that lk_get_config() brings; `text` moves behind
+ * Parse the next server of the text from lk_get_config(); `text` moves behind
  * it. Other lines are skipped, also those that a newer server may add.
  *
- * @return 1; 0: there is none any more; LK_ERR_BAD_ARGUMENT: one that cannot be
- *         read was skipped.
+ * @return 1; 0: there are no more; LK_ERR_BAD_ARGUMENT: a malformed one was
+ *         skipped.
  */
 LK_API int lk_config_next(lk_bytes *text, lk_member *out);
 
@@ -52,9 +51,9 @@ typedef struct lk_reconfiguration {
   size_t size;         /**< sizeof(lk_reconfiguration) */
   const char *joining; /**< "server.4=host:2888:3888;2181", commas between */
   const char *leaving; /**< ids, commas between: "1,3" */
-  const char *members; /**< all there are then, as in `joining` */
-  int64_t version; /**< the configuration must have this one, -1: any. Others
-                        get BAD_VERSION */
+  const char *members; /**< all servers, as in `joining` */
+  int64_t version;     /**< the configuration must have this version, else
+                            BAD_VERSION; -1: any */
 } lk_reconfiguration;
 
 /**

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Several operations in one request: writes of which all are done or none, or
+ * Several operations in one request: a transaction of writes, or a batch of
  * reads. Part of <latchkey/client.h>.
  */
 
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/** Parts of a multi. */
+/** Operations of a transaction. */
 enum lk_op_type {
   LK_OP_CREATE = 1,
   LK_OP_DELETE = 2,
@@ -24,7 +24,7 @@ enum lk_op_type {
   LK_OP_CREATE_TTL = 21
 };
 
-/** One part of a multi; fill it with one of the functions below. */
+/** An operation of a transaction, made by one of the functions below. */
 typedef struct lk_op {
   int32_t type;    /**< enum lk_op_type */
   int32_t flags;   /**< creates: enum lk_create_flags */
@@ -40,38 +40,39 @@ LK_API lk_op lk_op_create(const char *path, lk_bytes data, const lk_acls *acl,
 /** The result has the Stat, from servers 3.7.2 and 3.8.2 on. */
 LK_API lk_op lk_op_create2(const char *path, lk_bytes data, const lk_acls *acl,
                            int flags);
-/** `flags` and `ttl_ms` as of lk_create_ttl(), and as strictly. */
+/** `flags` and `ttl_ms` as of lk_create_ttl(), with the same checks. */
 LK_API lk_op lk_op_create_ttl(const char *path, lk_bytes data,
                               const lk_acls *acl, int flags, int64_t ttl_ms);
 LK_API lk_op lk_op_delete(const char *path, int32_t version);
 LK_API lk_op lk_op_set(const char *path, lk_bytes data, int32_t version);
 LK_API lk_op lk_op_check(const char *path, int32_t version);
 
-/** What became of one part. */
+/** The result of an operation. */
 typedef struct lk_op_result {
-  int32_t type; /**< as the server labels it, -1 for an error; servers before
-                     3.7.2 and 3.8.2 answer create2 as a plain create */
-  int err;      /**< 0; the culprit's error; RUNTIME_INCONSISTENCY after it */
-  const char *path;    /**< creates: as made, NUL-terminated; else NULL */
+  int32_t type; /**< as in the reply, -1 for an error; servers before 3.7.2 and
+                     3.8.2 reply to create2 as to create */
+  int err;      /**< 0; of the operation that failed its error, of those after
+                     it RUNTIME_INCONSISTENCY */
+  const char *path;    /**< creates: of the node, NUL-terminated; else NULL */
   const lk_stat *stat; /**< where the server sends one; else NULL */
 } lk_op_result;
 
-/** `err` is the first real error of the parts; `results` NULL and count 0 if
-    the server answered none. lk_client_reply()->zxid is the zxid of all. */
+/** `err` is the error of the operation that failed; `results` NULL and count 0
+    if the reply has none. lk_client_reply()->zxid is the zxid of all. */
 typedef void (*lk_multi_cb)(lk_client *c, int err, const lk_op_result *results,
                             size_t count, void *arg);
 
-/** All of `ops` or none, in order, under one zxid. Ends with the error of the
-    first part that failed, as its own request would; a check: NO_NODE,
-    BAD_VERSION, NO_AUTH (READ). Copied. Since 3.4; parts lk_op_create2() since
-    3.5.0, containers 3.5.1, TTLs 3.5.3. */
+/** All of `ops` or none, in order, under one zxid. Completes with the error of
+    the first operation that failed, as its own request would; a check: NO_NODE,
+    BAD_VERSION, NO_AUTH (READ). Copied. Since 3.4; lk_op_create2() since 3.5.0,
+    containers 3.5.1, TTLs 3.5.3. */
 LK_API int lk_multi(lk_client *c, const lk_op *ops, size_t count,
                     const lk_call *call, lk_multi_cb done, void *arg);
 
-/** Parts of a multi-read. */
+/** Operations of a multi-read. */
 enum lk_read_type { LK_READ_GET = 4, LK_READ_GET_CHILDREN = 8 };
 
-/** One part of a multi-read; fill it with one of the functions below. */
+/** An operation of a multi-read, made by one of the functions below. */
 typedef struct lk_read {
   int32_t type; /**< enum lk_read_type */
   const char *path;
@@ -80,24 +81,24 @@ typedef struct lk_read {
 LK_API lk_read lk_read_get(const char *path);
 LK_API lk_read lk_read_get_children(const char *path);
 
-/** What one part brought. */
+/** The result of an operation. */
 typedef struct lk_read_result {
   int32_t type; /**< enum lk_read_type; -1 for an error */
-  int err;      /**< 0, or the part's own: NO_NODE, NO_AUTH */
+  int err;      /**< 0, NO_NODE, NO_AUTH */
   lk_bytes data;
   const lk_stat *stat;   /**< get; else NULL */
   const lk_bytes *names; /**< list: `count`, in no order; else NULL */
   size_t count;
 } lk_read_result;
 
-/** `err` is 0 if the server has answered, whatever became of the parts;
-    `results` NULL and count 0 if it has not. */
+/** `err` is 0 if there was a reply, even if operations failed; else `results`
+    is NULL and count 0. */
 typedef void (*lk_multi_read_cb)(lk_client *c, int err,
                                  const lk_read_result *results, size_t count,
                                  void *arg);
 
-/** All of `reads`, in order, each with an end of its own, in one round trip.
-    What they show is of one moment only if nobody writes. Sets no watches.
+/** All of `reads`, in order, each with its own result, in one round trip.
+    Writes of other clients may be executed between them. Sets no watches.
     Copied. Since 3.6.0. */
 LK_API int lk_multi_read(lk_client *c, const lk_read *reads, size_t count,
                          const lk_call *call, lk_multi_read_cb done, void *arg);

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * What a client can ask for, one node at a time. Part of <latchkey/client.h>,
- * which says what all requests have in common.
+ * Requests for one node. Part of <latchkey/client.h>, which describes what all
+ * requests have in common.
  */
 
 #include <latchkey/watch.h>
@@ -18,37 +18,38 @@ extern "C" {
  * Options of one request; NULL stands for none. Set `size`.
  *
  * A watch may be set by lk_exists(), lk_get(), lk_get_children() and
- * lk_get_config(): give `on_event`. It stands when the request ends with 0
- * (lk_exists(): also with LK_ERR_NO_NODE, then waiting for the creation). If
- * the request ends any other way, the watch has ended from the time `done` is
- * called, and `on_event` is never called.
+ * lk_get_config(): give `on_event`. It stands when the request completes
+ * with 0 (lk_exists(): also with LK_ERR_NO_NODE, for the creation). If the
+ * request fails, the watch has ended when `done` is called, and `on_event` is
+ * never called.
  */
 typedef struct lk_call {
   size_t size;          /**< sizeof(lk_call) */
-  int64_t timeout_ms;   /**< end with LK_ERR_DEADLINE after so long; 0: never.
-                             See "Timeouts" in <latchkey/client.h> */
-  bool repeat;          /**< reads and sync: ask again after a lost connection.
-                             For writes: LK_ERR_BAD_ARGUMENT */
+  int64_t timeout_ms;   /**< complete with LK_ERR_DEADLINE after so long; 0:
+                             never. See "Timeouts" in <latchkey/client.h> */
+  bool repeat;          /**< reads and sync: repeat after a lost connection. For
+                             writes: LK_ERR_BAD_ARGUMENT */
   bool until_disconnect; /**< the watch ends when the connection does; others
                          are registered again on the next one */
   lk_watch_cb on_event; /**< NULL: no watch */
   void *watch_arg;
   lk_watch **watch; /**< gets the handle, before the call returns; or NULL */
-  int64_t deadline_ms; /**< end with LK_ERR_DEADLINE at this time; 0: never */
+  int64_t deadline_ms; /**< complete with LK_ERR_DEADLINE then; 0: never */
 } lk_call;
 
 /** `create` flags. */
 enum lk_create_flags {
   LK_PERSISTENT = 0,
   LK_EPHEMERAL = 1,
-  LK_SEQUENTIAL = 2, /**< may be added to the two above */
-  LK_CONTAINER = 4   /**< goes when its last child has gone; since 3.5.1 */
+  LK_SEQUENTIAL = 2, /**< may be combined with the two above */
+  LK_CONTAINER = 4   /**< deleted after its last child; since 3.5.1 */
 };
 
-/** Ends requests without a result. */
+/** Completes requests without a result. */
 typedef void (*lk_done_cb)(lk_client *c, int err, void *arg);
-/** `path`: as made, with its sequence number, without chroot, NUL-terminated;
-    NULL unless err is 0. `stat` NULL with lk_create() of plain nodes. */
+/** `path`: of the node, with its sequence number, without chroot,
+   NUL-terminated; NULL unless err is 0. `stat` NULL with lk_create() of plain
+   nodes. */
 typedef void (*lk_create_cb)(lk_client *c, int err, const char *path,
                              const lk_stat *stat, void *arg);
 /** `stat` NULL unless err is 0. */
@@ -74,11 +75,11 @@ typedef void (*lk_identities_cb)(lk_client *c, int err, const lk_identity *ids,
                                  size_t count, void *arg);
 
 /**
- * Make a node. `acl` NULL: lk_acl_open. lk_create2() also gives the Stat, since
- * 3.5.0. Errors: NO_NODE (no parent), NODE_EXISTS, NO_AUTH (CREATE on the
+ * Create a node. `acl` NULL: lk_acl_open. lk_create2() also gives the Stat,
+ * since 3.5.0. Errors: NO_NODE (no parent), NODE_EXISTS, NO_AUTH (CREATE on the
  * parent), INVALID_ACL, NO_CHILDREN_FOR_EPHEMERALS, QUOTA_EXCEEDED;
  * UNIMPLEMENTED for containers at a server before 3.5.1.
- * A create that ends with LK_ERR_IN_DOUBT can be settled by a unique name.
+ * After LK_ERR_IN_DOUBT, a node with a unique name can be looked for.
  */
 LK_API int lk_create(lk_client *c, const char *path, lk_bytes data,
                      const lk_acls *acl, int flags, const lk_call *call,
@@ -91,10 +92,11 @@ LK_API int lk_create2(lk_client *c, const char *path, lk_bytes data,
 #define LK_TTL_MAX_MS INT64_C(0xffffffffff)
 
 /**
- * Make a node that goes when nothing has changed in it for `ttl_ms`, 1 to
- * LK_TTL_MAX_MS, and it has no children. `flags`: LK_PERSISTENT or
+ * Create a node that is deleted when it has no children and was not changed for
+ * `ttl_ms`, 1 to LK_TTL_MAX_MS. `flags`: LK_PERSISTENT or
  * LK_SEQUENTIAL; anything else is refused with LK_ERR_BAD_ARGUMENT and never
- * sent, as a wrong TTL can end a server for good. Servers look once a minute.
+ * sent, since an invalid TTL can end a server for good. Servers check TTLs once
+ * a minute.
  * Since 3.5.3. Errors: as lk_create2(), and UNIMPLEMENTED where the server was
  * not started with zookeeper.extendedTypesEnabled.
  */
@@ -138,8 +140,8 @@ LK_API int lk_count(lk_client *c, const char *path, const lk_call *call,
 LK_API int lk_ephemerals(lk_client *c, const char *prefix, const lk_call *call,
                          lk_paths_cb done, void *arg);
 
-/** Access list and Stat of a node. Who has no ADMIN on it sees "user:x" for
-    the ids of digests. NO_NODE, NO_AUTH (READ or ADMIN). */
+/** Access list and Stat of a node. Without ADMIN on it, digests are
+    "user:x". NO_NODE, NO_AUTH (READ or ADMIN). */
 LK_API int lk_get_acl(lk_client *c, const char *path, const lk_call *call,
                       lk_acl_cb done, void *arg);
 
@@ -152,49 +154,52 @@ LK_API int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
 
 /**
  * Watch the node at `path`, which need not exist, and with LK_WATCH_RECURSIVE
- * all below it, until the watch is cancelled or the session ends: ZooKeeper's
- * persistent watches. `call` has `on_event`; it stands when `done` gets 0, and
- * may be called before the node is read, so read after that. Since 3.6.0.
+ * all nodes below it, until the watch is cancelled or the session ends:
+ * ZooKeeper's persistent watches. `call` has `on_event`. The watch stands when
+ * `done` gets 0; events may come before, so read the node after that. Since
+ * 3.6.0.
  *
- * After a lost connection it is set again, and told LK_EVENT_RESUMED before any
- * event and behind the requests that were waiting: the server tells nothing of
- * what happened meanwhile, but to watches of one shot; what one of this client
- * has missed, on the same node or below that of a tree, this one hears too, and
- * perhaps twice. It is told LK_EVENT_RESUMED once more if the server throttled
- * the request that sets it again. With `until_disconnect` it ends instead. An
- * expired session ends it as it ends every watch.
+ * After a lost connection the watch is registered again. It gets
+ * LK_EVENT_RESUMED before any event and after the requests that were waiting.
+ * The server reports missed events to one-shot watches only: a one-shot watch
+ * of this client on the same node, or below that of a recursive watch, reports
+ * them to this watch, too, perhaps twice. LK_EVENT_RESUMED comes once more if
+ * the server throttled the registration. With `until_disconnect` the watch ends
+ * instead. An expired session ends it as it ends every watch.
  *
- * Servers from 3.7.3, 3.8.4 and 3.9.2 on do not tell of a node that may not be
- * read; what is not told once comes with the next event or not at all.
+ * Servers from 3.7.3, 3.8.4 and 3.9.2 on report no event of a node that may not
+ * be read; such an event comes with the next one or is lost.
  *
- * Other watches of this client on the same node go together with it, on servers
- * before 3.9 too, which know only one watch of a path at a time: what would
- * replace another is not sent, or sent again. Only the two modes do not: the
- * second is refused with LK_ERR_WATCH_MODE. Where one is sent again no event is
- * missing, but one may come behind an answer that shows its change, or twice.
- * To know of the children as well, watch the tree and use lk_get_children()
- * with a watch.
+ * It can be combined with other watches of this client on the same node.
+ * Servers before 3.9 know one watch of a path at a time: the client does not
+ * send a watch that would replace another one, or sends the other one again.
+ * Only the two modes exclude each other: the second is refused with
+ * LK_ERR_WATCH_MODE. When a watch is sent again no event is lost, but one may
+ * come twice, or after a reply that shows its change. To watch the children as
+ * well, use LK_WATCH_RECURSIVE and lk_get_children() with a watch.
  */
 LK_API int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
                         const lk_call *call, lk_done_cb done, void *arg);
 
-/** When it ends with 0, what was committed before it is visible on this
-    connection. Not a quorum operation (ZOOKEEPER-1675). The node need not exist,
-    and nothing on it is looked at. */
+/** After a result of 0, reads on this connection see all that was committed
+    before the sync. Not a quorum operation (ZOOKEEPER-1675). The node need not
+    exist, and its access list is not checked. */
 LK_API int lk_sync(lk_client *c, const char *path, const lk_call *call,
                    lk_done_cb done, void *arg);
 
 /**
- * Add an identity to this client, on every connection from now on, ahead of
- * all requests. A wrong digest password is not an error, only another
- * identity. `done` is called once, when a server has answered it first, over as
- * many connections as that takes; LK_ERR_AUTH_FAILED is final for the client.
+ * Add an identity to this client. It is sent on every connection from now on,
+ * ahead of all requests. A wrong digest password is not an error but another
+ * identity. `done` is called once, when a server has accepted the identity for
+ * the first time, on this connection or a later one; LK_ERR_AUTH_FAILED is
+ * final for the client.
  * Copied.
  */
 LK_API int lk_add_auth(lk_client *c, const char *scheme, lk_bytes auth,
                        lk_done_cb done, void *arg);
 
-/** Who this client is to the server, always with its "ip". Since 3.7.0. */
+/** The identities of this client at the server, "ip" among them. Since 3.7.0.
+ */
 LK_API int lk_who_am_i(lk_client *c, const lk_call *call, lk_identities_cb done,
                        void *arg);
 

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * SASL (RFC 4422). A client whose lk_client_config.sasl is set proves who it is
- * on each connection, before it sends anything else there. Part of
+ * SASL (RFC 4422). A client whose lk_client_config.sasl is set authenticates on
+ * each connection before it sends a request there. Part of
  * <latchkey/client.h>.
  *
  * The mechanism of the library is DIGEST-MD5 (RFC 2831), which needs libgsasl.
@@ -41,7 +41,8 @@
 extern "C" {
 #endif
 
-/** What an exchange is about. Borrowed until `end` of its mechanism returns. */
+/** The parameters of an exchange. Borrowed until `end` of its mechanism
+ * returns. */
 typedef struct lk_sasl_facts {
   size_t size;        /**< sizeof(lk_sasl_facts), of the library */
   const char *user;   /**< lk_sasl_config.user; may be NULL */
@@ -57,8 +58,9 @@ typedef struct lk_sasl_facts {
 
 /** Results of lk_sasl_mechanism.step(). */
 enum {
-  LK_SASL_DONE = 0,    /**< the client has all it wants: see `response` */
-  LK_SASL_CONTINUE = 1 /**< the server has to answer `response` */
+  LK_SASL_DONE = 0,    /**< the client has no further challenge to expect;
+                          `response`    may be its last token */
+  LK_SASL_CONTINUE = 1 /**< the server has to reply to `response` */
 };
 
 /**
@@ -73,7 +75,7 @@ typedef struct lk_sasl_mechanism {
   const char *name; /**< for the log: "DIGEST-MD5". Borrowed as long as the
                          client */
   /**
-   * A connection stands: begin an exchange. `*state` is handed to `step` and
+   * Begin an exchange on a new connection. `*state` is passed to `step` and
    * `end`; it may stay NULL. `*why` may be set to a line for the log, a text
    * that lasts until the next call.
    *
@@ -82,12 +84,13 @@ typedef struct lk_sasl_mechanism {
    */
   int (*start)(void **state, const lk_sasl_facts *facts, const char **why);
   /**
-   * Make the next token for the server. `challenge`: what it sent; `at` is NULL
-   * in the first call, before it has sent anything. `*response` is NULL with
-   * length 0 at first; it may be set to bytes that last until the next call.
+   * Make the next token for the server. `challenge`: the server's last token;
+   * `at` is NULL in the first call, before there is one. `*response` is NULL
+   * with length 0 at first; it may be set to bytes that last until the next
+   * call.
    *
-   * @return LK_SASL_CONTINUE: send `*response`, an empty token where it is NULL.
-   *         LK_SASL_DONE: without a `*response` the exchange has succeeded. With
+   * @return LK_SASL_CONTINUE: send `*response`, an empty token where it is
+   * NULL. LK_SASL_DONE: without a `*response` the exchange has succeeded. With
    *         one, it is sent, and the exchange has succeeded when the server
    *         answers without an error and without a token.
    *         LK_ERR_AUTH_FAILED: the server is not authentic. LK_ERR_NO_MEMORY:
@@ -131,8 +134,8 @@ typedef struct lk_sasl_config {
   int (*password)(char *out, size_t size, void *arg);
   void *password_arg;
   const char *service; /**< NULL: "zookeeper" */
-  /** What a server calls itself in DIGEST-MD5. NULL: "zk-sasl-md5", the name
-      that ZooKeeper's servers have. */
+  /** The host name of the servers in DIGEST-MD5. NULL: "zk-sasl-md5", which
+      ZooKeeper's servers use. */
   const char *host;
 } lk_sasl_config;
 

@@ -26,7 +26,7 @@
  * `ssl.clientAuth` says otherwise.
  *
  * A failed handshake is a failed connection attempt: the client goes on to the
- * next server and tries again, since a file or a server may be mended
+ * next server and tries again, since a file or a server may be repaired
  * meanwhile. The log gets a warning with LK_ERR_TLS and the reason at once, and
  * lk_client_last_error() has it. No state changes, and requests wait until
  * their deadline. A program that would rather end sets an lk_sync_cancel in its
@@ -41,9 +41,9 @@ extern "C" {
 #endif
 
 /**
- * What to trust, and what to show. Set `size`; 0 and NULL select the default.
- * Texts and bytes are copied by lk_client_new(), and its copies of `key_pem`
- * are wiped before they are freed.
+ * Options of TLS: trusted CAs, own certificate. Set `size`; 0 and NULL select
+ * the default. Texts and bytes are copied by lk_client_new(), and its copies of
+ * `key_pem` are wiped before they are freed.
  */
 typedef struct lk_tls_config {
   size_t size; /**< sizeof(lk_tls_config) */
@@ -52,8 +52,8 @@ typedef struct lk_tls_config {
   const char *ca_file;
   const char *ca_dir;
   lk_bytes ca_pem;
-  /** The client's certificate, with the chain behind it. Without one the client
-      has none to show. */
+  /** The client's certificate, with the chain behind it. Without one the
+      client presents none. */
   const char *cert_file;
   lk_bytes cert_pem;
   /** Its key. Without one it is in the same PEM as the certificate. */
@@ -75,16 +75,16 @@ typedef struct lk_tls_config {
       in the connect string: where servers are reached by address, or all share
       one certificate. */
   const char *server_name;
-  /** Opt out: accept a trusted certificate whatever name it has. Anybody with
-      a certificate of that CA can pretend to be a server. Logged as a warning
+  /** Opt out: accept a trusted certificate with any name. Every holder of a
+      certificate of that CA can impersonate a server. Logged as a warning
       at each connection. */
   bool any_name;
-  /** Opt out: accept any certificate. Anybody on the way can read and change
-      everything. Logged as a warning at each connection. */
+  /** Opt out: accept any certificate. An attacker on the network can read and
+      change everything. Logged as a warning at each connection. */
   bool any_certificate;
 } lk_tls_config;
 
-/** Why a handshake failed, in so far as it is known. */
+/** Causes of a failed handshake. */
 typedef enum lk_tls_cause {
   LK_TLS_OTHER = 0,
   LK_TLS_NAME,          /**< the certificate is for another name */
@@ -101,12 +101,13 @@ typedef enum lk_tls_cause {
 
 /**
  * Load what `config` names, as each connection attempt does, without
- * connecting. `text` gets what is wrong, at most `size` bytes with the final
- * NUL, and nothing if nothing is.
+ * connecting. `text` gets the reason of a failure, at most `size` bytes with
+ * the final NUL, or an empty string.
  *
  * @return 0; LK_ERR_TLS: a file is missing or wrong; LK_ERR_BAD_ARGUMENT: its
- *         options contradict each other, or `size` is not set; LK_ERR_NO_MEMORY;
- *         LK_ERR_UNIMPLEMENTED: the library was built without OpenSSL.
+ *         options contradict each other, or `size` is not set;
+ * LK_ERR_NO_MEMORY; LK_ERR_UNIMPLEMENTED: the library was built without
+ * OpenSSL.
  */
 LK_API int lk_tls_check(const lk_tls_config *config, char *text, size_t size);
 
@@ -120,12 +121,12 @@ typedef struct lk_tls_certificate {
   int64_t not_after_s;
 } lk_tls_certificate;
 
-/** What a connection by TLS is like. What is not known is "". */
+/** A TLS connection. Texts that are not known are "". */
 typedef struct lk_tls_connection {
   char version[16]; /**< "TLSv1.3" */
   char cipher[64];
   lk_tls_certificate server; /**< whether or not it was refused */
-  lk_tls_certificate own;    /**< that the client shows if it is asked */
+  lk_tls_certificate own;    /**< that the client presents on request */
 } lk_tls_connection;
 
 struct lk_transport;

@@ -21,9 +21,9 @@ typedef struct lk_client lk_client;
 #define LK_NO_LIMIT (-1)
 
 /**
- * A view of bytes that somebody else owns. `at` NULL is ZooKeeper's null,
- * which is another value than an empty string (`at` set, `len` 0): a node
- * keeps the difference. Text of the server is UTF-8 as a rule, not always, and
+ * A view of bytes; their owner is documented where it is used. `at` NULL is
+ * ZooKeeper's null, which is another value than an empty string (`at` set,
+ * `len` 0): a node keeps the difference. Text of a server is mostly UTF-8, and
  * never NUL-terminated.
  */
 typedef struct lk_bytes {
@@ -51,7 +51,7 @@ typedef struct lk_vec {
   size_t count;
 } lk_vec;
 
-/** What a server knows of a node besides its data. Times: ms since 1970. */
+/** A node's Stat. Times in ms since 1970. */
 typedef struct lk_stat {
   int64_t czxid;          /**< transaction that created the node */
   int64_t mzxid;          /**< last change of its data (or its creation) */
@@ -70,13 +70,13 @@ typedef struct lk_stat {
 enum lk_perm {
   LK_PERM_READ = 1,
   LK_PERM_WRITE = 2,
-  LK_PERM_CREATE = 4, /**< make children of the node */
+  LK_PERM_CREATE = 4, /**< create children of the node */
   LK_PERM_DELETE = 8, /**< delete children of the node, not the node itself */
   LK_PERM_ADMIN = 16,
   LK_PERM_ALL = 31
 };
 
-/** One entry of an access list: who (`scheme`:`id`) may do what. */
+/** An entry of an access list: permissions of the identity `scheme`:`id`. */
 typedef struct lk_acl {
   int32_t perms;
   lk_bytes scheme;
@@ -89,25 +89,25 @@ typedef struct lk_acls {
   size_t count;
 } lk_acls;
 
-/** Everybody may do everything: what NULL means where a node is made. */
+/** All permissions to all clients: the default of nodes that are created. */
 LK_API extern const lk_acls lk_acl_open;
-/** All to the identities this connection has proved (ZOOKEEPER's "auth"). The
-    parent's list decides who may delete the node. */
+/** All permissions to the identities of this connection (scheme "auth"). DELETE
+    is checked on the parent. */
 LK_API extern const lk_acls lk_acl_creator;
-/** Everybody may read. */
+/** READ to all clients. */
 LK_API extern const lk_acls lk_acl_read;
 
-/** Somebody whom a server knows a connection to be. */
+/** An identity of a connection, as the server knows it. */
 typedef struct lk_identity {
   lk_bytes scheme; /**< "ip", "digest", "x509", "sasl", … */
   lk_bytes user;   /**< without a password or its digest */
 } lk_identity;
 
 /**
- * Where memory comes from. `resize(arg, NULL, n)` allocates, `resize(arg, p,
- * 0)` frees and returns NULL, otherwise as realloc. NULL means there is none:
- * that is reported, and nothing that existed is lost. It must not call the
- * library.
+ * An allocator. `resize(arg, NULL, n)` allocates, `resize(arg, p,
+ * 0)` frees and returns NULL, otherwise as realloc. NULL: no
+ * memory, which is reported, and nothing that existed is lost. It must not call
+ * the library.
  */
 typedef struct lk_mem {
   void *(*resize)(void *arg, void *p, size_t size);

@@ -4,8 +4,7 @@
 
 /**
  * @file
- * Watches of a client: what they report and how they end. Part of
- * <latchkey/client.h>.
+ * Watches: their events, and their end. Part of <latchkey/client.h>.
  */
 
 #include <latchkey/types.h>
@@ -21,26 +20,26 @@ extern "C" {
  */
 typedef struct lk_watch lk_watch;
 
-/** What a watch reports; the first four are ZooKeeper's event types. */
+/** Types of events; the first four are ZooKeeper's. */
 typedef enum lk_event_type {
   LK_EVENT_CREATED = 1,
   LK_EVENT_DELETED = 2,
   LK_EVENT_CHANGED = 3,  /**< the node's data */
-  LK_EVENT_CHILDREN = 4, /**< a child came or went */
-  LK_EVENT_RESUMED = 8,  /**< a watch that stays is back after a lost
-                              connection; what happened meanwhile is not told:
-                              read again */
-  LK_EVENT_ENDED = 0     /**< the watch is void without an event; see err */
+  LK_EVENT_CHILDREN = 4, /**< a child was created or deleted */
+  LK_EVENT_RESUMED = 8,  /**< a persistent watch is registered again after a
+                              lost connection. Events in between are lost: read
+                              again */
+  LK_EVENT_ENDED = 0     /**< the watch has ended without an event; see err */
 } lk_event_type;
 
 typedef struct lk_event {
   lk_event_type type;
-  lk_bytes path; /**< of the node it is about, without the chroot;
+  lk_bytes path; /**< of the node, without the chroot;
                       NUL-terminated as well */
-  int err; /**< LK_EVENT_ENDED: LK_ERR_CONNECTION_LOSS (an until-break watch
-              lost its connection), LK_ERR_SESSION_EXPIRED, LK_ERR_CLOSED,
-                LK_ERR_AUTH_FAILED, LK_ERR_UNIMPLEMENTED (one that stays met a
-                server before 3.6). Else 0 */
+  int err; /**< LK_EVENT_ENDED: LK_ERR_CONNECTION_LOSS (an until_disconnect
+              watch lost its connection), LK_ERR_SESSION_EXPIRED, LK_ERR_CLOSED,
+                LK_ERR_AUTH_FAILED, LK_ERR_UNIMPLEMENTED (a persistent watch,
+              and a server before 3.6). Else 0 */
 } lk_event;
 
 /**
@@ -59,7 +58,7 @@ typedef struct lk_event {
 typedef void (*lk_watch_cb)(lk_client *c, lk_watch *w, const lk_event *event,
                             void *arg);
 
-/** Watches that stay; see lk_add_watch() in <latchkey/request.h>. */
+/** Persistent watches; see lk_add_watch() in <latchkey/request.h>. */
 typedef enum lk_watch_mode {
   LK_WATCH_PERSISTENT =
       0,                 /**< creation, deletion, data and children of a node */
@@ -68,11 +67,11 @@ typedef enum lk_watch_mode {
 } lk_watch_mode;
 
 /**
- * Drop a watch; it is not called again and has ended. If no other watch of this
- * client has the same path and kind and `on_server` is set, the server removes
- * its watch too (since 3.5.0; its reply is not waited for). On the next
- * connection it is gone in any case. Nothing happens for a watch of this client
- * that has ended already, nor for NULL.
+ * Cancel a watch: it has ended, and its callback is not invoked again. If no
+ * other watch of this client has the same path and kind and `on_server` is set,
+ * the server removes its watch too (since 3.5.0; its reply is not waited for).
+ * On the next connection it is gone in any case. Nothing happens for a watch of
+ * this client that has ended already, nor for NULL.
  */
 LK_API void lk_watch_cancel(lk_client *c, lk_watch *w, bool on_server);
 
