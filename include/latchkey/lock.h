@@ -8,30 +8,34 @@
  * znodes. Contenders queue as ephemeral sequential children of the lock's
  * path, which is a container made on demand; the lowest number holds.
  *
- * A handle is one owner. Acquiring again with the handle that holds counts up
- * and costs nothing; another handle, also of this process, queues behind.
+ * A handle is one owner, and creates one contender node, its "own node". The
+ * handle that holds may acquire again: that counts up, and sends no request.
+ * Any other handle, also of this process, queues.
  *
- * What a holder knows:
- *   - the fencing token: grows with every grant; whoever the lock protects
- *     should refuse a smaller token than the largest it has seen;
- *   - the lease deadline (<latchkey/lease.h>): until then nobody else holds;
- *   - events: UNSURE before the deadline passes without news, HELD when the
- *     news came after all, LOST once, at the end. A lost lock is never
- *     acquired again behind its holder's back.
+ * A holder has:
+ *   - a fencing token, which grows with every grant. The resource that the lock
+ *     protects should refuse a token smaller than the largest it has seen;
+ *   - the lease deadline (<latchkey/lease.h>), until which no other client
+ *     holds;
+ *   - events: UNSURE shortly before the deadline, HELD if the lease is renewed
+ *     after that, LOST once, at the end. A lost lock is never acquired again
+ *     without a call of lk_lock_acquire().
  *
- * When the session expires a holder is told LOST; who waits is told PLACE_LOST
- * and queues anew in the next session, within the same timeout (fail_on_expiry:
- * the acquire ends). When the client is closed, freed or refused for good,
- * holders are told LOST and acquires end, with the client's error; the handle
- * is still to be freed. lk_client_close() does so before it returns: another
- * client may hold as soon as a server has executed closeSession.
+ * When the session expires, a holder gets LOST. A waiter gets PLACE_LOST and
+ * queues anew in the next session, within the same timeout; with fail_on_expiry
+ * its acquire ends instead. When the client is closed or freed, or its
+ * authentication fails, holders get LOST and acquires end, with the client's
+ * error; the handle must still be freed. lk_client_close() reports this before
+ * it returns, since another client may hold as soon as a server has executed
+ * closeSession.
  *
  * A resumed session (`resume` in lk_client_config) keeps the nodes of the
- * client that had it before. The locks of that client stay held, and its places
- * in queues stay, until the session ends or the nodes are deleted: no
- * handle of the new client owns them. Its own acquires queue behind them.
+ * client that had it before. The locks of that client stay held, and its
+ * contender nodes stay in their queues, until the session ends or the nodes are
+ * deleted. No handle of the new client owns them; its acquires queue behind
+ * them.
  *
- * Threads, callbacks: as the client. Every callback may free the handle.
+ * Threads and callbacks: as for the client. Every callback may free the handle.
  */
 
 #include <latchkey/lease.h>
@@ -46,49 +50,54 @@ typedef enum lk_lock_state {
   LK_LOCK_IDLE,
   LK_LOCK_ACQUIRING,
   LK_LOCK_HELD,
-  LK_LOCK_UNSURE, /**< held as far as is known, but the lease runs out */
+  LK_LOCK_UNSURE, /**< not known to be lost, but the lease is about to end */
   LK_LOCK_LOST    /**< until lk_lock_release() */
 } lk_lock_state;
 
-/** What on_event is told. */
+/** The events for on_event. */
 typedef enum lk_lock_event_type {
-  /** Acquiring: the place in the queue is known or has changed: `position`
-      (1: the next to hold) and `holder`, the node of the lowest contender. */
+  /** Acquiring: the position in the queue is known or has changed. `position`:
+      the number of predecessors (1: the next to hold); `node`: that of the
+      first contender. */
   LK_LOCK_EVENT_WAITING,
-  /** Acquiring: our node is gone (deleted by somebody, or the session expired);
-      the attempt starts anew at the end of the queue. `err` says which. */
+  /** Acquiring: the own node does not exist any more; the handle queues anew,
+      at the end. `err`: LK_ERR_NO_NODE (another client deleted the node) or
+      LK_ERR_SESSION_EXPIRED. */
   LK_LOCK_EVENT_PLACE_LOST,
-  /** Holding: the connection broke; `deadline_ms` is what remains certain. */
+  /** Holding: the connection is lost; the lease lasts until `deadline_ms`. */
   LK_LOCK_EVENT_SUSPENDED,
-  /** Holding: `margin_ms` are left, or none at all after a pause. Stop. */
+  /** Holding: the lease ends in `margin_ms`; after a pause of the process it
+      may have ended. Stop using the resource. */
   LK_LOCK_EVENT_UNSURE,
-  /** Holding: proven again after UNSURE. */
+  /** Holding: after UNSURE the lease was renewed. */
   LK_LOCK_EVENT_HELD,
-  /** The lock is gone; `err`: LK_ERR_NO_NODE (somebody deleted our node),
-      LK_ERR_SESSION_EXPIRED, LK_ERR_CLOSED, LK_ERR_AUTH_FAILED. */
+  /** The lock is lost. `err`: LK_ERR_NO_NODE (another client deleted the own
+      node), LK_ERR_SESSION_EXPIRED, LK_ERR_CLOSED, LK_ERR_AUTH_FAILED. */
   LK_LOCK_EVENT_LOST,
-  /** The queue also holds `node` of another kind of lock or layout, which may
-      not wait for us (Curator's read-write lock beside its mutex, a semaphore's
-      "leases", any sequential node of another program). Told once. */
+  /** The directory also holds `node`, of another kind of lock or layout, whose
+      owner may not wait for this lock: one of Curator's read-write lock beside
+      its mutex, a semaphore's "leases", any sequential node of another program.
+      Reported once for each handle. */
   LK_LOCK_EVENT_MIXED_QUEUE,
-  /** Our node cannot be read (its access list): a deletion by somebody else
-      will be noticed late, by the beat. Told once. */
+  /** The access list of the own node forbids to read it, so it is not watched:
+      its deletion by another client is noticed only by the next heartbeat.
+      Reported once for each handle. */
   LK_LOCK_EVENT_UNWATCHED,
-  /** Holding: somebody asks us to let go; see LK_REVOKE_MESSAGE. Told once a
-      grant; without `revocable` perhaps a quarter of the session timeout late.
-   */
+  /** Holding: another client requests the release, see LK_REVOKE_MESSAGE.
+      Reported once for each grant; without `revocable` up to a quarter of the
+      session timeout late. */
   LK_LOCK_EVENT_REVOKED
 } lk_lock_event_type;
 
 /**
- * What Curator's revocation writes into the node of a holder who is asked to
- * let go: lk_set() it with version -1 to a node that a WAITING event or a list
- * names (LK_ERR_NO_NODE: it has let go already). A holder should then release,
- * and need not. Those behind it are not disturbed.
+ * The data that request the release of a lock, as in Curator's revocation:
+ * write them with lk_set() and version -1 to the holder's node, which a WAITING
+ * event or a list names. LK_ERR_NO_NODE: the lock has been released already.
+ * The holder decides whether it releases. Waiters are not woken.
  */
 #define LK_REVOKE_MESSAGE "__REVOKE__"
 
-/** What a holder with `announce` writes behind its data. */
+/** What a holder with `announce` appends to the data of its node. */
 #define LK_ANNOUNCEMENT "__HEAD__"
 
 typedef struct lk_lock_event {
@@ -100,88 +109,89 @@ typedef struct lk_lock_event {
 } lk_lock_event;
 
 /**
- * How the nodes of a queue are named. Who is to exclude one another uses the
- * same. Of all but Curator's the directory stays when it is empty, and who
- * holds the write side of a read-write lock cannot take its read side too
- * (LK_ERR_DEADLOCK): the others there would not know what that means.
+ * How the nodes of a queue are named. All programs that are to exclude one
+ * another use the same layout. Two things work in Curator's layout only: the
+ * directory is deleted when it is empty, and the holder of the write side of a
+ * read-write lock may acquire the read side, too. In the others that is
+ * LK_ERR_DEADLOCK.
  */
 typedef enum lk_layout {
   /** "_c_UUID-lock-N", "_c_UUID-__READ__N", "_c_UUID-__WRIT__N". */
   LK_LAYOUT_CURATOR,
   /**
    * kazoo's Lock and WriteLock "HEX__lock__N" and ReadLock "HEX__rlock__N",
-   * where HEX is 32 digits. A mutex is a writer: it keeps readers out, and they
-   * it. kazoo's Lock does not wait for readers, kazoo's or ours; its ReadLock
-   * (2.8) also waits for writers behind it, which wait for it: give it a
-   * timeout.
+   * where HEX is 32 digits. A mutex counts as a writer: it excludes readers,
+   * and readers exclude it. kazoo's Lock does not wait for readers. kazoo's
+   * ReadLock (2.8) waits for later writers as well, which wait for it: give it
+   * a timeout.
    */
   LK_LAYOUT_KAZOO,
   /**
-   * Names without a unique part, as many programs make by hand: for a mutex
+   * Names without a unique part, as hand-written programs use: for a mutex
    * `prefix` and the number, for a read-write lock "r-N" and "w-N". Contenders
    * are nodes with exactly such a name, with or without "UUID-" in front.
-   * A UUID stands in the node instead, behind `data` and a blank, so that we
-   * know it again when the answer to the create was lost. As numbers start
-   * anew with the directory, nobody should delete that while it is in use: who
-   * held before could take another's node for its own.
+   * A UUID ends the data instead, behind `data` and a space, so that the own
+   * node is recognised after the reply to its create was lost. Do not delete
+   * the directory while it is in use: numbers start anew with it, and a holder
+   * could take another's node for its own.
    */
   LK_LAYOUT_NATIVE,
-  /** The same with "UUID-" in front of our names, which is better where all
-      who contend are ours: others may take the UUID for the number. */
+  /** The same, with "UUID-" in front of our names. Better where all contenders
+      use this library; other programs may take the UUID for the number. */
   LK_LAYOUT_NATIVE_UUID
 } lk_layout;
 
-/** Options of a lock. Set `size`, leave at 0 what should be as usual. All is
-    copied. */
+/** Options of a lock. Set `size`; 0 selects the default of every other option.
+    All is copied. */
 typedef struct lk_lock_config {
   size_t size;   /**< sizeof(lk_lock_config) */
-  lk_bytes data; /**< kept in our node for people to read; default empty. Not
-                      LK_REVOKE_MESSAGE, and not ending with LK_ANNOUNCEMENT */
-  const lk_acls *acl;        /**< of our node; NULL: open. All contenders need
-                                  READ; and READ, CREATE and DELETE on the
-                                  directory */
-  const lk_acls *parent_acl; /**< of directories made; NULL: as `acl` */
-  bool persistent_parents;   /**< make plain nodes, not containers, where kazoo
-                                  shares the path */
-  bool unsure_when_suspended; /**< UNSURE as soon as the connection breaks */
-  bool revocable; /**< learn at once when asked to let go: one more read for
-                       each grant */
-  bool fail_on_expiry; /**< end an attempt whose session expires with
+  lk_bytes data; /**< data of the own node, for people to read; default empty.
+                      Not LK_REVOKE_MESSAGE, not ending with LK_ANNOUNCEMENT */
+  const lk_acls *acl; /**< of the own node; NULL: open. All contenders need
+                           READ on it; and READ, CREATE and DELETE on the
+                           directory */
+  const lk_acls *parent_acl; /**< of created directories; NULL: `acl` */
+  bool persistent_parents;   /**< create directories as persistent nodes, not as
+                                  containers: for paths shared with kazoo */
+  bool unsure_when_suspended; /**< UNSURE as soon as the connection is lost */
+  bool revocable;      /**< report a revocation at once: one more read for each
+                            grant */
+  bool fail_on_expiry; /**< end an acquire whose session expires with
                             LK_ERR_SESSION_EXPIRED instead of queueing anew */
-  /** End an attempt that finds more than so many ahead of it, holders among
-      them, with LK_ERR_QUEUE_FULL. 0: it waits behind however many. */
+  /** End an acquire with more predecessors than this, holders among them, with
+      LK_ERR_QUEUE_FULL. 0: any number. */
   size_t max_queue;
-  /** Where an attempt may be turned away (timeout 0, max_queue), list the queue
-      first, and make no node only to take it back. It costs one more round trip
-      where the lock is free, and saves two writes where it is not: for locks
-      that are mostly found held. Of no effect in semaphores and multi-locks. */
+  /** With timeout 0 or max_queue, list the queue before a node is created. This
+      costs one round trip if the lock is free, and saves two writes if it is
+      not: for locks that are mostly held. No effect in semaphores and
+      multi-locks. */
   bool peek;
-  /** For queues of a thousand and more, where all users are of this library and
-      set it: a holder that has waited says in its node that it is the first, so
-      that the one behind need not list the queue to know. That is one write for
-      each grant after a wait; the grant does not wait for it. It reaches the
-      contender behind if the lock is held for some round trips. Contenders and
-      holder need WRITE on their own nodes. Of no effect in semaphores and
-      read-write locks; in Curator's layout only. */
+  /** For queues of a thousand contenders and more, if all use this library and
+      set this option. A holder that has waited appends LK_ANNOUNCEMENT to its
+      node, which tells the next contender that it has no other predecessors: it
+      need not list the queue. This costs one write for each grant after a wait,
+      and the grant does not wait for it. It helps if the lock is held for some
+      round trips. Each contender needs WRITE on its own node. No effect in
+      semaphores and read-write locks; Curator's layout only. */
   bool announce;
   /** Handles of one client for one path (in one layout, with one prefix) with
-      this option queue among themselves behind one node, in order: many owners
-      in one process cost the server as much as one, and handing on to the next
-      costs nothing. After 16 such handoffs in a row the node goes to the end of
-      the queue, so that others get their turn. All of these handles have the
-      options of the first of them. Tokens: see lk_lock_handoffs(). For mutexes
-      only: others refuse it with LK_ERR_BAD_ARGUMENT. */
+      this option share one node, behind a queue in memory: many owners in one
+      process cost the server as much as one, and a handoff between them sends
+      no request. After 16 handoffs in a row a new node queues at the end, so
+      that other processes do not starve. The options of the first handle apply
+      to all of them. Tokens: see lk_lock_handoffs(). For mutexes only: other
+      kinds refuse it with LK_ERR_BAD_ARGUMENT. */
   bool local_queue;
-  lk_layout layout; /**< semaphores: Curator's or kazoo's */
-  const char *prefix; /**< of a native mutex, nothing else; NULL: "seq-". It may
-                           be empty, and is neither "r-" nor "w-"; without '/' */
+  lk_layout layout;   /**< semaphores: Curator's or kazoo's */
+  const char *prefix; /**< of a mutex with a native layout only; NULL: "seq-".
+                         It may be empty; "r-", "w-" and '/' are refused */
   void (*on_event)(lk_lock *l, const lk_lock_event *event, void *arg);
   void *arg;
 } lk_lock_config;
 
-/** Whether a child of a lock's directory, called `name`, queues there, for a
-    mutex or a read-write lock with this layout and prefix: its number, the
-    lowest of which holds, and whether it is a reader. */
+/** Whether the child `name` of a lock's directory is a contender node of a
+   mutex or a read-write lock with this layout and prefix. If so, `number` is
+   its position (the lowest number holds), and `shared` is true for a reader. */
 LK_API bool lk_layout_contends(lk_layout layout, const char *prefix,
                                lk_bytes name, int64_t *number, bool *shared);
 
@@ -195,132 +205,131 @@ LK_API bool lk_layout_contends(lk_layout layout, const char *prefix,
 LK_API int lk_lock_new(lk_lock **out, lk_client *client, const char *path,
                        const lk_lock_config *config);
 
-/** Free. A lock that is held is released, without waiting, whatever its count;
-    an acquire under way ends with LK_ERR_CLOSED first. NULL is fine. */
+/** Free the handle. A held lock is released, whatever its count, without
+   waiting for the reply; an acquire under way ends with LK_ERR_CLOSED first.
+   NULL is allowed. */
 LK_API void lk_lock_free(lk_lock *l);
 
-/** What lk_lock_free() does, and the handle stays, as if made anew. Also for a
-    side of a read-write lock; the other side keeps what it has. */
+/** Do what lk_lock_free() does, and keep the handle, as if it were new. For one
+    side of a read-write lock, too; the other side is not changed. */
 LK_API void lk_lock_reset(lk_lock *l);
 
-/** Ends an acquire, a release or a verify. */
+/** Completes an acquire, a release or a verify. */
 typedef void (*lk_lock_cb)(lk_lock *l, int err, void *arg);
 
 /**
- * Acquire. `timeout_ms`: LK_NO_LIMIT waits for ever; 0 takes the lock only if
- * it is free, and asks the server once; every other negative one has passed
- * already, as "Timeouts" in <latchkey/client.h> says. An acquire may be made
- * while there is no connection, or only one to a server without a quorum: it
- * begins when there is one, for which a timeout of 0 waits as long as it takes.
- * All of it is one deadline: connecting, queueing, starting anew. What this
- * handle holds already is acquired again whatever the timeout.
+ * Acquire. `timeout_ms`: LK_NO_LIMIT waits for ever; 0 acquires the lock only
+ * if it is free; other negative timeouts have passed already, see "Timeouts" in
+ * <latchkey/client.h>. Without a connection to a server with a quorum the
+ * acquire begins when there is one; a timeout of 0 waits for that without
+ * limit. The timeout covers everything: connecting, queueing, queueing anew.
+ * A handle that holds acquires again whatever the timeout.
  *
- * `done` gets 0: it is held, see lk_lock_token(); or
+ * `done` gets 0: the lock is held, see lk_lock_token(); or
  *   LK_ERR_BUSY (timeout 0), LK_ERR_QUEUE_FULL (max_queue), LK_ERR_DEADLINE,
- *     LK_ERR_CANCELLED: our node, if there was one, is deleted in the
+ *     LK_ERR_CANCELLED: the own node, if it was created, is deleted in the
  *     background;
- *   LK_ERR_NO_AUTH: no CREATE or READ on the directory, no CREATE where it is
- *     to be made, or, after a broken connection, no READ on our own node;
- *   LK_ERR_NO_NODE: the directory vanished ten times in a row, or our node
- *     three times;
+ *   LK_ERR_NO_AUTH: no CREATE or READ permission on the directory, no CREATE
+ *     permission where the directory is to be created, or, after a lost
+ *     connection, no READ permission on the own node;
+ *   LK_ERR_NO_NODE: other clients deleted the directory ten times in a row, or
+ *     the own node three times;
  *   LK_ERR_TOO_BIG: the list of the queue is larger than the client's
- *     `receive_limit`; our node is deleted in the background, too (by a server
- *     before 3.6 perhaps not: see left_behind of lk_lease_config);
+ *     `receive_limit`. The own node is deleted in the background; servers
+ *     before 3.6 may not allow that, see left_behind of lk_lease_config;
  *   LK_ERR_SEQ_UNSAFE; LK_ERR_SESSION_EXPIRED (see fail_on_expiry);
  *   LK_ERR_INVALID_ACL, LK_ERR_NO_CHILDREN_FOR_EPHEMERALS,
- *   LK_ERR_QUOTA_EXCEEDED and whatever else the server says of a create;
+ *   LK_ERR_QUOTA_EXCEEDED and other errors of a create;
  *   LK_ERR_AUTH_FAILED, LK_ERR_CLOSED, LK_ERR_NO_MEMORY, LK_ERR_TOO_MANY;
- *   LK_ERR_LOST: acquired again, but lost before `done` could be called.
+ *   LK_ERR_LOST: acquired again, but lost before `done` was called.
  *
- * @return 0: `done` is called exactly once, and not before this returned;
+ * @return 0: `done` is called exactly once, after this function has returned;
  *         LK_ERR_STATE: this handle is acquiring already, or its lock is lost
- *         and not yet released; LK_ERR_BAD_ARGUMENT; LK_ERR_NO_MEMORY and what
- *         else lk_create2() is refused with, such as LK_ERR_TOO_BIG (the data),
+ *         and was not released since; LK_ERR_BAD_ARGUMENT; LK_ERR_NO_MEMORY and
+ * what else lk_create2() returns, such as LK_ERR_TOO_BIG (the data),
  *         LK_ERR_CLOSED, LK_ERR_AUTH_FAILED, LK_ERR_FORKED.
  */
 LK_API int lk_lock_acquire(lk_lock *l, int64_t timeout_ms, lk_lock_cb done,
                            void *arg);
 
-/** The same with a deadline on lk_client_clock(), or LK_NO_LIMIT: for a program
-    that counts down. One that is not later than the clock has passed, 0 too: it
-    waits for nothing and asks no server. */
+/** The same with a deadline on lk_client_clock(), or LK_NO_LIMIT. If the
+    deadline is not later than the clock, no request is sent. */
 LK_API int lk_lock_acquire_until(lk_lock *l, int64_t deadline_ms,
                                  lk_lock_cb done, void *arg);
 
-/** End an acquire with LK_ERR_CANCELLED, before this returns; otherwise
-    nothing. A cancelled attempt never holds. One that acquires again and has
-    not been told yet is taken back. */
+/** End an acquire under way with LK_ERR_CANCELLED, before this returns; without
+    one, do nothing. A cancelled acquire never holds. An acquire of a handle
+   that holds is undone if its `done` has not been called yet. */
 LK_API void lk_lock_cancel(lk_lock *l);
 
 /**
- * Count down, and release at 0. `done` NULL: the delete is sent and nobody
- * waits; what must be finished before others hold has to be finished before
- * this call. Otherwise `done` gets 0 when the node is gone (also with its
- * session); LK_ERR_DEADLINE: it was not known to be gone after 1.5 s, and is
- * deleted in the background; LK_ERR_NO_AUTH: it stays until the session ends;
- * LK_ERR_CLOSED: the client was freed first. Whatever `done` gets, the lock is
- * released. The handle may be used for the next acquire at once; freeing it
- * ends `done` with LK_ERR_CLOSED.
- * When only the count goes down, `done` gets 0 in the next turn.
+ * Count down, and release at 0: the delete of the own node is sent at once.
+ * Finish all work on the resource before this call. `done` NULL: no callback.
+ * Otherwise `done` gets 0 when the node is deleted, also with its session;
+ * LK_ERR_DEADLINE: the delete was not confirmed within 1.5 s and goes on in the
+ * background; LK_ERR_NO_AUTH: the node stays until the session ends;
+ * LK_ERR_CLOSED: the client or the handle was freed first. Whatever `done`
+ * gets, the lock is released. The next acquire may follow at once. If the count
+ * does not reach 0, `done` gets 0 in the next turn of the loop.
  *
- * @return 0; LK_ERR_NOT_HELD; LK_ERR_LOST: it was lost (now the handle is idle,
- *         `done` is not called); LK_ERR_STATE: `done` of the release before
- *         has not been called yet, and this one wants to be called, too.
+ * @return 0; LK_ERR_NOT_HELD; LK_ERR_LOST: the lock was lost; the handle is
+ *         idle now, and `done` is not called; LK_ERR_STATE: `done` of the
+ *         previous release has not been called yet, and this one has a `done`,
+ *         too.
  */
 LK_API int lk_lock_release(lk_lock *l, lk_lock_cb done, void *arg);
 
-/** The same, where `done` waits until a deadline on lk_client_clock() instead.
-    LK_NO_LIMIT: until the node is gone; a server that does not answer makes
-    that as long as the session lasts. Where the deadline is not later than the
-    clock, the delete is sent all the same, and `done` gets LK_ERR_DEADLINE in
-    the next turn. */
+/** The same, with a deadline on lk_client_clock() instead of 1.5 s.
+    LK_NO_LIMIT: `done` is called when the node is deleted, at the latest when
+    the session ends. If the deadline is not later than the clock, the delete is
+    sent, and `done` gets LK_ERR_DEADLINE in the next turn of the loop. */
 LK_API int lk_lock_release_until(lk_lock *l, int64_t deadline_ms,
                                  lk_lock_cb done, void *arg);
 
 LK_API lk_lock_state lk_lock_get_state(const lk_lock *l);
 
-/** Whether the lock is held and, by the clock read now, the lease deadline has
-    not passed. Ask right before acting. */
+/** Whether the lock is held and the lease deadline has not passed, by the clock
+    read now. Call it right before each use of the resource. */
 LK_API bool lk_lock_ok(const lk_lock *l);
 
 /** Lease deadline in ms on lk_client_clock(); INT64_MIN: not held. */
 LK_API int64_t lk_lock_deadline(const lk_lock *l);
 
-/** The fencing token: the zxid that created our node. 0: not held. */
+/** The fencing token: the zxid that created the own node. 0: not held. */
 LK_API uint64_t lk_lock_token(const lk_lock *l);
 
-/** With local_queue: how many of this process have held by the same node
-    before. Then token and turn together grow with every grant: compare the
-    token first. 0: the first, or not held, or no local_queue. */
+/** With local_queue: how often the node was handed on within this process
+    before this grant. Token and handoffs together grow with every grant:
+   compare the token first. 0: no handoff, or not held, or no local_queue. */
 LK_API uint64_t lk_lock_handoffs(const lk_lock *l);
 
-/** The path of our node, or NULL while there is none; until the next event.
-    With local_queue: while it is held. */
+/** The path of the own node, or NULL if there is none; valid until the next
+    event. With local_queue: only while the lock is held. */
 LK_API const char *lk_lock_node(const lk_lock *l);
 
-/** The path the handle was made for. */
+/** The path of the lock, as given to lk_lock_new(). */
 LK_API const char *lk_lock_path(const lk_lock *l);
 
-/** How often this handle has acquired and not released. */
+/** How many acquires of this handle have not been released. */
 LK_API size_t lk_lock_count(const lk_lock *l);
 
 /**
- * Ask a quorum now whether we hold; renews the lease. Supervision begins with
- * it, at the latest: our node is watched, and its deletion told at once.
- * Otherwise the first beat begins it, a quarter of the session timeout after
- * the grant. `done` gets 0;
- * LK_ERR_LOST (told as an event first); LK_ERR_UNSURE: the connection broke, or
- * the server is overloaded: nothing is known; LK_ERR_NOT_HELD: released
- * meanwhile; LK_ERR_CLOSED: freed meanwhile.
+ * Check with a quorum that the own node exists, which renews the lease. From
+ * then on the node is watched, and its deletion is reported at once; without
+ * this call the first heartbeat sets the watch, a quarter of the session
+ * timeout after the grant. `done` gets 0: held; LK_ERR_LOST, after the LOST
+ * event; LK_ERR_UNSURE: the connection was lost, or the server is overloaded;
+ * LK_ERR_NOT_HELD: released meanwhile; LK_ERR_CLOSED: freed meanwhile.
  * @return 0, LK_ERR_NOT_HELD, LK_ERR_LOST, LK_ERR_STATE (one is under way),
  *         and what lk_multi() returns.
  */
 LK_API int lk_lock_verify(lk_lock *l, lk_lock_cb done, void *arg);
 
 /**
- * lk_multi() of `ops` that is executed only while we hold: exact, without a
- * token. `done` gets LK_ERR_LOST if we do not, then nothing was done; the
- * results are those of `ops`. Its client argument is the lock's.
+ * Send `ops` as a transaction that the server executes only while the lock is
+ * held: it begins with a check of the own node. `done` gets LK_ERR_LOST if the
+ * node does not exist; then no operation was executed. The results are those of
+ * `ops`.
  * @return as lk_multi(), LK_ERR_NOT_HELD, LK_ERR_LOST.
  */
 LK_API int lk_lock_guarded(lk_lock *l, const lk_op *ops, size_t count,

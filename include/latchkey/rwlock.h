@@ -5,32 +5,33 @@
 /**
  * @file
  * A fair, re-entrant read-write lock: Curator's InterProcessReadWriteLock on
- * the same znodes. Readers share it, a writer is alone. Who comes first is
- * served first: no reader overtakes a writer that waits, so writers do not
- * starve. It also keeps out, and is kept out by, mutexes of this library on
- * the same path (<latchkey/lock.h>); Curator's mutex knows nothing of it.
+ * the same znodes. Readers share it; a writer excludes all others. Locks are
+ * granted in the order in which they were requested: no reader overtakes a
+ * waiting writer, so writers do not starve. Mutexes of this library on the same
+ * path exclude it, and it excludes them (<latchkey/lock.h>); Curator's mutex
+ * ignores it.
  *
- * A handle is one owner with two sides, and each side is an lk_lock: all that
- * <latchkey/lock.h> says of acquiring, holding and releasing goes for it. They
- * count by themselves and are released in any order. What is special:
+ * A handle is one owner with two sides. Each side is an lk_lock, which is
+ * acquired, held and released as <latchkey/lock.h> says. Each side has its own
+ * count, and they are released in any order. In addition:
  *
- *   - Who holds the write side may acquire the read side: at once, in one
- *     request (in Curator's layout; LK_ERR_DEADLOCK in others). Releasing the
- *     write side then is a downgrade: no writer comes in between. Curator up to
- *     5.4 has a bug here when it is the one who downgrades: a writer behind it
- *     gets in beside the reader (CURATOR-621).
- *   - Who holds the read side and not the write side may not acquire the write
- *     side: it would wait for itself, LK_ERR_DEADLOCK. Release, then acquire,
- *     and look again at what was read: it may have changed in between.
- *   - While one side is being acquired the other cannot be: LK_ERR_STATE. What
- *     is held already can always be acquired again.
+ *   - The holder of the write side may acquire the read side, and is granted it
+ *     at once, in one request (Curator's layout; LK_ERR_DEADLOCK in others).
+ *     Releasing the write side then is a downgrade: no writer holds in between.
+ *     A downgrade by Curator up to 5.4 has a bug: it lets in a writer that
+ * waits behind it, while the reader holds (CURATOR-621).
+ *   - The holder of the read side alone may not acquire the write side: it
+ *     would wait for its own read node, LK_ERR_DEADLOCK. Release the read side,
+ *     acquire the write side, and read again what may have changed.
+ *   - While one side is being acquired, acquiring the other is LK_ERR_STATE. A
+ *     side that is held can always be acquired again.
  *
- * Tokens: a writer's grows with every grant to a writer. A reader's is of the
- * same kind but should not fence writes: a resource that has seen it would
- * refuse the writer queued before. After a downgrade the read side keeps the
- * token of the write side.
+ * Tokens: a writer's grows with every grant to a writer. Do not fence writes
+ * with a reader's token: a resource that has seen it would refuse a writer that
+ * was queued before the reader. After a downgrade the read side keeps the token
+ * of the write side.
  *
- * Threads, callbacks: as the client. Every callback may free the handle.
+ * Threads and callbacks: as for the client. Every callback may free the handle.
  */
 
 #include <latchkey/lock.h>
@@ -42,19 +43,19 @@ extern "C" {
 typedef struct lk_rwlock lk_rwlock;
 
 /**
- * Make a handle for the lock at `path`, with the options of a lock for both
- * sides, but for a prefix (LK_ERR_BAD_ARGUMENT); on_event tells by its lk_lock
- * which side it is about. No request is sent.
+ * Make a handle for the lock at `path`. `config` applies to both sides; a
+ * prefix is refused with LK_ERR_BAD_ARGUMENT. on_event gets the lk_lock of the
+ * side that it is about. No request is sent.
  *
  * @return as lk_lock_new().
  */
 LK_API int lk_rwlock_new(lk_rwlock **out, lk_client *client, const char *path,
                          const lk_lock_config *config);
 
-/** Free both sides, each as lk_lock_free() does. NULL is fine. */
+/** Free both sides, each as lk_lock_free() does. NULL is allowed. */
 LK_API void lk_rwlock_free(lk_rwlock *rw);
 
-/** The sides. They belong to the handle: do not free them. */
+/** The sides. The handle owns them: do not free them. */
 LK_API lk_lock *lk_rwlock_read(const lk_rwlock *rw);
 LK_API lk_lock *lk_rwlock_write(const lk_rwlock *rw);
 
