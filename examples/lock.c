@@ -8,17 +8,17 @@ static int exit_code = EXIT_FAILURE;
 
 static void on_held(lk_lock *lock, int err, void *client)
 {
-  const char *trouble;
+  const char *cause;
 
   if (err == 0) {
-    printf("%s is ours, fencing token %llu\n", lk_lock_path(lock),
+    printf("holding %s, fencing token %llu\n", lk_lock_path(lock),
            (unsigned long long)lk_lock_token(lock));
     exit_code = EXIT_SUCCESS;
     lk_lock_release(lock, NULL, NULL);
   } else {
-    lk_client_last_error(client, &trouble); /* "" if there was none */
+    lk_client_last_error(client, &cause); /* "" if there was none */
     fprintf(stderr, "%s: %s. %s\n", lk_lock_path(lock), lk_error_text(err),
-            trouble);
+            cause);
   }
   lk_client_close(client, NULL, NULL);
 }

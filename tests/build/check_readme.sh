@@ -1,36 +1,49 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The program in README.md is examples/lock.c. It reports errors and exits
-# non-zero; tests/live/examples/example.sh runs it with a server.
+# The programs in README.md are examples/quickstart.c and examples/lock.c. They
+# report errors and exit with 1; tests/live/examples/example.sh runs them with a
+# server. The links of README.md lead to files.
 cd "${srcdir:-.}" || exit 99
 build=${abs_top_builddir:-.}
 # shellcheck disable=SC2016 # a fence, not a command
 readme=$(sed -n '/^```c$/,/^```$/{/^```/!p;}' README.md)
-example=$(sed '/SPDX-License-Identifier/d' examples/lock.c)
+example=$(sed '/SPDX-License-Identifier/d' examples/quickstart.c examples/lock.c)
 if [ -z "$readme" ] || [ "$readme" != "$example" ]; then
-  echo "README.md and examples/lock.c differ"
+  echo "README.md and examples/quickstart.c, examples/lock.c differ"
   exit 1
 fi
+for link in $(grep -oE '\]\([^)]*\)' README.md | tr -d '])(' | sort -u); do
+  [ -e "$link" ] || {
+    echo "README.md: there is no $link"
+    exit 1
+  }
+done
 
 if ! grep -q 'LK_WITH_LIBEV 1' "$build/include/latchkey/version.h"; then
   echo "not tested: the program, without libev"
   exit 0
 fi
 unset MAKEFLAGS MFLAGS MAKELEVEL
-make -s -C "$build" examples/lock || exit 1
+make -s -C "$build" examples/lock examples/quickstart || exit 1
 failed=0
 
-# refuses PATTERN ARG...: exits with 1, says only what fits on standard error.
+# refuses PROGRAM PATTERN ARG...: exits with 1, says only what fits on standard
+# error.
 refuses() {
-  pattern=$1
-  shift
-  said=$("$build/examples/lock" "$@" 2>&1 >/dev/null)
+  program=$1 pattern=$2
+  shift 2
+  said=$("$build/examples/$program" "$@" 2>&1 >/dev/null)
   code=$?
-  echo "$* ($code): $said"
+  echo "$program $* ($code): $said"
   [ $code = 1 ] && echo "$said" | grep -q "$pattern" || failed=1
 }
 
-refuses '^127.0.0.1:x: not a valid connect string$' 127.0.0.1:x
-refuses '^/locks/nightly: the deadline has passed.*127.0.0.1:1:.*refused$' \
+refuses lock '^127.0.0.1:x: not a valid connect string$' 127.0.0.1:x
+refuses quickstart '^/locks/nightly: not a valid connect string' 127.0.0.1:x
+refuses lock \
+  '^/locks/nightly: the deadline has passed.*127.0.0.1:1:.*refused$' \
+  127.0.0.1:1 300
+refuses quickstart \
+  '^/locks/nightly: the deadline has passed.*127.0.0.1:1:.*refused$' \
   127.0.0.1:1 300
 exit $failed
