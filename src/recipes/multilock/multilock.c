@@ -94,13 +94,13 @@ static bool unite(lk_multilock_plan *t)
 static lk_acquisition *make(lk_lock *l, const lk_acquisition_callbacks *who)
 {
   plan *p = l->plan;
-  lk_multilock_acquisition *t =
+  lk_multilock_acquisition *m =
       lk__multilock_acquisition_new(l->lease, &p->team, who, l);
 
   p->team.once = l->options.what.once;
   for (size_t i = 0; i < p->team.count; i++)
     p->members[i].once = p->team.once;
-  return t == NULL ? NULL : &t->acquisition;
+  return m == NULL ? NULL : &m->group.acquisition;
 }
 
 static void free_plan(void *p, const lk_mem *mem)

@@ -5,419 +5,321 @@
 
 #include "recipes/common/memory.h"
 
-enum { MAX_MISSES = 3 };
-
-/* ---- life -------------------------------------------------------------- */
-
-static lk_multilock_acquisition *of(lk_acquisition *a)
+static lk_multilock_acquisition *multilock_of(lk_contender_group *g)
 {
-  return (lk_multilock_acquisition *)(void *)a;
+  return (lk_multilock_acquisition *)(void *)g;
 }
 
-void lk__multilock_ref(lk_multilock_acquisition *t)
+/* No contender waits, and some are lacking. */
+static bool multilock_can_continue(const lk_multilock_acquisition *m)
 {
-  t->refs++;
+  const lk_acquisition *a = &m->group.acquisition;
+
+  for (size_t i = 0; i < a->count; i++) {
+    if (!lk__contender_holds(a->parts[i]))
+      return false;
+  }
+  return a->count < m->plan->count;
 }
 
-void lk__multilock_unref(lk_multilock_acquisition *t)
-{
-  lk_session_lease *k = t->lease;
-
-  if (--t->refs > 0)
-    return;
-  for (size_t i = 0; i < t->acquisition.count; i++)
-    lk__contender_unref(t->parts[i]);
-  lk__give(&k->mem, t);
-  lk__lease_unref(k);
-}
-
-static void tell(lk_multilock_acquisition *t, const lk_notice *notice)
-{
-  if (t->callbacks != NULL)
-    t->callbacks->notice(t->owner_arg, notice);
-}
-
-static bool is_ready(const lk_multilock_acquisition *t);
+/* ---- nodes in doubt ------------------------------------------------------ */
 
 static void orphan_gone(void *arg, int err)
 {
-  lk_multilock_acquisition *t = arg;
+  lk_multilock_acquisition *m = arg;
 
-  (void)err; /* the session lease says that it stays */
-  if (--t->orphans == 0 && !t->over && is_ready(t))
-    lk__multilock_begin_transaction(t);
-  lk__multilock_unref(t);
+  (void)err; /* the session lease reports that the node stays */
+  if (--m->orphans == 0 && !m->group.over && multilock_can_continue(m))
+    lk__multilock_begin_transaction(m);
+  lk__group_unref(&m->group);
 }
 
-static void orphan_news(void *arg, const lk_notice *notice)
+static void orphan_ignore_notice(void *arg, const lk_notice *notice)
 {
   (void)arg;
   (void)notice;
 }
 
-static const lk_acquisition_callbacks of_orphan = {.notice = orphan_news,
-                                                   .gone = orphan_gone};
+static const lk_acquisition_callbacks orphan_callbacks = {
+    .notice = orphan_ignore_notice, .gone = orphan_gone};
 
-/* It is in doubt whether its node exists, and no delete is on its way that a
- * later create would follow. */
-static void drop_orphan(lk_multilock_acquisition *t, lk_contender *ct)
+/* No delete of its node is on its way yet that a later create would follow. */
+static void multilock_drop_orphan(lk_multilock_acquisition *m, lk_contender *ct)
 {
   bool leaves = ct->callbacks == NULL; /* it has ended by itself */
 
-  ct->callbacks = &of_orphan;
-  ct->callbacks_arg = t;
-  t->orphans++;
-  lk__multilock_ref(t);
+  ct->callbacks = &orphan_callbacks;
+  ct->callbacks_arg = m;
+  m->orphans++;
+  lk__group_ref(&m->group);
   if (!leaves)
     lk__contender_stop(ct, true);
 }
 
-/* Give back the nodes of mate `from` and those after it. */
-void lk__multilock_drop_from(lk_multilock_acquisition *t, size_t from)
+void lk__multilock_drop_from(lk_multilock_acquisition *m, size_t from)
 {
-  while (t->acquisition.count > from) {
-    lk_contender *ct = t->parts[--t->acquisition.count];
+  lk_acquisition *a = &m->group.acquisition;
+
+  while (a->count > from) {
+    lk_contender *ct = a->parts[--a->count];
 
     if (ct->own.state == LK_OWN_REQUESTED || ct->own.state == LK_OWN_IN_DOUBT)
-      drop_orphan(t, ct);
+      multilock_drop_orphan(m, ct);
     else if (ct->callbacks != NULL)
       lk__contender_stop(ct, false);
     lk__contender_unref(ct);
   }
 }
 
-/* Nothing more is wanted; the parts are kept for who still looks at them. */
-static void close(lk_multilock_acquisition *t)
+/* ---- end ----------------------------------------------------------------- */
+
+static void multilock_close(lk_contender_group *g)
 {
-  t->over = true;
-  if (t->lease->detached)
+  lk_multilock_acquisition *m = multilock_of(g);
+
+  if (g->lease->detached)
     return;
-  lk__lease_stop_timer(t->lease, &t->rest);
-  if (t->listens)
-    lk__lease_detach_listener(t->lease, &t->listener);
-  t->listens = false;
+  lk__lease_stop_timer(g->lease, &m->pause);
+  if (m->listens)
+    lk__lease_detach_listener(g->lease, &m->listener);
+  m->listens = false;
 }
 
-static void stop_parts(lk_multilock_acquisition *t)
+static void multilock_closed(lk_contender_group *g)
 {
-  for (size_t i = 0; i < t->acquisition.count; i++) {
-    if (t->parts[i]->callbacks != NULL)
-      lk__contender_stop(t->parts[i], false);
-  }
+  (void)g;
 }
 
-/* How it ends by itself: `lost` if it was held. */
-void lk__multilock_end(lk_multilock_acquisition *t, int err)
+void lk__multilock_end(lk_multilock_acquisition *m, int err)
 {
-  const lk_acquisition_callbacks *callbacks = t->callbacks;
-  void (*told)(void *arg, int err) = NULL;
+  lk_contender_group *g = &m->group;
 
-  if (t->over)
+  if (g->over)
     return;
-  if (callbacks != NULL)
-    told = t->acquisition.whole ? callbacks->lost : callbacks->ended;
-  t->callbacks = NULL;
-  close(t);
-  stop_parts(t);
-  if (told != NULL)
-    told(t->owner_arg, err);
-  lk__lease_listener_done(t->lease);
-  lk__multilock_unref(t);
+  lk__group_ref(g);
+  lk__group_end(g, err);
+  lk__lease_listener_done(g->lease);
+  lk__group_unref(g);
 }
 
-/* ---- what the mates say ------------------------------------------------ */
-
-static void start_over(lk_multilock_acquisition *t, int err)
+static void multilock_begin_again(lk_multilock_acquisition *m, int err)
 {
+  lk_contender_group *g = &m->group;
   lk_notice notice = {.type = LK_NOTICE_PLACE_LOST, .err = err};
 
-  bool expired = err == LK_ERR_SESSION_EXPIRED;
-
-  if (t->lease->over != 0 ||
-      (expired ? t->config->fail_on_expiry : ++t->misses == MAX_MISSES)) {
-    lk__multilock_end(t, err);
+  if (!lk__group_may_begin_again(g, err)) {
+    lk__multilock_end(m, err);
     return;
   }
-  lk__multilock_ref(t);
-  if (t->asked) {
-    t->again = true; /* its answer names nodes that are to be deleted */
+  lk__group_ref(g);
+  if (m->in_transaction) {
+    m->begin_again = true; /* its reply names nodes that are to be deleted */
   } else {
-    lk__multilock_drop_from(t, 0);
-    lk__multilock_begin_transaction(t);
+    lk__multilock_drop_from(m, 0);
+    lk__multilock_begin_transaction(m);
   }
-  tell(t, &notice);
-  lk__multilock_unref(t);
+  lk__group_notify(g, &notice);
+  lk__group_unref(g);
 }
 
-/* It was asked to let go of a part, perhaps before it had the whole. */
-static void tell_revoked(lk_multilock_acquisition *t)
-{
-  lk_notice notice = {.type = LK_NOTICE_REVOKED};
-  bool some = false;
+/* ---- callbacks of the contenders ----------------------------------------- */
 
-  for (size_t i = 0; i < t->acquisition.count; i++)
-    some = some || t->parts[i]->holding.revoked;
-  if (!some || !t->acquisition.whole || t->over || t->revoked)
+static void multilock_try_grant(lk_contender_group *g)
+{
+  lk_multilock_acquisition *m = multilock_of(g);
+
+  if (m->begin_again || g->acquisition.count < m->plan->count)
     return;
-  t->revoked = true;
-  tell(t, &notice);
+  if (lk__acquisition_try_grant(&g->acquisition) && g->callbacks != NULL)
+    g->callbacks->granted(g->callbacks_arg);
+  lk__group_notify_revoked(g);
 }
 
-/* All are there: but does the lease hold as well? */
-static void try_grant(lk_multilock_acquisition *t)
+static void member_granted(void *arg)
 {
-  if (t->again || t->acquisition.count < t->config->count)
-    return;
-  if (lk__acquisition_try_grant(&t->acquisition) && t->callbacks != NULL)
-    t->callbacks->granted(t->owner_arg);
-  tell_revoked(t);
+  lk_group_member *member = arg;
+  lk_contender_group *g = member->group;
+  lk_multilock_acquisition *m = multilock_of(g);
+
+  lk__group_ref(g);
+  if (g->acquisition.count == m->plan->count)
+    multilock_try_grant(g);
+  else if (multilock_can_continue(m))
+    lk__multilock_begin_transaction(m);
+  lk__group_unref(g);
 }
 
-static void on_granted(void *arg)
+static void member_ended(void *arg, int err)
 {
-  lk_multilock_part *m = arg;
-  lk_multilock_acquisition *t = m->team;
-
-  lk__multilock_ref(t);
-  if (t->acquisition.count == t->config->count)
-    try_grant(t);
-  else if (is_ready(t))
-    lk__multilock_begin_transaction(t);
-  lk__multilock_unref(t);
-}
-
-static void on_ended(void *arg, int err)
-{
-  lk_multilock_part *m = arg;
+  lk_group_member *member = arg;
 
   if (err == LK_ERR_SESSION_EXPIRED)
-    start_over(m->team, err);
+    multilock_begin_again(multilock_of(member->group), err);
   else
-    lk__multilock_end(m->team, err);
+    lk__multilock_end(multilock_of(member->group), err);
 }
 
-static void on_lost(void *arg, int err)
+static void member_lost(void *arg, int err)
 {
-  lk_multilock_part *m = arg;
+  lk_group_member *member = arg;
 
-  if (m->team->acquisition.whole)
-    lk__multilock_end(m->team, err);
+  if (member->group->acquisition.whole)
+    lk__multilock_end(multilock_of(member->group), err);
   else
-    start_over(m->team, err);
+    multilock_begin_again(multilock_of(member->group), err);
 }
 
-static void on_gone(void *arg, int err)
+/* Each contender is suspended; the first notice stands for all. */
+static void member_suspended(lk_multilock_acquisition *m)
 {
-  lk_multilock_part *m = arg;
-  lk_multilock_acquisition *t = m->team;
-  const lk_acquisition_callbacks *callbacks = t->callbacks;
-
-  if (err != 0)
-    t->left_err = err;
-  if (--t->leaving == 0) {
-    t->callbacks = NULL;
-    if (callbacks != NULL)
-      callbacks->gone(t->owner_arg, t->left_err);
-  }
-  lk__multilock_unref(t);
-}
-
-/* One news of the whole for those of its parts. */
-static void tell_once(lk_multilock_acquisition *t, const lk_notice *notice,
-                      bool *told)
-{
-  lk_notice whole = {.type = notice->type,
-                     .deadline_ms = lk__acquisition_deadline(&t->acquisition)};
-
-  if (!t->acquisition.whole || *told)
+  if (!m->group.acquisition.whole || m->suspended)
     return;
-  *told = true;
-  tell(t, &whole);
+  m->suspended = true;
+  lk__group_notify_whole(&m->group, LK_NOTICE_SUSPENDED);
 }
 
-static void on_waiting(lk_multilock_acquisition *t, const lk_multilock_part *m,
-                       const lk_notice *notice)
+/* Later members are given back: a peer that takes the same locks one by one
+ * could hold one of them and wait for an earlier one of ours. */
+static void member_waiting(const lk_group_member *member,
+                           const lk_notice *notice)
 {
-  if (m->index + 1 < t->acquisition.count)
-    lk__multilock_drop_from(t, m->index + 1);
-  tell(t, notice);
+  lk_contender_group *g = member->group;
+
+  if (member->index + 1 < g->acquisition.count)
+    lk__multilock_drop_from(multilock_of(g), member->index + 1);
+  lk__group_notify(g, notice);
 }
 
-static void on_proven(lk_multilock_acquisition *t, const lk_notice *notice)
+static void member_on_notice(void *arg, const lk_notice *notice)
 {
-  bool told = !t->unsure || lk__acquisition_is_unsure(&t->acquisition);
+  lk_group_member *member = arg;
+  lk_contender_group *g = member->group;
 
-  if (!t->acquisition.whole) {
-    try_grant(t);
-    return;
-  }
-  t->unsure = t->unsure && told;
-  tell_once(t, notice, &told);
-}
-
-static void on_news(void *arg, const lk_notice *notice)
-{
-  lk_multilock_part *m = arg;
-  lk_multilock_acquisition *t = m->team;
-
-  lk__multilock_ref(t);
+  lk__group_ref(g);
   switch (notice->type) {
-  case LK_NOTICE_WAITING: on_waiting(t, m, notice); break;
-  case LK_NOTICE_SUSPENDED: tell_once(t, notice, &t->suspended); break;
-  case LK_NOTICE_UNSURE: tell_once(t, notice, &t->unsure); break;
-  case LK_NOTICE_LEASE_PROVEN: on_proven(t, notice); break;
-  case LK_NOTICE_REVOKED: tell_revoked(t); break;
+  case LK_NOTICE_WAITING: member_waiting(member, notice); break;
+  case LK_NOTICE_SUSPENDED: member_suspended(multilock_of(g)); break;
+  case LK_NOTICE_UNSURE: lk__group_member_unsure(g); break;
+  case LK_NOTICE_LEASE_PROVEN: lk__group_member_proven(g); break;
+  case LK_NOTICE_REVOKED: lk__group_notify_revoked(g); break;
   case LK_NOTICE_PLACE_LOST:
   case LK_NOTICE_MIXED_QUEUE:
   case LK_NOTICE_UNWATCHED:
-  case LK_NOTICE_COUNTER_NEAR_END: tell(t, notice); break;
+  case LK_NOTICE_COUNTER_NEAR_END: lk__group_notify(g, notice); break;
   }
-  lk__multilock_unref(t);
+  lk__group_unref(g);
 }
 
-static const lk_acquisition_callbacks mate = {.granted = on_granted,
-                                              .ended = on_ended,
-                                              .lost = on_lost,
-                                              .notice = on_news,
-                                              .gone = on_gone};
+static const lk_acquisition_callbacks member_callbacks = {
+    .granted = member_granted,
+    .ended = member_ended,
+    .lost = member_lost,
+    .notice = member_on_notice,
+    .gone = lk__group_member_gone};
 
-lk_contender *lk__multilock_new_contender(lk_multilock_acquisition *t,
-                                          size_t index)
+lk_contender *lk__multilock_add_contender(lk_multilock_acquisition *m)
 {
-  lk_multilock_part *m = &t->mates[index];
-
-  m->team = t;
-  m->index = index;
-  return lk__contender_new(t->lease, &t->config->members[index], &mate, m);
+  return lk__group_add(&m->group, &m->plan->members[m->group.acquisition.count],
+                       &member_callbacks);
 }
 
-/* ---- what the owner wants ---------------------------------------------- */
+/* ---- callbacks of the client --------------------------------------------- */
 
-/* Nobody of it waits: what it lacks may be asked for. */
-static bool is_ready(const lk_multilock_acquisition *t)
+static void multilock_on_pause_over(lk_client *c, void *arg)
 {
-  for (size_t i = 0; i < t->acquisition.count; i++) {
-    if (!lk__contender_holds(t->parts[i]))
-      return false;
-  }
-  return t->acquisition.count < t->config->count;
+  lk_multilock_acquisition *m = arg;
+
+  if (lk_client_state(c) == LK_STATE_EXPIRED) /* and no new session follows */
+    lk__multilock_end(m, LK_ERR_SESSION_EXPIRED);
+  else if (multilock_can_continue(m))
+    lk__multilock_begin_transaction(m);
 }
 
-static void on_rest(lk_client *c, void *arg)
+static void multilock_on_state(lk_client *c, lk_state state, int err, void *arg)
 {
-  lk_multilock_acquisition *t = arg;
-
-  if (lk_client_state(c) == LK_STATE_EXPIRED)
-    lk__multilock_end(t,
-                      LK_ERR_SESSION_EXPIRED); /* and no new session follows */
-  else if (is_ready(t))
-    lk__multilock_begin_transaction(t);
-}
-
-static void on_state(lk_client *c, lk_state state, int err, void *arg)
-{
-  lk_multilock_acquisition *t = arg;
+  lk_multilock_acquisition *m = arg;
+  lk_session_lease *lease = m->group.lease;
 
   (void)err;
-  lk__multilock_ref(t);
+  lk__group_ref(&m->group);
   switch (state) {
   case LK_STATE_CONNECTED:
-    t->suspended = false;
-    if (is_ready(t))
-      lk__multilock_begin_transaction(t);
+    m->suspended = false;
+    if (multilock_can_continue(m))
+      lk__multilock_begin_transaction(m);
     break;
   case LK_STATE_EXPIRED:
-    lk__lease_start_timer(t->lease, &t->rest, lk_client_now(c));
+    lk__lease_start_timer(lease, &m->pause, lk_client_now(c));
     break;
   case LK_STATE_AUTH_FAILED:
-  case LK_STATE_CLOSED: lk__multilock_end(t, t->lease->over); break;
+  case LK_STATE_CLOSED: lk__multilock_end(m, lease->over); break;
   case LK_STATE_CONNECTING:
   case LK_STATE_READ_ONLY:
   case LK_STATE_SUSPENDED: break;
   }
-  lk__multilock_unref(t);
+  lk__group_unref(&m->group);
 }
 
-static void on_closing(lk_client *c, void *arg)
+static void multilock_on_closing(lk_client *c, void *arg)
 {
-  lk_multilock_acquisition *t = arg;
+  lk_multilock_acquisition *m = arg;
 
   (void)c;
-  lk__multilock_end(t, t->lease->over);
+  lk__multilock_end(m, m->group.lease->over);
 }
 
-static void begin(lk_acquisition *a)
+/* ---- as an acquisition ----------------------------------------------------
+ */
+
+static void multilock_begin(lk_acquisition *a)
 {
-  lk_multilock_acquisition *t = of(a);
+  lk_multilock_acquisition *m = (lk_multilock_acquisition *)(void *)a;
 
-  t->listens = true;
-  lk__lease_attach_listener(t->lease, &t->listener);
-  lk__multilock_begin_transaction(t);
+  m->listens = true;
+  lk__lease_attach_listener(m->group.lease, &m->listener);
+  lk__multilock_begin_transaction(m);
 }
 
-static void stop(lk_acquisition *a, bool wait)
+static void multilock_stop(lk_acquisition *a, bool tell)
 {
-  lk_multilock_acquisition *t = of(a);
-  size_t count = t->acquisition.count;
+  lk_contender_group *g = (lk_contender_group *)(void *)a;
 
-  lk__multilock_ref(t);
-  if (!wait)
-    t->callbacks = NULL;
-  close(t);
-  lk__lease_listener_done(t->lease);
-  if (wait)
-    t->leaving = count;
-  t->refs += t->leaving;
-  for (size_t i = 0; i < count; i++) {
-    if (t->parts[i]->callbacks != NULL)
-      lk__contender_stop(t->parts[i], wait);
-  }
-  lk__multilock_unref(t);
-  lk__multilock_unref(t);
+  lk__group_ref(g);
+  if (!tell)
+    g->callbacks = NULL;
+  g->over = true;
+  multilock_close(g);
+  lk__lease_listener_done(g->lease);
+  lk__group_stop(a, tell);
+  lk__group_unref(g);
 }
 
-static void disown(lk_acquisition *a)
-{
-  of(a)->callbacks = NULL;
-}
-
-static void ref_attempt(lk_acquisition *a)
-{
-  lk__multilock_ref(of(a));
-}
-
-static void unref_attempt(lk_acquisition *a)
-{
-  lk__multilock_unref(of(a));
-}
-
-static const lk_acquisition_kind team = {.begin = begin,
-                                         .stop = stop,
-                                         .disown = disown,
-                                         .ref = ref_attempt,
-                                         .unref = unref_attempt};
+static const lk_contender_group_kind multilock_kind = {
+    .acquisition = {.begin = multilock_begin,
+                    .stop = multilock_stop,
+                    .disown = lk__group_disown,
+                    .ref = lk__group_ref_acquisition,
+                    .unref = lk__group_unref_acquisition},
+    .try_grant = multilock_try_grant,
+    .close = multilock_close,
+    .closed = multilock_closed};
 
 lk_multilock_acquisition *
-lk__multilock_acquisition_new(lk_session_lease *k, lk_multilock_plan *config,
+lk__multilock_acquisition_new(lk_session_lease *lease, lk_multilock_plan *plan,
                               const lk_acquisition_callbacks *callbacks,
                               void *arg)
 {
-  lk_multilock_acquisition *t =
-      lk__take(&k->mem, sizeof *t + config->count * (sizeof *t->mates +
-                                                     sizeof(lk_contender *)));
+  lk_multilock_acquisition *m =
+      lk__take(&lease->mem, sizeof *m + lk__group_room(plan->count));
 
-  if (t == NULL)
+  if (m == NULL)
     return NULL;
-  t->parts = (lk_contender **)(void *)(t->mates + config->count);
-  t->acquisition = (lk_acquisition){.kind = &team, .parts = t->parts};
-  t->lease = k;
-  lk__lease_ref(k);
-  t->refs = 1;
-  t->callbacks = callbacks;
-  t->owner_arg = arg;
-  t->config = config;
-  t->listener =
-      (lk_listener){.state = on_state, .closing = on_closing, .arg = t};
-  t->rest = (lk_timer){.fire = on_rest, .arg = t};
-  return t;
+  lk__group_init(&m->group, &multilock_kind, lease, callbacks, arg, m + 1,
+                 plan->count);
+  m->group.fail_on_expiry = plan->fail_on_expiry;
+  m->plan = plan;
+  m->listener = (lk_listener){
+      .state = multilock_on_state, .closing = multilock_on_closing, .arg = m};
+  m->pause = (lk_timer){.fire = multilock_on_pause_over, .arg = m};
+  return m;
 }

@@ -14,53 +14,53 @@
 
 enum { MAX_MISSING = 10, REST_MS = 100 };
 
-static void trouble(lk_multilock_acquisition *t, int err)
+static void trouble(lk_multilock_acquisition *m, int err)
 {
-  lk_session_lease *k = t->lease;
+  lk_session_lease *k = m->group.lease;
 
   switch (lk__error_advice(k->client, err)) {
   case LK_ADVICE_AWAIT_CONNECTION: break; /* the listener goes on */
   case LK_ADVICE_RETRY_LATER:
-    lk__lease_start_timer(k, &t->rest, lk_client_clock(k->client) + REST_MS);
+    lk__lease_start_timer(k, &m->pause, lk_client_clock(k->client) + REST_MS);
     break;
-  case LK_ADVICE_GIVE_UP: lk__multilock_end(t, err); break;
+  case LK_ADVICE_GIVE_UP: lk__multilock_end(m, err); break;
   }
 }
 
 /* The directories could not all be there; `culprit` says which. */
-static void no_directory(lk_multilock_acquisition *t, int parent_err)
+static void no_directory(lk_multilock_acquisition *m, int parent_err)
 {
   if (parent_err != 0)
-    trouble(t, parent_err);
-  else if (t->missing++ == MAX_MISSING)
-    lk__multilock_end(t, LK_ERR_NO_NODE);
+    trouble(m, parent_err);
+  else if (m->parents_gone++ == MAX_MISSING)
+    lk__multilock_end(m, LK_ERR_NO_NODE);
   else
-    lk__multilock_begin_transaction(t);
+    lk__multilock_begin_transaction(m);
 }
 
-static void judge_failed(lk_multilock_acquisition *t, int err, int parent_err)
+static void judge_failed(lk_multilock_acquisition *m, int err, int parent_err)
 {
-  t->parents = err == LK_ERR_NO_NODE;
-  if (t->parents)
-    no_directory(t, parent_err);
+  m->create_parents = err == LK_ERR_NO_NODE;
+  if (m->create_parents)
+    no_directory(m, parent_err);
   else
-    trouble(t, err);
+    trouble(m, err);
 }
 
 /* Each contend learns what became of its node. */
-static int deliver(lk_multilock_acquisition *t, int err,
+static int deliver(lk_multilock_acquisition *m, int err,
                    const lk_op_result *results, size_t count)
 {
-  const lk_reply *a = lk_client_reply(t->lease->client);
+  const lk_reply *a = lk_client_reply(m->group.lease->client);
   uint64_t zxid = a == NULL ? 0 : (uint64_t)a->zxid;
   int parent_err = 0;
 
-  for (size_t i = t->fresh; i < t->acquisition.count; i++) {
-    size_t at = i - t->fresh;
+  for (size_t i = m->first_new; i < m->group.acquisition.count; i++) {
+    size_t at = i - m->first_new;
 
     if (at < count && results[at].err == err)
-      parent_err = t->parts[i]->round.parent_err;
-    lk__contender_own_created(t->parts[i], err,
+      parent_err = m->group.acquisition.parts[i]->round.parent_err;
+    lk__contender_own_created(m->group.acquisition.parts[i], err,
                               at < count ? results[at].path : NULL, zxid);
   }
   return parent_err;
@@ -69,78 +69,76 @@ static int deliver(lk_multilock_acquisition *t, int err,
 static void on_round(lk_client *c, int err, const lk_op_result *results,
                      size_t count, void *arg)
 {
-  lk_multilock_acquisition *t = arg;
+  lk_multilock_acquisition *m = arg;
 
   (void)c;
-  t->asked = false;
-  int parent_err = deliver(t, err, results, count);
+  m->in_transaction = false;
+  int parent_err = deliver(m, err, results, count);
 
-  if (t->over) {
-    lk__multilock_unref(t);
+  if (m->group.over) {
+    lk__group_unref(&m->group);
     return;
   }
   if (err != 0)
-    lk__multilock_drop_from(t, t->fresh);
-  if (t->again) {
-    t->again = false;
-    lk__multilock_drop_from(t, 0);
-    lk__multilock_begin_transaction(t);
+    lk__multilock_drop_from(m, m->first_new);
+  if (m->begin_again) {
+    m->begin_again = false;
+    lk__multilock_drop_from(m, 0);
+    lk__multilock_begin_transaction(m);
   } else if (err != 0) {
-    judge_failed(t, err, parent_err);
+    judge_failed(m, err, parent_err);
   } else {
-    t->parents = false;
-    t->missing = 0;
+    m->create_parents = false;
+    m->parents_gone = 0;
   }
-  lk__multilock_unref(t);
+  lk__group_unref(&m->group);
 }
 
-static int ask_round(lk_multilock_acquisition *t)
+static int ask_round(lk_multilock_acquisition *m)
 {
-  size_t count = t->acquisition.count - t->fresh;
-  lk_op *ops = lk__take(&t->lease->mem, count * sizeof *ops);
+  size_t count = m->group.acquisition.count - m->first_new;
+  lk_op *ops = lk__take(&m->group.lease->mem, count * sizeof *ops);
   int err = ops == NULL ? LK_ERR_NO_MEMORY : 0;
 
   for (size_t i = 0; i < count && err == 0; i++) {
-    lk_contender *ct = t->parts[t->fresh + i];
+    lk_contender *ct = m->group.acquisition.parts[m->first_new + i];
 
-    if (t->parents)
+    if (m->create_parents)
       err = lk__contender_create_parents(ct);
     ops[i] = lk_op_create(ct->own.path, lk__contender_data(ct), ct->config->acl,
                           LK_EPHEMERAL | LK_SEQUENTIAL);
   }
   if (err == 0)
-    err = lk_multi(t->lease->client, ops, count, NULL, on_round, t);
-  lk__give(&t->lease->mem, ops);
+    err = lk_multi(m->group.lease->client, ops, count, NULL, on_round, m);
+  lk__give(&m->group.lease->mem, ops);
   return err;
 }
 
-void lk__multilock_begin_transaction(lk_multilock_acquisition *t)
+void lk__multilock_begin_transaction(lk_multilock_acquisition *m)
 {
-  if (t->over || t->asked || t->orphans > 0 || !lk__lease_is_online(t->lease))
+  if (m->group.over || m->in_transaction || m->orphans > 0 ||
+      !lk__lease_is_online(m->group.lease))
     return;
-  t->fresh = t->acquisition.count;
-  for (size_t i = t->fresh; i < t->config->count; i++) {
-    lk_contender *ct = lk__multilock_new_contender(t, i);
-
-    if (ct == NULL) {
-      lk__multilock_end(t, LK_ERR_NO_MEMORY);
+  m->first_new = m->group.acquisition.count;
+  for (size_t i = m->first_new; i < m->plan->count; i++) {
+    if (lk__multilock_add_contender(m) == NULL) {
+      lk__multilock_end(m, LK_ERR_NO_MEMORY);
       return;
     }
-    lk__contender_ref(ct);
-    t->parts[t->acquisition.count++] = ct;
   }
-  int err = ask_round(t);
+  int err = ask_round(m);
 
   if (err != 0) {
-    lk__multilock_end(t, err);
+    lk__multilock_end(m, err);
     return;
   }
-  t->asked = true;
-  for (size_t i = t->fresh; i < t->acquisition.count; i++)
-    lk__contender_mark_created_by_group(t->parts[i]);
-  lk__multilock_ref(t);
-  lk__multilock_ref(t);
-  for (size_t i = t->fresh; i < t->acquisition.count && !t->over; i++)
-    lk__contender_begin(t->parts[i]);
-  lk__multilock_unref(t);
+  m->in_transaction = true;
+  for (size_t i = m->first_new; i < m->group.acquisition.count; i++)
+    lk__contender_mark_created_by_group(m->group.acquisition.parts[i]);
+  lk__group_ref(&m->group);
+  lk__group_ref(&m->group);
+  for (size_t i = m->first_new;
+       i < m->group.acquisition.count && !m->group.over; i++)
+    lk__contender_begin(m->group.acquisition.parts[i]);
+  lk__group_unref(&m->group);
 }

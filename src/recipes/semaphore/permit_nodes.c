@@ -5,217 +5,180 @@
 
 /**
  * @file
- * The permits of an attempt: a node for each, of which the last one counts.
+ * The permit nodes of an acquisition, of which the last one counts.
  */
+
+static lk_semaphore_acquisition *semaphore_of(const lk_group_member *member)
+{
+  return (lk_semaphore_acquisition *)(void *)member->group;
+}
 
 /* ---- giving back ------------------------------------------------------- */
 
-void lk__permit_nodes_stop(lk_semaphore_acquisition *p, bool wait)
+void lk__permit_nodes_drop(lk_semaphore_acquisition *s)
 {
-  for (size_t i = 0; i < p->acquisition.count; i++) {
-    if (p->parts[i]->callbacks != NULL)
-      lk__contender_stop(p->parts[i], wait);
-  }
+  lk_acquisition *a = &s->group.acquisition;
+
+  lk__group_stop_members(&s->group, false);
+  while (a->count > 0)
+    lk__contender_unref(a->parts[--a->count]);
 }
 
-void lk__permit_nodes_drop(lk_semaphore_acquisition *p)
+static void permit_nodes_drop_last(lk_semaphore_acquisition *s)
 {
-  lk__permit_nodes_stop(p, false);
-  while (p->acquisition.count > 0)
-    lk__contender_unref(p->parts[--p->acquisition.count]);
-}
-
-static void drop_last(lk_semaphore_acquisition *p)
-{
-  lk_contender *last = p->parts[--p->acquisition.count];
+  lk_acquisition *a = &s->group.acquisition;
+  lk_contender *last = a->parts[--a->count];
 
   lk__contender_stop(last, false);
   lk__contender_unref(last);
 }
 
-/* ---- what the permits say ---------------------------------------------- */
+/* ---- callbacks of the contenders ----------------------------------------- */
 
-static void ask_last(lk_semaphore_acquisition *p);
+static void permit_nodes_create_last(lk_semaphore_acquisition *s);
 
-static bool others_hold(const lk_semaphore_acquisition *p)
+static bool others_are_held(const lk_semaphore_acquisition *s)
 {
-  for (size_t i = 0; i + 1 < p->config->take; i++) {
-    if (i >= p->acquisition.count || !lk__contender_holds(p->parts[i]))
+  const lk_acquisition *a = &s->group.acquisition;
+
+  for (size_t i = 0; i + 1 < s->plan->take; i++) {
+    if (i >= a->count || !lk__contender_holds(a->parts[i]))
       return false;
   }
   return true;
 }
 
-/* Its list shows all the others: each was made before it. */
-static bool has_seen_all(const lk_semaphore_acquisition *p,
-                         const lk_contender *last)
+/* The list of the last one shows all the others: each was made before it. */
+static bool has_listed_others(const lk_semaphore_acquisition *s,
+                              const lk_contender *last)
 {
-  for (size_t i = 0; i + 1 < p->config->take; i++) {
-    if (p->parts[i]->own.token > last->wait.listed_zxid)
+  for (size_t i = 0; i + 1 < s->plan->take; i++) {
+    if (s->group.acquisition.parts[i]->own.token > last->wait.listed_zxid)
       return false;
   }
   return true;
 }
 
-/* The one that counts. Where the others were not there yet when it did, because
- * the server was busy or a connection broke, it has counted too few, and is
- * asked for again when they are. */
-static void last_granted(lk_semaphore_acquisition *p)
+/* If the others did not exist yet when the last one counted, since the server
+ * was busy or a connection broke, it counted too few. It is made again when
+ * they exist. */
+static void last_granted(lk_semaphore_acquisition *s)
 {
-  const lk_contender *last = p->parts[p->acquisition.count - 1];
-  bool others = others_hold(p);
+  const lk_acquisition *a = &s->group.acquisition;
+  const lk_contender *last = a->parts[a->count - 1];
+  bool others = others_are_held(s);
 
-  if (!p->first) {
-    lk__permit_nodes_drop(p); /* the place is not known: it comes first */
-  } else if (others && has_seen_all(p, last)) {
-    lk__semaphore_try_grant(p);
+  if (!s->first) {
+    lk__permit_nodes_drop(s); /* the place in the queue comes first */
+  } else if (others && has_listed_others(s, last)) {
+    lk__semaphore_try_grant(s);
   } else {
-    drop_last(p);
+    permit_nodes_drop_last(s);
     if (others)
-      ask_last(p);
+      permit_nodes_create_last(s);
   }
 }
 
 static void permit_granted(void *arg)
 {
-  lk_semaphore_permit *one = arg;
-  lk_semaphore_acquisition *p = one->of;
-  size_t take = p->config->take;
+  const lk_group_member *member = arg;
+  lk_semaphore_acquisition *s = semaphore_of(member);
+  size_t take = s->plan->take;
 
-  lk__semaphore_ref(p);
-  if (one == &p->permits[take - 1])
-    last_granted(p);
-  else if (p->acquisition.count + 1 == take && others_hold(p))
-    ask_last(p);
+  lk__group_ref(&s->group);
+  if (member->index + 1 == take)
+    last_granted(s);
+  else if (s->group.acquisition.count + 1 == take && others_are_held(s))
+    permit_nodes_create_last(s);
   else
-    lk__semaphore_try_grant(p);
-  lk__semaphore_unref(p);
+    lk__semaphore_try_grant(s);
+  lk__group_unref(&s->group);
 }
 
 static void permit_ended(void *arg, int err)
 {
-  lk_semaphore_permit *one = arg;
-
-  lk__semaphore_failed(one->of, err);
+  lk__semaphore_failed(semaphore_of(arg), err);
 }
 
 static void permit_lost(void *arg, int err)
 {
-  lk_semaphore_permit *one = arg;
+  lk_semaphore_acquisition *s = semaphore_of(arg);
 
-  if (one->of->acquisition.whole)
-    lk__semaphore_end(one->of, err);
+  if (s->group.acquisition.whole)
+    lk__group_end(&s->group, err);
   else
-    lk__semaphore_begin_again(one->of, err);
+    lk__semaphore_begin_again(s, err);
 }
 
-static void permit_gone(void *arg, int err)
+/* Each contender is suspended; the notice of the first stands for all. */
+static void permit_suspended(const lk_group_member *member)
 {
-  lk_semaphore_permit *one = arg;
-  lk_semaphore_acquisition *p = one->of;
-  const lk_acquisition_callbacks *callbacks = p->callbacks;
-
-  if (err != 0)
-    p->left_err = err;
-  if (--p->leaving == 0) {
-    p->callbacks = NULL;
-    if (callbacks != NULL)
-      callbacks->gone(p->owner_arg, p->left_err);
-  }
-  lk__semaphore_unref(p);
+  if (member->group->acquisition.whole && member->index == 0)
+    lk__group_notify_whole(member->group, LK_NOTICE_SUSPENDED);
 }
 
-static void tell_whole(lk_semaphore_acquisition *p, lk_notice_type type)
+static void permit_on_notice(void *arg, const lk_notice *notice)
 {
-  lk_notice notice = {.type = type,
-                      .deadline_ms = lk__acquisition_deadline(&p->acquisition)};
+  lk_group_member *member = arg;
+  lk_contender_group *g = member->group;
 
-  lk__semaphore_notify(p, &notice);
-}
-
-static void permit_proven(lk_semaphore_acquisition *p)
-{
-  if (!p->acquisition.whole) {
-    lk__semaphore_try_grant(p);
-  } else if (p->unsure && !lk__acquisition_is_unsure(&p->acquisition)) {
-    p->unsure = false;
-    tell_whole(p, LK_NOTICE_LEASE_PROVEN);
-  }
-}
-
-static void permit_unsure(lk_semaphore_acquisition *p)
-{
-  if (!p->acquisition.whole || p->unsure)
-    return;
-  p->unsure = true;
-  tell_whole(p, LK_NOTICE_UNSURE);
-}
-
-static void permit_news(void *arg, const lk_notice *notice)
-{
-  lk_semaphore_permit *one = arg;
-  lk_semaphore_acquisition *p = one->of;
-
-  lk__semaphore_ref(p);
+  lk__group_ref(g);
   switch (notice->type) {
-  case LK_NOTICE_WAITING: lk__semaphore_notify_first(p); break;
-  case LK_NOTICE_SUSPENDED: /* each is told; one speaks for all */
-    if (p->acquisition.whole && one == &p->permits[0])
-      tell_whole(p, LK_NOTICE_SUSPENDED);
+  case LK_NOTICE_WAITING:
+    lk__semaphore_notify_first(semaphore_of(member));
     break;
-  case LK_NOTICE_UNSURE: permit_unsure(p); break;
-  case LK_NOTICE_LEASE_PROVEN: permit_proven(p); break;
-  case LK_NOTICE_REVOKED: lk__semaphore_notify_revoked(p); break;
+  case LK_NOTICE_SUSPENDED: permit_suspended(member); break;
+  case LK_NOTICE_UNSURE: lk__group_member_unsure(g); break;
+  case LK_NOTICE_LEASE_PROVEN: lk__group_member_proven(g); break;
+  case LK_NOTICE_REVOKED: lk__group_notify_revoked(g); break;
   case LK_NOTICE_MIXED_QUEUE:
-  case LK_NOTICE_UNWATCHED: lk__semaphore_notify(p, notice); break;
+  case LK_NOTICE_UNWATCHED: lk__group_notify(g, notice); break;
   case LK_NOTICE_PLACE_LOST:
   case LK_NOTICE_COUNTER_NEAR_END: break;
   }
-  lk__semaphore_unref(p);
+  lk__group_unref(g);
 }
 
-static const lk_acquisition_callbacks of_permit = {.granted = permit_granted,
-                                                   .ended = permit_ended,
-                                                   .lost = permit_lost,
-                                                   .notice = permit_news,
-                                                   .gone = permit_gone};
+static const lk_acquisition_callbacks permit_callbacks = {
+    .granted = permit_granted,
+    .ended = permit_ended,
+    .lost = permit_lost,
+    .notice = permit_on_notice,
+    .gone = lk__group_member_gone};
 
-/* ---- asking ------------------------------------------------------------ */
+/* ---- creation ------------------------------------------------------------ */
 
-/* One more; false: no memory. */
-static bool add_permit(lk_semaphore_acquisition *p)
+/* false: no memory, and the acquisition has ended. */
+static bool permit_nodes_add(lk_semaphore_acquisition *s)
 {
-  size_t i = p->acquisition.count;
-  const lk_contender_config *what =
-      i + 1 == p->config->take ? &p->config->count : &p->config->permit;
-  lk_contender *ct =
-      lk__contender_new(p->lease, what, &of_permit, &p->permits[i]);
+  bool last = s->group.acquisition.count + 1 == s->plan->take;
 
-  if (ct == NULL) {
-    lk__semaphore_end(p, LK_ERR_NO_MEMORY);
-    return false;
-  }
-  lk__contender_ref(ct);
-  p->parts[p->acquisition.count++] = ct;
-  return true;
+  if (lk__group_add(&s->group, last ? &s->plan->counting : &s->plan->permit,
+                    &permit_callbacks) != NULL)
+    return true;
+  lk__group_end(&s->group, LK_ERR_NO_MEMORY);
+  return false;
 }
 
-static void ask_last(lk_semaphore_acquisition *p)
+static void permit_nodes_create_last(lk_semaphore_acquisition *s)
 {
-  if (add_permit(p))
-    lk__contender_begin(p->parts[p->acquisition.count - 1]);
+  const lk_acquisition *a = &s->group.acquisition;
+
+  if (permit_nodes_add(s))
+    lk__contender_begin(a->parts[a->count - 1]);
 }
 
-/* All are begun in one turn, so their creates leave in one write, and the list
- * of the last shows them all. */
-void lk__permit_nodes_create(lk_semaphore_acquisition *p)
+/* All begin in one turn of the loop. So their creates leave in one write, and
+ * the list of the last shows them all. */
+void lk__permit_nodes_create(lk_semaphore_acquisition *s)
 {
-  size_t take = p->config->take;
+  const lk_acquisition *a = &s->group.acquisition;
+  size_t take = s->plan->take;
 
-  while (p->acquisition.count < take) {
-    if (!add_permit(p))
+  while (a->count < take) {
+    if (!permit_nodes_add(s))
       return;
   }
-  for (size_t i = 0; i < take && p->acquisition.count == take && !p->over; i++)
-    lk__contender_begin(p->parts[i]);
+  for (size_t i = 0; i < take && a->count == take && !s->group.over; i++)
+    lk__contender_begin(a->parts[i]);
 }

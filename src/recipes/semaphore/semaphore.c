@@ -25,9 +25,9 @@ static lk_acquisition *make(lk_lock *l, const lk_acquisition_callbacks *who)
   lk_semaphore_acquisition *attempt =
       lk__semaphore_acquisition_new(l->lease, &p->what, who, l);
 
-  p->what.place.once = l->options.what.once;
-  p->what.count.once = l->options.what.once;
-  return attempt == NULL ? NULL : &attempt->acquisition;
+  p->what.queue_node.once = l->options.what.once;
+  p->what.counting.once = l->options.what.once;
+  return attempt == NULL ? NULL : &attempt->group.acquisition;
 }
 
 static void free_plan(void *p, const lk_mem *mem)
@@ -59,7 +59,7 @@ static void lay_out_curator(plan *p, const char *path, const char *limit)
 {
   char *at = p->paths;
 
-  p->what.place.dir = put(&at, path, "/locks");
+  p->what.queue_node.dir = put(&at, path, "/locks");
   p->what.permit.dir = put(&at, path, "/leases");
   if (limit != NULL)
     p->what.limit_path = put(&at, limit, "");
@@ -70,7 +70,7 @@ static void lay_out_kazoo(plan *p, const char *path)
 {
   char *at = p->paths;
 
-  p->what.place.dir = put(&at, path, "-__lock__");
+  p->what.queue_node.dir = put(&at, path, "-__lock__");
   p->what.permit.dir = put(&at, path, "");
   p->what.limit_path = p->what.permit.dir;
   snprintf(p->text, sizeof p->text, "%d", (int)p->what.limit);
@@ -121,13 +121,13 @@ static void take_plan(lk_lock *l, plan *p)
   l->plan = p;
   l->free_plan = free_plan;
   w->fail_on_expiry = l->options.what.fail_on_expiry;
-  w->place = part(l, l->options.what.role, w->place.dir);
-  w->place.passing = true; /* the create of the permits is a commit */
+  w->queue_node = part(l, l->options.what.role, w->queue_node.dir);
+  w->queue_node.passing = true; /* the create of the permits is a commit */
   w->permit = part(l, l->options.rules->lease, w->permit.dir);
   w->permit.identity = l->options.rules->permit_identity;
   w->permit.dir_data = w->limit_text;
-  w->count = w->permit;
-  w->count.limit = &w->limit;
+  w->counting = w->permit;
+  w->counting.limit = &w->limit;
 }
 
 int lk_semaphore_new(lk_lock **out, lk_client *client, const char *path,

@@ -6,354 +6,268 @@
 #include "recipes/common/memory.h"
 #include "recipes/queue/list.h"
 
-enum { MAX_MISSES = 3, MAX_FAILURES = 3 };
+enum { MAX_FAILURES = 3 };
 
-/* ---- life -------------------------------------------------------------- */
-
-static lk_semaphore_acquisition *of(lk_acquisition *a)
+static lk_semaphore_acquisition *semaphore_of(lk_contender_group *g)
 {
-  return (lk_semaphore_acquisition *)(void *)a;
-}
-
-void lk__semaphore_ref(lk_semaphore_acquisition *p)
-{
-  p->refs++;
-}
-
-void lk__semaphore_unref(lk_semaphore_acquisition *p)
-{
-  lk_session_lease *k = p->lease;
-
-  if (--p->refs > 0)
-    return;
-  for (size_t i = 0; i < p->acquisition.count; i++)
-    lk__contender_unref(p->parts[i]);
-  lk__give(&k->mem, p);
-  lk__lease_unref(k);
-}
-
-void lk__semaphore_notify(lk_semaphore_acquisition *p, const lk_notice *notice)
-{
-  if (p->callbacks != NULL)
-    p->callbacks->notice(p->owner_arg, notice);
+  return (lk_semaphore_acquisition *)(void *)g;
 }
 
 /* ---- giving back ------------------------------------------------------- */
 
-static void drop_place(lk_semaphore_acquisition *p)
+static void semaphore_drop_queue_node(lk_semaphore_acquisition *s)
 {
-  lk_contender *place = p->place;
+  lk_contender *ct = s->queue_node;
 
-  p->place = NULL;
-  p->first = false;
-  if (place == NULL)
+  s->queue_node = NULL;
+  s->first = false;
+  if (ct == NULL)
     return;
-  if (place->callbacks != NULL)
-    lk__contender_stop(place, false);
-  lk__contender_unref(place);
+  if (ct->callbacks != NULL)
+    lk__contender_stop(ct, false);
+  lk__contender_unref(ct);
 }
 
-static void close(lk_semaphore_acquisition *p)
+static void semaphore_close(lk_contender_group *g)
 {
-  p->over = true;
-  lk__permit_limit_forget(p);
+  lk__permit_limit_forget(semaphore_of(g));
 }
 
-void lk__semaphore_end(lk_semaphore_acquisition *p, int err)
+/* Behind the permit nodes: while the queue node exists others wait. */
+static void semaphore_closed(lk_contender_group *g)
 {
-  const lk_acquisition_callbacks *callbacks = p->callbacks;
-  void (*told)(void *arg, int err) = NULL;
-
-  if (p->over)
-    return;
-  if (callbacks != NULL)
-    told = p->acquisition.whole ? callbacks->lost : callbacks->ended;
-  p->callbacks = NULL;
-  close(p);
-  lk__permit_nodes_stop(
-      p, false); /* permits first: the place keeps others waiting */
-  drop_place(p);
-  if (told != NULL)
-    told(p->owner_arg, err);
-  lk__semaphore_unref(p);
+  semaphore_drop_queue_node(semaphore_of(g));
 }
 
-/* ---- asking ------------------------------------------------------------ */
+static void semaphore_begin(lk_acquisition *a);
 
-static void begin(lk_acquisition *a);
-
-/* Something of it was deleted, or went with its session. */
-void lk__semaphore_begin_again(lk_semaphore_acquisition *p, int err)
+void lk__semaphore_begin_again(lk_semaphore_acquisition *s, int err)
 {
-  bool expired = err == LK_ERR_SESSION_EXPIRED;
   lk_notice notice = {.type = LK_NOTICE_PLACE_LOST, .err = err};
 
-  if (p->lease->over != 0 ||
-      (expired ? p->config->fail_on_expiry : ++p->misses == MAX_MISSES)) {
-    lk__semaphore_end(p, err);
+  if (!lk__group_may_begin_again(&s->group, err)) {
+    lk__group_end(&s->group, err);
     return;
   }
-  lk__semaphore_ref(p);
-  lk__permit_nodes_drop(p);
-  drop_place(p);
-  p->told_waiting = false;
-  lk__semaphore_notify(p, &notice);
-  if (!p->over)
-    begin(&p->acquisition);
-  lk__semaphore_unref(p);
+  lk__group_ref(&s->group);
+  lk__permit_nodes_drop(s);
+  semaphore_drop_queue_node(s);
+  s->reported_first = false;
+  lk__group_notify(&s->group, &notice);
+  if (!s->group.over)
+    semaphore_begin(&s->group.acquisition);
+  lk__group_unref(&s->group);
 }
 
-/* It was asked to let go of a part, perhaps before it had the whole. */
-void lk__semaphore_notify_revoked(lk_semaphore_acquisition *p)
+void lk__semaphore_try_grant(lk_semaphore_acquisition *s)
 {
-  lk_notice notice = {.type = LK_NOTICE_REVOKED};
-  bool some = false;
+  const lk_acquisition *a = &s->group.acquisition;
 
-  for (size_t i = 0; i < p->acquisition.count; i++)
-    some = some || p->parts[i]->holding.revoked;
-  if (!some || !p->acquisition.whole || p->over || p->revoked)
+  if (!s->first || a->count < s->plan->take ||
+      (s->plan->limit_path != NULL && (!s->limit.known || s->limit.changed)))
     return;
-  p->revoked = true;
-  lk__semaphore_notify(p, &notice);
+  if (!lk__acquisition_try_grant(&s->group.acquisition))
+    return;
+  semaphore_drop_queue_node(s);
+  lk__permit_limit_forget(s);
+  if (s->group.callbacks != NULL)
+    s->group.callbacks->granted(s->group.callbacks_arg);
+  lk__group_notify_revoked(&s->group);
 }
 
-/* The place is the first, and there are permits enough. */
-void lk__semaphore_try_grant(lk_semaphore_acquisition *p)
+/* All permit nodes exist, and were not too many. */
+static bool has_counted(const lk_semaphore_acquisition *s)
 {
-  const lk_acquisition *a = &p->acquisition;
+  const lk_acquisition *a = &s->group.acquisition;
 
-  if (!p->first || a->count < p->config->take ||
-      (p->config->limit_path != NULL && (!p->limit_known || p->limit_moved)))
-    return;
-  if (!lk__acquisition_try_grant(&p->acquisition))
-    return;
-  drop_place(p);
-  lk__permit_limit_forget(p);
-  if (p->callbacks != NULL)
-    p->callbacks->granted(p->owner_arg);
-  lk__semaphore_notify_revoked(p);
-}
-
-/* All are there, and were not too many. */
-static bool has_counted(const lk_semaphore_acquisition *p)
-{
-  const lk_acquisition *a = &p->acquisition;
-
-  return a->count == p->config->take &&
+  return a->count == s->plan->take &&
          lk__contender_holds(a->parts[a->count - 1]);
 }
 
-/* Who waits looks again. What was counted by another number is not worth much:
- * only so much may be held by then as nobody has been told of. */
-void lk__semaphore_set_limit(lk_semaphore_acquisition *p, int32_t limit)
+/* What was counted by another limit does not count. A waiter lists again; what
+ * is held and was not reported yet is given back. */
+void lk__semaphore_set_limit(lk_semaphore_acquisition *s, int32_t limit)
 {
-  bool same = limit == p->config->limit;
-  bool moved = p->limit_moved;
-  bool news = !p->limit_known || (moved && has_counted(p));
+  bool same = limit == s->plan->limit;
+  bool moved = s->limit.changed;
+  bool uncounted = !s->limit.known || (moved && has_counted(s));
 
-  p->config->limit = limit;
-  p->limit_known = true;
-  p->limit_moved = false;
-  if (same && (news || moved)) {
-    lk__semaphore_try_grant(p);
-  } else if (news && p->acquisition.count > 0) {
-    lk__permit_nodes_drop(p);
-    if (p->first)
-      lk__permit_nodes_create(p);
-  } else if (p->acquisition.count == p->config->take) {
-    lk__contender_limit_changed(p->parts[p->acquisition.count - 1]);
+  s->plan->limit = limit;
+  s->limit.known = true;
+  s->limit.changed = false;
+  if (same && (uncounted || moved)) {
+    lk__semaphore_try_grant(s);
+  } else if (uncounted && s->group.acquisition.count > 0) {
+    lk__permit_nodes_drop(s);
+    if (s->first)
+      lk__permit_nodes_create(s);
+  } else if (s->group.acquisition.count == s->plan->take) {
+    lk__contender_limit_changed(
+        s->group.acquisition.parts[s->group.acquisition.count - 1]);
   }
 }
 
-/* ---- what the place says ----------------------------------------------- */
+/* ---- callbacks of the queue node ----------------------------------------- */
 
-/* First, and not enough permits. */
-void lk__semaphore_notify_first(lk_semaphore_acquisition *p)
+void lk__semaphore_notify_first(lk_semaphore_acquisition *s)
 {
   lk_notice notice = {.type = LK_NOTICE_WAITING, .position = 1};
 
-  if (!p->first || p->told_waiting)
+  if (!s->first || s->reported_first)
     return;
-  p->told_waiting = true;
-  lk__semaphore_notify(p, &notice);
+  s->reported_first = true;
+  lk__group_notify(&s->group, &notice);
 }
 
-/* They were counted before the place was first, and were not enough. */
-static bool counted(const lk_semaphore_acquisition *p)
+/* They were counted before the queue node was the first: too few are free. */
+static bool count_was_too_high(const lk_semaphore_acquisition *s)
 {
-  const lk_acquisition *a = &p->acquisition;
+  const lk_acquisition *a = &s->group.acquisition;
 
-  return a->count == p->config->take &&
+  return a->count == s->plan->take &&
          a->parts[a->count - 1]->wait.reported_position > 0;
 }
 
-static void place_granted(void *arg)
+static void queue_node_granted(void *arg)
 {
-  lk_semaphore_acquisition *p = arg;
+  lk_semaphore_acquisition *s = arg;
 
-  lk__semaphore_ref(p);
-  p->first = true;
-  if (!p->queued)
-    *p->config->failures = 0; /* nobody else: asking for all at once is right */
-  if (p->acquisition.count == 0)
-    lk__permit_nodes_create(p);
-  if (!p->over && counted(p))
-    lk__semaphore_notify_first(p);
-  lk__semaphore_unref(p);
+  lk__group_ref(&s->group);
+  s->first = true;
+  if (!s->queued)
+    *s->plan->failures = 0; /* no predecessor: one write for all is right */
+  if (s->group.acquisition.count == 0)
+    lk__permit_nodes_create(s);
+  if (!s->group.over && count_was_too_high(s))
+    lk__semaphore_notify_first(s);
+  lk__group_unref(&s->group);
 }
 
-void lk__semaphore_failed(lk_semaphore_acquisition *p, int err)
+void lk__semaphore_failed(lk_semaphore_acquisition *s, int err)
 {
-  if (err == LK_ERR_BUSY && !p->first && p->acquisition.count > 0)
-    ++*p->config->failures;
+  if (err == LK_ERR_BUSY && !s->first && s->group.acquisition.count > 0)
+    ++*s->plan->failures;
   if (err == LK_ERR_SESSION_EXPIRED)
-    lk__semaphore_begin_again(p, err);
+    lk__semaphore_begin_again(s, err);
   else
-    lk__semaphore_end(p, err);
+    lk__group_end(&s->group, err);
 }
 
-static void place_ended(void *arg, int err)
+static void queue_node_ended(void *arg, int err)
 {
   lk__semaphore_failed(arg, err);
 }
 
-static void place_lost(void *arg, int err)
+static void queue_node_lost(void *arg, int err)
 {
-  lk_semaphore_acquisition *p = arg;
+  lk_semaphore_acquisition *s = arg;
 
-  if (!p->acquisition.whole)
-    lk__semaphore_begin_again(p, err);
+  if (!s->group.acquisition.whole)
+    lk__semaphore_begin_again(s, err);
 }
 
-static void place_news(void *arg, const lk_notice *notice)
+static void queue_node_on_notice(void *arg, const lk_notice *notice)
 {
-  lk_semaphore_acquisition *p = arg;
+  lk_semaphore_acquisition *s = arg;
 
-  lk__semaphore_ref(p);
+  lk__group_ref(&s->group);
   switch (notice->type) {
   case LK_NOTICE_WAITING:
-    p->queued = true;
-    if (p->acquisition.count > 0) {
-      lk__permit_nodes_drop(p); /* the predecessor takes permits first */
-      ++*p->config->failures;
+    s->queued = true;
+    if (s->group.acquisition.count > 0) {
+      lk__permit_nodes_drop(s); /* the predecessor takes permits first */
+      ++*s->plan->failures;
     }
-    lk__semaphore_notify(p, notice);
+    lk__group_notify(&s->group, notice);
     break;
   case LK_NOTICE_PLACE_LOST:
-    lk__permit_nodes_drop(p);
-    lk__semaphore_notify(p, notice);
+    lk__permit_nodes_drop(s);
+    lk__group_notify(&s->group, notice);
     break;
   case LK_NOTICE_MIXED_QUEUE:
   case LK_NOTICE_UNWATCHED:
-  case LK_NOTICE_COUNTER_NEAR_END: lk__semaphore_notify(p, notice); break;
+  case LK_NOTICE_COUNTER_NEAR_END: lk__group_notify(&s->group, notice); break;
   case LK_NOTICE_SUSPENDED:
   case LK_NOTICE_UNSURE:
   case LK_NOTICE_REVOKED:
-  case LK_NOTICE_LEASE_PROVEN: break; /* nobody relies on the place */
+  case LK_NOTICE_LEASE_PROVEN: break; /* no one relies on the queue node */
   }
-  lk__semaphore_unref(p);
+  lk__group_unref(&s->group);
 }
 
-static void nothing(void *arg, int err)
+static void queue_node_gone(void *arg, int err)
 {
   (void)arg;
   (void)err;
 }
 
-static const lk_acquisition_callbacks of_place = {.granted = place_granted,
-                                                  .ended = place_ended,
-                                                  .lost = place_lost,
-                                                  .notice = place_news,
-                                                  .gone = nothing};
+static const lk_acquisition_callbacks queue_node_callbacks = {
+    .granted = queue_node_granted,
+    .ended = queue_node_ended,
+    .lost = queue_node_lost,
+    .notice = queue_node_on_notice,
+    .gone = queue_node_gone};
 
-static void ask_place(lk_semaphore_acquisition *p)
+static void semaphore_create_queue_node(lk_semaphore_acquisition *s)
 {
-  p->place = lk__contender_new(p->lease, &p->config->place, &of_place, p);
-  if (p->place == NULL) {
-    lk__semaphore_end(p, LK_ERR_NO_MEMORY);
+  s->queue_node = lk__contender_new(s->group.lease, &s->plan->queue_node,
+                                    &queue_node_callbacks, s);
+  if (s->queue_node == NULL) {
+    lk__group_end(&s->group, LK_ERR_NO_MEMORY);
     return;
   }
-  lk__contender_ref(p->place);
-  lk__contender_begin(p->place);
+  lk__contender_ref(s->queue_node);
+  lk__contender_begin(s->queue_node);
 }
 
-/* ---- what the owner wants ---------------------------------------------- */
+/* ---- as an acquisition --------------------------------------------------- */
 
-static void begin(lk_acquisition *a)
+static void semaphore_begin(lk_acquisition *a)
 {
-  lk_semaphore_acquisition *p = of(a);
+  lk_semaphore_acquisition *s = (lk_semaphore_acquisition *)(void *)a;
 
-  lk__semaphore_ref(p);
-  int err = lk__permit_limit_read(p);
+  lk__group_ref(&s->group);
+  int err = lk__permit_limit_read(s);
 
   if (err != 0)
-    lk__semaphore_end(p, err);
+    lk__group_end(&s->group, err);
   else
-    ask_place(p);
-  if (!p->over && lk__lease_is_online(p->lease) &&
-      *p->config->failures < MAX_FAILURES)
-    lk__permit_nodes_create(p);
-  lk__semaphore_unref(p);
+    semaphore_create_queue_node(s);
+  if (!s->group.over && lk__lease_is_online(s->group.lease) &&
+      *s->plan->failures < MAX_FAILURES)
+    lk__permit_nodes_create(s);
+  lk__group_unref(&s->group);
 }
 
-static void stop(lk_acquisition *a, bool wait)
+static void semaphore_group_try_grant(lk_contender_group *g)
 {
-  lk_semaphore_acquisition *p = of(a);
-
-  lk__semaphore_ref(p);
-  if (!wait)
-    p->callbacks = NULL;
-  close(p);
-  p->leaving = wait ? p->acquisition.count : 0;
-  p->refs += p->leaving;
-  lk__permit_nodes_stop(p, wait);
-  drop_place(p);
-  lk__semaphore_unref(p);
-  lk__semaphore_unref(p);
+  lk__semaphore_try_grant(semaphore_of(g));
 }
 
-static void disown(lk_acquisition *a)
-{
-  of(a)->callbacks = NULL;
-}
-
-static void ref_attempt(lk_acquisition *a)
-{
-  lk__semaphore_ref(of(a));
-}
-
-static void unref_attempt(lk_acquisition *a)
-{
-  lk__semaphore_unref(of(a));
-}
-
-static const lk_acquisition_kind kind = {.begin = begin,
-                                         .stop = stop,
-                                         .disown = disown,
-                                         .ref = ref_attempt,
-                                         .unref = unref_attempt};
+static const lk_contender_group_kind semaphore_kind = {
+    .acquisition = {.begin = semaphore_begin,
+                    .stop = lk__group_stop,
+                    .disown = lk__group_disown,
+                    .ref = lk__group_ref_acquisition,
+                    .unref = lk__group_unref_acquisition},
+    .try_grant = semaphore_group_try_grant,
+    .close = semaphore_close,
+    .closed = semaphore_closed};
 
 lk_semaphore_acquisition *
-lk__semaphore_acquisition_new(lk_session_lease *k, lk_semaphore_plan *config,
+lk__semaphore_acquisition_new(lk_session_lease *lease, lk_semaphore_plan *plan,
                               const lk_acquisition_callbacks *callbacks,
                               void *arg)
 {
-  size_t each = sizeof(lk_semaphore_permit) + sizeof(lk_contender *);
-  lk_semaphore_acquisition *p =
-      lk__take(&k->mem, sizeof *p + config->take * each);
+  lk_semaphore_acquisition *s =
+      lk__take(&lease->mem, sizeof *s + lk__group_room(plan->take));
 
-  if (p == NULL)
+  if (s == NULL)
     return NULL;
-  p->parts = (lk_contender **)(void *)(p->permits + config->take);
-  p->acquisition = (lk_acquisition){.kind = &kind, .parts = p->parts};
-  p->lease = k;
-  lk__lease_ref(k);
-  p->refs = 1;
-  p->callbacks = callbacks;
-  p->owner_arg = arg;
-  p->config = config;
-  p->limit_rest = (lk_timer){.fire = lk__permit_limit_on_timer, .arg = p};
-  for (size_t i = 0; i < config->take; i++)
-    p->permits[i].of = p;
-  return p;
+  lk__group_init(&s->group, &semaphore_kind, lease, callbacks, arg, s + 1,
+                 plan->take);
+  s->group.fail_on_expiry = plan->fail_on_expiry;
+  s->plan = plan;
+  s->limit.pause = (lk_timer){.fire = lk__permit_limit_on_timer, .arg = s};
+  return s;
 }

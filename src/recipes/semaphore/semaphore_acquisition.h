@@ -2,106 +2,85 @@
 #ifndef LK_RECIPES_SEMAPHORE_SEMAPHORE_ACQUISITION_H
 #define LK_RECIPES_SEMAPHORE_SEMAPHORE_ACQUISITION_H
 
-#include "recipes/lease/session_lease.h"
+#include "recipes/group/contender_group.h"
 
 /**
  * @file
- * An attempt at permits of a semaphore: a place in the queue of `locks`, and a
- * node in `leases` for each permit. The last of these is the one that counts:
- * it is made after the others, lists them all, and waits until they are not too
- * many. They are kept when it is granted and the place in the queue is, too.
+ * The acquisition of permits: a queue node in `locks`, and a permit node in
+ * `leases` for each permit. The last permit node counts: it is made after the
+ * others, lists them all, and waits until they are not too many. The permits
+ * are granted when it is, and the queue node is the first.
  */
 
-/** What is remembered between attempts. */
+/** What is remembered between acquisitions. */
 typedef struct lk_semaphore_plan {
-  lk_contender_config place;
-  lk_contender_config permit; /**< of those that do not count */
-  lk_contender_config count;  /**< of the one that does */
+  lk_contender_config queue_node;
+  lk_contender_config permit;   /**< of all permit nodes but the last */
+  lk_contender_config counting; /**< of the last one */
   size_t take;
-  int32_t limit;          /**< how many there are, as last known */
+  int32_t limit;          /**< how many permits there are, as last known */
   const char *limit_path; /**< or NULL */
-  /** kazoo's: `limit_path` is the directory of the permits, made with this, the
-      number in decimal; and it must not say another. `at` NULL: it counts. */
+  /** kazoo's: `limit_path` is the directory of the permits, and its data are
+      the limit in decimal, which does not change. `at` NULL: not kazoo's. */
   lk_bytes limit_text;
   bool fail_on_expiry;
-  unsigned *failures; /**< of asking for all at once, in a row */
+  unsigned *failures; /**< in a row, of requesting queue node and permits in one
+                           write */
 } lk_semaphore_plan;
 
-typedef struct lk_semaphore_acquisition lk_semaphore_acquisition;
+/** The node that says how many permits there are (permit_limit.c). */
+typedef struct lk_permit_limit {
+  bool known;
+  bool changed;       /* it may have changed since it was read */
+  unsigned no_parent; /* creates in a row that met no directory */
+  bool create_later;  /* the next create comes after a pause */
+  lk_watch *watch;    /* NULL: none */
+  lk_timer pause;     /* before it is read again */
+} lk_permit_limit;
 
-typedef struct lk_semaphore_permit {
-  lk_semaphore_acquisition *of;
-} lk_semaphore_permit;
+typedef struct lk_semaphore_acquisition {
+  lk_contender_group group; /* the permit nodes */
+  lk_semaphore_plan *plan;
+  lk_contender *queue_node; /* NULL: none */
+  bool first;               /* the queue node is the first */
+  bool queued;              /* it has had predecessors */
+  bool reported_first;      /* the owner knows that permits are lacking */
+  lk_permit_limit limit;
+} lk_semaphore_acquisition;
 
-struct lk_semaphore_acquisition {
-  lk_acquisition acquisition; /* its parts are the permits */
-  lk_session_lease *lease;
-  size_t refs; /* the owner's, permits' that are leaving, requests, callers */
-  const lk_acquisition_callbacks *callbacks;
-  void *owner_arg;
-  lk_semaphore_plan *config;
-  lk_contender *place; /* in the queue; NULL: none */
-  bool first;          /* the place is the first */
-  bool over;           /* no more is wanted */
-  bool queued;         /* somebody was ahead */
-  bool told_waiting;
-  bool unsure;    /* told */
-  bool revoked;   /* told */
-  size_t leaving; /* permits that will tell when they are gone */
-  int left_err;   /* why one of them stays */
-  unsigned misses;
-  bool limit_known;
-  bool limit_moved;      /* and has changed since, or may have */
-  unsigned limit_misses; /* creates in a row that met no directory */
-  bool limit_later;      /* the next create comes after a pause */
-  lk_watch *limit_watch;
-  lk_timer limit_rest;  /**< ends a pause before it is asked for again */
-  lk_contender **parts; /* behind the permits */
-  lk_semaphore_permit permits[];
-};
-
-/** Prepare an attempt; NULL: no memory. `config` must stay until it is stopped,
-    has ended or was lost. */
+/** NULL: no memory. `plan` must stay until the acquisition was stopped, has
+    ended or was lost. */
 lk_semaphore_acquisition *
-lk__semaphore_acquisition_new(lk_session_lease *k, lk_semaphore_plan *config,
+lk__semaphore_acquisition_new(lk_session_lease *lease, lk_semaphore_plan *plan,
                               const lk_acquisition_callbacks *callbacks,
                               void *arg);
 
-/* ---- limit.c: the node that says how many there are --------------------- */
+/* ---- permit_limit.c ------------------------------------------------------ */
 
-/** Ask for it, if there is one: 0, or why a request was refused. */
-int lk__permit_limit_read(lk_semaphore_acquisition *p);
-void lk__permit_limit_forget(lk_semaphore_acquisition *p);
-/** `limit_rest` has fired. */
+/** Read the limit, if a node has it: 0, or why the request was refused. */
+int lk__permit_limit_read(lk_semaphore_acquisition *s);
+void lk__permit_limit_forget(lk_semaphore_acquisition *s);
+/** `limit.pause` has fired. */
 void lk__permit_limit_on_timer(lk_client *c, void *arg);
 
-/* ---- between permits.c and limit.c -------------------------------------- */
+/* ---- permit_nodes.c ------------------------------------------------------ */
 
-void lk__semaphore_ref(lk_semaphore_acquisition *p);
-void lk__semaphore_unref(lk_semaphore_acquisition *p);
-void lk__semaphore_end(lk_semaphore_acquisition *p, int err);
-/** So many there are now. */
-void lk__semaphore_set_limit(lk_semaphore_acquisition *p, int32_t limit);
+/** Create all permit nodes that are lacking. */
+void lk__permit_nodes_create(lk_semaphore_acquisition *s);
+/** Stop their contenders and forget them. */
+void lk__permit_nodes_drop(lk_semaphore_acquisition *s);
 
-/* ---- between permits.c and leases.c -------------------------------------- */
+/* ---- for permit_limit.c and permit_nodes.c ------------------------------- */
 
-/** Ask for all permits that are lacking. */
-void lk__permit_nodes_create(lk_semaphore_acquisition *p);
-/** Want them no more; `wait`: and tell when they are gone. */
-void lk__permit_nodes_stop(lk_semaphore_acquisition *p, bool wait);
-/** The same, and forget them. */
-void lk__permit_nodes_drop(lk_semaphore_acquisition *p);
-
-/** See whether all of it is there. */
-void lk__semaphore_try_grant(lk_semaphore_acquisition *p);
-/** Place or permit ended with `err`. */
-void lk__semaphore_failed(lk_semaphore_acquisition *p, int err);
-/** Something of it was deleted, or went with its session: begin anew. */
-void lk__semaphore_begin_again(lk_semaphore_acquisition *p, int err);
-void lk__semaphore_notify(lk_semaphore_acquisition *p, const lk_notice *notice);
-/** First, and not enough permits. */
-void lk__semaphore_notify_first(lk_semaphore_acquisition *p);
-/** It was asked to let go of a part, perhaps before it had the whole. */
-void lk__semaphore_notify_revoked(lk_semaphore_acquisition *p);
+/** The limit was read. */
+void lk__semaphore_set_limit(lk_semaphore_acquisition *s, int32_t limit);
+/** Grant if the queue node is the first and all permit nodes are held. */
+void lk__semaphore_try_grant(lk_semaphore_acquisition *s);
+/** A contender ended with `err`. */
+void lk__semaphore_failed(lk_semaphore_acquisition *s, int err);
+/** A node was deleted, or went with its session. */
+void lk__semaphore_begin_again(lk_semaphore_acquisition *s, int err);
+/** Notify once that the queue node is the first, and permits are lacking. */
+void lk__semaphore_notify_first(lk_semaphore_acquisition *s);
 
 #endif

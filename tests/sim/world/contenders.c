@@ -90,7 +90,7 @@ static bool is_of(const sim_handle *h, const lk_contender *ct)
       return true;
   }
   return a != NULL && h->kind == SIM_SEMAPHORE &&
-         ((const lk_semaphore_acquisition *)(const void *)a)->place == ct;
+         ((const lk_semaphore_acquisition *)(const void *)a)->queue_node == ct;
 }
 
 static sim_contender *new_attempt(sim_checker *j, sim_life *l,

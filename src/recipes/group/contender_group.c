@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/group/contender_group.h"
+
+#include "recipes/common/memory.h"
+
+enum { MAX_MISSES = 3 };
+
+/* ---- life -------------------------------------------------------------- */
+
+size_t lk__group_room(size_t count)
+{
+  return count * (sizeof(lk_group_member) + sizeof(lk_contender *));
+}
+
+void lk__group_init(lk_contender_group *g, const lk_contender_group_kind *kind,
+                    lk_session_lease *lease,
+                    const lk_acquisition_callbacks *callbacks, void *arg,
+                    void *room, size_t count)
+{
+  g->kind = kind;
+  g->lease = lease;
+  lk__lease_ref(lease);
+  g->refs = 1;
+  g->callbacks = callbacks;
+  g->callbacks_arg = arg;
+  g->members = room;
+  for (size_t i = 0; i < count; i++)
+    g->members[i] = (lk_group_member){g, i};
+  g->acquisition.kind = &kind->acquisition;
+  g->acquisition.parts = (lk_contender **)(void *)(g->members + count);
+}
+
+void lk__group_ref(lk_contender_group *g)
+{
+  g->refs++;
+}
+
+void lk__group_unref(lk_contender_group *g)
+{
+  lk_session_lease *lease = g->lease;
+
+  if (--g->refs > 0)
+    return;
+  for (size_t i = 0; i < g->acquisition.count; i++)
+    lk__contender_unref(g->acquisition.parts[i]);
+  lk__give(&lease->mem, g);
+  lk__lease_unref(lease);
+}
+
+/* ---- contenders -------------------------------------------------------- */
+
+lk_contender *lk__group_add(lk_contender_group *g,
+                            const lk_contender_config *config,
+                            const lk_acquisition_callbacks *callbacks)
+{
+  lk_acquisition *a = &g->acquisition;
+  lk_contender *ct =
+      lk__contender_new(g->lease, config, callbacks, &g->members[a->count]);
+
+  if (ct == NULL)
+    return NULL;
+  lk__contender_ref(ct);
+  a->parts[a->count++] = ct;
+  return ct;
+}
+
+void lk__group_stop_members(lk_contender_group *g, bool tell)
+{
+  for (size_t i = 0; i < g->acquisition.count; i++) {
+    if (g->acquisition.parts[i]->callbacks != NULL)
+      lk__contender_stop(g->acquisition.parts[i], tell);
+  }
+}
+
+void lk__group_member_gone(void *arg, int err)
+{
+  lk_group_member *member = arg;
+  lk_contender_group *g = member->group;
+  const lk_acquisition_callbacks *callbacks = g->callbacks;
+
+  if (err != 0)
+    g->left_err = err;
+  if (--g->leaving == 0) {
+    g->callbacks = NULL;
+    if (callbacks != NULL)
+      callbacks->gone(g->callbacks_arg, g->left_err);
+  }
+  lk__group_unref(g);
+}
+
+/* ---- end ---------------------------------------------------------------- */
+
+/* The contenders are kept for callers that still look at them. */
+static void group_close(lk_contender_group *g, bool tell)
+{
+  g->over = true;
+  g->kind->close(g);
+  lk__group_stop_members(g, tell);
+  g->kind->closed(g);
+}
+
+void lk__group_end(lk_contender_group *g, int err)
+{
+  const lk_acquisition_callbacks *callbacks = g->callbacks;
+  void (*report)(void *arg, int err) = NULL;
+
+  if (g->over)
+    return;
+  if (callbacks != NULL)
+    report = g->acquisition.whole ? callbacks->lost : callbacks->ended;
+  g->callbacks = NULL;
+  group_close(g, false);
+  if (report != NULL)
+    report(g->callbacks_arg, err);
+  lk__group_unref(g);
+}
+
+bool lk__group_may_begin_again(lk_contender_group *g, int err)
+{
+  if (g->lease->over != 0)
+    return false;
+  return err == LK_ERR_SESSION_EXPIRED ? !g->fail_on_expiry
+                                       : ++g->misses < MAX_MISSES;
+}
+
+/* ---- notices ------------------------------------------------------------- */
+
+void lk__group_notify(lk_contender_group *g, const lk_notice *notice)
+{
+  if (g->callbacks != NULL)
+    g->callbacks->notice(g->callbacks_arg, notice);
+}
+
+void lk__group_notify_whole(lk_contender_group *g, lk_notice_type type)
+{
+  lk_notice notice = {.type = type,
+                      .deadline_ms = lk__acquisition_deadline(&g->acquisition)};
+
+  lk__group_notify(g, &notice);
+}
+
+void lk__group_notify_revoked(lk_contender_group *g)
+{
+  lk_notice notice = {.type = LK_NOTICE_REVOKED};
+  bool some = false;
+
+  for (size_t i = 0; i < g->acquisition.count; i++)
+    some = some || g->acquisition.parts[i]->holding.revoked;
+  if (!some || !g->acquisition.whole || g->over || g->revoked)
+    return;
+  g->revoked = true;
+  lk__group_notify(g, &notice);
+}
+
+void lk__group_member_unsure(lk_contender_group *g)
+{
+  if (!g->acquisition.whole || g->unsure)
+    return;
+  g->unsure = true;
+  lk__group_notify_whole(g, LK_NOTICE_UNSURE);
+}
+
+void lk__group_member_proven(lk_contender_group *g)
+{
+  if (!g->acquisition.whole) {
+    g->kind->try_grant(g);
+  } else if (g->unsure && !lk__acquisition_is_unsure(&g->acquisition)) {
+    g->unsure = false;
+    lk__group_notify_whole(g, LK_NOTICE_LEASE_PROVEN);
+  }
+}
+
+/* ---- as an acquisition --------------------------------------------------- */
+
+static lk_contender_group *group_of(lk_acquisition *a)
+{
+  return (lk_contender_group *)(void *)a;
+}
+
+void lk__group_stop(lk_acquisition *a, bool tell)
+{
+  lk_contender_group *g = group_of(a);
+
+  lk__group_ref(g);
+  if (!tell)
+    g->callbacks = NULL;
+  g->leaving = tell ? a->count : 0;
+  g->refs += g->leaving;
+  group_close(g, tell);
+  lk__group_unref(g);
+  lk__group_unref(g);
+}
+
+void lk__group_disown(lk_acquisition *a)
+{
+  group_of(a)->callbacks = NULL;
+}
+
+void lk__group_ref_acquisition(lk_acquisition *a)
+{
+  lk__group_ref(group_of(a));
+}
+
+void lk__group_unref_acquisition(lk_acquisition *a)
+{
+  lk__group_unref(group_of(a));
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_RECIPES_GROUP_CONTENDER_GROUP_H
+#define LK_RECIPES_GROUP_CONTENDER_GROUP_H
+
+/**
+ * @file
+ * Several contenders that are held together or not at all: what the acquisition
+ * of a multi-lock and that of a semaphore have in common. Each embeds a group
+ * as its first member.
+ */
+
+#include "recipes/lease/session_lease.h"
+
+typedef struct lk_contender_group lk_contender_group;
+
+/** The argument of a contender's callbacks. */
+typedef struct lk_group_member {
+  lk_contender_group *group;
+  size_t index;
+} lk_group_member;
+
+typedef struct lk_contender_group_kind {
+  lk_acquisition_kind acquisition;
+  /** Grants the whole if all of it is held. */
+  void (*try_grant)(lk_contender_group *g);
+  /** The group has ended or was stopped: before and after its contenders are
+      stopped. */
+  void (*close)(lk_contender_group *g);
+  void (*closed)(lk_contender_group *g);
+} lk_contender_group_kind;
+
+struct lk_contender_group {
+  lk_acquisition acquisition; /* its parts are the contenders there are */
+  const lk_contender_group_kind *kind;
+  lk_session_lease *lease;
+  size_t refs; /* of the owner, of requests, of callers, and of contenders that
+                  will report when their nodes are gone */
+  const lk_acquisition_callbacks *callbacks; /* NULL: nobody is notified */
+  void *callbacks_arg;
+  bool fail_on_expiry;
+  bool over;      /* ended or stopped */
+  bool unsure;    /* notified */
+  bool revoked;   /* notified */
+  size_t leaving; /* contenders that will report when their nodes are gone */
+  int left_err;   /* why one of the nodes stays, or 0 */
+  unsigned misses;
+  lk_group_member *members;
+};
+
+/** The size of what stands behind the struct that embeds a group of `count`. */
+size_t lk__group_room(size_t count);
+/** `g` is zeroed, and `room` stands behind it. */
+void lk__group_init(lk_contender_group *g, const lk_contender_group_kind *kind,
+                    lk_session_lease *lease,
+                    const lk_acquisition_callbacks *callbacks, void *arg,
+                    void *room, size_t count);
+void lk__group_ref(lk_contender_group *g);
+void lk__group_unref(lk_contender_group *g);
+
+/** Make the next contender and add it. NULL: no memory. */
+lk_contender *lk__group_add(lk_contender_group *g,
+                            const lk_contender_config *config,
+                            const lk_acquisition_callbacks *callbacks);
+/** Stop all contenders; `tell`: each reports when its node is gone. */
+void lk__group_stop_members(lk_contender_group *g, bool tell);
+
+/** End it: the owner is notified that it was lost, or will not be granted. */
+void lk__group_end(lk_contender_group *g, int err);
+/** A contender lost its node or its session. Whether the group may begin again;
+    else it has to end. */
+bool lk__group_may_begin_again(lk_contender_group *g, int err);
+
+void lk__group_notify(lk_contender_group *g, const lk_notice *notice);
+/** A notice that concerns the whole, with its deadline. */
+void lk__group_notify_whole(lk_contender_group *g, lk_notice_type type);
+/** One of its contenders is asked to release, perhaps before the whole was
+    held. */
+void lk__group_notify_revoked(lk_contender_group *g);
+/** A contender became unsure. */
+void lk__group_member_unsure(lk_contender_group *g);
+/** The lease of a contender was proven: grant, or notify. */
+void lk__group_member_proven(lk_contender_group *g);
+/** The callback `gone` of a contender; `arg` is its lk_group_member. */
+void lk__group_member_gone(void *arg, int err);
+
+/* Of lk_acquisition_kind. */
+void lk__group_stop(lk_acquisition *a, bool tell);
+void lk__group_disown(lk_acquisition *a);
+void lk__group_ref_acquisition(lk_acquisition *a);
+void lk__group_unref_acquisition(lk_acquisition *a);
+
+#endif
