@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What the naive shared lock costs, where everybody watches the directory and
- * lists it anew at every change. So many writers queue, in a session each; the
- * first lets go when all are there. Then the same with this library's lock on
- * nodes of the same names. Counted are the answers of the server.
+ * The cost of the naive lock, in which every waiter watches the directory and
+ * lists it again at each change. WRITERS queue, each in its own session; the
+ * first releases when all are in the queue. Then the same with this library's
+ * lock on nodes of the same names. The replies of the server are counted.
  *
  *     herd [HOSTS [WRITERS]]
  *
- * This is how not to do it: there is no more of a lock in the naive part than
- * it takes to be counted.
+ * Do not copy the naive part: it has no more of a lock than is counted.
  */
 
 #include <ev.h>
@@ -26,13 +25,13 @@ typedef struct writer {
   lk_client *client;
   lk_listener listener;
   char *node; /* naive: its own */
-  bool first; /* naive: nobody is before it */
+  bool first; /* naive: it has no predecessor */
   bool holds; /* naive: or has held */
   lk_rwlock *rw;
 } writer;
 
 static writer writers[MOST];
-static int count = 20, there, answers, lists, names_listed, granted;
+static int count = 20, there, replies, lists, names_listed, granted;
 
 static void fail(const char *what, int err)
 {
@@ -42,11 +41,11 @@ static void fail(const char *what, int err)
   exit(1);
 }
 
-static void on_answer(lk_client *c, const lk_reply *answer, void *arg)
+static void on_reply(lk_client *c, const lk_reply *reply, void *arg)
 {
   (void)c;
   (void)arg;
-  answers += answer->proof < LK_EVIDENCE_RESUMED; /* no handshakes */
+  replies += reply->proof < LK_EVIDENCE_RESUMED; /* no handshakes */
 }
 
 /* ---- naive ----------------------------------------------------------------
@@ -54,8 +53,8 @@ static void on_answer(lk_client *c, const lk_reply *answer, void *arg)
 
 static void list(writer *w);
 
-/* It holds, and lets go when all are there. */
-static void pass_on(writer *w)
+/* It holds, and releases when all are in the queue. */
+static void release_naively(writer *w)
 {
   if (there < count)
     return;
@@ -96,7 +95,7 @@ static void on_names(lk_client *c, int err, const lk_bytes *names, size_t n,
   names_listed += (int)n;
   w->first = err == 0 && is_first(w, names, n);
   if (w->first)
-    pass_on(w);
+    release_naively(w);
 }
 
 static void on_change(lk_client *c, lk_watch *watch, const lk_event *event,
@@ -138,11 +137,11 @@ static void on_created(lk_client *c, int err, const char *path,
     list(w);
   for (int i = 0; i < count; i++) {
     if (writers[i].first && !writers[i].holds)
-      pass_on(&writers[i]);
+      release_naively(&writers[i]);
   }
 }
 
-static void ask_naive(writer *w)
+static void contend_naively(writer *w)
 {
   fail("cannot create",
        lk_create2(w->client, DIR "/naive/w-", lk_text(""), NULL,
@@ -152,7 +151,7 @@ static void ask_naive(writer *w)
 /* ---- ours -----------------------------------------------------------------
  */
 
-static void let_go(writer *w)
+static void release_lock(writer *w)
 {
   fail("cannot release", lk_lock_release(lk_rwlock_write(w->rw), NULL, NULL));
   fail("cannot close", lk_client_close(w->client, NULL, NULL));
@@ -168,7 +167,7 @@ static void on_held(lk_lock *lock, int err, void *arg)
   granted += err == 0;
   w->holds = err == 0;
   if (err == 0 && there >= count)
-    let_go(w);
+    release_lock(w);
 }
 
 static void on_event(lk_lock *lock, const lk_lock_event *event, void *arg)
@@ -180,11 +179,11 @@ static void on_event(lk_lock *lock, const lk_lock_event *event, void *arg)
   there++;
   for (int i = 0; i < count && there == count; i++) {
     if (writers[i].holds)
-      let_go(&writers[i]);
+      release_lock(&writers[i]);
   }
 }
 
-static void ask_ours(writer *w)
+static void contend_with_ours(writer *w)
 {
   lk_lock_config native = {.size = sizeof native,
                            .layout = LK_LAYOUT_NATIVE,
@@ -208,7 +207,7 @@ static void free_all(lk_ev *ev)
   lk_ev_free(ev); /* and its clients */
 }
 
-/* Or they were there. */
+/* The directories exist now, or did before. */
 static void on_directories(lk_client *c, int err, const char *path,
                            const lk_stat *stat, void *arg)
 {
@@ -222,7 +221,7 @@ static void on_directories(lk_client *c, int err, const char *path,
     (*ask)(&writers[i]);
 }
 
-/* How many answers it took, -1: something went wrong. */
+/* How many replies it took, -1: something went wrong. */
 static int measure(const char *hosts, const char *dir, void (*ask)(writer *w))
 {
   struct ev_loop *loop = ev_default_loop(0);
@@ -230,13 +229,13 @@ static int measure(const char *hosts, const char *dir, void (*ask)(writer *w))
   lk_ev *ev = NULL;
 
   memset(writers, 0, sizeof writers);
-  there = answers = granted = 0;
+  there = replies = granted = 0;
   fail("cannot begin", lk_ev_new(&ev, loop, NULL));
   for (int i = 0; i < count; i++) {
     writer *w = &writers[i];
 
     fail("no client", lk_ev_client_new(&w->client, ev, &config));
-    w->listener = (lk_listener){.reply = on_answer};
+    w->listener = (lk_listener){.reply = on_reply};
     lk_client_attach(w->client, &w->listener);
   }
   lk_create(writers->client, DIR, lk_text(""), NULL, LK_PERSISTENT, NULL, NULL,
@@ -245,7 +244,7 @@ static int measure(const char *hosts, const char *dir, void (*ask)(writer *w))
             on_directories, &ask);
   ev_run(loop, 0); /* until all clients are closed */
   free_all(ev);
-  return granted == count ? answers : -1;
+  return granted == count ? replies : -1;
 }
 
 int main(int argc, char **argv)
@@ -257,11 +256,11 @@ int main(int argc, char **argv)
     fprintf(stderr, "1 to %d writers\n", MOST);
     return 1;
   }
-  int naive = measure(hosts, DIR "/naive", ask_naive);
-  int ours = measure(hosts, DIR "/ours", ask_ours);
+  int naive = measure(hosts, DIR "/naive", contend_naively);
+  int ours = measure(hosts, DIR "/ours", contend_with_ours);
 
-  printf("naive: %d writers, %d answers, %d lists with %d names\n", count,
+  printf("naive: %d writers, %d replies, %d lists with %d names\n", count,
          naive, lists, names_listed);
-  printf("ours: %d writers, %d answers\n", count, ours);
+  printf("ours: %d writers, %d replies\n", count, ours);
   return naive < 0 || ours < 0;
 }

@@ -3,7 +3,7 @@
 /*
  * An inventory that only a working lock brings to 0: a node holds a number of
  * pieces, and each turn reads it and writes one less, without a version, while
- * it holds the lock. A second holder at any time would sell a piece twice.
+ * it holds the lock. A second holder at any time would take a piece twice.
  *
  *   inventory [CONTENDERS [SESSIONS [RUNNERS [TURNS]]]]      1000 250 4 5
  *
@@ -28,10 +28,10 @@
 
 extern char **environ;
 
-typedef struct shop shop;
+typedef struct contest contest;
 
 typedef struct session {
-  shop *shop;
+  contest *contest;
   lk_client *client;
   lk_listener listener;
 } session;
@@ -41,7 +41,7 @@ typedef struct contender {
   lk_lock *lock;
 } contender;
 
-struct shop {
+struct contest {
   struct ev_loop *loop;
   lk_ev *ev;
   size_t ncontenders, nsessions, nrunners;
@@ -52,13 +52,13 @@ struct shop {
   ev_child *runners;
   ev_timer progress;
   size_t connected, granted, runners_left;
-  unsigned long answers;
+  unsigned long replies;
   double started, released, ended;
-  long written;     /* what our last holder left */
-  double candidate; /* a handoff, if nobody else held in between */
+  long written;     /* what the last holder of this process wrote */
+  double candidate; /* a handoff, if no other process held in between */
   double *handoffs;
   size_t nhandoffs;
-  bool stocked, failed;
+  bool created, failed;
 };
 
 static double seconds(void)
@@ -69,7 +69,7 @@ static double seconds(void)
   return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void fail(shop *s, const char *what, int err)
+static void fail(contest *s, const char *what, int err)
 {
   if (!s->failed)
     fprintf(stderr, "inventory: %s: %s\n", what, lk_error_text(err));
@@ -77,7 +77,7 @@ static void fail(shop *s, const char *what, int err)
   ev_break(s->loop, EVBREAK_ALL);
 }
 
-static void stop_when_done(shop *s)
+static void stop_when_done(contest *s)
 {
   if (s->granted == s->ncontenders)
     s->ended = seconds();
@@ -90,7 +90,7 @@ static void stop_when_done(shop *s)
 static void on_written(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
   contender *me = arg;
-  shop *s = me->session->shop;
+  contest *s = me->session->contest;
 
   (void)c;
   (void)stat;
@@ -122,7 +122,7 @@ static void on_read(lk_client *c, int err, const lk_bytes *data,
                     const lk_stat *stat, void *arg)
 {
   contender *me = arg;
-  shop *s = me->session->shop;
+  contest *s = me->session->contest;
   char text[24];
 
   (void)stat;
@@ -142,7 +142,7 @@ static void on_read(lk_client *c, int err, const lk_bytes *data,
 static void on_granted(lk_lock *lock, int err, void *arg)
 {
   contender *me = arg;
-  shop *s = me->session->shop;
+  contest *s = me->session->contest;
 
   (void)lock;
   if (err != 0) {
@@ -164,7 +164,7 @@ static void on_granted(lk_lock *lock, int err, void *arg)
 
 static void on_runner_exit(struct ev_loop *loop, ev_child *w, int events)
 {
-  shop *s = w->data;
+  contest *s = w->data;
 
   (void)events;
   ev_child_stop(loop, w);
@@ -177,7 +177,7 @@ static void on_runner_exit(struct ev_loop *loop, ev_child *w, int events)
   stop_when_done(s);
 }
 
-static void start_runners(shop *s)
+static void start_runners(contest *s)
 {
   static const char script[] =
       "i=0; while [ $i -lt \"$1\" ]; do "
@@ -205,10 +205,10 @@ static void start_runners(shop *s)
   }
 }
 
-static void on_stocked(lk_client *c, int err, const char *path,
-                       const lk_stat *stat, void *arg)
+static void on_nodes_created(lk_client *c, int err, const char *path,
+                             const lk_stat *stat, void *arg)
 {
-  shop *s = arg;
+  contest *s = arg;
 
   (void)c;
   (void)path;
@@ -217,11 +217,11 @@ static void on_stocked(lk_client *c, int err, const char *path,
     fail(s, "cannot create " NODE, err);
     return;
   }
-  s->stocked = true;
-  printf("%zu sessions stand, the inventory holds %ld pieces: go.\n",
+  s->created = true;
+  printf("%zu sessions are connected, the inventory holds %ld pieces: go.\n",
          s->nsessions, s->pieces);
   fflush(stdout);
-  s->answers = 0;
+  s->replies = 0;
   s->started = seconds();
   start_runners(s);
   for (size_t i = 0; i < s->ncontenders && !s->failed; i++) {
@@ -233,7 +233,7 @@ static void on_stocked(lk_client *c, int err, const char *path,
   }
 }
 
-static void open_shop(shop *s)
+static void create_nodes(contest *s)
 {
   lk_client *c = s->sessions[0].client;
   char text[24];
@@ -248,7 +248,7 @@ static void open_shop(shop *s)
     err = lk_create(c, LOCK, lk_text(""), NULL, LK_CONTAINER, NULL, NULL, NULL);
   if (err == 0)
     err = lk_create(c, NODE, lk_text(text), NULL, LK_PERSISTENT, NULL,
-                    on_stocked, s);
+                    on_nodes_created, s);
   if (err != 0)
     fail(s, "cannot ask for " NODE, err);
 }
@@ -256,52 +256,52 @@ static void open_shop(shop *s)
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
   session *me = arg;
-  shop *s = me->shop;
+  contest *s = me->contest;
 
   (void)c;
-  if (state == LK_STATE_CONNECTED && !s->stocked) {
+  if (state == LK_STATE_CONNECTED && !s->created) {
     if (++s->connected == s->nsessions)
-      open_shop(s);
+      create_nodes(s);
   } else if (state == LK_STATE_EXPIRED || state == LK_STATE_AUTH_FAILED) {
     fail(s, "a session ended", err);
   }
 }
 
-static void on_answer(lk_client *c, const lk_reply *answer, void *arg)
+static void on_reply(lk_client *c, const lk_reply *reply, void *arg)
 {
   session *me = arg;
 
   (void)c;
-  (void)answer;
-  me->shop->answers++;
+  (void)reply;
+  me->contest->replies++;
 }
 
-static int open_session(shop *s, session *me)
+static int open_session(contest *s, session *me)
 {
   lk_client_config config = {.size = sizeof config,
                              .hosts = getenv("LATCHKEY_ZK")};
   int err = lk_ev_client_new(&me->client, s->ev, &config);
 
-  me->shop = s;
+  me->contest = s;
   me->listener =
-      (lk_listener){.state = on_state, .reply = on_answer, .arg = me};
+      (lk_listener){.state = on_state, .reply = on_reply, .arg = me};
   if (err == 0)
     lk_client_attach(me->client, &me->listener);
   return err;
 }
 
-/* ---- telling ----------------------------------------------------------- */
+/* ---- report ------------------------------------------------------------ */
 
 static void on_progress(struct ev_loop *loop, ev_timer *w, int events)
 {
-  shop *s = w->data;
+  contest *s = w->data;
 
   (void)loop;
   (void)events;
-  if (!s->stocked)
-    printf("  %zu of %zu sessions stand\n", s->connected, s->nsessions);
+  if (!s->created)
+    printf("  %zu of %zu sessions are connected\n", s->connected, s->nsessions);
   else
-    printf("  %5.1f s: %zu of %zu contenders have had their turn, %ld pieces "
+    printf("  %5.1f s: %zu of %zu contenders have held the lock, %ld pieces "
            "were left\n",
            seconds() - s->started, s->granted, s->ncontenders, s->written);
   fflush(stdout);
@@ -314,7 +314,7 @@ static int by_value(const void *a, const void *b)
   return (*x > *y) - (*x < *y);
 }
 
-static void report(shop *s)
+static void report(contest *s)
 {
   size_t n = s->nhandoffs;
   double took = s->ended - s->started;
@@ -332,14 +332,14 @@ static void report(shop *s)
            "grant, %zu of them)\n",
            s->handoffs[n / 2] * 1e3, s->handoffs[n * 99 / 100] * 1e3, n);
   printf("requests per grant: %.2f (beside the turn's get and set; pings and "
-         "beats count)\n",
-         ((double)s->answers - work) / (double)s->ncontenders);
+         "heartbeats count)\n",
+         ((double)s->replies - work) / (double)s->ncontenders);
 }
 
 static void on_counted(lk_client *c, int err, const lk_bytes *data,
                        const lk_stat *stat, void *arg)
 {
-  shop *s = arg;
+  contest *s = arg;
 
   (void)c;
   (void)stat;
@@ -350,7 +350,7 @@ static void on_counted(lk_client *c, int err, const lk_bytes *data,
 }
 
 /* What the node says in the end. */
-static bool count(shop *s)
+static bool count(contest *s)
 {
   int err = lk_get(s->sessions[0].client, NODE, NULL, on_counted, s);
 
@@ -390,7 +390,7 @@ static void raise_descriptors(void)
   }
 }
 
-static int set_up(shop *s)
+static int set_up(contest *s)
 {
   int err = lk_ev_new(&s->ev, s->loop, NULL);
 
@@ -406,7 +406,7 @@ static int set_up(shop *s)
 
 static void on_closed(lk_client *c, int err, void *arg)
 {
-  shop *s = arg;
+  contest *s = arg;
 
   (void)c;
   (void)err;
@@ -414,7 +414,7 @@ static void on_closed(lk_client *c, int err, void *arg)
     ev_break(s->loop, EVBREAK_ALL);
 }
 
-static void close_shop(shop *s)
+static void close_all_sessions(contest *s)
 {
   ev_timer_stop(s->loop, &s->progress);
   for (size_t i = 0; i < s->ncontenders; i++)
@@ -431,11 +431,11 @@ static void close_shop(shop *s)
 
 int main(int argc, char **argv)
 {
-  shop s = {.loop = ev_default_loop(0),
-            .ncontenders = number(argc, argv, 1, 1000),
-            .nsessions = number(argc, argv, 2, 250),
-            .nrunners = number(argc, argv, 3, 4),
-            .turns = (long)number(argc, argv, 4, 5)};
+  contest s = {.loop = ev_default_loop(0),
+               .ncontenders = number(argc, argv, 1, 1000),
+               .nsessions = number(argc, argv, 2, 250),
+               .nrunners = number(argc, argv, 3, 4),
+               .turns = (long)number(argc, argv, 4, 5)};
 
   if (getenv("LATCHKEY") == NULL)
     s.nrunners = 0;
@@ -460,14 +460,14 @@ int main(int argc, char **argv)
     fail(&s, "cannot begin", err);
   else
     ev_run(s.loop, 0);
-  bool sold_out = !s.failed && count(&s);
+  bool is_empty = !s.failed && count(&s);
 
   if (!s.failed)
     report(&s);
-  close_shop(&s);
+  close_all_sessions(&s);
   free(s.contenders);
   free(s.sessions);
   free(s.runners);
   free(s.handoffs);
-  return sold_out ? 0 : 1;
+  return is_empty ? 0 : 1;
 }

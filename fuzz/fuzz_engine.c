@@ -230,8 +230,8 @@ static void do_set_acl(fuzz_program *g)
                (int32_t)take_byte(g) - 2);
 }
 
-/* Whatever is asked for, what leaves a server can take_byte: the peer reads it.
- */
+/* The client must refuse flags and times that could end a server: the peer
+ * checks each request that is sent. */
 static void do_create_ttl(fuzz_program *g)
 {
   peer_call call = take_call(g);

@@ -139,7 +139,7 @@ def act_3(folder):
         b.run.end()
         a.run.end()
     claim(unsure is not None and held_b is not None,
-          "A is told that it may lose the lock, and B gets it")
+          "A is notified that it may lose the lock, and B gets it")
     if unsure is None or held_b is None:
         return
     t1, t2 = unsure["at"] - cut, held_b["at"] - cut

@@ -132,7 +132,7 @@ def play(folder, environment):
     b = contender("B")
     wait_for(record, "B", "held by A")
     record.at(5.5)
-    record.caption("Anybody can see the queue.")
+    record.caption("Every client can see the queue.")
     command(record, ["latchkey", "status", LOCK], options)
     record.at(9)
     record.caption("A is killed. Its supervisor ends the job at once; "

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The sources keep to the house's rules: each folder includes only what lies
+# The sources keep the rules of the layout: each folder includes only what lies
 # below it, the core includes no system header that can block or tell the time,
 # config.h comes first, and each file says its licence.
 
@@ -47,7 +47,7 @@ wrong=$(includes_of include/latchkey |
 [ -z "$wrong" ] || complain "public headers must not include:
 $wrong"
 
-# The bench measures what anybody can call.
+# The bench measures public functions only.
 wrong=$(includes_of bench | grep -vE ':("(bench|workloads)\.h"|<.*>)$')
 [ -z "$wrong" ] || complain "bench must not include:
 $wrong"

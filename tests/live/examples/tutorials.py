@@ -59,22 +59,23 @@ def the_subscriber_is_told_what_is_published():
 
 
 def the_herd_is_seen():
-    """n writers: in the naive lock each change wakes all; in ours one."""
+    """In the naive lock each change wakes all n writers; in ours one."""
     n = 30
     naive, ours = lines("herd", str(n))
-    m = re.fullmatch(r"naive: 30 writers, (\d+) answers, (\d+) lists with "
+    m = re.fullmatch(r"naive: 30 writers, (\d+) replies, (\d+) lists with "
                      r"(\d+) names", naive)
     assert m, naive
-    answers, lists, names = map(int, m.groups())
-    # Each that leaves is seen by all who are left.
+    replies, lists, names = map(int, m.groups())
+    # Each release is noticed by all remaining writers.
     assert lists >= n * (n - 1) // 2 / 2, naive
     assert names >= lists * n // 8, naive
-    m = re.fullmatch(r"ours: 30 writers, (\d+) answers", ours)
+    m = re.fullmatch(r"ours: 30 writers, (\d+) replies", ours)
     assert m, ours
-    # Create, list, the reads of own and pred, the check that leaves with the
-    # grant, the delete, the goodbye, and what proves the lease; directories.
+    # Create, list, the reads of the own node and the predecessor, the check
+    # that leaves with the grant, the delete, closeSession, and the evidence of
+    # the lease; directories.
     assert int(m[1]) <= 10 * n + 20, ours
-    assert int(m[1]) < answers / 1.5, (naive, ours)
+    assert int(m[1]) < replies / 1.5, (naive, ours)
     print(naive, ours, sep="\n")
 
 
