@@ -6,7 +6,7 @@
  * what is done now, to be read before it is made the transcript.
  */
 
-#include "scripts/stage.h"
+#include "scripts/lock_play.h"
 #include "scripts/transcripts.h"
 #include "support/suite.h"
 #include "support/wire.h"
@@ -17,7 +17,7 @@ static void play_and_compare(const transcript *t)
 {
   lk_buf out = wire_buf();
 
-  stage_play(t->text, NULL, &out);
+  lock_play(t->text, NULL, &out);
   wire_say(&out, "%c", '\0');
   transcripts_compare(t, (char *)lk__buf_bytes(&out), "");
   lk__buf_free(&out);
@@ -31,23 +31,23 @@ START_TEST(locks_do_what_the_transcripts_say)
 }
 END_TEST
 
-/* What happens then the transcript cannot tell, but the stage sees whether all
+/* What happens then the transcript cannot tell, but the player sees whether all
  * memory comes back and no node is left. */
-static void play_roughly(const transcript *t, stage_mode *mode)
+static void play_roughly(const transcript *t, lock_play_mode *mode)
 {
   lk_buf out = wire_buf();
 
-  stage_play(t->text, mode, &out);
+  lock_play(t->text, mode, &out);
   lk__buf_free(&out);
 }
 
 START_TEST(each_allocation_may_fail_in_any_transcript)
 {
   for (size_t i = 0; i < transcripts_count; i++) {
-    stage_mode mode = {.happened = true};
+    lock_play_mode mode = {.happened = true};
 
     for (size_t n = 1; mode.happened; n++) {
-      mode = (stage_mode){.fail_at = n};
+      mode = (lock_play_mode){.fail_at = n};
       play_roughly(&transcripts[i], &mode);
     }
   }
@@ -57,10 +57,10 @@ END_TEST
 START_TEST(connections_may_break_after_any_byte)
 {
   for (size_t i = 0; i < transcripts_count; i++) {
-    stage_mode mode = {.happened = true};
+    lock_play_mode mode = {.happened = true};
 
     for (size_t at = 1; mode.happened; at += 3) {
-      mode = (stage_mode){.cut = true, .at = at};
+      mode = (lock_play_mode){.cut = true, .at = at};
       play_roughly(&transcripts[i], &mode);
     }
   }
@@ -72,7 +72,7 @@ static int print(const char *path)
   lk_buf out = wire_buf();
   char *text = transcripts_slurp(path);
 
-  stage_play(text, NULL, &out);
+  lock_play(text, NULL, &out);
   fwrite(lk__buf_bytes(&out), 1, lk__buf_len(&out), stdout);
   lk__buf_free(&out);
   free(text);

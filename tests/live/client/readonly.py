@@ -10,7 +10,7 @@ sys.path.append(sys.path[0] + "/../support")
 import command
 import live
 from live import eventually
-from puppet import Puppet
+from worker import Worker
 
 T = 3000
 MODE = ("--tick", "200", "--property", "readonlymode.enabled=true")
@@ -33,8 +33,8 @@ def others_than(n):
     return [m for m in (1, 2, 3) if m != n]
 
 
-def knows(puppet, n, path):
-    near = puppet.client(three.client[n].address, timeout=T)
+def knows(worker, n, path):
+    near = worker.client(three.client[n].address, timeout=T)
     eventually(lambda: near.ask("get", path=path).result().err == "0")
     near.do("close")
 
@@ -71,20 +71,20 @@ def the_command_reads(path):
 def one_that_is_cut_off_serves_until_another_is_found():
     """The rest has a quorum all the time; it is found when it can be reached,
     though nobody hangs up."""
-    with Puppet() as puppet:
+    with Worker() as worker:
         n = three.zk.follower()
         rest = others_than(n)
-        maker = puppet.client(three.client[rest[0]].address, timeout=T)
+        maker = worker.client(three.client[rest[0]].address, timeout=T)
         maker.state("connected")
         base = maker.create("/cut-", data=b"old", flags=2).path
         calm = maker.create(base + "/calm").path
-        knows(puppet, n, calm)
+        knows(worker, n, calm)
         three.cut_off(n)
         for m in rest:
             three.client[m].refuse()
         becomes(n, "ro")
-        plain = puppet.client(three.client[n].address, timeout=T)
-        client = puppet.client(three.connect, timeout=T, read_only=1)
+        plain = worker.client(three.client[n].address, timeout=T)
+        client = worker.client(three.connect, timeout=T, read_only=1)
         client.state("read-only")
         lock = client.lock(base + "/l")
         asked = lock.ask("acquire")
@@ -125,15 +125,15 @@ def one_that_is_cut_off_serves_until_another_is_found():
 def the_last_one_serves_until_there_are_two_again():
     """A client that has a session keeps to it, and to what it knows of its
     lock, until it is over; then it reads."""
-    with Puppet() as puppet:
+    with Worker() as worker:
         n = three.zk.follower()
         rest = others_than(n)
-        client = puppet.client(three.connect, timeout=T, read_only=1)
+        client = worker.client(three.connect, timeout=T, read_only=1)
         client.state("connected")
         base = client.create("/last-", data=b"old", flags=2).path
         lock = client.lock(base + "/l")
         lock.acquire()
-        knows(puppet, n, base)
+        knows(worker, n, base)
         for m in rest:
             three.zk.kill(m)
         client.state("suspended")
@@ -162,11 +162,11 @@ def the_last_one_serves_until_there_are_two_again():
 def without_local_sessions_it_gives_none():
     """The answer is an error where a session should be, and the connection is
     left open."""
-    with Puppet() as puppet:
+    with Worker() as worker:
         three.zk.kill(2)
         three.zk.kill(3)
         becomes(1, "ro")
-        client = puppet.client(three.client[1].address, timeout=T, read_only=1)
+        client = worker.client(three.client[1].address, timeout=T, read_only=1)
         eventually(lambda: client.facts().trouble == "NOT_READ_ONLY")
         assert not client.said("state")
         three.zk.start(2)

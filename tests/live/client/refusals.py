@@ -10,7 +10,7 @@ import command
 import live
 import zkserver
 from live import eventually
-from puppet import Puppet
+from worker import Worker
 
 LONG = 40000
 AT_ONCE = 50  # requests, to a server that takes one at a time
@@ -50,8 +50,8 @@ def calm(client, verb, **options):
 
 
 def who_is_refused_has_done_nothing(zk):
-    with Puppet() as puppet:
-        near = puppet.client(zk.connect, timeout=LONG)
+    with Worker() as worker:
+        near = worker.client(zk.connect, timeout=LONG)
         calm(near, "create", path="/flood", data=b"")
         made = flood(near, "/flood")
         assert len(made) < AT_ONCE, "the server was not busy"
@@ -62,8 +62,8 @@ def who_is_refused_has_done_nothing(zk):
 
 def locks_pass_through_a_busy_server(zk):
     """Acquire and release while all else is refused."""
-    with Puppet() as puppet:
-        near = puppet.client(zk.connect, timeout=LONG)
+    with Worker() as worker:
+        near = worker.client(zk.connect, timeout=LONG)
         calm(near, "create", path="/beside", data=b"")
         lock = near.lock("/l")
         ends = []
@@ -88,8 +88,8 @@ def a_busy_server():
 
 def a_local_session_has_no_ephemeral_nodes():
     """So it takes no lock, and says why."""
-    with zkserver.Server(*LOCAL, servers=3) as zk, Puppet() as puppet:
-        near = puppet.client(zk.connect, timeout=LONG)
+    with zkserver.Server(*LOCAL, servers=3) as zk, Worker() as worker:
+        near = worker.client(zk.connect, timeout=LONG)
         near.do("create", path="/n", data=b"")
         near.ask("create", path="/e", data=b"", flags=1).fails(
             "EPHEMERAL_ON_LOCAL_SESSION")

@@ -10,7 +10,7 @@ import live
 import relay
 import zkserver
 from live import eventually
-from puppet import Puppet, boottime
+from worker import Worker, boottime
 from relay import Relay
 
 T = 4000
@@ -19,13 +19,13 @@ T = 4000
 def on_relay(test):
     """A test of a client behind a relay, and another one straight."""
     def with_them():
-        with Relay(zk.connect) as wire, Puppet() as puppet:
-            near = puppet.client(wire.address, timeout=T)
-            far = puppet.client(zk.connect, timeout=T)
+        with Relay(zk.connect) as wire, Worker() as worker:
+            near = worker.client(wire.address, timeout=T)
+            far = worker.client(zk.connect, timeout=T)
             near.state("connected")
             far.state("connected")
             base = far.create("/test-", flags=2).path
-            test(wire, puppet, near, far, base)
+            test(wire, worker, near, far, base)
             near.ask("close").result()
             far.create(base + "/end")  # close waits for no server
             far.do("close")
@@ -42,7 +42,7 @@ def same_session(client, before):
 # ---- connections that break
 
 @on_relay
-def a_broken_connection_is_replaced(wire, puppet, near, far, base):
+def a_broken_connection_is_replaced(wire, worker, near, far, base):
     before = near.facts()
     near.create(base + "/mine", flags=1)
     wire.drop()
@@ -54,7 +54,7 @@ def a_broken_connection_is_replaced(wire, puppet, near, far, base):
 
 
 @on_relay
-def xids_go_on_over_connections(wire, puppet, near, far, base):
+def xids_go_on_over_connections(wire, worker, near, far, base):
     for _ in range(3):
         near.do("sync", path="/")
         wire.drop()
@@ -66,7 +66,7 @@ def xids_go_on_over_connections(wire, puppet, near, far, base):
 
 
 @on_relay
-def what_a_break_means_depends_on_where_it_came(wire, puppet, near, far, base):
+def what_a_break_means_depends_on_where_it_came(wire, worker, near, far, base):
     # Before the server saw it, or half of it: a client cannot know.
     for action in ("cut", "tear"):
         wire.trap(action, op=relay.CREATE2)
@@ -89,7 +89,7 @@ def what_a_break_means_depends_on_where_it_came(wire, puppet, near, far, base):
 
 
 @on_relay
-def what_did_not_leave_was_not_done(wire, puppet, near, far, base):
+def what_did_not_leave_was_not_done(wire, worker, near, far, base):
     wire.freeze()
     asked = [near.ask("create", path="%s/%d" % (base, n), data=b"x" * 500000)
              for n in range(30)]
@@ -105,7 +105,7 @@ def what_did_not_leave_was_not_done(wire, puppet, near, far, base):
 
 
 @on_relay
-def a_handshake_may_break_anywhere(wire, puppet, near, far, base):
+def a_handshake_may_break_anywhere(wire, worker, near, far, base):
     session = near.facts()
     for action in ("cut", "tear"):
         for up in (True, False):
@@ -115,14 +115,14 @@ def a_handshake_may_break_anywhere(wire, puppet, near, far, base):
             near.state("connected")
             same_session(near, session)
             new = wire.trap(action, up=up, op=relay.CONNECT)
-            third = puppet.client(wire.address, timeout=T)
+            third = worker.client(wire.address, timeout=T)
             new.wait()
             third.state("connected")
             third.do("close")
 
 
 @on_relay
-def nothing_is_mixed_up_by_slow_wires(wire, puppet, near, far, base):
+def nothing_is_mixed_up_by_slow_wires(wire, worker, near, far, base):
     wire.delay(60)
     asked = [near.ask("create", path=base + "/n-", flags=3)
              for _ in range(300)]
@@ -133,7 +133,7 @@ def nothing_is_mixed_up_by_slow_wires(wire, puppet, near, far, base):
 # ---- requests that wait, and end
 
 @on_relay
-def requests_wait_for_a_server(wire, puppet, near, far, base):
+def requests_wait_for_a_server(wire, worker, near, far, base):
     wire.refuse()
     wire.drop()
     near.state("suspended")
@@ -146,7 +146,7 @@ def requests_wait_for_a_server(wire, puppet, near, far, base):
 
 
 @on_relay
-def a_late_answer_is_nobodys(wire, puppet, near, far, base):
+def a_late_answer_is_nobodys(wire, worker, near, far, base):
     zk.stop()
     asked = near.ask("create", path=base + "/late", wait=200)
     read = near.ask("get", path=base, wait=200, watch=1)
@@ -162,7 +162,7 @@ def a_late_answer_is_nobodys(wire, puppet, near, far, base):
 
 
 @on_relay
-def closing_without_a_server_does_not_wait_long(wire, puppet, near, far, base):
+def closing_without_a_server_does_not_wait_long(wire, worker, near, far, base):
     near.create(base + "/mine", flags=1)
     wire.freeze()
     began = boottime()
@@ -174,7 +174,7 @@ def closing_without_a_server_does_not_wait_long(wire, puppet, near, far, base):
 # ---- watches
 
 @on_relay
-def watches_outlive_connections(wire, puppet, near, far, base):
+def watches_outlive_connections(wire, worker, near, far, base):
     paths = {n: base + "/" + n for n in ("data", "gone", "dir", "calm")}
     for path in paths.values():
         near.create(path)
@@ -219,7 +219,7 @@ def watches_outlive_connections(wire, puppet, near, far, base):
 
 
 @on_relay
-def many_watches_come_back_in_pieces(wire, puppet, near, far, base):
+def many_watches_come_back_in_pieces(wire, worker, near, far, base):
     long = "x" * 200
     asked = [near.ask("exists", path="%s/%s%d" % (base, long, n), watch=1)
              for n in range(2000)]
@@ -242,8 +242,8 @@ def many_watches_come_back_in_pieces(wire, puppet, near, far, base):
 # ---- the end of sessions
 
 @on_relay
-def a_server_tells_of_the_end(wire, puppet, near, far, base):
-    stubborn = puppet.client(wire.address, timeout=T, give_up=-1)
+def a_server_tells_of_the_end(wire, worker, near, far, base):
+    stubborn = worker.client(wire.address, timeout=T, give_up=-1)
     stubborn.state("connected")
     mine = stubborn.create(base + "/mine", flags=1)
     watch = stubborn.ask("get", path=base, watch=1)
@@ -265,8 +265,8 @@ def a_server_tells_of_the_end(wire, puppet, near, far, base):
 
 
 @on_relay
-def without_any_server_it_is_given_up(wire, puppet, near, far, base):
-    final = puppet.client(wire.address, timeout=T, one_session=1)
+def without_any_server_it_is_given_up(wire, worker, near, far, base):
+    final = worker.client(wire.address, timeout=T, one_session=1)
     final.state("connected")
     heard = max(f.at for f in wire.frames_since() if not f.up) * 1000
     wire.freeze()
@@ -286,11 +286,11 @@ def without_any_server_it_is_given_up(wire, puppet, near, far, base):
 
 
 @on_relay
-def another_connection_can_take_the_session(wire, puppet, near, far, base):
+def another_connection_can_take_the_session(wire, worker, near, far, base):
     facts = near.facts()
     near.create(base + "/mine", flags=1)
     wire.refuse()
-    other = puppet.client(
+    other = worker.client(
         zk.connect, timeout=T,
         resume="0x%x:%s" % (facts.session & (1 << 64) - 1, facts.password))
     other.state("connected")
@@ -305,9 +305,9 @@ def another_connection_can_take_the_session(wire, puppet, near, far, base):
 
 
 @on_relay
-def a_pause_of_the_process_is_seen_first(wire, puppet, near, far, base):
+def a_pause_of_the_process_is_seen_first(wire, worker, near, far, base):
     near.create(base + "/mine", flags=1)
-    with Puppet() as other:
+    with Worker() as other:
         sleeper = other.client(wire.address, timeout=T)
         sleeper.state("connected")
         sleeper.create(base + "/sleeper", flags=1)
@@ -327,7 +327,7 @@ def a_pause_of_the_process_is_seen_first(wire, puppet, near, far, base):
 # ---- the server
 
 @on_relay
-def a_server_that_is_stopped_and_goes_on(wire, puppet, near, far, base):
+def a_server_that_is_stopped_and_goes_on(wire, worker, near, far, base):
     before = near.facts()
     near.create(base + "/mine", flags=1)
     zk.stop()
@@ -346,8 +346,8 @@ def a_server_that_is_stopped_and_goes_on(wire, puppet, near, far, base):
 
 
 @on_relay
-def a_server_that_is_restarted(wire, puppet, near, far, base):
-    slow = puppet.client(wire.address, timeout=30000)
+def a_server_that_is_restarted(wire, worker, near, far, base):
+    slow = worker.client(wire.address, timeout=30000)
     slow.state("connected")
     before = slow.facts()
     slow.create(base + "/mine", flags=1)
@@ -363,7 +363,7 @@ def a_server_that_is_restarted(wire, puppet, near, far, base):
     unsent.good()
     same_session(slow, before)
     assert slow.get(base + "/mine").owner == before.session
-    late = puppet.client(zk.connect, timeout=T)
+    late = worker.client(zk.connect, timeout=T)
     late.do("set", path=base, data=b"1")
     slow.event(watch, type=3)
     slow.do("close")
@@ -373,16 +373,16 @@ def a_server_that_is_restarted(wire, puppet, near, far, base):
 
 def hosts_are_tried_until_one_serves():
     with Relay(zk.connect) as dead, Relay(zk.connect) as mute, \
-            Relay(zk.connect) as good, Puppet() as puppet:
+            Relay(zk.connect) as good, Worker() as worker:
         dead.refuse()
         mute.freeze()
         for _ in range(6):  # they are shuffled
-            client = puppet.client("%s,nosuch.invalid,%s,%s" % (
+            client = worker.client("%s,nosuch.invalid,%s,%s" % (
                 dead.address, mute.address, good.address), timeout=T)
             client.state("connected")
             assert client.facts().server == good.address
             client.do("close")
-        wanderer = puppet.client("%s,%s" % (mute.address, good.address),
+        wanderer = worker.client("%s,%s" % (mute.address, good.address),
                                  timeout=T)
         wanderer.state("connected")
         before = wanderer.facts()

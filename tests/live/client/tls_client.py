@@ -14,7 +14,7 @@ import live
 import relay
 import zkserver
 from live import NotTested, eventually
-from puppet import Puppet
+from worker import Worker
 
 T = 4000        # a session timeout; an attempt at one server takes a third
 LONG = 30000
@@ -25,8 +25,8 @@ FILES = ("ca", "cert", "key", "password_file", "crl")
 class Peer:
     """Clients of server `n`, or of `hosts`."""
 
-    def __init__(self, zk, puppet, n=1):
-        self.zk, self.puppet, self.n = zk, puppet, n
+    def __init__(self, zk, worker, n=1):
+        self.zk, self.worker, self.n = zk, worker, n
 
     def client(self, hosts=None, timeout=T, own=None, **options):
         """`own`: the certificate to show, and its key."""
@@ -36,7 +36,7 @@ class Peer:
         for name in FILES:
             if name in options and not os.path.isabs(options[name]):
                 options[name] = self.zk.certificate(options[name])
-        return self.puppet.client(hosts or self.zk.tls_addresses[self.n - 1],
+        return self.worker.client(hosts or self.zk.tls_addresses[self.n - 1],
                                   timeout=timeout, **options)
 
     def good(self, **options):
@@ -56,70 +56,70 @@ class Peer:
         client.free()
 
 
-def with_puppet(test):
+def with_worker(test):
     def run():
-        with Puppet() as puppet:
-            test(puppet)
+        with Worker() as worker:
+            test(worker)
     run.__name__ = test.__name__
     return run
 
 
 # ---- whom the client trusts --------------------------------------------------
 
-@with_puppet
-def servers_are_verified_by_chain_and_name(puppet):
-    peer = Peer(good, puppet)
+@with_worker
+def servers_are_verified_by_chain_and_name(worker):
+    peer = Peer(good, worker)
     peer.good()
     peer.good(server_name="zookeeper.test")
     peer.good(crl="crl.pem")
-    Peer(good, puppet, 2).good(server_name="localhost")
+    Peer(good, worker, 2).good(server_name="localhost")
     peer.refused("not for other.test", server_name="other.test")
     peer.refused("not for 127.254.254.254", server_name="127.254.254.254")
     peer.refused("unable to get local issuer", ca="other-ca.crt")
     peer.refused("CRL has expired", crl="crl-expired.pem")
     peer.refused("cannot read", ca="no-such-file")
     # Of a chain each CA needs its list.
-    Peer(good, puppet, 2).good(crl="crl-chain.pem")
-    Peer(good, puppet, 2).refused("unable to get certificate CRL",
+    Peer(good, worker, 2).good(crl="crl-chain.pem")
+    Peer(good, worker, 2).refused("unable to get certificate CRL",
                                   crl="crl.pem")
 
 
-@with_puppet
-def who_opts_out_is_warned_each_time(puppet):
+@with_worker
+def who_opts_out_is_warned_each_time(worker):
     for options, text in (
             ({"any_name": 1, "server_name": "other.test"}, "name is not"),
             ({"any_certificate": 1, "ca": "other-ca.crt"},
              "certificate is not")):
-        client = Peer(good, puppet).client(**options)
+        client = Peer(good, worker).client(**options)
         client.state("connected")
         warned = client.said("log", "1")
         assert len(warned) == 1 and text in warned[0].text, warned
         client.do("close")
 
 
-@with_puppet
-def bad_certificates_are_refused(puppet):
-    Peer(bad, puppet, 1).refused("certificate has expired")
-    Peer(bad, puppet, 2).refused("not yet valid")
-    Peer(bad, puppet, 3).refused("certificate revoked", crl="crl.pem")
+@with_worker
+def bad_certificates_are_refused(worker):
+    Peer(bad, worker, 1).refused("certificate has expired")
+    Peer(bad, worker, 2).refused("not yet valid")
+    Peer(bad, worker, 3).refused("certificate revoked", crl="crl.pem")
 
 
-@with_puppet
-def server_behind_a_bad_one_is_found(puppet):
+@with_worker
+def server_behind_a_bad_one_is_found(worker):
     """Expired, not yet valid; the third one's is on a list that is not used."""
-    client = Peer(bad, puppet).client(",".join(bad.tls_addresses),
+    client = Peer(bad, worker).client(",".join(bad.tls_addresses),
                                       own="client")
     client.state("connected")
     assert client.facts().server == bad.tls_addresses[2]
     client.do("close")
 
 
-@with_puppet
-def replaced_files_count_from_the_next_attempt_on(puppet):
+@with_worker
+def replaced_files_count_from_the_next_attempt_on(worker):
     with tempfile.TemporaryDirectory() as folder:
         crl = os.path.join(folder, "crl.pem")
         shutil.copy(bad.certificate("crl.pem"), crl)
-        client = Peer(bad, puppet, 3).client(own="client", crl=crl)
+        client = Peer(bad, worker, 3).client(own="client", crl=crl)
         eventually(lambda: client.said("log"))
         shutil.copy(bad.certificate("crl-empty.pem"), crl + ".new")
         os.rename(crl + ".new", crl)
@@ -127,11 +127,11 @@ def replaced_files_count_from_the_next_attempt_on(puppet):
         client.do("close")
 
 
-@with_puppet
-def ports_are_mixed_up(puppet):
-    Peer(good, puppet).refused("is this a port without TLS?",
+@with_worker
+def ports_are_mixed_up(worker):
+    Peer(good, worker).refused("is this a port without TLS?",
                                hosts=good.addresses[0])
-    client = puppet.client(good.tls_addresses[0], timeout=T)
+    client = worker.client(good.tls_addresses[0], timeout=T)
     eventually(lambda: client.said("log")[1:])
     assert not client.said("state", "connected")
     client.free()
@@ -139,9 +139,9 @@ def ports_are_mixed_up(puppet):
 
 # ---- what the client shows ---------------------------------------------------
 
-@with_puppet
-def client_certificate_is_shown_where_it_is_needed(puppet):
-    peer = Peer(bad, puppet, 3)
+@with_worker
+def client_certificate_is_shown_where_it_is_needed(worker):
+    peer = Peer(bad, worker, 3)
     for own in ("client", "client-rsa", "client-chain"):
         peer.good(own=own)
     peer.good(own="client", key="client-encrypted.key",
@@ -158,10 +158,10 @@ def client_certificate_is_shown_where_it_is_needed(puppet):
                  key="client-bob.key")
 
 
-@with_puppet
-def certificate_is_an_identity(puppet):
+@with_worker
+def certificate_is_an_identity(worker):
     """CN=alice,O=latchkey of the scheme x509, without lk_add_auth()."""
-    peer = Peer(good, puppet)
+    peer = Peer(good, worker)
     alice = peer.client(own="client")
     bob = peer.client(own="client-bob")
     stranger = peer.client()
@@ -186,10 +186,10 @@ ALERT = b"\x15\x03\x03\0\2\2\x28"     # a record: fatal, handshake failure
 GARBAGE = b"HTTP/1.1 400 Bad Request\r\n\r\n"
 
 
-def records_of_a_handshake(puppet, zk, n):
+def records_of_a_handshake(worker, zk, n):
     """(up, down): how many there are until the client has a session."""
     with relay.Relay(zk.tls_addresses[n - 1], relay.RECORDS) as wire:
-        client = Peer(zk, puppet, n).client(wire.address, own="client")
+        client = Peer(zk, worker, n).client(wire.address, own="client")
         client.state("connected")
         ways = [frame.up for frame in wire.frames_since()]
         client.do("close")
@@ -197,10 +197,10 @@ def records_of_a_handshake(puppet, zk, n):
     return ways.count(True), ways.count(False)
 
 
-def at_each_record(puppet, zk, n, actions, ways=(True, False)):
+def at_each_record(worker, zk, n, actions, ways=(True, False)):
     """Something happens at each record of a client's first connection, up to
     the reply that gives it a session; a later connection is good."""
-    counts = dict(zip((True, False), records_of_a_handshake(puppet, zk, n)))
+    counts = dict(zip((True, False), records_of_a_handshake(worker, zk, n)))
     cases = []
     for up in ways:
         for at in range(1, counts[up] + 1):
@@ -210,7 +210,7 @@ def at_each_record(puppet, zk, n, actions, ways=(True, False)):
                                               forward=forward),
                               (action, forward, up, at)))
     try:
-        clients = [Peer(zk, puppet, n).client(wire.address, own="client")
+        clients = [Peer(zk, worker, n).client(wire.address, own="client")
                    for wire, _, _ in cases]
         for client, (wire, trap, case) in zip(clients, cases):
             client.state("connected")
@@ -227,35 +227,35 @@ def at_each_record(puppet, zk, n, actions, ways=(True, False)):
 
 # `good` has TLS 1.2, `bad` TLS 1.3; its third server's certificate is good where
 # no CRL is used.
-@with_puppet
-def handshake_may_be_cut_at_each_record(puppet):
+@with_worker
+def handshake_may_be_cut_at_each_record(worker):
     actions = (("cut", False), ("tear", False), ("reset", True))
-    at_each_record(puppet, good, 1, actions)
-    at_each_record(puppet, bad, 3, actions)
+    at_each_record(worker, good, 1, actions)
+    at_each_record(worker, bad, 3, actions)
 
 
-@with_puppet
-def handshake_may_get_stuck_at_each_record(puppet):
-    at_each_record(puppet, good, 1, (("stall", 3),))
-    at_each_record(puppet, bad, 3, (("stall", 3),))
+@with_worker
+def handshake_may_get_stuck_at_each_record(worker):
+    at_each_record(worker, good, 1, (("stall", 3),))
+    at_each_record(worker, bad, 3, (("stall", 3),))
 
 
-@with_puppet
-def server_may_answer_with_anything(puppet):
-    at_each_record(puppet, good, 1, (
+@with_worker
+def server_may_answer_with_anything(worker):
+    at_each_record(worker, good, 1, (
         (ALERT, False), (GARBAGE, False), (b"", False)), ways=(False,))
     for said, text in ((GARBAGE, "does not speak TLS"),
                        (ALERT, "handshake failure")):
         with relay.Relay(good.tls_addresses[0], relay.RECORDS) as wire:
             wire.trap(said, up=False, lasting=True)
-            Peer(good, puppet).refused(text, hosts=wire.address)
+            Peer(good, worker).refused(text, hosts=wire.address)
 
 
-@with_puppet
-def slow_wires_only_take_longer(puppet):
+@with_worker
+def slow_wires_only_take_longer(worker):
     with relay.Relay(good.tls_addresses[0], relay.RECORDS) as wire:
         wire.drip(1)
-        client = Peer(good, puppet).client(wire.address, timeout=LONG)
+        client = Peer(good, worker).client(wire.address, timeout=LONG)
         client.state("connected")
         client.create("/slow", data=b"x" * 3000)
         assert client.get("/slow").data == b"x" * 3000
@@ -266,11 +266,11 @@ def slow_wires_only_take_longer(puppet):
         client.do("close")
 
 
-@with_puppet
-def connection_may_break_in_any_record(puppet):
+@with_worker
+def connection_may_break_in_any_record(worker):
     """What was under way is in doubt, the session goes on."""
     with relay.Relay(good.tls_addresses[0], relay.RECORDS) as wire:
-        client = Peer(good, puppet).client(wire.address, timeout=LONG)
+        client = Peer(good, worker).client(wire.address, timeout=LONG)
         client.state("connected")
         session = client.facts().session
         client.create("/data")
@@ -298,20 +298,20 @@ def five_thousand_descriptors_are_open():
         raise NotTested("no more than %d descriptors are allowed" % hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 5200), hard))
     try:
-        with Puppet() as puppet:
-            opened = puppet.ask("descriptors", "-", count=5000).good()
+        with Worker() as worker:
+            opened = worker.ask("descriptors", "-", count=5000).good()
             assert opened.last >= 5000, opened
-            peer = Peer(good, puppet)
+            peer = Peer(good, worker)
             peer.good(own="client")
             peer.refused("not for other.test", server_name="other.test")
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-@with_puppet
-def session_moves_to_another_server(puppet):
+@with_worker
+def session_moves_to_another_server(worker):
     """From server to server as they are killed, with its lock."""
-    client = Peer(good, puppet).client(",".join(good.tls_addresses),
+    client = Peer(good, worker).client(",".join(good.tls_addresses),
                                        timeout=LONG, own="client")
     client.state("connected")
     session = client.facts().session

@@ -9,7 +9,7 @@ sys.path.append(sys.path[0] + "/../support")
 import command
 from command import expect, run, start
 import live
-import puppet
+import worker
 
 zk = command.serve()
 
@@ -118,7 +118,7 @@ def what_may_not_be_read_is_not_passed_over():
 
 def a_large_tree_is_whole():
     """More nodes than questions that are on their way at a time."""
-    crowd = puppet.Puppet()
+    crowd = worker.Worker()
     client = crowd.client(zk.connect)
     client.create("/large")
     dirs = ["/large/%d" % i for i in range(30)]

@@ -17,7 +17,7 @@ sys.path.append(sys.path[0] + "/../support")
 import command
 from command import expect, run, start
 import live
-import puppet
+import worker
 import relay
 
 zk = command.serve()
@@ -185,7 +185,7 @@ def pending(pipe):
 
 
 def a_reader_that_is_slow_is_told_what_it_missed():
-    crowd = puppet.Puppet()
+    crowd = worker.Worker()
     client = crowd.client(zk.connect)
     client.create("/slow")
     paths = ["/slow/%03d%s" % (i, "x" * 30000) for i in range(50)]

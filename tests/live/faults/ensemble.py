@@ -10,7 +10,7 @@ sys.path.append(sys.path[0] + "/../support")
 import live
 import relay
 from live import eventually
-from puppet import Puppet
+from worker import Worker
 
 T = 6000        # where a server falls silent
 LONG = 30000    # where there is an election, which takes its time
@@ -21,11 +21,11 @@ def with_client(test, timeout=LONG):
     def with_it():
         three.zk.wait()
         eventually(three.zk.leader)
-        with Puppet() as puppet:
-            client = puppet.client(three.connect, timeout=timeout)
+        with Worker() as worker:
+            client = worker.client(three.connect, timeout=timeout)
             client.state("connected")
             base = client.create("/ensemble-", flags=2).path
-            test(puppet, client, base)
+            test(worker, client, base)
             client.do("close")
         for n in (1, 2, 3):
             if three.zk.pid(n) is None:
@@ -61,10 +61,10 @@ def other_than(*numbers):
     return [n for n in (1, 2, 3) if n not in numbers][0]
 
 
-def session_moves(puppet, client, base, leave):
+def session_moves(worker, client, base, leave):
     """The session goes on elsewhere, with its ephemeral nodes, its watches
     and its waiting requests."""
-    far = puppet.client(",".join(
+    far = worker.client(",".join(
         r.address for n, r in three.client.items() if n != server_of(client)),
         timeout=LONG)
     far.state("connected")
@@ -91,27 +91,27 @@ def session_moves(puppet, client, base, leave):
 
 
 @with_client
-def a_follower_in_use_is_killed(puppet, client, base):
+def a_follower_in_use_is_killed(worker, client, base):
     settle_on(client, three.zk.follower())
-    session_moves(puppet, client, base, three.zk.kill)
+    session_moves(worker, client, base, three.zk.kill)
 
 
 @with_client
-def the_leader_in_use_is_killed(puppet, client, base):
+def the_leader_in_use_is_killed(worker, client, base):
     settle_on(client, three.zk.leader())
-    session_moves(puppet, client, base, three.zk.kill)
+    session_moves(worker, client, base, three.zk.kill)
 
 
 @with_quick_client
-def the_server_in_use_is_stopped(puppet, client, base):
+def the_server_in_use_is_stopped(worker, client, base):
     settle_on(client, three.zk.follower())
     stopped = server_of(client)
-    session_moves(puppet, client, base, three.zk.stop)
+    session_moves(worker, client, base, three.zk.stop)
     three.zk.cont(stopped)
 
 
 @with_client
-def a_leader_elsewhere_is_killed(puppet, client, base):
+def a_leader_elsewhere_is_killed(worker, client, base):
     settle_on(client, three.zk.follower())
     before = client.facts()
     mine = client.create(base + "/mine", flags=1)
@@ -123,7 +123,7 @@ def a_leader_elsewhere_is_killed(puppet, client, base):
 
 
 @with_quick_client
-def a_half_open_connection_is_left_behind(puppet, client, base):
+def a_half_open_connection_is_left_behind(worker, client, base):
     """The session moves while its old connection still stands. What was sent
     over that one is not done twice, nor answered for another request."""
     before = client.facts()
@@ -146,7 +146,7 @@ def a_half_open_connection_is_left_behind(puppet, client, base):
 
 
 @with_client
-def xids_go_on_at_another_server(puppet, client, base):
+def xids_go_on_at_another_server(worker, client, base):
     marks = {n: wire.mark() for n, wire in three.client.items()}
     for n in (1, 2, 3, 1):
         settle_on(client, n)
@@ -159,14 +159,14 @@ def xids_go_on_at_another_server(puppet, client, base):
 
 
 @with_client
-def a_server_that_is_behind_refuses(puppet, client, base):
+def a_server_that_is_behind_refuses(worker, client, base):
     """What was seen is not unseen at a server that has not heard of it."""
     behind = three.zk.follower()
     ahead = other_than(behind, three.zk.leader())
     wire = three.client[ahead]
     target, lagging = ["%s:%d" % three.client[n].target
                        for n in (ahead, behind)]
-    mover = puppet.client(wire.address, timeout=T)
+    mover = worker.client(wire.address, timeout=T)
     mover.state("connected")
     before = mover.facts()
     three.cut_off(behind)
@@ -189,11 +189,11 @@ def lock_survives(leave, come_back, timeout):
     """Over three servers: the one in use by the holder, then by the one who
     waits, goes away."""
     @with_client
-    def test(puppet, client, base):
+    def test(worker, client, base):
         names = ["one", "two"]
         locks = []
         for name in names:
-            c = puppet.client(three.connect, timeout=timeout)
+            c = worker.client(three.connect, timeout=timeout)
             c.state("connected")
             locks.append((c, c.lock(base + "/l", data=name.encode())))
         holder, waiter = locks
@@ -237,7 +237,7 @@ stopped.__name__ = "a_lock_survives_servers_that_are_stopped"
 
 
 @with_client
-def a_cut_during_create_leaves_one_node(puppet, client, base):
+def a_cut_during_create_leaves_one_node(worker, client, base):
     """F11: the create reaches the old server, the client goes to another one
     before it is committed; it must not be made twice, or be lost."""
     lock = client.lock(base + "/l")
@@ -261,7 +261,7 @@ def address(n):
 
 
 @with_client
-def a_client_moves_when_its_server_is_taken_off_the_list(puppet, client, base):
+def a_client_moves_when_its_server_is_taken_off_the_list(worker, client, base):
     """The list shrinks to one server, grows again, is another: the session
     goes on with its lock, and no request fails."""
     settle_on(client, 1)
@@ -298,9 +298,9 @@ def a_client_moves_when_its_server_is_taken_off_the_list(puppet, client, base):
 
 
 @with_client
-def clients_spread_over_a_list_that_grows(puppet, client, base):
+def clients_spread_over_a_list_that_grows(worker, client, base):
     """Of thirty at one server some twenty move when there are three."""
-    crowd = [puppet.client(address(1), timeout=LONG) for _ in range(30)]
+    crowd = [worker.client(address(1), timeout=LONG) for _ in range(30)]
     for c in crowd:
         c.state("connected")
     sessions = [c.facts().session for c in crowd]

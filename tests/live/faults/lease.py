@@ -18,7 +18,7 @@ sys.path.append(sys.path[0] + "/../support")
 
 import live
 from live import eventually
-from puppet import Puppet, boottime
+from worker import Worker, boottime
 
 FULL = "--full" in sys.argv
 CUTS = 20 if FULL else 2
@@ -31,8 +31,8 @@ QUORUM, SYNC, PING = 0, 1, 2
 class Pair:
     """A holder at one server, and somebody elsewhere who waits for it."""
 
-    def __init__(self, puppets, n, assurance, dir):
-        near, far = puppets
+    def __init__(self, workers, n, assurance, dir):
+        near, far = workers
         others = ",".join(r.address for m, r in three.client.items() if m != n)
         self.assurance = assurance
         self.client = near.client(three.client[n].address, timeout=T,
@@ -79,7 +79,7 @@ def cuts_of(mode, kinds):
         three.zk.wait()
         leader = eventually(three.zk.leader)
         n = leader if mode == "leader" else three.zk.follower()
-        with Puppet() as near, Puppet() as far:
+        with Worker() as near, Worker() as far:
             keeper = far.client(three.connect, timeout=CALM)
             dir = keeper.create("/lease-", flags=2).path
             pairs = [Pair((near, far), n, kind, dir) for kind in kinds]
@@ -110,10 +110,10 @@ def the_leader_is_cut_off():
 
 
 def servers_are_restarted_in_turn():
-    with Puppet() as puppet:
+    with Worker() as worker:
         holders = []
         for n in (1, 2, 3):
-            client = puppet.client(three.zk.connect, timeout=CALM)
+            client = worker.client(three.zk.connect, timeout=CALM)
             lock = client.lock("/calm/%d" % n)
             lock.acquire()
             holders.append((client, lock))

@@ -15,7 +15,7 @@ import live
 import relay
 import zkserver
 from live import eventually
-from puppet import Puppet
+from worker import Worker
 from relay import (CHILDREN, CREATE2, DELETE, EVENT, GET, MULTI, Relay)
 
 T = 10000
@@ -37,9 +37,9 @@ class Stage:
     """A holder straight at the server, and somebody who wants its lock through
     a relay."""
 
-    def __init__(self, puppet, wire, options):
-        self.far = puppet.client(zk.connect, timeout=3 * T)
-        self.near = puppet.client(wire.address, timeout=T)
+    def __init__(self, worker, wire, options):
+        self.far = worker.client(zk.connect, timeout=3 * T)
+        self.near = worker.client(wire.address, timeout=T)
         self.far.state("connected")
         self.near.state("connected")
         self.dir = self.far.create("/faults-", flags=2).path
@@ -65,8 +65,8 @@ class Stage:
 
 def with_stage(test):
     def with_it(*args, **options):
-        with Relay(zk.connect) as wire, Puppet() as puppet:
-            stage = Stage(puppet, wire, options)
+        with Relay(zk.connect) as wire, Worker() as worker:
+            stage = Stage(worker, wire, options)
             test(stage, wire, *args)
             stage.end()
     with_it.__name__ = test.__name__
@@ -272,8 +272,8 @@ def a_release_comes_before_the_next_acquire(stage, wire):
 
 def a_process_that_is_killed_at_any_step_leaves_nothing():
     """Once its session has ended, that is."""
-    with Puppet() as puppet, contextlib.ExitStack() as stack:
-        far = puppet.client(zk.connect, timeout=3 * T)
+    with Worker() as worker, contextlib.ExitStack() as stack:
+        far = worker.client(zk.connect, timeout=3 * T)
         places = []
         for contended, steps in ((False, ALONE), (True, QUEUED)):
             for up, op, count in steps:
@@ -281,7 +281,7 @@ def a_process_that_is_killed_at_any_step_leaves_nothing():
                 if contended:
                     far.lock(path).acquire()
                 wire = stack.enter_context(Relay(zk.connect))
-                victim = Puppet()
+                victim = Worker()
                 near = victim.client(wire.address, timeout=SHORT)
                 near.state("connected")
                 trap = wire.trap("freeze", up=up, op=op, count=count)
@@ -317,8 +317,8 @@ def a_short_break_is_told_and_survived(stage, wire):
 
 
 def some_stop_as_soon_as_it_breaks():
-    with Relay(zk.connect) as wire, Puppet() as puppet:
-        client = puppet.client(wire.address, timeout=T)
+    with Relay(zk.connect) as wire, Worker() as worker:
+        client = worker.client(wire.address, timeout=T)
         lock = client.lock("/careful", unsure_early=1)
         lock.acquire()
         wire.drop()
@@ -332,9 +332,9 @@ def some_stop_as_soon_as_it_breaks():
 def unsure_then_lost(one_session):
     """The holder is told that it may not hold before anybody can know that it
     does not."""
-    with Relay(zk.connect) as wire, Puppet() as puppet:
-        far = puppet.client(zk.connect, timeout=3 * T)
-        near = puppet.client(wire.address, timeout=SHORT,
+    with Relay(zk.connect) as wire, Worker() as worker:
+        far = worker.client(zk.connect, timeout=3 * T)
+        near = worker.client(wire.address, timeout=SHORT,
                              one_session=one_session)
         path = far.create("/unsure-", flags=2).path
         lock, next_lock = near.lock(path), far.lock(path)
@@ -375,8 +375,8 @@ def and_nothing_comes_after_a_final_session():
 
 
 def a_break_that_ends_in_time_is_no_loss():
-    with Relay(zk.connect) as wire, Puppet() as puppet:
-        near = puppet.client(wire.address, timeout=SHORT, margin=2500)
+    with Relay(zk.connect) as wire, Worker() as worker:
+        near = worker.client(wire.address, timeout=SHORT, margin=2500)
         path = near.create("/doubt-", flags=2).path
         lock = near.lock(path)
         token = lock.acquire().token
@@ -393,9 +393,9 @@ def a_break_that_ends_in_time_is_no_loss():
 
 
 def who_waits_when_its_session_ends_queues_anew():
-    with Relay(zk.connect) as wire, Puppet() as puppet:
-        far = puppet.client(zk.connect, timeout=3 * T)
-        near = puppet.client(wire.address, timeout=SHORT)
+    with Relay(zk.connect) as wire, Worker() as worker:
+        far = worker.client(zk.connect, timeout=3 * T)
+        near = worker.client(wire.address, timeout=SHORT)
         path = far.create("/anew-", flags=2).path
         holder = far.lock(path)
         locks = [near.lock(path), near.lock(path, fail_on_expiry=1)]
@@ -422,8 +422,8 @@ def who_waits_when_its_session_ends_queues_anew():
 
 
 def a_process_that_slept_knows_it_first():
-    with Puppet() as sleeper, Puppet() as puppet:
-        far = puppet.client(zk.connect, timeout=3 * T)
+    with Worker() as sleeper, Worker() as worker:
+        far = worker.client(zk.connect, timeout=3 * T)
         path = far.create("/slept-", flags=2).path
         near = sleeper.client(zk.connect, timeout=SHORT)
         holder, waiter = near.lock(path), near.lock(path)

@@ -20,7 +20,7 @@ import tempfile
 import threading
 
 import live
-from puppet import SECONDS
+from worker import SECONDS
 
 JAVA = "/usr/share/java"
 JARS = ("curator-recipes", "curator-framework", "curator-client", "zookeeper",

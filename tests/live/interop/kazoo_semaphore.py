@@ -61,7 +61,7 @@ def wait_until_free(far, base):
 # ---- what it is
 
 @on_server
-def each_sees_what_the_other_holds(puppet, far, base):
+def each_sees_what_the_other_holds(worker, far, base):
     lock = ours(far, base, permits=2, data=b"latchkey")
     with kazoo_client() as kz:
         other = theirs(kz, base, permits=2)
@@ -90,7 +90,7 @@ def each_sees_what_the_other_holds(puppet, far, base):
 # ---- how many there are
 
 @on_server
-def who_thinks_of_another_number_than_ours_is_refused(puppet, far, base):
+def who_thinks_of_another_number_than_ours_is_refused(worker, far, base):
     lock = ours(far, base, permits=2)
     lock.acquire()
     assert far.get(base + "/l").data == b"2"
@@ -111,7 +111,7 @@ def who_thinks_of_another_number_than_ours_is_refused(puppet, far, base):
 
 
 @on_server
-def who_thinks_of_another_number_than_kazoos_is_refused(puppet, far, base):
+def who_thinks_of_another_number_than_kazoos_is_refused(worker, far, base):
     with kazoo_client() as kz:
         other = theirs(kz, base, permits=3)
         assert other.acquire(timeout=20)
@@ -132,7 +132,7 @@ def who_thinks_of_another_number_than_kazoos_is_refused(puppet, far, base):
 
 
 @on_server
-def what_is_no_number_says_nothing_to_either(puppet, far, base):
+def what_is_no_number_says_nothing_to_either(worker, far, base):
     for text in (b"", b"three", b"3 permits"):
         path = "%s/%s" % (base, uuid.uuid4().hex)
         far.create(path, data=b"")
@@ -157,7 +157,7 @@ def make(far, base, permits):
 
 
 @on_server
-def a_warm_acquire_is_one_write(puppet, far, base):
+def a_warm_acquire_is_one_write(worker, far, base):
     make(far, base, 3)
     with Wired() as it:
         for take in (1, 3):
@@ -173,7 +173,7 @@ def a_warm_acquire_is_one_write(puppet, far, base):
 
 
 @on_server
-def a_cold_acquire_is_two_round_trips(puppet, far, base):
+def a_cold_acquire_is_two_round_trips(worker, far, base):
     with Wired() as it:
         lock = ours(it.client, base, permits=2)
         it.begin()
@@ -191,7 +191,7 @@ def a_cold_acquire_is_two_round_trips(puppet, far, base):
 
 
 @on_server
-def who_is_first_waits_for_permits_alone(puppet, far, base):
+def who_is_first_waits_for_permits_alone(worker, far, base):
     make(far, base, 1)
     with Wired() as it, kazoo_client() as kz:
         lock, holder = ours(it.client, base), theirs(kz, base)
@@ -210,7 +210,7 @@ def who_is_first_waits_for_permits_alone(puppet, far, base):
 
 
 @on_server
-def who_is_not_first_gives_its_permits_back(puppet, far, base):
+def who_is_not_first_gives_its_permits_back(worker, far, base):
     make(far, base, 1)
     holder, first = [ours(far, base) for _ in range(2)]
     with Wired() as it:

@@ -21,7 +21,7 @@ import curator
 import live
 from judge import Judge
 from live import eventually
-from puppet import Puppet
+from worker import Worker
 
 try:
     import kazoo.client
@@ -105,8 +105,8 @@ class Peer:
 class Ours:
     name = "latchkey"
 
-    def __init__(self, puppet, directory, layout, prefix=None, shared=False):
-        self.client = puppet.client(zk.connect)
+    def __init__(self, worker, directory, layout, prefix=None, shared=False):
+        self.client = worker.client(zk.connect)
         options = {"layout": layout}
         if prefix is not None:
             options["prefix"] = prefix
@@ -258,47 +258,47 @@ def meet(directory, ours, theirs, shared=False):
 # ---- tests
 
 def native_blocking_locks():
-    with Puppet() as puppet:
-        meet("/locks", lambda: Ours(puppet, "/locks", NATIVE),
+    with Worker() as worker:
+        meet("/locks", lambda: Ours(worker, "/locks", NATIVE),
              lambda: Peer("/locks", "lock", "seq-"))
 
 
 def native_locks_of_digits_alone():
-    with Puppet() as puppet:
-        meet("/lock", lambda: Ours(puppet, "/lock", NATIVE, ""),
+    with Worker() as worker:
+        meet("/lock", lambda: Ours(worker, "/lock", NATIVE, ""),
              lambda: Peer("/lock", "lock", ""))
 
 
 def native_locks_in_callbacks():
-    with Puppet() as puppet:
-        meet("/async", lambda: Ours(puppet, "/async", NATIVE, "lock"),
+    with Worker() as worker:
+        meet("/async", lambda: Ours(worker, "/async", NATIVE, "lock"),
              lambda: Peer("/async", "async", "lock"))
 
 
 def shared_locks():
-    with Puppet() as puppet:
+    with Worker() as worker:
         command.expect(0, "create", "/zk-book")
         path = "/zk-book/shared_lock"
-        meet(path, lambda: Ours(puppet, path, NATIVE, shared=True),
+        meet(path, lambda: Ours(worker, path, NATIVE, shared=True),
              lambda: Peer(path, "shared"), shared=True)
 
 
 def kazoos_mutex():
-    with Puppet() as puppet:
-        meet("/kazoo", lambda: Ours(puppet, "/kazoo", KAZOO),
+    with Worker() as worker:
+        meet("/kazoo", lambda: Ours(worker, "/kazoo", KAZOO),
              lambda: Kazoo("/kazoo", {"write": kazoo.recipe.lock.Lock}))
 
 
 def kazoos_writers_and_our_mutex():
-    with Puppet() as puppet:
-        meet("/kazoo-w", lambda: Ours(puppet, "/kazoo-w", KAZOO),
+    with Worker() as worker:
+        meet("/kazoo-w", lambda: Ours(worker, "/kazoo-w", KAZOO),
              lambda: Kazoo("/kazoo-w",
                            {"write": kazoo.recipe.lock.WriteLock}))
 
 
 def kazoos_readers_and_writers():
-    with Puppet() as puppet:
-        meet("/kazoo-rw", lambda: Ours(puppet, "/kazoo-rw", KAZOO,
+    with Worker() as worker:
+        meet("/kazoo-rw", lambda: Ours(worker, "/kazoo-rw", KAZOO,
                                        shared=True),
              lambda: Kazoo("/kazoo-rw",
                            {"read": kazoo.recipe.lock.ReadLock,
@@ -307,16 +307,16 @@ def kazoos_readers_and_writers():
 
 
 def ours_with_and_without_a_uuid():
-    with Puppet() as puppet:
-        meet("/both", lambda: Ours(puppet, "/both", NATIVE),
-             lambda: Ours(puppet, "/both", NATIVE_UUID))
+    with Worker() as worker:
+        meet("/both", lambda: Ours(worker, "/both", NATIVE),
+             lambda: Ours(worker, "/both", NATIVE_UUID))
 
 
 def the_judge_notices_two_layouts():
     """Who says another layout than the others is not excluded."""
-    with Puppet() as puppet, closing(
-            Ours(puppet, "/wrong", NATIVE),
-            Ours(puppet, "/wrong", CURATOR)) as (a, b):
+    with Worker() as worker, closing(
+            Ours(worker, "/wrong", NATIVE),
+            Ours(worker, "/wrong", CURATOR)) as (a, b):
         assert take_turns("/wrong", (a, b)).overlaps
 
 

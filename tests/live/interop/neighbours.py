@@ -15,7 +15,7 @@ import command
 import live
 from curator import Curator
 from live import eventually
-from puppet import Puppet
+from worker import Worker
 
 # What may not overlap: one by one into the folder, one more in the file.
 JUDGE = """
@@ -119,9 +119,9 @@ def curator_and_run_exclude_each_other():
 
 
 def curator_reads_null_and_empty_and_back():
-    with Curator() as java, Puppet() as puppet:
+    with Curator() as java, Worker() as worker:
         theirs = java.client(zk.connect)
-        client = puppet.client(zk.connect)
+        client = worker.client(zk.connect)
         for text, data in (("null", None), ("empty", b""),
                            ("text", b"text")):
             java.do("put", theirs, "/by-curator-" + text, text)
@@ -134,9 +134,9 @@ def curator_reads_null_and_empty_and_back():
 def kazoo_reads_what_latchkey_writes_and_back():
     digest = kazoo.security.make_digest_acl("bob", "secret", all=True)
     reading = kazoo.security.make_acl("world", "anyone", read=True)
-    with Kazoo(zk.connect) as kz, Puppet() as puppet:
+    with Kazoo(zk.connect) as kz, Worker() as worker:
         kz.add_auth("digest", "bob:secret")
-        client = puppet.client(zk.connect)
+        client = worker.client(zk.connect)
         client.do("auth", scheme="digest", auth=b"bob:secret")
         for name, data in (("null", None), ("empty", b""),
                            ("bytes", bytes(range(256)) * 8)):
@@ -162,7 +162,7 @@ def kazoo_reads_what_latchkey_writes_and_back():
         kz.create("/k-acl-theirs", b"", acl=[digest, reading])
         client.get("/k-acl-theirs")
         client.do("set", path="/k-acl-theirs", data=b"x")
-        other = puppet.client(zk.connect)
+        other = worker.client(zk.connect)
         other.get("/k-acl-theirs")
         other.ask("set", path="/k-acl-theirs", data=b"x").fails("NO_AUTH")
         client.create("/k-acl-read", acl="read")

@@ -16,7 +16,7 @@ import live
 import zkserver
 from contenders import Contender
 from judge import Judge
-from puppet import Puppet
+from worker import Worker
 from rivals import SESSION_MS, Host, Ours, Theirs, Trespasser
 
 try:
@@ -44,11 +44,11 @@ class Run:
 
     def __init__(self, zk, faults):
         self.zk, self.judge = zk, Judge()
-        self.ours = [Host(Puppet), Host(Puppet)]
+        self.ours = [Host(Worker), Host(Worker)]
         self.theirs = [Host(curator.Curator)
                        for _ in range(2 if faults else 1)]
         self.here = Host(Here)
-        self.watcher = Puppet()
+        self.watcher = Worker()
         self.far = self.watcher.client(zk.connect, timeout=60000)
         self.turns = {}         # recipe -> contenders
         self.queues = {}        # recipe -> directories with nodes of theirs

@@ -13,7 +13,7 @@ import live
 import locks
 import relay
 from live import eventually
-from puppet import Puppet
+from worker import Worker
 from relay import Relay
 
 try:
@@ -30,8 +30,8 @@ class Latchkey:
     name = "latchkey"
 
     def __init__(self, connect, directory):
-        self.puppet = Puppet()
-        self.client = self.puppet.client(connect, timeout=SESSION_MS)
+        self.worker = Worker()
+        self.client = self.worker.client(connect, timeout=SESSION_MS)
         self.client.state("connected")
         self.lock = self.client.lock(directory)
 
@@ -48,7 +48,7 @@ class Latchkey:
         return self.lock.look().ok == 1
 
     def close(self):
-        self.puppet.close()
+        self.worker.close()
 
 
 class Curator:
@@ -184,7 +184,7 @@ def only_latchkey_knows_that_its_lease_has_passed():
     assert said == {"latchkey": False, "Curator": True, "kazoo": True}, said
 
 
-with locks.serve() as server, Puppet() as mover:
+with locks.serve() as server, Worker() as mover:
     watcher = mover.client(server.connect, timeout=locks.LONG)
     live.run(round_trips_are_those_of_the_readme,
              only_latchkey_knows_that_its_lease_has_passed)

@@ -16,7 +16,7 @@ import threading
 import time
 
 import curator
-import puppet
+import worker
 
 SESSION_MS = 8000
 WAIT_S = 300        # for a lock
@@ -31,7 +31,7 @@ class Broken(Exception):
 
 
 class Host:
-    """A process with rivals in it: Puppet or Curator."""
+    """A process with rivals in it: Worker or Curator."""
 
     def __init__(self, make):
         self.make = make
@@ -66,7 +66,7 @@ class Host:
         self.process.stop()
 
     def cont(self):
-        self.resumed = puppet.boottime()
+        self.resumed = worker.boottime()
         self.process.cont()
         self.acts = True
 
@@ -256,7 +256,7 @@ class Theirs(Rival):
 
     def begin(self, ms):
         self.revoked = threading.Event()
-        self.since = puppet.boottime()
+        self.since = worker.boottime()
         return self.ask("acquire", self.lock, ms)
 
     def acquire(self, ms):

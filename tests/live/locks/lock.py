@@ -13,7 +13,7 @@ import relay
 from live import eventually
 from locks import (LONG, SHORT, Wired, names, on_server, owned_by,
                    wait_until_empty)
-from puppet import Puppet
+from worker import Worker
 from relay import Relay
 
 NAME = re.compile(r"_c_[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-"
@@ -23,7 +23,7 @@ NAME = re.compile(r"_c_[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-"
 # ---- one holder
 
 @on_server
-def the_node_is_curators(puppet, far, base):
+def the_node_is_curators(worker, far, base):
     lock = far.lock(base + "/deep/er/l", data=b"who")
     grant = lock.acquire()
     parent, _, name = grant.node.rpartition("/")
@@ -47,7 +47,7 @@ def the_node_is_curators(puppet, far, base):
 
 
 @on_server
-def a_handle_counts_and_another_queues(puppet, far, base):
+def a_handle_counts_and_another_queues(worker, far, base):
     one, two = far.lock(base + "/l"), far.lock(base + "/l")
     first = one.acquire()
     assert one.acquire().token == first.token
@@ -63,8 +63,8 @@ def a_handle_counts_and_another_queues(puppet, far, base):
 
 
 @on_server
-def a_queue_is_served_in_its_order(puppet, far, base):
-    clients = [puppet.client(zk.connect, timeout=LONG) for _ in range(5)]
+def a_queue_is_served_in_its_order(worker, far, base):
+    clients = [worker.client(zk.connect, timeout=LONG) for _ in range(5)]
     locks, waiting = [], []
     for n in range(20):
         lock = clients[n % 5].lock(base + "/l")
@@ -91,7 +91,7 @@ def a_queue_is_served_in_its_order(puppet, far, base):
 
 
 @on_server
-def trying_and_waiting_for_a_while_leave_nothing(puppet, far, base):
+def trying_and_waiting_for_a_while_leave_nothing(worker, far, base):
     far.create(base + "/l")
     holder, lock = far.lock(base + "/l"), far.lock(base + "/l")
     holder.acquire()
@@ -107,7 +107,7 @@ def trying_and_waiting_for_a_while_leave_nothing(puppet, far, base):
 
 
 @on_server
-def a_cancelled_wait_ends_at_once(puppet, far, base):
+def a_cancelled_wait_ends_at_once(worker, far, base):
     holder, lock = far.lock(base + "/l"), far.lock(base + "/l")
     holder.acquire()
     asked = lock.ask("acquire")
@@ -125,11 +125,11 @@ def a_cancelled_wait_ends_at_once(puppet, far, base):
 
 
 @on_server
-def many_short_waits_leave_no_watch(puppet, far, base):
+def many_short_waits_leave_no_watch(worker, far, base):
     far.create(base + "/l")
     holder = far.lock(base + "/l")
     holder.acquire()
-    waiters = [puppet.client(zk.connect, timeout=LONG) for _ in range(4)]
+    waiters = [worker.client(zk.connect, timeout=LONG) for _ in range(4)]
     for client in waiters:
         client.do("sync", path="/")
     watches = live.watch_count(zk.connect)
@@ -150,9 +150,9 @@ def many_short_waits_leave_no_watch(puppet, far, base):
 
 @on_server
 def a_warm_acquire_is_one_write_and_a_short_hold_three_requests(
-        puppet, far, base):
+        worker, far, base):
     far.create(base + "/l")
-    with Relay(zk.connect) as wire, Puppet() as other:
+    with Relay(zk.connect) as wire, Worker() as other:
         client = other.client(wire.address, timeout=LONG)
         client.state("connected")
         lock = client.lock(base + "/l")
@@ -170,7 +170,7 @@ def a_warm_acquire_is_one_write_and_a_short_hold_three_requests(
 
 
 @on_server
-def names_of_any_layout_cost_the_same(puppet, far, base):
+def names_of_any_layout_cost_the_same(worker, far, base):
     at_once, parked = (relay.CREATE2, relay.CHILDREN), 2 * [relay.GET]
     for layout in range(4):  # lk_layout
         path = "%s/%d" % (base, layout)
@@ -195,8 +195,8 @@ def names_of_any_layout_cost_the_same(puppet, far, base):
 
 
 @on_server
-def a_cold_acquire_is_two_writes_however_deep(puppet, far, base):
-    with Relay(zk.connect) as wire, Puppet() as other:
+def a_cold_acquire_is_two_writes_however_deep(worker, far, base):
+    with Relay(zk.connect) as wire, Worker() as other:
         client = other.client(wire.address, timeout=LONG)
         client.state("connected")
         lock = client.lock(base + "/a/b/c/d")
@@ -212,11 +212,11 @@ def a_cold_acquire_is_two_writes_however_deep(puppet, far, base):
 
 
 @on_server
-def two_who_alternate_list_once_each(puppet, far, base):
+def two_who_alternate_list_once_each(worker, far, base):
     far.create(base + "/l")
     with Relay(zk.connect) as left, Relay(zk.connect) as right:
         wires = [left, right]
-        clients = [puppet.client(w.address, timeout=LONG) for w in wires]
+        clients = [worker.client(w.address, timeout=LONG) for w in wires]
         locks = [c.lock(base + "/l") for c in clients]
         for client in clients:
             client.state("connected")
@@ -249,10 +249,10 @@ def two_who_alternate_list_once_each(puppet, far, base):
 
 
 @on_server
-def a_release_wakes_one_of_a_hundred(puppet, far, base):
+def a_release_wakes_one_of_a_hundred(worker, far, base):
     far.create(base + "/l")
     with Relay(zk.connect) as wire:
-        clients = [puppet.client(wire.address, timeout=LONG)
+        clients = [worker.client(wire.address, timeout=LONG)
                    for _ in range(100)]
         locks, waiting = [], []
         for client in clients:
@@ -283,10 +283,10 @@ def a_release_wakes_one_of_a_hundred(puppet, far, base):
 
 
 @on_server
-def who_moves_up_in_a_short_queue_does_not_list_again(puppet, far, base):
+def who_moves_up_in_a_short_queue_does_not_list_again(worker, far, base):
     far.create(base + "/l")
     with Relay(zk.connect) as wire:
-        clients = [puppet.client(wire.address, timeout=LONG)
+        clients = [worker.client(wire.address, timeout=LONG)
                    for _ in range(6)]
         locks, waiting = [], []
         for client in clients:
@@ -318,7 +318,7 @@ def who_moves_up_in_a_short_queue_does_not_list_again(puppet, far, base):
 # ---- others meddle
 
 @on_server
-def an_operator_may_delete_a_place(puppet, far, base):
+def an_operator_may_delete_a_place(worker, far, base):
     holder, lock, last = [far.lock(base + "/l") for _ in range(3)]
     holder.acquire()
     asked, behind = lock.ask("acquire"), None
@@ -339,8 +339,8 @@ def an_operator_may_delete_a_place(puppet, far, base):
 
 
 @on_server
-def an_operator_may_delete_what_is_held(puppet, far, base):
-    client = puppet.client(zk.connect, timeout=SHORT)
+def an_operator_may_delete_what_is_held(worker, far, base):
+    client = worker.client(zk.connect, timeout=SHORT)
     lock = client.lock(base + "/l")
     # Noticed at the first beat, and at once from then on.
     for rest in (0, SHORT / 4000 * 1.5):
@@ -359,7 +359,7 @@ def an_operator_may_delete_what_is_held(puppet, far, base):
 
 
 @on_server
-def a_change_of_the_preds_data_is_no_release(puppet, far, base):
+def a_change_of_the_preds_data_is_no_release(worker, far, base):
     holder, lock = far.lock(base + "/l"), far.lock(base + "/l")
     node = holder.acquire().node
     asked = lock.ask("acquire")
@@ -374,7 +374,7 @@ def a_change_of_the_preds_data_is_no_release(puppet, far, base):
 
 
 @on_server
-def others_in_the_queue_are_waited_for_or_ignored(puppet, far, base):
+def others_in_the_queue_are_waited_for_or_ignored(worker, far, base):
     far.create(base + "/l")
     for name in ("note", "lock", "lock-x", "latch-0000000000", "-lock-12a"):
         far.create(base + "/l/" + name)
@@ -396,7 +396,7 @@ def others_in_the_queue_are_waited_for_or_ignored(puppet, far, base):
 
 
 @on_server
-def nodes_of_another_lock_are_named_once(puppet, far, base):
+def nodes_of_another_lock_are_named_once(worker, far, base):
     far.create(base + "/l")
     lock = far.lock(base + "/l")
     for _ in range(2):
@@ -411,7 +411,7 @@ def nodes_of_another_lock_are_named_once(puppet, far, base):
 
 
 @on_server
-def a_counter_that_ends_is_not_played_with(puppet, far, base):
+def a_counter_that_ends_is_not_played_with(worker, far, base):
     far.create(base + "/l")
     lock = far.lock(base + "/l")
     for bad in (("a-lock-0000000000", "b-lock-0000000000"),
@@ -427,9 +427,9 @@ def a_counter_that_ends_is_not_played_with(puppet, far, base):
 
 
 @on_server
-def directories_that_are_swept_lose_no_acquire(puppet, far, base):
+def directories_that_are_swept_lose_no_acquire(worker, far, base):
     with Relay(zk.connect) as wire:
-        clients = [puppet.client(wire.address, timeout=LONG)
+        clients = [worker.client(wire.address, timeout=LONG)
                    for _ in range(2)]
         locks = [c.lock(base + "/l") for c in clients]
         made = 0
@@ -448,11 +448,11 @@ def directories_that_are_swept_lose_no_acquire(puppet, far, base):
 # ---- proofs
 
 @on_server
-def a_check_and_a_guarded_write_tell_the_truth(puppet, far, base):
+def a_check_and_a_guarded_write_tell_the_truth(worker, far, base):
     far.create(base + "/data", data=b"0")
     # A proof is one if it left half a tick or more after an earlier answer;
     # of these some are kept, one for each 48th of the timeout.
-    client = puppet.client(zk.connect, timeout=12000, gap=250)
+    client = worker.client(zk.connect, timeout=12000, gap=250)
     lock = client.lock(base + "/l")
     lock.ask("verify").fails("NOT_HELD")
     lock.ask("guarded", path=base + "/data", data=b"x").fails("NOT_HELD")
@@ -485,8 +485,8 @@ def a_check_and_a_guarded_write_tell_the_truth(puppet, far, base):
 
 
 @on_server
-def a_holder_that_dies_makes_room(puppet, far, base):
-    dying = Puppet()
+def a_holder_that_dies_makes_room(worker, far, base):
+    dying = Worker()
     client = dying.client(zk.connect, timeout=SHORT)
     client.lock(base + "/l").acquire()
     waiting = far.lock(base + "/l")
@@ -501,7 +501,7 @@ def a_holder_that_dies_makes_room(puppet, far, base):
 # ---- access lists
 
 @on_server
-def rights_that_lack_are_named(puppet, far, base):
+def rights_that_lack_are_named(worker, far, base):
     for perms, path in ((27, "/no-create"), (30, "/no-read")):
         far.create(base + path, acl="%d:world:anyone" % perms)
         lock = far.lock(base + path)
@@ -509,7 +509,7 @@ def rights_that_lack_are_named(puppet, far, base):
         eventually(lambda: far.facts().unfinished == 0)
         assert far.do("exists", path=base + path).children == 0
     far.create(base + "/no-delete", acl="23:world:anyone")
-    client = puppet.client(zk.connect, timeout=LONG)
+    client = worker.client(zk.connect, timeout=LONG)
     lock, other = client.lock(base + "/no-delete"), far.lock(
         base + "/no-delete")
     node = lock.acquire().node
@@ -527,9 +527,9 @@ def rights_that_lack_are_named(puppet, far, base):
 
 
 @on_server
-def a_pred_that_cannot_be_read_is_waited_for(puppet, far, base):
+def a_pred_that_cannot_be_read_is_waited_for(worker, far, base):
     secret, acl = owned_by("amy")
-    amy = puppet.client(zk.connect, timeout=LONG)
+    amy = worker.client(zk.connect, timeout=LONG)
     amy.do("auth", scheme=b"digest".decode(), auth=secret)
     holder = amy.lock(base + "/l", acl=acl % 31, parent_acl="open")
     node = holder.acquire().node
@@ -546,8 +546,8 @@ def a_pred_that_cannot_be_read_is_waited_for(puppet, far, base):
 
 
 @on_server
-def an_own_node_that_cannot_be_read_is_held_all_the_same(puppet, far, base):
-    client = puppet.client(zk.connect, timeout=SHORT)
+def an_own_node_that_cannot_be_read_is_held_all_the_same(worker, far, base):
+    client = worker.client(zk.connect, timeout=SHORT)
     lock = client.lock(base + "/l", acl="30:world:anyone", parent_acl="open")
     lock.acquire()
     lock.event("unwatched")
@@ -559,10 +559,10 @@ def an_own_node_that_cannot_be_read_is_held_all_the_same(puppet, far, base):
 
 
 @on_server
-def identities_are_there_before_the_lock_is(puppet, far, base):
+def identities_are_there_before_the_lock_is(worker, far, base):
     secret, acl = owned_by("bob")
     with Relay(zk.connect) as wire:
-        bobs = [puppet.client(wire.address, timeout=LONG) for _ in range(2)]
+        bobs = [worker.client(wire.address, timeout=LONG) for _ in range(2)]
         for bob in bobs:
             bob.do("auth", scheme="digest", auth=secret)
         locks = [bob.lock(base + "/l", acl="creator") for bob in bobs]
@@ -582,8 +582,8 @@ def identities_are_there_before_the_lock_is(puppet, far, base):
 
 
 @on_server
-def refused_credentials_end_an_acquire(puppet, far, base):
-    client = puppet.client(zk.connect, timeout=LONG)
+def refused_credentials_end_an_acquire(worker, far, base):
+    client = worker.client(zk.connect, timeout=LONG)
     far.lock(base + "/l").acquire()
     lock = client.lock(base + "/l")
     asked = lock.ask("acquire")

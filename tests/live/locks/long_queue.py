@@ -15,7 +15,7 @@ import locks as shared
 import relay
 from live import eventually
 from locks import LONG, Wired, names, on_server
-from puppet import Puppet
+from worker import Worker
 
 IS_LONG = "long" in sys.argv
 if IS_LONG:
@@ -29,7 +29,7 @@ class Drain:
     """A queue of WAITERS in a few sessions, and what it cost to drain it."""
 
     def __init__(self, path, holder, **options):
-        with Puppet() as crowd:
+        with Worker() as crowd:
             clients = [crowd.client(shared.connect(), timeout=LONG)
                        for _ in range(10)]
             grant = holder.acquire()
@@ -60,13 +60,13 @@ class Drain:
 
 
 @on_server
-def a_long_queue_drains_with_a_list_for_each_at_most(puppet, far, base):
+def a_long_queue_drains_with_a_list_for_each_at_most(worker, far, base):
     drain = Drain(base + "/l", far.lock(base + "/l"))
     assert drain.lists <= WAITERS, drain.lists
 
 
 @on_server
-def where_holders_announce_themselves_nobody_lists(puppet, far, base):
+def where_holders_announce_themselves_nobody_lists(worker, far, base):
     holder = far.lock(base + "/l", announce=1)
     drain = Drain(base + "/l", holder, announce=1, polite=1)
     assert drain.lists == 0, drain.lists
@@ -74,14 +74,14 @@ def where_holders_announce_themselves_nobody_lists(puppet, far, base):
 
 
 @on_server
-def who_does_not_hold_long_enough_is_just_not_heard(puppet, far, base):
+def who_does_not_hold_long_enough_is_just_not_heard(worker, far, base):
     holder = far.lock(base + "/l", announce=1)
     drain = Drain(base + "/l", holder, announce=1)
     assert drain.lists <= WAITERS, drain.lists
 
 
 @on_server
-def a_list_of_more_than_a_megabyte_is_taken(puppet, far, base):
+def a_list_of_more_than_a_megabyte_is_taken(worker, far, base):
     far.create(base + "/l")
     asked = [far.ask("create", path="%s/l/%s-%d" % (base, "x" * 500, n),
                      data=b"") for n in range(2300)]
@@ -95,7 +95,7 @@ def a_list_of_more_than_a_megabyte_is_taken(puppet, far, base):
 
 
 @on_server
-def a_full_queue_takes_nobody(puppet, far, base):
+def a_full_queue_takes_nobody(worker, far, base):
     holder, waiter, late = [far.lock(base + "/l", max_queue=2)
                             for _ in range(3)]
     holder.acquire()
@@ -121,11 +121,11 @@ def a_full_queue_takes_nobody(puppet, far, base):
 
 
 @on_server
-def timeouts_leave_no_watch_behind(puppet, far, base):
+def timeouts_leave_no_watch_behind(worker, far, base):
     far.create(base + "/l")
     holder = far.lock(base + "/l")
     holder.acquire()
-    waiters = [puppet.client(shared.connect(), timeout=LONG)
+    waiters = [worker.client(shared.connect(), timeout=LONG)
                for _ in range(5)]
     for client in waiters:
         client.do("sync", path="/")

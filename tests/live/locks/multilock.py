@@ -10,7 +10,7 @@ import live
 import locks as shared
 from live import eventually
 from locks import LONG, SHORT, Wired, names, on_server, owned_by
-from puppet import Puppet
+from worker import Worker
 from relay import CHILDREN, CREATE_CONTAINER, DELETE, GET, MULTI, Relay
 
 
@@ -39,7 +39,7 @@ def wait_until_free(far, base, letters="abc"):
 # ---- all or none
 
 @on_server
-def all_are_held_with_one_token(puppet, far, base):
+def all_are_held_with_one_token(worker, far, base):
     lock = far.multilock(*members(base))
     grant = lock.acquire()
     assert counts(far, base) == [1, 1, 1]
@@ -53,7 +53,7 @@ def all_are_held_with_one_token(puppet, far, base):
 
 
 @on_server
-def who_waits_keeps_nothing_later_from_others(puppet, far, base):
+def who_waits_keeps_nothing_later_from_others(worker, far, base):
     make(far, base)
     lock = far.multilock(*members(base))
     for held, queued in (("a", [2, 0, 0]), ("b", [1, 2, 0]),
@@ -72,7 +72,7 @@ def who_waits_keeps_nothing_later_from_others(puppet, far, base):
 
 
 @on_server
-def orders_do_not_matter(puppet, far, base):
+def orders_do_not_matter(worker, far, base):
     make(far, base)
     some = [far.multilock(*members(base, letters))
             for letters in ("abc", "cba", "bca", "ac", "ba")]
@@ -85,7 +85,7 @@ def orders_do_not_matter(puppet, far, base):
 
 
 @on_server
-def readers_and_writers_may_be_members(puppet, far, base):
+def readers_and_writers_may_be_members(worker, far, base):
     make(far, base)
     one = far.multilock("r:" + base + "/a", "w:" + base + "/b")
     two = far.multilock("r:" + base + "/a", "w:" + base + "/c")
@@ -109,7 +109,7 @@ def readers_and_writers_may_be_members(puppet, far, base):
 # ---- what it costs
 
 @on_server
-def a_warm_acquire_is_one_write_however_many(puppet, far, base):
+def a_warm_acquire_is_one_write_however_many(worker, far, base):
     make(far, base, "abcdefgh")
     with Wired() as it:
         for letters in ("a", "abc", "abcdefgh"):
@@ -122,7 +122,7 @@ def a_warm_acquire_is_one_write_however_many(puppet, far, base):
 
 
 @on_server
-def a_cold_acquire_is_two_writes(puppet, far, base):
+def a_cold_acquire_is_two_writes(worker, far, base):
     with Wired() as it:
         lock = it.client.multilock(*members(base + "/deep/er"))
         it.begin()
@@ -135,7 +135,7 @@ def a_cold_acquire_is_two_writes(puppet, far, base):
 
 
 @on_server
-def each_lock_that_is_waited_for_costs_a_round_trip(puppet, far, base):
+def each_lock_that_is_waited_for_costs_a_round_trip(worker, far, base):
     make(far, base)
     with Wired() as it:
         lock = it.client.multilock(*members(base))
@@ -162,12 +162,12 @@ def each_lock_that_is_waited_for_costs_a_round_trip(puppet, far, base):
 
 
 @on_server
-def a_release_wakes_one_of_a_hundred(puppet, far, base):
+def a_release_wakes_one_of_a_hundred(worker, far, base):
     make(far, base)
     holder = far.multilock(*members(base))
     holder.acquire()
     wire, locks, asked = shared.crowd(
-        puppet, lambda client: client.multilock(*members(base)), 100)
+        worker, lambda client: client.multilock(*members(base)), 100)
     with wire:
         eventually(lambda: counts(far, base) == [101, 1, 1])
         mark = wire.mark()
@@ -182,8 +182,8 @@ def a_release_wakes_one_of_a_hundred(puppet, far, base):
 # ---- others meddle
 
 @on_server
-def what_loses_a_part_loses_all(puppet, far, base):
-    client = puppet.client(_zk.connect, timeout=SHORT)
+def what_loses_a_part_loses_all(worker, far, base):
+    client = worker.client(_zk.connect, timeout=SHORT)
     lock = client.multilock(*members(base))
     for path in paths(base):
         lock.acquire()
@@ -196,7 +196,7 @@ def what_loses_a_part_loses_all(puppet, far, base):
 
 
 @on_server
-def an_operator_may_delete_a_place(puppet, far, base):
+def an_operator_may_delete_a_place(worker, far, base):
     make(far, base)
     holder, lock = far.lock(base + "/b"), far.multilock(*members(base))
     for victim in ("b", "a"):
@@ -222,9 +222,9 @@ def an_operator_may_delete_a_place(puppet, far, base):
 
 
 @on_server
-def directories_that_are_swept_lose_no_acquire(puppet, far, base):
+def directories_that_are_swept_lose_no_acquire(worker, far, base):
     with Relay(_zk.connect) as wire:
-        clients = [puppet.client(wire.address, timeout=LONG)
+        clients = [worker.client(wire.address, timeout=LONG)
                    for _ in range(2)]
         locks = [c.multilock(*members(base)) for c in clients]
         made = 0
@@ -241,8 +241,8 @@ def directories_that_are_swept_lose_no_acquire(puppet, far, base):
 
 
 @on_server
-def a_holder_that_dies_makes_room(puppet, far, base):
-    dying = Puppet()
+def a_holder_that_dies_makes_room(worker, far, base):
+    dying = Worker()
     client = dying.client(_zk.connect, timeout=SHORT)
     client.multilock(*members(base)).acquire()
     waiting = far.multilock(*members(base))
@@ -258,7 +258,7 @@ def a_holder_that_dies_makes_room(puppet, far, base):
 # ---- access lists
 
 @on_server
-def rights_that_lack_are_named(puppet, far, base):
+def rights_that_lack_are_named(worker, far, base):
     for perms in (27, 30):
         far.create(base + "/b", acl="%d:world:anyone" % perms)
         lock = far.multilock(*members(base))
@@ -270,9 +270,9 @@ def rights_that_lack_are_named(puppet, far, base):
 
 
 @on_server
-def a_pred_that_cannot_be_read_is_waited_for(puppet, far, base):
+def a_pred_that_cannot_be_read_is_waited_for(worker, far, base):
     secret, acl = owned_by("amy")
-    amy = puppet.client(_zk.connect, timeout=LONG)
+    amy = worker.client(_zk.connect, timeout=LONG)
     amy.do("auth", scheme="digest", auth=secret)
     holder = amy.lock(base + "/b", acl=acl % 31, parent_acl="open")
     holder.acquire()

@@ -11,7 +11,7 @@ import locks as shared
 from live import eventually
 from locks import LONG, SHORT, Wired, names, on_server, owned_by, \
     wait_until_empty
-from puppet import Puppet
+from worker import Worker
 from relay import CHILDREN, CREATE2, DELETE, GET, MULTI
 
 
@@ -22,7 +22,7 @@ def suffix(node):
 # ---- who holds with whom
 
 @on_server
-def the_nodes_are_curators(puppet, far, base):
+def the_nodes_are_curators(worker, far, base):
     read, write = far.rwlock(base + "/l", data=b"who")
     for side, mark in ((read, "__READ__"), (write, "__WRIT__")):
         grant = side.acquire()
@@ -37,7 +37,7 @@ def the_nodes_are_curators(puppet, far, base):
 
 
 @on_server
-def readers_share_and_writers_are_alone(puppet, far, base):
+def readers_share_and_writers_are_alone(worker, far, base):
     one, two, three = [far.rwlock(base + "/l") for _ in range(3)]
     one[0].acquire()
     two[0].acquire()
@@ -64,7 +64,7 @@ def readers_share_and_writers_are_alone(puppet, far, base):
 
 
 @on_server
-def a_mutex_and_a_read_write_lock_exclude_each_other(puppet, far, base):
+def a_mutex_and_a_read_write_lock_exclude_each_other(worker, far, base):
     mutex, (read, write) = far.lock(base + "/l"), far.rwlock(base + "/l")
     for side in (read, write):
         side.acquire()
@@ -80,7 +80,7 @@ def a_mutex_and_a_read_write_lock_exclude_each_other(puppet, far, base):
 
 
 @on_server
-def who_writes_may_read_and_go_on_reading(puppet, far, base):
+def who_writes_may_read_and_go_on_reading(worker, far, base):
     (read, write), (_, rival) = [far.rwlock(base + "/l") for _ in range(2)]
     written = write.acquire()
     behind = rival.ask("acquire")
@@ -100,7 +100,7 @@ def who_writes_may_read_and_go_on_reading(puppet, far, base):
 
 
 @on_server
-def who_reads_may_not_write_and_leaves_nothing(puppet, far, base):
+def who_reads_may_not_write_and_leaves_nothing(worker, far, base):
     with Wired() as it:
         read, write = it.client.rwlock(base + "/l")
         read.acquire()
@@ -117,7 +117,7 @@ def who_reads_may_not_write_and_leaves_nothing(puppet, far, base):
 # ---- what it costs
 
 @on_server
-def a_warm_acquire_is_one_write(puppet, far, base):
+def a_warm_acquire_is_one_write(worker, far, base):
     far.create(base + "/l")
     with Wired() as it:
         for side in it.client.rwlock(base + "/l"):
@@ -129,7 +129,7 @@ def a_warm_acquire_is_one_write(puppet, far, base):
 
 
 @on_server
-def who_waits_parks_with_one_write_more(puppet, far, base):
+def who_waits_parks_with_one_write_more(worker, far, base):
     far.create(base + "/l")
     far_read, far_write = far.rwlock(base + "/l")
     with Wired() as it:
@@ -152,7 +152,7 @@ def who_waits_parks_with_one_write_more(puppet, far, base):
 
 
 @on_server
-def a_reader_waits_for_the_nearest_writer_alone(puppet, far, base):
+def a_reader_waits_for_the_nearest_writer_alone(worker, far, base):
     """Its place is known by one list, however many writers are ahead."""
     far.create(base + "/l")
     writers = [far.rwlock(base + "/l")[1] for _ in range(4)]
@@ -177,7 +177,7 @@ def a_reader_waits_for_the_nearest_writer_alone(puppet, far, base):
 
 
 @on_server
-def reading_while_writing_is_one_request(puppet, far, base):
+def reading_while_writing_is_one_request(worker, far, base):
     with Wired() as it:
         read, write = it.client.rwlock(base + "/l")
         write.acquire()
@@ -191,11 +191,11 @@ def reading_while_writing_is_one_request(puppet, far, base):
 
 
 @on_server
-def a_writer_that_leaves_wakes_all_readers(puppet, far, base):
+def a_writer_that_leaves_wakes_all_readers(worker, far, base):
     _, writer = far.rwlock(base + "/l")
     writer.acquire()
     wire, readers, asked = shared.crowd(
-        puppet, lambda client: client.rwlock(base + "/l")[0], 100)
+        worker, lambda client: client.rwlock(base + "/l")[0], 100)
     with wire:
         mark = wire.mark()
         writer.release()
@@ -227,7 +227,7 @@ def a_writer_that_leaves_wakes_all_readers(puppet, far, base):
 # ---- others meddle
 
 @on_server
-def a_change_of_the_preds_data_is_no_release(puppet, far, base):
+def a_change_of_the_preds_data_is_no_release(worker, far, base):
     holder, waiter = far.rwlock(base + "/l"), far.rwlock(base + "/l")
     for before, side in ((1, 0), (0, 1), (1, 1)):
         node = holder[before].acquire().node
@@ -243,7 +243,7 @@ def a_change_of_the_preds_data_is_no_release(puppet, far, base):
 
 
 @on_server
-def a_foreign_writer_may_become_a_reader(puppet, far, base):
+def a_foreign_writer_may_become_a_reader(worker, far, base):
     """Its read node has its old number, and stays when the others go."""
     far.create(base + "/l")
     with Wired() as it:
@@ -268,7 +268,7 @@ def a_foreign_writer_may_become_a_reader(puppet, far, base):
 
 
 @on_server
-def an_operator_may_delete_a_place(puppet, far, base):
+def an_operator_may_delete_a_place(worker, far, base):
     holder, waiter = far.rwlock(base + "/l"), far.rwlock(base + "/l")
     for side in (0, 1):
         holder[1].acquire()
@@ -285,8 +285,8 @@ def an_operator_may_delete_a_place(puppet, far, base):
 
 
 @on_server
-def an_operator_may_delete_what_is_held(puppet, far, base):
-    client = puppet.client(_zk.connect, timeout=SHORT)
+def an_operator_may_delete_what_is_held(worker, far, base):
+    client = worker.client(_zk.connect, timeout=SHORT)
     read, write = client.rwlock(base + "/l")
     for side in (read, write):
         far.do("delete", path=side.acquire().node)
@@ -315,8 +315,8 @@ def an_operator_may_delete_what_is_held(puppet, far, base):
 
 
 @on_server
-def directories_that_are_swept_lose_no_acquire(puppet, far, base):
-    clients = [puppet.client(_zk.connect, timeout=LONG) for _ in range(2)]
+def directories_that_are_swept_lose_no_acquire(worker, far, base):
+    clients = [worker.client(_zk.connect, timeout=LONG) for _ in range(2)]
     sides = [side for c in clients for side in c.rwlock(base + "/l")]
     far.do("exists", path=base)
     made = set()
@@ -337,9 +337,9 @@ def directories_that_are_swept_lose_no_acquire(puppet, far, base):
 
 
 @on_server
-def a_holder_that_dies_makes_room(puppet, far, base):
+def a_holder_that_dies_makes_room(worker, far, base):
     for side in (0, 1):
-        dying = Puppet()
+        dying = Worker()
         client = dying.client(_zk.connect, timeout=SHORT)
         client.rwlock(base + "/l")[side].acquire()
         waiting = far.rwlock(base + "/l")[1]
@@ -354,7 +354,7 @@ def a_holder_that_dies_makes_room(puppet, far, base):
 # ---- access lists
 
 @on_server
-def rights_that_lack_are_named(puppet, far, base):
+def rights_that_lack_are_named(worker, far, base):
     for perms, path in ((27, "/no-create"), (30, "/no-read")):
         far.create(base + path, acl="%d:world:anyone" % perms)
         for side in far.rwlock(base + path):
@@ -362,7 +362,7 @@ def rights_that_lack_are_named(puppet, far, base):
         eventually(lambda: far.facts().unfinished == 0)
         assert far.do("exists", path=base + path).children == 0
     far.create(base + "/no-delete", acl="23:world:anyone")
-    client = puppet.client(_zk.connect, timeout=LONG)
+    client = worker.client(_zk.connect, timeout=LONG)
     (read, write), (_, other) = (client.rwlock(base + "/no-delete"),
                                  far.rwlock(base + "/no-delete"))
     nodes = [write.acquire().node, read.acquire().node]
@@ -378,9 +378,9 @@ def rights_that_lack_are_named(puppet, far, base):
 
 
 @on_server
-def a_pred_that_cannot_be_read_is_waited_for(puppet, far, base):
+def a_pred_that_cannot_be_read_is_waited_for(worker, far, base):
     secret, acl = owned_by("amy")
-    amy = puppet.client(_zk.connect, timeout=LONG)
+    amy = worker.client(_zk.connect, timeout=LONG)
     amy.do("auth", scheme="digest", auth=secret)
     ours = far.rwlock(base + "/l")
     hers = amy.rwlock(base + "/l", acl=acl % 31, parent_acl="open")

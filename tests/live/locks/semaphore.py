@@ -12,7 +12,7 @@ import live
 import locks as shared
 from live import eventually
 from locks import LONG, SHORT, Wired, names, on_server, wait_until_empty
-from puppet import Puppet
+from worker import Worker
 from relay import CHILDREN, CREATE2, CREATE_CONTAINER, DELETE, GET, \
     REMOVE_WATCHES, Relay
 
@@ -45,7 +45,7 @@ def hold(lock, far, base):
 # ---- how many hold
 
 @on_server
-def the_nodes_are_curators(puppet, far, base):
+def the_nodes_are_curators(worker, far, base):
     lock = far.semaphore(base + "/l", permits=2, data=b"who")
     rest = far.semaphore(base + "/l", permits=2, take=2)
     grant = lock.acquire()
@@ -66,7 +66,7 @@ def the_nodes_are_curators(puppet, far, base):
 
 
 @on_server
-def so_many_and_no_more(puppet, far, base):
+def so_many_and_no_more(worker, far, base):
     for permits in (1, 3):
         some = [far.semaphore(base + "/l", permits=permits)
                 for _ in range(permits + 2)]
@@ -90,7 +90,7 @@ def so_many_and_no_more(puppet, far, base):
 
 
 @on_server
-def many_are_taken_at_once_or_not_at_all(puppet, far, base):
+def many_are_taken_at_once_or_not_at_all(worker, far, base):
     two = [far.semaphore(base + "/l", permits=3, take=2) for _ in range(2)]
     for _ in range(20):
         cycles = [lock.ask("cycle", turns=5) for lock in two]
@@ -109,7 +109,7 @@ def many_are_taken_at_once_or_not_at_all(puppet, far, base):
 
 
 @on_server
-def the_number_may_change(puppet, far, base):
+def the_number_may_change(worker, far, base):
     limit = base + "/limit"
     some = [far.semaphore(base + "/l", permits=1, limit=limit)
             for _ in range(3)]
@@ -142,7 +142,7 @@ def make(far, base):
 
 
 @on_server
-def a_warm_acquire_is_one_write(puppet, far, base):
+def a_warm_acquire_is_one_write(worker, far, base):
     make(far, base)
     with Wired() as it:
         for take in (1, 3):
@@ -159,7 +159,7 @@ def a_warm_acquire_is_one_write(puppet, far, base):
 
 
 @on_server
-def a_cold_acquire_is_two_round_trips(puppet, far, base):
+def a_cold_acquire_is_two_round_trips(worker, far, base):
     with Wired() as it:
         lock = it.client.semaphore(base + "/a/b/l")
         it.begin()
@@ -184,7 +184,7 @@ def a_cold_acquire_is_two_round_trips(puppet, far, base):
 
 
 @on_server
-def who_is_first_waits_for_permits_alone(puppet, far, base):
+def who_is_first_waits_for_permits_alone(worker, far, base):
     make(far, base)
     holder = far.semaphore(base + "/l")
     with Wired() as it:
@@ -204,7 +204,7 @@ def who_is_first_waits_for_permits_alone(puppet, far, base):
 
 
 @on_server
-def who_is_not_first_gives_its_permits_back(puppet, far, base):
+def who_is_not_first_gives_its_permits_back(worker, far, base):
     make(far, base)
     holder, first = [far.semaphore(base + "/l") for _ in range(2)]
     with Wired() as it:
@@ -245,14 +245,14 @@ def who_is_not_first_gives_its_permits_back(puppet, far, base):
 
 
 @on_server
-def a_release_wakes_one_of_a_hundred(puppet, far, base):
+def a_release_wakes_one_of_a_hundred(worker, far, base):
     make(far, base)
     holder = far.semaphore(base + "/l", permits=2)
     other = far.semaphore(base + "/l", permits=2)
     hold(holder, far, base)
     hold(other, far, base)
     wire, locks, asked = shared.crowd(
-        puppet, lambda c: c.semaphore(base + "/l", permits=2), 100)
+        worker, lambda c: c.semaphore(base + "/l", permits=2), 100)
     with wire:
         eventually(lambda: len(leases(far, base)) == 3)
         mark, wakes = wire.mark(), shared.told_since
@@ -281,8 +281,8 @@ def a_release_wakes_one_of_a_hundred(puppet, far, base):
 # ---- others meddle
 
 @on_server
-def an_operator_may_delete_what_is_held(puppet, far, base):
-    client = puppet.client(_zk.connect, timeout=SHORT)
+def an_operator_may_delete_what_is_held(worker, far, base):
+    client = worker.client(_zk.connect, timeout=SHORT)
     for which in (0, 1):
         lock = client.semaphore(base + "/l", permits=3, take=2)
         lock.acquire()
@@ -296,8 +296,8 @@ def an_operator_may_delete_what_is_held(puppet, far, base):
 
 
 @on_server
-def an_operator_may_delete_what_waits(puppet, far, base):
-    client = puppet.client(_zk.connect, timeout=SHORT)
+def an_operator_may_delete_what_waits(worker, far, base):
+    client = worker.client(_zk.connect, timeout=SHORT)
     holder = far.semaphore(base + "/l")
     lock, last = [client.semaphore(base + "/l") for _ in range(2)]
     kept = hold(holder, far, base).node.rpartition("/")[2]
@@ -329,7 +329,7 @@ def an_operator_may_delete_what_waits(puppet, far, base):
 
 
 @on_server
-def a_change_of_a_nodes_data_is_no_release(puppet, far, base):
+def a_change_of_a_nodes_data_is_no_release(worker, far, base):
     some = [far.semaphore(base + "/l") for _ in range(3)]
     some[0].acquire()
     asked = [lock.ask("acquire") for lock in some[1:]]
@@ -353,9 +353,9 @@ def a_change_of_a_nodes_data_is_no_release(puppet, far, base):
 
 
 @on_server
-def directories_that_are_swept_lose_no_acquire(puppet, far, base):
+def directories_that_are_swept_lose_no_acquire(worker, far, base):
     with Relay(_zk.connect) as wire:
-        clients = [puppet.client(wire.address, timeout=LONG)
+        clients = [worker.client(wire.address, timeout=LONG)
                    for _ in range(2)]
         locks = [c.semaphore(base + "/l") for c in clients]
         made = 0
@@ -372,8 +372,8 @@ def directories_that_are_swept_lose_no_acquire(puppet, far, base):
 
 
 @on_server
-def a_holder_that_dies_makes_room(puppet, far, base):
-    dying = Puppet()
+def a_holder_that_dies_makes_room(worker, far, base):
+    dying = Worker()
     client = dying.client(_zk.connect, timeout=SHORT)
     client.semaphore(base + "/l", permits=2, take=2).acquire()
     inside = client.semaphore(base + "/l", permits=2)
@@ -392,7 +392,7 @@ def a_holder_that_dies_makes_room(puppet, far, base):
 # ---- access lists
 
 @on_server
-def rights_that_lack_are_named(puppet, far, base):
+def rights_that_lack_are_named(worker, far, base):
     for part in ("locks", "leases"):
         for perms, what in ((27, "no-create"), (30, "no-read")):
             path = "%s/%s-%s" % (base, part, what)

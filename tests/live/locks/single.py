@@ -10,7 +10,7 @@ import live
 import locks as shared
 from live import eventually
 from locks import LONG, Wired, on_server
-from puppet import Puppet
+from worker import Worker
 from relay import CREATE2, DELETE, EVENT, GET, MULTI, \
     REMOVE_WATCHES, Relay
 
@@ -27,7 +27,7 @@ def wait_until_gone(far, path):
 # ---- what it is
 
 @on_server
-def the_node_is_the_lock(puppet, far, base):
+def the_node_is_the_lock(worker, far, base):
     path = base + "/a/b/lock"
     lock = far.single(path, data=b"who")
     grant = lock.acquire()
@@ -47,9 +47,9 @@ def the_node_is_the_lock(puppet, far, base):
 
 
 @on_server
-def one_after_the_other(puppet, far, base):
+def one_after_the_other(worker, far, base):
     path = base + "/lock"
-    clients = [puppet.client(shared.connect(), timeout=LONG)
+    clients = [worker.client(shared.connect(), timeout=LONG)
                for _ in range(4)]
     kinds = [{}, {"spread": -1}, {"poll": 20}, {"poll": 50, "spread": -1}]
     cycles = [client.single(path, **kind).ask("cycle", turns=25)
@@ -63,10 +63,10 @@ def one_after_the_other(puppet, far, base):
 
 
 @on_server
-def trying_and_waiting_for_a_while_leave_nothing(puppet, far, base):
+def trying_and_waiting_for_a_while_leave_nothing(worker, far, base):
     path = base + "/lock"
     holder, lock = far.single(path), far.single(path)
-    near = puppet.client(shared.connect(), timeout=LONG)
+    near = worker.client(shared.connect(), timeout=LONG)
     other = near.single(path)
     token = holder.acquire().token
     watches = live.watch_count(shared.connect())
@@ -82,7 +82,7 @@ def trying_and_waiting_for_a_while_leave_nothing(puppet, far, base):
 # ---- what it costs
 
 @on_server
-def an_acquire_is_one_write_and_a_wait_none(puppet, far, base):
+def an_acquire_is_one_write_and_a_wait_none(worker, far, base):
     path = base + "/lock"
     holder = far.single(path)
     with Wired() as it:
@@ -112,12 +112,12 @@ def an_acquire_is_one_write_and_a_wait_none(puppet, far, base):
 
 
 @on_server
-def a_release_costs_a_crowd_few_writes(puppet, far, base):
+def a_release_costs_a_crowd_few_writes(worker, far, base):
     path = base + "/lock"
     holder = far.single(path)
     holder.acquire()
     wire, locks, asked = shared.crowd(
-        puppet, lambda client: client.single(path, spread=500), 30)
+        worker, lambda client: client.single(path, spread=500), 30)
     mark = wire.mark()
     holder.release()
     eventually(lambda: any(one.is_done() for one in asked))
@@ -135,11 +135,11 @@ def a_release_costs_a_crowd_few_writes(puppet, far, base):
 class Stage:
     """Somebody behind a relay, and somebody straight at the server."""
 
-    def __init__(self, puppet, far, wire, base):
+    def __init__(self, worker, far, wire, base):
         self.far, self.wire, self.path = far, wire, base + "/lock"
         far.create(base + "/lock")
         far.do("delete", path=self.path)
-        self.near = puppet.client(wire.address, timeout=LONG)
+        self.near = worker.client(wire.address, timeout=LONG)
         self.near.state("connected")
         self.lock = self.near.single(self.path, spread=-1)
         self.other = far.single(self.path, spread=-1)
@@ -152,11 +152,11 @@ class Stage:
 
 def with_stage(test):
     @on_server
-    def with_it(puppet, far, base):
+    def with_it(worker, far, base):
         for number, step in enumerate(test.steps):
             part = far.create("%s/%d" % (base, number)).path
             with Relay(shared.connect()) as wire:
-                stage = Stage(puppet, far, wire, part)
+                stage = Stage(worker, far, wire, part)
                 test(stage, wire, *step)
                 stage.end()
     with_it.__name__ = test.__name__
@@ -262,7 +262,7 @@ def another_node_of_that_name_is_a_loss(stage, wire):
 
 
 @on_server
-def an_operator_may_delete_what_is_held(puppet, far, base):
+def an_operator_may_delete_what_is_held(worker, far, base):
     path = base + "/lock"
     lock, other = far.single(path), far.single(path)
     lock.acquire()
@@ -277,9 +277,9 @@ def an_operator_may_delete_what_is_held(puppet, far, base):
 
 
 @on_server
-def a_holder_that_dies_makes_room(puppet, far, base):
+def a_holder_that_dies_makes_room(worker, far, base):
     path = base + "/lock"
-    with Puppet() as mortal:
+    with Worker() as mortal:
         client = mortal.client(shared.connect(), timeout=shared.SHORT)
         client.single(path).acquire()
         lock = far.single(path)
@@ -291,7 +291,7 @@ def a_holder_that_dies_makes_room(puppet, far, base):
 
 
 @on_server
-def rights_that_lack_are_named(puppet, far, base):
+def rights_that_lack_are_named(worker, far, base):
     far.create(base + "/d", acl="27:world:anyone")
     far.single(base + "/d/lock").ask("acquire").fails("NO_AUTH")
     _, acl = shared.owned_by("me")

@@ -13,7 +13,7 @@ sys.path.append(sys.path[0] + "/../support")
 
 import command
 import live
-import puppet
+import worker
 import relay
 import zkserver
 
@@ -98,7 +98,7 @@ def on_shared_server(name):
 
 
 def clients_under_test_speak_tls():
-    with relay.Relay(zk.connect) as way, puppet.Puppet() as process:
+    with relay.Relay(zk.connect) as way, worker.Worker() as process:
         straight = process.client(zk.connect)
         straight.state("connected")
         assert straight.facts().server == zk.tls_addresses[0]
@@ -113,12 +113,12 @@ def clients_under_test_speak_tls():
 
 
 def requests_of_the_library():
-    done = run(puppet.program("client/client_ops"), CK_RUN_CASE="data")
+    done = run(worker.program("client/client_ops"), CK_RUN_CASE="data")
     assert done.returncode == 0, done.stdout
 
 
 def locks_of_the_blocking_interface():
-    done = run(puppet.program("client/sync_calls"), CK_RUN_CASE="locks")
+    done = run(worker.program("client/sync_calls"), CK_RUN_CASE="locks")
     assert done.returncode == 0, done.stdout
 
 

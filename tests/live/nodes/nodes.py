@@ -14,7 +14,7 @@ import live
 import locks as shared
 from live import eventually
 from locks import LONG
-from puppet import Puppet
+from worker import Worker
 from relay import CONNECT, CREATE2, DELETE, EXISTS, GET, MULTI, PING, SET, \
     Relay
 
@@ -31,10 +31,10 @@ class Stage:
     """A directory, seen from the server, and by a client behind a relay, for
     which it may be the root."""
 
-    def __init__(self, puppet, wire, far, chroot):
+    def __init__(self, worker, wire, far, chroot):
         self.wire, self.far = wire, far
         self.dir = far.create("/nodes-", flags=SEQUENTIAL).path
-        self.near = puppet.client(wire.address + (chroot and self.dir or ""),
+        self.near = worker.client(wire.address + (chroot and self.dir or ""),
                                   timeout=LONG)
         self.near.state("connected")
         self.prefix = "" if chroot else self.dir
@@ -78,12 +78,12 @@ def in_all(test, cases):
     """The test of (stage, *case) with each of cases(run), where run(*case)
     is the test alone; with and without a chroot. Most of the time nobody does
     anything but wait for a connection, so many go on at once."""
-    with Puppet() as puppet:
-        far = puppet.client(shared.connect(), timeout=LONG)
+    with Worker() as worker:
+        far = worker.client(shared.connect(), timeout=LONG)
 
         def run(chroot, *case):
             with Relay(shared.connect()) as wire:
-                stage = Stage(puppet, wire, far, chroot)
+                stage = Stage(worker, wire, far, chroot)
                 try:
                     result = test(stage, *case)
                 except AssertionError as e:
@@ -305,10 +305,10 @@ def what_was_there_before_is_not_claimed():
 
 def a_session_that_ends_takes_no_write_with_it():
     """Its answer is lost, and it ends before there is another connection."""
-    with Puppet() as puppet, Relay(shared.connect()) as wire:
-        far = puppet.client(shared.connect(), timeout=LONG)
+    with Worker() as worker, Relay(shared.connect()) as wire:
+        far = worker.client(shared.connect(), timeout=LONG)
         path = far.create("/ended-", flags=SEQUENTIAL).path
-        near = puppet.client(wire.address, timeout=1000)
+        near = worker.client(wire.address, timeout=1000)
         near.state("connected")
         near.do("sync", path="/")
         asked = []

@@ -12,7 +12,7 @@ import live
 import locks as shared
 from live import eventually
 from locks import LONG, SHORT, Wired, on_server
-from puppet import Puppet
+from worker import Worker
 from relay import CHILDREN, EVENT, EXISTS, GET, REMOVE_WATCHES, Relay
 
 
@@ -23,7 +23,7 @@ def watches():
 # ---- what is told, and what it costs
 
 @on_server
-def children_cost_a_request_and_an_event_each(puppet, far, base):
+def children_cost_a_request_and_an_event_each(worker, far, base):
     path = far.create(base + "/d").path
     before = watches()
     with Wired() as it:
@@ -59,7 +59,7 @@ def children_cost_a_request_and_an_event_each(puppet, far, base):
 
 
 @on_server
-def data_cost_the_same(puppet, far, base):
+def data_cost_the_same(worker, far, base):
     path = base + "/d"
     before = watches()
     with Wired() as it:
@@ -86,12 +86,12 @@ def data_cost_the_same(puppet, far, base):
 
 
 @on_server
-def a_storm_is_told_of_as_fast_as_it_can_be_read(puppet, far, base):
+def a_storm_is_told_of_as_fast_as_it_can_be_read(worker, far, base):
     """400 changes while a round trip takes 20 ms, made by two others."""
     path = far.create(base + "/d").path
-    other = puppet.client(shared.connect(), timeout=LONG)
+    other = worker.client(shared.connect(), timeout=LONG)
     with Relay(shared.connect()) as wire:
-        near = puppet.client(wire.address, timeout=LONG)
+        near = worker.client(wire.address, timeout=LONG)
         near.state("connected")
         wire.delay(10)
         paper = near.subscribe(path)
@@ -121,10 +121,10 @@ def a_storm_is_told_of_as_fast_as_it_can_be_read(puppet, far, base):
 
 
 @on_server
-def several_share_a_watch(puppet, far, base):
+def several_share_a_watch(worker, far, base):
     path = far.create(base + "/d").path
     before = watches()
-    near = puppet.client(shared.connect(), timeout=LONG)
+    near = worker.client(shared.connect(), timeout=LONG)
     papers = [near.subscribe(path) for _ in range(3)]
     for paper in papers:
         paper.news(names=[])
@@ -143,11 +143,11 @@ def several_share_a_watch(puppet, far, base):
 class Scene:
     """A subscriber to children and one to data, behind a relay."""
 
-    def __init__(self, puppet, far, wire, base, timeout=LONG):
+    def __init__(self, worker, far, wire, base, timeout=LONG):
         self.far, self.wire = far, wire
         self.path = far.create(base + "/d", data=b"0").path
         self.before = watches()
-        self.near = puppet.client(wire.address, timeout=timeout)
+        self.near = worker.client(wire.address, timeout=timeout)
         self.near.state("connected")
         self.names = self.near.subscribe(self.path)
         self.data = self.near.subscribe(self.path, data=1)
@@ -187,9 +187,9 @@ class Scene:
 
 def on_scene(test):
     @on_server
-    def with_it(puppet, far, base):
+    def with_it(worker, far, base):
         with Relay(shared.connect()) as wire:
-            scene = Scene(puppet, far, wire, base)
+            scene = Scene(worker, far, wire, base)
             test(scene, far, wire)
             scene.end()
     with_it.__name__ = test.__name__
@@ -246,10 +246,10 @@ def a_break_at_any_frame_is_survived(scene, far, wire):
 
 
 @on_server
-def a_break_where_nothing_is_is_survived(puppet, far, base):
+def a_break_where_nothing_is_is_survived(worker, far, base):
     path = base + "/d"
     with Relay(shared.connect()) as wire:
-        near = puppet.client(wire.address, timeout=LONG)
+        near = worker.client(wire.address, timeout=LONG)
         near.state("connected")
         paper = near.subscribe(path)
         paper.missing()
@@ -265,12 +265,12 @@ def a_break_where_nothing_is_is_survived(puppet, far, base):
 
 
 @on_server
-def a_new_session_begins_anew(puppet, far, base):
+def a_new_session_begins_anew(worker, far, base):
     with Relay(shared.connect()) as wire:
-        scene = Scene(puppet, far, wire, base, timeout=SHORT)
+        scene = Scene(worker, far, wire, base, timeout=SHORT)
         facts = scene.near.facts()
         scene.away()
-        thief = puppet.client(
+        thief = worker.client(
             shared.connect(), timeout=SHORT,
             resume="0x%x:%s" % (facts.session & (1 << 64) - 1,
                                 facts.password))
@@ -287,8 +287,8 @@ def a_new_session_begins_anew(puppet, far, base):
 
 
 @on_server
-def a_client_that_ends_says_so(puppet, far, base):
-    near = puppet.client(shared.connect(), timeout=LONG)
+def a_client_that_ends_says_so(worker, far, base):
+    near = worker.client(shared.connect(), timeout=LONG)
     paper = near.subscribe(base)
     paper.news(names=[])
     near.do("close")
@@ -300,10 +300,10 @@ def a_client_that_ends_says_so(puppet, far, base):
 # ---- permissions
 
 @on_server
-def what_may_not_be_read_is_told_once(puppet, far, base):
+def what_may_not_be_read_is_told_once(worker, far, base):
     secret, acl = shared.owned_by("me")
     path = far.create(base + "/d", acl=acl % 31).path
-    near = puppet.client(shared.connect(), timeout=LONG)
+    near = worker.client(shared.connect(), timeout=LONG)
     papers = near.subscribe(path), near.subscribe(path, data=1)
     for paper in papers:
         paper.news("NO_AUTH")
@@ -316,11 +316,11 @@ def what_may_not_be_read_is_told_once(puppet, far, base):
 
 
 @on_server
-def a_node_made_unreadable_is_found_without_an_event(puppet, far, base):
+def a_node_made_unreadable_is_found_without_an_event(worker, far, base):
     """A patched server keeps quiet about its creation."""
     secret, acl = shared.owned_by("me")
     path = base + "/d"
-    near = puppet.client(shared.connect(), timeout=LONG)
+    near = worker.client(shared.connect(), timeout=LONG)
     paper = near.subscribe(path, check=300)
     paper.missing()
     far.create(path, acl=acl % 31)
@@ -354,9 +354,9 @@ def an_operator():
 
 
 @on_server
-def permission_may_be_taken_and_given_back(puppet, far, base):
+def permission_may_be_taken_and_given_back(worker, far, base):
     path = far.create(base + "/d").path
-    near = puppet.client(shared.connect(), timeout=LONG)
+    near = worker.client(shared.connect(), timeout=LONG)
     papers = near.subscribe(path, check=300), near.subscribe(path)
     for paper in papers:
         paper.news(names=[])

@@ -9,12 +9,12 @@ import time
 import traceback
 from concurrent import futures
 
-import puppet
+import worker
 import relay
 import zkserver
 
 
-def eventually(condition, what="it", seconds=puppet.SECONDS):
+def eventually(condition, what="it", seconds=worker.SECONDS):
     """Wait until `condition()` is true; its value."""
     end = time.monotonic() + seconds
     while True:
@@ -113,9 +113,9 @@ class Ensemble:
         self.close()
 
 
-def _report(puppets):
-    for p in puppets:
-        print("---- puppet %d, its last lines:" % p.process.pid)
+def _report(workers):
+    for p in workers:
+        print("---- worker %d, its last lines:" % p.process.pid)
         for line in list(p.record)[-40:]:
             print("    " + line.rstrip()[:150])
 
@@ -155,9 +155,9 @@ def run(*tests):
             continue
         with futures.ThreadPoolExecutor(len(group)) as pool:
             bad = list(pool.map(_run_one, group)).count(False)
-        puppets = list(puppet.Puppet.all)
-        puppet.Puppet.all.clear()
+        workers = list(worker.Worker.all)
+        worker.Worker.all.clear()
         if bad:
-            _report(puppets)
+            _report(workers)
             print("%d failed; the rest was not run" % bad)
             sys.exit(1)

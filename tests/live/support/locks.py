@@ -8,7 +8,7 @@ import hashlib
 import relay
 import zkserver
 from live import eventually
-from puppet import Puppet
+from worker import Worker
 from relay import Relay
 
 LONG = 40000   # a session timeout whose beats do not come into the way
@@ -31,10 +31,10 @@ def connect():
 def on_server(test):
     """A test with a process of its own and clients straight to the server."""
     def with_them():
-        with Puppet() as puppet:
-            far = puppet.client(_server.connect, timeout=LONG)
+        with Worker() as worker:
+            far = worker.client(_server.connect, timeout=LONG)
             base = far.create("/lock-test-", flags=2).path
-            test(puppet, far, base)
+            test(worker, far, base)
             eventually(lambda: far.facts().unfinished == 0)
             far.do("close")
     with_them.__name__ = test.__name__
@@ -61,8 +61,8 @@ class Wired:
     """A client in a process of its own, whose requests are counted."""
 
     def __enter__(self):
-        self.wire, self.puppet = Relay(_server.connect), Puppet()
-        self.client = self.puppet.client(self.wire.address, timeout=LONG)
+        self.wire, self.worker = Relay(_server.connect), Worker()
+        self.client = self.worker.client(self.wire.address, timeout=LONG)
         self.client.state("connected")
         self.begin()
         return self
@@ -70,16 +70,16 @@ class Wired:
     def __exit__(self, kind, *_):
         if kind is None:
             self.client.do("close")
-        self.puppet.__exit__(kind)
+        self.worker.__exit__(kind)
         self.wire.close()
 
     def begin(self):
         """Count from here."""
-        self.mark, self.sends = self.wire.mark(), self.puppet.sends()
+        self.mark, self.sends = self.wire.mark(), self.worker.sends()
 
     def since(self):
         """The requests since begin(), and in how many writes they left."""
-        return self.wire.ops(self.mark), self.puppet.sends() - self.sends
+        return self.wire.ops(self.mark), self.worker.sends() - self.sends
 
     def costs(self, writes, *ops):
         """Since begin() there were these requests in so many writes; and from
@@ -91,13 +91,13 @@ class Wired:
         self.begin()
 
 
-def crowd(puppet, make, count):
+def crowd(worker, make, count):
     """So many clients behind one relay, each with a lock that make(client)
     gives, all of them in the queue: the relay and the locks, with what they
     asked for. Places are told before the watch on the one ahead is asked
     for; who is woken without it would have to list the queue."""
     wire = Relay(_server.connect)
-    clients = [puppet.client(wire.address, timeout=LONG)
+    clients = [worker.client(wire.address, timeout=LONG)
                for _ in range(count)]
     locks = [make(client) for client in clients]
     asked = []

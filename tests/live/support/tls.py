@@ -6,7 +6,7 @@ stays plain.
     LATCHKEY_TEST_TLS=1 python3 tests/live/locks/lock.py
 
 Servers get a TLS port beside the plain one. Tests go on naming the plain
-addresses; puppets and commands are given those of the TLS ports. Relays that
+addresses; workers and commands are given those of the TLS ports. Relays that
 know ZooKeeper's frames are TLS servers: clients speak TLS with them, and they
 read what it carries. CAs are found with SSL_CERT_FILE, as the system's are."""
 

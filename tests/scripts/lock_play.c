@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "scripts/stage.h"
+#include "scripts/lock_play.h"
 #include "support/locks.h"
 #include "support/wire.h"
 #include "support/words.h"
@@ -11,9 +11,9 @@
 
 enum { MAX = 8 };
 
-typedef struct stage {
+typedef struct lock_player {
   model_server server;
-  stage_mode *mode; /* or NULL */
+  lock_play_mode *mode; /* or NULL */
   lk_buf *out;
   party parties[MAX];
   char party_names[MAX][16];
@@ -21,17 +21,17 @@ typedef struct stage {
   locker lockers[MAX];
   char locker_names[MAX][16];
   size_t nlockers;
-} stage;
+} lock_player;
 
 /* ---- who is who -------------------------------------------------------- */
 
 static void give_up(const char *what, const char *name)
 {
-  fprintf(stderr, "stage: %s: %s\n", what, name);
+  fprintf(stderr, "lock_play: %s: %s\n", what, name);
   abort();
 }
 
-static party *party_of(stage *s, words *w)
+static party *party_of(lock_player *s, words *w)
 {
   const char *name = words_text(w, "a client");
 
@@ -43,12 +43,12 @@ static party *party_of(stage *s, words *w)
   return NULL;
 }
 
-static model_link *link_of(stage *s, words *w)
+static model_link *link_of(lock_player *s, words *w)
 {
   return party_of(s, w)->link;
 }
 
-static locker *locker_of(stage *s, words *w)
+static locker *locker_of(lock_player *s, words *w)
 {
   const char *name = words_text(w, "a lock");
 
@@ -62,15 +62,15 @@ static locker *locker_of(stage *s, words *w)
 
 /* ---- what is written down ---------------------------------------------- */
 
-/* The server is the stage's first member. */
-static stage *stage_of(model_server *s)
+/* The server is the player's first member. */
+static lock_player *lock_player_of(model_server *s)
 {
-  return (stage *)(void *)s;
+  return (lock_player *)(void *)s;
 }
 
 static void on_write(model_server *server, model_link *l, const char *names)
 {
-  stage *s = stage_of(server);
+  lock_player *s = lock_player_of(server);
 
   for (size_t i = 0; i < s->nparties; i++) {
     if (s->parties[i].link == l)
@@ -86,7 +86,7 @@ static const char *error_of(int err)
 
 static void on_told(locker *l, const char *what)
 {
-  stage *s = l->arg;
+  lock_player *s = l->arg;
   const char *name = s->locker_names[l - s->lockers];
   const int *err = strcmp(what, "acquired") == 0   ? &l->acquired
                    : strcmp(what, "released") == 0 ? &l->released
@@ -102,7 +102,7 @@ static void on_told(locker *l, const char *what)
     wire_say(s->out, "%s: not %s: %s\n", name, what, error_of(*err));
 }
 
-static void refused(stage *s, int err)
+static void refused(lock_player *s, int err)
 {
   if (err != 0)
     wire_say(s->out, "refused %s\n", error_of(err));
@@ -110,7 +110,7 @@ static void refused(stage *s, int err)
 
 /* ---- inputs ------------------------------------------------------------ */
 
-static void do_client(stage *s, words *w)
+static void do_client(lock_player *s, words *w)
 {
   lk_lease_config c = {.size = sizeof c};
   party *p = &s->parties[s->nparties];
@@ -130,7 +130,7 @@ static void do_client(stage *s, words *w)
     p->link->allow = s->mode->at;
 }
 
-static void do_lock(stage *s, words *w)
+static void do_lock(lock_player *s, words *w)
 {
   lk_lock_config c = {.size = sizeof c};
   locker *l = &s->lockers[s->nlockers];
@@ -148,7 +148,7 @@ static void do_lock(stage *s, words *w)
   l->arg = s;
 }
 
-static void do_acquire(stage *s, words *w)
+static void do_acquire(lock_player *s, words *w)
 {
   locker *l = locker_of(s, w);
   int64_t timeout_ms = words_left(w) ? words_number(w, "a timeout") : -1;
@@ -157,7 +157,7 @@ static void do_acquire(stage *s, words *w)
     refused(s, locker_want(l, timeout_ms));
 }
 
-static void do_release(stage *s, words *w)
+static void do_release(lock_player *s, words *w)
 {
   locker *l = locker_of(s, w);
 
@@ -165,7 +165,7 @@ static void do_release(stage *s, words *w)
     refused(s, lk_lock_release(l->lock, NULL, NULL));
 }
 
-static void do_release_wait(stage *s, words *w)
+static void do_release_wait(lock_player *s, words *w)
 {
   locker *l = locker_of(s, w);
 
@@ -173,7 +173,7 @@ static void do_release_wait(stage *s, words *w)
     refused(s, locker_try_release(l));
 }
 
-static void do_verify(stage *s, words *w)
+static void do_verify(lock_player *s, words *w)
 {
   locker *l = locker_of(s, w);
 
@@ -181,7 +181,7 @@ static void do_verify(stage *s, words *w)
     refused(s, locker_verify(l));
 }
 
-static void do_cancel(stage *s, words *w)
+static void do_cancel(lock_player *s, words *w)
 {
   locker *l = locker_of(s, w);
 
@@ -189,17 +189,17 @@ static void do_cancel(stage *s, words *w)
     lk_lock_cancel(l->lock);
 }
 
-static void do_free(stage *s, words *w)
+static void do_free(lock_player *s, words *w)
 {
   locker_free(locker_of(s, w));
 }
 
-static void do_run(stage *s, words *w)
+static void do_run(lock_player *s, words *w)
 {
   model_run(&s->server, words_number(w, "milliseconds"));
 }
 
-static void do_drop(stage *s, words *w)
+static void do_drop(lock_player *s, words *w)
 {
   model_link *l = link_of(s, w);
 
@@ -207,19 +207,19 @@ static void do_drop(stage *s, words *w)
     model_drop(l);
 }
 
-static void do_down(stage *s, words *w)
+static void do_down(lock_player *s, words *w)
 {
   (void)w;
   s->server.down = true;
 }
 
-static void do_up(stage *s, words *w)
+static void do_up(lock_player *s, words *w)
 {
   (void)w;
   s->server.down = false;
 }
 
-static void do_expire(stage *s, words *w)
+static void do_expire(lock_player *s, words *w)
 {
   const model_link *l = link_of(s, w);
 
@@ -227,7 +227,7 @@ static void do_expire(stage *s, words *w)
     model_expire(&s->server, l->last_session);
 }
 
-static void do_freeze(stage *s, words *w)
+static void do_freeze(lock_player *s, words *w)
 {
   model_link *l = link_of(s, w);
 
@@ -235,7 +235,7 @@ static void do_freeze(stage *s, words *w)
     l->frozen = true;
 }
 
-static void do_thaw(stage *s, words *w)
+static void do_thaw(lock_player *s, words *w)
 {
   model_link *l = link_of(s, w);
 
@@ -244,7 +244,7 @@ static void do_thaw(stage *s, words *w)
 }
 
 /* cut CLIENT N before|after: at its N-th request from now */
-static void do_cut(stage *s, words *w)
+static void do_cut(lock_player *s, words *w)
 {
   model_link *l = link_of(s, w);
   int64_t n = words_number(w, "which request");
@@ -259,7 +259,7 @@ static void do_cut(stage *s, words *w)
 }
 
 /* answer CLIENT N ERROR: its N-th request from now, unexecuted */
-static void do_answer(stage *s, words *w)
+static void do_answer(lock_player *s, words *w)
 {
   model_link *l = link_of(s, w);
   int64_t n = words_number(w, "which request");
@@ -271,18 +271,18 @@ static void do_answer(stage *s, words *w)
   l->answer_err = err;
 }
 
-static void do_create(stage *s, words *w)
+static void do_create(lock_player *s, words *w)
 {
   model_create(&s->server, words_text(w, "a path"));
 }
 
-static void do_delete(stage *s, words *w)
+static void do_delete(lock_player *s, words *w)
 {
   model_delete(&s->server, words_text(w, "a path"));
 }
 
 /* The node of a lock, as an operator sees it; NULL: it has none. */
-static const char *node_of(stage *s, words *w)
+static const char *node_of(lock_player *s, words *w)
 {
   const locker *l = locker_of(s, w);
   const char *node = l->lock == NULL ? NULL : lk_lock_node(l->lock);
@@ -290,7 +290,7 @@ static const char *node_of(stage *s, words *w)
   return node != NULL && model_node(&s->server, node) != NULL ? node : NULL;
 }
 
-static void do_delete_node(stage *s, words *w)
+static void do_delete_node(lock_player *s, words *w)
 {
   const char *node = node_of(s, w);
 
@@ -298,7 +298,7 @@ static void do_delete_node(stage *s, words *w)
     model_delete(&s->server, node);
 }
 
-static void do_set_node(stage *s, words *w)
+static void do_set_node(lock_player *s, words *w)
 {
   const char *node = node_of(s, w);
 
@@ -315,14 +315,14 @@ static int32_t perms_of(words *w)
   return words_are(w, "delete") ? LK_PERM_DELETE : 0;
 }
 
-static void do_deny(stage *s, words *w)
+static void do_deny(lock_player *s, words *w)
 {
   const char *path = words_text(w, "a path");
 
   model_deny(&s->server, path, perms_of(w));
 }
 
-static void do_deny_node(stage *s, words *w)
+static void do_deny_node(lock_player *s, words *w)
 {
   const char *node = node_of(s, w);
 
@@ -330,7 +330,7 @@ static void do_deny_node(stage *s, words *w)
     model_deny(&s->server, node, perms_of(w));
 }
 
-static void do_counter(stage *s, words *w)
+static void do_counter(lock_player *s, words *w)
 {
   const char *path = words_text(w, "a path");
 
@@ -339,7 +339,7 @@ static void do_counter(stage *s, words *w)
 
 static const struct {
   const char *name;
-  void (*run)(stage *s, words *w);
+  void (*run)(lock_player *s, words *w);
 } inputs[] = {
     {"client", do_client},   /* NAME [sync|ping] */
     {"lock", do_lock},       /* NAME CLIENT [unsure-when-suspended]
@@ -370,7 +370,7 @@ static const struct {
 
 /* ---- play -------------------------------------------------------------- */
 
-static void run_input(stage *s, const char *line, size_t len)
+static void run_input(lock_player *s, const char *line, size_t len)
 {
   words w;
 
@@ -387,7 +387,7 @@ static void run_input(stage *s, const char *line, size_t len)
 }
 
 /* A connection of which all bytes have come that were to come breaks, once. */
-static void settle(stage *s)
+static void settle(lock_player *s)
 {
   model_turn(&s->server);
   for (size_t i = 0; i < s->nparties; i++) {
@@ -403,7 +403,7 @@ static void settle(stage *s)
   model_turn(&s->server);
 }
 
-static void clean_up(stage *s)
+static void clean_up(lock_player *s)
 {
   s->server.down = false;
   for (size_t i = 0; i < s->nparties; i++) {
@@ -430,9 +430,9 @@ static void clean_up(stage *s)
   model_done(&s->server);
 }
 
-void stage_play(const char *text, stage_mode *mode, lk_buf *out)
+void lock_play(const char *text, lock_play_mode *mode, lk_buf *out)
 {
-  stage *s = calloc(1, sizeof *s);
+  lock_player *s = calloc(1, sizeof *s);
 
   if (s == NULL)
     abort();

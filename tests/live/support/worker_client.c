@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "live/support/puppet.h"
+#include "live/support/worker.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -95,7 +95,7 @@ static int make(const command *cmd, object *o)
       .left_behind = on_left_behind,
       .arg = o,
   };
-  int err = lk_ev_client_new(&o->client, puppet_ev, &config);
+  int err = lk_ev_client_new(&o->client, worker_ev, &config);
 
   if (err != 0)
     return err;

@@ -8,7 +8,7 @@
  * wait=MS, and delete_deep repeat=1.
  */
 
-#include "live/support/puppet.h"
+#include "live/support/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>

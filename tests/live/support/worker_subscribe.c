@@ -6,7 +6,7 @@
  * "told err=... data=...".
  */
 
-#include "live/support/puppet.h"
+#include "live/support/worker.h"
 
 #include <inttypes.h>
 #include <stdio.h>

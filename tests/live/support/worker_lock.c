@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "live/support/puppet.h"
+#include "live/support/worker.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients and locks in a process of their own, moved by a test.
 
-    puppet = Puppet()
-    client = puppet.client("127.1.2.3:2181", timeout=4000)
+    worker = Worker()
+    client = worker.client("127.1.2.3:2181", timeout=4000)
     client.state("connected")               # wait for it
     client.create("/x", data=b"1")          # wait, fail unless it succeeds
     lock = client.lock("/l")
     grant = lock.ask("acquire", wait=500)   # do not wait
     grant.result().err == "DEADLINE"        # wait
 
-Times are in ms on CLOCK_BOOTTIME, as puppet.c wrote them.
+Times are in ms on CLOCK_BOOTTIME, as worker.c wrote them.
 """
 
 import collections
@@ -28,7 +28,7 @@ SECONDS = float(os.environ.get("LATCHKEY_TEST_SECONDS", 40))
 
 
 def program(name):
-    """Of a folder of tests/live, as in "support/puppet"."""
+    """Of a folder of tests/live, as in "support/worker"."""
     return os.path.join(os.environ.get("abs_top_builddir", "."), "tests",
                         "live", name)
 
@@ -38,7 +38,7 @@ def boottime():
 
 
 class Line:
-    """A line of puppet.c: `at`, `what` (its first word, unless that has a
+    """A line of worker.c: `at`, `what` (its first word, unless that has a
     value), and every KEY=VALUE as an attribute; numbers are numbers."""
 
     def __init__(self, at, words):
@@ -120,16 +120,16 @@ class Asked:
 class Thing:
     """A client or a lock: has a name, takes commands, has things happen."""
 
-    def __init__(self, puppet, name):
-        self.puppet, self.name = puppet, name
+    def __init__(self, worker, name):
+        self.worker, self.name = worker, name
         self.lines = []     # all that happened
         self.told = None    # or what is called with each line as it comes
         self._read = 0      # how many of them wait() has looked at
         self._news = threading.Condition()
-        puppet.things[name] = self
+        worker.things[name] = self
 
     def ask(self, verb, **options):
-        return self.puppet.ask(verb, self.name, **options)
+        return self.worker.ask(verb, self.name, **options)
 
     def do(self, verb, **options):
         return self.ask(verb, **options).good()
@@ -152,7 +152,7 @@ class Thing:
                     if _is_like(line, what, word, values):
                         return line
                 left = end - time.monotonic()
-                if left <= 0 or not self.puppet.is_alive():
+                if left <= 0 or not self.worker.is_alive():
                     raise AssertionError(
                         "%s: no %s %s %s within %g s; there was:\n  %s" % (
                             self.name, what, word or "", values or "",
@@ -203,39 +203,39 @@ class Client(Thing):
         return self.do("facts")
 
     def lock(self, path, **options):
-        lock = Lock(self.puppet, self.puppet.new_name("lock"))
+        lock = Lock(self.worker, self.worker.new_name("lock"))
         lock.do("lock", client=self.name, path=path, **options)
         return lock
 
     def semaphore(self, path, **options):
-        lock = Lock(self.puppet, self.puppet.new_name("semaphore"))
+        lock = Lock(self.worker, self.worker.new_name("semaphore"))
         lock.do("semaphore", client=self.name, path=path, **options)
         return lock
 
     def single(self, path, **options):
-        lock = Lock(self.puppet, self.puppet.new_name("single"))
+        lock = Lock(self.worker, self.worker.new_name("single"))
         lock.do("single", client=self.name, path=path, **options)
         return lock
 
     def multilock(self, *members, **options):
         """Of "x:PATH", or "r:PATH", "w:PATH"."""
-        lock = Lock(self.puppet, self.puppet.new_name("multilock"))
+        lock = Lock(self.worker, self.worker.new_name("multilock"))
         lock.do("multilock", client=self.name, members=",".join(members),
                 **options)
         return lock
 
     def subscribe(self, path, **options):
         """To the children; or to the data, with data=1."""
-        paper = Subscription(self.puppet, self.puppet.new_name("paper"))
+        paper = Subscription(self.worker, self.worker.new_name("paper"))
         paper.do("subscribe", client=self.name, path=path, **options)
         return paper
 
     def rwlock(self, path, **options):
         """Its sides: read, write."""
-        name = self.puppet.new_name("rwlock")
-        sides = [Lock(self.puppet, name + side)
+        name = self.worker.new_name("rwlock")
+        sides = [Lock(self.worker, name + side)
                  for side in (".read", ".write")]
-        self.puppet.ask("rwlock", name, client=self.name, path=path,
+        self.worker.ask("rwlock", name, client=self.name, path=path,
                         **options).good()
         return sides
 
@@ -283,7 +283,7 @@ class Subscription(Thing):
             return self._read == len(self.lines)
 
 
-class Puppet:
+class Worker:
     all = []  # for a report of what went on when a test fails
 
     def __init__(self):
@@ -293,10 +293,10 @@ class Puppet:
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self.process = subprocess.Popen(
-            [program("support/puppet")], stdin=subprocess.PIPE,
+            [program("support/worker")], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True, bufsize=1)
         threading.Thread(target=self._listen, daemon=True).start()
-        Puppet.all.append(self)
+        Worker.all.append(self)
 
     def new_name(self, kind):
         return "%s-%d" % (kind, next(self._numbers))
@@ -354,9 +354,9 @@ class Puppet:
         if self.process.poll() is None:
             self.process.stdin.close()
         code = self.process.wait(SECONDS)
-        if self in Puppet.all:
-            Puppet.all.remove(self)
-        assert code in (0, -signal.SIGKILL), "the puppet ended with %d" % code
+        if self in Worker.all:
+            Worker.all.remove(self)
+        assert code in (0, -signal.SIGKILL), "the worker ended with %d" % code
         return code
 
     def __enter__(self):

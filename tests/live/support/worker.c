@@ -19,7 +19,7 @@
  * Bytes are in hex. Ends, and frees all, when standard input does.
  */
 
-#include "live/support/puppet.h"
+#include "live/support/worker.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -36,7 +36,7 @@
 
 enum { LINE_SIZE = 3 << 20 };
 
-lk_ev *puppet_ev;
+lk_ev *worker_ev;
 static object *objects;
 static struct ev_loop *loop;
 static char line[LINE_SIZE];
@@ -44,7 +44,7 @@ static size_t line_len;
 static unsigned char bytes[LINE_SIZE];
 static size_t bytes_len;
 static unsigned long sends;
-unsigned long long puppet_sent;
+unsigned long long worker_sent;
 
 /* ---- the writes of this process, counted by the linker's --wrap ---------- */
 
@@ -56,7 +56,7 @@ ssize_t __wrap_send(int fd, const void *at, size_t len, int flags)
   ssize_t sent = __real_send(fd, at, len, flags);
 
   sends++;
-  puppet_sent += sent > 0 ? (unsigned long long)sent : 0;
+  worker_sent += sent > 0 ? (unsigned long long)sent : 0;
   return sent;
 }
 
@@ -373,8 +373,8 @@ int main(void)
 
   signal(SIGPIPE, SIG_DFL); /* nobody listens any more: end */
   loop = ev_loop_new(0);
-  if (loop == NULL || (err = lk_ev_new(&puppet_ev, loop, NULL)) != 0) {
-    fprintf(stderr, "puppet: cannot make a loop\n");
+  if (loop == NULL || (err = lk_ev_new(&worker_ev, loop, NULL)) != 0) {
+    fprintf(stderr, "worker: cannot make a loop\n");
     return 1;
   }
   ev_io_init(&input, on_input, STDIN_FILENO, EV_READ);
@@ -382,7 +382,7 @@ int main(void)
   ev_run(loop, 0);
   ev_io_stop(loop, &input);
   free_all();
-  lk_ev_free(puppet_ev);
+  lk_ev_free(worker_ev);
   ev_loop_destroy(loop);
   return 0;
 }

@@ -9,7 +9,7 @@
  * process has cost.
  */
 
-#include "live/support/puppet.h"
+#include "live/support/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static void obey_counted(const command *cmd, object *o)
 {
   (void)o;
   say(cmd->tag, "err=0 bytes_in=%llu bytes_out=%llu lists=%llu backwards=%u",
-      arrived, puppet_sent, lists, backwards);
+      arrived, worker_sent, lists, backwards);
 }
 
 /* ---- one of the crowd ---------------------------------------------------- */

@@ -6,7 +6,7 @@
  * read-write lock NAME is two of them, NAME.read and NAME.write.
  */
 
-#include "live/support/puppet.h"
+#include "live/support/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_LIVE_SUPPORT_PUPPET_H
-#define LK_LIVE_SUPPORT_PUPPET_H
+#ifndef LK_LIVE_SUPPORT_WORKER_H
+#define LK_LIVE_SUPPORT_WORKER_H
 
 /**
  * @file
- * Clients and locks that obey a script: see puppet.c for the lines it reads and
- * writes, and puppet.py for the other end.
+ * Clients and locks that obey a script: see worker.c for the lines it reads and
+ * writes, and worker.py for the other end.
  */
 
 #include <latchkey/latchkey.h>
@@ -45,9 +45,9 @@ extern const verb node_verbs[];
 extern const verb crowd_verbs[];
 extern const verb subscribe_verbs[];
 
-extern lk_ev *puppet_ev;
+extern lk_ev *worker_ev;
 /** Bytes that this process has sent. */
-extern unsigned long long puppet_sent;
+extern unsigned long long worker_sent;
 
 object *object_new(const char *name);
 object *object_find(const char *name);
