@@ -138,15 +138,23 @@ static bool is_empty(const cli_text *complaint)
   return complaint->len == 0 && !complaint->failed;
 }
 
-/* Options in front of LOCK. `bare`: the verb is left out. */
-static int do_run(const cli_options *before, bool bare, int argc, char **argv,
-                  cli_process_title title)
+/* Runs the verb `c`, whose name is argv[0], with options added to `before`. The
+   options of `run` end at LOCK; those of other verbs may stand anywhere.
+   `bare`: the command line names no verb, which selects `run`. */
+static int run_verb(const cli_command_entry *c, const cli_options *before,
+                    bool bare, int argc, char **argv, cli_process_title title)
 {
-  const cli_command_entry *c = cli_command_table;
   cli_text complaint = {0};
   cli_options o = *before;
-  int first = cli_options_take(&o, c->options, argc, argv, &complaint);
+  int first = 1;
+  int count;
 
+  if (c == cli_command_table) {
+    first = cli_options_take(&o, c->options, argc, argv, &complaint);
+    count = argc - first;
+  } else {
+    count = cli_options_take_anywhere(&o, c->options, argc, argv, &complaint);
+  }
   cli_print_as_json(o.json && o.events_fd < 0);
   if (!is_empty(&complaint))
     return refuse_option(c, &complaint);
@@ -154,25 +162,7 @@ static int do_run(const cli_options *before, bool bare, int argc, char **argv,
     return show_help(c, bare);
   if (o.version)
     return show_version();
-  return run_command(c, &o, argv + first, argc - first, title);
-}
-
-/* Options wherever they stand. */
-static int do_verb(const cli_command_entry *c, const cli_options *before,
-                   int argc, char **argv, cli_process_title title)
-{
-  cli_text complaint = {0};
-  cli_options o = *before;
-  int count = cli_options_take_anywhere(&o, c->options, argc, argv, &complaint);
-
-  cli_print_as_json(o.json && o.events_fd < 0);
-  if (!is_empty(&complaint))
-    return refuse_option(c, &complaint);
-  if (o.help)
-    return show_help(c, false);
-  if (o.version)
-    return show_version();
-  return run_command(c, &o, argv + 1, count, title);
+  return run_command(c, &o, argv + first, count, title);
 }
 
 /* --json may stand behind what is wrong. */
@@ -196,8 +186,8 @@ static int refuse_verb(cli_options *o, int argc, char **argv)
 }
 
 /* Options may stand before the verb: those that every verb has. */
-static int do_prefixed(int argc, char **argv, int first,
-                       cli_process_title title)
+static int run_named_verb(int argc, char **argv, int first,
+                          cli_process_title title)
 {
   const cli_command_entry *c = cli_command_table_find(argv[first]);
   cli_text complaint = {0};
@@ -212,9 +202,7 @@ static int do_prefixed(int argc, char **argv, int first,
     return refuse_verb(&o, argc - first, argv + first);
   }
   if (is_empty(&complaint))
-    return c == cli_command_table
-               ? do_run(&o, false, argc - first, argv + first, title)
-               : do_verb(c, &o, argc - first, argv + first, title);
+    return run_verb(c, &o, false, argc - first, argv + first, title);
   cli_text_puts(&complaint, " in front of the verb");
   cli_print_as_json(o.json && o.events_fd < 0);
   return refuse_option(c, &complaint);
@@ -240,7 +228,7 @@ int main(int argc, char **argv)
 
   cli_text_free(&ignored);
   if (first < argc && argv[first][0] != '/')
-    return do_prefixed(argc, argv, first, title);
+    return run_named_verb(argc, argv, first, title);
   cli_options_init(&o);
-  return do_run(&o, true, argc, argv, title);
+  return run_verb(cli_command_table, &o, true, argc, argv, title);
 }

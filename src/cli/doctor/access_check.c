@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cli/doctor/access_check.h"
+#include "cli/error_meaning.h"
 #include "cli/output/print.h"
 
 #include <latchkey/multi.h>
@@ -96,27 +97,12 @@ static int try_create_and_delete(access_check *t)
 /* ---- what it means ---------------------------------------------------------
  */
 
-static const char *layer_of_error(int err)
-{
-  switch (err) {
-  case LK_ERR_AUTH_FAILED:
-  case LK_ERR_AUTH_REQUIRED: return "auth";
-  case LK_ERR_NOT_READ_ONLY: return "read-only";
-  case LK_ERR_CONNECTION_LOSS:
-  case LK_ERR_IN_DOUBT:
-  case LK_ERR_NOT_SENT:
-  case LK_ERR_DEADLINE:
-  case LK_ERR_CLOSED: return "session";
-  default: return "access";
-  }
-}
-
 static void report_access_error(const access_check *t, int err,
                                 cli_doctor_report *f)
 {
   cli_text said = {0};
   cli_json *facts =
-      cli_doctor_report_begin(f, CLI_VERDICT_BROKEN, layer_of_error(err));
+      cli_doctor_report_begin(f, CLI_VERDICT_BROKEN, cli_error_layer(err));
   const char *hint = cli_error_advice(err);
 
   cli_json_text(facts, "path", lk_text(t->command->path));

@@ -8,8 +8,8 @@
 
 #include <latchkey/client.h>
 
+#include "cli/clock.h"
 #include "cli/doctor/blocking_connection.h"
-#include "cli/run/supervisor.h"
 
 /* Between two parts of an answer. */
 enum { MOST_PAUSE_MS = 1000, WORD_LEN = 4 };

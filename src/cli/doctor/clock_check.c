@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <time.h>
-
+#include "cli/clock.h"
 #include "cli/doctor/clock_check.h"
-#include "cli/run/supervisor.h"
 
 /* A clock is kept right by less than 1 ms a second. */
 enum { LEAST_STAND_MS = 500, LEAST_STEP_MS = 200 };
 
 cli_clock_reading cli_clock_read(void)
 {
-  cli_clock_reading m = {.boot = cli_boottime_ms()};
-  struct timespec t = {0, 0};
-
-  clock_gettime(CLOCK_REALTIME, &t);
-  m.wall = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-  return m;
+  return (cli_clock_reading){.boot = cli_boottime_ms(), .wall = cli_wall_ms()};
 }
 
 void cli_clock_check_begin(cli_clock_check *c, cli_clock_reading now)

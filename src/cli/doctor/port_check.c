@@ -12,10 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/clock.h"
 #include "cli/doctor/blocking_connection.h"
 #include "cli/doctor/four_letter_word.h"
 #include "cli/doctor/port_check.h"
-#include "cli/run/supervisor.h"
 
 _Static_assert(sizeof(cli_port_result) <= PIPE_BUF, "news go in one piece");
 

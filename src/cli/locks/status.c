@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "cli/clock.h"
 #include "cli/locks/contenders.h"
 #include "cli/output/json.h"
 #include "cli/output/print.h"
@@ -21,11 +21,7 @@ typedef struct status {
 
 static int64_t age_of_contender_ms(const cli_contender *c)
 {
-  struct timespec now;
-
-  clock_gettime(CLOCK_REALTIME, &now);
-  int64_t age =
-      (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 - c->stat.ctime;
+  int64_t age = cli_wall_ms() - c->stat.ctime;
 
   return age < 0 ? 0 : age;
 }

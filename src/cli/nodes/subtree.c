@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
+#include "cli/error_meaning.h"
 #include "cli/nodes/subtree.h"
+#include "cli/output/print.h"
 
 /* ---- entries ---------------------------------------------------------------
  */
@@ -230,4 +232,20 @@ void cli_subtree_free(cli_subtree *w)
   for (size_t i = 0; i < w->count; i++)
     free(w->items[i].path);
   free(w->items);
+}
+
+/* What is below a node that is not ours to see is not there; say so, and end
+   with an error all the same. */
+int cli_subtree_close(cli_subtree *w, cli_command *a, int err)
+{
+  size_t shut = err == 0 ? w->shut : 0;
+  int code = cli_command_close(a, err);
+
+  cli_subtree_free(w);
+  if (shut == 0 || code != CLI_EXIT_DONE)
+    return code;
+  return cli_fail(CLI_EXIT_FAILED, "%s %s: %zu node%s not read: %s%s", a->verb,
+                  a->path, shut, shut == 1 ? "" : "s",
+                  lk_error_text(LK_ERR_NO_AUTH),
+                  cli_error_advice(LK_ERR_NO_AUTH));
 }

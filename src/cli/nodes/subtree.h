@@ -27,6 +27,10 @@ typedef struct cli_subtree {
 int cli_subtree_list_children(cli_subtree *w, cli_command *a, bool stats);
 /** All that is below it, with what is known of each. */
 int cli_subtree_list_all(cli_subtree *w, cli_command *a);
+/** Close the command, free `w`, and return the exit code. If nodes could not be
+    read for lack of permission, say how many; the exit code is then
+    CLI_EXIT_FAILED. */
+int cli_subtree_close(cli_subtree *w, cli_command *a, int err);
 void cli_subtree_free(cli_subtree *w);
 
 /** The last name of an entry's path, and below how many others it is. */

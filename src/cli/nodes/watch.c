@@ -4,9 +4,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "cli/clock.h"
 #include "cli/output/json.h"
 #include "cli/output/line_writer.h"
 #include "cli/output/print.h"
@@ -36,18 +36,15 @@ typedef struct watch {
 static void add_event_line(cli_text *line, const cli_options *o,
                            const char *event, lk_bytes path)
 {
-  struct timespec now = {0, 0};
   cli_json j = {.out = line};
 
   if (!o->json) {
     cli_text_printf(line, "%s ", event);
     cli_text_clean(line, path);
   } else {
-    clock_gettime(CLOCK_REALTIME, &now);
     cli_json_open(&j, NULL, '{');
     cli_json_text(&j, "event", lk_text(event));
-    cli_json_time(&j, "time",
-                  (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+    cli_json_time(&j, "time", cli_wall_ms());
     cli_json_text(&j, "path", path);
     cli_json_close(&j, '}');
   }

@@ -4,9 +4,10 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "cli/clock.h"
+#include "cli/error_meaning.h"
 #include "cli/output/json.h"
 #include "cli/output/print.h"
 
@@ -27,21 +28,13 @@ static void write_line(const char *line, size_t len)
   (void)n;
 }
 
-static int64_t now_wall_ms(void)
-{
-  struct timespec now = {0, 0};
-
-  clock_gettime(CLOCK_REALTIME, &now);
-  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static cli_json open_message(cli_text *out, const char *event)
 {
   cli_json j = {.out = out};
 
   cli_json_open(&j, NULL, '{');
   cli_json_text(&j, "event", lk_text(event));
-  cli_json_time(&j, "time", now_wall_ms());
+  cli_json_time(&j, "time", cli_wall_ms());
   return j;
 }
 
@@ -168,114 +161,9 @@ int cli_print(const cli_text *out)
   return CLI_EXIT_DONE;
 }
 
-int cli_error_exit_code(int err)
-{
-  switch (err) {
-  case 0: return CLI_EXIT_DONE;
-  case LK_ERR_NO_NODE:
-  case LK_ERR_NODE_EXISTS:
-  case LK_ERR_BAD_VERSION:
-  case LK_ERR_NOT_EMPTY:
-  case LK_ERR_NO_CHILDREN_FOR_EPHEMERALS: return CLI_EXIT_NO;
-  default: return CLI_EXIT_FAILED;
-  }
-}
-
-const char *cli_error_advice(int err)
-{
-  switch (err) {
-  case LK_ERR_PROTOCOL:
-  case LK_ERR_MARSHALLING:
-  case LK_ERR_REFUSED:
-    return "; that is not the client port of a ZooKeeper server, or it wants "
-           "TLS (--tls)";
-  case LK_ERR_AUTH_FAILED: return "; check the lines of --auth-file";
-  case LK_ERR_AUTH_REQUIRED: return "; --auth-file gives an identity";
-  case LK_ERR_NO_AUTH: return "; " CLI_ADVICE_IDENTITY;
-  case LK_ERR_INVALID_ACL:
-    return ": it does not know a scheme or an id there, or creator (auth) "
-           "stands there without --auth-file or --cert (a server with "
-           "ssl.clientAuth=none never sees --cert)";
-  case LK_ERR_NO_CHILDREN_FOR_EPHEMERALS:
-    return "; choose a path that is not below an ephemeral node";
-  case LK_ERR_TOO_BIG: return "; servers take 1 MiB at most";
-  case LK_ERR_NOT_EMPTY: return "; delete its children first, or with -r";
-  case LK_ERR_BAD_VERSION: return "; latchkey stat shows its version";
-  case LK_ERR_NOT_READ_ONLY:
-    return "; start a majority of the ensemble's servers";
-  case LK_ERR_EPHEMERAL_ON_LOCAL_SESSION:
-    return "; zoo.cfg needs localSessionsUpgradingEnabled=true";
-  case LK_ERR_DEADLINE:
-  case LK_ERR_CONNECTION_LOSS:
-  case LK_ERR_NOT_SENT:
-  case LK_ERR_THROTTLED:
-  case LK_ERR_SESSION_EXPIRED: return "; try again";
-  case LK_ERR_QUOTA_EXCEEDED: return "; delete something there, or raise it";
-  case LK_ERR_IN_DOUBT: return "; look, and try again if it is not";
-  default: return "";
-  }
-}
-
-const char *cli_error_doctor_advice(int err)
-{
-  switch (err) {
-  case LK_ERR_PROTOCOL:
-  case LK_ERR_MARSHALLING:
-  case LK_ERR_REFUSED:
-  case LK_ERR_AUTH_FAILED:
-  case LK_ERR_AUTH_REQUIRED:
-  case LK_ERR_NOT_READ_ONLY:
-  case LK_ERR_DEADLINE:
-  case LK_ERR_CONNECTION_LOSS:
-  case LK_ERR_NOT_SENT:
-  case LK_ERR_IN_DOUBT:
-  case LK_ERR_SESSION_EXPIRED: return "; latchkey doctor tells more";
-  default: return "";
-  }
-}
-
-/* Errors that mean more to one verb than their texts say. */
-static const char *verb_reason(const char *verb, int err)
-{
-  static const struct {
-    const char *verb;
-    int err;
-    const char *reason;
-  } known[] = {
-      {"create", LK_ERR_NO_NODE,
-       "the parent does not exist; -p makes missing parents"},
-      {"create", LK_ERR_UNIMPLEMENTED,
-       "the server has no such nodes; -c needs ZooKeeper 3.5.1 or newer, -t "
-       "also zookeeper.extendedTypesEnabled=true"},
-      {"watch", LK_ERR_UNIMPLEMENTED,
-       "the server has no persistent watches; ZooKeeper 3.6 or newer is "
-       "needed"},
-      {"create", LK_ERR_NO_AUTH,
-       "not allowed by the access list of the parent; " CLI_ADVICE_IDENTITY},
-      {"delete", LK_ERR_NO_AUTH,
-       "not allowed by the access list of the parent; " CLI_ADVICE_IDENTITY},
-      {"delete", LK_ERR_BAD_ARGUMENT,
-       "the root and ZooKeeper's own nodes cannot be deleted"},
-  };
-
-  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-    if (known[i].err == err && strcmp(known[i].verb, verb) == 0)
-      return known[i].reason;
-  return NULL;
-}
-
-const char *cli_error_reason(int err)
-{
-  switch (err) {
-  case LK_ERR_DEADLINE: return "the servers did not answer in time";
-  case LK_ERR_INVALID_ACL: return "the server refuses the access list";
-  default: return lk_error_text(err);
-  }
-}
-
 int cli_fail_request(const char *verb, const char *path, int err)
 {
-  const char *special = verb_reason(verb, err);
+  const char *special = cli_error_verb_reason(verb, err);
   cli_text clean = {0};
 
   cli_text_clean(&clean, lk_text(path));

@@ -2,19 +2,8 @@
 #ifndef LK_CLI_OUTPUT_PRINT_H
 #define LK_CLI_OUTPUT_PRINT_H
 
+#include "cli/exit_code.h"
 #include "cli/output/text.h"
-
-/** Exit codes, as flock and env have them. */
-enum cli_exit_code {
-  CLI_EXIT_DONE = 0,
-  CLI_EXIT_NO = 1,             /**< no such node, or: it is held */
-  CLI_EXIT_LOST = 123,         /**< the lock was lost while the command ran */
-  CLI_EXIT_BUSY = 124,         /**< not obtained */
-  CLI_EXIT_FAILED = 125,       /**< latchkey itself failed */
-  CLI_EXIT_NOT_RUNNABLE = 126, /**< the command was found, but cannot be run */
-  CLI_EXIT_NOT_FOUND = 127,    /**< the command was not found */
-  CLI_EXIT_SIGNAL = 128        /**< and the number of a signal */
-};
 
 /** From now on messages on standard error are JSON, an object a line: "event"
     ("failed", "warning", "notice"), "time", "reason", and "code" where it
@@ -45,23 +34,6 @@ bool cli_write_all(int fd, const cli_text *out);
 /** Write the text to standard output; CLI_EXIT_DONE, or CLI_EXIT_FAILED once it
    has said why not. */
 int cli_print(const cli_text *out);
-
-/** What a library's error means for a verb: CLI_EXIT_NO where the answer of the
-    server is a plain no, else CLI_EXIT_FAILED. */
-int cli_error_exit_code(int err);
-
-/** What happened, for messages. */
-const char *cli_error_reason(int err);
-
-/** What to do where an access list forbids something. */
-#define CLI_ADVICE_IDENTITY \
-  "--auth-file or --cert gives an identity that the access list names"
-
-/** "; what to do about it", or "". */
-const char *cli_error_advice(int err);
-
-/** "; latchkey doctor tells more" where it does, or "". */
-const char *cli_error_doctor_advice(int err);
 
 /** Say "latchkey: VERB PATH: error; hints" and return cli_error_exit_code(err).
  */

@@ -3,13 +3,14 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "cli/clock.h"
+#include "cli/error_meaning.h"
 #include "cli/run/runner.h"
 
-/* A sixth of the session timeout: time for COMMAND to stop. */
-enum { MARGIN_PART = 6, LABEL_WAIT_MS = 2000 };
+/* A label that arrives later is not shown. */
+enum { LABEL_WAIT_MS = 2000 };
 
 /* ---- who holds ---------------------------------------------------------- */
 
@@ -147,11 +148,11 @@ static void on_lock_acquired(lk_lock *l, int err, void *arg)
    --kill-after leaves nothing of the session timeout. */
 static bool fit_margin(cli_runner *r)
 {
-  int64_t timeout = lk_client_timeout_ms(r->session.client);
-  int64_t wanted = r->options->kill_after_ms;
-  bool fits = 2 * wanted < timeout;
+  bool fits;
 
-  r->margin_ms = fits && wanted > 0 ? wanted : timeout / MARGIN_PART;
+  r->margin_ms = cli_kill_schedule_margin_ms(
+      r->options->kill_after_ms, lk_client_timeout_ms(r->session.client),
+      &fits);
   (void)lk_lease_set_margin(r->session.client, (int32_t)r->margin_ms);
   return fits;
 }
@@ -289,23 +290,21 @@ static void on_run_session_state(lk_client *c, lk_state state, int err,
 static void add_label(const cli_runner *r, cli_text *out)
 {
   char host[256] = "localhost";
-  struct timespec now;
 
   if (r->options->label != NULL) {
     cli_text_puts(out, r->options->label);
     return;
   }
   gethostname(host, sizeof host - 1);
-  clock_gettime(CLOCK_REALTIME, &now);
   cli_text_printf(out, "%s %ld ", host, (long)getpid());
-  cli_text_time(out, (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+  cli_text_time(out, cli_wall_ms());
 }
 
 static int create_lock(cli_runner *r)
 {
-  int64_t margin = r->options->kill_after_ms > 0
-                       ? r->options->kill_after_ms
-                       : r->options->session_timeout_ms / MARGIN_PART;
+  bool fits; /* known when the server has granted a timeout */
+  int64_t margin = cli_kill_schedule_margin_ms(
+      r->options->kill_after_ms, r->options->session_timeout_ms, &fits);
   lk_lease_config lease = {.size = sizeof lease};
   lk_lock_config lock = {.size = sizeof lock};
   cli_text label = {0};

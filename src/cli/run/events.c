@@ -4,9 +4,9 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "cli/clock.h"
 #include "cli/output/json.h"
 #include "cli/run/events.h"
 
@@ -119,14 +119,6 @@ bool cli_events_wants_waiting(const cli_events *e)
   return e->json != NULL || e->progress;
 }
 
-static int64_t event_time_ms(void)
-{
-  struct timespec now;
-
-  clock_gettime(CLOCK_REALTIME, &now);
-  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static cli_json begin_event(const cli_events *e, cli_text *line,
                             const char *event)
 {
@@ -134,7 +126,7 @@ static cli_json begin_event(const cli_events *e, cli_text *line,
 
   cli_json_open(&j, NULL, '{');
   cli_json_text(&j, "event", lk_text(event));
-  cli_json_time(&j, "time", event_time_ms());
+  cli_json_time(&j, "time", cli_wall_ms());
   cli_json_text(&j, "lock", lk_text(e->lock));
   return j;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
+#include "cli/clock.h"
 #include "cli/run/descendants.h"
 #include "cli/run/runner.h"
 

@@ -3,6 +3,17 @@
 
 #include "cli/run/kill_schedule.h"
 
+/* The default margin is this part of the session timeout. */
+enum { MARGIN_PART = 6 };
+
+int64_t cli_kill_schedule_margin_ms(int64_t kill_after_ms,
+                                    int64_t session_timeout_ms, bool *fits)
+{
+  *fits = 2 * kill_after_ms < session_timeout_ms;
+  return *fits && kill_after_ms > 0 ? kill_after_ms
+                                    : session_timeout_ms / MARGIN_PART;
+}
+
 static int64_t earlier_time(int64_t a, int64_t b)
 {
   return a < b ? a : b;

@@ -49,6 +49,12 @@ typedef struct cli_kill_schedule {
   int64_t kill_at;  /**< --kill-after from TERM or the loss */
 } cli_kill_schedule;
 
+/** Give the margin: `kill_after_ms`, or a sixth of the session timeout where
+    that is 0 or not less than half of the timeout. `fits`
+    gets whether `kill_after_ms` is less than half. */
+int64_t cli_kill_schedule_margin_ms(int64_t kill_after_ms,
+                                    int64_t session_timeout_ms, bool *fits);
+
 /** The lock is lost. */
 void cli_kill_schedule_lock_lost(cli_kill_schedule *k, int64_t now);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "cli/clock.h"
 #include "cli/run/runner.h"
 
 static void end_loop(cli_runner *r)

@@ -2,6 +2,7 @@
 #ifndef LK_CLI_RUN_RUNNER_H
 #define LK_CLI_RUN_RUNNER_H
 
+#include "cli/clock.h"
 #include "cli/options/acl_spec.h"
 #include "cli/output/print.h"
 #include "cli/run/events.h"

@@ -8,19 +8,9 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/run/supervisor.h"
-
-int64_t cli_boottime_ms(void)
-{
-  struct timespec now;
-
-  if (clock_gettime(CLOCK_BOOTTIME, &now) != 0)
-    clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* A copy that does not lie where the title is going to be. */
 static char **copy_words(char **words)

@@ -34,9 +34,6 @@ typedef struct cli_process_title {
   size_t len;
 } cli_process_title;
 
-/** Milliseconds on a clock that runs while the machine sleeps. */
-int64_t cli_boottime_ms(void);
-
 /** Fork it. 0, or an errno. `job` is copied as it is now. */
 int cli_supervisor_fork(cli_supervisor *g, const cli_job *job,
                         cli_on_lost on_lost, cli_process_title title);

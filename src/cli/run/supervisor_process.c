@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/clock.h"
 #include "cli/run/descendants.h"
 #include "cli/run/supervisor.h"
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "cli/error_meaning.h"
 #include "cli/output/print.h"
 #include "cli/session/session.h"
 

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <latchkey/error.h>
+
+#include "cli/error_meaning.h"
+
+typedef struct error_meaning {
+  int err;
+  bool is_no;         /* a plain no of the server: CLI_EXIT_NO */
+  bool ask_doctor;    /* `latchkey doctor` examines the cause */
+  const char *layer;  /* of the doctor's report; NULL: "access" */
+  const char *reason; /* NULL: lk_error_text() */
+  const char *advice; /* with the punctuation in front; NULL: none */
+} error_meaning;
+
+#define NOT_ZOOKEEPER                                                   \
+  "; that is not the client port of a ZooKeeper server, or it expects " \
+  "TLS (--tls)"
+
+/* clang-format off */
+static const error_meaning meanings[] = {
+  {LK_ERR_NO_NODE, .is_no = true},
+  {LK_ERR_NODE_EXISTS, .is_no = true},
+  {LK_ERR_BAD_VERSION, .is_no = true,
+   .advice = "; latchkey stat shows its version"},
+  {LK_ERR_NOT_EMPTY, .is_no = true,
+   .advice = "; delete its children first, or use -r"},
+  {LK_ERR_NO_CHILDREN_FOR_EPHEMERALS, .is_no = true,
+   .advice = "; choose a path that is not below an ephemeral node"},
+  {LK_ERR_PROTOCOL, .ask_doctor = true, .advice = NOT_ZOOKEEPER},
+  {LK_ERR_MARSHALLING, .ask_doctor = true, .advice = NOT_ZOOKEEPER},
+  {LK_ERR_REFUSED, .ask_doctor = true, .advice = NOT_ZOOKEEPER},
+  {LK_ERR_AUTH_FAILED, .ask_doctor = true, .layer = "auth",
+   .advice = "; check the lines of --auth-file"},
+  {LK_ERR_AUTH_REQUIRED, .ask_doctor = true, .layer = "auth",
+   .advice = "; --auth-file or --cert gives an identity"},
+  {LK_ERR_NO_AUTH, .advice = "; " CLI_ADVICE_IDENTITY},
+  {LK_ERR_INVALID_ACL, .reason = "the server refuses the access list",
+   .advice = ": it does not know a scheme or an id in it, or the list is "
+             "creator (auth) and neither --auth-file nor --cert is given (a "
+             "server with ssl.clientAuth=none ignores --cert)"},
+  {LK_ERR_TOO_BIG, .advice = "; servers accept 1 MiB at most"},
+  {LK_ERR_NOT_READ_ONLY, .ask_doctor = true, .layer = "read-only",
+   .advice = "; start a majority of the ensemble's servers"},
+  {LK_ERR_EPHEMERAL_ON_LOCAL_SESSION,
+   .advice = "; zoo.cfg needs localSessionsUpgradingEnabled=true"},
+  {LK_ERR_DEADLINE, .ask_doctor = true, .layer = "session",
+   .reason = "the servers did not reply in time", .advice = "; try again"},
+  {LK_ERR_CONNECTION_LOSS, .ask_doctor = true, .layer = "session",
+   .advice = "; try again"},
+  {LK_ERR_NOT_SENT, .ask_doctor = true, .layer = "session",
+   .advice = "; try again"},
+  {LK_ERR_SESSION_EXPIRED, .ask_doctor = true, .advice = "; try again"},
+  {LK_ERR_THROTTLED, .advice = "; try again"},
+  {LK_ERR_QUOTA_EXCEEDED, .advice = "; delete nodes there, or raise the quota"},
+  {LK_ERR_IN_DOUBT, .ask_doctor = true, .layer = "session",
+   .advice = "; read the node, and try again if it is not done"},
+  {LK_ERR_CLOSED, .layer = "session"},
+};
+/* clang-format on */
+
+static const error_meaning *find_meaning(int err)
+{
+  static const error_meaning other = {0};
+
+  for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
+    if (meanings[i].err == err)
+      return &meanings[i];
+  return &other;
+}
+
+int cli_error_exit_code(int err)
+{
+  if (err == 0)
+    return CLI_EXIT_DONE;
+  return find_meaning(err)->is_no ? CLI_EXIT_NO : CLI_EXIT_FAILED;
+}
+
+const char *cli_error_reason(int err)
+{
+  const char *reason = find_meaning(err)->reason;
+
+  return reason != NULL ? reason : lk_error_text(err);
+}
+
+const char *cli_error_advice(int err)
+{
+  const char *advice = find_meaning(err)->advice;
+
+  return advice != NULL ? advice : "";
+}
+
+const char *cli_error_doctor_advice(int err)
+{
+  return find_meaning(err)->ask_doctor ? "; latchkey doctor tells more" : "";
+}
+
+const char *cli_error_layer(int err)
+{
+  const char *layer = find_meaning(err)->layer;
+
+  return layer != NULL ? layer : "access";
+}
+
+const char *cli_error_verb_reason(const char *verb, int err)
+{
+  static const struct {
+    const char *verb;
+    int err;
+    const char *reason;
+  } known[] = {
+      {"create", LK_ERR_NO_NODE,
+       "the parent does not exist; -p creates missing parents"},
+      {"create", LK_ERR_UNIMPLEMENTED,
+       "the server does not support nodes of this kind; -c needs ZooKeeper "
+       "3.5.1 or newer, -t also zookeeper.extendedTypesEnabled=true"},
+      {"watch", LK_ERR_UNIMPLEMENTED,
+       "the server does not support persistent watches; ZooKeeper 3.6 or "
+       "newer is needed"},
+      {"create", LK_ERR_NO_AUTH,
+       "not allowed by the access list of the parent; " CLI_ADVICE_IDENTITY},
+      {"delete", LK_ERR_NO_AUTH,
+       "not allowed by the access list of the parent; " CLI_ADVICE_IDENTITY},
+      {"delete", LK_ERR_BAD_ARGUMENT,
+       "the root and ZooKeeper's own nodes cannot be deleted"},
+  };
+
+  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+    if (known[i].err == err && strcmp(known[i].verb, verb) == 0)
+      return known[i].reason;
+  return NULL;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "cli/locks/contenders.h"
+#include "cli/output/print.h"
+#include "cli/verbs.h"
+
+typedef struct lock_wait {
+  cli_command command;
+  ev_timer timer;
+  bool seen; /* it was looked at before */
+  bool late; /* -w is over */
+  bool over; /* or the node that was watched has changed */
+} lock_wait;
+
+static void on_wait_over(struct ev_loop *loop, ev_timer *timer, int events)
+{
+  lock_wait *p = timer->data;
+
+  (void)loop;
+  (void)events;
+  p->late = true;
+  p->over = true;
+}
+
+static void on_contender_event(lk_client *c, lk_watch *w, const lk_event *event,
+                               void *arg)
+{
+  lock_wait *p = arg;
+
+  (void)c;
+  (void)w;
+  (void)event;
+  p->over = true;
+}
+
+static void on_contender_read(lk_client *c, int err, const lk_bytes *data,
+                              const lk_stat *stat, void *arg)
+{
+  lock_wait *p = arg;
+
+  (void)c;
+  (void)data;
+  (void)stat;
+  p->command.err = err;
+  p->over = p->over || err != 0;
+}
+
+/* Until the last in the line has gone, or something else is new. */
+static int wait_for_change(lock_wait *p, const char *node)
+{
+  lk_watch *w = NULL;
+  lk_call call = {.size = sizeof call,
+                  .repeat = true,
+                  .on_event = on_contender_event,
+                  .watch_arg = p,
+                  .watch = &w};
+
+  if (node == NULL)
+    return LK_ERR_NO_MEMORY;
+  p->over = p->late;
+  int err =
+      lk_get(p->command.session.client, node, &call, on_contender_read, p);
+
+  if (err != 0)
+    return err;
+  cli_session_run(&p->command.session, &p->over);
+  err = p->command.err;
+  return err == LK_ERR_NO_NODE ? 0 : err;
+}
+
+/* Whether nobody holds it any more; `*held` gets the answer. */
+static int check_holders(lock_wait *p, bool *held)
+{
+  cli_contenders line;
+  int err = cli_contenders_list(&line, &p->command);
+
+  if (err == 0)
+    cli_contenders_order(&line);
+  *held = cli_contenders_count_holders(&line) > 0;
+  if (err == 0 && line.missing && !p->seen)
+    cli_notice("wait %s: no such node, so nobody holds it", p->command.path);
+  p->seen = true;
+  if (err == 0 && *held && !p->late) {
+    size_t last = line.count - 1;
+
+    while (line.semaphore && !line.all[last].holds)
+      last--;
+    char *node = cli_contenders_path(&line, last);
+
+    err = wait_for_change(p, node);
+    free(node);
+  }
+  cli_contenders_free(&line);
+  return err;
+}
+
+/* What is left of -w. */
+static void start_wait_timer(lock_wait *p)
+{
+  cli_session *l = &p->command.session;
+  int64_t limit = cli_session_deadline(l);
+  int64_t left = limit - lk_client_clock(l->client);
+
+  p->late = p->command.options->wait_ms == 0;
+  ev_timer_init(&p->timer, on_wait_over, left > 0 ? (double)left / 1000 : 0, 0);
+  p->timer.data = p;
+  if (limit != LK_NO_LIMIT)
+    ev_timer_start(l->loop, &p->timer);
+}
+
+int cli_wait(const cli_options *o, char **operands)
+{
+  lock_wait p = {.late = false};
+  bool held = true;
+  int err = 0;
+
+  if (!cli_command_open(&p.command, o, "wait", operands[0]))
+    return CLI_EXIT_FAILED;
+  start_wait_timer(&p);
+  do
+    err = check_holders(&p, &held);
+  while (err == 0 && held && !p.late);
+  /* No answer came in time: it is not known to be free. */
+  if (err == LK_ERR_DEADLINE &&
+      cli_session_is_past_deadline(&p.command.session)) {
+    err = 0;
+    held = true;
+  }
+  ev_timer_stop(p.command.session.loop, &p.timer);
+  int code = cli_command_close(&p.command, err);
+
+  return code == CLI_EXIT_DONE && held ? CLI_EXIT_NO : code;
+}

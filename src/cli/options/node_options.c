@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "cli/options/number.h"
+#include "cli/options/options.h"
+
+/* An option without an argument: sets a member. */
+#define FLAG(member)                                                  \
+  static const char *take_##member(cli_options *o, const char *value) \
+  {                                                                   \
+    (void)value;                                                      \
+    o->member = true;                                                 \
+    return NULL;                                                      \
+  }
+FLAG(ephemeral)
+FLAG(sequential)
+FLAG(container)
+FLAG(parents)
+FLAG(recursive)
+FLAG(details)
+FLAG(read_only)
+
+/* An option whose text is checked later. */
+#define TEXT(member)                                                  \
+  static const char *take_##member(cli_options *o, const char *value) \
+  {                                                                   \
+    o->member = value;                                                \
+    return NULL;                                                      \
+  }
+TEXT(acl)
+
+static const char *take_node_version(cli_options *o, const char *value)
+{
+  int64_t n;
+
+  if (cli_number_whole(value, -1, INT32_MAX, &n) != NULL)
+    return "is not a version (0 and up; -1 is any)";
+  o->node_version = (int32_t)n;
+  return NULL;
+}
+
+static const char *take_ttl(cli_options *o, const char *value)
+{
+  return cli_number_whole(value, 1, LK_TTL_MAX_MS, &o->ttl_ms) == NULL
+             ? NULL
+             : "is not a number of milliseconds from 1 to 1099511627775";
+}
+
+static const char *take_count(cli_options *o, const char *value)
+{
+  return cli_number_whole(value, 1, INT64_MAX, &o->count) == NULL
+             ? NULL
+             : "is not a number of events, 1 or more";
+}
+
+/* clang-format off */
+const cli_option cli_options_write[] = {
+  {'V', "node-version", "VERSION", "only if the node has this version", take_node_version},
+  {0}};
+
+const cli_option cli_options_delete[] = {
+  {'r', "recursive", NULL, "delete all that is below it too", take_recursive},
+  {0}};
+
+const cli_option cli_options_create[] = {
+  {'e', "ephemeral", NULL, "the node lives as long as this command: until interrupted", take_ephemeral},
+  {'s', "sequential", NULL, "the server appends a number that grows", take_sequential},
+  {'c', "container", NULL, "the node goes when its last child has gone", take_container},
+  {'t', "ttl", "MS", "the node goes when it has not changed for so long and has no children", take_ttl},
+  {'p', "parents", NULL, "make missing parents too", take_parents},
+  {0, "acl", "SPEC", "access list: open, creator, or scheme:id:cdrwa,... (open)", take_acl},
+  {0}};
+
+const cli_option cli_options_ls[] = {
+  {'l', "long", NULL, "with children, length, version, time of change and owner", take_details},
+  {'R', "recursive", NULL, "all that is below it, not only its children", take_recursive},
+  {0}};
+
+const cli_option cli_options_read[] = {
+  {0, "read-only", NULL, "where there is no quorum, read what a server without one has", take_read_only},
+  {0}};
+
+const cli_option cli_options_watch[] = {
+  {'r', "recursive", NULL, "also at all nodes below it", take_recursive},
+  {'n', "count", "COUNT", "end after so many events", take_count},
+  {0}};
+/* clang-format on */
