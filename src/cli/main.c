@@ -73,7 +73,7 @@ static int show_version(void)
 /* Usage errors end with where the form is shown. */
 static int refuse_usage(const cli_command_entry *c, const char *wrong)
 {
-  return cli_fail(CLI_EXIT_FAILED, "%s: %s; latchkey %s --help shows the form",
+  return cli_fail(CLI_EXIT_FAILED, "%s: %s; latchkey %s --help shows the usage",
                   c->name, wrong, c->name);
 }
 
@@ -84,7 +84,7 @@ static int refuse_option(const cli_command_entry *c, cli_text *complaint)
               strncmp(complaint->at, "unknown", strlen("unknown")) == 0;
 
   if (data)
-    cli_text_puts(complaint, " (-- goes in front of data that begin with -)");
+    cli_text_puts(complaint, " (put -- before data that begins with -)");
   const char *line = cli_text_end(complaint);
   int code = refuse_usage(c, line == NULL ? "" : line);
 
@@ -212,9 +212,9 @@ int main(int argc, char **argv)
 {
   open_standard_ones();
   if (argc < 2)
-    return cli_fail(CLI_EXIT_FAILED,
-                    "the command line is empty; latchkey --help "
-                    "shows what there is");
+    return cli_fail(
+        CLI_EXIT_FAILED,
+        "no arguments are given; latchkey --help lists the commands");
   cli_process_title title = title_of(argc, argv);
   cli_text ignored = {0};
   cli_options scratch;

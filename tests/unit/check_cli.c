@@ -184,7 +184,7 @@ START_TEST(hints_name_the_options_of_tls)
 
   for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++)
     ck_assert_ptr_nonnull(
-        strstr(cli_error_advice(strange[i]), "wants TLS (--tls)"));
+        strstr(cli_error_advice(strange[i]), "expects TLS (--tls)"));
   ck_assert_ptr_nonnull(
       strstr(cli_error_advice(LK_ERR_NO_AUTH), "--auth-file or --cert gives"));
   ck_assert_ptr_nonnull(
@@ -599,7 +599,7 @@ static void expect_attempts(const char *hosts, const int *errs,
 START_TEST(attempts_tell_each_server_and_the_likely_cause)
 {
   expect_attempts("a/x", ERRS(0), LINES("a:2181: not ended"),
-                  "cannot connect to a:2181: no answer within 1.5 s",
+                  "cannot connect to a:2181: no reply within 1.5 s",
                   "the host is down, the server hangs, or a firewall drops "
                   "packets");
   expect_attempts("[::1]:7", ERRS(LK_ERR_CONNECT),
@@ -618,12 +618,12 @@ START_TEST(attempts_tell_each_server_and_the_likely_cause)
                   "correct the name in -z, or the name service");
   expect_attempts("a:1", ERRS(LK_ERR_REFUSED), LINES("a:1: hung up\x1b"),
                   "cannot connect to a:1: hung up\\x1b",
-                  "it has no quorum, or is full (maxClientCnxns), or wants "
+                  "it has no quorum, or has reached maxClientCnxns, or expects "
                   "TLS (--tls)");
   expect_attempts("a:1", ERRS(LK_ERR_PROTOCOL), LINES("a:1: what?"),
                   "cannot connect to a:1: what?",
                   "that is not the client port of a ZooKeeper server, or it "
-                  "wants TLS (--tls)");
+                  "expects TLS (--tls)");
 }
 END_TEST
 
@@ -634,9 +634,9 @@ START_TEST(attempt_that_failed_by_tls_names_what_to_do_for_each_cause)
     const char *word;
   } rows[] = {{LK_TLS_NAME, "--tls-name"},
               {LK_TLS_ISSUER, "--cacert"},
-              {LK_TLS_EXPIRED, "renew it"},
+              {LK_TLS_EXPIRED, "renew the certificate"},
               {LK_TLS_NOT_YET_VALID, "clock"},
-              {LK_TLS_REVOKED, "its CA has withdrawn it"},
+              {LK_TLS_REVOKED, "its CA has revoked it"},
               {LK_TLS_CRL, "--crl"},
               {LK_TLS_WANTS_CERTIFICATE, "--cert"},
               {LK_TLS_REFUSES_CERTIFICATE, "trust store"},
@@ -799,19 +799,19 @@ END_TEST
 
 START_TEST(attempts_at_several_servers_are_judged_together)
 {
-  expect_attempts("a:1,a:11,b",
-                  ERRS(LK_ERR_CONNECT, LK_ERR_REFUSED, LK_ERR_CONNECT),
-                  LINES("a:1: connect to a:1: Connection refused",
-                        "a:1: hung up", "a:11: connect to a:11: timed out"),
-                  "cannot connect to any server: a:1: hung up, a:11: timed "
-                  "out, b:2181: not tried yet",
-                  "likely there is no quorum: start a majority of the servers");
+  expect_attempts(
+      "a:1,a:11,b", ERRS(LK_ERR_CONNECT, LK_ERR_REFUSED, LK_ERR_CONNECT),
+      LINES("a:1: connect to a:1: Connection refused", "a:1: hung up",
+            "a:11: connect to a:11: timed out"),
+      "cannot connect to any server: a:1: hung up, a:11: timed "
+      "out, b:2181: not tried yet",
+      "probably there is no quorum: start a majority of the servers");
   expect_attempts(
       "a:1,b:1", ERRS(LK_ERR_CONNECT, LK_ERR_REFUSED),
       LINES("a:1: connect to a:1: Connection refused", "b:1: hung up"),
       "cannot connect to any server: a:1: Connection refused, b:1: "
       "hung up",
-      "likely there is no quorum: start a majority of the servers");
+      "probably there is no quorum: start a majority of the servers");
   expect_attempts("a:1,b:1", ERRS(LK_ERR_CONNECT, LK_ERR_RESOLVE),
                   LINES("a:1: connect to a:1: Connection refused",
                         "b:1: resolve b: not found"),
@@ -819,7 +819,7 @@ START_TEST(attempts_at_several_servers_are_judged_together)
                   "the name cannot be resolved: not found",
                   "start the servers, or correct -z");
   expect_attempts("a,b,c,d,e,f,g", ERRS(0), LINES("x:1: what?"),
-                  "cannot connect to any server: a:2181: no answer within 1.5 "
+                  "cannot connect to any server: a:2181: no reply within 1.5 "
                   "s, b:2181: not tried yet, c:2181: not tried yet, d:2181: "
                   "not tried yet, e:2181: not tried yet, and 2 more",
                   "the host is down, the server hangs, or a firewall drops "

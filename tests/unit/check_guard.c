@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/clock.h"
 #include "cli/run/proc_children.h"
 #include "cli/run/supervisor.h"
 #include "support/suite.h"

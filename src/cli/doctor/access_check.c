@@ -153,16 +153,16 @@ static void report_rights(const access_check *t, cli_doctor_report *f)
     cli_text_printf(&said, "%s does not exist yet; ", t->command->path);
   if (well)
     cli_text_printf(&said, "%s: %s", t->path,
-                    t->itself ? "may read, create and delete" : "may create");
+                    t->itself ? "permission to read, create and delete"
+                              : "permission to create");
   else
-    cli_text_printf(&said, "%s: may not %.*s there", t->path, (int)missing.len,
-                    missing.at);
+    cli_text_printf(&said, "%s: no permission to %.*s", t->path,
+                    (int)missing.len, missing.at);
   said.failed = said.failed || missing.failed;
   cli_text_free(&missing);
-  cli_doctor_report_end(f, &said,
-                        well ? NULL
-                             : CLI_ADVICE_IDENTITY
-                            ", or an administrator changes the list");
+  cli_doctor_report_end(
+      f, &said,
+      well ? NULL : CLI_ADVICE_IDENTITY ", or change the access list");
 }
 
 static void judge_access(const access_check *t, int err, cli_doctor_report *f)

@@ -52,8 +52,7 @@ static void report_session_timeout(checkup *c)
                   c->timeout_ms, wanted);
   cli_doctor_report_end(
       &c->findings, &said,
-      "minSessionTimeout and maxSessionTimeout in its zoo.cfg "
-      "bound it");
+      "minSessionTimeout and maxSessionTimeout in its zoo.cfg limit it");
 }
 
 static void report_session(checkup *c, const cli_session *link)
@@ -84,15 +83,16 @@ static void report_auth(checkup *c, const cli_session *link, int err)
     cli_doctor_report_begin(&c->findings, CLI_VERDICT_BROKEN, "auth");
     cli_text_puts(&said, lk_error_text(err));
     cli_doctor_report_end(&c->findings, &said,
-                          name == NULL ? "--auth-file gives an identity"
-                                       : "check the lines of --auth-file");
+                          name == NULL
+                              ? "--auth-file or --cert gives an identity"
+                              : "check the lines of --auth-file");
   } else if (name != NULL && err == 0) {
     cli_doctor_report_begin(&c->findings, CLI_VERDICT_OK, "auth");
     if (cli_auth_file_sasl(&link->auth_file) != NULL)
       cli_text_puts(&said, "SASL DIGEST-MD5 has succeeded on both sides; ");
     cli_text_printf(&said,
-                    "the identities of %s are taken (a wrong password of "
-                    "digest is another identity)",
+                    "the servers accept the identities of %s (with a wrong "
+                    "password digest is another identity)",
                     name);
     cli_doctor_report_end(&c->findings, &said, NULL);
   }
@@ -158,7 +158,7 @@ static void report_round_trip(checkup *c, cli_command *a, int err,
     cli_text_printf(&said, "%.3f ms, the median of %d reads at %s",
                     (double)median_us / 1000, ROUNDS, server);
   } else {
-    cli_text_printf(&said, "a read at %s ends so: %s", server,
+    cli_text_printf(&said, "a read at %s failed: %s", server,
                     lk_error_text(err));
   }
   cli_doctor_report_end(&c->findings, &said,
@@ -226,16 +226,17 @@ static void report_clocks(checkup *c)
   cli_json_number(facts, "set_ms", set);
   if (set != 0) {
     cli_text_printf(&said, "the wall clock was set by %" PRId64 " ms", set);
-    advice = "leases do not follow it; ages that are shown do";
+    advice = "leases do not depend on it; the ages that status shows do";
   }
   if (stood > 0) {
-    cli_text_printf(&said, "%sthis process stood still for %" PRId64 " ms",
+    cli_text_printf(&said, "%sthis process did not run for %" PRId64 " ms",
                     set != 0 ? "; " : "", stood);
-    advice = "give this machine time to run, or its sessions more (-T): who "
-             "stands still so long loses locks";
+    advice = "reduce the load of this machine, or use a longer session timeout "
+             "(-T): a process that does not run for so long loses its locks";
   }
   if (verdict == CLI_VERDICT_OK)
-    cli_text_printf(&said, "ran evenly for the %" PRId64 " ms that this took",
+    cli_text_printf(&said,
+                    "no interruption in the %" PRId64 " ms of this examination",
                     cli_clock_check_took_ms(&c->clocks));
   cli_doctor_report_end(&c->findings, &said, advice);
 }

@@ -30,9 +30,10 @@ static void add_version(cli_text *said, const cli_four_letter_reply *w)
 static judgement judge_serving(const cli_server_check *s, cli_text *said)
 {
   if (s->reply.version.at == NULL) {
-    cli_text_puts(said, "serves, but does not tell its version and mode: "
-                        "four-letter words are off");
-    return (judgement){CLI_VERDICT_NOTE, "words", "nothing else needs them"};
+    cli_text_puts(said, "serves, but its version and mode are unknown: "
+                        "four-letter words are disabled");
+    return (judgement){CLI_VERDICT_NOTE, "words",
+                       "only this report needs them"};
   }
   add_version(said, &s->reply);
   if (s->reply.mode.len > 0)
@@ -50,25 +51,26 @@ static judgement judge_without_session(const cli_server_check *s,
   if (s->failure.len > 0)
     cli_text_add(said, s->failure.at, s->failure.len);
   else
-    cli_text_puts(said, "no answer in time");
+    cli_text_puts(said, "no reply in time");
   if (s->reply.kind == CLI_FOUR_LETTER_SERVING)
     return (judgement){CLI_VERDICT_BROKEN, "session",
-                       "its log says why; it may be full (maxClientCnxns)"};
+                       "its log says why; it may have reached maxClientCnxns"};
   return (judgement){
       CLI_VERDICT_BROKEN, "session",
-      "is that the client port of a ZooKeeper server? Then it may "
-      "be full (maxClientCnxns) or have no quorum: its log tells"};
+      "check that this is the client port of a ZooKeeper server; it may have "
+      "reached maxClientCnxns or have no quorum: its log says which"};
 }
 
 /* It could be talked to. */
 static judgement judge_reply(const cli_server_check *s, cli_text *said)
 {
   if (s->reply.kind == CLI_FOUR_LETTER_NO_QUORUM) {
-    cli_text_puts(said, "runs and serves nobody: there is no quorum");
+    cli_text_puts(said,
+                  "is running, but serves no sessions: there is no quorum");
     return (judgement){CLI_VERDICT_BROKEN, "quorum", majority};
   }
   if (s->reply.kind == CLI_FOUR_LETTER_READ_ONLY) {
-    cli_text_puts(said, "serves reads only: it is cut off from the quorum");
+    cli_text_puts(said, "is in read-only mode: it has no quorum");
     return (judgement){CLI_VERDICT_BROKEN, "read-only", majority};
   }
   if (cli_version_is_before(s->reply.version, 3, 5)) {
@@ -91,19 +93,20 @@ static judgement judge_server(const cli_server_check *s, cli_text *said)
                        cli_tls_judge_failure(n, said)};
   switch (n->stage) {
   case CLI_PORT_RESOLVING:
-    cli_text_puts(said, "looking up the name does not end");
-    return (judgement){CLI_VERDICT_BROKEN, "name",
-                       "the name servers of this machine do not answer: see "
-                       "/etc/resolv.conf"};
+    cli_text_puts(said, "the name lookup does not complete");
+    return (judgement){
+        CLI_VERDICT_BROKEN, "name",
+        "the name servers of this machine do not reply: see /etc/resolv.conf"};
   case CLI_PORT_NOT_RESOLVED:
     cli_text_puts(said, "the name cannot be resolved: ");
     cli_text_add(said, n->text, n->len);
     return (judgement){CLI_VERDICT_BROKEN, "name",
                        "correct the name, or add it"};
   case CLI_PORT_CONNECTING:
-    cli_text_printf(said, "nobody is reached at %s", n->address);
-    return (judgement){CLI_VERDICT_BROKEN, "port",
-                       "is that machine up, and no firewall on the way?"};
+    cli_text_printf(said, "no reply from %s", n->address);
+    return (judgement){
+        CLI_VERDICT_BROKEN, "port",
+        "check that the machine is up and that no firewall drops packets"};
   case CLI_PORT_NOT_CONNECTED:
     cli_text_printf(said, "cannot connect to %s: ", n->address);
     cli_text_add(said, n->text, n->len);
@@ -114,12 +117,11 @@ static judgement judge_server(const cli_server_check *s, cli_text *said)
     return (judgement){CLI_VERDICT_BROKEN, "tls",
                        cli_tls_judge_failure(n, said)};
   case CLI_PORT_SILENT:
-    cli_text_printf(said, "%s accepts connections and gives no answer",
+    cli_text_printf(said, "%s accepts connections, but does not reply",
                     n->address);
     return (judgement){
         CLI_VERDICT_BROKEN, "answer",
-        "does the server hang, or stand behind a proxy that does "
-        "not reach it?"};
+        "the server hangs, or a proxy in front of it cannot reach it"};
   case CLI_PORT_HUNG_UP:
   case CLI_PORT_REPLIED: break;
   }
@@ -183,11 +185,13 @@ static void report_two_ensembles(const cli_server_check *a,
   cli_json_text(facts, NULL, lk_text(b->name));
   cli_json_close(facts, ']');
   cli_text_printf(
-      &said, "%s (%.*s) and %s (%.*s) do not belong together: ", a->name,
+      &said,
+      "%s (%.*s) and %s (%.*s) are not servers of one ensemble: ", a->name,
       (int)a->reply.mode.len, (const char *)a->reply.mode.at, b->name,
       (int)b->reply.mode.len, (const char *)b->reply.mode.at);
-  cli_text_puts(&said, "a lock at one is unknown to the other");
-  cli_doctor_report_end(f, &said, "name the servers of one ensemble only");
+  cli_text_puts(&said, "a lock of one is unknown to the other");
+  cli_doctor_report_end(f, &said,
+                        "-z must name the servers of one ensemble only");
 }
 
 /* They are all shown the same one. */

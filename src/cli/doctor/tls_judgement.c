@@ -104,20 +104,20 @@ const char *cli_tls_judge_failure(const cli_port_result *n, cli_text *said)
 {
   if (n->other && n->stage != CLI_PORT_TLS_FAILED &&
       n->stage != CLI_PORT_TLS_HANDSHAKE) {
-    cli_text_printf(said, "%s speaks TLS, which is not selected", n->address);
+    cli_text_printf(said, "%s expects TLS, which is not selected", n->address);
     return "select it with tls:// in front of the servers or --tls; --cacert "
            "names the CA";
   }
   if (n->other) {
-    cli_text_printf(said, "%s speaks no TLS: it is a port of plain TCP",
+    cli_text_printf(said, "%s does not use TLS: it is a plain TCP port",
                     n->address);
     return cli_connection_attempts_tls_advice(LK_TLS_NOT_TLS);
   }
   if (n->stage == CLI_PORT_TLS_HANDSHAKE) {
-    cli_text_printf(said, "%s accepts connections and does not answer by TLS",
-                    n->address);
-    return "does the server hang, or is that another port than its "
-           "secureClientPort?";
+    cli_text_printf(
+        said, "%s accepts connections, but does not complete a TLS handshake",
+        n->address);
+    return "the server hangs, or this is not its secureClientPort";
   }
   cli_text_add(said, n->text, n->len);
   add_certificate_detail(n, said);
@@ -155,11 +155,10 @@ void cli_tls_report_server(const char *name, const cli_port_result *n,
                   c->names[0] == '\0' ? c->subject : c->names, c->issuer);
   add_validity(&said, c, now_s);
   cli_doctor_report_end(f, &said,
-                        insecure
-                            ? "--insecure is for tests: anybody on the way can "
-                              "read and change everything"
-                        : renew ? "renew it"
-                                : NULL);
+                        insecure ? "--insecure is for tests: an attacker on "
+                                   "the network can read and change everything"
+                        : renew  ? "renew the certificate"
+                                 : NULL);
 }
 
 void cli_tls_report_own_certificate(const lk_tls_certificate *own,
@@ -176,6 +175,6 @@ void cli_tls_report_own_certificate(const lk_tls_certificate *own,
   cli_text_printf(&said, "of the client: %s, issued by %s, ", own->subject,
                   own->issuer);
   add_validity(&said, own, now_s);
-  cli_doctor_report_end(f, &said,
-                        verdict == CLI_VERDICT_OK ? NULL : "renew it");
+  cli_doctor_report_end(
+      f, &said, verdict == CLI_VERDICT_OK ? NULL : "renew the certificate");
 }

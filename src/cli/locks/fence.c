@@ -171,8 +171,8 @@ static int read_fence_token(fence *f, uint64_t *seen)
   f->step = "cannot read it";
   if (len < 0)
     return errno;
-  f->step = "it holds no token, which is one decimal number and a line end; "
-            "write the largest token that was used there";
+  f->step = "it does not hold one decimal number and a newline; write the "
+            "largest token used so far into it";
   if (len == 0 || len == sizeof line || line[len - 1] != '\n' ||
       !cli_fence_read(lk_bytes_of(line, (size_t)len - 1), seen))
     return FILE_WRONG;
@@ -212,7 +212,7 @@ static int replace_fence_file(fence *f)
 {
   char *name = NULL;
 
-  f->step = "cannot write the new file beside it";
+  f->step = "cannot write a new file next to it";
   if (asprintf(&name, "%s.latchkey-new", f->name) < 0)
     return ENOMEM;
   unlinkat(f->dir, name, 0);
@@ -248,7 +248,7 @@ static int create_fence_file(fence *f)
 {
   char *name = NULL;
 
-  f->step = "cannot make it";
+  f->step = "cannot create it";
   if (asprintf(&name, "%s.XXXXXX", f->path) < 0)
     return ENOMEM;
   int fd = mkostemp(name, O_CLOEXEC);
@@ -304,7 +304,8 @@ static int check_token_once(fence *f, uint64_t *seen)
 int cli_fence_pass(const char *file, uint64_t token, uint64_t *seen,
                    cli_text *complaint)
 {
-  fence f = {.dir = -1, .fd = -1, .token = token, .step = "cannot find it"};
+  fence f = {
+      .dir = -1, .fd = -1, .token = token, .step = "cannot resolve its path"};
   int error = resolve_fence_path(&f, file);
 
   if (error == 0)
@@ -354,7 +355,8 @@ int cli_fence(const cli_options *o, char **operands)
 
   if (code == CLI_EXIT_NO)
     cli_text_printf(&line,
-                    "token %" PRIu64 " is refused: %" PRIu64 " was seen, so "
+                    "token %" PRIu64 " is refused: token %" PRIu64
+                    " was seen, so "
                     "the lock has passed to another holder",
                     token, seen);
   if (code != CLI_EXIT_DONE)

@@ -54,7 +54,7 @@ int cli_revoke(const cli_options *o, char **operands)
   int code = cli_command_close(&command, err);
 
   if (code == CLI_EXIT_DONE && holders == 0)
-    code = cli_fail(CLI_EXIT_NO, "revoke %s: nobody holds it%s", operands[0],
+    code = cli_fail(CLI_EXIT_NO, "revoke %s: the lock is free%s", operands[0],
                     line.missing ? ": no such node" : "");
   cli_contenders_free(&line);
   return code;

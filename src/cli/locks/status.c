@@ -30,7 +30,7 @@ static void show_contender(cli_text *out, const cli_contender *c)
 {
   cli_text_puts(out, c->holds ? "holds  " : "waits  ");
   if (c->hidden) {
-    cli_text_puts(out, "(may not be read)");
+    cli_text_puts(out, "(not readable)");
   } else {
     int64_t age = age_of_contender_ms(c);
 
@@ -53,8 +53,8 @@ static void show_status(status *s)
 
   cli_text_clean(out, lk_text(s->command.path));
   if (s->line.missing)
-    cli_text_puts(out, ": free: no such node; the first use of a lock makes "
-                       "it\n");
+    cli_text_puts(
+        out, ": free: no such node; the first use of the lock creates it\n");
   else if (s->line.count == 0)
     cli_text_puts(out, ": free\n");
   else

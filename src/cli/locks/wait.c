@@ -81,7 +81,7 @@ static int check_holders(lock_wait *p, bool *held)
     cli_contenders_order(&line);
   *held = cli_contenders_count_holders(&line) > 0;
   if (err == 0 && line.missing && !p->seen)
-    cli_notice("wait %s: no such node, so nobody holds it", p->command.path);
+    cli_notice("wait %s: no such node, so the lock is free", p->command.path);
   p->seen = true;
   if (err == 0 && *held && !p->late) {
     size_t last = line.count - 1;

@@ -173,7 +173,7 @@ int cli_create(const cli_options *o, char **operands)
 
   if (conflict != NULL)
     return cli_fail(CLI_EXIT_FAILED,
-                    "create: %s; latchkey create --help says what they mean",
+                    "create: %s; latchkey create --help explains them",
                     conflict);
   if (!cli_acl_read(&acl, "--acl", o->acl, &complaint))
     return cli_fail_text(CLI_EXIT_FAILED, "create", &complaint);

@@ -78,8 +78,9 @@ static void ephemeral_session_ended(ephemeral *s, int err)
 {
   if (s->done)
     return;
-  s->code = cli_fail(CLI_EXIT_FAILED, "create %s: the node is gone: %s",
-                     s->clean, lk_error_text(err));
+  s->code =
+      cli_fail(CLI_EXIT_FAILED, "create %s: the node has been deleted: %s",
+               s->clean, lk_error_text(err));
   s->done = true;
 }
 
@@ -92,9 +93,10 @@ static void warn_connection_lost(ephemeral *s)
   cli_session_say_connection_lost(session, &text);
   const char *line = cli_text_end(&text);
 
-  cli_warn("%s; reconnecting: after %g s without a server %s is gone",
-           line == NULL ? "connection lost" : line, (double)timeout_ms / 1000,
-           s->clean);
+  cli_warn(
+      "%s; reconnecting: after %g s without a server the servers delete %s",
+      line == NULL ? "connection lost" : line, (double)timeout_ms / 1000,
+      s->clean);
   cli_text_free(&text);
 }
 
@@ -110,7 +112,7 @@ static void on_ephemeral_session_state(lk_client *c, lk_state state, int err,
   if (state == LK_STATE_SUSPENDED && !s->command->options->verbose)
     warn_connection_lost(s);
   if (state == LK_STATE_CONNECTED && s->suspended)
-    cli_notice("connected again");
+    cli_notice("reconnected");
   s->suspended = state == LK_STATE_SUSPENDED;
 }
 

@@ -12,7 +12,7 @@ static void show_tree_node(cli_text *out, size_t depth, const char *name,
   cli_text_printf(out, "%*s", (int)(2 * depth), "");
   cli_text_clean(out, lk_text(name));
   if (e->shut)
-    cli_text_puts(out, "  (may not be read)");
+    cli_text_puts(out, "  (not readable)");
   else if (e->stat.ephemeral_owner != 0)
     cli_text_puts(out, "  (ephemeral)");
   cli_text_puts(out, "\n");

@@ -192,7 +192,7 @@ static int end_without_reader(bool ignored)
     raise(SIGPIPE);
   }
   return cli_fail(CLI_EXIT_FAILED,
-                  "watch: standard output has no reader any more");
+                  "watch: standard output was closed by its reader");
 }
 
 /* ----------------------------------------------------------------------------

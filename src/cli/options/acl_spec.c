@@ -64,10 +64,9 @@ static void refuse_digest(cli_text *out, const char *what, lk_bytes id)
 
   cli_text_printf(out, "%s: \"digest:", what);
   cli_text_clean(out, lk_bytes_of(id.at, user));
-  cli_text_puts(out, ":...\" does not hold base64 of the SHA-1 of "
-                     "user:password, so nobody could use the node; put "
-                     "digest:USER:PASSWORD into a file for --auth-file, and "
-                     "say creator");
+  cli_text_puts(out, ":...\" is not base64 of the SHA-1 of user:password, so "
+                     "no client could use the node; put digest:USER:PASSWORD "
+                     "into a file for --auth-file, and use creator");
 }
 
 /* A password in clear matches no identity. */

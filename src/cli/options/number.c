@@ -24,7 +24,7 @@ const char *cli_number_seconds(const char *text, int64_t *out_ms)
   for (; is_digit(*s); s++) {
     ms = ms * 10 + (*s - '0');
     if (ms > MOST_SECONDS)
-      return "is too long a time (24 days are the most)";
+      return "is too long (24 days at most)";
   }
   bool any = s > text;
 

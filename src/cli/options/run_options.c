@@ -52,7 +52,7 @@ static const char *take_lock(cli_options *o, const char *value)
   if (lk_path_check(path) != 0 || strcmp(path, "/") == 0)
     return "is not a path below \"/\", nor x: or s: and such a path";
   if (o->more_count == CLI_MOST_LOCKS)
-    return "is one lock too many: 64 are the most";
+    return "is one lock too many (64 at most)";
   o->more[o->more_count++] = value;
   return NULL;
 }
@@ -191,7 +191,7 @@ const cli_option cli_options_run[] = {
   {'c', "command", "STRING", "run STRING with $SHELL -c; also directly after LOCK", take_command},
   {'i', "id", "TEXT", "label to show to others (host, pid, start time)", take_label},
   {0, "acl", "SPEC", "access list: open, creator, or scheme:id:cdrwa,... (open)", take_acl},
-  {0, "on-lost", "ACT", "to COMMAND when the lease runs out: term, kill, stop, ignore (term)", take_on_lost},
+  {0, "on-lost", "ACT", "to COMMAND when the lease is running out: term, kill, stop, ignore (term)", take_on_lost},
   {0, "kill-after", "SECS", "from TERM to KILL (a sixth of the session timeout)", take_kill_after},
   {0, "min-hold", "SECS", "keep the lock at least so long, also when COMMAND ends sooner", take_min_hold},
   {0, "max-hold", "SECS", "end COMMAND as --on-lost says when it has run so long", take_max_hold},

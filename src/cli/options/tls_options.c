@@ -236,8 +236,8 @@ void cli_tls_warn(const cli_tls_options *t, const char *hosts, bool quiet)
              "encrypted; tls:// in front of the servers or --tls selects TLS",
              variable);
   if (t->insecure)
-    cli_warn("--insecure: the server's certificate is not verified; anybody on "
-             "the way can read and change everything");
+    cli_warn("--insecure: the server's certificate is not verified; an "
+             "attacker on the network can read and change everything");
 }
 
 /* ---- servers --------------------------------------------------------------

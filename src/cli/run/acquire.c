@@ -65,15 +65,14 @@ static void on_lock_event(lk_lock *l, const lk_lock_event *event, void *arg)
     break;
   case LK_LOCK_EVENT_PLACE_LOST:
     cli_events_notice(&r->events,
-                      "lost the place in the queue (%s); "
-                      "queueing anew",
+                      "lost the place in the queue (%s); queueing again",
                       lk_error_text(event->err));
     break;
   case LK_LOCK_EVENT_MIXED_QUEUE:
     cli_events_notice(&r->events,
-                      "warning: %s is of another kind of lock or another "
-                      "--layout, and may not wait for us; use the same options "
-                      "everywhere, or another path",
+                      "warning: %s belongs to another kind of lock or another "
+                      "--layout, and may not wait for this lock; use the same "
+                      "options everywhere, or another path",
                       event->node == NULL ? "a node" : event->node);
     break;
   case LK_LOCK_EVENT_SUSPENDED:
@@ -88,11 +87,11 @@ static void on_lock_event(lk_lock *l, const lk_lock_event *event, void *arg)
 static const char *acquire_reason(int err)
 {
   switch (err) {
-  case LK_ERR_BUSY: return "is held by another";
-  case LK_ERR_DEADLINE: return "is still held by another";
+  case LK_ERR_BUSY: return "is held by another client";
+  case LK_ERR_DEADLINE: return "is still held by another client";
   case LK_ERR_NO_AUTH:
-    return "its access list, or that of a node above it, lacks READ, CREATE or "
-           "DELETE for us";
+    return "its access list, or that of a parent node, does not permit READ, "
+           "CREATE and DELETE";
   default: return cli_error_reason(err);
   }
 }
@@ -165,8 +164,8 @@ static bool set_margin(cli_runner *r)
   if (fit_margin(r))
     return true;
   snprintf(line, sizeof line,
-           "--kill-after must be less than half the session timeout, which "
-           "is %d.%03d s; -T asks for another",
+           "--kill-after must be less than half the session timeout, which is "
+           "%d.%03d s; -T requests another",
            (int)(timeout / 1000), (int)(timeout % 1000));
   cli_run_fail(r, CLI_EXIT_FAILED, line, false);
   return false;
@@ -180,7 +179,7 @@ static void adapt_margin(cli_runner *r)
   if (!fit_margin(r))
     cli_events_notice(&r->events,
                       "warning: the session timeout is %d.%03d s now: TERM is "
-                      "sent only %d.%03d s ahead of KILL",
+                      "sent only %d.%03d s before KILL",
                       (int)(timeout / 1000), (int)(timeout % 1000),
                       (int)(r->margin_ms / 1000), (int)(r->margin_ms % 1000));
   cli_hold_lease_moved(r);
@@ -193,11 +192,10 @@ static void on_no_answer(struct ev_loop *loop, ev_timer *timer, int events)
   (void)loop;
   (void)events;
   if (r->phase == CLI_PHASE_QUEUEING)
-    cli_run_fail(
-        r, CLI_EXIT_FAILED,
-        "connected, but no answer in time; try again, or wait with -w; "
-        "latchkey doctor tells more",
-        false);
+    cli_run_fail(r, CLI_EXIT_FAILED,
+                 "connected, but the servers did not reply in time; try again, "
+                 "or wait with -w; latchkey doctor tells more",
+                 false);
 }
 
 void cli_acquire_on_session(cli_session *s, void *arg)
@@ -206,10 +204,10 @@ void cli_acquire_on_session(cli_session *s, void *arg)
   int64_t wait_ms = r->options->wait_ms;
 
   if (r->acl.list.entries == lk_acl_open.entries)
-    cli_events_detail(
-        &r->events, "everybody may read, create and delete in this queue if "
-                    "it is made now; --acl creator with --auth-file or --cert "
-                    "keeps others out");
+    cli_events_detail(&r->events,
+                      "if this run creates the queue, every client may read, "
+                      "create and delete in it; --acl creator with "
+                      "--auth-file or --cert restricts that");
   if (!set_margin(r))
     return;
   r->phase = CLI_PHASE_QUEUEING;
@@ -273,7 +271,7 @@ static void on_run_session_state(lk_client *c, lk_state state, int err,
     return;
   /* With -v the library's own words are there. */
   if (state == LK_STATE_CONNECTED && r->suspended)
-    cli_events_notice(&r->events, "connected again");
+    cli_events_notice(&r->events, "reconnected");
   if (state == LK_STATE_CONNECTED)
     r->suspended = false;
   if (state == LK_STATE_CONNECTED && r->phase == CLI_PHASE_RUNNING)

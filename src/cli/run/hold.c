@@ -94,8 +94,9 @@ static void add_environment(const cli_runner *r, cli_text *out)
 
 static const char *start_error_text(int error)
 {
-  return error == ETIMEDOUT ? "the lease had run out; try again"
-                            : strerror(error);
+  return error == ETIMEDOUT
+             ? "the lease had expired before COMMAND was started; try again"
+             : strerror(error);
 }
 
 static void report_not_started(cli_runner *r, int code, int error)
@@ -107,7 +108,7 @@ static void report_not_started(cli_runner *r, int code, int error)
   snprintf(line, sizeof line, "cannot run %s: %s%s", r->job.argv[0],
            start_error_text(error),
            error == ENOENT   ? "; check the name and PATH"
-           : error == EACCES ? "; it must be a file that may be executed"
+           : error == EACCES ? "; it must be an executable file"
                              : "");
   r->ended = true;
   r->code = code;
@@ -165,8 +166,8 @@ static void report_lock_lost(cli_runner *r, const lk_lock_event *event)
 /* COMMAND has ended, well: there is nothing left to warn. */
 static void end_lost_min_hold(cli_runner *r)
 {
-  cli_events_notice(&r->events,
-                    "%s: the lock is lost before --min-hold was over", r->path);
+  cli_events_notice(&r->events, "%s: the lock was lost before --min-hold ended",
+                    r->path);
   cli_run_end_min_hold(r);
 }
 
@@ -180,24 +181,25 @@ void cli_hold_event(cli_runner *r, const lk_lock_event *event)
   case LK_LOCK_EVENT_UNSURE:
     cli_events_lock(&r->events, "unsure", r->lock, r->session.client, NULL);
     cli_events_notice(&r->events,
-                      "%s: no answer from the servers: the lease runs out",
+                      "%s: no reply from the servers: the lease is running out",
                       r->path);
     break;
   case LK_LOCK_EVENT_HELD:
     cli_hold_lease_moved(r);
     cli_events_lock(&r->events, "held", r->lock, r->session.client, NULL);
-    cli_events_notice(
-        &r->events, "%s: the servers answer again: the lock is held", r->path);
+    cli_events_notice(&r->events,
+                      "%s: the servers reply again: the lock is held", r->path);
     break;
   case LK_LOCK_EVENT_LOST: report_lock_lost(r, event); break;
   case LK_LOCK_EVENT_UNWATCHED:
     cli_events_notice(&r->events,
-                      "warning: our own node may not be read, so its deletion "
-                      "would be noticed late; --acl should give us READ");
+                      "warning: the own node cannot be read, so its deletion "
+                      "would be noticed late; --acl should permit READ");
     break;
   case LK_LOCK_EVENT_REVOKED:
-    cli_events_say(&r->events,
-                   "%s: another client asks for the lock: sent TERM", r->path);
+    cli_events_say(
+        &r->events,
+        "%s: another client asked for the lock: sent TERM to COMMAND", r->path);
     cli_hold_signal(r, (cli_signal){.number = SIGTERM});
     break;
   case LK_LOCK_EVENT_SUSPENDED: /* told by the session's state */
@@ -216,8 +218,8 @@ static const char *action_reason(const cli_runner *r)
   if (r->lost)
     return "the lock is lost";
   return most > 0 && cli_boottime_ms() >= r->held_at + most
-             ? "held as long as --max-hold allows"
-             : "the lease runs out";
+             ? "--max-hold is over"
+             : "the lease is running out";
 }
 
 static void report_action(cli_runner *r, cli_action what, const char *did)
@@ -225,7 +227,7 @@ static void report_action(cli_runner *r, cli_action what, const char *did)
   r->acted = true;
   r->killing = r->killing || what == CLI_ACTION_TERM || what == CLI_ACTION_KILL;
   if (what == CLI_ACTION_CONT)
-    cli_events_say(&r->events, "%s: the lease is renewed: continued it",
+    cli_events_say(&r->events, "%s: the lease is renewed: continued COMMAND",
                    r->path);
   else
     cli_events_say(&r->events, "%s: %s: %s", r->path, action_reason(r), did);
@@ -237,8 +239,8 @@ static void report_actions(cli_runner *r, unsigned acts)
   static const struct {
     cli_action act;
     const char *did;
-  } known[] = {{CLI_ACTION_STOP, "stopped it"},
-               {CLI_ACTION_CONT, "continued it"},
+  } known[] = {{CLI_ACTION_STOP, "stopped COMMAND"},
+               {CLI_ACTION_CONT, "continued COMMAND"},
                {CLI_ACTION_TERM, "sent TERM"},
                {CLI_ACTION_KILL, "sent KILL"}};
 
@@ -308,13 +310,13 @@ static void supervisor_exited(cli_runner *r)
     r->ended = true;
     r->code = CLI_EXIT_FAILED;
     cli_events_failed(&r->events, r->code,
-                      "the guard process was killed, and COMMAND with it",
+                      "the supervisor process was killed, and COMMAND with it",
                       false);
     end_run(r);
     return;
   }
-  cli_run_fail(r, CLI_EXIT_FAILED, "the guard process was killed; try again",
-               false);
+  cli_run_fail(r, CLI_EXIT_FAILED,
+               "the supervisor process was killed; try again", false);
 }
 
 static void report_not_executed(cli_runner *r, int error)

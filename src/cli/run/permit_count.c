@@ -37,8 +37,8 @@ static void on_permit_names(lk_client *c, int err, const lk_bytes *names,
   }
   r->permit_checks = MOST_LOOKS;
   cli_events_notice(&r->events,
-                    "warning: %s: others hold %zu permits, and -p says that "
-                    "there are %d; all must say the same number",
+                    "warning: %s: other clients hold %zu permits, but -p says "
+                    "%d; all clients must use the same number",
                     r->path, count - (size_t)take, (int)r->options->permits);
 }
 

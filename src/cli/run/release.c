@@ -17,10 +17,10 @@ static void on_run_closed(lk_client *c, int err, void *arg)
 
   (void)c;
   if (err != 0 && err != LK_ERR_SESSION_EXPIRED && lk_client_session(c).id != 0)
-    cli_events_detail(&r->events,
-                      "the session could not be closed (%s); it ends by itself "
-                      "after its timeout",
-                      lk_error_text(err));
+    cli_events_detail(
+        &r->events,
+        "the session could not be closed (%s); it ends after its timeout",
+        lk_error_text(err));
   end_loop(r);
 }
 
@@ -69,16 +69,17 @@ static void on_lock_released(lk_lock *l, int err, void *arg)
   if (r->phase != CLI_PHASE_RELEASING)
     return;
   if (err == 0 && lk_client_state(r->session.client) != LK_STATE_CONNECTED)
-    cli_events_notice(&r->events,
-                      "warning: %s: no server to release the lock at; the "
-                      "session timeout has passed, so it is free",
-                      r->path);
+    cli_events_notice(
+        &r->events,
+        "warning: %s: no server was reachable to release the lock; the session "
+        "timeout has passed, so the lock is free",
+        r->path);
   if (err == 0)
     cli_events_lock(&r->events, "released", NULL, r->session.client, NULL);
   else
     cli_events_notice(&r->events,
                       "warning: %s: the lock's node could not be deleted (%s); "
-                      "it goes with the session",
+                      "it is deleted when the session ends",
                       r->path, lk_error_text(err));
   close_session(r);
 }
@@ -88,8 +89,8 @@ void cli_run_stop_releasing(cli_runner *r)
   if (r->phase != CLI_PHASE_RELEASING)
     return;
   cli_events_notice(&r->events,
-                    "warning: %s: no server to release the lock at; it is free "
-                    "when the session timeout has passed",
+                    "warning: %s: no server is reachable to release the lock; "
+                    "the lock is free when the session timeout has passed",
                     r->path);
   close_session(r);
 }
@@ -153,7 +154,7 @@ void cli_run_release(cli_runner *r)
     return;
   }
   r->phase = CLI_PHASE_KEEPING;
-  cli_events_detail(&r->events, "%s: kept for another %.1f s (--min-hold)",
+  cli_events_detail(&r->events, "%s: held for another %.1f s (--min-hold)",
                     r->path, (double)left / 1000);
   ev_timer_init(&r->timer, on_min_hold_over, (double)left / 1000, 0);
   ev_timer_start(r->session.loop, &r->timer);

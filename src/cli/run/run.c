@@ -32,13 +32,13 @@ static const char *find_command(const cli_options *o, char ***rest, bool *shell)
     ++*rest;
     return **rest != NULL && (*rest)[1] == NULL
                ? NULL
-               : "-c behind LOCK takes one STRING, and nothing may follow it";
+               : "-c after LOCK takes one STRING, and nothing may follow it";
   }
   if (strcmp(word, "--") == 0)
     return *++*rest == NULL ? "COMMAND is missing" : NULL;
   return *word != '-' ? NULL
-                      : "options go before LOCK (and -- before a COMMAND that "
-                        "begins with -)";
+                      : "options must stand before LOCK (put -- before a "
+                        "COMMAND that begins with -)";
 }
 
 /* The words for `$SHELL -c text`, own memory; NULL: none is left. */
@@ -179,7 +179,7 @@ static bool start_supervisor(cli_runner *r, cli_process_title title,
     error = cli_supervisor_fork(&r->supervisor, &r->job, r->options->on_lost,
                                 title);
   if (error != 0)
-    cli_text_printf(complaint, "cannot start the guard process: %s",
+    cli_text_printf(complaint, "cannot start the supervisor process: %s",
                     strerror(error));
   return error == 0;
 }
@@ -240,7 +240,7 @@ static int refuse_run_usage(const cli_options *o, const char *path,
 {
   char line[512];
 
-  snprintf(line, sizeof line, "run: %s; latchkey run --help shows the form",
+  snprintf(line, sizeof line, "run: %s; latchkey run --help shows the usage",
            wrong);
   fail_early(o, path, line);
   return CLI_EXIT_FAILED;
@@ -291,8 +291,8 @@ static int refuse_reserved(const cli_options *o, const char *path)
 
   cli_text_puts(&line, "run: cannot lock ");
   cli_text_clean(&line, lk_text(path));
-  cli_text_puts(&line, ": /zookeeper belongs to the servers; choose another "
-                       "path");
+  cli_text_puts(&line,
+                ": /zookeeper is reserved for ZooKeeper; choose another path");
   const char *text = cli_text_end(&line);
 
   fail_early(o, path, text == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : text);

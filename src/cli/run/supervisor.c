@@ -29,7 +29,7 @@ static char **copy_words(char **words)
 
 static void rename_self(cli_process_title title)
 {
-  static const char name[] = "lk-guard";
+  static const char name[] = "lk-supervisor";
 
   prctl(PR_SET_NAME, name);
   if (title.len > 0)

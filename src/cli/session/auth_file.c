@@ -88,13 +88,13 @@ static const char *take_sasl(cli_auth_file *i, lk_bytes credentials)
   size_t len = colon == NULL ? 0 : (size_t)(colon - user);
 
   if (i->sasl)
-    return "has more than one line of sasl";
+    return "has more than one sasl line";
   if (len == 0 || len + 1 == credentials.len)
-    return "has a line of sasl that is not sasl:USER:PASSWORD";
+    return "has a sasl line that is not sasl:USER:PASSWORD";
   if (len >= sizeof i->user || credentials.len - len - 1 > LK_SASL_PASSWORD_MAX)
-    return "has a line of sasl that is too long";
+    return "has a sasl line that is too long";
   if (lk_sasl_digest_md5() == NULL)
-    return "has a line of sasl, but this latchkey was built without libgsasl";
+    return "has a sasl line, but this latchkey was built without libgsasl";
   memcpy(i->user, user, len);
   i->user[len] = '\0';
   i->password = lk_bytes_of(colon + 1, credentials.len - len - 1);

@@ -124,7 +124,7 @@ static void say_attempt(const cli_connection_attempt *one, const char *current,
   }
   cli_text_clean(out, lk_text(one->server));
   if (strcmp(one->server, current) == 0)
-    cli_text_printf(out, ": no answer within %g s", seconds);
+    cli_text_printf(out, ": no reply within %g s", seconds);
   else
     cli_text_puts(out, ": not tried yet");
 }
@@ -187,14 +187,15 @@ const char *cli_connection_attempts_tls_advice(lk_tls_cause cause)
 {
   switch (cause) {
   case LK_TLS_NAME:
-    return "name the server in -z as its certificate does, or say --tls-name";
+    return "name the server in -z as its certificate does, or use --tls-name";
   case LK_TLS_ISSUER:
     return "--cacert must name the CA that signed it (and the server must send "
-           "the CAs in between)";
-  case LK_TLS_EXPIRED: return "renew it; if it is current, correct the clock";
-  case LK_TLS_NOT_YET_VALID: return "is the clock of this machine right?";
+           "the intermediate certificates)";
+  case LK_TLS_EXPIRED:
+    return "renew the certificate, or correct the clock of this machine";
+  case LK_TLS_NOT_YET_VALID: return "check the clock of this machine";
   case LK_TLS_REVOKED:
-    return "its CA has withdrawn it: the server needs another one";
+    return "its CA has revoked it: the server needs another certificate";
   case LK_TLS_CRL:
     return "the file of --crl needs the current list of each CA in the chain";
   case LK_TLS_WANTS_CERTIFICATE: return "--cert and --key give one";
@@ -202,7 +203,7 @@ const char *cli_connection_attempts_tls_advice(lk_tls_cause cause)
     return "its trust store must hold the CA of --cert, which must be current "
            "and for clients";
   case LK_TLS_NOT_TLS:
-    return "connect to its secureClientPort, or leave TLS out";
+    return "connect to its secureClientPort, or do not select TLS";
   case LK_TLS_FILES: return "correct the file";
   case LK_TLS_OTHER: break;
   }
@@ -220,13 +221,13 @@ const char *cli_connection_attempts_advice(const cli_connection_attempts *a)
   if (c.tls != NULL)
     return cli_connection_attempts_tls_advice(c.tls->cause);
   if (c.hung_up > 0 && c.hung_up < a->count)
-    return "likely there is no quorum: start a majority of the servers";
+    return "probably there is no quorum: start a majority of the servers";
   if (c.hung_up > 0)
-    return "it has no quorum, or is full (maxClientCnxns), or wants TLS "
+    return "it has no quorum, or has reached maxClientCnxns, or expects TLS "
            "(--tls)";
   if (c.strange > 0)
-    return "that is not the client port of a ZooKeeper server, or it wants TLS "
-           "(--tls)";
+    return "that is not the client port of a ZooKeeper server, or it expects "
+           "TLS (--tls)";
   if (c.unresolved == a->count)
     return "correct the name in -z, or the name service";
   if (c.refused == a->count)

@@ -114,7 +114,7 @@ bool cli_session_read_auth_file(cli_session *s, const cli_options *o,
   if (!cli_auth_file_read(&s->auth_file, o->auth_file, complaint))
     return false;
   if (!before && s->auth_file.others && !o->quiet)
-    cli_warn("others may read %s; chmod 600 keeps them out", o->auth_file);
+    cli_warn("other users can read %s; chmod 600 prevents that", o->auth_file);
   return true;
 }
 
@@ -141,11 +141,11 @@ void cli_session_say_client_error(const cli_options *o, int err, cli_text *out)
   char wrong[160] = "";
 
   if (err == LK_ERR_SYSTEM) {
-    cli_text_printf(out, "cannot make a client: %s", strerror(errno));
+    cli_text_printf(out, "cannot create a client: %s", strerror(errno));
     return;
   }
   if (err != LK_ERR_BAD_HOSTS) {
-    cli_text_printf(out, "cannot make a client: %s", lk_error_text(err));
+    cli_text_printf(out, "cannot create a client: %s", lk_error_text(err));
     return;
   }
   lk_hosts_check(o->hosts, wrong, sizeof wrong);
@@ -180,7 +180,7 @@ bool cli_session_open(cli_session *s, const cli_options *o, cli_text *complaint)
     return false;
   s->loop = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
   if (s->loop == NULL) {
-    cli_text_printf(complaint, "cannot make an event loop: %s",
+    cli_text_printf(complaint, "cannot create an event loop: %s",
                     strerror(errno));
     return false;
   }
@@ -276,7 +276,7 @@ void cli_session_say_chroot_command(const cli_session *s, cli_text *out)
   cli_tls_add_options(&o->tls, out);
   cli_text_puts(out, " ");
   cli_text_clean(out, lk_text(lk_client_chroot(s->client)));
-  cli_text_puts(out, " makes it");
+  cli_text_puts(out, " creates it");
 }
 
 void cli_session_say_no_chroot(const cli_session *s, cli_text *out)

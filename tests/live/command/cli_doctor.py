@@ -114,7 +114,7 @@ def a_server_that_is_well_is_0():
     assert re.fullmatch("0x[0-9a-f]+ at " + re.escape(zk.connect) +
                         ", timeout 30000 ms", lines[1][2])
     assert re.match(r"\d+\.\d{3} ms, the median of 9 reads", lines[2][2])
-    assert lines[3][2] == "/well: may read, create and delete", done
+    assert lines[3][2] == "/well: permission to read, create and delete", done
     assert done.err == ""
     assert expect(0, "stat", "/well").out == before
 
@@ -136,7 +136,7 @@ def json_has_the_same_facts():
         (clocks["stood_ms"], clocks["set_ms"]) == (0, 0)), clocks
     assert clocks["took_ms"] < 60000, clocks
     assert (clocks["verdict"] == "ok") == (
-        "ran evenly for the %d ms" % clocks["took_ms"] in clocks["text"]), clocks
+        "no interruption in the %d ms" % clocks["took_ms"] in clocks["text"]), clocks
 
 
 # ---- the way to a server --------------------------------------------------------------
@@ -178,7 +178,7 @@ def who_accepts_and_never_answers_is_named():
                            code=1)
         assert time.monotonic() - began < 30
         assert not_well(findings)[0] == ("answer", "broken"), findings
-        assert "gives no answer" in findings[0]["text"], findings
+        assert "does not reply" in findings[0]["text"], findings
 
 
 def slow_server_is_waited_for():
@@ -277,7 +277,7 @@ def a_session_is_what_counts():
         guest.recv(1)
 
     for rest, why in ((hang_up, "the server hung up without an answer"),
-                      (say_nothing, "no answer in time")):
+                      (say_nothing, "no reply in time")):
         with listener(saying(FOLLOWER, rest)) as address:
             (one, _) = examine("-z", address, "--connect-timeout", "1",
                                code=1)
@@ -415,7 +415,7 @@ def access_is_tried_without_a_trace():
             rights, one
         for word, right in zip(("read", "create", "delete"), rights,
                                strict=True):
-            assert (word in one["text"].split("may not")[1]) == \
+            assert (word in one["text"].split("no permission to")[1]) == \
                 (right is False), one
         assert before is None or expect(0, "stat", path).out == before
     expect(0, "create", "--acl", "world:anyone:crd", "/acl/all")
@@ -458,7 +458,7 @@ def standing_still_is_noticed():
         assert done.code == code, done
         one = finding("clocks", done.json()[0]["findings"])
         assert one["verdict"] == verdict and one["stood_ms"] >= 1000, one
-        assert "stood still" in one["text"] and "-T" in one["advice"], one
+        assert "did not run" in one["text"] and "-T" in one["advice"], one
         assert "evenly" not in one["text"], one
 
 

@@ -36,7 +36,7 @@ def larger_or_equal_tokens_pass():
         assert bool(done.err) == (code == 1), done
     assert open(file).read() == "9\n"
     done = run("fence", file, "3")
-    assert done.err == "latchkey: fence: %s: token 3 is refused: 9 was " \
+    assert done.err == "latchkey: fence: %s: token 3 is refused: token 9 was " \
         "seen, so the lock has passed to another holder\n" % file, done
     done = run("fence", "--json", file, "3")
     assert done.code == 1 and '"code":1' in done.err, done
@@ -57,13 +57,13 @@ def what_is_no_token_is_refused():
     for text in ("", "x\n", "12"):
         with open(file, "w") as f:
             f.write(text)
-        assert "it holds no token" in expect(125, "fence", file, "99").err
+        assert "it does not hold one decimal number" in expect(125, "fence", file, "99").err
         assert open(file).read() == text
 
 
 def file_that_cannot_be_written_is_named():
     done = expect(125, "fence", "/proc/none", "1")
-    assert done.err.startswith("latchkey: fence: /proc/none: cannot make it: "
+    assert done.err.startswith("latchkey: fence: /proc/none: cannot create it: "
                                ), done
     if not command.is_root():
         with open(path("shut"), "w") as f:

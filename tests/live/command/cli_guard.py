@@ -100,7 +100,7 @@ def a_kill_by_name_spares_the_guard():
         for file in ("comm", "cmdline"):
             with open("/proc/%d/%s" % (guard, file)) as f:
                 text = f.read()
-            assert text.startswith("lk-guard") and "latchkey" not in text, text
+            assert text.startswith("lk-supervisor") and "latchkey" not in text, text
 
 
 def cgroup_mounts():

@@ -185,7 +185,7 @@ def who_holds_is_asked_to_let_go():
             live.eventually(lambda: command.status("/r")["waiters"])
             expect(0, "revoke", "/r")
             done = a.end()
-            assert done.code == 7 and "another client asks for the lock" in done.err, done
+            assert done.code == 7 and "another client asked for the lock" in done.err, done
             assert b.end().code == 0
 
 
@@ -198,7 +198,7 @@ def who_waits_for_permits_is_not_asked():
             live.eventually(lambda: len(command.children("/rp/leases")) == 2)
             expect(0, "revoke", "/rp")
             done = a.end()
-            assert done.code == 7 and "another client asks for the lock" in done.err, done
+            assert done.code == 7 and "another client asked for the lock" in done.err, done
             done = b.end()
             assert (done.code, done.out) == (0, "in\n"), done
 
@@ -241,9 +241,9 @@ def other_locks_beside_ours_are_told():
         done = expect(0, "run", *ours, lock, "true")
         node = lock + "/" + (theirs if "-p" in ours else theirs.split("/")[0])
         assert done.err == (
-            "latchkey: warning: %s is of another kind of lock or another "
-            "--layout, and may not wait for us; use the same options "
-            "everywhere, or another path\n" % node), done
+            "latchkey: warning: %s belongs to another kind of lock or "
+            "another --layout, and may not wait for this lock; use the same "
+            "options everywhere, or another path\n" % node), done
         done = expect(0, "run", "-q", *ours, lock, "true")
         assert not done.err, done
 
@@ -254,8 +254,8 @@ def another_number_of_permits_is_told():
         held("/many", 3)
         with start("run", "-p", "1", "/many", "true") as waits:
             assert waits.stderr.readline() == (
-                "latchkey: warning: /many: others hold 3 permits, and -p says "
-                "that there are 1; all must say the same number\n")
+                "latchkey: warning: /many: other clients hold 3 permits, but "
+                "-p says 1; all clients must use the same number\n")
             end(a, b, c)
             done = waits.end()
             assert (done.code, done.err) == (0, ""), done

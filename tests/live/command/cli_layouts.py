@@ -133,7 +133,7 @@ def who_holds_is_asked_to_let_go():
             assert a.stdout.readline() == "go\n"
             expect(0, "revoke", "--layout", layout, path)
             done = a.end()
-            assert done.code == 7 and "another client asks for the lock" in done.err, done
+            assert done.code == 7 and "another client asked for the lock" in done.err, done
         live.eventually(lambda: not command.children(path))
 
 
@@ -150,7 +150,7 @@ def who_holds_permits_of_kazoo_is_asked_to_let_go():
             expect(0, "revoke", "--layout", "kazoo", path)
             for holder in (a, b):
                 done = holder.end()
-                assert done.code == 7 and "another client asks for the lock" in done.err, done
+                assert done.code == 7 and "another client asked for the lock" in done.err, done
             # Who waited was not asked.
             done = c.end()
             assert (done.code, done.out) == (0, "in\n"), done

@@ -107,7 +107,7 @@ def what_may_not_be_read_is_not_passed_over():
     done = run("ls", "-lR", "/shut")
     assert re.search(r"^ +-( +-)* +b$", done.out, re.M), done
     done = run("tree", "/shut")
-    assert done.code == 125 and "  b  (may not be read)\n" in done.out, done
+    assert done.code == 125 and "  b  (not readable)\n" in done.out, done
     (facts,) = run("tree", "--json", "/shut").json()
     assert facts["children"][1] == {"name": "b", "children": []}, facts
     (facts,) = run("ls", "-lR", "--json", "/shut").json()

@@ -206,9 +206,9 @@ def on_lost_stop_stops_and_continues(zk):
         assert done.code == 123, done
         lines = [line.partition(": /stop: ")[2]
                  for line in done.err.splitlines()]
-        assert [line for line in lines if line.endswith(" it")] == [
-            "the lease runs out: stopped it",
-            "the lease is renewed: continued it"], done
+        assert [line for line in lines if line.endswith(" COMMAND")] == [
+            "the lease is running out: stopped COMMAND",
+            "the lease is renewed: continued COMMAND"], done
 
 
 @with_server
@@ -227,7 +227,7 @@ def a_stopped_command_that_is_killed_leaves_nothing_stopped(zk):
         os.kill(child, signal.SIGKILL)
         zk.cont()
         done = process.end()
-        assert done.code == 123 and "stopped it" in done.err, done
+        assert done.code == 123 and "stopped COMMAND" in done.err, done
 
 
 @with_server

@@ -20,7 +20,7 @@ import live
 import relay
 
 zk = command.serve()
-HELP = "; latchkey %s --help shows the form"
+HELP = "; latchkey %s --help shows the usage"
 
 
 def says(code, text, *words, **options):
@@ -91,20 +91,21 @@ def unknown_options_are_refused():
         says(125, verb + ": unknown option -n in front of the verb" +
              HELP % verb, "-n", verb, "/x")
     for verb in ("create", "set"):
-        usage("unknown option -q (-- goes in front of data that begin with -)",
+        usage("unknown option -q (put -- before data that begins with -)",
               verb, "/x", "-q")
     usage("unknown option -Q", "acl", "/x", "-Q")
     usage("unknown option -Q", "run", "-Q", "/x", "true")
     usage("unknown option -\u00e9", "ls", "-\u00e9", "/x")
     usage("unknown option --\\x1b[31m", "ls", "--\x1b[31m", "/x")
-    usage("options go before LOCK (and -- before a COMMAND that begins with -)",
+    usage("options must stand before LOCK (put -- before a COMMAND that "
+          "begins with -)",
           "run", "/x", "-n", "true")
 
 
 # ---- usage -----------------------------------------------------------------------
 
 def operands_are_counted():
-    says(125, "the command line is empty; latchkey --help shows what there is")
+    says(125, "no arguments are given; latchkey --help lists the commands")
     says(125, '"list" is neither a verb nor a path that begins with "/"; '
          "latchkey --help lists the verbs", "list", "/")
     for verb in ("status", "wait", "revoke", "run"):
@@ -220,13 +221,14 @@ def connect_failures_name_the_likely_cause():
         silent = "127.0.0.1:%d" % door.getsockname()[1]
         for verb in ("ls", "run"):
             for servers, text in (
-                    (silent, "%s: no answer within 0.9 s%s" % (silent, SILENT)),
-                    (closer, closer + ": the server hung up without an answer; "
-                     "it has no quorum, or is full (maxClientCnxns), or wants "
+                    (silent, "%s: no reply within 0.9 s%s" % (silent, SILENT)),
+                    (closer, closer + ": the server hung up without an "
+                     "answer; it has no quorum, or has "
+                     "reached maxClientCnxns, or expects "
                      "TLS (--tls)"),
                     (web, web + ": frame longer than receive_limit; that is not "
-                     "the client port of a ZooKeeper server, or it wants TLS "
-                     "(--tls)"),
+                     "the client port of a ZooKeeper server, or it expects "
+                     "TLS (--tls)"),
                     ("localhost:" + closed.split(":")[1], None),
                     ("no-such-host.invalid", None)):
                 if text is not None:
@@ -237,11 +239,11 @@ def connect_failures_name_the_likely_cause():
                 assert re.match(
                     "latchkey: cannot connect to (localhost:[0-9]+ at "
                     r"(127\.0\.0\.1|\[::1\]):[0-9]+: Connection refused; nothing|"
-                    "no-such-host.invalid:2181: (no answer within|the name "
+                    "no-such-host.invalid:2181: (no reply within|the name "
                     "cannot be resolved:)) .*latchkey doctor", done.err), done
             says_soon("cannot connect to any server: %s: Connection refused, "
-                      "%s: the server hung up without an answer; likely there "
-                      "is no quorum: start a majority of the servers%s" %
+                      "%s: the server hung up without an answer; probably "
+                      "there is no quorum: start a majority of the servers%s" %
                       (closed, closer, DOCTOR), "-z", closed + "," + closer,
                       *words(verb, "/x", *SOON))
 
@@ -299,7 +301,7 @@ def attempts_are_mentioned_after_a_second():
 def a_missing_chroot_is_named():
     """It was "no such node", or a lock that is free."""
     text = ("the chroot /no/root does not exist; latchkey create -p -z " +
-            zk.connect + " /no/root makes it")
+            zk.connect + " /no/root creates it")
     where = ("-z", zk.connect + "/no/root")
     for (verb,) in VERBS:
         if verb in ("create", "watch"):
@@ -310,9 +312,9 @@ def a_missing_chroot_is_named():
         assert process.stdout.readline() == "watching /\n"
         process.terminate()
         assert process.end().err == "latchkey: warning: " + text + "\n"
-    says(1, "create /x: the parent does not exist; -p makes missing parents",
+    says(1, "create /x: the parent does not exist; -p creates missing parents",
          "create", *where, "/x")
-    expect(0, *re.search("create .*(?= makes)", text)[0].split())
+    expect(0, *re.search("create .*(?= creates it)", text)[0].split())
     assert expect(0, "ls", *where, "/").out == ""
 
 
@@ -326,7 +328,7 @@ def a_lost_connection_is_named():
         assert lines == [
             "latchkey: connection to %s lost: the server closed the connection; "
             "reconnecting\n" % way.address,
-            "latchkey: connected again\n"], lines
+            "latchkey: reconnected\n"], lines
         process.terminate()
 
 
@@ -367,7 +369,7 @@ def servers_without_quorum_are_named():
         text = (
             "latchkey: cannot connect to any server: %s: the server hung up "
             "without an answer, %s: Connection refused, %s: Connection "
-            "refused; likely there is no quorum: start a majority of the "
+            "refused; probably there is no quorum: start a majority of the "
             "servers%s\n"
             % (a, b, c, DOCTOR))
         # It serves on until it has noticed, and each attempt takes its time.
@@ -390,8 +392,8 @@ def nodes_that_are_not_there_are_named():
     says(1, "acl /none: no such node", "acl", "/none", "open")
     says(1, "delete /none: no such node", "delete", "-r", "/none")
     for kind in ((), ("-s",), ("-e",), ("-c",), ("-t", "60000")):
-        says(1, "create /none/x: the parent does not exist; -p makes missing "
-             "parents", "create", *kind, "/none/x")
+        says(1, "create /none/x: the parent does not exist; -p creates "
+                "missing parents", "create", *kind, "/none/x")
 
 
 def nodes_in_the_wrong_state_are_named():
@@ -399,8 +401,8 @@ def nodes_in_the_wrong_state_are_named():
     for more in ((), ("-p",), ("-c",)):
         says(1, "create /state: the node exists already", "create", *more,
              "/state")
-    says(1, "delete /state: the node has children; delete its children first, "
-         "or with -r", "delete", "/state")
+    says(1, "delete /state: the node has children; delete its children "
+            "first, or use -r", "delete", "/state")
     version = "the node has another version; latchkey stat shows its version"
     says(1, "set /state: " + version, "set", "-V", "7", "/state", "x")
     says(1, "delete /state/child: " + version, "delete", "-V", "7",
@@ -417,15 +419,15 @@ def nodes_in_the_wrong_state_are_named():
              "choose a path that is not below an ephemeral node", "create",
              "/state/e/x")
         process.terminate()
-    says(125, "set /state: larger than the configured limit; servers take 1 "
-         "MiB at most", "set", "/state", "-", input="x" * 1100000)
+    says(125, "set /state: larger than the configured limit; servers accept "
+              "1 MiB at most", "set", "/state", "-", input="x" * 1100000)
 
 
 def kinds_of_nodes_that_exclude_each_other_are_named():
     for a, b in (("-c", "-e"), ("-c", "-s"), ("-t", "-e"), ("-t", "-c")):
         given = [a, "5", b] if a == "-t" else [a, b]
         says(125, "create: %s and %s exclude each other; latchkey create "
-             "--help says what they mean" % (a, b), "create", *given, "/kind")
+                  "--help explains them" % (a, b), "create", *given, "/kind")
     says(1, "stat /kind: no such node", "stat", "/kind")
 
 
@@ -446,8 +448,8 @@ def what_access_lists_forbid_is_named():
     says(125, "acl /open/none: " + not_allowed, "acl", "/open/none", "open")
     for verb in ("status", "wait", "revoke"):
         says(125, "%s /shut: %s" % (verb, not_allowed), verb, "/shut")
-    lacks = (": its access list, or that of a node above it, lacks READ, "
-             "CREATE or DELETE for us" + NOBODY)
+    lacks = (": its access list, or that of a parent node, does not permit "
+             "READ, CREATE and DELETE" + NOBODY)
     # Below it, the list that forbids is not the lock's own.
     for lock in ("/shut", "/shut/lock"):
         says(125, lock + lacks, "run", lock, "true")
@@ -460,9 +462,9 @@ def what_access_lists_forbid_is_named():
 
 def access_lists_that_the_server_refuses_are_named():
     refused = ("the server refuses the access list: it does not know a scheme "
-               "or an id there, or creator (auth) stands there without "
-               "--auth-file or --cert (a server with ssl.clientAuth=none never "
-               "sees --cert)")
+               "or an id in it, or the list is creator (auth) and neither "
+               "--auth-file nor --cert is given (a server with "
+               "ssl.clientAuth=none ignores --cert)")
     for spec in ("creator", "world:bob:r", "no-such-scheme:bob:r", "ip:bob:r"):
         says(125, "acl /zookeeper: " + refused, "acl", "/zookeeper", spec)
         says(125, "create /refused: " + refused, "create", "/refused", "--acl",
@@ -485,8 +487,7 @@ def numbers_out_of_range_are_named():
              "/x"),
             ('--session-timeout: "x" is not a number of seconds, such as 10 or '
              "0.5", "ls", "-T", "x", "/x"),
-            ('--session-timeout: "9999999999" is too long a time (24 days are '
-             "the most)", "ls", "-T", "9999999999", "/x"),
+            ('--session-timeout: "9999999999" is too long (24 days at most)', "ls", "-T", "9999999999", "/x"),
             ('--connect-timeout: "0" must be more than 0', "ls",
              "--connect-timeout", "0", "/x"),
             ('--wait: "-1" is not a number of seconds, such as 10 or 0.5',
@@ -516,8 +517,8 @@ def usage_of_run_is_named():
             ("COMMAND is missing", "/x"),
             ("COMMAND is missing", "/x", "--"),
             ('LOCK must be a path below "/"', "/", "true"),
-            ("-c behind LOCK takes one STRING, and nothing may follow it", "/x", "-c"),
-            ("-c behind LOCK takes one STRING, and nothing may follow it", "/x", "-c", "a", "b"),
+            ("-c after LOCK takes one STRING, and nothing may follow it", "/x", "-c"),
+            ("-c after LOCK takes one STRING, and nothing may follow it", "/x", "-c", "a", "b"),
             ("-c STRING is the whole command: nothing may follow LOCK", "-c",
              "a", "/x", "b"),
             ('--lock: "/" is not a path below "/", nor x: or s: and such a '
@@ -562,29 +563,29 @@ def usage_of_run_is_named():
 def ends_of_run_are_named():
     with command.start("run", "/busy", "sleep", "600") as process:
         command.held("/busy")
-        says(124, "/busy: is held by another; -w waits for it", "run", "-n",
+        says(124, "/busy: is held by another client; -w waits for it", "run", "-n",
              "/busy", "true")
-        says(124, "/busy: is still held by another", "run", "-w", "0.3",
+        says(124, "/busy: is still held by another client", "run", "-w", "0.3",
              "/busy", "true")
         process.terminate()
-    says(125, "--kill-after must be less than half the session timeout, which "
-         "is 10.000 s; -T asks for another", "run", "-T", "10", "--kill-after",
+    says(125, "--kill-after must be less than half the session timeout, "
+              "which is 10.000 s; -T requests another", "run", "-T", "10", "--kill-after",
          "5", "/x", "true")
     says(127, "cannot run /nowhere: No such file or directory; check the name "
          "and PATH", "run", "/x", "/nowhere")
-    says(126, "cannot run /etc: Permission denied; it must be a file that may be "
-         "executed", "run", "/x", "/etc")
+    says(126, "cannot run /etc: Permission denied; it must be an executable "
+              "file", "run", "/x", "/etc")
 
 
 # ---- locks, fence ----------------------------------------------------------------
 
 def locks_that_nobody_holds_are_named():
-    says(1, "revoke /nobody: nobody holds it: no such node", "revoke",
+    says(1, "revoke /nobody: the lock is free: no such node", "revoke",
          "/nobody")
     expect(0, "create", "/nobody")
-    says(1, "revoke /nobody: nobody holds it", "revoke", "/nobody")
-    says(125, "run: cannot lock /zookeeper/x: /zookeeper belongs to the servers; "
-         "choose another path", "run", "/zookeeper/x", "true")
+    says(1, "revoke /nobody: the lock is free", "revoke", "/nobody")
+    says(125, "run: cannot lock /zookeeper/x: /zookeeper is reserved for "
+              "ZooKeeper; choose another path", "run", "/zookeeper/x", "true")
 
 
 def errors_of_fence_are_named():
@@ -599,8 +600,8 @@ def errors_of_fence_are_named():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "f")
         expect(0, "fence", path, "7")
-        says(1, "fence: %s: token 6 is refused: 7 was seen, so the lock has "
-             "passed to another holder" % path, "fence", path, "6")
+        says(1, "fence: %s: token 6 is refused: token 7 was seen, so the "
+                "lock has passed to another holder" % path, "fence", path, "6")
         says(125, "fence: %s: cannot open it: Is a directory" % folder, "fence",
              folder, "6")
 
@@ -612,14 +613,14 @@ def lost_writes_are_named():
     with relay.Relay(zk.connect) as way:
         way.trap("cut", op=21)
         says(125, "create /ttl: connection lost: the write may or may not be "
-             "done; look, and try again if it is not" + DOCTOR, "create", "-t",
+                  "done; read the node, and try again if it is not done" + DOCTOR, "create", "-t",
              "60000", "-z", way.address, "/ttl")
 
 
 def servers_that_do_not_answer_in_time_are_named():
     with relay.Relay(zk.connect) as way:
         way.trap("freeze", op=4)
-        says(125, "get /: the servers did not answer in time; try again" +
+        says(125, "get /: the servers did not reply in time; try again" +
              DOCTOR, "get", "-T", "2", "-z", way.address, "/")
 
 
@@ -647,8 +648,8 @@ def servers_that_insist_on_identities_are_named():
             "--property", "zookeeper.enforce.auth.enabled=true",
             "--property", "zookeeper.enforce.auth.schemes=digest") as other:
         where = ("-z", other.connect)
-        insists = ("the server insists on authentication; --auth-file gives an "
-                   "identity" + DOCTOR)
+        insists = ("the server insists on authentication; --auth-file or "
+                   "--cert gives an identity" + DOCTOR)
         says(125, "ls /: " + insists, "ls", *where, "/")
         says(125, "/x: " + insists, "run", *where, "/x", "true")
 
@@ -668,9 +669,9 @@ def local_sessions_are_named():
 def access_lists_are_checked():
     letters = (' is none of open, creator, scheme:id:perms with perms from the '
                'letters cdrwa')
-    digest = (': "digest:bob:..." does not hold base64 of the SHA-1 of '
-              "user:password, so nobody could use the node; put "
-              "digest:USER:PASSWORD into a file for --auth-file, and say "
+    digest = (': "digest:bob:..." is not base64 of the SHA-1 of '
+              "user:password, so no client could use the node; put "
+              "digest:USER:PASSWORD into a file for --auth-file, and use "
               "creator")
     expect(0, "create", "/acl")
     for wrong, text in (("world:anyone:x", ': "world:anyone:x"' + letters),

@@ -42,7 +42,7 @@ def create_prints_the_name():
     assert expect(0, "create", "-s", "--json", "/made/s-").json() == [
         {"path": "/made/s-0000000001"}]
     no("create", "/made", hint="exists already")
-    no("create", "/nowhere/x", hint="-p makes missing parents")
+    no("create", "/nowhere/x", hint="-p creates missing parents")
 
 
 def create_takes_data_from_a_word_or_standard_input():
@@ -107,7 +107,8 @@ def create_e_sees_a_deletion_while_it_was_cut_off():
         lines = done.err.splitlines()
         assert lines[0] == (
             "latchkey: warning: connection to %s lost: the server closed the "
-            "connection; reconnecting: after 30 s without a server /cut is gone"
+            "connection; reconnecting: after 30 s without a server the servers "
+            "delete /cut"
             % way.address), done
         assert lines[-1] == (
             "latchkey: create /cut: another client deleted the node"), done
@@ -124,7 +125,7 @@ def the_end_of_its_session_is_told():
             way.freeze()
             done = process.end()
             assert done.code == 125, done
-            assert "gone: the session has expired" in done.err, done
+            assert "deleted: the session has expired" in done.err, done
     live.eventually(lambda: run("stat", "/over").code == 1)
 
 
@@ -351,7 +352,7 @@ def status_says_what_it_may_not_read():
     expect(0, "create", "/hid")
     expect(0, "create", "--acl", "world:anyone:d", "/hid/lock-0000000001")
     done = run("status", "/hid")
-    assert done.code == 1 and "may not be read" in done.out, done
+    assert done.code == 1 and "not readable" in done.out, done
     assert command.status("/hid")["holders"] == [
         {"node": "/hid/lock-0000000001"}]
 

@@ -233,7 +233,7 @@ def is_resumed(process):
     for line in process.stderr:
         if "sent TERM" in line:
             return False
-        if "connected again" in line:
+        if "reconnected" in line:
             return True
     return False
 

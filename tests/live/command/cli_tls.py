@@ -21,9 +21,9 @@ import live
 import zkserver
 
 DOCTOR = "; latchkey doctor tells more"
-HELP = "; latchkey %s --help shows the form"
-INSECURE = ("--insecure: the server's certificate is not verified; anybody on "
-            "the way can read and change everything")
+HELP = "; latchkey %s --help shows the usage"
+INSECURE = ("--insecure: the server's certificate is not verified; an "
+            "attacker on the network can read and change everything")
 SOON = ("--connect-timeout", "0.9")
 VARIABLES = ("LATCHKEY_TLS_CACERT", "LATCHKEY_TLS_CERT", "LATCHKEY_TLS_KEY",
              "LATCHKEY_TLS_NAME", "LATCHKEY_TLS_CRL",
@@ -161,8 +161,8 @@ def variables_describe_and_do_not_select():
     for name in VARIABLES:
         one = environment(**{name.partition("_")[2]: "/nowhere"})
         assert expect(0, *plain, "ls", "/", env=one).err == line % name, name
-    says_soon("%s: the server hung up without an answer; it has no quorum, or "
-              "is full (maxClientCnxns), or wants TLS (--tls)" % address,
+    says_soon("%s: the server hung up without an answer; it has no quorum, "
+              "or has reached maxClientCnxns, or expects TLS (--tls)" % address,
               "-z", address, *SOON, "ls", "/")
 
 
@@ -204,7 +204,7 @@ def insecure_prints_a_line_at_each_run():
         assert (facts["event"], facts["reason"]) == ("warning", INSECURE), facts
     # It accepts another name and another CA.
     for certificate in ("server-wrong-name", "server-other-ca", "server-self",
-                        "server-expired"):
+     "server-expired"):
         with front(certificate) as there:
             expect(0, "--insecure", "--cacert", file("ca.crt"), "-z", there,
                    "ls", "/")
@@ -263,7 +263,7 @@ def wrong_file_is_named_before_connecting():
         "latchkey: --key: %s: has no key that can be read: " % encrypted), done
     assert done.err.endswith("; --key-password-file must hold its password\n")
     facts = json.loads(run(*there, "--json", "--cacert", "/nowhere", "ls",
-                           "/").err)
+     "/").err)
     assert (facts["event"], facts["code"], facts["reason"]) == (
         "failed", 125, "--cacert: cannot read /nowhere: No such file or "
         "directory"), facts
@@ -284,9 +284,10 @@ def wrong_usage_is_named():
 # ---- connections that fail --------------------------------------------------------
 
 REFUSED = "%s: TLS: the server's certificate is refused: "
-NO_ISSUER = (REFUSED + "no trusted CA has issued it (unable to get local issuer "
-             "certificate); --cacert must name the CA that signed it (and the "
-             "server must send the CAs in between)")
+NO_ISSUER = (REFUSED + "no trusted CA has issued it (unable to get local "
+                       "issuer certificate); --cacert must name the CA that "
+                       "signed it (and the server must send the intermediate "
+                       "certificates)")
 
 
 def failed_connection_names_cause_and_remedy():
@@ -294,30 +295,36 @@ def failed_connection_names_cause_and_remedy():
     crl = ("--crl", file("crl.pem"))
     for certificate, options, text in (
             ("server-wrong-address", trust,
-             "%s: TLS: the server's certificate is for 127.254.254.254, not for "
-             "127.0.0.1; name the server in -z as its certificate does, or say "
-             "--tls-name"),
+             "%s: TLS: the server's certificate is for 127.254.254.254, not "
+             "for 127.0.0.1; name the server in -z as its certificate does, "
+             "or use --tls-name"),
             ("server-cn", trust,
              "%s: TLS: the server's certificate has no subjectAltName, which "
              "must have 127.0.0.1; name the server in -z as its certificate "
-             "does, or say --tls-name"),
+             "does, or use --tls-name"),
             ("server", (*trust, "--tls-name", "zk.example"),
              "%s: TLS: the server's certificate is for localhost, "
              "zookeeper.test, 127.0.0.1, " + want.tls_addresses[0].partition(
-                 ":")[0] + ", not for zk.example; name the server in -z as its "
-             "certificate does, or say --tls-name"),
+                 ":")[0] + ", not for zk.example; name the server in -z as "
+                 "its certificate does, or use --tls-name"),
             ("server", (), NO_ISSUER),
             ("server-other-ca", trust, NO_ISSUER),
-            ("server-self", trust, REFUSED + "no trusted "
-             "CA has issued it (self-signed certificate); --cacert must name "
-             "the CA that signed it (and the server must send the CAs in "
-             "between)"),
-            ("server-expired", trust, REFUSED + "certificate has expired; renew "
-             "it; if it is current, correct the clock"),
-            ("server-early", trust, REFUSED + "certificate is not yet valid; is "
-             "the clock of this machine right?"),
-            ("server-revoked", (*trust, *crl), REFUSED + "certificate revoked; "
-             "its CA has withdrawn it: the server needs another one"),
+            ("server-self", trust, REFUSED + "no trusted CA has issued it "
+             "(self-signed certificate); "
+             "--cacert must name the CA that "
+             "signed it (and the server must "
+             "send the intermediate "
+             "certificates)"),
+            ("server-expired", trust, REFUSED + "certificate has expired; "
+             "renew the certificate, or "
+             "correct the clock of this "
+             "machine"),
+            ("server-early", trust, REFUSED + "certificate is not yet valid; "
+             "check the clock of this "
+             "machine"),
+            ("server-revoked", (*trust, *crl), REFUSED + "certificate revoked; its CA "
+             "has revoked it: the server "
+             "needs another certificate"),
             ("server", (*trust, "--crl", file("crl-expired.pem")), REFUSED +
              "CRL has expired; the file of --crl needs the current list of each "
              "CA in the chain"),
@@ -349,9 +356,9 @@ def failed_connection_is_told_as_json():
 
 def port_without_tls_is_named():
     plain = want.addresses[0]
-    says_soon("%s: TLS: the server closed the connection instead of answering: "
-              "is this a port without TLS?; connect to its secureClientPort, or "
-              "leave TLS out" % plain, "-z", "tls://" + plain, *SOON, "--cacert",
+    says_soon("%s: TLS: the server closed the connection instead of "
+              "answering: is this a port without TLS?; connect to its "
+              "secureClientPort, or do not select TLS" % plain, "-z", "tls://" + plain, *SOON, "--cacert",
               file("ca.crt"), "ls", "/")
 
 
@@ -384,7 +391,8 @@ def run_holds_a_lock_over_tls():
         first = int(holder.stdout.readline())
         done = run(*where, "-n", "/tls/lock", "true")
         assert (done.code, done.err) == (
-            124, "latchkey: /tls/lock: is held by another; -w waits for it\n")
+            124, "latchkey: /tls/lock: is held by another client; -w waits "
+                 "for it\n")
         with start("run", *where, "/tls/lock", "sh", "-c",
                    "echo $LATCHKEY_FENCING_TOKEN; exit 7") as waiter:
             command.queued("/tls/lock", 2)
@@ -419,28 +427,27 @@ def subject_of_the_client_is_an_identity():
                       other.certificate("client.key"), "create", "/own", "--acl",
                       "creator")
     assert done.err.endswith("stands there without --auth-file or --cert (a "
-                             "server with ssl.clientAuth=none never sees --cert)"
-                             "\n"), done
+     "server with ssl.clientAuth=none never sees --cert)"
+      "\n"), done
 
 
 # ---- the doctor -------------------------------------------------------------------
 
 ADVICE = {
-    "name": "name the server in -z as its certificate does, or say --tls-name",
+    "name": "name the server in -z as its certificate does, or use --tls-name",
     "issuer": "--cacert must name the CA that signed it (and the server must "
-    "send the CAs in between)",
-    "expired": "renew it; if it is current, correct the clock",
-    "early": "is the clock of this machine right?",
-    "revoked": "its CA has withdrawn it: the server needs another one",
+              "send the intermediate certificates)",
+    "expired": "renew the certificate, or correct the clock of this machine",
+    "early": "check the clock of this machine",
+    "revoked": "its CA has revoked it: the server needs another certificate",
     "crl": "the file of --crl needs the current list of each CA in the chain",
     "wanted": "--cert and --key give one",
     "refused": "its trust store must hold the CA of --cert, which must be "
     "current and for clients",
-    "plain": "connect to its secureClientPort, or leave TLS out",
+    "plain": "connect to its secureClientPort, or do not select TLS",
     "tls": "select it with tls:// in front of the servers or --tls; --cacert "
     "names the CA",
-    "silent": "does the server hang, or is that another port than its "
-    "secureClientPort?"}
+    "silent": "the server hangs, or this is not its secureClientPort"}
 
 
 def examine(*words, code, **options):
@@ -461,7 +468,7 @@ def doctor_shows_the_tls_connection():
     findings = examine(*where, *own("client"), code=0)
     assert layers(findings) == [
         (layer, "ok") for layer in ("tls", "server", "certificate", "session",
-                                    "round-trip", "access")], findings
+         "round-trip", "access")], findings
     tls, _, mine = findings[:3]
     assert tls["tls_version"] == "TLSv1.2" and "AES" in tls["cipher"], tls
     assert tls["verified"] is True and tls["server"] == want.tls[6:], tls
@@ -503,7 +510,7 @@ def doctor_warns_of_certificates_that_expire_soon():
             ("tls", "note"), ("server", "ok"), ("certificate", "note")], findings
         for one in (findings[0], findings[2]):
             assert one["certificate"]["days_left"] in (9, 10), one
-            assert one["advice"] == "renew it", one
+            assert one["advice"] == "renew the certificate", one
     mine = examine("-z", want.tls, "--cacert", ca[0], *own("client-expired"),
                    code=1)[-1]
     assert (mine["layer"], mine["verdict"]) == ("certificate", "broken"), mine
@@ -519,18 +526,22 @@ def doctor_names_what_is_wrong_with_a_certificate():
              "the server's certificate is for 127.254.254.254, not for 127.0.0.1",
              "name"),
             ("server", (*trust, "--tls-name", "zk.example"), None, "name"),
-            ("server", ("--cacert", file("other-ca.crt")), "the server's "
-             "certificate is refused: no trusted CA has issued it (unable to get "
+            ("server", ("--cacert", file("other-ca.crt")), "the server's certificate is "
+             "refused: no trusted CA "
+             "has issued it (unable to get "
              "local issuer certificate)" + issued, "issuer"),
             ("server-expired", trust, "the server's certificate is refused: "
-             "certificate has expired (expired on 2021-01-01)", "expired"),
+             "certificate has expired "
+             "(expired on 2021-01-01)", "expired"),
             ("server-early", trust, "the server's certificate is refused: "
-             "certificate is not yet valid (not valid before 2050-01-01)",
+             "certificate is not yet valid (not "
+             "valid before 2050-01-01)",
              "early"),
             ("server-revoked", (*trust, *crl), "the server's certificate is "
-             "refused: certificate revoked" + issued, "revoked"),
-            ("server", (*trust, "--crl", file("crl-expired.pem")), "the server's "
-             "certificate is refused: CRL has expired" + issued, "crl")):
+             "refused: certificate "
+             "revoked" + issued, "revoked"),
+            ("server", (*trust, "--crl", file("crl-expired.pem")), "the server's certificate is "
+             "refused: CRL has expired" + issued, "crl")):
         with front(certificate) as there:
             address = there.partition("//")[2]
             (one,) = examine("-z", there, *options, code=1)
@@ -565,23 +576,23 @@ def doctor_tries_the_other_transport():
     trust = ("--cacert", file("ca.crt"))
     (one,) = examine("-z", "tls://" + plain, *trust, code=1)
     assert one["layer"] == "tls" and one["advice"] == ADVICE["plain"], one
-    assert one["text"] == "%s: %s speaks no TLS: it is a port of plain TCP" % (
+    assert one["text"] == "%s: %s does not use TLS: it is a plain TCP port" % (
         plain, plain), one
     # A port that demands a client certificate speaks TLS as well.
     with front("server-other-ca", trust="ca") as there:
         for address in (secure, there.partition("//")[2]):
             (one,) = examine("-z", address, code=1)
             assert (one["layer"], one["advice"]) == ("tls", ADVICE["tls"]), one
-            assert one["text"] == "%s: %s speaks TLS, which is not selected" % (
+            assert one["text"] == "%s: %s expects TLS, which is not selected" % (
                 address, address), one
     # Neither.
     with socket.create_server(("127.0.0.1", 0)) as door:
         silent = "127.0.0.1:%d" % door.getsockname()[1]
         (one,) = examine("-z", "tls://" + silent, *trust, "--connect-timeout",
-                         "1.5", code=1)
+         "1.5", code=1)
         assert (one["layer"], one["advice"]) == ("tls", ADVICE["silent"]), one
-        assert one["text"] == "%s: %s accepts connections and does not answer " \
-            "by TLS" % (silent, silent), one
+        assert one["text"] == "%s: %s accepts connections, but does not " \
+            "complete a TLS handshake" % (silent, silent), one
         (one,) = examine("-z", silent, "--connect-timeout", "1.5", code=1)
         assert one["layer"] == "answer", one
     (one,) = examine("-z", "tls://127.0.0.1:1", *trust, code=1)

@@ -165,7 +165,7 @@ def n_does_not_wait_for_a_server_that_is_silent():
         way.trap("freeze")
         done = run("run", "-n", "-z", way.address, "--connect-timeout", "3",
                    "/silent", "true")
-        assert done.code == 125 and "no answer in time" in done.err, done
+        assert done.code == 125 and "did not reply in time" in done.err, done
 
 
 def deadline_of_w_holds_when_the_server_stops_answering():
@@ -227,29 +227,29 @@ def nodes_of_zookeeper_are_no_locks():
                   ("-l", "s:/zookeeper/l", "/l", "true"),
                   ("-z", zk.connect + "/zookeeper", "/l", "true")):
         done = expect(125, "run", *words)
-        assert "/zookeeper belongs to the servers" in done.err, done
+        assert "/zookeeper is reserved for ZooKeeper" in done.err, done
     done = run("run", "--json", "/zookeeper", "true")
     assert json.loads(done.err)["code"] == 125, done
 
 
 def path_that_does_not_exist_is_told():
     done = expect(0, "status", "/none")
-    assert done.out == ("/none: free: no such node; the first use of a lock "
-                        "makes it\n"), done
+    assert done.out == ("/none: free: no such node; the first use of the "
+                        "lock creates it\n"), done
     assert command.status("/none") == {
         "lock": "/none", "state": "free", "missing": True, "holders": [],
         "waiters": []}
     done = expect(0, "wait", "/none")
-    assert done.err == ("latchkey: wait /none: no such node, so nobody holds "
-                        "it\n"), done
+    assert done.err == ("latchkey: wait /none: no such node, so the lock is "
+                        "free\n"), done
     done = run("revoke", "/none")
     assert (done.code, done.err) == (
-        1, "latchkey: revoke /none: nobody holds it: no such node\n"), done
+        1, "latchkey: revoke /none: the lock is free: no such node\n"), done
     expect(0, "create", "/there")
     assert command.status("/there")["missing"] is False
     assert expect(0, "wait", "/there").err == ""
     assert run("revoke", "/there").err == (
-        "latchkey: revoke /there: nobody holds it\n")
+        "latchkey: revoke /there: the lock is free\n")
     expect(0, "status", "--layout", "kazoo", "/none")
 
 

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""doc/messages.md explains each message of the command, and no other.
+
+A message is a string in src/cli of two words or more, outside tables of help
+texts. In the page each one stands in backquotes at the start of a line, with
+"..." in place of what a conversion such as %s inserts.
+"""
+
+import os
+import pathlib
+import re
+import sys
+
+TOP = pathlib.Path(os.environ.get("srcdir", "."))
+LITERAL = r'"(?:[^"\\\n]|\\.)*"'
+MACRO = r"(?:PRI[dux](?:32|64)|CLI_ADVICE_IDENTITY|NOT_ZOOKEEPER)"
+STRINGS = re.compile(r"(?:%s|%s)(?:\s*(?:%s|%s))*" %
+                     (LITERAL, MACRO, LITERAL, MACRO))
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+HELP = re.compile(r"/\* clang-format off \*/\s*const cli_(?:option|command).*?"
+                  r"/\* clang-format on \*/", re.S)
+CONVERSION = re.compile(r"%[-0-9.*]*(?:[hlzj]*[dioux]|PRI|s|c|g|f|\.[0-9]f)")
+WORDS = re.compile(r"[A-Za-z]{2,}[:,;]? \(?[a-z]{2,}")
+MACROS = {}
+
+
+def text_of(run):
+    """The text of adjacent literals, with conversions as "..."."""
+    out = ""
+    for part in re.findall(LITERAL + "|" + MACRO, run):
+        if part[0] == '"':
+            out += part[1:-1]
+        elif part.startswith("PRI"):
+            out += "d"
+        else:
+            out += MACROS[part]
+    out = out.replace('\\"', '"').replace("\\n", "").replace("\\\\", "\\")
+    return re.sub(r"(?:\.\.\.)+", "...", CONVERSION.sub("...", out)).strip()
+
+
+def messages_in_sources():
+    found = {}
+    for path in sorted((TOP / "src/cli").rglob("*.[ch]")):
+        source = path.read_text(encoding="utf-8")
+        source = HELP.sub("", source)
+        for name, text in re.findall(
+                r"#define (CLI_ADVICE_IDENTITY|NOT_ZOOKEEPER)[ \\\n]+((?:\s*"
+                + LITERAL + r"(?:\s*\\\n)?)+)", source):
+            MACROS[name] = "".join(
+                p[1:-1] for p in re.findall(LITERAL, text))
+    for path in sorted((TOP / "src/cli").rglob("*.c")):
+        source = path.read_text(encoding="utf-8")
+        if path.name == "command_table.c":  # help
+            continue
+        source = COMMENT.sub("", HELP.sub("", source))
+        for run in STRINGS.finditer(source):
+            if '"' not in run[0]:
+                continue
+            text = text_of(run[0])
+            if WORDS.search(text):
+                found[text] = str(path.relative_to(TOP))
+    return found
+
+
+def messages_in_page():
+    page = (TOP / "doc/messages.md").read_text(encoding="utf-8")
+    found = set()
+    for line in page.split("\n"):
+        for text in re.findall(r"^``? ?(.*?) ?`?`$", line):
+            found.add(text)
+    return found
+
+
+def main():
+    sources, page = messages_in_sources(), messages_in_page()
+    for text in sorted(set(sources) - page):
+        print("doc/messages.md has no entry for a message of %s: %s" %
+              (sources[text], text))
+    for text in sorted(page - set(sources)):
+        print("doc/messages.md: no source has this message: " + text)
+    return 1 if set(sources) != page else 0
+
+
+if "--list" in sys.argv:
+    for message, file in messages_in_sources().items():
+        print(file, "|", message)
+else:
+    sys.exit(main())
