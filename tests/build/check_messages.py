@@ -3,8 +3,8 @@
 """doc/messages.md explains each message of the command, and no other.
 
 A message is a string in src/cli of two words or more, outside tables of help
-texts. In the page each one stands in backquotes at the start of a line, with
-"..." in place of what a conversion such as %s inserts.
+texts, or the text of an error code. In the page each one is an item of a list,
+in backquotes, with "..." in place of what a conversion such as %s inserts.
 """
 
 import os
@@ -22,6 +22,13 @@ HELP = re.compile(r"/\* clang-format off \*/\s*const cli_(?:option|command).*?"
                   r"/\* clang-format on \*/", re.S)
 CONVERSION = re.compile(r"%[-0-9.*]*(?:[hlzj]*[dioux]|PRI|s|c|g|f|\.[0-9]f)")
 WORDS = re.compile(r"[A-Za-z]{2,}[:,;]? \(?[a-z]{2,}")
+ERROR = re.compile(r'X\(\w+, -[0-9]+,\s*("(?:[^"\\]|\\.)*")\)')
+# Compared with texts of servers and of the library, or not shown.
+NO_MESSAGES = {
+    "TLS: cannot read", "Zookeeper version:", "connect to",
+    "has no key that can be read", "has no private key",
+    "is not executed because it is not in the whitelist", "news go in one piece",
+    "not currently serving requests", "the node"}
 MACROS = {}
 
 
@@ -36,7 +43,7 @@ def text_of(run):
         else:
             out += MACROS[part]
     out = out.replace('\\"', '"').replace("\\n", "").replace("\\\\", "\\")
-    return re.sub(r"(?:\.\.\.)+", "...", CONVERSION.sub("...", out)).strip()
+    return re.sub(r"\.{4,}", "...", CONVERSION.sub("...", out)).strip()
 
 
 def messages_in_sources():
@@ -58,8 +65,11 @@ def messages_in_sources():
             if '"' not in run[0]:
                 continue
             text = text_of(run[0])
-            if WORDS.search(text):
+            if WORDS.search(text) and text not in NO_MESSAGES:
                 found[text] = str(path.relative_to(TOP))
+    header = TOP / "include/latchkey/error.h"
+    for text in ERROR.findall(header.read_text(encoding="utf-8")):
+        found[text[1:-1]] = "include/latchkey/error.h"
     return found
 
 
@@ -67,8 +77,7 @@ def messages_in_page():
     page = (TOP / "doc/messages.md").read_text(encoding="utf-8")
     found = set()
     for line in page.split("\n"):
-        for text in re.findall(r"^``? ?(.*?) ?`?`$", line):
-            found.add(text)
+        found.update(re.findall(r"^- `(.*)`$", line))
     return found
 
 

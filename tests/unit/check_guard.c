@@ -21,13 +21,14 @@
 #include "cli/run/supervisor.h"
 #include "support/suite.h"
 
-/* ---- a guard and its command -----------------------------------------------
+/* ---- a supervisor and its command
+ * -----------------------------------------------
  */
 
 static char sh[] = "sh", minus_c[] = "-c";
 
 typedef struct scene {
-  cli_supervisor guard;
+  cli_supervisor supervisor;
   char *words[4];
   int out[2];          /* what the command writes */
   cli_supervisor_report heard; /* of which only a part was looked at */
@@ -65,7 +66,7 @@ static void give_back(int fd, int own)
 
 enum { MOST_SECONDS = 20 };
 
-/* A guard that is ready to run `text`. */
+/* A supervisor that is ready to run `text`. */
 static void set(scene *s, char *text, cli_on_lost policy)
 {
   static char title[] = "check_guard";
@@ -84,7 +85,7 @@ static void set(scene *s, char *text, cli_on_lost policy)
 
   ck_assert_int_eq(cli_signals_open(&job.signals), 0);
   ck_assert_int_eq(
-      cli_supervisor_fork(&s->guard, &job, policy,
+      cli_supervisor_fork(&s->supervisor, &job, policy,
                           (cli_process_title){title, strlen(title)}),
       0);
   close(s->out[1]);
@@ -98,7 +99,7 @@ static void start(scene *s, int64_t lease_ms)
                  .margin_ms = 10000};
 
   ck_assert_int_eq(cli_supervisor_start_command(
-                       &s->guard, &o, lk_bytes_of("WORD=from us", 13)),
+                       &s->supervisor, &o, lk_bytes_of("WORD=from us", 13)),
                    0);
 }
 
@@ -106,7 +107,7 @@ static void order_signal(scene *s, int number)
 {
   cli_order o = cli_order_signal(number);
 
-  cli_supervisor_send_order(&s->guard, &o);
+  cli_supervisor_send_order(&s->supervisor, &o);
 }
 
 static void order_lease(scene *s, int64_t lease_ms, int64_t margin_ms)
@@ -115,24 +116,24 @@ static void order_lease(scene *s, int64_t lease_ms, int64_t margin_ms)
                  .lease = cli_boottime_ms() + lease_ms,
                  .margin_ms = margin_ms};
 
-  cli_supervisor_send_order(&s->guard, &o);
+  cli_supervisor_send_order(&s->supervisor, &o);
 }
 
 static void order_loss(scene *s)
 {
   cli_order o = {.what = CLI_ORDER_LOST};
 
-  cli_supervisor_send_order(&s->guard, &o);
+  cli_supervisor_send_order(&s->supervisor, &o);
 }
 
 /* The next part of the news, which must be this one. */
 static cli_supervisor_report news(scene *s, unsigned what)
 {
-  struct pollfd ready = {s->guard.fd, POLLIN, 0};
+  struct pollfd ready = {s->supervisor.fd, POLLIN, 0};
 
   if (s->heard.what == 0) {
     ck_assert_int_eq(poll(&ready, 1, -1), 1);
-    ck_assert_int_eq(cli_supervisor_receive(&s->guard, &s->heard), 1);
+    ck_assert_int_eq(cli_supervisor_receive(&s->supervisor, &s->heard), 1);
   }
   unsigned first = s->heard.what & (~s->heard.what + 1);
 
@@ -178,7 +179,7 @@ static void begin(scene *s, char *text, cli_on_lost policy)
 
 static void end(scene *s)
 {
-  cli_supervisor_close(&s->guard);
+  cli_supervisor_close(&s->supervisor);
   close(s->out[0]);
   while (waitpid(-1, NULL, 0) > 0)
     ;
@@ -207,12 +208,12 @@ START_TEST(what_cannot_be_executed_is_told_with_its_errno)
   scene s;
 
   set(&s, none, CLI_ON_LOST_TERM);
-  cli_supervisor_close(&s.guard);
+  cli_supervisor_close(&s.supervisor);
   s.words[0] = none;
   cli_job job = {.argv = s.words, .cgroup = {.fd = -1}};
 
   ck_assert_int_eq(cli_signals_open(&job.signals), 0);
-  ck_assert_int_eq(cli_supervisor_fork(&s.guard, &job, CLI_ON_LOST_TERM,
+  ck_assert_int_eq(cli_supervisor_fork(&s.supervisor, &job, CLI_ON_LOST_TERM,
                                        (cli_process_title){NULL, 0}),
                    0);
   start(&s, 1000000);
@@ -229,20 +230,20 @@ START_TEST(a_lease_that_has_run_out_starts_nothing)
   set(&s, text, CLI_ON_LOST_IGNORE);
   start(&s, 0);
   ck_assert_int_eq(news(&s, CLI_REPORT_NOT_TRIED).error, ETIMEDOUT);
-  cli_supervisor_close(&s.guard);
+  cli_supervisor_close(&s.supervisor);
   line(&s, NULL);
   end(&s);
 }
 END_TEST
 
-START_TEST(a_guard_that_was_told_nothing_leaves)
+START_TEST(a_supervisor_that_was_told_nothing_leaves)
 {
   static char text[] = "echo wrong";
   scene s;
 
   set(&s, text, CLI_ON_LOST_TERM);
-  close(s.guard.fd);
-  s.guard.fd = -1;
+  close(s.supervisor.fd);
+  s.supervisor.fd = -1;
   line(&s, NULL);
   end(&s);
 }
@@ -257,7 +258,7 @@ static int64_t cpu_ms_of_children(void)
          (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000;
 }
 
-START_TEST(a_guard_that_waits_uses_no_processor_time)
+START_TEST(a_supervisor_that_waits_uses_no_processor_time)
 {
   static char text[] = "echo up; exec sleep 1";
   int64_t before = cpu_ms_of_children();
@@ -287,7 +288,7 @@ static void limit_descriptors(int more)
 }
 
 /* Of the two descriptors of its socket it closes one, and it needs two more. */
-START_TEST(a_guard_without_descriptors_for_its_signals_and_its_clock_ends)
+START_TEST(a_supervisor_without_descriptors_for_its_signals_and_its_clock_ends)
 {
   static char *words[] = {sh, NULL};
   cli_job job = {.argv = words, .group = getpgrp(), .cgroup = {.fd = -1}};
@@ -319,8 +320,8 @@ START_TEST(when_we_are_gone_nothing_is_left)
 
   begin(&s, family, CLI_ON_LOST_IGNORE);
   line(&s, "in");
-  close(s.guard.fd); /* without a goodbye */
-  s.guard.fd = -1;
+  close(s.supervisor.fd); /* without a goodbye */
+  s.supervisor.fd = -1;
   line(&s, NULL); /* all who could write have ended */
   end(&s);
 }
@@ -336,14 +337,14 @@ START_TEST(after_a_goodbye_what_is_left_lives_on)
   take(STDIN_FILENO, in[0]);
   begin(&s, text, CLI_ON_LOST_TERM);
   news(&s, CLI_REPORT_ENDED);
-  cli_supervisor_close(&s.guard);
+  cli_supervisor_close(&s.supervisor);
   ck_assert_int_eq(write(in[1], "go\n", 3), 3);
   line(&s, "still here");
   end(&s);
 }
 END_TEST
 
-/* The guard has sent news by then, which nobody has read. */
+/* The supervisor has sent news by then, which nobody has read. */
 START_TEST(a_goodbye_ahead_of_unread_news_is_heard)
 {
   static char text[] = "exec 4<&0; (read word; echo still here) <&4 & exit 0";
@@ -354,9 +355,9 @@ START_TEST(a_goodbye_ahead_of_unread_news_is_heard)
   make_pipe(in);
   take(STDIN_FILENO, in[0]);
   begin(&s, text, CLI_ON_LOST_TERM);
-  ready.fd = s.guard.fd;
+  ready.fd = s.supervisor.fd;
   ck_assert_int_eq(poll(&ready, 1, 10000), 1);
-  cli_supervisor_close(&s.guard);
+  cli_supervisor_close(&s.supervisor);
   ck_assert_int_eq(write(in[1], "go\n", 3), 3);
   line(&s, "still here");
   end(&s);
@@ -374,10 +375,10 @@ START_TEST(a_goodbye_behind_many_orders_is_heard)
   make_pipe(in);
   take(STDIN_FILENO, in[0]);
   begin(&s, text, CLI_ON_LOST_TERM);
-  kill(s.guard.pid, SIGSTOP);
-  while (cli_supervisor_socket_send(s.guard.fd, &o, sizeof o))
+  kill(s.supervisor.pid, SIGSTOP);
+  while (cli_supervisor_socket_send(s.supervisor.fd, &o, sizeof o))
     ;
-  cli_supervisor_close(&s.guard);
+  cli_supervisor_close(&s.supervisor);
   ck_assert_int_eq(write(in[1], "go\n", 3), 3);
   line(&s, "still here");
   end(&s);
@@ -385,7 +386,7 @@ START_TEST(a_goodbye_behind_many_orders_is_heard)
 END_TEST
 
 /* A signal that is late hits no stranger. */
-START_TEST(an_ended_command_keeps_its_number_until_the_guard_ends)
+START_TEST(an_ended_command_keeps_its_number_until_the_supervisor_ends)
 {
   static char text[] = "exit 7";
   pid_t pid;
@@ -425,8 +426,9 @@ END_TEST
 /* ---- the socket -------------------------------------------------------------
  */
 
-/* The guard's end is closed, with or without orders that it has not read. */
-START_TEST(end_of_the_guard_is_no_silence)
+/* The supervisor's end is closed, with or without orders that it has not read.
+ */
+START_TEST(end_of_the_supervisor_is_no_silence)
 {
   for (int unread = 0; unread < 2; unread++) {
     cli_supervisor g = {.fd = -1};
@@ -477,14 +479,14 @@ START_TEST(longest_hold_of_a_millisecond_ends_the_command)
 
   set(&s, text, CLI_ON_LOST_TERM);
   ck_assert_int_eq(
-      cli_supervisor_start_command(&s.guard, &o, lk_bytes_of("", 0)), 0);
+      cli_supervisor_start_command(&s.supervisor, &o, lk_bytes_of("", 0)), 0);
   /* It may be ended before it is executed, so the order of news varies. */
   for (unsigned seen = 0; (seen & CLI_REPORT_ENDED) == 0;
        seen |= s.heard.what) {
-    struct pollfd ready = {s.guard.fd, POLLIN, 0};
+    struct pollfd ready = {s.supervisor.fd, POLLIN, 0};
 
     ck_assert_int_eq(poll(&ready, 1, -1), 1);
-    ck_assert_int_eq(cli_supervisor_receive(&s.guard, &s.heard), 1);
+    ck_assert_int_eq(cli_supervisor_receive(&s.supervisor, &s.heard), 1);
   }
   ck_assert_int_eq(WTERMSIG(s.heard.status), SIGTERM);
   end(&s);
@@ -520,11 +522,11 @@ START_TEST(a_command_is_executed_before_it_is_stopped)
     set(&s, text, CLI_ON_LOST_STOP);
     start(&s, 9000);
     while ((what & CLI_REPORT_STARTED) == 0) {
-      struct pollfd ready = {s.guard.fd, POLLIN, 0};
+      struct pollfd ready = {s.supervisor.fd, POLLIN, 0};
       cli_supervisor_report part;
 
       ck_assert_int_eq(poll(&ready, 1, 5000), 1);
-      ck_assert_int_eq(cli_supervisor_receive(&s.guard, &part), 1);
+      ck_assert_int_eq(cli_supervisor_receive(&s.supervisor, &part), 1);
       what |= part.what;
     }
     order_signal(&s, SIGKILL);
@@ -534,7 +536,7 @@ START_TEST(a_command_is_executed_before_it_is_stopped)
 END_TEST
 
 /* Somebody else has its end of the socket, so that there is no end to read. */
-START_TEST(a_guard_that_died_is_noticed_behind_its_news)
+START_TEST(a_supervisor_that_died_is_noticed_behind_its_news)
 {
   cli_supervisor_report sent = {.what = CLI_REPORT_NONE_LEFT}, got;
   cli_supervisor g;
@@ -658,7 +660,7 @@ START_TEST(news_that_waits_is_merged_and_none_is_lost)
 END_TEST
 
 /* More stops than the socket holds, while the news is not read. */
-START_TEST(news_that_nobody_reads_does_not_block_the_guard)
+START_TEST(news_that_nobody_reads_does_not_block_the_supervisor)
 {
   static char text[] = "echo up; while :; do sleep 600; done";
   int pid;
@@ -677,11 +679,11 @@ START_TEST(news_that_nobody_reads_does_not_block_the_guard)
   cli_supervisor_report all = {0};
 
   while ((all.what & CLI_REPORT_NONE_LEFT) == 0) {
-    struct pollfd ready = {s.guard.fd, POLLIN, 0};
+    struct pollfd ready = {s.supervisor.fd, POLLIN, 0};
     cli_supervisor_report more;
 
     ck_assert_int_eq(poll(&ready, 1, 10000), 1);
-    ck_assert_int_eq(cli_supervisor_receive(&s.guard, &more), 1);
+    ck_assert_int_eq(cli_supervisor_receive(&s.supervisor, &more), 1);
     cli_supervisor_report_merge(&all, &more);
   }
   ck_assert_int_eq(WTERMSIG(all.status), SIGKILL);
@@ -701,15 +703,15 @@ START_TEST(an_order_behind_a_flood_of_signals_is_obeyed)
   line(&s, "up");
   for (int i = 0; i < 20000; i++) {
     order_signal(&s, i % 2 == 0 ? SIGUSR1 : SIGWINCH);
-    waited += s.guard.waiting.what != 0 ? 1 : 0;
+    waited += s.supervisor.waiting.what != 0 ? 1 : 0;
   }
   order_loss(&s);
   ck_assert_int_gt(waited, 0);
-  while (s.guard.waiting.what != 0) {
-    struct pollfd ready = {s.guard.fd, POLLOUT, 0};
+  while (s.supervisor.waiting.what != 0) {
+    struct pollfd ready = {s.supervisor.fd, POLLOUT, 0};
 
     ck_assert_int_eq(poll(&ready, 1, 10000), 1);
-    cli_supervisor_flush(&s.guard);
+    cli_supervisor_flush(&s.supervisor);
   }
   acts(&s, CLI_ACTION_KILL);
   line(&s, NULL);
@@ -775,8 +777,8 @@ static void stop_and_continue_writers(void)
   order_lease(&s, 1000000, 100);
   ck_assert(writes(&s, 10000));
   order_signal(&s, SIGKILL);
-  close(s.guard.fd);
-  s.guard.fd = -1;
+  close(s.supervisor.fd);
+  s.supervisor.fd = -1;
   end(&s);
 }
 
@@ -844,7 +846,7 @@ START_TEST(sigcont_to_latchkey_continues_nothing_that_was_stopped)
   ck_assert(falls_silent(&s));
   order_signal(&s, SIGCONT);
   ck_assert(!writes(&s, 300));
-  kill(pid, SIGCONT); /* not through the guard, which stops it again */
+  kill(pid, SIGCONT); /* not through the supervisor, which stops it again */
   ck_assert(falls_silent(&s));
   order_signal(&s, SIGKILL);
   end(&s);
@@ -906,27 +908,27 @@ START_TEST(a_command_that_forks_all_the_time_can_be_stopped)
 }
 END_TEST
 
-SUITE("guard", a_command_runs_with_our_words_and_its_status_comes_back,
+SUITE("supervisor", a_command_runs_with_our_words_and_its_status_comes_back,
       what_cannot_be_executed_is_told_with_its_errno,
       a_lease_that_has_run_out_starts_nothing,
-      a_guard_that_was_told_nothing_leaves,
-      a_guard_that_waits_uses_no_processor_time,
-      a_guard_without_descriptors_for_its_signals_and_its_clock_ends,
+      a_supervisor_that_was_told_nothing_leaves,
+      a_supervisor_that_waits_uses_no_processor_time,
+      a_supervisor_without_descriptors_for_its_signals_and_its_clock_ends,
       when_we_are_gone_nothing_is_left, after_a_goodbye_what_is_left_lives_on,
       a_goodbye_ahead_of_unread_news_is_heard,
       a_goodbye_behind_many_orders_is_heard,
-      an_ended_command_keeps_its_number_until_the_guard_ends,
+      an_ended_command_keeps_its_number_until_the_supervisor_ends,
       signals_reach_the_group_and_only_the_group,
       term_and_then_kill_end_all_when_no_news_comes,
       longest_hold_of_a_millisecond_ends_the_command,
-      a_lost_lock_ends_the_command_at_once, end_of_the_guard_is_no_silence,
+      a_lost_lock_ends_the_command_at_once, end_of_the_supervisor_is_no_silence,
       a_command_is_executed_before_it_is_stopped,
-      a_guard_that_died_is_noticed_behind_its_news,
+      a_supervisor_that_died_is_noticed_behind_its_news,
       a_stopped_command_goes_on_when_news_comes,
       a_message_waits_for_room_and_not_for_a_process_that_is_gone,
       orders_that_wait_are_merged_and_none_is_lost,
       news_that_waits_is_merged_and_none_is_lost,
-      news_that_nobody_reads_does_not_block_the_guard,
+      news_that_nobody_reads_does_not_block_the_supervisor,
       an_order_behind_a_flood_of_signals_is_obeyed, a_deep_tree_dies_at_once,
       stop_reaches_what_left_the_group_and_undoes_sigcont, stop_needs_no_pidfds,
       state_and_parent_are_those_of_the_process,

@@ -13,7 +13,7 @@
 
 /* ---- the lease ---------------------------------------------------------- */
 
-/* The lease deadline on the guard's clock; rather early than late. */
+/* The lease deadline on the supervisor's clock; rather early than late. */
 static int64_t lease_deadline(const cli_runner *r)
 {
   int64_t now = cli_boottime_ms();
@@ -209,7 +209,8 @@ void cli_hold_event(cli_runner *r, const lk_lock_event *event)
   }
 }
 
-/* ---- what the guard tells ----------------------------------------------- */
+/* ---- what the supervisor tells
+ * ----------------------------------------------- */
 
 static const char *action_reason(const cli_runner *r)
 {

@@ -30,7 +30,7 @@ typedef enum cli_action {
 } cli_action;
 
 /**
- * When the command has to go: the lease as the guard sees it. Times are
+ * When the command has to go: the lease as the supervisor sees it. Times are
  * milliseconds on one clock. KILL is sent a tenth of the margin before the
  * lease deadline, so that nothing runs at the deadline itself, however many
  * processes have to die one after the other.

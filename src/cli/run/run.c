@@ -163,7 +163,7 @@ static void start_run_watchers(cli_runner *r)
 
 /* ---- life ---------------------------------------------------------------- */
 
-/* Before there is a loop or a connection: the guard is to have none. */
+/* Before there is a loop or a connection: the supervisor is to have none. */
 static bool start_supervisor(cli_runner *r, cli_process_title title,
                              cli_text *complaint)
 {

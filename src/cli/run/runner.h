@@ -36,7 +36,7 @@ typedef struct cli_runner {
 
   cli_job job;
   pid_t child; /**< COMMAND; 0: not known */
-  bool owns_all_children; /**< all our children come from the guard */
+  bool owns_all_children; /**< all our children come from the supervisor */
   cli_supervisor supervisor;
   ev_io supervisor_watcher;
   ev_io signals;
@@ -57,7 +57,7 @@ typedef struct cli_runner {
   int64_t margin_ms;    /**< --kill-after */
 
   int64_t held_at; /**< since when, on cli_boottime_ms() */
-  cli_order last_order; /**< what the guard knows of the lease */
+  cli_order last_order; /**< what the supervisor knows of the lease */
   bool suspended;  /**< the connection is lost */
   bool lost;       /**< the lock, while COMMAND ran */
   bool acted;      /**< --on-lost did something */
@@ -85,7 +85,7 @@ void cli_permit_count_check_later(cli_runner *r);
 void cli_hold_begin(cli_runner *r);
 /** What the lock tells while COMMAND runs. */
 void cli_hold_event(cli_runner *r, const lk_lock_event *event);
-/** The guard has news, has room for orders, or is gone. */
+/** The supervisor has news, has room for orders, or is gone. */
 void cli_hold_supervisor_ready(cli_runner *r);
 /** A signal came. */
 void cli_hold_signal(cli_runner *r, cli_signal signal);

@@ -79,7 +79,7 @@ int cli_supervisor_fork(cli_supervisor *g, const cli_job *job,
   return 0;
 }
 
-/* Another process may have stopped the guard. */
+/* Another process may have stopped the supervisor. */
 static void continue_supervisor(const cli_supervisor *g)
 {
   kill(g->pid, SIGCONT);
@@ -141,7 +141,8 @@ static bool is_supervisor_dead(const cli_supervisor *g)
          info.si_pid != 0;
 }
 
-/* A child of the guard that was stopped before exec() still has its socket. */
+/* A child of the supervisor that was stopped before exec() still has its
+ * socket. */
 int cli_supervisor_receive(const cli_supervisor *g, cli_supervisor_report *out)
 {
   int got = receive_report(g, out);
@@ -164,8 +165,8 @@ void cli_supervisor_continue(const cli_supervisor *g)
 
 enum { LOOK_MS = 100 };
 
-/* If this end were closed with news unread, the guard would see a connection
-   reset in place of the goodbye. */
+/* If this end were closed with news unread, the supervisor would see a
+   connection reset in place of the goodbye. */
 static void drain_until_exit(cli_supervisor *g)
 {
   cli_order bye = {.what = CLI_ORDER_EXIT};

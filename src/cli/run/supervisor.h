@@ -8,9 +8,9 @@
 
 /**
  * @file
- * The guard: a process between latchkey and the command. It starts the command,
- * passes signals on to it, and ends it, with all that came of it, when the
- * lease runs out or when latchkey is gone, however that went. It keeps the
+ * The supervisor: a process between latchkey and the command. It starts the
+ * command, passes signals on to it, and ends it, with all that came of it, when
+ * the lease runs out or when latchkey is gone, however that went. It keeps the
  * time itself, so that a latchkey that is stopped or hangs changes nothing.
  *
  * It is in a process group of its own, obeys no signal but KILL, and adopts
@@ -27,8 +27,9 @@ typedef struct cli_supervisor {
                     then cli_supervisor_flush(); `what` 0: nothing waits */
 } cli_supervisor;
 
-/** The name that processes have for themselves, to be changed in the guard, so
-    that a kill by name that is meant for latchkey leaves its guard alive. */
+/** The name that processes have for themselves, to be changed in the
+   supervisor, so that a kill by name that is meant for latchkey leaves its
+   supervisor alive. */
 typedef struct cli_process_title {
   char *at;
   size_t len;
@@ -45,14 +46,14 @@ int cli_supervisor_start_command(const cli_supervisor *g,
 void cli_supervisor_send_order(cli_supervisor *g, const cli_order *order);
 /** Send the order that waits, if there is room. */
 void cli_supervisor_flush(cli_supervisor *g);
-/** 1: there is news; 0: none at present; -1: the guard is gone. */
+/** 1: there is news; 0: none at present; -1: the supervisor is gone. */
 int cli_supervisor_receive(const cli_supervisor *g, cli_supervisor_report *out);
 /** After SIGCHLD: let it go on if a process has stopped it. */
 void cli_supervisor_continue(const cli_supervisor *g);
 /** Say goodbye, read its news to the end, and wait until it has ended. */
 void cli_supervisor_close(cli_supervisor *g);
 
-/** What the guard does; for guard.c. */
+/** What the supervisor does; for supervisor.c. */
 _Noreturn void cli_supervisor_main(const cli_job *job, cli_on_lost on_lost,
                                    int fd);
 

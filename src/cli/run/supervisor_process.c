@@ -229,8 +229,8 @@ static int wait_status(const siginfo_t *info)
   return info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
-/* A child that is stopped ahead of exec() would outlive a guard that is killed
-   then: it may not have asked for a signal at its parent's death yet. */
+/* A child that is stopped ahead of exec() would outlive a supervisor that is
+   killed then: it may not have asked for a signal at its parent's death yet. */
 static void stop_command(supervisor *s)
 {
   s->schedule.all_stopped =

@@ -67,10 +67,10 @@ class Family:
 
 def when_latchkey_is_killed_all_descendants_die():
     with Family("/killed") as family:
-        guard = command.guard_of(family.process.pid)
+        supervisor = command.supervisor_of(family.process.pid)
         family.process.kill()
         family.dies()
-        live.eventually(lambda: not command.lives(guard), "the guard's end")
+        live.eventually(lambda: not command.lives(supervisor), "the supervisor's end")
 
 
 def the_next_holder_begins_when_they_are_gone():
@@ -94,11 +94,11 @@ def when_its_whole_group_is_killed_they_die_too():
         family.dies()
 
 
-def a_kill_by_name_spares_the_guard():
+def a_kill_by_name_spares_the_supervisor():
     with Family("/name") as family:
-        guard = command.guard_of(family.process.pid)
+        supervisor = command.supervisor_of(family.process.pid)
         for file in ("comm", "cmdline"):
-            with open("/proc/%d/%s" % (guard, file)) as f:
+            with open("/proc/%d/%s" % (supervisor, file)) as f:
                 text = f.read()
             assert text.startswith("lk-supervisor") and "latchkey" not in text, text
 
@@ -140,33 +140,33 @@ def without_a_cgroup_they_die_as_well():
         assert family.process.end().code == 123
 
 
-def the_guard_obeys_no_signal_but_kill():
+def the_supervisor_obeys_no_signal_but_kill():
     with Family("/obeys") as family:
-        guard = command.guard_of(family.process.pid)
+        supervisor = command.supervisor_of(family.process.pid)
         for number in set(range(1, 32)) - {signal.SIGKILL, signal.SIGSTOP}:
-            os.kill(guard, number)
-        os.kill(guard, signal.SIGSTOP)  # latchkey continues it at once
-        live.eventually(lambda: command.state(guard) == "S")
+            os.kill(supervisor, number)
+        os.kill(supervisor, signal.SIGSTOP)  # latchkey continues it at once
+        live.eventually(lambda: command.state(supervisor) == "S")
         assert all(command.lives(pid) for pid in family.pids)
 
 
-def when_the_guard_is_killed_latchkey_ends_the_command():
-    with Family("/guard") as family:
-        os.kill(command.guard_of(family.process.pid), signal.SIGKILL)
+def when_the_supervisor_is_killed_latchkey_ends_the_command():
+    with Family("/supervisor") as family:
+        os.kill(command.supervisor_of(family.process.pid), signal.SIGKILL)
         done = family.process.end()
-        assert done.code == 125 and "guard" in done.err, done
+        assert done.code == 125 and "supervisor" in done.err, done
         assert family.is_gone()
-        assert command.children("/guard") == []
+        assert command.children("/supervisor") == []
 
 
-def when_the_guard_is_killed_while_waiting_it_is_an_error():
+def when_the_supervisor_is_killed_while_waiting_it_is_an_error():
     with start("run", "/early", "sleep", "600") as holder:
         command.held("/early")
         with start("run", "/early", "true") as waiter:
             command.queued("/early", 2)
-            os.kill(command.guard_of(waiter.pid), signal.SIGKILL)
+            os.kill(command.supervisor_of(waiter.pid), signal.SIGKILL)
             done = waiter.end()
-            assert done.code == 125 and "guard" in done.err, done
+            assert done.code == 125 and "supervisor" in done.err, done
             assert len(command.children("/early")) == 1
         holder.terminate()
 
@@ -204,11 +204,11 @@ def children_that_came_with_exec_are_not_ours():
                command.PROGRAM, own, program="sh") as process:
         foreign = command.number_in(file)
         stray = command.number_in(file + ".stray")
-        guard = [pid for pid in command.children_of(process.pid)
+        supervisor = [pid for pid in command.children_of(process.pid)
                  if pid != foreign][0]
         in_cgroup = bool(cgroups_of(process.pid))
         assert in_cgroup == can_make_cgroups()
-        os.kill(guard, signal.SIGKILL)
+        os.kill(supervisor, signal.SIGKILL)
         assert process.wait(command.SECONDS) == 125
         assert command.lives(foreign)
         os.kill(foreign, signal.SIGKILL)
@@ -283,11 +283,11 @@ live.run(
         when_latchkey_is_killed_all_descendants_die,
         the_next_holder_begins_when_they_are_gone,
         when_its_whole_group_is_killed_they_die_too,
-        a_kill_by_name_spares_the_guard,
+        a_kill_by_name_spares_the_supervisor,
         without_a_cgroup_they_die_as_well,
-        the_guard_obeys_no_signal_but_kill,
-        when_the_guard_is_killed_latchkey_ends_the_command,
-        when_the_guard_is_killed_while_waiting_it_is_an_error,
+        the_supervisor_obeys_no_signal_but_kill,
+        when_the_supervisor_is_killed_latchkey_ends_the_command,
+        when_the_supervisor_is_killed_while_waiting_it_is_an_error,
         what_a_command_leaves_behind_lives_on,
         children_that_came_with_exec_are_not_ours,
         nested_runs_leave_no_cgroup_behind),

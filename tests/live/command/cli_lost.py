@@ -137,7 +137,7 @@ def who_ignores_term_is_killed_at_the_deadline(zk):
         zk.stop()
         unsure = job.event("unsure")
         assert unsure["lease_ms"] <= 1000, unsure
-        pid = command.children_of(command.guard_of(job.process.pid))[0]
+        pid = command.children_of(command.supervisor_of(job.process.pid))[0]
         live.eventually(lambda: not command.lives(pid))
         term, last = job.when("TERM"), job.when("alive", last=True)
         assert term < last < stopped + 4000, (stopped, job.said()[-5:])
@@ -162,12 +162,12 @@ def a_descendant_that_ignores_term_is_killed_at_the_deadline(zk):
 
 
 @with_server
-def when_latchkey_itself_is_stopped_the_guard_keeps_the_time(zk):
+def when_latchkey_itself_is_stopped_the_supervisor_keeps_the_time(zk):
     with Job(zk, "/stopped", "-T", "3", obey="ignore") as job:
         job.event("acquired")
         stopped = boottime()
         job.process.send_signal(signal.SIGSTOP)
-        pid = command.children_of(command.guard_of(job.process.pid))[0]
+        pid = command.children_of(command.supervisor_of(job.process.pid))[0]
         live.eventually(lambda: not command.lives(pid))
         term, last = job.when("TERM"), job.when("alive", last=True)
         assert stopped < term < last < stopped + 3000, (stopped, term, last)
@@ -181,7 +181,7 @@ def on_lost_kill_kills_at_once(zk):
         job.event("acquired")
         stopped = boottime()
         zk.stop()
-        pid = command.children_of(command.guard_of(job.process.pid))[0]
+        pid = command.children_of(command.supervisor_of(job.process.pid))[0]
         live.eventually(lambda: not command.lives(pid))
         assert job.when("TERM") is None
         assert job.when("alive", last=True) < stopped + 3000
@@ -194,7 +194,7 @@ def on_lost_stop_stops_and_continues(zk):
     with Job(zk, "/stop", "-T", "6", "--on-lost", "stop") as job:
         job.event("acquired")
         zk.stop()
-        pid = command.children_of(command.guard_of(job.process.pid))[0]
+        pid = command.children_of(command.supervisor_of(job.process.pid))[0]
         live.eventually(lambda: command.is_stopped(pid))
         # The server was stopped too, so no session ended meanwhile.
         zk.cont()
@@ -218,7 +218,7 @@ def a_stopped_command_that_is_killed_leaves_nothing_stopped(zk):
     with start("run", "-z", zk.connect, "-T", "6", "--on-lost", "stop",
                "/stop-kill", "sh", "-c", script, child_file) as process:
         child = command.number_in(child_file)
-        pid = command.children_of(command.guard_of(process.pid))[0]
+        pid = command.children_of(command.supervisor_of(process.pid))[0]
         zk.stop()
         for one in (pid, child):
             live.eventually(lambda: command.is_stopped(one))
@@ -336,7 +336,7 @@ live.run(live.together(
     without_news_term_comes_before_the_deadline_and_the_lock_is_over,
     who_ignores_term_is_killed_at_the_deadline,
     a_descendant_that_ignores_term_is_killed_at_the_deadline,
-    when_latchkey_itself_is_stopped_the_guard_keeps_the_time,
+    when_latchkey_itself_is_stopped_the_supervisor_keeps_the_time,
     on_lost_kill_kills_at_once,
     on_lost_stop_stops_and_continues,
     a_stopped_command_that_is_killed_leaves_nothing_stopped,

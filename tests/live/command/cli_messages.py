@@ -629,7 +629,8 @@ def servers_that_lack_something_are_named():
             "--property", "zookeeper.extendedTypesEnabled=false",
             "--property", "zookeeper.enforceQuota=true") as other:
         where = ("-z", other.connect)
-        says(125, "create /ttl: the server has no such nodes; -c needs ZooKeeper "
+        says(125, "create /ttl: the server does not support nodes of this "
+             "kind; -c needs ZooKeeper "
              "3.5.1 or newer, -t also zookeeper.extendedTypesEnabled=true",
              "create", *where, "-t", "5", "/ttl")
         expect(0, "create", *where, "/q")
@@ -639,8 +640,8 @@ def servers_that_lack_something_are_named():
                "count=0,bytes=0")
         # The server goes by what it has counted, which takes its time.
         live.eventually(lambda: run("create", *where, "-s", "/q/x-").code != 0)
-        says(125, "create /q/x: quota exceeded; delete something there, or raise "
-             "it", "create", *where, "/q/x")
+        says(125, "create /q/x: quota exceeded; delete nodes there, or raise "
+             "the quota", "create", *where, "/q/x")
 
 
 def servers_that_insist_on_identities_are_named():

@@ -191,8 +191,8 @@ def credentials_that_a_server_refuses_are_125():
 
 
 def an_open_queue_is_noticed_under_v():
-    assert ("if it is made now; --acl creator with --auth-file or --cert keeps "
-            "others out\n") in expect(0, "run", "-v", "/notice", "true").err
+    assert ("create and delete in it; --acl creator with --auth-file or --cert "
+            "restricts that\n") in expect(0, "run", "-v", "/notice", "true").err
     assert expect(0, "run", "/notice", "true").err == ""
 
 

@@ -396,14 +396,14 @@ def as_pid_1_with_the_proc_of_others_it_kills_nobody_else():
             other_zk.connect, "-T", "4", "--on-lost", "kill", "/l", "sh", "-c",
             "sleep 600 & echo go; wait", program="unshare") as process:
         assert process.stdout.readline() == "go\n"
-        # The guard is number 2 here; in that /proc, the kernel's threads are
+        # The supervisor is number 2 here; in that /proc, the kernel's threads are
         # the children of number 2, and have the numbers of these here.
         latchkey = command.children_of(process.pid)[0]
         others = [start("--target", str(latchkey), "--pid", "sleep", "600",
                         program="nsenter") for _ in range(10)]
         pids = [live.eventually(lambda: command.children_of(other.pid))[0]
                 for other in others]
-        mine = command.children_of(command.guard_of(latchkey))[0]
+        mine = command.children_of(command.supervisor_of(latchkey))[0]
         other_zk.stop()
         live.eventually(lambda: not command.lives(mine))
         # latchkey still tries to release; with it all here would end.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""latchkey run: random faults of latchkey, its guard and their connections;
+"""latchkey run: random faults of latchkey, its supervisor and their connections;
 no COMMAND runs beside another. See script/stress."""
 
 import argparse

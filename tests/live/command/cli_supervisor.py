@@ -130,9 +130,9 @@ def a_stopped_supervisor_is_continued():
         with start("run", "-z", wire.address, "-T", "4", "/stopped",
                    *log.writer) as process:
             log.wait()
-            guard = command.guard_of(process.pid)
+            supervisor = command.supervisor_of(process.pid)
             wire.freeze()
-            os.kill(guard, signal.SIGSTOP)
+            os.kill(supervisor, signal.SIGSTOP)
             granted = next_holder("/stopped")
             assert log.is_silent_since(granted), (log.last(), granted)
             wire.thaw()
@@ -174,7 +174,7 @@ def a_stopped_latchkey_and_many_stops_do_not_delay_the_end():
     log = Log("flood-news")
     with start("run", "-T", "4", "/flood-news", *log.writer) as process:
         log.wait()
-        pid = command.children_of(command.guard_of(process.pid))[0]
+        pid = command.children_of(command.supervisor_of(process.pid))[0]
         process.send_signal(signal.SIGSTOP)
         for _ in range(500):
             os.kill(pid, signal.SIGSTOP)
@@ -200,8 +200,8 @@ def a_flood_of_signals_loses_no_order():
     with start("run", "-T", "20", "--on-lost", "kill", "/flood-orders",
                *command.python(PATIENT, log.name, WRITER)) as process:
         log.wait()
-        guard = command.guard_of(process.pid)
-        os.setpriority(os.PRIO_PROCESS, guard, 19)
+        supervisor = command.supervisor_of(process.pid)
+        os.setpriority(os.PRIO_PROCESS, supervisor, 19)
         node = command.status("/flood-orders")["holders"][0]["node"]
         deleting = start("delete", node)
         end = time.monotonic() + 20
@@ -269,11 +269,11 @@ def an_earlier_deadline_reaches_the_supervisor():
 def the_supervisor_waits_on_the_clock_of_the_lease():
     with start("run", "/clock", "sleep", "600") as process:
         command.held("/clock")
-        guard = command.guard_of(process.pid)
+        supervisor = command.supervisor_of(process.pid)
 
         def clocks():
             found = []
-            for name in glob.glob("/proc/%d/fdinfo/*" % guard):
+            for name in glob.glob("/proc/%d/fdinfo/*" % supervisor):
                 with open(name) as f:
                     found += re.findall(r"clockid: (\d+)", f.read())
             return found
@@ -316,7 +316,7 @@ def a_pipe_that_command_shares_blocks_only_command():
         os.close(write)
         command.held("/full-pipe")
         assert name in non_blocking_outputs(process.pid)
-        pid = command.children_of(command.guard_of(process.pid))[0]
+        pid = command.children_of(command.supervisor_of(process.pid))[0]
         assert name not in non_blocking_outputs(pid)
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 143

@@ -426,9 +426,8 @@ def subject_of_the_client_is_an_identity():
                       other.certificate("client.crt"), "--key",
                       other.certificate("client.key"), "create", "/own", "--acl",
                       "creator")
-    assert done.err.endswith("stands there without --auth-file or --cert (a "
-     "server with ssl.clientAuth=none never sees --cert)"
-      "\n"), done
+    assert done.err.endswith("neither --auth-file nor --cert is given (a server "
+                             "with ssl.clientAuth=none ignores --cert)\n"), done
 
 
 # ---- the doctor -------------------------------------------------------------------

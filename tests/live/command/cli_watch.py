@@ -157,7 +157,7 @@ def a_reader_that_goes_ends_it():
             assert process.wait(command.SECONDS) == (
                 125 if ignored else -signal.SIGPIPE)
             err = process.stderr.read()
-            assert ("no reader any more" in err) == ignored, err
+            assert ("closed by its reader" in err) == ignored, err
             process.stdout = None
     with start("watch", "/reader", stdout=open("/dev/full", "w")) as process:
         assert process.end().code != 0

@@ -123,13 +123,13 @@ STEPS = {"stop": (6, lambda r: r.choice(DURATIONS)),
          "delay": (2, lambda r: (r.choice(DURATIONS), r.randint(50, 900))),
          "shorten": (2, lambda r: r.randint(1000, 1900)),
          "flood": (5, lambda r: (r.randint(20, 300), r.random())),
-         "flood_guard": (2, lambda r: (r.randint(20, 300), r.random())),
+         "flood_supervisor": (2, lambda r: (r.randint(20, 300), r.random())),
          "churn": (2, lambda r: r.randint(10, 100)),
          "stop_command": (1, lambda r: r.choice(DURATIONS)),
          "cont": (2, lambda r: None),
          "kill": (1, lambda r: None),
-         "kill_guard": (1, lambda r: None),
-         "stop_guard": (1, lambda r: None)}
+         "kill_supervisor": (1, lambda r: None),
+         "stop_supervisor": (1, lambda r: None)}
 
 
 def choose_steps(rng, slots, seconds):
@@ -152,8 +152,8 @@ class Contender:
         self.choice = Choice(random.Random("%s/%s" % (run.seed, self.name)))
         self.sent = set()       # names of signals
         self.faults = run.faults[slot]  # of it and those before it
-        self.guard = None
-        self.alone = False      # it or its guard was killed
+        self.supervisor = None
+        self.alone = False      # it or its supervisor was killed
         self.excused = False    # both were stopped at the same time
         self.ended_us = None
         self.err = open(os.path.join(run.folder, self.name + ".err"), "w+")
@@ -183,32 +183,32 @@ class Contender:
     def is_stopped(self):
         return command.state(self.process.pid) == "T"
 
-    def find_guard(self):
-        if self.guard is None and not self.has_ended():
+    def find_supervisor(self):
+        if self.supervisor is None and not self.has_ended():
             found = children_of(self.process.pid)
-            self.guard = found[0] if found else None
-        return self.guard
+            self.supervisor = found[0] if found else None
+        return self.supervisor
 
     def find_command(self):
-        found = children_of(self.find_guard() or 0)
+        found = children_of(self.find_supervisor() or 0)
         return found[0] if found else None
 
     def signal(self, name):
         self.sent.add(name)
         self.process.send_signal(number_of(name))
 
-    def signal_guard(self, number):
-        if self.find_guard() is not None:
-            signal_child(self.process.pid, self.guard, number)
+    def signal_supervisor(self, number):
+        if self.find_supervisor() is not None:
+            signal_child(self.process.pid, self.supervisor, number)
 
     def signal_command(self, name):
         pid = self.find_command()
         if pid is not None:
-            signal_child(self.guard, pid, number_of(name))
+            signal_child(self.supervisor, pid, number_of(name))
 
     def may_be_continued(self):
         """Whether COMMAND stays stopped when it gets SIGCONT: without a cgroup
-        it runs until the guard notices."""
+        it runs until the supervisor notices."""
         if self.choice.policy != "stop":
             return True
         try:
@@ -265,11 +265,11 @@ class Contender:
                 time.sleep(.0005)
         return rng.choice(DURATIONS), self.cont
 
-    def flood_guard(self, how):
+    def flood_supervisor(self, how):
         count, chance = how
         rng = random.Random(chance)
         for i in range(count):
-            self.signal_guard(number_of(rng.choice(HANDLED)))
+            self.signal_supervisor(number_of(rng.choice(HANDLED)))
             if i % 4 == 3:
                 time.sleep(.0005)
 
@@ -287,31 +287,31 @@ class Contender:
         return seconds, self.cont
 
     def kill(self, _=None):
-        """Its guard is not stopped or killed then."""
+        """Its supervisor is not stopped or killed then."""
         if not self.alone:
             self.alone = True
             self.sent.add("KILL")
             self.process.kill()
 
-    def kill_guard(self, _):
+    def kill_supervisor(self, _):
         """Not while latchkey is stopped, nor is it then stopped."""
         if self.alone or self.is_stopped():
             return
         self.alone = True
-        self.signal_guard(signal.SIGKILL)
+        self.signal_supervisor(signal.SIGKILL)
         self.excuse_if_stopped()
 
-    def stop_guard(self, _):
+    def stop_supervisor(self, _):
         """latchkey continues it."""
-        if self.alone or self.is_stopped() or self.find_guard() is None:
+        if self.alone or self.is_stopped() or self.find_supervisor() is None:
             return
-        self.signal_guard(signal.SIGSTOP)
+        self.signal_supervisor(signal.SIGSTOP)
         end = time.monotonic() + 2
-        while command.state(self.guard) == "T":
+        while command.state(self.supervisor) == "T":
             if time.monotonic() > end and not self.excuse_if_stopped():
-                self.run.bad.append("%s: its guard stays stopped" % self.name)
+                self.run.bad.append("%s: its supervisor stays stopped" % self.name)
             if time.monotonic() > end:
-                self.signal_guard(signal.SIGCONT)
+                self.signal_supervisor(signal.SIGCONT)
             time.sleep(.01)
 
     def excuse_if_stopped(self):

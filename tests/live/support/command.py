@@ -162,9 +162,9 @@ def children_of(pid):
     return found
 
 
-def guard_of(pid):
-    """The guard of a latchkey."""
-    return eventually(lambda: children_of(pid), "a guard")[0]
+def supervisor_of(pid):
+    """The supervisor of a latchkey."""
+    return eventually(lambda: children_of(pid), "a supervisor")[0]
 
 
 def number_in(path):
