@@ -4,9 +4,9 @@
 
 /**
  * @file
- * What an owner has while it wants and holds something: an attempt. The usual
- * one is a single node in a single queue (contend.h). Others are made of
- * several such nodes, which are held together or not at all.
+ * An acquisition: what a lock handle runs from its acquire to its release. The
+ * usual one is one contender (contender.h). Others consist of several, which
+ * are held together or not at all.
  */
 
 #include <latchkey/client.h>
@@ -14,13 +14,13 @@
 typedef struct lk_contender lk_contender;
 typedef struct lk_acquisition lk_acquisition;
 
-/** News for the owner, besides its callbacks. */
+/** What the owner is notified of, besides the grant and the end. */
 typedef enum lk_notice_type {
   LK_NOTICE_WAITING,     /* position, node */
   LK_NOTICE_PLACE_LOST,  /* err */
   LK_NOTICE_MIXED_QUEUE, /* node */
   LK_NOTICE_UNWATCHED,
-  LK_NOTICE_COUNTER_NEAR_END, /* the counter of the queue nears its end */
+  LK_NOTICE_COUNTER_NEAR_END, /* the numbers of the queue near their limit */
   LK_NOTICE_SUSPENDED,        /* deadline_ms */
   LK_NOTICE_UNSURE,           /* deadline_ms */
   LK_NOTICE_LEASE_PROVEN,     /* deadline_ms */
@@ -35,25 +35,26 @@ typedef struct lk_notice {
   int64_t deadline_ms;
 } lk_notice;
 
-/** Who wants the lock. Each of these may free everything. */
+/** The callbacks of the owner. Each of them may free everything. */
 typedef struct lk_acquisition_callbacks {
   void (*granted)(void *arg);
-  /** It will not be granted; the attempt cares for its node by itself. */
+  /** The acquisition failed; it cleans up by itself. */
   void (*ended)(void *arg, int err);
   /** It was granted and is no longer held. */
   void (*lost)(void *arg, int err);
   void (*notice)(void *arg, const lk_notice *notice);
-  /** After lk__contender_stop() with `tell`: own is gone, or (`err`) stays. */
+  /** After stop() with `notify`: the own node is deleted, or, with `err`, stays
+      until the session ends. */
   void (*gone)(void *arg, int err);
 } lk_acquisition_callbacks;
 
 typedef struct lk_acquisition_kind {
-  /** Begin. The owner may be told of an end before this returns. */
+  /** Start. `ended` may be invoked before this returns. */
   void (*begin)(lk_acquisition *a);
-  /** Want it no more: cancel, give up or release. The owner is told nothing,
-      except `gone` if `tell` is set. */
-  void (*stop)(lk_acquisition *a, bool tell);
-  /** Nobody wants to be told `gone` any more. */
+  /** Cancel or release. No callback is invoked any more, except `gone` if
+      `notify` is set. */
+  void (*stop)(lk_acquisition *a, bool notify);
+  /** Do not invoke `gone` any more. */
   void (*disown)(lk_acquisition *a);
   void (*ref)(lk_acquisition *a);
   void (*unref)(lk_acquisition *a);
@@ -61,8 +62,8 @@ typedef struct lk_acquisition_kind {
 
 struct lk_acquisition {
   const lk_acquisition_kind *kind;
-  bool whole;           /**< its parts are all there are */
-  lk_contender **parts; /**< that make it when all of them are held */
+  bool whole;           /**< `parts` are all that it consists of */
+  lk_contender **parts; /**< it is held when all of these are */
   size_t count;
   uint64_t turn; /**< how many have held by the same node before */
 };

@@ -7,7 +7,7 @@
 
 #include <latchkey/lock.h>
 
-/** Somebody who is to be called once. */
+/** A callback that is invoked once. */
 typedef struct lk_completion {
   lk_lock_cb done;
   void *arg;
@@ -17,20 +17,20 @@ typedef struct lk_completion {
 /** A multi that begins with checks of our nodes. It outlives the lock. */
 typedef struct lk_lock_multi {
   lk_acquisition *acquisition;
-  lk_lock *lock; /**< whose verify it is; or NULL */
+  lk_lock *lock; /**< of whose lk_lock_verify() it is part; or NULL */
   lk_multi_cb done;
   void *arg;
 } lk_lock_multi;
 
 struct lk_lock {
   lk_session_lease *lease;
-  lk_lock_options options; /**< what its attempts are for */
+  lk_lock_options options; /**< of its acquisitions */
   void (*on_event)(lk_lock *l, const lk_lock_event *event, void *arg);
   void *arg;
-  /** Prepare an attempt; NULL: no memory. */
+  /** Make an acquisition; NULL: no memory. */
   lk_acquisition *(*make)(lk_lock *l, const lk_acquisition_callbacks *who);
   lk_acquisition *acquisition; /**< acquiring or holding; else NULL */
-  lk_acquisition *released;    /**< whose end `release` waits for; or NULL */
+  lk_acquisition *released;    /**< `release` waits for its end; or NULL */
   size_t count;
   bool lost;
   int start_err; /**< why the last acquire ended, if it could not begin */
@@ -38,17 +38,17 @@ struct lk_lock {
   bool told_unwatched;
   bool told_limit;
   lk_completion acquire;
-  bool again;            /**< it is that of a re-entrance */
-  bool late;             /**< its deadline had passed: there is no attempt */
+  bool again; /**< it is that of a re-entrance */
+  bool late;  /**< its deadline had passed: there is no acquisition */
   lk_completion release; /**< also that of a count-down */
   lk_completion verify;
   lk_lock_multi *verifying; /**< under way for `verify`; or NULL */
   lk_timer timeout;
   lk_timer release_timeout; /**< runs only while `released` is there */
-  lk_timer soon; /**< calls those who wait for no server, in the next turn */
+  lk_timer soon; /**< completes in the next turn what needs no reply */
   unsigned busy; /**< callbacks of the user on the stack */
   bool freed;
-  bool once;        /**< who holds it cannot acquire it again */
+  bool once;        /**< the holder cannot acquire it again */
   lk_lock *partner; /**< the other side of a read-write lock; or NULL */
   void *plan;       /**< what `make` needs besides; or NULL */
   void (*free_plan)(void *plan, const lk_mem *mem); /**< or NULL */
@@ -66,18 +66,18 @@ int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
 void lk__lock_enter(lk_lock *l);
 void lk__lock_leave(lk_lock *l);
 void lk__completion_set(lk_completion *w, lk_lock_cb done, void *arg);
-/** Call who waits, if anybody does. */
+/** Invoke the callback, if it is pending. */
 void lk__lock_complete(lk_lock *l, lk_completion *w, int err);
 bool lk__lock_holds(const lk_lock *l);
 void lk__lock_stop_timer(lk_lock *l, lk_timer *t);
-/** Its attempt, which is its own no more. */
+/** Take the acquisition from the lock, which has none then. */
 lk_acquisition *lk__lock_detach_acquisition(lk_lock *l);
-/** Call those who wait for no answer of a server: of a re-entrance, with
-    `acquire_err`, and of a count-down. */
+/** Complete what needs no reply of a server: an acquire of a lock that is held,
+    with `acquire_err`, and a release that only counts down. */
 void lk__lock_complete_local(lk_lock *l, int acquire_err);
-/** What a lock hears of its attempt (heard.c). */
+/** What its acquisition reports to a lock (lock_events.c). */
 extern const lk_acquisition_callbacks lk__lock_callbacks;
-/** The verify under way ends with `err`, whatever is answered. */
+/** Complete the verify under way with `err`, and ignore its reply. */
 void lk__lock_complete_verify(lk_lock *l, int err);
 
 #endif

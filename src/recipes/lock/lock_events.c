@@ -3,7 +3,7 @@
 
 #include "recipes/lock/lock.h"
 
-/* What an attempt says, told to whoever has the lock. */
+/* The callbacks of an acquisition, reported to the user of the lock. */
 
 static void lock_notify(lk_lock *l, const lk_lock_event *event)
 {
@@ -76,7 +76,7 @@ static lk_lock_event_type lock_event_type(lk_notice_type type)
   return LK_LOCK_EVENT_UNWATCHED;
 }
 
-/* Whether this was told before, of what is told once. */
+/* Whether an event that is reported once was reported before. */
 static bool lock_was_notified(lk_lock *l, lk_notice_type type)
 {
   bool never = false;

@@ -22,8 +22,8 @@ bool lk__is_announcement(lk_bytes data)
          memcmp((const char *)data.at + data.len - len, word, len) == 0;
 }
 
-/* Only plain names have a prefix, and only in Curator's nodes nobody else minds
- * the data. */
+/* Only plain names have a prefix. Announcements need nodes whose data no other
+ * client reads, which are Curator's. */
 static bool layout_is_valid(const lk_lock_config *config)
 {
   const lk_layout_rules *rules = lk__layout_rules(config->layout);
@@ -71,7 +71,7 @@ static char *copy_bytes(const lk_mem *mem, const void *from, size_t len)
   return to;
 }
 
-/* With the word behind it, for an announcement. */
+/* With LK_ANNOUNCEMENT behind them. */
 static char *copy_node_data(const lk_mem *mem, lk_bytes data)
 {
   static const char word[] = LK_ANNOUNCEMENT;
@@ -85,8 +85,8 @@ static char *copy_node_data(const lk_mem *mem, lk_bytes data)
   return to;
 }
 
-/* Who holds a side of a read-write lock can become a reader, and a reader is
- * never the first for certain. */
+/* The holder of a side of a read-write lock can become a reader, and a reader
+ * may have other readers before it. */
 static bool role_can_announce(const lk_role *role)
 {
   return role->exclusive && role->mark->family != LK_FAMILY_RW;

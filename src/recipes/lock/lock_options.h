@@ -8,7 +8,7 @@
 
 #include <latchkey/lock.h>
 
-/** Path and options of a lock, copied, as its attempts need them. */
+/** Path and options of a lock, copied, as its acquisitions need them. */
 typedef struct lk_lock_options {
   lk_contender_config what;
   const lk_layout_rules *rules;
@@ -24,16 +24,15 @@ typedef struct lk_lock_options {
     says why. */
 int lk__lock_config_take(const lk_client *c, lk_lock_config *out,
                          const lk_lock_config *config);
-/** Whether a lock can be made of these: 0, LK_ERR_BAD_ARGUMENT,
-    LK_ERR_BAD_PATH. */
+/** Check path and options: 0, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_PATH. */
 int lk__lock_options_check(const char *path, const lk_lock_config *config);
-/** Whether a node with these data is that of a holder who says so. */
+/** Whether the data of a node end with LK_ANNOUNCEMENT. */
 bool lk__is_announcement(lk_bytes data);
 /** Copy them. false: no memory; free what there is. */
 bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,
                            const char *path, const lk_lock_config *config,
                            lk_multilock_side side);
-/** What another side is to the queue. */
+/** The role of a side in the queue. */
 const lk_role *lk__lock_options_role(const lk_lock_options *o,
                                      lk_multilock_side side);
 void lk__lock_options_free(lk_lock_options *o, const lk_mem *mem);

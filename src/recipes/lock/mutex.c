@@ -94,8 +94,8 @@ static void on_acquire_timeout(lk_client *c, void *arg)
   lock_give_up(arg, LK_ERR_DEADLINE);
 }
 
-/* No callback is invoked any more for the released attempt, which goes on by
- * itself. */
+/* No callback is invoked any more for the released acquisition, which cleans up
+ * by itself. */
 static void lock_forget_released(lk_lock *l)
 {
   if (l->released != NULL)
@@ -120,7 +120,7 @@ bool lk__lock_holds(const lk_lock *l)
   return l->acquisition != NULL && lk__acquisition_holds(l->acquisition);
 }
 
-/* Not one that a callback has begun meanwhile. */
+/* Not an acquire that a callback has begun meanwhile. */
 static void lock_complete_reentry(lk_lock *l, int err)
 {
   if (l->again)
@@ -214,8 +214,8 @@ int lk_lock_new(lk_lock **out, lk_client *client, const char *path,
   return err;
 }
 
-/* What it wants and holds is given up; who waits for it is told, last of all,
- * by waiters that a callback cannot have put there. */
+/* Cancel and release everything. The pending callbacks come last, from copies,
+ * so that a callback cannot add others. */
 static void lock_drop(lk_lock *l)
 {
   lk_completion acquire = l->acquire, release = l->release;
@@ -275,8 +275,7 @@ static int lock_begin_acquire(lk_lock *l, bool once, int64_t deadline_ms,
   if (l->acquisition == NULL)
     return LK_ERR_NO_MEMORY;
   l->start_err = 0;
-  l->acquisition->kind->begin(
-      l->acquisition); /* nobody waits yet: nobody is called */
+  l->acquisition->kind->begin(l->acquisition); /* no callback is pending yet */
   if (l->start_err != 0)
     return l->start_err;
   l->again = false;

@@ -12,10 +12,10 @@ struct lk_rwlock {
   lk_lock *write;
 };
 
-/* One owner asks for one thing at a time. A reader that wants to write would
- * wait for its own read node, and two of them for each other; a writer that
- * wants to read would wait for its write node, unless the layout has another
- * way. */
+/* One side is acquired at a time. A reader that acquires the write side would
+ * wait for its own read node, and two such readers for each other. A writer
+ * that acquires the read side would wait for its write node, unless the layout
+ * has downgrades. */
 int lk__lock_side_refusal(const lk_lock *l)
 {
   const lk_lock *other = l->partner;
@@ -58,8 +58,8 @@ int lk_rwlock_new(lk_rwlock **out, lk_client *client, const char *path,
   return 0;
 }
 
-/* Each side calls those who still wait for it; they may not ask for a side any
- * more. */
+/* Each side completes what is pending; those callbacks must not acquire the
+ * other side any more. */
 void lk_rwlock_free(lk_rwlock *rw)
 {
   if (rw == NULL)

@@ -5,7 +5,7 @@
 #include "recipes/lock/lock.h"
 #include "recipes/queue/holding.h"
 
-/* A check of each part's node in front of `ops`; NULL: no memory. */
+/* A check of each own node, and `ops` behind them; NULL: no memory. */
 static lk_op *lock_multi_operations(const lk_acquisition *a, const lk_mem *mem,
                                     const lk_op *ops, size_t count)
 {
@@ -20,8 +20,9 @@ static lk_op *lock_multi_operations(const lk_acquisition *a, const lk_mem *mem,
   return all;
 }
 
-/* Send `ops` behind checks of our nodes. What waits for a connection may be
- * overtaken: such a multi is not counted among the attempt's requests. */
+/* Send `ops` behind checks of the own nodes. A request that waits for a
+ * connection may be overtaken, so it is not counted among the requests of the
+ * contenders. */
 static int lock_multi_send(lk_lock *l, const lk_op *ops, size_t count,
                            const lk_call *call, lk_multi_cb answered,
                            lk_lock_multi **out)
@@ -61,14 +62,14 @@ static void lock_multi_free(lk_lock_multi *q)
   a->kind->unref(a);
 }
 
-/* What the multi said of part `i`. */
+/* The result of the check of own node `i`. */
 static int part_error(size_t i, int err, const lk_op_result *results,
                       size_t count)
 {
   return i < count ? results[i].err : err;
 }
 
-/* Each part learns what was said of it; whether all are there. */
+/* Pass each result to its contender. LK_CHECK_EXISTS: all own nodes exist. */
 static lk_check_result lock_multi_judge(lk_lock_multi *q, int err,
                                         const lk_op_result *results,
                                         size_t count)

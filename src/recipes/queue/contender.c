@@ -213,7 +213,7 @@ void lk__contender_stop(lk_contender *ct, bool notify)
 {
   if (!notify)
     ct->callbacks = NULL;
-  /* The answer to a create under way is what tells the node's name. */
+  /* The reply to a create under way has the name of the node. */
   if (ct->own.state != LK_OWN_REQUESTED)
     lk__contender_ignore_replies(ct);
   lk__contender_cancel_watches(ct);

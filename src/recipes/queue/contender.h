@@ -39,12 +39,12 @@ typedef struct lk_contender_config {
   const lk_acls *acl;
   const lk_acls *parent_acl;
   bool persistent_parents;
-  const int32_t *limit;  /**< of a role that counts: how many nodes of the
-                              directory may hold; NULL: any number */
-  bool once;             /**< end with LK_ERR_BUSY instead of waiting */
-  size_t max_queue;      /**< end with LK_ERR_QUEUE_FULL instead of waiting
-                              behind more than so many; 0: any number */
-  bool peek;             /**< list the queue before a node is created */
+  const int32_t *limit; /**< of a role that counts: how many nodes of the
+                             directory may hold; NULL: any number */
+  bool once;            /**< end with LK_ERR_BUSY instead of waiting */
+  size_t max_queue; /**< end with LK_ERR_QUEUE_FULL with more predecessors than
+                       this; 0: any number */
+  bool peek;        /**< list the queue before a node is created */
   lk_bytes announcement; /**< written into the own node at a grant after a wait;
                               `at` NULL: nothing */
   bool unsure_when_suspended;
@@ -101,7 +101,7 @@ typedef struct lk_holding {
   int64_t read_due_ms;  /**< when it is to be read, if nothing checks it */
   bool proven;          /**< the own node was seen since the last doubt */
   bool awaits_lease;    /**< see lk__contender_await_lease() */
-  bool revoked;         /**< another client asked for the release */
+  bool revoked;         /**< another client requests the release */
   uint64_t heartbeat;   /**< number of the heartbeat that last checked it */
   size_t heartbeat_chunk; /**< in this multi */
   size_t heartbeat_index; /**< as this operation */

@@ -79,10 +79,10 @@ static int contender_send_create(lk_contender *ct)
 
 /* ---- directories -------------------------------------------------------- */
 
-/* Whether one of them exists does not matter, and who may not create it is
- * told so before it is looked whether it does: the create that follows
- * decides. The reason counts that was given for the last one that is not
- * there. */
+/* It does not matter which directories exist: the create of the own node
+ * decides. A server refuses a create without permission before it looks whether
+ * the node exists. The error of the last directory that could not be created is
+ * kept. */
 static void on_parent_created(lk_client *c, int err, const char *path,
                               const lk_stat *stat, void *arg)
 {
@@ -116,7 +116,8 @@ static int contender_create_parent(lk_contender *ct, const char *path,
   int err = contender_send_create_parent(ct, path, data,
                                          plain ? LK_PERSISTENT : LK_CONTAINER);
 
-  if (err == LK_ERR_UNIMPLEMENTED) { /* it said so before, to somebody else */
+  if (err == LK_ERR_UNIMPLEMENTED) { /* the server is known for it by an earlier
+                                        request */
     ct->lease->no_containers = true;
     err = contender_send_create_parent(ct, path, data, LK_PERSISTENT);
   }
@@ -153,7 +154,7 @@ void lk__contender_parent_missing(lk_contender *ct)
 
 /* ---- CREATING, CREATING_PARENTS ----------------------------------------- */
 
-/* Create and list were answered, each in its own way. */
+/* Create and list completed, each with its own error. */
 void lk__contender_judge_create(lk_contender *ct, int err,
                                 const lk_bytes *names, size_t count)
 {

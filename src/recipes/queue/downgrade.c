@@ -11,11 +11,10 @@
 
 /**
  * @file
- * The read node of a writer, as Curator makes it from 5.5 on: with the number
- * of its write node, so that whoever waits for the writer waits for the reader
- * it becomes. While the write node is there nobody else holds, so the create
- * is the grant. The check in front of it keeps out a writer that has lost its
- * lock and does not know it.
+ * The read node of a writer, as Curator creates it from 5.5 on: with the number
+ * of its write node, so that all who wait for the writer wait for the reader,
+ * too. While the write node exists no other client holds, so the create is the
+ * grant. The check in front of it fails if the writer has lost its lock.
  */
 
 void lk__contender_set_writer(lk_contender *ct, lk_contender *writer)
@@ -29,8 +28,8 @@ static const char *own_node_suffix(const lk_contender *ct)
   return ct->own.path + ct->own.base_len;
 }
 
-/* The writer's node is gone, so that it can be wanted only like any other. The
- * writer is told first; its owner may give up. */
+/* The write node does not exist, so the reader has to queue like any other. The
+ * writer is notified first; its owner may cancel. */
 static void downgrade_judge_writer_missing(lk_contender *ct)
 {
   lk__contender_own_checked(ct->downgrade.writer, LK_CHECK_MISSING);

@@ -60,7 +60,6 @@ int lk__contender_check_own(lk_contender *ct, lk_multi_cb done)
 
 /* ---- CHECKING_OWN ------------------------------------------------------- */
 
-/* Before the grant: own is there; is the lease renewed as well? */
 static void contender_judge_check(lk_contender *ct, int err, int64_t now_ms)
 {
   switch (lk__check_result_of(err)) {
@@ -98,7 +97,7 @@ const lk_contender_rules lk__rules_checking_own = {
 
 /* ---- grant -------------------------------------------------------------- */
 
-/* It was asked for while we waited. */
+/* The release was requested while the contender waited. */
 static void holder_notify_revoked(lk_contender *ct)
 {
   lk_notice notice = {.type = LK_NOTICE_REVOKED};
@@ -111,9 +110,9 @@ bool lk__contender_lease_suffices(const lk_contender *ct, int64_t now_ms)
   return ct->config->passing || lk__lease_may_grant(ct->lease, now_ms);
 }
 
-/* The lease is too old for a grant, and a check renews it. If one was answered
- * just now, all that is known is too recent for it to holder_set_sure; that
- * takes a gap. */
+/* The lease is too short for a grant, and a check renews it. If a check has
+ * just completed, no evidence is old enough for it to prove the lease: wait for
+ * a gap and check again. */
 static void contender_renew_lease(lk_contender *ct)
 {
   if (!ct->round.checked) {
@@ -159,8 +158,8 @@ static void on_announcement_written(lk_client *c, int err, const lk_stat *stat,
   lk__contender_unref(ct);
 }
 
-/* Over what was there from the start only: somebody's request to let go is not
- * written over. */
+/* Version 0: a revocation that another client has written is not overwritten.
+ */
 static int holder_announce(lk_contender *ct)
 {
   return lk__contender_count_request(
@@ -186,7 +185,7 @@ static int contender_enter_held(lk_contender *ct, lk_contender_state from)
       lk_client_now(k->client) + lk_client_timeout_ms(k->client);
   lk__lease_watch_deadline(k, ct);
   lk__heartbeat_granted(ct);
-  /* Refused: those behind it list the queue. */
+  /* If it fails, the next contender lists the queue. */
   if (ct->wait.had_predecessors && ct->config->announcement.at != NULL)
     (void)holder_announce(ct);
   if (ct->config->revocable) {
@@ -238,7 +237,7 @@ static void holder_set_unsure(lk_contender *ct)
   lk__contender_step(ct, LK_CONTENDER_ON_LEASE_ENDING);
   if (!lk__heartbeat_now(ct->lease) && lk__lease_is_online(ct->lease))
     lk__contender_supervise_own(
-        ct); /* the beat under way may not ask for own */
+        ct); /* the heartbeat under way may not check the own node */
   lk__contender_notify(ct, &notice);
 }
 
@@ -302,9 +301,9 @@ static void on_own_read_unwatched(lk_client *c, int err, const lk_bytes *data,
   lk__contender_unref(ct);
 }
 
-/* What is refused is asked for again by the next beat. A watch alone does not
- * tell of a node that may not be read any more: where no multi checks own, it
- * is looked at once in a session timeout. */
+/* A request that is refused is repeated by the next heartbeat. A watch does not
+ * report a node that may not be read any more: if no multi checks the own node,
+ * it is read once in a session timeout. */
 void lk__contender_supervise_own(lk_contender *ct)
 {
   lk_client *c = lk__contender_client(ct);

@@ -17,9 +17,9 @@ typedef enum lk_check_result {
   LK_CHECK_MISSING
 } lk_check_result;
 
-/** By the error of a check, a read or a write of the node. Each needs a
-    permission, and a server looks for the node first: LK_ERR_NO_AUTH means that
-    the node exists. */
+/** By the error of a check, a read or a write of the node. A server
+    looks for the node before it checks the permission, so LK_ERR_NO_AUTH means
+    that the node exists. */
 lk_check_result lk__check_result_of(int err);
 /** The same, for the own node: where names are not unique, the node of that
     name can be another's. */

@@ -6,21 +6,22 @@
 
 #include <latchkey/multilock.h>
 
-/** What a layout of names means for a lock. */
+/** The rules of a layout. */
 typedef struct lk_layout_rules {
   lk_node_identity identity;
-  /** By lk_multilock_side; NULL: made of the prefix, see lk_plain_names. */
+  /** By lk_multilock_side; NULL: from the prefix, see lk_plain_names. */
   const lk_role *roles[LK_MULTILOCK_WRITE + 1];
   const lk_role *lease; /**< a semaphore's permits; NULL: it has none */
   lk_node_identity permit_identity;
-  bool containers; /**< its directories go when they are empty */
-  bool downgrades; /**< peers know the read node of a writer */
+  bool containers; /**< its directories are containers */
+  bool downgrades; /**< other clients know the read node of a writer */
 } lk_layout_rules;
 
 /** NULL: there is no such layout. */
 const lk_layout_rules *lk__layout_rules(lk_layout layout);
 
-/** What a mutex of plain names is to its queue. It must not be moved. */
+/** The role of a mutex with plain names. It has pointers to itself: do not move
+    it. */
 typedef struct lk_plain_names {
   lk_node_kind mark;
   const lk_node_kind *marks[1];

@@ -25,14 +25,14 @@ static void contender_notify_mixed_queue(lk_contender *ct, lk_bytes name)
   char *path = lk__take(&ct->lease->mem, size);
 
   if (path == NULL)
-    return; /* the next list shows it again */
+    return; /* the next list reports it */
   (void)lk__write_child_path(path, ct->own.dir, name);
   notice.node = path;
   lk__contender_notify(ct, &notice);
   lk__give(&ct->lease->mem, path);
 }
 
-/* Lists grow with the queue, and a Java client refuses those of 17,000. */
+/* Lists grow with the queue. A Java client refuses those of 17,000 names. */
 static void contender_warn_long_queue(lk_contender *ct, size_t ahead)
 {
   lk_session_lease *k = ct->lease;
@@ -45,7 +45,7 @@ static void contender_warn_long_queue(lk_contender *ct, size_t ahead)
                 "max_queue, or of fewer contenders");
 }
 
-/* Why one with `ahead` before it is turned away, or 0. */
+/* Why a contender with so many predecessors ends, or 0. */
 static int contender_refusal(const lk_contender *ct, size_t ahead)
 {
   if (ahead > 0 && ct->config->once)
@@ -70,7 +70,7 @@ static void contender_take_position(lk_contender *ct,
   }
 }
 
-/* A permit: which nodes there are does not matter, only how many. */
+/* Of permits only their number matters. */
 static void permit_take_list(lk_contender *ct, const lk_bytes *names,
                              size_t count)
 {
@@ -153,7 +153,7 @@ static void contender_take_first_list(lk_contender *ct, const lk_bytes *names,
     lk__contender_step(ct, LK_CONTENDER_ON_START);
 }
 
-/* A directory that is missing is empty. */
+/* A missing directory is an empty queue. */
 static void contender_judge_first_list(lk_contender *ct, int err,
                                        const lk_bytes *names, size_t count)
 {
@@ -242,10 +242,10 @@ static void on_directory_event(lk_client *c, lk_watch *w, const lk_event *event,
   lk__contender_unref(ct);
 }
 
-/* Where the pred cannot be read, any change of the directory is notice. */
+/* Where the direct predecessor cannot be read, the directory is watched. */
 int lk__contender_send_list(lk_contender *ct)
 {
-  /* The same one is watched again, or has gone. */
+  /* The same node is watched again, or is deleted. */
   if (ct->wait.watch != NULL)
     lk_watch_cancel(lk__contender_client(ct), ct->wait.watch, false);
   ct->wait.watch = NULL;
@@ -275,7 +275,7 @@ const lk_contender_rules lk__rules_listing_first = {
     .next = {LK_ON(START, CREATING), LK_ON_ANY_BEFORE_GRANT},
     .enter = lk__contender_enter_listing_first};
 
-/* It may be granted by what is asked for, rather than behind others. */
+/* The list may be followed by a grant. */
 static bool contender_list_may_grant(const lk_contender *ct)
 {
   return ct->role->counts || ct->predecessors.count <= 1;
@@ -295,8 +295,8 @@ static void on_check_before_list(lk_client *c, int err,
   lk__contender_unref(ct);
 }
 
-/* The check of own that a grant would need goes in front of the list; whether
- * own is there the list says as well. */
+/* The check of the own node that a grant would need leaves in front of the
+ * list, in the same write. */
 int lk__contender_enter_listing(lk_contender *ct, lk_contender_state from)
 {
   int64_t now = lk_client_clock(lk__contender_client(ct));

@@ -3,9 +3,8 @@
 
 #include "recipes/queue/names.h"
 
-/* Of those that are known together no mark is the end of another, and none ends
- * in a digit: at most one stands directly before the digits, and that is its
- * last occurrence. */
+/* No text is the end of another in the same format, and none ends in a digit.
+ * So at most one stands directly before the digits of a name. */
 const lk_node_kind lk__node_kind_mutex = {"lock-", LK_FAMILY_MUTEX,
                                           LK_SIDE_WRITER};
 const lk_node_kind lk__node_kind_write = {"__WRIT__", LK_FAMILY_RW,
@@ -44,8 +43,8 @@ static bool is_digit(unsigned char c)
   return c >= '0' && c <= '9';
 }
 
-/* As "%010d" prints it: ten places with the minus, eleven where they are too
- * few. So the mark may end as it likes. */
+/* As "%010d" prints it: ten characters with the minus, or eleven. The text of
+ * the kind may end with a digit or a minus. */
 static bool name_read_suffix(const char *at, size_t len, int64_t *out)
 {
   bool minus = len > 0 && at[0] == '-';
@@ -108,7 +107,7 @@ static bool is_hex(char c)
   return is_digit((unsigned char)c) || (c >= 'a' && c <= 'f');
 }
 
-/* Behind a UUID and "-", or 0. */
+/* The length of a UUID and "-" at the start, or 0. */
 static size_t name_skip_uuid(const char *at, size_t len)
 {
   if (len <= LK_UUID_LEN || at[LK_UUID_LEN] != '-')

@@ -4,7 +4,8 @@
 
 #include <latchkey/types.h>
 
-/** Whose layout a mark belongs to. Members of one family know each other. */
+/** The locks that a kind of node belongs to. Locks of one family know each
+    other's nodes. */
 typedef enum lk_family {
   LK_FAMILY_MUTEX,  /**< Curator's mutex, go-zookeeper's lock */
   LK_FAMILY_RW,     /**< Curator's read-write lock */
@@ -14,14 +15,15 @@ typedef enum lk_family {
   LK_FAMILY_PLAIN   /**< plain names, see lk__name_format_plain */
 } lk_family;
 
-/** As what a contender stands in a queue. */
+/** How a contender shares the lock. */
 typedef enum lk_side {
-  LK_SIDE_WRITER,     /**< wants the lock alone */
-  LK_SIDE_READER,     /**< shares it with readers */
-  LK_SIDE_FAMILY_ONLY /**< contends with its own family only */
+  LK_SIDE_WRITER,     /**< excludes all others */
+  LK_SIDE_READER,     /**< shares the lock with readers */
+  LK_SIDE_FAMILY_ONLY /**< excludes, and is excluded by, its own family only */
 } lk_side;
 
-/** What makes a name a contender's: it stands directly before the suffix. */
+/** A kind of contender node. Its text stands directly before the number in a
+    name. */
 typedef struct lk_node_kind {
   const char *text;
   lk_family family;
@@ -39,17 +41,17 @@ extern const lk_node_kind
 extern const lk_node_kind lk__node_kind_plain_write; /**< "w-" */
 extern const lk_node_kind lk__node_kind_plain_read;  /**< "r-" */
 
-/** By which names one is a contender in a queue. */
+/** The names of contenders in a queue. */
 typedef struct lk_name_format {
   const lk_node_kind *const *marks;
   size_t count;
-  /** A name is a mark and a number as servers write it, with nothing in front
-      but perhaps a UUID and "-". Otherwise: anything, a mark, an optional "-"
-      and 1 to 10 digits. */
+  /** true: a name is the text of a kind and a number as servers write it,
+      perhaps with a UUID and "-" in front. false: anything, the text of a kind,
+      an optional "-" and 1 to 10 digits. */
   bool exact;
 } lk_name_format;
 
-/** Curator's and kazoo's: they stand in one queue where a path has both. */
+/** Curator's and kazoo's, which queue together on one path. */
 extern const lk_name_format lk__name_format_known;
 /** "r-" and "w-", and nothing else. */
 extern const lk_name_format lk__name_format_plain;
@@ -57,30 +59,29 @@ extern const lk_name_format lk__name_format_plain;
 /** A contender's name, taken apart. */
 typedef struct lk_name {
   const lk_node_kind *mark;
-  int64_t suffix; /**< servers make int32; what people make may be larger */
+  int64_t suffix; /**< an int32; nodes made by hand may have more */
 } lk_name;
 
 /** Whether `name`, without its directory, is a contender's. */
 bool lk__name_parse(const lk_name_format *naming, lk_bytes name, lk_name *out);
 
-/** Whether a lock or semaphore of any kind that is known makes such a node, or
-    any program that queues by sequential nodes. */
+/** Whether it may be a node of a lock or semaphore, of any program. */
 bool lk__name_is_queued(lk_bytes name);
 
-/** Whether the two marks stand in one queue. */
+/** Whether nodes of these kinds exclude each other in any role. */
 bool lk__node_kinds_contend(const lk_node_kind *a, const lk_node_kind *b);
 
-/** What makes the nodes of an attempt its own. */
+/** How a contender recognises its own node. */
 typedef enum lk_node_identity {
-  LK_IDENTITY_CURATOR,  /**< "_c_" UUID "-" in front of the mark */
+  LK_IDENTITY_CURATOR,  /**< "_c_" UUID "-" in front of the kind's text */
   LK_IDENTITY_HEX,      /**< 32 digits in front of it */
-  LK_IDENTITY_HEX_ONLY, /**< 32 digits, and nothing else: no mark, no number */
+  LK_IDENTITY_HEX_ONLY, /**< 32 digits are the whole name */
   LK_IDENTITY_UUID,     /**< UUID "-" in front of it */
   LK_IDENTITY_DATA,     /**< a UUID that ends the data; nothing in the name */
-  LK_IDENTITY_NONE      /**< nothing: the name is fixed, and everybody's */
+  LK_IDENTITY_NONE /**< not at all: the name is fixed, and the same for all */
 } lk_node_identity;
 
-/** Whether a node of the same name can be another's. */
+/** Whether another contender can create a node of the same name. */
 static inline bool lk__name_is_shared(lk_node_identity identity)
 {
   return identity == LK_IDENTITY_DATA || identity == LK_IDENTITY_NONE;
@@ -98,15 +99,15 @@ enum {
   LK_SUFFIX_MAX = 11  /**< "-" and ten digits */
 };
 
-/** Write that part of a name, or of the data, of a version 4 UUID made of
+/** Write the unique part of a name, or of the data: a version 4 UUID made of
     `random`. */
 void lk__name_prefix(lk_node_identity identity, char out[LK_PREFIX_LEN + 1],
                      const unsigned char random[16]);
 
-/** That length. */
+/** The length of the unique part in a name. */
 size_t lk__name_prefix_len(lk_node_identity identity);
 
-/** Whether `name` is nothing else, as those of LK_IDENTITY_HEX_ONLY. */
+/** Whether `name` is one of LK_IDENTITY_HEX_ONLY. */
 bool lk__name_is_hex(lk_bytes name);
 
 /** Whether `name` is what a server makes of `base`; `suffix` gets the number.

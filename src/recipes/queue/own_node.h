@@ -52,7 +52,7 @@ static inline char *lk__own_node_name(const lk_own_node *own)
 /** That name without the number which the server appends. */
 lk_bytes lk__own_node_base(const lk_own_node *own);
 
-/** What `identity` takes behind the strings of a contender, in bytes. */
+/** The memory that lk__own_node_init() needs, in bytes. */
 size_t lk__own_node_size(lk_node_identity identity, const char *dir,
                          const char *name, lk_bytes data);
 

@@ -113,7 +113,7 @@ static void on_own_event(lk_client *c, lk_watch *w, const lk_event *event,
   } else if (event->type != LK_EVENT_ENDED) {
     int err = lk__contender_watch_own(ct);
 
-    /* A holder is watched again by the next beat. */
+    /* The next heartbeat sets the watch of a holder again. */
     if (err != 0 && !lk__contender_holds(ct))
       lk__contender_fail(ct, err);
   }

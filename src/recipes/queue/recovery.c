@@ -30,7 +30,7 @@ void lk__candidates_free(lk_contender *ct)
   ct->candidates = (lk_candidates){.suffix = NULL};
 }
 
-/* A node that we were told of keeps its name. */
+/* Where the token is known, the name is known, too. */
 static bool name_may_be_own(const lk_contender *ct, lk_bytes name)
 {
   const char *own = lk__own_node_name(&ct->own);
@@ -60,8 +60,8 @@ int lk__candidates_take(lk_contender *ct, const lk_bytes *names, size_t count)
   return 0;
 }
 
-/* Somebody may have asked us to let go before we knew that we had come. The
- * other nodes of this session are those of other attempts. */
+/* A revocation may have replaced the data before the node was recovered. Nodes
+ * that other contenders of this session know as their own are not meant. */
 static bool candidate_is_revoked(const lk_contender *ct, const lk_bytes *data)
 {
   static const char word[] = LK_REVOKE_MESSAGE;
@@ -168,7 +168,8 @@ int lk__candidates_read(lk_contender *ct)
                                                  on_candidate_read, ct));
   }
   if (err != 0)
-    lk__contender_ignore_replies(ct); /* what was asked of these is in vain */
+    lk__contender_ignore_replies(
+        ct); /* ignore the replies to those that were sent */
   return err;
 }
 
@@ -200,9 +201,9 @@ static void on_recovery_transaction(lk_client *c, int err,
   lk__contender_unref(ct);
 }
 
-/* A transaction goes first, whatever it checks: when it is committed, a create
+/* A transaction goes first, whatever it checks. When it is committed, a create
  * of the old connection was proposed before it, and is seen, or is refused from
- * now on. A sync would not do: a deposed leader answers that by itself. */
+ * now on. A sync does not suffice: a deposed leader replies to it by itself. */
 int lk__recovery_begin(lk_contender *ct)
 {
   lk_op check = lk_op_check(*ct->own.dir == '\0' ? "/" : ct->own.dir, -1);

@@ -7,9 +7,9 @@
 
 /**
  * @file
- * How the own node is found in a queue whose list is larger than the client
- * takes (`receive_limit`): getEphemerals names the nodes of this session alone.
- * Servers before 3.6 do not know it.
+ * Recovering the own node in a queue whose list is larger than the client
+ * accepts (`receive_limit`): getEphemerals lists the nodes of this session
+ * alone. Servers before 3.6 do not support it.
  */
 
 /* The name of a node in our directory; `at` NULL: it is elsewhere. */

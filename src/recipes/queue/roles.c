@@ -5,7 +5,7 @@
 
 /* ---- roles ------------------------------------------------------------- */
 
-/* Every writer and every reader before it keeps a writer out. */
+/* All readers and writers before it exclude a writer. */
 bool lk__excludes_writer(const lk_node_kind *other)
 {
   return other->side != LK_SIDE_FAMILY_ONLY;
@@ -78,7 +78,7 @@ void lk__numbers_sort(int64_t *a, size_t n)
   }
 }
 
-/* Suffix and mark in one number, in order of the suffix. */
+/* Number and kind of a name in one integer, ordered by the number. */
 static int64_t sort_key_of(const lk_name *n)
 {
   return n->suffix * 64 + (int64_t)n->mark->family * 4 + (int64_t)n->mark->side;
@@ -89,9 +89,9 @@ static int64_t sort_key_suffix(int64_t key)
   return (key - (key % 64 + 64) % 64) / 64;
 }
 
-/* A holder of a read-write lock's write side makes a READ node with the suffix
- * of its WRIT node, and another one while the first, which it has given up, is
- * not gone; nothing else shares a suffix. */
+/* The holder of the write side of a read-write lock creates a READ node with
+ * the number of its WRIT node, and perhaps another while the first is being
+ * deleted. No other nodes have the same number. */
 static bool keys_are_downgrade(int64_t a, int64_t b)
 {
   int64_t pair = LK_FAMILY_RW * 4;

@@ -122,7 +122,7 @@ void lk__contender_restart(lk_contender *ct)
   case LK_CONTENDER_READING_PREDECESSORS:
   case LK_CONTENDER_READING_OWN:
   case LK_CONTENDER_CHECKING_OWN:
-    /* The answer to a create under way tells the name of the node. */
+    /* The reply to a create under way has the name of the node. */
     if (ct->own.state != LK_OWN_REQUESTED)
       lk__contender_ignore_replies(ct);
     lk__contender_start_pause(ct, 0);

@@ -23,7 +23,7 @@ typedef enum lk_contender_state {
   LK_CONTENDER_CREATING,         /* create and list requested */
   LK_CONTENDER_CREATING_PARENTS, /* creates of directories, then as CREATING */
   LK_CONTENDER_RECOVERING,       /* recovery.c: a transaction and a list are
-                                    requested, to see if the create was executed */
+                                    requested: was the create executed? */
   LK_CONTENDER_READING_CANDIDATES, /* recovery.c: nodes that may be the own one
                                       are read */
   LK_CONTENDER_LISTING,            /* list requested */

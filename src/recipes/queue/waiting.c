@@ -15,8 +15,8 @@ static void contender_predecessor_deleted(lk_contender *ct);
 static void on_predecessor_event(lk_client *c, lk_watch *w,
                                  const lk_event *event, void *arg);
 
-/* Pred may say that it holds. Only one that excludes all others can know that
- * nobody is before it, now and later. */
+/* The direct predecessor may announce that it holds. Only a mutex can know that
+ * no other contender precedes it, now and later. */
 static void predecessor_check_announcement(lk_contender *ct,
                                            const lk_bytes *data)
 {
@@ -81,7 +81,7 @@ static void on_predecessor_event(lk_client *c, lk_watch *w,
     if (ct->state == LK_CONTENDER_WAITING)
       contender_predecessor_deleted(ct);
   } else if (current && event->type != LK_EVENT_ENDED) {
-    /* Only its data changed (a revocation, an announcement). */
+    /* Only its data changed: a revocation, an announcement. */
     int err = contender_watch_predecessor(ct, on_predecessor_read);
 
     if (err != 0)
@@ -104,7 +104,7 @@ static void on_predecessors_read(lk_client *c, int err, const lk_bytes *data,
     if (i == 0 && err != 0)
       ct->wait.watch = NULL;
     ct->round.deleted[i] = err == LK_ERR_NO_NODE;
-    /* Of the others it is enough that they are there. */
+    /* Of the others it suffices that they exist. */
     if (err != LK_ERR_NO_NODE && (err != LK_ERR_NO_AUTH || i == 0) && err != 0)
       ct->round.predecessor_err = err;
     if (!lk__contender_fail_if_too_big(ct, err))
@@ -115,7 +115,7 @@ static void on_predecessors_read(lk_client *c, int err, const lk_bytes *data,
 
 /* ---- what the replies mean ---------------------------------------------- */
 
-/* Nobody is left of those who were ahead: rule H. */
+/* No predecessors are left: rule H. */
 static void contender_no_predecessor_left(lk_contender *ct)
 {
   lk_client *c = lk__contender_client(ct);
@@ -137,7 +137,7 @@ static void contender_no_predecessor_left(lk_contender *ct)
     lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
 }
 
-/* Pred is gone. Who else was ahead may be gone as well. */
+/* The direct predecessor was deleted. Others may be deleted as well. */
 static void contender_predecessor_deleted(lk_contender *ct)
 {
   lk__predecessors_remove(&ct->predecessors, 0);
@@ -171,15 +171,16 @@ static void contender_judge_watches(lk_contender *ct)
 {
   if (ct->wait.watches_directory &&
       (ct->wait.watch == NULL || ct->wait.limit_changed))
-    lk__contender_step(
-        ct, LK_CONTENDER_ON_LIST_NEEDED); /* it has fired, or another counts */
+    lk__contender_step(ct,
+                       LK_CONTENDER_ON_LIST_NEEDED); /* the watch has fired, or
+                                                        the limit has changed */
   else if (!ct->wait.watches_directory && ct->wait.predecessor_deleted)
     contender_predecessor_deleted(ct);
   else if (ct->state == LK_CONTENDER_SETTING_WATCHES)
     lk__contender_step(ct, LK_CONTENDER_ON_WATCHES_SET);
 }
 
-/* A pred that cannot be read is no use: not even its deletion would be told. */
+/* The deletion of a node that cannot be read is not reported. */
 static void contender_watch_directory(lk_contender *ct)
 {
   lk_client_log(lk__contender_client(ct), LK_LOG_WARNING, LK_ERR_NO_AUTH,
@@ -188,7 +189,7 @@ static void contender_watch_directory(lk_contender *ct)
   lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
 }
 
-/* All reads were answered. */
+/* All reads completed. */
 static void contender_judge_reads(lk_contender *ct)
 {
   bool probing = ct->state == LK_CONTENDER_READING_PREDECESSORS;
@@ -221,7 +222,6 @@ static void contender_judge_own_read(lk_contender *ct)
     lk__contender_try_grant(ct, lk_client_clock(lk__contender_client(ct)));
 }
 
-/* A read was answered: if it was the last of its batch, go on. */
 void lk__contender_judge_if_all_read(lk_contender *ct)
 {
   if (!lk__contender_has_all_replies(ct))

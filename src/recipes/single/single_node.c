@@ -88,8 +88,9 @@ static void single_node_wait(lk_contender *ct)
   single_node_notify_waiting(ct);
 }
 
-/* All who wait learn it at once. Who is late by chance looks before it asks, so
- * that a release costs one write or two, not one of each. */
+/* All waiters are notified at once. After a random delay a waiter reads the
+ * node before it creates, so that a release costs one or two writes, not one
+ * for each waiter. */
 static void single_node_deleted(lk_contender *ct)
 {
   if (single_node_config(ct)->spread_ms > 0) {
@@ -109,12 +110,12 @@ static void on_foreign_node(lk_contender *ct, lk_event_type type)
     single_node_deleted(ct);
   else
     lk__contender_step(
-        ct, LK_CONTENDER_ON_LIST_FIRST); /* its data changed: watch again */
+        ct, LK_CONTENDER_ON_LIST_FIRST); /* its data changed: watch it again */
 }
 
 /* ---- what the read shows ------------------------------------------------ */
 
-/* Own is not there. `stat`: but another's is. */
+/* The own node does not exist. `stat`: another's does. */
 static void single_node_judge_foreign(lk_contender *ct, int err,
                                       const lk_stat *stat)
 {
@@ -141,7 +142,7 @@ static void single_node_take_own(lk_contender *ct, const lk_stat *stat)
   lk__contender_try_grant(ct, lk_client_clock(lk__contender_client(ct)));
 }
 
-/* We have made it, and it may have gone since. */
+/* The own node was created, and may be deleted since. */
 static void single_node_judge_own(lk_contender *ct, int err,
                                   const lk_stat *stat)
 {
@@ -257,7 +258,8 @@ static void on_single_node_read(lk_client *c, int err, const lk_bytes *data,
   lk__contender_unref(ct);
 }
 
-/* Who polls, or does not wait, needs a watch only on its own node. */
+/* A contender that polls, or does not wait, needs no watch on another's node.
+ */
 static int single_node_send_read(lk_contender *ct)
 {
   lk_client *c = lk__contender_client(ct);
@@ -265,7 +267,7 @@ static int single_node_send_read(lk_contender *ct)
   bool looks = ct->state == LK_CONTENDER_LISTING_FIRST &&
                (ct->config->once || single_node_config(ct)->poll_ms > 0);
 
-  /* The same one is watched again, or has gone. */
+  /* The same node is watched again, or is deleted. */
   if (ct->own.watch != NULL)
     lk_watch_cancel(c, ct->own.watch, false);
   ct->own.watch = NULL;
@@ -300,7 +302,7 @@ static const lk_contender_rules recovering = {
              LK_ON(CHECK_NEEDED, CHECKING_OWN), LK_ON_ANY_IN_QUEUE},
     .enter = lk__contender_enter_recovering};
 
-/* LISTING: the own node is read again after a break. */
+/* LISTING: after a lost connection the own node is read again. */
 static const lk_contender_rules reading_again = {
     .next = {LK_ON(GRANT, HELD), LK_ON(CHECK_NEEDED, CHECKING_OWN),
              LK_ON_ANY_IN_QUEUE},
