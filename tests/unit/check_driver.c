@@ -36,7 +36,7 @@ static void connect_to(const char *literal, const char *host)
   stop();
 }
 
-START_TEST(literals_are_connected_to)
+START_TEST(address_literals_are_not_resolved)
 {
   connect_to("127.0.0.1", "127.0.0.1");
   connect_to("127.3.2.1", "127.3.2.1");
@@ -45,7 +45,7 @@ START_TEST(literals_are_connected_to)
 }
 END_TEST
 
-START_TEST(a_refused_connection_says_where_and_why)
+START_TEST(refused_connection_reports_address_and_errno)
 {
   char text[128];
   uint16_t port = sockets_dead_port();
@@ -70,7 +70,7 @@ START_TEST(a_refused_connection_says_where_and_why)
 }
 END_TEST
 
-START_TEST(a_connection_to_itself_is_none)
+START_TEST(connection_to_itself_is_refused)
 {
   char text[128];
 
@@ -88,7 +88,7 @@ START_TEST(a_connection_to_itself_is_none)
 }
 END_TEST
 
-START_TEST(a_new_wish_ends_the_old_connection)
+START_TEST(new_attempt_closes_the_old_connection)
 {
   uint16_t port;
   int first;
@@ -115,7 +115,7 @@ START_TEST(a_new_wish_ends_the_old_connection)
 }
 END_TEST
 
-START_TEST(an_attempt_that_hangs_is_given_up)
+START_TEST(attempt_that_hangs_ends_at_its_deadline)
 {
   uint16_t deaf_port, port;
   int deaf = sockets_listen_deaf(&deaf_port);
@@ -182,7 +182,7 @@ START_TEST(each_address_of_a_name_is_an_attempt)
 }
 END_TEST
 
-START_TEST(no_address_always_comes_first)
+START_TEST(addresses_are_shuffled)
 {
   uint16_t port;
   int listener = sockets_listen("127.0.0.1", &port);
@@ -202,7 +202,7 @@ START_TEST(no_address_always_comes_first)
 END_TEST
 
 /* There is a server at one address of two. */
-START_TEST(the_address_that_was_used_last_comes_last)
+START_TEST(address_used_last_is_tried_last)
 {
   uint16_t port;
   int listener = sockets_listen("127.0.0.1", &port);
@@ -222,7 +222,7 @@ START_TEST(the_address_that_was_used_last_comes_last)
 }
 END_TEST
 
-START_TEST(a_name_without_address_says_so)
+START_TEST(name_without_address_fails_the_attempt)
 {
   start();
   lk_client *c = new_client();
@@ -244,7 +244,7 @@ static void dial_second(lk_client *c, const char *line)
     engine_dial(c, 2, "127.0.0.1", second_port, 0);
 }
 
-START_TEST(a_wish_that_changes_with_the_answer_counts)
+START_TEST(attempt_that_changes_after_resolving_is_followed)
 {
   uint16_t port;
   int first = sockets_listen("127.0.0.1", &port);
@@ -263,7 +263,7 @@ START_TEST(a_wish_that_changes_with_the_answer_counts)
 }
 END_TEST
 
-START_TEST(an_outdated_answer_is_not_told)
+START_TEST(result_of_an_outdated_lookup_is_ignored)
 {
   uint16_t port;
   int listener = sockets_listen("127.0.0.1", &port);
@@ -288,7 +288,7 @@ END_TEST
 /* ---- sending and receiving ------------------------------------------------
  */
 
-START_TEST(a_thousand_pieces_leave_in_one_write)
+START_TEST(thousand_outputs_leave_in_one_write)
 {
   char room[4000];
   int peer;
@@ -311,7 +311,7 @@ START_TEST(a_thousand_pieces_leave_in_one_write)
 }
 END_TEST
 
-START_TEST(watcher_that_stays_as_it_is_costs_no_system_call)
+START_TEST(unchanged_watcher_costs_no_system_call)
 {
   char room[4];
   int peer;
@@ -335,7 +335,7 @@ START_TEST(watcher_that_stays_as_it_is_costs_no_system_call)
 }
 END_TEST
 
-START_TEST(what_does_not_fit_waits_until_it_does)
+START_TEST(output_beyond_the_socket_buffer_is_sent_later)
 {
   enum { ALL = 16 * 1024 * 1024 };
   unsigned char *all = malloc(ALL);
@@ -410,7 +410,7 @@ START_TEST(a_full_connection_does_not_block_the_next)
 }
 END_TEST
 
-START_TEST(bytes_arrive_as_they_come)
+START_TEST(received_bytes_are_passed_on_in_order)
 {
   int peer;
 
@@ -431,7 +431,7 @@ START_TEST(bytes_arrive_as_they_come)
 END_TEST
 
 /* A long answer goes where it will stay. */
-START_TEST(bytes_arrive_where_the_client_has_room)
+START_TEST(bytes_are_received_into_the_memory_of_the_client)
 {
   static unsigned char room[70000], sent[80000];
   int peer;
@@ -454,7 +454,7 @@ START_TEST(bytes_arrive_where_the_client_has_room)
 }
 END_TEST
 
-START_TEST(one_client_does_not_keep_the_others_waiting)
+START_TEST(busy_client_does_not_delay_the_others)
 {
   int peer;
 
@@ -475,7 +475,7 @@ START_TEST(one_client_does_not_keep_the_others_waiting)
 }
 END_TEST
 
-START_TEST(a_hang_up_is_told_from_a_reset)
+START_TEST(close_and_reset_are_reported_differently)
 {
   int peer;
 
@@ -492,7 +492,7 @@ START_TEST(a_hang_up_is_told_from_a_reset)
 END_TEST
 
 /* The loop cannot say when it is ready. */
-START_TEST(descriptor_that_the_loop_refuses_ends_the_connection)
+START_TEST(descriptor_that_the_loop_cannot_watch_ends_the_connection)
 {
   static const char reason[] = "the event loop cannot watch the descriptor";
   unsigned char *all = calloc(1, 16 * 1024 * 1024);
@@ -519,7 +519,7 @@ START_TEST(descriptor_that_the_loop_refuses_ends_the_connection)
 }
 END_TEST
 
-START_TEST(answers_are_read_before_a_failed_write_is_told)
+START_TEST(replies_are_received_before_a_failed_write_is_reported)
 {
   int peer;
 
@@ -544,7 +544,7 @@ static int64_t now_of(const lk_client *c)
   return c->hooks.now(c->hooks.arg);
 }
 
-START_TEST(a_tick_comes_when_it_is_due)
+START_TEST(client_is_ticked_at_its_deadline)
 {
   start();
   lk_client *c = new_client();
@@ -593,7 +593,7 @@ static void stall(bool bytes_first)
   stop();
 }
 
-START_TEST(after_a_stall_deadlines_come_before_bytes)
+START_TEST(after_a_stall_deadlines_are_handled_before_bytes)
 {
   stall(true);
   stall(false);
@@ -626,7 +626,7 @@ START_TEST(a_deadline_that_moves_on_costs_no_system_call)
 }
 END_TEST
 
-START_TEST(an_alarm_that_came_too_early_is_set_again)
+START_TEST(alarm_that_fires_too_early_is_set_again)
 {
   start();
   lk_client *c = new_client();
@@ -689,7 +689,7 @@ static void due_again(lk_client *c, const char *line)
   engine_due(c, 0);
 }
 
-START_TEST(who_is_always_due_does_not_stop_the_loop)
+START_TEST(client_whose_deadline_is_always_over_does_not_block_the_loop)
 {
   start();
   lk_client *c = new_client();
@@ -710,7 +710,7 @@ END_TEST
 /* ---- many -----------------------------------------------------------------
  */
 
-START_TEST(five_hundred_clients_cost_what_they_do)
+START_TEST(five_hundred_clients_cost_one_send_each)
 {
   enum { COUNT = 500 };
   lk_client *c[COUNT];
@@ -763,7 +763,7 @@ static void on_late(struct ev_loop *l, ev_prepare *w, int revents)
   ev_prepare_stop(l, w);
 }
 
-START_TEST(a_wish_right_before_the_loop_waits_is_seen_to)
+START_TEST(request_in_a_prepare_watcher_is_handled_before_waiting)
 {
   loop = ev_loop_new(EVFLAG_AUTO);
   /* Of equal priority the first one started is called last. */
@@ -790,7 +790,7 @@ static void on_last(struct ev_loop *l, ev_timer *w, int revents)
   engine_due(late_client, 0);
 }
 
-START_TEST(a_wish_in_the_last_callback_keeps_the_loop)
+START_TEST(new_attempt_in_the_last_callback_keeps_the_loop_running)
 {
   ev_timer last;
 
@@ -827,7 +827,7 @@ static void wake_from_signal(int number)
   lk_ev_wake(ev);
 }
 
-START_TEST(others_may_wake_the_loop)
+START_TEST(other_threads_and_signal_handlers_wake_the_loop)
 {
   struct sigaction action = {.sa_handler = wake_from_signal};
   pthread_t thread;
@@ -891,7 +891,7 @@ static void count_ring(void *arg)
   ++*(unsigned *)arg;
 }
 
-START_TEST(descriptor_0_is_as_good_as_any)
+START_TEST(descriptor_0_is_a_valid_descriptor)
 {
   unsigned rings = 0;
   lk_transport t = {.fd = 0};
@@ -930,28 +930,33 @@ START_TEST(client_draws_random_bytes)
 }
 END_TEST
 
-SUITE("driver", literals_are_connected_to,
-      a_refused_connection_says_where_and_why, a_connection_to_itself_is_none,
-      a_new_wish_ends_the_old_connection, an_attempt_that_hangs_is_given_up,
-      each_address_of_a_name_is_an_attempt, no_address_always_comes_first,
-      the_address_that_was_used_last_comes_last, a_name_without_address_says_so,
-      a_wish_that_changes_with_the_answer_counts,
-      an_outdated_answer_is_not_told, a_thousand_pieces_leave_in_one_write,
-      watcher_that_stays_as_it_is_costs_no_system_call,
-      what_does_not_fit_waits_until_it_does,
-      a_full_connection_does_not_block_the_next, bytes_arrive_as_they_come,
-      bytes_arrive_where_the_client_has_room,
-      one_client_does_not_keep_the_others_waiting,
-      a_hang_up_is_told_from_a_reset,
-      descriptor_that_the_loop_refuses_ends_the_connection,
-      answers_are_read_before_a_failed_write_is_told,
-      a_tick_comes_when_it_is_due, after_a_stall_deadlines_come_before_bytes,
+SUITE("driver", address_literals_are_not_resolved,
+      refused_connection_reports_address_and_errno,
+      connection_to_itself_is_refused, new_attempt_closes_the_old_connection,
+      attempt_that_hangs_ends_at_its_deadline,
+      each_address_of_a_name_is_an_attempt, addresses_are_shuffled,
+      address_used_last_is_tried_last, name_without_address_fails_the_attempt,
+      attempt_that_changes_after_resolving_is_followed,
+      result_of_an_outdated_lookup_is_ignored,
+      thousand_outputs_leave_in_one_write,
+      unchanged_watcher_costs_no_system_call,
+      output_beyond_the_socket_buffer_is_sent_later,
+      a_full_connection_does_not_block_the_next,
+      received_bytes_are_passed_on_in_order,
+      bytes_are_received_into_the_memory_of_the_client,
+      busy_client_does_not_delay_the_others,
+      close_and_reset_are_reported_differently,
+      descriptor_that_the_loop_cannot_watch_ends_the_connection,
+      replies_are_received_before_a_failed_write_is_reported,
+      client_is_ticked_at_its_deadline,
+      after_a_stall_deadlines_are_handled_before_bytes,
       a_deadline_that_moves_on_costs_no_system_call,
-      an_alarm_that_came_too_early_is_set_again,
+      alarm_that_fires_too_early_is_set_again,
       the_loop_sleeps_when_there_is_nothing_to_do,
-      who_is_always_due_does_not_stop_the_loop,
-      five_hundred_clients_cost_what_they_do,
-      a_wish_right_before_the_loop_waits_is_seen_to,
-      a_wish_in_the_last_callback_keeps_the_loop, others_may_wake_the_loop,
-      waking_the_loop_is_no_cancellation_point, descriptor_0_is_as_good_as_any,
-      client_draws_random_bytes)
+      client_whose_deadline_is_always_over_does_not_block_the_loop,
+      five_hundred_clients_cost_one_send_each,
+      request_in_a_prepare_watcher_is_handled_before_waiting,
+      new_attempt_in_the_last_callback_keeps_the_loop_running,
+      other_threads_and_signal_handlers_wake_the_loop,
+      waking_the_loop_is_no_cancellation_point,
+      descriptor_0_is_a_valid_descriptor, client_draws_random_bytes)

@@ -116,7 +116,7 @@ static void on_wake(lk_ev *e, void *arg)
   ev = NULL;
 }
 
-START_TEST(the_driver_may_be_freed_when_woken)
+START_TEST(driver_may_be_freed_in_the_wake_callback)
 {
   start();
   new_client();
@@ -127,7 +127,7 @@ START_TEST(the_driver_may_be_freed_when_woken)
 }
 END_TEST
 
-START_TEST(what_is_left_is_freed_with_the_driver)
+START_TEST(remaining_clients_are_freed_with_the_driver)
 {
   int peer[2];
 
@@ -146,7 +146,7 @@ END_TEST
 /* ---- what cannot be had ----------------------------------------------------
  */
 
-START_TEST(a_client_that_is_refused_leaves_nothing)
+START_TEST(refused_client_config_leaks_nothing)
 {
   const lk_client_config config = {.size = sizeof config};
   lk_client *c;
@@ -163,7 +163,7 @@ START_TEST(a_client_that_is_refused_leaves_nothing)
 }
 END_TEST
 
-START_TEST(the_driver_copes_without_memory)
+START_TEST(driver_without_memory_is_refused)
 {
   size_t n = 0;
 
@@ -183,7 +183,7 @@ START_TEST(the_driver_copes_without_memory)
 }
 END_TEST
 
-START_TEST(a_client_copes_without_memory)
+START_TEST(client_without_memory_is_refused_or_fails_its_attempt)
 {
   const lk_client_config config = {.size = sizeof config};
   size_t n = 0;
@@ -227,7 +227,7 @@ static void expect_system_error(bool *refusal)
   *refusal = false;
 }
 
-START_TEST(a_system_that_refuses_is_reported)
+START_TEST(failing_system_calls_are_reported)
 {
   loop = ev_loop_new(EVFLAG_AUTO);
   expect_system_error(&calls.no_timer);
@@ -307,13 +307,13 @@ static void fork_quietly(void)
   stop();
 }
 
-START_TEST(a_forked_child_says_nothing)
+START_TEST(forked_child_sends_nothing)
 {
   fork_quietly();
 }
 END_TEST
 
-START_TEST(a_forked_child_says_nothing_on_an_old_kernel)
+START_TEST(forked_child_sends_nothing_on_an_old_kernel)
 {
   calls.no_wipe = true;
   fork_quietly();
@@ -321,7 +321,7 @@ START_TEST(a_forked_child_says_nothing_on_an_old_kernel)
 }
 END_TEST
 
-START_TEST(asking_who_we_are_costs_no_system_call)
+START_TEST(fork_check_costs_no_system_call)
 {
   start();
   lk_client *c = new_client();
@@ -372,7 +372,7 @@ START_TEST(a_child_may_run_the_loop_for_itself)
 }
 END_TEST
 
-START_TEST(child_does_not_take_what_wakes_its_parent)
+START_TEST(child_does_not_consume_the_wakeup_of_its_parent)
 {
   pid_t child;
 
@@ -404,7 +404,7 @@ static void fork_once(lk_client *c, const char *line)
     forked = fork();
 }
 
-START_TEST(a_child_made_in_a_callback_reads_nothing_more)
+START_TEST(child_forked_in_a_callback_receives_nothing_more)
 {
   lk_client *c[2];
   int peer[2];
@@ -437,7 +437,7 @@ START_TEST(a_child_made_in_a_callback_reads_nothing_more)
 }
 END_TEST
 
-START_TEST(a_child_made_in_a_callback_resolves_nothing_more)
+START_TEST(child_forked_in_a_callback_resolves_nothing_more)
 {
   lk_client *c[2];
 
@@ -463,12 +463,13 @@ END_TEST
 
 SUITE("driver_life", a_client_may_be_freed_in_any_callback,
       the_driver_may_be_freed_in_any_callback,
-      the_driver_may_be_freed_when_woken, what_is_left_is_freed_with_the_driver,
-      a_client_that_is_refused_leaves_nothing, the_driver_copes_without_memory,
-      a_client_copes_without_memory, a_system_that_refuses_is_reported,
-      a_forked_child_says_nothing, a_forked_child_says_nothing_on_an_old_kernel,
-      asking_who_we_are_costs_no_system_call,
-      a_child_may_run_the_loop_for_itself,
-      child_does_not_take_what_wakes_its_parent,
-      a_child_made_in_a_callback_reads_nothing_more,
-      a_child_made_in_a_callback_resolves_nothing_more)
+      driver_may_be_freed_in_the_wake_callback,
+      remaining_clients_are_freed_with_the_driver,
+      refused_client_config_leaks_nothing, driver_without_memory_is_refused,
+      client_without_memory_is_refused_or_fails_its_attempt,
+      failing_system_calls_are_reported, forked_child_sends_nothing,
+      forked_child_sends_nothing_on_an_old_kernel,
+      fork_check_costs_no_system_call, a_child_may_run_the_loop_for_itself,
+      child_does_not_consume_the_wakeup_of_its_parent,
+      child_forked_in_a_callback_receives_nothing_more,
+      child_forked_in_a_callback_resolves_nothing_more)

@@ -162,7 +162,7 @@ static void go_through(void)
   ck_assert_str_eq(u.states, "connected closed ");
 }
 
-START_TEST(a_session_comes_to_be_serves_and_ends)
+START_TEST(session_is_created_used_and_closed)
 {
   start();
   go_through();
@@ -170,7 +170,7 @@ START_TEST(a_session_comes_to_be_serves_and_ends)
 }
 END_TEST
 
-START_TEST(also_byte_by_byte)
+START_TEST(session_works_byte_by_byte)
 {
   start();
   service_faults_of(server)->slow = true;
@@ -209,7 +209,7 @@ START_TEST(a_thousand_requests_leave_in_one_write)
 }
 END_TEST
 
-START_TEST(a_broken_connection_is_made_again)
+START_TEST(client_reconnects_after_a_broken_connection)
 {
   user u;
 
@@ -226,7 +226,7 @@ START_TEST(a_broken_connection_is_made_again)
 }
 END_TEST
 
-START_TEST(a_dead_host_is_passed_over)
+START_TEST(client_skips_a_host_that_does_not_respond)
 {
   user u;
   char hosts[128];
@@ -241,7 +241,7 @@ START_TEST(a_dead_host_is_passed_over)
 }
 END_TEST
 
-START_TEST(dead_addresses_of_a_name_are_passed_over)
+START_TEST(client_skips_addresses_that_do_not_respond)
 {
   start();
   for (int i = 0; i < 10; i++) {
@@ -255,7 +255,7 @@ START_TEST(dead_addresses_of_a_name_are_passed_over)
 }
 END_TEST
 
-START_TEST(a_server_that_says_nothing_is_left)
+START_TEST(client_leaves_a_silent_server)
 {
   user u;
 
@@ -270,7 +270,7 @@ START_TEST(a_server_that_says_nothing_is_left)
 }
 END_TEST
 
-START_TEST(a_silent_name_server_is_left_for_a_server_that_answers)
+START_TEST(silent_name_server_delays_only_its_host)
 {
   user u;
   char hosts[64];
@@ -331,7 +331,7 @@ START_TEST(no_call_ends_before_its_deadline)
 }
 END_TEST
 
-START_TEST(closing_without_a_connection_ends_too)
+START_TEST(close_completes_without_a_connection)
 {
   user u;
   char hosts[64];
@@ -349,7 +349,7 @@ START_TEST(closing_without_a_connection_ends_too)
 }
 END_TEST
 
-START_TEST(a_client_may_be_freed_in_its_callbacks)
+START_TEST(client_may_be_freed_in_its_own_callbacks)
 {
   user u;
 
@@ -393,7 +393,7 @@ static void on_state_free_all(lk_client *c, lk_state state, int err, void *arg)
   ev = NULL;
 }
 
-START_TEST(the_driver_may_be_freed_in_a_callback)
+START_TEST(driver_may_be_freed_in_a_client_callback)
 {
   user u[3];
 
@@ -466,13 +466,13 @@ START_TEST(a_forked_child_is_refused)
 }
 END_TEST
 
-SUITE("ev", a_session_comes_to_be_serves_and_ends, also_byte_by_byte,
-      a_thousand_requests_leave_in_one_write, a_broken_connection_is_made_again,
-      a_dead_host_is_passed_over, dead_addresses_of_a_name_are_passed_over,
-      a_server_that_says_nothing_is_left,
-      a_silent_name_server_is_left_for_a_server_that_answers,
-      a_call_ends_at_its_deadline, no_call_ends_before_its_deadline,
-      closing_without_a_connection_ends_too,
-      a_client_may_be_freed_in_its_callbacks,
-      the_driver_may_be_freed_in_a_callback, fifty_sessions_share_a_loop,
+SUITE("ev", session_is_created_used_and_closed, session_works_byte_by_byte,
+      a_thousand_requests_leave_in_one_write,
+      client_reconnects_after_a_broken_connection,
+      client_skips_a_host_that_does_not_respond,
+      client_skips_addresses_that_do_not_respond, client_leaves_a_silent_server,
+      silent_name_server_delays_only_its_host, a_call_ends_at_its_deadline,
+      no_call_ends_before_its_deadline, close_completes_without_a_connection,
+      client_may_be_freed_in_its_own_callbacks,
+      driver_may_be_freed_in_a_client_callback, fifty_sessions_share_a_loop,
       a_forked_child_is_refused)

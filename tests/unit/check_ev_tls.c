@@ -412,7 +412,7 @@ enum { VERSIONS = sizeof versions / sizeof *versions };
 /* ---- tests ----------------------------------------------------------------
  */
 
-START_TEST(a_session_over_tls_is_as_one_over_tcp)
+START_TEST(session_works_over_tls_as_over_tcp)
 {
   for (size_t v = 0; v < VERSIONS; v++) {
     start(versions[v]);
@@ -424,7 +424,7 @@ START_TEST(a_session_over_tls_is_as_one_over_tcp)
 }
 END_TEST
 
-START_TEST(so_it_is_in_pieces_of_any_length)
+START_TEST(session_over_tls_works_in_pieces_of_any_length)
 {
   static const size_t lengths[] = {
       1, 2, 3, 4, 5, 6, 7, 29, 64, 255, 1000, 1460, 4096, 16383, 16384, 16385};
@@ -443,7 +443,7 @@ START_TEST(so_it_is_in_pieces_of_any_length)
 }
 END_TEST
 
-START_TEST(so_it_is_in_pieces_of_random_length)
+START_TEST(session_over_tls_works_in_pieces_of_random_length)
 {
   for (size_t v = 1; v < VERSIONS; v++) {
     start(versions[v]);
@@ -475,7 +475,7 @@ static void break_everywhere(size_t step)
   }
 }
 
-START_TEST(a_break_at_any_byte_changes_nothing)
+START_TEST(break_at_any_byte_loses_no_request)
 {
   for (size_t v = 0; v < VERSIONS; v++) {
     start(versions[v]);
@@ -486,7 +486,7 @@ START_TEST(a_break_at_any_byte_changes_nothing)
 END_TEST
 
 /* The attempt's deadline ends a handshake that goes no further. */
-START_TEST(a_stuck_handshake_is_given_up)
+START_TEST(handshake_that_hangs_ends_at_its_deadline)
 {
   struct timespec from;
 
@@ -523,7 +523,7 @@ static void *run_stories(void *arg)
   return ok;
 }
 
-START_TEST(clients_in_several_threads_do_not_meet)
+START_TEST(clients_in_several_threads_are_independent)
 {
   int what[] = {TLS1_2_VERSION, TLS1_3_VERSION, TLS1_3_VERSION};
   pthread_t threads[3];
@@ -539,7 +539,9 @@ START_TEST(clients_in_several_threads_do_not_meet)
 }
 END_TEST
 
-SUITE("ev_tls", a_session_over_tls_is_as_one_over_tcp,
-      so_it_is_in_pieces_of_any_length, so_it_is_in_pieces_of_random_length,
-      a_break_at_any_byte_changes_nothing, a_stuck_handshake_is_given_up,
-      clients_in_several_threads_do_not_meet)
+SUITE("ev_tls", session_works_over_tls_as_over_tcp,
+      session_over_tls_works_in_pieces_of_any_length,
+      session_over_tls_works_in_pieces_of_random_length,
+      break_at_any_byte_loses_no_request,
+      handshake_that_hangs_ends_at_its_deadline,
+      clients_in_several_threads_are_independent)

@@ -57,7 +57,7 @@ static void answer(lk_client *c, uint64_t n, const char *text, const char *told)
   expect(c, line);
 }
 
-START_TEST(what_a_server_says_until_it_closes_is_told)
+START_TEST(probe_reports_the_reply_when_the_server_closes)
 {
   lk_client *c = begin();
 
@@ -71,7 +71,7 @@ START_TEST(what_a_server_says_until_it_closes_is_told)
 }
 END_TEST
 
-START_TEST(an_answer_in_pieces_is_one)
+START_TEST(probe_reply_in_pieces_is_joined)
 {
   lk_client *c = begin();
   int peer = asked(c, 1);
@@ -90,7 +90,7 @@ START_TEST(an_answer_in_pieces_is_one)
 }
 END_TEST
 
-START_TEST(a_server_that_cannot_be_asked_is_told_at_once)
+START_TEST(failed_probe_connection_is_reported_at_once)
 {
   lk_client *c = begin();
   int peer = asked(c, 1);
@@ -132,7 +132,7 @@ static bool leads_here(lk_client *c, uint64_t n, const char *host)
   return true;
 }
 
-START_TEST(a_name_is_asked_for_anew_and_leads_to_any_of_its_addresses)
+START_TEST(probe_resolves_again_and_uses_any_address)
 {
   lk_client *c = begin();
   unsigned here = 0;
@@ -146,7 +146,7 @@ START_TEST(a_name_is_asked_for_anew_and_leads_to_any_of_its_addresses)
 }
 END_TEST
 
-START_TEST(a_wish_that_ends_closes_what_there_is)
+START_TEST(probe_that_is_not_wanted_any_more_is_closed)
 {
   lk_client *c = begin();
   int first = asked(c, 1);
@@ -168,7 +168,7 @@ START_TEST(a_wish_that_ends_closes_what_there_is)
 }
 END_TEST
 
-START_TEST(the_connection_that_stands_is_served_meanwhile)
+START_TEST(client_is_served_during_a_probe)
 {
   lk_client *c = begin();
   int peer = asked(c, 1);
@@ -189,7 +189,7 @@ static void on_enough(struct ev_loop *l, ev_timer *w, int revents)
   ev_break(l, EVBREAK_ALL);
 }
 
-START_TEST(loop_sleeps_until_the_server_answers)
+START_TEST(loop_sleeps_until_the_probe_is_answered)
 {
   lk_client *c = begin();
   int peer = asked(c, 1);
@@ -213,7 +213,7 @@ static void ask_next(lk_client *c, const char *line)
     engine_probe(c, c->wants + 100, "127.0.0.1", port);
 }
 
-START_TEST(the_next_wish_may_follow_in_the_callback)
+START_TEST(next_probe_may_be_wanted_in_the_callback)
 {
   lk_client *c = begin();
   int peer = asked(c, 1);
@@ -232,7 +232,7 @@ static void free_it(lk_client *c, const char *line)
     lk_client_free(c);
 }
 
-START_TEST(a_client_may_be_freed_when_it_is_told)
+START_TEST(client_may_be_freed_when_a_probe_completes)
 {
   begin();
   size_t live = mem.live;
@@ -257,7 +257,7 @@ START_TEST(a_client_may_be_freed_when_it_is_told)
 }
 END_TEST
 
-START_TEST(a_client_may_be_freed_in_the_middle_of_it)
+START_TEST(client_may_be_freed_during_a_probe)
 {
   lk_client *c = begin();
   int peer = asked(c, 1);
@@ -269,7 +269,7 @@ START_TEST(a_client_may_be_freed_in_the_middle_of_it)
 }
 END_TEST
 
-START_TEST(without_memory_it_is_told_as_well)
+START_TEST(probe_without_memory_fails)
 {
   lk_client *c = begin();
   bool over = false;
@@ -290,7 +290,7 @@ START_TEST(without_memory_it_is_told_as_well)
 }
 END_TEST
 
-START_TEST(a_forked_child_does_not_ask)
+START_TEST(forked_child_does_not_probe)
 {
   lk_client *c = begin();
   int peer = asked(c, 1);
@@ -314,13 +314,13 @@ START_TEST(a_forked_child_does_not_ask)
 }
 END_TEST
 
-SUITE("inquiry", what_a_server_says_until_it_closes_is_told,
-      an_answer_in_pieces_is_one, a_server_that_cannot_be_asked_is_told_at_once,
-      a_name_is_asked_for_anew_and_leads_to_any_of_its_addresses,
-      a_wish_that_ends_closes_what_there_is,
-      the_connection_that_stands_is_served_meanwhile,
-      loop_sleeps_until_the_server_answers,
-      the_next_wish_may_follow_in_the_callback,
-      a_client_may_be_freed_when_it_is_told,
-      a_client_may_be_freed_in_the_middle_of_it,
-      without_memory_it_is_told_as_well, a_forked_child_does_not_ask)
+SUITE("inquiry", probe_reports_the_reply_when_the_server_closes,
+      probe_reply_in_pieces_is_joined,
+      failed_probe_connection_is_reported_at_once,
+      probe_resolves_again_and_uses_any_address,
+      probe_that_is_not_wanted_any_more_is_closed,
+      client_is_served_during_a_probe, loop_sleeps_until_the_probe_is_answered,
+      next_probe_may_be_wanted_in_the_callback,
+      client_may_be_freed_when_a_probe_completes,
+      client_may_be_freed_during_a_probe, probe_without_memory_fails,
+      forked_child_does_not_probe)

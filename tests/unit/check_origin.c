@@ -40,7 +40,7 @@ static void compare_with_child(lk_fork_check *o)
   close(ends[1]);
 }
 
-START_TEST(a_child_knows_and_draws_anew)
+START_TEST(child_is_detected_and_has_other_random_bytes)
 {
   lk_fork_check *o = lk__fork_check_new();
 
@@ -51,7 +51,7 @@ START_TEST(a_child_knows_and_draws_anew)
 }
 END_TEST
 
-START_TEST(a_child_knows_on_an_old_kernel_too)
+START_TEST(child_is_detected_on_an_old_kernel)
 {
   calls.no_wipe = true;
   lk_fork_check *o = lk__fork_check_new();
@@ -80,7 +80,7 @@ static void expect_no_repetition(lk_fork_check *o)
       ck_assert(!same(got[i], got[k]));
 }
 
-START_TEST(no_bytes_are_handed_out_twice)
+START_TEST(random_bytes_are_used_once)
 {
   unsigned char many[1000];
   lk_fork_check *o = lk__fork_check_new();
@@ -96,7 +96,7 @@ START_TEST(no_bytes_are_handed_out_twice)
 }
 END_TEST
 
-START_TEST(nor_when_the_system_has_no_more)
+START_TEST(random_bytes_are_used_once_when_getrandom_fails)
 {
   lk_fork_check *o = lk__fork_check_new();
 
@@ -153,7 +153,7 @@ static int64_t whole_ms(clockid_t id)
 }
 
 /* Often enough to read it within a microsecond of the next millisecond. */
-START_TEST(clock_counts_whole_milliseconds)
+START_TEST(clock_returns_whole_milliseconds)
 {
   lk_clock c;
 
@@ -207,13 +207,13 @@ START_TEST(alarm_is_set_to_the_millisecond)
 }
 END_TEST
 
-START_TEST(the_alarm_rings_when_it_is_due)
+START_TEST(alarm_fires_at_its_time)
 {
   ring_once(CLOCK_BOOTTIME);
 }
 END_TEST
 
-START_TEST(it_does_so_on_an_old_kernel_too)
+START_TEST(alarm_fires_at_its_time_without_boottime)
 {
   calls.no_boottime = true;
   ring_once(CLOCK_MONOTONIC);
@@ -239,7 +239,7 @@ static long mapped(void)
   return pages;
 }
 
-START_TEST(origin_that_is_freed_leaves_no_page)
+START_TEST(fork_check_that_is_freed_leaves_no_page)
 {
   long before = mapped();
 
@@ -249,9 +249,10 @@ START_TEST(origin_that_is_freed_leaves_no_page)
 }
 END_TEST
 
-SUITE("origin", a_child_knows_and_draws_anew,
-      a_child_knows_on_an_old_kernel_too, no_bytes_are_handed_out_twice,
-      nor_when_the_system_has_no_more, clock_counts_whole_milliseconds,
-      wakeup_works_with_descriptor_0, alarm_is_set_to_the_millisecond,
-      the_alarm_rings_when_it_is_due, it_does_so_on_an_old_kernel_too,
-      origin_that_is_freed_leaves_no_page)
+SUITE("origin", child_is_detected_and_has_other_random_bytes,
+      child_is_detected_on_an_old_kernel, random_bytes_are_used_once,
+      random_bytes_are_used_once_when_getrandom_fails,
+      clock_returns_whole_milliseconds, wakeup_works_with_descriptor_0,
+      alarm_is_set_to_the_millisecond, alarm_fires_at_its_time,
+      alarm_fires_at_its_time_without_boottime,
+      fork_check_that_is_freed_leaves_no_page)

@@ -152,7 +152,7 @@ START_TEST(the_hosts_file_is_read)
 }
 END_TEST
 
-START_TEST(an_unknown_name_says_so)
+START_TEST(unknown_name_is_reported)
 {
   start();
   lk_lookup l;
@@ -166,7 +166,7 @@ START_TEST(an_unknown_name_says_so)
 }
 END_TEST
 
-START_TEST(who_asks_for_the_same_name_shares_the_answer)
+START_TEST(lookups_of_one_name_share_a_query)
 {
   lk_lookup l[3];
 
@@ -183,7 +183,7 @@ START_TEST(who_asks_for_the_same_name_shares_the_answer)
 }
 END_TEST
 
-START_TEST(many_names_at_once_are_all_answered)
+START_TEST(many_names_are_resolved_at_once)
 {
   enum { NAMES = 40 };
   lk_lookup l[NAMES];
@@ -202,7 +202,7 @@ START_TEST(many_names_at_once_are_all_answered)
 }
 END_TEST
 
-START_TEST(who_gave_up_is_not_told)
+START_TEST(cancelled_lookup_is_not_completed)
 {
   lk_lookup l[2];
 
@@ -220,7 +220,7 @@ START_TEST(who_gave_up_is_not_told)
 }
 END_TEST
 
-START_TEST(another_name_server_is_noticed)
+START_TEST(changed_name_server_is_used)
 {
   start();
   expect("twice.test", "127.0.0.1:0 |");
@@ -261,7 +261,7 @@ START_TEST(a_silent_name_server_does_not_stop_the_loop)
 }
 END_TEST
 
-START_TEST(it_keeps_no_loop_alive)
+START_TEST(resolver_does_not_keep_the_loop_running)
 {
   lk_lookup l;
 
@@ -274,7 +274,7 @@ START_TEST(it_keeps_no_loop_alive)
 }
 END_TEST
 
-START_TEST(missing_memory_ends_a_question_or_refuses_it)
+START_TEST(lookup_without_memory_fails_or_is_refused)
 {
   size_t refused = 0, failed = 0, n = 0;
 
@@ -303,7 +303,7 @@ START_TEST(missing_memory_ends_a_question_or_refuses_it)
 }
 END_TEST
 
-START_TEST(question_without_memory_or_thread_is_answered)
+START_TEST(query_without_memory_or_thread_reports_that)
 {
   start();
   fake_names_no_memory = true;
@@ -317,7 +317,7 @@ START_TEST(question_without_memory_or_thread_is_answered)
 }
 END_TEST
 
-START_TEST(question_that_was_lost_is_asked_again)
+START_TEST(lost_query_is_sent_again)
 {
   fake_names_patience_ms = 30;
   start();
@@ -327,7 +327,7 @@ START_TEST(question_that_was_lost_is_asked_again)
 }
 END_TEST
 
-START_TEST(making_one_without_memory_leaves_nothing)
+START_TEST(resolver_without_memory_leaks_nothing)
 {
   size_t n = 0;
 
@@ -347,7 +347,7 @@ START_TEST(making_one_without_memory_leaves_nothing)
 }
 END_TEST
 
-START_TEST(questions_leave_the_count_of_the_loop_as_it_was)
+START_TEST(queries_leave_the_reference_count_of_the_loop_unchanged)
 {
   start();
   int before = ev_run(loop, EVRUN_NOWAIT);
@@ -374,7 +374,7 @@ static unsigned count_turns(void)
   return ev_iteration(loop) - before;
 }
 
-START_TEST(loop_sleeps_until_an_answer_comes)
+START_TEST(loop_sleeps_until_a_query_is_answered)
 {
   lk_lookup l;
 
@@ -385,7 +385,7 @@ START_TEST(loop_sleeps_until_an_answer_comes)
 }
 END_TEST
 
-START_TEST(resolver_without_questions_does_not_wake_the_loop)
+START_TEST(idle_resolver_does_not_wake_the_loop)
 {
   fake_names_patience_ms = 10;
   start();
@@ -420,7 +420,7 @@ START_TEST(truncated_answer_does_not_delay_others)
 }
 END_TEST
 
-START_TEST(answers_that_nobody_fetched_are_freed)
+START_TEST(undelivered_results_are_freed)
 {
   lk_lookup l[2];
 
@@ -433,7 +433,7 @@ START_TEST(answers_that_nobody_fetched_are_freed)
 }
 END_TEST
 
-START_TEST(resolver_without_descriptors_is_whole_or_refused)
+START_TEST(resolver_without_descriptors_works_or_is_refused)
 {
   struct rlimit limit, none;
   lk_resolver *other;
@@ -457,17 +457,15 @@ END_TEST
 
 SUITE("resolve", all_addresses_of_a_name_are_found,
       the_same_address_counts_once, the_hosts_file_is_read,
-      an_unknown_name_says_so, who_asks_for_the_same_name_shares_the_answer,
-      many_names_at_once_are_all_answered, who_gave_up_is_not_told,
-      another_name_server_is_noticed,
-      a_silent_name_server_does_not_stop_the_loop, it_keeps_no_loop_alive,
-      missing_memory_ends_a_question_or_refuses_it,
-      question_without_memory_or_thread_is_answered,
-      question_that_was_lost_is_asked_again,
-      making_one_without_memory_leaves_nothing,
-      questions_leave_the_count_of_the_loop_as_it_was,
-      loop_sleeps_until_an_answer_comes,
-      resolver_without_questions_does_not_wake_the_loop,
-      truncated_answer_does_not_delay_others,
-      answers_that_nobody_fetched_are_freed,
-      resolver_without_descriptors_is_whole_or_refused)
+      unknown_name_is_reported, lookups_of_one_name_share_a_query,
+      many_names_are_resolved_at_once, cancelled_lookup_is_not_completed,
+      changed_name_server_is_used, a_silent_name_server_does_not_stop_the_loop,
+      resolver_does_not_keep_the_loop_running,
+      lookup_without_memory_fails_or_is_refused,
+      query_without_memory_or_thread_reports_that, lost_query_is_sent_again,
+      resolver_without_memory_leaks_nothing,
+      queries_leave_the_reference_count_of_the_loop_unchanged,
+      loop_sleeps_until_a_query_is_answered,
+      idle_resolver_does_not_wake_the_loop,
+      truncated_answer_does_not_delay_others, undelivered_results_are_freed,
+      resolver_without_descriptors_works_or_is_refused)

@@ -179,7 +179,7 @@ START_TEST(a_call_ends_at_its_deadline)
 }
 END_TEST
 
-START_TEST(trouble_says_why_nothing_came)
+START_TEST(last_error_explains_a_deadline)
 {
   lk_sync_call call = {.size = sizeof call, .timeout_ms = 200};
   char text[80], less[8];
@@ -197,7 +197,7 @@ START_TEST(trouble_says_why_nothing_came)
 }
 END_TEST
 
-START_TEST(servers_can_be_others_from_now_on)
+START_TEST(list_of_servers_can_be_changed)
 {
   lk_sync_call call = {.size = sizeof call, .timeout_ms = 400};
   char text[80], named[24];
@@ -217,7 +217,7 @@ START_TEST(servers_can_be_others_from_now_on)
 }
 END_TEST
 
-START_TEST(a_cancel_ends_all_who_have_it)
+START_TEST(cancel_ends_all_calls_that_have_it)
 {
   lk_sync_cancel *cancel;
   lk_sync_call call = {.size = sizeof call};
@@ -334,7 +334,7 @@ START_TEST(freeing_ends_all_calls)
 }
 END_TEST
 
-START_TEST(freeing_waits_until_all_have_left)
+START_TEST(free_waits_until_all_calls_have_returned)
 {
   enum { MANY = 200 };
   waiter w[MANY];
@@ -349,7 +349,7 @@ START_TEST(freeing_waits_until_all_have_left)
 }
 END_TEST
 
-START_TEST(freeing_a_lock_ends_who_waits_for_it)
+START_TEST(freeing_a_lock_ends_calls_that_wait_for_it)
 {
   waiter w[2];
 
@@ -365,7 +365,7 @@ START_TEST(freeing_a_lock_ends_who_waits_for_it)
 }
 END_TEST
 
-START_TEST(freeing_a_subscription_ends_who_waits_for_it)
+START_TEST(freeing_a_subscription_ends_calls_that_wait_for_it)
 {
   waiter w[2];
 
@@ -472,7 +472,7 @@ START_TEST(multilock_has_one_to_a_thousand_members)
 }
 END_TEST
 
-START_TEST(who_does_not_hold_has_nothing)
+START_TEST(thread_without_the_lock_has_no_token_or_deadline)
 {
   lk_op op = lk_op_check("/x", -1);
   lk_sync_result *r;
@@ -521,7 +521,7 @@ static void inside(lk_client *c, void *arg)
   *(bool *)arg = true;
 }
 
-START_TEST(callbacks_do_not_wait)
+START_TEST(waiting_in_a_callback_is_refused)
 {
   bool called = false;
 
@@ -543,7 +543,7 @@ static void on_state(lk_sync_client *c, lk_state state, int err, void *arg)
   *(lk_state *)arg = state;
 }
 
-START_TEST(states_are_told)
+START_TEST(state_changes_are_reported)
 {
   lk_state told = LK_STATE_CONNECTING;
   lk_sync_config config = {
@@ -653,7 +653,7 @@ static int keep_busy(void *cancel)
   return 0;
 }
 
-START_TEST(a_forked_child_has_nothing_and_does_not_hang)
+START_TEST(forked_child_holds_nothing_and_does_not_hang)
 {
   lk_sync_cancel *cancel;
   waiter w[4];
@@ -681,13 +681,15 @@ START_TEST(a_forked_child_has_nothing_and_does_not_hang)
 }
 END_TEST
 
-SUITE("sync", a_call_ends_at_its_deadline, trouble_says_why_nothing_came,
-      servers_can_be_others_from_now_on, a_cancel_ends_all_who_have_it,
+SUITE("sync", a_call_ends_at_its_deadline, last_error_explains_a_deadline,
+      list_of_servers_can_be_changed, cancel_ends_all_calls_that_have_it,
       a_signal_handler_may_cancel, closing_ends_all_calls,
-      freeing_ends_all_calls, freeing_waits_until_all_have_left,
-      freeing_a_lock_ends_who_waits_for_it,
-      freeing_a_subscription_ends_who_waits_for_it,
+      freeing_ends_all_calls, free_waits_until_all_calls_have_returned,
+      freeing_a_lock_ends_calls_that_wait_for_it,
+      freeing_a_subscription_ends_calls_that_wait_for_it,
       a_thread_is_not_cancelled_in_a_call, what_cannot_be_is_refused,
-      multilock_has_one_to_a_thousand_members, who_does_not_hold_has_nothing,
-      callbacks_do_not_wait, states_are_told, without_memory_calls_are_refused,
-      a_forked_child_has_nothing_and_does_not_hang)
+      multilock_has_one_to_a_thousand_members,
+      thread_without_the_lock_has_no_token_or_deadline,
+      waiting_in_a_callback_is_refused, state_changes_are_reported,
+      without_memory_calls_are_refused,
+      forked_child_holds_nothing_and_does_not_hang)

@@ -319,7 +319,7 @@ static int hold_write(void *arg)
   return err;
 }
 
-START_TEST(downgrade_of_a_lost_lock_waits_for_nobody)
+START_TEST(downgrade_of_a_lost_lock_does_not_wait)
 {
   waiter other;
 
@@ -524,7 +524,7 @@ START_TEST(members_of_a_multilock_have_tokens_while_it_is_held)
 }
 END_TEST
 
-START_TEST(each_answer_moves_the_deadline_of_the_holder)
+START_TEST(each_reply_moves_the_deadline_of_the_holder)
 {
   const lk_lease_config ping = {.size = sizeof ping,
                                 .assurance = LK_ASSURE_PING};
@@ -669,7 +669,7 @@ SUITE("sync_locks", close_in_the_turn_of_a_refused_try_ends_both,
       acquire_that_is_posted_behind_a_free_ends,
       locks_freed_while_held_leave_no_memory,
       wait_ends_when_the_lock_is_proven_again, wait_ends_when_the_lock_is_lost,
-      downgrade_of_a_lost_lock_waits_for_nobody,
+      downgrade_of_a_lost_lock_does_not_wait,
       wait_ends_when_the_client_is_closed_or_the_lock_freed,
       wait_ends_when_it_is_cancelled,
       acquire_by_the_holder_counts_and_sends_nothing,
@@ -679,7 +679,7 @@ SUITE("sync_locks", close_in_the_turn_of_a_refused_try_ends_both,
       descriptor_of_a_lock_is_closed_when_it_is_released,
       node_of_a_lock_has_its_access_list,
       members_of_a_multilock_have_tokens_while_it_is_held,
-      each_answer_moves_the_deadline_of_the_holder,
+      each_reply_moves_the_deadline_of_the_holder,
       semaphore_keeps_its_failures_where_the_program_says,
       semaphore_copies_the_path_of_its_limit,
       release_with_a_cancel_that_is_set_already_releases,

@@ -74,7 +74,7 @@ static void assert_no_news(void)
 
 /* ---- what is told -------------------------------------------------------- */
 
-START_TEST(names_of_children_are_told_after_each_change)
+START_TEST(names_of_children_are_delivered_after_each_change)
 {
   start();
   ck_assert_int_eq(
@@ -97,7 +97,7 @@ START_TEST(names_of_children_are_told_after_each_change)
 }
 END_TEST
 
-START_TEST(newest_data_alone_wait_for_a_caller)
+START_TEST(only_the_newest_data_is_kept_for_a_caller)
 {
   start();
   create("/t");
@@ -132,7 +132,7 @@ static int take_length(void *out)
   return err;
 }
 
-START_TEST(caller_that_has_waited_longest_takes_the_news)
+START_TEST(caller_that_has_waited_longest_gets_the_state)
 {
   size_t lengths[2] = {0, 0};
   waiter w[2];
@@ -194,8 +194,8 @@ START_TEST(every_caller_learns_that_the_client_is_closed)
 }
 END_TEST
 
-SUITE("sync_subscribe", names_of_children_are_told_after_each_change,
-      newest_data_alone_wait_for_a_caller,
-      caller_that_has_waited_longest_takes_the_news,
+SUITE("sync_subscribe", names_of_children_are_delivered_after_each_change,
+      only_the_newest_data_is_kept_for_a_caller,
+      caller_that_has_waited_longest_gets_the_state,
       caller_whose_deadline_passed_takes_nothing,
       every_caller_learns_that_the_client_is_closed)

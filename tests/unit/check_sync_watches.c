@@ -153,7 +153,7 @@ static lk_sync_watch *start_watch(const watched *r, bool until_disconnect)
   return w;
 }
 
-START_TEST(watch_of_every_call_is_set_and_told)
+START_TEST(watch_of_every_call_is_set_and_gets_its_event)
 {
   for (size_t i = 0; i < READS; i++) {
     bool stays = reads[i].call == do_add;
@@ -174,7 +174,7 @@ START_TEST(watch_of_every_call_is_set_and_told)
 }
 END_TEST
 
-START_TEST(watch_that_is_freed_is_told_nothing)
+START_TEST(watch_that_is_freed_gets_no_event)
 {
   for (size_t i = 0; i < READS; i++) {
     lk_sync_watch *w = start_watch(&reads[i], false);
@@ -228,7 +228,7 @@ static void on_event_free(lk_sync_client *c, const lk_event *event, void *arg)
   sem_post(arg);
 }
 
-START_TEST(watch_that_its_callback_frees_is_told_once)
+START_TEST(watch_that_its_callback_frees_gets_one_event)
 {
   const lk_sync_call call = {.size = sizeof call,
                              .on_event = on_event_free,
@@ -247,7 +247,7 @@ START_TEST(watch_that_its_callback_frees_is_told_once)
 }
 END_TEST
 
-START_TEST(watch_until_break_ends_with_the_connection)
+START_TEST(watch_until_disconnect_ends_with_the_connection)
 {
   for (size_t i = 0; i < READS; i++) {
     lk_sync_watch *w = start_watch(&reads[i], true);
@@ -260,7 +260,7 @@ START_TEST(watch_until_break_ends_with_the_connection)
 }
 END_TEST
 
-START_TEST(other_watch_is_ended_by_closing_alone)
+START_TEST(other_watch_is_ended_only_by_closing)
 {
   for (size_t i = 0; i < READS; i++) {
     lk_sync_watch *w = start_watch(&reads[i], false);
@@ -307,7 +307,7 @@ static int do_multi_read(const lk_sync_call *call)
   return lk_sync_multi_read(client, NULL, &read, 1, call);
 }
 
-START_TEST(read_is_repeated_only_if_that_is_asked_for)
+START_TEST(read_is_repeated_only_if_requested)
 {
   int (*const calls[])(const lk_sync_call *call) = {
       do_exists, do_get,     do_children, do_config,     do_sync,
@@ -329,10 +329,8 @@ START_TEST(read_is_repeated_only_if_that_is_asked_for)
 }
 END_TEST
 
-SUITE("sync_watches", watch_of_every_call_is_set_and_told,
-      watch_that_is_freed_is_told_nothing,
-      free_of_a_watch_waits_for_its_callback,
-      watch_that_its_callback_frees_is_told_once,
-      watch_until_break_ends_with_the_connection,
-      other_watch_is_ended_by_closing_alone,
-      read_is_repeated_only_if_that_is_asked_for)
+SUITE("sync_watches", watch_of_every_call_is_set_and_gets_its_event,
+      watch_that_is_freed_gets_no_event, free_of_a_watch_waits_for_its_callback,
+      watch_that_its_callback_frees_gets_one_event,
+      watch_until_disconnect_ends_with_the_connection,
+      other_watch_is_ended_only_by_closing, read_is_repeated_only_if_requested)

@@ -249,7 +249,7 @@ START_TEST(certificate_signed_by_itself_is_refused)
 }
 END_TEST
 
-START_TEST(without_ca_the_system_is_asked)
+START_TEST(without_ca_the_cas_of_the_system_are_used)
 {
   setup();
   setup_server(&for_server, &ca, NULL);
@@ -270,7 +270,7 @@ START_TEST(expired_certificate_is_refused)
 }
 END_TEST
 
-START_TEST(certificate_of_tomorrow_is_refused)
+START_TEST(certificate_that_is_not_valid_yet_is_refused)
 {
   const tls_wish young = {.names = "DNS:zk.test", .from_days = 1};
 
@@ -426,7 +426,7 @@ START_TEST(client_certificate_is_shown)
 }
 END_TEST
 
-START_TEST(server_that_wants_a_certificate_is_named)
+START_TEST(missing_client_certificate_is_reported)
 {
   for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
     setup();
@@ -439,7 +439,7 @@ START_TEST(server_that_wants_a_certificate_is_named)
 }
 END_TEST
 
-START_TEST(certificate_that_the_server_refuses_is_named)
+START_TEST(refused_client_certificate_is_reported)
 {
   const tls_wish wish = {.ca = true};
 
@@ -823,7 +823,7 @@ static char pattern(size_t i)
   return (char)(i * 31 + i / 251);
 }
 
-START_TEST(more_is_sent_than_the_system_takes)
+START_TEST(output_beyond_the_socket_buffer_is_sent_in_steps)
 {
   enum { LEN = 8 * 1024 * 1024 };
   char *bytes = malloc(LEN);
@@ -858,7 +858,7 @@ START_TEST(more_is_sent_than_the_system_takes)
 }
 END_TEST
 
-START_TEST(what_is_held_back_is_announced)
+START_TEST(bytes_held_by_openssl_are_announced)
 {
   char sent[60], room[7];
   size_t got, total = 0;
@@ -1129,7 +1129,7 @@ static void expect_of_plain_port(const char *answer, lk_tls_cause cause,
     close(fd);
 }
 
-START_TEST(port_without_tls_is_named)
+START_TEST(port_without_tls_is_reported)
 {
   begin();
   expect_of_plain_port(NULL, LK_TLS_NOT_TLS, "instead of answering");
@@ -1142,7 +1142,7 @@ START_TEST(port_without_tls_is_named)
 }
 END_TEST
 
-START_TEST(nobody_listens_is_no_matter_of_tls)
+START_TEST(refused_tcp_connection_is_no_tls_error)
 {
   begin();
   close(server.listener);
@@ -1171,28 +1171,30 @@ SUITE("tls", server_with_name_or_address_is_trusted,
       common_name_is_not_used,
       names_of_certificate_are_shown_without_control_characters,
       another_name_can_be_demanded, unknown_ca_is_refused,
-      certificate_signed_by_itself_is_refused, without_ca_the_system_is_asked,
-      expired_certificate_is_refused, certificate_of_tomorrow_is_refused,
+      certificate_signed_by_itself_is_refused,
+      without_ca_the_cas_of_the_system_are_used, expired_certificate_is_refused,
+      certificate_that_is_not_valid_yet_is_refused,
       revoked_certificate_is_refused,
       missing_or_outdated_revocation_list_refuses,
       list_signed_by_another_ca_of_that_name_refuses,
-      another_ca_of_that_name_is_refused, opt_outs_accept_what_they_say, client_certificate_is_shown,
-      server_that_wants_a_certificate_is_named,
-      certificate_that_the_server_refuses_is_named,
-      encrypted_key_needs_its_password, key_of_another_certificate_is_refused,
-      files_are_read_at_each_attempt,
+      another_ca_of_that_name_is_refused, opt_outs_accept_what_they_say,
+      client_certificate_is_shown, missing_client_certificate_is_reported,
+      refused_client_certificate_is_reported, encrypted_key_needs_its_password,
+      key_of_another_certificate_is_refused, files_are_read_at_each_attempt,
       certificate_key_and_password_come_from_files,
       key_may_stand_beside_the_certificate,
       check_says_what_is_wrong_with_the_files,
       session_is_resumed_while_nothing_has_changed,
       session_is_resumed_again_after_its_ticket_was_renewed,
-      revocation_ends_a_session, more_is_sent_than_the_system_takes,
-      what_is_held_back_is_announced, records_that_came_together_take_one_read,
+      revocation_ends_a_session,
+      output_beyond_the_socket_buffer_is_sent_in_steps,
+      bytes_held_by_openssl_are_announced,
+      records_that_came_together_take_one_read,
       half_a_record_is_waited_for_by_its_descriptor,
       data_right_behind_the_handshake_leave_the_descriptor_readable,
       end_without_an_alert_is_an_ordinary_end,
       sending_to_a_closed_connection_raises_no_signal, damaged_record_fails,
-      port_without_tls_is_named, nobody_listens_is_no_matter_of_tls,
+      port_without_tls_is_reported, refused_tcp_connection_is_no_tls_error,
       old_versions_are_refused, connection_is_described_with_both_certificates,
       certificate_that_was_refused_is_described,
       check_names_a_file_with_a_long_path)

@@ -450,7 +450,7 @@ START_TEST(certificate_without_any_key_is_refused)
 END_TEST
 
 /* OpenSSL asks the terminal for a password, or standard input without one. */
-START_TEST(nobody_is_asked_for_the_password_of_a_certificate)
+START_TEST(certificate_with_a_password_does_not_prompt)
 {
   static const char type_line[] = "Proc-Type: 4,ENCRYPTED\n"
                                   "DEK-Info: AES-128-CBC,"
@@ -477,7 +477,7 @@ START_TEST(nobody_is_asked_for_the_password_of_a_certificate)
 }
 END_TEST
 
-START_TEST(certificates_that_cannot_be_parsed_are_damage)
+START_TEST(certificates_that_cannot_be_parsed_are_reported_as_damaged)
 {
   char pem[8192];
 
@@ -556,7 +556,7 @@ SUITE("tls_hostile", endless_hello_requests_do_not_hold_the_handshake,
       a_file_of_any_length_is_read_or_refused,
       password_longer_than_its_room_is_refused,
       certificate_without_any_key_is_refused,
-      nobody_is_asked_for_the_password_of_a_certificate,
-      certificates_that_cannot_be_parsed_are_damage,
+      certificate_with_a_password_does_not_prompt,
+      certificates_that_cannot_be_parsed_are_reported_as_damaged,
       stricter_settings_of_the_system_stay,
       name_that_would_match_others_is_refused)

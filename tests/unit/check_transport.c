@@ -191,7 +191,7 @@ START_TEST(a_handshake_may_fail)
 }
 END_TEST
 
-START_TEST(sending_may_wait_for_the_peer)
+START_TEST(sending_may_wait_until_the_descriptor_is_readable)
 {
   char byte;
   lk_client *c = begin(at_once);
@@ -213,7 +213,7 @@ START_TEST(sending_may_wait_for_the_peer)
 }
 END_TEST
 
-START_TEST(receiving_may_wait_for_room)
+START_TEST(receiving_may_wait_until_the_descriptor_is_writable)
 {
   lk_client *c = begin(at_once);
 
@@ -248,7 +248,7 @@ static void expect_sleep(void)
   ck_assert_uint_le(ev_iteration(loop) - before, 5);
 }
 
-START_TEST(receiving_that_waits_for_room_does_not_spin)
+START_TEST(receiving_that_waits_for_writability_does_not_spin)
 {
   enum { LEN = 1024 * 1024 };
   char *bytes = calloc(1, LEN);
@@ -278,7 +278,7 @@ START_TEST(receiving_that_waits_for_room_does_not_spin)
 }
 END_TEST
 
-START_TEST(what_the_transport_holds_is_received_without_the_descriptor)
+START_TEST(bytes_held_by_the_transport_are_received_before_waiting)
 {
   lk_client *c = begin(at_once);
 
@@ -293,7 +293,7 @@ START_TEST(what_the_transport_holds_is_received_without_the_descriptor)
 }
 END_TEST
 
-START_TEST(nothing_to_receive_is_no_end)
+START_TEST(receiving_nothing_is_not_an_end)
 {
   lk_client *c = begin(at_once);
 
@@ -313,7 +313,8 @@ START_TEST(nothing_to_receive_is_no_end)
 END_TEST
 
 SUITE("transport", a_handshake_waits_for_what_it_needs, a_handshake_may_fail,
-      sending_may_wait_for_the_peer, receiving_may_wait_for_room,
-      receiving_that_waits_for_room_does_not_spin,
-      what_the_transport_holds_is_received_without_the_descriptor,
-      nothing_to_receive_is_no_end)
+      sending_may_wait_until_the_descriptor_is_readable,
+      receiving_may_wait_until_the_descriptor_is_writable,
+      receiving_that_waits_for_writability_does_not_spin,
+      bytes_held_by_the_transport_are_received_before_waiting,
+      receiving_nothing_is_not_an_end)

@@ -354,7 +354,7 @@ def failed_connection_is_told_as_json():
                 "server" in facts["reason"], facts
 
 
-def port_without_tls_is_named():
+def port_without_tls_is_reported():
     plain = want.addresses[0]
     says_soon("%s: TLS: the server closed the connection instead of "
               "answering: is this a port without TLS?; connect to its "
@@ -621,7 +621,7 @@ with zkserver.Server("--tls", "--tls-client-auth", "want", "--config",
         wrong_file_is_named_before_connecting,
         wrong_usage_is_named,
         failed_connection_is_told_as_json,
-        port_without_tls_is_named,
+        port_without_tls_is_reported,
         client_certificate_that_is_missing_or_wrong_is_named),
         live.together(
         failed_connection_names_cause_and_remedy,
