@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "%eth0" or "%2" */
-static bool read_scope(uint32_t *out, const char *name)
+/* The part behind the percent sign: "eth0" or "2". */
+static bool address_read_scope(uint32_t *out, const char *name)
 {
   size_t digits = strspn(name, "0123456789");
 
@@ -38,7 +38,7 @@ bool lk__address_parse(lk_address *out, const char *literal)
   if (inet_pton(AF_INET6, plain, &out->v6.sin6_addr) != 1)
     return false;
   out->v6.sin6_family = AF_INET6;
-  return scope == NULL || read_scope(&out->v6.sin6_scope_id, scope + 1);
+  return scope == NULL || address_read_scope(&out->v6.sin6_scope_id, scope + 1);
 }
 
 bool lk__address_copy(lk_address *out, const struct sockaddr *from)

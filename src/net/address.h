@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/** Where to connect to; `any.sa_family` says which. */
+/** An IPv4 or IPv6 address with a port; `any.sa_family` says which. */
 typedef union lk_address {
   struct sockaddr any;
   struct sockaddr_in v4;
@@ -20,7 +20,7 @@ typedef union lk_address {
 
 /** Read "127.0.0.1", "::1" or "fe80::1%eth0", port 0; false: none of these. */
 bool lk__address_parse(lk_address *out, const char *literal);
-/** Copy an address of a resolver; false: not one of the internet. */
+/** Copy an address; false: neither IPv4 nor IPv6. */
 bool lk__address_copy(lk_address *out, const struct sockaddr *from);
 void lk__address_set_port(lk_address *a, uint16_t port);
 /** Whether both are the same, port included. */

@@ -24,7 +24,7 @@ typedef union lk_loop_room {
   void *pointer;
   int64_t number;
   double time;
-  unsigned char bytes[64];
+  unsigned char bytes[48];
 } lk_loop_room;
 
 /** Watches the level of a descriptor. Does not keep the loop running. */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static lk_flow cannot_connect(lk_transport *t, int number)
+static lk_flow tcp_cannot_connect(lk_transport *t, int number)
 {
   char what[16 + LK_ADDRESS_TEXT_SIZE] = "connect to ";
 
@@ -23,17 +23,17 @@ static lk_flow tcp_open(lk_transport *t, const lk_endpoint *to)
   lk_address *address = &((lk_tcp *)(void *)t)->to;
 
   if (!lk__address_copy(address, to->address))
-    return cannot_connect(t, EAFNOSUPPORT);
+    return tcp_cannot_connect(t, EAFNOSUPPORT);
   t->fd = socket(address->any.sa_family,
                  SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (t->fd < 0)
-    return cannot_connect(t, errno);
+    return tcp_cannot_connect(t, errno);
   /* Without it a small request waits for the acknowledgement of the last. */
   setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   if (connect(t->fd, &address->any, lk__address_len(address)) == 0 ||
       errno == EINPROGRESS || errno == EINTR)
     return LK_FLOW_WRITE;
-  return cannot_connect(t, errno);
+  return tcp_cannot_connect(t, errno);
 }
 
 static lk_flow tcp_handshake(lk_transport *t)
@@ -43,18 +43,18 @@ static lk_flow tcp_handshake(lk_transport *t)
   socklen_t len = sizeof number;
 
   if (getsockopt(t->fd, SOL_SOCKET, SO_ERROR, &number, &len) != 0)
-    return cannot_connect(t, errno);
+    return tcp_cannot_connect(t, errno);
   if (number != 0)
-    return cannot_connect(t, number);
+    return tcp_cannot_connect(t, number);
   len = sizeof there;
   if (getpeername(t->fd, &there.any, &len) != 0)
-    return errno == ENOTCONN ? LK_FLOW_WRITE : cannot_connect(t, errno);
-  /* Whoever keeps asking for a local port where nobody listens gets it one day
-     as the port of its own end, and then TCP connects it to itself. */
+    return errno == ENOTCONN ? LK_FLOW_WRITE : tcp_cannot_connect(t, errno);
+  /* A client that retries a port of its own machine without a listener may get
+     that port as its own, and TCP then connects it to itself. */
   len = sizeof here;
   if (getsockname(t->fd, &here.any, &len) == 0 &&
       lk__address_equal(&here, &there))
-    return cannot_connect(t, ECONNREFUSED);
+    return tcp_cannot_connect(t, ECONNREFUSED);
   return LK_FLOW_DONE;
 }
 

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "net/tls_error.h"
 
-/* What is loaded, and for whom. */
+/* A context that is being made. */
 typedef struct loading {
   lk_transport *t;
   const lk_tls_config *config;
@@ -20,10 +20,10 @@ typedef struct loading {
 
 /* ---- PEM ----------------------------------------------------------------- */
 
-/* Hand each object of a PEM to `add`, which takes it; -1: it or the PEM is
- * broken. Else how many there were. */
-static int each_of(lk_bytes pem, void *(*read)(BIO *from),
-                   bool (*add)(loading *l, void *object), loading *l)
+/* Give each object of a PEM to `add`, which takes it over. Returns their
+   number; -1: `add` failed, or the PEM is damaged. */
+static int pem_for_each(lk_bytes pem, void *(*read)(BIO *from),
+                        bool (*add)(loading *l, void *object), loading *l)
 {
   BIO *from = pem.len > INT_MAX ? NULL : BIO_new_mem_buf(pem.at, (int)pem.len);
   int count = 0;
@@ -35,7 +35,7 @@ static int each_of(lk_bytes pem, void *(*read)(BIO *from),
   while (count >= 0 && (object = read(from)) != NULL)
     count = add(l, object) ? count + 1 : -1;
   BIO_free(from);
-  /* The first: when memory runs out this one may follow. */
+  /* The first error: NO_START_LINE may follow one about memory. */
   unsigned long code = ERR_peek_error();
 
   if (count < 0 || (code != 0 && (ERR_GET_LIB(code) != ERR_LIB_PEM ||
@@ -45,8 +45,8 @@ static int each_of(lk_bytes pem, void *(*read)(BIO *from),
   return count;
 }
 
-/* Always given, since OpenSSL asks the terminal without one. */
-static int give_none(char *out, int size, int writing, void *arg)
+/* A callback for passwords. Without one OpenSSL prompts on the terminal. */
+static int on_no_password(char *out, int size, int writing, void *arg)
 {
   (void)out;
   (void)size;
@@ -57,12 +57,12 @@ static int give_none(char *out, int size, int writing, void *arg)
 
 static void *read_certificate(BIO *from)
 {
-  return PEM_read_bio_X509(from, NULL, give_none, NULL);
+  return PEM_read_bio_X509(from, NULL, on_no_password, NULL);
 }
 
 static void *read_crl(BIO *from)
 {
-  return PEM_read_bio_X509_CRL(from, NULL, give_none, NULL);
+  return PEM_read_bio_X509_CRL(from, NULL, on_no_password, NULL);
 }
 
 static bool add_ca(loading *l, void *object)
@@ -82,7 +82,7 @@ static bool add_crl(loading *l, void *object)
   return ok;
 }
 
-/* The first is the client's own, the others are its chain. */
+/* The first is the client's certificate, the others are its chain. */
 static bool add_own(loading *l, void *object)
 {
   bool ok = SSL_CTX_get0_certificate(l->context) == NULL
@@ -99,7 +99,7 @@ static bool load_list(loading *l, lk_bytes pem, const char *name,
                       void *(*read)(BIO *from),
                       bool (*add)(loading *l, void *object))
 {
-  int count = pem.at == NULL ? 1 : each_of(pem, read, add, l);
+  int count = pem.at == NULL ? 1 : pem_for_each(pem, read, add, l);
 
   if (count > 0)
     return true;
@@ -154,7 +154,7 @@ static bool load_crls(loading *l)
          load_list(l, c->crl_pem, "crl_pem", read_crl, add_crl);
 }
 
-/* ---- the client's own ---------------------------------------------------- */
+/* ---- the client's certificate and key ------------------------------------ */
 
 static int first_line(lk_bytes text, char *out, size_t size)
 {
@@ -170,8 +170,8 @@ static int first_line(lk_bytes text, char *out, size_t size)
   return (int)len;
 }
 
-/* Always given, too. */
-static int give_password(char *out, int size, int writing, void *arg)
+/* The same for the key. */
+static int on_key_password(char *out, int size, int writing, void *arg)
 {
   const loading *l = arg;
   lk_bytes file = l->files->read[LK_TLS_FILE_PASSWORD];
@@ -186,7 +186,7 @@ static int give_password(char *out, int size, int writing, void *arg)
   return len > size ? -1 : len;
 }
 
-static lk_bytes given(lk_bytes file, lk_bytes pem)
+static lk_bytes file_or_pem(lk_bytes file, lk_bytes pem)
 {
   return file.at != NULL ? file : pem;
 }
@@ -208,7 +208,7 @@ static bool load_key(loading *l, lk_bytes pem, const char *name)
   BIO *from = pem.len > INT_MAX ? NULL : BIO_new_mem_buf(pem.at, (int)pem.len);
   EVP_PKEY *key = from == NULL
                       ? NULL
-                      : PEM_read_bio_PrivateKey(from, NULL, give_password, l);
+                      : PEM_read_bio_PrivateKey(from, NULL, on_key_password, l);
   const char *what = NULL;
 
   BIO_free(from);
@@ -229,8 +229,8 @@ static bool load_own(loading *l)
 {
   const lk_tls_config *c = l->config;
   const char *cert_name = name_of(c->cert_file, "cert_pem");
-  lk_bytes cert = given(l->files->read[LK_TLS_FILE_CERT], c->cert_pem);
-  lk_bytes key = given(l->files->read[LK_TLS_FILE_KEY], c->key_pem);
+  lk_bytes cert = file_or_pem(l->files->read[LK_TLS_FILE_CERT], c->cert_pem);
+  lk_bytes key = file_or_pem(l->files->read[LK_TLS_FILE_KEY], c->key_pem);
 
   if (cert.at == NULL)
     return true;
@@ -240,7 +240,7 @@ static bool load_own(loading *l)
                         : load_key(l, key, name_of(c->key_file, "key_pem"));
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- the context --------------------------------------------------------- */
 
 static void set_options(loading *l)
 {
@@ -258,8 +258,8 @@ static void set_options(loading *l)
   SSL_CTX_set_timeout(context, LK_TLS_SESSION_LIFE_S);
 }
 
-/* The system's configuration may demand more. */
-static bool demand_version(SSL_CTX *context)
+/* The configuration of the system may demand a later version. */
+static bool tls_demand_version(SSL_CTX *context)
 {
   return SSL_CTX_get_min_proto_version(context) >= TLS1_2_VERSION ||
          SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1;
@@ -275,7 +275,7 @@ SSL_CTX *lk__tls_context(lk_transport *t, const lk_tls_config *config,
     return NULL;
   }
   set_options(&l);
-  if (!demand_version(l.context))
+  if (!tls_demand_version(l.context))
     lk__tls_error_set_library(t, "TLS 1.2 is not available");
   else if (load_trust(&l) && load_crls(&l) && load_own(&l))
     return l.context;

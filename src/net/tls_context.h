@@ -6,8 +6,8 @@
 
 #include <openssl/ssl.h>
 
-/** Seconds after the certificate was verified: how long a session may stand for
-    that. */
+/** How long a session may be resumed after the certificate was verified, in
+    seconds. */
 enum { LK_TLS_SESSION_LIFE_S = 600 };
 
 /**

@@ -8,9 +8,8 @@
 #include <openssl/x509v3.h>
 #include <stdio.h>
 
-/* Why a connection by TLS failed, for programs and for people. A text may hold
- * what came from the wire: it is printed without what is not a letter, a digit
- * or a plain sign. */
+/* Why a TLS connection failed: a cause for programs, and a text for people.
+   Names from a certificate are printed with printable ASCII characters only. */
 
 void lk__tls_error_set(lk_transport *t, lk_tls_cause cause, const char *text)
 {
@@ -19,14 +18,14 @@ void lk__tls_error_set(lk_transport *t, lk_tls_cause cause, const char *text)
   snprintf(t->why, sizeof t->why, "TLS: %.370s", text);
 }
 
-static bool is_memory(unsigned long code)
+static bool error_is_memory(unsigned long code)
 {
   return ERR_GET_REASON(code) == ERR_R_MALLOC_FAILURE;
 }
 
-/* OpenSSL names alerts by the protocol that had them first: "sslv3 alert bad
- * certificate" comes in TLS 1.3, too. */
-static const char *reason_of(unsigned long code)
+/* OpenSSL names an alert after the oldest protocol that has it: "sslv3 alert
+   bad certificate" is also one of TLS 1.3. */
+static const char *error_reason(unsigned long code)
 {
   const char *reason = code == 0 ? NULL : ERR_reason_error_string(code);
   const char *alert = reason == NULL ? NULL : strstr(reason, " alert ");
@@ -41,9 +40,9 @@ void lk__tls_error_set_library(lk_transport *t, const char *what)
   char text[200];
   unsigned long code = ERR_peek_last_error();
 
-  snprintf(text, sizeof text, "%s: %s", what, reason_of(code));
+  snprintf(text, sizeof text, "%s: %s", what, error_reason(code));
   lk__tls_error_set(t, LK_TLS_OTHER, text);
-  if (is_memory(code))
+  if (error_is_memory(code))
     t->err = LK_ERR_NO_MEMORY;
   ERR_clear_error();
 }
@@ -56,16 +55,16 @@ void lk__tls_error_set_file(lk_transport *t, const char *name, const char *what)
   if (code == 0 || ERR_GET_REASON(code) == PEM_R_NO_START_LINE)
     snprintf(text, sizeof text, "%s: %s", name, what);
   else
-    snprintf(text, sizeof text, "%s: %s: %s", name, what, reason_of(code));
+    snprintf(text, sizeof text, "%s: %s: %s", name, what, error_reason(code));
   lk__tls_error_set(t, LK_TLS_FILES, text);
-  if (is_memory(code))
+  if (error_is_memory(code))
     t->err = LK_ERR_NO_MEMORY;
   ERR_clear_error();
 }
 
-/* ---- a certificate that was refused -------------------------------------- */
+/* ---- refused certificates ------------------------------------------------ */
 
-static lk_tls_cause cause_of(long verdict)
+static lk_tls_cause tls_cause_of(long verdict)
 {
   switch (verdict) {
   case X509_V_ERR_HOSTNAME_MISMATCH:
@@ -95,7 +94,7 @@ static lk_tls_cause cause_of(long verdict)
 }
 
 /* Append `len` bytes as an item of a list, or dots where they do not fit. */
-static void add_name(char *list, size_t size, const void *name, size_t len)
+static void tls_names_add(char *list, size_t size, const void *name, size_t len)
 {
   static const char dots[] = ", ...";
   size_t at = strlen(list);
@@ -115,7 +114,7 @@ static void add_name(char *list, size_t size, const void *name, size_t len)
   list[at] = '\0';
 }
 
-static void add_address(char *list, size_t size, const ASN1_STRING *s)
+static void tls_names_add_address(char *list, size_t size, const ASN1_STRING *s)
 {
   int len = ASN1_STRING_length(s);
   int family = len == 4 ? AF_INET : AF_INET6;
@@ -123,7 +122,7 @@ static void add_address(char *list, size_t size, const ASN1_STRING *s)
 
   if ((len == 4 || len == 16) &&
       inet_ntop(family, ASN1_STRING_get0_data(s), text, sizeof text) != NULL)
-    add_name(list, size, text, strlen(text));
+    tls_names_add(list, size, text, strlen(text));
 }
 
 void lk__tls_names(const X509 *certificate, char *list, size_t size)
@@ -138,19 +137,19 @@ void lk__tls_names(const X509 *certificate, char *list, size_t size)
         GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(all, i), &type);
 
     if (type == GEN_DNS)
-      add_name(list, size, ASN1_STRING_get0_data(s),
-               (size_t)ASN1_STRING_length(s));
+      tls_names_add(list, size, ASN1_STRING_get0_data(s),
+                    (size_t)ASN1_STRING_length(s));
     else if (type == GEN_IPADD)
-      add_address(list, size, s);
+      tls_names_add_address(list, size, s);
   }
   GENERAL_NAMES_free(all);
 }
 
-static void set_verdict(lk_transport *t, long verdict,
-                        const lk_tls_step_info *info)
+static void tls_error_set_verdict(lk_transport *t, long verdict,
+                                  const lk_tls_step_info *info)
 {
   char text[371];
-  lk_tls_cause cause = cause_of(verdict);
+  lk_tls_cause cause = tls_cause_of(verdict);
 
   if (cause != LK_TLS_NAME)
     snprintf(text, sizeof text, "the server's certificate is refused: %s%s%s",
@@ -169,10 +168,10 @@ static void set_verdict(lk_transport *t, long verdict,
   lk__tls_error_set(t, cause, text);
 }
 
-/* ---- a step that failed -------------------------------------------------- */
+/* ---- failed steps -------------------------------------------------------- */
 
-/* The alerts by which a server refuses a certificate, or wants one. */
-static bool is_about_certificate(int reason)
+/* The alerts with which a server refuses a certificate or demands one. */
+static bool alert_is_about_certificate(int reason)
 {
   switch (reason) {
   case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
@@ -189,7 +188,7 @@ static bool is_about_certificate(int reason)
   }
 }
 
-static bool is_not_tls(int reason)
+static bool error_is_not_tls(int reason)
 {
   switch (reason) {
   case SSL_R_WRONG_VERSION_NUMBER:
@@ -201,14 +200,14 @@ static bool is_not_tls(int reason)
   }
 }
 
-static bool is_too_old(int reason)
+static bool error_is_old_version(int reason)
 {
   return reason == SSL_R_UNSUPPORTED_PROTOCOL ||
          reason == SSL_R_TLSV1_ALERT_PROTOCOL_VERSION;
 }
 
-static void set_alert(lk_transport *t, const lk_tls_step_info *info,
-                      const char *reason)
+static void tls_error_set_alert(lk_transport *t, const lk_tls_step_info *info,
+                                const char *reason)
 {
   char text[200];
 
@@ -224,7 +223,7 @@ static void set_alert(lk_transport *t, const lk_tls_step_info *info,
                     text);
 }
 
-static void set_closed(lk_transport *t, const lk_tls_step_info *info)
+static void tls_error_set_closed(lk_transport *t, const lk_tls_step_info *info)
 {
   if (info->number != 0) {
     (void)lk__transport_fail(t, LK_ERR_TLS, "TLS: the handshake broke",
@@ -240,8 +239,8 @@ static void set_closed(lk_transport *t, const lk_tls_step_info *info)
   }
 }
 
-static void set_library(lk_transport *t, const SSL *ssl,
-                        const lk_tls_step_info *info, unsigned long code)
+static void tls_error_set_code(lk_transport *t, const SSL *ssl,
+                               const lk_tls_step_info *info, unsigned long code)
 {
   int reason = ERR_GET_REASON(code);
   long verdict = SSL_get_verify_result(ssl);
@@ -250,23 +249,23 @@ static void set_library(lk_transport *t, const SSL *ssl,
   /* The first error may be that of a signature, from inside of verifying. */
   if (verdict != X509_V_OK && !SSL_is_init_finished(ssl) &&
       SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE) {
-    set_verdict(t, verdict, info);
-  } else if (is_about_certificate(reason) &&
+    tls_error_set_verdict(t, verdict, info);
+  } else if (alert_is_about_certificate(reason) &&
              (info->certificate_requested || info->has_certificate)) {
-    set_alert(t, info, reason_of(code));
-  } else if (is_not_tls(reason) && !SSL_is_init_finished(ssl)) {
+    tls_error_set_alert(t, info, error_reason(code));
+  } else if (error_is_not_tls(reason) && !SSL_is_init_finished(ssl)) {
     snprintf(text, sizeof text,
              "the server does not speak TLS on this port (%s)",
-             reason_of(code));
+             error_reason(code));
     lk__tls_error_set(t, LK_TLS_NOT_TLS, text);
-  } else if (is_too_old(reason)) {
+  } else if (error_is_old_version(reason)) {
     snprintf(text, sizeof text, "the server has no TLS 1.2 or later (%s)",
-             reason_of(code));
+             error_reason(code));
     lk__tls_error_set(t, LK_TLS_OTHER, text);
   } else {
-    lk__tls_error_set(t, LK_TLS_OTHER, reason_of(code));
+    lk__tls_error_set(t, LK_TLS_OTHER, error_reason(code));
   }
-  if (is_memory(code))
+  if (error_is_memory(code))
     t->err = LK_ERR_NO_MEMORY;
 }
 
@@ -278,11 +277,11 @@ void lk__tls_error_set_step(lk_transport *t, const SSL *ssl, int error,
 
   if (error == SSL_ERROR_SSL && code != 0 &&
       ERR_GET_REASON(code) != SSL_R_UNEXPECTED_EOF_WHILE_READING)
-    set_library(t, ssl, info, code);
+    tls_error_set_code(t, ssl, info, code);
   else if (live && info->number != 0)
     (void)lk__transport_fail(t, LK_ERR_CONNECTION_LOSS, "TLS connection",
                              info->number);
   else
-    set_closed(t, info);
+    tls_error_set_closed(t, info);
   ERR_clear_error();
 }

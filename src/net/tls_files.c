@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "net/tls_error.h"
 
-/* A list of all public CAs has a quarter of a million bytes. */
+/* A list of all public CAs has some 250,000 bytes. */
 enum { LARGEST_FILE = 16 * 1024 * 1024, FIRST_ROOM = 16 * 1024 };
 
 static const char *path_of(const lk_tls_config *c, enum lk_tls_file which)
@@ -30,7 +30,7 @@ static const char *path_of(const lk_tls_config *c, enum lk_tls_file which)
   return NULL;
 }
 
-static void fail(lk_transport *t, const char *path, int number)
+static void tls_file_failed(lk_transport *t, const char *path, int number)
 {
   char what[300];
 
@@ -39,8 +39,9 @@ static void fail(lk_transport *t, const char *path, int number)
   t->cause = LK_TLS_FILES;
 }
 
-/* Move to `size` bytes; the old ones may be a key. */
-static unsigned char *grow(unsigned char *old, size_t len, size_t size)
+/* Move `len` bytes to a buffer of `size`. The old buffer is wiped, since it may
+   hold a key. */
+static unsigned char *buffer_grow(unsigned char *old, size_t len, size_t size)
 {
   unsigned char *new = malloc(size);
 
@@ -52,7 +53,7 @@ static unsigned char *grow(unsigned char *old, size_t len, size_t size)
   return new;
 }
 
-/* Gives the errno, or 0. What was read until then is in `out` in any case. */
+/* Returns 0 or an errno. `out` gets the bytes read so far in either case. */
 static int read_all(int fd, lk_bytes *out)
 {
   unsigned char *at = NULL;
@@ -63,7 +64,7 @@ static int read_all(int fd, lk_bytes *out)
       if (room == LARGEST_FILE)
         return EFBIG;
       room = room == 0 ? FIRST_ROOM : 2 * room;
-      at = grow(at, len, room);
+      at = buffer_grow(at, len, room);
       *out = lk_bytes_of(at, at == NULL ? 0 : len);
       if (at == NULL)
         return ENOMEM;
@@ -79,7 +80,7 @@ static int read_all(int fd, lk_bytes *out)
   }
 }
 
-/* Opening must not wait, as it would for a pipe without a writer. */
+/* O_NONBLOCK, since opening a FIFO without a writer would block. */
 static int read_file(const char *path, lk_bytes *out)
 {
   struct stat st;
@@ -107,7 +108,7 @@ bool lk__tls_files_read(lk_transport *t, lk_tls_files *f,
     int number = path == NULL ? 0 : read_file(path, &f->read[i]);
 
     if (number != 0) {
-      fail(t, path, number);
+      tls_file_failed(t, path, number);
       return false;
     }
   }
@@ -125,10 +126,10 @@ void lk__tls_files_free(lk_tls_files *f)
   }
 }
 
-/* ---- what they are ------------------------------------------------------- */
+/* ---- the digest ---------------------------------------------------------- */
 
-/* With its length before it, so that no two lists are alike. */
-static bool add(EVP_MD_CTX *md, lk_bytes bytes)
+/* With the length in front, so that different lists of bytes differ. */
+static bool digest_add(EVP_MD_CTX *md, lk_bytes bytes)
 {
   uint64_t head = bytes.at == NULL ? UINT64_MAX : bytes.len;
 
@@ -145,11 +146,12 @@ bool lk__tls_files_digest(lk_transport *t, const lk_tls_files *f,
   bool ok = md != NULL && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1;
 
   for (int i = 0; i < LK_TLS_FILE_COUNT; i++)
-    ok = ok && add(md, f->read[i]);
-  ok = ok && add(md, c->ca_pem) && add(md, c->cert_pem) &&
-       add(md, c->key_pem) && add(md, c->crl_pem) &&
-       add(md, lk_text(c->ca_dir)) && add(md, lk_text(c->server_name)) &&
-       add(md, lk_bytes_of(optouts, sizeof optouts)) &&
+    ok = ok && digest_add(md, f->read[i]);
+  ok = ok && digest_add(md, c->ca_pem) && digest_add(md, c->cert_pem) &&
+       digest_add(md, c->key_pem) && digest_add(md, c->crl_pem) &&
+       digest_add(md, lk_text(c->ca_dir)) &&
+       digest_add(md, lk_text(c->server_name)) &&
+       digest_add(md, lk_bytes_of(optouts, sizeof optouts)) &&
        EVP_DigestFinal_ex(md, out, NULL) == 1;
   EVP_MD_CTX_free(md);
   if (!ok)

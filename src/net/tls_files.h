@@ -4,8 +4,7 @@
 
 #include "net/transport.h"
 
-/** The PEM of a lk_tls_config: its files, which are read here, and what it has
-    in memory. One that is not there has no bytes. */
+/** The files of a lk_tls_config. A file that is not configured has no bytes. */
 enum lk_tls_file {
   LK_TLS_FILE_CA,
   LK_TLS_FILE_CERT,
@@ -16,20 +15,20 @@ enum lk_tls_file {
 };
 
 typedef struct lk_tls_files {
-  lk_bytes read[LK_TLS_FILE_COUNT]; /**< ours */
+  lk_bytes read[LK_TLS_FILE_COUNT]; /**< owned by this struct */
 } lk_tls_files;
 
-/** Read them all; false: `t` has the error. Free in any case. */
+/** Read them all; false: `t` has the error. To be freed in either case. */
 bool lk__tls_files_read(lk_transport *t, lk_tls_files *f,
                         const lk_tls_config *config);
-/** Wipe and free. */
+/** Overwrite with zeros and free. */
 void lk__tls_files_free(lk_tls_files *f);
 
 enum { LK_TLS_DIGEST_LEN = 32 };
 
-/** SHA-256 of all that decides whom a context trusts and what it shows: the
-    files, what is in memory, the names and the opt-outs. false: `t` has the
-    error. */
+/** SHA-256 of all options that a context is made of: files, PEM in memory,
+    names, and the options that weaken verification. false: `t` has the error.
+ */
 bool lk__tls_files_digest(lk_transport *t, const lk_tls_files *f,
                           const lk_tls_config *config,
                           unsigned char out[LK_TLS_DIGEST_LEN]);

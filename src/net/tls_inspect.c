@@ -8,11 +8,9 @@
 
 #include "net/tls_error.h"
 
-/* Facts of a TLS connection, for its diagnosis. */
-
 enum { SECONDS_PER_DAY = 86400 };
 
-/* As RFC 2253 writes it, in ASCII; cut where it is too long. */
+/* In the format of RFC 2253, in ASCII; truncated to `size`. */
 static void print_name(const X509_NAME *name, char *out, size_t size)
 {
   BIO *text = BIO_new(BIO_s_mem());
@@ -35,7 +33,8 @@ static int64_t seconds_of(const ASN1_TIME *time)
   return (int64_t)days * SECONDS_PER_DAY + seconds;
 }
 
-static void describe(const X509 *certificate, lk_tls_certificate *out)
+static void certificate_describe(const X509 *certificate,
+                                 lk_tls_certificate *out)
 {
   if (certificate == NULL)
     return;
@@ -48,8 +47,8 @@ static void describe(const X509 *certificate, lk_tls_certificate *out)
   out->not_after_s = seconds_of(X509_get0_notAfter(certificate));
 }
 
-/* OpenSSL keeps the one that it refused in the chain alone. */
-static const X509 *find_server(const SSL *ssl)
+/* A certificate that OpenSSL refused is in the chain only. */
+static const X509 *server_certificate(const SSL *ssl)
 {
   const X509 *certificate = SSL_get0_peer_certificate(ssl);
   const STACK_OF(X509) *chain = SSL_get_peer_cert_chain(ssl);
@@ -70,7 +69,7 @@ void lk__tls_describe(const SSL *ssl, lk_tls_connection *out)
     snprintf(out->cipher, sizeof out->cipher, "%s",
              SSL_CIPHER_get_name(cipher));
   }
-  describe(find_server(ssl), &out->server);
-  describe(SSL_get_certificate(ssl), &out->own);
+  certificate_describe(server_certificate(ssl), &out->server);
+  certificate_describe(SSL_get_certificate(ssl), &out->own);
   ERR_clear_error();
 }

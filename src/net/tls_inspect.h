@@ -6,7 +6,7 @@
 
 #include <openssl/ssl.h>
 
-/** Say what is known of a connection, also of one whose handshake failed. */
+/** Describe a connection, also one whose handshake failed. */
 void lk__tls_describe(const SSL *ssl, lk_tls_connection *out);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* strerror_r() gives a text or a number, as the C library likes. */
+/* strerror_r() returns a text (glibc) or a number (POSIX). */
 static inline const char *text_given(const char *text, const char *buffer)
 {
   (void)buffer;

@@ -4,7 +4,7 @@
 
 #include <latchkey/client.h>
 
-/** Set `err`, and `why` to "what: text of the errno `number`". Always
+/** Set `err`, and `why` to `what` with the text of the errno `number`. Returns
     LK_FLOW_FAILED. */
 lk_flow lk__transport_fail(lk_transport *t, int err, const char *what,
                            int number);
