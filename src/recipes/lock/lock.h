@@ -69,7 +69,15 @@ void lk__completion_set(lk_completion *w, lk_lock_cb done, void *arg);
 /** Invoke the callback, if it is pending. */
 void lk__lock_complete(lk_lock *l, lk_completion *w, int err);
 bool lk__lock_holds(const lk_lock *l);
+/** Start one of its timers, `in_ms` from now. */
+void lk__lock_start_timer(lk_lock *l, lk_timer *t, int64_t in_ms);
 void lk__lock_stop_timer(lk_lock *l, lk_timer *t);
+/** Stop an acquisition; with `notify` its `gone` is invoked later. */
+void lk__lock_stop_acquisition(lk_acquisition *a, bool notify);
+/** Stop the acquire under way, and complete it with `err`. */
+void lk__lock_give_up(lk_lock *l, int err);
+/** Complete the acquire of a lock that was held already. */
+void lk__lock_complete_reentry(lk_lock *l, int err);
 /** Take the acquisition from the lock, which has none then. */
 lk_acquisition *lk__lock_detach_acquisition(lk_lock *l);
 /** Complete what needs no reply of a server: an acquire of a lock that is held,

@@ -2,200 +2,14 @@
 #include "config.h"
 
 #include "base/timeout.h"
-#include "recipes/common/memory.h"
 #include "recipes/local/local_queue.h"
-#include "recipes/queue/downgrade.h"
 
 enum {
   RELEASE_MS = 1500 /* as lk_client_close() waits */
 };
 
-/* ---- calling the user -------------------------------------------------- */
-
-static void lock_destroy(lk_lock *l)
-{
-  lk_session_lease *k = l->lease;
-
-  lk__lock_options_free(&l->options, &k->mem);
-  if (l->free_plan != NULL)
-    l->free_plan(l->plan, &k->mem);
-  lk__give(&k->mem, l);
-  lk__lease_unref(k);
-}
-
-void lk__lock_enter(lk_lock *l)
-{
-  l->busy++;
-}
-
-void lk__lock_leave(lk_lock *l)
-{
-  if (--l->busy == 0 && l->freed)
-    lock_destroy(l);
-}
-
-void lk__completion_set(lk_completion *w, lk_lock_cb done, void *arg)
-{
-  *w = (lk_completion){.done = done, .arg = arg, .pending = true};
-}
-
-void lk__lock_complete(lk_lock *l, lk_completion *w, int err)
-{
-  lk_completion now = *w;
-
-  w->pending = false;
-  if (now.pending && now.done != NULL)
-    now.done(l, err, now.arg);
-}
-
-/* ---- timers ------------------------------------------------------------ */
-
-static void lock_start_timer(lk_lock *l, lk_timer *t, int64_t in_ms)
-{
-  lk_session_lease *k = l->lease;
-
-  lk__lease_start_timer(k, t, lk_client_clock(k->client) + in_ms);
-}
-
-void lk__lock_stop_timer(lk_lock *l, lk_timer *t)
-{
-  lk__lease_stop_timer(l->lease, t);
-}
-
-lk_acquisition *lk__lock_detach_acquisition(lk_lock *l)
-{
-  lk_acquisition *a = l->acquisition;
-
-  l->acquisition = NULL;
-  lk__lock_stop_timer(l, &l->timeout);
-  return a;
-}
-
-static void acquisition_stop(lk_acquisition *a, bool tell)
-{
-  a->kind->stop(a, tell);
-}
-
-static void lock_give_up(lk_lock *l, int err)
-{
-  lk_acquisition *a = lk__lock_detach_acquisition(l);
-
-  lk__lock_enter(l);
-  l->late = false;
-  if (a != NULL)
-    acquisition_stop(a, false);
-  lk__lock_complete(l, &l->acquire, err);
-  lk__lock_leave(l);
-}
-
-static void on_acquire_timeout(lk_client *c, void *arg)
-{
-  (void)c;
-  lock_give_up(arg, LK_ERR_DEADLINE);
-}
-
-/* No callback is invoked any more for the released acquisition, which cleans up
- * by itself. */
-static void lock_forget_released(lk_lock *l)
-{
-  if (l->released != NULL)
-    l->released->kind->disown(l->released);
-  l->released = NULL;
-  lk__lock_stop_timer(l, &l->release_timeout);
-}
-
-static void on_release_timeout(lk_client *c, void *arg)
-{
-  lk_lock *l = arg;
-
-  (void)c;
-  lk__lock_enter(l);
-  lock_forget_released(l);
-  lk__lock_complete(l, &l->release, LK_ERR_DEADLINE);
-  lk__lock_leave(l);
-}
-
-bool lk__lock_holds(const lk_lock *l)
-{
-  return l->acquisition != NULL && lk__acquisition_holds(l->acquisition);
-}
-
-/* Not an acquire that a callback has begun meanwhile. */
-static void lock_complete_reentry(lk_lock *l, int err)
-{
-  if (l->again)
-    lk__lock_complete(l, &l->acquire, err);
-}
-
-void lk__lock_complete_local(lk_lock *l, int acquire_err)
-{
-  lk__lock_stop_timer(l, &l->soon);
-  lock_complete_reentry(l, acquire_err);
-  if (l->released == NULL)
-    lk__lock_complete(l, &l->release, 0);
-}
-
-static void on_next_turn(lk_client *c, void *arg)
-{
-  lk_lock *l = arg;
-
-  (void)c;
-  lk__lock_enter(l);
-  lk__lock_complete_local(l, 0);
-  lk__lock_leave(l);
-}
-
-/* ---- life -------------------------------------------------------------- */
-
-static lk_acquisition *lock_make_contender(lk_lock *l,
-                                           const lk_acquisition_callbacks *who)
-{
-  lk_contender *ct = lk__contender_new(l->lease, &l->options.what, who, l);
-
-  if (ct == NULL)
-    return NULL;
-  if (l->partner != NULL && lk__lock_holds(l->partner))
-    lk__contender_set_writer(ct, l->partner->acquisition->parts[0]);
-  return &ct->acquisition;
-}
-
-static int lock_make(lk_lock **out, lk_client *c, const char *path,
-                     const lk_lock_config *config, lk_multilock_side side)
-{
-  *out = NULL;
-  int err = lk__lock_options_check(path, config);
-
-  if (err != 0)
-    return err;
-  lk_session_lease *k = lk__lease_of(c);
-  lk_lock *l = k == NULL ? NULL : lk__take(&k->mem, sizeof *l);
-
-  if (l == NULL)
-    return LK_ERR_NO_MEMORY;
-  l->lease = k;
-  lk__lease_ref(k);
-  l->timeout = (lk_timer){.fire = on_acquire_timeout, .arg = l};
-  l->release_timeout = (lk_timer){.fire = on_release_timeout, .arg = l};
-  l->soon = (lk_timer){.fire = on_next_turn, .arg = l};
-  l->make = lock_make_contender;
-  l->on_event = config->on_event;
-  l->arg = config->arg;
-  if (!lk__lock_options_init(&l->options, &k->mem, path, config, side)) {
-    lock_destroy(l);
-    return LK_ERR_NO_MEMORY;
-  }
-  *out = l;
-  return 0;
-}
-
-int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
-                  const lk_lock_config *config, lk_multilock_side side)
-{
-  *out = NULL;
-  if (config->local_queue)
-    return LK_ERR_BAD_ARGUMENT;
-  return lock_make(out, c, path, config, side);
-}
+/* ---- creation -------------------------------------------------------------
+ */
 
 int lk_lock_new(lk_lock **out, lk_client *client, const char *path,
                 const lk_lock_config *config)
@@ -204,54 +18,18 @@ int lk_lock_new(lk_lock **out, lk_client *client, const char *path,
   int err = lk__lock_config_take(client, &own, config);
 
   *out = NULL;
-  if (err == 0)
-    err = lock_make(out, client, path, &own, LK_MULTILOCK_MUTEX);
-  if (err == 0 && own.local_queue && !lk__local_queue_attach(*out, &own)) {
-    lock_destroy(*out);
-    *out = NULL;
-    err = LK_ERR_NO_MEMORY;
-  }
-  return err;
-}
+  if (err != 0)
+    return err;
+  bool is_local = own.local_queue;
 
-/* Cancel and release everything. The pending callbacks come last, from copies,
- * so that a callback cannot add others. */
-static void lock_drop(lk_lock *l)
-{
-  lk_completion acquire = l->acquire, release = l->release;
-  lk_acquisition *a = lk__lock_detach_acquisition(l);
-
-  lk__lock_stop_timer(l, &l->soon);
-  l->acquire.pending = false;
-  l->release.pending = false;
-  l->late = false;
-  l->lost = false;
-  l->count = 0;
-  lock_forget_released(l);
-  if (a != NULL)
-    acquisition_stop(a, false);
-  lk__lock_complete_verify(l, LK_ERR_CLOSED);
-  lk__lock_complete(l, &acquire, LK_ERR_CLOSED);
-  lk__lock_complete(l, &release, LK_ERR_CLOSED);
-}
-
-void lk_lock_reset(lk_lock *l)
-{
-  if (l->freed)
-    return;
-  lk__lock_enter(l);
-  lock_drop(l);
-  lk__lock_leave(l);
-}
-
-void lk_lock_free(lk_lock *l)
-{
-  if (l == NULL || l->freed)
-    return;
-  lk__lock_enter(l);
-  l->freed = true;
-  lock_drop(l);
-  lk__lock_leave(l);
+  own.local_queue = false;
+  err = lk__lock_make(out, client, path, &own, LK_MULTILOCK_MUTEX);
+  own.local_queue = is_local;
+  if (err != 0 || !is_local || lk__local_queue_attach(*out, &own))
+    return err;
+  lk_lock_free(*out);
+  *out = NULL;
+  return LK_ERR_NO_MEMORY;
 }
 
 /* ---- acquire and release ----------------------------------------------- */
@@ -263,7 +41,7 @@ static int lock_reenter(lk_lock *l, lk_lock_cb done, void *arg)
   l->count++;
   l->again = true;
   lk__completion_set(&l->acquire, done, arg);
-  lock_start_timer(l, &l->soon, 0);
+  lk__lock_start_timer(l, &l->soon, 0);
   return 0;
 }
 
@@ -374,12 +152,12 @@ void lk_lock_cancel(lk_lock *l)
   if (!l->acquire.pending)
     return;
   if (!lk__lock_holds(l)) {
-    lock_give_up(l, LK_ERR_CANCELLED);
+    lk__lock_give_up(l, LK_ERR_CANCELLED);
     return;
   }
   lk__lock_enter(l);
   (void)lk_lock_release(l, NULL, NULL);
-  lock_complete_reentry(l, LK_ERR_CANCELLED);
+  lk__lock_complete_reentry(l, LK_ERR_CANCELLED);
   lk__lock_leave(l);
 }
 
@@ -396,7 +174,7 @@ static void lock_release_last(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
     if (deadline_ms != INT64_MAX)
       lk__lease_start_timer(l->lease, &l->release_timeout, deadline_ms);
   }
-  acquisition_stop(a, done != NULL);
+  lk__lock_stop_acquisition(a, done != NULL);
   lk__lock_complete_verify(l, LK_ERR_NOT_HELD);
   lk__lock_complete_local(l, LK_ERR_CANCELLED);
   lk__lock_leave(l);
@@ -407,7 +185,7 @@ static void lock_count_down(lk_lock *l, lk_lock_cb done, void *arg)
   l->count--;
   if (done != NULL) {
     lk__completion_set(&l->release, done, arg);
-    lock_start_timer(l, &l->soon, 0);
+    lk__lock_start_timer(l, &l->soon, 0);
   }
 }
 

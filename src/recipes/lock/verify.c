@@ -106,16 +106,6 @@ static void on_verified(lk_client *c, int err, const lk_op_result *results,
   lock_multi_free(q);
 }
 
-void lk__lock_complete_verify(lk_lock *l, int err)
-{
-  if (l->verifying != NULL)
-    l->verifying->lock = NULL;
-  l->verifying = NULL;
-  lk__lock_enter(l);
-  lk__lock_complete(l, &l->verify, err);
-  lk__lock_leave(l);
-}
-
 static void lock_supervise(lk_lock *l)
 {
   lk_acquisition *a = l->acquisition;

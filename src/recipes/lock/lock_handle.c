@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/common/memory.h"
+#include "recipes/lock/lock.h"
+#include "recipes/queue/downgrade.h"
+
+static void lock_destroy(lk_lock *l)
+{
+  lk_session_lease *k = l->lease;
+
+  lk__lock_options_free(&l->options, &k->mem);
+  if (l->free_plan != NULL)
+    l->free_plan(l->plan, &k->mem);
+  lk__give(&k->mem, l);
+  lk__lease_unref(k);
+}
+
+void lk__lock_enter(lk_lock *l)
+{
+  l->busy++;
+}
+
+void lk__lock_leave(lk_lock *l)
+{
+  if (--l->busy == 0 && l->freed)
+    lock_destroy(l);
+}
+
+/* ---- callbacks ----------------------------------------------------------- */
+
+void lk__completion_set(lk_completion *w, lk_lock_cb done, void *arg)
+{
+  *w = (lk_completion){.done = done, .arg = arg, .pending = true};
+}
+
+void lk__lock_complete(lk_lock *l, lk_completion *w, int err)
+{
+  lk_completion now = *w;
+
+  w->pending = false;
+  if (now.pending && now.done != NULL)
+    now.done(l, err, now.arg);
+}
+
+void lk__lock_complete_verify(lk_lock *l, int err)
+{
+  if (l->verifying != NULL)
+    l->verifying->lock = NULL;
+  l->verifying = NULL;
+  lk__lock_enter(l);
+  lk__lock_complete(l, &l->verify, err);
+  lk__lock_leave(l);
+}
+
+/* Not an acquire that a callback has begun meanwhile. */
+void lk__lock_complete_reentry(lk_lock *l, int err)
+{
+  if (l->again)
+    lk__lock_complete(l, &l->acquire, err);
+}
+
+void lk__lock_complete_local(lk_lock *l, int acquire_err)
+{
+  lk__lock_stop_timer(l, &l->soon);
+  lk__lock_complete_reentry(l, acquire_err);
+  if (l->released == NULL)
+    lk__lock_complete(l, &l->release, 0);
+}
+
+/* ---- timers -------------------------------------------------------------- */
+
+void lk__lock_start_timer(lk_lock *l, lk_timer *t, int64_t in_ms)
+{
+  lk_session_lease *k = l->lease;
+
+  lk__lease_start_timer(k, t, lk_client_clock(k->client) + in_ms);
+}
+
+void lk__lock_stop_timer(lk_lock *l, lk_timer *t)
+{
+  lk__lease_stop_timer(l->lease, t);
+}
+
+static void on_next_turn(lk_client *c, void *arg)
+{
+  lk_lock *l = arg;
+
+  (void)c;
+  lk__lock_enter(l);
+  lk__lock_complete_local(l, 0);
+  lk__lock_leave(l);
+}
+
+/* ---- the acquisition ----------------------------------------------------- */
+
+bool lk__lock_holds(const lk_lock *l)
+{
+  return l->acquisition != NULL && lk__acquisition_holds(l->acquisition);
+}
+
+lk_acquisition *lk__lock_detach_acquisition(lk_lock *l)
+{
+  lk_acquisition *a = l->acquisition;
+
+  l->acquisition = NULL;
+  lk__lock_stop_timer(l, &l->timeout);
+  return a;
+}
+
+void lk__lock_stop_acquisition(lk_acquisition *a, bool tell)
+{
+  a->kind->stop(a, tell);
+}
+
+void lk__lock_give_up(lk_lock *l, int err)
+{
+  lk_acquisition *a = lk__lock_detach_acquisition(l);
+
+  lk__lock_enter(l);
+  l->late = false;
+  if (a != NULL)
+    lk__lock_stop_acquisition(a, false);
+  lk__lock_complete(l, &l->acquire, err);
+  lk__lock_leave(l);
+}
+
+static void on_acquire_timeout(lk_client *c, void *arg)
+{
+  (void)c;
+  lk__lock_give_up(arg, LK_ERR_DEADLINE);
+}
+
+/* No callback is invoked any more for the released acquisition, which cleans up
+ * by itself. */
+static void lock_forget_released(lk_lock *l)
+{
+  if (l->released != NULL)
+    l->released->kind->disown(l->released);
+  l->released = NULL;
+  lk__lock_stop_timer(l, &l->release_timeout);
+}
+
+static void on_release_timeout(lk_client *c, void *arg)
+{
+  lk_lock *l = arg;
+
+  (void)c;
+  lk__lock_enter(l);
+  lock_forget_released(l);
+  lk__lock_complete(l, &l->release, LK_ERR_DEADLINE);
+  lk__lock_leave(l);
+}
+
+static lk_acquisition *lock_make_contender(lk_lock *l,
+                                           const lk_acquisition_callbacks *who)
+{
+  lk_contender *ct = lk__contender_new(l->lease, &l->options.what, who, l);
+
+  if (ct == NULL)
+    return NULL;
+  if (l->partner != NULL && lk__lock_holds(l->partner))
+    lk__contender_set_writer(ct, l->partner->acquisition->parts[0]);
+  return &ct->acquisition;
+}
+
+/* ---- creation and destruction -------------------------------------------- */
+
+int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
+                  const lk_lock_config *config, lk_multilock_side side)
+{
+  *out = NULL;
+  if (config->local_queue)
+    return LK_ERR_BAD_ARGUMENT;
+  int err = lk__lock_options_check(path, config);
+
+  if (err != 0)
+    return err;
+  lk_session_lease *k = lk__lease_of(c);
+  lk_lock *l = k == NULL ? NULL : lk__take(&k->mem, sizeof *l);
+
+  if (l == NULL)
+    return LK_ERR_NO_MEMORY;
+  l->lease = k;
+  lk__lease_ref(k);
+  l->timeout = (lk_timer){.fire = on_acquire_timeout, .arg = l};
+  l->release_timeout = (lk_timer){.fire = on_release_timeout, .arg = l};
+  l->soon = (lk_timer){.fire = on_next_turn, .arg = l};
+  l->make = lock_make_contender;
+  l->on_event = config->on_event;
+  l->arg = config->arg;
+  if (!lk__lock_options_init(&l->options, &k->mem, path, config, side)) {
+    lock_destroy(l);
+    return LK_ERR_NO_MEMORY;
+  }
+  *out = l;
+  return 0;
+}
+
+/* Cancel and release everything. The pending callbacks come last, from copies,
+ * so that a callback cannot add others. */
+static void lock_drop(lk_lock *l)
+{
+  lk_completion acquire = l->acquire, release = l->release;
+  lk_acquisition *a = lk__lock_detach_acquisition(l);
+
+  lk__lock_stop_timer(l, &l->soon);
+  l->acquire.pending = false;
+  l->release.pending = false;
+  l->late = false;
+  l->lost = false;
+  l->count = 0;
+  lock_forget_released(l);
+  if (a != NULL)
+    lk__lock_stop_acquisition(a, false);
+  lk__lock_complete_verify(l, LK_ERR_CLOSED);
+  lk__lock_complete(l, &acquire, LK_ERR_CLOSED);
+  lk__lock_complete(l, &release, LK_ERR_CLOSED);
+}
+
+void lk_lock_reset(lk_lock *l)
+{
+  if (l->freed)
+    return;
+  lk__lock_enter(l);
+  lock_drop(l);
+  lk__lock_leave(l);
+}
+
+void lk_lock_free(lk_lock *l)
+{
+  if (l == NULL || l->freed)
+    return;
+  lk__lock_enter(l);
+  l->freed = true;
+  lock_drop(l);
+  lk__lock_leave(l);
+}
