@@ -45,7 +45,7 @@ static void on_reply(lk_client *c, const lk_reply *reply, void *arg)
 {
   (void)c;
   (void)arg;
-  replies += reply->proof < LK_EVIDENCE_RESUMED; /* no handshakes */
+  replies += reply->evidence < LK_EVIDENCE_RESUMED; /* no handshakes */
 }
 
 /* ---- naive ----------------------------------------------------------------

@@ -337,7 +337,7 @@ typedef enum lk_evidence {
 
 /** A reply, without its body. */
 typedef struct lk_reply {
-  lk_evidence proof;
+  lk_evidence evidence;
   int err;             /**< of the reply's header */
   int64_t zxid;        /**< of the reply's header; a write's own zxid */
   int64_t sent_ms;     /**< when it was queued for sending, or earlier */

@@ -5,8 +5,8 @@
 #include <latchkey/types.h>
 
 /**
- * Who is due first: a pairing heap of nodes that live in their owners, so that
- * nothing is allocated and nothing can fail. Equal times: any order.
+ * A priority queue by time: a pairing heap of nodes that live in their owners,
+ * so that nothing is allocated and nothing can fail. Equal times: any order.
  */
 typedef struct lk_heap {
   lk_heap_node *root; /**< the earliest, or NULL */

@@ -7,7 +7,7 @@
 /**
  * A list whose members may leave, be freed and join while it is walked: what a
  * callback needs that may free anything. `members` may be read like any list by
- * a loop that calls nobody.
+ * a loop that calls no callback.
  */
 typedef struct lk_safe_list {
   lk_link members;

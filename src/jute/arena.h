@@ -18,7 +18,7 @@ typedef struct lk_arena {
 /** `count` * `size` bytes, aligned for any type, zeroed; NULL: no memory, or
     the product is too large. Valid until the next reset. */
 void *lk__arena_take(lk_arena *a, size_t count, size_t size);
-/** The same as it comes, for who fills in all of it. */
+/** The same without initialisation, for a caller that fills all of it. */
 void *lk__arena_room(lk_arena *a, size_t count, size_t size);
 /** lk__arena_reset() where something was taken. */
 void lk__arena_clear(lk_arena *a, size_t keep);

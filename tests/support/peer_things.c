@@ -253,8 +253,9 @@ static void on_answer(lk_client *c, const lk_reply *a, void *arg)
   char room[16];
 
   peer_must(p, p->client == c && t->attached, "a listener that is none");
-  peer_must(p, proof_name(a->proof) != NULL, "an unknown proof");
-  peer_must(p, (a->proof == LK_EVIDENCE_NONE) == (lk_client_session(c).id == 0),
+  peer_must(p, proof_name(a->evidence) != NULL, "an unknown proof");
+  peer_must(p,
+            (a->evidence == LK_EVIDENCE_NONE) == (lk_client_session(c).id == 0),
             "a proof without a session, or none with one");
   peer_must(p, a->sent_ms <= a->received_ms && a->received_ms <= p->now,
             "an answer from the future");
@@ -263,8 +264,8 @@ static void on_answer(lk_client *c, const lk_reply *a, void *arg)
   if (!t->answers)
     return;
   peer_say(p, "%s: %s, %s, zxid %" PRId64 ", sent at %" PRId64, t->name,
-           proof_name(a->proof), peer_error(a->err, room, sizeof room), a->zxid,
-           a->sent_ms - p->log_start);
+           proof_name(a->evidence), peer_error(a->err, room, sizeof room),
+           a->zxid, a->sent_ms - p->log_start);
   peer_react(p, t->name, "answer");
 }
 

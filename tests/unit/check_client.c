@@ -229,7 +229,7 @@ static void on_done(lk_client *c, int err, void *arg)
   seen_zxid = a->zxid;
   seen_sent = a->sent_ms;
   seen_answered = a->received_ms;
-  ck_assert_int_eq(a->proof, LK_EVIDENCE_COMMIT);
+  ck_assert_int_eq(a->evidence, LK_EVIDENCE_COMMIT);
   ck_assert_uint_eq(a->connection, 1);
 }
 

@@ -17,7 +17,7 @@ static void start(int32_t gap_ms)
 
 static void answer(lk_evidence proof, int64_t sent_ms, int64_t received_ms)
 {
-  lk_reply a = {.proof = proof,
+  lk_reply a = {.evidence = proof,
                 .sent_ms = sent_ms,
                 .received_ms = received_ms,
                 .connection = 1};
@@ -137,7 +137,7 @@ END_TEST
 
 START_TEST(answers_of_another_connection_do_not_mix)
 {
-  lk_reply a = {.proof = LK_EVIDENCE_COMMIT,
+  lk_reply a = {.evidence = LK_EVIDENCE_COMMIT,
                 .sent_ms = 1010 + GAP,
                 .received_ms = 1020 + GAP,
                 .connection = 2};
@@ -151,7 +151,7 @@ END_TEST
 
 START_TEST(what_was_earned_outlives_the_connection_not_the_session)
 {
-  lk_reply a = {.proof = LK_EVIDENCE_CONTACT, .connection = 2};
+  lk_reply a = {.evidence = LK_EVIDENCE_CONTACT, .connection = 2};
 
   start(0);
   answer(LK_EVIDENCE_NEW_SESSION, 0, 10);
@@ -173,7 +173,7 @@ END_TEST
 
 START_TEST(a_shorter_timeout_takes_back_what_it_must)
 {
-  lk_reply a = {.proof = LK_EVIDENCE_RESUMED,
+  lk_reply a = {.evidence = LK_EVIDENCE_RESUMED,
                 .sent_ms = 1000,
                 .received_ms = 1010,
                 .connection = 2};
@@ -189,7 +189,7 @@ END_TEST
 /* A leader that is elected later begins with the timeout of the creation. */
 START_TEST(a_longer_timeout_counts_for_no_evidence)
 {
-  lk_reply a = {.proof = LK_EVIDENCE_RESUMED,
+  lk_reply a = {.evidence = LK_EVIDENCE_RESUMED,
                 .sent_ms = 1000,
                 .received_ms = 1010,
                 .connection = 2};
@@ -203,7 +203,7 @@ START_TEST(a_longer_timeout_counts_for_no_evidence)
   assert_until(900 + 2000 - 30, 1100 + 2000 - 30, 1100 + 2000 - 30);
   a.connection = 4;
   a.sent_ms = 1200;
-  a.proof = LK_EVIDENCE_NEW_SESSION;
+  a.evidence = LK_EVIDENCE_NEW_SESSION;
   lk__evidence_add(&l, &a, 8000);
   assert_until(1200 + 8000 - 90, 1200 + 8000 - 90, 1200 + 8000 - 90);
 }
@@ -240,14 +240,14 @@ END_TEST
 
 START_TEST(the_largest_zxid_is_known_until_the_session_ends)
 {
-  lk_reply a = {.proof = LK_EVIDENCE_CONTACT, .zxid = 7, .connection = 1};
+  lk_reply a = {.evidence = LK_EVIDENCE_CONTACT, .zxid = 7, .connection = 1};
 
   start(0);
   answer(LK_EVIDENCE_NEW_SESSION, 0, 10);
   lk__evidence_add(&l, &a, T);
   a.zxid = 5;
   lk__evidence_add(&l, &a, T);
-  a.proof = LK_EVIDENCE_NONE;
+  a.evidence = LK_EVIDENCE_NONE;
   a.zxid = 9;
   lk__evidence_add(&l, &a, T);
   ck_assert_uint_eq(l.seen_zxid, 7);

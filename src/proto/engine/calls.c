@@ -33,7 +33,7 @@ int lk__call_take_options(lk_client *c, lk_call_spec *spec, lk_call *own,
 }
 
 /* A write that is asked again might be done twice. */
-static bool asks_too_much(const lk_call_spec *spec)
+static bool repeats_write(const lk_call_spec *spec)
 {
   return spec->call != NULL && spec->call->repeat &&
          lk__opcode_info(spec->op)->write;
@@ -46,7 +46,7 @@ int lk__call_send(lk_client *c, lk_call_spec *spec, const lk_record *rec,
 
   if (err != 0)
     return err;
-  if (asks_too_much(spec))
+  if (repeats_write(spec))
     return LK_ERR_BAD_ARGUMENT;
   if (c->connection.phase == LK_PHASE_LIVE)
     err = lk__request_unsupported(c, spec->op);
@@ -75,7 +75,7 @@ int lk__call_on_node(lk_client *c, lk_call_spec *spec, bool sequence,
 }
 
 /* Whether a watch that stays is there for what `spec` wants to watch. */
-static int look_for_cover(lk_client *c, lk_call_spec *spec)
+static int find_covering_watch(lk_client *c, lk_call_spec *spec)
 {
   lk_watched *on;
   int err;
@@ -104,7 +104,7 @@ int lk__call_read(lk_client *c, lk_call_spec *spec, const lk_call *call)
     spec->path = lk__path_rest(c->hosts.chroot, spec->path, false);
     spec->chroot = c->hosts.chroot;
   }
-  err = watches ? look_for_cover(c, spec) : 0;
+  err = watches ? find_covering_watch(c, spec) : 0;
   struct lk_path_watch_request r = {.watch = watches && !spec->covered};
 
   return err != 0 ? err

@@ -21,8 +21,8 @@ static size_t or_default(size_t value, size_t usual)
   return value == 0 ? usual : value;
 }
 
-static void init(lk_client *c, const lk_client_config *config,
-                 const lk_hooks *hooks, const lk_mem *mem)
+static void client_init(lk_client *c, const lk_client_config *config,
+                        const lk_hooks *hooks, const lk_mem *mem)
 {
   c->mem = *mem;
   c->hooks = *hooks;
@@ -58,8 +58,8 @@ static void init(lk_client *c, const lk_client_config *config,
   lk__requests_init(&c->requests, &c->mem);
 }
 
-/* There is no client yet to log with. A config that is too long has the logger
- * where it always was. */
+/* There is no client yet to log with. In a longer struct of a newer header the
+ * log function has the same place. */
 static bool copy_config(lk_client_config *out, const lk_client_config *from)
 {
   static const lk_sized what = LK_SIZED(lk_client_config);
@@ -70,9 +70,9 @@ static bool copy_config(lk_client_config *out, const lk_client_config *from)
   return wrong == NULL;
 }
 
-/* The client that had the session before numbered its requests, too, and a
- * server may hand out the answer to an older one of the same number. */
-static int32_t random_xid(const lk_hooks *hooks)
+/* The earlier client of the resumed session numbered its requests, too, and a
+ * server may send the reply to an older request with the same xid. */
+static int32_t random_first_xid(const lk_hooks *hooks)
 {
   uint32_t r;
 
@@ -80,7 +80,8 @@ static int32_t random_xid(const lk_hooks *hooks)
   return (int32_t)(r % INT32_MAX);
 }
 
-static bool acceptable(const lk_client_config *config, const lk_hooks *hooks)
+static bool config_is_valid(const lk_client_config *config,
+                            const lk_hooks *hooks)
 {
   return hooks != NULL && hooks->now != NULL && hooks->random != NULL &&
          hooks->wake != NULL && config->session_timeout_ms >= 0 &&
@@ -114,14 +115,14 @@ int lk_client_new(lk_client **out, const lk_client_config *config,
   lk_client_config own;
 
   *out = NULL;
-  if (!copy_config(&own, config) || !acceptable(&own, hooks))
+  if (!copy_config(&own, config) || !config_is_valid(&own, hooks))
     return LK_ERR_BAD_ARGUMENT;
   const lk_mem *mem = own.mem == NULL ? &lk__mem_libc : own.mem;
   lk_client *c = lk__mem_new(mem, sizeof *c);
 
   if (c == NULL)
     return LK_ERR_NO_MEMORY;
-  init(c, &own, hooks, mem);
+  client_init(c, &own, hooks, mem);
   int err = init_hosts(c, &own);
 
   if (err != 0)
@@ -139,7 +140,7 @@ int lk_client_new(lk_client **out, const lk_client_config *config,
   }
   lk__hosts_shuffle(&c->hosts, hooks->random, hooks->arg);
   if (own.resume != NULL)
-    c->session.last_xid = random_xid(hooks);
+    c->session.last_xid = random_first_xid(hooks);
   c->connection.retry_ms = c->now; /* dialled by the driver's first tick */
   *out = c;
   return 0;
@@ -196,7 +197,7 @@ void lk_client_free(lk_client *c)
 
 /* The session ends on this connection rather than that the client moves, unless
  * the server is about to close it. */
-static void close_live(lk_client *c)
+static void close_connected(lk_client *c)
 {
   if (c->rejected.op != 0)
     return; /* closeSession leaves on the next connection */
@@ -223,7 +224,7 @@ int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
   c->close.end_ms = c->now + CLOSE_MS;
   lk__probe_stop(c);
   if (c->connection.phase == LK_PHASE_LIVE)
-    close_live(c);
+    close_connected(c);
   else if (lk__client_can_close(c))
     c->close.end_ms = c->now; /* complete the close in the next turn */
   c->close.begun = true;

@@ -5,8 +5,8 @@
 #include "proto/wire/create_mode.h"
 #include "proto/wire/opcode.h"
 
-static struct lk_create_request body(lk_bytes data, const lk_acls *acl,
-                                     int32_t flags)
+static struct lk_create_request create_body(lk_bytes data, const lk_acls *acl,
+                                            int32_t flags)
 {
   if (acl == NULL)
     acl = &lk_acl_open;
@@ -15,13 +15,13 @@ static struct lk_create_request body(lk_bytes data, const lk_acls *acl,
                                     .flags = flags};
 }
 
-static int create(lk_client *c, int32_t op, const char *path, lk_bytes data,
-                  const lk_acls *acl, int flags, const lk_call *call,
-                  lk_create_cb done, void *arg)
+static int queue_create(lk_client *c, int32_t op, const char *path,
+                        lk_bytes data, const lk_acls *acl, int flags,
+                        const lk_call *call, lk_create_cb done, void *arg)
 {
   if (!lk__create_flags_valid(flags))
     return LK_ERR_BAD_ARGUMENT;
-  struct lk_create_request r = body(data, acl, flags);
+  struct lk_create_request r = create_body(data, acl, flags);
   lk_call_spec spec = {.op = lk__create_opcode(op, flags),
                        .path = path,
                        .done = (void (*)(void))done,
@@ -34,14 +34,16 @@ static int create(lk_client *c, int32_t op, const char *path, lk_bytes data,
 int lk_create(lk_client *c, const char *path, lk_bytes data, const lk_acls *acl,
               int flags, const lk_call *call, lk_create_cb done, void *arg)
 {
-  return create(c, LK_OPCODE_CREATE, path, data, acl, flags, call, done, arg);
+  return queue_create(c, LK_OPCODE_CREATE, path, data, acl, flags, call, done,
+                      arg);
 }
 
 int lk_create2(lk_client *c, const char *path, lk_bytes data,
                const lk_acls *acl, int flags, const lk_call *call,
                lk_create_cb done, void *arg)
 {
-  return create(c, LK_OPCODE_CREATE2, path, data, acl, flags, call, done, arg);
+  return queue_create(c, LK_OPCODE_CREATE2, path, data, acl, flags, call, done,
+                      arg);
 }
 
 int lk_create_ttl(lk_client *c, const char *path, lk_bytes data,
@@ -51,7 +53,8 @@ int lk_create_ttl(lk_client *c, const char *path, lk_bytes data,
   if (!lk__create_ttl_valid(flags, ttl_ms))
     return LK_ERR_BAD_ARGUMENT;
   struct lk_create_ttl_request r = {
-      .create = body(data, acl, lk__create_ttl_flags(flags)), .ttl_ms = ttl_ms};
+      .create = create_body(data, acl, lk__create_ttl_flags(flags)),
+      .ttl_ms = ttl_ms};
   lk_call_spec spec = {.op = LK_OPCODE_CREATE_TTL,
                        .path = path,
                        .done = (void (*)(void))done,

@@ -22,7 +22,7 @@ void lk_client_want(lk_client *c, lk_want *out)
                    .address = c->hosts.address};
 }
 
-static bool is_present(const lk_client *c, uint64_t attempt)
+static bool is_present_attempt(const lk_client *c, uint64_t attempt)
 {
   return c->connection.attempt == attempt && !c->stack.free_wanted &&
          c->connection.phase != LK_PHASE_PAUSE &&
@@ -33,7 +33,7 @@ static bool is_present(const lk_client *c, uint64_t attempt)
  * which is now once the outermost call has ended. */
 static void lose_input(lk_client *c, uint64_t attempt)
 {
-  if (!is_present(c, attempt))
+  if (!is_present_attempt(c, attempt))
     return;
   c->connection.input_lost = true;
   lk__client_wake(c);
@@ -41,7 +41,7 @@ static void lose_input(lk_client *c, uint64_t attempt)
 
 /* Begin an input for `attempt`, after what is due; false: it is outdated. Or it
  * comes from inside a callback, where none can be taken. */
-static bool begin(lk_client *c, uint64_t attempt)
+static bool begin_input(lk_client *c, uint64_t attempt)
 {
   bool outermost = c->stack.depth == 0;
 
@@ -50,24 +50,25 @@ static bool begin(lk_client *c, uint64_t attempt)
     lk__timing_run(c);
   else
     lose_input(c, attempt);
-  return outermost && is_present(c, attempt);
+  return outermost && is_present_attempt(c, attempt);
 }
 
 /* The same for an input that the hook `wake` may call as well. It runs in the
  * middle of a call that must not complete any request: so what is due is left
  * to the next input, and nothing is taken that ends a live connection. */
-static bool begin_anywhere(lk_client *c, uint64_t attempt)
+static bool begin_input_or_wake(lk_client *c, uint64_t attempt)
 {
   if (!c->stack.waking)
-    return begin(c, attempt);
+    return begin_input(c, attempt);
   lk__client_enter(c);
   c->now = c->hooks.now(c->hooks.arg);
-  return is_present(c, attempt) && c->connection.phase == LK_PHASE_CONNECTING;
+  return is_present_attempt(c, attempt) &&
+         c->connection.phase == LK_PHASE_CONNECTING;
 }
 
 void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
 {
-  if (begin_anywhere(c, attempt) &&
+  if (begin_input_or_wake(c, attempt) &&
       c->connection.phase == LK_PHASE_CONNECTING && count > 0) {
     c->hosts.addresses = count;
     lk__timing_resolved(c);
@@ -75,7 +76,7 @@ void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
   lk__client_leave(c);
 }
 
-static void warn_of_tls(const lk_client *c)
+static void warn_unverified_tls(const lk_client *c)
 {
   if (c->tls != NULL && (c->tls->any_certificate || c->tls->any_name))
     lk__client_logf(c, LK_LOG_WARNING, LK_ERR_TLS,
@@ -86,18 +87,18 @@ static void warn_of_tls(const lk_client *c)
 
 void lk_client_connected(lk_client *c, uint64_t attempt)
 {
-  if (begin_anywhere(c, attempt) &&
+  if (begin_input_or_wake(c, attempt) &&
       c->connection.phase == LK_PHASE_CONNECTING) {
-    warn_of_tls(c);
+    warn_unverified_tls(c);
     lk__session_send_handshake(c);
   }
   lk__client_leave(c);
 }
 
-static void end_attempt(lk_client *c, uint64_t attempt, int err,
-                        lk_tls_cause cause, const char *why)
+static void fail_attempt(lk_client *c, uint64_t attempt, int err,
+                         lk_tls_cause cause, const char *why)
 {
-  if (begin_anywhere(c, attempt)) {
+  if (begin_input_or_wake(c, attempt)) {
     c->last_error.tls_cause = cause;
     if (err == 0)
       err = c->connection.phase == LK_PHASE_HANDSHAKE ? LK_ERR_REFUSED
@@ -115,13 +116,13 @@ static void end_attempt(lk_client *c, uint64_t attempt, int err,
 
 void lk_client_failed(lk_client *c, uint64_t attempt, int err, const char *why)
 {
-  end_attempt(c, attempt, err, LK_TLS_OTHER, why);
+  fail_attempt(c, attempt, err, LK_TLS_OTHER, why);
 }
 
 void lk_client_failed_tls(lk_client *c, uint64_t attempt, lk_tls_cause cause,
                           const char *why)
 {
-  end_attempt(c, attempt, LK_ERR_TLS, cause, why);
+  fail_attempt(c, attempt, LK_ERR_TLS, cause, why);
 }
 
 static void take_frame(lk_client *c, lk_bytes frame)
@@ -135,7 +136,7 @@ static void take_frame(lk_client *c, lk_bytes frame)
 }
 
 /* Whether the connection that brought the bytes at hand still stands. */
-static bool serving(const lk_client *c, uint64_t attempt)
+static bool is_receiving(const lk_client *c, uint64_t attempt)
 {
   return c->connection.attempt == attempt && !c->stack.free_wanted &&
          (c->connection.phase == LK_PHASE_LIVE ||
@@ -143,10 +144,11 @@ static bool serving(const lk_client *c, uint64_t attempt)
           c->connection.phase == LK_PHASE_SASL);
 }
 
-static void receive(lk_client *c, uint64_t attempt, lk_bytes bytes)
+static void receive_frames(lk_client *c, uint64_t attempt, lk_bytes bytes)
 {
   /* a frame that was put together is given back by lk__frame_next() */
-  while ((bytes.len > 0 || c->input.frames.handed) && serving(c, attempt)) {
+  while ((bytes.len > 0 || c->input.frames.handed) &&
+         is_receiving(c, attempt)) {
     lk_bytes frame;
 
     switch (lk__frame_next(&c->input.frames, &bytes, &frame)) {
@@ -169,16 +171,17 @@ static void receive(lk_client *c, uint64_t attempt, lk_bytes bytes)
 void *lk_client_receive_buffer(lk_client *c, uint64_t attempt, size_t least,
                                size_t *size)
 {
-  return serving(c, attempt) ? lk__frame_room(&c->input.frames, least, size)
-                             : NULL;
+  return is_receiving(c, attempt)
+             ? lk__frame_room(&c->input.frames, least, size)
+             : NULL;
 }
 
 void lk_client_received(lk_client *c, uint64_t attempt, const void *bytes,
                         size_t len)
 {
-  if (begin(c, attempt)) {
+  if (begin_input(c, attempt)) {
     c->connection.received_ms = c->now;
-    receive(c, attempt, lk_bytes_of(bytes, len));
+    receive_frames(c, attempt, lk_bytes_of(bytes, len));
   }
   lk__client_leave(c);
 }

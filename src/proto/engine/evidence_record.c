@@ -119,17 +119,17 @@ static void commit(lk_evidence_record *r, int64_t sent_ms)
 void lk__evidence_add(lk_evidence_record *r, const lk_reply *a,
                       int32_t timeout_ms)
 {
-  if (a->proof == LK_EVIDENCE_NONE)
+  if (a->evidence == LK_EVIDENCE_NONE)
     return;
   if (a->connection != r->connection)
     forget(r);
-  if (a->proof == LK_EVIDENCE_NEW_SESSION)
+  if (a->evidence == LK_EVIDENCE_NEW_SESSION)
     lk__evidence_end(r);
   r->connection = a->connection;
   if (a->zxid > 0 && (uint64_t)a->zxid > r->seen_zxid)
     r->seen_zxid = (uint64_t)a->zxid;
   adopt_timeout(r, timeout_ms);
-  switch (a->proof) {
+  switch (a->evidence) {
   case LK_EVIDENCE_NEW_SESSION:
     raise(r, LK_PROVEN_BY_COMMIT, a->sent_ms);
     break;

@@ -4,10 +4,10 @@
 
 #include "base/mem.h"
 
-/** What a server does not know. */
+/** Requests that a server does not support. */
 typedef struct lk_unsupported {
   uint64_t requests; /**< a bit for each */
-  int64_t until_ms;  /**< then it is asked again: servers are upgraded */
+  int64_t until_ms;  /**< then they are tried again: servers are upgraded */
 } lk_unsupported;
 
 typedef struct lk_host {
@@ -16,7 +16,7 @@ typedef struct lk_host {
   lk_unsupported unsupported; /**< all servers of that name and port */
 } lk_host;
 
-/** The servers of a connect string and which one is tried. */
+/** The servers of a client, and the one in turn. */
 typedef struct lk_hosts {
   const lk_mem *mem;
   char *text; /**< the names, cut up */
@@ -36,7 +36,7 @@ typedef struct lk_hosts {
 
 /**
  * Parse a connect string. `tls`: the servers are reached by TLS, whether the
- * text says so or not. `why` gets what is wrong, a constant text.
+ * text says so or not. `why` gets what is invalid, a constant text.
  * @return 0, LK_ERR_BAD_HOSTS, LK_ERR_NO_MEMORY.
  */
 int lk__hosts_init(lk_hosts *h, const lk_mem *mem, const char *text, bool tls,
@@ -52,7 +52,7 @@ void lk__hosts_shuffle(lk_hosts *h,
 /**
  * Take over the servers of `fresh`, which is used up, in random order. The
  * chroot stays, and so does the server in turn, unless it has to be another for
- * the sake of balance (rebalance.h).
+ * the sake of balance (load_balancing.h).
  * @return whether it is another.
  */
 bool lk__hosts_replace(lk_hosts *h, lk_hosts *fresh,

@@ -8,7 +8,7 @@
 
 /* Where a server stands in a list; its count: nowhere. Names are compared as
  * they are written. */
-static size_t find(const lk_hosts *in, const lk_host *server)
+static size_t find_server(const lk_hosts *in, const lk_host *server)
 {
   size_t i = 0;
 
@@ -18,47 +18,47 @@ static size_t find(const lk_hosts *in, const lk_host *server)
   return i;
 }
 
-static bool lists(const lk_hosts *in, const lk_host *server)
+static bool is_listed(const lk_hosts *in, const lk_host *server)
 {
-  return find(in, server) < in->count;
+  return find_server(in, server) < in->count;
 }
 
 /* First those that `before` lists, or first those that it does not; otherwise
  * as they are. */
-static void put_first(lk_hosts *h, const lk_hosts *before, bool listed)
+static void move_to_front(lk_hosts *h, const lk_hosts *before, bool listed)
 {
   size_t first = 0;
 
   for (size_t i = 0; i < h->count; i++) {
-    if (lists(before, &h->items[i]) == listed)
+    if (is_listed(before, &h->items[i]) == listed)
       lk__host_swap(&h->items[i], &h->items[first++]);
   }
 }
 
-static lk_list_change compare(const lk_hosts *h, const lk_hosts *fresh)
+static lk_list_change compare_lists(const lk_hosts *h, const lk_hosts *fresh)
 {
   lk_list_change change = {.before = h->count,
                            .after = fresh->count,
-                           .listed = lists(fresh, lk__hosts_current(h))};
+                           .listed = is_listed(fresh, lk__hosts_current(h))};
 
   for (size_t i = 0; i < h->count; i++)
-    change.kept += lists(fresh, &h->items[i]);
+    change.kept += is_listed(fresh, &h->items[i]);
   return change;
 }
 
 /* The order of `fresh`, and which of it is in turn. false: still the same. */
-static bool arrange(lk_hosts *fresh, const lk_hosts *h, uint32_t random)
+static bool order_servers(lk_hosts *fresh, const lk_hosts *h, uint32_t random)
 {
-  lk_list_change change = compare(h, fresh);
+  lk_list_change change = compare_lists(h, fresh);
 
   switch (lk__balance_load(&change, random)) {
   case LK_RELOCATION_NONE:
-    fresh->at = find(fresh, lk__hosts_current(h));
+    fresh->at = find_server(fresh, lk__hosts_current(h));
     fresh->address = h->address;
     fresh->addresses = h->addresses;
     return false;
-  case LK_RELOCATION_TO_ADDED: put_first(fresh, h, false); break;
-  case LK_RELOCATION_TO_KEPT: put_first(fresh, h, true); break;
+  case LK_RELOCATION_TO_ADDED: move_to_front(fresh, h, false); break;
+  case LK_RELOCATION_TO_KEPT: move_to_front(fresh, h, true); break;
   }
   return true;
 }
@@ -67,13 +67,13 @@ static bool arrange(lk_hosts *fresh, const lk_hosts *h, uint32_t random)
 static void keep_server_facts(lk_hosts *fresh, const lk_hosts *h)
 {
   for (size_t i = 0; i < h->count; i++) {
-    size_t place = find(fresh, &h->items[i]);
+    size_t place = find_server(fresh, &h->items[i]);
 
     if (place < fresh->count)
       fresh->items[place].unsupported = h->items[i].unsupported;
   }
-  fresh->used =
-      h->used < h->count ? find(fresh, &h->items[h->used]) : fresh->count;
+  fresh->used = h->used < h->count ? find_server(fresh, &h->items[h->used])
+                                   : fresh->count;
   fresh->unsupported = h->unsupported;
 }
 
@@ -86,7 +86,7 @@ bool lk__hosts_replace(lk_hosts *h, lk_hosts *fresh,
 
   lk__hosts_shuffle(fresh, random, arg);
   random(arg, &r, sizeof r);
-  bool another = arrange(fresh, h, r);
+  bool another = order_servers(fresh, h, r);
 
   keep_server_facts(fresh, h);
   fresh->chroot = h->chroot;

@@ -4,17 +4,17 @@
 
 /**
  * @file
- * What is true of a client whenever a callback is invoked, and after each
- * input. Builds with --enable-debug check it and end the process where it is
- * not; others have none of this.
+ * Invariants of a client, checked before each callback and after each input in
+ * builds with --enable-debug. A broken invariant aborts the process. Other
+ * builds contain no checks.
  */
 
 #include <latchkey/client.h>
 
-/** Where the client stands when it is looked at. */
+/** The point at which a client is checked. */
 typedef enum lk_moment {
-  LK_MOMENT_ANSWER,   /**< listeners are told of a reply, of which the request
-                           has left its ring and has not completed */
+  LK_MOMENT_ANSWER,   /**< listeners get a reply; its request has left its ring
+                           and has not completed */
   LK_MOMENT_CALLBACK, /**< before any other callback */
   LK_MOMENT_REST      /**< the outermost call ends: no callback is running */
 } lk_moment;

@@ -7,23 +7,23 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Listeners are being notified. Any of them may be detached meanwhile: then
- * `next` moves on. Those attached meanwhile are not meant. A listener may close
- * the client, which notifies all of that within the first notification. */
+/* A notification of listeners. A listener may be detached meanwhile: then
+ * `next` moves on. Listeners that are attached meanwhile are not part of it. A
+ * listener may close the client, which notifies all of that inside of this. */
 typedef struct lk_notification {
-  lk_listener *next; /* NULL: nobody */
+  lk_listener *next; /* to be notified, or NULL */
   lk_listener *last;
   struct lk_notification *outer;
 } lk_notification;
 
-static void begin_telling(lk_client *c, lk_notification *t)
+static void begin_notification(lk_client *c, lk_notification *t)
 {
   *t = (lk_notification){c->listeners.first, c->listeners.last,
                          c->listeners.notifying};
   c->listeners.notifying = t;
 }
 
-static lk_listener *next_to_tell(lk_notification *t)
+static lk_listener *next_listener(lk_notification *t)
 {
   lk_listener *l = t->next;
 
@@ -83,24 +83,24 @@ void lk__client_enter_state(lk_client *c, lk_state state, int err)
   c->session.state = state;
   if (is_without_session(state))
     lk__evidence_end(&c->evidence);
-  begin_telling(c, &t);
-  for (lk_listener *l; (l = next_to_tell(&t)) != NULL;) {
+  begin_notification(c, &t);
+  for (lk_listener *l; (l = next_listener(&t)) != NULL;) {
     if (l->state != NULL)
       l->state(c, state, err, l->arg);
   }
   c->listeners.notifying = t.outer;
 }
 
-void lk__client_notify_reply(lk_client *c, const lk_reply *answer)
+void lk__client_notify_reply(lk_client *c, const lk_reply *reply)
 {
   lk_notification t;
 
   if (!c->close.begun)
-    lk__evidence_add(&c->evidence, answer, c->session.timeout_ms);
-  begin_telling(c, &t);
-  for (lk_listener *l; (l = next_to_tell(&t)) != NULL;) {
+    lk__evidence_add(&c->evidence, reply, c->session.timeout_ms);
+  begin_notification(c, &t);
+  for (lk_listener *l; (l = next_listener(&t)) != NULL;) {
     if (l->reply != NULL)
-      l->reply(c, answer, l->arg);
+      l->reply(c, reply, l->arg);
   }
   c->listeners.notifying = t.outer;
 }
@@ -110,8 +110,8 @@ void lk__client_notify_closing(lk_client *c)
   lk_notification t;
 
   lk__evidence_end(&c->evidence); /* the next reply adds nothing to it */
-  begin_telling(c, &t);
-  for (lk_listener *l; (l = next_to_tell(&t)) != NULL;) {
+  begin_notification(c, &t);
+  for (lk_listener *l; (l = next_listener(&t)) != NULL;) {
     if (l->closing != NULL)
       l->closing(c, l->arg);
   }

@@ -8,8 +8,8 @@
 #include "proto/wire/opcode.h"
 #include "proto/wire/path.h"
 
-static lk_op create(int32_t type, const char *path, lk_bytes data,
-                    const lk_acls *acl, int flags)
+static lk_op create_operation(int32_t type, const char *path, lk_bytes data,
+                              const lk_acls *acl, int flags)
 {
   return (lk_op){.type = type,
                  .flags = flags,
@@ -22,19 +22,19 @@ static lk_op create(int32_t type, const char *path, lk_bytes data,
 lk_op lk_op_create(const char *path, lk_bytes data, const lk_acls *acl,
                    int flags)
 {
-  return create(LK_OP_CREATE, path, data, acl, flags);
+  return create_operation(LK_OP_CREATE, path, data, acl, flags);
 }
 
 lk_op lk_op_create2(const char *path, lk_bytes data, const lk_acls *acl,
                     int flags)
 {
-  return create(LK_OP_CREATE2, path, data, acl, flags);
+  return create_operation(LK_OP_CREATE2, path, data, acl, flags);
 }
 
 lk_op lk_op_create_ttl(const char *path, lk_bytes data, const lk_acls *acl,
                        int flags, int64_t ttl_ms)
 {
-  lk_op op = create(LK_OP_CREATE_TTL, path, data, acl, flags);
+  lk_op op = create_operation(LK_OP_CREATE_TTL, path, data, acl, flags);
 
   op.ttl_ms = ttl_ms;
   return op;
@@ -66,7 +66,7 @@ lk_read lk_read_get_children(const char *path)
   return (lk_read){.type = LK_READ_GET_CHILDREN, .path = path};
 }
 
-static int check_op(const lk_op *op)
+static int check_operation(const lk_op *op)
 {
   bool sequence = false;
 
@@ -106,7 +106,7 @@ int lk_multi(lk_client *c, const lk_op *ops, size_t count, const lk_call *call,
   int err = lk__call_take_options(c, &spec, &own, call, false);
 
   for (size_t i = 0; i < count && err == 0; i++)
-    err = check_op(&ops[i]);
+    err = check_operation(&ops[i]);
   return err != 0 ? err : lk__call_send(c, &spec, NULL, NULL);
 }
 

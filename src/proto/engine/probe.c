@@ -13,13 +13,13 @@
 enum { FIRST_PAUSE_MS = 200, LAST_PAUSE_MS = 60000 };
 
 /* The one in use comes last: its name may lead elsewhere next time. */
-static size_t which(const lk_client *c)
+static size_t probed_server(const lk_client *c)
 {
   return (c->hosts.at + 1 + c->probe.asked) % c->hosts.count;
 }
 
 /* A round is over. Of many clients not all shall begin the next together. */
-static void rest(lk_client *c)
+static void pause_probing(lk_client *c)
 {
   int64_t pause = c->probe.pause_ms;
   uint32_t r;
@@ -31,24 +31,24 @@ static void rest(lk_client *c)
   c->probe.pause_ms = pause * 2 < LAST_PAUSE_MS ? pause * 2 : LAST_PAUSE_MS;
 }
 
-static void ask(lk_client *c)
+static void start_probe(lk_client *c)
 {
   c->probe.number = ++c->probe.last_number;
   c->probe.due_ms = c->now + lk__timing_attempt(c);
 }
 
-static void ask_next(lk_client *c)
+static void probe_next_server(lk_client *c)
 {
   if (++c->probe.asked < c->hosts.count)
-    ask(c);
+    start_probe(c);
   else
-    rest(c);
+    pause_probing(c);
 }
 
 void lk__probe_begin(lk_client *c)
 {
   c->probe.pause_ms = FIRST_PAUSE_MS;
-  rest(c);
+  pause_probing(c);
   lk__client_wake(c);
 }
 
@@ -63,17 +63,17 @@ void lk__probe_run(lk_client *c)
   if (c->now < c->probe.due_ms)
     return;
   if (c->probe.number == 0)
-    ask(c);
+    start_probe(c);
   else
-    ask_next(c);
+    probe_next_server(c);
   lk__client_wake(c);
 }
 
 /* Its name may lead to several servers, of which some have a quorum and some
  * do not: until all were tried those are not taken. */
-static void go_there(lk_client *c)
+static void move_to_quorum(lk_client *c)
 {
-  c->hosts.at = which(c);
+  c->hosts.at = probed_server(c);
   c->hosts.address = 0;
   c->hosts.addresses = 0;
   c->move.quorum_only = true;
@@ -87,7 +87,7 @@ void lk_client_want_probe(lk_client *c, lk_want *out)
   *out = (lk_want){.attempt = c->probe.number};
   if (c->probe.number == 0)
     return;
-  h = &c->hosts.items[which(c)];
+  h = &c->hosts.items[probed_server(c)];
   out->host = h->name;
   out->port = h->port;
 }
@@ -103,9 +103,9 @@ void lk_client_probed(lk_client *c, uint64_t probe, const void *answer,
   if (outermost && probe != 0 && c->probe.number == probe &&
       !c->stack.free_wanted) {
     if (len == 2 && memcmp(answer, "rw", 2) == 0)
-      go_there(c);
+      move_to_quorum(c);
     else
-      ask_next(c);
+      probe_next_server(c);
     lk__client_wake(c);
   }
   lk__client_leave(c);

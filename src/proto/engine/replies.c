@@ -12,7 +12,7 @@
 
 enum { ARENA_KEEP = 256 * 1024 };
 
-static lk_evidence proof_of(const lk_client *c, int32_t op, int err)
+static lk_evidence evidence_of(const lk_client *c, int32_t op, int err)
 {
   const lk_opcode_info *info = lk__opcode_info(op);
 
@@ -23,34 +23,33 @@ static lk_evidence proof_of(const lk_client *c, int32_t op, int err)
   return info->write ? LK_EVIDENCE_COMMIT : LK_EVIDENCE_LEADER;
 }
 
-static void tell_proof(lk_client *c, const lk_reply *answer)
+static void notify_evidence(lk_client *c, const lk_reply *reply)
 {
-  if (answer->sent_ms > c->session.proven_ms)
-    c->session.proven_ms = answer->sent_ms;
+  if (reply->sent_ms > c->session.proven_ms)
+    c->session.proven_ms = reply->sent_ms;
   lk__session_answered(c);
-  lk__client_notify_reply(c, answer);
+  lk__client_notify_reply(c, reply);
 }
 
-/* What an error means for the connection, beside its request. */
-static void consequences(lk_client *c, int32_t op, int err)
+/* Some errors end the connection or the session, not only their request. */
+static void apply_connection_error(lk_client *c, int32_t op, int err)
 {
   if (err == LK_ERR_AUTH_REQUIRED)
     lk__session_refused(c, err, NULL);
   else if (err == LK_ERR_SESSION_MOVED || err == LK_ERR_SESSION_EXPIRED)
-    lk__session_break(c, err, NULL); /* the next handshake tells */
+    lk__session_break(c, err, NULL); /* the next handshake decides */
   else if (op == LK_OPCODE_SET_WATCHES && err != 0 && err != LK_ERR_THROTTLED)
     lk__session_break(c, err, "cannot re-register a watch");
 }
 
-/* Others that a server cannot do, because of how it was started, have a zxid.
- */
-static bool is_unknown(const struct lk_reply_header *header)
+/* Requests that the server knows but was not configured for have a zxid. */
+static bool is_unknown_request(const struct lk_reply_header *header)
 {
   return header->err == LK_ERR_UNIMPLEMENTED && header->zxid == -1;
 }
 
-/* A server that lost its connection to the leader says so, and may have handed
- * the write on before. */
+/* A server that lost its connection to the leader replies so to a write that it
+ * may have forwarded. */
 static int completion_error(int32_t op, int err)
 {
   return err == LK_ERR_CONNECTION_LOSS && lk__opcode_info(op)->write
@@ -58,22 +57,22 @@ static int completion_error(int32_t op, int err)
              : err;
 }
 
-static void deliver(lk_client *c, lk_request *r,
-                    const struct lk_reply_header *header,
-                    const lk_reply_body *body)
+static void deliver_reply(lk_client *c, lk_request *r,
+                          const struct lk_reply_header *header,
+                          const lk_reply_body *body)
 {
-  lk_reply answer = {.proof = proof_of(c, r->op, header->err),
-                     .err = header->err,
-                     .zxid = header->zxid,
-                     .sent_ms = r->sent_ms,
-                     .received_ms = c->now,
-                     .connection = c->connection.number};
+  lk_reply reply = {.evidence = evidence_of(c, r->op, header->err),
+                    .err = header->err,
+                    .zxid = header->zxid,
+                    .sent_ms = r->sent_ms,
+                    .received_ms = c->now,
+                    .connection = c->connection.number};
 
   if (header->zxid > c->session.last_zxid)
     c->session.last_zxid = header->zxid;
   if (r->op == LK_OPCODE_CLOSE_SESSION)
-    c->close.sent = false; /* it is under way no more */
-  if (is_unknown(header))
+    c->close.sent = false; /* it is no longer outstanding */
+  if (is_unknown_request(header))
     lk__request_rejected(c, r);
   if (r->deadline != NULL)
     lk__deadline_drop(&c->deadlines, &c->mem, r);
@@ -82,15 +81,15 @@ static void deliver(lk_client *c, lk_request *r,
     lk__watch_request_completed(c, r->watch, r->op, header->err);
   if (r->op == LK_OPCODE_SET_WATCHES && !r->completed)
     lk__watch_repair_completed(c, r->arg, header->err);
-  tell_proof(c, &answer);
-  c->input.reply = &answer;
+  notify_evidence(c, &reply);
+  c->input.reply = &reply;
   if (!r->completed)
     lk__request_complete(c, r, completion_error(r->op, header->err), body);
   c->input.reply = NULL;
   if (r->op == LK_OPCODE_CLOSE_SESSION)
     lk__session_closed(c, header->err);
   else
-    consequences(c, r->op, header->err);
+    apply_connection_error(c, r->op, header->err);
 }
 
 static lk_request *find_sent(const lk_client *c, int32_t xid)
@@ -104,13 +103,13 @@ static lk_request *find_sent(const lk_client *c, int32_t xid)
   return NULL;
 }
 
-/* An answer that is not for the oldest request. A server says that it does not
- * know a request as soon as it has read it, ahead of answers to earlier ones;
- * those mostly follow before it closes. NULL: it is for none. */
-static lk_request *find_early(lk_client *c,
-                              const struct lk_reply_header *header)
+/* The request of a reply that is not to the oldest one, or NULL. A server
+ * rejects a request that it does not know as soon as it has read it, ahead of
+ * replies to earlier ones; most of those follow before it closes. */
+static lk_request *find_early_reply(lk_client *c,
+                                    const struct lk_reply_header *header)
 {
-  lk_request *r = is_unknown(header) ? find_sent(c, header->xid) : NULL;
+  lk_request *r = is_unknown_request(header) ? find_sent(c, header->xid) : NULL;
 
   if (r == NULL)
     lk__session_break(c, LK_ERR_PROTOCOL,
@@ -120,7 +119,7 @@ static lk_request *find_early(lk_client *c,
   return r;
 }
 
-/* Take it out of its place: the oldest leaves, any other keeps it. */
+/* The oldest request leaves the ring; any other keeps its place there. */
 static lk_request take_request(lk_client *c, lk_request *r, bool oldest)
 {
   lk_request own = *r;
@@ -154,7 +153,7 @@ static void take_reply(lk_client *c, const struct lk_reply_header *header,
   lk_request *head =
       c->requests.sent.count > 0 ? lk__ring_at(&c->requests.sent, 0) : NULL;
   bool oldest = head != NULL && head->xid == header->xid;
-  lk_request *r = oldest ? head : find_early(c, header);
+  lk_request *r = oldest ? head : find_early_reply(c, header);
   lk_reply_body body;
   int err = 0;
 
@@ -170,14 +169,15 @@ static void take_reply(lk_client *c, const struct lk_reply_header *header,
   } else {
     lk_request own = take_request(c, r, oldest);
 
-    deliver(c, &own, header, &body);
+    deliver_reply(c, &own, header, &body);
   }
   lk__arena_reset(&c->input.arena, ARENA_KEEP);
 }
 
-/* A copy for those that stay, who are told of other paths than their own: with
- * a NUL, and no request made in a callback writes over it. */
-static bool keep_path(lk_client *c, lk_bytes *path)
+/* Copy the path for persistent watches, which get events of other paths than
+ * their own: NUL-terminated, and not overwritten by requests that a callback
+ * makes. */
+static bool copy_event_path(lk_client *c, lk_bytes *path)
 {
   char *copy;
 
@@ -203,9 +203,10 @@ static void take_event(lk_client *c, lk_reader *in)
     return;
   }
   if (memchr(event.path.at, '\0', event.path.len) != NULL)
-    return; /* of no node that there can be */
-  if (!keep_path(c, &event.path)) {
-    lk__session_break(c, LK_ERR_NO_MEMORY, NULL); /* they are told of that */
+    return; /* no node has such a path */
+  if (!copy_event_path(c, &event.path)) {
+    lk__session_break(c, LK_ERR_NO_MEMORY,
+                      NULL); /* persistent watches get RESUMED */
     return;
   }
   lk__list_init(&fired);
@@ -214,30 +215,29 @@ static void take_event(lk_client *c, lk_reader *in)
   lk__arena_reset(&c->input.arena, ARENA_KEEP);
 }
 
-/* All pings have one xid. Even if a server changed the order of its replies,
- * the first one to come proves no less than that the first ping was answered.
- */
+/* All pings have the same xid. Even if a server reordered its replies, the
+ * first reply proves at least that the first ping was answered. */
 static void take_ping(lk_client *c, const struct lk_reply_header *header)
 {
-  lk_reply answer = {.proof = proof_of(c, LK_OPCODE_PING, header->err),
-                     .zxid = header->zxid,
-                     .received_ms = c->now,
-                     .connection = c->connection.number};
+  lk_reply reply = {.evidence = evidence_of(c, LK_OPCODE_PING, header->err),
+                    .zxid = header->zxid,
+                    .received_ms = c->now,
+                    .connection = c->connection.number};
 
   if (c->pings.sent_ms.count == 0) {
     lk__session_break(c, LK_ERR_PROTOCOL,
                       "unexpected reply: no request is outstanding");
     return;
   }
-  memcpy(&answer.sent_ms, lk__ring_at(&c->pings.sent_ms, 0),
-         sizeof answer.sent_ms);
+  memcpy(&reply.sent_ms, lk__ring_at(&c->pings.sent_ms, 0),
+         sizeof reply.sent_ms);
   lk__ring_pop(&c->pings.sent_ms);
   if (header->err == LK_ERR_AUTH_REQUIRED)
     lk__session_refused(c, header->err, NULL);
   else if (header->err != 0)
     lk__session_break(c, header->err, NULL);
   else
-    tell_proof(c, &answer);
+    notify_evidence(c, &reply);
 }
 
 static void take_auth(lk_client *c, const struct lk_reply_header *header)
@@ -251,9 +251,9 @@ static void take_auth(lk_client *c, const struct lk_reply_header *header)
     (void)lk__auth_accept_next(c);
 }
 
-/* All from the first throttled one on are repeated, so that the order on a path
- * stays. */
-static void take_rearm(lk_client *c, const struct lk_reply_header *header)
+/* Every request from the first throttled one on is repeated, which keeps their
+ * order on each path. */
+static void take_set_watches(lk_client *c, const struct lk_reply_header *header)
 {
   bool throttled = header->err == LK_ERR_THROTTLED;
   bool late = c->reregistration.tries > 0;
@@ -268,7 +268,7 @@ static void take_rearm(lk_client *c, const struct lk_reply_header *header)
     return;
   }
   if (header->err != 0 && !throttled) {
-    if (is_unknown(header) && c->watches.added > 0)
+    if (is_unknown_request(header) && c->watches.added > 0)
       lk__request_note_unsupported(c, LK_OPCODE_SET_WATCHES2);
     lk__session_break(c, header->err, "cannot re-register watches");
     return;
@@ -287,8 +287,8 @@ static void take_rearm(lk_client *c, const struct lk_reply_header *header)
     lk__watches_notify_resumed(c, true);
 }
 
-/* Read straight: every answer has one. */
-static bool take_header(lk_reader *in, struct lk_reply_header *out)
+/* Not decoded by table: every reply has a header. */
+static bool read_header(lk_reader *in, struct lk_reply_header *out)
 {
   out->xid = lk__reader_int(in);
   out->zxid = lk__reader_long(in);
@@ -302,7 +302,7 @@ void lk__reply_take(lk_client *c, lk_bytes frame)
   lk_reader in;
 
   lk__reader_init(&in, frame.at, frame.len);
-  if (!take_header(&in, &header)) {
+  if (!read_header(&in, &header)) {
     lk__session_break(c, LK_ERR_PROTOCOL, "malformed reply header");
     return;
   }
@@ -314,7 +314,7 @@ void lk__reply_take(lk_client *c, lk_bytes frame)
   case LK_XID_EVENT: take_event(c, &in); break;
   case LK_XID_PING: take_ping(c, &header); break;
   case LK_XID_AUTH: take_auth(c, &header); break;
-  case LK_XID_SET_WATCHES: take_rearm(c, &header); break;
+  case LK_XID_SET_WATCHES: take_set_watches(c, &header); break;
   default: take_reply(c, &header, &in); break;
   }
 }

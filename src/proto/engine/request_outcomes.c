@@ -12,7 +12,7 @@
 #include "proto/engine/watch_calls.h"
 #include "proto/wire/opcode.h"
 
-static void swap(lk_ring *a, lk_ring *b)
+static void swap_rings(lk_ring *a, lk_ring *b)
 {
   lk_ring r = *a;
 
@@ -28,7 +28,7 @@ static bool is_write(int32_t op)
 }
 
 /* What a broken connection means for a request. */
-static int verdict(const lk_client *c, const lk_request *r)
+static int outcome_without_reply(const lk_client *c, const lk_request *r)
 {
   if (r->outcome != 0)
     return r->outcome;
@@ -38,7 +38,7 @@ static int verdict(const lk_client *c, const lk_request *r)
 }
 
 /* Ask again on the next connection. false: it cannot be, end it. */
-static bool keep(lk_client *c, const lk_request *r)
+static bool repeat_request(lk_client *c, const lk_request *r)
 {
   if (r->completed || r->copy == NULL || c->close.begun ||
       !lk__ring_reserve(&c->requests.waiting) ||
@@ -56,7 +56,7 @@ static bool keep(lk_client *c, const lk_request *r)
 
 /* What is to be asked again goes to those that wait, ahead of what is asked
  * from now on; the others stay, in order. */
-static void keep_some(lk_client *c)
+static void repeat_requests(lk_client *c)
 {
   lk_ring *ring = &c->requests.ending[0];
 
@@ -65,10 +65,11 @@ static void keep_some(lk_client *c)
 
     memcpy(&r, lk__ring_at(ring, 0), sizeof r);
     lk__ring_pop(ring);
-    if (keep(c, &r))
+    if (repeat_request(c, &r))
       continue;
     lk__deadline_drop(&c->deadlines, &c->mem, &r);
-    r.outcome = verdict(c, &r); /* while the output is that of the connection */
+    r.outcome = outcome_without_reply(
+        c, &r); /* while the output is that of the connection */
     memcpy(lk__ring_push(ring), &r, sizeof r); /* where it came from */
   }
 }
@@ -80,7 +81,7 @@ static void mark_unsent_writes(const lk_client *c, lk_ring *ring)
   for (size_t i = 0; i < ring->count; i++) {
     lk_request *r = lk__ring_at(ring, i);
 
-    if (is_write(r->op) && verdict(c, r) == LK_ERR_NOT_SENT)
+    if (is_write(r->op) && outcome_without_reply(c, r) == LK_ERR_NOT_SENT)
       r->outcome = LK_ERR_NOT_SENT;
   }
 }
@@ -97,12 +98,12 @@ void lk__requests_detach(lk_client *c, bool all)
     mark_unsent_writes(c, &c->requests.sent);
     mark_unsent_writes(c, &c->requests.waiting);
   }
-  swap(&c->requests.sent, &c->requests.ending[0]);
+  swap_rings(&c->requests.sent, &c->requests.ending[0]);
   if (!all) {
-    keep_some(c);
+    repeat_requests(c);
     return;
   }
-  swap(&c->requests.waiting, &c->requests.ending[1]);
+  swap_rings(&c->requests.waiting, &c->requests.ending[1]);
   drop_deadlines(c, &c->requests.ending[0]);
   drop_deadlines(c, &c->requests.ending[1]);
   lk__buf_consume(&c->requests.held, lk__buf_len(&c->requests.held));
@@ -121,7 +122,7 @@ void lk__request_forbid_retry(lk_client *c, bool too_big)
   r->outcome = too_big ? LK_ERR_TOO_BIG : 0;
 }
 
-static void finish(lk_client *c, lk_request *r, int err)
+static void complete_unanswered(lk_client *c, lk_request *r, int err)
 {
   lk_watch *w = r->watch;
 
@@ -137,20 +138,20 @@ static void finish(lk_client *c, lk_request *r, int err)
 }
 
 /* Not those that are made meanwhile: a callback may make another such call. */
-static void finish_late(lk_client *c)
+static void complete_late(lk_client *c)
 {
   for (size_t n = c->requests.late.count; n > 0; n--) {
     lk_request r;
 
     memcpy(&r, lk__ring_at(&c->requests.late, 0), sizeof r);
     lk__ring_pop(&c->requests.late);
-    finish(c, &r, LK_ERR_DEADLINE);
+    complete_unanswered(c, &r, LK_ERR_DEADLINE);
   }
 }
 
 /* A client that is closed need not leave it open whether such a write was
  * executed. */
-static bool never_sent(const lk_request *r, int err)
+static bool is_unsent_write(const lk_request *r, int err)
 {
   return err == LK_ERR_CLOSED && r->outcome == LK_ERR_NOT_SENT;
 }
@@ -158,20 +159,21 @@ static bool never_sent(const lk_request *r, int err)
 void lk__requests_finish(lk_client *c, int err)
 {
   if (err != 0)
-    finish_late(c);
+    complete_late(c);
   for (int i = 0; i < 2; i++) {
     while (c->requests.ending[i].count > 0) {
       lk_request r;
 
       memcpy(&r, lk__ring_at(&c->requests.ending[i], 0), sizeof r);
       lk__ring_pop(&c->requests.ending[i]);
-      finish(c, &r, err != 0 && !never_sent(&r, err) ? err : r.outcome);
+      complete_unanswered(
+          c, &r, err != 0 && !is_unsent_write(&r, err) ? err : r.outcome);
     }
   }
 }
 
 /* Its place stays, for the reply to come or until others of the kind go. */
-static void end_late(lk_client *c, lk_request *r)
+static void time_out_request(lk_client *c, lk_request *r)
 {
   lk__deadline_drop(&c->deadlines, &c->mem, r);
   lk_request late = *r;
@@ -180,12 +182,12 @@ static void end_late(lk_client *c, lk_request *r)
   r->completed = true;
   r->copy = NULL;
   r->watch = NULL;
-  finish(c, &late, LK_ERR_DEADLINE);
+  complete_unanswered(c, &late, LK_ERR_DEADLINE);
 }
 
-/* Forget those that wait and have ended: no answer will come for them. Bytes
- * are moved down, so that frames still follow each other. */
-static void squeeze(lk_client *c)
+/* Remove the waiting requests that have completed. The bytes of the others move
+ * down, so that frames still follow each other. */
+static void remove_completed_waiting(lk_client *c)
 {
   unsigned char *from = lk__buf_bytes(&c->requests.held), *to = from;
   lk_ring *ring = &c->requests.waiting;
@@ -242,10 +244,10 @@ static lk_request *overdue_request(const lk_client *c)
  * is moved a few times at most. */
 void lk__requests_time_out(lk_client *c)
 {
-  finish_late(c);
+  complete_late(c);
   for (lk_request *r; (r = overdue_request(c)) != NULL;)
-    end_late(c, r);
+    time_out_request(c, r);
   if (c->requests.waiting_completed > 0 &&
       c->requests.waiting_completed * 2 >= c->requests.waiting.count)
-    squeeze(c);
+    remove_completed_waiting(c);
 }

@@ -51,7 +51,7 @@ int32_t lk__request_next_xid(const lk_client *c)
 }
 
 /* The whole path of what is asked, in the scratch buffer. */
-static int whole_path(lk_client *c, const lk_call_spec *spec, lk_bytes *out)
+static int build_path(lk_client *c, const lk_call_spec *spec, lk_bytes *out)
 {
   lk_buf *b = &c->requests.path;
 
@@ -67,17 +67,17 @@ int lk__request_find_watched(lk_client *c, const lk_call_spec *spec,
                              lk_watched **out)
 {
   lk_bytes path;
-  int err = whole_path(c, spec, &path);
+  int err = build_path(c, spec, &path);
 
   *out = err == 0 ? lk__watched_find(&c->watches, path) : NULL;
   return err;
 }
 
-static lk_watch *new_watch(lk_client *c, const lk_call_spec *spec)
+static lk_watch *new_request_watch(lk_client *c, const lk_call_spec *spec)
 {
   lk_bytes path;
 
-  if (whole_path(c, spec, &path) != 0)
+  if (build_path(c, spec, &path) != 0)
     return NULL;
   lk_watch *w = lk__watch_new(&c->watches, path, spec->kind, spec->call);
 
@@ -88,7 +88,7 @@ static lk_watch *new_watch(lk_client *c, const lk_call_spec *spec)
   return w;
 }
 
-static bool is_limit(int64_t ms)
+static bool is_time_limit(int64_t ms)
 {
   return ms != 0 && ms != LK_NO_LIMIT;
 }
@@ -98,7 +98,7 @@ static bool is_limit(int64_t ms)
 static int64_t deadline_of(const lk_client *c, const lk_call *call, bool *late)
 {
   *late = false;
-  if (!is_limit(call->timeout_ms) && !is_limit(call->deadline_ms))
+  if (!is_time_limit(call->timeout_ms) && !is_time_limit(call->deadline_ms))
     return LK_NEVER;
   int64_t now = c->hooks.now(c->hooks.arg);
   int64_t at = lk__timeout_end(now, call->timeout_ms, call->deadline_ms);
@@ -107,12 +107,12 @@ static int64_t deadline_of(const lk_client *c, const lk_call *call, bool *late)
   return at;
 }
 
-static int equip_watch(lk_client *c, lk_request *r, const lk_call_spec *spec)
+static int add_watch(lk_client *c, lk_request *r, const lk_call_spec *spec)
 {
   const lk_call *call = spec->call;
 
   if (call->on_event != NULL) {
-    r->watch = new_watch(c, spec);
+    r->watch = new_request_watch(c, spec);
     if (r->watch == NULL)
       return LK_ERR_NO_MEMORY;
   }
@@ -122,8 +122,9 @@ static int equip_watch(lk_client *c, lk_request *r, const lk_call_spec *spec)
 }
 
 /* What a request needs beside its frame: a copy, a watch. */
-static int equip(lk_client *c, lk_request *r, const lk_call_spec *spec,
-                 int64_t deadline_ms, const void *frame)
+static int add_call_options(lk_client *c, lk_request *r,
+                            const lk_call_spec *spec, int64_t deadline_ms,
+                            const void *frame)
 {
   if (deadline_ms != LK_NEVER &&
       !lk__deadline_add(&c->deadlines, &c->mem, r, deadline_ms))
@@ -134,7 +135,7 @@ static int equip(lk_client *c, lk_request *r, const lk_call_spec *spec,
       goto fail;
     memcpy(r->copy, frame, r->len);
   }
-  if (equip_watch(c, r, spec) == 0)
+  if (add_watch(c, r, spec) == 0)
     return 0;
 
 fail:
@@ -169,7 +170,7 @@ static int queue_late(lk_client *c, const lk_call_spec *spec)
                     .operations = spec->operations,
                     .done = spec->done,
                     .arg = spec->arg};
-  int err = equip_watch(c, r, spec);
+  int err = add_watch(c, r, spec);
 
   if (err != 0) {
     lk__ring_unpush(&c->requests.late);
@@ -209,7 +210,7 @@ int lk__request_queue(lk_client *c, const lk_call_spec *spec)
   int err = lk__request_encode(b, spec, r->xid, c->options.send_limit, &r->len);
 
   if (err == 0 && spec->call != NULL)
-    err = equip(c, r, spec, deadline_ms, lk__buf_room(b));
+    err = add_call_options(c, r, spec, deadline_ms, lk__buf_room(b));
   if (err != 0) {
     lk__ring_unpush(ring);
     return err;
@@ -261,8 +262,8 @@ int lk__request_close_outcome(const lk_client *c, int unanswered)
 /* Its watch is asked for unless one that stays serves it, by what has left
  * before: that may have changed while the request waited, and what is asked for
  * in LK_STATE_CONNECTED goes ahead. The flag is a frame's last byte. */
-static void settle_watch(const lk_client *c, const lk_request *r,
-                         unsigned char *frame)
+static void choose_watch_flag(const lk_client *c, const lk_request *r,
+                              unsigned char *frame)
 {
   lk_watch *w = r->watch;
 
@@ -295,14 +296,14 @@ static bool release_one(lk_client *c)
   place_sent(c, r);
   lk__writer_init(&w, lk__buf_room(&c->output.bytes) - len, len);
   lk__writer_patch(&w, 4, r->xid);
-  settle_watch(c, r, lk__buf_room(&c->output.bytes) - len);
+  choose_watch_flag(c, r, lk__buf_room(&c->output.bytes) - len);
   lk__ring_pop(&c->requests.waiting);
   lk__buf_consume(&c->requests.held, len);
   return true;
 }
 
 /* Set the oldest waiting request aside: this server is not asked. */
-static bool set_aside(lk_client *c, int fate)
+static bool set_aside_unsupported(lk_client *c, int fate)
 {
   lk_request *r = lk__ring_at(&c->requests.waiting, 0);
   size_t len = r->len;
@@ -318,7 +319,7 @@ static bool set_aside(lk_client *c, int fate)
 }
 
 /* Forget the oldest waiting request, which has completed. */
-static bool forget_one(lk_client *c)
+static bool drop_completed(lk_client *c)
 {
   const lk_request *r = lk__ring_at(&c->requests.waiting, 0);
   size_t len = r->len;
@@ -363,8 +364,8 @@ bool lk__requests_release(lk_client *c)
     const lk_request *r = lk__ring_at(&c->requests.waiting, 0);
     int unfit = lk__request_unsupported(c, r->op);
 
-    if (!(r->completed ? forget_one(c)
-          : unfit != 0 ? set_aside(c, unfit)
+    if (!(r->completed ? drop_completed(c)
+          : unfit != 0 ? set_aside_unsupported(c, unfit)
                        : release_one(c)))
       return false;
   }

@@ -107,7 +107,7 @@ static void take_result(lk_client *c, int result, lk_bytes response,
 /* ---- calls of the mechanism --------------------------------------------- */
 
 /* Whether the exchange of that attempt goes on: a callback can end it. */
-static bool goes_on(const lk_client *c, uint64_t attempt)
+static bool exchange_continues(const lk_client *c, uint64_t attempt)
 {
   return c->connection.phase == LK_PHASE_SASL &&
          c->connection.attempt == attempt && !c->stack.free_wanted;
@@ -115,7 +115,7 @@ static bool goes_on(const lk_client *c, uint64_t attempt)
 
 /* A callback of the program may do anything, also end this connection: until it
  * returns, the state is ours alone. */
-static void run_step(lk_client *c, lk_bytes challenge)
+static void run_mechanism_step(lk_client *c, lk_bytes challenge)
 {
   lk_sasl *s = c->sasl;
   lk_bytes response = {NULL, 0};
@@ -129,7 +129,7 @@ static void run_step(lk_client *c, lk_bytes challenge)
 
   s->state = state;
   s->running = true;
-  if (goes_on(c, attempt))
+  if (exchange_continues(c, attempt))
     take_result(c, result, response, why);
   else
     lk__sasl_drop(c);
@@ -152,7 +152,7 @@ static int fetch_password(lk_client *c)
   return len > (int)sizeof s->secret ? LK_ERR_TOO_BIG : len;
 }
 
-static lk_sasl_facts facts_of(lk_client *c, int len)
+static lk_sasl_facts mechanism_facts(lk_client *c, int len)
 {
   lk_sasl *s = c->sasl;
   bool has_password = s->kept != NULL || s->password != NULL;
@@ -170,7 +170,7 @@ static lk_sasl_facts facts_of(lk_client *c, int len)
 }
 
 /* Start the mechanism; false: the exchange is over. */
-static bool run_start(lk_client *c)
+static bool run_mechanism_start(lk_client *c)
 {
   lk_sasl *s = c->sasl;
   uint64_t attempt = c->connection.attempt;
@@ -181,19 +181,19 @@ static bool run_start(lk_client *c)
   s->state = NULL;
   if (err != 0)
     why = "no password";
-  else if (goes_on(c, attempt)) {
-    lk_sasl_facts facts = facts_of(c, len);
+  else if (exchange_continues(c, attempt)) {
+    lk_sasl_facts facts = mechanism_facts(c, len);
 
     lk__invariants_check(c, LK_MOMENT_CALLBACK);
     err = s->mechanism.start(&s->state, &facts, &why);
     s->running = err == 0;
   }
-  if (s->running && goes_on(c, attempt))
+  if (s->running && exchange_continues(c, attempt))
     return true;
   if (!s->running)
     lk__mem_wipe(s->secret, sizeof s->secret);
   lk__sasl_drop(c);
-  if (goes_on(c, attempt))
+  if (exchange_continues(c, attempt))
     sasl_fail(c, LK_SASL_START, err, why);
   return false;
 }
@@ -207,8 +207,8 @@ void lk__sasl_begin(lk_client *c, const lk_handshake *welcome)
   s->replies = 0;
   s->xid = 0;
   lk__session_enter_phase(c, LK_PHASE_SASL);
-  if (run_start(c))
-    run_step(c, lk_bytes_of(NULL, 0));
+  if (run_mechanism_start(c))
+    run_mechanism_step(c, lk_bytes_of(NULL, 0));
 }
 
 /* ---- replies ------------------------------------------------------------ */
@@ -231,7 +231,7 @@ static void take_token(lk_client *c, lk_bytes token)
     sasl_fail(c, LK_SASL_SERVER, LK_ERR_AUTH_FAILED,
               "the exchange ended without the server's proof");
   else
-    run_step(c, token);
+    run_mechanism_step(c, token);
 }
 
 /* The server answered with an error. Errors that say nothing about the

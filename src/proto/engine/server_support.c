@@ -37,13 +37,13 @@ void lk__request_rejected(lk_client *c, const lk_request *r)
 
 bool lk__request_is_unsupported(const lk_client *c, int32_t op)
 {
-  /* Hardly any server lacks anything: that is seen first. */
+  /* The fast path: most servers support everything. */
   return c->hosts.unsupported.requests != 0 &&
          lk__hosts_lack_support(&c->hosts, opcode_index(op), c->now);
 }
 
-/* A server without a quorum answers what it refuses at once, ahead of reads
- * that came before it: the client could not tell which answer is whose. */
+/* A read-only server refuses a write at once, ahead of replies to reads that
+ * came before it: the client could not assign the replies. */
 int lk__request_unsupported(const lk_client *c, int32_t op)
 {
   if (c->connection.read_only && !lk__opcode_info(op)->read_only)

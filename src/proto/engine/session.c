@@ -68,8 +68,8 @@ void lk__session_note_error(lk_client *c, int level, int err, const char *why)
   lk__client_logf(c, level, err, "%s", c->last_error.text);
 }
 
-/* A session that is refused is given up some time, and forgets. Where there is
- * none, what a server without a quorum has shown is forgotten now. */
+/* Every server refuses. A session is given up in time; without one, the client
+ * forgets now what a read-only server has shown. */
 static void report_refusals(lk_client *c)
 {
   bool session = c->session.identity.id != 0;
@@ -84,10 +84,10 @@ static void report_refusals(lk_client *c)
     c->session.last_zxid = 0;
 }
 
-/* If every server hangs up on a session that has seen more than they have, they
- * were restored or wiped, and it will not end by itself: say so. While they
- * elect a leader they hang up as well, for a shorter time. */
-static void end_round(lk_client *c)
+/* Servers close on a client that has seen a larger zxid than they have: they
+ * were restored or wiped, which does not end by itself, so log it. They close
+ * during an election, too, but for a shorter time. */
+static void end_host_round(lk_client *c)
 {
   bool long_since =
       c->now - c->connection.received_ms >= c->session.timeout_ms / 2;
@@ -100,12 +100,12 @@ static void end_round(lk_client *c)
 }
 
 /* Try the next address or server, at once or after a pause. */
-static void go_on(lk_client *c, bool was_live)
+static void try_next_endpoint(lk_client *c, bool was_live)
 {
   bool round = lk__hosts_next(&c->hosts);
 
   if (round)
-    end_round(c);
+    end_host_round(c);
   int64_t pause = round || was_live ? lk__timing_pause(c) : 0;
 
   c->connection.retry_ms = c->now + pause;
@@ -113,9 +113,9 @@ static void go_on(lk_client *c, bool was_live)
     lk__session_connect(c);
 }
 
-/* What the next connection need not tell watches of. A server without a quorum
- * may have shown what never came to be, and is undone with zxids below. */
-static int64_t known_until(const lk_client *c)
+/* The zxid up to which watches have got their events. A read-only server may
+ * have shown transactions that are undone, with smaller zxids, later. */
+static int64_t reported_until(const lk_client *c)
 {
   return c->connection.read_only ? 0 : c->session.last_zxid;
 }
@@ -132,7 +132,7 @@ void lk__session_break(lk_client *c, int err, const char *why)
       c->connection.refused_round && err == LK_ERR_REFUSED;
   lk__session_enter_phase(c, LK_PHASE_PAUSE);
   if (was_live)
-    lk__watches_mark_missing(&c->watches, known_until(c));
+    lk__watches_mark_missing(&c->watches, reported_until(c));
   lk__session_drop_connection(c);
   c->close.lost =
       lk__request_close_outcome(c, LK_ERR_IN_DOUBT) == LK_ERR_IN_DOUBT;
@@ -140,7 +140,7 @@ void lk__session_break(lk_client *c, int err, const char *why)
   if (moves)
     lk__session_connect(c);
   else
-    go_on(c, was_live);
+    try_next_endpoint(c, was_live);
   lk__client_wake(c);
   if (!was_live)
     return;
@@ -158,7 +158,7 @@ void lk__session_move(lk_client *c)
 {
   if (!c->move.wanted)
     c->move.since_ms = c->now;
-  c->move.wanted = true; /* nobody is told of it in the middle of a call */
+  c->move.wanted = true; /* not reported inside of a call */
   lk__probe_stop(c);
   lk__client_wake(c);
 }

@@ -17,8 +17,8 @@ static void forget_session(lk_client *c)
   c->session.last_xid = 0;
 }
 
-/* Tell everybody who waits for something of this session that it is over. */
-static void end_all(lk_client *c, lk_state state, int state_err, int err)
+/* Complete every request and end every watch of the session. */
+static void complete_all(lk_client *c, lk_state state, int state_err, int err)
 {
   lk_link fired;
 
@@ -44,7 +44,8 @@ void lk__session_expire(lk_client *c, const char *why)
   c->connection.retry_ms = c->now;
   if (c->connection.phase == LK_PHASE_ENDED)
     c->session.final_err = LK_ERR_CLOSED;
-  end_all(c, LK_STATE_EXPIRED, LK_ERR_SESSION_EXPIRED, LK_ERR_SESSION_EXPIRED);
+  complete_all(c, LK_STATE_EXPIRED, LK_ERR_SESSION_EXPIRED,
+               LK_ERR_SESSION_EXPIRED);
   if (c->close.begun)
     lk__session_closed(c, LK_ERR_SESSION_EXPIRED);
   else if (c->connection.phase == LK_PHASE_PAUSE)
@@ -53,18 +54,18 @@ void lk__session_expire(lk_client *c, const char *why)
     lk__auth_fail_all(c, LK_ERR_SESSION_EXPIRED);
 }
 
-static void end(lk_client *c, lk_state state, int state_err, int err)
+static void end_session(lk_client *c, lk_state state, int state_err, int err)
 {
   lk__session_enter_phase(c, LK_PHASE_ENDED);
   c->session.final_err = err;
   c->close.sent = false;
   lk__session_drop_connection(c);
-  end_all(c, state, state_err, err);
+  complete_all(c, state, state_err, err);
   lk__auth_fail_all(c, err);
 }
 
-/* What a server wants that insists on authentication. */
-static const char *wanted_identity(const lk_client *c)
+/* The text for a server that requires authentication. */
+static const char *auth_required_text(const lk_client *c)
 {
   return c->sasl == NULL ? "the server insists on authentication; "
                            "lk_client_config.sasl gives an identity"
@@ -75,9 +76,9 @@ static const char *wanted_identity(const lk_client *c)
 void lk__session_refused(lk_client *c, int err, const char *why)
 {
   if (why == NULL && err == LK_ERR_AUTH_REQUIRED)
-    why = wanted_identity(c);
+    why = auth_required_text(c);
   lk__session_note_error(c, LK_LOG_ERROR, err, why);
-  end(c, LK_STATE_AUTH_FAILED, err, LK_ERR_AUTH_FAILED);
+  end_session(c, LK_STATE_AUTH_FAILED, err, LK_ERR_AUTH_FAILED);
   if (c->close.begun)
     lk__session_closed(c, LK_ERR_AUTH_FAILED);
 }
@@ -88,7 +89,7 @@ void lk__session_closed(lk_client *c, int err)
 
   c->close.done = NULL;
   c->close.end_ms = LK_NEVER;
-  end(c, LK_STATE_CLOSED, 0, LK_ERR_CLOSED);
+  end_session(c, LK_STATE_CLOSED, 0, LK_ERR_CLOSED);
   lk__invariants_check(c, LK_MOMENT_CALLBACK);
   if (done != NULL)
     done(c, err, c->close.arg);

@@ -11,9 +11,9 @@
 
 #include <inttypes.h>
 
-/* A server without a quorum that is asked for a session takes one that it has
- * never heard of for expired, or for its own. It is asked for none. */
-static lk_handshake greeting(const lk_client *c)
+/* A read-only server treats a session that it does not know as expired, or as
+ * its own. So it is offered none. */
+static lk_handshake connect_request(const lk_client *c)
 {
   bool any = c->options.read_only && !c->move.quorum_only &&
              c->session.identity.id == 0;
@@ -26,7 +26,7 @@ static lk_handshake greeting(const lk_client *c)
 
 void lk__session_send_handshake(lk_client *c)
 {
-  lk_handshake h = greeting(c);
+  lk_handshake h = connect_request(c);
 
   lk__session_drop_connection(c);
   c->output.sent = 0;
@@ -63,13 +63,13 @@ void lk__session_reregistered(lk_client *c, bool missing)
 }
 
 /* What belongs to a connection goes first: identities, then watches. */
-static bool restore(lk_client *c)
+static bool send_auth_and_watches(lk_client *c)
 {
   return lk__auth_send_all(c) &&
          (c->watches.standing == 0 || lk__session_reregister(c));
 }
 
-static void begin_live(lk_client *c, const lk_handshake *h)
+static void enter_live(lk_client *c, const lk_handshake *h)
 {
   if (!h->read_only)
     c->session.identity = h->session;
@@ -85,9 +85,9 @@ static void begin_live(lk_client *c, const lk_handshake *h)
     lk__probe_begin(c);
 }
 
-/* A server may hang up after each handshake, or after the first requests: that
- * is no success. A third of the timeout is when an idle client has sent a
- * ping. */
+/* A server may close after each handshake, or after the first requests: the
+ * connection counts as working after a third of the timeout, when an idle
+ * client has sent a ping. */
 void lk__session_answered(lk_client *c)
 {
   if (c->now - c->connection.live_ms < c->session.timeout_ms / 3)
@@ -96,21 +96,21 @@ void lk__session_answered(lk_client *c)
   lk__hosts_end_round(&c->hosts);
 }
 
-static lk_evidence proof_of(const lk_handshake *h, bool resumed)
+static lk_evidence handshake_evidence(const lk_handshake *h, bool resumed)
 {
   if (h->read_only)
     return LK_EVIDENCE_NONE;
   return resumed ? LK_EVIDENCE_RESUMED : LK_EVIDENCE_NEW_SESSION;
 }
 
-/* The first that is told of a connection: whatever a callback does from here
- * on, it finds the connection whole. */
-static void tell_live(lk_client *c, const lk_handshake *h, bool resumed)
+/* Report the new connection first: a callback finds the client in its new state
+ * whatever it calls. */
+static void notify_live(lk_client *c, const lk_handshake *h, bool resumed)
 {
-  lk_reply answer = {.proof = proof_of(h, resumed),
-                     .sent_ms = c->connection.handshake_sent_ms,
-                     .received_ms = c->now,
-                     .connection = c->connection.number};
+  lk_reply reply = {.evidence = handshake_evidence(h, resumed),
+                    .sent_ms = c->connection.handshake_sent_ms,
+                    .received_ms = c->now,
+                    .connection = c->connection.number};
 
   c->session.state = h->read_only ? LK_STATE_READ_ONLY : LK_STATE_CONNECTED;
   lk__client_logf(c, LK_LOG_INFO, 0, "%s: %s session 0x%" PRIx64 ", %d ms",
@@ -119,26 +119,27 @@ static void tell_live(lk_client *c, const lk_handshake *h, bool resumed)
                   : resumed    ? "resumed"
                                : "new",
                   (uint64_t)h->session.id, (int)c->session.timeout_ms);
-  lk__client_notify_reply(c, &answer);
+  lk__client_notify_reply(c, &reply);
   lk__client_enter_state(c, c->session.state, 0);
 }
 
-/* Begin to serve requests; `unknown` gets the watches that this server cannot
- * set again. false: there is no memory, and nobody was told anything. */
-static bool set_up(lk_client *c, const lk_handshake *h, lk_link *unknown)
+/* Prepare to serve requests. `unknown` gets the watches that this server cannot
+ * register. false: no memory; nothing was reported yet. */
+static bool prepare_connection(lk_client *c, const lk_handshake *h,
+                               lk_link *unknown)
 {
   bool resumed = c->session.identity.id != 0;
 
   lk__list_init(unknown);
   if (lk__request_is_unsupported(c, LK_OPCODE_SET_WATCHES2))
     lk__watches_take_staying(&c->watches, unknown);
-  begin_live(c, h);
-  if (restore(c))
+  enter_live(c, h);
+  if (send_auth_and_watches(c))
     return true;
   lk__session_enter_phase(c, LK_PHASE_HANDSHAKE);
   if (!resumed)
     lk__session_clear_identity(
-        c); /* of which nobody knows: it cannot expire, either */
+        c); /* it was never reported, and cannot expire */
   lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
   return false;
 }
@@ -148,11 +149,11 @@ void lk__session_establish(lk_client *c, const lk_handshake *h)
   bool resumed = c->session.identity.id != 0;
   lk_link unknown;
 
-  if (!set_up(c, h, &unknown)) {
+  if (!prepare_connection(c, h, &unknown)) {
     lk__watches_notify_ended(c, &unknown, LK_ERR_UNIMPLEMENTED);
     return;
   }
-  tell_live(c, h, resumed);
+  notify_live(c, h, resumed);
   bool released = lk__requests_release(c);
 
   lk__requests_finish(c, 0); /* what was set aside */
@@ -165,7 +166,7 @@ void lk__session_establish(lk_client *c, const lk_handshake *h)
 
 void lk__session_take_handshake(lk_client *c, lk_bytes frame)
 {
-  lk_handshake h = greeting(c);
+  lk_handshake h = connect_request(c);
 
   switch (lk__handshake_decode(&h, frame)) {
   case LK_WELCOME_SESSION:

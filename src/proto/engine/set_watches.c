@@ -62,7 +62,7 @@ static bool is_due(const lk_watched *on, int kind)
            !is_being_added(on, LK_WATCH_KIND_RECURSIVE)));
 }
 
-static void take_place(lk_watched *on, lk_watch_kind stays, int kind)
+static void mark_replaced(lk_watched *on, lk_watch_kind stays, int kind)
 {
   if (is_due(on, kind) && on->missing[stays] == LK_REGISTERED &&
       !lk__list_empty(&on->kinds[stays]))
@@ -71,7 +71,7 @@ static void take_place(lk_watched *on, lk_watch_kind stays, int kind)
 
 /* A tree takes the place of watches of its root's children, also of those that
  * are being set, and does not serve them. They stood until `zxid` at least. */
-static void push_children(lk_watched *on, int64_t zxid)
+static void mark_children_replaced(lk_watched *on, int64_t zxid)
 {
   const lk_link *list = &on->pending;
 
@@ -88,7 +88,7 @@ static void push_children(lk_watched *on, int64_t zxid)
 /* A persistent one is registered, but a one-shot one on its path is missing:
  * that takes its place, so that both are registered. A tree has no use for the
  * place of watches of children. */
-static void prepare(lk_watches *ws, int64_t zxid)
+static void prepare_encoding(lk_watches *ws, int64_t zxid)
 {
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
        n = lk__map_next(n)) {
@@ -97,11 +97,11 @@ static void prepare(lk_watches *ws, int64_t zxid)
     on->chunk = 0;
     memset(on->asked, 0, sizeof on->asked);
     for (int kind = 0; kind < LK_WATCH_KIND_ADDED; kind++) {
-      take_place(on, LK_WATCH_KIND_PERSISTENT, kind);
+      mark_replaced(on, LK_WATCH_KIND_PERSISTENT, kind);
       if (kind != LK_WATCH_KIND_CHILD)
-        take_place(on, LK_WATCH_KIND_RECURSIVE, kind);
+        mark_replaced(on, LK_WATCH_KIND_RECURSIVE, kind);
     }
-    push_children(on, zxid);
+    mark_children_replaced(on, zxid);
   }
 }
 
@@ -147,7 +147,7 @@ typedef struct cursor {
   bool again;
 } cursor;
 
-static bool stops_at(const cursor *c, const lk_watched *on)
+static bool cursor_stops_at(const cursor *c, const lk_watched *on)
 {
   if (c->again && (c->kind != LK_WATCH_KIND_CHILD ||
                    !is_missing(on, LK_WATCH_KIND_RECURSIVE)))
@@ -159,11 +159,11 @@ static bool stops_at(const cursor *c, const lk_watched *on)
   return on->missing[c->kind] == TAKEN ? newest_of(on) == c->zxid : c->newest;
 }
 
-static void settle(const lk_watches *ws, cursor *c)
+static void cursor_advance(const lk_watches *ws, cursor *c)
 {
   while (c->kind < LK_WATCH_KINDS) {
     for (; c->node != NULL; c->node = lk__map_next(c->node)) {
-      if (stops_at(c, watched_of(c->node)))
+      if (cursor_stops_at(c, watched_of(c->node)))
         return;
     }
     c->kind++;
@@ -184,8 +184,8 @@ static size_t fixed_of(const lk_watches *ws)
 }
 
 /* Its bytes are reserved. */
-static void put(lk_buf *out, void (*write)(lk_writer *w, const void *v),
-                const void *v)
+static void append(lk_buf *out, void (*write)(lk_writer *w, const void *v),
+                   const void *v)
 {
   lk_writer w;
 
@@ -194,7 +194,7 @@ static void put(lk_buf *out, void (*write)(lk_writer *w, const void *v),
   out->end += w.len;
 }
 
-static void put_path(lk_writer *w, const void *v)
+static void write_path(lk_writer *w, const void *v)
 {
   const lk_map_node *node = v;
 
@@ -206,7 +206,7 @@ typedef struct head {
   int64_t zxid;
 } head;
 
-static void put_head(lk_writer *w, const void *v)
+static void write_head(lk_writer *w, const void *v)
 {
   const head *h = v;
 
@@ -216,13 +216,13 @@ static void put_head(lk_writer *w, const void *v)
   lk__writer_long(w, h->zxid);
 }
 
-static void put_zero(lk_writer *w, const void *v)
+static void write_zero(lk_writer *w, const void *v)
 {
   (void)v;
   lk__writer_int(w, 0);
 }
 
-static void patch(lk_buf *out, size_t offset, size_t v)
+static void patch_int(lk_buf *out, size_t offset, size_t v)
 {
   lk_writer w;
 
@@ -232,7 +232,7 @@ static void patch(lk_buf *out, size_t offset, size_t v)
 
 /* A request takes the place of persistent watches, a later one gives it back:
  * between them they miss events. */
-static void lose_place(lk_watched *on, int kind, int64_t zxid)
+static void mark_lost(lk_watched *on, int kind, int64_t zxid)
 {
   const lk_link *list = &on->kinds[kind];
 
@@ -243,13 +243,13 @@ static void lose_place(lk_watched *on, int kind, int64_t zxid)
 
 /* The paths of one kind from the cursor on, as far as `budget` goes. When it
  * is used up the cursor stays, and the kinds behind get nothing. */
-static bool put_kind(const lk_watches *ws, cursor *c, int kind, uint32_t chunk,
-                     size_t *budget, lk_buf *out)
+static bool append_kind(const lk_watches *ws, cursor *c, int kind,
+                        uint32_t chunk, size_t *budget, lk_buf *out)
 {
   size_t count_at = lk__buf_len(out), count = 0;
 
-  put(out, put_zero, NULL);
-  for (settle(ws, c); c->kind == kind; settle(ws, c)) {
+  append(out, write_zero, NULL);
+  for (cursor_advance(ws, c); c->kind == kind; cursor_advance(ws, c)) {
     lk_watched *on = watched_of(c->node);
     size_t need = 4 + c->node->len;
 
@@ -258,21 +258,21 @@ static bool put_kind(const lk_watches *ws, cursor *c, int kind, uint32_t chunk,
     /* what follows in any case: the counts of the kinds behind this one */
     if (!lk__buf_reserve(out, need + FIXED))
       return false;
-    put(out, put_path, c->node);
+    append(out, write_path, c->node);
     *budget -= need;
     if (on->missing[kind] == TAKEN && on->chunk != chunk)
-      lose_place(on, kind, c->zxid);
+      mark_lost(on, kind, c->zxid);
     on->asked[kind] = true;
     on->chunk = chunk;
     count++;
     c->node = lk__map_next(c->node);
   }
-  patch(out, count_at, count);
+  patch_int(out, count_at, count);
   return true;
 }
 
-static bool put_chunk(const lk_watches *ws, cursor *c, uint32_t chunk,
-                      size_t limit, lk_buf *out)
+static bool append_request(const lk_watches *ws, cursor *c, uint32_t chunk,
+                           size_t limit, lk_buf *out)
 {
   size_t start = lk__buf_len(out);
   size_t first = 4 + c->node->len;
@@ -282,12 +282,12 @@ static bool put_chunk(const lk_watches *ws, cursor *c, uint32_t chunk,
 
   if (!lk__buf_reserve(out, FIXED))
     return false;
-  put(out, put_head, &h);
+  append(out, write_head, &h);
   for (int kind = 0; kind < lists_of(ws); kind++) {
-    if (!put_kind(ws, c, kind, chunk, &budget, out))
+    if (!append_kind(ws, c, kind, chunk, &budget, out))
       return false;
   }
-  patch(out, start, lk__buf_len(out) - start - 4);
+  patch_int(out, start, lk__buf_len(out) - start - 4);
   return true;
 }
 
@@ -302,11 +302,12 @@ static size_t paths_limit(const lk_watches *ws, size_t send_limit)
 
 /* All of a zxid; gives the number of requests so far, `count` among them, or
  * -1. */
-static int put_all(const lk_watches *ws, cursor c, int count, size_t limit,
-                   lk_buf *out)
+static int append_requests(const lk_watches *ws, cursor c, int count,
+                           size_t limit, lk_buf *out)
 {
-  for (settle(ws, &c); c.kind < LK_WATCH_KINDS; settle(ws, &c)) {
-    if (!put_chunk(ws, &c, (uint32_t)++count, limit, out))
+  for (cursor_advance(ws, &c); c.kind < LK_WATCH_KINDS;
+       cursor_advance(ws, &c)) {
+    if (!append_request(ws, &c, (uint32_t)++count, limit, out))
       return -1;
   }
   return count;
@@ -318,7 +319,7 @@ int lk__set_watches_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
   size_t limit = paths_limit(ws, send_limit);
   int count = 0;
 
-  prepare(ws, last_zxid);
+  prepare_encoding(ws, last_zxid);
   for (int pass = 0; pass < (ws->recursive > 0 ? 2 : 1); pass++) {
     int64_t zxid = next_zxid(ws, INT64_MIN);
 
@@ -329,7 +330,7 @@ int lk__set_watches_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
                   .node = lk__map_first(&ws->paths),
                   .again = pass > 0};
 
-      count = put_all(ws, c, count, limit, out);
+      count = append_requests(ws, c, count, limit, out);
       zxid = next;
     }
   }

@@ -20,16 +20,6 @@ enum {
   SHORTEST_CAP_MS = 20
 };
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-  return a < b ? a : b;
-}
-
-static int64_t later(int64_t a, int64_t b)
-{
-  return a > b ? a : b;
-}
-
 /* The pause after so many failures. */
 static int64_t pause_after(const lk_client *c, unsigned failures)
 {
@@ -61,7 +51,7 @@ void lk__timing_reregister_later(lk_client *c)
   lk__client_wake(c);
 }
 
-static void run_rearm(lk_client *c)
+static void run_reregistration(lk_client *c)
 {
   if (c->now < c->reregistration.retry_ms)
     return;
@@ -80,7 +70,7 @@ static void run_rearm(lk_client *c)
 }
 
 /* Servers, and further addresses of the one in turn. */
-static size_t endpoints(const lk_client *c)
+static size_t count_endpoints(const lk_client *c)
 {
   size_t more = c->hosts.addresses > 1 ? c->hosts.addresses - 1 : 0;
 
@@ -90,9 +80,10 @@ static size_t endpoints(const lk_client *c)
 /* All servers together may take two thirds of the timeout. */
 int64_t lk__timing_attempt(const lk_client *c)
 {
-  int64_t ms = (int64_t)c->session.timeout_ms * 2 / 3 / (int64_t)endpoints(c);
+  int64_t ms =
+      (int64_t)c->session.timeout_ms * 2 / 3 / (int64_t)count_endpoints(c);
 
-  return later(ms, LEAST_ATTEMPT_MS);
+  return lk__later(ms, LEAST_ATTEMPT_MS);
 }
 
 /* When a session that is left without a server may end at the servers. */
@@ -100,7 +91,7 @@ static int64_t session_end(const lk_client *c)
 {
   return c->session.identity.id == 0
              ? LK_NEVER
-             : later(c->session.proven_ms, c->pings.extended_ms) +
+             : lk__later(c->session.proven_ms, c->pings.extended_ms) +
                    c->session.timeout_ms;
 }
 
@@ -108,14 +99,14 @@ static int64_t session_end(const lk_client *c)
  * before the session ends; but half of the usual share is left to each. */
 static int64_t attempt_limit(const lk_client *c)
 {
-  int64_t count = (int64_t)endpoints(c);
+  int64_t count = (int64_t)count_endpoints(c);
   int64_t usual = lk__timing_attempt(c);
   int64_t left = session_end(c) - c->now;
 
   if (count == 1 || left <= 0)
     return usual;
-  return earlier(usual,
-                 later(left / count, later(usual / 2, LEAST_ATTEMPT_MS)));
+  return lk__earlier(
+      usual, lk__later(left / count, lk__later(usual / 2, LEAST_ATTEMPT_MS)));
 }
 
 void lk__timing_begin_attempt(lk_client *c)
@@ -139,10 +130,10 @@ static int64_t silence_end(const lk_client *c)
   return c->connection.received_ms + (int64_t)c->session.timeout_ms * 2 / 3;
 }
 
-/* One ping is enough while a server is silent. But the reply comes behind what
- * arrives, and a long answer on a slow link takes longer than the session lives
- * without a request: as long as bytes arrive, another ping follows. None
- * follows one that could not leave yet. */
+/* While the server sends nothing, one ping is outstanding at most. Its reply
+ * comes behind the bytes that are arriving, and a long reply on a slow
+ * connection can take longer than the session timeout: while bytes arrive,
+ * another ping follows, but none before the last one was sent. */
 static int64_t ping_due(const lk_client *c)
 {
   int64_t third = c->session.timeout_ms / 3, newest;
@@ -153,11 +144,11 @@ static int64_t ping_due(const lk_client *c)
          sizeof newest);
   if (c->connection.received_ms <= newest || c->pings.end > c->output.sent)
     return LK_NEVER;
-  return later(c->output.empty_ms, newest) + third;
+  return lk__later(c->output.empty_ms, newest) + third;
 }
 
-/* When the session is given up though nobody says so. */
-static int64_t give_up(const lk_client *c)
+/* When the session is given up without word from a server. */
+static int64_t give_up_at(const lk_client *c)
 {
   if (c->session.identity.id == 0 || c->connection.phase == LK_PHASE_LIVE ||
       c->connection.phase == LK_PHASE_ENDED || c->options.give_up_ms < 0)
@@ -166,10 +157,10 @@ static int64_t give_up(const lk_client *c)
                    ? c->options.give_up_ms
                    : (int64_t)c->session.timeout_ms * 4 / 3;
 
-  return later(c->session.proven_ms, c->pings.extended_ms) + ms;
+  return lk__later(c->session.proven_ms, c->pings.extended_ms) + ms;
 }
 
-static void ping(lk_client *c)
+static void send_ping(lk_client *c)
 {
   lk_writer w;
 
@@ -192,13 +183,13 @@ static void ping(lk_client *c)
 
 /* ---- moving to another server ------------------------------------------ */
 
-static bool moves(const lk_client *c)
+static bool is_moving(const lk_client *c)
 {
   return c->move.wanted && !c->close.begun;
 }
 
-/* Until then it waits for a moment when no answer is due. */
-static int64_t fence_at(const lk_client *c)
+/* Until then the client waits for a moment without outstanding replies. */
+static int64_t stop_sending_at(const lk_client *c)
 {
   return c->move.since_ms + c->session.timeout_ms / 6;
 }
@@ -212,20 +203,21 @@ static int64_t leave_at(const lk_client *c)
 
 static int64_t move_deadline(const lk_client *c)
 {
-  if (!moves(c))
+  if (!is_moving(c))
     return LK_NEVER;
-  return c->output.limit == UINT64_MAX ? earlier(leave_at(c), fence_at(c))
-                                       : leave_at(c);
+  return c->output.limit == UINT64_MAX
+             ? lk__earlier(leave_at(c), stop_sending_at(c))
+             : leave_at(c);
 }
 
-/* No write shall be in doubt because of a move. A client that always has
- * something on its way sends no more at some time, and moves when what was sent
- * before has been answered: the rest was certainly not executed. */
+/* A move leaves no write in doubt. A client that always has requests
+ * outstanding stops sending at some time, and moves when what was sent has its
+ * replies: the rest was not executed. */
 static void run_move(lk_client *c)
 {
-  if (!moves(c))
+  if (!is_moving(c))
     return;
-  if (c->output.limit == UINT64_MAX && c->now >= fence_at(c))
+  if (c->output.limit == UINT64_MAX && c->now >= stop_sending_at(c))
     c->output.limit = c->output.sent + lk__buf_len(&c->output.bytes);
   if (c->now >= leave_at(c))
     lk__session_break(c, 0,
@@ -236,7 +228,7 @@ static void run_move(lk_client *c)
 
 /* ---- a server that is about to close ----------------------------------- */
 
-static int64_t unknown_deadline(const lk_client *c)
+static int64_t rejected_deadline(const lk_client *c)
 {
   if (c->rejected.op == 0)
     return LK_NEVER;
@@ -245,11 +237,11 @@ static int64_t unknown_deadline(const lk_client *c)
                                                        : c->rejected.until_ms;
 }
 
-static void run_unknown(lk_client *c)
+static void run_rejected(lk_client *c)
 {
   char why[64];
 
-  if (c->now < unknown_deadline(c))
+  if (c->now < rejected_deadline(c))
     return;
   snprintf(why, sizeof why, "does not know %s",
            lk__opcode_info(c->rejected.op)->name);
@@ -266,7 +258,7 @@ static void run_live(lk_client *c)
         c, LK_ERR_CONNECTION_LOSS,
         "no bytes received for two thirds of the session timeout");
   else if (c->now >= ping_due(c))
-    ping(c);
+    send_ping(c);
 }
 
 static void run_attempt(lk_client *c)
@@ -301,8 +293,8 @@ static void run_phase(lk_client *c)
   case LK_PHASE_HANDSHAKE:
   case LK_PHASE_SASL: run_attempt(c); break;
   case LK_PHASE_LIVE:
-    run_rearm(c);
-    run_unknown(c);
+    run_reregistration(c);
+    run_rejected(c);
     run_move(c);
     lk__probe_run(c);
     if (c->connection.phase == LK_PHASE_LIVE)
@@ -327,12 +319,12 @@ static void run_timers(lk_client *c)
   }
 }
 
-/* At the servers it may live on. They count its timeout from what they heard
- * last, be it answered or not, and round up to a tick; a timeout has two ticks
- * at least. */
-static void give_session_up(lk_client *c)
+/* The servers may keep the session longer. They count its timeout from the last
+ * bytes that they received, and round up to a tick; a timeout has two ticks at
+ * least. */
+static void abandon_session(lk_client *c)
 {
-  int64_t until = later(c->session.proven_ms, c->output.sent_ms) +
+  int64_t until = lk__later(c->session.proven_ms, c->output.sent_ms) +
                   (int64_t)c->session.timeout_ms * 3 / 2;
 
   if (until > c->session.abandoned_end_ms)
@@ -349,34 +341,35 @@ void lk__timing_run(lk_client *c)
   if (c->close.begun && c->session.final_err == 0 &&
       (c->now >= c->close.end_ms || lk__client_can_close(c)))
     lk__session_closed(c, lk__request_close_outcome(c, LK_ERR_DEADLINE));
-  if (c->now >= give_up(c))
-    give_session_up(c);
+  if (c->now >= give_up_at(c))
+    abandon_session(c);
   run_phase(c);
 }
 
 int64_t lk__timing_deadline(const lk_client *c)
 {
-  int64_t at = earlier(lk__deadline_next(&c->deadlines), give_up(c));
+  int64_t at = lk__earlier(lk__deadline_next(&c->deadlines), give_up_at(c));
 
   if (c->requests.late.count > 0)
     return c->now;
   if (c->timers.root != NULL)
-    at = earlier(at, c->timers.root->at);
+    at = lk__earlier(at, c->timers.root->at);
   if (c->close.begun)
-    at = earlier(at, c->close.end_ms);
+    at = lk__earlier(at, c->close.end_ms);
   if (c->connection.input_lost && c->stack.depth == 0)
     return c->now;
   switch (c->connection.phase) {
-  case LK_PHASE_PAUSE: return earlier(at, c->connection.retry_ms);
+  case LK_PHASE_PAUSE: return lk__earlier(at, c->connection.retry_ms);
   case LK_PHASE_CONNECTING:
   case LK_PHASE_HANDSHAKE:
-  case LK_PHASE_SASL: return earlier(at, c->connection.attempt_end_ms);
+  case LK_PHASE_SASL: return lk__earlier(at, c->connection.attempt_end_ms);
   case LK_PHASE_LIVE:
     if (c->reregistration.failed)
       return c->now;
-    at = earlier(at, earlier(move_deadline(c), unknown_deadline(c)));
-    at = earlier(at, earlier(c->probe.due_ms, c->reregistration.retry_ms));
-    return earlier(at, earlier(silence_end(c), ping_due(c)));
+    at = lk__earlier(at, lk__earlier(move_deadline(c), rejected_deadline(c)));
+    at = lk__earlier(at,
+                     lk__earlier(c->probe.due_ms, c->reregistration.retry_ms));
+    return lk__earlier(at, lk__earlier(silence_end(c), ping_due(c)));
   case LK_PHASE_ENDED: break;
   }
   return at;

@@ -2,14 +2,14 @@
 #include "config.h"
 
 /*
- * Watches are set, and let go. A server before 3.9 has one watch of a path and
- * a connection, for the node and for its children: a one-shot one takes the
- * place of one that stays, is used up, and then there is none. So where one
- * that stays is on the path, a one-shot watch is kept here alone and served by
- * its events: it is covered. When what covers goes, or has taken the place of
- * another, the one-shot ones are set again, by a setWatches with the last zxid:
- * what it missed the server then tells. A persistent watch covers nothing
- * while its setWatches is throttled (rearm.h).
+ * Setting and cancelling watches. A server before 3.9 has one watch for a path
+ * and connection, of the node and of its children: a one-shot watch replaces a
+ * persistent one, fires, and none is left. So where a persistent watch is on
+ * the path, a one-shot watch is kept in the client alone and gets its events:
+ * it is covered. When the covering watch goes, or has replaced another one, the
+ * one-shot watches are registered by a setWatches with the last zxid, whose
+ * events report what was missed. A persistent watch covers nothing while its
+ * setWatches is throttled (set_watches.h).
  */
 
 #include "proto/engine/calls.h"
@@ -23,7 +23,7 @@
 /* Whether `kind` is to be set again: one of it was covered and is no more. What
  * is missing comes with the next setWatches of a reconnect, also if it is on
  * its way now: it may be taken away behind that. */
-static bool uncovered(const lk_client *c, lk_watched *on, lk_watch_kind kind)
+static bool is_uncovered(const lk_client *c, lk_watched *on, lk_watch_kind kind)
 {
   if (!on->covered[kind] || lk__watched_covers(&c->watches, on, kind, true))
     return false;
@@ -36,13 +36,13 @@ static bool uncovered(const lk_client *c, lk_watched *on, lk_watch_kind kind)
 }
 
 /* What a setWatches under way sets again. */
-typedef struct mending {
+typedef struct watch_repair {
   lk_watched *on; /* with a reference */
   int64_t zxid;
   bool kinds[LK_WATCH_KIND_ADDED];
-} mending;
+} watch_repair;
 
-static void miss(const mending *m)
+static void mark_repair_missing(const watch_repair *m)
 {
   for (int i = 0; i < LK_WATCH_KIND_ADDED; i++) {
     if (m->kinds[i])
@@ -50,12 +50,12 @@ static void miss(const mending *m)
   }
 }
 
-static bool queue_mending(lk_client *c, const mending *m)
+static bool queue_repair(lk_client *c, const watch_repair *m)
 {
   lk_bytes path = lk_bytes_of(m->on->path, m->on->map.len);
   struct lk_set_watches_request r = {.relative_zxid = m->zxid};
   lk_vec *lists[] = {&r.data, &r.exist, &r.child};
-  mending *kept = lk__mem_new(&c->mem, sizeof *kept);
+  watch_repair *kept = lk__mem_new(&c->mem, sizeof *kept);
   lk_call_spec spec = {.op = LK_OPCODE_SET_WATCHES,
                        .rec = &lk__set_watches_request_record,
                        .value = &r,
@@ -76,30 +76,30 @@ static bool queue_mending(lk_client *c, const mending *m)
 
 /* Set again what is covered no more. Without a connection that comes by itself;
  * without memory we get a new one. */
-static void mend(lk_client *c, lk_watched *on)
+static void repair_uncovered(lk_client *c, lk_watched *on)
 {
-  mending m = {.on = on, .zxid = c->session.last_zxid};
+  watch_repair m = {.on = on, .zxid = c->session.last_zxid};
   bool any = false;
 
   if (c->connection.phase != LK_PHASE_LIVE || c->close.begun)
     return;
   for (int i = 0; i < LK_WATCH_KIND_ADDED; i++) {
-    m.kinds[i] = uncovered(c, on, (lk_watch_kind)i);
+    m.kinds[i] = is_uncovered(c, on, (lk_watch_kind)i);
     any = any || m.kinds[i];
   }
-  if (!any || queue_mending(c, &m))
+  if (!any || queue_repair(c, &m))
     return;
-  miss(&m);
+  mark_repair_missing(&m);
   c->reregistration.failed = true;
   lk__client_wake(c);
 }
 
 void lk__watch_repair_completed(lk_client *c, void *mend, int err)
 {
-  mending *m = mend;
+  watch_repair *m = mend;
 
   if (err != 0)
-    miss(m);
+    mark_repair_missing(m);
   if (err == LK_ERR_THROTTLED)
     lk__timing_reregister_later(c);
   lk__watched_unref(&c->watches, m->on);
@@ -118,7 +118,7 @@ static void mark_removed(lk_watched *on)
 /* What a removeWatches means with its type. */
 enum { CHILDREN = 1, DATA = 2, ANY = 3 };
 
-static int32_t type_of(lk_watch_kind kind)
+static int32_t remove_type(lk_watch_kind kind)
 {
   return lk__watch_stays(kind)         ? ANY
          : kind == LK_WATCH_KIND_CHILD ? CHILDREN
@@ -129,7 +129,7 @@ static int32_t type_of(lk_watch_kind kind)
  * ignored. A server that does not know the request would close. */
 static void remove_on_server(lk_client *c, const lk_watch *w)
 {
-  struct lk_path_type_request r = {.type = type_of(w->kind)};
+  struct lk_path_type_request r = {.type = remove_type(w->kind)};
   lk_call_spec spec = {.op = LK_OPCODE_REMOVE_WATCHES,
                        .rec = &lk__path_type_request_record,
                        .value = &r,
@@ -144,38 +144,38 @@ static void remove_on_server(lk_client *c, const lk_watch *w)
 }
 
 /* It is gone; what it covered may need one of its own. */
-static void drop(lk_client *c, lk_watch *w)
+static void drop_watch(lk_client *c, lk_watch *w)
 {
   lk_watched *on = w->on;
 
   lk__watched_ref(on);
   lk__watch_drop(&c->watches, w);
-  mend(c, on);
+  repair_uncovered(c, on);
   lk__watched_unref(&c->watches, on);
 }
 
 /* A persistent watch may have been sent for since the one-shot watches of a
  * path were covered last. It tells nothing older: they are registered once
  * more, behind it. */
-static void cover_again(lk_client *c, lk_watched *on, lk_watch_kind kind)
+static void reregister_behind(lk_client *c, lk_watched *on, lk_watch_kind kind)
 {
   if (!lk__watched_covers(&c->watches, on, kind, true))
-    return; /* mend() does it */
+    return; /* repair_uncovered() does it */
   lk__watched_mark_missing(on, kind, c->session.last_zxid);
   lk__timing_reregister_later(c);
 }
 
-static void stand(lk_client *c, lk_watch *w, lk_watch_kind kind)
+static void make_watch_stand(lk_client *c, lk_watch *w, lk_watch_kind kind)
 {
   bool bare = w->bare;
 
   lk__watch_stand(&c->watches, w, kind);
   if (bare)
-    cover_again(c, w->on, kind);
+    reregister_behind(c, w->on, kind);
   /* it has taken the place of those of children, and does not serve them */
   if (kind == LK_WATCH_KIND_RECURSIVE)
     w->on->covered[LK_WATCH_KIND_CHILD] = true;
-  mend(c, w->on);
+  repair_uncovered(c, w->on);
 }
 
 void lk__watch_request_completed(lk_client *c, lk_watch *w, int32_t op, int err)
@@ -186,14 +186,14 @@ void lk__watch_request_completed(lk_client *c, lk_watch *w, int32_t op, int err)
   bool late = op == LK_OPCODE_ADD_WATCH && err == LK_ERR_DEADLINE;
 
   if (stands && w->cb != NULL) {
-    stand(c, w, missing ? LK_WATCH_KIND_EXIST : w->kind);
+    make_watch_stand(c, w, missing ? LK_WATCH_KIND_EXIST : w->kind);
     return;
   }
   if ((stands && w->remove) || late)
     remove_on_server(c, w);
   if (!stands && lk__watch_stays(w->kind) && !w->held)
     lk__watched_bare(w->on, false);
-  drop(c, w);
+  drop_watch(c, w);
 }
 
 void lk_watch_cancel(lk_client *c, lk_watch *handle, bool on_server)
@@ -201,7 +201,7 @@ void lk_watch_cancel(lk_client *c, lk_watch *handle, bool on_server)
   lk_watch *w = lk__watch_of(&c->watches, handle);
 
   if (w == NULL || w->cb == NULL)
-    return; /* it has ended, or its last event is being told */
+    return; /* it has ended, or its last event is being reported */
   bool taken = lk__list_empty(&w->link); /* nothing is left on the server */
 
   w->cb = NULL;
@@ -212,7 +212,7 @@ void lk_watch_cancel(lk_client *c, lk_watch *handle, bool on_server)
   lk__client_hold(c);
   if (!taken && on_server)
     remove_on_server(c, w);
-  drop(c, w);
+  drop_watch(c, w);
   lk__client_release(c);
 }
 

@@ -9,7 +9,7 @@
 #include "proto/wire/path.h"
 
 /* It ends: from now on cancelling it is nothing. */
-static void tell_last(lk_client *c, lk_watch *w, const lk_event *event)
+static void report_last_event(lk_client *c, lk_watch *w, const lk_event *event)
 {
   lk_watch_cb cb = w->cb;
 
@@ -19,7 +19,7 @@ static void tell_last(lk_client *c, lk_watch *w, const lk_event *event)
 }
 
 /* It stays, unless its callback cancels it; the path is still needed then. */
-static void tell_staying(lk_client *c, lk_watch *w, const lk_event *event)
+static void report_event(lk_client *c, lk_watch *w, const lk_event *event)
 {
   lk_watched *on = w->on;
 
@@ -45,9 +45,9 @@ void lk__watches_notify(lk_client *c, lk_link *list, lk_event_type type,
     lk__list_remove(&w->tell);
     lk__invariants_check(c, LK_MOMENT_CALLBACK);
     if (stays)
-      tell_staying(c, w, &event);
+      report_event(c, w, &event);
     else
-      tell_last(c, w, &event);
+      report_last_event(c, w, &event);
   }
 }
 

@@ -7,7 +7,7 @@
 
 /* Which kinds an event of `type` on their own path is for; data and exist
  * watches both see a creation, since a server may say so after a reconnect. */
-static bool fires(int32_t type, lk_watch_kind kind)
+static bool event_fires(int32_t type, lk_watch_kind kind)
 {
   switch (type) {
   case LK_EVENT_CREATED: return kind != LK_WATCH_KIND_CHILD;
@@ -19,8 +19,8 @@ static bool fires(int32_t type, lk_watch_kind kind)
   }
 }
 
-/* The watches of a list are to be told; those that end by it leave the list. */
-static void tell_all(lk_link *list, bool ends, lk_link *out)
+/* Add the watches of a list to `out`; one-shot watches leave the list. */
+static void add_all(lk_link *list, bool ends, lk_link *out)
 {
   for (lk_link *l = list->next, *next; l != list; l = next) {
     lk_watch *w = LK_OWNER(l, lk_watch, link);
@@ -39,11 +39,11 @@ static void match_above(const lk_watches *ws, int32_t type, lk_bytes path,
   const char *at = path.at;
   size_t len = path.len;
 
-  while (len > 0 && fires(type, LK_WATCH_KIND_RECURSIVE)) {
+  while (len > 0 && event_fires(type, LK_WATCH_KIND_RECURSIVE)) {
     lk_watched *on = lk__watched_find(ws, lk_bytes_of(at, len));
 
     if (on != NULL)
-      tell_all(&on->kinds[LK_WATCH_KIND_RECURSIVE], false, out);
+      add_all(&on->kinds[LK_WATCH_KIND_RECURSIVE], false, out);
     if (len == 1)
       return;
     while (len > 0 && at[len - 1] != '/')
@@ -58,14 +58,14 @@ void lk__watches_match(lk_watches *ws, int32_t type, lk_bytes path,
   lk_watched *on = lk__watched_find(ws, path);
 
   for (int i = 0; on != NULL && i < LK_WATCH_KIND_RECURSIVE; i++) {
-    if (fires(type, (lk_watch_kind)i))
-      tell_all(&on->kinds[i], i < LK_WATCH_KIND_ADDED, out);
+    if (event_fires(type, (lk_watch_kind)i))
+      add_all(&on->kinds[i], i < LK_WATCH_KIND_ADDED, out);
   }
   if (ws->recursive > 0 && type != LK_EVENT_CHILDREN)
     match_above(ws, type, path, out);
 }
 
-static void take_from(lk_link *list, bool all, lk_link *out)
+static void take_watches(lk_link *list, bool all, lk_link *out)
 {
   for (lk_link *l = list->next, *next; l != list; l = next) {
     lk_watch *w = LK_OWNER(l, lk_watch, link);
@@ -83,7 +83,7 @@ void lk__watches_take(lk_watches *ws, bool all, lk_link *out)
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
        n = lk__map_next(n)) {
     for (int i = 0; i < LK_WATCH_KINDS; i++)
-      take_from(&((lk_watched *)(void *)n)->kinds[i], all, out);
+      take_watches(&((lk_watched *)(void *)n)->kinds[i], all, out);
   }
 }
 
@@ -92,7 +92,7 @@ void lk__watches_staying(lk_watches *ws, lk_link *out)
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL && ws->added > 0;
        n = lk__map_next(n)) {
     for (int i = LK_WATCH_KIND_ADDED; i < LK_WATCH_KINDS; i++)
-      tell_all(&((lk_watched *)(void *)n)->kinds[i], false, out);
+      add_all(&((lk_watched *)(void *)n)->kinds[i], false, out);
   }
 }
 

@@ -109,7 +109,7 @@ void lk__watched_ref(lk_watched *on)
 }
 
 /* The last watch has gone: many do not determine for ever what few cost. */
-static void trim(lk_watches *ws)
+static void trim_table(lk_watches *ws)
 {
   lk__map_trim(&ws->paths, MAX_SPARES);
   if (ws->nslots <= MAX_SPARES)
@@ -127,7 +127,7 @@ void lk__watched_unref(lk_watches *ws, lk_watched *on)
   lk__map_remove(&ws->paths, &on->map);
   spare_path(ws, on);
   if (lk__map_count(&ws->paths) == 0)
-    trim(ws);
+    trim_table(ws);
 }
 
 /* ---- watches ------------------------------------------------------------ */
@@ -202,7 +202,7 @@ void lk__watch_hold(lk_watch *w, bool held)
     w->on->held[w->kind]--;
 }
 
-static void leave_pending(lk_watch *w)
+static void leave_pending_list(lk_watch *w)
 {
   lk__watch_hold(w, false);
   w->on->under_way[w->kind]--;
@@ -210,7 +210,7 @@ static void leave_pending(lk_watch *w)
 
 void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind)
 {
-  leave_pending(w);
+  leave_pending_list(w);
   w->kind = kind;
   w->standing = true;
   ws->standing++;
@@ -241,7 +241,7 @@ void lk__watch_drop(lk_watches *ws, lk_watch *w)
   lk_watched *on = w->on;
 
   if (!w->standing && !lk__list_empty(&w->link))
-    leave_pending(w);
+    leave_pending_list(w);
   lk__list_remove(&w->link);
   lk__list_remove(&w->tell);
   lk__watch_fall(ws, w);
@@ -251,10 +251,10 @@ void lk__watch_drop(lk_watches *ws, lk_watch *w)
   lk__watched_unref(ws, on);
 }
 
-/* ---- who else is there -------------------------------------------------- */
+/* ---- other watches of a path -------------------------------------------- */
 
 /* None of these walks a list: many may watch one path. */
-static bool other_in(const lk_link *list, const lk_watch *w)
+static bool has_other(const lk_link *list, const lk_watch *w)
 {
   const lk_link *first = list->next;
 
@@ -272,7 +272,7 @@ bool lk__watched_has(const lk_watched *on, lk_watch_kind kind,
 {
   bool counted = w != NULL && w->on == on && w->kind == kind && is_pending(w);
 
-  return other_in(&on->kinds[kind], w) || on->under_way[kind] > counted;
+  return has_other(&on->kinds[kind], w) || on->under_way[kind] > counted;
 }
 
 static bool is_covered_by(const lk_watches *ws, const lk_watched *on,

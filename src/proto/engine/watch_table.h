@@ -50,7 +50,7 @@ typedef struct lk_watched {
 struct lk_watch {
   lk_link link; /**< in a list of `on`, or of the spares; in none once it is
                      taken, to be told its last */
-  lk_link tell; /**< in the list of those about to be told */
+  lk_link tell; /**< in a list of watches that get an event */
   lk_watched *on;
   lk_watch_cb cb; /**< NULL: cancelled while its request was under way */
   void *arg;
@@ -60,7 +60,7 @@ struct lk_watch {
   bool until_disconnect;
   bool standing; /**< its request succeeded */
   bool held;     /**< its request waits for a connection; lk__watch_hold() */
-  bool remove;   /**< cancelled while under way: tell the server */
+  bool remove;   /**< cancelled while under way: remove it on the server */
   bool resumes;  /**< it stays, and LK_EVENT_RESUMED was reported too early: its
                       setWatches was throttled */
   bool covered;  /**< one-shot: perhaps without a watch of its own on the
@@ -123,7 +123,7 @@ void lk__watch_fall(lk_watches *ws, lk_watch *w);
 /** End it without a call. */
 void lk__watch_drop(lk_watches *ws, lk_watch *w);
 
-/** All of a path, or NULL: nobody watches it. */
+/** The watches of a path, or NULL. */
 lk_watched *lk__watched_find(const lk_watches *ws, lk_bytes path);
 /** Keep the path's entry, also when its last watch goes; and let go of it. */
 void lk__watched_ref(lk_watched *on);
@@ -145,10 +145,10 @@ bool lk__watched_covers(const lk_watches *ws, const lk_watched *on,
    removed, and with it what their requests register. */
 void lk__watched_bare(lk_watched *on, bool all);
 
-/** Whether the server's watch behind `w` serves nobody else here. */
+/** Whether no other watch of the client needs the server's watch of `w`. */
 bool lk__watch_alone(const lk_watch *w);
 
-/* Each adds watches to a list of those about to be told. */
+/* Each adds watches to a list of those that get an event. */
 
 /** Those that an event of `type` on `path` is for. One-shot ones stand no more.
  */

@@ -32,7 +32,7 @@ LK_RECORDS(LK__DECLARE)
 /** The record without fields: body of a ping, of a deleted node's reply. */
 extern const lk_record lk__empty_record;
 
-/** All of them, for those who try each. */
+/** All records, for tests that try each. */
 extern const lk_record *const lk__records[];
 extern const size_t lk__nrecords;
 

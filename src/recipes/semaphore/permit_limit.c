@@ -204,7 +204,7 @@ static bool is_doubtful(const lk_client *c)
 {
   const lk_reply *a = lk_client_reply(c);
 
-  return a != NULL && a->proof == LK_EVIDENCE_NONE;
+  return a != NULL && a->evidence == LK_EVIDENCE_NONE;
 }
 
 static void on_limit(lk_client *c, int err, const lk_bytes *data,

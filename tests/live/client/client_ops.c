@@ -39,7 +39,7 @@ START_TEST(each_kind_of_node_is_made)
     ck_assert_int_eq(last.stat.ephemeral_owner, owner);
     ck_assert_int_eq(last.stat.data_length, 2);
     ck_assert_int_eq(last.stat.czxid, last.zxid);
-    ck_assert_int_eq(last.proof, LK_EVIDENCE_COMMIT);
+    ck_assert_int_eq(last.evidence, LK_EVIDENCE_COMMIT);
     ck_assert_int_eq(exists(there, full(kinds[i].made), NULL), 0);
     ck_assert_int_eq(last.stat.ephemeral_owner, owner);
   }
@@ -139,7 +139,7 @@ START_TEST(versions_are_compared)
   ck_assert_int_eq(create(here, "/v", "0", LK_EPHEMERAL), 0);
   ck_assert_int_eq(set(here, "/v", lk_text("1"), 0), 0);
   ck_assert_int_eq(set(here, "/v", lk_text("2"), 0), LK_ERR_BAD_VERSION);
-  ck_assert_int_eq(last.proof, LK_EVIDENCE_CONTACT);
+  ck_assert_int_eq(last.evidence, LK_EVIDENCE_CONTACT);
   ck_assert_int_eq(erase(here, "/v", 0), LK_ERR_BAD_VERSION);
   ck_assert_int_eq(get(here, "/v", NULL), 0);
   ck_assert_str_eq(last.data, "1");
@@ -158,7 +158,7 @@ START_TEST(what_is_not_there_is_not_found)
   ck_assert_int_eq(children(here, "/no", NULL), LK_ERR_NO_NODE);
   ck_assert_int_eq(erase(here, "/no", -1), LK_ERR_NO_NODE);
   ck_assert_int_eq(sync_with(here, "/no"), 0);
-  ck_assert_int_eq(last.proof, LK_EVIDENCE_LEADER);
+  ck_assert_int_eq(last.evidence, LK_EVIDENCE_LEADER);
 }
 END_TEST
 
@@ -235,7 +235,7 @@ START_TEST(a_multi_does_all)
   ck_assert_str_eq(last.paths[5], "/m/e");
   for (size_t i = 0; i < 6; i++)
     ck_assert_int_eq(last.results[i].err, 0);
-  ck_assert_int_eq(last.proof, LK_EVIDENCE_COMMIT);
+  ck_assert_int_eq(last.evidence, LK_EVIDENCE_COMMIT);
   int64_t zxid = last.zxid;
   ck_assert_int_eq(exists(here, "/m/e", NULL), 0);
   ck_assert_int_eq(last.stat.czxid, zxid);

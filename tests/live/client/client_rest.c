@@ -150,7 +150,7 @@ START_TEST(an_access_list_is_read_and_replaced)
   snprintf(text, sizeof text, "world:anyone:r,digest:%s:cdrwa", bob);
   ck_assert_int_eq(set_acl(here, "/a", text, 0), 0);
   ck_assert_int_eq(last.stat.aversion, 1);
-  ck_assert_int_eq(last.proof, LK_EVIDENCE_COMMIT);
+  ck_assert_int_eq(last.evidence, LK_EVIDENCE_COMMIT);
   ck_assert_int_eq(get(there, full("/a"), NULL), 0);
   ck_assert_int_eq(set(there, full("/a"), lk_text("x"), -1), LK_ERR_NO_AUTH);
   /* who may not administer it is not shown the digest */

@@ -140,7 +140,7 @@ static answer *begin(void *arg, lk_client *c, int err)
   a->err = err;
   a->order = ++order;
   if (said != NULL) {
-    a->proof = said->proof;
+    a->evidence = said->evidence;
     a->zxid = said->zxid;
   }
   return a;

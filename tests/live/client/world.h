@@ -36,7 +36,7 @@ typedef struct answer {
   lk_op_result results[8]; /* without stat */
   char paths[8][128];      /* of results */
   int32_t versions[8];     /* of results that have a stat, else -1 */
-  lk_evidence proof;
+  lk_evidence evidence;
   int64_t zxid;
   uint64_t order; /* grows with each answer */
 } answer;

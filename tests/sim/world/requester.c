@@ -53,7 +53,7 @@ static void end(sim_request *r, const sim_result *result)
     r->watch = NULL;
   r->since = a == NULL ? 0 : a->zxid;
   r->connection = a == NULL ? 0 : a->connection;
-  r->fires = a != NULL && a->proof == LK_EVIDENCE_NONE;
+  r->fires = a != NULL && a->evidence == LK_EVIDENCE_NONE;
 }
 
 static void on_done(lk_client *c, int err, void *arg)

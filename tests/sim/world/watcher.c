@@ -67,7 +67,7 @@ static void on_done(lk_client *c, int err, void *arg)
     r->watch = NULL;
   r->since = a == NULL ? 0 : a->zxid;
   r->connection = a == NULL ? 0 : a->connection;
-  r->fires = a != NULL && a->proof == LK_EVIDENCE_NONE;
+  r->fires = a != NULL && a->evidence == LK_EVIDENCE_NONE;
   sim_checker_tell(judge_of(r->process),
                    &(sim_fact){.type = SIM_ENDED,
                                .err = err,
