@@ -23,28 +23,28 @@ const cli_command_entry cli_command_table[] = {
    {cli_options_run, cli_options_layout, cli_options_session,
     cli_options_common, cli_options_version},
    NULL},
-  {"status", "[OPTION...] LOCK", "show who holds LOCK and who waits", 1, 1,
+  {"status", "[OPTION...] LOCK", "show the holders of LOCK and the queue", 1, 1,
    {cli_options_layout, cli_options_session, cli_options_json,
     cli_options_common, cli_options_version}, cli_status},
-  {"wait", "[OPTION...] LOCK", "wait until nobody holds LOCK", 1, 1,
+  {"wait", "[OPTION...] LOCK", "wait until LOCK is free", 1, 1,
    {cli_options_wait, cli_options_layout, cli_options_session,
     cli_options_json, cli_options_common, cli_options_version}, cli_wait},
-  {"revoke", "[OPTION...] LOCK", "ask who holds LOCK to let go", 1, 1,
+  {"revoke", "[OPTION...] LOCK", "ask the holders of LOCK to release it", 1, 1,
    {cli_options_layout, cli_options_session, cli_options_json,
     cli_options_common, cli_options_version}, cli_revoke},
   {"ls", "[OPTION...] PATH", "list the children of a node", 1, 1,
    {cli_options_ls, cli_options_read, cli_options_session, cli_options_json,
     cli_options_common, cli_options_version}, cli_ls},
-  {"tree", "[OPTION...] PATH", "show all that is below a node", 1, 1,
+  {"tree", "[OPTION...] PATH", "show all nodes below a node", 1, 1,
    READING_ANYWHERE, cli_tree},
-  {"get", "[OPTION...] PATH", "write a node's data as they are", 1, 1,
+  {"get", "[OPTION...] PATH", "write the data of a node to standard output", 1, 1,
    READING_ANYWHERE, cli_get},
-  {"stat", "[OPTION...] PATH", "show what the server knows of a node", 1, 1,
+  {"stat", "[OPTION...] PATH", "show the Stat of a node", 1, 1,
    READING_ANYWHERE, cli_stat},
-  {"create", "[OPTION...] PATH [DATA|-]", "make a node and print its name", 1, 2,
+  {"create", "[OPTION...] PATH [DATA|-]", "create a node and print its path", 1, 2,
    {cli_options_create, cli_options_session, cli_options_json,
     cli_options_common, cli_options_version}, cli_create},
-  {"set", "[OPTION...] PATH DATA|-", "replace a node's data", 2, 2,
+  {"set", "[OPTION...] PATH DATA|-", "replace the data of a node", 2, 2,
    {cli_options_write, cli_options_session, cli_options_json,
     cli_options_common}, cli_set},
   {"delete", "[OPTION...] PATH", "delete a node", 1, 1,
@@ -55,9 +55,9 @@ const cli_command_entry cli_command_table[] = {
     cli_options_common, cli_options_version}, cli_watch},
   {"acl", "[OPTION...] PATH [SPEC]", "show or replace the access list of a node", 1, 2,
    READING, cli_acl_verb},
-  {"fence", "[OPTION...] FILE TOKEN", "remember TOKEN in FILE, unless FILE has seen a larger one", 2, 2,
+  {"fence", "[OPTION...] FILE TOKEN", "record TOKEN in FILE, unless FILE holds a larger one", 2, 2,
    {cli_options_json, cli_options_common, cli_options_version}, cli_fence},
-  {"doctor", "[OPTION...] [PATH]", "find out what is wrong on the way to the servers, and at PATH", 0, 1,
+  {"doctor", "[OPTION...] [PATH]", "examine the servers, the connection and the permissions at PATH", 0, 1,
    READING, cli_doctor},
   {0}};
 /* clang-format on */
@@ -79,8 +79,8 @@ void cli_command_table_help(const cli_command_entry *c, bool all, cli_text *out)
     for (c = cli_command_table + 1; c->name != NULL; c++)
       cli_text_printf(out, "       latchkey %s %s\n", c->name, c->form);
     c = cli_command_table;
-    cli_text_puts(out, "\nDistributed locks and plain node work on "
-                       "ZooKeeper.\n\n");
+    cli_text_puts(out, "\nDistributed locks on ZooKeeper; reading and "
+                       "writing of nodes.\n\n");
     for (const cli_command_entry *v = c; v->name != NULL; v++)
       cli_text_printf(out, "  %-8s %s\n", v->name, v->help);
     cli_text_puts(out,

@@ -59,29 +59,29 @@ const cli_option cli_options_write[] = {
   {0}};
 
 const cli_option cli_options_delete[] = {
-  {'r', "recursive", NULL, "delete all that is below it too", take_recursive},
+  {'r', "recursive", NULL, "delete all nodes below it, too", take_recursive},
   {0}};
 
 const cli_option cli_options_create[] = {
-  {'e', "ephemeral", NULL, "the node lives as long as this command: until interrupted", take_ephemeral},
-  {'s', "sequential", NULL, "the server appends a number that grows", take_sequential},
-  {'c', "container", NULL, "the node goes when its last child has gone", take_container},
-  {'t', "ttl", "MS", "the node goes when it has not changed for so long and has no children", take_ttl},
-  {'p', "parents", NULL, "make missing parents too", take_parents},
+  {'e', "ephemeral", NULL, "ephemeral: keep the session until interrupted", take_ephemeral},
+  {'s', "sequential", NULL, "the server appends an increasing number", take_sequential},
+  {'c', "container", NULL, "the server deletes the node after its last child", take_container},
+  {'t', "ttl", "MS", "the server deletes the node if unchanged for MS and without children", take_ttl},
+  {'p', "parents", NULL, "create missing parents, too", take_parents},
   {0, "acl", "SPEC", "access list: open, creator, or scheme:id:cdrwa,... (open)", take_acl},
   {0}};
 
 const cli_option cli_options_ls[] = {
   {'l', "long", NULL, "with children, length, version, time of change and owner", take_details},
-  {'R', "recursive", NULL, "all that is below it, not only its children", take_recursive},
+  {'R', "recursive", NULL, "all nodes below it, not only its children", take_recursive},
   {0}};
 
 const cli_option cli_options_read[] = {
-  {0, "read-only", NULL, "where there is no quorum, read what a server without one has", take_read_only},
+  {0, "read-only", NULL, "accept a read-only server if none with a quorum is found", take_read_only},
   {0}};
 
 const cli_option cli_options_watch[] = {
-  {'r', "recursive", NULL, "also at all nodes below it", take_recursive},
-  {'n', "count", "COUNT", "end after so many events", take_count},
+  {'r', "recursive", NULL, "watch all nodes below it, too", take_recursive},
+  {'n', "count", "COUNT", "exit after COUNT events", take_count},
   {0}};
 /* clang-format on */

@@ -137,18 +137,18 @@ const cli_option cli_options_version[] = {
 
 const cli_option cli_options_session[] = {
   {'z', "zk", "CONNECT", "servers: host:port,host:port/chroot (else $LATCHKEY_ZK, else 127.0.0.1:2181)", take_hosts},
-  {'T', "session-timeout", "SECS", "session timeout to ask for (30)", take_session_timeout},
-  {0, "connect-timeout", "SECS", "how long to look for a server (10)", take_connect_timeout},
+  {'T', "session-timeout", "SECS", "request this session timeout (30)", take_session_timeout},
+  {0, "connect-timeout", "SECS", "give up if no server grants a session in time (10)", take_connect_timeout},
   {0, "auth-file", "FILE", "identities: a line digest:USER:PASSWORD or sasl:USER:PASSWORD each", take_auth_file},
   {0, "tls", NULL, "use TLS, as tls:// before the servers and all options below do", take_tls},
   {0, "cacert", "FILE", "trust these CAs (PEM; the system's)", take_cacert},
-  {0, "cert", "FILE", "certificate to show to servers, with its chain (PEM)", take_cert},
-  {0, "key", "FILE", "its key (PEM; in the file of --cert)", take_key},
-  {0, "key-password-file", "FILE", "the password of the key is the first line", take_key_password_file},
-  {0, "crl", "FILE", "refuse what these revocation lists name (PEM)", take_crl},
-  {0, "tls-name", "NAME", "name that certificates of servers must have (that of -z)", take_tls_name},
-  {0, "insecure", NULL, "accept any certificate of a server", take_insecure},
-  {'v', "verbose", NULL, "say what happens, on standard error", take_verbose},
+  {0, "cert", "FILE", "present this certificate and its chain (PEM)", take_cert},
+  {0, "key", "FILE", "key of the certificate (PEM; in the file of --cert)", take_key},
+  {0, "key-password-file", "FILE", "password of the key, in the first line", take_key_password_file},
+  {0, "crl", "FILE", "refuse certificates that these revocation lists name (PEM)", take_crl},
+  {0, "tls-name", "NAME", "require this name in server certificates (the name in -z)", take_tls_name},
+  {0, "insecure", NULL, "accept any server certificate", take_insecure},
+  {'v', "verbose", NULL, "print progress to standard error", take_verbose},
   {0}};
 
 const cli_option cli_options_json[] = {

@@ -177,25 +177,25 @@ static const char *take_events_fd(cli_options *o, const char *value)
 
 /* clang-format off */
 const cli_option cli_options_run[] = {
-  {'s', "shared", NULL, "share the lock with others that say -s", take_shared},
-  {'x', "exclusive", NULL, "hold it alone, also among those that say -s", take_exclusive},
+  {'s', "shared", NULL, "acquire the read side of a read-write lock", take_shared},
+  {'x', "exclusive", NULL, "acquire the write side of a read-write lock", take_exclusive},
   {'e', NULL, NULL, NULL, take_exclusive},
-  {'l', "lock", "[x:|s:]PATH", "a further lock: all are taken, or none; repeatable", take_lock},
+  {'l', "lock", "[x:|s:]PATH", "acquire this lock, too: all, or none; repeatable", take_lock},
   {'p', "permits", "N", "LOCK is a semaphore of N permits", take_permits},
-  {0, "take", "K", "take K of them (1)", take_permits_taken},
-  {'n', "nonblock", NULL, "do not wait when the lock is held", take_nonblock},
+  {0, "take", "K", "acquire K permits (1)", take_permits_taken},
+  {'n', "nonblock", NULL, "fail if the lock is held", take_nonblock},
   {0, "nb", NULL, NULL, take_nonblock},
-  {'w', "wait", "SECS", "wait no longer, connecting included", take_wait},
+  {'w', "wait", "SECS", "give up after SECS, connecting included", take_wait},
   {0, "timeout", "SECS", NULL, take_wait},
-  {'E', "conflict-exit-code", "N", "exit code when the lock is not obtained (124)", take_conflict_code},
+  {'E', "conflict-exit-code", "N", "exit code if the lock is not acquired (124)", take_conflict_code},
   {'c', "command", "STRING", "run STRING with $SHELL -c; also directly after LOCK", take_command},
-  {'i', "id", "TEXT", "label to show to others (host, pid, start time)", take_label},
+  {'i', "id", "TEXT", "label that other clients see (host, pid, start time)", take_label},
   {0, "acl", "SPEC", "access list: open, creator, or scheme:id:cdrwa,... (open)", take_acl},
-  {0, "on-lost", "ACT", "to COMMAND when the lease is running out: term, kill, stop, ignore (term)", take_on_lost},
-  {0, "kill-after", "SECS", "from TERM to KILL (a sixth of the session timeout)", take_kill_after},
-  {0, "min-hold", "SECS", "keep the lock at least so long, also when COMMAND ends sooner", take_min_hold},
-  {0, "max-hold", "SECS", "end COMMAND as --on-lost says when it has run so long", take_max_hold},
-  {0, "assurance", "HOW", "what keeps the lease: quorum, sync, ping (quorum)", take_assurance},
+  {0, "on-lost", "ACT", "what happens to COMMAND when the lease runs out: term, kill, stop, ignore (term)", take_on_lost},
+  {0, "kill-after", "SECS", "time between TERM and KILL (a sixth of the session timeout)", take_kill_after},
+  {0, "min-hold", "SECS", "hold the lock at least SECS, even if COMMAND ends earlier", take_min_hold},
+  {0, "max-hold", "SECS", "end COMMAND as --on-lost says after SECS", take_max_hold},
+  {0, "assurance", "HOW", "request that renews the lease: quorum, sync, ping (quorum)", take_assurance},
   {0, "foreground", NULL, "leave COMMAND in the terminal's process group", take_foreground},
   {'q', "quiet", NULL, "no progress and no notices", take_quiet},
   {0, "json", NULL, "one JSON object a line for each event, on standard error", take_json},
@@ -203,7 +203,7 @@ const cli_option cli_options_run[] = {
   {0}};
 
 const cli_option cli_options_wait[] = {
-  {'w', "wait", "SECS", "wait no longer", take_wait},
+  {'w', "wait", "SECS", "give up after SECS", take_wait},
   {0, "timeout", "SECS", NULL, take_wait},
   {0}};
 /* clang-format on */

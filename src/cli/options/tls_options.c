@@ -131,12 +131,22 @@ static bool text_names(const char *text, const char *path)
   return false;
 }
 
+/* Whether `text` is about the key in a file, not about the certificate, which
+   can be in the same file. */
+static bool is_about_key(const char *text)
+{
+  return strstr(text, "has no private key") != NULL ||
+         strstr(text, "has no key that can be read") != NULL;
+}
+
 /* Which of the client's own files `text` is about. */
 static cli_tls_item find_own_item(const cli_tls_options *t, const char *text)
 {
   static const cli_tls_item items[] = {CLI_TLS_CERT, CLI_TLS_KEY,
                                        CLI_TLS_KEY_PASSWORD_FILE};
 
+  if (is_about_key(text) && text_names(text, value_of(t, CLI_TLS_KEY)))
+    return CLI_TLS_KEY;
   for (size_t i = 0; i < sizeof items / sizeof items[0]; i++)
     if (text_names(text, value_of(t, items[i])))
       return items[i];

@@ -12,8 +12,9 @@
 
 /**
  * @file
- * One `latchkey run`. run.c has its beginning and its end, acquire.c the way
- * to the lock, hold.c the time while COMMAND runs, leave.c the way out.
+ * The state of one `latchkey run`. run.c starts and ends it, acquire.c connects
+ * and queues, hold.c supervises while COMMAND runs, release.c releases the lock
+ * and closes the session.
  */
 
 typedef enum cli_phase {
@@ -35,8 +36,8 @@ typedef struct cli_runner {
   bool over;
 
   cli_job job;
-  pid_t child; /**< COMMAND; 0: not known */
-  bool owns_all_children; /**< all our children come from the supervisor */
+  pid_t child;            /**< COMMAND; 0: not known */
+  bool owns_all_children; /**< no child but the supervisor */
   cli_supervisor supervisor;
   ev_io supervisor_watcher;
   ev_io signals;
@@ -45,63 +46,64 @@ typedef struct cli_runner {
   cli_events events;
   cli_acl acl;
   cli_lock_kind kind;
-  lk_lock *lock;        /**< that of `kind` */
-  lk_listener listener; /**< for new lease deadlines */
-  ev_timer timer;       /**< -n: the answer; a look at permits; --min-hold;
-                             releasing: the session timeout */
-  int64_t wait_until;   /**< -w: when, on lk_client_clock(); else
-                             LK_NO_LIMIT */
+  lk_lock *lock;           /**< that of `kind` */
+  lk_listener listener;    /**< for new lease deadlines */
+  ev_timer timer;          /**< -n: the answer; a look at permits; --min-hold;
+                                releasing: the session timeout */
+  int64_t wait_until;      /**< -w: when, on lk_client_clock(); else
+                                LK_NO_LIMIT */
   uint64_t label_requests; /**< numbers the questions who holds */
-  int64_t permits_seen; /**< pzxid of their directory, as last seen */
-  int permit_checks;    /**< so many so far */
-  int64_t margin_ms;    /**< --kill-after */
+  int64_t permits_seen;    /**< pzxid of their directory, as last seen */
+  int permit_checks;       /**< so many so far */
+  int64_t margin_ms;       /**< --kill-after */
 
-  int64_t held_at; /**< since when, on cli_boottime_ms() */
-  cli_order last_order; /**< what the supervisor knows of the lease */
-  bool suspended;  /**< the connection is lost */
-  bool lost;       /**< the lock, while COMMAND ran */
-  bool acted;      /**< --on-lost did something */
-  bool killing;    /**< and it is not over before nothing is left */
-  bool ended;      /**< COMMAND has; `code` is its exit code */
+  int64_t held_at;      /**< since when, on cli_boottime_ms() */
+  cli_order last_order; /**< the last lease deadline that was sent */
+  bool suspended;       /**< the connection is lost */
+  bool lost;            /**< the lock, while COMMAND ran */
+  bool acted;           /**< --on-lost did something */
+  bool killing;         /**< and it is not over before nothing is left */
+  bool ended;           /**< COMMAND has; `code` is its exit code */
 } cli_runner;
 
 /* ---- acquire.c ---- */
 
-/** Make the lock, and begin to connect. */
+/** Creates the lock and starts to connect. */
 bool cli_acquire_prepare(cli_runner *r, cli_text *complaint);
-/** For the link. */
+/** Callbacks of the session: it is established, or will not be. */
 void cli_acquire_on_session(cli_session *s, void *arg);
 void cli_acquire_on_no_session(cli_session *s, int err, void *arg);
 
-/* ---- permits.c ---- */
+/* ---- permit_count.c ---- */
 
-/** First in the queue of a semaphore, without permits enough: see whether
-   others count another number than -p. */
+/** The runner is the first contender of a semaphore and has too few permits:
+   check whether other clients use another number than -p. */
 void cli_permit_count_check_later(cli_runner *r);
 
 /* ---- hold.c ---- */
 
 /** The lock is held: start COMMAND. */
 void cli_hold_begin(cli_runner *r);
-/** What the lock tells while COMMAND runs. */
+/** Handles an event of the lock while COMMAND runs. */
 void cli_hold_event(cli_runner *r, const lk_lock_event *event);
-/** The supervisor has news, has room for orders, or is gone. */
+/** The socket of the supervisor is readable or writable, or closed. */
 void cli_hold_supervisor_ready(cli_runner *r);
-/** A signal came. */
+/** Handles a signal to latchkey while COMMAND runs. */
 void cli_hold_signal(cli_runner *r, cli_signal signal);
-/** An answer may have moved the lease deadline. */
+/** A reply may have moved the lease deadline: send it to the supervisor. */
 void cli_hold_lease_moved(cli_runner *r);
 
-/* ---- leave.c ---- */
+/* ---- release.c ---- */
 
-/** Before COMMAND was started: end without the lock, with `code` and `reason`,
-    for people unless `silently`. */
+/** Ends the run before COMMAND was started, with exit code `code`. `reason`
+   goes to the JSON events and, unless `silently`, to standard error. */
 void cli_run_fail(cli_runner *r, int code, const char *reason, bool silently);
-/** COMMAND has ended: release, close, and exit with r->code. */
+/** COMMAND has ended: releases the lock, closes the session, exits with
+    r->code. */
 void cli_run_release(cli_runner *r);
-/** --min-hold is over, or of no use any more. */
+/** --min-hold is over, or the lock is lost: release now. */
 void cli_run_end_min_hold(cli_runner *r);
-/** Do not wait any longer for the lock's node to go. */
+/** Stops waiting for the deletion of the own node. */
 void cli_run_stop_releasing(cli_runner *r);
 
 #endif

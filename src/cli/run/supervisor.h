@@ -8,52 +8,55 @@
 
 /**
  * @file
- * The supervisor: a process between latchkey and the command. It starts the
- * command, passes signals on to it, and ends it, with all that came of it, when
- * the lease runs out or when latchkey is gone, however that went. It keeps the
- * time itself, so that a latchkey that is stopped or hangs changes nothing.
+ * The supervisor: a process between latchkey and COMMAND. It starts COMMAND,
+ * passes signals on to it, and ends it with all its descendants when the lease
+ * runs out or when latchkey has ended for any reason. It has a timer of its
+ * own, so a latchkey that is stopped or hangs delays nothing.
  *
- * It is in a process group of its own, obeys no signal but KILL, and adopts
- * what the command leaves behind, so that a process cannot get away from it by
- * leaving its process group or session.
+ * The supervisor has a process group of its own, ignores all signals but KILL
+ * and STOP, and adopts orphaned descendants of COMMAND: a process cannot escape
+ * by leaving its process group or session.
  */
 
 /** latchkey's end. */
 typedef struct cli_supervisor {
   pid_t pid; /**< 0: none */
-  int fd;    /**< becomes readable with news, or at its end; -1: none */
+  int fd;    /**< readable: a report, or the end of the socket; -1: none */
   cli_order
       waiting; /**< for room in the socket: wait until `fd` is writable,
                     then cli_supervisor_flush(); `what` 0: nothing waits */
 } cli_supervisor;
 
-/** The name that processes have for themselves, to be changed in the
-   supervisor, so that a kill by name that is meant for latchkey leaves its
-   supervisor alive. */
+/** Where argv lies in memory. The supervisor overwrites it with its own name,
+   so that a kill by name that is meant for latchkey does not reach it. */
 typedef struct cli_process_title {
   char *at;
   size_t len;
 } cli_process_title;
 
-/** Fork it. 0, or an errno. `job` is copied as it is now. */
+/** Forks the supervisor. `job` is copied as it is now. Returns 0 or an errno.
+ */
 int cli_supervisor_fork(cli_supervisor *g, const cli_job *job,
                         cli_on_lost on_lost, cli_process_title title);
-/** The first order, CLI_ORDER_START. `environment`: what to add, NAME=VALUE
-   with a NUL behind each. 0, or an errno. */
+/** Sends the first order, CLI_ORDER_START. `environment` holds variables to
+   add, NAME=VALUE, each ended by a NUL. Returns 0 or an errno. */
 int cli_supervisor_start_command(const cli_supervisor *g,
                                  const cli_order *order, lk_bytes environment);
-/** Send an order, or merge it into the one that waits. */
+/** Sends an order, or merges it into the one that waits for room. */
 void cli_supervisor_send_order(cli_supervisor *g, const cli_order *order);
-/** Send the order that waits, if there is room. */
+/** Sends the waiting order if the socket has room. */
 void cli_supervisor_flush(cli_supervisor *g);
-/** 1: there is news; 0: none at present; -1: the supervisor is gone. */
+/** Receives a report. Returns 1 with a report in `out`, 0 if there is none now,
+   -1 if the supervisor has ended. */
 int cli_supervisor_receive(const cli_supervisor *g, cli_supervisor_report *out);
-/** After SIGCHLD: let it go on if a process has stopped it. */
+/** Called after SIGCHLD: continues the supervisor if a process has stopped it.
+ */
 void cli_supervisor_continue(const cli_supervisor *g);
-/** Say goodbye, read its news to the end, and wait until it has ended. */
+/** Sends CLI_ORDER_EXIT, reads reports to the end, and waits for the process.
+ */
 void cli_supervisor_close(cli_supervisor *g);
 
-/** What the supervisor does; for supervisor.c. */
+/** The main function of the supervisor process; called by supervisor.c. */
 _Noreturn void cli_supervisor_main(const cli_job *job, cli_on_lost on_lost,
                                    int fd);
 

@@ -266,7 +266,7 @@ def wrong_words_are_125_with_a_hint():
             (("run", "/l", "--"), "COMMAND"),
             (("run", "l", "true"), "must begin with"),
             (("/l",), "COMMAND"),
-            (("run", "/l", "-n", "true"), "options go before LOCK"),
+            (("run", "/l", "-n", "true"), "options must stand before LOCK"),
             (("run", "/l", "-c"), "takes one STRING"),
             (("run", "/l", "-c", "a", "b"), "takes one STRING"),
             (("run", "-c", "a", "/l", "b"), "-c"),

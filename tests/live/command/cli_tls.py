@@ -234,6 +234,8 @@ def wrong_file_is_named_before_connecting():
              bob),
             (("--cert", crt), {}, "--cert: %s: has no private key; --key gives "
              "one" % crt),
+            (("--cert", crt, "--key", crt), {},
+             "--key: %s: has no private key" % crt),
             (("--cert", crt, "--key", file("ca.crt")), {},
              "--key: %s: has no private key" % file("ca.crt")),
             (("--cert", crt, "--key", encrypted), {},
