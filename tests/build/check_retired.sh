@@ -21,6 +21,14 @@ lk_client_answer
 lk_client_lives_until
 lk_client_room
 lk_client_trouble
+lk_keeper
+lk_keeper_client
+lk_keeper_config
+lk_keeper_deadline
+lk_keeper_free
+lk_keeper_new
+lk_keeper_set_margin
+lk_keeper_unfinished
 lk_list
 lk_proof
 lk_read_list
