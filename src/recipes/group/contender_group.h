@@ -10,6 +10,7 @@
  */
 
 #include "recipes/lease/session_lease.h"
+#include "recipes/queue/contender.h"
 
 typedef struct lk_contender_group lk_contender_group;
 

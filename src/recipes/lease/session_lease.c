@@ -5,90 +5,99 @@
 #include "recipes/common/sized.h"
 #include "recipes/lease/session_lease.h"
 #include "recipes/local/local_queue.h"
-#include "recipes/queue/holding.h"
 
-/* ---- attempts ---------------------------------------------------------- */
+#include <stdio.h>
+#include <stdlib.h>
 
-void lk__lease_add_contender(lk_session_lease *k, lk_contender *ct)
+/* ---- users -------------------------------------------------------------- */
+
+void lk__lease_add_user(lk_session_lease *k, lk_lease_user *u)
 {
-  lk__safe_list_add(&k->contends, &ct->link);
+  u->need = LK_LEASE_NOT_NEEDED;
+  k->count[u->need]++;
+  lk__safe_list_add(&k->users, &u->link);
   lk__lease_ref(k);
 }
 
-void lk__lease_remove_contender(lk_session_lease *k, lk_contender *ct)
+void lk__lease_remove_user(lk_session_lease *k, lk_lease_user *u)
 {
-  lk__safe_list_remove(&k->contends, &ct->link);
+  k->count[u->need]--;
+  lk__safe_list_remove(&k->users, &u->link);
 }
 
-static void for_each(lk_session_lease *k, void (*what)(lk_contender *ct))
+void lk__lease_set_need(lk_session_lease *k, lk_lease_user *u,
+                        lk_lease_need need)
 {
-  lk_walk w;
-
-  lk__walk_begin(&w, &k->contends);
-  for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
-    lk_contender *ct = LK_OWNER(l, lk_contender, link);
-
-    lk__contender_ref(ct);
-    what(ct);
-    lk__contender_unref(ct);
-  }
-}
-
-/* Who waits for a fixed name has no node, and will be granted by its create. */
-static bool is_parked(const lk_contender *ct, lk_contender_state s)
-{
-  return !lk__contender_is_single_node(ct) && s >= LK_CONTENDER_LISTING &&
-         s <= LK_CONTENDER_CHECKING_OWN;
-}
-
-static bool is_held(lk_contender_state s)
-{
-  return s == LK_CONTENDER_HELD || s == LK_CONTENDER_UNSURE;
-}
-
-void lk__lease_count_contender(const lk_contender *ct, lk_contender_state from,
-                               lk_contender_state to)
-{
-  lk_session_lease *k = ct->lease;
-
-  k->held += is_held(to);
-  k->held -= is_held(from);
-  k->unsure += to == LK_CONTENDER_UNSURE;
-  k->unsure -= from == LK_CONTENDER_UNSURE;
-  k->parked += is_parked(ct, to);
-  k->parked -= is_parked(ct, from);
-  k->leaving += to == LK_CONTENDER_CLEANING_UP;
-  k->leaving -= from == LK_CONTENDER_CLEANING_UP;
+  k->count[u->need]--;
+  k->count[need]++;
+  u->need = need;
   lk__heartbeat_plan(k);
 }
 
+static void for_each_user(lk_session_lease *k,
+                          void (*what)(lk_session_lease *k, lk_lease_user *u))
+{
+  lk_walk w;
+
+  lk__walk_begin(&w, &k->users);
+  for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
+    lk_lease_user *u = LK_OWNER(l, lk_lease_user, link);
+
+    u->kind->ref(u);
+    what(k, u);
+    u->kind->unref(u);
+  }
+}
+
+#ifdef LK_DEBUG
+/* No callback is running: so none of them may wait for nothing. */
+static void check_users(const lk_session_lease *k)
+{
+  for (lk_lease_user *u = NULL; (u = lk__lease_next_user(k, u)) != NULL;) {
+    bool unreadable;
+
+    if (!u->kind->is_stuck(u))
+      continue;
+    fprintf(stderr, "latchkey: the contender of %s waits for nothing\n",
+            u->kind->node(u, &unreadable));
+    abort();
+  }
+}
+#else
+static void check_users(const lk_session_lease *k)
+{
+  (void)k;
+}
+#endif
+
 int64_t *lk__lease_scratch(lk_session_lease *k, size_t count)
 {
-  if (count > SIZE_MAX / sizeof *k->scratch)
+  if (count > SIZE_MAX / sizeof *k->queues.scratch)
     return NULL;
-  if (count > k->scratch_count || k->scratch == NULL) {
+  if (count > k->queues.scratch_count || k->queues.scratch == NULL) {
     size_t room = count < 64 ? 64 : count;
-    void *p = k->mem.resize(k->mem.arg, k->scratch, room * sizeof *k->scratch);
+    void *p = k->mem.resize(k->mem.arg, k->queues.scratch,
+                            room * sizeof *k->queues.scratch);
 
     if (p == NULL)
       return NULL;
-    k->scratch = p;
-    k->scratch_count = room;
+    k->queues.scratch = p;
+    k->queues.scratch_count = room;
   }
-  return k->scratch;
+  return k->queues.scratch;
 }
 
 /* ---- timers ------------------------------------------------------------ */
 
 void lk__lease_start_timer(lk_session_lease *k, lk_timer *t, int64_t at_ms)
 {
-  if (!k->detached && lk_client_state(k->client) != LK_STATE_CLOSED)
+  if (!k->life.detached && lk_client_state(k->client) != LK_STATE_CLOSED)
     lk_timer_start(k->client, t, at_ms);
 }
 
 void lk__lease_stop_timer(lk_session_lease *k, lk_timer *t)
 {
-  if (!k->detached)
+  if (!k->life.detached)
     lk_timer_stop(k->client, t);
 }
 
@@ -137,9 +146,9 @@ bool lk__lease_may_grant(const lk_session_lease *k, int64_t now_ms)
          deadline - now_ms >= grant_needs_ms(k);
 }
 
-void lk__lease_watch_deadline(lk_session_lease *k, const lk_contender *ct)
+void lk__lease_watch_deadline(lk_session_lease *k)
 {
-  int64_t at = lk__lease_unsure_ms(k, lk__contender_deadline(ct));
+  int64_t at = lk__lease_unsure_ms(k, lk__lease_deadline(k));
 
   if (at >= k->watch_at_ms)
     return;
@@ -149,19 +158,34 @@ void lk__lease_watch_deadline(lk_session_lease *k, const lk_contender *ct)
 
 static void watch_held(lk_session_lease *k)
 {
-  for (lk_contender *ct = NULL;
-       (ct = lk__lease_next_contender(k, ct)) != NULL;) {
-    if (ct->state == LK_CONTENDER_HELD)
-      lk__lease_watch_deadline(k, ct);
-  }
+  if (k->count[LK_LEASE_HELD] > 0)
+    lk__lease_watch_deadline(k);
 }
 
-static void tell_awaiting(lk_session_lease *k)
+void lk__lease_await(lk_session_lease *k)
+{
+  k->awaited = true;
+  (void)lk__heartbeat_now(k);
+}
+
+static void notify_renewed(lk_session_lease *k, lk_lease_user *u)
+{
+  (void)k;
+  u->kind->renewed(u);
+}
+
+static void notify_awaiting(lk_session_lease *k)
 {
   if (!k->awaited || !lk__lease_may_grant(k, lk_client_clock(k->client)))
     return;
   k->awaited = false;
-  for_each(k, lk__contender_lease_renewed);
+  for_each_user(k, notify_renewed);
+}
+
+static void review_user(lk_session_lease *k, lk_lease_user *u)
+{
+  (void)k;
+  u->kind->review(u);
 }
 
 /* Deadlines move on all the time; the timer looks only when the one it was set
@@ -173,9 +197,9 @@ static void on_watchdog(lk_client *c, void *arg)
   (void)c;
   lk__lease_ref(k);
   k->watch_at_ms = INT64_MAX;
-  tell_awaiting(k);
-  for_each(k, lk__contender_review_lease);
-  if (!k->detached)
+  notify_awaiting(k);
+  for_each_user(k, review_user);
+  if (!k->life.detached)
     watch_held(k);
   lk__lease_unref(k);
 }
@@ -196,12 +220,12 @@ static void on_answer(lk_client *c, const lk_reply *a, void *arg)
 
   (void)c;
   (void)a;
-  lk__lease_check(k); /* no callback is running */
+  check_users(k);
   k->known_deadline_ms = deadline;
   k->known_timeout_ms = k->evidence->timeout_ms;
   if (k->over != 0)
     return;
-  if ((k->unsure > 0 || k->awaited) && later)
+  if ((k->count[LK_LEASE_UNSURE] > 0 || k->awaited) && later)
     look_now(k);
   else if (other_timeout)
     watch_held(k); /* deadlines and margins are others, perhaps earlier */
@@ -214,45 +238,63 @@ bool lk__lease_is_online(const lk_session_lease *k)
   return k->over == 0 && lk_client_state(k->client) == LK_STATE_CONNECTED;
 }
 
-static void leave(lk_contender *ct)
+static void resume_user(lk_session_lease *k, lk_lease_user *u)
 {
-  if (ct->state == LK_CONTENDER_CLEANING_UP)
-    lk__contender_resume(ct);
+  (void)k;
+  u->kind->connected(u);
 }
 
-/* What is to be deleted goes first: a new attempt would queue behind it. Then
- * what is held, then who waits. */
-static void connected(lk_session_lease *k)
+static void resume_cleanup(lk_session_lease *k, lk_lease_user *u)
 {
-  for_each(k, leave);
-  if (k->held > 0)
+  if (u->need == LK_LEASE_CLEANUP)
+    resume_user(k, u);
+}
+
+/* Deletes are sent first: a new contender would queue behind their nodes. The
+ * checks of what is held follow, then the rest. */
+static void on_connected(lk_session_lease *k)
+{
+  for_each_user(k, resume_cleanup);
+  if (lk__lease_count_held(k) > 0)
     (void)lk__heartbeat_now(k);
-  for_each(k, lk__contender_resume);
+  for_each_user(k, resume_user);
   lk__heartbeat_plan(k);
 }
 
-static void suspended(lk_session_lease *k)
+static void suspend_user(lk_session_lease *k, lk_lease_user *u)
+{
+  (void)k;
+  u->kind->suspended(u);
+}
+
+static void on_suspended(lk_session_lease *k)
 {
   lk__heartbeat_plan(k);
-  for_each(k, lk__contender_suspend);
+  for_each_user(k, suspend_user);
 }
 
-static void expired(lk_session_lease *k)
+static void expire_user(lk_session_lease *k, lk_lease_user *u)
+{
+  (void)k;
+  u->kind->expired(u);
+}
+
+static void on_expired(lk_session_lease *k)
 {
   k->known_deadline_ms = LK_NO_LEASE;
   lk__heartbeat_plan(k);
-  lk__lease_start_timer(k, &k->final, lk_client_now(k->client));
-  for_each(k, lk__contender_session_expired);
+  lk__lease_start_timer(k, &k->life.no_session, lk_client_now(k->client));
+  for_each_user(k, expire_user);
 }
 
-static void end_waiting(lk_contender *ct)
+static void end_user(lk_session_lease *k, lk_lease_user *u)
 {
-  if (ct->state == LK_CONTENDER_PAUSED)
-    lk__contender_fail(ct, LK_ERR_SESSION_EXPIRED);
+  (void)k;
+  u->kind->no_new_session(u);
 }
 
 /* Unless a new session follows an expiry at once, none will. */
-static void on_final(lk_client *c, void *arg)
+static void on_no_session(lk_client *c, void *arg)
 {
   lk_session_lease *k = arg;
 
@@ -260,21 +302,21 @@ static void on_final(lk_client *c, void *arg)
     return;
   lk__lease_ref(k);
   k->over = LK_ERR_CLOSED;
-  for_each(k, end_waiting);
+  for_each_user(k, end_user);
   lk__lease_unref(k);
 }
 
-static void close_one(lk_contender *ct)
+static void close_user(lk_session_lease *k, lk_lease_user *u)
 {
-  lk__contender_client_closed(ct, ct->lease->over);
+  u->kind->closed(u, k->over);
 }
 
 static void stop_timers(lk_session_lease *k)
 {
   lk__lease_stop_timer(k, &k->watchdog);
-  lk__lease_stop_timer(k, &k->final);
-  lk__lease_stop_timer(k, &k->beat);
-  k->beat_set = false;
+  lk__lease_stop_timer(k, &k->life.no_session);
+  lk__lease_stop_timer(k, &k->heartbeat.timer);
+  k->heartbeat.planned = false;
   k->watch_at_ms = INT64_MAX;
 }
 
@@ -282,49 +324,49 @@ static void ended(lk_session_lease *k, int err)
 {
   k->over = err;
   stop_timers(k);
-  for_each(k, close_one);
+  for_each_user(k, close_user);
 }
 
 /* Who still listens stops its timers, and those of its owner, when it is told:
  * until then the client is there. */
 static void detach(lk_session_lease *k)
 {
-  lk_client_detach(k->client, &k->listener);
-  k->detached = true;
+  lk_client_detach(k->client, &k->life.listener);
+  k->life.detached = true;
 }
 
 static void closed(lk_session_lease *k)
 {
   ended(k, LK_ERR_CLOSED);
   lk__local_queues_stop_timers(k);
-  k->closed = true;
-  if (k->listening == 0)
+  k->life.closed = true;
+  if (k->life.listening == 0)
     detach(k);
 }
 
 void lk__lease_attach_listener(lk_session_lease *k, lk_listener *l)
 {
-  k->listening++;
+  k->life.listening++;
   lk_client_attach(k->client, l);
 }
 
 void lk__lease_detach_listener(lk_session_lease *k, lk_listener *l)
 {
   lk_client_detach(k->client, l);
-  k->listening--;
+  k->life.listening--;
 }
 
 /* Last of all, when what it was told has been done. */
 void lk__lease_listener_done(lk_session_lease *k)
 {
-  if (k->closed && !k->detached && k->listening == 0)
+  if (k->life.closed && !k->life.detached && k->life.listening == 0)
     detach(k);
 }
 
-static void close_unless_leaving(lk_contender *ct)
+static void close_unless_cleanup(lk_session_lease *k, lk_lease_user *u)
 {
-  if (ct->state != LK_CONTENDER_CLEANING_UP)
-    close_one(ct);
+  if (u->need != LK_LEASE_CLEANUP)
+    close_user(k, u);
 }
 
 /* The server may execute closeSession, and grant to others, before its reply
@@ -337,7 +379,7 @@ static void on_closing(lk_client *c, void *arg)
   lk__lease_ref(k);
   k->over = LK_ERR_CLOSED;
   stop_timers(k);
-  for_each(k, close_unless_leaving);
+  for_each_user(k, close_unless_cleanup);
   lk__lease_unref(k);
 }
 
@@ -351,9 +393,9 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   switch (state) {
   case LK_STATE_CONNECTING:
   case LK_STATE_READ_ONLY: break;
-  case LK_STATE_CONNECTED: connected(k); break;
-  case LK_STATE_SUSPENDED: suspended(k); break;
-  case LK_STATE_EXPIRED: expired(k); break;
+  case LK_STATE_CONNECTED: on_connected(k); break;
+  case LK_STATE_SUSPENDED: on_suspended(k); break;
+  case LK_STATE_EXPIRED: on_expired(k); break;
   case LK_STATE_AUTH_FAILED: ended(k, LK_ERR_AUTH_FAILED); break;
   case LK_STATE_CLOSED: closed(k); break;
   }
@@ -367,26 +409,26 @@ static void join(lk_session_lease *k)
 {
   switch (lk_client_state(k->client)) {
   case LK_STATE_EXPIRED:
-    lk__lease_start_timer(k, &k->final, lk_client_now(k->client));
+    lk__lease_start_timer(k, &k->life.no_session, lk_client_now(k->client));
     break;
   case LK_STATE_AUTH_FAILED: k->over = LK_ERR_AUTH_FAILED; break;
   case LK_STATE_CLOSED: /* it tells nothing any more, also when it is freed */
     k->over = LK_ERR_CLOSED;
-    k->closed = true;
-    k->detached = true;
+    k->life.closed = true;
+    k->life.detached = true;
     return;
   case LK_STATE_CONNECTING:
   case LK_STATE_CONNECTED:
   case LK_STATE_READ_ONLY:
   case LK_STATE_SUSPENDED: break;
   }
-  lk__client_attach_first(k->client, &k->listener);
+  lk__client_attach_first(k->client, &k->life.listener);
 }
 
 /* The client is gone. What locks are left keep the memory. */
 static void release_by_client(lk_session_lease *k)
 {
-  k->detached = true;
+  k->life.detached = true;
   lk__lease_unref(k);
 }
 
@@ -403,13 +445,13 @@ static lk_session_lease *make(lk_client *c, const lk_lease_config *config)
   k->margin_ms = config->margin_ms;
   k->refs = 1;
   k->watch_at_ms = INT64_MAX;
-  lk__list_init(&k->local_queues);
-  lk__safe_list_init(&k->contends);
-  k->listener = (lk_listener){
+  lk__list_init(&k->queues.local);
+  lk__safe_list_init(&k->users);
+  k->life.listener = (lk_listener){
       .state = on_state, .reply = on_answer, .closing = on_closing, .arg = k};
   k->watchdog = (lk_timer){.fire = on_watchdog, .arg = k};
-  k->final = (lk_timer){.fire = on_final, .arg = k};
-  k->beat = (lk_timer){.fire = lk__heartbeat_fire, .arg = k};
+  k->life.no_session = (lk_timer){.fire = on_no_session, .arg = k};
+  k->heartbeat.timer = (lk_timer){.fire = lk__heartbeat_fire, .arg = k};
   lk__client_set_evidence_gap(c, config->gap_ms);
   k->evidence = lk__client_evidence(c);
   join(k);
@@ -438,7 +480,7 @@ void lk__lease_unref(lk_session_lease *k)
 
   if (--k->refs > 0)
     return;
-  lk__give(&mem, k->scratch);
+  lk__give(&mem, k->queues.scratch);
   lk__give(&mem, k);
 }
 
@@ -496,5 +538,5 @@ size_t lk_lease_pending_cleanups(const lk_client *c)
 {
   const lk_session_lease *k = lk__client_lease(c);
 
-  return k == NULL ? 0 : k->leaving;
+  return k == NULL ? 0 : k->count[LK_LEASE_CLEANUP];
 }

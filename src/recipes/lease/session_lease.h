@@ -2,55 +2,64 @@
 #ifndef LK_RECIPES_LEASE_SESSION_LEASE_H
 #define LK_RECIPES_LEASE_SESSION_LEASE_H
 
-#include "base/walk.h"
 #include "recipes/lease/lease_deadline.h"
-#include "recipes/queue/contender.h"
+#include "recipes/lease/lease_user.h"
+
+/** The heartbeat: a request that proves that the session lives. */
+typedef struct lk_heartbeat {
+  lk_timer timer;
+  bool planned;    /**< `timer` runs */
+  uint64_t number; /**< of the newest one */
+  size_t requests; /**< of it, under way */
+  size_t replied;  /**< of its multis, those that completed */
+  bool incomplete; /**< not all nodes could be checked: send another one */
+  bool throttled;  /**< the server is overloaded: pause first */
+} lk_heartbeat;
+
+/** What the queues of one client share. */
+typedef struct lk_shared_queues {
+  bool no_containers;   /**< a server said that it cannot make them */
+  bool warned_length;   /**< of a long queue */
+  int64_t *scratch;     /**< see lk__lease_scratch() */
+  size_t scratch_count; /**< numbers that fit in it */
+  lk_link local;        /**< lk_local_queue: queues in this process */
+} lk_shared_queues;
+
+/** The life of the client, as far as the session lease knows. */
+typedef struct lk_client_life {
+  lk_listener listener;
+  lk_timer no_session; /**< whether a new session follows an expiry */
+  size_t listening;    /**< acquisitions that have a listener of their own */
+  bool closed;         /**< CLOSED was reported */
+  bool detached; /**< … to all of them: the client is not used any more */
+} lk_client_life;
+
+struct lk_contender_observer;
 
 struct lk_session_lease {
   lk_mem mem;
-  lk_client *client; /* not to be touched once `detached` */
+  lk_client *client;                  /* not to be used once `life.detached` */
   const lk_evidence_record *evidence; /* the client's */
   lk_lease_config config;             /* as it was chosen */
   int32_t margin_ms;                  /* as it is now */
-  size_t refs;        /* the client's, contenders, requests, callers */
-  bool closed;        /* the client has told its end */
-  bool detached;      /* … to all who listen */
-  size_t listening;   /* attempts that hear of the client themselves */
-  int over;           /* why there will be no requests any more, or 0 */
-  bool no_containers; /* a server said it cannot make them */
-  lk_listener listener;
+  size_t refs; /* the client's, users, requests, callers */
+  int over;    /* why there will be no requests any more, or 0 */
+  lk_client_life life;
+
+  lk_safe_list users;
+  size_t count[LK_LEASE_NEEDS]; /* of users, by their need */
+  bool awaited;                 /* see lk__lease_await() */
+
+  lk_timer watchdog; /* the lease deadline, less the margin */
+  int64_t watch_at_ms;
   int64_t known_deadline_ms; /* at the last reply */
   int32_t known_timeout_ms;
 
-  lk_link local_queues;  /* queues in this process: lk_local_queue */
-  lk_safe_list contends; /* attempts that are not over */
-  size_t held;           /* HELD, UNSURE */
-  size_t unsure;         /* of these */
-  size_t parked;         /* our node is made and not granted */
-  size_t leaving;        /* LEAVING */
-  bool awaited;          /* some that are HELD await a lease long enough */
+  lk_heartbeat heartbeat;
+  lk_shared_queues queues;
 
-  lk_timer watchdog; /* the first lease to run out, less the margin */
-  int64_t watch_at_ms;
-  lk_timer final; /* whether an expiry was final */
-
-  lk_timer beat;
-  bool beat_set;     /* the timer runs */
-  uint64_t beat_no;  /* the newest beat */
-  size_t beat_out;   /* its requests under way */
-  size_t beat_chunk; /* its multis that were answered */
-  bool beat_again;   /* not all nodes could be checked */
-  bool beat_rest;    /* the server is overloaded */
-
-  bool warned_length; /* of a queue */
-  int64_t *scratch;
-  size_t scratch_count;
-
-  /** For tests: told of each step, when `ct` has its new state and has not
-      begun it yet. NULL: nobody. */
-  void (*on_step)(void *arg, const lk_contender *ct, lk_contender_event ev,
-                  lk_contender_state from);
-  void *on_step_arg;
+  /** For tests: is notified of each step of a contender. NULL: none. */
+  const struct lk_contender_observer *observer;
 };
 
 /** The session lease of a client, made with the default options if there is
@@ -88,45 +97,47 @@ int64_t lk__lease_deadline(const lk_session_lease *k);
     "The lease" in doc/architecture.md. */
 bool lk__lease_may_grant(const lk_session_lease *k, int64_t now_ms);
 
-void lk__lease_add_contender(lk_session_lease *k, lk_contender *ct);
-void lk__lease_remove_contender(lk_session_lease *k, lk_contender *ct);
-/** An attempt changed its state. */
-void lk__lease_count_contender(const lk_contender *ct, lk_contender_state from,
-                               lk_contender_state to);
-/** Something is held that may run out: see that the watchdog knows. */
-void lk__lease_watch_deadline(lk_session_lease *k, const lk_contender *ct);
+/** Add a user, which needs nothing yet; `u->kind` is set. Adds a reference to
+    the session lease, which the user gives back at its end. */
+void lk__lease_add_user(lk_session_lease *k, lk_lease_user *u);
+void lk__lease_remove_user(lk_session_lease *k, lk_lease_user *u);
+/** What it needs now. */
+void lk__lease_set_need(lk_session_lease *k, lk_lease_user *u,
+                        lk_lease_need need);
+/** A user holds: invoke its `review` when the deadline is near. */
+void lk__lease_watch_deadline(lk_session_lease *k);
+/** A user needs a lease that is long enough for a grant: renew it. `renewed` of
+    all users follows. */
+void lk__lease_await(lk_session_lease *k);
 
-/** The one behind `ct`, or for NULL the first; NULL: there is none. For loops
-    that call nobody; others need an lk_walk. */
-static inline lk_contender *lk__lease_next_contender(const lk_session_lease *k,
-                                                     const lk_contender *ct)
+/** The user behind `u`, or for NULL the first; NULL: there is none. For loops
+    that invoke no callback; others need an lk_walk. */
+static inline lk_lease_user *lk__lease_next_user(const lk_session_lease *k,
+                                                 const lk_lease_user *u)
 {
-  const lk_link *all = &k->contends.members;
-  lk_link *l = ct == NULL ? all->next : ct->link.next;
+  const lk_link *all = &k->users.members;
+  lk_link *l = u == NULL ? all->next : u->link.next;
 
-  return l == all ? NULL : LK_OWNER(l, lk_contender, link);
+  return l == all ? NULL : LK_OWNER(l, lk_lease_user, link);
 }
 
-#ifdef LK_DEBUG
-/** No contender waits for nothing; otherwise end the process. */
-void lk__lease_check(const lk_session_lease *k);
-#else
-static inline void lk__lease_check(const lk_session_lease *k)
+/** How many hold, HELD or UNSURE. */
+static inline size_t lk__lease_count_held(const lk_session_lease *k)
 {
-  (void)k;
+  return k->count[LK_LEASE_HELD] + k->count[LK_LEASE_UNSURE];
 }
-#endif
 
-/* ---- beat.c ------------------------------------------------------------ */
+/* ---- heartbeat.c ------------------------------------------------------- */
 
-/** Start or stop the beat by what there is to prove. */
+/** Start or stop the timer by what there is to prove. */
 void lk__heartbeat_plan(lk_session_lease *k);
-/** It is held, with a lease that may be short. */
-void lk__heartbeat_granted(lk_contender *ct);
-/** Something else proved the lease just now: the next beat a quarter of the
-    session timeout from here. */
+/** A lock was granted, by a lease that may be short: the next heartbeat is sent
+    soon enough. Returns when, in ms. */
+int64_t lk__heartbeat_granted(lk_session_lease *k);
+/** Another request proved the lease just now: the next heartbeat is sent a
+    quarter of the session timeout from now. */
 void lk__heartbeat_put_off(lk_session_lease *k);
-/** Beat at once. false: one is under way already, or there is no need. */
+/** Send one at once. false: one is under way already, or there is no need. */
 bool lk__heartbeat_now(lk_session_lease *k);
 void lk__heartbeat_fire(lk_client *c, void *arg);
 

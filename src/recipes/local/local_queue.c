@@ -25,13 +25,13 @@ void lk__local_queue_schedule(lk_local_queue *q)
 {
   lk_session_lease *k = q->lease;
 
-  if (!k->detached)
+  if (!k->life.detached)
     lk__lease_start_timer(k, &q->soon, lk_client_now(k->client));
 }
 
 void lk__local_queues_stop_timers(lk_session_lease *k)
 {
-  for (lk_link *l = k->local_queues.next; l != &k->local_queues; l = l->next)
+  for (lk_link *l = k->queues.local.next; l != &k->queues.local; l = l->next)
     lk__lease_stop_timer(k, &LK_OWNER(l, lk_local_queue, link)->soon);
 }
 
@@ -374,7 +374,7 @@ static bool is_same_queue(const lk_lock_options *a, const lk_lock_options *b)
 
 static lk_local_queue *find(const lk_lock *l)
 {
-  lk_link *all = &l->lease->local_queues;
+  lk_link *all = &l->lease->queues.local;
 
   for (lk_link *at = all->next; at != all; at = at->next) {
     lk_local_queue *q = LK_OWNER(at, lk_local_queue, link);
@@ -402,7 +402,7 @@ static lk_local_queue *open(lk_lock *l, const lk_lock_config *config)
   q->soon = (lk_timer){.fire = on_soon, .arg = q};
   lk__safe_list_init(&q->waiters);
   lk__list_init(&q->ends);
-  lk__list_add(&k->local_queues, &q->link);
+  lk__list_add(&k->queues.local, &q->link);
   lk__lease_ref(k);
   return q;
 }

@@ -5,6 +5,7 @@
 #include "recipes/common/memory.h"
 #include "recipes/lease/session_lease.h"
 #include "recipes/lock/lock_options.h"
+#include "recipes/queue/contender.h"
 
 static bool data_is_revocation(lk_bytes data)
 {

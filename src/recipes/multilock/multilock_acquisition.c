@@ -77,7 +77,7 @@ static void multilock_close(lk_contender_group *g)
 {
   lk_multilock_acquisition *m = multilock_of(g);
 
-  if (g->lease->detached)
+  if (g->lease->life.detached)
     return;
   lk__lease_stop_timer(g->lease, &m->pause);
   if (m->listens)

@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "recipes/common/memory.h"
-#include "recipes/lease/cleanup.h"
 #include "recipes/lease/session_lease.h"
+#include "recipes/queue/cleanup.h"
 #include "recipes/queue/holding.h"
 #include "recipes/queue/requests.h"
 
@@ -102,7 +102,8 @@ lk_contender *lk__contender_new(lk_session_lease *k,
   lk__own_node_init(&ct->own, (char *)(ct + 1), config->identity, config->dir,
                     name, config->data);
   own_node_draw_name(ct);
-  lk__lease_add_contender(k, ct);
+  ct->lease_user.kind = &lk__contender_lease_user;
+  lk__lease_add_user(k, &ct->lease_user);
   return ct;
 }
 

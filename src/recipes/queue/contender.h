@@ -14,6 +14,7 @@
  */
 
 #include "base/list.h"
+#include "recipes/lease/lease_user.h"
 #include "recipes/lock/acquisition.h"
 #include "recipes/queue/own_node.h"
 #include "recipes/queue/predecessors.h"
@@ -102,9 +103,6 @@ typedef struct lk_holding {
   bool proven;          /**< the own node was seen since the last doubt */
   bool awaits_lease;    /**< see lk__contender_await_lease() */
   bool revoked;         /**< another client requests the release */
-  uint64_t heartbeat;   /**< number of the heartbeat that last checked it */
-  size_t heartbeat_chunk; /**< in this multi */
-  size_t heartbeat_index; /**< as this operation */
 } lk_holding;
 
 /** CLEANING_UP. */
@@ -124,7 +122,7 @@ typedef struct lk_downgrade {
 struct lk_contender {
   lk_acquisition acquisition; /* of one node: `self` */
   lk_contender *self;
-  lk_link link; /* in the list of the session lease, until FINISHED */
+  lk_lease_user lease_user; /* of `lease`, until FINISHED */
   lk_session_lease *lease;
   size_t refs; /* the state machine's until FINISHED, requests, callers */
   const lk_acquisition_callbacks *callbacks; /* NULL: none are invoked */
@@ -168,6 +166,23 @@ int64_t lk__contender_deadline(const lk_contender *ct);
 lk_bytes lk__contender_data(const lk_contender *ct);
 
 /* ---- for the session lease ---------------------------------------------- */
+
+/** What each contender is to the session lease (contender_lease.c). */
+extern const lk_lease_user_kind lk__contender_lease_user;
+/** What it needs the session lease for in its state. */
+lk_lease_need lk__contender_lease_need(const lk_contender *ct);
+/** The contender behind `after` among all of the client of `ct`, or for NULL
+   the first; NULL: there is none. For loops that invoke no callback. */
+lk_contender *lk__contender_next_of_client(const lk_contender *ct,
+                                           const lk_contender *after);
+
+/** lk_session_lease.observer: for tests. `on_step` is called when `ct` has its
+    new state, and has not begun it yet. */
+typedef struct lk_contender_observer {
+  void (*on_step)(void *arg, const lk_contender *ct, lk_contender_event ev,
+                  lk_contender_state from);
+  void *arg;
+} lk_contender_observer;
 
 /** A connection stands. */
 void lk__contender_resume(lk_contender *ct);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/lease/cleanup.h"
 #include "recipes/lease/session_lease.h"
+#include "recipes/queue/cleanup.h"
 #include "recipes/queue/create.h"
 #include "recipes/queue/downgrade.h"
 #include "recipes/queue/holding.h"
@@ -92,7 +92,7 @@ static void on_parent_created(lk_client *c, int err, const char *path,
   (void)path;
   (void)stat;
   if (err == LK_ERR_UNIMPLEMENTED)
-    ct->lease->no_containers = true;
+    ct->lease->queues.no_containers = true;
   if (lk__contender_take_reply(ct)) {
     if (err == 0 || err == LK_ERR_NODE_EXISTS || err == LK_ERR_UNIMPLEMENTED)
       ct->round.parent_err = 0;
@@ -112,13 +112,14 @@ static int contender_send_create_parent(lk_contender *ct, const char *path,
 static int contender_create_parent(lk_contender *ct, const char *path,
                                    lk_bytes data)
 {
-  bool plain = ct->lease->no_containers || ct->config->persistent_parents;
+  bool plain =
+      ct->lease->queues.no_containers || ct->config->persistent_parents;
   int err = contender_send_create_parent(ct, path, data,
                                          plain ? LK_PERSISTENT : LK_CONTAINER);
 
   if (err == LK_ERR_UNIMPLEMENTED) { /* the server is known for it by an earlier
                                         request */
-    ct->lease->no_containers = true;
+    ct->lease->queues.no_containers = true;
     err = contender_send_create_parent(ct, path, data, LK_PERSISTENT);
   }
   return lk__contender_count_request(ct, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/lease/cleanup.h"
 #include "recipes/lease/session_lease.h"
+#include "recipes/queue/cleanup.h"
 #include "recipes/queue/downgrade.h"
 #include "recipes/queue/holding.h"
 #include "recipes/queue/requests.h"

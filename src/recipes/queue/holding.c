@@ -183,8 +183,11 @@ static int contender_enter_held(lk_contender *ct, lk_contender_state from)
       lk_client_now(k->client) + lk__lease_timeout_ms(k) / 4;
   ct->holding.read_due_ms =
       lk_client_now(k->client) + lk_client_timeout_ms(k->client);
-  lk__lease_watch_deadline(k, ct);
-  lk__heartbeat_granted(ct);
+  lk__lease_watch_deadline(k);
+  int64_t heartbeat_ms = lk__heartbeat_granted(k);
+
+  if (heartbeat_ms < ct->holding.watch_due_ms)
+    ct->holding.watch_due_ms = heartbeat_ms;
   /* If it fails, the next contender lists the queue. */
   if (ct->wait.had_predecessors && ct->config->announcement.at != NULL)
     (void)holder_announce(ct);
@@ -253,15 +256,14 @@ static void holder_notify_lease_proven(lk_contender *ct)
 static void holder_set_sure(lk_contender *ct)
 {
   lk__contender_step(ct, LK_CONTENDER_ON_LEASE_PROVEN);
-  lk__lease_watch_deadline(ct->lease, ct);
+  lk__lease_watch_deadline(ct->lease);
   holder_notify_lease_proven(ct);
 }
 
 void lk__contender_await_lease(lk_contender *ct)
 {
   ct->holding.awaits_lease = true;
-  ct->lease->awaited = true;
-  (void)lk__heartbeat_now(ct->lease);
+  lk__lease_await(ct->lease);
 }
 
 void lk__contender_lease_renewed(lk_contender *ct)

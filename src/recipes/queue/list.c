@@ -37,9 +37,9 @@ static void contender_warn_long_queue(lk_contender *ct, size_t ahead)
 {
   lk_session_lease *k = ct->lease;
 
-  if (ahead < LK_LONG_QUEUE || k->warned_length)
+  if (ahead < LK_LONG_QUEUE || k->queues.warned_length)
     return;
-  k->warned_length = true;
+  k->queues.warned_length = true;
   lk_client_log(k->client, LK_LOG_WARNING, LK_ERR_TOO_MANY,
                 "ten thousand contenders and more in one queue: think of "
                 "max_queue, or of fewer contenders");

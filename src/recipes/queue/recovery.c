@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "recipes/common/memory.h"
-#include "recipes/lease/cleanup.h"
 #include "recipes/lease/session_lease.h"
+#include "recipes/queue/cleanup.h"
 #include "recipes/queue/holding.h"
 #include "recipes/queue/list.h"
 #include "recipes/queue/requests.h"
@@ -70,7 +70,7 @@ static bool candidate_is_revoked(const lk_contender *ct, const lk_bytes *data)
     return false;
   lk_contender *o = NULL;
 
-  while ((o = lk__lease_next_contender(ct->lease, o)) != NULL) {
+  while ((o = lk__contender_next_of_client(ct, o)) != NULL) {
     if (o->own.state == LK_OWN_CREATED &&
         strcmp(o->own.path, ct->own.path) == 0)
       return false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/lease/cleanup.h"
 #include "recipes/lease/session_lease.h"
+#include "recipes/queue/cleanup.h"
 #include "recipes/queue/create.h"
 #include "recipes/queue/holding.h"
 #include "recipes/queue/list.h"
@@ -31,7 +31,7 @@ static int contender_enter_finished(lk_contender *ct, lk_contender_state from)
   lk__contender_ignore_replies(ct); /* replies that are still to come */
   lk__contender_cancel_watches(ct);
   lk__lease_stop_timer(ct->lease, &ct->pause.timer);
-  lk__lease_remove_contender(ct->lease, ct);
+  lk__lease_remove_user(ct->lease, &ct->lease_user);
   lk__contender_unref(ct);
   return 0;
 }
@@ -163,18 +163,6 @@ bool lk__contender_is_stuck(const lk_contender *ct)
 }
 
 #ifdef LK_DEBUG
-void lk__lease_check(const lk_session_lease *k)
-{
-  for (lk_contender *ct = NULL;
-       (ct = lk__lease_next_contender(k, ct)) != NULL;) {
-    if (!lk__contender_is_stuck(ct))
-      continue;
-    fprintf(stderr, "latchkey: a contender in state %d waits for nothing\n",
-            (int)ct->state);
-    abort();
-  }
-}
-
 static void contender_report_missing_step(lk_contender *ct,
                                           lk_contender_event ev)
 {
@@ -203,6 +191,7 @@ void lk__contender_step(lk_contender *ct, lk_contender_event ev)
 {
   lk_contender_state from = ct->state;
   lk_contender_state next = lk__contender_next_state(ct->machine, from, ev);
+  const lk_contender_observer *observer = ct->lease->observer;
 
   if (next == LK_CONTENDER_STAY)
     return;
@@ -212,9 +201,9 @@ void lk__contender_step(lk_contender *ct, lk_contender_event ev)
   }
   lk__contender_ref(ct);
   ct->state = next;
-  lk__lease_count_contender(ct, from, next);
-  if (ct->lease->on_step != NULL)
-    ct->lease->on_step(ct->lease->on_step_arg, ct, ev, from);
+  lk__lease_set_need(ct->lease, &ct->lease_user, lk__contender_lease_need(ct));
+  if (observer != NULL)
+    observer->on_step(observer->arg, ct, ev, from);
   const lk_contender_rules *rules = ct->machine->states[next];
   int err = rules->enter == NULL ? 0 : rules->enter(ct, from);
 

@@ -257,7 +257,7 @@ int lk__permit_limit_read(lk_semaphore_acquisition *s)
 void lk__permit_limit_forget(lk_semaphore_acquisition *s)
 {
   lk__lease_stop_timer(s->group.lease, &s->limit.pause);
-  if (s->limit.watch != NULL && !s->group.lease->detached)
+  if (s->limit.watch != NULL && !s->group.lease->life.detached)
     lk_watch_cancel(s->group.lease->client, s->limit.watch, true);
   s->limit.watch = NULL;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/lease/cleanup.h"
 #include "recipes/lease/session_lease.h"
+#include "recipes/queue/cleanup.h"
 #include "recipes/queue/create.h"
 #include "recipes/queue/holding.h"
 #include "recipes/queue/list.h"
@@ -31,7 +31,7 @@ static bool node_is_claimed(const lk_contender *ct, uint64_t token)
 {
   lk_contender *other = NULL;
 
-  while ((other = lk__lease_next_contender(ct->lease, other)) != NULL) {
+  while ((other = lk__contender_next_of_client(ct, other)) != NULL) {
     if (other != ct && other->own.token == token &&
         strcmp(other->own.path, ct->own.path) == 0)
       return true;

@@ -217,6 +217,7 @@ typedef struct sim_received {
 typedef struct sim_life {
   sim_process *process; /**< NULL: it is over */
   lk_listener listener;
+  lk_contender_observer observer;
   lk_state state;
   sim_session *session;
   int64_t smooth_us; /**< since when it runs, on one connection */
@@ -281,7 +282,7 @@ struct sim_checker {
 /* attempts.c, lives.c, moments.c, hearing.c */
 /** What is new in it counts for the coverage. */
 void sim_milestones_see(const sim_fact *f);
-/** lk_session_lease.on_step of all. */
+/** lk_contender_observer.on_step of all. */
 void sim_contender_step(void *arg, const lk_contender *ct,
                         lk_contender_event ev, lk_contender_state from);
 /** Those of a life, or all. */

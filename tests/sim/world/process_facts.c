@@ -97,7 +97,9 @@ void sim_checker_started(sim_checker *j, sim_process *p)
 {
   sim_life *l = sim_life_of(j, p);
 
-  *l = (sim_life){.process = p, .state = LK_STATE_CONNECTING};
+  *l = (sim_life){.process = p,
+                  .observer = l->observer, /* was set before */
+                  .state = LK_STATE_CONNECTING};
   l->listener = (lk_listener){.state = on_state, .reply = on_answer, .arg = l};
   lk_client_attach(p->client, &l->listener);
   if (p->resumes)
@@ -108,8 +110,11 @@ void sim_checker_leased(sim_checker *j, sim_process *p)
 {
   lk_session_lease *k = lk__client_lease(p->client);
 
-  k->on_step = sim_contender_step;
-  k->on_step_arg = sim_life_of(j, p);
+  sim_life *l = sim_life_of(j, p);
+
+  l->observer =
+      (lk_contender_observer){.on_step = sim_contender_step, .arg = l};
+  k->observer = &l->observer;
 }
 
 void sim_checker_gone(sim_checker *j, sim_process *p)

@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "recipes/common/error_advice.h"
-#include "recipes/lease/cleanup.h"
 #include "recipes/lease/session_lease.h"
+#include "recipes/queue/cleanup.h"
 #include "recipes/queue/requests.h"
 
 /**

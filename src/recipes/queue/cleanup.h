@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_RECIPES_LEASE_CLEANUP_H
-#define LK_RECIPES_LEASE_CLEANUP_H
+#ifndef LK_RECIPES_QUEUE_CLEANUP_H
+#define LK_RECIPES_QUEUE_CLEANUP_H
 
 #include "recipes/queue/recovery.h"
 

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_RECIPES_LEASE_LEASE_USER_H
+#define LK_RECIPES_LEASE_LEASE_USER_H
+
+#include "base/walk.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * @file
+ * What the session lease knows of those that need it: each has one node, says
+ * what it needs the lease for, and is notified through a table of callbacks.
+ * The users of today are the contenders of src/recipes/queue.
+ *
+ * Each callback may add and remove users, and may free the client.
+ */
+
+typedef struct lk_lease_user lk_lease_user;
+
+/** What a user needs the session lease for. */
+typedef enum lk_lease_need {
+  LK_LEASE_NOT_NEEDED,
+  LK_LEASE_WAITING, /**< its node is in a queue: a grant needs new evidence */
+  LK_LEASE_HELD,    /**< its node holds a lock */
+  LK_LEASE_UNSURE,  /**< likewise, but the deadline is near, or has passed */
+  LK_LEASE_CLEANUP, /**< its node is to be deleted */
+  LK_LEASE_NEEDS
+} lk_lease_need;
+
+typedef struct lk_lease_user_kind {
+  void (*ref)(lk_lease_user *u);
+  void (*unref)(lk_lease_user *u);
+  /** There is a connection to a server with a quorum. */
+  void (*connected)(lk_lease_user *u);
+  /** There is none any more. */
+  void (*suspended)(lk_lease_user *u);
+  /** The session has expired, and with it the node. */
+  void (*expired)(lk_lease_user *u);
+  /** It has expired, and the client makes no other one. */
+  void (*no_new_session)(lk_lease_user *u);
+  /** No request is possible any more, because of `err`. */
+  void (*closed)(lk_lease_user *u, int err);
+  /** HELD or UNSURE: the deadline may have moved, or is near. */
+  void (*review)(lk_lease_user *u);
+  /** The lease is long enough for a grant, see lk__lease_await(). */
+  void (*renewed)(lk_lease_user *u);
+  /** HELD or UNSURE: watch or read the node, if that is due. */
+  void (*supervise)(lk_lease_user *u);
+  /** HELD or UNSURE: a check of the node completed with `err`. */
+  void (*checked)(lk_lease_user *u, int err);
+  /** WAITING: one predecessor is left, whose deletion may grant. */
+  bool (*is_next)(lk_lease_user *u);
+  /** The path of the node. `unreadable`: its access list forbids reads. */
+  const char *(*node)(lk_lease_user *u, bool *unreadable);
+  /** For debug builds: it waits for nothing. */
+  bool (*is_stuck)(lk_lease_user *u);
+} lk_lease_user_kind;
+
+/** Embedded in each user. */
+struct lk_lease_user {
+  lk_link link;
+  const lk_lease_user_kind *kind;
+  lk_lease_need need;
+  /* Where the newest heartbeat checks the node: */
+  uint64_t heartbeat; /**< its number; another one: it does not */
+  size_t multi;
+  size_t operation;
+};
+
+static inline bool lk__lease_user_holds(const lk_lease_user *u)
+{
+  return u->need == LK_LEASE_HELD || u->need == LK_LEASE_UNSURE;
+}
+
+#endif
