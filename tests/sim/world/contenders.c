@@ -184,7 +184,7 @@ void sim_contender_step(void *arg, const lk_contender *ct,
 
   sim_coverage_step(ev, from);
   if (ct->own.identity == LK_IDENTITY_NONE)
-    return; /* it stands in no queue; see properties_single.c */
+    return; /* it stands in no queue; see invariants_single.c */
   if (a == NULL)
     a = new_attempt(j, l, ct);
   if (has_listed(ev, from))

@@ -19,133 +19,133 @@
 /* clang-format off */
 #define ON(fact) SIM_FACT(SIM_##fact)
 #define SIM_INVARIANTS(P) \
-  /* properties_queue.c */ \
+  /* invariants_queue.c */ \
   P(mutex_exclusion, "MUTEX-EXCLUSION", ON(LOOK) | ON(GOT), \
-    "never two for whom lk_lock_ok() is true") \
+    "lk_lock_ok() is never true for two handles of one mutex") \
   P(mutex_fifo, "MUTEX-FIFO", ON(GOT), \
-    "who stood in the queue before another asked is granted before it") \
+    "a contender that was in the queue before another asked is granted first") \
   P(no_barging, "NO-BARGING", ON(STEP), \
-    "nobody is granted while a contender stands before it") \
+    "no contender is granted while a predecessor exists") \
   P(handoff_rule, "HANDOFF-RULE", ON(STEP), \
-    "a deletion alone grants only where it proves the lock") \
+    "a deletion alone grants only where rule H proves the lock") \
   P(no_lost_wakeup, "NO-LOST-WAKEUP", ON(PATROL) | ON(CALM), \
-    "who comes first is granted soon after it can know") \
+    "the first contender is granted soon after it can know that it is first") \
   P(crash_everywhere, "CRASH-EVERYWHERE", ON(PATROL), \
-    "what the dead leave is gone T + 2 ticks later") \
+    "nodes of a process that died are gone after T + 2 ticks") \
   P(token_monotone, "TOKEN-MONOTONE", ON(GOT), \
-    "tokens grow, and are the zxids that made the nodes") \
+    "fencing tokens grow, and are the czxids of the own nodes") \
   P(seq_unsafe, "SEQ-UNSAFE", ON(GOT), \
-    "nobody is granted by numbers that cannot be trusted") \
+    "sequence numbers that cannot be trusted grant nothing") \
   P(queue_full, "QUEUE-FULL", ON(GOT) | ON(STEP), \
-    "who waits behind so many at most waits behind no more, and is not turned away behind them") \
-  /* properties_local.c */ \
+    "a limit of predecessors is never exceeded, and nothing below it is refused") \
+  /* invariants_local_queue.c */ \
   P(local_queue, "LOCAL-QUEUE", ON(GOT) | ON(PATROL), \
-    "owners behind one node have it in turn, and others after sixteen") \
-  /* properties_rw.c */ \
+    "owners behind one node take turns, and release after sixteen handoffs") \
+  /* invariants_rwlock.c */ \
   P(rw_matrix, "RW-MATRIX", ON(LOOK) | ON(STEP), \
-    "a writer is alone, readers share; each watches the nearest in its way") \
+    "a writer excludes all, readers share; each watches its direct predecessor") \
   P(rw_downgrade, "RW-DOWNGRADE", ON(MADE) | ON(GOT), \
-    "a writer reads under its own number, and keeps its token") \
+    "a writer reads under its own number and keeps its token") \
   P(rw_upgrade, "RW-UPGRADE", ON(WANTED), \
-    "a reader that wants to write is refused, and leaves nothing") \
-  /* properties_semaphore.c */ \
+    "a reader that wants to write is refused and leaves nothing") \
+  /* invariants_semaphore.c */ \
   P(sem_limit, "SEM-LIMIT", ON(GOT), \
-    "never more permits than there are") \
+    "never more permits are held than there are") \
   P(sem_speculation, "SEM-SPECULATION", ON(GOT) | ON(PATROL) | ON(CALM), \
-    "who is not first keeps no permits, and no foreign locker waits for ever") \
-  /* properties_multi.c */ \
+    "a contender that is not first keeps no permits and blocks nobody for ever") \
+  /* invariants_multilock.c */ \
   P(all_or_nothing, "ALL-OR-NOTHING", ON(GOT) | ON(PATROL), \
-    "several nodes are held together, or none is") \
+    "a multi-lock holds all of its members or none") \
   P(multi_no_deadlock, "MULTI-NO-DEADLOCK", ON(PATROL), \
-    "nobody waits for who waits for him") \
-  /* properties_single.c */ \
+    "multi-locks never wait for each other in a circle") \
+  /* invariants_single.c */ \
   P(single_node_no_steal, "SINGLE-NODE-NO-STEAL", ON(REMOVED) | ON(LOOK) | ON(CALM), \
-    "no delete takes the next holder's node, and nobody sits beside another") \
-  /* properties_node.c */ \
+    "no delete removes the next holder's node, and only one holds") \
+  /* invariants_node.c */ \
   P(no_orphan, "NO-ORPHAN", ON(STEP) | ON(PATROL) | ON(CALM), \
-    "no node of a living session is without an owner") \
+    "each node of a living session has an owner") \
   P(create_ambiguity, "CREATE-AMBIGUITY", ON(MADE), \
-    "never two nodes of one attempt") \
+    "one contender never has two nodes") \
   P(xid_continues, "XID-CONTINUES", ON(SENT) | ON(COMMITTED), \
-    "no xid comes twice in a session") \
+    "no xid is used twice in a session") \
   P(own_deleted, "OWN-DELETED", ON(TOLD) | ON(ANSWER) | ON(PATROL), \
-    "whose node was taken away is told, once, and nobody else") \
+    "the deletion of an own node is reported once, to its owner alone") \
   P(expiry, "EXPIRY", ON(MADE) | ON(STATE) | ON(TOLD) | ON(LOOK) | ON(GOT), \
-    "a session's end is told once, and takes its nodes' names with it") \
+    "the end of a session is reported once, and its nodes have no names any more") \
   P(timeout_clean, "TIMEOUT-CLEAN", ON(GOT) | ON(PATROL), \
     "an acquire that timed out leaves nothing") \
   P(cancel_everywhere, "CANCEL-EVERYWHERE", ON(GOT) | ON(CANCELLED) | ON(PATROL), \
     "a cancelled acquire is never granted and leaves nothing") \
   P(release_async, "RELEASE-ASYNC", ON(STATE) | ON(SENT) | ON(STEP) | ON(RELEASED) | ON(PATROL) | ON(CALM), \
-    "a release is never lost, and goes before what follows") \
+    "a release is never lost and precedes later requests") \
   P(container_reap, "CONTAINER-REAP", ON(GOT), \
-    "no acquire fails because its directory went") \
+    "no acquire fails because its directory was swept") \
   P(acl, "ACL", ON(GOT) | ON(RELEASED) | ON(TOLD), \
-    "NO_AUTH is told of what is denied") \
+    "NO_AUTH is reported only of what is denied") \
   P(throttled, "THROTTLED", ON(GOT) | ON(RELEASED) | ON(VERIFIED), \
-    "no error of a server or a connection ends an acquire") \
-  /* properties_hold.c */ \
+    "no transient error of a server or connection ends an acquire") \
+  /* invariants_hold.c */ \
   P(lease_deadline, "LEASE-DEADLINE", ON(REMOVED), \
-    "no session runs out before the lease of its locks") \
+    "no session expires before the lease deadline of its locks") \
   P(lease_pause, "LEASE-PAUSE", ON(LOOK) | ON(GOT) | ON(TOLD), \
-    "nobody is granted, or left holding, when the lease has run out") \
+    "nothing is granted or held after the lease deadline") \
   P(grant_lease, "GRANT-LEASE", ON(GOT), \
-    "a grant has a quarter of the session timeout before its lease runs out") \
+    "a grant has a quarter of the session timeout until its lease deadline") \
   P(grant_deadline, "GRANT-DEADLINE", ON(GOT), \
     "with quorum assurance a grant has a quarter of the session timeout left") \
   P(no_needless_unsure, "NO-NEEDLESS-UNSURE", ON(TOLD), \
-    "nobody is unsure for less than T/4 of trouble") \
+    "no holder becomes unsure in less than T/4 of trouble") \
   P(reentry_count, "REENTRY-COUNT", ON(WANTED) | ON(GOT) | ON(LET_GO) | ON(REMOVED), \
-    "n acquires need n releases by the same handle") \
+    "n acquires of one handle need n releases") \
   P(timeout_bound, "TIMEOUT-BOUND", ON(GOT), \
-    "an acquire ends when its time is up, and not before") \
+    "an acquire ends at its deadline, neither earlier nor later") \
   P(callback_safety, "CALLBACK-SAFETY", ON(STRAY) | ON(CALM), \
-    "each callback comes once, and to who still has the handle") \
+    "each callback is invoked once, and never for a freed handle") \
   P(guarded_write, "GUARDED-WRITE", ON(GUARDED), \
-    "it is executed if and only if the node stands") \
+    "a guarded write is executed if and only if the own node exists") \
   P(revoke, "REVOKE", ON(TOLD) | ON(PATROL), \
-    "who is asked to let go is told, and nobody else") \
-  /* properties_subscribe.c */ \
+    "a revocation is reported to the holder it names and to no other") \
+  /* invariants_subscribe.c */ \
   P(subscribe_converges, "SUBSCRIBE-CONVERGES", ON(NEWS) | ON(PATROL), \
-    "after the last change all are told of it, and nothing twice") \
-  /* properties_stay.c */ \
+    "after the last change each subscriber has seen it, and nothing twice") \
+  /* invariants_persistent_watch.c */ \
   P(watch_stays, "WATCH-STAYS", ON(ENDED) | ON(SENT) | ON(ANSWER) | ON(EVENT), \
-    "a watch that stays is told of each change, once and in order, or that it was away") \
-  /* properties_audit.c */ \
+    "a persistent watch reports each change once and in order, or that it was interrupted") \
+  /* invariants_rare_requests.c */ \
   P(multi_whole, "MULTI-WHOLE", ON(ENDED) | ON(GONE), \
-    "a multi is done whole or not at all, and its results are its parts'") \
+    "a transaction is executed whole or not at all, with the results of its operations") \
   P(multi_read, "MULTI-READ", ON(ENDED), \
-    "what a multi-read brings is how its parts were, all at one zxid") \
-  /* properties_client.c */ \
+    "all results of a multiRead are of one zxid") \
+  /* invariants_client.c */ \
   P(request_ends_once, "REQUEST-ENDS-ONCE", ON(ENDED) | ON(GONE), \
-    "an accepted request ends once; NOT_SENT is not executed") \
+    "an accepted request completes once; NOT_SENT is never executed") \
   P(reply_matches, "REPLY-MATCHES", ON(ENDED), \
-    "an answer is what was true at its zxid") \
+    "a reply is what was true at its zxid") \
   P(order, "ORDER", ON(ENDED), \
-    "answers come in the order of the requests, and never go back") \
+    "replies come in the order of the requests and never go back in time") \
   P(watch_events, "WATCH-EVENTS", ON(ANSWER) | ON(EVENT), \
-    "a watch is told once, in time, of what happened") \
+    "a one-shot watch reports one event, before any reply that shows the change") \
   P(reliable_write, "RELIABLE-WRITE", ON(SETTLED) | ON(CALM), \
-    "a reliable write that says 0 was executed once, one that is refused never") \
+    "a reliable write with result 0 was executed once, a refused one never") \
   P(identities, "IDENTITIES", ON(PROVED), \
-    "an identity goes ahead of all that is asked for later, on every connection") \
+    "on each connection an identity is sent before all later requests") \
   P(deep, "DEEP", ON(GROWN), \
-    "a node that was made with its parents stands, a tree that was deleted does not") \
+    "a node created with its parents exists, a tree that was deleted does not") \
   P(session_states, "SESSION-STATES", ON(STATE) | ON(SENT), \
-    "a session's state goes along known ways") \
-  /* properties_life.c */ \
+    "the session state changes along known edges only") \
+  /* invariants_process.c */ \
   P(close_ends, "CLOSE-ENDS", ON(LOOK) | ON(GOT) | ON(CLOSED), \
-    "nothing is held once close is called, and no node of the session stands after it") \
+    "nothing is held after close is called, and no node of the session remains") \
   P(lock_ok, "LOCK-OK", ON(STATE) | ON(GOT) | ON(TOLD) | ON(CANCELLED) | ON(LET_GO) | ON(PATROL), \
     "lk_lock_ok() implies state, count, token, node and lease") \
   P(reconnects, "RECONNECTS", ON(PATROL), \
-    "where a quorum can be reached, it is soon") \
+    "a client with a reachable quorum is connected soon") \
   P(bytes_arrive, "BYTES-ARRIVE", ON(STATE), \
     "no connection is given up as silent while bytes arrive") \
   P(budget, "BUDGET", ON(SENT) | ON(DIALED) | ON(PATROL), \
-    "requests and connections are so many at most in a session timeout") \
+    "requests and connections of a session timeout are bounded") \
   P(memory_returns, "MEMORY-RETURNS", ON(GONE) | ON(LOOK), \
-    "nothing is left of a client that was freed")
+    "a freed client leaves no memory")
 /* clang-format on */
 
 #define SIM_DECLARE_INVARIANT(function, name, facts, text) \
@@ -370,7 +370,7 @@ static inline sim_life *sim_life_of(sim_checker *j, const sim_process *p)
   return &j->lives[p->index];
 }
 
-/** What is wrong with the answer to an rare requester (properties_audit.c). */
+/** What is wrong with the answer to an rare requester (invariants_rare_requests.c). */
 const char *sim_wrong_audit(const sim_checker *j, const sim_request *r,
                             const sim_result *res, int64_t zxid);
 /** Whether a node ever had these data. */
