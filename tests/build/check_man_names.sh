@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Each exported function stands under NAME of exactly one manual page, so that
+# man finds it by its name, and pages name nothing that headers do not.
+
+cd "${srcdir:-.}" || exit 99
+failed=0
+
+complain() {
+  echo "$1"
+  failed=1
+}
+
+exported=$(awk 'BEGIN { RS = ";" }
+  /LK_API/ {
+    gsub(/\/\*([^*]|\*+[^*\/])*\*+\//, "")
+    sub(/.*LK_API/, "")
+    if (match($0, /lk_[a-z0-9_]+ *\(/)) {
+      name = substr($0, RSTART, RLENGTH)
+      sub(/ *\(/, "", name)
+      print name
+    } else if ($0 ~ /extern/ && match($0, /lk_[a-z0-9_]+ *$/)) {
+      name = substr($0, RSTART, RLENGTH)
+      sub(/ *$/, "", name)
+      print name
+    }
+  }' include/latchkey/*.h | sort -u)
+described=$(sed -n '/^\.Sh NAME/,/^\.Nd/s/^\.Nm \([^ ]*\).*/\1/p' man/*.3 | sort)
+
+[ -n "$exported" ] || complain "no exported function was found"
+for name in $exported; do
+  count=$(echo "$described" | grep -cx "$name")
+  [ "$count" -eq 1 ] ||
+    complain "$name stands under NAME of $count manual pages, not of one"
+done
+for name in $described; do
+  [ -e "man/$name.3" ] || grep -qw "$name" include/latchkey/*.h ||
+    complain "man/: $name is in no header"
+done
+exit $failed
