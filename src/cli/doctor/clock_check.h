@@ -14,7 +14,7 @@ typedef struct cli_clock_reading {
   int64_t wall; /**< can be set */
 } cli_clock_reading;
 
-/** How the clocks ran while somebody looked at them. */
+/** How the clocks of this machine ran during an examination. */
 typedef struct cli_clock_check {
   cli_clock_reading first;
   cli_clock_reading last;
@@ -36,8 +36,8 @@ int64_t cli_clock_check_took_ms(const cli_clock_check *c);
 /** How long this process stood still, or its machine; 0: no longer than what
     is usual where much is going on. */
 int64_t cli_clock_check_stood_ms(const cli_clock_check *c);
-/** By how much somebody set the wall clock; 0: by no more than what keeps it
-    right. */
+/** By how much the wall clock was set; 0: by no more than clock
+    synchronization does. */
 int64_t cli_clock_check_step_ms(const cli_clock_check *c);
 
 #endif

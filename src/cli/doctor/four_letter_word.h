@@ -8,7 +8,7 @@
 typedef enum cli_four_letter_state {
   CLI_FOUR_LETTER_UNKNOWN,   /**< it is up; or: such words are switched off */
   CLI_FOUR_LETTER_SERVING,   /**< it serves sessions */
-  CLI_FOUR_LETTER_NO_QUORUM, /**< it serves nobody */
+  CLI_FOUR_LETTER_NO_QUORUM, /**< it serves no sessions */
   CLI_FOUR_LETTER_READ_ONLY, /**< it serves those who only read */
   CLI_FOUR_LETTER_NOT_ZOOKEEPER /**< these are no words of ZooKeeper */
 } cli_four_letter_state;

@@ -19,7 +19,7 @@
 /** How far it went. */
 typedef enum cli_port_stage {
   CLI_PORT_RESOLVING,     /**< the name is being looked up */
-  CLI_PORT_NOT_RESOLVED,  /**< `text`: why it is nobody's */
+  CLI_PORT_NOT_RESOLVED,  /**< `text`: why the name has no address */
   CLI_PORT_CONNECTING,    /**< `address` is being connected to */
   CLI_PORT_NOT_CONNECTED, /**< `text`: why no address can be connected to */
   CLI_PORT_TLS_HANDSHAKE, /**< TCP is connected, and the TLS handshake does not

@@ -95,7 +95,7 @@ static void on_contender_names(lk_client *c, int err, const lk_bytes *names,
   cli_command_complete(l->command, err);
 }
 
-/* Nobody has ever queued, or the container has gone: that is an empty queue. */
+/* A missing directory is an empty queue: servers delete containers. */
 static int list_directory(cli_contenders *l, const char *part)
 {
   lk_call call = cli_command_call_options(l->command, true);
@@ -126,7 +126,7 @@ static int list_curator_semaphore(cli_contenders *l)
   return err != 0 ? err : list_directory(l, "leases/");
 }
 
-/* A queue beside a path in which nobody queues is a semaphore's. */
+/* If no contender is in the path, kazoo's queue beside it is a semaphore's. */
 static int list_kazoo_queue(cli_contenders *l)
 {
   size_t count = l->count;

@@ -5,24 +5,24 @@
 #include "cli/locks/queue_order.h"
 #include "cli/session/command.h"
 
-/** Who queues for a lock, or holds and wants permits of a semaphore. */
+/** The contenders of a lock, or the permits and contenders of a semaphore. */
 typedef struct cli_contenders {
   cli_command *command; /**< its path is the lock's */
-  const char *part; /**< of a semaphore: "locks/", "leases/"; else "" */
+  const char *part;     /**< of a semaphore: "locks/", "leases/"; else "" */
   bool semaphore;
-  bool missing; /**< there is no such node, so nobody can queue */
+  bool missing; /**< the node does not exist, so there is no queue */
   cli_contender *all;
   size_t count; /**< of those that are still there */
   size_t found;
 } cli_contenders;
 
-/** List them, in any order; nobody if the node is not there. Gives the error;
-    free it in any case. */
+/** Lists the contenders in any order; none if the node does not exist. Returns
+    the error; cli_contenders_free() is needed in any case. */
 int cli_contenders_list(cli_contenders *l, cli_command *command);
 /** Ask each what it says of itself: its label and its Stat. Who holds permits
    is known from these. */
 int cli_contenders_read_nodes(cli_contenders *l);
-/** Put them in order and mark the holders, by what is known of them. */
+/** Sorts the contenders and marks the holders. */
 void cli_contenders_order(cli_contenders *l);
 size_t cli_contenders_count_holders(const cli_contenders *l);
 /** The whole path of number `i`, own memory; NULL: none is left. */

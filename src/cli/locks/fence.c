@@ -207,7 +207,7 @@ static int sync_folder(const fence *f)
 }
 
 /* Replace FILE, which is locked. A file that a crash left at the name of the
-   new one is nobody's: only the owner of the lock uses that name. */
+   new one can be replaced: only the owner of the lock uses that name. */
 static int replace_fence_file(fence *f)
 {
   char *name = NULL;

@@ -22,7 +22,7 @@ static int compare_contenders(const void *a, const void *b)
 
 /* ---- permits ------------------------------------------------------------- */
 
-/* The first in the queue of a semaphore; NULL: nobody queues. Only this one
+/* The first in the queue of a semaphore; NULL: there is none. Only this one
    waits with permits of its own. */
 static const cli_contender *first_in_queue(const cli_contender *all,
                                            size_t count)

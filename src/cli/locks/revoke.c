@@ -16,7 +16,7 @@ static void on_revoke_set(lk_client *c, int err, const lk_stat *stat, void *arg)
   cli_command_complete(arg, err);
 }
 
-/* Whoever has let go meanwhile need not be asked. */
+/* A holder that has released the lock meanwhile is no error. */
 static int request_release(cli_command *a, const char *node)
 {
   lk_call call = cli_command_call_options(a, false);

@@ -71,7 +71,7 @@ static int wait_for_change(lock_wait *p, const char *node)
   return err == LK_ERR_NO_NODE ? 0 : err;
 }
 
-/* Whether nobody holds it any more; `*held` gets the answer. */
+/* Reads the queue; `*held` gets whether the lock is held. */
 static int check_holders(lock_wait *p, bool *held)
 {
   cli_contenders line;

@@ -23,7 +23,7 @@ void cli_json_big(cli_json *j, const char *key, uint64_t n);
 void cli_json_hex(cli_json *j, const char *key, uint64_t n);
 /** A time in milliseconds since 1970, as RFC 3339. */
 void cli_json_time(cli_json *j, const char *key, int64_t ms);
-/** Bytes of somebody: text where they are UTF-8, else base64 under the key
+/** Bytes of other clients: text where they are UTF-8, else base64 under the key
     "data_base64". */
 void cli_json_data(cli_json *j, const char *key, lk_bytes data);
 

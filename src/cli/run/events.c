@@ -150,7 +150,7 @@ static void write_waiting_line(cli_events *e, size_t position, lk_bytes holder)
   const char *label = cli_text_end(&who);
 
   cli_events_say(e, "waiting for %s: place %zu, held by %s", e->lock, position,
-                 label == NULL || *label == '\0' ? "somebody" : label);
+                 label == NULL || *label == '\0' ? "another client" : label);
   cli_text_free(&who);
 }
 

@@ -45,7 +45,7 @@ void cli_events_notice(cli_events *e, const char *format, ...)
 void cli_events_detail(cli_events *e, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/** Whether anybody wants cli_events_waiting(). */
+/** Whether cli_events_waiting() has an output. */
 bool cli_events_wants_waiting(const cli_events *e);
 
 /** A place in the queue: 1 is the next to hold. `holder` is the label of who

@@ -142,8 +142,8 @@ void cli_hold_begin(cli_runner *r)
     report_not_started(r, CLI_EXIT_FAILED, error);
     return;
   }
-  /* From now on the node is watched and the lease is renewed; nobody waits for
-     the answer. */
+  /* From now on the node is watched and the lease is renewed; no caller waits
+     for the reply. */
   lk_lock_verify(r->lock, NULL, NULL);
 }
 
@@ -285,7 +285,7 @@ static void follow_command_stop(const cli_runner *r, int signal)
     cli_signals_stop_self();
 }
 
-/* Somebody killed it. What it looked after is ours now. */
+/* The supervisor was killed, so latchkey ends its descendants. */
 static void kill_command(cli_runner *r)
 {
   cli_reaped reaped;

@@ -45,7 +45,8 @@ pid_t cli_job_start(const cli_job *job, int *report)
     errno = error;
     return -1;
   }
-  /* Here as well, so that it is so before anybody signals the group. */
+  /* The parent does it as well, so that the group exists before a signal is
+     sent to it. */
   setpgid(pid, job->foreground ? job->group : pid);
   *report = ends[0];
   return pid;

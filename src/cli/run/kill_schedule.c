@@ -75,8 +75,8 @@ static cli_action enter_stage(cli_kill_schedule *k, cli_kill_stage stage,
   return act;
 }
 
-/* Nobody was there to act in time (the machine slept): the lock is as good as
-   lost, and the command still gets its time to stop. */
+/* If the deadline has passed before TERM (the machine was suspended), the lock
+   counts as lost, and COMMAND still gets its margin to stop. */
 static cli_action send_term(cli_kill_schedule *k, int64_t now)
 {
   k->kill_at_counts = k->lost || now >= k->lease_deadline;

@@ -71,7 +71,7 @@ static void on_supervisor(struct ev_loop *loop, ev_io *watcher, int events)
   cli_hold_supervisor_ready(watcher->data);
 }
 
-/* A child was stopped or has ended. As PID 1 we are everybody's parent. */
+/* A child was stopped or has ended. As PID 1 latchkey is the parent of orphans. */
 static void handle_sigchld(cli_runner *r)
 {
   siginfo_t info = {.si_pid = 0};

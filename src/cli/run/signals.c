@@ -34,7 +34,7 @@ int cli_signals_open(cli_signals *s)
   sigset_t wanted;
 
   sigemptyset(&action.sa_mask);
-  /* Whoever ignores SIGCHLD learns of no child; that is inherited. */
+  /* An ignored SIGCHLD, which is inherited, would hide the end of children. */
   sigaction(SIGCHLD, &action, NULL);
   s->pipe_ignored = is_ignored(SIGPIPE);
   s->size_ignored = is_ignored(SIGXFSZ);
