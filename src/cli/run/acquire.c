@@ -9,12 +9,13 @@
 #include "cli/error_meaning.h"
 #include "cli/run/runner.h"
 
-/* A label that arrives later is not shown. */
+/* Timeout of the request for the holder's label. */
 enum { LABEL_WAIT_MS = 2000 };
 
-/* ---- who holds ---------------------------------------------------------- */
+/* ---- the holder's label -------------------------------------------------- */
 
-/* A question for the label of who holds; it may be answered too late. */
+/* A request for the holder's label. The reply is dropped if a newer request was
+   sent meanwhile. */
 typedef struct waiting_report {
   cli_runner *runner;
   uint64_t number;
@@ -50,7 +51,7 @@ static void request_holder_label(cli_runner *r, const lk_lock_event *event)
     on_holder_label(r->session.client, LK_ERR_NO_NODE, NULL, NULL, p);
 }
 
-/* ---- the lock's events -------------------------------------------------- */
+/* ---- lock events --------------------------------------------------------- */
 
 static void on_lock_event(lk_lock *l, const lk_lock_event *event, void *arg)
 {
@@ -96,7 +97,8 @@ static const char *acquire_reason(int err)
   }
 }
 
-/* A lock makes its own parents, so only the chroot can be missing. */
+/* The lock creates missing parent nodes itself, so only the chroot can be
+   missing. */
 static void say_not_acquired(const cli_runner *r, int err, cli_text *out)
 {
   bool busy = err == LK_ERR_BUSY || err == LK_ERR_DEADLINE;
@@ -140,11 +142,11 @@ static void on_lock_acquired(lk_lock *l, int err, void *arg)
   cli_text_free(&text);
 }
 
-/* ---- connected ---------------------------------------------------------- */
+/* ---- session established ------------------------------------------------- */
 
-/* The margin counts from what the server grants, not from what was asked.
-   False:
-   --kill-after leaves nothing of the session timeout. */
+/* Sets the margin from the session timeout that the server granted, not from
+   the requested one. Returns false if --kill-after is not less than half of
+   it. */
 static bool fit_margin(cli_runner *r)
 {
   bool fits;
@@ -171,7 +173,7 @@ static bool set_margin(cli_runner *r)
   return false;
 }
 
-/* The session may have got another timeout while COMMAND runs. */
+/* A reconnect can change the session timeout while COMMAND runs. */
 static void adapt_margin(cli_runner *r)
 {
   int64_t timeout = lk_client_timeout_ms(r->session.client);
@@ -185,7 +187,7 @@ static void adapt_margin(cli_runner *r)
   cli_hold_lease_moved(r);
 }
 
-static void on_no_answer(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_reply_timeout(struct ev_loop *loop, ev_timer *timer, int events)
 {
   cli_runner *r = timer->data;
 
@@ -212,7 +214,7 @@ void cli_acquire_on_session(cli_session *s, void *arg)
     return;
   r->phase = CLI_PHASE_QUEUEING;
   if (wait_ms == 0) {
-    ev_timer_init(&r->timer, on_no_answer,
+    ev_timer_init(&r->timer, on_reply_timeout,
                   (double)r->options->connect_timeout_ms / 1000, 0);
     ev_timer_start(s->loop, &r->timer);
   }
@@ -241,10 +243,10 @@ void cli_acquire_on_no_session(cli_session *s, int err, void *arg)
   cli_text_free(&text);
 }
 
-static void on_lease_reply(lk_client *c, const lk_reply *answer, void *arg)
+static void on_lease_reply(lk_client *c, const lk_reply *reply, void *arg)
 {
   (void)c;
-  (void)answer;
+  (void)reply;
   cli_hold_lease_moved(arg);
 }
 
@@ -269,7 +271,7 @@ static void on_run_session_state(lk_client *c, lk_state state, int err,
   (void)err;
   if (r->phase != CLI_PHASE_QUEUEING && r->phase != CLI_PHASE_RUNNING)
     return;
-  /* With -v the library's own words are there. */
+  /* With -v the lines of the library's log report the state. */
   if (state == LK_STATE_CONNECTED && r->suspended)
     cli_events_notice(&r->events, "reconnected");
   if (state == LK_STATE_CONNECTED)
@@ -300,7 +302,7 @@ static void add_label(const cli_runner *r, cli_text *out)
 
 static int create_lock(cli_runner *r)
 {
-  bool fits; /* known when the server has granted a timeout */
+  bool fits; /* not used: the server has not granted a timeout yet */
   int64_t margin = cli_kill_schedule_margin_ms(
       r->options->kill_after_ms, r->options->session_timeout_ms, &fits);
   lk_lease_config lease = {.size = sizeof lease};

@@ -15,7 +15,7 @@
 
 #include "cli/run/cgroup.h"
 
-/* The field `n`, from 0, of a line with blanks between them. */
+/* Copies field `n`, counted from 0, of a line with blanks between fields. */
 static bool copy_field(const char *line, int n, char *out, size_t size)
 {
   for (; n > 0; n--) {
@@ -64,7 +64,8 @@ bool cli_cgroup_locate(const char *mounts, const char *groups, char *out,
   if (!copy_field(line, 0, own, sizeof own) || own[0] != '/' ||
       strstr(own, "/..") != NULL || strchr(point, '\\') != NULL)
     return false;
-  /* What is mounted can be a part of the tree: ours has to be in it. */
+  /* The mount can show a part of the hierarchy only; the own group must be in
+     it. */
   size_t len = strcmp(root, "/") == 0 ? 0 : strlen(root);
 
   if (strncmp(own, root, len) != 0 || (own[len] != '/' && own[len] != '\0'))
@@ -98,7 +99,8 @@ void cli_cgroup_find(cli_cgroup *g)
 
   g->path[0] = '\0';
   g->fd = -1;
-  /* Not our process id: another PID namespace can have the same cgroup. */
+  /* A random name, not the process id: processes of other PID namespaces can be
+     in the same cgroup. */
   if (read_text(AT_FDCWD, "/proc/self/mountinfo", mounts, sizeof mounts) &&
       read_text(AT_FDCWD, "/proc/self/cgroup", groups, sizeof groups) &&
       cli_cgroup_locate(mounts, groups, base, sizeof base) &&
@@ -121,7 +123,7 @@ void cli_cgroup_make(cli_cgroup *g)
     return;
   }
   cli_cgroup_open(g);
-  /* Without it (before Linux 5.14) the group is of no use. */
+  /* Without cgroup.kill (before Linux 5.14) the group is of no use. */
   if (g->fd >= 0 && faccessat(g->fd, "cgroup.kill", W_OK, 0) == 0)
     return;
   cli_cgroup_remove(g);
@@ -139,7 +141,7 @@ static bool write_file(int dir, const char *name, const char *text)
   return ok;
 }
 
-/* As the kernel has it; the header is not everywhere. */
+/* The kernel's struct clone_args; its header is not installed everywhere. */
 struct clone_args_of_linux {
   uint64_t flags;
   uint64_t pidfd;
@@ -162,7 +164,8 @@ pid_t cli_cgroup_fork(const cli_cgroup *g)
     return fork();
   struct clone_args_of_linux args = {
       .flags = into_cgroup, .exit_signal = SIGCHLD, .cgroup = (uint64_t)g->fd};
-  /* Born in the group: moving there takes the kernel tens of milliseconds. */
+  /* The child is created in the group: moving it there takes the kernel tens of
+     milliseconds. */
   pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof args);
 
   if (pid >= 0)
@@ -189,7 +192,7 @@ bool cli_cgroup_freeze(const cli_cgroup *g, bool frozen)
          (strstr(events, "frozen 1") != NULL) == frozen;
 }
 
-/* Send those that are left in `dir` to the group `above`. */
+/* Moves the processes of the group `dir` to the group `above`. */
 static void move_processes(int dir, int above)
 {
   int from = openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
@@ -211,8 +214,9 @@ static void move_processes(int dir, int above)
   }
 }
 
-/* Deepest first: a group that has groups cannot be removed. COMMAND may have
-   made some, another latchkey for one. What is left in them goes `above`. */
+/* Removes subgroups, deepest first, as a group with subgroups cannot be
+   removed. COMMAND may have created some, for example by another latchkey.
+   Their processes are moved to `above`. */
 static void remove_cgroups_below(int dir, int above)
 {
   int own = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

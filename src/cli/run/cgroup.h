@@ -8,31 +8,33 @@
 enum { CLI_CGROUP_PATH = 1024 };
 
 /**
- * A control group (version 2) for the command, below our own: killing it is
- * one step that no process in it escapes. Often none can be made: then all of
- * this does nothing.
+ * A control group (version 2) for COMMAND, below latchkey's own: killing it
+ * reaches all of its processes in one step. If none can be created, the
+ * functions below do nothing, and cli_cgroup_fork() is fork().
  */
 typedef struct cli_cgroup {
-  char path[CLI_CGROUP_PATH]; /**< "": none */
-  int fd;                     /**< its folder, or -1 */
+  char path[CLI_CGROUP_PATH]; /**< "": no group */
+  int fd;                     /**< descriptor of its directory, or -1 */
 } cli_cgroup;
 
-/** Choose the place of a group; nothing is made. */
+/** Chooses the path of the group without creating it. */
 void cli_cgroup_find(cli_cgroup *g);
-/** Make it, if possible. */
+/** Creates the group, if possible. */
 void cli_cgroup_make(cli_cgroup *g);
-/** Find the one that another process made from this description. */
+/** Opens the group that the supervisor created at this path. */
 void cli_cgroup_open(cli_cgroup *g);
-/** fork(), the child being in the group if there is one. */
+/** fork(); the child is in the group if there is one. */
 pid_t cli_cgroup_fork(const cli_cgroup *g);
 void cli_cgroup_kill(const cli_cgroup *g);
-/** Freeze or thaw it. Gives whether that is done; ask again until it is. */
+/** Freezes or thaws the group. Returns whether all its processes are frozen or
+    thawed; the caller repeats the call until they are. */
 bool cli_cgroup_freeze(const cli_cgroup *g, bool frozen);
-/** Remove it; processes that are left go back to where we are. */
+/** Removes the group; remaining processes are moved to the parent group. */
 void cli_cgroup_remove(cli_cgroup *g);
 
-/** Path of the cgroup, given the texts of /proc/self/mountinfo and
-    /proc/self/cgroup; false: there is none. For tests. */
+/** Computes the path of this process's cgroup from the texts of
+    /proc/self/mountinfo and /proc/self/cgroup. Returns false if there is none.
+    Exported for tests. */
 bool cli_cgroup_locate(const char *mounts, const char *groups, char *out,
                        size_t size);
 

@@ -28,11 +28,11 @@ void cli_descendants_adopt(void)
 
 /* ---- dead children ------------------------------------------------------- */
 
-typedef struct census {
+typedef struct reap_counts {
   pid_t command;
   size_t reaped;
   size_t left;
-} census;
+} reap_counts;
 
 static bool is_dead_child(pid_t child)
 {
@@ -44,7 +44,7 @@ static bool is_dead_child(pid_t child)
 
 static void reap_child(pid_t child, void *arg)
 {
-  census *c = arg;
+  reap_counts *c = arg;
   pid_t got = 0;
 
   if (child == c->command)
@@ -57,12 +57,13 @@ static void reap_child(pid_t child, void *arg)
 
 cli_descendants_left cli_descendants_reap(pid_t command)
 {
-  census c;
+  reap_counts c;
   bool listed;
 
-  /* Where one was waited for, the list may have lacked another. */
+  /* If a child was reaped, the list may have lacked another one, so it is read
+     again. */
   do {
-    c = (census){.command = command};
+    c = (reap_counts){.command = command};
     listed = cli_proc_children_each(getpid(), reap_child, &c);
   } while (c.reaped > 0);
   if (!listed)
@@ -70,7 +71,7 @@ cli_descendants_left cli_descendants_reap(pid_t command)
   return c.left > 0 ? CLI_LEFT_SOME : CLI_LEFT_NONE;
 }
 
-/* ---- stop and go on ------------------------------------------------------ */
+/* ---- stop and continue --------------------------------------------------- */
 
 typedef struct descendant {
   pid_t pid;
@@ -83,7 +84,7 @@ typedef struct descendants {
   descendant *at;
   size_t count;
   size_t size;
-  pid_t parent; /* of those that are added next */
+  pid_t parent; /* parent of the entries that are added next */
   bool parent_waits;
   bool complete;
 } descendants;
@@ -112,7 +113,8 @@ static void add_children(descendants *d, pid_t parent)
     d->complete = false;
 }
 
-/* A descendant that is not our child may be gone and its number another's. */
+/* Signals a descendant if its parent is still the same. A descendant that is
+   not a child of this process may be dead, and its process id reused. */
 static void signal_descendant(const descendant *d, int number)
 {
   pid_t parent = 0;
@@ -136,15 +138,16 @@ static bool is_stopped(char state)
   return state == 'T' || state == 't' || state == 'Z' || state == 'X';
 }
 
-/* Its parent is 'D', maybe in vfork(), where it waits until this one calls
-   exec(): stopped ahead of that, it would keep the parent from stopping. */
+/* Continues a stopped descendant whose parent is in state 'D'. The parent may
+   be in vfork(), where it cannot stop before this one calls exec(). */
 static void continue_for_parent(const descendant *d, char state)
 {
   if (state == 'T')
     signal_descendant(d, SIGCONT);
 }
 
-/* One that was stopped before has no more children than are found now. */
+/* Repeated until complete: a descendant that was already stopped creates no
+   more children. */
 static bool stop_descendants(void)
 {
   descendants d = {.complete = true};
@@ -174,7 +177,7 @@ bool cli_descendants_stop(const cli_cgroup *cgroup)
   return cgroup->fd >= 0 ? cli_cgroup_freeze(cgroup, true) : stop_descendants();
 }
 
-/* Children first: a parent that goes on may wait for them. */
+/* Continues children first: a continued parent may wait for them. */
 void cli_descendants_continue(const cli_cgroup *cgroup)
 {
   descendants d = {.complete = true};
@@ -191,7 +194,7 @@ void cli_descendants_continue(const cli_cgroup *cgroup)
   free(d.at);
 }
 
-/* ---- the end ------------------------------------------------------------- */
+/* ---- kill ---------------------------------------------------------------- */
 
 enum { SHORT_PAUSE_MS = 1, LONG_PAUSE_MS = 100, BLIND_MS = 1000 };
 
@@ -201,7 +204,7 @@ static void kill_child(pid_t child, void *arg)
   kill(child, SIGKILL);
 }
 
-/* Wait for the death of a child. SIGCHLD is blocked here. */
+/* Waits for the death of a child. The caller has SIGCHLD blocked. */
 static void await_death(int64_t most_ms)
 {
   struct timespec t = {0, most_ms * 1000000};
@@ -212,8 +215,8 @@ static void await_death(int64_t most_ms)
   sigtimedwait(&deaths, NULL, &t);
 }
 
-/* Children cannot be listed, so `command` cannot be spared. False: none is
-   left. */
+/* Reaps any dead child, `command` included, since children cannot be listed.
+   Returns false if none is left. */
 static bool reap_any_child(pid_t command, cli_reaped *out)
 {
   for (;;) {
@@ -252,7 +255,8 @@ void cli_descendants_kill(const cli_cgroup *cgroup, pid_t command,
       blind_ms += pause_ms;
     else if (left != CLI_LEFT_SOME)
       return;
-    /* A death wakes us, and its children are ours then. */
+    /* The death of a child ends the wait; its children are then children of
+       this process. */
     await_death(pause_ms);
     if (pause_ms < LONG_PAUSE_MS)
       pause_ms *= 2;

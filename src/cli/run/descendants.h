@@ -10,18 +10,18 @@
 
 /**
  * @file
- * The descendants of this process: COMMAND and all that came of it. All are
- * reached without a cgroup as well, since orphans become children of this
- * process (cli_descendants_adopt()). The number of a child is its own until it
- * is waited for, so none is mistaken for another process.
+ * The descendants of this process: COMMAND and all its descendants. Orphans
+ * become children of this process (cli_descendants_adopt()), so all are reached
+ * without a cgroup as well. A child's process id is not reused until the child
+ * is reaped, so no other process is signalled by mistake.
  */
 
-/** Whether this process has no child; one that was started by exec can have
-    some. */
+/** Whether this process has no child. A process can have children from before
+    its exec(). */
 bool cli_descendants_none(void);
 
-/** From now on orphaned descendants become children of this process, wherever
-    their process group or session is. */
+/** Makes orphaned descendants children of this process, whatever their process
+    group or session. */
 void cli_descendants_adopt(void);
 
 typedef enum cli_descendants_left {
@@ -30,32 +30,32 @@ typedef enum cli_descendants_left {
   CLI_LEFT_UNKNOWN /**< not all children can be listed */
 } cli_descendants_left;
 
-/** Wait for all dead children but `command`, which stays a zombie, so that its
-    number stays its own. Gives whether a child other than a dead `command` is
-    left. */
+/** Reaps all dead children but `command`, which stays a zombie, so that its
+    process id is not reused. Returns whether a child other than a dead
+    `command` is left. */
 cli_descendants_left cli_descendants_reap(pid_t command);
 
 /**
- * Stop all descendants: freeze the cgroup, or send SIGSTOP to each. To be
- * repeated until it gives true: then none of them runs.
+ * Stops all descendants: freezes the cgroup, or sends SIGSTOP to each. The
+ * caller repeats the call until it returns true: then no descendant runs.
  */
 bool cli_descendants_stop(const cli_cgroup *cgroup);
 
-/** Let them go on. */
+/** Continues all descendants. */
 void cli_descendants_continue(const cli_cgroup *cgroup);
 
-/** A child that had to be waited for. */
+/** The exit status of COMMAND, if cli_descendants_kill() had to reap it. */
 typedef struct cli_reaped {
   bool known;
-  int status; /**< as waitpid() has it */
+  int status; /**< as of waitpid() */
 } cli_reaped;
 
 /**
- * KILL the cgroup, the process group of `command` (0: none; `own_group`: it has
- * one of its own) and all descendants, and wait until they are gone. `command`
- * stays a zombie where children can be listed. Where they cannot, it is waited
- * for, which `out` tells; descendants that have left the process group are only
- * reached through the cgroup then, and it returns after a second.
+ * Kills the cgroup, the process group of `command` (0: none; `own_group`: it is
+ * the leader of one) and all descendants, and waits until they are gone. Where
+ * children can be listed, `command` stays a zombie. Elsewhere it is reaped, and
+ * `out` gets its status. Then descendants outside the process group are only
+ * reached through the cgroup, and the function returns after a second.
  */
 void cli_descendants_kill(const cli_cgroup *cgroup, pid_t command,
                           bool own_group, cli_reaped *out);

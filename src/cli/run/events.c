@@ -10,8 +10,8 @@
 #include "cli/output/json.h"
 #include "cli/run/events.h"
 
-/* The standard ones must reach the command, so there it is a copy that does
-   not. */
+/* COMMAND must inherit descriptors 0 to 2, so a close-on-exec copy is made of
+   these. */
 int cli_events_keep(int fd)
 {
   if (fd < 0)

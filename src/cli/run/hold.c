@@ -13,7 +13,9 @@
 
 /* ---- the lease ---------------------------------------------------------- */
 
-/* The lease deadline on the supervisor's clock; rather early than late. */
+/* Converts the lease deadline to the supervisor's clock. The clock is read
+   before the client's, so an interruption in between makes the deadline
+   earlier, not later. */
 static int64_t lease_deadline(const cli_runner *r)
 {
   int64_t now = cli_boottime_ms();
@@ -42,8 +44,8 @@ static void send_order(cli_runner *r, const cli_order *order)
   watch_supervisor(r);
 }
 
-/* A later deadline by less than a fiftieth of the margin is not worth a
-   message; an earlier one always is. */
+/* A deadline that is later by less than a fiftieth of the margin is not sent;
+   an earlier one always is. */
 static bool is_worth_sending(const cli_runner *r, const cli_order *order)
 {
   return order->lease < r->last_order.lease ||
@@ -147,7 +149,7 @@ void cli_hold_begin(cli_runner *r)
   lk_lock_verify(r->lock, NULL, NULL);
 }
 
-/* ---- what the lock tells ------------------------------------------------- */
+/* ---- lock events --------------------------------------------------------- */
 
 static void report_lock_lost(cli_runner *r, const lk_lock_event *event)
 {
@@ -163,7 +165,7 @@ static void report_lock_lost(cli_runner *r, const lk_lock_event *event)
   send_order(r, &order);
 }
 
-/* COMMAND has ended, well: there is nothing left to warn. */
+/* COMMAND has ended by itself, so a notice is enough. */
 static void end_lost_min_hold(cli_runner *r)
 {
   cli_events_notice(&r->events, "%s: the lock was lost before --min-hold ended",
@@ -202,15 +204,14 @@ void cli_hold_event(cli_runner *r, const lk_lock_event *event)
         "%s: another client asked for the lock: sent TERM to COMMAND", r->path);
     cli_hold_signal(r, (cli_signal){.number = SIGTERM});
     break;
-  case LK_LOCK_EVENT_SUSPENDED: /* told by the session's state */
+  case LK_LOCK_EVENT_SUSPENDED: /* reported by on_run_session_state() */
   case LK_LOCK_EVENT_WAITING:
   case LK_LOCK_EVENT_PLACE_LOST:
   case LK_LOCK_EVENT_MIXED_QUEUE: break;
   }
 }
 
-/* ---- what the supervisor tells
- * ----------------------------------------------- */
+/* ---- supervisor reports -------------------------------------------------- */
 
 static const char *action_reason(const cli_runner *r)
 {
@@ -234,7 +235,7 @@ static void report_action(cli_runner *r, cli_action what, const char *did)
     cli_events_say(&r->events, "%s: %s: %s", r->path, action_reason(r), did);
 }
 
-/* In the order in which they can have happened. */
+/* The table has the order in which the actions can have happened. */
 static void report_actions(cli_runner *r, unsigned acts)
 {
   static const struct {
@@ -272,12 +273,14 @@ static void report_command_ended(cli_runner *r, int status)
   r->code = exit_code(status);
   if (WIFSIGNALED(status) && cli_signal_ends_loops(WTERMSIG(status)))
     r->died_of = WTERMSIG(status);
-  /* What --on-lost has begun goes on until nothing is left. */
+  /* After TERM or KILL of --on-lost, the run ends when no descendant is
+     left. */
   if (!r->killing)
     end_run(r);
 }
 
-/* Like a job of a shell: when it stops, so do we, and the shell notices. */
+/* In the foreground latchkey stops with COMMAND, so that the shell sees its job
+   stop. */
 static void follow_command_stop(const cli_runner *r, int signal)
 {
   if (r->job.foreground &&
@@ -327,35 +330,37 @@ static void report_not_executed(cli_runner *r, int error)
 }
 
 static void take_supervisor_report(cli_runner *r,
-                                   const cli_supervisor_report *news)
+                                   const cli_supervisor_report *report)
 {
-  if ((news->what & CLI_REPORT_STARTED) != 0)
-    r->child = news->child;
-  if ((news->what & CLI_REPORT_NOT_EXECUTED) != 0)
-    report_not_executed(r, news->error);
-  if ((news->what & CLI_REPORT_NOT_TRIED) != 0)
-    report_not_started(r, CLI_EXIT_FAILED, news->error);
-  if ((news->what & CLI_REPORT_ACTED) != 0)
-    report_actions(r, news->acts);
-  if ((news->what & CLI_REPORT_STOPPED) != 0)
-    follow_command_stop(r, news->signal);
-  if ((news->what & CLI_REPORT_ENDED) != 0)
-    report_command_ended(r, news->status);
-  if ((news->what & CLI_REPORT_NONE_LEFT) != 0 && r->phase == CLI_PHASE_RUNNING)
+  if ((report->what & CLI_REPORT_STARTED) != 0)
+    r->child = report->child;
+  if ((report->what & CLI_REPORT_NOT_EXECUTED) != 0)
+    report_not_executed(r, report->error);
+  if ((report->what & CLI_REPORT_NOT_TRIED) != 0)
+    report_not_started(r, CLI_EXIT_FAILED, report->error);
+  if ((report->what & CLI_REPORT_ACTED) != 0)
+    report_actions(r, report->acts);
+  if ((report->what & CLI_REPORT_STOPPED) != 0)
+    follow_command_stop(r, report->signal);
+  if ((report->what & CLI_REPORT_ENDED) != 0)
+    report_command_ended(r, report->status);
+  if ((report->what & CLI_REPORT_NONE_LEFT) != 0 &&
+      r->phase == CLI_PHASE_RUNNING)
     end_run(r);
 }
 
 void cli_hold_supervisor_ready(cli_runner *r)
 {
-  cli_supervisor_report news;
+  cli_supervisor_report report;
   int got = 1;
 
   cli_supervisor_flush(&r->supervisor);
   watch_supervisor(r);
-  while (got > 0 && r->supervisor.fd >= 0) { /* news can be its end */
-    got = cli_supervisor_receive(&r->supervisor, &news);
+  /* A report can close the supervisor's socket. */
+  while (got > 0 && r->supervisor.fd >= 0) {
+    got = cli_supervisor_receive(&r->supervisor, &report);
     if (got > 0)
-      take_supervisor_report(r, &news);
+      take_supervisor_report(r, &report);
   }
   if (got < 0)
     supervisor_exited(r);
@@ -366,12 +371,13 @@ void cli_hold_supervisor_ready(cli_runner *r)
 void cli_hold_signal(cli_runner *r, cli_signal signal)
 {
   cli_order order = cli_order_signal(signal.number);
-  /* Before it was started it got nothing. */
+  /* The terminal has sent the signal to COMMAND as well, if COMMAND was
+     started. */
   bool has_it = r->job.foreground && signal.from_terminal && r->child != 0;
 
   if (!has_it)
     send_order(r, &order);
-  /* In the foreground the command's own stop tells (follow_command_stop). */
+  /* In the foreground follow_command_stop() does this when COMMAND stops. */
   if (signal.number == SIGTSTP && signal.from_terminal && !r->job.foreground)
     cli_signals_stop_self();
 }

@@ -8,12 +8,13 @@
 
 #include "cli/run/job.h"
 
-/* Between fork and exec. */
+/* Runs in the child, between fork() and exec(). */
 static _Noreturn void execute_command(const cli_job *job, pid_t parent,
                                       int report)
 {
   setpgid(0, job->foreground ? job->group : 0);
-  /* A parent that died before this took effect sends nothing. */
+  /* The kernel sends no signal for a parent that died before this call;
+     getppid() shows that. */
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() == parent) {
     cli_signals_restore(&job->signals);
@@ -45,7 +46,7 @@ pid_t cli_job_start(const cli_job *job, int *report)
     errno = error;
     return -1;
   }
-  /* The parent does it as well, so that the group exists before a signal is
+  /* The parent sets the group as well, so that it exists before a signal is
      sent to it. */
   setpgid(pid, job->foreground ? job->group : pid);
   *report = ends[0];

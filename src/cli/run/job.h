@@ -8,17 +8,18 @@
 /** The command and how to start it. */
 typedef struct cli_job {
   char **argv;     /**< ends with NULL */
-  bool foreground; /**< in `group`, not in one of its own */
-  pid_t group;     /**< latchkey's own */
+  bool foreground; /**< COMMAND runs in `group`, not in a process group of its
+                      own */
+  pid_t group;     /**< latchkey's process group */
   cli_signals signals;
   cli_cgroup cgroup;
 } cli_job;
 
 /**
- * Start it with the environment as it is. It is killed when this process dies.
- * Returns its process id and in `report` a descriptor from which comes an
- * errno (an int) when it cannot be executed, and nothing when it can; or -1
- * with errno.
+ * Starts the command with the current environment; it is killed when this
+ * process dies. Returns its process id, or -1 with errno. `report` gets a
+ * descriptor: if execvp() fails, an errno (an int) can be read from it, else
+ * end-of-file.
  */
 pid_t cli_job_start(const cli_job *job, int *report);
 

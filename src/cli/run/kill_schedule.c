@@ -3,7 +3,7 @@
 
 #include "cli/run/kill_schedule.h"
 
-/* The default margin is this part of the session timeout. */
+/* The default margin is a sixth of the session timeout. */
 enum { MARGIN_PART = 6 };
 
 int64_t cli_kill_schedule_margin_ms(int64_t kill_after_ms,
@@ -19,7 +19,8 @@ static int64_t earlier_time(int64_t a, int64_t b)
   return a < b ? a : b;
 }
 
-/* Nothing may run at the deadline, and dying takes time. */
+/* KILL is sent a tenth of the margin before the lease deadline, as processes
+   take time to die. */
 enum { KILL_PART = 10 };
 
 static int64_t kill_deadline(const cli_kill_schedule *k)
@@ -27,7 +28,6 @@ static int64_t kill_deadline(const cli_kill_schedule *k)
   return k->lease_deadline - k->margin_ms / KILL_PART;
 }
 
-/* It has been held long enough. */
 static bool is_max_hold_over(const cli_kill_schedule *k, int64_t now)
 {
   return k->max_hold_ends_at != 0 && now >= k->max_hold_ends_at;
@@ -38,7 +38,7 @@ static int64_t or_max_hold_end(const cli_kill_schedule *k, int64_t at)
   return k->max_hold_ends_at == 0 ? at : earlier_time(at, k->max_hold_ends_at);
 }
 
-/* TERM went out: when KILL follows. */
+/* Returns the time of the KILL that follows a TERM. */
 static int64_t kill_after_term_at(const cli_kill_schedule *k)
 {
   if (k->kill_at_counts)
@@ -75,8 +75,8 @@ static cli_action enter_stage(cli_kill_schedule *k, cli_kill_stage stage,
   return act;
 }
 
-/* If the deadline has passed before TERM (the machine was suspended), the lock
-   counts as lost, and COMMAND still gets its margin to stop. */
+/* If the lease deadline has passed before TERM (the machine was suspended), the
+   lock counts as lost, and COMMAND still gets its margin to stop. */
 static cli_action send_term(cli_kill_schedule *k, int64_t now)
 {
   k->kill_at_counts = k->lost || now >= k->lease_deadline;

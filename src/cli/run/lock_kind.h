@@ -7,34 +7,34 @@
 #include "cli/options/options.h"
 #include "cli/output/text.h"
 
-/** What `run` takes: a mutex, a side of a read-write lock, several locks, or
+/** The lock of `run`: a mutex, a side of a read-write lock, several locks, or
     permits of a semaphore. */
 typedef struct cli_lock_kind {
   lk_lock *lock;
-  lk_rwlock *rw; /**< whose side `lock` is; or NULL */
+  lk_rwlock *rw; /**< the lock of which `lock` is a side; or NULL */
   bool several;  /**< `lock` is a multi-lock */
 } cli_lock_kind;
 
-/** Whether the options go together; else what is wrong. */
+/** NULL if the options fit together, else the complaint. */
 const char *cli_lock_kind_check(const cli_options *o);
-/** The path of -l number `i`. */
+/** Returns the path of -l number `i`. */
 const char *cli_lock_kind_path(const cli_options *o, size_t i);
-/** Make it, with LOCK at `path`. 0, or why not. */
+/** Creates the lock, with LOCK at `path`. Returns 0 or an error code. */
 int cli_lock_kind_open(cli_lock_kind *k, const cli_options *o,
                        lk_client *client, const char *path,
                        const lk_lock_config *config);
 void cli_lock_kind_free(cli_lock_kind *k);
 
-/** What concerns LOCK itself, at `path`, of all that are held. */
+/** The fencing token of LOCK, the one of the held locks that is at `path`. */
 uint64_t cli_lock_kind_token(const cli_lock_kind *k, const char *path);
-/** Our node in its queue; NULL: not known. */
+/** The own node in the queue of LOCK; NULL: not known. */
 const char *cli_lock_kind_node(const cli_lock_kind *k, const char *path);
-/** A line "TOKEN PATH" for each lock, LOCK first, without the last line's end:
-    for LATCHKEY_FENCING_TOKENS. */
+/** Appends a line "TOKEN PATH" for each lock, LOCK first, without a newline
+    after the last: for LATCHKEY_FENCING_TOKENS. */
 void cli_lock_kind_tokens(const cli_lock_kind *k, const cli_options *o,
                           const char *path, cli_text *out);
 
-/** "exclusive", "shared", "permits": for LATCHKEY_MODE. */
+/** Returns "exclusive", "shared" or "permits": for LATCHKEY_MODE. */
 const char *cli_lock_kind_mode(const cli_options *o);
 
 #endif

@@ -5,15 +5,17 @@
 
 /**
  * @file
- * Looking whether others count another number of permits than -p says: their
- * number is no node's data in Curator's layout. More permits than -p allows,
- * and than we wait with, are there for a moment only where contenders ask for
- * place and permits at once and are not first; these give them back. So the
- * list must be the same a second later.
+ * Checks whether other clients use another number of permits than -p. In
+ * Curator's layout the number is not stored in any node.
+ *
+ * The first contender waits with permits of its own. More than these and -p are
+ * normal for a moment only: contenders that create place and permits at once
+ * and are not first give them back. So the warning requires the same list a
+ * second later.
  */
 
-#define LOOK_S 1.
-enum { MOST_LOOKS = 10 };
+#define CHECK_INTERVAL_S 1.
+enum { MOST_CHECKS = 10 };
 
 static void on_permit_names(lk_client *c, int err, const lk_bytes *names,
                             size_t count, const lk_stat *stat, void *arg)
@@ -35,7 +37,7 @@ static void on_permit_names(lk_client *c, int err, const lk_bytes *names,
     cli_permit_count_check_later(r);
     return;
   }
-  r->permit_checks = MOST_LOOKS;
+  r->permit_checks = MOST_CHECKS;
   cli_events_notice(&r->events,
                     "warning: %s: other clients hold %zu permits, but -p says "
                     "%d; all clients must use the same number",
@@ -62,9 +64,9 @@ static void check_permit_count(struct ev_loop *loop, ev_timer *timer,
 void cli_permit_count_check_later(cli_runner *r)
 {
   if (r->options->permits == 0 || r->options->layout != LK_LAYOUT_CURATOR ||
-      r->options->wait_ms == 0 || r->permit_checks++ >= MOST_LOOKS)
+      r->options->wait_ms == 0 || r->permit_checks++ >= MOST_CHECKS)
     return;
   ev_timer_stop(r->session.loop, &r->timer);
-  ev_timer_init(&r->timer, check_permit_count, LOOK_S, 0);
+  ev_timer_init(&r->timer, check_permit_count, CHECK_INTERVAL_S, 0);
   ev_timer_start(r->session.loop, &r->timer);
 }

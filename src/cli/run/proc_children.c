@@ -12,8 +12,8 @@
 
 #include "cli/run/proc_children.h"
 
-/* Whether /proc numbers processes as we do. It may belong to another PID
-   namespace, and then its numbers are those of other processes here. */
+/* Whether /proc shows the PID namespace of this process. If it shows another
+   one, its numbers mean other processes here. */
 static bool proc_is_ours(void)
 {
   char text[32];
@@ -41,7 +41,7 @@ char cli_proc_state(pid_t pid, pid_t *parent)
   if (len <= 0)
     return '\0';
   stat[len] = '\0';
-  /* 4711 (any ) text) S 1 ...: the name may hold anything. */
+  /* 4711 (any ) text) S 1 ...: the name may contain any bytes. */
   const char *s = strrchr(stat, ')');
 
   if (s == NULL || strlen(s) < 5)
@@ -50,7 +50,7 @@ char cli_proc_state(pid_t pid, pid_t *parent)
   return s[2];
 }
 
-/* Read numbers with blanks behind them from `fd`. */
+/* Reads numbers, each followed by a blank, from `fd`. */
 static bool read_numbers(int fd, void (*each)(pid_t child, void *arg),
                          void *arg)
 {
@@ -70,7 +70,7 @@ static bool read_numbers(int fd, void (*each)(pid_t child, void *arg),
   return n == 0;
 }
 
-/* Every thread has children of its own. */
+/* Each thread has its own list of children. */
 static bool read_tasks(pid_t parent, DIR *tasks,
                        void (*each)(pid_t child, void *arg), void *arg)
 {
@@ -86,7 +86,7 @@ static bool read_tasks(pid_t parent, DIR *tasks,
              entry->d_name);
     int fd = open(name, O_RDONLY | O_CLOEXEC);
 
-    /* a thread may end meanwhile, and another one inherits its children */
+    /* a thread may end meanwhile: another thread inherits its children */
     if (fd < 0 || !read_numbers(fd, each, arg))
       all = false;
     if (fd >= 0)

@@ -6,20 +6,20 @@
 #include <sys/types.h>
 
 /**
- * Invoke `each` for every child of `parent`, including zombies. False: they
- * cannot all be listed.
+ * Invokes `each` for every child of `parent`, including zombies. Returns false
+ * if not all children can be listed.
  *
- * The kernel lists them in /proc/PID/task/TID/children (since Linux 3.5, where
- * it is configured), which a process can read of itself even where `hidepid`
- * hides its children's own folders; otherwise all of /proc is searched. A list
- * from which children are taken meanwhile may lack some (proc(5)): only a
- * caller that waited for none during the call has seen all of its own.
+ * The kernel lists children in /proc/PID/task/TID/children (since Linux 3.5,
+ * where it is configured). A process can read its own list even where `hidepid`
+ * hides its children's directories. Without these files, all of /proc is
+ * searched. If children are reaped meanwhile, the list may lack others
+ * (proc(5)): it is complete only if the caller reaped none during the call.
  */
 bool cli_proc_children_each(pid_t parent, void (*each)(pid_t child, void *arg),
                             void *arg);
 
-/** State of a process as a letter of /proc/PID/stat, and its parent. 0: there
-    is no such process, or it cannot be seen. */
+/** Returns the state of a process as a letter of /proc/PID/stat; `parent` gets
+    its parent. Returns NUL if there is no such process or it cannot be seen. */
 char cli_proc_state(pid_t pid, pid_t *parent);
 
 #endif

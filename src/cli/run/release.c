@@ -39,8 +39,9 @@ static void close_session(cli_runner *r)
     end_loop(r);
 }
 
-/* The lock was not obtained. When -w is over, the server has only so long to
-   confirm that our node is gone; it is deleted all the same. */
+/* Closes the session after a failed acquisition. After the end of -w, the
+   server has CLI_SESSION_CLOSE_S to confirm that the own node is deleted; the
+   delete has been sent in any case. */
 static void close_in_time(cli_runner *r)
 {
   close_session(r);
@@ -55,7 +56,8 @@ void cli_run_fail(cli_runner *r, int code, const char *reason, bool silently)
   r->code = code;
   cli_events_failed(&r->events, code, reason, silently);
   r->phase = CLI_PHASE_CLOSING;
-  /* It ends without a call back into an attempt that is of no interest. */
+  /* The acquisition ends with LK_ERR_CANCELLED, which on_lock_acquired()
+     ignores in this phase. */
   if (r->lock != NULL)
     lk_lock_cancel(r->lock);
   close_in_time(r);
@@ -131,8 +133,9 @@ static void on_min_hold_over(struct ev_loop *loop, ev_timer *timer, int events)
   cli_run_end_min_hold(timer->data);
 }
 
-/* How long --min-hold wants it kept. A command that never ran, or did not end
-   by itself, was not the one that others are to be kept from. */
+/* Returns the rest of --min-hold. It is 0 if COMMAND never ran or did not end
+   by itself: --min-hold keeps others from repeating a run that was
+   completed. */
 static int64_t min_hold_left_ms(const cli_runner *r)
 {
   if (r->child == 0 || r->code == CLI_EXIT_LOST || r->lost)
@@ -146,7 +149,7 @@ void cli_run_release(cli_runner *r)
 
   if (r->phase >= CLI_PHASE_KEEPING)
     return;
-  /* What the command left behind is none of its business any more. */
+  /* Descendants that outlive COMMAND are left alone. */
   ev_io_stop(r->session.loop, &r->supervisor_watcher);
   cli_supervisor_close(&r->supervisor);
   if (left <= 0) {

@@ -15,8 +15,8 @@
 
 /* ---- operands ------------------------------------------------------------ */
 
-/* What is wrong with LOCK and what follows; NULL: nothing. `*rest` is moved to
-   COMMAND, or to the STRING behind LOCK -c, and then `*shell` is set. */
+/* Finds COMMAND in the operands. Returns a complaint, or NULL. `*rest` is moved
+   to COMMAND, or to the STRING of LOCK -c STRING, and then `*shell` is set. */
 static const char *find_command(const cli_options *o, char ***rest, bool *shell)
 {
   const char *word = **rest;
@@ -41,7 +41,7 @@ static const char *find_command(const cli_options *o, char ***rest, bool *shell)
                         "COMMAND that begins with -)";
 }
 
-/* The words for `$SHELL -c text`, own memory; NULL: none is left. */
+/* Returns the words for `$SHELL -c text`, to be freed; NULL: out of memory. */
 static char **shell_words(const char *text)
 {
   const char *name = getenv("SHELL");
@@ -71,7 +71,7 @@ static void on_supervisor(struct ev_loop *loop, ev_io *watcher, int events)
   cli_hold_supervisor_ready(watcher->data);
 }
 
-/* A child was stopped or has ended. As PID 1 latchkey is the parent of orphans. */
+/* Handles stopped and ended children. As PID 1 latchkey also reaps orphans. */
 static void handle_sigchld(cli_runner *r)
 {
   siginfo_t info = {.si_pid = 0};
@@ -161,9 +161,10 @@ static void start_run_watchers(cli_runner *r)
   r->timer.data = r;
 }
 
-/* ---- life ---------------------------------------------------------------- */
+/* ---- start and end ------------------------------------------------------- */
 
-/* Before there is a loop or a connection: the supervisor is to have none. */
+/* Called before the loop and the connection exist: the supervisor must not
+   inherit their descriptors. */
 static bool start_supervisor(cli_runner *r, cli_process_title title,
                              cli_text *complaint)
 {
@@ -218,7 +219,7 @@ static void free_run(cli_runner *r)
   cli_acl_free(&r->acl);
 }
 
-/* Before events have their outlets. */
+/* Reports a failure before cli_events_open(). */
 static void fail_early(const cli_options *o, const char *path,
                        const char *reason)
 {
@@ -262,7 +263,7 @@ static void run_command(cli_runner *r, cli_process_title title)
   cli_text_free(&complaint);
 }
 
-/* What is wrong with --min-hold and --max-hold, or NULL. */
+/* Returns a complaint about --min-hold and --max-hold, or NULL. */
 static const char *check_hold(const cli_options *o)
 {
   if (o->max_hold_ms == 0)
@@ -274,7 +275,7 @@ static const char *check_hold(const cli_options *o)
              : NULL;
 }
 
-/* A lock that would stand among the nodes of ZooKeeper itself, or NULL. */
+/* Returns the path of a lock that is at or below /zookeeper, or NULL. */
 static const char *find_reserved(const cli_options *o, const char *path)
 {
   if (cli_path_is_reserved(o->hosts, path))

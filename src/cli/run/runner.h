@@ -31,13 +31,13 @@ typedef struct cli_runner {
   const cli_options *options;
   const char *path; /**< of the lock */
   cli_phase phase;
-  int code;    /**< exit code */
+  int code;    /**< exit code of latchkey */
   int died_of; /**< INT or QUIT ended COMMAND or the wait; 0: neither */
   bool over;
 
   cli_job job;
   pid_t child;            /**< COMMAND; 0: not known */
-  bool owns_all_children; /**< no child but the supervisor */
+  bool owns_all_children; /**< latchkey had no child when it started */
   cli_supervisor supervisor;
   ev_io supervisor_watcher;
   ev_io signals;
@@ -48,49 +48,53 @@ typedef struct cli_runner {
   cli_lock_kind kind;
   lk_lock *lock;           /**< that of `kind` */
   lk_listener listener;    /**< for new lease deadlines */
-  ev_timer timer;          /**< -n: the answer; a look at permits; --min-hold;
-                                releasing: the session timeout */
-  int64_t wait_until;      /**< -w: when, on lk_client_clock(); else
-                                LK_NO_LIMIT */
-  uint64_t label_requests; /**< numbers the questions who holds */
-  int64_t permits_seen;    /**< pzxid of their directory, as last seen */
-  int permit_checks;       /**< so many so far */
+  ev_timer timer; /**< in CLI_PHASE_QUEUEING: the reply timeout of -n, or the
+                     next check of the permit count; in CLI_PHASE_KEEPING:
+                     --min-hold; in CLI_PHASE_RELEASING: the session timeout */
+  int64_t
+      wait_until; /**< the end of -w, on lk_client_clock(); else LK_NO_LIMIT */
+  uint64_t label_requests; /**< sent so far; only the reply to the last one is
+                              shown */
+  int64_t
+      permits_seen;  /**< pzxid of the permits' directory at the last check */
+  int permit_checks; /**< made so far */
   int64_t margin_ms;       /**< --kill-after */
 
-  int64_t held_at;      /**< since when, on cli_boottime_ms() */
+  int64_t held_at;      /**< start of the hold, on cli_boottime_ms() */
   cli_order last_order; /**< the last lease deadline that was sent */
   bool suspended;       /**< the connection is lost */
-  bool lost;            /**< the lock, while COMMAND ran */
-  bool acted;           /**< --on-lost did something */
-  bool killing;         /**< and it is not over before nothing is left */
-  bool ended;           /**< COMMAND has; `code` is its exit code */
+  bool lost;            /**< the lock was lost while COMMAND ran */
+  bool acted;   /**< --on-lost has stopped, continued or killed COMMAND */
+  bool killing; /**< --on-lost sent TERM or KILL: the run ends when no
+                   descendant of COMMAND is left */
+  bool ended;   /**< COMMAND has ended; `code` is its exit code */
 } cli_runner;
 
 /* ---- acquire.c ---- */
 
 /** Creates the lock and starts to connect. */
 bool cli_acquire_prepare(cli_runner *r, cli_text *complaint);
-/** Callbacks of the session: it is established, or will not be. */
+/** Callbacks of the session: it is established, or cannot be. */
 void cli_acquire_on_session(cli_session *s, void *arg);
 void cli_acquire_on_no_session(cli_session *s, int err, void *arg);
 
 /* ---- permit_count.c ---- */
 
-/** The runner is the first contender of a semaphore and has too few permits:
-   check whether other clients use another number than -p. */
+/** Schedules a check whether other clients use another number than -p. For the
+    first contender of a semaphore that has too few permits. */
 void cli_permit_count_check_later(cli_runner *r);
 
 /* ---- hold.c ---- */
 
-/** The lock is held: start COMMAND. */
+/** Starts COMMAND; called when the lock is acquired. */
 void cli_hold_begin(cli_runner *r);
 /** Handles an event of the lock while COMMAND runs. */
 void cli_hold_event(cli_runner *r, const lk_lock_event *event);
-/** The socket of the supervisor is readable or writable, or closed. */
+/** Called when the supervisor's socket is readable, writable or closed. */
 void cli_hold_supervisor_ready(cli_runner *r);
 /** Handles a signal to latchkey while COMMAND runs. */
 void cli_hold_signal(cli_runner *r, cli_signal signal);
-/** A reply may have moved the lease deadline: send it to the supervisor. */
+/** Sends the lease deadline to the supervisor if a reply has moved it. */
 void cli_hold_lease_moved(cli_runner *r);
 
 /* ---- release.c ---- */
@@ -98,10 +102,10 @@ void cli_hold_lease_moved(cli_runner *r);
 /** Ends the run before COMMAND was started, with exit code `code`. `reason`
    goes to the JSON events and, unless `silently`, to standard error. */
 void cli_run_fail(cli_runner *r, int code, const char *reason, bool silently);
-/** COMMAND has ended: releases the lock, closes the session, exits with
-    r->code. */
+/** Releases the lock, closes the session and ends the run with exit code
+    r->code. Called when COMMAND has ended. */
 void cli_run_release(cli_runner *r);
-/** --min-hold is over, or the lock is lost: release now. */
+/** Releases the lock before or at the end of --min-hold. */
 void cli_run_end_min_hold(cli_runner *r);
 /** Stops waiting for the deletion of the own node. */
 void cli_run_stop_releasing(cli_runner *r);

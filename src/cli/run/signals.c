@@ -103,7 +103,7 @@ void cli_signals_stop_self(void)
   sigemptyset(&stop);
   sigaddset(&stop, SIGTSTP);
   kill(getpid(), SIGTSTP);
-  sigprocmask(SIG_UNBLOCK, &stop, NULL); /* here it stops */
+  sigprocmask(SIG_UNBLOCK, &stop, NULL); /* the process stops here */
   sigprocmask(SIG_BLOCK, &stop, NULL);
 }
 
@@ -114,7 +114,7 @@ void cli_signals_die_of(int number)
 
   if (getpid() == 1)
     return;
-  /* RLIMIT_CORE does not count where core_pattern is a program. */
+  /* RLIMIT_CORE does not apply if core_pattern is a program. */
   prctl(PR_SET_DUMPABLE, 0);
   sigemptyset(&action.sa_mask);
   sigaction(number, &action, NULL);

@@ -6,40 +6,41 @@
 #include <stdbool.h>
 
 /**
- * The signals that are passed on or end a wait, read from a descriptor. A
- * signal that was ignored when the program began stays ignored, here and in
- * the command, as with nohup.
+ * The signals that are passed to COMMAND or end a wait, read from a signalfd. A
+ * signal that was ignored when latchkey was started stays ignored, in latchkey
+ * and in COMMAND, as with nohup(1).
  */
 typedef struct cli_signals {
-  int fd; /**< becomes readable */
+  int fd; /**< the signalfd */
   sigset_t mask_before;
-  bool pipe_ignored; /**< SIGPIPE was ignored when we began */
-  bool size_ignored; /**< so was SIGXFSZ */
+  bool pipe_ignored; /**< SIGPIPE was ignored when latchkey was started */
+  bool size_ignored; /**< likewise SIGXFSZ */
 } cli_signals;
 
-/** One that arrived. */
+/** A signal that was received. */
 typedef struct cli_signal {
   int number;
   bool from_terminal; /**< sent by the kernel, to the whole foreground group */
 } cli_signal;
 
-/** 0, or an errno. From now on SIGPIPE and SIGXFSZ are ignored: a write tells
-    by its error. */
+/** Opens the signalfd. Returns 0 or an errno. From now on SIGPIPE and SIGXFSZ
+    are ignored, and writes fail with EPIPE or EFBIG. */
 int cli_signals_open(cli_signals *s);
-/** Take one; false: none is left. */
+/** Reads the next signal; false: none is pending. */
 bool cli_signals_next(const cli_signals *s, cli_signal *out);
-/** Whether it ends a command that only waits. */
+/** Whether the signal ends a run that waits for the lock. */
 bool cli_signal_ends_wait(int number);
-/** For a child between fork and exec: all as it was when we began. */
+/** Restores the signal mask and dispositions of the start; for a child between
+    fork() and exec(). */
 void cli_signals_restore(const cli_signals *s);
-/** Stop as SIGTSTP does; returns when continued, or at once where no shell is
-    there to do that. */
+/** Stops this process as SIGTSTP does. Returns after SIGCONT; in an orphaned
+    process group, where the kernel discards SIGTSTP, at once. */
 void cli_signals_stop_self(void);
-/** Whether a shell ends its loops when it sees a command die of it: INT, QUIT.
- */
+/** Whether a shell ends its loop when a command dies of the signal: INT,
+    QUIT. */
 bool cli_signal_ends_loops(int number);
-/** Die of it, without a core dump. Returns as process 1, which it does not end.
- */
+/** Kills this process with the signal, without a core dump. Returns if this is
+    process 1, which the signal does not kill. */
 void cli_signals_die_of(int number);
 /** "INT", …; never NULL. */
 const char *cli_signal_name(int number);

@@ -12,7 +12,7 @@
 
 #include "cli/run/supervisor.h"
 
-/* A copy that does not lie where the title is going to be. */
+/* Copies the words out of the memory that rename_self() overwrites. */
 static char **copy_words(char **words)
 {
   size_t count = 0;
@@ -89,7 +89,7 @@ int cli_supervisor_start_command(const cli_supervisor *g,
                                  const cli_order *order, lk_bytes environment)
 {
   cli_order copy = *order;
-  /* sendmsg() writes to none of these. */
+  /* An iovec has no const pointer; sendmsg() does not write through it. */
   union {
     const void *from;
     void *at;
@@ -131,7 +131,7 @@ static int receive_report(const cli_supervisor *g, cli_supervisor_report *out)
   return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? 0 : -1;
 }
 
-/* It stays a zombie. */
+/* WNOWAIT keeps the supervisor a zombie. */
 static bool is_supervisor_dead(const cli_supervisor *g)
 {
   siginfo_t info = {.si_pid = 0};
@@ -141,15 +141,15 @@ static bool is_supervisor_dead(const cli_supervisor *g)
          info.si_pid != 0;
 }
 
-/* A child of the supervisor that was stopped before exec() still has its
- * socket. */
+/* End-of-file alone does not show the supervisor's death: a child of it that
+   was stopped before exec() still holds the socket. */
 int cli_supervisor_receive(const cli_supervisor *g, cli_supervisor_report *out)
 {
   int got = receive_report(g, out);
 
   if (got != 0 || !is_supervisor_dead(g))
     return got;
-  got = receive_report(g, out); /* what it sent before it died */
+  got = receive_report(g, out); /* a report from before its death */
   return got == 0 ? -1 : got;
 }
 
@@ -163,22 +163,23 @@ void cli_supervisor_continue(const cli_supervisor *g)
     continue_supervisor(g);
 }
 
-enum { LOOK_MS = 100 };
+enum { RECHECK_MS = 100 };
 
-/* If this end were closed with news unread, the supervisor would see a
-   connection reset in place of the goodbye. */
+/* Reads all reports until the supervisor exits. If the socket were closed with
+   unread reports, the supervisor would see ECONNRESET instead of
+   CLI_ORDER_EXIT. */
 static void drain_until_exit(cli_supervisor *g)
 {
-  cli_order bye = {.what = CLI_ORDER_EXIT};
+  cli_order exit_order = {.what = CLI_ORDER_EXIT};
   cli_supervisor_report unread;
   int got = 0;
 
-  cli_supervisor_send_order(g, &bye);
+  cli_supervisor_send_order(g, &exit_order);
   while (got >= 0) {
     short events = g->waiting.what != 0 ? POLLIN | POLLOUT : POLLIN;
     struct pollfd ready = {g->fd, events, 0};
 
-    if (poll(&ready, 1, LOOK_MS) == 0)
+    if (poll(&ready, 1, RECHECK_MS) == 0)
       continue_supervisor(g);
     cli_supervisor_flush(g);
     got = cli_supervisor_receive(g, &unread);

@@ -18,17 +18,17 @@
  * by leaving its process group or session.
  */
 
-/** latchkey's end. */
+/** The supervisor as latchkey sees it. */
 typedef struct cli_supervisor {
-  pid_t pid; /**< 0: none */
-  int fd;    /**< readable: a report, or the end of the socket; -1: none */
+  pid_t pid; /**< 0: no process */
+  int fd;    /**< the socket; readable: a report or end-of-file; -1: none */
   cli_order
-      waiting; /**< for room in the socket: wait until `fd` is writable,
-                    then cli_supervisor_flush(); `what` 0: nothing waits */
+      waiting; /**< the order for which the socket had no room; when `fd` is
+                  writable, cli_supervisor_flush() sends it; `what` 0: none */
 } cli_supervisor;
 
-/** Where argv lies in memory. The supervisor overwrites it with its own name,
-   so that a kill by name that is meant for latchkey does not reach it. */
+/** The memory of argv. The supervisor overwrites it with its own name, so that
+    a kill by name that is meant for latchkey does not reach it. */
 typedef struct cli_process_title {
   char *at;
   size_t len;

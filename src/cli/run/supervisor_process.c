@@ -16,22 +16,24 @@
 #include "cli/run/descendants.h"
 #include "cli/run/supervisor.h"
 
-/* An order with the largest environment that the socket carries. */
+/* Size limit of an order with its environment: a socket carries no larger
+   message. */
 enum { MOST_BYTES = 256 * 1024 };
 
 typedef struct supervisor {
   cli_job job;
   cli_kill_schedule schedule;
-  int fd;      /* to latchkey */
+  int fd;      /* the socket to latchkey */
   int deaths;  /* a signalfd for SIGCHLD */
-  int alarm;   /* a timerfd on the lease's clock */
-  int report;  /* from a child that is being executed; -1: none */
+  int alarm;   /* a timerfd on the clock of cli_boottime_ms() */
+  int report;  /* from a child before or in exec(); -1: none */
   pid_t child; /* 0: not started */
-  bool ended;  /* COMMAND has; it stays a zombie, so that its number and that of
-                  its group stay its own */
-  bool reaped; /* it does not, since children cannot be listed */
-  bool told_empty;
-  cli_supervisor_report waiting; /* for room in the socket */
+  bool ended;  /* COMMAND has ended; it stays a zombie, so that its process id
+                  and group id are not reused */
+  bool reaped; /* COMMAND was reaped, since children cannot be listed */
+  bool none_left_reported;
+  cli_supervisor_report
+      waiting; /* the report for which the socket had no room */
 } supervisor;
 
 static void flush_report(supervisor *s)
@@ -41,9 +43,9 @@ static void flush_report(supervisor *s)
     s->waiting = (cli_supervisor_report){0};
 }
 
-static void send_report(supervisor *s, cli_supervisor_report news)
+static void send_report(supervisor *s, cli_supervisor_report report)
 {
-  cli_supervisor_report_merge(&s->waiting, &news);
+  cli_supervisor_report_merge(&s->waiting, &report);
   flush_report(s);
 }
 
@@ -55,7 +57,7 @@ static void report_not_tried(supervisor *s, int error)
 
 static void signal_command(const supervisor *s, int number)
 {
-  if (s->child == 0 || s->reaped || s->told_empty)
+  if (s->child == 0 || s->reaped || s->none_left_reported)
     return;
   if (s->job.foreground)
     kill(s->child, number);
@@ -72,7 +74,7 @@ static cli_reaped kill_descendants(const supervisor *s)
   return reaped;
 }
 
-/* latchkey is gone, or said goodbye. */
+/* Called when latchkey has ended or has sent CLI_ORDER_EXIT. */
 static _Noreturn void exit_supervisor(supervisor *s, bool killing)
 {
   if (killing && s->child != 0)
@@ -83,13 +85,14 @@ static _Noreturn void exit_supervisor(supervisor *s, bool killing)
   _exit(0);
 }
 
-static bool is_ours(const supervisor *s, int fd)
+static bool is_supervisor_fd(const supervisor *s, int fd)
 {
   return fd <= 2 || fd == s->fd || fd == s->deaths || fd == s->alarm ||
          fd == s->report || fd == s->job.cgroup.fd;
 }
 
-/* Nothing may stay open because of us that the command closes. */
+/* Closes inherited descriptors: a pipe that COMMAND closes must not stay open
+   in the supervisor. */
 static void close_inherited_fds(const supervisor *s)
 {
   int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -100,14 +103,14 @@ static void close_inherited_fds(const supervisor *s)
     dup2(null, fd);
   if (dir == NULL) {
     for (int fd = 3; fd < 1024; fd++)
-      if (!is_ours(s, fd))
+      if (!is_supervisor_fd(s, fd))
         close(fd);
     return;
   }
   while ((entry = readdir(dir)) != NULL) {
     int fd = (int)strtol(entry->d_name, NULL, 10);
 
-    if (!is_ours(s, fd) && fd != dirfd(dir))
+    if (!is_supervisor_fd(s, fd) && fd != dirfd(dir))
       close(fd);
   }
   closedir(dir);
@@ -142,7 +145,8 @@ static void start_command(supervisor *s, const cli_order *order)
   close_inherited_fds(s);
 }
 
-/* Wait for the first order. Its environment stays where it was received. */
+/* Waits for the first order. putenv() keeps pointers into the received bytes,
+   so they are not freed. */
 static void wait_for_start(supervisor *s)
 {
   char *bytes = malloc(MOST_BYTES);
@@ -163,8 +167,9 @@ static void wait_for_start(supervisor *s)
   start_command(s, &order);
 }
 
-/* What --on-lost has stopped, `fg` and `bg` of a shell do not continue. */
-static bool undoes_stop(const supervisor *s, int number)
+/* SIGCONT from `fg` or `bg` of a shell must not continue a COMMAND that
+   --on-lost has stopped. */
+static bool continues_stopped_command(const supervisor *s, int number)
 {
   return number == SIGCONT && s->schedule.stage == CLI_STAGE_STOPPED;
 }
@@ -172,7 +177,7 @@ static bool undoes_stop(const supervisor *s, int number)
 static void pass_signals_on(supervisor *s, uint64_t signals)
 {
   for (int n = 1; signals >> n != 0; n++)
-    if ((signals >> n & 1) != 0 && !undoes_stop(s, n))
+    if ((signals >> n & 1) != 0 && !continues_stopped_command(s, n))
       signal_command(s, n);
 }
 
@@ -197,7 +202,7 @@ static void take_order(supervisor *s)
     exit_supervisor(s, false);
 }
 
-/* The child has been executed, or could not be. */
+/* Reads the result of exec(): end-of-file means success. */
 static void read_exec_result(supervisor *s)
 {
   int error;
@@ -221,7 +226,7 @@ static void report_command_end(supervisor *s, int status)
       s, (cli_supervisor_report){.what = CLI_REPORT_ENDED, .status = status});
 }
 
-/* What waitpid() would have given. */
+/* Converts the result of waitid() to a status of waitpid(). */
 static int wait_status(const siginfo_t *info)
 {
   if (info->si_code == CLD_EXITED)
@@ -229,22 +234,22 @@ static int wait_status(const siginfo_t *info)
   return info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
-/* A child that is stopped ahead of exec() would outlive a supervisor that is
-   killed then: it may not have asked for a signal at its parent's death yet. */
+/* Does not stop a child before exec(): it may not have set PR_SET_PDEATHSIG
+   yet, and would outlive a killed supervisor. */
 static void stop_command(supervisor *s)
 {
   s->schedule.all_stopped =
       s->report < 0 && cli_descendants_stop(&s->job.cgroup);
 }
 
-/* SIGCONT may have continued what --on-lost has stopped. */
+/* Stops descendants again that another process has continued by SIGCONT. */
 static void stop_again(supervisor *s)
 {
   if (s->schedule.stage == CLI_STAGE_STOPPED)
     stop_command(s);
 }
 
-/* Whether COMMAND was stopped, was continued, or has ended. */
+/* Checks whether COMMAND was stopped, was continued or has ended. */
 static void check_command(supervisor *s)
 {
   siginfo_t info = {.si_pid = 0};
@@ -266,8 +271,8 @@ static void check_command(supervisor *s)
     report_command_end(s, wait_status(&info));
 }
 
-/* Where children cannot be listed, COMMAND is waited for like others. Gives
-   whether any is left. */
+/* Reaps any dead child, COMMAND included, since children cannot be listed.
+   Returns whether any is left. */
 static bool reap_any_command(supervisor *s)
 {
   pid_t pid;
@@ -281,8 +286,8 @@ static bool reap_any_command(supervisor *s)
 
 static void report_none_left(supervisor *s)
 {
-  if (s->ended && !s->told_empty) {
-    s->told_empty = true;
+  if (s->ended && !s->none_left_reported) {
+    s->none_left_reported = true;
     send_report(s, (cli_supervisor_report){.what = CLI_REPORT_NONE_LEFT});
   }
 }
@@ -321,7 +326,8 @@ static void take_action(supervisor *s, cli_action what)
   case CLI_ACTION_NONE: return;
   case CLI_ACTION_TERM:
     signal_command(s, SIGTERM);
-    signal_command(s, SIGCONT); /* one that is stopped would not hear it */
+    signal_command(
+        s, SIGCONT); /* a stopped process handles TERM only after CONT */
     break;
   case CLI_ACTION_STOP: stop_command(s); break;
   case CLI_ACTION_CONT: cli_descendants_continue(&s->job.cgroup); break;
@@ -335,19 +341,20 @@ static void take_action(supervisor *s, cli_action what)
 
 /* ---- time ---------------------------------------------------------------- */
 
-/* While not all is stopped, and where a signal can continue what is. */
-enum { RESTOP_MS = 20, LOOK_MS = 100 };
+/* RESTOP_MS: while some descendants still run. RECHECK_MS: without a cgroup,
+   where a SIGCONT can continue them. */
+enum { RESTOP_MS = 20, RECHECK_MS = 100 };
 
-static int64_t next_look(const supervisor *s, int64_t now)
+static int64_t next_stop_check(const supervisor *s, int64_t now)
 {
   if (s->schedule.stage != CLI_STAGE_STOPPED)
     return INT64_MAX;
   if (!s->schedule.all_stopped)
     return now + RESTOP_MS;
-  return s->job.cgroup.fd < 0 ? now + LOOK_MS : INT64_MAX;
+  return s->job.cgroup.fd < 0 ? now + RECHECK_MS : INT64_MAX;
 }
 
-/* Let the alarm ring at `at`, on the lease's clock. */
+/* Sets the timer to `at`, on the clock of cli_boottime_ms(). */
 static void set_alarm(const supervisor *s, int64_t at)
 {
   struct itimerspec when = {{0, 0}, {0, 0}};
@@ -359,23 +366,24 @@ static void set_alarm(const supervisor *s, int64_t at)
   timerfd_settime(s->alarm, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-/* Do what the lease asks for, and set the alarm for the next time. */
+/* Takes the actions that the kill schedule has due, and sets the timer for the
+   next one. */
 static void follow_schedule(supervisor *s)
 {
   int64_t next = INT64_MAX;
   cli_action what = CLI_ACTION_NONE;
   int64_t now = cli_boottime_ms();
 
-  if (s->child != 0 && !s->told_empty) {
+  if (s->child != 0 && !s->none_left_reported) {
     stop_again(s);
     do {
       what = cli_kill_schedule_next(&s->schedule, now, &next);
       take_action(s, what);
       now = cli_boottime_ms();
     } while (what != CLI_ACTION_NONE);
-    int64_t look = next_look(s, now);
+    int64_t check_at = next_stop_check(s, now);
 
-    next = look < next ? look : next;
+    next = check_at < next ? check_at : next;
   }
   set_alarm(s, next);
 }
@@ -393,7 +401,7 @@ static void run_loop(supervisor *s)
     if (poll(fds, 4, -1) < 0)
       continue;
     flush_report(s);
-    /* First whether it was started, then how it ended. */
+    /* The result of exec() is reported before the end of COMMAND. */
     if (fds[2].revents != 0)
       read_exec_result(s);
     else if (fds[1].revents != 0)

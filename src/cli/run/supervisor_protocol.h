@@ -11,13 +11,14 @@
 
 /**
  * @file
- * What latchkey and its supervisor tell each other, over a socket that keeps
- * the bounds of messages and never blocks. Each side has one message that
- * waits for room in the socket; what it has to say meanwhile is merged into
- * that one. So no message is lost, and the memory is bounded.
+ * The messages between latchkey and its supervisor, over a SOCK_SEQPACKET
+ * socket with non-blocking sends. Each side keeps one unsent message. While the
+ * socket is full, later messages are merged into it. So no message is lost, and
+ * the memory is bounded.
  */
 
-/** What an order holds; members of cli_order that belong to it in brackets. */
+/** The contents of an order; in brackets the members of cli_order that carry
+    them. */
 enum {
   CLI_ORDER_START = 1,  /**< start COMMAND (`lease`, `margin_ms`,
                              `max_hold_ms`); its environment follows */
@@ -25,57 +26,61 @@ enum {
                              `margin_ms`) */
   CLI_ORDER_LOST = 4,   /**< the lock is lost */
   CLI_ORDER_SIGNAL = 8, /**< send these signals to COMMAND (`signals`) */
-  CLI_ORDER_EXIT = 16   /**< end, and leave alone what is left of COMMAND */
+  CLI_ORDER_EXIT = 16   /**< exit; processes of COMMAND that are left run on */
 };
 
-/** What latchkey tells its supervisor. */
+/** A message from latchkey to its supervisor. */
 typedef struct cli_order {
   unsigned what;       /**< CLI_ORDER_..., or-ed */
   uint64_t signals;    /**< bit N: signal N */
-  int64_t lease;       /**< the deadline, on cli_boottime_ms() */
-  int64_t margin_ms;   /**< of the lease: --kill-after */
-  int64_t max_hold_ms; /**< 0: without end */
+  int64_t lease;       /**< the lease deadline, on cli_boottime_ms() */
+  int64_t
+      margin_ms; /**< --kill-after: time between TERM and the lease deadline */
+  int64_t max_hold_ms; /**< 0: no limit */
 } cli_order;
 
-/** What news holds, in the order in which it happened. */
+/** The contents of a report, in the order in which they happened; in brackets
+    the members of cli_supervisor_report that carry them. */
 enum {
   CLI_REPORT_STARTED = 1,      /**< COMMAND runs (`child`) */
   CLI_REPORT_NOT_EXECUTED = 2, /**< COMMAND cannot be executed (`error`) */
-  CLI_REPORT_NOT_TRIED = 4,    /**< its start was not tried (`error`; ETIMEDOUT:
-                               the lease had run out already) */
-  CLI_REPORT_ACTED = 8,        /**< --on-lost did something (`acts`) */
-  CLI_REPORT_STOPPED = 16,     /**< a signal stopped COMMAND (`signal`) */
-  CLI_REPORT_ENDED = 32,       /**< COMMAND has ended (`status`) */
-  CLI_REPORT_NONE_LEFT = 64    /**< and no descendant of it is left */
+  CLI_REPORT_NOT_TRIED = 4,    /**< COMMAND was not started (`error`; ETIMEDOUT:
+                                  the lease deadline had passed) */
+  CLI_REPORT_ACTED =
+      8, /**< --on-lost or --max-hold signalled COMMAND (`acts`) */
+  CLI_REPORT_STOPPED = 16,  /**< a signal stopped COMMAND (`signal`) */
+  CLI_REPORT_ENDED = 32,    /**< COMMAND has ended (`status`) */
+  CLI_REPORT_NONE_LEFT = 64 /**< COMMAND has ended, and no descendant is left */
 };
 
-/** What the supervisor tells latchkey. */
+/** A message from the supervisor to latchkey. */
 typedef struct cli_supervisor_report {
-  unsigned what; /**< CLI_NEWS_..., or-ed */
-  unsigned acts; /**< bit N: the cli_action N */
+  unsigned what; /**< CLI_REPORT_..., or-ed */
+  unsigned acts; /**< bit N: cli_action N was done */
   pid_t child;   /**< process id of COMMAND */
   int error;     /**< an errno */
   int signal;    /**< the last one that stopped COMMAND */
-  int status;    /**< as waitpid() has it */
+  int status;    /**< as of waitpid() */
 } cli_supervisor_report;
 
 /**
- * Send it without waiting. False: there is no room, so it has to be sent again
- * when the socket is writable. True: it was sent, or the other side is gone,
- * which reading from the socket tells.
+ * Sends a message without blocking. Returns false if the socket has no room:
+ * the caller sends again when it is writable. Returns true if the message was
+ * sent or the peer has closed; the next receive then reports end-of-file.
  */
 bool cli_supervisor_socket_send(int fd, const void *message, size_t size);
 
-/** An order for one signal. */
+/** Returns an order for one signal. */
 cli_order cli_order_signal(int number);
 
 /**
- * Add `more` to an order that was not sent yet: the newer lease counts, and of
- * a signal that stops and SIGCONT the newer one, as in the kernel.
+ * Merges `more` into an unsent order: the newer lease replaces the older one;
+ * of SIGTSTP and SIGCONT the later one stays, as in the kernel.
  */
 void cli_order_merge(cli_order *into, const cli_order *more);
 
-/** The same with news. What was stopped after it was continued is stopped. */
+/** Merges `more` into an unsent report. A stop after CLI_ACTION_CONT removes
+    that action from the report. */
 void cli_supervisor_report_merge(cli_supervisor_report *into,
                                  const cli_supervisor_report *more);
 
