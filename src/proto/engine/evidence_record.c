@@ -10,7 +10,7 @@ void lk__evidence_init(lk_evidence_record *r)
 }
 
 /* The samples of a connection end with it. */
-static void forget(lk_evidence_record *r)
+static void evidence_forget_samples(lk_evidence_record *r)
 {
   r->count = 0;
   r->first = 0;
@@ -20,7 +20,7 @@ static void forget(lk_evidence_record *r)
 
 void lk__evidence_end(lk_evidence_record *r)
 {
-  forget(r);
+  evidence_forget_samples(r);
   r->timeout_ms = 0;
   r->seen_zxid = 0; /* the next ensemble may be another one */
   for (size_t i = 0; i < LK_PROVEN_LEVELS; i++)
@@ -38,8 +38,8 @@ void lk__evidence_set_gap(lk_evidence_record *r, int32_t gap_ms)
 
 /* The session was touched at `sent_ms` or later: proven at `level`, and so at
  * all weaker ones. */
-static void raise(lk_evidence_record *r, lk_evidence_level level,
-                  int64_t sent_ms)
+static void evidence_raise(lk_evidence_record *r, lk_evidence_level level,
+                           int64_t sent_ms)
 {
   for (size_t i = level; i < LK_PROVEN_LEVELS; i++) {
     if (sent_ms > r->evidence_ms[i])
@@ -51,31 +51,32 @@ static void raise(lk_evidence_record *r, lk_evidence_level level,
  * on. A longer one never does: a leader that is elected later starts with the
  * timeout that the session was created with, and what the server before reports
  * late sets the one that it knows. */
-static void adopt_timeout(lk_evidence_record *r, int32_t timeout_ms)
+static void evidence_adopt_timeout(lk_evidence_record *r, int32_t timeout_ms)
 {
   if (r->timeout_ms == 0 || timeout_ms < r->timeout_ms)
     r->timeout_ms = timeout_ms;
 }
 
-static const lk_evidence_sample *sample(const lk_evidence_record *r, size_t i)
+static const lk_evidence_sample *evidence_sample(const lk_evidence_record *r,
+                                                 size_t i)
 {
   return &r->samples[(r->first + i) % LK_EVIDENCE_SAMPLES];
 }
 
 /* When the newest request was sent that was answered a gap before `ms`. */
-static int64_t touched_before(const lk_evidence_record *r, int64_t ms)
+static int64_t evidence_touched_before(const lk_evidence_record *r, int64_t ms)
 {
   int64_t gap = r->wanted_gap_ms > 0 ? r->wanted_gap_ms : r->timeout_ms / 4;
 
   for (size_t i = r->count; i-- > 0;) {
-    if (sample(r, i)->received_ms + gap <= ms)
-      return sample(r, i)->sent_ms;
+    if (evidence_sample(r, i)->received_ms + gap <= ms)
+      return evidence_sample(r, i)->sent_ms;
   }
   return LK_NO_EVIDENCE;
 }
 
-static bool is_better(const lk_evidence_sample *new,
-                      const lk_evidence_sample *old)
+static bool evidence_is_better(const lk_evidence_sample *new,
+                               const lk_evidence_sample *old)
 {
   return new->sent_ms - old->sent_ms > new->received_ms - old->received_ms;
 }
@@ -83,15 +84,15 @@ static bool is_better(const lk_evidence_sample *new,
 /* Two samples are kept for each 48th of the timeout: the first, which counts
  * for what is sent just a gap later, as beats are; and the best, which was sent
  * later by more than it was answered later. */
-static void remember(lk_evidence_record *r, int64_t sent_ms,
-                     int64_t received_ms)
+static void evidence_keep_sample(lk_evidence_record *r, int64_t sent_ms,
+                                 int64_t received_ms)
 {
   lk_evidence_sample new = {sent_ms, received_ms};
   lk_evidence_sample *last =
       &r->samples[(r->first + r->count - 1) % LK_EVIDENCE_SAMPLES];
   bool follows = r->count > 0 && received_ms < r->bucket_ms;
 
-  if (follows && !is_better(&new, last))
+  if (follows && !evidence_is_better(&new, last))
     return;
   if (follows && r->bucket_full) {
     *last = new;
@@ -108,12 +109,26 @@ static void remember(lk_evidence_record *r, int64_t sent_ms,
     r->bucket_ms = received_ms + r->timeout_ms / LK_EVIDENCE_BUCKETS;
 }
 
-static void commit(lk_evidence_record *r, int64_t sent_ms)
+static void evidence_add_commit(lk_evidence_record *r, int64_t sent_ms)
 {
-  raise(r, LK_PROVEN_BY_COMMIT, touched_before(r, sent_ms));
+  evidence_raise(r, LK_PROVEN_BY_COMMIT, evidence_touched_before(r, sent_ms));
   /* Revalidation touched the session at the leader itself, and the commit
    * proves that it led: no gap is needed. */
-  raise(r, LK_PROVEN_BY_COMMIT, r->resumed_ms);
+  evidence_raise(r, LK_PROVEN_BY_COMMIT, r->resumed_ms);
+}
+
+/* A read whose request left no later than another that was answered before
+ * proves nothing more. Most replies of a busy client are such. */
+static bool evidence_is_known(const lk_evidence_record *r, const lk_reply *a)
+{
+  return a->evidence == LK_EVIDENCE_CONTACT && a->connection == r->connection &&
+         a->sent_ms <= r->evidence_ms[LK_PROVEN_BY_CONTACT];
+}
+
+static void evidence_see_zxid(lk_evidence_record *r, int64_t zxid)
+{
+  if (zxid > 0 && (uint64_t)zxid > r->seen_zxid)
+    r->seen_zxid = (uint64_t)zxid;
 }
 
 void lk__evidence_add(lk_evidence_record *r, const lk_reply *a,
@@ -121,29 +136,33 @@ void lk__evidence_add(lk_evidence_record *r, const lk_reply *a,
 {
   if (a->evidence == LK_EVIDENCE_NONE)
     return;
+  if (evidence_is_known(r, a)) {
+    evidence_see_zxid(r, a->zxid);
+    return;
+  }
   if (a->connection != r->connection)
-    forget(r);
+    evidence_forget_samples(r);
   if (a->evidence == LK_EVIDENCE_NEW_SESSION)
     lk__evidence_end(r);
   r->connection = a->connection;
-  if (a->zxid > 0 && (uint64_t)a->zxid > r->seen_zxid)
-    r->seen_zxid = (uint64_t)a->zxid;
-  adopt_timeout(r, timeout_ms);
+  evidence_see_zxid(r, a->zxid);
+  evidence_adopt_timeout(r, timeout_ms);
   switch (a->evidence) {
   case LK_EVIDENCE_NEW_SESSION:
-    raise(r, LK_PROVEN_BY_COMMIT, a->sent_ms);
+    evidence_raise(r, LK_PROVEN_BY_COMMIT, a->sent_ms);
     break;
   case LK_EVIDENCE_RESUMED:
     r->resumed_ms = a->sent_ms;
-    raise(r, LK_PROVEN_BY_LEADER, a->sent_ms);
+    evidence_raise(r, LK_PROVEN_BY_LEADER, a->sent_ms);
     break;
-  case LK_EVIDENCE_COMMIT: commit(r, a->sent_ms); break;
+  case LK_EVIDENCE_COMMIT: evidence_add_commit(r, a->sent_ms); break;
   case LK_EVIDENCE_LEADER:
-    raise(r, LK_PROVEN_BY_LEADER, touched_before(r, a->sent_ms));
+    evidence_raise(r, LK_PROVEN_BY_LEADER,
+                   evidence_touched_before(r, a->sent_ms));
     break;
   case LK_EVIDENCE_NONE:
   case LK_EVIDENCE_CONTACT: break;
   }
-  raise(r, LK_PROVEN_BY_CONTACT, a->sent_ms);
-  remember(r, a->sent_ms, a->received_ms);
+  evidence_raise(r, LK_PROVEN_BY_CONTACT, a->sent_ms);
+  evidence_keep_sample(r, a->sent_ms, a->received_ms);
 }
