@@ -81,8 +81,8 @@ static bool parse(lk_bytes name, lk_name *out)
 
   must(is_one == reference_parse(name, &plain, &mark));
   if (is_one) {
-    must(out->suffix == plain.suffix && strcmp(out->mark->text, mark) == 0);
-    must(lk__node_kinds_contend(out->mark, out->mark));
+    must(out->suffix == plain.suffix && strcmp(out->kind->text, mark) == 0);
+    must(lk__node_kinds_contend(out->kind, out->kind));
   }
   return is_one;
 }
@@ -99,7 +99,7 @@ static void check_own_name(lk_bytes name)
   memcpy(base + LK_PREFIX_LEN, "lock-", sizeof "lock-");
   if (!lk__name_is_ours(name, lk_bytes_of(base, sizeof base - 1), &suffix))
     return;
-  must(parse(name, &n) && n.mark == &lk__node_kind_mutex && n.suffix == suffix);
+  must(parse(name, &n) && n.kind == &lk__node_kind_mutex && n.suffix == suffix);
   must(name.len > LK_PREFIX_LEN + 5 && name.len <= LK_PREFIX_LEN + 5 + 11);
 }
 
@@ -111,7 +111,7 @@ static void check_native_name(lk_bytes name)
 
   if (!lk__name_parse(&lk__name_format_plain, name, &n))
     return;
-  size_t len = (size_t)snprintf(text, sizeof text, "%s%010lld", n.mark->text,
+  size_t len = (size_t)snprintf(text, sizeof text, "%s%010lld", n.kind->text,
                                 (long long)n.suffix);
 
   must(len < sizeof text && name.len >= len);
@@ -127,8 +127,8 @@ static bool excludes(const lk_node_kind *other)
   return other->side != LK_SIDE_FAMILY_ONLY;
 }
 
-static const lk_role mutex = {.mark = &lk__node_kind_mutex,
-                              .naming = &lk__name_format_known,
+static const lk_role mutex = {.kind = &lk__node_kind_mutex,
+                              .format = &lk__name_format_known,
                               .exclusive = true,
                               .excludes = excludes};
 
@@ -141,14 +141,15 @@ static bool same_bytes(lk_bytes a, lk_bytes b)
  * which it downgrades. */
 static bool may_share(const lk_name *a, const lk_name *b)
 {
-  return a->mark->family == LK_FAMILY_RW && b->mark->family == LK_FAMILY_RW &&
-         (a->mark->side == LK_SIDE_READER || b->mark->side == LK_SIDE_READER);
+  return a->kind->family == LK_FAMILY_RW && b->kind->family == LK_FAMILY_RW &&
+         (a->kind->side == LK_SIDE_READER || b->kind->side == LK_SIDE_READER);
 }
 
 static void check_order(const lk_queue_position *p)
 {
-  must(p->near_count ==
-       (p->ahead < LK_KEPT_PREDECESSORS ? p->ahead : LK_KEPT_PREDECESSORS));
+  must(p->near_count == (p->predecessors < LK_KEPT_PREDECESSORS
+                             ? p->predecessors
+                             : LK_KEPT_PREDECESSORS));
   for (size_t i = 0; i < p->near_count; i++) {
     must(p->near[i].suffix < p->suffix);
     must(i == 0 || p->near[i].suffix <= p->near[i - 1].suffix);
@@ -165,7 +166,7 @@ static size_t count_nearer(const lk_queue_position *p, const lk_bytes *names,
   for (size_t i = 0; i < count; i++) {
     lk_name n;
 
-    found += parse(names[i], &n) && excludes(n.mark) && n.suffix < p->suffix &&
+    found += parse(names[i], &n) && excludes(n.kind) && n.suffix < p->suffix &&
              n.suffix > than;
   }
   return found;
@@ -180,18 +181,18 @@ static void check_place(const lk_queue_position *p, lk_bytes own,
   for (size_t i = 0; i < count; i++) {
     lk_name a, b;
 
-    if (!parse(names[i], &a) || !excludes(a.mark))
+    if (!parse(names[i], &a) || !excludes(a.kind))
       continue;
     found = found || same_bytes(names[i], own);
     unsafe = unsafe || a.suffix < 0;
     ahead += a.suffix < p->suffix;
     must(!p->in_range || (a.suffix >= 0 && a.suffix <= LK_SUFFIX_LIMIT));
     for (size_t j = 0; j < i; j++)
-      unsafe = unsafe || (parse(names[j], &b) && excludes(b.mark) &&
+      unsafe = unsafe || (parse(names[j], &b) && excludes(b.kind) &&
                           a.suffix == b.suffix && !may_share(&a, &b));
   }
   must(p->found == found);
-  must(!found || (p->unsafe == unsafe && p->ahead == ahead));
+  must(!found || (p->unsafe == unsafe && p->predecessors == ahead));
   check_order(p);
   for (size_t i = 0; i < p->near_count; i++)
     must(count_nearer(p, names, count, p->near[i].suffix) <= i);
@@ -214,7 +215,7 @@ static void check_list(lk_bytes own, lk_bytes *names, size_t count)
   lk_name us;
   lk_queue_position p = find_place(own, names, count);
 
-  if (!parse(own, &us) || us.mark != &lk__node_kind_mutex) {
+  if (!parse(own, &us) || us.kind != &lk__node_kind_mutex) {
     must(!p.found);
     return;
   }
@@ -227,10 +228,10 @@ static void check_list(lk_bytes own, lk_bytes *names, size_t count)
   }
   lk_queue_position q = find_place(own, names, count);
 
-  must(p.found == q.found && p.unsafe == q.unsafe && p.ahead == q.ahead &&
-       p.in_range == q.in_range && p.writ_ahead == q.writ_ahead &&
-       p.near_count == q.near_count &&
-       (p.stranger.at == NULL) == (q.stranger.at == NULL));
+  must(p.found == q.found && p.unsafe == q.unsafe &&
+       p.predecessors == q.predecessors && p.in_range == q.in_range &&
+       p.has_rw_writer == q.has_rw_writer && p.near_count == q.near_count &&
+       (p.foreign.at == NULL) == (q.foreign.at == NULL));
   for (size_t i = 0; i < p.near_count; i++)
     must(p.near[i].suffix == q.near[i].suffix);
 }

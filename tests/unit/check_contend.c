@@ -468,7 +468,7 @@ END_TEST
 
 START_TEST(names_of_those_ahead_take_memory_only_where_they_need_more)
 {
-  lk_queue_position p = {.ahead = 1, .near_count = 1};
+  lk_queue_position p = {.predecessors = 1, .near_count = 1};
   size_t before;
 
   begin_queue();

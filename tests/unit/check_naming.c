@@ -25,7 +25,7 @@ static void assert_is(const char *text, const char *mark, int64_t suffix)
   lk_name n;
 
   ck_assert_msg(parse(text, &n), "%s is refused", text);
-  ck_assert_str_eq(n.mark->text, mark);
+  ck_assert_str_eq(n.kind->text, mark);
   ck_assert_int_eq(n.suffix, suffix);
 }
 
@@ -96,7 +96,7 @@ START_TEST(all_locks_contend_and_others_only_among_themselves)
       lk_name a, b;
 
       ck_assert(parse(names[i], &a) && parse(names[j], &b));
-      ck_assert_int_eq(lk__node_kinds_contend(a.mark, b.mark),
+      ck_assert_int_eq(lk__node_kinds_contend(a.kind, b.kind),
                        (i < 5 && j < 5) || i == j);
     }
   }
@@ -107,11 +107,11 @@ START_TEST(only_read_and_rlock_share)
 {
   lk_name n;
 
-  ck_assert(parse("lock-1", &n) && n.mark->side == LK_SIDE_WRITER);
-  ck_assert(parse("__WRIT__1", &n) && n.mark->side == LK_SIDE_WRITER);
-  ck_assert(parse("__lock__1", &n) && n.mark->side == LK_SIDE_WRITER);
-  ck_assert(parse("__READ__1", &n) && n.mark->side == LK_SIDE_READER);
-  ck_assert(parse("__rlock__1", &n) && n.mark->side == LK_SIDE_READER);
+  ck_assert(parse("lock-1", &n) && n.kind->side == LK_SIDE_WRITER);
+  ck_assert(parse("__WRIT__1", &n) && n.kind->side == LK_SIDE_WRITER);
+  ck_assert(parse("__lock__1", &n) && n.kind->side == LK_SIDE_WRITER);
+  ck_assert(parse("__READ__1", &n) && n.kind->side == LK_SIDE_READER);
+  ck_assert(parse("__rlock__1", &n) && n.kind->side == LK_SIDE_READER);
 }
 END_TEST
 
@@ -121,7 +121,7 @@ static bool plain(const char *prefix, const char *text, int64_t *suffix)
 {
   const lk_node_kind mark = {prefix, LK_FAMILY_PLAIN, LK_SIDE_WRITER};
   const lk_node_kind *const marks[] = {&mark};
-  const lk_name_format exact = {.marks = marks, .count = 1, .exact = true};
+  const lk_name_format exact = {.kinds = marks, .count = 1, .exact = true};
   lk_name n = {NULL, 0};
   bool is_one;
 
@@ -129,7 +129,7 @@ static bool plain(const char *prefix, const char *text, int64_t *suffix)
   is_one = parse(text, &n);
   naming = &lk__name_format_known;
   *suffix = n.suffix;
-  ck_assert(!is_one || n.mark == &mark);
+  ck_assert(!is_one || n.kind == &mark);
   return is_one;
 }
 
@@ -189,9 +189,9 @@ START_TEST(readers_and_writers_of_plain_names_are_known_by_a_letter)
   lk_name n;
 
   naming = &lk__name_format_plain;
-  ck_assert(parse("r-0000000001", &n) && n.mark->side == LK_SIDE_READER);
-  ck_assert(parse("w-0000000001", &n) && n.mark->side == LK_SIDE_WRITER);
-  ck_assert(parse(UUID "-w-0000000001", &n) && n.mark->side == LK_SIDE_WRITER);
+  ck_assert(parse("r-0000000001", &n) && n.kind->side == LK_SIDE_READER);
+  ck_assert(parse("w-0000000001", &n) && n.kind->side == LK_SIDE_WRITER);
+  ck_assert(parse(UUID "-w-0000000001", &n) && n.kind->side == LK_SIDE_WRITER);
   assert_none("rw-0000000001");
   assert_none("r-w-0000000001");
   assert_none("x-0000000001");

@@ -13,8 +13,8 @@ static bool writers_and_readers(const lk_node_kind *other)
   return other->side != LK_SIDE_FAMILY_ONLY;
 }
 
-static const lk_role mutex = {.mark = &lk__node_kind_mutex,
-                              .naming = &lk__name_format_known,
+static const lk_role mutex = {.kind = &lk__node_kind_mutex,
+                              .format = &lk__name_format_known,
                               .exclusive = true,
                               .excludes = writers_and_readers};
 
@@ -44,10 +44,10 @@ START_TEST(alone_nobody_is_ahead)
 {
   lk_queue_position p = PLACE("a-lock-0000000005", "a-lock-0000000005");
 
-  ck_assert(p.found && !p.unsafe && p.in_range && !p.writ_ahead);
-  ck_assert_uint_eq(p.ahead, 0);
+  ck_assert(p.found && !p.unsafe && p.in_range && !p.has_rw_writer);
+  ck_assert_uint_eq(p.predecessors, 0);
   ck_assert_int_eq(p.suffix, 5);
-  ck_assert_ptr_null(p.stranger.at);
+  ck_assert_ptr_null(p.foreign.at);
 }
 END_TEST
 
@@ -58,7 +58,7 @@ START_TEST(ahead_are_those_with_a_smaller_number_nearest_first)
             "d-lock-0000000010", "a-lock-0000000009", "c-lock-0000000001");
 
   ck_assert(p.found && !p.unsafe);
-  ck_assert_uint_eq(p.ahead, 3);
+  ck_assert_uint_eq(p.predecessors, 3);
   ck_assert_uint_eq(p.near_count, 3);
   assert_name(p.near[0].name, "a-lock-0000000009");
   assert_name(p.near[1].name, "z-lock-0000000003");
@@ -72,7 +72,7 @@ START_TEST(numbers_are_compared_not_texts)
   lk_queue_position p =
       PLACE("a-lock-0000000100", "b-lock-99", "a-lock-0000000100");
 
-  ck_assert_uint_eq(p.ahead, 1);
+  ck_assert_uint_eq(p.predecessors, 1);
 }
 END_TEST
 
@@ -88,7 +88,7 @@ START_TEST(of_many_the_nearest_nine_and_the_first_are_kept)
   list[100] = NULL;
   lk_queue_position p = place("x-lock-0000000090", list);
 
-  ck_assert_uint_eq(p.ahead, 90);
+  ck_assert_uint_eq(p.predecessors, 90);
   ck_assert_uint_eq(p.near_count, LK_KEPT_PREDECESSORS);
   for (int i = 0; i < LK_KEPT_PREDECESSORS; i++)
     ck_assert_int_eq(p.near[i].suffix, 89 - i);
@@ -110,8 +110,8 @@ START_TEST(foreign_names_do_not_count)
                               "config", "lock-", "000000001", "locks", "");
 
   ck_assert(p.found && !p.unsafe && p.in_range);
-  ck_assert_uint_eq(p.ahead, 0);
-  ck_assert_ptr_null(p.stranger.at);
+  ck_assert_uint_eq(p.predecessors, 0);
+  ck_assert_ptr_null(p.foreign.at);
 }
 END_TEST
 
@@ -131,8 +131,8 @@ START_TEST(other_kinds_and_layouts_do_not_count_and_are_named)
         PLACE("a-lock-0000000005", names[i], "a-lock-0000000005");
 
     ck_assert(p.found && !p.unsafe && p.in_range);
-    ck_assert_uint_eq(p.ahead, 0);
-    assert_name(p.stranger, names[i]);
+    ck_assert_uint_eq(p.predecessors, 0);
+    assert_name(p.foreign, names[i]);
   }
 }
 END_TEST
@@ -147,16 +147,16 @@ START_TEST(other_nodes_among_permits_are_named)
 
   lk__queue_position_of_permit(&p, &lk__role_permit, names[0], names, 3, 1);
   ck_assert(p.found);
-  ck_assert_uint_eq(p.ahead, 2);
-  assert_name(p.stranger, hex);
+  ck_assert_uint_eq(p.predecessors, 2);
+  assert_name(p.foreign, hex);
   lk__queue_position_of_permit(&p, &lk__role_kazoo_permit, names[1], names, 3,
                                3);
   ck_assert(p.found);
-  ck_assert_uint_eq(p.ahead, 0);
-  assert_name(p.stranger, "a-lease-0000000001");
+  ck_assert_uint_eq(p.predecessors, 0);
+  assert_name(p.foreign, "a-lease-0000000001");
   lk__queue_position_of_permit(&p, &lk__role_kazoo_permit, names[1], names + 1,
                                2, 3);
-  ck_assert_ptr_null(p.stranger.at);
+  ck_assert_ptr_null(p.foreign.at);
 }
 END_TEST
 
@@ -165,17 +165,17 @@ START_TEST(other_families_of_locks_count_and_are_named)
   lk_queue_position p =
       PLACE("a-lock-0000000005", "a-lock-0000000005", "b-__READ__0000000004");
 
-  ck_assert_uint_eq(p.ahead, 1);
-  ck_assert(!p.writ_ahead);
-  assert_name(p.stranger, "b-__READ__0000000004");
+  ck_assert_uint_eq(p.predecessors, 1);
+  ck_assert(!p.has_rw_writer);
+  assert_name(p.foreign, "b-__READ__0000000004");
   p = PLACE("a-lock-0000000005", "a-lock-0000000005", "b__rlock__0000000004",
             "b__lock__0000000003");
-  ck_assert_uint_eq(p.ahead, 2);
-  ck_assert(!p.writ_ahead);
+  ck_assert_uint_eq(p.predecessors, 2);
+  ck_assert(!p.has_rw_writer);
   /* also behind us: it may not wait for us */
   p = PLACE("a-lock-0000000005", "a-lock-0000000005", "b__lock__0000000006");
-  ck_assert_uint_eq(p.ahead, 0);
-  assert_name(p.stranger, "b__lock__0000000006");
+  ck_assert_uint_eq(p.predecessors, 0);
+  assert_name(p.foreign, "b__lock__0000000006");
 }
 END_TEST
 
@@ -183,10 +183,10 @@ START_TEST(a_writ_counts_as_ahead_only_before_us)
 {
   ck_assert(
       PLACE("a-lock-0000000005", "a-lock-0000000005", "b-__WRIT__0000000004")
-          .writ_ahead);
+          .has_rw_writer);
   ck_assert(
       !PLACE("a-lock-0000000005", "a-lock-0000000005", "b-__WRIT__0000000006")
-           .writ_ahead);
+           .has_rw_writer);
 }
 END_TEST
 
@@ -235,7 +235,7 @@ START_TEST(twins_are_refused_but_for_a_downgrade)
             "x-lock-0000000003", "c-__READ__0000000002");
 
   ck_assert(!p.unsafe);
-  ck_assert_uint_eq(p.ahead, 3);
+  ck_assert_uint_eq(p.predecessors, 3);
   ck_assert(PLACE("a-lock-0000000009", "a-lock-0000000009",
                   "b-__WRIT__0000000002", "d-__WRIT__0000000002",
                   "c-__READ__0000000002")
@@ -251,11 +251,11 @@ START_TEST(a_writer_may_have_two_readers_of_its_number)
             "d-__READ__0000000002", "c-__READ__0000000002");
 
   ck_assert(!p.unsafe);
-  ck_assert_uint_eq(p.ahead, 3);
+  ck_assert_uint_eq(p.predecessors, 3);
   p = PLACE("a-lock-0000000009", "a-lock-0000000009", "d-__READ__0000000002",
             "c-__READ__0000000002");
   ck_assert(!p.unsafe);
-  ck_assert_uint_eq(p.ahead, 2);
+  ck_assert_uint_eq(p.predecessors, 2);
 }
 END_TEST
 
@@ -277,17 +277,17 @@ END_TEST
 
 START_TEST(a_deletion_grants_only_if_all_six_conditions_hold)
 {
-  const lk_handoff all = {.ahead = 0,
+  const lk_handoff all = {.predecessors = 0,
                           .same_connection = true,
                           .own_watched = true,
                           .exclusive = true,
-                          .writ_ahead = false,
+                          .has_rw_writer = false,
                           .in_range = true,
                           .leased = true};
   lk_handoff h = all;
 
   ck_assert(lk__may_grant_on_deletion(&h));
-  h.ahead = 1;
+  h.predecessors = 1;
   ck_assert(!lk__may_grant_on_deletion(&h));
   h = all;
   h.same_connection = false;
@@ -296,7 +296,7 @@ START_TEST(a_deletion_grants_only_if_all_six_conditions_hold)
   h.own_watched = false;
   ck_assert(!lk__may_grant_on_deletion(&h));
   h = all;
-  h.writ_ahead = true;
+  h.has_rw_writer = true;
   ck_assert(!lk__may_grant_on_deletion(&h));
   h.exclusive = false; /* readers that appear later do not exclude a reader */
   ck_assert(lk__may_grant_on_deletion(&h));

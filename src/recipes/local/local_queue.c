@@ -369,7 +369,7 @@ static lk_acquisition *make(lk_lock *l, const lk_acquisition_callbacks *who)
 static bool is_same_queue(const lk_lock_options *a, const lk_lock_options *b)
 {
   return a->rules == b->rules && strcmp(a->path, b->path) == 0 &&
-         strcmp(a->what.role->mark->text, b->what.role->mark->text) == 0;
+         strcmp(a->what.role->kind->text, b->what.role->kind->text) == 0;
 }
 
 static lk_local_queue *find(const lk_lock *l)

@@ -90,7 +90,7 @@ static char *copy_node_data(const lk_mem *mem, lk_bytes data)
  * may have other readers before it. */
 static bool role_can_announce(const lk_role *role)
 {
-  return role->exclusive && role->mark->family != LK_FAMILY_RW;
+  return role->exclusive && role->kind->family != LK_FAMILY_RW;
 }
 
 bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,

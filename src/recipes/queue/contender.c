@@ -76,7 +76,7 @@ lk_contender *lk__contender_new(lk_session_lease *k,
                                 void *arg)
 {
   const char *name =
-      config->name == NULL ? config->role->mark->text : config->name;
+      config->name == NULL ? config->role->kind->text : config->name;
   size_t size =
       lk__own_node_size(config->identity, config->dir, name, config->data);
   lk_contender *ct = lk__take(&k->mem, sizeof *ct + size);

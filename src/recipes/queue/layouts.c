@@ -38,11 +38,11 @@ static bool role_contends(const lk_role *role, lk_bytes name, int64_t *number,
 {
   lk_name n;
 
-  if (!lk__name_parse(role->naming, name, &n) ||
-      n.mark->side == LK_SIDE_FAMILY_ONLY)
+  if (!lk__name_parse(role->format, name, &n) ||
+      n.kind->side == LK_SIDE_FAMILY_ONLY)
     return false;
   *number = n.suffix;
-  *shared = n.mark->side == LK_SIDE_READER;
+  *shared = n.kind->side == LK_SIDE_READER;
   return true;
 }
 
@@ -71,8 +71,8 @@ bool lk_layout_is_permit(lk_layout layout, lk_bytes name, int64_t *number)
     *number = 0;
     return lk__name_is_hex(name);
   }
-  if (!lk__name_parse(rules->lease->naming, name, &n) ||
-      n.mark != rules->lease->mark)
+  if (!lk__name_parse(rules->lease->format, name, &n) ||
+      n.kind != rules->lease->kind)
     return false;
   *number = n.suffix;
   return true;
@@ -88,14 +88,14 @@ bool lk__plain_prefix_check(const char *prefix)
 
 void lk__plain_names_init(lk_plain_names *p, const char *prefix)
 {
-  p->mark = (lk_node_kind){prefix == NULL ? "seq-" : prefix, LK_FAMILY_PLAIN,
+  p->kind = (lk_node_kind){prefix == NULL ? "seq-" : prefix, LK_FAMILY_PLAIN,
                            LK_SIDE_WRITER};
-  p->marks[0] = &p->mark;
-  p->naming = (lk_name_format){.marks = p->marks,
-                               .count = sizeof p->marks / sizeof p->marks[0],
+  p->kinds[0] = &p->kind;
+  p->format = (lk_name_format){.kinds = p->kinds,
+                               .count = sizeof p->kinds / sizeof p->kinds[0],
                                .exact = true};
-  p->role = (lk_role){.mark = &p->mark,
-                      .naming = &p->naming,
+  p->role = (lk_role){.kind = &p->kind,
+                      .format = &p->format,
                       .exclusive = true,
                       .excludes = lk__excludes_writer};
 }

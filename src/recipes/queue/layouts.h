@@ -23,9 +23,9 @@ const lk_layout_rules *lk__layout_rules(lk_layout layout);
 /** The role of a mutex with plain names. It has pointers to itself: do not move
     it. */
 typedef struct lk_plain_names {
-  lk_node_kind mark;
-  const lk_node_kind *marks[1];
-  lk_name_format naming;
+  lk_node_kind kind;
+  const lk_node_kind *kinds[1];
+  lk_name_format format;
   lk_role role;
 } lk_plain_names;
 

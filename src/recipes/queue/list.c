@@ -33,11 +33,11 @@ static void contender_notify_mixed_queue(lk_contender *ct, lk_bytes name)
 }
 
 /* Lists grow with the queue. A Java client refuses those of 17,000 names. */
-static void contender_warn_long_queue(lk_contender *ct, size_t ahead)
+static void contender_warn_long_queue(lk_contender *ct, size_t predecessors)
 {
   lk_session_lease *k = ct->lease;
 
-  if (ahead < LK_LONG_QUEUE || k->queues.warned_length)
+  if (predecessors < LK_LONG_QUEUE || k->queues.warned_length)
     return;
   k->queues.warned_length = true;
   lk_client_log(k->client, LK_LOG_WARNING, LK_ERR_TOO_MANY,
@@ -46,11 +46,11 @@ static void contender_warn_long_queue(lk_contender *ct, size_t ahead)
 }
 
 /* Why a contender with so many predecessors ends, or 0. */
-static int contender_refusal(const lk_contender *ct, size_t ahead)
+static int contender_refusal(const lk_contender *ct, size_t predecessors)
 {
-  if (ahead > 0 && ct->config->once)
+  if (predecessors > 0 && ct->config->once)
     return LK_ERR_BUSY;
-  if (ct->config->max_queue > 0 && ahead > ct->config->max_queue)
+  if (ct->config->max_queue > 0 && predecessors > ct->config->max_queue)
     return LK_ERR_QUEUE_FULL;
   return 0;
 }
@@ -58,9 +58,9 @@ static int contender_refusal(const lk_contender *ct, size_t ahead)
 static void contender_take_position(lk_contender *ct,
                                     const lk_queue_position *p)
 {
-  int err = contender_refusal(ct, p->ahead);
+  int err = contender_refusal(ct, p->predecessors);
 
-  if (p->ahead == 0) {
+  if (p->predecessors == 0) {
     lk__contender_try_grant(ct, lk_client_clock(lk__contender_client(ct)));
   } else if (err != 0) {
     lk__contender_fail(ct, err);
@@ -84,11 +84,11 @@ static void permit_take_list(lk_contender *ct, const lk_bytes *names,
   ct->pause.count = 0;
   ct->wait.limit_changed = false;
   ct->wait.listed_zxid = ct->lease->evidence->seen_zxid;
-  lk__predecessors_set_count(&ct->predecessors, p.ahead);
+  lk__predecessors_set_count(&ct->predecessors, p.predecessors);
   if (!p.found)
     lk__contender_own_missing(ct, LK_ERR_NO_NODE);
-  else if (p.stranger.at != NULL)
-    contender_notify_mixed_queue(ct, p.stranger);
+  else if (p.foreign.at != NULL)
+    contender_notify_mixed_queue(ct, p.foreign);
   if (p.found && ct->state == state)
     contender_take_position(ct, &p);
 }
@@ -121,9 +121,9 @@ void lk__contender_take_list(lk_contender *ct, const lk_bytes *names,
     lk__contender_fail(ct, LK_ERR_NO_MEMORY);
   } else {
     contender_warn_counter(ct, p.suffix);
-    contender_warn_long_queue(ct, p.ahead);
-    if (p.stranger.at != NULL)
-      contender_notify_mixed_queue(ct, p.stranger);
+    contender_warn_long_queue(ct, p.predecessors);
+    if (p.foreign.at != NULL)
+      contender_notify_mixed_queue(ct, p.foreign);
     if (ct->state == state)
       contender_take_position(ct, &p);
   }

@@ -34,9 +34,9 @@ static const lk_node_kind *const shared[] = {&lk__node_kind_plain_write,
                                              &lk__node_kind_plain_read};
 
 const lk_name_format lk__name_format_known = {
-    .marks = known, .count = sizeof known / sizeof known[0]};
+    .kinds = known, .count = sizeof known / sizeof known[0]};
 const lk_name_format lk__name_format_plain = {
-    .marks = shared, .count = sizeof shared / sizeof shared[0], .exact = true};
+    .kinds = shared, .count = sizeof shared / sizeof shared[0], .exact = true};
 
 static bool is_digit(unsigned char c)
 {
@@ -60,21 +60,21 @@ static bool name_read_suffix(const char *at, size_t len, int64_t *out)
          (minus && len == 11 && at[1] != '0');
 }
 
-/* ---- a mark somewhere in the name --------------------------------------- */
+/* ---- names of known kinds ----------------------------------------------- */
 
-static const lk_node_kind *node_kind_at_end(const lk_name_format *naming,
+static const lk_node_kind *node_kind_at_end(const lk_name_format *format,
                                             const char *at, size_t len)
 {
-  for (size_t i = 0; i < naming->count; i++) {
-    size_t n = strlen(naming->marks[i]->text);
+  for (size_t i = 0; i < format->count; i++) {
+    size_t n = strlen(format->kinds[i]->text);
 
-    if (len >= n && memcmp(at + len - n, naming->marks[i]->text, n) == 0)
-      return naming->marks[i];
+    if (len >= n && memcmp(at + len - n, format->kinds[i]->text, n) == 0)
+      return format->kinds[i];
   }
   return NULL;
 }
 
-static bool name_parse_known(const lk_name_format *naming, lk_bytes name,
+static bool name_parse_known(const lk_name_format *format, lk_bytes name,
                              lk_name *out)
 {
   const char *at = name.at;
@@ -92,15 +92,15 @@ static bool name_parse_known(const lk_name_format *naming, lk_bytes name,
   if (digits == 0)
     return false;
   out->suffix = suffix;
-  out->mark = node_kind_at_end(naming, at, len);
-  if (out->mark == NULL && len > 0 && at[len - 1] == '-') {
+  out->kind = node_kind_at_end(format, at, len);
+  if (out->kind == NULL && len > 0 && at[len - 1] == '-') {
     out->suffix = -suffix;
-    out->mark = node_kind_at_end(naming, at, len - 1);
+    out->kind = node_kind_at_end(format, at, len - 1);
   }
-  return out->mark != NULL;
+  return out->kind != NULL;
 }
 
-/* ---- a mark and nothing else -------------------------------------------- */
+/* ---- exact names --------------------------------------------------------- */
 
 static bool is_hex(char c)
 {
@@ -121,25 +121,25 @@ static size_t name_skip_uuid(const char *at, size_t len)
   return LK_UUID_LEN + 1;
 }
 
-static bool name_parse_after_uuid(const lk_node_kind *mark, const char *at,
+static bool name_parse_after_uuid(const lk_node_kind *kind, const char *at,
                                   size_t len, lk_name *out)
 {
-  size_t n = strlen(mark->text);
+  size_t n = strlen(kind->text);
 
-  out->mark = mark;
+  out->kind = kind;
   return len > n && len - n <= LK_SUFFIX_MAX &&
-         memcmp(at, mark->text, n) == 0 &&
+         memcmp(at, kind->text, n) == 0 &&
          name_read_suffix(at + n, len - n, &out->suffix);
 }
 
-static bool name_parse_exact(const lk_name_format *naming, lk_bytes name,
+static bool name_parse_exact(const lk_name_format *format, lk_bytes name,
                              lk_name *out)
 {
   const char *at = name.at;
   size_t skip = name_skip_uuid(at, name.len);
 
-  for (size_t i = 0; i < naming->count; i++) {
-    const lk_node_kind *m = naming->marks[i];
+  for (size_t i = 0; i < format->count; i++) {
+    const lk_node_kind *m = format->kinds[i];
 
     if (name_parse_after_uuid(m, at, name.len, out) ||
         (skip > 0 && name_parse_after_uuid(m, at + skip, name.len - skip, out)))
@@ -148,10 +148,10 @@ static bool name_parse_exact(const lk_name_format *naming, lk_bytes name,
   return false;
 }
 
-bool lk__name_parse(const lk_name_format *naming, lk_bytes name, lk_name *out)
+bool lk__name_parse(const lk_name_format *format, lk_bytes name, lk_name *out)
 {
-  return naming->exact ? name_parse_exact(naming, name, out)
-                       : name_parse_known(naming, name, out);
+  return format->exact ? name_parse_exact(format, name, out)
+                       : name_parse_known(format, name, out);
 }
 
 /* The directory of a semaphore's permits, in Curator's layout. */

@@ -43,7 +43,7 @@ extern const lk_node_kind lk__node_kind_plain_read;  /**< "r-" */
 
 /** The names of contenders in a queue. */
 typedef struct lk_name_format {
-  const lk_node_kind *const *marks;
+  const lk_node_kind *const *kinds;
   size_t count;
   /** true: a name is the text of a kind and a number as servers write it,
       perhaps with a UUID and "-" in front. false: anything, the text of a kind,
@@ -58,12 +58,12 @@ extern const lk_name_format lk__name_format_plain;
 
 /** A contender's name, taken apart. */
 typedef struct lk_name {
-  const lk_node_kind *mark;
+  const lk_node_kind *kind;
   int64_t suffix; /**< an int32; nodes made by hand may have more */
 } lk_name;
 
 /** Whether `name`, without its directory, is a contender's. */
-bool lk__name_parse(const lk_name_format *naming, lk_bytes name, lk_name *out);
+bool lk__name_parse(const lk_name_format *format, lk_bytes name, lk_name *out);
 
 /** Whether it may be a node of a lock or semaphore, of any program. */
 bool lk__name_is_queued(lk_bytes name);

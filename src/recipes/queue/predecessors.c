@@ -40,19 +40,19 @@ bool lk__predecessors_set(lk_predecessors *p, const lk_mem *mem,
                           const char *dir, uint64_t connection,
                           const lk_queue_position *position)
 {
-  bool is_long = position->ahead > LK_KEPT_PREDECESSORS;
+  bool is_long = position->predecessors > LK_KEPT_PREDECESSORS;
   size_t kept = is_long ? 1 : position->near_count;
   size_t size = child_path_size(dir, position->head.name);
 
   for (size_t i = 0; i < kept; i++)
     size += child_path_size(dir, position->near[i].name);
-  if (position->ahead > 0 && !predecessors_make_room(p, mem, size))
+  if (position->predecessors > 0 && !predecessors_make_room(p, mem, size))
     return false;
   char *at = p->block;
 
-  p->count = position->ahead;
+  p->count = position->predecessors;
   p->kept = kept;
-  p->has_rw_writer = position->writ_ahead;
+  p->has_rw_writer = position->has_rw_writer;
   p->in_range = position->in_range;
   p->connection = connection;
   for (size_t i = 0; i < kept; i++) {

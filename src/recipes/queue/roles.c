@@ -18,12 +18,12 @@ static bool reader_is_excluded_by(const lk_node_kind *other)
 
 #define WRITER(of, in)                                 \
   {                                                    \
-    .mark = &(of), .naming = &(in), .exclusive = true, \
+    .kind = &(of), .format = &(in), .exclusive = true, \
     .excludes = lk__excludes_writer                    \
   }
 #define READER(of, in)                                                \
   {                                                                   \
-    .mark = &(of), .naming = &(in), .excludes = reader_is_excluded_by \
+    .kind = &(of), .format = &(in), .excludes = reader_is_excluded_by \
   }
 
 const lk_role lk__role_mutex =
@@ -39,11 +39,11 @@ const lk_role lk__role_plain_write =
     WRITER(lk__node_kind_plain_write, lk__name_format_plain);
 const lk_role lk__role_plain_read =
     READER(lk__node_kind_plain_read, lk__name_format_plain);
-const lk_role lk__role_permit = {.mark = &lk__node_kind_permit,
-                                 .naming = &lk__name_format_known,
+const lk_role lk__role_permit = {.kind = &lk__node_kind_permit,
+                                 .format = &lk__name_format_known,
                                  .counts = true};
-const lk_role lk__role_kazoo_permit = {.mark = &lk__node_kind_kazoo_permit,
-                                       .naming = &lk__name_format_known,
+const lk_role lk__role_kazoo_permit = {.kind = &lk__node_kind_kazoo_permit,
+                                       .format = &lk__name_format_known,
                                        .counts = true};
 
 /* ---- order ------------------------------------------------------------- */
@@ -81,7 +81,7 @@ void lk__numbers_sort(int64_t *a, size_t n)
 /* Number and kind of a name in one integer, ordered by the number. */
 static int64_t sort_key_of(const lk_name *n)
 {
-  return n->suffix * 64 + (int64_t)n->mark->family * 4 + (int64_t)n->mark->side;
+  return n->suffix * 64 + (int64_t)n->kind->family * 4 + (int64_t)n->kind->side;
 }
 
 static int64_t sort_key_suffix(int64_t key)
@@ -110,7 +110,7 @@ static bool keys_have_duplicates(int64_t *keys, size_t count)
   return false;
 }
 
-/* ---- the place --------------------------------------------------------- */
+/* ---- position in the queue --------------------------------------------- */
 
 static void position_insert_nearest(lk_queue_position *p, lk_queue_entry r)
 {
@@ -128,14 +128,14 @@ static void position_insert_nearest(lk_queue_position *p, lk_queue_entry r)
 }
 
 static void position_add_predecessor(lk_queue_position *p, lk_queue_entry r,
-                                     const lk_node_kind *mark)
+                                     const lk_node_kind *kind)
 {
-  if (p->ahead == 0 || r.suffix < p->head.suffix)
+  if (p->predecessors == 0 || r.suffix < p->head.suffix)
     p->head = r;
-  p->ahead++;
+  p->predecessors++;
   position_insert_nearest(p, r);
-  if (mark->family == LK_FAMILY_RW && mark->side == LK_SIDE_WRITER)
-    p->writ_ahead = true;
+  if (kind->family == LK_FAMILY_RW && kind->side == LK_SIDE_WRITER)
+    p->has_rw_writer = true;
 }
 
 static bool names_are_equal(lk_bytes a, lk_bytes b)
@@ -151,28 +151,28 @@ void lk__queue_position_find(lk_queue_position *out, const lk_role *role,
   size_t keys = 0;
 
   memset(out, 0, sizeof *out);
-  if (!lk__name_parse(role->naming, own, &us) || us.mark != role->mark)
+  if (!lk__name_parse(role->format, own, &us) || us.kind != role->kind)
     return;
   out->suffix = us.suffix;
   out->in_range = true;
   for (size_t i = 0; i < count; i++) {
     lk_name n;
 
-    if (!lk__name_parse(role->naming, names[i], &n) ||
-        !lk__node_kinds_contend(role->mark, n.mark)) {
+    if (!lk__name_parse(role->format, names[i], &n) ||
+        !lk__node_kinds_contend(role->kind, n.kind)) {
       if (lk__name_is_queued(names[i]))
-        out->stranger = names[i];
+        out->foreign = names[i];
       continue;
     }
     scratch[keys++] = sort_key_of(&n);
     out->found = out->found || names_are_equal(names[i], own);
     out->unsafe = out->unsafe || n.suffix < 0;
     out->in_range = out->in_range && n.suffix <= LK_SUFFIX_LIMIT;
-    if (n.mark->family != role->mark->family)
-      out->stranger = names[i];
-    if (n.suffix < us.suffix && role->excludes(n.mark))
+    if (n.kind->family != role->kind->family)
+      out->foreign = names[i];
+    if (n.suffix < us.suffix && role->excludes(n.kind))
       position_add_predecessor(out, (lk_queue_entry){names[i], n.suffix},
-                               n.mark);
+                               n.kind);
   }
   out->in_range = out->in_range && !out->unsafe;
   out->unsafe = out->unsafe || us.suffix > LK_SUFFIX_LIMIT ||
@@ -183,9 +183,9 @@ static bool name_is_permit(const lk_role *role, lk_bytes name)
 {
   lk_name n;
 
-  return role->mark == &lk__node_kind_kazoo_permit
+  return role->kind == &lk__node_kind_kazoo_permit
              ? lk__name_is_hex(name)
-             : lk__name_parse(role->naming, name, &n) && n.mark == role->mark;
+             : lk__name_parse(role->format, name, &n) && n.kind == role->kind;
 }
 
 void lk__queue_position_of_permit(lk_queue_position *out, const lk_role *role,
@@ -196,9 +196,9 @@ void lk__queue_position_of_permit(lk_queue_position *out, const lk_role *role,
   for (size_t i = 0; i < count; i++) {
     out->found = out->found || names_are_equal(names[i], own);
     if (!name_is_permit(role, names[i]) && lk__name_is_queued(names[i]))
-      out->stranger = names[i];
+      out->foreign = names[i];
   }
-  out->ahead = count > limit ? count - limit : 0;
+  out->predecessors = count > limit ? count - limit : 0;
 }
 
 size_t lk__names_count_excluding(const lk_role *role, const lk_bytes *names,
@@ -209,15 +209,15 @@ size_t lk__names_count_excluding(const lk_role *role, const lk_bytes *names,
   for (size_t i = 0; i < count; i++) {
     lk_name n;
 
-    rivals += lk__name_parse(role->naming, names[i], &n) &&
-              lk__node_kinds_contend(role->mark, n.mark) &&
-              role->excludes(n.mark);
+    rivals += lk__name_parse(role->format, names[i], &n) &&
+              lk__node_kinds_contend(role->kind, n.kind) &&
+              role->excludes(n.kind);
   }
   return rivals;
 }
 
 bool lk__may_grant_on_deletion(const lk_handoff *h)
 {
-  return h->ahead == 0 && h->same_connection && h->own_watched &&
-         !(h->exclusive && h->writ_ahead) && h->in_range && h->leased;
+  return h->predecessors == 0 && h->same_connection && h->own_watched &&
+         !(h->exclusive && h->has_rw_writer) && h->in_range && h->leased;
 }

@@ -21,8 +21,8 @@ enum {
 
 /** What a contender is to the others in its queue. */
 typedef struct lk_role {
-  const lk_node_kind *mark;     /**< of its nodes */
-  const lk_name_format *naming; /**< of all contenders in the queue */
+  const lk_node_kind *kind;     /**< of its nodes */
+  const lk_name_format *format; /**< of all contenders in the queue */
   bool exclusive;               /**< it excludes all others */
   /** Whether an earlier contender of this kind excludes it. */
   bool (*excludes)(const lk_node_kind *other);
@@ -52,33 +52,33 @@ typedef struct lk_queue_entry {
   int64_t suffix;
 } lk_queue_entry;
 
-/** The position of the own node, by one list of names. */
+/** The position of the own node in the queue, by one list of names. */
 typedef struct lk_queue_position {
-  bool found;      /**< the own node is listed; if not, nothing else is set */
-  bool unsafe;     /**< numbers are ambiguous: the acquire must end */
-  bool in_range;   /**< all suffixes lie within the limit */
-  bool writ_ahead; /**< one predecessor may become a reader (Curator's downgrade
-                      of a read-write lock) */
-  int64_t suffix;  /**< of the own node */
-  size_t ahead;    /**< how many exclude the own node */
+  bool found;    /**< the own node is listed; if not, nothing else is set */
+  bool unsafe;   /**< numbers are ambiguous: the acquisition must fail */
+  bool in_range; /**< no number exceeds LK_SUFFIX_LIMIT */
+  bool has_rw_writer; /**< a predecessor is the write side of a read-write lock,
+                         whose holder may downgrade to a reader */
+  int64_t suffix;     /**< of the own node */
+  size_t predecessors; /**< how many contenders exclude the own node */
   size_t near_count;
-  lk_queue_entry
-      near[LK_KEPT_PREDECESSORS]; /**< the nearest of them, nearest first */
-  lk_queue_entry head;            /**< the first of them; set if ahead > 0 */
-  lk_bytes stranger; /**< a node of another kind of lock, or another layout;
-                        `at` NULL: none */
+  lk_queue_entry near[LK_KEPT_PREDECESSORS]; /**< the nearest predecessors,
+                                                nearest first */
+  lk_queue_entry head; /**< the first predecessor, if there is one */
+  lk_bytes foreign;    /**< a node of another kind of lock, or another layout;
+                          `at` NULL: none */
 } lk_queue_position;
 
 /**
- * Find the place of the node `own` in a list of `count` names, in any order.
+ * Find the position of the node `own` in a list of `count` names, in any order.
  * `scratch` has room for `count` numbers.
  */
 void lk__queue_position_find(lk_queue_position *out, const lk_role *role,
                              lk_bytes own, const lk_bytes *names, size_t count,
                              int64_t *scratch);
 
-/** The same for a permit, where `limit` nodes may hold: `ahead` is by how many
-    there are more. */
+/** The same for a permit, where `limit` nodes may hold: `predecessors` is the
+    number of nodes above the limit. */
 void lk__queue_position_of_permit(lk_queue_position *out, const lk_role *role,
                                   lk_bytes own, const lk_bytes *names,
                                   size_t count, size_t limit);
@@ -92,12 +92,12 @@ void lk__numbers_sort(int64_t *a, size_t n);
 
 /** What is known when the last predecessor was deleted. */
 typedef struct lk_handoff {
-  size_t ahead;         /**< how many predecessors are left */
+  size_t predecessors;  /**< how many predecessors are left */
   bool same_connection; /**< the deletion came on the connection of the list */
   bool own_watched;     /**< a watch on the own node was confirmed on this
                            connection and has not fired */
   bool exclusive;       /**< no other contender may hold at the same time */
-  bool writ_ahead;      /**< as in lk_queue_position, by that list */
+  bool has_rw_writer;   /**< as in lk_queue_position, by that list */
   bool in_range;        /**< as in lk_queue_position, by that list */
   bool leased;          /**< the lease is long enough for a grant */
 } lk_handoff;

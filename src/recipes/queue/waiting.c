@@ -25,9 +25,9 @@ static void predecessor_check_announcement(lk_contender *ct,
 
   if (ct->predecessors.count < 2 || !lk__is_announcement(*data) ||
       !lk__name_parse(
-          ct->role->naming,
+          ct->role->format,
           lk_text(ct->predecessors.path[0] + strlen(ct->own.dir) + 1), &n) ||
-      n.mark->family != LK_FAMILY_MUTEX)
+      n.kind->family != LK_FAMILY_MUTEX)
     return;
   lk__predecessors_keep_direct(&ct->predecessors);
   lk__contender_notify_position(ct);
@@ -122,13 +122,13 @@ static void contender_no_predecessor_left(lk_contender *ct)
   lk_client *c = lk__contender_client(ct);
   int64_t now = lk_client_clock(c);
   uint64_t connection = lk_client_connection(c);
-  lk_handoff h = {.ahead = ct->predecessors.count,
+  lk_handoff h = {.predecessors = ct->predecessors.count,
                   .same_connection = connection != 0 &&
                                      connection == ct->predecessors.connection,
                   .own_watched =
                       ct->own.watch != NULL && ct->own.watched_on == connection,
                   .exclusive = ct->role->exclusive,
-                  .writ_ahead = ct->predecessors.has_rw_writer,
+                  .has_rw_writer = ct->predecessors.has_rw_writer,
                   .in_range = ct->predecessors.in_range,
                   .leased = lk__contender_lease_suffices(ct, now)};
 
