@@ -9,13 +9,14 @@
 
 /**
  * @file
- * A node with its parents: it is asked for as if they were there, and once
- * more behind them if they are not.
+ * Creates a node and its missing parents. The node is requested first, as if
+ * the parents existed. After LK_ERR_NO_NODE all parents and the node are
+ * requested in one write.
  */
 
 enum { MAX_ROUNDS = 10 };
 
-typedef struct deep {
+typedef struct create_with_parents {
   lk_client *client;
   char *path;
   lk_bytes data;
@@ -26,187 +27,191 @@ typedef struct deep {
   int64_t end_ms;
   lk_create_cb done;
   void *arg;
-  unsigned rounds; /* of parents */
-  size_t open;     /* requests under way */
-  int refused;     /* why one could not be made */
-  int parent_err;  /* why the last one that is not there is not, or 0 */
-  bool rootless;   /* not even the first can be there */
-} deep;
+  unsigned rounds;    /* retries that requested the parents */
+  size_t outstanding; /* requests without a reply */
+  int request_err;    /* why a request was refused, or 0 */
+  int parent_err;     /* of the last parent that may be missing, or 0 */
+  bool top_refused;   /* LK_ERR_NO_NODE for the top parent: no chroot */
+} create_with_parents;
 
-static void give_back(deep *d)
+static void create_with_parents_free(create_with_parents *cp)
 {
-  const lk_mem *mem = lk_client_mem(d->client);
+  const lk_mem *mem = lk_client_mem(cp->client);
 
-  lk__give(mem, d->acl);
-  lk__give(mem, d->parent_acl);
-  lk__give(mem, d);
+  lk__give(mem, cp->acl);
+  lk__give(mem, cp->parent_acl);
+  lk__give(mem, cp);
 }
 
-static void end(deep *d, int err, const char *path, const lk_stat *stat)
+static void create_with_parents_complete(create_with_parents *cp, int err,
+                                         const char *path, const lk_stat *stat)
 {
-  lk_client *c = d->client;
-  lk_create_cb done = d->done;
-  void *arg = d->arg;
+  lk_client *c = cp->client;
+  lk_create_cb done = cp->done;
+  void *arg = cp->arg;
 
-  give_back(d);
+  create_with_parents_free(cp);
   if (done != NULL)
     done(c, err, path, stat, arg);
 }
 
-/* ---- asking ------------------------------------------------------------ */
+/* ---- requests ---------------------------------------------------------- */
 
-static void on_node(lk_client *c, int err, const char *path,
-                    const lk_stat *stat, void *arg);
+static void create_on_node(lk_client *c, int err, const char *path,
+                           const lk_stat *stat, void *arg);
 
-static int ask_node(deep *d)
+static int create_request_node(create_with_parents *cp)
 {
-  lk_call call = lk__call_until(d->end_ms);
-  int err = lk_create2(d->client, d->path, d->data, d->acl, d->flags, &call,
-                       on_node, d);
+  lk_call call = lk__call_until(cp->end_ms);
+  int err = lk_create2(cp->client, cp->path, cp->data, cp->acl, cp->flags,
+                       &call, create_on_node, cp);
 
-  d->open += err == 0;
+  cp->outstanding += err == 0;
   return err;
 }
 
-/* Whether one of them exists does not matter, and who may not create it is
- * told so before it is looked whether it does: the create that follows
- * decides. */
-static void on_parent(lk_client *c, int err, const char *path,
-                      const lk_stat *stat, void *arg)
+/* An error for one parent is not final. Servers check permissions before they
+ * check whether the node exists, so LK_ERR_NO_AUTH may mean that it exists. The
+ * create that follows decides. */
+static void create_on_parent(lk_client *c, int err, const char *path,
+                             const lk_stat *stat, void *arg)
 {
-  deep *d = arg;
+  create_with_parents *cp = arg;
 
   (void)c;
   (void)path;
   (void)stat;
-  if (d->parent_err == LK_ERR_UNIMPLEMENTED)
-    err = d->parent_err; /* the server hangs up behind this one */
+  if (cp->parent_err == LK_ERR_UNIMPLEMENTED)
+    err = cp->parent_err; /* such a server closes the connection after the first
+                           */
   if (err == 0 || err == LK_ERR_NODE_EXISTS)
-    d->parent_err = 0;
+    cp->parent_err = 0;
   else if (err != LK_ERR_NO_NODE)
-    d->parent_err = err;
-  if (--d->open == 0)
-    end(d, d->refused, NULL, NULL);
+    cp->parent_err = err;
+  if (--cp->outstanding == 0)
+    create_with_parents_complete(cp, cp->request_err, NULL, NULL);
 }
 
-static void on_first_parent(lk_client *c, int err, const char *path,
-                            const lk_stat *stat, void *arg)
+static void create_on_top_parent(lk_client *c, int err, const char *path,
+                                 const lk_stat *stat, void *arg)
 {
-  deep *d = arg;
+  create_with_parents *cp = arg;
 
-  d->rootless = err == LK_ERR_NO_NODE;
-  on_parent(c, err, path, stat, arg);
+  cp->top_refused = err == LK_ERR_NO_NODE;
+  create_on_parent(c, err, path, stat, arg);
 }
 
-static int ask_parent(deep *d, bool first)
+static int create_request_parent(create_with_parents *cp, bool top)
 {
-  lk_call call = lk__call_until(d->end_ms);
-  int err =
-      lk_create(d->client, d->path, lk_bytes_of("", 0), d->parent_acl,
-                d->parent_flags, &call, first ? on_first_parent : on_parent, d);
+  lk_call call = lk__call_until(cp->end_ms);
+  int err = lk_create(cp->client, cp->path, lk_bytes_of("", 0), cp->parent_acl,
+                      cp->parent_flags, &call,
+                      top ? create_on_top_parent : create_on_parent, cp);
 
-  d->open += err == 0;
+  cp->outstanding += err == 0;
   return err;
 }
 
-/* All leave in one write, the node behind them. */
-static int ask_all(deep *d)
+/* The parents from the top down, then the node. */
+static int create_request_all(create_with_parents *cp)
 {
   int err = 0;
 
-  for (char *s = strchr(d->path + 1, '/'); s != NULL && err == 0;
+  for (char *s = strchr(cp->path + 1, '/'); s != NULL && err == 0;
        s = strchr(s + 1, '/')) {
     *s = '\0';
-    err = ask_parent(d, strchr(d->path + 1, '/') == NULL);
+    err = create_request_parent(cp, strchr(cp->path + 1, '/') == NULL);
     *s = '/';
   }
-  return err != 0 ? err : ask_node(d);
+  return err != 0 ? err : create_request_node(cp);
 }
 
-/* ---- answers ----------------------------------------------------------- */
+/* ---- replies ----------------------------------------------------------- */
 
-static bool has_parents(const deep *d)
+static bool path_has_parents(const create_with_parents *cp)
 {
-  return strchr(d->path + 1, '/') != NULL;
+  return strchr(cp->path + 1, '/') != NULL;
 }
 
-/* 0: the parents may be missing, or were swept away just now; else why not to
- * go on. */
-static int hindrance(const deep *d)
+/* 0: retry with the parents, which are missing or were deleted as empty
+ * containers; else the error to report. */
+static int create_retry_error(const create_with_parents *cp)
 {
-  if (d->parent_err != 0)
-    return d->parent_err;
-  return has_parents(d) && !d->rootless && d->rounds < MAX_ROUNDS
+  if (cp->parent_err != 0)
+    return cp->parent_err;
+  return path_has_parents(cp) && !cp->top_refused && cp->rounds < MAX_ROUNDS
              ? 0
              : LK_ERR_NO_NODE;
 }
 
-static void go_on(deep *d)
+static void create_retry(create_with_parents *cp)
 {
-  d->rounds++;
-  d->refused = ask_all(d);
-  if (d->open == 0)
-    end(d, d->refused, NULL, NULL);
+  cp->rounds++;
+  cp->request_err = create_request_all(cp);
+  if (cp->outstanding == 0)
+    create_with_parents_complete(cp, cp->request_err, NULL, NULL);
 }
 
-/* The last of its round, but for deadlines. */
-static void on_node(lk_client *c, int err, const char *path,
-                    const lk_stat *stat, void *arg)
+/* The reply for the node is the last one, except after a deadline. */
+static void create_on_node(lk_client *c, int err, const char *path,
+                           const lk_stat *stat, void *arg)
 {
-  deep *d = arg;
-  bool again = err == LK_ERR_NO_NODE;
+  create_with_parents *cp = arg;
+  bool retry = err == LK_ERR_NO_NODE;
 
   (void)c;
-  d->open--;
-  if (again)
-    err = hindrance(d);
-  else if (err != 0 && d->parent_err == LK_ERR_UNIMPLEMENTED)
-    err = d->parent_err;
-  if (d->open > 0)
-    d->refused = err;
-  else if (again && err == 0)
-    go_on(d);
+  cp->outstanding--;
+  if (retry)
+    err = create_retry_error(cp);
+  else if (err != 0 && cp->parent_err == LK_ERR_UNIMPLEMENTED)
+    err = cp->parent_err;
+  if (cp->outstanding > 0)
+    cp->request_err = err;
+  else if (retry && err == 0)
+    create_retry(cp);
   else
-    end(d, err, path, stat);
+    create_with_parents_complete(cp, err, path, stat);
 }
 
-/* ---- beginning --------------------------------------------------------- */
+/* ---- call -------------------------------------------------------------- */
 
-static lk_acls *copy_acl(const lk_mem *mem, const lk_acls *acl, bool *whole)
+static lk_acls *copy_optional_acl(const lk_mem *mem, const lk_acls *acl,
+                                  bool *complete)
 {
   lk_acls *copy = acl == NULL ? NULL : lk__acls_copy(mem, acl);
 
-  *whole = *whole && (copy != NULL || acl == NULL);
+  *complete = *complete && (copy != NULL || acl == NULL);
   return copy;
 }
 
-/* Path and data stand behind it. */
-static deep *new_deep(lk_client *c, const char *path, lk_bytes data,
-                      const lk_acls *acl, const lk_acls *parent_acl)
+/* Path and data are copied into the same allocation. */
+static create_with_parents *
+create_with_parents_new(lk_client *c, const char *path, lk_bytes data,
+                        const lk_acls *acl, const lk_acls *parent_acl)
 {
   const lk_mem *mem = lk_client_mem(c);
   size_t path_size = strlen(path) + 1;
-  bool whole = true;
+  bool complete = true;
 
-  if (data.len > SIZE_MAX - sizeof(deep) - path_size)
+  if (data.len > SIZE_MAX - sizeof(create_with_parents) - path_size)
     return NULL;
-  deep *d = lk__take(mem, sizeof *d + path_size + data.len);
+  create_with_parents *cp = lk__take(mem, sizeof *cp + path_size + data.len);
 
-  if (d == NULL)
+  if (cp == NULL)
     return NULL;
-  d->client = c;
-  d->path = (char *)(d + 1);
-  memcpy(d->path, path, path_size);
-  d->data = data;
+  cp->client = c;
+  cp->path = (char *)(cp + 1);
+  memcpy(cp->path, path, path_size);
+  cp->data = data;
   if (data.at != NULL)
-    d->data.at = d->path + path_size;
+    cp->data.at = cp->path + path_size;
   if (data.len > 0)
-    memcpy(d->path + path_size, data.at, data.len);
-  d->acl = copy_acl(mem, acl, &whole);
-  d->parent_acl = copy_acl(mem, parent_acl, &whole);
-  if (whole)
-    return d;
-  give_back(d);
+    memcpy(cp->path + path_size, data.at, data.len);
+  cp->acl = copy_optional_acl(mem, acl, &complete);
+  cp->parent_acl = copy_optional_acl(mem, parent_acl, &complete);
+  if (complete)
+    return cp;
+  create_with_parents_free(cp);
   return NULL;
 }
 
@@ -215,29 +220,30 @@ int lk_create_with_parents(lk_client *c, const char *path, lk_bytes data,
                            const lk_parents_config *parents,
                            const lk_call *call, lk_create_cb done, void *arg)
 {
-  static const lk_sized what = LK_SIZED(lk_parents_config);
-  lk_parents_config above;
-  lk_call own;
-  int err = lk__call_options_take(c, &own, call);
+  static const lk_sized sized = LK_SIZED(lk_parents_config);
+  lk_parents_config parent_options;
+  lk_call timing;
+  int err = lk__call_options_take(c, &timing, call);
 
   if (err == 0)
-    err = lk__sized_take(c, &what, &above, parents);
-  if (err != 0 || own.repeat)
+    err = lk__sized_take(c, &sized, &parent_options, parents);
+  if (err != 0 || timing.repeat)
     return LK_ERR_BAD_ARGUMENT;
   if (path == NULL)
     return LK_ERR_BAD_PATH;
-  deep *d = new_deep(c, path, data, acl, above.acl);
+  create_with_parents *cp =
+      create_with_parents_new(c, path, data, acl, parent_options.acl);
 
-  if (d == NULL)
+  if (cp == NULL)
     return LK_ERR_NO_MEMORY;
-  d->flags = flags;
-  d->parent_flags = above.containers ? LK_CONTAINER : LK_PERSISTENT;
-  d->end_ms = lk__call_deadline(c, &own);
-  d->done = done;
-  d->arg = arg;
-  err = ask_node(d);
+  cp->flags = flags;
+  cp->parent_flags = parent_options.containers ? LK_CONTAINER : LK_PERSISTENT;
+  cp->end_ms = lk__call_deadline(c, &timing);
+  cp->done = done;
+  cp->arg = arg;
+  err = create_request_node(cp);
 
   if (err != 0)
-    give_back(d);
+    create_with_parents_free(cp);
   return err;
 }

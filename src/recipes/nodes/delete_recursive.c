@@ -11,43 +11,43 @@
 
 /**
  * @file
- * A tree is deleted. Every node is first asked to go as if it were a leaf, as
- * most are; one that is not is listed, and the same done with its children.
- * Who has nobody left below is asked to go in the same write as the last of
- * them: a server executes in order.
+ * Deletes a tree of nodes. A delete is sent for every node first, as most nodes
+ * are leaves. After LK_ERR_NOT_EMPTY the node is listed, and its children are
+ * deleted in the same way. The next delete of the node follows the deletes of
+ * its children in the same write, since servers execute requests in order.
  */
 
 enum {
   MAX_REQUESTS = 256,
-  MAX_LISTS = 16,   /* of these */
-  MAX_NAMES = 4096, /* with more in memory, no list as long as it can wait */
+  MAX_LISTS = 16,   /* getChildren requests among these */
+  MAX_NAMES = 4096, /* names in memory above which lists are deferred */
   MAX_ROUNDS = 10   /* lists of one directory */
 };
 
-typedef struct tree tree;
+typedef struct tree_deletion tree_deletion;
 
-/* A node that is to go. */
-typedef struct item {
+/* A node to be deleted. */
+typedef struct tree_node {
   lk_link all;
-  tree *tree;
-  struct item *up;    /* NULL: the top */
-  struct item *below; /* in the stack of those for whom there is work */
+  tree_deletion *deletion;
+  struct tree_node *parent;        /* NULL: the top of the tree */
+  struct tree_node *next_in_stack; /* in the stack of nodes with work to do */
   bool stacked;
-  bool asked;      /* its delete is under way */
-  bool gone;       /* it is kept for its children's sake */
-  bool unlisted;   /* it has children that nobody knows */
-  bool doubtful;   /* an answer to its delete was lost */
-  bool counted;    /* among `up->waits` */
-  size_t waits;    /* children whose delete is yet to be asked for */
-  size_t kids;     /* items whose `up` this is */
-  unsigned rounds; /* how often it was listed */
-  char *names;     /* each with a NUL */
-  const char *next;
-  size_t left; /* of the names */
+  bool request_sent; /* a delete or list is under way */
+  bool was_deleted;  /* freed once `children` is 0 */
+  bool must_list;    /* it has unknown children */
+  bool in_doubt;     /* a request failed: a delete may have been executed */
+  bool counted_by_parent; /* in `parent->unrequested` */
+  size_t unrequested;     /* children without a delete under way */
+  size_t children;        /* tree_nodes whose `parent` is this one */
+  unsigned times_listed;  /* number of lists received */
+  char *names;            /* of children without a tree_node, each with a NUL */
+  const char *next_name;
+  size_t names_left; /* from `next_name` on */
   char path[];
-} item;
+} tree_node;
 
-struct tree {
+struct tree_deletion {
   lk_client *client;
   lk_progress_cb more;
   lk_deleted_cb done;
@@ -57,121 +57,122 @@ struct tree {
   int err;
   size_t deleted;
   size_t requests; /* under way */
-  size_t lists;    /* of these */
+  size_t lists;    /* getChildren requests among these */
   size_t names;    /* in memory */
-  item *stack;
+  tree_node *stack;
   lk_link items;
   lk_pause pause;
 };
 
-/* ---- items ------------------------------------------------------------- */
+/* ---- tree nodes --------------------------------------------------------- */
 
-static const lk_mem *mem_of(const tree *t)
+static const lk_mem *deletion_mem(const tree_deletion *t)
 {
   return lk_client_mem(t->client);
 }
 
-static item *new_item(tree *t, item *up, const char *path, const char *name)
+static tree_node *tree_node_new(tree_deletion *t, tree_node *parent,
+                                const char *path, const char *name)
 {
   size_t len = strlen(path);
-  size_t more = strlen(name);
-  item *i = lk__take(mem_of(t), sizeof *i + len + more + 2);
+  size_t name_len = strlen(name);
+  tree_node *n = lk__take(deletion_mem(t), sizeof *n + len + name_len + 2);
 
-  if (i == NULL)
+  if (n == NULL)
     return NULL;
-  memcpy(i->path, path, len);
-  if (more > 0) {
-    i->path[len] = '/';
-    memcpy(i->path + len + 1, name, more);
+  memcpy(n->path, path, len);
+  if (name_len > 0) {
+    n->path[len] = '/';
+    memcpy(n->path + len + 1, name, name_len);
   }
-  i->tree = t;
-  i->up = up;
-  if (up != NULL)
-    up->kids++;
-  lk__list_add(&t->items, &i->all);
-  return i;
+  n->deletion = t;
+  n->parent = parent;
+  if (parent != NULL)
+    parent->children++;
+  lk__list_add(&t->items, &n->all);
+  return n;
 }
 
-static void drop_names(item *i)
+static void tree_node_drop_names(tree_node *n)
 {
-  i->tree->names -= i->left;
-  i->left = 0;
-  lk__give(mem_of(i->tree), i->names);
-  i->names = NULL;
+  n->deletion->names -= n->names_left;
+  n->names_left = 0;
+  lk__give(deletion_mem(n->deletion), n->names);
+  n->names = NULL;
 }
 
-static void free_item(item *i)
+static void tree_node_free(tree_node *n)
 {
-  drop_names(i);
-  lk__list_remove(&i->all);
-  lk__give(mem_of(i->tree), i);
+  tree_node_drop_names(n);
+  lk__list_remove(&n->all);
+  lk__give(deletion_mem(n->deletion), n);
 }
 
-static void push(item *i)
+static void tree_node_push(tree_node *n)
 {
-  if (i->stacked || i->asked || i->gone)
+  if (n->stacked || n->request_sent || n->was_deleted)
     return;
-  i->stacked = true;
-  i->below = i->tree->stack;
-  i->tree->stack = i;
+  n->stacked = true;
+  n->next_in_stack = n->deletion->stack;
+  n->deletion->stack = n;
 }
 
-static item *pop(tree *t)
+static tree_node *tree_node_pop(tree_deletion *t)
 {
-  item *i = t->stack;
+  tree_node *n = t->stack;
 
-  t->stack = i->below;
-  i->stacked = false;
-  return i;
+  t->stack = n->next_in_stack;
+  n->stacked = false;
+  return n;
 }
 
-/* There is work again for one whose delete had been asked for. */
-static void reopen(item *i)
+/* Another delete is needed. */
+static void tree_node_reopen(tree_node *n)
 {
-  if (i->up != NULL && !i->counted) {
-    i->counted = true;
-    i->up->waits++;
+  if (n->parent != NULL && !n->counted_by_parent) {
+    n->counted_by_parent = true;
+    n->parent->unrequested++;
   }
-  if (i->waits == 0)
-    push(i);
+  if (n->unrequested == 0)
+    tree_node_push(n);
 }
 
-/* Nobody above waits for it to be asked to go. */
-static void close(item *i)
+/* Its parent waits no longer for this node's delete to be sent. */
+static void tree_node_delete_requested(tree_node *n)
 {
-  if (!i->counted)
+  if (!n->counted_by_parent)
     return;
-  i->counted = false;
-  if (--i->up->waits == 0)
-    push(i->up);
+  n->counted_by_parent = false;
+  if (--n->parent->unrequested == 0)
+    tree_node_push(n->parent);
 }
 
-/* Those above may have waited for this one to be gone. */
-static void is_gone(item *i)
+/* Free the node, and each parent that was kept for this last child. */
+static void tree_node_deleted(tree_node *n)
 {
-  i->gone = true;
-  close(i);
-  while (i != NULL && i->gone && i->kids == 0) {
-    item *up = i->up;
+  n->was_deleted = true;
+  tree_node_delete_requested(n);
+  while (n != NULL && n->was_deleted && n->children == 0) {
+    tree_node *parent = n->parent;
 
-    if (up != NULL)
-      up->kids--;
-    free_item(i);
-    i = up;
+    if (parent != NULL)
+      parent->children--;
+    tree_node_free(n);
+    n = parent;
   }
 }
 
-/* ---- the end ----------------------------------------------------------- */
+/* ---- completion -------------------------------------------------------- */
 
-static void free_tree(tree *t)
+static void tree_deletion_free(tree_deletion *t)
 {
   lk__pause_stop(&t->pause, t->client);
   while (!lk__list_empty(&t->items))
-    free_item(LK_OWNER(t->items.next, item, all));
-  lk__give(mem_of(t), t);
+    tree_node_free(LK_OWNER(t->items.next, tree_node, all));
+  lk__give(deletion_mem(t), t);
 }
 
-static void end(tree *t)
+static void tree_deletion_complete(tree_deletion *t)
 {
   lk_client *c = t->client;
   lk_deleted_cb done = t->done;
@@ -179,273 +180,278 @@ static void end(tree *t)
   size_t deleted = t->deleted;
   int err = t->err;
 
-  free_tree(t);
+  tree_deletion_free(t);
   if (done != NULL)
     done(c, err, deleted, arg);
 }
 
-static void fail(tree *t, int err)
+static void tree_deletion_fail(tree_deletion *t, int err)
 {
   if (t->err == 0)
     t->err = err;
 }
 
-/* ---- asking ------------------------------------------------------------ */
+/* ---- requests ---------------------------------------------------------- */
 
-static void on_deleted(lk_client *c, int err, void *arg);
-static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
-                     const lk_stat *stat, void *arg);
+static void tree_node_on_deleted(lk_client *c, int err, void *arg);
+static void tree_node_on_names(lk_client *c, int err, const lk_bytes *names,
+                               size_t count, const lk_stat *stat, void *arg);
 
-static int asked(item *i, int err)
+static int tree_node_requested(tree_node *n, int err)
 {
-  i->asked = err == 0;
-  i->tree->requests += err == 0;
+  n->request_sent = err == 0;
+  n->deletion->requests += err == 0;
   return err;
 }
 
-static int ask_delete(item *i)
+static int tree_node_request_delete(tree_node *n)
 {
-  tree *t = i->tree;
+  tree_deletion *t = n->deletion;
   lk_call call = lk__call_until(t->end_ms);
-  int err = lk_delete(t->client, i->path, -1, &call, on_deleted, i);
+  int err = lk_delete(t->client, n->path, -1, &call, tree_node_on_deleted, n);
 
-  if (asked(i, err) == 0)
-    close(i);
+  if (tree_node_requested(n, err) == 0)
+    tree_node_delete_requested(n);
   return err;
 }
 
-static int ask_names(item *i)
+static int tree_node_request_names(tree_node *n)
 {
-  tree *t = i->tree;
+  tree_deletion *t = n->deletion;
   lk_call call = lk__call_until(t->end_ms);
-  int err = lk_get_children(t->client, i->path, &call, on_names, i);
+  int err = lk_get_children(t->client, n->path, &call, tree_node_on_names, n);
 
   t->lists += err == 0;
-  return asked(i, err);
+  return tree_node_requested(n, err);
 }
 
-/* The next of its names becomes an item. */
-static int ask_child(item *i)
+/* Make a tree_node for the next name. */
+static int tree_node_add_child(tree_node *n)
 {
-  item *child = new_item(i->tree, i, i->path, i->next);
+  tree_node *child = tree_node_new(n->deletion, n, n->path, n->next_name);
 
   if (child == NULL)
     return LK_ERR_NO_MEMORY;
-  i->next += strlen(i->next) + 1;
-  i->left--;
-  i->tree->names--;
-  if (i->left == 0)
-    drop_names(i);
-  i->waits++;
-  child->counted = true;
-  push(child);
+  n->next_name += strlen(n->next_name) + 1;
+  n->names_left--;
+  n->deletion->names--;
+  if (n->names_left == 0)
+    tree_node_drop_names(n);
+  n->unrequested++;
+  child->counted_by_parent = true;
+  tree_node_push(child);
   return 0;
 }
 
-/* What is to be done for the uppermost of the stack. */
-static int work(tree *t)
+/* Do the next step for the node on top of the stack. */
+static int tree_deletion_step(tree_deletion *t)
 {
-  item *i = pop(t);
+  tree_node *n = tree_node_pop(t);
   int err;
 
-  if (i->left > 0) {
-    push(i);
-    err = ask_child(i);
+  if (n->names_left > 0) {
+    tree_node_push(n);
+    err = tree_node_add_child(n);
   } else {
-    err = i->unlisted ? ask_names(i) : i->waits > 0 ? 0 : ask_delete(i);
+    err = n->must_list         ? tree_node_request_names(n)
+          : n->unrequested > 0 ? 0
+                               : tree_node_request_delete(n);
     if (err != 0)
-      push(i);
+      tree_node_push(n);
   }
   return err;
 }
 
-static bool has_room(const tree *t)
+static bool tree_deletion_has_room(const tree_deletion *t)
 {
   bool reads = t->lists < MAX_LISTS && t->names < MAX_NAMES;
 
   return t->requests == 0 ||
-         (t->requests < MAX_REQUESTS && (reads || !t->stack->unlisted));
+         (t->requests < MAX_REQUESTS && (reads || !t->stack->must_list));
 }
 
-static void on_rested(void *arg, int err);
+static void tree_deletion_on_pause_over(void *arg, int err);
 
-static void rest(tree *t)
+static void tree_deletion_pause(tree_deletion *t)
 {
   if (!t->pause.on)
-    lk__pause_start(&t->pause, t->client, t->end_ms, on_rested, t);
+    lk__pause_start(&t->pause, t->client, t->end_ms,
+                    tree_deletion_on_pause_over, t);
 }
 
-static void pump(tree *t)
+static void tree_deletion_continue(tree_deletion *t)
 {
-  while (t->err == 0 && !t->pause.on && t->stack != NULL && has_room(t)) {
-    int err = work(t);
+  while (t->err == 0 && !t->pause.on && t->stack != NULL &&
+         tree_deletion_has_room(t)) {
+    int err = tree_deletion_step(t);
 
     if (err == LK_ERR_TOO_MANY && t->requests > 0)
-      break; /* there will be room */
+      break; /* continued when one of them completes */
     if (lk__error_advice(t->client, err) == LK_ADVICE_RETRY_LATER)
-      rest(t);
+      tree_deletion_pause(t);
     else if (err != 0)
-      fail(t, err);
+      tree_deletion_fail(t, err);
   }
   if (t->requests == 0 && !(t->err == 0 && t->pause.on))
-    end(t);
+    tree_deletion_complete(t);
 }
 
-/* ---- answers ----------------------------------------------------------- */
+/* ---- replies ----------------------------------------------------------- */
 
-static void on_rested(void *arg, int err)
+static void tree_deletion_on_pause_over(void *arg, int err)
 {
-  tree *t = arg;
+  tree_deletion *t = arg;
 
   if (err != 0)
-    fail(t, err);
-  pump(t);
+    tree_deletion_fail(t, err);
+  tree_deletion_continue(t);
 }
 
-/* A request came to nothing. */
-static void on_trouble(item *i, int err)
+static void tree_node_request_failed(tree_node *n, int err)
 {
-  tree *t = i->tree;
+  tree_deletion *t = n->deletion;
 
-  i->doubtful = true;
+  n->in_doubt = true;
   switch (lk__error_advice(t->client, err)) {
   case LK_ADVICE_AWAIT_CONNECTION:
     if (!t->repeat)
-      fail(t, err);
+      tree_deletion_fail(t, err);
     break;
-  case LK_ADVICE_RETRY_LATER: rest(t); break;
-  case LK_ADVICE_GIVE_UP: fail(t, err); break;
+  case LK_ADVICE_RETRY_LATER: tree_deletion_pause(t); break;
+  case LK_ADVICE_GIVE_UP: tree_deletion_fail(t, err); break;
   }
-  reopen(i);
+  tree_node_reopen(n);
 }
 
-/* Of those whose children are all asked to go and have not gone. */
-static void on_not_empty(item *i)
+/* When deletes were sent for all known children, there are unknown ones. */
+static void tree_node_not_empty(tree_node *n)
 {
-  if (i->waits == 0) {
-    i->unlisted = true;
-    if (i->rounds == MAX_ROUNDS)
-      fail(i->tree, LK_ERR_NOT_EMPTY);
+  if (n->unrequested == 0) {
+    n->must_list = true;
+    if (n->times_listed == MAX_ROUNDS)
+      tree_deletion_fail(n->deletion, LK_ERR_NOT_EMPTY);
   }
-  reopen(i);
+  tree_node_reopen(n);
 }
 
-static void answered(item *i)
+static void tree_node_replied(tree_node *n)
 {
-  tree *t = i->tree;
+  tree_deletion *t = n->deletion;
 
-  i->asked = false;
+  n->request_sent = false;
   t->requests--;
   if (t->more != NULL && t->err == 0 && !t->more(t->client, t->deleted, t->arg))
-    fail(t, LK_ERR_CANCELLED);
+    tree_deletion_fail(t, LK_ERR_CANCELLED);
 }
 
-static void on_deleted(lk_client *c, int err, void *arg)
+static void tree_node_on_deleted(lk_client *c, int err, void *arg)
 {
-  item *i = arg;
-  tree *t = i->tree;
-  bool first = i->up == NULL && i->rounds == 0 && !i->doubtful;
+  tree_node *n = arg;
+  tree_deletion *t = n->deletion;
+  bool first = n->parent == NULL && n->times_listed == 0 && !n->in_doubt;
 
   (void)c;
   t->deleted += err == 0;
-  answered(i);
+  tree_node_replied(n);
   if (err == LK_ERR_NO_NODE && first)
-    fail(t, err);
+    tree_deletion_fail(t, err);
   if (err == 0 || err == LK_ERR_NO_NODE)
-    is_gone(i);
+    tree_node_deleted(n);
   else if (err == LK_ERR_NOT_EMPTY)
-    on_not_empty(i);
+    tree_node_not_empty(n);
   else
-    on_trouble(i, err);
-  pump(t);
+    tree_node_request_failed(n, err);
+  tree_deletion_continue(t);
 }
 
-/* Names that would lead elsewhere no server has. */
-static bool is_name(lk_bytes name)
+/* A name with a slash would lead outside the tree; servers have none. */
+static bool is_child_name(lk_bytes name)
 {
   return name.len > 0 && memchr(name.at, '\0', name.len) == NULL &&
          memchr(name.at, '/', name.len) == NULL;
 }
 
-static int take_names(item *i, const lk_bytes *names, size_t count)
+static int tree_node_take_names(tree_node *n, const lk_bytes *names,
+                                size_t count)
 {
   size_t size = 0;
 
-  for (size_t n = 0; n < count; n++) {
-    if (!is_name(names[n]))
+  for (size_t k = 0; k < count; k++) {
+    if (!is_child_name(names[k]))
       return LK_ERR_PROTOCOL;
-    size += names[n].len + 1;
+    size += names[k].len + 1;
   }
-  i->unlisted = false;
-  i->rounds++;
+  n->must_list = false;
+  n->times_listed++;
   if (count == 0)
     return 0;
-  i->names = lk__take(mem_of(i->tree), size);
-  if (i->names == NULL)
+  n->names = lk__take(deletion_mem(n->deletion), size);
+  if (n->names == NULL)
     return LK_ERR_NO_MEMORY;
-  char *at = i->names;
+  char *at = n->names;
 
-  for (size_t n = 0; n < count; n++) {
-    memcpy(at, names[n].at, names[n].len);
-    at += names[n].len + 1;
+  for (size_t k = 0; k < count; k++) {
+    memcpy(at, names[k].at, names[k].len);
+    at += names[k].len + 1;
   }
-  i->next = i->names;
-  i->left = count;
-  i->tree->names += count;
+  n->next_name = n->names;
+  n->names_left = count;
+  n->deletion->names += count;
   return 0;
 }
 
-static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
-                     const lk_stat *stat, void *arg)
+static void tree_node_on_names(lk_client *c, int err, const lk_bytes *names,
+                               size_t count, const lk_stat *stat, void *arg)
 {
-  item *i = arg;
-  tree *t = i->tree;
+  tree_node *n = arg;
+  tree_deletion *t = n->deletion;
 
   (void)c;
   (void)stat;
   t->lists--;
-  answered(i);
+  tree_node_replied(n);
   if (err == LK_ERR_NO_NODE) {
-    is_gone(i); /* by another's hand */
-    pump(t);
+    tree_node_deleted(n); /* deleted by another client */
+    tree_deletion_continue(t);
     return;
   }
   if (err == 0)
-    err = take_names(i, names, count);
+    err = tree_node_take_names(n, names, count);
   if (err != 0)
-    on_trouble(i, err);
+    tree_node_request_failed(n, err);
   else
-    push(i);
-  pump(t);
+    tree_node_push(n);
+  tree_deletion_continue(t);
 }
 
-/* ---- beginning --------------------------------------------------------- */
+/* ---- call -------------------------------------------------------------- */
 
-/* Whether the server keeps its own there, as seen without a chroot. */
-static bool is_reserved(const lk_client *c, const char *path)
+/* The root, or a node of the server itself. The chroot counts as part of the
+ * path. */
+static bool is_reserved_path(const lk_client *c, const char *path)
 {
-  static const char own[] = "/zookeeper";
-  size_t len = sizeof own - 1;
+  static const char timing[] = "/zookeeper";
+  size_t len = sizeof timing - 1;
   const char *whole =
       lk_client_chroot(c)[0] == '\0' ? path : lk_client_chroot(c);
 
-  return strcmp(path, "/") == 0 || (strncmp(whole, own, len) == 0 &&
+  return strcmp(path, "/") == 0 || (strncmp(whole, timing, len) == 0 &&
                                     (whole[len] == '\0' || whole[len] == '/'));
 }
 
 int lk_delete_recursive(lk_client *c, const char *path, const lk_call *call,
                         lk_progress_cb more, lk_deleted_cb done, void *arg)
 {
-  lk_call own;
-  int err = lk__call_options_take(c, &own, call);
+  lk_call timing;
+  int err = lk__call_options_take(c, &timing, call);
 
   if (err != 0)
     return err;
   if (path == NULL || lk_path_check(path) != 0)
     return LK_ERR_BAD_PATH;
-  if (is_reserved(c, path))
+  if (is_reserved_path(c, path))
     return LK_ERR_BAD_ARGUMENT;
-  tree *t = lk__take(lk_client_mem(c), sizeof *t);
+  tree_deletion *t = lk__take(lk_client_mem(c), sizeof *t);
 
   if (t == NULL)
     return LK_ERR_NO_MEMORY;
@@ -453,14 +459,14 @@ int lk_delete_recursive(lk_client *c, const char *path, const lk_call *call,
   t->more = more;
   t->done = done;
   t->arg = arg;
-  t->end_ms = lk__call_deadline(c, &own);
-  t->repeat = own.repeat;
+  t->end_ms = lk__call_deadline(c, &timing);
+  t->repeat = timing.repeat;
   lk__list_init(&t->items);
-  item *top = new_item(t, NULL, path, "");
+  tree_node *top = tree_node_new(t, NULL, path, "");
 
-  err = top == NULL ? LK_ERR_NO_MEMORY : ask_delete(top);
+  err = top == NULL ? LK_ERR_NO_MEMORY : tree_node_request_delete(top);
 
   if (err != 0)
-    free_tree(t);
+    tree_deletion_free(t);
   return err;
 }

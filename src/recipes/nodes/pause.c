@@ -5,33 +5,33 @@
 
 enum { PAUSE_MS = 100 };
 
-static void end(lk_pause *p, lk_client *c, int err)
+static void pause_complete(lk_pause *p, lk_client *c, int err)
 {
   lk__pause_stop(p, c);
   p->over(p->arg, err);
 }
 
-static void on_timer(lk_client *c, void *arg)
+static void pause_on_timer(lk_client *c, void *arg)
 {
   lk_pause *p = arg;
 
-  end(p, c, p->last ? LK_ERR_DEADLINE : 0);
+  pause_complete(p, c, p->last ? LK_ERR_DEADLINE : 0);
 }
 
-static void on_state(lk_client *c, lk_state state, int err, void *arg)
+static void pause_on_state(lk_client *c, lk_state state, int err, void *arg)
 {
   (void)err;
   if (state == LK_STATE_CLOSED)
-    end(arg, c, LK_ERR_CLOSED);
+    pause_complete(arg, c, LK_ERR_CLOSED);
   else if (state == LK_STATE_AUTH_FAILED)
-    end(arg, c, LK_ERR_AUTH_FAILED);
+    pause_complete(arg, c, LK_ERR_AUTH_FAILED);
 }
 
 void lk__pause_until(lk_pause *p, lk_client *c, int64_t at_ms,
                      void (*over)(void *arg, int err), void *arg)
 {
-  p->timer = (lk_timer){.fire = on_timer, .arg = p};
-  p->listener = (lk_listener){.state = on_state, .arg = p};
+  p->timer = (lk_timer){.fire = pause_on_timer, .arg = p};
+  p->listener = (lk_listener){.state = pause_on_state, .arg = p};
   p->over = over;
   p->arg = arg;
   p->on = true;

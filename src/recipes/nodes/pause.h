@@ -5,9 +5,9 @@
 #include <latchkey/client.h>
 
 /**
- * A rest for a server that is too busy, by somebody who has nothing under way:
- * it ends with its client, too. Zero it first; it must not be moved while it
- * lasts.
+ * A pause before a retry, for a caller without a request under way. It also
+ * ends when its client is closed or fails to authenticate. The struct must be
+ * zeroed first, and must not be moved while `on` is set.
  */
 typedef struct lk_pause {
   lk_timer timer;
@@ -15,19 +15,19 @@ typedef struct lk_pause {
   void (*over)(void *arg, int err);
   void *arg;
   bool on;
-  bool last; /**< nothing is tried after it */
+  bool last; /**< the call's deadline comes first: no retry */
 } lk_pause;
 
 /** `over` is called once: with 0 at `at_ms`; with LK_ERR_CLOSED or
     LK_ERR_AUTH_FAILED if the client ends first. */
 void lk__pause_until(lk_pause *p, lk_client *c, int64_t at_ms,
                      void (*over)(void *arg, int err), void *arg);
-/** The same after a while; or with LK_ERR_DEADLINE at `latest_ms`, when the
-   time of the call is over: who may be refused at once must not try again then.
- */
+/** The same after 100 ms; or with LK_ERR_DEADLINE at `latest_ms`, the deadline
+    of the call, if that is not later. A retry at the deadline could be refused
+    at once. */
 void lk__pause_start(lk_pause *p, lk_client *c, int64_t latest_ms,
                      void (*over)(void *arg, int err), void *arg);
-/** `over` is not called any more. */
+/** Stop the pause; `over` is not called. No effect if it is not `on`. */
 void lk__pause_stop(lk_pause *p, lk_client *c);
 
 #endif

@@ -11,17 +11,18 @@
 
 /**
  * @file
- * Writes over lost connections. What is older than the last try was not done by
- * it: a node whose zxid is not larger than the largest that any answer before
- * its own has brought says for certain that it was not executed. What is
- * younger was done by it, or by somebody else.
+ * Reliable writes: each is retried over lost connections until its outcome is
+ * known. When a reply is lost, the node is read. Its zxid is compared with
+ * `seen_zxid`, the largest zxid of the replies that came before the lost one. A
+ * zxid up to `seen_zxid` proves that the change is not ours. A larger zxid
+ * belongs to our write or to that of another client.
  */
 
-typedef enum verb { CREATE, SET, DELETE } verb;
+typedef enum write_kind { CREATE, SET, DELETE } write_kind;
 
-typedef struct settle {
+typedef struct reliable_write {
   lk_client *client;
-  verb verb;
+  write_kind kind;
   char *path;
   lk_bytes data;
   lk_acls *acl;
@@ -29,441 +30,464 @@ typedef struct settle {
   int32_t version;
   bool sole;
   int64_t end_ms;
-  void (*done)(void); /* as of the verb */
+  void (*done)(void); /* the callback type depends on `kind` */
   void *arg;
-  int64_t older;   /* zxid seen before the write's answer; 0: none */
-  int64_t session; /* in which its answer was lost */
+  int64_t seen_zxid; /* largest zxid before the lost reply; 0: no reply yet */
+  int64_t lost_in_session; /* in which the reply was lost */
   lk_pause pause;
-  bool looks; /* after a pause it is looked for; else written */
+  bool verify_next; /* after the pause: verify; else send again */
 
-  /* a look */
-  size_t open; /* requests under way */
-  int refused; /* why one could not be made */
-  int proof_err;
+  /* The verification: what the requests after a lost reply have shown. */
+  size_t outstanding; /* its requests without a reply */
+  int request_err;    /* why a request was refused, or 0 */
+  int transaction_err;
   int read_err;
-  lk_stat stat; /* of the node, if `read_err` is 0 */
-  bool same;    /* it holds our data */
-  bool calm;    /* no child of the parent has come or gone since */
-} settle;
+  lk_stat stat;          /* of the node; valid if `read_err` is 0 */
+  bool data_equal;       /* the node's data are those of the write */
+  bool parent_unchanged; /* no child created or deleted since `seen_zxid` */
+} reliable_write;
 
-static void give_back(settle *s)
+static void reliable_write_free(reliable_write *w)
 {
-  const lk_mem *mem = lk_client_mem(s->client);
+  const lk_mem *mem = lk_client_mem(w->client);
 
-  lk__pause_stop(&s->pause, s->client);
-  lk__give(mem, s->acl);
-  lk__give(mem, s);
+  lk__pause_stop(&w->pause, w->client);
+  lk__give(mem, w->acl);
+  lk__give(mem, w);
 }
 
-static void tell(const settle *s, int err, const char *path,
-                 const lk_stat *stat)
+static void reliable_write_notify(const reliable_write *w, int err,
+                                  const char *path, const lk_stat *stat)
 {
-  if (s->done == NULL)
+  if (w->done == NULL)
     return;
-  switch (s->verb) {
+  switch (w->kind) {
   case CREATE:
-    ((lk_create_cb)s->done)(s->client, err, path, stat, s->arg);
+    ((lk_create_cb)w->done)(w->client, err, path, stat, w->arg);
     break;
-  case SET: ((lk_stat_cb)s->done)(s->client, err, stat, s->arg); break;
-  case DELETE: ((lk_done_cb)s->done)(s->client, err, s->arg); break;
+  case SET: ((lk_stat_cb)w->done)(w->client, err, stat, w->arg); break;
+  case DELETE: ((lk_done_cb)w->done)(w->client, err, w->arg); break;
   }
 }
 
-static void end(settle *s, int err, const char *path, const lk_stat *stat)
+static void reliable_write_complete(reliable_write *w, int err,
+                                    const char *path, const lk_stat *stat)
 {
-  tell(s, err, path, stat);
-  give_back(s);
+  reliable_write_notify(w, err, path, stat);
+  reliable_write_free(w);
 }
 
-static void fail(settle *s, int err)
+static void reliable_write_fail(reliable_write *w, int err)
 {
-  end(s, err, NULL, NULL);
+  reliable_write_complete(w, err, NULL, NULL);
 }
 
-static bool is_ephemeral(const settle *s)
+static bool creates_ephemeral(const reliable_write *w)
 {
-  return s->verb == CREATE && (s->flags & LK_EPHEMERAL) != 0;
+  return w->kind == CREATE && (w->flags & LK_EPHEMERAL) != 0;
 }
 
-static void look(settle *s);
-static void write(settle *s);
+static void reliable_write_verify(reliable_write *w);
+static void reliable_write_send(reliable_write *w);
 
-/* ---- a pause ----------------------------------------------------------- */
+/* ---- pause ------------------------------------------------------------- */
 
-static void on_rested(void *arg, int err)
+static void reliable_write_on_pause_over(void *arg, int err)
 {
-  settle *s = arg;
+  reliable_write *w = arg;
 
   if (err != 0)
-    fail(s, err);
-  else if (s->looks)
-    look(s);
+    reliable_write_fail(w, err);
+  else if (w->verify_next)
+    reliable_write_verify(w);
   else
-    write(s);
+    reliable_write_send(w);
 }
 
-static void rest(settle *s, bool looks)
+static void reliable_write_pause(reliable_write *w, bool verify_next)
 {
-  s->looks = looks;
-  lk__pause_start(&s->pause, s->client, s->end_ms, on_rested, s);
+  w->verify_next = verify_next;
+  lk__pause_start(&w->pause, w->client, w->end_ms, reliable_write_on_pause_over,
+                  w);
 }
 
-/* A session that the client gave up may still execute what was sent in it. */
-static bool wait_for_session_end(settle *s)
+/* Servers may still execute the writes of a session that the client has given
+ * up. true: a pause until that session's end was started. */
+static bool await_abandoned_session_end(reliable_write *w)
 {
-  int64_t now = lk_client_clock(s->client);
-  int64_t over = lk_client_abandoned_session_end(s->client);
+  int64_t now = lk_client_clock(w->client);
+  int64_t session_end = lk_client_abandoned_session_end(w->client);
 
-  if (now >= over || now >= s->end_ms)
+  if (now >= session_end || now >= w->end_ms)
     return false;
-  s->looks = true;
-  lk__pause_until(&s->pause, s->client, over < s->end_ms ? over : s->end_ms,
-                  on_rested, s);
+  w->verify_next = true;
+  lk__pause_until(&w->pause, w->client,
+                  session_end < w->end_ms ? session_end : w->end_ms,
+                  reliable_write_on_pause_over, w);
   return true;
 }
 
 /* ---- the write --------------------------------------------------------- */
 
-static void see(settle *s)
+static void record_seen_zxid(reliable_write *w)
 {
-  int64_t zxid = lk_client_zxid(s->client);
+  int64_t zxid = lk_client_zxid(w->client);
 
-  s->older = zxid > s->older ? zxid : s->older;
+  w->seen_zxid = zxid > w->seen_zxid ? zxid : w->seen_zxid;
 }
 
-/* The answer was lost, here or behind the server. If here, all that were not
- * came before it. */
-static void lost(settle *s, int err)
+/* The reply was lost between client and server, or the server reports a loss
+ * (then lk_client_reply() is set). In the first case the server sent all
+ * replies that were received before the lost one. */
+static void reliable_write_reply_lost(reliable_write *w, int err)
 {
-  if (err == LK_ERR_IN_DOUBT && !lk__error_is_loss_behind_server(s->client, err))
-    see(s);
-  s->session = lk_client_session(s->client).id;
-  if (is_ephemeral(s) && err == LK_ERR_SESSION_EXPIRED)
-    fail(s, err);
-  else if (s->verb == CREATE && (s->flags & LK_SEQUENTIAL) != 0)
-    fail(s, LK_ERR_IN_DOUBT);
+  if (err == LK_ERR_IN_DOUBT &&
+      !lk__error_is_loss_behind_server(w->client, err))
+    record_seen_zxid(w);
+  w->lost_in_session = lk_client_session(w->client).id;
+  if (creates_ephemeral(w) && err == LK_ERR_SESSION_EXPIRED)
+    reliable_write_fail(w, err);
+  else if (w->kind == CREATE && (w->flags & LK_SEQUENTIAL) != 0)
+    reliable_write_fail(w, LK_ERR_IN_DOUBT);
   else
-    look(s);
+    reliable_write_verify(w);
 }
 
-static void written(settle *s, int err, const char *path, const lk_stat *stat)
+static void reliable_write_replied(reliable_write *w, int err, const char *path,
+                                   const lk_stat *stat)
 {
   if (err == LK_ERR_NOT_SENT)
-    write(s);
+    reliable_write_send(w);
   else if (lk__error_meaning(err).outcome == LK_OUTCOME_IN_DOUBT)
-    lost(s, err);
-  else if (lk__error_advice(s->client, err) == LK_ADVICE_RETRY_LATER)
-    rest(s, false);
+    reliable_write_reply_lost(w, err);
+  else if (lk__error_advice(w->client, err) == LK_ADVICE_RETRY_LATER)
+    reliable_write_pause(w, false);
   else
-    end(s, err, path, stat);
+    reliable_write_complete(w, err, path, stat);
 }
 
-static void on_created(lk_client *c, int err, const char *path,
-                       const lk_stat *stat, void *arg)
+static void reliable_write_on_created(lk_client *c, int err, const char *path,
+                                      const lk_stat *stat, void *arg)
 {
   (void)c;
-  written(arg, err, path, stat);
+  reliable_write_replied(arg, err, path, stat);
 }
 
-static void on_set(lk_client *c, int err, const lk_stat *stat, void *arg)
+static void reliable_write_on_set(lk_client *c, int err, const lk_stat *stat,
+                                  void *arg)
 {
   (void)c;
-  written(arg, err, NULL, stat);
+  reliable_write_replied(arg, err, NULL, stat);
 }
 
-static void on_deleted(lk_client *c, int err, void *arg)
+static void reliable_write_on_deleted(lk_client *c, int err, void *arg)
 {
   (void)c;
-  written(arg, err, NULL, NULL);
+  reliable_write_replied(arg, err, NULL, NULL);
 }
 
-/* To a client that has had no answer every node would be younger than the
- * write: the answer to this comes before that of the write. */
-static void glance(settle *s, const lk_call *call)
+/* A client without any reply has no zxid to compare with. The reply to this
+ * read comes before that of the write and supplies one. */
+static void request_first_zxid(reliable_write *w, const lk_call *call)
 {
-  if (lk_client_zxid(s->client) == 0)
-    (void)lk_exists(s->client, "/", call, NULL, NULL);
+  if (lk_client_zxid(w->client) == 0)
+    (void)lk_exists(w->client, "/", call, NULL, NULL);
 }
 
-static int ask(settle *s)
+static int reliable_write_request(reliable_write *w)
 {
-  lk_client *c = s->client;
-  lk_call call = lk__call_until(s->end_ms);
+  lk_client *c = w->client;
+  lk_call call = lk__call_until(w->end_ms);
 
-  see(s);
-  glance(s, &call);
-  switch (s->verb) {
+  record_seen_zxid(w);
+  request_first_zxid(w, &call);
+  switch (w->kind) {
   case CREATE:
-    return lk_create2(c, s->path, s->data, s->acl, s->flags, &call, on_created,
-                      s);
-  case SET: return lk_set(c, s->path, s->data, s->version, &call, on_set, s);
-  case DELETE: return lk_delete(c, s->path, s->version, &call, on_deleted, s);
+    return lk_create2(c, w->path, w->data, w->acl, w->flags, &call,
+                      reliable_write_on_created, w);
+  case SET:
+    return lk_set(c, w->path, w->data, w->version, &call, reliable_write_on_set,
+                  w);
+  case DELETE:
+    return lk_delete(c, w->path, w->version, &call, reliable_write_on_deleted,
+                     w);
   }
   return LK_ERR_STATE;
 }
 
-static void write(settle *s)
+static void reliable_write_send(reliable_write *w)
 {
-  int err = ask(s);
+  int err = reliable_write_request(w);
 
-  if (lk__error_advice(s->client, err) == LK_ADVICE_RETRY_LATER)
-    rest(s, false);
+  if (lk__error_advice(w->client, err) == LK_ADVICE_RETRY_LATER)
+    reliable_write_pause(w, false);
   else if (err != 0)
-    fail(s, err);
+    reliable_write_fail(w, err);
 }
 
-/* ---- what became of it ------------------------------------------------- */
+/* ---- outcome ----------------------------------------------------------- */
 
-static void settle_ephemeral(settle *s)
+static void conclude_ephemeral_create(reliable_write *w)
 {
-  if (lk_client_session(s->client).id != s->session)
-    fail(s, LK_ERR_SESSION_EXPIRED);
-  else if (s->read_err == LK_ERR_NO_NODE)
-    write(s);
-  else if (s->stat.czxid <= s->older || s->stat.ephemeral_owner != s->session)
-    fail(s, LK_ERR_NODE_EXISTS);
+  if (lk_client_session(w->client).id != w->lost_in_session)
+    reliable_write_fail(w, LK_ERR_SESSION_EXPIRED);
+  else if (w->read_err == LK_ERR_NO_NODE)
+    reliable_write_send(w);
+  else if (w->stat.czxid <= w->seen_zxid ||
+           w->stat.ephemeral_owner != w->lost_in_session)
+    reliable_write_fail(w, LK_ERR_NODE_EXISTS);
   else
-    end(s, 0, s->path, &s->stat);
+    reliable_write_complete(w, 0, w->path, &w->stat);
 }
 
-static void settle_create(settle *s)
+/* A missing node may have been created and deleted again. Without `seen_zxid`
+ * an existing node may be older than the write. */
+static void conclude_create(reliable_write *w)
 {
-  if (s->read_err == LK_ERR_NO_NODE && (s->sole || s->calm))
-    write(s);
-  else if (s->read_err == LK_ERR_NO_NODE || s->older == 0)
-    fail(s, LK_ERR_IN_DOUBT); /* it may have come and gone, or been there */
-  else if (s->stat.czxid <= s->older || (s->sole && !s->same))
-    fail(s, LK_ERR_NODE_EXISTS);
-  else if (s->sole)
-    end(s, 0, s->path, &s->stat);
+  if (w->read_err == LK_ERR_NO_NODE && (w->sole || w->parent_unchanged))
+    reliable_write_send(w);
+  else if (w->read_err == LK_ERR_NO_NODE || w->seen_zxid == 0)
+    reliable_write_fail(w, LK_ERR_IN_DOUBT);
+  else if (w->stat.czxid <= w->seen_zxid || (w->sole && !w->data_equal))
+    reliable_write_fail(w, LK_ERR_NODE_EXISTS);
+  else if (w->sole)
+    reliable_write_complete(w, 0, w->path, &w->stat);
   else
-    fail(s, LK_ERR_IN_DOUBT);
+    reliable_write_fail(w, LK_ERR_IN_DOUBT);
 }
 
-/* The one change since was made by somebody who wrote something else. */
-static bool is_anothers(const settle *s)
+/* `version` was followed by one change, whose data differ from ours. */
+static bool only_change_is_foreign(const reliable_write *w)
 {
-  return s->version != -1 && s->stat.czxid <= s->older && !s->same &&
-         (uint32_t)s->stat.version == (uint32_t)s->version + 1;
+  return w->version != -1 && w->stat.czxid <= w->seen_zxid && !w->data_equal &&
+         (uint32_t)w->stat.version == (uint32_t)w->version + 1;
 }
 
-static bool is_unwritten(const settle *s)
+static bool set_may_be_resent(const reliable_write *w)
 {
-  return s->stat.mzxid <= s->older ||
-         (s->sole && (!s->same || s->stat.version == s->version));
+  return w->stat.mzxid <= w->seen_zxid ||
+         (w->sole && (!w->data_equal || w->stat.version == w->version));
 }
 
-static void settle_set(settle *s)
+static void conclude_set(reliable_write *w)
 {
-  if (s->read_err == LK_ERR_NO_NODE)
-    fail(s, s->sole ? LK_ERR_NO_NODE : LK_ERR_IN_DOUBT);
-  else if (is_unwritten(s))
-    write(s);
-  else if (s->sole)
-    end(s, 0, NULL, &s->stat);
+  if (w->read_err == LK_ERR_NO_NODE)
+    reliable_write_fail(w, w->sole ? LK_ERR_NO_NODE : LK_ERR_IN_DOUBT);
+  else if (set_may_be_resent(w))
+    reliable_write_send(w);
+  else if (w->sole)
+    reliable_write_complete(w, 0, NULL, &w->stat);
   else
-    fail(s, is_anothers(s) ? LK_ERR_BAD_VERSION : LK_ERR_IN_DOUBT);
+    reliable_write_fail(w, only_change_is_foreign(w) ? LK_ERR_BAD_VERSION
+                                                     : LK_ERR_IN_DOUBT);
 }
 
-static void settle_delete(settle *s)
+static void conclude_delete(reliable_write *w)
 {
-  if (s->read_err == 0 && (s->sole || s->stat.czxid <= s->older))
-    write(s);
+  if (w->read_err == 0 && (w->sole || w->stat.czxid <= w->seen_zxid))
+    reliable_write_send(w);
   else
-    fail(s, s->sole ? 0 : LK_ERR_IN_DOUBT);
+    reliable_write_fail(w, w->sole ? 0 : LK_ERR_IN_DOUBT);
 }
 
-static void judge(settle *s)
+static void reliable_write_conclude(reliable_write *w)
 {
-  switch (s->verb) {
+  switch (w->kind) {
   case CREATE:
-    if (is_ephemeral(s))
-      settle_ephemeral(s);
+    if (creates_ephemeral(w))
+      conclude_ephemeral_create(w);
     else
-      settle_create(s);
+      conclude_create(w);
     break;
-  case SET: settle_set(s); break;
-  case DELETE: settle_delete(s); break;
+  case SET: conclude_set(w); break;
+  case DELETE: conclude_delete(w); break;
   }
 }
 
-/* ---- the look ---------------------------------------------------------- */
+/* ---- verification ------------------------------------------------------ */
 
-/* A transaction that a server has judged was ordered behind the write. */
-static bool was_ordered(int err)
+/* Servers ordered the transaction behind the write: it was executed or refused
+ * there. */
+static bool transaction_was_ordered(int err)
 {
   lk_outcome outcome = lk__error_meaning(err).outcome;
 
   return outcome == LK_OUTCOME_EXECUTED || outcome == LK_OUTCOME_REFUSED;
 }
 
-static int first_trouble(const settle *s)
+static int verification_error(const reliable_write *w)
 {
-  if (s->refused != 0)
-    return s->refused;
-  return s->proof_err != 0 ? s->proof_err : s->read_err;
+  if (w->request_err != 0)
+    return w->request_err;
+  return w->transaction_err != 0 ? w->transaction_err : w->read_err;
 }
 
-/* All of it was answered. */
-static void looked(settle *s)
+static void verification_done(reliable_write *w)
 {
-  bool known = s->read_err == 0 || s->read_err == LK_ERR_NO_NODE;
+  bool known = w->read_err == 0 || w->read_err == LK_ERR_NO_NODE;
 
-  if (s->refused == 0 && s->proof_err == 0 && known) {
-    judge(s);
+  if (w->request_err == 0 && w->transaction_err == 0 && known) {
+    reliable_write_conclude(w);
     return;
   }
-  int err = first_trouble(s);
+  int err = verification_error(w);
 
-  switch (lk__error_advice(s->client, err)) {
-  case LK_ADVICE_AWAIT_CONNECTION: look(s); break;
-  case LK_ADVICE_RETRY_LATER: rest(s, true); break;
+  switch (lk__error_advice(w->client, err)) {
+  case LK_ADVICE_AWAIT_CONNECTION: reliable_write_verify(w); break;
+  case LK_ADVICE_RETRY_LATER: reliable_write_pause(w, true); break;
   case LK_ADVICE_GIVE_UP:
-    fail(s, err == LK_ERR_NO_AUTH ? LK_ERR_IN_DOUBT : err);
+    reliable_write_fail(w, err == LK_ERR_NO_AUTH ? LK_ERR_IN_DOUBT : err);
     break;
   }
 }
 
-static void answered(settle *s)
+static void verification_replied(reliable_write *w)
 {
-  if (--s->open == 0)
-    looked(s);
+  if (--w->outstanding == 0)
+    verification_done(w);
 }
 
-static void on_proof(lk_client *c, int err, const lk_op_result *results,
-                     size_t count, void *arg)
+static void verification_on_transaction(lk_client *c, int err,
+                                        const lk_op_result *results,
+                                        size_t count, void *arg)
 {
-  settle *s = arg;
+  reliable_write *w = arg;
 
   (void)c;
   (void)results;
   (void)count;
-  s->proof_err = was_ordered(err) ? 0 : err;
-  answered(s);
+  w->transaction_err = transaction_was_ordered(err) ? 0 : err;
+  verification_replied(w);
 }
 
-static void on_node(lk_client *c, int err, const lk_bytes *data,
-                    const lk_stat *stat, void *arg)
+static void verification_on_node(lk_client *c, int err, const lk_bytes *data,
+                                 const lk_stat *stat, void *arg)
 {
-  settle *s = arg;
+  reliable_write *w = arg;
 
   (void)c;
-  s->read_err = err;
+  w->read_err = err;
   if (err == 0) {
-    s->stat = *stat;
-    s->same = data->len == s->data.len &&
-              (data->len == 0 || memcmp(data->at, s->data.at, data->len) == 0);
+    w->stat = *stat;
+    w->data_equal =
+        data->len == w->data.len &&
+        (data->len == 0 || memcmp(data->at, w->data.at, data->len) == 0);
   }
-  answered(s);
+  verification_replied(w);
 }
 
-static void on_parent(lk_client *c, int err, const lk_stat *stat, void *arg)
+static void verification_on_parent(lk_client *c, int err, const lk_stat *stat,
+                                   void *arg)
 {
-  settle *s = arg;
+  reliable_write *w = arg;
 
   (void)c;
-  s->calm = err == 0 && stat->pzxid <= s->older;
-  answered(s);
+  w->parent_unchanged = err == 0 && stat->pzxid <= w->seen_zxid;
+  verification_replied(w);
 }
 
-static int ask_parent(settle *s, const lk_call *call)
+static int verification_read_parent(reliable_write *w, const lk_call *call)
 {
-  char *slash = strrchr(s->path, '/');
-  char *cut = slash == s->path ? slash + 1 : slash;
+  char *slash = strrchr(w->path, '/');
+  char *cut = slash == w->path ? slash + 1 : slash;
   char kept = *cut;
 
   *cut = '\0';
-  int err = lk_exists(s->client, s->path, call, on_parent, s);
+  int err = lk_exists(w->client, w->path, call, verification_on_parent, w);
 
   *cut = kept;
   return err;
 }
 
-static int ask_look(settle *s)
+static int verification_request(reliable_write *w)
 {
   lk_op check = lk_op_check("/", -1);
-  lk_call call = lk__call_until(s->end_ms);
-  int err = lk_multi(s->client, &check, 1, &call, on_proof, s);
+  lk_call call = lk__call_until(w->end_ms);
+  int err =
+      lk_multi(w->client, &check, 1, &call, verification_on_transaction, w);
 
   if (err != 0)
     return err;
-  s->open++;
-  if (s->verb == CREATE && !s->sole) {
-    err = ask_parent(s, &call);
-    s->open += err == 0;
+  w->outstanding++;
+  if (w->kind == CREATE && !w->sole) {
+    err = verification_read_parent(w, &call);
+    w->outstanding += err == 0;
   }
   if (err == 0) {
-    err = lk_get(s->client, s->path, &call, on_node, s);
-    s->open += err == 0;
+    err = lk_get(w->client, w->path, &call, verification_on_node, w);
+    w->outstanding += err == 0;
   }
   return err;
 }
 
-/* A transaction goes first, whatever it checks: when it has been executed, so
- * has been what the old connection had proposed, and nothing more of it will
- * be; unless the session was given up here, and not at the servers. */
-static void look(settle *s)
+/* A transaction goes first; its content does not matter. When it is executed,
+ * all proposals of the old connection were executed, or never will be. The
+ * exception is a session that only the client has given up. */
+static void reliable_write_verify(reliable_write *w)
 {
-  if (wait_for_session_end(s))
+  if (await_abandoned_session_end(w))
     return;
-  s->calm = false;
-  s->refused = ask_look(s);
-  if (s->open == 0)
-    looked(s);
+  w->parent_unchanged = false;
+  w->request_err = verification_request(w);
+  if (w->outstanding == 0)
+    verification_done(w);
 }
 
-/* ---- beginning --------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------- */
 
-/* Path and data stand behind it. */
-static settle *new_settle(lk_client *c, const char *path, lk_bytes data)
+/* Path and data are copied into the same allocation. */
+static reliable_write *reliable_write_new(lk_client *c, const char *path,
+                                          lk_bytes data)
 {
   size_t path_size = strlen(path) + 1;
 
-  if (data.len > SIZE_MAX - sizeof(settle) - path_size)
+  if (data.len > SIZE_MAX - sizeof(reliable_write) - path_size)
     return NULL;
-  settle *s = lk__take(lk_client_mem(c), sizeof *s + path_size + data.len);
+  reliable_write *w =
+      lk__take(lk_client_mem(c), sizeof *w + path_size + data.len);
 
-  if (s == NULL)
+  if (w == NULL)
     return NULL;
-  s->client = c;
-  s->path = (char *)(s + 1);
-  memcpy(s->path, path, path_size);
-  s->data = data;
+  w->client = c;
+  w->path = (char *)(w + 1);
+  memcpy(w->path, path, path_size);
+  w->data = data;
   if (data.at != NULL)
-    s->data.at = s->path + path_size;
+    w->data.at = w->path + path_size;
   if (data.len > 0)
-    memcpy(s->path + path_size, data.at, data.len);
-  return s;
+    memcpy(w->path + path_size, data.at, data.len);
+  return w;
 }
 
-/* Begin with what `what` says. */
-static int begin(lk_client *c, const settle *what, const char *path,
-                 lk_bytes data, const lk_acls *acl, const lk_call *call)
+static int reliable_write_begin(lk_client *c, const reliable_write *options,
+                                const char *path, lk_bytes data,
+                                const lk_acls *acl, const lk_call *call)
 {
-  lk_call own;
-  int err = lk__call_options_take(c, &own, call);
+  lk_call timing;
+  int err = lk__call_options_take(c, &timing, call);
 
   if (err != 0)
     return err;
   if (path == NULL)
     return LK_ERR_BAD_PATH;
-  settle *s = new_settle(c, path, data);
+  reliable_write *w = reliable_write_new(c, path, data);
 
-  if (s == NULL)
+  if (w == NULL)
     return LK_ERR_NO_MEMORY;
-  s->verb = what->verb;
-  s->flags = what->flags;
-  s->version = what->version;
-  s->sole = what->sole;
-  s->done = what->done;
-  s->arg = what->arg;
-  s->end_ms = lk__call_deadline(c, &own);
+  w->kind = options->kind;
+  w->flags = options->flags;
+  w->version = options->version;
+  w->sole = options->sole;
+  w->done = options->done;
+  w->arg = options->arg;
+  w->end_ms = lk__call_deadline(c, &timing);
   if (acl != NULL)
-    s->acl = lk__acls_copy(lk_client_mem(c), acl);
-  err = acl != NULL && s->acl == NULL ? LK_ERR_NO_MEMORY : ask(s);
+    w->acl = lk__acls_copy(lk_client_mem(c), acl);
+  err = acl != NULL && w->acl == NULL ? LK_ERR_NO_MEMORY
+                                      : reliable_write_request(w);
 
   if (err != 0)
-    give_back(s);
+    reliable_write_free(w);
   return err;
 }
 
@@ -471,37 +495,38 @@ int lk_create_reliable(lk_client *c, const char *path, lk_bytes data,
                        const lk_acls *acl, int flags, bool sole,
                        const lk_call *call, lk_create_cb done, void *arg)
 {
-  const settle what = {.verb = CREATE,
-                       .flags = flags,
-                       .sole = sole,
-                       .done = (void (*)(void))done,
-                       .arg = arg};
+  const reliable_write options = {.kind = CREATE,
+                                  .flags = flags,
+                                  .sole = sole,
+                                  .done = (void (*)(void))done,
+                                  .arg = arg};
 
-  return begin(c, &what, path, data, acl, call);
+  return reliable_write_begin(c, &options, path, data, acl, call);
 }
 
 int lk_set_reliable(lk_client *c, const char *path, lk_bytes data,
                     int32_t version, bool sole, const lk_call *call,
                     lk_stat_cb done, void *arg)
 {
-  const settle what = {.verb = SET,
-                       .version = version,
-                       .sole = sole,
-                       .done = (void (*)(void))done,
-                       .arg = arg};
+  const reliable_write options = {.kind = SET,
+                                  .version = version,
+                                  .sole = sole,
+                                  .done = (void (*)(void))done,
+                                  .arg = arg};
 
-  return begin(c, &what, path, data, NULL, call);
+  return reliable_write_begin(c, &options, path, data, NULL, call);
 }
 
 int lk_delete_reliable(lk_client *c, const char *path, int32_t version,
                        bool sole, const lk_call *call, lk_done_cb done,
                        void *arg)
 {
-  const settle what = {.verb = DELETE,
-                       .version = version,
-                       .sole = sole,
-                       .done = (void (*)(void))done,
-                       .arg = arg};
+  const reliable_write options = {.kind = DELETE,
+                                  .version = version,
+                                  .sole = sole,
+                                  .done = (void (*)(void))done,
+                                  .arg = arg};
 
-  return begin(c, &what, path, lk_bytes_of(NULL, 0), NULL, call);
+  return reliable_write_begin(c, &options, path, lk_bytes_of(NULL, 0), NULL,
+                              call);
 }

@@ -10,54 +10,53 @@
 
 /**
  * @file
- * A read with a watch, and another one whenever that fires: the read sets the
- * next watch in the same instant, so that nothing is missed between. Where
- * there is no node a read leaves no watch; then exists does. At most one
- * request is under way.
+ * Reads a node with a one-shot watch, and again whenever the watch fires. Each
+ * read sets the next watch atomically, so that no change is missed. A read of a
+ * missing node sets no watch; exists does. At most one request is under way.
  */
 
 enum {
-  USUAL_CHECK_MS = 60000,
+  DEFAULT_CHECK_MS = 60000,
   MIN_CHECK_MS = 100,
   MAX_CHECK_MS = 86400000,
-  REST_MS = 100,
-  MAX_REST_DOUBLINGS = 8
+  PAUSE_MS = 100,
+  MAX_PAUSE_DOUBLINGS = 8
 };
 
-/** What tells a state from another. */
+/** Two states of the node are equal if all members are. */
 typedef struct state_id {
   int err;
-  int64_t czxid;   /**< a node made anew is another node */
+  int64_t czxid;   /**< differs for a node that was deleted and created again */
   int64_t zxid;    /**< of the last change */
   int32_t version; /**< several changes can have one zxid */
 } state_id;
 
 struct lk_subscription {
   lk_mem mem;
-  lk_client *client; /* NULL: it has ended */
+  lk_client *client; /* NULL: the subscription has ended */
   lk_subscribe_children_cb children;
-  lk_subscribe_data_cb data; /* one of the two */
+  lk_subscribe_data_cb data; /* NULL if `children` is set */
   void *arg;
-  size_t refs; /* the user's, of a request, of callers */
-  bool busy;   /* a request is under way */
-  bool again;  /* and the watch fired meanwhile */
-  bool told;
-  state_id last;   /* what was told */
-  lk_watch *watch; /* NULL: none */
+  size_t refs;       /* the user's, the request's, those of active calls */
+  bool request_sent; /* a request is under way */
+  bool again;        /* the watch fired during that request */
+  bool reported;
+  state_id last_reported; /* valid if `reported` */
+  lk_watch *watch;        /* NULL: none */
   lk_listener listener;
-  lk_timer timer; /* a rest, a check, or whether an expiry was final */
-  bool rests_now; /* not to ask before it fires, on whatever connection */
+  lk_timer timer; /* ends a pause, starts a check or examines an expiry */
+  bool pausing;   /* no request before `timer` fires, even after a reconnect */
   int32_t check_ms;
-  unsigned rests;
+  unsigned pauses; /* in a row */
   char path[];
 };
 
-static void ref(lk_subscription *s)
+static void subscription_ref(lk_subscription *s)
 {
   s->refs++;
 }
 
-static void unref(lk_subscription *s)
+static void subscription_unref(lk_subscription *s)
 {
   lk_mem mem = s->mem;
 
@@ -65,9 +64,10 @@ static void unref(lk_subscription *s)
     lk__give(&mem, s);
 }
 
-/* ---- telling ----------------------------------------------------------- */
+/* ---- reporting --------------------------------------------------------- */
 
-static state_id id_of(const lk_subscription *s, int err, const lk_stat *stat)
+static state_id subscription_state_id(const lk_subscription *s, int err,
+                                      const lk_stat *stat)
 {
   if (err != 0)
     return (state_id){.err = err};
@@ -76,26 +76,30 @@ static state_id id_of(const lk_subscription *s, int err, const lk_stat *stat)
   return (state_id){0, stat->czxid, stat->mzxid, stat->version};
 }
 
-static bool was_told(const lk_subscription *s, const state_id *id)
+static bool state_was_reported(const lk_subscription *s, const state_id *id)
 {
-  return s->told && s->last.err == id->err && s->last.czxid == id->czxid &&
-         s->last.zxid == id->zxid && s->last.version == id->version;
+  return s->reported && s->last_reported.err == id->err &&
+         s->last_reported.czxid == id->czxid &&
+         s->last_reported.zxid == id->zxid &&
+         s->last_reported.version == id->version;
 }
 
-static bool is_news(lk_subscription *s, int err, const lk_stat *stat)
+/* false: the caller knows this state already. */
+static bool subscription_record_state(lk_subscription *s, int err,
+                                      const lk_stat *stat)
 {
-  state_id id = id_of(s, err, stat);
+  state_id id = subscription_state_id(s, err, stat);
 
-  if (was_told(s, &id))
+  if (state_was_reported(s, &id))
     return false;
-  s->told = true;
-  s->last = id;
+  s->reported = true;
+  s->last_reported = id;
   return true;
 }
 
-static void tell_error(lk_subscription *s, int err)
+static void subscription_report_error(lk_subscription *s, int err)
 {
-  if (!is_news(s, err, NULL))
+  if (!subscription_record_state(s, err, NULL))
     return;
   if (s->children != NULL)
     s->children(s, err, NULL, 0, NULL, s->arg);
@@ -103,14 +107,15 @@ static void tell_error(lk_subscription *s, int err)
     s->data(s, err, NULL, NULL, s->arg);
 }
 
-/* ---- time -------------------------------------------------------------- */
+/* ---- timer ------------------------------------------------------------- */
 
-static void fire_in(lk_subscription *s, int64_t ms)
+static void subscription_start_timer(lk_subscription *s, int64_t ms)
 {
   lk_timer_start(s->client, &s->timer, lk_client_clock(s->client) + ms);
 }
 
-static int64_t chance(const lk_subscription *s, int64_t below)
+static int64_t subscription_random_below(const lk_subscription *s,
+                                         int64_t below)
 {
   uint32_t n;
 
@@ -118,230 +123,242 @@ static int64_t chance(const lk_subscription *s, int64_t below)
   return n % below;
 }
 
-static void rest(lk_subscription *s)
+static void subscription_pause(lk_subscription *s)
 {
-  int64_t ms = (int64_t)REST_MS << s->rests;
+  int64_t ms = (int64_t)PAUSE_MS << s->pauses;
 
-  if (s->rests < MAX_REST_DOUBLINGS)
-    s->rests++;
-  s->rests_now = true;
-  fire_in(s, ms + chance(s, ms));
+  if (s->pauses < MAX_PAUSE_DOUBLINGS)
+    s->pauses++;
+  s->pausing = true;
+  subscription_start_timer(s, ms + subscription_random_below(s, ms));
 }
 
-/* What is known is watched. */
-static void settle(lk_subscription *s)
+/* The state is known and watched: only the next check is due. */
+static void subscription_schedule_check(lk_subscription *s)
 {
-  s->rests = 0;
+  s->pauses = 0;
   if (s->check_ms > 0)
-    fire_in(s, s->check_ms - chance(s, s->check_ms / 4));
+    subscription_start_timer(
+        s, s->check_ms - subscription_random_below(s, s->check_ms / 4));
 }
 
-/* ---- asking ------------------------------------------------------------ */
+/* ---- requests ---------------------------------------------------------- */
 
-static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
-                     const lk_stat *stat, void *arg);
-static void on_data(lk_client *c, int err, const lk_bytes *data,
-                    const lk_stat *stat, void *arg);
-static void on_look(lk_client *c, int err, const lk_stat *stat, void *arg);
-static void on_check(lk_client *c, int err, const lk_stat *stat, void *arg);
-static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
-                     void *arg);
+static void subscription_on_names(lk_client *c, int err, const lk_bytes *names,
+                                  size_t count, const lk_stat *stat, void *arg);
+static void subscription_on_data(lk_client *c, int err, const lk_bytes *data,
+                                 const lk_stat *stat, void *arg);
+static void subscription_on_exists(lk_client *c, int err, const lk_stat *stat,
+                                   void *arg);
+static void subscription_on_check(lk_client *c, int err, const lk_stat *stat,
+                                  void *arg);
+static void subscription_on_event(lk_client *c, lk_watch *w,
+                                  const lk_event *event, void *arg);
 
-/* A connection brings a new round, and so does a new session; but an answer
- * that is too big breaks each. */
-static void on_trouble(lk_subscription *s, int err)
+/* After a lost connection or session, the next connection starts a new read. A
+ * reply that is too big breaks each connection, so that pause is the longest.
+ */
+static void subscription_request_failed(lk_subscription *s, int err)
 {
   lk_advice advice = lk__error_advice(s->client, err);
 
   if (advice == LK_ADVICE_AWAIT_CONNECTION)
     return;
   if (err == LK_ERR_TOO_BIG)
-    s->rests = MAX_REST_DOUBLINGS;
-  rest(s);
+    s->pauses = MAX_PAUSE_DOUBLINGS;
+  subscription_pause(s);
   if (advice == LK_ADVICE_GIVE_UP)
-    tell_error(s, err);
+    subscription_report_error(s, err);
 }
 
-static int asked(lk_subscription *s, int err)
+static int subscription_requested(lk_subscription *s, int err)
 {
   if (err != 0)
     return err;
-  s->busy = true;
-  ref(s);
+  s->request_sent = true;
+  subscription_ref(s);
   return 0;
 }
 
-static lk_call with_watch(lk_subscription *s)
+static lk_call subscription_watch_options(lk_subscription *s)
 {
   return (lk_call){.size = sizeof(lk_call),
                    .until_disconnect = true,
-                   .on_event = on_event,
+                   .on_event = subscription_on_event,
                    .watch_arg = s,
                    .watch = &s->watch};
 }
 
-static void drop_watch(lk_subscription *s, bool on_server)
+static void subscription_drop_watch(lk_subscription *s, bool on_server)
 {
   if (s->watch != NULL)
     lk_watch_cancel(s->client, s->watch, on_server);
   s->watch = NULL;
 }
 
-static int try_read(lk_subscription *s)
+static int subscription_request_state(lk_subscription *s)
 {
-  lk_call call = with_watch(s);
+  lk_call call = subscription_watch_options(s);
 
-  return asked(s, s->children != NULL
-                      ? lk_get_children(s->client, s->path, &call, on_names, s)
-                      : lk_get(s->client, s->path, &call, on_data, s));
+  return subscription_requested(
+      s,
+      s->children != NULL
+          ? lk_get_children(s->client, s->path, &call, subscription_on_names, s)
+          : lk_get(s->client, s->path, &call, subscription_on_data, s));
 }
 
-static void read_again(lk_subscription *s)
+static void subscription_read(lk_subscription *s)
 {
   lk_timer_stop(s->client, &s->timer);
-  drop_watch(s, true);
-  int err = try_read(s);
+  subscription_drop_watch(s, true);
+  int err = subscription_request_state(s);
 
   if (err != 0)
-    on_trouble(s, err);
+    subscription_request_failed(s, err);
 }
 
-/* There is no node: learn of its creation. */
-static void look(lk_subscription *s)
+/* Watch for the creation of the missing node. */
+static void subscription_await_creation(lk_subscription *s)
 {
-  lk_call call = with_watch(s);
+  lk_call call = subscription_watch_options(s);
 
   lk_timer_stop(s->client, &s->timer);
-  int err = asked(s, lk_exists(s->client, s->path, &call, on_look, s));
+  int err = subscription_requested(
+      s, lk_exists(s->client, s->path, &call, subscription_on_exists, s));
 
   if (err != 0)
-    on_trouble(s, err);
+    subscription_request_failed(s, err);
 }
 
-static void check(lk_subscription *s)
+static void subscription_check(lk_subscription *s)
 {
-  int err = asked(s, lk_exists(s->client, s->path, NULL, on_check, s));
+  int err = subscription_requested(
+      s, lk_exists(s->client, s->path, NULL, subscription_on_check, s));
 
   if (err != 0)
-    on_trouble(s, err);
+    subscription_request_failed(s, err);
 }
 
-/* ---- answers ----------------------------------------------------------- */
+/* ---- replies ----------------------------------------------------------- */
 
-/* Whether anybody still wants to know. */
-static bool answered(lk_subscription *s)
+/* false: the subscription has ended. */
+static bool subscription_replied(lk_subscription *s)
 {
-  s->busy = false;
+  s->request_sent = false;
   return s->client != NULL;
 }
 
-/* Neither the node nor its watch is there. */
-static void on_absence(lk_subscription *s)
+static void subscription_node_absent(lk_subscription *s)
 {
-  tell_error(s, LK_ERR_NO_NODE);
+  subscription_report_error(s, LK_ERR_NO_NODE);
   if (s->client != NULL)
-    look(s);
+    subscription_await_creation(s);
 }
 
-static void on_failed_read(lk_subscription *s, int err)
+static void subscription_read_failed(lk_subscription *s, int err)
 {
   s->watch = NULL;
   if (err == LK_ERR_NO_NODE)
-    on_absence(s);
+    subscription_node_absent(s);
   else
-    on_trouble(s, err);
+    subscription_request_failed(s, err);
 }
 
-/* Whether it is to be told. */
-static bool brought_news(lk_subscription *s, int err, const lk_stat *stat)
+/* true: the state is to be reported. */
+static bool subscription_state_read(lk_subscription *s, int err,
+                                    const lk_stat *stat)
 {
-  if (!answered(s))
+  if (!subscription_replied(s))
     return false;
   if (err != 0) {
-    on_failed_read(s, err);
+    subscription_read_failed(s, err);
     return false;
   }
-  settle(s);
-  return is_news(s, 0, stat);
+  subscription_schedule_check(s);
+  return subscription_record_state(s, 0, stat);
 }
 
-static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
-                     const lk_stat *stat, void *arg)
+static void subscription_on_names(lk_client *c, int err, const lk_bytes *names,
+                                  size_t count, const lk_stat *stat, void *arg)
 {
   lk_subscription *s = arg;
 
   (void)c;
-  if (brought_news(s, err, stat))
+  if (subscription_state_read(s, err, stat))
     s->children(s, 0, names, count, stat, s->arg);
-  unref(s);
+  subscription_unref(s);
 }
 
-static void on_data(lk_client *c, int err, const lk_bytes *data,
-                    const lk_stat *stat, void *arg)
+static void subscription_on_data(lk_client *c, int err, const lk_bytes *data,
+                                 const lk_stat *stat, void *arg)
 {
   lk_subscription *s = arg;
 
   (void)c;
-  if (brought_news(s, err, stat))
+  if (subscription_state_read(s, err, stat))
     s->data(s, 0, data, stat, s->arg);
-  unref(s);
+  subscription_unref(s);
 }
 
-/* A node that has come meanwhile has left a watch on its data. */
-static void judge_look(lk_subscription *s, int err)
+/* If the node was created in between, exists has set a watch on its data, which
+ * the read replaces. */
+static void subscription_exists_replied(lk_subscription *s, int err)
 {
   if (err == 0) {
-    read_again(s);
+    subscription_read(s);
   } else if (err == LK_ERR_NO_NODE) {
-    settle(s);
-    tell_error(s, err);
+    subscription_schedule_check(s);
+    subscription_report_error(s, err);
   } else {
     s->watch = NULL;
-    on_trouble(s, err);
+    subscription_request_failed(s, err);
   }
 }
 
-static void on_look(lk_client *c, int err, const lk_stat *stat, void *arg)
+static void subscription_on_exists(lk_client *c, int err, const lk_stat *stat,
+                                   void *arg)
 {
   lk_subscription *s = arg;
 
   (void)c;
   (void)stat;
-  if (answered(s))
-    judge_look(s, err);
-  unref(s);
+  if (subscription_replied(s))
+    subscription_exists_replied(s, err);
+  subscription_unref(s);
 }
 
-/* The watch would have told of what differs, so there is none any more. */
-static void judge_check(lk_subscription *s, int err, const lk_stat *stat)
+/* A different state means that the watch was lost, since it has not fired. */
+static void subscription_check_replied(lk_subscription *s, int err,
+                                       const lk_stat *stat)
 {
   lk_advice advice = lk__error_advice(s->client, err);
-  state_id id = id_of(s, err, stat);
+  state_id id = subscription_state_id(s, err, stat);
   bool again = s->again;
 
   s->again = false;
   if (advice == LK_ADVICE_AWAIT_CONNECTION)
     return;
-  if (again || (advice == LK_ADVICE_GIVE_UP && !was_told(s, &id)))
-    read_again(s);
+  if (again || (advice == LK_ADVICE_GIVE_UP && !state_was_reported(s, &id)))
+    subscription_read(s);
   else
-    settle(s);
+    subscription_schedule_check(s);
 }
 
-static void on_check(lk_client *c, int err, const lk_stat *stat, void *arg)
+static void subscription_on_check(lk_client *c, int err, const lk_stat *stat,
+                                  void *arg)
 {
   lk_subscription *s = arg;
 
   (void)c;
-  if (answered(s))
-    judge_check(s, err, stat);
-  unref(s);
+  if (subscription_replied(s))
+    subscription_check_replied(s, err, stat);
+  subscription_unref(s);
 }
 
-/* ---- what happens ------------------------------------------------------ */
+/* ---- watch, client and timer ------------------------------------------- */
 
-static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
-                     void *arg)
+static void subscription_on_event(lk_client *c, lk_watch *w,
+                                  const lk_event *event, void *arg)
 {
   lk_subscription *s = arg;
 
@@ -350,77 +367,79 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
   s->watch = NULL;
   if (event->type == LK_EVENT_ENDED)
     return;
-  ref(s);
-  if (s->busy)
+  subscription_ref(s);
+  if (s->request_sent)
     s->again = true;
   else if (event->type == LK_EVENT_DELETED)
-    look(s);
+    subscription_await_creation(s);
   else
-    read_again(s);
-  unref(s);
+    subscription_read(s);
+  subscription_unref(s);
 }
 
-static void leave_client(lk_subscription *s, bool on_server)
+static void subscription_leave_client(lk_subscription *s, bool on_server)
 {
-  drop_watch(s, on_server);
+  subscription_drop_watch(s, on_server);
   lk_timer_stop(s->client, &s->timer);
   lk_client_detach(s->client, &s->listener);
   s->client = NULL;
 }
 
-static void end(lk_subscription *s, int err)
+static void subscription_finish(lk_subscription *s, int err)
 {
-  leave_client(s, false);
-  tell_error(s, err);
+  subscription_leave_client(s, false);
+  subscription_report_error(s, err);
 }
 
-static void on_timer(lk_client *c, void *arg)
+static void subscription_on_timer(lk_client *c, void *arg)
 {
   lk_subscription *s = arg;
 
-  ref(s);
-  s->rests_now = false;
+  subscription_ref(s);
+  s->pausing = false;
   if (lk_client_state(c) == LK_STATE_EXPIRED)
-    end(s, LK_ERR_SESSION_EXPIRED); /* and no new one follows */
+    subscription_finish(s, LK_ERR_SESSION_EXPIRED); /* no new session follows */
   else if (lk_client_connection(c) != 0 && s->watch != NULL)
-    check(s);
+    subscription_check(s);
   else if (lk_client_connection(c) != 0)
-    read_again(s);
-  unref(s);
+    subscription_read(s);
+  subscription_unref(s);
 }
 
-static void on_state(lk_client *c, lk_state state, int err, void *arg)
+static void subscription_on_state(lk_client *c, lk_state state, int err,
+                                  void *arg)
 {
   lk_subscription *s = arg;
 
   (void)c;
   (void)err;
-  ref(s);
+  subscription_ref(s);
   switch (state) {
   case LK_STATE_CONNECTING:
   case LK_STATE_SUSPENDED: break;
   case LK_STATE_CONNECTED:
   case LK_STATE_READ_ONLY:
-    if (!s->rests_now)
-      read_again(s);
+    if (!s->pausing)
+      subscription_read(s);
     break;
-  case LK_STATE_EXPIRED: fire_in(s, 0); break;
-  case LK_STATE_AUTH_FAILED: end(s, LK_ERR_AUTH_FAILED); break;
-  case LK_STATE_CLOSED: end(s, LK_ERR_CLOSED); break;
+  case LK_STATE_EXPIRED: subscription_start_timer(s, 0); break;
+  case LK_STATE_AUTH_FAILED: subscription_finish(s, LK_ERR_AUTH_FAILED); break;
+  case LK_STATE_CLOSED: subscription_finish(s, LK_ERR_CLOSED); break;
   }
-  unref(s);
+  subscription_unref(s);
 }
 
 /* ---- life -------------------------------------------------------------- */
 
-static bool acceptable(const lk_subscription_config *config)
+static bool subscription_config_valid(const lk_subscription_config *config)
 {
   int32_t ms = config->check_ms;
 
   return ms == 0 || ms == -1 || (ms >= MIN_CHECK_MS && ms <= MAX_CHECK_MS);
 }
 
-static lk_subscription *make(lk_client *client, const char *path, void *arg)
+static lk_subscription *subscription_make(lk_client *client, const char *path,
+                                          void *arg)
 {
   const lk_mem *mem = lk_client_mem(client);
   size_t len = strlen(path);
@@ -432,19 +451,19 @@ static lk_subscription *make(lk_client *client, const char *path, void *arg)
   s->client = client;
   s->arg = arg;
   s->refs = 1;
-  s->listener = (lk_listener){.state = on_state, .arg = s};
-  s->timer = (lk_timer){.fire = on_timer, .arg = s};
+  s->listener = (lk_listener){.state = subscription_on_state, .arg = s};
+  s->timer = (lk_timer){.fire = subscription_on_timer, .arg = s};
   memcpy(s->path, path, len);
   return s;
 }
 
-/* 0, or why nothing will ever be told. */
-static int begin(lk_subscription *s)
+/* 0, or why the subscription cannot start. */
+static int subscription_begin(lk_subscription *s)
 {
   switch (lk_client_state(s->client)) {
   case LK_STATE_CONNECTED:
-  case LK_STATE_READ_ONLY: return try_read(s);
-  case LK_STATE_EXPIRED: fire_in(s, 0); return 0;
+  case LK_STATE_READ_ONLY: return subscription_request_state(s);
+  case LK_STATE_EXPIRED: subscription_start_timer(s, 0); return 0;
   case LK_STATE_CONNECTING:
   case LK_STATE_SUSPENDED: return 0;
   case LK_STATE_AUTH_FAILED: return LK_ERR_AUTH_FAILED;
@@ -453,27 +472,29 @@ static int begin(lk_subscription *s)
   return LK_ERR_CLOSED;
 }
 
-static int subscribe(lk_subscription **out, lk_client *client, const char *path,
-                     const lk_subscription_config *config,
-                     const lk_subscription *what)
+static int subscription_open(lk_subscription **out, lk_client *client,
+                             const char *path,
+                             const lk_subscription_config *config,
+                             const lk_subscription *template)
 {
   static const lk_sized sized = LK_SIZED(lk_subscription_config);
   lk_subscription_config own;
 
   *out = NULL;
-  if (lk__sized_take(client, &sized, &own, config) != 0 || !acceptable(&own) ||
-      (what->children == NULL && what->data == NULL))
+  if (lk__sized_take(client, &sized, &own, config) != 0 ||
+      !subscription_config_valid(&own) ||
+      (template->children == NULL && template->data == NULL))
     return LK_ERR_BAD_ARGUMENT;
   if (lk_path_check(path) != 0)
     return LK_ERR_BAD_PATH;
-  lk_subscription *s = make(client, path, what->arg);
+  lk_subscription *s = subscription_make(client, path, template->arg);
 
   if (s == NULL)
     return LK_ERR_NO_MEMORY;
-  s->children = what->children;
-  s->data = what->data;
-  s->check_ms = own.check_ms == 0 ? USUAL_CHECK_MS : own.check_ms;
-  int err = begin(s);
+  s->children = template->children;
+  s->data = template->data;
+  s->check_ms = own.check_ms == 0 ? DEFAULT_CHECK_MS : own.check_ms;
+  int err = subscription_begin(s);
 
   if (err != 0) {
     lk__give(&s->mem, s);
@@ -487,20 +508,20 @@ static int subscribe(lk_subscription **out, lk_client *client, const char *path,
 int lk_subscribe_children(lk_subscription **out, lk_client *client,
                           const char *path,
                           const lk_subscription_config *config,
-                          lk_subscribe_children_cb told, void *arg)
+                          lk_subscribe_children_cb callback, void *arg)
 {
-  const lk_subscription what = {.children = told, .arg = arg};
+  const lk_subscription template = {.children = callback, .arg = arg};
 
-  return subscribe(out, client, path, config, &what);
+  return subscription_open(out, client, path, config, &template);
 }
 
 int lk_subscribe_data(lk_subscription **out, lk_client *client,
                       const char *path, const lk_subscription_config *config,
-                      lk_subscribe_data_cb told, void *arg)
+                      lk_subscribe_data_cb callback, void *arg)
 {
-  const lk_subscription what = {.data = told, .arg = arg};
+  const lk_subscription template = {.data = callback, .arg = arg};
 
-  return subscribe(out, client, path, config, &what);
+  return subscription_open(out, client, path, config, &template);
 }
 
 void lk_subscription_free(lk_subscription *s)
@@ -508,8 +529,8 @@ void lk_subscription_free(lk_subscription *s)
   if (s == NULL)
     return;
   if (s->client != NULL)
-    leave_client(s, true);
-  unref(s);
+    subscription_leave_client(s, true);
+  subscription_unref(s);
 }
 
 const char *lk_subscription_path(const lk_subscription *s)
