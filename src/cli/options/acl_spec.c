@@ -16,8 +16,8 @@ static int base64_digit(char c)
   return at == NULL ? -1 : (int)(at - digits);
 }
 
-/* Whether `b` is base64 of `size` bytes, of which one or two are left for the
-   last group. */
+/* Whether `b` is base64 of `size` bytes; the last group holds one or two of
+   them. */
 static bool is_base64_of(lk_bytes b, size_t size)
 {
   const char *s = b.at;
@@ -35,8 +35,9 @@ static bool is_base64_of(lk_bytes b, size_t size)
   return (base64_digit(s[used - 1]) & unused_bits) == 0;
 }
 
-/* "user:BASE64(SHA1(user:password))". Servers can be told to use a hash of 32
-   or 64 bytes (DigestAuthenticationProvider.digestAlg). */
+/* Whether `id` is "user:BASE64(HASH(user:password))". The hash is SHA-1;
+   servers can be configured for hashes of 32 or 64 bytes
+   (DigestAuthenticationProvider.digestAlg). */
 static bool is_digest_id(lk_bytes id)
 {
   const char *colon = memchr(id.at, ':', id.len);
@@ -56,7 +57,7 @@ static bool is_digest(const lk_acl *entry)
          memcmp(entry->scheme.at, "digest", entry->scheme.len) == 0;
 }
 
-/* Without what may be a password. */
+/* Refuses `id` without showing the part that may be a password. */
 static void refuse_digest(cli_text *out, const char *what, lk_bytes id)
 {
   const char *colon = memchr(id.at, ':', id.len);
@@ -69,7 +70,7 @@ static void refuse_digest(cli_text *out, const char *what, lk_bytes id)
                      "into a file for --auth-file, and use creator");
 }
 
-/* A password in clear matches no identity. */
+/* An ACL entry with a password in clear matches no identity. */
 static bool check_digests(const lk_acls *acl, const char *what,
                           cli_text *complaint)
 {

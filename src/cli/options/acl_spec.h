@@ -8,20 +8,20 @@
 
 /** An access list made from --acl. */
 typedef struct cli_acl {
-  lk_acls list; /**< that of `made`, or a constant */
+  lk_acls list; /**< the list of `made`, or a constant */
   lk_acls *made;
 } cli_acl;
 
-/** Read "open", "creator" or what lk_acl_parse() reads, with ids of digests
-   that hold a hash. False with one line in `complaint`, which begins with
-   `what`; there is nothing to free then. */
+/** Reads "open", "creator" or the syntax of lk_acl_parse(); ids of the scheme
+    digest must hold a hash. On error returns false with one line in
+    `complaint`, which begins with `what`, and leaves nothing to free. */
 bool cli_acl_read(cli_acl *out, const char *what, const char *spec,
                   cli_text *complaint);
 void cli_acl_free(cli_acl *acl);
 
-/** The next line of an auth file, `*text` being what is left of it; skips empty
-    lines and those that begin with #. False at the end; a line without a colon
-    gives an empty `scheme`. */
+/** Splits off the next line of an auth file; `*text` is the rest. Skips empty
+    lines and lines that begin with "#". Returns false at the end. A line
+    without a colon has an empty `scheme`. */
 bool cli_auth_file_next_line(lk_bytes *text, lk_bytes *scheme, lk_bytes *auth);
 
 #endif

@@ -34,7 +34,7 @@ static const char *broken_rule(const char *path)
          "characters";
 }
 
-/* Without the "/" at the end. */
+/* Checks the path without its trailing "/". */
 static bool is_start_of_sequential(const char *path)
 {
   size_t len = strlen(path);
@@ -60,7 +60,7 @@ bool cli_path_check(const char *path, bool sequential, cli_text *complaint)
   return false;
 }
 
-/* What stands behind `start` in `path`; NULL: `path` begins otherwise. */
+/* Returns the rest of `path` after `start`; NULL: `path` begins otherwise. */
 static const char *path_behind(const char *path, const char *start)
 {
   size_t len = strlen(start);

@@ -4,12 +4,12 @@
 
 #include "cli/output/text.h"
 
-/** Whether requests take `path`; a sequential create takes one that ends with
-    "/", too. False, with one line in `complaint`: which rule it breaks. */
+/** Whether `path` is valid in a request; the path of a sequential create may
+    end with "/". On false, `complaint` gets one line with the broken rule. */
 bool cli_path_check(const char *path, bool sequential, cli_text *complaint);
 
-/** Whether `path` is /zookeeper or below it, by the names that servers use:
-    `hosts` may end with a chroot. */
+/** Whether `path` is at or below /zookeeper on the servers: `hosts` may end
+    with a chroot. */
 bool cli_path_is_reserved(const char *hosts, const char *path);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "cli/options/number.h"
 
-/* What an int of milliseconds can hold. */
+/* The result in milliseconds fits an int32_t. */
 enum { MOST_SECONDS = INT32_MAX / 1000 };
 
 static bool is_digit(char c)

@@ -4,11 +4,12 @@
 
 #include <stdint.h>
 
-/* Both return NULL, or what is wrong with the text: "is not a number", … */
+/* Both return NULL, or a complaint about the text: "is not a number", … */
 
-/** Seconds with decimals, as milliseconds, rounded up; at most 24 days. */
+/** Parses seconds with decimals to milliseconds, rounded up; at most 24
+    days. */
 const char *cli_number_seconds(const char *text, int64_t *out_ms);
-/** A whole number from `least` to `most`. */
+/** Parses a whole number from `least` to `most`. */
 const char *cli_number_whole(const char *text, int64_t least, int64_t most,
                              int64_t *out);
 

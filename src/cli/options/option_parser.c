@@ -7,7 +7,7 @@
 
 enum { MOST_OPTIONS = 48 };
 
-/* The lists in the form that getopt_long() wants. */
+/* The option lists in the form of getopt_long(). */
 struct table {
   const cli_option *options[MOST_OPTIONS];
   struct option longs[MOST_OPTIONS + 1];
@@ -17,11 +17,11 @@ struct table {
   size_t nlongs;
 };
 
-/* What getopt_long() returns for the long form of an option: its place here,
-   beyond all letters. */
+/* getopt_long() returns LONG_FORM plus the index in the table for the long form
+   of an option. */
 enum { LONG_FORM = 256 };
 
-/* What it returns for an operand where options may follow operands. */
+/* getopt_long() returns this for an operand if options may follow operands. */
 enum { OPERAND = 1 };
 
 static void add_option(struct table *t, const cli_option *o)
@@ -41,14 +41,14 @@ static void add_option(struct table *t, const cli_option *o)
   t->options[t->count++] = o;
 }
 
-/* `order`: '+' stops at the first operand, '-' returns operands in order, also
-   with POSIXLY_CORRECT in the environment. */
+/* `order`: '+' stops at the first operand; '-' returns operands in order, even
+   if POSIXLY_CORRECT is set. */
 static void fill_table(struct table *t, const cli_option_lists lists,
                        char order)
 {
   memset(t, 0, sizeof *t);
   t->letters[t->nletters++] = order;
-  /* Tell a missing argument from an unknown option. */
+  /* ':' distinguishes a missing argument from an unknown option. */
   t->letters[t->nletters++] = ':';
   for (size_t i = 0; i < CLI_MOST_LISTS && lists[i] != NULL; i++)
     for (const cli_option *o = lists[i]; o->take != NULL; o++)
@@ -74,7 +74,7 @@ static void show_name(cli_text *out, const cli_option *o)
     cli_text_printf(out, "-%c", o->letter);
 }
 
-/* What getopt_long() does not know: a letter of `word`, or all of it. */
+/* Shows the unknown option: a letter of `word`, or all of it. */
 static void show_unknown(cli_text *out, const char *word)
 {
   if (optopt > ' ' && optopt < 0x7f && strncmp(word, "--", 2) != 0) {
@@ -85,8 +85,8 @@ static void show_unknown(cli_text *out, const char *word)
   }
 }
 
-/* Take the option that was found in `word`; what is wrong goes to
-   `complaint`. */
+/* Stores the option that was found in `word`; `complaint` gets a line on
+   error. */
 static void take_option(cli_options *o, const struct table *t, int got,
                         const char *word, cli_text *complaint)
 {
@@ -116,16 +116,16 @@ static void take_option(cli_options *o, const struct table *t, int got,
   cli_text_printf(complaint, "\" %s", wrong);
 }
 
-/* Take options; operands move to argv[1] and after. Returns how many there
-   were. The first complaint is kept, and options behind it are taken: --json
-   decides how the complaint is printed. */
+/* Parses options; operands move to argv[1] and after. Returns their number.
+   After the first complaint, parsing goes on: a later --json decides how the
+   complaint is printed. */
 static int take_options(cli_options *o, const struct table *t, int argc,
                         char **argv, cli_text *complaint)
 {
   int operands = 0;
 
   opterr = 0;
-  optind = 0; /* so that getopt_long() looks at the order anew */
+  optind = 0; /* 0 makes getopt_long() read the order character again */
   for (;;) {
     const char *word = argv[optind == 0 ? 1 : optind];
     int got = getopt_long(argc, argv, t->letters, t->longs, NULL);
@@ -160,7 +160,7 @@ int cli_options_take_anywhere(cli_options *o, const cli_option_lists lists,
   fill_table(&t, lists, '-');
   int operands = take_options(o, &t, argc, argv, complaint);
 
-  while (optind < argc) /* behind -- */
+  while (optind < argc) /* operands after "--" */
     argv[++operands] = argv[optind++];
   argv[operands + 1] = NULL;
   return operands;

@@ -25,7 +25,7 @@ void cli_options_init(cli_options *o)
   o->node_version = -1;
 }
 
-/* A yes where there was a no. */
+/* An option without an argument: sets a member. */
 #define FLAG(member)                                                  \
   static const char *take_##member(cli_options *o, const char *value) \
   {                                                                   \
@@ -38,7 +38,7 @@ FLAG(version)
 FLAG(verbose)
 FLAG(json)
 
-/* Text that is looked at later. */
+/* An option whose text is checked later. */
 #define TEXT(member)                                                  \
   static const char *take_##member(cli_options *o, const char *value) \
   {                                                                   \
@@ -48,7 +48,7 @@ FLAG(json)
 TEXT(hosts)
 TEXT(auth_file)
 
-/* Each of them selects TLS. */
+/* An option of TLS; each selects TLS. */
 #define TLS_FILE(name, item)                                        \
   static const char *take_##name(cli_options *o, const char *value) \
   {                                                                 \
@@ -102,7 +102,7 @@ static const char *take_connect_timeout(cli_options *o, const char *value)
   return wrong;
 }
 
-/* A word, and a prefix behind ":" where names have one. */
+/* "LAYOUT" or "LAYOUT:PREFIX". */
 static const char *take_layout(cli_options *o, const char *value)
 {
   static const char *const words[] = {"curator", "kazoo", "native",

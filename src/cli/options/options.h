@@ -11,14 +11,14 @@
 
 enum { CLI_MOST_LOCKS = 64 };
 
-/** As what LOCK is taken. */
+/** The kind of LOCK: a mutex, or a side of a read-write lock. */
 typedef enum cli_side {
   CLI_SIDE_MUTEX,
   CLI_SIDE_READ,
   CLI_SIDE_WRITE
 } cli_side;
 
-/** What the command line asks for. Texts are borrowed from it. */
+/** The values of all options. Texts are borrowed from the command line. */
 typedef struct cli_options {
   bool help;
   bool version;
@@ -30,12 +30,12 @@ typedef struct cli_options {
   int64_t session_timeout_ms;
   int64_t connect_timeout_ms;
   const char *auth_file; /**< NULL: none */
-  cli_tls_options tls;   /**< and see the environment */
+  cli_tls_options tls;   /**< completed by the environment; see tls_options.h */
   /* run */
-  int64_t wait_ms; /**< -1: for ever; 0: not at all */
-  bool nonblock;   /**< -n was given: -w does not count */
+  int64_t wait_ms; /**< -1: no limit; 0: no wait */
+  bool nonblock;   /**< -n was given; it overrides -w */
   int conflict_code;
-  const char *command; /**< for the shell; NULL: none */
+  const char *command; /**< the STRING of -c; NULL: none */
   const char *label;   /**< NULL: host, pid, start time */
   const char *acl;
   cli_on_lost on_lost;
@@ -46,7 +46,7 @@ typedef struct cli_options {
   bool foreground;
   int events_fd; /**< -1: none */
   lk_layout layout;
-  const char *prefix; /**< NULL: the usual one */
+  const char *prefix; /**< NULL: the prefix of the layout */
   cli_side side;
   const char *more[CLI_MOST_LOCKS]; /**< further locks, "x:" or "s:" in front */
   size_t more_count;
@@ -57,11 +57,11 @@ typedef struct cli_options {
   bool ephemeral;
   bool sequential;
   bool container;
-  int64_t ttl_ms; /**< 0: it stays */
+  int64_t ttl_ms; /**< 0: no TTL */
   bool parents;
   bool recursive;
   bool details;
-  bool read_only; /**< a server without a quorum will do */
+  bool read_only; /**< a read-only server is accepted */
   int64_t count;  /**< of events; 0: until interrupted */
 } cli_options;
 
@@ -70,15 +70,15 @@ typedef struct cli_options {
 typedef struct cli_option {
   char letter;      /**< '\0': only the long form */
   const char *name; /**< NULL: only the letter */
-  const char *arg;  /**< what the argument is called; NULL: it takes none */
+  const char *arg;  /**< name of the argument in the help; NULL: no argument */
   const char *help;
-  /** Take it; returns what is wrong with `value`, or NULL. */
+  /** Stores `value`; returns a complaint about it, or NULL. */
   const char *(*take)(cli_options *o, const char *value);
 } cli_option;
 
 /** Lists of options; each ends with an entry without `take`. */
 extern const cli_option cli_options_common[];  /* -h, --version */
-extern const cli_option cli_options_version[]; /* -V, where that is free */
+extern const cli_option cli_options_version[]; /* -V without VERSION */
 extern const cli_option cli_options_session[];
 extern const cli_option cli_options_json[];
 extern const cli_option cli_options_layout[];
@@ -97,25 +97,25 @@ typedef const cli_option *cli_option_lists[CLI_MOST_LISTS];
 /** The options that may stand before any verb. */
 extern const cli_option_lists cli_options_general;
 
-/** As usual, and as the environment says. */
+/** Sets the defaults, and the values from the environment. */
 void cli_options_init(cli_options *o);
 
 /**
- * Take the options at the start of `argv`, where argv[0] is a name. Returns
- * the index of the first operand. `complaint` is empty, or gets one line.
+ * Parses the options at the start of `argv`; argv[0] is a name. Returns the
+ * index of the first operand. `complaint` stays empty, or gets one line.
  */
 int cli_options_take(cli_options *o, const cli_option_lists lists, int argc,
                      char **argv, cli_text *complaint);
 
 /**
- * Take options before, between and behind operands; -- ends them. The operands
- * move to argv[1] and after, followed by NULL. Returns how many there are.
- * `complaint` is empty, or gets one line.
+ * Parses options before, between and after operands; "--" ends the options. The
+ * operands move to argv[1] and after, followed by NULL. Returns their number.
+ * `complaint` stays empty, or gets one line.
  */
 int cli_options_take_anywhere(cli_options *o, const cli_option_lists lists,
                               int argc, char **argv, cli_text *complaint);
 
-/** The help for some lists. */
+/** Appends the help text of the options in `lists`. */
 void cli_options_help(const cli_option_lists lists, cli_text *out);
 
 #endif

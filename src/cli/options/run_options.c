@@ -128,7 +128,7 @@ static const char *take_max_hold(cli_options *o, const char *value)
   return wrong;
 }
 
-/* The place of `value` in `words`, which ends with NULL, or -1. */
+/* Returns the index of `value` in `words`, which ends with NULL, or -1. */
 static int find_word(const char *const *words, const char *value)
 {
   for (int i = 0; words[i] != NULL; i++)

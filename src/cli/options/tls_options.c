@@ -41,9 +41,10 @@ static const char *variable_name(cli_tls_item item)
   return "";
 }
 
-/* A variable that describes the key of another certificate, or the password of
- * another key, than that of the command line. */
-static bool is_set_aside(const cli_tls_options *t, cli_tls_item item)
+/* Whether the item's variable is ignored. If the command line gives another
+   certificate or key, the variables for the key and its password do not belong
+   to it. */
+static bool is_variable_ignored(const cli_tls_options *t, cli_tls_item item)
 {
   bool cert = t->items[CLI_TLS_CERT] != NULL;
 
@@ -52,18 +53,18 @@ static bool is_set_aside(const cli_tls_options *t, cli_tls_item item)
           (cert || t->items[CLI_TLS_KEY] != NULL));
 }
 
-/* NULL: neither the option nor its variable is set. */
+/* Returns the value from the option or its variable; NULL: neither is set. */
 static const char *value_of(const cli_tls_options *t, cli_tls_item item)
 {
   const char *value = t->items[item];
 
-  if (value != NULL || is_set_aside(t, item))
+  if (value != NULL || is_variable_ignored(t, item))
     return value;
   value = getenv(variable_name(item));
   return value == NULL || *value == '\0' ? NULL : value;
 }
 
-/* Where the value comes from. */
+/* Returns the name of the option or variable that gives the value. */
 static const char *source_of(const cli_tls_options *t, cli_tls_item item)
 {
   return t->items[item] != NULL ? option_name(item) : variable_name(item);
@@ -139,7 +140,7 @@ static bool is_about_key(const char *text)
          strstr(text, "has no key that can be read") != NULL;
 }
 
-/* Which of the client's own files `text` is about. */
+/* Returns the item of the client's own file that `text` is about. */
 static cli_tls_item find_own_item(const cli_tls_options *t, const char *text)
 {
   static const cli_tls_item items[] = {CLI_TLS_CERT, CLI_TLS_KEY,
@@ -153,7 +154,7 @@ static cli_tls_item find_own_item(const cli_tls_options *t, const char *text)
   return CLI_TLS_CERT;
 }
 
-/* What to do about a key that cannot be read, or "". */
+/* Returns advice for a key that cannot be read, or "". */
 static const char *remedy_of(const cli_tls_options *t, const char *text)
 {
   if (strstr(text, "has no private key") != NULL)
@@ -182,7 +183,7 @@ static void complain_of_file(const cli_tls_options *t, cli_tls_item item,
   cli_text_puts(complaint, remedy_of(t, text));
 }
 
-/* Each alone, so that it is known which option is wrong. */
+/* Checks each file alone, so that the complaint can name the option. */
 static bool check_files(const cli_tls_options *t, cli_text *complaint)
 {
   const lk_tls_config all = cli_tls_config(t);
@@ -223,7 +224,7 @@ bool cli_tls_check(const cli_tls_options *t, const char *hosts,
   return is_complete(t, complaint) && check_files(t, complaint);
 }
 
-/* The first variable that describes TLS, or NULL. */
+/* Returns the first variable that describes TLS and is set, or NULL. */
 static const char *find_variable(void)
 {
   for (int i = 0; i < CLI_TLS_COUNT; i++) {

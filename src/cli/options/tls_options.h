@@ -8,12 +8,13 @@
 
 /**
  * @file
- * What the command line and the environment say of TLS. TLS is selected by
- * "tls://" in front of the servers and by each option of TLS; the variables of
- * the environment only describe it.
+ * The TLS settings from the command line and the environment. "tls://" in front
+ * of the servers selects TLS, and so does each TLS option; the environment
+ * variables do not select it.
  */
 
-/** What both can say; an option wins over its variable. */
+/** The settings that have both an option and an environment variable; the
+    option has precedence. */
 typedef enum cli_tls_item {
   CLI_TLS_CACERT,
   CLI_TLS_CRL,
@@ -34,31 +35,32 @@ typedef struct cli_tls_options {
 /** Whether the connections to `hosts`, a connect string, use TLS. */
 bool cli_tls_is_selected(const cli_tls_options *t, const char *hosts);
 
-/** What is trusted and shown. Texts are borrowed. */
+/** Returns the trusted certificates and the client's own one. Texts are
+    borrowed. */
 lk_tls_config cli_tls_config(const cli_tls_options *t);
 
-/** If TLS is selected, check that this build has it, that the options fit
-    together, and that the files can be used. False, with one line in
-    `complaint`. */
+/** If TLS is selected, checks that this build has it, that the options fit
+    together, and that the files can be used. On false, `complaint` gets one
+    line. */
 bool cli_tls_check(const cli_tls_options *t, const char *hosts,
                    cli_text *complaint);
 
-/** Print the line that --insecure prints at each run, and, unless `quiet`, one
-    for a variable that describes TLS where TLS is not selected. */
+/** Prints the warning of --insecure. If TLS is not selected and not `quiet`,
+    prints a notice for a variable that describes TLS. */
 void cli_tls_warn(const cli_tls_options *t, const char *hosts, bool quiet);
 
-/** `hosts` without "tls://". */
+/** Returns `hosts` without "tls://". */
 const char *cli_tls_behind_scheme(const char *hosts);
 
-/** Append `hosts` with "tls://" in front of it, if TLS is selected, up to the
-    chroot. */
+/** Appends `hosts` up to the chroot, with "tls://" in front of it if TLS is
+    selected. */
 void cli_tls_add_servers(const cli_tls_options *t, const char *hosts,
                          cli_text *out);
 
-/** Append the options that were given, for a command line to suggest. */
+/** Appends the given TLS options, for a suggested command line. */
 void cli_tls_add_options(const cli_tls_options *t, cli_text *out);
 
-/** As lk_hosts_each(), with the default port of TLS where it is selected. */
+/** As lk_hosts_each(), with the TLS default port if TLS is selected. */
 int cli_tls_hosts_each(const cli_tls_options *t, const char *hosts,
                        void (*each)(const char *host, uint16_t port, void *arg),
                        void *arg);

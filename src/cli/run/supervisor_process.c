@@ -326,8 +326,8 @@ static void take_action(supervisor *s, cli_action what)
   case CLI_ACTION_NONE: return;
   case CLI_ACTION_TERM:
     signal_command(s, SIGTERM);
-    signal_command(
-        s, SIGCONT); /* a stopped process handles TERM only after CONT */
+    /* A stopped process handles TERM only after CONT. */
+    signal_command(s, SIGCONT);
     break;
   case CLI_ACTION_STOP: stop_command(s); break;
   case CLI_ACTION_CONT: cli_descendants_continue(&s->job.cgroup); break;
