@@ -214,7 +214,7 @@ static int request_contender_node(cli_pipeline *b, size_t at, void *number)
 int cli_contenders_read_nodes(cli_contenders *l)
 {
   cli_pipeline b = {.command = l->command,
-                    .put = request_contender_node,
+                    .send = request_contender_node,
                     .owner = l,
                     .count = l->count};
 

@@ -207,7 +207,7 @@ static int read_subtree(cli_subtree *w, cli_command *a,
                         int (*question)(cli_pipeline *b, size_t at,
                                         void *number))
 {
-  cli_pipeline b = {.command = a, .owner = w, .put = question};
+  cli_pipeline b = {.command = a, .owner = w, .send = question};
   int err = list_subtree_root(w, a);
 
   b.count = w->count;

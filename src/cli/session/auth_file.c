@@ -10,10 +10,10 @@
 #include "cli/options/acl_spec.h"
 #include "cli/session/auth_file.h"
 
-/* More than this is no auth file. */
+/* Size limit of an auth file. */
 enum { MOST_BYTES = 1 << 20 };
 
-/* A compiler may leave out a memset() of what is freed next. */
+/* Wipes memory; a compiler may remove a memset() before free(). */
 static void wipe_memory(void *at, size_t len)
 {
   volatile unsigned char *byte = at;
@@ -32,7 +32,8 @@ void cli_auth_file_free(cli_auth_file *i)
   i->sasl = false;
 }
 
-/* In one block that does not grow, as growing leaves copies behind. */
+/* Reads into one block that does not grow: realloc() would leave copies of
+   secrets. */
 static bool read_to_end(cli_auth_file *i, int fd)
 {
   ssize_t n = 1;
@@ -80,7 +81,7 @@ static int give_sasl_password(char *out, size_t size, void *arg)
   return (int)i->password.len;
 }
 
-/* "USER:PASSWORD": what is wrong with it, or NULL. */
+/* Stores "USER:PASSWORD". Returns a complaint, or NULL. */
 static const char *take_sasl(cli_auth_file *i, lk_bytes credentials)
 {
   const char *user = credentials.at;
@@ -106,7 +107,7 @@ static const char *take_sasl(cli_auth_file *i, lk_bytes credentials)
   return NULL;
 }
 
-/* What is wrong with the lines, or NULL. */
+/* Stores the line for SASL, if there is one. Returns a complaint, or NULL. */
 static const char *take_sasl_lines(cli_auth_file *i)
 {
   lk_bytes text = lk_bytes_of(i->at, i->len), scheme, credentials;

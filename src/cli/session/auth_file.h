@@ -8,31 +8,33 @@
 
 enum { CLI_USER_ROOM = 256 };
 
-/** What --auth-file says. Zero it to begin; it stays where it is while a client
-    uses it. */
+/** The contents of --auth-file. The caller zeroes it first, and keeps it at its
+    address while a client uses it. */
 typedef struct cli_auth_file {
-  const char *name; /**< of the file; NULL: there is none */
-  char *at;         /**< what it contains; wiped when it is not needed */
+  const char *name; /**< path of the file; NULL: no --auth-file */
+  char *at;         /**< contents of the file; wiped when no longer needed */
   size_t len;
-  bool others; /**< the file's mode lets other users read it */
-  bool sasl;   /**< it has a line of SASL */
+  bool others; /**< the file's mode permits other users to read it */
+  bool sasl;   /**< the file has a line for SASL */
   char user[CLI_USER_ROOM];
-  lk_bytes password; /**< in `at` */
+  lk_bytes password; /**< points into `at` */
   lk_sasl_config config;
 } cli_auth_file;
 
-/** Read the file `name`, which can be a FIFO or a terminal and take its time.
-    False with one line in `complaint`: it cannot be read, or not understood. */
+/** Reads the file `name`. It may be a FIFO or a terminal, so the call can
+    block. On false, `complaint` gets one line: the file cannot be read or has a
+    wrong line. */
 bool cli_auth_file_read(cli_auth_file *i, const char *name,
                         cli_text *complaint);
 
-/** For lk_client_config.sasl; NULL: no line of SASL. */
+/** Returns the value for lk_client_config.sasl; NULL: no line for SASL. */
 const lk_sasl_config *cli_auth_file_sasl(const cli_auth_file *i);
 
-/** Hand all others to `c`, and forget what is not needed any more. */
+/** Passes all other credentials to `c`, and wipes the contents that are no
+    longer needed. */
 bool cli_auth_file_add_to(cli_auth_file *i, lk_client *c, cli_text *complaint);
 
-/** Wipe and free it. */
+/** Wipes and frees the contents. */
 void cli_auth_file_free(cli_auth_file *i);
 
 #endif

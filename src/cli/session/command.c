@@ -41,8 +41,9 @@ static void on_chroot_stat(lk_client *c, int err, const lk_stat *stat,
   cli_command_complete(arg, err);
 }
 
-/* `create` may be meant to make it, and `watch` to see it come. False once it
-   has said that it does not exist; other errors happen again. */
+/* Checks that the chroot exists, except for `create`, which may create it. For
+   `watch`, which may wait for it, a missing chroot is only reported. On false
+   the complaint is printed. Other errors are left to the verb's own request. */
 static bool check_chroot(cli_command *a)
 {
   lk_call call = cli_command_call_options(a, true);

@@ -5,7 +5,7 @@
 #include "cli/session/session.h"
 
 /**
- * A verb at work: a session, one question at a time, and what it prints.
+ * The state of a verb: a session, one request at a time, and the output.
  */
 typedef struct cli_command {
   const cli_options *options;
@@ -13,27 +13,29 @@ typedef struct cli_command {
   const char *path;
   cli_session session;
   cli_text out; /**< for standard output */
-  bool done;    /**< the question has been answered */
-  int err;      /**< the answer */
+  bool done;    /**< the request has completed */
+  int err;      /**< the error of the request, or 0 */
 } cli_command;
 
-/** Begin to connect. False, with one line in `complaint`: it cannot even begin;
-    there is nothing to close. */
+/** Starts to connect. On false, `complaint` gets one line, and there is nothing
+    to close. */
 bool cli_command_begin(cli_command *a, const cli_options *o, const char *verb,
                        const char *path, cli_text *complaint);
-/** Connect. False once it has said why not: the exit code is CLI_EXIT_FAILED,
-   and there is nothing to close. */
+/** Connects and waits for the session. On false it has printed why; the exit
+    code is CLI_EXIT_FAILED, and there is nothing to close. */
 bool cli_command_open(cli_command *a, const cli_options *o, const char *verb,
                       const char *path);
-/** The options for a request. */
+/** Returns the call options of a request. */
 lk_call cli_command_call_options(const cli_command *a, bool repeat);
-/** Take note of an answer; for callbacks. */
+/** Stores the result of the request; for callbacks. */
 void cli_command_complete(cli_command *a, int err);
-/** Wait for the answer; `err` is what the request returned. Gives the error. */
+/** Waits until the request has completed; `err` is the return value of the
+    call. Returns the error. */
 int cli_command_wait(cli_command *a, int err);
-/** Give everything back without a word. */
+/** Frees everything and prints nothing. */
 void cli_command_free(cli_command *a);
-/** Print and close; `err` is complained about. Gives the exit code. */
+/** Prints the output and a complaint about `err`, and closes the session.
+    Returns the exit code. */
 int cli_command_close(cli_command *a, int err);
 
 #endif

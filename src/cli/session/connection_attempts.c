@@ -7,8 +7,8 @@
 
 #include "cli/session/connection_attempts.h"
 
-/* More servers are only counted. */
-enum { MOST_TOLD = 5 };
+/* Servers listed by name; the others are only counted. */
+enum { MOST_LISTED = 5 };
 
 /* ---- the list ------------------------------------------------------------ */
 
@@ -75,8 +75,8 @@ void cli_connection_attempts_free(cli_connection_attempts *a)
 
 /* ---- what they tell ------------------------------------------------------ */
 
-/* What follows `mark` and the word behind it, as in "resolve HOST: why"; NULL:
-   `why` does not begin with `mark`. `word` gets that word. */
+/* Returns the text after `mark` and the word that follows, as in "resolve HOST:
+   why"; NULL: `why` does not begin with `mark`. `word` gets that word. */
 static const char *text_behind_step(const char *why, const char *mark,
                                     lk_bytes *word)
 {
@@ -94,7 +94,7 @@ static bool is_same_text(lk_bytes b, const char *text)
   return b.len == strlen(text) && memcmp(b.at, text, b.len) == 0;
 }
 
-/* "host:port: why", with the address where that is not the name. */
+/* Appends "host:port: why", with the address if it differs from the name. */
 static void say_failed_attempt(const cli_connection_attempt *one, cli_text *out)
 {
   lk_bytes word;
@@ -133,12 +133,12 @@ void cli_connection_attempts_list(const cli_connection_attempts *a,
                                   const char *current, double seconds,
                                   cli_text *out)
 {
-  for (size_t i = 0; i < a->count && i < MOST_TOLD; i++) {
+  for (size_t i = 0; i < a->count && i < MOST_LISTED; i++) {
     cli_text_puts(out, i == 0 ? "" : ", ");
     say_attempt(&a->items[i], current, seconds, out);
   }
-  if (a->count > MOST_TOLD)
-    cli_text_printf(out, ", and %zu more", a->count - MOST_TOLD);
+  if (a->count > MOST_LISTED)
+    cli_text_printf(out, ", and %zu more", a->count - MOST_LISTED);
 }
 
 void cli_connection_attempts_say(const cli_connection_attempts *a,
@@ -153,13 +153,14 @@ void cli_connection_attempts_say(const cli_connection_attempts *a,
 /* ---- what it means ------------------------------------------------------- */
 
 typedef struct cause_counts {
-  size_t refused;    /* nothing listens */
-  size_t unreached;  /* no answer from the host */
-  size_t unresolved; /* no address */
-  size_t hung_up;    /* ZooKeeper does so where it does not serve */
-  size_t strange;    /* not ZooKeeper, or TLS */
-  size_t silent;     /* connected, or on the way, and nothing comes */
-  size_t unwelcome;  /* --auth-file */
+  size_t refused;    /* connection refused */
+  size_t unreached;  /* no reply from the host */
+  size_t unresolved; /* name not resolved */
+  size_t hung_up;    /* closed by the server, as ZooKeeper does when it does not
+                        serve */
+  size_t not_zookeeper; /* the port is not ZooKeeper's, or speaks TLS */
+  size_t silent;        /* connecting, or connected without a reply */
+  size_t auth_refused;  /* credentials refused */
   const cli_connection_attempt *tls; /* the first that failed by TLS, or NULL */
 } cause_counts;
 
@@ -176,8 +177,8 @@ static void count_cause(cause_counts *c, const cli_connection_attempt *one)
   case LK_ERR_REFUSED: c->hung_up++; break;
   case LK_ERR_PROTOCOL:
   case LK_ERR_MARSHALLING:
-  case LK_ERR_TOO_BIG: c->strange++; break;
-  case LK_ERR_AUTH_FAILED: c->unwelcome++; break;
+  case LK_ERR_TOO_BIG: c->not_zookeeper++; break;
+  case LK_ERR_AUTH_FAILED: c->auth_refused++; break;
   case LK_ERR_TLS: c->tls = c->tls == NULL ? one : c->tls; break;
   default: c->silent++; break;
   }
@@ -216,7 +217,7 @@ const char *cli_connection_attempts_advice(const cli_connection_attempts *a)
 
   for (size_t i = 0; i < a->count; i++)
     count_cause(&c, &a->items[i]);
-  if (c.unwelcome > 0)
+  if (c.auth_refused > 0)
     return "check the lines of --auth-file";
   if (c.tls != NULL)
     return cli_connection_attempts_tls_advice(c.tls->cause);
@@ -225,7 +226,7 @@ const char *cli_connection_attempts_advice(const cli_connection_attempts *a)
   if (c.hung_up > 0)
     return "it has no quorum, or has reached maxClientCnxns, or expects TLS "
            "(--tls)";
-  if (c.strange > 0)
+  if (c.not_zookeeper > 0)
     return "that is not the client port of a ZooKeeper server, or it expects "
            "TLS (--tls)";
   if (c.unresolved == a->count)

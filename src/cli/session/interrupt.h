@@ -7,10 +7,10 @@
 
 enum { CLI_INTERRUPTS = 3 };
 
-/** INT, TERM and HUP end a verb in good order. One that was ignored when the
-    program began stays ignored. */
+/** INT, TERM and HUP set `*done`, so that the verb closes its session and ends.
+    A signal that was ignored when latchkey was started stays ignored. */
 typedef struct cli_interrupt {
-  bool *done; /**< set by the first of them */
+  bool *done; /**< set by the first signal */
   struct ev_loop *loop;
   ev_signal watchers[CLI_INTERRUPTS];
 } cli_interrupt;

@@ -5,7 +5,7 @@
 
 #include "cli/session/pipeline.h"
 
-/* Questions on their way at one time. */
+/* Outstanding requests. */
 enum { WINDOW = 256 };
 
 typedef struct request_index {
@@ -22,7 +22,7 @@ static void send_next(cli_pipeline *b)
     return;
   }
   *n = (request_index){b, b->next};
-  b->err = b->put(b, n->at, n);
+  b->err = b->send(b, n->at, n);
   if (b->err != 0) {
     free(n);
     return;

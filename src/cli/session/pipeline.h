@@ -5,27 +5,30 @@
 #include "cli/session/command.h"
 
 /**
- * Many questions of one kind, numbered from 0, some hundred of them on their
- * way at a time. Fill in the first members. `count` may grow while it runs.
+ * Many requests of one kind, numbered from 0, a few hundred outstanding at a
+ * time. The caller sets the members up to `count`, which may grow during the
+ * run.
  */
 typedef struct cli_pipeline {
   cli_command *command;
-  /** Put question `at`; its callback gets `number` and hands it to
-      cli_pipeline_complete(). Gives what the request returned. */
-  int (*put)(struct cli_pipeline *b, size_t at, void *number);
+  /** Sends request `at`; its callback gets `number` and passes it to
+      cli_pipeline_complete(). Returns the return value of the call. */
+  int (*send)(struct cli_pipeline *b, size_t at, void *number);
   void *owner;
   size_t count;
   size_t next;
-  size_t left; /**< not yet answered */
-  int err;     /**< the first */
+  size_t left; /**< not completed */
+  int err;     /**< the first error */
 } cli_pipeline;
 
-/** Put them all and wait for the answers; gives the first error. */
+/** Sends all requests and waits until they have completed; returns the first
+    error. */
 int cli_pipeline_run(cli_pipeline *b);
 
-/** For callbacks: which batch, and which question. */
+/** For callbacks: returns the pipeline; `at` gets the number of the request. */
 cli_pipeline *cli_pipeline_of(void *number, size_t *at);
-/** The question is answered; `err` ends the batch. `number` is no more. */
+/** Called when a request has completed; an `err` ends the pipeline. Frees
+    `number`. */
 void cli_pipeline_complete(void *number, int err);
 
 #endif

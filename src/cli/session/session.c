@@ -7,10 +7,11 @@
 #include "cli/output/print.h"
 #include "cli/session/session.h"
 
-/* How long a server with a quorum is looked for where one without was found. */
+/* With --read-only, seconds to look for a server with a quorum after a
+   read-only one was found. */
 #define SEARCH_S 1.
 
-/* After so long without a session failed attempts are mentioned. */
+/* Seconds without a session until the failed attempts are reported. */
 #define SLOW_S 1.
 
 static void end_connecting(cli_session *s, int err)
@@ -78,8 +79,8 @@ static void on_session_log(void *arg, int level, int err, const char *text)
     s->log(s, text, s->arg);
 }
 
-/* Once. A server that is only slow is not mentioned; with -v the attempts are
-   told one by one. */
+/* Reports failed attempts once. A server that is only slow is not reported;
+   with -v the log has the attempts. */
 static void on_slow_connect(struct ev_loop *loop, ev_timer *timer, int events)
 {
   cli_session *s = timer->data;
@@ -164,7 +165,7 @@ bool cli_session_is_past_deadline(const cli_session *s)
   return s->limit != LK_NO_LIMIT && lk_client_clock(s->client) >= s->limit;
 }
 
-/* How long a session is waited for. */
+/* Returns the seconds to wait for a session. */
 static double connect_patience_s(const cli_options *o)
 {
   bool shorter = o->wait_ms > 0 && o->wait_ms < o->connect_timeout_ms;
@@ -211,8 +212,8 @@ bool cli_session_open(cli_session *s, const cli_options *o, cli_text *complaint)
   return true;
 }
 
-/* The library's text is "HOST:PORT: why", and its text for a connection that
-   the server closed says no more than that it is lost. */
+/* The library's text is "HOST:PORT: why". For a connection that the server
+   closed it says no more than that it is lost. */
 void cli_session_say_connection_lost(const cli_session *s, cli_text *out)
 {
   const char *text;
@@ -238,7 +239,7 @@ int cli_session_error(const cli_session *s, int err)
              : err;
 }
 
-/* The library's text is "HOST:PORT: why"; of SASL it names the step. */
+/* The library's text is "HOST:PORT: why"; for SASL it names the step. */
 static void say_auth_failure(const cli_session *s, cli_text *out)
 {
   const char *text = NULL;

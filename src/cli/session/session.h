@@ -11,92 +11,95 @@
 
 typedef struct cli_session cli_session;
 
-/** The loop, a client on it, and the patience until its first session. Zero it
-    and fill in the first members. */
+/** An event loop with a client on it, and the time limits until its first
+    session. The caller zeroes it and sets the members up to `arg`. */
 struct cli_session {
-  /** The first session stands. May be NULL. */
+  /** Invoked when the first session is established. May be NULL. */
   void (*up)(cli_session *s, void *arg);
-  /** It never will: see cli_session_say_no_session(). Told once, never after
-     `up`, and never before cli_session_open() returned. May be NULL. */
+  /** Invoked when no session can be established; see
+      cli_session_say_no_session(). At most once, never after `up`, and never
+      before cli_session_open() has returned. May be NULL. */
   void (*down)(cli_session *s, int err, void *arg);
-  /** One line of the library's log; only with -v. */
+  /** Invoked with each line of the library's log; only with -v. */
   void (*log)(cli_session *s, const char *text, void *arg);
-  /** A second or more has passed without a session, and `text` says how
-     attempts to connect have failed; not with -v. Told once. May be NULL. */
+  /** Invoked at most once, when a second or more has passed without a session;
+      `text` says how the connection attempts have failed. Not with -v. May be
+      NULL. */
   void (*slow)(cli_session *s, const char *text, void *arg);
   void *arg;
-  /* for all to use */
+  /* for use by the verbs */
   struct ev_loop *loop;
   lk_client *client;
-  /* its own */
+  /* private */
   const cli_options *options;
   lk_ev *ev;
   lk_listener listener;
-  cli_auth_file auth_file; /**< what --auth-file says */
+  cli_auth_file auth_file; /**< contents of --auth-file */
   ev_timer connect_timer;
   ev_timer slow_timer; /**< until `slow` */
   double connect_timeout_s;
   double waited_s; /**< whole seconds without a session */
-  int64_t limit;   /**< -w: when it is over; else LK_NO_LIMIT */
-  ev_timer
-      close_timer; /**< the end of the patience with the end of the session */
+  int64_t limit;   /**< end of -w, on lk_client_clock(); else LK_NO_LIMIT */
+  ev_timer close_timer; /**< time limit for closing the session */
   bool closed;
-  cli_connection_attempts attempts; /**< to get the first session */
-  bool decided;                     /**< `up` or `down` was told */
+  cli_connection_attempts attempts; /**< until the first session */
+  bool decided;                     /**< `up` or `down` was invoked */
   int err;
 };
 
-/** Read --auth-file, which can be a FIFO or a terminal and take its time: for a
-    program that blocks signals before cli_session_open(), which reads it
-    otherwise. False, with one line in `complaint`: it cannot be read. */
+/** Reads --auth-file before cli_session_open(), which reads it otherwise. It
+    may be a FIFO or a terminal and block, so `run` reads it before it blocks
+    signals. On false, `complaint` gets one line. */
 bool cli_session_read_auth_file(cli_session *s, const cli_options *o,
                                 cli_text *complaint);
 
-/** Begin to connect, for --connect-timeout and -w at most. False, with one line
-    in `complaint`: it cannot even begin; cli_session_free() all the same. */
+/** Starts to connect, for at most --connect-timeout and -w. On false,
+    `complaint` gets one line; cli_session_free() is needed in any case. */
 bool cli_session_open(cli_session *s, const cli_options *o,
                       cli_text *complaint);
 
-/** -w counts from cli_session_open(): when it is over, on lk_client_clock();
-    LK_NO_LIMIT: without -w, or with 0. */
+/** Returns the end of -w, which counts from cli_session_open(), on
+    lk_client_clock(); LK_NO_LIMIT: without -w, or with 0. */
 int64_t cli_session_deadline(const cli_session *s);
 bool cli_session_is_past_deadline(const cli_session *s);
 
-/** How long the end of a session is waited for when -w is over. */
+/** Seconds to wait for the session to close after the end of -w. */
 #define CLI_SESSION_CLOSE_S .2
 
-/** Why a client or its list of servers could not be made, as one line. */
+/** Appends why a client or its list of servers could not be created, as one
+    line. */
 void cli_session_say_client_error(const cli_options *o, int err, cli_text *out);
 
-/** The error to tell of: a server that refuses credentials where there are none
-    insists on some. */
+/** Returns the error to report: LK_ERR_AUTH_FAILED without --auth-file becomes
+    LK_ERR_AUTH_REQUIRED. */
 int cli_session_error(const cli_session *s, int err);
 
-/** Why no session stands, the likely cause, and what to do, as one line without
-    an end. */
+/** Appends why there is no session, the likely cause and advice, as one line
+    without a newline. */
 void cli_session_say_no_session(const cli_session *s, cli_text *out);
-/** Its first part, and its second. */
+/** The first part of that line, and the second. */
 void cli_session_say_cause(const cli_session *s, cli_text *out);
 const char *cli_session_advice(const cli_session *s);
 
-/** That the chroot does not exist, and how it is made. */
+/** Appends that the chroot does not exist, and the command that creates it. */
 void cli_session_say_no_chroot(const cli_session *s, cli_text *out);
-/** The latter alone. */
+/** Appends only the command. */
 void cli_session_say_chroot_command(const cli_session *s, cli_text *out);
 
-/** "connection to HOST:PORT lost", and why where that is known. */
+/** Appends "connection to HOST:PORT lost", and why if that is known. */
 void cli_session_say_connection_lost(const cli_session *s, cli_text *out);
 
-/** Run the loop until `*done`, or until nothing can happen any more. */
+/** Runs the loop until `*done`, or until it has no active watcher. */
 void cli_session_run(cli_session *s, const bool *done);
 
-/** Run the loop until a session stands; false once it has said why none will
-    (to be used without `up` and `down`). With --read-only also until a server
-    without a quorum serves, and for a second none with one was found. */
+/** Runs the loop until a session is established. On false it has printed why
+    none can be. Not for use with `up` and `down`. With --read-only it also
+    returns for a read-only server, if no other server is found within a
+    second. */
 bool cli_session_wait(cli_session *s);
 
-/** End the session, waiting for the server's word, 1.5 s at most;
-    CLI_SESSION_CLOSE_S when -w is over. */
+/** Closes the session. Waits for the reply, at most 1.5 s; CLI_SESSION_CLOSE_S
+    after the end of -w. */
 void cli_session_close(cli_session *s);
 
 void cli_session_free(cli_session *s);
