@@ -5,11 +5,11 @@
 
 /**
  * @file
- * The heartbeat: what a session requests a quarter of its timeout after the
- * last reply, so that its lease is proven. While locks are held that is a check
- * of all nodes held, or a sync. While it only waits it is a sync, since
- * thousands of waiters must not each cost a transaction; but a check if one of
- * its nodes is the next to hold.
+ * The heartbeat: a request that is sent a quarter of the session timeout after
+ * the last reply and renews the lease. A client that holds locks sends checks
+ * of all held nodes, or a sync. A client that only waits sends a sync, since
+ * thousands of waiters must not each cost a transaction. If one of its nodes is
+ * the next to hold, it sends a check of that node instead.
  */
 
 enum { MULTI_OPS = 64, MULTI_BYTES = 128 * 1024, REST_MS = 100 };
@@ -18,15 +18,15 @@ static void heartbeat_end(lk_session_lease *k);
 
 /* ---- checks ------------------------------------------------------------ */
 
-/* The error of an operation that was executed. Without one that was, a multi
- * failed as a whole. */
+/* Whether `err` is the result of operations that were executed. With any other
+ * error the multi failed as a whole. */
 static bool names_an_operation(int err)
 {
   return err == 0 || err == LK_ERR_BAD_VERSION || err == LK_ERR_NO_AUTH ||
          err == LK_ERR_NO_NODE;
 }
 
-/* Each callback may end others. */
+/* Each callback may remove other users. */
 static void report_checks(lk_session_lease *k, size_t multi, int err,
                           const lk_op_result *results, size_t count)
 {
@@ -73,8 +73,8 @@ static bool send_checks(lk_session_lease *k, const lk_op *ops, size_t count)
   return true;
 }
 
-/* A node that cannot be read makes its multi fail, though the node exists: so
- * it comes last in its multi. */
+/* A check of a node that cannot be read fails, though the node exists, and
+ * operations behind it are not executed. So it is the last of its multi. */
 static void check_held(lk_session_lease *k)
 {
   lk_op ops[MULTI_OPS];
@@ -128,8 +128,8 @@ static void send_sync(lk_session_lease *k)
 
 /* ---- while nothing is held ---------------------------------------------- */
 
-/* A user whose only predecessor's deletion may grant: what was proven before is
- * all the proof of the lease there is then. NULL: there is none. */
+/* A waiter that the deletion of its only predecessor may grant the lock. That
+ * grant relies on a lease which was proven before. NULL: there is none. */
 static lk_lease_user *next_to_hold(const lk_session_lease *k)
 {
   lk_lease_user *u = NULL;
@@ -140,7 +140,7 @@ static lk_lease_user *next_to_hold(const lk_session_lease *k)
   return u;
 }
 
-/* What the heartbeat of waiters proves. */
+/* The assurance of the heartbeat of a client that only waits. */
 static lk_assurance waiting_level(const lk_session_lease *k)
 {
   lk_assurance level = k->config.assurance;
@@ -157,7 +157,7 @@ static void on_waiting_check(lk_client *c, int err, const lk_op_result *results,
   on_heartbeat_sync(c, err, arg);
 }
 
-/* The result is not looked at: the node is watched. */
+/* The result is ignored: the watch on the node reports its deletion. */
 static void check_waiting(lk_session_lease *k, lk_lease_user *u)
 {
   bool unreadable;
@@ -213,9 +213,9 @@ static void heartbeat_start_timer(lk_session_lease *k, int64_t at_ms)
   k->heartbeat.planned = true;
 }
 
-/* A quarter of the session timeout from now. If the evidence of a lease until
- * `until_ms` is older than usual, sooner: as much time is left for the reply
- * before its holder becomes unsure. */
+/* A quarter of the session timeout from now. If the lease until `until_ms` ends
+ * early, sooner: a quarter is left for the reply before the holder becomes
+ * unsure. */
 static int64_t heartbeat_due_for(const lk_session_lease *k, int64_t until_ms)
 {
   int64_t now = lk_client_now(k->client);
@@ -318,7 +318,7 @@ void lk__heartbeat_fire(lk_client *c, void *arg)
   (void)lk__heartbeat_now(k);
 }
 
-/* One of its requests has completed. */
+/* A request of the heartbeat has completed. */
 static void heartbeat_end(lk_session_lease *k)
 {
   if (k->heartbeat.requests > 0)

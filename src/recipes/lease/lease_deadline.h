@@ -8,9 +8,10 @@
 
 #define LK_NO_LEASE INT64_MIN
 
-/** Until when the evidence that `assurance` asks for proves that the session
-    lives: when it was sent, plus the smallest timeout of the session, less what
-    two clocks may differ by. LK_NO_LEASE: there is no evidence. */
+/** The lease deadline: until then the evidence that `assurance` asks for proves
+    that the session lives. It is the time at which that request was sent, plus
+    the smallest timeout of the session, less the drift of two clocks.
+    LK_NO_LEASE: there is no evidence. */
 int64_t lk__evidence_deadline(const lk_evidence_record *r,
                               lk_assurance assurance);
 

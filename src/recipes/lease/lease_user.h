@@ -9,16 +9,16 @@
 
 /**
  * @file
- * What the session lease knows of those that need it: each has one node, says
- * what it needs the lease for, and is notified through a table of callbacks.
- * The users of today are the contenders of src/recipes/queue.
+ * Users of the session lease. Each user has one node, states its need for the
+ * lease, and is notified through a table of callbacks. All users are contenders
+ * (src/recipes/queue).
  *
  * Each callback may add and remove users, and may free the client.
  */
 
 typedef struct lk_lease_user lk_lease_user;
 
-/** What a user needs the session lease for. */
+/** The need of a user for the session lease. */
 typedef enum lk_lease_need {
   LK_LEASE_NOT_NEEDED,
   LK_LEASE_WAITING, /**< its node is in a queue: a grant needs new evidence */
@@ -33,11 +33,11 @@ typedef struct lk_lease_user_kind {
   void (*unref)(lk_lease_user *u);
   /** There is a connection to a server with a quorum. */
   void (*connected)(lk_lease_user *u);
-  /** There is none any more. */
+  /** That connection was lost. */
   void (*suspended)(lk_lease_user *u);
   /** The session has expired, and with it the node. */
   void (*expired)(lk_lease_user *u);
-  /** It has expired, and the client makes no other one. */
+  /** The session has expired, and the client starts no new one. */
   void (*no_new_session)(lk_lease_user *u);
   /** No request is possible any more, because of `err`. */
   void (*closed)(lk_lease_user *u, int err);
@@ -53,7 +53,7 @@ typedef struct lk_lease_user_kind {
   bool (*is_next)(lk_lease_user *u);
   /** The path of the node. `unreadable`: its access list forbids reads. */
   const char *(*node)(lk_lease_user *u, bool *unreadable);
-  /** For debug builds: it waits for nothing. */
+  /** For debug builds: the user waits for no reply, event or timer. */
   bool (*is_stuck)(lk_lease_user *u);
 } lk_lease_user_kind;
 
@@ -62,8 +62,8 @@ struct lk_lease_user {
   lk_link link;
   const lk_lease_user_kind *kind;
   lk_lease_need need;
-  /* Where the newest heartbeat checks the node: */
-  uint64_t heartbeat; /**< its number; another one: it does not */
+  /* The check of the node by the newest heartbeat: */
+  uint64_t heartbeat; /**< its number; an older one: there is no check */
   size_t multi;
   size_t operation;
 };

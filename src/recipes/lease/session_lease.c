@@ -50,8 +50,9 @@ static void for_each_user(lk_session_lease *k,
 }
 
 #ifdef LK_DEBUG
-/* No callback is running: so none of them may wait for nothing. */
-static void check_users(const lk_session_lease *k)
+/* No callback is running here, so a contender that waits for nothing is stuck.
+ */
+static void lease_check_users(const lk_session_lease *k)
 {
   for (lk_lease_user *u = NULL; (u = lk__lease_next_user(k, u)) != NULL;) {
     bool unreadable;
@@ -64,7 +65,7 @@ static void check_users(const lk_session_lease *k)
   }
 }
 #else
-static void check_users(const lk_session_lease *k)
+static void lease_check_users(const lk_session_lease *k)
 {
   (void)k;
 }
@@ -128,8 +129,8 @@ int64_t lk__lease_deadline(const lk_session_lease *k)
                       : lk__evidence_deadline(k->evidence, k->config.assurance);
 }
 
-/* A gap above half of the timeout never leaves a quarter: half of what it
- * leaves must do. */
+/* A grant needs a quarter of the session timeout. If the gap exceeds half of
+ * the timeout, half of what remains behind the gap suffices. */
 static int64_t grant_needs_ms(const lk_session_lease *k)
 {
   int64_t timeout = lk__lease_timeout_ms(k);
@@ -188,8 +189,8 @@ static void review_user(lk_session_lease *k, lk_lease_user *u)
   u->kind->review(u);
 }
 
-/* Deadlines move on all the time; the timer looks only when the one it was set
- * for has come. */
+/* Each reply moves the deadline, but not the timer: when the timer fires, users
+ * compare the deadline as it is by then. */
 static void on_watchdog(lk_client *c, void *arg)
 {
   lk_session_lease *k = arg;
@@ -204,14 +205,14 @@ static void on_watchdog(lk_client *c, void *arg)
   lk__lease_unref(k);
 }
 
-/* In the next turn, where all may call the user. */
-static void look_now(lk_session_lease *k)
+/* In the next turn of the loop, where callbacks may be invoked. */
+static void lease_review_soon(lk_session_lease *k)
 {
   k->watch_at_ms = lk_client_now(k->client);
   lk__lease_start_timer(k, &k->watchdog, k->watch_at_ms);
 }
 
-static void on_answer(lk_client *c, const lk_reply *a, void *arg)
+static void lease_on_reply(lk_client *c, const lk_reply *a, void *arg)
 {
   lk_session_lease *k = arg;
   int64_t deadline = lk__lease_deadline(k);
@@ -220,15 +221,15 @@ static void on_answer(lk_client *c, const lk_reply *a, void *arg)
 
   (void)c;
   (void)a;
-  check_users(k);
+  lease_check_users(k);
   k->known_deadline_ms = deadline;
   k->known_timeout_ms = k->evidence->timeout_ms;
   if (k->over != 0)
     return;
   if ((k->count[LK_LEASE_UNSURE] > 0 || k->awaited) && later)
-    look_now(k);
+    lease_review_soon(k);
   else if (other_timeout)
-    watch_held(k); /* deadlines and margins are others, perhaps earlier */
+    watch_held(k); /* deadlines have moved, perhaps to an earlier time */
 }
 
 /* ---- the session ------------------------------------------------------- */
@@ -251,7 +252,7 @@ static void resume_cleanup(lk_session_lease *k, lk_lease_user *u)
 }
 
 /* Deletes are sent first: a new contender would queue behind their nodes. The
- * checks of what is held follow, then the rest. */
+ * checks of held nodes follow, then the requests of waiters. */
 static void on_connected(lk_session_lease *k)
 {
   for_each_user(k, resume_cleanup);
@@ -293,7 +294,7 @@ static void end_user(lk_session_lease *k, lk_lease_user *u)
   u->kind->no_new_session(u);
 }
 
-/* Unless a new session follows an expiry at once, none will. */
+/* The client starts a new session at once after an expiry, or never. */
 static void on_no_session(lk_client *c, void *arg)
 {
   lk_session_lease *k = arg;
@@ -320,28 +321,29 @@ static void stop_timers(lk_session_lease *k)
   k->watch_at_ms = INT64_MAX;
 }
 
-static void ended(lk_session_lease *k, int err)
+static void lease_end(lk_session_lease *k, int err)
 {
   k->over = err;
   stop_timers(k);
   for_each_user(k, close_user);
 }
 
-/* Who still listens stops its timers, and those of its owner, when it is told:
- * until then the client is there. */
-static void detach(lk_session_lease *k)
+/* From here on no function of the client is called. Acquisitions with a
+ * listener of their own stop timers when they are notified of CLOSED, so the
+ * session lease is detached only after all of them. */
+static void lease_detach_client(lk_session_lease *k)
 {
   lk_client_detach(k->client, &k->life.listener);
   k->life.detached = true;
 }
 
-static void closed(lk_session_lease *k)
+static void lease_close(lk_session_lease *k)
 {
-  ended(k, LK_ERR_CLOSED);
+  lease_end(k, LK_ERR_CLOSED);
   lk__local_queues_stop_timers(k);
   k->life.closed = true;
   if (k->life.listening == 0)
-    detach(k);
+    lease_detach_client(k);
 }
 
 void lk__lease_attach_listener(lk_session_lease *k, lk_listener *l)
@@ -356,11 +358,10 @@ void lk__lease_detach_listener(lk_session_lease *k, lk_listener *l)
   k->life.listening--;
 }
 
-/* Last of all, when what it was told has been done. */
 void lk__lease_listener_done(lk_session_lease *k)
 {
   if (k->life.closed && !k->life.detached && k->life.listening == 0)
-    detach(k);
+    lease_detach_client(k);
 }
 
 static void close_unless_cleanup(lk_session_lease *k, lk_lease_user *u)
@@ -369,8 +370,9 @@ static void close_unless_cleanup(lk_session_lease *k, lk_lease_user *u)
     close_user(k, u);
 }
 
-/* The server may execute closeSession, and grant to others, before its reply
- * arrives: nothing is held from now on. Deletes under way go on. */
+/* The server may execute closeSession, and other clients may be granted the
+ * locks, before its reply arrives: locks are lost from now on. Deletes under
+ * way continue. */
 static void on_closing(lk_client *c, void *arg)
 {
   lk_session_lease *k = arg;
@@ -396,23 +398,25 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   case LK_STATE_CONNECTED: on_connected(k); break;
   case LK_STATE_SUSPENDED: on_suspended(k); break;
   case LK_STATE_EXPIRED: on_expired(k); break;
-  case LK_STATE_AUTH_FAILED: ended(k, LK_ERR_AUTH_FAILED); break;
-  case LK_STATE_CLOSED: closed(k); break;
+  case LK_STATE_AUTH_FAILED: lease_end(k, LK_ERR_AUTH_FAILED); break;
+  case LK_STATE_CLOSED: lease_close(k); break;
   }
   lk__lease_unref(k);
 }
 
-/* ---- life -------------------------------------------------------------- */
+/* ---- creation and destruction ------------------------------------------- */
 
-/* A session lease may be late: the client has had its say already. */
-static void join(lk_session_lease *k)
+/* A session lease can be created after the client has reported its last state.
+ */
+static void lease_attach_client(lk_session_lease *k)
 {
   switch (lk_client_state(k->client)) {
   case LK_STATE_EXPIRED:
     lk__lease_start_timer(k, &k->life.no_session, lk_client_now(k->client));
     break;
   case LK_STATE_AUTH_FAILED: k->over = LK_ERR_AUTH_FAILED; break;
-  case LK_STATE_CLOSED: /* it tells nothing any more, also when it is freed */
+  case LK_STATE_CLOSED: /* listeners are not notified any more, not even of the
+                           free */
     k->over = LK_ERR_CLOSED;
     k->life.closed = true;
     k->life.detached = true;
@@ -425,14 +429,14 @@ static void join(lk_session_lease *k)
   lk__client_attach_first(k->client, &k->life.listener);
 }
 
-/* The client is gone. What locks are left keep the memory. */
+/* The client is freed. The session lease remains until its last user ends. */
 static void release_by_client(lk_session_lease *k)
 {
   k->life.detached = true;
   lk__lease_unref(k);
 }
 
-static lk_session_lease *make(lk_client *c, const lk_lease_config *config)
+static lk_session_lease *lease_new(lk_client *c, const lk_lease_config *config)
 {
   const lk_mem *mem = lk_client_mem(c);
   lk_session_lease *k = lk__take(mem, sizeof *k);
@@ -447,14 +451,16 @@ static lk_session_lease *make(lk_client *c, const lk_lease_config *config)
   k->watch_at_ms = INT64_MAX;
   lk__list_init(&k->queues.local);
   lk__safe_list_init(&k->users);
-  k->life.listener = (lk_listener){
-      .state = on_state, .reply = on_answer, .closing = on_closing, .arg = k};
+  k->life.listener = (lk_listener){.state = on_state,
+                                   .reply = lease_on_reply,
+                                   .closing = on_closing,
+                                   .arg = k};
   k->watchdog = (lk_timer){.fire = on_watchdog, .arg = k};
   k->life.no_session = (lk_timer){.fire = on_no_session, .arg = k};
   k->heartbeat.timer = (lk_timer){.fire = lk__heartbeat_fire, .arg = k};
   lk__client_set_evidence_gap(c, config->gap_ms);
   k->evidence = lk__client_evidence(c);
-  join(k);
+  lease_attach_client(k);
   k->known_deadline_ms = lk__lease_deadline(k);
   k->known_timeout_ms = k->evidence->timeout_ms;
   lk__client_set_lease(c, k, release_by_client);
@@ -466,7 +472,7 @@ lk_session_lease *lk__lease_of(lk_client *c)
   static const lk_lease_config defaults = {.size = sizeof defaults};
   lk_session_lease *k = lk__client_lease(c);
 
-  return k == NULL ? make(c, &defaults) : k;
+  return k == NULL ? lease_new(c, &defaults) : k;
 }
 
 void lk__lease_ref(lk_session_lease *k)
@@ -484,15 +490,16 @@ void lk__lease_unref(lk_session_lease *k)
   lk__give(&mem, k);
 }
 
-/* ---- what users call ---------------------------------------------------- */
+/* ---- public functions --------------------------------------------------- */
 
-static bool is_acceptable(const lk_lease_config *config)
+static bool lease_config_is_valid(const lk_lease_config *config)
 {
   return config->margin_ms >= 0 && config->gap_ms >= 0 &&
          (unsigned)config->assurance <= LK_ASSURE_PING;
 }
 
-static bool is_same(const lk_lease_config *a, const lk_lease_config *b)
+static bool lease_configs_are_equal(const lk_lease_config *a,
+                                    const lk_lease_config *b)
 {
   return a->assurance == b->assurance && a->margin_ms == b->margin_ms &&
          a->gap_ms == b->gap_ms && a->left_behind == b->left_behind &&
@@ -505,11 +512,12 @@ int lk_lease_configure(lk_client *c, const lk_lease_config *config)
   const lk_session_lease *k = lk__client_lease(c);
   lk_lease_config own;
 
-  if (lk__sized_take(c, &what, &own, config) != 0 || !is_acceptable(&own))
+  if (lk__sized_take(c, &what, &own, config) != 0 ||
+      !lease_config_is_valid(&own))
     return LK_ERR_BAD_ARGUMENT;
   if (k != NULL)
-    return is_same(&k->config, &own) ? 0 : LK_ERR_STATE;
-  return make(c, &own) == NULL ? LK_ERR_NO_MEMORY : 0;
+    return lease_configs_are_equal(&k->config, &own) ? 0 : LK_ERR_STATE;
+  return lease_new(c, &own) == NULL ? LK_ERR_NO_MEMORY : 0;
 }
 
 int64_t lk_lease_deadline(const lk_client *c)
@@ -530,7 +538,7 @@ int lk_lease_set_margin(lk_client *c, int32_t margin_ms)
   if (k == NULL)
     return LK_ERR_NO_MEMORY;
   k->margin_ms = margin_ms;
-  look_now(k);
+  lease_review_soon(k);
   return 0;
 }
 

@@ -16,22 +16,23 @@ typedef struct lk_heartbeat {
   bool throttled;  /**< the server is overloaded: pause first */
 } lk_heartbeat;
 
-/** What the queues of one client share. */
+/** State that all queues of one client share. */
 typedef struct lk_shared_queues {
-  bool no_containers;   /**< a server said that it cannot make them */
-  bool warned_length;   /**< of a long queue */
+  bool no_containers;   /**< a server does not support container nodes */
+  bool warned_length;   /**< a long queue was logged */
   int64_t *scratch;     /**< see lk__lease_scratch() */
   size_t scratch_count; /**< numbers that fit in it */
   lk_link local;        /**< lk_local_queue: queues in this process */
 } lk_shared_queues;
 
-/** The life of the client, as far as the session lease knows. */
+/** The end of the session and of the client. */
 typedef struct lk_client_life {
   lk_listener listener;
   lk_timer no_session; /**< whether a new session follows an expiry */
   size_t listening;    /**< acquisitions that have a listener of their own */
   bool closed;         /**< CLOSED was reported */
-  bool detached; /**< … to all of them: the client is not used any more */
+  bool detached; /**< CLOSED was reported to all listeners: the client must not
+                    be used any more */
 } lk_client_life;
 
 struct lk_contender_observer;
@@ -40,10 +41,10 @@ struct lk_session_lease {
   lk_mem mem;
   lk_client *client;                  /* not to be used once `life.detached` */
   const lk_evidence_record *evidence; /* the client's */
-  lk_lease_config config;             /* as it was chosen */
-  int32_t margin_ms;                  /* as it is now */
+  lk_lease_config config;             /* as configured */
+  int32_t margin_ms; /* config.margin_ms, or as changed since */
   size_t refs; /* the client's, users, requests, callers */
-  int over;    /* why there will be no requests any more, or 0 */
+  int over;    /* the error that ended all requests for good, or 0 */
   lk_client_life life;
 
   lk_safe_list users;
@@ -67,28 +68,29 @@ struct lk_session_lease {
 lk_session_lease *lk__lease_of(lk_client *c);
 
 void lk__lease_ref(lk_session_lease *k);
-/** An acquisition is notified by the client itself, behind the session lease;
-    and no more. */
+/** Attach and detach the listener of an acquisition. The client notifies it
+    after the session lease. */
 void lk__lease_attach_listener(lk_session_lease *k, lk_listener *l);
 void lk__lease_detach_listener(lk_session_lease *k, lk_listener *l);
-/** Whoever has listened less has no timer left, nor has its owner. */
+/** Called by an acquisition after it has detached its listener, when neither it
+    nor its owner has a timer any more. */
 void lk__lease_listener_done(lk_session_lease *k);
 void lk__lease_unref(lk_session_lease *k);
-/** All timers of what hangs on a session lease: none is started once the client
-    is closed, when their owners have been told to stop them, nor is the client
-    touched once the session lease is detached from it. */
+/** Start and stop timers of all objects that use the session lease. Once the
+    client is closed no timer is started. Once the session lease is detached the
+    client is not used. */
 void lk__lease_start_timer(lk_session_lease *k, lk_timer *t, int64_t at_ms);
 void lk__lease_stop_timer(lk_session_lease *k, lk_timer *t);
-/** Requests can be made, leave at once, and meet a quorum. */
+/** Requests are sent at once, to a server with a quorum. */
 bool lk__lease_is_online(const lk_session_lease *k);
 /** Memory for `count` numbers until the next call, or NULL. */
 int64_t *lk__lease_scratch(lk_session_lease *k, size_t count);
 /** When a lock with a lease until `deadline_ms` becomes unsure. */
 int64_t lk__lease_unsure_ms(const lk_session_lease *k, int64_t deadline_ms);
-/** The session timeout by which leases are counted: the smallest that was
+/** The session timeout that determines the lease: the smallest that was
     negotiated in this session. */
 int32_t lk__lease_timeout_ms(const lk_session_lease *k);
-/** What lies between a request and the one that proves it. */
+/** The smallest time between a request and the later one that proves it. */
 int64_t lk__lease_gap_ms(const lk_session_lease *k);
 /** The lease deadline by the assurance asked for, or LK_NO_LEASE. */
 int64_t lk__lease_deadline(const lk_session_lease *k);
@@ -101,7 +103,7 @@ bool lk__lease_may_grant(const lk_session_lease *k, int64_t now_ms);
     the session lease, which the user gives back at its end. */
 void lk__lease_add_user(lk_session_lease *k, lk_lease_user *u);
 void lk__lease_remove_user(lk_session_lease *k, lk_lease_user *u);
-/** What it needs now. */
+/** Set the need of a user, and plan the heartbeat by it. */
 void lk__lease_set_need(lk_session_lease *k, lk_lease_user *u,
                         lk_lease_need need);
 /** A user holds: invoke its `review` when the deadline is near. */
@@ -121,7 +123,7 @@ static inline lk_lease_user *lk__lease_next_user(const lk_session_lease *k,
   return l == all ? NULL : LK_OWNER(l, lk_lease_user, link);
 }
 
-/** How many hold, HELD or UNSURE. */
+/** The number of users that are HELD or UNSURE. */
 static inline size_t lk__lease_count_held(const lk_session_lease *k)
 {
   return k->count[LK_LEASE_HELD] + k->count[LK_LEASE_UNSURE];
@@ -129,10 +131,10 @@ static inline size_t lk__lease_count_held(const lk_session_lease *k)
 
 /* ---- heartbeat.c ------------------------------------------------------- */
 
-/** Start or stop the timer by what there is to prove. */
+/** Start the timer if the heartbeat is needed, else stop it. */
 void lk__heartbeat_plan(lk_session_lease *k);
-/** A lock was granted, by a lease that may be short: the next heartbeat is sent
-    soon enough. Returns when, in ms. */
+/** A lock was granted, perhaps by a short lease: advance the next heartbeat so
+    that it renews the lease in time. Returns when it is due, in ms. */
 int64_t lk__heartbeat_granted(lk_session_lease *k);
 /** Another request proved the lease just now: the next heartbeat is sent a
     quarter of the session timeout from now. */

@@ -4,10 +4,9 @@
 
 #include "recipes/queue/recovery.h"
 
-/** CLEANING_UP: do the next thing, if it can be done now. */
+/** CLEANING_UP: send the next request, if there is a connection. */
 void lk__cleanup_go(lk_contender *ct);
-/** CLEANING_UP: the recovery of the own node has ended; with `err`, if it
-    failed. */
+/** CLEANING_UP: the recovery of the own node completed, `err` if it failed. */
 void lk__cleanup_recovered(lk_contender *ct, lk_recovered result, int err);
 
 #endif

@@ -11,7 +11,7 @@ enum { MAX_TIMES_MISSING = 3 };
 
 /* ---- creation and destruction ------------------------------------------- */
 
-/* The next create makes a node that no other contender makes. */
+/* Give the node of the next create a unique name. */
 static void own_node_draw_name(lk_contender *ct)
 {
   unsigned char random[16];
@@ -200,7 +200,8 @@ void lk__contender_cancel_watches(lk_contender *ct)
   bool others =
       lk__contender_is_single_node(ct) && ct->own.state != LK_OWN_CREATED;
 
-  /* The one on own goes with own; the other would stay on the server. */
+  /* A watch on the own node ends with that node. A watch on another node would
+   * remain at the server. */
   if (ct->own.watch != NULL)
     lk_watch_cancel(lk__contender_client(ct), ct->own.watch, others);
   if (ct->wait.watch != NULL)

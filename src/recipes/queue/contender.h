@@ -6,8 +6,8 @@
  * @file
  * A contender: one node in the queue of a lock, from before it is created until
  * it is certainly deleted. The contender exists before the create is sent, so
- * the node always has an owner in memory. When nobody wants it any more the
- * contender cleans up by itself, as part of the session lease.
+ * the node always has an owner in memory. A contender that its owner has
+ * stopped deletes the node by itself, as part of the session lease.
  *
  * It is a state machine (states.h), and a struct of named parts; the functions
  * of a part are declared in the header of its file.
@@ -25,15 +25,15 @@
 
 typedef struct lk_session_lease lk_session_lease;
 
-/** What a contender is for. Valid until the contender is stopped, has ended or
-    was lost. */
+/** The options of a contender. Valid until the contender is stopped, has ended
+    or was lost. */
 typedef struct lk_contender_config {
   const lk_contender_machine *machine; /**< NULL: lk__queue_machine */
   const lk_role *role;
   lk_node_identity identity;
   const char *name;  /**< of the node behind the unique part; NULL: that of
                           the role's node kind */
-  const void *more;  /**< what else the machine needs */
+  const void *more;  /**< further options of the machine */
   const char *dir;   /**< "" for the root */
   lk_bytes dir_data; /**< what it is created with; `at` NULL: nothing */
   lk_bytes data;
@@ -51,8 +51,8 @@ typedef struct lk_contender_config {
   bool unsure_when_suspended;
   bool fail_on_expiry;
   bool revocable; /**< watch the own node from the grant on */
-  bool passing;   /**< its grant needs no lease: its owner goes on to acquire
-                       more, and that needs one */
+  bool passing;   /**< the grant needs no lease: the owner then acquires another
+                       node, whose grant needs one */
 } lk_contender_config;
 
 /** Requests are counted: they are sent only while there is a connection, so
@@ -70,7 +70,7 @@ typedef struct lk_pause {
   unsigned count; /**< pauses in a row */
 } lk_pause;
 
-/** What the replies of the requests under way have said so far. */
+/** Results of the current round of requests. */
 typedef struct lk_round {
   unsigned parents_missing; /**< how often in a row the directory was missing */
   int create_err;
@@ -83,7 +83,7 @@ typedef struct lk_round {
   bool checked; /**< a check of the own node has just completed */
 } lk_round;
 
-/** What is known while there are predecessors. */
+/** State while there are predecessors. */
 typedef struct lk_wait {
   lk_watch *watch; /**< of the direct predecessor, or of the directory */
   bool predecessor_deleted;
@@ -91,8 +91,8 @@ typedef struct lk_wait {
   bool limit_changed;     /**< since the last list */
   uint64_t listed_zxid;   /**< of a permit: the zxid that its list shows */
   bool had_predecessors;
-  bool node_is_foreign; /**< a single node is another's: read it before a
-                             create */
+  bool node_is_foreign; /**< the single node is another client's: read it
+                             before a create */
   size_t reported_position;
 } lk_wait;
 
@@ -162,14 +162,14 @@ bool lk__contender_holds(const lk_contender *ct);
 uint64_t lk__contender_token(const lk_contender *ct);
 /** The lease deadline; LK_NO_LEASE unless held. */
 int64_t lk__contender_deadline(const lk_contender *ct);
-/** What its node is to hold. */
+/** The data of the own node. */
 lk_bytes lk__contender_data(const lk_contender *ct);
 
 /* ---- for the session lease ---------------------------------------------- */
 
-/** What each contender is to the session lease (contender_lease.c). */
+/** A contender as a user of the session lease (contender_lease.c). */
 extern const lk_lease_user_kind lk__contender_lease_user;
-/** What it needs the session lease for in its state. */
+/** The need for the session lease in the current state. */
 lk_lease_need lk__contender_lease_need(const lk_contender *ct);
 /** The contender behind `after` among all of the client of `ct`, or for NULL
    the first; NULL: there is none. For loops that invoke no callback. */

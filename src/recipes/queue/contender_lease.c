@@ -17,7 +17,8 @@ static lk_contender *contender_of_user(lk_lease_user *u)
   return LK_OWNER(u, lk_contender, lease_user);
 }
 
-/* A waiter for a single node has no node, and its create will be evidence. */
+/* A waiter for a single node has no own node, and its create renews the lease.
+ */
 lk_lease_need lk__contender_lease_need(const lk_contender *ct)
 {
   switch (ct->state) {

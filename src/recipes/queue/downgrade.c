@@ -12,9 +12,10 @@
 /**
  * @file
  * The read node of a writer, as Curator creates it from 5.5 on: with the number
- * of its write node, so that all who wait for the writer wait for the reader,
- * too. While the write node exists no other client holds, so the create is the
- * grant. The check in front of it fails if the writer has lost its lock.
+ * of its write node, so that all waiters behind the writer wait for the reader,
+ * too. While the write node exists no other client holds, so the create grants
+ * the read lock. The check in front of it fails if the writer has lost its
+ * lock.
  */
 
 void lk__contender_set_writer(lk_contender *ct, lk_contender *writer)

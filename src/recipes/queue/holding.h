@@ -10,7 +10,7 @@
 
 #include "recipes/queue/contender.h"
 
-/** What a check of the own node says. */
+/** The result of a check of the own node. */
 typedef enum lk_check_result {
   LK_CHECK_UNKNOWN, /**< the check was not executed, as far as is known */
   LK_CHECK_EXISTS,
@@ -22,7 +22,7 @@ typedef enum lk_check_result {
     that the node exists. */
 lk_check_result lk__check_result_of(int err);
 /** The same, for the own node: where names are not unique, the node of that
-    name can be another's. */
+    name can be another client's. */
 lk_check_result lk__contender_check_result(const lk_contender *ct, int err);
 /** Send a check of the own node, which proves that it exists and renews the
     lease. 0, or why it was refused. */

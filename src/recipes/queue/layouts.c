@@ -5,7 +5,6 @@
 
 #include <latchkey/semaphore.h>
 
-/* The one list of layouts. */
 static const lk_layout_rules layouts[] = {
     [LK_LAYOUT_CURATOR] = {.identity = LK_IDENTITY_CURATOR,
                            .roles = {&lk__role_mutex, &lk__role_read,
@@ -78,7 +77,8 @@ bool lk_layout_is_permit(lk_layout layout, lk_bytes name, int64_t *number)
   return true;
 }
 
-/* Those of the shared lock have readers, which a mutex would not see. */
+/* "r-" and "w-" are refused: a shared lock has readers, which a mutex with that
+ * prefix would ignore. */
 bool lk__plain_prefix_check(const char *prefix)
 {
   return prefix == NULL ||

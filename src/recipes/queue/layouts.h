@@ -14,7 +14,8 @@ typedef struct lk_layout_rules {
   const lk_role *lease; /**< a semaphore's permits; NULL: it has none */
   lk_node_identity permit_identity;
   bool containers; /**< its directories are containers */
-  bool downgrades; /**< other clients know the read node of a writer */
+  bool downgrades; /**< other clients expect the read node of a writer that
+                      downgrades, see downgrade.c */
 } lk_layout_rules;
 
 /** NULL: there is no such layout. */
@@ -29,7 +30,7 @@ typedef struct lk_plain_names {
   lk_role role;
 } lk_plain_names;
 
-/** Whether names may begin with `prefix`; NULL stands for the usual one. */
+/** Whether `prefix` is valid; NULL is the default. */
 bool lk__plain_prefix_check(const char *prefix);
 /** `prefix` is borrowed. */
 void lk__plain_names_init(lk_plain_names *p, const char *prefix);

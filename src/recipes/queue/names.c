@@ -43,8 +43,8 @@ static bool is_digit(unsigned char c)
   return c >= '0' && c <= '9';
 }
 
-/* As "%010d" prints it: ten characters with the minus, or eleven. The text of
- * the kind may end with a digit or a minus. */
+/* Read a number as "%010d" prints it: ten characters with the minus, or eleven.
+ * The text of the kind in front may end with a digit or a minus. */
 static bool name_read_suffix(const char *at, size_t len, int64_t *out)
 {
   bool minus = len > 0 && at[0] == '-';
@@ -207,7 +207,7 @@ void lk__name_prefix(lk_node_identity identity, char out[LK_PREFIX_LEN + 1],
     if (i == 6)
       b = 0x40 | (b & 0x0f); /* version 4 */
     if (i == 8)
-      b = 0x80 | (b & 0x3f); /* the usual variant */
+      b = 0x80 | (b & 0x3f); /* the variant of RFC 4122 */
     if (dashes && (i == 4 || i == 6 || i == 8 || i == 10))
       *p++ = '-';
     *p++ = hex[b >> 4];

@@ -4,8 +4,8 @@
 
 #include <latchkey/types.h>
 
-/** The locks that a kind of node belongs to. Locks of one family know each
-    other's nodes. */
+/** The family of locks that a kind of node belongs to. Locks of one family
+    recognise each other's nodes. */
 typedef enum lk_family {
   LK_FAMILY_MUTEX,  /**< Curator's mutex, go-zookeeper's lock */
   LK_FAMILY_RW,     /**< Curator's read-write lock */
@@ -45,27 +45,27 @@ extern const lk_node_kind lk__node_kind_plain_read;  /**< "r-" */
 typedef struct lk_name_format {
   const lk_node_kind *const *kinds;
   size_t count;
-  /** true: a name is the text of a kind and a number as servers write it,
-      perhaps with a UUID and "-" in front. false: anything, the text of a kind,
-      an optional "-" and 1 to 10 digits. */
+  /** true: a name is an optional UUID and "-", the text of a kind, and a number
+      as servers write it. false: a name is any prefix, the text of a kind, an
+      optional "-" and 1 to 10 digits. */
   bool exact;
 } lk_name_format;
 
-/** Curator's and kazoo's, which queue together on one path. */
+/** Names of Curator and kazoo, which can queue together on one path. */
 extern const lk_name_format lk__name_format_known;
-/** "r-" and "w-", and nothing else. */
+/** Names of the kinds "r-" and "w-" alone. */
 extern const lk_name_format lk__name_format_plain;
 
-/** A contender's name, taken apart. */
+/** A parsed name of a contender. */
 typedef struct lk_name {
   const lk_node_kind *kind;
   int64_t suffix; /**< an int32; nodes made by hand may have more */
 } lk_name;
 
-/** Whether `name`, without its directory, is a contender's. */
+/** Whether `name`, without its directory, is the name of a contender. */
 bool lk__name_parse(const lk_name_format *format, lk_bytes name, lk_name *out);
 
-/** Whether it may be a node of a lock or semaphore, of any program. */
+/** Whether `name` may belong to a lock or semaphore of any program. */
 bool lk__name_is_queued(lk_bytes name);
 
 /** Whether nodes of these kinds exclude each other in any role. */
@@ -78,7 +78,7 @@ typedef enum lk_node_identity {
   LK_IDENTITY_HEX_ONLY, /**< 32 digits are the whole name */
   LK_IDENTITY_UUID,     /**< UUID "-" in front of it */
   LK_IDENTITY_DATA,     /**< a UUID that ends the data; nothing in the name */
-  LK_IDENTITY_NONE /**< not at all: the name is fixed, and the same for all */
+  LK_IDENTITY_NONE      /**< no identity: all contenders use the same name */
 } lk_node_identity;
 
 /** Whether another contender can create a node of the same name. */
@@ -87,7 +87,7 @@ static inline bool lk__name_is_shared(lk_node_identity identity)
   return identity == LK_IDENTITY_DATA || identity == LK_IDENTITY_NONE;
 }
 
-/** Whether the server appends no number to it. */
+/** Whether the server appends no number to the name. */
 static inline bool lk__name_is_whole(lk_node_identity identity)
 {
   return identity == LK_IDENTITY_HEX_ONLY || identity == LK_IDENTITY_NONE;
@@ -114,8 +114,8 @@ bool lk__name_is_hex(lk_bytes name);
  */
 bool lk__name_is_ours(lk_bytes name, lk_bytes base, int64_t *suffix);
 
-/** Of the names that a server made of `base`, that with the lowest number;
-    `at` NULL: there is none. */
+/** Find the name with the lowest number among those that a server made of
+    `base`; `at` NULL: there is none. */
 lk_bytes lk__names_find_own(const lk_bytes *names, size_t count, lk_bytes base);
 
 #endif

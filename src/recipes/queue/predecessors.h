@@ -6,8 +6,8 @@
 
 #include <latchkey/client.h>
 
-/** The contenders that exclude us, by the last list. Of a long queue only the
-    direct predecessor and the first contender have paths. */
+/** The contenders that exclude the own one, by the last list. Of a long queue
+   only the direct predecessor and the first contender have paths. */
 typedef struct lk_predecessors {
   char *block; /**< holds the paths */
   size_t block_size;

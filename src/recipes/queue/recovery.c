@@ -201,7 +201,7 @@ static void on_recovery_transaction(lk_client *c, int err,
   lk__contender_unref(ct);
 }
 
-/* A transaction goes first, whatever it checks. When it is committed, a create
+/* A transaction goes first, on any path. When it is committed, a create
  * of the old connection was proposed before it, and is seen, or is refused from
  * now on. A sync does not suffice: a deposed leader replies to it by itself. */
 int lk__recovery_begin(lk_contender *ct)

@@ -23,7 +23,7 @@ typedef struct lk_candidates {
   int err;
 } lk_candidates;
 
-/** What the replies say about the own node. */
+/** The result of a recovery. */
 typedef enum lk_recovered {
   LK_RECOVERED_ABSENT,     /**< the create was not and will not be executed */
   LK_RECOVERED_FOUND,      /**< the own node exists, and its path is known */

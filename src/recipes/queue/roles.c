@@ -5,7 +5,7 @@
 
 /* ---- roles ------------------------------------------------------------- */
 
-/* All readers and writers before it exclude a writer. */
+/* A writer is excluded by all earlier readers and writers. */
 bool lk__excludes_writer(const lk_node_kind *other)
 {
   return other->side != LK_SIDE_FAMILY_ONLY;

@@ -5,28 +5,29 @@
 #include "recipes/queue/names.h"
 
 enum {
-  /** Up to so many predecessors are read one by one; for more of them one list
-     is cheaper. */
+  /** Up to this number, predecessors are read one by one. For more of them one
+      list is cheaper. */
   LK_MAX_PREDECESSOR_READS = 8,
   LK_KEPT_PREDECESSORS = LK_MAX_PREDECESSOR_READS + 1
 };
 
-/** Numbers beyond it are refused. At the end of the counter servers give one
-    number to several nodes, or negative numbers. */
+/** Sequence numbers beyond this limit are refused. At the end of the counter
+    servers give one number to several nodes, or negative numbers. */
 #define LK_SUFFIX_LIMIT ((int64_t)INT32_MAX - (1 << 20))
 /** From this number on a warning is logged. */
 #define LK_SUFFIX_WARN ((int64_t)1 << 30)
-/** With so many predecessors a warning is logged. */
+/** From this number of predecessors on a warning is logged. */
 #define LK_LONG_QUEUE 10000
 
-/** What a contender is to the others in its queue. */
+/** The role of a contender in its queue: which others it excludes, and which
+    exclude it. */
 typedef struct lk_role {
   const lk_node_kind *kind;     /**< of its nodes */
   const lk_name_format *format; /**< of all contenders in the queue */
-  bool exclusive;               /**< it excludes all others */
-  /** Whether an earlier contender of this kind excludes it. */
+  bool exclusive;               /**< no other contender may hold with it */
+  /** Whether an earlier contender with a node of kind `other` excludes it. */
   bool (*excludes)(const lk_node_kind *other);
-  bool counts; /**< of a permit: it is excluded by their number */
+  bool counts; /**< a permit: excluded by the number of permit nodes alone */
 } lk_role;
 
 extern const lk_role lk__role_mutex;
@@ -87,10 +88,10 @@ void lk__queue_position_of_permit(lk_queue_position *out, const lk_role *role,
 size_t lk__names_count_excluding(const lk_role *role, const lk_bytes *names,
                                  size_t count);
 
-/** Sort, ascending. */
+/** Sort in ascending order, without an allocation. */
 void lk__numbers_sort(int64_t *a, size_t n);
 
-/** What is known when the last predecessor was deleted. */
+/** State when a predecessor was deleted, see lk__may_grant_on_deletion(). */
 typedef struct lk_handoff {
   size_t predecessors;  /**< how many predecessors are left */
   bool same_connection; /**< the deletion came on the connection of the list */

@@ -114,7 +114,7 @@ static void on_predecessors_read(lk_client *c, int err, const lk_bytes *data,
   lk__contender_unref(ct);
 }
 
-/* ---- what the replies mean ---------------------------------------------- */
+/* ---- decisions ---------------------------------------------------------- */
 
 /* No predecessors are left: rule H. */
 static void contender_no_predecessor_left(lk_contender *ct)
