@@ -903,7 +903,7 @@ static void see_the_loss(lk_client *c, lk_state state, int err, void *arg)
   (void)c;
   (void)err;
   if (state == LK_STATE_EXPIRED) {
-    *(int *)arg = lk_lock_get_state(sc.a.lock);
+    *(int *)arg = (int)lk_lock_get_state(sc.a.lock);
   }
 }
 
