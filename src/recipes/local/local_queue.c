@@ -10,37 +10,37 @@
 
 void lk__local_queue_unref(lk_local_queue *q)
 {
-  lk_session_lease *k = q->lease;
+  lk_session_lease *lease = q->lease;
 
   if (--q->refs > 0)
     return;
   lk__list_remove(&q->link);
-  lk__lease_stop_timer(k, &q->soon);
-  lk__lock_options_free(&q->options, &k->mem);
-  lk__give(&k->mem, q);
-  lk__lease_unref(k);
+  lk__lease_stop_timer(lease, &q->timer);
+  lk__lock_options_free(&q->options, &lease->mem);
+  lk__give(&lease->mem, q);
+  lk__lease_unref(lease);
 }
 
 void lk__local_queue_schedule(lk_local_queue *q)
 {
-  lk_session_lease *k = q->lease;
+  lk_session_lease *lease = q->lease;
 
-  if (!k->life.detached)
-    lk__lease_start_timer(k, &q->soon, lk_client_now(k->client));
+  if (!lease->life.detached)
+    lk__lease_start_timer(lease, &q->timer, lk_client_now(lease->client));
 }
 
-void lk__local_queues_stop_timers(lk_session_lease *k)
+void lk__local_queues_stop_timers(lk_session_lease *lease)
 {
-  for (lk_link *l = k->queues.local.next; l != &k->queues.local; l = l->next)
-    lk__lease_stop_timer(k, &LK_OWNER(l, lk_local_queue, link)->soon);
+  for (lk_link *l = lease->queues.local.next; l != &lease->queues.local;
+       l = l->next)
+    lk__lease_stop_timer(lease, &LK_OWNER(l, lk_local_queue, link)->timer);
 }
 
 /* ---- the node ---------------------------------------------------------- */
 
-static const lk_acquisition_callbacks of_queue;
+static const lk_acquisition_callbacks local_contender_callbacks;
 
-/* Ours no more. */
-static void part(lk_local_queue *q)
+static void local_queue_detach_node(lk_local_queue *q)
 {
   lk_contender *node = q->node;
 
@@ -49,24 +49,25 @@ static void part(lk_local_queue *q)
   lk__contender_unref(node);
 }
 
-/* Whoever is the first must not wait where it will not. */
-static void aim(lk_local_queue *q)
+/* The contender gives up instead of waiting if the first request does. */
+static void local_queue_update_once(lk_local_queue *q)
 {
   const lk_local_request *first = lk__local_queue_first(q);
 
   q->options.what.once = first != NULL && first->once;
 }
 
-/* Want a node while somebody waits and there is none. */
-static void want(lk_local_queue *q)
+/* Begin a contender if requests wait and none exists. */
+static void local_queue_ensure_node(lk_local_queue *q)
 {
   while (lk__local_queue_first(q) != NULL && q->node == NULL) {
     if (q->lease->over != 0) {
       lk__local_queue_end_first(q, q->lease->over);
       continue;
     }
-    aim(q);
-    q->node = lk__contender_new(q->lease, &q->options.what, &of_queue, q);
+    local_queue_update_once(q);
+    q->node = lk__contender_new(q->lease, &q->options.what,
+                                &local_contender_callbacks, q);
     if (q->node == NULL) {
       lk__local_queue_end_first(q, LK_ERR_NO_MEMORY);
       continue;
@@ -78,23 +79,23 @@ static void want(lk_local_queue *q)
     lk__local_queue_report_ends(q);
 }
 
-static void give_back(lk_local_queue *q)
+static void local_queue_give_node_back(lk_local_queue *q)
 {
   lk__contender_stop(q->node, false);
-  part(q);
-  want(q);
+  local_queue_detach_node(q);
+  local_queue_ensure_node(q);
 }
 
-/* ---- handing on -------------------------------------------------------- */
+/* ---- handing off ------------------------------------------------------- */
 
-/* It is held, and nobody here has it. */
-static bool is_free(const lk_local_queue *q)
+/* The node holds the lock, and no local request does. */
+static bool local_queue_node_is_free(const lk_local_queue *q)
 {
   return q->node != NULL && q->holder == NULL && lk__contender_holds(q->node);
 }
 
-/* Those elsewhere may wait for it, or ask for it; or it may be lost. */
-static bool may_keep(const lk_local_queue *q)
+/* false: the node must be released, for other clients or since it is lost. */
+static bool local_queue_may_hand_off(const lk_local_queue *q)
 {
   const lk_contender *node = q->node;
 
@@ -102,312 +103,318 @@ static bool may_keep(const lk_local_queue *q)
          !node->holding.revoked && node->state == LK_CONTENDER_HELD;
 }
 
-static void grant(lk_local_queue *q)
+static void local_queue_grant_first(lk_local_queue *q)
 {
-  lk_local_request *t = lk__local_queue_first(q);
+  lk_local_request *r = lk__local_queue_first(q);
 
-  lk__local_request_dequeue(t);
-  q->holder = t;
-  t->node = q->node;
-  lk__contender_ref(t->node);
-  t->acquisition.count = 1;
-  t->acquisition.whole = true;
-  t->acquisition.turn = q->handoffs;
+  lk__local_request_dequeue(r);
+  q->holder = r;
+  r->node = q->node;
+  lk__contender_ref(r->node);
+  r->acquisition.count = 1;
+  r->acquisition.whole = true;
+  r->acquisition.turn = q->handoffs;
   if (lk__local_queue_first(q) != NULL)
     lk__local_queue_schedule(q);
-  t->callbacks->granted(t->arg);
+  r->callbacks->granted(r->arg);
 }
 
-/* To the first who waits, once the lease is long enough. */
-static void hand_over(lk_local_queue *q)
+/* Grant to the first waiter once the lease is long enough. */
+static void local_queue_hand_off(lk_local_queue *q)
 {
-  lk_session_lease *k = q->lease;
+  lk_session_lease *lease = q->lease;
 
-  if (!may_keep(q)) {
-    give_back(q);
-  } else if (lk__lease_may_grant(k, lk_client_clock(k->client))) {
+  if (!local_queue_may_hand_off(q)) {
+    local_queue_give_node_back(q);
+  } else if (lk__lease_may_grant(lease, lk_client_clock(lease->client))) {
     q->handoffs++;
-    grant(q);
+    local_queue_grant_first(q);
   } else {
     lk__contender_await_lease(q->node);
   }
 }
 
-static void on_soon(lk_client *c, void *arg)
+static void local_queue_on_timer(lk_client *c, void *arg)
 {
   lk_local_queue *q = arg;
 
   (void)c;
   q->refs++;
   lk__local_queue_report_ends(q);
-  if (is_free(q))
-    hand_over(q);
+  if (local_queue_node_is_free(q))
+    local_queue_hand_off(q);
   lk__local_queue_report_positions(q);
   lk__local_queue_unref(q);
 }
 
-/* ---- what the node's attempt says -------------------------------------- */
+/* ---- callbacks of the contender ---------------------------------------- */
 
-static void on_granted(void *arg)
+static void local_contender_granted(void *arg)
 {
   lk_local_queue *q = arg;
 
   q->refs++;
-  grant(q);
+  local_queue_grant_first(q);
   lk__local_queue_unref(q);
 }
 
-/* Of those who wait now; who asks again when it is told wants a new node. */
-static void end_all(lk_local_queue *q, int err)
+/* End the requests that wait now. A callback may add a new request, which gets
+ * a new contender. */
+static void local_queue_end_all(lk_local_queue *q, int err)
 {
-  for (lk_local_request *t; (t = lk__local_queue_first(q)) != NULL;) {
-    lk__local_request_dequeue(t);
-    lk__local_request_end_later(t, t->callbacks->ended, err);
+  for (lk_local_request *r; (r = lk__local_queue_first(q)) != NULL;) {
+    lk__local_request_dequeue(r);
+    lk__local_request_end_later(r, r->callbacks->ended, err);
   }
   lk__local_queue_report_ends(q);
 }
 
-static void on_ended(void *arg, int err)
+static void local_contender_ended(void *arg, int err)
 {
   lk_local_queue *q = arg;
 
   q->refs++;
-  part(q);
+  local_queue_detach_node(q);
   if (q->lease->over != 0 || err == LK_ERR_SESSION_EXPIRED)
-    end_all(q, err);
+    local_queue_end_all(q, err);
   else
     lk__local_queue_end_first(q, err);
-  want(q);
+  local_queue_ensure_node(q);
   lk__local_queue_unref(q);
 }
 
-static void on_lost(void *arg, int err)
+static void local_contender_lost(void *arg, int err)
 {
   lk_local_queue *q = arg;
-  lk_local_request *t = q->holder;
+  lk_local_request *r = q->holder;
 
   q->refs++;
-  part(q);
+  local_queue_detach_node(q);
   q->holder = NULL;
-  if (t != NULL) {
-    t->acquisition.whole = false;
-    t->callbacks->lost(t->arg, err);
-    lk__local_request_finish(t);
+  if (r != NULL) {
+    r->acquisition.whole = false;
+    r->callbacks->lost(r->arg, err);
+    lk__local_request_finish(r);
   }
-  want(q);
+  local_queue_ensure_node(q);
   lk__local_queue_unref(q);
 }
 
-static void on_news(void *arg, const lk_notice *notice)
+static void local_contender_on_notice(void *arg, const lk_notice *notice)
 {
   lk_local_queue *q = arg;
-  lk_local_request *t =
+  lk_local_request *r =
       q->holder != NULL ? q->holder : lk__local_queue_first(q);
 
   q->refs++;
-  if (t != NULL && notice->type == LK_NOTICE_WAITING) {
-    t->told = true;
-    lk__local_queue_schedule(q); /* those behind it */
+  if (r != NULL && notice->type == LK_NOTICE_WAITING) {
+    r->position_reported = true;
+    lk__local_queue_schedule(q); /* for the positions of later requests */
   }
-  if (is_free(q))
-    lk__local_queue_schedule(q); /* it was to be handed over */
-  else if (t != NULL && (t == q->holder || !lk__contender_holds(q->node)))
-    t->callbacks->notice(t->arg, notice);
+  if (local_queue_node_is_free(q))
+    lk__local_queue_schedule(q); /* the notice may allow the hand-off */
+  else if (r != NULL && (r == q->holder || !lk__contender_holds(q->node)))
+    r->callbacks->notice(r->arg, notice);
   lk__local_queue_unref(q);
 }
 
-static const lk_acquisition_callbacks of_queue = {.granted = on_granted,
-                                                  .ended = on_ended,
-                                                  .lost = on_lost,
-                                                  .notice = on_news};
+static const lk_acquisition_callbacks local_contender_callbacks = {
+    .granted = local_contender_granted,
+    .ended = local_contender_ended,
+    .lost = local_contender_lost,
+    .notice = local_contender_on_notice};
 
-/* The node that its last holder gave back is gone. */
-static void on_gone(void *arg, int err)
+/* The node of the last holder was deleted, or `err` says why it stays. */
+static void released_node_gone(void *arg, int err)
 {
-  lk_local_request *t = arg;
+  lk_local_request *r = arg;
 
-  if (t->callbacks != NULL)
-    t->callbacks->gone(t->arg, err);
-  lk__local_request_finish(t);
+  if (r->callbacks != NULL)
+    r->callbacks->gone(r->arg, err);
+  lk__local_request_finish(r);
 }
 
-static void ignore(void *arg, const lk_notice *notice)
+static void released_node_ignore_notice(void *arg, const lk_notice *notice)
 {
   (void)arg;
   (void)notice;
 }
 
-static const lk_acquisition_callbacks of_leaver = {.notice = ignore,
-                                                   .gone = on_gone};
+static const lk_acquisition_callbacks released_node_callbacks = {
+    .notice = released_node_ignore_notice, .gone = released_node_gone};
 
-/* ---- what the owner says ----------------------------------------------- */
+/* ---- as an acquisition ------------------------------------------------- */
 
-static lk_local_request *of(lk_acquisition *a)
+static lk_local_request *local_request_of(lk_acquisition *a)
 {
   return (lk_local_request *)a;
 }
 
-/* Why it is turned away by who waits here already, or 0. */
-static int refusal(const lk_local_queue *q, const lk_local_request *t)
+/* The error for a request that must not wait behind the local ones, or 0. */
+static int local_request_refusal(const lk_local_queue *q,
+                                 const lk_local_request *r)
 {
   size_t most = q->options.what.max_queue;
   size_t ahead = q->node == NULL ? 0 : lk__local_queue_count_before(q, NULL);
 
   if (q->node == NULL)
     return 0;
-  if (t->once)
+  if (r->once)
     return LK_ERR_BUSY;
   return most > 0 && ahead > most ? LK_ERR_QUEUE_FULL : 0;
 }
 
-static void begin(lk_acquisition *a)
+static void local_request_begin(lk_acquisition *a)
 {
-  lk_local_request *t = of(a);
-  lk_local_queue *q = t->queue;
-  int err = refusal(q, t);
+  lk_local_request *r = local_request_of(a);
+  lk_local_queue *q = r->queue;
+  int err = local_request_refusal(q, r);
 
   if (err != 0) {
-    lk__local_request_end_later(t, t->callbacks->ended, err);
+    lk__local_request_end_later(r, r->callbacks->ended, err);
     return;
   }
-  lk__local_request_enqueue(t);
+  lk__local_request_enqueue(r);
   q->refs++;
   if (q->node == NULL)
-    want(q);
+    local_queue_ensure_node(q);
   else
     lk__local_queue_schedule(q);
   lk__local_queue_unref(q);
 }
 
-static void stop_waiting(lk_local_request *t)
+static void local_request_stop_waiting(lk_local_request *r)
 {
-  lk_local_queue *q = t->queue;
+  lk_local_queue *q = r->queue;
 
-  lk__local_request_dequeue(t);
-  lk__local_request_finish(t);
-  aim(q);
+  lk__local_request_dequeue(r);
+  lk__local_request_finish(r);
+  local_queue_update_once(q);
   if (lk__local_queue_first(q) == NULL && q->holder == NULL && q->node != NULL)
-    give_back(q);
+    local_queue_give_node_back(q);
 }
 
-/* Its turn is over: the next one's, or the node goes. */
-static void let_go(lk_local_request *t, bool tell)
+/* Hand the node off to the next request, or delete it. */
+static void local_request_release(lk_local_request *r, bool report_gone)
 {
-  lk_local_queue *q = t->queue;
+  lk_local_queue *q = r->queue;
 
   q->holder = NULL;
-  t->acquisition.whole = false;
-  if (may_keep(q)) {
-    if (tell)
-      lk__local_request_end_later(t, t->callbacks->gone, 0);
+  r->acquisition.whole = false;
+  if (local_queue_may_hand_off(q)) {
+    if (report_gone)
+      lk__local_request_end_later(r, r->callbacks->gone, 0);
     else
-      lk__local_request_finish(t);
+      lk__local_request_finish(r);
     lk__local_queue_schedule(q);
     return;
   }
-  if (tell) {
-    q->node->callbacks = &of_leaver;
-    q->node->callbacks_arg = t;
+  if (report_gone) {
+    q->node->callbacks = &released_node_callbacks;
+    q->node->callbacks_arg = r;
   }
-  lk__contender_stop(q->node, tell);
-  part(q);
-  if (!tell)
-    lk__local_request_finish(t);
-  want(q);
+  lk__contender_stop(q->node, report_gone);
+  local_queue_detach_node(q);
+  if (!report_gone)
+    lk__local_request_finish(r);
+  local_queue_ensure_node(q);
 }
 
-static void stop(lk_acquisition *a, bool tell)
+static void local_request_stop(lk_acquisition *a, bool report_gone)
 {
-  lk_local_request *t = of(a);
-  lk_local_queue *q = t->queue;
+  lk_local_request *r = local_request_of(a);
+  lk_local_queue *q = r->queue;
 
   q->refs++;
-  if (!tell && t != q->holder && !lk__local_request_is_waiting(t))
-    t->callbacks = NULL; /* its end will be told nobody */
-  else if (t == q->holder)
-    let_go(t, tell);
+  if (!report_gone && r != q->holder && !lk__local_request_is_waiting(r))
+    r->callbacks = NULL; /* its end was queued, and is not reported */
+  else if (r == q->holder)
+    local_request_release(r, report_gone);
   else
-    stop_waiting(t);
+    local_request_stop_waiting(r);
   lk__local_queue_unref(q);
 }
 
-static void disown(lk_acquisition *a)
+static void local_request_disown(lk_acquisition *a)
 {
-  of(a)->callbacks = NULL;
+  local_request_of(a)->callbacks = NULL;
 }
 
-static void ref_turn(lk_acquisition *a)
+static void local_request_ref(lk_acquisition *a)
 {
-  of(a)->refs++;
+  local_request_of(a)->refs++;
 }
 
-static void unref_attempt(lk_acquisition *a)
+static void local_request_unref(lk_acquisition *a)
 {
-  lk__local_request_unref(of(a));
+  lk__local_request_unref(local_request_of(a));
 }
 
-static const lk_acquisition_kind a_turn = {.begin = begin,
-                                           .stop = stop,
-                                           .disown = disown,
-                                           .ref = ref_turn,
-                                           .unref = unref_attempt};
+static const lk_acquisition_kind local_request_kind = {
+    .begin = local_request_begin,
+    .stop = local_request_stop,
+    .disown = local_request_disown,
+    .ref = local_request_ref,
+    .unref = local_request_unref};
 
 /* ---- handles ----------------------------------------------------------- */
 
-static lk_acquisition *make(lk_lock *l, const lk_acquisition_callbacks *who)
+static lk_acquisition *
+local_request_make(lk_lock *l, const lk_acquisition_callbacks *callbacks)
 {
-  lk_local_request *t = lk__local_request_new(l->plan, l, who);
+  lk_local_request *r = lk__local_request_new(l->plan, l, callbacks);
 
-  if (t == NULL)
+  if (r == NULL)
     return NULL;
-  t->acquisition.kind = &a_turn;
-  t->acquisition.parts = &t->node;
-  return &t->acquisition;
+  r->acquisition.kind = &local_request_kind;
+  r->acquisition.parts = &r->node;
+  return &r->acquisition;
 }
 
-/* Where names differ there are two queues: one node cannot stand in both. */
-static bool is_same_queue(const lk_lock_options *a, const lk_lock_options *b)
+/* Contender nodes with different marks in their names cannot share one node. */
+static bool local_queue_matches(const lk_lock_options *a,
+                                const lk_lock_options *b)
 {
   return a->rules == b->rules && strcmp(a->path, b->path) == 0 &&
          strcmp(a->what.role->kind->text, b->what.role->kind->text) == 0;
 }
 
-static lk_local_queue *find(const lk_lock *l)
+static lk_local_queue *local_queue_find(const lk_lock *l)
 {
   lk_link *all = &l->lease->queues.local;
 
   for (lk_link *at = all->next; at != all; at = at->next) {
     lk_local_queue *q = LK_OWNER(at, lk_local_queue, link);
 
-    if (is_same_queue(&q->options, &l->options))
+    if (local_queue_matches(&q->options, &l->options))
       return q;
   }
   return NULL;
 }
 
-static lk_local_queue *open(lk_lock *l, const lk_lock_config *config)
+static lk_local_queue *local_queue_new(lk_lock *l, const lk_lock_config *config)
 {
-  lk_session_lease *k = l->lease;
-  lk_local_queue *q = lk__take(&k->mem, sizeof *q);
+  lk_session_lease *lease = l->lease;
+  lk_local_queue *q = lk__take(&lease->mem, sizeof *q);
 
   if (q == NULL)
     return NULL;
-  if (!lk__lock_options_init(&q->options, &k->mem, l->options.path, config,
+  if (!lk__lock_options_init(&q->options, &lease->mem, l->options.path, config,
                              LK_MULTILOCK_MUTEX)) {
-    lk__lock_options_free(&q->options, &k->mem);
-    lk__give(&k->mem, q);
+    lk__lock_options_free(&q->options, &lease->mem);
+    lk__give(&lease->mem, q);
     return NULL;
   }
-  q->lease = k;
-  q->soon = (lk_timer){.fire = on_soon, .arg = q};
+  q->lease = lease;
+  q->timer = (lk_timer){.fire = local_queue_on_timer, .arg = q};
   lk__safe_list_init(&q->waiters);
   lk__list_init(&q->ends);
-  lk__list_add(&k->queues.local, &q->link);
-  lk__lease_ref(k);
+  lk__list_add(&lease->queues.local, &q->link);
+  lk__lease_ref(lease);
   return q;
 }
 
-static void leave(void *plan, const lk_mem *mem)
+static void local_queue_detach_handle(void *plan, const lk_mem *mem)
 {
   (void)mem;
   lk__local_queue_unref(plan);
@@ -415,15 +422,15 @@ static void leave(void *plan, const lk_mem *mem)
 
 bool lk__local_queue_attach(lk_lock *l, const lk_lock_config *config)
 {
-  lk_local_queue *q = find(l);
+  lk_local_queue *q = local_queue_find(l);
 
   if (q == NULL)
-    q = open(l, config);
+    q = local_queue_new(l, config);
   if (q == NULL)
     return false;
   q->refs++;
-  l->make = make;
+  l->make = local_request_make;
   l->plan = q;
-  l->free_plan = leave;
+  l->free_plan = local_queue_detach_handle;
   return true;
 }

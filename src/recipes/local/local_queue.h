@@ -4,13 +4,13 @@
 
 /**
  * @file
- * Owners of one client who want the same mutex, behind one node: the node
- * stands in the queue for all of them, and who lets go hands it to the next one
- * here. After LK_MAX_HANDOFFS in a row it is given back all the same, and
- * another one is put at the end of the queue, so that others have their turn.
+ * Lock handles of one client for the same mutex share one contender node. On
+ * release, the lock is handed off to the next local request. After
+ * LK_MAX_HANDOFFS in a row the node is deleted, and a new one is created at the
+ * end of the queue, so that other clients are not starved.
  *
- * A queue has an attempt whenever somebody waits in it, so that the end of the
- * client reaches all of them.
+ * While requests wait, the queue has a contender. So the end of the client
+ * reaches all of them.
  */
 
 #include "recipes/lock/lock.h"
@@ -19,9 +19,9 @@ enum { LK_MAX_HANDOFFS = 16 };
 
 typedef struct lk_local_queue lk_local_queue;
 
-/** Have `l`, which was made for a mutex, queue locally. false: no memory. */
+/** Let acquisitions of the mutex `l` use a local queue. false: no memory. */
 bool lk__local_queue_attach(lk_lock *l, const lk_lock_config *config);
-/** The client is closed: no queue's timer may stay with it. */
+/** The client is closed: stop the timers of all its local queues. */
 void lk__local_queues_stop_timers(lk_session_lease *k);
 
 #endif

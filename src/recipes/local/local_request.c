@@ -7,57 +7,58 @@
 
 /* ---- life -------------------------------------------------------------- */
 
-lk_local_request *lk__local_request_new(lk_local_queue *q, lk_lock *l,
-                                        const lk_acquisition_callbacks *who)
+lk_local_request *
+lk__local_request_new(lk_local_queue *q, lk_lock *l,
+                      const lk_acquisition_callbacks *callbacks)
 {
-  lk_local_request *t = lk__take(&q->lease->mem, sizeof *t);
+  lk_local_request *r = lk__take(&q->lease->mem, sizeof *r);
 
-  if (t == NULL)
+  if (r == NULL)
     return NULL;
-  t->queue = q;
-  lk__list_init(&t->link);
-  t->refs = 1;
-  t->callbacks = who;
-  t->arg = l;
-  t->once = l->options.what.once;
+  r->queue = q;
+  lk__list_init(&r->link);
+  r->refs = 1;
+  r->callbacks = callbacks;
+  r->arg = l;
+  r->once = l->options.what.once;
   q->refs++;
-  return t;
+  return r;
 }
 
-void lk__local_request_unref(lk_local_request *t)
+void lk__local_request_unref(lk_local_request *r)
 {
-  lk_local_queue *q = t->queue;
+  lk_local_queue *q = r->queue;
 
-  if (--t->refs > 0)
+  if (--r->refs > 0)
     return;
-  if (t->node != NULL)
-    lk__contender_unref(t->node);
-  lk__give(&q->lease->mem, t);
+  if (r->node != NULL)
+    lk__contender_unref(r->node);
+  lk__give(&q->lease->mem, r);
   lk__local_queue_unref(q);
 }
 
-void lk__local_request_finish(lk_local_request *t)
+void lk__local_request_finish(lk_local_request *r)
 {
-  t->callbacks = NULL;
-  t->acquisition.whole = false;
-  lk__local_request_unref(t);
+  r->callbacks = NULL;
+  r->acquisition.whole = false;
+  lk__local_request_unref(r);
 }
 
 /* ---- order ------------------------------------------------------------- */
 
-void lk__local_request_enqueue(lk_local_request *t)
+void lk__local_request_enqueue(lk_local_request *r)
 {
-  lk__safe_list_add(&t->queue->waiters, &t->link);
+  lk__safe_list_add(&r->queue->waiters, &r->link);
 }
 
-void lk__local_request_dequeue(lk_local_request *t)
+void lk__local_request_dequeue(lk_local_request *r)
 {
-  lk__safe_list_remove(&t->queue->waiters, &t->link);
+  lk__safe_list_remove(&r->queue->waiters, &r->link);
 }
 
-bool lk__local_request_is_waiting(const lk_local_request *t)
+bool lk__local_request_is_waiting(const lk_local_request *r)
 {
-  return t->end == NULL && !lk__list_empty(&t->link);
+  return r->end == NULL && !lk__list_empty(&r->link);
 }
 
 lk_local_request *lk__local_queue_first(const lk_local_queue *q)
@@ -70,14 +71,13 @@ lk_local_request *lk__local_queue_first(const lk_local_queue *q)
 
 /* ---- ends -------------------------------------------------------------- */
 
-/* Not in the call that brought it about. */
-void lk__local_request_end_later(lk_local_request *t,
+void lk__local_request_end_later(lk_local_request *r,
                                  void (*end)(void *arg, int err), int err)
 {
-  lk__list_add(&t->queue->ends, &t->link);
-  t->end = end;
-  t->err = err;
-  lk__local_queue_schedule(t->queue);
+  lk__list_add(&r->queue->ends, &r->link);
+  r->end = end;
+  r->err = err;
+  lk__local_queue_schedule(r->queue);
 }
 
 void lk__local_queue_report_ends(lk_local_queue *q)
@@ -87,46 +87,46 @@ void lk__local_queue_report_ends(lk_local_queue *q)
   lk__list_init(&now);
   lk__list_move(&now, &q->ends);
   for (lk_link *l; (l = lk__list_pop(&now)) != NULL;) {
-    lk_local_request *t = LK_OWNER(l, lk_local_request, link);
+    lk_local_request *r = LK_OWNER(l, lk_local_request, link);
 
-    if (t->callbacks != NULL)
-      t->end(t->arg, t->err);
-    lk__local_request_finish(t);
+    if (r->callbacks != NULL)
+      r->end(r->arg, r->err);
+    lk__local_request_finish(r);
   }
 }
 
 void lk__local_queue_end_first(lk_local_queue *q, int err)
 {
-  lk_local_request *t = lk__local_queue_first(q);
+  lk_local_request *r = lk__local_queue_first(q);
 
-  if (t == NULL)
+  if (r == NULL)
     return;
-  lk__local_request_dequeue(t);
-  t->callbacks->ended(t->arg, err);
-  lk__local_request_finish(t);
+  lk__local_request_dequeue(r);
+  r->callbacks->ended(r->arg, err);
+  lk__local_request_finish(r);
 }
 
-/* ---- places ------------------------------------------------------------ */
+/* ---- positions --------------------------------------------------------- */
 
-static size_t ahead_of_first(const lk_local_queue *q)
+static size_t local_queue_count_ahead(const lk_local_queue *q)
 {
   return lk__contender_holds(q->node) ? 1 : q->node->predecessors.count;
 }
 
 size_t lk__local_queue_count_before(const lk_local_queue *q,
-                                    const lk_local_request *t)
+                                    const lk_local_request *r)
 {
   const lk_link *all = &q->waiters.members;
-  const lk_link *end = t == NULL ? all : &t->link;
-  size_t ahead = ahead_of_first(q);
+  const lk_link *end = r == NULL ? all : &r->link;
+  size_t ahead = local_queue_count_ahead(q);
 
   for (const lk_link *l = all->next; l != end; l = l->next)
     ahead++;
   return ahead;
 }
 
-/* Who stands before all of ours, or NULL while that is not known. */
-static const char *head(const lk_local_queue *q)
+/* The path of the first contender of the whole queue; NULL: not known yet. */
+static const char *local_queue_head_path(const lk_local_queue *q)
 {
   if (q->node == NULL)
     return NULL;
@@ -134,14 +134,15 @@ static const char *head(const lk_local_queue *q)
                                       : q->node->predecessors.first;
 }
 
-static void tell_place(lk_local_queue *q, lk_local_request *t)
+static void local_request_report_position(lk_local_queue *q,
+                                          lk_local_request *r)
 {
   lk_notice notice = {.type = LK_NOTICE_WAITING,
-                      .position = lk__local_queue_count_before(q, t),
-                      .node = head(q)};
+                      .position = lk__local_queue_count_before(q, r),
+                      .node = local_queue_head_path(q)};
 
-  t->told = true;
-  t->callbacks->notice(t->arg, &notice);
+  r->position_reported = true;
+  r->callbacks->notice(r->arg, &notice);
 }
 
 void lk__local_queue_report_positions(lk_local_queue *q)
@@ -150,9 +151,9 @@ void lk__local_queue_report_positions(lk_local_queue *q)
 
   lk__walk_begin(&w, &q->waiters);
   for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
-    lk_local_request *t = LK_OWNER(l, lk_local_request, link);
+    lk_local_request *r = LK_OWNER(l, lk_local_request, link);
 
-    if (!t->told && head(q) != NULL)
-      tell_place(q, t);
+    if (!r->position_reported && local_queue_head_path(q) != NULL)
+      local_request_report_position(q, r);
   }
 }
