@@ -6,20 +6,21 @@
 
 /**
  * @file
- * The node that says how many permits a semaphore has: Curator's SharedCount,
- * four bytes. Whoever finds it missing makes it. Or kazoo's, which says it in
- * decimal: nobody may think otherwise, and what is no number says nothing.
+ * The node that holds the number of permits of a semaphore. In Curator's layout
+ * it is a SharedCount of four bytes; a client that finds it missing creates it.
+ * In kazoo's layout it is a decimal number: a different one is an error, and
+ * data that are no number are ignored.
  */
 
-enum { COUNT_LEN = 4, REST_MS = 100, MAX_MISSES = 3 };
+enum { COUNT_LEN = 4, PAUSE_MS = 100, MAX_MISSES = 3 };
 
-static int32_t get_count(const unsigned char at[COUNT_LEN])
+static int32_t permit_limit_decode(const unsigned char at[COUNT_LEN])
 {
   return (int32_t)((uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 |
                    (uint32_t)at[2] << 8 | (uint32_t)at[3]);
 }
 
-static void put_count(unsigned char at[COUNT_LEN], int32_t count)
+static void permit_limit_encode(unsigned char at[COUNT_LEN], int32_t count)
 {
   uint32_t n = (uint32_t)count;
 
@@ -29,12 +30,12 @@ static void put_count(unsigned char at[COUNT_LEN], int32_t count)
   at[3] = (unsigned char)n;
 }
 
-static bool is_text(const lk_semaphore_acquisition *s)
+static bool permit_limit_is_text(const lk_semaphore_acquisition *s)
 {
   return s->plan->limit_text.at != NULL;
 }
 
-static void ask_again(lk_semaphore_acquisition *s)
+static void permit_limit_read_again(lk_semaphore_acquisition *s)
 {
   int err = lk__permit_limit_read(s);
 
@@ -42,12 +43,13 @@ static void ask_again(lk_semaphore_acquisition *s)
     lk__group_end(&s->group, err);
 }
 
-static void ask_in(lk_semaphore_acquisition *s, int64_t ms)
+static void permit_limit_read_in(lk_semaphore_acquisition *s, int64_t ms)
 {
-  lk_session_lease *k = s->group.lease;
+  lk_session_lease *lease = s->group.lease;
 
   if (!s->group.over)
-    lk__lease_start_timer(k, &s->limit.pause, lk_client_clock(k->client) + ms);
+    lk__lease_start_timer(lease, &s->limit.pause,
+                          lk_client_clock(lease->client) + ms);
 }
 
 void lk__permit_limit_on_timer(lk_client *c, void *arg)
@@ -57,25 +59,26 @@ void lk__permit_limit_on_timer(lk_client *c, void *arg)
   lk__group_ref(&s->group);
   if (lk_client_state(c) == LK_STATE_EXPIRED)
     lk__group_end(&s->group,
-                  LK_ERR_SESSION_EXPIRED); /* and no new one follows */
+                  LK_ERR_SESSION_EXPIRED); /* no new session follows */
   else
-    ask_again(s);
+    permit_limit_read_again(s);
   lk__group_unref(&s->group);
 }
 
-/* What watched it has gone with its session, or the server is busy: whatever
- * was asked for meanwhile found it still there. */
-static void on_trouble(lk_semaphore_acquisition *s, int err)
+/* A lost session has removed the watch, or the server is busy. Until this reply
+ * the watch counted as set, so other calls of lk__permit_limit_read() sent
+ * nothing. */
+static void permit_limit_read_failed(lk_semaphore_acquisition *s, int err)
 {
   switch (lk__error_advice(s->group.lease->client, err)) {
-  case LK_ADVICE_AWAIT_CONNECTION: ask_in(s, 0); break;
-  case LK_ADVICE_RETRY_LATER: ask_in(s, REST_MS); break;
+  case LK_ADVICE_AWAIT_CONNECTION: permit_limit_read_in(s, 0); break;
+  case LK_ADVICE_RETRY_LATER: permit_limit_read_in(s, PAUSE_MS); break;
   case LK_ADVICE_GIVE_UP: lk__group_end(&s->group, err); break;
   }
 }
 
-static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
-                     void *arg)
+static void permit_limit_on_event(lk_client *c, lk_watch *w,
+                                  const lk_event *event, void *arg)
 {
   lk_semaphore_acquisition *s = arg;
 
@@ -84,31 +87,32 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
   s->limit.watch = NULL;
   s->limit.changed = true; /* nothing is granted until it has been read */
   if (event->type == LK_EVENT_ENDED)
-    ask_in(s, 0);
+    permit_limit_read_in(s, 0);
   else
-    ask_again(s);
+    permit_limit_read_again(s);
 }
 
-/* Its directory is missing. Where the node is the directory of the permits,
- * parents are being made with it or with the place in the queue. */
-static void miss_directory(lk_semaphore_acquisition *s)
+/* The parent of the node is missing. In kazoo's layout the node is the
+ * directory of the permits, whose parents are created with the permit nodes or
+ * the queue node. */
+static void permit_limit_directory_missing(lk_semaphore_acquisition *s)
 {
-  if (!is_text(s))
+  if (!permit_limit_is_text(s))
     lk__group_end(&s->group, LK_ERR_NO_NODE);
   else
     s->limit.create_later = ++s->limit.no_parent > MAX_MISSES;
 }
 
-/* The read behind it shows whether there is a node now. A server that refuses
- * to make one is not asked again, or not at once. */
-static void judge_made(lk_semaphore_acquisition *s, int err)
+/* The read that follows shows whether the node exists. After a refused create
+ * the next one waits, or the acquisition ends. */
+static void permit_limit_create_replied(lk_semaphore_acquisition *s, int err)
 {
   if (err == 0 || err == LK_ERR_NODE_EXISTS) {
     s->limit.no_parent = 0;
     return;
   }
   if (err == LK_ERR_NO_NODE) {
-    miss_directory(s);
+    permit_limit_directory_missing(s);
     return;
   }
   switch (lk__error_advice(s->group.lease->client, err)) {
@@ -118,58 +122,58 @@ static void judge_made(lk_semaphore_acquisition *s, int err)
   }
 }
 
-static void on_made(lk_client *c, int err, const char *path,
-                    const lk_stat *stat, void *arg)
+static void permit_limit_on_created(lk_client *c, int err, const char *path,
+                                    const lk_stat *stat, void *arg)
 {
   lk_semaphore_acquisition *s = arg;
 
   (void)c;
   (void)path;
   (void)stat;
-  judge_made(s, err);
+  permit_limit_create_replied(s, err);
   lk__group_unref(&s->group);
 }
 
-static void make(lk_semaphore_acquisition *s)
+static void permit_limit_create(lk_semaphore_acquisition *s)
 {
   unsigned char bytes[COUNT_LEN];
   lk_bytes data = s->plan->limit_text;
 
   if (s->limit.create_later) {
     s->limit.create_later = false;
-    ask_in(s, REST_MS);
+    permit_limit_read_in(s, PAUSE_MS);
     return;
   }
-  put_count(bytes, s->plan->limit);
-  if (!is_text(s))
+  permit_limit_encode(bytes, s->plan->limit);
+  if (!permit_limit_is_text(s))
     data = lk_bytes_of(bytes, sizeof bytes);
   int err = lk_create(s->group.lease->client, s->plan->limit_path, data,
                       s->plan->queue_node.parent_acl, LK_PERSISTENT, NULL,
-                      on_made, s);
+                      permit_limit_on_created, s);
 
   if (err != 0) {
     lk__group_end(&s->group, err);
     return;
   }
   lk__group_ref(&s->group);
-  ask_again(s);
+  permit_limit_read_again(s);
 }
 
-static bool is_blank(char c)
+static bool is_python_blank(char c)
 {
   return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* As Python reads a number, within reason. -1: it is none. */
-static int64_t parse_text(const char *at, size_t len)
+/* Accepts digits between blanks, as Python's int() does. -1: not a number. */
+static int64_t permit_limit_parse_text(const char *at, size_t len)
 {
   int64_t n = 0;
 
-  while (len > 0 && is_blank(*at)) {
+  while (len > 0 && is_python_blank(*at)) {
     at++;
     len--;
   }
-  while (len > 0 && is_blank(at[len - 1]))
+  while (len > 0 && is_python_blank(at[len - 1]))
     len--;
   for (size_t i = 0; i < len; i++) {
     if (at[i] < '0' || at[i] > '9')
@@ -179,9 +183,11 @@ static int64_t parse_text(const char *at, size_t len)
   return len > 0 ? n : -1;
 }
 
-static void take_text(lk_semaphore_acquisition *s, const lk_bytes *data)
+static void permit_limit_take_text(lk_semaphore_acquisition *s,
+                                   const lk_bytes *data)
 {
-  int64_t n = data->at == NULL ? -1 : parse_text(data->at, data->len);
+  int64_t n =
+      data->at == NULL ? -1 : permit_limit_parse_text(data->at, data->len);
 
   if (n == -1 || n == s->plan->limit)
     lk__semaphore_set_limit(s, s->plan->limit);
@@ -189,26 +195,27 @@ static void take_text(lk_semaphore_acquisition *s, const lk_bytes *data)
     lk__group_end(&s->group, LK_ERR_OTHER_LIMIT);
 }
 
-static void take_count(lk_semaphore_acquisition *s, const lk_bytes *data)
+static void permit_limit_take_count(lk_semaphore_acquisition *s,
+                                    const lk_bytes *data)
 {
-  if (is_text(s))
-    take_text(s, data);
+  if (permit_limit_is_text(s))
+    permit_limit_take_text(s, data);
   else if (data->at == NULL || data->len != COUNT_LEN)
     lk__group_end(&s->group, LK_ERR_MARSHALLING);
   else
-    lk__semaphore_set_limit(s, get_count(data->at));
+    lk__semaphore_set_limit(s, permit_limit_decode(data->at));
 }
 
-/* The answer is of a server without a quorum, and may be an old one. */
-static bool is_doubtful(const lk_client *c)
+/* The reply of a read-only server may be outdated. */
+static bool permit_limit_reply_unproven(const lk_client *c)
 {
   const lk_reply *a = lk_client_reply(c);
 
   return a != NULL && a->evidence == LK_EVIDENCE_NONE;
 }
 
-static void on_limit(lk_client *c, int err, const lk_bytes *data,
-                     const lk_stat *stat, void *arg)
+static void permit_limit_on_read(lk_client *c, int err, const lk_bytes *data,
+                                 const lk_stat *stat, void *arg)
 {
   lk_semaphore_acquisition *s = arg;
 
@@ -217,15 +224,15 @@ static void on_limit(lk_client *c, int err, const lk_bytes *data,
     s->limit.watch = NULL;
   if (s->group.over) {
     lk__permit_limit_forget(s);
-  } else if (is_doubtful(c)) {
+  } else if (permit_limit_reply_unproven(c)) {
     lk__permit_limit_forget(s);
-    ask_in(s, REST_MS);
+    permit_limit_read_in(s, PAUSE_MS);
   } else if (err == 0) {
-    take_count(s, data);
+    permit_limit_take_count(s, data);
   } else if (err == LK_ERR_NO_NODE) {
-    make(s);
+    permit_limit_create(s);
   } else {
-    on_trouble(s, err);
+    permit_limit_read_failed(s, err);
   }
   lk__group_unref(&s->group);
 }
@@ -234,20 +241,20 @@ int lk__permit_limit_read(lk_semaphore_acquisition *s)
 {
   lk_call call = {.size = sizeof call,
                   .repeat = true,
-                  .on_event = on_event,
+                  .on_event = permit_limit_on_event,
                   .watch_arg = s,
                   .watch = &s->limit.watch};
 
   if (s->plan->limit_path == NULL || s->limit.watch != NULL || s->group.over)
     return 0;
   if (lk_client_state(s->group.lease->client) == LK_STATE_READ_ONLY) {
-    ask_in(s, REST_MS);
+    permit_limit_read_in(s, PAUSE_MS);
     return 0;
   }
-  if (is_text(s)) /* it does not change */
+  if (permit_limit_is_text(s)) /* no watch: it does not change */
     call = (lk_call){.size = sizeof call, .repeat = true};
-  int err =
-      lk_get(s->group.lease->client, s->plan->limit_path, &call, on_limit, s);
+  int err = lk_get(s->group.lease->client, s->plan->limit_path, &call,
+                   permit_limit_on_read, s);
 
   if (err == 0)
     lk__group_ref(&s->group);

@@ -5,15 +5,17 @@
 
 /**
  * @file
- * The permit nodes of an acquisition, of which the last one counts.
+ * The permit nodes of an acquisition. The contender of the last one lists all
+ * permit nodes and compares their number with the limit.
  */
 
-static lk_semaphore_acquisition *semaphore_of(const lk_group_member *member)
+static lk_semaphore_acquisition *
+semaphore_of_member(const lk_group_member *member)
 {
   return (lk_semaphore_acquisition *)(void *)member->group;
 }
 
-/* ---- giving back ------------------------------------------------------- */
+/* ---- release ----------------------------------------------------------- */
 
 void lk__permit_nodes_drop(lk_semaphore_acquisition *s)
 {
@@ -48,7 +50,7 @@ static bool others_are_held(const lk_semaphore_acquisition *s)
   return true;
 }
 
-/* The list of the last one shows all the others: each was made before it. */
+/* The list of the last contender includes all other permit nodes. */
 static bool has_listed_others(const lk_semaphore_acquisition *s,
                               const lk_contender *last)
 {
@@ -59,9 +61,9 @@ static bool has_listed_others(const lk_semaphore_acquisition *s,
   return true;
 }
 
-/* If the others did not exist yet when the last one counted, since the server
- * was busy or a connection broke, it counted too few. It is made again when
- * they exist. */
+/* The other permit nodes may not have existed when the last contender listed:
+ * the server was busy, or a connection was lost. Then its count was too low,
+ * and its node is created again when the others exist. */
 static void last_granted(lk_semaphore_acquisition *s)
 {
   const lk_acquisition *a = &s->group.acquisition;
@@ -69,7 +71,7 @@ static void last_granted(lk_semaphore_acquisition *s)
   bool others = others_are_held(s);
 
   if (!s->first) {
-    lk__permit_nodes_drop(s); /* the place in the queue comes first */
+    lk__permit_nodes_drop(s); /* the queue node has predecessors */
   } else if (others && has_listed_others(s, last)) {
     lk__semaphore_try_grant(s);
   } else {
@@ -82,7 +84,7 @@ static void last_granted(lk_semaphore_acquisition *s)
 static void permit_granted(void *arg)
 {
   const lk_group_member *member = arg;
-  lk_semaphore_acquisition *s = semaphore_of(member);
+  lk_semaphore_acquisition *s = semaphore_of_member(member);
   size_t take = s->plan->take;
 
   lk__group_ref(&s->group);
@@ -97,12 +99,12 @@ static void permit_granted(void *arg)
 
 static void permit_ended(void *arg, int err)
 {
-  lk__semaphore_failed(semaphore_of(arg), err);
+  lk__semaphore_failed(semaphore_of_member(arg), err);
 }
 
 static void permit_lost(void *arg, int err)
 {
-  lk_semaphore_acquisition *s = semaphore_of(arg);
+  lk_semaphore_acquisition *s = semaphore_of_member(arg);
 
   if (s->group.acquisition.whole)
     lk__group_end(&s->group, err);
@@ -125,7 +127,7 @@ static void permit_on_notice(void *arg, const lk_notice *notice)
   lk__group_ref(g);
   switch (notice->type) {
   case LK_NOTICE_WAITING:
-    lk__semaphore_notify_first(semaphore_of(member));
+    lk__semaphore_notify_first(semaphore_of_member(member));
     break;
   case LK_NOTICE_SUSPENDED: permit_suspended(member); break;
   case LK_NOTICE_UNSURE: lk__group_member_unsure(g); break;
@@ -168,8 +170,8 @@ static void permit_nodes_create_last(lk_semaphore_acquisition *s)
     lk__contender_begin(a->parts[a->count - 1]);
 }
 
-/* All begin in one turn of the loop. So their creates leave in one write, and
- * the list of the last shows them all. */
+/* All begin without a return to the event loop. So their creates are sent in
+ * one write, and the list of the last contender includes all of them. */
 void lk__permit_nodes_create(lk_semaphore_acquisition *s)
 {
   const lk_acquisition *a = &s->group.acquisition;

@@ -11,31 +11,34 @@
 
 enum { MAX_PERMITS = 1000000, MAX_TAKE = 1000 };
 
-/* What its attempts are for. The paths stand behind it. */
-typedef struct plan {
-  lk_semaphore_plan what;
-  lk_semaphore_history memory; /* where it has one of its own */
-  char text[12];               /* how many, in decimal */
+/* The plan of all acquisitions of one handle, with the memory it refers to. */
+typedef struct semaphore_plan {
+  lk_semaphore_plan base;
+  lk_semaphore_history own_history; /* used if the caller has none */
+  char limit_digits[12];            /* kazoo's: the limit in decimal */
   char paths[];
-} plan;
+} semaphore_plan;
 
-static lk_acquisition *make(lk_lock *l, const lk_acquisition_callbacks *who)
+static lk_acquisition *
+semaphore_acquisition_make(lk_lock *l,
+                           const lk_acquisition_callbacks *callbacks)
 {
-  plan *p = l->plan;
-  lk_semaphore_acquisition *attempt =
-      lk__semaphore_acquisition_new(l->lease, &p->what, who, l);
+  semaphore_plan *p = l->plan;
+  lk_semaphore_acquisition *acquisition =
+      lk__semaphore_acquisition_new(l->lease, &p->base, callbacks, l);
 
-  p->what.queue_node.once = l->options.what.once;
-  p->what.counting.once = l->options.what.once;
-  return attempt == NULL ? NULL : &attempt->group.acquisition;
+  p->base.queue_node.once = l->options.what.once;
+  p->base.counting.once = l->options.what.once;
+  return acquisition == NULL ? NULL : &acquisition->group.acquisition;
 }
 
-static void free_plan(void *p, const lk_mem *mem)
+static void semaphore_plan_free(void *p, const lk_mem *mem)
 {
   lk__give(mem, p);
 }
 
-static bool acceptable(const lk_semaphore_config *o, lk_layout layout)
+static bool semaphore_config_valid(const lk_semaphore_config *o,
+                                   lk_layout layout)
 {
   const lk_layout_rules *rules = lk__layout_rules(layout);
 
@@ -45,8 +48,9 @@ static bool acceptable(const lk_semaphore_config *o, lk_layout layout)
                                 : o->take <= o->permits);
 }
 
-/* Put `dir`/`name` at `*at` and move on. */
-static const char *put(char **at, const char *dir, const char *name)
+/* Write `dir` followed by `name` at `*at`, and advance `*at`. */
+static const char *semaphore_plan_put_path(char **at, const char *dir,
+                                           const char *name)
 {
   char *path = *at;
 
@@ -54,57 +58,61 @@ static const char *put(char **at, const char *dir, const char *name)
   return path;
 }
 
-/* Queue and permits of Curator's stand below the path. */
-static void lay_out_curator(plan *p, const char *path, const char *limit)
+/* Curator's queue and permits are directories below `path`. */
+static void semaphore_plan_set_curator(semaphore_plan *p, const char *path,
+                                       const char *limit)
 {
   char *at = p->paths;
 
-  p->what.queue_node.dir = put(&at, path, "/locks");
-  p->what.permit.dir = put(&at, path, "/leases");
+  p->base.queue_node.dir = semaphore_plan_put_path(&at, path, "/locks");
+  p->base.permit.dir = semaphore_plan_put_path(&at, path, "/leases");
   if (limit != NULL)
-    p->what.limit_path = put(&at, limit, "");
+    p->base.limit_path = semaphore_plan_put_path(&at, limit, "");
 }
 
-/* kazoo's permits stand in it, and the queue beside it. */
-static void lay_out_kazoo(plan *p, const char *path)
+/* kazoo's permits are children of `path`; the queue is a sibling of it. */
+static void semaphore_plan_set_kazoo(semaphore_plan *p, const char *path)
 {
   char *at = p->paths;
 
-  p->what.queue_node.dir = put(&at, path, "-__lock__");
-  p->what.permit.dir = put(&at, path, "");
-  p->what.limit_path = p->what.permit.dir;
-  snprintf(p->text, sizeof p->text, "%d", (int)p->what.limit);
-  p->what.limit_text = lk_text(p->text);
+  p->base.queue_node.dir = semaphore_plan_put_path(&at, path, "-__lock__");
+  p->base.permit.dir = semaphore_plan_put_path(&at, path, "");
+  p->base.limit_path = p->base.permit.dir;
+  snprintf(p->limit_digits, sizeof p->limit_digits, "%d", (int)p->base.limit);
+  p->base.limit_text = lk_text(p->limit_digits);
 }
 
-static plan *make_plan(const lk_mem *mem, const char *path, lk_layout layout,
-                       const lk_semaphore_config *o)
+static semaphore_plan *semaphore_plan_new(const lk_mem *mem, const char *path,
+                                          lk_layout layout,
+                                          const lk_semaphore_config *o)
 {
   size_t limit_len = o->limit_path == NULL ? 0 : strlen(o->limit_path);
   size_t room =
       2 * strlen(path) + limit_len + sizeof "-__lock__" + sizeof "/leases" + 1;
-  plan *p = lk__take(mem, sizeof *p + room);
+  semaphore_plan *p = lk__take(mem, sizeof *p + room);
 
   if (p == NULL)
     return NULL;
-  p->what.take = o->take == 0 ? 1 : (size_t)o->take;
-  p->what.limit = o->permits;
-  p->what.failures = &(o->memory == NULL ? &p->memory : o->memory)->failures;
+  p->base.take = o->take == 0 ? 1 : (size_t)o->take;
+  p->base.limit = o->permits;
+  p->base.failures =
+      &(o->memory == NULL ? &p->own_history : o->memory)->failures;
   if (layout == LK_LAYOUT_KAZOO)
-    lay_out_kazoo(p, path);
+    semaphore_plan_set_kazoo(p, path);
   else
-    lay_out_curator(p, path, o->limit_path);
+    semaphore_plan_set_curator(p, path, o->limit_path);
   return p;
 }
 
-static lk_contender_config part(const lk_lock *l, const lk_role *role,
-                                const char *dir)
+static lk_contender_config semaphore_contender_config(const lk_lock *l,
+                                                      const lk_role *role,
+                                                      const char *dir)
 {
   lk_contender_config c = l->options.what;
 
   c.role = role;
   c.dir = dir;
-  c.fail_on_expiry = true; /* then the whole begins anew */
+  c.fail_on_expiry = true; /* the acquisition begins again */
   c.peek = false;
   c.announcement = lk_text(NULL);
   if (role->counts)
@@ -112,18 +120,21 @@ static lk_contender_config part(const lk_lock *l, const lk_role *role,
   return c;
 }
 
-static void take_plan(lk_lock *l, plan *p)
+static void semaphore_use_plan(lk_lock *l, semaphore_plan *p)
 {
-  lk_semaphore_plan *w = &p->what;
+  lk_semaphore_plan *w = &p->base;
 
   l->once = true;
-  l->make = make;
+  l->make = semaphore_acquisition_make;
   l->plan = p;
-  l->free_plan = free_plan;
+  l->free_plan = semaphore_plan_free;
   w->fail_on_expiry = l->options.what.fail_on_expiry;
-  w->queue_node = part(l, l->options.what.role, w->queue_node.dir);
-  w->queue_node.passing = true; /* the create of the permits is a commit */
-  w->permit = part(l, l->options.rules->lease, w->permit.dir);
+  w->queue_node =
+      semaphore_contender_config(l, l->options.what.role, w->queue_node.dir);
+  /* The create of the permits proves the session. */
+  w->queue_node.passing = true;
+  w->permit =
+      semaphore_contender_config(l, l->options.rules->lease, w->permit.dir);
   w->permit.identity = l->options.rules->permit_identity;
   w->permit.dir_data = w->limit_text;
   w->counting = w->permit;
@@ -134,30 +145,31 @@ int lk_semaphore_new(lk_lock **out, lk_client *client, const char *path,
                      const lk_lock_config *config,
                      const lk_semaphore_config *options)
 {
-  static const lk_sized what = LK_SIZED(lk_semaphore_config);
+  static const lk_sized sized = LK_SIZED(lk_semaphore_config);
   lk_semaphore_config permits;
-  lk_lock_config own;
-  int err = lk__lock_config_take(client, &own, config);
+  lk_lock_config lock_config;
+  int err = lk__lock_config_take(client, &lock_config, config);
 
   *out = NULL;
   if (err == 0)
-    err = lk__sized_take(client, &what, &permits, options);
+    err = lk__sized_take(client, &sized, &permits, options);
   if (err != 0)
     return err;
-  if (!acceptable(&permits, own.layout))
+  if (!semaphore_config_valid(&permits, lock_config.layout))
     return LK_ERR_BAD_ARGUMENT;
   if (permits.limit_path != NULL && lk_path_check(permits.limit_path) != 0)
     return LK_ERR_BAD_PATH;
-  err = lk__lock_make(out, client, path, &own, LK_MULTILOCK_MUTEX);
+  err = lk__lock_make(out, client, path, &lock_config, LK_MULTILOCK_MUTEX);
   if (err != 0)
     return err;
-  plan *p = make_plan(lk_client_mem(client), path, own.layout, &permits);
+  semaphore_plan *p = semaphore_plan_new(lk_client_mem(client), path,
+                                         lock_config.layout, &permits);
 
   if (p == NULL) {
     lk_lock_free(*out);
     *out = NULL;
     return LK_ERR_NO_MEMORY;
   }
-  take_plan(*out, p);
+  semaphore_use_plan(*out, p);
   return 0;
 }

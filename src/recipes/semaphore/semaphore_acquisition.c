@@ -8,12 +8,12 @@
 
 enum { MAX_FAILURES = 3 };
 
-static lk_semaphore_acquisition *semaphore_of(lk_contender_group *g)
+static lk_semaphore_acquisition *semaphore_of_group(lk_contender_group *g)
 {
   return (lk_semaphore_acquisition *)(void *)g;
 }
 
-/* ---- giving back ------------------------------------------------------- */
+/* ---- release ----------------------------------------------------------- */
 
 static void semaphore_drop_queue_node(lk_semaphore_acquisition *s)
 {
@@ -30,13 +30,14 @@ static void semaphore_drop_queue_node(lk_semaphore_acquisition *s)
 
 static void semaphore_close(lk_contender_group *g)
 {
-  lk__permit_limit_forget(semaphore_of(g));
+  lk__permit_limit_forget(semaphore_of_group(g));
 }
 
-/* Behind the permit nodes: while the queue node exists others wait. */
+/* The queue node is deleted after the permit nodes: while it exists, other
+ * clients wait and do not count these. */
 static void semaphore_closed(lk_contender_group *g)
 {
-  semaphore_drop_queue_node(semaphore_of(g));
+  semaphore_drop_queue_node(semaphore_of_group(g));
 }
 
 static void semaphore_begin(lk_acquisition *a);
@@ -75,7 +76,7 @@ void lk__semaphore_try_grant(lk_semaphore_acquisition *s)
   lk__group_notify_revoked(&s->group);
 }
 
-/* All permit nodes exist, and were not too many. */
+/* The last contender has found no more permit nodes than the limit. */
 static bool has_counted(const lk_semaphore_acquisition *s)
 {
   const lk_acquisition *a = &s->group.acquisition;
@@ -84,8 +85,8 @@ static bool has_counted(const lk_semaphore_acquisition *s)
          lk__contender_holds(a->parts[a->count - 1]);
 }
 
-/* What was counted by another limit does not count. A waiter lists again; what
- * is held and was not reported yet is given back. */
+/* A count by another limit is invalid. A waiter lists again; permit nodes that
+ * are held but were not granted are deleted and created again. */
 void lk__semaphore_set_limit(lk_semaphore_acquisition *s, int32_t limit)
 {
   bool same = limit == s->plan->limit;
@@ -119,7 +120,7 @@ void lk__semaphore_notify_first(lk_semaphore_acquisition *s)
   lk__group_notify(&s->group, &notice);
 }
 
-/* They were counted before the queue node was the first: too few are free. */
+/* The last contender has found more permit nodes than the limit. */
 static bool count_was_too_high(const lk_semaphore_acquisition *s)
 {
   const lk_acquisition *a = &s->group.acquisition;
@@ -135,7 +136,7 @@ static void queue_node_granted(void *arg)
   lk__group_ref(&s->group);
   s->first = true;
   if (!s->queued)
-    *s->plan->failures = 0; /* no predecessor: one write for all is right */
+    *s->plan->failures = 0; /* no predecessor: one write is enough */
   if (s->group.acquisition.count == 0)
     lk__permit_nodes_create(s);
   if (!s->group.over && count_was_too_high(s))
@@ -175,7 +176,7 @@ static void queue_node_on_notice(void *arg, const lk_notice *notice)
   case LK_NOTICE_WAITING:
     s->queued = true;
     if (s->group.acquisition.count > 0) {
-      lk__permit_nodes_drop(s); /* the predecessor takes permits first */
+      lk__permit_nodes_drop(s); /* the predecessor may take permits first */
       ++*s->plan->failures;
     }
     lk__group_notify(&s->group, notice);
@@ -190,7 +191,7 @@ static void queue_node_on_notice(void *arg, const lk_notice *notice)
   case LK_NOTICE_SUSPENDED:
   case LK_NOTICE_UNSURE:
   case LK_NOTICE_REVOKED:
-  case LK_NOTICE_LEASE_PROVEN: break; /* no one relies on the queue node */
+  case LK_NOTICE_LEASE_PROVEN: break; /* the queue node protects nothing */
   }
   lk__group_unref(&s->group);
 }
@@ -241,7 +242,7 @@ static void semaphore_begin(lk_acquisition *a)
 
 static void semaphore_group_try_grant(lk_contender_group *g)
 {
-  lk__semaphore_try_grant(semaphore_of(g));
+  lk__semaphore_try_grant(semaphore_of_group(g));
 }
 
 static const lk_contender_group_kind semaphore_kind = {

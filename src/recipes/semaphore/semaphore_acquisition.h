@@ -7,35 +7,36 @@
 /**
  * @file
  * The acquisition of permits: a queue node in `locks`, and a permit node in
- * `leases` for each permit. The last permit node counts: it is made after the
- * others, lists them all, and waits until they are not too many. The permits
- * are granted when it is, and the queue node is the first.
+ * `leases` for each permit. The last permit node is created after the others.
+ * Its contender lists all permit nodes, and waits until their number is within
+ * the limit. The permits are granted when all are held and the queue node is
+ * the first of its queue.
  */
 
-/** What is remembered between acquisitions. */
+/** What all acquisitions of a handle share. */
 typedef struct lk_semaphore_plan {
   lk_contender_config queue_node;
   lk_contender_config permit;   /**< of all permit nodes but the last */
   lk_contender_config counting; /**< of the last one */
   size_t take;
-  int32_t limit;          /**< how many permits there are, as last known */
+  int32_t limit;          /**< the number of permits, as last read */
   const char *limit_path; /**< or NULL */
   /** kazoo's: `limit_path` is the directory of the permits, and its data are
       the limit in decimal, which does not change. `at` NULL: not kazoo's. */
   lk_bytes limit_text;
   bool fail_on_expiry;
-  unsigned *failures; /**< in a row, of requesting queue node and permits in one
-                           write */
+  unsigned *failures; /**< in a row, of creating queue node and permit nodes in
+                           one write */
 } lk_semaphore_plan;
 
-/** The node that says how many permits there are (permit_limit.c). */
+/** The node that holds the number of permits (permit_limit.c). */
 typedef struct lk_permit_limit {
   bool known;
   bool changed;       /* it may have changed since it was read */
-  unsigned no_parent; /* creates in a row that met no directory */
+  unsigned no_parent; /* creates in a row whose parent was missing */
   bool create_later;  /* the next create comes after a pause */
   lk_watch *watch;    /* NULL: none */
-  lk_timer pause;     /* before it is read again */
+  lk_timer pause;     /* until the next read */
 } lk_permit_limit;
 
 typedef struct lk_semaphore_acquisition {
@@ -44,7 +45,7 @@ typedef struct lk_semaphore_acquisition {
   lk_contender *queue_node; /* NULL: none */
   bool first;               /* the queue node is the first */
   bool queued;              /* it has had predecessors */
-  bool reported_first;      /* the owner knows that permits are lacking */
+  bool reported_first;      /* the owner was notified of missing permits */
   lk_permit_limit limit;
 } lk_semaphore_acquisition;
 
@@ -57,17 +58,18 @@ lk__semaphore_acquisition_new(lk_session_lease *lease, lk_semaphore_plan *plan,
 
 /* ---- permit_limit.c ------------------------------------------------------ */
 
-/** Read the limit, if a node has it: 0, or why the request was refused. */
+/** Read the limit, if a node holds it: 0, or why the request was refused. */
 int lk__permit_limit_read(lk_semaphore_acquisition *s);
+/** Stop the timer and cancel the watch. */
 void lk__permit_limit_forget(lk_semaphore_acquisition *s);
 /** `limit.pause` has fired. */
 void lk__permit_limit_on_timer(lk_client *c, void *arg);
 
 /* ---- permit_nodes.c ------------------------------------------------------ */
 
-/** Create all permit nodes that are lacking. */
+/** Create all missing permit nodes. */
 void lk__permit_nodes_create(lk_semaphore_acquisition *s);
-/** Stop their contenders and forget them. */
+/** Stop and free their contenders. */
 void lk__permit_nodes_drop(lk_semaphore_acquisition *s);
 
 /* ---- for permit_limit.c and permit_nodes.c ------------------------------- */
@@ -78,9 +80,9 @@ void lk__semaphore_set_limit(lk_semaphore_acquisition *s, int32_t limit);
 void lk__semaphore_try_grant(lk_semaphore_acquisition *s);
 /** A contender ended with `err`. */
 void lk__semaphore_failed(lk_semaphore_acquisition *s, int err);
-/** A node was deleted, or went with its session. */
+/** A node was deleted, by a client or with its session. */
 void lk__semaphore_begin_again(lk_semaphore_acquisition *s, int err);
-/** Notify once that the queue node is the first, and permits are lacking. */
+/** Notify once that the queue node is the first and permits are missing. */
 void lk__semaphore_notify_first(lk_semaphore_acquisition *s);
 
 #endif
